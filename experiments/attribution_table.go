@@ -13,7 +13,7 @@ import (
 func AttributionTable(a *measure.Attribution) *figure.Figure {
 	t := &figure.Figure{
 		Kind:  figure.Table,
-		Title: fmt.Sprintf("Where the gap of %s to %s comes from: %s, task %s, seed %d", a.Rollout, a.Learner, a.Checkpoint, a.Task, a.Seed),
+		Title: fmt.Sprintf("Attribution of the mismatch of %s to %s: %s, task %s, seed %d", a.Rollout, a.Learner, a.Checkpoint, a.Task, a.Seed),
 		Columns: []figure.Column{{Name: "mechanism"}, {Name: "rollout"}, {Name: "learner"},
 			right("alone", "k3"), right("by routing", "k3"), right("removed", "k3"), right("share", "k3"),
 			right("alone", "|Δ|"), right("removed", "|Δ|"), right("share", "|Δ|")},
@@ -52,10 +52,10 @@ const listedPairs = 3
 // attributionNote explains the columns and names the largest interactions.
 func attributionNote(a *measure.Attribution) string {
 	if len(a.Mechanisms) == 0 {
-		return "The engines differ in nothing that acts on a log-prob."
+		return "The engines have no difference that changes a log-prob."
 	}
-	note := "Alone: only this differs; with the interaction, it sums to the total. Removed: what giving it the learner's value saves. " +
-		"By routing: what replaying routes (R3) takes away.\n|Δ| is the mean difference of log-probs; single tokens weigh less in it than in k3."
+	note := "Alone: k3 if only this differs; with the interactions it sums to the total. Removed: k3 that is saved by giving it the learner's value. " +
+		"By routing: k3 that routing replay (R3) removes.\n|Δ| is the mean difference of log-probs; single tokens have less weight in it than in k3."
 	if a.Exact {
 		note += fmt.Sprintf(" Share: Shapley share over all %d mixtures.", a.Scorings)
 	} else {
@@ -73,8 +73,8 @@ func attributionNote(a *measure.Attribution) string {
 
 // AttributionBars draws the parts of each mechanism, in k3.
 func AttributionBars(a *measure.Attribution) *figure.Figure {
-	b := &figure.Figure{Kind: figure.Bars, Title: fmt.Sprintf("Where the gap of %s to %s comes from", a.Rollout, a.Learner), Y: figure.Axis{Label: "k3 (nats per token)"},
-		Note: "What each difference adds on its own, and what removing it from the whole saves."}
+	b := &figure.Figure{Kind: figure.Bars, Title: fmt.Sprintf("Attribution of the mismatch of %s to %s", a.Rollout, a.Learner), Y: figure.Axis{Label: "k3 (nats per token)"},
+		Note: "What each difference adds alone, and what removing it from all differences saves."}
 	share := figure.Series{Name: "Shapley share"}
 	alone, removed := figure.Series{Name: "alone"}, figure.Series{Name: "removed"}
 	for _, m := range a.Mechanisms {

@@ -24,7 +24,7 @@ func TestDoseTable(t *testing.T) {
 		t.Fatalf("%d rows", len(table.Rows))
 	}
 	text := strings.Join(strings.Fields(table.Markdown()), " ")
-	for _, want := range []string{"| **head** | fp32 |", "| | bf16 |", "| | fp8 |", "| | cure: fp32 head |", "| **noise** | 0 |", "| | 1 |"} {
+	for _, want := range []string{"| **head** | fp32 |", "| | bf16 |", "| | fp8 |", "| | correction: fp32 head |", "| **noise** | 0 |", "| | 1 |"} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("no single %q in\n%s", want, table.Markdown())
 		}

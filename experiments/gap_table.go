@@ -14,10 +14,10 @@ import (
 func GapTable(m *measure.Measurement) *figure.Figure {
 	t := &figure.Figure{
 		Kind:  figure.Table,
-		Title: fmt.Sprintf("Gap between the engines at equal weights: %s, task %s, seed %d, %s", cmp.Or(m.Checkpoint, "random weights"), m.Task, m.Seed, sampleText(m)),
+		Title: fmt.Sprintf("Training-inference mismatch at equal weights: %s, task %s, seed %d, %s", cmp.Or(m.Checkpoint, "random weights"), m.Task, m.Seed, sampleText(m)),
 		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("KL", "nats"), right("k3", "nats"), right("95 %", ""),
 			right("mean |Δ|", ""), right("max |Δ|", ""), right("max |Δp|", ""), right("1 - r", ""), right("chi²", ""), right("unequal", "")},
-		Note: "KL is exact, over the full vocabulary. The rest is of the sampled token: Δ is the difference of log-probs, Δp of probabilities, " +
+		Note: "KL is exact, over the full vocabulary. The other figures are of the sampled token: Δ is the difference of log-probs, Δp of probabilities, " +
 			"r their correlation. Unequal: tokens whose log-probs differ in any bit. 95 %: " + intervalNote,
 	}
 	for _, p := range m.Pairs {
@@ -38,11 +38,11 @@ func GapTable(m *measure.Measurement) *figure.Figure {
 func RouteTable(m *measure.Measurement) *figure.Figure {
 	t := &figure.Figure{
 		Kind:  figure.Table,
-		Title: "Routing flips, and what replaying the rollout engine's routes removes: " + sampleText(m),
+		Title: "Routing flips, and the share of k3 that routing replay (R3) removes: " + sampleText(m),
 		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("flips per layer", ""), right("tokens flipped", ""),
 			right("|Δ| flipped", ""), right("|Δ| rest", ""), right("k3", ""), right("with replay", ""), right("removed", ""), right("95 %", ""), right("largest token", "")},
-		Note: "A flip is another set of experts in the learner than in the rollout engine. |Δ| flipped and rest: mean difference of log-probs over tokens with and without a flip. " +
-			"Largest token: its share of k3. Where it is large, other prompts give another share removed. 95 %: " + intervalNote,
+		Note: "A routing flip is a token with different experts in learner and rollout engine. |Δ| flipped and rest: mean difference of log-probs over tokens with and without a flip. " +
+			"Largest token: its share of k3; where it is large, the share removed depends on the prompts. 95 %: " + intervalNote,
 	}
 	for _, p := range m.Pairs {
 		g := p.Gap
@@ -73,7 +73,7 @@ func FlipTable(m *measure.Measurement) *figure.Figure {
 		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, {Name: "by layer"}, right("tokens", ""), right("responses", ""),
 			right("KL", "nats"), right("ids replayed", "nats"), right("ids and gates", "nats")},
 		Note: "By layer: share of tokens whose set of experts differs, from the first layer on. Tokens, responses: share with a flip anywhere. " +
-			"Ids replayed: the learner weighs the recorded experts itself (R3); ids and gates: by the recorded values.",
+			"Ids replayed: the learner computes the gates of the recorded experts (R3); ids and gates: it uses the recorded gate values, too.",
 	}
 	for _, p := range m.Pairs {
 		g := p.Gap
@@ -115,11 +115,11 @@ func RetentionTable(m *measure.Measurement) *figure.Figure {
 func KeptMassTable(m *measure.Measurement) *figure.Figure {
 	t := &figure.Figure{
 		Kind:  figure.Table,
-		Title: "Self-test: do the recorded log-probs belong to what was sampled?",
+		Title: "Self-test: do the recorded log-probs belong to the sampling distribution?",
 		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("kept mass", ""), right("E[ratio], due", ""), right("mean ratio", ""),
 			right("std. error", ""), right("holds", "")},
-		Note: "Kept mass: what top-p and top-k leave of the rollout engine's policy. Due: the learner's mass on the sampled support, which the ratio of its " +
-			"probability\nto the recorded one averages to if that is the law the tokens were drawn from. Raw log-probs fail here.",
+		Note: "Kept mass: probability mass that top-p and top-k keep of the rollout engine's policy. Due: the learner's mass on the sampled support, to which the ratio of its " +
+			"probability\nto the recorded probability averages, if the tokens were drawn from the recorded distribution. Raw log-probs fail this test.",
 	}
 	for _, p := range m.Pairs {
 		k := p.KeptMass
@@ -144,8 +144,8 @@ func SpeculativeTable(m *measure.Measurement) *figure.Figure {
 		Title: "Speculative decoding",
 		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("drafts", ""), right("accepted", ""), right("1 - TV", ""), right("accepted length", ""),
 			right("tokens per pass", ""), right("cost", ""), right("speed", ""), right("law shift", ""), right("mislabelled", ""), right("k3 recorded", ""), right("k3 verifier", ""), right("k3 law", "")},
-		Note: "1 - TV: the acceptance that exact verification has on average. Speed: predicted. Law shift: total variation of the emitted tokens' law and the verifier's. " +
-			"Mislabelled: mean |Δ| of the recorded log-prob and the law's, nats. k3: of the learner to what was recorded, to the verifier, to the law.",
+		Note: "1 - TV: the acceptance that exact verification has on average. Speed: predicted. Law shift: total variation between the distribution of the emitted tokens and the verifier's. " +
+			"Mislabelled: mean |Δ| between the recorded log-prob and that of the emitted distribution, nats. k3: of the learner to the recorded log-probs, to the verifier, to the emitted distribution.",
 	}
 	for _, p := range m.Pairs {
 		s := p.Speculative
@@ -159,11 +159,11 @@ func SpeculativeTable(m *measure.Measurement) *figure.Figure {
 	return t
 }
 
-// GapBars draws k3 of each pair, with the router free and with routes replayed.
+// GapBars draws k3 of each pair, with the learner's own routes and with routes replayed.
 func GapBars(m *measure.Measurement) *figure.Figure {
-	b := &figure.Figure{Kind: figure.Bars, Title: "Gap at equal weights", Y: figure.Axis{Label: "k3 (nats per token)", Log: true},
+	b := &figure.Figure{Kind: figure.Bars, Title: "Training-inference mismatch at equal weights", Y: figure.Axis{Label: "k3 (nats per token)", Log: true},
 		Note: "k3 estimate of the KL divergence from the rollout engine to the learner, per token."}
-	free, replayed := figure.Series{Name: "routers free"}, figure.Series{Name: "routes replayed (R3)"}
+	free, replayed := figure.Series{Name: "own routes"}, figure.Series{Name: "routes replayed (R3)"}
 	for _, p := range m.Pairs {
 		b.Labels = append(b.Labels, p.Rollout+" → "+p.Learner)
 		free.Y = append(free.Y, p.Gap.K3)

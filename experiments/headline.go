@@ -31,11 +31,11 @@ type HeadlineArm struct {
 // HeadlinePart is one side-by-side comparison.
 type HeadlinePart int
 
-// The parts of the headline, in the order they are told.
+// The parts of the headline, in the order they are shown.
 const (
-	// Age samples with old weights; both engines compute the same bits.
+	// Age has stale rollouts; both engines compute the same bits.
 	Age HeadlinePart = iota
-	// Router samples with a coarse router.
+	// Router samples with a low-precision router.
 	Router
 )
 
@@ -53,10 +53,10 @@ func HeadlineArms() []HeadlineArm {
 	)
 	arms := []HeadlineArm{
 		{control, "equal engines", Age, nil},
-		{"lag16", "16 updates old, uncorrected", Age, []string{old}},
-		{"lag16-opsm", "16 updates old, OPSM", Age, []string{old, "correction.masks=[{name: opsm, delta: 0.05}]"}},
-		{"lag16-bypass", "16 updates old, clip against the rollout", Age, []string{old, bypass}},
-		{"lag16-token-tis", "16 updates old, token TIS", Age, []string{old, tis}},
+		{"lag16", "off-policy lag 16, uncorrected", Age, []string{old}},
+		{"lag16-opsm", "off-policy lag 16, OPSM", Age, []string{old, "correction.masks=[{name: opsm, delta: 0.05}]"}},
+		{"lag16-bypass", "off-policy lag 16, clip against the rollout", Age, []string{old, bypass}},
+		{"lag16-token-tis", "off-policy lag 16, token TIS", Age, []string{old, tis}},
 		{"router4", "4-bit router, uncorrected", Router, []string{coarse}},
 		{"router4-r3", "4-bit router, R3 replay", Router, []string{coarse, "routing.replay=r3"}},
 		{"router4-sequence-tis", "4-bit router, sequence TIS", Router, []string{coarse, "correction.weights=sequence_tis"}},
@@ -69,7 +69,7 @@ func HeadlineArms() []HeadlineArm {
 	return arms
 }
 
-// ChooseArms returns the arms of those names, in the order they are told; all
+// ChooseArms returns the arms of those names, in the order of HeadlineArms; all
 // without a name.
 func ChooseArms(names []string) ([]HeadlineArm, error) {
 	all := HeadlineArms()

@@ -12,9 +12,9 @@ import (
 // enoughSeeds is how many seeds the published headline has, and a comparison asks for.
 const enoughSeeds = 10
 
-// Finding says in a few sentences what came out, computed from the outcomes: first what
-// happens without a correction, then which corrections keep the pass rate, then what so
-// many seeds cannot show.
+// Finding says the result in a few sentences, computed from the outcomes: first what
+// happens without a correction, then with which corrections no seed degrades, then what
+// so few seeds cannot show.
 func (h *HeadlineResult) Finding() string { return strings.ReplaceAll(h.lead(), "**", "") }
 
 // lead is Finding with the names in bold.
@@ -44,8 +44,8 @@ func leadOf(outcomes []ArmOutcome) string {
 		default:
 			within = append(within, "**"+o.Title+"**")
 		}
-		if criterion = fmt.Sprintf("ends more than %g below equal engines", record.DegradationLoss); o.MinusEqual == nil {
-			criterion = fmt.Sprintf("ends %.0f %% or more below its own peak", 100*record.CollapseLoss)
+		if criterion = fmt.Sprintf("degrades (ends more than %g below equal engines)", record.DegradationLoss); o.MinusEqual == nil {
+			criterion = fmt.Sprintf("collapses (ends %.0f %% or more below its own peak)", 100*record.CollapseLoss)
 		}
 	}
 	var parts []string
@@ -54,14 +54,14 @@ func leadOf(outcomes []ArmOutcome) string {
 		names []string
 	}{
 		{"Without a correction the pass rate " + criterion + ": ", bare}, {"With a correction, on no seed: ", within},
-		{"With a correction, on at least one: ", degraded}, {"Not judged by that: ", rest},
+		{"With a correction, on at least one: ", degraded}, {"Other outcomes: ", rest},
 	} {
 		if len(list.names) > 0 {
 			parts = append(parts, list.head+strings.Join(list.names, "; ")+".")
 		}
 	}
 	if p := math.Ldexp(1, 1-seeds); p > 0.05 && seeds > 0 { // of 2^n signs, two are as far
-		parts = append(parts, fmt.Sprintf("A paired sign-flip test of %s cannot be significant at 5 %% (its least p is %.2g): that takes six.", countOf(seeds, "seed"), p))
+		parts = append(parts, fmt.Sprintf("With %s a paired sign-flip permutation test cannot be significant at 5 %% (its smallest p-value is %.2g): at least six seeds are needed.", countOf(seeds, "seed"), p))
 	}
 	return strings.Join(parts, " ")
 }

@@ -9,21 +9,21 @@ import (
 	"driftlab/results/figure"
 )
 
-// judged is the figure the headline is told by: the pass rate of the current
+// judged is the metric of the headline: the pass rate of the current
 // weights on held-out prompts, sampled in the learner's engine. Training reward
-// comes from older weights and hides a fall.
+// comes from older weights and hides a degradation.
 const judged = "val/learner/pass_rate"
 
 // partTitles are the headings of the parts.
 var partTitles = [...]string{
-	Age:    "Equal engines, rollouts 16 updates old",
-	Router: "A rollout engine with a 4-bit router",
+	Age:    "Equal engines, stale rollouts (off-policy lag of 16 updates)",
+	Router: "Rollout engine with a low-precision (4-bit) router",
 }
 
 // partProse says what was done, not what came out.
 var partProse = [...]string{
-	Age:    "Both engines compute the same bits, but the rollouts come from the weights of 16 updates ago.",
-	Router: "The rollout engine computes in bf16 with an unscaled 4-bit router, the learner in fp32, with the same weights.",
+	Age:    "Both engines compute the same bits, but the weights that sample are 16 updates behind those that are trained.",
+	Router: "The rollout engine computes in bf16 with an unscaled 4-bit router, the trainer (learner) in fp32, with the same weights.",
 }
 
 // groups returns the arms of a part as groups of runs, the control first.
@@ -62,7 +62,7 @@ func (h *HeadlineResult) chart(part HeadlinePart) figure.Figure {
 }
 
 // titleParts are the setting and the method of an arm's title, such as "fp4
-// rollouts" and "token TIS"; the matched run has no setting.
+// rollouts" and "token TIS"; the matched control has no setting.
 func titleParts(title string) (setting, method string) {
 	setting, method, ok := strings.Cut(title, ", ")
 	if !ok {
@@ -83,14 +83,14 @@ func slot(title string) int {
 
 // Picture is the headline as one figure: a chart for each part.
 func (h *HeadlineResult) Picture() *figure.Figure {
-	p := &figure.Figure{Kind: figure.Multiples, Title: "Old rollouts and a coarse router, and what holds"}
+	p := &figure.Figure{Kind: figure.Multiples, Title: "Pass rate with stale rollouts and with a low-precision router, by correction"}
 	for _, part := range h.parts() {
 		p.Parts = append(p.Parts, h.chart(part))
 	}
 	return p
 }
 
-// Report is the page of the headline, with published outcomes beside its own if there
+// Report is the page of the headline, with published outcomes next to its own if there
 // are any. The glossary explains the metrics.
 func (h *HeadlineResult) Report(published []ArmOutcome, glossary []results.Term) results.Report {
 	var groups []results.RunGroup
@@ -98,20 +98,20 @@ func (h *HeadlineResult) Report(published []ArmOutcome, glossary []results.Term)
 		groups = append(groups, results.RunGroup{Name: arm.Title, Slot: slot(arm.Title), Runs: h.Runs[i]})
 	}
 	r := results.FromGroups(groups, glossary...)
-	r.Title, r.Eyebrow = "Training–inference mismatch on a laptop", "simulate"
+	r.Title, r.Eyebrow = "Training-inference mismatch on a laptop", "simulate"
 	r.Lead = h.lead()
 	bars := GapBars(h.Gap)
 	bars.Title = "" // the section's
-	gap := results.Section{Heading: "The gap at equal weights", Blocks: []results.Block{
-		results.Prose("One engine samples, the other scores the same tokens with the **same weights**. Nothing is trained. " +
-			"Whatever differs is due to the number formats and the order of sums that the two engines declare."),
+	gap := results.Section{Heading: "Training-inference mismatch at equal weights", Blocks: []results.Block{
+		results.Prose("The rollout engine samples, and the trainer scores the same tokens with the **same weights**. Nothing is trained. " +
+			"Every difference is due to the declared number formats and orders of summation."),
 		bars,
 		GapTable(h.Gap),
 	}}
 	if t := RouteTable(h.Gap); len(t.Rows) > 0 {
 		gap.Blocks = append(gap.Blocks, t)
 	}
-	story := results.Section{Heading: "What falls, and what holds"}
+	story := results.Section{Heading: "Training under staleness and mismatch, without and with a correction"}
 	for _, part := range h.parts() {
 		c := h.chart(part)
 		c.Note = partProse[part]
@@ -121,7 +121,7 @@ func (h *HeadlineResult) Report(published []ArmOutcome, glossary []results.Term)
 	// The sections of FromGroups after its outcome table, which the story replaces.
 	r.Sections = append([]results.Section{story, gap}, r.Sections[1:]...)
 	if t := sweep.NoEffectTable(h.NoEffects); t != nil {
-		r.Sections = append(r.Sections, results.Section{Heading: "What cannot act", Blocks: []results.Block{t}})
+		r.Sections = append(r.Sections, results.Section{Heading: "Settings without effect", Blocks: []results.Block{t}})
 	}
 	return r
 }

@@ -10,8 +10,8 @@ import (
 	"driftlab/results/stats"
 )
 
-// OutcomeTable shows every arm with its seeds, and beside it what the same arm
-// of published outcomes came to, if there are any.
+// OutcomeTable shows every arm with its seeds and, next to it, the same arm of
+// published outcomes, if there are any.
 func (h *HeadlineResult) OutcomeTable(published []ArmOutcome) *figure.Figure {
 	return outcomeTable(h.Arms, h.Outcomes(), published)
 }
@@ -19,16 +19,16 @@ func (h *HeadlineResult) OutcomeTable(published []ArmOutcome) *figure.Figure {
 func outcomeTable(arms []HeadlineArm, outcomes, published []ArmOutcome) *figure.Figure {
 	t := &figure.Figure{
 		Kind:  figure.Table,
-		Title: "What became of the pass rate",
+		Title: "Pass rate of each arm, and its difference to equal engines",
 		Columns: []figure.Column{{Name: "run"}, right("final", "mean"), right("lowest", ""), right("minus equal engines", ""), right("95 %", ""),
-			right("whole run", ""), right("95 %", ""), right("fell", "")},
+			right("whole run", ""), right("95 %", ""), right("degraded", "")},
 		Note: "Pass rate of the current weights on held-out prompts, sampled in the learner's engine; final is the mean of the last three evaluations. " +
-			"The differences are paired by seed: at the end, and of the means over the whole run; intervals by Student's t, cut to the differences that two pass rates can have. " +
-			fmt.Sprintf("Fell: seeds that end more than %g under equal engines.", record.DegradationLoss),
+			"Differences are paired by seed: at the end, and of the means over the whole run; 95 % confidence intervals by Student's t, limited to differences that two pass rates can have. " +
+			fmt.Sprintf("Degraded: seeds that end more than %g below equal engines.", record.DegradationLoss),
 	}
 	if len(published) > 0 {
 		t.Columns = append(t.Columns, right("published", ""), right("95 %", ""))
-		t.Note += " Published: the same difference at the end, with ten seeds."
+		t.Note += " Published: the same difference at the end, n = 10 seeds."
 	}
 	part := HeadlinePart(-1)
 	for i, o := range outcomes {
@@ -66,7 +66,7 @@ func publishedCells(published []ArmOutcome, name string) []figure.Cell {
 	return make([]figure.Cell, 2)
 }
 
-// CorrectionTable compares what every arm came to with the uncorrected arm of its part.
+// CorrectionTable compares every arm with the uncorrected arm of its part.
 func (h *HeadlineResult) CorrectionTable() *figure.Figure {
 	return correctionTable(h.Arms, h.Outcomes())
 }
@@ -74,12 +74,12 @@ func (h *HeadlineResult) CorrectionTable() *figure.Figure {
 func correctionTable(arms []HeadlineArm, outcomes []ArmOutcome) *figure.Figure {
 	t := &figure.Figure{
 		Kind:  figure.Table,
-		Title: "What a correction brings",
-		Columns: []figure.Column{{Name: "run"}, right("fell", ""), right("95 %", ""), right("p", ""),
-			right("minus uncorrected", ""), right("95 %", ""), right("p", ""), right("would find", "")},
-		Note: "Fell: as above, with the interval of Clopper and Pearson and the p of Fisher's exact test against the uncorrected run. " +
-			"Minus uncorrected: paired by seed, at the end; interval as above, p of the exact sign-flip permutation. " +
-			"Both p are adjusted by Holm over the rows. Would find: the smallest true difference that a 5 % t-test of so many seeds finds 8 times of 10.",
+		Title: "Effect of each correction against the uncorrected run",
+		Columns: []figure.Column{{Name: "run"}, right("degraded", ""), right("95 %", ""), right("p", ""),
+			right("minus uncorrected", ""), right("95 %", ""), right("p", ""), right("detectable", "")},
+		Note: "Degraded: as above, with the 95 % interval of Clopper and Pearson and the p-value of Fisher's exact test against the uncorrected run. " +
+			"Minus uncorrected: paired by seed, at the end; interval as above, p-value of the exact paired sign-flip permutation test. " +
+			"Both p-values are adjusted by Holm over the rows, the intervals are not. Detectable: the true difference that a two-sided 5 % t-test with as many seeds detects with 80 % power.",
 	}
 	fisher, flip := make([]float64, len(outcomes)), make([]float64, len(outcomes))
 	for i, o := range outcomes {

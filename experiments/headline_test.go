@@ -42,12 +42,12 @@ func TestHeadlineVerdicts(t *testing.T) {
 	for _, o := range h.Outcomes() {
 		got = append(got, o.Verdict().Text)
 	}
-	if want := []string{"held", "dead at once", "collapsed", "never learned", "too few evaluations", "stopped early"}; !slices.Equal(got, want) {
+	if want := []string{"no collapse", "collapsed at once", "collapsed", "never learned", "too few evaluations", "stopped early"}; !slices.Equal(got, want) {
 		t.Errorf("verdicts %q, want %q", got, want)
 	}
-	const oneSeed = " A paired sign-flip test of 1 seed cannot be significant at 5 % (its least p is 1): that takes six."
+	const oneSeed = " With 1 seed a paired sign-flip permutation test cannot be significant at 5 % (its smallest p-value is 1): at least six seeds are needed."
 	if want := "With a correction, on no seed: **held**. With a correction, on at least one: **dead** (1 of 1 seed); **low** (1 of 1 seed). " +
-		"Not judged by that: **never** (never learned); **short** (too few evaluations); **stopped** (stopped early)." + oneSeed; h.lead() != want {
+		"Other outcomes: **never** (never learned); **short** (too few evaluations); **stopped** (stopped early)." + oneSeed; h.lead() != want {
 		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
 	}
 }
@@ -77,8 +77,8 @@ func TestHeadlineAgainstEqualEngines(t *testing.T) {
 	if d == nil || d.Final.N != 3 || d.Degraded != 1 || math.Abs(d.Final.Estimate+0.65/3) > 1e-12 || math.Abs(d.Final.Low-(-0.65/3-4.30265*0.246644/math.Sqrt(3))) > 1e-5 {
 		t.Errorf("uncorrected minus equal engines: %+v", d)
 	}
-	const threeSeeds = " A paired sign-flip test of 3 seeds cannot be significant at 5 % (its least p is 0.25): that takes six."
-	if want := "Without a correction the pass rate ends more than 0.1 below equal engines: **old** on **1 of 3 seeds**. With a correction, on no seed: **old, cured**." + threeSeeds; h.lead() != want {
+	const threeSeeds = " With 3 seeds a paired sign-flip permutation test cannot be significant at 5 % (its smallest p-value is 0.25): at least six seeds are needed."
+	if want := "Without a correction the pass rate degrades (ends more than 0.1 below equal engines): **old** on **1 of 3 seeds**. With a correction, on no seed: **old, cured**." + threeSeeds; h.lead() != want {
 		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
 	}
 	table := h.OutcomeTable([]ArmOutcome{{Name: "bare", MinusEqual: &Difference{Final: stats.Interval{Estimate: -0.25, Low: -0.5, N: 10}}}})
@@ -105,7 +105,7 @@ func TestHeadlineAgainstEqualEngines(t *testing.T) {
 		t.Errorf("what the correction brings: %q, want %q", rows, want)
 	}
 	h.Arms, h.Runs = h.Arms[1:2], h.Runs[1:2] // without the control: by its own peak
-	if want := "Without a correction the pass rate ends 30 % or more below its own peak: **old** on **0 of 3 seeds**." + threeSeeds; h.lead() != want {
+	if want := "Without a correction the pass rate collapses (ends 30 % or more below its own peak): **old** on **0 of 3 seeds**." + threeSeeds; h.lead() != want {
 		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
 	}
 }

@@ -27,23 +27,23 @@ func ScheduleTables(r simulation.Report) []*figure.Figure {
 	whole := func(name, meaning string, of func(simulation.Figures) int) {
 		t.Add(figure.Word(name), figure.Word(fmt.Sprint(of(r.Figures))), figure.Word(fmt.Sprint(of(r.Synchronous))), figure.Word(meaning).As(figure.Muted))
 	}
-	row("makespan_s", "all updates, fill and drain included", func(f simulation.Figures) float64 { return f.Seconds })
+	row("makespan_s", "time of all updates, with the first and the last batch", func(f simulation.Figures) float64 { return f.Seconds })
 	row("throughput_tokens_per_s", "trained response tokens", func(f simulation.Figures) float64 { return f.Throughput })
 	row("idle_trainer", "share of time the learner waits for a batch", func(f simulation.Figures) float64 { return f.IdleTrainer })
 	row("idle_rollout", "share of time a worker does nothing", func(f simulation.Figures) float64 { return f.IdleRollout })
 	row("bubble_intra", "share of slots free on generating workers", func(f simulation.Figures) float64 { return f.BubbleIntra })
 	row("bubble_inter", "share of slots of workers that do not generate", func(f simulation.Figures) float64 { return f.BubbleInter })
 	row("waste", "decoded tokens that were not trained", func(f simulation.Figures) float64 { return f.Waste })
-	row("thrown_away", "of these, for good; the rest was under way at the end", func(f simulation.Figures) float64 { return f.Thrown })
+	row("thrown_away", "discarded tokens of these; the others belong to requests that still run at the end", func(f simulation.Figures) float64 { return f.Thrown })
 	whole("reprefilled_tokens", "prefixes computed again", func(f simulation.Figures) int { return f.Reprefilled })
-	row("lag_mean", "of trained samples, in versions, by their oldest token", func(f simulation.Figures) float64 { return f.LagMean })
-	whole("lag_max", "the greatest", func(f simulation.Figures) int { return f.LagMax })
-	row("token_lag_mean", "of trained tokens", func(f simulation.Figures) float64 { return f.TokenLagMean })
-	row("trained_by_sampled_length", "a filter by age is one by length", func(f simulation.Figures) float64 { return f.LengthRatio })
+	row("lag_mean", "mean staleness of trained samples, in versions, by their oldest token", func(f simulation.Figures) float64 { return f.LagMean })
+	whole("lag_max", "greatest staleness of a trained sample", func(f simulation.Figures) int { return f.LagMax })
+	row("token_lag_mean", "mean staleness of trained tokens", func(f simulation.Figures) float64 { return f.TokenLagMean })
+	row("trained_by_sampled_length", "mean length of trained over sampled responses: a staleness filter selects by length", func(f simulation.Figures) float64 { return f.LengthRatio })
 	row("mixed_responses", "share with tokens of several versions", func(f simulation.Figures) float64 { return f.Mixed })
-	whole("dropped_samples", "thrown away by a filter, submitted again or not", func(f simulation.Figures) int { return f.Dropped + f.Requeued })
+	whole("dropped_samples", "samples that a filter drops, submitted again or not", func(f simulation.Figures) int { return f.Dropped + f.Requeued })
 	if r.Run.Stuck {
-		t.Note = "The run stopped short: nothing under way will ever end."
+		t.Note = "The run stopped early: no running request can finish."
 	}
 	return []*figure.Figure{t, lagTable(r.LagHistogram), speedupTable(r.Speedup)}
 }

@@ -13,10 +13,10 @@ import (
 func TurnTable(m *measure.Measurement) *figure.Figure {
 	t := &figure.Figure{
 		Kind:  figure.Table,
-		Title: "Gap by turn: before, between and behind what a tool wrote",
+		Title: "Mismatch by turn: before, between and after tool output",
 		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("turn", ""), right("responses", ""), right("tokens", ""),
 			right("geo-mean p", ""), right("mean |Δ|", ""), right("first token", ""), right("max |Δ|", ""), right("k3", "")},
-		Note: "Tokens the policy wrote. Turn 0 comes before the first call's reply, turn k behind the k-th. Geo-mean p: exp of the mean log-prob in the rollout engine. First token: mean |Δ| of the turn's first.",
+		Note: "Generated tokens. Turn 0 is before the reply to the first tool call, turn k after the k-th reply. Geo-mean p: exp of the mean log-prob in the rollout engine. First token: mean |Δ| of the turn's first.",
 	}
 	for _, p := range m.Pairs {
 		for _, g := range p.Turns {

@@ -26,7 +26,7 @@ func TimelineOf(c *record.Clock) *figure.Figure {
 	t := &figure.Figure{Kind: figure.Timeline,
 		Title: fmt.Sprintf("%s: the learner and %d of %d workers", c.System, shown, c.Workers),
 		X:     figure.Axis{Label: "s", Low: seconds(c.From), High: seconds(c.To)},
-		Y:     figure.Axis{Label: "height: share of busy slots; half for prefill and scoring; grey: weights on their way, low: waiting for tools"},
+		Y:     figure.Axis{Label: "height: share of busy slots, half for prefill and scoring; grey: transfer of weights; low: waiting for tools"},
 		Lanes: []figure.Lane{{Name: "learner"}},
 	}
 	row := map[int]int{-1: 0}
@@ -61,7 +61,7 @@ const mostLags = 20
 
 // LagsOf is the lag histogram of a clock, over its whole run.
 func LagsOf(c *record.Clock) *figure.Figure {
-	b := &figure.Figure{Kind: figure.Bars, Title: c.System + ": age of what was trained, over the whole run", Y: figure.Axis{Label: "percent, by lag in published versions"}}
+	b := &figure.Figure{Kind: figure.Bars, Title: c.System + ": staleness of the trained tokens and samples, over the whole run", Y: figure.Axis{Label: "percent, by lag in published versions"}}
 	rows := min(max(len(c.Lags), len(c.TokenLags)), mostLags)
 	for lag := range rows {
 		name := strconv.Itoa(lag)
@@ -166,8 +166,8 @@ func interpolated(c *figure.Series, x float64) float64 {
 // beside reward against steps, and of each group's first run the timeline and how
 // old its tokens were.
 func clockSection(groups []RunGroup, judged string, terms []Term) (s Section, ok bool) {
-	s = Section{Heading: "On the virtual clock", Blocks: []Block{Prose("An asynchronous schedule runs in virtual time, which the recipe's costs make. " +
-		"A step is put at the end of its training. Runs without a clock are on no chart over time.")}}
+	s = Section{Heading: "On the virtual clock", Blocks: []Block{Prose("An asynchronous schedule runs in virtual time, which is computed from the costs in the recipe. " +
+		"A step is drawn at the end of its training. Runs without a clock are not drawn over time.")}}
 	for _, metric := range slices.Compact([]string{judged, "critic/score/mean"}) {
 		if over := TimeChartOf(groups, metric, terms); len(over.Series) > 0 {
 			beside := ChartOf(groups, metric, terms)
@@ -181,13 +181,13 @@ func clockSection(groups []RunGroup, judged string, terms []Term) (s Section, ok
 		if c := g.Runs[0].Clock; c != nil {
 			timeline, lags := TimelineOf(c), LagsOf(c)
 			timeline.Note = fmt.Sprintf("Who generates, trains and waits in **%s**, seed %d, over its last updates, %s to %s s; the colour is the version of the weights. "+
-				"It ends where the last training on record begins.", g.Name, g.Runs[0].Seed, figure.FormatNumber(seconds(c.From), 4), figure.FormatNumber(seconds(c.To), 4))
-			lags.Note = "The lag is that behind the version published when the training began. Groups that are trained again are not counted again."
+				"It ends at the start of the last recorded training.", g.Name, g.Runs[0].Seed, figure.FormatNumber(seconds(c.From), 4), figure.FormatNumber(seconds(c.To), 4))
+			lags.Note = "The staleness is counted from the version published when the training began. Replayed groups are counted once."
 			drawings = append(drawings, timeline, lags)
 		}
 	}
 	if ok = ok || len(drawings) > 0; len(groups) > 1 && len(drawings) > 0 {
-		return Section{s.Heading, nil, append(s.Blocks, Fold{"Timelines and lags", drawings})}, ok
+		return Section{s.Heading, nil, append(s.Blocks, Fold{"Timelines and staleness", drawings})}, ok
 	}
 	s.Blocks = append(s.Blocks, drawings...)
 	return s, ok

@@ -85,7 +85,7 @@ func TestClockSection(t *testing.T) {
 	report := FromRuns([]*record.Record{r})
 	text := string(report.HTML())
 	wellFormed(t, text)
-	for _, want := range []string{"engine against virtual time", "Training reward against virtual time", "Training reward against steps", "areal: the learner and 1 of 1 workers", "areal: age of what was trained"} {
+	for _, want := range []string{"engine against virtual time", "Training reward against virtual time", "Training reward against steps", "areal: the learner and 1 of 1 workers", "areal: staleness of the trained tokens and samples"} {
 		if strings.Count(text, want) == 0 {
 			t.Errorf("no %q", want)
 		}

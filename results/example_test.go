@@ -33,7 +33,7 @@ func ExampleWriteReport() {
 	curve := figure.Series{Name: "seed 1", X: []float64{0, 20, 40}, Y: []float64{0.45, 0.7, 0.9}}
 	report := results.Report{
 		Title: "One run",
-		Sections: []results.Section{{Heading: "What was learnt", Blocks: []results.Block{
+		Sections: []results.Section{{Heading: "Reward and pass rate", Blocks: []results.Block{
 			results.Prose("The pass rate **doubles**."),
 			&figure.Figure{Kind: figure.Lines, Title: "Pass rate", X: figure.Axis{Label: "step"}, Series: []figure.Series{curve}},
 		}}},

@@ -20,23 +20,23 @@ type area struct {
 
 var areas = []area{
 	{
-		"What was learnt", "Evaluations sample held prompts from the **current** weights. The training reward lags: it comes from the weights that generated the rollouts, in the rollout engine.",
+		"Reward and pass rate", "Evaluations sample held-out prompts with the **current** weights. The training reward lags behind: it is that of the weights that generated the rollouts, in the rollout engine.",
 		[]string{"val/", "eval/", "critic/", "response_length/"},
 		[]string{"val/learner/pass_rate", "val/rollout/pass_rate", "critic/score/mean", "response_length/mean"},
 	},
 	{
-		"The gap between the engines", "How far the learner's log-probs are from those the rollout engine sampled with, before the step's first update.",
+		"Training-inference mismatch", "Difference between the trainer's (learner's) log-probs before the first update of the step and those of the rollout engine.",
 		[]string{"gap/", "rollout_corr/", "routes/", "correction/", "training/"},
 		[]string{"gap/k3", "gap/dlogp_mean", "routes/flip_token", "gap/ess_sequence", "correction/masked_fraction", "gap/exact_kl"},
 	},
 	{
-		"The updates", "What the optimiser was given and what it did.",
+		"The updates", "Gradients and updates of the optimiser.",
 		[]string{"actor/", "clip_ratio/"},
 		[]string{"actor/entropy", "actor/grad_norm", "actor/pg_clipfrac", "actor/ppo_kl"},
 	},
-	{"Age and the clock", "How old the trained tokens are, in updates, and what the virtual clock says of the run so far.", []string{"staleness/", "clock/"},
+	{"Staleness and virtual time", "Staleness of the trained tokens, in updates, and the virtual clock of the run so far.", []string{"staleness/", "clock/"},
 		[]string{"staleness/tokens/mean", "staleness/mixed_responses", "clock/tokens_per_s", "clock/idle_trainer", "clock/idle_rollout"}},
-	{"Everything else on record", "", []string{""}, nil},
+	{"All other metrics", "", []string{""}, nil},
 }
 
 // titles are the headings of the main charts, where the glossary has none.
@@ -44,16 +44,16 @@ var titles = []Term{
 	{Name: "actor/entropy", Title: "Entropy"},
 	{Name: "actor/grad_norm", Title: "Gradient norm"},
 	{Name: "actor/pg_clipfrac", Title: "Share of clipped tokens"},
-	{Name: "actor/ppo_kl", Title: "Movement within the step"},
-	{Name: "correction/masked_fraction", Title: "Share of tokens the correction took out"},
+	{Name: "actor/ppo_kl", Title: "Change of the policy within the step"},
+	{Name: "correction/masked_fraction", Title: "Share of tokens that the correction masks"},
 	{Name: "critic/score/mean", Title: "Training reward"},
 	{Name: "gap/dlogp_mean", Title: "Mean difference of log-probs"},
-	{Name: "gap/ess_sequence", Title: "Effective share of the responses"},
+	{Name: "gap/ess_sequence", Title: "Effective sample size, share of the responses"},
 	{Name: "gap/exact_kl", Title: "Exact KL over the vocabulary"},
-	{Name: "gap/k3", Title: "Gap between the engines (k3)"},
+	{Name: "gap/k3", Title: "Training-inference mismatch (k3)"},
 	{Name: "response_length/mean", Title: "Response length"},
-	{Name: "routes/flip_token", Title: "Share of tokens routed differently"},
-	{Name: "val/learner/pass_rate", Title: "Pass rate in the learner's engine"},
+	{Name: "routes/flip_token", Title: "Share of tokens with a routing flip"},
+	{Name: "val/learner/pass_rate", Title: "Pass rate in the trainer's (learner's) engine"},
 	{Name: "val/rollout/pass_rate", Title: "Pass rate in the rollout engine"},
 }
 

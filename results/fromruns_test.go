@@ -101,15 +101,15 @@ func TestGroup(t *testing.T) {
 }
 
 // outcomeGolden has ~ for a back quote.
-const outcomeGolden = `| recipe      | verdict              | seeds   | steps |  peak |  final | lowest to highest (final) | lost (of the peak) |
-|-------------|----------------------|---------|------:|------:|-------:|--------------------------:|-------------------:|
-| matched     | **held 3 of 3**      | 1, 2, 3 |    40 | 0.891 |  0.891 |            0.889 to 0.893 |                 0% |
-| fp8         | **collapsed 3 of 3** | 1, 2, 3 |    40 | 0.807 | 0.0602 |          0.0600 to 0.0603 |                93% |
-| fp8 (lr: 2) | **held**             | 1       |    40 | 0.889 |  0.889 |                           |                 0% |
-| broken      | **stopped early**    | 1       |    25 | 0.843 |  0.843 |                           |                 0% |
-| late        | **still running**    | 1       |    25 | 0.843 |  0.843 |                           |                 0% |
+const outcomeGolden = `| recipe      | verdict                | seeds   | steps |  peak |  final | lowest to highest (final) | lost (of the peak) |
+|-------------|------------------------|---------|------:|------:|-------:|--------------------------:|-------------------:|
+| matched     | **no collapse 3 of 3** | 1, 2, 3 |    40 | 0.891 |  0.891 |            0.889 to 0.893 |                 0% |
+| fp8         | **collapsed 3 of 3**   | 1, 2, 3 |    40 | 0.807 | 0.0602 |          0.0600 to 0.0603 |                93% |
+| fp8 (lr: 2) | **no collapse**        | 1       |    40 | 0.889 |  0.889 |                           |                 0% |
+| broken      | **stopped early**      | 1       |    25 | 0.843 |  0.843 |                           |                 0% |
+| late        | **still running**      | 1       |    25 | 0.843 |  0.843 |                           |                 0% |
 
-Judged by ~val/learner/pass_rate~. Peak and final are means of 3 consecutive values of a run; one that never rises above its start has that as its peak. Collapsed: 30 % or more below the run's own peak, to the end or for 100 updates.
+Judged by ~val/learner/pass_rate~. Peak and final are means of 3 consecutive values of a run; a run that never rises above its start has the start as its peak. Collapsed: 30 % or more below the run's own peak, to the end or for 100 updates.
 `
 
 func TestFromRuns(t *testing.T) {
@@ -137,7 +137,7 @@ func TestFromRuns(t *testing.T) {
 	for _, s := range r.Sections {
 		headings = append(headings, s.Heading)
 	}
-	if got := strings.Join(headings, "|"); got != "Outcome|What was learnt|The gap between the engines|The updates|Everything else on record" {
+	if got := strings.Join(headings, "|"); got != "Outcome|Reward and pass rate|Training-inference mismatch|The updates|All other metrics" {
 		t.Errorf("sections %s", got)
 	}
 	if len(r.Glossary) != 1 || r.Glossary[0].Name != "gap/k3" {
@@ -145,7 +145,7 @@ func TestFromRuns(t *testing.T) {
 	}
 	text := string(r.HTML())
 	for _, want := range []string{
-		"<strong>broken</strong>, seed 1 stopped early: step 26: tensor lm_head holds NaN.</p>", "1 run left out: the same recipe and seed are here already.",
+		"<strong>broken</strong>, seed 1 stopped early: step 26: tensor lm_head holds NaN.</p>", "1 run left out: the same recipe and seed are already shown.",
 		"<summary>1 more metric</summary>", "recipe.yaml --seed 3", "nats per token",
 	} {
 		if !strings.Contains(text, want) {
@@ -157,7 +157,7 @@ func TestFromRuns(t *testing.T) {
 func TestChartOf(t *testing.T) {
 	groups := Group(demoRecords(t))
 	c := ChartOf(groups, "gap/k3", nil)
-	if !c.Y.Log || len(c.Series) != 5 || c.Series[0].Slot != 1 || len(c.Series[1].Seeds) != 3 || c.Series[1].Seeds[0].Name != "seed 1" || c.Title != "Gap between the engines (k3)" {
+	if !c.Y.Log || len(c.Series) != 5 || c.Series[0].Slot != 1 || len(c.Series[1].Seeds) != 3 || c.Series[1].Seeds[0].Name != "seed 1" || c.Title != "Training-inference mismatch (k3)" {
 		t.Errorf("%+v", c)
 	}
 	if c = ChartOf(groups, "val/learner/pass_rate", nil); c.Y.Low != 0 || c.Y.High != 1 || c.Y.Log || c.Series[0].Seeds[0].X[0] != 5 {

@@ -104,7 +104,7 @@ func (o outcome) ranking() string {
 	}
 	high, low := printed(measured[0]), printed(measured[len(measured)-1])
 	if high == low {
-		return fmt.Sprintf("By `%s` at the end, all stand level (%s).", o.metric, high)
+		return fmt.Sprintf("By `%s` at the end, all are equal (%s).", o.metric, high)
 	}
 	stands := "stands"
 	if printed(measured[1]) == high {
@@ -121,7 +121,7 @@ func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 	if o.metric != "" {
 		t.Columns = append(t.Columns, figure.Column{Name: "peak", Align: figure.Right}, figure.Column{Name: "final", Align: figure.Right},
 			figure.Column{Name: "lowest to highest", Unit: "final", Align: figure.Right}, figure.Column{Name: "lost", Unit: "of the peak", Align: figure.Right})
-		t.Note = fmt.Sprintf("Judged by `%s`. Peak and final are means of %d consecutive values of a run; one that never rises above its start has that as its peak. %s",
+		t.Note = fmt.Sprintf("Judged by `%s`. Peak and final are means of %d consecutive values of a run; a run that never rises above its start has the start as its peak. %s",
 			o.metric, record.Window, record.CollapseRule())
 	}
 	var blocks []Block
@@ -142,7 +142,7 @@ func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 		}
 	}
 	if repeats > 0 {
-		blocks = append(blocks, Prose(plural(repeats, "run")+" left out: the same recipe and seed are here already."))
+		blocks = append(blocks, Prose(plural(repeats, "run")+" left out: the same recipe and seed are already shown."))
 	}
 	return blocks
 }

@@ -30,7 +30,7 @@ const farthestK = 1024
 // prompt the chart has no arms.
 func PassAtKOf(groups []RunGroup) figure.Figure {
 	c := figure.Figure{Kind: figure.Lines, Title: "Pass@k", X: figure.Axis{Label: "k, as a power of two"}, Y: figure.Axis{Label: "share of prompts solved within k responses", High: 1},
-		Note: "Counted up to the samples of a prompt, without bias; beyond them by the Beta distribution fitted to the prompts' pass rates (simulate methods recipe, eval.samples)."}
+		Note: "Unbiased estimate from counts up to the number of samples; beyond it, from the Beta distribution fitted to the prompts' pass rates (simulate methods recipe, eval.samples)."}
 	for _, g := range groups {
 		for _, end := range endsOf(g, len(groups)) {
 			slot := len(c.Series)/2 + 1

@@ -13,8 +13,8 @@ import (
 // passFamilies are pass rates that an evaluation with several samples per prompt sorts
 // by something.
 var passFamilies = []struct{ prefix, title, by, caption string }{
-	{"val/learner/pass_rate_at/", "Pass rate by difficulty", "difficulty", "Of held-out prompts, by the task's knob."},
-	{"val/learner/pass_rate_of_length/", "Pass rate by length", "tokens, up to", "Of the responses of each length that occurs, in eighths of the limit."},
+	{"val/learner/pass_rate_at/", "Pass rate by difficulty", "difficulty", "Held-out prompts, by the difficulty of the task."},
+	{"val/learner/pass_rate_of_length/", "Pass rate by length", "tokens, up to", "Responses by length, in eighths of the maximum length."},
 }
 
 // passRatesOf draws pass rates by difficulty and by length, before and after training

@@ -25,7 +25,7 @@ func (t timeline) size() (w, h float64) {
 }
 
 func (t timeline) describe() string {
-	return fmt.Sprintf("%s. %d lanes from %s to %s %s; the colour is the version of the weights, blank is waiting.",
+	return fmt.Sprintf("%s. %d lanes from %s to %s %s; colour: version of the weights; blank: waiting.",
 		t.Title, len(t.Lanes), figure.FormatNumber(t.X.Low, 3), figure.FormatNumber(t.X.High, 3), t.X.Label)
 }
 

@@ -29,7 +29,7 @@ func TestReportHTML(t *testing.T) {
 		`<span class="badge good">token TIS rescues</span>`, "&lt;every&gt; rollout",
 		`<a href="#s-the-collapse">The collapse</a>`, `<section id="s-the-collapse" aria-labelledby="s-the-collapse-h">`,
 		"k₃ = mean(exp(e) − 1 − e)", `<pre class="command"><code>simulate train fp8-rollout-token-tis --seed 1 --out runs/tis</code></pre>`,
-		"Not finite, so left out: 1 value.", "At or below zero, so not on a log axis: ", "Copyright (c) 2022 Leon Sorokin",
+		"Not finite and left out: 1 value.", "At or below zero and not drawn on a log axis: ", "Copyright (c) 2022 Leon Sorokin",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q on the page", want)

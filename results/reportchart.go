@@ -43,14 +43,14 @@ func (c *chart) note(p *page) string {
 		}
 	}
 	if n := c.stride(); n > 1 {
-		parts = append(parts, fmt.Sprintf("One step in %d is drawn; the record has them all.", n))
+		parts = append(parts, fmt.Sprintf("One step in %d is drawn; the record has all steps.", n))
 	}
 	bad, low := c.notDrawn()
 	if bad > 0 {
-		parts = append(parts, fmt.Sprintf("Not finite, so left out: %s.", values(bad)))
+		parts = append(parts, fmt.Sprintf("Not finite and left out: %s.", values(bad)))
 	}
 	if low > 0 {
-		parts = append(parts, fmt.Sprintf("At or below zero, so not on a log axis: %s.", values(low)))
+		parts = append(parts, fmt.Sprintf("At or below zero and not drawn on a log axis: %s.", values(low)))
 	}
 	return strings.Join(parts, " ")
 }

@@ -100,7 +100,7 @@ func (r *Report) HTML() []byte {
 		p.section(s.Heading, s.Badges, "blocks", s.Blocks)
 	}
 	if len(r.Reruns) > 0 {
-		p.section("Run it again", nil, "reruns", r.Reruns)
+		p.section("Reproduce", nil, "reruns", r.Reruns)
 	}
 	if len(r.Glossary) > 0 {
 		p.section("What the metrics mean", nil, "glossary", r.Glossary)

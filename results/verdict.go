@@ -8,8 +8,19 @@ import (
 	"driftlab/results/record"
 )
 
-// Verdict sums up the verdicts of the runs of one recipe: what became of how many
-// of them, or that none collapsed.
+// shown is a verdict in a table: data keep the shorter words.
+func shown(v record.Verdict) string {
+	switch v {
+	case record.DeadAtOnce:
+		return "collapsed at once"
+	case record.NotCollapsed:
+		return "no collapse"
+	}
+	return string(v)
+}
+
+// Verdict sums up the verdicts of the runs of one recipe: how many have which,
+// or that no run collapsed.
 func Verdict(list []record.Verdict) figure.Cell {
 	count := map[record.Verdict]int{}
 	for _, f := range list {
@@ -19,9 +30,9 @@ func Verdict(list []record.Verdict) figure.Cell {
 	for _, f := range record.Verdicts {
 		switch {
 		case len(list) == 1 && count[f] == 1:
-			words = append(words, string(f))
+			words = append(words, shown(f))
 		case count[f] > 0 && (f != record.NotCollapsed || count[f] == len(list)):
-			words = append(words, fmt.Sprintf("%s %d of %d", f, count[f], len(list)))
+			words = append(words, fmt.Sprintf("%s %d of %d", shown(f), count[f], len(list)))
 		}
 	}
 	badge := figure.Word(strings.Join(words, ", "))

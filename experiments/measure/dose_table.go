@@ -107,7 +107,7 @@ var doseTable = []doseRow{
 	{name: "router", about: "format of the router's weights and logits", ordered: true, routed: true,
 		doses: doses([]string{"fp32", "e8m9", "e8m7", "e8m5", "e8m3"}, "rollout.numerics={base: fp32, router: $}"),
 		cure:  &doseCure{name: "routing replay (R3)", sets: []string{"routing.replay=r3"}, partial: true}},
-	{name: "router and gates", about: "the same, cured by replay of ids and gate values", ordered: true, routed: true,
+	{name: "router and gates", about: "the same, corrected by replay of ids and gate values", ordered: true, routed: true,
 		doses: doses([]string{"fp32", "e8m9", "e8m7", "e8m5", "e8m3"}, "rollout.numerics={base: fp32, router: $}"),
 		cure:  &doseCure{name: "replay of ids and gates", sets: []string{"routing={replay: r3, gates: recorded}"}}},
 	{name: "head", about: "format of the output head", ordered: true,

@@ -67,7 +67,7 @@ func (d *Folder) Report() (results.Report, []Picture) {
 	}
 	r.Sections = append(r.Sections, results.Section{Heading: "Every point", Blocks: []results.Block{d.PointTable(mostPoints)}})
 	if t := NoEffectTable(v.NoEffects()); t != nil {
-		r.Sections = append(r.Sections, results.Section{Heading: "Parts that cannot act", Blocks: []results.Block{t}})
+		r.Sections = append(r.Sections, results.Section{Heading: "Parts without effect", Blocks: []results.Block{t}})
 	}
 	for i, f := range x.Factors {
 		if len(f.Values) > 1 {
@@ -198,7 +198,7 @@ func (d *Folder) PointTable(most int) *figure.Figure {
 	t := table("Every point, means over its seeds", note, d.Columns()...)
 	marks := d.marks()
 	if len(marks) > 0 {
-		t.Columns = append(t.Columns, figure.Column{Name: "cannot act"}, figure.Column{Name: "same as"})
+		t.Columns = append(t.Columns, figure.Column{Name: "no effect"}, figure.Column{Name: "same as"})
 		t.Note += " Cannot act: parts of the recipe without any effect there. Same as: all runs of the point were trained like those of that point, to the last bit; what parts their recipes did nothing, and the two are one result."
 	}
 	if len(d.Points) > most {

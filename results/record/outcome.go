@@ -29,7 +29,7 @@ const recovery = 100
 // the 64 prompts that evaluations usually have, three lucky samples.
 const lowestRate = 0.05
 
-// Verdict is what became of a run, in a word or three.
+// Verdict is the outcome of a run, as data have it.
 type Verdict string
 
 // The verdicts, in the order in which a row of runs names them.
@@ -52,7 +52,7 @@ const (
 	Running Verdict = "still running"
 	// NotJudged is a run without the metric.
 	NotJudged Verdict = "not judged"
-	// NotCollapsed is a run to which none of that happened.
+	// NotCollapsed is a run with none of these.
 	NotCollapsed Verdict = "held"
 )
 
@@ -62,7 +62,7 @@ var Verdicts = [...]Verdict{Stopped, DeadAtOnce, Collapsed, NeverLearned, TooFew
 // IsCollapse reports whether the verdict is a collapse, at once or later.
 func (v Verdict) IsCollapse() bool { return v == Collapsed || v == DeadAtOnce }
 
-// RunOutcome is what became of a run, by one metric. Its figures are NaN for a run
+// RunOutcome is the outcome of a run, by one metric. Its figures are NaN for a run
 // without the metric.
 type RunOutcome struct {
 	// Start is the evaluation before the first update, NaN if there was none.
