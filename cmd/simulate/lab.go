@@ -21,8 +21,11 @@ import (
 	"strings"
 	"time"
 
+	"driftlab/experiments/table"
+	"driftlab/results"
 	"driftlab/results/lab"
 	"driftlab/results/lab/sheet"
+	"driftlab/results/published"
 	"driftlab/results/record"
 )
 
@@ -57,23 +60,24 @@ func (c *labCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case c.Program != "":
+	if c.Program != "" {
 		return writeFiles(c.Program, []lab.File{{Name: "lab.wasm.gz", Data: program.Gzip}, {Name: "wasm_exec.js", Data: program.Support}})
-	case c.Export == "":
-		files, err := labFiles(program)
-		if err != nil {
-			return err
-		}
-		return a.serveLab(files, c.Port)
-	case strings.HasSuffix(c.Export, ".html"):
-		if err := record.WriteNew(c.Export, lab.OneFile(program)); err != nil {
+	}
+	which, err := correctionsPart()
+	if err != nil {
+		return err
+	}
+	if strings.HasSuffix(c.Export, ".html") {
+		if err := record.WriteNew(c.Export, lab.OneFile(program, which)); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stdout, "Lab: %s\n", c.Export)
 		return nil
 	}
-	files, err := labFiles(program)
+	files, err := labFiles(program, which)
+	if err == nil && c.Export == "" {
+		return a.serveLab(files, c.Port)
+	}
 	if err == nil {
 		err = writeFiles(c.Export, files)
 	}
@@ -147,9 +151,22 @@ func oldPrograms(dir string) []string {
 	})
 }
 
+// correctionsPart is the page of corrections, of the published effects.
+func correctionsPart() (results.Part, error) {
+	effects, err := table.ReadEffects(published.Effects)
+	if err != nil {
+		return results.Part{}, err
+	}
+	page, err := effects.Corrections()
+	if err != nil {
+		return results.Part{}, err
+	}
+	return page.Part(), nil
+}
+
 // labFiles are the page, the program and the sheets to print.
-func labFiles(p lab.Program) ([]lab.File, error) {
-	files := lab.Site(p)
+func labFiles(p lab.Program, which results.Part) ([]lab.File, error) {
+	files := lab.Site(p, which)
 	sheets, err := sheet.Files(lab.Load())
 	for _, name := range sheet.Names {
 		files = append(files, lab.File{Name: name, Data: sheets[name]})

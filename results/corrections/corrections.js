@@ -193,6 +193,16 @@ const corrections = (function () {
       state.sort = Object.hasOwn(columns, key) ? q.get("sort") : standard();
     }
 
+    // A link leads to its place without a word in the address, which has the state.
+    root.addEventListener("click", (e) => {
+      const link = e.target.closest("a[href^='#']"), to = link && !e.defaultPrevented && document.getElementById(link.hash.slice(1));
+      if (!to) return;
+      e.preventDefault();
+      for (let d = to.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
+      to.tabIndex = -1;
+      to.focus();
+      to.scrollIntoView();
+    });
     for (const s of sections.values()) prepare(s);
     problem.addEventListener("change", () => { state.problem = problem.value; state.sort = standard(); state.open = ""; show(); });
     form.addEventListener("change", () => {

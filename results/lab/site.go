@@ -31,32 +31,34 @@ type File struct {
 }
 
 // Site is the page as files for any static host: index.html, which has everything but the
-// program, and the program beside it. Opened from a disk they work as well, since a page
-// may run the scripts beside it even there: so the program is a script, its bytes in base64.
-func Site(p Program) []File {
+// program, also the page of corrections, and the program beside it. Opened from a disk they
+// work as well, since a page may run the scripts beside it even there: so the program is a
+// script, its bytes in base64.
+func Site(p Program, which results.Part) []File {
 	text := base64.StdEncoding.EncodeToString(p.Gzip)
 	sum := sha256.Sum256([]byte(text))
 	name := "program-" + hex.EncodeToString(sum[:6]) + ".js"
 	return []File{
-		{"index.html", index(p, name, "", len(text))},
+		{"index.html", index(p, which, name, "", len(text))},
 		{name, []byte("driftlabProgram(\"" + text + "\");\n")},
 	}
 }
 
 // OneFile is the page with the program in it.
-func OneFile(p Program) []byte {
+func OneFile(p Program, which results.Part) []byte {
 	text := base64.StdEncoding.EncodeToString(p.Gzip)
-	return index(p, "", `"`+text+`"`, len(text))
+	return index(p, which, "", `"`+text+`"`, len(text))
 }
 
 // index fills the page in. The browser is told the sum of each script and style, and runs
 // no other.
-func index(p Program, file, wasm string, size int) []byte {
+func index(p Program, which results.Part, file, wasm string, size int) []byte {
 	paper := results.SharedPaper()
-	style := paper.Style + "\n" + source("lab.css")
+	style := paper.Style + "\n" + source("lab.css") + "\n" + which.Style
 	early := `document.documentElement.dataset.theme=matchMedia("(prefers-color-scheme: dark)").matches?"dark":"light"`
 	var script strings.Builder
 	script.WriteString(paper.Script)
+	script.WriteString("\n" + which.Script)
 	for _, name := range []string{"panels.js", "guess.js", "engine.js", "lab.js"} {
 		script.WriteString("\n" + source(name))
 	}
@@ -69,8 +71,9 @@ func index(p Program, file, wasm string, size int) []byte {
 	var out bytes.Buffer
 	err := page.Execute(&out, map[string]any{
 		"Policy": template.HTMLAttr(`content="` + policy + `"`), "Style": template.CSS(style), "Early": template.JS(early), "Script": template.JS(script.String()), "Licence": paper.Licence,
-		"Lab": template.HTML(base64.StdEncoding.EncodeToString(Gzip(Published()))), "Worker": template.HTML(inScript(string(p.Support) + "\n" + source("worker.js"))),
-		"File": file, "Sheets": file != "", "Bytes": size, "Program": template.HTML(wasm), // sheets stand beside the page
+		"Lab": template.HTML(base64.StdEncoding.EncodeToString(Gzip(Published()))), "Which": template.HTML(base64.StdEncoding.EncodeToString(Gzip([]byte(which.HTML)))),
+		"Worker": template.HTML(inScript(string(p.Support) + "\n" + source("worker.js"))),
+		"File":   file, "Sheets": file != "", "Bytes": size, "Program": template.HTML(wasm), // sheets stand beside the page
 	})
 	if err != nil {
 		panic("lab: " + err.Error()) // writing to memory cannot fail

@@ -6,17 +6,20 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"driftlab/results"
 )
 
 // TestSite: the policy names every script and style that runs, nothing stands outside the
 // page and its program, and no place is left unfilled.
 func TestSite(t *testing.T) {
 	p := Program{Gzip: []byte("module"), Support: []byte("class Go {} // </script>")}
-	site := Site(p)
+	which := results.Part{HTML: "<p>corrections</p>", Style: ".corrections {}", Script: "const corrections = 1; // </b>\n"}
+	site := Site(p, which)
 	if len(site) != 2 || site[0].Name != "index.html" || string(site[1].Data) != "driftlabProgram(\""+base64.StdEncoding.EncodeToString(p.Gzip)+"\");\n" {
 		t.Fatalf("%d files, the first %s", len(site), site[0].Name)
 	}
-	for name, page := range map[string]string{"a site": string(site[0].Data), "one file": string(OneFile(p))} {
+	for name, page := range map[string]string{"a site": string(site[0].Data), "one file": string(OneFile(p, which))} {
 		policy := regexp.MustCompile(`Content-Security-Policy" content="([^"]+)"`).FindStringSubmatch(page)[1]
 		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe-inline") || strings.Contains(policy, "http") {
 			t.Errorf("%s: policy %s", name, policy)
@@ -30,6 +33,9 @@ func TestSite(t *testing.T) {
 			if !strings.Contains(policy, base64.StdEncoding.EncodeToString(sum[:])) {
 				t.Errorf("%s: the policy refuses %.60q", name, e[1])
 			}
+		}
+		if packed := base64.StdEncoding.EncodeToString(Gzip([]byte(which.HTML))); !strings.Contains(page, `id="which">`+packed+"<") || !strings.Contains(page, which.Style) || !strings.Contains(page, which.Script) {
+			t.Errorf("%s: without the page of corrections", name)
 		}
 		if strings.Contains(page, "{{") || regexp.MustCompile(`(?:src|href)="?(?:https?:)?//`).MatchString(page) {
 			t.Errorf("%s: an unfilled place, or an address elsewhere", name)

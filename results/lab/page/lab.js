@@ -1,12 +1,13 @@
-// The page: six lessons and a free tab, from the data in it. A lesson asks, takes a guess,
+// The page: six lessons, a free tab and the page of corrections, from the data in it. A lesson asks, takes a guess,
 // shows the recording, and computes the same here on request. Its state is in the address.
 (async function () {
   "use strict";
   const { element, swatch } = paper;
-  const lab = await unpacked(document.getElementById("lab").textContent);
+  const lab = await unpacked("lab").json();
   const main = document.getElementById("main"), spoken = document.getElementById("spoken");
   const free = { name: "free", title: "Free", free: true, controls: [], guess: [], data: { panels: [] } };
-  const lessons = [...lab.lessons, free];
+  const which = { name: "which", title: "All corrections", which: true, controls: [], guess: [], data: { panels: [] } };
+  const lessons = [...lab.lessons, free, which];
   const patience = 10; // seconds until the recording appears by itself, where a teacher wants that
   const byItself = document.getElementById("by-itself");
 
@@ -15,10 +16,10 @@
 
   let now = null; // the lesson on the page: its values, live panels, parts
 
-  // unpacked is JSON from base64 over gzip.
-  function unpacked(text) {
-    const packed = new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]);
-    return new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  // unpacked is what an element has in base64 over gzip.
+  function unpacked(id) {
+    const packed = new Blob([Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0))]);
+    return new Response(packed.stream().pipeThrough(new DecompressionStream("gzip")));
   }
 
   // say speaks to screen readers, not more often than every five seconds.
@@ -66,7 +67,7 @@
     for (const a of document.querySelectorAll("#lessons a")) {
       if (a.dataset.name === lesson.name) { a.setAttribute("aria-current", "page"); a.scrollIntoView({ block: "nearest", inline: "nearest" }); } else a.removeAttribute("aria-current");
     }
-    if (lesson.free) buildFree(); else buildLesson();
+    if (lesson.free) buildFree(); else if (lesson.which) buildWhich(); else buildLesson();
     scrollTo(0, 0);
   }
 
@@ -446,12 +447,23 @@
     told();
   }
 
+  // buildWhich shows the page of corrections, which keeps its own state in the address.
+  async function buildWhich() {
+    const me = now, box = element("div", "which");
+    now.stage = element("div"); // nothing to repaint
+    box.innerHTML = await unpacked("which").text();
+    if (now !== me) return; // another lesson was opened meanwhile
+    main.replaceChildren(element("h1", "", "Which correction?"), element("h2", "", "Your problem"), box);
+    main.className = "whole";
+    corrections(box.querySelector(".corrections"), { read: () => me.q, write: (q) => history.replaceState(null, "", "#lesson=which&" + q) });
+  }
+
   // Keys: digits open lessons, Space runs and pauses; where something is typed, neither.
   addEventListener("keydown", (e) => {
     if (!document.getElementById("keys").checked || e.ctrlKey || e.metaKey || e.altKey) return;
     const at = e.target.closest("input, select, textarea, button, summary, a, [role=group], pre");
     if (at && (e.key === " " || !at.matches("a, button, summary, [role=group], pre"))) return;
-    if (/^[1-7]$/.test(e.key) && lessons[e.key - 1]) { location.hash = "lesson=" + lessons[e.key - 1].name; return; }
+    if (/^[1-8]$/.test(e.key) && lessons[e.key - 1]) { location.hash = "lesson=" + lessons[e.key - 1].name; return; }
     if (e.key === " " && now.liveParts && !now.controls.hidden) {
       e.preventDefault();
       if (engine.busy()) hold(); else compute();
@@ -478,7 +490,10 @@
     light.dataset.state = state;
     light.querySelector(".words").textContent = words || "engine at rest";
   });
-  addEventListener("hashchange", () => { const { lesson, q } = fromAddress(); open(lesson, q); });
+  addEventListener("hashchange", () => {
+    if (location.hash === "#main") return; // the link that skips to the lesson
+    const { lesson, q } = fromAddress(); open(lesson, q);
+  });
   buildTabs();
   const first = fromAddress();
   paper.theme(document.querySelector(".theme"), () => { if (now) for (const f of now.stage.children) if (f.repaint || f.matches(".kind-bars")) refreshSoon(); });
