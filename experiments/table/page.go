@@ -63,6 +63,9 @@ func (r *Ranking) panels(title string) (parts []*figure.Figure) {
 func (t *Table) Report() results.Report {
 	page := results.Report{Title: "Every method on the same stressors", Eyebrow: "simulate table",
 		Lead: "Which correction should be switched on? Every registered method runs under the same stressors and is compared, paired by seed, with a matched control: the same run without the stressor. **Settings are ranked by regret**: the distance to the best setting of each stressor."}
+	if confirm := t.named("confirm"); confirm != nil && confirm.confirms(t.named("screen")) {
+		page.Lead += " `" + CorrectionsFile + "`, next to this page, has the answer by problem, with the lines to copy."
+	}
 	var all []Row
 	for i := range t.Stages {
 		r := &t.Stages[i]

@@ -32,7 +32,7 @@ func TestAnswer(t *testing.T) {
 	}
 	for _, want := range []string{`<a href="#setting-tis"><code>tis</code></a>`, `Improvement &#43;0.20</strong> (95 % CI &#43;0.10 to &#43;0.30), significantly better, p = 0.0020. n = 10 seeds, mean over the learning rates 1e-3.`,
 		`Significantly worse than no correction under: no stressor <code>healthy</code> (-0.03, 95 % CI -0.04 to -0.02).`, `the mean pass rate of the whole run is -0.25 relative to`,
-		`Of 1 distinct settings 1 are significantly better`, "<code>correction: tis</code>", "Not written here: trl."} {
+		`Among 1 distinct settings, significantly better than no correction here: 1; significantly worse: 0.`, "<code>correction: tis</code>", "Not written here: trl."} {
 		if !strings.Contains(answer, want) {
 			t.Errorf("the answer lacks %q", want)
 		}
