@@ -252,3 +252,19 @@ func TestCorrectionsWithoutScript(t *testing.T) {
 		t.Errorf("the page is %d px wide", wide)
 	}
 }
+
+// TestSkip: the link that skips to the content leaves the page where it is, in the lab and by
+// itself, although it changes the address.
+func TestSkip(t *testing.T) {
+	for _, address := range []string{corrections(t, "#problem=router4"), local(oneFile) + "#lesson=which&problem=router4"} {
+		p := open(t, address, 1280, "light")
+		p.until("document.querySelector('section.problem[data-problem=router4]:not([hidden])')")
+		p.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('.skip').click()"))
+		p.until("!location.hash.includes('problem')")
+		p.do(chromedp.Evaluate[chromedp.Void]("new Promise((done) => setTimeout(done, 300))", chromedp.EvalAwaitPromise))
+		if !eval[bool](p, "!!document.querySelector('section.problem[data-problem=router4]:not([hidden])')") {
+			t.Errorf("%s: the page shows something else", address)
+		}
+		p.clean()
+	}
+}
