@@ -69,7 +69,8 @@ var layers = []layer{
 	{"experiments/diagnose/reader", numbers},
 	{"experiments/diagnose experiments/diagnose/synthetic", "experiments/diagnose/reader " + session},
 	{"experiments/diagnose/diagnosetest", "experiments/diagnose experiments/diagnose/reader"},
-	{"experiments/diagnose/page", "experiments/diagnose " + shown + session},
+	{"experiments/diagnose/tables", "experiments/diagnose results/figure"},
+	{"experiments/diagnose/page", "experiments/diagnose experiments/diagnose/tables " + shown + session},
 	{"experiments/diagnose/reproduce", "experiments/measure " + session},
 	{"experiments/queue", ""},
 	{"experiments/sweep", "experiments/queue experiments/run " + shown + session},
@@ -93,7 +94,7 @@ var layers = []layer{
 	{"results/published", ""},
 
 	// The command, which nothing imports.
-	{"cmd/simulate cmd/simulate/lab cmd/simulate/limits", "cmd/simulate/... engine/... experiments/... model precision/... results/... trainer/..."},
+	{"cmd/simulate cmd/simulate/lab cmd/simulate/lab/diagnose cmd/simulate/limits", "cmd/simulate/... engine/... experiments/... model precision/... results/... trainer/..."},
 }
 
 // onlyTests are packages that tests import and no program does.

@@ -12,8 +12,10 @@ import (
 	"driftlab/experiments/diagnose"
 	"driftlab/experiments/diagnose/page"
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/experiments/diagnose/tables"
 	"driftlab/results/figure"
 	"driftlab/results/published"
+	"driftlab/results/record"
 	"driftlab/trainer/method"
 )
 
@@ -135,7 +137,7 @@ func (c *diagnoseCmd) Run(a *app) error {
 		}
 	}
 	if c.Out != "" {
-		text, err := jsonText(r)
+		text, err := record.Document(r)
 		if err != nil {
 			return err
 		}
@@ -182,15 +184,11 @@ func (s strict) Error() string { return fmt.Sprintf("diagnose --strict: %s", s.S
 
 // status is the error that a verdict comes to.
 func (c *diagnoseCmd) status(r diagnose.Report, refused []error) error {
-	rows := 0
-	for _, in := range r.Inputs {
-		rows += in.Rows
-	}
 	switch state := r.Verdict.State; {
 	case len(refused) > 0:
 		return badInput{errors.Join(refused...)}
-	case rows == 0:
-		return bad("%s: no complete row: %s", strings.Join(c.Files, ", "), r.Inputs[0].Damage[0].Reason)
+	case r.NoRow() != "":
+		return bad("%s: %s", strings.Join(c.Files, ", "), r.NoRow())
 	case c.Strict && (state == diagnose.Repair || state == diagnose.Inactive):
 		return strict{r.Verdict}
 	}
@@ -229,7 +227,7 @@ func (a *app) printDiagnosis(r diagnose.Report, out string) {
 	a.printDecision(r)
 	a.printChecks(r.Checks)
 	if len(r.Fixes) > 0 {
-		a.printTable(page.FixTable(r, func(name string) bool { return slices.Contains(shownFixes, name) }))
+		a.printTable(tables.Fixes(r, func(name string) bool { return slices.Contains(shownFixes, name) }))
 	}
 	a.printReproduced(r)
 	if out != "" {

@@ -15,9 +15,9 @@ import (
 	"strings"
 
 	"driftlab/experiments/diagnose"
-	"driftlab/experiments/diagnose/page"
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/experiments/diagnose/reproduce"
+	"driftlab/experiments/diagnose/tables"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 )
@@ -161,7 +161,7 @@ func (a *app) printActive(r diagnose.Report) {
 	for _, warning := range on.Warnings {
 		fmt.Fprintf(a.stdout, "Warning: %s\n", warning)
 	}
-	t := page.SettingTable(on)
+	t := tables.Settings(on)
 	if len(t.Rows) == 0 {
 		return
 	}

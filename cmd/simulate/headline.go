@@ -159,11 +159,11 @@ func (c *headlineCmd) next(result *experiments.HeadlineResult, dir string) strin
 
 // write puts the tables and the figures next to the plot.
 func (d *headlined) write(result *experiments.HeadlineResult) error {
-	outcomes, err := jsonText(d.Outcomes)
+	outcomes, err := record.Document(d.Outcomes)
 	if err != nil {
 		return err
 	}
-	gap, err := jsonText(d.Gap)
+	gap, err := record.Document(d.Gap)
 	if err != nil {
 		return err
 	}

@@ -31,8 +31,9 @@ import (
 
 type labCmd struct {
 	Export  string `help:"Write the page and do not serve it: a folder for a static host or, with a name that ends in .html, one file that opens by double-click." placeholder:"DIR|FILE.html" complete:"files"`
+	Dumps   string `help:"Write only the page that diagnoses dumps of real runs, as one file." placeholder:"FILE.html" complete:"files"`
 	Port    int    `help:"Port on the loopback interface; 0 takes a free one." default:"0"`
-	Program string `help:"Write only lab.wasm.gz and wasm_exec.js, for a release, into a folder." placeholder:"DIR" complete:"files"`
+	Program string `help:"Write only what the pages compute with, for a release, into a folder." placeholder:"DIR" complete:"files"`
 	Quiet   bool   `short:"q" help:"No progress messages."`
 }
 
@@ -40,7 +41,8 @@ type labCmd struct {
 func (*labCmd) Help() string {
 	return `Serves the lab to a browser on this machine: lessons about training-inference mismatch, each with a question, a guess,
 the recorded answer, and the same run computed in the page by this program, compiled to WebAssembly. It needs no account
-and no other server; the page can connect to nothing else.
+and no other server; the page can connect to nothing else. A second page diagnoses dumps of real runs as simulate diagnose does:
+they stay on this machine.
 
 In a checkout the program is compiled once, which takes a minute or two, and kept in the user's cache folder under the
 checksum of its sources.
@@ -48,7 +50,8 @@ checksum of its sources.
 Examples:
   simulate lab
   simulate lab --export site
-  simulate lab --export lab.html`
+  simulate lab --export lab.html
+  simulate lab --dumps diagnose.html`
 }
 
 // Run serves or exports the page.
@@ -60,8 +63,15 @@ func (c *labCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if c.Program != "" {
-		return writeFiles(c.Program, []lab.File{{Name: "lab.wasm.gz", Data: program.Gzip}, {Name: "wasm_exec.js", Data: program.Support}})
+	switch {
+	case c.Program != "":
+		return writeFiles(c.Program, programFiles(program))
+	case c.Dumps != "":
+		if err := record.WriteNew(c.Dumps, lab.Diagnose(program, false)); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "Page: %s\n", c.Dumps)
+		return nil
 	}
 	which, err := correctionsPart()
 	if err != nil {
@@ -98,11 +108,13 @@ func (c *labCmd) foreign() error {
 	var paths []string
 	switch dir := c.Export; {
 	case c.Program != "":
-		paths = []string{filepath.Join(c.Program, programFile), filepath.Join(c.Program, supportFile)}
+		paths = []string{filepath.Join(c.Program, programFile), filepath.Join(c.Program, diagnoseFile), filepath.Join(c.Program, supportFile)}
+	case c.Dumps != "":
+		paths = []string{c.Dumps}
 	case strings.HasSuffix(dir, ".html"):
 		paths = []string{dir}
 	case dir != "":
-		paths = []string{filepath.Join(dir, "index.html")}
+		paths = []string{filepath.Join(dir, "index.html"), filepath.Join(dir, lab.DiagnosePage)}
 		for _, name := range sheet.Names {
 			paths = append(paths, filepath.Join(dir, name))
 		}
@@ -129,7 +141,7 @@ func writtenByLab(path string) bool {
 	var in io.Reader = f
 	marks := []string{"<title>The lab of driftlab</title>", "<title>The lab: "}
 	switch filepath.Base(path) {
-	case programFile:
+	case programFile, diagnoseFile:
 		marks = []string{"\x00asm"}
 		if in, err = gzip.NewReader(f); err != nil {
 			return false
@@ -258,9 +270,15 @@ func thisMachine(host string, port int) bool {
 
 // The files of the program, in the cache and in a release.
 const (
-	programFile = "lab.wasm.gz"
-	supportFile = "wasm_exec.js"
+	programFile  = "lab.wasm.gz"
+	diagnoseFile = "diagnose.wasm.gz"
+	supportFile  = "wasm_exec.js"
 )
+
+// programFiles are what the pages compute with.
+func programFiles(p lab.Program) []lab.File {
+	return []lab.File{{Name: supportFile, Data: p.Support}, {Name: programFile, Data: p.Gzip}, {Name: diagnoseFile, Data: p.Diagnose}}
+}
 
 // labProgram is what the page computes with: embedded in a release, else compiled from
 // the checkout around the working folder, once for its sources and toolchain.
@@ -292,27 +310,30 @@ func (a *app) labProgram(quiet bool) (lab.Program, error) {
 	}
 	p, err := a.compileProgram(goTool, root)
 	if err == nil && dir != "" { // without a cache it is compiled again next time
-		writeFiles(dir, []lab.File{{Name: supportFile, Data: p.Support}, {Name: programFile, Data: p.Gzip}})
+		writeFiles(dir, programFiles(p))
 	}
 	return p, err
 }
 
 // readProgram reads a program whose module is whole.
 func readProgram(dir string) (p lab.Program, err error) {
-	if p.Gzip, err = os.ReadFile(filepath.Join(dir, programFile)); err != nil {
-		return p, err
+	for name, to := range map[string]*[]byte{programFile: &p.Gzip, diagnoseFile: &p.Diagnose} { // in any order
+		if *to, err = os.ReadFile(filepath.Join(dir, name)); err != nil {
+			return p, err
+		}
+		z, err := gzip.NewReader(bytes.NewReader(*to))
+		if err == nil {
+			_, err = io.Copy(io.Discard, z)
+		}
+		if err != nil {
+			return p, err
+		}
 	}
-	if p.Support, err = os.ReadFile(filepath.Join(dir, supportFile)); err != nil {
-		return p, err
-	}
-	z, err := gzip.NewReader(bytes.NewReader(p.Gzip))
-	if err == nil {
-		_, err = io.Copy(io.Discard, z)
-	}
+	p.Support, err = os.ReadFile(filepath.Join(dir, supportFile))
 	return p, err
 }
 
-// compileProgram builds cmd/simulate/lab. Equal sources and toolchains give equal bytes.
+// compileProgram builds both modules. Equal sources and toolchains give equal bytes.
 func (a *app) compileProgram(goTool, root string) (p lab.Program, err error) {
 	goroot, err := a.goOutput(goTool, root, "env", "GOROOT")
 	if err != nil {
@@ -326,17 +347,22 @@ func (a *app) compileProgram(goTool, root string) (p lab.Program, err error) {
 		return p, err
 	}
 	defer os.RemoveAll(dir)
-	module := filepath.Join(dir, "lab.wasm")
-	if _, err := a.goOutput(goTool, root, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", module, "./cmd/simulate/lab"); err != nil {
-		return p, err
+	for i, to := range []*[]byte{&p.Gzip, &p.Diagnose} {
+		module := filepath.Join(dir, "module.wasm")
+		if _, err := a.goOutput(goTool, root, "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", module, programPackages[i]); err != nil {
+			return p, err
+		}
+		raw, err := os.ReadFile(module)
+		if err != nil {
+			return p, err
+		}
+		*to = lab.Gzip(raw)
 	}
-	raw, err := os.ReadFile(module)
-	if err != nil {
-		return p, err
-	}
-	p.Gzip = lab.Gzip(raw)
 	return p, nil
 }
+
+// programPackages are compiled for the lessons and for the page of dumps.
+var programPackages = []string{"./cmd/simulate/lab", "./cmd/simulate/lab/diagnose"}
 
 // goOutput runs the go command for the browser's architecture.
 func (a *app) goOutput(goTool, root string, args ...string) (string, error) {
@@ -380,7 +406,7 @@ func (a *app) sumOfSources(goTool, root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	list, err := a.goOutput(goTool, root, "list", "-deps", "-f", sources, "./cmd/simulate/lab")
+	list, err := a.goOutput(goTool, root, append([]string{"list", "-deps", "-f", sources}, programPackages...)...)
 	if err != nil {
 		return "", err
 	}

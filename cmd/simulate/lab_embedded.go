@@ -13,8 +13,12 @@ import (
 var (
 	//go:embed program/lab.wasm.gz
 	programGzip []byte
+	//go:embed program/diagnose.wasm.gz
+	programDiagnose []byte
 	//go:embed program/wasm_exec.js
 	programSupport []byte
 )
 
-func embeddedProgram() lab.Program { return lab.Program{Gzip: programGzip, Support: programSupport} }
+func embeddedProgram() lab.Program {
+	return lab.Program{Gzip: programGzip, Diagnose: programDiagnose, Support: programSupport}
+}

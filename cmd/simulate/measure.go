@@ -189,7 +189,7 @@ func (c *measureCmd) attribute(a *app, q measure.GapRequest) ([]*measure.Attribu
 
 // write keeps the measurement in a folder, as data and as a page.
 func (c *measureCmd) write(d measureDocument) error {
-	text, err := jsonText(d)
+	text, err := record.Document(d)
 	if err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 // writeDoses keeps the dose-response in a folder: as data, as tables, as a
 // picture and as a page.
 func (c *measureCmd) writeDoses(t *measure.DoseTable) error {
-	text, err := jsonText(t)
+	text, err := record.Document(t)
 	if err != nil {
 		return err
 	}

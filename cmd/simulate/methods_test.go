@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/claims"
+	"driftlab/results/record"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
 )
@@ -59,7 +60,7 @@ func TestMethodsTellConditions(t *testing.T) {
 		if err != nil || !strings.Contains(methodText(found[0]), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
-		if text, err := jsonText(found); err != nil || !strings.Contains(string(text), want[:strings.IndexByte(want, ')')+1]) {
+		if text, err := record.Document(found); err != nil || !strings.Contains(string(text), want[:strings.IndexByte(want, ')')+1]) {
 			t.Errorf("%s in JSON: %v, want %q", name, err, want)
 		}
 	}

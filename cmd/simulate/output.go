@@ -1,20 +1,16 @@
 package main
 
 import (
-	"bytes"
-	"encoding"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"reflect"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"driftlab/experiments/queue"
 	"driftlab/results/figure"
+	"driftlab/results/record"
 	"driftlab/trainer"
 
 	"github.com/schollz/progressbar/v3"
@@ -23,130 +19,13 @@ import (
 // printJSON prints one document, indented, and nothing else. Numbers that JSON
 // does not have are the texts "nan", "inf" and "-inf", as in metrics.jsonl.
 func (a *app) printJSON(v any) error {
-	text, err := jsonText(v)
+	text, err := record.Document(v)
 	if err != nil {
 		return err
 	}
 	// The writer keeps the error.
 	_, _ = a.stdout.Write(text)
 	return nil
-}
-
-// jsonText is the document that printJSON prints.
-func jsonText(v any) ([]byte, error) {
-	compact, err := appendJSON(nil, reflect.ValueOf(v))
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, compact, "", "  "); err != nil {
-		return nil, err
-	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
-}
-
-// appendJSON is encoding/json for the few kinds of value that commands print,
-// with every float allowed.
-func appendJSON(b []byte, v reflect.Value) ([]byte, error) {
-	if !v.IsValid() {
-		return append(b, "null"...), nil
-	}
-	switch v.Interface().(type) {
-	case json.Marshaler, encoding.TextMarshaler:
-		text, err := json.Marshal(v.Interface())
-		return append(b, text...), err
-	}
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		return appendJSON(b, v.Elem())
-	case reflect.Float64:
-		return appendFloat(b, v.Float()), nil
-	case reflect.Slice:
-		return appendList(b, v)
-	case reflect.Struct:
-		return appendStruct(b, v)
-	}
-	text, err := json.Marshal(v.Interface())
-	return append(b, text...), err
-}
-
-func appendFloat(b []byte, x float64) []byte {
-	switch {
-	case math.IsNaN(x):
-		return append(b, `"nan"`...)
-	case math.IsInf(x, 0):
-		return fmt.Appendf(b, "%q", strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(x, 'g', -1, 64), "+")))
-	}
-	text, err := json.Marshal(x)
-	if err != nil {
-		panic(err) // finite numbers have a text
-	}
-	return append(b, text...)
-}
-
-func appendList(b []byte, v reflect.Value) ([]byte, error) {
-	b = append(b, '[')
-	for i := range v.Len() {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		var err error
-		if b, err = appendJSON(b, v.Index(i)); err != nil {
-			return b, err
-		}
-	}
-	return append(b, ']'), nil
-}
-
-// appendStruct writes the exported fields under their json names.
-func appendStruct(b []byte, v reflect.Value) ([]byte, error) {
-	b = append(b, '{')
-	first := true
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if !f.IsExported() && !f.Anonymous || name == "-" || strings.Contains(options, "omitempty") && v.Field(i).IsZero() {
-			continue
-		}
-		value := v.Field(i)
-		if f.Anonymous && name == "" {
-			if value.Kind() == reflect.Pointer {
-				if value = value.Elem(); !value.IsValid() {
-					continue
-				}
-			}
-			inner, err := appendStruct(nil, value)
-			if err != nil {
-				return b, err
-			}
-			if inner = inner[1 : len(inner)-1]; len(inner) == 0 {
-				continue
-			}
-			b = separate(b, &first)
-			b = append(b, inner...)
-			continue
-		}
-		if name == "" {
-			name = f.Name
-		}
-		b = separate(b, &first)
-		b = append(strconv.AppendQuote(b, name), ':')
-		var err error
-		if b, err = appendJSON(b, value); err != nil {
-			return b, err
-		}
-	}
-	return append(b, '}'), nil
-}
-
-// separate writes a comma before all but the first.
-func separate(b []byte, first *bool) []byte {
-	if *first {
-		*first = false
-		return b
-	}
-	return append(b, ',')
 }
 
 // lineEvery is how often progress is printed where there is no terminal.

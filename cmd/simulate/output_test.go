@@ -13,6 +13,7 @@ import (
 
 	"driftlab/experiments/queue"
 	"driftlab/results/figure"
+	"driftlab/results/record"
 	"driftlab/trainer"
 )
 
@@ -42,11 +43,11 @@ func TestJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := jsonText(doc)
+	got, err := record.Document(doc)
 	if err != nil || strings.TrimSpace(string(got)) != string(want) {
 		t.Errorf("%v: got\n%s\nwant\n%s", err, got, want)
 	}
-	got, err = jsonText([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 2})
+	got, err = record.Document([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 2})
 	if err != nil || strings.Join(strings.Fields(string(got)), "") != `["nan","inf","-inf",2]` {
 		t.Errorf("%v: %s", err, got)
 	}

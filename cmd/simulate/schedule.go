@@ -8,6 +8,7 @@ import (
 	"driftlab/experiments"
 	"driftlab/results"
 	"driftlab/results/figure"
+	"driftlab/results/record"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/method/schedule/simulation"
@@ -93,7 +94,7 @@ func (c *scheduleCmd) Run(a *app) error {
 
 // write writes the report and the timeline.
 func (c *scheduleCmd) write(r simulation.Report) (picture string, err error) {
-	text, err := jsonText(r)
+	text, err := record.Document(r)
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,20 @@ type Report struct {
 	Fixes []Fix `json:"fixes,omitempty"`
 	// Reproduced is the toy run that was looked for, absent where nobody asked.
 	Reproduced *Reproduced `json:"reproduced,omitempty"`
+}
+
+// NoRow is why not one row could be read, empty where one could.
+func (r *Report) NoRow() string {
+	reason := ""
+	for _, in := range r.Inputs {
+		if in.Rows > 0 {
+			return ""
+		}
+		if reason == "" && len(in.Damage) > 0 {
+			reason = in.Damage[0].Reason
+		}
+	}
+	return "no complete row: " + cmp.Or(reason, "nothing but blanks")
 }
 
 // Reproduced is a toy run with a gap of the same cause and about the same size.

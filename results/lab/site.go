@@ -16,10 +16,11 @@ import (
 //go:embed page
 var sources embed.FS
 
-// Program is what the page computes with: cmd/simulate/lab as WebAssembly.
+// Program is what the pages compute with, as WebAssembly.
 type Program struct {
-	// Gzip is the module, compressed.
-	Gzip []byte
+	// Gzip is the module of the lessons, cmd/simulate/lab, and Diagnose that of the page for dumps,
+	// cmd/simulate/lab/diagnose, compressed.
+	Gzip, Diagnose []byte
 	// Support is wasm_exec.js of the toolchain that built it.
 	Support []byte
 }
@@ -41,6 +42,7 @@ func Site(p Program, which results.Part) []File {
 	return []File{
 		{"index.html", index(p, which, name, "", len(text))},
 		{name, []byte("driftlabProgram(\"" + text + "\");\n")},
+		{DiagnosePage, Diagnose(p, true)},
 	}
 }
 
@@ -50,12 +52,14 @@ func OneFile(p Program, which results.Part) []byte {
 	return index(p, which, "", `"`+text+`"`, len(text))
 }
 
+// early sets the page's colours before it is drawn.
+const early = `document.documentElement.dataset.theme=matchMedia("(prefers-color-scheme: dark)").matches?"dark":"light"`
+
 // index fills the page in. The browser is told the sum of each script and style, and runs
 // no other.
 func index(p Program, which results.Part, file, wasm string, size int) []byte {
 	paper := results.SharedPaper()
 	style := paper.Style + "\n" + source("lab.css") + "\n" + which.Style
-	early := `document.documentElement.dataset.theme=matchMedia("(prefers-color-scheme: dark)").matches?"dark":"light"`
 	var script strings.Builder
 	script.WriteString(paper.Script)
 	script.WriteString("\n" + which.Script)
@@ -66,11 +70,9 @@ func index(p Program, which results.Part, file, wasm string, size int) []byte {
 	if file != "" {
 		scripts, connect = scripts+" 'self'", "'self'"
 	}
-	policy := "default-src 'none'; script-src " + scripts + "; style-src " + sums(style) + "; worker-src blob:; connect-src " + connect +
-		"; img-src data:; base-uri 'none'; form-action 'none'"
 	var out bytes.Buffer
 	err := page.Execute(&out, map[string]any{
-		"Policy": template.HTMLAttr(`content="` + policy + `"`), "Style": template.CSS(style), "Early": template.JS(early), "Script": template.JS(script.String()), "Licence": paper.Licence,
+		"Policy": policyOf(scripts, style, connect), "Style": template.CSS(style), "Early": template.JS(early), "Script": template.JS(script.String()), "Licence": paper.Licence,
 		"Lab": template.HTML(base64.StdEncoding.EncodeToString(Gzip(Published()))), "Which": template.HTML(base64.StdEncoding.EncodeToString(Gzip([]byte(which.HTML)))),
 		"Worker": template.HTML(inScript(string(p.Support) + "\n" + source("worker.js"))),
 		"File":   file, "Sheets": file != "", "Bytes": size, "Program": template.HTML(wasm), // sheets stand beside the page
@@ -79,6 +81,12 @@ func index(p Program, which results.Part, file, wasm string, size int) []byte {
 		panic("lab: " + err.Error()) // writing to memory cannot fail
 	}
 	return out.Bytes()
+}
+
+// policyOf is what the browser allows a page: its own scripts and style, a worker, and requests to connect or none.
+func policyOf(scripts, style, connect string) template.HTMLAttr {
+	return template.HTMLAttr(`content="` + "default-src 'none'; script-src " + scripts + "; style-src " + sums(style) + "; worker-src blob:; connect-src " + connect +
+		"; img-src data:; base-uri 'none'; form-action 'none'" + `"`)
 }
 
 // page is the page without what stands in it.

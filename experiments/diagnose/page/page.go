@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"driftlab/experiments/diagnose"
+	"driftlab/experiments/diagnose/tables"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/trainer/method/metrics"
@@ -32,13 +33,13 @@ func Of(r diagnose.Report, shown []diagnose.Shown) results.Report {
 		}
 	}
 	add("What to do", nextBlocks(r)...)
-	add("How it was decided", decisionTable(r))
-	add("What made the gap", append(causeBlocks(r), signatureTable(r))...)
-	add("Checks of the data", checkTable(r))
+	add("How it was decided", tables.Decisions(r))
+	add("What made the gap", append(causeBlocks(r), tables.Signatures(r))...)
+	add("Checks of the data", tables.Checks(r))
 	add("Token by token", tokenBlock(shown))
 	add("What corrections would do", fixBlocks(r)...)
-	add("Rules of thumb", alarmTable(r))
-	add("Where sources disagree", disagreementTable(r))
+	add("Rules of thumb", tables.Alarms(r))
+	add("Where sources disagree", tables.Disagreements(r))
 	add("What was read", inputBlocks(r)...)
 	for _, t := range metrics.Elsewhere {
 		p.Glossary = append(p.Glossary, results.Term(t))
@@ -88,7 +89,7 @@ func nextBlocks(r diagnose.Report) []results.Block {
 		for _, warning := range a.Warnings {
 			list = append(list, results.Prose("**Warning:** "+unmarked(warning)+"."))
 		}
-		list = append(list, SettingTable(a))
+		list = append(list, tables.Settings(a))
 		for _, s := range a.Settings {
 			if s.Why != "" {
 				list = append(list, results.Prose("`"+unmarked(s.Name)+"`: "+unmarked(s.Why)+"."))
@@ -110,26 +111,9 @@ func nextBlocks(r diagnose.Report) []results.Block {
 	return list
 }
 
-// decisionTable are the rows of the table as far as it was evaluated.
-func decisionTable(r diagnose.Report) *figure.Figure {
-	t := newTable("row", "figures, limits in brackets", "fires", "source")
-	for _, d := range r.Decisions {
-		verdict := figure.Word("no").As(figure.Muted)
-		if d.Fired {
-			verdict = figure.Word("decides").As(figure.Warn)
-		}
-		t.Add(figure.Word(d.Row).As(figure.Strong), figure.Word(d.Why), verdict, figure.Word(d.Source).As(figure.Muted))
-	}
-	return t
-}
-
 // causeBlocks are what may have made the gap, with their parts and what would confirm them.
 func causeBlocks(r diagnose.Report) []results.Block {
-	t := newTable("cause", "part of k3", "90 % interval", "log10 of the likelihood ratio>", "an experiment that decides")
-	for _, c := range r.Causes {
-		t.Add(figure.Word(c.Name).As(figure.Strong), figure.Percent(c.ShareK3[1], 0), figure.Word(figure.Percent(c.ShareK3[0], 0).Text+" to "+figure.Percent(c.ShareK3[2], 0).Text),
-			figure.Number(c.Log10LR, 2), figure.Word(c.Confirm))
-	}
+	t := tables.Causes(r)
 	list := []results.Block{t}
 	for _, pair := range r.Ambiguous {
 		list = append(list, results.Prose("This data cannot tell "+pair[0]+" from "+pair[1]+"."))
@@ -138,68 +122,6 @@ func causeBlocks(r diagnose.Report) []results.Block {
 		list = append(list, results.Prose("That the log-probs of sampled tokens agree does not prove that the distributions do."))
 	}
 	return list
-}
-
-// signatureTable puts the gap's features beside those of simulated gaps of each cause.
-func signatureTable(r diagnose.Report) *figure.Figure {
-	causes := []string{diagnose.Precision, diagnose.Routing, diagnose.Staleness}
-	t := newTable(append([]string{"what it looks like", "here>"}, causes...)...)
-	t.Note = "Beside the gap's own figures, where nine of ten simulated gaps of each cause have them; marked where this one does, too."
-	for _, l := range r.Signatures {
-		row := []figure.Cell{figure.Word(l.About), figure.Number(l.Value, 3)}
-		for _, cause := range causes {
-			var of *diagnose.Range
-			if i := slices.IndexFunc(l.Ranges, func(x diagnose.Range) bool { return x.Cause == cause }); i >= 0 {
-				of = &l.Ranges[i]
-			}
-			row = append(row, within(of, l.Value))
-		}
-		t.Add(row...)
-	}
-	return t
-}
-
-// within shows where nine of ten simulated dumps have a figure, marked where this one does,
-// too; nothing of no range.
-func within(r *diagnose.Range, value float64) figure.Cell {
-	if r == nil {
-		return figure.Word("")
-	}
-	low, high := r.Quantiles[0], r.Quantiles[4]
-	cell := figure.Word(threeDigits(low) + " to " + threeDigits(high)).As(figure.Muted)
-	if low <= value && value <= high {
-		cell = cell.As(figure.Good)
-	}
-	return cell
-}
-
-// resultMarks are how results of checks are shown.
-var resultMarks = map[diagnose.Result]figure.Emphasis{diagnose.Pass: figure.Good, diagnose.Watch: figure.Warn, diagnose.Fail: figure.Bad, diagnose.NotApplicable: figure.Muted}
-
-func checkTable(r diagnose.Report) *figure.Figure {
-	t := newTable("check", "where", "result", "value>", "limit>", "nine of ten sound dumps", "why")
-	for _, c := range r.Checks {
-		why := c.Why
-		if c.Conditional {
-			why += " (perhaps the consequence of an earlier fault)"
-		}
-		t.Add(figure.Word(c.ID).As(figure.Strong), figure.Word(c.Scope), figure.Word(string(c.Result)).As(resultMarks[c.Result]), figure.Number(c.Value, 4), figure.Number(c.Limit, 3), within(c.Reference, c.Value), figure.Word(why))
-	}
-	return t
-}
-
-// newTable has these columns; one that ends in > is of numbers.
-func newTable(columns ...string) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table}
-	for _, c := range columns {
-		name, isNumber := strings.CutSuffix(c, ">")
-		column := figure.Column{Name: name}
-		if isNumber {
-			column.Align = figure.Right
-		}
-		t.Columns = append(t.Columns, column)
-	}
-	return t
 }
 
 func tokenBlock(shown []diagnose.Shown) *figure.Figure {
@@ -224,7 +146,7 @@ func fixBlocks(r diagnose.Report) []results.Block {
 	if len(r.Fixes) == 0 {
 		return nil
 	}
-	t := FixTable(r, func(string) bool { return true })
+	t := tables.Fixes(r, func(string) bool { return true })
 	t.Note = "Nothing is trained. The exact ratio corrects without bias: a token's own, or for a rule on sequences the product over the response; " +
 		"mean |w − ratio| is the distance of the weights from it, and can be compared between rules of one ratio. The placebo drops as many tokens at random. Variance: mean w²A² over mean A²."
 	return []results.Block{t, maskedFold(r.Recommended)}
@@ -235,7 +157,7 @@ func maskedFold(f *diagnose.Fix) results.Block {
 	if f == nil || f.Masked == nil {
 		return results.Prose("")
 	}
-	t := newTable("group", "share of its tokens that is masked")
+	t := tables.Columns("group", "share of its tokens that is masked")
 	shares := func(what string, list []float64) {
 		var words []string
 		for _, x := range list {
@@ -257,41 +179,8 @@ func maskedFold(f *diagnose.Fix) results.Block {
 	return results.Fold{Summary: "Whom the recommended setting masks", Blocks: []results.Block{t}}
 }
 
-func alarmTable(r diagnose.Report) *figure.Figure {
-	t := newTable("rule", "source", "value>", "limit>", "", "collapses seen>", "false alarms>")
-	t.Note = "Collapses seen: the share of simulated collapses before which the rule rang. False alarms: the share of simulated runs without a collapse in which it ever did. Empty where that has not been measured."
-	rate := func(x *float64) figure.Cell {
-		if x == nil {
-			return figure.Word("")
-		}
-		return figure.Percent(*x, 0)
-	}
-	for _, a := range r.Alarms {
-		fired := figure.Word("quiet").As(figure.Muted)
-		if a.Fired {
-			fired = figure.Word("fires").As(figure.Warn)
-		}
-		t.Add(figure.Word(a.Rule), figure.Word(a.Source).As(figure.Muted), figure.Number(a.Value, 3), figure.Number(a.Limit, 3), fired, rate(a.Detection), rate(a.FalseAlarm))
-	}
-	return t
-}
-
-func disagreementTable(r diagnose.Report) *figure.Figure {
-	t := newTable("question", "source", "says", "here that")
-	for _, d := range r.Disagreements {
-		for i, s := range d.Say {
-			question := figure.Word("")
-			if i == 0 {
-				question = figure.Word(d.About).As(figure.Strong)
-			}
-			t.Add(question, figure.Word(s.Source), figure.Word(s.Value), figure.Word(s.Effect))
-		}
-	}
-	return t
-}
-
 func inputBlocks(r diagnose.Report) []results.Block {
-	t := newTable("file", "format", "step>", "rows>", "used>", "tokens>", "damaged>", "not recorded")
+	t := tables.Columns("file", "format", "step>", "rows>", "used>", "tokens>", "damaged>", "not recorded")
 	var notes []results.Block
 	for _, in := range r.Inputs {
 		step := figure.Word("")

@@ -48,6 +48,7 @@ async function load(from) {
 
 onmessage = async (e) => {
   if (typeof e.data === "string") { driftlab(e.data); return; }
+  if (e.data.ask) { driftlab(e.data.ask, e.data.files); return; }
   try {
     const go = new Go(), module = await load(e.data);
     const instance = await WebAssembly.instantiate(module, go.importObject);

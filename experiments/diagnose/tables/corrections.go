@@ -1,13 +1,13 @@
-package page
+package tables
 
 import (
 	"driftlab/experiments/diagnose"
 	"driftlab/results/figure"
 )
 
-// SettingTable puts the configured settings beside the recommended ones.
-func SettingTable(on *diagnose.Active) *figure.Figure {
-	t := newTable("setting", "yours ("+on.Framework+")", "recommended")
+// Settings puts the configured settings beside the recommended ones.
+func Settings(on *diagnose.Active) *figure.Figure {
+	t := Columns("setting", "yours ("+on.Framework+")", "recommended")
 	for _, s := range on.Settings {
 		if s.Configured != "0" || s.Recommended != "0" { // a bound that neither has
 			t.Add(figure.Word(s.Name).As(figure.Strong), figure.Word(s.Configured), figure.Word(s.Recommended))
@@ -16,9 +16,9 @@ func SettingTable(on *diagnose.Active) *figure.Figure {
 	return t
 }
 
-// FixTable has what corrections do to the tokens: the configured and the recommended one, and those of the others that are shown.
-func FixTable(r diagnose.Report, shown func(name string) bool) *figure.Figure {
-	t := newTable("if corrected by", "changes>", "masks>", "ESS>", "exact ratio", "mean |w - ratio|>", "variance>", "placebo's |w - ratio|>")
+// Fixes has what corrections do to the tokens: the configured and the recommended one, and those of the others that are shown.
+func Fixes(r diagnose.Report, shown func(name string) bool) *figure.Figure {
+	t := Columns("if corrected by", "changes>", "masks>", "ESS>", "exact ratio", "mean |w - ratio|>", "variance>", "placebo's |w - ratio|>")
 	var list []diagnose.Fix
 	if r.Active != nil {
 		list = append(list, r.Active.Fix())

@@ -1,0 +1,133 @@
+// Package tables lays the figures of a diagnosis out as tables, for the terminal, the report and the lab's page.
+//
+// What it is not: it measures and decides nothing, and draws nothing.
+package tables
+
+import (
+	"slices"
+	"strings"
+
+	"driftlab/experiments/diagnose"
+	"driftlab/results/figure"
+)
+
+// resultMarks are how results of checks are shown.
+var resultMarks = map[diagnose.Result]figure.Emphasis{diagnose.Pass: figure.Good, diagnose.Watch: figure.Warn, diagnose.Fail: figure.Bad, diagnose.NotApplicable: figure.Muted}
+
+// Causes are what may have made the gap, with their parts and what would confirm them.
+func Causes(r diagnose.Report) *figure.Figure {
+	t := Columns("cause", "part of k3", "90 % interval", "log10 of the likelihood ratio>", "an experiment that decides")
+	for _, c := range r.Causes {
+		t.Add(figure.Word(c.Name).As(figure.Strong), figure.Percent(c.ShareK3[1], 0), figure.Word(figure.Percent(c.ShareK3[0], 0).Text+" to "+figure.Percent(c.ShareK3[2], 0).Text),
+			figure.Number(c.Log10LR, 2), figure.Word(c.Confirm))
+	}
+	return t
+}
+
+// Decisions are the rows of the table as far as it was evaluated.
+func Decisions(r diagnose.Report) *figure.Figure {
+	t := Columns("row", "figures, limits in brackets", "fires", "source")
+	for _, d := range r.Decisions {
+		verdict := figure.Word("no").As(figure.Muted)
+		if d.Fired {
+			verdict = figure.Word("decides").As(figure.Warn)
+		}
+		t.Add(figure.Word(d.Row).As(figure.Strong), figure.Word(d.Why), verdict, figure.Word(d.Source).As(figure.Muted))
+	}
+	return t
+}
+
+// Signatures puts the gap's features beside those of simulated gaps of each cause.
+func Signatures(r diagnose.Report) *figure.Figure {
+	causes := []string{diagnose.Precision, diagnose.Routing, diagnose.Staleness}
+	t := Columns(append([]string{"what it looks like", "here>"}, causes...)...)
+	t.Note = "Beside the gap's own figures, where nine of ten simulated gaps of each cause have them; marked where this one does, too."
+	for _, l := range r.Signatures {
+		row := []figure.Cell{figure.Word(l.About), figure.Number(l.Value, 3)}
+		for _, cause := range causes {
+			var of *diagnose.Range
+			if i := slices.IndexFunc(l.Ranges, func(x diagnose.Range) bool { return x.Cause == cause }); i >= 0 {
+				of = &l.Ranges[i]
+			}
+			row = append(row, within(of, l.Value))
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+// within shows where nine of ten simulated dumps have a figure, marked where this one does,
+// too; nothing of no range.
+func within(r *diagnose.Range, value float64) figure.Cell {
+	if r == nil {
+		return figure.Word("")
+	}
+	low, high := r.Quantiles[0], r.Quantiles[4]
+	cell := figure.Word(figure.FormatNumber(low, 3) + " to " + figure.FormatNumber(high, 3)).As(figure.Muted)
+	if low <= value && value <= high {
+		cell = cell.As(figure.Good)
+	}
+	return cell
+}
+
+// Checks are the checks of the data, with where their values lie in sound dumps.
+func Checks(r diagnose.Report) *figure.Figure {
+	t := Columns("check", "where", "result", "value>", "limit>", "nine of ten sound dumps", "why")
+	for _, c := range r.Checks {
+		why := c.Why
+		if c.Conditional {
+			why += " (perhaps the consequence of an earlier fault)"
+		}
+		t.Add(figure.Word(c.ID).As(figure.Strong), figure.Word(c.Scope), figure.Word(string(c.Result)).As(resultMarks[c.Result]), figure.Number(c.Value, 4), figure.Number(c.Limit, 3), within(c.Reference, c.Value), figure.Word(why))
+	}
+	return t
+}
+
+// Columns has these columns; one that ends in > is of numbers.
+func Columns(columns ...string) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table}
+	for _, c := range columns {
+		name, isNumber := strings.CutSuffix(c, ">")
+		column := figure.Column{Name: name}
+		if isNumber {
+			column.Align = figure.Right
+		}
+		t.Columns = append(t.Columns, column)
+	}
+	return t
+}
+
+// Alarms are the rules of thumb, with how often they were right in simulated runs.
+func Alarms(r diagnose.Report) *figure.Figure {
+	t := Columns("rule", "source", "value>", "limit>", "", "collapses seen>", "false alarms>")
+	t.Note = "Collapses seen: the share of simulated collapses before which the rule rang. False alarms: the share of simulated runs without a collapse in which it ever did. Empty where that has not been measured."
+	rate := func(x *float64) figure.Cell {
+		if x == nil {
+			return figure.Word("")
+		}
+		return figure.Percent(*x, 0)
+	}
+	for _, a := range r.Alarms {
+		fired := figure.Word("quiet").As(figure.Muted)
+		if a.Fired {
+			fired = figure.Word("fires").As(figure.Warn)
+		}
+		t.Add(figure.Word(a.Rule), figure.Word(a.Source).As(figure.Muted), figure.Number(a.Value, 3), figure.Number(a.Limit, 3), fired, rate(a.Detection), rate(a.FalseAlarm))
+	}
+	return t
+}
+
+// Disagreements are what the sources of limits would say of these tokens.
+func Disagreements(r diagnose.Report) *figure.Figure {
+	t := Columns("question", "source", "says", "here that")
+	for _, d := range r.Disagreements {
+		for i, s := range d.Say {
+			question := figure.Word("")
+			if i == 0 {
+				question = figure.Word(d.About).As(figure.Strong)
+			}
+			t.Add(question, figure.Word(s.Source), figure.Word(s.Value), figure.Word(s.Effect))
+		}
+	}
+	return t
+}
