@@ -160,7 +160,8 @@ func (c *methodsCmd) numerics(a *app) error {
 
 // configFlag is of the commands that take another trainer's configuration.
 type configFlag struct {
-	Config string `help:"Take the correction, with its loss and routing, from a configuration of verl, SkyRL, TRL, slime, NeMo-RL, AReaL, OpenRLHF, ROLL or prime-rl." placeholder:"FILE" complete:"files"`
+	Config  string `help:"Take the correction and all else that a recipe has from a configuration of verl, SkyRL, TRL, slime, NeMo-RL, AReaL, OpenRLHF, ROLL or prime-rl." placeholder:"FILE" complete:"files"`
+	Dialect string `help:"Whose configuration --config is, where its keys do not say: verl, skyrl, trl, slime, nemo-rl, areal, openrlhf, roll or prime-rl." placeholder:"NAME"`
 }
 
 // mostConfig is more than any configuration has, so that a longer file is an error, and is not cut.
@@ -180,7 +181,7 @@ func (f *configFlag) readConfig(a *app) (*foreign.Config, error) {
 	if err != nil {
 		return nil, bad("--config %s: %v", f.Config, errors.Unwrap(err))
 	}
-	c, err := foreign.Read(f.Config, text)
+	c, err := foreign.ReadAs(f.Dialect, f.Config, text)
 	if err != nil {
 		return nil, err
 	}
@@ -190,6 +191,7 @@ func (f *configFlag) readConfig(a *app) (*foreign.Config, error) {
 	for _, note := range c.Notes {
 		fmt.Fprintf(a.stderr, "simulate: note: %s: %s: %s\n", f.Config, c.Framework, note)
 	}
+	fmt.Fprintf(a.stderr, "simulate: note: %s, read as %s:\n%s", f.Config, c.Framework, c.Table())
 	return c, nil
 }
 

@@ -3,7 +3,6 @@ package foreign
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +12,7 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// Config is what a configuration says of the correction and what goes with it.
+// Config is what a configuration says of the correction and of all else that a recipe has.
 type Config struct {
 	// Framework is whose configuration it is, Source the name it was read under.
 	Framework, Source string
@@ -22,14 +21,31 @@ type Config struct {
 	// Loss and Routing are a recipe's loss and routing in a line of YAML, empty where
 	// the configuration says nothing of them.
 	Loss, Routing string
+	// More are assignments to other fields of a recipe, as --set takes them.
+	More []string
 	// Off says why the framework would not apply what is configured, empty if it would.
 	Off string
 	// Notes name what a recipe cannot say, and what means something else here.
 	Notes []string
+	// Settings say of every key of the text what became of it.
+	Settings []Setting
+
+	extra []extra
+}
+
+// extra is a part of a recipe and the keys that it is from.
+type extra struct {
+	assignment string
+	keys       []string
 }
 
 func (c *Config) note(format string, args ...any) {
 	c.Notes = append(c.Notes, fmt.Sprintf(format, args...))
+}
+
+// take sets a field of a recipe from keys.
+func (c *Config) take(field, value string, keys ...string) {
+	c.extra = append(c.extra, extra{field + "=" + value, keys})
 }
 
 // Configured reports whether anything is to be corrected, by weights, by masks or
@@ -39,7 +55,10 @@ func (c *Config) Configured() bool {
 }
 
 // Assignments are the fields of a recipe, as --set takes them.
-func (c *Config) Assignments() []string {
+func (c *Config) Assignments() []string { return append(c.correction(), c.More...) }
+
+// correction are the assignments of the correction and of what goes with it.
+func (c *Config) correction() []string {
 	list := []string{strings.Replace(c.Pipeline.Recipe(), ": ", "=", 1)}
 	switch {
 	case strings.HasPrefix(c.Loss, "{"):
@@ -69,12 +88,14 @@ func (c *Config) Changes() ([]recipe.Change, error) {
 // framework is a trainer whose configuration is known.
 type framework struct {
 	name string
-	// sections are read whole: every key in them must be known.
+	// sections belong to the correction: a key that is like one of theirs is a misspelling.
 	sections []section
-	// loose keys stand anywhere, alone or below others.
+	// loose keys of the correction stand anywhere, alone or below others.
 	loose []string
 	// own are the beginnings of keys that are nobody else's.
-	own   []string
+	own []string
+	// table are all other keys, by their full paths.
+	table *table
 	read  func(v *values, c *Config)
 	write func(r recipe.Recipe) (string, []string)
 }
@@ -85,7 +106,7 @@ type section struct {
 	keys []string
 }
 
-// frameworks are in the order in which they are tried.
+// frameworks are in the order in which they are listed.
 var frameworks = []*framework{&verl, &skyrl, &trl, &slime, &nemo, &areal, &openrlhf, &roll, &prime}
 
 // names lists the frameworks.
@@ -97,19 +118,27 @@ func names() []string {
 	return list
 }
 
+// Frameworks lists the names that ReadAs knows.
+func Frameworks() []string { return names() }
+
 // Read makes what it can of a configuration. The error is recipe.Faults, all of them.
-func Read(source string, text []byte) (*Config, error) {
-	settings, err := parse(source, text)
+func Read(source string, text []byte) (*Config, error) { return ReadAs("", source, text) }
+
+// ReadAs reads the configuration of a framework, whatever its keys look like; an empty
+// name leaves that to the keys.
+func ReadAs(name, source string, text []byte) (*Config, error) {
+	documents, err := parse(source, text)
 	if err != nil {
 		return nil, err
 	}
-	f, err := recognise(source, settings)
+	f, d, err := recognise(name, source, documents)
 	if err != nil {
 		return nil, err
 	}
-	v := f.collect(source, settings)
+	v := f.collect(source, d.settings)
 	c := &Config{Framework: f.name, Source: source, Pipeline: &correction.Pipeline{}}
 	f.read(v, c)
+	f.table.direct(v, c)
 	if len(v.faults) == 0 {
 		if err := c.Pipeline.Validate(); err != nil {
 			v.faults = recipe.Faults{{Source: source, Problem: f.name + ": " + err.Error()}}
@@ -119,42 +148,106 @@ func Read(source string, text []byte) (*Config, error) {
 		slices.SortStableFunc(v.faults, func(a, b recipe.Fault) int { return cmp.Compare(a.Line, b.Line) })
 		return nil, v.faults
 	}
+	c.settle(v)
+	f.report(v, c)
+	for _, other := range documents {
+		if other.name != d.name {
+			c.note("%s (line %d) is given other settings, which are not read", other.name, other.line)
+		}
+	}
 	return c, nil
 }
 
-// recognise finds whose keys they are: the most win.
-func recognise(source string, settings []setting) (*framework, error) {
-	var best []*framework
-	most := 0
+// settle keeps of the other fields what a recipe accepts together with the correction.
+func (c *Config) settle(v *values) {
+	base := c.correction()
+	if _, err := recipe.Load("default", base...); err != nil {
+		base = nil // said where the recipe is made
+	}
+	for _, e := range c.extra {
+		if slices.Contains(c.More, e.assignment) {
+			continue
+		}
+		if _, err := recipe.Load("default", append(slices.Concat(base, c.More), e.assignment)...); err != nil {
+			for _, key := range e.keys {
+				v.leave(key, "a recipe refuses "+e.assignment+": "+problem(err))
+			}
+			continue
+		}
+		c.More = append(c.More, e.assignment)
+	}
+}
+
+// problem is the first fault of an error, without its place.
+func problem(err error) string {
+	if faults, ok := err.(recipe.Faults); ok && len(faults) > 0 {
+		return faults[0].Problem
+	}
+	return firstLine(err)
+}
+
+// candidate is how well a framework's keys fit a document.
+type candidate struct {
+	framework *framework
+	document  document
+	score     int
+}
+
+// recognise finds whose keys they are, and in which of the documents: the most win.
+func recognise(name, source string, documents []document) (*framework, document, error) {
+	var list []candidate
 	for _, f := range frameworks {
-		n := 0
-		for _, s := range settings {
-			switch _, whose := f.place(s, f.isBlock(settings)); whose {
-			case known:
-				n += 4 // more than keys that begin alike
-			case unknown:
-				n++
+		if name != "" && f.name != name {
+			continue
+		}
+		best := candidate{framework: f}
+		for _, d := range documents {
+			if score := f.score(d.settings); score > best.score {
+				best.document, best.score = d, score
 			}
 		}
-		if n > most {
-			best, most = nil, n
+		if best.score > 0 {
+			list = append(list, best)
 		}
-		if n == most && n > 0 {
-			best = append(best, f)
-		}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
+	fail := func(problem string) (*framework, document, error) {
+		return nil, document{}, recipe.Faults{{Source: source, Problem: problem}}
 	}
 	switch {
-	case len(best) == 0:
-		return nil, recipe.Faults{{Source: source, Problem: "no setting of a correction is known here: expected those of " + strings.Join(names(), ", ") +
-			", such as verl's algorithm.rollout_correction.rollout_is or slime's --use-tis"}}
-	case len(best) > 1:
-		return nil, recipe.Faults{{Source: source, Problem: fmt.Sprintf("could be of %s or of %s: give more of the file", best[0].name, best[1].name)}}
+	case name != "" && !slices.Contains(names(), name):
+		return fail(fmt.Sprintf("--dialect: %v", method.UnknownName(name, names())))
+	case len(list) == 0:
+		return fail("no setting of a correction is known here: expected those of " + strings.Join(names(), ", ") +
+			", such as verl's algorithm.rollout_correction.rollout_is or slime's --use-tis")
+	case len(list) > 1 && list[1].score*10 >= list[0].score*9 && list[0].score-list[1].score <= 8:
+		return fail(fmt.Sprintf("could be of %s or of %s: say which with --dialect %s or --dialect %s, or give more of the file",
+			list[0].framework.name, list[1].framework.name, list[0].framework.name, list[1].framework.name))
 	}
-	return best[0], nil
+	return list[0].framework, list[0].document, nil
+}
+
+// score counts the keys that are the framework's: those of its correction weigh most.
+func (f *framework) score(settings []setting) int {
+	n, block := 0, f.isBlock(settings)
+	for _, s := range settings {
+		key, whose := f.place(s, block)
+		switch {
+		case whose == known && f.table.find(key) == nil:
+			n += 8
+		case whose == known && strings.Contains(key, "."):
+			n += 4
+		case whose == known:
+			n += 2
+		case whose == unknown:
+			n++
+		}
+	}
+	return n
 }
 
 // isBlock reports whether the settings are the inside of one of its sections: one of
-// them is a key of it, none stands in a section by name, and none is a loose key.
+// them is a key of it, none stands in a section by name, and none is another key.
 func (f *framework) isBlock(settings []setting) bool {
 	inside := false
 	for _, s := range settings {
@@ -180,8 +273,6 @@ const (
 	unknown       // in its section, or like one of its keys, and none
 )
 
-var entry = regexp.MustCompile(`\.\d+(\.|$)`)
-
 // place is the key that a setting has in the framework.
 func (f *framework) place(s setting, block bool) (key string, whose owner) {
 	parts := strings.Split(s.path, ".")
@@ -196,16 +287,19 @@ func (f *framework) place(s setting, block bool) (key string, whose owner) {
 		switch {
 		case in.has(key):
 			return key, known
-		case key != "" && !block:
-			return key, unknown
 		case key == "":
 			return in.name, known // the section as a whole, such as null
+		case !block && f.table.key(s.path) == "":
+			return key, unknown
 		}
 	}
 	for _, key := range f.loose {
-		if s.path == key || strings.HasSuffix(s.path, "."+key) || strings.Contains("."+s.path+".", "."+key+".") && entry.MatchString(s.path) {
-			return key + entry.FindString(s.path), known
+		if rest, ok := s.below(key); ok {
+			return key + rest, known
 		}
+	}
+	if key := f.table.key(s.path); key != "" {
+		return key, known
 	}
 	for _, prefix := range f.own {
 		if strings.HasPrefix(s.leaf(), prefix) {
@@ -215,55 +309,93 @@ func (f *framework) place(s setting, block bool) (key string, whose owner) {
 	return "", others
 }
 
-// has reports whether a key is one of the section's; a number stands for any entry of a list.
-func (s section) has(key string) bool {
-	return slices.Contains(s.keys, entry.ReplaceAllString(key, ".*$1"))
+// below is what of a path is behind a key that ends it, but for the numbers of a list.
+func (s setting) below(key string) (rest string, ok bool) {
+	path := s.path
+	for {
+		if path == key || strings.HasSuffix(path, "."+key) {
+			return s.path[len(path):], true
+		}
+		i := strings.LastIndexByte(path, '.')
+		if i < 0 || !isNumber(path[i+1:]) {
+			return "", false
+		}
+		path = path[:i]
+	}
 }
 
-// collect takes the framework's settings, and faults those that are like them.
-func (f *framework) collect(source string, settings []setting) *values {
-	v := &values{source: source, by: map[string]setting{}, block: f.isBlock(settings)}
+func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+
+// has reports whether a key is one of the section's; * stands for any entry of a list.
+func (s section) has(key string) bool {
+	parts := strings.Split(key, ".")
+	for i := 1; i < len(parts); i++ {
+		if isNumber(parts[i]) {
+			parts[i] = "*"
+		}
+	}
+	return slices.Contains(s.keys, strings.Join(parts, "."))
+}
+
+// correctionKeys are the keys of the correction.
+func (f *framework) correctionKeys() []string {
 	keys := slices.Clone(f.loose)
 	for _, in := range f.sections {
 		keys = append(keys, in.keys...)
 	}
+	return keys
+}
+
+// collect takes the framework's settings, and faults those that are misspelt.
+func (f *framework) collect(source string, settings []setting) *values {
+	v := &values{source: source, by: map[string]setting{}, block: f.isBlock(settings), all: settings, used: map[string]bool{}, left: map[string]string{}, framework: f}
+	keys := f.correctionKeys()
 	for _, s := range settings {
 		key, whose := f.place(s, v.block)
-		if whose == others && (v.block || f.misspelt(s.leaf(), keys)) {
+		if f.misspeltSection(s) || v.block && whose == others {
 			key, whose = s.path, unknown
 		}
-		switch earlier, twice := v.by[key]; {
-		case whose == others:
-		case whose == unknown:
-			v.unknown(f, key, s, keys)
-		case twice && earlier.text != s.text:
-			v.fault(s, "given twice, as %q and as %q: remove one", earlier.text, s.text)
-		case strings.ContainsAny(s.text, "$"):
-			v.fault(s, "%s refers to something else: write the value out", s.text)
-		default:
-			v.by[key] = s
+		if whose == unknown {
+			if near := method.Nearest(key, keys); f.misspeltSection(s) || near != "" && close(key, near) {
+				v.unknown(f, key, s, keys)
+			}
+			continue
 		}
+		if whose == others {
+			continue
+		}
+		if s.why == "" && strings.Contains(s.text, "$") && !strings.Contains(s.text, "://") {
+			s.why = s.text + " refers to something that is not in the text: write the value out"
+		}
+		earlier, twice := v.by[key]
+		if twice && earlier.text != s.text && earlier.path != s.path {
+			v.fault(s, "given twice, as %q and as %q: remove one", earlier.text, s.text)
+			continue
+		}
+		v.by[key] = s
 	}
 	return v
 }
 
-// misspelt reports whether a key anywhere is one of the framework's but for a letter or two.
-func (f *framework) misspelt(leaf string, keys []string) bool {
-	for _, k := range keys {
-		k = k[strings.LastIndexByte(k, '.')+1:]
-		if d := precision.EditDistance(leaf, k); len(k) >= 8 && d > 0 && d <= 2 {
-			return true
-		}
-	}
-	for _, in := range f.sections {
-		if d := precision.EditDistance(leaf, in.name); len(in.name) >= 8 && d > 0 && d <= 2 {
-			return true
+// close reports whether a key is another but for a letter or two.
+func close(key, other string) bool {
+	d := precision.EditDistance(key, other)
+	return d > 0 && d <= 2 && len(other) >= 6
+}
+
+// misspeltSection reports whether a part of a path is a section but for a letter or two.
+func (f *framework) misspeltSection(s setting) bool {
+	for part := range strings.SplitSeq(s.path, ".") {
+		for _, in := range f.sections {
+			if len(in.name) >= 8 && close(part, in.name) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// unknown faults a key that is none.
+// unknown faults a key that is misspelt.
 func (v *values) unknown(f *framework, key string, s setting, keys []string) {
 	if near := method.Nearest(key, keys); near != "" {
 		v.fault(s, "unknown to %s; did you mean %q?", f.name, near)

@@ -5,25 +5,35 @@ import (
 	"strings"
 
 	"driftlab/trainer/method/correction"
-	"driftlab/trainer/recipe"
 )
 
-// verl: algorithm.rollout_correction, and what must be on for it.
+// verl: algorithm.rollout_correction, what must be on for it, and verlTable. The keys of
+// its versions of 2025 (one threshold for each side, the veto) are read next to those of 2026.
 var verl = framework{
 	name: "verl",
 	sections: []section{{"rollout_correction", []string{"rollout_is", "rollout_is_threshold", "rollout_is_batch_normalize",
-		"rollout_rs", "rollout_rs_threshold", "bypass_mode", "loss_type", "_target_"}}},
+		"rollout_rs", "rollout_rs_threshold", "rollout_rs_threshold_lower", "rollout_token_veto_threshold", "bypass_mode", "loss_type", "_target_",
+		"rollout_is_threshold_lower", "rollout_is_level", "rollout_is_mode", "use_policy_gradient"}}},
 	loose: []string{"rollout.calculate_log_probs", "router_replay.mode"},
 	own:   []string{"rollout_is_", "rollout_rs_"},
+	table: verlTable,
 	read:  readVerl, write: writeVerl,
 }
 
 func readVerl(v *values, c *Config) {
+	v.text("_target_", "")
 	config := correction.VerlConfig{
 		IS: v.text("rollout_is", ""), ISThreshold: v.text("rollout_is_threshold", "2.0"), ISBatchNormalize: v.truth("rollout_is_batch_normalize", false),
 		RS: v.text("rollout_rs", ""), RSThreshold: v.text("rollout_rs_threshold", ""),
 		Bypass: v.truth("bypass_mode", false), LossType: v.choice("loss_type", "ppo_clip", "ppo_clip", "reinforce"),
 	}
+	if v.has("loss_type") && !config.Bypass {
+		v.leave("loss_type", "verl reads it in bypass mode alone")
+	}
+	if config.Bypass && !v.has("loss_type") && v.truth("use_policy_gradient", false) {
+		config.LossType = "reinforce"
+	}
+	older := verlOlder(v, &config)
 	p, err := config.Pipeline()
 	if err != nil {
 		s := v.by["rollout_is"]
@@ -33,77 +43,190 @@ func readVerl(v *values, c *Config) {
 		v.fault(s, "%v", err)
 		return
 	}
+	p.Masks = append(p.Masks, older...)
+	if v.has("rollout_token_veto_threshold") {
+		p.Masks = append(p.Masks, &correction.Veto{Threshold: v.number("rollout_token_veto_threshold", 1)})
+	}
 	c.Pipeline = p
+	verlLoss(v, c, config)
 	if config.Bypass {
-		c.Loss = config.LossType
+		if c.Loss == "" || config.LossType == "reinforce" {
+			c.Loss = config.LossType
+		}
 		if config.IS != "" && config.LossType == "ppo_clip" {
 			c.note("rollout_is is not applied: in bypass mode the ratio of ppo_clip holds the weight already")
 		}
 	}
-	if (config.IS != "" || config.RS != "") && v.has("rollout.calculate_log_probs") && !v.truth("rollout.calculate_log_probs", true) {
+	if (config.IS != "" || config.RS != "") && !v.truth("rollout.calculate_log_probs", true) {
 		c.Off = "calculate_log_probs is false, so there are no log-probs of the rollout engine"
 	}
 	switch mode := v.choice("router_replay.mode", "disabled", "disabled", "R2", "R3"); mode {
 	case "R2", "R3":
 		c.Routing = "{replay: " + strings.ToLower(mode) + "}"
 	}
+	v.truth("actor_rollout_ref.rollout.enable_rollout_routing_replay", false)
+	verlRest(v, c)
 }
 
-func writeVerl(r recipe.Recipe) (string, []string) {
-	w, p := &writing{framework: "verl"}, r.Correction.Pipeline()
-	fields := []string{"rollout_is: null"}
-	switch x := p.Weights.(type) {
-	case nil:
-	case *correction.TokenTIS:
-		fields = []string{"rollout_is: token", "rollout_is_threshold: " + number(x.Cap)}
-		w.unless(x.Floor == 0, "a floor of weights")
-	case *correction.SequenceTIS:
-		fields = []string{"rollout_is: sequence", "rollout_is_threshold: " + number(x.Cap)}
-		w.unless(x.Floor == 0, "a floor of weights")
-	case *correction.IcePop:
-		fields = []string{"rollout_is: token", fmt.Sprintf("rollout_is_threshold: %q", band(x.Low, x.High))}
-	case *correction.SequenceMIS:
-		fields = []string{"rollout_is: sequence", fmt.Sprintf("rollout_is_threshold: %q", band(x.Low, x.High))}
+// verlOlder are the masks of 2025: a level and one threshold for each side of the ratio.
+// verl-recipe rep_exp/config/algorithm/rollout_correction.yaml.
+func verlOlder(v *values, config *correction.VerlConfig) []correction.Masking {
+	switch config.RS {
+	case "token", "sequence", "geometric":
 	default:
-		w.cannot("weights " + r.Correction.Weights.Name)
+		if v.has("rollout_rs_threshold_lower") {
+			v.text("rollout_rs_threshold_lower", "")
+			v.leave("rollout_rs_threshold_lower", "rollout_rs names no level that it bounds")
+		}
+		return nil
 	}
-	if p.BatchNormalize {
-		fields = append(fields, "rollout_is_batch_normalize: true")
+	level := config.RS
+	config.RS, config.RSThreshold = "", ""
+	high := v.number("rollout_rs_threshold", v.number("rollout_is_threshold", 2))
+	return []correction.Masking{bandAt(level, v.number("rollout_rs_threshold_lower", 1/high), high)}
+}
+
+const (
+	verlActor   = "actor_rollout_ref.actor."
+	verlRollout = "actor_rollout_ref.rollout."
+)
+
+// verlLosses are verl's policy losses by their names here.
+var verlLosses = map[string]string{"vanilla": "ppo_clip", "gspo": "gspo", "gpg": "gpg", "clip_cov": "clip_cov", "kl_cov": "kl_cov", "geo_mean": "gmpo",
+	"sapo": "sapo", "cispo": "cispo", "dppo_tv": "dppo_tv", "dppo_kl": "dppo_kl", "dro": "dro", "bypass_mode": "ppo_clip"}
+
+// verlLoss reads the loss, its bounds and its aggregation.
+func verlLoss(v *values, c *Config, config correction.VerlConfig) {
+	mode := v.first(verlActor+"policy_loss.loss_mode", verlActor+"loss_mode")
+	agg := verlActor + "loss_agg_mode"
+	if !v.any(mode, verlActor+"clip_ratio", verlActor+"clip_ratio_low", verlActor+"clip_ratio_high", verlActor+"clip_ratio_c", agg) {
+		return
 	}
-	var modes, thresholds []string
-	for i, m := range p.Masks {
-		switch x := m.(type) {
-		case *correction.K1Rejection:
-			modes, thresholds = append(modes, r.Correction.Masks[i].Name), append(thresholds, band(x.Low, x.High))
-		case *correction.DivergenceRejection:
-			modes, thresholds = append(modes, r.Correction.Masks[i].Name), append(thresholds, number(x.High))
-		case *correction.Geometric:
-			modes, thresholds = append(modes, "seq_mean_k1"), append(thresholds, w.inverse(x.Low, x.High))
-		case *correction.SequenceMask:
-			modes, thresholds = append(modes, "seq_sum_k1"), append(thresholds, w.inverse(x.Low, x.High))
-		case *correction.TokenMask:
-			modes, thresholds = append(modes, "token_k1"), append(thresholds, w.inverse(x.Low, x.High))
-		default:
-			w.cannot("mask " + r.Correction.Masks[i].Name)
+	name, ok := v.translated(mode, "vanilla", verlLosses)
+	if !ok {
+		return
+	}
+	l := &lossFields{name: name}
+	both := v.number(verlActor+"clip_ratio", 0.2)
+	low, high := v.number(verlActor+"clip_ratio_low", both), v.number(verlActor+"clip_ratio_high", both)
+	switch name {
+	case "ppo_clip":
+		l.set("eps_low", low)
+		l.set("eps_high", high)
+		l.set("dual_clip", v.number(verlActor+"clip_ratio_c", 3))
+	case "gspo", "gmpo", "cispo":
+		l.set("eps_low", low)
+		l.set("eps_high", high)
+	case "dppo_tv", "dppo_kl":
+		l.set("delta_low", low)
+		l.set("delta_high", high)
+	case "clip_cov":
+		l.set("eps_low", low)
+		l.set("eps_high", high)
+		l.set("share", v.number(verlActor+"policy_loss.clip_cov_ratio", 2e-4))
+		l.set("low", v.number(verlActor+"policy_loss.clip_cov_lb", 1))
+		l.set("high", v.number(verlActor+"policy_loss.clip_cov_ub", 5))
+	case "kl_cov":
+		l.set("share", v.number(verlActor+"policy_loss.kl_cov_ratio", 2e-4))
+		l.set("beta", v.number(verlActor+"policy_loss.ppo_kl_coef", 0.1))
+	case "sapo":
+		l.set("tau_pos", v.number(v.first(verlActor+"tau_pos", verlActor+"policy_loss.tau_pos"), 1))
+		l.set("tau_neg", v.number(v.first(verlActor+"tau_neg", verlActor+"policy_loss.tau_neg"), 1.05))
+	case "dro":
+		l.set("beta", v.number(verlActor+"policy_loss.dro_beta", 1))
+	}
+	switch name {
+	case "gspo", "sapo", "gmpo": // verl's own code ignores loss_agg_mode here
+		if v.has(agg) {
+			v.leave(agg, "verl's "+v.text(mode, "")+" has an aggregation of its own")
+		}
+	default:
+		if word := v.choice(agg, "token-mean", "token-mean", "token-sum", "seq-mean-token-sum", "seq-mean-token-sum-norm", "seq-mean-token-mean"); v.has(agg) {
+			if factor := v.number(verlActor+"loss_scale_factor", 0); factor > 0 && word == "seq-mean-token-sum-norm" {
+				word += fmt.Sprintf(":%v", factor)
+			}
+			l.set("aggregation", word)
 		}
 	}
-	if len(modes) > 0 {
-		fields = append(fields, "rollout_rs: "+quotedIf(strings.Join(modes, ",")), fmt.Sprintf("rollout_rs_threshold: %q", strings.Join(thresholds, ",")))
-	}
-	if p.Mode == correction.Bypass {
-		fields = append(fields, "bypass_mode: true", "loss_type: "+r.Loss.Name)
-	}
-	text := "algorithm: {rollout_correction: {" + strings.Join(fields, ", ") + "}}\nactor_rollout_ref: {rollout: {calculate_log_probs: true}"
-	if mode := r.Routing.Replay; mode == recipe.ReplayR2 || mode == recipe.ReplayR3 {
-		text += ", actor: {router_replay: {mode: " + strings.ToUpper(mode) + "}}"
-	}
-	return text + "}\n", w.notes
+	c.Loss = l.String()
 }
 
-// quotedIf quotes a text that a list in braces would be cut by.
-func quotedIf(s string) string {
-	if strings.Contains(s, ",") {
-		return fmt.Sprintf("%q", s)
+// verlSchedules are the trainers of verl that a path of its configuration names.
+const verlAsync = "async_training."
+
+// verlRest reads what is not correction, loss or routing.
+func verlRest(v *values, c *Config) {
+	const estimator = "algorithm.adv_estimator"
+	if v.has(estimator) {
+		estimators := map[string]string{"gae": "gae", "grpo": "grpo", "grpo_vectorized": "grpo", "grpo_passk": "grpo_passk", "reinforce_plus_plus": "reinforce_plus_plus",
+			"reinforce_plus_plus_baseline": "reinforce_plus_plus_baseline", "remax": "remax", "rloo": "rloo", "rloo_vectorized": "rloo", "opo": "opo", "gpg": "gpg", "gdpo": "gdpo",
+			"optimal_token_baseline": "optimal_token_baseline", "tir_optimal_token_baseline": "tir_optimal_token_baseline"}
+		if name, ok := v.translated(estimator, "gae", estimators); ok {
+			var fields []string
+			switch name {
+			case "grpo", "grpo_passk":
+				if std := "algorithm.norm_adv_by_std_in_grpo"; v.has(std) {
+					fields = append(fields, fmt.Sprintf("std: %v", v.truth(std, true)))
+				}
+			case "gae":
+				fields = append(fields, fmt.Sprintf("gamma: %v", v.number("algorithm.gamma", 1)), fmt.Sprintf("lam: %v", v.number("algorithm.lam", 1)))
+			}
+			c.takeAdvantage(name, fields, estimator)
+		}
+	} else if std := "algorithm.norm_adv_by_std_in_grpo"; v.has(std) {
+		c.take("advantage.std", fmt.Sprint(v.truth(std, true)), std)
 	}
-	return s
+	verlKL(v, c)
+	c.takeEntropy(v, verlActor+"entropy_coeff")
+	c.takePrecision(v, verlRollout+"quantization")
+	part, whole := verlActor+"ppo_mini_batch_size", "data.train_batch_size"
+	if v.has(part) && v.has(whole) {
+		c.takeMinibatches(v, v.number(whole, 0), v.number(part, 0), part, whole)
+	} else {
+		v.leave(part, "one of ppo_mini_batch_size and train_batch_size alone does not say how many updates a batch has")
+		v.leave(whole, reasons["batch"].why)
+	}
+	staleness := verlAsync + "staleness_threshold"
+	if v.any(staleness, verlAsync+"trigger_parameter_sync_step", verlAsync+"require_batches") {
+		s := v.number(staleness, 0.1)
+		c.take("schedule", fmt.Sprintf("{name: verl_partial, staleness_percent: %v, k: %v, require_batches: %v, partial: %v}", s*100,
+			v.number(verlAsync+"trigger_parameter_sync_step", 4), v.number(verlAsync+"require_batches", 1), v.truth(verlAsync+"partial_rollout", true)),
+			staleness, verlAsync+"trigger_parameter_sync_step", verlAsync+"require_batches", verlAsync+"partial_rollout")
+	} else if strings.Contains(v.source, "one_step_off") {
+		c.take("schedule", "{name: one_step_off}")
+	}
+}
+
+// verlKL reads the penalty: in the loss, else in the reward.
+func verlKL(v *values, c *Config) {
+	use, coef, kind := verlActor+"use_kl_loss", verlActor+"kl_loss_coef", verlActor+"kl_loss_type"
+	inReward := v.truth("algorithm.use_kl_in_reward", false)
+	switch {
+	case v.truth(use, false):
+		estimator, ok := v.translated(kind, "low_var_kl", penalties)
+		if !ok {
+			return
+		}
+		c.takeKL(estimator, v.number(coef, 0.001), "loss", use, coef, kind)
+		if inReward {
+			v.leave("algorithm.use_kl_in_reward", "a recipe has one penalty: that of the loss is taken")
+		}
+	case inReward:
+		estimator, ok := v.translated("algorithm.kl_penalty", "kl", penalties)
+		if !ok {
+			return
+		}
+		c.takeKL(estimator, v.number("algorithm.kl_ctrl.kl_coef", 0.001), "reward", "algorithm.use_kl_in_reward", "algorithm.kl_penalty", "algorithm.kl_ctrl.kl_coef")
+	case v.any(use, "algorithm.use_kl_in_reward"):
+		c.take("kl", "{name: none}", use)
+	}
+	if !v.truth(use, false) {
+		v.leave(coef, "use_kl_loss is not true")
+		v.leave(kind, "use_kl_loss is not true")
+	}
+	if !inReward {
+		for _, key := range []string{"algorithm.kl_penalty", "algorithm.kl_ctrl.type", "algorithm.kl_ctrl.kl_coef", "algorithm.kl_ctrl.horizon", "algorithm.kl_ctrl.target_kl"} {
+			v.leave(key, "use_kl_in_reward is not true")
+		}
+	}
 }

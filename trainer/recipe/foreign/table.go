@@ -1,0 +1,158 @@
+package foreign
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// table is what becomes of each key of a framework. It is written as text, a key a line:
+//
+//	a.b.key = field      the recipe's field gets the value as it is
+//	a.b.key > field      the reader computes the field from this key and others
+//	a.b.key : reason     it is not taken over, or has no effect here: a word of reasons
+//	a.b.* : reason       so is everything that begins alike
+type table struct {
+	keys     map[string]*entry
+	prefixes []*entry // longest first
+	order    []*entry
+}
+
+// entry is a line of a table.
+type entry struct {
+	key, field, reason string
+	direct             bool
+}
+
+// reasons are why a key is not taken over, or, where without is true, has no effect here.
+var reasons = map[string]struct {
+	why     string
+	without bool
+}{
+	"optimizer": {"the optimiser's settings belong to the size of the real model: a recipe has its own learning rate and schedule of it", false},
+	"length":    {"lengths belong to the real model and its data: a recipe has rollout.max_tokens of its own task", false},
+	"batch":     {"batch sizes belong to the real run: a recipe has rollout.prompts and learner.minibatches", false},
+	"model":     {"the real model is not simulated: a recipe has its own model", false},
+	"reward":    {"the rewards of the real task: a recipe has its own task and reward", false},
+	"teacher":   {"distillation from a real teacher: a recipe names its own under teacher and distillation", false},
+	"critic":    {"the value model's own training is not part of a recipe", false},
+	"feature":   {"a recipe has no such mechanism", false},
+	"filter":    {"selection of prompts and responses: see rollout.dynamic_sampling and rollout.pool of a recipe", false},
+	"base":      {"another file, which is not read: what it states is not here", false},
+	"data":      {"where the data is and how it is loaded", true},
+	"place":     {"placement, memory and speed: the same numbers on other machines", true},
+	"log":       {"logging, checkpoints and names", true},
+	"eval":      {"evaluation of the real model", true},
+	"critic_":   {"how the value model is placed and computed", true},
+	"run":       {"length and order of the real run", true},
+}
+
+// parseTable reads a table's text; one that is wrong is a programming fault.
+func parseTable(text string) *table {
+	t := &table{keys: map[string]*entry{}}
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) == 0 {
+			continue
+		}
+		at := slices.IndexFunc(f, func(s string) bool { return s == "=" || s == ">" || s == ":" })
+		if at < 1 || at != len(f)-2 {
+			panic("foreign: table line " + line)
+		}
+		for _, key := range f[:at] {
+			e := &entry{key: key, direct: f[at] == "="}
+			if f[at] == ":" {
+				if e.reason = f[at+1]; reasons[e.reason].why == "" {
+					panic("foreign: no reason " + e.reason)
+				}
+			} else {
+				e.field = f[at+1]
+			}
+			if prefix, ok := strings.CutSuffix(key, "*"); ok {
+				e.key = prefix
+				t.prefixes = append(t.prefixes, e)
+				continue
+			}
+			t.keys[key] = e
+			t.order = append(t.order, e)
+		}
+	}
+	slices.SortStableFunc(t.prefixes, func(a, b *entry) int { return len(b.key) - len(a.key) })
+	return t
+}
+
+// find is a key's own line.
+func (t *table) find(key string) *entry {
+	if t == nil {
+		return nil
+	}
+	if e := t.keys[key]; e != nil {
+		return e
+	}
+	if i := strings.LastIndexByte(key, '.'); i > 0 && isNumber(key[i+1:]) {
+		return t.find(key[:i])
+	}
+	return nil
+}
+
+// key is the key of a path that has a line of its own: the path, or what is left of it
+// without what a file wraps around everything.
+func (t *table) key(path string) string {
+	if t == nil {
+		return ""
+	}
+	for range 3 {
+		if t.find(path) != nil {
+			return path
+		}
+		_, rest, ok := strings.Cut(path, ".")
+		if !ok || !strings.Contains(rest, ".") {
+			return ""
+		}
+		path = rest
+	}
+	return ""
+}
+
+// line is the line that a path falls under, of its own or of what begins alike.
+func (t *table) line(path string) *entry {
+	if t == nil {
+		return nil
+	}
+	if key := t.key(path); key != "" {
+		return t.find(key)
+	}
+	for _, e := range t.prefixes {
+		if strings.HasPrefix(path, e.key) {
+			return e
+		}
+	}
+	return nil
+}
+
+// direct sets the fields whose value a key has as it is.
+func (t *table) direct(v *values, c *Config) {
+	if t == nil {
+		return
+	}
+	set := map[string]bool{}
+	for _, e := range t.order {
+		if !e.direct || !v.has(e.key) || set[e.field] {
+			continue
+		}
+		x := v.number(e.key, 0)
+		if v.left[e.key] != "" {
+			continue
+		}
+		if e.field == "rollout.top_k" && (x < 0 || x > 1e5) {
+			x = 0 // all tokens
+		}
+		text := strconv.FormatFloat(x, 'g', -1, 64)
+		if x == math.Trunc(x) && math.Abs(x) < 1e15 {
+			text = strconv.FormatFloat(x, 'f', -1, 64)
+		}
+		set[e.field] = true
+		c.take(e.field, text, e.key)
+	}
+}

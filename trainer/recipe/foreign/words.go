@@ -1,0 +1,171 @@
+package foreign
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// word is one argument of a command.
+type word struct {
+	text string
+	line int
+}
+
+// program is what a command starts: its name, and the words that are its own settings.
+// It has none where the words are settings by themselves.
+func program(words []word) (name string, rest []word, ok bool) {
+	if len(words) == 0 {
+		return "", nil, false
+	}
+	for i, w := range words {
+		before := ""
+		if i > 0 {
+			before = words[i-1].text
+		}
+		if strings.HasPrefix(w.text, "-") || strings.Contains(w.text, "=") {
+			continue
+		}
+		if before == "-m" || before == "--module" || strings.HasSuffix(w.text, ".py") || strings.HasSuffix(w.text, ".sh") {
+			return w.text, words[i+1:], true
+		}
+	}
+	first := words[0].text
+	if strings.HasPrefix(first, "-") || isAssignment(first) || strings.HasSuffix(first, ":") {
+		return "", words, true
+	}
+	if len(words) > 1 {
+		switch second := words[1].text; {
+		case strings.HasPrefix(second, "-"):
+			return first, words[1:], true
+		case first == "uv" || first == "accelerate" || first == "deepspeed" || first == "torchrun":
+			return program(words[1:])
+		case len(words) > 2:
+			return first + " " + second, words[2:], true
+		}
+	}
+	return first, words[1:], true
+}
+
+// isAssignment reports whether a word is key=value, as Hydra and chz have it.
+func isAssignment(text string) bool {
+	key, _, found := strings.Cut(text, "=")
+	key = strings.TrimLeft(key, "+~")
+	if !found || key == "" || key[0] != '_' && !unicode.IsLetter(rune(key[0])) {
+		return false
+	}
+	return !strings.ContainsFunc(key, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_.-/@", r)
+	})
+}
+
+// fromWords reads the flags and overrides of a command.
+func fromWords(words []word) (list []setting) {
+	flag, given := "", []string(nil)
+	line, dashed := 0, false
+	end := func() {
+		switch {
+		case flag == "":
+		case len(given) == 1:
+			list = append(list, valued(setting{path: flag, line: line, flag: dashed}, given[0])...)
+		case len(given) == 0:
+			list = append(list, setting{path: flag, line: line, flag: dashed, bare: true})
+		default:
+			for i, text := range given {
+				list = append(list, valued(setting{path: join(flag, strconv.Itoa(i)), line: line, flag: dashed}, text)...)
+			}
+		}
+		flag, given = "", nil
+	}
+	for i, w := range words {
+		switch name, isFlag := strings.CutPrefix(w.text, "--"); {
+		case isFlag && name != "" && name[0] != '-':
+			end()
+			name, value, has := strings.Cut(name, "=")
+			flag, line, dashed = strings.ReplaceAll(name, "-", "_"), w.line, true
+			if has {
+				given = []string{value}
+				end()
+			}
+		case isAssignment(w.text):
+			end()
+			key, value, _ := strings.Cut(w.text, "=")
+			if strings.HasPrefix(key, "~") {
+				continue // Hydra's deletion
+			}
+			key = strings.TrimLeft(key, "+")
+			list = append(list, valued(setting{path: key, line: w.line}, strings.Trim(value, `"'`))...)
+		case strings.HasSuffix(w.text, ":") && i == 0 && len(words) > 1: // a line of YAML among flags
+			flag, line, dashed = strings.TrimSuffix(w.text, ":"), w.line, false
+		case flag != "":
+			given = append(given, w.text)
+		}
+	}
+	end()
+	return list
+}
+
+// variants merges readings of one program: by branches of a script, or by its calls. What
+// they do not agree on is undecided and names each value.
+func variants(readings [][]setting) []setting {
+	if len(readings) == 1 {
+		return lastWins(readings[0])
+	}
+	type seen struct {
+		setting
+		values []string
+		n      int
+	}
+	var order []string
+	all := map[string]*seen{}
+	for _, reading := range readings {
+		for _, s := range lastWins(reading) {
+			x := all[s.path]
+			if x == nil {
+				x = &seen{setting: s}
+				all[s.path] = x
+				order = append(order, s.path)
+			}
+			x.n++
+			if text := s.shown(); len(x.values) < 8 && !contains(x.values, text) {
+				x.values = append(x.values, text)
+			}
+		}
+	}
+	list := make([]setting, 0, len(order))
+	for _, path := range order {
+		x := all[path]
+		switch {
+		case len(x.values) > 1:
+			x.why = "the script gives " + strings.Join(x.values, " or ") + ", by a condition or a loop"
+		case x.n < len(readings):
+			x.why = "the script gives " + x.values[0] + " or nothing, by a condition or a loop"
+		}
+		list = append(list, x.setting)
+	}
+	return list
+}
+
+func contains(list []string, text string) bool {
+	for _, s := range list {
+		if s == text {
+			return true
+		}
+	}
+	return false
+}
+
+// lastWins keeps the last of several settings of one path, as every framework here does.
+func lastWins(list []setting) []setting {
+	at := map[string]int{}
+	var kept []setting
+	for _, s := range list {
+		if i, twice := at[s.path]; twice {
+			kept[i] = s
+			continue
+		}
+		at[s.path] = len(kept)
+		kept = append(kept, s)
+	}
+	return kept
+}
