@@ -186,66 +186,6 @@ func problem(err error) string {
 	return firstLine(err)
 }
 
-// candidate is how well a framework's keys fit a document.
-type candidate struct {
-	framework *framework
-	document  document
-	score     int
-}
-
-// recognise finds whose keys they are, and in which of the documents: the most win.
-func recognise(name, source string, documents []document) (*framework, document, error) {
-	var list []candidate
-	for _, f := range frameworks {
-		if name != "" && f.name != name {
-			continue
-		}
-		best := candidate{framework: f}
-		for _, d := range documents {
-			if score := f.score(d.settings); score > best.score {
-				best.document, best.score = d, score
-			}
-		}
-		if best.score > 0 {
-			list = append(list, best)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
-	fail := func(problem string) (*framework, document, error) {
-		return nil, document{}, recipe.Faults{{Source: source, Problem: problem}}
-	}
-	switch {
-	case name != "" && !slices.Contains(names(), name):
-		return fail(fmt.Sprintf("--dialect: %v", method.UnknownName(name, names())))
-	case len(list) == 0:
-		return fail("no setting of a correction is known here: expected those of " + strings.Join(names(), ", ") +
-			", such as verl's algorithm.rollout_correction.rollout_is or slime's --use-tis")
-	case len(list) > 1 && list[1].score*10 >= list[0].score*9 && list[0].score-list[1].score <= 8:
-		return fail(fmt.Sprintf("could be of %s or of %s: say which with --dialect %s or --dialect %s, or give more of the file",
-			list[0].framework.name, list[1].framework.name, list[0].framework.name, list[1].framework.name))
-	}
-	return list[0].framework, list[0].document, nil
-}
-
-// score counts the keys that are the framework's: those of its correction weigh most.
-func (f *framework) score(settings []setting) int {
-	n, block := 0, f.isBlock(settings)
-	for _, s := range settings {
-		key, whose := f.place(s, block)
-		switch {
-		case whose == known && f.table.find(key) == nil:
-			n += 8
-		case whose == known && strings.Contains(key, "."):
-			n += 4
-		case whose == known:
-			n += 2
-		case whose == unknown:
-			n++
-		}
-	}
-	return n
-}
-
 // isBlock reports whether the settings are the inside of one of its sections: one of
 // them is a key of it, none stands in a section by name, and none is another key.
 func (f *framework) isBlock(settings []setting) bool {
