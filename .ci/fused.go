@@ -2,7 +2,7 @@
 
 // Fused lists where the compiler fuses a product with a sum in this
 // repository's packages, as it may on arm64 and does not on amd64: such a sum
-// has other last digits there. The remedy is float64(a*b), which forbids it.
+// has other last digits there. The fix is float64(a*b), which forbids it.
 package main
 
 import (

@@ -52,7 +52,7 @@ type Numerics struct {
 	Splits int `yaml:"splits,omitempty" json:"splits,omitempty"`
 }
 
-// BatchInvariant reports whether a row's result is independent of the rows beside it.
+// BatchInvariant reports whether a row's result is independent of the rows next to it.
 func (n Numerics) BatchInvariant() bool { return !n.Reduction.BatchVariant }
 
 // DecodesAsScored reports whether a token that is decoded by itself, in any

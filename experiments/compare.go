@@ -46,7 +46,7 @@ func Compare(ctx context.Context, recipes []recipe.Recipe, seeds []uint64, o Opt
 	return queue.Queue[*record.Record]{Cores: o.Workers, Progress: o.Progress}.Run(ctx, jobs)
 }
 
-// runDir is the folder of one run; recipes of the same name are told apart by
+// runDir is the folder of one run; recipes of the same name are distinguished by
 // their place.
 func runDir(dir string, recipes []recipe.Recipe, i int, seed uint64) string {
 	if dir == "" {

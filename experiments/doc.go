@@ -1,4 +1,4 @@
-// Package experiments puts runs beside each other: recipes against seeds, and
+// Package experiments compares runs: recipes against seeds, and
 // the headline that `simulate` shows without an argument. In its rooms are the
 // published claims that `simulate reproduce` measures and judges.
 //

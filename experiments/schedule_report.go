@@ -11,7 +11,7 @@ import (
 	"driftlab/trainer/method/schedule/simulation"
 )
 
-// ScheduleTables are the figures of a system beside the synchronous loop's, the lag of
+// ScheduleTables are the figures of a system compared with the synchronous loop's, the lag of
 // its samples, and its speed-up by each definition.
 func ScheduleTables(r simulation.Report) []*figure.Figure {
 	config := r.Run.Config

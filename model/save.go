@@ -18,7 +18,7 @@ const (
 	vocabFile   = "vocab.json"
 )
 
-// Extras is what a checkpoint may carry beside the parameters.
+// Extras is what a checkpoint may carry in addition to the parameters.
 type Extras struct {
 	// Vocab lists the tokens by id; nil if there is no vocab.json. It may be
 	// shorter than Config.Vocab, whose last rows are then padding.

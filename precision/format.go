@@ -48,7 +48,7 @@ type Format struct {
 	// ExponentBits is the width of the exponent: 2 to 8, or 0 for an integer.
 	ExponentBits int
 	// MantissaBits is the number of stored fraction bits, the hidden one not
-	// counted; for an integer, the bits beside the sign.
+	// counted; for an integer, the bits without the sign.
 	MantissaBits int
 	// Bias is subtracted from the stored exponent. The smallest normal number
 	// is 2^(1-Bias) and the smallest positive one 2^(1-Bias-MantissaBits).

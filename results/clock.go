@@ -163,7 +163,7 @@ func interpolated(c *figure.Series, x float64) float64 {
 }
 
 // clockSection shows what the clocks of the runs say: reward against virtual time
-// beside reward against steps, and of each group's first run the timeline and how
+// in addition to reward against steps, and of each group's first run the timeline and how
 // old its tokens were.
 func clockSection(groups []RunGroup, judged string, terms []Term) (s Section, ok bool) {
 	s = Section{Heading: "On the virtual clock", Blocks: []Block{Prose("An asynchronous schedule runs in virtual time, which is computed from the costs in the recipe. " +

@@ -113,7 +113,7 @@ func (o outcome) ranking() string {
 	return fmt.Sprintf("By `%s` at the end, %s %s highest (%s) and %s lowest (%s).", o.metric, level(high), stands, high, level(low), low)
 }
 
-// blocks are the table of outcomes, what must be said beside it, and the chart
+// blocks are the table of outcomes, what must be said next to it, and the chart
 // of the metric that outcomes are judged by.
 func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 	t := &figure.Figure{Kind: figure.Table, Title: "Every recipe, means over its seeds",

@@ -17,7 +17,7 @@ type dots struct {
 	theme theme
 }
 
-// mostFigures is how many groups have a figure beside every dot; with more
+// mostFigures is how many groups have a figure next to every dot; with more
 // there is one for the highest dot of a row.
 const mostFigures = 2
 

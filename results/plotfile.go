@@ -145,7 +145,7 @@ func SavePlot(path string, f *figure.Figure) error {
 	case ".png":
 		data = PNG(f, LightPaper)
 	default:
-		return &record.FolderError{Path: path, Problem: fmt.Sprintf("plots cannot be written as %q", ext), Remedy: "use .svg or .png"}
+		return &record.FolderError{Path: path, Problem: fmt.Sprintf("plots cannot be written as %q", ext), Fix: "use .svg or .png"}
 	}
 	return record.WriteNew(path, data)
 }

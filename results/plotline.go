@@ -43,7 +43,7 @@ func (c *chart) keys(named bool) []key {
 }
 
 // undrawn is a remark for the legend when nothing of an arm can be drawn, so
-// that a matched run with a gap of exactly zero is not taken for a missing one.
+// that a matched control with a gap of exactly zero is not taken for a missing one.
 func (c *chart) undrawn(arm int) string {
 	any, zero := false, true
 	for _, s := range c.lines[arm].Curves() {

@@ -15,7 +15,7 @@ type Report struct {
 	// Lead is the first paragraph: what was done and what came out. Like all
 	// prose it may hold `code` and **strong**.
 	Lead string
-	// Badges are verdicts beside the lead.
+	// Badges are verdicts next to the lead.
 	Badges []Badge
 	// Facts are the figures of the run as a whole, shown as tiles.
 	Facts []Fact

@@ -13,7 +13,7 @@ import (
 
 // asynchronous is the rollout side of a session whose schedule runs on a clock:
 // engines that a scheduler's core commands. The fleet lends them its workers, and
-// samples what a step asks for beside its batch.
+// samples what a step asks for in addition to its batch.
 type asynchronous struct {
 	*cluster.Cluster
 	fleet *engines.Fleet

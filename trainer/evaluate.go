@@ -219,7 +219,7 @@ func (s *Session) evaluate() {
 		s.metrics = inLearner.byLength(inLearner.passAtK(s.metrics), s.recipe.Rollout.MaxTokens)
 		if s.first == nil && distance(p.Theta, s.initial.Theta) == 0 {
 			s.first = inLearner.Prompts
-		} else if s.first == nil { // the run was taken up again
+		} else if s.first == nil { // the run was resumed
 			s.first = s.inLearner.passRate(s.initial, eval.Prompts, eval.PerPrompt(), 1, s.recipe.Seed).Prompts
 		}
 		s.metrics = inLearner.strata(s.metrics, s.first)

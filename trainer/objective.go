@@ -19,7 +19,7 @@ type objective struct {
 	loss       loss.Loss
 	terms      []loss.Term
 	kl         loss.KL
-	dense      loss.Loss // of the dense pass beside a shadow; nil for none
+	dense      loss.Loss // of the dense pass of a shadow; nil for none
 	// interpolates says that the anchor is A-3PO's (arXiv:2512.06547), which lies
 	// between mu and the policy of every gradient; prox is its memory.
 	interpolates bool

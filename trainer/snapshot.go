@@ -9,7 +9,7 @@ import (
 	"driftlab/trainer/method"
 )
 
-// Snapshot counts what a session has done, beside its tensors and memories: with
+// Snapshot counts what a session has done, in addition to its tensors and memories: with
 // them it goes on as if it had not been interrupted.
 type Snapshot struct {
 	// Updates, Scale and Clean are the learner's.
@@ -126,7 +126,7 @@ func (s *Session) spread(workers int) error {
 	return s.Restore(meta, tensor, memory)
 }
 
-// memory is what one part of a session remembers from step to step besides
+// memory is what one part of a session remembers from step to step in addition to
 // weights: an interrupted run saves it, a resumed one restores it.
 type memory struct {
 	// part is the field of the recipe that names it.

@@ -45,7 +45,7 @@ func openTeacher(r recipe.Recipe) (*model.Params, error) {
 	return p, err
 }
 
-// openBeside loads the weights of a model that reads a run's sequences beside the
+// openBeside loads the weights of a model that reads a run's sequences in addition to the
 // policy, which the recipe names at a field.
 func openBeside(r recipe.Recipe, field, name string) (*model.Params, error) {
 	fault := func(format string, args ...any) (*model.Params, error) {

@@ -72,7 +72,7 @@ func (a *app) dispatch(args []string) error {
 	args = joinNegatives(args)
 	k, err := a.parser.Parse(args)
 	if err != nil {
-		return withRemedy(err, a.parser.Model, args)
+		return withSuggestion(err, a.parser.Model, args)
 	}
 	if err := emptyValue(k); err != nil {
 		return err

@@ -260,7 +260,7 @@ func manPage(app *kong.Application, version string) string {
 	for _, s := range []struct{ status, meaning string }{
 		{fmt.Sprint(statusOK), "Success."},
 		{fmt.Sprint(statusFailure), "An error that is not due to the input."},
-		{fmt.Sprint(statusBadInput), "Bad input: a line on standard error names the place and the correction."},
+		{fmt.Sprint(statusBadInput), "Bad input: a line on standard error names the place and what to do."},
 		{fmt.Sprint(statusStrict), "diagnose --strict: the data must be repaired, or a correction is off."},
 		{fmt.Sprint(statusInterrupted), "Stopped by a signal; the message says how to resume."},
 	} {

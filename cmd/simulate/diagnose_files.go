@@ -199,7 +199,7 @@ func (c *diagnoseCmd) reproduce(a *app, r *diagnose.Report) error {
 	if err := writeFile(filepath.Dir(path), toyFile, toy.Recipe.YAML()); err != nil {
 		return err
 	}
-	r.Reproduced = &diagnose.Reproduced{Recipe: path, Cause: toy.Cause, Dose: toy.Dose, MeanAbsDlogp: toy.Size, K3: toy.K3, Beyond: toy.Beyond}
+	r.Reproduced = &diagnose.Reproduced{Recipe: path, Cause: toy.Cause, Level: toy.Level, MeanAbsDlogp: toy.Size, K3: toy.K3, Beyond: toy.Beyond}
 	return nil
 }
 
@@ -236,5 +236,5 @@ func (a *app) printReproduced(r diagnose.Report) {
 	}
 	n := figure.FormatNumber
 	fmt.Fprintf(a.stdout, "Reproduced: %s, by %s: mean |d| %s, k3 %s (the dump: %s, %s); simulate train %s%s\n",
-		p.Cause, p.Dose, n(p.MeanAbsDlogp, 2), n(p.K3, 2), n(r.Gap.MeanAbsDlogp, 2), n(r.Gap.K3, 2), p.Recipe, beyond)
+		p.Cause, p.Level, n(p.MeanAbsDlogp, 2), n(p.K3, 2), n(r.Gap.MeanAbsDlogp, 2), n(r.Gap.K3, 2), p.Recipe, beyond)
 }

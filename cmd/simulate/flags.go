@@ -232,16 +232,16 @@ func popText(ctx *kong.DecodeContext) (string, error) {
 	return fmt.Sprint(token.Value), nil
 }
 
-// withRemedy says what was perhaps meant by a command line that is none.
-func withRemedy(err error, model *kong.Application, args []string) error {
+// withSuggestion says what was perhaps meant by a command line that is none.
+func withSuggestion(err error, model *kong.Application, args []string) error {
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) {
 		return err
 	}
 	if flag, ok := strings.CutPrefix(err.Error(), "unknown flag --"); ok {
 		flag, _, _ = strings.Cut(flag, ", did you mean")
-		if remedy := flagRemedy(flag, valueOf(flag, args), selected(parse.Context), model); remedy != "" {
-			return bad("unknown flag --%s: %s", flag, remedy)
+		if fix := flagRemedy(flag, valueOf(flag, args), selected(parse.Context), model); fix != "" {
+			return bad("unknown flag --%s: %s", flag, fix)
 		}
 		return err
 	}

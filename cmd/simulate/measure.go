@@ -225,7 +225,7 @@ func (c *measureCmd) write(d measureDocument) error {
 	})
 }
 
-// doses measures the response to every mechanism at growing levels.
+// doses measures the mismatch of every mechanism at growing levels.
 func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 	for _, f := range []struct {
 		flag  string
@@ -235,10 +235,10 @@ func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 			return bad("measure: --doses chooses the engines: leave %s out", f.flag)
 		}
 	}
-	q := measure.DoseRequest{Recipe: r, Workers: c.workers()}
+	q := measure.LevelRequest{Recipe: r, Workers: c.workers()}
 	m := a.meter(c.Quiet, "doses", "mechanism", len(measure.Mechanisms()))
 	q.Progress = func(int, int) { m.add(1, 0, "") }
-	table, err := measure.Doses(a.ctx, q)
+	table, err := measure.Levels(a.ctx, q)
 	m.close()
 	if err != nil {
 		return err
@@ -251,16 +251,16 @@ func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 	if c.JSON {
 		return a.printJSON(table)
 	}
-	a.printTable(experiments.DoseTable(table))
+	a.printTable(experiments.LevelTable(table))
 	if c.Out != "" {
 		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(c.Out, "report.html"))
 	}
 	return nil
 }
 
-// writeDoses keeps the dose-response in a folder: as data, as tables, as a
+// writeDoses keeps the mechanisms by level in a folder: as data, as tables, as a
 // picture and as a page.
-func (c *measureCmd) writeDoses(t *measure.DoseTable) error {
+func (c *measureCmd) writeDoses(t *measure.LevelTable) error {
 	text, err := record.Document(t)
 	if err != nil {
 		return err
@@ -268,11 +268,11 @@ func (c *measureCmd) writeDoses(t *measure.DoseTable) error {
 	if err := writeFile(c.Out, "doses.json", text); err != nil {
 		return err
 	}
-	tables := experiments.DoseTable(t).Markdown() + "\n" + experiments.DoseReading(t).Markdown()
+	tables := experiments.LevelTable(t).Markdown() + "\n" + experiments.LevelReading(t).Markdown()
 	if err := writeFile(c.Out, "doses.md", []byte(tables)); err != nil {
 		return err
 	}
-	bars := experiments.DoseBars(t)
+	bars := experiments.LevelBars(t)
 	if err := results.SavePlot(filepath.Join(c.Out, "doses.png"), bars); err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func (c *measureCmd) writeDoses(t *measure.DoseTable) error {
 		Title: "Mechanisms of training-inference mismatch", Eyebrow: dosesPage,
 		Lead: fmt.Sprintf("Each mechanism alone, on responses of `%s` to the task `%s`, at equal weights.", t.Checkpoint, t.Task),
 		Sections: []results.Section{{Heading: "Level and response", Blocks: []results.Block{
-			bars, experiments.DoseTable(t), experiments.DoseReading(t),
+			bars, experiments.LevelTable(t), experiments.LevelReading(t),
 		}}},
 	})
 }

@@ -128,7 +128,7 @@ func stagesIn(dir string) ([]table.Stage, error) {
 		}
 	}
 	if len(stages) == 0 {
-		return nil, &record.FolderError{Path: dir, Problem: "no sweep of the table of methods in this folder", Remedy: "make one: simulate sweep quick --out " + filepath.Join(dir, "quick")}
+		return nil, &record.FolderError{Path: dir, Problem: "no sweep of the table of methods in this folder", Fix: "make one: simulate sweep quick --out " + filepath.Join(dir, "quick")}
 	}
 	return stages, nil
 }

@@ -44,7 +44,7 @@ func wrong(args []string) (err error) {
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
-		return withRemedy(err, parser.Model, args)
+		return withSuggestion(err, parser.Model, args)
 	}
 	return knownNames(k, &c)
 }

@@ -202,9 +202,9 @@ func (a *app) tellRandom(quiet bool, r recipe.Recipe) {
 	if quiet || r.Checkpoint != "" {
 		return
 	}
-	remedy := "make one with `simulate pretrain`"
+	fix := "make one with `simulate pretrain`"
 	if base := r.Task.Name + "-base"; slices.Contains(model.Shipped(), base) {
-		remedy = fmt.Sprintf("set checkpoint: %s, or %s", base, remedy)
+		fix = fmt.Sprintf("set checkpoint: %s, or %s", base, fix)
 	}
-	fmt.Fprintf(a.stderr, "simulate: note: %s has no checkpoint and starts from random weights: %s\n", r.Name, remedy)
+	fmt.Fprintf(a.stderr, "simulate: note: %s has no checkpoint and starts from random weights: %s\n", r.Name, fix)
 }

@@ -27,7 +27,7 @@ const (
 )
 
 // PrefillIsDecode reports whether the kernel gives a query the same bits alone
-// and beside others of its sequence.
+// and with others of its sequence.
 func (k AttentionKernel) PrefillIsDecode() bool { return k != SplitKV }
 
 // Tiled reports whether the kernel walks tiles of keys.

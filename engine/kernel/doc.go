@@ -15,7 +15,7 @@
 // each step a float32 fused multiply-add, then the scale, then one rounding to
 // the output format. The order belongs to the element alone. It does not depend
 // on vector width, blocking, the number of workers, the number of rows or the
-// rows beside it; so assembly and plain Go, prefill and decode, one core and
+// rows next to it; so assembly and plain Go, prefill and decode, one core and
 // two give the same bits. NaNs are the exception: that a result is NaN is
 // promised, its payload and sign are not.
 //
@@ -69,7 +69,7 @@
 // each, 32 MiB shared. Peak: 32 operations per cycle, 118 GFLOP/s a core, with
 // either instruction set. Copying, read and written: 93 GB/s a core in the
 // second-level cache, 53 in the third, 27 from memory, 42 for both cores
-// together. One core, go test -bench Ladder, and OpenBLAS 0.3.21 beside it:
+// together. One core, go test -bench Ladder, compared with OpenBLAS 0.3.21:
 //
 //	               naive  gonum   go  avx2  avx512  OpenBLAS   GFLOP/s
 //	1024x64x256      0.6     18  2.7   107     113       101
@@ -132,7 +132,7 @@
 // to 0.89 to 1.06 of twice what one does alone, 0.99 in the middle of ten series
 // (goal 0.95). The garbage collector takes less than one percent.
 //
-// # Beside eager PyTorch
+// # Compared with eager PyTorch
 //
 // The peer is what one would write instead, the same step in eager PyTorch (1.13):
 // a decoder of these sizes with positions learned; the queries, keys and values of a

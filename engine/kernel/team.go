@@ -37,7 +37,7 @@ type Team struct {
 	closed   bool
 }
 
-// helper is one worker beside the caller of Run.
+// helper is a worker in addition to the caller of Run.
 type helper struct {
 	patience
 	asleep atomic.Uint64 // the round for which it waits for a word on wake; 0 for none

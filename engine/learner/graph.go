@@ -172,7 +172,7 @@ func (b *builder) head(x, theta *gorgonia.Node, w *eager) *gorgonia.Node {
 
 // gradient makes the two gradient operations of a block: the first runs the
 // block backward, to its input and its parameters; the second hands over the
-// parameters' part, which an operation with one output cannot return beside it.
+// parameters' part, which an operation with one output cannot return in addition.
 // Taking the forward result as an input orders both after the forward pass.
 func (b *builder) gradient(name string, out hm.Type, backward func() error) func(in gorgonia.Nodes, y, dy *gorgonia.Node) (gorgonia.Nodes, error) {
 	return func(in gorgonia.Nodes, y, dy *gorgonia.Node) (gorgonia.Nodes, error) {

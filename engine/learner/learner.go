@@ -95,7 +95,7 @@ type Learner struct {
 
 	response        column.Sampled // one response, for ScoreNorms
 	scored, earlier column.Scored  // and what is recorded of it
-	dense           column.Scored  // the dense pass beside a shadow, and its result
+	dense           column.Scored  // the dense pass of a shadow, and its result
 	denseOut        column.Grad
 }
 

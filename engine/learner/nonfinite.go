@@ -13,7 +13,7 @@ type NonFinite struct {
 	Tensor string
 	// Value is "NaN" or "Inf".
 	Value string
-	// Cause is the likely reason, with the remedy.
+	// Cause is the likely reason, with what to do.
 	Cause string
 }
 

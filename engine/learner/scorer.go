@@ -13,7 +13,7 @@ type ScoreOptions struct {
 	Earlier *column.Scored
 	// WithoutRoutes leaves the routes out, for a policy whose routes nobody reads.
 	WithoutRoutes bool
-	// KeepGates records the gates beside the routes, for replay of both.
+	// KeepGates records the gates in addition to the routes, for replay of both.
 	KeepGates bool
 	// Distributions records the full next-token log-probs, SumSquares their sum of
 	// squared probabilities; columns that are not wanted are nil afterwards.

@@ -2,7 +2,7 @@ package learner
 
 import "fmt"
 
-// State is everything a learner carries from one update to the next, besides
+// State is everything a learner carries from one update to the next, in addition to
 // the parameters: what an interrupted run saves.
 type State struct {
 	// First and Second are AdamW's moments, laid out like the parameters; they

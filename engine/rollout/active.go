@@ -46,7 +46,7 @@ func (e *Engine) Begin(requests []Request, s Sampling) {
 func (e *Engine) open(s Sampling) {
 	if len(e.begun) > 0 {
 		if s != e.sampling {
-			panic(fmt.Sprintf("rollout: sampling %+v beside responses with %+v", s, e.sampling))
+			panic(fmt.Sprintf("rollout: sampling %+v while responses are sampled with %+v", s, e.sampling))
 		}
 		return
 	}

@@ -124,7 +124,7 @@ func (e *Engine) Close() {
 // takes the next request at once.
 //
 // A request's tool is asked after each token. What it replies is read like a
-// prompt, several tokens in a pass beside the decoding of other responses, and
+// prompt, several tokens in a pass together with the decoding of other responses, and
 // counts against MaxTokens. A response whose next reply, with a token to follow,
 // has no room ends unfinished with its call: no response ends in a reply. In the
 // columns a reply has Mask false, the turn of its call, log-probs of 0 and the

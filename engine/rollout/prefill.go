@@ -5,7 +5,7 @@ package rollout
 // how many rows share a pass.
 type Prefill struct {
 	// Chunk is the largest number of tokens of a prompt, or of a tool's reply,
-	// that one pass reads, beside the decoding of other responses (chunked
+	// that one pass reads, together with the decoding of other responses (chunked
 	// prefill); 0 reads them whole.
 	Chunk int
 	// PrefixCache takes keys and values of a prompt's beginning over from another

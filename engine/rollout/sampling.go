@@ -49,7 +49,7 @@ type Sampling struct {
 	// OnSupport records them after truncation instead: on the sampling support,
 	// -Inf outside. It changes no other column.
 	OnSupport bool
-	// Gates records the gate values beside the experts that tokens visit, for
+	// Gates records the gate values in addition to the experts that tokens visit, for
 	// replay of both.
 	Gates bool
 }

@@ -8,7 +8,7 @@ import (
 	"driftlab/engine"
 )
 
-// header is what is saved of a response beside its columns.
+// header is what is saved of a response in addition to its columns.
 type header struct {
 	ID, Version, Length, Read int64
 	Seed, Stream              uint64

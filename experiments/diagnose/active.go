@@ -26,11 +26,11 @@ type Active struct {
 	Placebo *Effect `json:"placebo,omitempty"`
 	// Warnings say where it masks or changes more tokens than a correction should.
 	Warnings []string `json:"warnings,omitempty"`
-	// Settings are its rules and numbers beside those that are recommended; absent where the table was not evaluated.
+	// Settings are its rules and numbers next to those that are recommended; absent where the table was not evaluated.
 	Settings []Setting `json:"settings,omitempty"`
 }
 
-// Fix is the configured correction beside those that were tried.
+// Fix is the configured correction next to those that were tried.
 func (a *Active) Fix() Fix {
 	return Fix{Name: "configured", Kind: "preset", Recipe: a.Recipe, Effect: a.Effect, Masked: a.Masked, Placebo: a.Placebo}
 }
@@ -51,7 +51,7 @@ func (t *trial) active(c *foreign.Config, r *Report) *Active {
 	case c.Off != "":
 		a.Why = "off: " + c.Off
 	case r.Gap == nil || t.batch.Tokens() == 0:
-		a.Why = "not to be told: the dump has no log-probs of both engines"
+		a.Why = "not known: the dump does not have the log-probs of both engines"
 	case failedHere(r, "column-not-real"):
 		a.Why = "off: " + whyOf(r, "column-not-real")
 	case r.Gap.Unequal <= 1-equalShare:
@@ -69,7 +69,7 @@ func (t *trial) apply(a *Active, p *correction.Pipeline) {
 	}
 	f := t.try("configured", "preset", p, nil)
 	if f.NotTried != "" {
-		a.Why = "not to be told: " + f.NotTried
+		a.Why = "not known: " + f.NotTried
 		return
 	}
 	a.Effect, a.Masked, a.Placebo = f.Effect, f.Masked, f.Placebo

@@ -43,7 +43,7 @@ func TestActive(t *testing.T) {
 		{"nothing configured", "rollout_is: null", 100, genuine, false, false, Genuine, "off: nothing is configured"},
 		{"switched off", "--tis-clip 2", 100, genuine, true, false, Inactive, "off: --use-tis is not given"},
 		{"a column of zeros", tis, 100, zeros, true, false, Repair, "off: the log-probs are all 0"},
-		{"no column", tis, 100, &Report{Verdict: Verdict{State: Unusable}}, true, false, Unusable, "not to be told"},
+		{"no column", tis, 100, &Report{Verdict: Verdict{State: Unusable}}, true, false, Unusable, "not known"},
 		{"prime", "[trainer.loss]\ndppo_mask_low = 0.2", 9_000, genuine, true, true, Genuine, "on: "},
 		{"masked", "off_policy_correction: {token_mask_is_threshold_low: 0.99, token_mask_is_threshold_high: 1.01}", 1_000, genuine, true, true, Genuine, ", masks 0.1 %"},
 	} {

@@ -231,7 +231,7 @@ func (a *Analysis) judged() []Check {
 			}
 			if at == 0 || o.result == Fail || o.result == Watch {
 				list = append(list, Check{ID: c.id, Scope: s.String(), Value: o.value, Limit: c.limit, Result: o.result, Why: o.why, Reference: reference,
-					at: i, scope: s.scope, family: c.family, remedy: o.remedy})
+					at: i, scope: s.scope, family: c.family, fix: o.fix})
 			}
 		}
 	}

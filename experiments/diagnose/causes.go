@@ -9,8 +9,8 @@ import (
 	"driftlab/precision/elementary"
 )
 
-// The causes of a gap. Precision, order, routing and staleness are told by what the gap looks
-// like, the other two by the checks.
+// The causes of a gap. Precision, order, routing and staleness are classified by the statistical
+// signature of the gap, the other two by the checks.
 const (
 	// Precision is number formats, Order that of sums: reduction, batch, parallelism.
 	Precision = "precision"
@@ -51,7 +51,7 @@ type Cause struct {
 	ShareK3 [3]float64 `json:"share_k3"`
 	// Log10LR is how many times likelier it is than the best of the others, as a power of ten.
 	Log10LR float64 `json:"log10_lr"`
-	// Why is what tells it from a cause that looks alike, empty where nothing does.
+	// Why is what distinguishes it from a cause with a similar signature, empty where nothing does.
 	Why string `json:"why,omitempty"`
 	// Confirm is an experiment that decides.
 	Confirm string `json:"confirm"`
@@ -72,9 +72,9 @@ const (
 	// listedShare is the share of Σk3 from which a cause is listed. A verdict has those of secondShare, and those whose interval
 	// begins above surelyShare: of fresh mixtures with a second cause of 20 % that names it in two of three.
 	listedShare, secondShare, surelyShare = 0.05, 0.15, 0.1
-	// coarse is the size from which rounding cannot be told from mild staleness for certain, in logits.
+	// coarse is the size from which rounding cannot be distinguished from mild staleness for certain, in logits.
 	coarse = 0.05
-	// mostLone is the part of Σk3 in large errors one by one above which rounding cannot be told from routes that
+	// mostLone is the part of Σk3 in large errors one by one above which rounding cannot be distinguished from routes that
 	// change for a token.
 	mostLone = 0.3
 	// finest is the size below which the engines differ by the last bits of fp32 only.
@@ -116,8 +116,8 @@ func (a *Analysis) attribute(r *Report) {
 	}
 	r.Ambiguous = append(r.Ambiguous, cannot...)
 	names, word := partners(families, word, shares)
-	if first == Staleness && word >= Likely && f.DoseRank != nil && *f.DoseRank <= 0 {
-		r.untagged(*f.DoseRank)
+	if first == Staleness && word >= Likely && f.LagRank != nil && *f.LagRank <= 0 {
+		r.untagged(*f.LagRank)
 		return
 	}
 	sure := len(names)
@@ -187,7 +187,7 @@ func partners(families []evidenceFor, word Confidence, shares map[string][3]floa
 // token id is off in the same direction at every step.
 func (f *Features) called(cause string) (name, why string) {
 	switch {
-	case cause != Staleness || f.Turn == nil || f.Dose != nil:
+	case cause != Staleness || f.Turn == nil || f.LagSlope != nil:
 	case *f.Turn >= constant:
 		return Unsynced, fmt.Sprintf("the error of a token id has the same direction at every step (cosine %.2f, from %.2f on): some weights were never synced, where those of a lag turn", *f.Turn, constant)
 	case *f.Turn <= turning:
@@ -200,7 +200,7 @@ func (f *Features) called(cause string) (name, why string) {
 func (r *Report) untagged(rank float64) {
 	for i := range r.Checks {
 		if c := &r.Checks[i]; c.ID == "version-tag" && c.scope == everything {
-			c.Value, c.Result, c.remedy = rank, Fail, retag
+			c.Value, c.Result, c.fix = rank, Fail, retag
 			c.Why = fmt.Sprintf("the gap looks like old weights, and responses with an older version do not differ more (Spearman %.2f)", rank)
 			r.Verdict = repair([]Check{*c})
 		}
@@ -227,7 +227,7 @@ func confidence(f *Features, families []evidenceFor) (word Confidence, pairs [][
 	switch {
 	case word <= Either:
 		cannot(first, second)
-	case first == Precision && !f.onPolicy() && *f.Med > coarse, first == Staleness && f.Dose == nil:
+	case first == Precision && !f.onPolicy() && *f.Med > coarse, first == Staleness && f.LagSlope == nil:
 		cannot(Precision, Staleness)
 		word = Likely
 	}
@@ -241,7 +241,7 @@ func confidence(f *Features, families []evidenceFor) (word Confidence, pairs [][
 	if first == Routing && f.FlipPart == nil {
 		cannot("routes", "weights of experts")
 	}
-	if first == Staleness && f.Dose == nil && (f.Turn == nil || *f.Turn > turning && *f.Turn < constant) {
+	if first == Staleness && f.LagSlope == nil && (f.Turn == nil || *f.Turn > turning && *f.Turn < constant) {
 		cannot("lag", "unsynced")
 	}
 	return word, pairs

@@ -162,7 +162,7 @@ func lagged(version func(group int) int) Report {
 func TestVersions(t *testing.T) {
 	lags := []int{1, 8, 32}
 	r := lagged(func(g int) int { return lags[g%3] })
-	if f := r.Features; f.Dose == nil || *f.Dose < 0.4 || *f.DoseRank < 0.5 || r.Verdict.Causes[0] != Staleness || r.Verdict.Confidence != Confident {
+	if f := r.Features; f.LagSlope == nil || *f.LagSlope < 0.4 || *f.LagRank < 0.5 || r.Verdict.Causes[0] != Staleness || r.Verdict.Confidence != Confident {
 		t.Errorf("dose: %+v of %+v", r.Verdict, f)
 	}
 	r = lagged(func(g int) int { return lags[2-g%3] })
@@ -296,7 +296,7 @@ func TestConfidence(t *testing.T) {
 		{"a tail", Precision, Staleness, 3, 0.5, Features{Med: new(0.01), Lone: new(0.29)}, Confident, [2]string{Precision, Order}},
 		{"half of it a tail", Precision, Staleness, 3, 0.5, Features{Med: new(0.01), Lone: new(0.31)}, Likely, [2]string{Precision, Routing}},
 		{"age without a dose", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Lag: &some}, Likely, [2]string{Precision, Staleness}},
-		{"age with a dose", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Lag: &some, Dose: new(0.7)}, Confident, [2]string{}},
+		{"age with a dose", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Lag: &some, LagSlope: new(0.7)}, Confident, [2]string{}},
 		{"turning", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Turn: new(0.69)}, Likely, [2]string{Precision, Staleness}},
 		{"half turned", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Turn: new(0.71)}, Likely, [2]string{"lag", "unsynced"}},
 		{"hardly turned", Staleness, Precision, 3, 0.5, Features{Med: new(0.1), Turn: new(0.84)}, Likely, [2]string{"lag", "unsynced"}},

@@ -9,7 +9,7 @@ import (
 // misplaced is the share of the responses that tell from which columns that do not belong together are a fault.
 const misplaced = 0.01
 
-// wellFitted is the distance of aligned columns, over that by chance, up to which some responses are told from the rest: where
+// wellFitted is the distance of aligned columns, over that by chance, up to which some responses are distinguished from the rest: where
 // a gap is so large that aligned ones hardly fit, some fit elsewhere by accident. byChance is how far apart unrelated ones are.
 const wellFitted, byChance = 0.25, 0.9
 
@@ -58,18 +58,18 @@ func (c *shift) judge(e *evidence) outcome {
 	if !c.distinct(moved) {
 		return pass(value, "")
 	}
-	const remedy = "align the two columns: value i of both must belong to token i"
+	const fix = "align the two columns: value i of both must belong to token i"
 	if c.n[fromPrompt] >= c.by[most] {
-		return fail(value, fmt.Sprintf("in %s the rollout column begins at the prompt's first token, not at the response's", ofResponses(moved, c.told)), remedy)
+		return fail(value, fmt.Sprintf("in %s the rollout column begins at the prompt's first token, not at the response's", ofResponses(moved, c.told)), fix)
 	}
 	by, which := most-farthest, "late"
 	if by < 0 {
 		by, which = -by, "early"
 	}
-	return fail(value, fmt.Sprintf("in %s the rollout log-probs stand %s too %s", ofResponses(moved, c.told), []string{"", "one token", "two tokens", "three tokens"}[by], which), remedy)
+	return fail(value, fmt.Sprintf("in %s the rollout log-probs stand %s too %s", ofResponses(moved, c.told), []string{"", "one token", "two tokens", "three tokens"}[by], which), fix)
 }
 
-// ofResponses is a part of the responses from which something can be told.
+// ofResponses is a part of the responses from which something can be concluded.
 func ofResponses(n, of int) string {
 	return fmt.Sprintf("%d of %d responses (%.0f %%)", n, of, 100*share(n, of))
 }
@@ -261,14 +261,14 @@ func (c *retokenised) add(v *view) {
 
 func (c *retokenised) judge(e *evidence) outcome {
 	value := share(c.slid+c.replaced, c.responses)
-	const remedy = "give the learner the token ids that were sampled, and never the decoded text"
+	const fix = "give the learner the token ids that were sampled, and never the decoded text"
 	switch l := e.logits(); {
 	case e.failed("shift"):
 		return notApplicable("all tokens are shifted")
 	case share(c.slid, c.responses) >= misplaced:
-		return fail(value, fmt.Sprintf("%d of %d responses have slid by a token somewhere, in %d others tokens are different ones: they were decoded and encoded again", c.slid, c.responses, c.replaced), remedy)
+		return fail(value, fmt.Sprintf("%d of %d responses have slid by a token somewhere, in %d others tokens are different ones: they were decoded and encoded again", c.slid, c.responses, c.replaced), fix)
 	case value >= replacedShare && l.q999 > replacedTail*l.median:
-		return fail(value, fmt.Sprintf("in %d of %d responses the learner scored tokens that were not sampled", c.replaced, c.responses), remedy)
+		return fail(value, fmt.Sprintf("in %d of %d responses the learner scored tokens that were not sampled", c.replaced, c.responses), fix)
 	}
 	return pass(value, "")
 }

@@ -118,7 +118,7 @@ const (
 	byAccident = 1e-6
 	// doubted is a log-prob below which a token is not certain to either engine.
 	doubted = -0.01
-	// longest bounds the lengths that are told apart.
+	// longest bounds the lengths that are distinguished.
 	longest = 1 << 10
 )
 
@@ -206,8 +206,8 @@ func (c *someNotReal) copies() (n int) {
 
 // rowsKind is a way in which columns are not real, of so many responses.
 type rowsKind struct {
-	rows        int
-	why, remedy string
+	rows     int
+	why, fix string
 }
 
 func (c *someNotReal) judge(e *evidence) outcome {
@@ -231,5 +231,5 @@ func (c *someNotReal) judge(e *evidence) outcome {
 	if flats := c.flat.roll + c.flat.old; most.rows == max(c.flat.roll, c.flat.old) && 2*c.sums > flats {
 		why += ", the sum of the response's log-probs"
 	}
-	return fail(value, why, most.remedy)
+	return fail(value, why, most.fix)
 }

@@ -11,8 +11,8 @@ type outcome struct {
 	value  float64
 	result Result
 	why    string
-	// remedy is what to do about a fault.
-	remedy string
+	// fix is what to do about a fault.
+	fix string
 }
 
 // Result is how a check ends.
@@ -31,8 +31,8 @@ func pass(value float64, why string) outcome { return outcome{value: value, resu
 
 func watch(value float64, why string) outcome { return outcome{value: value, result: Watch, why: why} }
 
-func fail(value float64, why, remedy string) outcome {
-	return outcome{value: value, result: Fail, why: why, remedy: remedy}
+func fail(value float64, why, fix string) outcome {
+	return outcome{value: value, result: Fail, why: why, fix: fix}
 }
 
 func notApplicable(why string) outcome { return outcome{result: NotApplicable, why: why} }

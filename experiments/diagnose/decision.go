@@ -23,7 +23,7 @@ type Decision struct {
 	correction *correction.Pipeline // what it recommends; nil is none
 }
 
-// The limits of the table, beside those of a healthy gap.
+// The limits of the table, next to those of a healthy gap.
 //
 // Source: verl's FAQ (difference of probabilities), the survey (Pearson, kl, chi-squared,
 // effective sample size, masked share).

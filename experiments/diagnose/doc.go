@@ -22,7 +22,7 @@
 // A dump is read once. Sums run over all of it; what needs an order or a grouping of
 // tokens sees a sample of whole responses, which is everything up to 200,000 tokens.
 //
-// The cause of a genuine gap is told by its look: features.go measures it, laws.go
+// The cause of a genuine gap is classified from its statistical signature: features.go measures it, laws.go
 // compares it with gaps that were simulated, mixture.go, regression.go and shares.go split
 // it. reference.json has the fitted figures; reference_test.go makes them, from
 // short runs of this program and from the worlds of package planted.

@@ -8,7 +8,7 @@ import (
 	"driftlab/precision/elementary"
 )
 
-// Features are what a gap looks like, from which its cause is told. All but Med, Disp
+// Features are the statistical signature of a gap, from which its cause is classified. All but Med, Disp
 // and Slope are of errors divided by their response's own median: a lag differs from
 // response to response. Null is what cannot be measured here.
 type Features struct {
@@ -39,10 +39,10 @@ type Features struct {
 	// of u with the advantage.
 	Trend     *float64 `json:"trend"`
 	Advantage *float64 `json:"advantage"`
-	// Dose is the slope of the log of a response's median |u| on the log of its lag, DoseRank Spearman's
+	// LagSlope is the slope of the log of a response's median |u| on the log of its lag, LagRank Spearman's
 	// correlation of the two.
-	Dose     *float64 `json:"dose"`
-	DoseRank *float64 `json:"dose_rank"`
+	LagSlope *float64 `json:"dose"`
+	LagRank  *float64 `json:"dose_rank"`
 	// Turn is the cosine of the mean u of the ids between steps, freed of its noise: 1
 	// where the direction stays.
 	Turn *float64 `json:"turn"`
@@ -106,7 +106,7 @@ const (
 	leastOfResponse = 6
 	// shuffles are those that give the scatter by chance.
 	shuffles = 10
-	// leastLags is how many lags a dose needs, leastTagged how many responses.
+	// leastLags is how many lags a slope needs, leastTagged how many responses.
 	leastLags, leastTagged = 3, 30
 )
 
@@ -196,7 +196,7 @@ func featuresOf(rows []*kept) *Features {
 	s.along(f)
 	f.ICC, f.Turn, f.ManyIDs = s.identities(quantile(size, 0.98))
 	f.Disp = s.dispersion()
-	f.Dose, f.DoseRank = s.dose()
+	f.LagSlope, f.LagRank = s.lagSlope()
 	part := jumpedOf(rows)
 	f.Jumps, f.Stay, f.Lone, f.Flips, f.FlipPart, f.routes = part.share, part.stay, part.lone, part.flips, part.flipPart, part.routed
 	return f

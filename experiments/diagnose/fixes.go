@@ -73,7 +73,7 @@ func (t *trial) fixes() []Fix {
 		list = append(list, t.try(e.Name, "weights", &correction.Pipeline{Weights: e.New()}, e.Needs))
 	}
 	for _, e := range correction.Masks {
-		if e.Name != "random_mask" { // the placebo beside each of them
+		if e.Name != "random_mask" { // the placebo of each
 			list = append(list, t.try(e.Name, "mask", &correction.Pipeline{Masks: []correction.Masking{e.New()}}, e.Needs))
 		}
 	}
@@ -83,7 +83,7 @@ func (t *trial) fixes() []Fix {
 	return list
 }
 
-// recorded are the columns that a trial has, beside the advantage where it is graded.
+// recorded are the columns that a trial has, in addition to the advantage where it is graded.
 var recorded = batch.Columns{batch.Mask, batch.LogpRoll, batch.LogpOld, batch.Logp, batch.Anchor}
 
 // trial is a sample as a batch that corrections are tried on.

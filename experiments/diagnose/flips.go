@@ -63,8 +63,8 @@ func (f *flips) fill(g *metrics.Gap) {
 	g.RestK3, g.FlippedK3 = f.k3[0]/rest, f.k3[1]/flipped
 }
 
-// dose is how the size goes with the lag, where several are recorded.
-func (s *deviations) dose() (slope, rank *float64) {
+// lagSlope is how the size goes with the lag, where several are recorded.
+func (s *deviations) lagSlope() (slope, rank *float64) {
 	var m moments
 	lags := map[int]bool{}
 	var lag, size []float64

@@ -41,8 +41,8 @@ var coordinates = []coordinate{
 	{"lone", scaled(func(f *Features) *float64 { return f.Lone }, 0.03)},
 }
 
-// told is how many of the coordinates causes are told apart by; the others are the regression's.
-const told = 10
+// classified is how many of the coordinates causes are distinguished by; the others are the regression's.
+const classified = 10
 
 // scaled is the logarithm of a feature's size, with something added that is too small to tell from 0.
 func scaled(of func(*Features) *float64, nothing float64) func(*Features) (float64, bool) {
@@ -74,7 +74,7 @@ type class struct {
 	Cause string    `json:"cause"`
 	Mean  []float64 `json:"mean"`
 	N     int       `json:"n"`
-	// Routed says that routes were replayed, so that what is left of a coarse router is its weights of the experts. Only
+	// Routed says that routes were replayed, so that what is left of a low-precision router is its weights of the experts. Only
 	// recorded routes tell it from other routes.
 	Routed bool `json:"routed,omitempty"`
 }
@@ -135,7 +135,7 @@ type score struct {
 // from scores a point in a class. What the point lacks is integrated out. A constant that all classes have is left out of the density.
 func (g laws) from(c class, x []float64) score {
 	var at []int
-	for i, v := range x[:told] {
+	for i, v := range x[:classified] {
 		if !math.IsNaN(v) {
 			at = append(at, i)
 		}

@@ -45,7 +45,7 @@ var the = func() (r reference) {
 	return r
 }()
 
-// Signature is a feature of a gap beside what it is in simulated gaps of each cause.
+// Signature is a feature of a gap next to what it is in simulated gaps of each cause.
 type Signature struct {
 	// Feature is its name among the features, About what it is.
 	Feature string  `json:"feature"`
@@ -79,7 +79,7 @@ var signatureFeatures = []struct {
 	{"flip_part", "part of k3 where other experts computed a token", func(f *Features) *float64 { return f.FlipPart }},
 }
 
-// signatures puts the features that were measured beside the reference's.
+// signatures puts the features that were measured next to the reference's.
 func (r *reference) signatures(f *Features) []Signature {
 	var list []Signature
 	for i, l := range signatureFeatures {

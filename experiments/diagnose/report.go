@@ -31,7 +31,7 @@ type Report struct {
 	Alarms []Alarm `json:"alarms,omitempty"`
 	// Features are what the gap looks like; absent where there is too little, or to repair, or no gap.
 	Features *Features `json:"features,omitempty"`
-	// Signatures are features beside what they are in simulated gaps of each cause; absent without causes.
+	// Signatures are features next to what they are in simulated gaps of each cause; absent without causes.
 	Signatures []Signature `json:"looks,omitempty"`
 	// Causes are what may have made it, the likeliest first, and Ambiguous the pairs that this data cannot tell apart.
 	Causes    []Cause     `json:"causes"`
@@ -60,10 +60,10 @@ func (r *Report) NoRow() string {
 
 // Reproduced is a toy run with a gap of the same cause and about the same size.
 type Reproduced struct {
-	// Recipe is the file, Cause what makes the gap, Dose how much of it there is.
+	// Recipe is the file, Cause what makes the gap, Level how much of it there is.
 	Recipe string `json:"recipe"`
 	Cause  string `json:"cause"`
-	Dose   string `json:"dose"`
+	Level  string `json:"dose"`
 	// MeanAbsDlogp and K3 are those of a short run. Beyond says that the first is not within
 	// a factor of two of the dump's.
 	MeanAbsDlogp float64 `json:"mean_abs_dlogp"`
@@ -115,7 +115,7 @@ type Check struct {
 	at     int
 	scope  scope
 	family string
-	remedy string
+	fix    string
 }
 
 // Gap is that between the engines, on trained tokens with finite log-probs.
@@ -292,7 +292,7 @@ func repair(faults []Check) Verdict {
 		where = " (all of them in " + only + ")"
 	}
 	return Verdict{State: Repair, Causes: []string{first.family}, Confidence: Confident,
-		Summary: "Repair the data first: " + first.Why + where + ".", Next: first.remedy + "; no importance correction before that"}
+		Summary: "Repair the data first: " + first.Why + where + ".", Next: first.fix + "; no importance correction before that"}
 }
 
 // narrower is the only environment, or file, that has a fault of some responses, empty if several have it, or all responses.
@@ -325,7 +325,7 @@ func whyOf(r *Report, id string) string {
 func remedyFor(missing string) string {
 	switch {
 	case strings.Contains(missing, "learner"):
-		return "give the file that has the learner's log-probs, too: for slime that is train_data beside rollout_data"
+		return "give the file that has the learner's log-probs, too: for slime that is train_data next to rollout_data"
 	case strings.Contains(missing, "row"):
 		return "see what is wrong with the files, and dump once more"
 	case strings.Contains(missing, "trained"):

@@ -24,7 +24,7 @@ type text struct {
 // attempts are those at one prompt.
 type attempts struct{ n, right int }
 
-// mostPrompts bounds how many prompts are told apart.
+// mostPrompts bounds how many prompts are distinguished.
 const mostPrompts = 1 << 18
 
 func (t *text) add(r *reader.Row) {
@@ -68,7 +68,7 @@ func (t *text) add(r *reader.Row) {
 	}
 }
 
-// Responses is what is known of the responses beside their log-probs.
+// Responses is what is known of the responses in addition to their log-probs.
 type Responses struct {
 	// Rows are those that were complete; Characters the mean length of their text.
 	Rows       int     `json:"rows"`

@@ -46,7 +46,7 @@ func (r Run) Steps() int {
 	return 1
 }
 
-// Panels does what the page's "Compute it here" does, and returns its figures beside the
+// Panels does what the page's "Compute it here" does, and returns its figures next to the
 // published ones that the controls choose.
 func (r Run) Panels(ctx context.Context, workers int, progress func(trainer.Progress)) ([]figure.Figure, error) {
 	recorded := figure.Matching(r.Lesson.Data.Panels, r.Chosen)

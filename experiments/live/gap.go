@@ -1,5 +1,5 @@
 // Package live makes the figures of what the lab computes: of a measured gap and of a run
-// as it goes on. The page draws them beside recordings, which are made of the same.
+// as it goes on. The page draws them next to recordings, which are made of the same.
 //
 // What it is not: it runs nothing.
 package live

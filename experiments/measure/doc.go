@@ -1,7 +1,7 @@
 // Package measure compares two engines at equal weights: nothing is trained.
 //
 // Gaps says how far a rollout engine and a learner are apart on the same tokens,
-// Attribute which of their differences makes how much of that, Doses what each
+// Attribute which of their differences makes how much of that, Levels what each
 // difference does by itself, from none at all to too much.
 //
 // What it is not: it is no other way to sample or to score. The fleet, the

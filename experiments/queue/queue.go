@@ -76,7 +76,7 @@ type Progress struct {
 
 // Run does the jobs and returns their results in the order of the list. The first
 // failure, or a cancelled context, stops the rest; the results of those that ended
-// are returned beside it.
+// are returned with it.
 func (q Queue[T]) Run(ctx context.Context, jobs []Job[T]) ([]T, error) {
 	out := make([]T, len(jobs))
 	c := workerPool{cores: max(q.Cores, 1), left: len(jobs), progress: q.Progress, states: make([]State, len(jobs)), at: Progress{Jobs: len(jobs)}}

@@ -217,7 +217,7 @@ func (r *run) add(step int, figures []batch.Metric) error {
 	return nil
 }
 
-// interrupt saves what there is, so that the run can be taken up again.
+// interrupt saves what there is, so that the run can be resumed.
 func (r *run) interrupt(ctx context.Context) error {
 	if r.file == nil {
 		return ctx.Err()
@@ -232,7 +232,7 @@ func (r *run) interrupt(ctx context.Context) error {
 	return fmt.Errorf("stopped after step %d of %d, run again with --out %s to resume: %w", r.done, r.recipe.Steps, r.dir, ctx.Err())
 }
 
-// close leaves the files as they are, to be taken up again.
+// close leaves the files as they are, to be resumed.
 func (r *run) close() error {
 	var err error
 	if r.file != nil {

@@ -13,7 +13,7 @@ import (
 	"driftlab/trainer"
 )
 
-// snapshot is what the state file's metadata holds beside the tensors.
+// snapshot is what the state file's metadata holds in addition to the tensors.
 type snapshot struct {
 	trainer.Snapshot
 	// Record is how far the record had come, Dump how far the dump; nil without one.
@@ -84,7 +84,7 @@ func restore(s *trainer.Session, dir string) (*snapshot, error) {
 		err = take(s, file, meta)
 	}
 	if err != nil {
-		return nil, &record.FolderError{Path: path, Problem: err.Error(), Remedy: "remove the folder to start again", Err: err}
+		return nil, &record.FolderError{Path: path, Problem: err.Error(), Fix: "remove the folder to start again", Err: err}
 	}
 	return meta, nil
 }

@@ -63,7 +63,7 @@ func meanCurve(list []*Outcome, seed uint64, curve func(*Outcome) (x, y []float6
 	return c
 }
 
-// doses draws what becomes of a run against a factor of numbers, a line for each
+// doses draws the outcome of runs against a numeric factor, a line for each
 // value of the first other factor that has few of them.
 func (v *view) doses(i int, f IndexFactor) (figure.Figure, bool) {
 	numbers := Factor{}

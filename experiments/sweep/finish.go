@@ -11,7 +11,7 @@ import (
 	"driftlab/results/record"
 )
 
-// Tables are the choices of what is written beside the log.
+// Tables are the choices of what is written in addition to the log.
 type Tables struct {
 	// Dir is where they go; empty for the sweep's own folder.
 	Dir string

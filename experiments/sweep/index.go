@@ -97,7 +97,7 @@ func ReadIndex(dir string) (*Index, error) {
 	path := filepath.Join(dir, IndexFile)
 	text, err := record.ReadFile(path)
 	if os.IsNotExist(err) {
-		return nil, &record.FolderError{Path: dir, Problem: "no sweep here", Remedy: "give the folder of one, which holds a " + IndexFile, Err: err}
+		return nil, &record.FolderError{Path: dir, Problem: "no sweep here", Fix: "give the folder of one, which holds a " + IndexFile, Err: err}
 	}
 	if err != nil {
 		return nil, storage(path, err)
@@ -113,9 +113,9 @@ func parseIndex(path string, text []byte) (*Index, error) {
 		err = json.Unmarshal(text, x)
 	}
 	if err != nil {
-		damaged := &record.FolderError{Path: path, Problem: err.Error(), Remedy: "run the sweep again, which writes it anew", Err: err}
+		damaged := &record.FolderError{Path: path, Problem: err.Error(), Fix: "run the sweep again, which writes it anew", Err: err}
 		if errors.Is(err, record.ErrUnsealed) {
-			damaged.Remedy += "; if nothing in the folder was changed, seal it with: simulate seal " + filepath.Dir(path)
+			damaged.Fix += "; if nothing in the folder was changed, seal it with: simulate seal " + filepath.Dir(path)
 		}
 		return nil, damaged
 	}

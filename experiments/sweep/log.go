@@ -113,17 +113,17 @@ func parseLog(path string, data []byte) (done map[string]Outcome, size int64, er
 		if err != nil && last && !json.Valid(rest[:end]) {
 			return done, size, nil // a power cut took its blocks
 		}
-		damaged := &record.FolderError{Path: fmt.Sprintf("%s:%d", path, n), Remedy: "remove the line, and its run is made again", Err: err}
+		damaged := &record.FolderError{Path: fmt.Sprintf("%s:%d", path, n), Fix: "remove the line, and its run is made again", Err: err}
 		if err != nil {
 			damaged.Problem = err.Error()
 			if errors.Is(err, record.ErrUnsealed) {
-				damaged.Remedy += "; if nothing in the log was changed, seal it with: simulate seal " + filepath.Dir(path)
+				damaged.Fix += "; if nothing in the log was changed, seal it with: simulate seal " + filepath.Dir(path)
 			}
 			return nil, 0, damaged
 		}
 		if other, ok := done[o.Run]; ok && !sameOutcome(other, o) {
 			damaged.Problem = fmt.Sprintf("a second outcome of run %s, which differs from the one in line %d in %s", o.Run, at[o.Run], differsIn(other, o))
-			damaged.Remedy = "remove both lines, and the run is made again"
+			damaged.Fix = "remove both lines, and the run is made again"
 			return nil, 0, damaged
 		}
 		done[o.Run], at[o.Run] = o, n
@@ -153,5 +153,5 @@ func storage(path string, err error) error {
 	if errors.As(err, &p) {
 		err = p.Err
 	}
-	return &record.FolderError{Path: path, Problem: err.Error(), Remedy: "make room or change its permissions, or choose another folder with --out", Err: err}
+	return &record.FolderError{Path: path, Problem: err.Error(), Fix: "make room or change its permissions, or choose another folder with --out", Err: err}
 }

@@ -63,7 +63,7 @@ func Merge(parts []string, dir string, o Tables) (*Folder, error) {
 		if index == nil {
 			index, text = x, own
 		} else if !bytes.Equal(text, own) {
-			return nil, &record.FolderError{Path: part, Problem: "another sweep than " + parts[0], Remedy: "run both from the same file"}
+			return nil, &record.FolderError{Path: part, Problem: "another sweep than " + parts[0], Fix: "run both from the same file"}
 		}
 		done, _, err := readLog(part)
 		if err != nil {
@@ -71,13 +71,13 @@ func Merge(parts []string, dir string, o Tables) (*Folder, error) {
 		}
 		for run, outcome := range done {
 			if other, ok := all[run]; ok && !sameOutcome(other, outcome) {
-				return nil, &record.FolderError{Path: part, Problem: fmt.Sprintf("run %s ended otherwise than in %s: they differ in %s", run, home[run], differsIn(other, outcome)), Remedy: "remove one of the two lines, of a program of another version"}
+				return nil, &record.FolderError{Path: part, Problem: fmt.Sprintf("run %s ended otherwise than in %s: they differ in %s", run, home[run], differsIn(other, outcome)), Fix: "remove one of the two lines, of a program of another version"}
 			}
 			all[run], home[run] = outcome, part
 		}
 	}
 	if missing := index.missingText(all); missing != "" {
-		return nil, &record.FolderError{Path: dir, Problem: strings.TrimSuffix(missing, "."), Remedy: "run their shards to the end"}
+		return nil, &record.FolderError{Path: dir, Problem: strings.TrimSuffix(missing, "."), Fix: "run their shards to the end"}
 	}
 	if err := os.MkdirAll(filepath.Join(dir, stepsFolder), 0o777); err != nil {
 		return nil, storage(dir, err)

@@ -222,8 +222,8 @@ func (d *Folder) PointTable(most int) *figure.Figure {
 	return t
 }
 
-// factor is the section of one factor: its values beside each other, whatever the
-// others are, over the steps and, where they are numbers, by dose.
+// factor is the section of one factor: its values compared, whatever the
+// others are, over the steps and, where they are numbers, by value.
 func (v *view) factor(i int, f IndexFactor) results.Section {
 	s := results.Section{Heading: "By " + f.Name}
 	if len(f.Values) <= mostLines {

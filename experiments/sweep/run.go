@@ -214,7 +214,7 @@ func (w *work) run(ctx context.Context, d *queue.JobContext, c *Cell) error {
 	if err := w.log.add(outcomeOf(c, r)); err != nil {
 		return err
 	}
-	if made == r.Steps { // what was taken up again says nothing of a whole run
+	if made == r.Steps { // a resumed run says nothing of a whole run
 		w.keepTime(c, took)
 	}
 	if w.options.Keep {

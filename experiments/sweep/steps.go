@@ -68,7 +68,7 @@ func keepSteps(dir, run string, r *record.Record) error {
 func readSteps(dir, run string) (*record.Record, error) {
 	path := filepath.Join(dir, stepsFolder, stepsName(run))
 	fail := func(err error) (*record.Record, error) {
-		return nil, &record.FolderError{Path: path, Problem: err.Error(), Remedy: "remove the file: the table of steps is without this run then", Err: err}
+		return nil, &record.FolderError{Path: path, Problem: err.Error(), Fix: "remove the file: the table of steps is without this run then", Err: err}
 	}
 	data, err := record.ReadFile(path)
 	if err != nil {

@@ -115,7 +115,7 @@ type Data struct {
 	Panels []figure.Figure `json:"panels"`
 }
 
-// Sheet is what a lesson has on paper beside question and exercise.
+// Sheet is what a lesson has on paper in addition to question and exercise.
 type Sheet struct {
 	// Axes are empty ones for the guess; none where it is a number.
 	Axes *Axes `json:"axes,omitempty"`

@@ -32,8 +32,8 @@ type File struct {
 }
 
 // Site is the page as files for any static host: index.html, which has everything but the
-// program, also the page of corrections, and the program beside it. Opened from a disk they
-// work as well, since a page may run the scripts beside it even there: so the program is a
+// program, also the page of corrections, and the program next to it. Opened from a disk they
+// work as well, since a page may run the scripts next to it even there: so the program is a
 // script, its bytes in base64.
 func Site(p Program, which results.Part) []File {
 	text := base64.StdEncoding.EncodeToString(p.Gzip)
@@ -55,7 +55,7 @@ func OneFile(p Program, which results.Part) []byte {
 // early sets the page's colours before it is drawn.
 const early = `document.documentElement.dataset.theme=matchMedia("(prefers-color-scheme: dark)").matches?"dark":"light"`
 
-// index fills the page in. The browser is told the sum of each script and style, and runs
+// index fills the page in. The browser gets the sum of each script and style, and runs
 // no other.
 func index(p Program, which results.Part, file, wasm string, size int) []byte {
 	paper := results.SharedPaper()
@@ -75,7 +75,7 @@ func index(p Program, which results.Part, file, wasm string, size int) []byte {
 		"Policy": policyOf(scripts, style, connect), "Style": template.CSS(style), "Early": template.JS(early), "Script": template.JS(script.String()), "Licence": paper.Licence,
 		"Lab": template.HTML(base64.StdEncoding.EncodeToString(Gzip(Published()))), "Which": template.HTML(base64.StdEncoding.EncodeToString(Gzip([]byte(which.HTML)))),
 		"Worker": template.HTML(inScript(string(p.Support) + "\n" + source("worker.js"))),
-		"File":   file, "Sheets": file != "", "Bytes": size, "Program": template.HTML(wasm), // sheets stand beside the page
+		"File":   file, "Sheets": file != "", "Bytes": size, "Program": template.HTML(wasm), // sheets stand next to the page
 	})
 	if err != nil {
 		panic("lab: " + err.Error()) // writing to memory cannot fail

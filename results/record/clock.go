@@ -62,7 +62,7 @@ func readClock(dir string) (*Clock, []byte, error) {
 	}
 	c := new(Clock)
 	if err := json.Unmarshal(text, c); err != nil {
-		return nil, nil, &FolderError{Path: path, Problem: err.Error(), Remedy: "remove the folder and run again", Err: err}
+		return nil, nil, &FolderError{Path: path, Problem: err.Error(), Fix: "remove the folder and run again", Err: err}
 	}
 	return c, text, nil
 }

@@ -19,11 +19,11 @@
 //	err = run.Finish(record.Summary{Name: "demo", Seed: 1, Steps: 1, Status: record.StatusFinished})
 //	kept, err := record.Load(dir)
 //
-// A killed run is taken up again with Resume, which cuts the record back to the
+// A killed run is resumed with Resume, which cuts the record back to the
 // Mark that was kept with its state, so that the finished file is the same, byte
 // for byte, as that of a run nobody interrupted. Dumps are cut back likewise. A
 // file that is not what it was at its mark, or under its seal, is refused.
-// Errors about files are FolderErrors: one line with path, cause and remedy.
+// Errors about files are FolderErrors: one line with path, cause and fix.
 //
 // What comes in parts is sealed in parts: the files of a claim by Sums, the lines of a
 // sweep's log by SealLine. The seals are of the text, however it is stored.

@@ -14,7 +14,7 @@ import (
 // null, never zeros. Log-probs are natural logarithms.
 //
 // A line and the weights of its versions are all that its log-probs depend on,
-// but for what a recipe keeps from step to step or replays beside routes: the
+// but for what a recipe keeps from step to step or replays in addition to routes: the
 // scales of a static KV cache and recorded gates.
 type DumpLine struct {
 	// Run is the run's name and Step the training step, from 1; 0 for a measurement without training.

@@ -58,14 +58,14 @@ var otherFormats = []string{".zst", ".zstd", ".bz2", ".xz", ".lz4", ".br", ".zip
 // JSON lines or gzip, and there is nothing yet, or something empty.
 func dumpable(path string) error {
 	if ending := strings.ToLower(filepath.Ext(path)); slices.Contains(otherFormats, ending) {
-		return &FolderError{Path: path, Problem: "a dump is JSON lines, plain or with gzip, not " + ending, Remedy: "choose a name that ends in .jsonl or .jsonl.gz"}
+		return &FolderError{Path: path, Problem: "a dump is JSON lines, plain or with gzip, not " + ending, Fix: "choose a name that ends in .jsonl or .jsonl.gz"}
 	}
 	dir := filepath.Dir(path)
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		return &FolderError{Path: dir, Problem: "no such folder", Remedy: "make it, or choose another path", Err: err}
+		return &FolderError{Path: dir, Problem: "no such folder", Fix: "make it, or choose another path", Err: err}
 	}
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 && !info.IsDir() {
-		return &FolderError{Path: path, Problem: "this file is there already and is not the dump of this run", Remedy: "move it away, or choose another name"}
+		return &FolderError{Path: path, Problem: "this file is there already and is not the dump of this run", Fix: "move it away, or choose another name"}
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func openDump(path string, at DumpMark) (*DumpWriter, error) {
 // there, or that another process is writing, before anything is changed.
 func (w *DumpWriter) cut(at DumpMark) error {
 	if err := lock(w.file); errors.Is(err, errHeld) {
-		return &FolderError{Path: w.path, Problem: "another process is writing this dump", Remedy: "choose another name"}
+		return &FolderError{Path: w.path, Problem: "another process is writing this dump", Fix: "choose another name"}
 	}
 	if err := w.verify(at); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (w *DumpWriter) verify(at DumpMark) error {
 	if err != nil {
 		return fileError(w.path, err)
 	}
-	refused := &FolderError{Path: w.path, Remedy: "put the run's own file there, or choose another folder with --out"}
+	refused := &FolderError{Path: w.path, Fix: "put the run's own file there, or choose another folder with --out"}
 	switch {
 	case n < at.Bytes:
 		refused.Problem = fmt.Sprintf("not the dump of this run, or cut short: it has %d bytes, not %d", n, at.Bytes)

@@ -18,15 +18,15 @@ type FolderError struct {
 	Path string
 	// Problem is the cause in plain words.
 	Problem string
-	// Remedy is what the user can do.
-	Remedy string
+	// Fix is what the user can do.
+	Fix string
 	// Err is the error underneath, possibly nil.
 	Err error
 }
 
 // Error returns the one line.
 func (e *FolderError) Error() string {
-	line := e.Path + ": " + e.Problem + ": " + e.Remedy
+	line := e.Path + ": " + e.Problem + ": " + e.Fix
 	return strings.Join(strings.FieldsFunc(line, func(r rune) bool { return r == '\n' || r == '\r' }), ";")
 }
 
@@ -45,19 +45,19 @@ func folderError(path string, err error) error {
 	e := &FolderError{Path: path, Err: err}
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		e.Problem, e.Remedy = "the disk is full", "free some space, or choose another folder with --out"
+		e.Problem, e.Fix = "the disk is full", "free some space, or choose another folder with --out"
 	case errors.Is(err, syscall.EROFS):
-		e.Problem, e.Remedy = "the file system is read-only", "choose another folder with --out"
+		e.Problem, e.Fix = "the file system is read-only", "choose another folder with --out"
 	case errors.Is(err, fs.ErrPermission):
-		e.Problem, e.Remedy = "permission denied", "change its permissions, or choose another folder with --out"
+		e.Problem, e.Fix = "permission denied", "change its permissions, or choose another folder with --out"
 	case errors.Is(err, syscall.ENOTDIR):
-		e.Problem, e.Remedy = "a part of this path is a file, not a folder", "choose another folder with --out"
+		e.Problem, e.Fix = "a part of this path is a file, not a folder", "choose another folder with --out"
 	case errors.Is(err, syscall.EISDIR):
-		e.Problem, e.Remedy = "this is a folder, not a file", "choose another path"
+		e.Problem, e.Fix = "this is a folder, not a file", "choose another path"
 	case errors.Is(err, fs.ErrNotExist):
-		e.Problem, e.Remedy = "no such file or folder", "check the path"
+		e.Problem, e.Fix = "no such file or folder", "check the path"
 	default:
-		e.Problem, e.Remedy = cause(err).Error(), "check the path, or choose another folder with --out"
+		e.Problem, e.Fix = cause(err).Error(), "check the path, or choose another folder with --out"
 	}
 	return e
 }
@@ -67,7 +67,7 @@ func folderError(path string, err error) error {
 func fileError(path string, err error) error {
 	err = folderError(path, err)
 	if e, ok := err.(*FolderError); ok {
-		e.Remedy = strings.TrimSuffix(e.Remedy, " with --out")
+		e.Fix = strings.TrimSuffix(e.Fix, " with --out")
 	}
 	return err
 }

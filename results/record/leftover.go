@@ -25,7 +25,7 @@ func Sweep(dir string, below ...string) {
 	}
 }
 
-// Foreign lists what a folder holds besides the files of a run and the given
+// Foreign lists what a folder holds other than the files of a run and the given
 // names: somebody else's, which nothing here reads, changes or removes.
 func Foreign(dir string, known ...string) []string {
 	var names []string

@@ -23,7 +23,7 @@ func eachLine(path string, data []byte, visit func(line []byte, end int64) (bool
 		more, err := visit(data[from:end-1], int64(end))
 		if err != nil {
 			return &FolderError{Path: fmt.Sprintf("%s:%d", path, n), Problem: err.Error(),
-				Remedy: "the record is damaged: remove the folder and run again", Err: err}
+				Fix: "the record is damaged: remove the folder and run again", Err: err}
 		}
 		if !more {
 			return nil

@@ -39,7 +39,7 @@ func LockFolder(dir string) (*Lock, error) {
 			return nil, err
 		}
 	}
-	// Who holds it, and by the file's age since when, is told for people; that it
+	// Who holds it, and by the file's age since when, is printed for people; that it
 	// is held does not depend on this.
 	_ = l.file.Truncate(0)
 	_, _ = fmt.Fprintf(l.file, "process %d\n", os.Getpid())
@@ -57,7 +57,7 @@ func (l *Lock) try() error {
 	}
 	switch err := lock(f); {
 	case errors.Is(err, errHeld):
-		err := &FolderError{Path: l.dir, Problem: "in use by " + holder(f), Remedy: "wait until it has ended, or choose another folder with --out"}
+		err := &FolderError{Path: l.dir, Problem: "in use by " + holder(f), Fix: "wait until it has ended, or choose another folder with --out"}
 		return errors.Join(err, f.Close())
 	case err != nil && !errors.Is(err, errors.ErrUnsupported):
 		return errors.Join(folderError(path, err), f.Close())

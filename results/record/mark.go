@@ -28,7 +28,7 @@ func (m Mark) check(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	damaged := &FolderError{Path: path, Remedy: "remove the folder to start again",
+	damaged := &FolderError{Path: path, Fix: "remove the folder to start again",
 		Problem: fmt.Sprintf("the lines up to step %d are not those that the run wrote: figures or names were changed", m.Step)}
 	if reached < m.Step {
 		damaged.Problem = fmt.Sprintf("the record ends at step %d, before the checkpoint's step %d", reached, m.Step)
@@ -93,7 +93,7 @@ func checkSeal(dir string, files map[string][]byte) error {
 		if !known {
 			path = filepath.Join(dir, doneFile)
 		}
-		return &FolderError{Path: path, Problem: "not as the run left it: its SHA-256 is not the one in " + doneFile, Remedy: "remove the folder and run again"}
+		return &FolderError{Path: path, Problem: "not as the run left it: its SHA-256 is not the one in " + doneFile, Fix: "remove the folder and run again"}
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ const (
 
 // packedError is of a file that cannot be unpacked.
 func packedError(path string, err error) error {
-	return &FolderError{Path: path, Problem: "damaged: " + err.Error(), Remedy: "restore the file from where it was copied or published", Err: err}
+	return &FolderError{Path: path, Problem: "damaged: " + err.Error(), Fix: "restore the file from where it was copied or published", Err: err}
 }
 
 // ReadLines reads a file of lines, or the packed one that stands in its place.
@@ -62,7 +62,7 @@ func PackFile(path string) error {
 	}
 	packed, err := PackLines(text)
 	if err != nil {
-		return &FolderError{Path: path, Problem: "cannot be packed: " + err.Error(), Remedy: "finish what writes it first", Err: err}
+		return &FolderError{Path: path, Problem: "cannot be packed: " + err.Error(), Fix: "finish what writes it first", Err: err}
 	}
 	if err := writeAtomic(path+PackedSuffix, packed); err != nil {
 		return err
@@ -160,7 +160,7 @@ func PackFiles(dir, pattern string) (int, error) {
 	for _, name := range names {
 		text, ended := bytes.CutSuffix(files[name], []byte("\n"))
 		if !ended || !json.Valid(text) || bytes.IndexByte(text, '\n') >= 0 {
-			return 0, &FolderError{Path: filepath.Join(dir, name), Problem: "not one line of JSON", Remedy: "delete it, and measure it again"}
+			return 0, &FolderError{Path: filepath.Join(dir, name), Problem: "not one line of JSON", Fix: "delete it, and measure it again"}
 		}
 		lines = fmt.Appendf(lines, "[%q,%s]\n", name, text)
 	}

@@ -19,7 +19,7 @@ func ReadFile(path string) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
 	if err == nil && len(text) > mostBytes {
-		err = &FolderError{Path: path, Problem: fmt.Sprintf("more than %d MB, which no file of a record has", mostBytes>>20), Remedy: "restore the file from where it was copied or published"}
+		err = &FolderError{Path: path, Problem: fmt.Sprintf("more than %d MB, which no file of a record has", mostBytes>>20), Fix: "restore the file from where it was copied or published"}
 	}
 	return text, err
 }

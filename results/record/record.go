@@ -117,7 +117,7 @@ func Load(dir string) (*Record, error) {
 		Seed uint64 `yaml:"seed"`
 	}
 	if err := yaml.Unmarshal(recipe, &label); err != nil {
-		return nil, &FolderError{Path: recipePath, Problem: err.Error(), Remedy: "remove the folder and run again", Err: err}
+		return nil, &FolderError{Path: recipePath, Problem: err.Error(), Fix: "remove the folder and run again", Err: err}
 	}
 	r.Name, r.Seed = label.Name, label.Seed
 	finished := Finished(dir) // before the record is read, which may still grow
@@ -146,11 +146,11 @@ func Load(dir string) (*Record, error) {
 	}
 	r.Summary = new(Summary)
 	if err := json.Unmarshal(text, r.Summary); err != nil {
-		return nil, &FolderError{Path: summaryPath, Problem: err.Error(), Remedy: "remove the folder and run again", Err: err}
+		return nil, &FolderError{Path: summaryPath, Problem: err.Error(), Fix: "remove the folder and run again", Err: err}
 	}
 	if r.Steps != r.Summary.Steps {
 		return nil, &FolderError{Path: path, Problem: fmt.Sprintf("the record ends at step %d, %s counts %d", r.Steps, SummaryFile, r.Summary.Steps),
-			Remedy: "remove the folder and run again"}
+			Fix: "remove the folder and run again"}
 	}
 	if err := checkSeal(dir, map[string][]byte{RecipeFile: recipe, MetricsFile: data, SummaryFile: text, ClockFile: clock}); err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func LoadAll(dir string) ([]*Record, error) {
 		records = append(records, r)
 	}
 	if len(records) == 0 {
-		return nil, &FolderError{Path: dir, Problem: "no run here or below", Remedy: "give a folder that holds a " + RecipeFile}
+		return nil, &FolderError{Path: dir, Problem: "no run here or below", Fix: "give a folder that holds a " + RecipeFile}
 	}
 	return records, nil
 }

@@ -54,11 +54,11 @@ func Finished(dir string) bool {
 
 // Create starts a run in dir, which is made with its parents and must not hold
 // a run yet, nor files that the run would write over. The recipe is the resolved one, as text. Errors name the path and
-// the remedy in one line (FolderError).
+// the fix in one line (FolderError).
 func Create(dir string, recipe []byte) (*Run, error) {
 	if Exists(dir) {
 		return nil, &FolderError{Path: dir, Problem: "this folder already holds a run",
-			Remedy: "resume it, remove it, or choose another folder with --out"}
+			Fix: "resume it, remove it, or choose another folder with --out"}
 	}
 	if err := makeFolder(dir); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func Vacant(dir string) error {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err == nil && (info.Size() > 0 || info.IsDir()) {
 			return &FolderError{Path: filepath.Join(dir, name), Problem: "this is there already, without a " + RecipeFile + " of its run",
-				Remedy: "move it away, or choose another folder with --out"}
+				Fix: "move it away, or choose another folder with --out"}
 		}
 	}
 	return nil
@@ -98,7 +98,7 @@ func Vacant(dir string) error {
 func Resume(dir string, recipe []byte, at Mark) (*Run, error) {
 	if Finished(dir) {
 		return nil, &FolderError{Path: dir, Problem: "this run is finished",
-			Remedy: "read it, or choose another folder with --out"}
+			Fix: "read it, or choose another folder with --out"}
 	}
 	recipePath := filepath.Join(dir, RecipeFile)
 	started, err := ReadFile(recipePath)
@@ -151,7 +151,7 @@ func sameRecipe(path string, started, asked []byte) error {
 	}
 	return &FolderError{Path: fmt.Sprintf("%s:%d", path, i+1),
 		Problem: fmt.Sprintf("the run was started with %s, the recipe now says %s", show(was), show(now)),
-		Remedy:  "restore that line, or choose another folder with --out"}
+		Fix:     "restore that line, or choose another folder with --out"}
 }
 
 // Dir returns the run directory.

@@ -36,7 +36,7 @@ func claimOf(dir string) (*dumpClaim, error) {
 	}
 	c := &dumpClaim{dir: dir}
 	if err := json.Unmarshal(text, c); err != nil {
-		return nil, &FolderError{Path: path, Problem: err.Error(), Remedy: "remove the folder and run again", Err: err}
+		return nil, &FolderError{Path: path, Problem: err.Error(), Fix: "remove the folder and run again", Err: err}
 	}
 	return c, nil
 }
@@ -87,10 +87,10 @@ func OpenRunDump(dir, path, name string, steps int, at *DumpMark) (*DumpWriter, 
 		return nil, nil
 	case path == "":
 		return nil, &FolderError{Path: dir, Problem: "this run is dumped to " + claim.path(),
-			Remedy: fmt.Sprintf("add --dump %s, or remove %s to go on without", claim.path(), filepath.Join(dir, dumpClaimFile))}
+			Fix: fmt.Sprintf("add --dump %s, or remove %s to go on without", claim.path(), filepath.Join(dir, dumpClaimFile))}
 	case steps > 0 && at == nil:
 		return nil, &FolderError{Path: dir, Problem: fmt.Sprintf("this run has come to step %d without --dump", steps),
-			Remedy: "leave the flag out, or choose another folder with --out"}
+			Fix: "leave the flag out, or choose another folder with --out"}
 	}
 	mine := claim != nil && claim.File == fromFolder(dir, path)
 	if at == nil {
@@ -147,7 +147,7 @@ func CheckRunDump(dir, path string) error {
 		return err
 	}
 	if claim == nil || claim.Whole == nil {
-		return &FolderError{Path: dir, Problem: "this run was made without --dump and will not be run again", Remedy: "leave the flag out, or choose another folder with --out"}
+		return &FolderError{Path: dir, Problem: "this run was made without --dump and will not be run again", Fix: "leave the flag out, or choose another folder with --out"}
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -163,5 +163,5 @@ func CheckRunDump(dir, path string) error {
 		return fileError(path, err)
 	}
 	return &FolderError{Path: path, Problem: fmt.Sprintf("not the dump that the run wrote: %d bytes follow its %d", info.Size()-claim.Whole.Bytes, claim.Whole.Bytes),
-		Remedy: fmt.Sprintf("cut it to %d bytes, or choose another folder with --out", claim.Whole.Bytes)}
+		Fix: fmt.Sprintf("cut it to %d bytes, or choose another folder with --out", claim.Whole.Bytes)}
 }

@@ -40,14 +40,14 @@ func ReadSums(dir string) (*Sums, error) {
 		n++
 		sum, name, two := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		if !two || len(sum) != 2*sha256.Size || !filepath.IsLocal(filepath.FromSlash(name)) {
-			return nil, &FolderError{Path: fmt.Sprintf("%s:%d", at, n), Problem: "not a SHA-256 and a file, as sha256sum writes them", Remedy: "restore the file, or " + resealed(dir)}
+			return nil, &FolderError{Path: fmt.Sprintf("%s:%d", at, n), Problem: "not a SHA-256 and a file, as sha256sum writes them", Fix: "restore the file, or " + resealed(dir)}
 		}
 		s.sum[name] = sum
 	}
 	return s, nil
 }
 
-// resealed is the remedy for what has no seal, or a lost one.
+// resealed is the fix for what has no seal, or a lost one.
 func resealed(dir string) string {
 	return fmt.Sprintf("if nothing there was changed, write it anew with: simulate seal %s", dir)
 }
@@ -55,16 +55,16 @@ func resealed(dir string) string {
 // Has reports whether a file has a seal.
 func (s *Sums) Has(name string) bool { return s.sum[name] != "" }
 
-// Check returns an error unless data, the file of that name, is what was sealed. The remedy
+// Check returns an error unless data, the file of that name, is what was sealed. The fix
 // says what to do where it is not.
-func (s *Sums) Check(name string, data []byte, remedy string) error {
-	e := &FolderError{Path: filepath.Join(s.dir, filepath.FromSlash(name)), Remedy: remedy}
+func (s *Sums) Check(name string, data []byte, fix string) error {
+	e := &FolderError{Path: filepath.Join(s.dir, filepath.FromSlash(name)), Fix: fix}
 	switch s.sum[name] {
 	case sumOf(data):
 		return nil
 	case "":
 		e.Problem = fmt.Sprintf("it has no seal in %s", filepath.Join(s.dir, SumsFile))
-		e.Remedy += "; " + resealed(s.dir)
+		e.Fix += "; " + resealed(s.dir)
 	default:
 		e.Problem = fmt.Sprintf("not as it was written: its SHA-256 is not the one in %s", filepath.Join(s.dir, SumsFile))
 	}

@@ -8,14 +8,14 @@ import (
 	"driftlab/precision/elementary"
 )
 
-// power is how often a test should find what is there: 8 times of 10.
+// power is the probability with which a test should detect a true effect.
 const power = 0.8
 
 // mostReplications is where Enough gives up.
 const mostReplications = 10_000
 
 // SmallestEffect is the smallest true mean, of values with the given standard
-// deviation, that the two-sided 5 % t-test of n of them finds 8 times of 10, by
+// deviation, that the two-sided 5 % t-test of n of them detects with 80 % power, by
 // the noncentral t; +Inf for fewer than two.
 func SmallestEffect(sd float64, n int) float64 {
 	if n < 2 {
@@ -28,7 +28,7 @@ func SmallestEffect(sd float64, n int) float64 {
 // and Enough asks for the same ones again and again.
 var shifts sync.Map
 
-// smallestShift is the noncentrality that the test of n values finds 8 times of 10.
+// smallestShift is the noncentrality that the test of n values detects with 80 % power.
 func smallestShift(n int) float64 {
 	if known, ok := shifts.Load(n); ok {
 		return known.(float64)
@@ -41,7 +41,7 @@ func smallestShift(n int) float64 {
 }
 
 // Enough is the smallest number of values with the given standard deviation of
-// which the two-sided 5 % t-test finds a true mean of that size 8 times of 10;
+// which the two-sided 5 % t-test detects a true mean of that size with 80 % power;
 // mostReplications stands for so many and more.
 func Enough(effect, sd float64) int {
 	return 2 + sort.Search(mostReplications-2, func(i int) bool { return SmallestEffect(sd, 2+i) <= math.Abs(effect) })

@@ -58,7 +58,7 @@ func beyond(d []float64, sum, bound float64) int {
 }
 
 // signPatterns yields ways to give n pairs signs, all in the same memory and the data's
-// own first: every one of them for few pairs, else drawnFlips drawn ones beside it.
+// own first: every one of them for few pairs, else drawnFlips drawn ones in addition.
 func signPatterns(n int) func(yield func(signs []float64) bool) {
 	return func(yield func([]float64) bool) {
 		signs := make([]float64, n)

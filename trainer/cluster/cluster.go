@@ -85,7 +85,7 @@ func Check(r recipe.Recipe) error {
 }
 
 // New returns a cluster at the start of a run from the given weights. Its workers
-// stand beside the engine, with the recipe's numerics. The judge is asked where the
+// run with the engine, in the recipe's numerics. The judge is asked where the
 // recipe refuses or replays samples.
 func New(r recipe.Recipe, prompts *engines.Prompts, beside *rollout.Engine, first *model.Params, judge Judge) (*Cluster, error) {
 	if err := Check(r); err != nil {
@@ -133,7 +133,7 @@ func (c *Cluster) After(updates int) *Version { return c.versions.after(updates)
 const remembered = 8
 
 // Next samples until the learner is to make an update, and fills dst with what it
-// is to train, a prompt per response beside it. The weights are the learner's as
+// is to train, with a prompt per response. The weights are the learner's as
 // they are, behind so many updates: what is published on the way.
 func (c *Cluster) Next(dst *column.Sampled, p *model.Params, updates int) ([]task.Prompt, error) {
 	for {

@@ -7,7 +7,7 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// DrafterNumerics are the numerics of a recipe's drafter beside a rollout
+// DrafterNumerics are the numerics of a recipe's drafter for a rollout
 // engine of the given ones.
 func DrafterNumerics(s *recipe.Speculative, verifier engine.Numerics) engine.Numerics {
 	if s.Numerics != nil {

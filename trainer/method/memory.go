@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Memory is implemented by whatever remembers something from step to step besides
+// Memory is implemented by whatever remembers something from step to step in addition to
 // weights: a dual variable, an adapted coefficient, a history. An interrupted run
 // saves the state, and what is resumed with it goes on with the same bits. A test
 // of every registry asks that nothing remembers without it.

@@ -18,7 +18,7 @@ type Cluster struct {
 	// three workers AReaL's share (2505.24298).
 	Trainers int `yaml:"trainers" default:"1" range:"[1,2^16]"`
 	// Behaviour is how the log-probs of anchor behaviour come about, all to the same bits,
-	// and so what they cost: snapshots of every version, a dedicated model beside each
+	// and so what they cost: snapshots of every version, a dedicated model for each
 	// engine, at each interrupt, or as the schedule's system has it, which is snapshots
 	// for one that does not score by version. (2605.12070)
 	Behaviour string `yaml:"behaviour" default:"system" oneof:"system snapshots dedicated interrupt"`
@@ -104,7 +104,7 @@ func (c *checker) cluster(r Recipe) {
 	c.graded(r)
 	c.that(r.MaxGeneratedTokens == 0, "max_generated_tokens", "%s plans all steps ahead, and a limit ends them: use 0, or schedule sync or lag", name)
 	c.that(o.Speculative == nil, "rollout.speculative", "%s schedules decode steps of a token each, and drafts make several: leave it out, or use schedule sync or lag", name)
-	c.that(o.Fusion == nil, "rollout.fusion", "%s has workers that load weights in the middle of responses, and the model beside them would have to: leave it out, or use schedule sync or lag", name)
+	c.that(o.Fusion == nil, "rollout.fusion", "%s has workers that load weights in the middle of responses, which the other model cannot do: leave it out, or use schedule sync or lag", name)
 	c.that(o.PrefillChunk == 0, "rollout.prefill_chunk", "%d reads prompts in steps without a token, and %s counts a token per step: use 0", o.PrefillChunk, name)
 	c.that(!o.LearnReplies, "rollout.learn_replies", "true goes over a batch before it is scored, and %s takes responses in parts: leave it out, or use schedule sync or lag", name)
 	c.that(o.Pool == nil || o.Pool.Focus == "", "rollout.pool.focus", "the responses to a prompt follow from its last visit, and %s asks for prompts before that is graded: leave it out, or use schedule sync or lag", name)

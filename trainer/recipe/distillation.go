@@ -8,7 +8,7 @@ import (
 // Distillation says which responses the teacher guides, and whether the teacher signal
 // replaces their advantages. It reads no others: their teacher's log-probs are the learner's
 // own, so that no method finds a gap there. Source: a practitioner's account of
-// on-policy distillation beside reinforcement learning; KDRL, 2506.08946.
+// on-policy distillation combined with reinforcement learning; KDRL, 2506.08946.
 type Distillation struct {
 	// Advantage replaces the advantages of guided tokens by log p_teacher - log p_old (k1
 	// as an advantage): separate (centred and scaled over the guided tokens), scaled

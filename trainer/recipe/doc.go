@@ -6,7 +6,7 @@
 //	err = r.Set("loss={name: ppo_clip, eps_high: 0.3}")
 //	l := r.Loss.New()           // a fresh loss.Loss with the recipe's parameters
 //	p := r.Correction.Pipeline()
-//	text = r.Resolved().YAML()  // canonical and complete: written beside every result
+//	text = r.Resolved().YAML()  // canonical and complete: written next to every result
 //
 // Reading is strict. An unknown or ill-typed field, a field given twice, a
 // second document, a value out of range, two fields that do not go together:

@@ -7,7 +7,7 @@ import (
 	"driftlab/precision/elementary"
 )
 
-// FleetMember is an engine beside the main one.
+// FleetMember is an engine in addition to the main one.
 type FleetMember struct {
 	// Numerics is how it computes.
 	Numerics engine.Numerics `yaml:"numerics"`
@@ -68,7 +68,7 @@ func (n Noise) Sigma(step, steps int) float64 {
 // start implements starter: an engine is fp32 unless it says otherwise.
 func (m *FleetMember) start() { m.Numerics, _ = engine.Preset("fp32") }
 
-// fleet checks the engines beside the main one.
+// fleet checks the engines in addition to the main one.
 func (c *checker) fleet(r Rollout) {
 	sum := 0.0
 	for i, m := range r.Fleet {

@@ -10,7 +10,7 @@ import (
 // counted from 0, and s = (difficulty - low)/(high - low), within 0 and 1, of the
 // prompt. Routes and KV cache stay the engine's, and top_k and top_p truncate the
 // mixture. Evaluations, and simulate measure, do without. Source: Zhang et al. 2026 in a
-// survey's words; that s is linear is inferred. The loss beside it: logit_fusion.
+// survey's words; that s is linear is inferred. Its loss: logit_fusion.
 type Fusion struct {
 	// With is the other model: a checkpoint's name, shipped or a folder, or self, the
 	// policy in other numerics. Its vocabulary may not be smaller.
@@ -61,6 +61,6 @@ func (c *checker) fusion(r Rollout) {
 	const out = ": leave one of the two out"
 	c.that(r.Speculative == nil, "rollout.fusion", "drafts are verified by the engine's own law, and tokens are drawn by a mixture"+out)
 	c.that(r.KVRetention == nil, "rollout.fusion", "the other model attends to every position, and kv_retention compresses the engine's cache alone"+out)
-	c.that(len(r.Fleet) == 0, "rollout.fusion", "one engine has the other model beside it, and fleet has several engines"+out)
-	c.that(r.KVScales.Prompts == 0, "rollout.fusion", "kv_scales calibrates the engine, and not the model beside it"+out)
+	c.that(len(r.Fleet) == 0, "rollout.fusion", "the other model belongs to a single engine, and fleet has several engines"+out)
+	c.that(r.KVScales.Prompts == 0, "rollout.fusion", "kv_scales calibrates the engine, and not the other model"+out)
 }

@@ -15,7 +15,7 @@ import (
 const sameBits = "the two engines compute the same bits and the rollouts are as old as the learner"
 
 // Inert lists the parts of a resolved recipe that cannot act in it, each by its
-// field with the reason and the remedy: a ratio that is 1 at every gradient, a
+// field with the reason and what to set: a ratio that is 1 at every gradient, a
 // correction of a gap that is exactly zero. The run is as good without them.
 func (r Recipe) Inert() []string {
 	var notes []string
@@ -71,17 +71,17 @@ func (r Recipe) inertLoss(moves, differs bool) string {
 	old, roll := r.lossReads(batch.Anchor), r.lossReads(batch.LogpRoll)
 	switch {
 	case old && !moves:
-		why, remedy, rest := "one update per step", "set learner.minibatches above 1", ""
+		why, fix, rest := "one update per step", "set learner.minibatches above 1", ""
 		switch {
 		case r.Learner.Optimizer.LR == 0:
-			why, remedy = "learner.optimizer.lr 0", "set anchor to rollout to see the engines' gap in it, or lr above 0"
+			why, fix = "learner.optimizer.lr 0", "set anchor to rollout to see the engines' gap in it, or lr above 0"
 		case r.lags():
-			remedy += ", or anchor to behaviour or rollout"
+			fix += ", or anchor to behaviour or rollout"
 		}
 		if roll && differs {
 			rest = " (what it takes of the rollout engine's log-probs does)"
 		}
-		return fmt.Sprintf("loss %s: with anchor %s and %s its ratio is 1 at every gradient, so no clip or bound on it acts%s: %s", s.Name, r.Anchored(), why, rest, remedy)
+		return fmt.Sprintf("loss %s: with anchor %s and %s its ratio is 1 at every gradient, so no clip or bound on it acts%s: %s", s.Name, r.Anchored(), why, rest, fix)
 	case roll && !old && !differs:
 		return fmt.Sprintf("loss %s: "+sameBits+", so its ratio to the rollout engine is 1 at every gradient: "+
 			"change rollout.numerics or schedule, or set learner.minibatches above 1", s.Name)
@@ -173,7 +173,7 @@ func NoEffects(recipes ...Recipe) []NoEffect {
 }
 
 // Cautions lists the parts of a recipe that act in few of its groups, each by its field
-// with the reason and the remedy. Inert lists those that act in none.
+// with the reason and what to set. Inert lists those that act in none.
 func (r Recipe) Cautions() (notes []string) {
 	if _, ok := r.Advantage.Params.(*advantage.GRPOPassK); ok && len(r.Reward) == 1 && (r.Reward[0].Name == "exact" || r.Reward[0].Name == "pass_at_k") {
 		notes = append(notes, fmt.Sprintf("advantage grpo_passk: only the best response of a group has an advantage, its lead over the second best, and with reward %s two right answers tie: "+

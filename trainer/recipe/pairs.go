@@ -37,7 +37,7 @@ func (c *checker) pairs(r Recipe) {
 	c.that(r.Routing.Gates != GatesRecorded || r.Routing.Replay != ReplayNone, "routing.gates",
 		"recorded goes with replayed routes, and with replay none the router chooses and weighs: use live, or a replay")
 	c.that(!r.Routing.Released || r.Routing.FromRollout(), "routing.released",
-		"true measures beside replayed routes, and with replay %s the learner's router chooses anyway when it scores: use r3", r.Routing.Replay)
+		"true measures in addition to replayed routes, and with replay %s the learner's router chooses anyway when it scores: use r3", r.Routing.Replay)
 	c.retention(r)
 	c.that(r.perturbs() < 2, "terms", "%d of them put noise into the layers: leave one", r.perturbs())
 	c.that(!r.Support.Replay || r.Rollout.LogProbs == ProcessedLogProbs, "support.replay",

@@ -63,7 +63,7 @@ type Recipe struct {
 	// Cluster is where a schedule on a clock runs. Nil where the recipe has no such
 	// section: the defaults.
 	Cluster *Cluster `yaml:"cluster"`
-	// Replay trains groups of earlier steps again beside the fresh ones. Nil where the
+	// Replay trains groups of earlier steps again together with the fresh ones. Nil where the
 	// recipe has no such section: none. It runs sync and lag on the virtual clock, and
 	// its default anchor is rollout: the log-probs as they were sampled.
 	Replay *schedule.Replay `yaml:"replay"`
@@ -77,7 +77,7 @@ type Recipe struct {
 	// sampled: the bypass mode of a correction), ewma (a moving average of the
 	// learner's weights, 2605.12070), sync_start (the learner's weights as last
 	// published by a schedule on a clock) or interpolated (between mu and the policy
-	// of each gradient by the age of each token, A-3PO, 2512.06547, a pass less on the
+	// of each gradient by the staleness of each token, A-3PO, 2512.06547, a pass less on the
 	// clock; a decoupled correction compares at the start of the batch). With
 	// old and one update per step the ratio of a loss is 1, whatever the age of the
 	// rollouts. Nil where the recipe has no such line: rollout if correction.mode is
@@ -85,7 +85,7 @@ type Recipe struct {
 	Anchor *AnchorPolicy `yaml:"anchor" oneof:"old behaviour rollout ewma sync_start interpolated"`
 	// AnchorDecay is β of the moving average, θ̄ ← β·θ̄ + (1−β)·θ after each step,
 	// corrected for its start, from 0 up to 1. Its centre of mass, β/(1−β) steps, is
-	// best the mean age of the rollouts. Only anchor ewma reads it. Nil, the
+	// best the mean staleness of the rollouts. Only anchor ewma reads it. Nil, the
 	// default, is 0.889: 8 steps.
 	AnchorDecay *float64 `yaml:"anchor_decay" range:"[0,1)"`
 	// Retention says whether the masks of a compressed KV cache are replayed in the
@@ -184,7 +184,7 @@ type Routing struct {
 	// Router is trained, or frozen: the routers' weights stay those of the start, so that
 	// only the inputs of the routers move the routes.
 	Router string `yaml:"router" default:"trained" oneof:"trained frozen"`
-	// Released measures, beside the gap that a replay of r3 or keep_routing leaves, the
+	// Released measures, in addition to the gap that a replay of r3 or keep_routing leaves, the
 	// one with the learner's router choosing, as gap/released_*: what the replay hides. It
 	// costs a scoring pass per step and changes no weight.
 	Released bool `yaml:"released"`

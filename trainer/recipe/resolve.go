@@ -7,7 +7,7 @@ import (
 
 // Resolved returns the recipe with everything filled in that follows from
 // other fields: the model's dimensions and vocabulary, the loss scale's mode.
-// It is what a run writes beside its results. A model without a section is
+// It is what a run writes next to its results. A model without a section is
 // left to the checkpoint, if there is one: see ResolvedFor.
 func (r Recipe) Resolved() Recipe {
 	if r.Model == (model.Config{}) && r.Checkpoint == "" {

@@ -24,7 +24,7 @@ type Rollout struct {
 	// numerics depend on the batch.
 	Slots int `yaml:"slots" range:"[0,2^16]"`
 	// PrefillChunk is the largest number of tokens of a prompt that one pass reads
-	// beside the decoding of other responses; 0 reads prompts whole, the default.
+	// together with the decoding of other responses; 0 reads prompts whole, the default.
 	// Like slots, it changes no bit unless the numerics depend on the batch.
 	PrefillChunk int `yaml:"prefill_chunk" range:"[0,2^16]"`
 	// PrefixCache makes responses share the keys and values of what their prompts have in
@@ -42,7 +42,7 @@ type Rollout struct {
 	// the recipe has no such section: everything stays. Evaluations in the rollout
 	// engine's numerics compress too.
 	KVRetention *KVRetention `yaml:"kv_retention"`
-	// Fleet lists further engines beside the one of numerics, each with its share of a
+	// Fleet lists further engines in addition to the one of numerics, each with its share of a
 	// step's responses: a mixed fleet, as FlashRL runs half of its workers in bf16. A
 	// token's log-prob is that of the engine that sampled it.
 	Fleet []FleetMember `yaml:"fleet"`
@@ -53,7 +53,7 @@ type Rollout struct {
 	// Pool is a training set of a fixed size. Nil where the recipe has no such section:
 	// the task draws a new prompt every time.
 	Pool *Pool `yaml:"pool"`
-	// DynamicSampling refuses groups that teach nothing and samples others in their
+	// DynamicSampling refuses groups with zero advantage and samples others in their
 	// place. Nil where the recipe has no such section: all are trained. It runs sync
 	// and lag on the virtual clock.
 	DynamicSampling *DynamicSampling `yaml:"dynamic_sampling"`

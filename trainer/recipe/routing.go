@@ -45,7 +45,7 @@ var (
 		Name: GatesRecorded, Group: "replayed gates", Unit: method.Token,
 		Does:     "Uses the gate values that the rollout engine recorded, with the gradient of the trainer's own gates.",
 		When:     "Use it with routing replay, to see how much mismatch the gate values add to the choice of experts.",
-		Source:   "the ids-and-gates arm beside R3, arXiv 2510.11370; straight-through: arXiv 1308.3432",
+		Source:   "the ids-and-gates arm compared with R3, arXiv 2510.11370; straight-through: arXiv 1308.3432",
 		Formula:  "g = recorded + live(s) − sg[live(s)]: the recorded gate values per token, layer and rank; live(s) the softmax of the current logits over I",
 		Gradient: "that of the live gates: ds_j = live_j·(dg_j − Σ_{l∈I} live_l·dg_l) on I; dg is taken where the recorded gates put the network",
 		Needs:    batch.Columns{batch.GatesRoll}, Example: routingExample,

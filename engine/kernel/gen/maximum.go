@@ -15,7 +15,7 @@ func maximum() routine {
 }
 
 // maxStart, maxStep and maxEnd keep the running maximum. On arm64 it is NaN once
-// there was one. On amd64 that is kept beside it: the sum of x·0 is NaN for a NaN,
+// there was one. On amd64 that is kept next to it: the sum of x·0 is NaN for a NaN,
 // but also for an infinity, so NaNs are found by comparing x with itself.
 func (v *vec) maxRegisters() (m, nan string) {
 	m = v.new()

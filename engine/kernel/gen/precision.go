@@ -6,7 +6,7 @@ import (
 )
 
 // The loops of package precision for arm64. Those of amd64 are written by hand
-// beside them; here most instructions are words, which nobody should have to
+// next to them; here most instructions are words, which nobody should have to
 // write. Each routine spells the steps of its twin there, in round_slice.go or
 // runs.go.
 //

@@ -18,7 +18,7 @@ import "fmt"
 // The shapes of narrow tiles: rows and columns.
 var shapesNarrow = []shape{{8, 8}, {4, 8}, {1, 8}, {8, 4}, {4, 4}, {1, 4}, {8, 2}, {4, 2}, {1, 2}, {8, 1}, {4, 1}, {1, 1}}
 
-// tileKind is what distinguishes sets of tiles besides their shapes.
+// tileKind is what distinguishes sets of tiles, except their shapes.
 type tileKind struct{ unfused, banded, narrow bool }
 
 func (k tileKind) name(s shape) string {

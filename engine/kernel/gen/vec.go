@@ -119,7 +119,7 @@ func (r routine) assemble(t *text, isa isa, consts map[string]uint32) {
 	})
 }
 
-// takeMask reserves what holds the mask of the rest.
+// takeMask reserves the register for the mask of the rest.
 func (v *vec) takeMask() {
 	if v.v == avx2 {
 		v.mask = v.new()

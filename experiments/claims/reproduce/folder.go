@@ -66,7 +66,7 @@ func (f *folder) read(name string) ([]byte, error) {
 	if text == nil || err != nil {
 		return nil, err
 	}
-	return text, f.sums.Check(name, text, f.remedy())
+	return text, f.sums.Check(name, text, f.fix())
 }
 
 // unpacked returns a file that is packed in its folder; nil if it is not.
@@ -86,8 +86,8 @@ func (f *folder) unpacked(name string) ([]byte, error) {
 // glob are the names of the files that match a pattern.
 func (f *folder) glob(pattern string) ([]string, error) { return fs.Glob(os.DirFS(f.dir), pattern) }
 
-// remedy is what to do about a damaged file.
-func (f *folder) remedy() string {
+// fix is what to do about a damaged file.
+func (f *folder) fix() string {
 	return fmt.Sprintf("delete it, and simulate reproduce %s --out %s makes it again", f.claim.ID, f.root)
 }
 
@@ -115,7 +115,7 @@ func (f *folder) observation(seed uint64) (*claim.Observation, error) {
 	}
 	o := new(claim.Observation)
 	if err := json.Unmarshal(text, o); err != nil || o.Empty() {
-		return nil, &record.FolderError{Path: filepath.Join(f.dir, filepath.FromSlash(name)), Problem: "not an observation", Remedy: f.remedy(), Err: err}
+		return nil, &record.FolderError{Path: filepath.Join(f.dir, filepath.FromSlash(name)), Problem: "not an observation", Fix: f.fix(), Err: err}
 	}
 	return o, nil
 }

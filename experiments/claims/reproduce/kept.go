@@ -115,10 +115,10 @@ func (f *folder) judgedWhole(seeds []uint64) (*Judged, error) {
 	if j != nil || err != nil {
 		return j, err
 	}
-	e := &record.FolderError{Path: f.dir, Problem: fmt.Sprintf("%s has no seeds", verdictFile), Remedy: f.remedy()}
+	e := &record.FolderError{Path: f.dir, Problem: fmt.Sprintf("%s has no seeds", verdictFile), Fix: f.fix()}
 	if missing := f.missing(seeds); len(missing) > 0 {
 		e.Problem = fmt.Sprintf("the verdict is of %d seeds, and %d of their observations are missing, such as %s/%s", len(seeds), len(missing), f.size, seedFile(missing[0]))
-		e.Remedy = fmt.Sprintf("measure them again with: simulate reproduce %s --out %s", f.claim.ID, f.root)
+		e.Fix = fmt.Sprintf("measure them again with: simulate reproduce %s --out %s", f.claim.ID, f.root)
 	}
 	return nil, e
 }

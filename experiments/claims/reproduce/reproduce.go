@@ -231,7 +231,7 @@ func judge(c claim.Claim, seeds []uint64, runs []*claim.Observation) (judged Jud
 			if i := slices.IndexFunc(runs, func(o *claim.Observation) bool { return !o.Has(p.Figure) }); i >= 0 {
 				at = i
 			}
-			err = &record.FolderError{Path: filepath.Join("claims", c.ID, seedFile(seeds[at])), Problem: p.Error(), Remedy: "delete the file to measure it again", Err: p}
+			err = &record.FolderError{Path: filepath.Join("claims", c.ID, seedFile(seeds[at])), Problem: p.Error(), Fix: "delete the file to measure it again", Err: p}
 		default:
 			panic(p)
 		}

@@ -75,7 +75,7 @@ func (f *folder) agrees() error {
 	want, err := verdictText(r)
 	if err == nil && !bytes.Equal(text, want) {
 		err = &record.FolderError{Path: filepath.Join(f.dir, verdictFile), Problem: "not what the observations next to it come to",
-			Remedy: fmt.Sprintf("restore what was changed; if that is the verdict alone, delete it, seal the rest, and simulate reproduce %s --out %s makes it again", f.claim.ID, f.root)}
+			Fix: fmt.Sprintf("restore what was changed; if that is the verdict alone, delete it, seal the rest, and simulate reproduce %s --out %s makes it again", f.claim.ID, f.root)}
 	}
 	return err
 }

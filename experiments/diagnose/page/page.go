@@ -106,7 +106,7 @@ func nextBlocks(r diagnose.Report) []results.Block {
 	}
 	if t := r.Reproduced; t != nil {
 		list = append(list, results.Prose(fmt.Sprintf("A toy run with a gap of the same cause (%s, by `%s`): mean |d| %s, k3 %s, where the dump has %s and %s. Try a correction on it:",
-			t.Cause, unmarked(t.Dose), threeDigits(t.MeanAbsDlogp), threeDigits(t.K3), threeDigits(r.Gap.MeanAbsDlogp), threeDigits(r.Gap.K3))), results.Code("simulate train "+t.Recipe+" --set correction=skyrl_token_tis\n"))
+			t.Cause, unmarked(t.Level), threeDigits(t.MeanAbsDlogp), threeDigits(t.K3), threeDigits(r.Gap.MeanAbsDlogp), threeDigits(r.Gap.K3))), results.Code("simulate train "+t.Recipe+" --set correction=skyrl_token_tis\n"))
 	}
 	return list
 }

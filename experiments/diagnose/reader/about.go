@@ -119,7 +119,7 @@ func (f *File) damage(line int, byte int64, reason string) {
 }
 
 // Refused is a file that is not read at all.
-type Refused struct{ Name, Problem, Remedy string }
+type Refused struct{ Name, Problem, Fix string }
 
-// Error names file, problem and remedy.
-func (r *Refused) Error() string { return r.Name + ": " + r.Problem + ": " + r.Remedy }
+// Error names file, problem and fix.
+func (r *Refused) Error() string { return r.Name + ": " + r.Problem + ": " + r.Fix }

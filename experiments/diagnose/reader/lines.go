@@ -30,7 +30,7 @@ type lineFormat struct {
 	rows func(o *record, row *Row, visit func() error) error
 	// notes are what a reader of the figures must know.
 	notes []string
-	// stable is a file that stands beside complete ones.
+	// stable is a file that stands next to complete ones.
 	stable string
 }
 
@@ -247,7 +247,7 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 		if err := o.line(s); err != nil {
 			f.damage(line, s.place(), err.Error())
 			if s.array && !errors.As(err, new(foreignRow)) {
-				break // where the next row begins cannot be told
+				break // where the next row begins is unknown
 			}
 			continue
 		}
@@ -267,7 +267,7 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 		f.damage(s.line, s.place(), s.odd)
 	}
 	if format.stable != "" && in.Beside != nil && f.Rows > 0 && !in.Beside(format.stable) {
-		f.damage(s.line, s.place(), "there is no "+format.stable+" beside the file: the step was not complete")
+		f.damage(s.line, s.place(), "there is no "+format.stable+" next to the file: the step was not complete")
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func TestNamesOfTrainers(t *testing.T) {
 		if wantText := c.format == "verl"; wantText != (r.Text == "r") || wantText != (r.PromptText == "p") {
 			t.Errorf("%s: text %q of %q", c.name, r.Text, r.PromptText)
 		}
-		if noted := len(about.Notes) == 1 && strings.Contains(about.Notes[0], "response_logprobs beside rollout_logprobs"); noted != (c.name == "two engines") {
+		if noted := len(about.Notes) == 1 && strings.Contains(about.Notes[0], "response_logprobs in addition to rollout_logprobs"); noted != (c.name == "two engines") {
 			t.Errorf("%s: notes %q", c.name, about.Notes)
 		}
 	}

@@ -116,7 +116,7 @@ func neutralLogps(o *record, row *Row) (roll, old, trained []float64) {
 		roll = response
 	case old == nil && trained == nil:
 		old = response
-		row.note = "response_logprobs beside " + o.keyOf("logp_rollout") + " are taken for the learner's"
+		row.note = "response_logprobs in addition to " + o.keyOf("logp_rollout") + " are taken for the learner's"
 	}
 	if old == nil {
 		old = trained

@@ -83,7 +83,7 @@ func (f *File) rollout(in file, id int) map[int]*rolled {
 		return nil
 	})
 	if err != nil || len(found) == 0 {
-		f.Notes = append(f.Notes, "rollout_data of this step could not be read beside it: versions are unknown")
+		f.Notes = append(f.Notes, "rollout_data of this step could not be read: versions are unknown")
 		return nil
 	}
 	f.Notes = append(f.Notes, fmt.Sprintf("versions of %d samples are from rollout_data/%d.pt", len(found), id))
@@ -105,11 +105,11 @@ func (g *rolled) join(row *Row) {
 
 // refuse says why a pickle is not read.
 func refuse(name string, err error) error {
-	remedy := "write it again, or convert it into the neutral format"
+	fix := "write it again, or convert it into the neutral format"
 	if g := (*unknownGlobal)(nil); errors.As(err, &g) {
-		remedy = "it may do harm when it is loaded: convert it where you trust it"
+		fix = "it may do harm when it is loaded: convert it where you trust it"
 	}
-	return &Refused{name, err.Error(), remedy}
+	return &Refused{name, err.Error(), fix}
 }
 
 // lookup is get, of no dictionary too.

@@ -6,8 +6,8 @@
 //	toy.Recipe                       // to be trained, with any correction
 //	toy.Size                         // mean |old - roll| of a short run of it
 //
-// A cause has a dial: doses of the mechanism that makes it, the least first. Each is
-// measured, at equal weights or by a few steps of training where the age of weights is
+// A cause has a mechanism, with levels from the lowest up. Each is
+// measured, at equal weights or by a few steps of training where the staleness of weights is
 // the mechanism, and the nearest is taken. What is confirmed in the end is a short run
 // of the very recipe.
 //
@@ -44,69 +44,69 @@ type Request struct {
 // Toy is a recipe that makes such a gap.
 type Toy struct {
 	Recipe recipe.Recipe
-	// Cause is the one asked for, Dose how much of its mechanism the recipe has.
-	Cause, Dose string
+	// Cause is the one asked for, Level how much of its mechanism the recipe has.
+	Cause, Level string
 	// Size and K3 are the gap of a short run of the recipe.
 	Size, K3 float64
-	// Doses are those that were measured.
-	Doses []Measured
+	// Levels are those that were measured.
+	Levels []Measured
 	// Beyond says that the size asked for is less than half of the smallest, or more than twice the largest, that
-	// the dial has.
+	// its levels have.
 	Beyond bool
 }
 
-// Measured is a dose with the size of its gap.
+// Measured is a level with the size of its gap.
 type Measured struct {
-	Dose string
-	Size float64
+	Level string
+	Size  float64
 }
 
-// dose is a setting of a dial.
-type dose struct {
+// level is a setting of a dial.
+type level struct {
 	name string
 	sets []string
 }
 
-// dial turns up one mechanism.
+// dial is one mechanism with its levels.
 type dial struct {
-	cause string
-	doses []dose
-	// lag is how many updates old the weights are; then doses are measured by training.
+	cause  string
+	levels []level
+	// lag is the staleness of the weights in updates; with one, levels are measured by training.
 	lag int
 }
 
-// lagged is the age of the weights that a run for staleness has; how far they move in
-// that time is the dose.
+// lagged is the staleness of the weights in a run for that cause; how far they move in
+// that time is the level.
 const lagged = 8
 
 var dials = []dial{
-	{cause: "precision", doses: pairs("fp32", "fp16", "bf16").and(pairs("bf16", "int8-w8a8", "fp8-w8a8", "fp8-all", "fp4-w4a16", "fp4-all"))},
-	{cause: "order", doses: pairs("bf16", "bf16-splitk4", "bf16-batch-variant", "bf16-tp2", "bf16-tp8")},
-	{cause: "routing", doses: each("rollout.numerics={base: fp32, router: %s}", "bf16", "fp8_e4m3", "fp8_e5m2")},
-	{cause: "staleness", lag: lagged, doses: each("learner.optimizer.lr=%s", "1e-4", "3e-4", "1e-3", "3e-3", "1e-2")},
-	{cause: "support", doses: each("rollout.top_p=%s", "0.99", "0.97", "0.95", "0.9", "0.8", "0.7")},
-	{cause: "temperature", doses: each("learner.temperature=%s", "1.05", "1.1", "1.2", "1.35", "1.6", "2", "3")},
+	{cause: "precision", levels: pairs("fp32", "fp16", "bf16").and(pairs("bf16", "int8-w8a8", "fp8-w8a8", "fp8-all", "fp4-w4a16", "fp4-all"))},
+	{cause: "order", levels: pairs("bf16", "bf16-splitk4", "bf16-batch-variant", "bf16-tp2", "bf16-tp8")},
+	{cause: "routing", levels: each("rollout.numerics={base: fp32, router: %s}", "bf16", "fp8_e4m3", "fp8_e5m2")},
+	{cause: "staleness", lag: lagged, levels: each("learner.optimizer.lr=%s", "1e-4", "3e-4", "1e-3", "3e-3", "1e-2")},
+	{cause: "support", levels: each("rollout.top_p=%s", "0.99", "0.97", "0.95", "0.9", "0.8", "0.7")},
+	{cause: "temperature", levels: each("learner.temperature=%s", "1.05", "1.1", "1.2", "1.35", "1.6", "2", "3")},
 }
 
-type doses []dose
+type levels []level
 
-func (d doses) and(more doses) doses { return append(d, more...) }
+func (d levels) and(more levels) levels { return append(d, more...) }
 
 // pairs are rollout engines against one learner.
-func pairs(learner string, rollout ...string) doses {
-	var list doses
+func pairs(learner string, rollout ...string) levels {
+	var list levels
 	for _, r := range rollout {
-		list = append(list, dose{r + " against " + learner, []string{"rollout.numerics=" + r, "learner.numerics=" + learner}})
+		list = append(list, level{r + " against " + learner, []string{"rollout.numerics=" + r, "learner.numerics=" + learner}})
 	}
 	return list
 }
 
 // each sets one field to one value after the other.
-func each(set string, values ...string) doses {
-	var list doses
+func each(set string, values ...string) levels {
+	var list levels
 	for _, v := range values {
 		text := fmt.Sprintf(set, v)
-		list = append(list, dose{text, []string{text}})
+		list = append(list, level{text, []string{text}})
 	}
 	return list
 }
@@ -120,7 +120,7 @@ func Causes() []string {
 	return list
 }
 
-// Search finds the dose.
+// Search finds the level.
 func Search(ctx context.Context, q Request) (*Toy, error) {
 	for _, d := range dials {
 		if d.cause == q.Cause {
@@ -137,8 +137,8 @@ const (
 	settled = 3 // steps that the confirming run measures over
 )
 
-// recipe is the run with a dose.
-func (d *dial) recipe(x dose) (recipe.Recipe, error) {
+// recipe is the run with a level.
+func (d *dial) recipe(x level) (recipe.Recipe, error) {
 	sets := append([]string{"name=reproduce-" + d.cause, fmt.Sprintf("steps=%d", steps), fmt.Sprintf("rollout.prompts=%d", prompts)}, x.sets...)
 	if d.lag > 0 {
 		sets = append(sets, fmt.Sprintf("schedule={name: lag, k: %d}", d.lag))
@@ -149,34 +149,34 @@ func (d *dial) recipe(x dose) (recipe.Recipe, error) {
 func (d *dial) search(ctx context.Context, q Request) (*Toy, error) {
 	toy := &Toy{Cause: d.cause}
 	best, nearest := 0, math.Inf(1)
-	for i, x := range d.doses {
+	for i, x := range d.levels {
 		size, _, err := d.measure(ctx, q, x)
 		if err != nil {
 			return nil, err
 		}
-		toy.Doses = append(toy.Doses, Measured{x.name, size})
+		toy.Levels = append(toy.Levels, Measured{x.name, size})
 		if off := distance(size, q.Size); off < nearest {
 			best, nearest = i, off
 		}
 		if q.Progress != nil {
-			q.Progress(i+1, len(d.doses)+1)
+			q.Progress(i+1, len(d.levels)+1)
 		}
 	}
-	x := d.doses[best]
+	x := d.levels[best]
 	if d.lag > 0 { // a step is about as far as its rate is large
-		x = scaled(x, q.Size/toy.Doses[best].Size)
+		x = scaled(x, q.Size/toy.Levels[best].Size)
 	}
 	var err error
 	if toy.Recipe, err = d.recipe(x); err != nil {
 		return nil, err
 	}
-	toy.Dose = x.name
+	toy.Level = x.name
 	if toy.Size, toy.K3, err = d.train(ctx, q, toy.Recipe); err != nil {
 		return nil, err
 	}
 	toy.Beyond = distance(toy.Size, q.Size) > elementary.Log(2)
 	if q.Progress != nil {
-		q.Progress(len(d.doses)+1, len(d.doses)+1)
+		q.Progress(len(d.levels)+1, len(d.levels)+1)
 	}
 	return toy, nil
 }
@@ -190,16 +190,16 @@ func distance(a, b float64) float64 {
 }
 
 // scaled is a learning rate times a factor, to two digits and at most threefold.
-func scaled(x dose, by float64) dose {
+func scaled(x level, by float64) level {
 	field, value, _ := strings.Cut(x.sets[0], "=")
 	var rate float64
 	fmt.Sscan(value, &rate)
 	text := fmt.Sprintf("%s=%.2g", field, rate*min(max(by, 1./3), 3))
-	return dose{text, []string{text}}
+	return level{text, []string{text}}
 }
 
-// measure is the size of a dose's gap.
-func (d *dial) measure(ctx context.Context, q Request, x dose) (size, k3 float64, err error) {
+// measure is the size of a level's gap.
+func (d *dial) measure(ctx context.Context, q Request, x level) (size, k3 float64, err error) {
 	r, err := d.recipe(x)
 	if err != nil {
 		return 0, 0, err

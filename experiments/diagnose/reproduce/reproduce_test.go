@@ -8,18 +8,18 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// A gap of the toy's own is found again: the same dose, the same size.
+// A gap of the toy's own is found again: the same level, the same size.
 func TestSearchFindsItsOwn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a search takes seconds")
 	}
-	for _, c := range []struct{ cause, dose string }{
+	for _, c := range []struct{ cause, level string }{
 		{"precision", "fp8-w8a8 against bf16"}, {"order", "bf16-tp2 against bf16"}, {"support", "rollout.top_p=0.9"}, {"temperature", "learner.temperature=1.35"},
 	} {
 		d := find(t, c.cause)
 		var want float64
-		for _, x := range d.doses {
-			if x.name == c.dose {
+		for _, x := range d.levels {
+			if x.name == c.level {
 				size, _, err := d.measure(context.Background(), Request{Workers: 2}, x)
 				if err != nil {
 					t.Fatal(err)
@@ -31,12 +31,12 @@ func TestSearchFindsItsOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if toy.Dose != c.dose || toy.Beyond || distance(toy.Size, want) > 0.4 {
-			t.Errorf("%s: %s of size %v, want %s of %v: %v", c.cause, toy.Dose, toy.Size, c.dose, want, toy.Doses)
+		if toy.Level != c.level || toy.Beyond || distance(toy.Size, want) > 0.4 {
+			t.Errorf("%s: %s of size %v, want %s of %v: %v", c.cause, toy.Level, toy.Size, c.level, want, toy.Levels)
 		}
-		for i, m := range toy.Doses[1:] {
-			if m.Size <= toy.Doses[i].Size && c.cause != "order" {
-				t.Errorf("%s: %v", c.cause, toy.Doses)
+		for i, m := range toy.Levels[1:] {
+			if m.Size <= toy.Levels[i].Size && c.cause != "order" {
+				t.Errorf("%s: %v", c.cause, toy.Levels)
 			}
 		}
 	}
@@ -50,17 +50,17 @@ func TestStalenessMovesWithTheRate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if toy.Beyond || toy.Recipe.Schedule.Name != "lag" || !strings.HasPrefix(toy.Dose, "learner.optimizer.lr=") {
-		t.Errorf("%s of size %v: %v", toy.Dose, toy.Size, toy.Doses)
+	if toy.Beyond || toy.Recipe.Schedule.Name != "lag" || !strings.HasPrefix(toy.Level, "learner.optimizer.lr=") {
+		t.Errorf("%s of size %v: %v", toy.Level, toy.Size, toy.Levels)
 	}
 	if back, err := recipe.Parse("back.yaml", toy.Recipe.YAML()); err != nil || back.Name != "reproduce-staleness" {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestEveryDoseIsARecipe(t *testing.T) {
+func TestEveryLevelIsARecipe(t *testing.T) {
 	for _, d := range dials {
-		for _, x := range d.doses {
+		for _, x := range d.levels {
 			if _, err := d.recipe(x); err != nil {
 				t.Errorf("%s %s: %v", d.cause, x.name, err)
 			}
@@ -69,10 +69,10 @@ func TestEveryDoseIsARecipe(t *testing.T) {
 	if _, err := Search(context.Background(), Request{Cause: "precisions"}); err == nil || !strings.Contains(err.Error(), `did you mean "precision"`) {
 		t.Errorf("%v", err)
 	}
-	if got := scaled(dose{"learner.optimizer.lr=3e-3", []string{"learner.optimizer.lr=3e-3"}}, 1.5); got.name != "learner.optimizer.lr=0.0045" {
+	if got := scaled(level{"learner.optimizer.lr=3e-3", []string{"learner.optimizer.lr=3e-3"}}, 1.5); got.name != "learner.optimizer.lr=0.0045" {
 		t.Errorf("%s", got.name)
 	}
-	if got := scaled(dose{"a=1", []string{"a=1"}}, 9); got.name != "a=3" {
+	if got := scaled(level{"a=1", []string{"a=1"}}, 9); got.name != "a=3" {
 		t.Errorf("%s", got.name)
 	}
 }

@@ -1,6 +1,6 @@
 // Package planted makes dumps whose gap has a cause that is known, from declared
 // perturbations of made-up distributions: what the attribution of a gap is fitted on
-// and judged by, beside short runs of this program itself.
+// and judged by, together with short runs of this program itself.
 //
 //	rows, truth := planted.Draw(planted.Routing, rng).Rows()
 //	truth["routing"]             // the share of Σk3 that the jumps alone have

@@ -5,7 +5,7 @@ import (
 	"driftlab/results/figure"
 )
 
-// Settings puts the configured settings beside the recommended ones.
+// Settings puts the configured settings next to the recommended ones.
 func Settings(on *diagnose.Active) *figure.Figure {
 	t := Columns("setting", "yours ("+on.Framework+")", "recommended")
 	for _, s := range on.Settings {

@@ -37,11 +37,11 @@ func Decisions(r diagnose.Report) *figure.Figure {
 	return t
 }
 
-// Signatures puts the gap's features beside those of simulated gaps of each cause.
+// Signatures puts the gap's features next to those of simulated gaps of each cause.
 func Signatures(r diagnose.Report) *figure.Figure {
 	causes := []string{diagnose.Precision, diagnose.Routing, diagnose.Staleness}
 	t := Columns(append([]string{"what it looks like", "here>"}, causes...)...)
-	t.Note = "Beside the gap's own figures, where nine of ten simulated gaps of each cause have them; marked where this one does, too."
+	t.Note = "For each cause, the range that covers nine of ten simulated dumps; marked if it covers the measured value."
 	for _, l := range r.Signatures {
 		row := []figure.Cell{figure.Word(l.About), figure.Number(l.Value, 3)}
 		for _, cause := range causes {

@@ -33,13 +33,13 @@ const engine = (function () {
     else neighbour((text) => worker && worker.postMessage({ text: '"' + text + '"' }));
   }
 
-  // neighbour reads the program beside a page that was opened as a file: a browser
+  // neighbour reads the program next to a page that was opened as a file: a browser
   // fetches nothing there, but it runs scripts.
   function neighbour(then) {
     window.driftlabProgram = then;
     const script = document.createElement("script");
     script.src = wasm.dataset.file;
-    script.onerror = () => lost(wasm.dataset.file + " is not beside the page");
+    script.onerror = () => lost(wasm.dataset.file + " is not next to the page");
     document.head.append(script);
   }
 

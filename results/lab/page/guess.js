@@ -1,4 +1,4 @@
-// The guess before the result: fields for each kind, and beside the answer afterwards.
+// The guess before the result: fields for each kind, and next to the answer afterwards.
 const guesses = (function () {
   "use strict";
   const { element, formatTick } = paper;
@@ -123,7 +123,7 @@ const guesses = (function () {
     return Math.min(1, Math.max(0, at));
   }
 
-  // answer sets a guess beside the truth.
+  // answer sets a guess next to the truth.
   function answer(g, value) {
     g = ranged(g);
     const box = element("div", "answer");

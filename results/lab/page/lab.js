@@ -173,7 +173,7 @@
     }
   }
 
-  // reveal shows the recording, with the guess beside it.
+  // reveal shows the recording, with the guess next to it.
   function reveal() {
     const l = now.lesson;
     now.controls.hidden = now.aha.hidden = now.text.hidden = false;

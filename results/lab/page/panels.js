@@ -316,7 +316,7 @@ const panels = (function () {
     return figure;
   }
 
-  // merged puts what was computed here beside the recording of the same name: lines and bars
+  // merged puts what was computed here next to the recording of the same name: lines and bars
   // into the same plot, rows into the same table. Tokens take the recording's place, and
   // what has no recording stands first.
   function merged(recorded, live) {

@@ -9,7 +9,7 @@ import (
 	"driftlab/results/record"
 )
 
-// The controls of lesson 4, beside Pair.
+// The controls of lesson 4, in addition to Pair.
 const (
 	Replay = "replay" // None, IDs or IDsGates
 	Margin = "margin" // with None: which decisions are shown, All or the lowest part by margin

@@ -56,7 +56,7 @@ type Batch struct {
 	// Ref is the frozen reference, Teacher a policy to distil from.
 	Ref, Teacher Scored
 	// Now is pi, the learner's current weights. Where retention masks are replayed
-	// beside a dense pass, Now is of the dense one there and Shadow of the masked.
+	// with a dense pass, Now is of the dense one there and Shadow of the masked.
 	Now, Shadow Scored
 
 	Graded

@@ -6,7 +6,7 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-// Input is what a guard may look at besides the gradient.
+// Input is what a guard may look at in addition to the gradient.
 type Input struct {
 	// Batch is the minibatch the gradient was computed from.
 	Batch *batch.Batch

@@ -134,7 +134,7 @@ func (p *DecoupledPPO) weight(e, geo float64) float64 {
 }
 
 // proximal is the detached proximal log-prob of token n. A-3PO places it between
-// the rollout policy and the current one, by the age of the token: α is 0 for
+// the rollout policy and the current one, by the staleness of the token: α is 0 for
 // tokens of the present version and for tokens that were not generated.
 func (p *DecoupledPPO) proximal(f *frame, n int) float64 {
 	switch p.Prox {

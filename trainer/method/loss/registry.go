@@ -89,7 +89,7 @@ var noKLSpec = method.Spec{
 	Formula: "K = 0", Gradient: "0",
 }
 
-// TermRegistry has what can be added to a policy loss besides a KL term.
+// TermRegistry has what can be added to a policy loss, other than a KL term.
 //
 //	terms: [{name: entropy, coef: 0.001}, {name: top_entropy, share: 0.2}]
 var TermRegistry = method.Table[Term]{

@@ -9,7 +9,7 @@ import (
 // Parts splits the gap of pi_old to mu at pi_v, the learner's numerics at the
 // version that sampled (the α1 and α0 of the three-policy account): what the two
 // engines make of the same weights, and what the weights have moved since. It
-// needs the columns Behaviour beside those of Compare; the log-ratios of the two
+// needs the columns Behaviour in addition to those of Compare; the log-ratios of the two
 // parts add up to the whole, token by token.
 func Parts(b *batch.Batch) (engine, lag Gap) {
 	view := *b

@@ -8,7 +8,7 @@ import (
 // Replayed appends what replay adds to a batch: the responses from first on were
 // trained before. The effective sample size of their ratios of pi_old to mu falls
 // with age as the priorities suppose, exp(-age/tau), if tau is well chosen: the tau
-// that it would have is reported beside it.
+// that it would have is reported next to it.
 func Replayed(dst []batch.Metric, b *batch.Batch, first int, weights []float64) []batch.Metric {
 	add := func(name string, value float64) { dst = append(dst, batch.Metric{Name: name, Value: value}) }
 	tokens, again, age := 0, 0, 0.0

@@ -101,7 +101,7 @@ var layerNames = func() (names [maxLayerNames]string) {
 }()
 
 // Released appends the figures of the gap that is measured with the learner's
-// router choosing, beside those of a learner that replays routes.
+// router choosing, compared with those of a learner that replays routes.
 func (g *Gap) Released(dst []batch.Metric) []batch.Metric {
 	dst = append(dst,
 		batch.Metric{Name: "gap/released_k1", Value: g.K1},

@@ -17,7 +17,7 @@ var formatSpec = method.Spec{
 	Name: "format", Unit: method.Sequence,
 	Does:    "Adds a small bonus for a response that has the form of a demonstration, right or wrong.",
 	When:    "Use it early in training, when few responses have a form that the verifier can read.",
-	Source:  "format reward beside the accuracy reward, DeepSeek-R1 arXiv:2501.12948; it states no coefficient",
+	Source:  "format reward in addition to the accuracy reward, DeepSeek-R1 arXiv:2501.12948; it states no coefficient",
 	Formula: "R = coef · 1[working and answer have the form]",
 	Example: "coef = 0.1\n" +
 		"whole working, wrong answer: 0.1\n" +

@@ -51,7 +51,7 @@ type Command struct {
 	Cache Cache
 	// Samples are those that Train trains, and Grade judges, in order.
 	Samples []int
-	// Replayed are samples of earlier updates that Train trains beside those, in the
+	// Replayed are samples of earlier updates that Train trains in addition to those, in the
 	// order in which they were drawn, and Weights what each counts, in parts of WeightUnit.
 	Replayed, Weights []int
 	// Update says that Train ends in an update of the weights; without it the
@@ -75,7 +75,7 @@ type Outcome struct {
 	// is known beforehand; nil where it is not: then every step is a Decode of its
 	// own. Both make the same log.
 	Lengths []int
-	// Calls are, beside Lengths, the numbers of tokens behind which each response of a
+	// Calls are, in addition to Lengths, the numbers of tokens behind which each response of a
 	// Start calls a tool; nil where none does.
 	Calls [][]int
 	// Finished are the requests that ended in a Decode, all in its last step.

@@ -80,7 +80,7 @@ type Core struct {
 	batch  []*Sample // with the learner, until it has begun
 
 	buffer   []*Sample // trained, to be replayed, the oldest first
-	replayed []*Sample // beside the batch, until it has begun
+	replayed []*Sample // in addition to the batch, until it has begun
 
 	workers   []*Worker
 	sequence  []int // the order in which workers are gone through
@@ -280,7 +280,7 @@ func (c *Core) tick() bool {
 	return true
 }
 
-// view is what the policy is told now.
+// view is what the policy is given now.
 func (c *Core) view() View {
 	return View{
 		Now: c.now, Version: c.version, Step: c.step, Unpublished: c.unpublished,

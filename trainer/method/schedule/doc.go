@@ -4,10 +4,10 @@
 // # A system on a virtual clock
 //
 // A Policy is one published system's rule; Systems lists them, one file each,
-// every rule beside its source. sync and lag, whose lag is constant, are two of them, and
+// every rule with its source. sync and lag, whose lag is constant, are two of them, and
 // the trainer needs no clock for these. A Core runs a Policy on a cluster in virtual time.
 // It is a pure state machine of integers: no weights, no engine, no goroutine, no
-// file. What it knows, it was told.
+// file. It knows only its arguments.
 //
 //	core, err := schedule.New(config, policy)
 //	for {
@@ -62,7 +62,7 @@
 // # What lies where
 //
 // A system is a file of its name, with rule and source; policy.go has what a system
-// may say, view.go, sample.go and worker.go what it is told, plan.go its choice of
+// may say, view.go, sample.go and worker.go what it is given, plan.go its choice of
 // workers. The Core is core.go: generate.go, tool.go, place.go and evict.go are what
 // workers do, learn.go, old.go and replay.go what the learner does, state.go keeps
 // both. Outside are command.go, what is asked and answered, and span.go and use.go,

@@ -95,7 +95,7 @@ func (p *Dora) Place(v View) []Move {
 	return pl.moves
 }
 
-// inTime reports whether one more sample of a version, besides so many others, can
+// inTime reports whether one more sample of a version, in addition to so many others, can
 // be trained before it, or one of a later version that it goes before, is more than
 // K old.
 func (p *Dora) inTime(v View, version, others int) bool {

@@ -75,7 +75,7 @@ func (c *Core) put(r *Request, where place) {
 		w := c.workers[r.to]
 		r.Worker = r.to
 		w.joins = append(w.joins, r)
-		r.Sample.aged(w.Version)
+		r.Sample.noteVersion(w.Version)
 		c.touched = append(c.touched, r.to)
 	case gone:
 		c.unfinished--
@@ -125,10 +125,10 @@ func (c *Core) recount(s *Sample) {
 	s.Oldest, s.Newest = -1, -1
 	for _, r := range s.Requests {
 		for _, p := range r.Pieces {
-			s.aged(p.Version)
+			s.noteVersion(p.Version)
 		}
 		if r.at == joining || r.at == active || r.at == leaving {
-			s.aged(c.workers[r.Worker].Version)
+			s.noteVersion(c.workers[r.Worker].Version)
 		}
 	}
 }

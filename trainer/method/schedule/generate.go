@@ -329,7 +329,7 @@ func (c *Core) loaded(command Command) {
 		} else {
 			c.recount(r.Sample) // the version that it began with made nothing
 		}
-		r.Sample.aged(w.Version)
+		r.Sample.noteVersion(w.Version)
 		switch command.Cache {
 		case Restart:
 			c.restart(r)

@@ -23,7 +23,7 @@ const (
 	SyncStart
 	// ByVersion scores every token with the version that sampled it, from kept copies.
 	ByVersion
-	// Dedicated has a copy of the learner beside every rollout engine, which follows its
+	// Dedicated has a copy of the learner for every rollout engine, which follows its
 	// version and scores each token as it is decoded.
 	Dedicated
 	// AtInterrupt scores partial responses before other weights come, and again their
@@ -36,7 +36,7 @@ const (
 )
 
 // OldLogProbs are the ways of getting old log-probs, each with what it costs; a row
-// for each Old. What a simulator scores beside that, to have a referee, is not charged.
+// for each Old. What a simulator scores in addition to that, to have a referee, is not charged.
 //
 // Source: 2605.12070 for the exact ways: copies of max lag + 1 versions, one copy and a
 // pass per token, or a stall.
@@ -46,7 +46,7 @@ var OldLogProbs = [...]struct {
 	// Batch says that the learner scores every batch; Versions that it reads a response
 	// once for each version that it has tokens of.
 	Batch, Versions bool
-	// Copies is the copies of the weights beside the learner's own; PerVersion that
+	// Copies is the copies of the weights in addition to the learner's own; PerVersion that
 	// there is one for each version that can still be trained.
 	Copies     int
 	PerVersion bool
@@ -55,7 +55,7 @@ var OldLogProbs = [...]struct {
 	// that one is brought up to date at each update.
 	Swaps, Keeps, Averages bool
 	// Decoded says that each token is scored where it is decoded, by weights that are
-	// loaded beside the engine's; Stalls that what is partial is scored before other
+	// loaded in addition to the engine's; Stalls that what is partial is scored before other
 	// weights come.
 	Decoded, Stalls bool
 }{
@@ -165,7 +165,7 @@ func (c *Core) averaging() int {
 }
 
 // scoredBefore is the ticks that a worker takes before it loads other weights, and
-// loadedBeside those that it takes for a copy beside them.
+// loadedBeside those that it takes for a copy in addition to them.
 func (c *Core) scoredBefore(w *Worker) int {
 	if !OldLogProbs[c.old()].Stalls || c.traits.Colocated {
 		return 0
@@ -194,7 +194,7 @@ func (c *Core) scoredWith(requests int) int {
 	return 0
 }
 
-// copies counts the copies of the weights that there are now beside the learner's and
+// copies counts the copies of the weights that there are now in addition to the learner's and
 // one in each worker: those of the old log-probs, and the published one that waits for
 // workers whose requests keep their version.
 func (c *Core) copies() int {

@@ -3,7 +3,7 @@ package schedule
 import "driftlab/trainer/method"
 
 // OneStepOff generates the next batch while the learner trains the present one. The
-// weights go out before b(n) is trained, so that b(n+1) is one update old when it is used.
+// weights go out before b(n) is trained, so that b(n+1) has a staleness of one update when it is used.
 // Nothing is interrupted: all wait for the slowest response of the batch.
 type OneStepOff struct {
 	// Interval is the number of updates from one publication to the next: slime's
@@ -27,7 +27,7 @@ func (p *OneStepOff) Admit(v View) int {
 
 var oneStepOffSpec = method.Spec{
 	Name: "one_step_off", Aliases: []string{"one-step-off", "async-1"},
-	Does:           "Generates the next batch while the trainer learns from the current batch, so that each batch is one update old.",
+	Does:           "Generates the next batch while the trainer learns from the current batch, so that each batch has a staleness of one update.",
 	When:           "Use it to overlap generation and training at a staleness of one update, as verl, SkyRL and slime do.",
 	Source:         "verl docs/advance/one_step_off.md; SkyRL examples/train/async; slime train_async.py",
 	Formula:        "loop: wait b(n); Sync; launch b(n+1); train b(n)\nlag 0, 1, 1, ...; wall(n) = max(gen, logp + train) + Sync",

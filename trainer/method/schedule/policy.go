@@ -2,7 +2,7 @@ package schedule
 
 // Policy is one published system's rule: how much may be in flight, what becomes
 // of running work when weights are published, and what the learner trains next.
-// It has no memory: what it knows it is told by a View, so that a run that was
+// It has no memory: what it knows it is given in a View, so that a run that was
 // killed goes on from the state of the Core alone.
 type Policy interface {
 	// Traits are its properties that follow from its parameters alone.

@@ -26,7 +26,7 @@ func ReplaySource() string { return replaySource }
 // Ages are those of the moment, for all entries, drawn or not. Draws are stratified,
 // with replacement, by random numbers of the update's own.
 type Replay struct {
-	// Draws is the number of replayed groups beside the fresh ones of an update; none
+	// Draws is the number of replayed groups in addition to the fresh ones of an update; none
 	// while fewer are there, and with 0.
 	Draws int `yaml:"draws" default:"8" range:"[0,2^20]"`
 	// Order is fresh, priority (tau infinite: plain PER), uniform, or fifo: the least

@@ -2,7 +2,7 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// RollFlash bounds the age of each sample by waiting for the oldest: its scheduler for
+// RollFlash bounds the staleness of each sample by waiting for the oldest: its scheduler for
 // verifiable rewards (RLVR). Of a fractional a, at most ⌊B·frac(a)⌋ come from the oldest
 // start step, and what began at that step or before is dropped when weights are published.
 type RollFlash struct {

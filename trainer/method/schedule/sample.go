@@ -55,8 +55,8 @@ func (s *Sample) Longest() int {
 	return longest
 }
 
-// aged takes note of tokens of a version.
-func (s *Sample) aged(version int) {
+// noteVersion records tokens of a version.
+func (s *Sample) noteVersion(version int) {
 	if s.Oldest < 0 || version < s.Oldest {
 		s.Oldest = version
 	}

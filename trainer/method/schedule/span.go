@@ -73,7 +73,7 @@ type Counts struct {
 	Calls, ToolTokens, WaitedTicks int
 	// Interrupts is the number of running responses that new weights stopped.
 	Interrupts int
-	// Copies is the most copies of the weights that were kept at once beside the
+	// Copies is the most copies of the weights that were kept at once in addition to the
 	// learner's and one in each worker.
 	Copies int
 	// Span is the largest difference of versions within a trained sample.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// View is what a Policy is told. The slices are the Core's own: a policy reads
+// View is what a Policy is given. The slices are the Core's own: a policy reads
 // them and keeps nothing.
 type View struct {
 	// Now is the virtual time, in ticks.

@@ -19,7 +19,7 @@
 //
 // All tasks share one vocabulary of 32 tokens with the same ids; the filler and
 // the lookup task add 32 of their own behind them, the chapters task as many words
-// as it is told to. So a checkpoint of one task can be given another one.
+// as it is asked to. So a checkpoint of one task can be given another one.
 //
 // # Tools
 //

@@ -90,7 +90,7 @@ type Token struct {
 type Trace struct {
 	// Tokens are all of the batch; one that does not count has no terms.
 	Tokens []Token
-	// Rest is what the loss has besides them, such as a constant.
+	// Rest is what the loss has in addition to them, such as a constant.
 	Rest []Term
 }
 

@@ -61,7 +61,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestFaults reads what is wrong: each message names the line and the remedy.
+// TestFaults reads what is wrong: each message names the line and the fix.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"algorithm:\n  rollout_correction:\n    rollout_is: token\n    rollout_is_treshold: 2\n", `x:4: algorithm.rollout_correction.rollout_is_treshold: unknown to verl; did you mean "rollout_is_threshold"?`},

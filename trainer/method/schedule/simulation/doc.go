@@ -8,7 +8,7 @@
 // A policy, and the synchronous loop it is compared with, see the same prompts with
 // the same lengths, the same costs and as many devices. A speed-up is given under
 // the definitions of several papers, for these differ more than the systems do; the
-// lag histogram belongs beside each.
+// lag histogram belongs to each.
 //
 // What it is not: a forecast of any cluster's speed. Costs are ratios from published
 // tables; what counts is which waits for which, and how old tokens get. How many

@@ -36,7 +36,7 @@ type Figures struct {
 	LengthRatio float64 `json:"trained_by_sampled_length"`
 	// Mixed is the share of trained responses with tokens of several versions.
 	Mixed float64 `json:"mixed_responses"`
-	// Copies is the most copies of the weights that were kept at once beside the
+	// Copies is the most copies of the weights that were kept at once in addition to the
 	// learner's and one in each worker.
 	Copies int `json:"weight_copies"`
 	// Dropped and Requeued are samples.

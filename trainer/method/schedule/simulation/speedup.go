@@ -6,7 +6,7 @@ import (
 	"driftlab/trainer/method/schedule"
 )
 
-// Report is a policy on a cluster beside the synchronous loop on the same devices,
+// Report is a policy on a cluster compared with the synchronous loop on the same devices,
 // with the same prompts, lengths and costs.
 type Report struct {
 	Policy string `json:"policy"`

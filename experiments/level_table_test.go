@@ -10,16 +10,16 @@ import (
 	"driftlab/trainer/method/metrics"
 )
 
-// TestDoseTable shows each dose once, and what the cure leaves after the last.
-func TestDoseTable(t *testing.T) {
-	d := &measure.DoseTable{Checkpoint: "c", Task: "t", Seed: 3, Mechanisms: []measure.DoseResponse{{
+// TestLevelTable shows each level once, and what the correction leaves after the last.
+func TestLevelTable(t *testing.T) {
+	d := &measure.LevelTable{Checkpoint: "c", Task: "t", Seed: 3, Mechanisms: []measure.LevelResponse{{
 		Mechanism: "head", About: "format of the head", Ordered: true,
-		Doses: []measure.DoseGap{{Dose: "fp32"}, {Dose: "bf16", K3: 1e-6, Unequal: 0.5}, {Dose: "fp8", K3: 1e-4, Unequal: 1, Set: []string{"a=b", "c=d"}}},
-		Cure:  &measure.Cure{Name: "fp32 head", DoseGap: measure.DoseGap{K3: 5e-5}, Left: 0.5},
+		Levels:     []measure.LevelGap{{Level: "fp32"}, {Level: "bf16", K3: 1e-6, Unequal: 0.5}, {Level: "fp8", K3: 1e-4, Unequal: 1, Set: []string{"a=b", "c=d"}}},
+		Correction: &measure.Correction{Name: "fp32 head", LevelGap: measure.LevelGap{K3: 5e-5}, Left: 0.5},
 	}, {
-		Mechanism: "noise", Doses: []measure.DoseGap{{Dose: "0"}, {Dose: "1", K3: 1}},
+		Mechanism: "noise", Levels: []measure.LevelGap{{Level: "0"}, {Level: "1", K3: 1}},
 	}}}
-	table := DoseTable(d)
+	table := LevelTable(d)
 	if len(table.Rows) != 6 {
 		t.Fatalf("%d rows", len(table.Rows))
 	}
@@ -29,10 +29,10 @@ func TestDoseTable(t *testing.T) {
 			t.Errorf("no single %q in\n%s", want, table.Markdown())
 		}
 	}
-	if text := DoseReading(d).Markdown(); !strings.Contains(text, "a=b  c=d") || !strings.Contains(text, "format of the head") {
+	if text := LevelReading(d).Markdown(); !strings.Contains(text, "a=b  c=d") || !strings.Contains(text, "format of the head") {
 		t.Errorf("reading:\n%s", text)
 	}
-	bars := DoseBars(d)
+	bars := LevelBars(d)
 	if strings.Join(bars.Labels, " ") != "noise head" || bars.Series[0].Y[1] != 1e-6 || bars.Series[1].Y[1] != 1e-4 || bars.Series[2].Y[1] != 5e-5 ||
 		!math.IsNaN(bars.Series[2].Y[0]) {
 		t.Errorf("bars %+v", bars)

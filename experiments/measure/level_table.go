@@ -2,40 +2,40 @@ package measure
 
 import "strings"
 
-// doseRow is one mechanism of the dose table: what to set in a recipe for each
-// dose. A mechanism belongs into the table once a recipe can name it.
-type doseRow struct {
-	// name and about are DoseResponse's.
+// levelRow is one mechanism of the level table: what to set in a recipe for each
+// level. A mechanism belongs into the table once a recipe can name it.
+type levelRow struct {
+	// name and about are LevelResponse's.
 	name, about string
-	// doses begin with zero: the same bits in both engines.
-	doses []dose
-	// ordered says that the gap must grow from each dose to the next.
+	// levels begin with zero: the same bits in both engines.
+	levels []level
+	// ordered says that the gap must grow from each level to the next.
 	ordered bool
 	// routed says that a dense model does not have the mechanism.
 	routed bool
-	// cure is what brings the gap of the largest dose down, or nil.
-	cure *doseCure
+	// correction is what brings the gap of the highest level down, or nil.
+	correction *levelCorrection
 }
 
-// dose is one strength of a mechanism, in words and as assignments to a recipe.
-type dose struct {
+// level is one strength of a mechanism, in words and as assignments to a recipe.
+type level struct {
 	text string
 	sets []string
 }
 
-// doseCure is what is set on top of the largest dose.
-type doseCure struct {
+// levelCorrection is what is set on top of the highest level.
+type levelCorrection struct {
 	name string
 	sets []string
 	// partial says that something must be left, else nothing may: not a bit.
 	partial bool
 }
 
-// doses puts each text in place of the $ of the assignments.
-func doses(texts []string, assignments ...string) []dose {
-	var list []dose
+// levels puts each text in place of the $ of the assignments.
+func levels(texts []string, assignments ...string) []level {
+	var list []level
 	for _, text := range texts {
-		d := dose{text: text}
+		d := level{text: text}
 		for _, a := range assignments {
 			d.sets = append(d.sets, strings.ReplaceAll(a, "$", text))
 		}
@@ -48,71 +48,71 @@ func doses(texts []string, assignments ...string) []dose {
 var mantissas = []string{"fp32", "e8m11", "e8m9", "e8m7", "e8m5"}
 
 // inFormat is the row of a field of the rollout engine's numerics that is a
-// format, cured by the same format in the learner.
-func inFormat(name, about, field string) doseRow {
-	return doseRow{name: name, about: about, ordered: true,
-		doses: doses(mantissas, "rollout.numerics={base: fp32, "+field+": $}"),
-		cure:  &doseCure{name: "the same format in the learner", sets: []string{"learner.numerics={base: fp32, " + field + ": e8m5}"}}}
+// format, corrected by the same format in the learner.
+func inFormat(name, about, field string) levelRow {
+	return levelRow{name: name, about: about, ordered: true,
+		levels:     levels(mantissas, "rollout.numerics={base: fp32, "+field+": $}"),
+		correction: &levelCorrection{name: "the same format in the learner", sets: []string{"learner.numerics={base: fp32, " + field + ": e8m5}"}}}
 }
 
-// quantised is a field that takes scales, cured as inFormat's.
-func quantised(name, about, field string, texts ...string) doseRow {
+// quantised is a field that takes scales, corrected as inFormat's.
+func quantised(name, about, field string, texts ...string) levelRow {
 	last := texts[len(texts)-1]
-	return doseRow{name: name, about: about, ordered: true,
-		doses: doses(texts, "rollout.numerics={base: bf16, "+field+": $}", "learner.numerics=bf16"),
-		cure:  &doseCure{name: "the same quantiser in the learner", sets: []string{"learner.numerics={base: bf16, " + field + ": " + last + "}"}}}
+	return levelRow{name: name, about: about, ordered: true,
+		levels:     levels(texts, "rollout.numerics={base: bf16, "+field+": $}", "learner.numerics=bf16"),
+		correction: &levelCorrection{name: "the same quantiser in the learner", sets: []string{"learner.numerics={base: bf16, " + field + ": " + last + "}"}}}
 }
 
-// orderOf is a mechanism whose doses are orders of the sums in the rollout
-// engine, cured by the same order in the learner.
-func orderOf(name, about, base string, texts ...string) doseRow {
+// orderOf is a mechanism whose levels are orders of the sums in the rollout
+// engine, corrected by the same order in the learner.
+func orderOf(name, about, base string, texts ...string) levelRow {
 	last := texts[len(texts)-1]
-	return doseRow{name: name, about: about,
-		doses: doses(texts, `rollout.numerics={base: `+base+`, reduction: "$"}`, "learner.numerics="+base),
-		cure:  &doseCure{name: "the same order in the learner", sets: []string{`learner.numerics={base: ` + base + `, reduction: "` + last + `"}`}}}
+	return levelRow{name: name, about: about,
+		levels:     levels(texts, `rollout.numerics={base: `+base+`, reduction: "$"}`, "learner.numerics="+base),
+		correction: &levelCorrection{name: "the same order in the learner", sets: []string{`learner.numerics={base: ` + base + `, reduction: "` + last + `"}`}}}
 }
 
 // retained is the row of a policy that gives up a part of the KV cache.
-func retained(policy, about string) doseRow {
-	return doseRow{name: "kv " + strings.ReplaceAll(policy, "_", " "), about: about, ordered: true,
-		doses: doses([]string{"1", "0.75", "0.5", "0.25"}, "rollout.kv_retention={policy: "+policy+", keep: $, sinks: 1, recent: 1}"),
-		cure:  &doseCure{name: "retention masks replayed", sets: []string{"retention.replay=true"}}}
+func retained(policy, about string) levelRow {
+	return levelRow{name: "kv " + strings.ReplaceAll(policy, "_", " "), about: about, ordered: true,
+		levels:     levels([]string{"1", "0.75", "0.5", "0.25"}, "rollout.kv_retention={policy: "+policy+", keep: $, sinks: 1, recent: 1}"),
+		correction: &levelCorrection{name: "retention masks replayed", sets: []string{"retention.replay=true"}}}
 }
 
-// treeOfRanks is the row with TBIK for a cure: 8 ranks against 1.
-func (row doseRow) treeOfRanks(base string) doseRow {
-	row.cure = &doseCure{name: "one tree for 8 ranks and for 1 (TBIK)", sets: []string{
+// treeOfRanks is the row with TBIK for a correction: 8 ranks against 1.
+func (row levelRow) treeOfRanks(base string) levelRow {
+	row.correction = &levelCorrection{name: "one tree for 8 ranks and for 1 (TBIK)", sets: []string{
 		`rollout.numerics={base: ` + base + `, reduction: "tree:4:8"}`, `learner.numerics={base: ` + base + `, reduction: "tree:4"}`}}
 	return row
 }
 
-// doseTable lists the mechanisms in the order in which they are shown: formats,
+// levelTable lists the mechanisms in the order in which they are shown: formats,
 // orders, batching, routing, sampling.
-var doseTable = []doseRow{
+var levelTable = []levelRow{
 	inFormat("weights", "format of the projections' weights", "weights"),
 	inFormat("inputs", "format of the projections' inputs", "inputs"),
 	inFormat("activations", "format of what is stored between operations", "activations"),
 	inFormat("accumulator", "format of the running sums of matrix products", "accumulator"),
 	{name: "promotion", about: "an accumulator of 14 bits, and how many k it sums before it is added to an fp32 one", ordered: true,
-		doses: []dose{
+		levels: []level{
 			{"fp32", []string{"rollout.numerics=fp32"}},
 			{"every 4", []string{`rollout.numerics={base: fp32, accumulator: e8m13, reduction: "canonical+promote:4"}`}},
 			{"every 16", []string{`rollout.numerics={base: fp32, accumulator: e8m13, reduction: "canonical+promote:16"}`}},
 			{"never", []string{"rollout.numerics={base: fp32, accumulator: e8m13}"}},
 		},
-		cure: &doseCure{name: "the same accumulator in the learner", sets: []string{"learner.numerics={base: fp32, accumulator: e8m13}"}}},
+		correction: &levelCorrection{name: "the same accumulator in the learner", sets: []string{"learner.numerics={base: fp32, accumulator: e8m13}"}}},
 	inFormat("scores", "format of attention scores", "scores"),
 	inFormat("probabilities", "format of attention weights", "probabilities"),
 	inFormat("kv cache", "format of keys and values", "kv_cache"),
 	{name: "router", about: "format of the router's weights and logits", ordered: true, routed: true,
-		doses: doses([]string{"fp32", "e8m9", "e8m7", "e8m5", "e8m3"}, "rollout.numerics={base: fp32, router: $}"),
-		cure:  &doseCure{name: "routing replay (R3)", sets: []string{"routing.replay=r3"}, partial: true}},
+		levels:     levels([]string{"fp32", "e8m9", "e8m7", "e8m5", "e8m3"}, "rollout.numerics={base: fp32, router: $}"),
+		correction: &levelCorrection{name: "routing replay (R3)", sets: []string{"routing.replay=r3"}, partial: true}},
 	{name: "router and gates", about: "the same, corrected by replay of ids and gate values", ordered: true, routed: true,
-		doses: doses([]string{"fp32", "e8m9", "e8m7", "e8m5", "e8m3"}, "rollout.numerics={base: fp32, router: $}"),
-		cure:  &doseCure{name: "replay of ids and gates", sets: []string{"routing={replay: r3, gates: recorded}"}}},
+		levels:     levels([]string{"fp32", "e8m9", "e8m7", "e8m5", "e8m3"}, "rollout.numerics={base: fp32, router: $}"),
+		correction: &levelCorrection{name: "replay of ids and gates", sets: []string{"routing={replay: r3, gates: recorded}"}}},
 	{name: "head", about: "format of the output head", ordered: true,
-		doses: doses(mantissas, "rollout.numerics={base: fp32, head: $}"),
-		cure:  &doseCure{name: "fp32 head", sets: []string{"rollout.numerics={base: fp32, head: fp32}"}}},
+		levels:     levels(mantissas, "rollout.numerics={base: fp32, head: $}"),
+		correction: &levelCorrection{name: "fp32 head", sets: []string{"rollout.numerics={base: fp32, head: fp32}"}}},
 
 	quantised("scaled weights", "quantiser of the weights; both engines bf16 else", "weights", "bf16", "int8/channel", "fp8_e4m3/channel", "fp4_e2m1/nv"),
 	quantised("scaled inputs", "quantiser of the inputs; both engines bf16 else", "inputs", "bf16", "int8/channel", "fp8_e4m3/channel"),
@@ -120,9 +120,9 @@ var doseTable = []doseRow{
 		"bf16", "int8/channel", "fp8_e4m3/channel", "fp8_e5m2/channel"),
 
 	{name: "wire", about: "format in which 4 tensor-parallel ranks send partial sums", ordered: true,
-		doses: doses([]string{"fp32", "fp16", "bf16", "e8m5"}, `rollout.numerics={base: fp32, reduction: "tensor_parallel:4:ring:$"}`,
+		levels: levels([]string{"fp32", "fp16", "bf16", "e8m5"}, `rollout.numerics={base: fp32, reduction: "tensor_parallel:4:ring:$"}`,
 			`learner.numerics={base: fp32, reduction: "tensor_parallel:4:ring:fp32"}`),
-		cure: &doseCure{name: "fp32 wire", sets: []string{`rollout.numerics={base: fp32, reduction: "tensor_parallel:4:ring:fp32"}`}}},
+		correction: &levelCorrection{name: "fp32 wire", sets: []string{`rollout.numerics={base: fp32, reduction: "tensor_parallel:4:ring:fp32"}`}}},
 	// In fp32 another order is another rounding of the last bit, whatever its kind.
 	orderOf("split-k", "parts of each sum", "fp32", "canonical", "split_k:2", "split_k:4", "split_k:8"),
 	orderOf("pairwise", "leaf of pairwise sums", "fp32", "canonical", "pairwise:16", "pairwise:4"),
@@ -134,79 +134,79 @@ var doseTable = []doseRow{
 		"canonical", "tensor_parallel:2:ring:bf16", "tensor_parallel:4:ring:bf16", "tensor_parallel:8:ring:bf16").
 		treeOfRanks("bf16"),
 	{name: "expert parallel", about: "devices that share the experts of the rollout engine, partial sums sent in bf16", routed: true,
-		doses: doses([]string{"1", "2", "4", "8"}, `rollout.numerics={base: bf16, expert_parallel: "$:ring:bf16"}`, "learner.numerics=bf16"),
-		cure:  &doseCure{name: "the same devices in the learner", sets: []string{`learner.numerics={base: bf16, expert_parallel: "8:ring:bf16"}`}}},
+		levels:     levels([]string{"1", "2", "4", "8"}, `rollout.numerics={base: bf16, expert_parallel: "$:ring:bf16"}`, "learner.numerics=bf16"),
+		correction: &levelCorrection{name: "the same devices in the learner", sets: []string{`learner.numerics={base: bf16, expert_parallel: "8:ring:bf16"}`}}},
 	{name: "expert-parallel wire", about: "format in which 4 devices send the sums of their experts", ordered: true, routed: true,
-		doses: doses([]string{"fp32", "fp16", "bf16", "e8m5"}, `rollout.numerics={base: fp32, expert_parallel: "4:ring:$"}`),
-		cure:  &doseCure{name: "fp32 wire", sets: []string{`rollout.numerics={base: fp32, expert_parallel: "4:ring:fp32"}`}}},
+		levels:     levels([]string{"fp32", "fp16", "bf16", "e8m5"}, `rollout.numerics={base: fp32, expert_parallel: "4:ring:$"}`),
+		correction: &levelCorrection{name: "fp32 wire", sets: []string{`rollout.numerics={base: fp32, expert_parallel: "4:ring:fp32"}`}}},
 	{name: "attention", about: "keys per tile of the online kernel; two-pass in the learner",
-		doses: []dose{
+		levels: []level{
 			{"two-pass", []string{"rollout.numerics=fp32"}},
 			{"tiles of 16", []string{"rollout.numerics={base: fp32, attention: online, tile: 16}"}},
 			{"tiles of 4", []string{"rollout.numerics={base: fp32, attention: online, tile: 4}"}},
 		},
-		cure: &doseCure{name: "the same kernel in the learner", sets: []string{"learner.numerics={base: fp32, attention: online, tile: 4}"}}},
+		correction: &levelCorrection{name: "the same kernel in the learner", sets: []string{"learner.numerics={base: fp32, attention: online, tile: 4}"}}},
 
 	{name: "decoding", about: "parts into which a decoding step splits the keys; both engines have the same numerics",
-		doses: []dose{
+		levels: []level{
 			{"1", []string{"rollout.numerics={base: fp32, attention: online, tile: 4}", "learner.numerics={base: fp32, attention: online, tile: 4}"}},
 			{"2", []string{"rollout.numerics={base: fp32, attention: split_kv, tile: 4, splits: 2}", "learner.numerics={base: fp32, attention: split_kv, tile: 4, splits: 2}"}},
 			{"4", []string{"rollout.numerics=fp32-flash-decoding", "learner.numerics=fp32-flash-decoding"}},
 		},
-		cure: &doseCure{name: "a kernel that decodes as it prefills", sets: []string{"rollout.numerics={base: fp32, attention: online, tile: 4}"}}},
+		correction: &levelCorrection{name: "a kernel that decodes as it prefills", sets: []string{"rollout.numerics={base: fp32, attention: online, tile: 4}"}}},
 	{name: "batching", about: "kernels that split sums by the rows of a batch; responses decoded at a time",
-		doses: []dose{
+		levels: []level{
 			{"invariant, 4 slots", []string{"rollout.numerics=fp32", "rollout.slots=4"}},
 			{"variant, all slots", []string{"rollout.numerics=fp32-batch-variant"}},
 			{"variant, 4 slots", []string{"rollout.numerics=fp32-batch-variant", "rollout.slots=4"}},
 		},
-		cure: &doseCure{name: "batch-invariant kernels", sets: []string{"rollout.numerics=fp32"}}},
+		correction: &levelCorrection{name: "batch-invariant kernels", sets: []string{"rollout.numerics=fp32"}}},
 	{name: "prefill chunk", about: "tokens of a prompt per pass, under batch-variant kernels",
-		doses: []dose{
+		levels: []level{
 			{"invariant, 2", []string{"rollout.numerics=fp32", "rollout.prefill_chunk=2"}},
 			{"variant, whole", []string{"rollout.numerics=fp32-batch-variant"}},
 			{"variant, 2", []string{"rollout.numerics=fp32-batch-variant", "rollout.prefill_chunk=2"}},
 		},
-		cure: &doseCure{name: "batch-invariant kernels", sets: []string{"rollout.numerics=fp32"}}},
+		correction: &levelCorrection{name: "batch-invariant kernels", sets: []string{"rollout.numerics=fp32"}}},
 	{name: "prefix cache", about: "prompts read once per group, under batch-variant kernels",
-		doses: []dose{
+		levels: []level{
 			{"invariant, shared", []string{"rollout.numerics=fp32", "rollout.prefix_cache=true"}},
 			{"variant, not shared", []string{"rollout.numerics=fp32-batch-variant"}},
 			{"variant, shared", []string{"rollout.numerics=fp32-batch-variant", "rollout.prefix_cache=true"}},
 		},
-		cure: &doseCure{name: "batch-invariant kernels", sets: []string{"rollout.numerics=fp32"}}},
+		correction: &levelCorrection{name: "batch-invariant kernels", sets: []string{"rollout.numerics=fp32"}}},
 
 	retained("window", "share of the KV cache that stays: the first position and the newest"),
 	retained("heavy_hitter", "share of the KV cache that stays: what received the most attention"),
 	{name: "fleet", about: "share of bf16 engines among fp32 ones", ordered: true,
-		doses: []dose{
+		levels: []level{
 			{"0", []string{"rollout.numerics=fp32", "rollout.fleet=[]"}},
 			{"0.25", []string{"rollout.fleet=[{numerics: bf16, share: 0.25}]"}},
 			{"0.5", []string{"rollout.fleet=[{numerics: bf16, share: 0.5}]"}},
 			{"1", []string{"rollout.fleet=[{numerics: bf16, share: 1}]"}},
 		},
-		cure: &doseCure{name: "bf16 in the learner too", sets: []string{"learner.numerics=bf16"}}},
+		correction: &levelCorrection{name: "bf16 in the learner too", sets: []string{"learner.numerics=bf16"}}},
 	{name: "stale kv scales", about: "weight syncs per calibration of the rollout engine's scales of an fp8 KV cache, measured after as many steps less one",
-		doses: doses([]string{"1", "2", "4", "8"}, "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.numerics={base: bf16, kv_cache: fp8_e4m3}",
+		levels: levels([]string{"1", "2", "4", "8"}, "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.numerics={base: bf16, kv_cache: fp8_e4m3}",
 			"rollout.kv_scales={prompts: 4, every: $}"),
-		cure: &doseCure{name: "calibration at every sync", sets: []string{"rollout.kv_scales.every=1"}}},
+		correction: &levelCorrection{name: "calibration at every sync", sets: []string{"rollout.kv_scales.every=1"}}},
 	{name: "noise", about: "injected: standard deviation of noise on the norms of the rollout engine", ordered: true,
-		doses: doses([]string{"0", "1e-4", "1e-3", "1e-2"}, "rollout.noise={start: $, end: 1e-5}")},
+		levels: levels([]string{"0", "1e-4", "1e-3", "1e-2"}, "rollout.noise={start: $, end: 1e-5}")},
 
 	{name: "drafter log-probs", about: "numerics of a drafter whose log-probs are recorded, the verifier fp32", ordered: true,
-		doses: doses([]string{"fp32", "bf16", "fp8-w8a8", "fp4-all"}, "rollout.speculative={numerics: $, log_probs: drafter}"),
-		cure:  &doseCure{name: "the verifier's log-probs", sets: []string{"rollout.speculative={numerics: fp4-all, log_probs: verifier}"}}},
+		levels:     levels([]string{"fp32", "bf16", "fp8-w8a8", "fp4-all"}, "rollout.speculative={numerics: $, log_probs: drafter}"),
+		correction: &levelCorrection{name: "the verifier's log-probs", sets: []string{"rollout.speculative={numerics: fp4-all, log_probs: verifier}"}}},
 	{name: "lossy verification", about: "leniency towards a drafter in fp4; log-probs of the true law are recorded", ordered: true,
-		doses: doses([]string{"0", "0.1", "0.5", "2"}, "rollout.speculative={numerics: fp4-all, verify: lossy, tau: $, log_probs: law}"),
-		cure:  &doseCure{name: "exact verification", sets: []string{"rollout.speculative={numerics: fp4-all, verify: exact, log_probs: law}"}}},
+		levels:     levels([]string{"0", "0.1", "0.5", "2"}, "rollout.speculative={numerics: fp4-all, verify: lossy, tau: $, log_probs: law}"),
+		correction: &levelCorrection{name: "exact verification", sets: []string{"rollout.speculative={numerics: fp4-all, verify: exact, log_probs: law}"}}},
 
 	{name: "support", about: "top-p of the rollout; the learner scores the whole vocabulary", ordered: true,
-		doses: doses([]string{"1", "0.95", "0.8", "0.6"}, "rollout.top_p=$"),
-		cure:  &doseCure{name: "keep sampling mask", sets: []string{"support.replay=true"}}},
+		levels:     levels([]string{"1", "0.95", "0.8", "0.6"}, "rollout.top_p=$"),
+		correction: &levelCorrection{name: "keep sampling mask", sets: []string{"support.replay=true"}}},
 	{name: "temperature", about: "temperature of the rollout; the learner takes its policy at 1", ordered: true,
-		doses: doses([]string{"1", "1.1", "1.25", "1.5"}, "rollout.temperature=$", "learner.temperature=1"),
-		cure:  &doseCure{name: "the rollout's temperature in the learner", sets: []string{"learner.temperature=0"}}},
+		levels:     levels([]string{"1", "1.1", "1.25", "1.5"}, "rollout.temperature=$", "learner.temperature=1"),
+		correction: &levelCorrection{name: "the rollout's temperature in the learner", sets: []string{"learner.temperature=0"}}},
 	{name: "log-probs", about: "temperature of the rollout, which records raw log-probs", ordered: true,
-		doses: doses([]string{"1", "1.1", "1.25", "1.5"}, "rollout.temperature=$", "rollout.log_probs=raw"),
-		cure:  &doseCure{name: "processed log-probs", sets: []string{"rollout.log_probs=processed"}}},
+		levels:     levels([]string{"1", "1.1", "1.25", "1.5"}, "rollout.temperature=$", "rollout.log_probs=raw"),
+		correction: &levelCorrection{name: "processed log-probs", sets: []string{"rollout.log_probs=processed"}}},
 }
