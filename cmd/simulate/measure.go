@@ -23,6 +23,7 @@ type measureCmd struct {
 	Learner    string `help:"Numerics of the trainer (learner)." placeholder:"NUMERICS" complete:"numerics"`
 	Checkpoint string `help:"Weights: a shipped name or a folder." placeholder:"NAME|DIR" complete:"checkpoints"`
 	Attribute  bool   `help:"Attribute each mismatch to the mechanisms in which the engines differ."`
+	Layers     bool   `help:"Name the first operation and layer at which the engines differ, token by token, and how the difference grows."`
 	Doses      bool   `help:"Measure every mechanism alone, from level zero up, without and with its correction."`
 	Dump       string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
 	common
@@ -38,6 +39,10 @@ With --attribute the same tokens are scored again with each difference switched 
 mechanism adds alone, what removing it saves, its Shapley share, and the interactions. As a check, the rollout engine's
 log-probs are recomputed and must be equal in every bit. A fleet of several engines is attributed engine by engine.
 
+With --layers the same tokens run through both engines once more, and every operation of the forward pass is compared: where
+each token first differs in any bit, how large the difference is behind each operation, and where the router chooses other
+experts.
+
 If top_p, top_k or a temperature shapes the sampling, a self-test says whether the recorded log-probs belong to the sampling
 distribution: the ratio of the trainer's probability to the recorded one must average to the kept probability mass.
 
@@ -51,6 +56,7 @@ Examples:
   simulate measure --rollout fp8-w8a8 --learner bf16 --json
   simulate measure --rollout '{base: bf16, kv_cache: fp8_e4m3}' --learner bf16
   simulate measure --rollout bf16 --learner fp32 --attribute
+  simulate measure --rollout bf16 --learner fp32 --layers
   simulate measure lookup --rollout bf16 --learner fp32    # a task with a tool: the gap by turn
   simulate measure --doses
   simulate measure --rollout fp32 --learner fp32 --set 'rollout.kv_retention={policy: heavy_hitter, keep: 0.5}'
@@ -123,11 +129,23 @@ func (c *measureCmd) Run(a *app) error {
 			return err
 		}
 	}
+	if c.Layers && fault == nil {
+		for _, pair := range pairsOf(q) {
+			x, err := measure.Layers(a.ctx, q.Recipe, pair, q.Workers)
+			if err != nil {
+				return err
+			}
+			document.Layers = append(document.Layers, x)
+		}
+	}
 	tables := []*figure.Figure{experiments.GapTable(measured), experiments.TurnTable(measured), experiments.RouteTable(measured),
 		experiments.FlipTable(measured), experiments.RetentionTable(measured), experiments.KeptMassTable(measured),
 		experiments.SpeculativeTable(measured)}
 	for _, x := range document.Attributions {
 		tables = append(tables, experiments.AttributionTable(x))
+	}
+	for _, x := range document.Layers {
+		tables = append(tables, experiments.LayerTable(x))
 	}
 	if c.Out != "" {
 		if err := c.write(document); err != nil {
@@ -162,17 +180,24 @@ type measureDocument struct {
 	measure.Measurement
 	Intervals    []experiments.GapInterval `json:"intervals"`
 	Attributions []*measure.Attribution    `json:"attributions,omitempty"`
+	Layers       []*measure.Divergence     `json:"layers,omitempty"`
+}
+
+// pairsOf are the pairs of engines that a request measures.
+func pairsOf(q measure.GapRequest) []measure.Pair {
+	if len(q.Pairs) > 0 {
+		return q.Pairs
+	}
+	pairs := []measure.Pair{{Rollout: q.Recipe.Rollout.Numerics, Learner: q.Recipe.Learner.Numerics}}
+	for _, m := range q.Recipe.Rollout.Fleet {
+		pairs = append(pairs, measure.Pair{Rollout: m.Numerics, Learner: q.Recipe.Learner.Numerics})
+	}
+	return pairs
 }
 
 // attribute splits the gap of every pair of a measurement.
 func (c *measureCmd) attribute(a *app, q measure.GapRequest) ([]*measure.Attribution, error) {
-	pairs := q.Pairs
-	if len(pairs) == 0 {
-		pairs = []measure.Pair{{Rollout: q.Recipe.Rollout.Numerics, Learner: q.Recipe.Learner.Numerics}}
-		for _, m := range q.Recipe.Rollout.Fleet {
-			pairs = append(pairs, measure.Pair{Rollout: m.Numerics, Learner: q.Recipe.Learner.Numerics})
-		}
-	}
+	pairs := pairsOf(q)
 	var list []*measure.Attribution
 	m := a.meter(c.Quiet, "attribute", "pair", len(pairs))
 	defer m.close()
@@ -218,6 +243,13 @@ func (c *measureCmd) write(d measureDocument) error {
 		}
 		sections = append(sections, causes)
 	}
+	if len(d.Layers) > 0 {
+		layers := results.Section{Heading: "First divergence"}
+		for _, x := range d.Layers {
+			layers.Blocks = append(layers.Blocks, experiments.LayerBars(x), experiments.LayerTable(x))
+		}
+		sections = append(sections, layers)
+	}
 	return results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
 		Title: "Training-inference mismatch", Eyebrow: measurePage,
 		Lead:     fmt.Sprintf("Responses of `%s` on the task `%s`, sampled in the rollout engine and scored in the trainer with the same weights.", m.Checkpoint, m.Task),
@@ -230,7 +262,7 @@ func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 	for _, f := range []struct {
 		flag  string
 		given bool
-	}{{"--rollout", c.Rollout != ""}, {"--learner", c.Learner != ""}, {"--attribute", c.Attribute}, {"--dump", c.Dump != ""}} {
+	}{{"--rollout", c.Rollout != ""}, {"--learner", c.Learner != ""}, {"--attribute", c.Attribute}, {"--layers", c.Layers}, {"--dump", c.Dump != ""}} {
 		if f.given {
 			return bad("measure: --doses chooses the engines: leave %s out", f.flag)
 		}

@@ -1,0 +1,169 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"driftlab/engine"
+	"driftlab/model"
+	"driftlab/results/stats"
+	"driftlab/trainer"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/recipe"
+)
+
+// Divergence says at which operation of the forward pass two engines part, token by token, and how their difference grows
+// from there to the log-probs.
+type Divergence struct {
+	// Checkpoint, Task and Seed say what was sampled; Rollout and Learner name the numerics.
+	Checkpoint string `json:"checkpoint"`
+	Task       string `json:"task"`
+	Seed       uint64 `json:"seed"`
+	Rollout    string `json:"rollout"`
+	Learner    string `json:"learner"`
+	// Tokens is how many response tokens were compared, Equal those of them for which no operation differs.
+	Tokens int `json:"tokens"`
+	Equal  int `json:"equal"`
+	// Unequal is how many tokens have another log-prob than the rollout engine recorded while it sampled: what decoding
+	// token by token adds to a pass over whole sequences. -1: not compared, since the recorded one is that of a shaped
+	// distribution (temperature, top-p, top-k).
+	Unequal int `json:"unequal"`
+	// Operations come in the order in which they run.
+	Operations []OperationGap `json:"operations"`
+}
+
+// OperationGap is the difference of two engines behind one operation.
+type OperationGap struct {
+	// Name and Layer say which; layer -1 is before the layers, and the number of layers behind them.
+	Name  string `json:"name"`
+	Layer int    `json:"layer"`
+	// First is how many tokens part here: no operation before differs in any bit at this token. Differ is how many differ here.
+	First  int `json:"first"`
+	Differ int `json:"differ"`
+	// Median and High are quantiles over tokens, 0.5 and 0.9, of the relative difference |a - b| / |b|, Euclidean norms of the
+	// rollout engine's a and the learner's b.
+	Median float64 `json:"median"`
+	High   float64 `json:"high"`
+	// Flips is how many tokens go to other experts in this layer; the router has it.
+	Flips int `json:"flips,omitempty"`
+}
+
+// Layers samples responses with the rollout engine of a recipe, runs them once more through both engines as whole sequences,
+// and compares the operations. With equal numerics none differs.
+func Layers(ctx context.Context, r recipe.Recipe, pair Pair, workers int) (*Divergence, error) {
+	r, p, err := trainer.Prepare(r)
+	if err != nil {
+		return nil, err
+	}
+	if pair == (Pair{}) {
+		pair = Pair{r.Rollout.Numerics, r.Learner.Numerics}
+	}
+	switch {
+	case r.Rollout.KVScales.Prompts > 0:
+		return nil, recipe.Faults{{Path: "rollout.kv_scales.prompts", Problem: "operations are compared without calibrated scales: leave it out"}}
+	case r.Rollout.KVRetention != nil:
+		return nil, recipe.Faults{{Path: "rollout.kv_retention", Problem: "operations are compared over whole sequences, where no entry of the cache is dropped: leave it out"}}
+	}
+	for _, n := range []engine.Numerics{pair.Rollout, pair.Learner} {
+		if err := n.Validate(); err != nil {
+			return nil, fmt.Errorf("numerics %s: %w", n.Name, err)
+		}
+	}
+	r.Rollout.Numerics, r.Learner.Numerics = pair.Rollout, pair.Learner
+	w, err := trainer.BeforeCalibration(r, p, max(workers, 1))
+	if err != nil {
+		return nil, err
+	}
+	_, requests := measureRequests(r, r.Task.New())
+	q := Probe{Recipe: r, Weights: w, Requests: requests, Workers: max(workers, 1)}
+	b := q.Sample(q.Sampling())
+	d := &Divergence{Checkpoint: r.Checkpoint, Task: r.Task.Name, Seed: r.Seed, Rollout: pair.Rollout.Name, Learner: pair.Learner.Name, Tokens: b.Tokens()}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	States(b, w.Current, pair.Rollout, false, func(here *engine.Pass, rows []int) {
+		d.Unequal = otherThanRecorded(b, here, rows, q)
+		States(b, w.Current, pair.Learner, false, func(there *engine.Pass, _ []int) {
+			d.compare(here, there, rows, r.Model)
+		})
+	})
+	return d, nil
+}
+
+// otherThanRecorded counts the tokens whose log-prob in a pass is not the recorded one; -1 where that is of a shaped distribution.
+func otherThanRecorded(b *batch.Batch, pass *engine.Pass, rows []int, q Probe) (n int) {
+	s := q.Sampling()
+	if s.Temperature != 1 || s.TopP != 0 && s.TopP != 1 || s.TopK != 0 {
+		return -1
+	}
+	logp := pass.LogProbs()
+	vocab := len(logp) / (len(pass.Hidden()) / q.Recipe.Model.DModel)
+	for i, row := range rows {
+		if float64(logp[row*vocab+int(b.Token[i])]) != b.LogpRoll[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// compare fills the operations in.
+func (d *Divergence) compare(here, there *engine.Pass, rows []int, c model.Config) {
+	parted := make([]bool, len(rows))
+	relative := make([]float64, len(rows))
+	others := there.Operations()
+	for n, a := range here.Operations() {
+		b := others[n]
+		gap := OperationGap{Name: a.Name, Layer: a.Layer}
+		for i, row := range rows {
+			x, y := a.Values[row*a.Width:][:a.Width], b.Values[row*a.Width:][:a.Width]
+			relative[i] = relativeDistance(x, y)
+			if relative[i] == 0 {
+				continue
+			}
+			gap.Differ++
+			if !parted[i] {
+				parted[i] = true
+				gap.First++
+			}
+		}
+		slices.Sort(relative)
+		gap.Median, gap.High = stats.Quantile(relative, 0.5), stats.Quantile(relative, 0.9)
+		if a.Name == "router" {
+			gap.Flips = flipped(here.Routes(), there.Routes(), rows, a.Layer, c)
+		}
+		d.Operations = append(d.Operations, gap)
+	}
+	for _, p := range parted {
+		if !p {
+			d.Equal++
+		}
+	}
+}
+
+// relativeDistance is |x - y| / |y|, and |x - y| of a y without length. It is 0 where all values are equal, and only there.
+func relativeDistance(x, y []float32) float64 {
+	var square, length float64
+	for i, v := range y {
+		e := float64(x[i]) - float64(v)
+		square += float64(e * e)
+		length += float64(float64(v) * float64(v))
+	}
+	if square == 0 || length == 0 {
+		return math.Sqrt(square)
+	}
+	return math.Sqrt(square / length)
+}
+
+// flipped counts the rows that go to other experts in a layer; routes are [row][layer][rank].
+func flipped(here, there []uint8, rows []int, layer int, c model.Config) (n int) {
+	for _, row := range rows {
+		at := (row*c.Layers + layer) * c.TopK
+		other := there[at : at+c.TopK]
+		if slices.ContainsFunc(here[at:at+c.TopK], func(expert uint8) bool { return !slices.Contains(other, expert) }) {
+			n++
+		}
+	}
+	return n
+}
