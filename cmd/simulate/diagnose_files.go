@@ -106,7 +106,7 @@ func readDump(a *diagnose.Analysis, name string) error {
 	if err != nil {
 		return bad("%s: %v", name, errors.Unwrap(err))
 	}
-	in := reader.Input{Name: name, Beside: func(other string) bool {
+	in := reader.Input{Name: name, InFolder: func(other string) bool {
 		_, err := os.Stat(filepath.Join(filepath.Dir(name), other))
 		return err == nil
 	}, Open: func(path string) (reader.ReaderAtCloser, int64, error) {

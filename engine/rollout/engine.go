@@ -68,11 +68,11 @@ func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
 	}
 }
 
-// Beside returns another engine of the same shape and numerics, with slots, a
+// Sibling returns another engine of the same shape and numerics, with slots, a
 // cache and, once they are loaded, weights of its own. The two take turns at the
 // same workers: one engine more costs its cache. It reads prompts as the first does;
 // a retention, a drafter and a partner would be its own.
-func (e *Engine) Beside(slots int) *Engine {
+func (e *Engine) Sibling(slots int) *Engine {
 	return &Engine{
 		config: e.config, weights: e.weights, own: engine.NewWeights(e.config, e.weights.Numerics),
 		cache: engine.NewCache(e.config, slots), slots: make([]slot, slots), prefill: e.prefill, workerPool: e.workerPool,
@@ -105,7 +105,7 @@ func (e *Engine) SetKVScales(s engine.KVScales) { e.weights.SetKVScales(s) }
 // Version returns the version of the weights.
 func (e *Engine) Version() int { return e.weights.Version }
 
-// Close releases the workers, those of engines Beside it too.
+// Close releases the workers, those of its siblings too.
 func (e *Engine) Close() {
 	e.together.pass.Close()
 	e.team.Close()

@@ -557,7 +557,7 @@ func TestEnginesBesideEachOther(t *testing.T) {
 	params, packed := history(p, preset(t, c.numerics), 3)
 	list := c.requests(12, p.Config.Vocab)
 	first := c.engine(t, p, len(list), 2)
-	fleet := []*rollout.Engine{first, first.Beside(2 * len(list)), first.Beside(5)}
+	fleet := []*rollout.Engine{first, first.Sibling(2 * len(list)), first.Sibling(5)}
 	for i, e := range fleet {
 		e.Load(packed[i], rollout.Pin)
 		for k := range list {

@@ -105,7 +105,7 @@ func New(r recipe.Recipe, prompts *engines.Prompts, beside *rollout.Engine, firs
 	}
 	c.versions.publish(first, 0, 0)
 	for range config.Workers {
-		e := beside.Beside(config.Slots)
+		e := beside.Sibling(config.Slots)
 		e.SetRetention(engines.Retention(r.Rollout))
 		e.Load(c.versions.newest().weights, rollout.Reprefill)
 		c.workers = append(c.workers, e)

@@ -25,8 +25,8 @@ type Input struct {
 	Size int64
 	// Stream is what has no Size, as a pipe.
 	Stream io.Reader
-	// Beside reports whether a file of that name stands in the same folder; nil if there is none.
-	Beside func(name string) bool
+	// InFolder reports whether a file of that name stands in the same folder; nil if there is none.
+	InFolder func(name string) bool
 	// Open opens a file by its path from the folder of this one; nil if there is none. What it
 	// returns is closed by the reader.
 	Open func(path string) (file ReaderAtCloser, size int64, err error)

@@ -266,7 +266,7 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 	if s.odd != "" {
 		f.damage(s.line, s.place(), s.odd)
 	}
-	if format.stable != "" && in.Beside != nil && f.Rows > 0 && !in.Beside(format.stable) {
+	if format.stable != "" && in.InFolder != nil && f.Rows > 0 && !in.InFolder(format.stable) {
 		f.damage(s.line, s.place(), "there is no "+format.stable+" next to the file: the step was not complete")
 	}
 	return nil

@@ -164,7 +164,7 @@ func TestPrimeChecksItself(t *testing.T) {
 		}
 	}
 	text := fmt.Sprintf(row, "-0.5")
-	in := reader.Input{Name: "r", At: strings.NewReader(text), Size: int64(len(text)), Beside: func(string) bool { return false }}
+	in := reader.Input{Name: "r", At: strings.NewReader(text), Size: int64(len(text)), InFolder: func(string) bool { return false }}
 	about, err := reader.Read(in, "", func(*reader.Row) error { return nil })
 	if err != nil || about.Damaged != 1 || !strings.Contains(about.Damage[0].Reason, "STABLE") {
 		t.Errorf("%v %+v", err, about)

@@ -78,7 +78,7 @@ func open(t testing.TB, path string) reader.Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reader.Input{Name: path, At: f, Size: info.Size(), Beside: func(name string) bool {
+	return reader.Input{Name: path, At: f, Size: info.Size(), InFolder: func(name string) bool {
 		_, err := os.Stat(filepath.Join(filepath.Dir(path), name))
 		return err == nil
 	}}

@@ -427,13 +427,13 @@
     if (choose.selectedIndex < 0) choose.selectedIndex = 0;
     what.value = q.get("do") || "measure";
     fields.value = q.get("set") != null ? q.get("set") : "rollout.numerics=fp8-w8a8\nlearner.numerics=bf16\nrollout.prompts=8\nrollout.group=4\nsteps=20";
-    const told = () => {
+    const changed = () => {
       now.values = { recipe: choose.value, do: what.value, set: fields.value };
       const r = (lab.recipes || []).find((r) => r.name === choose.value);
       about.textContent = r ? r.about : "";
       toAddress();
     };
-    for (const f of [choose, fields, what]) f.addEventListener("change", told);
+    for (const f of [choose, fields, what]) f.addEventListener("change", changed);
     const named = (text, field, more) => { const l = element("label", "control"); l.append(element("span", "name", text), field, ...(more || [])); return l; };
     controls.append(named("Recipe", choose), about, named("Settings, one to a line: field=value", fields), named("What to do", what), liveBox());
     now.liveParts.run.textContent = "Do it";
@@ -444,7 +444,7 @@
     stage.append(Object.assign(element("div", "veil"), { textContent: "What you compute is drawn here." }));
     main.replaceChildren(side, show);
     main.className = "lesson";
-    told();
+    changed();
   }
 
   // buildWhich shows the page of corrections, which keeps its own state in the address.
@@ -488,7 +488,7 @@
   const light = document.getElementById("engine");
   engine.watch((state, words) => {
     light.dataset.state = state;
-    light.querySelector(".words").textContent = words || "engine at rest";
+    light.querySelector(".words").textContent = words || "engine idle";
   });
   addEventListener("hashchange", () => {
     if (location.hash === "#main") return; // the link that skips to the lesson

@@ -34,11 +34,11 @@ async function load(from) {
   if (from.module) return from.module;
   const response = from.url ? await fetch(from.url) : new Response(from.text);
   if (!response.ok) throw new Error("the program is not there: " + response.status);
-  let done = 0, told = 0;
+  let done = 0, reported = 0;
   const stream = unpacked(response, (n) => {
     done += n;
-    if (performance.now() - told < 100) return;
-    told = performance.now();
+    if (performance.now() - reported < 100) return;
+    reported = performance.now();
     postMessage({ loaded: done });
   });
   const module = await WebAssembly.compileStreaming(new Response(stream, { headers: { "Content-Type": "application/wasm" } }));

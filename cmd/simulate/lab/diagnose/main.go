@@ -101,7 +101,7 @@ func (f *file) ReadAt(b []byte, at int64) (n int, err error) {
 // Close implements io.Closer; the browser closes files.
 func (*file) Close() error { return nil }
 
-// often is after how many bytes the page is told how far the reading is.
+// often is after how many bytes the page gets the progress of the reading.
 const often = 1 << 22
 
 // run reads the files and answers.
@@ -141,7 +141,7 @@ func run(m request, files []js.Value) {
 	for _, name := range names {
 		f := byPath[name]
 		err := a.Read(reader.Input{Name: name, At: f, Size: f.size,
-			Beside: func(other string) bool { return byPath[path.Join(path.Dir(name), other)] != nil },
+			InFolder: func(other string) bool { return byPath[path.Join(path.Dir(name), other)] != nil },
 			Open: func(other string) (reader.ReaderAtCloser, int64, error) {
 				found := byPath[path.Join(path.Dir(name), other)]
 				if found == nil {
