@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +68,7 @@ func (c *benchCmd) Run(a *app) error {
 	}
 	m := a.meter(c.Quiet, "bench", "step", int(c.Steps)+1)
 	start := time.Now()
-	doc := step.Measure(c.workers(), func() time.Duration { return time.Since(start) }, peakMemory, func() { m.add(1, 0, "") })
+	doc := step.Measure(c.workers(), func() time.Duration { return time.Since(start) }, bench.PeakMemory, func() { m.add(1, 0, "") })
 	m.close()
 	if err := a.ctx.Err(); err != nil {
 		return err
@@ -225,12 +224,4 @@ func (b *build) time(a *app, args []string) error {
 		return errors.New("does not print what bench --json does")
 	}
 	return b.Add(doc, command.ProcessState.UserTime().Seconds()+command.ProcessState.SystemTime().Seconds())
-}
-
-// reserved is what Go has taken from the system, in bytes: where nobody counts
-// resident memory, the next best figure.
-func reserved() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.Sys
 }

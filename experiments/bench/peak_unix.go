@@ -1,14 +1,14 @@
 //go:build unix
 
-package main
+package bench
 
 import (
 	"runtime"
 	"syscall"
 )
 
-// peakMemory is the largest resident set the process has had, in bytes.
-func peakMemory() uint64 {
+// PeakMemory is the largest resident set the process has had, in bytes.
+func PeakMemory() uint64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return reserved()
