@@ -56,7 +56,8 @@ var layers = []layer{
 
 	// The training loop.
 	{"trainer/recipe", "engine model precision trainer/method/... " + numbers},
-	{"trainer/recipe/foreign", "precision trainer/method trainer/method/correction trainer/method/loss trainer/recipe"},
+	{"trainer/recipe/foreign/source", "trainer/recipe"},
+	{"trainer/recipe/foreign", "precision trainer/method trainer/method/correction trainer/method/loss trainer/recipe trainer/recipe/foreign/source"},
 	{"trainer/engines trainer/episode", "trainer/recipe trainer/method/... " + engines + " " + numbers},
 	{"trainer/cluster", "trainer/engines trainer/recipe trainer/method/... " + engines + " " + numbers},
 	{"trainer", "trainer/cluster trainer/engines trainer/episode trainer/recipe trainer/method/... " + engines + " " + numbers},

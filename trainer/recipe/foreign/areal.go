@@ -7,28 +7,62 @@ import (
 	"driftlab/trainer/method/correction"
 )
 
-// areal: actor.rejection_sampling beside the decoupled loss.
+// areal: actor.rejection_sampling beside the decoupled loss, and arealTable.
 var areal = framework{
 	name:     "areal",
 	sections: []section{{"rejection_sampling", []string{"level", "action", "metric", "agg", "upper", "lower"}}},
 	loose:    []string{"use_decoupled_loss", "recompute_logprob", "eps_clip_higher", "c_clip", "prox_logp_method", "behave_imp_weight_cap", "behave_imp_weight_mode", "actor.eps_clip"},
 	own:      []string{"behave_imp_weight"},
+	table:    arealTable,
 	read:     readAReaL,
 }
+
+// arealTable: inclusionAI/AReaL areal/api/cli_args.py, areal/trainer/ppo/actor.py, areal/utils/functional/functional.py.
+var arealTable = parseTable(`
+actor.use_sapo_loss actor.sapo_tau_pos actor.sapo_tau_neg actor.m2_threshold actor.importance_sampling_level > loss
+actor.reward_norm.mean_level actor.reward_norm.std_level actor.reward_norm.mean_leave1out actor.reward_norm.std_unbiased actor.reward_norm.eps actor.reward_norm > advantage
+actor.group_reward_norm actor.discount actor.gae_lambda > advantage
+actor.adv_norm.mean_level actor.adv_norm.std_level actor.adv_norm.mean_leave1out actor.adv_norm.std_unbiased > advantage
+actor.adv_norm actor.adv_norm.* actor.reward_norm.group_size : feature
+actor.kl_ctl actor.kl_estimator > kl
+actor.ppo_n_minibatches = learner.minibatches
+actor.temperature = learner.temperature
+gconfig.n_samples = rollout.group
+gconfig.temperature = rollout.temperature
+gconfig.top_p = rollout.top_p
+gconfig.top_k = rollout.top_k
+gconfig.max_new_tokens gconfig.max_tokens gconfig.min_new_tokens gconfig.max_total_len actor.max_new_tokens : length
+gconfig.* : feature
+rollout.max_head_offpolicyness > schedule
+actor.optimizer.* : optimizer
+actor.reward_scaling actor.reward_bias actor.reward_clip actor.overlong* actor.mask_no_eos_with_zero : reward
+actor.dynamic_sampling dynamic_bs dynamic_filter* : filter
+actor.path actor.dtype actor.attn_impl actor.init_from_scratch actor.disable_dropout actor.use_lora actor.lora_rank actor.lora_alpha actor.target_modules actor.peft_type actor.is_critic : model
+actor.* ref.* : place
+critic.* : critic
+teacher.* : teacher
+eval_gconfig.* evaluator.* eval_rollout.* : eval
+rollout.* vllm.* sglang.* allocation_mode scheduler.* cluster.* launcher.* enable_offload weight_update_mode : place
+train_dataset.* valid_dataset.* tokenizer_path async_training dataset* : data
+experiment_name trial_name seed total_train_epochs total_train_steps total_train_n_seqs train_steps : run
+saver.* recover.* stats_logger.* checkpointer.* perf_tracer.* session_tracer.* memory_profiler.* logger.* : log
+workflow* agent* env* econfig.* n_trajs max_turns max_tokens_per_trajectory turn_discount reward* judge* user* tool* log* openai* solver* : feature
+`)
 
 func readAReaL(v *values, c *Config) {
 	p := &correction.Pipeline{Clamp: math.Inf(1)}
 	c.Pipeline = p
+	arealRest(v, c)
 	rejects := v.has("level") || v.has("action") || v.has("metric") || v.has("upper")
-	if !v.truth("use_decoupled_loss", v.block) {
+	v.truth("recompute_logprob", false)
+	decoupled := v.truth("use_decoupled_loss", v.block)
+	arealLoss(v, c, decoupled)
+	if !decoupled {
 		if rejects {
 			c.Off = "rejection_sampling is set without use_decoupled_loss: AReaL leaves it out"
 		}
 		return
 	}
-	low := v.number("actor.eps_clip", 0.2)
-	c.Loss = fmt.Sprintf("{name: decoupled_ppo, eps_low: %v, eps_high: %v, dual_clip: %v, behave: none, log_clamp: 0, prox: %s}", low,
-		v.number("eps_clip_higher", low), v.number("c_clip", 0), v.choice("prox_logp_method", "recompute", "recompute", "loglinear", "linear", "rollout"))
 	for _, key := range []string{"behave_imp_weight_cap", "behave_imp_weight_mode"} {
 		if v.has(key) {
 			v.fault(v.by[key], "AReaL removed it: say it under rejection_sampling")
@@ -61,3 +95,80 @@ func readAReaL(v *values, c *Config) {
 
 // arealStatistics are the metrics by their names here; its k3 is that of the inverse ratio.
 var arealStatistics = map[string]string{"ratio": "ratio", "kl_k1": "k1", "kl_k2": "k2", "kl_k3": "k3_inverse"}
+
+// arealLoss reads the loss: SAPO, M2PO's mask, GSPO's ratio, else PPO's with or without
+// the proximal policy of its own.
+func arealLoss(v *values, c *Config, decoupled bool) {
+	low := v.number("actor.eps_clip", 0.2)
+	high, dual := v.number("eps_clip_higher", low), v.number("c_clip", 0)
+	level := v.choice("actor.importance_sampling_level", "token", "token", "sequence")
+	method := v.choice("prox_logp_method", "recompute", "recompute", "loglinear", "linear", "rollout", "metrics")
+	if method == "metrics" { // recompute, and more figures
+		method = "recompute"
+	}
+	l := &lossFields{}
+	bounds := func() {
+		l.set("eps_low", low)
+		l.set("eps_high", high)
+		l.set("dual_clip", dual)
+	}
+	switch {
+	case v.truth("actor.use_sapo_loss", false):
+		l.name = "sapo"
+		l.set("tau_pos", v.number("actor.sapo_tau_pos", 1))
+		l.set("tau_neg", v.number("actor.sapo_tau_neg", 1.05))
+		l.set("aggregation", "token-mean@pre")
+		v.leave("actor.eps_clip", "use_sapo_loss is true: nothing is clipped")
+	case v.has("actor.m2_threshold"):
+		l.name = "m2_mask"
+		l.set("threshold", v.number("actor.m2_threshold", 0.04))
+		bounds()
+	case level == "sequence":
+		l.name = "gspo"
+		bounds()
+		l.set("aggregation", "token-mean@pre")
+	case decoupled:
+		l.name = "decoupled_ppo"
+		bounds()
+		l.set("behave", "none")
+		l.set("log_clamp", 0)
+		l.set("prox", method)
+	case v.any("actor.eps_clip", "eps_clip_higher", "c_clip"):
+		l.name = "ppo_clip"
+		bounds()
+		l.set("aggregation", "token-mean@pre")
+	default:
+		return
+	}
+	c.Loss = l.String()
+}
+
+// arealRest reads what is not correction or loss.
+func arealRest(v *values, c *Config) {
+	mean, std := "actor.reward_norm.mean_level", "actor.reward_norm.std_level"
+	_, stated := v.by[mean]
+	if _, spread := v.by[std]; stated || spread {
+		level := func(key string) string {
+			if v.nulled(key) {
+				return "none"
+			}
+			return v.choice(key, "batch", "batch", "group", "none")
+		}
+		v.number("actor.reward_norm.eps", 0)
+		c.takeAdvantage("normalize", []string{"mean: " + level(mean), "std: " + level(std), fmt.Sprintf("eps: %v", v.number("actor.reward_norm.eps", 1e-5)),
+			fmt.Sprintf("leave_one_out: %v", v.truth("actor.reward_norm.mean_leave1out", false)), fmt.Sprintf("biased: %v", !v.truth("actor.reward_norm.std_unbiased", true))}, mean, std)
+	}
+	for _, key := range []string{"actor.adv_norm.mean_level", "actor.adv_norm.std_level", "actor.adv_norm.mean_leave1out", "actor.adv_norm.std_unbiased"} {
+		if v.text(key, "") != "" || v.nulled(key) {
+			v.leave(key, "a second normalisation, of the advantages after that of the rewards, is not in a recipe")
+		}
+	}
+	if coef := "actor.kl_ctl"; v.has(coef) {
+		if estimator, ok := v.translated("actor.kl_estimator", "k1", penalties); ok {
+			c.takeKL(estimator, v.number(coef, 0.1), "reward", coef, "actor.kl_estimator")
+		}
+	}
+	if eta := "rollout.max_head_offpolicyness"; v.has(eta) {
+		c.take("schedule", fmt.Sprintf("{name: areal, eta: %v}", v.number(eta, 0)), eta)
+	}
+}

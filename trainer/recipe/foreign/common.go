@@ -81,6 +81,6 @@ func (c *Config) takePrecision(v *values, key string) {
 	case text == "float32" || text == "fp32":
 		c.take("rollout.numerics", "fp32", key)
 	default:
-		v.leave(key, fmt.Sprintf("%q is not a format of the recipe's engines", v.by[key].text))
+		v.leave(key, fmt.Sprintf("%q is not a format of the recipe's engines", v.by[key].Text))
 	}
 }

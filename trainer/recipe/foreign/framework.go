@@ -10,6 +10,7 @@ import (
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/recipe/foreign/source"
 )
 
 // Config is what a configuration says of the correction and of all else that a recipe has.
@@ -122,26 +123,27 @@ func names() []string {
 func Frameworks() []string { return names() }
 
 // Read makes what it can of a configuration. The error is recipe.Faults, all of them.
-func Read(source string, text []byte) (*Config, error) { return ReadAs("", source, text) }
+func Read(file string, text []byte) (*Config, error) { return ReadAs("", file, text) }
 
 // ReadAs reads the configuration of a framework, whatever its keys look like; an empty
 // name leaves that to the keys.
-func ReadAs(name, source string, text []byte) (*Config, error) {
-	documents, err := parse(source, text)
+func ReadAs(name, file string, text []byte) (*Config, error) {
+	documents, err := source.Parse(file, text)
 	if err != nil {
 		return nil, err
 	}
-	f, d, err := recognise(name, source, documents)
+	f, d, err := recognise(name, file, documents)
 	if err != nil {
 		return nil, err
 	}
-	v := f.collect(source, d.settings)
-	c := &Config{Framework: f.name, Source: source, Pipeline: &correction.Pipeline{}}
+	v := f.collect(file, d.Settings)
+	v.program = d.Name
+	c := &Config{Framework: f.name, Source: file, Pipeline: &correction.Pipeline{}}
 	f.read(v, c)
 	f.table.direct(v, c)
 	if len(v.faults) == 0 {
 		if err := c.Pipeline.Validate(); err != nil {
-			v.faults = recipe.Faults{{Source: source, Problem: f.name + ": " + err.Error()}}
+			v.faults = recipe.Faults{{Source: file, Problem: f.name + ": " + err.Error()}}
 		}
 	}
 	if len(v.faults) > 0 {
@@ -151,8 +153,8 @@ func ReadAs(name, source string, text []byte) (*Config, error) {
 	c.settle(v)
 	f.report(v, c)
 	for _, other := range documents {
-		if other.name != d.name {
-			c.note("%s (line %d) is given other settings, which are not read", other.name, other.line)
+		if other.Name != d.Name {
+			c.note("%s (line %d) is given other settings, which are not read", other.Name, other.Line)
 		}
 	}
 	return c, nil
@@ -183,19 +185,20 @@ func problem(err error) string {
 	if faults, ok := err.(recipe.Faults); ok && len(faults) > 0 {
 		return faults[0].Problem
 	}
-	return firstLine(err)
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
 }
 
 // isBlock reports whether the settings are the inside of one of its sections: one of
 // them is a key of it, none stands in a section by name, and none is another key.
-func (f *framework) isBlock(settings []setting) bool {
+func (f *framework) isBlock(settings []source.Setting) bool {
 	inside := false
 	for _, s := range settings {
 		for _, in := range f.sections {
-			if slices.Contains(strings.Split(s.path, "."), in.name) {
+			if slices.Contains(strings.Split(s.Path, "."), in.name) {
 				return false
 			}
-			inside = inside || in.has(s.path)
+			inside = inside || in.has(s.Path)
 		}
 		if _, whose := f.place(s, false); whose == known {
 			return false
@@ -214,8 +217,8 @@ const (
 )
 
 // place is the key that a setting has in the framework.
-func (f *framework) place(s setting, block bool) (key string, whose owner) {
-	parts := strings.Split(s.path, ".")
+func (f *framework) place(s source.Setting, block bool) (key string, whose owner) {
+	parts := strings.Split(s.Path, ".")
 	for _, in := range f.sections {
 		from := slices.Index(parts, in.name) + 1
 		if block {
@@ -229,48 +232,31 @@ func (f *framework) place(s setting, block bool) (key string, whose owner) {
 			return key, known
 		case key == "":
 			return in.name, known // the section as a whole, such as null
-		case !block && f.table.key(s.path) == "":
+		case !block && f.table.key(s.Path) == "":
 			return key, unknown
 		}
 	}
 	for _, key := range f.loose {
-		if rest, ok := s.below(key); ok {
+		if rest, ok := s.Below(key); ok {
 			return key + rest, known
 		}
 	}
-	if key := f.table.key(s.path); key != "" {
+	if key := f.table.key(s.Path); key != "" {
 		return key, known
 	}
 	for _, prefix := range f.own {
-		if strings.HasPrefix(s.leaf(), prefix) {
-			return s.leaf(), unknown
+		if strings.HasPrefix(s.Leaf(), prefix) {
+			return s.Leaf(), unknown
 		}
 	}
 	return "", others
 }
 
-// below is what of a path is behind a key that ends it, but for the numbers of a list.
-func (s setting) below(key string) (rest string, ok bool) {
-	path := s.path
-	for {
-		if path == key || strings.HasSuffix(path, "."+key) {
-			return s.path[len(path):], true
-		}
-		i := strings.LastIndexByte(path, '.')
-		if i < 0 || !isNumber(path[i+1:]) {
-			return "", false
-		}
-		path = path[:i]
-	}
-}
-
-func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
-
 // has reports whether a key is one of the section's; * stands for any entry of a list.
 func (s section) has(key string) bool {
 	parts := strings.Split(key, ".")
 	for i := 1; i < len(parts); i++ {
-		if isNumber(parts[i]) {
+		if source.IsNumber(parts[i]) {
 			parts[i] = "*"
 		}
 	}
@@ -287,13 +273,13 @@ func (f *framework) correctionKeys() []string {
 }
 
 // collect takes the framework's settings, and faults those that are misspelt.
-func (f *framework) collect(source string, settings []setting) *values {
-	v := &values{source: source, by: map[string]setting{}, block: f.isBlock(settings), all: settings, used: map[string]bool{}, left: map[string]string{}, framework: f}
+func (f *framework) collect(name string, settings []source.Setting) *values {
+	v := &values{source: name, by: map[string]source.Setting{}, block: f.isBlock(settings), all: settings, used: map[string]bool{}, left: map[string]string{}, framework: f}
 	keys := f.correctionKeys()
 	for _, s := range settings {
 		key, whose := f.place(s, v.block)
 		if f.misspeltSection(s) || v.block && whose == others {
-			key, whose = s.path, unknown
+			key, whose = s.Path, unknown
 		}
 		if whose == unknown {
 			if near := method.Nearest(key, keys); f.misspeltSection(s) || near != "" && close(key, near) {
@@ -304,12 +290,12 @@ func (f *framework) collect(source string, settings []setting) *values {
 		if whose == others {
 			continue
 		}
-		if s.why == "" && strings.Contains(s.text, "$") && !strings.Contains(s.text, "://") {
-			s.why = s.text + " refers to something that is not in the text: write the value out"
+		if s.Why == "" && strings.Contains(s.Text, "$") && !strings.Contains(s.Text, "://") {
+			s.Why = s.Text + " refers to something that is not in the text: write the value out"
 		}
 		earlier, twice := v.by[key]
-		if twice && earlier.text != s.text && earlier.path != s.path {
-			v.fault(s, "given twice, as %q and as %q: remove one", earlier.text, s.text)
+		if twice && earlier.Text != s.Text && earlier.Path != s.Path {
+			v.fault(s, "given twice, as %q and as %q: remove one", earlier.Text, s.Text)
 			continue
 		}
 		v.by[key] = s
@@ -324,8 +310,8 @@ func close(key, other string) bool {
 }
 
 // misspeltSection reports whether a part of a path is a section but for a letter or two.
-func (f *framework) misspeltSection(s setting) bool {
-	for part := range strings.SplitSeq(s.path, ".") {
+func (f *framework) misspeltSection(s source.Setting) bool {
+	for part := range strings.SplitSeq(s.Path, ".") {
 		for _, in := range f.sections {
 			if len(in.name) >= 8 && close(part, in.name) {
 				return true
@@ -336,7 +322,7 @@ func (f *framework) misspeltSection(s setting) bool {
 }
 
 // unknown faults a key that is misspelt.
-func (v *values) unknown(f *framework, key string, s setting, keys []string) {
+func (v *values) unknown(f *framework, key string, s source.Setting, keys []string) {
 	if near := method.Nearest(key, keys); near != "" {
 		v.fault(s, "unknown to %s; did you mean %q?", f.name, near)
 		return

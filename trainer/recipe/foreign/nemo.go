@@ -7,23 +7,63 @@ import (
 	"driftlab/trainer/method/correction"
 )
 
-// nemo is NeMo-RL: loss_fn of its GRPO configuration.
+// nemo is NeMo-RL: loss_fn of its GRPO and PPO configurations, and nemoTable.
 var nemo = framework{
 	name: "nemo-rl",
 	sections: []section{{"loss_fn", []string{"use_importance_sampling_correction", "truncated_importance_sampling_type", "truncated_importance_sampling_ratio",
 		"truncated_importance_sampling_ratio_min", "sequence_level_importance_ratios", "force_on_policy_ratio", "ratio_clip_min", "ratio_clip_max", "ratio_clip_c",
 		"reference_policy_kl_penalty", "reference_policy_kl_type", "kl_input_clamp_value", "kl_output_clamp_value", "use_on_policy_kl_approximation",
-		"use_kl_in_reward", "token_level_loss", "disable_ppo_ratio", "positive_example_nll_loss_weight"}}},
+		"use_kl_in_reward", "token_level_loss", "disable_ppo_ratio", "use_cispo", "positive_example_nll_loss_weight", "positive_example_nll_weight"}}},
 	loose: []string{"grpo.seq_logprob_error_threshold"},
 	own:   []string{"truncated_importance_sampling"},
+	table: nemoTable,
 	read:  readNeMo,
 }
+
+// nemoTable: NVIDIA-NeMo/RL examples/configs/grpo_math_1B.yaml, nemo_rl/algorithms/loss/loss_functions.py,
+// nemo_rl/algorithms/grpo.py, nemo_rl/algorithms/async_utils.py.
+var nemoTable = parseTable(`
+grpo.num_generations_per_prompt ppo.num_generations_per_prompt = rollout.group
+grpo.num_prompts_per_step ppo.num_prompts_per_step policy.train_global_batch_size > learner.minibatches
+grpo.adv_estimator.name grpo.adv_estimator.normalize_rewards grpo.adv_estimator.use_leave_one_out_baseline grpo.normalize_rewards grpo.use_leave_one_out_baseline ppo.adv_estimator.name > advantage
+ppo.adv_estimator.gae_lambda ppo.adv_estimator.gae_gamma grpo.adv_estimator.gae_lambda grpo.adv_estimator.gae_gamma > advantage
+grpo.async_grpo.enabled grpo.async_grpo.max_trajectory_age_steps ppo.async_ppo.enabled ppo.async_ppo.max_trajectory_age_steps > schedule
+grpo.async_grpo.* ppo.async_ppo.* : feature
+grpo.use_dynamic_sampling grpo.dynamic_sampling_max_gen_batches grpo.batch_multiplier grpo.overlong_filtering : filter
+grpo.reward_shaping.* grpo.reward_scaling.* reward_penalties.* ppo.reward_shaping.* ppo.reward_scaling.* : reward
+grpo.advantage_clip* grpo.invalid_tool_call_advantage grpo.malformed_thinking_advantage grpo.adv_estimator.* ppo.adv_estimator.* grpo.max_rollout_turns grpo.skip_reference_policy_logprobs_calculation : feature
+grpo.val* grpo.max_val* ppo.val* ppo.max_val* : eval
+ppo.num_epochs_per_step ppo.ppo_epochs = learner.epochs
+grpo.* ppo.* : run
+policy.generation.temperature = rollout.temperature
+policy.generation.top_p = rollout.top_p
+policy.generation.top_k = rollout.top_k
+policy.generation.vllm_cfg.precision policy.generation.sglang_cfg.quantization > rollout.numerics
+policy.generation.max_new_tokens policy.max_total_sequence_length policy.generation.vllm_cfg.max_model_len : length
+policy.router_replay.enabled policy.megatron_cfg.enable_routing_replay > routing
+policy.generation.val* : eval
+policy.generation.vllm_cfg.kv_cache_dtype policy.generation.quant_cfg : feature
+policy.generation.stop* policy.generation.vllm_cfg.logprobs_mode : feature
+policy.generation.* : place
+policy.optimizer.* policy.scheduler.* policy.megatron_cfg.optimizer.* policy.megatron_cfg.scheduler.* policy.max_grad_norm policy.megatron_cfg.peft.* policy.dtensor_cfg.lora_cfg.* : optimizer
+policy.model_name policy.tokenizer.* policy.hf_config_overrides* policy.precision policy.megatron_cfg.fp8_cfg.* policy.megatron_cfg.moe_router* policy.megatron_cfg.freeze_moe_router policy.megatron_cfg.mtp* policy.draft.* : model
+policy.* : place
+value.* critic.* : critic
+teacher* on_policy_distillation.* distillation.* : teacher
+data.* : data
+env.* reward_model* : reward
+checkpointing.* logger.* : log
+cluster.* : place
+defaults : base
+loss_fn.* : feature
+`)
 
 func readNeMo(v *values, c *Config) {
 	p := &correction.Pipeline{Clamp: math.Inf(1), Denominator: correction.Pre}
 	c.Pipeline = p
 	kind := v.choice("truncated_importance_sampling_type", "tis", "tis", "icepop", "seq-mask-tis")
 	low, high := v.number("truncated_importance_sampling_ratio_min", 0), v.number("truncated_importance_sampling_ratio", math.Inf(1))
+	sequence := v.truth("sequence_level_importance_ratios", false)
 	switch {
 	case !v.truth("use_importance_sampling_correction", v.block && v.has("truncated_importance_sampling_ratio")):
 		if v.has("truncated_importance_sampling_ratio") {
@@ -34,19 +74,132 @@ func readNeMo(v *values, c *Config) {
 	case kind == "seq-mask-tis":
 		p.Weights = &correction.TokenTIS{Cap: math.Inf(1)}
 		p.Masks = []correction.Masking{&correction.Geometric{Low: low, High: high}}
-	case v.truth("sequence_level_importance_ratios", false):
+	case sequence:
 		p.Weights = &correction.SequenceTIS{Cap: high, Floor: low}
 	default:
 		p.Weights = &correction.TokenTIS{Cap: high, Floor: low}
 	}
-	if v.has("ratio_clip_min") || v.has("ratio_clip_max") {
-		c.Loss = fmt.Sprintf("{name: ppo_clip, eps_low: %v, eps_high: %v, dual_clip: %v}",
-			v.number("ratio_clip_min", 0.2), v.number("ratio_clip_max", 0.2), v.number("ratio_clip_c", 0))
-	}
+	nemoLoss(v, c, sequence)
 	if v.truth("force_on_policy_ratio", false) {
 		c.note("force_on_policy_ratio true: the old log-probs are the current ones, which a recipe has with one update per step")
 	}
 	if v.has("grpo.seq_logprob_error_threshold") {
+		v.leave("grpo.seq_logprob_error_threshold", "a bound of the mean of exp|d| per response is not in a recipe")
 		c.note("grpo.seq_logprob_error_threshold, a bound of the mean of exp|d| per response, is not in a recipe")
 	}
+	nemoRest(v, c)
+}
+
+// nemoLoss reads the loss, its bounds and its aggregation.
+func nemoLoss(v *values, c *Config, sequence bool) {
+	if !v.any("ratio_clip_min", "ratio_clip_max", "ratio_clip_c", "use_cispo", "disable_ppo_ratio", "token_level_loss", "sequence_level_importance_ratios") {
+		return
+	}
+	l := &lossFields{name: "ppo_clip"}
+	low, high := v.number("ratio_clip_min", 0.2), v.number("ratio_clip_max", 0.2)
+	dual := v.number("ratio_clip_c", 0)
+	v.nulled("ratio_clip_c")
+	switch {
+	case v.truth("disable_ppo_ratio", false):
+		l.name = "reinforce"
+		for _, key := range []string{"ratio_clip_min", "ratio_clip_max", "ratio_clip_c"} {
+			v.leave(key, "disable_ppo_ratio is true: there is no ratio to clip")
+		}
+	case v.truth("use_cispo", false):
+		l.name = "cispo"
+		l.set("eps_low", low)
+		l.set("eps_high", high)
+	case sequence:
+		l.name = "gspo"
+		l.set("eps_low", low)
+		l.set("eps_high", high)
+		l.set("dual_clip", dual)
+	default:
+		l.set("eps_low", low)
+		l.set("eps_high", high)
+		l.set("dual_clip", dual)
+	}
+	if v.has("token_level_loss") {
+		word := "token-mean"
+		if !v.truth("token_level_loss", true) {
+			word = "seq-mean-token-mean"
+		}
+		l.set("aggregation", word)
+	}
+	c.Loss = l.String()
+	for _, key := range []string{"positive_example_nll_loss_weight", "positive_example_nll_weight"} {
+		if v.number(key, 0) != 0 {
+			v.leave(key, "the log-likelihood of correct responses as a further term of the loss (VAPO) is not in a recipe")
+		}
+	}
+	for _, key := range []string{"kl_input_clamp_value", "kl_output_clamp_value", "use_on_policy_kl_approximation"} {
+		v.leave(key, "the recipe's penalty has bounds of its own (kl.bounds)")
+	}
+}
+
+// nemoRest reads what is not correction or loss.
+func nemoRest(v *values, c *Config) {
+	if coef := "reference_policy_kl_penalty"; v.has(coef) {
+		if estimator, ok := v.translated("reference_policy_kl_type", "k3", penalties); ok {
+			in := "loss"
+			if v.truth("use_kl_in_reward", false) {
+				in = "reward"
+			}
+			c.takeKL(estimator, v.number(coef, 0.01), in, coef, "reference_policy_kl_type", "use_kl_in_reward")
+		}
+	} else {
+		v.leave("reference_policy_kl_type", "without reference_policy_kl_penalty the coefficient is another file's")
+		v.leave("use_kl_in_reward", "without reference_policy_kl_penalty the coefficient is another file's")
+	}
+	prompts, group, part := v.first("grpo.num_prompts_per_step", "ppo.num_prompts_per_step"), v.first("grpo.num_generations_per_prompt", "ppo.num_generations_per_prompt"), "policy.train_global_batch_size"
+	if v.has(prompts) && v.has(group) && v.has(part) {
+		c.takeMinibatches(v, v.number(prompts, 0)*v.number(group, 0), v.number(part, 0), part, prompts)
+	} else {
+		v.leave(part, "the prompts of a step or the responses of a prompt are another file's")
+		v.leave(prompts, reasons["batch"].why)
+	}
+	nemoAdvantage(v, c)
+	on, age := v.first("grpo.async_grpo.enabled", "ppo.async_ppo.enabled"), v.first("grpo.async_grpo.max_trajectory_age_steps", "ppo.async_ppo.max_trajectory_age_steps")
+	switch {
+	case v.has(on) && v.truth(on, false):
+		k := v.number(age, 1)
+		c.take("schedule", fmt.Sprintf("{name: lag, k: %v}", k), on, age)
+		c.note("async_grpo: a trajectory is trained max_trajectory_age_steps after the weights that generate it; the recipe's lag has that age at every step")
+	case v.has(on):
+		v.leave(age, "async_grpo.enabled is false")
+	default:
+		v.leave(age, "async_grpo.enabled is another file's")
+	}
+	if key := v.first("policy.generation.vllm_cfg.precision", "policy.generation.sglang_cfg.quantization"); v.has(key) {
+		c.takePrecision(v, key)
+	}
+	if v.truth("policy.router_replay.enabled", false) || v.truth("policy.megatron_cfg.enable_routing_replay", false) {
+		c.Routing = "{replay: r3}"
+	}
+}
+
+// nemoAdvantage reads the estimator.
+func nemoAdvantage(v *values, c *Config) {
+	name := v.first("grpo.adv_estimator.name", "ppo.adv_estimator.name")
+	std, loo := v.first("grpo.adv_estimator.normalize_rewards", "grpo.normalize_rewards"), v.first("grpo.adv_estimator.use_leave_one_out_baseline", "grpo.use_leave_one_out_baseline")
+	if !v.any(name, std, loo) {
+		return
+	}
+	kind, ok := v.translated(name, "grpo", map[string]string{"grpo": "normalize", "reinforce_plus_plus": "reinforce_plus_plus", "gdpo": "gdpo", "gae": "gae"})
+	if !ok {
+		return
+	}
+	var fields []string
+	switch kind {
+	case "normalize":
+		spread := "group"
+		if !v.truth(std, true) {
+			spread = "none"
+		}
+		fields = append(fields, "mean: group", "std: "+spread, fmt.Sprintf("leave_one_out: %v", v.truth(loo, true)))
+	case "gae":
+		fields = append(fields, fmt.Sprintf("gamma: %v", v.number(v.first("ppo.adv_estimator.gae_gamma", "grpo.adv_estimator.gae_gamma"), 1)),
+			fmt.Sprintf("lam: %v", v.number(v.first("ppo.adv_estimator.gae_lambda", "grpo.adv_estimator.gae_lambda"), 1)))
+	}
+	c.takeAdvantage(kind, fields, name, std, loo)
 }

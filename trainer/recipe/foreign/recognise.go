@@ -8,17 +8,18 @@ import (
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/recipe/foreign/source"
 )
 
 // candidate is how well a framework's keys fit a document.
 type candidate struct {
 	framework *framework
-	document  document
+	document  source.Document
 	score     int
 }
 
 // recognise finds whose keys they are, and in which of the documents: the most win.
-func recognise(name, source string, documents []document) (*framework, document, error) {
+func recognise(name, file string, documents []source.Document) (*framework, source.Document, error) {
 	var list []candidate
 	for _, f := range frameworks {
 		if name != "" && f.name != name {
@@ -26,7 +27,7 @@ func recognise(name, source string, documents []document) (*framework, document,
 		}
 		best := candidate{framework: f}
 		for _, d := range documents {
-			if score := f.score(d.settings); score > best.score {
+			if score := f.score(d.Settings); score > best.score {
 				best.document, best.score = d, score
 			}
 		}
@@ -35,8 +36,8 @@ func recognise(name, source string, documents []document) (*framework, document,
 		}
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
-	fail := func(problem string) (*framework, document, error) {
-		return nil, document{}, recipe.Faults{{Source: source, Problem: problem}}
+	fail := func(problem string) (*framework, source.Document, error) {
+		return nil, source.Document{}, recipe.Faults{{Source: file, Problem: problem}}
 	}
 	switch {
 	case name != "" && !slices.Contains(names(), name):
@@ -52,7 +53,7 @@ func recognise(name, source string, documents []document) (*framework, document,
 }
 
 // score counts the keys that are the framework's: those of its correction weigh most.
-func (f *framework) score(settings []setting) int {
+func (f *framework) score(settings []source.Setting) int {
 	n, block := 0, f.isBlock(settings)
 	for _, s := range settings {
 		key, whose := f.place(s, block)
@@ -69,4 +70,3 @@ func (f *framework) score(settings []setting) int {
 	}
 	return n
 }
-

@@ -29,16 +29,16 @@ type Setting struct {
 // report says of every setting what became of it.
 func (f *framework) report(v *values, c *Config) {
 	for _, s := range v.all {
-		one := Setting{Key: s.key(), Value: s.shown(), Line: s.line}
+		one := Setting{Key: s.Path, Value: s.Shown(), Line: s.Line}
 		key, whose := f.place(s, v.block)
-		e := f.table.line(s.path)
+		e := f.table.line(s.Path)
 		switch {
 		case whose == known && v.left[key] != "":
 			one.Fate, one.Why = NotTaken, v.left[key]
-		case s.why != "" && (whose == known || e != nil && !reasons[e.reason].without):
-			one.Fate, one.Why = NotTaken, s.why
-		case whose == known && v.by[key].why != "":
-			one.Fate, one.Why = NotTaken, v.by[key].why
+		case s.Why != "" && (whose == known || e != nil && !reasons[e.reason].without):
+			one.Fate, one.Why = NotTaken, s.Why
+		case whose == known && v.by[key].Why != "":
+			one.Fate, one.Why = NotTaken, v.by[key].Why
 		case e != nil && e.reason != "":
 			one.Fate, one.Why = NotTaken, reasons[e.reason].why
 			if reasons[e.reason].without {
@@ -95,7 +95,7 @@ func (c *Config) group(b *strings.Builder, list []Setting, why string, valued bo
 			continue
 		}
 		if valued {
-			fmt.Fprintf(b, "    %s = %s\n", s.Key, s.Value)
+			fmt.Fprintf(b, "    `%s` = %s\n", s.Key, s.Value)
 			continue
 		}
 		i := strings.LastIndexByte(s.Key, '.')

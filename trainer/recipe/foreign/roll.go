@@ -13,8 +13,9 @@ var roll = framework{
 	sections: []section{{"train_infer_correction", []string{"is_weight.enabled", "is_weight.weight_type", "is_weight.upper_bound", "is_weight.detach",
 		"filters", "filters.*.enabled", "filters.*.agg_type", "filters.*.ratio_enabled", "filters.*.ratio_low", "filters.*.ratio_high",
 		"filters.*.diff_enabled", "filters.*.diff_low", "filters.*.diff_high"}}},
-	own:  []string{"train_infer_corr"},
-	read: readROLL,
+	own:   []string{"train_infer_corr"},
+	table: rollTable,
+	read:  readROLL,
 }
 
 func readROLL(v *values, c *Config) {
@@ -59,7 +60,11 @@ func readROLL(v *values, c *Config) {
 				return
 			}
 			if len(p.Masks) > 0 {
-				v.fault(v.by[at+key+"_enabled"], "a second filter: a recipe has one band; leave one")
+				for _, k := range []string{key + "_enabled", key + "_low", key + "_high"} {
+					v.text(at+k, "")
+					v.leave(at+k, "a second filter: a recipe has one band, and the first is taken")
+				}
+				c.note("%s%s: a second filter is not taken over: a recipe has one band", at, key)
 				return
 			}
 			p.Masks = append(p.Masks, &correction.Band{Level: level, Statistic: statistic, Aggregate: how, Eps: 1e-8,
@@ -68,7 +73,9 @@ func readROLL(v *values, c *Config) {
 		add("ratio", "ratio", 0.8, 1.2)
 		add("difference", "diff", -0.2, 0.2)
 	}
-	if p.Weights == nil && len(p.Masks) == 0 {
+	rollLoss(v, c)
+	rollRest(v, c)
+	if p.Weights == nil && len(p.Masks) == 0 && v.given("train_infer_correction") {
 		c.Off = "neither is_weight nor a filter is enabled"
 	}
 }

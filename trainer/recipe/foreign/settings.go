@@ -9,50 +9,18 @@ import (
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/recipe/foreign/source"
 )
-
-// setting is a leaf of a configuration: where it stands and what it says.
-type setting struct {
-	path string // with dots, an entry of a list by its number
-	text string
-	null bool
-	flag bool   // --name of a command
-	bare bool   // and without a value
-	why  string // why its value is not known, empty if it is
-	line int
-}
-
-// leaf is the last part of its path.
-func (s setting) leaf() string { return s.path[strings.LastIndexByte(s.path, '.')+1:] }
-
-// key is its path for people: a flag as it is given.
-func (s setting) key() string {
-	if s.flag {
-		return "--" + strings.ReplaceAll(s.path, "_", "-")
-	}
-	return s.path
-}
-
-// shown is its value for people.
-func (s setting) shown() string {
-	switch {
-	case s.bare:
-		return "on"
-	case s.text == "" && s.null:
-		return "null"
-	case len(s.text) > 60:
-		return s.text[:57] + "..."
-	}
-	return s.text
-}
 
 // values are the settings that belong to a framework, by its own keys.
 type values struct {
-	source    string
+	source string
+	// program is what is given the settings.
+	program   string
 	framework *framework
-	by        map[string]setting
+	by        map[string]source.Setting
 	// all are the settings in their order.
-	all []setting
+	all []source.Setting
 	// used are the keys that were read, left those that were not taken over and why.
 	used map[string]bool
 	left map[string]string
@@ -62,8 +30,8 @@ type values struct {
 	faults recipe.Faults
 }
 
-func (v *values) fault(s setting, format string, args ...any) {
-	v.faults = append(v.faults, recipe.Fault{Source: v.source, Line: s.line, Path: s.path, Problem: fmt.Sprintf(format, args...)})
+func (v *values) fault(s source.Setting, format string, args ...any) {
+	v.faults = append(v.faults, recipe.Fault{Source: v.source, Line: s.Line, Path: s.Path, Problem: fmt.Sprintf(format, args...)})
 }
 
 // leave says that a key is not taken over, and why.
@@ -76,14 +44,19 @@ func (v *values) leave(key, why string) {
 // has reports whether a key has a value.
 func (v *values) has(key string) bool {
 	s, ok := v.by[key]
-	return ok && !s.null && s.why == ""
+	return ok && !s.Null && s.Why == ""
 }
 
 // any reports whether one of the keys has a value.
 func (v *values) any(keys ...string) bool { return slices.ContainsFunc(keys, v.has) }
 
 // nulled reports whether a key is there and says that it has none.
-func (v *values) nulled(key string) bool { v.used[key] = true; return v.by[key].null }
+func (v *values) nulled(key string) bool { v.used[key] = true; return v.by[key].Null }
+
+// given reports whether a section stands in the text.
+func (v *values) given(section string) bool {
+	return slices.ContainsFunc(v.all, func(s source.Setting) bool { return slices.Contains(strings.Split(s.Path, "."), section) })
+}
 
 // first is the first of the keys that has a value, or the first.
 func (v *values) first(keys ...string) string {
@@ -101,7 +74,7 @@ func (v *values) text(key, otherwise string) string {
 	if !v.has(key) {
 		return otherwise
 	}
-	return v.by[key].text
+	return v.by[key].Text
 }
 
 // wrong says that a value cannot be read: a fault where it is the correction's.
@@ -120,9 +93,9 @@ func (v *values) number(key string, otherwise float64) float64 {
 		return otherwise
 	}
 	s := v.by[key]
-	x, err := strconv.ParseFloat(strings.Replace(s.text, ".inf", "inf", 1), 64)
+	x, err := strconv.ParseFloat(strings.Replace(s.Text, ".inf", "inf", 1), 64)
 	if err != nil || math.IsNaN(x) {
-		v.wrong(key, "expected a number, got the text %q", s.text)
+		v.wrong(key, "expected a number, got the text %q", s.Text)
 		return otherwise
 	}
 	return x
@@ -134,13 +107,13 @@ func (v *values) truth(key string, otherwise bool) bool {
 	if !v.has(key) {
 		return otherwise
 	}
-	switch s := v.by[key]; strings.ToLower(s.text) {
+	switch s := v.by[key]; strings.ToLower(s.Text) {
 	case "true", "1", "", "yes", "on":
 		return true
 	case "false", "0", "no", "off":
 		return false
 	default:
-		v.wrong(key, "expected true or false, got the text %q", s.text)
+		v.wrong(key, "expected true or false, got the text %q", s.Text)
 	}
 	return otherwise
 }

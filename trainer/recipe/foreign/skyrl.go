@@ -17,8 +17,9 @@ var skyrl = framework{
 	sections: []section{{"off_policy_correction", []string{"tis_ratio_type", "token_tis_ratio_clip_high", "sequence_tis_ratio_clip_high",
 		"sequence_mask_metric", "geo_mask_high", "geo_mask_low", "product_mask_high", "product_mask_low",
 		"outlier_token_is_threshold_low", "outlier_token_is_threshold_high", "token_mask_is_threshold_low", "token_mask_is_threshold_high"}}},
-	loose: []string{"generator.sampling_params.logprobs", "algorithm.policy_loss_type", "algorithm.eps_clip_low", "algorithm.eps_clip_high"},
+	loose: []string{"generator.sampling_params.logprobs"},
 	own:   []string{"tis_ratio_type", "geo_mask", "product_mask", "outlier_token_is"},
+	table: skyrlTable,
 	read:  readSkyRL, write: writeSkyRL,
 }
 
@@ -48,10 +49,15 @@ func readSkyRL(v *values, c *Config) {
 	case "geometric":
 		p.Masks = append(p.Masks, &correction.Geometric{Low: v.number("geo_mask_low", 0.99), High: v.number("geo_mask_high", 1.01)})
 	}
-	if v.text("algorithm.policy_loss_type", "") == "gspo" { // its mean log-ratio is over all tokens, those that a mask rejects too
-		c.Loss = fmt.Sprintf("{name: gspo_token, eps_low: %v, eps_high: %v, ratio_mask: pre}",
-			v.number("algorithm.eps_clip_low", 0.2), v.number("algorithm.eps_clip_high", 0.2))
+	if cap := skyrlAlgorithm + "tis_imp_ratio_cap"; p.Weights == nil && v.truth(skyrlAlgorithm+"use_tis", false) { // before off_policy_correction
+		if x := v.number(cap, 2); x >= 1 {
+			p.Weights = &correction.TokenTIS{Cap: x}
+		}
+	} else {
+		v.leave(cap, "use_tis is not true")
 	}
+	skyrlLoss(v, c)
+	skyrlRest(v, c)
 	switch on := p.Weights != nil || len(p.Masks) > 0; {
 	case on && v.nulled("generator.sampling_params.logprobs"):
 		c.Off = "generator.sampling_params.logprobs is null, so there are no log-probs of the rollout engine"

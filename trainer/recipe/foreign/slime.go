@@ -16,8 +16,9 @@ var slime = framework{
 		"use_routing_replay", "use_rollout_routing_replay", "get_mismatch_metrics",
 		"tis_level", "tis_mode", "tis_lower_bound", "tis_upper_bound", "tis_batch_normalize",
 		"use_rs", "rs_level", "rs_lower_bound", "rs_upper_bound", "rs_veto_threshold"},
-	own:  []string{"tis_", "rs_", "opsm_", "use_tis", "use_opsm"},
-	read: readSlime, write: writeSlime,
+	own:   []string{"tis_", "rs_", "opsm_", "use_tis", "use_opsm"},
+	table: slimeTable,
+	read:  readSlime, write: writeSlime,
 }
 
 func readSlime(v *values, c *Config) {
@@ -53,6 +54,7 @@ func readSlime(v *values, c *Config) {
 			v.fault(v.by["use_rollout_logprobs"], "slime refuses it together with use_tis: leave one")
 		}
 	}
+	slimeRest(v, c)
 	switch {
 	case v.truth("use_rollout_routing_replay", false):
 		c.Routing = "{replay: r3}"

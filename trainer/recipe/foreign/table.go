@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"driftlab/trainer/recipe/foreign/source"
 )
 
 // table is what becomes of each key of a framework. It is written as text, a key a line:
@@ -90,7 +92,7 @@ func (t *table) find(key string) *entry {
 	if e := t.keys[key]; e != nil {
 		return e
 	}
-	if i := strings.LastIndexByte(key, '.'); i > 0 && isNumber(key[i+1:]) {
+	if i := strings.LastIndexByte(key, '.'); i > 0 && source.IsNumber(key[i+1:]) {
 		return t.find(key[:i])
 	}
 	return nil

@@ -1,4 +1,4 @@
-package foreign
+package source
 
 import (
 	"fmt"
@@ -7,20 +7,20 @@ import (
 )
 
 // documents groups the commands by the program they start.
-func (s *shell) documents() (list []document) {
+func (s *shell) documents() (list []Document) {
 	at := map[string]int{}
-	var readings [][][]setting
+	var readings [][][]Setting
 	for _, c := range s.commands {
 		if c.heredoc != "" {
-			if inner, err := parse("heredoc.yaml", []byte(c.heredoc)); err == nil {
+			if inner, err := Parse("heredoc.yaml", []byte(c.heredoc)); err == nil {
 				for _, d := range inner {
-					list = append(list, document{settings: d.settings, name: fmt.Sprintf("the text at line %d", c.line), line: c.line})
+					list = append(list, Document{Settings: d.Settings, Name: fmt.Sprintf("the text at line %d", c.line), Line: c.line})
 					readings = append(readings, nil)
 				}
 			}
 			continue
 		}
-		var of [][]setting
+		var of [][]Setting
 		name := ""
 		for _, words := range c.readings {
 			n, rest, ok := program(words)
@@ -35,11 +35,11 @@ func (s *shell) documents() (list []document) {
 		if !known {
 			i = len(list)
 			at[name] = i
-			list, readings = append(list, document{name: name, line: c.line}), append(readings, nil)
+			list, readings = append(list, Document{Name: name, Line: c.line}), append(readings, nil)
 		}
 		if name == "" { // lines of flags belong together
 			if len(readings[i]) == 0 {
-				readings[i] = [][]setting{nil}
+				readings[i] = [][]Setting{nil}
 			}
 			readings[i][0] = append(readings[i][0], variants(of)...)
 			continue
@@ -48,7 +48,7 @@ func (s *shell) documents() (list []document) {
 	}
 	for i := range list {
 		if readings[i] != nil {
-			list[i].settings = variants(readings[i])
+			list[i].Settings = variants(readings[i])
 		}
 	}
 	if len(list) == 0 {
@@ -58,10 +58,10 @@ func (s *shell) documents() (list []document) {
 }
 
 // arrays are the settings of a fragment that fills arrays and starts nothing.
-func (s *shell) arrays() []document {
-	var all []setting
+func (s *shell) arrays() []Document {
+	var all []Setting
 	for _, name := range slices.Sorted(maps.Keys(s.vars)) {
-		var readings [][]setting
+		var readings [][]Setting
 		for _, v := range s.vars[name] {
 			var words []word
 			for _, text := range v.List {
@@ -74,6 +74,5 @@ func (s *shell) arrays() []document {
 	if len(all) == 0 {
 		return nil
 	}
-	return []document{{settings: all}}
+	return []Document{{Settings: all}}
 }
-

@@ -1,4 +1,4 @@
-package foreign
+package source
 
 import (
 	"bytes"
@@ -25,18 +25,18 @@ const (
 
 var errTooLarge = errors.New("expands to more than a configuration can be: write the values out")
 
-// document is one reading of a text: the settings of a file, or of one program that a script starts.
-type document struct {
-	settings []setting
-	// name is the program that is given the settings, empty where the text itself has them.
-	name string
-	line int
+// Document is one reading of a text: the settings of a file, or of one program that a script starts.
+type Document struct {
+	Settings []Setting
+	// Name is the program that is given the settings, empty where the text itself has them.
+	Name string
+	Line int
 }
 
-// parse takes a text apart, whatever it is written in.
-func parse(source string, text []byte) ([]document, error) {
-	fail := func(format string, args ...any) ([]document, error) {
-		return nil, recipe.Faults{{Source: source, Problem: fmt.Sprintf(format, args...)}}
+// Parse takes a text apart, whatever it is written in.
+func Parse(name string, text []byte) ([]Document, error) {
+	fail := func(format string, args ...any) ([]Document, error) {
+		return nil, recipe.Faults{{Source: name, Problem: fmt.Sprintf(format, args...)}}
 	}
 	switch {
 	case len(text) > maxText:
@@ -47,14 +47,14 @@ func parse(source string, text []byte) ([]document, error) {
 		return fail("more than %d brackets are open at one place: no configuration is nested that deep", maxBrackets)
 	}
 	var top yaml.Node
-	kind := path.Ext(source)
+	kind := path.Ext(name)
 	failed := yaml.Unmarshal(text, &top)
 	if failed == nil && len(top.Content) == 1 && top.Content[0].Kind == yaml.MappingNode {
 		f := flattener{}
 		if f.add("", top.Content[0], 0); f.err != nil {
 			return fail("%v", f.err)
 		}
-		return []document{{settings: interpolate(f.list)}}, nil
+		return []Document{{Settings: interpolate(f.list)}}, nil
 	}
 	if failed != nil && slices.Contains([]string{".yaml", ".yml", ".json"}, kind) {
 		return fail("no YAML: %s", firstLine(failed))
@@ -65,10 +65,10 @@ func parse(source string, text []byte) ([]document, error) {
 		case errors.Is(err, errTooLarge) || err != nil && kind == ".toml":
 			return fail("%s", firstLine(err))
 		case err == nil && len(list) > 0:
-			return []document{{settings: list}}, nil
+			return []Document{{Settings: list}}, nil
 		}
 	}
-	var list []document
+	var list []Document
 	var err error
 	if kind != ".py" {
 		list, err = parseShell(text)
@@ -107,7 +107,7 @@ func tooDeep(text []byte) bool {
 
 // flattener lists the leaves of a tree.
 type flattener struct {
-	list  []setting
+	list  []Setting
 	bytes int
 	err   error
 }
@@ -144,7 +144,7 @@ func (f *flattener) add(at string, n *yaml.Node, depth int) {
 		}
 	}
 	null := n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" || n.Value == "None"
-	f.list = append(f.list, setting{path: at, text: n.Value, null: null, line: n.Line})
+	f.list = append(f.list, Setting{Path: at, Text: n.Value, Null: null, Line: n.Line})
 }
 
 func join(at, name string) string {
@@ -154,20 +154,20 @@ func join(at, name string) string {
 	return at + "." + name
 }
 
-// valued gives a setting its text; lists and mappings in brackets become several settings.
-func valued(s setting, text string) []setting {
+// valued gives a Setting its text; lists and mappings in brackets become several settings.
+func valued(s Setting, text string) []Setting {
 	if strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {
 		var top yaml.Node
 		if err := yaml.Unmarshal([]byte(text), &top); err == nil && len(top.Content) == 1 && len(top.Content[0].Content) > 0 {
 			f := flattener{}
-			if f.add(s.path, top.Content[0], 0); f.err == nil {
+			if f.add(s.Path, top.Content[0], 0); f.err == nil {
 				for i := range f.list {
-					f.list[i].line, f.list[i].why, f.list[i].flag = s.line, s.why, s.flag
+					f.list[i].Line, f.list[i].Why = s.Line, s.Why
 				}
 				return f.list
 			}
 		}
 	}
-	s.text, s.null = text, slices.Contains([]string{"null", "None", "~"}, text)
-	return []setting{s}
+	s.Text, s.Null = text, slices.Contains([]string{"null", "None", "~"}, text)
+	return []Setting{s}
 }

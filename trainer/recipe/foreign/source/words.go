@@ -1,4 +1,4 @@
-package foreign
+package source
 
 import (
 	"strconv"
@@ -60,19 +60,19 @@ func isAssignment(text string) bool {
 }
 
 // fromWords reads the flags and overrides of a command.
-func fromWords(words []word) (list []setting) {
+func fromWords(words []word) (list []Setting) {
 	flag, given := "", []string(nil)
-	line, dashed := 0, false
+	line := 0
 	end := func() {
 		switch {
 		case flag == "":
 		case len(given) == 1:
-			list = append(list, valued(setting{path: flag, line: line, flag: dashed}, given[0])...)
+			list = append(list, valued(Setting{Path: flag, Line: line}, given[0])...)
 		case len(given) == 0:
-			list = append(list, setting{path: flag, line: line, flag: dashed, bare: true})
+			list = append(list, Setting{Path: flag, Line: line, Bare: true})
 		default:
 			for i, text := range given {
-				list = append(list, valued(setting{path: join(flag, strconv.Itoa(i)), line: line, flag: dashed}, text)...)
+				list = append(list, valued(Setting{Path: join(flag, strconv.Itoa(i)), Line: line}, text)...)
 			}
 		}
 		flag, given = "", nil
@@ -82,7 +82,7 @@ func fromWords(words []word) (list []setting) {
 		case isFlag && name != "" && name[0] != '-':
 			end()
 			name, value, has := strings.Cut(name, "=")
-			flag, line, dashed = strings.ReplaceAll(name, "-", "_"), w.line, true
+			flag, line = strings.ReplaceAll(name, "-", "_"), w.line
 			if has {
 				given = []string{value}
 				end()
@@ -94,9 +94,9 @@ func fromWords(words []word) (list []setting) {
 				continue // Hydra's deletion
 			}
 			key = strings.TrimLeft(key, "+")
-			list = append(list, valued(setting{path: key, line: w.line}, strings.Trim(value, `"'`))...)
+			list = append(list, valued(Setting{Path: key, Line: w.line}, strings.Trim(value, `"'`))...)
 		case strings.HasSuffix(w.text, ":") && i == 0 && len(words) > 1: // a line of YAML among flags
-			flag, line, dashed = strings.TrimSuffix(w.text, ":"), w.line, false
+			flag, line = strings.TrimSuffix(w.text, ":"), w.line
 		case flag != "":
 			given = append(given, w.text)
 		}
@@ -107,12 +107,12 @@ func fromWords(words []word) (list []setting) {
 
 // variants merges readings of one program: by branches of a script, or by its calls. What
 // they do not agree on is undecided and names each value.
-func variants(readings [][]setting) []setting {
+func variants(readings [][]Setting) []Setting {
 	if len(readings) == 1 {
 		return lastWins(readings[0])
 	}
 	type seen struct {
-		setting
+		Setting
 		values []string
 		n      int
 	}
@@ -120,28 +120,28 @@ func variants(readings [][]setting) []setting {
 	all := map[string]*seen{}
 	for _, reading := range readings {
 		for _, s := range lastWins(reading) {
-			x := all[s.path]
+			x := all[s.Path]
 			if x == nil {
-				x = &seen{setting: s}
-				all[s.path] = x
-				order = append(order, s.path)
+				x = &seen{Setting: s}
+				all[s.Path] = x
+				order = append(order, s.Path)
 			}
 			x.n++
-			if text := s.shown(); len(x.values) < 8 && !contains(x.values, text) {
+			if text := s.Shown(); len(x.values) < 8 && !contains(x.values, text) {
 				x.values = append(x.values, text)
 			}
 		}
 	}
-	list := make([]setting, 0, len(order))
+	list := make([]Setting, 0, len(order))
 	for _, path := range order {
 		x := all[path]
 		switch {
 		case len(x.values) > 1:
-			x.why = "the script gives " + strings.Join(x.values, " or ") + ", by a condition or a loop"
+			x.Why = "the script gives " + strings.Join(x.values, " or ") + ", by a condition or a loop"
 		case x.n < len(readings):
-			x.why = "the script gives " + x.values[0] + " or nothing, by a condition or a loop"
+			x.Why = "the script gives " + x.values[0] + " or nothing, by a condition or a loop"
 		}
-		list = append(list, x.setting)
+		list = append(list, x.Setting)
 	}
 	return list
 }
@@ -156,15 +156,15 @@ func contains(list []string, text string) bool {
 }
 
 // lastWins keeps the last of several settings of one path, as every framework here does.
-func lastWins(list []setting) []setting {
+func lastWins(list []Setting) []Setting {
 	at := map[string]int{}
-	var kept []setting
+	var kept []Setting
 	for _, s := range list {
-		if i, twice := at[s.path]; twice {
+		if i, twice := at[s.Path]; twice {
 			kept[i] = s
 			continue
 		}
-		at[s.path] = len(kept)
+		at[s.Path] = len(kept)
 		kept = append(kept, s)
 	}
 	return kept

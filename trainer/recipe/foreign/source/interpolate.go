@@ -1,4 +1,4 @@
-package foreign
+package source
 
 import (
 	"strconv"
@@ -8,24 +8,24 @@ import (
 // interpolate replaces the references of OmegaConf that the text itself decides:
 // ${a.b}, ${.sibling}, ${oc.select:a.b,default}, ${oc.env:NAME,default} and the ${mul:a,b} of NeMo-RL.
 // What it does not decide is left as it stands.
-func interpolate(list []setting) []setting {
+func interpolate(list []Setting) []Setting {
 	r := references{list: list, at: map[string]int{}}
 	for i, s := range list {
-		r.at[s.path] = i
+		r.at[s.Path] = i
 	}
 	for i, s := range list {
-		if !strings.Contains(s.text, "${") {
+		if !strings.Contains(s.Text, "${") {
 			continue
 		}
-		if text, null, ok := r.resolve(s.text, s.path, 0); ok {
-			list[i].text, list[i].null = text, null
+		if text, null, ok := r.resolve(s.Text, s.Path, 0); ok {
+			list[i].Text, list[i].Null = text, null
 		}
 	}
 	return list
 }
 
 type references struct {
-	list []setting
+	list []Setting
 	at   map[string]int
 }
 
@@ -96,10 +96,10 @@ func (r *references) target(to, from string, hops int) (value string, null, ok b
 		return "", false, false
 	}
 	s := r.list[i]
-	if s.null {
-		return s.text, true, true
+	if s.Null {
+		return s.Text, true, true
 	}
-	return r.resolve(s.text, s.path, hops+1)
+	return r.resolve(s.Text, s.Path, hops+1)
 }
 
 // topLevel cuts at the commas outside braces.

@@ -1,4 +1,4 @@
-package foreign
+package source
 
 import (
 	"strconv"
@@ -8,7 +8,7 @@ import (
 )
 
 // parseTOML lists the settings of a TOML text in their order, with their lines.
-func parseTOML(text []byte) ([]setting, error) {
+func parseTOML(text []byte) ([]Setting, error) {
 	p := &unstable.Parser{}
 	p.Reset(text)
 	t := tomlReader{p: p, text: text, counts: map[string]int{}}
@@ -37,7 +37,7 @@ type tomlReader struct {
 	p      *unstable.Parser
 	text   []byte
 	counts map[string]int
-	list   []setting
+	list   []Setting
 	bytes  int
 	// seen and lines are how far lines have been counted.
 	seen, lines int
@@ -82,5 +82,5 @@ func (t *tomlReader) add(at string, n *unstable.Node) {
 	if n.Raw.Length > 0 {
 		line = t.line(int(n.Raw.Offset))
 	}
-	t.list = append(t.list, setting{path: at, text: string(n.Data), null: n.Kind == unstable.Array || n.Kind == unstable.InlineTable, line: line})
+	t.list = append(t.list, Setting{Path: at, Text: string(n.Data), Null: n.Kind == unstable.Array || n.Kind == unstable.InlineTable, Line: line})
 }

@@ -1,11 +1,11 @@
-package foreign
+package source
 
 import "strings"
 
 // parsePython lists the keyword arguments of the calls of a Python text, such as
 // GRPOConfig(loss_type="dapo", ...): a document for each outermost call with
 // arguments, whose nested calls and dictionaries are paths.
-func parsePython(text []byte) []document {
+func parsePython(text []byte) []Document {
 	p := pythonReader{text: string(text), line: 1, names: map[string]string{}}
 	for p.at < len(p.text) {
 		p.statement()
@@ -17,12 +17,12 @@ type pythonReader struct {
 	text     string
 	at, line int
 	names    map[string]string // constants: NAME = literal
-	calls    []document
+	calls    []Document
 }
 
 // opened is a bracket and the path of what is inside.
 type opened struct {
-	path string
+	at   string
 	open bool // whether names before = are arguments
 	item int
 }
@@ -30,7 +30,7 @@ type opened struct {
 // statement reads to the end of a line outside brackets.
 func (p *pythonReader) statement() {
 	var stack []opened
-	var doc *document
+	var doc *Document
 	key, name, value := "", "", &strings.Builder{}
 	simple, target := true, ""
 	flush := func() {
@@ -48,11 +48,11 @@ func (p *pythonReader) statement() {
 			text = text[1 : len(text)-1]
 		}
 		if simple && text != "" {
-			s := setting{path: join(stack[len(stack)-1].path, key), line: p.line}
+			s := Setting{Path: join(stack[len(stack)-1].at, key), Line: p.line}
 			if !quoted && !literal(text) {
-				s.why = "the value is the Python expression " + text
+				s.Why = "the value is the Python expression " + text
 			}
-			doc.settings = append(doc.settings, valued(s, text)...)
+			doc.Settings = append(doc.Settings, valued(s, text)...)
 		}
 		key, simple = "", true
 	}
@@ -69,11 +69,11 @@ func (p *pythonReader) statement() {
 		case c == '(' || c == '[' || c == '{':
 			path := ""
 			if len(stack) > 0 {
-				path = join(stack[len(stack)-1].path, key)
+				path = join(stack[len(stack)-1].at, key)
 			}
 			isCall := c == '(' && name != ""
 			if isCall && doc == nil {
-				p.calls = append(p.calls, document{name: name, line: p.line})
+				p.calls = append(p.calls, Document{Name: name, Line: p.line})
 				doc = &p.calls[len(p.calls)-1]
 				path = ""
 			}
@@ -88,7 +88,7 @@ func (p *pythonReader) statement() {
 				p.at = len(p.text)
 				return
 			}
-			stack = append(stack, opened{path: path, open: isCall || c == '{'})
+			stack = append(stack, opened{at: path, open: isCall || c == '{'})
 			name = ""
 		case c == ')' || c == ']' || c == '}':
 			if len(stack) == 0 {

@@ -1,4 +1,4 @@
-package foreign
+package source
 
 import (
 	"maps"
@@ -73,4 +73,3 @@ func (s *shell) forClause(x *syntax.ForClause) {
 		}
 	}
 }
-

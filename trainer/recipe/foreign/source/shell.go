@@ -1,4 +1,4 @@
-package foreign
+package source
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ const (
 // runs no program: what a program prints is unknown. A branch is taken where its condition
 // is decided by the script itself; else both are followed, and what they leave different is
 // undecided. The result is a document for each program that is started.
-func parseShell(text []byte) ([]document, error) {
+func parseShell(text []byte) ([]Document, error) {
 	if len(text) > maxScript {
 		return nil, fmt.Errorf("too long for a script: the limit is %d bytes", maxScript)
 	}
@@ -299,4 +299,3 @@ func texts(words []word) (list []string) {
 	}
 	return list
 }
-

@@ -1,0 +1,138 @@
+package foreign
+
+import (
+	"fmt"
+	"strings"
+)
+
+// rollTable is of ROLL's RLVR and agentic pipelines: alibaba/ROLL roll/configs/base_config.py,
+// roll/configs/worker_config.py, roll/configs/generating_args.py, roll/pipeline/agentic/agentic_actor_pg_worker.py.
+var rollTable = parseTable(`
+adv_estimator norm_mean_type norm_std_type whiten_advantages gamma lambd > advantage
+init_kl_coef add_token_level_kl kl_penalty use_kl_loss kl_loss_coef > kl
+target_kl kl_horizon : feature
+pg_variant actor_train.pg_variant pg_clip pg_clip_low pg_clip_high use_pg_clip_range dual_clip_loss loss_agg_mode use_topr_loss > loss
+actor_train.topr_positive_weight actor_train.topr_negative_weight actor_train.cispo_epsilon_low actor_train.cispo_epsilon_high actor_train.cispo_use_unified_mask actor_train.kimi15_tau > loss
+entropy_loss_coef > terms
+ppo_epochs = learner.epochs
+train_env_manager.group_size num_return_sequences_in_group actor_infer.generating_args.num_return_sequences = rollout.group
+actor_infer.generating_args.temperature = rollout.temperature
+actor_infer.generating_args.top_p = rollout.top_p
+actor_infer.generating_args.top_k = rollout.top_k
+async_generation_ratio > schedule
+rollout_batch_size actor_train.training_args.gradient_accumulation_steps : batch
+actor_infer.generating_args.max_new_tokens response_length prompt_length sequence_length : length
+actor_infer.generating_args.* : feature
+actor_train.training_args.learning_rate actor_train.training_args.weight_decay actor_train.training_args.warmup_steps actor_train.training_args.warmup_ratio actor_train.training_args.lr_scheduler_type actor_train.training_args.num_train_epochs max_grad_norm : optimizer
+actor_train.model_args.* pretrain reward_pretrain reference.model_args.* : model
+advantage_clip reward_clip use_reward_scaling reward_normalize* use_reward_norm whiten_rewards add_len_reward reward_shift reward.* rewards.* : reward
+difficulty* query_filter* max_additional_running_prompts is_use_additional_prompts max_running_requests is_num_return* use_additional_prompts : filter
+enable_old_logprobs_recompute force_disable_old_logprobs_recompute enable_reference importance_sampling use_length* difficulty_loss_weight* postive_loss_coef positive_loss_coef use_segment* ratio_type max_len_mask* error_max_len* : feature
+step_reward_gamma step_reward_weight episode_reward_weight max_actions_per_traj val_env_manager.* train_env_manager.* custom_envs.* env* : reward
+critic.* critic_warmup value_clip : critic
+opd* teacher* student* is_pure_opd use_opd : teacher
+validation.* val_* eval_* : eval
+actor_train.* actor_infer.* reference.* system_envs.* num_gpus_per_node num_nodes is_offload* model_update* transfer* router_args.* : place
+checkpoint_config.* track_with tracker_kwargs.* logging* output_dir base_dir save_* exp_name rollout_dump_dir profiler* max_ckpt_to_keep log_* resume_from_checkpoint length_profiler_dir hydra.* : log
+max_steps seed local_rank rpc_timeout offload* : run
+data* tag* domain* : data
+defaults defaults.* : base
+pg_* actor_train.pg_* : feature
+`)
+
+// rollLosses are ROLL's policy gradients by their names here.
+var rollLosses = map[string]string{"vanilla": "reinforce", "ppo": "ppo_clip", "topr": "topr", "cispo": "cispo", "kimi15": "kimi"}
+
+// rollLoss reads the loss, its bounds and its aggregation.
+func rollLoss(v *values, c *Config) {
+	variant := v.first("actor_train.pg_variant", "pg_variant")
+	if !v.any(variant, "pg_clip", "pg_clip_low", "pg_clip_high", "dual_clip_loss", "loss_agg_mode", "use_topr_loss") {
+		return
+	}
+	name, ok := v.translated(variant, "ppo", rollLosses) // without a variant the pipeline has PPO's loss
+	if !ok {
+		return
+	}
+	if v.truth("use_topr_loss", false) {
+		name = "topr"
+	}
+	l := &lossFields{name: name}
+	switch name {
+	case "ppo_clip":
+		low := v.number("pg_clip", 0.2)
+		high := low
+		if v.truth("use_pg_clip_range", false) {
+			low, high = v.number("pg_clip_low", 0.2), v.number("pg_clip_high", 0.2)
+		} else {
+			v.leave("pg_clip_low", "use_pg_clip_range is not true")
+			v.leave("pg_clip_high", "use_pg_clip_range is not true")
+		}
+		l.set("eps_low", low)
+		l.set("eps_high", high)
+		dual := 0.0
+		if v.truth("dual_clip_loss", false) {
+			dual = 1 + 2*low // ROLL: max(loss, -A·(1 + 2·pg_clip))
+		}
+		l.set("dual_clip", dual)
+	case "topr":
+		l.set("positive_weight", v.number("actor_train.topr_positive_weight", 1))
+		l.set("negative_weight", v.number("actor_train.topr_negative_weight", 1))
+	case "cispo":
+		l.set("eps_low", v.number("actor_train.cispo_epsilon_low", 0.1))
+		l.set("eps_high", v.number("actor_train.cispo_epsilon_high", 0.1))
+		l.set("unified_mask", v.truth("actor_train.cispo_use_unified_mask", false))
+	case "kimi":
+		l.set("tau", v.number("actor_train.kimi15_tau", 0.1))
+	}
+	if agg := "loss_agg_mode"; v.has(agg) && name != "kimi" {
+		if word, ok := v.translated(agg, "seq-mean-token-mean", map[string]string{"token-mean": "token-mean", "seq-mean-token-sum": "seq-mean-token-sum",
+			"seq-mean-token-mean": "seq-mean-token-mean", "seq-mean-token-sum-norm": "seq-mean-token-sum-norm"}); ok {
+			l.set("aggregation", word)
+		}
+	}
+	c.Loss = l.String()
+}
+
+// rollRest reads what is not correction or loss.
+func rollRest(v *values, c *Config) {
+	if v.has("adv_estimator") {
+		if name, ok := v.translated("adv_estimator", "gae", map[string]string{"gae": "gae", "grpo": "grpo", "reinforce": "reinforce"}); ok {
+			var fields []string
+			switch name {
+			case "gae":
+				fields = append(fields, fmt.Sprintf("gamma: %v", v.number("gamma", 1)), fmt.Sprintf("lam: %v", v.number("lambd", 0.95)))
+			case "grpo":
+				mean, std := v.text("norm_mean_type", "group"), v.text("norm_std_type", "group")
+				if v.any("norm_mean_type", "norm_std_type") && (mean != "group" || std != "group") && mean != "running" && std != "running" {
+					none := strings.NewReplacer("None", "none", "null", "none")
+					name, fields = "normalize", []string{"mean: " + none.Replace(mean), "std: " + none.Replace(std)}
+				}
+			}
+			c.takeAdvantage(name, fields, "adv_estimator")
+		}
+	}
+	if v.truth("whiten_advantages", false) {
+		v.leave("whiten_advantages", "a second normalisation, of the advantages after that of the rewards, is not in a recipe")
+	}
+	switch kind, ok := v.translated("kl_penalty", "kl", penalties); {
+	case !ok:
+	case v.truth("use_kl_loss", false):
+		c.takeKL("k3", v.number("kl_loss_coef", 0), "loss", "use_kl_loss", "kl_loss_coef")
+	case v.truth("add_token_level_kl", false):
+		c.takeKL(kind, v.number("init_kl_coef", 0.2), "reward", "add_token_level_kl", "init_kl_coef", "kl_penalty")
+	case v.any("init_kl_coef", "use_kl_loss", "add_token_level_kl"):
+		c.take("kl", "{name: none}", "use_kl_loss", "add_token_level_kl")
+		v.leave("init_kl_coef", "add_token_level_kl is not true")
+		v.leave("kl_loss_coef", "use_kl_loss is not true")
+		v.leave("kl_penalty", "add_token_level_kl is not true")
+	}
+	c.takeEntropy(v, "entropy_loss_coef")
+	v.number("entropy_loss_coef", 0)
+	if ratio := "async_generation_ratio"; v.has(ratio) {
+		if r := v.number(ratio, 0); r > 0 {
+			c.take("schedule", fmt.Sprintf("{name: roll_flash, ratio_percent: %v}", 100*r), ratio)
+		} else {
+			c.take("schedule", "{name: sync}", ratio)
+		}
+	}
+}
