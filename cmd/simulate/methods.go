@@ -85,10 +85,6 @@ func (c *methodsCmd) Run(a *app) error {
 		}
 		return err
 	}
-	settings, err := settingsOf(c.Name)
-	if err != nil {
-		return err
-	}
 	return c.show(a, "methods.md", methodsMarkdown(found), found, func() {
 		if c.Name == "" {
 			a.listMethods(found)
@@ -96,9 +92,6 @@ func (c *methodsCmd) Run(a *app) error {
 		}
 		for _, m := range found {
 			fmt.Fprint(a.stdout, methodText(m))
-		}
-		if settings != "" {
-			fmt.Fprintf(a.stdout, "Settings in the published table, with their significant effects (improvement in pass rate over no correction, 95 %% CI; simulate methods SETTING has all)\n%s\n\n", indented(strings.TrimSpace(settings)))
 		}
 	})
 }
@@ -190,6 +183,8 @@ func methodText(m recipe.Method) string {
 			fmt.Fprintf(&b, "  %s\n", line)
 		}
 	}
+	section("Significant effects in the published table: improvement in pass rate over no correction (95 % CI); simulate methods SETTING has all", settingsOf(m.Name))
+	section("Published claims on its source", claimsOn(m.Source))
 	section("Also called", strings.Join(m.Aliases, ", "))
 	section("Source", m.Source)
 	section("Formula", m.Formula)

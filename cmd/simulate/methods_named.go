@@ -2,14 +2,17 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"driftlab/experiments"
 	"driftlab/experiments/claims"
 	"driftlab/experiments/table"
+	"driftlab/results"
 	"driftlab/results/published"
 	"driftlab/trainer/recipe/foreign"
 )
@@ -86,10 +89,7 @@ func (c *methodsCmd) named(a *app) (ok bool, err error) {
 
 // fill adds the published effects and the lines of the frameworks.
 func (p *namedPage) fill() error {
-	effects, err := table.ReadEffects(published.Effects)
-	if err != nil {
-		return err
-	}
+	effects := publishedEffects()
 	p.Seeds = effects.Seeds
 	switch p.Kind {
 	case "setting":
@@ -198,11 +198,8 @@ func writeEffects(b *strings.Builder, kind string, seeds int, list []namedEffect
 
 // settingsOf are the settings of the published table that name a method, a line each with
 // their significant effects.
-func settingsOf(method string) (string, error) {
-	effects, err := table.ReadEffects(published.Effects)
-	if err != nil {
-		return "", err
-	}
+func settingsOf(method string) string {
+	effects := publishedEffects()
 	named := regexp.MustCompile(`(^|[^\w-])` + regexp.QuoteMeta(method) + `($|[^\w-])`)
 	var b strings.Builder
 	for _, s := range effects.Settings {
@@ -217,5 +214,38 @@ func settingsOf(method string) (string, error) {
 		}
 		fmt.Fprintf(&b, "%s: %s\n", s.Name, cmp.Or(strings.Join(found, ", "), "no significant effect"))
 	}
-	return b.String(), nil
+	return b.String()
+}
+
+// publishedEffects are those that the program has with it.
+var publishedEffects = sync.OnceValue(func() *table.Effects {
+	effects, err := table.ReadEffects(published.Effects)
+	if err != nil {
+		panic("effects.json: " + err.Error()) // tests read it
+	}
+	return effects
+})
+
+// paper is an arXiv id.
+var paper = regexp.MustCompile(`\b\d{4}\.\d{5}\b`)
+
+// claimsOn are the published claims that cite a paper of a method's source, a line each with the verdict and the command.
+func claimsOn(source string) string {
+	cited := paper.FindAllString(source, -1)
+	var b strings.Builder
+	for _, c := range claims.All() {
+		if !slices.ContainsFunc(cited, func(id string) bool { return strings.Contains(c.Source, id) }) {
+			continue
+		}
+		verdict := "not published"
+		if text, ok := results.PublishedVerdict(c.ID); ok {
+			var of struct{ Verdict string }
+			if err := json.Unmarshal(text, &of); err != nil {
+				panic(c.ID + "/verdict.json: " + err.Error()) // tests read them
+			}
+			verdict = of.Verdict
+		}
+		fmt.Fprintf(&b, "%s: %s: %s (simulate reproduce %s)\n", c.ID, c.Title, verdict, c.ID)
+	}
+	return b.String()
 }
