@@ -1,6 +1,6 @@
 // Package published has those of the published results that the program itself reads.
 //
-// What it is not: all of them. They are files beside it, for people.
+// What it is not: all of them. They are files next to it, for people.
 package published
 
 import _ "embed" // of the files

@@ -7,7 +7,7 @@ import (
 	"driftlab/trainer/method/correction"
 )
 
-// areal: actor.rejection_sampling beside the decoupled loss, and arealTable.
+// areal: actor.rejection_sampling with the decoupled loss, and arealTable.
 var areal = framework{
 	name:     "areal",
 	sections: []section{{"rejection_sampling", []string{"level", "action", "metric", "agg", "upper", "lower"}}},

@@ -66,7 +66,7 @@ func readOpenRLHF(v *values, c *Config) {
 	case k == "seq-mask-tis":
 		p.Weights = &correction.TokenTIS{Cap: math.Inf(1)}
 		p.Masks = []correction.Masking{&correction.Geometric{Low: low, High: high}}
-		c.note("seq-mask-tis: the weights of what is kept are not clamped, against the comment beside them")
+		c.note("seq-mask-tis: the weights of what is kept are not clamped, against the comment in the code")
 	default:
 		p.Weights = &correction.TokenTIS{Cap: high, Floor: low}
 	}
