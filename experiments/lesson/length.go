@@ -41,11 +41,11 @@ func recordLength(ctx context.Context, o Options) ([]figure.Figure, error) {
 	for _, g := range grown {
 		for i := range caps {
 			kept := keptPanel(g, lengths, i)
-			kept.When = map[string]string{"dose": g.Dose, "cap": strconv.Itoa(i)}
+			kept.When = map[string]string{"dose": g.Level, "cap": strconv.Itoa(i)}
 			out = append(out, kept)
 		}
 		dots := dotsPanel(g, lengths)
-		dots.When = map[string]string{"dose": g.Dose}
+		dots.When = map[string]string{"dose": g.Level}
 		out = append(out, dots)
 	}
 	return out, nil

@@ -62,7 +62,7 @@ func measureAReaL(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 				}
 			}
 		}
-		lag = append(lag, claim.Late(o.List(claim.Beside(claim.AtLR(arealName("naive", eta), arealRates[0]), "staleness/tokens/mean"))))
+		lag = append(lag, claim.Late(o.List(claim.ArmColumn(claim.AtLR(arealName("naive", eta), arealRates[0]), "staleness/tokens/mean"))))
 		beyond, err := beyondTheCount(e, eta)
 		if err != nil {
 			return nil, err
@@ -131,5 +131,5 @@ func judgeAReaL(j *claim.Judge) {
 	for k, eta := range arealEtas {
 		j.Secondary(claim.Report(claim.Natural, fmt.Sprintf("mean lag of the tokens, eta %d", eta), j.Entry("lag", k)))
 	}
-	j.PassRateBars("Pass rate after training on old rollouts", arealRates, []string{"eta 0", "naive, eta 4", "decoupled, eta 4", "naive, eta 16", "decoupled, eta 16"})
+	j.PassRateBars("Pass rate after training on stale rollouts", arealRates, []string{"eta 0", "naive, eta 4", "decoupled, eta 4", "naive, eta 16", "decoupled, eta 16"})
 }

@@ -26,7 +26,7 @@ func asyncSpeed() claim.Claim {
 		Setup: "verl's fully asynchronous policy with partial rollouts, a publication every four updates, on 32 devices of the virtual clock, half of which generate; costs under which the rollout is half of a synchronous step, as in verl's tables; " +
 			"lengths lognormal with sigma 0.99, cut at 20 medians. Each replication draws 24 batches of 64 prompts. The baseline is the synchronous loop on as many devices with the same prompts. " +
 			"Reported: another division and cost table (75:25, the rollout 84 % of a step), decoding at a speed that the load does not change, and the spread of the lengths from 0 to 1.3. " +
-			"Looked at on seed 9001: speed-ups 1.07, 1.14, 1.28, 1.28; and on seeds 9001 to 9003 with 64 devices and twice the batches, which the cost halved. Nothing else was changed.",
+			"Pilot runs on seed 9001: speed-ups 1.07, 1.14, 1.28, 1.28; and on seeds 9001 to 9003 with 64 devices and twice the batches, which the cost halved. Nothing else was changed.",
 		LeftOut:  "The multipliers: they depend on hardware. Time to a target reward, which needs training.",
 		Commands: []string{"simulate schedule verl_partial k=4 staleness_percent=30 cluster.generate=50 costs.learn_token=700 --gpus 32"},
 		Unit:     claim.Draw,

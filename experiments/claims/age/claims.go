@@ -1,4 +1,4 @@
-// Package age has the claims about how old rollouts are when they are trained:
+// Package age has the claims about how stale rollouts are when they are trained:
 // what asynchrony gains on the clock, and what training on old data costs.
 package age
 

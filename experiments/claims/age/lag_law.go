@@ -30,7 +30,7 @@ func lagLaw() claim.Claim {
 		Setup: "OAPL with both betas 0.1 on chain-base, equal engines, eight updates of one prompt with eight responses per batch, 60 batches: 480 updates. Lags of 4, 32 and 256 updates, a range of 64; two families, programs of three to four and of seven to eight operations; learning rates 2e-4 and 4e-4: twelve runs per replication. " +
 			"Unstable is a run that ends 30 % below its own best of six evaluations of 128 held-out prompts. ESS is the share of effective sequences, learner against sampler, mean over the first half of the run. " +
 			"The law is the line in log L and log ESS that least squares puts between the labels; it is fitted without the replication that it judges, and without that from the same warm start. " +
-			"Looked at with the shipped weights on seed 9001 at 2e-4: with beta 0.1 one of six runs fell (0.77 to 0.38 at lag 256, few operations), with beta 0.5 none; 4e-4 was added unseen, to have runs of both kinds.",
+			"Pilot runs with the shipped weights on seed 9001 at 2e-4: with beta 0.1 one of six runs collapsed (0.77 to 0.38 at lag 256, few operations), with beta 0.5 none; 4e-4 was added unseen, to have runs of both kinds.",
 		LeftOut:  "Tasks other than the chain; lags of 400 and 800; c. With 480 updates a lag of 256 is more than half of the run.",
 		Commands: []string{`simulate train headline --set steps=60 --set learner.minibatches=8 --set "schedule={name: lag, k: 256}" --set correction.mode=bypass --set "loss={name: oapl, beta1: 0.1, beta2: 0.1}" --set learner.optimizer.lr=2e-4 --set "task.difficulty=[3, 4]"`},
 		Unit:     claim.Run,
@@ -75,7 +75,7 @@ func lawRuns(o *claim.Observation, family string) []lawRun {
 		for _, lag := range lawLags {
 			for _, rate := range lawRates {
 				name := claim.AtLR(lawName(f.name, lag), rate)
-				ess := o.List(claim.Beside(name, essColumn))
+				ess := o.List(claim.ArmColumn(name, essColumn))
 				runs = append(runs, lawRun{
 					lag: elementary.Log(float64(lag)), ess: elementary.Log(max(stats.Average(ess[:(len(ess)+1)/2]), 1e-6)),
 					stable: !claim.Collapsed(o.List(name)),

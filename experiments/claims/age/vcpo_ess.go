@@ -29,8 +29,8 @@ func vcpoESS() claim.Claim {
 		Figure:    "countdown, high lag: TIS falls to 0 within about 50 updates; VCPO at lag 10 41.9 against 38.4 synchronous, stable to a lag of 128",
 		Threshold: "Pass rate, sqrt(ESS) minus the constant rate with the same mean, over two learning rates: above 0, sign-flip p < 0.05.",
 		Setup: "GRPO on chain-base, equal engines, rollouts by the weights of 16 updates ago, token TIS with cap 2, 150 updates; learning rates 7e-4 and 1e-3. The scaled run goes first; the matched one has the mean of the rates that it used, by replication. " + claim.PassRateNote +
-			"Reported: the lead, in updates, of the ESS of sequences falling below 0.3 on the first reward 30 % under its best, both means of ten updates, in runs of plain TIS that fall; the logged reward is that of weights 16 updates old, and late by as much. " +
-			"Looked at with the shipped weights on seed 9001 at 1e-3: TIS ends at 0.06, scaled at 0.86; sequence TIS with cap 8 at 0.55, scaled at 0.94. Token TIS was taken for its larger fall; the matched arm was not looked at.",
+			"Reported: the lead, in updates, of the ESS of sequences falling below 0.3 on the first reward 30 % under its best, both means of ten updates, in runs of plain TIS that collapse; the logged reward is that of weights of 16 updates ago, and late by as much. " +
+			"Pilot runs with the shipped weights on seed 9001 at 1e-3: TIS ends at 0.06, scaled at 0.86; sequence TIS with cap 8 at 0.55, scaled at 0.94. Token TIS was taken for its larger degradation; the matched arm had no pilot run.",
 		LeftOut:  "VCPO's baseline; other lags than 16.",
 		Commands: []string{`simulate train headline --set steps=150 --set "schedule={name: lag, k: 16}" --set "correction.weights={name: token_tis, cap: 2}" --set learner.optimizer.lr=1e-3 --set "guards=[{name: ess_lr}]"`},
 		Unit:     claim.Run,
@@ -58,7 +58,7 @@ func measureVCPO(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 		if err != nil {
 			return nil, err
 		}
-		value *= stats.Average(o.List(claim.Beside(claim.AtLR(vcpoScaled, rate), scale)))
+		value *= stats.Average(o.List(claim.ArmColumn(claim.AtLR(vcpoScaled, rate), scale)))
 		if err := run(claim.AtLR(vcpoMatched, rate), strconv.FormatFloat(value, 'g', -1, 64), nil); err != nil {
 			return nil, err
 		}
@@ -72,19 +72,19 @@ func judgeVCPO(j *claim.Judge) {
 	j.Primary(claim.Better(claim.Natural, "pass rate, sqrt(ESS) minus the matched constant rate", stats.Differences(of(vcpoScaled), of(vcpoMatched))))
 	j.Secondary(claim.Better(claim.Natural, "pass rate, sqrt(ESS) minus TIS", stats.Differences(of(vcpoScaled), of(vcpoPlain))))
 	j.Secondary(claim.Better(claim.Natural, "pass rate, matched constant rate minus TIS", stats.Differences(of(vcpoMatched), of(vcpoPlain))))
-	j.Secondary(claim.FewerCollapses(claim.Natural, "runs that fall, sqrt(ESS) against TIS", j.Collapses(vcpoRates, vcpoScaled), j.Collapses(vcpoRates, vcpoPlain)))
-	j.Secondary(claim.FewerCollapses(claim.Natural, "runs that fall, sqrt(ESS) against matched", j.Collapses(vcpoRates, vcpoScaled), j.Collapses(vcpoRates, vcpoMatched)))
+	j.Secondary(claim.FewerCollapses(claim.Natural, "runs that collapse, sqrt(ESS) against TIS", j.Collapses(vcpoRates, vcpoScaled), j.Collapses(vcpoRates, vcpoPlain)))
+	j.Secondary(claim.FewerCollapses(claim.Natural, "runs that collapse, sqrt(ESS) against matched", j.Collapses(vcpoRates, vcpoScaled), j.Collapses(vcpoRates, vcpoMatched)))
 	for _, rate := range vcpoRates {
 		value, _ := strconv.ParseFloat(rate, 64)
 		j.Secondary(claim.Report(claim.Natural, "mean learning rate that sqrt(ESS) uses, over lr "+rate, stats.Each(j.Column(claim.AtLR("matched", rate)), func(v float64) float64 { return v / value })))
 	}
 	if lead := leads(j); len(lead) > 1 {
-		j.Secondary(claim.Above(claim.Natural, fmt.Sprintf("lead of the ESS on the reward, updates, in the %d falling TIS runs", len(lead)), lead, 0))
+		j.Secondary(claim.Above(claim.Natural, fmt.Sprintf("lead of the ESS on the reward, updates, in the %d collapsing TIS runs", len(lead)), lead, 0))
 	}
 	j.PassRateBars("Pass rate at a lag of 16, token TIS", vcpoRates, []string{vcpoPlain, vcpoScaled, vcpoMatched})
 }
 
-// leads are, for the plain runs that fall, the updates from the first window with
+// leads are, for the plain runs that collapse, the updates from the first window with
 // few effective samples to the first with a reward 30 % below the best before it.
 func leads(j *claim.Judge) []float64 {
 	var out []float64
@@ -94,10 +94,10 @@ func leads(j *claim.Judge) []float64 {
 			if !claim.Collapsed(o.List(name)) {
 				continue
 			}
-			ess := claim.FirstWindow(o.List(claim.Beside(name, essColumn)), func(_, mean float64) bool { return mean < essAlarm })
-			reward := claim.FirstWindow(o.List(claim.Beside(name, rewardColumn)), record.HasCollapsed)
+			ess := claim.FirstWindow(o.List(claim.ArmColumn(name, essColumn)), func(_, mean float64) bool { return mean < essAlarm })
+			reward := claim.FirstWindow(o.List(claim.ArmColumn(name, rewardColumn)), record.HasCollapsed)
 			if !math.IsInf(ess, 0) || !math.IsInf(reward, 0) {
-				n := float64(len(o.List(claim.Beside(name, essColumn))))
+				n := float64(len(o.List(claim.ArmColumn(name, essColumn))))
 				out = append(out, min(reward, n)-min(ess, n))
 			}
 		}

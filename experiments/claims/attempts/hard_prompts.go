@@ -36,7 +36,7 @@ func hardPrompts() claim.Claim {
 			"Reported: the same for upsampling, for groups that end when solved and borrow, for pass@4 and the maximum of four as rewards; pass@16 of all; the share of groups with a gradient.",
 		Setup: "Recipe knapsack: programs of 5 to 12 operations, a pool of 64 prompts, 8 of them a step, groups of 8 in the mean, one update a step, from warm starts on 3 to 8; learning rates 5e-4 and 1e-3. " +
 			"Each run ends with the step by which it has generated 80,000 tokens, so that every arm had the same; all responses are trained. " +
-			"Looked at on another seed, after the first ten: with difficulties from 1 or from 9 and with groups of 4 the knapsack finds no more groups with a gradient either. 64 held-out prompts of 6 to 12 operations with 16 samples each.",
+			"Pilot runs on another seed, after the first ten: with difficulties from 1 or from 9 and with groups of 4 the knapsack finds no more groups with a gradient either. 64 held-out prompts of 6 to 12 operations with 16 samples each.",
 		LeftOut: "Pools full of prompts that are never or always solved, which is where the published gain lies: here pass rates spread evenly. Costs by prompt in the knapsack: a response counts one. Large pools, where a prompt seldom comes back.",
 		Commands: []string{"simulate train knapsack --set max_generated_tokens=80000 --set steps=400",
 			"simulate compare knapsack knapsack@uniform knapsack@adaptive --seeds 2 --set max_generated_tokens=10000"},

@@ -30,14 +30,14 @@ var passkRanges = []struct{ name, difficulty string }{
 func passkEstimator() claim.Claim {
 	return claim.Claim{
 		ID:        "passk-estimator",
-		Title:     "Ten times beyond the samples a fitted Beta distribution foretells pass@k better than each prompt by itself",
+		Title:     "Ten times beyond the samples a fitted Beta distribution predicts pass@k better than each prompt by itself",
 		Statement: "For k ten times the samples per prompt, the beta-binomial fit over prompts misses pass@k by less than 1 - (1 - c/N)^k does.",
 		Source:    "Kazdan et al., 2510.05197; a practitioner's account of pass@k; the estimator of 2107.03374.",
 		Figure:    "1 - C(N-c, k)/C(N, k) is unbiased; p = 0.05 has pass@10 = 0.40, p = 0.15 has 0.80; N = 32 is often sufficient to rank checkpoints",
 		Threshold: "Mean |error| of pass@320 from 32 samples per prompt, Beta over per-prompt extrapolation, geometric mean over models: interval below 1. Reported: that ratio for pass@16 of familiar prompts; " +
 			"the bias of counting and of extrapolation at k = 8 and 32; the variance of single draws of 8 over the combinatorial estimate's from 32; the rank correlation of the models' pass@1 by 32 samples with the truth.",
 		Setup: "Models of a warm start each, on 48 held-out prompts of 6 to 12 operations, most of them harder than any in the warm start; 2,048 samples per prompt are the truth. Estimators see disjoint random 32 of them, 64 times over. " +
-			"Beside it: prompts of 3 to 8 operations, all of which are solved within some 16 attempts.",
+			"Also checked: prompts of 3 to 8 operations, all of which are solved within some 16 attempts.",
 		Commands: []string{"simulate evaluate default --set task.difficulty=[6,12] --samples 32 --k 1,16,64,320"},
 		Unit:     claim.Model,
 		Version:  1,

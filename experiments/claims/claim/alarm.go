@@ -18,7 +18,7 @@ func Windows(x []float64) []float64 {
 	return out
 }
 
-// FirstWindow is the update that ends the first window whose mean, beside the best
+// FirstWindow is the update that ends the first window whose mean, given the best
 // mean so far, is an alarm; infinite where none is.
 func FirstWindow(x []float64, alarm func(best, mean float64) bool) float64 {
 	best := math.Inf(-1)

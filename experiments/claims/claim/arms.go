@@ -22,7 +22,7 @@ type Training struct {
 	// Steps are those of a run at the full, the quick and the tiny size.
 	Steps []int
 	Rates []string
-	// Columns are kept of every run beside its pass rates.
+	// Columns are kept of every run next to its pass rates.
 	Columns []string
 	// Sixths keeps means over sixths of a run of the columns that every update has.
 	Sixths bool
@@ -47,7 +47,7 @@ func (e *Env) TrainArms(ctx context.Context, o *Observation, t Training) error {
 				return err
 			}
 			for _, f := range run.figures {
-				if column, beside := strings.CutPrefix(f.Name, Beside(name, "")); beside && t.Sixths && !strings.HasPrefix(column, "val/") {
+				if column, own := strings.CutPrefix(f.Name, ArmColumn(name, "")); own && t.Sixths && !strings.HasPrefix(column, "val/") {
 					f.Values = Blocks(f.Values, max(steps/evaluations, 1))
 				}
 				o.Set(f.Name, f.Values...)
@@ -80,7 +80,7 @@ func Blocks(x []float64, n int) []float64 {
 // Average is the mean of a column over an arm's runs.
 func (j *Judge) Average(rates []string, arm, column string) []float64 {
 	return j.OverRates(rates, arm, func(o *Observation, name string) float64 {
-		return stats.Average(o.List(Beside(name, column)))
+		return stats.Average(o.List(ArmColumn(name, column)))
 	})
 }
 
@@ -90,7 +90,7 @@ const sampledRate = "val/rollout/pass_rate"
 // lateSampled is to that column what Late is to the pass rates in the learner's
 // engine; a run that ended early passes none.
 func lateSampled(o *Observation, name string) float64 {
-	rates := o.List(Beside(name, sampledRate))
+	rates := o.List(ArmColumn(name, sampledRate))
 	early := len(rates) - len(o.List(name)) // the first update is evaluated too
 	if early < 0 {
 		return 0

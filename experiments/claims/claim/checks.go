@@ -12,8 +12,8 @@ import (
 type Check struct {
 	// Name says what is compared.
 	Name string `json:"name"`
-	// Dose is the provocation.
-	Dose Dose `json:"dose"`
+	// Level is the provocation.
+	Level Level `json:"dose"`
 	// Primary marks the check that the verdict rests on.
 	Primary bool `json:"primary"`
 	// Needs is the threshold in words.
@@ -68,36 +68,36 @@ func mark(i stats.Interval, passed, contrary, failed bool) Mark {
 
 // Ratio checks that the geometric mean of the paired a/b lies above r >= 1, by
 // the t-interval of the log-ratio. An interval below 1 is contrary.
-func Ratio(d Dose, name string, a, b []float64, r float64) Check {
+func Ratio(d Level, name string, a, b []float64, r float64) Check {
 	i := stats.TRatio(a, b)
 	return ratio(d, name, a, b, r, fmt.Sprintf("interval above %v", r), mark(i, i.Low > r, i.High < 1, i.High < r), i)
 }
 
 // RatioBelow checks that the geometric mean of the paired a/b lies below r <= 1.
 // An interval above 1 is contrary.
-func RatioBelow(d Dose, name string, a, b []float64, r float64) Check {
+func RatioBelow(d Level, name string, a, b []float64, r float64) Check {
 	i := stats.TRatio(a, b)
 	return ratio(d, name, a, b, r, fmt.Sprintf("interval below %v", r), mark(i, i.High < r, i.Low > 1, i.Low > r), i)
 }
 
-func ratio(d Dose, name string, a, b []float64, r float64, needs string, m Mark, i stats.Interval) Check {
+func ratio(d Level, name string, a, b []float64, r float64, needs string, m Mark, i stats.Interval) Check {
 	quotients := stats.Quotients(a, b)
 	logs, at := stats.Logs(quotients), elementary.Log(r)
 	p := power(logs, at)
 	p.Smallest, p.Factor = elementary.Exp(p.Smallest), true
-	return Check{Name: name, Dose: d, Needs: needs, Value: i, P: stats.TTest(logs, at), Power: p, Seeds: quotients, Outcome: m}
+	return Check{Name: name, Level: d, Needs: needs, Value: i, P: stats.TTest(logs, at), Power: p, Seeds: quotients, Outcome: m}
 }
 
 // Above checks that the t-interval of x lies above a bound. One below zero is
 // contrary, where the bound is not.
-func Above(d Dose, name string, x []float64, bound float64) Check {
+func Above(d Level, name string, x []float64, bound float64) Check {
 	i := stats.T(x)
 	return tTest(d, name, x, bound, fmt.Sprintf("interval above %v", bound),
 		mark(i, i.Low > bound, bound >= 0 && i.High < 0, i.High < bound || flat(i, bound)), i)
 }
 
 // Below checks that the t-interval of x lies below a bound, as Above.
-func Below(d Dose, name string, x []float64, bound float64) Check {
+func Below(d Level, name string, x []float64, bound float64) Check {
 	i := stats.T(x)
 	return tTest(d, name, x, bound, fmt.Sprintf("interval below %v", bound),
 		mark(i, i.High < bound, bound <= 0 && i.Low > 0, i.Low > bound || flat(i, bound)), i)
@@ -107,7 +107,7 @@ func Below(d Dose, name string, x []float64, bound float64) Check {
 func flat(i stats.Interval, bound float64) bool { return i.Low == bound && i.High == bound }
 
 // Within checks that the t-interval of x lies inside [low, high].
-func Within(d Dose, name string, x []float64, low, high float64) Check {
+func Within(d Level, name string, x []float64, low, high float64) Check {
 	i := stats.T(x)
 	nearest := low
 	if math.Abs(i.Estimate-high) < math.Abs(i.Estimate-low) {
@@ -117,27 +117,27 @@ func Within(d Dose, name string, x []float64, low, high float64) Check {
 		mark(i, i.Low >= low && i.High <= high, false, i.Low > high || i.High < low), i)
 }
 
-func tTest(d Dose, name string, x []float64, at float64, needs string, m Mark, i stats.Interval) Check {
-	return Check{Name: name, Dose: d, Needs: needs, Value: i, P: stats.TTest(x, at), Power: power(x, at), Seeds: x, Outcome: m}
+func tTest(d Level, name string, x []float64, at float64, needs string, m Mark, i stats.Interval) Check {
+	return Check{Name: name, Level: d, Needs: needs, Value: i, P: stats.TTest(x, at), Power: power(x, at), Seeds: x, Outcome: m}
 }
 
 // significant is the level of every test.
 const significant = 0.05
 
 // Better checks that of two arms the first is better, by the exact paired
-// sign-flip permutation of their differences. The interval beside it is
+// sign-flip permutation of their differences. The interval next to it is
 // Student's.
-func Better(d Dose, name string, differences []float64) Check {
+func Better(d Level, name string, differences []float64) Check {
 	i, p := stats.T(differences), stats.SignFlip(differences)
 	sure := p < significant
-	return Check{Name: name, Dose: d, Needs: "above 0, sign-flip p < 0.05", Value: i, P: p, Power: power(differences, 0),
+	return Check{Name: name, Level: d, Needs: "above 0, sign-flip p < 0.05", Value: i, P: p, Power: power(differences, 0),
 		Seeds: differences, Outcome: mark(i, sure && i.Estimate > 0, sure && i.Estimate < 0, false)}
 }
 
 // Same checks "no difference": two one-sided t-tests for a mean inside ±delta,
 // where delta is half of the mean effect of a positive control. A control that
 // shows no effect itself leaves the check open.
-func Same(d Dose, name string, x, control []float64) Check {
+func Same(d Level, name string, x, control []float64) Check {
 	effect := stats.T(control)
 	delta := math.Abs(effect.Estimate) / 2
 	c := Inside(d, name, x, delta)
@@ -148,36 +148,36 @@ func Same(d Dose, name string, x, control []float64) Check {
 }
 
 // Inside is Same with a declared delta.
-func Inside(d Dose, name string, x []float64, delta float64) Check {
+func Inside(d Level, name string, x []float64, delta float64) Check {
 	i, p := stats.T(x), stats.TOST(x, delta)
-	return Check{Name: name, Dose: d, Needs: fmt.Sprintf("inside ±%.3g, two one-sided tests", delta), Value: i, P: p, Power: power(x, 0),
+	return Check{Name: name, Level: d, Needs: fmt.Sprintf("inside ±%.3g, two one-sided tests", delta), Value: i, P: p, Power: power(x, 0),
 		Seeds: x, Outcome: mark(i, p < significant || len(x) < 2 && math.Abs(i.Estimate) < delta, false, i.Low > delta || i.High < -delta)}
 }
 
 // Rates checks that events are at least r times as frequent in a as in b, by
 // counts pooled over the replications and the exact conditional interval. An
 // interval below 1 is contrary; too few events leave the check open.
-func Rates(d Dose, name string, eventsA, allA, eventsB, allB []float64, r float64) Check {
+func Rates(d Level, name string, eventsA, allA, eventsB, allB []float64, r float64) Check {
 	a, b := pooled(eventsA, allA), pooled(eventsB, allB)
 	i := stats.RateRatio(a.Events, a.Trials, b.Events, b.Trials)
-	c := Check{Name: name, Dose: d, Needs: fmt.Sprintf("exact interval above %v, pooled", r), Value: i, P: math.NaN(),
+	c := Check{Name: name, Level: d, Needs: fmt.Sprintf("exact interval above %v, pooled", r), Value: i, P: math.NaN(),
 		Seeds: stats.Quotients(stats.Quotients(eventsA, allA), stats.Quotients(eventsB, allB)), Outcome: mark(i, i.Low > r, i.High < 1, i.High < r)}
 	return tooFew(c, stats.Pool([]stats.Count{a, b}))
 }
 
 // share checks that a share lies inside [low, high], by counts pooled over the
 // replications and the exact interval of Clopper and Pearson.
-func share(d Dose, name string, events, all []float64, low, high float64) Check {
+func share(d Level, name string, events, all []float64, low, high float64) Check {
 	sum := pooled(events, all)
 	i := sum.Share()
-	c := Check{Name: name, Dose: d, Needs: fmt.Sprintf("exact interval inside [%v, %v], pooled", low, high), Value: i, P: math.NaN(),
+	c := Check{Name: name, Level: d, Needs: fmt.Sprintf("exact interval inside [%v, %v], pooled", low, high), Value: i, P: math.NaN(),
 		Seeds: stats.Quotients(events, all), Outcome: mark(i, i.Low >= low && i.High <= high, false, i.Low > high || i.High < low)}
 	return tooFew(c, sum)
 }
 
 // Occurs checks that something rare happens at all: any event lifts the exact
 // interval of the pooled share above 0, so that enough of them are asked for.
-func Occurs(d Dose, name string, events, all []float64) Check {
+func Occurs(d Level, name string, events, all []float64) Check {
 	c := share(d, name, events, all, 0, 1)
 	if c.Outcome == Passed {
 		c.Needs = fmt.Sprintf("at least %d events, pooled", stats.FewEvents)
@@ -203,7 +203,7 @@ func pooled(events, all []float64) stats.Count {
 // FewerCollapses checks that fewer runs end badly in a than in b: counts of n,
 // Fisher's exact test. The value is the difference of the shares, b's minus
 // a's, with the interval that adds the squares of Clopper and Pearson's.
-func FewerCollapses(d Dose, name string, a, b []bool) Check {
+func FewerCollapses(d Level, name string, a, b []bool) Check {
 	ka, kb := count(a), count(b)
 	p := stats.Fisher(ka, len(a)-ka, kb, len(b)-kb)
 	pa, pb := stats.ClopperPearson(ka, len(a)), stats.ClopperPearson(kb, len(b))
@@ -211,7 +211,7 @@ func FewerCollapses(d Dose, name string, a, b []bool) Check {
 	i.Low = i.Estimate - hypotenuse(pb.Estimate-pb.Low, pa.High-pa.Estimate)
 	i.High = i.Estimate + hypotenuse(pb.High-pb.Estimate, pa.Estimate-pa.Low)
 	sure := p < significant
-	return Check{Name: fmt.Sprintf("%s, %d of %d against %d of %d", name, ka, len(a), kb, len(b)), Dose: d, Needs: "fewer, Fisher's p < 0.05",
+	return Check{Name: fmt.Sprintf("%s, %d of %d against %d of %d", name, ka, len(a), kb, len(b)), Level: d, Needs: "fewer, Fisher's p < 0.05",
 		Value: i, P: p, Outcome: mark(i, sure && i.Estimate > 0, sure && i.Estimate < 0, false)}
 }
 
@@ -229,39 +229,39 @@ func count(x []bool) int {
 
 // AtMost checks that no replication exceeds a bound: arithmetic, or an identity
 // up to rounding.
-func AtMost(d Dose, name string, x []float64, bound float64) Check {
+func AtMost(d Level, name string, x []float64, bound float64) Check {
 	return every(d, name, x, fmt.Sprintf("≤ %v in every one", bound), func(v float64) bool { return v <= bound })
 }
 
 // Zero checks an identity: every replication is exactly zero.
-func Zero(d Dose, name string, x []float64) Check {
+func Zero(d Level, name string, x []float64) Check {
 	return every(d, name, x, "exactly 0", func(v float64) bool { return v == 0 })
 }
 
-func every(d Dose, name string, x []float64, needs string, holds func(float64) bool) Check {
+func every(d Level, name string, x []float64, needs string, holds func(float64) bool) Check {
 	out := Passed
 	for _, v := range x {
 		if !holds(v) {
 			out = Failed
 		}
 	}
-	return Check{Name: name, Dose: d, Needs: needs, Value: stats.T(x), P: math.NaN(), Seeds: x, Outcome: out}
+	return Check{Name: name, Level: d, Needs: needs, Value: stats.T(x), P: math.NaN(), Seeds: x, Outcome: out}
 }
 
-// Report prints a figure that is held against nothing.
-func Report(d Dose, name string, x []float64) Check {
-	return Check{Name: name, Dose: d, Needs: "reported", Value: stats.T(x), P: math.NaN(), Seeds: x, Outcome: Reported}
+// Report prints a figure that is not tested.
+func Report(d Level, name string, x []float64) Check {
+	return Check{Name: name, Level: d, Needs: "reported", Value: stats.T(x), P: math.NaN(), Seeds: x, Outcome: Reported}
 }
 
-// ReportRatio prints a ratio that is held against nothing.
-func ReportRatio(d Dose, name string, a, b []float64) Check {
-	return Check{Name: name, Dose: d, Needs: "reported", Value: stats.TRatio(a, b), P: math.NaN(), Seeds: stats.Quotients(a, b), Outcome: Reported}
+// ReportRatio prints a ratio that is not tested.
+func ReportRatio(d Level, name string, a, b []float64) Check {
+	return Check{Name: name, Level: d, Needs: "reported", Value: stats.TRatio(a, b), P: math.NaN(), Seeds: stats.Quotients(a, b), Outcome: Reported}
 }
 
-// Label is the check's name with its dose.
+// Label is the check's name with its level.
 func (c *Check) Label() string {
-	if c.Dose == Exact {
+	if c.Level == Exact {
 		return c.Name
 	}
-	return string(c.Dose) + ", " + c.Name
+	return string(c.Level) + ", " + c.Name
 }

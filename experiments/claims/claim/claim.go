@@ -87,7 +87,7 @@ func (c *Claim) Needed() int {
 // Evidence is what a claim shows.
 type Evidence struct {
 	// Checks are the comparisons. The primary ones decide; there is one at most
-	// per dose, and they ask the same question.
+	// per level, and they ask the same question.
 	Checks []Check
 	// Picture makes the point without the text.
 	Picture *figure.Figure

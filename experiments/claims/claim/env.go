@@ -48,7 +48,7 @@ type Env struct {
 	Cache *Cache
 	// Cores says how many cores the measurement may use by now; nil means one.
 	Cores func() int
-	// Progress is told what is being measured now; nil for none.
+	// Progress receives what is being measured now; nil for none.
 	Progress func(note string)
 	// arms are the training runs so far, in the order they were asked for.
 	arms []armRecipe
@@ -172,7 +172,7 @@ func (e *Env) Base(ctx context.Context, context int) (*model.Params, error) {
 	return Loaded(dir, context)
 }
 
-// DenseFolder is the checkpoint of the dense twin: the same recipe and seed with
+// DenseFolder is the checkpoint of the dense counterpart: the same recipe and seed with
 // one feed-forward network as wide as the two experts a token visits, so that
 // the active parameters are equal.
 func (e *Env) DenseFolder(ctx context.Context) (string, error) {
@@ -205,7 +205,7 @@ func (e *Env) MoEAndDense(ctx context.Context, context int) (moe, dense *model.P
 // every token would be equally likely. With it the entropy is near 2.5 nats.
 const deepHead = 6
 
-// Deep returns a random model from the seed: the amplified dose where depth
+// Deep returns a random model from the seed: the amplified level where depth
 // matters. No experts make it dense, with the active width of two.
 func (e *Env) Deep(layers, experts, vocab, context int) *model.Params {
 	c := model.Default()

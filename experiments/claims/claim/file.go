@@ -35,7 +35,7 @@ type file struct {
 // runs at other learning rates out.
 type fileCheck struct {
 	Primary, Secondary string
-	Dose               Dose
+	Level              Level
 	Rate               string
 	Test               string
 	Of                 []string
@@ -101,7 +101,7 @@ func readFile(text []byte, notes map[string]string) (*file, error) {
 	return f, f.validate()
 }
 
-// validate checks names of arms, columns, doses and tests, and that expressions can be read.
+// validate checks names of arms, columns, levels and tests, and that expressions can be read.
 func (f *file) validate() error {
 	t := &f.Training
 	if len(t.Steps) != int(Tiny)+1 || len(t.Rates) == 0 || len(t.Arms) == 0 {
@@ -113,8 +113,8 @@ func (f *file) validate() error {
 		switch name := c.Primary + c.Secondary; {
 		case (c.Primary == "") == (c.Secondary == ""):
 			return fmt.Errorf("check %d: one of primary and secondary is its name", i+1)
-		case !slices.Contains(Doses, c.Dose):
-			return fmt.Errorf("check %q: no dose %q", name, c.Dose)
+		case !slices.Contains(Levels, c.Level):
+			return fmt.Errorf("check %q: no level %q", name, c.Level)
 		case !known || len(c.Of) != kind.operands:
 			return fmt.Errorf("check %q: no test %q of %d values", name, c.Test, len(c.Of))
 		case c.Rate != "" && !slices.Contains(t.Rates, c.Rate):
@@ -223,28 +223,28 @@ var tests = map[string]struct {
 	of       func(j *Judge, rates []string, c fileCheck) Check
 }{
 	"better": {1, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return Better(c.Dose, c.name(), j.evaluate(rates, c.Of[0]))
+		return Better(c.Level, c.name(), j.evaluate(rates, c.Of[0]))
 	}},
 	"reported": {1, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return Report(c.Dose, c.name(), j.evaluate(rates, c.Of[0]))
+		return Report(c.Level, c.name(), j.evaluate(rates, c.Of[0]))
 	}},
 	"reported ratio": {2, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return ReportRatio(c.Dose, c.name(), j.evaluate(rates, c.Of[0]), j.evaluate(rates, c.Of[1]))
+		return ReportRatio(c.Level, c.name(), j.evaluate(rates, c.Of[0]), j.evaluate(rates, c.Of[1]))
 	}},
 	"above": {1, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return Above(c.Dose, c.name(), j.evaluate(rates, c.Of[0]), c.Than)
+		return Above(c.Level, c.name(), j.evaluate(rates, c.Of[0]), c.Than)
 	}},
 	"below": {1, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return Below(c.Dose, c.name(), j.evaluate(rates, c.Of[0]), c.Than)
+		return Below(c.Level, c.name(), j.evaluate(rates, c.Of[0]), c.Than)
 	}},
 	"zero": {1, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return Zero(c.Dose, c.name(), j.evaluate(rates, c.Of[0]))
+		return Zero(c.Level, c.name(), j.evaluate(rates, c.Of[0]))
 	}},
 	"same": {2, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return Same(c.Dose, c.name(), j.evaluate(rates, c.Of[0]), j.evaluate(rates, c.Of[1]))
+		return Same(c.Level, c.name(), j.evaluate(rates, c.Of[0]), j.evaluate(rates, c.Of[1]))
 	}},
 	"fewer collapses": {2, true, func(j *Judge, rates []string, c fileCheck) Check {
-		return FewerCollapses(c.Dose, c.name(), j.Collapses(rates, c.Of[0]), j.Collapses(rates, c.Of[1]))
+		return FewerCollapses(c.Level, c.name(), j.Collapses(rates, c.Of[0]), j.Collapses(rates, c.Of[1]))
 	}},
 }
 

@@ -11,7 +11,7 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// twoArms is a small claim with a loop over doses and a note.
+// twoArms is a small claim with a loop over levels and a note.
 const twoArms = `
 id: two-arms
 title: Two arms
@@ -22,17 +22,17 @@ training:
   rates: [1e-3, 2e-3]
   columns: [gap/k3]
   arms:
-    - for: &doses [{dose: natural, name: fp8}, {dose: amplified, name: fp4}]
+    - for: &levels [{level: natural, name: fp8}, {level: amplified, name: fp4}]
       do:
         - {name: "$name, plain", set: [rollout.numerics=$name]}
         - {name: "$name, TIS", set: [rollout.numerics=$name, learner.optimizer.lr=$rate]}
 checks:
-  - for: *doses
+  - for: *levels
     do:
-      - {primary: TIS minus plain, dose: $dose, test: reported, of: ['late("$name, TIS") - 0.5 * late("$name, plain")']}
-  - {secondary: "gap, lr 2e-3", dose: natural, rate: 2e-3, test: reported, of: ['average("fp8, TIS", "gap/k3")']}
-  - {secondary: slope, dose: natural, test: reported, of: ['slope(2, late("fp8, plain"), 6, late("fp8, TIS")) / mean(late("fp8, TIS"))']}
-  - {secondary: falls, dose: natural, test: fewer collapses, of: ["fp8, TIS", "fp8, plain"]}
+      - {primary: TIS minus plain, level: $level, test: reported, of: ['late("$name, TIS") - 0.5 * late("$name, plain")']}
+  - {secondary: "gap, lr 2e-3", level: natural, rate: 2e-3, test: reported, of: ['average("fp8, TIS", "gap/k3")']}
+  - {secondary: slope, level: natural, test: reported, of: ['slope(2, late("fp8, plain"), 6, late("fp8, TIS")) / mean(late("fp8, TIS"))']}
+  - {secondary: falls, level: natural, test: fewer collapses, of: ["fp8, TIS", "fp8, plain"]}
 picture: {title: t, label: l, value: late("$arm"), arms: ["fp8, plain"]}
 `
 
@@ -66,7 +66,7 @@ func TestFile(t *testing.T) {
 				// Late pass rates 0.1, 0.2, 0.3, 0.4 by arm, 0.1 more in the second replication.
 				v := float64(i+1)/10 + float64(k)/10
 				o.Set(AtLR(arm, rate), 1, 1, 1, v, v, v)
-				o.Set(Beside(AtLR(arm, rate), "gap/k3"), float64(r), float64(r))
+				o.Set(ArmColumn(AtLR(arm, rate), "gap/k3"), float64(r), float64(r))
 			}
 		}
 		j.Runs = append(j.Runs, o)
@@ -75,7 +75,7 @@ func TestFile(t *testing.T) {
 	want := map[string][]float64{"TIS minus plain": {0.15, 0.2}, "gap, lr 2e-3": {1, 1}, "slope": {0.1, 0.1}}
 	for _, c := range j.Evidence.Checks {
 		for i, v := range want[c.Name] {
-			if c.Dose == Natural && math.Abs(c.Seeds[i]-v) > 1e-12 {
+			if c.Level == Natural && math.Abs(c.Seeds[i]-v) > 1e-12 {
 				t.Errorf("%s: %v, want %v", c.Name, c.Seeds, want[c.Name])
 			}
 		}
@@ -89,15 +89,15 @@ func TestFile(t *testing.T) {
 func TestFileFaults(t *testing.T) {
 	for change, want := range map[string]string{
 		"title: -> titel:": "titel",
-		`late("$name, TIS") - -> late("$name, TISS") - `:        `no arm "fp8, TISS"`,
-		`"gap/k3")' -> "gap/k4")'`:                              `keeps no column "gap/k4"`,
-		"slope(2, -> slop(2, ":                                  "no function slop",
-		"rate: 2e-3, test -> rate: 3e-3, test":                  `no learning rate "3e-3"`,
-		"dose: natural, test: fewer -> dose: mild, test: fewer": `no dose "mild"`,
-		"test: fewer collapses -> test: fewer":                  `no test "fewer"`,
-		"{secondary: slope -> {primary: x, secondary: slope":    "one of primary and secondary",
-		"steps: [6, 6, 6] -> steps: [6]":                        "three steps",
-		"0.5 * -> 0.5 % ":                                       "no operator",
+		`late("$name, TIS") - -> late("$name, TISS") - `:          `no arm "fp8, TISS"`,
+		`"gap/k3")' -> "gap/k4")'`:                                `keeps no column "gap/k4"`,
+		"slope(2, -> slop(2, ":                                    "no function slop",
+		"rate: 2e-3, test -> rate: 3e-3, test":                    `no learning rate "3e-3"`,
+		"level: natural, test: fewer -> level: mild, test: fewer": `no level "mild"`,
+		"test: fewer collapses -> test: fewer":                    `no test "fewer"`,
+		"{secondary: slope -> {primary: x, secondary: slope":      "one of primary and secondary",
+		"steps: [6, 6, 6] -> steps: [6]":                          "three steps",
+		"0.5 * -> 0.5 % ":                                         "no operator",
 	} {
 		old, changed, _ := strings.Cut(change, " -> ")
 		text := strings.Replace(twoArms, old, changed, 1)

@@ -16,18 +16,18 @@ type Judge struct {
 }
 
 // Primary adds the check that the verdict rests on. The same question may be
-// asked at two doses; a second one at the same dose is a programmer's fault.
+// asked at two levels; a second one at the same level is a programmer's fault.
 func (j *Judge) Primary(c Check) {
 	for _, old := range j.Evidence.Checks {
-		if old.Primary && old.Dose == c.Dose {
-			panic(fmt.Sprintf("claim: %q is a second primary check at dose %s", c.Name, c.Dose))
+		if old.Primary && old.Level == c.Level {
+			panic(fmt.Sprintf("claim: %q is a second primary check at level %s", c.Name, c.Level))
 		}
 	}
 	c.Primary = true
 	j.Evidence.Checks = append(j.Evidence.Checks, c)
 }
 
-// Secondary adds a comparison that was looked at and decides nothing.
+// Secondary adds a comparison that decides nothing.
 func (j *Judge) Secondary(c Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) }
 
 // Note adds a finding.

@@ -11,8 +11,8 @@ import (
 )
 
 // expand writes out the loops below a node, and puts the text of what is bound in the place of
-// its name. In a list, an entry {for: [{dose: natural, format: fp8}, ...], do: [...]} stands
-// for the entries of do, once for each binding, with natural for $dose and fp8 for $format.
+// its name. In a list, an entry {for: [{level: natural, format: fp8}, ...], do: [...]} stands
+// for the entries of do, once for each binding, with natural for $level and fp8 for $format.
 func expand(n *yaml.Node, bound map[string]string) ([]*yaml.Node, error) {
 	switch n.Kind {
 	case yaml.AliasNode:

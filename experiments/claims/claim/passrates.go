@@ -20,7 +20,7 @@ const tinySteps = 3
 const PassRateNote = "Judged is the mean pass rate of the weights on 128 held-out prompts over the last three of six evaluations; a run that a value which is not finite ended passes none. "
 
 // PassRates makes a run and records its pass rates under the arm's name, and
-// the columns asked for beside it (see Beside). Steps are a multiple of
+// the columns asked for next to it (see ArmColumn). Steps are a multiple of
 // evaluations, or fewer at the tiny size.
 func (e *Env) PassRates(ctx context.Context, o *Observation, arm string, steps int, columns []string, set ...string) error {
 	if e.Size == Tiny {
@@ -41,13 +41,13 @@ func (e *Env) PassRates(ctx context.Context, o *Observation, arm string, steps i
 	}
 	o.Set(arm, rates...)
 	for i, column := range columns {
-		o.Set(Beside(arm, column), c[i+1]...)
+		o.Set(ArmColumn(arm, column), c[i+1]...)
 	}
 	return nil
 }
 
-// Beside is the figure of an arm's column.
-func Beside(arm, column string) string { return arm + ", " + column }
+// ArmColumn is the figure of an arm's column.
+func ArmColumn(arm, column string) string { return arm + ", " + column }
 
 // AtLR names an arm at a learning rate, and SetLR is the rate's assignment.
 func AtLR(arm, rate string) string { return arm + " at lr " + rate }

@@ -5,12 +5,12 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Reproduced: the primary check passes at the natural dose.
+	// Reproduced: the primary check passes at the natural level.
 	Reproduced Verdict = "reproduced"
 	// Extrapolates: it grows by a law along the ladder of scale, and the law's
 	// interval at the published size holds the published figure.
 	Extrapolates Verdict = "extrapolates"
-	// OnlyAmplified: it fails or is open at the natural dose, and passes at the
+	// OnlyAmplified: it fails or is open at the natural level, and passes at the
 	// amplified one.
 	OnlyAmplified Verdict = "reproduced only when amplified"
 	// NotReproduced: the interval excludes the threshold.
@@ -21,25 +21,25 @@ const (
 	Undecided Verdict = "undecided"
 )
 
-// Dose says under what provocation a check was made.
-type Dose string
+// Level says under what provocation a check was made.
+type Level string
 
-// The doses.
+// The levels.
 const (
 	// Exact is arithmetic: no provocation is involved.
-	Exact Dose = "exact"
+	Exact Level = "exact"
 	// Natural is a gap of the size that real stacks have: warm-started weights and
 	// number formats in use.
-	Natural Dose = "natural"
+	Natural Level = "natural"
 	// Ladder is a law fitted along rungs of scale.
-	Ladder Dose = "ladder"
+	Ladder Level = "ladder"
 	// Amplified is a gap made larger on purpose: random deep models, rounded
 	// accumulators, 4-bit formats.
-	Amplified Dose = "amplified"
+	Amplified Level = "amplified"
 )
 
-// Doses are all of them, in the order in which they decide.
-var Doses = []Dose{Exact, Natural, Ladder, Amplified}
+// Levels are all of them, in the order in which they decide.
+var Levels = []Level{Exact, Natural, Ladder, Amplified}
 
 // Mark is what became of one check.
 type Mark string
@@ -50,27 +50,32 @@ const (
 	Failed   Mark = "failed"   // the interval excludes the threshold
 	Contrary Mark = "contrary" // the interval excludes the claim's direction
 	Open     Mark = "open"     // the interval holds both answers
-	Reported Mark = "reported" // printed, held against nothing
+	Reported Mark = "reported" // printed, not tested
 )
 
-// Decide applies the rule to the primary checks of a claim, the first dose
+// Term is the outcome as tables and pages have it.
+func (m Mark) Term() string {
+	return map[Mark]string{Passed: "met", Failed: "not met", Contrary: "opposite", Open: "inconclusive", Reported: "reported"}[m]
+}
+
+// Decide applies the rule to the primary checks of a claim, the first level
 // first:
 //
-//	it passes     reproduced; extrapolates on the ladder, only when amplified at that dose
-//	it is contrary at the natural dose, or at the only one    refuted at this scale
+//	it passes     reproduced; extrapolates on the ladder, only when amplified at that level
+//	it is contrary at the natural level, or at the only one    refuted at this scale
 //
-// and where none passes, the first dose says how it failed: not reproduced, or
+// and where none passes, the first level says how it failed: not reproduced, or
 // undecided.
 func Decide(checks []Check) Verdict {
-	first := primary(checks, Doses...)
+	first := primary(checks, Levels...)
 	if first == nil {
 		return Undecided
 	}
 	if first.Outcome == Contrary {
 		return Refuted
 	}
-	for dose, verdict := range passes {
-		if c := primary(checks, Doses[dose]); c != nil && c.Outcome == Passed {
+	for level, verdict := range passes {
+		if c := primary(checks, Levels[level]); c != nil && c.Outcome == Passed {
 			return verdict
 		}
 	}
@@ -80,14 +85,14 @@ func Decide(checks []Check) Verdict {
 	return Undecided
 }
 
-// passes is the verdict of a primary check that passes, by place in Doses.
+// passes is the verdict of a primary check that passes, by place in Levels.
 var passes = [...]Verdict{Reproduced, Reproduced, Extrapolates, OnlyAmplified}
 
-// primary is the primary check of the first of these doses that has one.
-func primary(checks []Check, doses ...Dose) *Check {
-	for _, d := range doses {
+// primary is the primary check of the first of these levels that has one.
+func primary(checks []Check, levels ...Level) *Check {
+	for _, d := range levels {
 		for i := range checks {
-			if c := &checks[i]; c.Primary && c.Dose == d {
+			if c := &checks[i]; c.Primary && c.Level == d {
 				return c
 			}
 		}
@@ -99,9 +104,9 @@ func primary(checks []Check, doses ...Dose) *Check {
 // or the first that stands in the way.
 func (v Verdict) Decisive(checks []Check) *Check {
 	for i, verdict := range passes {
-		if c := primary(checks, Doses[i]); verdict == v && c != nil && c.Outcome == Passed {
+		if c := primary(checks, Levels[i]); verdict == v && c != nil && c.Outcome == Passed {
 			return c
 		}
 	}
-	return primary(checks, Doses...)
+	return primary(checks, Levels...)
 }

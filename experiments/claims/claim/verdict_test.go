@@ -7,8 +7,8 @@ import (
 
 // TestDecide walks through the rule.
 func TestDecide(t *testing.T) {
-	p := func(d Dose, m Mark) Check { return Check{Dose: d, Outcome: m, Primary: true} }
-	also := func(d Dose, m Mark) Check { return Check{Dose: d, Outcome: m} }
+	p := func(d Level, m Mark) Check { return Check{Level: d, Outcome: m, Primary: true} }
+	also := func(d Level, m Mark) Check { return Check{Level: d, Outcome: m} }
 	for _, k := range []struct {
 		name   string
 		checks []Check
@@ -22,7 +22,7 @@ func TestDecide(t *testing.T) {
 		{"open, but amplified", []Check{p(Amplified, Passed), p(Natural, Open)}, OnlyAmplified},
 		{"amplified alone", []Check{p(Amplified, Passed)}, OnlyAmplified},
 		{"a law", []Check{p(Natural, Failed), p(Ladder, Passed), p(Amplified, Passed)}, Extrapolates},
-		{"contrary at the natural dose", []Check{p(Natural, Contrary), p(Amplified, Passed)}, Refuted},
+		{"contrary at the natural level", []Check{p(Natural, Contrary), p(Amplified, Passed)}, Refuted},
 		{"contrary when amplified", []Check{p(Natural, Open), p(Amplified, Contrary)}, Undecided},
 		{"contrary, all there is", []Check{p(Amplified, Contrary)}, Refuted},
 		{"too small", []Check{p(Natural, Failed), p(Amplified, Open)}, NotReproduced},
@@ -40,7 +40,9 @@ func TestDecide(t *testing.T) {
 
 // TestDecisive: a verdict names the check it rests on.
 func TestDecisive(t *testing.T) {
-	c := func(name string, d Dose, m Mark) Check { return Check{Name: name, Dose: d, Outcome: m, Primary: true} }
+	c := func(name string, d Level, m Mark) Check {
+		return Check{Name: name, Level: d, Outcome: m, Primary: true}
+	}
 	for _, k := range []struct {
 		checks []Check
 		want   string
@@ -57,17 +59,17 @@ func TestDecisive(t *testing.T) {
 	}
 }
 
-// TestPrimaryOnce: a dose has one primary check.
+// TestPrimaryOnce: a level has one primary check.
 func TestPrimaryOnce(t *testing.T) {
 	var j Judge
-	j.Primary(Check{Dose: Natural})
-	j.Primary(Check{Dose: Amplified})
+	j.Primary(Check{Level: Natural})
+	j.Primary(Check{Level: Amplified})
 	defer func() {
 		if recover() == nil {
-			t.Error("a second primary check at the same dose is taken")
+			t.Error("a second primary check at the same level is taken")
 		}
 	}()
-	j.Primary(Check{Dose: Natural})
+	j.Primary(Check{Level: Natural})
 }
 
 // TestMarks puts every kind of check on all sides of its threshold.

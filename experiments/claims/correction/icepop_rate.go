@@ -24,9 +24,9 @@ var icepopArms = []struct{ name, set string }{
 // are varied.
 var icepopRates = []string{"5e-4", "1e-3"}
 
-var icepopDoses = []struct {
-	dose claim.Dose
-	sets []string
+var icepopLevels = []struct {
+	level claim.Level
+	sets  []string
 }{
 	{claim.Natural, []string{"rollout.numerics=fp8-w8a8"}},
 	{claim.Amplified, []string{"rollout.numerics=fp4-all", "advantage.positive_weight=0"}},
@@ -43,10 +43,10 @@ func icepopRate() claim.Claim {
 		Source:    "IcePop, Ring-1T, 2510.18855; KPop's follow-up.",
 		Figure:    "one to two tokens per mille masked; the share falls while the gap of the log-probs grows",
 		Threshold: "Area under the reward curve of the second half of a run, band minus placebo, mean of two learning rates: above 0 by the paired sign-flip test. " +
-			"Beside it, in the second half under the band: slope of mean |log-ratio| above 0 and slope of the masked share below 0; masked share within [1e-4, 1e-2].",
+			"Also checked, in the second half under the band: slope of mean |log-ratio| above 0 and slope of the masked share below 0; masked share within [1e-4, 1e-2].",
 		Setup: "GRPO on chain-base, fp32 learner, 100 updates at learning rates 5e-4 and 1e-3. Natural: fp8-w8a8 rollouts, positives and negatives learned. Amplified: fp4-all rollouts, negatives only, " +
 			"where the gap grows and the headline saw uncorrected runs end. The placebo is matched over time: of every batch it drops as many tokens as lie outside the band. " +
-			"An earlier version dropped them at one constant rate, with one learning rate, over 300 updates; this one was looked at over 120 updates with seeds 9001 and 9002, and shortened for its cost alone.",
+			"An earlier version dropped them at one constant rate, with one learning rate, over 300 updates; this one had pilot runs over 120 updates with seeds 9001 and 9002, and shortened for its cost alone.",
 		LeftOut:  "IcePop's ratio inside the band: kept tokens weigh 1 here, so that band and placebo differ in nothing but the tokens they drop.",
 		Commands: []string{`simulate train headline --set steps=100 --set rollout.numerics=fp4-all --set advantage.positive_weight=0 --set "correction={masks: [{name: random_mask, low: 0.5, high: 5}], denominator: pre}"`},
 		Unit:     claim.Run,
@@ -58,7 +58,7 @@ func icepopRate() claim.Claim {
 
 func measureIcepop(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	for _, d := range icepopDoses {
+	for _, d := range icepopLevels {
 		for _, rate := range icepopRates {
 			for k, arm := range icepopArms {
 				columns := []string{"critic/score/mean", "gap/dlogp_mean", "rollout_corr/rollout_rs_masked_fraction"}
@@ -70,7 +70,7 @@ func measureIcepop(ctx context.Context, e *claim.Env) (*claim.Observation, error
 					return nil, err
 				}
 				for i, what := range []string{"reward", "gap", "masked"}[:len(c)] {
-					o.Set(icepopFigure(d.dose, what, arm.name, rate), c[i]...)
+					o.Set(icepopFigure(d.level, what, arm.name, rate), c[i]...)
 				}
 			}
 		}
@@ -78,7 +78,7 @@ func measureIcepop(ctx context.Context, e *claim.Env) (*claim.Observation, error
 	return o, nil
 }
 
-func icepopFigure(d claim.Dose, what, arm, rate string) string {
+func icepopFigure(d claim.Level, what, arm, rate string) string {
 	return string(d) + " " + what + " " + arm + ", lr " + rate
 }
 
@@ -86,7 +86,7 @@ func icepopFigure(d claim.Dose, what, arm, rate string) string {
 func secondHalf(x []float64) []float64 { return x[len(x)/2:] }
 
 // late is a statistic of the second half of a figure, mean over the learning rates.
-func late(j *claim.Judge, d claim.Dose, what, arm string, of func(x, y []float64) float64) []float64 {
+func late(j *claim.Judge, d claim.Level, what, arm string, of func(x, y []float64) float64) []float64 {
 	return j.Each(func(o *claim.Observation) float64 {
 		sum := 0.0
 		for _, rate := range icepopRates {
@@ -99,8 +99,8 @@ func late(j *claim.Judge, d claim.Dose, what, arm string, of func(x, y []float64
 
 func judgeIcepop(j *claim.Judge) {
 	const band, placebo, none = 0, 1, 2
-	for _, dose := range icepopDoses {
-		d := dose.dose
+	for _, level := range icepopLevels {
+		d := level.level
 		reward := func(arm int) []float64 { return late(j, d, "reward", icepopArms[arm].name, stats.AUC) }
 		j.Primary(claim.Better(d, "reward, band [0.5, 5] minus as many at random", stats.Differences(reward(band), reward(placebo))))
 		j.Secondary(claim.Above(d, "slope of mean |log-ratio| under the band, per update", late(j, d, "gap", icepopArms[band].name, stats.Slope), 0))
@@ -114,7 +114,7 @@ func judgeIcepop(j *claim.Judge) {
 	for i, arm := range icepopArms {
 		rows[i] = arm.name
 	}
-	group := func(d claim.Dose, title string) claim.Group {
+	group := func(d claim.Level, title string) claim.Group {
 		return claim.Group{Name: title, Values: func(k int) []float64 { return late(j, d, "reward", rows[k], stats.AUC) }}
 	}
 	j.Evidence.Picture = j.Bars("Reward in the second half: the tokens a band drops, and as many at random", "mean reward", false, rows,
@@ -124,7 +124,7 @@ func judgeIcepop(j *claim.Judge) {
 
 // collapsed says of every run, rate by rate, whether its last block of rewards
 // lies below the collapse share of the best.
-func collapsed(j *claim.Judge, d claim.Dose, arm int) (list []bool) {
+func collapsed(j *claim.Judge, d claim.Level, arm int) (list []bool) {
 	for _, rate := range icepopRates {
 		for _, o := range j.Runs {
 			y := o.List(icepopFigure(d, "reward", icepopArms[arm].name, rate))
@@ -139,17 +139,17 @@ func collapsed(j *claim.Judge, d claim.Dose, arm int) (list []bool) {
 func icepopTable(j *claim.Judge) *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: "Second half of the runs", Columns: []figure.Column{{Name: "arm"}, {Name: "learning rate"}},
 		Note: "Means over runs: reward, mean |log-ratio| between the engines, share of tokens masked."}
-	for _, d := range icepopDoses {
+	for _, d := range icepopLevels {
 		for _, what := range []string{"reward", "gap", "masked"} {
-			t.Columns = append(t.Columns, figure.Column{Name: fmt.Sprintf("%s, %s", what, d.dose), Align: figure.Right})
+			t.Columns = append(t.Columns, figure.Column{Name: fmt.Sprintf("%s, %s", what, d.level), Align: figure.Right})
 		}
 	}
 	for _, arm := range icepopArms {
 		for _, rate := range icepopRates {
 			row := []figure.Cell{figure.Word(arm.name), figure.Word(rate)}
-			for _, d := range icepopDoses {
+			for _, d := range icepopLevels {
 				for _, what := range []string{"reward", "gap", "masked"} {
-					observed := icepopFigure(d.dose, what, arm.name, rate)
+					observed := icepopFigure(d.level, what, arm.name, rate)
 					if !j.Runs[0].Has(observed) {
 						row = append(row, figure.Word("-"))
 						continue

@@ -152,7 +152,7 @@ func judgeOPSM(j *claim.Judge) {
 	j.Secondary(claim.Above(claim.Natural, "pass rate, least of the other arms minus positives only", worst, 0))
 	j.Secondary(claim.Report(claim.Natural, "pass rate, negatives only minus no mask", stats.Differences(rate(negatives), rate(none))))
 	y := j.Runs[0].List("no mask curve")
-	c := claim.Chart("Pass rate on held-out prompts, rollouts eight updates old", "evaluation", "pass rate", "", false)
+	c := claim.Chart("Pass rate on held-out prompts, rollouts with a staleness of eight updates", "evaluation", "pass rate", "", false)
 	for _, a := range opsmArms {
 		c.Series = append(c.Series, j.Arm(a.name, claim.Counting(len(y)), a.name+" curve"))
 	}

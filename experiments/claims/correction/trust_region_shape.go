@@ -22,7 +22,7 @@ func trustRegionShape() claim.Claim {
 		Statement: "Among tokens whose probability an update has moved by the same amount, the ratio clip (0.2, 0.28) cuts a rare one more often than a frequent one.",
 		Source:    "DPPO, 2602.04879; CISPO, 2506.13585.",
 		Figure:    "1e-5 to 1e-3 is a ratio of 100 with TV 1e-3; 0.99 to 0.8 is a ratio of 0.81 with TV 0.19",
-		Threshold: "Slope of the share that the ratio clip cuts on log p, at matched |shift of p|: interval below 0. Beside it: the slope of the TV mask (0.15), flat within half of the clip's; " +
+		Threshold: "Slope of the share that the ratio clip cuts on log p, at matched |shift of p|: interval below 0. Also checked: the slope of the TV mask (0.15), flat within half of the clip's; " +
 			"exact KL(mu||pi) after the updates, CISPO over DPPO, above 1.",
 		Setup: "One batch of responses from bf16 rollouts and 24 updates in minibatches, lr 1e-3, by importance sampling without a bound, to see what each rule would cut among the tokens that moved the way their advantage pushes. " +
 			"They are put into bins of equal |shift of p|, and into tenths by the probability within their bin. Natural: the chain task, vocabulary 32. " +
@@ -57,7 +57,7 @@ func measureTrust(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 	}
 	rounds := e.Pick(6, 6, 1)
 	for _, d := range []struct {
-		dose  claim.Dose
+		level claim.Level
 		model *model.Params
 		batch *batch.Batch
 		rate  float64
@@ -66,7 +66,7 @@ func measureTrust(ctx context.Context, e *claim.Env) (*claim.Observation, error)
 		if err != nil {
 			return nil, err
 		}
-		setCut(o, string(d.dose), now)
+		setCut(o, string(d.level), now)
 	}
 	for _, arm := range []struct {
 		name string
@@ -104,7 +104,7 @@ type moved struct{ logp, ratio, shift float64 }
 func (m *moved) cutByRatio() bool { return m.ratio > 1.28 || m.ratio < 0.8 }
 func (m *moved) cutByTV() bool    { return math.Abs(m.shift) > 0.15 }
 
-// trustTenths is how many parts of a bin of like shifts are told apart by the
+// trustTenths is how many parts of a bin of like shifts are distinguished by the
 // probability, and trustBins the most bins.
 const (
 	trustTenths = 10
@@ -113,7 +113,7 @@ const (
 
 // setCut records, by tenth of the probability among tokens of the same shift,
 // which share each rule would cut.
-func setCut(o *claim.Observation, dose string, now *batch.Batch) {
+func setCut(o *claim.Observation, level string, now *batch.Batch) {
 	var list []moved
 	for n, a := range now.Advantage {
 		p, q := elementary.Exp(now.LogpRoll[n]), elementary.Exp(now.Old.Logp[n])
@@ -138,9 +138,9 @@ func setCut(o *claim.Observation, dose string, now *batch.Batch) {
 			}
 		}
 	}
-	o.Set(dose+" log p", stats.Quotients(logp[:], count[:])...)
-	o.Set(dose+" cut by the ratio clip", stats.Quotients(ratio[:], count[:])...)
-	o.Set(dose+" cut by the TV mask", stats.Quotients(tv[:], count[:])...)
+	o.Set(level+" log p", stats.Quotients(logp[:], count[:])...)
+	o.Set(level+" cut by the ratio clip", stats.Quotients(ratio[:], count[:])...)
+	o.Set(level+" cut by the TV mask", stats.Quotients(tv[:], count[:])...)
 	var small, cut, left, far float64
 	for i := range list {
 		m := &list[i]
@@ -157,8 +157,8 @@ func setCut(o *claim.Observation, dose string, now *batch.Batch) {
 			}
 		}
 	}
-	o.Set(dose+" cut after a small shift", small, cut)
-	o.Set(dose+" left after a large shift", left, far)
+	o.Set(level+" cut after a small shift", small, cut)
+	o.Set(level+" left after a large shift", left, far)
 }
 
 func each[T any](list []T, of func(*T) float64) []float64 {
@@ -170,7 +170,7 @@ func each[T any](list []T, of func(*T) float64) []float64 {
 }
 
 func judgeTrust(j *claim.Judge) {
-	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
+	for _, d := range []claim.Level{claim.Natural, claim.Amplified} {
 		a := string(d)
 		slope := func(figure string) []float64 {
 			return j.Each(func(o *claim.Observation) float64 { return stats.Slope(o.List(a+" log p"), o.List(figure)) })

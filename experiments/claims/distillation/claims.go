@@ -1,4 +1,4 @@
-// Package distillation has the claims about a teacher beside reinforcement learning.
+// Package distillation has the claims about a teacher in reinforcement learning.
 package distillation
 
 import (

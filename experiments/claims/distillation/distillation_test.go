@@ -37,7 +37,7 @@ func TestRelative(t *testing.T) {
 }
 
 // The published coefficient brings a gradient of 80 down to eight times that of k1, which
-// is judged at the natural dose; the coefficient 1 is judged apart.
+// is judged at the natural level; the coefficient 1 is judged apart.
 func TestK1K2Doses(t *testing.T) {
 	run := func() *claim.Observation {
 		o := new(claim.Observation)
@@ -58,11 +58,11 @@ func TestK1K2Doses(t *testing.T) {
 	j := &claim.Judge{Seeds: []uint64{1, 2}, Runs: []*claim.Observation{run(), run()}}
 	judgeK1K2(j)
 	natural, amplified := j.Evidence.Checks[0], j.Evidence.Checks[1]
-	if natural.Dose != claim.Natural || math.Abs(natural.Value.Estimate-8) > 1e-9 {
-		t.Errorf("natural dose: %+v, want 8", natural)
+	if natural.Level != claim.Natural || math.Abs(natural.Value.Estimate-8) > 1e-9 {
+		t.Errorf("natural level: %+v, want 8", natural)
 	}
-	if amplified.Dose != claim.Amplified || math.Abs(amplified.Value.Estimate-80) > 1e-9 {
-		t.Errorf("amplified dose: %+v, want 80", amplified)
+	if amplified.Level != claim.Amplified || math.Abs(amplified.Value.Estimate-80) > 1e-9 {
+		t.Errorf("amplified level: %+v, want 80", amplified)
 	}
 }
 
@@ -77,15 +77,15 @@ func TestGateRanks(t *testing.T) {
 				name := claim.AtLR(arm, rate)
 				o.Set(name, .3, .3)
 				for _, column := range []string{gateOverlap, gateTokens, gateReads, gateK2} {
-					o.Set(claim.Beside(name, column), 1)
+					o.Set(claim.ArmColumn(name, column), 1)
 				}
 			}
 			for k, arm := range teachers {
 				name := claim.AtLR(arm, rate)
 				o.Set(name, .3, .3+gains[k])
-				o.Set(claim.Beside(name, gateOverlap), .1*float64(k))
+				o.Set(claim.ArmColumn(name, gateOverlap), .1*float64(k))
 				for _, column := range []string{gateTokens, gateReads, gateK2} {
-					o.Set(claim.Beside(name, column), 1)
+					o.Set(claim.ArmColumn(name, column), 1)
 				}
 			}
 		}

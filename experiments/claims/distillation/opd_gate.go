@@ -38,14 +38,14 @@ func opdGate() claim.Claim {
 		ID:        "opd-gate",
 		Title:     "A teacher on failed answers to hard prompts gains more than on as many answers at random",
 		Statement: "With k1 as an advantage on wrong answers to prompts solved at most a fifth of the time, a policy ends at a higher pass rate than with the same rule's number of answers drawn at random.",
-		Source:    "A practitioner's account of on-policy distillation beside reinforcement learning; KDRL, 2506.08946.",
+		Source:    "A practitioner's account of on-policy distillation combined with reinforcement learning; KDRL, 2506.08946.",
 		Figure:    "the teacher is applied to failed rollouts of hard prompts, 5 % of the samples; a template that differs makes the divergence explode; the signal depends on the overlap of the two policies",
 		Threshold: "Pass rate, failed and hard minus as many at random, mean over two learning rates: above 0, sign-flip p < 0.05; with as many calls of the teacher that is the ratio of the gains per call above 1. " +
-			"Beside it: either against no teacher; all answers and all failed ones; the first 8 tokens alone; a teacher of another template, at most no teacher, and after rejection fine-tuning into that template, against the same student without a teacher; the rank correlation of gain and overlap over checkpoints of the teacher, above 0.6.",
+			"Also checked: either against no teacher; all answers and all failed ones; the first 8 tokens alone; a teacher of another template, at most no teacher, and after rejection fine-tuning into that template, against the same student without a teacher; the rank correlation of gain and overlap over checkpoints of the teacher, above 0.6.",
 		Setup: "GRPO on chain-base, prompts of 6 to 12 operations, of which about 30 % are solved at first, fp32 engines, 90 updates of 8 prompts with 8 responses. The teacher is warm-started on cleaner demonstrations of 3 to 12 operations and a half wider. " +
-			"Advantages of guided tokens are normalised apart. Learning rates 5e-4 and 1e-3 for the judged arms and no teacher, 1e-3 for the others. " + claim.PassRateNote +
-			"Looked at: two replications of seed 9001; after the first the arm that is fine-tuned first was added, in the second its prompts and those of the teacher of another template were easier by mistake.",
-		LeftOut: "A budget of calls that is fixed: the rule's share of answers falls as the policy learns, and at random as many are drawn as the rule would then choose in that run. Ten replications for the cost: fourteen runs and four teachers each.",
+			"Advantages of guided tokens are normalised separately. Learning rates 5e-4 and 1e-3 for the judged arms and no teacher, 1e-3 for the others. " + claim.PassRateNote +
+			"Pilot runs: two replications of seed 9001; after the first the arm that is fine-tuned first was added, in the second its prompts and those of the teacher of another template were easier by mistake.",
+		LeftOut: "A budget of calls that is fixed: the rule's share of answers falls as the policy learns, and at random as many are drawn as the rule would then choose in that run. Ten replications to save compute: fourteen runs and four teachers each.",
 		Commands: []string{"simulate pretrain teacher-base --out teacher",
 			"simulate train opd --set checkpoint=chain-base --set teacher=teacher --set task.difficulty=[6,12] --set distillation.random=true"},
 		Unit: claim.Run, Replications: claim.LeastReplications,
@@ -127,7 +127,7 @@ func judgeGate(j *claim.Judge) {
 		return stats.Differences(j.Late(rates, a), j.Late(rates, b))
 	}
 	column := func(arm, name string) []float64 {
-		return j.OverRates(last, arm, func(o *claim.Observation, at string) float64 { return stats.Average(o.List(claim.Beside(at, name))) })
+		return j.OverRates(last, arm, func(o *claim.Observation, at string) float64 { return stats.Average(o.List(claim.ArmColumn(at, name))) })
 	}
 	j.Primary(claim.Better(claim.Natural, "pass rate, failed and hard minus as many at random", minus(gateRates, gateHard, gateRandom)))
 	j.Secondary(claim.Better(claim.Natural, "pass rate, failed and hard minus no teacher", minus(gateRates, gateHard, gateNone)))

@@ -44,13 +44,13 @@ func opdK1K2() claim.Claim {
 	return claim.Claim{
 		ID:        "opd-k1-k2",
 		Title:     "Where teacher and student differ by two nats, a k2 loss outweighs k1 as an advantage at least five times in the gradient",
-		Statement: "On tokens with a gap of 2 nats or more, the gradient of coef·k2 is at least 5 times that of k1 as an advantage, normalised apart; at the natural dose with the published coefficient 0.1, amplified with 1.",
-		Source:    "A practitioner's account of on-policy distillation beside reinforcement learning; KDRL, 2506.08946.",
+		Statement: "On tokens with a gap of 2 nats or more, the gradient of coef·k2 is at least 5 times that of k1 as an advantage, normalised separately; at the natural level with the published coefficient 0.1, amplified with 1.",
+		Source:    "A practitioner's account of on-policy distillation combined with reinforcement learning; KDRL, 2506.08946.",
 		Figure:    "k2 is 2 to 4.5 at 2 to 3 nats, times 0.1 against a policy loss near 0.01",
 		Threshold: "Norm of the gradient of coef·k2 over that of k1 as an advantage, both on the tokens with |gap| ≥ 2 and both over the same policy gradient: geometric mean over models, interval above 5. " +
-			"Beside it: on tokens below 0.5 nats, with coefficient 1, inside a factor of 2; raw k1 and k2 the same gradient; the cosines with the gradient of the exact reverse KL; the loss values.",
+			"Also checked: on tokens below 0.5 nats, with coefficient 1, inside a factor of 2; raw k1 and k2 the same gradient; the cosines with the gradient of the exact reverse KL; the loss values.",
 		Setup: "A model of a warm start each, 256 of its own responses to chain prompts of 3 to 8 operations in groups of 8, fp32; a teacher of a warm start on cleaner demonstrations of 3 to 12 operations, a half wider. " +
-			"The gradient of all parameters, token-mean over all tokens, of each term on the tokens of a bin alone; k1 is centred and scaled over all tokens before it is cut. Looked at: seed 9001, first with arms that were aggregated unlike; nothing else was changed.",
+			"The gradient of all parameters, token-mean over all tokens, of each term on the tokens of a bin alone; k1 is centred and scaled over all tokens before it is cut. Pilot runs: seed 9001, first with arms that were aggregated unlike; nothing else was changed.",
 		LeftOut:  "Gaps made by hand: tokens are binned by the gap that they have. The reward of runs is opd-gate's.",
 		Commands: []string{"simulate pretrain teacher-base --out teacher", "simulate train opd --set checkpoint=chain-base --set teacher=teacher --set distillation.advantage=none --set 'terms=[{name: distill_k2, coef: 0.1}]'"},
 		Unit:     claim.Model,
@@ -60,7 +60,7 @@ func opdK1K2() claim.Claim {
 	}
 }
 
-// alone is a term without a policy loss beside it.
+// alone is a term without a policy loss.
 type alone struct{ loss.Term }
 
 // Eval implements loss.Loss.
@@ -233,7 +233,7 @@ func judgeK1K2(j *claim.Judge) {
 		}}
 	}
 	j.Evidence.Picture = j.Bars("A teacher's gradient by the gap of the token", "gradient of the tokens at that gap (nats), over the policy gradient", false, names,
-		over("0.1 · k2 as a loss", k2Norm, publishedBeta), over("k1 as an advantage, normalised apart", k1Norm, 1), over("1 · k2 as a loss", k2Norm, 1))
+		over("0.1 · k2 as a loss", k2Norm, publishedBeta), over("k1 as an advantage, normalised separately", k1Norm, 1), over("1 · k2 as a loss", k2Norm, 1))
 	var all []string
 	for _, bin := range gapBins {
 		all = append(all, bin.name)

@@ -88,10 +88,10 @@ func budget() claim.Claim {
 		Source:    "Conjecture 4 of a survey on off-policy drift; Precision-RL, 2510.26788; VeXact.",
 		Figure:    "inside the budget a correction is to bring less than 0.3 %",
 		Threshold: "Pass rate, sequence TIS minus uncorrected, mean over the cells inside the budget and two learning rates: inside ±0.02, two one-sided t-tests.",
-		Setup: "GRPO on chain-base and its dense twin, 60 updates of 8 prompts with 8 responses, learning rates 5e-4 and 1e-3; seventeen pairs of engines, from another order of sums to fp4 and a 4-bit router. Repaired: the learner computes in the rollouts' format, sums in another order, and replays the rollouts' routes. " +
+		Setup: "GRPO on chain-base and its dense counterpart, 60 updates of 8 prompts with 8 responses, learning rates 5e-4 and 1e-3; seventeen pairs of engines, from another order of sums to fp4 and a 4-bit router. Repaired: the learner computes in the rollouts' format, sums in another order, and replays the rollouts' routes. " +
 			"A cell is inside by its own uncorrected runs: the mean of each of the three figures over updates, rates and replications. " + claim.PassRateNote +
-			"Looked at: twelve updates on seed 9001 of each pair, uncorrected, for the three figures alone. fp16 lies just outside (tail of the TV 3.5e-4), so that formats with 11 to 14 bits for the weights stand for what is inside. A preview of two replications, seeds 9001 and 9002, had token TIS for a correction: inside it changed nothing, and with the 4-bit router it gained nothing either, -0.04, so that there was no cell in which a correction helps; sequence TIS, which is known from the headline to help there, took its place.",
-		LeftOut:  "The survey's own margin of 0.3 %: the interval is shown, and it is compared with ±0.02. Corrections other than a weight and a mask. Responses of more than 32 tokens. Ten replications for the cost: 76 runs each.",
+			"Pilot runs: twelve updates on seed 9001 of each pair, uncorrected, for the three figures alone. fp16 lies just outside (tail of the TV 3.5e-4), so that formats with 11 to 14 bits for the weights stand for what is inside. A preview of two replications, seeds 9001 and 9002, had token TIS for a correction: inside it changed nothing, and with the 4-bit router it gained nothing either, -0.04, so that there was no cell in which a correction helps; sequence TIS, which is known from the headline to help there, took its place.",
+		LeftOut:  "The survey's own margin of 0.3 %: the interval is shown, and it is compared with ±0.02. Corrections other than a weight and a mask. Responses of more than 32 tokens. Ten replications to save compute: 76 runs each.",
 		Commands: []string{"simulate train headline --set steps=60 --set rollout.numerics=fp32-tp4 --set correction.weights=sequence_tis"},
 		Unit:     claim.Run, Replications: claim.LeastReplications,
 		Version: 1,
@@ -154,18 +154,18 @@ func judgeBudget(j *claim.Judge) {
 		j.Primary(claim.Inside(claim.Natural, "pass rate inside the budget, sequence TIS minus uncorrected", mean, budgetDelta))
 	}
 	for _, c := range budgetCells {
-		dose := claim.Natural
+		level := claim.Natural
 		if c.also && !slices.ContainsFunc(within, func(w budgetCell) bool { return w.name == c.name }) {
-			dose = claim.Amplified
+			level = claim.Amplified
 		}
 		won := gain(budgetRates, c.corrected(), c)
 		if c.name == budgetControl {
-			j.Secondary(claim.Better(dose, "pass rate, sequence TIS minus uncorrected, "+c.name, won))
+			j.Secondary(claim.Better(level, "pass rate, sequence TIS minus uncorrected, "+c.name, won))
 		} else {
-			j.Secondary(claim.Report(dose, "pass rate, sequence TIS minus uncorrected, "+c.name, won))
+			j.Secondary(claim.Report(level, "pass rate, sequence TIS minus uncorrected, "+c.name, won))
 		}
 		if c.also {
-			j.Secondary(claim.Report(dose, "pass rate, geometric mask minus uncorrected, "+c.name, gain(budgetRates, c.masked(), c)))
+			j.Secondary(claim.Report(level, "pass rate, geometric mask minus uncorrected, "+c.name, gain(budgetRates, c.masked(), c)))
 		}
 	}
 	var groups []claim.Group
@@ -176,7 +176,7 @@ func judgeBudget(j *claim.Judge) {
 	j.Evidence.Table = budgetTable(j, within)
 }
 
-// budgetTable shows the three figures of each cell beside what is won there.
+// budgetTable shows the three figures of each cell and the gain there.
 func budgetTable(j *claim.Judge, within []budgetCell) *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: "The budget of each pair of engines", Columns: []figure.Column{{Name: "engines"}, {Name: "inside"}},
 		Note: "Means over the updates of the uncorrected runs: the total variation that one token in twenty exceeds, chi² of responses, share of router decisions that differ. Then the mean pass rate uncorrected, and what sequence TIS adds."}

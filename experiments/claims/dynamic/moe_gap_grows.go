@@ -46,8 +46,8 @@ func moeGapGrows() claim.Claim {
 		Threshold: "Slope of the logarithm of the exact KL, rollout engine against learner, on updates, in means over blocks of 50: interval above 0; below 0 refutes.",
 		Setup: "GRPO on chain-base, uncorrected, 300 updates of 8 prompts with 8 responses at a learning rate of 1e-3; rollouts with fp8 weights and inputs by channel, amplified with fp4 weights and fp8 inputs, KV cache and head. " +
 			"The controls differ in one thing: a router that keeps its weights, a dense model of equal active width, a learning rate of 1e-12. " +
-			"Looked at with the shipped weights on seed 9001, 150 updates, blocks of 25: fp8 at 5e-4 7.2e-4 at first, 1.1e-3 at last, entropy 0.24 to 0.06; bf16 on four ranks without a direction, 3e-5 to 9e-4; fp4 at 1e-3 1.9e-2 to 2.0e-2, at 2e-3, where the run falls, 2.9e-2 to 1.6e-1. A preview of the claim on seed 9001: slopes of 1.39 and 0.57. Nothing was changed.",
-		LeftOut:  "More than 300 updates; the balance loss on and off. Ten replications for the cost: six runs each.",
+			"Pilot runs with the shipped weights on seed 9001, 150 updates, blocks of 25: fp8 at 5e-4 7.2e-4 at first, 1.1e-3 at last, entropy 0.24 to 0.06; bf16 on four ranks without a direction, 3e-5 to 9e-4; fp4 at 1e-3 1.9e-2 to 2.0e-2, at 2e-3, where the run collapses, 2.9e-2 to 1.6e-1. A preview of the claim on seed 9001: slopes of 1.39 and 0.57. Nothing was changed.",
+		LeftOut:  "More than 300 updates; the balance loss on and off. Ten replications to save compute: six runs each.",
 		Commands: []string{"simulate train headline --set steps=300 --set learner.numerics=bf16 --set rollout.numerics=fp8-w8a8 --set learner.optimizer.lr=1e-3"},
 		Unit:     claim.Run, Replications: claim.LeastReplications,
 		Version: 1,
@@ -82,7 +82,7 @@ func measureGrowth(ctx context.Context, e *claim.Env) (*claim.Observation, error
 			return nil, err
 		}
 		for i, c := range columns {
-			o.Set(claim.Beside(a.name, growthColumns[i]), claim.Blocks(c, steps/growthBlocks)...)
+			o.Set(claim.ArmColumn(a.name, growthColumns[i]), claim.Blocks(c, steps/growthBlocks)...)
 		}
 		if a.name == growthFP8 {
 			o.Set("weight change", travelled(start.Theta, end.Theta))
@@ -117,7 +117,7 @@ func judgeGrowth(j *claim.Judge) {
 		})
 	}
 	column := func(name string) func(o *claim.Observation, arm string) []float64 {
-		return func(o *claim.Observation, arm string) []float64 { return o.List(claim.Beside(arm, name)) }
+		return func(o *claim.Observation, arm string) []float64 { return o.List(claim.ArmColumn(arm, name)) }
 	}
 	perEntropy := func(o *claim.Observation, arm string) []float64 {
 		return stats.Quotients(column(gapKL)(o, arm), column("actor/entropy")(o, arm))
@@ -131,12 +131,12 @@ func judgeGrowth(j *claim.Judge) {
 	j.Secondary(claim.Above(claim.Natural, what+"mixture of experts minus dense", stats.Differences(of(growthFP8), of(growthDense)), 0))
 	j.Secondary(claim.Report(claim.Natural, what+growthRanks, of(growthRanks)))
 	for _, a := range []struct {
-		dose claim.Dose
-		arm  string
+		level claim.Level
+		arm   string
 	}{{claim.Natural, growthFP8}, {claim.Amplified, growthFP4}} {
-		j.Secondary(claim.Report(a.dose, "slope of log KL over entropy per 100 updates, "+a.arm, slope(a.arm, perEntropy)))
+		j.Secondary(claim.Report(a.level, "slope of log KL over entropy per 100 updates, "+a.arm, slope(a.arm, perEntropy)))
 		for _, name := range growthColumns[1:] {
-			j.Secondary(claim.Report(a.dose, "slope of log "+name+" per 100 updates, "+a.arm, slope(a.arm, column(name))))
+			j.Secondary(claim.Report(a.level, "slope of log "+name+" per 100 updates, "+a.arm, slope(a.arm, column(name))))
 		}
 	}
 	j.Secondary(claim.Report(claim.Natural, "change of the weights by their length, "+growthFP8, j.Column("weight change")))
@@ -151,7 +151,7 @@ func growthPicture(j *claim.Judge) {
 	c := claim.Chart("Gap over training", "updates", "KL between the engines (nats per token)", "Means over blocks of updates.", true)
 	var figures []string
 	for _, a := range growthArms {
-		figures = append(figures, claim.Beside(a.name, gapKL))
+		figures = append(figures, claim.ArmColumn(a.name, gapKL))
 		c.Series = append(c.Series, j.Arm(a.name, x, figures[len(figures)-1]))
 	}
 	j.Evidence.Picture = c

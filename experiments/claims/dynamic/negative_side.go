@@ -56,16 +56,16 @@ func negativeSide() claim.Claim {
 	return claim.Claim{
 		ID:        "negative-side",
 		Title:     "At a lag of 16 updates, masking the farthest 0.5 % of tokens helps on the negative side alone",
-		Statement: "Runs on rollouts 16 updates old that mask the 0.5 % of tokens whose probability has moved farthest end higher where these are tokens of a negative advantage than where they are of a positive one or drawn at random.",
+		Statement: "Runs on rollouts with a staleness of 16 updates that mask the 0.5 % of tokens whose probability has moved farthest end higher where these are tokens of a negative advantage than where they are of a positive one or drawn at random.",
 		Source:    "DPPO, 2602.04879; DeepSeek-V3.2, 2512.02556; mu-GRPO, 2605.17570; INTELLECT-3, 2512.16144.",
 		Figure:    "DPPO: a tiny share of negative updates explains most failures (0.5 % is quoted, unverified). INTELLECT-3 drops a response with a token ratio below 1e-5",
 		Threshold: "Pass rate, negative tail masked minus the better of positive tail and random tokens, run by run, mean over two learning rates: above 0, sign-flip p < 0.05. " +
-			"Beside it: at frozen weights, the norm of the gradient of the negative tail at least 5 % of that of all tokens.",
+			"Also checked: at frozen weights, the norm of the gradient of the negative tail at least 5 % of that of all tokens.",
 		Setup: "GRPO on chain-base, equal engines, rollouts by the weights of 16 updates ago, 138 updates of 8 prompts with 8 responses, learning rates 5e-4 and 7e-4. Of every batch a mask drops the 0.5 % of its tokens (three of about 900) whose probability differs most between the old rollout weights and the current ones, " +
 			"among those of one sign of the advantage; one arm ranks by the log-ratio instead. Masked tokens stay in the denominators. The better of two controls is taken in every run, which favours them. " + claim.PassRateNote +
 			"The gradients are taken 16 updates on from the rollouts, at lr 7e-4, over 16 prompts with 8 responses. " +
-			"Looked at with the shipped weights on seed 9001 at 7e-4, 150 updates: at the end no mask passes 0.23, the negative tail masked 0.90, random tokens 0.06; and one replication of seed 9001. The runs were cut from 150 updates for the cost, nothing else was changed.",
-		LeftOut:  "Vetoes of whole responses by a token ratio; a lag of 8; tails of other sizes. Ten replications for the cost: ten runs each.",
+			"Pilot runs with the shipped weights on seed 9001 at 7e-4, 150 updates: at the end no mask passes 0.23, the negative tail masked 0.90, random tokens 0.06; and one replication of seed 9001. The runs were cut from 150 updates to save compute, nothing else was changed.",
+		LeftOut:  "Vetoes of whole responses by a token ratio; a lag of 8; tails of other sizes. Ten replications to save compute: ten runs each.",
 		Commands: []string{`simulate train headline --set steps=138 --set "schedule={name: lag, k: 16}" --set learner.optimizer.lr=7e-4 --set "correction={masks: [{name: tail_mask, share: 0.005, signs: negative}], denominator: pre}"`},
 		Unit:     claim.Run, Replications: claim.LeastReplications,
 		Version: 1,
@@ -160,7 +160,7 @@ func judgeSide(j *claim.Judge) {
 	}
 	for _, m := range sideMasks {
 		j.Secondary(claim.Report(d, "pass rate, "+m.name+" masked minus no mask", stats.Differences(j.Late(sideRates, m.name), j.Late(sideRates, sideNone))))
-		j.Secondary(claim.FewerCollapses(d, "runs that fall, "+m.name+" masked against no mask", j.Collapses(sideRates, m.name), j.Collapses(sideRates, sideNone)))
+		j.Secondary(claim.FewerCollapses(d, "runs that collapse, "+m.name+" masked against no mask", j.Collapses(sideRates, m.name), j.Collapses(sideRates, sideNone)))
 	}
 	for _, rate := range sideRates {
 		j.Secondary(claim.Report(d, "pass rate, negative tail masked minus the better control, lr "+rate, gain([]string{rate})))

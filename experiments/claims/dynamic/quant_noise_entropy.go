@@ -35,9 +35,9 @@ func quantNoiseEntropy() claim.Claim {
 		Source:    "QeRL, 2510.11696.",
 		Figure:    "entropy with 4-bit weights above that of the 16-bit run; GSM8K 90.8 and MATH500 77.4 at 7B",
 		Threshold: "Entropy per token, 4-bit weights over bf16, each on its own responses to the same prompts: interval above 1; below 1 refutes.",
-		Setup: "Frozen chain-base, 512 responses to the task's prompts; nvfp4 weights with 16-bit activations are QeRL's format, fp8 inputs, KV cache and head beside them the amplified one. " +
+		Setup: "Frozen chain-base, 512 responses to the task's prompts; nvfp4 weights with 16-bit activations are QeRL's format, the amplified level adds fp8 inputs, KV cache and head. " +
 			"Also trained, as in QeRL with the same format in both engines: 120 updates of 8 prompts with 8 responses at 5e-4 and 1e-3, on the task as it is and on one that is longer than any of the warm start, at most 40 tokens, which the model solves greedily in about a quarter. " +
-			"Looked at with the shipped weights on seed 9001: the pass rates before training, 0.54 and 0.21, greedy 1.00 and 0.27, to choose the harder task; the entropies of the first 25 updates with both engines in fp4-all, 0.26, and in bf16, 0.24, at different rates; a preview of the claim on seed 9001, with ratios of 1.04 and 1.09. Nothing was changed.",
+			"Pilot runs with the shipped weights on seed 9001: the pass rates before training, 0.54 and 0.21, greedy 1.00 and 0.27, to choose the harder task; the entropies of the first 25 updates with both engines in fp4-all, 0.26, and in bf16, 0.24, at different rates; a preview of the claim on seed 9001, with ratios of 1.04 and 1.09. Nothing was changed.",
 		LeftOut:  "Noise that is added and fades (AQN); LoRA adapters over frozen 4-bit weights; a correction, which has nothing to correct between equal engines. That entropy is exploration is only reported: the pass rates by task.",
 		Commands: []string{"simulate train qerl --set rollout.noise.start=0 --set rollout.noise.end=0", "simulate train headline --set rollout.numerics=fp4-w4a16 --set learner.numerics=fp4-w4a16"},
 		Unit:     claim.Model,
@@ -76,7 +76,7 @@ func judgeNoise(j *claim.Judge) {
 	j.Secondary(claim.ReportRatio(claim.Natural, "entropy, fp8 over bf16", at(1), at(0)))
 	early := func(task, format string) []float64 {
 		return j.OverRates(noiseRates, noiseArm(task, format), func(o *claim.Observation, name string) float64 {
-			return o.List(claim.Beside(name, policyEntropy))[0]
+			return o.List(claim.ArmColumn(name, policyEntropy))[0]
 		})
 	}
 	for _, t := range noiseTasks {

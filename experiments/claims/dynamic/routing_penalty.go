@@ -20,7 +20,7 @@ const penaltyNone = "no rounding"
 // each router lies between those of two heads.
 var (
 	penaltyRouters = []struct {
-		dose   claim.Dose
+		level  claim.Level
 		format string
 	}{{claim.Natural, "e8m2"}, {claim.Natural, "e8m1"}, {claim.Amplified, "fp4_e2m1"}}
 	penaltyHeads = []string{"e8m4", "e8m2", "e8m1", "e2m3", "fp4_e2m1"}
@@ -35,13 +35,13 @@ func routingPenalty() claim.Claim {
 		Title:     "At equal token KL, rounding in the router costs more pass rate than rounding in the head",
 		Statement: "Trained on rollouts with a rounded router, which flips routes, a policy reaches a lower pass rate than on rollouts with a rounded head, which flips none, at the same token KL.",
 		Source:    "Conjecture 3 of a survey on off-policy drift, while training: at fixed token KL the bias of a routed model's gradient grows with flips (moe-tkd has it at fixed weights).",
-		Figure:    "bias of order T·K·δ at fixed token KL; token KL alone is not to foretell it",
-		Threshold: "Pass rate, rounded head minus rounded router at equal token KL, mean over the routers of a dose and two learning rates: above 0, sign-flip p < 0.05. What a head costs at a router's KL is read off the heads' own ladder, " +
+		Figure:    "bias of order T·K·δ at fixed token KL; token KL alone is not to predict it",
+		Threshold: "Pass rate, rounded head minus rounded router at equal token KL, mean over the routers of a level and two learning rates: above 0, sign-flip p < 0.05. What a head costs at a router's KL is read off the heads' own ladder, " +
 			"linearly in log KL, in the same replication and at the same rate; KL is the exact one of the first sixth of the run, before policies part.",
 		Setup: "GRPO on chain-base, 120 updates of 8 prompts with 8 responses, learner in fp32; rollouts in fp32 but for the router or the head. " + claim.PassRateNote +
-			"Looked at: exact KL and flips of each format at the shipped weights, seed 9001, without training: routers e8m2 2.8e-3 and 0.08 of the decisions, e8m1 9.1e-3 and 0.14, fp4 0.41 and 0.43; " +
-			"heads e8m4 2.2e-4, e8m2 4.1e-3, e8m1 2.2e-2, e2m3 0.22, fp4 1.6. Published gaps flip one decision in ten: the first two routers are the natural dose.",
-		LeftOut:  "Other lengths and numbers of experts: chain-base has what it has. A rounded router changes the gates of tokens that keep their experts, too. A rounded head shifts the law of every token a little, a flip that of a few tokens much: at equal mean KL the tails are unequal, and that is part of what is measured. Corrections. Ten replications for the cost: eighteen runs each.",
+			"Pilot runs: exact KL and flips of each format at the shipped weights, seed 9001, without training: routers e8m2 2.8e-3 and 0.08 of the decisions, e8m1 9.1e-3 and 0.14, fp4 0.41 and 0.43; " +
+			"heads e8m4 2.2e-4, e8m2 4.1e-3, e8m1 2.2e-2, e2m3 0.22, fp4 1.6. Published gaps flip one decision in ten: the first two routers are the natural level.",
+		LeftOut:  "Other lengths and numbers of experts: chain-base has what it has. A rounded router changes the gates of tokens that keep their experts, too. A rounded head shifts the law of every token a little, a flip that of a few tokens much: at equal mean KL the tails are unequal, and that is part of what is measured. Corrections. Ten replications to save compute: eighteen runs each.",
 		Commands: []string{"simulate train headline --set 'rollout.numerics={base: fp32, router: e8m1}' --set learner.optimizer.lr=2e-3", "simulate train headline --set 'rollout.numerics={base: fp32, head: e8m1}' --set learner.optimizer.lr=2e-3"},
 		Unit:     claim.Run, Replications: claim.LeastReplications,
 		Version: 1,
@@ -63,7 +63,9 @@ func measurePenalty(ctx context.Context, e *claim.Env) (*claim.Observation, erro
 }
 
 // earlyKL is the exact KL of an arm's first updates.
-func earlyKL(o *claim.Observation, name string) float64 { return o.List(claim.Beside(name, gapKL))[0] }
+func earlyKL(o *claim.Observation, name string) float64 {
+	return o.List(claim.ArmColumn(name, gapKL))[0]
+}
 
 // headAt is the late pass rate that rounded heads reach at a KL: between the two of the
 // ladder around it, or that of the nearest end.
@@ -101,10 +103,10 @@ func judgePenalty(j *claim.Judge) {
 			return sum / float64(len(formats)*len(penaltyRates))
 		})
 	}
-	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
+	for _, d := range []claim.Level{claim.Natural, claim.Amplified} {
 		var formats []string
 		for _, r := range penaltyRouters {
-			if r.dose == d {
+			if r.level == d {
 				formats = append(formats, r.format)
 			}
 		}
@@ -113,8 +115,8 @@ func judgePenalty(j *claim.Judge) {
 	names := []string{penaltyNone}
 	for _, r := range penaltyRouters {
 		name := penaltyRouter(r.format)
-		j.Secondary(claim.Report(r.dose, "pass rate at equal token KL, rounded head minus "+name, spared(r.format)))
-		j.Secondary(claim.Report(r.dose, "pass rate, no rounding minus "+name, stats.Differences(j.Late(penaltyRates, penaltyNone), j.Late(penaltyRates, name))))
+		j.Secondary(claim.Report(r.level, "pass rate at equal token KL, rounded head minus "+name, spared(r.format)))
+		j.Secondary(claim.Report(r.level, "pass rate, no rounding minus "+name, stats.Differences(j.Late(penaltyRates, penaltyNone), j.Late(penaltyRates, name))))
 		names = append(names, name)
 	}
 	for _, h := range penaltyHeads {
@@ -124,7 +126,7 @@ func judgePenalty(j *claim.Judge) {
 	j.Evidence.Table = penaltyTable(j, names)
 }
 
-// penaltyTable shows the two figures of each arm beside its pass rate.
+// penaltyTable shows the two figures of each arm next to its pass rate.
 func penaltyTable(j *claim.Judge, names []string) *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: "What each rounding does", Note: "Means over replications and learning rates: exact KL of the first sixth of the run, share of router decisions that differ over the whole run, late pass rate.",
 		Columns: []figure.Column{{Name: "rollouts"}, {Name: "token KL", Align: figure.Right}, {Name: "flips", Align: figure.Right}, {Name: "pass rate", Align: figure.Right}}}

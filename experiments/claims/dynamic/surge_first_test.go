@@ -23,16 +23,16 @@ func TestSurgeLeads(t *testing.T) {
 	o := new(claim.Observation)
 	set := func(rate string, reward, length []float64) {
 		name := claim.AtLR("arm", rate)
-		o.Set(claim.Beside(name, surgeReward), reward...)
-		o.Set(claim.Beside(name, surgeLength), length...)
+		o.Set(claim.ArmColumn(name, surgeReward), reward...)
+		o.Set(claim.ArmColumn(name, surgeLength), length...)
 	}
 	set(surgeRates[0], step(70, 0.8, 0), step(40, 10, 20))
 	set(surgeRates[1], step(70, 0.8, 0), step(40, 10, 10))
 	held := new(claim.Observation)
-	held.Set(claim.Beside(claim.AtLR("arm", surgeRates[0]), surgeReward), step(70, 0.8, 0.7)...)
-	held.Set(claim.Beside(claim.AtLR("arm", surgeRates[0]), surgeLength), step(40, 10, 20)...)
-	held.Set(claim.Beside(claim.AtLR("arm", surgeRates[1]), surgeReward), step(70, 0.8, 0.7)...)
-	held.Set(claim.Beside(claim.AtLR("arm", surgeRates[1]), surgeLength), step(40, 10, 10)...)
+	held.Set(claim.ArmColumn(claim.AtLR("arm", surgeRates[0]), surgeReward), step(70, 0.8, 0.7)...)
+	held.Set(claim.ArmColumn(claim.AtLR("arm", surgeRates[0]), surgeLength), step(40, 10, 20)...)
+	held.Set(claim.ArmColumn(claim.AtLR("arm", surgeRates[1]), surgeReward), step(70, 0.8, 0.7)...)
+	held.Set(claim.ArmColumn(claim.AtLR("arm", surgeRates[1]), surgeLength), step(40, 10, 10)...)
 	leads, early, healthy := surgeLeads(&claim.Judge{Runs: []*claim.Observation{o, held}}, "arm")
 	// 20 % more length after three of ten steps, 30 % less reward after three or
 	// four; without an alarm the end counts.

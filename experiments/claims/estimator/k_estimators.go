@@ -54,7 +54,7 @@ func kEstimators() claim.Claim {
 		Figure:    "k1 as reward correct; k2 as loss correct on-policy; k3 needs the importance weight",
 		Threshold: "Relative error of the expected gradient, the largest of the four estimators: at most 1e-10 in every draw (the expectation is an enumeration).",
 		Setup: "Random tabular policies over three tokens of eight; all 512 responses enumerated, against the gradient by dynamic programming. Estimators act on whole responses. " +
-			"Beside it: the other estimators' error; the sampled gradient of 1e5 responses; and a k2 loss per token, which ignores the future.",
+			"Also checked: the other estimators' error; the sampled gradient of 1e5 responses; and a k2 loss per token, which ignores the future.",
 		Unit:    claim.Draw,
 		Version: 2,
 		Measure: measureK,

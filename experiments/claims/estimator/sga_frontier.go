@@ -63,7 +63,7 @@ func sgaFrontier() claim.Claim {
 		Source:    "A conjecture of the survey; MinPRO, CTPO (the root of t) and GSPO (2507.18071) are intermediate aggregations.",
 		Figure:    "P = <grad J, E g>² / (tr Var + |bias|²) is largest inside the list for T >= 200",
 		Threshold: "Log of P of the best aggregation inside the list over that of the best of no IS, token IS, token TIS and sequence IS, the least over T of 256, 512 and 1,024 and two rewards: interval over the draws above 0. " +
-			"Beside it: along the list bias falls and variance rises, Kendall's tau of each above 0.7.",
+			"Also checked: along the list bias falls and variance rises, Kendall's tau of each above 0.7.",
 		Setup: "A policy of 16 logits that writes T tokens of four, T from 16 to 1,024, not the transformer. Gradient, bias and variance are exact, by dynamic programming over all responses, for batches of 128; " +
 			"the sequence weight cut at 2, which is bounded, is averaged over 4,096 responses. An earlier version sampled all of them, and what a sample shows of the variance of sequence IS is far too little. " +
 			"The learner is 8 (natural) or 32 (amplified) normalised gradient steps of 0.03 ahead, and mu's logits carry a random engine difference of sd 0.03. " +
@@ -79,9 +79,9 @@ func sgaFrontier() claim.Claim {
 
 var sgaRewards = []string{"terminal", "dense"}
 
-// sgaDoses are how many updates the learner is ahead.
-var sgaDoses = []struct {
-	dose  claim.Dose
+// sgaLevels are how many updates the learner is ahead.
+var sgaLevels = []struct {
+	level claim.Level
 	steps int
 }{{claim.Natural, 8}, {claim.Amplified, 32}}
 
@@ -93,7 +93,7 @@ func measureSGA(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	}
 	o.Set("lengths", lengths...)
 	for _, kind := range sgaRewards {
-		for _, d := range sgaDoses {
+		for _, d := range sgaLevels {
 			var cells []sgaCell
 			for _, length := range lengths {
 				if err := ctx.Err(); err != nil {
@@ -103,7 +103,7 @@ func measureSGA(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 				cells = append(cells, newSGACell(rng, kind, int(length), d.steps, e.Pick(4096, 1024, 128)))
 			}
 			for k := range sgaEstimators {
-				a := kind + " " + string(d.dose) + " "
+				a := kind + " " + string(d.level) + " "
 				o.Set(a+"bias "+sgaEstimators[k].name, column(cells, func(c *sgaCell) float64 { return c.bias[k] })...)
 				o.Set(a+"variance "+sgaEstimators[k].name, column(cells, func(c *sgaCell) float64 { return c.variance[k] })...)
 				o.Set(a+"power "+sgaEstimators[k].name, column(cells, func(c *sgaCell) float64 { return c.power[k] })...)
@@ -191,13 +191,13 @@ func judgeSGA(j *claim.Judge) {
 			return least
 		})
 	}
-	for _, d := range sgaDoses {
-		terminal, dense := sgaRewards[0]+" "+string(d.dose), sgaRewards[1]+" "+string(d.dose)
-		j.Primary(claim.Above(d.dose, "log P, best inside over best extreme, least over T >= 200 and both rewards", leastLead(terminal, dense), 0))
+	for _, d := range sgaLevels {
+		terminal, dense := sgaRewards[0]+" "+string(d.level), sgaRewards[1]+" "+string(d.level)
+		j.Primary(claim.Above(d.level, "log P, best inside over best extreme, least over T >= 200 and both rewards", leastLead(terminal, dense), 0))
 		for _, arm := range []string{terminal, dense} {
-			j.Secondary(claim.Above(d.dose, "log P, best inside over best extreme, least over T >= 200, "+arm, leastLead(arm), 0))
-			j.Secondary(claim.Above(d.dose, "minus Kendall's tau of bias along the list, "+arm, stats.Negated(alongTheList(j, arm+" bias ")), 0.7))
-			j.Secondary(claim.Above(d.dose, "Kendall's tau of variance along the list, "+arm, alongTheList(j, arm+" variance "), 0.7))
+			j.Secondary(claim.Above(d.level, "log P, best inside over best extreme, least over T >= 200, "+arm, leastLead(arm), 0))
+			j.Secondary(claim.Above(d.level, "minus Kendall's tau of bias along the list, "+arm, stats.Negated(alongTheList(j, arm+" bias ")), 0.7))
+			j.Secondary(claim.Above(d.level, "Kendall's tau of variance along the list, "+arm, alongTheList(j, arm+" variance "), 0.7))
 		}
 	}
 	for k, name := range transformerEstimators {
@@ -244,9 +244,9 @@ func drawSGA(j *claim.Judge, x []float64) {
 		return top, name
 	}
 	var groups []claim.Group
-	for _, d := range sgaDoses {
+	for _, d := range sgaLevels {
 		for _, kind := range sgaRewards {
-			arm := kind + " " + string(d.dose)
+			arm := kind + " " + string(d.level)
 			groups = append(groups, claim.Group{Name: arm, Values: func(k int) []float64 {
 				return j.Each(func(o *claim.Observation) float64 {
 					top, _ := best(o, arm, at)

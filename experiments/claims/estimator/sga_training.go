@@ -22,7 +22,7 @@ func sgaTraining() claim.Claim {
 		Threshold: "Share of what exact gradients gain, best aggregation inside the list minus best of no IS, token IS, token TIS and sequence IS, mean over two rewards: interval over the draws above 0. " +
 			"Aggregation and step are chosen on one run and judged on another one of the same problem, so that the longer list has no advantage.",
 		Setup: "The token process of sga-frontier: 16 logits, four tokens, T of 256, two rewards. 100 updates of 128 responses, each a step of length 0.02 or 0.06 along the gradient, so that no aggregation wins by its scale; the sampler is 8 (natural) or 32 (amplified) updates behind " +
-			"and has a random engine difference of sd 0.03 in its logits. The gain is the exact expected reward, mean over the last third of the run, minus that of the first weights, over that of the same number of steps along exact gradients at their better length. Nothing was looked at before.",
+			"and has a random engine difference of sd 0.03 in its logits. The gain is the exact expected reward, mean over the last third of the run, minus that of the first weights, over that of the same number of steps along exact gradients at their better length. Nothing was examined before.",
 		LeftOut: "The transformer: responses of 200 tokens whose reward hangs on all of them. Optimisers with a memory. Other lengths.",
 		Unit:    claim.Draw,
 		Version: 1,
@@ -108,7 +108,7 @@ func measureSGATraining(ctx context.Context, e *claim.Env) (*claim.Observation, 
 	o := new(claim.Observation)
 	length, updates, responses := e.Pick(256, 256, 16), e.Pick(100, 50, 6), e.Pick(sgaBatch, sgaBatch/2, 8)
 	for _, kind := range sgaRewards {
-		for _, d := range sgaDoses {
+		for _, d := range sgaLevels {
 			rng := e.Rand(uint64(d.steps)<<1 + uint64(len(kind)))
 			p := newSGAProblem(rng, newSGAProcess(rng, kind, length), d.steps, updates, responses)
 			start, _ := p.gradient(&p.first)
@@ -132,7 +132,7 @@ func measureSGATraining(ctx context.Context, e *claim.Env) (*claim.Observation, 
 						gains[run] = append(gains[run], (got-start)/(best-start))
 					}
 				}
-				o.Set(kind+" "+string(d.dose)+" "+sgaEstimators[k].name, append(gains[0], gains[1]...)...)
+				o.Set(kind+" "+string(d.level)+" "+sgaEstimators[k].name, append(gains[0], gains[1]...)...)
 			}
 		}
 	}
@@ -168,21 +168,21 @@ func judgeSGATraining(j *claim.Judge) {
 		names[k] = sgaEstimators[k].name
 	}
 	var groups []claim.Group
-	for _, d := range sgaDoses {
-		terminal, dense := sgaRewards[0]+" "+string(d.dose), sgaRewards[1]+" "+string(d.dose)
+	for _, d := range sgaLevels {
+		terminal, dense := sgaRewards[0]+" "+string(d.level), sgaRewards[1]+" "+string(d.level)
 		a, b := inside(terminal), inside(dense)
 		both := make([]float64, len(a))
 		for i := range both {
 			both[i] = (a[i] + b[i]) / 2
 		}
-		j.Primary(claim.Above(d.dose, "share of the exact gain, best inside minus best extreme, both rewards", both, 0))
+		j.Primary(claim.Above(d.level, "share of the exact gain, best inside minus best extreme, both rewards", both, 0))
 		for _, arm := range []string{terminal, dense} {
-			j.Secondary(claim.Above(d.dose, "share of the exact gain, best inside minus best extreme, "+arm, inside(arm), 0))
+			j.Secondary(claim.Above(d.level, "share of the exact gain, best inside minus best extreme, "+arm, inside(arm), 0))
 			alone := func(k int) []float64 {
 				return j.Each(func(o *claim.Observation) float64 { return chosenGain(o, arm, func(i int) bool { return i == k }) })
 			}
 			for k, name := range names {
-				j.Secondary(claim.Report(d.dose, "share of the exact gain, "+name+", "+arm, alone(k)))
+				j.Secondary(claim.Report(d.level, "share of the exact gain, "+name+", "+arm, alone(k)))
 			}
 			groups = append(groups, claim.Group{Name: arm, Values: alone})
 		}

@@ -25,7 +25,7 @@ func threePolicyBound() claim.Claim {
 		Statement: "In small discounted decision processes the bound J >= L_mu - C(alpha0 + alpha1) leaves more than ten times as much room as J and L_mu are apart.",
 		Source:    "Trust region masking, 2512.23075; after TRPO (1502.05477) and CPO (1705.10528).",
 		Figure:    "C = 2 eps gamma/(1 - gamma)^2; at 4,096 tokens and KL 1e-4 bounds of 1677, 35 and 8.2",
-		Threshold: "Median over 1,000 random policies of (J - bound)/|J - L|: interval over the draws above 10. Violations of the bound, in 10,000 policies, are counted beside it.",
+		Threshold: "Median over 1,000 random policies of (J - bound)/|J - L|: interval over the draws above 10. Violations of the bound, in 10,000 policies, are counted separately.",
 		Setup: "Random decision processes of 4 states and 3 actions, discount 0.9, solved exactly. The bound is the theorem's: eps is the largest |A_mu(s, a)| and alpha the largest total variation over the states. " +
 			"The sharper one, with the largest |E_pi A_mu(s, a)| and means over the states that mu visits, is reported. " +
 			"Engine gap: a random change of the logits of mu. Staleness: a change along the advantages of mu, the direction of a policy gradient; to compare the two, their largest total variations are matched, 0.1 and 0.02.",
@@ -270,6 +270,6 @@ func judgeBound(j *claim.Judge) {
 	case i.High < 0:
 		j.Note("At matched total variation a change along the gradient, which is what staleness makes, opens the larger gap between J and its surrogate.")
 	default:
-		j.Note("At matched total variation the two gaps cannot be told apart here.")
+		j.Note("At matched total variation the two gaps cannot be distinguished here.")
 	}
 }

@@ -37,7 +37,7 @@ func hardGrowth() claim.Claim {
 			"Reported: the slope with the hard tail above 0; the slopes after the removal and of easy prompts alone, and the changes by KL and by aggregation, inside half of that difference.",
 		Setup: "GRPO on the search task with 128 prompts whose root is found with 1 to 10 candidates (easy: 1 to 3), 80 steps at learning rate 3e-4, limit 96 tokens; no reward for length. " +
 			"The warm start gives up early, checks some finds twice and answers in 20 tokens. What is hard is known from 16 responses of it to each prompt; the source took a checkpoint after 100 updates. " +
-			"Looked at on other seeds: that patience 0.8 and rechecks of 0.25 in the demonstrations leave room to grow; that at 5e-4 one run of two had done its growing by half time.",
+			"Pilot runs on other seeds: that patience 0.8 and rechecks of 0.25 in the demonstrations leave room to grow; that at 5e-4 one run of two had done its growing by half time.",
 		LeftOut: "A thousand updates: here half of the growth takes forty.",
 		Commands: []string{"simulate train headline --set checkpoint=search-base --set 'task={name: search, difficulty: [1, 10], operations: 2}' --set rollout.max_tokens=96 --set steps=80 --set learner.optimizer.lr=3e-4 " +
 			"--set 'rollout.pool={prompts: 128, keep: [0.3, 1], from: 40}'"},

@@ -27,7 +27,7 @@ func lengthNormIncentive() claim.Claim {
 		Source:    "Dr. GRPO, 2503.20783; 2512.01374.",
 		Figure:    "the incentive is arithmetic; a practitioner's account finds that the choice did not alter growth",
 		Threshold: "Log of the mean length of wrong over right answers after training, 1/length minus token-mean: t-interval above 0; below 0 refutes. " +
-			"Beside it: equivalence within 5 %; and exactly, gradient weight per token times length constant to 1e-8 with seq-mean-token-mean, the weight itself with token-mean and a constant divisor.",
+			"Also checked: equivalence within 5 %; and exactly, gradient weight per token times length constant to 1e-8 with seq-mean-token-mean, the weight itself with token-mean and a constant divisor.",
 		Setup: "GRPO on the search task, where a longer working is right more often, from a warm start of 1,500 steps of its own; lengths of 1,024 responses to fresh prompts after 100 updates. " +
 			"The weights are read off the losses on a sampled batch of the chain task. An earlier version trained all runs from one warm start of 2,500 steps.",
 		Commands: []string{"simulate train headline --set checkpoint=search-base --set 'task={name: search, difficulty: [1, 10], operations: 2}' --set rollout.max_tokens=96 --set loss.aggregation=seq-mean-token-mean"},

@@ -41,7 +41,7 @@ func penaltyTrio() claim.Claim {
 			"Each penalty at the coefficient of its curve whose mean length over the first ten steps, over replications, is nearest to 0.9 of that without penalty, the largest of equals. " +
 			"Reported: pass rate within the group penalty minus that before training, below 0; pass rate of the anchor minus none, inside half of what uniform costs; length of the anchor over none, below 1.",
 		Setup: "GRPO on the search task with a pool of 128 prompts, roots within 1 to 10 candidates, 80 steps at two learning rates, four coefficients each; the last weights answer 1,024 fresh prompts. " +
-			"Anchors are kept per prompt: all prompts of this task are equally long. Looked at on other seeds: where each curve bends.",
+			"Anchors are kept per prompt: all prompts of this task are equally long. Pilot runs on other seeds: where each curve bends.",
 		LeftOut: "Penalties that begin late or rise slowly (reward.from, reward.warmup), LASER and soft overlong, which are there to be tried.",
 		Commands: []string{"simulate train headline --set checkpoint=search-base --set 'task={name: search, difficulty: [1, 10], operations: 2}' --set rollout.max_tokens=96 --set 'rollout.pool={prompts: 128}' " +
 			"--set 'reward=[exact, {name: length_uniform, coef: 0.04}]'"},

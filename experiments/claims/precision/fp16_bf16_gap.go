@@ -37,9 +37,9 @@ func fp16BF16Gap() claim.Claim {
 		Source:    "Defeating the Training-Inference Mismatch via FP16, 2510.26788.",
 		Figure:    "sequence KL 7.64 (bf16) against 0.32 (fp16), about 24 times",
 		Threshold: "k3, bf16 over fp16, dense: interval above 16 (prediction 64, if every rounding error shrinks 8 times).",
-		Setup: "Responses of 128 tokens. Natural: order only (sums cut in four), on the dense twin of chain-base, and on chain-base. " +
+		Setup: "Responses of 128 tokens. Natural: order only (sums cut in four), on the dense counterpart of chain-base, and on chain-base. " +
 			"Amplified: the running sums rounded to the format too, on random dense models of 8 layers. " +
-			"Also looked at: mean |dlogp|, bf16 over fp16 at least 4 (prediction 8); the mixture of experts, above 1; the same engine twice, exactly 0; and both mechanisms and the format against fp32, on all models.",
+			"Also examined: mean |dlogp|, bf16 over fp16 at least 4 (prediction 8); the mixture of experts, above 1; the same engine twice, exactly 0; and both mechanisms and the format against fp32, on all models.",
 		Commands: []string{"simulate measure --rollout bf16-splitk4 --learner bf16", "simulate measure --rollout fp16 --learner fp32"},
 		Unit:     claim.Model,
 		Version:  2,
@@ -83,7 +83,7 @@ func measureFP16(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 }
 
 func judgeFP16(j *claim.Judge) {
-	quotient := func(d claim.Dose, name, figure string, r float64) claim.Check {
+	quotient := func(d claim.Level, name, figure string, r float64) claim.Check {
 		return claim.Ratio(d, name, j.Entry(figure, 1), j.Entry(figure, 0), r)
 	}
 	j.Primary(quotient(claim.Natural, "k3, bf16 over fp16, dense", "dense order k3", 16))
@@ -98,11 +98,11 @@ func judgeFP16(j *claim.Judge) {
 	for _, m := range []string{"dense", "moe", "deep"} {
 		for _, how := range mechanisms {
 			rows, values = append(rows, m+", "+how.name), append(values, [2]string{m + " " + how.name + " mean", m + " " + how.name + " k3"})
-			dose := claim.Natural
+			level := claim.Natural
 			if m == "deep" {
-				dose = claim.Amplified
+				level = claim.Amplified
 			}
-			j.Secondary(claim.ReportRatio(dose, "k3, bf16 over fp16, "+m+", "+how.name, j.Entry(m+" "+how.name+" k3", 1), j.Entry(m+" "+how.name+" k3", 0)))
+			j.Secondary(claim.ReportRatio(level, "k3, bf16 over fp16, "+m+", "+how.name, j.Entry(m+" "+how.name+" k3", 1), j.Entry(m+" "+how.name+" k3", 0)))
 		}
 	}
 	group := func(name string, k int) claim.Group {

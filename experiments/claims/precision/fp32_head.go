@@ -38,9 +38,9 @@ func fp32Head() claim.Claim {
 		Source:    "MiniMax-M1 (CISPO), 2506.13585; ScaleRL.",
 		Figure:    "correlation of training and inference probabilities from about 0.9 to 0.99",
 		Threshold: "Mean |dlogp| without over with the fp32 head: interval above 1.",
-		Setup: "bf16 rollouts scored in fp32; one block of the rollout engine at a time is promoted to fp32. Natural: chain-base and its dense twin on the task's prompts. " +
+		Setup: "bf16 rollouts scored in fp32; one block of the rollout engine at a time is promoted to fp32. Natural: chain-base and its dense counterpart on the task's prompts. " +
 			"Amplified: a random dense model with 512 tokens and logits twice as large as the other claims' random models. " +
-			"Also looked at: the share of the gap that goes; the rank of the head among the blocks; and all blocks promoted, which leaves exactly 0.",
+			"Also examined: the share of the gap that goes; the rank of the head among the blocks; and all blocks promoted, which leaves exactly 0.",
 		LeftOut:  "That the share is large: the source names none, and the share that goes is reported. The cost: it belongs to a device.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32", "simulate measure --rollout bf16-fp32-head --learner fp32"},
 		Unit:     claim.Model,
@@ -88,19 +88,19 @@ func measureHead(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 
 func judgeHead(j *claim.Judge) {
 	for i, m := range []struct {
-		name string
-		dose claim.Dose
+		name  string
+		level claim.Level
 	}{{"MoE", claim.Natural}, {"dense", claim.Natural}, {"wide", claim.Amplified}} {
-		c := claim.Ratio(m.dose, "mean |dlogp| without over with the fp32 head, "+m.name, j.Entry(m.name+" mean", 0), j.Entry(m.name+" mean", 1), 1)
+		c := claim.Ratio(m.level, "mean |dlogp| without over with the fp32 head, "+m.name, j.Entry(m.name+" mean", 0), j.Entry(m.name+" mean", 1), 1)
 		if i == 0 {
 			j.Primary(c)
 		} else {
 			j.Secondary(c)
 		}
-		j.Secondary(claim.Report(m.dose, "share of mean |dlogp| that goes, "+m.name, j.Each(func(o *claim.Observation) float64 {
+		j.Secondary(claim.Report(m.level, "share of mean |dlogp| that goes, "+m.name, j.Each(func(o *claim.Observation) float64 {
 			return 1 - o.List(m.name + " mean")[1]/o.List(m.name + " mean")[0]
 		})))
-		j.Secondary(claim.Report(m.dose, "rank of the head among the blocks (1: its promotion leaves least), "+m.name, j.Each(func(o *claim.Observation) float64 { return headRank(o.List(m.name + " mean")) })))
+		j.Secondary(claim.Report(m.level, "rank of the head among the blocks (1: its promotion leaves least), "+m.name, j.Each(func(o *claim.Observation) float64 { return headRank(o.List(m.name + " mean")) })))
 		j.Secondary(claim.Zero(claim.Exact, "largest gap with all blocks promoted, "+m.name, j.Column(m.name+" all")))
 	}
 	var names []string
@@ -112,7 +112,7 @@ func judgeHead(j *claim.Judge) {
 	}
 	j.Evidence.Picture = j.Bars("What is left of the gap when one block is promoted to fp32", "mean |dlogp|, share of the bf16 gap", false, names, left("MoE"), left("dense"), left("wide"))
 	j.Evidence.Table = j.NamedTable("Gap by promoted block", "promoted", names, "MoE mean", "dense mean", "wide mean", "MoE 1 - Pearson", "dense 1 - Pearson", "wide 1 - Pearson")
-	j.Note("Entropy: %.2f nats in chain-base, %.2f in its dense twin, %.2f in the wide random model.",
+	j.Note("Entropy: %.2f nats in chain-base, %.2f in its dense counterpart, %.2f in the wide random model.",
 		stats.T(j.Column("MoE entropy")).Estimate, stats.Average(j.Column("dense entropy")), stats.Average(j.Column("wide entropy")))
 }
 

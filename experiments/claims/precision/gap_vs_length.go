@@ -21,9 +21,9 @@ func gapVsLength() claim.Claim {
 		Source:    "2510.26788; When Speed Kills Stability; Jet-RL, 2601.14243.",
 		Figure:    "slope of the sequence log-ratio on length -1.01 (bf16) against -0.07 (fp16)",
 		Threshold: "Slope of the mean |log product ratio| on length, bf16 over fp16 rollouts, fp32 learner, dense: interval above 4.",
-		Setup: "Responses of 512 tokens, past the stop token, on chain-base and its dense twin. Judged: another format than the learner's. Reported beside it: the other mechanisms, " +
+		Setup: "Responses of 512 tokens, past the stop token, on chain-base and its dense counterpart. Judged: another format than the learner's. Also reported: the other mechanisms, " +
 			"each by itself: the order of sums alone, accumulators rounded to the format, and routing (chain-base with another order of sums, over the same with routes replayed). " +
-			"Also looked at, by mechanism: whether later tokens carry a larger gap, by mean |dlogp| of the last over the second quarter of the positions: " +
+			"Also examined, by mechanism: whether later tokens carry a larger gap, by mean |dlogp| of the last over the second quarter of the positions: " +
 			"above 1.2 in the mixture of experts, larger than in the dense model and than with replayed routes, also matched on the token's probability in ten bins of equal weight. " +
 			"Amplified there: random models of 8 layers, 256 tokens.",
 		LeftOut:  "Fresh prefill against incremental decode: in this rig they agree bit for bit, so the arm is zero by construction. A cache kept in fp32 under bf16 elsewhere.",
@@ -150,19 +150,19 @@ func judgeGapVsLength(j *claim.Judge) {
 		j.Secondary(claim.ReportRatio(claim.Natural, what+"MoE over routes replayed, bf16, "+how, slope(name), slope(name+", replayed")))
 	}
 	for _, d := range []struct {
-		dose claim.Dose
-		how  string
+		level claim.Level
+		how   string
 	}{{claim.Natural, "dtype"}, {claim.Natural, "order"}, {claim.Amplified, "dtype"}} {
-		moe, dense := string(d.dose)+" moe "+d.how, string(d.dose)+" dense "+d.how
+		moe, dense := string(d.level)+" moe "+d.how, string(d.level)+" dense "+d.how
 		for _, kind := range []struct{ figure, words string }{{"quarters", ""}, {"matched", ", matched on probability"}} {
 			grows := growth(moe, kind.figure)
 			name := d.how + ": last over second quarter, MoE"
-			j.Secondary(claim.Ratio(d.dose, name+kind.words, grows, ones, 1.2))
-			j.Secondary(claim.Above(d.dose, name+" minus dense"+kind.words, stats.Differences(grows, growth(dense, kind.figure)), 0))
-			j.Secondary(claim.Above(d.dose, name+" minus replayed"+kind.words, stats.Differences(grows, growth(moe+", replayed", kind.figure)), 0))
+			j.Secondary(claim.Ratio(d.level, name+kind.words, grows, ones, 1.2))
+			j.Secondary(claim.Above(d.level, name+" minus dense"+kind.words, stats.Differences(grows, growth(dense, kind.figure)), 0))
+			j.Secondary(claim.Above(d.level, name+" minus replayed"+kind.words, stats.Differences(grows, growth(moe+", replayed", kind.figure)), 0))
 		}
 	}
-	c := claim.Chart("Mean |log product ratio| by length", "response length (tokens)", "nats", "Dense twin of chain-base; each mechanism by itself.", true)
+	c := claim.Chart("Mean |log product ratio| by length", "response length (tokens)", "nats", "Dense counterpart of chain-base; each mechanism by itself.", true)
 	var figures []string
 	for _, how := range mechanisms {
 		for _, dtype := range []string{"bf16", "fp16"} {

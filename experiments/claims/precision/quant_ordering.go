@@ -24,8 +24,8 @@ func quantOrdering() claim.Claim {
 		Figure:    "dense KL flat, MoE KL rising; 30B-A3B with fp8 rollouts above 5 near step 700",
 		Threshold: "Logarithm of k3 along fp8 rollout only > fp8 both > bf16 both: the lesser of its two steps, interval above 0.",
 		Setup: "Frozen chain-base, responses to the task's prompts; every rollout engine is tensor-parallel over four ranks with a bf16 wire, every learner is not. " +
-			"Also looked at: rollout only over both, at least 1.5; the dense twin; int8.",
-		LeftOut:  "That the gap grows during training in mixtures of experts alone: two runs of 300 updates for every replication, of which those that fall have a gap of their own. The headline's runs show the gap as it grows.",
+			"Also examined: rollout only over both, at least 1.5; the dense counterpart; int8.",
+		LeftOut:  "That the gap grows during training in mixtures of experts alone: two runs of 300 updates for every replication, of which those that collapse have a gap of their own. The headline's runs show the gap as it grows.",
 		Commands: []string{"simulate measure --rollout fp8-w8a8 --learner bf16", "simulate measure --rollout int8-w8a8 --learner bf16"},
 		Unit:     claim.Model,
 		Version:  4,

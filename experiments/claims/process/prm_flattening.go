@@ -48,7 +48,7 @@ func prmFlattening() claim.Claim {
 			"Reported: the pass rate after training by step minus with shuffled scores, exact sign-flip test; summed minus outcome alone, inside half of that; the sum to come and VinePPO's placement.",
 		Setup: "Scores are the changes in the share of 4 completions that are right, of other random numbers than the 64. Frozen weights: 24 prompts of 3 to 8 operations, 8 responses each. " +
 			"Training: 48 steps on programs of 5 to 10 operations at learning rate 1e-3 from a warm start on 3 to 8, the same responses per step in every arm; mean pass rate of three evaluations on 128 held-out prompts. " +
-			"Looked at on another seed: by the likelihood of the answer a step's score knows little here, where no demonstration answers early.",
+			"Pilot runs on another seed: by the likelihood of the answer a step's score knows little here, where no demonstration answers early.",
 		LeftOut:  "An arm of outcomes alone with as many tokens as the others spend on values, which the table counts: ten times as many responses.",
 		Commands: []string{"simulate train headline --set 'reward=[exact, marginal_utility]' --set 'prefix_values={by: completions}' --set 'advantage={name: process, credit: step}' --set task.difficulty=[5,10]"},
 		Unit:     claim.Run, Replications: 10,

@@ -52,7 +52,7 @@ func prmTelescope() claim.Claim {
 			"Reported: the same on programs; the correlation within prefixes of equal length, that of values without asking for the answer and by 4 completions or 1; the mean error of the probability; " +
 			"the tokens of each, and the time at generation over that in training by the costs of the virtual clock, below 1.",
 		Setup: "Models of a warm start each answer 24 prompts 8 times each; an episode is a candidate of the search, or an operation of the program. No amplifier, no training. " +
-			"Looked at on another seed: on programs, whose demonstrations never answer before the last operation, an answer that is forced sooner says little, which is why searches, which may be given up at any candidate, are judged.",
+			"Pilot runs on another seed: on programs, whose demonstrations never answer before the last operation, an answer that is forced sooner says little, which is why searches, which may be given up at any candidate, are judged.",
 		LeftOut: "That values are computed while other responses are still being written: the clock's costs count the tokens that an engine with the prefix in its cache is spared, and nothing overlaps. " +
 			"Answers that leak into the working: it ends before the mark.",
 		Commands: []string{"simulate train headline --set 'reward=[exact, marginal_utility]' --set 'prefix_values={at: training}' --set advantage=process"},

@@ -40,7 +40,7 @@ var normRuns = []struct{ name, scores, set string }{
 func separateNorm() claim.Claim {
 	return claim.Claim{
 		ID:        "separate-norm",
-		Title:     "Step scores of 0.03 beside an outcome of 0 or 1 keep their part of the gradient if they are normalised apart",
+		Title:     "Step scores of 0.03 next to an outcome of 0 or 1 keep their share of the gradient if they are normalised separately",
 		Statement: "Normalised apart from the outcome, step scores of 0.03 have at least 2.5 times the share of the gradient that they have in one normalisation with it.",
 		Source:    "A practitioner's account of process rewards in verl; 2601.05242.",
 		Figure:    "outcome 0 or 1, process scores of about 0.03: normalised together, the latter are negligible",
@@ -173,14 +173,14 @@ func judgeNorm(j *claim.Judge) {
 	j.Secondary(claim.Above(claim.Natural, "share of the gradient at 0.03, separate", separate, 0.25))
 	j.Secondary(claim.Better(claim.Natural, "pass rate, separate minus joint", stats.Differences(j.Entry("pass rate", 1), j.Entry("pass rate", 0))))
 	j.Secondary(claim.Better(claim.Natural, "pass rate, separate minus joint, scores by a coin", stats.Differences(j.Entry("pass rate", 4), j.Entry("pass rate", 3))))
-	j.Note("One normalisation also moves the scores' mean: at 0.03 a first token of a response whose steps are all as good as the others' has an advantage of %.2f for having them still to come, and of %.2f if they are normalised apart.",
+	j.Note("One normalisation also moves the scores' mean: at 0.03 a first token of a response whose steps are all as good as the others' has an advantage of %.2f for having them still to come, and of %.2f if they are normalised separately.",
 		stats.Average(j.Entry("drift, joint", normJudged)), stats.Average(j.Entry("drift, separate", normJudged)))
 	var x []float64
 	for _, s := range normScales {
 		x = append(x, elementary.Log(s)/math.Ln10)
 	}
 	j.Evidence.Picture = claim.Chart("Share of the gradient that step scores have", "size of a score, as a power of ten", "share", "", false,
-		j.Arm("normalised together", x, "share, joint"), j.Arm("normalised apart", x, "share, separate"))
+		j.Arm("normalised together", x, "share, joint"), j.Arm("normalised separately", x, "share, separate"))
 	var names []string
 	for _, run := range normRuns {
 		names = append(names, run.name)

@@ -17,9 +17,9 @@ func driftSign() claim.Claim {
 		Source:    "Gibbs' inequality; checks the premise of length-trap.",
 		Figure:    "Gaussian gaps of sd s: mean -s²T/2, sd s·sqrt(T)",
 		Threshold: "Slope of log sd on log t, positions standardised, t >= 64: interval inside [0.35, 0.65].",
-		Setup: "The panels of length-trap: dense twin of chain-base and chain-base itself, bf16 rollouts scored in fp32 (natural); dense with running sums rounded to bf16 (amplified). " +
-			"Also looked at: the sign of the drift, which Gibbs' inequality makes negative; the mean over -sd²/2, within a quarter at the longest T with sd < 0.5; " +
-			"the exponent in the mixture of experts, larger at the same dose; and a bias (top-p 0.95 against the whole vocabulary), whose mean falls at least 3 times as steep.",
+		Setup: "The panels of length-trap: dense counterpart of chain-base and chain-base itself, bf16 rollouts scored in fp32 (natural); dense with running sums rounded to bf16 (amplified). " +
+			"Also examined: the sign of the drift, which Gibbs' inequality makes negative; the mean over -sd²/2, within a quarter at the longest T with sd < 0.5; " +
+			"the exponent in the mixture of experts, larger at the same level; and a bias (top-p 0.95 against the whole vocabulary), whose mean falls at least 3 times as steep.",
 		LeftOut:  "The arm with stale weights: its sign follows from the same inequality, and training claims measure staleness.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Unit:     claim.Model,
@@ -62,12 +62,12 @@ func judgeDriftSign(j *claim.Judge) {
 		return j.Each(func(o *claim.Observation) float64 { return stats.Slope(x, o.List(arm+" mean")) })
 	}
 	for _, d := range []struct {
-		dose claim.Dose
-		arm  string
+		level claim.Level
+		arm   string
 	}{{claim.Natural, "dense"}, {claim.Amplified, "rounded"}} {
-		j.Primary(claim.Within(d.dose, "exponent of the spread, dense", exponent(d.arm), 0.35, 0.65))
-		j.Secondary(claim.Above(d.dose, "downward drift at the longest T", stats.Negated(j.Last(d.arm+" mean")), 0))
-		j.Secondary(claim.Within(d.dose, "mean over -sd²/2", j.Each(func(o *claim.Observation) float64 {
+		j.Primary(claim.Within(d.level, "exponent of the spread, dense", exponent(d.arm), 0.35, 0.65))
+		j.Secondary(claim.Above(d.level, "downward drift at the longest T", stats.Negated(j.Last(d.arm+" mean")), 0))
+		j.Secondary(claim.Within(d.level, "mean over -sd²/2", j.Each(func(o *claim.Observation) float64 {
 			mean, sd := o.List(d.arm+" mean"), o.List(d.arm+" sd")
 			at := 0
 			for k := range sd {

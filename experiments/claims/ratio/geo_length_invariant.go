@@ -16,12 +16,12 @@ func geoLengthInvariant() claim.Claim {
 		Statement: "The per-token geometric mean of the ratio has a spread that shrinks with length, so a geometric band of [0.99, 1.01] is not length-neutral either: " +
 			"in a dense model the share of responses it masks falls with the length, from 32 to 1,024 tokens.",
 		Source:    "SkyRL's sequence masks and issue 1665; verl's Geo-RS.",
-		Figure:    "geometric band 0.99-1.01 beside a product band 0.5-2, called length-invariant",
+		Figure:    "geometric band 0.99-1.01 next to a product band 0.5-2, called length-invariant",
 		Threshold: "Rank correlation of length and share masked by the geometric band: interval below 0.",
-		Setup: "The panels of length-trap. Natural: bf16 rollouts scored in fp32, dense twin and chain-base. Amplified: running sums rounded to bf16 in the dense model. Bias: top-p 0.95 against the whole vocabulary. Control: equal engines. " +
-			"Also looked at: the product band, whose rank correlation should exceed 0.8; the geometric band in the mixture of experts, above 0; and under a constant bias, a step: under 1 % or over 99 % at the longest T. " +
-			"The amplified figure was once published as -0.48 and then as +0.21, both from one dense twin: between them it was warm-started anew by a program whose sums round otherwise, so it was another model, " +
-			"and six shares between 0.36 and 0.42 have a rank correlation that little moves. Hence a twin per replication.",
+		Setup: "The panels of length-trap. Natural: bf16 rollouts scored in fp32, dense counterpart and chain-base. Amplified: running sums rounded to bf16 in the dense model. Bias: top-p 0.95 against the whole vocabulary. Control: equal engines. " +
+			"Also examined: the product band, whose rank correlation should exceed 0.8; the geometric band in the mixture of experts, above 0; and under a constant bias, a step: under 1 % or over 99 % at the longest T. " +
+			"The amplified figure was once published as -0.48 and then as +0.21, both from one dense counterpart: between them it was warm-started anew by a program whose sums round otherwise, so it was another model, " +
+			"and six shares between 0.36 and 0.42 have a rank correlation that little moves. Hence a dense counterpart per replication.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Unit:     claim.Model,
 		Version:  4,
@@ -56,12 +56,12 @@ func judgeGeoLength(j *claim.Judge) {
 		})
 	}
 	for _, d := range []struct {
-		dose claim.Dose
-		arm  string
+		level claim.Level
+		arm   string
 	}{{claim.Natural, "dense"}, {claim.Amplified, "rounded"}} {
-		j.Primary(claim.Below(d.dose, "trend of the geometric mask, dense", trend(d.arm+" geometric"), 0))
-		j.Secondary(claim.Above(d.dose, "trend of the product mask, dense", trend(d.arm+" product"), 0.8))
-		j.Secondary(claim.Report(d.dose, "share masked, shortest minus longest, dense", stats.Differences(j.Entry(d.arm+" geometric", 0), j.Last(d.arm+" geometric"))))
+		j.Primary(claim.Below(d.level, "trend of the geometric mask, dense", trend(d.arm+" geometric"), 0))
+		j.Secondary(claim.Above(d.level, "trend of the product mask, dense", trend(d.arm+" product"), 0.8))
+		j.Secondary(claim.Report(d.level, "share masked, shortest minus longest, dense", stats.Differences(j.Entry(d.arm+" geometric", 0), j.Last(d.arm+" geometric"))))
 	}
 	j.Secondary(claim.Above(claim.Natural, "trend of the geometric mask, MoE", trend("moe geometric"), 0))
 	step := stats.Each(j.Last("top-p geometric"), func(end float64) float64 { return min(end, 1-end) })

@@ -18,8 +18,8 @@ func lengthTrap() claim.Claim {
 		Source:    "The arithmetic is folklore of sequence-level importance sampling (GSPO, 2507.18071; sequence TIS and sequence masks of verl, SkyRL, slime).",
 		Figure:    "1.001^2000 = 7.38: a cap of 2 keeps most 100-token and rejects nearly all 2,000-token sequences",
 		Threshold: "Share of responses with a product ratio in [1/2, 2], at 32 tokens over at 1,024: interval above 2.",
-		Setup: "1,024 responses of 1,024 tokens per model, past the stop token; a prefix is a response of that length. Natural: the dense twin of chain-base, bf16 rollouts scored in fp32. " +
-			"Amplified: running sums rounded to bf16, 96 responses. Control: equal engines. Also looked at: the published powers to 4 digits, whether the share ever rises, " +
+		Setup: "1,024 responses of 1,024 tokens per model, past the stop token; a prefix is a response of that length. Natural: the dense counterpart of chain-base, bf16 rollouts scored in fp32. " +
+			"Amplified: running sums rounded to bf16, 96 responses. Control: equal engines. Also examined: the published powers to 4 digits, whether the share ever rises, " +
 			"and whether the share inside the geometric band [0.99, 1.01] changes by less than a quarter as much.",
 		LeftOut:  "Lengths beyond 1,024 tokens.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32", "simulate measure --rollout bf16-accumulate --learner bf16"},
@@ -68,7 +68,7 @@ func judgeLengthTrap(j *claim.Judge) {
 		v := o.List(name)
 		return v[0], v[len(v)-1]
 	}
-	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
+	for _, d := range []claim.Level{claim.Natural, claim.Amplified} {
 		a := string(d)
 		j.Primary(claim.Ratio(d, "share in [1/2, 2], shortest over longest", j.Entry(a+" product 2", 0), j.Last(a+" product 2"), 2))
 		j.Secondary(claim.Above(d, "fall of that share with length", j.Each(func(o *claim.Observation) float64 { return fall(o.List(a + " product 2")) }), 0))

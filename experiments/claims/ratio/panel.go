@@ -36,7 +36,7 @@ type panelArm string
 // The arms that the claims about length share.
 const (
 	// denseBF16 samples from the warm-started dense model in bf16 and scores in
-	// fp32: a rounding gap without routing, natural dose.
+	// fp32: a rounding gap without routing, natural level.
 	denseBF16 panelArm = "dense, bf16 vs fp32"
 	// denseRounded rounds the running sums of the rollout engine to bf16 too: the
 	// same gap, three times as wide.
@@ -99,8 +99,8 @@ func sampleArm(ctx context.Context, e *claim.Env, arm panelArm) (*batch.Batch, e
 
 // Growth is the log of the product ratio of responses, by length.
 type Growth struct {
-	// Dose says which pair of engines and which model.
-	Dose string
+	// Level says which pair of engines and which model.
+	Level string
 	// Sum has, for every length asked for, the sum over each response's first tokens.
 	Sum [][]float64
 }

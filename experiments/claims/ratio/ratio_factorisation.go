@@ -27,7 +27,7 @@ func ratioFactorisation() claim.Claim {
 		Threshold: "Tokens that the merged ratio clips at the first gradient, bf16 rollouts, clip 0.2: at least 50 among those of all models, which puts the exact interval of their share above 0.",
 		Setup: "A fp32 learner; the share of tokens outside [0.8, 1.2] at the first gradient of a rollout, before any update. " +
 			"Natural: chain-base on the task's prompts. Amplified: chain-base past the stop token. The fp32 rollout engine cuts its sums in four. " +
-			"In bf16 8,192 responses, since previews of two models clipped 12 tokens in 8,192. Also looked at: the identity engine + staleness = total to 1e-6 after three updates; the decoupled ratio and equal engines, which clip exactly nothing; " +
+			"In bf16 8,192 responses, since previews of two models clipped 12 tokens in 8,192. Also examined: the identity engine + staleness = total to 1e-6 after three updates; the decoupled ratio and equal engines, which clip exactly nothing; " +
 			"and the rank correlation of the share with the mantissa bits lost over fp32, fp16, bf16, fp8.",
 		Commands: []string{"simulate train default --set rollout.numerics=bf16 --set learner.optimizer.lr=1e-12 --set correction.mode=bypass --set steps=1"},
 		Unit:     claim.Model,
@@ -44,7 +44,7 @@ func measureFactor(ctx context.Context, e *claim.Env) (*claim.Observation, error
 		return nil, err
 	}
 	fp32 := claim.Numerics("fp32")
-	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
+	for _, d := range []claim.Level{claim.Natural, claim.Amplified} {
 		var merged, clipped, tokens []float64
 		for _, name := range factorFormats {
 			q := claim.Probe{Params: shipped, Rollout: claim.Numerics(name), Sequences: e.Pick(1024, 192, 8), Tokens: 32, Stops: true}
@@ -115,7 +115,7 @@ func factorUpdate(e *claim.Env, p *model.Params) (identity, first, equal float64
 
 func judgeFactor(j *claim.Judge) {
 	x := claim.Counting(len(factorFormats))
-	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
+	for _, d := range []claim.Level{claim.Natural, claim.Amplified} {
 		figure := string(d) + " merged"
 		j.Primary(claim.Occurs(d, "clip fraction before any update, merged ratio, bf16", j.Entry(string(d)+" clipped", 2), j.Entry(string(d)+" tokens", 2)))
 		j.Secondary(claim.AtMost(d, "1 - rank correlation with mantissa loss", j.Each(func(o *claim.Observation) float64 {

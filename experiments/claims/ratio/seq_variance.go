@@ -18,9 +18,9 @@ func seqVariance() claim.Claim {
 		Source:    "When Speed Kills Stability (MIS), parts 1 and 2.",
 		Figure:    "1 % chi2 per token over 200 tokens multiplies the variance by 7.3, 5 % by 17,292",
 		Threshold: "Slope of log(1 + chi2 of the sequence) on the length, over log(1 + chi2 of the token): within a factor 2, by the interval of the log2.",
-		Setup: "The panel of length-trap: dense twin of chain-base, bf16 rollouts scored in fp32. " +
+		Setup: "The panel of length-trap: dense counterpart of chain-base, bf16 rollouts scored in fp32. " +
 			"A finite sample of n weights cannot show an effective share below 1/n; lengths where it fell below 0.1 are left out of the fit. " +
-			"Also looked at: R² of the line, above 0.9, and the published powers. " +
+			"Also examined: R² of the line, above 0.9, and the published powers. " +
 			"The amplified arm of earlier versions, running sums rounded to bf16, is reported and judged no more: 96 responses do not show the variance of weights so wide.",
 		LeftOut:  "The sweep over mantissa bits at a fixed length: fp16-bf16-gap has it.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},

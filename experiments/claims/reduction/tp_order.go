@@ -54,7 +54,7 @@ func measureTP(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 		return nil, err
 	}
 	for _, m := range []struct {
-		name   claim.Dose
+		name   claim.Level
 		params *model.Params
 		length int
 	}{{claim.Natural, shipped, e.Pick(128, 128, 16)}, {claim.Amplified, e.Deep(8, 8, 256, 256), e.Pick(96, 64, 8)}} {
@@ -94,7 +94,7 @@ func measureTP(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 
 func judgeTP(j *claim.Judge) {
 	names := []string{tpKinds[0].name, tpKinds[1].name, tpKinds[2].name}
-	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
+	for _, d := range []claim.Level{claim.Natural, claim.Amplified} {
 		f := string(d) + " distinct"
 		j.Primary(claim.Above(d, "distinct outputs, batch-invariant only", j.Entry(f, 1), 1))
 		j.Secondary(claim.Above(d, "distinct outputs, plain minus batch-invariant only", j.Each(func(o *claim.Observation) float64 { return o.List(f)[0] - o.List(f)[1] }), 0))

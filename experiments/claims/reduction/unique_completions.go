@@ -39,7 +39,7 @@ func measureUnique(ctx context.Context, e *claim.Env) (*claim.Observation, error
 		return nil, err
 	}
 	for _, m := range []struct {
-		name   claim.Dose
+		name   claim.Level
 		params *model.Params
 		copies int
 	}{{claim.Natural, shipped, e.Pick(16, 12, 2)}, {claim.Amplified, e.Deep(8, 8, 256, length+64), e.Pick(8, 6, 2)}} {
@@ -114,7 +114,7 @@ func differing(b *batch.Batch, owner []int, k, length int) (distinct, split floa
 
 func judgeUnique(j *claim.Judge) {
 	names := []string{"bf16, batch-variant", "fp32, batch-variant", "bf16, fixed order", "fp32, fixed order"}
-	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
+	for _, d := range []claim.Level{claim.Natural, claim.Amplified} {
 		f := string(d) + " distinct"
 		j.Primary(claim.Above(d, "distinct completions per prompt, bf16, batch-variant", j.Entry(f, 0), 1))
 		j.Secondary(claim.AtMost(d, "fp32 minus bf16, distinct completions", j.Each(func(o *claim.Observation) float64 { return o.List(f)[1] - o.List(f)[0] }), 0))

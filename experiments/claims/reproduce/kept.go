@@ -34,6 +34,11 @@ func (r *Result) keep(f *folder) error {
 			return err
 		}
 	}
+	return r.write(f)
+}
+
+// write writes what a claim came to.
+func (r *Result) write(f *folder) error {
 	text, err := verdictText(r)
 	if err != nil {
 		return err

@@ -16,12 +16,12 @@ import (
 func VerdictTable(list []Result) *figure.Figure {
 	t := &figure.Figure{
 		Kind:  figure.Table,
-		Title: "Published claims",
-		Columns: []figure.Column{{Name: "claim"}, {Name: "verdict"}, {Name: "fresh seeds"}, {Name: "published"}, {Name: "primary check"},
-			{Name: "ours, 95% interval"}, {Name: "fresh, 95% interval"}, {Name: "n", Align: figure.Right}, {Name: "p, Holm", Align: figure.Right}},
-		Note: "One primary check decides. Intervals are Student's over independent models or runs, or exact ones of pooled counts. " +
-			"Fresh seeds are other models, prompts and samples that no setting was looked at with. " +
-			"A ratio is infinite where a replication has 0 in its denominator. p is that of verdicts that reject, adjusted across the claims. Published figures are context: other models, other scale. " + provisionalNote(list),
+		Title: "Claims of papers",
+		Columns: []figure.Column{{Name: "claim"}, {Name: "verdict"}, {Name: "new seeds"}, {Name: "paper"}, {Name: "primary check"},
+			{Name: "effect, 95 % CI"}, {Name: "new seeds, 95 % CI"}, {Name: "n", Align: figure.Right}, {Name: "p, Holm", Align: figure.Right}},
+		Note: "One primary check decides. Confidence intervals are Student's over independent models or runs, or exact ones of pooled counts. " +
+			"New seeds are other models, prompts and samples, on which no setting was chosen. " +
+			"A ratio is infinite where a replication has 0 in its denominator. p-values of significant verdicts are adjusted across the claims (Holm). The figures of papers are context: other models, other scale. " + provisionalNote(list),
 	}
 	adjusted := holm(list)
 	for i := range list {
@@ -63,20 +63,20 @@ func adjustedCell(p float64) figure.Cell {
 func (j *Judged) decisive() *claim.Check { return j.Verdict.Decisive(j.Evidence.Checks) }
 
 // figure is the value of the check that the verdict rests on. One of the natural
-// dose has the amplified one beside it and the other way round, where both were
+// level has the amplified one next to it and the other way round, where both were
 // measured.
 func (j *Judged) figure() string {
 	d := j.decisive()
 	if d == nil {
 		return "-"
 	}
-	if d.Dose == claim.Exact {
+	if d.Level == claim.Exact {
 		return intervalText(d.Value)
 	}
-	text := string(d.Dose) + " " + intervalText(d.Value)
+	text := string(d.Level) + " " + intervalText(d.Value)
 	for _, c := range j.Evidence.Checks {
-		if c.Primary && c.Dose != d.Dose {
-			text += "; " + string(c.Dose) + " " + intervalText(c.Value)
+		if c.Primary && c.Level != d.Level {
+			text += "; " + string(c.Level) + " " + intervalText(c.Value)
 		}
 	}
 	return text
@@ -98,14 +98,14 @@ func checkTable(r *Result) *figure.Figure {
 	t := &figure.Figure{
 		Kind:  figure.Table,
 		Title: "Checks",
-		Columns: []figure.Column{{Name: "check"}, {Name: "outcome"}, {Name: "dose"}, {Name: "needs"},
-			{Name: "ours, 95% interval", Align: figure.Right}, {Name: "fresh, 95% interval", Align: figure.Right}},
-		Note: "The primary check decides; the others were looked at.",
+		Columns: []figure.Column{{Name: "check"}, {Name: "outcome"}, {Name: "level"}, {Name: "criterion"},
+			{Name: "effect, 95 % CI", Align: figure.Right}, {Name: "new seeds, 95 % CI", Align: figure.Right}},
+		Note: "The primary check decides; the others are secondary. Inconclusive: the interval contains both answers. Opposite: significant in the opposite direction.",
 	}
 	for _, primary := range []bool{true, false} {
-		for _, dose := range claim.Doses {
+		for _, level := range claim.Levels {
 			for i, c := range r.Evidence.Checks {
-				if c.Primary != primary || c.Dose != dose {
+				if c.Primary != primary || c.Level != level {
 					continue
 				}
 				name, fresh := figure.Word(c.Name), "-"
@@ -116,10 +116,10 @@ func checkTable(r *Result) *figure.Figure {
 					again := r.Fresh.Evidence.Checks[i]
 					fresh = intervalText(again.Value)
 					if again.Outcome != c.Outcome {
-						fresh += ", " + string(again.Outcome)
+						fresh += ", " + again.Outcome.Term()
 					}
 				}
-				t.Add(name, outcomeCell(c.Outcome), figure.Word(string(c.Dose)), figure.Word(c.Needs), figure.Word(intervalText(c.Value)), figure.Word(fresh))
+				t.Add(name, outcomeCell(c.Outcome), figure.Word(string(c.Level)), figure.Word(c.Needs), figure.Word(intervalText(c.Value)), figure.Word(fresh))
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func outcomeCell(o claim.Mark) figure.Cell {
 	case claim.Open:
 		e = figure.Warn
 	}
-	return figure.Word(string(o)).As(e)
+	return figure.Word(o.Term()).As(e)
 }
 
 func (r *Result) verdictCell() figure.Cell {
@@ -189,7 +189,7 @@ func Report(list []Result) results.Report {
 		count[list[i].Verdict]++
 	}
 	page := results.Report{
-		Title: "Published claims, measured", Eyebrow: "simulate reproduce",
+		Title: "Claims of papers, measured", Eyebrow: "simulate reproduce",
 		Lead: verdictLead(count) + fmt.Sprintf("%d claims on a transformer small enough for a laptop, with two engines that share weights and differ only in how they compute. "+
 			"One primary check per claim decides, by a threshold that stands in its code; an independent model or run is one replication.", len(list)) + agreement(list),
 		Sections: []results.Section{{Heading: "Verdicts", Blocks: []results.Block{VerdictTable(list)}}},
@@ -224,7 +224,9 @@ func (r *Result) section() results.Section {
 	c := &r.Claim
 	s := results.Section{Heading: c.Title, Badges: []results.Badge{{Text: r.VerdictText(), Emphasis: emphasis(r.Verdict)}}}
 	add := func(b ...results.Block) { s.Blocks = append(s.Blocks, b...) }
-	add(results.Prose(c.Statement), results.Prose(r.decision()))
+	for _, p := range r.summary() {
+		add(results.Prose(p))
+	}
 	if r.Evidence.Picture != nil {
 		add(r.Evidence.Picture)
 	}
@@ -235,22 +237,19 @@ func (r *Result) section() results.Section {
 	if r.Evidence.Table != nil {
 		add(r.Evidence.Table)
 	}
-	add(results.Prose("**Run it again**"), results.Code(r.again().Command))
+	add(results.Prose("**Reproduce it**"), results.Code(r.again().Command))
 	for i, text := range r.Recipes {
 		head, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")
 		add(results.Fold{Summary: fmt.Sprintf("Recipe of training run %d: %s", i+1, head), Blocks: []results.Block{results.Code(text)}})
 	}
-	how := []results.Block{
-		results.Prose("**Source.** " + c.Source), results.Prose("**Published.** " + c.Figure),
-		results.Prose("**Counts as reproduced.** " + c.Threshold), results.Prose("**Measured on.** " + c.Setup),
-	}
-	if c.LeftOut != "" {
-		how = append(how, results.Prose("**Not judged here.** "+c.LeftOut))
+	var how []results.Block
+	for _, p := range methodOf(c) {
+		how = append(how, results.Prose(p))
 	}
 	for _, command := range c.Commands {
 		how = append(how, results.Code(command))
 	}
-	add(results.Fold{Summary: "Source, threshold and setup of " + c.ID, Blocks: how})
+	add(results.Fold{Summary: "Criterion and setup of " + c.ID, Blocks: how})
 	return s
 }
 
@@ -280,5 +279,5 @@ func agreement(list []Result) string {
 	if all == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" With fresh models and fresh seeds **%d of %d** verdicts stay.", same, all)
+	return fmt.Sprintf(" With new models and new seeds **%d of %d** verdicts are the same.", same, all)
 }

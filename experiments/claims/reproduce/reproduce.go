@@ -44,7 +44,7 @@ type Options struct {
 }
 
 // freshBase is the first seed of the second measurement. No setting of a claim
-// was ever looked at with these.
+// was ever chosen with these.
 const freshBase = 1001
 
 // Judged is what a number of replications came to.
@@ -59,7 +59,7 @@ type Result struct {
 	Claim claim.Claim
 	Size  claim.Size
 	Judged
-	// Fresh is the verdict of seeds never looked at before; nil where they were
+	// Fresh is the verdict of new seeds before; nil where they were
 	// not measured.
 	Fresh *Judged
 	// Recipes are the claim's training runs as recipe files, with the first

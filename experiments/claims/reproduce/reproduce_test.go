@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +25,9 @@ import (
 
 // every measures all claims in TestEveryClaimRuns, as the nightly run does.
 var every = flag.Bool("every", false, "measure claims of many training runs, too")
+
+// update writes the published verdicts, pages and pictures anew from the published observations.
+var update = flag.Bool("update", false, "write the published pages of claims anew")
 
 // manyRuns are claims of up to a hundred training runs, which together take as long as all
 // others: their arms differ from those of others in recipes alone. The claim of scaling is the
@@ -66,7 +70,7 @@ func TestEveryClaimRuns(t *testing.T) {
 		}
 		for _, c := range r.Evidence.Checks {
 			// Sampled estimates are exact in law only; at this size they may stray.
-			if c.Dose == claim.Exact && c.Outcome != claim.Passed && c.Outcome != claim.Reported && !strings.Contains(c.Name, "standard errors") {
+			if c.Level == claim.Exact && c.Outcome != claim.Passed && c.Outcome != claim.Reported && !strings.Contains(c.Name, "standard errors") {
 				t.Errorf("%s: %s: %+v, %s", id, c.Name, c.Value, c.Outcome)
 			}
 		}
@@ -360,8 +364,8 @@ var publishedDir = filepath.Join("..", "..", "..", "results", "published")
 // judgedPublished judges what is published, once for all tests.
 var judgedPublished = sync.OnceValues(func() ([]Result, error) { return Kept(publishedDir) })
 
-// TestPublishedObservations: what is published can be judged again, and comes
-// to the verdicts that stand beside it.
+// TestPublishedObservations: what is published can be judged again, and comes to the published
+// verdicts, pages and pictures, byte for byte.
 func TestPublishedObservations(t *testing.T) {
 	list, err := judgedPublished()
 	if err != nil {
@@ -381,8 +385,31 @@ func TestPublishedObservations(t *testing.T) {
 			t.Errorf("%s: judged again it is %s, published is %s", list[i].Claim.ID, got, verdicts[list[i].Claim.ID])
 		}
 	}
-	for name, want := range map[string]string{"verdicts.md": VerdictTable(list).Markdown(), "conjectures.md": Conjectures(list)} {
-		if text, err := os.ReadFile(filepath.Join(publishedDir, "claims", name)); err != nil || string(text) != want {
+	pages := map[string][]byte{"verdicts.md": []byte(VerdictTable(list).Markdown()), "conjectures.md": []byte(Conjectures(list))}
+	for i := range list {
+		r := &list[i]
+		if *update {
+			f, err := openFolder(publishedDir, r.Claim, r.Size)
+			if err == nil {
+				err = r.write(f)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		text, err := verdictText(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[path.Join(r.Claim.ID, pageFile)], pages[path.Join(r.Claim.ID, verdictFile)] = []byte(r.Markdown()), text
+		pages[path.Join(r.Claim.ID, pictureFile)] = results.SVG(r.Evidence.Picture)
+	}
+	for name, want := range pages {
+		at := filepath.Join(publishedDir, "claims", name)
+		if *update && path.Dir(name) == "." {
+			write(t, at, want)
+		}
+		if text, err := os.ReadFile(at); err != nil || !bytes.Equal(text, want) {
 			t.Errorf("the published %s is not that of the published observations (%v)", name, err)
 		}
 	}
@@ -402,7 +429,7 @@ func TestConjectures(t *testing.T) {
 			}
 		}
 	}
-	if text := Conjectures(nil); strings.Count(text, "has not been measured") != unmeasured {
+	if text := Conjectures(nil); strings.Count(text, "Not measured yet") != unmeasured {
 		t.Errorf("without results:\n%s", text)
 	}
 }
@@ -419,7 +446,7 @@ func TestFresh(t *testing.T) {
 	if f := both[0].Fresh; f == nil || !slices.Equal(f.Seeds, []uint64{freshBase, freshBase + 1}) || !slices.Equal(both[0].Seeds, []uint64{1, 2}) {
 		t.Fatalf("fresh seeds: %+v, first %v", f, both[0].Seeds)
 	}
-	if text := both[0].Markdown(); !strings.Contains(text, "Fresh seeds: "+string(both[0].Fresh.Verdict)) || !strings.Contains(text, "--fresh") {
+	if text := both[0].Markdown(); !strings.Contains(text, "New seeds: "+string(both[0].Fresh.Verdict)) || !strings.Contains(text, "--fresh") {
 		t.Errorf("the page does not show them:\n%s", text)
 	}
 	o.Fresh = false

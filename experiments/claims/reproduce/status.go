@@ -27,7 +27,7 @@ type Status struct {
 	// results/published) or "not run".
 	Status string `json:"status"`
 	Outcome
-	// Fresh is what seeds never looked at came to; null where they were not measured.
+	// Fresh is what new seeds came to; null where they were not measured.
 	Fresh *Outcome `json:"fresh"`
 }
 
@@ -44,9 +44,9 @@ type Outcome struct {
 // Decisive is a check as the verdict file has it. Its numbers may be infinite or
 // NaN, as ratios to an empty tail are.
 type Decisive struct {
-	Name  string     `json:"name"`
-	Dose  claim.Dose `json:"dose"`
-	Needs string     `json:"needs"`
+	Name  string      `json:"name"`
+	Level claim.Level `json:"dose"`
+	Needs string      `json:"needs"`
 	// Ours is the statistic with its 95 % interval.
 	Ours record.Floats `json:"estimate_low_high"`
 	// P is the p-value against the threshold, the smallest effect that this many
@@ -122,7 +122,7 @@ func (s *Status) here(dir string, c claim.Claim) {
 
 // decisive is a check as the verdict file has it.
 func decisive(c *claim.Check) *Decisive {
-	return &Decisive{c.Name, c.Dose, c.Needs, record.Floats{c.Value.Estimate, c.Value.Low, c.Value.High},
+	return &Decisive{c.Name, c.Level, c.Needs, record.Floats{c.Value.Estimate, c.Value.Low, c.Value.High},
 		record.Floats{c.P, c.Power.Smallest, float64(c.Power.Enough)}, c.Outcome}
 }
 

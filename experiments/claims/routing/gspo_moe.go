@@ -29,10 +29,10 @@ func gspoMoE() claim.Claim {
 		Source:    "GSPO, 2507.18071.",
 		Figure:    "about 10 % of the experts differ after one update (48 layers); without replay of the old routes the token ratios fluctuate too much to train; the clipped share is two orders of magnitude above GRPO's",
 		Threshold: "Mean |log-ratio| of the tokens after four updates at lr 1e-3, scored along the new routes over along the old ones, at the same weights: interval above 1.5. " +
-			"Reported: share of tokens that one update reroutes, and its rank correlation with the learning rate; the dense twin's |log-ratio|; " +
+			"Reported: share of tokens that one update reroutes, and its rank correlation with the learning rate; the dense counterpart's |log-ratio|; " +
 			"tokens in clipped responses under GSPO (3e-4, 4e-4) over tokens clipped under GRPO (0.2), pooled counts, against 10, in both models.",
-		Setup: "Chain-base and its dense twin, equal fp32 engines, so that nothing but the update changes a route. The primary check judges the mechanism: an earlier version judged the " +
-			"clipped shares, which its controls of then (the dense twin, replayed routes) showed to come from the width of the clip and not from routes. Reported beside it: eight thin layers.",
+		Setup: "Chain-base and its dense counterpart, equal fp32 engines, so that nothing but the update changes a route. The primary check judges the mechanism: an earlier version judged the " +
+			"clipped shares, which its controls of then (the dense counterpart, replayed routes) showed to come from the width of the clip and not from routes. Also reported: eight thin layers.",
 		LeftOut:  "The efficiency half: reward at equal tokens.",
 		Commands: []string{"simulate train headline --set loss=gspo --set learner.minibatches=4 --set learner.optimizer.lr=1e-3"},
 		Unit:     claim.Model,

@@ -9,7 +9,7 @@ import (
 )
 
 // eightLayers is a warm-started model of this replication with eight thin
-// layers, where a route can carry on from layer to layer, or its dense twin of
+// layers, where a route can carry on from layer to layer, or its dense counterpart of
 // equal active width. It has seen a tenth of what chain-base has: a warm start
 // of the same length would cost eight of those.
 func eightLayers(ctx context.Context, e *claim.Env, experts, context int) (*model.Params, error) {
@@ -26,15 +26,15 @@ func eightLayers(ctx context.Context, e *claim.Env, experts, context int) (*mode
 }
 
 // rung is a pair of models of the routing claims: how the mixture of experts
-// is sampled, and its dense twin of equal active width.
+// is sampled, and its dense counterpart of equal active width.
 type rung struct {
 	name  string
-	dose  claim.Dose
+	level claim.Level
 	probe claim.Probe
 	dense *model.Params
 }
 
-// moeAndDense are chain-base and random models of eight layers, each with its twin.
+// moeAndDense are chain-base and random models of eight layers, each with its dense counterpart.
 func moeAndDense(ctx context.Context, e *claim.Env) ([]rung, error) {
 	base, dense, err := e.MoEAndDense(ctx, 0)
 	if err != nil {

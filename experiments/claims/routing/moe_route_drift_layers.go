@@ -132,13 +132,13 @@ func judgeDriftLayers(j *claim.Judge) {
 		})
 	}
 	for _, d := range []struct {
-		dose claim.Dose
-		name string
+		level claim.Level
+		name  string
 	}{{claim.Natural, "chain-base"}, {claim.Amplified, "MoE"}} {
-		j.Primary(claim.Ratio(d.dose, "difference after over before the block, where experts flip", j.Entry(d.name+" jump", 0), one, 3))
-		j.Secondary(claim.ReportRatio(d.dose, "difference after over before the block, where none flips", j.Entry(d.name+" jump", 1), one))
-		j.Secondary(claim.Above(d.dose, "tokens that still flip with exact routers", j.Column(d.name+", exact router flips"), 0))
-		j.Secondary(claim.Report(d.dose, "tokens that flip when only the expert-parallel sum differs", j.Column(d.name+", expert-parallel sum flips")))
+		j.Primary(claim.Ratio(d.level, "difference after over before the block, where experts flip", j.Entry(d.name+" jump", 0), one, 3))
+		j.Secondary(claim.ReportRatio(d.level, "difference after over before the block, where none flips", j.Entry(d.name+" jump", 1), one))
+		j.Secondary(claim.Above(d.level, "tokens that still flip with exact routers", j.Column(d.name+", exact router flips"), 0))
+		j.Secondary(claim.Report(d.level, "tokens that flip when only the expert-parallel sum differs", j.Column(d.name+", expert-parallel sum flips")))
 	}
 	free, replay, plain := growth("MoE"), growth("MoE, replayed"), growth("dense")
 	j.Secondary(claim.Same(claim.Amplified, "log growth per layer, replayed minus dense", stats.Differences(replay, plain), stats.Differences(free, plain)))

@@ -27,12 +27,12 @@ func moeTKD() claim.Claim {
 		Source:    "A conjecture of the survey (P3).",
 		Figure:    "bias of order T·K·δ; refuted if it grows less than linearly in K·δ, or if token KL alone predicts it",
 		Threshold: "Exponent β of bias² = a·(Kδ)^2β·T^2γ + control², fitted over all cells to the means over models, the control being the bias of logit noise alone at the same token KL; " +
-			"its interval, by the jackknife over models, holds 1 and lies above 0.7: supported; below 1: refuted. Reported: the exponent in K beside Kδ, that in T, and whether the bias grows with the flips at equal token KL at all.",
+			"its interval, by the jackknife over models, holds 1 and lies above 0.7: supported; below 1: refuted. Reported: the exponent in K in a regression on Kδ and K, that in T, and whether the bias grows with the flips at equal token KL at all.",
 		Setup: "Injected, not natural: random models of 4 thin layers with K of 4, 8, 16 and 32 experts, two a token, in fp32 on both sides. Router noise makes Kδ 0.02, 0.06 or 0.18 per decision in every layer, " +
 			"a factor of 9, and δ itself one of 72; noise on the output logits fills the exact token KL up to the same value in all cells, within 1e-5. T of 4, 8, 16. " +
 			"Bias: norm of the mean gradient of all parameters under the sampler minus the oracle's, over the oracle's, on 1,024 responses of the oracle, actions and logit noise integrated out, " +
 			"the noise of the mean taken off its square, which is what is averaged over models. An earlier version took the layers for K, over a factor of 2 in δ, without the control. Tried with seeds 9001 and 9002: T of 32 to 128, " +
-			"where at this token KL the sequence weights hang on single responses, and Kδ of 0.008 to 0.072, where most cells are noise. Published gaps flip one router of ten: Kδ of 0.2. At these doses either of the two models shows no excess over its control.",
+			"where at this token KL the sequence weights hang on single responses, and Kδ of 0.008 to 0.072, where most cells are noise. Published gaps flip one router of ten: Kδ of 0.2. At these levels either of the two models shows no excess over its control.",
 		LeftOut: "Longer responses, see above. Credit beyond the token that earns the reward: with returns of whole responses the norm would need some 1e5 of them. " +
 			"A flip here changes experts at one place; in a real gap flips feed on earlier ones. Warm-started models along K.",
 		Unit:    claim.Model,
@@ -137,7 +137,7 @@ func judgeTKD(j *claim.Judge) {
 			return f.fit(2, 0)[k] / 2
 		})
 	}
-	beside := func(k int) []float64 {
+	withK := func(k int) []float64 {
 		return jackknife(j, func(f *excess) float64 { return f.fit(2, 0, 0)[k] / 2 })
 	}
 	beta := exponent(1)
@@ -146,8 +146,8 @@ func judgeTKD(j *claim.Judge) {
 		j.Note("Over these models the bias of the flips does not exceed that of logit noise at the same token KL: there is no excess that could have an exponent.")
 	}
 	j.Secondary(claim.Report(claim.Amplified, "injected: exponent in T", exponent(2)))
-	j.Secondary(claim.Report(claim.Amplified, "injected: exponent in K·δ, K beside it", beside(1)))
-	j.Secondary(claim.Report(claim.Amplified, "injected: exponent in K at equal K·δ", beside(3)))
+	j.Secondary(claim.Report(claim.Amplified, "injected: exponent in K·δ, with K as a second regressor", withK(1)))
+	j.Secondary(claim.Report(claim.Amplified, "injected: exponent in K at equal K·δ", withK(3)))
 	j.Secondary(claim.Above(claim.Amplified, "injected: bias² over oracle², longest T, most flips minus fewest, at equal token KL", j.Each(func(o *claim.Observation) float64 {
 		sum, cells := 0.0, o.List("bias²")
 		lengths := tkdLengths(j)
@@ -174,7 +174,7 @@ func tkdLengths(j *claim.Judge) int {
 
 // linear is the rule of moe-tkd for an exponent: an interval that holds 1 and
 // lies above 0.7 passes, one below 1 is contrary.
-func linear(d claim.Dose, name string, x []float64) claim.Check {
+func linear(d claim.Level, name string, x []float64) claim.Check {
 	i := stats.T(x)
 	out := claim.Open
 	switch {
@@ -186,7 +186,7 @@ func linear(d claim.Dose, name string, x []float64) claim.Check {
 	case i.Low > 0.7:
 		out = claim.Passed
 	}
-	return claim.Check{Name: name, Dose: d, Needs: "interval holds 1 and lies above 0.7", Value: i, P: stats.TTest(x, 0.7), Seeds: x, Outcome: out}
+	return claim.Check{Name: name, Level: d, Needs: "interval holds 1 and lies above 0.7", Value: i, P: stats.TTest(x, 0.7), Seeds: x, Outcome: out}
 }
 
 // tkdChart draws the bias at the longest T over nominal Kδ, a line per K, with

@@ -18,8 +18,8 @@ func moeVsDense() claim.Claim {
 		Figure:    "KL 1.5e-3 (MoE) against 6.4e-4 (dense), 2.4 times; tokens beyond a factor 2 about 10 times as many",
 		Threshold: "Exact KL, mixture of experts over dense, geometric mean over models: interval above 1.5. Reported: tokens beyond a factor 2, " +
 			"pooled counts, against 3; log KL with the rollout's routes replayed minus dense, against ± half of the free model's excess.",
-		Setup: "bf16 rollouts scored in fp32, on the same prompts. Natural: chain-base and its dense twin of equal active width, a warm start of their own each. " +
-			"Reported beside them: eight thin layers after a tenth of that warm start. Amplified: random models of 8 layers, 96 tokens.",
+		Setup: "bf16 rollouts scored in fp32, on the same prompts. Natural: chain-base and its dense counterpart of equal active width, a warm start of their own each. " +
+			"Also reported: eight thin layers after a tenth of that warm start. Amplified: random models of 8 layers, 96 tokens.",
 		LeftOut:  "The comparison at equal total parameters; the growth with scale, which is gap-scaling.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Unit:     claim.Model,
@@ -61,13 +61,13 @@ func measureMoEVsDense(ctx context.Context, e *claim.Env) (*claim.Observation, e
 }
 
 func judgeMoEVsDense(j *claim.Judge) {
-	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
+	for _, d := range []claim.Level{claim.Natural, claim.Amplified} {
 		name := string(d)
 		j.Primary(claim.Ratio(d, "exact KL, MoE over dense", j.Entry(name+" KL", 0), j.Entry(name+" KL", 2), 1.5))
-		besideTheGap(j, d, name, "")
+		reportTail(j, d, name, "")
 	}
 	j.Secondary(claim.Ratio(claim.Natural, "exact KL, MoE over dense, 8 layers", j.Entry("8 layers KL", 0), j.Entry("8 layers KL", 2), 1.5))
-	besideTheGap(j, claim.Natural, "8 layers", ", 8 layers")
+	reportTail(j, claim.Natural, "8 layers", ", 8 layers")
 	two, eight := stats.TRatio(j.Entry("natural KL", 0), j.Entry("natural KL", 2)), stats.TRatio(j.Entry("8 layers KL", 0), j.Entry("8 layers KL", 2))
 	j.Note("Depth matters: MoE over dense is %.2f [%.2f, %.2f] at two layers, and %.2f [%.2f, %.2f] at eight warm-started ones.",
 		two.Estimate, two.Low, two.High, eight.Estimate, eight.Low, eight.High)
@@ -78,8 +78,8 @@ func judgeMoEVsDense(j *claim.Judge) {
 		"8 layers KL", "8 layers tokens beyond 2", "8 layers entropy", "amplified KL", "amplified tokens beyond 2", "amplified entropy")
 }
 
-// besideTheGap reports the tail, and what replayed routes leave of the excess.
-func besideTheGap(j *claim.Judge, d claim.Dose, name, at string) {
+// reportTail reports the tail, and what replayed routes leave of the excess.
+func reportTail(j *claim.Judge, d claim.Level, name, at string) {
 	log := func(k int) []float64 { return stats.Logs(j.Entry(name+" KL", k)) }
 	j.Secondary(claim.Rates(d, "tokens beyond a factor 2, MoE over dense"+at, j.Entry(name+" tokens beyond 2", 0), j.Entry(name+" tokens", 0),
 		j.Entry(name+" tokens beyond 2", 2), j.Entry(name+" tokens", 2), 3))

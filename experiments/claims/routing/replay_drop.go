@@ -15,10 +15,10 @@ func replayDrop() claim.Claim {
 		Statement: "Replaying rollout routes in the trainer brings the divergence of a mixture of experts down to about dense level.",
 		Source:    "Rollout Routing Replay (R3), 2510.11370; CompassMax, 2512.07710.",
 		Figure:    "KL 1.54e-3 to 7.5e-4, where a dense model has 6.4e-4; tokens beyond a factor 2 ten times fewer",
-		Threshold: "Log of the exact KL, routes replayed minus dense twin: inside ± half of the log of what replay takes off, by two one-sided tests. " +
+		Threshold: "Log of the exact KL, routes replayed minus dense counterpart: inside ± half of the log of what replay takes off, by two one-sided tests. " +
 			"Reported: the factor by which KL falls, against 1.5; tokens beyond a factor 2, pooled counts, against the same factor; ids minus ids and gates.",
-		Setup: "As moe-vs-dense: bf16 rollouts scored in fp32, chain-base and its dense twin, or random models of 8 layers. Replayed: the learner visits " +
-			"the recorded experts and recomputes their gates from its own logits; ids and gates: it weighs them by the recorded gates too. Reported beside it: rollouts in fp16 and in fp8.",
+		Setup: "As moe-vs-dense: bf16 rollouts scored in fp32, chain-base and its dense counterpart, or random models of 8 layers. Replayed: the learner visits " +
+			"the recorded experts and recomputes their gates from its own logits; ids and gates: it weighs them by the recorded gates too. Also reported: rollouts in fp16 and in fp8.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Unit:     claim.Model,
 		Version:  5,
@@ -27,7 +27,7 @@ func replayDrop() claim.Claim {
 	}
 }
 
-// replayFormats are the rollouts of replay-drop: a dose-response around bf16,
+// replayFormats are the rollouts of replay-drop: a level-response around bf16,
 // which is judged. Coarser rollouts flip more.
 var replayFormats = []string{"fp16", "bf16", "fp8-w8a8"}
 
@@ -68,7 +68,7 @@ func measureReplayDrop(ctx context.Context, e *claim.Env) (*claim.Observation, e
 }
 
 func judgeReplayDrop(j *claim.Judge) {
-	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
+	for _, d := range []claim.Level{claim.Natural, claim.Amplified} {
 		at := func(name string) []float64 { return j.Entry(string(d)+" "+name, judgedFormat) }
 		log := func(name string) []float64 { return stats.Logs(at(name)) }
 		j.Primary(claim.Same(d, "log KL, routes replayed minus dense", stats.Differences(log("replayed"), log("dense")), stats.Differences(log("free"), log("replayed"))))
@@ -80,7 +80,7 @@ func judgeReplayDrop(j *claim.Judge) {
 		level := claim.ReportRatio(d, "exact KL, replayed over dense", at("replayed"), at("dense"))
 		j.Secondary(level)
 		if level.Value.High < 1 {
-			j.Note("At the %s dose the replayed model's KL is %.2f of its dense twin's: below the dense level, which an equivalence test counts as a difference like any other.", d, level.Value.Estimate)
+			j.Note("At the %s level the replayed model's KL is %.2f of its dense counterpart's: below the dense level, which an equivalence test counts as a difference like any other.", d, level.Value.Estimate)
 		}
 	}
 	var bars []string
@@ -89,14 +89,14 @@ func judgeReplayDrop(j *claim.Judge) {
 			bars = append(bars, model+", "+r)
 		}
 	}
-	// The first half of the bars are of the natural dose.
+	// The first half of the bars are of the natural level.
 	group := func(name, figure string) claim.Group {
 		return claim.Group{Name: name, Values: func(k int) []float64 {
 			return j.Entry([]string{"natural ", "amplified "}[k/len(replayFormats)]+figure, k%len(replayFormats))
 		}}
 	}
 	j.Evidence.Picture = j.Bars("What replay removes, rollouts of three formats scored in fp32", "exact KL (nats per token)", true, bars,
-		group("free", "free"), group("ids replayed", "replayed"), group("ids and gates replayed", "ids and gates"), group("dense twin", "dense"))
+		group("free", "free"), group("ids replayed", "replayed"), group("ids and gates replayed", "ids and gates"), group("dense counterpart", "dense"))
 	j.Evidence.Table = j.NamedTable("Replay", "rollout", replayFormats, "natural flips", "natural free", "natural replayed", "natural ids and gates", "natural dense",
 		"amplified flips", "amplified free", "amplified replayed", "amplified ids and gates", "amplified dense")
 }

@@ -21,7 +21,7 @@ func replayHides() claim.Claim {
 			"Reported: log of the true gap, R3 minus none, against ± half of the log of what R3 takes off the visible one, by two one-sided tests; " +
 			"displacement of the router's weights, R3 over none, against 1.",
 		Setup: "GRPO on chain-base, 200 updates in four minibatches per rollout, fp32 learner, both arms from the same warm start with the same prompts; gaps measured after training on 3,072 responses: " +
-			"1,024, and k3 in place of the exact KL, left the difference of two runs to a handful of flips (looked at with seed 9001). With seeds 9001 to 9004 the true gap of the two arms still differed by factors of 6 (bf16) and 3 (fp8) from run to run, " +
+			"1,024, and k3 in place of the exact KL, left the difference of two runs to a handful of flips (pilot run with seed 9001). With seeds 9001 to 9004 the true gap of the two arms still differed by factors of 6 (bf16) and 3 (fp8) from run to run, " +
 			"more than twenty runs can decide: it is reported, and the visible part is judged. " +
 			"Natural: bf16 rollouts. Amplified: fp8 rollouts. Displacement: norm of the change of all router weights.",
 		LeftOut:  "R2, and replay of a reference model's routes.",
@@ -43,7 +43,7 @@ func measureReplayHides(ctx context.Context, e *claim.Env) (*claim.Observation, 
 		return nil, err
 	}
 	for _, d := range []struct {
-		dose    claim.Dose
+		level   claim.Level
 		rollout string
 	}{{claim.Natural, "bf16"}, {claim.Amplified, "fp8-w8a8"}} {
 		var visible, free, moved, rest []float64
@@ -59,7 +59,7 @@ func measureReplayHides(ctx context.Context, e *claim.Env) (*claim.Observation, 
 			router, others := displacement(p, first)
 			moved, rest = append(moved, router), append(rest, others)
 		}
-		a := string(d.dose)
+		a := string(d.level)
 		o.Set(a+" visible", visible...)
 		o.Set(a+" true", free...)
 		o.Set(a+" router moved", moved...)
@@ -87,7 +87,7 @@ func displacement(p, from *model.Params) (router, rest float64) {
 
 func judgeReplayHides(j *claim.Judge) {
 	const none, r3 = 0, 1
-	for _, d := range []claim.Dose{claim.Natural, claim.Amplified} {
+	for _, d := range []claim.Level{claim.Natural, claim.Amplified} {
 		at := func(figure string, arm int) []float64 { return j.Entry(string(d)+" "+figure, arm) }
 		log := func(figure string, arm int) []float64 { return stats.Logs(at(figure, arm)) }
 		j.Primary(claim.RatioBelow(d, "visible over true gap under R3", at("visible", r3), at("true", r3), 0.5))

@@ -25,7 +25,7 @@ func routerFlips() claim.Claim {
 		Threshold: "Share of tokens with a flip over the share of decisions that flip, 8 layers: interval above 3 (8 if flips were alone, 1 if a token's flipped together). " +
 			"Reported: flip rate in the lowest tenth of the router margins over the middle tenth, pooled counts, against 5; the same shares at other depths; equal engines, no flip.",
 		Setup: "bf16 rollouts scored in fp32. Natural: eight thin layers with a warm start of their own, a tenth as long as chain-base's; 48 tokens, past the stop token. " +
-			"Reported beside it: chain-base, two layers, which cannot reach 3. Amplified: random models of 2, 4, 8 and 16 layers, 64 tokens.",
+			"Also reported: chain-base, two layers, which cannot reach 3. Amplified: random models of 2, 4, 8 and 16 layers, 64 tokens.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
 		Unit:     claim.Model,
 		Version:  3,
@@ -123,10 +123,10 @@ func judgeFlips(j *claim.Judge) {
 		j.Secondary(claim.ReportRatio(claim.Amplified, fmt.Sprintf("tokens hit over what independent flips give, %v layers", depth), j.Entry("tokens hit", k), j.Entry("tokens hit if independent", k)))
 	}
 	byMargin := []string{"natural", "chain-base", "amplified"}
-	for k, dose := range []claim.Dose{claim.Natural, claim.Natural, claim.Amplified} {
+	for k, level := range []claim.Level{claim.Natural, claim.Natural, claim.Amplified} {
 		flips, all := byMargin[k]+" flips by margin", byMargin[k]+" decisions by margin"
 		name := "flip rate, lowest tenth of the margins over the middle one, " + []string{"8 layers", "chain-base", "8 layers"}[k]
-		j.Secondary(claim.Rates(dose, name, j.Entry(flips, 0), j.Entry(all, 0), j.Entry(flips, 4), j.Entry(all, 4), 5))
+		j.Secondary(claim.Rates(level, name, j.Entry(flips, 0), j.Entry(all, 0), j.Entry(flips, 4), j.Entry(all, 4), 5))
 	}
 	j.Secondary(claim.Zero(claim.Exact, "tokens hit between equal engines", j.Column("control")))
 	j.Evidence.Picture = claim.Chart("Flips by depth, random models", "layers", "share", "bf16 rollouts scored in fp32.", true,

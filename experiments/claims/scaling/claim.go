@@ -25,7 +25,7 @@ func gapScaling() claim.Claim {
 		Figure: "KL 1.535e-3 per token (Qwen3-30B-A3B), 7.5e-4 with routes replayed, 6.4e-4 dense (Qwen3-8B); about 10 % of routers differ, 94 % of tokens in 48 layers; " +
 			"sequence KL 7.64 (bf16) and 0.32 (fp16) of a dense model of 1.5B",
 		Threshold: "The law's 95 % interval for one model of 48 layers, width 2,048, vocabulary 151,936, 128 experts top-8 and answers of 10,000 tokens holds 1.535e-3, " +
-			"is at most a factor 100 from end to end, foretells the corner that was kept out of the fit, and every rung's entropy is 0.70 to 0.95 nats per token. " +
+			"is at most a factor 100 from end to end, predicts the corner that was kept out of the fit, and every rung's entropy is 0.70 to 0.95 nats per token. " +
 			"An interval without the figure is a miss; one too wide, or from rungs that do not pass, leaves it open.",
 		Setup: "Task chapters, words of 1.15 nats whatever the vocabulary, one chapter in ten a word too long or too short; tokens in [0.70, 0.95] nats; answers sampled to their end. " +
 			"Base: 2 layers, width 32, heads of 16, vocabulary 128, 8 experts top-2, 61 tokens. Rungs: 4, 8, 16 layers; " +

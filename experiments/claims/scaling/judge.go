@@ -81,9 +81,9 @@ func (f *fitted) corner(family Family) (corner Rung, ok bool) {
 	return corner, false
 }
 
-// foretold is what the law, fitted without a rung, says of it, in the metric's own
+// predicted is what the law, fitted without a rung, says of it, in the metric's own
 // unit; false where there is no law, or nothing to compare.
-func (f *fitted) foretold(m *Metric, r Rung) (said stats.Interval, found float64, ok bool) {
+func (f *fitted) predicted(m *Metric, r Rung) (said stats.Interval, found float64, ok bool) {
 	y := m.logs(r, f.runs)
 	l, fits := Fit(f.points(m, r.Family, &r))
 	if !fits || len(y) == 0 {
@@ -118,12 +118,12 @@ func judge(j *claim.Judge) {
 		if r, ok := f.corner(family); ok {
 			j.Secondary(f.heldOut(metricKL, r))
 		} else {
-			j.Secondary(noLaw(fmt.Sprintf("exact KL, %s, foretold: the corner", family)))
+			j.Secondary(noLaw(fmt.Sprintf("exact KL, %s, predicted: the corner", family)))
 		}
 	}
 	for _, family := range []Family{MoE, Dense} {
 		for _, a := range family.axes() {
-			name := fmt.Sprintf("exact KL, %s, foretold: the top rung of %s", family, a.name)
+			name := fmt.Sprintf("exact KL, %s, predicted: the top rung of %s", family, a.name)
 			if r, ok := f.top(family, a); ok {
 				c := f.heldOut(metricKL, r)
 				c.Name = name
@@ -146,7 +146,7 @@ func judge(j *claim.Judge) {
 // noLaw is a check that could not be made.
 func noLaw(name string) claim.Check {
 	nan := math.NaN()
-	return claim.Check{Name: name, Dose: claim.Ladder, Needs: "a law", Value: stats.Interval{Estimate: nan, Low: nan, High: nan}, P: nan, Outcome: claim.Open}
+	return claim.Check{Name: name, Level: claim.Ladder, Needs: "a law", Value: stats.Interval{Estimate: nan, Low: nan, High: nan}, P: nan, Outcome: claim.Open}
 }
 
 // against holds a law's interval for one model of the published size against the
@@ -159,7 +159,7 @@ func (f *fitted) against(p Published) claim.Check {
 	}
 	i := p.Metric.interval(l.Model(p.Family.coordinates(p.Size)))
 	needs := fmt.Sprintf("holds %v (%s), at most a factor %d wide", p.Figure, p.Source, widestInterval)
-	return claim.Check{Name: name, Dose: claim.Ladder, Needs: needs, Value: i, P: math.NaN(), Outcome: held(i, p.Figure, p.Metric.width(i))}
+	return claim.Check{Name: name, Level: claim.Ladder, Needs: needs, Value: i, P: math.NaN(), Outcome: held(i, p.Figure, p.Metric.width(i))}
 }
 
 // held is what becomes of a figure and an interval that should hold it.
@@ -184,19 +184,19 @@ func (f *fitted) primary(p Published) claim.Check {
 		c.Outcome, c.Needs = claim.Open, c.Needs+"; "+odd
 	}
 	if r, ok := f.corner(p.Family); !ok || f.heldOut(p.Metric, r).Outcome != claim.Passed {
-		c.Outcome, c.Needs = claim.Open, c.Needs+"; the corner is not foretold"
+		c.Outcome, c.Needs = claim.Open, c.Needs+"; the corner is not predicted"
 	}
 	return c
 }
 
-// heldOut asks whether a law that never saw a rung foretells the mean of its models.
+// heldOut asks whether a law that never saw a rung predicts the mean of its models.
 func (f *fitted) heldOut(m *Metric, r Rung) claim.Check {
-	name := fmt.Sprintf("%s, %s, foretold: the corner", m.Name, r.Family)
-	said, found, ok := f.foretold(m, r)
+	name := fmt.Sprintf("%s, %s, predicted: the corner", m.Name, r.Family)
+	said, found, ok := f.predicted(m, r)
 	if !ok {
 		return noLaw(name)
 	}
-	return claim.Check{Name: name, Dose: claim.Ladder, Needs: fmt.Sprintf("holds %s, which %s has", figure.FormatNumber(found, 3), r.short()),
+	return claim.Check{Name: name, Level: claim.Ladder, Needs: fmt.Sprintf("contains %s, the figure of %s", figure.FormatNumber(found, 3), r.short()),
 		Value: said, P: math.NaN(), Outcome: held(said, found, 1)}
 }
 

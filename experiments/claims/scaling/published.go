@@ -23,7 +23,7 @@ const (
 	fp16 = "2510.26788"
 )
 
-// published are the figures that the laws are held against; the first is the
+// published are the figures that the laws are compared with; the first is the
 // primary one.
 func published() []Published {
 	return []Published{

@@ -70,7 +70,7 @@ type Rung struct {
 	Family Family
 	Size   Size
 	// Corner keeps the rung out of the fit: it differs from the base along every
-	// axis at once, and the law has to foretell it.
+	// axis at once, and the law has to predict it.
 	Corner bool
 	// Steps is the length of the warm start. Wider models need fewer of them, long
 	// answers more.

@@ -20,8 +20,8 @@ func lowProbTail() claim.Claim {
 		Source:    "Taming the Tail, 2512.23087; When Speed Kills Stability.",
 		Figure:    "|dlogp| bounded in proportion to (1 - p); the trainer assigns less",
 		Threshold: "Mean |dlogp| of tokens with p < 0.01 over those with p > 0.99, one ratio per model: interval above 5.",
-		Setup: "bf16 rollouts scored in fp32, past the stop token. Natural: chain-base and its dense twin (a vocabulary of 32). Amplified: a random model of 8 layers with 256 tokens and logits twice as large as the other claims' random models, since a preview found hardly a token with p > 0.99 without. " +
-			"Also looked at: how often |dlogp| exceeds 0.01 there and here, all models' tokens counted together; the rank correlation of 1 - p and |dlogp| over ten bins, above 0.8; " +
+		Setup: "bf16 rollouts scored in fp32, past the stop token. Natural: chain-base and its dense counterpart (a vocabulary of 32). Amplified: a random model of 8 layers with 256 tokens and logits twice as large as the other claims' random models, since a preview found hardly a token with p > 0.99 without. " +
+			"Also examined: how often |dlogp| exceeds 0.01 there and here, all models' tokens counted together; the rank correlation of 1 - p and |dlogp| over ten bins, above 0.8; " +
 			"the exact token chi2 with the vocabulary pruned to p > 1e-4 over that of the full one, both sides renormalised, below 1; and equal engines, exactly 0.",
 		LeftOut:  "That the trainer rates rolled-out rare tokens lower: the sampler draws what it overrates, so a sign is there without any tail. It is reported.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
@@ -146,28 +146,28 @@ func exactChi2(b *batch.Batch) (full, pruned float64) {
 
 func judgeTail(j *claim.Judge) {
 	for i, m := range []struct {
-		name string
-		dose claim.Dose
+		name  string
+		level claim.Level
 	}{{"MoE", claim.Natural}, {"dense", claim.Natural}, {"deep", claim.Amplified}} {
-		c := claim.Ratio(m.dose, "|dlogp|, p < 0.01 over p > 0.99, "+m.name, j.Entry(m.name+" extremes", 0), j.Entry(m.name+" extremes", 1), 5)
+		c := claim.Ratio(m.level, "|dlogp|, p < 0.01 over p > 0.99, "+m.name, j.Entry(m.name+" extremes", 0), j.Entry(m.name+" extremes", 1), 5)
 		if i == 0 {
 			j.Primary(c)
 		} else {
 			j.Secondary(c)
 		}
-		j.Secondary(claim.Rates(m.dose, "share of tokens with |dlogp| > 0.01, p < 0.01 over p > 0.99, "+m.name,
+		j.Secondary(claim.Rates(m.level, "share of tokens with |dlogp| > 0.01, p < 0.01 over p > 0.99, "+m.name,
 			j.Entry(m.name+" wide", 0), j.Entry(m.name+" tokens", 0), j.Entry(m.name+" wide", 1), j.Entry(m.name+" tokens", 1), 1))
 		fewest := func(k int) float64 { return -stats.Max(stats.Negated(j.Entry(m.name+" tokens", k))) }
 		j.Note("%s: at least %.0f tokens with p < 0.01 and %.0f with p > 0.99 in every model.", m.name, fewest(0), fewest(1))
-		j.Secondary(claim.Above(m.dose, "rank correlation of 1 - p and |dlogp|, "+m.name, j.Each(func(o *claim.Observation) float64 {
+		j.Secondary(claim.Above(m.level, "rank correlation of 1 - p and |dlogp|, "+m.name, j.Each(func(o *claim.Observation) float64 {
 			return stats.Spearman(stats.Complement(o.List(m.name+" p")), o.List(m.name+" gap"))
 		}), 0.8))
-		j.Secondary(claim.RatioBelow(m.dose, "exact chi2, pruned over full vocabulary, "+m.name, j.Entry(m.name+" chi2", 1), j.Entry(m.name+" chi2", 0), 1))
-		j.Secondary(claim.Report(m.dose, "mean log-ratio of the rarest tenth, "+m.name, j.Entry(m.name+" signed", 0)))
+		j.Secondary(claim.RatioBelow(m.level, "exact chi2, pruned over full vocabulary, "+m.name, j.Entry(m.name+" chi2", 1), j.Entry(m.name+" chi2", 0), 1))
+		j.Secondary(claim.Report(m.level, "mean log-ratio of the rarest tenth, "+m.name, j.Entry(m.name+" signed", 0)))
 	}
 	j.Secondary(claim.Zero(claim.Exact, "largest gap between equal engines", j.Column("control")))
 	bins := claim.Counting(10)
 	j.Evidence.Picture = claim.Chart("Mean |dlogp| by rollout probability", "tenth of the tokens, from the least probable", "nats", "bf16 rollouts scored in fp32.", true,
-		j.Arm("chain-base", bins, "MoE gap"), j.Arm("dense twin", bins, "dense gap"), j.Arm("8 random layers", bins, "deep gap"))
+		j.Arm("chain-base", bins, "MoE gap"), j.Arm("dense counterpart", bins, "dense gap"), j.Arm("8 random layers", bins, "deep gap"))
 	j.Evidence.Table = j.CurvesTable("By tenth of the rollout probability", "tenth", bins, "MoE p", "MoE gap", "MoE signed", "dense p", "dense gap", "dense signed", "deep p", "deep gap", "deep signed")
 }

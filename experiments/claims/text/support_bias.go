@@ -24,7 +24,7 @@ func supportBias() claim.Claim {
 		Figure:    "kept mass 0.895: mean ratio 0.896, 51.8 % of the tokens outside [0.9, 1.1], 4.3 % after renormalising",
 		Threshold: "|mean ratio over mean kept mass - 1|, the largest of top-p 0.95, 0.9 and 0.8: interval below 0.02.",
 		Setup: "Chain-base past the stop token (entropy near 1 nat), bf16 rollouts scored in fp32. " +
-			"Also looked at: that no bias is left once the learner is masked to the same support, by two one-sided tests against half of the bias that the unmasked learner shows; " +
+			"Also examined: that no bias is left once the learner is masked to the same support, by two one-sided tests against half of the bias that the unmasked learner shows; " +
 			"and temperature 0.6 on one side, whose mean |dlogp| is above 0 where both sides give exactly 0 (equal fp32 engines, raw log-probs against processed ones).",
 		Commands: []string{"simulate measure --set rollout.top_p=0.9", "simulate measure --set rollout.log_probs=raw --set rollout.temperature=0.6"},
 		Unit:     claim.Model,

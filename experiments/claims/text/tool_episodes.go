@@ -26,7 +26,7 @@ const (
 	blockTokens = 7
 	stepTokens  = blockTokens + 3
 	toolLength  = toolSteps*stepTokens + 3
-	// toolTurns is how many blocks are looked at: behind two replies in symbols it
+	// toolTurns is how many blocks are examined: behind two replies in symbols it
 	// never saw, few policies still write the form.
 	toolTurns = 2
 )
@@ -133,7 +133,7 @@ func withNotes(t *task.Lookup, prompt []int32) []int32 {
 }
 
 // formed is the number of steps from the start of a response that have a block in
-// the place of a reply or a note, of those that are looked at.
+// the place of a reply or a note, of those that are examined.
 func formed(t *task.Lookup, response []int32, notes bool) int {
 	words, err := task.Parse(t.Vocab(), "@ ! 0 1 2 3 4 5 6 7 8 9")
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 // symbols that the warm start knows; the policy itself.
 var toolArms = []string{"rare replies", "familiar replies", "own notes"}
 
-// toolDoses are the pairs of engines.
-var toolDoses = []struct {
+// toolLevels are the pairs of engines.
+var toolLevels = []struct {
 	name, rollout, learner string
-	dose                   claim.Dose
+	level                  claim.Level
 	judged                 bool
 }{
 	{"bf16", "bf16", "fp32", claim.Natural, true},
@@ -38,7 +38,7 @@ func toolTokens() claim.Claim {
 		Threshold: "Mean |dlogp| behind tool output over that behind notes of the policy's own, of the same length in the same places: interval above 1.2.",
 		Setup: "lookup-base, its warm start without the rare symbols, on programs of four steps. The tool knows every operand, and replies with six of those symbols and the operand; or nothing is hidden and the policy writes notes of six familiar symbols and the operand. " +
 			"Compared are the two tokens behind each block, where a value and a marker are due, whatever the policy writes there; the second turn counts where all three arms have a block in its place. Natural: bf16 scored in fp32; fp8 scored in bf16 is reported. Amplified: fp4 weights scored in bf16. Matching: ten bins of the rollout probability, each with equal weight. " +
-			"Also looked at: the same matched on the token's probability; mean |dlogp| of the second turn less that of the first, above 0; equal engines, and what comes before the first output, exactly 0. " +
+			"Also examined: the same matched on the token's probability; mean |dlogp| of the second turn less that of the first, above 0; equal engines, and what comes before the first output, exactly 0. " +
 			"Reported: replies in familiar symbols; routes replayed; and episodes of 68 tokens in which an external function interrupts every eighth token, against the policy going on, both past the stop token. " +
 			"Those were the first setting; a preview showed that the policy's own text past the stop token has a far larger gap than its text on the task, which makes it no control, and the notes took its place. " +
 			"Until version 2 the model was the shipped one, which had seen the symbols in 5 % of its demonstrations, and episodes counted only when whole in every arm: " +
@@ -58,7 +58,7 @@ func measureToolTokens(ctx context.Context, e *claim.Env) (*claim.Observation, e
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range toolDoses {
+	for _, d := range toolLevels {
 		arms := worked(e, p, claim.Numerics(d.rollout), e.Pick(512, 160, 24))
 		for _, b := range arms {
 			measure.Score(b.Batch, p, measure.Scoring{Numerics: claim.Numerics(d.learner)})
@@ -160,26 +160,26 @@ func judgeToolTokens(j *claim.Judge) {
 	slope := func(figure string, from int) []float64 {
 		return j.Each(func(o *claim.Observation) float64 { return stats.Slope(turns, o.List(figure)[from:][:toolTurns]) })
 	}
-	ratio := func(d claim.Dose, words, figure string) {
+	ratio := func(d claim.Level, words, figure string) {
 		j.Secondary(claim.ReportRatio(d, words, j.Entry(figure, 0), j.Entry(figure, 1)))
 	}
-	for _, d := range toolDoses {
+	for _, d := range toolLevels {
 		tool, own := d.name+" by turn, "+toolArms[0], d.name+" by turn, "+toolArms[2]
 		what, rare, trend := d.name+": |dlogp|, behind a reply over behind a note", d.name+", rare", d.name+": |dlogp|, second turn less first"
 		if d.judged {
-			j.Primary(claim.Ratio(d.dose, what, j.Entry(rare, 0), j.Entry(rare, 1), 1.2))
-			j.Secondary(claim.Ratio(d.dose, what+", matched", j.Entry(rare+", matched", 0), j.Entry(rare+", matched", 1), 1.2))
-			j.Secondary(claim.Above(d.dose, trend, slope(tool, 1), 0))
+			j.Primary(claim.Ratio(d.level, what, j.Entry(rare, 0), j.Entry(rare, 1), 1.2))
+			j.Secondary(claim.Ratio(d.level, what+", matched", j.Entry(rare+", matched", 0), j.Entry(rare+", matched", 1), 1.2))
+			j.Secondary(claim.Above(d.level, trend, slope(tool, 1), 0))
 		} else {
-			ratio(d.dose, what, rare)
-			ratio(d.dose, what+", matched", rare+", matched")
-			j.Secondary(claim.Report(d.dose, trend, slope(tool, 1)))
+			ratio(d.level, what, rare)
+			ratio(d.level, what+", matched", rare+", matched")
+			j.Secondary(claim.Report(d.level, trend, slope(tool, 1)))
 		}
-		j.Secondary(claim.Report(d.dose, d.name+": second turn less first, matched", slope(d.name+" by turn, matched, "+toolArms[0], 0)))
-		j.Secondary(claim.Report(d.dose, d.name+": second turn less first, replies minus notes", stats.Differences(slope(tool, 1), slope(own, 1))))
+		j.Secondary(claim.Report(d.level, d.name+": second turn less first, matched", slope(d.name+" by turn, matched, "+toolArms[0], 0)))
+		j.Secondary(claim.Report(d.level, d.name+": second turn less first, replies minus notes", stats.Differences(slope(tool, 1), slope(own, 1))))
 		for _, kind := range []string{"", ", matched"} {
-			ratio(d.dose, d.name+": |dlogp|, familiar reply over note"+kind, d.name+", familiar"+kind)
-			ratio(d.dose, d.name+": |dlogp|, interrupted over going on, past the stop token"+kind, d.name+", interrupted"+kind)
+			ratio(d.level, d.name+": |dlogp|, familiar reply over note"+kind, d.name+", familiar"+kind)
+			ratio(d.level, d.name+": |dlogp|, interrupted over going on, past the stop token"+kind, d.name+", interrupted"+kind)
 		}
 	}
 	for _, kind := range []string{"", ", matched"} {
@@ -190,12 +190,12 @@ func judgeToolTokens(j *claim.Judge) {
 	var groups []claim.Group
 	for _, arm := range toolArms {
 		groups = append(groups, claim.Group{Name: arm, Values: func(k int) []float64 {
-			d := toolDoses[k/toolTurns].name
+			d := toolLevels[k/toolTurns].name
 			return j.Entry(d+" by turn, "+arm, 1+k%toolTurns)
 		}})
 	}
 	var categories []string
-	for _, d := range toolDoses {
+	for _, d := range toolLevels {
 		for t := 1; t <= toolTurns; t++ {
 			categories = append(categories, fmt.Sprintf("%s, turn %d", d.name, t))
 		}
@@ -217,14 +217,14 @@ func judgeToolTokens(j *claim.Judge) {
 // toolTable lists mean |dlogp| by distance from the block, and by turn.
 func toolTable(j *claim.Judge) *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: "Mean |dlogp| behind a block", Columns: []figure.Column{{Name: "tokens"}}, Note: "Nats, means over models. The value stands right behind the block, the marker or the answer mark behind the value."}
-	for _, d := range toolDoses {
+	for _, d := range toolLevels {
 		for _, arm := range toolArms {
 			t.Columns = append(t.Columns, figure.Column{Name: d.name + ", " + arm, Align: figure.Right})
 		}
 	}
 	row := func(name, observed string, k int) {
 		cells := []figure.Cell{figure.Word(name)}
-		for _, d := range toolDoses {
+		for _, d := range toolLevels {
 			for _, arm := range toolArms {
 				cells = append(cells, figure.Number(j.Mean(d.name + observed + arm)[k], 3))
 			}
