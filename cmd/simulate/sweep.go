@@ -204,7 +204,7 @@ func readPlan(file string) (*sweep.Plan, error) {
 	text, shipped := table.Text(file)
 	var err error
 	if !shipped {
-		text, err = os.ReadFile(file)
+		text, err = record.ReadFile(file)
 	}
 	if err == nil {
 		plan, fault := sweep.Parse(file, text)
