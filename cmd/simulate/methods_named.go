@@ -186,7 +186,7 @@ func writeEffects(b *strings.Builder, kind string, seeds int, list []namedEffect
 	for _, e := range list {
 		width = max(width, len(name(e)))
 	}
-	fmt.Fprintf(b, "\nImprovement over no correction: mean pass rate of the whole run, paired by seed, n = %d\n(95 %% CI of each; significance family-wise at 5 %% over the whole table)\n", seeds)
+	fmt.Fprintf(b, "\nImprovement over no correction: mean pass rate of the whole run, paired by seed, n = %d\n(95 %% CI of each comparison, unadjusted; significance is adjusted over the whole table, family-wise 5 %%, so that\na CI that excludes zero need not be significant)\n", seeds)
 	for _, e := range list {
 		verdict := [...]string{"significantly worse", "not significant", "significantly better"}[e.Significant()+1]
 		if e.Inactive {

@@ -21,9 +21,9 @@ type tableCmd struct {
 
 // Help is the long help text.
 func (*tableCmd) Help() string {
-	return `Makes the table of methods from the runs of the sweeps screen, confirm, models and doses, finished or not: the effect of
-each setting under each stressor as CSV, a ranking by regret, a plot, a page to sort and search, and the early-warning
-signals with their detection and false-alarm rates. Once the confirmation stage is whole, corrections.html answers which
+	return `Makes the table of methods from the runs of the sweeps screen, confirm, models and doses, finished or not. It writes the
+effect of each setting under each stressor as CSV, a ranking by regret, a plot, and a page to sort and search. It also
+writes the early-warning signals with their detection and false-alarm rates. Once the confirmation stage is whole, corrections.html answers which
 correction to use: by problem, with effects, intervals and the lines to copy.
 
 Examples:
