@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"driftlab/trainer/method/correction"
 )
 
 // lossFields collects the parameters of a loss in their order.
@@ -83,4 +85,13 @@ func (c *Config) takePrecision(v *values, key string) {
 	default:
 		v.leave(key, fmt.Sprintf("%q is not a format of the recipe's engines", v.by[key].Text))
 	}
+}
+
+// takeOneStepOff sets generation one step ahead. The recipe's system compares with the rollout
+// engine, as verl's does; a trainer that scores each batch with its own engine compares with that.
+func (c *Config) takeOneStepOff(schedule string, keys ...string) {
+	if c.Pipeline.Mode != correction.Bypass {
+		c.take("anchor", "old", keys...)
+	}
+	c.take("schedule", schedule, keys...)
 }

@@ -3,16 +3,18 @@
 //
 //	c, err := foreign.Read("verl.yaml", text)     // a block of it, or a whole file
 //	c.Framework                                   // verl
-//	c.Assignments()                               // correction={...}, as --set takes them
+//	c.Assignments()                               // correction={...} rollout.group=8 ..., as --set takes them
+//	c.Table()                                     // what became of every setting of the text
 //	c.Off, c.Notes                                // why it would do nothing; what a recipe cannot say
 //	text, notes := foreign.Write("trl", r)        // GRPOConfig(...), and what TRL cannot say
 //
-// Texts come as YAML or JSON, as the flags or overrides of a command, as TOML and as
-// a Python call: all become settings, a path and a value. Whose they are, the keys
-// decide. What stands in a section that belongs to the correction must be known, and
-// so must a key that looks like one of its own wherever it stands; the rest of a
-// whole file is other people's business and is passed over.
+// Package source takes the text apart: YAML or JSON, TOML, a Python call, a script. What the
+// settings mean is a table per framework (parseTable) and a function that reads what several
+// keys say together. Whose they are, the keys decide; where two frameworks fit alike, both are
+// named, and ReadAs is told which. Every setting of the text is in Config.Settings: taken over,
+// not taken over and why, or without effect here. A key that is a letter or two from one of the
+// correction is a fault.
 //
-// One framework is one file: its keys, their defaults, and what they mean here. They
-// were read in the frameworks' source, of 2026.
+// One framework is one file or two: its keys, their defaults, and what they mean here. They
+// were read in the frameworks' source, of 2026, whose files the tables name.
 package foreign

@@ -95,6 +95,8 @@ type framework struct {
 	loose []string
 	// own are the beginnings of keys that are nobody else's.
 	own []string
+	// root is the first part of keys that only this framework has, where it reads another's keys, too.
+	root string
 	// table are all other keys, by their full paths.
 	table *table
 	read  func(v *values, c *Config)
@@ -108,7 +110,7 @@ type section struct {
 }
 
 // frameworks are in the order in which they are listed.
-var frameworks = []*framework{&verl, &skyrl, &trl, &slime, &nemo, &areal, &openrlhf, &roll, &prime}
+var frameworks = []*framework{&verl, &skyrl, &trl, &slime, &nemo, &areal, &openrlhf, &roll, &prime, &openInstruct, &swift, &rllm, &torchtitan, &tinker}
 
 // names lists the frameworks.
 func names() []string {

@@ -127,11 +127,11 @@ func openrlhfRest(v *values, c *Config) {
 	}
 	on, queue := v.first("train.async_enable", "async_train"), v.first("train.async_queue_size", "async_queue_size")
 	if v.truth(on, false) {
-		name := "{name: one_step_off}"
 		if k := v.number(queue, 1); k > 1 {
-			name = fmt.Sprintf("{name: lag, k: %v}", k)
+			c.take("schedule", fmt.Sprintf("{name: lag, k: %v}", k), on, queue)
+		} else {
+			c.takeOneStepOff("{name: one_step_off}", on, queue)
 		}
-		c.take("schedule", name, on, queue)
 	} else {
 		v.leave(queue, "asynchronous training is not on")
 	}

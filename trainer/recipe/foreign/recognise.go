@@ -54,9 +54,12 @@ func recognise(name, file string, documents []source.Document) (*framework, sour
 
 // score counts the keys that are the framework's: those of its correction weigh most.
 func (f *framework) score(settings []source.Setting) int {
-	n, block := 0, f.isBlock(settings)
+	n, block, rooted := 0, f.isBlock(settings), f.root == ""
 	for _, s := range settings {
 		key, whose := f.place(s, block)
+		if !rooted && strings.HasPrefix(s.Path, f.root+".") {
+			rooted, n = true, n+1000
+		}
 		switch {
 		case whose == known && f.table.find(key) == nil:
 			n += 8
@@ -67,6 +70,9 @@ func (f *framework) score(settings []source.Setting) int {
 		case whose == unknown:
 			n++
 		}
+	}
+	if !rooted {
+		return 0
 	}
 	return n
 }

@@ -32,6 +32,9 @@ func (f *framework) report(v *values, c *Config) {
 		one := Setting{Key: s.Path, Value: s.Shown(), Line: s.Line}
 		key, whose := f.place(s, v.block)
 		e := f.table.line(s.Path)
+		if whose == known {
+			e = f.table.find(key)
+		}
 		switch {
 		case whose == known && v.left[key] != "":
 			one.Fate, one.Why = NotTaken, v.left[key]

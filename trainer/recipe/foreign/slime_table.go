@@ -128,7 +128,7 @@ func slimeSchedule(v *values, c *Config) {
 		c.take("schedule", "{name: slime_fully_async}", "rollout_function_path", "fully_async")
 		v.leave("max_weight_staleness", "the recipe's slime_fully_async has no limit of staleness")
 	case strings.HasSuffix(v.program, "train_async.py"):
-		c.take("schedule", fmt.Sprintf("{name: one_step_off, interval: %v}", v.number("update_weights_interval", 1)), "update_weights_interval")
+		c.takeOneStepOff(fmt.Sprintf("{name: one_step_off, interval: %v}", v.number("update_weights_interval", 1)), "update_weights_interval")
 	default:
 		v.leave("rollout_function_path", "a rollout of the user's own cannot be known")
 		v.leave("update_weights_interval", "it has an effect in asynchronous training alone")

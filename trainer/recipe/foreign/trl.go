@@ -14,13 +14,20 @@ var trl = framework{
 	name: "trl",
 	loose: []string{"vllm_importance_sampling_correction", "vllm_importance_sampling_mode", "vllm_importance_sampling_clip_max",
 		"vllm_importance_sampling_clip_min", "vllm_importance_sampling_cap", "off_policy_mask_threshold", "use_vllm"},
-	own:  []string{"vllm_importance_sampling", "off_policy_mask"},
-	read: readTRL, write: writeTRL,
+	own:   []string{"vllm_importance_sampling", "off_policy_mask"},
+	table: trlTable,
+	read:  readTRL, write: writeTRL,
 }
 
 func readTRL(v *values, c *Config) {
 	p := &correction.Pipeline{Denominator: correction.Pre, Clamp: math.Inf(1)}
 	c.Pipeline = p
+	if trlRest(v, c) { // the asynchronous trainer's ratio is to the rollout engine itself
+		p.Mode = correction.Bypass
+		if !v.any("vllm_importance_sampling_correction", "vllm_importance_sampling_mode") {
+			return
+		}
+	}
 	high := v.number("vllm_importance_sampling_clip_max", v.number("vllm_importance_sampling_cap", 3))
 	low := v.number("vllm_importance_sampling_clip_min", 0)
 	if v.nulled("vllm_importance_sampling_clip_max") {

@@ -1,10 +1,10 @@
 package foreign
 
-// verlTable is of verl's main_ppo and its asynchronous trainers. Keys, defaults and meaning:
+// verlLines are of verl's main_ppo and its asynchronous trainers. Keys, defaults and meaning:
 // verl-project/verl verl/trainer/config/_generated_ppo_trainer.yaml,
 // verl/trainer/config/_generated_ppo_megatron_trainer.yaml, verl/workers/config/actor.py,
 // verl/trainer/ppo/core_algos.py, verl/experimental/fully_async_policy/config/fully_async_ppo_trainer.yaml.
-var verlTable = parseTable(`
+const verlLines = `
 algorithm.adv_estimator algorithm.norm_adv_by_std_in_grpo algorithm.gamma algorithm.lam > advantage
 algorithm.use_kl_in_reward algorithm.kl_penalty algorithm.kl_ctrl.type algorithm.kl_ctrl.kl_coef algorithm.kl_ctrl.horizon algorithm.kl_ctrl.target_kl > kl
 actor_rollout_ref.actor.use_kl_loss actor_rollout_ref.actor.kl_loss_coef actor_rollout_ref.actor.kl_loss_type > kl
@@ -65,4 +65,6 @@ defaults.* defaults : base
 config_path config_name : base
 skyrl_agent.* prompt_attention.* agent.* env.* : feature
 model_engine : place
-`)
+`
+
+var verlTable = parseTable(verlLines)

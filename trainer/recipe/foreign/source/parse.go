@@ -49,7 +49,7 @@ func Parse(name string, text []byte) ([]Document, error) {
 	var top yaml.Node
 	kind := path.Ext(name)
 	failed := yaml.Unmarshal(text, &top)
-	if failed == nil && len(top.Content) == 1 && top.Content[0].Kind == yaml.MappingNode {
+	if failed == nil && isConfiguration(&top) && kind != ".py" && kind != ".sh" && kind != ".toml" {
 		f := flattener{}
 		if f.add("", top.Content[0], 0); f.err != nil {
 			return fail("%v", f.err)
@@ -82,6 +82,19 @@ func Parse(name string, text []byte) ([]Document, error) {
 		return fail("%s", firstLine(err))
 	}
 	return list, nil
+}
+
+// isConfiguration reports whether a text of YAML is a mapping; code that happens to be one has brackets in its keys.
+func isConfiguration(top *yaml.Node) bool {
+	if len(top.Content) != 1 || top.Content[0].Kind != yaml.MappingNode {
+		return false
+	}
+	for i := 0; i < len(top.Content[0].Content); i += 2 {
+		if strings.ContainsAny(top.Content[0].Content[i].Value, "( \n") {
+			return false
+		}
+	}
+	return true
 }
 
 func firstLine(err error) string {
