@@ -242,7 +242,7 @@ const shownAccuracies = 3
 func (a *app) printCauses(r diagnose.Report) {
 	var parts []string
 	for _, c := range r.Causes {
-		parts = append(parts, fmt.Sprintf("%s %.0f %% of k3 (%.0f to %.0f), evidence 10^%.1f", c.Name, 100*c.ShareK3[1], 100*c.ShareK3[0], 100*c.ShareK3[2], c.Log10LR))
+		parts = append(parts, fmt.Sprintf("%s %.0f %% of k3 (90 %% interval %.0f to %.0f), likelihood ratio 10^%.1f against the best other cause", c.Name, 100*c.ShareK3[1], 100*c.ShareK3[0], 100*c.ShareK3[2], c.Log10LR))
 	}
 	if len(parts) > 0 {
 		fmt.Fprintf(a.stdout, "Causes: %s\n", strings.Join(parts, "; "))

@@ -14,7 +14,7 @@ type Alarm struct {
 	Value  float64 `json:"value"`
 	Limit  float64 `json:"limit"`
 	Fired  bool    `json:"fired"`
-	// Detection is the share of simulated collapses before which the rule rang, FalseAlarm that of the runs without
+	// Detection is the share of simulated collapses before which the signal exceeded its limit, FalseAlarm that of the runs without
 	// a collapse in which it ever did; null where that has not been measured.
 	Detection  *float64 `json:"detection"`
 	FalseAlarm *float64 `json:"false_alarm"`
@@ -59,7 +59,7 @@ func alarmsOf(g *Gap, z float64, rates *AlarmRates) []Alarm {
 
 // Rates is how a rule did on simulated runs, of which many collapsed.
 type Rates struct {
-	// Detected are the collapses before which it rang, of so many; Low and High bound their share, at 95 %.
+	// Detected are the collapses before which it exceeded its limit, of so many; Low and High bound their share, at 95 %.
 	Detected int     `json:"detected"`
 	Of       int     `json:"of"`
 	Low      float64 `json:"low"`

@@ -141,7 +141,7 @@ func (a *Analysis) attribute(r *Report) {
 	}
 	switch names = names[:sure]; {
 	case word == Unknown:
-		r.Verdict.Summary += fmt.Sprintf(" It is unlike any gap that was simulated; the nearest is that of %s.", first)
+		r.Verdict.Summary += fmt.Sprintf(" It resembles none of the simulated dumps; the nearest have the cause %s.", first)
 	case r.Verdict.State == Healthy && (word == Either || len(names) > 1 || first != Precision):
 		// Nothing needs a cause: what is listed is a guess.
 	default:
@@ -150,7 +150,7 @@ func (a *Analysis) attribute(r *Report) {
 			r.Verdict.Summary += " " + capital(why) + "."
 		}
 		if slices.Contains(names, Routing) && f.FlipPart == nil && a.options.Experts < 2 {
-			r.Verdict.Summary += " It is routing only if the model has experts, which nothing in the dump says (--experts N)."
+			r.Verdict.Summary += " Routing is possible only if the model has experts, which the dump does not say (--experts N)."
 		}
 	}
 }
@@ -189,9 +189,9 @@ func (f *Features) called(cause string) (name, why string) {
 	switch {
 	case cause != Staleness || f.Turn == nil || f.LagSlope != nil:
 	case *f.Turn >= constant:
-		return Unsynced, fmt.Sprintf("the error of a token id has the same direction at every step (cosine %.2f, from %.2f on): some weights were never synced, where those of a lag turn", *f.Turn, constant)
+		return Unsynced, fmt.Sprintf("the error of a token id has the same direction at every step (cosine %.2f, from %.2f on): some weights were never synchronised; with staleness the direction changes", *f.Turn, constant)
 	case *f.Turn <= turning:
-		return cause, fmt.Sprintf("the error of a token id turns from step to step (cosine %.2f, up to %.2f): the weights are old, where some that were never synced have the same error at every step", *f.Turn, turning)
+		return cause, fmt.Sprintf("the error of a token id turns from step to step (cosine %.2f, up to %.2f): the weights are stale; weights that were never synchronised have the same error at every step", *f.Turn, turning)
 	}
 	return cause, ""
 }
@@ -201,7 +201,7 @@ func (r *Report) untagged(rank float64) {
 	for i := range r.Checks {
 		if c := &r.Checks[i]; c.ID == "version-tag" && c.scope == everything {
 			c.Value, c.Result, c.fix = rank, Fail, retag
-			c.Why = fmt.Sprintf("the gap looks like old weights, and responses with an older version do not differ more (Spearman %.2f)", rank)
+			c.Why = fmt.Sprintf("the statistical signature is that of staleness, but responses with an older version do not differ more (Spearman %.2f)", rank)
 			r.Verdict = repair([]Check{*c})
 		}
 	}

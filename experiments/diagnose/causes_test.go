@@ -127,8 +127,8 @@ func TestTurn(t *testing.T) {
 		name string
 		says string
 	}{
-		{"unsynced", synthetic.SyntheticDump{Unsynced: 0.3}, 0.85, 1, Unsynced, "some weights were never synced"},
-		{"lag", synthetic.SyntheticDump{Lags: []int{16}, Eta: 0.05, Stays: 0.3}, 0, 0.7, Staleness, "the weights are old"},
+		{"unsynced", synthetic.SyntheticDump{Unsynced: 0.3}, 0.85, 1, Unsynced, "some weights were never synchronised"},
+		{"lag", synthetic.SyntheticDump{Lags: []int{16}, Eta: 0.05, Stays: 0.3}, 0, 0.7, Staleness, "the weights are stale"},
 	} {
 		w := synthetic.Cases[0].Draw(5)
 		w.Steps, w.Responses, w.ByID = 4, 64, 0.5

@@ -118,7 +118,7 @@ func (c *nonFinite) judge(*evidence) outcome {
 const equalShare = 0.999
 
 // unknownCopy is what is said of columns that are equal where no prompt tells why.
-const unknownCopy = "there is no gap at all, and nothing is recorded on the prompt that would tell equal engines from a copied column"
+const unknownCopy = "there is no gap at all, and nothing is recorded on the prompt that would distinguish equal engines from a copied column"
 
 // identical asks what it means that there is no gap at all: a prompt tells a copied
 // column, since the engine that samples does not score it.

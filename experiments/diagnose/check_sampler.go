@@ -18,7 +18,7 @@ const (
 
 // lawIdentity asks whether the mean of ρ is the mass that sampling kept, 1 without
 // top-p: on tokens that the rollout engine drew it is, whatever the learner thinks,
-// unless the recorded log-probs are not those of the law that was sampled from. It is
+// unless the recorded log-probs are not those of the sampling distribution. It is
 // blind to a learner at the wrong temperature, whose law is one as well.
 type lawIdentity struct {
 	n                        int
@@ -65,7 +65,7 @@ func (c *lawIdentity) judge(e *evidence) outcome {
 	case size <= lawFault:
 		return watch(z, why)
 	}
-	return fail(z, why+": the recorded log-probs are not those of the law that was sampled from",
+	return fail(z, why+": the recorded log-probs are not those of the sampling distribution",
 		"record log-probs as they are after temperature, top-p and top-k, and apply the same to the learner's")
 }
 
@@ -88,7 +88,7 @@ func (structuredGap) judge(e *evidence) outcome {
 		return fail(eta, fmt.Sprintf("%.0f %% of the gap is a function of the token's probability alone: the engines apply different sampling settings", 100*eta),
 			"the same temperature and support on both sides")
 	case eta >= halfStructured:
-		return watch(eta, fmt.Sprintf("%.0f %% of the gap is a function of the token's probability alone: old weights that have sharpened, or a temperature", 100*eta))
+		return watch(eta, fmt.Sprintf("%.0f %% of the gap is a function of the token's probability alone: stale weights that have sharpened, or a temperature", 100*eta))
 	}
 	return pass(eta, "")
 }
@@ -139,7 +139,7 @@ func (c *support) judge(e *evidence) outcome {
 	if e.options.TopP > 0 && e.options.TopP < 1 {
 		why += fmt.Sprintf(" at top-p %v", e.options.TopP)
 	}
-	return fail(value, why+" (top-p; min-p, top-k and forbidden words look alike)", "apply the same top-p to both, or train with top-p 1")
+	return fail(value, why+" (top-p; min-p, top-k and forbidden words have the same effect)", "apply the same top-p to both, or train with top-p 1")
 }
 
 // The probabilities between which a slope of log-odds is measured.

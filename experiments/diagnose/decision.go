@@ -94,7 +94,7 @@ var rows = []row{
 		always("mask jumps (IcePop, 0.5 to 5); replay the rollout engine's routes where they can be recorded (R3; R2 does for two updates per batch, weights alone for one)"),
 		func(*known) *correction.Pipeline { return weighted(&correction.IcePop{Low: 0.5, High: 5}) }},
 	{"weight sync", "survey", causesOf, func(k *known) bool { return k.named(Unsynced) },
-		always("mend the weight sync: see which weights of the rollout engine are not the learner's right after one; a correction only hides it"), none},
+		always("repair the weight sync: find the weights of the rollout engine that differ from the learner's right after a sync; a correction only hides the fault"), none},
 	{"staleness", "survey", func(k *known) string {
 		return causesOf(k) + fmt.Sprintf(", ESS %.2g (%v), median length %.0f", k.ESSToken, leastESS, k.median)
 	}, func(k *known) bool { return k.named(Staleness) && k.ESSToken >= leastESS },
@@ -129,7 +129,7 @@ var rows = []row{
 	{"masked share", "survey", func(k *known) string {
 		return fmt.Sprintf("a geometric mask of %.4g to %.4g drops %.3g %% of tokens (%v %%)", k.low, k.high, 100*k.dropped, 100*mostMasked)
 	}, func(k *known) bool { return k.dropped > mostMasked },
-		always("mend the system: a mask that drops a quarter is no correction; until then truncate token weights at 2"),
+		always("repair the system: a mask that drops a quarter is no correction; until then truncate token weights at 2"),
 		func(*known) *correction.Pipeline { return weighted(&correction.TokenTIS{Cap: 2}) }},
 	{"none of these", "SkyRL", func(*known) string { return "" }, func(*known) bool { return true },
 		func(k *known) string {
@@ -148,7 +148,7 @@ func apart(advice string) func(*known) string {
 		if k.sure || len(k.causes) < 2 || confirms[k.causes[0]] == "" {
 			return advice
 		}
-		return fmt.Sprintf("tell %s from %s first (%s); if it is not %[1]s, %[4]s", k.causes[0], k.causes[1], confirms[k.causes[0]], advice)
+		return fmt.Sprintf("distinguish %s from %s first (%s); if it is not %[1]s, %[4]s", k.causes[0], k.causes[1], confirms[k.causes[0]], advice)
 	}
 }
 

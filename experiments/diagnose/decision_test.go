@@ -56,11 +56,11 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Where it is either of two causes, the first is to be told from the second before anything is done.
+// Where it is either of two causes, the two are to be distinguished before anything is done.
 func TestAdviceOnEither(t *testing.T) {
 	k := &known{Gap: &Gap{Gap: metrics.Gap{Pearson: 0.98, MeanAbsDp: 0.02, ESSToken: 0.9}}, state: Genuine, causes: []string{Staleness, Precision}}
 	evaluated := decide(k)
-	if got := evaluated[len(evaluated)-1].Advice; !strings.HasPrefix(got, "tell staleness from precision first (run a step with learning rate 0") || !strings.Contains(got, "if it is not staleness, raise the precision") {
+	if got := evaluated[len(evaluated)-1].Advice; !strings.HasPrefix(got, "distinguish staleness from precision first (run a step with learning rate 0") || !strings.Contains(got, "if it is not staleness, raise the precision") {
 		t.Error(got)
 	}
 	k.causes, k.sure = []string{Precision, Staleness}, true

@@ -254,12 +254,12 @@ func (a *Analysis) verdict(r *Report, missing string) Verdict {
 			Next: "record both engines' log-probs on the prompt as well, which a rollout engine does not score by itself, or compare a step of the two engines directly"}
 	case g.Unequal <= 1-equalShare:
 		return Verdict{State: Healthy, Causes: []string{}, Summary: capital(whyOf(r, "identical")) +
-			". Agreement on sampled tokens does not prove equal distributions, and a copied column looks the same.", Next: "no correction; see that both columns are recorded, each by its own engine"}
+			". Agreement on sampled tokens does not prove equal distributions, and a copied column would give the same result.", Next: "no correction; check that both columns are recorded, each by its own engine"}
 	case g.Pearson >= agreePearson && abs(g.K1) < agreeKL && abs(g.PPLRatio-1) <= agreePPL && g.MeanAbsDp < agreeDp && g.K3 < agreeK3:
 		return Verdict{State: Healthy, Causes: []string{}, Summary: "The engines agree as well as engines do (" + size + "). Agreement on sampled tokens does not prove equal distributions.", Next: "no correction is needed; log the metrics"}
 	}
 	return Verdict{State: Genuine, Causes: []string{}, Summary: "The bookkeeping is in order and the gap is genuine (" + size + ").",
-		Next: "look for the cause: precision, order of sums, routing, or old weights"}
+		Next: "look for the cause: precision, order of summation, routing, or staleness"}
 }
 
 // rowChecks are those whose values are shares of the responses. What has happened to most of them decides: columns that
@@ -327,9 +327,9 @@ func remedyFor(missing string) string {
 	case strings.Contains(missing, "learner"):
 		return "give the file that has the learner's log-probs, too: for slime that is train_data next to rollout_data"
 	case strings.Contains(missing, "row"):
-		return "see what is wrong with the files, and dump once more"
+		return "find out what is wrong with the files, and dump again"
 	case strings.Contains(missing, "trained"):
-		return "look at the loss mask: it is empty"
+		return "check the loss mask: it is empty"
 	}
 	return "dump log-probs of both engines, in a format with tokens or in the neutral one"
 }

@@ -33,14 +33,14 @@ func Of(r diagnose.Report, shown []diagnose.Shown) results.Report {
 		}
 	}
 	add("What to do", nextBlocks(r)...)
-	add("How it was decided", tables.Decisions(r))
-	add("What made the gap", append(causeBlocks(r), tables.Signatures(r))...)
+	add("Decision table", tables.Decisions(r))
+	add("Likely causes", append(causeBlocks(r), tables.Signatures(r))...)
 	add("Checks of the data", tables.Checks(r))
 	add("Token by token", tokenBlock(shown))
-	add("What corrections would do", fixBlocks(r)...)
-	add("Rules of thumb", tables.Alarms(r))
+	add("Effect of each correction on these tokens", fixBlocks(r)...)
+	add("Early-warning signals", tables.Alarms(r))
 	add("Where sources disagree", tables.Disagreements(r))
-	add("What was read", inputBlocks(r)...)
+	add("Files", inputBlocks(r)...)
 	for _, t := range metrics.Elsewhere {
 		p.Glossary = append(p.Glossary, results.Term(t))
 	}
@@ -105,7 +105,7 @@ func nextBlocks(r diagnose.Report) []results.Block {
 		list = append(list, results.Fold{Summary: "The same for SkyRL, TRL, slime and prime-rl", Blocks: others})
 	}
 	if t := r.Reproduced; t != nil {
-		list = append(list, results.Prose(fmt.Sprintf("A toy run with a gap of the same cause (%s, by `%s`): mean |d| %s, k3 %s, where the dump has %s and %s. Try a correction on it:",
+		list = append(list, results.Prose(fmt.Sprintf("A toy run whose mismatch has the same cause (%s, by `%s`): mean |d| %s, k3 %s; the dump has %s and %s. Try a correction on it:",
 			t.Cause, unmarked(t.Level), threeDigits(t.MeanAbsDlogp), threeDigits(t.K3), threeDigits(r.Gap.MeanAbsDlogp), threeDigits(r.Gap.K3))), results.Code("simulate train "+t.Recipe+" --set correction=skyrl_token_tis\n"))
 	}
 	return list
@@ -116,10 +116,10 @@ func causeBlocks(r diagnose.Report) []results.Block {
 	t := tables.Causes(r)
 	list := []results.Block{t}
 	for _, pair := range r.Ambiguous {
-		list = append(list, results.Prose("This data cannot tell "+pair[0]+" from "+pair[1]+"."))
+		list = append(list, results.Prose("This data cannot distinguish "+pair[0]+" from "+pair[1]+"."))
 	}
 	if len(t.Rows) > 0 {
-		list = append(list, results.Prose("That the log-probs of sampled tokens agree does not prove that the distributions do."))
+		list = append(list, results.Prose("Equal log-probs of the sampled tokens do not prove equal distributions."))
 	}
 	return list
 }
@@ -147,8 +147,8 @@ func fixBlocks(r diagnose.Report) []results.Block {
 		return nil
 	}
 	t := tables.Fixes(r, func(string) bool { return true })
-	t.Note = "Nothing is trained. The exact ratio corrects without bias: a token's own, or for a rule on sequences the product over the response; " +
-		"mean |w − ratio| is the distance of the weights from it, and can be compared between rules of one ratio. The placebo drops as many tokens at random. Variance: mean w²A² over mean A²."
+	t.Note = "Nothing is trained. The exact ratio corrects without bias: that of the token or, for a rule on sequences, the product over the response; " +
+		"mean |w − ratio| is the distance of the weights from the exact ratio, and is comparable between rules of the same ratio. Placebo: a random mask at the same rate. Variance: mean w²A² over mean A²."
 	return []results.Block{t, maskedFold(r.Recommended)}
 }
 
@@ -176,7 +176,7 @@ func maskedFold(f *diagnose.Fix) results.Block {
 	for _, e := range f.Masked.Env {
 		shares(e.Name, []float64{e.Share})
 	}
-	return results.Fold{Summary: "Whom the recommended setting masks", Blocks: []results.Block{t}}
+	return results.Fold{Summary: "Tokens that the recommended setting masks", Blocks: []results.Block{t}}
 }
 
 func inputBlocks(r diagnose.Report) []results.Block {

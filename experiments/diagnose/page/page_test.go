@@ -27,7 +27,7 @@ func TestPage(t *testing.T) {
 	text := string(p.HTML())
 	for _, want := range []string{
 		"Diagnosis of &lt;b&gt;", r.Decisions[len(r.Decisions)-1].Advice, "rollout_is: token", "# TRL has no geometric",
-		"law-identity", "recommended", "correlation of errors of one token id", "collapses seen", "mean exp|d|", "slime, a comment", "token_mult_prob_error", `class="token less4"`, `class="token more1"`,
+		"law-identity", "recommended", "correlation of errors of one token id", "detection rate", "mean exp|d|", "slime, a comment", "token_mult_prob_error", `class="token less4"`, `class="token more1"`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
@@ -40,7 +40,7 @@ func TestPage(t *testing.T) {
 	for _, s := range p.Sections {
 		headings = append(headings, s.Heading)
 	}
-	if got := strings.Join(headings, ", "); got != "What to do, How it was decided, What made the gap, Checks of the data, Token by token, What corrections would do, Rules of thumb, Where sources disagree, What was read" {
+	if got := strings.Join(headings, ", "); got != "What to do, Decision table, Likely causes, Checks of the data, Token by token, Effect of each correction on these tokens, Early-warning signals, Where sources disagree, Files" {
 		t.Error(got)
 	}
 }
@@ -50,7 +50,7 @@ func TestPageOfOtherVerdicts(t *testing.T) {
 	r, shown := diagnosed(t, "slime/temp/train_data/6.pt", "6.pt")
 	p := Of(r, shown)
 	text := string(p.HTML())
-	if strings.Contains(text, "to be pasted") || strings.Contains(text, "What corrections would do") || !strings.Contains(text, "no importance correction before that") {
+	if strings.Contains(text, "to be pasted") || strings.Contains(text, "Effect of each correction on these tokens") || !strings.Contains(text, "no importance correction before that") {
 		t.Error("a correction before the repair")
 	}
 	r, shown = diagnosed(t, "verl/text/21.jsonl", "21.jsonl")

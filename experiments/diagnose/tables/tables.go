@@ -16,7 +16,7 @@ var resultMarks = map[diagnose.Result]figure.Emphasis{diagnose.Pass: figure.Good
 
 // Causes are what may have made the gap, with their parts and what would confirm them.
 func Causes(r diagnose.Report) *figure.Figure {
-	t := Columns("cause", "part of k3", "90 % interval", "log10 of the likelihood ratio>", "an experiment that decides")
+	t := Columns("cause", "part of k3", "90 % interval", "log10 of the likelihood ratio>", "experiment that decides")
 	for _, c := range r.Causes {
 		t.Add(figure.Word(c.Name).As(figure.Strong), figure.Percent(c.ShareK3[1], 0), figure.Word(figure.Percent(c.ShareK3[0], 0).Text+" to "+figure.Percent(c.ShareK3[2], 0).Text),
 			figure.Number(c.Log10LR, 2), figure.Word(c.Confirm))
@@ -40,7 +40,7 @@ func Decisions(r diagnose.Report) *figure.Figure {
 // Signatures puts the gap's features next to those of simulated gaps of each cause.
 func Signatures(r diagnose.Report) *figure.Figure {
 	causes := []string{diagnose.Precision, diagnose.Routing, diagnose.Staleness}
-	t := Columns(append([]string{"what it looks like", "here>"}, causes...)...)
+	t := Columns(append([]string{"statistic", "here>"}, causes...)...)
 	t.Note = "For each cause, the range that covers nine of ten simulated dumps; marked if it covers the measured value."
 	for _, l := range r.Signatures {
 		row := []figure.Cell{figure.Word(l.About), figure.Number(l.Value, 3)}
@@ -72,7 +72,7 @@ func within(r *diagnose.Range, value float64) figure.Cell {
 
 // Checks are the checks of the data, with where their values lie in sound dumps.
 func Checks(r diagnose.Report) *figure.Figure {
-	t := Columns("check", "where", "result", "value>", "limit>", "nine of ten sound dumps", "why")
+	t := Columns("check", "where", "result", "value>", "limit>", "range of nine of ten sound dumps", "why")
 	for _, c := range r.Checks {
 		why := c.Why
 		if c.Conditional {
@@ -97,10 +97,10 @@ func Columns(columns ...string) *figure.Figure {
 	return t
 }
 
-// Alarms are the rules of thumb, with how often they were right in simulated runs.
+// Alarms are early-warning signals, with their rates in simulated runs.
 func Alarms(r diagnose.Report) *figure.Figure {
-	t := Columns("rule", "source", "value>", "limit>", "", "collapses seen>", "false alarms>")
-	t.Note = "Collapses seen: the share of simulated collapses before which the rule rang. False alarms: the share of simulated runs without a collapse in which it ever did. Empty where that has not been measured."
+	t := Columns("signal", "source", "value>", "limit>", "", "detection rate>", "false-alarm rate>")
+	t.Note = "Detection rate: share of simulated collapses before which the signal exceeded its limit. False-alarm rate: share of simulated runs without a collapse in which it did. Empty where not measured."
 	rate := func(x *float64) figure.Cell {
 		if x == nil {
 			return figure.Word("")

@@ -175,8 +175,8 @@ func tablesOf(r diagnose.Report) (list []table) {
 		title string
 		of    *figure.Figure
 	}{
-		{"How it was decided", tables.Decisions(r)}, {"What made the gap", tables.Causes(r)}, {"Checks of the data", tables.Checks(r)},
-		{"What corrections would do", tables.Fixes(r, func(string) bool { return true })}, {"Rules of thumb", tables.Alarms(r)}, {"Where sources disagree", tables.Disagreements(r)},
+		{"Decision table", tables.Decisions(r)}, {"Likely causes", tables.Causes(r)}, {"Checks of the data", tables.Checks(r)},
+		{"Effect of each correction on these tokens", tables.Fixes(r, func(string) bool { return true })}, {"Early-warning signals", tables.Alarms(r)}, {"Where sources disagree", tables.Disagreements(r)},
 	} {
 		if len(t.of.Rows) == 0 {
 			continue
