@@ -3,6 +3,7 @@ package foreign
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"driftlab/trainer/method/correction"
 )
@@ -63,10 +64,12 @@ func readAReaL(v *values, c *Config) {
 		}
 		return
 	}
+	if !rejects && v.any("behave_imp_weight_cap", "behave_imp_weight_mode") {
+		arealOlder(v, p)
+		return
+	}
 	for _, key := range []string{"behave_imp_weight_cap", "behave_imp_weight_mode"} {
-		if v.has(key) {
-			v.fault(v.by[key], "AReaL removed it: say it under rejection_sampling")
-		}
+		v.leave(key, "AReaL has rejection_sampling in its place")
 	}
 	level, metric := v.choice("level", "token", "token", "sequence"), v.choice("metric", "ratio", "ratio", "kl_k1", "kl_k2", "kl_k3", "binary_kl")
 	lower, upper := v.number("lower", math.Inf(-1)), v.number("upper", 5)
@@ -90,6 +93,24 @@ func readAReaL(v *values, c *Config) {
 	p.Weights = &correction.TokenTIS{Cap: top, Floor: floor}
 	if rejects && level == "sequence" && metric == "ratio" {
 		p.Weights = &correction.GeometricTIS{Cap: top, Floor: floor}
+	}
+}
+
+// arealOlder reads what AReaL had before rejection_sampling: a cap, and what happens above it.
+func arealOlder(v *values, p *correction.Pipeline) {
+	cap := v.number("behave_imp_weight_cap", 5)
+	mode := v.choice("behave_imp_weight_mode", "token_mask", "token_mask", "token_truncate", "sequence_mask", "sequence_truncate", "disabled")
+	level, action, _ := strings.Cut(mode, "_")
+	top := math.Inf(1)
+	switch action {
+	case "truncate":
+		top = cap
+	case "mask":
+		p.Masks = []correction.Masking{&correction.Band{Level: level, Statistic: "ratio", Aggregate: "mean", High: cap}}
+	}
+	p.Weights = &correction.TokenTIS{Cap: top}
+	if level == "sequence" {
+		p.Weights = &correction.GeometricTIS{Cap: top}
 	}
 }
 
@@ -169,6 +190,6 @@ func arealRest(v *values, c *Config) {
 		}
 	}
 	if eta := "rollout.max_head_offpolicyness"; v.has(eta) {
-		c.take("schedule", fmt.Sprintf("{name: areal, eta: %v}", v.number(eta, 0)), eta)
+		c.take("schedule", fmt.Sprintf("{name: areal, eta: %s}", decimal(v.number(eta, 0))), eta)
 	}
 }

@@ -16,6 +16,9 @@ type lossFields struct {
 }
 
 func (l *lossFields) set(name string, value any) {
+	if x, ok := value.(float64); ok {
+		value = decimal(x)
+	}
 	l.fields = append(l.fields, fmt.Sprintf("%s: %v", name, value))
 }
 
@@ -23,7 +26,15 @@ func (l *lossFields) String() string {
 	return "{" + strings.Join(append([]string{"name: " + l.name}, l.fields...), ", ") + "}"
 }
 
-// penalty names are the KL estimators that frameworks share.
+// decimal is a number without an exponent where it is whole.
+func decimal(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}
+
+// penalties are the KL estimators that frameworks share.
 var penalties = map[string]string{"k1": "k1", "kl": "k1", "abs": "abs", "k2": "k2", "mse": "k2", "k3": "k3", "low_var_kl": "k3", "full": "exact",
 	"kl+": "k1+", "k1+": "k1+", "k3+": "k3+", "low_var_kl+": "k3+", "unbiased_kl": "k3_unbiased"}
 

@@ -25,6 +25,7 @@ func TestDialects(t *testing.T) {
 			"loss={name: gspo, eps_low: 0.0003, eps_high: 0.0003, dual_clip: 0, aggregation: token-mean@pre} kl={name: none} schedule={name: areal, eta: 2} rollout.group=4"},
 		{"m2.yaml", "actor: {eps_clip: 0.2, m2_threshold: 0.04, use_decoupled_loss: true, prox_logp_method: metrics, reward_norm: {mean_level: group, std_level: null}}", "areal",
 			"loss={name: m2_mask, threshold: 0.04, eps_low: 0.2, eps_high: 0.2, dual_clip: 0} advantage={name: normalize, mean: group, std: none"},
+		{"before.yaml", "actor: {use_decoupled_loss: true, behave_imp_weight_cap: 4.0, behave_imp_weight_mode: token_mask}", "areal", "band, level: token high: 4"},
 		{"nemo.yaml", "grpo: {num_prompts_per_step: 32, num_generations_per_prompt: 16, async_grpo: {enabled: true, max_trajectory_age_steps: 2}}\nloss_fn: {use_cispo: true, ratio_clip_max: 3.0, reference_policy_kl_penalty: 0.01, positive_example_nll_weight: 0.1}\n" +
 			"policy: {train_global_batch_size: 128, generation: {temperature: 0.7, vllm_cfg: {precision: fp8}}}", "nemo-rl",
 			"loss={name: cispo, eps_low: 0.2, eps_high: 3} kl={name: k3, coef: 0.01, in: loss} learner.minibatches=4 schedule={name: lag, k: 2} rollout.numerics=fp8-w8a8 rollout.group=16 rollout.temperature=0.7"},

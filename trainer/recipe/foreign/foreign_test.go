@@ -72,7 +72,6 @@ func TestFaults(t *testing.T) {
 		{"off_policy_correction: {tis_ratio_type: token, token_tis_ratio_clip_high: high}", `x:1: off_policy_correction.token_tis_ratio_clip_high: expected a number, got the text "high"`},
 		{"off_policy_correction: {tis_ratio_type: token, token_tis_ratio_clip_high: 0.5}", `x: skyrl: weights: cap 0.5: must be at least 1`},
 		{"--use-tis --tis-clip 2 --use-rollout-logprobs", `x:1: use_rollout_logprobs: slime refuses it together with use_tis: leave one`},
-		{"actor: {use_decoupled_loss: true, behave_imp_weight_cap: 5}", `x:1: actor.behave_imp_weight_cap: AReaL removed it: say it under rejection_sampling`},
 		{"rollout_corection: {rollout_is: token}\nalgorithm: {rollout_correction: {rollout_rs: null}}", `x:1: rollout_corection.rollout_is: unknown to verl`},
 		{"steps: 3\n", "x: no setting of a correction is known here: expected those of verl, skyrl, trl, slime, nemo-rl, areal, openrlhf, roll, prime-rl"},
 		{"\x00", "x: not a text"},

@@ -95,6 +95,8 @@ type framework struct {
 	loose []string
 	// own are the beginnings of keys that are nobody else's.
 	own []string
+	// program is part of the name of what it starts, where that says whose it is.
+	program string
 	// root is the first part of keys that only this framework has, where it reads another's keys, too.
 	root string
 	// table are all other keys, by their full paths.

@@ -53,7 +53,10 @@ teacher* on_policy_distillation.* distillation.* : teacher
 data.* : data
 env.* reward_model* : reward
 checkpointing.* logger.* : log
-cluster.* : place
+cluster.* data_plane.* : place
+value_loss_fn.* : critic
+async_rl.sampler.max_staleness_versions async_rl.sampler.max_lookahead_versions > schedule
+async_rl.* : mode
 defaults : base
 loss_fn.* : feature
 `)
@@ -160,7 +163,10 @@ func nemoRest(v *values, c *Config) {
 	}
 	nemoAdvantage(v, c)
 	on, age := v.first("grpo.async_grpo.enabled", "ppo.async_ppo.enabled"), v.first("grpo.async_grpo.max_trajectory_age_steps", "ppo.async_ppo.max_trajectory_age_steps")
+	versions := v.first("async_rl.sampler.max_staleness_versions", "async_rl.sampler.max_lookahead_versions")
 	switch {
+	case v.has(versions):
+		c.take("schedule", "{name: lag, k: "+decimal(v.number(versions, 1))+"}", versions)
 	case v.has(on) && v.truth(on, false):
 		k := v.number(age, 1)
 		c.take("schedule", fmt.Sprintf("{name: lag, k: %v}", k), on, age)

@@ -9,7 +9,7 @@ import (
 
 // openInstruct is open-instruct: flags of grpo_fast.py, whose rho is the ratio between the engines.
 var openInstruct = framework{
-	name: "open-instruct",
+	name: "open-instruct", program: "open_instruct",
 	loose: []string{"use_rho_correction", "rho_clamp_lower_bound", "rho_clamp_upper_bound", "rho_mask_lower_bound", "rho_mask_upper_bound",
 		"rho_mask_sequence_level", "rho_mask_tv_divergence", "truncated_importance_sampling_ratio_cap", "use_vllm_logprobs"},
 	own:   []string{"rho_clamp", "rho_mask"},

@@ -10,7 +10,7 @@ import (
 
 // openrlhf: flags of train_ppo_ray, under their names of old and, with points, of 2026.
 var openrlhf = framework{
-	name: "openrlhf",
+	name: "openrlhf", program: "openrlhf",
 	loose: []string{"enable_vllm_is_correction", "vllm_is_truncated_threshold", "vllm_is_correction_type",
 		"is_correction_enable", "is_correction_threshold", "is_correction_type"},
 	own:   []string{"vllm_is_", "is_correction_"},

@@ -27,8 +27,8 @@ func recognise(name, file string, documents []source.Document) (*framework, sour
 		}
 		best := candidate{framework: f}
 		for _, d := range documents {
-			if score := f.score(d.Settings); score > best.score {
-				best.document, best.score = d, score
+			if score := f.score(d.Settings); score > 0 && score+f.started(d.Name) > best.score {
+				best.document, best.score = d, score+f.started(d.Name)
 			}
 		}
 		if best.score > 0 {
@@ -52,6 +52,14 @@ func recognise(name, file string, documents []source.Document) (*framework, sour
 	return list[0].framework, list[0].document, nil
 }
 
+// started is what the name of a program adds to a score.
+func (f *framework) started(name string) int {
+	if f.program != "" && strings.Contains(name, f.program) {
+		return 24
+	}
+	return 0
+}
+
 // score counts the keys that are the framework's: those of its correction weigh most.
 func (f *framework) score(settings []source.Setting) int {
 	n, block, rooted := 0, f.isBlock(settings), f.root == ""
@@ -60,7 +68,12 @@ func (f *framework) score(settings []source.Setting) int {
 		if !rooted && strings.HasPrefix(s.Path, f.root+".") {
 			rooted, n = true, n+1000
 		}
+		e := f.table.line(s.Path)
 		switch {
+		case e != nil && (e.reason == "base" || whose != known): // what begins alike says little
+			if strings.Contains(e.key, ".") {
+				n++
+			}
 		case whose == known && f.table.find(key) == nil:
 			n += 8
 		case whose == known && strings.Contains(key, "."):

@@ -51,6 +51,8 @@ func (f *framework) report(v *values, c *Config) {
 			one.Fate, one.Why = Taken, e.field
 		case whose == known && v.used[key]:
 			one.Fate, one.Why = Taken, "correction"
+		case whose == known && s.Null:
+			one.Fate, one.Why = NoEffect, "null: the framework's default"
 		case whose == known:
 			one.Fate, one.Why = NotTaken, "it has no effect next to the other settings of this configuration"
 		default:

@@ -112,7 +112,7 @@ func skyrlLoss(v *values, c *Config) {
 		word, ok := v.translated(reduction, "token_mean", map[string]string{"token_mean": "token-mean", "token_mean_legacy": "token-mean", "sequence_mean": "seq-mean-token-mean",
 			"seq_mean_token_sum_norm": "seq-mean-token-sum-norm", "prompt_mean": "prompt-mean"})
 		if horizon := v.number(a+"max_seq_len", 0); horizon > 0 && word == "seq-mean-token-sum-norm" {
-			word += fmt.Sprintf(":%v", horizon)
+			word += ":" + decimal(horizon)
 		}
 		if ok {
 			l.set("aggregation", word)
@@ -169,7 +169,7 @@ func skyrlRest(v *values, c *Config) {
 	if v.has(enabled) && !v.truth(enabled, true) {
 		v.leave(staleness, "trainer.fully_async.enabled is false")
 	} else if v.any(enabled, staleness) {
-		c.take("schedule", fmt.Sprintf("{name: skyrl, staleness: %v}", v.number(staleness, 4)), enabled, staleness)
+		c.take("schedule", fmt.Sprintf("{name: skyrl, staleness: %s}", decimal(v.number(staleness, 4))), enabled, staleness)
 	}
 	if v.truth("generator.inference_engine.enable_return_routed_experts", false) || v.truth("trainer.policy.megatron_config.moe_enable_routing_replay", false) {
 		c.Routing = "{replay: r3}"

@@ -8,7 +8,7 @@ import (
 
 // swift is ms-swift: flags of `swift rlhf --rlhf_type grpo` and of `megatron rlhf`.
 var swift = framework{
-	name:  "ms-swift",
+	name: "ms-swift", program: "rlhf",
 	loose: []string{"rollout_importance_sampling_mode", "rollout_importance_sampling_threshold", "off_policy_sequence_mask_delta"},
 	own:   []string{"rollout_importance_sampling", "off_policy_sequence_mask"},
 	table: swiftTable,
@@ -37,9 +37,9 @@ reward_* cosine_* soft_* repetition_n_grams repetition_max_penalty external_plug
 dynamic_sample max_resample_times overlong_filter : filter
 real_tau fipo_* rlsd_* chord_* sdar_* top_entropy_quantile sync_ref_model ref_model_* multi_turn_scheduler max_turns completion_length_limit_scope use_gym_env gym_env stop_words min_p repetition_penalty advantage_reweight teacher_kl_coef : feature
 teacher_* gkd_* sft_alpha seq_kd lmbda : teacher
-vllm_* use_vllm sleep_level offload_* move_model_batches deepspeed use_ray gradient_checkpointing* dataloader_* tensor_model_parallel_size pipeline_model_parallel_size context_parallel_size expert_* sequence_parallel* recompute_* enable_flattened_weight_sync ddp_* : place
+vllm_* use_vllm sleep_level offload_* move_model_batches deepspeed use_ray gradient_checkpointing* dataloader_* tensor_model_parallel_size pipeline_model_parallel_size context_parallel_size expert_* sequence_parallel* recompute_* enable_flattened_weight_sync ddp_* attention_backend gradient_accumulation_fusion cross_entropy_loss_fusion : place
 dataset* val_dataset system columns split_dataset_ratio data_seed : data
-output_dir logging_* log_* save_* report_to wandb_* swanlab_* save add_version create_checkpoint_symlink : log
+no_save_* finetune output_dir logging_* log_* save_* report_to wandb_* swanlab_* save add_version create_checkpoint_symlink : log
 num_train_epochs max_epochs max_steps seed train_iters : run
 eval_* num_generations_eval per_device_eval_batch_size : eval
 `)

@@ -1,9 +1,7 @@
 package foreign
 
 import (
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"driftlab/trainer/recipe/foreign/source"
@@ -47,6 +45,7 @@ var reasons = map[string]struct {
 	"log":       {"logging, checkpoints and names", true},
 	"eval":      {"evaluation of the real model", true},
 	"critic_":   {"how the value model is placed and computed", true},
+	"mode":      {"which of its trainers runs: set the schedule of the recipe", false},
 	"run":       {"length and order of the real run", true},
 }
 
@@ -150,11 +149,7 @@ func (t *table) direct(v *values, c *Config) {
 		if e.field == "rollout.top_k" && (x < 0 || x > 1e5) {
 			x = 0 // all tokens
 		}
-		text := strconv.FormatFloat(x, 'g', -1, 64)
-		if x == math.Trunc(x) && math.Abs(x) < 1e15 {
-			text = strconv.FormatFloat(x, 'f', -1, 64)
-		}
 		set[e.field] = true
-		c.take(e.field, text, e.key)
+		c.take(e.field, decimal(x), e.key)
 	}
 }

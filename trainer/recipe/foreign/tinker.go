@@ -8,7 +8,7 @@ import (
 
 // tinker is tinker-cookbook: rl.train.Config, and the options of its recipes, which have the
 // same names. Its ratio is to the log-probs of sampling.
-var tinker = framework{name: "tinker-cookbook", table: tinkerTable, read: readTinker}
+var tinker = framework{name: "tinker-cookbook", program: "tinker_cookbook", table: tinkerTable, read: readTinker}
 
 // tinkerTable: thinking-machines-lab/tinker-cookbook tinker_cookbook/rl/train.py, tinker_cookbook/recipes/math_rl/train.py,
 // tinker_cookbook/rl/data_processing.py.

@@ -11,7 +11,7 @@ import (
 
 // trl: fields of GRPOConfig. Without any of them the correction is on.
 var trl = framework{
-	name: "trl",
+	name: "trl", program: "GRPOConfig",
 	loose: []string{"vllm_importance_sampling_correction", "vllm_importance_sampling_mode", "vllm_importance_sampling_clip_max",
 		"vllm_importance_sampling_clip_min", "vllm_importance_sampling_cap", "off_policy_mask_threshold", "use_vllm"},
 	own:   []string{"vllm_importance_sampling", "off_policy_mask"},

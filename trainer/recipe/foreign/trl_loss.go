@@ -89,7 +89,7 @@ func trlLoss(v *values, c *Config, otherwise string, sapo [2]string) {
 	if names[1] != "" && v.has("loss_type") && l.name == "ppo_clip" {
 		word := names[1]
 		if n := v.number("max_completion_length", 0); n > 0 && word == "dr_grpo" {
-			word += fmt.Sprintf(":%v", n)
+			word += ":" + decimal(n)
 		}
 		l.set("aggregation", word)
 	}

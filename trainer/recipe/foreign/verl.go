@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"driftlab/trainer/method/correction"
@@ -10,7 +11,7 @@ import (
 // verl: algorithm.rollout_correction, what must be on for it, and verlTable. The keys of
 // its versions of 2025 (one threshold for each side, the veto) are read next to those of 2026.
 var verl = framework{
-	name: "verl",
+	name: "verl", program: "verl.",
 	sections: []section{{"rollout_correction", []string{"rollout_is", "rollout_is_threshold", "rollout_is_batch_normalize",
 		"rollout_rs", "rollout_rs_threshold", "rollout_rs_threshold_lower", "rollout_token_veto_threshold", "bypass_mode", "loss_type", "_target_",
 		"rollout_is_threshold_lower", "rollout_is_level", "rollout_is_mode", "use_policy_gradient"}}},
@@ -57,7 +58,7 @@ func readVerl(v *values, c *Config) {
 			c.note("rollout_is is not applied: in bypass mode the ratio of ppo_clip holds the weight already")
 		}
 	}
-	if (config.IS != "" || config.RS != "") && !v.truth("rollout.calculate_log_probs", true) {
+	if logged := v.truth("rollout.calculate_log_probs", true); (config.IS != "" || config.RS != "") && !logged {
 		c.Off = "calculate_log_probs is false, so there are no log-probs of the rollout engine"
 	}
 	switch mode := v.choice("router_replay.mode", "disabled", "disabled", "R2", "R3"); mode {
@@ -143,7 +144,7 @@ func verlLoss(v *values, c *Config, config correction.VerlConfig) {
 	default:
 		if word := v.choice(agg, "token-mean", "token-mean", "token-sum", "seq-mean-token-sum", "seq-mean-token-sum-norm", "seq-mean-token-mean"); v.has(agg) {
 			if factor := v.number(verlActor+"loss_scale_factor", 0); factor > 0 && word == "seq-mean-token-sum-norm" {
-				word += fmt.Sprintf(":%v", factor)
+				word += ":" + decimal(factor)
 			}
 			l.set("aggregation", word)
 		}
@@ -189,9 +190,15 @@ func verlRest(v *values, c *Config) {
 	staleness := verlAsync + "staleness_threshold"
 	if v.any(staleness, verlAsync+"trigger_parameter_sync_step", verlAsync+"require_batches") {
 		s := v.number(staleness, 0.1)
-		c.take("schedule", fmt.Sprintf("{name: verl_partial, staleness_percent: %v, k: %v, require_batches: %v, partial: %v}", s*100,
-			v.number(verlAsync+"trigger_parameter_sync_step", 4), v.number(verlAsync+"require_batches", 1), v.truth(verlAsync+"partial_rollout", true)),
-			staleness, verlAsync+"trigger_parameter_sync_step", verlAsync+"require_batches", verlAsync+"partial_rollout")
+		// Without the old log-probs of its own the trainer compares with the rollout engine's.
+		scored := v.truth(verlAsync+"compute_prox_log_prob", c.Pipeline.Mode != correction.Bypass && (c.Pipeline.Weights != nil || len(c.Pipeline.Masks) > 0))
+		v.truth(verlAsync+"use_rollout_log_probs", true)
+		text := fmt.Sprintf("{name: verl_partial, staleness_percent: %s, k: %s, require_batches: %s, partial: %v", decimal(math.Round(s*1e8)/1e6),
+			decimal(v.number(verlAsync+"trigger_parameter_sync_step", 4)), decimal(v.number(verlAsync+"require_batches", 1)), v.truth(verlAsync+"partial_rollout", true))
+		if scored {
+			text += ", prox: true"
+		}
+		c.take("schedule", text+"}", staleness, verlAsync+"trigger_parameter_sync_step", verlAsync+"require_batches", verlAsync+"partial_rollout")
 	} else if strings.Contains(v.source, "one_step_off") {
 		c.take("schedule", "{name: one_step_off}")
 	}

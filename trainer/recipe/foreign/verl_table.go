@@ -28,11 +28,12 @@ actor_rollout_ref.rollout.enable_rollout_routing_replay > routing
 actor_rollout_ref.rollout.quantization_config_file actor_rollout_ref.rollout.dtype : model
 actor_rollout_ref.actor.router_replay.* : feature
 async_training.staleness_threshold async_training.trigger_parameter_sync_step async_training.partial_rollout async_training.require_batches > schedule
-async_training.use_rollout_log_probs > schedule
+async_training.use_rollout_log_probs async_training.compute_prox_log_prob > schedule
+skip.* async_resources.* sandbox_fusion.* teacher_models.* : place
 async_training.* : place
 rollout.total_rollout_steps rollout.test_freq rollout.nnodes rollout.n_gpus_per_node : run
 rollout.* : place
-trainer.v1.trainer_mode > schedule
+trainer.v1.trainer_mode : mode
 data.max_response_length data.max_prompt_length actor_rollout_ref.rollout.response_length actor_rollout_ref.rollout.prompt_length actor_rollout_ref.rollout.max_model_len : length
 actor_rollout_ref.actor.optim.* actor_rollout_ref.actor.grad_clip : optimizer
 actor_rollout_ref.actor.calculate_entropy actor_rollout_ref.actor.calculate_sum_pi_squared : log
