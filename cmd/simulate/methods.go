@@ -184,7 +184,9 @@ func methodText(m recipe.Method) string {
 		}
 	}
 	section("Significant effects in the published table: improvement in pass rate over no correction (95 % CI); simulate methods SETTING has all", settingsOf(m.Name))
-	section("Published claims on its source", claimsOn(m.Source))
+	if m.Group != "schedule" { // whose papers make other claims as well
+		section("Published claims on its source", claimsOn(m.Source))
+	}
 	section("Also called", strings.Join(m.Aliases, ", "))
 	section("Source", m.Source)
 	section("Formula", m.Formula)
