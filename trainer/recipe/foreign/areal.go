@@ -14,6 +14,7 @@ var areal = framework{
 	sections: []section{{"rejection_sampling", []string{"level", "action", "metric", "agg", "upper", "lower"}}},
 	loose:    []string{"use_decoupled_loss", "recompute_logprob", "eps_clip_higher", "c_clip", "prox_logp_method", "behave_imp_weight_cap", "behave_imp_weight_mode", "actor.eps_clip"},
 	own:      []string{"behave_imp_weight"},
+	blocks:   []string{"actor."},
 	table:    arealTable,
 	read:     readAReaL,
 }

@@ -15,6 +15,7 @@ func TestDialects(t *testing.T) {
 		{"verl.sh", "python -m verl.trainer.main_ppo algorithm.adv_estimator=rloo data.train_batch_size=256 actor_rollout_ref.actor.ppo_mini_batch_size=64 actor_rollout_ref.rollout.n=5 " +
 			"actor_rollout_ref.actor.use_kl_loss=True actor_rollout_ref.actor.kl_loss_coef=0.002 actor_rollout_ref.actor.policy_loss.loss_mode=gspo actor_rollout_ref.actor.clip_ratio_low=3e-4 actor_rollout_ref.actor.clip_ratio_high=4e-4",
 			"verl", "loss={name: gspo, eps_low: 0.0003, eps_high: 0.0004} advantage={name: rloo} kl={name: k3, coef: 0.002, in: loss} learner.minibatches=4 rollout.group=5"},
+		{"actor.yaml", "ppo_mini_batch_size: 256\nclip_ratio_high: 0.28\nentropy_coeff: 0\ncheckpoint: {async_save: false}\nprofiler: {enable: false}\n", "verl", "eps_high: 0.28"},
 		{"async.yaml", "async_training: {staleness_threshold: 0.5, trigger_parameter_sync_step: 8, require_batches: 2}\nrollout: {n: 4}\nactor_rollout_ref: {actor: {clip_ratio_c: 10.0, loss_agg_mode: token-mean}}", "verl",
 			"loss={name: ppo_clip, eps_low: 0.2, eps_high: 0.2, dual_clip: 10, aggregation: token-mean} schedule={name: verl_partial, staleness_percent: 50, k: 8, require_batches: 2, partial: true} rollout.group=4"},
 		{"old.yaml", "algorithm: {rollout_correction: {rollout_is: token, rollout_is_threshold: 2.0, rollout_rs: geometric, rollout_rs_threshold: 1.02, rollout_rs_threshold_lower: 0.98, rollout_token_veto_threshold: 1e-4}}", "verl",

@@ -99,6 +99,8 @@ type framework struct {
 	program string
 	// root is the first part of keys that only this framework has, where it reads another's keys, too.
 	root string
+	// blocks are the sections whose inside may be given alone.
+	blocks []string
 	// table are all other keys, by their full paths.
 	table *table
 	read  func(v *values, c *Config)

@@ -14,10 +14,11 @@ var nemo = framework{
 		"truncated_importance_sampling_ratio_min", "sequence_level_importance_ratios", "force_on_policy_ratio", "ratio_clip_min", "ratio_clip_max", "ratio_clip_c",
 		"reference_policy_kl_penalty", "reference_policy_kl_type", "kl_input_clamp_value", "kl_output_clamp_value", "use_on_policy_kl_approximation",
 		"use_kl_in_reward", "token_level_loss", "disable_ppo_ratio", "use_cispo", "positive_example_nll_loss_weight", "positive_example_nll_weight"}}},
-	loose: []string{"grpo.seq_logprob_error_threshold"},
-	own:   []string{"truncated_importance_sampling"},
-	table: nemoTable,
-	read:  readNeMo,
+	loose:  []string{"grpo.seq_logprob_error_threshold"},
+	own:    []string{"truncated_importance_sampling"},
+	blocks: []string{"policy.", "grpo."},
+	table:  nemoTable,
+	read:   readNeMo,
 }
 
 // nemoTable: NVIDIA-NeMo/RL examples/configs/grpo_math_1B.yaml, nemo_rl/algorithms/loss/loss_functions.py,

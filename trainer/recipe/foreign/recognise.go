@@ -27,8 +27,12 @@ func recognise(name, file string, documents []source.Document) (*framework, sour
 		}
 		best := candidate{framework: f}
 		for _, d := range documents {
-			if score := f.score(d.Settings); score > 0 && score+f.started(d.Name) > best.score {
-				best.document, best.score = d, score+f.started(d.Name)
+			for _, block := range append([]string{""}, f.blocks...) {
+				inside := d
+				inside.Settings = below(block, d.Settings)
+				if score := f.score(inside.Settings, block == ""); score > 0 && score+f.started(d.Name) > best.score {
+					best.document, best.score = inside, score+f.started(d.Name)
+				}
 			}
 		}
 		if best.score > 0 {
@@ -52,6 +56,18 @@ func recognise(name, file string, documents []source.Document) (*framework, sour
 	return list[0].framework, list[0].document, nil
 }
 
+// below are settings as they stand under a section.
+func below(section string, settings []source.Setting) []source.Setting {
+	if section == "" {
+		return settings
+	}
+	list := slices.Clone(settings)
+	for i := range list {
+		list[i].Path = section + list[i].Path
+	}
+	return list
+}
+
 // started is what the name of a program adds to a score.
 func (f *framework) started(name string) int {
 	if f.program != "" && strings.Contains(name, f.program) {
@@ -61,8 +77,8 @@ func (f *framework) started(name string) int {
 }
 
 // score counts the keys that are the framework's: those of its correction weigh most.
-func (f *framework) score(settings []source.Setting) int {
-	n, block, rooted := 0, f.isBlock(settings), f.root == ""
+func (f *framework) score(settings []source.Setting, whole bool) int {
+	n, block, rooted, own := 0, f.isBlock(settings), f.root == "", false
 	for _, s := range settings {
 		key, whose := f.place(s, block)
 		if !rooted && strings.HasPrefix(s.Path, f.root+".") {
@@ -71,20 +87,20 @@ func (f *framework) score(settings []source.Setting) int {
 		e := f.table.line(s.Path)
 		switch {
 		case e != nil && (e.reason == "base" || whose != known): // what begins alike says little
-			if strings.Contains(e.key, ".") {
+			if whole && strings.Contains(e.key, ".") {
 				n++
 			}
 		case whose == known && f.table.find(key) == nil:
-			n += 8
+			n, own = n+8, true
 		case whose == known && strings.Contains(key, "."):
-			n += 4
+			n, own = n+4, true
 		case whose == known:
-			n += 2
+			n, own = n+2, true
 		case whose == unknown:
-			n++
+			n, own = n+1, true
 		}
 	}
-	if !rooted {
+	if !rooted || !own {
 		return 0
 	}
 	return n

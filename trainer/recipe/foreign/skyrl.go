@@ -17,10 +17,11 @@ var skyrl = framework{
 	sections: []section{{"off_policy_correction", []string{"tis_ratio_type", "token_tis_ratio_clip_high", "sequence_tis_ratio_clip_high",
 		"sequence_mask_metric", "geo_mask_high", "geo_mask_low", "product_mask_high", "product_mask_low",
 		"outlier_token_is_threshold_low", "outlier_token_is_threshold_high", "token_mask_is_threshold_low", "token_mask_is_threshold_high"}}},
-	loose: []string{"generator.sampling_params.logprobs"},
-	own:   []string{"tis_ratio_type", "geo_mask", "product_mask", "outlier_token_is"},
-	table: skyrlTable,
-	read:  readSkyRL, write: writeSkyRL,
+	loose:  []string{"generator.sampling_params.logprobs"},
+	own:    []string{"tis_ratio_type", "geo_mask", "product_mask", "outlier_token_is"},
+	blocks: []string{"trainer.algorithm.", "trainer.", "generator."},
+	table:  skyrlTable,
+	read:   readSkyRL, write: writeSkyRL,
 }
 
 func readSkyRL(v *values, c *Config) {

@@ -15,10 +15,11 @@ var verl = framework{
 	sections: []section{{"rollout_correction", []string{"rollout_is", "rollout_is_threshold", "rollout_is_batch_normalize",
 		"rollout_rs", "rollout_rs_threshold", "rollout_rs_threshold_lower", "rollout_token_veto_threshold", "bypass_mode", "loss_type", "_target_",
 		"rollout_is_threshold_lower", "rollout_is_level", "rollout_is_mode", "use_policy_gradient"}}},
-	loose: []string{"rollout.calculate_log_probs", "router_replay.mode"},
-	own:   []string{"rollout_is_", "rollout_rs_"},
-	table: verlTable,
-	read:  readVerl, write: writeVerl,
+	loose:  []string{"rollout.calculate_log_probs", "router_replay.mode"},
+	own:    []string{"rollout_is_", "rollout_rs_"},
+	blocks: []string{"actor_rollout_ref.actor.", "actor_rollout_ref.rollout.", "actor_rollout_ref.", "algorithm."},
+	table:  verlTable,
+	read:   readVerl, write: writeVerl,
 }
 
 func readVerl(v *values, c *Config) {

@@ -129,7 +129,7 @@ func (f *flattener) add(at string, n *yaml.Node, depth int) {
 	for n.Kind == yaml.AliasNode && depth < deepest {
 		n, depth = n.Alias, depth+1
 	}
-	f.bytes += len(at) + 64
+	f.bytes += len(at) + 64 // before the paths below it are made
 	if depth >= deepest || f.bytes > maxPaths {
 		f.err = errTooLarge
 	}
@@ -138,7 +138,7 @@ func (f *flattener) add(at string, n *yaml.Node, depth int) {
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
+		for i := 0; i+1 < len(n.Content) && f.err == nil; i += 2 {
 			if n.Content[i].ShortTag() == "!!merge" {
 				f.add(at, n.Content[i+1], depth+1)
 				continue
@@ -150,6 +150,9 @@ func (f *flattener) add(at string, n *yaml.Node, depth int) {
 		}
 	case yaml.SequenceNode:
 		for i, c := range n.Content {
+			if f.err != nil {
+				return
+			}
 			f.add(join(at, strconv.Itoa(i)), c, depth+1)
 		}
 		if len(n.Content) > 0 {

@@ -14,7 +14,7 @@ import (
 // Bounds on a script.
 const (
 	maxScript   = 256 << 10 // bytes of it
-	maxWork     = 2 << 20   // statements run, variables copied and words expanded
+	maxWork     = 1 << 19   // statements run, variables copied and words expanded
 	maxValue    = 64 << 10  // bytes of a variable
 	maxExpanded = 8 << 20   // bytes of all that is expanded
 	maxLoop     = 32        // rounds of a loop that are followed
