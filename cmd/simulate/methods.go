@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -170,6 +171,9 @@ func methodTables(all []recipe.Method) []*figure.Figure {
 	return tables
 }
 
+// rollOrLogp are the columns by which formulas name the policies mu and new.
+var rollOrLogp = regexp.MustCompile(`\b(roll|logp|lr)(_|\b)`)
+
 // methodText shows one method in full.
 func methodText(m recipe.Method) string {
 	var b strings.Builder
@@ -190,6 +194,9 @@ func methodText(m recipe.Method) string {
 	section("Also called", strings.Join(m.Aliases, ", "))
 	section("Source", m.Source)
 	section("Formula", m.Formula)
+	if rollOrLogp.MatchString(m.Formula) {
+		section("Symbols", "log-probs of the token: roll = log mu (rollout engine), old (learner before the step), logp = log new (learner now); lr = logp - old")
+	}
 	section("Gradient", m.Gradient)
 	defaults := m.Defaults.YAML()
 	if defaults == "" {
