@@ -9,6 +9,7 @@ import (
 
 	"driftlab/results/record"
 
+	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
 )
 
@@ -24,6 +25,9 @@ func TestPackedLinesComeBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if rapid.Bool().Draw(t, "sealed") {
+				line = record.SealLine(line)
+			}
 			text = append(append(text, line...), '\n')
 		}
 		packed, err := record.PackLines(text)
@@ -34,6 +38,35 @@ func TestPackedLinesComeBack(t *testing.T) {
 			t.Fatalf("%q came back as %q (%v)", text, back, err)
 		}
 	})
+}
+
+// A seal is not stored where it is that of its line, and stored where it is not.
+func TestPackedSeals(t *testing.T) {
+	line := record.SealLine([]byte(`{"run":"a","mean":0.25}`))
+	wrong := bytes.Replace(line, []byte("0.25"), []byte("0.26"), 1)
+	for _, text := range [][]byte{line, wrong} {
+		text = append(bytes.Clone(text), '\n')
+		packed, err := record.PackLines(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := record.UnpackLines(packed); err != nil || !bytes.Equal(back, text) {
+			t.Errorf("%s came back as %s (%v)", text, back, err)
+		}
+	}
+}
+
+// A frame of zstd by any encoder is read: the published ones are of a higher level.
+func TestPackedByAnotherEncoder(t *testing.T) {
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One line, one form, the form of the line, its column of "run" and that of "mean".
+	packed := w.EncodeAll([]byte("1\n1\n{\"run\":\x00,\"mean\":\x00}\n0\n\"a\"\n0.25\n"), nil)
+	if back, err := record.UnpackLines(packed); err != nil || string(back) != `{"run":"a","mean":0.25}`+"\n" {
+		t.Errorf("it came back as %s (%v)", back, err)
+	}
 }
 
 // What is no line of JSON comes back too; a torn line and a damaged file are refused.

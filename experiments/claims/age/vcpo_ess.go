@@ -45,21 +45,23 @@ func measureVCPO(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 	steps := e.Pick(150, 30, 6)
 	const scale = "guard/ess_lr_scale"
 	for _, rate := range vcpoRates {
-		run := func(name, rate string, columns []string, set ...string) error {
+		run := func(o *claim.Observation, name, rate string, columns []string, set ...string) error {
 			return e.PassRates(ctx, o, name, steps, columns, append([]string{"schedule={name: lag, k: 16}", "correction.weights={name: token_tis, cap: 2}", claim.SetLR(rate)}, set...)...)
 		}
-		if err := run(claim.AtLR(vcpoPlain, rate), rate, []string{essColumn, rewardColumn}); err != nil {
+		if err := run(o, claim.AtLR(vcpoPlain, rate), rate, []string{essColumn, rewardColumn}); err != nil {
 			return nil, err
 		}
-		if err := run(claim.AtLR(vcpoScaled, rate), rate, []string{scale}, "guards=[{name: ess_lr}]"); err != nil {
+		name, scaled := claim.AtLR(vcpoScaled, rate), new(claim.Observation)
+		if err := run(scaled, name, rate, []string{scale}, "guards=[{name: ess_lr}]"); err != nil {
 			return nil, err
 		}
+		o.Set(name, scaled.List(name)...)
 		value, err := strconv.ParseFloat(rate, 64)
 		if err != nil {
 			return nil, err
 		}
-		value *= stats.Average(o.List(claim.ArmColumn(claim.AtLR(vcpoScaled, rate), scale)))
-		if err := run(claim.AtLR(vcpoMatched, rate), strconv.FormatFloat(value, 'g', -1, 64), nil); err != nil {
+		value *= stats.Average(scaled.List(claim.ArmColumn(name, scale)))
+		if err := run(o, claim.AtLR(vcpoMatched, rate), strconv.FormatFloat(value, 'g', -1, 64), nil); err != nil {
 			return nil, err
 		}
 		o.Set(claim.AtLR("matched", rate), value)

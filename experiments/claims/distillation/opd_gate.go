@@ -33,6 +33,24 @@ const (
 // right.
 const gateRule = "distillation={failed: true, pass_rate: 0.2"
 
+// gateColumns are those that are read of an arm's runs, which are the runs at the last rate.
+func gateColumns(arm, rate string) []string {
+	if rate != gateRates[len(gateRates)-1] {
+		return nil
+	}
+	switch arm {
+	case gateNone, gateTunedNone:
+		return nil
+	case gateHard:
+		return []string{gateOverlap, gateTokens, gateReads, gateK2}
+	case gateRandom:
+		return []string{gateOverlap, gateReads}
+	case gateTemplate, gateTuned:
+		return []string{gateOverlap, gateK2}
+	}
+	return []string{gateOverlap}
+}
+
 func opdGate() claim.Claim {
 	return claim.Claim{
 		ID:        "opd-gate",
@@ -62,12 +80,10 @@ func measureGate(ctx context.Context, e *claim.Env) (*claim.Observation, error) 
 	run := func(name string, rates []string, teacher, section string, more ...string) error {
 		for _, rate := range rates {
 			set := append([]string{"task={name: chain, difficulty: [6, 12]}", "rollout.max_tokens=40", claim.SetLR(rate)}, more...)
-			columns := []string{"response_length/mean"}
 			if section != "" {
 				set = append(set, "teacher="+teacher, section)
-				columns = append(columns, gateOverlap, gateTokens, gateReads, gateK2)
 			}
-			if err := e.PassRates(ctx, o, claim.AtLR(name, rate), steps, columns, set...); err != nil {
+			if err := e.PassRates(ctx, o, claim.AtLR(name, rate), steps, gateColumns(name, rate), set...); err != nil {
 				return err
 			}
 		}
