@@ -36,7 +36,7 @@ func (c *methodsCmd) show(a *app, file, text string, document any, print func())
 func (c *methodsCmd) fields(a *app, fields []recipe.FieldReference) error {
 	var b strings.Builder
 	for _, f := range fields {
-		fmt.Fprintf(&b, "%s\n", f)
+		fmt.Fprintf(&b, "%s\n", strings.ReplaceAll(f.String(), "\t", "  ")) // formulas are set in by a tab
 	}
 	return c.show(a, "recipe.txt", b.String(), fields, func() { fmt.Fprint(a.stdout, b.String()) })
 }

@@ -22,7 +22,7 @@ type Pool struct {
 	// less that pass rate), knapsack (each step's responses go where the next one adds
 	// most to the sum of p(1-p)²·(1 - pⁿ - (1-p)ⁿ), p the pass rate at the last visit and n
 	// the size of the group: Knapsack RL, 2509.25849), adaptive (a group comes in four
-	// stages and ends with the first that has a right response; a group without one is lent
+	// stages and ends with the first that has a right response; a group without one reuses
 	// the last right response to its prompt in the place of a wrong one, with its recorded
 	// log-probs: AR3PO, 2509.25808) or uniform (groups of one size, as without, with the
 	// figures of the others). A group has 2 or more; a prompt that was never visited has a

@@ -79,7 +79,7 @@ type Recipe struct {
 	// published by a schedule on a clock) or interpolated (between mu and the policy
 	// of each gradient by the staleness of each token, A-3PO, 2512.06547, a pass less on the
 	// clock; a decoupled correction compares at the start of the batch). With
-	// old and one update per step the ratio of a loss is 1, whatever the age of the
+	// old and one update per step the ratio of a loss is 1, whatever the staleness of the
 	// rollouts. Nil where the recipe has no such line: rollout if correction.mode is
 	// bypass, else what the schedule's system does, which is old for sync and lag.
 	Anchor *AnchorPolicy `yaml:"anchor" oneof:"old behaviour rollout ewma sync_start interpolated"`

@@ -105,7 +105,7 @@ type Speculative struct {
 	// Refresh is the number of steps after which a drafter that is the policy takes up the
 	// rollout engine's weights; 0 never: it keeps the initial ones.
 	Refresh int `yaml:"refresh" range:"[0,2^24]"`
-	// Verify is exact (accept with min(1, p/q), else draw from (p-q)+: the sampling law is
+	// Verify is exact (accept with min(1, p/q), else draw from (p-q)+: the distribution is
 	// the rollout engine's own), lossy (accept with min(1, (1+tau)·p/q)) or greedy (accept
 	// the rollout engine's most likely token, else draw from p).
 	Verify string `yaml:"verify" default:"exact" oneof:"exact lossy greedy"`
@@ -113,7 +113,7 @@ type Speculative struct {
 	Tau float64 `yaml:"tau" range:"[0,inf)"`
 	// LogProbs is what is recorded as the rollout's log-prob: verifier, drafter (on
 	// accepted tokens, the mistake of a server that mixes its models up) or law (of the
-	// law that the test gives the token).
+	// distribution that the test gives the token).
 	LogProbs string `yaml:"log_probs" default:"verifier" oneof:"verifier drafter law"`
 	// Adaptive chooses at every step how many tokens to draft, up to draft, by the speed
 	// predicted from the acceptance of the last step that drafted; none where no number is

@@ -17,13 +17,13 @@ func ReplaySource() string { return replaySource }
 
 // Replay keeps prompt groups that were trained, and adds some of them to the fresh
 // ones of every update (freshness-aware PER, 2604.16918; FIFO and uniform draws,
-// 2604.08706). With |R| the mean of a group's absolute rewards and its age in updates
+// 2604.08706). With |R| the mean of a group's absolute rewards and its staleness in updates
 // since it was submitted:
 //
-//	p = ((|R| + 1e-6)·exp(-age/tau))^exponent,  P = p/Σp
+//	p = ((|R| + 1e-6)·exp(-staleness/tau))^exponent,  P = p/Σp
 //	weight = (N·P)^-beta / max of the draws,  beta from its value to 1 over the run
 //
-// Ages are those of the moment, for all entries, drawn or not. Draws are stratified,
+// The staleness is that of the moment, for all entries, drawn or not. Draws are stratified,
 // with replacement, by random numbers of the update's own.
 type Replay struct {
 	// Draws is the number of replayed groups in addition to the fresh ones of an update; none
@@ -35,7 +35,7 @@ type Replay struct {
 	// Capacity is the number of groups kept; the oldest goes first. The paper
 	// has 50000 responses.
 	Capacity int `yaml:"capacity" default:"256" range:"[1,2^20]"`
-	// Tau is the age, in updates, at which a priority has fallen to 1/e. The paper
+	// Tau is the staleness, in updates, at which a priority has fallen to 1/e. The paper
 	// has 500, and 1000 for slow tasks.
 	Tau float64 `yaml:"tau" default:"500" range:"[1e-3,inf)"`
 	// Exponent flattens the priorities, from 0, which is uniform, to 1.

@@ -11,7 +11,7 @@
 // Package source takes the text apart: YAML or JSON, TOML, a Python call, a script. What the
 // settings mean is a table per framework (parseTable) and a function that reads what several
 // keys say together. Whose they are, the keys decide; where two frameworks fit alike, both are
-// named, and ReadAs is reported which. Every setting of the text is in Config.Settings: taken over,
+// named, and ReadAs takes the right name. Every setting of the text is in Config.Settings: taken over,
 // not taken over and why, or without effect here. A key that is a letter or two from one of the
 // correction is a fault.
 //
