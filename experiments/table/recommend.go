@@ -55,12 +55,15 @@ var configurations = []struct {
 	frameworks []string
 }{{"verl", []string{"verl"}}, {"TRL, SkyRL or prime-rl", []string{"trl", "skyrl", "prime-rl"}}}
 
-// configuration is the setting in the first of the frameworks that has it.
+// configuration is the setting in the first of the frameworks that has all of it.
 func (s Setting) configuration(frameworks []string) (string, error) {
 	for _, name := range frameworks {
-		text, _, err := foreign.WriteChanged(name, "headline", s.Recipe)
+		text, notes, err := foreign.WriteChanged(name, "headline", s.Recipe)
 		if err != nil {
 			return "", err
+		}
+		if slices.ContainsFunc(notes, func(note string) bool { return strings.HasSuffix(note, foreign.NotWritten) }) {
+			continue // a part of it is another setting
 		}
 		var lines []string
 		for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {

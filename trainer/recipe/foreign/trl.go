@@ -91,5 +91,6 @@ func writeTRL(r recipe.Recipe) (string, []string) {
 		}
 	}
 	w.unless(!p.BatchNormalize, "normalised weights")
+	args = append(args, trlPolicyLoss(r)...)
 	return "GRPOConfig(" + strings.Join(args, ", ") + ")\n", w.notes
 }

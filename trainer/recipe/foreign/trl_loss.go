@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -74,7 +75,7 @@ func trlLoss(v *values, c *Config, otherwise string, sapo [2]string) {
 		l.set("eps_high", high)
 	case "cispo": // epsilon_high bounds the ratio itself
 		if v.has("epsilon_high") && high >= 1 {
-			l.set("eps_high", high-1)
+			l.set("eps_high", math.Round((high-1)*1e12)/1e12)
 		}
 	case "sapo":
 		l.set("tau_pos", v.number(sapo[0], 1))

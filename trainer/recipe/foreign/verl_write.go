@@ -53,8 +53,15 @@ func writeVerl(r recipe.Recipe) (string, []string) {
 		fields = append(fields, "bypass_mode: true", "loss_type: "+r.Loss.Name)
 	}
 	text := "algorithm: {rollout_correction: {" + strings.Join(fields, ", ") + "}}\nactor_rollout_ref: {rollout: {calculate_log_probs: true}"
+	var actor []string
 	if mode := r.Routing.Replay; mode == recipe.ReplayR2 || mode == recipe.ReplayR3 {
-		text += ", actor: {router_replay: {mode: " + strings.ToUpper(mode) + "}}"
+		actor = append(actor, "router_replay: {mode: "+strings.ToUpper(mode)+"}")
+	}
+	if own := verlPolicyLoss(r); own != "" && p.Mode != correction.Bypass {
+		actor = append(actor, own)
+	}
+	if len(actor) > 0 {
+		text += ", actor: {" + strings.Join(actor, ", ") + "}"
 	}
 	return text + "}\n", w.notes
 }
