@@ -17,3 +17,18 @@ func TestLateSampled(t *testing.T) {
 		t.Errorf("a run that ended early passes %v", got)
 	}
 }
+
+// Reference: two batches of 64 responses of 2 and 3 tokens on average have 128 and 192 tokens,
+// of which a quarter and an eighth are 32 and 24.
+func TestCountTokens(t *testing.T) {
+	o := new(Observation)
+	name := AtLR("arm", "1e-3")
+	o.Set(ArmColumn(name, lengthColumn), 2, 3)
+	o.Set(ArmColumn(name, "share"), 0.25, 0.125)
+	j := &Judge{Seeds: []uint64{1}, Runs: []*Observation{o}}
+	for share, want := range map[string]float64{"": 320, "share": 56} {
+		if got := j.countTokens([]string{"1e-3"}, "arm", share); got[0] != want {
+			t.Errorf("%q: %v tokens, want %v", share, got[0], want)
+		}
+	}
+}

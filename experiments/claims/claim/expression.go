@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"math"
 	"slices"
 	"strconv"
 
@@ -26,6 +27,34 @@ var armFunctions = map[string]struct {
 	"sampled": {false, func(j *Judge, rates []string, arm, _ string) []float64 { return j.OverRates(rates, arm, lateSampled) }},
 	// average is the mean of a column over a run.
 	"average": {true, (*Judge).Average},
+	// generated counts the tokens of the runs, tokens those of which a column has the share.
+	"generated": {false, func(j *Judge, rates []string, arm, _ string) []float64 { return j.countTokens(rates, arm, "") }},
+	"tokens":    {true, (*Judge).countTokens},
+}
+
+// lengthColumn is the mean length of a batch's responses, of which the headline's recipe has
+// batchResponses.
+const (
+	lengthColumn   = "response_length/mean"
+	batchResponses = 64
+)
+
+// countTokens counts the tokens that an arm's runs generated at all rates, or those of which a
+// column has the share.
+func (j *Judge) countTokens(rates []string, arm, share string) []float64 {
+	return j.Each(func(o *Observation) (sum float64) {
+		for _, r := range rates {
+			name := AtLR(arm, r)
+			for i, length := range o.List(ArmColumn(name, lengthColumn)) {
+				n := math.Round(float64(length * batchResponses))
+				if share != "" {
+					n = math.Round(float64(o.List(ArmColumn(name, share))[i] * n))
+				}
+				sum += n
+			}
+		}
+		return sum
+	})
 }
 
 // Functions of values: mean is that over replications, as a number; slope is that of
@@ -157,6 +186,8 @@ func (t *Training) checkCall(call *ast.CallExpr) error {
 		return fmt.Errorf("no arm %q", words[0])
 	case f.column && !t.keeps(words[0], words[1]):
 		return fmt.Errorf("arm %q keeps no column %q", words[0], words[1])
+	case (id.Name == "tokens" || id.Name == "generated") && !t.keeps(words[0], lengthColumn):
+		return fmt.Errorf("arm %q keeps no column %q", words[0], lengthColumn)
 	case id.Name == "sampled" && !t.keeps(words[0], sampledRate):
 		return fmt.Errorf("arm %q keeps no column %q", words[0], sampledRate)
 	}

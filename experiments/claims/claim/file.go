@@ -243,6 +243,11 @@ var tests = map[string]struct {
 	"same": {2, false, func(j *Judge, rates []string, c fileCheck) Check {
 		return Same(c.Level, c.name(), j.evaluate(rates, c.Of[0]), j.evaluate(rates, c.Of[1]))
 	}},
+	// Of events and of other events, and how many there could be.
+	"more frequent": {3, false, func(j *Judge, rates []string, c fileCheck) Check {
+		all := j.evaluate(rates, c.Of[2])
+		return Rates(c.Level, c.name(), j.evaluate(rates, c.Of[0]), all, j.evaluate(rates, c.Of[1]), all, c.Than)
+	}},
 	"fewer collapses": {2, true, func(j *Judge, rates []string, c fileCheck) Check {
 		return FewerCollapses(c.Level, c.name(), j.Collapses(rates, c.Of[0]), j.Collapses(rates, c.Of[1]))
 	}},

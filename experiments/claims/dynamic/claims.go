@@ -18,7 +18,7 @@ func Claims() []claim.Claim {
 	read := claim.Files(files, map[string]string{"fp4_pilot": flowPilot})
 	return []claim.Claim{
 		sanitySet(), read["fp8-needs-correction"], read["unified-flow"], quantNoiseEntropy(), read["zero-gap-reward"], read["null-agree"], moeGapGrows(),
-		read["is-removal"], read["mis-vs-tis"], negativeSide(), logitFusion(), surgeFirst(), entropyLaw(), otb(), budget(), routingPenalty(),
+		read["is-removal"], read["mis-vs-tis"], negativeSide(), read["logit-fusion"], surgeFirst(), entropyLaw(), otb(), budget(), routingPenalty(),
 	}
 }
 
