@@ -58,12 +58,9 @@ var configurations = []struct {
 // configuration is the setting in the first of the frameworks that has all of it.
 func (s Setting) configuration(frameworks []string) (string, error) {
 	for _, name := range frameworks {
-		text, notes, err := foreign.WriteChanged(name, "headline", s.Recipe)
+		text, _, err := foreign.WriteChanged(name, "headline", s.Recipe)
 		if err != nil {
 			return "", err
-		}
-		if slices.ContainsFunc(notes, func(note string) bool { return strings.HasSuffix(note, foreign.NotWritten) }) {
-			continue // a part of it is another setting
 		}
 		var lines []string
 		for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {

@@ -12,7 +12,7 @@ import (
 const NotWritten = "not written here"
 
 // WriteChanged is what to set in a framework for what assignments, as --set takes them,
-// change of a recipe: the text of Write, empty where it has nothing of them. The notes name
+// change of a recipe: the text of Write, empty where it has not all of them. The notes name
 // what the framework cannot say: each changed section that its own reader does not get back
 // from the text, next to those of Write.
 func WriteChanged(framework, base string, assignments []string) (text string, notes []string, err error) {
@@ -29,18 +29,19 @@ func WriteChanged(framework, base string, assignments []string) (text string, no
 	if err != nil {
 		return "", nil, err
 	}
-	written := false
+	written, partly := false, false
 	for _, section := range differing(old, want) {
 		switch {
 		case section == "correction": // pipelines differ in what frameworks have no word for; Write's notes name what is lost
 			written = written || len(notes) == 0
 		case slices.Contains(lost, section):
 			notes = append(notes, framework+"'s setting for "+section+" is "+NotWritten)
+			partly = true // and the rest is another setting
 		default:
 			written = true
 		}
 	}
-	if !written {
+	if !written || partly {
 		text = ""
 	}
 	return text, notes, nil
