@@ -86,6 +86,8 @@ func (f *framework) score(settings []source.Setting, whole bool) int {
 		}
 		e := f.table.line(s.Path)
 		switch {
+		case whose == unknown && (e == nil || e.reason != "base"):
+			n, own = n+1, true
 		case e != nil && (e.reason == "base" || whose != known): // what begins alike says little
 			if whole && strings.Contains(e.key, ".") {
 				n++
@@ -96,8 +98,6 @@ func (f *framework) score(settings []source.Setting, whole bool) int {
 			n, own = n+4, true
 		case whose == known:
 			n, own = n+2, true
-		case whose == unknown:
-			n, own = n+1, true
 		}
 	}
 	if !rooted || !own {
