@@ -1,0 +1,86 @@
+package reader_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// tensors stand in for torch: what the page's lines call of a tensor, and the objects around them.
+const tensors = `
+import json, sys, types
+class T(list):
+    def __getitem__(self, i):
+        x = list.__getitem__(self, i)
+        return T(x) if isinstance(x, list) else N(x)
+    def tolist(self): return [x.tolist() if isinstance(x, T) else x for x in self]
+    def unbind(self): return list(self)
+    def sum(self): return sum(list(self))
+class N(float):
+    def tolist(self): return float(self)
+def t(*rows): return T([T(r) for r in rows])
+out = {"prompt_ids": t([0, 5]), "prompt_mask": t([0, 1]), "completion_ids": t([7, 8, 0]), "completion_mask": t([1, 1, 0]), "tool_mask": t([0, 1, 1]),
+       "advantages": T([3.0]), "sampling_per_token_logps": t([-1.0, -2.0, 0.0]), "old_per_token_logps": t([-1.5, -2.5, -9.0])}
+class GRPOTrainer:
+    model, state, accelerator = types.SimpleNamespace(training=True), types.SimpleNamespace(global_step=4), types.SimpleNamespace(process_index=0)
+    temperature = 1.0
+    def _generate_and_score_completions(self, inputs): return out
+sys.modules["trl"] = types.SimpleNamespace(GRPOTrainer=GRPOTrainer)
+`
+
+// TestLoggingPage runs the lines of the page on stand-ins for tensors, and reads what they write.
+func TestLoggingPage(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3")
+	}
+	page, err := os.ReadFile("../LOGGING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	cases := []struct{ name, before, after, format string }{
+		{"verl", `
+class tq:
+    def kv_batch_get(keys, partition_id, select_fields):
+        have = {"responses": t([1], [7, 8]), "response_mask": t([1], [0, 1]), "rollout_log_probs": t([-4.0], [-1.0, -2.0]), "old_log_probs": t([-5.0], [-1.5, -2.5]), "advantages": t([1.0], [3.0, 3.0])}
+        return {f: have[f] for f in select_fields}
+batch, sorted_indices, reward_extra_infos_dict = types.SimpleNamespace(keys=[0, 1], partition_id=0), [1, 0], {}
+`, `
+with open("logprobs_rank0.jsonl", "w") as f:
+    f.write(json.dumps({"input": "p", "output": "r", "gts": None, "score": 1.0, "step": 4, **{k: v[0] for k, v in reward_extra_infos_dict.items()}}) + "\n")
+`, "verl"},
+		{"TRL", "", "LoggedGRPOTrainer()._generate_and_score_completions(None)\n", "neutral"},
+		{"AReaL", "", `
+log_columns({"input_ids": t([5, 7, 8, 0], [5, 6, 0, 0]), "attention_mask": t([1, 1, 1, 0], [1, 1, 0, 0]), "loss_mask": t([0, 1, 1, 0], [0, 0, 0, 0]),
+             "versions": t([-1, 3, 4, 0], [-1, -1, 0, 0]), "rewards": T([1.0, 0.0]), "logprobs": t([0.0, -1.0, -2.0, 0.0], [0.0] * 4), "prox_logp": t([-1.5, -2.5, -9.0, 0.0], [0.0] * 4)})
+`, "neutral"},
+	}
+	if len(blocks) != len(cases) {
+		t.Fatalf("the page has %d blocks of Python, the test %d", len(blocks), len(cases))
+	}
+	for i, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			run := exec.Command(python, "-c", tensors+c.before+blocks[i][1]+c.after)
+			run.Dir, run.Env = t.TempDir(), append(os.Environ(), "RANK=0")
+			if out, err := run.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			text, err := os.ReadFile(filepath.Join(run.Dir, "logprobs_rank0.jsonl"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, about, err := readText(string(text), "")
+			if err != nil || len(rows) != 1 || about.Damaged != 0 || about.Format != c.format {
+				t.Fatalf("%d rows, %+v, %v", len(rows), about, err)
+			}
+			mask := []bool{c.name == "AReaL", true}
+			if r := rows[0]; !same(r.Roll, []float64{-1, -2}) || !same(r.Old, []float64{-1.5, -2.5}) || !slices.Equal(r.Token, []int32{7, 8}) || !slices.Equal(r.Mask, mask) {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
