@@ -36,7 +36,7 @@ func (s *Stage) AgainCommand(dir string, rows []Row) string {
 	return text
 }
 
-// againTable sets rows drawn from the stage's beside what they are on the fresh seeds.
+// againTable compares rows drawn from the stage's with the same rows on the fresh seeds.
 func (r *Ranking) againTable() *figure.Figure {
 	rows := Draw(r.Rows)
 	t := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "method"}, {Name: "stressor"}, {Name: "rate"}, number("whole run"), {Name: "95 %"}, number("repeated"), {Name: "95 %"}, {Name: "intervals"}}}

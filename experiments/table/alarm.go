@@ -10,7 +10,7 @@ import (
 	"driftlab/results/record"
 )
 
-// Alarms is what warns before a collapse, measured: the file that a diagnosis reads.
+// Alarms are the early-warning signals of a collapse, measured: the file that a diagnosis reads.
 type Alarms struct {
 	// Runs are those that were read, Collapses those that collapsed late enough for a
 	// warning; Window is the number of steps that a figure is the mean of.
@@ -35,7 +35,7 @@ type RatedRule struct {
 	Fitted bool  `json:"fitted"`
 	Rates  Rates `json:"rates"`
 	// Healthy is the false alarms per 1,000 steps of healthy runs alone: stressor G and
-	// matched runs.
+	// matched controls.
 	Healthy float64 `json:"false_alarms_healthy"`
 }
 
@@ -48,7 +48,7 @@ type RatedPredictor struct {
 	Mean  record.Number `json:"auroc_mean"`
 }
 
-// Score is the AUROC on a stressor that was left out of the fit with all of its doses.
+// Score is the AUROC on a stressor that was left out of the fit with all of its levels.
 type Score struct {
 	Stressor string  `json:"stressor"`
 	AUROC    float64 `json:"auroc"`
@@ -109,7 +109,7 @@ func MeasureAlarms(stages []Stage) Alarms {
 	return a
 }
 
-// family is a stressor with all of its doses, which are left out of a fit together: it is
+// family is a stressor with all of its levels, which are left out of a fit together: it is
 // known by its letter, and named by the first of them.
 type family struct{ letter, name string }
 
@@ -117,7 +117,7 @@ type family struct{ letter, name string }
 func (f family) has(s *series) bool { return s.run.Values[letterColumn] == f.letter }
 
 // allSeries are the runs of all stages, each once, and the stressors they are under. A
-// matched run, which may collapse by itself, is under none.
+// matched control, which may collapse by itself, is under none.
 func allSeries(stages []Stage) (runs []series, families []family) {
 	seen := map[string]bool{}
 	for i := range stages {

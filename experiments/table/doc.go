@@ -13,17 +13,17 @@
 // published presets and what people ask about, at two learning rates, on ten seeds that
 // were never looked at. Sweeps are the files of both; `simulate sweep` makes the runs,
 // and this package judges what they left. Two smaller sweeps ask whether it holds on
-// models never used before, and at other doses of each stressor.
+// models never used before, and at other levels of each stressor.
 //
 //	row.go        a line of the table: differences paired by seed
 //	standing.go   regret over the stressors
-//	gain.go       what a method brings against none, and when that is told
+//	gain.go       the effect of a method against no correction, and its significance
 //	answer.go     which method for which stressor
 //	choose.go     what the screen sends on
 //	unscreened.go what is left out of the screen, and why
 //	effects.go, corrections.go    effects of the confirmation as JSON, and the page "Which correction?"
 //	write.go, sheet.go, page.go   all stages worked out once: table.csv, markdown, picture, page
-//	alarm*.go     what warns before a collapse, and how often in vain
+//	alarm*.go     early-warning signals of a collapse, and their false alarms
 //
 // What it is not: it runs nothing, and what it says rests on the lines of finished
 // runs alone.

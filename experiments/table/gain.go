@@ -26,7 +26,7 @@ type Gain struct {
 	P record.Number `json:"p"`
 }
 
-// sign is 1 where a method is told better than none, -1 where worse, and else 0.
+// sign is 1 where a method is significantly better than no correction, -1 where worse, and else 0.
 func (g Gain) sign() int {
 	if g.P <= alpha {
 		return cmp.Compare(g.Estimate, 0)
@@ -34,7 +34,7 @@ func (g Gain) sign() int {
 	return 0
 }
 
-// Better and Worse report whether a method is told from none, and on which side.
+// Better and Worse report whether a method is significantly different from no correction, and on which side.
 func (g Gain) Better() bool { return g.sign() > 0 }
 
 // Worse is described at Better.
@@ -57,7 +57,7 @@ func (s *Stage) leastP() float64 { return math.Ldexp(1, 1-len(s.Index.Seeds)) }
 // tells reports whether the stage can tell a method from none.
 func (s *Stage) tells() bool { return s.whole() && s.leastP() <= alpha }
 
-// scores are the differences of methods to the matched runs by stressor and seed, each
+// scores are the differences of methods to the matched controls by stressor and seed, each
 // over the learning rates; where the plan leaves a method out they are the control's.
 func (s *Stage) scores(list []Standing, rows []Row, stressors []string) [][][]float64 {
 	scores := make([][][]float64, len(list))
@@ -98,7 +98,7 @@ func regretOverSeeds(list []Standing, scores [][][]float64, best []int) {
 	}
 }
 
-// tell fills the gains of methods over none, whose scores are given.
+// tell fills the effects of methods against no correction, whose scores are given.
 func tell(list []Standing, scores [][][]float64) {
 	none := slices.IndexFunc(list, func(m Standing) bool { return m.Method == control })
 	if none < 0 {

@@ -10,7 +10,7 @@ import (
 	"driftlab/results/figure"
 )
 
-// inFront is how many methods of least regret a picture has beside those that people ask
+// inFront is how many methods of least regret a picture has in addition to those that people ask
 // about, shownMethods where none is asked about more than others.
 const (
 	inFront      = 3
@@ -18,7 +18,7 @@ const (
 )
 
 // Picture shows by stressor the methods of least regret, those that people ask about and
-// the control, and which of them are told from none.
+// the control, and which of them differ significantly from no correction.
 func (r *Ranking) Picture(title string) *figure.Figure {
 	h := &figure.Figure{Kind: figure.Heat, Title: title, Labels: r.Stressors, Full: 0.5,
 		Y: figure.Axis{Label: "mean pass rate of the whole run minus that of the matched control"}, Note: "Settings with their rank by regret; blue is above the matched control, vermillion below."}
@@ -44,7 +44,7 @@ func (r *Ranking) Picture(title string) *figure.Figure {
 	return h
 }
 
-// panels are the picture in parts no wider than a page has room for, the doses of a
+// panels are the picture in parts no wider than a page has room for, the levels of a
 // stressor together.
 func (r *Ranking) panels(title string) (parts []*figure.Figure) {
 	const widest = 8

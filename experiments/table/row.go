@@ -54,11 +54,11 @@ type Row struct {
 	Escapes bool
 	// Asked: the method is one of those that people ask about most.
 	Asked bool
-	// Against is the stressor value of the matched runs.
+	// Against is the stressor value of the matched controls.
 	Against string
 	// N is the number of seeds that have both the run and its matched one.
 	N int
-	// AUC and Final are the differences to the matched runs, paired by seed: of the mean
+	// AUC and Final are the differences to the matched controls, paired by seed: of the mean
 	// pass rate over the whole run, and of the last three evaluations.
 	AUC, Final stats.Interval
 	// OverNone is what the method brings against none under the same stressor, of the
@@ -72,7 +72,7 @@ type Row struct {
 	// Clipped are the shares of tokens that a mask took out and that a loss clipped.
 	ESS, Masked, Clipped float64
 	// Acted counts the seeds whose weights came out otherwise than the control's under
-	// the same stressor; of the control, otherwise than the matched run's.
+	// the same stressor; of the control, otherwise than the matched control's.
 	Acted int
 	// Cost is in token passes, relative to the control under the same stressor.
 	Cost   float64
@@ -112,8 +112,8 @@ func (s *Stage) book() book {
 	return b
 }
 
-// Rows are the lines of a stage in the order of its plan: those with a matched run for
-// one seed at least. Matched runs have none of their own.
+// Rows are the lines of a stage in the order of its plan: those with a matched control for
+// one seed at least. Matched controls have none of their own.
 func (s *Stage) Rows() []Row {
 	book := s.book()
 	var rows []Row

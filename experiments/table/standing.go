@@ -24,7 +24,7 @@ type Ranking struct {
 // Standing is how a method does over all stressors.
 type Standing struct {
 	Method, Group, Setting string
-	// AUC is its mean difference to the matched runs by stressor, in the ranking's order
+	// AUC is its mean difference to the matched controls by stressor, in the ranking's order
 	// of them, over the learning rates. Where the plan leaves a method out because it
 	// cannot act there, it is the control's.
 	AUC []float64
@@ -40,7 +40,7 @@ type Standing struct {
 	Regret  stats.Interval
 	Worst   float64
 	WorstAt string
-	// Harms reports whether it is told to be worse than none in a healthy run.
+	// Harms reports whether it is significantly worse than no correction in a healthy run.
 	Harms bool
 	// DominatedBy is a method that is at least as good under every stressor and better
 	// under one, the one of least regret; empty if there is none.

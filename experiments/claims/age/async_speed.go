@@ -19,7 +19,7 @@ func asyncSpeed() claim.Claim {
 	return claim.Claim{
 		ID:        "async-speed",
 		Title:     "On a clock, asynchrony's gain stops growing at a staleness allowance of 0.3",
-		Statement: "What a staleness allowance gains over none has saturated at 0.3 of a batch: going on to 0.5 adds less than a tenth of it.",
+		Statement: "The gain of a staleness allowance over synchronous training has saturated at 0.3 of a batch: going on to 0.5 adds less than a tenth of it.",
 		Source:    "verl, docs/advance/fully_async.md; one_step_off.md; AReaL, 2505.24298; ROLL Flash, 2510.11345.",
 		Figure:    "400 steps in 25h53m, 19h59m, 17h20m, 17h22m at allowances 0, 0.1, 0.3, 0.5; one-step-off 1.24x to 1.40x, fully asynchronous 1.92x to 2.66x",
 		Threshold: "(Speed at 0.5 minus speed at 0.3) over (speed at 0.3 minus speed at 0), trained tokens per second: interval below 0.1.",

@@ -35,11 +35,11 @@ type Check struct {
 // t-test.
 type Power struct {
 	// Smallest is the least distance from the threshold that a test at 5 % would
-	// find 8 times of 10: a difference, or a factor for a ratio.
+	// find with 80 % power: a difference, or a factor for a ratio.
 	Smallest float64 `json:"smallest"`
 	Factor   bool    `json:"factor"`
-	// Enough is how many replications would find the distance that was measured
-	// 8 times of 10.
+	// Enough is how many replications detect the distance that was measured
+	// with 80 % power.
 	Enough int `json:"enough"`
 }
 

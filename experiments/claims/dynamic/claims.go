@@ -1,5 +1,5 @@
 // Package dynamic has the claims about what happens to a run while it trains:
-// which mismatch or staleness collapses it, what warns before, and which correction prevents that.
+// which mismatch or staleness collapses it, which early-warning signals precede that, and which correction prevents that.
 package dynamic
 
 import (

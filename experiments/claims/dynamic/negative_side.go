@@ -61,7 +61,7 @@ func negativeSide() claim.Claim {
 		Figure:    "DPPO: a tiny share of negative updates explains most failures (0.5 % is quoted, unverified). INTELLECT-3 drops a response with a token ratio below 1e-5",
 		Threshold: "Pass rate, negative tail masked minus the better of positive tail and random tokens, run by run, mean over two learning rates: above 0, sign-flip p < 0.05. " +
 			"Also checked: at frozen weights, the norm of the gradient of the negative tail at least 5 % of that of all tokens.",
-		Setup: "GRPO on chain-base, equal engines, rollouts by the weights of 16 updates ago, 138 updates of 8 prompts with 8 responses, learning rates 5e-4 and 7e-4. Of every batch a mask drops the 0.5 % of its tokens (three of about 900) whose probability differs most between the old rollout weights and the current ones, " +
+		Setup: "GRPO on chain-base, equal engines, rollouts by the weights of 16 updates ago, 138 updates of 8 prompts with 8 responses, learning rates 5e-4 and 7e-4. Of every batch a mask drops the 0.5 % of its tokens (three of about 900) whose probability differs most between the rollout weights and the current ones, " +
 			"among those of one sign of the advantage; one arm ranks by the log-ratio instead. Masked tokens stay in the denominators. The better of two controls is taken in every run, which favours them. " + claim.PassRateNote +
 			"The gradients are taken 16 updates on from the rollouts, at lr 7e-4, over 16 prompts with 8 responses. " +
 			"Pilot runs with the shipped weights on seed 9001 at 7e-4, 150 updates: at the end no mask passes 0.23, the negative tail masked 0.90, random tokens 0.06; and one replication of seed 9001. The runs were cut from 150 updates to save compute, nothing else was changed.",

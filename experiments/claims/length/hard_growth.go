@@ -30,7 +30,7 @@ func hardGrowth() claim.Claim {
 	return claim.Claim{
 		ID:        "hard-growth",
 		Title:     "Responses go on growing while hard prompts are trained, and stop when they are removed",
-		Statement: "In the latter half of training, lengths rise faster with a hard tail of prompts than after those solved less than 3 times in 10 have been removed.",
+		Statement: "In the latter half of training, lengths rise faster with a hard tail of prompts than after those with a pass rate below 0.3 have been removed.",
 		Source:    "A practitioner's account of length dynamics; 2501.12948 for the growth itself.",
 		Figure:    "a narrow set hovers near 600 tokens; a hard one grows in a U shape over 1,000 updates; KL 0.01 or another aggregation changes nothing; without prompts below a pass rate of 0.3 the growth ends",
 		Threshold: "Slope of the mean length over the latter half of the steps, hard tail minus hard prompts removed at half time, tokens per 10 steps: t-interval above 0. " +

@@ -39,7 +39,7 @@ func penaltyTrio() claim.Claim {
 		Figure:    "uniform 1e-4: empty; within the group 0.1: score 0; anchor 0.01: easy prompts 15 % shorter at 97.0 % solved, hard ones 26 % at 4.6 %",
 		Threshold: "Runs at two learning rates that end with more than half of the answers empty (no candidate tried), anchor against uniform: Fisher's exact test, p < 0.05. " +
 			"Each penalty at the coefficient of its curve whose mean length over the first ten steps, over replications, is nearest to 0.9 of that without penalty, the largest of equals. " +
-			"Reported: pass rate within the group penalty minus that before training, below 0; pass rate of the anchor minus none, inside half of what uniform costs; length of the anchor over none, below 1.",
+			"Reported: pass rate within the group penalty minus that before training, below 0; pass rate of the anchor minus none, inside half of what uniform costs; length of the anchor over no penalty, below 1.",
 		Setup: "GRPO on the search task with a pool of 128 prompts, roots within 1 to 10 candidates, 80 steps at two learning rates, four coefficients each; the last weights answer 1,024 fresh prompts. " +
 			"Anchors are kept per prompt: all prompts of this task are equally long. Pilot runs on other seeds: where each curve bends.",
 		LeftOut: "Penalties that begin late or rise slowly (reward.from, reward.warmup), LASER and soft overlong, which are there to be tried.",
@@ -126,7 +126,7 @@ func judgeTrio(j *claim.Judge) {
 	j.Secondary(claim.Below(claim.Natural, "pass rate, group minus before", stats.Differences(trioEach(j, group, trioRate), j.Column("pass rate before")), 0))
 	cost := stats.Differences(trioEach(j, uniform, trioRate), trioEach(j, trioFree, trioRate))
 	j.Secondary(claim.Same(claim.Natural, "pass rate, anchor minus none", stats.Differences(trioEach(j, anchor, trioRate), trioEach(j, trioFree, trioRate)), cost))
-	j.Secondary(claim.RatioBelow(claim.Natural, "length, anchor over none", trioEach(j, anchor, trioLength), trioEach(j, trioFree, trioLength), 1))
+	j.Secondary(claim.RatioBelow(claim.Natural, "length, anchor over no penalty", trioEach(j, anchor, trioLength), trioEach(j, trioFree, trioLength), 1))
 	drawTrio(j)
 }
 

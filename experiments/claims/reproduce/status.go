@@ -50,7 +50,7 @@ type Decisive struct {
 	// Ours is the statistic with its 95 % interval.
 	Ours record.Floats `json:"estimate_low_high"`
 	// P is the p-value against the threshold, the smallest effect that this many
-	// replications find 8 times of 10, and how many would find the one measured.
+	// replications detect with 80 % power, and how many detect the one measured.
 	P       record.Floats `json:"p_smallest_enough"`
 	Outcome claim.Mark    `json:"outcome"`
 }

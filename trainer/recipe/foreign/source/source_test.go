@@ -28,7 +28,7 @@ func read(t *testing.T, name, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestShell follows scripts as the shell does: each line of want was what bash gave the program.
+// TestShell follows scripts as the shell does: each line of want is what a shell gives the program, worked out by hand.
 func TestShell(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"defaults", "A=${A:-1}\nB=${B:=two}\npython x.py a.b=$A c=${C:-${B}} d=${D-3}", "a.b=1\nc=two\nd=3"},
