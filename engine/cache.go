@@ -57,8 +57,13 @@ func (k *Cache) PerPosition() int { return 2 * len(k.keys) * k.perSlot / k.capac
 // dst, in every layer: keys and values of the first head, then of the next,
 // position by position. SetSlot puts them into any slot of a cache of that shape.
 func (k *Cache) AppendSlot(dst []float32, slot, n int) []float32 {
-	k.each(slot, n, func(keys, values []float32) {
-		for position := range n {
+	return k.AppendRange(dst, slot, 0, n)
+}
+
+// AppendRange is AppendSlot for the positions from..to-1.
+func (k *Cache) AppendRange(dst []float32, slot, from, to int) []float32 {
+	k.each(slot, from, to, func(keys, values []float32) {
+		for position := from; position < to; position++ {
 			for i := range k.headDim {
 				dst = append(dst, keys[k.key(position, i)])
 			}
@@ -69,32 +74,36 @@ func (k *Cache) AppendSlot(dst []float32, slot, n int) []float32 {
 }
 
 // SetSlot makes what AppendSlot appended of n positions those of a slot.
-func (k *Cache) SetSlot(slot, n int, from []float32) {
-	if len(from) != n*k.PerPosition() {
-		panic(fmt.Sprintf("engine: %d floats for %d positions of %d", len(from), n, k.PerPosition()))
+func (k *Cache) SetSlot(slot, n int, x []float32) { k.SetRange(slot, 0, n, x) }
+
+// SetRange makes what AppendRange appended those of the positions from..to-1.
+func (k *Cache) SetRange(slot, from, to int, x []float32) {
+	n := to - from
+	if len(x) != n*k.PerPosition() {
+		panic(fmt.Sprintf("engine: %d floats for %d positions of %d", len(x), n, k.PerPosition()))
 	}
-	k.each(slot, n, func(keys, values []float32) {
+	k.each(slot, from, to, func(keys, values []float32) {
 		for position := range n {
 			for i := range k.headDim {
-				keys[k.key(position, i)] = from[position*k.headDim+i]
+				keys[k.key(from+position, i)] = x[position*k.headDim+i]
 			}
 		}
-		from = from[n*k.headDim:]
-		copy(values, from)
-		from = from[n*k.headDim:]
+		x = x[n*k.headDim:]
+		copy(values, x)
+		x = x[n*k.headDim:]
 	})
 }
 
-// each calls f with the keys and the first n values of every head of a slot.
-func (k *Cache) each(slot, n int, f func(keys, values []float32)) {
-	if n < 0 || n > k.capacity {
-		panic(fmt.Sprintf("engine: %d positions, slots hold %d", n, k.capacity))
+// each calls f with all keys of every head of a slot, and its values from..to-1.
+func (k *Cache) each(slot, from, to int, f func(keys, values []float32)) {
+	if from < 0 || to < from || to > k.capacity {
+		panic(fmt.Sprintf("engine: positions %d to %d, slots hold %d", from, to, k.capacity))
 	}
 	head := k.capacity * k.headDim
 	for layer := range k.keys {
 		keys, values := k.at(layer, slot)
 		for at := 0; at < k.perSlot; at += head {
-			f(keys[at:at+head], values[at:at+n*k.headDim])
+			f(keys[at:at+head], values[at+from*k.headDim:at+to*k.headDim])
 		}
 	}
 }

@@ -3,6 +3,7 @@ package trainer
 import (
 	"math"
 
+	"driftlab/engine/rollout"
 	"driftlab/trainer/cluster"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method/batch"
@@ -26,6 +27,7 @@ func newAsynchronous(s *Session) (stage, error) {
 		return nil, err
 	}
 	s.published = c.After
+	s.fleet.Main().SetSharedPrefixCache(rollout.SharedPrefixCache{}) // the workers have theirs
 	return &asynchronous{c, s.fleet}, nil
 }
 

@@ -11,9 +11,9 @@ import (
 	"driftlab/trainer/trainertest"
 )
 
-// TestBeforeCalibration makes the steps up to the measurement as a run makes them, with
+// TestBeforeMeasurement makes the steps up to the measurement as a run makes them, with
 // the drafter that the recipe names.
-func TestBeforeCalibration(t *testing.T) {
+func TestBeforeMeasurement(t *testing.T) {
 	sets := []string{"rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "rollout.kv_scales={prompts: 2, every: 3}"}
 	for _, drafter := range []string{
 		"drafter: " + trainertest.Model(t),
@@ -21,7 +21,7 @@ func TestBeforeCalibration(t *testing.T) {
 		"refresh: 2", // due at the step that is measured
 	} {
 		s := sessionOf(t, Options{}, append(sets, "rollout.speculative={draft: 3, verify: lossy, tau: 0.5, "+drafter+"}")...)
-		w, err := BeforeCalibration(s.recipe, s.initial, 1)
+		w, err := BeforeMeasurement(s.recipe, s.initial, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -131,38 +131,53 @@ func scaleInvariant(p *model.Params, s float64) {
 	}
 }
 
-// Weights are those of a run at one moment: the current ones of both engines, the
-// ones at which the scales of a static KV cache were last found, and the drafter's.
-type Weights struct{ Current, Calibrated, Drafter *model.Params }
+// Weights are those of a run at one moment.
+type Weights struct {
+	// Current are those of both engines, Calibrated the ones at which the scales of a
+	// static KV cache were last found, and Drafter the drafter's.
+	Current, Calibrated, Drafter *model.Params
+	// Prefixes are the ones that read the prompts in a shared prefix cache that no sync
+	// empties, Updates before the current ones; nil and 0 for others.
+	Prefixes *model.Params
+	Updates  int
+}
 
-// BeforeCalibration returns the weights of a run whose KV scales are as old as the
-// recipe lets them get: it makes the steps from one calibration to the last before
-// the next, and draws up the drafter for that one. Where scales never get old,
-// nothing is trained.
-func BeforeCalibration(r recipe.Recipe, p *model.Params, workers int) (Weights, error) {
+// BeforeMeasurement returns the weights of a run whose KV scales, or the prompts in its
+// prefix cache, are as old as the recipe lets them get: it makes the steps from one
+// calibration to the last before the next, or all but the last where nothing empties the
+// cache, and draws up the drafter for that one. Where nothing gets old, nothing is trained.
+func BeforeMeasurement(r recipe.Recipe, p *model.Params, workers int) (Weights, error) {
 	drafter, err := openDrafter(r)
 	if err != nil {
 		return Weights{}, err
 	}
-	w := Weights{p, p, cmp.Or(drafter, p)}
-	k := r.Rollout.KVScales
-	if k.Prompts == 0 || k.Every == 1 {
+	w, steps := Weights{Current: p, Calibrated: p, Drafter: cmp.Or(drafter, p)}, 0
+	if k := r.Rollout.KVScales; k.Prompts > 0 {
+		steps = k.Every - 1
+	}
+	if r.Rollout.StalePrefixes() { // these two do not go together
+		steps, w.Prefixes = r.Steps-1, p
+	}
+	if steps == 0 {
 		return w, nil
 	}
-	r.Eval.Every, r.Steps = 0, max(r.Steps, k.Every)
+	r.Eval.Every, r.Steps = 0, max(r.Steps, steps+1)
 	w.Current = p.Clone()
 	s, err := NewSession(r, w.Current, Options{Workers: workers})
 	if err != nil {
 		return w, err
 	}
 	defer s.Close()
-	for step := range k.Every - 1 {
+	for step := range steps {
 		if err := s.Step(step); err != nil {
 			return w, &StepError{Step: step + 1, Err: err}
 		}
 	}
+	if w.Prefixes != nil {
+		w.Updates = s.learner.Updates()
+	}
 	if s.speculation != nil {
-		s.prepareDrafter(k.Every-1, s.learner.Updates(), w.Current)
+		s.prepareDrafter(steps, s.learner.Updates(), w.Current)
 		w.Drafter = s.speculation.params
 	}
 	return w, nil

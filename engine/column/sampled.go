@@ -33,6 +33,11 @@ type Sampled struct {
 	// RoutesRoll; PromptGates go with them.
 	PromptRoutes [][]uint8
 	PromptGates  [][]float32
+	// CachedTokens is the number of prompt tokens whose keys and values came from a
+	// prefix cache that is shared over calls, and CachedVersion the number of updates
+	// behind the oldest weights that computed them, -1 where none came from there. nil
+	// without such a cache.
+	CachedTokens, CachedVersion []int32
 
 	// Columns of length N, one entry per response token.
 
@@ -112,6 +117,8 @@ var sampled = []column[Sampled]{
 	of(PerResponse, func(s *Sampled) *[]bool { return &s.Finished }),
 	of(PerResponse, func(s *Sampled) *[][]uint8 { return &s.PromptRoutes }),
 	of(PerResponse, func(s *Sampled) *[][]float32 { return &s.PromptGates }),
+	of(PerResponse, func(s *Sampled) *[]int32 { return &s.CachedTokens }),
+	of(PerResponse, func(s *Sampled) *[]int32 { return &s.CachedVersion }),
 	of(PerToken, func(s *Sampled) *[]int32 { return &s.Token }),
 	of(PerToken, func(s *Sampled) *[]bool { return &s.Mask }),
 	of(PerToken, func(s *Sampled) *[]float64 { return &s.LogpRoll }),

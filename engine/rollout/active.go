@@ -102,7 +102,9 @@ func (e *Engine) AdvanceWithout(steps int, absent []int) int {
 		if !l.fill() {
 			return made
 		}
-		if l.step(false) {
+		completed := l.step(false)
+		e.settle()
+		if completed {
 			return made + 1
 		}
 	}

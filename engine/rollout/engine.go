@@ -48,6 +48,8 @@ type Engine struct {
 	// now.
 	partner *partner
 	asks    bool
+	// prefixes are what outlives responses of their prompts; nil without.
+	prefixes *prefixStore
 
 	*workerPool
 	slots []slot
@@ -71,7 +73,7 @@ func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
 // Sibling returns another engine of the same shape and numerics, with slots, a
 // cache and, once they are loaded, weights of its own. The two take turns at the
 // same workers: one engine more costs its cache. It reads prompts as the first does;
-// a retention, a drafter and a partner would be its own.
+// a retention, a shared prefix cache, a drafter and a partner would be its own.
 func (e *Engine) Sibling(slots int) *Engine {
 	return &Engine{
 		config: e.config, weights: e.weights, own: engine.NewWeights(e.config, e.weights.Numerics),
@@ -88,6 +90,7 @@ func (e *Engine) Publish(p *model.Params, version int) {
 		e.weights = e.own
 	}
 	e.own.Publish(p, version)
+	e.prefixes.synced()
 }
 
 // Calibrate finds the scales of a static KV cache from the given sequences, with
@@ -120,7 +123,8 @@ func (e *Engine) Close() {
 // Generate samples one response per request into dst, in the order of the
 // requests: Offsets, Prompt, Group, PromptID, Token, Mask, Turn, LogpRoll, KeptMass, Support,
 // Version, Stale, Finished, the routes and, if asked for, their gates and DistRoll;
-// KVKept if the cache is compressed, LawTV if there is a partner. A slot that finishes
+// KVKept if the cache is compressed, LawTV if there is a partner, CachedTokens and
+// CachedVersion if there is a shared prefix cache. A slot that finishes
 // takes the next request at once.
 //
 // A request's tool is asked after each token. What it replies is read like a
@@ -135,5 +139,6 @@ func (e *Engine) Generate(dst *column.Sampled, requests []Request, s Sampling) {
 	e.idle("Generate")
 	e.Begin(requests, s)
 	e.drain()
+	e.settle()
 	e.ids = e.Collect(dst, e.ids[:0])
 }

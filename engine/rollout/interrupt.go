@@ -55,6 +55,7 @@ func (e *Engine) Load(w *engine.Weights, how Continuation) {
 	}
 	e.mustContinue(how)
 	e.weights = w
+	e.prefixes.synced()
 	for _, r := range e.begun {
 		if !r.done {
 			r.reload(w, how)
@@ -81,9 +82,10 @@ func (r *response) reload(w *engine.Weights, how Continuation) {
 	case how == KeepStale && w.Version == r.weights.Version:
 	case len(r.Token) == 0:
 		r.forgetPrompt()
-		r.length, r.read, r.held = 0, 0, nil
+		r.length, r.read, r.held, r.filed, r.mixed = 0, 0, nil, false, false
+		r.uncache()
 	case how == Reprefill || r.rereads:
-		r.length, r.stale, r.rereads, r.held = 0, false, true, nil
+		r.length, r.stale, r.rereads, r.held, r.filed, r.mixed = 0, false, true, nil, false, false
 	default:
 		r.stale = true
 	}

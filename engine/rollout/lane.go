@@ -150,6 +150,9 @@ func (l *lane) step(drains bool) (completed bool) {
 		l.pass.Begin(l.weights, &l.pack, options)
 		l.pass.Forward()
 		for _, i := range l.ids {
+			if e.prefixes != nil {
+				e.file(i)
+			}
 			completed = completed || e.slots[i].done
 		}
 	}
@@ -172,7 +175,7 @@ func (l *lane) layOut(drains bool) bool {
 			later = append(later, i)
 			continue
 		}
-		if k.length == 0 && shares && !l.reuse(i) {
+		if k.length == 0 && !e.serve(i) && shares && !l.reuse(i) {
 			if !drains {
 				later = append(later, i)
 			}

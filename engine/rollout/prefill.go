@@ -77,7 +77,7 @@ func (l *lane) reuse(i int) bool {
 // lends reports whether the keys of a response's prompt are those that another
 // would compute, and the visits recorded with them those that it would record.
 func (r *response) lends(to *response) bool {
-	return r.weights == to.weights && !r.stale &&
+	return r.weights == to.weights && !r.stale && !r.mixed &&
 		(len(to.Token) > 0 || len(r.Token) == 0 || int(r.Version[0]) == r.weights.Version)
 }
 

@@ -24,6 +24,11 @@ type response struct {
 	windows        int32   // passes of the verifier that made tokens of it
 	ids            []int32 // the supports, end to end
 	held           *held   // what was in the cache, while it is not
+
+	chain []*prefixBlock // of the prompt, until they are put into the shared prefix cache
+	key   []byte         // memory for that of a block
+	filed bool           // the chain has all of the prompt
+	mixed bool           // the slot has keys of a shared block that other weights computed
 }
 
 // running reports whether a slot has work to do with it.
@@ -33,6 +38,7 @@ func (r *response) running() bool { return r != nil && !r.done }
 func (r *response) begin(q *Request, order int) {
 	r.request, r.order = *q, order
 	r.weights, r.length, r.read, r.stale, r.rereads, r.done, r.windows, r.held = nil, 0, 0, false, false, false, 0, nil
+	r.chain, r.filed, r.mixed = r.chain[:0], false, false
 	r.rng.Seed(q.Seed, q.Stream)
 	r.Offsets = append(r.Offsets[:0], 0, 0)
 	r.Prompt, r.Finished = append(r.Prompt[:0], q.Prompt), append(r.Finished[:0], false)
@@ -46,6 +52,7 @@ func (r *response) begin(q *Request, order int) {
 	r.forgetPrompt()
 	r.DistRoll, r.GatesRoll = r.DistRoll[:0], r.GatesRoll[:0]
 	r.KVKept, r.Draft, r.Window, r.DrafterVersion = r.KVKept[:0], r.Draft[:0], r.Window[:0], r.DrafterVersion[:0]
+	r.CachedTokens, r.CachedVersion = r.CachedTokens[:0], r.CachedVersion[:0]
 	r.LogpVerifier, r.LogpLaw, r.DraftTV, r.LawTV = r.LogpVerifier[:0], r.LogpLaw[:0], r.DraftTV[:0], r.LawTV[:0]
 }
 
@@ -73,6 +80,17 @@ func (r *response) reserve(e *Engine) {
 	}
 	r.reserveDrafts(e.speculates, n)
 	r.LawTV = optional(r.LawTV, e.speculates || e.partner != nil, n)
+	r.CachedTokens, r.CachedVersion = optional(r.CachedTokens, e.prefixes != nil, 1), optional(r.CachedVersion, e.prefixes != nil, 1)
+	if e.prefixes != nil && len(r.CachedTokens) == 0 {
+		r.uncache()
+	}
+}
+
+// uncache notes that nothing of the prompt was found in the shared prefix cache.
+func (r *response) uncache() {
+	if r.CachedTokens != nil {
+		r.CachedTokens, r.CachedVersion = append(r.CachedTokens[:0], 0), append(r.CachedVersion[:0], -1)
+	}
 }
 
 // withCapacity returns x with capacity for n entries.

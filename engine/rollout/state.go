@@ -16,6 +16,7 @@ type header struct {
 	Windows                   int32
 	Stale, Rereads            bool
 	Begun, Given, Held        bool
+	Filed, Mixed              bool      // see response
 	Counts                    [4]uint32 // of what follows: given, keys, sets, mass
 }
 
@@ -30,7 +31,8 @@ func (r *response) appendState(dst []byte, h *held) []byte {
 		panic("rollout: a state of a response with a partner")
 	}
 	top := header{ID: int64(q.ID), Length: int64(r.length), Read: int64(r.read), Seed: q.Seed, Stream: q.Stream,
-		Windows: r.windows, Stale: r.stale, Rereads: r.rereads, Begun: r.weights != nil, Given: q.Given != nil, Held: h != nil}
+		Windows: r.windows, Stale: r.stale, Rereads: r.rereads, Begun: r.weights != nil, Given: q.Given != nil, Held: h != nil,
+		Filed: r.filed, Mixed: r.mixed}
 	if r.weights != nil {
 		top.Version = int64(r.weights.Version)
 	}
@@ -84,6 +86,7 @@ func ReadPartial(state []byte, at func(version int) *engine.Weights, tool Tool) 
 		r.held = h
 	}
 	r.length, r.read, r.windows, r.stale, r.rereads = int(q.Length), int(q.Read), q.Windows, q.Stale, q.Rereads
+	r.filed, r.mixed = q.Filed, q.Mixed
 	return &Partial{r}, rest, nil
 }
 
@@ -126,6 +129,8 @@ func (e *Engine) fits(r *response) error {
 		return errors.New("a partial response of an engine with a partner, or without one")
 	case r.read > 0 && (r.KVKept != nil) != (e.retainer != nil):
 		return errors.New("a partial response of an engine with another KV retention")
+	case r.read > 0 && (r.CachedTokens != nil) != (e.prefixes != nil):
+		return errors.New("a partial response of an engine with another prefix cache")
 	case h != nil && (len(h.keys) != keys || len(h.sets) != sets || len(h.mass) != mass):
 		return errors.New("a partial response whose keys are another cache's")
 	case h == nil && r.length > 0:
@@ -156,7 +161,7 @@ func (e *Engine) AppendState(dst []byte) []byte {
 		}
 		dst = r.appendState(dst, h)
 	}
-	return dst
+	return e.AppendPrefixState(dst)
 }
 
 // SetState resumes what AppendState appended, for an engine with nothing in
@@ -171,6 +176,9 @@ func (e *Engine) SetState(state []byte, s Sampling, at func(version int) *engine
 		if p, rest, err = ReadPartial(rest, at, tool); err == nil {
 			partials = append(partials, p)
 		}
+	}
+	if err == nil {
+		rest, err = e.SetPrefixState(rest)
 	}
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("%d bytes behind the partial responses", len(rest))

@@ -150,7 +150,7 @@ func Attribute(ctx context.Context, q AttributeRequest) (*Attribution, error) {
 	if r.Rollout.Speculative != nil && !pair.Rollout.DecodesAsScored() {
 		return nil, fmt.Errorf("numerics %s: drafts change which rows share a pass, on which these numerics depend: leave rollout.speculative out", pair.Rollout.Name)
 	}
-	w, err := trainer.BeforeCalibration(r, p, max(q.Workers, 1))
+	w, err := trainer.BeforeMeasurement(r, p, max(q.Workers, 1))
 	if err != nil {
 		return nil, err
 	}

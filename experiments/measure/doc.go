@@ -6,5 +6,5 @@
 //
 // What it is not: it is no other way to sample or to score. The fleet, the
 // requests, the policy and the weights are those of a run's step (trainer/engines,
-// trainer.BeforeCalibration), so that what is measured is what trains.
+// trainer.BeforeMeasurement), so that what is measured is what trains.
 package measure

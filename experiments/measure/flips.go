@@ -23,7 +23,7 @@ func Flips(r recipe.Recipe, responses, workers int) (*record.Flips, error) {
 	}
 	t := r.Task.New()
 	_, requests := measureRequests(r, t)
-	w, err := trainer.BeforeCalibration(r, p, max(workers, 1))
+	w, err := trainer.BeforeMeasurement(r, p, max(workers, 1))
 	if err != nil {
 		return nil, err
 	}

@@ -127,7 +127,7 @@ func Gaps(ctx context.Context, q GapRequest) (*Measurement, error) {
 		Prompts: r.Rollout.Prompts, Group: r.Rollout.Group, MaxTokens: r.Rollout.MaxTokens}
 	grade := trainer.Grader(r)
 	prompts, requests := measureRequests(r, r.Task.New())
-	w, err := trainer.BeforeCalibration(r, p, max(q.Workers, 1))
+	w, err := trainer.BeforeMeasurement(r, p, max(q.Workers, 1))
 	if err != nil {
 		return nil, err
 	}

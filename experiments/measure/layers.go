@@ -72,7 +72,7 @@ func Layers(ctx context.Context, r recipe.Recipe, pair Pair, workers int) (*Dive
 		}
 	}
 	r.Rollout.Numerics, r.Learner.Numerics = pair.Rollout, pair.Learner
-	w, err := trainer.BeforeCalibration(r, p, max(workers, 1))
+	w, err := trainer.BeforeMeasurement(r, p, max(workers, 1))
 	if err != nil {
 		return nil, err
 	}

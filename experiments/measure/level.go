@@ -190,7 +190,7 @@ func measureLevel(r recipe.Recipe, p *model.Params, d level, requests []rollout.
 	if err := r.Set(d.sets...); err != nil {
 		return LevelGap{}, err
 	}
-	w, err := trainer.BeforeCalibration(r, p, workers)
+	w, err := trainer.BeforeMeasurement(r, p, workers)
 	if err != nil {
 		return LevelGap{}, err
 	}

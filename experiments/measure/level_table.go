@@ -190,6 +190,14 @@ var levelTable = []levelRow{
 		levels: levels([]string{"1", "2", "4", "8"}, "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.numerics={base: bf16, kv_cache: fp8_e4m3}",
 			"rollout.kv_scales={prompts: 4, every: $}"),
 		correction: &levelCorrection{name: "calibration at every sync", sets: []string{"rollout.kv_scales.every=1"}}},
+	{name: "stale prefix cache", about: "training steps since the prompts in a shared prefix cache were read, which no weight sync empties", ordered: true,
+		levels: []level{
+			{"0", []string{"rollout.shared_prefix_cache={policy: none}", "steps=1"}},
+			{"1", []string{"rollout.shared_prefix_cache={policy: none}", "steps=2"}},
+			{"3", []string{"rollout.shared_prefix_cache={policy: none}", "steps=4"}},
+			{"7", []string{"rollout.shared_prefix_cache={policy: none}", "steps=8"}},
+		},
+		correction: &levelCorrection{name: "flush at every weight sync", sets: []string{"rollout.shared_prefix_cache.policy=flush"}}},
 	{name: "noise", about: "injected: standard deviation of noise on the norms of the rollout engine", ordered: true,
 		levels: levels([]string{"0", "1e-4", "1e-3", "1e-2"}, "rollout.noise={start: $, end: 1e-5}")},
 

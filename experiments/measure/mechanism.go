@@ -33,6 +33,7 @@ const (
 	logProbsName    = "log_probs"
 	noiseName       = "noise"
 	kvScalesName    = "kv_scales"
+	prefixesName    = "shared_prefix_cache"
 )
 
 // mechanismsOf lists where the engines of a pair differ in what can act on a
@@ -63,6 +64,9 @@ func mechanismsOf(r recipe.Recipe, pair Pair) []mechanism {
 	}
 	if k := r.Rollout.KVRetention; k != nil && !r.ReplaysRetention() {
 		list = append(list, mechanism{name: retentionName, rollout: retentionText(*k), learner: "every position"})
+	}
+	if r.Rollout.StalePrefixes() && r.Steps > 1 {
+		list = append(list, mechanism{name: prefixesName, rollout: fmt.Sprintf("prompts cached %d steps ago", r.Steps-1), learner: "prompts read now"})
 	}
 	if sigma := r.Rollout.Noise.Start; sigma > 0 {
 		list = append(list, mechanism{name: noiseName, rollout: fmt.Sprintf("sigma %g on the norms", sigma), learner: "none"})

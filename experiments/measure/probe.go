@@ -69,7 +69,13 @@ func (q *Probe) fleet() *engines.Fleet {
 		f.Publish(q.Weights.Calibrated, 0, noise, stream.New(r.Seed, stream.Noise, 0))
 		f.Calibrate(0, q.Requests)
 	}
-	f.Publish(q.Weights.Current, 0, noise, stream.New(r.Seed, stream.Noise, 0))
+	if q.Weights.Prefixes != nil && r.Rollout.SharedPrefixCache != nil {
+		f.Publish(q.Weights.Prefixes, 0, 0, nil)
+		s := q.Sampling()
+		s.Gates = !r.Model.Dense() // a measurement may record them
+		f.ReadPrompts(q.Requests, s)
+	}
+	f.Publish(q.Weights.Current, q.Weights.Updates, noise, stream.New(r.Seed, stream.Noise, 0))
 	if set := r.Rollout.Speculative; set != nil {
 		f.DraftWith(set, q.Weights.Drafter, 0)
 	}

@@ -26,6 +26,7 @@ func TestMeasuringIsTraining(t *testing.T) {
 		{"rollout.fleet=[{numerics: fp16, share: 0.3}]", "rollout.numerics=fp8-w8a8", "invariant_scale=1.5"},
 		{"rollout.speculative={draft: 3, drafter: " + trainertest.Model(t) + ", verify: lossy, tau: 0.5, log_probs: law}"},
 		{"rollout.speculative={draft: 3, numerics: fp4-all, verify: greedy}", "rollout.numerics=bf16"},
+		{"rollout.shared_prefix_cache={policy: none, block_tokens: 2}"},
 		{"rollout.kv_retention={policy: heavy_hitter, keep: 0.5}", "retention.replay=true"},
 		{"rollout.top_p=0.8", "rollout.temperature=1.2", "learner.temperature=1", "rollout.log_probs=raw"},
 		{"rollout.top_p=0.8", "support.replay=true", "rollout.numerics=bf16"},
@@ -42,7 +43,7 @@ func TestMeasuringIsTraining(t *testing.T) {
 		}) {
 			tokens, sampled, scored = append(tokens, line.TokenIDs...), append(sampled, line.LogpRollout...), append(scored, line.LogpOld...)
 		}
-		w, err := trainer.BeforeCalibration(r, p, 1)
+		w, err := trainer.BeforeMeasurement(r, p, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

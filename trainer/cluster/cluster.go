@@ -107,6 +107,7 @@ func New(r recipe.Recipe, prompts *engines.Prompts, beside *rollout.Engine, firs
 	for range config.Workers {
 		e := beside.Sibling(config.Slots)
 		e.SetRetention(engines.Retention(r.Rollout))
+		e.SetSharedPrefixCache(engines.SharedPrefixes(r.Rollout))
 		e.Load(c.versions.newest().weights, rollout.Reprefill)
 		c.workers = append(c.workers, e)
 	}

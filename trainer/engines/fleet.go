@@ -42,6 +42,7 @@ func NewFleet(r recipe.Recipe, main engine.Numerics, workers int) *Fleet {
 		e := rollout.New(r.Model, n, slots, workers)
 		e.SetPrefill(prefill(r.Rollout))
 		e.SetRetention(Retention(r.Rollout))
+		e.SetSharedPrefixCache(SharedPrefixes(r.Rollout))
 		f.engines, f.numerics, f.parts = append(f.engines, e), append(f.numerics, n), append(f.parts, new(batch.Sampled))
 	}
 	add(main)
@@ -198,8 +199,21 @@ func (f *Fleet) Name(main engine.Numerics) string {
 	return fmt.Sprintf("%.0f%% %s + %s", 100*rest, main.Name, strings.Join(names, " + "))
 }
 
-// AppendState appends the scales of every engine.
+// ReadPrompts brings the prompts of requests into the shared prefix caches.
+func (f *Fleet) ReadPrompts(requests []rollout.Request, s rollout.Sampling) {
+	s.MaxTokens = 1
+	var prompts []rollout.Request
+	for _, q := range requests {
+		prompts = append(prompts, rollout.Request{Prompt: q.Prompt, Seed: q.Seed, Stream: q.Stream})
+	}
+	f.Generate(new(batch.Sampled), prompts, s)
+}
+
+// AppendState appends the scales of every engine, and its shared prefix cache.
 func (f *Fleet) AppendState(dst []byte) []byte {
+	for _, e := range f.engines {
+		dst = e.AppendPrefixState(dst)
+	}
 	for _, e := range f.engines {
 		dst = method.AppendState(dst, []float32(e.KVScales()))
 	}
@@ -208,6 +222,12 @@ func (f *Fleet) AppendState(dst []byte) []byte {
 
 // SetState takes what AppendState appended.
 func (f *Fleet) SetState(state []byte) error {
+	for _, e := range f.engines {
+		var err error
+		if state, err = e.SetPrefixState(state); err != nil {
+			return err
+		}
+	}
 	scales := make([][]float32, len(f.engines))
 	into := make([]any, len(scales))
 	for i := range scales {

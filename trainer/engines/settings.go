@@ -60,6 +60,15 @@ func Retention(r recipe.Rollout) rollout.Retention {
 	return rollout.Retention{Policy: rollout.Policy(k.Policy), Keep: k.Keep, Budget: k.Budget, Sinks: k.Sinks, Recent: k.Recent}
 }
 
+// SharedPrefixes translates what the rollout engine keeps of prompts.
+func SharedPrefixes(r recipe.Rollout) rollout.SharedPrefixCache {
+	k := r.SharedPrefixCache
+	if k == nil {
+		return rollout.SharedPrefixCache{}
+	}
+	return rollout.SharedPrefixCache{Policy: rollout.PrefixPolicy(k.Policy), Blocks: k.Blocks, BlockTokens: k.BlockTokens}
+}
+
 // Sampling translates a recipe's rollout section. Distributions of the two
 // engines are over the same tokens: the support's if it is replayed.
 func Sampling(r recipe.Recipe) rollout.Sampling {

@@ -140,7 +140,7 @@ func (r Recipe) lags() bool {
 func (r Recipe) sameEngine() bool {
 	o, n := r.Rollout, r.Rollout.Numerics
 	return n.Equal(r.Learner.Numerics) && n.BatchInvariant() && n.Attention.PrefillIsDecode() && len(o.Fleet) == 0 && o.Noise.Start == 0 &&
-		o.KVRetention == nil && o.Speculative == nil && o.Fusion == nil && o.KVScales.Prompts == 0 && o.TopP == 1 && o.TopK == 0 &&
+		o.KVRetention == nil && o.Speculative == nil && o.Fusion == nil && o.KVScales.Prompts == 0 && !o.StalePrefixes() && o.TopP == 1 && o.TopK == 0 &&
 		r.LearnerTemperature() == o.Temperature && (o.Temperature == 1 || o.LogProbs == ProcessedLogProbs)
 }
 

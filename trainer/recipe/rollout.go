@@ -32,6 +32,9 @@ type Rollout struct {
 	// changes no bit and is always done, unless kv_retention is heavy_hitter. true does it
 	// with any others, whose bits it changes.
 	PrefixCache bool `yaml:"prefix_cache"`
+	// SharedPrefixCache keeps the keys and values of prompts over requests and steps. Nil
+	// where the recipe has no such section: nothing outlives a step.
+	SharedPrefixCache *SharedPrefixCache `yaml:"shared_prefix_cache"`
 	// LogProbs is which log-prob the engine returns: processed (of the distribution it
 	// sampled from), raw (before temperature and truncation, as some servers do) or
 	// tempered (after the temperature, not renormalised over what top_k and top_p kept:

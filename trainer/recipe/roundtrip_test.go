@@ -68,6 +68,12 @@ func drawRecipe(t *rapid.T) Recipe {
 		r.Rollout.KVRetention = k
 		r.Retention = &Retention{Replay: rapid.Bool().Draw(t, "retention")}
 	}
+	if rapid.Bool().Draw(t, "shares") {
+		k := newOf[SharedPrefixCache]()
+		k.Policy = rapid.SampledFrom([]string{"flush", "salt", PrefixesUnflushed}).Draw(t, "at sync")
+		k.Blocks, k.BlockTokens = rapid.IntRange(1, 5000).Draw(t, "blocks"), rapid.IntRange(1, 64).Draw(t, "block_tokens")
+		r.Rollout.SharedPrefixCache = k
+	}
 	if rapid.Bool().Draw(t, "drafts") {
 		s := newOf[Speculative]()
 		s.Draft, s.Refresh = rapid.IntRange(1, 64).Draw(t, "draft"), rapid.IntRange(0, 9).Draw(t, "refresh")

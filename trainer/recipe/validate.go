@@ -175,6 +175,7 @@ func (c *checker) rollout(r Rollout) {
 		c.that(k.Policy != retainHeavyHitter || !r.PrefixCache, "rollout.prefix_cache",
 			"true shares keys and values, and kv_retention heavy_hitter needs the attention that each prompt gave them: use false")
 	}
+	c.sharedPrefixCache(r)
 	c.fleet(r)
 	c.kvScales(r)
 	c.pool(r)
