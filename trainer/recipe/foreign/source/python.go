@@ -24,7 +24,6 @@ type pythonReader struct {
 type opened struct {
 	at   string
 	open bool // whether names before = are arguments
-	item int
 }
 
 // statement reads to the end of a line outside brackets.

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -133,8 +132,6 @@ func (e *environment) Set(name string, v expand.Variable) error {
 	}
 	return nil
 }
-
-var errOutput = errors.New("what a program prints is unknown")
 
 // config expands words in an environment. What programs print is not known, except of echo.
 func (s *shell) config(e *environment) *expand.Config {
