@@ -69,7 +69,7 @@ func knownNames(k *kong.Context, c *cli) error {
 		}
 	case "reproduce":
 		for _, id := range c.Reproduce.Claims {
-			if _, ok := claims.Lookup(id); !ok {
+			if _, ok := claims.Lookup(id); !ok && !(c.Reproduce.List && len(claimsAbout(id)) > 0) {
 				err = bad("no claim %s", id)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"driftlab/experiments/claims"
 	"driftlab/experiments/claims/claim"
@@ -21,7 +23,7 @@ type reproduceCmd struct {
 	Seed   seed     `name:"seed" aliases:"seed-base" help:"First seed, from 1." default:"1" placeholder:"N"`
 	Fresh  bool     `help:"Repeat every measurement with new models and seeds, and show both results."`
 	Short  bool     `name:"quick" help:"Smaller measurements: a preview in minutes."`
-	List   bool     `help:"List the claims and the progress of each in --out."`
+	List   bool     `help:"List the claims and the progress of each in --out; with arguments, those that they name, or that are about that method, paper or word."`
 	jsonFlag
 	outFlag
 	workFlags
@@ -35,6 +37,7 @@ measured: the same command resumes after an interruption and measures nothing tw
 
 Examples:
   simulate reproduce --list
+  simulate reproduce --list dppo
   simulate reproduce fp16-bf16-gap
   simulate reproduce --quick
   simulate reproduce --fresh --out runs/both
@@ -59,13 +62,13 @@ type claimResult struct {
 // Run measures the claims, or lists them.
 func (c *reproduceCmd) Run(a *app) error {
 	out := cmp.Or(c.Out, filepath.Join("runs", "reproduce"))
-	for _, id := range c.Claims {
-		if _, ok := claims.Lookup(id); !ok {
-			return bad("reproduce: %w; `simulate reproduce --list` lists them", method.UnknownName(id, claims.IDs()))
-		}
-	}
 	if c.List {
 		return c.list(a, out)
+	}
+	for _, id := range c.Claims {
+		if _, ok := claims.Lookup(id); !ok {
+			return unknownClaim(id)
+		}
 	}
 	o, err := c.options(out)
 	if err != nil {
@@ -123,19 +126,49 @@ func (c *reproduceCmd) options(out string) (reproduce.Options, error) {
 	return o, nil
 }
 
-// list shows the claims without measuring any.
+// unknownClaim is the error of a name that no claim has. A method or a paper leads to the claims about it.
+func unknownClaim(name string) error {
+	if about := claimsAbout(name); len(about) > 0 {
+		return bad("reproduce: no claim is called %q; claims about it: %s; `simulate reproduce --list %s` shows them", name, strings.Join(about, ", "), record.ShellWord(name))
+	}
+	return bad("reproduce: %w; `simulate reproduce --list` lists them", method.UnknownName(name, claims.IDs()))
+}
+
+// claimsAbout are the ids of the claims that have a word in their id, title or source, or that cite a paper of the method with that name.
+func claimsAbout(word string) []string {
+	var papers []string
+	if methods, err := findMethods(word); err == nil {
+		for _, m := range methods {
+			papers = append(papers, paper.FindAllString(m.Source, -1)...)
+		}
+	}
+	word = strings.ToLower(word)
+	var ids []string
+	for _, c := range claims.All() {
+		text := strings.ToLower(c.ID + "\n" + c.Title + "\n" + c.Source)
+		if strings.Contains(text, word) || slices.ContainsFunc(papers, func(id string) bool { return strings.Contains(text, id) }) {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// list shows the claims without measuring any: all of them, or those that the arguments name or are about.
 func (c *reproduceCmd) list(a *app, out string) error {
 	list := reproduce.List(out)
 	if len(c.Claims) > 0 {
-		var some []reproduce.Status
-		for _, id := range c.Claims {
-			for _, s := range list {
-				if s.ID == id {
-					some = append(some, s)
-				}
+		var ids []string
+		for _, name := range c.Claims {
+			about := []string{name}
+			if _, ok := claims.Lookup(name); !ok {
+				about = claimsAbout(name)
 			}
+			if len(about) == 0 {
+				return unknownClaim(name)
+			}
+			ids = append(ids, about...)
 		}
-		list = some
+		list = slices.DeleteFunc(list, func(s reproduce.Status) bool { return !slices.Contains(ids, s.ID) })
 	}
 	if c.JSON {
 		return a.printJSON(list)
