@@ -8,6 +8,9 @@ type Reason struct {
 	Why string
 }
 
+// afterScreen is the reason of a method that came when the screen was made.
+const afterScreen = "it was added after the published screen, whose runs it does not have yet"
+
 // Unscreened are the methods that the screen leaves out.
 var Unscreened = []Reason{
 	{"correction.weights", "none", "it is the control"},
@@ -17,6 +20,11 @@ var Unscreened = []Reason{
 	{"correction.masks", "seq_sum_k1", "with bounds that are each other's inverse it is the twin of sequence_mask"},
 	{"correction.masks", "tail_mask", "an instrument that says which tokens a mask's effect comes from, no method"},
 	{"loss", "ref_kl", "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"},
+	{"correction.masks", "tv_divergence", afterScreen},
+	{"loss", "ce_gppo", afterScreen},
+	{"loss", "fipo", afterScreen},
+	{"loss", "gvpo", afterScreen},
+	{"loss", "real", afterScreen},
 	{"advantage", "turn_level", "the task has one turn: the twin of grpo"},
 	{"advantage", "tir_optimal_token_baseline", "the task calls no tool: the twin of optimal_token_baseline"},
 	{"advantage", "vine", "it reads the policy's values of prefixes, which cost generated tokens that no other row has"},

@@ -34,6 +34,7 @@ var Masks = method.Table[Masking]{
 	{Spec: outlierSpec, New: func() Masking { return method.New[Outlier]() }},
 	{Spec: vetoSpec, New: func() Masking { return method.New[Veto]() }},
 	{Spec: opsmSpec, New: func() Masking { return method.New[OPSM]() }},
+	{Spec: tvDivergenceSpec, New: func() Masking { return method.New[TVDivergence]() }},
 	{Spec: trmSpec, New: func() Masking { return method.New[TRM]() }},
 	{Spec: bandSpec, New: func() Masking { return method.New[Band]() }},
 	{Spec: randomMaskSpec, New: func() Masking { return method.New[RandomMask]() }},

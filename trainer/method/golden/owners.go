@@ -18,6 +18,10 @@ var Owners = []struct{ File, Source, Package string }{
 	{"areal/norm_kl*.json", "Normalization", advantagePkg},
 	{"areal/rejection_sampling*.json", "", correctionPkg},
 
+	{"ms-swift/*.json", "", lossPkg},
+
+	{"open-instruct/*.json", "", lossPkg},
+
 	{"papers/vcpo_opob*.json", "", advantagePkg},
 	{"papers/*.json", "", lossPkg},
 
@@ -41,6 +45,8 @@ var Owners = []struct{ File, Source, Package string }{
 
 	{"trl/advantages*.json", "", advantagePkg},
 	{"trl/*.json", "", lossPkg},
+
+	{"verl-recipe/*.json", "", lossPkg},
 
 	{"verl/adv_*.json", "", advantagePkg},
 	{"verl/pf_ppo*.json", "", advantagePkg},

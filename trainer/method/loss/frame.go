@@ -60,6 +60,19 @@ func (f *frame) restrict(active []bool) {
 	}
 }
 
+// restrictToOpen sums over the tokens whose gate is open, and returns the mask, grown, for the next call.
+func (f *frame) restrictToOpen(mask []bool) []bool {
+	if f.in.Gate == nil {
+		return mask
+	}
+	mask = append(mask[:0], f.active...)
+	for n, open := range f.in.Gate {
+		mask[n] = mask[n] && open
+	}
+	f.restrict(mask)
+	return mask
+}
+
 // groups are the prompt groups of the batch.
 func (f *frame) groups() *batch.Groups {
 	f.out.groups.Find(f.in.Group)

@@ -51,13 +51,7 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	if in.Gate != nil { // a token behind a closed gate leaves the geometric mean, as in TRL
-		p.mask = append(p.mask[:0], f.active...)
-		for n, open := range in.Gate {
-			p.mask[n] = p.mask[n] && open
-		}
-		f.restrict(p.mask)
-	}
+	p.mask = f.restrictToOpen(p.mask) // as in TRL
 	var clips clipCounts
 	for i := range in.Len() {
 		t := p.response(&f, i)

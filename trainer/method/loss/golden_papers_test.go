@@ -9,6 +9,7 @@ import (
 
 var paperMatchers = []golden.Matcher{
 	{File: "papers/aspo_archer*.json", Match: matchASPO},
+	{File: "papers/ce_gppo*.json", Match: matchCEGPPO},
 	{File: "papers/ctpo*.json", Match: matchCTPO},
 	{File: "papers/dppo_stable_rl*.json", Match: matchStableRL},
 	{File: "papers/gmpo_official*.json", Match: matchGMPOOfficial},
@@ -81,6 +82,22 @@ func matchASPO(c *golden.Case, k *golden.Check) {
 		}
 	}
 	k.Mask("low_entropy_mask", low)
+}
+
+func matchCEGPPO(c *golden.Case, k *golden.Check) {
+	p := c.Params
+	l := &CEGPPO{EpsLow: p.Float("clip_ratio_low"), EpsHigh: p.Float("clip_ratio_high"), DualClip: p.Float("clip_ratio_c"),
+		BetaLow: p.Float("gppo_loss_beta1"), BetaHigh: p.Float("gppo_loss_beta2"), Aggregation: Aggregation{Mode: p.String("loss_agg_mode")}}
+	if l.Aggregation.Mode == "seq-mean-token-sum" { // the authors' fork of verl takes plain means over all rows
+		l.Aggregation.Mode = "seq-all-token-sum"
+	}
+	out := evaluate(k, l, paperBatch(c))
+	k.Scalar("loss", out.Loss)
+	k.Vector("grad", out.DLogp)
+	for _, name := range []string{"pg_clipfrac", "ppo_kl", "pg_clipfrac_lower"} {
+		value, _ := out.Metric("actor/" + name)
+		k.Scalar(name, value)
+	}
 }
 
 func matchCTPO(c *golden.Case, k *golden.Check) {

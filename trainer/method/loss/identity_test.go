@@ -148,7 +148,7 @@ func setAggregation(l Loss, agg Aggregation) {
 // whose penalty or whose own advantage does not depend on the column.
 func TestZeroAdvantage(t *testing.T) {
 	own := []string{"oapl", "a2po", "quatro", "online_dpo", "maxrl", "ref_kl", "cross_entropy", // rewards, references or data
-		"kl_cov", "dro", "kimi", "r2vpo", "prime_dppo", "ipo"} // penalties
+		"kl_cov", "dro", "kimi", "gvpo", "r2vpo", "prime_dppo", "ipo"} // penalties
 	for _, e := range Registry {
 		b := nastyBatch(3, false)
 		clear(b.Advantage)

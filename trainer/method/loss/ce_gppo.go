@@ -1,0 +1,77 @@
+package loss
+
+import (
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// CEGPPO gives the tokens that PPO clips a gradient of constant size, with a
+// coefficient for each side.
+//
+// beta_low = beta_high = 0 has the gradient of PPO, but not its value: the
+// clipped terms count 0. beta_low = beta_high = 1 is GPPO. The published scripts
+// have a beta_low of 0.5 (1.5B) and 0.75 (7B). The log-ratio is not clamped.
+type CEGPPO struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1.
+	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,1]"`
+	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
+	// BetaLow and BetaHigh scale the gradient below and above the bounds.
+	BetaLow  float64 `yaml:"beta_low" default:"0.25" range:"[0,inf]"`
+	BetaHigh float64 `yaml:"beta_high" default:"1" range:"[0,inf]"`
+	// DualClip is c.
+	DualClip float64 `yaml:"dual_clip" default:"10" range:"0=none|(1,inf]"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var ceGPPOSpec = method.Spec{
+	Name: "ce_gppo", Aliases: []string{"gppo"}, Unit: method.Token,
+	Does:     "Keeps a bounded gradient for the tokens that PPO clips: low-probability tokens with A < 0 and with A > 0 have a coefficient each.",
+	When:     "Use it to control the entropy: a larger beta_low lowers it faster, a larger beta_high slows its fall.",
+	Source:   "arXiv:2509.20712, 2508.07629 (GPPO); Kwai-Klear/CE-GPPO",
+	Formula:  "A<0, r<1-ε_low: L = -A·β_low·(1-ε_low)·r/sg[r]; A>0, r>1+ε_high: L = -A·β_high·(1+ε_high)·r/sg[r]; else L = -A·r; A<0: min(L, -A·c)",
+	Gradient: "-A·β_low·(1-ε_low), -A·β_high·(1+ε_high), 0 where A<0 and r>c, else -A·r",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
+}
+
+// Eval computes the loss over the active tokens.
+func (p *CEGPPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	var clips clipCounts
+	f.eachToken(func(n int) (value, dlogp float64) {
+		a, r := in.Advantage[n], elementary.Exp(in.Now.Logp[n]-in.Anchor[n])
+		one := elementary.Exp(in.Now.Logp[n] - f.sg[n]) // r/sg[r], which has a derivative
+		switch {
+		case a < 0 && r < 1-p.EpsLow:
+			r = float64(p.BetaLow * (1 - p.EpsLow) * one)
+			clips.upper++
+		case a > 0 && r > 1+p.EpsHigh:
+			r = float64(p.BetaHigh * (1 + p.EpsHigh) * one)
+			clips.upper++
+		case p.DualClip > 0 && a < 0 && r > p.DualClip:
+			clips.lower++
+			return -a * p.DualClip, 0
+		}
+		return live(a, r, r)
+	})
+	f.addClipFractions(clips, in.Anchor, 0)
+	return nil
+}
+
+func (p *CEGPPO) rule(r *rule) {
+	r.ratio("r", "logp - old", 0)
+	r.band(1-p.EpsLow, 1+p.EpsHigh)
+	r.Given("β_low", p.BetaLow)
+	r.Given("β_high", p.BetaHigh)
+	r.Branch(trace.Case{Branch: trace.Capped, When: "A > 0, r > high", Value: "-A·β_high·high", Slope: "-A·β_high·high"},
+		trace.Case{Branch: trace.Capped, When: "A < 0, r < low", Value: "-A·β_low·low", Slope: "-A·β_low·low"})
+	if p.DualClip > 0 {
+		r.Branch(trace.Case{Branch: trace.DualClipped, Lines: []trace.Line{trace.Given("c", p.DualClip)}, When: "A < 0, r > c", Value: "-A·c", Slope: "0"})
+	}
+	r.kept("-A·r", "-A·r")
+}

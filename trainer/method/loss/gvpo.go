@@ -1,0 +1,86 @@
+package loss
+
+import (
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// GVPO regresses the centred log-ratio of a response onto its centred reward: a
+// variance over the group.
+//
+// It reads the mean advantage of a response as its reward minus that of the group:
+// use it with advantages that are centred and not divided by their deviation. The
+// loss is a sum over responses and groups, so that it grows with the batch, and the
+// log-ratio of a response grows with its length. A response without active tokens is
+// left out of its group, where the source divides by zero; a group of one has no loss.
+// Importance weights have no effect.
+type GVPO struct {
+	// Beta scales the log-ratio of a response.
+	Beta float64 `yaml:"beta" default:"0.1" range:"(0,inf]"`
+
+	mask []bool
+}
+
+var gvpoSpec = method.Spec{
+	Name: "gvpo", Unit: method.Group,
+	Does:     "Regresses the log-ratio of each response, minus the mean of its group, onto its reward, minus the mean of the group.",
+	When:     "Use it with advantages that are centred but not normalised (std: false), for off-policy data without importance weights.",
+	Source:   "arXiv:2504.19599; verl-recipe gvpo",
+	Formula:  "L = Σ_i (S_i - sg[mean_g S] - A_i)²/2/(n-1), S = β·Σ lr, A_i the response's mean advantage, n responses in the group",
+	Gradient: "β·(S_i - mean_g S - A_i)/(n-1) on every token of the response",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Group},
+}
+
+// Eval computes the loss over the groups.
+func (p *GVPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, Aggregation{Mode: "token-sum"}, batch.Anchor, batch.Advantage, batch.Group)
+	if err != nil {
+		return err
+	}
+	p.mask = f.restrictToOpen(p.mask)
+	centres, weights := p.centres(&f)
+	for i := range in.Len() {
+		e := p.logRatio(&f, i, in.Now.Logp) - centres[i] - f.meanAdvantage(i, f.length(i))
+		out.Loss += float64(weights[i] * e * e / 2)
+		f.spread(i, weights[i]*p.Beta*e)
+	}
+	f.addKL(in.Anchor, 0)
+	return nil
+}
+
+// logRatio is S of response i.
+func (p *GVPO) logRatio(f *frame, i int, logp []float64) float64 {
+	return float64(p.Beta * f.sumLogRatio(i, logp, f.in.Anchor))
+}
+
+// centres are the detached mean of S in the group of every response, and the weight of
+// its square, 1/(n-1): 0 where there is nothing to compare with.
+func (p *GVPO) centres(f *frame) (centres, weights []float64) {
+	centres, weights = f.out.work(1, f.in.Len()), f.out.work(2, f.in.Len())
+	groups := f.groups()
+	for k := range groups.Len() {
+		rows := groups.Rows(k)
+		n, sum := 0.0, 0.0
+		for _, i := range rows {
+			n += count(f.length(i) > 0)
+			sum += p.logRatio(f, i, f.sg)
+		}
+		for _, i := range rows {
+			if n > 1 && f.length(i) > 0 {
+				centres[i], weights[i] = sum/n, 1/(n-1)
+			}
+		}
+	}
+	return centres, weights
+}
+
+func (p *GVPO) rule(r *rule) {
+	centres, weights := p.centres(&r.frame)
+	r.Given("β", p.Beta)
+	r.Formula("S", "β·Σ(logp - old)")
+	r.Figure("mean_S", r.ofResponse(func(i int) float64 { return centres[i] }))
+	r.Formula("mean_A", "mean(A)")
+	r.Formula("e", "S - mean_S - mean_A")
+	r.term("e²/2", "β·e")
+	r.whole(func(i int) float64 { return weights[i] })
+}
