@@ -41,8 +41,9 @@ distribution, and penalties that one engine alone applies. Each fault is reporte
 each environment, for each file and for each third of a response. Then it measures the training-inference mismatch.
 
 The format is recognised from a file's first bytes and keys: NeMo-RL, prime-rl, SkyRL, slime, miles, driftlab; verl's
-{step}.jsonl with added columns of log-probs; text of verl, TRL, AReaL and ROLL, which has no log-probs; JSON lines or
-one JSON array. Files may be plain, gzip or zstd. A folder stands for all dumps in it and below, in the order of their
+{step}.jsonl with added columns of log-probs; torchtitan, open-instruct, tinker-cookbook and prime-rl's transport, which
+have the rollout engine's log-probs only; text of verl, TRL, AReaL and ROLL, which has no log-probs; JSON lines or one
+JSON array. Files may be plain, gzip or zstd. A folder stands for all dumps in it and below, in the order of their
 steps. Broken lines are counted and reported; the other lines are used. Nothing in a pickle is executed.
 
 If nothing has to be repaired, every correction and every preset of this program is evaluated on the tokens: the share

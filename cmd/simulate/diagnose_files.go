@@ -23,7 +23,7 @@ import (
 )
 
 // dumpNames are the names that files of a folder have if they are dumps.
-var dumpNames = regexp.MustCompile(`(?i)\.(jsonl|ndjson|json|pkl|pt|parquet)(\.gz|\.zst)?$`)
+var dumpNames = regexp.MustCompile(`(?i)\.(jsonl|ndjson|json|pkl|pt|parquet)(\.gz|\.zst)?$|^rank_[0-9]+\.bin$`)
 
 // mayBeDump reports whether a file of a folder is taken for a dump: not a run's own record, and of .json no object,
 // which is a report or a configuration.
@@ -70,7 +70,7 @@ func dumpFiles(names []string) ([]string, error) {
 			return nil, badInput{err}
 		}
 		if len(found) == 0 {
-			return nil, bad("%s: no dump in this folder: their names end in .jsonl, .json, .pkl, .pt or .parquet, also with .gz or .zst", name)
+			return nil, bad("%s: no dump in this folder: their names end in .jsonl, .json, .pkl, .pt or .parquet, also with .gz or .zst, or are rank_{r}.bin", name)
 		}
 		slices.SortStableFunc(found, byNumbers)
 		list = append(list, found...)

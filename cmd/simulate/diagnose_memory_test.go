@@ -22,6 +22,7 @@ const ceiling = 512
 // was complete, with a report.
 func TestDiagnoseMemory(t *testing.T) {
 	row := `{"logp_rollout":[-1.5,-2],"logp_old":[-1.4,-2.1],"token_ids":[1,2]}` + "\n"
+	tinker := `{"kind":"sample","scope":{},"num_samples":1,"samples":[`
 	numbers := func(n int) string { return strings.Repeat("-1.25,", n) + "-1" }
 	for _, c := range []struct {
 		name, want string
@@ -37,6 +38,8 @@ func TestDiagnoseMemory(t *testing.T) {
 		{"numbers.pkl", "its values take more", 2, []string{"\x80\x04](", strings.Repeat("J\x00\x00\x01\x00", 1<<18)}, []int{1, 60}},
 		{"wide.jsonl", "response of more than", 0, []string{row, `{"logp_rollout":[`, numbers(1<<20) + ",", `-1],"logp_old":[`, numbers(1<<20) + ",", "-1]}\n"}, []int{1, 1, 3, 1, 3, 1}},
 		{"long.jsonl", "too few to judge", 0, []string{row, `{"logp_rollout":[` + numbers(1<<20) + `],"logp_old":[` + numbers(1<<20) + `],"logp_new":[` + numbers(1<<20) + "]}\n"}, []int{1, 3}},
+		{"samples.jsonl", "samples: a row of more than", 0, []string{tinker + "{}]}\n", tinker, strings.Repeat("{},", 1<<20)}, []int{1, 1, 9}},
+		{"batch.bin", "input_ids: it is cut", 2, []string{"\x91\x99\xdd\x00\xff\xff\xff", strings.Repeat("\x01", 1<<20)}, []int{1, 15}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), c.name)

@@ -325,7 +325,7 @@ func whyOf(r *Report, id string) string {
 func remedyFor(missing string) string {
 	switch {
 	case strings.Contains(missing, "learner"):
-		return "give the file that has the learner's log-probs, too: for slime that is train_data next to rollout_data"
+		return "give the file that has the learner's log-probs, too: for slime that is train_data next to rollout_data; experiments/diagnose/LOGGING.md has lines that log them in other frameworks"
 	case strings.Contains(missing, "row"):
 		return "find out what is wrong with the files, and dump again"
 	case strings.Contains(missing, "trained"):

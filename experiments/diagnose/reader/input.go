@@ -44,7 +44,7 @@ func Formats() []string {
 	for _, f := range lineFormats {
 		names = append(names, f.name)
 	}
-	return append(names, "skyrl", "slime", "miles", "trl")
+	return append(names, "skyrl", "slime", "miles", "trl", "prime-transport")
 }
 
 // read is Read without a goroutine of its own: the row is valid until visit returns.
@@ -161,6 +161,8 @@ func binaryFormat(head []byte) func(*File, file, func(*Row) error) error {
 		return (*File).readParquet
 	case len(head) > 1 && head[0] == 0x80 && head[1] <= 5:
 		return (*File).readPickle
+	case len(head) > 1 && (head[0]&0xf0 == 0x90 || head[0]&0xfe == 0xdc): // a list in msgpack, and no text in UTF-8
+		return (*File).readTransport
 	}
 	return nil
 }

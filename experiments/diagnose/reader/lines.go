@@ -24,6 +24,8 @@ type lineFormat struct {
 	// keys are those that are read; each of also is the name of one and other names for it, the preferred first.
 	keys []key
 	also [][]string
+	// parts are what the objects of a key of objects hold, by that key.
+	parts map[string][]key
 	// unique are the keys whose values together a file has once.
 	unique []string
 	// rows hands the responses of an object on.
@@ -41,7 +43,7 @@ type key struct {
 }
 
 // lineFormats are tried in this order: those with more marks first.
-var lineFormats = []*lineFormat{&nemo, &prime, &driftlab, &verl, &neutral, &areal, &roll}
+var lineFormats = []*lineFormat{&nemo, &prime, &torchtitan, &openInstruct, &tinker, &tinkerSummary, &driftlab, &verl, &neutral, &areal, &roll}
 
 // find is the place of a key in the format, -1 for none, and which of its names it is: 0 for its own.
 func (f *lineFormat) find(name string) (place, rank int) {
@@ -84,7 +86,7 @@ func (f *lineFormat) lacking(keys []string) []string {
 func newRecord(f *lineFormat) *record {
 	o := &record{format: f, cells: make([]cell, len(f.keys))}
 	for i, k := range f.keys {
-		o.cells[i].kind = k.kind
+		o.cells[i].kind, o.cells[i].parts = k.kind, f.partsOf(k.name)
 	}
 	return o
 }
@@ -115,8 +117,11 @@ func (o *record) scalar(name string) float64 {
 }
 
 // whole is a single whole number of the row, Unknown if it has none.
-func (o *record) whole(name string) int {
-	if x := o.scalar(name); x == float64(int(x)) {
+func (o *record) whole(name string) int { return wholeOf(o.scalar(name)) }
+
+// wholeOf is a number as a whole one, Unknown if it is none.
+func wholeOf(x float64) int {
+	if x == float64(int(x)) {
 		return int(x)
 	}
 	return Unknown

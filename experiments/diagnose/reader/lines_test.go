@@ -21,6 +21,7 @@ func readText(text, format string) (rows []reader.Row, about *reader.File, err e
 	about, err = reader.Read(in, format, func(r *reader.Row) error {
 		one := *r
 		one.Roll, one.Old, one.New = slices.Clone(r.Roll), slices.Clone(r.Old), slices.Clone(r.New)
+		one.Token, one.Prompt, one.Mask = slices.Clone(r.Token), slices.Clone(r.Prompt), slices.Clone(r.Mask)
 		one.PromptOld, one.Advantage, one.KeptMass = slices.Clone(r.PromptOld), slices.Clone(r.Advantage), slices.Clone(r.KeptMass)
 		rows = append(rows, one)
 		return nil
@@ -129,6 +130,12 @@ func TestFormats(t *testing.T) {
 		{"verl", `{"input":"a","output":"b","gts":"1","score":1,"step":5}`, nil, nil, nil, "[]", ""},
 		{"areal", `{"task_id":1,"head_version":-1,"tail_version":4,"reward":1,"prompt":"a","completion":"b"}`, nil, nil, nil, "[]", ""},
 		{"roll", `{"global_step":[3],"responses":["b"],"scores":[1.0],"domain":["math"]}`, nil, nil, nil, "[]", "math"},
+		{"torchtitan", torchtitanLine, []float64{-1, -3}, nil, []bool{true, true}, "[5]", ""},
+		{"torchtitan", strings.Replace(torchtitanLine, "false", "true", 1), []float64{-1, -3}, nil, []bool{false, false}, "[5]", ""},
+		{"open-instruct", openInstructLine, []float64{-1, -3}, nil, []bool{true, true}, "[5 6]", "math"},
+		{"tinker", tinkerLine, []float64{-1, -3}, nil, []bool{true, true}, "[5]", "train"},
+		{"tinker", strings.Replace(tinkerLine, `"split":"train"`, `"split":"test"`, 1), []float64{-1, -3}, nil, []bool{false, false}, "[5]", "test"},
+		{"tinker-summary", tinkerSummaryLine, nil, nil, nil, "[]", "train"},
 	} {
 		rows, about, err := readText(c.text, "")
 		if err != nil || about.Format != c.name || len(rows) != 1 || about.Damaged > 0 {
@@ -176,6 +183,42 @@ func TestDuplicateIndex(t *testing.T) {
 	row := `{"token_loss_mask":[[1]],"generation_logprobs":[[-1]],"prev_logprobs":[[-1]],"idx":7}` + "\n"
 	rows, about, err := readText(row+row, "")
 	if err != nil || len(rows) != 2 || about.Damaged != 1 || about.Damage[0].Reason != "idx 7 comes a second time" {
+		t.Errorf("%v %+v", err, about)
+	}
+}
+
+// Rows of the formats whose only column is the rollout engine's, by hand from the structs that their sources name.
+const (
+	torchtitanLine = `{"is_validation": false, "group_id": 3, "rollout_id": 1, "status": "completed", "reward": 1.0, "reward_breakdown": {"math": 1.0}, "advantage": 0.5, "turns": [{"turn_id": 0, ` +
+		`"min_policy_version": 7, "max_policy_version": 9, "prompt_messages": [{"role": "user", "content": "p"}], "completion_message": null, "env_messages": [], "env_rewards": {}, ` +
+		`"prompt_token_ids": [5], "completion_token_ids": [7, 8], "completion_logprobs": [-1.0, -3.0]}]}`
+	openInstructLine = `{"step": 4, "sample_idx": 2, "prompt_idx": 1, "prompt_tokens": [5, 6], "response_tokens": [7, 8], "reward": 10.0, "advantage": 0.5, "finish_reason": "stop", "dataset": "math", ` +
+		`"ground_truth": [9], "request_info": {"num_calls": 0, "timeouts": 0, "tool_errors": "", "tool_calleds": false, "tool_call_stats": [{"success": true}], "rollout_state": {}}, "logprobs": [-1.0, -3.0]}`
+	tinkerLine = `{"kind": "sample", "scope": {"split":"train", "iteration": 4, "group_idx": 1, "traj_idx": 0}, "created_at": 1.5, "num_samples": 1, "seq_id": 17, "prompt_tokens": [5], "prompt_length": 1, ` +
+		`"sampling_params": {"max_tokens": 64, "temperature": 0.7, "top_p": null, "top_k": -1, "seed": null}, "samples": [{"tokens": [7, 8], "logprobs": [-1.0, -3.0], "stop_reason": "stop"}], "status": "ok"}`
+	tinkerSummaryLine = `{"schema_version": 1, "split": "train", "iteration": 4, "group_idx": 1, "traj_idx": 0, "tags": ["math"], "sampling_client_step": 3, "total_reward": 1.0, "final_reward": 1.0, ` +
+		`"trajectory_metrics": {}, "steps": [{"step_idx": 0, "ob_len": 5, "ac_len": 2, "reward": 1.0, "episode_done": true, "metrics": {}, "logs": {}}], "final_ob_len": 0}`
+)
+
+// An object of a list has its own entries, and none where a key is missing or null.
+func TestObjectsInRows(t *testing.T) {
+	rows, about, err := readText(`{"is_validation":false,"group_id":3,"turns":[{"prompt_token_ids":[5],"completion_token_ids":[7,8],"completion_logprobs":[-1,-2],"max_policy_version":4},`+
+		`{"completion_logprobs":[-3],"completion_logprobs":[-4,-5]},{"completion_token_ids":[9],"completion_logprobs":null,"x":{"completion_logprobs":[1]}},{}]}`+"\n"+
+		`{"is_validation":false,"group_id":4,"turns":[{"completion_token_ids":[7],"completion_logprobs":[-1,-2]}]}`+"\n"+`{"is_validation":false,"group_id":5,"turns":[{"completion_logprobs":["x"]}]}`, "")
+	if err != nil || len(rows) != 4 || about.Damaged != 2 || about.Damage[0].Reason != "turn 0: 2 log-probs for 1 tokens" ||
+		about.Damage[1].Reason != `turns: completion_logprobs: the text "x" where a number belongs` {
+		t.Fatalf("%v, %d rows, %+v", err, len(rows), about)
+	}
+	if !same(rows[0].Roll, []float64{-1, -2}) || rows[0].Tail != 4 || rows[0].Head != reader.Unknown || !same(rows[1].Roll, []float64{-4, -5}) || rows[1].Token != nil || rows[1].Prompt != nil ||
+		rows[1].Tail != reader.Unknown || rows[2].Roll != nil || len(rows[2].Mask) != 1 || len(rows[3].Mask) != 0 {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// A response that called a tool says that it has the tool's tokens, too.
+func TestOpenInstructTools(t *testing.T) {
+	_, about, err := readText(strings.Replace(openInstructLine, `"tool_calleds": false`, `"tool_calleds": true`, 1), "")
+	if err != nil || len(about.Notes) != 2 || !strings.Contains(about.Notes[1], "called a tool") {
 		t.Errorf("%v %+v", err, about)
 	}
 }
@@ -267,7 +310,7 @@ func TestLongRows(t *testing.T) {
 }
 
 func FuzzLines(f *testing.F) {
-	for _, seed := range []string{plain, "{}", "[" + plain + ",\n{}]", `{"input":"p","output":"r","score":1,"step":2,"train_token_ids":[3,4],"rollout_logprobs":[-1],"response_logprobs":[-2],"advantage":0.5}`, `{"token_loss_mask":[[1]],"prev_logprobs":[[NaN]],"input_lengths":[1]}`, `{"responses":["a"],"scores":[1]}`, "\x1f\x8b\x08", "PK\x03\x04", "PAR1"} {
+	for _, seed := range []string{plain, "{}", "[" + plain + ",\n{}]", `{"input":"p","output":"r","score":1,"step":2,"train_token_ids":[3,4],"rollout_logprobs":[-1],"response_logprobs":[-2],"advantage":0.5}`, `{"token_loss_mask":[[1]],"prev_logprobs":[[NaN]],"input_lengths":[1]}`, `{"responses":["a"],"scores":[1]}`, torchtitanLine, openInstructLine, tinkerLine, tinkerSummaryLine, "\x1f\x8b\x08", "PK\x03\x04", "PAR1"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

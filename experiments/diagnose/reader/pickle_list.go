@@ -17,7 +17,12 @@ type list struct {
 	whole   bool      // the numbers are whole
 }
 
-func (l *list) len() int { return len(l.items) + len(l.numbers) }
+func (l *list) len() int {
+	if l == nil {
+		return 0
+	}
+	return len(l.items) + len(l.numbers)
+}
 
 // at is an entry.
 func (l *list) at(i int) any {

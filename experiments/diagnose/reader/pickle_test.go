@@ -128,6 +128,36 @@ func TestMiles(t *testing.T) {
 	}
 }
 
+// rankData is miles' train_data of a rank: columns with an entry for each sample.
+func rankData(parallel int) any {
+	column := func(a, b any) []any { return []any{a, b} }
+	return pairs{"rollout_id", 3, "rank", 0, "cp_rank", 0, "cp_size", parallel, "qkv_format", "thd", "rollout_data", pairs{
+		"tokens", column(tensor("LongStorage", "0", 3), tensor("LongStorage", "1", 2)), "response_lengths", []any{2, 1}, "total_lengths", []any{3, 2},
+		"loss_masks", column(tensor("IntStorage", "2", 2), tensor("IntStorage", "3", 1)), "rollout_log_probs", column(tensor("FloatStorage", "4", 2), tensor("FloatStorage", "5", 1)),
+		"log_probs", column(tensor("FloatStorage", "6", 2), tensor("FloatStorage", "7", 1)), "sample_indices", []any{8, 9}, "raw_reward", []any{1.0, 0.0, 1.0},
+		"weight_versions", column([]any{"2", "3"}, []any{})}}
+}
+
+// miles' columns of a rank are samples; those of a rank of context parallelism are refused.
+func TestMilesColumns(t *testing.T) {
+	storages := map[string][]byte{"0": int64s(5, 7, 8), "1": int64s(5, 9), "2": {0, 0, 0, 0, 1, 0, 0, 0}, "3": {1, 0, 0, 0},
+		"4": float32s(-1, -2), "5": float32s(-3), "6": float32s(-1.5, -2.5), "7": float32s(-3.5)}
+	rows, about, err := readBytes(torchFile(t, rankData(1), storages))
+	if err != nil || about.Format != "miles" || len(rows) != 2 || about.Damaged > 0 || about.Step != 3 {
+		t.Fatalf("%v %+v", err, about)
+	}
+	if r := rows[0]; !same(r.Roll, []float64{-1, -2}) || !same(r.Old, []float64{-1.5, -2.5}) || r.Trained() != 1 || r.Token[0] != 7 || r.Index != 8 || r.Head != 2 || r.Tail != 3 {
+		t.Errorf("%+v", r)
+	}
+	if r := rows[1]; !same(r.Roll, []float64{-3}) || r.Prompt[0] != 5 || r.Index != 9 {
+		t.Errorf("%+v", r)
+	}
+	_, _, err = readBytes(torchFile(t, rankData(2), storages))
+	if refused := (*reader.Refused)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), "one of 2 ranks of context parallelism") {
+		t.Errorf("%v", err)
+	}
+}
+
 // skyrlBatch is one of two responses, padded on the left to three tokens of five.
 func skyrlBatch(old any) string {
 	numpy := func(kind string, data []byte, shape ...int) pairs {
@@ -254,6 +284,8 @@ func FuzzBinary(f *testing.F) {
 	}
 	f.Add([]byte(skyrlBatch(nil)))
 	f.Add(torchFile(f, pairs{"call", 0, "samples", []any{pairs{"local_loss_mask", tensor("FloatStorage", "0", 2)}}}, map[string][]byte{"0": float32s(1, 1)}))
+	f.Add(torchFile(f, rankData(1), map[string][]byte{"0": int64s(5, 7, 8), "1": int64s(5, 9), "4": float32s(-1, -2)}))
+	f.Add(transported)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		rows, about, err := readBytes(b)
 		if refused := (*reader.Refused)(nil); err != nil && !errors.As(err, &refused) {

@@ -6,12 +6,13 @@ import (
 	"strconv"
 )
 
-// readTorch reads slime's and miles' files. slime's train_data holds both engines'
-// log-probs of the response only, its rollout_data those of the rollout engine and
-// the versions; miles' policy_loss_debug has old and new, and no tokens.
+// readTorch reads slime's and miles' files. Their train_data hold both engines'
+// log-probs of the response only: slime's as samples, miles' as columns of a rank;
+// rollout_data has those of the rollout engine and the versions; miles'
+// policy_loss_debug has old and new, and no tokens.
 //
-// Source: slime, slime/backends/megatron_utils and ray/rollout.py; miles,
-// miles/backends/training_utils/policy_loss_debug.py.
+// Source: slime 624b824a8, slime/observability/train_data_utils.py and slime/ray/rollout.py; miles 31f1ca961,
+// miles/utils/train_dump_utils.py and miles/backends/training_utils/debug_dump.py.
 func (f *File) readTorch(in file, visit func(*Row) error) error {
 	a, err := openArchive(in.at, in.size)
 	if err != nil {
@@ -19,12 +20,20 @@ func (f *File) readTorch(in file, visit func(*Row) error) error {
 	}
 	root, ok := a.root.(*dictionary)
 	samples, listed := root.lookup("samples").(*list)
-	if !ok || !listed {
-		return &Refused{in.name, "a torch file without samples", "slime's train_data and rollout_data and miles' policy_loss_debug can be read"}
-	}
+	columns, columned := root.lookup("rollout_data").(*dictionary)
 	f.Format = "slime"
-	read := slimeSample
-	if root.get("call") != nil {
+	read, count, at := slimeSample, samples.len(), func(i int) any { return samples.at(i) }
+	switch {
+	case ok && !listed && columned:
+		f.Format = "miles"
+		if n := whole(root.get("cp_size")); n > 1 {
+			return &Refused{in.name, fmt.Sprintf("the columns of one of %d ranks of context parallelism, each of which has a part of the tokens", n), "--dump-details without context parallelism writes whole responses"}
+		}
+		lengths, _ := columns.get("response_lengths").(*list)
+		count, at = lengths.len(), func(i int) any { return columns.entry(i, lengths.len()) }
+	case !ok || !listed:
+		return &Refused{in.name, "a torch file without samples", "slime's and miles' train_data and rollout_data and miles' policy_loss_debug can be read"}
+	case root.get("call") != nil:
 		f.Format, read = "miles", milesSample
 	}
 	var generated map[int]*rolled
@@ -32,11 +41,11 @@ func (f *File) readTorch(in file, visit func(*Row) error) error {
 		generated = f.rollout(in, whole(root.get("rollout_id")))
 	}
 	rewards, _ := root.get("raw_reward").(*list)
-	for i := range samples.len() {
+	for i := range count {
 		var row Row
 		row.reset()
 		row.Line, row.Step = i+1, whole(root.get("rollout_id"))
-		sample, ok := samples.at(i).(*dictionary)
+		sample, ok := at(i).(*dictionary)
 		if !ok {
 			f.damage(i+1, 0, "no sample")
 			continue
@@ -54,6 +63,23 @@ func (f *File) readTorch(in file, visit func(*Row) error) error {
 		}
 	}
 	return nil
+}
+
+// rankColumns are the columns of miles' train_data that a sample has an entry of, by the name that the sample has it under.
+var rankColumns = [...]struct{ column, name string }{
+	{"tokens", "tokens"}, {"response_lengths", "response_lengths"}, {"loss_masks", "loss_masks"}, {"rollout_log_probs", "rollout_log_probs"},
+	{"log_probs", "log_probs"}, {"advantages", "advantages"}, {"sample_indices", "sample_index"}, {"weight_versions", "weight_versions"},
+}
+
+// entry is a sample of columns of n entries.
+func (d *dictionary) entry(i, n int) *dictionary {
+	sample := &dictionary{}
+	for _, c := range rankColumns {
+		if l, ok := d.get(c.column).(*list); ok && l.len() == n {
+			sample.keys, sample.values = append(sample.keys, c.name), append(sample.values, l.at(i))
+		}
+	}
+	return sample
 }
 
 // rolled is what only slime's rollout_data has of a sample.

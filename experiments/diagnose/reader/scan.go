@@ -159,6 +159,9 @@ type cell struct {
 	present bool // the row has it, and it is not null
 	key     string
 	rank    int // of the key among its names
+
+	objects int    // that a cell of objects has
+	parts   []part // what they hold
 }
 
 // kind is what a key may hold.
@@ -169,10 +172,16 @@ const (
 	numbers      // and truth values; null is NaN
 	texts
 	counted // how many texts there are
+	objects // one, or a list of them: see part
 )
 
 func (c *cell) reset() {
 	c.number, c.text, c.width, c.present, c.key = c.number[:0], c.text[:0], 0, false, ""
+	c.objects = 0
+	for i := range c.parts {
+		c.parts[i].reset()
+		c.parts[i].ends = c.parts[i].ends[:0]
+	}
 }
 
 // listed notes that a list of n numbers has ended.
@@ -220,6 +229,9 @@ func (s *scanner) value(c *cell, depth int) error {
 	case '{':
 		if c != nil && c.kind == numbers {
 			return s.wrong("an object where a number belongs")
+		}
+		if c != nil && c.kind == objects {
+			return s.part(c, depth)
 		}
 		return s.object(func([]byte) error { return s.value(c, depth+1) })
 	case '"':

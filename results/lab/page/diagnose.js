@@ -43,7 +43,7 @@
     }
     const all = [...items].map((i) => i.webkitGetAsEntry()).filter((e) => e !== null);
     for (const e of all) await walk(e, "");
-    const dumps = /\.(jsonl|ndjson|json|pkl|pt|parquet)(\.gz|\.zst)?$/i;
+    const dumps = /\.(jsonl|ndjson|json|pkl|pt|parquet)(\.gz|\.zst)?$|^rank_[0-9]+\.bin$/i;
     const chosen = all.some((e) => e.isDirectory) ? found.filter((f) => dumps.test(f.name)) : found;
     return chosen.sort((a, b) => (a.webkitRelativePath || a.name).localeCompare(b.webkitRelativePath || b.name, "en", { numeric: true }));
   }
