@@ -113,6 +113,9 @@ func (e *environment) Get(name string) expand.Variable {
 	}
 	if values := e.s.vars[name]; len(values) > 0 {
 		if v := values[e.pick[name]%len(values)]; v.Set {
+			if v.Kind == expand.Indexed && v.List == nil {
+				v.List = []string{} // "${A[@]}" of an empty array is no word, and not an empty one
+			}
 			return v
 		}
 	}

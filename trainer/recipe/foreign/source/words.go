@@ -1,6 +1,7 @@
 package source
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -18,13 +19,24 @@ func program(words []word) (name string, rest []word, ok bool) {
 	if len(words) == 0 {
 		return "", nil, false
 	}
+	if i := slices.IndexFunc(words, func(w word) bool { return w.text == "--" }); i > 0 { // a launcher, and what it launches
+		inner := words[i+1:]
+		for j, w := range inner {
+			if w.text == "&&" || w.text == ";" {
+				inner = words[i+2+j:]
+			}
+		}
+		if len(inner) > 1 && starts(inner[0].text) {
+			return program(inner)
+		}
+	}
 	for i, w := range words {
 		before := ""
 		if i > 0 {
 			before = words[i-1].text
 		}
-		if strings.HasPrefix(w.text, "-") || strings.Contains(w.text, "=") {
-			continue
+		if strings.HasPrefix(w.text, "-") || strings.Contains(w.text, "=") || strings.HasPrefix(before, "--") && before != "--" && before != "--module" && !starts(words[0].text) {
+			continue // the value of an option
 		}
 		if before == "-m" || before == "--module" || strings.HasSuffix(w.text, ".py") || strings.HasSuffix(w.text, ".sh") {
 			return w.text, words[i+1:], true
@@ -45,6 +57,17 @@ func program(words []word) (name string, rest []word, ok bool) {
 		}
 	}
 	return first, words[1:], true
+}
+
+// starts reports whether a command starts a script that stands among its words, behind options of its own.
+func starts(command string) bool {
+	name := command[strings.LastIndexByte(command, '/')+1:]
+	for _, launcher := range []string{"python", "pypy", "torchrun", "accelerate", "deepspeed", "uv", "ray", "srun", "mpirun", "bash", "sh", "nohup", "env", "numactl", "docker", "singularity", "apptainer", "conda", "poetry"} {
+		if strings.HasPrefix(name, launcher) {
+			return true
+		}
+	}
+	return false
 }
 
 // isAssignment reports whether a word is key=value, as Hydra and chz have it.
