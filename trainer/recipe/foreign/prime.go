@@ -21,18 +21,18 @@ var prime = framework{
 // primeTable: PrimeIntellect-ai/prime-rl packages/prime-rl-configs/src/prime_rl/configs/{rl,orchestrator,trainer}.py.
 var primeTable = parseTable(`
 orchestrator.group_size orchestrator.rollouts_per_example group_size rollouts_per_example = rollout.group
-orchestrator.train.sampling.temperature orchestrator.sampling.temperature sampling.temperature = rollout.temperature
+orchestrator.train.sampling.temperature orchestrator.sampling.temperature sampling.temperature train.sampling.temperature = rollout.temperature
 orchestrator.sampling.top_p sampling.top_p = rollout.top_p
 orchestrator.max_off_policy_steps max_off_policy_steps orchestrator.max_async_level max_async_level trainer.max_async_level > schedule
 trainer.enable_router_replay enable_router_replay > routing
-orchestrator.train.sampling.max_completion_tokens orchestrator.sampling.max_tokens sampling.max_tokens seq_len orchestrator.seq_len trainer.model.seq_len : length
+orchestrator.train.sampling.max_completion_tokens train.sampling.max_completion_tokens orchestrator.sampling.max_tokens sampling.max_tokens seq_len orchestrator.seq_len trainer.model.seq_len : length
 trainer.optim.* trainer.scheduler.* optim.* scheduler.* : optimizer
 orchestrator.batch_size orchestrator.token_batch_size batch_size : batch
-orchestrator.train.filter_zero_advantages orchestrator.buffer.* orchestrator.train.source.* orchestrator.filters.* : filter
-orchestrator.algo.* orchestrator.advantage.* advantage.* orchestrator.sampling.* orchestrator.train.sampling.* sampling.* : feature
+orchestrator.train.filter_zero_advantages orchestrator.buffer.* orchestrator.train.source.* train.source.* train.filter_zero_advantages orchestrator.filters.* : filter
+orchestrator.algo.* orchestrator.advantage.* advantage.* orchestrator.sampling.* orchestrator.train.sampling.* train.sampling.* sampling.* : feature
 orchestrator.env.* orchestrator.environment.* env.* environment.* : reward
 orchestrator.eval.* eval.* : eval
-model.* trainer.model.* orchestrator.model.* tokenizer.* trainer.tokenizer.* orchestrator.tokenizer.* : model
+model.* renderer.* trainer.model.* orchestrator.model.* tokenizer.* trainer.tokenizer.* orchestrator.tokenizer.* : model
 orchestrator.teacher* orchestrator.student* teacher* : teacher
 inference.* deployment.* slurm.* weight_broadcast.* trainer.weight_broadcast.* rollout_transport.* concurrency.* orchestrator.concurrency.* orchestrator.* trainer.* : place
 log.* ckpt.* wandb.* monitors.* output_dir run.* env_vars.* resume.* orchestrator.log.* orchestrator.ckpt.* orchestrator.monitors.* trainer.log.* trainer.ckpt.* trainer.monitors.* inference_gpu_ids* trainer_gpu_ids* clean bench : log

@@ -25,6 +25,10 @@ rllm.algorithm.kl_beta > kl
 rllm.algorithm.loss_fn rllm.algorithm.loss_agg_mode rllm.algorithm.eps_clip rllm.algorithm.eps_clip_high > loss
 rllm.algorithm.router_replay > routing
 rllm.rollout.n > rollout.group
+training.group_size = rollout.group
+sampling.train.temperature = rollout.temperature
+sampling.train.top_p = rollout.top_p
+sampling.train.top_k = rollout.top_k
 rllm.rollout.train.temperature > rollout.temperature
 rllm.rollout.train.top_p > rollout.top_p
 rllm.rollout.train.top_k > rollout.top_k
@@ -32,12 +36,15 @@ rllm.data.train_batch_size > learner.minibatches
 rllm.async_training.enable rllm.async_training.staleness_threshold rllm.async_training.trigger_parameter_sync_step rllm.async_training.partial_rollout > schedule
 rllm.async_training.mini_batch_size : batch
 rllm.async_training.* : place
-rllm.data.max_prompt_length rllm.data.max_response_length rllm.rollout.train.max_tokens : length
+rllm.data.max_prompt_length rllm.data.max_response_length rllm.rollout.train.max_tokens sampling.train.max_tokens : length
 rllm.algorithm.lr_schedule rllm.algorithm.warmup* training.learning_rate training.lr : optimizer
 rllm.algorithm.* rllm.stepwise_advantage.* rllm.mask_truncated_samples rllm.accumulate_reasoning rllm.disable_thinking rllm.filter_token_mismatch : feature
 rllm.compact_filtering.* rllm.rejection_sample.* : filter
 rllm.agent.* rllm.env.* rllm.workflow.* : reward
-rllm.rollout.val* rllm.rollout.n_val : eval
+rllm.rollout.val* rllm.rollout.n_val validation.* sampling.val.* : eval
+model.* : model
+training.* rllm/backend : log
+rollout_engine.* : place
 rllm.trainer.* rllm.episode_logging.* : log
 rllm.data.* : data
 rllm.* : place

@@ -1,14 +1,11 @@
 package foreign
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // rollTable is of ROLL's RLVR and agentic pipelines: alibaba/ROLL roll/configs/base_config.py,
 // roll/configs/worker_config.py, roll/configs/generating_args.py, roll/pipeline/agentic/agentic_actor_pg_worker.py.
 var rollTable = parseTable(`
-adv_estimator norm_mean_type norm_std_type whiten_advantages gamma lambd > advantage
+adv_estimator norm_mean_type norm_std_type reward_normalization.norm_mean_type reward_normalization.norm_std_type reward_normalization.grouping reward_normalization.method whiten_advantages gamma lambd > advantage
 init_kl_coef add_token_level_kl kl_penalty use_kl_loss kl_loss_coef > kl
 target_kl kl_horizon : feature
 pg_variant actor_train.pg_variant pg_clip pg_clip_low pg_clip_high use_pg_clip_range dual_clip_loss loss_agg_mode use_topr_loss > loss
@@ -21,19 +18,19 @@ actor_infer.generating_args.top_p = rollout.top_p
 actor_infer.generating_args.top_k = rollout.top_k
 async_generation_ratio > schedule
 rollout_batch_size actor_train.training_args.gradient_accumulation_steps : batch
-actor_infer.generating_args.max_new_tokens response_length prompt_length sequence_length : length
+actor_infer.generating_args.max_new_tokens response_length prompt_length sequence_length max_tokens_per_step : length
 actor_infer.generating_args.* : feature
 actor_train.training_args.learning_rate actor_train.training_args.weight_decay actor_train.training_args.warmup_steps actor_train.training_args.warmup_ratio actor_train.training_args.lr_scheduler_type actor_train.training_args.num_train_epochs max_grad_norm : optimizer
 actor_train.model_args.* pretrain reward_pretrain reference.model_args.* : model
-advantage_clip reward_clip use_reward_scaling reward_normalize* use_reward_norm whiten_rewards add_len_reward reward_shift reward.* rewards.* : reward
+advantage_clip reward_clip use_reward_scaling reward_normalize* use_reward_norm reward_norm reward_scale whiten_rewards add_len_reward reward_shift reward.* rewards.* : reward
 difficulty* query_filter* max_additional_running_prompts is_use_additional_prompts max_running_requests is_num_return* use_additional_prompts : filter
-enable_old_logprobs_recompute force_disable_old_logprobs_recompute enable_reference importance_sampling use_length* difficulty_loss_weight* postive_loss_coef positive_loss_coef use_segment* ratio_type max_len_mask* error_max_len* : feature
+enable_old_logprobs_recompute force_disable_old_logprobs_recompute enable_reference importance_sampling use_length* length_loss_weight difficulty_loss_weight* postive_loss_coef positive_loss_coef use_segment* ratio_type max_len_mask* error_max_len* : feature
 step_reward_gamma step_reward_weight episode_reward_weight max_actions_per_traj val_env_manager.* train_env_manager.* custom_envs.* env* : reward
 critic.* critic_warmup value_clip : critic
 opd* teacher* student* is_pure_opd use_opd : teacher
 validation.* val_* eval_* : eval
 actor_train.* actor_infer.* reference.* system_envs.* num_gpus_per_node num_nodes is_offload* model_update* transfer* router_args.* : place
-checkpoint_config.* track_with tracker_kwargs.* logging* output_dir base_dir save_* exp_name rollout_dump_dir profiler* max_ckpt_to_keep log_* resume_from_checkpoint length_profiler_dir hydra.* : log
+checkpoint_config.* track_with tracker_kwargs.* logging* render_save_dir output_dir base_dir save_* exp_name rollout_dump_dir profiler* max_ckpt_to_keep log_* resume_from_checkpoint length_profiler_dir hydra.* : log
 max_steps seed local_rank rpc_timeout offload* : run
 data* tag* domain* : data
 defaults defaults.* : base
@@ -101,11 +98,9 @@ func rollRest(v *values, c *Config) {
 			switch name {
 			case "gae":
 				fields = append(fields, fmt.Sprintf("gamma: %v", v.number("gamma", 1)), fmt.Sprintf("lam: %v", v.number("lambd", 0.95)))
-			case "grpo":
-				mean, std := v.text("norm_mean_type", "group"), v.text("norm_std_type", "group")
-				if v.any("norm_mean_type", "norm_std_type") && (mean != "group" || std != "group") && mean != "running" && std != "running" {
-					none := strings.NewReplacer("None", "none", "null", "none")
-					name, fields = "normalize", []string{"mean: " + none.Replace(mean), "std: " + none.Replace(std)}
+			case "grpo", "reinforce":
+				if mean, std := rollNormalization(v, name); (mean != "group" || std != "group" || name != "grpo") && (mean != "none" || std != "none" || name != "reinforce") {
+					name, fields = "normalize", []string{"mean: " + mean, "std: " + std}
 				}
 			}
 			c.takeAdvantage(name, fields, "adv_estimator")
@@ -135,4 +130,46 @@ func rollRest(v *values, c *Config) {
 			c.take("schedule", "{name: sync}", ratio)
 		}
 	}
+}
+
+// rollNormalization is over what the rewards are normalised: batch, group or none. In the pipeline of verified rewards
+// GRPO's is the group's whatever is written; the agentic pipeline has a section of its own, whose older keys are a method
+// and what is grouped.
+//
+// Source: alibaba/ROLL roll/utils/functionals.py, reward_postprocess; roll/pipeline/agentic/agentic_config.py.
+func rollNormalization(v *values, estimator string) (mean, std string) {
+	const agentic = "reward_normalization."
+	word := func(key, without string) string {
+		switch x := v.text(key, without); x {
+		case "batch", "group":
+			return x
+		case "running":
+			v.leave(key, "running statistics of rewards are not in a recipe")
+		}
+		return "none"
+	}
+	switch {
+	case v.any(agentic+"norm_mean_type", agentic+"norm_std_type"):
+		return word(agentic+"norm_mean_type", ""), word(agentic+"norm_std_type", "")
+	case v.has(agentic + "method"):
+		over := "group"
+		if g := v.text(agentic+"grouping", "batch"); g == "batch" || g == "global" {
+			over = "batch"
+		}
+		switch v.choice(agentic+"method", "identity", "identity", "mean", "mean_std", "asym_clip") {
+		case "mean":
+			return over, "none"
+		case "mean_std", "asym_clip":
+			return over, over
+		}
+		return "none", "none"
+	case estimator == "grpo":
+		for _, key := range []string{"norm_mean_type", "norm_std_type"} {
+			if v.has(key) && v.text(key, "group") != "group" {
+				v.leave(key, "adv_estimator grpo normalises over the group, whatever this is")
+			}
+		}
+		return "group", "group"
+	}
+	return word("norm_mean_type", ""), word("norm_std_type", "")
 }

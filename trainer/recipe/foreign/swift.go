@@ -30,7 +30,7 @@ async_generate > schedule
 router_replay_mode > routing
 rlhf_type train_type tuner_type : model
 max_length vllm_max_model_len max_prompt_length : length
-learning_rate lr lr_* min_lr warmup_* weight_decay adam_* max_grad_norm optim optimizer* : optimizer
+learning_rate lr lr_* min_lr warmup_* weight_decay adam_* max_grad_norm optim optimizer* use_precision_aware_optimizer : optimizer
 per_device_train_batch_size gradient_accumulation_steps generation_batch_size steps_per_generation micro_batch_size global_batch_size : batch
 model model_type load adapters template torch_dtype bf16 fp16 attn_impl lora_* target_modules freeze_* moe_* packing padding_free quant_* load_from_cache_file use_hf : model
 reward_* cosine_* soft_* repetition_n_grams repetition_max_penalty external_plugins custom_* : reward
