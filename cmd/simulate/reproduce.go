@@ -100,7 +100,7 @@ func (c *reproduceCmd) Run(a *app) error {
 	if err := results.WriteReport(path, reproduce.Report(all)); err != nil {
 		return err
 	}
-	for _, page := range [][2]string{{"verdicts.md", reproduce.VerdictTable(all).Markdown()}, {"conjectures.md", reproduce.Conjectures(all)}} {
+	for _, page := range [][2]string{{"verdicts.md", reproduce.Verdicts(all)}, {"conjectures.md", reproduce.Conjectures(all)}} {
 		if err := record.WriteFile(filepath.Join(out, "claims"), page[0], []byte(page[1])); err != nil {
 			return err
 		}
@@ -173,18 +173,25 @@ func (c *reproduceCmd) list(a *app, out string) error {
 	if c.JSON {
 		return a.printJSON(list)
 	}
-	t := &figure.Figure{Kind: figure.Table, Title: "Published claims", Columns: []figure.Column{{Name: "id"}, {Name: "claim"}, {Name: "status"}, {Name: "verdict"}, {Name: "n"}, {Name: "fresh seeds"}}}
-	for _, s := range list {
-		n, fresh := "-", "-"
+	t := &figure.Figure{Kind: figure.Table, Title: "Published claims", Columns: []figure.Column{{Name: "id"}, {Name: "claim"}, {Name: "status"}, {Name: "verdict"}, {Name: "n"}, {Name: "new seeds"}, {Name: "check declared"}}}
+	for i := range list {
+		s := &list[i]
+		n, fresh, declared := "-", "-", string(s.Declared)
 		if s.Verdict != "" {
-			n = fmt.Sprintf("%d %ss", s.Replications, s.Unit)
+			n = s.Sample()
 		}
 		if s.Fresh != nil {
 			fresh = string(s.Fresh.Verdict)
 		}
-		t.Add(figure.Word(s.ID).As(figure.Strong), figure.Word(s.Title), figure.Word(s.Status), figure.Word(string(s.Verdict)), figure.Word(n), figure.Word(fresh))
+		if s.First != nil {
+			declared += ", first " + string(s.First.Verdict)
+		}
+		t.Add(figure.Word(s.ID).As(figure.Strong), figure.Word(s.Title), figure.Word(s.Status), figure.Word(s.MarkedVerdict()), figure.Word(n), figure.Word(fresh), figure.Word(declared))
 	}
 	a.printTable(t)
+	if len(c.Claims) == 0 {
+		a.printTable(reproduce.DeclaredTable(list))
+	}
 	return nil
 }
 

@@ -2,7 +2,11 @@ package claims
 
 import (
 	"regexp"
+	"slices"
 	"testing"
+	"time"
+
+	"driftlab/experiments/claims/claim"
 )
 
 // TestClaimsAreComplete checks that every claim says what a reader needs.
@@ -18,6 +22,18 @@ func TestClaimsAreComplete(t *testing.T) {
 			if text == "" {
 				t.Errorf("%s: no %s", c.ID, name)
 			}
+		}
+		switch d := c.Declared; d.When {
+		case claim.Before:
+			if d.Date+d.Check+string(d.Verdict)+d.Again != "" {
+				t.Errorf("%s: declared before any result, and has a first version", c.ID)
+			}
+		case claim.Revised:
+			if _, err := time.Parse(time.DateOnly, d.Date); err != nil || d.Check == "" || !slices.Contains(claim.Verdicts, d.Verdict) {
+				t.Errorf("%s: revised without date, check or verdict of its first version: %+v", c.ID, d)
+			}
+		default:
+			t.Errorf("%s: does not say whether its primary check was declared before any result", c.ID)
 		}
 		if c.Unit == "" || c.Theme == "" {
 			t.Errorf("%s: unit %q, theme %q", c.ID, c.Unit, c.Theme)

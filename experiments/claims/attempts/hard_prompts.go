@@ -40,6 +40,7 @@ func hardPrompts() claim.Claim {
 		LeftOut: "Pools full of prompts that are never or always solved, which is where the published gain lies: here pass rates spread evenly. Costs by prompt in the knapsack: a response counts one. Large pools, where a prompt seldom comes back.",
 		Commands: []string{"simulate train knapsack --set max_generated_tokens=80000 --set steps=400",
 			"simulate compare knapsack knapsack@uniform knapsack@adaptive --seeds 2 --set max_generated_tokens=10000"},
+		Declared:     claim.BeforeResults,
 		Unit:         claim.Run,
 		Replications: 10,
 		Version:      1,

@@ -39,6 +39,7 @@ func passkEstimator() claim.Claim {
 		Setup: "Models of a warm start each, on 48 held-out prompts of 6 to 12 operations, most of them harder than any in the warm start; 2,048 samples per prompt are the truth. Estimators see disjoint random 32 of them, 64 times over. " +
 			"Also checked: prompts of 3 to 8 operations, all of which are solved within some 16 attempts.",
 		Commands: []string{"simulate evaluate default --set task.difficulty=[6,12] --samples 32 --k 1,16,64,320"},
+		Declared: claim.BeforeResults,
 		Unit:     claim.Model,
 		Version:  1,
 		Measure:  measurePassk,

@@ -2,6 +2,7 @@ package attempts
 
 import (
 	"context"
+	"slices"
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/model"
@@ -33,7 +34,7 @@ var passkLR = [rewardRates]string{"5e-4", "1e-3"}
 func passkReward() claim.Claim {
 	return claim.Claim{
 		ID:        "passk-reward",
-		Title:     "Rewarding one right answer in four keeps more prompts solvable in 64 attempts",
+		Title:     "On chain programs of 6 to 12 operations, training on pass@4 gives a higher pass@64 than training on pass@1 (learning rates 5e-4 and 1e-3)",
 		Statement: "After the same updates, a policy trained on pass@4 solves more held-out prompts within 64 attempts than one trained on pass@1.",
 		Source:    "Pass@k training, 2508.10751; PKPO, 2505.15201; a practitioner's account of pass@k.",
 		Figure:    "the weight k(1-p)^(k-1) favours hard prompts; training must end with pass@1, and costs more computing for the same pass@1",
@@ -44,6 +45,7 @@ func passkReward() claim.Claim {
 		LeftOut: "Pass@k first and pass@1 afterwards; the number of different right answers: a program has one.",
 		Commands: []string{"simulate train headline --set 'reward={name: pass_at_k, k: 4}' --set advantage.std=false --set task.difficulty=[5,10]",
 			"simulate evaluate runs/first --set task.difficulty=[6,12] --samples 64 --k 1,64"},
+		Declared:     claim.BeforeResults,
 		Unit:         claim.Run,
 		Replications: 10,
 		Version:      1,
@@ -102,7 +104,17 @@ func judgePasskReward(j *claim.Judge) {
 		return stats.Differences(mean(arm), mean(passkRewards[0].name))
 	}
 	few, most := passkRewards[1].name, passkRewards[2].name
-	j.Primary(claim.Better(claim.Natural, "pass@64, reward pass@4 minus pass@1", against(few, ", pass@64")))
+	j.PrimaryOver(passkLR[:], func(rates []string) claim.Check {
+		far := func(arm string) []float64 {
+			return j.Each(func(o *claim.Observation) (mean float64) {
+				for _, rate := range rates {
+					mean += o.List(arm + ", pass@64")[slices.Index(passkLR[:], rate)] / float64(len(rates))
+				}
+				return mean
+			})
+		}
+		return claim.Better(claim.Natural, "pass@64, reward pass@4 minus pass@1", stats.Differences(far(few), far(passkRewards[0].name)))
+	})
 	j.Secondary(claim.Better(claim.Natural, "pass@1, reward pass@4 minus pass@1", against(few, ", pass@1")))
 	j.Secondary(claim.Better(claim.Natural, "pass@64, group maximum minus pass@1", against(most, ", pass@64")))
 	j.Secondary(claim.Better(claim.Natural, "pass@1, group maximum minus pass@1", against(most, ", pass@1")))

@@ -29,6 +29,22 @@ type Check struct {
 	Seeds []float64 `json:"seeds"`
 	// Outcome is what became of it.
 	Outcome Mark `json:"outcome"`
+	// ByRate is the same check at each learning rate alone; nil for a check over one.
+	ByRate []RateOutcome `json:"by_rate,omitempty"`
+}
+
+// RateOutcome is a check at one learning rate.
+type RateOutcome struct {
+	Rate    string         `json:"rate"`
+	Value   stats.Interval `json:"value"`
+	Outcome Mark           `json:"outcome"`
+}
+
+// Arithmetic is a check of what follows from declared costs: its draws replicate nothing, so
+// that it has neither a p-value nor power.
+func Arithmetic(c Check) Check {
+	c.Level, c.P, c.Power = Exact, math.NaN(), Power{}
+	return c
 }
 
 // Power is what a number of replications can find; zero where the check is no
@@ -200,32 +216,35 @@ func pooled(events, all []float64) stats.Count {
 	return stats.Pool(counts)
 }
 
-// FewerCollapses checks that fewer runs end badly in a than in b: counts of n,
-// Fisher's exact test. The value is the difference of the shares, b's minus
-// a's, with the interval that adds the squares of Clopper and Pearson's.
-func FewerCollapses(d Level, name string, a, b []bool) Check {
-	ka, kb := count(a), count(b)
-	p := stats.Fisher(ka, len(a)-ka, kb, len(b)-kb)
-	pa, pb := stats.ClopperPearson(ka, len(a)), stats.ClopperPearson(kb, len(b))
-	i := stats.Interval{Estimate: pb.Estimate - pa.Estimate, N: len(a)}
-	i.Low = i.Estimate - hypotenuse(pb.Estimate-pb.Low, pa.High-pa.Estimate)
-	i.High = i.Estimate + hypotenuse(pb.High-pb.Estimate, pa.Estimate-pa.Low)
+// FewerCollapses checks that fewer runs end badly in a than in b, by the exact paired sign-flip
+// permutation of the shares of each warm start: its runs are not independent of each other. The
+// value is the difference of the shares, b's minus a's, with Student's interval inside [-1, 1];
+// where all warm starts agree, with the one that adds the squares of Clopper and Pearson's.
+func FewerCollapses(d Level, name string, a, b Shares) Check {
+	differences := stats.Differences(b.By, a.By)
+	i, p := stats.T(differences), stats.SignFlip(differences)
+	if stats.Deviation(differences) == 0 || len(differences) < 2 {
+		i = exactDifference(b.By, a.By)
+	}
+	i.Low, i.High = max(i.Low, -1), min(i.High, 1)
 	sure := p < significant
-	return Check{Name: fmt.Sprintf("%s, %d of %d against %d of %d", name, ka, len(a), kb, len(b)), Level: d, Needs: "fewer, Fisher's p < 0.05",
-		Value: i, P: p, Outcome: mark(i, sure && i.Estimate > 0, sure && i.Estimate < 0, false)}
+	return Check{Name: fmt.Sprintf("%s, %d of %d against %d of %d", name, a.Events, a.Runs, b.Events, b.Runs), Level: d, Needs: "fewer, sign-flip p < 0.05",
+		Value: i, P: p, Power: power(differences, 0), Seeds: differences, Outcome: mark(i, sure && i.Estimate > 0, sure && i.Estimate < 0, false)}
+}
+
+// exactDifference is that of two mean shares of n, by exact intervals of the nearest counts.
+func exactDifference(a, b []float64) stats.Interval {
+	exact := func(x []float64) stats.Interval {
+		return stats.ClopperPearson(int(math.Round(float64(stats.Average(x)*float64(len(x))))), len(x))
+	}
+	pa, pb := exact(a), exact(b)
+	i := stats.Interval{Estimate: stats.Average(a) - stats.Average(b), N: len(a)}
+	i.Low = i.Estimate - hypotenuse(pa.Estimate-pa.Low, pb.High-pb.Estimate)
+	i.High = i.Estimate + hypotenuse(pa.High-pa.Estimate, pb.Estimate-pb.Low)
+	return i
 }
 
 func hypotenuse(a, b float64) float64 { return math.Sqrt(float64(a*a) + float64(b*b)) }
-
-func count(x []bool) int {
-	n := 0
-	for _, v := range x {
-		if v {
-			n++
-		}
-	}
-	return n
-}
 
 // AtMost checks that no replication exceeds a bound: arithmetic, or an identity
 // up to rounding.

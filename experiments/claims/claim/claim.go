@@ -18,8 +18,8 @@ import (
 	"driftlab/results/figure"
 )
 
-// Claim is one published statement made executable. Everything in it was
-// written before it was run: arms, statistic and threshold.
+// Claim is one published statement made executable: arms, statistic and threshold, which
+// Declared says were written before any result or revised after one.
 type Claim struct {
 	// ID names the claim: lower case, words joined by hyphens. Theme is the
 	// package it stands in.
@@ -39,9 +39,14 @@ type Claim struct {
 	// LeftOut says which part of the claim is not judged here, and why; empty
 	// where all of it is.
 	LeftOut string
+	// Differs says why the figure differs from the paper's; nil where it is not asked.
+	Differs *Difference
 	// Commands come close to the measurement with other commands of the program.
 	Commands []string
 
+	// Declared says whether the primary check was declared before any result was published, and
+	// what was published with another one.
+	Declared Declaration
 	// Unit is what the claim generalises over. Replications is how many of them
 	// a verdict is published from; 0 means as many as the unit needs.
 	Unit         Unit
@@ -66,7 +71,7 @@ const (
 	// Model is a model with a warm start of its own, or with random weights of
 	// its own: for claims at frozen weights.
 	Model Unit = "model"
-	// Run is a training run: 20 of them start from ten warm starts.
+	// Run is a training run: 20 of them start from ten warm starts, which are what is independent.
 	Run Unit = "run"
 	// Draw is a problem drawn at random: no model is involved.
 	Draw Unit = "draw"

@@ -111,10 +111,10 @@ func Cached[T any](c *Cache, key string, build func() (T, error)) (T, error) {
 // replications have their own, runs beyond go round.
 const warmStarts = 10
 
-// warmSeed is the seed of this replication's warm start. A base is a thousand
-// seeds in a row.
-func (e *Env) warmSeed() uint64 {
-	at := e.Seed - 1
+// warmStart is the seed of the warm start of a replication's seed. A base is a thousand seeds
+// in a row.
+func warmStart(seed uint64) uint64 {
+	at := seed - 1
 	return at - at%1000 + at%1000%warmStarts + 1
 }
 
@@ -122,12 +122,12 @@ func (e *Env) warmSeed() uint64 {
 // of pretrain with changes. It is made once, whichever claims ask for it, and
 // found again by its resolved recipe's identity.
 func (e *Env) Warm(ctx context.Context, name string, set ...string) (dir string, err error) {
-	r, err := recipe.Load(name, append([]string{fmt.Sprintf("seed=%d", e.warmSeed())}, set...)...)
+	r, err := recipe.Load(name, append([]string{fmt.Sprintf("seed=%d", warmStart(e.Seed))}, set...)...)
 	if err != nil {
 		return "", err
 	}
 	r = r.Resolved()
-	dir = filepath.Join(e.Cache.dir, "warm", fmt.Sprintf("%s-seed%d-%s", name, e.warmSeed(), r.Identity()))
+	dir = filepath.Join(e.Cache.dir, "warm", fmt.Sprintf("%s-seed%d-%s", name, warmStart(e.Seed), r.Identity()))
 	return Cached(e.Cache, dir, func() (string, error) {
 		if _, err := model.Load(dir); err == nil {
 			return dir, nil

@@ -98,7 +98,7 @@ func (j *Judge) value(rates []string, n ast.Expr) []float64 {
 		mean := stats.Average(values[0])
 		return j.Each(func(*Observation) float64 { return mean })
 	}
-	out := make([]float64, len(j.Runs))
+	out := make([]float64, len(values[0]))
 	for i := range out {
 		var x, y []float64
 		for k := 0; k < len(values); k += 2 {

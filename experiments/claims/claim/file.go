@@ -21,6 +21,7 @@ type file struct {
 	LeftOut                                                string `yaml:"left out"`
 	Commands                                               []string
 	Replications, Version                                  int
+	Declared                                               Declaration
 
 	Training Training
 	Checks   []fileCheck
@@ -164,7 +165,7 @@ func pictured(value, arm string) string { return strings.ReplaceAll(value, "$arm
 // claim is the claim of a file.
 func (f *file) claim() Claim {
 	return Claim{ID: f.ID, Title: f.Title, Statement: f.Statement, Source: f.Source, Figure: f.Figure, Threshold: f.Threshold, Setup: f.Setup,
-		LeftOut: f.LeftOut, Commands: f.Commands, Unit: Run, Replications: f.Replications, Version: f.Version,
+		LeftOut: f.LeftOut, Commands: f.Commands, Declared: f.Declared, Unit: Run, Replications: f.Replications, Version: f.Version,
 		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
 			o := new(Observation)
 			return o, e.TrainArms(ctx, o, f.Training)
@@ -181,11 +182,11 @@ func (f *file) judge(j *Judge) {
 		if c.Rate != "" {
 			at = []string{c.Rate}
 		}
-		check := tests[c.Test].of(j, at, c)
+		check := func(rates []string) Check { return tests[c.Test].of(j, rates, c) }
 		if c.Primary != "" {
-			j.Primary(check)
+			j.PrimaryOver(at, check)
 		} else {
-			j.Secondary(check)
+			j.Secondary(check(at))
 		}
 	}
 	var groups []Group

@@ -11,8 +11,68 @@ type Judge struct {
 	// Seeds are the replications, and Runs what each measured.
 	Seeds []uint64
 	Runs  []*Observation
+	// SharedWarmStarts says that replications whose seeds have the same warm start are not
+	// independent: a value is then the mean over those of one warm start.
+	SharedWarmStarts bool
 	// Evidence is what the claim's Judge function fills.
 	Evidence Evidence
+
+	groups [][]int // replications by warm start
+}
+
+// byWarmStart lists the replications of each warm start, in the order of their first.
+func (j *Judge) byWarmStart() [][]int {
+	if j.groups == nil {
+		at := map[uint64]int{}
+		for i := range j.Runs {
+			group, seen := 0, false
+			if j.SharedWarmStarts {
+				group, seen = at[warmStart(j.Seeds[i])]
+			}
+			if !seen {
+				group = len(j.groups)
+				j.groups = append(j.groups, nil)
+				if j.SharedWarmStarts {
+					at[warmStart(j.Seeds[i])] = group
+				}
+			}
+			j.groups[group] = append(j.groups[group], i)
+		}
+	}
+	return j.groups
+}
+
+// Independent is how many independent values a statistic has: warm starts, where
+// replications share them.
+func (j *Judge) Independent() int { return len(j.byWarmStart()) }
+
+// Means are the means over the replications of each warm start; x has a value per replication.
+func (j *Judge) Means(x []float64) []float64 {
+	lists := make([][]float64, len(x))
+	for i := range x {
+		lists[i] = x[i : i+1]
+	}
+	return j.Pooled(lists)
+}
+
+// Pooled are the means of all values of each warm start; a replication has any number of them,
+// and a warm start without one is left out.
+func (j *Judge) Pooled(x [][]float64) []float64 {
+	var out []float64
+	for _, group := range j.byWarmStart() {
+		var all []float64
+		for _, i := range group {
+			all = append(all, x[i]...)
+		}
+		switch len(all) {
+		case 0:
+		case 1:
+			out = append(out, all[0]) // of any bits, a negative zero's included
+		default:
+			out = append(out, stats.Average(all))
+		}
+	}
+	return out
 }
 
 // Primary adds the check that the verdict rests on. The same question may be
@@ -27,6 +87,18 @@ func (j *Judge) Primary(c Check) {
 	j.Evidence.Checks = append(j.Evidence.Checks, c)
 }
 
+// PrimaryOver is Primary of a check over learning rates, with what it comes to at each alone.
+func (j *Judge) PrimaryOver(rates []string, of func(rates []string) Check) {
+	c := of(rates)
+	for _, rate := range rates {
+		if len(rates) > 1 {
+			one := of([]string{rate})
+			c.ByRate = append(c.ByRate, RateOutcome{rate, one.Value, one.Outcome})
+		}
+	}
+	j.Primary(c)
+}
+
 // Secondary adds a comparison that decides nothing.
 func (j *Judge) Secondary(c Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) }
 
@@ -35,30 +107,26 @@ func (j *Judge) Note(format string, args ...any) {
 	j.Evidence.Notes = append(j.Evidence.Notes, fmt.Sprintf(format, args...))
 }
 
-// Column is a figure of one value, one entry per replication.
+// Column is a figure of one value, as Each.
 func (j *Judge) Column(name string) []float64 {
-	out := make([]float64, len(j.Runs))
-	for i, o := range j.Runs {
-		out[i] = o.Number(name)
-	}
-	return out
+	return j.Each(func(o *Observation) float64 { return o.Number(name) })
 }
 
-// Each computes a value per replication.
+// Each computes a value per replication, and its mean over those that share a warm start.
 func (j *Judge) Each(of func(o *Observation) float64) []float64 {
 	out := make([]float64, len(j.Runs))
 	for i, o := range j.Runs {
 		out[i] = of(o)
 	}
-	return out
+	return j.Means(out)
 }
 
-// Entry is one entry of a list, per replication.
+// Entry is one entry of a list, as Each.
 func (j *Judge) Entry(figure string, k int) []float64 {
 	return j.Each(func(o *Observation) float64 { return o.List(figure)[k] })
 }
 
-// Last is the last entry of a list, per replication.
+// Last is the last entry of a list, as Each.
 func (j *Judge) Last(figure string) []float64 {
 	return j.Each(func(o *Observation) float64 {
 		v := o.List(figure)
@@ -66,7 +134,7 @@ func (j *Judge) Last(figure string) []float64 {
 	})
 }
 
-// Slope is that of a list over its places, per replication.
+// Slope is that of a list over its places, as Each.
 func (j *Judge) Slope(figure string) []float64 {
 	return j.Each(func(o *Observation) float64 {
 		y := o.List(figure)

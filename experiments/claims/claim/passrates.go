@@ -70,24 +70,45 @@ func (j *Judge) Late(rates []string, arm string) []float64 {
 
 // OverRates is a statistic of an arm's runs, averaged over its learning rates.
 func (j *Judge) OverRates(rates []string, arm string, of func(o *Observation, name string) float64) []float64 {
-	return j.Each(func(o *Observation) float64 {
-		sum := 0.0
-		for _, r := range rates {
-			sum += of(o, AtLR(arm, r))
-		}
-		return sum / float64(len(rates))
-	})
+	return j.Each(func(o *Observation) float64 { return OverRates(o, rates, arm, of) })
 }
 
-// Collapses says of every run of an arm, at all of its learning rates, whether it collapsed.
-func (j *Judge) Collapses(rates []string, arm string) []bool {
-	var all []bool
+// OverRates is that of one replication.
+func OverRates(o *Observation, rates []string, arm string, of func(o *Observation, name string) float64) float64 {
+	sum := 0.0
 	for _, r := range rates {
-		for _, o := range j.Runs {
-			all = append(all, Collapsed(o.List(AtLR(arm, r))))
-		}
+		sum += of(o, AtLR(arm, r))
 	}
-	return all
+	return sum / float64(len(rates))
+}
+
+// Shares are how often something happens in the runs of an arm.
+type Shares struct {
+	// By is the share of the runs of each warm start.
+	By []float64
+	// Events of Runs runs, at all learning rates.
+	Events, Runs int
+}
+
+// Shares counts the runs, one of each replication and learning rate, of which something is true.
+func (j *Judge) Shares(rates []string, of func(o *Observation, rate string) bool) Shares {
+	s := Shares{Runs: len(rates) * len(j.Runs)}
+	s.By = j.Each(func(o *Observation) float64 {
+		events := 0
+		for _, rate := range rates {
+			if of(o, rate) {
+				events++
+			}
+		}
+		s.Events += events
+		return float64(events) / float64(len(rates))
+	})
+	return s
+}
+
+// Collapses counts the runs of an arm that collapse.
+func (j *Judge) Collapses(rates []string, arm string) Shares {
+	return j.Shares(rates, func(o *Observation, rate string) bool { return Collapsed(o.List(AtLR(arm, rate))) })
 }
 
 // PassRateBars draws the late pass rates of arms, one colour per learning rate.

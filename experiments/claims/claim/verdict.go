@@ -21,6 +21,9 @@ const (
 	Undecided Verdict = "undecided"
 )
 
+// Verdicts are all of them, from the best for a claim on.
+var Verdicts = []Verdict{Reproduced, Extrapolates, OnlyAmplified, Undecided, NotReproduced, Refuted}
+
 // Level says under what provocation a check was made.
 type Level string
 

@@ -80,7 +80,7 @@ func TestMarks(t *testing.T) {
 	half := []float64{0.5, 0.4, 0.5, 0.4, 0.5, 0.4, 0.5, 0.4}
 	zero, one := make([]float64, 8), []float64{1, 1, 1, 1, 1, 1, 1, 1}
 	counts := func(k float64) []float64 { return []float64{k, k, k, k} }
-	yes, no := []bool{true, true, true, true, true}, make([]bool, 5)
+	yes, no := Shares{By: []float64{1, 0.5, 1, 1, 0.5, 1}}, Shares{By: make([]float64, 6)}
 	for _, k := range []struct {
 		name  string
 		check Check
@@ -126,7 +126,7 @@ func TestMarks(t *testing.T) {
 		{"another share", share(Natural, "", counts(500), counts(1000), 0.6, 1), Failed},
 		{"fewer collapses", FewerCollapses(Natural, "", no, yes), Passed},
 		{"more collapses", FewerCollapses(Natural, "", yes, no), Contrary},
-		{"two of three", FewerCollapses(Natural, "", no[:3], []bool{true, true, false}), Open},
+		{"two of three", FewerCollapses(Natural, "", Shares{By: []float64{0, 0, 0}}, Shares{By: []float64{1, 1, 0}}), Open},
 		{"report", Report(Natural, "", high), Reported},
 	} {
 		if got := k.check.Outcome; got != k.want {

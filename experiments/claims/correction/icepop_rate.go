@@ -49,10 +49,13 @@ func icepopRate() claim.Claim {
 			"An earlier version dropped them at one constant rate, with one learning rate, over 300 updates; this one had pilot runs over 120 updates with seeds 9001 and 9002, and shortened for its cost alone.",
 		LeftOut:  "IcePop's ratio inside the band: kept tokens weigh 1 here, so that band and placebo differ in nothing but the tokens they drop.",
 		Commands: []string{`simulate train headline --set steps=100 --set rollout.numerics=fp4-all --set advantage.positive_weight=0 --set "correction={masks: [{name: random_mask, low: 0.5, high: 5}], denominator: pre}"`},
-		Unit:     claim.Run,
-		Version:  3,
-		Measure:  measureIcepop,
-		Judge:    judgeIcepop,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Refuted,
+			Check: "all 6 checks in five seeds; decisive: amplified, minus the slope of the masked share, per update: > 0 in every seed, opposite",
+			Again: "not reproduced on 2026-11-22, after a change of the numerics of training"},
+		Unit:    claim.Run,
+		Version: 3,
+		Measure: measureIcepop,
+		Judge:   judgeIcepop,
 	}
 }
 
@@ -122,17 +125,13 @@ func judgeIcepop(j *claim.Judge) {
 	j.Evidence.Table = icepopTable(j)
 }
 
-// collapsed says of every run, rate by rate, whether its last block of rewards
-// lies below the collapse share of the best.
-func collapsed(j *claim.Judge, d claim.Level, arm int) (list []bool) {
-	for _, rate := range icepopRates {
-		for _, o := range j.Runs {
-			y := o.List(icepopFigure(d, "reward", icepopArms[arm].name, rate))
-			mean := claim.Blocks(y, min(icepopBlock, len(y)))
-			list = append(list, record.HasCollapsed(slices.Max(mean), mean[len(mean)-1]))
-		}
-	}
-	return list
+// collapsed counts the runs whose last block of rewards lies below the collapse share of the best.
+func collapsed(j *claim.Judge, d claim.Level, arm int) claim.Shares {
+	return j.Shares(icepopRates, func(o *claim.Observation, rate string) bool {
+		y := o.List(icepopFigure(d, "reward", icepopArms[arm].name, rate))
+		mean := claim.Blocks(y, min(icepopBlock, len(y)))
+		return record.HasCollapsed(slices.Max(mean), mean[len(mean)-1])
+	})
 }
 
 // icepopTable lists every arm's second half by learning rate.

@@ -30,10 +30,12 @@ func opsmIsGeo() claim.Claim {
 		Setup: "A batch of 128 responses, bf16 rollouts, after 1, 5 and 25 updates of the learner (lr 1e-3), delta 0.001, 0.01 and 0.05. " +
 			"What masking costs is reported: one GRPO run per model and arm, equal fp32 engines, lag 8, delta 0.01, 100 updates; pass rate over the last three evaluations of 128 held-out prompts.",
 		Commands: []string{"simulate train headline --set 'schedule={name: lag, k: 8}' --set 'correction.masks=[{name: opsm, delta: 0.01}]' --set steps=100"},
-		Unit:     claim.Model,
-		Version:  3,
-		Measure:  measureOPSM,
-		Judge:    judgeOPSM,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.NotReproduced,
+			Check: "all 4 checks in five seeds; decisive: natural, pass rate, negatives only minus both signs, seed by seed: > 0 in every seed, not met"},
+		Unit:    claim.Model,
+		Version: 3,
+		Measure: measureOPSM,
+		Judge:   judgeOPSM,
 	}
 }
 

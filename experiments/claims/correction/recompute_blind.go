@@ -22,10 +22,12 @@ func recomputeBlind() claim.Claim {
 			"An earlier version had rollouts without the cut and asked for growth of the true k3 alone; at seed 9001 the k3 rose and fell with single updates, so levels decide now and slopes are shown.",
 		LeftOut:  "The late collapse of the reward: runs here are too short for it, and the collapse claims measure it.",
 		Commands: []string{"simulate train headline --set rollout.numerics=fp8-w8a8 --set rollout.top_p=0.9 --set learner.numerics=bf16 --set learner.minibatches=4 --set steps=100"},
-		Unit:     claim.Run,
-		Version:  3,
-		Measure:  measureBlind,
-		Judge:    judgeBlind,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Refuted,
+			Check: "all 8 checks in five seeds; decisive: amplified, minus the product of the two skews: > 0 in every seed, opposite"},
+		Unit:    claim.Run,
+		Version: 3,
+		Measure: measureBlind,
+		Judge:   judgeBlind,
 	}
 }
 

@@ -30,10 +30,12 @@ func trustRegionShape() claim.Claim {
 			"An earlier version took the slope without matching, and vocabulary 32 alone.",
 		LeftOut:  "The reward.",
 		Commands: []string{"simulate train headline --set loss=dppo_tv --set learner.minibatches=4 --set learner.optimizer.lr=1e-3"},
-		Unit:     claim.Model,
-		Version:  3,
-		Measure:  measureTrust,
-		Judge:    judgeTrust,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.NotReproduced,
+			Check: "all 6 checks in five seeds; decisive: amplified, slope of the TV mask's share on log p: interval not below 0, not met"},
+		Unit:    claim.Model,
+		Version: 3,
+		Measure: measureTrust,
+		Judge:   judgeTrust,
 	}
 }
 

@@ -66,7 +66,8 @@ func opdGate() claim.Claim {
 		LeftOut: "A budget of calls that is fixed: the rule's share of answers falls as the policy learns, and at random as many are drawn as the rule would then choose in that run. Ten replications to save compute: fourteen runs and four teachers each.",
 		Commands: []string{"simulate pretrain teacher-base --out teacher",
 			"simulate train opd --set checkpoint=chain-base --set teacher=teacher --set task.difficulty=[6,12] --set distillation.random=true"},
-		Unit: claim.Run, Replications: claim.LeastReplications,
+		Declared: claim.BeforeResults,
+		Unit:     claim.Run, Replications: claim.LeastReplications,
 		Version: 1,
 		Measure: measureGate,
 		Judge:   judgeGate,
@@ -145,7 +146,9 @@ func judgeGate(j *claim.Judge) {
 	column := func(arm, name string) []float64 {
 		return j.OverRates(last, arm, func(o *claim.Observation, at string) float64 { return stats.Average(o.List(claim.ArmColumn(at, name))) })
 	}
-	j.Primary(claim.Better(claim.Natural, "pass rate, failed and hard minus as many at random", minus(gateRates, gateHard, gateRandom)))
+	j.PrimaryOver(gateRates, func(rates []string) claim.Check {
+		return claim.Better(claim.Natural, "pass rate, failed and hard minus as many at random", minus(rates, gateHard, gateRandom))
+	})
 	j.Secondary(claim.Better(claim.Natural, "pass rate, failed and hard minus no teacher", minus(gateRates, gateHard, gateNone)))
 	j.Secondary(claim.Better(claim.Natural, "pass rate, as many at random minus no teacher", minus(gateRates, gateRandom, gateNone)))
 	for _, other := range []string{gateFailed, gateAll, gateHorizon} {
@@ -158,7 +161,7 @@ func judgeGate(j *claim.Judge) {
 	j.Secondary(claim.ReportRatio(claim.Natural, "tokens the teacher reads, failed and hard over as many at random", column(gateHard, gateReads), column(gateRandom, gateReads)))
 	j.Secondary(claim.Report(claim.Natural, "share of tokens guided, failed and hard", column(gateHard, gateTokens)))
 	var ranked []float64
-	for i := range j.Runs {
+	for i := range j.Independent() {
 		var overlap, gain []float64
 		for _, arm := range []string{gateTemplate, gateTeachers[0].name, gateTeachers[1].name, gateHard} {
 			overlap, gain = append(overlap, column(arm, gateOverlap)[i]), append(gain, minus(last, arm, gateNone)[i])
@@ -171,7 +174,7 @@ func judgeGate(j *claim.Judge) {
 		claim.Group{Name: "pass rate", Values: func(k int) []float64 { return j.Late(last, shown[k]) }},
 		claim.Group{Name: "overlap of the two policies", Values: func(k int) []float64 {
 			if k == 0 || shown[k] == gateTunedNone {
-				return make([]float64, len(j.Runs))
+				return make([]float64, j.Independent())
 			}
 			return column(shown[k], gateOverlap)
 		}})

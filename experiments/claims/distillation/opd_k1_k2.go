@@ -53,6 +53,7 @@ func opdK1K2() claim.Claim {
 			"The gradient of all parameters, token-mean over all tokens, of each term on the tokens of a bin alone; k1 is centred and scaled over all tokens before it is cut. Pilot runs: seed 9001, first with arms that were aggregated unlike; nothing else was changed.",
 		LeftOut:  "Gaps made by hand: tokens are binned by the gap that they have. The reward of runs is opd-gate's.",
 		Commands: []string{"simulate pretrain teacher-base --out teacher", "simulate train opd --set checkpoint=chain-base --set teacher=teacher --set distillation.advantage=none --set 'terms=[{name: distill_k2, coef: 0.1}]'"},
+		Declared: claim.BeforeResults,
 		Unit:     claim.Model,
 		Version:  1,
 		Measure:  measureK1K2,

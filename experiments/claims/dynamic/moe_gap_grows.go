@@ -49,6 +49,7 @@ func moeGapGrows() claim.Claim {
 			"Pilot runs with the shipped weights on seed 9001, 150 updates, blocks of 25: fp8 at 5e-4 7.2e-4 at first, 1.1e-3 at last, entropy 0.24 to 0.06; bf16 on four ranks without a direction, 3e-5 to 9e-4; fp4 at 1e-3 1.9e-2 to 2.0e-2, at 2e-3, where the run collapses, 2.9e-2 to 1.6e-1. A preview of the claim on seed 9001: slopes of 1.39 and 0.57. Nothing was changed.",
 		LeftOut:  "More than 300 updates; the balance loss on and off. Ten replications to save compute: six runs each.",
 		Commands: []string{"simulate train headline --set steps=300 --set learner.numerics=bf16 --set rollout.numerics=fp8-w8a8 --set learner.optimizer.lr=1e-3"},
+		Declared: claim.BeforeResults,
 		Unit:     claim.Run, Replications: claim.LeastReplications,
 		Version: 1,
 		Measure: measureGrowth,

@@ -41,6 +41,7 @@ func otb() claim.Claim {
 			"Pilot runs: one replication of seed 9001 with 96 updates, at whose end all arms stood between 0.89 and 0.95 and groups of 32 were 0.007 ahead of groups of 4, no control to measure by; after 32 updates it was 0.87 against 0.77, and 0.86 with the optimal baseline. The runs were halved for that.",
 		LeftOut:  "Equal tokens in place of equal updates; groups of 2, 8 and 16; long episodes with uneven credit: the reward comes at the end of some 14 tokens.",
 		Commands: []string{"simulate train headline --set steps=48 --set rollout.group=4 --set advantage=optimal_token_baseline"},
+		Declared: claim.BeforeResults,
 		Unit:     claim.Run,
 		Version:  1,
 		Measure:  measureOTB,

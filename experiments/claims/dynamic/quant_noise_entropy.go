@@ -40,6 +40,7 @@ func quantNoiseEntropy() claim.Claim {
 			"Pilot runs with the shipped weights on seed 9001: the pass rates before training, 0.54 and 0.21, greedy 1.00 and 0.27, to choose the harder task; the entropies of the first 25 updates with both engines in fp4-all, 0.26, and in bf16, 0.24, at different rates; a preview of the claim on seed 9001, with ratios of 1.04 and 1.09. Nothing was changed.",
 		LeftOut:  "Noise that is added and fades (AQN); LoRA adapters over frozen 4-bit weights; a correction, which has nothing to correct between equal engines. That entropy is exploration is only reported: the pass rates by task.",
 		Commands: []string{"simulate train qerl --set rollout.noise.start=0 --set rollout.noise.end=0", "simulate train headline --set rollout.numerics=fp4-w4a16 --set learner.numerics=fp4-w4a16"},
+		Declared: claim.BeforeResults,
 		Unit:     claim.Model,
 		Version:  1,
 		Measure:  measureNoise,

@@ -43,6 +43,7 @@ func routingPenalty() claim.Claim {
 			"heads e8m4 2.2e-4, e8m2 4.1e-3, e8m1 2.2e-2, e2m3 0.22, fp4 1.6. Published gaps flip one decision in ten: the first two routers are the natural level.",
 		LeftOut:  "Other lengths and numbers of experts: chain-base has what it has. A rounded router changes the gates of tokens that keep their experts, too. A rounded head shifts the law of every token a little, a flip that of a few tokens much: at equal mean KL the tails are unequal, and that is part of what is measured. Corrections. Ten replications to save compute: eighteen runs each.",
 		Commands: []string{"simulate train headline --set 'rollout.numerics={base: fp32, router: e8m1}' --set learner.optimizer.lr=2e-3", "simulate train headline --set 'rollout.numerics={base: fp32, head: e8m1}' --set learner.optimizer.lr=2e-3"},
+		Declared: claim.BeforeResults,
 		Unit:     claim.Run, Replications: claim.LeastReplications,
 		Version: 1,
 		Measure: measurePenalty,

@@ -31,7 +31,7 @@ const (
 func sanitySet() claim.Claim {
 	return claim.Claim{
 		ID:        "sanity-set",
-		Title:     "Trained again and again on solvable prompts, lower-precision formats peak at a lower accuracy",
+		Title:     "On solvable chain prompts, peak accuracy falls along fp32, fp16, bf16 and a low-precision rollout format (learning rates 1e-3 and 2e-3)",
 		Statement: "On a set of some 56 prompts that the start solves 20 to 80 % of the time, trained for 20 epochs, the peak training accuracy falls in the order fp32, fp16, bf16, fp8 rollouts.",
 		Source:    "2510.26788; against it 2602.01826, section 4.4, and QaRL, 2604.07853.",
 		Figure:    "1,460 questions, 1.5B: fp16 in both engines reaches about 99 %; bf16 runs, corrected or not, peak at 73 to 88 % and collapse. Against: fp16 collapsed too",
@@ -41,6 +41,7 @@ func sanitySet() claim.Claim {
 			"Pilot runs: the pilot of unified-flow, which chose the rates, and seed 9001 of this claim, with 160 updates and a set of exactly 64: peaks of 0.97, 0.97, 0.95, 0.88 at 1e-3 and 0.90, 0.86, 0.90, 0.66 at 2e-3, fp4 0.96 and 0.84. The runs were cut to save compute, and the set is made by the recipe itself.",
 		LeftOut:  "Plain policy gradients, GSPO, TIS and MIS; several updates per batch; learners without a master copy in fp32. Ten replications to save compute: ten runs each.",
 		Commands: []string{"simulate train headline --set rollout.numerics=bf16-tp4 --set learner.numerics=bf16 --set learner.optimizer.lr=2e-3 --set 'rollout.pool={prompts: 64, keep: [0.2, 0.8]}'"},
+		Declared: claim.BeforeResults,
 		Unit:     claim.Run, Replications: claim.LeastReplications,
 		Version: 1,
 		Measure: measureSanity,
@@ -79,7 +80,7 @@ func judgeSanity(j *claim.Judge) {
 		for _, f := range formats {
 			curves = append(curves, j.OverRates(rates, f.Name, of))
 		}
-		out := make([]float64, len(j.Runs))
+		out := make([]float64, len(curves[0]))
 		for i := range out {
 			var y []float64
 			for _, c := range curves {
@@ -93,7 +94,9 @@ func judgeSanity(j *claim.Judge) {
 		level   claim.Level
 		formats []claim.Arm
 	}{{claim.Natural, sanityFormats[:4]}, {claim.Amplified, []claim.Arm{sanityFormats[0], sanityFormats[1], sanityFormats[2], sanityFormats[4]}}} {
-		j.Primary(claim.Below(d.level, "slope of the peak accuracy on the format's place", slope(sanityRates, d.formats, peak), 0))
+		j.PrimaryOver(sanityRates, func(rates []string) claim.Check {
+			return claim.Below(d.level, "slope of the peak accuracy on the format's place", slope(rates, d.formats, peak), 0)
+		})
 		for _, rate := range sanityRates {
 			j.Secondary(claim.Report(d.level, "slope of the peak accuracy on the format's place, lr "+rate, slope([]string{rate}, d.formats, peak)))
 		}
@@ -103,6 +106,9 @@ func judgeSanity(j *claim.Judge) {
 	}
 	for _, f := range sanityFormats {
 		j.Secondary(claim.Report(claim.Natural, "KL between the engines, "+f.Name, j.OverRates(sanityRates, f.Name, func(o *claim.Observation, name string) float64 { return o.Number(claim.ArmColumn(name, gapKL)) })))
+	}
+	for _, f := range sanityFormats[1:] {
+		j.Secondary(claim.Report(claim.Natural, "peak accuracy, fp32 minus "+f.Name, stats.Differences(j.OverRates(sanityRates, sanityFormats[0].Name, peak), j.OverRates(sanityRates, f.Name, peak))))
 	}
 	bf16 := stats.Differences(j.OverRates(sanityRates, "fp16", peak), j.OverRates(sanityRates, "bf16", peak))
 	j.Secondary(claim.Report(claim.Natural, "peak accuracy, fp16 minus bf16", bf16))
@@ -119,13 +125,9 @@ func judgeSanity(j *claim.Judge) {
 	j.Evidence.Picture = j.Bars("Peak training accuracy on a small set", "share right", false, formats, groups...)
 }
 
-// imperfect says of every run of a format whether it stays below a perfect accuracy.
-func imperfect(j *claim.Judge, format string) []bool {
-	var all []bool
-	for _, rate := range sanityRates {
-		for _, o := range j.Runs {
-			all = append(all, stats.Max(o.List(claim.AtLR(format, rate))) < sanityPerfect)
-		}
-	}
-	return all
+// imperfect counts the runs of a format that stay below a perfect accuracy.
+func imperfect(j *claim.Judge, format string) claim.Shares {
+	return j.Shares(sanityRates, func(o *claim.Observation, rate string) bool {
+		return stats.Max(o.List(claim.AtLR(format, rate))) < sanityPerfect
+	})
 }

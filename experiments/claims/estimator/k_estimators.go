@@ -55,6 +55,8 @@ func kEstimators() claim.Claim {
 		Threshold: "Relative error of the expected gradient, the largest of the four estimators: at most 1e-10 in every draw (the expectation is an enumeration).",
 		Setup: "Random tabular policies over three tokens of eight; all 512 responses enumerated, against the gradient by dynamic programming. Estimators act on whole responses. " +
 			"Also checked: the other estimators' error; the sampled gradient of 1e5 responses; and a k2 loss per token, which ignores the future.",
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Reproduced,
+			Check: "all 16 checks in five seeds, met; the leading one: relative error, k1 in the reward: ≤ 1e-10 in every seed"},
 		Unit:    claim.Draw,
 		Version: 2,
 		Measure: measureK,

@@ -70,6 +70,8 @@ func sgaFrontier() claim.Claim {
 			"Two rewards: terminal, decided by the first eighth of the tokens; and dense, paid per token. " +
 			"On the transformer: the chain task's model, bf16 rollouts, a learner 8 updates of lr 2e-4 ahead (at 1e-3 the product over 208 tokens is 1e-66), 256 responses to 8 prompts that go on past their stop to 208 tokens; gradients of all parameters, compared with that of 4,096 responses of the learner's own.",
 		LeftOut: "Exact moments on the transformer, and a verdict there: what a sample shows of the variance of long products is a lower bound.",
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Refuted,
+			Check: "all 12 checks in five seeds; decisive: amplified, least probability that the best estimator is inside, T >= 200, terminal: > 0.95 in four of five seeds, opposite"},
 		Unit:    claim.Model,
 		Version: 2,
 		Measure: measureSGA,

@@ -23,11 +23,12 @@ func sgaTraining() claim.Claim {
 			"Aggregation and step are chosen on one run and judged on another one of the same problem, so that the longer list has no advantage.",
 		Setup: "The token process of sga-frontier: 16 logits, four tokens, T of 256, two rewards. 100 updates of 128 responses, each a step of length 0.02 or 0.06 along the gradient, so that no aggregation wins by its scale; the sampler is 8 (natural) or 32 (amplified) updates behind " +
 			"and has a random engine difference of sd 0.03 in its logits. The gain is the exact expected reward, mean over the last third of the run, minus that of the first weights, over that of the same number of steps along exact gradients at their better length. Nothing was examined before.",
-		LeftOut: "The transformer: responses of 200 tokens whose reward hangs on all of them. Optimisers with a memory. Other lengths.",
-		Unit:    claim.Draw,
-		Version: 1,
-		Measure: measureSGATraining,
-		Judge:   judgeSGATraining,
+		LeftOut:  "The transformer: responses of 200 tokens whose reward hangs on all of them. Optimisers with a memory. Other lengths.",
+		Declared: claim.BeforeResults,
+		Unit:     claim.Draw,
+		Version:  1,
+		Measure:  measureSGATraining,
+		Judge:    judgeSGATraining,
 	}
 }
 

@@ -27,10 +27,11 @@ func easyBleed() claim.Claim {
 		LeftOut: "A tag in the prompt that tells easy from hard, under which the growth should stay where it belongs.",
 		Commands: []string{"simulate train headline --set checkpoint=search-base --set 'task={name: search, difficulty: [1, 10], operations: 2}' --set rollout.max_tokens=96 --set steps=160",
 			"simulate evaluate runs/first --set task.difficulty=[1,3] --samples 16"},
-		Unit:    claim.Run,
-		Version: 1,
-		Measure: measureBleed,
-		Judge:   judgeBleed,
+		Declared: claim.BeforeResults,
+		Unit:     claim.Run,
+		Version:  1,
+		Measure:  measureBleed,
+		Judge:    judgeBleed,
 	}
 }
 

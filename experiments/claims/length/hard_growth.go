@@ -29,7 +29,7 @@ var growthArms = []struct {
 func hardGrowth() claim.Claim {
 	return claim.Claim{
 		ID:        "hard-growth",
-		Title:     "Responses go on growing while hard prompts are trained, and stop when they are removed",
+		Title:     "On the search task at learning rate 3e-4, responses grow faster with a hard tail of prompts than after its removal",
 		Statement: "In the latter half of training, lengths rise faster with a hard tail of prompts than after those with a pass rate below 0.3 have been removed.",
 		Source:    "A practitioner's account of length dynamics; 2501.12948 for the growth itself.",
 		Figure:    "a narrow set hovers near 600 tokens; a hard one grows in a U shape over 1,000 updates; KL 0.01 or another aggregation changes nothing; without prompts below a pass rate of 0.3 the growth ends",
@@ -41,10 +41,11 @@ func hardGrowth() claim.Claim {
 		LeftOut: "A thousand updates: here half of the growth takes forty.",
 		Commands: []string{"simulate train headline --set checkpoint=search-base --set 'task={name: search, difficulty: [1, 10], operations: 2}' --set rollout.max_tokens=96 --set steps=80 --set learner.optimizer.lr=3e-4 " +
 			"--set 'rollout.pool={prompts: 128, keep: [0.3, 1], from: 40}'"},
-		Unit:    claim.Run,
-		Version: 1,
-		Measure: measureGrowth,
-		Judge:   judgeGrowth,
+		Declared: claim.BeforeResults,
+		Unit:     claim.Run,
+		Version:  1,
+		Measure:  measureGrowth,
+		Judge:    judgeGrowth,
 	}
 }
 

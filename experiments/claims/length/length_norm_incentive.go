@@ -31,10 +31,12 @@ func lengthNormIncentive() claim.Claim {
 		Setup: "GRPO on the search task, where a longer working is right more often, from a warm start of 1,500 steps of its own; lengths of 1,024 responses to fresh prompts after 100 updates. " +
 			"The weights are read off the losses on a sampled batch of the chain task. An earlier version trained all runs from one warm start of 2,500 steps.",
 		Commands: []string{"simulate train headline --set checkpoint=search-base --set 'task={name: search, difficulty: [1, 10], operations: 2}' --set rollout.max_tokens=96 --set loss.aggregation=seq-mean-token-mean"},
-		Unit:     claim.Run,
-		Version:  3,
-		Measure:  measureLengthNorm,
-		Judge:    judgeLengthNorm,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Undecided,
+			Check: "all 4 checks in five seeds; decisive: natural, log length of wrong over right, 1/length minus token-mean: interval above 0, inconclusive"},
+		Unit:    claim.Run,
+		Version: 3,
+		Measure: measureLengthNorm,
+		Judge:   judgeLengthNorm,
 	}
 }
 

@@ -37,7 +37,7 @@ func penaltyTrio() claim.Claim {
 		Statement: "Of runs under penalties that first shorten answers by about a tenth, fewer end with more than half of their answers empty under an anchor than under a uniform penalty.",
 		Source:    "A practitioner's account of length penalties; Kimi k1.5, 2501.12599, for the one within a group.",
 		Figure:    "uniform 1e-4: empty; within the group 0.1: score 0; anchor 0.01: easy prompts 15 % shorter at 97.0 % solved, hard ones 26 % at 4.6 %",
-		Threshold: "Runs at two learning rates that end with more than half of the answers empty (no candidate tried), anchor against uniform: Fisher's exact test, p < 0.05. " +
+		Threshold: "Runs at two learning rates that end with more than half of the answers empty (no candidate tried), anchor against uniform: sign-flip p < 0.05 by warm start. " +
 			"Each penalty at the coefficient of its curve whose mean length over the first ten steps, over replications, is nearest to 0.9 of that without penalty, the largest of equals. " +
 			"Reported: pass rate within the group penalty minus that before training, below 0; pass rate of the anchor minus none, inside half of what uniform costs; length of the anchor over no penalty, below 1.",
 		Setup: "GRPO on the search task with a pool of 128 prompts, roots within 1 to 10 candidates, 80 steps at two learning rates, four coefficients each; the last weights answer 1,024 fresh prompts. " +
@@ -45,6 +45,9 @@ func penaltyTrio() claim.Claim {
 		LeftOut: "Penalties that begin late or rise slowly (reward.from, reward.warmup), LASER and soft overlong, which are there to be tried.",
 		Commands: []string{"simulate train headline --set checkpoint=search-base --set 'task={name: search, difficulty: [1, 10], operations: 2}' --set rollout.max_tokens=96 --set 'rollout.pool={prompts: 128}' " +
 			"--set 'reward=[exact, {name: length_uniform, coef: 0.04}]'"},
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-22", Verdict: claim.Reproduced,
+			Check:     "runs that end empty, anchor against uniform: Fisher's exact test over 20 runs of ten warm starts, p < 0.05, met (0 of 20 against 6 of 20)",
+			Corrected: "Until 2026-11-24 the two runs of a warm start, one per learning rate, counted as independent. The verdict was then reproduced; the verdict of the new seeds did not change."},
 		Unit:         claim.Run,
 		Replications: 10,
 		Version:      1,
@@ -112,17 +115,14 @@ func judgeTrio(j *claim.Judge) {
 		j.Note("%s is judged at %s: %.2f of the length without penalty over the first %d steps.", a.name, matched[a.name],
 			stats.Average(trioEach(j, matched[a.name], trioEarly))/free, trioFirst)
 	}
-	empty := func(arm string) (all []bool) {
-		for _, lr := range trioRates {
-			for _, o := range j.Runs {
-				all = append(all, o.List(claim.AtLR(arm, lr))[trioEmpty] > 0.5)
-			}
-		}
-		return all
+	empty := func(rates []string, arm string) claim.Shares {
+		return j.Shares(rates, func(o *claim.Observation, rate string) bool { return o.List(claim.AtLR(arm, rate))[trioEmpty] > 0.5 })
 	}
 	uniform, group, anchor := matched["uniform"], matched["group"], matched["anchor"]
-	j.Primary(claim.FewerCollapses(claim.Natural, "runs that end empty, anchor", empty(anchor), empty(uniform)))
-	j.Secondary(claim.FewerCollapses(claim.Natural, "runs that end empty, anchor against group", empty(anchor), empty(group)))
+	j.PrimaryOver(trioRates, func(rates []string) claim.Check {
+		return claim.FewerCollapses(claim.Natural, "runs that end empty, anchor", empty(rates, anchor), empty(rates, uniform))
+	})
+	j.Secondary(claim.FewerCollapses(claim.Natural, "runs that end empty, anchor against group", empty(trioRates, anchor), empty(trioRates, group)))
 	j.Secondary(claim.Below(claim.Natural, "pass rate, group minus before", stats.Differences(trioEach(j, group, trioRate), j.Column("pass rate before")), 0))
 	cost := stats.Differences(trioEach(j, uniform, trioRate), trioEach(j, trioFree, trioRate))
 	j.Secondary(claim.Same(claim.Natural, "pass rate, anchor minus none", stats.Differences(trioEach(j, anchor, trioRate), trioEach(j, trioFree, trioRate)), cost))
@@ -144,11 +144,11 @@ func drawTrio(j *claim.Judge) {
 	add(trioFree)
 	for _, a := range trioArms {
 		arm := figure.Series{Name: a.name}
-		for i, seed := range j.Seeds {
-			curve := figure.Series{Name: fmt.Sprintf("seed %d", seed)}
+		for i, o := range j.Runs {
+			curve := figure.Series{Name: fmt.Sprintf("seed %d", j.Seeds[i])}
 			for k, coef := range a.coefs {
 				curve.X = append(curve.X, float64(k*a.doublings))
-				curve.Y = append(curve.Y, trioEach(j, a.name+" "+coef, trioRate)[i])
+				curve.Y = append(curve.Y, claim.OverRates(o, trioRates, a.name+" "+coef, func(o *claim.Observation, name string) float64 { return o.List(name)[trioRate] }))
 			}
 			arm.Seeds = append(arm.Seeds, curve)
 		}

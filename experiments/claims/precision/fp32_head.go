@@ -43,10 +43,12 @@ func fp32Head() claim.Claim {
 			"Also examined: the share of the gap that goes; the rank of the head among the blocks; and all blocks promoted, which leaves exactly 0.",
 		LeftOut:  "That the share is large: the source names none, and the share that goes is reported. The cost: it belongs to a device.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32", "simulate measure --rollout bf16-fp32-head --learner fp32"},
-		Unit:     claim.Model,
-		Version:  2,
-		Measure:  measureHead,
-		Judge:    judgeHead,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Reproduced,
+			Check: "all 6 checks in five seeds, met; the leading one: natural, mean |dlogp| without over with the fp32 head, MoE: ≥ 1, interval above 1"},
+		Unit:    claim.Model,
+		Version: 2,
+		Measure: measureHead,
+		Judge:   judgeHead,
 	}
 }
 

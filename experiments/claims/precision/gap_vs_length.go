@@ -28,10 +28,12 @@ func gapVsLength() claim.Claim {
 			"Amplified there: random models of 8 layers, 256 tokens.",
 		LeftOut:  "Fresh prefill against incremental decode: in this rig they agree bit for bit, so the arm is zero by construction. A cache kept in fp32 under bf16 elsewhere.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32", "simulate measure --rollout fp16 --learner fp32"},
-		Unit:     claim.Model,
-		Version:  3,
-		Measure:  measureGapVsLength,
-		Judge:    judgeGapVsLength,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Refuted,
+			Check: "all 13 checks in five seeds; decisive: amplified, last over second quarter, MoE: ≥ 1.2, interval above 1, opposite"},
+		Unit:    claim.Model,
+		Version: 3,
+		Measure: measureGapVsLength,
+		Judge:   judgeGapVsLength,
 	}
 }
 

@@ -27,10 +27,13 @@ func quantOrdering() claim.Claim {
 			"Also examined: rollout only over both, at least 1.5; the dense counterpart; int8.",
 		LeftOut:  "That the gap grows during training in mixtures of experts alone: two runs of 300 updates for every replication, of which those that collapse have a gap of their own. The headline's runs show the gap as it grows.",
 		Commands: []string{"simulate measure --rollout fp8-w8a8 --learner bf16", "simulate measure --rollout int8-w8a8 --learner bf16"},
-		Unit:     claim.Model,
-		Version:  4,
-		Measure:  measureQuant,
-		Judge:    judgeQuant,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Undecided,
+			Check: "all 5 checks in five seeds; decisive: natural, slope of k3 over training steps, MoE minus dense: interval above 0, inconclusive",
+			Again: "reproduced in a table of the same day, over 120 updates in place of 300; reproduced on 2026-11-22, after a change of the numerics of training"},
+		Unit:    claim.Model,
+		Version: 4,
+		Measure: measureQuant,
+		Judge:   judgeQuant,
 	}
 }
 

@@ -51,6 +51,7 @@ func prmFlattening() claim.Claim {
 			"Pilot runs on another seed: by the likelihood of the answer a step's score knows little here, where no demonstration answers early.",
 		LeftOut:  "An arm of outcomes alone with as many tokens as the others spend on values, which the table counts: ten times as many responses.",
 		Commands: []string{"simulate train headline --set 'reward=[exact, marginal_utility]' --set 'prefix_values={by: completions}' --set 'advantage={name: process, credit: step}' --set task.difficulty=[5,10]"},
+		Declared: claim.BeforeResults,
 		Unit:     claim.Run, Replications: 10,
 		Version: 2,
 		Measure: measureFlattening,

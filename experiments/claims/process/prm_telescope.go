@@ -44,7 +44,7 @@ var telescopeTasks = []struct {
 func prmTelescope() claim.Claim {
 	return claim.Claim{
 		ID:        "prm-telescope",
-		Title:     "In a search the likelihood of the true answer ranks beginnings of a response as their chance of success does",
+		Title:     "On the search task, the likelihood of the true answer has a rank correlation above 0.5 with the success of prefixes of all lengths",
 		Statement: "Over prefixes of sampled searches, the log-prob of the true answer behind the mark has a rank correlation above 0.5 with the share of completions that are right.",
 		Source:    "A practitioner's account of process rewards in verl; VinePPO, 2410.01679; 2410.08146.",
 		Figure:    "computed while generating 60 to 70 % faster than in training; completions cost N x K responses; forced values are biased",
@@ -56,6 +56,7 @@ func prmTelescope() claim.Claim {
 		LeftOut: "That values are computed while other responses are still being written: the clock's costs count the tokens that an engine with the prefix in its cache is spared, and nothing overlaps. " +
 			"Answers that leak into the working: it ends before the mark.",
 		Commands: []string{"simulate train headline --set 'reward=[exact, marginal_utility]' --set 'prefix_values={at: training}' --set advantage=process"},
+		Declared: claim.BeforeResults,
 		Unit:     claim.Model,
 		Version:  1,
 		Measure:  measureTelescope,
@@ -160,6 +161,9 @@ func judgeTelescope(j *claim.Judge) {
 	for k, v := range telescopeValues[1:] {
 		j.Secondary(claim.Report(claim.Natural, "rank correlation, "+v.name, j.Entry(search+"rank correlation", k+1)))
 	}
+	all, equal := stats.T(j.Entry(search+"rank correlation", 0)), stats.T(j.Entry(search+"rank correlation, equal lengths", 0))
+	j.Note("Among prefixes of equal length the rank correlation is %.2f [%.2f, %.2f], below the %.2f of prefixes of all lengths: likelihood and success both grow along a response.",
+		equal.Estimate, equal.Low, equal.High, all.Estimate)
 	var groups []claim.Group
 	for _, t := range telescopeTasks {
 		name := t.name + ", "

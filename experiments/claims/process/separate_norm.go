@@ -49,6 +49,7 @@ func separateNorm() claim.Claim {
 		Setup: "Frozen weights: 24 prompts of 3 to 8 operations, 8 responses each, every value scored by whether it follows from the one before. The gradient of the scores is that of the advantages minus those " +
 			"with every score at its group's mean. Training: 60 steps on programs of 5 to 10 operations at learning rate 1e-3; mean pass rate of three evaluations on 128 held-out prompts.",
 		Commands: []string{"simulate train headline --set 'reward=[exact, process]' --set 'advantage={name: process, joint: true}' --set task.difficulty=[5,10]"},
+		Declared: claim.BeforeResults,
 		Unit:     claim.Run, Replications: 10,
 		Version: 1,
 		Measure: measureNorm,

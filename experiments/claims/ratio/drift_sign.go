@@ -22,8 +22,10 @@ func driftSign() claim.Claim {
 			"the exponent in the mixture of experts, larger at the same level; and a bias (top-p 0.95 against the whole vocabulary), whose mean falls at least 3 times as steep.",
 		LeftOut:  "The arm with stale weights: its sign follows from the same inequality, and training claims measure staleness.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
-		Unit:     claim.Model,
-		Version:  5,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Reproduced,
+			Check: "all 10 checks in five seeds, met; the leading one: natural, exponent of the spread, dense: interval inside [0.35, 0.65]"},
+		Unit:    claim.Model,
+		Version: 5,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
 			for _, a := range []namedArm{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}, {"top-p", denseTopP}} {

@@ -30,10 +30,12 @@ func ratioFactorisation() claim.Claim {
 			"In bf16 8,192 responses, since previews of two models clipped 12 tokens in 8,192. Also examined: the identity engine + staleness = total to 1e-6 after three updates; the decoupled ratio and equal engines, which clip exactly nothing; " +
 			"and the rank correlation of the share with the mantissa bits lost over fp32, fp16, bf16, fp8.",
 		Commands: []string{"simulate train default --set rollout.numerics=bf16 --set learner.optimizer.lr=1e-12 --set correction.mode=bypass --set steps=1"},
-		Unit:     claim.Model,
-		Version:  3,
-		Measure:  measureFactor,
-		Judge:    judgeFactor,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.OnlyAmplified,
+			Check: "all 7 checks in five seeds; decisive: natural, 1 - rank correlation with mantissa loss: ≤ 1e-09 in every seed, not met"},
+		Unit:    claim.Model,
+		Version: 3,
+		Measure: measureFactor,
+		Judge:   judgeFactor,
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 func seqVariance() claim.Claim {
 	return claim.Claim{
 		ID:    "seq-variance",
-		Title: "The variance of sequence weights multiplies per token",
+		Title: "In a dense model the variance of sequence weights multiplies per token (bf16 rollouts scored in fp32)",
 		Statement: "The variance of untruncated sequence weights multiplies per token: log(1 + chi2) of the product ratio grows per token, within a factor 2, " +
 			"by what it is for a single token, as long as the effective share of the responses exceeds 0.1.",
 		Source:    "When Speed Kills Stability (MIS), parts 1 and 2.",
@@ -24,8 +24,10 @@ func seqVariance() claim.Claim {
 			"The amplified arm of earlier versions, running sums rounded to bf16, is reported and judged no more: 96 responses do not show the variance of weights so wide.",
 		LeftOut:  "The sweep over mantissa bits at a fixed length: fp16-bf16-gap has it.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
-		Unit:     claim.Model,
-		Version:  4,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Reproduced,
+			Check: "all 5 checks in five seeds, met; the leading one: natural, slope over log(1 + token chi2): interval inside [0.5, 2]"},
+		Unit:    claim.Model,
+		Version: 4,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
 			for _, a := range []namedArm{{"dense", denseBF16}, {"rounded", denseRounded}, {"moe", moeBF16}} {

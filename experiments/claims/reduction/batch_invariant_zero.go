@@ -21,8 +21,10 @@ func batchInvariantZero() claim.Claim {
 			"Pass rate: last three evaluations of 256 held-out prompts.",
 		LeftOut:  "Whether unequal engines lose reward without a correction: a collapse near update 300 would need more updates, and a second learning rate.",
 		Commands: []string{"simulate train headline --set rollout.numerics=bf16-tp4 --set learner.numerics=bf16 --set steps=120"},
-		Unit:     claim.Run,
-		Version:  2,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Undecided,
+			Check: "all 3 checks in five seeds; decisive: natural, pass rate, equal minus reordered: interval above 0, inconclusive"},
+		Unit:    claim.Run,
+		Version: 2,
 		Measure: func(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 			o := new(claim.Observation)
 			steps := e.Pick(120, 30, 2)

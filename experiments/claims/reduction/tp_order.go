@@ -14,7 +14,7 @@ import (
 func tpOrder() claim.Claim {
 	return claim.Claim{
 		ID:        "tp-order",
-		Title:     "Batch invariance does not survive a change of tensor-parallel degree (bf16, 128 tokens)",
+		Title:     "Batch-invariant bf16 kernels give other greedy outputs at another tensor-parallel degree (128 tokens)",
 		Statement: "Batch-invariant kernels alone give other greedy outputs when the tensor-parallel degree changes.",
 		Source:    "Tree-based invariant kernels (TBIK), 2511.17826.",
 		Figure:    "distinct outputs over 12 configurations: 12.0 plain bf16, 7.9 batch-invariant only, 1 with the tree",
@@ -23,11 +23,14 @@ func tpOrder() claim.Claim {
 		Setup: "Greedy responses under 12 configurations: 8, 16 and 32 slots by 1, 2, 4 and 8 ranks, bf16 with a bf16 ring. " +
 			"Natural: chain-base past the stop token, 128 tokens. Amplified: a random model of 8 layers, 96 tokens. " +
 			"Ranks that own whole subtrees leave the tree as it is, so its numerics do not name them and its zeros hold by construction.",
+		LeftOut:  "The paper's order, plain kernels above batch-invariant ones above a tree: the first version asked for it, and it is a secondary check now. The tree's value of 1 holds by construction.",
 		Commands: []string{"simulate measure --rollout bf16-tp4 --learner bf16"},
-		Unit:     claim.Model,
-		Version:  3,
-		Measure:  measureTP,
-		Judge:    judgeTP,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.OnlyAmplified,
+			Check: "all 8 checks in five seeds; decisive: natural, distinct outputs, plain minus batch-invariant only: > 0 in every seed, not met"},
+		Unit:    claim.Model,
+		Version: 3,
+		Measure: measureTP,
+		Judge:   judgeTP,
 	}
 }
 

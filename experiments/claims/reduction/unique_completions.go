@@ -14,7 +14,7 @@ import (
 func uniqueCompletions() claim.Claim {
 	return claim.Claim{
 		ID:        "unique-completions",
-		Title:     "Copies of a greedy prompt differ when the batch decides the order of sums (bf16, 256 tokens)",
+		Title:     "Greedy copies of a prompt differ when the batch decides the order of sums (bf16, 256 tokens, 2 trained or 8 untrained layers)",
 		Statement: "Greedy decoding is not reproducible when the batch size changes the reduction order.",
 		Source:    "Thinking Machines, Defeating nondeterminism in LLM inference (2025); TBIK, 2511.17826.",
 		Figure:    "80 distinct texts in 1,000 copies at temperature 0, first split at token 103; all identical with invariant kernels",
@@ -24,10 +24,12 @@ func uniqueCompletions() claim.Claim {
 			"Natural: chain-base past the stop token. Amplified: a random model of 8 layers.",
 		LeftOut:  "The cost ratio of the kernels: it belongs to a device.",
 		Commands: []string{"simulate measure --rollout bf16-batch-variant --learner bf16"},
-		Unit:     claim.Model,
-		Version:  3,
-		Measure:  measureUnique,
-		Judge:    judgeUnique,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.OnlyAmplified,
+			Check: "all 8 checks in five seeds; decisive: natural, distinct completions per prompt, bf16, batch-variant: > 1 in every seed, not met"},
+		Unit:    claim.Model,
+		Version: 3,
+		Measure: measureUnique,
+		Judge:   judgeUnique,
 	}
 }
 

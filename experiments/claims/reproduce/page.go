@@ -28,6 +28,9 @@ func (r *Result) Markdown() string {
 	if r.Evidence.Table != nil {
 		b.WriteString("\n" + r.Evidence.Table.Markdown())
 	}
+	if c.Differs != nil {
+		b.WriteString("\n## Why the toy differs\n\n" + r.difference() + "\n")
+	}
 	b.WriteString("\n")
 	for _, p := range methodOf(c) {
 		b.WriteString("- " + p + "\n")
@@ -42,25 +45,112 @@ func (r *Result) Markdown() string {
 	return b.String()
 }
 
-// summary is what a reader needs first, a paragraph each: the paper, the measurement, the
-// verdict, the effect.
+// summary is what a reader needs first, a paragraph each: the verdict with the checks that
+// say otherwise, the paper, the measurement, the effect, and what was published before.
 func (r *Result) summary() []string {
 	c := &r.Claim
-	sample := fmt.Sprintf("%d independent %ss", len(r.Seeds), c.Unit)
-	if r.Fresh != nil {
-		sample += fmt.Sprintf(", and again on %d new ones", len(r.Fresh.Seeds))
+	on := fmt.Sprintf("%d independent %ss", len(r.Seeds), c.Unit)
+	if c.Unit == claim.Run || r.Independent < len(r.Seeds) {
+		on = fmt.Sprintf("%d %ss from %d independent warm starts", len(r.Seeds), c.Unit, r.Independent)
 	}
-	return []string{
+	if r.Fresh != nil {
+		on += fmt.Sprintf(", and again on %d new ones", len(r.Fresh.Seeds))
+	}
+	list := []string{
+		fmt.Sprintf("**Verdict: %s.** %s%s%s", r.VerdictText(), verdictSentences[r.Verdict], r.byRate(), r.unmet()),
 		fmt.Sprintf("**What the paper reports.** %s Source: %s", sentence(c.Figure), sentence(c.Source)),
-		fmt.Sprintf("**What we measured.** We tested this statement on %s: %s", sample, c.Statement),
-		fmt.Sprintf("**Verdict: %s.** %s", r.VerdictText(), verdictSentences[r.Verdict]),
+		fmt.Sprintf("**What we measured.** We tested this statement on %s: %s", on, c.Statement),
 		r.effect(),
 	}
+	if d := c.Declared; d.When == claim.Revised {
+		text := fmt.Sprintf("**First version.** The primary check was revised after its first publication. Published on %s: %s. Criterion then: %s.", d.Date, d.Verdict, d.Check)
+		if d.Again != "" {
+			text += fmt.Sprintf(" Published again: %s.", d.Again)
+		}
+		list = append(list, text)
+	}
+	if d := c.Declared; d.Corrected != "" {
+		list = append(list, "**Corrected unit.** "+d.Corrected)
+	}
+	return list
+}
+
+// byRate says what the decisive check comes to at each learning rate.
+func (r *Result) byRate() string {
+	d := r.decisive()
+	if d == nil || len(d.ByRate) == 0 {
+		return ""
+	}
+	var parts []string
+	alike := true
+	for _, at := range d.ByRate {
+		parts = append(parts, fmt.Sprintf("%s at %s (%s)", at.Outcome.Term(), at.Rate, intervalText(at.Value)))
+		alike = alike && at.Outcome == d.Outcome
+	}
+	text := " By learning rate: " + strings.Join(parts, ", ") + "."
+	if !alike && (d.Outcome == claim.Passed || d.Outcome == claim.Contrary) {
+		text += " Over learning rates that leaves it undecided: the verdict holds for their mean."
+	}
+	return text
+}
+
+// unmet lists the secondary checks that fail, for the page's first paragraph.
+func (r *Result) unmet() string {
+	var b strings.Builder
+	tested := 0
+	for _, outcome := range []claim.Mark{claim.Failed, claim.Contrary, claim.Open} {
+		var names []string
+		for i := range r.Evidence.Checks {
+			c := &r.Evidence.Checks[i]
+			if c.Primary || c.Outcome == claim.Reported {
+				continue
+			}
+			if outcome == claim.Failed {
+				tested++
+			}
+			if c.Outcome == outcome {
+				names = append(names, c.Label())
+			}
+		}
+		switch {
+		case len(names) == 0:
+		case outcome == claim.Open:
+			fmt.Fprintf(&b, " Inconclusive: %d of the %d secondary checks.", len(names), tested)
+		default:
+			fmt.Fprintf(&b, " %s, %d of %d secondary checks: %s.", map[claim.Mark]string{claim.Failed: "Not met", claim.Contrary: "Opposite"}[outcome], len(names), tested, strings.Join(names, "; "))
+		}
+	}
+	return b.String()
+}
+
+// difference has the paper's figure next to ours, the reason suspected, and what tells.
+func (r *Result) difference() string {
+	d := r.Claim.Differs
+	var b strings.Builder
+	if c := r.Evidence.Find(d.Level, d.Check); c != nil {
+		fmt.Fprintf(&b, "%s: %s in the paper, %s here, ", c.Name, figure.FormatNumber(d.Published, 3), intervalText(c.Value))
+		if ratio := c.Value.Estimate / d.Published; ratio < 0 {
+			b.WriteString("of the opposite sign. ")
+		} else {
+			fmt.Fprintf(&b, "%s of it. ", figure.FormatNumber(ratio, 2))
+		}
+	}
+	fmt.Fprintf(&b, "%s %s", d.Why, d.Experiment)
+	for _, name := range d.Checks {
+		if c := r.Evidence.Find("", name); c != nil {
+			fmt.Fprintf(&b, "\n- %s: %s, n = %d", c.Label(), intervalText(c.Value), c.Value.N)
+		}
+	}
+	return b.String()
 }
 
 // methodOf says by which threshold and setup a claim is judged.
 func methodOf(c *claim.Claim) []string {
-	list := []string{"**Criterion.** " + c.Threshold, "**Setup.** " + c.Setup}
+	criterion := "**Criterion.** "
+	if c.Declared.When == claim.Before {
+		criterion = "**Criterion, declared before any result.** "
+	}
+	list := []string{criterion + c.Threshold, "**Setup.** " + c.Setup}
 	if c.LeftOut != "" {
 		list = append(list, "**Not tested here.** "+c.LeftOut)
 	}
@@ -97,7 +187,7 @@ func (r *Result) effect() string {
 	if d.Level != claim.Exact {
 		fmt.Fprintf(&b, " at the %s level", d.Level)
 	}
-	fmt.Fprintf(&b, ".** %s: %s, n = %d %ss. Criterion: %s; %s.", d.Name, effectText(d.Value), len(r.Seeds), r.Claim.Unit, d.Needs, d.Outcome.Term())
+	fmt.Fprintf(&b, ".** %s: %s, n = %s. Criterion: %s; %s.", d.Name, effectText(d.Value), r.sample(), d.Needs, d.Outcome.Term())
 	if p := d.Power; p.Enough > 0 {
 		what := "a difference"
 		if p.Factor {
@@ -108,7 +198,7 @@ func (r *Result) effect() string {
 	if f := r.Fresh; f != nil {
 		fmt.Fprintf(&b, " New seeds: %s", f.Verdict)
 		if again := f.decisive(); again != nil {
-			fmt.Fprintf(&b, ", %s, n = %d", effectText(again.Value), len(f.Seeds))
+			fmt.Fprintf(&b, ", %s, n = %d", effectText(again.Value), f.Independent)
 		}
 		b.WriteString(".")
 	}

@@ -8,6 +8,7 @@ import (
 	"driftlab/experiments/claims/claim"
 	"driftlab/results"
 	"driftlab/results/figure"
+	"driftlab/results/record"
 	"driftlab/results/stats"
 )
 
@@ -17,13 +18,14 @@ func VerdictTable(list []Result) *figure.Figure {
 	t := &figure.Figure{
 		Kind:  figure.Table,
 		Title: "Claims of papers",
-		Columns: []figure.Column{{Name: "claim"}, {Name: "verdict"}, {Name: "new seeds"}, {Name: "paper"}, {Name: "primary check"},
+		Columns: []figure.Column{{Name: "claim"}, {Name: "verdict"}, {Name: "new seeds"}, {Name: "check declared"}, {Name: "paper"}, {Name: "primary check"},
 			{Name: "effect, 95 % CI"}, {Name: "new seeds, 95 % CI"}, {Name: "n", Align: figure.Right}, {Name: "p, Holm", Align: figure.Right}},
-		Note: "One primary check decides. Confidence intervals are Student's over independent models or runs, or exact ones of pooled counts. " +
+		Note: "One primary check decides. Confidence intervals are Student's over independent models or warm starts (runs of one warm start are averaged first), or exact ones of pooled counts. " +
+			"A check is declared before any result is published, or revised after: then date and verdict of its first version stand next to it. " +
 			"New seeds are other models, prompts and samples, on which no setting was chosen. " +
-			"A ratio is infinite where a replication has 0 in its denominator. p-values of significant verdicts are adjusted across the claims (Holm). The figures of papers are context: other models, other scale. " + provisionalNote(list),
+			"A ratio is infinite where a replication has 0 in its denominator. p-values of significant verdicts are adjusted across the claims (Holm); a verdict whose adjusted p-value exceeds 0.05 says so. The figures of papers are context: other models, other scale. " + provisionalNote(list),
 	}
-	adjusted := holm(list)
+	adjusted := holmOf(list)
 	for i := range list {
 		r := &list[i]
 		name, needs := "-", ""
@@ -34,22 +36,108 @@ func VerdictTable(list []Result) *figure.Figure {
 		if r.Fresh != nil {
 			fresh, freshFigure = figure.Word(string(r.Fresh.Verdict)).As(emphasis(r.Fresh.Verdict)), r.Fresh.figure()
 		}
-		t.Add(figure.Word(r.Claim.ID).As(figure.Strong), r.verdictCell(), fresh, figure.Word(r.Claim.Figure), figure.Word(name+": "+needs),
-			figure.Word(r.figure()), figure.Word(freshFigure), figure.Word(fmt.Sprintf("%d %ss", len(r.Seeds), r.Claim.Unit)), adjustedCell(adjusted[i]))
+		verdict := r.verdictCell()
+		verdict.Text = marked(verdict.Text, adjusted[i])
+		t.Add(figure.Word(r.Claim.ID).As(figure.Strong), verdict, fresh, declaredCell(r.Claim.Declared), figure.Word(r.Claim.Figure), figure.Word(name+": "+needs),
+			figure.Word(r.figure()), figure.Word(freshFigure), figure.Word(r.sample()), adjustedCell(adjusted[i]))
 	}
 	return t
 }
 
-// holm is the adjusted p-value of every claim whose verdict rejects; NaN of the others.
-func holm(list []Result) []float64 {
-	p := make([]float64, len(list))
+// holmOf is holm of claims that were judged.
+func holmOf(list []Result) []float64 {
+	return holm(len(list), func(i int) (float64, claim.Mark) {
+		if d := list[i].decisive(); d != nil {
+			return d.P, d.Outcome
+		}
+		return math.NaN(), claim.Open
+	})
+}
+
+// holm are the adjusted p-values of n claims whose verdict rejects; NaN of the others.
+func holm(n int, decisive func(i int) (p float64, outcome claim.Mark)) []float64 {
+	list := make([]float64, n)
 	for i := range list {
-		p[i] = math.NaN()
-		if d := list[i].decisive(); d != nil && (d.Outcome == claim.Passed || d.Outcome == claim.Contrary) {
-			p[i] = d.P
+		p, outcome := decisive(i)
+		list[i] = math.NaN()
+		if outcome == claim.Passed || outcome == claim.Contrary {
+			list[i] = p
 		}
 	}
-	return stats.Holm(p)
+	return stats.Holm(list)
+}
+
+// marked is a verdict that says so where it is not significant after Holm's adjustment.
+func marked(verdict string, adjusted float64) string {
+	if adjusted > 0.05 {
+		return verdict + ", not after Holm"
+	}
+	return verdict
+}
+
+// DeclaredTable counts the verdicts of checks that were declared before any result apart from
+// those of checks that were revised after one.
+func DeclaredTable(list []Status) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Verdicts by when the primary check was declared",
+		Columns: []figure.Column{{Name: "verdict"}, {Name: "declared before any result", Align: figure.Right}, {Name: "revised after a result", Align: figure.Right},
+			{Name: "the first version of the revised", Align: figure.Right}, {Name: "not after Holm", Align: figure.Right}},
+		Note: "A revised check has its first version, with verdict and date, on the claim's page. Not after Holm: significant, with an adjusted p-value above 0.05."}
+	total := [4]int{}
+	for _, v := range claim.Verdicts {
+		n := [4]int{}
+		for i := range list {
+			s := &list[i]
+			if s.Verdict == v {
+				if s.Declared == claim.Revised {
+					n[1]++
+				} else {
+					n[0]++
+				}
+				if float64(s.Holm) > 0.05 {
+					n[3]++
+				}
+			}
+			if s.Verdict != "" && s.First != nil && s.First.Verdict == v {
+				n[2]++
+			}
+		}
+		row := []figure.Cell{figure.Word(string(v))}
+		for k := range n {
+			total[k] += n[k]
+			row = append(row, figure.Word(fmt.Sprint(n[k])))
+		}
+		t.Add(row...)
+	}
+	row := []figure.Cell{figure.Word("all")}
+	for _, n := range total {
+		row = append(row, figure.Word(fmt.Sprint(n)))
+	}
+	t.Add(row...)
+	return t
+}
+
+// statuses are the claims as lines of the list.
+func statuses(list []Result) []Status {
+	adjusted := holmOf(list)
+	out := make([]Status, len(list))
+	for i := range list {
+		r := &list[i]
+		out[i] = Status{ID: r.Claim.ID, Declared: r.Claim.Declared.When, First: firstVersion(r.Claim.Declared), Outcome: r.outcome(), Holm: record.Number(adjusted[i])}
+	}
+	return out
+}
+
+// Verdicts is the page of all verdicts: counted up, then one by one.
+func Verdicts(list []Result) string {
+	return DeclaredTable(statuses(list)).Markdown() + "\n" + VerdictTable(list).Markdown()
+}
+
+// declaredCell says when a primary check was declared, and what the first version came to.
+func declaredCell(d claim.Declaration) figure.Cell {
+	if d.When != claim.Revised {
+		return figure.Word(string(d.When))
+	}
+	return figure.Word(fmt.Sprintf("%s; %s: %s", d.When, d.Date, d.Verdict)).As(figure.Warn)
 }
 
 func adjustedCell(p float64) figure.Cell {
@@ -191,10 +279,10 @@ func Report(list []Result) results.Report {
 	page := results.Report{
 		Title: "Claims of papers, measured", Eyebrow: "simulate reproduce",
 		Lead: verdictLead(count) + fmt.Sprintf("%d claims on a transformer small enough for a laptop, with two engines that share weights and differ only in how they compute. "+
-			"One primary check per claim decides, by a threshold that stands in its code; an independent model or run is one replication.", len(list)) + agreement(list),
-		Sections: []results.Section{{Heading: "Verdicts", Blocks: []results.Block{VerdictTable(list)}}},
+			"One primary check per claim decides, by a threshold that stands in its code; an independent model or warm start is one replication.", len(list)) + agreement(list),
+		Sections: []results.Section{{Heading: "Verdicts", Blocks: []results.Block{DeclaredTable(statuses(list)), VerdictTable(list)}}},
 	}
-	for _, v := range verdictOrder {
+	for _, v := range claim.Verdicts {
 		if count[v] > 0 {
 			page.Facts = append(page.Facts, results.Fact{Name: string(v), Value: fmt.Sprint(count[v])})
 		}
@@ -206,13 +294,10 @@ func Report(list []Result) results.Report {
 	return page
 }
 
-// verdictOrder is the order in which verdicts are counted up.
-var verdictOrder = []claim.Verdict{claim.Reproduced, claim.Extrapolates, claim.OnlyAmplified, claim.Undecided, claim.NotReproduced, claim.Refuted}
-
 // verdictLead is the finding: how many claims have each verdict.
 func verdictLead(count map[claim.Verdict]int) string {
 	var parts []string
-	for _, v := range verdictOrder {
+	for _, v := range claim.Verdicts {
 		if count[v] > 0 {
 			parts = append(parts, fmt.Sprintf("**%d %s**", count[v], v))
 		}
@@ -236,6 +321,9 @@ func (r *Result) section() results.Section {
 	add(checkTable(r))
 	if r.Evidence.Table != nil {
 		add(r.Evidence.Table)
+	}
+	if c.Differs != nil {
+		add(results.Prose("**Why the toy differs.** " + r.difference()))
 	}
 	add(results.Prose("**Reproduce it**"), results.Code(r.again().Command))
 	for i, text := range r.Recipes {

@@ -49,9 +49,19 @@ const freshBase = 1001
 
 // Judged is what a number of replications came to.
 type Judged struct {
-	Seeds    []uint64
-	Verdict  claim.Verdict
-	Evidence claim.Evidence
+	Seeds []uint64
+	// Independent is how many of them are independent: the warm starts of runs.
+	Independent int
+	Verdict     claim.Verdict
+	Evidence    claim.Evidence
+}
+
+// sample is n in words: "10 models", or "10 warm starts (20 runs)".
+func sample(independent, replications int, unit claim.Unit) string {
+	if unit != claim.Run && independent == replications {
+		return fmt.Sprintf("%d %ss", replications, unit)
+	}
+	return fmt.Sprintf("%d warm starts (%d %ss)", independent, replications, unit)
 }
 
 // Result is a claim with its verdict.
@@ -66,6 +76,9 @@ type Result struct {
 	// seed; empty for a claim that measures frozen weights.
 	Recipes []string
 }
+
+// sample is n in words.
+func (r *Result) sample() string { return sample(r.Independent, len(r.Seeds), r.Claim.Unit) }
 
 // Provisional reports that there were too few replications or the size was not
 // full: the verdict is a preview.
@@ -236,7 +249,7 @@ func judge(c claim.Claim, seeds []uint64, runs []*claim.Observation) (judged Jud
 			panic(p)
 		}
 	}()
-	j := claim.Judge{Seeds: seeds, Runs: runs}
+	j := claim.Judge{Seeds: seeds, Runs: runs, SharedWarmStarts: c.Unit != claim.Draw}
 	c.Judge(&j)
-	return Judged{Seeds: seeds, Verdict: claim.Decide(j.Evidence.Checks), Evidence: j.Evidence}, nil
+	return Judged{Seeds: seeds, Independent: j.Independent(), Verdict: claim.Decide(j.Evidence.Checks), Evidence: j.Evidence}, nil
 }

@@ -174,7 +174,7 @@ func TestListJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range list {
-		for _, field := range []string{"id", "theme", "title", "sentence", "unit", "replications", "primary_check", "source", "published", "status", "verdict", "fresh"} {
+		for _, field := range []string{"id", "theme", "title", "declared", "first_version", "p_holm", "sentence", "unit", "replications", "primary_check", "source", "published", "status", "verdict", "fresh"} {
 			if _, ok := line[field]; !ok {
 				t.Errorf("%v: no %s", line, field)
 			}
@@ -385,7 +385,7 @@ func TestPublishedObservations(t *testing.T) {
 			t.Errorf("%s: judged again it is %s, published is %s", list[i].Claim.ID, got, verdicts[list[i].Claim.ID])
 		}
 	}
-	pages := map[string][]byte{"verdicts.md": []byte(VerdictTable(list).Markdown()), "conjectures.md": []byte(Conjectures(list))}
+	pages := map[string][]byte{"verdicts.md": []byte(Verdicts(list)), "conjectures.md": []byte(Conjectures(list))}
 	for i := range list {
 		r := &list[i]
 		if *update {

@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"encoding/json"
+	"math"
 
 	"driftlab/experiments/claims"
 	"driftlab/experiments/claims/claim"
@@ -18,6 +19,10 @@ type Status struct {
 	// Sentence is what the primary check judges, Published what the source reports.
 	Sentence  string `json:"sentence"`
 	Published string `json:"published"`
+	// Declared says whether the primary check was declared before any result was published or
+	// revised after; First is what was published with another one; null for none.
+	Declared claim.When    `json:"declared"`
+	First    *FirstVersion `json:"first_version"`
 	// Unit is what one replication is, Needed how many a verdict takes.
 	Unit   claim.Unit `json:"unit"`
 	Needed int        `json:"needed"`
@@ -27,15 +32,36 @@ type Status struct {
 	// results/published) or "not run".
 	Status string `json:"status"`
 	Outcome
+	// Holm is the p-value of a significant verdict, adjusted for all claims of the list; NaN of others.
+	Holm record.Number `json:"p_holm"`
 	// Fresh is what new seeds came to; null where they were not measured.
 	Fresh *Outcome `json:"fresh"`
+}
+
+// FirstVersion is a verdict that was published before the primary check was revised.
+type FirstVersion struct {
+	Date    string        `json:"date"`
+	Check   string        `json:"check"`
+	Verdict claim.Verdict `json:"verdict"`
+	// Again is what later publications with the same check had; empty for none.
+	Again string `json:"again,omitempty"`
+}
+
+// firstVersion is that of a declaration; nil where nothing was revised.
+func firstVersion(d claim.Declaration) *FirstVersion {
+	if d.When != claim.Revised {
+		return nil
+	}
+	return &FirstVersion{d.Date, d.Check, d.Verdict, d.Again}
 }
 
 // Outcome is what a number of replications came to; without a verdict it is empty.
 type Outcome struct {
 	Verdict claim.Verdict `json:"verdict"`
-	// Replications is how many there were, Seeds which.
+	// Replications is how many there were, Independent how many warm starts they had, where they
+	// share them, and Seeds which.
 	Replications int      `json:"replications"`
+	Independent  int      `json:"independent"`
 	Seeds        []uint64 `json:"seeds"`
 	// Primary is the check that the verdict rests on.
 	Primary *Decisive `json:"primary_check"`
@@ -81,7 +107,7 @@ func List(dir string) []Status {
 	var list []Status
 	for _, c := range claims.All() {
 		s := Status{ID: c.ID, Theme: c.Theme, Title: c.Title, Source: c.Source, Sentence: c.Statement, Published: c.Figure,
-			Unit: c.Unit, Needed: c.Needed(), Status: "not run"}
+			Declared: c.Declared.When, First: firstVersion(c.Declared), Unit: c.Unit, Needed: c.Needed(), Status: "not run"}
 		if dir != "" {
 			s.here(dir, c)
 		}
@@ -94,8 +120,23 @@ func List(dir string) []Status {
 		}
 		list = append(list, s)
 	}
+	adjusted := holm(len(list), func(i int) (float64, claim.Mark) {
+		if p := list[i].Primary; p != nil {
+			return p.P[0], p.Outcome
+		}
+		return math.NaN(), claim.Open
+	})
+	for i := range list {
+		list[i].Holm = record.Number(adjusted[i])
+	}
 	return list
 }
+
+// Sample is n in words.
+func (s *Status) Sample() string { return sample(s.Independent, s.Replications, s.Unit) }
+
+// MarkedVerdict is the verdict, and whether it is significant among all claims.
+func (s *Status) MarkedVerdict() string { return marked(string(s.Verdict), float64(s.Holm)) }
 
 // here says how far a claim has come in a directory.
 func (s *Status) here(dir string, c claim.Claim) {
@@ -128,7 +169,7 @@ func decisive(c *claim.Check) *Decisive {
 
 // outcome is what the verdict file says of a judgement.
 func (j *Judged) outcome() Outcome {
-	o := Outcome{Verdict: j.Verdict, Replications: len(j.Seeds), Seeds: j.Seeds}
+	o := Outcome{Verdict: j.Verdict, Replications: len(j.Seeds), Independent: j.Independent, Seeds: j.Seeds}
 	if d := j.Verdict.Decisive(j.Evidence.Checks); d != nil {
 		o.Primary = decisive(d)
 	}

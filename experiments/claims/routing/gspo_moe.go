@@ -35,10 +35,12 @@ func gspoMoE() claim.Claim {
 			"clipped shares, which its controls of then (the dense counterpart, replayed routes) showed to come from the width of the clip and not from routes. Also reported: eight thin layers.",
 		LeftOut:  "The efficiency half: reward at equal tokens.",
 		Commands: []string{"simulate train headline --set loss=gspo --set learner.minibatches=4 --set learner.optimizer.lr=1e-3"},
-		Unit:     claim.Model,
-		Version:  4,
-		Measure:  measureGSPO,
-		Judge:    judgeGSPO,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Reproduced,
+			Check: "all 3 checks in five seeds, met; the leading one: natural, clipped share, GSPO over GRPO: ≥ 10, interval above 1"},
+		Unit:    claim.Model,
+		Version: 4,
+		Measure: measureGSPO,
+		Judge:   judgeGSPO,
 	}
 }
 

@@ -28,10 +28,12 @@ func moeRouteDriftLayers() claim.Claim {
 			"Exact routers: weights and logits of the router in fp32 on both sides. " +
 			"Reported: bf16 on both sides, the rollout engine's experts on four devices that send partial sums in bf16, which is all that differs.",
 		Commands: []string{"simulate measure --rollout bf16-fp32-router --learner fp32", "simulate measure --rollout bf16-ep4 --learner bf16"},
-		Unit:     claim.Model,
-		Version:  4,
-		Measure:  measureDriftLayers,
-		Judge:    judgeDriftLayers,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Reproduced,
+			Check: "all 7 checks in five seeds, met; the leading one: natural, difference after over before a flipped block: ≥ 3, interval above 1"},
+		Unit:    claim.Model,
+		Version: 4,
+		Measure: measureDriftLayers,
+		Judge:   judgeDriftLayers,
 	}
 }
 

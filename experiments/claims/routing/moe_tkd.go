@@ -35,6 +35,8 @@ func moeTKD() claim.Claim {
 			"where at this token KL the sequence weights hang on single responses, and Kδ of 0.008 to 0.072, where most cells are noise. Published gaps flip one router of ten: Kδ of 0.2. At these levels either of the two models shows no excess over its control.",
 		LeftOut: "Longer responses, see above. Credit beyond the token that earns the reward: with returns of whole responses the norm would need some 1e5 of them. " +
 			"A flip here changes experts at one place; in a real gap flips feed on earlier ones. Warm-started models along K.",
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Refuted,
+			Check: "all 2 checks in five seeds; decisive: amplified, injected: exponent of the bias in K·δ: interval holds 1 and lies above 0.7, opposite"},
 		Unit:    claim.Model,
 		Version: 4,
 		Measure: measureTKD,

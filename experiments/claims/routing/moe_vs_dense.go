@@ -20,12 +20,18 @@ func moeVsDense() claim.Claim {
 			"pooled counts, against 3; log KL with the rollout's routes replayed minus dense, against ± half of the free model's excess.",
 		Setup: "bf16 rollouts scored in fp32, on the same prompts. Natural: chain-base and its dense counterpart of equal active width, a warm start of their own each. " +
 			"Also reported: eight thin layers after a tenth of that warm start. Amplified: random models of 8 layers, 96 tokens.",
-		LeftOut:  "The comparison at equal total parameters; the growth with scale, which is gap-scaling.",
+		LeftOut: "The comparison at equal total parameters; the growth with scale, which is gap-scaling.",
+		Differs: &claim.Difference{Published: 2.4, Level: claim.Natural, Check: "exact KL, MoE over dense",
+			Why:        "Two layers have two routers: a flipped choice of experts changes few later ones, where the flips of the paper's 48 layers add up.",
+			Experiment: "What tells is depth at frozen weights: the same pair of models with eight layers, warm-started and untrained.",
+			Checks:     []string{"exact KL, MoE over dense, 8 layers", "exact KL, MoE over dense, 8 untrained layers"}},
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
-		Unit:     claim.Model,
-		Version:  4,
-		Measure:  measureMoEVsDense,
-		Judge:    judgeMoEVsDense,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.NotReproduced,
+			Check: "all 6 checks in five seeds; decisive: amplified, log KL, routes replayed minus dense: interval holds 0, not met"},
+		Unit:    claim.Model,
+		Version: 4,
+		Measure: measureMoEVsDense,
+		Judge:   judgeMoEVsDense,
 	}
 }
 
@@ -68,6 +74,7 @@ func judgeMoEVsDense(j *claim.Judge) {
 	}
 	j.Secondary(claim.Ratio(claim.Natural, "exact KL, MoE over dense, 8 layers", j.Entry("8 layers KL", 0), j.Entry("8 layers KL", 2), 1.5))
 	reportTail(j, claim.Natural, "8 layers", ", 8 layers")
+	j.Secondary(claim.ReportRatio(claim.Amplified, "exact KL, MoE over dense, 8 untrained layers", j.Entry("amplified KL", 0), j.Entry("amplified KL", 2)))
 	two, eight := stats.TRatio(j.Entry("natural KL", 0), j.Entry("natural KL", 2)), stats.TRatio(j.Entry("8 layers KL", 0), j.Entry("8 layers KL", 2))
 	j.Note("Depth matters: MoE over dense is %.2f [%.2f, %.2f] at two layers, and %.2f [%.2f, %.2f] at eight warm-started ones.",
 		two.Estimate, two.Low, two.High, eight.Estimate, eight.Low, eight.High)

@@ -20,10 +20,12 @@ func replayDrop() claim.Claim {
 		Setup: "As moe-vs-dense: bf16 rollouts scored in fp32, chain-base and its dense counterpart, or random models of 8 layers. Replayed: the learner visits " +
 			"the recorded experts and recomputes their gates from its own logits; ids and gates: it weighs them by the recorded gates too. Also reported: rollouts in fp16 and in fp8.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
-		Unit:     claim.Model,
-		Version:  5,
-		Measure:  measureReplayDrop,
-		Judge:    judgeReplayDrop,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.OnlyAmplified,
+			Check: "all 12 checks in five seeds; decisive: natural, share beyond a factor 2, free over replayed: ≥ 1, interval above 1, inconclusive"},
+		Unit:    claim.Model,
+		Version: 5,
+		Measure: measureReplayDrop,
+		Judge:   judgeReplayDrop,
 	}
 }
 

@@ -26,10 +26,13 @@ func replayHides() claim.Claim {
 			"Natural: bf16 rollouts. Amplified: fp8 rollouts. Displacement: norm of the change of all router weights.",
 		LeftOut:  "R2, and replay of a reference model's routes.",
 		Commands: []string{"simulate train headline --set rollout.numerics=bf16 --set routing.replay=r3 --set learner.minibatches=4 --set steps=50"},
-		Unit:     claim.Run,
-		Version:  4,
-		Measure:  measureReplayHides,
-		Judge:    judgeReplayHides,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.NotReproduced,
+			Check: "all 4 checks in five seeds; decisive: amplified, visible over true gap under R3: < 0.5, interval below 1, not met",
+			Again: "reproduced on 2026-11-22, after a change of the numerics of training"},
+		Unit:    claim.Run,
+		Version: 4,
+		Measure: measureReplayHides,
+		Judge:   judgeReplayHides,
 	}
 }
 

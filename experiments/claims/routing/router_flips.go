@@ -27,10 +27,12 @@ func routerFlips() claim.Claim {
 		Setup: "bf16 rollouts scored in fp32. Natural: eight thin layers with a warm start of their own, a tenth as long as chain-base's; 48 tokens, past the stop token. " +
 			"Also reported: chain-base, two layers, which cannot reach 3. Amplified: random models of 2, 4, 8 and 16 layers, 64 tokens.",
 		Commands: []string{"simulate measure --rollout bf16 --learner fp32"},
-		Unit:     claim.Model,
-		Version:  3,
-		Measure:  measureFlips,
-		Judge:    judgeFlips,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.OnlyAmplified,
+			Check: "all 6 checks in five seeds; decisive: natural, tokens hit over flips per decision, chain-base: > 3 in every seed, not met"},
+		Unit:    claim.Model,
+		Version: 3,
+		Measure: measureFlips,
+		Judge:   judgeFlips,
 	}
 }
 

@@ -37,6 +37,7 @@ func gapScaling() claim.Claim {
 		LeftOut: "What the law has no axis for: entropy and content of the text, length and kind of training (outliers of activations grow with it), grouped queries and norms of queries and keys, " +
 			"kernels of attention and experts on a GPU, their tiles and atomics, tensor and expert parallelism, a router in fp32, formats that differ between the engines.",
 		Commands: []string{"simulate measure --rollout bf16-splitk4 --learner bf16"},
+		Declared: claim.BeforeResults,
 		Unit:     claim.Model,
 		Version:  2,
 		Measure:  measure,

@@ -45,10 +45,12 @@ func toolTokens() claim.Claim {
 			"with symbols never seen, a preview left 14 of 512, chosen by what was to be measured, and one model of three none with four turns.",
 		LeftOut:  "What such tokens do to a training run. Turns after the second.",
 		Commands: []string{"simulate measure lookup --rollout bf16 --learner fp32", "simulate train lookup"},
-		Unit:     claim.Model,
-		Version:  4,
-		Measure:  measureToolTokens,
-		Judge:    judgeToolTokens,
+		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.NotReproduced,
+			Check: "all 8 checks in five seeds; decisive: amplified, fp4: |dlogp|, behind a reply over behind a note: ≥ 1.2, interval above 1, not met"},
+		Unit:    claim.Model,
+		Version: 4,
+		Measure: measureToolTokens,
+		Judge:   judgeToolTokens,
 	}
 }
 

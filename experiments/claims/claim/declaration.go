@@ -1,0 +1,31 @@
+package claim
+
+// Declaration says when the primary check of a claim was written, and which verdicts were
+// published before it was changed.
+type Declaration struct {
+	// When is Before or Revised.
+	When When
+	// Date, Verdict and Check are those of the first publication, where the primary check was
+	// revised after it: Check is what was to be met, and what decided. Again is what became of the
+	// same check in later publications; empty where there was none.
+	Date    string
+	Verdict Verdict
+	Check   string
+	Again   string
+	// Corrected says what moved when n became the number of warm starts; empty where nothing did.
+	Corrected string
+}
+
+// When is the time at which a primary check was declared.
+type When string
+
+// The times.
+const (
+	// Before any result was published.
+	Before When = "before"
+	// Revised after a result was published.
+	Revised When = "revised"
+)
+
+// BeforeResults is the declaration of a check that was never revised.
+var BeforeResults = Declaration{When: Before}
