@@ -49,7 +49,7 @@ func fp16BF16Gap() claim.Claim {
 		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.OnlyAmplified,
 			Check: "all 7 checks in five seeds; decisive: natural, k3, bf16 over fp16, dense: ≥ 16, interval above 1, not met"},
 		Unit:    claim.Model,
-		Version: 2,
+		Version: 3,
 		Measure: measureFP16,
 		Judge:   judgeFP16,
 	}
@@ -114,9 +114,6 @@ func judgeFP16(j *claim.Judge) {
 		}
 	}
 	for _, f := range further {
-		if !j.Runs[0].Has(f.name + " k3") { // TODO-remove
-			continue
-		}
 		j.Secondary(claim.ReportRatio(claim.Amplified, furtherCheck(f.name), j.Entry(f.name+" k3", 1), j.Entry(f.name+" k3", 0)))
 	}
 	group := func(name string, k int) claim.Group {
