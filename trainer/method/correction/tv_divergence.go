@@ -13,9 +13,10 @@ import (
 // tokens estimate.
 //
 // A token with A = 0 or with equal log-probs is never dropped. A lower bound drops
-// responses that are too close to the rollout policy. open-instruct keeps dropped
-// tokens in the denominators (denominator: pre) and clamps log-ratios at ±10; its
-// configuration demands high > 1, as for ratios, which the mean rarely exceeds.
+// responses that are too close to the rollout policy. Dropped tokens stay in the
+// denominators. In bypass mode old is mu, and nothing is dropped. open-instruct clamps
+// log-ratios at ±10; its configuration demands high > 1, as for ratios, which the mean
+// rarely exceeds.
 type TVDivergence struct {
 	// Low is the lower bound of the mean.
 	Low float64 `yaml:"low" range:"[0,high]"`
@@ -32,22 +33,24 @@ var tvDivergenceSpec = method.Spec{
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor, batch.Advantage},
 }
 
+func (*TVDivergence) atEveryStep() {}
+
 // Reject clears the tokens that widen the gap, in responses outside the band.
 func (m *TVDivergence) Reject(keep []bool, in *Input) error {
-	if err := in.Require(batch.Advantage); err != nil {
+	if err := in.Require(batch.Advantage, batch.LogpRoll, batch.Anchor); err != nil {
 		return err
 	}
 	for i := range in.Len() {
 		sum, count := 0.0, 0
 		for n := range in.Where(i, in.Mask) {
-			sum += math.Abs(in.ratio(in.LogRatio[n]) - 1)
+			sum += math.Abs(in.ratio(in.Anchor[n]-in.LogpRoll[n]) - 1)
 			count++
 		}
 		if within(sum/float64(max(count, 1)), m.Low, m.High) {
 			continue
 		}
 		for n := range in.Where(i, in.Mask) {
-			if in.LogRatio[n] > 0 && in.Advantage[n] > 0 || in.LogRatio[n] < 0 && in.Advantage[n] < 0 {
+			if widens(in, n) {
 				keep[n] = false
 			}
 		}
@@ -55,11 +58,16 @@ func (m *TVDivergence) Reject(keep []bool, in *Input) error {
 	return nil
 }
 
+// widens reports whether an update with the advantage of token n moves old further from mu.
+func widens(in *Input, n int) bool {
+	e := in.Anchor[n] - in.LogpRoll[n]
+	return e > 0 && in.Advantage[n] > 0 || e < 0 && in.Advantage[n] < 0
+}
+
 func (m *TVDivergence) rule(in *Input) rule {
-	widens := func(n int) float64 {
-		return count(in.LogRatio[n] > 0 && in.Advantage[n] > 0 || in.LogRatio[n] < 0 && in.Advantage[n] < 0)
-	}
-	return rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Formula("ρ", in.exp("e")),
+	return rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High),
+		{Name: "ρ", Value: func(n int) float64 { return in.ratio(in.Anchor[n] - in.LogpRoll[n]) }},
 		{Name: "A", Value: func(n int) float64 { return in.Advantage[n] }},
-		{Name: "widens", Value: widens}, trace.Formula("D", "mean(|ρ - 1|)")}, keep: "not(not(inside(D, low, high))·widens)"}
+		{Name: "widens", Value: func(n int) float64 { return count(widens(in, n)) }},
+		trace.Formula("D", "mean(|ρ - 1|)")}, keep: "not(not(inside(D, low, high))·widens)"}
 }

@@ -40,8 +40,11 @@ func matchRho(c *golden.Case, k *golden.Check) {
 		weights[n] = 1
 	}
 	if p.Bool("use_rho_correction") {
-		if err := rhoPipeline(p).Apply(b, correction.AtBatch); err != nil {
-			k.Fail("%v", err)
+		pipeline := rhoPipeline(p)
+		for _, stage := range []correction.Stage{correction.AtBatch, correction.AtStep} {
+			if err := pipeline.Apply(b, stage); err != nil {
+				k.Fail("%v", err)
+			}
 		}
 		dropped, sum, tokens := 0.0, 0.0, 0.0
 		for n, m := range b.Mask {
