@@ -31,6 +31,8 @@ var Unscreened = []Reason{
 	{"terms", "distill_k2", "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"},
 	{"terms", "gkd", "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"},
 	{"terms", "shadow_distillation", "it draws the dense policy after a compressed cache's, and no stressor compresses the cache"},
+	{"terms", "positive_nll", afterScreen},
+	{"terms", "sdar", "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"},
 	{"kl", "none", "it is the control"},
 	{"routing.replay", "keep_routing", "it differs from r3 in a reference's pass, and no method of a screen's row has both: the twin of r3"},
 }

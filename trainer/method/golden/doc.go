@@ -1,8 +1,8 @@
 // Package golden compares the trainer with what other code bases compute.
 //
 // Under testdata/golden lie about 1,800 cases: inputs, parameters and outputs
-// of functions of verl, SkyRL, TRL, AReaL, prime-rl, slime, ROLL and of papers'
-// own repositories. Every case is owned by one package of the trainer
+// of functions of verl and its recipes, SkyRL, TRL, AReaL, prime-rl, slime, ROLL, ms-swift,
+// NeMo-RL, open-instruct and of papers' own repositories. Every case is owned by one package of the trainer
 // (owners.go). That package's Golden test must compare every output of it, or
 // the case, or the output, must be in its table of listings with a reason.
 // Nothing is skipped silently:

@@ -20,6 +20,8 @@ var Owners = []struct{ File, Source, Package string }{
 
 	{"ms-swift/*.json", "", lossPkg},
 
+	{"nemo-rl/*.json", "", lossPkg},
+
 	{"open-instruct/*.json", "", lossPkg},
 
 	{"papers/vcpo_opob*.json", "", advantagePkg},

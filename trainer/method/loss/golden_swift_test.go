@@ -1,11 +1,18 @@
 package loss
 
-import "driftlab/trainer/method/golden"
+import (
+	"math"
 
-// swiftMatchers are those of ms-swift and of verl's recipes.
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/golden"
+)
+
+// swiftMatchers are those of ms-swift, NeMo-RL and verl's recipes.
 var swiftMatchers = []golden.Matcher{
 	{File: "ms-swift/fipo*.json", Match: matchFIPO},
 	{File: "ms-swift/real*.json", Match: matchREAL},
+	{File: "ms-swift/rlsd_sdar*.json", Source: "compute_sdar_loss", Match: matchSDAR},
+	{File: "nemo-rl/positive_nll*.json", Match: matchPositiveNLL},
 	{File: "verl-recipe/gvpo*.json", Match: matchGVPO},
 }
 
@@ -53,4 +60,63 @@ func matchGVPO(c *golden.Case, k *golden.Check) {
 	if c.Outputs.Has("grad") {
 		k.Vector("grad", out.DLogp)
 	}
+}
+
+func matchSDAR(c *golden.Case, k *golden.Check) {
+	b := paperBatch(c)
+	b.Teacher.Logp = c.Inputs.Flat("teacher_logp")
+	term := &SDAR{Coef: 1, Beta: c.Params.Float("sdar_gate_beta"), Aggregation: Aggregation{Mode: c.Params.String("loss_agg_mode")}}
+	// The peer's row modes divide by all rows.
+	if mode := map[string]string{"seq-mean-token-sum": "seq-all-token-sum", "seq-mean-token-mean": "grpo"}[term.Aggregation.Mode]; mode != "" {
+		term.Aggregation.Mode = mode
+	}
+	out := &Grad{}
+	out.Reset(b.Tokens())
+	if err := term.AddLoss(out, b); err != nil {
+		k.Fail("%v", err)
+	}
+	k.Scalar("loss", out.Loss)
+	k.Vector("grad", out.DLogp)
+	for _, name := range []string{"sdar/gate_mean", "sdar/gate_active_ratio", "sdar/teacher_gap_mean"} {
+		value, _ := out.Metric(name)
+		k.Scalar(name, value)
+	}
+}
+
+// matchPositiveNLL runs NeMo-RL's loss with the term. A response whose sample mask is 0 is not there.
+func matchPositiveNLL(c *golden.Case, k *golden.Check) {
+	p, b := c.Params, paperBatch(c)
+	b.Reward = c.Inputs.Flat("rewards")
+	for i, there := range c.Inputs.Flat("sample_mask") {
+		from, to := b.Span(i)
+		for n := from; n < to; n++ {
+			b.Mask[n] = b.Mask[n] && there != 0
+		}
+	}
+	if p.Bool("use_importance_sampling_correction") {
+		pipeline := &correction.Pipeline{Clamp: math.Inf(1), Weights: &correction.TokenTIS{Floor: p.FloatOr("truncated_importance_sampling_ratio_min", 0),
+			Cap: p.Float("truncated_importance_sampling_ratio")}}
+		if err := pipeline.Apply(b, correction.AtBatch); err != nil {
+			k.Fail("%v", err)
+		}
+	}
+	agg := Aggregation{}
+	if !p.Bool("token_level_loss") {
+		agg.Mode, agg.Sequences = "seq-mean-token-mean", 0
+		for _, there := range c.Inputs.Flat("sample_mask") {
+			agg.Sequences += int(there)
+		}
+	}
+	out := evaluate(k, &PPOClip{EpsLow: p.Float("ratio_clip_min"), EpsHigh: p.Float("ratio_clip_max"), DualClip: p.FloatOr("ratio_clip_c", 0), Aggregation: agg}, b)
+	term := &PositiveNLL{Coef: p.Float("positive_example_nll_weight")}
+	if err := term.AddLoss(out, b); err != nil {
+		k.Fail("%v", err)
+	}
+	k.Scalar("loss", out.Loss)
+	k.Vector("grad", out.DLogp)
+	nll, _ := out.Metric("positive_nll_loss")
+	if term.Coef == 0 { // the peer does not compute it then
+		nll = 0
+	}
+	k.Scalar("positive_nll_loss", nll)
 }

@@ -101,6 +101,8 @@ var TermRegistry = method.Table[Term]{
 	{Spec: distillK2Spec, New: func() Term { return method.New[DistillK2]() }},
 	{Spec: entropySpec, New: func() Term { return method.New[Entropy]() }},
 	{Spec: gkdSpec, New: func() Term { return method.New[GKD]() }},
+	{Spec: positiveNLLSpec, New: func() Term { return method.New[PositiveNLL]() }},
+	{Spec: sdarSpec, New: func() Term { return method.New[SDAR]() }},
 	{Spec: shadowDistillationSpec, New: func() Term { return method.New[ShadowDistillation]() }},
 	{Spec: topEntropySpec, New: func() Term { return method.New[TopEntropy]() }},
 }.Filled(method.Spec{Group: "loss"}, examples)

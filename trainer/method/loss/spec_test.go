@@ -88,13 +88,13 @@ func termExample(t *testing.T, term Term) string {
 		return distExample(t, b, e.AddLoss)
 	case *DistillK2:
 		e.Coef = 1
-		out := &Grad{}
-		out.Reset(b.Tokens())
-		if err := e.AddLoss(out, b); err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprintf("logp -0.5 -1.2 -2.0, teacher -0.4 -1.0 -1.0; coefficient 1, no clip, token-mean over two such responses\nloss = %s\nd loss/d logp = %s",
-			numbersText([]float64{out.Loss}), numbersText(out.DLogp[:3]))
+		return logpExample(t, b, "logp -0.5 -1.2 -2.0, teacher -0.4 -1.0 -1.0; coefficient 1, no clip, token-mean over two such responses", e)
+	case *SDAR:
+		e.Coef = 1
+		return logpExample(t, b, "logp -0.5 -1.2 -2.0, teacher -0.4 -1.0 -1.0; coefficient 1, β 5, token-mean over two such responses", e)
+	case *PositiveNLL:
+		e.Coef = 1
+		return logpExample(t, b, "logp -0.5 -1.2 -2.0 of a response with R = 1, and of one with R = 0; coefficient 1", e)
 	case *GKD:
 		e.TopK = 2
 		return strings.Replace(distExample(t, b, e.AddLoss), "coefficient 1", "t = 0.670320 0.164840 0.164840, its first two; coefficient 1", 1)
@@ -110,6 +110,17 @@ func termExample(t *testing.T, term Term) string {
 		return fmt.Sprintf("entropies 0.5 1.0 2.0 in each of two responses, share 0.2\nthe 0.8 quantile of the six is %s\ngates = %v", numbersText([]float64{stats.Quantile([]float64{0.5, 0.5, 1, 1, 2, 2}, 0.8)}), b.Gate)
 	}
 	return ""
+}
+
+// logpExample is the example of a term in the log-probs, on top of nothing.
+func logpExample(t *testing.T, b *batch.Batch, given string, term Term) string {
+	t.Helper()
+	out := &Grad{}
+	out.Reset(b.Tokens())
+	if err := term.AddLoss(out, b); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s\nloss = %s\nd loss/d logp = %s", given, numbersText([]float64{out.Loss}), numbersText(out.DLogp[:3]))
 }
 
 // TestWorkedExamples recomputes the numbers of every Spec's example.
