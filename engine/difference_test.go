@@ -78,6 +78,14 @@ func TestEveryFieldMatters(t *testing.T) {
 		{"reduction's fusing", func(n *engine.Numerics) { n.Reduction.Unfused = true }},
 		{"promotion of a narrow accumulator", func(n *engine.Numerics) { n.Accumulator, n.Reduction.Promote = precision.FP16, 8 }},
 		{"attention", func(n *engine.Numerics) { n.Attention, n.Tile = kernel.Online, 8 }},
+		{"attention's softmax", func(n *engine.Numerics) { n.Attention = kernel.Normalized }},
+		{"embedding", func(n *engine.Numerics) { n.Embedding = quantizer(t, "int8/q8_0") }},
+		{"head_weights", func(n *engine.Numerics) { n.HeadWeights = quantizer(t, "int4/q4_0") }},
+		{"head_inputs", func(n *engine.Numerics) {
+			n.HeadWeights, n.HeadInputs = quantizer(t, "int8/1x32"), quantizer(t, "int8/q8_0-x86")
+		}},
+		{"plain head_inputs", func(n *engine.Numerics) { n.HeadInputs = quantizer(t, "fp16") }},
+		{"queries", func(n *engine.Numerics) { n.Queries = precision.FP16 }},
 	} {
 		t.Run(test.field, func(t *testing.T) {
 			// From fp32, where nothing hides a change of order.
@@ -94,6 +102,32 @@ func TestEveryFieldMatters(t *testing.T) {
 				t.Error("Equal does not see it")
 			}
 		})
+	}
+}
+
+// Eager rounds each norm, rotation, score and sum over experts once more; without a
+// rounding to do it changes nothing but the order of the experts.
+func TestEagerMatters(t *testing.T) {
+	for _, test := range []struct {
+		preset string
+		differ bool
+	}{{"bf16", true}, {"fp32", false}} {
+		a := preset(t, test.preset)
+		b := a
+		b.Eager = true
+		if differ(probe(a), probe(b)) != test.differ {
+			t.Errorf("%s: eager rounding changes logits: %v", test.preset, !test.differ)
+		}
+	}
+}
+
+// An optional format that says what it follows anyway changes no bit.
+func TestOptionalFormatsFollow(t *testing.T) {
+	a := preset(t, "bf16")
+	b := a
+	b.Embedding, b.HeadWeights, b.HeadInputs, b.Queries = quantizer(t, "bf16"), quantizer(t, "bf16"), quantizer(t, "bf16"), precision.BF16
+	if !a.Equal(b) || differ(probe(a), probe(b)) {
+		t.Error("formats given as those they follow make a difference")
 	}
 }
 

@@ -216,16 +216,30 @@ func (k *combiner) sum(dst []float32, x ExpertParallel, all int, experts []uint8
 func (k *combiner) at(device, d int) []float32 { return k.sums[k.plane[device]*d:][:d] }
 
 func (k *combiner) byExpert(dst []float32, experts []uint8, gates []float32) {
-	k.order = k.order[:0]
-	for rank := range experts {
-		k.order = append(k.order, rank)
-		for i := rank; i > 0 && experts[k.order[i-1]] > experts[k.order[i]]; i-- {
-			k.order[i-1], k.order[i] = k.order[i], k.order[i-1]
-		}
-	}
+	k.inOrder(experts, true)
 	clear(dst)
 	for _, rank := range k.order {
 		kernel.AddScaled(dst, k.output(rank, len(dst)), gates[rank])
+	}
+}
+
+// inOrder lists the ranks, by the ids of their experts if byExpert is set.
+func (k *combiner) inOrder(experts []uint8, byExpert bool) {
+	k.order = k.order[:0]
+	for rank := range experts {
+		k.order = append(k.order, rank)
+		for i := rank; byExpert && i > 0 && experts[k.order[i-1]] > experts[k.order[i]]; i-- {
+			k.order[i-1], k.order[i] = k.order[i], k.order[i-1]
+		}
+	}
+}
+
+// eager is the sum by rank or by expert with each product and each sum rounded to f.
+func (k *combiner) eager(dst []float32, x ExpertParallel, experts []uint8, gates []float32, f precision.Format) {
+	k.inOrder(experts, x.Order == ByExpert)
+	clear(dst)
+	for _, rank := range k.order {
+		kernel.AddScaledEager(dst, k.output(rank, len(dst)), gates[rank], f)
 	}
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strconv"
 
 	"driftlab/engine/kernel"
 	"driftlab/precision"
@@ -36,10 +37,26 @@ var fields = []Field{
 	{"kv_cache", func(d, f *Numerics) { d.KVCache = f.KVCache }, func(n *Numerics) string { return n.KVCache.String() }},
 	{"router", func(d, f *Numerics) { d.Router = f.Router }, func(n *Numerics) string { return n.Router.String() }},
 	{"head", func(d, f *Numerics) { d.Head = f.Head }, func(n *Numerics) string { return n.Head.String() }},
+	{"embedding", func(d, f *Numerics) { d.Embedding = f.Embedding }, func(n *Numerics) string { return orOf(n.Embedding, "activations") }},
+	{"head_weights", func(d, f *Numerics) { d.HeadWeights = f.HeadWeights }, func(n *Numerics) string { return orOf(n.HeadWeights, "head") }},
+	{"head_inputs", func(d, f *Numerics) { d.HeadInputs = f.HeadInputs }, func(n *Numerics) string { return orOf(n.HeadInputs, "head") }},
+	{"queries", func(d, f *Numerics) { d.Queries = f.Queries }, func(n *Numerics) string { return orOf(n.Queries, "activations") }},
+	{"eager", func(d, f *Numerics) { d.Eager = f.Eager }, func(n *Numerics) string { return strconv.FormatBool(n.Eager) }},
 	{"reduction", copyOrder, func(n *Numerics) string { return orderText(n.Reduction) }},
 	{WireField, copyWire, func(n *Numerics) string { return Wire(n.Reduction).String() }},
 	{ExpertParallelField, func(d, f *Numerics) { d.ExpertParallel = f.ExpertParallel }, expertParallelText},
 	{"attention", func(d, f *Numerics) { d.Attention, d.Tile, d.Splits = f.Attention, f.Tile, f.Splits }, attentionText},
+}
+
+// orOf is an optional format, or the field that it follows without a value of its own.
+func orOf[T interface {
+	comparable
+	String() string
+}](f T, follows string) string {
+	if f == *new(T) {
+		return "as " + follows
+	}
+	return f.String()
 }
 
 // copyOrder takes the order of the sums and leaves the wire format, promotion,

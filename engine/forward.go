@@ -5,6 +5,7 @@ import (
 
 	"driftlab/engine/kernel"
 	"driftlab/moe"
+	"driftlab/precision"
 )
 
 // embedForward gathers the embeddings of a worker's rows:
@@ -65,8 +66,15 @@ func (p *Pass) splitHeads(k *worker, layer int, s *layerState, from, to int) {
 	keys, values := s.keys[from*kv:to*kv], s.values[from*kv:to*kv]
 	if table := p.weights.rotary; table != nil {
 		positions := p.pack.Positions[k.rowFrom:k.rowTo]
-		kernel.Rotary(s.queries[from*d:to*d], positions, rows, c.Heads, hd, table, p.num.activations)
-		kernel.Rotary(keys, positions, rows, c.KVHeads, hd, table, p.num.activations)
+		rotary := kernel.Rotary
+		if p.num.eager {
+			rotary = kernel.RotaryEager
+		}
+		rotary(s.queries[from*d:to*d], positions, rows, c.Heads, hd, table, p.num.activations)
+		rotary(keys, positions, rows, c.KVHeads, hd, table, p.num.activations)
+	}
+	if p.num.queries != p.num.activations {
+		round(p.num.queries, s.queries[from*d:to*d])
 	}
 	if scales := p.weights.kvScales; scales != nil {
 		storeScaled(keys, scales[2*layer*c.KVHeads:][:c.KVHeads], hd, p.weights.cacheGrid)
@@ -306,7 +314,12 @@ func (p *Pass) combine(k *worker, layer int, s *layerState, from int) {
 	for i := range rows {
 		r := p.routedRow(k, i, all)
 		gates, sum := s.gates[(from+r)*top:][:top], sums[i*d:][:d]
-		if p.num.experts.Order != ByRank {
+		switch {
+		case p.num.eager && p.num.experts.Order <= ByExpert:
+			k.combiner.slots, k.combiner.out = position[i*top:][:top], s.expertOut[first*d:]
+			k.combiner.eager(sum, p.num.experts, routes[r*top:(r+1)*top], gates, p.num.activations)
+			continue
+		case p.num.experts.Order != ByRank:
 			k.combiner.slots, k.combiner.out = position[i*top:][:top], s.expertOut[first*d:]
 			k.combiner.sum(sum, p.num.experts, c.Experts, routes[r*top:(r+1)*top], gates)
 			continue
@@ -347,12 +360,27 @@ func (p *Pass) headForward(k *worker) {
 	}
 	kernel.RMSNorm(h.normed[from*d:to*d], h.inverse[from:to], h.in[from*d:to*d], p.weights.finalNorm,
 		to-from, d, float32(c.NormEps), p.num.norm)
-	// A head coarser than the activations reads coarser inputs too.
-	in := h.normed[from*d : to*d]
-	if p.weights.Numerics.Head.MantissaBits < p.num.activations.MantissaBits {
-		p.weights.Numerics.Head.RoundSlice(in, in)
+	values, scales := p.headInputs(h.normed[from*d:to*d], from, to)
+	kernel.Linear(h.logits[from*c.Vocab:to*c.Vocab], values, scales, &p.weights.head, to-from, p.num.head, &k.scratch)
+}
+
+// headInputs quantises the normed rows of the targets from..to in place, which is what
+// gradients see, and returns them as the head's product reads them.
+func (p *Pass) headInputs(normed []float32, from, to int) (values, scales []float32) {
+	q, h, d := p.num.headInputs, &p.head, p.config.DModel
+	switch {
+	case !scalesApart(q):
+		if q != precision.Unscaled(p.num.activations) {
+			q.RoundTrip(normed, normed, to-from, d)
+		}
+		return normed, nil
+	default:
+		per := q.ScaleCount(1, d)
+		values, scales = h.values[from*d:to*d], h.scales[from*per:to*per]
+		q.Quantize(values, scales, normed, to-from, d)
+		q.Dequantize(normed, values, scales, to-from, d)
+		return values, scales
 	}
-	kernel.Linear(h.logits[from*c.Vocab:to*c.Vocab], in, nil, &p.weights.head, to-from, p.num.head, &k.scratch)
 }
 
 // targetRow returns the pack row of target i.

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"driftlab/engine/kernel"
 	"driftlab/precision"
@@ -34,6 +36,22 @@ type Numerics struct {
 	Router precision.Format `yaml:"router" json:"router"`
 	// Head is the format of the output head's weights and logits.
 	Head precision.Format `yaml:"head" json:"head"`
+	// Embedding is the format of the token embeddings, with scales where it needs
+	// them; without it they have that of the activations.
+	Embedding precision.Quantizer `yaml:"embedding,omitempty" json:"embedding,omitzero"`
+	// HeadWeights is the format of the output head's weights, with scales where it
+	// needs them; without it they have that of head, which then is that of the logits.
+	HeadWeights precision.Quantizer `yaml:"head_weights,omitempty" json:"head_weights,omitzero"`
+	// HeadInputs quantises what enters the output head, row by row; without it a head
+	// coarser than the activations rounds its inputs to its own format.
+	HeadInputs precision.Quantizer `yaml:"head_inputs,omitempty" json:"head_inputs,omitzero"`
+	// Queries is the format of the queries as they meet the keys; without it they
+	// have that of the activations.
+	Queries precision.Format `yaml:"queries,omitempty" json:"queries,omitzero"`
+	// Eager rounds after every elementwise operation, as frameworks do that store
+	// each tensor: a norm before its gain, the products of a rotation, scores before
+	// they are scaled, each expert's output times its gate, and their sum.
+	Eager bool `yaml:"eager,omitempty" json:"eager,omitzero"`
 	// Gradients is the format gradients are rounded to between operations of the backward pass.
 	Gradients precision.Format `yaml:"gradients" json:"gradients"`
 	// Reduction is the order of the sums in matrix products and norms. The
@@ -74,8 +92,27 @@ func (n Numerics) essential() Numerics {
 		n.Splits = 0
 	}
 	n.ExpertParallel = n.ExpertParallel.essential()
+	n.Embedding, n.HeadWeights, n.HeadInputs, n.Queries = n.embedding(), n.headWeights(), n.headInputs(), n.queries()
 	return n
 }
+
+// embedding, headWeights, headInputs and queries are the optional formats as they act.
+func (n *Numerics) embedding() precision.Quantizer {
+	return cmp.Or(n.Embedding, precision.Unscaled(n.Activations))
+}
+
+func (n *Numerics) headWeights() precision.Quantizer {
+	return cmp.Or(n.HeadWeights, precision.Unscaled(n.Head))
+}
+
+func (n *Numerics) headInputs() precision.Quantizer {
+	if n.HeadInputs == (precision.Quantizer{}) && n.Head.MantissaBits < n.Activations.MantissaBits {
+		return precision.Unscaled(n.Head)
+	}
+	return cmp.Or(n.HeadInputs, precision.Unscaled(n.Activations))
+}
+
+func (n *Numerics) queries() precision.Format { return cmp.Or(n.Queries, n.Activations) }
 
 // Validate returns every fault of n, joined; each begins with the field as
 // recipes write it.
@@ -87,8 +124,11 @@ func (n Numerics) Validate() error {
 		format precision.Format
 	}{
 		{"activations", n.Activations}, {"accumulator", n.Accumulator}, {"scores", n.Scores},
-		{"probabilities", n.Probabilities}, {"router", n.Router}, {"head", n.Head}, {"gradients", n.Gradients},
+		{"probabilities", n.Probabilities}, {"router", n.Router}, {"head", n.Head}, {"queries", n.Queries}, {"gradients", n.Gradients},
 	} {
+		if f.field == "queries" && f.format == (precision.Format{}) {
+			continue
+		}
 		if err := f.format.Validate(); err != nil {
 			fault("%s: %w", f.field, err)
 		} else if f.format.Integer() {
@@ -101,7 +141,11 @@ func (n Numerics) Validate() error {
 		shared    string // what a scale must not be taken from; empty where it may
 	}{
 		{"weights", n.Weights, ""}, {"inputs", n.Inputs, "batch"}, {"kv_cache", n.KVCache, "cache"},
+		{"embedding", n.Embedding, ""}, {"head_weights", n.HeadWeights, ""}, {"head_inputs", n.HeadInputs, "batch"},
 	} {
+		if q.quantizer == (precision.Quantizer{}) && (q.field == "embedding" || strings.HasPrefix(q.field, "head_")) {
+			continue
+		}
 		if err := q.quantizer.Validate(); err != nil {
 			fault("%s: %w", q.field, err)
 			continue
@@ -113,8 +157,13 @@ func (n Numerics) Validate() error {
 			fault("%s: %s shares scales across the whole %s; use a row-wise form such as fp8_e4m3/channel", q.field, q.quantizer, q.shared)
 		}
 	}
-	if err := n.scalesMeet(); err != nil {
+	if err := scalesMeet("inputs", n.Weights, n.Inputs); err != nil {
 		faults = append(faults, err)
+	}
+	if n.HeadInputs != (precision.Quantizer{}) {
+		if err := scalesMeet("head_inputs", n.headWeights(), n.HeadInputs); err != nil {
+			faults = append(faults, err)
+		}
 	}
 	if err := n.Reduction.Validate(); err != nil {
 		fault("reduction: %w", err)
@@ -141,15 +190,15 @@ func (n Numerics) Validate() error {
 // scalesMeet checks that the scales of inputs and weights can be applied
 // outside the same partial sums. Scales along the sum must cut it at the same
 // places on both sides; only mx scales, powers of two, are exact inside it.
-func (n Numerics) scalesMeet() error {
-	w, x := n.Weights, n.Inputs
+func scalesMeet(field string, w, x precision.Quantizer) error {
+	run := x.RunLength()
 	switch {
-	case x.Granularity == precision.Block && (w.Granularity != precision.Block || w.BlockCols != x.BlockCols):
-		return fmt.Errorf("inputs: %s needs weights scaled in blocks of as many columns, such as fp8_e4m3/%dx%d, not %s",
-			x, x.BlockCols, x.BlockCols, w)
-	case w.Granularity == precision.Block && x.Granularity == precision.PerChannel:
-		return fmt.Errorf("inputs: %s has one scale per row, the weights' %s one per %d columns; use %s/1x%d",
-			x, w, w.BlockCols, x.Format, w.BlockCols)
+	case run > 0 && w.RunLength() != run:
+		return fmt.Errorf("%s: %s needs weights scaled in blocks of as many columns, such as fp8_e4m3/%dx%d, not %s",
+			field, x, run, run, w)
+	case w.RunLength() > 0 && x.Granularity == precision.PerChannel:
+		return fmt.Errorf("%s: %s has one scale per row, the weights' %s one per %d columns; use %s/1x%d",
+			field, x, w, w.RunLength(), x.Format, w.RunLength())
 	}
 	return nil
 }

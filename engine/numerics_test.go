@@ -108,6 +108,15 @@ func TestValidate(t *testing.T) {
 		{"channels against blocks", func(n *engine.Numerics) {
 			n.Weights, n.Inputs = q("fp8_e4m3/128x128"), q("fp8_e4m3/channel")
 		}, "inputs"},
+		{"ggml's inputs against its weights", func(n *engine.Numerics) { n.Weights, n.Inputs = q("int4/q4_0"), q("int8/q8_0-x86") }, ""},
+		{"ggml's inputs against channels", func(n *engine.Numerics) { n.Weights, n.Inputs = q("int8/channel"), q("int8/q8_0-x86") }, "inputs"},
+		{"ggml's inputs of a plain head", func(n *engine.Numerics) { n.HeadInputs = q("int8/q8_0-x86") }, "head_inputs"},
+		{"optional formats", func(n *engine.Numerics) {
+			n.Embedding, n.HeadWeights, n.HeadInputs, n.Queries = q("int8/channel"), q("int8/q8_0"), q("int8/q8_0"), precision.FP16
+		}, ""},
+		{"optional formats without scales", func(n *engine.Numerics) {
+			n.Embedding, n.Queries = precision.Unscaled(precision.INT8), precision.INT4
+		}, "queries embedding"},
 		{"plain inputs against blocks", func(n *engine.Numerics) { n.Weights = q("fp8_e4m3/128x128") }, ""},
 		{"reduction", func(n *engine.Numerics) { n.Reduction = kernel.Reduction{Kind: kernel.SplitK, Parts: 1} }, "reduction"},
 		{"wire", func(n *engine.Numerics) {

@@ -51,6 +51,23 @@ var fp22 = must(precision.ParseFormat("e8m13"))
 // experts parses an expert-parallel text form.
 func experts(text string) ExpertParallel { return must(ParseExpertParallel(text)) }
 
+// llama is llama.cpp on the CPU with weights of one type in its file, f32 keys and
+// values and no flash attention (release v0.5.0 as npm's @node-llama-cpp/linux-x64
+// 3.22.1 ships it). Weights are products' first operand, and the second is converted
+// to the type that ggml_get_type_traits_cpu's vec_dot_type names (ggml_compute_forward_mul_mat
+// and _mul_mat_id, ggml-cpu.c). Rows of token_embd are dequantised
+// (ggml_compute_forward_get_rows, ops.cpp); norms and the router's weights are f32 in
+// the file, and everything between products is f32: ggml_compute_forward_rms_norm,
+// _rope, _soft_max, _swiglu (ops.cpp), the gates' softmax over all experts, divided by
+// the sum of the chosen ones (build_moe_ffn, llama-graph.cpp).
+func llama(name string, weights, inputs precision.Quantizer) Numerics {
+	n := uniform(name, precision.FP32)
+	n.Weights, n.Embedding, n.HeadWeights = weights, weights, weights
+	n.Inputs, n.HeadInputs = inputs, inputs
+	n.Attention = kernel.Normalized
+	return n
+}
+
 // Presets returns the named numerics in the order they are listed: from the
 // finest to the coarsest. Names are those of checkpoints and serving stacks. In
 // a name, tpN is a ring all-reduce among N ranks in the format itself, tbik-tpN
@@ -135,6 +152,17 @@ func Presets() []Numerics {
 		fp4.with("fp4-all", func(n *Numerics) {
 			n.Inputs = quantizer("fp8_e4m3/channel")
 			n.KVCache, n.Head = quantizer("fp8_e4m3"), precision.E4M3
+		}),
+		llama("llama-f16", quantizer("fp16"), quantizer("fp16")),
+		llama("llama-bf16", quantizer("bf16"), quantizer("bf16")),
+		llama("llama-q8_0", quantizer("int8/q8_0"), quantizer("int8/q8_0-x86")),
+		llama("llama-q4_0", quantizer("int4/q4_0"), quantizer("int8/q8_0-x86")),
+		// Hugging Face's MixtralForCausalLM in bf16 with eager attention and experts, on PyTorch's
+		// CPU kernels (modeling_mixtral.py): norms, softmax and gates are computed in
+		// fp32 and stored in bf16, experts are added by id.
+		bf16.with("torch-bf16", func(n *Numerics) {
+			n.Scores, n.Attention, n.Eager = precision.BF16, kernel.Normalized, true
+			n.ExpertParallel = experts("expert")
 		}),
 	}
 }

@@ -14,6 +14,9 @@ type siteNumerics struct {
 	head        kernel.Numerics
 	attention   kernel.AttentionNumerics
 	inputs      precision.Quantizer
+	headInputs  precision.Quantizer
+	queries     precision.Format
+	eager       bool
 	kvCache     precision.Quantizer
 	activations precision.Format
 	gradients   precision.Format
@@ -42,16 +45,16 @@ func (n *Numerics) sites(batchRows int) siteNumerics {
 	}
 	return siteNumerics{
 		// Norms are computed in fp32 everywhere and rounded once.
-		norm:        kernel.Numerics{Accumulator: precision.FP32, Output: n.Activations, Reduction: whole},
+		norm:        kernel.Numerics{Accumulator: precision.FP32, Output: n.Activations, Reduction: whole, Eager: n.Eager},
 		projection:  at(whole, n.Activations),
 		rowParallel: at(r, n.Activations),
 		router:      at(whole, n.Router),
 		head:        at(whole, n.Head),
 		attention: kernel.AttentionNumerics{
 			Kernel: n.Attention, Tile: n.Tile, Splits: n.Splits, Scores: n.Scores,
-			Probs: n.Probabilities, Output: n.Activations, Reduction: whole,
+			Probs: n.Probabilities, Output: n.Activations, Reduction: whole, Eager: n.Eager,
 		},
-		inputs: n.Inputs, kvCache: n.KVCache,
+		inputs: n.Inputs, kvCache: n.KVCache, headInputs: n.headInputs(), queries: n.queries(), eager: n.Eager,
 		plainInputs: n.Inputs.Identity() || n.Inputs == precision.Unscaled(n.Activations),
 		plainCache:  n.KVCache.Identity() || n.KVCache == precision.Unscaled(n.Activations),
 		activations: n.Activations, gradients: n.Gradients,

@@ -64,7 +64,9 @@ type layerState struct {
 // headState is what the head computed for the target rows.
 type headState struct {
 	in      []float32 // [targets, d] gathered residual stream
-	normed  []float32 // [targets, d]
+	normed  []float32 // [targets, d], as the head reads it
+	values  []float32 // [targets, d] and scales of them, where the head's inputs have scales
+	scales  []float32
 	inverse []float32
 	logits  []float32 // [targets, vocab]
 }
@@ -96,6 +98,9 @@ func (p *Pass) grow() {
 	h := &p.head
 	h.in, h.normed = grown(h.in, p.targets*c.DModel), grown(h.normed, p.targets*c.DModel)
 	h.inverse = grown(h.inverse, p.targets)
+	if q := p.num.headInputs; scalesApart(q) {
+		h.values, h.scales = grown(h.values, p.targets*c.DModel), grown(h.scales, q.ScaleCount(p.targets, c.DModel))
+	}
 	h.logits = grown(h.logits, p.targets*c.Vocab)
 	for i := range p.workers {
 		p.growWorker(&p.workers[i], rows, longest)

@@ -68,12 +68,13 @@ func NewWeights(c model.Config, n Numerics) *Weights {
 func (w *Weights) Publish(p *model.Params, version int) {
 	n := &w.Numerics
 	w.Version = version
-	w.embed = rounded(w.embed, p.Embed, n.Activations)
+	d := w.Config.DModel
+	w.embed = grown(w.embed, len(p.Embed))
+	n.embedding().RoundTrip(w.embed, p.Embed, w.Config.Vocab, d)
 	if p.PositionEmbed != nil {
 		w.positions = rounded(w.positions, p.PositionEmbed, n.Activations)
 	}
 	w.finalNorm = rounded(w.finalNorm, p.FinalNorm, n.Activations)
-	d := w.Config.DModel
 	for l := range w.layers {
 		from, to := p.Layer(l), &w.layers[l]
 		to.inputNorm = rounded(to.inputNorm, from.InputNorm, n.Activations)
@@ -94,7 +95,7 @@ func (w *Weights) Publish(p *model.Params, version int) {
 			w.pack(&to.down[e], from.W2[e], d, f, n.Weights)
 		}
 	}
-	w.pack(&w.head, p.Head, w.Config.Vocab, d, precision.Quantizer{Format: n.Head})
+	w.pack(&w.head, p.Head, w.Config.Vocab, d, n.headWeights())
 }
 
 // pack quantises the row-major matrix src [out, in] and lays it out for the
@@ -131,6 +132,11 @@ func (w *Weights) pack(dst *kernel.Weight, src []float32, out, in int, q precisi
 		w.scales = grown(w.scales, q.ScaleCount(out, in))
 		q.Quantize(w.scaled, w.scales, src, out, in)
 		dst.PackBlocks(w.scaled, out, in, q.BlockRows, q.BlockCols, w.scales)
+		return
+	case q.RunLength() > 0: // ggml's blocks
+		w.scales = grown(w.scales, q.ScaleCount(out, in))
+		q.Quantize(w.scaled, w.scales, src, out, in)
+		dst.PackBlocks(w.scaled, out, in, 1, q.RunLength(), w.scales)
 		return
 	default:
 		q.RoundTrip(w.scaled, src, out, in)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"driftlab/engine"
+	"driftlab/precision"
 	"driftlab/results/figure"
 )
 
@@ -32,9 +33,16 @@ func PresetTable() *figure.Figure {
 		if n.ExpertParallel != (engine.ExpertParallel{}) {
 			orders = append(orders, "experts "+n.ExpertParallel.String())
 		}
+		if n.Eager {
+			orders = append(orders, "eager")
+		}
+		head := n.Head.String()
+		if n.HeadWeights != (precision.Quantizer{}) {
+			head = n.HeadWeights.String()
+		}
 		t.Add(figure.Word(n.Name).As(figure.Strong), figure.Word(n.Weights.String()), mutedIf(n.Inputs.String(), n.Weights.String()),
 			mutedIf(n.Activations.String(), n.Inputs.String()), figure.Word(n.Accumulator.String()), mutedIf(n.KVCache.String(), n.Activations.String()),
-			mutedIf(n.Router.String(), n.Activations.String()), mutedIf(n.Head.String(), n.Activations.String()), figure.Word(strings.Join(orders, ", ")),
+			mutedIf(n.Router.String(), n.Activations.String()), mutedIf(head, n.Activations.String()), figure.Word(strings.Join(orders, ", ")),
 			figure.Word(n.Attention.String()), answer(n.BatchInvariant()), answer(n.Attention.PrefillIsDecode()))
 	}
 	return t

@@ -9,7 +9,7 @@
 //
 // A Quantizer adds scales: one per tensor, per row, per block, the OCP
 // microscaling blocks of 32 with power-of-two scales (mx), or NVIDIA's fp4
-// blocks of 16 (nv).
+// blocks of 16 (nv), or ggml's blocks of 32 with fp16 scales (q8_0, q4_0).
 //
 // # Rules of rounding
 //

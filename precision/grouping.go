@@ -33,6 +33,8 @@ func (q *Quantizer) group(rows, cols int) grouping {
 		return grouping{1, min(mxBlock, cols), rows, (cols + mxBlock - 1) / mxBlock}
 	case NV:
 		return grouping{1, min(nvBlock, cols), rows, (cols + nvBlock - 1) / nvBlock}
+	case Q8_0, Q8_0X86, Q4_0:
+		return grouping{1, min(ggmlBlock, cols), rows, (cols + ggmlBlock - 1) / ggmlBlock}
 	case Block:
 		r, c := q.BlockRows, q.BlockCols
 		if r < 1 || c < 1 {
@@ -52,7 +54,7 @@ func (q *Quantizer) group(rows, cols int) grouping {
 
 // ScaleCount returns the number of scales of a rows×cols matrix: none for an
 // unscaled quantiser, 1 per tensor, rows per channel, ⌈rows/R⌉·⌈cols/C⌉ for
-// blocks of R×C, rows·⌈cols/32⌉ for MX, rows·⌈cols/16⌉ for NV. Scales are stored
+// blocks of R×C, rows·⌈cols/32⌉ for MX, Q8_0 and Q4_0, rows·⌈cols/16⌉ for NV. Scales are stored
 // row-major over the grid of groups.
 func (q Quantizer) ScaleCount(rows, cols int) int {
 	g := q.group(rows, cols)

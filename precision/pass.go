@@ -24,6 +24,8 @@ func (p *pass) set(q *Quantizer, src []float32, restore bool) {
 func (p *pass) matrix(dst, scales, src []float32, g *grouping, cols int) {
 	switch {
 	case len(src) == 0:
+	case p.granularity.ggml():
+		p.ggmlRows(dst, scales, src, cols)
 	case g.inRuns(cols):
 		p.runs(dst, scales, src, g.rows*g.cols)
 	case g.rows == 1:

@@ -10,7 +10,8 @@ package precision
 // amax/6/t, times t = tensor amax/(6·448). The value is x/scale in float32, a
 // division and not a product with the reciprocal, rounded to nearest even and
 // saturated. A group of zeros has scale 1. An NV block so small that its e4m3
-// scale is zero has scale 0 and zeros.
+// scale is zero has scale 0 and zeros. Q8_0 and Q4_0 do what ggml does: ggmlBlock
+// has the formulas; their zero blocks have scale 0.
 //
 // A NaN or infinity is not hidden by its scale: the scale and all values of its
 // group become NaN (for NV the whole matrix, through the tensor's scale).

@@ -26,6 +26,15 @@ const (
 	// NV has one e4m3 scale per 16 elements of a row, and one fp32 scale for
 	// the matrix on top: NVFP4.
 	NV
+	// Q8_0 is ggml's block of 32 elements of a row in int8 with an fp16 scale, as
+	// its files are written; the scale is rounded after the values were divided.
+	Q8_0
+	// Q8_0X86 is Q8_0 as ggml's AVX2 code quantises activations: another reciprocal,
+	// and halves go to even.
+	Q8_0X86
+	// Q4_0 is ggml's block of 32 elements of a row in int4 with an fp16 scale. Its
+	// scale has a sign, so that the element of largest magnitude is -8 times it.
+	Q4_0
 )
 
 // Lengths of the blocks that the two standards fix.
@@ -69,6 +78,19 @@ func (q Quantizer) RowLocal() bool {
 	return true
 }
 
+// RunLength is the number of consecutive elements of a row that share a scale that
+// stays outside the sum over them; 0 where whole rows share one, and for MX and NV,
+// whose scales are multiplied in first.
+func (q Quantizer) RunLength() int {
+	switch {
+	case q.Granularity == Block:
+		return q.BlockCols
+	case q.Granularity.ggml():
+		return ggmlBlock
+	}
+	return 0
+}
+
 // Validate reports the first contradiction between the fields.
 func (q Quantizer) Validate() error {
 	f := q.Format
@@ -80,7 +102,7 @@ func (q Quantizer) Validate() error {
 		return fmt.Errorf("precision: block of %d×%d does not fit granularity %q", q.BlockRows, q.BlockCols, q.Granularity)
 	}
 	switch {
-	case q.Granularity > NV:
+	case q.Granularity > Q4_0:
 		return fmt.Errorf("precision: unknown granularity %d", q.Granularity)
 	case q.Granularity == None && f.Integer():
 		return fmt.Errorf("precision: %s needs a scale, for example %s/channel", f, f)
@@ -92,6 +114,10 @@ func (q Quantizer) Validate() error {
 		return fmt.Errorf("precision: %s: scaled numbers always saturate; drop the overflow rule", f)
 	case q.Granularity == MX && f.Integer():
 		return fmt.Errorf("precision: %s/mx is not supported; try %s/channel or fp4_e2m1/mx", f, f)
+	case (q.Granularity == Q8_0 || q.Granularity == Q8_0X86) && f != INT8:
+		return fmt.Errorf("precision: %s/%s: its blocks hold int8", f, q.Granularity)
+	case q.Granularity == Q4_0 && f != INT4:
+		return fmt.Errorf("precision: %s/%s: its blocks hold int4", f, q.Granularity)
 	case q.Granularity == NV && f != E2M1:
 		return fmt.Errorf("precision: %s/nv: nv blocks hold fp4_e2m1", f)
 	}

@@ -85,6 +85,11 @@ var Tolerances = map[string]Tolerance{
 	"fp4-w4a16":           {2, 0.2},
 	"fp4-mx":              {2, 0.2},
 	"fp4-all":             {2, 0.2},
+	"llama-f16":           {8e-3, 1e-3},
+	"llama-bf16":          {0.08, 9e-3},
+	"llama-q8_0":          {0.1, 0.015},
+	"llama-q4_0":          {2, 0.2},
+	"torch-bf16":          bf16Bound,
 }
 
 var (

@@ -24,6 +24,11 @@ const (
 	// their log-sum-exp. Queries that come together are computed as Online does,
 	// so prefill and decode differ as soon as the keys fill more than one tile.
 	SplitKV
+	// Normalized is TwoPass with the probabilities divided by their sum before they
+	// are rounded and mixed: what engines do that store the softmax, such as
+	// PyTorch's eager attention and ggml without flash attention. Prefill and decode
+	// agree.
+	Normalized
 )
 
 // PrefillIsDecode reports whether the kernel gives a query the same bits alone
@@ -46,6 +51,8 @@ type AttentionNumerics struct {
 	Splits int
 	// Scores is the format of the scaled scores.
 	Scores precision.Format
+	// Eager rounds the scores to their format before they are scaled, too.
+	Eager bool
 	// Probs is the format of exp(score-max) before it multiplies the values;
 	// the sum takes it unrounded, as flash attention does in bf16.
 	Probs precision.Format
@@ -77,6 +84,8 @@ const attentionRows = 8
 //
 //	out_i = mix_i/sum_i, lse_i = m_i + ln sum_i, M = max lse
 //	out = round((Σ exp(lse_i-M)·out_i) / Σ exp(lse_i-M)), lse = M + ln Σ exp(lse_i-M)
+//
+// Normalized has out = round(Σ round(p/sum)·v). Eager has s = round(float32(round(q·k)·scale)).
 //
 // q and out are [rows, heads·headDim]; lse is [rows, heads], kept for the
 // backward pass, or nil where nobody reads it. Each row has the bits that a call

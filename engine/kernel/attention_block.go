@@ -43,15 +43,17 @@ func (a *attention) rows(out, lse, q []float32, b block) {
 	a.score(scores, q, &b, last, ld)
 	scale := a.rounded(scores)
 	switch {
-	case a.num.Kernel == TwoPass:
+	case a.num.Kernel == TwoPass || a.num.Kernel == Normalized:
 		a.twoPass(out, scores, scale, sums, maxima, &b, ld)
 	case a.num.Kernel == SplitKV && b.causal == 0:
 		a.splitKV(out, scores, scale, sums, maxima, &b, ld)
 	default:
 		a.online(out, scores, scale, sums, maxima, &b, 0, last, ld)
 	}
-	for r := range b.m {
-		divideInto(out[r*b.stride:][:a.headDim], sums[r])
+	if a.num.Kernel != Normalized {
+		for r := range b.m {
+			divideInto(out[r*b.stride:][:a.headDim], sums[r])
+		}
 	}
 	if lse == nil {
 		return
@@ -102,12 +104,17 @@ func (a *attention) mix(out, probs []float32, b *block, first, rows, from, to, l
 	}
 }
 
-// twoPass leaves the unnormalised mix in out.
+// twoPass leaves the mix in out, divided by the sums if they are Normalized.
 func (a *attention) twoPass(out, scores []float32, scale float32, sums, maxima []float32, b *block, ld int) {
 	last := b.keys(b.m - 1)
 	softRows(scores, maxima, ld, b.m, b.n, b.causal, scale)
 	clear(sums)
 	a.addUp(sums, scores, b, 0, 0, last, ld)
+	if a.num.Kernel == Normalized {
+		for r := range b.m {
+			divideInto(scores[r*ld:][:b.keys(r)], sums[r])
+		}
+	}
 	roundTo(a.num.Probs, scores)
 	if a.num.Reduction.Kind != Canonical && b.causal > 0 {
 		// The order depends on the number of keys, which differs by row.
@@ -125,8 +132,7 @@ func (a *attention) rounded(scores []float32) (scale float32) {
 	if exact(a.num.Scores) && a.scale > 0 && a.scale <= math.MaxFloat32 {
 		return a.scale
 	}
-	scaleInto(scores, a.scale)
-	roundTo(a.num.Scores, scores)
+	scaleScores(scores, a.scale, &a.num)
 	return 1
 }
 

@@ -39,8 +39,8 @@ func (k *Kept) drop(p []float32, r, head int) {
 //	dq = Σ ds·k over keys;  dk = Σ ds·q,  dv = Σ p·dout over heads, then queries
 //
 // each sum one canonical chain, where a query's future keys within its block of
-// 16 rows count as exact zeros. Only num.Scores and num.Reduction.Unfused (for
-// the scores) matter here.
+// 16 rows count as exact zeros. Only num.Scores, num.Eager and
+// num.Reduction.Unfused (for the scores) matter here.
 // Rows that saw a part of their keys say so in kept: the probabilities of the
 // others are exact zeros, and lse is over those seen.
 func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, before, t, heads, kvHeads, headDim int, scale float32, num AttentionNumerics, kept Kept, s *Scratch) {
@@ -94,8 +94,7 @@ func (b *headGrad) block(r, m int, s *Scratch) {
 		m: m, n: n, k: b.headDim, unfused: b.num.Reduction.Unfused}).run(s)
 	(&product{c: ds, a: dout, b: b.vT, ldc: ld, ais: b.d, aks: 1, ldb: b.ld, group: panelWidth,
 		m: m, n: n, k: b.headDim}).run(s)
-	scaleInto(p, b.scale)
-	roundTo(b.num.Scores, p)
+	scaleScores(p, b.scale, &b.num)
 	for i := range m {
 		seen := b.before + r + i + 1
 		row := p[i*ld:][:n]

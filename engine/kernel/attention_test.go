@@ -75,6 +75,9 @@ func (c *attentionCase) dumbAttend(num AttentionNumerics, alone bool) (out, lse 
 			s := make([]float32, t+1)
 			for j := range s {
 				dot := dumbDot(c.q[(t*c.heads+h)*c.headDim:][:c.headDim], at(c.k, j), 0, 1, chain, precision.Format{}, 0, nil)
+				if num.Eager {
+					dot = round(num.Scores, dot)
+				}
 				s[j] = round(num.Scores, dot*c.scale)
 			}
 			column := func(d, from, to int) []float32 {
@@ -106,6 +109,11 @@ func (c *attentionCase) dumbAttend(num AttentionNumerics, alone bool) (out, lse 
 						sum += e
 						p[j] = round(num.Probs, e)
 					}
+					for j := range p {
+						if num.Kernel == Normalized { // one tile has all keys
+							p[j] = round(num.Probs, Exp32(s[from+j]-m)/sum)
+						}
+					}
 					for d := range mix {
 						if num.Kernel.Tiled() {
 							mix[d] *= a
@@ -118,7 +126,9 @@ func (c *attentionCase) dumbAttend(num AttentionNumerics, alone bool) (out, lse 
 					}
 				}
 				for d := range mix {
-					mix[d] /= sum
+					if num.Kernel != Normalized {
+						mix[d] /= sum
+					}
 				}
 				return mix, m + Log32(sum)
 			}
@@ -186,6 +196,9 @@ func everyAttention() map[string]AttentionNumerics {
 	all := attentionNumerics()
 	all["split_kv:2"] = AttentionNumerics{Kernel: SplitKV, Tile: 4, Splits: 2}
 	all["split_kv:5"] = AttentionNumerics{Kernel: SplitKV, Tile: 3, Splits: 5, Probs: precision.BF16, Reduction: Reduction{Unfused: true}}
+	all["normalized"] = AttentionNumerics{Kernel: Normalized}
+	all["normalized fp16"] = AttentionNumerics{Kernel: Normalized, Probs: precision.FP16, Reduction: Reduction{Kind: SplitK, Parts: 3}}
+	all["normalized eager"] = AttentionNumerics{Kernel: Normalized, Scores: precision.BF16, Eager: true, Probs: precision.BF16, Output: precision.BF16}
 	return all
 }
 
@@ -241,7 +254,7 @@ func (c *attentionCase) attend64(q, k, v []float64) []float64 {
 }
 
 func TestAttendGradient(t *testing.T) {
-	for _, num := range []AttentionNumerics{{}, {Kernel: Online, Tile: 8}, {Kernel: SplitKV, Tile: 8, Splits: 2}} {
+	for _, num := range []AttentionNumerics{{}, {Kernel: Online, Tile: 8}, {Kernel: SplitKV, Tile: 8, Splits: 2}, {Kernel: Normalized}} {
 		for i, d := range [][4]int{{1, 2, 1, 4}, {19, 4, 2, 5}, {35, 2, 2, 8}} {
 			c := newAttentionCase(uint64(40+i), d[0], d[1], d[2], d[3])
 			out, lse := c.prefill(num, c.t)

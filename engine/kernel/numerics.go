@@ -15,4 +15,6 @@ type Numerics struct {
 	Output precision.Format
 	// Reduction is the order of the sum.
 	Reduction Reduction
+	// Eager rounds a norm to Output before the gain multiplies it, too.
+	Eager bool
 }

@@ -18,6 +18,10 @@ func RMSNorm(dst, inv, x, gain []float32, rows, d int, eps float32, num Numerics
 	rowSquares(inv[:rows], x, d, num)
 	for r, sum := range inv[:rows] {
 		inv[r] = 1 / float32(math.Sqrt(float64(sum/float32(d)+eps)))
+		if num.Eager {
+			eagerScaleGain(dst[r*d:][:d], x[r*d:][:d], gain, inv[r], num.Output)
+			continue
+		}
 		scaleGain(dst[r*d:][:d], x[r*d:][:d], gain, inv[r])
 	}
 	roundTo(num.Output, dst[:rows*d])

@@ -56,20 +56,27 @@ func RotaryGrad(dx []float32, pos []int32, rows, heads, headDim int, t *RotaryTa
 }
 
 func (t *RotaryTable) rotate(x []float32, pos []int32, rows, heads, headDim int, inverse bool) {
-	if headDim != t.headDim || len(x) < rows*heads*headDim || len(pos) < rows {
-		panic(fmt.Sprintf("kernel: rotary of %d values, %d positions as [%d,%d,%d] with a table of head dimension %d",
-			len(x), len(pos), rows, heads, headDim, t.headDim))
-	}
+	t.check(x, pos, rows, heads, headDim)
 	half := headDim / 2
 	for r := range rows {
 		p := int(pos[r])
-		if p < 0 || p >= t.positions {
-			panic(fmt.Sprintf("kernel: position %d outside a rotary table of %d", p, t.positions))
-		}
 		cos, sin := t.cos[p*half:][:half], t.sin[p*half:][:half]
 		for h := range heads {
 			head := x[(r*heads+h)*headDim:][:headDim]
 			rotatePairs(head[:half], head[half:], cos, sin, inverse)
+		}
+	}
+}
+
+// check panics if the sizes do not go together, or a position is not in the table.
+func (t *RotaryTable) check(x []float32, pos []int32, rows, heads, headDim int) {
+	if headDim != t.headDim || len(x) < rows*heads*headDim || len(pos) < rows {
+		panic(fmt.Sprintf("kernel: rotary of %d values, %d positions as [%d,%d,%d] with a table of head dimension %d",
+			len(x), len(pos), rows, heads, headDim, t.headDim))
+	}
+	for _, p := range pos[:rows] {
+		if p < 0 || int(p) >= t.positions {
+			panic(fmt.Sprintf("kernel: position %d outside a rotary table of %d", p, t.positions))
 		}
 	}
 }

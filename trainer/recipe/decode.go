@@ -291,6 +291,7 @@ func (d *decoder) suggestion(name string, known []string) string {
 type field struct {
 	name  string
 	value reflect.Value
+	omit  bool // from canonical text while it is zero, which has no text or came later
 }
 
 // fieldsOf lists the fields of a struct that recipes name, in order; those of
@@ -304,7 +305,7 @@ func fieldsOf(v reflect.Value) []field {
 		case strings.Contains(options, "inline"):
 			fields = append(fields, fieldsOf(v.Field(i))...)
 		case name != "" && name != "-":
-			fields = append(fields, field{name, v.Field(i)})
+			fields = append(fields, field{name, v.Field(i), strings.Contains(f.Tag.Get("json"), ",omitzero")})
 		}
 	}
 	return fields

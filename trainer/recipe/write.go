@@ -94,6 +94,9 @@ func mappingOf(v reflect.Value, sparse bool) *yaml.Node {
 		if f.value.Kind() == reflect.Pointer && f.value.IsNil() {
 			continue
 		}
+		if f.omit && f.value.IsZero() {
+			continue
+		}
 		if sparse && (f.value.IsZero() || f.value.Kind() == reflect.Slice && f.value.Len() == 0) {
 			continue
 		}
