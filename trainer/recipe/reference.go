@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"embed"
+	"encoding"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -157,6 +158,11 @@ func isText(v reflect.Value) bool {
 func defaultText(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return "" // as the field's own words have it
+	}
+	if m, ok := v.Interface().(encoding.TextMarshaler); ok && v.IsZero() {
+		if _, err := m.MarshalText(); err != nil {
+			return "" // so has an optional format
+		}
 	}
 	n := nodeOf(v, false)
 	if n.Kind == yaml.MappingNode {
