@@ -35,13 +35,3 @@ func Open(nameOrDir string) (*Checkpoint, error) {
 	}
 	return nil, fmt.Errorf("checkpoint %q is neither a folder nor one that is shipped (%s)", nameOrDir, strings.Join(Shipped(), ", "))
 }
-
-// ShippedFiles returns the files of a shipped checkpoint, for export.
-func ShippedFiles(name string) (fs.FS, error) {
-	for _, known := range Shipped() {
-		if known == name {
-			return fs.Sub(shipped, "shipped/"+name)
-		}
-	}
-	return nil, fmt.Errorf("no checkpoint %q is shipped (known: %s)", name, strings.Join(Shipped(), ", "))
-}

@@ -39,6 +39,7 @@ var layers = []layer{
 	{"results/record", "results/record/atomicfile " + numbers},
 	{"results/figure", "results/record " + numbers},
 	{"model", "model/safetensors results/record/atomicfile"},
+	{"model/gguf", "model precision"},
 
 	// The two engines, which do not know each other.
 	{"engine/kernel engine/kernel/gen", "precision"},

@@ -1,18 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"driftlab/model"
+	"driftlab/model/gguf"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats/passk"
@@ -24,7 +27,7 @@ import (
 
 type checkpointCmd struct {
 	List   checkpointListCmd   `cmd:"" help:"List the checkpoints inside the binary."`
-	Export checkpointExportCmd `cmd:"" help:"Write a checkpoint to a folder, in the layout of Hugging Face."`
+	Export checkpointExportCmd `cmd:"" help:"Write a checkpoint to a folder, in the layout of Hugging Face or as a GGUF file."`
 }
 
 // Help is the long help text.
@@ -33,7 +36,8 @@ func (*checkpointCmd) Help() string {
 
 Examples:
   simulate checkpoint list
-  simulate checkpoint export chain-base ./chain-base`
+  simulate checkpoint export chain-base ./chain-base
+  simulate checkpoint export chain-base ./gguf --format gguf --type q8_0   # for llama.cpp`
 }
 
 type checkpointListCmd struct{ jsonFlag }
@@ -73,34 +77,36 @@ func (c *checkpointListCmd) Run(a *app) error {
 }
 
 type checkpointExportCmd struct {
-	Name string `arg:"" complete:"checkpoints" help:"The checkpoint's name."`
-	Dir  string `arg:"" help:"The folder to write; it must be new or empty."`
+	Name   string `arg:"" complete:"checkpoints" help:"The checkpoint's name, or a checkpoint folder."`
+	Dir    string `arg:"" help:"The folder to write; it must be new or empty."`
+	Format string `help:"hf: config.json, safetensors and tokenizer, as Hugging Face has them; gguf: one file that llama.cpp loads." enum:"hf,gguf" default:"hf" placeholder:"hf|gguf"`
+	Type   string `help:"Type of the matrices of a GGUF file: f32, f16, bf16, q8_0 or q4_0." enum:"f32,f16,bf16,q8_0,q4_0" default:"f32" placeholder:"TYPE"`
 	jsonFlag
 }
 
 // Run writes a checkpoint's files.
 func (c *checkpointExportCmd) Run(a *app) error {
-	files, err := model.ShippedFiles(c.Name)
+	if !slices.Contains(model.Shipped(), c.Name) && !strings.ContainsAny(c.Name, `/\`) {
+		if _, err := os.Stat(c.Name); err != nil {
+			return badInput{fmt.Errorf("checkpoint: %w", method.UnknownName(c.Name, model.Shipped()))}
+		}
+	}
+	ck, err := model.Open(c.Name)
 	if err != nil {
-		return badInput{fmt.Errorf("checkpoint: %w", method.UnknownName(c.Name, model.Shipped()))}
+		return badInput{err}
+	}
+	files, err := c.files(ck)
+	if err != nil {
+		return err
 	}
 	if err := emptyFolder(c.Dir); err != nil {
 		return err
 	}
-	entries, err := fs.ReadDir(files, ".")
-	if err != nil {
-		return err
-	}
-	written := []string{}
-	for _, e := range entries {
-		data, err := fs.ReadFile(files, e.Name())
-		if err != nil {
+	written := slices.Sorted(maps.Keys(files))
+	for _, name := range written {
+		if err := writeFile(c.Dir, name, files[name]); err != nil {
 			return err
 		}
-		if err := writeFile(c.Dir, e.Name(), data); err != nil {
-			return err
-		}
-		written = append(written, e.Name())
 	}
 	if c.JSON {
 		return a.printJSON(struct {
@@ -109,8 +115,37 @@ func (c *checkpointExportCmd) Run(a *app) error {
 			Files []string `json:"files"`
 		}{c.Name, c.Dir, written})
 	}
-	fmt.Fprintf(a.stdout, "%s: %s\n", c.Dir, names(entries))
+	fmt.Fprintf(a.stdout, "%s: %s\n", c.Dir, strings.Join(written, ", "))
 	return nil
+}
+
+// files are those of the format, by name.
+func (c *checkpointExportCmd) files(ck *model.Checkpoint) (map[string][]byte, error) {
+	kind, err := gguf.ParseType(c.Type)
+	if err != nil {
+		return nil, bad("--type: %v", err)
+	}
+	if c.Format == "gguf" {
+		var b bytes.Buffer
+		name := filepath.Base(c.Name)
+		if err := gguf.Write(&b, ck.Params, name, kind); err != nil {
+			return nil, bad("checkpoint %s has %v", c.Name, err)
+		}
+		return map[string][]byte{name + "." + c.Type + ".gguf": b.Bytes()}, nil
+	}
+	if kind != gguf.F32 {
+		return nil, bad("--type: %s is a type of GGUF files, and Hugging Face's layout holds f32: add --format gguf", c.Type)
+	}
+	files, err := model.Files(ck.Params, ck.Extras)
+	if err != nil {
+		return nil, err
+	}
+	more, err := model.HuggingFaceExtras(ck.Extras)
+	if err != nil {
+		return nil, badInput{err}
+	}
+	maps.Copy(files, more)
+	return files, nil
 }
 
 type pretrainCmd struct {
