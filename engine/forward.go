@@ -290,7 +290,11 @@ func (p *Pass) feedForward(k *worker, s *layerState, w *layerWeights, expert, fr
 	kernel.Linear(gateUp, values, scales, &w.gateUp[expert], rows, p.num.projection, &k.scratch)
 	for r := range rows {
 		row := gateUp[r*2*f : (r+1)*2*f]
-		kernel.SiLUGate(s.activated.dense[(from+r)*f:(from+r+1)*f], row[:f], row[f:], f, p.num.activations)
+		gate := kernel.SiLUGate
+		if p.num.eager {
+			gate = kernel.SiLUGateEager
+		}
+		gate(s.activated.dense[(from+r)*f:(from+r+1)*f], row[:f], row[f:], f, p.num.activations)
 	}
 	p.store(&s.activated, from, to, f)
 	values, scales = s.activated.rows(from, to, f, p.num.inputs)

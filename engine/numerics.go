@@ -50,7 +50,8 @@ type Numerics struct {
 	Queries precision.Format `yaml:"queries,omitempty" json:"queries,omitzero"`
 	// Eager rounds after every elementwise operation, as frameworks do that store
 	// each tensor: a norm before its gain, the products of a rotation, scores before
-	// they are scaled, each expert's output times its gate, and their sum.
+	// they are scaled, each step of SiLU, each expert's output times its gate, and
+	// their sum.
 	Eager bool `yaml:"eager,omitempty" json:"eager,omitzero"`
 	// Gradients is the format gradients are rounded to between operations of the backward pass.
 	Gradients precision.Format `yaml:"gradients" json:"gradients"`

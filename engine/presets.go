@@ -157,9 +157,10 @@ func Presets() []Numerics {
 		llama("llama-bf16", quantizer("bf16"), quantizer("bf16")),
 		llama("llama-q8_0", quantizer("int8/q8_0"), quantizer("int8/q8_0-x86")),
 		llama("llama-q4_0", quantizer("int4/q4_0"), quantizer("int8/q8_0-x86")),
-		// Hugging Face's MixtralForCausalLM in bf16 with eager attention and experts, on PyTorch's
-		// CPU kernels (modeling_mixtral.py): norms, softmax and gates are computed in
-		// fp32 and stored in bf16, experts are added by id.
+		// Hugging Face's MixtralForCausalLM in bf16 with eager attention and experts
+		// (modeling_mixtral.py) on the CPU kernels of PyTorch 1.13.1: products are
+		// accumulated in fp32 and rounded once; norms, softmax and gates are computed
+		// in fp32 and stored in bf16; experts are added by id.
 		bf16.with("torch-bf16", func(n *Numerics) {
 			n.Scores, n.Attention, n.Eager = precision.BF16, kernel.Normalized, true
 			n.ExpertParallel = experts("expert")

@@ -51,7 +51,7 @@ type AttentionNumerics struct {
 	Splits int
 	// Scores is the format of the scaled scores.
 	Scores precision.Format
-	// Eager rounds the scores to their format before they are scaled, too.
+	// Eager rounds the scores to their format before they are scaled, too, and the factor.
 	Eager bool
 	// Probs is the format of exp(score-max) before it multiplies the values;
 	// the sum takes it unrounded, as flash attention does in bf16.
@@ -85,7 +85,7 @@ const attentionRows = 8
 //	out_i = mix_i/sum_i, lse_i = m_i + ln sum_i, M = max lse
 //	out = round((Σ exp(lse_i-M)·out_i) / Σ exp(lse_i-M)), lse = M + ln Σ exp(lse_i-M)
 //
-// Normalized has out = round(Σ round(p/sum)·v). Eager has s = round(float32(round(q·k)·scale)).
+// Normalized has out = round(Σ round(p/sum)·v). Eager has s = round(float32(round(q·k)·round(scale))).
 //
 // q and out are [rows, heads·headDim]; lse is [rows, heads], kept for the
 // backward pass, or nil where nobody reads it. Each row has the bits that a call

@@ -76,9 +76,11 @@ func (c *attentionCase) dumbAttend(num AttentionNumerics, alone bool) (out, lse 
 			for j := range s {
 				dot := dumbDot(c.q[(t*c.heads+h)*c.headDim:][:c.headDim], at(c.k, j), 0, 1, chain, precision.Format{}, 0, nil)
 				if num.Eager {
-					dot = round(num.Scores, dot)
+					dot = round(num.Scores, dot) * round(num.Scores, c.scale)
+				} else {
+					dot *= c.scale
 				}
-				s[j] = round(num.Scores, dot*c.scale)
+				s[j] = round(num.Scores, dot)
 			}
 			column := func(d, from, to int) []float32 {
 				x := make([]float32, 0, to-from)

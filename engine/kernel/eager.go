@@ -6,10 +6,13 @@ import "driftlab/precision"
 // result in the tensors' format, where a fused
 // kernel keeps float32 until its end. The backward pass goes straight through these roundings.
 
-// scaleScores brings the scores q·k to their format.
+// scaleScores brings the scores q·k to their format, and the factor first if Eager.
 func scaleScores(scores []float32, scale float32, num *AttentionNumerics) {
 	if num.Eager {
 		roundTo(num.Scores, scores)
+		if !exact(num.Scores) {
+			scale = num.Scores.Round(scale)
+		}
 	}
 	scaleInto(scores, scale)
 	roundTo(num.Scores, scores)
@@ -46,6 +49,17 @@ func RotaryEager(x []float32, pos []int32, rows, heads, headDim int, t *RotaryTa
 				head[half+i] = r.Round(r.Round(b*c) + r.Round(a*s))
 			}
 		}
+	}
+}
+
+// SiLUGateEager is SiLUGate with every step rounded to out (silu_kernel for bfloat16 in
+// PyTorch 1.13's aten/src/ATen/native/cpu/Activation.cpp, whose vectors round each result):
+//
+//	silu(g) = round(g / round(1 + round(exp(-g)))),  dst = round(silu(gate)·up)
+func SiLUGateEager(dst, gate, up []float32, n int, out precision.Format) {
+	r := out.Rounder()
+	for i, g := range gate[:n] {
+		dst[i] = r.Round(r.Round(g/r.Round(1+r.Round(Exp32(-g)))) * up[i])
 	}
 }
 

@@ -41,6 +41,15 @@ func TestEagerOperations(t *testing.T) {
 		}
 	}
 
+	gated := make([]float32, d)
+	SiLUGateEager(gated, x[:d], gain, d, f)
+	for i, got := range gated {
+		e := f.Round(float32(math.Exp(-float64(x[i]))))
+		if want := f.Round(f.Round(x[i]/f.Round(1+e)) * gain[i]); got != want {
+			t.Fatalf("gated %d is %g, want %g", i, got, want)
+		}
+	}
+
 	sum := append([]float32(nil), x[:d]...)
 	AddScaledEager(sum, gain, 0.3, f)
 	for i, got := range sum {
