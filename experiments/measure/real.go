@@ -1,0 +1,281 @@
+package measure
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"driftlab/engine"
+	"driftlab/model"
+	"driftlab/results/stats"
+)
+
+// RealDump is what a real engine makes of tokens: log-probs of a program that runs one
+// of our checkpoints, to be set next to the numerics that emulate it.
+type RealDump struct {
+	// Engine names the preset of numerics that emulates the program.
+	Engine string `json:"engine"`
+	// Program says which it was, with its release; Command how it was run.
+	Program string `json:"program"`
+	Command string `json:"command"`
+	// Checkpoint is a shipped name or a folder; Source says where the tokens come from.
+	Checkpoint string `json:"checkpoint"`
+	Source     string `json:"source"`
+	// Sequences are the tokens with their log-probs.
+	Sequences []RealSequence `json:"sequences"`
+}
+
+// RealSequence is one prompt with its response.
+type RealSequence struct {
+	Prompt []int32 `json:"prompt"`
+	Tokens []int32 `json:"tokens"`
+	// Logp are the response tokens' log-probs in nats, and LogpF32 those of the same
+	// program in float32; empty to take our fp32 in its place.
+	Logp    []float64 `json:"logp"`
+	LogpF32 []float64 `json:"logp_f32,omitempty"`
+	// Mask is 0 for tokens that the policy did not write; nil for none.
+	Mask []int `json:"mask,omitempty"`
+	// Routes are the real engine's experts in the order [token][layer][rank], where known.
+	Routes []uint8 `json:"routes,omitempty"`
+}
+
+// RealGap is one real engine next to its emulation, token by token:
+// d = log-prob under the engine − log-prob under float32, of the real program
+// against its own float32, and of the emulation against our fp32.
+type RealGap struct {
+	Engine     string `json:"engine"`
+	Program    string `json:"program"`
+	Checkpoint string `json:"checkpoint"`
+	Tokens     int    `json:"tokens"`
+	Responses  int    `json:"responses"`
+	// Baseline is the largest difference between the real float32 and our fp32.
+	Baseline float64 `json:"baseline"`
+	// Real and Emulated are the two gaps.
+	Real     RealSize `json:"real"`
+	Emulated RealSize `json:"emulated"`
+	// K3Ratio is the emulated k3 over the real one, and Correlation that of the two d,
+	// each with the interval of its bootstrap over responses.
+	K3Ratio     stats.Interval `json:"k3_ratio"`
+	Correlation stats.Interval `json:"correlation"`
+	// Within is the share of tokens whose two d differ by less than a hundredth of the
+	// real d's root mean square, and Largest the largest difference.
+	Within  float64 `json:"within"`
+	Largest float64 `json:"largest"`
+	// Flips is the share of tokens whose experts differ between the real engine and its
+	// emulation; nil where the real ones are not known.
+	Flips *float64 `json:"flips,omitempty"`
+	// D are the pairs (real, emulated), in the order of the tokens.
+	D [][2]float64 `json:"d"`
+}
+
+// RealSize is the size of one gap: k3 = mean(exp(−d) − 1 + d), the 99th percentile and the
+// largest |d|.
+type RealSize struct {
+	K3  float64 `json:"k3"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// ParseRealDump reads a file of a real engine's log-probs. Errors name the place.
+func ParseRealDump(text []byte) (*RealDump, error) {
+	var r RealDump
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return nil, fmt.Errorf("not a dump of a real engine: %w", err)
+	}
+	if _, ok := engine.Preset(r.Engine); !ok {
+		return nil, fmt.Errorf("engine %q is no preset of numerics: `simulate methods numerics` lists them", r.Engine)
+	}
+	if len(r.Sequences) == 0 {
+		return nil, fmt.Errorf("sequences: there is none")
+	}
+	for i, s := range r.Sequences {
+		fault := func(format string, args ...any) error {
+			return fmt.Errorf("sequences[%d]: %s", i, fmt.Sprintf(format, args...))
+		}
+		n := len(s.Tokens)
+		switch {
+		case len(s.Prompt) == 0 || n == 0:
+			return nil, fault("an empty prompt or response")
+		case len(s.Logp) != n:
+			return nil, fault("%d log-probs for %d tokens", len(s.Logp), n)
+		case s.LogpF32 != nil && len(s.LogpF32) != n:
+			return nil, fault("%d log-probs in float32 for %d tokens", len(s.LogpF32), n)
+		case s.Mask != nil && len(s.Mask) != n:
+			return nil, fault("a mask of %d for %d tokens", len(s.Mask), n)
+		}
+	}
+	return &r, nil
+}
+
+// CompareReal scores the tokens of a dump with the numerics that emulate its engine
+// and with fp32, and sets both gaps side by side.
+func CompareReal(p *model.Params, r *RealDump) (*RealGap, error) {
+	n, ok := engine.Preset(r.Engine)
+	if !ok {
+		return nil, fmt.Errorf("engine %q is no preset of numerics", r.Engine)
+	}
+	fine, _ := engine.Preset("fp32")
+	emulated, exact := newTokenScorer(p, n), newTokenScorer(p, fine)
+	defer emulated.pass.Close()
+	defer exact.pass.Close()
+	g := &RealGap{Engine: r.Engine, Program: r.Program, Checkpoint: r.Checkpoint, Responses: len(r.Sequences)}
+	offsets, flipped, routed := []int{0}, 0, 0
+	for i, s := range r.Sequences {
+		ids := slices.Concat(s.Prompt, s.Tokens)
+		if err := checkTokens(p.Config, ids, len(s.Tokens), s.Routes); err != nil {
+			return nil, fmt.Errorf("sequences[%d]: %w", i, err)
+		}
+		low, routes := emulated.score(ids, len(s.Prompt))
+		full, _ := exact.score(ids, len(s.Prompt))
+		per := p.Config.Layers * p.Config.TopK
+		for j := range s.Tokens {
+			if s.Mask != nil && s.Mask[j] == 0 {
+				continue
+			}
+			base := full[j]
+			if s.LogpF32 != nil {
+				base = s.LogpF32[j]
+				g.Baseline = max(g.Baseline, math.Abs(base-full[j]))
+			}
+			g.D = append(g.D, [2]float64{s.Logp[j] - base, low[j] - full[j]})
+			if s.Routes != nil {
+				routed++
+				if !sameExperts(routes[j*per:][:per], s.Routes[j*per:][:per], p.Config.TopK) {
+					flipped++
+				}
+			}
+		}
+		offsets = append(offsets, len(g.D))
+	}
+	g.Tokens = len(g.D)
+	if g.Tokens == 0 {
+		return nil, fmt.Errorf("the masks leave no token")
+	}
+	if routed > 0 {
+		share := float64(flipped) / float64(routed)
+		g.Flips = &share
+	}
+	g.Real, g.Emulated = realSize(g.D, 0), realSize(g.D, 1)
+	over := func(statistic func(pairs [][2]float64) float64) stats.Interval {
+		index := make([]float64, len(r.Sequences))
+		for i := range index {
+			index[i] = float64(i)
+		}
+		var pairs [][2]float64
+		return stats.Bootstrap(index, func(sample []float64) float64 {
+			pairs = pairs[:0]
+			for _, i := range sample {
+				pairs = append(pairs, g.D[offsets[int(i)]:offsets[int(i)+1]]...)
+			}
+			return statistic(pairs)
+		})
+	}
+	g.K3Ratio = over(func(d [][2]float64) float64 { return meanK3(d, 1) / meanK3(d, 0) })
+	g.Correlation = over(correlationOf)
+	square := 0.0
+	for _, d := range g.D {
+		square += d[0] * d[0]
+	}
+	small := math.Sqrt(square/float64(g.Tokens)) / 100
+	for _, d := range g.D {
+		distance := math.Abs(d[0] - d[1])
+		g.Largest = max(g.Largest, distance)
+		if distance < small {
+			g.Within += 1 / float64(g.Tokens)
+		}
+	}
+	return g, nil
+}
+
+// checkTokens reports tokens and routes that the model does not have.
+func checkTokens(c model.Config, ids []int32, tokens int, routes []uint8) error {
+	if len(ids) > c.Context {
+		return fmt.Errorf("%d tokens, the checkpoint has a context of %d", len(ids), c.Context)
+	}
+	for _, id := range ids {
+		if id < 0 || int(id) >= c.Vocab {
+			return fmt.Errorf("token %d, the checkpoint has a vocabulary of %d", id, c.Vocab)
+		}
+	}
+	if want := tokens * c.Layers * c.TopK; routes != nil && len(routes) != want {
+		return fmt.Errorf("%d experts, %d tokens in this checkpoint have %d", len(routes), tokens, want)
+	}
+	return nil
+}
+
+// tokenScorer scores one sequence at a time.
+type tokenScorer struct {
+	weights *engine.Weights
+	pass    *engine.Pass
+	pack    engine.Pack
+	vocab   int
+	routed  int // experts of a token in all layers
+}
+
+func newTokenScorer(p *model.Params, n engine.Numerics) *tokenScorer {
+	w := engine.NewWeights(p.Config, n)
+	w.Publish(p, 0)
+	return &tokenScorer{weights: w, pass: engine.NewPass(p.Config, 1), vocab: p.Config.Vocab, routed: p.Config.Layers * p.Config.TopK}
+}
+
+// score returns the log-probs of the tokens behind the prompt, and the experts of the
+// positions that predict them, valid until the next call.
+func (s *tokenScorer) score(ids []int32, prompt int) (logp []float64, routes []uint8) {
+	s.pack.Reset()
+	s.pack.Add(0, ids)
+	s.pass.Begin(s.weights, &s.pack, engine.Options{})
+	s.pass.Forward()
+	all := s.pass.LogProbs()
+	for at := prompt; at < len(ids); at++ {
+		logp = append(logp, float64(all[(at-1)*s.vocab+int(ids[at])]))
+	}
+	return logp, s.pass.Routes()[(prompt-1)*s.routed:]
+}
+
+// sameExperts compares the experts layer by layer, as sets.
+func sameExperts(a, b []uint8, top int) bool {
+	for from := 0; from < len(a); from += top {
+		for _, id := range a[from : from+top] {
+			if !slices.Contains(b[from:from+top], id) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// realSize is the size of the real gap (0) or the emulated one (1).
+func realSize(d [][2]float64, side int) RealSize {
+	var sizes []float64
+	for _, x := range d {
+		sizes = append(sizes, math.Abs(x[side]))
+	}
+	slices.Sort(sizes)
+	return RealSize{K3: meanK3(d, side), P99: stats.Quantile(sizes, 0.99), Max: sizes[len(sizes)-1]}
+}
+
+// meanK3 is the mean of exp(−d) − 1 + d.
+func meanK3(d [][2]float64, side int) (k3 float64) {
+	for _, x := range d {
+		k3 += (math.Expm1(-x[side]) + x[side]) / float64(len(d))
+	}
+	return k3
+}
+
+// correlationOf is Pearson's coefficient of the pairs.
+func correlationOf(d [][2]float64) float64 {
+	var mean [2]float64
+	for _, x := range d {
+		mean[0], mean[1] = mean[0]+x[0]/float64(len(d)), mean[1]+x[1]/float64(len(d))
+	}
+	var xx, xy, yy float64
+	for _, x := range d {
+		a, b := x[0]-mean[0], x[1]-mean[1]
+		xx, xy, yy = xx+a*a, xy+a*b, yy+b*b
+	}
+	return xy / math.Sqrt(xx*yy)
+}
