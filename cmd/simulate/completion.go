@@ -213,7 +213,7 @@ func values(kind string) []completion {
 		for _, m := range recipe.Methods() {
 			add(m.Group, m.Name)
 		}
-		add("fields, recipes, systems, presets", "recipe", "recipes", "systems", "numerics", "presets")
+		add("fields, recipes, systems, presets, papers", "recipe", "recipes", "systems", "numerics", "presets", "papers")
 	case "systems":
 		for _, e := range schedule.Systems {
 			add(e.Source, e.Name)

@@ -16,7 +16,7 @@ import (
 )
 
 type methodsCmd struct {
-	Name    string `arg:"" complete:"methods" optional:"" help:"A method, setting, stressor, claim, recipe or field of a recipe; or recipe, recipes, systems, presets, numerics. Without a name, all methods are listed."`
+	Name    string `arg:"" complete:"methods" optional:"" help:"A method, setting, stressor, claim, recipe or field of a recipe, or an arXiv id; or recipe, recipes, systems, presets, numerics, papers. Without a name, all methods are listed."`
 	Explain bool   `help:"Compute the formula of a policy loss, weight or mask step by step on the tokens of its example."`
 	jsonFlag
 	outFlag
@@ -32,6 +32,7 @@ func (*methodsCmd) Help() string {
   a system      a published asynchronous system: rule, bound of staleness, what is inferred; systems lists them
   a preset      a published correction: its parts; presets lists them
   numerics      the presets of numerics and their differences
+  a paper       its arXiv id: the methods and recipes from it, its claims with their verdicts; papers lists them
   a result      a setting, stressor, arm or claim of a table or plot: its lines in a recipe and in frameworks,
                 and its effects (anchor-ewma-0.75, age16)
 
@@ -48,6 +49,8 @@ Examples:
   simulate methods systems
   simulate methods presets
   simulate methods numerics
+  simulate methods 2512.02556
+  simulate methods papers
   simulate methods --json | jq '.[] | select(.unit == "sequence") | .name'`
 }
 
@@ -69,6 +72,11 @@ func (c *methodsCmd) Run(a *app) error {
 		return c.presets(a, correction.Presets)
 	case "systems":
 		return c.systems(a)
+	case "papers":
+		return c.papers(a)
+	}
+	if paper.FindString(c.Name) == c.Name && c.Name != "" {
+		return c.onePaper(a)
 	}
 	if p, err := correction.LookupPreset(c.Name); err == nil {
 		return c.presets(a, []correction.Preset{p})
@@ -118,7 +126,7 @@ func findMethods(name string) ([]recipe.Method, error) {
 	if found != nil {
 		return found, nil
 	}
-	known = append(known, "recipe", "recipes", "systems", "presets", "numerics")
+	known = append(known, "recipe", "recipes", "systems", "presets", "numerics", "papers")
 	for _, p := range correction.Presets {
 		known = append(known, p.Name)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"driftlab/experiments"
 	"driftlab/experiments/claims"
+	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/table"
 	"driftlab/results"
 	"driftlab/results/published"
@@ -237,15 +238,20 @@ func claimsOn(source string) string {
 		if !slices.ContainsFunc(cited, func(id string) bool { return strings.Contains(c.Source, id) }) {
 			continue
 		}
-		verdict := "not published"
-		if text, ok := results.PublishedVerdict(c.ID); ok {
-			var of struct{ Verdict string }
-			if err := json.Unmarshal(text, &of); err != nil {
-				panic(c.ID + "/verdict.json: " + err.Error()) // tests read them
-			}
-			verdict = of.Verdict
-		}
-		fmt.Fprintf(&b, "%s: %s: %s (simulate reproduce %s)\n", c.ID, c.Title, verdict, c.ID)
+		fmt.Fprintf(&b, "%s: %s: %s (simulate reproduce %s)\n", c.ID, c.Title, publishedVerdict(c), c.ID)
 	}
 	return b.String()
+}
+
+// publishedVerdict is that of a claim, in the words of its page.
+func publishedVerdict(c claim.Claim) string {
+	text, ok := results.PublishedVerdict(c.ID)
+	if !ok {
+		return "not published"
+	}
+	var of struct{ Verdict string }
+	if err := json.Unmarshal(text, &of); err != nil {
+		panic(c.ID + "/verdict.json: " + err.Error()) // tests read them
+	}
+	return of.Verdict
 }

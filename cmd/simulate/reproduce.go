@@ -128,7 +128,7 @@ func (c *reproduceCmd) options(out string) (reproduce.Options, error) {
 
 // unknownClaim is the error of a name that no claim has. A method or a paper leads to the claims about it.
 func unknownClaim(name string) error {
-	if about := claimsAbout(name); len(about) > 0 {
+	if about := claimsAbout(name); len(about) > 0 && method.Nearest(name, claims.IDs()) == "" {
 		return bad("reproduce: no claim is called %q; claims about it: %s; `simulate reproduce --list %s` shows them", name, strings.Join(about, ", "), record.ShellWord(name))
 	}
 	return bad("reproduce: %w; `simulate reproduce --list` lists them", method.UnknownName(name, claims.IDs()))

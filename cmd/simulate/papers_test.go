@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/trainer/recipe"
+)
+
+// TestPublishedPapers: the published list is what the program says now.
+func TestPublishedPapers(t *testing.T) {
+	path := filepath.Join("..", "..", "results", "published", "papers.md")
+	want := papersTable(papersUsed()).Markdown()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Error("results/published/papers.md is not what the program has: go test ./cmd/simulate -run PublishedPapers -update")
+	}
+}
+
+// TestPapersAreComplete: every method whose source names an arXiv id is in the list, once for each id.
+func TestPapersAreComplete(t *testing.T) {
+	list := papersUsed()
+	for i := 1; i < len(list); i++ {
+		if list[i-1].Paper >= list[i].Paper {
+			t.Errorf("%s stands before %s", list[i-1].Paper, list[i].Paper)
+		}
+	}
+	for _, m := range recipe.Methods() {
+		for _, id := range paper.FindAllString(m.Source, -1) {
+			at := slices.IndexFunc(list, func(p paperUse) bool { return p.Paper == id })
+			if at < 0 || !slices.Contains(list[at].Methods, m.Name) {
+				t.Errorf("%s cites %s, which does not list it: %s", m.Name, id, strings.TrimSpace(m.Source))
+			}
+		}
+	}
+}
