@@ -13,7 +13,7 @@ import (
 )
 
 type tableCmd struct {
-	Dir  string `arg:"" complete:"dirs" help:"A folder that contains folders of sweeps: any of screen, confirm, models, doses, quick."`
+	Dir  string `arg:"" complete:"dirs" help:"A folder that contains folders of sweeps: any of tune, transfer, screen, confirm, models, doses, quick."`
 	Draw bool   `help:"Print the command that repeats ten random rows of each stage on new seeds; table then compares both results."`
 	jsonFlag
 	outFlag
@@ -21,7 +21,7 @@ type tableCmd struct {
 
 // Help is the long help text.
 func (*tableCmd) Help() string {
-	return `Makes the table of methods from the runs of the sweeps screen, confirm, models and doses, finished or not. It writes the
+	return `Makes the table of methods from the runs of the sweeps tune, transfer, screen, confirm, models and doses, finished or not. It writes the
 effect of each setting under each stressor as CSV, a ranking by regret, a plot, and a page to sort and search. It also
 writes the early-warning signals with their detection and false-alarm rates. Once the confirmation stage is whole, corrections.html answers which
 correction to use: by problem, with effects, intervals and the lines to copy.
@@ -58,6 +58,9 @@ func (c *tableCmd) Run(a *app) error {
 	}
 	if c.Draw {
 		for i := range stages {
+			if stages[i].HasTasks() {
+				continue
+			}
 			fmt.Fprintln(a.stdout, stages[i].AgainCommand(c.Dir, table.Draw(stages[i].Rows())))
 		}
 		return nil

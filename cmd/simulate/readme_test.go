@@ -129,20 +129,22 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 }
 
-// TestReadmeCorrections: the README's table of corrections is the one that the published
-// effects make.
+// TestReadmeCorrections: the README's table of corrections and the sentences below it are those
+// that the published effects make, at tuned learning rates where there are any.
 func TestReadmeCorrections(t *testing.T) {
 	effects, err := table.ReadEffects(published.Effects)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := effects.ConfigurationTable()
+	want, sentences, err := effects.Readme()
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, text, _ := strings.Cut(want.Markdown(), "\n\n") // the title
-	if !strings.Contains(pages(t)["README.md"], strings.TrimSpace(text)) {
-		t.Errorf("the README does not have this table:\n%s", text)
+	for _, part := range []string{text, sentences} {
+		if !strings.Contains(pages(t)["README.md"], strings.TrimSpace(part)) {
+			t.Errorf("the README does not have this:\n%s", part)
+		}
 	}
 }
 

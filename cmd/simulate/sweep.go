@@ -67,7 +67,7 @@ Examples:
 }
 
 type sweepRunCmd struct {
-	Of     []string `arg:"" name:"file" complete:"recipes" help:"File of a sweep, or a shipped sweep: screen, confirm, models, doses, quick; with --sweep, recipes: shipped names or files."`
+	Of     []string `arg:"" name:"file" complete:"recipes" help:"File of a sweep, or a shipped sweep: tune, transfer, screen, confirm, models, doses, quick; with --sweep, recipes: shipped names or files."`
 	Sweep  []string `sep:"none" help:"Vary a field of the recipes; may be repeated, the first varies slowest." placeholder:"PATH=VALUE,VALUE" complete:"fields"`
 	Loss   []string `help:"Add policy losses to the methods of the file, with the rollout engine's log-probs as anchor." placeholder:"NAME"`
 	Seeds  number   `help:"Number of consecutive seeds, from --seed or the first seed of the file or recipe; 0: the seeds of the file, or one seed." default:"0" max:"100000" placeholder:"N"`
@@ -92,7 +92,7 @@ func (c *sweepRunCmd) Run(a *app) error {
 	if o.Shard, err = c.shard(a); err != nil {
 		return err
 	}
-	grid, err := plan.Grid(loadChanged)
+	grid, err := plan.Grid(loadChanged, o.Only...)
 	if err != nil {
 		return sweepFault(err)
 	}

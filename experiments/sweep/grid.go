@@ -42,8 +42,17 @@ type Grid struct {
 // anything runs.
 type Loader func(base string, changes []recipe.Change) (recipe.Recipe, error)
 
-// Grid spans the plan. Faults say at which point they are.
-func (p *Plan) Grid(load Loader) (*Grid, error) {
+// withoutModel reads a recipe whose model may be missing.
+func (load Loader) withoutModel(base string, changes []recipe.Change) (recipe.Recipe, error) {
+	if r, err := load(base, changes); err == nil {
+		return r, nil
+	}
+	return recipe.LoadChanged(base, changes...)
+}
+
+// Grid spans the plan. Faults say at which point they are. Where only names points, the
+// models of the others need not be there yet.
+func (p *Plan) Grid(load Loader, only ...Condition) (*Grid, error) {
 	g := &Grid{Plan: p}
 	if err := p.setTwice(); err != nil {
 		return nil, err
@@ -53,6 +62,10 @@ func (p *Plan) Grid(load Loader) (*Grid, error) {
 		values, base, changes := p.point(factors, at)
 		if !p.keeps(values) {
 			continue
+		}
+		load := load
+		if len(only) > 0 && !meetsOne(only, values) {
+			load = load.withoutModel
 		}
 		for _, c := range changes {
 			if strings.HasPrefix(c.String(), "seed=") {
@@ -149,8 +162,12 @@ func (p *Plan) point(factors []Factor, at []int) (values map[string]string, base
 
 // keeps reports whether the conditions leave a point in the grid.
 func (p *Plan) keeps(values map[string]string) bool {
-	meets := func(c Condition) bool { return c.Meets(values) }
-	return (len(p.Only) == 0 || slices.ContainsFunc(p.Only, meets)) && !slices.ContainsFunc(p.Except, meets)
+	return (len(p.Only) == 0 || meetsOne(p.Only, values)) && !meetsOne(p.Except, values)
+}
+
+// meetsOne reports whether a point meets one of the conditions.
+func meetsOne(list []Condition, values map[string]string) bool {
+	return slices.ContainsFunc(list, func(c Condition) bool { return c.Meets(values) })
 }
 
 // placed adds to faults the point at which they are.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"driftlab/results/record"
 )
@@ -63,6 +64,23 @@ func (g *Grid) Index() *Index {
 		p.Runs = append(p.Runs, c.Run)
 	}
 	return x
+}
+
+// keep gives the points that none of only names the runs that an older index has of them: a
+// run's name depends on its model, and theirs may be missing.
+func (x *Index) keep(old *Index, only []Condition) {
+	if !slices.Equal(x.Seeds, old.Seeds) {
+		return
+	}
+	runs := map[string][]string{}
+	for _, p := range old.Points {
+		runs[p.Command] = p.Runs
+	}
+	for i := range x.Points {
+		if p := &x.Points[i]; runs[p.Command] != nil && !meetsOne(only, p.Values) {
+			p.Runs = runs[p.Command]
+		}
+	}
 }
 
 // Columns are the names of the columns that the factors make: each factor's, and

@@ -81,7 +81,11 @@ func Run(ctx context.Context, g *Grid, o Options) error {
 	if err := w.tidy(); err != nil {
 		return err
 	}
-	if err := g.Index().write(o.Dir); err != nil {
+	x := g.Index()
+	if old, err := ReadIndex(o.Dir); err == nil && len(o.Only) > 0 {
+		x.keep(old, o.Only)
+	}
+	if err := x.write(o.Dir); err != nil {
 		return err
 	}
 	var jobs []queue.Job[struct{}]
@@ -113,7 +117,7 @@ func (g *Grid) left(done map[string]Outcome, o Options) []*Cell {
 	var cells []*Cell
 	for i, c := range g.Runs() {
 		asked := len(o.Only) == 0 || slices.ContainsFunc(g.cellsOf(c.Run), func(c *Cell) bool {
-			return slices.ContainsFunc(o.Only, func(x Condition) bool { return x.Meets(c.Values) })
+			return meetsOne(o.Only, c.Values)
 		})
 		if _, there := done[c.Run]; asked && o.Shard.has(i) && !there {
 			cells = append(cells, c)

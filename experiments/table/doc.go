@@ -15,6 +15,9 @@
 // and this package judges what they left. Two smaller sweeps ask whether it holds on
 // models never used before, and at other levels of each stressor.
 //
+// Before these come two stages in which every setting has a learning rate of its own: tune
+// chooses the rates, transfer judges on base models of its own, for several tasks.
+//
 //	row.go        a line of the table: differences paired by seed
 //	standing.go   regret over the stressors
 //	gain.go       the effect of a method against no correction, and its significance
@@ -22,6 +25,9 @@
 //	choose.go     what the screen sends on
 //	unscreened.go what is left out of the screen, and why
 //	effects.go, corrections.go    effects of the confirmation as JSON, and the page "Which correction?"
+//	tuning.go, transfer_plan.go   the learning rate of each setting, and the plan that follows from it
+//	tuned*.go     the comparison at tuned rates: figures, tables, the README's sentences
+//	transfer*.go, correlation.go  whether a ranking transfers: rank correlations and their page
 //	write.go, sheet.go, page.go   all stages worked out once: table.csv, markdown, picture, page
 //	alarm*.go     early-warning signals of a collapse, and their false alarms
 //

@@ -25,6 +25,8 @@ type Effects struct {
 	Stressors []Stressor `json:"stressors"`
 	// Settings are ranked by their mean regret.
 	Settings []Setting `json:"settings"`
+	// Tuned compares settings at their own learning rates; nil while no task is whole.
+	Tuned *Tuned `json:"tuned,omitempty"`
 }
 
 // Stressor is a problem that a run is given.
@@ -73,7 +75,7 @@ type Effect struct {
 // Significant is 1 where the effect is significantly positive, -1 where significantly
 // negative, and else 0.
 func (e Effect) Significant() int {
-	return Gain{stats.Interval{Estimate: e.Estimate}, e.P}.sign()
+	return Gain{Interval: stats.Interval{Estimate: e.Estimate}, P: e.P}.sign()
 }
 
 // ReadEffects reads the file.
@@ -107,24 +109,17 @@ func (r *Ranking) Effects(screen *Ranking) (*Effects, error) {
 	if err != nil {
 		return nil, err
 	}
-	changes := func(kind, name string) []string {
-		i := slices.IndexFunc(all, func(n Named) bool { return n.Kind == kind && n.Name == name })
-		if i < 0 {
-			return nil
-		}
-		return all[i].Recipe
-	}
 	e := &Effects{Stage: r.Stage.Name, Seeds: len(r.Stage.Index.Seeds), Rates: ratesOf(r.Rows)}
 	bare := slices.IndexFunc(r.Methods, func(m Standing) bool { return m.Method == control })
 	for j, name := range r.Stressors {
-		s := Stressor{Name: name, Problem: r.problem(j), Healthy: r.row(j).Letter == healthy, Recipe: changes("stressor", name), Recommended: r.recommended(screen, name)}
+		s := Stressor{Name: name, Problem: r.problem(j), Healthy: r.row(j).Letter == healthy, Recipe: recipeOf(all, "stressor", name), Recommended: r.recommended(screen, name)}
 		if bare >= 0 {
 			s.Uncorrected = shortened(r.Methods[bare].AUC[j])
 		}
 		e.Stressors = append(e.Stressors, s)
 	}
 	for _, m := range r.Methods {
-		s := Setting{Name: m.Method, Group: m.Group, Recipe: changes("setting", m.Method), SameAs: m.SameAs,
+		s := Setting{Name: m.Method, Group: m.Group, Recipe: recipeOf(all, "setting", m.Method), SameAs: m.SameAs,
 			Regret: stats.Interval{Estimate: shortened(m.Regret.Estimate), Low: shortened(m.Regret.Low), High: shortened(m.Regret.High), N: m.Regret.N}}
 		for j := range r.Stressors {
 			g := m.gain(j)
@@ -233,8 +228,13 @@ var problems = map[string]string{
 // problem describes a stressor by its place.
 func (r *Ranking) problem(stressor int) string {
 	row := r.row(stressor)
-	if text, ok := problems[row.Letter]; ok {
-		return fmt.Sprintf(text, row.Dose)
+	return problemText(row.Letter, row.Dose)
+}
+
+// problemText describes a stressor by its letter and level.
+func problemText(letter, level string) string {
+	if text, ok := problems[letter]; ok {
+		return fmt.Sprintf(text, level)
 	}
-	return row.Dose
+	return level
 }

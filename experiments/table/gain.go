@@ -24,6 +24,9 @@ type Gain struct {
 	// (stats.WestfallYoung); nan where the method changes nothing, and until the stage is
 	// whole: nobody looks before.
 	P record.Number `json:"p"`
+	// detectable is the smallest effect that the test, adjusted for all others, detects with 80 %
+	// power; nan where nothing is tested.
+	detectable float64
 }
 
 // sign is 1 where a method is significantly better than no correction, -1 where worse, and else 0.
@@ -110,11 +113,15 @@ func tell(list []Standing, scores [][][]float64) {
 			lists = append(lists, stats.Differences(scores[i][j], scores[none][j]))
 		}
 	}
-	p := stats.WestfallYoung(lists)
+	p, critical := stats.WestfallYoung(lists), stats.WestfallYoungCritical(lists, alpha)
 	for i := range list {
 		for j := range scores[i] {
 			k := i*len(scores[i]) + j
-			list[i].Gain = append(list[i].Gain, Gain{stats.T(lists[k]), record.Number(p[k])})
+			detectable := math.NaN()
+			if !math.IsNaN(p[k]) {
+				detectable = stats.SmallestEffectBeyond(stats.Deviation(lists[k]), len(lists[k]), critical)
+			}
+			list[i].Gain = append(list[i].Gain, Gain{stats.T(lists[k]), record.Number(p[k]), detectable})
 		}
 	}
 }
@@ -142,7 +149,8 @@ func (r *Ranking) significance() string {
 	}
 	better, worse := 0, 0
 	var harm []string
-	var widths []float64
+	var widths, detectable []float64
+	unproven := 0
 	for _, m := range r.Methods {
 		if m.SameAs != "" {
 			continue
@@ -150,6 +158,10 @@ func (r *Ranking) significance() string {
 		for _, g := range m.Gain {
 			if g.High > g.Low {
 				widths = append(widths, (g.High-g.Low)/2)
+				detectable = append(detectable, g.detectable)
+			}
+			if math.Abs(g.Estimate) >= large && g.sign() == 0 {
+				unproven++
 			}
 		}
 		if slices.ContainsFunc(m.Gain, Gain.Better) {
@@ -174,7 +186,9 @@ func (r *Ranking) significance() string {
 	text += r.turned()
 	if len(widths) > 0 {
 		slices.Sort(widths)
-		text += fmt.Sprintf(" An effect without an arrow is not significant, which does not show that it is zero: the median half-width of the unadjusted 95 %% intervals is %.2f.", widths[len(widths)/2])
+		slices.Sort(detectable)
+		text += fmt.Sprintf(" An effect without an arrow is not significant, which does not show that it is zero: the median half-width of the unadjusted 95 %% intervals is %.2f, and the test detects effects of %.2f with 80 %% power (median). %d effects of %.2f or more have no arrow.",
+			widths[len(widths)/2], detectable[len(detectable)/2], unproven, large)
 	}
 	return text
 }
@@ -237,7 +251,31 @@ func (r *Ranking) turned() string {
 		}
 	}
 	if len(turned) == 0 {
-		return " No setting is significantly better at one level of a stressor and significantly worse at another."
+		return " No setting is significantly better at one level of a stressor and significantly worse at another." + r.signChange()
 	}
 	return " Significantly better at one level of a stressor and significantly worse at another: " + strings.Join(turned, ", ") + "."
+}
+
+// signChange is the setting with the largest difference between its effects at two levels of a stressor
+// that have different signs: what is not significant may still be there.
+func (r *Ranking) signChange() string {
+	most, text := 0.0, ""
+	for _, m := range r.Methods {
+		if m.Method == control {
+			continue
+		}
+		for _, own := range r.doses() {
+			for _, low := range own {
+				for _, high := range own {
+					a, b := m.gain(low), m.gain(high)
+					if apart := b.Estimate - a.Estimate; a.Estimate < 0 && b.Estimate > 0 && apart > most {
+						most = apart
+						text = fmt.Sprintf(" That absence is weak evidence: `%s` has %+.2f (%+.2f to %+.2f) under `%s` and %+.2f (%+.2f to %+.2f) under `%s`, the largest change of sign.",
+							m.Method, a.Estimate, a.Low, a.High, r.Stressors[low], b.Estimate, b.Low, b.High, r.Stressors[high])
+					}
+				}
+			}
+		}
+	}
+	return text
 }

@@ -8,6 +8,7 @@ import (
 	"driftlab/experiments/sweep"
 	"driftlab/results"
 	"driftlab/results/figure"
+	"driftlab/results/stats"
 )
 
 // inFront is how many methods of least regret a picture has in addition to those that people ask
@@ -65,6 +66,16 @@ func (t *Table) Report() results.Report {
 		Lead: "Which correction should be switched on? Every registered method runs under the same stressors and is compared, paired by seed, with a matched control: the same run without the stressor. **Settings are ranked by regret**: the distance to the best setting of each stressor."}
 	if confirm := t.named("confirm"); confirm != nil && confirm.confirms(t.named("screen")) {
 		page.Lead += " `" + CorrectionsFile + "`, next to this page, has the answer by problem, with the lines to copy."
+	}
+	if t.Tuned != nil {
+		section := results.Section{Heading: "At tuned learning rates", Blocks: []results.Block{results.Prose(t.Tuned.Summary())}}
+		if len(t.Tuned.Tasks) > 0 {
+			section.Blocks = append(section.Blocks, t.Tuned.Picture(), t.Tuned.SummaryTable())
+			for _, table := range t.Tuned.Tables() {
+				section.Blocks = append(section.Blocks, results.Fold{Summary: table.Title, Blocks: []results.Block{table}})
+			}
+		}
+		page.Sections = append(page.Sections, section)
 	}
 	var all []Row
 	for i := range t.Stages {
@@ -132,7 +143,7 @@ func (r *Ranking) summary() string {
 			text += fmt.Sprintf(" No correction has rank %d (%.2f).", i+1, m.Regret.Estimate)
 		}
 	}
-	text += r.significance() + r.idle()
+	text += r.significance() + r.idle() + r.Stage.headroom()
 	var escaped []string
 	for _, own := range byMethod(r.Rows) {
 		if escapes(own) {
@@ -143,6 +154,23 @@ func (r *Ranking) summary() string {
 		text += " Not ranked: " + strings.Join(escaped, ", ") + ". These settings do not use the advantage, or have no negative ones, so a stressor that trains on negative advantages only does not act on them."
 	}
 	return text
+}
+
+// headroom says from where to where the matched control learns: what is left of it bounds what a
+// setting can gain.
+func (s *Stage) headroom() string {
+	var first, last []float64
+	for i := range s.Runs {
+		o := &s.Runs[i]
+		v := o.Values
+		if v[methodColumn] == control && v[againstColumn] == "" && v[learnsColumn] == "" && v[stressorColumn] == matchedStressor && len(o.Evals.Value) > 1 {
+			first, last = append(first, float64(o.Evals.Value[0])), append(last, ending(curve(o, o)))
+		}
+	}
+	if len(first) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" The matched control starts at a pass rate of %.2f and ends at %.2f, so an effect is for the most part learning that a stressor prevents or destroys: avoidance of collapse, not faster learning.", stats.Average(first), stats.Average(last))
 }
 
 // choiceTable shows what the screen sends on.

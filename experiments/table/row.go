@@ -29,6 +29,9 @@ const (
 // control is the method that every other one is compared with: none.
 const control = "none"
 
+// matchedStressor is the control without a stressor.
+const matchedStressor = "matched"
+
 // healthy is the letter of the stressor that is none: nothing may cost anything there.
 const healthy = "G"
 
@@ -93,10 +96,15 @@ func (r Row) only() string {
 	return fmt.Sprintf("%s=%s,%s=%s+%s,%s=%s", methodColumn, methods, stressorColumn, r.Against, r.Stressor, rateColumn, r.Rate)
 }
 
-// cellKey is where a run belongs.
+// cellKey is where a run belongs; task is empty where the sweep has one task.
 type cellKey struct {
-	method, stressor, rate string
-	seed                   uint64
+	task, method, stressor, rate string
+	seed                         uint64
+}
+
+// placeOf is a point's place, without a seed.
+func placeOf(values map[string]string) cellKey {
+	return cellKey{task: values[taskColumn], method: values[methodColumn], stressor: values[stressorColumn], rate: values[rateColumn]}
 }
 
 // book finds runs by their place.
@@ -106,8 +114,9 @@ func (s *Stage) book() book {
 	b := book{}
 	for i := range s.Runs {
 		o := &s.Runs[i]
-		v := o.Values
-		b[cellKey{v[methodColumn], v[stressorColumn], v[rateColumn], o.Seed}] = o
+		key := placeOf(o.Values)
+		key.seed = o.Seed
+		b[key] = o
 	}
 	return b
 }
@@ -126,12 +135,12 @@ func (s *Stage) Rows() []Row {
 			continue
 		}
 		p := pair{run: o,
-			matched: book[cellKey{control, v[againstColumn], v[rateColumn], o.Seed}],
-			control: book[cellKey{control, v[stressorColumn], v[rateColumn], o.Seed}]}
+			matched: book[cellKey{method: control, stressor: v[againstColumn], rate: v[rateColumn], seed: o.Seed}],
+			control: book[cellKey{method: control, stressor: v[stressorColumn], rate: v[rateColumn], seed: o.Seed}]}
 		if p.matched == nil {
 			continue
 		}
-		key := cellKey{v[methodColumn], v[stressorColumn], v[rateColumn], 0}
+		key := placeOf(v)
 		if _, ok := at[key]; !ok {
 			at[key] = len(rows)
 			rows = append(rows, Row{Stage: s.Name, Method: v[methodColumn], Group: v[groupColumn], Setting: v[settingColumn],
@@ -198,16 +207,27 @@ func passes(t sweep.Tokens) float64 {
 // curve is the pass rate of a run at the evaluations, after the start, of its matched
 // one. A run that stopped solves nothing from there on: it must not gain by having no
 // bad end.
-func curve(o, matched *sweep.Outcome) []float64 {
+func curve(o, matched *sweep.Outcome) []float64 { return passRates(o, stepsOf(matched)) }
+
+// stepsOf are the steps of a run's evaluations after the start.
+func stepsOf(o *sweep.Outcome) (steps []int) {
+	for _, step := range o.Evals.Step {
+		if step > 0 {
+			steps = append(steps, step)
+		}
+	}
+	return steps
+}
+
+// passRates are those of a run at the steps, zero where it had stopped.
+func passRates(o *sweep.Outcome, steps []int) []float64 {
 	at := map[int]float64{}
 	for i, step := range o.Evals.Step {
 		at[step] = float64(o.Evals.Value[i])
 	}
-	var list []float64
-	for _, step := range matched.Evals.Step {
-		if step > 0 {
-			list = append(list, at[step])
-		}
+	list := make([]float64, len(steps))
+	for i, step := range steps {
+		list[i] = at[step]
 	}
 	return list
 }

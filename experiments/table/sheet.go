@@ -70,7 +70,7 @@ func (r *Ranking) StandingTable(most int) *figure.Figure {
 		Note: "Regret: distance of the mean pass rate of the whole run to the best setting of each stressor, mean and worst over the stressors; then the difference to the matched control under each stressor. " +
 			"↑ and ↓: significantly better and worse than no correction under that stressor (" + testName + "). =: the setting cannot act there, no bit of any run differs from no correction. Dominated: another setting is nowhere lower and somewhere higher. Same as: an earlier setting has the same bits in every run."}
 	if r.hasHealthy() {
-		t.Note += " The stressor healthy is a mismatch that is harmless by itself."
+		t.Note += " `healthy` is no stressor: a mismatch that is harmless by itself, which counts in the regret all the same."
 	}
 	for _, s := range r.Stressors {
 		t.Columns = append(t.Columns, number(s))

@@ -48,16 +48,26 @@ func grids(t *testing.T) map[string]*sweep.Grid {
 }
 
 // Every cell has the runs that it is compared with: the control's under its stressor,
-// and the control's under the stressor that its label against names.
+// and the control's under the stressor that its label against names. Where every setting has a
+// learning rate of its own, so has the control.
 func TestSweepsHaveTheirControls(t *testing.T) {
 	for name, grid := range grids(t) {
 		type place struct {
-			method, stressor, rate string
-			seed                   uint64
+			task, method, stressor, rate string
+			seed                         uint64
+		}
+		rateOf := func(v map[string]string) string {
+			if name == "transfer" {
+				return ""
+			}
+			return v["rate"]
 		}
 		there := map[place]bool{}
+		tasks := false
 		for _, c := range grid.Cells {
-			there[place{c.Values["method"], c.Values["stressor"], c.Values["rate"], c.Seed}] = true
+			v := c.Values
+			there[place{v["task"], v["method"], v["stressor"], rateOf(v), c.Seed}] = true
+			tasks = tasks || v["task"] != ""
 		}
 		letters := map[string]bool{}
 		for _, c := range grid.Cells {
@@ -71,13 +81,13 @@ func TestSweepsHaveTheirControls(t *testing.T) {
 			}
 			letters[v["letter"]] = true
 			for _, stressor := range []string{v["stressor"], against} {
-				if !there[place{"none", stressor, v["rate"], c.Seed}] {
+				if !there[place{v["task"], "none", stressor, rateOf(v), c.Seed}] {
 					t.Errorf("%s: %s under %s has no control under %s", name, v["method"], v["stressor"], stressor)
 				}
 			}
 		}
 		for _, letter := range []string{"A", "B", "C", "D", "E", "F"} {
-			if !letters[letter] {
+			if !letters[letter] && !tasks {
 				t.Errorf("%s has no stressor %s", name, letter)
 			}
 		}
@@ -94,6 +104,25 @@ func TestStagesShareNoSeed(t *testing.T) {
 			}
 			if name != "quick" {
 				seen[seed] = name
+			}
+		}
+	}
+}
+
+// The stages tune and transfer have the same tasks, settings and stressors, and no base model in common.
+func TestTransferHasTheFactorsOfTune(t *testing.T) {
+	all := grids(t)
+	if all["transfer"] == nil {
+		t.Skip("no task is tuned yet")
+	}
+	for i, f := range all["tune"].Plan.Factors {
+		g := all["transfer"].Plan.Factors[i]
+		if f.Name != g.Name || len(f.Values) != len(g.Values) {
+			t.Fatalf("factor %s of tune is %s in transfer", f.Name, g.Name)
+		}
+		for k := range f.Values {
+			if fmt.Sprint(f.Values[k].Set) != fmt.Sprint(g.Values[k].Set) || f.Values[k].Name != g.Values[k].Name {
+				t.Errorf("%s %s is set otherwise in transfer", f.Name, f.Values[k].Name)
 			}
 		}
 	}

@@ -2,7 +2,7 @@ package table
 
 import (
 	"bytes"
-	"cmp"
+	"fmt"
 	"slices"
 
 	"driftlab/results"
@@ -27,13 +27,30 @@ type File struct {
 type Table struct {
 	Stages []Ranking
 	Alarms Alarms
+	// Tuned compares settings at their own learning rates; nil without a tuning stage.
+	Tuned *Tuned
 }
 
 // Measure works out the table of the stages.
 func Measure(stages []Stage) *Table {
-	t := &Table{Alarms: MeasureAlarms(settled(stages))}
+	var tune, judged *Stage
+	var rest []Stage
 	for i := range stages {
-		t.Stages = append(t.Stages, stages[i].Rank())
+		switch stages[i].Name {
+		case tuneStage:
+			tune = &stages[i]
+		case transferStage:
+			judged = &stages[i]
+		default:
+			rest = append(rest, stages[i])
+		}
+	}
+	t := &Table{Tuned: measureTuned(tune, judged)}
+	if len(rest) > 0 {
+		t.Alarms = MeasureAlarms(settled(rest))
+	}
+	for i := range rest {
+		t.Stages = append(t.Stages, rest[i].Rank())
 	}
 	return t
 }
@@ -54,7 +71,10 @@ func (t *Table) drawn() *Ranking {
 	if r := t.named("confirm"); r != nil && r.Stage.whole() {
 		return r
 	}
-	return cmp.Or(t.named("screen"), &t.Stages[0])
+	if r := t.named("screen"); r != nil || len(t.Stages) == 0 {
+		return r
+	}
+	return &t.Stages[0]
 }
 
 // settled are the stages that are whole, whose early-warning signals do not change as runs
@@ -73,8 +93,12 @@ func (t *Table) Files() ([]File, error) {
 	var words bytes.Buffer
 	var picture *figure.Figure
 	var effects *Effects
-	words.WriteString("# Every method under the same stressors\n\nWritten by `simulate table` from the sweeps `screen`, `confirm`, `models` and `doses`, as far as they are finished. `" +
+	words.WriteString("# Every method under the same stressors\n\nWritten by `simulate table` from the sweeps `tune`, `transfer`, `screen`, `confirm`, `models` and `doses`, as far as they are finished. `" +
 		SheetFile + "` has every figure with the command that reproduces it; `" + EffectsFile + "` has the effects of the confirmation stage, and `" + CorrectionsFile + "` shows them by problem, with the lines to copy; the runs are in the folders next to them, one per line. `simulate methods NAME` explains each setting and each stressor.\n\n")
+	files, err := t.Tuned.files(&words)
+	if err != nil {
+		return nil, err
+	}
 	for i := range t.Stages {
 		r := &t.Stages[i]
 		rows = append(rows, r.Rows...)
@@ -87,11 +111,13 @@ func (t *Table) Files() ([]File, error) {
 			words.WriteString(recommended.Markdown() + "\n")
 		}
 		if r.Stage.Name == "confirm" {
-			var err error
 			if effects, err = r.Effects(screen); err != nil {
 				return nil, err
 			}
 			if effects != nil {
+				if t.Tuned != nil && len(t.Tuned.Tasks) > 0 {
+					effects.Tuned = t.Tuned
+				}
 				lines, err := effects.ConfigurationTable()
 				if err != nil {
 					return nil, err
@@ -115,7 +141,7 @@ func (t *Table) Files() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := []File{{SheetFile, []byte(Sheet(rows).CSV())}, {wordsFile, words.Bytes()}, {AlarmsFile, text}}
+	files = append(files, File{SheetFile, []byte(Sheet(rows).CSV())}, File{wordsFile, words.Bytes()}, File{AlarmsFile, text})
 	if effects != nil {
 		text, err := effects.JSON()
 		if err != nil {
@@ -131,4 +157,25 @@ func (t *Table) Files() ([]File, error) {
 		files = append(files, File{drawnFile, results.PNG(picture, results.LightPaper)})
 	}
 	return files, nil
+}
+
+// files are those of the comparison at tuned rates, which also comes first in the table's words.
+func (t *Tuned) files(words *bytes.Buffer) ([]File, error) {
+	if t == nil {
+		return nil, nil
+	}
+	words.WriteString("## At tuned learning rates\n\n" + t.Summary() + "\n\n")
+	if len(t.Tasks) == 0 {
+		return nil, nil
+	}
+	lines, err := t.ConfigurationTable()
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(words, "[%s](%[1]s) says whether the ranking transfers between tasks, base models and learning rates; [%s](%[2]s) has every figure.\n\n", transferFile, tunedSheetFile)
+	words.WriteString(lines.Markdown() + "\n" + t.SummaryTable().Markdown() + "\n")
+	for _, table := range t.Tables() {
+		words.WriteString(table.Markdown() + "\n")
+	}
+	return []File{{tunedSheetFile, []byte(t.Sheet().CSV())}, {transferFile, t.transferPage()}, {transferDrawFile, results.PNG(t.Picture(), results.LightPaper)}}, nil
 }

@@ -24,6 +24,21 @@ func SmallestEffect(sd float64, n int) float64 {
 	return smallestShift(n) * (sd / math.Sqrt(float64(n)))
 }
 
+// SmallestEffectBeyond is SmallestEffect of the test that takes a mean for different from zero
+// where |t| is beyond critical, such as that of WestfallYoungCritical.
+func SmallestEffectBeyond(sd float64, n int, critical float64) float64 {
+	if n < 2 || !(critical < mostCritical) {
+		return math.Inf(1)
+	}
+	df := float64(n - 1)
+	shift := root(0, mostShift, func(shift float64) bool { return rejects(shift, critical, df) > power })
+	return shift * (sd / math.Sqrt(float64(n)))
+}
+
+// mostCritical is the |t| beyond which no effect counts as detectable, mostShift the largest
+// noncentrality that is looked at: beyond some 37 its Poisson weights are too small for a float64.
+const mostCritical, mostShift = 20, 32
+
 // shifts has what smallestShift has found, by the number of values: each takes a millisecond,
 // and Enough asks for the same ones again and again.
 var shifts sync.Map
@@ -35,7 +50,7 @@ func smallestShift(n int) float64 {
 	}
 	df := float64(n - 1)
 	critical := studentQuantile(df)
-	shift := root(0, 32, func(shift float64) bool { return rejects(shift, critical, df) > power }) // the largest is 16.3, of two
+	shift := root(0, mostShift, func(shift float64) bool { return rejects(shift, critical, df) > power }) // the largest is 16.3, of two
 	shifts.Store(n, shift)
 	return shift
 }

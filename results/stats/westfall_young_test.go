@@ -118,3 +118,58 @@ func TestWestfallYoungUntested(t *testing.T) {
 	}()
 	WestfallYoung([][]float64{{1, 2}, {1}})
 }
+
+// A list whose |t| is beyond the critical one has an adjusted p of at most the level; the one just
+// below it has not, since the critical |t| is that of the list that is farthest from zero.
+func TestWestfallYoungCritical(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const n, lists = 9, 12
+	var all [][]float64
+	for k := range lists {
+		d := make([]float64, n)
+		for i := range d {
+			d[i] = rng.NormFloat64() + 0.15*float64(k)
+		}
+		all = append(all, d)
+	}
+	critical := WestfallYoungCritical(all, 0.05)
+	p := WestfallYoung(all)
+	beyond, farthest := 0, 0
+	for k, d := range all {
+		tOf := func(d []float64) float64 { return math.Abs(Average(d)) / (Deviation(d) / math.Sqrt(n)) }
+		if tOf(d) > critical {
+			if beyond++; p[k] > 0.05 {
+				t.Errorf("list %d: t %.2f beyond %.2f and p %.3f", k, tOf(d), critical, p[k])
+			}
+		}
+		if tOf(d) > tOf(all[farthest]) {
+			farthest = k
+		}
+	}
+	if beyond == 0 {
+		t.Fatal("no list is beyond the critical t: nothing was checked")
+	}
+	// Of the list that is farthest from zero alone p is exactly the share of larger maxima.
+	if one := WestfallYoungCritical(all[farthest:farthest+1], 0.05); one > critical {
+		t.Errorf("one list has the critical t %.2f, all have %.2f", one, critical)
+	}
+	if v := WestfallYoungCritical([][]float64{{1, 2, 3}}, 0.05); !math.IsInf(v, 1) {
+		t.Errorf("three pairs have the critical t %v, want none", v)
+	}
+	if v := WestfallYoungCritical([][]float64{{0, 0, 0}}, 0.05); !math.IsNaN(v) {
+		t.Errorf("zeros have the critical t %v, want NaN", v)
+	}
+}
+
+// With the critical t of the t-test the smallest effect is that of the t-test.
+func TestSmallestEffectBeyond(t *testing.T) {
+	if got, want := SmallestEffectBeyond(0.2, 10, StudentQuantile(9)), SmallestEffect(0.2, 10); math.Abs(got-want) > 1e-9 {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if SmallestEffectBeyond(0.2, 10, 5) <= SmallestEffect(0.2, 10) {
+		t.Error("a higher critical t detects smaller effects")
+	}
+	if v := SmallestEffectBeyond(0.2, 10, math.Inf(1)); !math.IsInf(v, 1) {
+		t.Errorf("a test that rejects nothing detects %v", v)
+	}
+}

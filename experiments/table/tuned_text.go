@@ -1,0 +1,176 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"driftlab/results/figure"
+)
+
+// Readme is the README's table of corrections with the sentences below it: at tuned learning rates
+// where a task is whole, else those of the confirmation stage, which has no sentences.
+func (e *Effects) Readme() (*figure.Figure, string, error) {
+	if e.Tuned == nil {
+		t, err := e.ConfigurationTable()
+		return t, "", err
+	}
+	t, err := e.Tuned.ConfigurationTable()
+	return t, e.Tuned.ReadmeText(), err
+}
+
+// ReadmeText are the sentences below the README's table. Each names rate, n, task and model.
+func (t *Tuned) ReadmeText() string {
+	if len(t.Tasks) == 0 {
+		return ""
+	}
+	var lines []string
+	lines = append(lines, t.headline())
+	for i := range t.Tasks {
+		lines = append(lines, t.Tasks[i].sentence(t.Models))
+	}
+	lines = append(lines, t.broadest(), t.controlText())
+	return strings.Join(lines, "\n")
+}
+
+// headline says under how many combinations of task and stressor anything beats no correction.
+func (t *Tuned) headline() string {
+	helped, all := 0, t.combinations()
+	for i := range t.Tasks {
+		task := &t.Tasks[i]
+		for j := range task.Problems {
+			if better, _ := task.significant(j); len(better) > 0 {
+				helped++
+			}
+		}
+	}
+	where := fmt.Sprintf("with a learning rate of its own for every setting and for no correction (%s; %s; n = %d base models; toy model of two layers)", strings.Join(t.Rates, ", "), t.taskNames(), t.Models)
+	if helped == 0 {
+		return "**At tuned learning rates nothing is significantly better than no correction**: " + where + "."
+	}
+	return fmt.Sprintf("In %d of %d combinations of task and stressor at least one setting is significantly better than no correction, %s.", helped, all, where)
+}
+
+// taskNames lists the tasks.
+func (t *Tuned) taskNames() string {
+	var names []string
+	for i := range t.Tasks {
+		names = append(names, t.Tasks[i].Name)
+	}
+	if len(names) == 1 {
+		return "task " + names[0]
+	}
+	return "tasks " + strings.Join(names, ", ")
+}
+
+// significant are the distinct settings that are significantly better and worse under a stressor.
+func (t *TunedTask) significant(problem int) (better, worse []TunedSetting) {
+	for _, s := range byGain(t.Settings, problem) {
+		switch s.Effects[problem].Significant() {
+		case 1:
+			better = append(better, s)
+		case -1:
+			worse = append(worse, s)
+		}
+	}
+	return better, worse
+}
+
+// tested counts the settings that are tested under a stressor, and those whose gain is large without
+// being significant.
+func (t *TunedTask) tested(problem int) (tested, largeUnproven int, smallest float64) {
+	var found []float64
+	for i := range t.Settings {
+		s := &t.Settings[i]
+		if !s.tested(problem) {
+			continue
+		}
+		tested++
+		e := &s.Effects[problem]
+		if math.Abs(e.Estimate) >= large && e.Significant() == 0 {
+			largeUnproven++
+		}
+		found = append(found, float64(e.Smallest))
+	}
+	slices.Sort(found)
+	if len(found) > 0 {
+		smallest = found[len(found)/2]
+	}
+	return tested, largeUnproven, smallest
+}
+
+// sentence says what helps and harms under each stressor of a task.
+func (t *TunedTask) sentence(models int) string {
+	var parts []string
+	for j, p := range t.Problems {
+		better, worse := t.significant(j)
+		tested, unproven, smallest := t.tested(j)
+		text := fmt.Sprintf("under `%s` (no correction: %.2f at %s; matched control: %.2f at %s) ", p.Name, p.Uncorrected, p.Rate, p.Matched, p.MatchedRate)
+		if len(better) == 0 {
+			text += fmt.Sprintf("none of %d settings is significantly better", tested)
+		} else {
+			e := better[0].Effects[j]
+			text += fmt.Sprintf("%d of %d settings are significantly better, `%s` the most: %+.2f (95 %% CI %+.2f to %+.2f) at %s", len(better), tested, better[0].Name, e.Estimate, e.Low, e.High, e.Rate)
+		}
+		text += fmt.Sprintf(", %d significantly worse", len(worse))
+		if unproven > 0 {
+			text += fmt.Sprintf(", %d differ by %.2f or more without being significant", unproven, large)
+		}
+		text += fmt.Sprintf(" (the test detects %.2f with 80 %% power, median)", smallest)
+		parts = append(parts, text)
+	}
+	return fmt.Sprintf("On **%s** (n = %d base models): %s.", t.Name, models, strings.Join(parts, "; "))
+}
+
+// broadest names the settings that help in the most combinations and harm in none.
+func (t *Tuned) broadest() string {
+	list := slices.DeleteFunc(t.settings(), func(a across) bool { return a.worse > 0 || a.better == 0 })
+	most := 0
+	for _, a := range list {
+		most = max(most, a.better)
+	}
+	list = slices.DeleteFunc(list, func(a across) bool { return a.better < most })
+	if len(list) == 0 {
+		return "No setting is significantly better in one combination and significantly worse in none."
+	}
+	var names []string
+	for _, a := range list {
+		names = append(names, fmt.Sprintf("`%s` (in %d of %d where it can act)", a.name, a.better, a.compared))
+	}
+	return "Significantly better in the most combinations and significantly worse in none: " + strings.Join(names, ", ") + "."
+}
+
+// controlText says what no correction is.
+func (t *Tuned) controlText() string {
+	return "No correction (`none`) makes one update per batch except under `reuse8`, so its ratio is 1 and its clip cannot act; the controls whose clip acts are `minibatches-4` and `anchor-rollout-ppo_clip-0.2`."
+}
+
+// Summary says how far the stages are, and what is seen first.
+func (t *Tuned) Summary() string {
+	text := t.ReadmeText()
+	edges, all, robust := 0, 0, 0
+	for i := range t.Tasks {
+		for _, s := range t.Tasks[i].Settings {
+			for _, e := range s.Effects {
+				if e.Rate == "" || s.SameAs != "" {
+					continue
+				}
+				all++
+				if e.AtEdge {
+					edges++
+				}
+				if e.RateLow != e.RateHigh {
+					robust++
+				}
+			}
+		}
+	}
+	if all > 0 {
+		text += fmt.Sprintf("\nOf %d tuned rates %d are the lowest or the highest that was tried; at %d of them a neighbouring rate is within %.2f of the best.", all, edges, robust, tolerance)
+	}
+	if missing := t.missingText(); missing != "" {
+		text += "\n" + missing
+	}
+	return strings.TrimSpace(text)
+}
