@@ -25,6 +25,8 @@ type namedPage struct {
 	SameAs     string           `json:"same_as,omitempty"`
 	Seeds      int              `json:"seeds,omitempty"`
 	Effects    []namedEffect    `json:"effects,omitempty"`
+	Models     int              `json:"models,omitempty"`
+	Tuned      []tunedEffect    `json:"tuned,omitempty"`
 	Frameworks []frameworkLines `json:"frameworks,omitempty"`
 	Command    string           `json:"command"`
 }
@@ -35,6 +37,15 @@ type namedEffect struct {
 	Stressor string `json:"stressor"`
 	Problem  string `json:"problem"`
 	table.Effect
+}
+
+// tunedEffect is an effect at tuned learning rates with the names of what it is of.
+type tunedEffect struct {
+	Setting     string `json:"setting"`
+	Task        string `json:"task"`
+	Stressor    string `json:"stressor"`
+	ControlRate string `json:"control_rate"`
+	table.TunedEffect
 }
 
 // frameworkLines is a setting in the syntax of a framework.
@@ -92,6 +103,7 @@ func (c *methodsCmd) named(a *app) (ok bool, err error) {
 func (p *namedPage) fill() error {
 	effects := publishedEffects()
 	p.Seeds = effects.Seeds
+	p.fillTuned(effects.Tuned)
 	switch p.Kind {
 	case "setting":
 		if s, ok := effects.Setting(p.Name); ok {
@@ -119,6 +131,32 @@ func (p *namedPage) fill() error {
 		}
 	}
 	return nil
+}
+
+// fillTuned adds the effects at tuned learning rates, the largest first where the page is a stressor's.
+func (p *namedPage) fillTuned(t *table.Tuned) {
+	if t == nil {
+		return
+	}
+	p.Models = t.Models
+	for i := range t.Tasks {
+		task := &t.Tasks[i]
+		var own []tunedEffect
+		for _, s := range task.Settings {
+			for j, e := range s.Effects {
+				problem := task.Problems[j]
+				named := p.Kind == "setting" && p.Name == s.Name || p.Kind == "stressor" && p.Name == problem.Name
+				if named && s.SameAs == "" && len(s.Recipe) > 0 && !e.Inactive {
+					own = append(own, tunedEffect{s.Name, task.Name, problem.Name, problem.Rate, e})
+				}
+			}
+		}
+		if p.Kind == "stressor" {
+			slices.SortStableFunc(own, func(a, b tunedEffect) int { return cmp.Compare(b.Estimate, a.Estimate) })
+			own = own[:min(len(own), shownEffects)]
+		}
+		p.Tuned = append(p.Tuned, own...)
+	}
 }
 
 // best are the effects of the distinct settings under a stressor, the largest first.
@@ -168,9 +206,34 @@ func (p *namedPage) String() string {
 			fmt.Fprintf(&b, "    # %s\n", note)
 		}
 	}
+	p.writeTuned(&b)
 	writeEffects(&b, p.Kind, p.Seeds, p.Effects)
 	fmt.Fprintf(&b, "\nRun\n  %s\n\n", p.Command)
 	return b.String()
+}
+
+// writeTuned lists the effects at tuned learning rates.
+func (p *namedPage) writeTuned(b *strings.Builder) {
+	if len(p.Tuned) == 0 {
+		return
+	}
+	name := func(e tunedEffect) string { return e.Task + ", " + e.Stressor }
+	if p.Kind == "stressor" {
+		name = func(e tunedEffect) string { return e.Task + ", " + e.Setting }
+	}
+	width := 0
+	for _, e := range p.Tuned {
+		width = max(width, len(name(e)))
+	}
+	fmt.Fprintf(b, "\nImprovement over no correction, both at their own learning rates: paired by base model, n = %d\n", p.Models)
+	for _, e := range p.Tuned {
+		fmt.Fprintf(b, "  %-*s  %+.2f (%+.2f to %+.2f) at %s, no correction at %s  %s\n", width, name(e), e.Estimate, e.Low, e.High, e.Rate, e.ControlRate, significance(e.Effect))
+	}
+}
+
+// significance says on which side an effect is significant.
+func significance(e table.Effect) string {
+	return [...]string{"significantly worse", "not significant", "significantly better"}[e.Significant()+1]
 }
 
 // writeEffects lists effects with their intervals, under the name of the stressor; of a
@@ -187,9 +250,9 @@ func writeEffects(b *strings.Builder, kind string, seeds int, list []namedEffect
 	for _, e := range list {
 		width = max(width, len(name(e)))
 	}
-	fmt.Fprintf(b, "\nImprovement over no correction: mean pass rate of the whole run, paired by seed, n = %d\n(95 %% CI of each comparison, unadjusted; significance is adjusted over the whole table, family-wise 5 %%, so that\na CI that excludes zero need not be significant)\n", seeds)
+	fmt.Fprintf(b, "\nImprovement over no correction, the same learning rates for both: mean pass rate of the whole run, paired by seed, n = %d\n(95 %% CI of each comparison, unadjusted; significance is adjusted over the whole table, family-wise 5 %%, so that\na CI that excludes zero need not be significant)\n", seeds)
 	for _, e := range list {
-		verdict := [...]string{"significantly worse", "not significant", "significantly better"}[e.Significant()+1]
+		verdict := significance(e.Effect)
 		if e.Inactive {
 			verdict = "has no effect: every bit equals the run without a correction"
 		}

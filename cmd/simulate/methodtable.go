@@ -37,9 +37,11 @@ type tabled struct {
 	Report string `json:"report"`
 	Sheet  string `json:"sheet"`
 	// Corrections is the page that answers which correction to use; empty while there is none.
-	Corrections string        `json:"corrections,omitempty"`
-	Alarms      table.Alarms  `json:"alarms"`
-	Stages      []tabledStage `json:"stages"`
+	Corrections string       `json:"corrections,omitempty"`
+	Alarms      table.Alarms `json:"alarms"`
+	// Tuned compares settings at their own learning rates; absent without a tuning stage.
+	Tuned  *table.Tuned  `json:"tuned,omitempty"`
+	Stages []tabledStage `json:"stages"`
 }
 
 // tabledStage is how far a stage has come, and its ranking.
@@ -91,7 +93,7 @@ func (c *tableCmd) Run(a *app) error {
 			corrections = filepath.Join(out, f.Name)
 		}
 	}
-	doc := tabled{Report: filepath.Join(out, "report.html"), Sheet: filepath.Join(out, table.SheetFile), Corrections: corrections, Alarms: whole.Alarms, Stages: []tabledStage{}}
+	doc := tabled{Report: filepath.Join(out, "report.html"), Sheet: filepath.Join(out, table.SheetFile), Corrections: corrections, Alarms: whole.Alarms, Tuned: whole.Tuned, Stages: []tabledStage{}}
 	for _, r := range whole.Stages {
 		doc.Stages = append(doc.Stages, tabledStage{r.Stage.Name, len(r.Stage.Runs), r.Stressors, r.Methods})
 	}
@@ -100,6 +102,9 @@ func (c *tableCmd) Run(a *app) error {
 	}
 	if c.JSON {
 		return a.printJSON(doc)
+	}
+	if whole.Tuned != nil && len(whole.Tuned.Tasks) > 0 {
+		a.printTable(whole.Tuned.SummaryTable())
 	}
 	for _, r := range whole.Stages {
 		a.warnNoEffect(false, "the page has all of them", r.NoEffects())

@@ -21,6 +21,9 @@ const correctedRecipe = "headline"
 // frameworks, and with what explains it.
 func (e *Effects) Corrections() (*corrections.Page, error) {
 	p := &corrections.Page{Seeds: e.Seeds, Rates: e.Rates, Test: testName}
+	if e.Tuned != nil {
+		p.Note = "The effects on this page are at the same learning rates for all settings, the control included. The learning rate is a large part of them: " + e.Tuned.rateText() + " The README and table.md have the effects at tuned rates."
+	}
 	for _, s := range e.Stressors {
 		own := corrections.Problem{Name: s.Name, Text: s.Problem, Healthy: s.Healthy, Recipe: recipeLine(s.Recipe), Uncorrected: s.Uncorrected,
 			Recommended: slices.IndexFunc(e.Settings, func(m Setting) bool { return m.Name == s.Recommended })}

@@ -49,6 +49,10 @@ type TunedProblem struct {
 	Matched     float64 `json:"matched"`
 	// Recommended is the setting with the highest mean in the tuning stage, none included.
 	Recommended string `json:"recommended"`
+	// MeanCommon is the mean gain over the settings where they and the control have the learning rate
+	// 1e-3 (in the tuning stage), MeanTuned that at their own rates.
+	MeanCommon record.Number `json:"mean_gain_at_1e-3"`
+	MeanTuned  record.Number `json:"mean_gain_at_tuned_rates"`
 }
 
 // TunedSetting is a method with its parameters.
@@ -218,6 +222,7 @@ func (s *Stage) tunedTask(task string, tunings []Tuning, tune *Stage, named []Na
 		t.Settings = append(t.Settings, own)
 	}
 	t.test(lists)
+	t.meanGains(gainsAt(tunings, commonRate))
 	slices.SortStableFunc(t.Settings, func(a, b TunedSetting) int { return cmp.Compare(b.meanGain(), a.meanGain()) })
 	return t
 }
@@ -244,6 +249,23 @@ func (t *TunedTask) test(lists [][]float64) {
 			e.Smallest = record.Number(shortened(stats.SmallestEffectBeyond(stats.Deviation(e.byModel), len(e.byModel), critical)))
 			k++
 		}
+	}
+}
+
+// meanGains fills the mean gains over the settings, those at the common rate given.
+func (t *TunedTask) meanGains(common *gains) {
+	for j := range t.Problems {
+		p := &t.Problems[j]
+		var own, at []float64
+		for i := range t.Settings {
+			if s := &t.Settings[i]; s.tested(j) {
+				own = append(own, s.Effects[j].Estimate)
+				if byModel := common.by[s.Name][p.Name]; byModel != nil {
+					at = append(at, stats.Average(byModel))
+				}
+			}
+		}
+		p.MeanTuned, p.MeanCommon = record.Number(shortened(stats.Average(own))), record.Number(shortened(stats.Average(at)))
 	}
 }
 

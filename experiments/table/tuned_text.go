@@ -25,13 +25,13 @@ func (t *Tuned) ReadmeText() string {
 	if len(t.Tasks) == 0 {
 		return ""
 	}
-	var lines []string
-	lines = append(lines, t.headline())
+	lines := []string{t.headline(), "With the learning rate " + commonRate + " for all settings, as in older stages of the table, gains look otherwise: " + t.rateText(), ""}
 	for i := range t.Tasks {
-		lines = append(lines, t.Tasks[i].sentence(t.Models))
+		for j := range t.Tasks[i].Problems {
+			lines = append(lines, "- "+t.Tasks[i].sentence(j))
+		}
 	}
-	lines = append(lines, t.broadest(), t.controlText())
-	return strings.Join(lines, "\n")
+	return strings.Join(append(lines, "", t.broadest()+" "+t.controlText()), "\n")
 }
 
 // headline says under how many combinations of task and stressor anything beats no correction.
@@ -45,7 +45,7 @@ func (t *Tuned) headline() string {
 			}
 		}
 	}
-	where := fmt.Sprintf("with a learning rate of its own for every setting and for no correction (%s; %s; n = %d base models; toy model of two layers)", strings.Join(t.Rates, ", "), t.taskNames(), t.Models)
+	where := fmt.Sprintf("where every setting and no correction have learning rates of their own (tuned on %d other base models among %s; %s; n = %d base models of two layers; 100 updates; intervals 95 %%)", t.TuningModels, strings.Join(t.Rates, ", "), t.taskNames(), t.Models)
 	if helped == 0 {
 		return "**At tuned learning rates nothing is significantly better than no correction**: " + where + "."
 	}
@@ -100,27 +100,39 @@ func (t *TunedTask) tested(problem int) (tested, largeUnproven int, smallest flo
 	return tested, largeUnproven, smallest
 }
 
-// sentence says what helps and harms under each stressor of a task.
-func (t *TunedTask) sentence(models int) string {
-	var parts []string
-	for j, p := range t.Problems {
-		better, worse := t.significant(j)
-		tested, unproven, smallest := t.tested(j)
-		text := fmt.Sprintf("under `%s` (no correction: %.2f at %s; matched control: %.2f at %s) ", p.Name, p.Uncorrected, p.Rate, p.Matched, p.MatchedRate)
-		if len(better) == 0 {
-			text += fmt.Sprintf("none of %d settings is significantly better", tested)
-		} else {
-			e := better[0].Effects[j]
-			text += fmt.Sprintf("%d of %d settings are significantly better, `%s` the most: %+.2f (95 %% CI %+.2f to %+.2f) at %s", len(better), tested, better[0].Name, e.Estimate, e.Low, e.High, e.Rate)
+// sentence says what helps and harms under a stressor of the task.
+func (t *TunedTask) sentence(problem int) string {
+	p := t.Problems[problem]
+	better, worse := t.significant(problem)
+	tested, unproven, smallest := t.tested(problem)
+	text := fmt.Sprintf("%s, `%s`: no correction has a mean pass rate of %.2f at %s (without the stressor: %.2f at %s). ", t.Name, p.Name, p.Uncorrected, p.Rate, p.Matched, p.MatchedRate)
+	if len(better) == 0 {
+		text += fmt.Sprintf("**None of %d settings is significantly better**", tested)
+	} else {
+		text += fmt.Sprintf("Significantly better: %d of %d settings, %s the most", len(better), tested, better[0].gainText(problem))
+		corrections := slices.DeleteFunc(slices.Clone(better), func(s TunedSetting) bool { return s.Group == clippedGroup })
+		switch {
+		case better[0].Group != clippedGroup:
+		case len(corrections) == 0:
+			text += ", and no correction"
+		default:
+			text += ", of the corrections " + corrections[0].gainText(problem)
 		}
-		text += fmt.Sprintf(", %d significantly worse", len(worse))
-		if unproven > 0 {
-			text += fmt.Sprintf(", %d differ by %.2f or more without being significant", unproven, large)
-		}
-		text += fmt.Sprintf(" (the test detects %.2f with 80 %% power, median)", smallest)
-		parts = append(parts, text)
 	}
-	return fmt.Sprintf("On **%s** (n = %d base models): %s.", t.Name, models, strings.Join(parts, "; "))
+	text += fmt.Sprintf("; significantly worse: %d", len(worse))
+	if unproven > 0 {
+		text += fmt.Sprintf("; %.2f or more without being significant: %d", large, unproven)
+	}
+	return text + fmt.Sprintf(". The test detects %.2f with 80 %% power (median).", smallest)
+}
+
+// clippedGroup are the controls whose clip acts; they correct nothing.
+const clippedGroup = "clipped control"
+
+// gainText is the setting with its gain and its rate.
+func (s *TunedSetting) gainText(problem int) string {
+	e := s.Effects[problem]
+	return fmt.Sprintf("`%s` %+.2f (%+.2f to %+.2f) at %s", s.Name, e.Estimate, e.Low, e.High, e.Rate)
 }
 
 // broadest names the settings that help in the most combinations and harm in none.
@@ -173,4 +185,15 @@ func (t *Tuned) Summary() string {
 		text += "\n" + missing
 	}
 	return strings.TrimSpace(text)
+}
+
+// rateText says how much of the gains at a common learning rate is left at tuned ones.
+func (t *Tuned) rateText() string {
+	var parts []string
+	for i := range t.Tasks {
+		for _, p := range t.Tasks[i].Problems {
+			parts = append(parts, fmt.Sprintf("%s, %s: %+.2f at %s and %+.2f at tuned rates", t.Tasks[i].Name, p.Name, p.MeanCommon, commonRate, p.MeanTuned))
+		}
+	}
+	return "the mean gain over the settings is, by task and stressor, " + strings.Join(parts, "; ") + "."
 }

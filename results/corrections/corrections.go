@@ -8,6 +8,8 @@ type Page struct {
 	// mean over.
 	Seeds int
 	Rates []string
+	// Note is a paragraph before the legend; empty for none.
+	Note string
 	// Test names the test of significance.
 	Test     string
 	Problems []Problem

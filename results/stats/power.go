@@ -21,7 +21,7 @@ func SmallestEffect(sd float64, n int) float64 {
 	if n < 2 {
 		return math.Inf(1)
 	}
-	return smallestShift(n) * (sd / math.Sqrt(float64(n)))
+	return SmallestEffectBeyond(sd, n, studentQuantile(float64(n-1)))
 }
 
 // SmallestEffectBeyond is SmallestEffect of the test that takes a mean for different from zero
@@ -30,28 +30,26 @@ func SmallestEffectBeyond(sd float64, n int, critical float64) float64 {
 	if n < 2 || !(critical < mostCritical) {
 		return math.Inf(1)
 	}
-	df := float64(n - 1)
-	shift := root(0, mostShift, func(shift float64) bool { return rejects(shift, critical, df) > power })
-	return shift * (sd / math.Sqrt(float64(n)))
+	return smallestShift(n, critical) * (sd / math.Sqrt(float64(n)))
 }
 
 // mostCritical is the |t| beyond which no effect counts as detectable, mostShift the largest
 // noncentrality that is looked at: beyond some 37 its Poisson weights are too small for a float64.
 const mostCritical, mostShift = 20, 32
 
-// shifts has what smallestShift has found, by the number of values: each takes a millisecond,
-// and Enough asks for the same ones again and again.
+// shifts has what smallestShift has found: each takes milliseconds, and the same ones are asked
+// for again and again.
 var shifts sync.Map
 
-// smallestShift is the noncentrality that the test of n values detects with 80 % power.
-func smallestShift(n int) float64 {
-	if known, ok := shifts.Load(n); ok {
+// smallestShift is the noncentrality that the test of n values with that critical |t| detects with
+// 80 % power.
+func smallestShift(n int, critical float64) float64 {
+	key := [2]float64{float64(n), critical}
+	if known, ok := shifts.Load(key); ok {
 		return known.(float64)
 	}
-	df := float64(n - 1)
-	critical := studentQuantile(df)
-	shift := root(0, mostShift, func(shift float64) bool { return rejects(shift, critical, df) > power }) // the largest is 16.3, of two
-	shifts.Store(n, shift)
+	shift := root(0, mostShift, func(shift float64) bool { return rejects(shift, critical, float64(n-1)) > power }) // that of the t-test is at most 16.3, of two
+	shifts.Store(key, shift)
 	return shift
 }
 
