@@ -22,7 +22,7 @@ const correctedRecipe = "headline"
 func (e *Effects) Corrections() (*corrections.Page, error) {
 	p := &corrections.Page{Seeds: e.Seeds, Rates: e.Rates, Test: testName}
 	if e.Tuned != nil {
-		p.Note = "The effects on this page are at the same learning rates for all settings, the control included. The learning rate is a large part of them: " + e.Tuned.rateText() + " The README and table.md have the effects at tuned rates."
+		p.Note = "The effects on this page are at the same learning rates for all settings, the control included. The learning rate is a large part of them: " + strings.ReplaceAll(e.Tuned.rateText(), "`", "") + " The README and table.md have the effects at tuned rates."
 	}
 	for _, s := range e.Stressors {
 		own := corrections.Problem{Name: s.Name, Text: s.Problem, Healthy: s.Healthy, Recipe: recipeLine(s.Recipe), Uncorrected: s.Uncorrected,

@@ -230,8 +230,11 @@ func (t *Tuned) ConfigurationTable() (*figure.Figure, error) {
 			s := task.setting(own.Recommended)
 			e := &s.Effects[j]
 			improvement := fmt.Sprintf("%+.2f (%+.2f to %+.2f)", e.Estimate, e.Low, e.High)
-			if e.Significant() > 0 {
+			switch e.Significant() {
+			case 1:
 				improvement = "**" + improvement + "**"
+			case 0:
+				improvement += ", not significant"
 			}
 			line := "`" + strings.ReplaceAll(recipeLine(s.Recipe), "\n", "`, `") + "`"
 			if s.Name == control {

@@ -25,7 +25,7 @@ func (t *Tuned) ReadmeText() string {
 	if len(t.Tasks) == 0 {
 		return ""
 	}
-	lines := []string{t.headline(), "With the learning rate " + commonRate + " for all settings, as in older stages of the table, gains look otherwise: " + t.rateText(), ""}
+	lines := []string{t.headline(), "How much of an effect is the learning rate: " + t.rateText(), ""}
 	for i := range t.Tasks {
 		for j := range t.Tasks[i].Problems {
 			lines = append(lines, "- "+t.Tasks[i].sentence(j))
@@ -45,11 +45,11 @@ func (t *Tuned) headline() string {
 			}
 		}
 	}
-	where := fmt.Sprintf("where every setting and no correction have learning rates of their own (tuned on %d other base models among %s; %s; n = %d base models of two layers; 100 updates; intervals 95 %%)", t.TuningModels, strings.Join(t.Rates, ", "), t.taskNames(), t.Models)
+	how := fmt.Sprintf("Every setting, no correction included, has a learning rate of its own, tuned on %d other base models among %s (%s; n = %d base models of two layers; 100 updates; intervals 95 %%). ", t.TuningModels, strings.Join(t.Rates, ", "), t.taskNames(), t.Models)
 	if helped == 0 {
-		return "**At tuned learning rates nothing is significantly better than no correction**: " + where + "."
+		return how + "**At tuned learning rates no setting is significantly better than no correction.**"
 	}
-	return fmt.Sprintf("In %d of %d combinations of task and stressor at least one setting is significantly better than no correction, %s.", helped, all, where)
+	return how + fmt.Sprintf("At least one setting is significantly better than no correction in %d of %d combinations of task and stressor.", helped, all)
 }
 
 // taskNames lists the tasks.
@@ -106,6 +106,9 @@ func (t *TunedTask) sentence(problem int) string {
 	better, worse := t.significant(problem)
 	tested, unproven, smallest := t.tested(problem)
 	text := fmt.Sprintf("%s, `%s`: no correction has a mean pass rate of %.2f at %s (without the stressor: %.2f at %s). ", t.Name, p.Name, p.Uncorrected, p.Rate, p.Matched, p.MatchedRate)
+	if p.Uncorrected >= p.Matched {
+		text += "At its own rate this is no stressor. "
+	}
 	if len(better) == 0 {
 		text += fmt.Sprintf("**None of %d settings is significantly better**", tested)
 	} else {
@@ -192,8 +195,8 @@ func (t *Tuned) rateText() string {
 	var parts []string
 	for i := range t.Tasks {
 		for _, p := range t.Tasks[i].Problems {
-			parts = append(parts, fmt.Sprintf("%s, %s: %+.2f at %s and %+.2f at tuned rates", t.Tasks[i].Name, p.Name, p.MeanCommon, commonRate, p.MeanTuned))
+			parts = append(parts, fmt.Sprintf("%+.2f and %+.2f under `%s` on %s", p.MeanCommon, p.MeanTuned, p.Name, t.Tasks[i].Name))
 		}
 	}
-	return "the mean gain over the settings is, by task and stressor, " + strings.Join(parts, "; ") + "."
+	return "the mean gain over the settings is, with " + commonRate + " for all and with tuned rates, " + strings.Join(parts, "; ") + "."
 }
