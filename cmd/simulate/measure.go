@@ -18,14 +18,15 @@ import (
 )
 
 type measureCmd struct {
-	Recipe     string `arg:"" complete:"recipes" optional:"" default:"default" help:"Recipe that gives checkpoint, task and sampling."`
-	Rollout    string `help:"Numerics of the rollout engine: a preset, or {base: bf16, head: fp32}." placeholder:"NUMERICS" complete:"numerics"`
-	Learner    string `help:"Numerics of the trainer (learner)." placeholder:"NUMERICS" complete:"numerics"`
-	Checkpoint string `help:"Weights: a shipped name or a folder." placeholder:"NAME|DIR" complete:"checkpoints"`
-	Attribute  bool   `help:"Attribute each mismatch to the mechanisms in which the engines differ."`
-	Layers     bool   `help:"Name the first operation and layer at which the engines differ, token by token, and how the difference grows."`
-	Doses      bool   `help:"Measure every mechanism alone, from level zero up, without and with its correction."`
-	Dump       string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
+	Recipe     string   `arg:"" complete:"recipes" optional:"" default:"default" help:"Recipe that gives checkpoint, task and sampling."`
+	Rollout    string   `help:"Numerics of the rollout engine: a preset, or {base: bf16, head: fp32}." placeholder:"NUMERICS" complete:"numerics"`
+	Learner    string   `help:"Numerics of the trainer (learner)." placeholder:"NUMERICS" complete:"numerics"`
+	Checkpoint string   `help:"Weights: a shipped name or a folder." placeholder:"NAME|DIR" complete:"checkpoints"`
+	Attribute  bool     `help:"Attribute each mismatch to the mechanisms in which the engines differ."`
+	Layers     bool     `help:"Name the first operation and layer at which the engines differ, token by token, and how the difference grows."`
+	Doses      bool     `help:"Measure every mechanism alone, from level zero up, without and with its correction."`
+	Real       []string `help:"Log-probs of a real engine on a checkpoint, to set next to the numerics that emulate it; may be repeated." placeholder:"FILE" complete:"files"`
+	Dump       string   `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
 	common
 }
 
@@ -50,6 +51,9 @@ With --doses it measures each mechanism alone: formats, order of summation, batc
 at level zero, where both engines must give the same bits, and rises to its highest level, which is measured without
 and with its correction.
 
+With --real it reads log-probs that a real program (llama.cpp, PyTorch) gave the tokens of a checkpoint, scores the same
+tokens with the numerics that emulate the program, and sets the two gaps to float32 next to each other, token by token.
+
 Examples:
   simulate measure
   simulate measure --rollout bf16 --learner bf16          # KL 0, exactly
@@ -61,11 +65,15 @@ Examples:
   simulate measure --doses
   simulate measure --rollout fp32 --learner fp32 --set 'rollout.kv_retention={policy: heavy_hitter, keep: 0.5}'
   simulate measure --rollout fp32 --learner fp32 --set 'rollout.speculative={numerics: fp8-all, verify: lossy, tau: 0.5}'
-  simulate measure --set rollout.prompts=64 --dump gap.jsonl.gz`
+  simulate measure --set rollout.prompts=64 --dump gap.jsonl.gz
+  simulate measure --real testdata/real/filler-llama-q8_0.json`
 }
 
 // Run measures.
 func (c *measureCmd) Run(a *app) error {
+	if len(c.Real) > 0 {
+		return c.real(a)
+	}
 	usual := c.Rollout == "" && c.Learner == "" // unless the recipe itself says how its engines differ
 	for _, s := range c.Set {
 		path := strings.TrimSpace(s[:max(0, strings.IndexByte(s, '='))])

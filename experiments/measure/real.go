@@ -9,6 +9,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/model"
+	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 )
 
@@ -67,7 +68,7 @@ type RealGap struct {
 	// emulation; nil where the real ones are not known.
 	Flips *float64 `json:"flips,omitempty"`
 	// D are the pairs (real, emulated), in the order of the tokens.
-	D [][2]float64 `json:"d"`
+	D [][2]float64 `json:"-"`
 }
 
 // RealSize is the size of one gap: k3 = mean(exp(−d) − 1 + d), the 99th percentile and the
@@ -261,7 +262,7 @@ func realSize(d [][2]float64, side int) RealSize {
 // meanK3 is the mean of exp(−d) − 1 + d.
 func meanK3(d [][2]float64, side int) (k3 float64) {
 	for _, x := range d {
-		k3 += (math.Expm1(-x[side]) + x[side]) / float64(len(d))
+		k3 += (elementary.Expm1(-x[side]) + x[side]) / float64(len(d))
 	}
 	return k3
 }

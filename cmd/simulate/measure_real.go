@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"driftlab/experiments"
+	"driftlab/experiments/measure"
+	"driftlab/model"
+	"driftlab/results"
+	"driftlab/results/record"
+)
+
+// real sets real engines next to the numerics that emulate them.
+func (c *measureCmd) real(a *app) error {
+	for _, f := range []struct {
+		flag  string
+		given bool
+	}{{"--rollout", c.Rollout != ""}, {"--learner", c.Learner != ""}, {"--checkpoint", c.Checkpoint != ""}, {"--attribute", c.Attribute},
+		{"--layers", c.Layers}, {"--doses", c.Doses}, {"--dump", c.Dump != ""}, {"--set", len(c.Set) > 0}} {
+		if f.given {
+			return bad("measure: --real takes engine, checkpoint and tokens from its file: leave %s out", f.flag)
+		}
+	}
+	var gaps []*measure.RealGap
+	for _, name := range c.Real {
+		g, err := readReal(name)
+		if err != nil {
+			return err
+		}
+		gaps = append(gaps, g)
+	}
+	if c.Out != "" {
+		if err := c.writeReal(gaps); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return a.printJSON(gaps)
+	}
+	a.printTable(experiments.RealTable(gaps))
+	if c.Out != "" {
+		fmt.Fprintf(a.stdout, "Tables and plots: %s\n", c.Out)
+	}
+	return nil
+}
+
+// readReal reads one file and scores its tokens.
+func readReal(name string) (*measure.RealGap, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, badInput{fmt.Errorf("--real: %w", err)}
+	}
+	dump, err := measure.ParseRealDump(text)
+	if err != nil {
+		return nil, bad("--real: %s: %v", name, err)
+	}
+	ck, err := model.Open(dump.Checkpoint)
+	if err != nil {
+		return nil, badInput{fmt.Errorf("--real: %s: %w", name, err)}
+	}
+	g, err := measure.CompareReal(ck.Params, dump)
+	if err != nil {
+		return nil, bad("--real: %s: %v", name, err)
+	}
+	return g, nil
+}
+
+// writeReal keeps the comparison in a folder: as data, as a table, and a plot for each engine.
+func (c *measureCmd) writeReal(gaps []*measure.RealGap) error {
+	lock, err := record.LockFolder(c.Out)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	text, err := record.Document(gaps)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(c.Out, "reality.json", text); err != nil {
+		return err
+	}
+	if err := writeFile(c.Out, "table.md", []byte(experiments.RealTable(gaps).Markdown())); err != nil {
+		return err
+	}
+	var engines []string
+	for _, g := range gaps {
+		if !slices.Contains(engines, g.Engine) {
+			engines = append(engines, g.Engine)
+			if err := results.SavePlot(filepath.Join(c.Out, g.Engine+".png"), experiments.RealPlot(g.Engine, gaps)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

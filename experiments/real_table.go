@@ -1,0 +1,95 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"driftlab/experiments/measure"
+	"driftlab/results/figure"
+	"driftlab/results/stats"
+)
+
+// RealTable sets real engines next to their emulation: both gaps, their ratio and their
+// correlation token by token.
+func RealTable(gaps []*measure.RealGap) *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
+		Title: "Emulated engines next to real ones, token by token",
+		Columns: []figure.Column{{Name: "engine"}, {Name: "checkpoint"}, {Name: "tokens", Align: figure.Right}, {Name: "k3 real", Align: figure.Right},
+			{Name: "k3 emulated", Align: figure.Right}, {Name: "ratio (95 % CI)", Align: figure.Right}, {Name: "p99 real", Align: figure.Right},
+			{Name: "p99 emulated", Align: figure.Right}, {Name: "correlation of d (95 % CI)", Align: figure.Right}, {Name: "equal tokens", Align: figure.Right}},
+		Note: "d: log-prob under the engine minus log-prob under float32, in nats; k3: mean of exp(-d) - 1 + d; p99: 99th percentile of |d|. Equal tokens: those whose two d differ by less " +
+			"than a hundredth of the real d's root mean square. Intervals: bootstrap over responses.",
+	}
+	for _, g := range gaps {
+		t.Add(figure.Word(g.Engine).As(figure.Strong), figure.Word(g.Checkpoint), figure.Word(fmt.Sprint(g.Tokens)),
+			figure.Number(g.Real.K3, 2), figure.Number(g.Emulated.K3, 2), withInterval(g.K3Ratio, 3), figure.Number(g.Real.P99, 2), figure.Number(g.Emulated.P99, 2),
+			withInterval(g.Correlation, 4), figure.Percent(g.Within, 1))
+	}
+	return t
+}
+
+// RealSummary has a row for each engine, and the ratio of k3 and the correlation on each
+// of the checkpoints that were not looked at while the numerics were declared.
+func RealSummary(gaps []*measure.RealGap, checkpoints ...string) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Emulated engines next to real ones",
+		Columns: []figure.Column{{Name: "engine"}, {Name: "real program"}}}
+	for _, name := range checkpoints {
+		t.Columns = append(t.Columns, figure.Column{Name: name + ": tokens", Align: figure.Right}, figure.Column{Name: "k3 real", Align: figure.Right},
+			figure.Column{Name: "k3 emulated / real (95 % CI)", Align: figure.Right}, figure.Column{Name: "correlation (95 % CI)", Align: figure.Right})
+	}
+	seen := map[string]int{}
+	for _, g := range gaps {
+		column := slices.Index(checkpoints, g.Checkpoint)
+		if column < 0 {
+			continue
+		}
+		row, ok := seen[g.Engine]
+		if !ok {
+			row = len(t.Rows)
+			seen[g.Engine] = row
+			program, _, _ := strings.Cut(g.Program, " (")
+			cells := make([]figure.Cell, len(t.Columns))
+			cells[0], cells[1] = figure.Word(g.Engine).As(figure.Strong), figure.Word(program)
+			t.Add(cells...)
+		}
+		at := t.Rows[row][2+4*column:]
+		at[0], at[1], at[2], at[3] = figure.Word(fmt.Sprint(g.Tokens)), figure.Number(g.Real.K3, 2), withInterval(g.K3Ratio, 2), withInterval(g.Correlation, 3)
+	}
+	return t
+}
+
+// withInterval is an estimate with its interval in brackets.
+func withInterval(i stats.Interval, digits int) figure.Cell {
+	return figure.Word(fmt.Sprintf("%.*f (%.*f to %.*f)", digits, i.Estimate, digits, i.Low, digits, i.High))
+}
+
+// RealPlot draws the emulated d of each token against the real one, a dot for each: on the
+// diagonal where they are equal.
+func RealPlot(engine string, gaps []*measure.RealGap) *figure.Figure {
+	f := &figure.Figure{Kind: figure.Lines, Title: engine + ": emulated d against real d, token by token",
+		X: figure.Axis{Label: "real d (nats)"}, Y: figure.Axis{Label: "emulated d (nats)"}}
+	for _, g := range gaps {
+		if g.Engine != engine {
+			continue
+		}
+		pairs := slices.Clone(g.D)
+		slices.SortStableFunc(pairs, func(a, b [2]float64) int {
+			switch {
+			case a[0] < b[0]:
+				return -1
+			case a[0] > b[0]:
+				return 1
+			}
+			return 0
+		})
+		s := figure.Series{Name: g.Checkpoint}
+		for _, d := range pairs {
+			s.X, s.Y = append(s.X, d[0], d[0]), append(s.Y, d[1], math.NaN()) // a gap, so that each is a dot
+		}
+		f.Series = append(f.Series, s)
+	}
+	return f
+}
