@@ -19,7 +19,7 @@ func TestNoAllocations(t *testing.T) {
 			pack, grad, w := packOf(sequences), model.New(c), weightsOf(p, n)
 			pass := engine.NewPass(c, workers)
 			dlogits := make([]float32, pack.Rows()*c.Vocab)
-			cache := engine.NewCache(c, len(sequences))
+			cache := engine.NewCache(c, n, len(sequences))
 			var step engine.Pack
 			slots := make([]int, len(sequences))
 			decode := func() {

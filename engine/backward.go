@@ -43,7 +43,8 @@ type blockGrad struct {
 	queries    []float32 // [rows, d]
 	keys       []float32 // [rows, kvHeads*headDim]
 	values     []float32 // [rows, kvHeads*headDim]
-	qkv        []float32 // [rows, (heads+2*kvHeads)*headDim]
+	qkv        []float32 // [rows, width of the fused projection]
+	delta      deltaGrad // of linear attention
 	// what each sequence that goes on from a prefix adds to the gradient of the
 	// prefix's keys and values, one sequence after the other
 	prefixKeys, prefixValues []float32
@@ -82,8 +83,10 @@ func (p *Pass) growBack(b *blockGrad, n int) {
 	b.expertOut, b.expertIn = grown(b.expertOut, slots*c.DModel), grown(b.expertIn, slots*c.DModel)
 	b.activated, b.gateUp = grown(b.activated, slots*c.DFF), grown(b.gateUp, slots*2*c.DFF)
 	b.gates, b.logits = grown(b.gates, n*c.TopK), grown(b.logits, n*c.Experts)
-	b.queries, b.keys, b.values = grown(b.queries, n*c.DModel), grown(b.keys, n*c.KVDim()), grown(b.values, n*c.KVDim())
-	b.qkv = grown(b.qkv, n*(c.DModel+2*c.KVDim()))
+	b.qkv = grown(b.qkv, n*c.LargestProjection())
+	for _, m := range p.mixers {
+		m.growBack(p, b, n)
+	}
 }
 
 // The stages of the backward pass wait in a queue as those of the forward pass
@@ -269,8 +272,7 @@ func (p *Pass) normGrad(k *worker, dy, x, inverse, gain []float32) {
 // attentionGrad turns the gradient of a layer's middle into that of its input,
 // in place in the stream.
 func (p *Pass) attentionGrad(k *worker, layer int) {
-	c, b, w := &p.config, &k.back, &p.weights.layers[layer]
-	d := c.DModel
+	b, w, d := &k.back, &p.weights.layers[layer], p.config.DModel
 	s, from, to := p.place(k, layer)
 	if !p.kept() {
 		p.attentionInside(k, layer, s, from, to)
@@ -278,8 +280,8 @@ func (p *Pass) attentionGrad(k *worker, layer int) {
 	rows := to - from
 	copy(b.projection, rowsOf(p.back.stream, k, d))
 	kernel.LinearInputGrad(b.mixed, b.projection, &w.output, rows, false, p.num.gradient, &k.scratch)
-	p.attendGrad(k, layer, s, from)
-	qkv := b.qkv[:rows*(d+2*c.KVDim())]
+	p.mixers[layer].mixGrad(p, k, layer, s, from, to)
+	qkv := b.qkv[:rows*w.qkv.Out]
 	round(p.num.gradients, qkv)
 	attended := b.attended[:rows*d]
 	kernel.LinearInputGrad(attended, qkv, &w.qkv, rows, false, p.num.gradient, &k.scratch)

@@ -71,7 +71,7 @@ func (p *Pass) visits(k *worker, layer, expert int) (from, to int) {
 
 func (p *Pass) attentionWeightsGrad(part, layer int) {
 	c, g := &p.config, p.back.grad.Layer(layer)
-	d, width, scratch := c.DModel, c.DModel+2*c.KVDim(), &p.workers[part].scratch
+	d, width, scratch := c.DModel, p.weights.layers[layer].qkv.Out, &p.workers[part].scratch
 	for i := range p.workers {
 		k := &p.workers[i]
 		s, first, end := p.place(k, layer)
@@ -83,7 +83,7 @@ func (p *Pass) attentionWeightsGrad(part, layer int) {
 			kernel.RMSNormGainGrad(g.InputNorm, k.back.attended, p.entering(k, layer), s.inverse[first:], end-first, d)
 		}
 	}
-	p.prefixGrad(part, layer)
+	p.mixers[layer].weightsGrad(p, part, layer)
 }
 
 // embedGrad adds the gradient of the embeddings over the rows of the round.

@@ -16,15 +16,28 @@ type Cache struct {
 	headDim  int
 	keys     [][]float32
 	values   [][]float32 // by layer
+	// of linear attention, by layer: what each slot carries from pass to pass in place of keys
+	// and values, and the position that it goes on from
+	states   [][]float32
+	reached  [][]int32
+	perState int // floats per slot and layer
+	linear   int // layers that have them
 }
 
-// NewCache returns a cache for slots sequences of at most the model's context.
-func NewCache(c model.Config, slots int) *Cache {
+// NewCache returns a cache for slots sequences of at most the model's context, of an engine
+// that computes in the given numerics.
+func NewCache(c model.Config, n Numerics, slots int) *Cache {
 	capacity := roundUp16(c.Context)
-	k := &Cache{capacity: capacity, slots: slots, perSlot: c.KVHeads * c.HeadDim() * capacity, headDim: c.HeadDim()}
-	for range c.Layers {
-		k.keys = append(k.keys, make([]float32, slots*k.perSlot))
-		k.values = append(k.values, make([]float32, slots*k.perSlot))
+	k := &Cache{capacity: capacity, slots: slots, perSlot: c.KVHeads * c.HeadDim() * capacity, headDim: c.HeadDim(), perState: deltaMemorySize(c, n)}
+	k.keys, k.values = make([][]float32, c.Layers), make([][]float32, c.Layers)
+	k.states, k.reached = make([][]float32, c.Layers), make([][]int32, c.Layers)
+	for l := range c.Layers {
+		if c.LayerType(l) == model.LinearAttention {
+			k.states[l], k.reached[l] = make([]float32, slots*k.perState), make([]int32, slots)
+			k.linear++
+			continue
+		}
+		k.keys[l], k.values[l] = make([]float32, slots*k.perSlot), make([]float32, slots*k.perSlot)
 	}
 	return k
 }
@@ -40,6 +53,7 @@ func (k *Cache) CopyPrefix(dst, src, n int) {
 	}
 	// Heads lie one behind the other, and keys in panels of 16 positions.
 	head, keys, values := k.capacity*k.headDim, roundUp16(n)*k.headDim, n*k.headDim
+	k.mustCut()
 	for layer := range k.keys {
 		toKeys, toValues := k.at(layer, dst)
 		fromKeys, fromValues := k.at(layer, src)
@@ -50,18 +64,49 @@ func (k *Cache) CopyPrefix(dst, src, n int) {
 	}
 }
 
-// PerPosition is the number of floats that AppendSlot appends for each position.
-func (k *Cache) PerPosition() int { return 2 * len(k.keys) * k.perSlot / k.capacity }
+// Cuts reports whether the cache can give a part of a sequence: it has keys and values for
+// each position, and the state of linear attention is that of all positions so far.
+func (k *Cache) Cuts() bool { return k.linear == 0 }
+
+func (k *Cache) mustCut() {
+	if !k.Cuts() {
+		panic("engine: a part of a sequence whose state is that of the whole: linear attention")
+	}
+}
+
+// perPosition is the number of floats of keys and values of each position.
+func (k *Cache) perPosition() int { return 2 * (len(k.keys) - k.linear) * k.perSlot / k.capacity }
+
+// SlotSize is the number of floats that AppendSlot appends for n positions, and AppendRange
+// for as many.
+func (k *Cache) SlotSize(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return n*k.perPosition() + k.linear*k.perState
+}
 
 // AppendSlot appends the keys and values of the first n positions of a slot to
 // dst, in every layer: keys and values of the first head, then of the next,
-// position by position. SetSlot puts them into any slot of a cache of that shape.
+// position by position; then the states of linear attention, which are those behind all n.
+// SetSlot puts them into any slot of a cache of that shape.
 func (k *Cache) AppendSlot(dst []float32, slot, n int) []float32 {
-	return k.AppendRange(dst, slot, 0, n)
+	dst = k.appendKeys(dst, slot, 0, n)
+	for layer, states := range k.states {
+		if states != nil && n > 0 {
+			dst = append(dst, k.state(layer, slot, n)...)
+		}
+	}
+	return dst
 }
 
-// AppendRange is AppendSlot for the positions from..to-1.
+// AppendRange is AppendSlot for the positions from..to-1 of a cache that Cuts.
 func (k *Cache) AppendRange(dst []float32, slot, from, to int) []float32 {
+	k.mustCut()
+	return k.appendKeys(dst, slot, from, to)
+}
+
+func (k *Cache) appendKeys(dst []float32, slot, from, to int) []float32 {
 	k.each(slot, from, to, func(keys, values []float32) {
 		for position := from; position < to; position++ {
 			for i := range k.headDim {
@@ -74,14 +119,33 @@ func (k *Cache) AppendRange(dst []float32, slot, from, to int) []float32 {
 }
 
 // SetSlot makes what AppendSlot appended of n positions those of a slot.
-func (k *Cache) SetSlot(slot, n int, x []float32) { k.SetRange(slot, 0, n, x) }
+func (k *Cache) SetSlot(slot, n int, x []float32) {
+	k.checkSize(n, x)
+	x = k.setKeys(slot, 0, n, x)
+	for layer, states := range k.states {
+		if states != nil && n > 0 {
+			k.reached[layer][slot] = int32(n)
+			x = x[copy(k.state(layer, slot, n), x):]
+		}
+	}
+}
 
 // SetRange makes what AppendRange appended those of the positions from..to-1.
 func (k *Cache) SetRange(slot, from, to int, x []float32) {
-	n := to - from
-	if len(x) != n*k.PerPosition() {
-		panic(fmt.Sprintf("engine: %d floats for %d positions of %d", len(x), n, k.PerPosition()))
+	k.mustCut()
+	k.checkSize(to-from, x)
+	k.setKeys(slot, from, to, x)
+}
+
+func (k *Cache) checkSize(n int, x []float32) {
+	if len(x) != k.SlotSize(n) {
+		panic(fmt.Sprintf("engine: %d floats for %d positions, which have %d", len(x), n, k.SlotSize(n)))
 	}
+}
+
+// setKeys returns what stands behind the keys and values.
+func (k *Cache) setKeys(slot, from, to int, x []float32) []float32 {
+	n := to - from
 	k.each(slot, from, to, func(keys, values []float32) {
 		for position := range n {
 			for i := range k.headDim {
@@ -92,6 +156,7 @@ func (k *Cache) SetRange(slot, from, to int, x []float32) {
 		copy(values, x)
 		x = x[n*k.headDim:]
 	})
+	return x
 }
 
 // each calls f with all keys of every head of a slot, and its values from..to-1.
@@ -101,6 +166,9 @@ func (k *Cache) each(slot, from, to int, f func(keys, values []float32)) {
 	}
 	head := k.capacity * k.headDim
 	for layer := range k.keys {
+		if k.keys[layer] == nil {
+			continue
+		}
 		keys, values := k.at(layer, slot)
 		for at := 0; at < k.perSlot; at += head {
 			f(keys[at:at+head], values[at+from*k.headDim:at+to*k.headDim])

@@ -19,8 +19,9 @@ type Field struct {
 
 // Names of fields that are spoken of elsewhere.
 const (
-	WireField           = "wire"
-	ExpertParallelField = "expert_parallel"
+	WireField            = "wire"
+	ExpertParallelField  = "expert_parallel"
+	LinearAttentionField = "linear_attention"
 )
 
 // Fields are those that can act on a log-prob, in the order of their
@@ -46,6 +47,7 @@ var fields = []Field{
 	{WireField, copyWire, func(n *Numerics) string { return Wire(n.Reduction).String() }},
 	{ExpertParallelField, func(d, f *Numerics) { d.ExpertParallel = f.ExpertParallel }, expertParallelText},
 	{"attention", func(d, f *Numerics) { d.Attention, d.Tile, d.Splits = f.Attention, f.Tile, f.Splits }, attentionText},
+	{LinearAttentionField, func(d, f *Numerics) { d.LinearAttention = f.LinearAttention }, func(n *Numerics) string { return n.LinearAttention.String() }},
 }
 
 // orOf is an optional format, or the field that it follows without a value of its own.

@@ -45,8 +45,7 @@ func (p *Pass) attentionInside(k *worker, layer int, s *layerState, from, to int
 	p.store(&s.attentionIn, from, to, d)
 	values, scales := s.attentionIn.rows(from, to, d, p.num.inputs)
 	kernel.Linear(k.qkv, values, scales, &w.qkv, rows, p.num.projection, &k.scratch)
-	p.splitHeads(k, layer, s, from, to)
-	p.attend(k, layer, s, from)
+	p.mixers[layer].mix(p, k, layer, s, from, to)
 	p.store(&s.mixed, from, to, d)
 }
 

@@ -159,7 +159,7 @@ func permuted(p *model.Params, n engine.Numerics, sequences [][]int32, seed uint
 // slots are not in the order of the sequences, and one is left unused.
 func decoded(p *model.Params, n engine.Numerics, sequences [][]int32, workers int, take func(left int) int) outcome {
 	c := p.Config
-	pass, w, cache := engine.NewPass(c, workers), weightsOf(p, n), engine.NewCache(c, len(sequences)+1)
+	pass, w, cache := engine.NewPass(c, workers), weightsOf(p, n), engine.NewCache(c, n, len(sequences)+1)
 	defer pass.Close()
 	out := outcome{make([][]float32, len(sequences)), make([][]uint8, len(sequences))}
 	done := make([]int, len(sequences))

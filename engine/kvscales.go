@@ -40,6 +40,9 @@ func (w *Weights) Calibrate(sequences [][]int32, margin float64) {
 	w.kvScales = resizedScales(w.kvScales, 2*c.Layers*c.KVHeads)
 	largest := float32(margin) / w.Numerics.KVCache.Format.Max
 	for l := range c.Layers {
+		if w.layers[l].linear != nil {
+			continue // keeps no keys
+		}
 		s := &w.calibrator.layers[l]
 		for side, x := range [][]float32{s.keys, s.values} {
 			scales := w.kvScales[(2*l+side)*c.KVHeads:][:c.KVHeads]

@@ -69,6 +69,12 @@ type Numerics struct {
 	Tile int `yaml:"tile,omitempty" json:"tile,omitempty"`
 	// Splits is the number of parts of the keys in a decoding step of split_kv.
 	Splits int `yaml:"splits,omitempty" json:"splits,omitempty"`
+	// LinearAttention is the form in which a linear-attention layer computes its gated delta
+	// rule: recurrent (token by token, as decoding does) or chunked:16 (chunks of so many
+	// positions by matrix products, as training and prefill do), with the format of the state
+	// behind it where that is not fp32: recurrent:bf16. Each form decodes as it scores. The
+	// operands of the matrix products have the format of the activations. It acts on no other layer.
+	LinearAttention kernel.LinearAttention `yaml:"linear_attention,omitempty" json:"linear_attention,omitzero"`
 }
 
 // BatchInvariant reports whether a row's result is independent of the rows next to it.
@@ -184,6 +190,9 @@ func (n Numerics) Validate() error {
 	}
 	if n.Attention == kernel.SplitKV && n.Splits < 2 {
 		fault("splits: the split_kv attention kernel needs at least 2 parts of the keys, got %d", n.Splits)
+	}
+	if err := n.LinearAttention.Validate(); err != nil {
+		fault("linear_attention: %w", err)
 	}
 	return errors.Join(faults...)
 }

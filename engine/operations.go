@@ -18,16 +18,13 @@ func (p *Pass) Operations() []Operation {
 		panic("engine: Operations of a pass that did not keep them")
 	}
 	c := &p.config
-	d, kv, last := c.DModel, c.KVDim(), c.Layers
+	d, last := c.DModel, c.Layers
 	list := []Operation{{"embedding", -1, p.Embedded(), d}}
 	for l := range c.Layers {
 		s, f := &p.layers[l], &p.streams[l]
+		list = append(list, Operation{"attention norm", l, s.attentionIn.dense[:p.rows*d], d})
+		list = append(list, p.mixers[l].operations(p, l)...)
 		list = append(list,
-			Operation{"attention norm", l, s.attentionIn.dense[:p.rows*d], d},
-			Operation{"queries", l, s.queries[:p.rows*d], d},
-			Operation{"keys", l, s.keys[:p.rows*kv], kv},
-			Operation{"values", l, s.values[:p.rows*kv], kv},
-			Operation{"attention", l, s.mixed.dense[:p.rows*d], d},
 			Operation{"attention output", l, f.middle[:p.rows*d], d},
 			Operation{"experts norm", l, s.normed[:p.rows*d], d})
 		if !c.Dense() {

@@ -68,6 +68,8 @@ type Follower interface {
 // gradient is one sum over rows in order: the number of workers changes no bit.
 type Pass struct {
 	config  model.Config
+	mixers  []mixer // by layer
+	linear  bool    // a layer has linear attention
 	gate    moe.Gate
 	team    *kernel.Team
 	workers []worker
@@ -101,7 +103,7 @@ type Pass struct {
 // NewPass returns a pass for models of that shape, spread over that many
 // workers. One worker runs in the calling goroutine.
 func NewPass(c model.Config, workers int) *Pass {
-	p := &Pass{config: c, team: kernel.NewTeam(workers), workers: make([]worker, max(workers, 1))}
+	p := &Pass{config: c, mixers: mixers(c), linear: c.HasLayer(model.LinearAttention), team: kernel.NewTeam(workers), workers: make([]worker, max(workers, 1))}
 	if !c.Dense() {
 		order, err := moe.ParseOrder(c.GateOrder)
 		if err != nil {
@@ -128,6 +130,9 @@ func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 	}
 	if o.Retention != nil {
 		o.Retention.check(pack.Rows(), p.config.Layers*p.config.KVHeads, p.config.Context)
+	}
+	if p.linear && (o.Retention != nil || o.Mass != nil || pack.Prefixes > 0) {
+		panic("engine: linear attention has a state for each sequence: no retention, and no prefixes that several go on from")
 	}
 	if pack.Prefixes > 0 && (o.Cache != nil || !w.Numerics.DecodesAsScored()) {
 		panic(fmt.Sprintf("engine: %d prefixes in a pass with a cache, or with numerics that do not decode as they score", pack.Prefixes))

@@ -238,7 +238,7 @@ func TestPrefixMisplaced(t *testing.T) {
 		},
 		"batch-variant":       begin("fp32-batch-variant", engine.Options{}, 0),
 		"split decoding":      begin("bf16-flash-decoding", engine.Options{}, 0),
-		"beside a cache":      begin("fp32", engine.Options{Cache: engine.NewCache(p.Config, 2), Slots: []int{0, 1}}, 0),
+		"beside a cache":      begin("fp32", engine.Options{Cache: engine.NewCache(p.Config, preset(t, "fp32"), 2), Slots: []int{0, 1}}, 0),
 		"counted by the load": begin("fp32", engine.Options{Save: true}, 0.1),
 	} {
 		if fault := func() (v any) {

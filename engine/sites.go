@@ -21,7 +21,8 @@ type siteNumerics struct {
 	activations precision.Format
 	gradients   precision.Format
 	gradient    kernel.Numerics // products of the backward pass
-	experts     ExpertParallel  // how a token's experts are added
+	delta       kernel.DeltaNumerics
+	experts     ExpertParallel // how a token's experts are added
 	// plainInputs and plainCache are true where rounding to inputs or kvCache
 	// changes nothing that was rounded to activations before.
 	plainInputs, plainCache bool
@@ -55,6 +56,7 @@ func (n *Numerics) sites(batchRows int) siteNumerics {
 			Probs: n.Probabilities, Output: n.Activations, Reduction: whole, Eager: n.Eager,
 		},
 		inputs: n.Inputs, kvCache: n.KVCache, headInputs: n.headInputs(), queries: n.queries(), eager: n.Eager,
+		delta:       kernel.DeltaNumerics{LinearAttention: n.LinearAttention, Operands: n.Activations, Output: n.Activations},
 		plainInputs: n.Inputs.Identity() || n.Inputs == precision.Unscaled(n.Activations),
 		plainCache:  n.KVCache.Identity() || n.KVCache == precision.Unscaled(n.Activations),
 		activations: n.Activations, gradients: n.Gradients,

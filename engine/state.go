@@ -14,6 +14,7 @@ type worker struct {
 	index    int // of the block
 
 	keys, values []float32 // one sequence's in the cache's layout, when the pass has no cache
+	delta        []float32 // one sequence's state of linear attention, when the pass has no cache
 	prefix       int32     // the prefix at their beginning, -1 without one
 	projected    []float32 // output of a row-parallel projection
 	qkv          []float32 // output of the fused projection, one row after the other
@@ -49,6 +50,7 @@ type layerState struct {
 	values      []float32 // [rows, kvHeads*headDim], as the cache holds them
 	lse         []float32 // [rows, heads]
 	mixed       quantized // attention output before the output projection
+	delta       deltaState
 
 	normed      []float32 // [rows, d] the second norm's output
 	postInverse []float32
@@ -90,7 +92,7 @@ func (p *Pass) grow() {
 			p.layers = append(p.layers, layerState{})
 		}
 		for l := range p.layers {
-			p.growState(&p.layers[l], p.rows)
+			p.growState(&p.layers[l], p.rows, p.mixers[l:l+1])
 			p.growPlans(&p.layers[l], rows)
 		}
 	}
@@ -134,8 +136,8 @@ func (p *Pass) growStream(f *layerStream, rows int) {
 	f.logits, f.routes = grown(f.logits, rows*c.Experts), grown(f.routes, rows*c.TopK)
 }
 
-// growState makes room for the inside of a layer.
-func (p *Pass) growState(s *layerState, rows int) {
+// growState makes room for the inside of a layer of any of the given kinds.
+func (p *Pass) growState(s *layerState, rows int, kinds []mixer) {
 	c, inputs := &p.config, p.num.inputs
 	slots := rows * max(c.TopK, 1)
 	s.attentionIn.grow(rows, c.DModel, inputs)
@@ -143,8 +145,9 @@ func (p *Pass) growState(s *layerState, rows int) {
 	s.expertIn.grow(slots, c.DModel, inputs)
 	s.activated.grow(slots, c.DFF, inputs)
 	s.inverse, s.postInverse = grown(s.inverse, rows), grown(s.postInverse, rows)
-	s.queries, s.keys, s.values = grown(s.queries, rows*c.DModel), grown(s.keys, rows*c.KVDim()), grown(s.values, rows*c.KVDim())
-	s.lse = grown(s.lse, rows*c.Heads)
+	for _, m := range kinds {
+		m.grow(p, s, rows)
+	}
 	s.normed = grown(s.normed, rows*c.DModel)
 	s.gates = grown(s.gates, rows*c.TopK)
 	if p.options.Gates != nil {
@@ -158,7 +161,7 @@ func (p *Pass) growState(s *layerState, rows int) {
 func (p *Pass) growWorker(k *worker, rows, longest int) {
 	c := &p.config
 	if !p.kept() {
-		p.growState(&k.layer, rows)
+		p.growState(&k.layer, rows, p.mixers)
 		if k.layer.dispatch == nil {
 			k.layer.dispatch = make([]moe.Dispatch, 1)
 		}
@@ -167,12 +170,15 @@ func (p *Pass) growWorker(k *worker, rows, longest int) {
 		k.embed = grown(k.embed, rows*c.DModel)
 		p.growStream(&k.stream, rows)
 	}
-	k.qkv = grown(k.qkv, rows*(c.DModel+2*c.KVDim()))
+	k.qkv = grown(k.qkv, rows*c.LargestProjection())
 	k.projected = grown(k.projected, rows*c.DModel)
 	k.wanted, k.ids = grown(k.wanted, rows), grown(k.ids, rows*c.TopK)
 	if p.options.Cache == nil {
 		k.keys = grown(k.keys, c.KVDim()*roundUp16(longest))
 		k.values = grown(k.values, c.KVDim()*roundUp16(longest))
+		if p.linear {
+			k.delta = grown(k.delta, deltaMemorySize(*c, p.weights.Numerics))
+		}
 	}
 }
 

@@ -38,6 +38,7 @@ type layerWeights struct {
 	inputNorm, postNorm []float32
 	qkv, output         kernel.Weight
 	router              kernel.Weight
+	linear              *linearWeights  // of a layer with linear attention; nil in any other
 	routerBias          []float32       // added when experts are chosen, not to their gates; or nil
 	gateUp, down        []kernel.Weight // by expert; one entry in a dense model
 }
@@ -49,6 +50,9 @@ func NewWeights(c model.Config, n Numerics) *Weights {
 	for l := range w.layers {
 		w.layers[l].gateUp = make([]kernel.Weight, experts)
 		w.layers[l].down = make([]kernel.Weight, experts)
+		if c.LayerType(l) == model.LinearAttention {
+			w.layers[l].linear = new(linearWeights)
+		}
 	}
 	if n.StaticKV() {
 		grid, err := n.KVCache.Format.WithOverflow(precision.Saturate)
@@ -81,6 +85,9 @@ func (w *Weights) Publish(p *model.Params, version int) {
 		to.postNorm = rounded(to.postNorm, from.PostNorm, n.Activations)
 		w.pack(&to.qkv, from.QKV, len(from.QKV)/d, d, n.Weights)
 		w.pack(&to.output, from.O, d, len(from.O)/d, n.Weights)
+		if from.Linear != nil {
+			to.linear.publish(from.Linear, w.Config.HeadDim(), n)
+		}
 		if from.Router != nil {
 			w.pack(&to.router, from.Router, w.Config.Experts, d, precision.Quantizer{Format: n.Router})
 			if bias := p.LayerRouterBias(l); bias != nil {

@@ -61,6 +61,11 @@ type Config struct {
 	// Renormalise divides the kept gates of softmax-then-topk by their sum. With
 	// topk-then-softmax the gates sum to one already and the field changes nothing.
 	Renormalise bool `yaml:"renormalise" json:"renormalise"`
+	// LayerTypes lists the types of the layers, full_attention or linear_attention (a gated
+	// delta rule, arXiv:2412.06464), one for each layer or a pattern that repeats. The heads
+	// of a linear-attention layer share no keys: kv_heads and positions are those of the
+	// other layers. Default: full_attention everywhere.
+	LayerTypes LayerTypes `yaml:"layer_types,omitempty" json:"layer_types,omitzero"`
 }
 
 // Default is the mixture-of-experts model of the shipped recipes. Vocab is left
@@ -81,6 +86,7 @@ func (c Config) WithDefaults() Config {
 	setDefault(&c.Context, 128)
 	setDefault(&c.Positions, Rotary)
 	setDefault(&c.NormEps, 1e-5)
+	c.LayerTypes = c.LayerTypes.expanded(c.Layers)
 	if c.Positions == Learned {
 		c.RopeTheta = 0
 	} else {

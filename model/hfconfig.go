@@ -53,6 +53,7 @@ type extraConfig struct {
 	Positions     string            `json:"positions"`
 	GateOrder     string            `json:"gate_order,omitempty"`
 	Renormalise   bool              `json:"renormalise,omitempty"`
+	LayerTypes    LayerTypes        `json:"layer_types,omitempty"`
 	WeightsSHA256 string            `json:"weights_sha256"`
 	VocabSHA256   string            `json:"vocab_sha256,omitempty"`
 	ConfigSHA256  string            `json:"config_sha256,omitempty"` // of this text with zeroes in its place
@@ -64,7 +65,7 @@ type extraConfig struct {
 // that it is refused there instead of silently computing something else.
 func (p *Params) mixtralLike() bool {
 	c := p.Config
-	return c.Positions == Rotary && p.RouterBias == nil && (c.GateOrder != SoftmaxThenTopK || c.Renormalise)
+	return c.Positions == Rotary && c.LayerTypes == "" && p.RouterBias == nil && (c.GateOrder != SoftmaxThenTopK || c.Renormalise)
 }
 
 // formatConfig is the text of config.json.
@@ -76,7 +77,7 @@ func formatConfig(p *Params, x Extras, weightsSHA256, vocabSHA256 string) ([]byt
 		Heads: &c.Heads, Layers: &c.Layers, KVHeads: &c.KVHeads, NormEps: &c.NormEps,
 		TorchDType: "float32", VocabSize: &c.Vocab,
 		Driftlab: &extraConfig{
-			Positions: c.Positions, GateOrder: c.GateOrder, Renormalise: c.Renormalise,
+			Positions: c.Positions, GateOrder: c.GateOrder, Renormalise: c.Renormalise, LayerTypes: c.LayerTypes,
 			WeightsSHA256: weightsSHA256, VocabSHA256: vocabSHA256, ConfigSHA256: noSum, Notes: x.Notes,
 		},
 	}
@@ -154,7 +155,7 @@ func parseConfig(text []byte) (Config, *extraConfig, Extras, error) {
 	}
 	x := Extras{BOS: h.BOS, EOS: h.EOS}
 	if d := h.Driftlab; d != nil {
-		c.Positions, c.Renormalise = d.Positions, d.Renormalise
+		c.Positions, c.Renormalise, c.LayerTypes = d.Positions, d.Renormalise, d.LayerTypes
 		if !c.Dense() {
 			c.GateOrder = d.GateOrder
 		}

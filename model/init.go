@@ -13,6 +13,12 @@ import (
 //	norms                            1
 //	q, k, v, w1, w3, router          1/√fan_in
 //	o, w2, lm_head                   0.5/√fan_in
+//	conv1d                           1/√width
+//	A_log                            0
+//	dt_bias                          from -1 in the first head to -4 in the last
+//
+// The heads of a linear-attention layer so begin with decays of about exp(-0.31) to
+// exp(-0.02) per token: memories of 3 to 55 tokens.
 //
 // The halved output projections keep the residual stream near the embeddings at
 // the start and the first next-token distribution close to uniform. Router
@@ -26,7 +32,7 @@ func (p *Params) Init(seed uint64) {
 		t := &p.tensors[i]
 		if len(t.Shape) == 1 {
 			for j := range t.Data {
-				t.Data[j] = 1
+				t.Data[j] = initVector(t.Name, j, len(t.Data))
 			}
 			continue
 		}
@@ -39,6 +45,17 @@ func (p *Params) Init(seed uint64) {
 		}
 	}
 	p.RouterBias = nil
+}
+
+// initVector is entry j of n of a tensor with one dimension.
+func initVector(name string, j, n int) float32 {
+	switch {
+	case strings.HasSuffix(name, decayLog):
+		return 0
+	case strings.HasSuffix(name, decayBias):
+		return -1 - 3*float32(j)/float32(max(n-1, 1))
+	}
+	return 1
 }
 
 // initStd is the standard deviation of a matrix of that name.

@@ -41,6 +41,10 @@ func (t *Tensor) Router() bool { return strings.HasSuffix(t.Name, routerSuffix) 
 //	           post_attention_layernorm, (gate), per expert: w1, w3, w2
 //	norm, lm_head
 //
+// A linear-attention layer has, in place of q_proj to o_proj: q_proj, k_proj, v_proj,
+// z_proj (output gate), b_proj (write strength), a_proj (decay), conv1d, A_log, dt_bias,
+// norm, o_proj.
+//
 // So q, k and v are one matrix, w1 and w3 of an expert are one matrix, all
 // experts of a layer are one run, and each attention block, feed-forward block
 // and the head (with its norm) is one run.
@@ -60,10 +64,23 @@ func Layout(c Config) []Tensor {
 	}
 	for l := range c.Layers {
 		add(n.inputNorm(l), c.DModel)
-		add(n.attention(l, "q"), c.DModel, c.DModel)
-		add(n.attention(l, "k"), c.KVDim(), c.DModel)
-		add(n.attention(l, "v"), c.KVDim(), c.DModel)
-		add(n.attention(l, "o"), c.DModel, c.DModel)
+		if c.LayerType(l) == LinearAttention {
+			for _, which := range []string{"q", "k", "v", "z"} {
+				add(n.linear(l, which+"_proj.weight"), c.DModel, c.DModel)
+			}
+			add(n.linear(l, "b_proj.weight"), c.Heads, c.DModel)
+			add(n.linear(l, "a_proj.weight"), c.Heads, c.DModel)
+			add(n.linear(l, convolution), 3*c.DModel, ConvWidth)
+			add(n.linear(l, decayLog), c.Heads)
+			add(n.linear(l, decayBias), c.Heads)
+			add(n.linear(l, "norm.weight"), c.HeadDim())
+			add(n.linear(l, "o_proj.weight"), c.DModel, c.DModel)
+		} else {
+			add(n.attention(l, "q"), c.DModel, c.DModel)
+			add(n.attention(l, "k"), c.KVDim(), c.DModel)
+			add(n.attention(l, "v"), c.KVDim(), c.DModel)
+			add(n.attention(l, "o"), c.DModel, c.DModel)
+		}
 		add(n.postNorm(l), c.DModel)
 		if !c.Dense() {
 			add(n.router(l), c.Experts, c.DModel)
@@ -129,6 +146,17 @@ func (n names) postNorm(l int) string  { return n.layer(l) + ".post_attention_la
 func (n names) attention(l int, which string) string {
 	return n.layer(l) + ".self_attn." + which + "_proj.weight"
 }
+
+// linear names a tensor of a linear-attention layer, as Qwen3-Next does, whose checkpoints
+// fuse the projections.
+func (n names) linear(l int, which string) string { return n.layer(l) + ".linear_attn." + which }
+
+// Tensors of a linear-attention layer that are no projections.
+const (
+	convolution = "conv1d.weight"
+	decayLog    = "A_log"
+	decayBias   = "dt_bias"
+)
 
 func (n names) router(l int) string { return n.layer(l) + routerSuffix }
 

@@ -44,6 +44,9 @@ type Layer struct {
 	QKV []float32
 	// O is the attention's output projection, [DModel, DModel].
 	O []float32
+	// Linear is what a linear-attention layer has; nil in any other. QKV is then Q, K, V and
+	// its Z, B and A, [4*DModel+2*Heads, DModel]; K and V are [DModel, DModel].
+	Linear *LinearLayer
 	// PostNorm scales the norm before the feed-forward network, [DModel].
 	PostNorm []float32
 	// Router gives the experts' logits, [Experts, DModel]; nil in the dense variant.
@@ -55,6 +58,20 @@ type Layer struct {
 	W13 [][]float32
 	// Experts is W1, W3, W2 of all experts, contiguous, [FFNs, 3*DFF*DModel].
 	Experts []float32
+}
+
+// LinearLayer is the views of what a linear-attention layer has next to Q, K, V and O.
+type LinearLayer struct {
+	// Z is the projection of the output gate, [DModel, DModel].
+	Z []float32
+	// B and A are those of each head's write strength and decay, [Heads, DModel].
+	B, A []float32
+	// Conv is the short convolution of queries, keys and values, [3*DModel, ConvWidth].
+	Conv []float32
+	// DecayLog and DecayBias make the log of the decay, -exp(DecayLog)*softplus(a+DecayBias), [Heads].
+	DecayLog, DecayBias []float32
+	// Norm scales the norm of each head's output, [HeadDim].
+	Norm []float32
 }
 
 // New returns a model with all parameters zero. It panics if the configuration
@@ -97,19 +114,27 @@ func (p *Params) resolve() {
 	for l := range p.layers {
 		y := &p.layers[l]
 		y.InputNorm, y.PostNorm = p.data(n.inputNorm(l)), p.data(n.postNorm(l))
-		y.Q, y.K, y.V, y.O = p.data(n.attention(l, "q")), p.data(n.attention(l, "k")), p.data(n.attention(l, "v")), p.data(n.attention(l, "o"))
-		y.QKV = p.join(n.attention(l, "q"), n.attention(l, "v"))
+		proj, last := n.attention, "v"
+		if c.LayerType(l) == LinearAttention {
+			proj = func(l int, which string) string { return n.linear(l, which+"_proj.weight") }
+			last = "a"
+			y.Linear = &LinearLayer{Z: p.data(proj(l, "z")), B: p.data(proj(l, "b")), A: p.data(proj(l, "a")),
+				Conv: p.data(n.linear(l, convolution)), DecayLog: p.data(n.linear(l, decayLog)), DecayBias: p.data(n.linear(l, decayBias)),
+				Norm: p.data(n.linear(l, "norm.weight"))}
+		}
+		y.Q, y.K, y.V, y.O = p.data(proj(l, "q")), p.data(proj(l, "k")), p.data(proj(l, "v")), p.data(proj(l, "o"))
+		y.QKV = p.join(proj(l, "q"), proj(l, last))
 		if !c.Dense() {
 			y.Router = p.data(n.router(l))
 		}
-		last := c.FFNs() - 1
+		lastExpert := c.FFNs() - 1
 		for e := range c.FFNs() {
 			y.W1 = append(y.W1, p.data(n.ffn(l, e, 1)))
 			y.W3 = append(y.W3, p.data(n.ffn(l, e, 3)))
 			y.W2 = append(y.W2, p.data(n.ffn(l, e, 2)))
 			y.W13 = append(y.W13, p.join(n.ffn(l, e, 1), n.ffn(l, e, 3)))
 		}
-		y.Experts = p.join(n.ffn(l, 0, 1), n.ffn(l, last, 2))
+		y.Experts = p.join(n.ffn(l, 0, 1), n.ffn(l, lastExpert, 2))
 	}
 }
 

@@ -45,6 +45,9 @@ func (c Config) Validate() error {
 		sizes = within("vocab", c.Vocab, 2, maxVocab) && sizes
 	}
 
+	if err := c.LayerTypes.validate(c.Layers); err != nil {
+		faults = append(faults, err)
+	}
 	if heads && c.DModel > 0 && c.DModel%c.Heads != 0 {
 		fault("model.heads: %d does not divide d_model %d", c.Heads, c.DModel)
 	}
@@ -87,14 +90,20 @@ func (c Config) Params() int { return int(c.params()) }
 
 // params counts in 64 bits; the limits of Validate keep the products in range.
 func (c Config) params() int64 {
-	d, kv := int64(c.DModel), int64(c.KVDim())
+	d := int64(c.DModel)
 	n := 2*int64(c.Vocab)*d + d // embedding, head, final norm
 	if c.Positions == Learned {
 		n += int64(c.Context) * d
 	}
-	layer := 2*d + 2*d*d + 2*kv*d + 3*int64(c.FFNs())*int64(c.DFF)*d
+	layer := 2*d + d*d + 3*int64(c.FFNs())*int64(c.DFF)*d // norms, output projection, experts
 	if !c.Dense() {
 		layer += int64(c.Experts) * d
 	}
-	return n + int64(c.Layers)*layer
+	for l := range c.Layers {
+		n += layer + int64(c.projectionWidth(l))*d
+		if c.LayerType(l) == LinearAttention {
+			n += int64(c.linearExtras())
+		}
+	}
+	return n
 }

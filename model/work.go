@@ -5,18 +5,29 @@ package model
 // output head are apart.
 func (c Config) LayerProducts() float64 {
 	d, ffn := float64(c.DModel), float64(3*float64(c.DModel)*float64(c.DFF))
-	layer := float64(2*d*d) + float64(2*d*float64(c.KVDim())) + ffn
+	layer := float64(d*d) + ffn
 	if !c.Dense() {
 		layer += float64(d*float64(c.Experts)) + float64(float64(c.TopK-1)*ffn)
 	}
-	return float64(c.Layers) * layer
+	sum := float64(c.Layers) * layer
+	for l := range c.Layers {
+		sum += float64(d * float64(c.projectionWidth(l)))
+	}
+	return sum
 }
 
 // HeadProducts is the same of the output head.
 func (c Config) HeadProducts() float64 { return float64(c.DModel) * float64(c.Vocab) }
 
 // AttentionProducts is the same of one position's attention to that many, itself
-// included, in all layers.
+// included, in all layers. A linear-attention layer reads and writes its state instead: its
+// work does not grow with the positions, and is left out.
 func (c Config) AttentionProducts(positions int) float64 {
-	return float64(c.Layers) * 2 * float64(positions) * float64(c.DModel)
+	layers := 0
+	for l := range c.Layers {
+		if c.LayerType(l) != LinearAttention {
+			layers++
+		}
+	}
+	return float64(layers) * 2 * float64(positions) * float64(c.DModel)
 }

@@ -169,7 +169,7 @@ func (h history) packed(s *Session) map[int32]*engine.Weights {
 func (h history) checkTrace(t *testing.T, s *Session) {
 	t.Helper()
 	b, c, packed := &s.batch.Sampled, s.initial.Config, h.packed(s)
-	pass, cache := engine.NewPass(c, 1), engine.NewCache(c, 1)
+	pass, cache := engine.NewPass(c, 1), engine.NewCache(c, s.recipe.Rollout.Numerics, 1)
 	defer pass.Close()
 	row, per := make([]float32, c.Vocab), c.Layers*c.TopK
 	for i := range b.Len() {

@@ -210,7 +210,7 @@ func TestTraceOfDump(t *testing.T) {
 			})
 		})
 		packed := weights.packed(s)
-		pass, cache := engine.NewPass(s.initial.Config, 1), engine.NewCache(s.initial.Config, 1)
+		pass, cache := engine.NewPass(s.initial.Config, 1), engine.NewCache(s.initial.Config, s.recipe.Rollout.Numerics, 1)
 		row := make([]float32, s.initial.Config.Vocab)
 		stale := 0
 		for _, d := range lines {

@@ -73,6 +73,9 @@ func openDrafter(r recipe.Recipe) (*model.Params, error) {
 	if err == nil && c.Params.Config.Vocab != r.Model.Vocab {
 		err = fmt.Errorf("%s has a vocabulary of %d, the run of %d", s.Drafter, c.Params.Config.Vocab, r.Model.Vocab)
 	}
+	if err == nil && c.Params.Config.HasLayer(model.LinearAttention) {
+		err = fmt.Errorf("%s has linear attention, whose state cannot take drafts back: use another drafter", s.Drafter)
+	}
 	if err != nil {
 		return nil, recipe.Faults{{Path: "rollout.speculative.drafter", Problem: err.Error()}}
 	}

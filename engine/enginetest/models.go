@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"math/rand/v2"
+	"strings"
 
 	"driftlab/model"
 )
@@ -56,6 +57,15 @@ func Models(base model.Config) []Model {
 	return models
 }
 
+// Hybrids returns models of that size whose layers are not all of the same type: what holds a
+// state in place of keys cannot do all that Models can.
+func Hybrids(base model.Config) []Model {
+	linear, mixed := base, base
+	linear.LayerTypes = model.LinearAttention
+	mixed.Experts, mixed.KVHeads, mixed.LayerTypes = 3, 2, model.NewLayerTypes(model.LinearAttention, model.FullAttention)
+	return []Model{{"linear-attention", NewParams(linear, 31)}, {"moe-hybrid", NewParams(mixed, 32)}}
+}
+
 // Named returns the small model of that name, and panics if there is none.
 func Named(name string) Model {
 	for _, m := range Models(Small) {
@@ -73,7 +83,7 @@ func NewParams(c model.Config, seed uint64) *model.Params {
 	p.Init(seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for _, t := range p.Tensors() {
-		if len(t.Shape) == 1 {
+		if len(t.Shape) == 1 && strings.HasSuffix(t.Name, "norm.weight") {
 			for i := range t.Data {
 				t.Data[i] = float32(0.5 + float64(rng.Float64()))
 			}

@@ -21,7 +21,7 @@ func Published(p *model.Params, n engine.Numerics) *model.Params {
 		switch {
 		case t.Name == "model.embed_tokens.weight" && n.Embedding != (precision.Quantizer{}):
 			n.Embedding.RoundTrip(t.Data, t.Data, t.Shape[0], t.Shape[1])
-		case len(t.Shape) == 1 || strings.HasPrefix(t.Name, "model.embed_"):
+		case len(t.Shape) == 1 || strings.HasPrefix(t.Name, "model.embed_"), strings.HasSuffix(t.Name, "conv1d.weight"):
 			n.Activations.RoundSlice(t.Data, t.Data)
 		case t.Name == "lm_head.weight":
 			cmp.Or(n.HeadWeights, precision.Unscaled(n.Head)).RoundTrip(t.Data, t.Data, t.Shape[0], t.Shape[1])

@@ -62,6 +62,7 @@ type Trace struct {
 // layerTensors are the parameters of one layer; experts by index.
 type layerTensors struct {
 	inputNorm, q, k, v, o, postNorm, router []float64
+	linear                                  *linearTensors // of a layer with linear attention
 	w1, w2, w3                              [][]float64
 }
 
@@ -76,10 +77,17 @@ func (r *Reference) layer(l int) layerTensors {
 		}
 		return t
 	}
+	at := "self_attn."
+	if r.Config.LayerType(l) == model.LinearAttention {
+		at = "linear_attn."
+	}
 	t := layerTensors{
 		inputNorm: get("input_layernorm.weight"), postNorm: get("post_attention_layernorm.weight"),
-		q: get("self_attn.q_proj.weight"), k: get("self_attn.k_proj.weight"),
-		v: get("self_attn.v_proj.weight"), o: get("self_attn.o_proj.weight"),
+		q: get("%sq_proj.weight", at), k: get("%sk_proj.weight", at), v: get("%sv_proj.weight", at), o: get("%so_proj.weight", at),
+	}
+	if r.Config.LayerType(l) == model.LinearAttention {
+		t.linear = &linearTensors{z: get("%sz_proj.weight", at), b: get("%sb_proj.weight", at), a: get("%sa_proj.weight", at),
+			conv: get("%sconv1d.weight", at), decayLog: get("%sA_log", at), decayBias: get("%sdt_bias", at), norm: get("%snorm.weight", at)}
 	}
 	if r.Config.Dense() {
 		t.w1 = append(t.w1, get("mlp.gate_proj.weight"))
@@ -103,7 +111,7 @@ func (r *Reference) Forward(tokens []int32, routes []uint8) Trace {
 	c := r.Config
 	t := Trace{Margin: math.Inf(1)}
 	keys, values := make([][][]float64, c.Layers), make([][][]float64, c.Layers) // [layer][position][kvDim]
-	per := c.Layers * c.TopK
+	memories := make([]linearMemory, c.Layers)
 	for i, token := range tokens {
 		x := append([]float64(nil), row(r.tensors["model.embed_tokens.weight"], int(token), c.DModel)...)
 		if c.Positions == model.Learned {
@@ -113,6 +121,11 @@ func (r *Reference) Forward(tokens []int32, routes []uint8) Trace {
 		for l := range r.layers {
 			w := &r.layers[l]
 			h := norm(x, w.inputNorm, c.NormEps)
+			if w.linear != nil {
+				add(x, times(w.o, memories[l].step(c, w, h)))
+				r.experts(&t, x, i, l, w, routes, &router)
+				continue
+			}
 			q, k, v := times(w.q, h), times(w.k, h), times(w.v, h)
 			if c.Positions == model.Rotary {
 				rotate(q, i, c.HeadDim(), c.RopeTheta)
@@ -121,32 +134,38 @@ func (r *Reference) Forward(tokens []int32, routes []uint8) Trace {
 			keys[l], values[l] = append(keys[l], k), append(values[l], v)
 			add(x, times(w.o, r.attention(q, keys[l], values[l], l)))
 
-			h = norm(x, w.postNorm, c.NormEps)
-			if c.Dense() {
-				add(x, feedForward(h, w.w1[0], w.w2[0], w.w3[0]))
-				continue
-			}
-			var given []uint8
-			if routes != nil {
-				given = routes[i*per+l*c.TopK:][:c.TopK]
-			}
-			chosen, gates, probs := r.route(h, l, w.router, given, &t.Margin)
-			router = append(router, probs)
-			for rank, e := range chosen {
-				if r.Regate != nil {
-					gates[rank] = r.Regate(i*per+l*c.TopK+rank, gates[rank])
-				}
-				y := feedForward(h, w.w1[e], w.w2[e], w.w3[e])
-				for j := range x {
-					x[j] += float64(gates[rank] * y[j])
-				}
-				t.Routes = append(t.Routes, uint8(e))
-			}
+			r.experts(&t, x, i, l, w, routes, &router)
 		}
 		t.Router = append(t.Router, router)
 		t.Logits = append(t.Logits, times(r.tensors["lm_head.weight"], norm(x, r.tensors["model.norm.weight"], c.NormEps)))
 	}
 	return t
+}
+
+// experts adds what the feed-forward block of a layer gives of row i to the stream x.
+func (r *Reference) experts(t *Trace, x []float64, i, l int, w *layerTensors, routes []uint8, router *[][]float64) {
+	c := r.Config
+	h, per := norm(x, w.postNorm, c.NormEps), c.Layers*c.TopK
+	if c.Dense() {
+		add(x, feedForward(h, w.w1[0], w.w2[0], w.w3[0]))
+		return
+	}
+	var given []uint8
+	if routes != nil {
+		given = routes[i*per+l*c.TopK:][:c.TopK]
+	}
+	chosen, gates, probs := r.route(h, l, w.router, given, &t.Margin)
+	*router = append(*router, probs)
+	for rank, e := range chosen {
+		if r.Regate != nil {
+			gates[rank] = r.Regate(i*per+l*c.TopK+rank, gates[rank])
+		}
+		y := feedForward(h, w.w1[e], w.w2[e], w.w3[e])
+		for j := range x {
+			x[j] += float64(gates[rank] * y[j])
+		}
+		t.Routes = append(t.Routes, uint8(e))
+	}
 }
 
 // attention mixes the values of all positions so far for the newest query.

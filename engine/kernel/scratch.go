@@ -14,6 +14,8 @@ type Scratch struct {
 	keys     []float32   // attention: keys transposed
 	values   []float32   // attention: values transposed
 	rows     []float32   // one value per row of a block
+	delta    []float32   // delta rule: what a head needs
+	chunk    deltaChunk  // delta rule: views of a chunk
 	call     tileCall    // assembly: what a tile reads
 	left     []leftTile  // plain product: rows as float64
 	right    []rightTile // plain product: columns as float64

@@ -105,7 +105,7 @@ func New(p *model.Params, s Settings, workers int) *Learner {
 		Scorer:   *NewScorer(p.Config, s.Numerics, workers),
 		settings: s, params: p, grad: model.New(p.Config), adam: newAdamW(s.AdamW, p, s.FrozenRouter), stale: true,
 	}
-	l.scale, l.layout.apart = newLossScaler(s.LossScale), s.Balance != 0
+	l.scale, l.layout.apart = newLossScaler(s.LossScale), l.layout.apart || s.Balance != 0
 	return l
 }
 

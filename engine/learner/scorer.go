@@ -47,7 +47,9 @@ type Scorer struct {
 
 // NewScorer returns a scorer for models of that shape.
 func NewScorer(c model.Config, n engine.Numerics, workers int) *Scorer {
-	return &Scorer{config: c, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, workers)}
+	s := &Scorer{config: c, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, workers)}
+	s.layout.apart = c.HasLayer(model.LinearAttention)
+	return s
 }
 
 // Publish takes the parameters as the weights of the given version.

@@ -65,7 +65,7 @@ type slot struct{ *response }
 func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
 	w := engine.NewWeights(c, n)
 	return &Engine{
-		config: c, weights: w, own: w, cache: engine.NewCache(c, slots), slots: make([]slot, slots),
+		config: c, weights: w, own: w, cache: engine.NewCache(c, n, slots), slots: make([]slot, slots),
 		workerPool: newWorkerPool(c, n, workers),
 	}
 }
@@ -77,7 +77,7 @@ func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
 func (e *Engine) Sibling(slots int) *Engine {
 	return &Engine{
 		config: e.config, weights: e.weights, own: engine.NewWeights(e.config, e.weights.Numerics),
-		cache: engine.NewCache(e.config, slots), slots: make([]slot, slots), prefill: e.prefill, workerPool: e.workerPool,
+		cache: engine.NewCache(e.config, e.weights.Numerics, slots), slots: make([]slot, slots), prefill: e.prefill, workerPool: e.workerPool,
 	}
 }
 

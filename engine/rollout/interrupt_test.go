@@ -387,7 +387,7 @@ func byVersion(c model.Config, n engine.Numerics, params []*model.Params, b *col
 // replayed computes the log-prob of every token and the routes of every row by
 // the rules of column.Sampled alone.
 func replayed(c model.Config, packed []*engine.Weights, b *column.Sampled) (logp []float64, routes []uint8, prompts [][]uint8) {
-	pass, cache := engine.NewPass(c, 1), engine.NewCache(c, 1)
+	pass, cache := engine.NewPass(c, 1), engine.NewCache(c, packed[0].Numerics, 1)
 	defer pass.Close()
 	row := make([]float32, c.Vocab)
 	per := c.Layers * c.TopK

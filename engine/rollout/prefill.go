@@ -21,6 +21,9 @@ func (e *Engine) SetPrefill(p Prefill) {
 	if p.Chunk < 0 {
 		panic("rollout: negative chunk of a prompt")
 	}
+	if p.PrefixCache && !e.cache.Cuts() {
+		panic("rollout: a prefix cache with linear attention, whose state is that of all that a slot has read")
+	}
 	e.prefill = p
 }
 
@@ -38,9 +41,13 @@ func (e *Engine) next(r *response) (prompt, tokens []int32) {
 }
 
 // shares reports whether a slot takes over what another has read. A retention
-// that ranks positions needs the attention that each prompt gives them.
+// that ranks positions needs the attention that each prompt gives them, and a state of
+// linear attention is that of all that its slot has read.
 func (e *Engine) shares() bool {
 	ranks := e.retainer != nil && e.retainer.mass != nil
+	if !e.cache.Cuts() {
+		return false
+	}
 	return e.prefill.PrefixCache || e.weights.Numerics.DecodesAsScored() && !ranks
 }
 

@@ -42,7 +42,8 @@ type SharedPrefixCache struct {
 }
 
 // SetSharedPrefixCache puts an empty cache in place, or none. It does not go with a
-// retention that ranks positions by their attention. Nothing may be in progress.
+// retention that ranks positions by their attention, nor with linear attention, whose state
+// has no blocks. Nothing may be in progress.
 func (e *Engine) SetSharedPrefixCache(c SharedPrefixCache) {
 	e.idle("SetSharedPrefixCache")
 	if c.Policy == "" {
@@ -50,7 +51,7 @@ func (e *Engine) SetSharedPrefixCache(c SharedPrefixCache) {
 		return
 	}
 	known := c.Policy == FlushPrefixes || c.Policy == SaltPrefixes || c.Policy == KeepPrefixes
-	if !known || c.Blocks < 1 || c.BlockTokens < 1 || e.retainer != nil && e.retainer.mass != nil {
+	if !known || c.Blocks < 1 || c.BlockTokens < 1 || !e.cache.Cuts() || e.retainer != nil && e.retainer.mass != nil {
 		panic(fmt.Sprintf("rollout: impossible prefix cache %+v", c))
 	}
 	e.prefixes = &prefixStore{SharedPrefixCache: c, blocks: map[string]*list.Element{}}
@@ -163,7 +164,7 @@ func (e *Engine) file(slot int) {
 			continue
 		}
 		b := &prefixBlock{key: string(key), version: r.weights.Version, oldest: oldest,
-			keys: e.cache.AppendRange(make([]float32, 0, s.BlockTokens*e.cache.PerPosition()), slot, from, to)}
+			keys: e.cache.AppendRange(make([]float32, 0, e.cache.SlotSize(s.BlockTokens)), slot, from, to)}
 		b.routes = append(b.routes, r.PromptRoutes[0][from*perRow:to*perRow]...)
 		if len(r.PromptGates) > 0 {
 			b.gates = append(b.gates, r.PromptGates[0][from*perRow:to*perRow]...)
@@ -257,7 +258,7 @@ func (e *Engine) SetPrefixState(state []byte) (rest []byte, err error) {
 			b.gates, rest, err = take[float32](rest, n, err)
 		}
 		rows := s.BlockTokens * e.config.Layers * e.config.TopK
-		if err == nil && (len(b.keys) != s.BlockTokens*e.cache.PerPosition() || len(b.routes) != rows || len(b.gates) > 0 && len(b.gates) != rows || s.blocks[string(key)] != nil) {
+		if err == nil && (len(b.keys) != e.cache.SlotSize(s.BlockTokens) || len(b.routes) != rows || len(b.gates) > 0 && len(b.gates) != rows || s.blocks[string(key)] != nil) {
 			err = errors.New("a block of another cache")
 		}
 		b.key, b.version, b.oldest = string(key), int(top[0].Version), int(top[0].Oldest)

@@ -133,7 +133,7 @@ func TestStalePrefixes(t *testing.T) {
 
 // hybrid scores responses whose cached tokens were read with other weights.
 func hybrid(c model.Config, prefix, rest *engine.Weights, b *column.Sampled) (logp []float64, routes []uint8) {
-	pass, cache := engine.NewPass(c, 1), engine.NewCache(c, 1)
+	pass, cache := engine.NewPass(c, 1), engine.NewCache(c, rest.Numerics, 1)
 	defer pass.Close()
 	row, per := make([]float32, c.Vocab), c.Layers*c.TopK
 	for i := range b.Len() {

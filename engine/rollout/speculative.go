@@ -44,6 +44,9 @@ type Speculative struct {
 func (e *Engine) SetSpeculative(s Speculative, c model.Config, n engine.Numerics) {
 	s.check()
 	e.idle("SetSpeculative")
+	if linear := model.LinearAttention; e.config.HasLayer(linear) || c.HasLayer(linear) {
+		panic("rollout: drafts are taken back, and a state of linear attention cannot be")
+	}
 	if c.Vocab != e.config.Vocab || e.retainer != nil || e.partner != nil {
 		panic(fmt.Sprintf("rollout: drafter with a vocabulary of %d for one of %d, compressed cache %t, partner %t",
 			c.Vocab, e.config.Vocab, e.retainer != nil, e.partner != nil))
@@ -53,7 +56,7 @@ func (e *Engine) SetSpeculative(s Speculative, c model.Config, n engine.Numerics
 	}
 	d := &drafter{
 		engine: e, config: c, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, len(e.together.samplers)),
-		cache: engine.NewCache(c, len(e.slots)), slots: make([]draft, len(e.slots)),
+		cache: engine.NewCache(c, n, len(e.slots)), slots: make([]draft, len(e.slots)),
 		samplers: make([]sampler, len(e.together.samplers)), targets: []int32{},
 	}
 	d.setting = s

@@ -110,7 +110,7 @@ func (e *Engine) fits(r *response) error {
 	c, s := &e.config, &e.sampling
 	keys, sets, mass := 0, 0, 0
 	if r.held != nil {
-		keys = r.length * e.cache.PerPosition()
+		keys = e.cache.SlotSize(r.length)
 		if k := e.retainer; k != nil {
 			sets = k.perRow()
 			if k.mass != nil {

@@ -110,6 +110,12 @@ func Levels(ctx context.Context, q LevelRequest) (*LevelTable, error) {
 		if r.Model.Dense() && row.routed {
 			continue
 		}
+		r, p := r, p
+		if row.layer != "" && !r.Model.HasLayer(row.layer) {
+			if r, p, err = row.prepare(r); err != nil {
+				return nil, fmt.Errorf("mechanism %s: %w", row.name, err)
+			}
+		}
 		response, err := row.measure(ctx, r, p, requests, max(q.Workers, 1))
 		if err != nil {
 			return nil, fmt.Errorf("mechanism %s: %w", row.name, err)
@@ -120,6 +126,15 @@ func Levels(ctx context.Context, q LevelRequest) (*LevelTable, error) {
 		}
 	}
 	return t, nil
+}
+
+// prepare gives a row its own model, with random weights, where the recipe's has no layer on
+// which the mechanism acts.
+func (row *levelRow) prepare(r recipe.Recipe) (recipe.Recipe, *model.Params, error) {
+	c := r.Model
+	c.LayerTypes = model.NewLayerTypes(row.layer, model.FullAttention)
+	r.Checkpoint, r.Model = "", c.WithDefaults()
+	return trainer.Prepare(r)
 }
 
 // levelRows returns the rows of those names, all for none.

@@ -1,6 +1,10 @@
 package measure
 
-import "strings"
+import (
+	"strings"
+
+	"driftlab/model"
+)
 
 // levelRow is one mechanism of the level table: what to set in a recipe for each
 // level. A mechanism belongs into the table once a recipe can name it.
@@ -13,6 +17,9 @@ type levelRow struct {
 	ordered bool
 	// routed says that a dense model does not have the mechanism.
 	routed bool
+	// layer is the type of layer that has the mechanism, empty for any. A model without one
+	// gives way to another of its size, with random weights.
+	layer string
 	// correction is what brings the gap of the highest level down, or nil.
 	correction *levelCorrection
 }
@@ -146,6 +153,18 @@ var levelTable = []levelRow{
 			{"tiles of 4", []string{"rollout.numerics={base: fp32, attention: online, tile: 4}"}},
 		},
 		correction: &levelCorrection{name: "the same kernel in the learner", sets: []string{"learner.numerics={base: fp32, attention: online, tile: 4}"}}},
+
+	{name: "linear attention", about: "chunks of the gated delta rule in the learner; recurrent in the rollout engine; both bf16 else", layer: model.LinearAttention,
+		levels: []level{
+			{"recurrent", []string{"rollout.numerics=bf16", "learner.numerics=bf16"}},
+			{"chunks of 4", []string{"rollout.numerics=bf16", "learner.numerics={base: bf16, linear_attention: chunked:4}"}},
+			{"chunks of 16", []string{"rollout.numerics=bf16", "learner.numerics={base: bf16, linear_attention: chunked:16}"}},
+			{"chunks of 64", []string{"rollout.numerics=bf16", "learner.numerics={base: bf16, linear_attention: chunked:64}"}},
+		},
+		correction: &levelCorrection{name: "the same form in the rollout engine", sets: []string{"rollout.numerics={base: bf16, linear_attention: chunked:64}"}}},
+	{name: "linear-attention state", about: "format of the state of the gated delta rule, rounded after each token; recurrent in both engines", layer: model.LinearAttention, ordered: true,
+		levels:     levels(mantissas, "rollout.numerics={base: fp32, linear_attention: recurrent:$}"),
+		correction: &levelCorrection{name: "the same format in the learner", sets: []string{"learner.numerics={base: fp32, linear_attention: recurrent:e8m5}"}}},
 
 	{name: "decoding", about: "parts into which a decoding step splits the keys; both engines have the same numerics",
 		levels: []level{

@@ -7,6 +7,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/kernel"
+	"driftlab/model"
 	"driftlab/precision"
 	"driftlab/trainer/recipe"
 )
@@ -44,7 +45,8 @@ func mechanismsOf(r recipe.Recipe, pair Pair) []mechanism {
 	for _, f := range engine.Fields() {
 		roll, learn := f.Text(&pair.Rollout), f.Text(&pair.Learner)
 		routed := f.Name == "router" || f.Name == engine.ExpertParallelField
-		if roll != learn && !(routed && r.Model.Dense()) {
+		absent := routed && r.Model.Dense() || f.Name == engine.LinearAttentionField && !r.Model.HasLayer(model.LinearAttention)
+		if roll != learn && !absent {
 			list = append(list, mechanism{f.Name, roll, learn, f.Copy})
 		}
 	}

@@ -103,6 +103,15 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
 		d.modelConfig(n, path, c)
 		return
 	}
+	if t, ok := target.(*model.LayerTypes); ok {
+		var list []string
+		if n.Kind == yaml.ScalarNode { // one type for all layers
+			n = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}, Line: n.Line}
+		}
+		d.list(n, path, reflect.ValueOf(&list).Elem())
+		*t = model.NewLayerTypes(list...)
+		return
+	}
 	if u, ok := target.(encoding.TextUnmarshaler); ok {
 		d.text(n, path, u)
 		return

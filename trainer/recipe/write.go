@@ -51,6 +51,8 @@ func nodeOf(v reflect.Value, sparse bool) *yaml.Node {
 		if x == (model.Config{}) {
 			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
 		}
+	case model.LayerTypes:
+		return nodeOf(reflect.ValueOf(x.List()), sparse)
 	case encoding.TextMarshaler:
 		text, err := x.MarshalText()
 		if err != nil {
@@ -86,8 +88,9 @@ func nodeOf(v reflect.Value, sparse bool) *yaml.Node {
 	panic("recipe: no writer for " + v.Type().String())
 }
 
-// mappingOf writes the fields of a struct; a nil section is left out, sparse every
-// field of zero value and every empty list.
+// mappingOf writes the fields of a struct; a nil section is left out, and so is a field of
+// zero value that is tagged so (texts from before it was there stay as they are), sparse
+// every field of zero value and every empty list.
 func mappingOf(v reflect.Value, sparse bool) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range fieldsOf(v) {

@@ -1,0 +1,37 @@
+package recipe
+
+import (
+	"fmt"
+
+	"driftlab/engine/kernel"
+	"driftlab/model"
+)
+
+// layerTypes checks what goes with layers whose past is no list of keys and values.
+func (c *checker) layerTypes(r Recipe) {
+	m, o := r.Resolved().Model, r.Rollout
+	if m == (model.Config{}) || !m.HasLayer(model.LinearAttention) {
+		return
+	}
+	const state = "%s, and a linear-attention layer (model.layer_types) has a state of all positions so far in their place: "
+	c.that(!o.PrefixCache, "rollout.prefix_cache", state+"use false", "true shares keys and values of a part of a prompt")
+	c.that(o.SharedPrefixCache == nil, "rollout.shared_prefix_cache", state+"leave it out", "keeps blocks of keys and values")
+	c.that(o.KVRetention == nil, "rollout.kv_retention", state+"leave it out", "gives up keys and values")
+	c.that(o.Speculative == nil, "rollout.speculative", state+"leave it out", "takes drafts back from keys and values")
+}
+
+// inertForms says which forms of linear attention have no layer to act on.
+func (r Recipe) inertForms() (notes []string) {
+	if r.Model == (model.Config{}) || r.Model.HasLayer(model.LinearAttention) {
+		return nil
+	}
+	for _, n := range []struct {
+		field string
+		form  kernel.LinearAttention
+	}{{"rollout.numerics", r.Rollout.Numerics.LinearAttention}, {"learner.numerics", r.Learner.Numerics.LinearAttention}} {
+		if n.form != (kernel.LinearAttention{}) {
+			notes = append(notes, fmt.Sprintf("%s.linear_attention %s: no layer of the model has linear attention: set model.layer_types, or leave it out", n.field, n.form))
+		}
+	}
+	return notes
+}
