@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 func AttributionTable(a *measure.Attribution) *figure.Figure {
 	t := &figure.Figure{
 		Kind:  figure.Table,
-		Title: fmt.Sprintf("Attribution of the mismatch of %s to %s: %s, task %s, seed %d", a.Rollout, a.Learner, a.Checkpoint, a.Task, a.Seed),
+		Title: fmt.Sprintf("Attribution of the mismatch of %s to %s: %s, task %s, seed %d", a.Rollout, a.Learner, cmp.Or(a.Checkpoint, "random weights"), a.Task, a.Seed),
 		Columns: []figure.Column{{Name: "mechanism"}, {Name: "rollout"}, {Name: "learner"},
 			right("alone", "k3"), right("by routing", "k3"), right("removed", "k3"), right("share", "k3"),
 			right("alone", "|Δ|"), right("removed", "|Δ|"), right("share", "|Δ|")},

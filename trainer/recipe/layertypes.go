@@ -3,7 +3,7 @@ package recipe
 import (
 	"fmt"
 
-	"driftlab/engine/kernel"
+	"driftlab/engine"
 	"driftlab/model"
 )
 
@@ -25,12 +25,13 @@ func (r Recipe) inertForms() (notes []string) {
 	if r.Model == (model.Config{}) || r.Model.HasLayer(model.LinearAttention) {
 		return nil
 	}
-	for _, n := range []struct {
-		field string
-		form  kernel.LinearAttention
-	}{{"rollout.numerics", r.Rollout.Numerics.LinearAttention}, {"learner.numerics", r.Learner.Numerics.LinearAttention}} {
-		if n.form != (kernel.LinearAttention{}) {
-			notes = append(notes, fmt.Sprintf("%s.linear_attention %s: no layer of the model has linear attention: set model.layer_types, or leave it out", n.field, n.form))
+	var none engine.Numerics
+	for _, e := range []struct {
+		field    string
+		numerics engine.Numerics
+	}{{"rollout.numerics", r.Rollout.Numerics}, {"learner.numerics", r.Learner.Numerics}} {
+		if form := e.numerics.LinearAttention; form != none.LinearAttention {
+			notes = append(notes, fmt.Sprintf("%s.linear_attention %s: no layer of the model has linear attention: set model.layer_types, or leave it out", e.field, form))
 		}
 	}
 	return notes
