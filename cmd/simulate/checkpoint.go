@@ -136,6 +136,9 @@ func (c *checkpointExportCmd) files(ck *model.Checkpoint) (map[string][]byte, er
 	if kind != gguf.F32 {
 		return nil, bad("--type: %s is a type of GGUF files, and Hugging Face's layout holds f32: add --format gguf", c.Type)
 	}
+	if types := ck.Params.Config.LayerTypes; types != "" {
+		return nil, bad("checkpoint %s has layers of the types %s, for which no class of transformers computes the same: driftlab alone reads the folder", c.Name, types)
+	}
 	files, err := model.Files(ck.Params, ck.Extras)
 	if err != nil {
 		return nil, err

@@ -66,6 +66,8 @@ func check(p *model.Params, t Type) error {
 	switch {
 	case c.Positions != model.Rotary:
 		return fmt.Errorf("%s positions: the llama architecture of GGUF has rotary ones", c.Positions)
+	case c.LayerTypes != "":
+		return fmt.Errorf("layers of the types %s: the llama architecture of GGUF has full attention in all", c.LayerTypes)
 	case p.RouterBias != nil:
 		return fmt.Errorf("a router bias: the llama architecture of GGUF has none")
 	case !c.Dense() && c.GateOrder == model.SoftmaxThenTopK && !c.Renormalise:
