@@ -27,7 +27,7 @@ var arealArms = []struct {
 func arealTable() claim.Claim {
 	return claim.Claim{
 		ID:        "areal-table",
-		Title:     "On chain under AReaL's schedule with eta 4 and 16, decoupled PPO reaches a higher pass rate than a clip against the rollout policy (learning rates 3e-4 and 6e-4)",
+		Title:     "On the chain task under AReaL's schedule with eta 4 and 16, decoupled PPO reaches a higher pass rate than a clip against the rollout policy (learning rates 3e-4 and 6e-4)",
 		Statement: "Trained by AReaL's schedule with an allowance of 4 to 16, the decoupled objective keeps a higher pass rate than PPO whose clip is against the policy that sampled.",
 		Source:    "AReaL, 2505.24298, table of the staleness ablation.",
 		Figure:    "AIME24 at eta 0: 42.0; eta 4: naive 23.3, decoupled 42.2; eta 8: 35.7, 41.0; eta 16: 35.8, 38.7; without a bound 34.0, 36.9",

@@ -22,7 +22,7 @@ var (
 func lagLaw() claim.Claim {
 	return claim.Claim{
 		ID:        "lag-law",
-		Title:     "A power of the effective samples tells which lags a regression objective stands",
+		Title:     "On the chain task, a power of the effective samples tells which lags a regression objective stands (learning rates 2e-4 and 4e-4)",
 		Statement: "For OAPL, L <= c ESS^alpha, with c and alpha fitted on other runs, says of more than nine of ten runs whether they stay stable at lag L.",
 		Source:    "Conjecture P5 of the survey.",
 		Figure:    "L_max <= c ESS^alpha, c about 50, alpha about 1",

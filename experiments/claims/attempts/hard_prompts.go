@@ -28,7 +28,7 @@ var focusArms = []struct {
 func hardPrompts() claim.Claim {
 	return claim.Claim{
 		ID:        "hard-prompts",
-		Title:     "Where three groups of four have a gradient anyway, larger ones for hard prompts teach more from the same generated tokens",
+		Title:     "On the chain task, where three groups of four have a gradient anyway, larger ones for hard prompts teach more from the same generated tokens (learning rates 5e-4 and 1e-3)",
 		Statement: "After as many generated tokens, held-out prompts are solved more often where responses went to the prompts that could use them (a knapsack) than with groups of one size.",
 		Source:    "Knapsack RL, 2509.25849; AR3PO, 2509.25808; a practitioner's account of pass@k.",
 		Figure:    "Knapsack RL: 20 to 40 % more groups with a gradient, 2 to 4 points in the mean of benchmarks at the same compute; AR3PO: up to 4.2 times fewer responses than DAPO for the same result",

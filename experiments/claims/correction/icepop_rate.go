@@ -38,7 +38,7 @@ const icepopBlock = 20
 func icepopRate() claim.Claim {
 	return claim.Claim{
 		ID:        "icepop-rate",
-		Title:     "A band of [0.5, 5] earns more than dropping as many tokens at random",
+		Title:     "On the chain task, a band of [0.5, 5] earns more than dropping as many tokens at random (learning rates 5e-4 and 1e-3)",
 		Statement: "Runs that mask the tokens whose ratio leaves [0.5, 5] earn more reward than runs that mask as many tokens of each batch at random.",
 		Source:    "IcePop, Ring-1T, 2510.18855; KPop's follow-up.",
 		Figure:    "one to two tokens per mille masked; the share falls while the gap of the log-probs grows",

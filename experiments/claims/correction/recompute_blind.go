@@ -11,7 +11,7 @@ import (
 func recomputeBlind() claim.Claim {
 	return claim.Claim{
 		ID:        "recompute-blind",
-		Title:     "Recomputed log-probs hide the engine gap from the logged KL",
+		Title:     "On the chain task, recomputed log-probs hide the engine gap from the logged KL (learning rate 5e-4)",
 		Statement: "When old log-probs are recomputed in the trainer, the logged ppo_kl is the same whether or not rollout and trainer differ.",
 		Source:    "VeXact, 2605.14220; verl issues 3996 and 6158.",
 		Figure:    "reward 0.87 to 0.40 in 650 updates with the logged KL flat for 700",

@@ -54,7 +54,7 @@ func gateColumns(arm, rate string) []string {
 func opdGate() claim.Claim {
 	return claim.Claim{
 		ID:        "opd-gate",
-		Title:     "A teacher on failed answers to hard prompts gains more than on as many answers at random",
+		Title:     "On the chain task, a teacher on failed answers to hard prompts gains more than on as many answers at random (learning rates 5e-4 and 1e-3)",
 		Statement: "With k1 as an advantage on wrong answers to prompts solved at most a fifth of the time, a policy ends at a higher pass rate than with the same rule's number of answers drawn at random.",
 		Source:    "A practitioner's account of on-policy distillation combined with reinforcement learning; KDRL, 2506.08946.",
 		Figure:    "the teacher is applied to failed rollouts of hard prompts, 5 % of the samples; a template that differs makes the divergence explode; the signal depends on the overlap of the two policies",

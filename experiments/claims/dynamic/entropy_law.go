@@ -45,7 +45,7 @@ func lawArms(filler string) []struct {
 func entropyLaw() claim.Claim {
 	return claim.Claim{
 		ID:        "entropy-law",
-		Title:     "Where idle tokens keep the entropy high, reward is a falling straight line in exp(entropy)",
+		Title:     "On the filler task, where idle tokens keep the entropy high, reward is a falling straight line in exp(entropy) (learning rates 3e-4 and 6e-4)",
 		Statement: "Along a GRPO run that starts at 1.8 nats a token, mean reward follows -a·exp(H) + b, H the mean entropy, with R² above 0.9.",
 		Source:    "2505.22617; clip-cov and kl-cov in verl.",
 		Figure:    "first 200 updates: 73 % of the entropy for 76 % of the gain; +2.0 % (7B) and +6.4 % (32B) with the few tokens of highest covariance held back; kl-cov keeps above ten times the entropy",

@@ -39,7 +39,7 @@ const growthBlocks = 6
 func moeGapGrows() claim.Claim {
 	return claim.Claim{
 		ID:        "moe-gap-grows",
-		Title:     "In a mixture of experts with fp8 rollouts the gap grows over 300 updates",
+		Title:     "On the chain task, in a mixture of experts with fp8 rollouts the gap grows over 300 updates (learning rate 1e-3)",
 		Statement: "While a mixture of experts with fp8 rollouts and a bf16 learner is trained for 300 updates, the KL between its engines rises.",
 		Source:    "FP8-RL, 2601.18150; the MIS blog; vime issue 64; KPop's follow-up; open-instruct issue 1473.",
 		Figure:    "vime 64: 0.011 flat with one engine, 0.011 to 0.036 with another, over 30 rollouts. Miles: KL first falls, and rises after about 600 updates. open-instruct 1473: it rises at a learning rate of 0, so by a bug",

@@ -55,7 +55,7 @@ func sideArms() []claim.Arm {
 func negativeSide() claim.Claim {
 	return claim.Claim{
 		ID:        "negative-side",
-		Title:     "At a lag of 16 updates, masking the farthest 0.5 % of tokens helps on the negative side alone",
+		Title:     "On the chain task, at a lag of 16 updates, masking the farthest 0.5 % of tokens helps on the negative side alone (learning rates 5e-4 and 7e-4)",
 		Statement: "Runs on rollouts with a staleness of 16 updates that mask the 0.5 % of tokens whose probability has moved farthest end higher where these are tokens of a negative advantage than where they are of a positive one or drawn at random.",
 		Source:    "DPPO, 2602.04879; DeepSeek-V3.2, 2512.02556; mu-GRPO, 2605.17570; INTELLECT-3, 2512.16144.",
 		Figure:    "DPPO: a tiny share of negative updates explains most failures (0.5 % is quoted, unverified). INTELLECT-3 drops a response with a token ratio below 1e-5",

@@ -30,7 +30,7 @@ const (
 func otb() claim.Claim {
 	return claim.Claim{
 		ID:        "otb",
-		Title:     "Over 48 updates, groups of 4 with an optimal token baseline train as well as groups of 32 with their mean",
+		Title:     "On the chain task, over 48 updates, groups of 4 with an optimal token baseline train as well as groups of 32 with their mean (learning rates 5e-4 and 1e-3)",
 		Statement: "After 48 updates of eight prompts, groups of 4 responses with the optimal token baseline end at the same pass rate as groups of 32 with the group's mean.",
 		Source:    "OTB, 2602.07078.",
 		Figure:    "N = 4 matches N = 32; 62 to 66 % fewer tokens",

@@ -32,7 +32,7 @@ func penaltyHead(format string) string   { return "head " + format }
 func routingPenalty() claim.Claim {
 	return claim.Claim{
 		ID:        "routing-penalty",
-		Title:     "At equal token KL, rounding in the router costs more pass rate than rounding in the head",
+		Title:     "On the chain task, at equal token KL, rounding in the router costs more pass rate than rounding in the head (learning rates 1e-3 and 2e-3)",
 		Statement: "Trained on rollouts with a rounded router, which flips routes, a policy reaches a lower pass rate than on rollouts with a rounded head, which flips none, at the same token KL.",
 		Source:    "Conjecture 3 of a survey on off-policy drift, while training: at fixed token KL the bias of a routed model's gradient grows with flips (moe-tkd has it at fixed weights).",
 		Figure:    "bias of order T·K·δ at fixed token KL; token KL alone is not to predict it",

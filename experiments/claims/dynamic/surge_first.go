@@ -33,7 +33,7 @@ var surgeLevels = []struct {
 func surgeFirst() claim.Claim {
 	return claim.Claim{
 		ID:        "surge-first",
-		Title:     "Responses grow by a fifth before the reward falls",
+		Title:     "On the chain task, responses grow by a fifth before the reward falls (learning rates 1e-3 and 2e-3)",
 		Statement: "In runs that end 30 % or more below their best reward, with room for responses of seven times the first length, the mean length exceeds 1.2 times its first value before the reward is 30 % below its best.",
 		Source:    "LR, 2602.01826; a survey's alarm of +20 % in 100 updates.",
 		Figure:    "4B: collapse near update 300; length from 1,000 to 3,000 or 4,000 near update 100; lowering the rate at the surge avoids the collapse",

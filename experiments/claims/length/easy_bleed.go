@@ -16,7 +16,7 @@ var bleedArms = []struct{ name, difficulty string }{
 func easyBleed() claim.Claim {
 	return claim.Claim{
 		ID:        "easy-bleed",
-		Title:     "Answers to easy prompts grow by a tenth when hard prompts are trained together with them",
+		Title:     "On the search task, answers to easy prompts grow by a tenth when hard prompts are trained together with them (learning rate 5e-4)",
 		Statement: "After training on easy and hard prompts, answers to easy ones are at least 1.1 times as long as after training on easy ones alone.",
 		Source:    "A practitioner's account of length dynamics.",
 		Figure:    "easy prompts 95.1 % to 97.0 % solved, 530 to 661 tokens: a quarter more",

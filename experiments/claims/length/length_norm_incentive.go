@@ -22,7 +22,7 @@ const lengthTrained = 2
 func lengthNormIncentive() claim.Claim {
 	return claim.Claim{
 		ID:        "length-norm-incentive",
-		Title:     "Training with losses divided by the length makes wrong answers longer than right ones",
+		Title:     "On the search task, dividing losses by the length makes wrong answers longer, relative to right ones, than the mean over tokens (learning rate 5e-4)",
 		Statement: "Dividing each answer's loss by its own length makes wrong answers longer relative to right ones than the mean over tokens does.",
 		Source:    "Dr. GRPO, 2503.20783; 2512.01374.",
 		Figure:    "the incentive is arithmetic; a practitioner's account finds that the choice did not alter growth",

@@ -33,7 +33,7 @@ const trioFree = "none"
 func penaltyTrio() claim.Claim {
 	return claim.Claim{
 		ID:        "penalty-trio",
-		Title:     "A uniform penalty on length ends in empty answers where an anchor does not",
+		Title:     "On the search task, a uniform penalty on length ends in empty answers where an anchor does not (learning rates 5e-4 and 1e-3)",
 		Statement: "Of runs under penalties that first shorten answers by about a tenth, fewer end with more than half of their answers empty under an anchor than under a uniform penalty.",
 		Source:    "A practitioner's account of length penalties; Kimi k1.5, 2501.12599, for the one within a group.",
 		Figure:    "uniform 1e-4: empty; within the group 0.1: score 0; anchor 0.01: easy prompts 15 % shorter at 97.0 % solved, hard ones 26 % at 4.6 %",

@@ -12,7 +12,7 @@ import (
 func batchInvariantZero() claim.Claim {
 	return claim.Claim{
 		ID:        "batch-invariant-zero",
-		Title:     "Bit-equal engines train at a KL of exactly zero (2 layers, 120 updates)",
+		Title:     "Bit-equal engines train at a KL of exactly zero (chain task, 2 layers, 120 updates)",
 		Statement: "On-policy RL with bit-equal engines has a KL of exactly 0 for the whole run.",
 		Source:    "Thinking Machines, Defeating nondeterminism in LLM inference (2025); vLLM and TorchTitan.",
 		Figure:    "KL about 0.001 with spikes under correction; without it a collapse near step 318; 0 for the bitwise run",

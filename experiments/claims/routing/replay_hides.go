@@ -13,7 +13,7 @@ import (
 func replayHides() claim.Claim {
 	return claim.Claim{
 		ID:        "replay-hides",
-		Title:     "Under route replay the logged gap is less than half of the real one (2 layers, 200 updates)",
+		Title:     "On the chain task, under route replay the logged gap is less than half of the real one (2 layers, 200 updates, learning rate 5e-4)",
 		Statement: "After training under route replay the visible gap, along the replayed routes, is less than half of the gap between the two engines' own policies.",
 		Source:    "Rollout Routing Replay (R3), 2510.11370, read against its own surrogate.",
 		Figure:    "replay restricts the surrogate's support and suppresses router learning",
