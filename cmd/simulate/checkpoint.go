@@ -77,10 +77,11 @@ func (c *checkpointListCmd) Run(a *app) error {
 }
 
 type checkpointExportCmd struct {
-	Name   string `arg:"" complete:"checkpoints" help:"The checkpoint's name, or a checkpoint folder."`
-	Dir    string `arg:"" help:"The folder to write; it must be new or empty."`
-	Format string `help:"hf: config.json, safetensors and tokenizer, as Hugging Face has them; gguf: one file that llama.cpp loads." enum:"hf,gguf" default:"hf" placeholder:"hf|gguf"`
-	Type   string `help:"Type of the matrices of a GGUF file: f32, f16, bf16, q8_0 or q4_0." enum:"f32,f16,bf16,q8_0,q4_0" default:"f32" placeholder:"TYPE"`
+	Name     string  `arg:"" complete:"checkpoints" help:"The checkpoint's name, or a checkpoint folder."`
+	Dir      string  `arg:"" help:"The folder to write; it must be new or empty."`
+	Format   string  `help:"hf: config.json, safetensors and tokenizer, as Hugging Face has them; gguf: one file that llama.cpp loads." enum:"hf,gguf" default:"hf" placeholder:"hf|gguf"`
+	Type     string  `help:"Type of the matrices of a GGUF file: f32, f16, bf16, q8_0 or q4_0." enum:"f32,f16,bf16,q8_0,q4_0" default:"f32" placeholder:"TYPE"`
+	Outliers float32 `help:"Multiply one of 16 activation channels by this power of two, and divide the weights that read it: the same function with outlier channels." default:"0" placeholder:"FACTOR"`
 	jsonFlag
 }
 
@@ -94,6 +95,17 @@ func (c *checkpointExportCmd) Run(a *app) error {
 	ck, err := model.Open(c.Name)
 	if err != nil {
 		return badInput{err}
+	}
+	if c.Outliers != 0 {
+		if fraction, _ := math.Frexp(float64(c.Outliers)); fraction != 0.5 || c.Outliers > 1<<20 || c.Outliers < 1 {
+			return bad("--outliers: %g is not a power of two from 1 to 2^20", c.Outliers)
+		}
+		ck.Params.AddOutliers(model.OutlierChannels(ck.Params.Config.DModel), c.Outliers)
+		ck.Notes = maps.Clone(ck.Notes)
+		if ck.Notes == nil {
+			ck.Notes = map[string]string{}
+		}
+		ck.Notes["outliers"] = fmt.Sprint(c.Outliers)
 	}
 	files, err := c.files(ck)
 	if err != nil {

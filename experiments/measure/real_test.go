@@ -109,3 +109,42 @@ func TestParseRealDumpFaults(t *testing.T) {
 		t.Errorf("token 99: %v", err)
 	}
 }
+
+// On a model with outlier channels llama.cpp's Q8_0 and Q4_0 lose more than a hundredfold, since
+// a block of 32 is a whole row there, and the emulation follows within the same bounds.
+func TestEmulationWithOutliers(t *testing.T) {
+	for name, least := range map[string]float64{"llama-q8_0": 0.95, "llama-q4_0": 0.9} {
+		var gaps []*measure.RealGap
+		for _, file := range []string{"chain-" + name, filepath.Join("outliers", "chain-"+name)} {
+			text, err := os.ReadFile(filepath.Join(realDumps, file+".json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			dump, err := measure.ParseRealDump(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ck, err := model.Open("chain-base")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if dump.Checkpoint != "chain-base" {
+				ck.Params.AddOutliers(model.OutlierChannels(ck.Params.Config.DModel), 32)
+			}
+			g, err := measure.CompareReal(ck.Params, dump)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gaps = append(gaps, g)
+		}
+		plain, outlying := gaps[0], gaps[1]
+		t.Logf("%s: real k3 %.3g, with outliers %.3g; emulated %.3g and %.3g, correlation %.5f", name, plain.Real.K3, outlying.Real.K3,
+			plain.Emulated.K3, outlying.Emulated.K3, outlying.Correlation.Estimate)
+		if outlying.Correlation.Estimate < least || outlying.K3Ratio.Estimate > 1.25 || outlying.K3Ratio.Estimate < 1/1.25 {
+			t.Errorf("%s with outliers: correlation %v, k3 ratio %v", name, outlying.Correlation.Estimate, outlying.K3Ratio.Estimate)
+		}
+		if outlying.Real.K3 < 10*plain.Real.K3 {
+			t.Errorf("%s: k3 %.3g, with outliers %.3g", name, plain.Real.K3, outlying.Real.K3)
+		}
+	}
+}
