@@ -46,6 +46,7 @@ var fields = []Field{
 	{"reduction", copyOrder, func(n *Numerics) string { return orderText(n.Reduction) }},
 	{WireField, copyWire, func(n *Numerics) string { return Wire(n.Reduction).String() }},
 	{ExpertParallelField, func(d, f *Numerics) { d.ExpertParallel = f.ExpertParallel }, expertParallelText},
+	{AdaptersField, func(d, f *Numerics) { d.Adapters = f.Adapters }, func(n *Numerics) string { return n.Adapters.String() }},
 	{"attention", func(d, f *Numerics) { d.Attention, d.Tile, d.Splits = f.Attention, f.Tile, f.Splits }, attentionText},
 	{LinearAttentionField, func(d, f *Numerics) { d.LinearAttention = f.LinearAttention }, func(n *Numerics) string { return n.LinearAttention.String() }},
 }

@@ -33,6 +33,7 @@ func (p *Pass) attentionForward(k *worker, layer int) {
 	out := k.projected[:(to-from)*d]
 	values, scales := s.mixed.rows(from, to, d, p.num.inputs)
 	kernel.Linear(out, values, scales, &p.weights.layers[layer].output, to-from, p.num.rowParallel, &k.scratch)
+	p.addLowRank(k, p.weights.layers[layer].outputLow, out, d, to-from)
 	p.addResidual(p.between(k, layer), p.entering(k, layer), out)
 }
 
@@ -42,10 +43,13 @@ func (p *Pass) attentionInside(k *worker, layer int, s *layerState, from, to int
 	d, rows := c.DModel, to-from
 	in := s.attentionIn.dense[from*d : to*d]
 	kernel.RMSNorm(in, s.inverse[from:to], p.entering(k, layer), w.inputNorm, rows, d, float32(c.NormEps), p.num.norm)
+	p.lowRank(k, w.qkvLow, in, rows)
 	p.store(&s.attentionIn, from, to, d)
 	values, scales := s.attentionIn.rows(from, to, d, p.num.inputs)
 	kernel.Linear(k.qkv, values, scales, &w.qkv, rows, p.num.projection, &k.scratch)
+	p.addLowRank(k, w.qkvLow, k.qkv, w.qkv.Out, rows)
 	p.mixers[layer].mix(p, k, layer, s, from, to)
+	p.lowRank(k, w.outputLow, s.mixed.dense[from*d:to*d], rows)
 	p.store(&s.mixed, from, to, d)
 }
 
@@ -283,10 +287,12 @@ func (p *Pass) recallGates(k *worker, layer int, gates, live []float32) {
 func (p *Pass) feedForward(k *worker, s *layerState, w *layerWeights, expert, from, to int) {
 	c := &p.config
 	d, f, rows := c.DModel, c.DFF, to-from
+	p.lowRank(k, w.gateUpLow[expert], s.expertIn.dense[from*d:to*d], rows)
 	p.store(&s.expertIn, from, to, d)
 	values, scales := s.expertIn.rows(from, to, d, p.num.inputs)
 	gateUp := s.gateUp[from*2*f : to*2*f]
 	kernel.Linear(gateUp, values, scales, &w.gateUp[expert], rows, p.num.projection, &k.scratch)
+	p.addLowRank(k, w.gateUpLow[expert], gateUp, 2*f, rows)
 	for r := range rows {
 		row := gateUp[r*2*f : (r+1)*2*f]
 		gate := kernel.SiLUGate
@@ -295,9 +301,11 @@ func (p *Pass) feedForward(k *worker, s *layerState, w *layerWeights, expert, fr
 		}
 		gate(s.activated.dense[(from+r)*f:(from+r+1)*f], row[:f], row[f:], f, p.num.activations)
 	}
+	p.lowRank(k, w.downLow[expert], s.activated.dense[from*f:to*f], rows)
 	p.store(&s.activated, from, to, f)
 	values, scales = s.activated.rows(from, to, f, p.num.inputs)
 	kernel.Linear(s.expertOut[from*d:to*d], values, scales, &w.down[expert], rows, p.num.rowParallel, &k.scratch)
+	p.addLowRank(k, w.downLow[expert], s.expertOut[from*d:to*d], d, rows)
 }
 
 // combine sums the experts' outputs of each routed row, weighted by their gates, in

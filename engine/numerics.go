@@ -62,6 +62,10 @@ type Numerics struct {
 	// ExpertParallel is the order in which the outputs of a token's experts are
 	// added: by gate rank, by expert, or device by device over a wire.
 	ExpertParallel ExpertParallel `yaml:"expert_parallel" json:"expert_parallel"`
+	// Adapters says how the low-rank adapters of a recipe with lora act: merged into the weights
+	// before these are rounded, unmerged (a product of their own in the activations' format), or
+	// unmerged:FORMAT.
+	Adapters Adapters `yaml:"adapters" json:"adapters,omitzero"`
 	// Attention is the attention kernel: two_pass, online over tiles, or split_kv,
 	// whose decode splits the keys and so differs from prefill.
 	Attention kernel.AttentionKernel `yaml:"attention" json:"attention"`
@@ -94,6 +98,9 @@ func (n Numerics) essential() Numerics {
 	n.Name = ""
 	if !n.Attention.Tiled() {
 		n.Tile = 0
+	}
+	if n.Adapters.Unmerged {
+		n.Adapters.Format = n.adapterFormat()
 	}
 	if n.Attention != kernel.SplitKV {
 		n.Splits = 0
@@ -181,6 +188,13 @@ func (n Numerics) Validate() error {
 	}
 	if err := n.ExpertParallel.Validate(); err != nil {
 		fault("expert_parallel: %w", err)
+	}
+	if f := n.Adapters.Format; f != (precision.Format{}) {
+		if err := f.Validate(); err != nil {
+			fault("adapters: %w", err)
+		} else if f.Integer() {
+			fault("adapters: %s has no scale here; use a floating-point format", f)
+		}
 	}
 	if _, err := n.Attention.MarshalText(); err != nil {
 		fault("attention: %w", err)

@@ -10,6 +10,7 @@ type siteNumerics struct {
 	norm        kernel.Numerics
 	projection  kernel.Numerics // column-parallel: query, key, value, gate, up
 	rowParallel kernel.Numerics // attention output, expert down projection
+	adapters    kernel.Numerics // products of unmerged adapters
 	router      kernel.Numerics
 	head        kernel.Numerics
 	attention   kernel.AttentionNumerics
@@ -49,6 +50,7 @@ func (n *Numerics) sites(batchRows int) siteNumerics {
 		norm:        kernel.Numerics{Accumulator: precision.FP32, Output: n.Activations, Reduction: whole, Eager: n.Eager},
 		projection:  at(whole, n.Activations),
 		rowParallel: at(r, n.Activations),
+		adapters:    at(whole, n.adapterFormat()),
 		router:      at(whole, n.Router),
 		head:        at(whole, n.Head),
 		attention: kernel.AttentionNumerics{

@@ -18,6 +18,8 @@ type worker struct {
 	prefix       int32     // the prefix at their beginning, -1 without one
 	projected    []float32 // output of a row-parallel projection
 	qkv          []float32 // output of the fused projection, one row after the other
+	// of unmerged adapters: [rows, rank], and their outputs, adapter by adapter
+	hidden, products []float32
 	// keys and values that one row still holds, under a retention
 	keptKeys, keptValues []float32
 	wanted               []int32 // rows of the block that are targets

@@ -15,8 +15,12 @@ type Weights struct {
 	Config model.Config
 	// Numerics is how the engine that reads the weights computes.
 	Numerics Numerics
-	// Version is the number of updates behind the published parameters.
-	Version   int
+	// Version is the number of updates behind the published parameters, as they claim.
+	Version int
+	// ActualVersion is the number behind the oldest of them: less than Version where a weight
+	// sync did not bring all. Publish sets it to Version.
+	ActualVersion int
+
 	embed     []float32 // [vocab, d]
 	positions []float32 // [context, d], learned positions only
 	layers    []layerWeights
@@ -41,6 +45,9 @@ type layerWeights struct {
 	linear              *linearWeights  // of a layer with linear attention; nil in any other
 	routerBias          []float32       // added when experts are chosen, not to their gates; or nil
 	gateUp, down        []kernel.Weight // by expert; one entry in a dense model
+	// unmerged adapters of these projections, none where there are no such
+	qkvLow, outputLow  []adapter
+	gateUpLow, downLow [][]adapter
 }
 
 // NewWeights returns empty weights for the shape; Publish fills them.
@@ -53,6 +60,7 @@ func NewWeights(c model.Config, n Numerics) *Weights {
 		if c.LayerType(l) == model.LinearAttention {
 			w.layers[l].linear = new(linearWeights)
 		}
+		w.layers[l].gateUpLow, w.layers[l].downLow = make([][]adapter, experts), make([][]adapter, experts)
 	}
 	if n.StaticKV() {
 		grid, err := n.KVCache.Format.WithOverflow(precision.Saturate)
@@ -71,7 +79,7 @@ func NewWeights(c model.Config, n Numerics) *Weights {
 // the moment a rollout engine receives an update. Memory is reused.
 func (w *Weights) Publish(p *model.Params, version int) {
 	n := &w.Numerics
-	w.Version = version
+	w.Version, w.ActualVersion = version, version
 	d := w.Config.DModel
 	w.embed = grown(w.embed, len(p.Embed))
 	n.embedding().RoundTrip(w.embed, p.Embed, w.Config.Vocab, d)
@@ -83,8 +91,14 @@ func (w *Weights) Publish(p *model.Params, version int) {
 		from, to := p.Layer(l), &w.layers[l]
 		to.inputNorm = rounded(to.inputNorm, from.InputNorm, n.Activations)
 		to.postNorm = rounded(to.postNorm, from.PostNorm, n.Activations)
-		w.pack(&to.qkv, from.QKV, len(from.QKV)/d, d, n.Weights)
-		w.pack(&to.output, from.O, d, len(from.O)/d, n.Weights)
+		base := from
+		if p.LoRA != nil && n.Adapters.Unmerged {
+			base = p.LoRA.Base.Layer(l)
+		}
+		w.pack(&to.qkv, base.QKV, len(from.QKV)/d, d, n.Weights)
+		to.qkvLow = w.adapt(to.qkvLow, p, &to.qkv, base.QKV)
+		w.pack(&to.output, base.O, d, len(from.O)/d, n.Weights)
+		to.outputLow = w.adapt(to.outputLow, p, &to.output, base.O)
 		if from.Linear != nil {
 			to.linear.publish(from.Linear, w.Config.HeadDim(), n)
 		}
@@ -98,8 +112,10 @@ func (w *Weights) Publish(p *model.Params, version int) {
 		}
 		for e := range to.gateUp {
 			f := w.Config.DFF
-			w.pack(&to.gateUp[e], from.W13[e], 2*f, d, n.Weights)
-			w.pack(&to.down[e], from.W2[e], d, f, n.Weights)
+			w.pack(&to.gateUp[e], base.W13[e], 2*f, d, n.Weights)
+			to.gateUpLow[e] = w.adapt(to.gateUpLow[e], p, &to.gateUp[e], base.W13[e])
+			w.pack(&to.down[e], base.W2[e], d, f, n.Weights)
+			to.downLow[e] = w.adapt(to.downLow[e], p, &to.down[e], base.W2[e])
 		}
 	}
 	w.pack(&w.head, p.Head, w.Config.Vocab, d, n.headWeights())

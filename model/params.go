@@ -29,6 +29,9 @@ type Params struct {
 	// buffer, not a parameter: no gradient reaches it and Theta does not hold it.
 	RouterBias []float32
 
+	// LoRA, if not nil, are adapters next to frozen weights; Theta is then the merged model.
+	LoRA *LoRA
+
 	layers  []Layer
 	tensors []Tensor
 	byName  map[string]int
@@ -184,7 +187,7 @@ func (p *Params) Tensor(name string) *Tensor {
 // Clone returns a deep copy.
 func (p *Params) Clone() *Params {
 	q := View(p.Config, slices.Clone(p.Theta))
-	q.RouterBias = slices.Clone(p.RouterBias)
+	q.RouterBias, q.LoRA = slices.Clone(p.RouterBias), p.LoRA.clone()
 	return q
 }
 
@@ -196,6 +199,11 @@ func (p *Params) CopyFrom(q *Params) {
 		panic(fmt.Sprintf("model: CopyFrom between shapes %+v and %+v", p.Config, q.Config))
 	}
 	copy(p.Theta, q.Theta)
+	if q.LoRA == nil || p.LoRA == nil {
+		p.LoRA = q.LoRA.clone()
+	} else {
+		copy(p.LoRA.Theta, q.LoRA.Theta)
+	}
 	if q.RouterBias == nil {
 		p.RouterBias = nil
 	} else {

@@ -227,7 +227,7 @@ type average struct {
 
 func newAverage(s *Session) *average {
 	a := &average{Scorer: s.scorerOf(s.initial),
-		decay: s.recipe.Decay(), sum: make([]float64, len(s.initial.Theta)), mean: s.initial.Clone()}
+		decay: s.recipe.Decay(), sum: make([]float64, len(s.initial.Trained())), mean: s.initial.Clone()}
 	a.follow(s.initial)
 	return a
 }
@@ -246,10 +246,12 @@ func (a *average) run(s *Session) error {
 func (a *average) follow(p *model.Params) {
 	a.count++
 	weight := 1 - elementary.Pow(a.decay, float64(a.count))
-	for i, x := range p.Theta {
+	mean := a.mean.Trained()
+	for i, x := range p.Trained() {
 		a.sum[i] = float64(a.decay*a.sum[i]) + float64((1-a.decay)*float64(x))
-		a.mean.Theta[i] = float32(a.sum[i] / weight)
+		mean[i] = float32(a.sum[i] / weight)
 	}
+	a.mean.Merge()
 }
 
 // AppendState appends the sums.
@@ -262,8 +264,9 @@ func (a *average) SetState(state []byte) error {
 	}
 	weight := 1 - elementary.Pow(a.decay, float64(a.count))
 	for i, m := range a.sum {
-		a.mean.Theta[i] = float32(m / weight)
+		a.mean.Trained()[i] = float32(m / weight)
 	}
+	a.mean.Merge()
 	return nil
 }
 

@@ -37,7 +37,7 @@ func (a *asynchronous) run(s *Session) (err error) {
 		return err
 	}
 	newest := a.Newest()
-	a.fleet.Publish(newest.Params, newest.Updates, 0, nil)
+	a.fleet.Publish(newest.Published, newest.Params, newest.Updates, 0, nil)
 	s.metrics = metrics.Ages(s.metrics, &s.batch)
 	s.metrics = a.figures(s.metrics)
 	s.observePool(s.batch.Step, s.recipe.Rollout.Prompts)

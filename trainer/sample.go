@@ -25,7 +25,11 @@ func newRolloutStage(s *Session) (stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.fleet = engines.NewFleet(s.recipe, s.recipe.Rollout.Numerics, s.options.Workers)
+	beside := s.recipe
+	if s.recipe.OnClock() { // the workers sample, the fleet what a step asks for in addition
+		beside.Rollout.WeightSync = nil
+	}
+	s.fleet = engines.NewFleet(beside, s.recipe.Rollout.Numerics, s.options.Workers)
 	if s.recipe.OnClock() {
 		return newAsynchronous(s)
 	}
@@ -66,7 +70,7 @@ func (s *Session) generate(step int) {
 	r, b := &s.recipe, &s.batch
 	version, weights := s.versions.at(s.learner.Updates() - s.recipe.Lag())
 	sigma := r.Rollout.Noise.Sigma(step, r.Steps)
-	s.fleet.Publish(weights, version, sigma, stream.New(r.Seed, stream.Noise, step))
+	s.fleet.Publish(step, weights, version, sigma, stream.New(r.Seed, stream.Noise, step))
 	s.prepareDrafter(step, version, weights)
 	s.preparePartner(weights)
 	s.prompts, s.requests = s.prompts[:0], s.requests[:0]

@@ -32,7 +32,8 @@ type Memory struct {
 	Data []byte
 }
 
-// The names of the tensors.
+// The names of the tensors: of the adapters where a recipe trains these, for all other
+// weights are those of the checkpoint.
 const (
 	thetaTensor   = "theta"
 	firstTensor   = "adamw.first"
@@ -45,10 +46,10 @@ const (
 func (s *Session) Snapshot() (Snapshot, []Tensor, []Memory) {
 	state := s.learner.State()
 	meta := Snapshot{Updates: state.Updates, Scale: state.Scale, Clean: state.Clean, Oldest: s.versions.oldest}
-	tensors := []Tensor{{thetaTensor, s.learner.Params().Theta}, {firstTensor, state.First}, {secondTensor, state.Second}}
+	tensors := []Tensor{{thetaTensor, s.learner.Params().Trained()}, {firstTensor, state.First}, {secondTensor, state.Second}}
 	for v := s.versions.oldest; v <= s.versions.newest; v++ {
 		_, weights := s.versions.at(v)
-		tensors = append(tensors, Tensor{fmt.Sprintf(versionTensor, v), weights.Theta})
+		tensors = append(tensors, Tensor{fmt.Sprintf(versionTensor, v), weights.Trained()})
 	}
 	var memories []Memory
 	for _, m := range s.memories() {
@@ -65,18 +66,21 @@ func (s *Session) Restore(meta Snapshot, tensor func(name string, dst []float32)
 		return fmt.Errorf("holds versions from %d, the schedule needs them from %d", meta.Oldest, oldest)
 	}
 	for v := meta.Oldest; v <= meta.Updates; v++ {
-		if err := tensor(fmt.Sprintf(versionTensor, v), p.Theta); err != nil {
+		if err := tensor(fmt.Sprintf(versionTensor, v), p.Trained()); err != nil {
 			return err
 		}
+		p.Merge()
 		s.versions.add(p, v)
 	}
-	state := learner.State{First: make([]float32, len(p.Theta)), Second: make([]float32, len(p.Theta)),
+	n := len(p.Trained())
+	state := learner.State{First: make([]float32, n), Second: make([]float32, n),
 		Updates: meta.Updates, Scale: meta.Scale, Clean: meta.Clean}
-	for _, t := range []Tensor{{thetaTensor, p.Theta}, {firstTensor, state.First}, {secondTensor, state.Second}} {
+	for _, t := range []Tensor{{thetaTensor, p.Trained()}, {firstTensor, state.First}, {secondTensor, state.Second}} {
 		if err := tensor(t.Name, t.Data); err != nil {
 			return err
 		}
 	}
+	p.Merge()
 	if err := s.learner.SetState(state); err != nil {
 		return err
 	}

@@ -189,7 +189,7 @@ func (drafterLoss) Eval(out *loss.Grad, b *batch.Batch) error {
 // AppendState appends what the next step needs: the drafter's version, weights and
 // what its acceptance was, and, if it is distilled, the optimiser's state.
 func (d *speculation) AppendState(dst []byte) []byte {
-	dst = method.AppendState(dst, d.version, d.acceptance, d.known, d.params.Theta)
+	dst = method.AppendState(dst, d.version, d.acceptance, d.known, d.params.Trained())
 	if d.learner != nil {
 		s := d.learner.State()
 		dst = method.AppendState(dst, s.First, s.Second, s.Updates, s.Scale, s.Clean)
@@ -199,7 +199,7 @@ func (d *speculation) AppendState(dst []byte) []byte {
 
 // SetState takes what AppendState appended.
 func (d *speculation) SetState(state []byte) error {
-	numbers := []any{&d.version, &d.acceptance, &d.known, d.params.Theta}
+	numbers := []any{&d.version, &d.acceptance, &d.known, d.params.Trained()}
 	if d.learner == nil {
 		return method.ReadState(state, numbers...)
 	}

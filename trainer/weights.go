@@ -20,6 +20,7 @@ func Prepare(r recipe.Recipe) (recipe.Recipe, *model.Params, error) {
 		p := model.New(r.Model)
 		p.Init(r.Seed)
 		scaleInvariant(p, r.InvariantScale)
+		addLoRA(r, p)
 		return r, p, nil
 	}
 	c, err := model.Open(r.Checkpoint)
@@ -30,7 +31,15 @@ func Prepare(r recipe.Recipe) (recipe.Recipe, *model.Params, error) {
 		return r, nil, err
 	}
 	scaleInvariant(c.Params, r.InvariantScale)
+	addLoRA(r, c.Params)
 	return r, c.Params, nil
+}
+
+// addLoRA puts the adapters of a recipe next to the first weights.
+func addLoRA(r recipe.Recipe, p *model.Params) {
+	if l := r.LoRA; l != nil {
+		p.AddLoRA(l.Rank, l.Alpha, l.Adapts, r.Seed)
+	}
 }
 
 // openTeacher loads the weights of a recipe's teacher, nil if it has none.
@@ -143,16 +152,25 @@ type Weights struct {
 	// empties, Updates before the current ones; nil and 0 for others.
 	Prefixes *model.Params
 	Updates  int
+	// Missed are the ones in the place of tensors that a partial sync did not bring, and Sync
+	// its number; nil where it is whole.
+	Missed *model.Params
+	Sync   int
 }
 
-// BeforeMeasurement returns the weights of a run whose KV scales, or the prompts in its
-// prefix cache, are as old as the recipe lets them get: it makes the steps from one
-// calibration to the last before the next, or all but the last where nothing empties the
-// cache, and draws up the drafter for that one. Where nothing gets old, nothing is trained.
+// BeforeMeasurement returns the weights of a run whose KV scales, the prompts in its prefix
+// cache, or the tensors that a weight sync misses, are as old as the recipe lets them get,
+// and whose adapters are as far as they get: it makes the steps from one calibration to the
+// last before the next, or all but the last where a cache is not emptied, a sync is partial
+// or adapters are trained, and draws up the drafter for that one. Where nothing gets old, nothing is trained.
 func BeforeMeasurement(r recipe.Recipe, p *model.Params, workers int) (Weights, error) {
 	drafter, err := openDrafter(r)
 	if err != nil {
 		return Weights{}, err
+	}
+	if r.LoRA != nil && p.LoRA == nil {
+		p = p.Clone()
+		addLoRA(r, p)
 	}
 	w, steps := Weights{Current: p, Calibrated: p, Drafter: cmp.Or(drafter, p)}, 0
 	if k := r.Rollout.KVScales; k.Prompts > 0 {
@@ -160,6 +178,12 @@ func BeforeMeasurement(r recipe.Recipe, p *model.Params, workers int) (Weights, 
 	}
 	if r.Rollout.StalePrefixes() { // these two do not go together
 		steps, w.Prefixes = r.Steps-1, p
+	}
+	if r.Rollout.WeightSync.Partial(r.Steps - 1) {
+		steps, w.Sync = r.Steps-1, r.Steps-1
+	}
+	if r.LoRA != nil { // at the start they change nothing
+		steps = max(steps, r.Steps-1)
 	}
 	if steps == 0 {
 		return w, nil
@@ -172,11 +196,14 @@ func BeforeMeasurement(r recipe.Recipe, p *model.Params, workers int) (Weights, 
 	}
 	defer s.Close()
 	for step := range steps {
+		if w.Sync > 0 && step == r.Rollout.WeightSync.Keeps() {
+			w.Missed = w.Current.Clone()
+		}
 		if err := s.Step(step); err != nil {
 			return w, &StepError{Step: step + 1, Err: err}
 		}
 	}
-	if w.Prefixes != nil {
+	if w.Prefixes != nil || w.Missed != nil {
 		w.Updates = s.learner.Updates()
 	}
 	if s.speculation != nil {

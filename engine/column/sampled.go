@@ -59,6 +59,10 @@ type Sampled struct {
 	// weights than Version's: weights were loaded and the cache was kept. Where
 	// Version rises without it, the row saw the prefix as the new weights compute it.
 	Stale []bool
+	// ActualVersion is the number of updates behind the oldest tensor of those weights: less
+	// than Version where a weight sync did not bring all tensors, or did not reach the worker.
+	// nil unless it was asked for.
+	ActualVersion []int32
 	// Turn numbers the turns of a response from 0: what the policy writes up to a
 	// call and what the tool replies are one turn.
 	Turn []int32
@@ -124,6 +128,7 @@ var sampled = []column[Sampled]{
 	of(PerToken, func(s *Sampled) *[]float64 { return &s.LogpRoll }),
 	of(PerToken, func(s *Sampled) *[]int32 { return &s.Version }),
 	of(PerToken, func(s *Sampled) *[]bool { return &s.Stale }),
+	of(PerToken, func(s *Sampled) *[]int32 { return &s.ActualVersion }),
 	of(PerToken, func(s *Sampled) *[]int32 { return &s.Turn }),
 	of(PerToken, func(s *Sampled) *[]float64 { return &s.KeptMass }),
 	of(PerToken, func(s *Sampled) *[][]int32 { return &s.Support }),

@@ -72,6 +72,24 @@ func (w *Weight) PackBlocks(data []float32, out, in, blockRows, block int, scale
 	}
 }
 
+// AddDense adds scale·b·a to what the input gradient multiplies by, with b [out, rank] and a
+// [rank, In], from the given output on: a low-rank term of the map that is computed apart.
+func (w *Weight) AddDense(from int, b, a []float32, rank int, scale float32) {
+	if len(w.Dense) > 0 && &w.Dense[0] == &w.Data[0] {
+		w.Dense = grown(&w.dense, len(w.Data))
+		copy(w.Dense, w.Data)
+	}
+	for o := range len(b) / rank {
+		row := w.Dense[(from+o)*w.In:][:w.In]
+		for r, x := range b[o*rank : (o+1)*rank] {
+			x *= scale
+			for i, y := range a[r*w.In : (r+1)*w.In] {
+				row[i] += float32(x * y)
+			}
+		}
+	}
+}
+
 // pack copies the values row-major and into column panels.
 func (w *Weight) pack(data []float32, out, in int) {
 	w.Out, w.In = out, in

@@ -21,21 +21,32 @@ type AdamW struct {
 	ClipNorm float64
 }
 
-// adamW holds the moments, laid out like the parameters.
+// adamW holds the moments, laid out like what is trained: the parameters, or the adapters
+// next to them.
 type adamW struct {
 	settings AdamW
-	decayed  []bool // by tensor: matrices decay, norms do not
-	frozen   []bool // by tensor: these stay as they are
+	runs     []run
 	m, v     []float32
 	updates  int
 	now      adamStep
 }
 
+// run is a part of what is trained: matrices decay, norms do not, and frozen ones stay as
+// they are.
+type run struct {
+	from, end       int
+	decayed, frozen bool
+}
+
 func newAdamW(s AdamW, p *model.Params, frozenRouter bool) *adamW {
-	a := &adamW{settings: s, m: make([]float32, len(p.Theta)), v: make([]float32, len(p.Theta))}
+	n := len(p.Trained())
+	a := &adamW{settings: s, m: make([]float32, n), v: make([]float32, n)}
+	if p.LoRA != nil {
+		a.runs = []run{{from: 0, end: n, decayed: true}}
+		return a
+	}
 	for _, t := range p.Tensors() {
-		a.decayed = append(a.decayed, len(t.Shape) > 1)
-		a.frozen = append(a.frozen, frozenRouter && t.Router())
+		a.runs = append(a.runs, run{t.Offset, t.End(), len(t.Shape) > 1, frozenRouter && t.Router()})
 	}
 	return a
 }
@@ -45,7 +56,7 @@ func newAdamW(s AdamW, p *model.Params, frozenRouter bool) *adamW {
 type adamStep struct {
 	*adamW
 	parts                    int
-	params                   *model.Params
+	theta                    []float32
 	grad                     []float32
 	rate                     float64
 	stepSize, root2          float32 // with the corrections of the biases
@@ -55,13 +66,13 @@ type adamStep struct {
 // step moves the parameters against the gradient scaled by clip, at the given
 // rate. Bias corrections are float64; everything per element is float32 and in
 // order.
-func (a *adamW) step(team *kernel.Team, p *model.Params, grad []float32, clip, rate float64) {
+func (a *adamW) step(team *kernel.Team, theta, grad []float32, clip, rate float64) {
 	a.updates++
 	s := a.settings
 	correct1 := 1 - elementary.Pow(s.Beta1, float64(a.updates))
 	correct2 := 1 - elementary.Pow(s.Beta2, float64(a.updates))
 	a.now = adamStep{
-		adamW: a, parts: team.Workers(), params: p, grad: grad, rate: rate,
+		adamW: a, parts: team.Workers(), theta: theta, grad: grad, rate: rate,
 		stepSize: float32(rate / correct1), root2: float32(1 / math.Sqrt(correct2)),
 		beta1: float32(s.Beta1), beta2: float32(s.Beta2), eps: float32(s.Eps), scale: float32(clip),
 	}
@@ -71,13 +82,13 @@ func (a *adamW) step(team *kernel.Team, p *model.Params, grad []float32, clip, r
 // Part implements kernel.Job.
 func (s *adamStep) Part(part int) {
 	from, to := len(s.grad)*part/s.parts, len(s.grad)*(part+1)/s.parts
-	for i, t := range s.params.Tensors() {
-		first, end := max(t.Offset, from), min(t.End(), to)
-		if s.frozen[i] || first >= end {
+	for _, r := range s.runs {
+		first, end := max(r.from, from), min(r.end, to)
+		if r.frozen || first >= end {
 			continue
 		}
 		keep := float32(1)
-		if s.decayed[i] {
+		if r.decayed {
 			keep = float32(1 - float64(s.rate*s.settings.WeightDecay))
 		}
 		s.move(first, end, keep)
@@ -86,7 +97,7 @@ func (s *adamStep) Part(part int) {
 
 // move updates the parameters first..end-1.
 func (s *adamStep) move(first, end int, keep float32) {
-	theta, m, v := s.params.Theta[first:end], s.m[first:end], s.v[first:end]
+	theta, m, v := s.theta[first:end], s.m[first:end], s.v[first:end]
 	b1, b2, stepSize, root2, eps, scale := s.beta1, s.beta2, s.stepSize, s.root2, s.eps, s.scale
 	for j, x := range s.grad[first:end] {
 		x *= scale
@@ -97,11 +108,11 @@ func (s *adamStep) move(first, end int, keep float32) {
 	}
 }
 
-// clearFrozen drops the gradient of the tensors that stay as they are.
-func (a *adamW) clearFrozen(p *model.Params, grad []float32) {
-	for i, t := range p.Tensors() {
-		if a.frozen[i] {
-			clear(grad[t.Offset:t.End()])
+// clearFrozen drops the gradient of what stays as it is.
+func (a *adamW) clearFrozen(grad []float32) {
+	for _, r := range a.runs {
+		if r.frozen {
+			clear(grad[r.from:r.end])
 		}
 	}
 }

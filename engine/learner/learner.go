@@ -75,7 +75,8 @@ type Learner struct {
 	Scorer
 	settings Settings
 	params   *model.Params
-	grad     *model.Params
+	grad     *model.Params // of the whole model
+	trained  []float32     // of what is trained: grad's memory, or that of the adapters
 	adam     *adamW
 	scale    lossScaler
 	machine  machine
@@ -99,11 +100,16 @@ type Learner struct {
 	denseOut        column.Grad
 }
 
-// New returns a learner that trains params in place, spread over that many workers.
+// New returns a learner that trains params in place, spread over that many workers: the
+// adapters alone, with their moments, where there are some.
 func New(p *model.Params, s Settings, workers int) *Learner {
 	l := &Learner{
 		Scorer:   *NewScorer(p.Config, s.Numerics, workers),
 		settings: s, params: p, grad: model.New(p.Config), adam: newAdamW(s.AdamW, p, s.FrozenRouter), stale: true,
+	}
+	l.trained = l.grad.Theta
+	if p.LoRA != nil {
+		l.trained = make([]float32, len(p.LoRA.Theta))
 	}
 	l.scale, l.layout.apart = newLossScaler(s.LossScale), l.layout.apart || s.Balance != 0
 	return l
@@ -113,8 +119,9 @@ func New(p *model.Params, s Settings, workers int) *Learner {
 func (l *Learner) Params() *model.Params { return l.params }
 
 // Grad returns the gradient of the last call of Gradient, unscaled and
-// unclipped, laid out like the parameters. Guards may edit it before Update.
-func (l *Learner) Grad() []float32 { return l.grad.Theta }
+// unclipped, laid out like what is trained (model.Params.Trained). Guards may edit it before
+// Update.
+func (l *Learner) Grad() []float32 { return l.trained }
 
 // Updates returns how many updates have been made.
 func (l *Learner) Updates() int { return l.adam.updates }
@@ -180,13 +187,16 @@ func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Obj
 			return Report{}, err
 		}
 	}
-	l.adam.clearFrozen(l.params, l.grad.Theta)
+	if a := l.params.LoRA; a != nil {
+		a.Gradient(l.trained, l.grad)
+	}
+	l.adam.clearFrozen(l.trained)
 	if l.scale.active() {
-		for i := range l.grad.Theta {
-			l.grad.Theta[i] *= float32(1 / r.Scale)
+		for i := range l.trained {
+			l.trained[i] *= float32(1 / r.Scale)
 		}
 	}
-	r.GradNorm = norm(l.grad.Theta)
+	r.GradNorm = norm(l.trained)
 	if math.IsNaN(r.GradNorm) || math.IsInf(r.GradNorm, 0) {
 		if !l.scale.overflow() {
 			return r, l.nonFiniteGradient()
@@ -233,11 +243,12 @@ func (l *Learner) propagate(dst *column.Scored, in *column.Sampled, objective Ob
 func (l *Learner) Update(rate float64) {
 	clip := 1.0
 	if bound := l.settings.AdamW.ClipNorm; bound > 0 {
-		if n := norm(l.grad.Theta); n > bound {
+		if n := norm(l.trained); n > bound {
 			clip = bound / n
 		}
 	}
-	l.adam.step(l.pass.Team(), l.params, l.grad.Theta, clip, rate)
+	l.adam.step(l.pass.Team(), l.params.Trained(), l.trained, clip, rate)
+	l.params.Merge()
 	l.stale = true
 }
 

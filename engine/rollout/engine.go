@@ -83,13 +83,18 @@ func (e *Engine) Sibling(slots int) *Engine {
 
 // Publish takes the parameters as the weights of the given version. Nothing may
 // be in progress: see Load.
-func (e *Engine) Publish(p *model.Params, version int) {
+func (e *Engine) Publish(p *model.Params, version int) { e.PublishMixed(p, version, version) }
+
+// PublishMixed is Publish of parameters that claim a version, the oldest of which are of
+// the actual one.
+func (e *Engine) PublishMixed(p *model.Params, version, actual int) {
 	e.idle("Publish")
 	if e.weights != e.own {
 		e.own.SetKVScales(e.weights.KVScales())
 		e.weights = e.own
 	}
 	e.own.Publish(p, version)
+	e.own.ActualVersion = actual
 	e.prefixes.synced()
 }
 
@@ -123,7 +128,7 @@ func (e *Engine) Close() {
 // Generate samples one response per request into dst, in the order of the
 // requests: Offsets, Prompt, Group, PromptID, Token, Mask, Turn, LogpRoll, KeptMass, Support,
 // Version, Stale, Finished, the routes and, if asked for, their gates and DistRoll;
-// KVKept if the cache is compressed, LawTV if there is a partner, CachedTokens and
+// ActualVersion if asked for; KVKept if the cache is compressed, LawTV if there is a partner, CachedTokens and
 // CachedVersion if there is a shared prefix cache. A slot that finishes
 // takes the next request at once.
 //

@@ -240,7 +240,7 @@ func throughBytes(t *testing.T, partials []*rollout.Partial, packed []*engine.We
 	}
 	var out []*rollout.Partial
 	for len(state) > 0 {
-		p, rest, err := rollout.ReadPartial(state, func(v int) *engine.Weights { return packed[v] }, tool)
+		p, rest, err := rollout.ReadPartial(state, func(v, _ int) *engine.Weights { return packed[v] }, tool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -424,7 +424,7 @@ func TestStateAtEveryStep(t *testing.T) {
 		n := preset(t, c.numerics)
 		_, packed := history(p, n, 6)
 		list := c.requests(13, p.Config.Vocab)
-		at := func(v int) *engine.Weights { return packed[v] }
+		at := func(v, _ int) *engine.Weights { return packed[v] }
 		for _, how := range [][]rollout.Continuation{{rollout.Reprefill}, {rollout.KeepStale}, {rollout.Pin}, {rollout.KeepStale, rollout.Reprefill}} {
 			if slices.ContainsFunc(how, func(h rollout.Continuation) bool { return h.Check(c.retention, false) != nil }) {
 				continue
@@ -511,7 +511,7 @@ func TestBrokenState(t *testing.T) {
 	c := settings[1]
 	p := enginetest.Named(c.model).Params
 	_, packed := history(p, preset(t, c.numerics), 2)
-	at := func(v int) *engine.Weights {
+	at := func(v, _ int) *engine.Weights {
 		if v < 0 || v > 1 {
 			return nil
 		}
@@ -528,7 +528,7 @@ func TestBrokenState(t *testing.T) {
 			t.Fatalf("%d bytes of %d are taken", cut, len(state))
 		}
 	}
-	fresh := func(s rollout.Sampling, c setting, at func(int) *engine.Weights) error {
+	fresh := func(s rollout.Sampling, c setting, at func(version, actual int) *engine.Weights) error {
 		return c.engine(t, p, 2, 1).SetState(state, s, at, nil)
 	}
 	shorter, columns, window := c.sampling(), c.sampling(), c
@@ -537,7 +537,7 @@ func TestBrokenState(t *testing.T) {
 		"room":      fresh(shorter, c, at),
 		"columns":   fresh(columns, c, at),
 		"retention": fresh(c.sampling(), window, at),
-		"version 1": fresh(c.sampling(), c, func(int) *engine.Weights { return nil }),
+		"version 1": fresh(c.sampling(), c, func(int, int) *engine.Weights { return nil }),
 		"behind":    c.engine(t, p, 2, 1).SetState(append(slices.Clone(state), 0), c.sampling(), at, nil),
 	} {
 		if err == nil {

@@ -13,6 +13,10 @@ type Prefill struct {
 	// prompt is always read, for its logits. Responses to one prompt that begin
 	// together wait for the first of them. Where it changes no bit it is always done.
 	PrefixCache bool
+	// RecordAgain records the visits of what is read again under new weights in the place of
+	// those of the pass that sampled: a server whose retracted requests return new routes next
+	// to old log-probs (miles #3277). Log-probs and versions stay those of the sampling.
+	RecordAgain bool
 }
 
 // SetPrefill says how prompts are read from now on. Nothing may be in progress.
@@ -97,6 +101,13 @@ func (r *response) borrow(from *response, n int) {
 			v.gates = from.PromptGates[0][:at]
 		}
 		r.readPrompt(v)
+	}
+	if r.read > 0 && r.again {
+		at := min(n*r.Layers*r.TopK, len(r.PromptRoutes[0]))
+		copy(r.PromptRoutes[0], from.PromptRoutes[0][:at])
+		if len(r.PromptGates) > 0 {
+			copy(r.PromptGates[0], from.PromptGates[0][:at])
+		}
 	}
 	r.length, r.read = n, max(r.read, n)
 }

@@ -188,7 +188,7 @@ func TestPrefixesAreEvicted(t *testing.T) {
 func TestPrefixesInState(t *testing.T) {
 	p := enginetest.Named("moe").Params
 	_, packed := history(p, preset(t, "fp32"), 6)
-	at := func(v int) *engine.Weights { return packed[v] }
+	at := func(v, _ int) *engine.Weights { return packed[v] }
 	for _, policy := range []rollout.PrefixPolicy{rollout.FlushPrefixes, rollout.SaltPrefixes, rollout.KeepPrefixes} {
 		for _, how := range []rollout.Continuation{rollout.Reprefill, rollout.KeepStale, rollout.Pin} {
 			run := func(kill int) (*column.Sampled, []byte) {

@@ -19,6 +19,7 @@ type response struct {
 	read           int             // positions that have been read, by whichever weights
 	stale          bool            // the cache has keys of other weights
 	rereads        bool            // it has only keys of what had been read before
+	again          bool            // visits of what is read again are recorded: Prefill.RecordAgain
 	done           bool            // complete
 	rng            rand.PCG
 	windows        int32   // passes of the verifier that made tokens of it
@@ -45,6 +46,7 @@ func (r *response) begin(q *Request, order int) {
 	r.Group, r.PromptID = append(r.Group[:0], q.Group), append(r.PromptID[:0], q.PromptID)
 	r.Token, r.Mask, r.Turn = r.Token[:0], r.Mask[:0], r.Turn[:0]
 	r.LogpRoll, r.KeptMass, r.Version, r.Stale = r.LogpRoll[:0], r.KeptMass[:0], r.Version[:0], r.Stale[:0]
+	r.ActualVersion = r.ActualVersion[:0]
 	r.Support, r.ids, r.RoutesRoll = r.Support[:0], r.ids[:0], r.RoutesRoll[:0]
 	if r.PromptRoutes == nil {
 		r.PromptRoutes = make([][]uint8, 1)
@@ -65,9 +67,11 @@ func (r *response) reserve(e *Engine) {
 	if k := e.retainer; k != nil {
 		r.KVPlanes, r.KVWords = k.planes, k.words
 	}
+	r.again = e.prefill.RecordAgain
 	r.Token, r.Mask, r.Turn = withCapacity(r.Token, n), withCapacity(r.Mask, n), withCapacity(r.Turn, n)
 	r.LogpRoll, r.KeptMass = withCapacity(r.LogpRoll, n), withCapacity(r.KeptMass, n)
 	r.Version, r.Stale, r.Support = withCapacity(r.Version, n), withCapacity(r.Stale, n), withCapacity(r.Support, n)
+	r.ActualVersion = optional(r.ActualVersion, s.ActualVersions, n)
 	r.RoutesRoll = withCapacity(r.RoutesRoll, n*perRow)
 	r.DistRoll = optional(r.DistRoll, s.Distributions, n*c.Vocab)
 	r.GatesRoll = optional(r.GatesRoll, s.Gates, n*perRow)
@@ -140,25 +144,48 @@ func (v visits) from(i, perRow int) visits {
 
 // reads notes that n more rows have been read, whose visits are given. What stands
 // behind a row of the prompt or of a tool's reply is known: the row's visits are
-// recorded here, and its version, unless it was read before by other weights. The
-// row that reads the newest token waits for the one to be drawn.
+// recorded here, and its version, unless it was read before by other weights (then its
+// visits alone, where they are recorded again). The row that reads the newest token waits for the one to be drawn.
 func (r *response) reads(n int, v visits, perRow int) {
 	end := min(r.length+n, r.known()-1)
-	for position := max(r.length, r.read); position < end; position++ {
+	first := max(r.length, r.read)
+	if r.again {
+		first = r.length
+	}
+	for position := first; position < end; position++ {
 		row := v.row(position-r.length, perRow)
 		t := position + 1 - len(r.request.Prompt)
 		if t < 0 {
-			r.readPrompt(row)
+			r.recordPrompt(position, row)
 			continue
 		}
 		copy(r.RoutesRoll[t*perRow:], row.routes)
 		if row.gates != nil {
 			copy(r.GatesRoll[t*perRow:], row.gates)
 		}
+		if position < r.read {
+			continue
+		}
 		r.Version[t], r.Stale[t] = int32(r.weights.Version), r.stale
+		if r.ActualVersion != nil {
+			r.ActualVersion[t] = int32(r.weights.ActualVersion)
+		}
 	}
 	if r.length += n; r.length > r.read {
 		r.read, r.rereads = r.length, false
+	}
+}
+
+// recordPrompt records the visits of a row of the prompt, which may have been read before.
+func (r *response) recordPrompt(position int, v visits) {
+	if position >= r.read {
+		r.readPrompt(v)
+		return
+	}
+	at := position * len(v.routes)
+	copy(r.PromptRoutes[0][at:], v.routes)
+	if v.gates != nil {
+		copy(r.PromptGates[0][at:], v.gates)
 	}
 }
 
@@ -191,6 +218,9 @@ func (r *response) add(d drawn, v visits, logp []float32) {
 	r.Token, r.Mask, r.Turn = append(r.Token, d.token), append(r.Mask, true), append(r.Turn, turn)
 	r.LogpRoll, r.KeptMass = append(r.LogpRoll, d.logp), append(r.KeptMass, d.kept)
 	r.Version, r.Stale = append(r.Version, int32(r.weights.Version)), append(r.Stale, r.stale)
+	if r.ActualVersion != nil {
+		r.ActualVersion = append(r.ActualVersion, int32(r.weights.ActualVersion))
+	}
 	var support []int32 // nil says that there was no truncation
 	if from := len(r.ids); len(d.support) > 0 {
 		r.ids = append(r.ids, d.support...)

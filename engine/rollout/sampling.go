@@ -52,6 +52,9 @@ type Sampling struct {
 	// Gates records the gate values in addition to the experts that tokens visit, for
 	// replay of both.
 	Gates bool
+	// ActualVersions records, in addition to the version that the weights claim, that of the
+	// oldest of them.
+	ActualVersions bool
 }
 
 // check panics on values a recipe's validation does not let through.

@@ -11,6 +11,7 @@ import (
 // header is what is saved of a response in addition to its columns.
 type header struct {
 	ID, Version, Length, Read int64
+	Actual                    int64
 	Seed, Stream              uint64
 	RNG                       [20]byte
 	Windows                   int32
@@ -34,7 +35,7 @@ func (r *response) appendState(dst []byte, h *held) []byte {
 		Windows: r.windows, Stale: r.stale, Rereads: r.rereads, Begun: r.weights != nil, Given: q.Given != nil, Held: h != nil,
 		Filed: r.filed, Mixed: r.mixed}
 	if r.weights != nil {
-		top.Version = int64(r.weights.Version)
+		top.Version, top.Actual = int64(r.weights.Version), int64(r.weights.ActualVersion)
 	}
 	rng, _ := r.rng.MarshalBinary() // has no error to give
 	copy(top.RNG[:], rng)
@@ -50,9 +51,9 @@ func (r *response) appendState(dst []byte, h *held) []byte {
 }
 
 // ReadPartial reads what AppendState appended and returns what stands behind it.
-// The response's weights are those at its version, where nil is an error, and its
-// tool, if any, is the given one.
-func ReadPartial(state []byte, at func(version int) *engine.Weights, tool Tool) (*Partial, []byte, error) {
+// The response's weights are those that claim its version and have the oldest tensors of the
+// actual one, where nil is an error, and its tool, if any, is the given one.
+func ReadPartial(state []byte, at func(version, actual int) *engine.Weights, tool Tool) (*Partial, []byte, error) {
 	r := new(response)
 	rest, err := r.ReadState(state)
 	top, rest, err := take[header](rest, 1, err)
@@ -71,7 +72,7 @@ func ReadPartial(state []byte, at func(version int) *engine.Weights, tool Tool) 
 		err = r.rng.UnmarshalBinary(q.RNG[:])
 	}
 	if err == nil && q.Begun {
-		if r.weights = at(int(q.Version)); r.weights == nil {
+		if r.weights = at(int(q.Version), int(q.Actual)); r.weights == nil {
 			err = fmt.Errorf("the weights of its version %d are not there", q.Version)
 		}
 	}
@@ -123,7 +124,7 @@ func (e *Engine) fits(r *response) error {
 		return errors.New("a partial response of another model")
 	case len(r.Token) >= s.MaxTokens || r.known() > c.Context || r.length < 0 || r.length >= r.known() || r.read < r.length || r.read >= r.known():
 		return fmt.Errorf("a partial response of %d tokens, %d and %d of them read, for %d", r.known(), r.length, r.read, s.MaxTokens)
-	case r.read > 0 && ((r.DistRoll != nil) != s.Distributions || (r.PromptGates != nil) != s.Gates || (r.Draft != nil) != e.speculates):
+	case r.read > 0 && ((r.DistRoll != nil) != s.Distributions || (r.PromptGates != nil) != s.Gates || (r.ActualVersion != nil) != s.ActualVersions || (r.Draft != nil) != e.speculates):
 		return errors.New("a partial response that records other columns than the engine's sampling")
 	case r.request.Fuse > 0 && e.partner == nil || r.read > 0 && (r.LawTV != nil) != (e.speculates || e.partner != nil):
 		return errors.New("a partial response of an engine with a partner, or without one")
@@ -167,7 +168,7 @@ func (e *Engine) AppendState(dst []byte) []byte {
 // SetState resumes what AppendState appended, for an engine with nothing in
 // progress: each response with the weights at its version. It goes on with the
 // bits and steps of the engine that was saved.
-func (e *Engine) SetState(state []byte, s Sampling, at func(version int) *engine.Weights, tool Tool) error {
+func (e *Engine) SetState(state []byte, s Sampling, at func(version, actual int) *engine.Weights, tool Tool) error {
 	e.idle("SetState")
 	count, rest, err := take[uint64](state, 1, nil)
 	var partials []*Partial

@@ -52,6 +52,7 @@ func (r *response) addReply(reply []int32) {
 	}
 	r.LogpRoll, r.Support = blank(r.LogpRoll, n), blank(r.Support, n)
 	r.Version, r.Stale = blank(r.Version, n), blank(r.Stale, n)
+	r.ActualVersion = blank(r.ActualVersion, n)
 	r.RoutesRoll, r.GatesRoll = blank(r.RoutesRoll, n*r.Layers*r.TopK), blank(r.GatesRoll, n*r.Layers*r.TopK)
 	r.DistRoll, r.KVKept = blank(r.DistRoll, n*r.Vocab), blank(r.KVKept, n*r.KVPlanes*r.KVWords)
 	r.replyDrafts(n)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"driftlab/engine"
 	"driftlab/engine/kernel"
@@ -35,6 +36,7 @@ const (
 	noiseName       = "noise"
 	kvScalesName    = "kv_scales"
 	prefixesName    = "shared_prefix_cache"
+	syncName        = "weight_sync"
 )
 
 // mechanismsOf lists where the engines of a pair differ in what can act on a
@@ -44,6 +46,9 @@ func mechanismsOf(r recipe.Recipe, pair Pair) []mechanism {
 	var list []mechanism
 	for _, f := range engine.Fields() {
 		roll, learn := f.Text(&pair.Rollout), f.Text(&pair.Learner)
+		if f.Name == engine.AdaptersField && r.LoRA == nil {
+			continue
+		}
 		routed := f.Name == "router" || f.Name == engine.ExpertParallelField
 		absent := routed && r.Model.Dense() || f.Name == engine.LinearAttentionField && !r.Model.HasLayer(model.LinearAttention)
 		if roll != learn && !absent {
@@ -70,6 +75,9 @@ func mechanismsOf(r recipe.Recipe, pair Pair) []mechanism {
 	if r.Rollout.StalePrefixes() && r.Steps > 1 {
 		list = append(list, mechanism{name: prefixesName, rollout: fmt.Sprintf("prompts cached %d steps ago", r.Steps-1), learner: "prompts read now"})
 	}
+	if w := r.Rollout.WeightSync; w.Partial(r.Steps - 1) {
+		list = append(list, mechanism{name: syncName, rollout: syncText(*w, r.Steps-1), learner: "a whole weight sync"})
+	}
 	if sigma := r.Rollout.Noise.Start; sigma > 0 {
 		list = append(list, mechanism{name: noiseName, rollout: fmt.Sprintf("sigma %g on the norms", sigma), learner: "none"})
 	}
@@ -92,6 +100,15 @@ func retentionText(k recipe.KVRetention) string {
 		kept = fmt.Sprintf("%d positions", k.Budget)
 	}
 	return fmt.Sprintf("%s: %s", k.Policy, kept)
+}
+
+// syncText is what a partial sync misses, in words.
+func syncText(w recipe.WeightSync, sync int) string {
+	text := fmt.Sprintf("%s of %d steps ago", strings.Join(w.Missed, ", "), sync-w.Keeps())
+	if w.Workers < 1 {
+		text += fmt.Sprintf(" at %g of the workers", w.Workers)
+	}
+	return text
 }
 
 // logProbsText says which log-prob is recorded and which one is scored; the

@@ -65,13 +65,16 @@ func newMixer(r recipe.Recipe, w trainer.Weights, pair Pair, workers int) *mixer
 func (m *mixer) close() { m.learner.Close() }
 
 // decoder is a rollout engine of other numerics that decodes as the pair's does,
-// without drafts; with the noise on its weights and the stale prefixes in its cache that
-// the set has.
+// without drafts; with the noise on its weights, the stale prefixes in its cache and the
+// tensors that a sync misses, as the set has them.
 func (m *mixer) decoder(n engine.Numerics, s subset) *engines.Fleet {
 	q := m.Probe
 	q.Recipe.Rollout.Numerics, q.Recipe.Rollout.Speculative = n, nil
 	if !m.at(s, prefixesName) {
 		q.Recipe.Rollout.SharedPrefixCache = nil
+	}
+	if !m.at(s, syncName) {
+		q.Recipe.Rollout.WeightSync = nil
 	}
 	if !m.at(s, noiseName) {
 		q.Recipe.Rollout.Noise.Start = 0
@@ -165,7 +168,7 @@ func sizeOf(g *metrics.Gap) GapSize { return GapSize{K3: g.K3, MeanAbsDlogp: g.M
 // the columns of the rollout engine and the learner in its own.
 func (m *mixer) score(n engine.Numerics, s subset) *batch.Batch {
 	b := &batch.Batch{Sampled: batch.Sampled{Offsets: m.batch.Offsets, Prompt: m.batch.Prompt, Token: m.batch.Token, Mask: m.batch.Mask, Support: m.batch.Support, KVKept: m.batch.KVKept, KVPlanes: m.batch.KVPlanes, KVWords: m.batch.KVWords}}
-	if m.at(s, batchingName) && !n.BatchInvariant() || m.at(s, decodingName) && !n.Attention.PrefillIsDecode() || m.at(s, prefixesName) {
+	if m.at(s, batchingName) && !n.BatchInvariant() || m.at(s, decodingName) && !n.Attention.PrefillIsDecode() || m.at(s, prefixesName) || m.at(s, syncName) {
 		m.decode(b, n, s)
 	} else {
 		// One pass over all rows: the learner's batching, and everyone's where

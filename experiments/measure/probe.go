@@ -66,16 +66,19 @@ func (q *Probe) fleet() *engines.Fleet {
 	f := engines.NewFleet(*r, r.Rollout.Numerics, q.Workers)
 	noise := r.Rollout.Noise.Start
 	if r.Rollout.KVScales.Prompts > 0 { // with its noise, as a step calibrates
-		f.Publish(q.Weights.Calibrated, 0, noise, stream.New(r.Seed, stream.Noise, 0))
+		f.Publish(0, q.Weights.Calibrated, 0, noise, stream.New(r.Seed, stream.Noise, 0))
 		f.Calibrate(0, q.Requests)
 	}
 	if q.Weights.Prefixes != nil && r.Rollout.SharedPrefixCache != nil {
-		f.Publish(q.Weights.Prefixes, 0, 0, nil)
+		f.Publish(0, q.Weights.Prefixes, 0, 0, nil)
 		s := q.Sampling()
 		s.Gates = !r.Model.Dense() // a measurement may record them
 		f.ReadPrompts(q.Requests, s)
 	}
-	f.Publish(q.Weights.Current, q.Weights.Updates, noise, stream.New(r.Seed, stream.Noise, 0))
+	if q.Weights.Missed != nil && r.Rollout.WeightSync != nil {
+		f.Publish(r.Rollout.WeightSync.Keeps(), q.Weights.Missed, 0, 0, nil)
+	}
+	f.Publish(q.Weights.Sync, q.Weights.Current, q.Weights.Updates, noise, stream.New(r.Seed, stream.Noise, 0))
 	if set := r.Rollout.Speculative; set != nil {
 		f.DraftWith(set, q.Weights.Drafter, 0)
 	}

@@ -27,6 +27,7 @@ func TestMeasuringIsTraining(t *testing.T) {
 		{"rollout.speculative={draft: 3, drafter: " + trainertest.Model(t) + ", verify: lossy, tau: 0.5, log_probs: law}"},
 		{"rollout.speculative={draft: 3, numerics: fp4-all, verify: greedy}", "rollout.numerics=bf16"},
 		{"rollout.shared_prefix_cache={policy: none, block_tokens: 2}"},
+		{"rollout.weight_sync={missed: [all]}", "rollout.numerics=bf16"},
 		{"rollout.kv_retention={policy: heavy_hitter, keep: 0.5}", "retention.replay=true"},
 		{"rollout.top_p=0.8", "rollout.temperature=1.2", "learner.temperature=1", "rollout.log_probs=raw"},
 		{"rollout.top_p=0.8", "support.replay=true", "rollout.numerics=bf16"},
@@ -71,7 +72,7 @@ func TestNoisyScales(t *testing.T) {
 	find := func(sigma float64) engine.KVScales {
 		f := engines.NewFleet(r, r.Rollout.Numerics, 1)
 		defer f.Close()
-		f.Publish(p, 0, sigma, stream.New(r.Seed, stream.Noise, 0))
+		f.Publish(0, p, 0, sigma, stream.New(r.Seed, stream.Noise, 0))
 		f.Calibrate(0, requests)
 		return slices.Clone(f.Main().KVScales())
 	}

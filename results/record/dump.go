@@ -83,12 +83,19 @@ type DumpLine struct {
 	// Stale is true on tokens that saw keys and values of older weights than their Version's: each position's are of
 	// the Version of the token behind it, the prompt's of the first token's. Null where none did.
 	Stale []bool `json:"stale"`
+	// ActualVersion is the number of updates behind the oldest tensor of the weights that produced each token: less
+	// than Version where a weight sync was not whole. Left out of a run whose recipe has no rollout.weight_sync.
+	ActualVersion []int32 `json:"actual_version,omitempty"`
 }
+
+// actualVersionKey is the key that lines of most runs do not have.
+const actualVersionKey = "actual_version"
 
 // dumpNames are the keys of a line, in order: the tags of DumpLine.
 var dumpNames = func() (names []string) {
 	for i := range reflect.TypeFor[DumpLine]().NumField() {
-		names = append(names, reflect.TypeFor[DumpLine]().Field(i).Tag.Get("json"))
+		name, _, _ := strings.Cut(reflect.TypeFor[DumpLine]().Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
 	}
 	return names
 }()
@@ -144,6 +151,9 @@ func (d *DumpLine) appendJSON(b []byte) ([]byte, error) {
 	}
 	open := byte('{')
 	for name, column := range d.columns {
+		if name == actualVersionKey && d.ActualVersion == nil {
+			continue
+		}
 		b = append(append(append(b, open, '"'), name...), `":`...)
 		open = ','
 		switch c := column.(type) {

@@ -99,7 +99,7 @@ func New(r recipe.Recipe, prompts *engines.Prompts, beside *rollout.Engine, firs
 	c := &Cluster{
 		recipe: r, core: core, batch: config.Batch, width: config.Group + policy.Traits().Extra, sampling: engines.Sampling(r), tool: engines.Tool(prompts.Task),
 		book:     book{from: prompts, seed: r.Seed, batch: config.Batch, step: -1},
-		versions: versions{config: r.Model, numerics: r.Rollout.Numerics},
+		versions: versions{config: r.Model, numerics: r.Rollout.Numerics, sync: engines.NewSync(r.Rollout)},
 		served:   make([]int, config.Workers), judge: judge,
 		partial: map[int]*rollout.Partial{}, samples: map[int]*sample{},
 	}
@@ -241,9 +241,15 @@ func (c *Cluster) decode(command schedule.Command) (o schedule.Outcome, err erro
 	return o, nil
 }
 
+// misses reports whether a worker is one of those that syncs do not reach as a whole.
+func (c *Cluster) misses(worker int) bool {
+	w := c.recipe.Rollout.WeightSync
+	return w != nil && worker >= len(c.workers)-w.StaleWorkers(len(c.workers))
+}
+
 // load gives a worker weights.
 func (c *Cluster) load(command schedule.Command) {
-	e, w := c.workers[command.Worker], c.versions.published(command.Version).weights
+	e, w := c.workers[command.Worker], c.versions.published(command.Version).of(c.misses(command.Worker))
 	c.served[command.Worker] = command.Version
 	switch command.Cache {
 	case schedule.KeepStale:

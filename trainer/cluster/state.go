@@ -9,7 +9,6 @@ import (
 
 	"driftlab/engine/column"
 	"driftlab/engine/rollout"
-	"driftlab/model"
 	"driftlab/trainer/method"
 )
 
@@ -20,10 +19,11 @@ var _ method.Memory = (*Cluster)(nil)
 // complete between any two commands.
 func (c *Cluster) AppendState(dst []byte) []byte {
 	dst = appendBytes(dst, c.core.AppendState(nil))
+	dst = appendBytes(dst, c.versions.sync.AppendState(nil))
 	dst = appendInts(dst, c.ended, c.endedTokens, c.refused, len(c.versions.kept))
 	for _, v := range c.versions.kept {
 		dst = appendInts(dst, v.Published, v.Updates)
-		dst = appendBytes(dst, method.AppendState(nil, v.Params.Theta))
+		dst = appendBytes(dst, method.AppendState(nil, v.Params.Trained()))
 	}
 	for i, e := range c.workers {
 		dst = appendInts(dst, c.served[i])
@@ -56,15 +56,19 @@ func (c *Cluster) SetState(state []byte) error {
 	if err := c.core.SetState(r.bytes()); err != nil {
 		return err
 	}
+	if _, err := c.versions.sync.SetState(r.bytes()); err != nil {
+		return err
+	}
 	c.ended, c.endedTokens, c.refused = r.int(), r.int(), r.int()
 	first := c.versions.kept[0].Params
 	c.versions.kept = nil
 	for range r.int() {
 		published, updates := r.int(), r.int()
-		p := model.New(first.Config)
-		if err := method.ReadState(r.bytes(), p.Theta); err != nil {
+		p := first.Clone()
+		if err := method.ReadState(r.bytes(), p.Trained()); err != nil {
 			return err
 		}
+		p.Merge()
 		c.versions.publish(p, published, updates)
 	}
 	if len(c.versions.kept) == 0 {
@@ -76,7 +80,7 @@ func (c *Cluster) SetState(state []byte) error {
 		if v < 0 {
 			return fmt.Errorf("the weights of worker %d are not there", i)
 		}
-		e.Load(c.versions.kept[v].weights, rollout.Reprefill)
+		e.Load(c.versions.kept[v].of(c.misses(i)), rollout.Reprefill)
 		if err := e.SetState(r.bytes(), c.sampling, c.versions.weights, c.tool); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/model"
+	"driftlab/trainer/engines"
 )
 
 // Version is published weights.
@@ -13,19 +14,22 @@ type Version struct {
 	Published, Updates int
 	Params             *model.Params
 	weights            *engine.Weights // in the rollout engines' formats
+	missed             *engine.Weights // as they arrive at workers that miss a part; weights for none
 }
 
 // versions are those that something still needs, oldest first.
 type versions struct {
 	config   model.Config
 	numerics engine.Numerics
+	sync     *engines.Sync
 	kept     []Version
 }
 
 // publish keeps a copy of the weights. One that no update separates from the
 // version before shares its memory: it is the same.
 func (v *versions) publish(p *model.Params, published, updates int) {
-	if n := len(v.kept); n > 0 && v.kept[n-1].Updates == updates {
+	arrived, actual := v.sync.Arrives(published, p, updates)
+	if n := len(v.kept); n > 0 && v.kept[n-1].Updates == updates && actual == updates && v.kept[n-1].missed == v.kept[n-1].weights {
 		again := v.kept[n-1]
 		again.Published = published
 		v.kept = append(v.kept, again)
@@ -33,7 +37,13 @@ func (v *versions) publish(p *model.Params, published, updates int) {
 	}
 	w := engine.NewWeights(v.config, v.numerics)
 	w.Publish(p, updates)
-	v.kept = append(v.kept, Version{published, updates, p.Clone(), w})
+	missed := w
+	if actual != updates {
+		missed = engine.NewWeights(v.config, v.numerics)
+		missed.Publish(arrived, updates)
+		missed.ActualVersion = actual
+	}
+	v.kept = append(v.kept, Version{published, updates, p.Clone(), w, missed})
 }
 
 // forget drops what is older than a published version.
@@ -56,12 +66,25 @@ func (v *versions) after(updates int) *Version {
 	return &v.kept[i]
 }
 
-// weights are those behind so many updates, nil if they are gone.
-func (v *versions) weights(updates int) *engine.Weights {
-	if x := v.after(updates); x != nil {
-		return x.weights
+// weights are those behind so many updates whose oldest tensors are behind so many, nil if
+// they are gone.
+func (v *versions) weights(updates, actual int) *engine.Weights {
+	for i := range v.kept {
+		for _, w := range []*engine.Weights{v.kept[i].weights, v.kept[i].missed} {
+			if w.Version == updates && w.ActualVersion == actual {
+				return w
+			}
+		}
 	}
 	return nil
+}
+
+// of are the weights of a version as a worker has them.
+func (x *Version) of(misses bool) *engine.Weights {
+	if misses {
+		return x.missed
+	}
+	return x.weights
 }
 
 // newest is the last published.

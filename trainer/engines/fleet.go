@@ -21,33 +21,39 @@ import (
 )
 
 // Fleet is the rollout side of a run: one engine, or several that share the
-// responses of a step. All have the weights of the same sync.
+// responses of a step. All have the weights of the same sync, unless it does not reach all.
 type Fleet struct {
 	recipe  recipe.Rollout
 	engines []*rollout.Engine // the main one first
 	// numerics are the engines'.
 	numerics []engine.Numerics
+	shares   []float64        // of the responses, by engine; the first has the rest
 	parts    []*batch.Sampled // what each sampled, where there are several
 	noisy    *model.Params    // the weights with noise on the norms
 
-	published *model.Params // what the engines have
+	published *model.Params // what the first engine has
+	sync      *Sync         // of the last engine, or of all
 }
 
 // NewFleet returns the engines of a recipe, with the main one's numerics given.
 // Unless the recipe says how many responses each decodes at a time, it is all of
 // a step.
 func NewFleet(r recipe.Recipe, main engine.Numerics, workers int) *Fleet {
-	f, slots := &Fleet{recipe: r.Rollout}, cmp.Or(r.Rollout.Slots, r.Rollout.Responses())
-	add := func(n engine.Numerics) {
+	f, slots := &Fleet{recipe: r.Rollout, sync: NewSync(r.Rollout)}, cmp.Or(r.Rollout.Slots, r.Rollout.Responses())
+	add := func(n engine.Numerics, share float64) {
 		e := rollout.New(r.Model, n, slots, workers)
 		e.SetPrefill(prefill(r.Rollout))
 		e.SetRetention(Retention(r.Rollout))
 		e.SetSharedPrefixCache(SharedPrefixes(r.Rollout))
 		f.engines, f.numerics, f.parts = append(f.engines, e), append(f.numerics, n), append(f.parts, new(batch.Sampled))
+		f.shares = append(f.shares, share)
 	}
-	add(main)
+	add(main, 0)
 	for _, m := range r.Rollout.Fleet {
-		add(m.Numerics)
+		add(m.Numerics, m.Share)
+	}
+	if f.sync != nil && r.Rollout.WeightSync.Workers < 1 {
+		add(main, r.Rollout.WeightSync.Workers)
 	}
 	return f
 }
@@ -96,10 +102,11 @@ func (f *Fleet) FuseWith(s *recipe.Fusion, p *model.Params) {
 	f.Main().PublishPartner(p)
 }
 
-// Publish gives every engine the weights of the given version, with noise of
+// Publish gives every engine the weights of the given version in the sync of that number:
+// those that miss a part of it keep what they have of the part. Whole weights come with noise of
 // that standard deviation on the gains of all norms. The weights themselves stay
 // as they are: noise is drawn anew each time and never adds up.
-func (f *Fleet) Publish(p *model.Params, version int, sigma float64, rng *rand.Rand) {
+func (f *Fleet) Publish(sync int, p *model.Params, version int, sigma float64, rng *rand.Rand) {
 	if sigma > 0 {
 		if f.noisy == nil {
 			f.noisy = p.Clone()
@@ -108,9 +115,19 @@ func (f *Fleet) Publish(p *model.Params, version int, sigma float64, rng *rand.R
 		addNoise(f.noisy, sigma, rng)
 		p = f.noisy
 	}
-	f.published = p
-	for _, e := range f.engines {
-		e.Publish(p, version)
+	arrived, actual := f.sync.Arrives(sync, p, version)
+	whole := 0 // engines that miss nothing
+	if f.sync != nil && f.recipe.WeightSync.Workers < 1 {
+		whole = len(f.engines) - 1
+	}
+	f.published = arrived
+	for i, e := range f.engines {
+		if i < whole {
+			f.published = p
+			e.Publish(p, version)
+		} else {
+			e.PublishMixed(arrived, version, actual)
+		}
 	}
 }
 
@@ -174,14 +191,14 @@ func (f *Fleet) Generate(dst *batch.Sampled, requests []rollout.Request, s rollo
 // members' shares, rounded, from the end, so that they meet without a gap.
 func (f *Fleet) count(engine, n int) int {
 	before := 0.0 // share of the members after this one
-	for i := len(f.recipe.Fleet) - 1; i >= engine; i-- {
-		before += f.recipe.Fleet[i].Share
+	for i := len(f.shares) - 1; i > engine; i-- {
+		before += f.shares[i]
 	}
 	end := n - int(math.Round(before*float64(n)))
 	if engine == 0 {
 		return end
 	}
-	start := n - int(math.Round((before+f.recipe.Fleet[engine-1].Share)*float64(n)))
+	start := n - int(math.Round((before+f.shares[engine])*float64(n)))
 	return end - start
 }
 
@@ -209,8 +226,9 @@ func (f *Fleet) ReadPrompts(requests []rollout.Request, s rollout.Sampling) {
 	f.Generate(new(batch.Sampled), prompts, s)
 }
 
-// AppendState appends the scales of every engine, and its shared prefix cache.
+// AppendState appends what a sync keeps, the scales of every engine, and its shared prefix cache.
 func (f *Fleet) AppendState(dst []byte) []byte {
+	dst = f.sync.AppendState(dst)
 	for _, e := range f.engines {
 		dst = e.AppendPrefixState(dst)
 	}
@@ -222,8 +240,11 @@ func (f *Fleet) AppendState(dst []byte) []byte {
 
 // SetState takes what AppendState appended.
 func (f *Fleet) SetState(state []byte) error {
+	state, err := f.sync.SetState(state)
+	if err != nil {
+		return err
+	}
 	for _, e := range f.engines {
-		var err error
 		if state, err = e.SetPrefixState(state); err != nil {
 			return err
 		}

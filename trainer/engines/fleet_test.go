@@ -15,10 +15,7 @@ import (
 func TestFleetCounts(t *testing.T) {
 	for _, shares := range [][]float64{{0.5}, {1. / 3, 1. / 3}, {0.1, 0.1, 0.1}, {0.7, 0.3}, {1}, {0.01}} {
 		for _, n := range []int{1, 2, 7, 128} {
-			f := &Fleet{}
-			for _, s := range shares {
-				f.recipe.Fleet = append(f.recipe.Fleet, recipe.FleetMember{Share: s})
-			}
+			f := &Fleet{shares: append([]float64{0}, shares...)}
 			sum := 0
 			for i := range len(shares) + 1 {
 				c := f.count(i, n)
@@ -56,17 +53,17 @@ func TestNoise(t *testing.T) {
 		return math.Sqrt(sum / float64(n))
 	}
 	for sync := range 20 {
-		f.Publish(p, sync, 0.01, stream.New(1, stream.Noise, sync))
+		f.Publish(sync, p, sync, 0.01, stream.New(1, stream.Noise, sync))
 		if d := deviation(); d < 0.008 || d > 0.012 {
 			t.Errorf("sync %d: noise of %g, want 0.01", sync, d)
 		}
 	}
 	last := f.noisy.Clone()
-	f.Publish(p, 0, 0.01, stream.New(1, stream.Noise, 0))
+	f.Publish(0, p, 0, 0.01, stream.New(1, stream.Noise, 0))
 	if slices.Equal(last.Theta, f.noisy.Theta) {
 		t.Error("two syncs have the same noise")
 	}
-	f.Publish(p, 19, 0.01, stream.New(1, stream.Noise, 19))
+	f.Publish(19, p, 19, 0.01, stream.New(1, stream.Noise, 19))
 	if !slices.Equal(last.Theta, f.noisy.Theta) || !slices.Equal(p.Theta, clean.Theta) {
 		t.Error("the same sync has other noise, or the weights have changed")
 	}

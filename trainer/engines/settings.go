@@ -32,7 +32,7 @@ func Tool(t task.Task) rollout.Tool {
 
 // prefill translates how a recipe's rollout engine reads prompts.
 func prefill(r recipe.Rollout) rollout.Prefill {
-	return rollout.Prefill{Chunk: r.PrefillChunk, PrefixCache: r.PrefixCache}
+	return rollout.Prefill{Chunk: r.PrefillChunk, PrefixCache: r.PrefixCache, RecordAgain: r.RecomputedRoutes}
 }
 
 // Policy is the learner's policy of a recipe: its temperature, and what of the
@@ -76,6 +76,7 @@ func Sampling(r recipe.Recipe) rollout.Sampling {
 	return rollout.Sampling{
 		Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MaxTokens: o.MaxTokens,
 		Stop: task.EOS, LogProbs: rollout.LogProbs(o.LogProbs), Distributions: true, OnSupport: r.Support.Replay,
-		Gates: r.Routing.Gates == recipe.GatesRecorded && r.Routing.FromRollout(),
+		ActualVersions: r.Rollout.WeightSync != nil,
+		Gates:          r.Routing.Gates == recipe.GatesRecorded && r.Routing.FromRollout(),
 	}
 }

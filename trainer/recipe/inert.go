@@ -5,9 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/engine"
 	"driftlab/trainer/method/advantage"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/method/task"
 )
 
@@ -39,6 +41,13 @@ func (r Recipe) Inert() []string {
 		notes = append(notes, note)
 	}
 	notes = append(notes, r.inertReplay(gap, updates)...)
+	notes = append(notes, r.inertLoRA()...)
+	if r.Rollout.RecomputedRoutes && !(r.OnClock() && schedule.Continues(r.Schedule.Params) == schedule.Reprefill) {
+		notes = append(notes, "rollout.recomputed_routes: schedule "+r.Schedule.Name+" reads no partial response again: use one that does, such as areal, or leave it out")
+	}
+	if note := r.inertSync(); note != "" {
+		notes = append(notes, note)
+	}
 	notes = append(notes, r.inertDistillation()...)
 	notes = append(notes, r.inertForms()...)
 	if _, tool := r.Task.Params.(task.Tool); r.Rollout.LearnReplies && !tool {
@@ -139,9 +148,12 @@ func (r Recipe) lags() bool {
 // sameEngine reports whether the rollout engine's log-probs are the learner's, bit
 // for bit, at equal weights.
 func (r Recipe) sameEngine() bool {
-	o, n := r.Rollout, r.Rollout.Numerics
-	return n.Equal(r.Learner.Numerics) && n.BatchInvariant() && n.Attention.PrefillIsDecode() && len(o.Fleet) == 0 && o.Noise.Start == 0 &&
-		o.KVRetention == nil && o.Speculative == nil && o.Fusion == nil && o.KVScales.Prompts == 0 && !o.StalePrefixes() && o.TopP == 1 && o.TopK == 0 &&
+	o, n, l := r.Rollout, r.Rollout.Numerics, r.Learner.Numerics
+	if r.LoRA == nil {
+		n.Adapters, l.Adapters = engine.Adapters{}, engine.Adapters{}
+	}
+	return n.Equal(l) && n.BatchInvariant() && n.Attention.PrefillIsDecode() && len(o.Fleet) == 0 && o.Noise.Start == 0 &&
+		o.KVRetention == nil && o.Speculative == nil && o.Fusion == nil && o.KVScales.Prompts == 0 && !o.StalePrefixes() && (o.WeightSync == nil || r.inertSync() != "") && o.TopP == 1 && o.TopK == 0 &&
 		r.LearnerTemperature() == o.Temperature && (o.Temperature == 1 || o.LogProbs == ProcessedLogProbs)
 }
 

@@ -26,6 +26,8 @@ func (c *checker) pairs(r Recipe) {
 	c.countedTwice(r)
 	c.prefixValues(r)
 	c.layerTypes(r)
+	c.weightSync(r)
+	c.lora(r)
 	if r.Advantage.Name != "" && r.Advantage.Spec().Unit == method.Group && r.Rollout.Group == 1 {
 		c.that(false, "rollout.group", "1: the advantage %s compares the responses of a group, which takes at least 2", r.Advantage.Name)
 	}

@@ -51,6 +51,9 @@ type Recipe struct {
 	// updates that weigh more against the error of quantised weights (UAQ, QuRL,
 	// 2602.13953, with 1.5). Above 0. Default 1: nothing is scaled.
 	InvariantScale float64 `yaml:"invariant_scale" default:"1" range:"(0,100]"`
+	// LoRA trains adapters next to frozen weights. Nil where the recipe has no such section:
+	// all weights are trained.
+	LoRA *LoRA `yaml:"lora"`
 	// Task makes prompts and verdicts.
 	Task Choice[task.Task] `yaml:"task" default:"chain"`
 	// Rollout is the engine that samples (policy mu).

@@ -35,6 +35,15 @@ type Rollout struct {
 	// SharedPrefixCache keeps the keys and values of prompts over requests and steps. Nil
 	// where the recipe has no such section: nothing outlives a step.
 	SharedPrefixCache *SharedPrefixCache `yaml:"shared_prefix_cache"`
+	// RecomputedRoutes records, for a partial response that is read again after a weight sync,
+	// the experts of that pass next to the log-probs as its tokens were sampled: a server whose
+	// retracted requests return both (miles #3277). A replay of routes (r3) then follows experts
+	// that did not compute the recorded log-probs. false, the default, keeps the routes of the
+	// pass that sampled. It needs a schedule that reads partial responses again.
+	RecomputedRoutes bool `yaml:"recomputed_routes"`
+	// WeightSync is a weight sync that is not whole. Nil where the recipe has no such section:
+	// every sync brings every tensor to every worker.
+	WeightSync *WeightSync `yaml:"weight_sync"`
 	// LogProbs is which log-prob the engine returns: processed (of the distribution it
 	// sampled from), raw (before temperature and truncation, as some servers do) or
 	// tempered (after the temperature, not renormalised over what top_k and top_p kept:

@@ -74,6 +74,25 @@ func drawRecipe(t *rapid.T) Recipe {
 		k.Blocks, k.BlockTokens = rapid.IntRange(1, 5000).Draw(t, "blocks"), rapid.IntRange(1, 64).Draw(t, "block_tokens")
 		r.Rollout.SharedPrefixCache = k
 	}
+	if rapid.Bool().Draw(t, "adapters") {
+		l := newOf[LoRA]()
+		l.Rank, l.Alpha = rapid.IntRange(1, 64).Draw(t, "rank"), rapid.Float64Range(0.1, 64).Draw(t, "alpha")
+		l.Targets = rapid.SliceOfN(rapid.SampledFrom([]string{"attention", "experts", "*.q_proj.*"}), 0, 2).Draw(t, "targets")
+		if len(l.Targets) == 0 {
+			l.Targets = nil
+		}
+		r.LoRA = l
+	}
+	if rapid.Bool().Draw(t, "partial sync") {
+		w := newOf[WeightSync]()
+		w.Missed = rapid.SliceOfN(rapid.SampledFrom([]string{"all", "router", "model.layers.0.*"}), 0, 2).Draw(t, "missed")
+		if len(w.Missed) == 0 {
+			w.Missed = nil
+		}
+		w.Workers, w.From = rapid.Float64Range(0.01, 1).Draw(t, "workers"), rapid.IntRange(1, 9).Draw(t, "from")
+		w.Syncs, w.Old = rapid.IntRange(0, 9).Draw(t, "syncs"), rapid.SampledFrom([]string{"last", OldInitial}).Draw(t, "old")
+		r.Rollout.WeightSync = w
+	}
 	if rapid.Bool().Draw(t, "drafts") {
 		s := newOf[Speculative]()
 		s.Draft, s.Refresh = rapid.IntRange(1, 64).Draw(t, "draft"), rapid.IntRange(0, 9).Draw(t, "refresh")

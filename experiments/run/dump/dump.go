@@ -40,6 +40,7 @@ func (d *Writer) Write(b *batch.Batch, prompts []task.Prompt, verdicts []task.Ve
 			Window: span(b.Window, from, to), DrafterVersion: span(b.DrafterVersion, from, to),
 			LogpVerifier: span(b.LogpVerifier, from, to), LogpLaw: span(b.LogpLaw, from, to),
 			TurnID: span(b.Turn, from, to), LogpBehaviour: span(b.Behaviour.Logp, from, to),
+			ActualVersion: span(b.ActualVersion, from, to),
 		}
 		if stale := span(b.Stale, from, to); slices.Contains(stale, true) {
 			line.Stale = stale

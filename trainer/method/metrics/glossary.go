@@ -58,6 +58,8 @@ var glossary = []Term{
 	{"prefix_cache/hit_rate", "prompt tokens from the prefix cache", "", "Σ_i cached tokens / Σ_i prompt tokens", "of a cache that is shared over requests and steps", "vLLM"},
 	{"prefix_cache/max_age", "age of the cached prefixes", "updates", "max over responses of version(first token) − version(oldest block used)", "above 0: keys and values of older weights than the recorded version's", ours},
 	{"prefix_cache/stale_responses", "responses on a stale prefix", "", "share of responses with a block of older weights", "their law is no version's", ours},
+	{"weight_sync/missed_tokens", "tokens of a partial sync", "", "share of generated tokens whose weights have a tensor older than the recorded version", "the sync did not bring it, or did not reach the worker", ours},
+	{"weight_sync/max_age", "age of the oldest tensor", "updates", "max over tokens of version − actual version", "above 0: the recorded version is wrong", ours},
 	{"clock/ticks", "virtual time", "ticks", "end of the step's training on the virtual clock", "microseconds under the default costs", ours},
 	{"clock/tokens_per_s", "throughput", "tokens/s", "trained tokens so far / virtual time", "a tick being a microsecond", ours},
 	{"clock/idle_trainer", "trainer idle", "", "share of the time so far in which the learner waited", "", "verl"},

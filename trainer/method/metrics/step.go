@@ -29,6 +29,9 @@ func Step(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
 	if b.KVKept != nil {
 		dst = append(dst, batch.Metric{Name: "rollout/kv_retained", Value: Retained(b)})
 	}
+	if b.ActualVersion != nil {
+		dst = weightSync(dst, b)
+	}
 	if b.CachedTokens != nil {
 		dst = prefixCache(dst, b)
 	}

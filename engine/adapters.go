@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"driftlab/engine/kernel"
+	"driftlab/model"
+	"driftlab/precision"
+)
+
+// Adapters says how the low-rank adapters of a model (LoRA, arXiv:2106.09685) act in an
+// engine. The zero value merges them: W + α/r·B·A is rounded to the format of the weights
+// once, at the weight sync. Unmerged, the engine has W in the format of the weights, and A
+// and B in one of their own, as PEFT trains and vLLM serves an adapter:
+//
+//	h = A·x,  z = B·h,  y = W·x + (α/r)·z
+//
+// with h, z and the scaled z rounded to that format, and y to the activations' after each
+// term. It is comparable, and without adapters decides nothing.
+type Adapters struct {
+	// Unmerged keeps them apart.
+	Unmerged bool
+	// Format is that of A, B and their products; the zero value is the activations'.
+	Format precision.Format
+}
+
+// The words of Adapters.
+const (
+	mergedAdapters   = "merged"
+	unmergedAdapters = "unmerged"
+)
+
+// ParseAdapters reads merged, unmerged, or unmerged with a format, such as unmerged:fp32.
+func ParseAdapters(text string) (Adapters, error) {
+	word, format, apart := strings.Cut(text, ":")
+	switch {
+	case text == mergedAdapters:
+		return Adapters{}, nil
+	case text == unmergedAdapters:
+		return Adapters{Unmerged: true}, nil
+	case word != unmergedAdapters || !apart:
+		return Adapters{}, fmt.Errorf("engine: adapters %q: use %s, %s, or %s:FORMAT", text, mergedAdapters, unmergedAdapters, unmergedAdapters)
+	}
+	f, err := precision.ParseFormat(format)
+	return Adapters{Unmerged: true, Format: f}, err
+}
+
+// String is the text that ParseAdapters reads.
+func (a Adapters) String() string {
+	switch {
+	case !a.Unmerged:
+		return mergedAdapters
+	case a.Format == (precision.Format{}):
+		return unmergedAdapters
+	}
+	return unmergedAdapters + ":" + a.Format.String()
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (a Adapters) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (a *Adapters) UnmarshalText(text []byte) (err error) {
+	*a, err = ParseAdapters(string(text))
+	return err
+}
+
+// AdaptersField is the name of the field of Numerics.
+const AdaptersField = "adapters"
+
+// adapterFormat is that of an unmerged adapter's products.
+func (n *Numerics) adapterFormat() precision.Format {
+	if n.Adapters.Format == (precision.Format{}) {
+		return n.Activations
+	}
+	return n.Adapters.Format
+}
+
+// adapter is the low-rank part of a fused projection: of the outputs from at on.
+type adapter struct {
+	down, up kernel.Weight // A [rank, in], B [out, rank]
+	at       int
+	scale    float32
+}
+
+// adapt collects the adapters of the tensors that form a fused projection, given as a part of
+// the frozen weights, and prepares the projection for the gradient of its input. There are
+// none unless adapters are unmerged.
+func (w *Weights) adapt(dst []adapter, p *model.Params, projection *kernel.Weight, part []float32) []adapter {
+	if p.LoRA == nil || !w.Numerics.Adapters.Unmerged {
+		return dst[:0]
+	}
+	list, f, tensors, first := dst[:0], w.Numerics.adapterFormat(), p.LoRA.Base.Tensors(), 0
+	for i := range tensors {
+		if &tensors[i].Data[0] == &part[0] {
+			first = tensors[i].Offset
+		}
+	}
+	for i := range p.LoRA.Adapters {
+		a := &p.LoRA.Adapters[i]
+		at := tensors[a.Target].Offset - first
+		if at < 0 || at >= len(part) {
+			continue
+		}
+		if len(list) == cap(list) {
+			list = append(list, adapter{})
+		} else {
+			list = list[:len(list)+1]
+		}
+		to := &list[len(list)-1]
+		to.at, to.scale = at/a.In, float32(p.LoRA.Scale())
+		w.pack(&to.down, a.A, p.LoRA.Rank, a.In, precision.Quantizer{Format: f})
+		w.pack(&to.up, a.B, a.Out, p.LoRA.Rank, precision.Quantizer{Format: f})
+		projection.AddDense(to.at, to.up.Data, to.down.Data, p.LoRA.Rank, to.scale)
+	}
+	return list
+}
+
+// lowRank computes the adapters' products with the rows x, [rows, in], as the engine has
+// them before they are quantised. They wait for addLowRank.
+func (p *Pass) lowRank(k *worker, list []adapter, x []float32, rows int) {
+	k.products = k.products[:0]
+	for i := range list {
+		a := &list[i]
+		rank, out := a.down.Out, a.up.Out
+		k.hidden = grown(k.hidden, rows*rank)
+		kernel.Linear(k.hidden, x[:rows*a.down.In], nil, &a.down, rows, p.num.adapters, &k.scratch)
+		from := len(k.products)
+		k.products = grownKeeping(k.products, from+rows*out)
+		kernel.Linear(k.products[from:], k.hidden, nil, &a.up, rows, p.num.adapters, &k.scratch)
+	}
+}
+
+// addLowRank adds them to the rows y, [rows, width], of the projection.
+func (p *Pass) addLowRank(k *worker, list []adapter, y []float32, width, rows int) {
+	z := k.products
+	for i := range list {
+		a := &list[i]
+		out := a.up.Out
+		for j := range z[:rows*out] {
+			z[j] *= a.scale
+		}
+		round(p.num.adapters.Output, z[:rows*out])
+		for r := range rows {
+			row := y[r*width+a.at:][:out]
+			kernel.Add(row, row, z[r*out:(r+1)*out])
+			round(p.num.activations, row)
+		}
+		z = z[rows*out:]
+	}
+}
+
+// grownKeeping is grown with the contents kept.
+func grownKeeping(x []float32, n int) []float32 {
+	if cap(x) < n {
+		return append(make([]float32, 0, n+n/8), x...)[:n]
+	}
+	return x[:n]
+}

@@ -1,0 +1,116 @@
+package recipe
+
+import (
+	"path"
+
+	"driftlab/engine"
+	"driftlab/model"
+)
+
+// LoRA trains low-rank adapters next to frozen weights (2106.09685): W + alpha/rank·B·A for
+// every target, with A drawn from Seed and B zero at the start. Optimiser, gradient norm
+// and guards see the adapters alone. How an engine applies them is a field of its numerics:
+// adapters merged, the default, rounds W + alpha/rank·B·A to the format of the weights at
+// every weight sync; unmerged keeps the product apart. Where the two engines differ in that,
+// equal weights have a gap (TRL #6688, SkyRL #1776, NeMo-RL #3696).
+type LoRA struct {
+	// Rank is that of every adapter, 1 or more. Default 8.
+	Rank int `yaml:"rank" default:"8" range:"[1,2^12]"`
+	// Alpha is the numerator of their scale. Default 16.
+	Alpha float64 `yaml:"alpha" default:"16" range:"(0,2^20]"`
+	// Targets are the matrices with an adapter: attention, experts (the matrices of the
+	// feed-forward network, of a dense one too), or a pattern of names such as
+	// "*.q_proj.*". An empty list, the default, is attention and experts.
+	Targets []string `yaml:"targets"`
+}
+
+// loraTargets are those of an empty list.
+var loraTargets = []string{"attention", "experts"}
+
+// Adapts reports whether the matrix of a checkpoint's name has an adapter.
+func (l *LoRA) Adapts(tensor string) bool {
+	targets := l.Targets
+	if len(targets) == 0 {
+		targets = loraTargets
+	}
+	for _, word := range targets {
+		if matches(word, tensor) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether a word, or a pattern of names, is for a tensor.
+func matches(word, tensor string) bool {
+	for _, p := range patterns(word) {
+		if ok, _ := path.Match(p, tensor); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// projects reports whether the tensor of a checkpoint's name is one that adapters go to.
+func projects(tensor string) bool {
+	return matches(loraTargets[0], tensor) || matches(loraTargets[1], tensor)
+}
+
+// lora checks what the adapters go to.
+func (c *checker) lora(r Recipe) {
+	l := r.LoRA
+	if l == nil {
+		return
+	}
+	c.that(r.Pretrain == nil, "lora", "pretrain trains whole weights from random ones: leave one of the two out")
+	c.that(r.Rollout.Speculative == nil || r.Rollout.Speculative.Distill.Every == 0, "lora", "rollout.speculative.distill trains a drafter of its own as a whole: leave one of the two out")
+	m := r.Resolved().Model
+	if m == (model.Config{}) || m.Validate() != nil {
+		return
+	}
+	least := m.DModel
+	for _, word := range l.Targets {
+		found := false
+		for _, t := range model.Layout(m) {
+			if !matches(word, t.Name) {
+				continue
+			}
+			found = true
+			c.that(projects(t.Name), "lora.targets", "%q is for %s, and adapters go to the projections of attention and experts: use attention, experts, or a pattern such as \"*.q_proj.*\"", word, t.Name)
+		}
+		c.that(found, "lora.targets", "%q is no tensor of the model: use attention, experts, or a pattern of names such as \"*.q_proj.*\"", word)
+	}
+	for _, t := range model.Layout(m) {
+		if l.Adapts(t.Name) && len(t.Shape) == 2 {
+			least = min(least, t.Shape[0], t.Shape[1])
+		}
+	}
+	c.that(l.Rank <= least, "lora.rank", "%d is more than %d, the smallest dimension of a target: use %d or less", l.Rank, least, least)
+}
+
+// unmerged lists the numerics that keep adapters apart, by their field.
+func (r Recipe) unmerged() (fields []string) {
+	for _, x := range []struct {
+		field string
+		n     engine.Numerics
+	}{{"rollout.numerics.adapters", r.Rollout.Numerics}, {"learner.numerics.adapters", r.Learner.Numerics}} {
+		if x.n.Adapters.Unmerged {
+			fields = append(fields, x.field)
+		}
+	}
+	return fields
+}
+
+// inertLoRA says what of adapters cannot act.
+func (r Recipe) inertLoRA() (notes []string) {
+	if r.LoRA == nil {
+		for _, field := range r.unmerged() {
+			notes = append(notes, field+" unmerged: the recipe has no adapters: add a section lora, or use merged")
+		}
+		return notes
+	}
+	if r.Routing.Router == RouterFrozen {
+		notes = append(notes, "routing.router frozen: lora freezes all weights but its adapters, the router's too: leave it out")
+	}
+	return notes
+}
