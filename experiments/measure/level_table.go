@@ -228,7 +228,7 @@ var levelTable = []levelRow{
 			{"1", []string{"rollout.weight_sync={missed: [all]}", "steps=5"}},
 		},
 		correction: &levelCorrection{name: "a weight sync of every worker", sets: []string{"rollout.weight_sync.missed=[]"}}},
-	{name: "lora merge", about: "alpha of adapters of rank 8 after 4 training steps, merged into bf16 weights in the rollout engine and unmerged in the learner", ordered: true,
+	{name: "lora merge", about: "alpha of adapters of rank 8 after 4 training steps, merged into bf16 weights in the rollout engine and unmerged in the learner",
 		levels: []level{
 			{"untrained", []string{"rollout.numerics=bf16", "learner.numerics={base: bf16, adapters: unmerged}", "lora={rank: 8, alpha: 16}", "steps=1"}},
 			{"alpha 4", []string{"rollout.numerics=bf16", "learner.numerics={base: bf16, adapters: unmerged}", "lora={rank: 8, alpha: 4}", "steps=5"}},
