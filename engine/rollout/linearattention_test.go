@@ -84,7 +84,7 @@ func TestLinearAttentionIsResumed(t *testing.T) {
 		w.Publish(p, 0)
 		e = begin(3)
 		e.Load(w, rollout.Pin)
-		if err := e.SetState(state, roomy, func(int) *engine.Weights { return w }, nil); err != nil {
+		if err := e.SetState(state, roomy, func(int, int) *engine.Weights { return w }, nil); err != nil {
 			t.Fatal(err)
 		}
 		g.collect(e, e.Advance(2))
