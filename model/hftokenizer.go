@@ -3,28 +3,27 @@ package model
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 )
 
 // HuggingFaceExtras are the files that Hugging Face's generate and AutoTokenizer look
 // for next to a checkpoint's own: generation_config.json, and with a vocabulary
-// tokenizer.json and tokenizer_config.json. A text's characters are its tokens; tokens in angle brackets are
-// special. Errors name a token that is neither.
+// tokenizer.json and tokenizer_config.json. A text's characters are its tokens; longer
+// tokens are found first, and those in angle brackets are special.
 func HuggingFaceExtras(x Extras) (map[string][]byte, error) {
 	type object = map[string]any
 	ids := make(object, len(x.Vocab))
-	special, named := []object{}, object{}
+	whole, named := []object{}, object{}
 	for id, token := range x.Vocab {
 		ids[token] = id
-		switch {
-		case strings.HasPrefix(token, "<") && strings.HasSuffix(token, ">"):
-			special = append(special, object{"id": id, "content": token, "special": true, "single_word": false,
-				"lstrip": false, "rstrip": false, "normalized": false})
+		special := strings.HasPrefix(token, "<") && strings.HasSuffix(token, ">") && len(token) > 2
+		if special {
 			named[strings.Trim(token, "<>")+"_token"] = token
-		case utf8.RuneCountInString(token) != 1:
-			return nil, fmt.Errorf("token %q is neither one character nor in angle brackets: tokenizer.json cannot say it", token)
+		}
+		if special || utf8.RuneCountInString(token) != 1 {
+			whole = append(whole, object{"id": id, "content": token, "special": special, "single_word": false,
+				"lstrip": false, "rstrip": false, "normalized": false})
 		}
 	}
 	generation := object{"_from_model_config": true, "do_sample": true, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
@@ -41,7 +40,7 @@ func HuggingFaceExtras(x Extras) (map[string][]byte, error) {
 		named["tokenizer_class"], named["clean_up_tokenization_spaces"] = "PreTrainedTokenizerFast", false
 		files["tokenizer_config.json"] = named
 		files["tokenizer.json"] = object{
-			"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": special,
+			"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": whole,
 			"normalizer": nil, "pre_tokenizer": nil, "post_processor": nil, "decoder": object{"type": "Fuse"},
 			// Byte-pair encoding without merges: a token is a character.
 			"model": object{"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": nil,
