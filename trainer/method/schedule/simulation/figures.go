@@ -32,7 +32,8 @@ type Figures struct {
 	// TokenLagMean is the mean over trained tokens.
 	TokenLagMean float64 `json:"token_lag_mean"`
 	// LengthRatio is the mean length of trained responses by that of all begun: a
-	// filter by age is one by length.
+	// filter by staleness is a filter by length. prime_rl with max_off_policy 1, 2, 4 and 8 trains on
+	// 0.42, 0.50, 0.63 and 0.79 of the sampled mean length (64 devices, law reasoning, 20 updates, one seed).
 	LengthRatio float64 `json:"trained_by_sampled_length"`
 	// Mixed is the share of trained responses with tokens of several versions.
 	Mixed float64 `json:"mixed_responses"`
