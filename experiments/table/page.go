@@ -107,11 +107,13 @@ func (t *Table) Report() results.Report {
 	if len(all) > 0 {
 		page.Sections = append(page.Sections, results.Section{Heading: "Every row", Blocks: []results.Block{rowTable(all)}})
 	}
-	warned := results.Section{Heading: "Early-warning signals", Blocks: []results.Block{t.Alarms.AlarmTable()}}
-	if len(t.Alarms.Predictors) > 0 {
-		warned.Blocks = append(warned.Blocks, t.Alarms.PredictorTable())
+	if len(t.Stages) > 0 {
+		warned := results.Section{Heading: "Early-warning signals", Blocks: []results.Block{t.Alarms.AlarmTable()}}
+		if len(t.Alarms.Predictors) > 0 {
+			warned.Blocks = append(warned.Blocks, t.Alarms.PredictorTable())
+		}
+		page.Sections = append(page.Sections, warned)
 	}
-	page.Sections = append(page.Sections, warned)
 	left := &figure.Figure{Kind: figure.Table, Title: "Left out of the screen", Columns: []figure.Column{{Name: "field"}, {Name: "method"}, {Name: "why"}}}
 	for _, u := range Unscreened {
 		left.Add(figure.Word(u.Field), figure.Word(u.Method), figure.Word(u.Why))

@@ -2,6 +2,7 @@ package table_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"driftlab/experiments/sweep"
 	"driftlab/experiments/table"
+	"driftlab/results/published"
 	"driftlab/results/record"
 )
 
@@ -204,5 +206,41 @@ func TestTransferIsTuned(t *testing.T) {
 	}
 	if err := os.WriteFile(path, want, 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The published comparison at tuned rates is what the published runs of both stages make.
+func TestPublishedTuned(t *testing.T) {
+	var stages []table.Stage
+	for _, name := range []string{"tune", "transfer"} {
+		done, err := sweep.Read(filepath.Join(publishedTable, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stages = append(stages, table.Stage{Name: name, Index: done.Index, Runs: done.Rows, Missing: done.Missing()})
+	}
+	whole := table.Measure(stages)
+	files, err := whole.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if f.Name != "tuned.csv" && f.Name != "transfer.md" {
+			continue
+		}
+		if text, err := os.ReadFile(filepath.Join(publishedTable, f.Name)); err != nil || !bytes.Equal(text, f.Data) {
+			t.Errorf("%s is not what the published runs make (%v): run simulate table results/published/table", f.Name, err)
+		}
+	}
+	effects, err := table.ReadEffects(published.Effects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := json.Marshal(whole.Tuned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := json.Marshal(effects.Tuned); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("effects.json has not what the published runs make (%v): run simulate table results/published/table", err)
 	}
 }

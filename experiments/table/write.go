@@ -133,9 +133,11 @@ func (t *Table) Files() ([]File, error) {
 			picture = r.Picture("Settings by regret: " + r.Stage.Name)
 		}
 	}
-	words.WriteString("## Early-warning signals\n\n" + t.Alarms.AlarmTable().Markdown() + "\n")
-	if len(t.Alarms.Predictors) > 0 {
-		words.WriteString(t.Alarms.PredictorTable().Markdown())
+	if len(t.Stages) > 0 { // the stages with tasks have no part in the signals
+		words.WriteString("## Early-warning signals\n\n" + t.Alarms.AlarmTable().Markdown() + "\n")
+		if len(t.Alarms.Predictors) > 0 {
+			words.WriteString(t.Alarms.PredictorTable().Markdown())
+		}
 	}
 	text, err := t.Alarms.JSON()
 	if err != nil {
