@@ -97,20 +97,11 @@ func TestRecordedGatesAreStraightThrough(t *testing.T) {
 				shift[at] = float64(recorded[at]) - live
 				return float64(recorded[at])
 			})
-			want := r.Gradient(func() float64 {
+			want := r.Gradient(parameters(), func() float64 {
 				return inSequence(func(at int, live float64) float64 { return live + shift[at] })
 			})
 			router := 0.0
-			for _, tensor := range grad.Tensors() {
-				w := want[tensor.Offset:tensor.End()]
-				floor := 2e-6 * largest(w)
-				for j, g := range tensor.Data {
-					if off := math.Abs(float64(g) - w[j]); !(off <= 1e-4*math.Abs(w[j])+floor) {
-						t.Errorf("%s[%d]: gradient %g, difference %g", tensor.Name, j, g, w[j])
-						break
-					}
-				}
-			}
+			enginetest.CompareGradients(t, m.Name, p, grad.Theta, want, 2e-6)
 			for l := range c.Layers {
 				for _, g := range grad.Layer(l).Router {
 					router = max(router, math.Abs(float64(g)))

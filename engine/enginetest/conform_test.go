@@ -96,7 +96,7 @@ func TestCompareFails(t *testing.T) {
 func TestGradient(t *testing.T) {
 	p := enginetest.Models(enginetest.Tiny)[0].Params
 	r := enginetest.NewReference(p)
-	g := r.Gradient(func() float64 {
+	g := r.Gradient(1, func() float64 {
 		var sum float64
 		for _, x := range r.Theta {
 			sum += x * x
