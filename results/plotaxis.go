@@ -69,7 +69,6 @@ func clamp(v, low, high float64) float64 { return math.Min(math.Max(v, low), hig
 // far beyond the ends stays near enough to be printed and clipped.
 type scale struct{ log bool }
 
-// Normalize implements plot.Normalizer.
 func (s scale) Normalize(low, high, v float64) float64 {
 	if s.log {
 		low, high, v = elementary.Log10(low), elementary.Log10(high), elementary.Log10(math.Max(v, tiny))

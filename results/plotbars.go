@@ -119,7 +119,6 @@ type barPlot struct {
 	theme theme
 }
 
-// Plot implements plot.Plotter.
 func (b *barPlot) Plot(c draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&c)
 	groups, n := len(b.Series), len(b.Labels)

@@ -44,7 +44,6 @@ func (b bars) zeros() bool {
 	return false
 }
 
-// Plot implements plot.Plotter.
 func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
 	scaled, ty := p.Transforms(&c)
 	tx := func(v float64) vg.Length { return scaled(clamp(v, p.X.Min, p.X.Max)) }

@@ -152,7 +152,6 @@ type gridLines struct {
 	horizontal bool // the lines are horizontal: ticks of the y axis
 }
 
-// Plot implements plot.Plotter.
 func (g *gridLines) Plot(c draw.Canvas, p *plot.Plot) {
 	style := draw.LineStyle{Color: g.theme.grid, Width: 0.6}
 	tx, ty := p.Transforms(&c)
@@ -211,7 +210,6 @@ func (g *curves) extent() (xlow, xhigh, ylow, yhigh float64) {
 // drawable reports whether the y axis can show v.
 func (g *curves) drawable(v float64) bool { return finite(v) && (!g.chart.Y.Log || v > 0) }
 
-// Plot implements plot.Plotter.
 func (g *curves) Plot(c draw.Canvas, p *plot.Plot) {
 	tx, ty := p.Transforms(&c)
 	for i, arm := range g.points {

@@ -45,7 +45,6 @@ func newObjective(r recipe.Recipe, c *correction.Pipeline) objective {
 	return o
 }
 
-// Eval implements loss.Loss.
 func (o *objective) Eval(out *loss.Grad, b *batch.Batch) error {
 	if err := checkInputs(b); err != nil {
 		return err
@@ -104,7 +103,6 @@ func (o *objective) openGate(b *batch.Batch) []bool {
 // tokens of -log p(token).
 type likelihood struct{}
 
-// Eval implements loss.Loss.
 func (likelihood) Eval(out *loss.Grad, b *batch.Batch) error {
 	out.Reset(b.Tokens())
 	n := 0

@@ -154,7 +154,6 @@ func (d *speculation) run(s *Session) error {
 // with p the distribution that the rollout engine recorded and q the drafter's.
 type drafterLoss struct{}
 
-// Eval implements loss.Loss.
 func (drafterLoss) Eval(out *loss.Grad, b *batch.Batch) error {
 	if err := b.Require(batch.Mask, batch.Reward, batch.Dist, batch.DistRoll); err != nil {
 		return err

@@ -69,7 +69,7 @@ var layers = []layer{
 	{"experiments/run", "experiments/run/dump model/safetensors " + session},
 	{"experiments/measure", session + " engine/kernel"},
 	{"experiments/diagnose/reader", numbers},
-	{"experiments/diagnose experiments/diagnose/synthetic", "experiments/diagnose/reader " + session},
+	{"experiments/diagnose", "experiments/diagnose/reader " + session},
 	{"experiments/diagnose/diagnosetest", "experiments/diagnose experiments/diagnose/reader"},
 	{"experiments/diagnose/tables", "experiments/diagnose results/figure"},
 	{"experiments/diagnose/page", "experiments/diagnose experiments/diagnose/tables " + shown + session},
@@ -100,7 +100,7 @@ var layers = []layer{
 }
 
 // onlyTests are packages that tests import and no program does.
-const onlyTests = "experiments/diagnose/diagnosetest engine/enginetest trainer/trainertest trainer/method/golden trainer/method/memorytest experiments/diagnose/synthetic"
+const onlyTests = "experiments/diagnose/diagnosetest engine/enginetest trainer/trainertest trainer/method/golden trainer/method/memorytest"
 
 // capability says which packages may use something from outside the repository: an import
 // ("os"), what is used of one ("time.Now"), all below a path ("net/...") or a beginning ("log.*").
@@ -341,8 +341,8 @@ func TestViolationsAreFound(t *testing.T) {
 			"trainer/method/loss/x.go: imports trainer", "trainer/method/loss/x.go: imports trainer/method/correction"}},
 		{source{"engine/rollout/x.go", []string{"driftlab/engine/learner", "os"}}, []string{
 			"engine/rollout/x.go: imports engine/learner", "engine/rollout/x.go: uses files: os"}},
-		{source{"experiments/diagnose/x.go", []string{"driftlab/experiments/diagnose/synthetic"}}, []string{
-			"experiments/diagnose/x.go: imports experiments/diagnose/synthetic"}},
+		{source{"experiments/diagnose/x.go", []string{"driftlab/experiments/diagnose/page"}}, []string{
+			"experiments/diagnose/x.go: imports experiments/diagnose/page"}},
 		{source{"trainer/fresh/x.go", nil}, []string{"trainer/fresh/x.go: package trainer/fresh has no layer"}},
 		{source{"trainer/step.go", []string{"driftlab/trainer/method/loss", "math.Sqrt"}}, nil},
 	} {

@@ -44,7 +44,6 @@ type benchCmd struct {
 	workFlags
 }
 
-// Help is the long help text.
 func (*benchCmd) Help() string {
 	return `Times each phase of a training step: sampling with recorded log-probs, scoring, gradient and AdamW, on random weights
 and random prompts. Speeds depend on the current load of the machine. The roofline is the speed of a large matrix

@@ -30,7 +30,6 @@ type checkpointCmd struct {
 	Export checkpointExportCmd `cmd:"" help:"Write a checkpoint to a folder, in the layout of Hugging Face or as a GGUF file."`
 }
 
-// Help is the long help text.
 func (*checkpointCmd) Help() string {
 	return `Lists or exports the base checkpoints inside the binary. They are small models to start training from.
 
@@ -168,7 +167,6 @@ type pretrainCmd struct {
 	common
 }
 
-// Help is the long help text.
 func (*pretrainCmd) Help() string {
 	return `Trains a model from random weights on noisy demonstrations of the task, and writes a checkpoint that recipes can name.
 
@@ -254,7 +252,6 @@ type evaluateCmd struct {
 	workFlags
 }
 
-// Help is the long help text.
 func (*evaluateCmd) Help() string {
 	return `Samples each set of weights on held-out prompts, at temperature 1 in the numerics of its trainer, and ranks the sets by
 pass@k: the chance that at least one of k responses is correct. Up to --samples, pass@k is the unbiased estimate from counts.

@@ -164,7 +164,6 @@ type helpCmd struct {
 	Man   bool     `help:"Print the manual page of the whole program, in the format of man."`
 }
 
-// Help is the long help text.
 func (*helpCmd) Help() string {
 	return `Explains a command, as COMMAND --help does, or lists all commands.
 

@@ -28,7 +28,6 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" complete:"shells" help:"bash, zsh or fish."`
 }
 
-// Help is the long help text.
 func (*completionCmd) Help() string {
 	return `Prints a script with which a shell completes commands, flags, and the names of recipes, numerics, claims, methods and
 fields of recipes.

@@ -33,7 +33,6 @@ type diagnoseCmd struct {
 	workFlags
 }
 
-// Help is the long help text.
 func (*diagnoseCmd) Help() string {
 	return `Reads per-token dumps of a real run, or of this program, and says first whether their log-probs can be trusted. It finds
 columns that are not real, shifted, reversed, permuted, swapped, rounded, of other tokens or of another sampling

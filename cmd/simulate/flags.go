@@ -183,7 +183,6 @@ func isEmpty(v reflect.Value) bool {
 // there is none, and max.
 type number int
 
-// Decode implements kong.MapperValue.
 func (n *number) Decode(ctx *kong.DecodeContext) error {
 	low, high := bound(ctx.Value.Tag, "min", 0), bound(ctx.Value.Tag, "max", math.MaxInt32)
 	text, err := popText(ctx)
@@ -209,7 +208,6 @@ func bound(tag *kong.Tag, name string, otherwise int) int {
 // seed is any number of 64 bits.
 type seed uint64
 
-// Decode implements kong.MapperValue.
 func (s *seed) Decode(ctx *kong.DecodeContext) error {
 	text, err := popText(ctx)
 	if err != nil {

@@ -230,7 +230,6 @@ type packCmd struct {
 	Dirs []string `arg:"" complete:"dirs" help:"Folders of claims or sweeps, or folders that contain them."`
 }
 
-// Help is the long help text.
 func (*packCmd) Help() string {
 	return `Compresses finished results: runs.jsonl of a sweep to about an eighth of its size, the observations of a claim, joined in
 one file, to about a third. They are stored by columns with zstd, without loss. Every command reads packed folders
@@ -241,7 +240,6 @@ Examples:
   simulate pack --undo results/published   # for other programs that read the JSON lines`
 }
 
-// Run packs.
 func (c *packCmd) Run(a *app) error {
 	verb := "packed"
 	if c.Undo {
@@ -262,7 +260,6 @@ type sealCmd struct {
 	Dirs []string `arg:"" complete:"dirs" help:"Folders of claims or sweeps, or folders that contain them."`
 }
 
-// Help is the long help text.
 func (*sealCmd) Help() string {
 	return `Adds seals to claims and sweeps that have none. A seal is a list of SHA-256 sums: of every observation, and of every line
 of runs.jsonl. A file that does not match its seal is refused, by name. Nothing else is changed. Folders with
@@ -272,7 +269,6 @@ Examples:
   simulate seal runs/reproduce runs/screen`
 }
 
-// Run seals.
 func (c *sealCmd) Run(a *app) error {
 	for _, dir := range c.Dirs {
 		files, lines, err := eachResult(dir, reproduce.Seal, sweep.Seal)

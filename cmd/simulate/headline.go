@@ -21,7 +21,6 @@ type headlineCmd struct {
 	common
 }
 
-// Help is the long help text.
 func (*headlineCmd) Help() string {
 	return `The main job, which runs without a command. It measures the training-inference mismatch at equal weights, makes runs
 degrade or collapse by stale rollouts and by a low-precision router, and compares corrections over the same seeds. It

@@ -34,7 +34,6 @@ type labCmd struct {
 	Quiet   bool   `short:"q" help:"No progress messages."`
 }
 
-// Help is the long help text.
 func (*labCmd) Help() string {
 	return `Serves the lab to a browser on this machine: lessons about training-inference mismatch, each with a question, a guess,
 the recorded answer, and the same run computed in the page by this program, compiled to WebAssembly. It needs no account

@@ -28,7 +28,6 @@ type lessonCmd struct {
 	workFlags
 }
 
-// Help is the long help text.
 func (*lessonCmd) Help() string {
 	return `A lesson of the lab in the terminal: the question, your guess, the run, and its result next to the published result. No
 guess is asked for if standard input is not a terminal. With --out the charts are also written as PNG files.
@@ -40,7 +39,6 @@ Examples:
   simulate lesson age --skip --out runs/age`
 }
 
-// Run teaches.
 func (c *lessonCmd) Run(a *app) error {
 	if c.Name == "" {
 		a.listLessons()

@@ -57,7 +57,6 @@ type checkedWriter struct {
 	err error
 }
 
-// Write implements io.Writer.
 func (w *checkedWriter) Write(p []byte) (int, error) {
 	_, err := io.WriteString(w.Writer, escape(string(p)))
 	var path *fs.PathError

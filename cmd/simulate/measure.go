@@ -30,7 +30,6 @@ type measureCmd struct {
 	common
 }
 
-// Help is the long help text.
 func (*measureCmd) Help() string {
 	return `Measures training-inference mismatch: it samples responses in one engine and scores them in the other, with equal
 weights. Every difference is therefore due to the declared numerics. Without --rollout and --learner it measures the
@@ -69,7 +68,6 @@ Examples:
   simulate measure --real testdata/real/filler-llama-q8_0.json`
 }
 
-// Run measures.
 func (c *measureCmd) Run(a *app) error {
 	if len(c.Real) > 0 {
 		return c.real(a)

@@ -22,7 +22,6 @@ type methodsCmd struct {
 	outFlag
 }
 
-// Help is the long help text.
 func (*methodsCmd) Help() string {
 	return `Explains a name, or lists all methods that a recipe can name. A name is that of
 

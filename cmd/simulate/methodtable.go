@@ -19,7 +19,6 @@ type tableCmd struct {
 	outFlag
 }
 
-// Help is the long help text.
 func (*tableCmd) Help() string {
 	return `Makes the table of methods from the runs of the sweeps tune, transfer, screen, confirm, models and doses, finished or not. It writes the
 effect of each setting under each stressor as CSV, a ranking by regret, a plot, and a page to sort and search. It also

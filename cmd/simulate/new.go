@@ -13,7 +13,6 @@ type newCmd struct {
 	Loss newLossCmd `cmd:"" help:"Write the file of a new loss and its line in the registry."`
 }
 
-// Help is the long help text.
 func (*newCmd) Help() string {
 	return `Writes a new loss into a clone of the source: a file that compiles, passes the tests and trains, ready to be changed.
 

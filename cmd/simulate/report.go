@@ -24,7 +24,6 @@ type reportCmd struct {
 	outFlag
 }
 
-// Help is the long help text.
 func (*reportCmd) Help() string {
 	return `Turns runs into one HTML page that works without a network, and its main charts into SVG files. Runs of one recipe are
 one line, with a band over the seeds. Unfinished runs are shown up to their last step.
@@ -156,7 +155,6 @@ type compareCmd struct {
 	common
 }
 
-// Help is the long help text.
 func (*compareCmd) Help() string {
 	return `Trains each recipe with each seed, several runs at a time, and compares them in one table and one plot; asynchronous
 schedules also over virtual time. Finished runs are not repeated; interrupted runs are resumed.

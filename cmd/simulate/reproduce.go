@@ -29,7 +29,6 @@ type reproduceCmd struct {
 	workFlags
 }
 
-// Help is the long help text.
 func (*reproduceCmd) Help() string {
 	return `Measures claims of papers and gives a verdict on each by one primary check, whose threshold is part of the code. A
 replication is a model with its own warm start, or a whole training run. Each replication is stored as soon as it is

@@ -26,7 +26,6 @@ type scheduleCmd struct {
 	outFlag
 }
 
-// Help is the long help text.
 func (*scheduleCmd) Help() string {
 	return `Simulates the schedule of a published asynchronous system on a virtual cluster, without weights: who generates, trains and
 waits, the staleness of the trained tokens, and the speed-up under the definition of each paper. The baseline is the

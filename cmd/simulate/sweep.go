@@ -26,7 +26,6 @@ type sweepCmd struct {
 	Job    sweepJobCmd    `cmd:"" help:"Print the job file for a cluster."`
 }
 
-// Help is the long help text.
 func (*sweepCmd) Help() string {
 	return `Runs an ablation: every point of a grid over fields of recipes, with every seed, several runs at a time, one line of
 results per run. The grid is written in a file:

@@ -28,7 +28,6 @@ type sweepJobCmd struct {
 	outFlag
 }
 
-// Help is the long help text.
 func (*sweepJobCmd) Help() string {
 	return `Prints the job file of a sweep in parts, and of the job that joins the parts when all have ended. In Slurm, a part that
 reaches its time limit stops cleanly, is queued again and resumes.
@@ -105,7 +104,6 @@ type sweepMergeCmd struct {
 	jsonFlag
 }
 
-// Help is the long help text.
 func (*sweepMergeCmd) Help() string {
 	return `Joins the parts of one sweep in --out, by default in the first folder. The result has the same bytes as the unsharded
 sweep, wherever the parts ran. A missing run, and conflicting results of the same run, are reported.
@@ -115,7 +113,6 @@ Examples:
   simulate sweep merge here there --out whole`
 }
 
-// Run merges.
 func (c *sweepMergeCmd) Run(a *app) error {
 	parts, err := sweep.Parts(c.Dirs)
 	if err != nil {
@@ -143,7 +140,6 @@ type sweepReportCmd struct {
 	jsonFlag
 }
 
-// Help is the long help text.
 func (*sweepReportCmd) Help() string {
 	return `Writes the tables, the plots and the page of a sweep's runs so far, also while the sweep is running.
 
@@ -151,7 +147,6 @@ Example:
   simulate sweep report runs/screen --out look --no-steps`
 }
 
-// Run reports.
 func (c *sweepReportCmd) Run(a *app) error {
 	out := cmp.Or(c.Out, c.Dir)
 	if err := ownPage(out, sweepPage); err != nil {

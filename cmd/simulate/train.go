@@ -26,7 +26,6 @@ type trainCmd struct {
 	common
 }
 
-// Help is the long help text.
 func (*trainCmd) Help() string {
 	return `Trains one run and keeps its record in a folder: recipe.yaml (with all defaults), metrics.jsonl, summary.json, checkpoint/,
 plots/ and the page report.html; for an asynchronous schedule also clock.json, with plots of timeline and staleness. The
@@ -55,7 +54,6 @@ type rawJSON []byte
 // MarshalJSON returns it as it is.
 func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 
-// Run trains.
 func (c *trainCmd) Run(a *app) error {
 	config, err := c.readConfig(a)
 	if err != nil {

@@ -1,10 +1,13 @@
 package kernel
 
 import (
+	"flag"
 	"runtime"
 	"sync"
 	"testing"
 )
+
+var exhaustive = flag.Bool("exhaustive", false, "rounds by the ten thousand, as in nightly tests, in place of two thousand")
 
 // numbered is a job whose parts write down in which round they were done.
 type numbered struct {
@@ -18,8 +21,9 @@ func (j *numbered) Part(i int) { j.done[i] = j.round }
 // ends before its parts, none begins for a worker that is still in the last, and
 // none waits for ever.
 func TestTeamHeldUp(t *testing.T) {
-	if testing.Short() {
-		t.Skip("many rounds")
+	rounds := 2_000
+	if *exhaustive {
+		rounds = 20_000
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	var wait sync.WaitGroup
@@ -28,7 +32,7 @@ func TestTeamHeldUp(t *testing.T) {
 			team := NewTeam(3)
 			defer team.Close()
 			var job numbered
-			for range 20_000 {
+			for range rounds {
 				job.round++
 				team.Run(len(job.done), &job)
 				for i, round := range job.done {

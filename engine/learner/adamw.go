@@ -79,7 +79,6 @@ func (a *adamW) step(team *kernel.Team, theta, grad []float32, clip, rate float6
 	team.Run(a.now.parts, &a.now)
 }
 
-// Part implements kernel.Job.
 func (s *adamStep) Part(part int) {
 	from, to := len(s.grad)*part/s.parts, len(s.grad)*(part+1)/s.parts
 	for _, r := range s.runs {

@@ -26,7 +26,6 @@ func (s *Scorer) distributing(b *column.Sampled, temperature float64) engine.Fol
 	return &s.follow
 }
 
-// Follow implements engine.Follower.
 func (d *distributor) Follow(_, from, to, target int) {
 	s, v := d.scorer, d.scorer.config.Vocab
 	prefixes := s.pack.Prefixes // they stand before the responses

@@ -63,7 +63,6 @@ func rows[T any](column []T, from, to int) []T {
 // scoreOf is the log-prob of the generated tokens of a response.
 type scoreOf struct{ in *column.Sampled }
 
-// Eval implements Objective.
 func (s scoreOf) Eval(out *column.Grad, now *column.Scored) error {
 	out.Reset(s.in.Tokens())
 	for n, counts := range s.in.Mask {

@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -415,6 +416,8 @@ func replayed(c model.Config, packed []*engine.Weights, b *column.Sampled) (logp
 	return logp, routes, prompts
 }
 
+var exhaustive = flag.Bool("exhaustive", false, "kill at every step, as in nightly tests, in place of one in three")
+
 // A run killed after any step and resumed from its bytes completes the same
 // responses after the same steps, bit for bit, while weights are loaded, responses
 // begin and others wait, in every continuation.
@@ -459,9 +462,9 @@ func TestStateAtEveryStep(t *testing.T) {
 			}
 			want := run(-1)
 			whole := want.all(t, len(list))
-			every := 1
-			if testing.Short() {
-				every = 3
+			every := 3
+			if *exhaustive {
+				every = 1
 			}
 			for kill := 1; kill <= want.steps; kill += every {
 				how := fmt.Sprintf("%s, %v, killed after step %d of %d", c.name, how, kill, want.steps)

@@ -7,15 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"driftlab/experiments/diagnose/synthetic"
 )
 
 // fresh is for the nightly tests: as many fresh worlds as a rate takes, in minutes.
 var fresh = flag.Bool("fresh", false, "analyse hundreds of fresh worlds in place of a few of each kind")
 
 // of analyses a planted world.
-func of(w synthetic.SyntheticDump) (Report, map[string]float64) {
+func of(w SyntheticDump) (Report, map[string]float64) {
 	rows, shares := w.Rows()
 	return analysed(Options{Experts: 8}, rows).judgement(), shares
 }
@@ -28,7 +26,7 @@ func TestFreshHealthyWorlds(t *testing.T) {
 	}
 	faulty, precise := 0, 0
 	for seed := range n {
-		w := synthetic.Cases[0].Draw(uint64(900_000 + seed))
+		w := Cases[0].Draw(uint64(900_000 + seed))
 		w.Sigma = 0.01 + 0.03*float64(seed%7)/7
 		if seed%10 == 9 {
 			w.Sigma = 0
@@ -75,7 +73,7 @@ func TestFreshWorlds(t *testing.T) {
 		each = 24
 	}
 	right, n, alone, named, parts, close, listed, above := 0, 0, 0, 0, 0, 0, 0, 0
-	for i, c := range synthetic.Cases {
+	for i, c := range Cases {
 		for k := range each {
 			r, shares := of(c.Draw(uint64(800_000 + 1000*i + k)))
 			if r.Verdict.State == Repair || len(r.Causes) == 0 || !c.Mixed && shares[c.Cause] < most {
@@ -121,16 +119,16 @@ func TestFreshWorlds(t *testing.T) {
 func TestTurn(t *testing.T) {
 	for _, c := range []struct {
 		of   string
-		w    synthetic.SyntheticDump
+		w    SyntheticDump
 		low  float64
 		high float64
 		name string
 		says string
 	}{
-		{"unsynced", synthetic.SyntheticDump{Unsynced: 0.3}, 0.85, 1, Unsynced, "some weights were never synchronised"},
-		{"lag", synthetic.SyntheticDump{Lags: []int{16}, Eta: 0.05, Stays: 0.3}, 0, 0.7, Staleness, "the weights are stale"},
+		{"unsynced", SyntheticDump{Unsynced: 0.3}, 0.85, 1, Unsynced, "some weights were never synchronised"},
+		{"lag", SyntheticDump{Lags: []int{16}, Eta: 0.05, Stays: 0.3}, 0, 0.7, Staleness, "the weights are stale"},
 	} {
-		w := synthetic.Cases[0].Draw(5)
+		w := Cases[0].Draw(5)
 		w.Steps, w.Responses, w.ByID = 4, 64, 0.5
 		w.Unsynced, w.Lags, w.Eta, w.Stays = c.w.Unsynced, c.w.Lags, c.w.Eta, c.w.Stays
 		r, _ := of(w)
@@ -147,7 +145,7 @@ func TestTurn(t *testing.T) {
 
 // lagged is a world of three lags, whose rows are tagged as given.
 func lagged(version func(group int) int) Report {
-	w := synthetic.Cases[0].Draw(11)
+	w := Cases[0].Draw(11)
 	w.Lags, w.Eta, w.ByID, w.Responses = []int{1, 8, 32}, 0.06, 0.4, 48
 	rows, _ := w.Rows()
 	for _, r := range rows {
@@ -177,7 +175,7 @@ func TestVersions(t *testing.T) {
 
 // Jumps are routing where the model is known to have experts, likely so where nothing is known, and never in a dense one.
 func TestExperts(t *testing.T) {
-	w := synthetic.Cases[3].Draw(4)
+	w := Cases[3].Draw(4)
 	rows, _ := w.Rows()
 	for experts, want := range map[int]Confidence{0: Likely, 1: Unknown, 8: Confident} {
 		r := analysed(Options{Experts: experts}, rows).judgement()
@@ -252,7 +250,7 @@ func TestJumps(t *testing.T) {
 		share     float64
 		low, high float64
 	}{{"none", 0, 0, 0}, {"some", 0.03, 0.5, 1}} {
-		w := synthetic.Cases[0].Draw(31)
+		w := Cases[0].Draw(31)
 		w.Sigma, w.FlipShare, w.FlipRun, w.FlipSize = 0.03, c.share, 3, 0.9
 		rows, shares := w.Rows()
 		a := analysed(Options{}, rows)
@@ -318,7 +316,7 @@ func TestConfidence(t *testing.T) {
 
 // What the classes say, and what records say against it.
 func TestFamilies(t *testing.T) {
-	r, _ := of(synthetic.Cases[0].Draw(5))
+	r, _ := of(Cases[0].Draw(5))
 	f := *r.Features
 	by := func(f Features) map[string]float64 {
 		m := map[string]float64{}

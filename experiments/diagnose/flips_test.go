@@ -3,8 +3,6 @@ package diagnose
 import (
 	"math"
 	"testing"
-
-	"driftlab/experiments/diagnose/synthetic"
 )
 
 // Where routes were recorded the gap of tokens with other experts is told from that of the others, in any layer, and is
@@ -20,7 +18,7 @@ func TestFlips(t *testing.T) {
 		{"anywhere", func(_ bool, n int) bool { return n%5 == 0 }, 0, 0.15, Precision},
 		{"nowhere", func(bool, int) bool { return false }, 0, 0, Precision},
 	} {
-		w := synthetic.Cases[0].Draw(31)
+		w := Cases[0].Draw(31)
 		w.Sigma, w.FlipShare, w.FlipRun, w.FlipSize = 0.02, 0.05, 2, 1
 		rows, _ := w.Rows()
 		n, flipped, apart := 0, 0, 0.0

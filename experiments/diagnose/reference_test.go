@@ -20,7 +20,6 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
-	"driftlab/experiments/diagnose/synthetic"
 	runner "driftlab/experiments/run"
 	"driftlab/precision/elementary"
 	"driftlab/results/record"
@@ -42,7 +41,7 @@ type source struct {
 // sources are all dumps of the reference set.
 func sources() []source {
 	var list []source
-	for i, c := range synthetic.Cases {
+	for i, c := range Cases {
 		for n := range uint64(60) {
 			seed := uint64(i)*1000 + n
 			list = append(list, source{observation{From: "planted", Case: c.Name, Task: "syllables", Seed: seed}, func(*testing.T) (*Analysis, map[string]float64) {
@@ -55,12 +54,12 @@ func sources() []source {
 			}})
 		}
 	}
-	for i, pair := range synthetic.Pairs {
+	for i, pair := range Pairs {
 		for tenths := range uint64(9) {
 			for n := range uint64(20) {
 				seed := 20_000 + uint64(i)*1000 + tenths*100 + n
 				list = append(list, source{observation{From: "planted", Case: pair[0] + "+" + pair[1], Task: mixed, Seed: seed}, func(*testing.T) (*Analysis, map[string]float64) {
-					rows, shares := synthetic.Mixture(pair, float64(tenths+1)/10, seed).Rows()
+					rows, shares := Mixture(pair, float64(tenths+1)/10, seed).Rows()
 					return analysed(Options{}, rows), shares
 				}})
 			}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
-	"driftlab/experiments/diagnose/synthetic"
 )
 
 // sumOf is that of a column.
@@ -130,7 +129,7 @@ func TestRowFaults(t *testing.T) {
 func TestSwapped(t *testing.T) {
 	found := 0
 	for seed := range uint64(10) {
-		w := synthetic.Cases[2].Draw(seed) // fp4
+		w := Cases[2].Draw(seed) // fp4
 		rows, _ := w.Rows()
 		if c := said(report(Options{}, rows), "swapped", "all"); c.Result != Pass {
 			t.Errorf("%d, as they are: %+v", seed, c)
@@ -158,7 +157,7 @@ func TestPenalty(t *testing.T) {
 	if *fresh {
 		worlds = 20
 	}
-	for i, c := range synthetic.Cases {
+	for i, c := range Cases {
 		for k := range worlds {
 			rows, _ := c.Draw(uint64(700_000 + 1000*i + k)).Rows()
 			if p := said(report(Options{}, rows), "penalty", "all"); p.Result != Pass && p.Result != NotApplicable {
@@ -166,9 +165,9 @@ func TestPenalty(t *testing.T) {
 			}
 		}
 	}
-	for _, x := range []synthetic.SyntheticDump{{Presence: 0.3}, {Presence: 1}, {Frequency: 0.2}, {Repetition: 1.05}, {Repetition: 1.2}} {
+	for _, x := range []SyntheticDump{{Presence: 0.3}, {Presence: 1}, {Frequency: 0.2}, {Repetition: 1.05}, {Repetition: 1.2}} {
 		for k := range uint64(4) {
-			w := synthetic.Cases[0].Draw(k)
+			w := Cases[0].Draw(k)
 			w.Presence, w.Frequency, w.Repetition = x.Presence, x.Frequency, x.Repetition
 			rows, _ := w.Rows()
 			v := report(Options{}, rows).Verdict

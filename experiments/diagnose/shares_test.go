@@ -4,8 +4,6 @@ import (
 	"flag"
 	"slices"
 	"testing"
-
-	"driftlab/experiments/diagnose/synthetic"
 )
 
 // shareWorlds is how many fresh mixtures there are of each pair and share. This prints a table with narrower errors:
@@ -19,11 +17,11 @@ func TestShareCoverage(t *testing.T) {
 	total, hits := map[string]int{}, map[string]int{}
 	second, named, either, listed := 0, 0, 0, 0
 	t.Logf("%-22s %5s %4s  %-26s %-26s", "mixture", "first", "n", "interval has the truth", "mean error of the share")
-	for _, pair := range synthetic.Pairs {
+	for _, pair := range Pairs {
 		for _, part := range []float64{0.1, 0.3, 0.5, 0.7, 0.9} {
 			n, inside, off := 0, map[string]int{}, map[string]float64{}
 			for k := range *shareWorlds {
-				r, truth := of(synthetic.Mixture(pair, part, uint64(500_000+k)))
+				r, truth := of(Mixture(pair, part, uint64(500_000+k)))
 				if r.Features == nil || r.Features.T90 == nil || r.Verdict.State == Repair {
 					continue
 				}

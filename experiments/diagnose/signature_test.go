@@ -3,8 +3,6 @@ package diagnose
 import (
 	"slices"
 	"testing"
-
-	"driftlab/experiments/diagnose/synthetic"
 )
 
 // Every feature that was measured is shown beside the ranges of the causes, and what was not is not.
@@ -35,7 +33,7 @@ func TestLooks(t *testing.T) {
 
 // The values of checks stand beside those of sound dumps.
 func TestCheckReference(t *testing.T) {
-	rows, _ := synthetic.Cases[0].Draw(1).Rows()
+	rows, _ := Cases[0].Draw(1).Rows()
 	shown := 0
 	for _, c := range analysed(Options{}, rows).judged() {
 		r := c.Reference

@@ -135,7 +135,6 @@ func columnOf(field string) string {
 // bases is the field base: one recipe, or a list.
 type bases []string
 
-// ReadNode implements recipe.NodeReader.
 func (b *bases) ReadNode(n recipe.Node) {
 	for _, item := range n.Items() {
 		var name string
@@ -150,13 +149,11 @@ func (b *bases) ReadNode(n recipe.Node) {
 // changes is a mapping of fields of recipes.
 type changes []recipe.Change
 
-// ReadNode implements recipe.NodeReader.
 func (c *changes) ReadNode(n recipe.Node) { *c = n.Changes() }
 
 // seeds is a list, or {first: 101, count: 3}.
 type seeds []uint64
 
-// ReadNode implements recipe.NodeReader.
 func (s *seeds) ReadNode(n recipe.Node) {
 	*s = nil
 	if n.Scalar() {
@@ -195,7 +192,6 @@ func (s *seeds) ReadNode(n recipe.Node) {
 // factor is a factor as the file has it: of a field, or with a name.
 type factor struct{ Factor }
 
-// ReadNode implements recipe.NodeReader.
 func (f *factor) ReadNode(n recipe.Node) {
 	var body struct {
 		Field  string `yaml:"field"`
@@ -227,7 +223,6 @@ func (f *factor) ReadNode(n recipe.Node) {
 // values are those of a factor, to be read when it is known of what.
 type values []recipe.Node
 
-// ReadNode implements recipe.NodeReader.
 func (v *values) ReadNode(n recipe.Node) { *v = n.Items() }
 
 // readValue reads a value: what a field is set to or, of a factor with nothing but
@@ -260,7 +255,6 @@ func readValue(n recipe.Node, field string) (v Value) {
 // conditions are those of only and except.
 type conditions []Condition
 
-// ReadNode implements recipe.NodeReader.
 func (c *conditions) ReadNode(n recipe.Node) {
 	for _, item := range n.Items() {
 		var one Condition

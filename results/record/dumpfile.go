@@ -123,7 +123,6 @@ func (w *DumpWriter) verify(at DumpMark) error {
 // counted is the writer below the buffer: it counts and sums what goes out.
 type counted struct{ *DumpWriter }
 
-// Write implements io.Writer.
 func (c counted) Write(p []byte) (int, error) {
 	n, err := c.file.Write(p)
 	c.sum.Write(p[:n])

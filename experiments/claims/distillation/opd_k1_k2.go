@@ -64,7 +64,6 @@ func opdK1K2() claim.Claim {
 // alone is a term without a policy loss.
 type alone struct{ loss.Term }
 
-// Eval implements loss.Loss.
 func (a alone) Eval(out *loss.Grad, in *batch.Batch) error {
 	out.Reset(in.Tokens())
 	return a.AddLoss(out, in)

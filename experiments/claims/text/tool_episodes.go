@@ -54,7 +54,6 @@ func lookupBase(ctx context.Context, e *claim.Env) (*model.Params, error) {
 // has seen.
 type familiarTool struct{ *task.Lookup }
 
-// Reply implements measure.Tool.
 func (f familiarTool) Reply(dst, prompt, response []int32) []int32 {
 	from := len(dst)
 	dst = f.Lookup.Reply(dst, prompt, response)
@@ -203,7 +202,6 @@ type interruption struct {
 // toolStream is that of its replies.
 const toolStream = 1 << 41
 
-// Reply implements measure.Tool.
 func (k *interruption) Reply(dst, _, response []int32) []int32 {
 	call, at := len(response)/turnPeriod, len(response)%turnPeriod
 	if at != turnTokens || call >= toolSteps {

@@ -47,7 +47,6 @@ type expanding struct {
 	out    int64
 }
 
-// Read implements io.Reader.
 func (e *expanding) Read(b []byte) (int, error) {
 	n, err := e.Reader.Read(b)
 	if e.out += int64(n); e.out > expandedBytes && e.out/expansion > e.packed.n {
@@ -62,7 +61,6 @@ type counting struct {
 	n int64
 }
 
-// Read implements io.Reader.
 func (c *counting) Read(b []byte) (int, error) {
 	n, err := c.Reader.Read(b)
 	c.n += int64(n)
@@ -80,7 +78,6 @@ type chunks struct {
 
 const chunkSize = 1 << 20
 
-// Write implements io.Writer.
 func (c *chunks) Write(b []byte) (int, error) {
 	n := len(b)
 	for len(b) > 0 {
@@ -94,7 +91,6 @@ func (c *chunks) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// ReadAt implements io.ReaderAt.
 func (c *chunks) ReadAt(b []byte, from int64) (n int, err error) {
 	if from < 0 {
 		return 0, errors.New("a place before the beginning")
@@ -116,7 +112,6 @@ type frugal struct {
 	left int64
 }
 
-// ReadAt implements io.ReaderAt.
 func (f *frugal) ReadAt(b []byte, from int64) (int, error) {
 	if f.left -= int64(len(b)); f.left < 0 {
 		return 0, fmt.Errorf("its directory has more than %d MiB", directoryBytes>>20)

@@ -210,7 +210,6 @@ type probing struct {
 	n    int64
 }
 
-// Read implements io.Reader.
 func (p *probing) Read(b []byte) (int, error) {
 	if p.n >= probed {
 		return 0, errProbed

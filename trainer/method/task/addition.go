@@ -109,7 +109,7 @@ func (a *Addition) Verify(p Prompt, response []int32) Verdict {
 	}
 	work := working(response)
 	complete := c.readWorking(&v, work)
-	_, answer, ended := splitAnswer(response)
+	answer, ended := splitAnswer(response)
 	if !ended {
 		return v
 	}
@@ -139,12 +139,12 @@ func (c *columns) readWorking(v *Verdict, work []int32) (complete bool) {
 
 // isNumber reports whether tokens have the form of appendNumber for n columns.
 func isNumber(tokens []int32, n int) bool {
-	if len(tokens) != 2*n+1 || !isDigits(tokens[:1], 1) {
+	if len(tokens) != 2*n+1 || !isDigit(tokens[:1]) {
 		return false
 	}
 	for i := n - 1; i >= 0; i-- {
 		at := tokens[1+2*(n-1-i):]
-		if at[0] != marker(i, n) || !isDigits(at[1:2], 1) {
+		if at[0] != marker(i, n) || !isDigit(at[1:2]) {
 			return false
 		}
 	}

@@ -66,24 +66,23 @@ func (c *Chain) Verify(p Prompt, response []int32) Verdict {
 		return v
 	}
 	work := working(response)
-	read, _, complete := g.readRun(&v, work, start, 0)
-	_, answer, ended := splitAnswer(response)
+	read, complete := g.readRun(&v, work, start, 0)
+	answer, ended := splitAnswer(response)
 	if !ended {
 		return v
 	}
 	v.Correct = slices.Equal(answer, p.Answer)
-	v.Format = (complete && read == len(work) || c.Direct > 0 && len(work) == 0) && isDigits(answer, 1)
+	v.Format = (complete && read == len(work) || c.Direct > 0 && len(work) == 0) && isDigit(answer)
 	return v
 }
 
-// isDigits reports whether tokens are exactly n digits.
-func isDigits(tokens []int32, n int) bool {
-	for _, id := range tokens {
-		if _, ok := digitOf(id); !ok {
-			return false
-		}
+// isDigit reports whether tokens are one digit.
+func isDigit(tokens []int32) bool {
+	if len(tokens) != 1 {
+		return false
 	}
-	return len(tokens) == n
+	_, ok := digitOf(tokens[0])
+	return ok
 }
 
 // Demonstration implements Task. A direct answer is noisy like any value.

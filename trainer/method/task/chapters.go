@@ -123,7 +123,7 @@ func (c *Chapters) Verify(p Prompt, response []int32) Verdict {
 	}
 	work := working(response)
 	whole := c.readChapters(&v, work, n)
-	_, answer, ended := splitAnswer(response)
+	answer, ended := splitAnswer(response)
 	if !ended {
 		return v
 	}

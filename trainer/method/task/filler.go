@@ -63,13 +63,13 @@ func (f *Filler) Verify(p Prompt, response []int32) Verdict {
 		return v
 	}
 	work := working(response)
-	read, _, complete := g.readRun(&v, work, start, 0)
-	_, answer, ended := splitAnswer(response)
+	read, complete := g.readRun(&v, work, start, 0)
+	answer, ended := splitAnswer(response)
 	if !ended {
 		return v
 	}
 	v.Correct = slices.Equal(answer, p.Answer)
-	v.Format = complete && isDigits(answer, 1)
+	v.Format = complete && isDigit(answer)
 	for _, id := range work[read:] {
 		v.Format = v.Format && id >= int32(sharedSize) && id < int32(len(fillerVocab))
 	}

@@ -139,12 +139,12 @@ func (l *Lookup) Verify(p Prompt, response []int32) Verdict {
 	}
 	work := working(response)
 	whole := l.readCalls(&v, &g, work, start)
-	_, answer, ended := splitAnswer(response)
+	answer, ended := splitAnswer(response)
 	if !ended {
 		return v
 	}
 	v.Correct = slices.Equal(answer, p.Answer)
-	v.Format = whole && isDigits(answer, 1)
+	v.Format = whole && isDigit(answer)
 	return v
 }
 

@@ -88,16 +88,16 @@ func noisy(v int, q float64, rng *rand.Rand) int {
 // readRun reads "marker value" pairs of one pass through the program from the
 // start of work, and adds a verdict per value. from is the value the pass
 // starts with, base the index of work within the response. It returns the
-// number of tokens read, the last value, and whether the pass is complete.
-func (g *program) readRun(v *Verdict, work []int32, from, base int) (read, last int, complete bool) {
+// number of tokens read, and whether the pass is complete.
+func (g *program) readRun(v *Verdict, work []int32, from, base int) (read int, complete bool) {
 	written, exact := from, from
 	for i, o := range g.ops[:g.n] {
 		if len(work) < 2*i+2 || work[2*i] != marker(i, g.n) {
-			return 2 * i, written, false
+			return 2 * i, false
 		}
 		value, isDigit := digitOf(work[2*i+1])
 		if !isDigit {
-			return 2 * i, written, false
+			return 2 * i, false
 		}
 		exact = o.apply(exact)
 		v.add(Step{
@@ -107,5 +107,5 @@ func (g *program) readRun(v *Verdict, work []int32, from, base int) (read, last 
 		})
 		written = value
 	}
-	return 2 * g.n, written, true
+	return 2 * g.n, true
 }

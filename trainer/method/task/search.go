@@ -101,12 +101,12 @@ func (s *Search) Verify(p Prompt, response []int32) Verdict {
 		return v
 	}
 	whole := g.readCandidates(&v, working(response))
-	_, answer, ended := splitAnswer(response)
+	answer, ended := splitAnswer(response)
 	if !ended {
 		return v
 	}
 	v.Correct = slices.Equal(answer, p.Answer)
-	v.Format = whole && isDigits(answer, 1)
+	v.Format = whole && isDigit(answer)
 	return v
 }
 
@@ -122,7 +122,7 @@ func (g *program) readCandidates(v *Verdict, work []int32) (whole bool) {
 			return false
 		}
 		at += 2
-		read, _, complete := g.readRun(v, work[at:], x, at)
+		read, complete := g.readRun(v, work[at:], x, at)
 		if !complete {
 			return false
 		}

@@ -41,14 +41,14 @@ func (k *Tagged) Verify(p Prompt, response []int32) Verdict {
 		return v
 	}
 	work := working(response[1:])
-	read, _, complete := g.readRun(&v, work, start, 1)
-	_, answer, ended := splitAnswer(response)
+	read, complete := g.readRun(&v, work, start, 1)
+	answer, ended := splitAnswer(response)
 	if !ended {
 		return v
 	}
 	v.Correct = slices.Equal(answer, p.Answer)
 	closed := len(work) == read+1 && work[read] == equals
-	v.Format = (complete || k.Direct > 0 && read == 0) && closed && isDigits(answer, 1)
+	v.Format = (complete || k.Direct > 0 && read == 0) && closed && isDigit(answer)
 	return v
 }
 

@@ -111,27 +111,27 @@ func digitOf(id int32) (d int, ok bool) {
 	return d, d >= 0 && d < 10
 }
 
-// splitAnswer cuts a response at its mark: working # answer EOS. It fails
+// splitAnswer cuts the answer from a response: working # answer EOS. It fails
 // unless there is exactly one mark, EOS is the last token and the only one of
 // its kind, and neither PAD nor BOS occurs.
-func splitAnswer(response []int32) (work, answer []int32, ok bool) {
+func splitAnswer(response []int32) (answer []int32, ok bool) {
 	mark := -1
 	for i, id := range response {
 		switch {
 		case id == PAD || id == BOS:
-			return nil, nil, false
+			return nil, false
 		case id == EOS && i != len(response)-1:
-			return nil, nil, false
+			return nil, false
 		case id == answerMark && mark >= 0:
-			return nil, nil, false
+			return nil, false
 		case id == answerMark:
 			mark = i
 		}
 	}
 	if mark < 0 || response[len(response)-1] != EOS {
-		return nil, nil, false
+		return nil, false
 	}
-	return response[:mark], response[mark+1 : len(response)-1], true
+	return response[mark+1 : len(response)-1], true
 }
 
 // working returns the tokens before the mark, or the whole response where

@@ -125,9 +125,6 @@ func names() []string {
 	return list
 }
 
-// Frameworks lists the names that ReadAs knows.
-func Frameworks() []string { return names() }
-
 // Read makes what it can of a configuration. The error is recipe.Faults, all of them.
 func Read(file string, text []byte) (*Config, error) { return ReadAs("", file, text) }
 

@@ -79,7 +79,6 @@ type file struct {
 	told          func(n int64)
 }
 
-// ReadAt implements io.ReaderAt.
 func (f *file) ReadAt(b []byte, at int64) (n int, err error) {
 	defer func() {
 		if p := recover(); p != nil { // the file is gone, or may not be read

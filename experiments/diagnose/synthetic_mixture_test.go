@@ -1,4 +1,4 @@
-package synthetic
+package diagnose
 
 import (
 	"math"

@@ -1,18 +1,16 @@
-package synthetic_test
+package diagnose
 
 import (
 	"fmt"
 	"math"
 	"slices"
 	"testing"
-
-	"driftlab/experiments/diagnose/synthetic"
 )
 
 // Every case is drawn alike twice, its tokens fit together, its parts add up, and its
 // ratios average 1 but for what the weights know of the advantage.
 func TestCases(t *testing.T) {
-	for _, c := range synthetic.Cases {
+	for _, c := range Cases {
 		w := c.Draw(7)
 		w.Push = 0
 		rows, shares := w.Rows()
@@ -45,7 +43,7 @@ func TestCases(t *testing.T) {
 }
 
 func ExampleSyntheticDump() {
-	for _, c := range synthetic.Cases[:4] {
+	for _, c := range Cases[:4] {
 		rows, shares := c.Draw(1).Rows()
 		fmt.Printf("%s: %d responses, %s %.2f\n", c.Name, len(rows), c.Cause, shares[c.Cause])
 	}

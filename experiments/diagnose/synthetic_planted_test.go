@@ -13,7 +13,7 @@
 // synced have a direction that stays.
 //
 // What it is not: a language model. Contexts do not matter and nothing is learned.
-package synthetic
+package diagnose
 
 import (
 	"math"
@@ -63,15 +63,15 @@ const (
 var parts = [...]string{precision, routing, staleness}
 
 const (
-	open, few = 64, 24 // candidates of a position
-	ranks     = 4      // of the part of low rank
+	open, few   = 64, 24 // candidates of a position
+	expertRanks = 4      // of the part of low rank
 )
 
 // Rows are the responses, and each part's share of Σk3.
 func (w SyntheticDump) Rows() (rows []*reader.Row, shares map[string]float64) {
 	m := &maker{SyntheticDump: w, seen: map[int]int{}, r: rand.New(rand.NewPCG(w.Seed, 0x9a7))}
 	m.bias, m.stale, m.never = m.normals(w.IDs), m.normals(w.IDs), m.normals(w.IDs)
-	m.low = m.normals(w.IDs * ranks)
+	m.low = m.normals(w.IDs * expertRanks)
 	total := 0.0
 	for k := range w.IDs {
 		total += elementary.Pow(float64(k+1), -w.Zipf)
@@ -223,8 +223,8 @@ func (m *maker) place(on bool, lag float64) {
 	uneven := m.Sigma * elementary.Exp(m.Uneven*m.normal())
 	drift := m.Eta * elementary.Pow(lag, 0.7)
 	m.position = m.position[:0]
-	for range ranks {
-		m.position = append(m.position, m.normal()*math.Sqrt((1-m.ByID)/ranks))
+	for range expertRanks {
+		m.position = append(m.position, m.normal()*math.Sqrt((1-m.ByID)/expertRanks))
 	}
 	for i := range m.delta {
 		m.delta[i] = m.delta[i][:0]
@@ -236,7 +236,7 @@ func (m *maker) place(on bool, lag float64) {
 			route = m.FlipSize * m.normal()
 		}
 		for k, x := range m.position {
-			rest += float64(x * m.low[id*ranks+k])
+			rest += float64(x * m.low[id*expertRanks+k])
 		}
 		by := math.Sqrt(m.ByID)
 		old := float64(m.Unsynced*(float64(by*m.never[id])+rest)) + float64(drift*(float64(by*m.turned[id])+rest)) + float64(m.Sharp*lag*m.z[i])
