@@ -99,7 +99,7 @@ func TestGradientsOfLinearAttention(t *testing.T) {
 			f := functional{drawn(uint64(i), packOf(sequences).Rows()*c.Vocab), 0}
 			grad, routes := gradient(p, n, sequences, f, nil, 1)
 			r := enginetest.NewReference(p)
-			want := r.Gradient(func() float64 { return f.value(r, sequences, routes) })
+			want := r.Gradient(1, func() float64 { return f.value(r, sequences, routes) })
 			for _, tensor := range grad.Tensors() {
 				w := want[tensor.Offset:tensor.End()]
 				floor := 1e-5 * largest(w)
@@ -133,7 +133,7 @@ func TestGradientsOfALowPrecisionState(t *testing.T) {
 		grad, _ := gradient(m.Params, n, sequences, f, nil, 1)
 		r := enginetest.NewReference(enginetest.Published(m.Params, n))
 		want := make([]float32, len(grad.Theta))
-		for j, g := range r.Gradient(func() float64 { return f.value(r, sequences, nil) }) {
+		for j, g := range r.Gradient(1, func() float64 { return f.value(r, sequences, nil) }) {
 			want[j] = float32(g)
 		}
 		if off := distance(grad.Theta, want); !(off < 0.25) || off < 1e-3 {
@@ -240,4 +240,12 @@ func TestTextOfLinearAttention(t *testing.T) {
 	if fmt.Sprint(kernel.LinearAttention{}) != "recurrent" {
 		t.Error("the zero value is not recurrent")
 	}
+}
+
+func largest(x []float64) float64 {
+	m := 0.0
+	for _, v := range x {
+		m = math.Max(m, math.Abs(v))
+	}
+	return m
 }

@@ -54,7 +54,7 @@ func TestLoRAGradientsAreDifferences(t *testing.T) {
 				t.Fatalf("%s: %d gradients and %d moments of %d adapter weights", m.Name, len(l.Grad()), len(l.State().First), len(p.LoRA.Theta))
 			}
 			r := enginetest.NewReference(p)
-			whole := r.Gradient(func() float64 { return o.value(r, b, b.Old.Routes, b.Old.PromptRoutes, 0.7, 0) })
+			whole := r.Gradient(1, func() float64 { return o.value(r, b, b.Old.Routes, b.Old.PromptRoutes, 0.7, 0) })
 			want, grad := make([]float32, len(l.Grad())), model.New(p.Config)
 			for j, g := range whole {
 				grad.Theta[j] = float32(g)
