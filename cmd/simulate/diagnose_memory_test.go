@@ -39,7 +39,7 @@ func TestDiagnoseMemory(t *testing.T) {
 		{"wide.jsonl", "response of more than", 0, []string{row, `{"logp_rollout":[`, numbers(1<<20) + ",", `-1],"logp_old":[`, numbers(1<<20) + ",", "-1]}\n"}, []int{1, 1, 3, 1, 3, 1}},
 		{"long.jsonl", "too few to judge", 0, []string{row, `{"logp_rollout":[` + numbers(1<<20) + `],"logp_old":[` + numbers(1<<20) + `],"logp_new":[` + numbers(1<<20) + "]}\n"}, []int{1, 3}},
 		{"samples.jsonl", "samples: a row of more than", 0, []string{tinker + "{}]}\n", tinker, strings.Repeat("{},", 1<<20)}, []int{1, 1, 9}},
-		{"batch.bin", "loss_mask: byte 16777222: no list where one belongs", 2, []string{"\x91\x99\xdd\x00\xff\xff\xff", strings.Repeat("\x01", 1<<20)}, []int{1, 17}},
+		{"batch.bin", "loss_mask: byte 16777223: no list where one belongs", 2, []string{"\x91\x99\xdd\x00\xff\xff\xff", strings.Repeat("\x01", 1<<20)}, []int{1, 17}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), c.name)
