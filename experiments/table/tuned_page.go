@@ -209,13 +209,13 @@ func (t *TunedTask) setting(name string) *TunedSetting {
 	return &t.Settings[i]
 }
 
-// ConfigurationTable is the recommended setting of each stressor and task as lines of a recipe and of
+// ConfigurationTable is the setting that ranked first in the tuning stage, for each stressor and task as lines of a recipe and of
 // the frameworks' configurations.
 func (t *Tuned) ConfigurationTable() (*figure.Figure, error) {
 	table := &figure.Figure{Kind: figure.Table, Title: "Which correction for which problem, at tuned learning rates",
-		Columns: []figure.Column{{Name: "problem"}, {Name: "task"}, {Name: "recommended setting, at its learning rate"}, {Name: "improvement (95 % CI)"}, {Name: "pass rate without a correction, at its learning rate"}, {Name: "recipe line"}},
+		Columns: []figure.Column{{Name: "problem"}, {Name: "task"}, {Name: "ranked first in tuning, at its learning rate"}, {Name: "improvement (95 % CI)"}, {Name: "pass rate without a correction, at its learning rate"}, {Name: "recipe line"}},
 		Note: fmt.Sprintf("Improvement: mean pass rate of the whole run minus that without a correction, both at their own learning rates, paired by base model, n = %d base models, 100 updates. Bold: significant (%s). "+
-			"Setting and rates were selected in the tuning stage, on %d other base models, from the rates %s. verl also needs `actor_rollout_ref.rollout.calculate_log_probs: true`. \""+foreign.NotWritten+"\": this project does not write the setting for the framework, which may have one.",
+			"Where it is not significant, use no correction, at its own learning rate. Setting and rates were selected in the tuning stage, on %d other base models, from the rates %s. verl also needs `actor_rollout_ref.rollout.calculate_log_probs: true`. \""+foreign.NotWritten+"\": this project does not write the setting for the framework, which may have one.",
 			t.Models, testName, t.TuningModels, strings.Join(t.Rates, ", "))}
 	for _, c := range configurations {
 		table.Columns = append(table.Columns, figure.Column{Name: c.head})
