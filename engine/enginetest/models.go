@@ -57,8 +57,8 @@ func Models(base model.Config) []Model {
 	return models
 }
 
-// Hybrids returns models of that size whose layers are not all of the same type: what holds a
-// state in place of keys cannot do all that Models can.
+// Hybrids returns models of that size whose layers are not all of the same type: a layer with a
+// state in place of keys cannot do all that the layers of Models can.
 func Hybrids(base model.Config) []Model {
 	linear, mixed := base, base
 	linear.LayerTypes = model.LinearAttention

@@ -133,6 +133,9 @@ func Levels(ctx context.Context, q LevelRequest) (*LevelTable, error) {
 func (row *levelRow) prepare(r recipe.Recipe) (recipe.Recipe, *model.Params, error) {
 	c := r.Model
 	c.LayerTypes = model.NewLayerTypes(row.layer, model.FullAttention)
+	if c.WithDefaults().Layers == 1 {
+		c.LayerTypes = model.NewLayerTypes(row.layer)
+	}
 	r.Checkpoint, r.Model = "", c.WithDefaults()
 	return trainer.Prepare(r)
 }
