@@ -212,6 +212,9 @@ func TestRepliesCountNowhere(t *testing.T) {
 			return a, b
 		}
 		for _, e := range loss.Registry {
+			if e.Name == "fipo" {
+				continue // its discount counts positions, also those that are masked, as ms-swift's does
+			}
 			lossIgnores(t, e.Name, copies, from, func(out *loss.Grad, b *batch.Batch) error { return e.New().Eval(out, b) })
 		}
 		for _, e := range loss.KLRegistry {
