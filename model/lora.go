@@ -57,7 +57,7 @@ func (p *Params) AddLoRA(rank int, alpha float64, targets func(name string) bool
 		h.Write([]byte("lora." + p.tensors[a.Target].Name))
 		rng, bound := rand.New(rand.NewPCG(seed, h.Sum64())), 1/math.Sqrt(float64(a.In))
 		for i := range a.A {
-			a.A[i] = float32(bound * (float64(rng.Uint32())/(1<<31) - 1))
+			a.A[i] = float32(bound * (float64(float64(rng.Uint32())/(1<<31)) - 1))
 		}
 	}
 }

@@ -44,7 +44,7 @@ func CompareGradients(t testing.TB, what string, p *model.Params, grad []float32
 		}
 		for i := tensor.Offset; i < tensor.End(); i++ {
 			g, w := float64(grad[i]), want[i]
-			if !math.IsNaN(w) && !(math.Abs(g-w) <= 1e-4*math.Abs(w)+floor*largest) {
+			if !math.IsNaN(w) && !(math.Abs(g-w) <= float64(1e-4*math.Abs(w))+float64(floor*largest)) {
 				t.Errorf("%s: %s[%d]: gradient %g, difference %g", what, tensor.Name, i-tensor.Offset, g, w)
 				break
 			}

@@ -45,8 +45,8 @@ func RotaryEager(x []float32, pos []int32, rows, heads, headDim int, t *RotaryTa
 			head := x[(row*heads+h)*headDim:][:headDim]
 			for i := range half {
 				a, b, c, s := head[i], head[half+i], r.Round(cos[i]), r.Round(sin[i])
-				head[i] = r.Round(r.Round(a*c) - r.Round(b*s))
-				head[half+i] = r.Round(r.Round(b*c) + r.Round(a*s))
+				head[i] = r.Round(r.Round(float32(a*c)) - r.Round(float32(b*s)))
+				head[half+i] = r.Round(r.Round(float32(b*c)) + r.Round(float32(a*s)))
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func RotaryEager(x []float32, pos []int32, rows, heads, headDim int, t *RotaryTa
 func SiLUGateEager(dst, gate, up []float32, n int, out precision.Format) {
 	r := out.Rounder()
 	for i, g := range gate[:n] {
-		dst[i] = r.Round(r.Round(g/r.Round(1+r.Round(Exp32(-g)))) * up[i])
+		dst[i] = r.Round(float32(r.Round(g/r.Round(1+r.Round(Exp32(-g)))) * up[i]))
 	}
 }
 
@@ -67,6 +67,6 @@ func SiLUGateEager(dst, gate, up []float32, n int, out precision.Format) {
 func AddScaledEager(dst, x []float32, a float32, out precision.Format) {
 	r := out.Rounder()
 	for i, v := range x[:len(dst)] {
-		dst[i] = r.Round(dst[i] + r.Round(v*a))
+		dst[i] = r.Round(dst[i] + r.Round(float32(v*a)))
 	}
 }

@@ -179,7 +179,7 @@ func CompareReal(p *model.Params, r *RealDump) (*RealGap, error) {
 	g.Correlation = over(correlationOf)
 	square := 0.0
 	for _, d := range g.D {
-		square += d[0] * d[0]
+		square += float64(d[0] * d[0])
 	}
 	small := math.Sqrt(square/float64(g.Tokens)) / 100
 	for _, d := range g.D {
@@ -276,7 +276,7 @@ func correlationOf(d [][2]float64) float64 {
 	var xx, xy, yy float64
 	for _, x := range d {
 		a, b := x[0]-mean[0], x[1]-mean[1]
-		xx, xy, yy = xx+a*a, xy+a*b, yy+b*b
+		xx, xy, yy = xx+float64(a*a), xy+float64(a*b), yy+float64(b*b)
 	}
 	return xy / math.Sqrt(xx*yy)
 }

@@ -86,7 +86,7 @@ func WestfallYoungCritical(lists [][]float64, level float64) float64 {
 	if k < 0 {
 		return math.Inf(1)
 	}
-	square := most[k] * most[k] // of Σd/√Σd², which is t/√(n-1+t²) times √n
+	square := float64(most[k] * most[k]) // of Σd/√Σd², which is t/√(n-1+t²) times √n
 	if left := float64(n) - square; left > 1e-9 {
 		return math.Sqrt(float64(n-1) * square / left)
 	}
