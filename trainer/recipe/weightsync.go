@@ -84,7 +84,9 @@ func (w *WeightSync) Keeps() int {
 }
 
 // StaleWorkers is how many of so many workers miss tensors.
-func (w *WeightSync) StaleWorkers(workers int) int { return int(float64(w.Workers*float64(workers)) + 0.5) }
+func (w *WeightSync) StaleWorkers(workers int) int {
+	return int(float64(w.Workers*float64(workers)) + 0.5)
+}
 
 // weightSync checks what does not arrive.
 func (c *checker) weightSync(r Recipe) {
