@@ -38,6 +38,7 @@ var companions = map[string][]string{
 	"reward/group_max":          {"reward[0].k=2"},
 	"routing.gates/recorded":    {"routing.replay=keep_routing", "rollout.numerics=bf16"},
 	"loss/prime_geo":            {"loss.teacher_tau=0.1", "teacher=chain-base"},
+	"loss/iw_opd":               {"teacher=search-base"},
 	"advantage/process":         {"reward=[exact, process]"},
 	"advantage/vine":            {"prefix_values={by: completions}"},
 	"reward/marginal_utility":   {"prefix_values={}"},

@@ -9,7 +9,7 @@ import (
 // and once with A = -1, as two responses of one group.
 func Worked(l Loss) *batch.Batch {
 	b := &batch.Batch{
-		Sampled:        batch.Sampled{Offsets: []int{0, 3, 6}, Vocab: 3, Group: []int{0, 0}},
+		Sampled:        batch.Sampled{Offsets: []int{0, 3, 6}, Vocab: 3, Group: []int{0, 0}, PromptID: []int64{7, 7}},
 		LearnerVersion: 8,
 		Graded:         batch.Graded{Reward: []float64{1, 0}, Correct: []bool{true, false}},
 	}

@@ -84,10 +84,11 @@ var goldenListings = slices.Concat(golden.Listings{
 		File: "nemo-rl/positive_nll*.json", When: func(c *golden.Case) bool { return c.Params.Float("reference_policy_kl_penalty") != 0 },
 		Reason: "a k3 whose weight of 1 is differentiated too, which adds a score-function term; no estimator of ours is that",
 	},
-}, listOutputs("nemo-rl/positive_nll*.json", "",
-	"figures of NeMo-RL's logger about ratios and mismatch, on every loss; value, gradient and the term's own figure are matched",
+}, listOutputs("nemo-rl/*.json", "",
+	"figures of NeMo-RL's logger about ratios and mismatch, on every loss; value, gradient and figures of the method itself are matched",
 	"probs_ratio*", "kl_penalty", "token_mult_prob_error", "gen_kl_error", "policy_kl_error", "js_divergence_error", "sampling_importance_ratio",
-	"num_valid_samples", "approx_entropy", "is_oob_ratio"),
+	"num_valid_samples", "approx_entropy", "is_oob_ratio", "on_policy_distillation/adv_*"),
+	listOutputs("verl-recipe/flowrl*.json", "", "means of inputs, or of what is logged under other names", "actor/log_prob", "actor/old_log_prob", "actor/ref_log_prob"),
 	listOutputsWhen("nemo-rl/positive_nll*.json", "",
 		func(c *golden.Case) bool {
 			return !c.Params.Bool("token_level_loss") && math.Abs(c.Outputs.Float("loss")) > 10

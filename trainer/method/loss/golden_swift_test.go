@@ -2,6 +2,7 @@ package loss
 
 import (
 	"math"
+	"slices"
 
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/golden"
@@ -13,6 +14,8 @@ var swiftMatchers = []golden.Matcher{
 	{File: "ms-swift/real*.json", Match: matchREAL},
 	{File: "ms-swift/rlsd_sdar*.json", Source: "compute_sdar_loss", Match: matchSDAR},
 	{File: "nemo-rl/positive_nll*.json", Match: matchPositiveNLL},
+	{File: "nemo-rl/mopd*.json", Match: matchMOPD},
+	{File: "verl-recipe/flowrl*.json", Match: matchFlowRL},
 	{File: "verl-recipe/gvpo*.json", Match: matchGVPO},
 }
 
@@ -119,4 +122,55 @@ func matchPositiveNLL(c *golden.Case, k *golden.Check) {
 		nll = 0
 	}
 	k.Scalar("positive_nll_loss", nll)
+}
+
+// matchFlowRL gives every response a prompt of its own, whose log Z moves by the gradient.
+func matchFlowRL(c *golden.Case, k *golden.Check) {
+	b := paperBatch(c)
+	logZ := c.Inputs.Flat("log_z")
+	l := &FlowRL{Beta: c.Params.Float("flowrl_beta_coef"), Cap: c.Params.Float("importance_weight_max"), LogZRate: 1, logZ: slices.Clone(logZ)}
+	for i := range logZ {
+		l.prompts = append(l.prompts, int64(i))
+	}
+	b.PromptID = l.prompts
+	out := evaluate(k, l, b)
+	slopes := make([]float64, len(logZ))
+	for i := range slopes {
+		slopes[i] = (logZ[i] - l.logZ[i]) / float64(len(logZ))
+	}
+	k.Scalar("loss", out.Loss)
+	k.Vector("grad", out.DLogp)
+	k.Vector("grad_log_z", slopes)
+	for _, name := range []string{"actor/log_z", "actor/log_reward", "actor/importance_weight", "actor/ppo_kl", "actor/ref_kl"} {
+		value, _ := out.Metric(name)
+		k.Scalar(name, value)
+	}
+}
+
+// matchMOPD is the loss reinforce with the teacher signal as the advantage, distillation
+// advantage raw of a recipe, and the weighting icepop.
+func matchMOPD(c *golden.Case, k *golden.Check) {
+	p, b := c.Params, paperBatch(c)
+	teacher := c.Inputs.Flat("teacher_logp")
+	b.Advantage = make([]float64, b.Tokens())
+	sum, tokens := 0.0, 0.0
+	for n, m := range b.Mask {
+		if m {
+			b.Advantage[n] = teacher[n] - b.Anchor[n]
+			sum += b.Advantage[n]
+			tokens++
+		}
+	}
+	k.Vector("advantages", b.Advantage)
+	k.Scalar("on_policy_distillation/teacher_student_logprob_gap_mean", sum/tokens)
+	if p.Bool("use_importance_sampling_correction") {
+		pipeline := &correction.Pipeline{Clamp: math.Inf(1), Weights: &correction.IcePop{
+			Low: p.Float("truncated_importance_sampling_ratio_min"), High: p.Float("truncated_importance_sampling_ratio")}}
+		if err := pipeline.Apply(b, correction.AtBatch); err != nil {
+			k.Fail("%v", err)
+		}
+	}
+	out := evaluate(k, &Reinforce{Anchor: Old}, b)
+	k.Scalar("loss", out.Loss)
+	k.Vector("grad", out.DLogp)
 }

@@ -2,6 +2,7 @@ package loss
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"driftlab/trainer/method/batch"
@@ -13,6 +14,7 @@ var trlMatchers = []golden.Matcher{
 	{File: "trl/gmpo_gspotoken_a2po*.json", Source: "a2po_trainer", Match: matchA2PO},
 	{File: "trl/gmpo_gspotoken_a2po*.json", Match: matchTRL},
 	{File: "trl/grpo_*.json", Match: matchTRL},
+	{File: "trl/iw_opd*.json", Match: matchIWOPD},
 }
 
 // trlAggregation reads the reduction that goes with a loss type.
@@ -269,5 +271,44 @@ func matchA2PO(c *golden.Case, k *golden.Check) {
 	for name, ours := range map[string]string{"implicit_reward": "implicit_reward", "advantage": "optimal_advantage"} {
 		value, _ := out.Metric(ours)
 		k.Metric("metrics", name, value)
+	}
+}
+
+// matchIWOPD gives the loss log-probs at the temperature and takes its gradient to the logits.
+func matchIWOPD(c *golden.Case, k *golden.Check) {
+	p, b := c.Params, golden.Batch(c.Inputs.Matrix("mask"))
+	logits, vocab := c.Inputs.Flat("logits"), 5
+	for i, x := range logits {
+		logits[i] = x / p.Float("temperature")
+	}
+	dist := make([]float64, len(logits))
+	for n, token := range c.Inputs.Flat("tokens") {
+		row := logits[n*vocab : (n+1)*vocab]
+		sum, largest := 0.0, slices.Max(row)
+		for _, x := range row {
+			sum += math.Exp(x - largest)
+		}
+		for a, x := range row {
+			dist[n*vocab+a] = x - largest - math.Log(sum)
+		}
+		b.Now.Logp = append(b.Now.Logp, dist[n*vocab+int(token)])
+	}
+	b.Teacher.Logp, b.LogpRoll = c.Inputs.Flat("teacher_logp"), c.Inputs.FlatOr("rollout_logp")
+	l := &IWOPD{Gamma: p.Float("iw_opd_gamma"), Student: "now", Aggregation: Aggregation{Tokens: p.IntOr("num_items_in_batch", 0)}}
+	if p.Bool("use_rollout_logprobs") {
+		l.Student = "roll"
+	}
+	out := evaluate(k, l, b)
+	for n, token := range c.Inputs.Flat("tokens") {
+		for a := range vocab {
+			at := n*vocab + a
+			logits[at] = out.DLogp[n] * (count(a == int(token)) - math.Exp(dist[at])) / p.Float("temperature")
+		}
+	}
+	k.Scalar("loss", out.Loss)
+	k.Vector("grad_logits", logits)
+	for _, name := range []string{"mean_advantage", "mean_abs_advantage", "mean_weight", "min_weight", "max_weight"} {
+		value, _ := out.Metric("iw_opd/" + name)
+		k.Scalar("iw_opd/"+name, value)
 	}
 }

@@ -21,6 +21,7 @@ func nastyBatch(seed uint64, wild bool) *batch.Batch {
 	for i, length := range lengths {
 		b.Offsets = append(b.Offsets, b.Offsets[i]+length)
 		b.Group = append(b.Group, i/4)
+		b.PromptID = append(b.PromptID, int64(30-i/4))
 		reward := float64(r.IntN(2))
 		if i/4 == 1 {
 			reward = 1 // a group without variance

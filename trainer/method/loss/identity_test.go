@@ -147,8 +147,8 @@ func setAggregation(l Loss, agg Aggregation) {
 // TestZeroAdvantage: without advantage there is no gradient, but for methods
 // whose penalty or whose own advantage does not depend on the column.
 func TestZeroAdvantage(t *testing.T) {
-	own := []string{"oapl", "a2po", "quatro", "online_dpo", "maxrl", "ref_kl", "cross_entropy", // rewards, references or data
-		"kl_cov", "dro", "kimi", "gvpo", "r2vpo", "prime_dppo", "ipo"} // penalties
+	own := []string{"oapl", "a2po", "quatro", "online_dpo", "maxrl", "ref_kl", "iw_opd", "cross_entropy", // rewards, references or data
+		"kl_cov", "dro", "kimi", "gvpo", "flowrl", "r2vpo", "prime_dppo", "ipo"} // penalties
 	for _, e := range Registry {
 		b := nastyBatch(3, false)
 		clear(b.Advantage)
@@ -357,6 +357,7 @@ func permuted(b *batch.Batch, order []int) *batch.Batch {
 		from, to := b.Span(i)
 		p.Offsets = append(p.Offsets, p.Tokens()+to-from)
 		p.Group = append(p.Group, b.Group[i])
+		p.PromptID = append(p.PromptID, b.PromptID[i])
 		p.Reward = append(p.Reward, b.Reward[i])
 		p.Correct = append(p.Correct, b.Correct[i])
 		p.Mask = append(p.Mask, b.Mask[from:to]...)

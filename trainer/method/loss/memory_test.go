@@ -77,7 +77,7 @@ func TestMemory(t *testing.T) {
 		note("term "+e.Name, remembers, err)
 	}
 	for name, remembers := range remember {
-		if known := name == "r2vpo" || len(name) > 11 && name[:11] == "adaptive kl"; remembers != known {
+		if known := name == "r2vpo" || name == "flowrl" || len(name) > 11 && name[:11] == "adaptive kl"; remembers != known {
 			t.Errorf("%s remembers: %v", name, remembers)
 		}
 	}

@@ -81,6 +81,9 @@ var mutations = []struct{ file, old, new string }{
 	{"tbpo.go", "DualClip: p.Dual, ", ""},
 	{"luspo.go", `Mode: "seq-all-token-sum"`, `Mode: "seq-mean-token-sum"`},
 	{"ipo.go", "> p.Delta\n", "> 2*p.Delta\n"},
+	{"iw_opd.go", "1+float64(p.Gamma*(1-before[n]))", "1+float64(p.Gamma*before[n])"},
+	{"flowrl.go", "(rows*(f.length(i)+1e-8))", "rows"},
+	{"flowrl.go", "p.logZ[k] -= float64", "p.logZ[k] += float64"},
 }
 
 // TestMutations checks that every mutation still applies to the source, and

@@ -1,0 +1,162 @@
+package loss
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// FlowRL matches the policy with the distribution that the rewards and the reference
+// define: it squares the violation of trajectory balance.
+//
+// It reads the mean advantage of a response in the place of its log-reward, and means
+// over tokens in the place of sums of log-probs. Importance weights have no effect; a
+// token behind a closed gate leaves the means. A response without active tokens trains
+// log Z alone.
+//
+// The source computes log Z by a network on the prompt's hidden states, trained with the
+// policy. Here every prompt has a number of its own, 0 at first, which moves with every
+// evaluation by the mean gradient of the prompt's responses. A task that draws new
+// prompts at every step leaves all of them at 0.
+type FlowRL struct {
+	// Beta is the coefficient of the advantage (fixed in the source).
+	Beta float64 `yaml:"beta" default:"15" range:"[0,inf)"`
+	// Cap bounds the ratio of the response from above.
+	Cap float64 `yaml:"cap" default:"10" range:"(0,inf]"`
+	// LogZRate is the learning rate of log Z: 0.5 with weight 1 moves it to its optimum. The default is ours.
+	LogZRate float64 `yaml:"log_z_rate" default:"0.1" range:"[0,1]"`
+
+	mask    []bool
+	prompts []int64 // sorted
+	logZ    []float64
+}
+
+var flowRLSpec = method.Spec{
+	Name: "flowrl", Aliases: []string{"trajectory_balance"}, Unit: method.Sequence,
+	Does:           "Squares the violation of trajectory balance, with a learned log Z per prompt, so that the policy matches a distribution of rewards.",
+	When:           "Use it if diverse correct responses are wanted and not the most rewarded one, on a task that repeats its prompts.",
+	Source:         "arXiv:2509.15207; verl-recipe flowrl",
+	Formula:        "L = Σ_i W_i·D_i²/B, D_i = log Z + mean(logp) - β·mean(A) - mean(ref), W_i = sg[min(exp(Σ lr), cap)]",
+	Gradient:       "2·W_i·D_i/(B·(T_i + 1e-8)) on every token of the response; log Z ← log Z - rate·2·mean_prompt(W_i·D_i)",
+	Needs:          batch.Columns{batch.Anchor, batch.Advantage, batch.LogpRef, batch.PromptID},
+	Reconstruction: "log Z is a number per prompt with a learning rate of its own, in the place of a network on the prompt's hidden states",
+}
+
+// AppendState appends log Z of every prompt.
+func (p *FlowRL) AppendState(dst []byte) []byte {
+	bits := make([]float64, len(p.prompts))
+	for k, id := range p.prompts {
+		bits[k] = math.Float64frombits(uint64(id))
+	}
+	return method.AppendState(dst, bits, p.logZ)
+}
+
+// SetState takes what AppendState appended.
+func (p *FlowRL) SetState(state []byte) error {
+	var bits []float64
+	if err := method.ReadState(state, &bits, &p.logZ); err != nil {
+		return err
+	}
+	if len(bits) != len(p.logZ) {
+		return fmt.Errorf("a state of flowrl has %d prompts and log Z of %d", len(bits), len(p.logZ))
+	}
+	p.prompts = p.prompts[:0]
+	for _, x := range bits {
+		p.prompts = append(p.prompts, int64(math.Float64bits(x)))
+	}
+	return nil
+}
+
+// Eval computes the loss over the responses, and moves log Z.
+func (p *FlowRL) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, Aggregation{Mode: "seq-all-token-sum"}, batch.Anchor, batch.Advantage, batch.LogpRef, batch.PromptID)
+	if err != nil {
+		return err
+	}
+	p.mask = f.restrictToOpen(p.mask)
+	rows := max(float64(in.Len()), 1)
+	logZ, weights := 0.0, 0.0
+	for i := range in.Len() {
+		d, w := p.violation(&f, i), p.weight(&f, i)
+		out.Loss += w * d * d / rows
+		f.spread(i, 2*w*d/(rows*(f.length(i)+1e-8)))
+		logZ += p.of(in.PromptID[i])
+		weights += w
+	}
+	f.addKL(in.Anchor, 0)
+	kl, reward := 0.0, 0.0
+	for n, m := range f.active {
+		if m {
+			kl += in.Ref.Logp[n] - in.Now.Logp[n]
+			reward += in.Advantage[n]
+		}
+	}
+	out.Add("actor/ref_kl", f.mean(kl))
+	out.Add("actor/log_reward", f.mean(reward))
+	out.Add("actor/log_z", logZ/rows)
+	out.Add("actor/importance_weight", weights/rows)
+	if out.frozen == nil { // a finite difference is not a step
+		p.move(&f)
+	}
+	return nil
+}
+
+// of is log Z of a prompt.
+func (p *FlowRL) of(id int64) float64 {
+	if k, known := slices.BinarySearch(p.prompts, id); known {
+		return p.logZ[k]
+	}
+	return 0
+}
+
+// move takes a step of log Z of the batch's prompts.
+func (p *FlowRL) move(f *frame) {
+	for _, id := range f.in.PromptID {
+		if k, known := slices.BinarySearch(p.prompts, id); !known {
+			p.prompts, p.logZ = slices.Insert(p.prompts, k, id), slices.Insert(p.logZ, k, 0)
+		}
+	}
+	slopes, responses := f.out.work(1, len(p.prompts)), f.out.work(2, len(p.prompts))
+	for i, id := range f.in.PromptID {
+		k, _ := slices.BinarySearch(p.prompts, id)
+		slopes[k] += float64(2 * p.weight(f, i) * p.violation(f, i))
+		responses[k]++
+	}
+	for k, n := range responses {
+		p.logZ[k] -= float64(p.LogZRate * slopes[k] / max(n, 1))
+	}
+}
+
+// violation is D of response i.
+func (p *FlowRL) violation(f *frame, i int) float64 {
+	sum := 0.0
+	for n := range f.in.Where(i, f.active) {
+		sum += f.in.Now.Logp[n] - f.in.Ref.Logp[n] - float64(p.Beta*f.in.Advantage[n])
+	}
+	return p.of(f.in.PromptID[i]) + sum/(f.length(i)+1e-8)
+}
+
+// weight is W of response i.
+func (p *FlowRL) weight(f *frame, i int) float64 {
+	return min(elementary.Exp(f.sumLogRatio(i, f.sg, f.in.Anchor)), p.Cap)
+}
+
+func (p *FlowRL) rule(r *rule) {
+	violations, weights := make([]float64, r.in.Len()), make([]float64, r.in.Len())
+	for i := range violations {
+		violations[i], weights[i] = p.violation(&r.frame, i), p.weight(&r.frame, i)
+	}
+	r.Figure("D", r.ofResponse(func(i int) float64 { return violations[i] }))
+	r.Formula("T", "count(1)")
+	r.term("D²", "2·D/(T + 0.00000001)")
+	r.whole(func(i int) float64 { return weights[i] / float64(r.in.Len()) })
+	for i, d := range violations {
+		if r.length(i) == 0 {
+			r.remain("a response without tokens", weights[i]*d*d/float64(r.in.Len()))
+		}
+	}
+}

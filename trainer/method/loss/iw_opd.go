@@ -1,0 +1,94 @@
+package loss
+
+import (
+	"math"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+)
+
+// IWOPD distils from a teacher on the policy's own samples: the detached log-ratio to
+// the teacher is the advantage, and a token counts more the less of the response's
+// disagreement lies before it.
+//
+// No reward, ratio or clip enters; the paper trains with PPO's clip, TRL without. The
+// first token has the weight 1+γ. Masked tokens have no log-ratio and do not move P.
+type IWOPD struct {
+	// Gamma is the additional weight of the first token; 0 is plain on-policy distillation.
+	Gamma float64 `yaml:"gamma" default:"0.5" range:"[0,inf)"`
+	// Student is what the teacher is compared with: roll, the log-probs of the rollout
+	// engine, or now, those of the current weights (TRL, where it keeps no log-probs of the
+	// rollout engine).
+	Student string `yaml:"student" default:"roll" oneof:"roll now"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var iwOPDSpec = method.Spec{
+	Name: "iw_opd", Unit: method.Token,
+	Does:     "Distils from a teacher on the policy's own samples, with more weight on the tokens before teacher and policy disagree.",
+	When:     "Use it for on-policy distillation without rewards, if later tokens of a response that has left the teacher's distribution should count less.",
+	Source:   "arXiv:2606.22600 (not read); TRL experimental iw_opd",
+	Formula:  "L = -sg[v·a]·logp, a = teacher - roll, v_t = 1 + γ·(1 - Σ_{k<t} |a_k|/max(Σ_k |a_k|, 1e-8))",
+	Gradient: "-v·a",
+	Needs:    batch.Columns{batch.LogpTeacher}, May: method.If("student roll", batch.LogpRoll),
+}
+
+// Eval computes the loss over the active tokens.
+func (p *IWOPD) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.LogpTeacher)
+	if err != nil {
+		return err
+	}
+	if p.Student == "roll" {
+		if err := in.Require(batch.LogpRoll); err != nil {
+			return err
+		}
+	}
+	before := out.work(1, in.Tokens())
+	p.before(&f, before)
+	advantages, sizes, weights := 0.0, 0.0, newSpread()
+	f.eachToken(func(n int) (value, dlogp float64) {
+		a, v := p.gap(&f, n), 1+float64(p.Gamma*(1-before[n]))
+		advantages += float64(v * a)
+		sizes += math.Abs(a)
+		weights.add(v)
+		return detached(v, a, in.Now.Logp[n])
+	})
+	out.Add("iw_opd/mean_advantage", advantages/max(f.tokens, 1))
+	out.Add("iw_opd/mean_abs_advantage", sizes/max(f.tokens, 1))
+	weights.log(out, "iw_opd/mean_weight", "iw_opd/min_weight", "iw_opd/max_weight")
+	return nil
+}
+
+// gap is the log-ratio of the teacher to the student at token n.
+func (p *IWOPD) gap(f *frame, n int) float64 {
+	if p.Student == "roll" {
+		return f.in.Teacher.Logp[n] - f.in.LogpRoll[n]
+	}
+	return f.in.Teacher.Logp[n] - f.sg[n]
+}
+
+// before fills the share of the response's |a| that lies before each active token.
+func (p *IWOPD) before(f *frame, share []float64) {
+	for i := range f.in.Len() {
+		total := 0.0
+		for n := range f.in.Where(i, f.active) {
+			share[n] = total
+			total += math.Abs(p.gap(f, n))
+		}
+		for n := range f.in.Where(i, f.active) {
+			share[n] /= max(total, 1e-8)
+		}
+	}
+}
+
+func (p *IWOPD) rule(r *rule) {
+	before := make([]float64, r.in.Tokens())
+	p.before(&r.frame, before)
+	r.Given("γ", p.Gamma)
+	r.Figure("before", func(n int) float64 { return before[n] })
+	r.Figure("a", func(n int) float64 { return p.gap(&r.frame, n) })
+	r.Formula("v", "1 + γ·(1 - before)")
+	r.term("-v·a·logp", "-v·a")
+}
