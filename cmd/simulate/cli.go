@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -47,7 +46,7 @@ type cli struct {
 	Completion completionCmd `cmd:"" help:"Print completion for bash, zsh and fish."`
 	Complete   completeCmd   `cmd:"" hidden:""`
 
-	Version kong.VersionFlag `help:"Print module, commit and Go version."`
+	Version kong.VersionFlag `help:"Print version, commit and Go version."`
 }
 
 const description = `driftlab measures training-inference mismatch and staleness in the reinforcement learning of language models. It trains a tiny
@@ -189,38 +188,6 @@ func (c *helpCmd) Run(a *app) error {
 	}
 	_, err := a.parser.Parse(append(c.Topic, "--help"))
 	return err
-}
-
-// version names the build: module, commit, Go.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "driftlab, built without version information"
-	}
-	return versionOf(info)
-}
-
-// versionOf is the version by what the linker recorded. `go run` and builds
-// outside a clone record no commit.
-func versionOf(info *debug.BuildInfo) string {
-	setting := map[string]string{}
-	for _, s := range info.Settings {
-		setting[s.Key] = s.Value
-	}
-	commit := setting["vcs.revision"]
-	switch {
-	case commit == "":
-		commit = "commit not recorded"
-	case setting["vcs.modified"] == "true":
-		commit = "commit " + commit + " with changes"
-	default:
-		commit = "commit " + commit
-	}
-	module := info.Main.Path
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		module += " " + v
-	}
-	return fmt.Sprintf("%s, %s, %s %s/%s", module, commit, info.GoVersion, setting["GOOS"], setting["GOARCH"])
 }
 
 // The exit statuses.
