@@ -212,7 +212,7 @@ func values(kind string) []completion {
 		for _, m := range recipe.Methods() {
 			add(m.Group, m.Name)
 		}
-		add("fields, recipes, systems, presets, papers", "recipe", "recipes", "systems", "numerics", "presets", "papers")
+		add("fields, recipes, systems, presets, papers, coverage", "recipe", "recipes", "systems", "numerics", "presets", "papers", "coverage")
 	case "systems":
 		for _, e := range schedule.Systems {
 			add(e.Source, e.Name)

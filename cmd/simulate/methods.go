@@ -16,7 +16,7 @@ import (
 )
 
 type methodsCmd struct {
-	Name    string `arg:"" complete:"methods" optional:"" help:"A method, setting, stressor, claim, recipe or field of a recipe, or an arXiv id; or recipe, recipes, systems, presets, numerics, papers. Without a name, all methods are listed."`
+	Name    string `arg:"" complete:"methods" optional:"" help:"A method, setting, stressor, claim, recipe or field of a recipe, or an arXiv id; or recipe, recipes, systems, presets, numerics, papers, coverage. Without a name, all methods are listed."`
 	Explain bool   `help:"Compute the formula of a policy loss, weight or mask step by step on the tokens of its example."`
 	jsonFlag
 	outFlag
@@ -32,6 +32,7 @@ func (*methodsCmd) Help() string {
   a preset      a published correction: its parts; presets lists them
   numerics      the presets of numerics and their differences
   a paper       its arXiv id: the methods and recipes from it, its claims with their verdicts; papers lists them
+  coverage      each feature and statement of the sources, with its command and what it came to
   a result      a setting, stressor, arm or claim of a table or plot: its lines in a recipe and in frameworks,
                 and its effects (anchor-ewma-0.75, age16)
 
@@ -50,6 +51,7 @@ Examples:
   simulate methods numerics
   simulate methods 2512.02556
   simulate methods papers
+  simulate methods coverage
   simulate methods --json | jq '.[] | select(.unit == "sequence") | .name'`
 }
 
@@ -73,6 +75,8 @@ func (c *methodsCmd) Run(a *app) error {
 		return c.systems(a)
 	case "papers":
 		return c.papers(a)
+	case "coverage":
+		return c.coverage(a)
 	}
 	if paper.FindString(c.Name) == c.Name && c.Name != "" {
 		return c.onePaper(a)

@@ -75,7 +75,7 @@ func knownNames(k *kong.Context, c *cli) error {
 		}
 	case "methods":
 		name := c.Methods.Name
-		if !slices.Contains([]string{"", "recipes", "systems", "numerics", "presets", "papers", "2512.02556", "tanh_pg"}, name) && recipe.LookUp(name) == nil && !slices.Contains(recipe.Names(), name) {
+		if !slices.Contains([]string{"", "recipes", "systems", "numerics", "presets", "papers", "coverage", "2512.02556", "tanh_pg"}, name) && recipe.LookUp(name) == nil && !slices.Contains(recipe.Names(), name) {
 			printed, failed := printedNames()
 			if failed != nil {
 				return failed

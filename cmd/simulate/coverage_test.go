@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var exhaustive = flag.Bool("exhaustive", false, "run every command of the list of coverage, as in nightly tests, in place of reading its names and flags")
+
+// TestPublishedCoverage: the published list is what the program says now.
+func TestPublishedCoverage(t *testing.T) {
+	path := filepath.Join("..", "..", "results", "published", "seeds.md")
+	list, err := readCoverage(coverageText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := coveragePage(list)
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Error("results/published/seeds.md is not what the program has: go test ./cmd/simulate -run PublishedCoverage -update")
+	}
+}
+
+// TestCoverageCommands: every command of the list has a subcommand and flags that exist, names
+// recipes, methods, systems, fields and files that exist, and a recipe that is valid with its changes.
+func TestCoverageCommands(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	list, err := readCoverage(coverageText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, c := range list {
+		for _, line := range c.Answers {
+			if kind, _, _ := strings.Cut(line, " "); kind == "claim" || kind == "check" || kind == "effect" || seen[line] {
+				continue
+			}
+			seen[line] = true
+			if err := tryCommand(t, strings.Fields(line)); err != nil {
+				t.Errorf("%s: simulate %s: %v", c.Item, line, err)
+			}
+		}
+	}
+}
+
+// tryCommand reads a command, and runs it if it takes no time or the test is exhaustive.
+func tryCommand(t *testing.T, args []string) error {
+	t.Helper()
+	var out, stderr bytes.Buffer
+	if *exhaustive && (args[0] == "train" || args[0] == "measure" || args[0] == "diagnose") {
+		args = append(args, "--out", t.TempDir())
+		if args[0] != "diagnose" {
+			args = append(args, "-q")
+		}
+		if args[0] == "train" {
+			args = append(args, "--set", "steps=2", "--set", "eval.every=0")
+		}
+		a := &app{ctx: context.Background(), stdout: &out, stderr: &stderr}
+		return a.dispatch(args)
+	}
+	c := new(cli)
+	a := &app{ctx: context.Background(), stdout: &out, stderr: &stderr}
+	var err error
+	if a.parser, err = newParser(a, c); err != nil {
+		return err
+	}
+	k, err := a.parser.Parse(args)
+	if err != nil {
+		return err
+	}
+	switch args[0] {
+	case "train":
+		config, err := c.Train.readConfig(a)
+		if err != nil {
+			return err
+		}
+		if config != nil {
+			if c.Train.before, err = config.Changes(); err != nil {
+				return err
+			}
+		}
+		_, err = c.Train.load(c.Train.Recipe)
+		return err
+	case "measure":
+		m := &c.Measure
+		m.setBy("--rollout", "rollout.numerics", m.Rollout)
+		m.setBy("--learner", "learner.numerics", m.Learner)
+		_, err := m.load(m.Recipe)
+		return err
+	case "evaluate":
+		_, err := c.Evaluate.load(c.Evaluate.What[0])
+		return err
+	case "diagnose":
+		_, err := os.Stat(args[1])
+		return err
+	case "pretrain":
+		_, err := c.Pretrain.load(c.Pretrain.Recipe)
+		return err
+	}
+	return k.Run(a)
+}
+
+// TestCoverageFaults: what names nothing is an error.
+func TestCoverageFaults(t *testing.T) {
+	for _, line := range []string{
+		"feature\tS4\tPPO\t\t",
+		"statement\tS9\tx\tclaim tp-order\t",
+		"thing\tS4\tx\tclaim tp-order\t",
+		"statement\tS4\tx\tclaim tp-border\t",
+		"statement\tS4\tx\tcheck tp-order: distinct\t",
+		"statement\tS4\tx\teffect r4 age16\t",
+		"statement\tS4\tx\teffect r3 age17\t",
+		"statement\tS4\tx",
+	} {
+		if _, err := readCoverage(line + "\n"); err == nil {
+			t.Errorf("%q is accepted", line)
+		}
+	}
+	for _, line := range []string{"train defaults", "train default --set loss=pppo", "train default --sett x=1", "methods pppo", "schedule areals", "trains default", "diagnose no-such-file"} {
+		if err := tryCommand(t, strings.Fields(line)); err == nil {
+			t.Errorf("simulate %s is accepted", line)
+		}
+	}
+}
