@@ -43,6 +43,7 @@ const (
 	KVKept
 	Group
 	PromptID
+	Finished
 	Reward
 	RewardParts
 	OutcomeParts
@@ -92,6 +93,7 @@ var columns = [...]named{
 	KVKept:        of("KVKept", column.PerKVWord, func(b *Batch) *[]uint64 { return &b.KVKept }),
 	Group:         of("Group", column.PerResponse, func(b *Batch) *[]int { return &b.Group }),
 	PromptID:      of("PromptID", column.PerResponse, func(b *Batch) *[]int64 { return &b.PromptID }),
+	Finished:      of("Finished", column.PerResponse, func(b *Batch) *[]bool { return &b.Finished }),
 	Reward:        of("Reward", column.PerResponse, func(b *Batch) *[]float64 { return &b.Reward }),
 	RewardParts:   of("RewardParts", column.PerResponse, func(b *Batch) *[][]float64 { return &b.RewardParts }),
 	OutcomeParts:  of("OutcomeParts", column.PerResponse, func(b *Batch) *[][]float64 { return &b.OutcomeParts }),

@@ -52,6 +52,12 @@ func render(p *Pipeline, m any) (string, error) {
 	switch m.(type) {
 	case *OPSM:
 		first = fmt.Sprintf("logp = %s, roll = %s, A = %s", list(b.Now.Logp), list(b.LogpRoll), list(b.Advantage))
+	case *ESTR:
+		first = fmt.Sprintf("logp = %s, roll = %s, mu = [0.5 0.3 0.2]", list(b.Now.Logp), list(b.LogpRoll))
+	case *LastVersion:
+		first = fmt.Sprintf("version = %v", b.Version)
+	case *Truncated:
+		first = "the response was cut"
 	case *TRM:
 		first = "mu = [0.5 0.3 0.2], pi = [0.4 0.4 0.2]"
 	}

@@ -18,6 +18,7 @@ func wildBatch(seed uint64) *batch.Batch {
 	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}, Vocab: 2}}
 	for _, length := range []int{1, 5, 9, 4, 7} {
 		b.Offsets = append(b.Offsets, b.Offsets[len(b.Offsets)-1]+length)
+		b.Finished = append(b.Finished, length != 9)
 		for t := range length {
 			far := 0.0
 			if r.IntN(9) == 0 {
@@ -26,6 +27,7 @@ func wildBatch(seed uint64) *batch.Batch {
 			roll := -3 * r.Float64()
 			b.Mask = append(b.Mask, length != 4 && r.IntN(6) > 0)
 			b.Turn = append(b.Turn, int32(t/3))
+			b.Version = append(b.Version, int32(t/2))
 			b.LogpRoll = append(b.LogpRoll, roll)
 			b.Anchor = append(b.Anchor, roll+0.2*r.NormFloat64()+far)
 			b.Now.Logp = append(b.Now.Logp, roll+0.3*r.NormFloat64()-far)

@@ -23,6 +23,8 @@ func TestGolden(t *testing.T) {
 		{File: "slime/advantages_opsm*.json", Match: matchSlimeOPSM},
 		{File: "roll/train_infer_correction*.json", Match: matchROLL},
 		{File: "areal/rejection_sampling*.json", Match: matchAReaL},
+		{File: "trl/mask_truncated*.json", Match: matchTRLTruncated},
+		{File: "skyrl/reductions_2026*.json", Source: "apply_overlong_filtering", Match: matchSkyRLOverlong},
 	}, goldenListings)
 }
 

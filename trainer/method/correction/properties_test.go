@@ -21,6 +21,7 @@ func random(seed uint64, spread float64) *batch.Batch {
 		for t := range length {
 			b.Mask = append(b.Mask, i != 3 && !(i == 2 && t%4 == 2))
 			b.Turn = append(b.Turn, int32(t/4))
+			b.Version = append(b.Version, int32(t/3))
 			b.Anchor = append(b.Anchor, -r.ExpFloat64())
 			n := len(b.Anchor) - 1
 			b.LogpRoll = append(b.LogpRoll, b.Anchor[n]+spread*r.NormFloat64())
@@ -31,6 +32,7 @@ func random(seed uint64, spread float64) *batch.Batch {
 			}
 		}
 		b.Offsets = append(b.Offsets, len(b.Mask))
+		b.Finished = append(b.Finished, i%3 != 1)
 	}
 	return b
 }
@@ -71,6 +73,10 @@ func apply(t *testing.T, p *Pipeline, b *batch.Batch) {
 func TestOnPolicyChangesNothing(t *testing.T) {
 	every(func(name string, p *Pipeline) {
 		b := random(1, 0)
+		clear(b.Version)
+		for i := range b.Finished {
+			b.Finished[i] = true
+		}
 		if placebo(p) {
 			return // it rejects on-policy as it does anywhere
 		}

@@ -39,6 +39,8 @@ var Owners = []struct{ File, Source, Package string }{
 	{"skyrl/kl*.json", "", lossPkg},
 	{"skyrl/off_policy_correction*.json", "", correctionPkg},
 	{"skyrl/policy_losses*.json", "", lossPkg},
+	{"skyrl/reductions_2026*.json", "apply_overlong_filtering", correctionPkg},
+	{"skyrl/reductions_2026*.json", "", lossPkg},
 
 	{"slime/advantages_opsm*.json", "compute_opsm_mask", correctionPkg},
 	{"slime/advantages_opsm*.json", "", advantagePkg},
@@ -46,6 +48,7 @@ var Owners = []struct{ File, Source, Package string }{
 	{"slime/policy_loss*.json", "", lossPkg},
 
 	{"trl/advantages*.json", "", advantagePkg},
+	{"trl/mask_truncated*.json", "", correctionPkg},
 	{"trl/*.json", "", lossPkg},
 
 	{"verl-recipe/*.json", "", lossPkg},

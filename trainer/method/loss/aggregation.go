@@ -31,13 +31,14 @@ import (
 //	grpo                     1/(B·T_i)       TRL: empty responses count
 //	dr_grpo                  1/(B·H)         TRL
 //	prompt-mean              1/(P·M_p)       SkyRL: mean over P prompts of token means
+//	token-mean-legacy        1/(K·M_k)       SkyRL's earlier token mean: over K micro-batches of H responses, what is left over has 0
 //
 // The zero value is token-mean over the mask after rejection.
 type Aggregation struct {
 	// Mode is one of the names above; empty is token-mean.
 	Mode string
 	// Horizon is H of the forms that have one; 0 is the longest response,
-	// which changes from batch to batch.
+	// which changes from batch to batch, and 1 response of token-mean-legacy.
 	Horizon int
 	// Pre counts tokens and responses before the correction stage rejected any:
 	// AReaL and slime do, verl counts what is left. The choice changes the step
@@ -56,7 +57,7 @@ type Aggregation struct {
 // Aggregations lists the names a recipe may use.
 func Aggregations() []string {
 	return []string{"token-mean", "token-sum", "seq-mean-token-sum", "seq-mean-token-sum-norm", "seq-mean-token-mean",
-		"token-sum-norm", "seq-sum-token-mean", "seq-all-token-sum", "grpo", "bnpo", "dapo", "dr_grpo", "prompt-mean"}
+		"token-sum-norm", "seq-sum-token-mean", "seq-all-token-sum", "grpo", "bnpo", "dapo", "dr_grpo", "prompt-mean", "token-mean-legacy"}
 }
 
 // String is the recipe's word.
@@ -132,7 +133,7 @@ func (a Aggregation) Validate() error {
 }
 
 func hasHorizon(mode string) bool {
-	return mode == "seq-mean-token-sum-norm" || mode == "token-sum-norm" || mode == "dr_grpo"
+	return mode == "seq-mean-token-sum-norm" || mode == "token-sum-norm" || mode == "dr_grpo" || mode == "token-mean-legacy"
 }
 
 // RowWeights writes agg_i, the weight of every active token of response i, to
@@ -174,6 +175,10 @@ func (a Aggregation) rowWeights(dst []float64, in *batch.Batch, mask []bool, gro
 	}
 	if a.mode() == "prompt-mean" {
 		return promptMean(dst, in, groups)
+	}
+	if a.mode() == "token-mean-legacy" {
+		legacyMean(dst, max(a.Horizon, 1))
+		return nil
 	}
 	ranks, all := float64(max(a.Ranks, 1)), float64(in.Len())
 	for i, length := range dst {
@@ -237,4 +242,22 @@ func promptMean(dst []float64, in *batch.Batch, groups *batch.Groups) error {
 		}
 	}
 	return nil
+}
+
+// legacyMean replaces the lengths in dst by 1/(K·M_k) over K micro-batches of that many
+// responses, or one of all. Responses beyond the last whole micro-batch get 0.
+func legacyMean(dst []float64, size int) {
+	size = min(size, len(dst))
+	whole := len(dst) / size
+	for k := range whole {
+		part := dst[k*size : (k+1)*size]
+		tokens := 0.0
+		for _, length := range part {
+			tokens += length
+		}
+		for i := range part {
+			part[i] = 1 / (float64(whole) * max(tokens, 1))
+		}
+	}
+	clear(dst[whole*size:])
 }

@@ -48,6 +48,9 @@ func TestAggregationByHand(t *testing.T) {
 		{"grpo", [3]float64{1. / 9, 1. / 3, 1. / 3}},
 		{"dr_grpo:10", [3]float64{1. / 30, 1. / 30, 1. / 30}},
 		{"prompt-mean", [3]float64{1. / 6, 1. / 6, 1. / 2}},
+		{"token-mean-legacy", [3]float64{1. / 9, 1. / 3, 1. / 3}},
+		{"token-mean-legacy:2", [3]float64{1. / 3, 1. / 3, 0}},
+		{"token-mean-legacy:9", [3]float64{1. / 4, 1. / 4, 1. / 4}},
 	} {
 		var a Aggregation
 		if err := a.UnmarshalText([]byte(c.text)); err != nil {

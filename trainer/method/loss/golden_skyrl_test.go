@@ -10,6 +10,7 @@ var skyrlMatchers = []golden.Matcher{
 	{File: "skyrl/kl*.json", Match: matchKLValue},
 	{File: "skyrl/policy_losses*.json", Match: matchSkyRLLoss},
 	{File: "skyrl/advantages_reductions*.json", Match: matchSkyRLReduction},
+	{File: "skyrl/reductions_2026*.json", Source: "minibatch", Match: matchSkyRLMinibatch},
 	{File: "roll/advantages_kl*.json", Match: matchKLValue},
 	{File: "areal/norm_kl*.json", Match: matchKLValue},
 }
@@ -135,13 +136,7 @@ func matchSkyRLReduction(c *golden.Case, k *golden.Check) {
 	case "seq_mean_token_sum_norm":
 		agg = Aggregation{Mode: "dr_grpo", Horizon: c.Params.Int("max_seq_len")}
 	case "prompt_mean":
-		agg.Mode = "prompt-mean"
-		b.Group = make([]int, len(mask))
-		for g, bounds := range c.Params.Matrix("prompt_boundaries") {
-			for i := int(bounds[0]); i < int(bounds[1]); i++ {
-				b.Group[i] = g
-			}
-		}
+		agg.Mode, b.Group = "prompt-mean", promptGroups(c)
 	}
 	scaled := append([]float64{}, c.Outputs.Flat("scaled_advantages")...) // masked entries are not ours to scale
 	parts := float64((len(mask) + size - 1) / size)
@@ -163,4 +158,41 @@ func matchSkyRLReduction(c *golden.Case, k *golden.Check) {
 		}
 	}
 	k.Vector("scaled_advantages", scaled)
+}
+
+// promptGroups numbers the prompts of a case by their first and last rows.
+func promptGroups(c *golden.Case) (groups []int) {
+	for g, bounds := range c.Params.Matrix("prompt_boundaries") {
+		for range int(bounds[1]) - int(bounds[0]) {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// matchSkyRLMinibatch compares a loss whose weights SkyRL puts into the advantages.
+func matchSkyRLMinibatch(c *golden.Case, k *golden.Check) {
+	p, b := c.Params, paperBatch(c)
+	agg := Aggregation{}
+	switch p.String("loss_reduction") {
+	case "token_mean_legacy":
+		agg.Mode, agg.Horizon = "token-mean-legacy", p.Int("micro_batch_size")
+	case "prompt_mean":
+		agg.Mode, b.Group = "prompt-mean", promptGroups(c)
+	}
+	rows := make([]float64, b.Len())
+	if err := agg.RowWeights(rows, b, &new(Grad).groups); err != nil {
+		k.Fail("%v", err)
+	}
+	scaled := append([]float64{}, b.Advantage...)
+	for i, w := range rows {
+		from, to := b.Span(i)
+		for n := from; n < to; n++ {
+			scaled[n] *= w
+		}
+	}
+	k.Vector("advantages", scaled)
+	out := evaluate(k, &PPOClip{EpsLow: p.Float("eps_clip_low"), EpsHigh: p.Float("eps_clip_high"), Aggregation: agg}, b)
+	k.Scalar("loss", out.Loss)
+	k.Vector("grad", out.DLogp)
 }
