@@ -89,7 +89,7 @@ var layers = []layer{
 	{"experiments/bench", "engine/kernel " + shown + session},
 
 	// What is drawn.
-	{"results results/lab/picture results/columnar", drawn},
+	{"results results/lab/picture results/columnar results/tensorboard", drawn},
 	{"results/corrections", drawn},
 	{"results/lab", drawn},
 	{"results/lab/sheet", "results/lab"},

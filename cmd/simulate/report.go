@@ -14,12 +14,14 @@ import (
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/record"
+	"driftlab/results/tensorboard"
 	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )
 
 type reportCmd struct {
-	Dir string `arg:"" complete:"dirs" help:"A run, or a folder with runs at any depth."`
+	Dir   string `arg:"" complete:"dirs" help:"A run, or a folder with runs at any depth."`
+	Board string `name:"tensorboard" help:"Write the metrics as event files for TensorBoard, too, with a folder for each run." placeholder:"DIR" complete:"dirs"`
 	jsonFlag
 	outFlag
 }
@@ -28,8 +30,12 @@ func (*reportCmd) Help() string {
 	return `Turns runs into one HTML page that works without a network, and its main charts into SVG files. Runs of one recipe are
 one line, with a band over the seeds. Unfinished runs are shown up to their last step.
 
+--tensorboard writes the scalars that "tensorboard --logdir DIR" shows, under the names of metrics.jsonl. A run has no clock: the wall time of
+a step is its number in seconds.
+
 Examples:
   simulate report runs
+  simulate report runs --tensorboard board
   simulate report runs/default-seed1-3f2a9c01 --out ./look`
 }
 
@@ -60,12 +66,30 @@ func (c *reportCmd) Run(a *app) error {
 	if doc.Plots, err = writeReport(doc.Report, report, records); err != nil {
 		return err
 	}
+	if c.Board != "" {
+		for _, r := range records {
+			if err := record.WriteNew(filepath.Join(c.Board, boardFolder(c.Dir, r), tensorboard.FileName), tensorboard.Events(r)); err != nil {
+				return err
+			}
+		}
+	}
 	if c.JSON {
 		return a.printJSON(doc)
 	}
 	a.printOutcome(report)
 	fmt.Fprintf(a.stdout, "Report: %s\n", doc.Report)
+	if c.Board != "" {
+		fmt.Fprintf(a.stdout, "TensorBoard: tensorboard --logdir %s\n", record.ShellWord(c.Board))
+	}
 	return nil
+}
+
+// boardFolder is where a run below dir stands for TensorBoard, which names runs by their folders.
+func boardFolder(dir string, r *record.Record) string {
+	if below, err := filepath.Rel(dir, r.Dir); err == nil && below != "." {
+		return below
+	}
+	return filepath.Base(r.Dir)
 }
 
 // writeReport writes the page and, next to it, the plots.

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// pythonWithPandas is a Python that has pandas, such as Debian's; the test skips itself where there is none.
+func pythonWithPandas(t *testing.T) string {
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(python, "-c", "import pandas").Run() == nil {
+			return python
+		}
+	}
+	t.Skip("there is no Python with pandas")
+	return ""
+}
+
+// TestPandasLines runs the Python lines of the page of sweeps on a sweep's table of steps: they print the
+// mean of each setting, and write a file for each run whose steps count from 0.
+func TestPandasLines(t *testing.T) {
+	page, err := os.ReadFile("../../experiments/sweep/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```python\n(.*?)```").FindSubmatch(page)
+	if block == nil {
+		t.Fatal("the page of sweeps has no Python lines")
+	}
+	python := pythonWithPandas(t)
+	t.Chdir(t.TempDir())
+	var out, errs bytes.Buffer
+	args := strings.Fields("sweep fp8-uncorrected --sweep correction.weights=none,token_tis --seeds 2 --set steps=2 --set rollout.prompts=2 --set rollout.group=2 --steps --out runs/steps -q")
+	if status := run(args, &out, &errs); status != 0 {
+		t.Fatalf("exit status %d: %s", status, &errs)
+	}
+	printed, err := exec.Command(python, "-c", string(block[1])).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, printed)
+	}
+	for _, word := range []string{"correction.weights", "none", "token_tis", "step"} {
+		if !strings.Contains(string(printed), word) {
+			t.Errorf("%q is not in\n%s", word, printed)
+		}
+	}
+	single, err := filepath.Glob("runs/steps/????????????????.csv")
+	if err != nil || len(single) != 4 {
+		t.Fatalf("%q, %v: want 4 files", single, err)
+	}
+	for _, name := range single {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+		if err != nil || len(rows) != 4 || rows[0][2] != "step" || rows[1][2]+rows[2][2]+rows[3][2] != "012" {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+}
