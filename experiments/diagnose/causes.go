@@ -59,11 +59,14 @@ type Cause struct {
 
 // confirms are the experiments.
 var confirms = map[string]string{
-	Precision: "score the same file with both engines in fp32 or fp16: a gap of precision is gone",
-	Order:     "score one batch twice, at another batch size: a gap of the order of sums is there again",
-	Routing:   "record the routes of both engines, or replay the rollout's: the jumps vanish",
-	Unsynced:  "compare a checksum of every weight in both engines right after a sync: some differ",
-	Staleness: "run a step with learning rate 0 and freshly loaded weights: a gap that stays is not lag",
+	Precision:   "score the same file with both engines in fp32 or fp16: a gap of precision is gone",
+	Order:       "score one batch twice, at another batch size: a gap of the order of sums is there again",
+	Routing:     "record the routes of both engines, or replay the rollout's: the jumps vanish",
+	StalePrefix: "run a step without the prefix cache: the gap is gone",
+	PartialSync: "compare a checksum of every weight, on every worker, in both engines right after a sync: some differ",
+	Adapters:    "score one batch with the adapter merged in both engines: the gap is gone",
+	Unsynced:    "compare a checksum of every weight in both engines right after a sync: some differ",
+	Staleness:   "run a step with learning rate 0 and freshly loaded weights: a gap that stays is not lag",
 }
 
 const (
@@ -92,6 +95,10 @@ func (a *Analysis) attribute(r *Report) {
 	rows := a.sample.inOrder()
 	f := featuresOf(rows)
 	r.Features = f
+	if o := onsetOf(rows); o != nil && o.cause != "" {
+		r.begins(o)
+		return
+	}
 	if f == nil || f.T90 == nil {
 		return
 	}
@@ -153,6 +160,20 @@ func (a *Analysis) attribute(r *Report) {
 			r.Verdict.Summary += " Routing is possible only if the model has experts, which the dump does not say (--experts N)."
 		}
 	}
+}
+
+// begins makes a verdict of where the gap begins. A fault of the stack is to be repaired however small the gap still is.
+func (r *Report) begins(o *onset) {
+	whole := [3]float64{1, 1, 1}
+	r.Causes = []Cause{{Name: o.cause, ShareK3: whole, Log10LR: excluded, Why: o.why, Confirm: confirms[o.cause]}}
+	names, word := []string{o.cause}, Confident
+	if o.other != "" {
+		names, word = append(names, o.other), Either
+		r.Ambiguous = append(r.Ambiguous, [2]string{o.cause, o.other})
+	}
+	r.Verdict.because(names, word, map[string][3]float64{o.cause: whole})
+	r.Verdict.Summary += " " + capital(o.why) + "."
+	r.Verdict.Next = repairs[o.cause]
 }
 
 // partners are the causes that a verdict names: what the gap looks like, and what else has a part of it. Where the look is

@@ -231,5 +231,10 @@ func (c *someNotReal) judge(e *evidence) outcome {
 	if flats := c.flat.roll + c.flat.old; most.rows == max(c.flat.roll, c.flat.old) && 2*c.sums > flats {
 		why += ", the sum of the response's log-probs"
 	}
+	if most.rows == copied {
+		if o := onsetOf(e.sample); o != nil {
+			return watch(value, fmt.Sprintf("in %s the two columns are equal to the last bit: %s", ofResponses(copied, c.responses), o.why))
+		}
+	}
 	return fail(value, why, most.fix)
 }

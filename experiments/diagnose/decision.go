@@ -61,7 +61,12 @@ func (k *known) named(cause string) bool {
 
 // equalWeights reports whether nothing says that the two engines had different weights or routes.
 func (k *known) equalWeights() bool {
-	return !k.named(Staleness) && !k.named(Unsynced) && !k.named(Routing)
+	return !k.named(Staleness) && !k.named(Routing) && !k.repairable()
+}
+
+// repairable reports whether the cause is a fault of the stack.
+func (k *known) repairable() bool {
+	return len(k.causes) > 0 && k.named(k.causes[0]) && repairs[k.causes[0]] != ""
 }
 
 // row is a row of the table.
@@ -93,8 +98,8 @@ var rows = []row{
 	{"routing", "Zoey Li; survey", causesOf, func(k *known) bool { return k.named(Routing) },
 		always("mask jumps (IcePop, 0.5 to 5); replay the rollout engine's routes where they can be recorded (R3; R2 does for two updates per batch, weights alone for one)"),
 		func(*known) *correction.Pipeline { return weighted(&correction.IcePop{Low: 0.5, High: 5}) }},
-	{"weight sync", "survey", causesOf, func(k *known) bool { return k.named(Unsynced) },
-		always("repair the weight sync: find the weights of the rollout engine that differ from the learner's right after a sync; a correction only hides the fault"), none},
+	{"weight sync", "survey", causesOf, func(k *known) bool { return k.repairable() },
+		func(k *known) string { return repairs[k.causes[0]] }, none},
 	{"staleness", "survey", func(k *known) string {
 		return causesOf(k) + fmt.Sprintf(", ESS %.2g (%v), median length %.0f", k.ESSToken, leastESS, k.median)
 	}, func(k *known) bool { return k.named(Staleness) && k.ESSToken >= leastESS },
