@@ -37,6 +37,9 @@ func (r Recipe) Inert() []string {
 		notes = append(notes, "reward pass_at_k: a group then has two rewards, one of right and one of wrong responses, and advantage grpo with std: true turns any two into the same "+
 			"advantages as those of exact: set advantage.std to false")
 	}
+	if r.Advantage.Name == "spo" && r.Rollout.Pool == nil {
+		notes = append(notes, "advantage spo: without rollout.pool every prompt is a fresh one without a success rate of its own, and the baseline is 0.5 for all: set rollout.pool")
+	}
 	if note := r.inertLoss(moves, updates || gap); note != "" {
 		notes = append(notes, note)
 	}

@@ -59,6 +59,8 @@ func (c *checker) counts(r Recipe) {
 		c.that(!r.lags() && r.Anchored() != AnchorBehaviour, at, "adaptive lends responses of any age, and the weights that sampled them are not kept: use schedule sync and another anchor than behaviour")
 	}
 	for i, part := range r.Reward {
+		c.that(i > 0 || !reward.Follows(part.Params), join(r.Reward.path(i), "name"),
+			"%s changes the reward of the parts before it, and stands first: write [exact, %s]", part.Name, part.Name)
 		if p, ok := part.Params.(*reward.PassAtK); ok {
 			c.that(p.K <= least, join(r.Reward.path(i), "k"),
 				"%d is more than the %d responses of %s: pass_at_k draws k of them", p.K, least, group)

@@ -26,7 +26,23 @@ var goldenListings = golden.Listings{
 		Reason: "a figure TRL logs; zero-variance groups are counted by the trainer"},
 	{File: "trl/advantages*.json", Output: "std_rewards",
 		Reason: "an intermediate figure TRL logs; the advantages it leads to are matched"},
+	{File: "roll/gigpo*.json", Output: "critic/reward_clip_frac",
+		Reason: "a figure of ROLL's bound on advantages; the bounded advantages are matched"},
+	{File: "verl-recipe/spo*.json", Output: "alpha0", Reason: startSPO},
+	{File: "verl-recipe/spo*.json", Output: "beta0", Reason: startSPO},
+	{File: "verl-recipe/spo*.json", Output: "alpha", When: adaptiveSPO, Reason: forgetSPO},
+	{File: "verl-recipe/spo*.json", Output: "beta", When: adaptiveSPO, Reason: forgetSPO},
+	{File: "verl-recipe/spo*.json", Output: "rho", Reason: forgetSPO},
+	{File: "verl-recipe/spo*.json", Output: "spo/*", Reason: "figures of the update, whose results are matched where rho is constant"},
 }
+
+const (
+	startSPO  = "the start from eight offline samples of each prompt, which the loop does not draw: the cases are matched from there on"
+	forgetSPO = "the adaptive rho scores the prompt's previous response again, which the loop does not keep; with a constant rho the update is matched"
+)
+
+// adaptiveSPO are the cases with an adaptive rho.
+func adaptiveSPO(c *golden.Case) bool { return c.Params.String("rho_type") == "kl" }
 
 // raisesOnWhitening are the batches with fewer than two tokens.
 func raisesOnWhitening(c *golden.Case) bool {

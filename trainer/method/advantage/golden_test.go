@@ -27,6 +27,9 @@ func TestGolden(t *testing.T) {
 		{File: "slime/advantages_opsm*.json", Match: matchSlime},
 		{File: "trl/advantages*.json", Match: matchTRL},
 		{File: "papers/vcpo_opob*.json", Match: matchOPOB},
+		{File: "prime-rl/advantages_2026*.json", Match: matchPrime2026},
+		{File: "roll/gigpo*.json", Match: matchGiGPO},
+		{File: "verl-recipe/spo*.json", Match: matchSPO},
 	}, goldenListings)
 }
 

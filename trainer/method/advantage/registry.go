@@ -29,6 +29,14 @@ var Registry = method.Table[Estimator]{
 	{Spec: opoSpec, New: func() Estimator { return method.New[OPO]() }},
 	{Spec: gpgSpec, New: func() Estimator { return method.New[GPG]() }},
 	{Spec: maxrlSpec, New: func() Estimator { return method.New[MaxRL]() }},
+	{Spec: primeMaxRLSpec, New: func() Estimator {
+		e := method.New[MaxRL]()
+		e.zeroes, e.Eps = true, 0
+		return e
+	}},
+	{Spec: spoSpec, New: func() Estimator { return method.New[SPO]() }},
+	{Spec: raeSpec, New: func() Estimator { return method.New[RAE]() }},
+	{Spec: gigpoSpec, New: func() Estimator { return method.New[GiGPO]() }},
 	{Spec: normalizeSpec, New: func() Estimator { return method.New[Normalize]() }},
 	{Spec: gdpoSpec, New: func() Estimator { return method.New[GDPO]() }},
 	{Spec: gaeSpec, New: func() Estimator { return method.New[GAE]() }},

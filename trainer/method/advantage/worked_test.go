@@ -25,6 +25,7 @@ func example() *batch.Batch {
 	b.Value = []float64{0.5, 0.3, 0.2, 0.4}
 	b.Episode, b.PrefixValue = []int32{0, 0, 1, 0}, []float64{0.3, 0.3, 0.2, 0.3}
 	b.GreedyReward = []float64{0.5, 0.5, 0.5}
+	b.PromptID, b.Token = []int64{0, 0, 0}, []int32{1, 1, 2, 1}
 	b.Old.Logp = []float64{-0.693147, -0.693147, -1.386294, -1.609438} // .5 .5 .25 .2
 	b.LogpRoll = []float64{-0.693147, -0.693147, -1.609438, -0.916291}
 	b.Old.SumSquares = []float64{0.4, 0.4, 0.5, 0.3}

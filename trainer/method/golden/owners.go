@@ -6,6 +6,7 @@ const (
 	correctionPkg = "trainer/method/correction"
 	advantagePkg  = "trainer/method/advantage"
 	diagnosePkg   = "trainer/method/metrics"
+	rewardPkg     = "trainer/method/reward"
 )
 
 // Owners says which package answers for which cases. The first rule that
@@ -20,6 +21,9 @@ var Owners = []struct{ File, Source, Package string }{
 
 	{"ms-swift/*.json", "", lossPkg},
 
+	{"miles/train_rollout_kl*.json", "", diagnosePkg},
+
+	{"nemo-rl/reward_shaping*.json", "", rewardPkg},
 	{"nemo-rl/*.json", "", lossPkg},
 
 	{"open-instruct/*.json", "", lossPkg},
@@ -27,10 +31,12 @@ var Owners = []struct{ File, Source, Package string }{
 	{"papers/vcpo_opob*.json", "", advantagePkg},
 	{"papers/*.json", "", lossPkg},
 
+	{"prime-rl/advantages_2026*.json", "", advantagePkg},
 	{"prime-rl/*.json", "", lossPkg},
 
 	{"roll/advantages_kl*.json", "compute_approx_kl", lossPkg},
 	{"roll/advantages_kl*.json", "", advantagePkg},
+	{"roll/gigpo*.json", "", advantagePkg},
 	{"roll/pg_loss*.json", "", lossPkg},
 	{"roll/train_infer_correction*.json", "", correctionPkg},
 
@@ -51,6 +57,7 @@ var Owners = []struct{ File, Source, Package string }{
 	{"trl/mask_truncated*.json", "", correctionPkg},
 	{"trl/*.json", "", lossPkg},
 
+	{"verl-recipe/spo*.json", "", advantagePkg},
 	{"verl-recipe/*.json", "", lossPkg},
 
 	{"verl/adv_*.json", "", advantagePkg},

@@ -19,5 +19,7 @@ var Registry = method.Table[Shaper]{
 	{Spec: anchorSpec, New: func() Shaper { return method.New[Anchor]() }},
 	{Spec: stepSpec, New: func() Shaper { return method.New[Step]() }},
 	{Spec: relativeSpec, New: func() Shaper { return method.New[Relative]() }},
+	{Spec: linearSpec, New: func() Shaper { return method.New[LengthLinear]() }},
+	{Spec: stopProperlySpec, New: func() Shaper { return method.New[StopProperly]() }},
 	{Spec: overlongSpec, New: func() Shaper { return method.New[Overlong]() }},
 }.Filled(method.Spec{Group: "reward", Gradient: "constant: rewards are data"}, "")

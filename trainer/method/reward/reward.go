@@ -25,6 +25,12 @@ type Placer interface {
 	Place(dst []float64, b *batch.Batch, verdicts []task.Verdict) error
 }
 
+// follower is a Shaper whose part depends on the sum of the parts before it, which it reads in Reward.
+type follower interface{ follows() }
+
+// Follows reports whether a part depends on the parts before it, so that it cannot stand first.
+func Follows(s Shaper) bool { _, ok := s.(follower); return ok }
+
 // Scorer adds up parts. It keeps scratch memory: use one per goroutine.
 type Scorer struct {
 	parts  []Shaper

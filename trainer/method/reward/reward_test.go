@@ -41,11 +41,21 @@ func scored(t *testing.T, groups ...[]string) (*batch.Batch, []task.Verdict) {
 			b.Prompt = append(b.Prompt, p.Tokens)
 			b.PromptID = append(b.PromptID, int64(100+g))
 			verdicts = append(verdicts, chain.Verify(p, tokens))
+			ended(b, text != cut, verdicts[len(verdicts)-1].Correct)
 		}
 	}
 	b.Mask = slices.Repeat([]bool{true}, len(b.Token))
 	value(b)
 	return b, verdicts
+}
+
+// ended appends how a response ended, and the reward that the parts before the tested one gave.
+func ended(b *batch.Batch, finished, correct bool) {
+	r := 0.0
+	if correct {
+		r = 1
+	}
+	b.Finished, b.Reward = append(b.Finished, finished), append(b.Reward, r)
 }
 
 // value gives every response episodes of two tokens, each worth more than the last.
@@ -80,6 +90,7 @@ func lengths(t *testing.T, groups [][]int, correct [][]bool) (*batch.Batch, []ta
 			b.Prompt = append(b.Prompt, make([]int32, 10+g))
 			b.PromptID = append(b.PromptID, int64(100+g))
 			verdicts = append(verdicts, task.Verdict{Correct: correct[g][i]})
+			ended(b, correct[g][i], correct[g][i])
 		}
 	}
 	b.Mask = slices.Repeat([]bool{true}, b.Tokens())
