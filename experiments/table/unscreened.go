@@ -34,8 +34,6 @@ var Unscreened = []Reason{
 	{"advantage", "rae", afterScreen},
 	{"advantage", "max_rl", "groups of one and negative rewards apart, the twin of maxrl"},
 	{"advantage", "gigpo", "the task has one turn: the twin of grpo"},
-	{"reward", "length_linear", afterScreen},
-	{"reward", "stop_properly", "a truncated response has no reward from exact: the twin of exact"},
 	{"advantage", "turn_level", "the task has one turn: the twin of grpo"},
 	{"advantage", "tir_optimal_token_baseline", "the task calls no tool: the twin of optimal_token_baseline"},
 	{"advantage", "vine", "it reads the policy's values of prefixes, which cost generated tokens that no other row has"},
