@@ -24,6 +24,7 @@ type reproduceCmd struct {
 	Fresh  bool     `help:"Repeat every measurement with new models and seeds, and show both results."`
 	Short  bool     `name:"quick" help:"Smaller measurements: a preview in minutes."`
 	List   bool     `help:"List the claims and the progress of each in --out; with arguments, those that they name, or that are about that method, paper or word."`
+	Check  bool     `help:"Judge the observations in --out again, without measuring: list what this version of the program would change."`
 	jsonFlag
 	outFlag
 	workFlags
@@ -39,6 +40,7 @@ Examples:
   simulate reproduce --list dppo
   simulate reproduce fp16-bf16-gap
   simulate reproduce --quick
+  simulate reproduce --check --out results/published
   simulate reproduce --fresh --out runs/both
   simulate reproduce length-trap drift-sign --json -q`
 }
@@ -63,6 +65,9 @@ func (c *reproduceCmd) Run(a *app) error {
 	out := cmp.Or(c.Out, filepath.Join("runs", "reproduce"))
 	if c.List {
 		return c.list(a, out)
+	}
+	if c.Check {
+		return c.check(a, out)
 	}
 	for _, id := range c.Claims {
 		if _, ok := claims.Lookup(id); !ok {
@@ -110,6 +115,33 @@ func (c *reproduceCmd) Run(a *app) error {
 	a.printTable(reproduce.VerdictTable(list))
 	fmt.Fprintf(a.stdout, "Report: %s\n", path)
 	return damaged
+}
+
+// check lists what this version would change of the verdicts in a folder.
+func (c *reproduceCmd) check(a *app, out string) error {
+	if len(c.Claims) > 0 {
+		return bad("reproduce: --check is of all claims in --out: leave the names out")
+	}
+	changes, checked, err := reproduce.Check(out)
+	if checked == 0 && err == nil {
+		return bad("reproduce --check: %s has no verdicts: choose the folder of a reproduction with --out", out)
+	}
+	if c.JSON {
+		return errors.Join(a.printJSON(struct {
+			Release string             `json:"release"`
+			Checked int                `json:"checked"`
+			Changes []reproduce.Change `json:"changes"`
+		}{release, checked, changes}), err)
+	}
+	t := &figure.Figure{Kind: figure.Table, Title: "Verdicts that change", Columns: []figure.Column{{Name: "id"}, {Name: "kept"}, {Name: "now"}, {Name: "why"}}}
+	for _, x := range changes {
+		t.Rows = append(t.Rows, []figure.Cell{figure.Word(x.ID), figure.Word(string(x.Kept)), figure.Word(cmp.Or(string(x.Now), "-")), figure.Word(x.Why)})
+	}
+	if len(changes) > 0 {
+		a.printTable(t)
+	}
+	fmt.Fprintf(a.stdout, "Version %s would change %d of the %d verdict files in %s.\n", release, len(changes), checked, out)
+	return err
 }
 
 // options translates the flags.

@@ -1,0 +1,54 @@
+package reproduce
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"driftlab/experiments/claims"
+	"driftlab/experiments/claims/claim"
+)
+
+// TestCheck: nothing changes in what this version published, and a verdict, a figure and the version of a
+// measurement that differ are listed, each with its reason.
+func TestCheck(t *testing.T) {
+	const id = "length-trap"
+	root := t.TempDir()
+	dir := filepath.Join(root, "claims", id)
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "..", "results", "published", "claims", id))); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, verdictFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changes, checked, err := Check(root); len(changes) > 0 || checked != 1 || err != nil {
+		t.Errorf("%+v, %d checked, %v", changes, checked, err)
+	}
+	length, _ := claims.Lookup(id)
+	f, err := openFolder(root, length, claim.Full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from, to string
+		want     Change
+	}{
+		{`"verdict": "reproduced"`, `"verdict": "undecided"`, Change{id, "undecided", "reproduced", "the same observations have another verdict"}},
+		{`4.207726648288194`, `4.25`, Change{id, "reproduced", "reproduced", "the verdict stays, figures of its checks change"}},
+		{`"version": 4`, `"version": 3`, Change{id, "reproduced", "", "the observations are of version 3 of the claim's measurement, now it is version 4: measure them again"}},
+	} {
+		other := bytes.Replace(text, []byte(c.from), []byte(c.to), 1)
+		if bytes.Equal(other, text) {
+			t.Fatalf("%s is not in the verdict file", c.from)
+		}
+		if err := f.write(verdictFile, other); err != nil {
+			t.Fatal(err)
+		}
+		changes, checked, err := Check(root)
+		if err != nil || checked != 1 || len(changes) != 1 || changes[0] != c.want {
+			t.Errorf("%s: %+v, %d checked, %v; want %+v", c.to, changes, checked, err, c.want)
+		}
+	}
+}
