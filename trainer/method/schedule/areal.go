@@ -33,7 +33,7 @@ func (p *AReaL) Admit(v View) int {
 	if concurrent == 0 {
 		concurrent = v.capacity()
 	}
-	return min(concurrent-v.Running, (p.Eta+v.Version+1)*v.Batch-v.kept())
+	return min(concurrent-v.Running, v.ahead(p.Eta*v.Batch, v.Version))
 }
 
 var arealSpec = method.Spec{

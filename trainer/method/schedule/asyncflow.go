@@ -20,7 +20,7 @@ func (p *AsyncFlow) Traits() Traits {
 
 // Admit is what the count leaves.
 func (p *AsyncFlow) Admit(v View) int {
-	return (p.Threshold+v.Version+1)*v.Batch - v.kept()
+	return v.ahead(p.Threshold*v.Batch, v.Version)
 }
 
 var asyncFlowSpec = method.Spec{

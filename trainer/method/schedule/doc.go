@@ -61,7 +61,8 @@
 //
 // # What lies where
 //
-// A system is a file of its name, with rule and source; policy.go has what a system
+// A system is a file of its name, with rule and source: one object owns its admission, selection,
+// eviction and bound, and counts by the one rule in view.go (View.ahead). policy.go has what a system
 // may say, view.go, sample.go and worker.go what it is given, plan.go its choice of
 // workers. The Core is core.go: generate.go, tool.go, place.go and evict.go are what
 // workers do, learn.go, old.go and replay.go what the learner does, state.go keeps

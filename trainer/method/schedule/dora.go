@@ -54,8 +54,15 @@ func (p *Dora) Batch(v View) []*Sample {
 	batch := slices.SortedFunc(slices.Values(v.Done), func(a, b *Sample) int {
 		return cmp.Or(cmp.Compare(a.Oldest, b.Oldest), cmp.Compare(a.ID, b.ID))
 	})[:v.Batch]
-	for version := max(0, v.Version-p.K); version < v.Version; version++ {
-		if left := upTo(v, version) - countUpTo(batch, version); left > (version+p.K-v.Version)*v.Batch {
+	return inWindow(v, batch, p.K, func(s *Sample) int { return s.Oldest })
+}
+
+// inWindow is a batch, or nil where what it leaves behind could not all be trained before it is more than so
+// many versions old; of says from which version a sample's age counts, -1 for none yet.
+func inWindow(v View, batch []*Sample, most int, of func(*Sample) int) []*Sample {
+	for version := max(0, v.Version-most); version < v.Version; version++ {
+		left := countUpTo(v.Flight, version, of) + countUpTo(v.Done, version, of) - countUpTo(batch, version, of)
+		if left > (version+most-v.Version)*v.Batch {
 			return nil
 		}
 	}
@@ -109,12 +116,15 @@ func (p *Dora) inTime(v View, version, others int) bool {
 
 // upTo is the number of samples, running or done, with tokens of a version or
 // older ones.
-func upTo(v View, version int) int { return countUpTo(v.Flight, version) + countUpTo(v.Done, version) }
+func upTo(v View, version int) int {
+	oldest := func(s *Sample) int { return s.Oldest }
+	return countUpTo(v.Flight, version, oldest) + countUpTo(v.Done, version, oldest)
+}
 
-func countUpTo(samples []*Sample, version int) int {
+func countUpTo(samples []*Sample, version int, of func(*Sample) int) int {
 	n := 0
 	for _, s := range samples {
-		if s.Oldest >= 0 && s.Oldest <= version {
+		if from := of(s); from >= 0 && from <= version {
 			n++
 		}
 	}

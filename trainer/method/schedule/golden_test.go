@@ -40,6 +40,8 @@ var small = map[string]Policy{
 	"verl_partial": &Verl{K: 1, StalenessPercent: 50, Partial: true, RequireBatches: 1}, "roll_flash_agentic": &RollAgentic{RatioPercent: 100, Redundancy: 1},
 	"prime_rl": &PrimeRL{MaxOffPolicy: 0}, "trl": &TRL{MaxStaleness: 1, WeightSyncSteps: 1}, "echo2": &Echo2{Staleness: 1, Hop: 30},
 	"laminar": &Laminar{Every: 50, Hop: 5}, "oapl": &OAPL{Interval: 2}, "dora": &Dora{K: 1, Flight: 6},
+	"windowed_fifo": &WindowedFIFO{Steps: 1, WindowPercent: 50}, "nemo_windowed": &NeMoWindowed{MaxStaleness: 0, InFlight: true},
+	"verl_v1": &VerlV1{Threshold: 1, Warmup: 1}, "miles": &Miles{Pool: 4, MaxStaleness: 1, Retry: true},
 }
 
 // Every policy on a tiny cluster, to be read: what was commanded, and what came of it.

@@ -19,13 +19,7 @@ func (p *LlamaRL) Traits() Traits {
 func (p *LlamaRL) Admit(v View) int { return v.Taken + p.Depth*v.Batch - v.Submitted }
 
 // Batch is the next in the order of submission.
-func (*LlamaRL) Batch(v View) []*Sample {
-	batch := batchWhole(v)
-	if batch == nil || len(v.Flight) > 0 && v.Flight[0].ID < batch[v.Batch-1].ID {
-		return nil
-	}
-	return batch
-}
+func (*LlamaRL) Batch(v View) []*Sample { return batchWithin(v, 1) }
 
 var llamaRLSpec = method.Spec{
 	Name: "llamarl", Aliases: []string{"llama_rl", "aipo"},

@@ -15,7 +15,7 @@ func (p *PipelineRL) Traits() Traits {
 
 // Admit is what the count of submissions leaves.
 func (p *PipelineRL) Admit(v View) int {
-	return ceilDiv(p.MaxLag, v.Group) + v.Batch*(1+v.Step) - v.kept()
+	return v.ahead(ceilDiv(p.MaxLag, v.Group), v.Step)
 }
 
 var pipelineRLSpec = method.Spec{

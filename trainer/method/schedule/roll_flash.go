@@ -32,7 +32,7 @@ func (p *RollFlash) Admit(v View) int {
 
 // admitAhead lets generation be a batches, a in hundredths, ahead of the step.
 func admitAhead(v View, percent int) int {
-	return ceilDiv(percent*v.Batch, 100) + (v.Step+1)*v.Batch - v.kept()
+	return v.ahead(ceilDiv(percent*v.Batch, 100), v.Step)
 }
 
 // Verdict drops what began too long ago: only surplus prompts, for Batch waited

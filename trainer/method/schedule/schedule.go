@@ -49,4 +49,13 @@ var Systems = method.Table[Policy]{
 	{Spec: laminarSpec, New: func() Policy { return method.New[Laminar]() }},
 	{Spec: oaplSpec, New: func() Policy { return method.New[OAPL]() }},
 	{Spec: doraSpec, New: func() Policy { return method.New[Dora]() }},
+	{Spec: windowedFIFOSpec, New: func() Policy { return method.New[WindowedFIFO]() }},
+	{Spec: nemoWindowedSpec, New: func() Policy { return method.New[NeMoWindowed]() }},
+	{Spec: nemoReadyFirstSpec, New: func() Policy { return method.New[NeMoReadyFirst]() }},
+	{Spec: nemoWeightFIFOSpec, New: func() Policy { return method.New[NeMoWeightFIFO]() }},
+	{Spec: nemoInOrderSpec, New: func() Policy { return method.New[NeMoInOrder]() }},
+	{Spec: verlV1Spec, New: func() Policy { return method.New[VerlV1]() }},
+	{Spec: milesSpec, New: func() Policy { return method.New[Miles]() }},
+	{Spec: tinkerPacedSpec, New: func() Policy { return method.New[TinkerPaced]() }},
+	{Spec: queueDropSpec, New: func() Policy { return method.New[QueueDrop]() }},
 }.Filled(method.Spec{Group: "schedule", Unit: method.System, Gradient: "none: a schedule chooses weights"}, examples)

@@ -26,8 +26,7 @@ func (p *SkyRL) Admit(v View) int {
 		concurrent = v.capacity()
 	}
 	concurrent = min(max(concurrent, v.Batch), v.Batch*(p.Staleness+1))
-	step := v.Version + 1
-	return min(concurrent-v.Running, (p.Staleness+step)*v.Batch-v.kept())
+	return min(concurrent-v.Running, v.ahead(p.Staleness*v.Batch, v.Version))
 }
 
 var skyRLSpec = method.Spec{

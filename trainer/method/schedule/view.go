@@ -52,6 +52,21 @@ func (v View) capacity() int { return max(1, v.Slots/v.Group) }
 // kept is the number of samples ever submitted and not refused.
 func (v View) kept() int { return v.Accepted + v.Running }
 
+// ahead is the admission rule of every system that counts: so many samples may be kept, running or
+// done, in addition to those that the updates so far and the next one take. It bounds the mean lag by
+// samples/Batch and, unless the order of consumption does, no single one.
+func (v View) ahead(samples, updates int) int { return samples + (updates+1)*v.Batch - v.kept() }
+
+// room is what a pool of so many samples leaves. With single slots, each response frees its own place when it
+// ends, and a sample enters when a group's worth of places is free; without, a sample keeps all of its
+// places until its last response ends.
+func (v View) room(pool int, singleSlots bool) int {
+	if singleSlots {
+		return (pool*v.Group - v.Active) / v.Group
+	}
+	return pool - v.Running
+}
+
 // byID returns the samples in the order of their submission.
 func byID(samples []*Sample) []*Sample {
 	return slices.SortedFunc(slices.Values(samples), func(a, b *Sample) int { return cmp.Compare(a.ID, b.ID) })
@@ -71,6 +86,16 @@ func batchWhole(v View) []*Sample {
 		return nil
 	}
 	return byID(v.Done)[:v.Batch]
+}
+
+// batchWithin is the oldest batch, if none of it is further than a window from the oldest sample that still
+// runs: taking a younger one does not move the window. A window of 1 is the order of submission.
+func batchWithin(v View, window int) []*Sample {
+	batch := batchWhole(v)
+	if batch == nil || len(v.Flight) > 0 && batch[v.Batch-1].ID >= v.Flight[0].ID+window {
+		return nil
+	}
+	return batch
 }
 
 // batchStreamed is what is done of a batch, at least so many of what is missing.
