@@ -6,5 +6,5 @@ import "driftlab/experiments/claims/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {
-	return []claim.Claim{fp16BF16Gap(), gapVsLength(), quantOrdering(), fp32Head()}
+	return []claim.Claim{fp16BF16Gap(), gapVsLength(), quantOrdering(), fp32Head(), sourcesCompound()}
 }
