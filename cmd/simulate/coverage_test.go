@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -61,7 +62,11 @@ func tryCommand(t *testing.T, args []string) error {
 	t.Helper()
 	var out, stderr bytes.Buffer
 	if *exhaustive && (args[0] == "train" || args[0] == "measure" || args[0] == "diagnose") {
-		args = append(args, "--out", t.TempDir())
+		folder := t.TempDir()
+		if at := slices.Index(args, "--dump"); at >= 0 {
+			args[at+1] = filepath.Join(folder, args[at+1])
+		}
+		args = append(args, "--out", filepath.Join(folder, "run"))
 		if args[0] != "diagnose" {
 			args = append(args, "-q")
 		}

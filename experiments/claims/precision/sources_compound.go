@@ -40,9 +40,9 @@ func measureCompound(ctx context.Context, e *claim.Env) (*claim.Observation, err
 	p := e.Deep(8, 8, 64, 64)
 	var kl, ppl []float64
 	for _, name := range compoundArms {
-		rollout := claim.Numerics(name)
-		if name == "both" {
-			rollout = claim.TensorParallel(claim.Numerics(compoundArms[0]), 4)
+		rollout := claim.TensorParallel(claim.Numerics(compoundArms[0]), 4)
+		if name != "both" {
+			rollout = claim.Numerics(name)
 		}
 		b, g := e.Measure(claim.Probe{Params: p, Rollout: rollout, Sequences: e.Pick(128, 64, 4), Tokens: 32, Distributions: true}, claim.Numerics("bf16"))
 		kl, ppl = append(kl, g.ExactKL), append(ppl, g.PPLRatio-1)
