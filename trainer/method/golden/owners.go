@@ -21,8 +21,6 @@ var Owners = []struct{ File, Source, Package string }{
 
 	{"ms-swift/*.json", "", lossPkg},
 
-	{"miles/train_rollout_kl*.json", "", diagnosePkg},
-
 	{"nemo-rl/reward_shaping*.json", "", rewardPkg},
 	{"nemo-rl/*.json", "", lossPkg},
 
