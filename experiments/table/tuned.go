@@ -126,12 +126,16 @@ func measureTuned(tune, judged *Stage) *Tuned {
 			if untuned := tune.untuned(task, settings[task]); len(untuned) > 0 {
 				t.Missing = append(t.Missing, fmt.Sprintf("the tuning of %s on %s", strings.Join(untuned, ", "), task))
 			}
-			if judged == nil {
+			done, planned := 0, 0
+			if judged != nil {
+				t.Models = len(judged.Index.Seeds)
+				done, planned = judged.progress(task)
+			}
+			if planned == 0 { // A published stage has the points of the tasks that were tuned when it was run.
 				t.Missing = append(t.Missing, fmt.Sprintf("all runs of the stage transfer on %s", task))
 				continue
 			}
-			t.Models = len(judged.Index.Seeds)
-			if done, planned := judged.progress(task); planned == 0 || done < planned {
+			if done < planned {
 				t.Missing = append(t.Missing, fmt.Sprintf("%d of %d runs of the stage transfer on %s", planned-done, planned, task))
 				continue
 			}
