@@ -19,6 +19,8 @@ var Owners = []struct{ File, Source, Package string }{
 	{"areal/norm_kl*.json", "Normalization", advantagePkg},
 	{"areal/rejection_sampling*.json", "", correctionPkg},
 
+	{"miles/opd_topk*.json", "", lossPkg},
+
 	{"ms-swift/*.json", "", lossPkg},
 
 	{"nemo-rl/reward_shaping*.json", "", rewardPkg},

@@ -17,6 +17,7 @@ func Worked(l Loss) *batch.Batch {
 		b.Mask = append(b.Mask, true, true, true)
 		b.Now.Logp = append(b.Now.Logp, -0.5, -1.2, -2.0)
 		b.Anchor = append(b.Anchor, -0.7, -1.0, -2.5)
+		b.Old.Logp = append(b.Old.Logp, -0.7, -1.0, -2.5)
 		b.LogpRoll = append(b.LogpRoll, -0.6, -1.3, -2.2)
 		b.Ref.Logp = append(b.Ref.Logp, -0.9, -0.8, -2.1)
 		b.Teacher.Logp = append(b.Teacher.Logp, -0.4, -1.0, -1.0)

@@ -79,7 +79,7 @@ func (g *GKD) AddLoss(out *Grad, in *batch.Batch) error {
 // times the derivative to dlogits; size is the sum of what was added, halved, so that
 // it compares with the derivative with respect to one log-prob.
 func (g *GKD) row(dlogits []float64, logp, logt []float32, scale float64) (value, mass, size float64) {
-	g.top(logt)
+	g.kept = markTop(g.kept, logt, g.TopK)
 	own := 0.0
 	for a, kept := range g.kept {
 		if !kept {
@@ -112,20 +112,22 @@ func (g *GKD) row(dlogits []float64, logp, logt []float32, scale float64) (value
 	return value, mass, size
 }
 
-// top marks the teacher's most likely tokens, the first of equals.
-func (g *GKD) top(logt []float32) {
-	g.kept = batch.Zeroed(g.kept, len(logt))
-	size := len(logt)
-	if g.TopK > 0 {
-		size = min(size, g.TopK)
+// markTop marks the k most likely tokens of a row of log-probs, the first of equals; k = 0 is
+// all. It reuses the memory of kept.
+func markTop[F ~float32 | ~float64](kept []bool, logp []F, k int) []bool {
+	kept = batch.Zeroed(kept, len(logp))
+	size := len(logp)
+	if k > 0 {
+		size = min(size, k)
 	}
 	for range size {
 		best := -1
-		for a, l := range logt {
-			if !g.kept[a] && (best < 0 || l > logt[best]) {
+		for a, l := range logp {
+			if !kept[a] && (best < 0 || l > logp[best]) {
 				best = a
 			}
 		}
-		g.kept[best] = true
+		kept[best] = true
 	}
+	return kept
 }

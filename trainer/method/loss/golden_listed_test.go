@@ -77,8 +77,8 @@ var goldenListings = slices.Concat(golden.Listings{
 		Reason: "a KL term of the ratio times k1, with a gradient through both; no estimator of ours is that",
 	},
 	{
-		File: "ms-swift/rlsd_sdar*.json", Source: "apply_rlsd_reweight",
-		Reason: "RLSD reweights advantages by a teacher: not implemented; SDAR, in the same file, is matched",
+		File: "trl/adaptive_entropy*.json", When: func(c *golden.Case) bool { return !c.Params.Bool("use_adaptive_entropy") },
+		Reason: "a constant bonus: the term entropy, matched with verl",
 	},
 	{
 		File: "nemo-rl/positive_nll*.json", When: func(c *golden.Case) bool { return c.Params.Float("reference_policy_kl_penalty") != 0 },

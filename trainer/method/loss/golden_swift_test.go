@@ -14,6 +14,8 @@ var swiftMatchers = []golden.Matcher{
 	{File: "ms-swift/real*.json", Match: matchREAL},
 	{File: "ms-swift/rlsd_sdar*.json", Source: "compute_sdar_loss", Match: matchSDAR},
 	{File: "nemo-rl/positive_nll*.json", Match: matchPositiveNLL},
+	{File: "ms-swift/rlsd_sdar*.json", Source: "apply_rlsd_reweight", Match: matchRLSD},
+	{File: "miles/opd_topk*.json", Match: matchOPDTopK},
 	{File: "nemo-rl/mopd*.json", Match: matchMOPD},
 	{File: "verl-recipe/flowrl*.json", Match: matchFlowRL},
 	{File: "verl-recipe/gvpo*.json", Match: matchGVPO},
@@ -173,4 +175,45 @@ func matchMOPD(c *golden.Case, k *golden.Check) {
 	out := evaluate(k, &Reinforce{Anchor: Old}, b)
 	k.Scalar("loss", out.Loss)
 	k.Vector("grad", out.DLogp)
+}
+
+func matchRLSD(c *golden.Case, k *golden.Check) {
+	p, b := c.Params, paperBatch(c)
+	b.Teacher.Logp, b.Step = c.Inputs.Flat("teacher_logp"), c.Inputs.Int("global_step")
+	term := &RLSD{Lambda: p.Float("rlsd_lambda"), ClipRange: p.Float("rlsd_reweight_clip_range"), Warmup: p.Int("rlsd_lambda_warmup_steps"),
+		Decay: p.Int("rlsd_lambda_decay_steps"), NegativeOnly: p.Bool("rlsd_negative_only")}
+	if err := term.Prepare(b); err != nil {
+		k.Fail("%v", err)
+	}
+	scaled := make([]float64, b.Tokens()) // the peer clears masked advantages, which nothing here reads
+	for n, m := range b.Mask {
+		if m {
+			scaled[n] = b.Advantage[n]
+		}
+	}
+	k.Vector("advantages", scaled)
+	k.Scalar("rlsd_lambda", term.lambda(b.Step))
+}
+
+// matchOPDTopK compares the divergence of rows in float64, which no batch has.
+func matchOPDTopK(c *golden.Case, k *golden.Check) {
+	p, advantages := c.Params, c.Inputs.Flat("adv")
+	term := &OPDTopK{Coef: p.Float("opd_kl_coef"), TopK: p.Int("opd_log_prob_top_k"), Strategy: p.String("opd_top_k_strategy"), Weights: p.String("opd_reward_weight_mode")}
+	var divergence []float64
+	if term.TopK == 0 {
+		b := golden.Batch([][]float64{slices.Repeat([]float64{1}, len(advantages))})
+		b.Old.Logp, b.Teacher.Logp, b.Advantage = c.Inputs.Flat("old_logp"), c.Inputs.Flat("teacher_logp"), advantages
+		if err := term.Prepare(b); err != nil {
+			k.Fail("%v", err)
+		}
+		k.Vector("advantages", b.Advantage)
+		return
+	}
+	teacher := c.Inputs.Matrix("teacher_logp")
+	for n, student := range c.Inputs.Matrix("student_logp") {
+		divergence = append(divergence, topKDivergence(term, student, teacher[n]))
+		advantages[n] -= term.Coef * divergence[n]
+	}
+	k.Vector("reverse_kl", divergence)
+	k.Vector("advantages", advantages)
 }

@@ -14,6 +14,7 @@ var trlMatchers = []golden.Matcher{
 	{File: "trl/gmpo_gspotoken_a2po*.json", Source: "a2po_trainer", Match: matchA2PO},
 	{File: "trl/gmpo_gspotoken_a2po*.json", Match: matchTRL},
 	{File: "trl/grpo_*.json", Match: matchTRL},
+	{File: "trl/adaptive_entropy*.json", Match: matchAdaptiveEntropy},
 	{File: "trl/iw_opd*.json", Match: matchIWOPD},
 }
 
@@ -311,4 +312,51 @@ func matchIWOPD(c *golden.Case, k *golden.Check) {
 		value, _ := out.Metric("iw_opd/" + name)
 		k.Scalar("iw_opd/"+name, value)
 	}
+}
+
+// matchAdaptiveEntropy runs the coefficient over the micro-batches of a case, whose
+// entropies are given as they are: their gradient to the logits is that of the term entropy.
+func matchAdaptiveEntropy(c *golden.Case, k *golden.Check) {
+	p := c.Params
+	if !p.Bool("use_adaptive_entropy") {
+		return
+	}
+	e := NewAdaptiveEntropy()
+	e.Coef, e.Min, e.Max = p.Float("entropy_coef"), p.Float("entropy_coef_min"), p.Float("entropy_coef_max")
+	e.Delta, e.Target = p.Float("entropy_coef_delta"), p.Float("entropy_target")
+	entropies, micros := c.Inputs.Flat("entropy"), c.Inputs["mask"].([]any)
+	steps, at := p.Int("gradient_accumulation_steps"), 0
+	var losses, slopes, coefs, lasts []float64
+	sum, tokens := 0.0, 0.0
+	for m, mask := range micros {
+		b := golden.Batch(golden.Values{"mask": mask}.Matrix("mask"))
+		if c.Inputs.Has("entropy_mask") {
+			for n, kept := range golden.Batch(golden.Values{"mask": c.Inputs["entropy_mask"].([]any)[m]}.Matrix("mask")).Mask {
+				b.Mask[n] = b.Mask[n] && kept
+			}
+		}
+		norm := c.Inputs.Flat("normalizer")[m]
+		if p.String("loss_type") != "dapo" {
+			norm *= max(float64(tokensOf(b)), 1)
+		}
+		loss := c.Inputs.Float("policy_loss")
+		for n, h := range entropies[at : at+b.Tokens()] {
+			w := count(b.Mask[n]) / norm
+			loss -= e.coefficient() * w * h
+			slopes = append(slopes, -e.coefficient()*w)
+			sum += count(b.Mask[n]) * h
+		}
+		tokens += float64(tokensOf(b))
+		at += b.Tokens()
+		losses = append(losses, loss)
+		if (m+1)%steps == 0 {
+			e.adapt(sum / max(tokens, 1))
+			sum, tokens = 0, 0
+		}
+		coefs, lasts = append(coefs, e.Coef), append(lasts, e.last)
+	}
+	k.Vector("loss", losses)
+	k.Vector("grad_entropy", slopes)
+	k.Vector("entropy_coef", coefs)
+	k.Vector("last_world_entropy", lasts)
 }

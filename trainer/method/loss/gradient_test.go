@@ -70,6 +70,7 @@ func nastyBatch(seed uint64, wild bool) *batch.Batch {
 			b.Anchor[t], b.LogpRoll[t] = b.Now.Logp[t]-far, b.Now.Logp[t]-far+0.1
 		}
 	}
+	b.Old.Logp = append(b.Old.Logp, b.Anchor...)
 	return b
 }
 

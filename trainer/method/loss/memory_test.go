@@ -76,8 +76,18 @@ func TestMemory(t *testing.T) {
 		})
 		note("term "+e.Name, remembers, err)
 	}
+	remembers, err := memorytest.Check(3, func() Term {
+		e := NewAdaptiveEntropy()
+		e.Target = 10
+		return e
+	}, func(term Term, k int) ([]float64, error) {
+		b, out := at(k)
+		err := term.AddLoss(out, b)
+		return bits(out), err
+	})
+	note("entropy below the target", remembers, err)
 	for name, remembers := range remember {
-		if known := name == "r2vpo" || name == "flowrl" || len(name) > 11 && name[:11] == "adaptive kl"; remembers != known {
+		if known := name == "r2vpo" || name == "flowrl" || name == "entropy below the target" || len(name) > 11 && name[:11] == "adaptive kl"; remembers != known {
 			t.Errorf("%s remembers: %v", name, remembers)
 		}
 	}

@@ -99,11 +99,14 @@ var noKLSpec = method.Spec{
 //
 //	terms: [{name: entropy, coef: 0.001}, {name: top_entropy, share: 0.2}]
 var TermRegistry = method.Table[Term]{
+	{Spec: adaptiveEntropySpec, New: func() Term { return NewAdaptiveEntropy() }},
 	{Spec: alpSpec, New: func() Term { return method.New[ALP]() }},
 	{Spec: distillK2Spec, New: func() Term { return method.New[DistillK2]() }},
 	{Spec: entropySpec, New: func() Term { return method.New[Entropy]() }},
 	{Spec: gkdSpec, New: func() Term { return method.New[GKD]() }},
+	{Spec: opdTopKSpec, New: func() Term { return method.New[OPDTopK]() }},
 	{Spec: positiveNLLSpec, New: func() Term { return method.New[PositiveNLL]() }},
+	{Spec: rlsdSpec, New: func() Term { return method.New[RLSD]() }},
 	{Spec: sdarSpec, New: func() Term { return method.New[SDAR]() }},
 	{Spec: shadowDistillationSpec, New: func() Term { return method.New[ShadowDistillation]() }},
 	{Spec: topEntropySpec, New: func() Term { return method.New[TopEntropy]() }},

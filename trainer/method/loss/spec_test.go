@@ -95,6 +95,16 @@ func termExample(t *testing.T, term Term) string {
 	case *PositiveNLL:
 		e.Coef = 1
 		return logpExample(t, b, "logp -0.5 -1.2 -2.0 of a response with R = 1, and of one with R = 0; coefficient 1", e)
+	case *AdaptiveEntropy:
+		e.adapt(0.1)
+		first, used := e.Coef, e.coefficient()
+		e.adapt(0.3)
+		return fmt.Sprintf("target 0.2, δ 0.005, coefficient 0 at first; entropies of two updates 0.1 and 0.3\nafter the first: coefficient %v, of which the second uses %v\nafter the second: coefficient %v, of which the third uses %v", first, used, e.Coef, e.coefficient())
+	case *RLSD:
+		return advantageExample(t, b, "old -0.7 -1.0 -2.5, teacher -0.4 -1.0 -1.0; λ 0.5, clip range 0.2", e)
+	case *OPDTopK:
+		e.TopK = 0
+		return advantageExample(t, b, "old -0.7 -1.0 -2.5, teacher -0.4 -1.0 -1.0; coefficient 1, top_k 0", e)
 	case *GKD:
 		e.TopK = 2
 		return strings.Replace(distExample(t, b, e.AddLoss), "coefficient 1", "t = 0.670320 0.164840 0.164840, its first two; coefficient 1", 1)
@@ -110,6 +120,15 @@ func termExample(t *testing.T, term Term) string {
 		return fmt.Sprintf("entropies 0.5 1.0 2.0 in each of two responses, share 0.2\nthe 0.8 quantile of the six is %s\ngates = %v", numbersText([]float64{stats.Quantile([]float64{0.5, 0.5, 1, 1, 2, 2}, 0.8)}), b.Gate)
 	}
 	return ""
+}
+
+// advantageExample is the example of a term that changes advantages.
+func advantageExample(t *testing.T, b *batch.Batch, given string, term Term) string {
+	t.Helper()
+	if err := term.Prepare(b); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s\nA = +1: %s\nA = -1: %s", given, numbersText(b.Advantage[:3]), numbersText(b.Advantage[3:]))
 }
 
 // logpExample is the example of a term in the log-probs, on top of nothing.
