@@ -133,7 +133,8 @@ func TestFixes(t *testing.T) {
 			t.Errorf("%s: distance %v outside %v", f.Name, f.Distance, i)
 		}
 	}
-	if want := "segment_tis: the dump has no Turn\nsegment_mask: the dump has no Turn\ntrm: the dump has no DistRoll\n"; untried != want {
+	if want := "segment_tis: the dump has no Turn\nsegment_mask: the dump has no Turn\nestr: the dump has no DistRoll\n" +
+		"last_version: the dump has no Version\ntruncated: the dump has no Finished\ntrm: the dump has no DistRoll\n"; untried != want {
 		t.Errorf("not tried:\n%swant:\n%s", untried, want)
 	}
 	if masks < 10 {

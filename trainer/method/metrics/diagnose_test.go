@@ -229,7 +229,7 @@ func full() *batch.Batch {
 	b.Now.Logp, b.Advantage, b.Return = []float64{-1, -1, -1, -1}, []float64{1, 1, -1, 0}, []float64{1, 1, 0, 0}
 	b.Now.Dist = b.Old.Dist
 	b.Turn = make([]int32, 4)
-	b.Version = make([]int32, 4)
+	b.Version, b.Finished = make([]int32, 4), []bool{true, true}
 	return b
 }
 
