@@ -37,9 +37,27 @@ var manyRuns = []string{
 	"null-agree", "penalty-trio", "r2-vs-r3", "routing-penalty", "sanity-set", "sga-frontier", "stale-256", "unified-flow",
 }
 
+// identities: each exact check of the claim is met where it is published. An enumeration over random draws may also
+// refute a statement; then its checks are no identities, and one tiny draw may come out either way.
+func identities(t *testing.T, id string) bool {
+	t.Helper()
+	list, err := judgedPublished()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		for _, c := range list[i].Evidence.Checks {
+			if list[i].Claim.ID == id && c.Level == claim.Exact && c.Outcome != claim.Passed && c.Outcome != claim.Reported {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // TestEveryClaimRuns measures claims at the tiny size: with -every all, otherwise those of a
 // few training runs, and in a short test one of every theme. The figures mean nothing, but
-// what is exact must hold at any size, and the page must have a picture for every claim.
+// what is exact must hold at any size if all of it holds where it is published, and the page must have a picture for every claim.
 func TestEveryClaimRuns(t *testing.T) {
 	var ids []string
 	theme := ""
@@ -70,7 +88,7 @@ func TestEveryClaimRuns(t *testing.T) {
 		}
 		for _, c := range r.Evidence.Checks {
 			// Sampled estimates are exact in law only; at this size they may stray.
-			if c.Level == claim.Exact && c.Outcome != claim.Passed && c.Outcome != claim.Reported && !strings.Contains(c.Name, "standard errors") {
+			if c.Level == claim.Exact && c.Outcome != claim.Passed && c.Outcome != claim.Reported && !strings.Contains(c.Name, "standard errors") && identities(t, id) {
 				t.Errorf("%s: %s: %+v, %s", id, c.Name, c.Value, c.Outcome)
 			}
 		}
