@@ -44,7 +44,7 @@ func dynamicSamples() claim.Claim {
 				for range dynamicPrompts {
 					u := rng.Float64()
 					p := u * u
-					truth += (1 - elementary.Pow(1-p, dynamicFirst)) / dynamicPrompts
+					truth += float64((1 - elementary.Pow(1-p, dynamicFirst)) / dynamicPrompts)
 					fixed = append(fixed, passk.Tally{Correct: correctOf(rng, p, dynamicMost), Samples: dynamicMost})
 					t := passk.Tally{Correct: correctOf(rng, p, dynamicFirst), Samples: dynamicFirst}
 					for t.Correct < 2 && t.Samples < dynamicMost {

@@ -50,7 +50,7 @@ func law(logits []float64) []float64 {
 func apart(p, q []float64) float64 {
 	sum := 0.0
 	for a := range p {
-		sum += math.Abs(p[a]-q[a]) / 2
+		sum += float64(math.Abs(p[a]-q[a]) / 2)
 	}
 	return sum
 }
