@@ -43,7 +43,7 @@ func dynamicSamples() claim.Claim {
 				var fixed, dynamic []passk.Tally
 				for range dynamicPrompts {
 					u := rng.Float64()
-					p := u * u
+					p := float64(u * u)
 					truth += float64((1 - elementary.Pow(1-p, dynamicFirst)) / dynamicPrompts)
 					fixed = append(fixed, passk.Tally{Correct: correctOf(rng, p, dynamicMost), Samples: dynamicMost})
 					t := passk.Tally{Correct: correctOf(rng, p, dynamicFirst), Samples: dynamicFirst}
