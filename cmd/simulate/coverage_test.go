@@ -15,24 +15,11 @@ var exhaustive = flag.Bool("exhaustive", false, "run every command of the list o
 
 // TestPublishedCoverage: the published list is what the program says now.
 func TestPublishedCoverage(t *testing.T) {
-	path := filepath.Join("..", "..", "results", "published", "seeds.md")
 	list, err := readCoverage(coverageText)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := coveragePage(list)
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want {
-		t.Error("results/published/seeds.md is not what the program has: go test ./cmd/simulate -run PublishedCoverage -update")
-	}
+	checkPublished(t, "seeds.md", coveragePage(list))
 }
 
 // TestCoverageCommands: every command of the list has a subcommand and flags that exist, names

@@ -12,8 +12,13 @@ import (
 
 // TestPublishedPapers: the published list is what the program says now.
 func TestPublishedPapers(t *testing.T) {
-	path := filepath.Join("..", "..", "results", "published", "papers.md")
-	want := papersTable(papersUsed()).Markdown()
+	checkPublished(t, "papers.md", papersTable(papersUsed()).Markdown())
+}
+
+// checkPublished holds a page of results/published to what the program makes now, or writes it with -update.
+func checkPublished(t *testing.T, name, want string) {
+	t.Helper()
+	path := filepath.Join("..", "..", "results", "published", name)
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -24,7 +29,7 @@ func TestPublishedPapers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Error("results/published/papers.md is not what the program has: go test ./cmd/simulate -run PublishedPapers -update")
+		t.Errorf("results/published/%s is not what the program has: go test ./cmd/simulate -run %s -update", name, t.Name())
 	}
 }
 
