@@ -1,5 +1,5 @@
 // Package experiments compares runs: recipes against seeds, and
-// the headline that `simulate` shows without an argument. In its rooms are the
+// the headline that `simulate` shows without an argument. Folders below it have the
 // published claims that `simulate reproduce` measures and judges.
 //
 //	records, err := experiments.Compare(ctx, recipes, []uint64{1, 2, 3}, experiments.Options{Dir: "out"})
@@ -11,7 +11,7 @@
 //	sweep       grids of recipes: a line for each run, parts that are put together
 //	stats       intervals over paired seeds, tests, trends
 //	claim       what a claim is made of, and how it is judged
-//	claims      the list of them; in its rooms the claims by theme, one file each
+//	claims      the list of them; below it the claims by theme, one file each
 //	reproduce   measures claims, keeps what was measured, writes their pages
 //
 // What it is not: it trains nothing itself (package trainer does) and draws

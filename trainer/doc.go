@@ -1,6 +1,13 @@
 // Package trainer is the training loop: it lets a rollout engine sample, a
 // learner learn, and measures what lies between them.
 //
+//	r, err := recipe.Load("default", "rollout.numerics=bf16", "loss=gspo")
+//	r, params, err := trainer.Prepare(r)                  // the base checkpoint's weights
+//	s, err := trainer.NewSession(r, params, trainer.Options{})
+//	defer s.Close()
+//	err = s.Step(0)                                       // trains params in place
+//	b, prompts, verdicts, _ := s.Sampled()                // the batch of that step
+//
 // A Session is a run in progress: it takes and returns values and touches no file.
 // A step runs the stages of step.go in order, each on one batch.Batch; a further stage
 // is a file and a line there, and README.md lists the ten files of a batch. Files,

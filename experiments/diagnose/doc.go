@@ -1,8 +1,8 @@
-// Package advise says what is wrong with the dump of a real run: whether its two
+// Package diagnose says what is wrong with the dump of a real run: whether its two
 // columns of log-probs are what they are taken for, how large the gap between
 // the engines is, and what has made it.
 //
-//	a := advise.New(advise.Options{TopP: 1})
+//	a := diagnose.New(diagnose.Options{TopP: 1})
 //	err := a.Read(reader.Input{Name: "dump.jsonl.gz", At: f, Size: size})     // any number of files
 //	r := a.Report()
 //	r.Verdict.Summary                     // one sentence
@@ -25,7 +25,7 @@
 // The cause of a genuine gap is classified from its statistical signature: features.go measures it, laws.go
 // compares it with gaps that were simulated, mixture.go, regression.go and shares.go split
 // it. reference.json has the fitted figures; reference_test.go makes them, from
-// short runs of this program and from the worlds of package planted.
+// short runs of this program and from synthetic dumps.
 //
 // What it is not: it opens no file and draws nothing, and it corrects nothing. Equal log-probs of the sampled tokens do
 // not prove that two engines have equal distributions.

@@ -5,7 +5,16 @@
 // each entry is one small file with a documented parameter struct. The tables
 // are what `simulate methods` lists and what recipes name.
 //
-// What it is not: it knows no method itself, and has no global state.
+//	e, err := loss.Registry.Lookup("ppo_clip")   // Registry is a Table[loss.Loss]; aliases count
+//	e.Spec.Formula                               // what a person reads
+//	l := e.New()                                 // the parameters with their defaults
+//	p := method.New[loss.PPOClip]()              // the same, in code
+//
+// A method of one's own is one more entry, appended before a recipe is read: an
+// example of package trainer does that.
+//
+// What it is not: it knows no method itself, and has no global state
+// but the tables.
 package method
 
 import (

@@ -1,4 +1,4 @@
-// Package tiny is a run of milliseconds, for tests of the trainer and its runner.
+// Package trainertest has a run of milliseconds, for tests of the trainer and its runner.
 //
 // What it is not: it teaches a model nothing, and no program imports it.
 package trainertest
