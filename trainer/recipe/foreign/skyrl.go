@@ -115,5 +115,10 @@ func writeSkyRL(r recipe.Recipe) (string, []string) {
 		algorithm = fmt.Sprintf("policy_loss_type: gspo, eps_clip_low: %v, eps_clip_high: %v, ", l.EpsLow, l.EpsHigh)
 		w.unless(l.RatioMask == "pre" || len(p.Masks) == 0, "sequence ratio over the tokens that a mask leaves: its mean is over all of them (ratio_mask: pre)")
 	}
-	return "trainer: {algorithm: {" + algorithm + "off_policy_correction: {" + strings.Join(fields, ", ") + "}}}\ngenerator: {sampling_params: {logprobs: 1}}\n", w.notes
+	batches, other := "", ""
+	if whole, part := w.minibatches(r); part > 0 {
+		batches = fmt.Sprintf("train_batch_size: %d, policy_mini_batch_size: %d, ", whole, part)
+		other = fmt.Sprintf(" # with another train_batch_size: policy_mini_batch_size = train_batch_size / %d", whole/part)
+	}
+	return "trainer: {" + batches + "algorithm: {" + algorithm + "off_policy_correction: {" + strings.Join(fields, ", ") + "}}}" + other + "\ngenerator: {sampling_params: {logprobs: 1}}\n", w.notes
 }

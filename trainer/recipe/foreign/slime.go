@@ -174,6 +174,9 @@ func writeSlime(r recipe.Recipe) (string, []string) {
 	case r.Routing.Replay == recipe.ReplayR2:
 		flags = append(flags, "--use-routing-replay")
 	}
+	if n := r.Learner.Minibatches; n > 1 {
+		flags = append(flags, fmt.Sprintf("--num-steps-per-rollout %d", n))
+	}
 	return strings.Join(append([]string{strings.Join(flags, " ")}, mis...), "\n") + "\n", w.notes
 }
 

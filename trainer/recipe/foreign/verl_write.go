@@ -54,6 +54,11 @@ func writeVerl(r recipe.Recipe) (string, []string) {
 	}
 	text := "algorithm: {rollout_correction: {" + strings.Join(fields, ", ") + "}}\nactor_rollout_ref: {rollout: {calculate_log_probs: true}"
 	var actor []string
+	whole, part := w.minibatches(r)
+	if part > 0 {
+		text = fmt.Sprintf("data: {train_batch_size: %d} # with another: ppo_mini_batch_size = train_batch_size / %d\n", whole, whole/part) + text
+		actor = append(actor, fmt.Sprintf("ppo_mini_batch_size: %d", part))
+	}
 	if mode := r.Routing.Replay; mode == recipe.ReplayR2 || mode == recipe.ReplayR3 {
 		actor = append(actor, "router_replay: {mode: "+strings.ToUpper(mode)+"}")
 	}

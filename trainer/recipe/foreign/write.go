@@ -45,6 +45,20 @@ func (w *writing) unless(ok bool, what string) {
 	}
 }
 
+// minibatches are the prompts of a batch and of each of its updates, for a framework that states
+// both; zero for one update per batch, and where the parts would not be equal.
+func (w *writing) minibatches(r recipe.Recipe) (whole, part int) {
+	n := r.Learner.Minibatches
+	switch whole = r.Rollout.Prompts; {
+	case n <= 1:
+		return 0, 0
+	case whole%n != 0:
+		w.cannot(fmt.Sprintf("%d updates of equal size for %d prompts", n, whole))
+		return 0, 0
+	}
+	return whole, whole / n
+}
+
 // inverse is a band of ρ as verl's k1 modes have it, as one of 1/ρ. A band that is its
 // own inverse but for a thousandth is written as it is, as verl's documents have it, and
 // others to six digits.
