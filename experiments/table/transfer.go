@@ -16,7 +16,7 @@ type Transfer struct {
 
 // TransferRow is the rank correlation between two rankings.
 type TransferRow struct {
-	// Between is the kind: tasks, base models, learning rates, common and tuned rate, stressors.
+	// Between is the kind: tasks, scales, base models, learning rates, common and tuned rate, stressors.
 	Between string
 	// A and B are compared, Within says where.
 	A, B, Within string
@@ -42,6 +42,16 @@ func (t *Tuned) transfer() *Transfer {
 		tuned[t.Tasks[i].Name] = t.Tasks[i].gains()
 	}
 	x.betweenTasks(names, tuned)
+	for i := range t.Scales {
+		s := &t.Scales[i]
+		if at := tuned[s.TunedOn]; at != nil {
+			list := same(at, s.gains(), false)
+			for _, c := range list {
+				x.add("scales", s.TunedOn, s.Name, c.under, []comparison{c})
+			}
+			x.add("scales", s.TunedOn, s.Name, "mean over the stressors", list)
+		}
+	}
 	for _, task := range names {
 		x.betweenModels(task, tuned[task])
 	}

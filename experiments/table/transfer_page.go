@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"driftlab/results/figure"
@@ -48,7 +49,7 @@ func (t *Tuned) missingText() string {
 	if len(t.Missing) == 0 {
 		return ""
 	}
-	return "Not there yet: " + strings.Join(t.Missing, "; ") + ". `simulate sweep tune` and `simulate sweep transfer` go on from the published folders (`results/published/README.md` says how)."
+	return "Not there yet: " + strings.Join(t.Missing, "; ") + ". `simulate sweep tune`, `simulate sweep transfer` and `simulate sweep scales` go on from the published folders (`results/published/README.md` says how)."
 }
 
 // transferPage is the page of transfer as Markdown.
@@ -56,7 +57,7 @@ func (t *Tuned) transferPage() []byte {
 	x := t.transfer()
 	var b bytes.Buffer
 	b.WriteString("# Does a ranking of corrections transfer?\n\n" +
-		"Written by `simulate table` from the sweeps `tune` and `transfer`. Each setting runs at its own learning rate. Its gain is its mean pass rate of the whole run minus that of no correction at that one's own rate. " +
+		"Written by `simulate table` from the sweeps `tune`, `transfer` and `scales`. Each setting runs at its own learning rate. Its gain is its mean pass rate of the whole run minus that of no correction at that one's own rate. " +
 		"A ranking transfers if the settings have the same order by gain elsewhere, measured by Spearman's rank correlation ρ.\n\n")
 	b.WriteString(x.verdict() + " This is the primary check, declared in the file of the sweep before any of its runs: mean over the pairs of tasks and over the stressors, the interval over settings and base models.\n\n")
 	b.WriteString(t.taskText() + "\n\n")
@@ -67,6 +68,7 @@ func (t *Tuned) transferPage() []byte {
 	const interval = "Interval: percentile bootstrap that draws settings and base models with replacement."
 	for _, table := range []*figure.Figure{
 		x.table("Between tasks, under the same stressor", interval, "tasks"),
+		x.table("Between the task and larger scales, under the same stressor", "Gains at the learning rates that were tuned on the task with 100 updates of the small model; the base models differ. "+interval, "scales"),
 		x.table("Between halves of the base models of a task", "Mean over all ways to halve the base models. Interval: percentile bootstrap that draws settings with replacement, and a half at random. It bounds what a correlation with another task can be: noise in the gains lowers both.", "halves of the base models"),
 		x.table("Between learning rates of the tuning stage", fmt.Sprintf("Gains with the same learning rate for setting and control, mean over the stressors; unit: %d base models. %s", t.TuningModels, interval), "learning rates"),
 		x.table("Between the common rate "+commonRate+" and the tuned rates", "Gains with the same learning rate for all on the base models of the tuning stage, against gains at tuned rates on the base models of the stage transfer. "+interval, "common and tuned rate"),
@@ -77,6 +79,9 @@ func (t *Tuned) transferPage() []byte {
 		}
 	}
 	b.WriteString(t.rateTable().Markdown())
+	if table := t.scaleTable(); len(table.Rows) > 0 {
+		b.WriteString("\n" + table.Markdown())
+	}
 	return b.Bytes()
 }
 
@@ -113,4 +118,42 @@ func (t *Tuned) rateTable() *figure.Figure {
 		}
 	}
 	return table
+}
+
+// scaleTable has the gains in longer runs and in a larger model next to those on the task.
+func (t *Tuned) scaleTable() *figure.Figure {
+	table := &figure.Figure{Kind: figure.Table, Title: "Gains at larger scales",
+		Columns: []figure.Column{{Name: "scale"}, {Name: "stressor"}, number("no correction"), {Name: "setting"}, {Name: "rate"}, number("gain"), {Name: "95 % CI"}, number("gain on the task"), {Name: "95 % CI"}},
+		Note:    "No correction: its mean pass rate of the whole run at the larger scale. Gain: mean over the base models, at the learning rates tuned on the task; the interval is Student's t over the base models."}
+	for i := range t.Scales {
+		scale := &t.Scales[i]
+		at := slices.IndexFunc(t.Tasks, func(o TunedTask) bool { return o.Name == scale.TunedOn })
+		if at < 0 {
+			continue // the task itself is not whole
+		}
+		for j, p := range scale.Problems {
+			for k := range scale.Settings {
+				s := &scale.Settings[k]
+				if !s.tested(j) {
+					continue
+				}
+				e := &s.Effects[j]
+				row := []figure.Cell{figure.Word(scale.Name), figure.Word(p.Name), rounded(p.Uncorrected), figure.Word(s.Name), figure.Word(e.Rate), signed(e.Estimate), figure.Word(fmt.Sprintf("%+.2f to %+.2f", e.Low, e.High))}
+				if own := t.Tasks[at].effect(s.Name, p.Name); own != nil {
+					row = append(row, signed(own.Estimate), figure.Word(fmt.Sprintf("%+.2f to %+.2f", own.Low, own.High)))
+				}
+				table.Add(row...)
+			}
+		}
+	}
+	return table
+}
+
+// effect is that of a setting under a stressor; nil if there is none.
+func (t *TunedTask) effect(setting, stressor string) *TunedEffect {
+	j := slices.IndexFunc(t.Problems, func(p TunedProblem) bool { return p.Name == stressor })
+	if s := t.setting(setting); s != nil && j >= 0 {
+		return &s.Effects[j]
+	}
+	return nil
 }

@@ -21,7 +21,10 @@ type Tuned struct {
 	Rates        []string `json:"rates"`
 	// Tasks are those of which every run is there.
 	Tasks []TunedTask `json:"tasks"`
-	// Missing says what the two stages plan and do not have yet.
+	// Scales are the same settings in longer runs and in a larger model, at the rates that were tuned
+	// for a task.
+	Scales []TunedTask `json:"scales,omitempty"`
+	// Missing says what the stages plan and do not have yet.
 	Missing []string `json:"missing,omitempty"`
 
 	tuning map[string][]Tuning // by task
@@ -29,7 +32,9 @@ type Tuned struct {
 
 // TunedTask is a task with its problems and settings.
 type TunedTask struct {
-	Name     string         `json:"name"`
+	Name string `json:"name"`
+	// TunedOn is the task whose tuned rates the settings have, where it is another.
+	TunedOn  string         `json:"tuned_on,omitempty"`
 	Problems []TunedProblem `json:"problems"`
 	// Settings are in the order of their mean gain over the stressors.
 	Settings []TunedSetting `json:"settings"`
@@ -92,8 +97,9 @@ type TunedEffect struct {
 // clippedControl is the control whose clip acts.
 const clippedControl = "minibatches-4"
 
-// measureTuned compares the settings of the tasks that are whole; nil while there is no tuning stage.
-func measureTuned(tune, judged *Stage) *Tuned {
+// measureTuned compares the settings of the tasks and scales that are whole; nil while there is no
+// tuning stage.
+func measureTuned(tune, judged, scales *Stage) *Tuned {
 	if tune == nil {
 		return nil
 	}
@@ -139,10 +145,30 @@ func measureTuned(tune, judged *Stage) *Tuned {
 				t.Missing = append(t.Missing, fmt.Sprintf("%d of %d runs of the stage transfer on %s", planned-done, planned, task))
 				continue
 			}
-			t.Tasks = append(t.Tasks, judged.tunedTask(task, t.tuning[task], tune, named))
+			t.Tasks = append(t.Tasks, judged.tunedTask(task, task, t.tuning[task], tune, named))
 		}
 	}
+	if scales != nil {
+		t.measureScales(scales, tune, named)
+	}
 	return t
+}
+
+// measureScales compares the settings of the scales that are whole.
+func (t *Tuned) measureScales(scales, tune *Stage, named []Named) {
+	seen := map[string]bool{}
+	for _, p := range scales.Index.Points {
+		scale, from := p.Values[taskColumn], p.Values[tunedColumn]
+		if seen[scale] {
+			continue
+		}
+		seen[scale] = true
+		if done, planned := scales.progress(scale); done < planned {
+			t.Missing = append(t.Missing, fmt.Sprintf("%d of %d runs of the stage scales on %s", planned-done, planned, scale))
+			continue
+		}
+		t.Scales = append(t.Scales, scales.tunedTask(scale, from, t.tuning[from], tune, named))
+	}
 }
 
 // untuned are the settings that the stage plans for a task and has not tuned.
@@ -170,15 +196,18 @@ func (s *Stage) progress(task string) (done, planned int) {
 	return done, planned
 }
 
-// tunedTask judges a task whose runs are all there.
-func (s *Stage) tunedTask(task string, tunings []Tuning, tune *Stage, named []Named) TunedTask {
+// tunedTask judges a task whose runs are all there, at the rates that were tuned on the task from.
+func (s *Stage) tunedTask(task, from string, tunings []Tuning, tune *Stage, named []Named) TunedTask {
 	t := TunedTask{Name: task}
+	if from != task {
+		t.TunedOn = from
+	}
 	at := map[cellKey]*Tuning{}
 	for i := range tunings {
 		at[cellKey{method: tunings[i].Method, stressor: tunings[i].Stressor}] = &tunings[i]
 	}
 	means := s.meansByModel(task)
-	same, inactive := tune.sameRuns(task)
+	same, inactive := tune.sameRuns(from)
 	var methods []string
 	group := map[string]string{}
 	for _, p := range s.Index.Points {

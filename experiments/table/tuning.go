@@ -11,10 +11,14 @@ import (
 const (
 	tuneStage     = "tune"
 	transferStage = "transfer"
+	scalesStage   = "scales"
 )
 
-// taskColumn is the factor of the sweeps with several tasks.
-const taskColumn = "task"
+// The columns of the sweeps with several tasks: the task, and the task whose tuned rates it has.
+const (
+	taskColumn  = "task"
+	tunedColumn = "tuned"
+)
 
 // tolerance is how far below its best mean pass rate a setting may be at a learning rate of
 // its range.
@@ -95,7 +99,9 @@ func (s *Stage) Tunings() []Tuning {
 }
 
 // HasTasks reports whether the stage has several tasks: its rows are those of Tuned.
-func (s *Stage) HasTasks() bool { return s.Name == tuneStage || s.Name == transferStage }
+func (s *Stage) HasTasks() bool {
+	return s.Name == tuneStage || s.Name == transferStage || s.Name == scalesStage
+}
 
 // evaluated are the steps at which the stage's runs are evaluated, after the start: those of a
 // run that did not stop.

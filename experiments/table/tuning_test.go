@@ -133,6 +133,56 @@ func TestTuned(t *testing.T) {
 	}
 }
 
+// A larger scale is judged at the rates of the task that its column tuned names, when all of its runs are there.
+func TestScales(t *testing.T) {
+	tune, judged := judgedStages()
+	var ran []sweep.Outcome
+	for seed := uint64(21); seed < 24; seed++ {
+		for _, o := range []sweep.Outcome{tuneRun("long", "none", "matched", "5e-4", seed, .9), tuneRun("long", "none", "age", "5e-4", seed, .5),
+			tuneRun("long", "x", "age", "1e-3", seed, .4), tuneRun("long", "y", "age", "5e-4", seed, .75)} {
+			o.Values["tuned"] = "addition"
+			ran = append(ran, o)
+		}
+	}
+	scales := tasksStage("scales", ran...)
+	got := table.Measure([]table.Stage{tune, judged, scales}).Tuned
+	if len(got.Tasks) != 2 || len(got.Scales) != 1 {
+		t.Fatalf("%d tasks, %d scales, missing %q", len(got.Tasks), len(got.Scales), got.Missing)
+	}
+	long := got.Scales[0]
+	if long.Name != "long" || long.TunedOn != "addition" || long.Problems[0].Rate != "5e-4" {
+		t.Errorf("the scale is %+v", long)
+	}
+	for _, s := range long.Settings {
+		if e, want := s.Effects[0], map[string]float64{"x": -.1, "y": .25}[s.Name]; math.Abs(e.Estimate-want) > 1e-9 {
+			t.Errorf("%s: %+v", s.Name, e)
+		}
+	}
+	scales.Runs = scales.Runs[1:]
+	if part := table.Measure([]table.Stage{tune, judged, scales}).Tuned; len(part.Scales) != 0 || len(part.Missing) != 1 || !strings.Contains(part.Missing[0], "1 of 12 runs") {
+		t.Errorf("with a run missing: %d scales, missing %q", len(part.Scales), part.Missing)
+	}
+}
+
+// The stage scales runs every setting at the rate that the published tuning stage chose for the task.
+func TestScalesAreTuned(t *testing.T) {
+	done, err := sweep.Read(filepath.Join(publishedTable, "tune"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage := table.Stage{Name: "tune", Index: done.Index, Runs: done.Rows}
+	rates := map[[3]string]string{}
+	for _, one := range stage.Tunings() {
+		rates[[3]string{one.Task, one.Stressor, one.Method}] = one.Rate()
+	}
+	for _, p := range grids(t)["scales"].Cells {
+		v := p.Values
+		if want := rates[[3]string{v["tuned"], v["stressor"], v["method"]}]; v["rate"] != want {
+			t.Errorf("%s under %s: rate %s, the tuned one is %q", v["method"], v["stressor"], v["rate"], want)
+		}
+	}
+}
+
 // The page of transfer and the sentences follow from the stages, and equal stages make equal pages.
 func TestTransferPage(t *testing.T) {
 	tune, judged := judgedStages()

@@ -33,7 +33,7 @@ type Table struct {
 
 // Measure works out the table of the stages.
 func Measure(stages []Stage) *Table {
-	var tune, judged *Stage
+	var tune, judged, scales *Stage
 	var rest []Stage
 	for i := range stages {
 		switch stages[i].Name {
@@ -41,11 +41,13 @@ func Measure(stages []Stage) *Table {
 			tune = &stages[i]
 		case transferStage:
 			judged = &stages[i]
+		case scalesStage:
+			scales = &stages[i]
 		default:
 			rest = append(rest, stages[i])
 		}
 	}
-	t := &Table{Tuned: measureTuned(tune, judged)}
+	t := &Table{Tuned: measureTuned(tune, judged, scales)}
 	if len(rest) > 0 {
 		t.Alarms = MeasureAlarms(settled(rest))
 	}
@@ -93,7 +95,7 @@ func (t *Table) Files() ([]File, error) {
 	var words bytes.Buffer
 	var picture *figure.Figure
 	var effects *Effects
-	words.WriteString("# Every method under the same stressors\n\nWritten by `simulate table` from the sweeps `tune`, `transfer`, `screen`, `confirm`, `models` and `doses`, as far as they are finished. `" +
+	words.WriteString("# Every method under the same stressors\n\nWritten by `simulate table` from the sweeps `tune`, `transfer`, `scales`, `screen`, `confirm`, `models` and `doses`, as far as they are finished. `" +
 		SheetFile + "` has every figure with the command that reproduces it; `" + EffectsFile + "` has the effects of the confirmation stage, and `" + CorrectionsFile + "` shows them by problem, with the lines to copy; the runs are in the folders next to them, one per line. `simulate methods NAME` explains each setting and each stressor.\n\n")
 	files, err := t.Tuned.files(&words)
 	if err != nil {
