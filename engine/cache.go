@@ -8,7 +8,8 @@ import (
 
 // Cache keeps keys and values of a fixed number of sequences, by slot. Keys
 // are stored transposed, [head dim][position], so that the scores of one query
-// against all keys are one vector loop; values are [position][head dim].
+// against all keys are one vector loop; values are [position][head dim]. The keys of the index
+// of sparse attention are a further head, whose values nobody reads.
 type Cache struct {
 	capacity int // positions per slot, a multiple of 16
 	slots    int
@@ -28,7 +29,7 @@ type Cache struct {
 // that computes in the given numerics.
 func NewCache(c model.Config, n Numerics, slots int) *Cache {
 	capacity := roundUp16(c.Context)
-	k := &Cache{capacity: capacity, slots: slots, perSlot: c.KVHeads * c.HeadDim() * capacity, headDim: c.HeadDim(), perState: deltaMemorySize(c, n)}
+	k := &Cache{capacity: capacity, slots: slots, perSlot: keyHeads(&c) * c.HeadDim() * capacity, headDim: c.HeadDim(), perState: deltaMemorySize(c, n)}
 	k.keys, k.values = make([][]float32, c.Layers), make([][]float32, c.Layers)
 	k.states, k.reached = make([][]float32, c.Layers), make([][]int32, c.Layers)
 	for l := range c.Layers {

@@ -22,6 +22,7 @@ const (
 	WireField            = "wire"
 	ExpertParallelField  = "expert_parallel"
 	LinearAttentionField = "linear_attention"
+	IndexField           = "index"
 )
 
 // Fields are those that can act on a log-prob, in the order of their
@@ -49,6 +50,7 @@ var fields = []Field{
 	{AdaptersField, func(d, f *Numerics) { d.Adapters = f.Adapters }, func(n *Numerics) string { return n.Adapters.String() }},
 	{"attention", func(d, f *Numerics) { d.Attention, d.Tile, d.Splits = f.Attention, f.Tile, f.Splits }, attentionText},
 	{LinearAttentionField, func(d, f *Numerics) { d.LinearAttention = f.LinearAttention }, func(n *Numerics) string { return n.LinearAttention.String() }},
+	{IndexField, func(d, f *Numerics) { d.Index = f.Index }, indexText},
 }
 
 // orOf is an optional format, or the field that it follows without a value of its own.
@@ -115,6 +117,14 @@ func expertParallelText(n *Numerics) string {
 		return ExpertParallel{}.String()
 	}
 	return n.ExpertParallel.String()
+}
+
+// indexText is the format of an index that has one of its own.
+func indexText(n *Numerics) string {
+	if n.Index == precision.Unscaled(n.Activations) {
+		return orOf(precision.Quantizer{}, "activations")
+	}
+	return orOf(n.Index, "activations")
 }
 
 func attentionText(n *Numerics) string {

@@ -136,7 +136,7 @@ func (p *Pass) cacheOf(k *worker, layer, sequence int) (keys, values []float32, 
 		return keys, values, cache.capacity
 	}
 	c, prefix := &p.config, p.pack.After[sequence]
-	keys, values, capacity = k.keys, k.values, len(k.keys)/c.KVDim()
+	keys, values, capacity = k.keys, k.values, len(k.keys)/(p.heads*c.HeadDim())
 	if prefix != k.prefix { // else they stand there already
 		from, to := p.pack.before(sequence)
 		first, second := p.prefixKV(layer, from, to)

@@ -25,7 +25,7 @@ type mixer interface {
 
 // mixers are those of a model's layers, by type.
 func mixers(c model.Config) []mixer {
-	types := map[string]mixer{model.FullAttention: fullAttention{}, model.LinearAttention: linearAttention{}}
+	types := map[string]mixer{model.FullAttention: fullAttention{}, model.LinearAttention: linearAttention{}, model.SparseAttention: sparseAttention{}}
 	list := make([]mixer, c.Layers)
 	for l := range list {
 		list[l] = types[c.LayerType(l)]
@@ -50,6 +50,7 @@ func (fullAttention) growBack(p *Pass, b *blockGrad, rows int) {
 
 func (fullAttention) mix(p *Pass, k *worker, layer int, s *layerState, from, to int) {
 	p.splitHeads(k, layer, s, from, to)
+	p.chooseAll(k, layer)
 	p.attend(k, layer, s, from)
 }
 

@@ -79,6 +79,10 @@ type Numerics struct {
 	// behind it where that is not fp32: recurrent:bf16. Each form decodes as it scores. The
 	// operands of the matrix products have the format of the activations. It acts on no other layer.
 	LinearAttention kernel.LinearAttention `yaml:"linear_attention,omitempty" json:"linear_attention,omitzero"`
+	// Index is the format of the queries and keys of a sparse-attention layer's index as they
+	// meet, quantised per token and head; without it they have that of the activations. Engines
+	// that serve such a model have fp8_e4m3/channel there. It acts on no other layer.
+	Index precision.Quantizer `yaml:"index,omitempty" json:"index,omitzero"`
 }
 
 // BatchInvariant reports whether a row's result is independent of the rows next to it.
@@ -107,10 +111,11 @@ func (n Numerics) essential() Numerics {
 	}
 	n.ExpertParallel = n.ExpertParallel.essential()
 	n.Embedding, n.HeadWeights, n.HeadInputs, n.Queries = n.embedding(), n.headWeights(), n.headInputs(), n.queries()
+	n.Index = n.index()
 	return n
 }
 
-// embedding, headWeights, headInputs and queries are the optional formats as they act.
+// embedding, headWeights, headInputs, index and queries are the optional formats as they act.
 func (n *Numerics) embedding() precision.Quantizer {
 	return cmp.Or(n.Embedding, precision.Unscaled(n.Activations))
 }
@@ -124,6 +129,10 @@ func (n *Numerics) headInputs() precision.Quantizer {
 		return precision.Unscaled(n.Head)
 	}
 	return cmp.Or(n.HeadInputs, precision.Unscaled(n.Activations))
+}
+
+func (n *Numerics) index() precision.Quantizer {
+	return cmp.Or(n.Index, precision.Unscaled(n.Activations))
 }
 
 func (n *Numerics) queries() precision.Format { return cmp.Or(n.Queries, n.Activations) }
@@ -155,9 +164,9 @@ func (n Numerics) Validate() error {
 		shared    string // what a scale must not be taken from; empty where it may
 	}{
 		{"weights", n.Weights, ""}, {"inputs", n.Inputs, "batch"}, {"kv_cache", n.KVCache, "cache"},
-		{"embedding", n.Embedding, ""}, {"head_weights", n.HeadWeights, ""}, {"head_inputs", n.HeadInputs, "batch"},
+		{"embedding", n.Embedding, ""}, {"head_weights", n.HeadWeights, ""}, {"head_inputs", n.HeadInputs, "batch"}, {"index", n.Index, "cache"},
 	} {
-		if q.quantizer == (precision.Quantizer{}) && (q.field == "embedding" || strings.HasPrefix(q.field, "head_")) {
+		if q.quantizer == (precision.Quantizer{}) && (q.field == "embedding" || q.field == "index" || strings.HasPrefix(q.field, "head_")) {
 			continue
 		}
 		if err := q.quantizer.Validate(); err != nil {

@@ -45,7 +45,8 @@ type Options struct {
 	// logits; nil does nothing.
 	Follow Follower
 	// Retention restricts attention to the positions of a compressed cache; nil
-	// lets every row see all positions up to its own.
+	// lets every row see all positions up to its own. In a model with sparse attention it is
+	// the recorded choices that are replayed; where a row has none, it chooses.
 	Retention *Retention
 	// Mass, for passes with a cache, takes up the attention that positions receive;
 	// nil leaves it out.
@@ -70,6 +71,8 @@ type Pass struct {
 	config  model.Config
 	mixers  []mixer // by layer
 	linear  bool    // a layer has linear attention
+	indexed bool    // a layer has sparse attention
+	heads   int     // of keys in a cache
 	gate    moe.Gate
 	team    *kernel.Team
 	workers []worker
@@ -96,14 +99,17 @@ type Pass struct {
 	routes  []uint8       // [rows][layer][rank] experts visited
 	gates   []float32     // [rows][layer][rank] and their gates, if they are kept
 	head    headState
-	back    backState
-	run     runner
+	// of sparse attention: what the rows attend to, and what of that is replayed
+	choice   Retention
+	recorded *Retention
+	back     backState
+	run      runner
 }
 
 // NewPass returns a pass for models of that shape, spread over that many
 // workers. One worker runs in the calling goroutine.
 func NewPass(c model.Config, workers int) *Pass {
-	p := &Pass{config: c, mixers: mixers(c), linear: c.HasLayer(model.LinearAttention), team: kernel.NewTeam(workers), workers: make([]worker, max(workers, 1))}
+	p := &Pass{config: c, mixers: mixers(c), linear: c.HasLayer(model.LinearAttention), indexed: c.HasLayer(model.SparseAttention), heads: keyHeads(&c), team: kernel.NewTeam(workers), workers: make([]worker, max(workers, 1))}
 	if !c.Dense() {
 		order, err := moe.ParseOrder(c.GateOrder)
 		if err != nil {
@@ -129,10 +135,10 @@ func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 		panic(fmt.Sprintf("engine: %d gates for %d replayed experts", len(o.Gates), len(o.Replay)))
 	}
 	if o.Retention != nil {
-		o.Retention.check(pack.Rows(), p.config.Layers*p.config.KVHeads, p.config.Context)
+		o.Retention.check(pack.Rows(), &p.config, p.indexed)
 	}
-	if p.linear && (o.Retention != nil || o.Mass != nil || pack.Prefixes > 0) {
-		panic("engine: linear attention has a state for each sequence: no retention, and no prefixes that several go on from")
+	if (p.linear || p.indexed) && (o.Retention != nil && !p.indexed || o.Mass != nil || pack.Prefixes > 0) {
+		panic("engine: linear and sparse attention have a memory of their own for each sequence: no compressed cache, and no prefixes that several go on from")
 	}
 	if pack.Prefixes > 0 && (o.Cache != nil || !w.Numerics.DecodesAsScored()) {
 		panic(fmt.Sprintf("engine: %d prefixes in a pass with a cache, or with numerics that do not decode as they score", pack.Prefixes))
@@ -151,6 +157,7 @@ func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 		o.Perturb.check(p.config.Layers, p.rows, p.config.DModel)
 	}
 	p.num = w.Numerics.sites(batchRows)
+	p.beginChoice()
 	p.queue = p.queue[:0]
 	p.cut()
 	p.grow()

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"driftlab/engine/kernel"
+	"driftlab/model"
 )
 
 // Retention restricts the attention of each row to the positions that a
@@ -18,6 +19,9 @@ type Retention struct {
 	// Planes is 1 where all layers and key heads hold the same positions, else
 	// layers × key heads, in the order [layer][key head].
 	Planes int
+	// PerLayer says that all key heads of a layer hold the same, and Planes are layers: what
+	// the indices of sparse attention chose.
+	PerLayer bool
 	// Words is the number of words of one plane of one row: RetentionWords.
 	Words int
 	// Kept has a bit for each position, [row][plane][word]: position p is bit p%64
@@ -32,15 +36,22 @@ func RetentionWords(positions int) int { return (positions + 63) / 64 }
 // plane returns the bits of a row for one key head of a layer.
 func (r *Retention) plane(row, layer, head, kvHeads int) []uint64 {
 	at := row * r.Planes
-	if r.Planes > 1 {
+	switch {
+	case r.PerLayer:
+		at += layer
+	case r.Planes > 1:
 		at += layer*kvHeads + head
 	}
 	return r.Kept[at*r.Words:][:r.Words]
 }
 
 // check panics on bits that do not fit the pack.
-func (r *Retention) check(rows, planes, context int) {
-	if r.Planes != 1 && r.Planes != planes || r.Words != RetentionWords(context) || len(r.Kept) < rows*r.Planes*r.Words {
+func (r *Retention) check(rows int, c *model.Config, indexed bool) {
+	planes, context := c.Layers*c.KVHeads, c.Context
+	if r.PerLayer {
+		planes = c.Layers
+	}
+	if r.PerLayer != indexed || r.Planes != planes && (r.PerLayer || r.Planes != 1) || r.Words != RetentionWords(context) || len(r.Kept) < rows*r.Planes*r.Words {
 		panic(fmt.Sprintf("engine: retention of %d words in %d planes of %d, %d rows of a model with %d planes and a context of %d",
 			len(r.Kept), r.Planes, r.Words, rows, planes, context))
 	}
@@ -112,7 +123,10 @@ func (p *Pass) keptFor(first, layer int) kernel.Kept {
 		return kernel.Kept{}
 	}
 	k := kernel.Kept{Bits: r.Kept[first*r.Planes*r.Words:], Row: r.Planes * r.Words}
-	if r.Planes > 1 {
+	switch {
+	case r.PerLayer:
+		k.Bits = k.Bits[layer*r.Words:]
+	case r.Planes > 1:
 		k.Bits, k.Head = k.Bits[layer*p.config.KVHeads*r.Words:], r.Words
 	}
 	return k

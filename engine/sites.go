@@ -17,6 +17,7 @@ type siteNumerics struct {
 	inputs      precision.Quantizer
 	headInputs  precision.Quantizer
 	queries     precision.Format
+	index       precision.Quantizer
 	eager       bool
 	kvCache     precision.Quantizer
 	activations precision.Format
@@ -57,7 +58,7 @@ func (n *Numerics) sites(batchRows int) siteNumerics {
 			Kernel: n.Attention, Tile: n.Tile, Splits: n.Splits, Scores: n.Scores,
 			Probs: n.Probabilities, Output: n.Activations, Reduction: whole, Eager: n.Eager,
 		},
-		inputs: n.Inputs, kvCache: n.KVCache, headInputs: n.headInputs(), queries: n.queries(), eager: n.Eager,
+		inputs: n.Inputs, kvCache: n.KVCache, headInputs: n.headInputs(), queries: n.queries(), index: n.index(), eager: n.Eager,
 		delta:       kernel.DeltaNumerics{LinearAttention: n.LinearAttention, Operands: n.Activations, Output: n.Activations},
 		plainInputs: n.Inputs.Identity() || n.Inputs == precision.Unscaled(n.Activations),
 		plainCache:  n.KVCache.Identity() || n.KVCache == precision.Unscaled(n.Activations),

@@ -22,8 +22,10 @@ type worker struct {
 	hidden, products []float32
 	// keys and values that one row still holds, under a retention
 	keptKeys, keptValues []float32
-	wanted               []int32 // rows of the block that are targets
-	ids                  []uint8 // their routes
+	// of sparse attention: the index's keys of a sequence, and a row's scores
+	indexKeys, scores []float32
+	wanted            []int32 // rows of the block that are targets
+	ids               []uint8 // their routes
 
 	embed  []float32
 	stream layerStream
@@ -53,6 +55,7 @@ type layerState struct {
 	lse         []float32 // [rows, heads]
 	mixed       quantized // attention output before the output projection
 	delta       deltaState
+	index       []float32 // [rows, width] queries, key and weights of the index of sparse attention
 
 	normed      []float32 // [rows, d] the second norm's output
 	postInverse []float32
@@ -176,8 +179,8 @@ func (p *Pass) growWorker(k *worker, rows, longest int) {
 	k.projected = grown(k.projected, rows*c.DModel)
 	k.wanted, k.ids = grown(k.wanted, rows), grown(k.ids, rows*c.TopK)
 	if p.options.Cache == nil {
-		k.keys = grown(k.keys, c.KVDim()*roundUp16(longest))
-		k.values = grown(k.values, c.KVDim()*roundUp16(longest))
+		floats := p.heads * c.HeadDim() * roundUp16(longest)
+		k.keys, k.values = grown(k.keys, floats), grown(k.values, floats)
 		if p.linear {
 			k.delta = grown(k.delta, deltaMemorySize(*c, p.weights.Numerics))
 		}

@@ -42,6 +42,7 @@ type layerWeights struct {
 	inputNorm, postNorm []float32
 	qkv, output         kernel.Weight
 	router              kernel.Weight
+	index               kernel.Weight   // of a layer with sparse attention
 	linear              *linearWeights  // of a layer with linear attention; nil in any other
 	routerBias          []float32       // added when experts are chosen, not to their gates; or nil
 	gateUp, down        []kernel.Weight // by expert; one entry in a dense model
@@ -101,6 +102,9 @@ func (w *Weights) Publish(p *model.Params, version int) {
 		to.outputLow = w.adapt(to.outputLow, p, &to.output, base.O)
 		if from.Linear != nil {
 			to.linear.publish(from.Linear, w.Config.HeadDim(), n)
+		}
+		if from.Index != nil {
+			w.pack(&to.index, from.Index.All, w.Config.IndexWidth(), d, n.Weights)
 		}
 		if from.Router != nil {
 			w.pack(&to.router, from.Router, w.Config.Experts, d, precision.Quantizer{Format: n.Router})

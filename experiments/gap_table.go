@@ -90,12 +90,12 @@ func FlipTable(m *measure.Measurement) *figure.Figure {
 	return t
 }
 
-// RetentionTable shows what a compressed KV cache makes of the gap and what
-// replaying its masks removes. It has no rows where nothing is compressed.
+// RetentionTable shows what a compressed KV cache, or the index of sparse attention, makes of
+// the gap, and what replaying its masks or choices removes. It has no rows for full attention.
 func RetentionTable(m *measure.Measurement) *figure.Figure {
 	t := &figure.Figure{
 		Kind:  figure.Table,
-		Title: "Compressed KV cache, and what replaying its retention masks removes",
+		Title: "Compressed KV cache or sparse attention, and what replaying the positions that were kept removes",
 		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("kept", ""), right("k3", ""), right("mean |Δ|", ""), right("KL", ""),
 			right("k3 with replay", ""), right("mean |Δ| with replay", ""), right("unequal with replay", "")},
 		Note: "Kept: share of the positions up to its own that a response token saw. With replay the learner attends to the same positions (retention.replay).",

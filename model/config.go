@@ -61,11 +61,17 @@ type Config struct {
 	// Renormalise divides the kept gates of softmax-then-topk by their sum. With
 	// topk-then-softmax the gates sum to one already and the field changes nothing.
 	Renormalise bool `yaml:"renormalise" json:"renormalise"`
-	// LayerTypes lists the types of the layers, full_attention or linear_attention (a gated
-	// delta rule, arXiv:2412.06464), one for each layer or a pattern that repeats. The heads
+	// LayerTypes lists the types of the layers, full_attention, linear_attention (a gated
+	// delta rule, arXiv:2412.06464) or sparse_attention (to the positions that an index
+	// chooses, arXiv:2512.02556), one for each layer or a pattern that repeats. The heads
 	// of a linear-attention layer share no keys: kv_heads and positions are those of the
 	// other layers. Default: full_attention everywhere.
 	LayerTypes LayerTypes `yaml:"layer_types,omitempty" json:"layer_types,omitzero"`
+	// IndexTopK is the number of positions that a row of a sparse-attention layer attends to.
+	// Default 16; without meaning, and set to 0, in a model that has no such layer.
+	IndexTopK int `yaml:"index_topk,omitempty" json:"index_topk,omitzero"`
+	// IndexHeads is the number of query heads of its index. Default 2, or 0 as IndexTopK.
+	IndexHeads int `yaml:"index_n_heads,omitempty" json:"index_n_heads,omitzero"`
 }
 
 // Default is the mixture-of-experts model of the shipped recipes. Vocab is left
@@ -87,6 +93,12 @@ func (c Config) WithDefaults() Config {
 	setDefault(&c.Positions, Rotary)
 	setDefault(&c.NormEps, 1e-5)
 	c.LayerTypes = c.LayerTypes.expanded(c.Layers)
+	if c.HasLayer(SparseAttention) {
+		setDefault(&c.IndexTopK, 16)
+		setDefault(&c.IndexHeads, 2)
+	} else {
+		c.IndexTopK, c.IndexHeads = 0, 0
+	}
 	if c.Positions == Learned {
 		c.RopeTheta = 0
 	} else {

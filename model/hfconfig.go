@@ -54,6 +54,8 @@ type extraConfig struct {
 	GateOrder     string            `json:"gate_order,omitempty"`
 	Renormalise   bool              `json:"renormalise,omitempty"`
 	LayerTypes    LayerTypes        `json:"layer_types,omitempty"`
+	IndexTopK     int               `json:"index_topk,omitempty"`
+	IndexHeads    int               `json:"index_n_heads,omitempty"`
 	WeightsSHA256 string            `json:"weights_sha256"`
 	VocabSHA256   string            `json:"vocab_sha256,omitempty"`
 	ConfigSHA256  string            `json:"config_sha256,omitempty"` // of this text with zeroes in its place
@@ -77,7 +79,7 @@ func formatConfig(p *Params, x Extras, weightsSHA256, vocabSHA256 string) ([]byt
 		Heads: &c.Heads, Layers: &c.Layers, KVHeads: &c.KVHeads, NormEps: &c.NormEps,
 		TorchDType: "float32", VocabSize: &c.Vocab,
 		Driftlab: &extraConfig{
-			Positions: c.Positions, GateOrder: c.GateOrder, Renormalise: c.Renormalise, LayerTypes: c.LayerTypes,
+			Positions: c.Positions, GateOrder: c.GateOrder, Renormalise: c.Renormalise, LayerTypes: c.LayerTypes, IndexTopK: c.IndexTopK, IndexHeads: c.IndexHeads,
 			WeightsSHA256: weightsSHA256, VocabSHA256: vocabSHA256, ConfigSHA256: noSum, Notes: x.Notes,
 		},
 	}
@@ -156,6 +158,7 @@ func parseConfig(text []byte) (Config, *extraConfig, Extras, error) {
 	x := Extras{BOS: h.BOS, EOS: h.EOS}
 	if d := h.Driftlab; d != nil {
 		c.Positions, c.Renormalise, c.LayerTypes = d.Positions, d.Renormalise, d.LayerTypes
+		c.IndexTopK, c.IndexHeads = d.IndexTopK, d.IndexHeads
 		if !c.Dense() {
 			c.GateOrder = d.GateOrder
 		}

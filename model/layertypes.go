@@ -13,10 +13,13 @@ const (
 	// LinearAttention is a gated delta rule (Gated DeltaNet, arXiv:2412.06464): a state of
 	// a fixed size per head takes the place of keys and values.
 	LinearAttention = "linear_attention"
+	// SparseAttention is softmax attention to the positions that an index chooses for each
+	// row (DeepSeek sparse attention, arXiv:2512.02556): see IndexLayer.
+	SparseAttention = "sparse_attention"
 )
 
 // layerTypes are the known ones.
-var layerTypes = []string{FullAttention, LinearAttention}
+var layerTypes = []string{FullAttention, LinearAttention, SparseAttention}
 
 // ConvWidth is the number of positions that the short convolution of a linear-attention
 // layer reads: its own and those before it (arXiv:2412.06464, section 3.4).
@@ -73,7 +76,7 @@ func (t LayerTypes) validate(layers int) error {
 	list := t.List()
 	for _, name := range list {
 		if !slices.Contains(layerTypes, name) {
-			return fmt.Errorf("model.layer_types: unknown %q: use %s", name, strings.Join(layerTypes, " or "))
+			return fmt.Errorf("model.layer_types: unknown %q: use %s", name, strings.Join(layerTypes, ", "))
 		}
 	}
 	if len(list) > max(layers, 1) {
@@ -113,6 +116,10 @@ func (c Config) projectionWidth(layer int) int {
 	}
 	return c.DModel + 2*c.KVDim()
 }
+
+// IndexWidth is the number of rows of the projections of a sparse-attention layer's index:
+// its query heads, one key and the weight of each head.
+func (c Config) IndexWidth() int { return (c.IndexHeads+1)*c.HeadDim() + c.IndexHeads }
 
 // linearExtras is the number of parameters that a linear-attention layer has next to its
 // projections.

@@ -45,6 +45,9 @@ func (t *Tensor) Router() bool { return strings.HasSuffix(t.Name, routerSuffix) 
 // z_proj (output gate), b_proj (write strength), a_proj (decay), conv1d, A_log, dt_bias,
 // norm, o_proj.
 //
+// A sparse-attention layer has, behind o_proj, its index: indexer.wq, indexer.wk and
+// indexer.weights_proj.
+//
 // So q, k and v are one matrix, w1 and w3 of an expert are one matrix, all
 // experts of a layer are one run, and each attention block, feed-forward block
 // and the head (with its norm) is one run.
@@ -81,6 +84,11 @@ func Layout(c Config) []Tensor {
 			add(n.attention(l, "v"), c.KVDim(), c.DModel)
 			add(n.attention(l, "o"), c.DModel, c.DModel)
 		}
+		if c.LayerType(l) == SparseAttention {
+			add(n.index(l, "wq"), c.IndexHeads*c.HeadDim(), c.DModel)
+			add(n.index(l, "wk"), c.HeadDim(), c.DModel)
+			add(n.index(l, "weights_proj"), c.IndexHeads, c.DModel)
+		}
 		add(n.postNorm(l), c.DModel)
 		if !c.Dense() {
 			add(n.router(l), c.Experts, c.DModel)
@@ -95,6 +103,9 @@ func Layout(c Config) []Tensor {
 	add(n.head(), c.Vocab, c.DModel)
 	return list
 }
+
+// Index reports whether the tensor belongs to the index of a sparse-attention layer.
+func (t *Tensor) Index() bool { return strings.Contains(t.Name, indexInfix) }
 
 // Block is a run of Theta that one operation of the engines owns.
 type Block struct {
@@ -157,6 +168,13 @@ const (
 	decayLog    = "A_log"
 	decayBias   = "dt_bias"
 )
+
+// index names a projection of the index of a sparse-attention layer, as DeepSeek-V3.2 does,
+// whose queries (wq_b) come from a latent that this model has not.
+func (n names) index(l int, which string) string { return n.layer(l) + indexInfix + which + ".weight" }
+
+// indexInfix is in the names of the index's tensors, and in no others.
+const indexInfix = ".self_attn.indexer."
 
 func (n names) router(l int) string { return n.layer(l) + routerSuffix }
 

@@ -50,6 +50,8 @@ type Layer struct {
 	// Linear is what a linear-attention layer has; nil in any other. QKV is then Q, K, V and
 	// its Z, B and A, [4*DModel+2*Heads, DModel]; K and V are [DModel, DModel].
 	Linear *LinearLayer
+	// Index is what a sparse-attention layer chooses positions by; nil in any other.
+	Index *IndexLayer
 	// PostNorm scales the norm before the feed-forward network, [DModel].
 	PostNorm []float32
 	// Router gives the experts' logits, [Experts, DModel]; nil in the dense variant.
@@ -75,6 +77,23 @@ type LinearLayer struct {
 	DecayLog, DecayBias []float32
 	// Norm scales the norm of each head's output, [HeadDim].
 	Norm []float32
+}
+
+// IndexLayer is the views of the index of a sparse-attention layer (the lightning indexer of
+// DeepSeek-V3.2, arXiv:2512.02556). With a query for each of its heads, one key and a weight
+// for each head, all of them projections of the layer's normed input and queries and keys
+// rotated as the attention's, row t gives position s <= t the score
+//
+//	I(t, s) = Σ_j w_j(t)·ReLU(q_j(t)·k(s))
+//
+// and attends to itself and to the IndexTopK-1 earlier positions of the largest scores; of
+// equal scores the later position. Left out of the source: its norm and Hadamard transform
+// of the keys, and queries from a compressed latent. The choice has no gradient. There the
+// index is trained by a loss of its own; here it stays as it was drawn or loaded.
+type IndexLayer struct {
+	// Q, K and W are the projections, [IndexHeads*HeadDim, DModel], [HeadDim, DModel] and
+	// [IndexHeads, DModel]; All is the one matrix they form, [IndexWidth, DModel].
+	Q, K, W, All []float32
 }
 
 // New returns a model with all parameters zero. It panics if the configuration
@@ -127,6 +146,10 @@ func (p *Params) resolve() {
 		}
 		y.Q, y.K, y.V, y.O = p.data(proj(l, "q")), p.data(proj(l, "k")), p.data(proj(l, "v")), p.data(proj(l, "o"))
 		y.QKV = p.join(proj(l, "q"), proj(l, last))
+		if c.LayerType(l) == SparseAttention {
+			y.Index = &IndexLayer{Q: p.data(n.index(l, "wq")), K: p.data(n.index(l, "wk")), W: p.data(n.index(l, "weights_proj")),
+				All: p.join(n.index(l, "wq"), n.index(l, "weights_proj"))}
+		}
 		if !c.Dense() {
 			y.Router = p.data(n.router(l))
 		}

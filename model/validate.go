@@ -48,6 +48,10 @@ func (c Config) Validate() error {
 	if err := c.LayerTypes.validate(c.Layers); err != nil {
 		faults = append(faults, err)
 	}
+	if c.HasLayer(SparseAttention) {
+		sizes = within("index_topk", c.IndexTopK, 1, maxContext) && sizes
+		sizes = within("index_n_heads", c.IndexHeads, 1, maxWidth) && sizes
+	}
 	if heads && c.DModel > 0 && c.DModel%c.Heads != 0 {
 		fault("model.heads: %d does not divide d_model %d", c.Heads, c.DModel)
 	}
@@ -103,6 +107,9 @@ func (c Config) params() int64 {
 		n += layer + int64(c.projectionWidth(l))*d
 		if c.LayerType(l) == LinearAttention {
 			n += int64(c.linearExtras())
+		}
+		if c.LayerType(l) == SparseAttention {
+			n += int64(c.IndexWidth()) * d
 		}
 	}
 	return n

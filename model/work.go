@@ -12,6 +12,9 @@ func (c Config) LayerProducts() float64 {
 	sum := float64(c.Layers) * layer
 	for l := range c.Layers {
 		sum += float64(d * float64(c.projectionWidth(l)))
+		if c.LayerType(l) == SparseAttention {
+			sum += float64(d * float64(c.IndexWidth()))
+		}
 	}
 	return sum
 }
@@ -21,7 +24,8 @@ func (c Config) HeadProducts() float64 { return float64(c.DModel) * float64(c.Vo
 
 // AttentionProducts is the same of one position's attention to that many, itself
 // included, in all layers. A linear-attention layer reads and writes its state instead: its
-// work does not grow with the positions, and is left out.
+// work does not grow with the positions, and is left out. A sparse-attention layer counts as
+// one of full attention.
 func (c Config) AttentionProducts(positions int) float64 {
 	layers := 0
 	for l := range c.Layers {

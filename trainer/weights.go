@@ -85,6 +85,9 @@ func openDrafter(r recipe.Recipe) (*model.Params, error) {
 	if err == nil && c.Params.Config.HasLayer(model.LinearAttention) {
 		err = fmt.Errorf("%s has linear attention, whose state cannot take drafts back: use another drafter", s.Drafter)
 	}
+	if err == nil && c.Params.Config.HasLayer(model.SparseAttention) {
+		err = fmt.Errorf("%s has sparse attention, whose choices are those of whole responses: use another drafter", s.Drafter)
+	}
 	if err != nil {
 		return nil, recipe.Faults{{Path: "rollout.speculative.drafter", Problem: err.Error()}}
 	}

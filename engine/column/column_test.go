@@ -18,7 +18,7 @@ func fill[H any](h *H, columns []column[H], in *Sampled) *H {
 	for _, name := range []string{"RoutesRoll", "GatesRoll", "Routes", "Gates"} {
 		wide[name] = in.Layers * in.TopK
 	}
-	PerResponse := map[string]bool{"Prompt": true, "Group": true, "PromptID": true, "Finished": true, "PromptRoutes": true, "PromptGates": true,
+	PerResponse := map[string]bool{"Prompt": true, "Group": true, "PromptID": true, "Finished": true, "PromptRoutes": true, "PromptGates": true, "PromptKept": true,
 		"CachedTokens": true, "CachedVersion": true}
 	v := reflect.ValueOf(h).Elem()
 	for i := range v.NumField() {

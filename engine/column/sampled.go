@@ -33,6 +33,9 @@ type Sampled struct {
 	// RoutesRoll; PromptGates go with them.
 	PromptRoutes [][]uint8
 	PromptGates  [][]float32
+	// PromptKept are the positions that the prompt's rows but the last attended to in a model
+	// with sparse attention, in the order of KVKept; nil for any other.
+	PromptKept [][]uint64
 	// CachedTokens is the number of prompt tokens whose keys and values came from a
 	// prefix cache that is shared over calls, and CachedVersion the number of updates
 	// behind the oldest weights that computed them, -1 where none came from there. nil
@@ -79,7 +82,8 @@ type Sampled struct {
 	// compressed KV cache when it predicted the token, [token][plane][word]:
 	// position p of the sequence, prompt included, is bit p%64 of word p/64. There
 	// are KVPlanes planes per token, one for all layers and key heads or one for
-	// each, [layer][key head], of KVWords words. nil means a full cache.
+	// each, [layer][key head], of KVWords words. nil means a full cache. In a model with sparse
+	// attention these are the positions that the index of each layer chose, a plane per layer.
 	KVKept []uint64
 
 	// Draft says what became of the place of each token in speculative decoding,
@@ -121,6 +125,7 @@ var sampled = []column[Sampled]{
 	of(PerResponse, func(s *Sampled) *[]bool { return &s.Finished }),
 	of(PerResponse, func(s *Sampled) *[][]uint8 { return &s.PromptRoutes }),
 	of(PerResponse, func(s *Sampled) *[][]float32 { return &s.PromptGates }),
+	of(PerResponse, func(s *Sampled) *[][]uint64 { return &s.PromptKept }),
 	of(PerResponse, func(s *Sampled) *[]int32 { return &s.CachedTokens }),
 	of(PerResponse, func(s *Sampled) *[]int32 { return &s.CachedVersion }),
 	of(PerToken, func(s *Sampled) *[]int32 { return &s.Token }),

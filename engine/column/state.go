@@ -71,6 +71,8 @@ func appendSlice[T any](dst []byte, x []T) []byte {
 		return appendAll(dst, x)
 	case [][]float32:
 		return appendAll(dst, x)
+	case [][]uint64:
+		return appendAll(dst, x)
 	case []int:
 		for _, v := range x {
 			dst = binary.AppendVarint(dst, int64(v))
@@ -131,6 +133,8 @@ func readSlice[T any](r *reader) []T {
 	case [][]uint8:
 		readAll(r, x)
 	case [][]float32:
+		readAll(r, x)
+	case [][]uint64:
 		readAll(r, x)
 	case []int:
 		for i := range x {

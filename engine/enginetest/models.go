@@ -66,6 +66,16 @@ func Hybrids(base model.Config) []Model {
 	return []Model{{"linear-attention", NewParams(linear, 31)}, {"moe-hybrid", NewParams(mixed, 32)}}
 }
 
+// Sparse returns models of that size with sparse-attention layers, whose rows attend to few
+// positions: all of them sparse, and one layer in two.
+func Sparse(base model.Config) []Model {
+	all, mixed := base, base
+	all.LayerTypes, all.IndexTopK, all.IndexHeads = model.SparseAttention, 3, 2
+	mixed.Experts, mixed.KVHeads, mixed.IndexTopK, mixed.IndexHeads = 3, 2, 4, 3
+	mixed.LayerTypes = model.NewLayerTypes(model.FullAttention, model.SparseAttention)
+	return []Model{{"sparse-attention", NewParams(all, 41)}, {"moe-sparse", NewParams(mixed, 42)}}
+}
+
 // Named returns the small model of that name, and panics if there is none.
 func Named(name string) Model {
 	for _, m := range Models(Small) {

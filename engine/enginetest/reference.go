@@ -57,12 +57,18 @@ type Trace struct {
 	// Margin is the least lead of a chosen expert over one left out, over all
 	// rows and layers whose experts the reference chose itself.
 	Margin float64
+	// Sees says of every row and sparse-attention layer which positions it attends to,
+	// [row][layer][position], nil in other layers; IndexMargin is the least lead of one that is
+	// chosen over one that is not.
+	Sees        [][][]bool
+	IndexMargin float64
 }
 
 // layerTensors are the parameters of one layer; experts by index.
 type layerTensors struct {
 	inputNorm, q, k, v, o, postNorm, router []float64
 	linear                                  *linearTensors // of a layer with linear attention
+	sparse                                  *indexTensors  // of a layer with sparse attention
 	w1, w2, w3                              [][]float64
 }
 
@@ -89,6 +95,9 @@ func (r *Reference) layer(l int) layerTensors {
 		t.linear = &linearTensors{z: get("%sz_proj.weight", at), b: get("%sb_proj.weight", at), a: get("%sa_proj.weight", at),
 			conv: get("%sconv1d.weight", at), decayLog: get("%sA_log", at), decayBias: get("%sdt_bias", at), norm: get("%snorm.weight", at)}
 	}
+	if r.Config.LayerType(l) == model.SparseAttention {
+		t.sparse = &indexTensors{get("self_attn.indexer.wq.weight"), get("self_attn.indexer.wk.weight"), get("self_attn.indexer.weights_proj.weight")}
+	}
 	if r.Config.Dense() {
 		t.w1 = append(t.w1, get("mlp.gate_proj.weight"))
 		t.w2 = append(t.w2, get("mlp.down_proj.weight"))
@@ -109,15 +118,17 @@ func (r *Reference) layer(l int) layerTensors {
 // choose everywhere.
 func (r *Reference) Forward(tokens []int32, routes []uint8) Trace {
 	c := r.Config
-	t := Trace{Margin: math.Inf(1)}
+	t := Trace{Margin: math.Inf(1), IndexMargin: math.Inf(1)}
 	keys, values := make([][][]float64, c.Layers), make([][][]float64, c.Layers) // [layer][position][kvDim]
-	memories := make([]linearMemory, c.Layers)
+	memories, indexKeys := make([]linearMemory, c.Layers), make([][][]float64, c.Layers)
 	for i, token := range tokens {
 		x := append([]float64(nil), row(r.tensors["model.embed_tokens.weight"], int(token), c.DModel)...)
 		if c.Positions == model.Learned {
 			add(x, row(r.tensors["model.embed_positions.weight"], i, c.DModel))
 		}
 		var router [][]float64
+		sees := make([][]bool, c.Layers)
+		t.Sees = append(t.Sees, sees)
 		for l := range r.layers {
 			w := &r.layers[l]
 			h := norm(x, w.inputNorm, c.NormEps)
@@ -132,7 +143,12 @@ func (r *Reference) Forward(tokens []int32, routes []uint8) Trace {
 				rotate(k, i, c.HeadDim(), c.RopeTheta)
 			}
 			keys[l], values[l] = append(keys[l], k), append(values[l], v)
-			add(x, times(w.o, r.attention(q, keys[l], values[l], l)))
+			if w.sparse != nil {
+				var margin float64
+				sees[l], margin = w.sparse.index(c, h, &indexKeys[l])
+				t.IndexMargin = min(t.IndexMargin, margin)
+			}
+			add(x, times(w.o, r.attention(q, keys[l], values[l], l, sees[l])))
 
 			r.experts(&t, x, i, l, w, routes, &router)
 		}
@@ -168,8 +184,8 @@ func (r *Reference) experts(t *Trace, x []float64, i, l int, w *layerTensors, ro
 	}
 }
 
-// attention mixes the values of all positions so far for the newest query.
-func (r *Reference) attention(q []float64, keys, values [][]float64, layer int) []float64 {
+// attention mixes the values of all positions so far for the newest query, or of those it sees.
+func (r *Reference) attention(q []float64, keys, values [][]float64, layer int, sees []bool) []float64 {
 	c := r.Config
 	hd := c.HeadDim()
 	out := make([]float64, len(q))
@@ -181,7 +197,7 @@ func (r *Reference) attention(q []float64, keys, values [][]float64, layer int) 
 				scores[j] += float64(q[h*hd+i] * k[g*hd+i])
 			}
 			scores[j] /= math.Sqrt(float64(hd))
-			if r.Held != nil && !r.Held(len(keys)-1, layer, g, j) {
+			if r.Held != nil && !r.Held(len(keys)-1, layer, g, j) || sees != nil && !sees[j] {
 				scores[j] = math.Inf(-1)
 			}
 		}

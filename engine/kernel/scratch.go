@@ -16,6 +16,7 @@ type Scratch struct {
 	rows     []float32   // one value per row of a block
 	delta    []float32   // delta rule: what a head needs
 	chunk    deltaChunk  // delta rule: views of a chunk
+	order    []int32     // positions by their scores
 	call     tileCall    // assembly: what a tile reads
 	left     []leftTile  // plain product: rows as float64
 	right    []rightTile // plain product: columns as float64

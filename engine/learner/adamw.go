@@ -46,7 +46,7 @@ func newAdamW(s AdamW, p *model.Params, frozenRouter bool) *adamW {
 		return a
 	}
 	for _, t := range p.Tensors() {
-		a.runs = append(a.runs, run{t.Offset, t.End(), len(t.Shape) > 1, frozenRouter && t.Router()})
+		a.runs = append(a.runs, run{t.Offset, t.End(), len(t.Shape) > 1, frozenRouter && t.Router() || t.Index()})
 	}
 	return a
 }

@@ -8,6 +8,24 @@ import (
 	"driftlab/engine/learner"
 )
 
+// The index of sparse attention has no gradient, and keeps its bits under weight decay.
+func TestIndexIsFrozen(t *testing.T) {
+	start := enginetest.Sparse(enginetest.Small)[1].Params
+	b := sampled(start, preset(t, "fp32"), 6, 16, 16)
+	p := start.Clone()
+	l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32"), AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.9, Eps: 1e-8, WeightDecay: 0.1}}, 1)
+	defer l.Close()
+	if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Retention: true}}); err != nil {
+		t.Fatal(err)
+	}
+	l.Update(1e-2)
+	for _, tensor := range start.Tensors() {
+		if same := slices.Equal(tensor.Data, p.Theta[tensor.Offset:tensor.End()]); same != tensor.Index() {
+			t.Errorf("%s keeps its bits: %t", tensor.Name, same)
+		}
+	}
+}
+
 // A frozen router keeps its bits, weight decay or not, and has no part in the
 // norm; every other tensor gets the gradient it has without.
 func TestFrozenRouter(t *testing.T) {

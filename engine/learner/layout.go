@@ -67,7 +67,8 @@ func (s *Scorer) layOut(b *column.Sampled, r replay) {
 //   - numerics that do not decode as they score give a row other bits in other
 //     company;
 //   - the load-balancing loss of a warm start counts rows one by one;
-//   - linear attention has a state of its own for each sequence.
+//   - linear attention has a state of its own for each sequence, and sparse attention a choice
+//     of its own for each row.
 //
 // Nothing else that a recipe can say comes between: scales are those of a row, or of
 // the engine; retention gives up no position while a prompt is read; what a tool

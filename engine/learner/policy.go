@@ -17,7 +17,7 @@ type Policy struct {
 	Support bool
 	// Retention replays each token's recorded retention mask: attention sees what
 	// was left in the rollout engine's compressed KV cache (Shadow Mask
-	// Distillation, arXiv:2605.06850).
+	// Distillation, arXiv:2605.06850), or what the indices of sparse attention chose there.
 	Retention bool
 }
 

@@ -44,6 +44,7 @@ func (l *Learner) cutOut(b *column.Sampled, i int, earlier *column.Scored) {
 	r.Layers, r.TopK, r.Vocab = b.Layers, b.TopK, b.Vocab
 	words := b.KVPlanes * b.KVWords
 	r.KVPlanes, r.KVWords, r.KVKept = b.KVPlanes, b.KVWords, rows(b.KVKept, from*words, to*words)
+	r.PromptKept = rows(b.PromptKept, i, i+1)
 	r.RoutesRoll, r.PromptRoutes = rows(b.RoutesRoll, from*per, to*per), rows(b.PromptRoutes, i, i+1)
 	r.GatesRoll, r.PromptGates = rows(b.GatesRoll, from*per, to*per), rows(b.PromptGates, i, i+1)
 	if e := earlier; e != nil {

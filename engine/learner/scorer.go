@@ -41,6 +41,7 @@ type Scorer struct {
 	follow  distributor
 	save    bool // keep what a pass goes through, to look for a fault
 
+	indexed   bool // a layer has sparse attention
 	retention engine.Retention
 	ahead     ahead
 }
@@ -48,7 +49,8 @@ type Scorer struct {
 // NewScorer returns a scorer for models of that shape.
 func NewScorer(c model.Config, n engine.Numerics, workers int) *Scorer {
 	s := &Scorer{config: c, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, workers)}
-	s.layout.apart = c.HasLayer(model.LinearAttention)
+	s.indexed = c.HasLayer(model.SparseAttention)
+	s.layout.apart = c.HasLayer(model.LinearAttention) || s.indexed
 	return s
 }
 

@@ -9,7 +9,7 @@ import (
 
 // retained lays the recorded retention masks out in the order of the pack's
 // rows, nil if they are not to be replayed. Rows that read the prompt saw all of
-// it. It panics if the batch has no masks: a dense pass would look like a shadow.
+// it, or what the index of sparse attention chose for them, if that is recorded. It panics if the batch has no masks: a dense pass would look like a shadow.
 func (s *Scorer) retained(b *column.Sampled, replay bool) *engine.Retention {
 	if !replay {
 		return nil
@@ -20,13 +20,18 @@ func (s *Scorer) retained(b *column.Sampled, replay bool) *engine.Retention {
 	}
 	r := &s.retention
 	r.Planes, r.Words, r.Kept = b.KVPlanes, b.KVWords, resized(r.Kept, s.pack.Rows()*per)
-	for row, position := range s.pack.Positions {
-		for at := range per {
-			r.Kept[row*per+at] = below(int(position) + 1 - at%r.Words*64)
+	if r.PerLayer = s.indexed; r.PerLayer {
+		clear(r.Kept) // a row without a record chooses
+	} else {
+		for row, position := range s.pack.Positions {
+			for at := range per {
+				r.Kept[row*per+at] = below(int(position) + 1 - at%r.Words*64)
+			}
 		}
 	}
 	for i := range b.Len() {
 		from, to := b.Span(i)
+		copy(r.Kept[s.layout.prompt[i]*per:], of(b.PromptKept, i))
 		copy(r.Kept[s.layout.first[i]*per:], b.KVKept[from*per:to*per])
 	}
 	return r

@@ -34,6 +34,7 @@ type Request struct {
 // concurrent use.
 type Engine struct {
 	config  model.Config
+	indexed bool // a layer has sparse attention
 	weights *engine.Weights
 	own     *engine.Weights // memory of what is published
 	cache   *engine.Cache
@@ -65,7 +66,7 @@ type slot struct{ *response }
 func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
 	w := engine.NewWeights(c, n)
 	return &Engine{
-		config: c, weights: w, own: w, cache: engine.NewCache(c, n, slots), slots: make([]slot, slots),
+		config: c, indexed: c.HasLayer(model.SparseAttention), weights: w, own: w, cache: engine.NewCache(c, n, slots), slots: make([]slot, slots),
 		workerPool: newWorkerPool(c, n, workers),
 	}
 }
@@ -76,7 +77,7 @@ func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
 // a retention, a shared prefix cache, a drafter and a partner would be its own.
 func (e *Engine) Sibling(slots int) *Engine {
 	return &Engine{
-		config: e.config, weights: e.weights, own: engine.NewWeights(e.config, e.weights.Numerics),
+		config: e.config, indexed: e.indexed, weights: e.weights, own: engine.NewWeights(e.config, e.weights.Numerics),
 		cache: engine.NewCache(e.config, e.weights.Numerics, slots), slots: make([]slot, slots), prefill: e.prefill, workerPool: e.workerPool,
 	}
 }

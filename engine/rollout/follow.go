@@ -1,5 +1,7 @@
 package rollout
 
+import "driftlab/engine"
+
 // Follow draws the next tokens of the pack that step has laid out: it implements
 // engine.Follower. Each worker of the pass draws for its own sequences as soon as
 // it has their logits: a response's random stream is its own, so who draws, and
@@ -10,6 +12,9 @@ func (l *lane) Follow(worker, from, to, target int) {
 	logits, visited := l.pass.Logits()[target*vocab:], visits{routes: l.pass.Routes()}
 	if s.Gates {
 		visited.gates = l.pass.Gates()
+	}
+	if e.indexed {
+		visited.kept, visited.words = l.pass.Choices(), e.config.Layers*engine.RetentionWords(e.config.Context)
 	}
 	for n := from; n < to; n++ {
 		slot := l.ids[n]

@@ -28,6 +28,9 @@ func (e *Engine) SetPrefill(p Prefill) {
 	if p.PrefixCache && !e.cache.Cuts() {
 		panic("rollout: a prefix cache with linear attention, whose state is that of all that a slot has read")
 	}
+	if p.PrefixCache && e.indexed {
+		panic("rollout: a prefix cache with sparse attention, whose choices are recorded with each response")
+	}
 	e.prefill = p
 }
 
@@ -46,10 +49,11 @@ func (e *Engine) next(r *response) (prompt, tokens []int32) {
 
 // shares reports whether a slot takes over what another has read. A retention
 // that ranks positions needs the attention that each prompt gives them, and a state of
-// linear attention is that of all that its slot has read.
+// linear attention is that of all that its slot has read; the choices of sparse attention
+// are recorded with each response.
 func (e *Engine) shares() bool {
 	ranks := e.retainer != nil && e.retainer.mass != nil
-	if !e.cache.Cuts() {
+	if !e.cache.Cuts() || e.indexed {
 		return false
 	}
 	return e.prefill.PrefixCache || e.weights.Numerics.DecodesAsScored() && !ranks

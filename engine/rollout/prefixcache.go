@@ -42,7 +42,7 @@ type SharedPrefixCache struct {
 }
 
 // SetSharedPrefixCache puts an empty cache in place, or none. It does not go with a
-// retention that ranks positions by their attention, nor with linear attention, whose state
+// retention that ranks positions by their attention, nor with sparse attention, nor with linear attention, whose state
 // has no blocks. Nothing may be in progress.
 func (e *Engine) SetSharedPrefixCache(c SharedPrefixCache) {
 	e.idle("SetSharedPrefixCache")
@@ -51,7 +51,7 @@ func (e *Engine) SetSharedPrefixCache(c SharedPrefixCache) {
 		return
 	}
 	known := c.Policy == FlushPrefixes || c.Policy == SaltPrefixes || c.Policy == KeepPrefixes
-	if !known || c.Blocks < 1 || c.BlockTokens < 1 || !e.cache.Cuts() || e.retainer != nil && e.retainer.mass != nil {
+	if !known || c.Blocks < 1 || c.BlockTokens < 1 || !e.cache.Cuts() || e.indexed || e.retainer != nil && e.retainer.mass != nil {
 		panic(fmt.Sprintf("rollout: impossible prefix cache %+v", c))
 	}
 	e.prefixes = &prefixStore{SharedPrefixCache: c, blocks: map[string]*list.Element{}}

@@ -52,6 +52,7 @@ func (r *response) begin(q *Request, order int) {
 		r.PromptRoutes = make([][]uint8, 1)
 	}
 	r.forgetPrompt()
+	r.PromptKept = r.PromptKept[:0]
 	r.DistRoll, r.GatesRoll = r.DistRoll[:0], r.GatesRoll[:0]
 	r.KVKept, r.Draft, r.Window, r.DrafterVersion = r.KVKept[:0], r.Draft[:0], r.Window[:0], r.DrafterVersion[:0]
 	r.CachedTokens, r.CachedVersion = r.CachedTokens[:0], r.CachedVersion[:0]
@@ -67,6 +68,9 @@ func (r *response) reserve(e *Engine) {
 	if k := e.retainer; k != nil {
 		r.KVPlanes, r.KVWords = k.planes, k.words
 	}
+	if e.indexed {
+		r.KVPlanes, r.KVWords = c.Layers, engine.RetentionWords(c.Context)
+	}
 	r.again = e.prefill.RecordAgain
 	r.Token, r.Mask, r.Turn = withCapacity(r.Token, n), withCapacity(r.Mask, n), withCapacity(r.Turn, n)
 	r.LogpRoll, r.KeptMass = withCapacity(r.LogpRoll, n), withCapacity(r.KeptMass, n)
@@ -75,12 +79,16 @@ func (r *response) reserve(e *Engine) {
 	r.RoutesRoll = withCapacity(r.RoutesRoll, n*perRow)
 	r.DistRoll = optional(r.DistRoll, s.Distributions, n*c.Vocab)
 	r.GatesRoll = optional(r.GatesRoll, s.Gates, n*perRow)
-	r.KVKept = optional(r.KVKept, e.retainer != nil, n*r.KVPlanes*r.KVWords)
+	r.KVKept = optional(r.KVKept, e.keeps(), n*r.KVPlanes*r.KVWords)
 	prompt := (len(r.request.Prompt) - 1) * perRow
 	r.PromptRoutes[0] = withCapacity(r.PromptRoutes[0], prompt)
 	if r.PromptGates = optional(r.PromptGates, s.Gates, 1); s.Gates {
 		r.PromptGates = r.PromptGates[:1]
 		r.PromptGates[0] = withCapacity(r.PromptGates[0], prompt)
+	}
+	if r.PromptKept = optional(r.PromptKept, e.indexed, 1); e.indexed {
+		r.PromptKept = r.PromptKept[:1]
+		r.PromptKept[0] = withCapacity(r.PromptKept[0], (len(r.request.Prompt)-1)*r.KVPlanes*r.KVWords)
 	}
 	r.reserveDrafts(e.speculates, n)
 	r.LawTV = optional(r.LawTV, e.speculates || e.partner != nil, n)
@@ -118,10 +126,13 @@ func optional[T any](x []T, wanted bool, n int) []T {
 func (r *response) known() int { return len(r.request.Prompt) + len(r.Token) }
 
 // visits are the experts that rows visited, [row][layer][rank], and their gates
-// if those are recorded.
+// if those are recorded; of sparse attention, the positions that they attended to, some
+// words per row.
 type visits struct {
 	routes []uint8
 	gates  []float32
+	kept   []uint64
+	words  int
 }
 
 // row are the visits of one row of perRow entries.
@@ -129,6 +140,9 @@ func (v visits) row(i, perRow int) visits {
 	out := visits{routes: v.routes[i*perRow : (i+1)*perRow]}
 	if v.gates != nil {
 		out.gates = v.gates[i*perRow : (i+1)*perRow]
+	}
+	if v.kept != nil {
+		out.kept = v.kept[i*v.words : (i+1)*v.words]
 	}
 	return out
 }
@@ -138,6 +152,9 @@ func (v visits) from(i, perRow int) visits {
 	out := visits{routes: v.routes[i*perRow:]}
 	if v.gates != nil {
 		out.gates = v.gates[i*perRow:]
+	}
+	if v.kept != nil {
+		out.kept, out.words = v.kept[i*v.words:], v.words
 	}
 	return out
 }
@@ -163,6 +180,7 @@ func (r *response) reads(n int, v visits, perRow int) {
 		if row.gates != nil {
 			copy(r.GatesRoll[t*perRow:], row.gates)
 		}
+		copy(r.KVKept[t*len(row.kept):], row.kept)
 		if position < r.read {
 			continue
 		}
@@ -187,6 +205,9 @@ func (r *response) recordPrompt(position int, v visits) {
 	if v.gates != nil {
 		copy(r.PromptGates[0][at:], v.gates)
 	}
+	if v.kept != nil {
+		copy(r.PromptKept[0][position*len(v.kept):], v.kept)
+	}
 }
 
 // readPrompt records the visits of rows that read the prompt, all but its last,
@@ -196,6 +217,9 @@ func (r *response) readPrompt(v visits) {
 	if v.gates != nil {
 		r.PromptGates[0] = append(r.PromptGates[0], v.gates...)
 	}
+	if v.kept != nil {
+		r.PromptKept[0] = append(r.PromptKept[0], v.kept...)
+	}
 }
 
 // forgetPrompt takes back what is recorded of the prompt's rows.
@@ -203,6 +227,9 @@ func (r *response) forgetPrompt() {
 	r.PromptRoutes[0] = r.PromptRoutes[0][:0]
 	if len(r.PromptGates) > 0 {
 		r.PromptGates[0] = r.PromptGates[0][:0]
+	}
+	if len(r.PromptKept) > 0 {
+		r.PromptKept[0] = r.PromptKept[0][:0]
 	}
 }
 
@@ -228,6 +255,7 @@ func (r *response) add(d drawn, v visits, logp []float32) {
 	}
 	r.Support = append(r.Support, support)
 	r.RoutesRoll, r.GatesRoll = append(r.RoutesRoll, v.routes...), append(r.GatesRoll, v.gates...)
+	r.KVKept = append(r.KVKept, v.kept...)
 	if r.DistRoll != nil {
 		r.DistRoll = append(r.DistRoll, logp...)
 	}
@@ -245,6 +273,7 @@ func store(b *column.Sampled, responses []*column.Sampled, c model.Config) {
 	own(b.Support)
 	own(b.PromptRoutes)
 	own(b.PromptGates)
+	own(b.PromptKept)
 }
 
 // own gives slices memory of their own.

@@ -60,6 +60,9 @@ func (e *Engine) SetRetention(r Retention) {
 		e.retainer = nil
 		return
 	}
+	if e.indexed {
+		panic("rollout: a compressed cache with sparse attention, whose index chooses among all positions")
+	}
 	if r.Policy != Window && r.Policy != HeavyHitter || r.Keep < 0 || r.Keep > 1 || r.Budget < 0 || r.Sinks < 0 || r.Recent < 1 {
 		panic(fmt.Sprintf("rollout: impossible retention %+v", r))
 	}
@@ -72,6 +75,9 @@ func (e *Engine) SetRetention(r Retention) {
 	k.sets = make([]uint64, len(e.slots)*k.perRow())
 	e.retainer = k
 }
+
+// keeps reports whether responses record which positions their tokens saw.
+func (e *Engine) keeps() bool { return e.retainer != nil || e.indexed }
 
 // retainer holds the positions that each slot still has.
 type retainer struct {

@@ -47,6 +47,9 @@ func (e *Engine) SetSpeculative(s Speculative, c model.Config, n engine.Numerics
 	if linear := model.LinearAttention; e.config.HasLayer(linear) || c.HasLayer(linear) {
 		panic("rollout: drafts are taken back, and a state of linear attention cannot be")
 	}
+	if e.indexed || c.HasLayer(model.SparseAttention) {
+		panic("rollout: drafts with sparse attention, whose choices are recorded with each response")
+	}
 	if c.Vocab != e.config.Vocab || e.retainer != nil || e.partner != nil {
 		panic(fmt.Sprintf("rollout: drafter with a vocabulary of %d for one of %d, compressed cache %t, partner %t",
 			c.Vocab, e.config.Vocab, e.retainer != nil, e.partner != nil))

@@ -128,7 +128,7 @@ func (e *Engine) fits(r *response) error {
 		return errors.New("a partial response that records other columns than the engine's sampling")
 	case r.request.Fuse > 0 && e.partner == nil || r.read > 0 && (r.LawTV != nil) != (e.speculates || e.partner != nil):
 		return errors.New("a partial response of an engine with a partner, or without one")
-	case r.read > 0 && (r.KVKept != nil) != (e.retainer != nil):
+	case r.read > 0 && (r.KVKept != nil) != e.keeps():
 		return errors.New("a partial response of an engine with another KV retention")
 	case r.read > 0 && (r.CachedTokens != nil) != (e.prefixes != nil):
 		return errors.New("a partial response of an engine with another prefix cache")

@@ -75,8 +75,8 @@ type PairGap struct {
 	// engine's gates too.
 	ReplayedGates *metrics.Gap `json:"replayed_gates,omitempty"`
 	// Retained is the share of the positions that response tokens still saw in the
-	// rollout engine's cache, and Shadow the gap left when the learner replays that
-	// mask; 0 and nil where nothing is compressed. Gap is then with the recipe's
+	// rollout engine's cache, or that its index of sparse attention chose, and Shadow the
+	// gap left when the learner replays that mask; 0 and nil where nothing is left out. Gap is then with the recipe's
 	// choice (retention.replay), Replayed too.
 	Retained float64      `json:"retained,omitempty"`
 	Shadow   *metrics.Gap `json:"shadow,omitempty"`

@@ -133,6 +133,7 @@ func Levels(ctx context.Context, q LevelRequest) (*LevelTable, error) {
 func (row *levelRow) prepare(r recipe.Recipe) (recipe.Recipe, *model.Params, error) {
 	c := r.Model
 	c.LayerTypes = model.NewLayerTypes(row.layer, model.FullAttention)
+	c.IndexTopK = 8 // of sparse attention: less than a response is long
 	if c.WithDefaults().Layers == 1 {
 		c.LayerTypes = model.NewLayerTypes(row.layer)
 	}

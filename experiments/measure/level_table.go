@@ -166,6 +166,10 @@ var levelTable = []levelRow{
 		levels:     levels(mantissas, "rollout.numerics={base: fp32, linear_attention: recurrent:$}"),
 		correction: &levelCorrection{name: "the same format in the learner", sets: []string{"learner.numerics={base: fp32, linear_attention: recurrent:e8m5}"}}},
 
+	{name: "sparse-attention index", about: "format of the index of sparse attention in the rollout engine, which chooses positions; bf16 in the learner, both bf16 else", layer: model.SparseAttention, ordered: true,
+		levels:     levels([]string{"bf16", "fp8_e4m3/channel", "fp4_e2m1"}, "rollout.numerics={base: bf16, index: $}", "learner.numerics=bf16"),
+		correction: &levelCorrection{name: "choices of the index replayed", sets: []string{"retention.replay=true"}}},
+
 	{name: "decoding", about: "parts into which a decoding step splits the keys; both engines have the same numerics",
 		levels: []level{
 			{"1", []string{"rollout.numerics={base: fp32, attention: online, tile: 4}", "learner.numerics={base: fp32, attention: online, tile: 4}"}},

@@ -50,7 +50,8 @@ func mechanismsOf(r recipe.Recipe, pair Pair) []mechanism {
 			continue
 		}
 		routed := f.Name == "router" || f.Name == engine.ExpertParallelField
-		absent := routed && r.Model.Dense() || f.Name == engine.LinearAttentionField && !r.Model.HasLayer(model.LinearAttention)
+		absent := routed && r.Model.Dense() || f.Name == engine.LinearAttentionField && !r.Model.HasLayer(model.LinearAttention) ||
+			f.Name == engine.IndexField && (!r.Model.HasLayer(model.SparseAttention) || r.ReplaysRetention())
 		if roll != learn && !absent {
 			list = append(list, mechanism{f.Name, roll, learn, f.Copy})
 		}

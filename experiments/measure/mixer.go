@@ -167,7 +167,7 @@ func sizeOf(g *metrics.Gap) GapSize { return GapSize{K3: g.K3, MeanAbsDlogp: g.M
 // score runs a mixture over the sampled tokens. The result has the mixture in
 // the columns of the rollout engine and the learner in its own.
 func (m *mixer) score(n engine.Numerics, s subset) *batch.Batch {
-	b := &batch.Batch{Sampled: batch.Sampled{Offsets: m.batch.Offsets, Prompt: m.batch.Prompt, Token: m.batch.Token, Mask: m.batch.Mask, Support: m.batch.Support, KVKept: m.batch.KVKept, KVPlanes: m.batch.KVPlanes, KVWords: m.batch.KVWords}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: m.batch.Offsets, Prompt: m.batch.Prompt, Token: m.batch.Token, Mask: m.batch.Mask, Support: m.batch.Support, KVKept: m.batch.KVKept, PromptKept: m.batch.PromptKept, KVPlanes: m.batch.KVPlanes, KVWords: m.batch.KVWords}}
 	if m.at(s, batchingName) && !n.BatchInvariant() || m.at(s, decodingName) && !n.Attention.PrefillIsDecode() || m.at(s, prefixesName) || m.at(s, syncName) {
 		m.decode(b, n, s)
 	} else {
@@ -196,7 +196,7 @@ func (m *mixer) decode(b *batch.Batch, n engine.Numerics, s subset) {
 	defer sampler.Close()
 	sampler.Main().SetKVScales(m.kvScales(n, s))
 	o := m.scoring(s)
-	if !o.Retention {
+	if !o.Retention && m.batch.PromptKept == nil {
 		sampler.Main().SetRetention(rollout.Retention{})
 	}
 	var decoded batch.Sampled

@@ -10,6 +10,13 @@ import (
 // layerTypes checks what goes with layers whose past is no list of keys and values.
 func (c *checker) layerTypes(r Recipe) {
 	m, o := r.Resolved().Model, r.Rollout
+	if m != (model.Config{}) && m.HasLayer(model.SparseAttention) {
+		const choices = "%s, and the index of a sparse-attention layer (model.layer_types) chooses for each row of a response among all positions: "
+		c.that(!o.PrefixCache, "rollout.prefix_cache", choices+"use false", "true shares the rows of a prompt")
+		c.that(o.SharedPrefixCache == nil, "rollout.shared_prefix_cache", choices+"leave it out", "keeps rows of prompts without their choices")
+		c.that(o.KVRetention == nil, "rollout.kv_retention", choices+"leave it out", "gives up keys and values")
+		c.that(o.Speculative == nil, "rollout.speculative", choices+"leave it out", "takes drafts back")
+	}
 	if m == (model.Config{}) || !m.HasLayer(model.LinearAttention) {
 		return
 	}
@@ -20,9 +27,9 @@ func (c *checker) layerTypes(r Recipe) {
 	c.that(o.Speculative == nil, "rollout.speculative", state+"leave it out", "takes drafts back from keys and values")
 }
 
-// inertForms says which forms of linear attention have no layer to act on.
+// inertForms says which forms of linear attention and formats of an index have no layer to act on.
 func (r Recipe) inertForms() (notes []string) {
-	if r.Model == (model.Config{}) || r.Model.HasLayer(model.LinearAttention) {
+	if r.Model == (model.Config{}) {
 		return nil
 	}
 	var none engine.Numerics
@@ -30,7 +37,10 @@ func (r Recipe) inertForms() (notes []string) {
 		field    string
 		numerics engine.Numerics
 	}{{"rollout.numerics", r.Rollout.Numerics}, {"learner.numerics", r.Learner.Numerics}} {
-		if form := e.numerics.LinearAttention; form != none.LinearAttention {
+		if index := e.numerics.Index; index != none.Index && !r.Model.HasLayer(model.SparseAttention) {
+			notes = append(notes, fmt.Sprintf("%s.index %s: no layer of the model has sparse attention: set model.layer_types, or leave it out", e.field, index))
+		}
+		if form := e.numerics.LinearAttention; form != none.LinearAttention && !r.Model.HasLayer(model.LinearAttention) {
 			notes = append(notes, fmt.Sprintf("%s.linear_attention %s: no layer of the model has linear attention: set model.layer_types, or leave it out", e.field, form))
 		}
 	}

@@ -101,8 +101,10 @@ func (c *checker) kinds(r Recipe) {
 
 // retention checks what reads the masks of a compressed cache.
 func (c *checker) retention(r Recipe) {
-	c.that(!r.ReplaysRetention() || r.Rollout.KVRetention != nil, "retention.replay",
-		"true replays what a compressed KV cache kept, and the rollout engine keeps everything: add rollout.kv_retention, or use false")
+	m := r.Resolved().Model
+	sparse := m != (model.Config{}) && m.HasLayer(model.SparseAttention)
+	c.that(!r.ReplaysRetention() || r.Rollout.KVRetention != nil || sparse, "retention.replay",
+		"true replays what a compressed KV cache kept, or what the index of model.layer_types sparse_attention chose, and the rollout engine keeps everything: add rollout.kv_retention, or use false")
 	for i, t := range r.Terms {
 		if _, dense := t.Params.(loss.DenseTerm); dense {
 			c.that(r.ReplaysRetention(), fmt.Sprintf("terms[%d].name", i),

@@ -196,7 +196,9 @@ type Retention struct {
 	// were left in the rollout engine's cache, each token its own, in gradients too: its
 	// shadow. The term shadow_distillation then draws the dense policy after it. A teacher
 	// stays dense, since its layers are its own, and so do evaluations in the learner's
-	// numerics. Source: 2605.06850.
+	// numerics. Source: 2605.06850. In a model with sparse attention it replays the positions
+	// that the index of each layer chose in the rollout engine, prompts included, as routing
+	// replay does with experts.
 	Replay bool `yaml:"replay"`
 }
 
