@@ -12,7 +12,7 @@ package scaling
 import "driftlab/experiments/claims/claim"
 
 // Claims lists them.
-func Claims() []claim.Claim { return []claim.Claim{gapScaling()} }
+func Claims() []claim.Claim { return []claim.Claim{gapScaling(), denseFactors()} }
 
 func gapScaling() claim.Claim {
 	return claim.Claim{
