@@ -17,18 +17,18 @@ const (
 	transferDrawFile = "transfer.png"
 )
 
-// verdict is the primary check in a word, with its reason.
-func (x *Transfer) verdict() string {
-	i := x.Tasks
+// transferVerdict is the primary check in a word, with its reason.
+func transferVerdict(i stats.Interval) string {
+	figures := fmt.Sprintf("Spearman's ρ is %.2f (95 %% CI %.2f to %.2f)", i.Estimate, i.Low, i.High)
 	switch {
 	case i.N == 0:
 		return "No verdict: two tasks are needed."
 	case i.Low > transferBound:
-		return fmt.Sprintf("A ranking of settings **transfers between tasks**: Spearman's ρ is %.2f (95 %% CI %.2f to %.2f), which lies above %.1f.", i.Estimate, i.Low, i.High, transferBound)
+		return fmt.Sprintf("A ranking of settings **transfers between tasks**: %s, which lies above %.1f.", figures, transferBound)
 	case i.High < transferBound:
-		return fmt.Sprintf("A ranking of settings **does not transfer between tasks**: Spearman's ρ is %.2f (95 %% CI %.2f to %.2f), which lies below %.1f.", i.Estimate, i.Low, i.High, transferBound)
+		return fmt.Sprintf("A ranking of settings **does not transfer between tasks**: %s, which lies below %.1f.", figures, transferBound)
 	}
-	return fmt.Sprintf("Whether a ranking of settings transfers between tasks is **undecided**: Spearman's ρ is %.2f (95 %% CI %.2f to %.2f), and the declared bound is %.1f.", i.Estimate, i.Low, i.High, transferBound)
+	return fmt.Sprintf("Whether a ranking of settings transfers between tasks is **undecided**: %s, and the declared bound is %.1f.", figures, transferBound)
 }
 
 // table lists the rows of the kinds named.
@@ -54,12 +54,12 @@ func (t *Tuned) missingText() string {
 
 // transferPage is the page of transfer as Markdown.
 func (t *Tuned) transferPage() []byte {
-	x := t.transfer()
+	x := t.transferred
 	var b bytes.Buffer
 	b.WriteString("# Does a ranking of corrections transfer?\n\n" +
 		"Written by `simulate table` from the sweeps `tune`, `transfer` and `scales`. Each setting runs at its own learning rate. Its gain is its mean pass rate of the whole run minus that of no correction at that one's own rate. " +
 		"A ranking transfers if the settings have the same order by gain elsewhere, measured by Spearman's rank correlation ρ.\n\n")
-	b.WriteString(x.verdict() + " This is the primary check, declared in the file of the sweep before any of its runs: mean over the pairs of tasks and over the stressors, the interval over settings and base models.\n\n")
+	b.WriteString(transferVerdict(t.BetweenTasks) + " This is the primary check, declared in the file of the sweep before any of its runs: mean over the pairs of tasks and over the stressors, the interval over settings and base models.\n\n")
 	b.WriteString(t.taskText() + "\n\n")
 	if text := t.missingText(); text != "" {
 		b.WriteString(text + "\n\n")

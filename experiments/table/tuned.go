@@ -24,10 +24,14 @@ type Tuned struct {
 	// Scales are the same settings in longer runs and in a larger model, at the rates that were tuned
 	// for a task.
 	Scales []TunedTask `json:"scales,omitempty"`
+	// BetweenTasks is the primary check of transfer: the rank correlation of gains between tasks, under
+	// the same stressor; N is the number of comparisons, 0 with fewer than two tasks.
+	BetweenTasks stats.Interval `json:"rank_correlation_between_tasks"`
 	// Missing says what the stages plan and do not have yet.
 	Missing []string `json:"missing,omitempty"`
 
-	tuning map[string][]Tuning // by task
+	tuning      map[string][]Tuning // by task
+	transferred *Transfer
 }
 
 // TunedTask is a task with its problems and settings.
@@ -150,6 +154,10 @@ func measureTuned(tune, judged, scales *Stage) *Tuned {
 	}
 	if scales != nil {
 		t.measureScales(scales, tune, named)
+	}
+	t.transferred = t.transfer()
+	if x := t.transferred.Tasks; x.N > 0 {
+		t.BetweenTasks = shortenedInterval(x)
 	}
 	return t
 }

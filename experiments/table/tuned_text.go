@@ -31,7 +31,11 @@ func (t *Tuned) ReadmeText() string {
 			lines = append(lines, "- "+t.Tasks[i].sentence(j))
 		}
 	}
-	return strings.Join(append(lines, "", t.broadest()+" "+t.controlText()), "\n")
+	lines = append(lines, "", t.broadest()+" "+t.controlText())
+	if t.BetweenTasks.N > 0 {
+		lines = append(lines, "", transferVerdict(t.BetweenTasks))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // headline says under how many combinations of task and stressor anything beats no correction.
