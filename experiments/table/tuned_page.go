@@ -223,6 +223,7 @@ func (t *Tuned) ConfigurationTable() (*figure.Figure, error) {
 	if len(t.Tasks) == 0 {
 		return table, nil
 	}
+	first := map[string]string{} // the row that has a setting's configurations
 	for j, p := range t.Tasks[0].Problems {
 		for i := range t.Tasks {
 			task := &t.Tasks[i]
@@ -246,7 +247,13 @@ func (t *Tuned) ConfigurationTable() (*figure.Figure, error) {
 				if err != nil {
 					return nil, err
 				}
+				if at, ok := first[s.Name]; ok && text != foreign.NotWritten {
+					text = "as for " + at
+				}
 				row = append(row, figure.Word(text))
+			}
+			if first[s.Name] == "" {
+				first[s.Name] = fmt.Sprintf("`%s` on %s", p.Name, task.Name)
 			}
 			table.Add(row...)
 		}
