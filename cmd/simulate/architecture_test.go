@@ -96,7 +96,7 @@ var layers = []layer{
 	{"results/published", ""},
 
 	// The command, which nothing imports.
-	{"cmd/simulate cmd/simulate/lab cmd/simulate/lab/diagnose cmd/simulate/limits", "cmd/simulate/... engine/... experiments/... model model/gguf precision/... results/... trainer/..."},
+	{"cmd/simulate cmd/simulate/lab cmd/simulate/lab/diagnose cmd/simulate/limits cmd/simulate/program", "cmd/simulate/... engine/... experiments/... model model/gguf precision/... results/... trainer/..."},
 }
 
 // onlyTests are packages that tests import and no program does.

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"driftlab/cmd/simulate/program"
 	"driftlab/experiments/table"
 	"driftlab/results"
 	"driftlab/results/lab"
@@ -55,15 +56,20 @@ func (c *labCmd) Run(a *app) error {
 	if err := c.foreign(); err != nil { // before anything is compiled
 		return err
 	}
-	program, err := a.labProgram(c.Quiet)
+	computes, err := program.Load(a.ctx, func() error {
+		if !c.Quiet {
+			fmt.Fprintln(a.stderr, "compiling the lab's program to WebAssembly; the first time this takes a minute or two")
+		}
+		return nil
+	})
 	if err != nil {
-		return err
+		return badInput{err}
 	}
 	switch {
 	case c.Program != "":
-		return writeFiles(c.Program, programFiles(program))
+		return writeFiles(c.Program, program.Files(computes))
 	case c.Dumps != "":
-		if err := record.WriteNew(c.Dumps, lab.Diagnose(program, false)); err != nil {
+		if err := record.WriteNew(c.Dumps, lab.Diagnose(computes, false)); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stdout, "Page: %s\n", c.Dumps)
@@ -74,13 +80,13 @@ func (c *labCmd) Run(a *app) error {
 		return err
 	}
 	if strings.HasSuffix(c.Export, ".html") {
-		if err := record.WriteNew(c.Export, lab.OneFile(program, which)); err != nil {
+		if err := record.WriteNew(c.Export, lab.OneFile(computes, which)); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stdout, "Lab: %s\n", c.Export)
 		return nil
 	}
-	files, err := labFiles(program, which)
+	files, err := labFiles(computes, which)
 	if err == nil && c.Export == "" {
 		return a.serveLab(files, c.Port)
 	}
@@ -104,7 +110,7 @@ func (c *labCmd) foreign() error {
 	var paths []string
 	switch dir := c.Export; {
 	case c.Program != "":
-		paths = []string{filepath.Join(c.Program, programFile), filepath.Join(c.Program, diagnoseFile), filepath.Join(c.Program, supportFile)}
+		paths = []string{filepath.Join(c.Program, program.LessonsFile), filepath.Join(c.Program, program.DiagnoseFile), filepath.Join(c.Program, program.SupportFile)}
 	case c.Dumps != "":
 		paths = []string{c.Dumps}
 	case strings.HasSuffix(dir, ".html"):
@@ -137,12 +143,12 @@ func writtenByLab(path string) bool {
 	var in io.Reader = f
 	marks := []string{"<title>The lab of driftlab</title>", "<title>The lab: "}
 	switch filepath.Base(path) {
-	case programFile, diagnoseFile:
+	case program.LessonsFile, program.DiagnoseFile:
 		marks = []string{"\x00asm"}
 		if in, err = gzip.NewReader(f); err != nil {
 			return false
 		}
-	case supportFile:
+	case program.SupportFile:
 		marks = []string{"globalThis.Go"}
 	}
 	head, _ := io.ReadAll(io.LimitReader(in, 64<<10)) // what cannot be read has no mark
