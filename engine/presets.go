@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"slices"
+	"sync"
+
 	"driftlab/engine/kernel"
 	"driftlab/precision"
 )
@@ -73,7 +76,10 @@ func llama(name string, weights, inputs precision.Quantizer) Numerics {
 // a name, tpN is a ring all-reduce among N ranks in the format itself, tbik-tpN
 // the tree that does not depend on N, epN experts on N devices, batch-variant an order that depends on the
 // rows of a batch, flash-decoding an attention whose decode splits the keys.
-func Presets() []Numerics {
+func Presets() []Numerics { return slices.Clone(presets()) }
+
+// presets makes them once: recipes ask for one by one.
+var presets = sync.OnceValue(func() []Numerics {
 	fp32 := uniform("fp32", precision.FP32)
 	bf16 := uniform("bf16", precision.BF16)
 	fp16 := uniform("fp16", precision.FP16)
@@ -166,11 +172,11 @@ func Presets() []Numerics {
 			n.ExpertParallel = experts("expert")
 		}),
 	}
-}
+})
 
 // Preset returns the numerics of that name.
 func Preset(name string) (Numerics, bool) {
-	for _, n := range Presets() {
+	for _, n := range presets() {
 		if n.Name == name {
 			return n, true
 		}
@@ -181,7 +187,7 @@ func Preset(name string) (Numerics, bool) {
 // PresetNames lists the names Preset knows.
 func PresetNames() []string {
 	var names []string
-	for _, n := range Presets() {
+	for _, n := range presets() {
 		names = append(names, n.Name)
 	}
 	return names

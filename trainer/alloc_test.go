@@ -10,6 +10,7 @@ import (
 // TestAllocations compares steps with few and with many tokens: what a step
 // allocates in its steady state belongs to the step and its prompts.
 func TestAllocations(t *testing.T) {
+	const steps = 9
 	for _, sets := range [][]string{
 		nil,
 		{"rollout.numerics=fp8-w8a8", "learner.numerics=bf16", "schedule={name: lag, k: 2}", "learner.minibatches=2", "routing.replay=r3"},
@@ -24,7 +25,7 @@ func TestAllocations(t *testing.T) {
 			s := sessionOf(t, Options{}, append(sets, fmt.Sprintf("rollout.group=%d", group), "eval.every=0", "learner.optimizer.lr=1e-6")...)
 			var counts, sizes []uint64
 			var before, after runtime.MemStats
-			for step := range 15 {
+			for step := range steps {
 				runtime.ReadMemStats(&before)
 				if err := s.Step(step); err != nil {
 					t.Fatal(err)
@@ -32,7 +33,7 @@ func TestAllocations(t *testing.T) {
 				runtime.ReadMemStats(&after)
 				counts = append(counts, after.Mallocs-before.Mallocs)
 				sizes = append(sizes, after.TotalAlloc-before.TotalAlloc)
-				tokens[i] += s.batch.Tokens() / 15
+				tokens[i] += s.batch.Tokens() / steps
 			}
 			slices.Sort(counts)
 			// The least: on a loaded machine the runtime adds goroutines of its own

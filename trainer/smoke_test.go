@@ -64,7 +64,7 @@ func set(m recipe.Method) []string {
 }
 
 // TestEveryMethod trains every method of every registry for a few steps: its
-// updates are finite, not zero, and the same when the run is repeated.
+// updates are finite and not zero, and with -exhaustive the same when the run is repeated.
 func TestEveryMethod(t *testing.T) {
 	fields := map[string]int{}
 	for _, m := range recipe.Methods() {
@@ -100,11 +100,11 @@ func TestEveryPreset(t *testing.T) {
 	}
 }
 
-// checkUpdates runs the recipe twice.
+// checkUpdates runs the recipe, with -exhaustive twice.
 func checkUpdates(t *testing.T, sets ...string) {
 	t.Helper()
 	r := smoke(t, sets...)
-	first, again := mustRun(t, r, Options{}), mustRun(t, r, Options{})
+	first := mustRun(t, r, Options{})
 	for _, c := range first.Record.Columns {
 		if len(c.Value) > r.Steps {
 			t.Errorf("%s is logged twice in a step", c.Name)
@@ -122,7 +122,7 @@ func checkUpdates(t *testing.T, sets ...string) {
 	if slices.Equal(first.Params.Theta, start.Params.Theta) {
 		t.Error("the weights did not move")
 	}
-	if !slices.Equal(first.Params.Theta, again.Params.Theta) {
+	if *exhaustive && !slices.Equal(first.Params.Theta, mustRun(t, r, Options{}).Params.Theta) {
 		t.Error("two runs of the same recipe end in different weights")
 	}
 }

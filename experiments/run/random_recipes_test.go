@@ -21,7 +21,7 @@ import (
 )
 
 // recipes is the number of random recipes; the nightly run asks for hundreds.
-var recipes = flag.Int("recipes", 24, "random recipes that TestRandomRecipes runs")
+var recipes = flag.Int("recipes", 12, "random recipes that TestRandomRecipes runs")
 
 // TestRandomRecipes draws valid recipes over everything that a recipe can name,
 // and makes two steps of each: with one worker, with two, and killed after the

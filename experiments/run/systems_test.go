@@ -1,6 +1,7 @@
 package run
 
 import (
+	"flag"
 	"slices"
 	"testing"
 
@@ -67,6 +68,12 @@ var signatures = map[string][]signature{
 	"distflow": {{"staleness/tokens/max", 0, 0}},
 }
 
+var exhaustive = flag.Bool("exhaustive", false, "every system and every variant of a run, as in nightly tests, in place of some of each kind")
+
+// typical are systems of every kind: colocated, a count, stale keys, a pool, a hard bound by each means, one batch ahead, a buffer that is
+// cleared, several versions, refused groups, on-policy.
+var typical = []string{"kimi-k1.5", "areal", "skyrl", "slime-fully-async", "verl-partial", "roll-flash", "prime-rl", "one_step_off", "oapl", "laminar", "seer"}
+
 // wholeBatch are recipes that show it with their own number of prompts alone; four a step are
 // enough for the others.
 var wholeBatch = []string{"compassmax", "minimax-m1", "trl-async"}
@@ -74,7 +81,7 @@ var wholeBatch = []string{"compassmax", "minimax-m1", "trl-async"}
 // Every shipped recipe of an asynchronous system shows, in a dozen steps, what the
 // system is known for; an on-policy one a clock that is shorter than that of the
 // synchronous loop on the same cluster, which is Kimi's with a budget that nothing
-// uses up, or of the system without its means.
+// uses up, or of the system without its means. All of them run with -exhaustive, the typical ones without.
 func TestSystemsAct(t *testing.T) {
 	ran := func(name string, sets ...string) *record.Record {
 		sets = append(sets, "steps=12", "eval.every=0")
@@ -102,7 +109,7 @@ func TestSystemsAct(t *testing.T) {
 			t.Errorf("nobody says what the recipe %s shows", name)
 			continue
 		}
-		if testing.Short() && name != "kimi-k1.5" && name != "verl-partial" {
+		if !*exhaustive && !slices.Contains(typical, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

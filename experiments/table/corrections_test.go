@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"driftlab/experiments/table"
@@ -36,18 +37,23 @@ type correctionsData struct {
 	}
 }
 
-// correctionsPage is the page of the published effects, with its data.
-func correctionsPage(t *testing.T) (string, *table.Effects, correctionsData) {
-	t.Helper()
+// corrections are the published effects and their page, made once.
+var corrections = sync.OnceValues(func() (page string, effects *table.Effects) {
 	effects, err := table.ReadEffects(published.Effects)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	p, err := effects.Corrections()
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	page := string(p.HTML())
+	return string(p.HTML()), effects
+})
+
+// correctionsPage is the page of the published effects, with its data.
+func correctionsPage(t *testing.T) (string, *table.Effects, correctionsData) {
+	t.Helper()
+	page, effects := corrections()
 	_, text, _ := strings.Cut(page, `<script type="application/json">`)
 	text, _, _ = strings.Cut(text, "</script>")
 	var data correctionsData

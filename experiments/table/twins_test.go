@@ -24,7 +24,7 @@ var twins = []struct{ method, set, of string }{
 // What is called a twin trains alike, bit for bit, and otherwise than without it.
 func TestTwins(t *testing.T) {
 	var plan strings.Builder
-	plan.WriteString("name: twins\nbase: headline\nset: {steps: 10, eval: {every: 5, prompts: 8}, rollout: {numerics: bf16}, schedule: {name: lag, k: 4}, learner: {optimizer: {lr: 3e-3}}}\nfactors:\n  - name: method\n    values:\n      - {name: bare}\n")
+	plan.WriteString("name: twins\nbase: headline\nset: {steps: 6, eval: {every: 6, prompts: 8}, rollout: {numerics: bf16}, schedule: {name: lag, k: 4}, learner: {optimizer: {lr: 3e-3}}}\nfactors:\n  - name: method\n    values:\n      - {name: bare}\n")
 	for _, pair := range twins {
 		plan.WriteString("      - {name: " + pair.method + ", set: " + pair.set + "}\n      - {name: of-" + pair.method + ", set: " + pair.of + "}\n")
 	}

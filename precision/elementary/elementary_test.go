@@ -1,6 +1,7 @@
 package elementary
 
 import (
+	"flag"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -94,10 +95,12 @@ func points(n int) []float64 {
 	return x
 }
 
+var exhaustive = flag.Bool("exhaustive", false, "1500 draws of each kind, as in nightly tests, in place of 50")
+
 func TestAccuracy(t *testing.T) {
-	n := 1500
-	if testing.Short() {
-		n = 150
+	n := 50
+	if *exhaustive {
+		n = 1500
 	}
 	for _, f := range functions {
 		worst, at := 0.0, 0.0

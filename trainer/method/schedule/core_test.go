@@ -70,10 +70,10 @@ func seeds(n uint64) uint64 {
 	if *exhaustive {
 		return n
 	}
-	return n / 4
+	return max(n/10, 2)
 }
 
-var exhaustive = flag.Bool("exhaustive", false, "all seeds and events, as in nightly tests, in place of a quarter of them")
+var exhaustive = flag.Bool("exhaustive", false, "all seeds and events, as in nightly tests, in place of some of them")
 
 // invariants are what holds for every policy at every event.
 func invariants(t *testing.T, c *Core) {
@@ -145,7 +145,7 @@ func timeline(c *Core) map[int][]Span {
 	return lanes
 }
 
-// A run that is killed at any event goes on to the same bytes: at one of four events of
+// A run that is killed at any event goes on to the same bytes: at one of eight events of
 // every system, unless the test is exhaustive.
 func TestKill(t *testing.T) {
 	for i, e := range Systems {
@@ -160,7 +160,7 @@ func TestKill(t *testing.T) {
 		d := newDesk(t, config, e.New(), drawn(3, 6))
 		for event := 0; ; event++ {
 			d.core.Next()
-			if !*exhaustive && event%4 != i%4 {
+			if !*exhaustive && event%8 != i%8 {
 				if !d.step() {
 					break
 				}
