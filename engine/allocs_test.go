@@ -48,7 +48,7 @@ func TestNoAllocations(t *testing.T) {
 				run  func()
 			}{{"decode", decode}, {"forward and backward", train}, {"recomputing", func() { recompute = true; train(); recompute = false }}, {"publish", func() { w.Publish(p, 1) }}} {
 				job.run()
-				if count := testing.AllocsPerRun(5, job.run); count != 0 {
+				if count := testing.AllocsPerRun(2, job.run); count != 0 {
 					t.Errorf("%s, %d workers: %s allocates %v times", name, workers, job.name, count)
 				}
 			}

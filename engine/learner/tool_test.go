@@ -33,6 +33,9 @@ func (a answering) Reply(dst, _, response []int32) []int32 {
 func TestEnginesAgreeAcrossReplies(t *testing.T) {
 	models := enginetest.Models(enginetest.Small)
 	for i, n := range cases(t) {
+		if i%3 != 0 && !*exhaustive {
+			continue
+		}
 		m := models[i%len(models)]
 		t.Run(n.Name+"/"+m.Name, func(t *testing.T) {
 			p := m.Params

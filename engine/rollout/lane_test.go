@@ -32,7 +32,10 @@ func TestLanesChangeNoBit(t *testing.T) {
 			alone := engineOf(len(list), 1)
 			alone.Generate(&want, list, s)
 			alone.Close()
-			for _, c := range []struct{ slots, workers int }{{9, 2}, {20, 3}, {3, 7}, {2, 2}} {
+			for k, c := range []struct{ slots, workers int }{{9, 2}, {20, 3}, {3, 7}, {2, 2}} {
+				if k%2 == 1 && !*exhaustive {
+					continue
+				}
 				e := engineOf(c.slots, c.workers)
 				for call := range 3 {
 					var got column.Sampled

@@ -58,6 +58,9 @@ func TestPrefillChangesNoBit(t *testing.T) {
 		list = append(list, rollout.Request{Prompt: []int32{1}, Stream: 98}, rollout.Request{Prompt: []int32{1}, Stream: 99})
 		want := prefilled(t, p, numerics, 1, 1, rollout.Prefill{}, list)
 		for k, how := range prefills {
+			if !*exhaustive && k%3 != i%3 {
+				continue
+			}
 			slots := []int{len(list), 7, 1}[(i+k)%3]
 			sameResponses(t, fmt.Sprintf("%s, %+v, %d slots", numerics, how, slots), want, prefilled(t, p, numerics, slots, 1+k%2, how, list), nil)
 		}

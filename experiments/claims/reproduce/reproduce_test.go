@@ -23,8 +23,7 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// every measures all claims in TestEveryClaimRuns, as the nightly run does.
-var every = flag.Bool("every", false, "measure claims of many training runs, too")
+var exhaustive = flag.Bool("exhaustive", false, "measure every claim, as in nightly tests, in place of those of a few training runs")
 
 // update writes the published verdicts, pages and pictures anew from the published observations.
 var update = flag.Bool("update", false, "write the published pages of claims anew")
@@ -55,14 +54,14 @@ func identities(t *testing.T, id string) bool {
 	return true
 }
 
-// TestEveryClaimRuns measures claims at the tiny size: with -every all, otherwise those of a
+// TestEveryClaimRuns measures claims at the tiny size: with -exhaustive all, otherwise those of a
 // few training runs, and in a short test one of every theme. The figures mean nothing, but
 // what is exact must hold at any size if all of it holds where it is published, and the page must have a picture for every claim.
 func TestEveryClaimRuns(t *testing.T) {
 	var ids []string
 	theme := ""
 	for _, c := range claims.All() {
-		if testing.Short() && c.Theme == theme || !*every && slices.Contains(manyRuns, c.ID) {
+		if testing.Short() && c.Theme == theme || !*exhaustive && slices.Contains(manyRuns, c.ID) {
 			continue
 		}
 		ids, theme = append(ids, c.ID), c.Theme

@@ -70,7 +70,7 @@ func seeds(n uint64) uint64 {
 	if *exhaustive {
 		return n
 	}
-	return max(n/10, 2)
+	return max(n/8, 2)
 }
 
 var exhaustive = flag.Bool("exhaustive", false, "all seeds and events, as in nightly tests, in place of some of them")
