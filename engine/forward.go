@@ -119,8 +119,7 @@ func (p *Pass) attend(k *worker, layer int, s *layerState, at int) {
 	}
 }
 
-// lse is where the rows from..to leave the log-sum-exp of their scores: nowhere
-// if nobody reads it.
+// lse is where the rows from..to leave the log-sum-exp of their scores: nowhere if nobody reads it.
 func (p *Pass) lse(s *layerState, from, to int) []float32 {
 	if !p.options.Save && p.options.Mass == nil {
 		return nil
@@ -369,9 +368,9 @@ func (p *Pass) headForward(k *worker) {
 		row := p.targetRow(i) - k.rowFrom
 		copy(h.in[i*d:(i+1)*d], stream[row*d:(row+1)*d])
 	}
-	kernel.RMSNorm(h.normed[from*d:to*d], h.inverse[from:to], h.in[from*d:to*d], p.weights.finalNorm,
-		to-from, d, float32(c.NormEps), p.num.norm)
-	values, scales := p.headInputs(h.normed[from*d:to*d], from, to)
+	normed := h.normed[from*d : to*d]
+	kernel.RMSNorm(normed, h.inverse[from:to], h.in[from*d:to*d], p.weights.finalNorm, to-from, d, float32(c.NormEps), p.num.norm)
+	values, scales := p.headInputs(normed, from, to)
 	kernel.Linear(h.logits[from*c.Vocab:to*c.Vocab], values, scales, &p.weights.head, to-from, p.num.head, &k.scratch)
 }
 
@@ -379,19 +378,17 @@ func (p *Pass) headForward(k *worker) {
 // gradients see, and returns them as the head's product reads them.
 func (p *Pass) headInputs(normed []float32, from, to int) (values, scales []float32) {
 	q, h, d := p.num.headInputs, &p.head, p.config.DModel
-	switch {
-	case !scalesApart(q):
+	if !scalesApart(q) {
 		if q != precision.Unscaled(p.num.activations) {
 			q.RoundTrip(normed, normed, to-from, d)
 		}
 		return normed, nil
-	default:
-		per := q.ScaleCount(1, d)
-		values, scales = h.values[from*d:to*d], h.scales[from*per:to*per]
-		q.Quantize(values, scales, normed, to-from, d)
-		q.Dequantize(normed, values, scales, to-from, d)
-		return values, scales
 	}
+	per := q.ScaleCount(1, d)
+	values, scales = h.values[from*d:to*d], h.scales[from*per:to*per]
+	q.Quantize(values, scales, normed, to-from, d)
+	q.Dequantize(normed, values, scales, to-from, d)
+	return values, scales
 }
 
 // targetRow returns the pack row of target i.

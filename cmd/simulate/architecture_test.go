@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -82,6 +83,7 @@ var layers = []layer{
 		"experiments/claims/length experiments/claims/precision experiments/claims/process experiments/claims/ratio experiments/claims/reduction experiments/claims/routing " +
 		"experiments/claims/scaling experiments/claims/text", "experiments/claims/claim experiments/measure " + shown + session},
 	{"experiments/claims", "experiments/claims/..."},
+	{"experiments/sources", "experiments/claims experiments/claims/claim results results/figure results/published trainer/recipe"},
 	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/queue experiments/table results/published " + shown + session},
 	{"experiments", "experiments/measure experiments/queue experiments/run experiments/sweep " + shown + session},
 	{"experiments/live", "experiments/measure results/figure results/lab/picture " + session},
@@ -265,6 +267,33 @@ func TestArchitecture(t *testing.T) {
 			if !exists(name) {
 				t.Errorf("%s: there is no package %s", c.what, name)
 			}
+		}
+	}
+}
+
+// Limits of the tree, tests left out: lines of a file, files of a folder. The folders that are exempt have a file for each
+// method, system or routine.
+const (
+	mostLines = 400
+	mostFiles = 30
+	exempt    = "trainer/method/loss trainer/method/correction trainer/method/schedule engine/kernel"
+)
+
+func TestLimits(t *testing.T) {
+	root, files := filepath.Join("..", ".."), map[string]int{}
+	for _, f := range readSources(t, root) {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), "\n"); n > mostLines {
+			t.Errorf("%s has %d lines, above %d: divide it by what it is about", f.path, n, mostLines)
+		}
+		files[f.pkg()]++
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(files)) {
+		if n := files[pkg]; n > mostFiles && !among(pkg, exempt) {
+			t.Errorf("%s has %d files, above %d", pkg, n, mostFiles)
 		}
 	}
 }

@@ -9,24 +9,26 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlab/experiments/sources"
 )
 
 var exhaustive = flag.Bool("exhaustive", false, "run every command of the list of coverage, as in nightly tests, in place of reading its names and flags")
 
 // TestPublishedCoverage: the published list is what the program says now.
 func TestPublishedCoverage(t *testing.T) {
-	list, err := readCoverage(coverageText)
+	list, err := sources.Coverage()
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkPublished(t, "seeds.md", coveragePage(list))
+	checkPublished(t, "seeds.md", sources.CoveragePage(list))
 }
 
 // TestCoverageCommands: every command of the list has a subcommand and flags that exist, names
 // recipes, methods, systems, fields and files that exist, and a recipe that is valid with its changes.
 func TestCoverageCommands(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
-	list, err := readCoverage(coverageText)
+	list, err := sources.Coverage()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +119,7 @@ func TestCoverageFaults(t *testing.T) {
 		"statement\tS4\tx\teffect r3 age17\t",
 		"statement\tS4\tx",
 	} {
-		if _, err := readCoverage(line + "\n"); err == nil {
+		if _, err := sources.ParseCoverage(line + "\n"); err == nil {
 			t.Errorf("%q is accepted", line)
 		}
 	}

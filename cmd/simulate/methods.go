@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"driftlab/engine"
+	"driftlab/experiments/sources"
 	"driftlab/results/figure"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/correction"
@@ -78,7 +79,7 @@ func (c *methodsCmd) Run(a *app) error {
 	case "coverage":
 		return c.coverage(a)
 	}
-	if paper.FindString(c.Name) == c.Name && c.Name != "" {
+	if sources.ArXiv.FindString(c.Name) == c.Name && c.Name != "" {
 		return c.onePaper(a)
 	}
 	if p, err := correction.LookupPreset(c.Name); err == nil {

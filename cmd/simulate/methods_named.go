@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,9 +10,8 @@ import (
 
 	"driftlab/experiments"
 	"driftlab/experiments/claims"
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/sources"
 	"driftlab/experiments/table"
-	"driftlab/results"
 	"driftlab/results/published"
 	"driftlab/trainer/recipe/foreign"
 )
@@ -290,31 +288,46 @@ var publishedEffects = sync.OnceValue(func() *table.Effects {
 	return effects
 })
 
-// paper is an arXiv id.
-var paper = regexp.MustCompile(`\b\d{4}\.\d{5}\b`)
-
 // claimsOn are the published claims that cite a paper of a method's source, a line each with the verdict and the command.
 func claimsOn(source string) string {
-	cited := paper.FindAllString(source, -1)
+	cited := sources.ArXiv.FindAllString(source, -1)
 	var b strings.Builder
 	for _, c := range claims.All() {
 		if !slices.ContainsFunc(cited, func(id string) bool { return strings.Contains(c.Source, id) }) {
 			continue
 		}
-		fmt.Fprintf(&b, "%s: %s: %s (simulate reproduce %s)\n", c.ID, c.Title, publishedVerdict(c), c.ID)
+		fmt.Fprintf(&b, "%s: %s: %s (simulate reproduce %s)\n", c.ID, c.Title, sources.Verdict(c), c.ID)
 	}
 	return b.String()
 }
 
-// publishedVerdict is that of a claim, in the words of its page.
-func publishedVerdict(c claim.Claim) string {
-	text, ok := results.PublishedVerdict(c.ID)
-	if !ok {
-		return "not published"
+// papers lists the papers.
+func (c *methodsCmd) papers(a *app) error {
+	list := sources.Papers()
+	t := sources.PapersTable(list)
+	return c.show(a, "papers.md", t.Markdown(), list, func() { a.printTable(t) })
+}
+
+// onePaper shows what the program has of a paper.
+func (c *methodsCmd) onePaper(a *app) error {
+	list := sources.Papers()
+	at := slices.IndexFunc(list, func(p sources.Paper) bool { return p.ID == c.Name })
+	if at < 0 {
+		return bad("methods: no method, recipe or claim cites arXiv %s; `simulate methods papers` lists the papers", c.Name)
 	}
-	var of struct{ Verdict string }
-	if err := json.Unmarshal(text, &of); err != nil {
-		panic(c.ID + "/verdict.json: " + err.Error()) // tests read them
+	text := list[at].Text()
+	return c.show(a, "paper.txt", text, list[at], func() { fmt.Fprint(a.stdout, text) })
+}
+
+// coverage lists features and statements.
+func (c *methodsCmd) coverage(a *app) error {
+	list, err := sources.Coverage()
+	if err != nil {
+		return err
 	}
-	return of.Verdict
+	return c.show(a, "coverage.md", sources.CoveragePage(list), list, func() {
+		for _, t := range sources.CoverageTables(list) {
+			a.printTable(t)
+		}
+	})
 }

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/experiments/sources"
 	"driftlab/trainer/recipe"
 )
 
 // TestPublishedPapers: the published list is what the program says now.
 func TestPublishedPapers(t *testing.T) {
-	checkPublished(t, "papers.md", papersTable(papersUsed()).Markdown())
+	checkPublished(t, "papers.md", sources.PapersTable(sources.Papers()).Markdown())
 }
 
 // checkPublished holds a page of results/published to what the program makes now, or writes it with -update.
@@ -35,15 +36,15 @@ func checkPublished(t *testing.T, name, want string) {
 
 // TestPapersAreComplete: every method whose source names an arXiv id is in the list, once for each id.
 func TestPapersAreComplete(t *testing.T) {
-	list := papersUsed()
+	list := sources.Papers()
 	for i := 1; i < len(list); i++ {
-		if list[i-1].Paper >= list[i].Paper {
-			t.Errorf("%s stands before %s", list[i-1].Paper, list[i].Paper)
+		if list[i-1].ID >= list[i].ID {
+			t.Errorf("%s stands before %s", list[i-1].ID, list[i].ID)
 		}
 	}
 	for _, m := range recipe.Methods() {
-		for _, id := range paper.FindAllString(m.Source, -1) {
-			at := slices.IndexFunc(list, func(p paperUse) bool { return p.Paper == id })
+		for _, id := range sources.ArXiv.FindAllString(m.Source, -1) {
+			at := slices.IndexFunc(list, func(p sources.Paper) bool { return p.ID == id })
 			if at < 0 || !slices.Contains(list[at].Methods, m.Name) {
 				t.Errorf("%s cites %s, which does not list it: %s", m.Name, id, strings.TrimSpace(m.Source))
 			}

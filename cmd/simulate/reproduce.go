@@ -11,6 +11,7 @@ import (
 	"driftlab/experiments/claims"
 	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/claims/reproduce"
+	"driftlab/experiments/sources"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/record"
@@ -170,7 +171,7 @@ func claimsAbout(word string) []string {
 	var papers []string
 	if methods, err := findMethods(word); err == nil {
 		for _, m := range methods {
-			papers = append(papers, paper.FindAllString(m.Source, -1)...)
+			papers = append(papers, sources.ArXiv.FindAllString(m.Source, -1)...)
 		}
 	}
 	word = strings.ToLower(word)

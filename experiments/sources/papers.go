@@ -1,71 +1,71 @@
-package main
+package sources
 
 import (
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"driftlab/experiments/claims"
+	"driftlab/experiments/claims/claim"
+	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/trainer/recipe"
 )
 
-// paperUse is what the program has of a paper.
-type paperUse struct {
-	// Paper is its arXiv id.
-	Paper string `json:"paper"`
+// Paper is what the program has of a paper.
+type Paper struct {
+	// ID is its arXiv id.
+	ID string `json:"paper"`
 	// Methods are those whose source it is, Recipes those whose page cites it.
 	Methods []string `json:"methods"`
 	Recipes []string `json:"recipes"`
 	// Claims are the ids of its claims, with their published verdicts.
-	Claims []paperClaim `json:"claims"`
+	Claims []PaperClaim `json:"claims"`
 }
 
-// paperClaim is a claim with its published verdict.
-type paperClaim struct {
+// ArXiv matches an arXiv id.
+var ArXiv = regexp.MustCompile(`\b\d{4}\.\d{5}\b`)
+
+// PaperClaim is a claim with its published verdict.
+type PaperClaim struct {
 	ID      string `json:"id"`
 	Verdict string `json:"verdict"`
 }
 
-// papersUsed are the papers that methods, shipped recipes and claims cite, in the order of their ids.
-func papersUsed() []paperUse {
-	var list []paperUse
-	of := func(source string, add func(p *paperUse)) {
-		ids := paper.FindAllString(source, -1)
+// Papers are those that methods, shipped recipes and claims cite, in the order of their ids.
+func Papers() []Paper {
+	var list []Paper
+	of := func(source string, add func(p *Paper)) {
+		ids := ArXiv.FindAllString(source, -1)
 		slices.Sort(ids)
 		for _, id := range slices.Compact(ids) {
-			at, found := slices.BinarySearchFunc(list, id, func(p paperUse, id string) int { return strings.Compare(p.Paper, id) })
+			at, found := slices.BinarySearchFunc(list, id, func(p Paper, id string) int { return strings.Compare(p.ID, id) })
 			if !found {
-				list = slices.Insert(list, at, paperUse{Paper: id, Methods: []string{}, Recipes: []string{}, Claims: []paperClaim{}})
+				list = slices.Insert(list, at, Paper{ID: id, Methods: []string{}, Recipes: []string{}, Claims: []PaperClaim{}})
 			}
 			add(&list[at])
 		}
 	}
 	for _, m := range recipe.Methods() {
-		of(m.Source, func(p *paperUse) {
+		of(m.Source, func(p *Paper) {
 			if !slices.Contains(p.Methods, m.Name) {
 				p.Methods = append(p.Methods, m.Name)
 			}
 		})
 	}
 	for _, name := range recipe.Names() {
-		of(recipe.Page(name), func(p *paperUse) { p.Recipes = append(p.Recipes, name) })
+		of(recipe.Page(name), func(p *Paper) { p.Recipes = append(p.Recipes, name) })
 	}
 	for _, c := range claims.All() {
-		of(c.Source, func(p *paperUse) { p.Claims = append(p.Claims, paperClaim{c.ID, publishedVerdict(c)}) })
+		of(c.Source, func(p *Paper) { p.Claims = append(p.Claims, PaperClaim{c.ID, Verdict(c)}) })
 	}
 	return list
 }
 
-// papers lists the papers.
-func (c *methodsCmd) papers(a *app) error {
-	list := papersUsed()
-	t := papersTable(list)
-	return c.show(a, "papers.md", t.Markdown(), list, func() { a.printTable(t) })
-}
-
-// papersTable is the list as a table.
-func papersTable(list []paperUse) *figure.Figure {
+// PapersTable is the list as a table.
+func PapersTable(list []Paper) *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: "Papers", Columns: []figure.Column{{Name: "arXiv"}, {Name: "methods"}, {Name: "recipes"}, {Name: "claims"}},
 		Note: "simulate methods NAME explains a method or a recipe and says what is a reconstruction; simulate reproduce NAME measures a claim."}
 	for _, p := range list {
@@ -73,21 +73,15 @@ func papersTable(list []paperUse) *figure.Figure {
 		for _, c := range p.Claims {
 			verdicts = append(verdicts, c.ID+": "+c.Verdict)
 		}
-		t.Add(figure.Word(p.Paper).As(figure.Strong), figure.Word(strings.Join(p.Methods, ", ")), figure.Word(strings.Join(p.Recipes, ", ")), figure.Word(strings.Join(verdicts, ", ")))
+		t.Add(figure.Word(p.ID).As(figure.Strong), figure.Word(strings.Join(p.Methods, ", ")), figure.Word(strings.Join(p.Recipes, ", ")), figure.Word(strings.Join(verdicts, ", ")))
 	}
 	return t
 }
 
-// onePaper shows what the program has of a paper.
-func (c *methodsCmd) onePaper(a *app) error {
-	list := papersUsed()
-	at := slices.IndexFunc(list, func(p paperUse) bool { return p.Paper == c.Name })
-	if at < 0 {
-		return bad("methods: no method, recipe or claim cites arXiv %s; `simulate methods papers` lists the papers", c.Name)
-	}
-	p := list[at]
+// Text describes what the program has of the paper, for a person.
+func (p Paper) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "arXiv %s\n", p.Paper)
+	fmt.Fprintf(&b, "arXiv %s\n", p.ID)
 	section := func(title string, lines []string) {
 		if len(lines) > 0 {
 			fmt.Fprintf(&b, "\n%s\n  %s\n", title, strings.Join(lines, "\n  "))
@@ -95,7 +89,7 @@ func (c *methodsCmd) onePaper(a *app) error {
 	}
 	var methods, recipes, tested []string
 	for _, m := range recipe.Methods() {
-		if slices.Contains(paper.FindAllString(m.Source, -1), p.Paper) {
+		if slices.Contains(ArXiv.FindAllString(m.Source, -1), p.ID) {
 			line := fmt.Sprintf("%s (%s): %s", m.Name, m.Group, m.Does)
 			if m.Reconstruction != "" {
 				line += " A reconstruction: simulate methods " + m.Name + " says of what."
@@ -114,5 +108,18 @@ func (c *methodsCmd) onePaper(a *app) error {
 	section("Methods", methods)
 	section("Recipes", recipes)
 	section("Claims, with the published verdict", tested)
-	return c.show(a, "paper.txt", b.String(), p, func() { fmt.Fprint(a.stdout, b.String()) })
+	return b.String()
+}
+
+// Verdict is the published one of a claim, in the words of its page.
+func Verdict(c claim.Claim) string {
+	text, ok := results.PublishedVerdict(c.ID)
+	if !ok {
+		return "not published"
+	}
+	var of struct{ Verdict string }
+	if err := json.Unmarshal(text, &of); err != nil {
+		panic(c.ID + "/verdict.json: " + err.Error()) // tests read them
+	}
+	return of.Verdict
 }

@@ -1,4 +1,5 @@
-package main
+// Package sources says what the program has of papers and of the texts that it started from, with the published results that answer them.
+package sources
 
 import (
 	_ "embed" // of the list
@@ -32,8 +33,8 @@ var coverageSources = []struct{ id, name string }{
 	{"S4", "survey of training-inference mismatch"},
 }
 
-// covered is a feature or a statement of a source, and what the program has of it.
-type covered struct {
+// Covered is a feature or a statement of a source, and what the program has of it.
+type Covered struct {
 	Kind   string `json:"kind"` // feature or statement
 	Source string `json:"source"`
 	Item   string `json:"item"`
@@ -45,7 +46,7 @@ type covered struct {
 }
 
 // status summarises what there is.
-func (c covered) status() string {
+func (c Covered) status() string {
 	switch {
 	case len(c.Answers) == 0 && c.Kind == "statement":
 		return "not tested"
@@ -68,8 +69,11 @@ func (c covered) status() string {
 	return strings.Join(said, "; ")
 }
 
-// readCoverage reads the list and looks every claim, check and effect up; commands are tested.
-func readCoverage(text string) (list []covered, faults error) {
+// Coverage is the list.
+func Coverage() ([]Covered, error) { return ParseCoverage(coverageText) }
+
+// ParseCoverage reads a list and looks every claim, check and effect up. It reads no command. Errors name the line.
+func ParseCoverage(text string) (list []Covered, faults error) {
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		if strings.HasPrefix(line, "#") {
 			continue
@@ -79,7 +83,7 @@ func readCoverage(text string) (list []covered, faults error) {
 			return nil, fmt.Errorf("coverage.tsv:%d: %d columns, not 5", i+1, len(fields))
 		}
 		var err error
-		c := covered{Kind: fields[0], Source: fields[1], Item: fields[2], Answers: []string{}, Found: []string{}, Limit: fields[4]}
+		c := Covered{Kind: fields[0], Source: fields[1], Item: fields[2], Answers: []string{}, Found: []string{}, Limit: fields[4]}
 		if fields[3] != "" {
 			c.Answers = strings.Split(fields[3], " ; ")
 		}
@@ -125,7 +129,7 @@ func answer(a string) (string, error) {
 		if !ok {
 			return "", fmt.Errorf("no claim %q", rest)
 		}
-		return publishedVerdict(c), nil
+		return Verdict(c), nil
 	case "check":
 		id, name, _ := strings.Cut(rest, ": ")
 		return publishedCheck(id, name)
@@ -222,21 +226,8 @@ func coverageCommand(a string) string {
 	return a
 }
 
-// coverage lists features and statements.
-func (c *methodsCmd) coverage(a *app) error {
-	list, err := readCoverage(coverageText)
-	if err != nil {
-		return err
-	}
-	return c.show(a, "coverage.md", coveragePage(list), list, func() {
-		for _, t := range coverageTables(list) {
-			a.printTable(t)
-		}
-	})
-}
-
-// coverageTables are a table of features and one of statements.
-func coverageTables(list []covered) []*figure.Figure {
+// CoverageTables are a table of features and one of statements.
+func CoverageTables(list []Covered) []*figure.Figure {
 	var tables []*figure.Figure
 	for _, kind := range []struct{ name, title string }{{"feature", "Features"}, {"statement", "Statements"}} {
 		t := &figure.Figure{Kind: figure.Table, Title: kind.title, Columns: []figure.Column{{Name: "source"}, {Name: kind.name}, {Name: "simulate ..."}, {Name: "status"}, {Name: "limit"}}}
@@ -259,8 +250,8 @@ func coverageTables(list []covered) []*figure.Figure {
 	return tables
 }
 
-// coveragePage is the list as Markdown.
-func coveragePage(list []covered) string {
+// CoveragePage is the list as Markdown.
+func CoveragePage(list []Covered) string {
 	var b strings.Builder
 	b.WriteString("# Coverage of the sources\n\nWhat the program has of each feature and each testable statement of the texts that it started from. ")
 	b.WriteString("A verdict or an outcome is read from [the published claims](claims/verdicts.md), an effect from [the table of methods](table/table.md): improvement of the mean pass rate over no correction, with a 95 % confidence interval, n = 10 base models. ")
@@ -280,7 +271,7 @@ func coveragePage(list []covered) string {
 	}
 	fmt.Fprintf(&b, "\n%d features: %d run, %d run in part, %d are absent. ", counts["feature"], counts["feature whole"], counts["feature answered"]-counts["feature whole"], counts["feature"]-counts["feature answered"])
 	fmt.Fprintf(&b, "%d statements: %d have published figures, %d of these with a limit; %d are not tested.\n", counts["statement"], counts["statement answered"], counts["statement answered"]-counts["statement whole"], counts["statement"]-counts["statement answered"])
-	for _, t := range coverageTables(list) {
+	for _, t := range CoverageTables(list) {
 		fmt.Fprintf(&b, "\n%s", t.Markdown())
 	}
 	return b.String()
