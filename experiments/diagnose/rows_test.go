@@ -153,7 +153,7 @@ func TestSwapped(t *testing.T) {
 // A penalty in the rollout engine is named, and a gap of any other cause is not taken for one: the largest part that
 // repetition explains in 200 worlds is below the limit.
 func TestPenalty(t *testing.T) {
-	worlds := 2
+	worlds := 1
 	if *fresh {
 		worlds = 20
 	}
@@ -166,7 +166,7 @@ func TestPenalty(t *testing.T) {
 		}
 	}
 	for _, x := range []SyntheticDump{{Presence: 0.3}, {Presence: 1}, {Frequency: 0.2}, {Repetition: 1.05}, {Repetition: 1.2}} {
-		for k := range uint64(4) {
+		for k := range uint64(1 + worlds) {
 			w := Cases[0].Draw(k)
 			w.Presence, w.Frequency, w.Repetition = x.Presence, x.Frequency, x.Repetition
 			rows, _ := w.Rows()

@@ -28,12 +28,11 @@ var exhaustive = flag.Bool("exhaustive", false, "measure every claim, as in nigh
 // update writes the published verdicts, pages and pictures anew from the published observations.
 var update = flag.Bool("update", false, "write the published pages of claims anew")
 
-// manyRuns are claims of up to a hundred training runs, which together take as long as all
-// others: their arms differ from those of others in recipes alone. The claim of scaling is the
-// only one of its theme, and is measured in every form.
+// manyRuns are claims of many training runs, which together take longer than all others: their arms differ from those
+// of others in recipes alone. Scaling has a test of its own package.
 var manyRuns = []string{
-	"areal-table", "budget", "fp8-needs-correction", "is-removal", "kernel-vs-n", "lag-law", "logit-fusion", "mis-vs-tis",
-	"null-agree", "penalty-trio", "r2-vs-r3", "routing-penalty", "sanity-set", "sga-frontier", "stale-256", "unified-flow",
+	"areal-table", "budget", "entropy-law", "fp8-needs-correction", "gap-scaling", "hard-prompts", "is-removal", "kernel-vs-n", "lag-law", "logit-fusion", "mis-vs-tis",
+	"null-agree", "opd-gate", "passk-reward", "penalty-trio", "prm-flattening", "r2-vs-r3", "routing-penalty", "sanity-set", "separate-norm", "sga-frontier", "stale-256", "unified-flow",
 }
 
 // identities: each exact check of the claim is met where it is published. An enumeration over random draws may also
