@@ -70,10 +70,10 @@ func seeds(n uint64) uint64 {
 	if *exhaustive {
 		return n
 	}
-	return max(n/8, 2)
+	return n / 4
 }
 
-var exhaustive = flag.Bool("exhaustive", false, "all seeds and events, as in nightly tests, in place of some of them")
+var exhaustive = flag.Bool("exhaustive", false, "all seeds and events, as in nightly tests, in place of a quarter of them")
 
 // invariants are what holds for every policy at every event.
 func invariants(t *testing.T, c *Core) {
