@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"driftlab/experiments/measure"
 	"driftlab/results/figure"
@@ -27,36 +26,6 @@ func RealTable(gaps []*measure.RealGap) *figure.Figure {
 		t.Add(figure.Word(g.Engine).As(figure.Strong), figure.Word(g.Checkpoint), figure.Word(fmt.Sprint(g.Tokens)),
 			figure.Number(g.Real.K3, 2), figure.Number(g.Emulated.K3, 2), withInterval(g.K3Ratio, 3), figure.Number(g.Real.P99, 2), figure.Number(g.Emulated.P99, 2),
 			withInterval(g.Correlation, 4), figure.Percent(g.Within, 1))
-	}
-	return t
-}
-
-// RealSummary has a row for each engine, and the ratio of k3 and the correlation on each
-// of the checkpoints that were not looked at while the numerics were declared.
-func RealSummary(gaps []*measure.RealGap, checkpoints ...string) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "Emulated engines next to real ones",
-		Columns: []figure.Column{{Name: "engine"}, {Name: "real program"}}}
-	for _, name := range checkpoints {
-		t.Columns = append(t.Columns, figure.Column{Name: name + ": tokens", Align: figure.Right}, figure.Column{Name: "k3 real", Align: figure.Right},
-			figure.Column{Name: "k3 emulated / real (95 % CI)", Align: figure.Right}, figure.Column{Name: "correlation (95 % CI)", Align: figure.Right})
-	}
-	seen := map[string]int{}
-	for _, g := range gaps {
-		column := slices.Index(checkpoints, g.Checkpoint)
-		if column < 0 {
-			continue
-		}
-		row, ok := seen[g.Engine]
-		if !ok {
-			row = len(t.Rows)
-			seen[g.Engine] = row
-			program, _, _ := strings.Cut(g.Program, " (")
-			cells := make([]figure.Cell, len(t.Columns))
-			cells[0], cells[1] = figure.Word(g.Engine).As(figure.Strong), figure.Word(program)
-			t.Add(cells...)
-		}
-		at := t.Rows[row][2+4*column:]
-		at[0], at[1], at[2], at[3] = figure.Word(fmt.Sprint(g.Tokens)), figure.Number(g.Real.K3, 2), withInterval(g.K3Ratio, 2), withInterval(g.Correlation, 3)
 	}
 	return t
 }

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"driftlab/experiments"
 	"driftlab/experiments/measure"
 	"driftlab/model"
+	"driftlab/results/figure"
 	"driftlab/results/record"
+	"driftlab/results/stats"
 )
 
 var updateReality = flag.Bool("update-reality", false, "write results/published/reality again; read the difference before committing it")
@@ -57,7 +60,7 @@ func TestPublishedReality(t *testing.T) {
 			t.Errorf("%s is not what the dumps give (%v): simulate measure --real ... --out results/published/reality", name, err)
 		}
 	}
-	summary := experiments.RealSummary(gaps, "filler-base", "lookup-base")
+	summary := realSummary(gaps, "filler-base", "lookup-base")
 	_, table, _ := strings.Cut(summary.Markdown(), "\n\n")
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -69,4 +72,39 @@ func TestPublishedReality(t *testing.T) {
 	if plot := experiments.RealPlot("llama-f16", gaps); len(plot.Series) != 3 || len(plot.Series[0].X) != 2*gaps[0].Tokens {
 		t.Error("the plot of llama-f16 has not every token of three checkpoints")
 	}
+}
+
+// realSummary is the table of the README: it has a row for each engine, and the ratio of k3 and the correlation on each
+// of the checkpoints that were not looked at while the numerics were declared.
+func realSummary(gaps []*measure.RealGap, checkpoints ...string) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Emulated engines next to real ones",
+		Columns: []figure.Column{{Name: "engine"}, {Name: "real program"}}}
+	for _, name := range checkpoints {
+		t.Columns = append(t.Columns, figure.Column{Name: name + ": tokens", Align: figure.Right}, figure.Column{Name: "k3 real", Align: figure.Right},
+			figure.Column{Name: "k3 emulated / real (95 % CI)", Align: figure.Right}, figure.Column{Name: "correlation (95 % CI)", Align: figure.Right})
+	}
+	seen := map[string]int{}
+	for _, g := range gaps {
+		column := slices.Index(checkpoints, g.Checkpoint)
+		if column < 0 {
+			continue
+		}
+		row, ok := seen[g.Engine]
+		if !ok {
+			row = len(t.Rows)
+			seen[g.Engine] = row
+			program, _, _ := strings.Cut(g.Program, " (")
+			cells := make([]figure.Cell, len(t.Columns))
+			cells[0], cells[1] = figure.Word(g.Engine).As(figure.Strong), figure.Word(program)
+			t.Add(cells...)
+		}
+		at := t.Rows[row][2+4*column:]
+		at[0], at[1], at[2], at[3] = figure.Word(fmt.Sprint(g.Tokens)), figure.Number(g.Real.K3, 2), interval(g.K3Ratio, 2), interval(g.Correlation, 3)
+	}
+	return t
+}
+
+// interval is an estimate with its interval in brackets.
+func interval(i stats.Interval, digits int) figure.Cell {
+	return figure.Word(fmt.Sprintf("%.*f (%.*f to %.*f)", digits, i.Estimate, digits, i.Low, digits, i.High))
 }

@@ -3,7 +3,7 @@ package schedule
 import "driftlab/trainer/method"
 
 // QueueDrop keeps every slot busy and puts what is done into a queue that drops its oldest entry when it is
-// full: the free-running system of simulation.FreeRunning, which no count holds back.
+// full: a free-running system, which no count holds back.
 type QueueDrop struct {
 	// Queue is q, the batches that the queue holds.
 	Queue int `yaml:"queue" default:"1" range:"[1,1024]"`
