@@ -10,7 +10,7 @@
 //
 // A Session is a run in progress: it takes and returns values and touches no file.
 // A step runs the stages of step.go in order, each on one batch.Batch; a further stage
-// is a file and a line there, and README.md lists the ten files of a batch. Files,
+// is a file and a line there, and README.md lists the files of a batch. Files,
 // folders and resuming are experiments/run's. The figures of a session are the same
 // bits on any number of cores. Pretrain makes base checkpoints. Every random number
 // is drawn from a stream named by the seed, the step and its purpose

@@ -192,7 +192,7 @@ func (d *Folder) having(values map[string]string) (list []*Outcome) {
 	return list
 }
 
-// PointTable shows the first points, at most so many.
+// PointTable shows the first points that have runs, at most so many.
 func (d *Folder) PointTable(most int) *figure.Figure {
 	note := fmt.Sprintf("Means over seeds. Final is the mean of the last %d evaluations, mean that of all after the start (the area under the curve), drawdown the furthest below an earlier such mean. %s", record.Window, record.CollapseRule())
 	t := table("Every point, means over its seeds", note, d.Columns()...)
@@ -201,12 +201,13 @@ func (d *Folder) PointTable(most int) *figure.Figure {
 		t.Columns = append(t.Columns, figure.Column{Name: "no effect"}, figure.Column{Name: "same as"})
 		t.Note += " Cannot act: parts of the recipe without any effect there. Same as: all runs of the point were trained like those of that point, to the last bit; what parts their recipes did nothing, and the two are one result."
 	}
-	if len(d.Points) > most {
-		t.Note += fmt.Sprintf(" The table shows the first %d of %d points; `%s.csv` has every run.", most, len(d.Points), runsTable)
-	}
-	for i, p := range d.Points[:min(len(d.Points), most)] {
+	points := 0
+	for i, p := range d.Points {
 		list := d.having(p.Values)
-		if len(list) == 0 {
+		if len(list) > 0 {
+			points++
+		}
+		if len(list) == 0 || points > most {
 			continue
 		}
 		var cells []figure.Cell
@@ -218,6 +219,9 @@ func (d *Folder) PointTable(most int) *figure.Figure {
 			cells = append(cells, figure.Word(marks[i][0]), figure.Word(marks[i][1]))
 		}
 		t.Add(cells...)
+	}
+	if points > most {
+		t.Note += fmt.Sprintf(" The table shows the first %d of %d points; `%s.csv` has every run.", most, points, runsTable)
 	}
 	return t
 }
