@@ -2,7 +2,7 @@ package trainer
 
 import "fmt"
 
-// Options are the choices that change no figure of a run: who watches, how many
+// Options are the choices that change no figure of a run, but for Scorer: who watches, how many
 // cores it may use.
 type Options struct {
 	// Workers is the number of cores; 0 means one.
@@ -16,6 +16,9 @@ type Options struct {
 	Recompute bool
 	// KeepTrained keeps the log-probs of each token's last forward pass in training.
 	KeepTrained bool
+	// Scorer, unless it is nil, gives the sampled responses the log-probs of another engine;
+	// NewSession then returns recipe.Faults for a recipe that it cannot follow.
+	Scorer Scorer
 	// Updated is called after every gradient step, with the training step, from 0, and
 	// the number of gradient steps it has made; Session.Score then asks the weights.
 	Updated func(step, made int)

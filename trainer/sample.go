@@ -47,7 +47,10 @@ func (f rolloutStage) run(s *Session) error {
 	if s.recipe.Rollout.LearnReplies {
 		s.learnReplies()
 	}
-	return f.Check(&s.batch)
+	if err := f.Check(&s.batch); err != nil || s.options.Scorer == nil {
+		return err
+	}
+	return s.options.Scorer(s.batch.Step, s.Params(), &s.batch.Sampled)
 }
 
 // learnReplies counts what a tool wrote as the policy's, and logs its share.

@@ -70,6 +70,11 @@ type Session struct {
 // which it trains in place, with the teacher and the drafter that the recipe names.
 func NewSession(r recipe.Recipe, p *model.Params, o Options) (*Session, error) {
 	o.Workers = o.workers()
+	if o.Scorer != nil {
+		if err := checkScorer(r); err != nil {
+			return nil, err
+		}
+	}
 	s := new(Session)
 	if err := s.open(r, p, o); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func pythonWithPandas(t *testing.T) string {
 }
 
 // TestPandasLines runs the Python lines of the page of sweeps on a sweep's table of steps: they print the
-// mean of each setting, and write a file for each run whose steps count from 0.
+// mean of each setting, and write a file for each run whose steps count from 0. The notebook ranks the settings.
 func TestPandasLines(t *testing.T) {
 	page, err := os.ReadFile("../../experiments/sweep/README.md")
 	if err != nil {
@@ -32,6 +32,10 @@ func TestPandasLines(t *testing.T) {
 	block := regexp.MustCompile("(?s)```python\n(.*?)```").FindSubmatch(page)
 	if block == nil {
 		t.Fatal("the page of sweeps has no Python lines")
+	}
+	notebook, err := filepath.Abs("../../experiments/sweep/ranking.py")
+	if err != nil {
+		t.Fatal(err)
 	}
 	python := pythonWithPandas(t)
 	t.Chdir(t.TempDir())
@@ -48,6 +52,12 @@ func TestPandasLines(t *testing.T) {
 		if !strings.Contains(string(printed), word) {
 			t.Errorf("%q is not in\n%s", word, printed)
 		}
+	}
+	t.Setenv("MPLBACKEND", "agg")
+	t.Setenv("FIGURE", "gap/k3")
+	printed, err = exec.Command(python, notebook).CombinedOutput()
+	if err != nil || !regexp.MustCompile(`gap/k3, minus that of none \([0-9.e-]+\)\n +gain +standard error +seeds\s+correction.weights\s+token_tis +\S+ +\S+ +2\n`).Match(printed) {
+		t.Errorf("%v\n%s", err, printed)
 	}
 	single, err := filepath.Glob("runs/steps/????????????????.csv")
 	if err != nil || len(single) != 4 {

@@ -21,8 +21,9 @@ import (
 type trainCmd struct {
 	Recipe string `arg:"" complete:"recipes" optional:"" default:"default" help:"A shipped recipe or a file; without it, the recipe default."`
 	configFlag
-	Dump      string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
-	Recompute bool   `help:"Compute activations again in the backward pass instead of keeping them: less memory, more time, the same bits."`
+	Dump string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
+	scorerFlags
+	Recompute bool `help:"Compute activations again in the backward pass instead of keeping them: less memory, more time, the same bits."`
 	common
 }
 
@@ -36,7 +37,8 @@ Examples:
   simulate train fp8-rollout-token-tis --seed 3
   simulate train my.yaml --set learner.optimizer.lr=5e-4 --set loss=gspo --out runs/gspo
   simulate train --set steps=50 --dump tokens.jsonl.gz --json
-  simulate train fp8-rollout-token-tis --config verl.yaml`
+  simulate train fp8-rollout-token-tis --config verl.yaml
+  simulate train --set rollout.numerics=llama-q8_0 --scorer ./llama.sh`
 }
 
 // trained is the document of train --json.
@@ -68,12 +70,19 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	scorer, err := c.scorer(a, r)
+	if err != nil {
+		return err
+	}
 	dir := cmp.Or(c.Out, runDir(r))
+	if scorer != nil && c.Out == "" {
+		dir += "-scored"
+	}
 	if err := ownPage(dir, runsPage); err != nil {
 		return err
 	}
 	a.warnForeign(dir, filepath.Base(c.Dump))
-	options := runner.Options{Dir: dir, DumpFile: c.Dump, Workers: c.workers(), Recompute: c.Recompute}
+	options := runner.Options{Dir: dir, DumpFile: c.Dump, Workers: c.workers(), Recompute: c.Recompute, Scorer: scorer}
 	a.tellRandom(c.Quiet || record.Exists(dir), r)
 	a.warnNoEffect(c.Quiet || record.Exists(dir), "", recipe.NoEffects(r))
 	m := a.meter(c.Quiet, r.Name, "step", r.Steps)

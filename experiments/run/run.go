@@ -30,7 +30,7 @@ func snapshotSteps(r recipe.Recipe) int {
 	return max(1, int(min(snapshotEvery, snapshotWork*float64(r.Steps)/r.Work())))
 }
 
-// Options are the choices that change no figure of a run: where it is kept, who
+// Options are the choices that change no figure of a run, but for Scorer: where it is kept, who
 // watches, how many cores it may use.
 type Options struct {
 	// Dir is the run directory; empty keeps everything in memory.
@@ -41,6 +41,9 @@ type Options struct {
 	Cores   func() int
 	// Recompute saves memory, as trainer.Options has it.
 	Recompute bool
+	// Scorer gives the responses other log-probs than the rollout engine's, as trainer.Options
+	// has it; a directory then keeps them in record.ScoredFile.
+	Scorer trainer.Scorer
 	// Progress is called after every step, in the loop's goroutine.
 	Progress func(trainer.Progress)
 	// Step is given the figures of every step as they go on record, in the loop's
@@ -75,7 +78,15 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	scorer, scored := o.Scorer, (*recording)(nil)
 	if o.Dir != "" {
+		if err := sameScoring(o.Dir, scorer); err != nil {
+			return nil, err
+		}
+		if scorer != nil {
+			scored = &recording{path: filepath.Join(o.Dir, record.ScoredFile), scorer: scorer}
+			scorer = scored.score
+		}
 		if record.Finished(o.Dir) {
 			return finished(o, r)
 		}
@@ -89,7 +100,7 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 		}
 	}
 	s, err := trainer.NewSession(r, p, trainer.Options{
-		Workers: o.Workers, Cores: o.Cores, Recompute: o.Recompute, Progress: o.Progress, KeepTrained: o.Dump != nil || o.DumpFile != ""})
+		Workers: o.Workers, Cores: o.Cores, Recompute: o.Recompute, Scorer: scorer, Progress: o.Progress, KeepTrained: o.Dump != nil || o.DumpFile != ""})
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +109,12 @@ func Run(ctx context.Context, r recipe.Recipe, o Options) (*Result, error) {
 	first, err := run.open(o.DumpFile)
 	if err != nil {
 		return nil, err
+	}
+	if scored != nil {
+		if err := scored.open(); err != nil {
+			run.abandon()
+			return nil, err
+		}
 	}
 	return run.from(ctx, first)
 }

@@ -25,8 +25,12 @@ const (
 	plotFolder       = "plots"
 )
 
+// ScoredFile holds the log-probs that another engine gave the responses of a run, a line for
+// every step; a run whose rollout engine gave them has none.
+const ScoredFile = "scored.jsonl"
+
 // runFiles is all that a run directory holds.
-var runFiles = []string{RecipeFile, MetricsFile, SummaryFile, ClockFile, StateFile, CheckpointFolder, ReportFile, doneFile, plotFolder, LockFile, dumpClaimFile}
+var runFiles = []string{RecipeFile, MetricsFile, SummaryFile, ClockFile, StateFile, CheckpointFolder, ReportFile, doneFile, plotFolder, LockFile, dumpClaimFile, ScoredFile}
 
 // Run writes one run directory. It is not safe for concurrent use.
 type Run struct {
