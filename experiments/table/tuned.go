@@ -164,18 +164,24 @@ func measureTuned(tune, judged, scales *Stage) *Tuned {
 
 // measureScales compares the settings of the scales that are whole.
 func (t *Tuned) measureScales(scales, tune *Stage, named []Named) {
-	seen := map[string]bool{}
+	from := map[string]string{}
 	for _, p := range scales.Index.Points {
-		scale, from := p.Values[taskColumn], p.Values[tunedColumn]
-		if seen[scale] {
+		from[p.Values[taskColumn]] = p.Values[tunedColumn]
+	}
+	for _, f := range scales.Index.Factors {
+		if f.Name != taskColumn {
 			continue
 		}
-		seen[scale] = true
-		if done, planned := scales.progress(scale); done < planned {
-			t.Missing = append(t.Missing, fmt.Sprintf("%d of %d runs of the stage scales on %s", planned-done, planned, scale))
-			continue
+		for _, scale := range f.Values {
+			switch done, planned := scales.progress(scale); {
+			case planned == 0:
+				t.Missing = append(t.Missing, fmt.Sprintf("all runs of the stage scales on %s", scale))
+			case done < planned:
+				t.Missing = append(t.Missing, fmt.Sprintf("%d of %d runs of the stage scales on %s", planned-done, planned, scale))
+			default:
+				t.Scales = append(t.Scales, scales.tunedTask(scale, from[scale], t.tuning[from[scale]], tune, named))
+			}
 		}
-		t.Scales = append(t.Scales, scales.tunedTask(scale, from, t.tuning[from], tune, named))
 	}
 }
 
