@@ -262,7 +262,7 @@ func TestTransferIsTuned(t *testing.T) {
 // The published comparison at tuned rates is what the published runs of both stages make.
 func TestPublishedTuned(t *testing.T) {
 	var stages []table.Stage
-	for _, name := range []string{"tune", "transfer"} {
+	for _, name := range []string{"tune", "transfer", "scales"} {
 		done, err := sweep.Read(filepath.Join(publishedTable, name))
 		if err != nil {
 			t.Fatal(err)
