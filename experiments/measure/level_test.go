@@ -12,7 +12,11 @@ import (
 // an order. Each correction leaves nothing, or less than there was.
 func TestLevels(t *testing.T) {
 	done := 0
-	table, err := Levels(context.Background(), LevelRequest{Recipe: measured(t), Progress: func(d, _ int) { done = d }})
+	r := measured(t)
+	if err := r.Set("rollout.prompts=3"); err != nil {
+		t.Fatal(err)
+	}
+	table, err := Levels(context.Background(), LevelRequest{Recipe: r, Progress: func(d, _ int) { done = d }})
 	if err != nil {
 		t.Fatal(err)
 	}
