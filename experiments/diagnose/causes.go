@@ -65,8 +65,11 @@ var confirms = map[string]string{
 	StalePrefix: "run a step without the prefix cache: the gap is gone",
 	PartialSync: "compare a checksum of every weight, on every worker, in both engines right after a sync: some differ",
 	Adapters:    "score one batch with the adapter merged in both engines: the gap is gone",
-	Unsynced:    "compare a checksum of every weight in both engines right after a sync: some differ",
-	Staleness:   "run a step with learning rate 0 and freshly loaded weights: a gap that stays is not lag",
+
+	LinearAttention: "score one batch in the learner with linear attention computed token by token, as the rollout engine does: the gap is gone",
+	Index:           "replay the positions that the rollout engine's index chose in the learner: the gap is gone",
+	Unsynced:        "compare a checksum of every weight in both engines right after a sync: some differ",
+	Staleness:       "run a step with learning rate 0 and freshly loaded weights: a gap that stays is not lag",
 }
 
 const (
@@ -96,7 +99,11 @@ func (a *Analysis) attribute(r *Report) {
 	f := featuresOf(rows)
 	r.Features = f
 	if o := onsetOf(rows); o != nil && o.cause != "" {
-		r.begins(o)
+		r.begins(o, Confident)
+		return
+	}
+	if o, word := controlled(rows); o != nil {
+		r.begins(o, word)
 		return
 	}
 	if f == nil || f.T90 == nil {
@@ -162,18 +169,18 @@ func (a *Analysis) attribute(r *Report) {
 	}
 }
 
-// begins makes a verdict of where the gap begins. A fault of the stack is to be repaired however small the gap still is.
-func (r *Report) begins(o *onset) {
+// begins makes a verdict of where the gap begins, or of a control that takes it away. A fault of the stack is to be repaired however small the gap still is.
+func (r *Report) begins(o *onset, word Confidence) {
 	whole := [3]float64{1, 1, 1}
 	r.Causes = []Cause{{Name: o.cause, ShareK3: whole, Log10LR: excluded, Why: o.why, Confirm: confirms[o.cause]}}
-	names, word := []string{o.cause}, Confident
+	names := []string{o.cause}
 	if o.other != "" {
 		names, word = append(names, o.other), Either
 		r.Ambiguous = append(r.Ambiguous, [2]string{o.cause, o.other})
 	}
 	r.Verdict.because(names, word, map[string][3]float64{o.cause: whole})
 	r.Verdict.Summary += " " + capital(o.why) + "."
-	r.Verdict.Next = repairs[o.cause]
+	r.Verdict.Next = cmp.Or(repairs[o.cause], sameForm)
 }
 
 // partners are the causes that a verdict names: what the gap looks like, and what else has a part of it. Where the look is

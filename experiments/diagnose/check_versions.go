@@ -114,6 +114,7 @@ var repairs = map[string]string{
 	Unsynced:    "repair the weight sync: find the weights of the rollout engine that differ from the learner's right after a sync; a correction only hides the fault",
 	PartialSync: "repair the weight sync: find the tensors or workers of the rollout engine that differ from the learner's right after a sync; a correction only hides the fault",
 	StalePrefix: "flush the prefix cache at every weight sync, or make the version of the weights a part of its keys; a correction only hides the fault",
+	Index:       "replay the positions that the rollout engine's index chose in the learner, or give both indices the same number format; a correction only hides the fault",
 	Adapters:    "apply the adapter alike in both engines: merged in both, or unmerged in both; a correction only hides the fault",
 }
 
@@ -158,7 +159,7 @@ func onsetOf(rows []*kept) *onset {
 		}
 	}
 	if all[0] > 0 {
-		return nil
+		return onsetAboveFloor(steps, rows)
 	}
 	from := slices.IndexFunc(all, func(x float64) bool { return x > 0 })
 	if from < 0 {

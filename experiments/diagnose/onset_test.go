@@ -6,12 +6,16 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/experiments/measure"
 	runner "driftlab/experiments/run"
 	"driftlab/results/record"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
 )
 
@@ -47,7 +51,8 @@ func dumpOf(t *testing.T, name string, sets ...string) Report {
 }
 
 // Of fresh runs with a fault of the stack at least eight in ten are classified as that fault, and none confidently as another
-// one. One seed by default, ten with -exhaustive. Linear attention leaves no such trace: nothing is named.
+// one, whether the engines are otherwise equal or differ in their number formats. One seed by default, ten with -exhaustive.
+// Linear attention leaves no such trace, nor does sparse attention: nothing is named.
 func TestOnsetOfFaults(t *testing.T) {
 	seeds := []string{"301"}
 	if *exhaustive {
@@ -63,12 +68,23 @@ func TestOnsetOfFaults(t *testing.T) {
 		{"a resume", "partial-weight-sync", PartialSync, []string{"rollout.weight_sync={missed: [all], old: initial, from: 5, syncs: 1}"}},
 		{"adapter", "lora-merged-bf16", Adapters, nil},
 		{"linear attention", "linear-attention", "", nil},
+		{"nightly: sparse attention", "sparse-attention", "", nil},
+		{"experts never synced, bf16", "partial-weight-sync", PartialSync, []string{"rollout.numerics=bf16"}},
+		{"nightly: experts never synced, fp8", "partial-weight-sync", PartialSync, []string{"rollout.numerics=fp8-w8a8", "learner.numerics=bf16"}},
+		{"a worker never synced, bf16", "partial-weight-sync", PartialSync, []string{"rollout.weight_sync.missed=[all]", "rollout.weight_sync.workers=0.25", "rollout.numerics=bf16"}},
+		{"a resume, fp8", "partial-weight-sync", PartialSync, []string{"rollout.weight_sync={missed: [all], old: initial, from: 5, syncs: 1}", "rollout.numerics=fp8-w8a8", "learner.numerics=bf16"}},
+		{"nightly: a resume, bf16", "partial-weight-sync", PartialSync, []string{"rollout.weight_sync={missed: [all], old: initial, from: 5, syncs: 1}", "rollout.numerics=bf16"}},
+		{"fp8 alone", "partial-weight-sync", "", []string{"rollout.weight_sync.missed=[]", "rollout.numerics=fp8-w8a8", "learner.numerics=bf16", "learner.optimizer.lr=4e-3"}},
+		{"nightly: a low-precision router alone", "partial-weight-sync", "", []string{"rollout.weight_sync.missed=[]", "rollout.numerics={base: bf16, router: fp4_e2m1}", "learner.optimizer.lr=3e-3"}},
 		{"staleness", "stale-prefix-cache", "", []string{"rollout.shared_prefix_cache.policy=flush", "schedule={name: lag, k: 4}"}},
 	} {
 		if i%2 == 1 && !*exhaustive {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
+			if strings.HasPrefix(c.name, "nightly: ") && !*exhaustive {
+				t.Skip("with -exhaustive")
+			}
 			right := 0
 			for _, seed := range seeds {
 				r := dumpOf(t, c.recipe, append(c.sets, "seed="+seed)...)
@@ -86,11 +102,67 @@ func TestOnsetOfFaults(t *testing.T) {
 					t.Logf("seed %s: %+v", seed, v)
 				}
 			}
+			t.Logf("%d of %d are named", right, len(seeds))
 			if c.cause != "" && right*10 < 8*len(seeds) {
 				t.Errorf("%d of %d are named", right, len(seeds))
 			}
 		})
 	}
+}
+
+// A gap of linear attention, or of an index of sparse attention, is named where the learner's log-probs once more, with that one
+// thing as in the rollout engine, take it away; and not without that column.
+func TestControlsNameTheirCause(t *testing.T) {
+	seeds := []string{"301"}
+	if *exhaustive {
+		seeds = []string{"301", "302", "303", "304", "305", "306", "307", "308", "309", "310"}
+	}
+	for _, c := range []struct {
+		recipe, fix, cause string
+		column             func(*reader.Row) *[]float64
+	}{
+		{"linear-attention", "learner.numerics.linear_attention=recurrent:bf16", LinearAttention, func(r *reader.Row) *[]float64 { return &r.Recurrent }},
+		{"sparse-attention", "retention={replay: true}", Index, func(r *reader.Row) *[]float64 { return &r.Indexed }},
+		{"linear-attention", "seed=", "", func(r *reader.Row) *[]float64 { return &r.Recurrent }}, // the same once more
+	} {
+		for _, seed := range seeds {
+			plain, once := measuredRows(t, c.recipe, "seed="+seed), measuredRows(t, c.recipe, "seed="+seed, strings.Replace(c.fix, "seed=", "seed="+seed, 1))
+			for i, r := range plain {
+				*c.column(r) = once[i].Old
+			}
+			v := analysed(Options{}, plain).Report().Verdict
+			if named := len(v.Causes) > 0 && v.Causes[0] == c.cause && v.Confidence == Confident; named != (c.cause != "") {
+				t.Errorf("%s, %s, seed %s: %+v", c.recipe, c.fix, seed, v)
+			}
+			for _, r := range plain {
+				*c.column(r) = nil
+			}
+			if v := analysed(Options{}, plain).Report().Verdict; len(v.Causes) > 0 && (v.Causes[0] == c.cause || repairs[v.Causes[0]] != "" || v.Confidence == Confident) {
+				t.Errorf("%s without the column, seed %s: %+v", c.recipe, seed, v)
+			}
+		}
+	}
+}
+
+// measuredRows are the responses of a measurement, which samples the same ones whatever the learner is.
+func measuredRows(t *testing.T, name string, sets ...string) (rows []*reader.Row) {
+	t.Helper()
+	r, err := recipe.Load(name, sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = measure.Gaps(context.Background(), measure.GapRequest{Recipe: r, Responses: func(_ string, b *batch.Batch, _ []task.Prompt, _ []task.Verdict) error {
+		for i := range b.Len() {
+			from, to := b.Span(i)
+			rows = append(rows, &reader.Row{Line: i + 1, Step: 1, Index: i, Group: b.Group[i], Head: 0, Tail: 0, Temperature: 1, TopP: 1, Reward: float64(i % 2), Prompt: b.Prompt[i],
+				Token: slices.Clone(b.Token[from:to]), Mask: slices.Clone(b.Mask[from:to]), Roll: slices.Clone(b.LogpRoll[from:to]), Old: slices.Clone(b.Old.Logp[from:to])})
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
 }
 
 // Where the onset is that of several causes, or where a column is copied in some responses from the start, no fault is named.

@@ -18,6 +18,8 @@ type kept struct {
 	roll, old []float64
 	// now and advantage are those of the same tokens, nil if they were not recorded.
 	now, advantage []float64
+	// control are those of controls, nil if they were not recorded.
+	control [len(controls)][]float64
 
 	id        []int32 // nil if the dump has none
 	again     []uint8 // how the id has occurred before, nil if there are no ids
@@ -57,6 +59,13 @@ func (s *reservoir) add(v *view, file string) {
 	k.roll, k.old = slices.Clone(v.roll[:n]), slices.Clone(v.old[:n])
 	k.prompt, k.first = hashIDs(hashStart, v.row.Prompt), v.ok[n-1] == n-1 && v.row.Prompt != nil
 	k.now, k.advantage = gather(v.row.New, v.ok[:n]), gather(v.row.Advantage, v.ok[:n])
+	for i, c := range controls {
+		if column := c.of(v.row); column != nil {
+			for _, at := range v.ok[:n] {
+				k.control[i] = append(k.control[i], column[at])
+			}
+		}
+	}
 	turn, last := int32(-1), -2
 	for i, at := range v.at { // as many turns as runs, whatever is finite
 		if at != last+1 {

@@ -72,7 +72,7 @@ func (r *Row) copy(from *Row) {
 	own := *r
 	*r = *from
 	for _, column := range []struct{ to, own *[]float64 }{
-		{&r.PromptRoll, &own.PromptRoll}, {&r.PromptOld, &own.PromptOld}, {&r.Roll, &own.Roll}, {&r.Old, &own.Old}, {&r.New, &own.New},
+		{&r.PromptRoll, &own.PromptRoll}, {&r.PromptOld, &own.PromptOld}, {&r.Roll, &own.Roll}, {&r.Old, &own.Old}, {&r.New, &own.New}, {&r.Recurrent, &own.Recurrent}, {&r.Indexed, &own.Indexed},
 		{&r.Advantage, &own.Advantage}, {&r.KeptMass, &own.KeptMass},
 	} {
 		*column.to = copied(*column.own, *column.to)

@@ -83,6 +83,12 @@ log_columns(batch, T([-9.0, -1.5, -2.5, -9.0, -9.0]), 0, 4)
 log_columns([types.SimpleNamespace(model_input=t([4, 5, 7])[0], loss_fn_inputs={"target_tokens": T([5, 7, 8]), "logprobs": T([0.0, -1.0, -2.0]), "advantages": T([0.0, 1.0, 1.0]), "mask": T([0.0, 1.0, 1.0])})],
             [T([-9.0, -1.5, -2.5])], 4)
 `, "neutral", true},
+		{"recurrent", "", `
+layer = types.SimpleNamespace(chunk_gated_delta_rule=1, recurrent_gated_delta_rule=2)
+recurrent(types.SimpleNamespace(modules=lambda: [layer, 3]))
+with open("logprobs_rank0.jsonl", "w") as f:
+    f.write(json.dumps({"token_ids": [7, 8], "logp_rollout": [-1.0, -2.0], "logp_old": [-1.5, -2.5], "logp_old_recurrent": [-1.0, -float(layer.chunk_gated_delta_rule)]}) + "\n")
+`, "neutral", true},
 	}
 	if len(blocks) != len(cases) {
 		t.Fatalf("the page has %d blocks of Python, the test %d", len(blocks), len(cases))

@@ -11,6 +11,8 @@ const Neutral = `One JSON object per response and line, or a JSON array of them.
   logp_rollout  log-probs of the sampled tokens in the rollout engine     one of the three
   logp_old      in the learner before the update                          log-probs must be
   logp_new      in the training forward; taken for logp_old without it    in every row
+  logp_old_recurrent   as logp_old, with linear attention computed token by token, as the rollout engine decodes
+  logp_old_indexed     as logp_old, over the positions that the rollout engine's index of sparse attention chose
   token_ids, prompt_ids   tokens of response and prompt; where token_ids is longer, the response is its end
   mask          true or 1 on tokens that are trained; without it all are
   advantage, version, kept_mass   per token, or one number for all of them
@@ -28,7 +30,7 @@ var neutralKeys = []key{
 	{"logp_rollout", numbers}, {"logp_old", numbers}, {"logp_new", numbers}, {"token_ids", numbers}, {"prompt_ids", numbers}, {"mask", numbers},
 	{"advantage", numbers}, {"version", numbers}, {"kept_mass", numbers}, {"prompt_logp_rollout", numbers}, {"prompt_logp_old", numbers},
 	{"routes_rollout", numbers}, {"routes_learner", numbers}, {"reward", numbers}, {"group", numbers}, {"step", numbers}, {"env", texts}, {"temperature", numbers}, {"top_p", numbers},
-	{"response_logprobs", numbers},
+	{"response_logprobs", numbers}, {"logp_old_recurrent", numbers}, {"logp_old_indexed", numbers},
 }
 
 // neutralNames are other names of neutral keys, in trainers' own tensors and in what people write from them.
@@ -69,7 +71,7 @@ func neutralRow(o *record, row *Row, visit func() error) error {
 	for _, c := range []struct {
 		name string
 		have []float64
-	}{{"logp_rollout", roll}, {"logp_old", old}, {"logp_new", trained}, {"token_ids", ids}, {"mask", mask},
+	}{{"logp_rollout", roll}, {"logp_old", old}, {"logp_new", trained}, {"logp_old_recurrent", o.column("logp_old_recurrent")}, {"logp_old_indexed", o.column("logp_old_indexed")}, {"token_ids", ids}, {"mask", mask},
 		{"advantage", o.column("advantage")}, {"version", o.column("version")}, {"kept_mass", o.column("kept_mass")}} {
 		if c.have != nil && len(c.have) != n {
 			return fmt.Errorf("%s has %d entries for %d tokens", o.keyOf(c.name), len(c.have), n)
@@ -86,6 +88,7 @@ func neutralRow(o *record, row *Row, visit func() error) error {
 		}
 	}
 	row.Roll, row.Old, row.New = recorded(roll), recorded(old), recorded(trained)
+	row.Recurrent, row.Indexed = recorded(o.column("logp_old_recurrent")), recorded(o.column("logp_old_indexed"))
 	row.Advantage, row.KeptMass = o.column("advantage"), o.column("kept_mass")
 	row.PromptRoll, row.PromptOld = o.column("prompt_logp_rollout"), o.column("prompt_logp_old")
 	if prompt != nil && (row.PromptRoll != nil && len(row.PromptRoll) != len(prompt) || row.PromptOld != nil && len(row.PromptOld) != len(prompt)) {

@@ -35,6 +35,9 @@ type Row struct {
 	// Roll, Old and New are the log-probs of the tokens in the rollout engine, in the learner
 	// before the update, and in the training forward.
 	Roll, Old, New []float64
+	// Recurrent and Indexed are Old once more, with one thing as it is in the rollout engine: linear attention computed
+	// token by token, and the positions that its index of sparse attention chose.
+	Recurrent, Indexed []float64
 	// Advantage, Version (the updates behind the weights that sampled) and KeptMass (of the
 	// sampling support) are per token.
 	Advantage []float64

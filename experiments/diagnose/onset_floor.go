@@ -1,0 +1,133 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"driftlab/precision/elementary"
+)
+
+const (
+	// risesBy is the ratio of a step's median size to the first step's from which it is above the floor, staysWithin up to
+	// which it is on it. With eight bits the medians of 128 responses scatter by a fifth.
+	risesBy, staysWithin = 2, 1.5
+	// jumpsBy is the ratio to the largest step before from which a gap begins with the prompts that occurred before.
+	jumpsBy = 1.25
+	// aboveFloor is a response's size, in upper deciles of the first step's, that the floor does not reach.
+	aboveFloor = 2
+	// leastAimed is how much of the squares has a direction where weights are old, undirected and a margin: rounding has less.
+	leastAimed = 0.1
+)
+
+// onsetAboveFloor looks for a fault that begins above a floor: engines whose number formats differ, so that the first step has a
+// gap already, and versions that are all the current ones. Sizes are compared with those of the first step, as steps, as
+// responses within a step, and where some prompts occurred before. What stands out must have the direction of old weights,
+// unless it is the prompts that say so: a gap of number formats that grows with the weights has none. An adapter that one engine
+// merges adds no more than the floor, and is not found.
+func onsetAboveFloor(steps []stepSizes, rows []*kept) *onset {
+	lag := meanLag(rows)
+	if lag == nil || *lag > 0 {
+		return nil
+	}
+	first := slices.Concat(steps[0].recur, steps[0].unique)
+	level := medianOf(first)
+	top := quantile(first, 0.9)
+	if level < finest {
+		return nil
+	}
+	var ratio, high []float64
+	var recur, unique []float64
+	for _, s := range steps {
+		all := slices.Concat(s.recur, s.unique)
+		n := 0
+		for _, x := range all {
+			n += count1(x > aboveFloor*top)
+		}
+		high = append(high, share(n, len(all)))
+		ratio = append(ratio, medianOf(all)/level)
+		if len(s.recur) >= leastOfStep && len(s.unique) >= leastOfStep { // side by side
+			recur, unique = append(recur, s.recur...), append(unique, s.unique...)
+		}
+	}
+	if again, fresh := medianOf(recur)/level, medianOf(unique)/level; len(recur) > 0 && again >= risesBy*fresh && fresh <= staysWithin {
+		return &onset{step: steps[0].step, cause: StalePrefix,
+			why: fmt.Sprintf("in the same steps the gap of responses to prompts of earlier steps is %.1f times that of the others, which is that of the first step, although all have the current weights", again/fresh)}
+	}
+	if b := slices.IndexFunc(steps, func(s stepSizes) bool { return len(s.recur) > 0 }); b >= 2 && b+1 < len(steps) && len(steps[b].unique) == 0 {
+		if before := slices.Max(ratio[:b]); before <= staysWithin && slices.Min(ratio[b:]) >= jumpsBy*before {
+			return &onset{step: steps[b].step, cause: StalePrefix, other: PartialSync,
+				why: fmt.Sprintf("the gap is that of the first step before step %d, the first whose prompts occurred before, and %.1f times as large from then on", steps[b].step, medianOf(slices.Clone(ratio[b:])))}
+		}
+	}
+	rises := func(x float64) bool { return x >= risesBy }
+	from := slices.IndexFunc(ratio, rises)
+	switch {
+	case from > 0:
+		to := from + 1
+		for to < len(ratio) && rises(ratio[to]) {
+			to++
+		}
+		o := &onset{step: steps[from].step}
+		settled := func(x []float64) bool {
+			return !slices.ContainsFunc(x, func(v float64) bool { return v > staysWithin })
+		}
+		sudden := settled(ratio[:from])
+		switch {
+		case to < len(ratio) && sudden && settled(ratio[to:]):
+			if !aimedAt(rows, steps[from].step, steps[to-1].step, 0) {
+				return nil
+			}
+			o.cause = PartialSync
+			o.why = fmt.Sprintf("the gap is %.1f times that of the first step at step %s, and that of the first step before and after: a weight sync was missed, as at a resume", slices.Max(ratio), span(steps[from].step, steps[to-1].step))
+		case to < len(ratio):
+			return nil
+		case len(ratio)-from >= leastSteps && growthAbove(steps, level) >= growsFrom && aimedAt(rows, steps[from].step, math.MaxInt, 0):
+			o.cause = PartialSync
+			o.why = fmt.Sprintf("the gap grows with the updates, to %.1f times that of the first step, in the direction of old weights, although every version is the current one", ratio[len(ratio)-1])
+		default:
+			return nil
+		}
+		return o
+	case high[0] == 0 && standsOut(high) && aimedAt(rows, steps[1].step, math.MaxInt, aboveFloor*top):
+		return &onset{step: steps[1].step, cause: PartialSync,
+			why: fmt.Sprintf("of the last step's responses %.0f %% have a gap that none has in the first, and the others that of the first step, although every version is the current one: some workers keep old weights", 100*high[len(high)-1])}
+	}
+	return nil
+}
+
+// standsOut reports whether in most of the later steps some responses, and not most, are above the floor.
+func standsOut(high []float64) bool {
+	late := high[len(high)/2:]
+	return len(late) >= leastSteps && !slices.ContainsFunc(late, func(x float64) bool { return x < 0.02 || x > 0.6 })
+}
+
+// growthAbove is the slope of the log of what steps have above the level on the log of the updates since the first.
+func growthAbove(steps []stepSizes, level float64) float64 {
+	var m moments
+	for _, s := range steps[1:] {
+		if x := medianOf(slices.Concat(s.recur, s.unique)); x > level {
+			m.add(elementary.Log(float64(s.step-steps[0].step)), elementary.Log(math.Sqrt(float64(x*x)-float64(level*level))))
+		}
+	}
+	if xx, _, xy := m.centred(); xx > 0 && m.n >= leastSteps {
+		return xy / xx
+	}
+	return 0
+}
+
+// aimedAt reports whether the errors of the responses of these steps, of those above a size, have the direction of old weights.
+func aimedAt(rows []*kept, from, to int, above float64) bool {
+	var part []*kept
+	for _, k := range rows {
+		if size, ok := sizeOf(k); ok && k.step >= from && k.step <= to && size > above {
+			part = append(part, k)
+		}
+	}
+	f := featuresOf(part)
+	if f == nil {
+		return false
+	}
+	x := f.aimed()
+	return x != nil && *x >= leastAimed
+}
