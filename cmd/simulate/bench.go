@@ -67,7 +67,8 @@ func (c *benchCmd) Run(a *app) error {
 	}
 	m := a.meter(c.Quiet, "bench", "step", int(c.Steps)+1)
 	start := time.Now()
-	doc := step.Measure(c.workers(), func() time.Duration { return time.Since(start) }, bench.PeakMemory, func() { m.add(1, 0, "") })
+	clocks := bench.Clocks{Wall: func() time.Duration { return time.Since(start) }, Processor: bench.ProcessorTime}
+	doc := step.Measure(c.workers(), clocks, bench.PeakMemory, func() { m.add(1, 0, "") })
 	m.close()
 	if err := a.ctx.Err(); err != nil {
 		return err

@@ -57,19 +57,27 @@ func (l *lane) begin(c model.Config, workers int) {
 // the slowest worker's part of it, and there are hundreds in a call. So where a
 // response does not depend on its company, every worker has a lane: it takes what
 // waits from the common queue for slots of its own, and waits for the others only
-// at the end. Who decodes what then depends on the moment, and no bit does.
+// at the end. Who decodes what then depends on the moment, and no bit does. Nor does
+// one on how many slots a lane uses: see sideBySide.
 //
 // Four things keep the workers in step: batch-variant numerics, whose bits belong
 // to the company; prompts shared under numerics that notice which of them are; the
 // drafter, which proposes for all slots at once; and the partner, which reads for them.
 func (e *Engine) drain() {
-	n := min(len(e.lanes), len(e.slots), len(e.queue.rest()))
-	if n < 2 || e.speculates || e.asks || e.prefill.PrefixCache && !e.weights.Numerics.DecodesAsScored() {
+	first := min(len(e.slots), len(e.queue.rest()))
+	numerics := &e.weights.Numerics
+	if !numerics.BatchInvariant() || e.speculates || e.asks || e.prefill.PrefixCache && !numerics.DecodesAsScored() {
 		e.together.share(e, 0, 1, len(e.slots))
 		e.together.decode()
 		return
 	}
-	first := min(len(e.slots), len(e.queue.rest()))
+	n := max(1, min(len(e.lanes), first))
+	first = min(first, n*e.sideBySide((first+n-1)/n))
+	if n < 2 {
+		e.together.share(e, 0, 1, first)
+		e.together.decode()
+		return
+	}
 	e.deal(first, n)
 	for i := range n {
 		e.lanes[i].share(e, i, n, first)

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"time"
 
 	"driftlab/engine"
 	"driftlab/results/figure"
@@ -36,6 +35,10 @@ type Phase struct {
 	Phase   string  `json:"phase"`
 	Seconds float64 `json:"seconds"`
 	TokS    float64 `json:"tok_s"`
+	// Processor is the processor time of all threads in seconds, the median of the steps,
+	// and ProcessorLeast the least of them; 0 where the system does not tell it.
+	Processor      float64 `json:"processor_s"`
+	ProcessorLeast float64 `json:"processor_least_s"`
 	// work is counted twice: as it is computed, with a prompt once for its group
 	// where the engine shares it and one forward pass for scoring and training, and as
 	// if every response had a prompt of its own and training its own pass.
@@ -76,11 +79,15 @@ func (c Step) tokens(each int) float64 { return float64(c.Batch) * float64(each)
 
 // add takes the times of a phase up, one per step. Rates are those of all steps
 // together.
-func (b *Result) add(phase string, times []time.Duration, tokens float64, w work) {
+func (b *Result) add(phase string, times []moment, tokens float64, w work) {
 	p := Phase{Phase: phase, GFlop: 2 * w.computed / 1e9, GFlopUnshared: 2 * w.unshared / 1e9}
+	var processor []float64
 	for _, t := range times {
-		p.Seconds += t.Seconds() / float64(len(times))
+		p.Seconds += t.wall.Seconds() / float64(len(times))
+		processor = append(processor, t.processor.Seconds())
 	}
+	spread := spreadOf(processor)
+	p.Processor, p.ProcessorLeast = spread.Median, spread.Least
 	p.TokS = tokens / p.Seconds
 	p.Roofline, p.RooflineUnshared = p.GFlop/p.Seconds/b.RooflineGFlops, p.GFlopUnshared/p.Seconds/b.RooflineGFlops
 	b.Phases = append(b.Phases, p)

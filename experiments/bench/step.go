@@ -19,9 +19,26 @@ type (
 	Memory func() uint64
 )
 
+// Clocks are those by which a phase is timed: the wall's, and the processor time that
+// the process has used.
+type Clocks struct{ Wall, Processor Clock }
+
+// moment is what both clocks show.
+type moment struct{ wall, processor time.Duration }
+
+func (c Clocks) now() moment { return moment{c.Wall(), c.Processor()} }
+
+// lap returns the time since start and moves start to now.
+func (c Clocks) lap(start *moment) moment {
+	now := c.now()
+	d := moment{now.wall - start.wall, now.processor - start.processor}
+	*start = now
+	return d
+}
+
 // Measure runs one step to warm up and then the steps that count, on as many threads;
 // done is called after each.
-func (c Step) Measure(threads int, clock Clock, peak Memory, done func()) Result {
+func (c Step) Measure(threads int, clocks Clocks, peak Memory, done func()) Result {
 	config := c.Model
 	p := model.New(config)
 	p.Init(1)
@@ -32,10 +49,10 @@ func (c Step) Measure(threads int, clock Clock, peak Memory, done func()) Result
 	requests := c.requests()
 	// No token stops a response: every one has the length asked for.
 	s := rollout.Sampling{Temperature: 1, TopP: 1, MaxTokens: c.Gen, Stop: -1}
-	most := newRoofline(threads, clock)
+	most := newRoofline(threads, clocks.Wall)
 	defer most.close()
 	var b batch.Batch
-	var gen, score, train []time.Duration
+	var gen, score, train []moment
 	policy := learner.Policy{Temperature: 1}
 	objective := &loss.Objective{Loss: method.New[loss.PPOClip](), Batch: &b}
 	for step := range c.Steps + 1 {
@@ -43,23 +60,23 @@ func (c Step) Measure(threads int, clock Clock, peak Memory, done func()) Result
 			gen, score, train = nil, nil, nil
 		}
 		most.measure()
-		start := clock()
+		start := clocks.now()
 		sampler.Publish(p, step)
 		sampler.Generate(&b.Sampled, requests, s)
-		gen = append(gen, lap(clock, &start))
+		gen = append(gen, clocks.lap(&start))
 		l.ScoreAhead(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: policy})
 		b.Anchor = b.Old.Logp
-		score = append(score, lap(clock, &start))
+		score = append(score, clocks.lap(&start))
 		b.Advantage = b.Advantage[:0]
 		for n := range b.Tokens() {
 			b.Advantage = append(b.Advantage, float64(n%3-1))
 		}
-		start = clock()
+		start = clocks.now()
 		if _, err := l.Gradient(&b.Now, &b.Sampled, objective, learner.StepOptions{Policy: policy}); err != nil {
 			panic(err) // random weights and bounded advantages are always finite
 		}
 		l.Update(1e-6)
-		train = append(train, lap(clock, &start))
+		train = append(train, clocks.lap(&start))
 		done()
 	}
 	d := Result{Params: config.Params(), Group: c.Group, Threads: threads, Rollout: c.Rollout.Name, Learner: c.Learner.Name, PeakBytes: peak(),
@@ -89,12 +106,4 @@ func (c Step) requests() []rollout.Request {
 		list = append(list, rollout.Request{Prompt: prompt, Group: i / c.Group, Seed: 1, Stream: uint64(i)})
 	}
 	return list
-}
-
-// lap returns the time since start and moves start to now.
-func lap(clock Clock, start *time.Duration) time.Duration {
-	now := clock()
-	d := now - *start
-	*start = now
-	return d
 }
