@@ -17,17 +17,18 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// An interrupted run resumes from a snapshot: one after every snapshotEvery steps at most, and
-// where steps are long, as often as they are some snapshotWork multiply-adds, seconds on one
-// core. A step that is given up so costs little more than itself.
-const (
-	snapshotEvery = 25
-	snapshotWork  = 2e10
-)
+// A killed run resumes from a snapshot: one after every snapshotWork multiply-adds, about ten
+// seconds on one core, and a step at least. A stopped one writes its own. So what is given up
+// costs little more than a step, and a run of seconds, as in a sweep, writes its state at most
+// when it is stopped.
+const snapshotWork = 1e11
+
+// snapshotEvery is the most steps between two snapshots: no limit. Tests want more.
+var snapshotEvery = 1 << 30
 
 // snapshotSteps is the number of steps between the snapshots of a recipe's run.
 func snapshotSteps(r recipe.Recipe) int {
-	return max(1, int(min(snapshotEvery, snapshotWork*float64(r.Steps)/r.Work())))
+	return max(1, int(min(float64(snapshotEvery), snapshotWork*float64(r.Steps)/r.Work())))
 }
 
 // Options are the choices that change no figure of a run, but for Scorer: where it is kept, who
