@@ -40,6 +40,8 @@ type benchCmd struct {
 	Recompute bool   `help:"Compute activations again in the backward pass instead of keeping them."`
 	Against   string `help:"Another build of this program, timed alternately with this build." placeholder:"FILE" complete:"files"`
 	Rounds    number `help:"Measurements of each build with --against." default:"5" min:"1" max:"1000" placeholder:"N"`
+	Grow      bool   `help:"Time steps twice and four times as long, wide, with as many experts and responses, and print how processor time grows."`
+	Peer      string `help:"Write the weights and prompts to a new folder, and print as JSON what a program in another framework needs to make the same step, with the processor time of each phase here." placeholder:"DIR" complete:"dirs"`
 	jsonFlag
 	workFlags
 }
@@ -53,7 +55,9 @@ Examples:
   simulate bench
   simulate bench --rollout fp8-w8a8 --learner bf16 --json
   simulate bench --d 256 --layers 4 --ff 512 --batch 64 --workers 1
-  simulate bench --against ./simulate-before --rounds 7`
+  simulate bench --against ./simulate-before --rounds 7
+  simulate bench --grow --workers 1
+  simulate bench --peer ./peer --workers 1`
 }
 
 // Run times the steps.
@@ -65,14 +69,17 @@ func (c *benchCmd) Run(a *app) error {
 	if c.Against != "" {
 		return c.timeInTurns(a)
 	}
-	m := a.meter(c.Quiet, "bench", "step", int(c.Steps)+1)
-	start := time.Now()
-	clocks := bench.Clocks{Wall: func() time.Duration { return time.Since(start) }, Processor: bench.ProcessorTime}
-	doc := step.Measure(c.workers(), clocks, bench.PeakMemory, func() { m.add(1, 0, "") })
-	m.close()
-	if err := a.ctx.Err(); err != nil {
+	if c.Grow {
+		return c.grow(a, step)
+	}
+	if c.Peer != "" {
+		return c.peer(a, step)
+	}
+	results, err := c.measure(a, step)
+	if err != nil {
 		return err
 	}
+	doc := results[0]
 	if c.JSON {
 		return a.printJSON(doc)
 	}
@@ -80,9 +87,27 @@ func (c *benchCmd) Run(a *app) error {
 	return nil
 }
 
+// measure times steps, one after the other.
+func (c *benchCmd) measure(a *app, list ...bench.Step) (results []bench.Result, err error) {
+	m := a.meter(c.Quiet, "bench", "step", len(list)*(int(c.Steps)+1))
+	defer m.close()
+	start := time.Now()
+	clocks := bench.Clocks{Wall: func() time.Duration { return time.Since(start) }, Processor: bench.ProcessorTime}
+	for _, step := range list {
+		results = append(results, step.Measure(c.workers(), clocks, bench.PeakMemory, func() { m.add(1, 0, "") }))
+		if err := a.ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
 // checked is the step to time, or what is wrong with it.
 func (c *benchCmd) checked() (step bench.Step, err error) {
 	step = c.step()
+	if c.Against != "" && (c.Grow || c.Peer != "") || c.Grow && c.Peer != "" {
+		return step, bad("bench: --against, --grow and --peer are three things to do: choose one")
+	}
 	if need := step.Memory(); need >= mostMemory {
 		flag, value := c.largest()
 		return step, bad("--%s %d: bench would need about %.0f GiB of memory, and %d is the most it takes", flag, value, need/(1<<30), int64(mostMemory)>>30)
@@ -192,7 +217,7 @@ func (a *app) changed(command string) []string {
 	for _, f := range visibleFlags(childNamed(a.parser.Model.Node, command)) {
 		value := fmt.Sprint(f.Target.Interface())
 		switch f.Name {
-		case "json", "quiet", "against", "rounds", "help", "version":
+		case "json", "quiet", "against", "rounds", "grow", "peer", "help", "version":
 		default:
 			if value != f.Default && !(f.IsBool() && value == "false") {
 				args = append(args, "--"+f.Name+"="+value)

@@ -1,9 +1,8 @@
 package rollout
 
 import (
-	"math"
-
 	"driftlab/engine/kernel"
+	"driftlab/precision/elementary"
 )
 
 // sideBySide is how many of a lane's slots decode at a time where a response does not
@@ -40,7 +39,7 @@ type decodeSize struct {
 
 // cost is that of a token where so many slots decode side by side.
 func (s decodeSize) cost(slots float64) float64 {
-	visited := s.experts * (1 - math.Pow(1-s.top/s.experts, slots))
+	visited := s.experts * (1 - elementary.Pow(1-s.top/s.experts, slots))
 	weights := s.shared + float64(visited*s.expert)
 	all, cost := weights+float64(slots*s.keys), s.keys+weights/slots
 	switch {

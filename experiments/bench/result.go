@@ -22,7 +22,10 @@ type Result struct {
 	GemmGFlops     float64 `json:"gemm_gflops"`
 	Gemm64GFlops   float64 `json:"gemm_64_gflops"`
 	RooflineGFlops float64 `json:"roofline_gflops"`
-	Phases         []Phase `json:"phases"`
+	// PeakGFlops is of fused multiply-adds that read no more than a few cache lines, on one
+	// thread: what bounds the products.
+	PeakGFlops float64 `json:"peak_gflops"`
+	Phases     []Phase `json:"phases"`
 	// PeakBytes is the most memory the process has held.
 	PeakBytes uint64 `json:"peak_bytes"`
 	Threads   int    `json:"threads"`
@@ -103,11 +106,11 @@ func (b Result) Table(c Step) *figure.Figure {
 			b.Params, c.Batch, c.Prompt, c.Gen, c.Group, b.Rollout, b.Learner, b.Threads),
 		Columns: []figure.Column{{Name: "phase"}, {Name: "tokens/s", Align: figure.Right}, {Name: "GFLOP/s", Align: figure.Right},
 			{Name: "of the roofline", Align: figure.Right}, {Name: "if nothing were shared", Align: figure.Right}},
-		Note: fmt.Sprintf("A step takes %s s. The roofline is %s GFLOP/s: the product of 1024x64x256 on %d threads; on one it has %s, and 64x64x64 %s. "+
+		Note: fmt.Sprintf("A step takes %s s. The roofline is %s GFLOP/s: the product of 1024x64x256 on %d threads; on one it has %s, 64x64x64 %s, and multiply-adds that read nothing else %s. "+
 			"FLOP are two per multiply-add of matrix products and attention, as computed: a prompt counts once for its group, "+
 			"and the forward pass once for scoring and training. If nothing were shared, there would be one of each for every response, as for tokens/s. Peak memory: %d MiB.",
 			figure.FormatNumber(b.StepS, 3), figure.FormatNumber(b.RooflineGFlops, 3), b.Threads, figure.FormatNumber(b.GemmGFlops, 3),
-			figure.FormatNumber(b.Gemm64GFlops, 3), b.PeakBytes>>20),
+			figure.FormatNumber(b.Gemm64GFlops, 3), figure.FormatNumber(b.PeakGFlops, 3), b.PeakBytes>>20),
 	}
 	for _, p := range b.Phases {
 		t.Add(figure.Word(p.Phase), figure.Number(p.TokS, 3), figure.Number(p.GFlop/p.Seconds, 3),

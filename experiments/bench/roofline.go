@@ -9,10 +9,14 @@ type roofline struct {
 	team  *kernel.Team
 	large products // on all threads
 	small products // on one
+	// peak is of multiply-adds that read no more than a few cache lines, on one.
+	peak    float64
+	clock   Clock
+	scratch kernel.Scratch
 }
 
 func newRoofline(threads int, clock Clock) *roofline {
-	return &roofline{team: kernel.NewTeam(threads), large: newProducts(threads, 1024, 64, 256, clock), small: newProducts(1, 64, 64, 64, clock)}
+	return &roofline{team: kernel.NewTeam(threads), large: newProducts(threads, 1024, 64, 256, clock), small: newProducts(1, 64, 64, 64, clock), clock: clock}
 }
 
 // measure tries once more.
@@ -20,6 +24,9 @@ func (r *roofline) measure() {
 	for range 8 {
 		r.team.Run(len(r.large), r.large)
 		r.small.Part(0)
+		start := r.clock()
+		n := kernel.MultiplyAdds(1<<25/(24*32*256), &r.scratch)
+		r.peak = max(r.peak, 2*float64(n)/(r.clock()-start).Seconds()/1e9)
 	}
 }
 

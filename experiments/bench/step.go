@@ -40,11 +40,10 @@ func (c Clocks) lap(start *moment) moment {
 // done is called after each.
 func (c Step) Measure(threads int, clocks Clocks, peak Memory, done func()) Result {
 	config := c.Model
-	p := model.New(config)
-	p.Init(1)
+	p := c.Params()
 	sampler := rollout.New(config, c.Rollout, min(c.Slots, c.Batch), threads)
 	defer sampler.Close()
-	l := learner.New(p, learner.Settings{Numerics: c.Learner, AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1}, Recompute: c.Recompute}, threads)
+	l := learner.New(p, learner.Settings{Numerics: c.Learner, AdamW: adam, Recompute: c.Recompute}, threads)
 	defer l.Close()
 	requests := c.requests()
 	// No token stops a response: every one has the length asked for.
@@ -75,12 +74,12 @@ func (c Step) Measure(threads int, clocks Clocks, peak Memory, done func()) Resu
 		if _, err := l.Gradient(&b.Now, &b.Sampled, objective, learner.StepOptions{Policy: policy}); err != nil {
 			panic(err) // random weights and bounded advantages are always finite
 		}
-		l.Update(1e-6)
+		l.Update(learningRate)
 		train = append(train, clocks.lap(&start))
 		done()
 	}
 	d := Result{Params: config.Params(), Group: c.Group, Threads: threads, Rollout: c.Rollout.Name, Learner: c.Learner.Name, PeakBytes: peak(),
-		RooflineGFlops: most.large.best(), GemmGFlops: most.large[0].best, Gemm64GFlops: most.small.best()}
+		RooflineGFlops: most.large.best(), GemmGFlops: most.large[0].best, Gemm64GFlops: most.small.best(), PeakGFlops: most.peak}
 	d.add("generate", gen, c.tokens(c.Gen), c.forward(c.Rollout))
 	d.add("score", score, c.tokens(c.Prompt+c.Gen), c.forward(c.Learner))
 	// The gradients by inputs and by weights are as many products each. The forward
@@ -91,9 +90,24 @@ func (c Step) Measure(threads int, clocks Clocks, peak Memory, done func()) Resu
 	return d
 }
 
+// weightSeed and promptSeed are those of the random weights and prompts.
+const weightSeed, promptSeed = 1, 1
+
+// learningRate and adam say how the weights are updated.
+const learningRate = 1e-6
+
+var adam = learner.AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, ClipNorm: 1}
+
+// Params are the weights to begin with.
+func (c Step) Params() *model.Params {
+	p := model.New(c.Model)
+	p.Init(weightSeed)
+	return p
+}
+
 // requests are random prompts, a group of responses to each.
 func (c Step) requests() []rollout.Request {
-	rng := rand.New(rand.NewPCG(1, 1))
+	rng := rand.New(rand.NewPCG(promptSeed, promptSeed))
 	var list []rollout.Request
 	var prompt []int32
 	for i := range c.Batch {

@@ -1,0 +1,145 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+
+	"driftlab/precision/elementary"
+	"driftlab/results/figure"
+)
+
+// Growth is the document of bench --grow: how cost grows with one size at a time.
+type Growth struct {
+	Axes    []Axis `json:"axes"`
+	Threads int    `json:"threads"`
+}
+
+// Axis is one size and what steps of it take.
+type Axis struct {
+	// Name is length (tokens of a response), width (of the model and its experts), experts
+	// or batch.
+	Name   string      `json:"name"`
+	Values []int       `json:"values"`
+	Phases []AxisPhase `json:"phases"`
+}
+
+// AxisPhase is one phase along an axis.
+type AxisPhase struct {
+	Phase string `json:"phase"`
+	// Processor is the least processor time of a step in seconds, by value of the axis.
+	Processor []float64 `json:"processor_s"`
+	// Slope is d ln(time) / d ln(value), a least-squares fit of logarithms, and WorkSlope
+	// that of the multiply-adds.
+	Slope     float64 `json:"slope"`
+	WorkSlope float64 `json:"work_slope"`
+}
+
+// growths are the factors along an axis.
+var growths = []int{1, 2, 4}
+
+// axes say how a step is multiplied, and by what it is named.
+var axes = []struct {
+	name string
+	grow func(c *Step, by int) (value int)
+}{
+	{"length", func(c *Step, by int) int {
+		c.Gen *= by
+		c.Model.Context = c.Prompt + c.Gen
+		return c.Gen
+	}},
+	{"width", func(c *Step, by int) int {
+		c.Model.DModel, c.Model.DFF = by*c.Model.DModel, by*c.Model.DFF
+		return c.Model.DModel
+	}},
+	{"experts", func(c *Step, by int) int {
+		c.Model.Experts *= by
+		return c.Model.Experts
+	}},
+	{"batch", func(c *Step, by int) int {
+		c.Batch *= by
+		return c.Batch
+	}},
+}
+
+// GrownStep is a step along an axis.
+type GrownStep struct {
+	Axis  string
+	Value int
+	Step  Step
+}
+
+// Grow lists the steps to time: the one given, twice and four times as large along each
+// axis. A dense model has no experts to add.
+func (c Step) Grow() (list []GrownStep) {
+	for _, a := range axes {
+		if a.name == "experts" && c.Model.Dense() {
+			continue
+		}
+		for _, by := range growths {
+			grown := c
+			value := a.grow(&grown, by)
+			list = append(list, GrownStep{a.name, value, grown})
+		}
+	}
+	return list
+}
+
+// NewGrowth fits the results of the listed steps, in their order. It reports an error where
+// the system tells no processor time.
+func NewGrowth(list []GrownStep, results []Result) (Growth, error) {
+	var g Growth
+	for first := 0; first < len(list); first += len(growths) {
+		axis := Axis{Name: list[first].Axis}
+		for i := range growths {
+			axis.Values = append(axis.Values, list[first+i].Value)
+		}
+		for p, phase := range results[first].Phases {
+			x := AxisPhase{Phase: phase.Phase}
+			var flop []float64
+			for i := range growths {
+				other := results[first+i].Phases[p]
+				if other.ProcessorLeast <= 0 {
+					return g, fmt.Errorf("the system tells no processor time of a step")
+				}
+				x.Processor, flop = append(x.Processor, other.ProcessorLeast), append(flop, other.GFlop)
+			}
+			x.Slope, x.WorkSlope = logSlope(axis.Values, x.Processor), logSlope(axis.Values, flop)
+			axis.Phases = append(axis.Phases, x)
+		}
+		g.Axes, g.Threads = append(g.Axes, axis), results[first].Threads
+	}
+	return g, nil
+}
+
+// logSlope is the slope of ln y against ln x by least squares.
+func logSlope(x []int, y []float64) float64 {
+	n, sx, sy, sxx, sxy := float64(len(x)), 0.0, 0.0, 0.0, 0.0
+	for i := range x {
+		a, b := elementary.Log(float64(x[i])), elementary.Log(y[i])
+		sx, sy = sx+a, sy+b
+		sxx, sxy = sxx+float64(a*a), sxy+float64(a*b)
+	}
+	return (float64(n*sxy) - float64(sx*sy)) / (float64(n*sxx) - float64(sx*sx))
+}
+
+// Table shows the slopes to a person.
+func (g Growth) Table() *figure.Figure {
+	t := &figure.Figure{
+		Kind:  figure.Table,
+		Title: fmt.Sprintf("How processor time grows, %d thread(s)", g.Threads),
+		Columns: []figure.Column{{Name: "size"}, {Name: "values"}, {Name: "phase"}, {Name: "seconds", Align: figure.Right},
+			{Name: "slope", Align: figure.Right}, {Name: "of the arithmetic", Align: figure.Right}},
+		Note: "Slope: that of the logarithm of a step's least processor time against the logarithm of the size, 1 for proportional. Of the arithmetic: the same of its multiply-adds.",
+	}
+	for _, a := range g.Axes {
+		for _, p := range a.Phases {
+			var seconds []string
+			for _, s := range p.Processor {
+				seconds = append(seconds, figure.FormatNumber(s, 3))
+			}
+			t.Add(figure.Word(a.Name), figure.Word(strings.Trim(fmt.Sprint(a.Values), "[]")), figure.Word(p.Phase), figure.Word(strings.Join(seconds, " ")),
+				figure.Number(p.Slope, 3), figure.Number(p.WorkSlope, 3))
+		}
+	}
+	return t
+}
