@@ -24,7 +24,7 @@ func (e *Engine) sideBySide(slots int) int {
 	c := &e.config
 	size.top, size.experts = float64(max(c.TopK, 1)), float64(c.FFNs())
 	size.expert = 4 * 3 * float64(c.Layers) * float64(c.DModel) * float64(c.DFF)
-	size.shared = 4*(c.LayerProducts()+c.HeadProducts()) - float64(size.top*size.expert)
+	size.shared = float64(4*(c.LayerProducts()+float64(c.HeadProducts()))) - float64(size.top*size.expert)
 	return size.best(slots)
 }
 
