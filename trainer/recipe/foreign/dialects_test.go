@@ -42,6 +42,8 @@ func TestDialects(t *testing.T) {
 			"loss={name: cispo, eps_low: 0.1, eps_high: 0.2, unified_mask: false, aggregation: seq-mean-token-mean} advantage={name: grpo} schedule={name: roll_flash, ratio_percent: 200} rollout.group=8 rollout.top_p=0.9"},
 		{"trl.py", "from trl import GRPOConfig\nN = 16\nargs = GRPOConfig(\n    output_dir=\"x\",  # a comment\n    loss_type=\"dr_grpo\", max_completion_length=1024, scale_rewards=False, num_generations=N,\n    beta=0.04, use_vllm=True, vllm_importance_sampling_clip_max=2.0)\n", "trl",
 			"sequence_mis, low: 0, high: 2 loss={name: ppo_clip, eps_low: 0.2, eps_high: 0.2, dual_clip: 0, aggregation: dr_grpo:1024} advantage={name: grpo, std: false} kl={name: k3, coef: 0.04, in: loss} rollout.group=16"},
+		{"top.py", "GRPOConfig(loss_type=\"grpo\", top_entropy_quantile=0.2, entropy_coef=0.01, num_generations=8)\n", "trl",
+			"terms=[{name: top_entropy, share: 0.2}, {name: entropy, coef: 0.01}] rollout.group=8"},
 		{"async.py", "AsyncGRPOConfig(num_generations=8, max_staleness=2, weight_sync_steps=1, epsilon=0.2, epsilon_high=0.28, max_inflight_tasks=64)", "trl",
 			"mode: bypass schedule={name: trl, max_staleness: 2, weight_sync_steps: 1} eps_high: 0.28 rollout.group=8"},
 		{"prime.toml", "max_steps = 100\n[orchestrator]\nbatch_size = 512\ngroup_size = 16\nmax_off_policy_steps = 4\n[orchestrator.train.sampling]\ntemperature = 0.8\n[trainer.loss]\ntype = \"default\"\nkl_tau = 0\n[trainer.optim]\nlr = 1e-6\n", "prime-rl",
