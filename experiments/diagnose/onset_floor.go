@@ -16,6 +16,8 @@ const (
 	jumpsBy = 1.25
 	// aboveFloor is a response's size, in upper deciles of the first step's, that the floor does not reach.
 	aboveFloor = 2
+	// leastAside is how many responses to prompts of earlier steps are compared with as many others of the same steps.
+	leastAside = 32
 	// leastAimed is how much of the squares has a direction where weights are old, undirected and a margin: rounding has less.
 	leastAimed = 0.1
 )
@@ -46,11 +48,11 @@ func onsetAboveFloor(steps []stepSizes, rows []*kept) *onset {
 		}
 		high = append(high, share(n, len(all)))
 		ratio = append(ratio, medianOf(all)/level)
-		if len(s.recur) >= leastOfStep && len(s.unique) >= leastOfStep { // side by side
+		if len(s.recur) > 0 && len(s.unique) > 0 { // side by side
 			recur, unique = append(recur, s.recur...), append(unique, s.unique...)
 		}
 	}
-	if again, fresh := medianOf(recur)/level, medianOf(unique)/level; len(recur) > 0 && again >= risesBy*fresh && fresh <= staysWithin {
+	if again, fresh := medianOf(recur)/level, medianOf(unique)/level; min(len(recur), len(unique)) >= leastAside && again >= risesBy*fresh && fresh <= staysWithin {
 		return &onset{step: steps[0].step, cause: StalePrefix,
 			why: fmt.Sprintf("in the same steps the gap of responses to prompts of earlier steps is %.1f times that of the others, which is that of the first step, although all have the current weights", again/fresh)}
 	}

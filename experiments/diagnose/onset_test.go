@@ -110,6 +110,55 @@ func TestOnsetOfFaults(t *testing.T) {
 	}
 }
 
+// Above the gap of a number format a stale prefix cache shows where prompts recur; a floor alone is no onset.
+func TestOnsetAboveFloor(t *testing.T) {
+	dump := func(prompt func(step, n int) uint64, size func(step, n int) float64) (list []*kept) {
+		for step := 1; step <= 6; step++ {
+			for n := range 16 {
+				k := &kept{step: step, prompt: prompt(step, n), prompted: true}
+				for i := range 12 {
+					roll := -0.5 - 0.1*float64(i)
+					k.roll, k.old = append(k.roll, roll), append(k.old, roll+float64(size(step, n)*float64(1+(n+i)%3)))
+				}
+				list = append(list, k)
+			}
+		}
+		return list
+	}
+	fresh := func(step, n int) uint64 { return uint64(100*step + n) }
+	mixed := func(step, n int) uint64 {
+		if step > 1 && n%2 == 0 {
+			return uint64(100 + n)
+		}
+		return fresh(step, n)
+	}
+	for _, c := range []struct {
+		name         string
+		prompt       func(step, n int) uint64
+		size         func(step, n int) float64
+		cause, other string
+	}{
+		{"a floor", fresh, func(int, int) float64 { return 0.01 }, "", ""},
+		{"a floor with recurring prompts", mixed, func(int, int) float64 { return 0.01 }, "", ""},
+		{"a gap that grows without a direction", fresh, func(step, n int) float64 { return 0.01 * float64(step) }, "", ""},
+		{"recurring prompts", mixed, func(step, n int) float64 {
+			if step > 1 && n%2 == 0 {
+				return 0.05
+			}
+			return 0.01
+		}, StalePrefix, ""},
+		{"the second epoch", func(step, n int) uint64 { return fresh((step-1)%3, n) }, func(step, n int) float64 { return 0.01 * float64(1+min(1, max(0, step-3))) }, StalePrefix, PartialSync},
+	} {
+		o := onsetOf(dump(c.prompt, c.size))
+		if o == nil {
+			o = new(onset)
+		}
+		if o.cause != c.cause || o.other != c.other || (o.why == "") != (c.cause == "") {
+			t.Errorf("%s: %+v, want %q and %q", c.name, *o, c.cause, c.other)
+		}
+	}
+}
+
 // A gap of linear attention, or of an index of sparse attention, is named where the learner's log-probs once more, with that one
 // thing as in the rollout engine, take it away; and not without that column.
 func TestControlsNameTheirCause(t *testing.T) {
