@@ -128,6 +128,9 @@ func (c *sweepRunCmd) Run(a *app) error {
 	if fault != nil {
 		return errors.Join(fault, err)
 	}
+	if len(o.Only) == 0 { // else most were not asked for
+		a.noteMissing(done)
+	}
 	return errors.Join(a.showSweep(done, o.Dir, o.Dir, c.JSON), err)
 }
 

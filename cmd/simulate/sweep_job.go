@@ -130,6 +130,7 @@ func (c *sweepMergeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	a.noteMissing(done)
 	return a.showSweep(done, out, out, c.JSON)
 }
 
@@ -160,6 +161,7 @@ func (c *sweepReportCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	a.noteMissing(done)
 	return a.showSweep(done, c.Dir, out, c.JSON)
 }
 
@@ -175,13 +177,17 @@ type sweepDone struct {
 // mostPrinted is how many rows of a sweep's table are printed: the page and the files have more.
 const mostPrinted = 40
 
+// noteMissing says which runs of a sweep are missing.
+func (a *app) noteMissing(done *sweep.Folder) {
+	if missing := done.Missing(); missing != "" {
+		fmt.Fprintf(a.stderr, "simulate: note: %s\n", missing)
+	}
+}
+
 // showSweep writes the page and the pictures of a sweep's folder into out, where its
 // tables are, and prints the comparisons and the points.
 func (a *app) showSweep(done *sweep.Folder, dir, out string, asJSON bool) error {
 	report, pictures := done.Report()
-	if missing := done.Missing(); missing != "" {
-		fmt.Fprintf(a.stderr, "simulate: note: %s\n", missing)
-	}
 	doc := sweepDone{Dir: dir, Report: filepath.Join(out, "report.html"), Plots: []string{}}
 	if err := results.WriteReport(doc.Report, report); err != nil {
 		return err
