@@ -40,7 +40,7 @@ func TestZeroStalenessIsSync(t *testing.T) {
 		if !ok {
 			continue
 		}
-		for seed := range seeds(20) {
+		for seed := range fewSeeds(20) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			config := random(r)
 			config.Slots = config.Batch
@@ -63,7 +63,7 @@ func learning(commands []Command) []Command {
 // Reference: systems.md, section 6: the numbers of the workers decide nothing.
 func TestWorkerNumbers(t *testing.T) {
 	for _, e := range Systems {
-		for seed := range seeds(30) {
+		for seed := range fewSeeds(30) {
 			r := rand.New(rand.NewPCG(seed, 4))
 			config, policy := random(r), e.New()
 			config.Graded = seed%2 == 0
@@ -101,7 +101,7 @@ func slower(p Policy) Policy {
 // Reference: systems.md, section 6: twice the ticks change no order.
 func TestScaleOfTicks(t *testing.T) {
 	for _, e := range Systems {
-		for seed := range seeds(20) {
+		for seed := range fewSeeds(20) {
 			r := rand.New(rand.NewPCG(seed, 5))
 			config, policy := random(r), e.New()
 			config.Engine, config.Trainers = 1, 1 // nothing is rounded

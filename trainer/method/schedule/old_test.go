@@ -61,7 +61,7 @@ func TestOldCosts(t *testing.T) {
 // on the workers.
 func TestOldCostsOfSystems(t *testing.T) {
 	for _, e := range Systems {
-		for seed := range seeds(16) {
+		for seed := range fewSeeds(16) {
 			r := rand.New(rand.NewPCG(seed, 11))
 			config, policy := random(r), e.New()
 			config.Costs.Copy++

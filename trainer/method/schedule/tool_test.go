@@ -31,7 +31,7 @@ func tools(r *rand.Rand, config Config) Config {
 // without any, whoever calls.
 func TestToolsThatCostNothing(t *testing.T) {
 	for _, e := range Systems {
-		for seed := range seeds(10) {
+		for seed := range fewSeeds(10) {
 			r := rand.New(rand.NewPCG(seed, 11))
 			config, policy := random(r), e.New()
 			vary(r, policy)
@@ -51,7 +51,7 @@ func TestToolsThatCostNothing(t *testing.T) {
 // on to the same bytes.
 func TestToolsKeepPromises(t *testing.T) {
 	for _, e := range Systems {
-		for seed := range seeds(20) {
+		for seed := range fewSeeds(20) {
 			r := rand.New(rand.NewPCG(seed, 12))
 			config, policy := tools(r, random(r)), e.New()
 			config.Graded = seed%2 == 0
