@@ -16,5 +16,6 @@ var files embed.FS
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {
 	read := claim.Files(files, nil)
-	return []claim.Claim{read["r2-vs-r3"], arealTable(), read["stale-256"], read["kernel-vs-n"], vcpoESS(), lagLaw(), asyncSpeed(), tailLatency(), speedupHonesty()}
+	return []claim.Claim{read["r2-vs-r3"], arealTable(), read["stale-256"], read["kernel-vs-n"], vcpoESS(), lagLaw(), asyncSpeed(), tailLatency(), speedupHonesty(),
+		read["stale-losses"], read["lag-tolerance"], read["stale-masks"], read["bound-or-mask"]}
 }

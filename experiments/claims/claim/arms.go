@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -26,12 +27,50 @@ type Training struct {
 	Columns []string
 	// Sixths keeps means over sixths of a run of the columns that every update has.
 	Sixths bool
-	Arms   []Arm
+	// Warm are warm starts that arms name as @NAME, as their checkpoint or teacher. Arms start from
+	// the first one that is not shared, or without any from chain-base.
+	Warm []WarmStart
+	// Set are changes of all arms, made before their own.
+	Set  []string
+	Arms []Arm
+}
+
+// WarmStart is a recipe of pretrain with changes; a shared one has the first seed's weights in
+// every replication.
+type WarmStart struct {
+	Name, Recipe string
+	Set          []string
+	Shared       bool
+}
+
+// folder is the checkpoint of a warm start; a preview trains it for a few steps.
+func (w WarmStart) folder(ctx context.Context, e *Env) (string, error) {
+	own := *e
+	if w.Shared {
+		own.Seed = 1
+	}
+	set := w.Set
+	if e.Size != Full {
+		set = append(slices.Clone(set), fmt.Sprintf("pretrain.steps=%d", e.Pick(0, 300, 3)))
+	}
+	return own.Warm(ctx, w.Recipe, set...)
 }
 
 // TrainArms makes the runs of a training and records them, arm by arm. A change that names
 // $rate has the learning rate in it; without one the rate is the first change.
 func (e *Env) TrainArms(ctx context.Context, o *Observation, t Training) error {
+	var folders, start []string // pairs of a name and what stands for it; the arms' checkpoint
+	for _, w := range t.Warm {
+		dir, err := w.folder(ctx, e)
+		if err != nil {
+			return err
+		}
+		folders = append(folders, "@"+w.Name, dir)
+		if !w.Shared && start == nil {
+			start = []string{"checkpoint=" + dir}
+		}
+	}
+	named := strings.NewReplacer(folders...)
 	for _, a := range t.Arms {
 		size, columns := t.Steps, t.Columns
 		if a.Steps != nil {
@@ -43,7 +82,11 @@ func (e *Env) TrainArms(ctx context.Context, o *Observation, t Training) error {
 		steps := e.Pick(size[Full], size[Quick], size[Tiny])
 		for _, rate := range t.Rates {
 			name, run := AtLR(a.Name, rate), new(Observation)
-			if err := e.PassRates(ctx, run, name, steps, columns, withRate(a.Set, rate)...); err != nil {
+			set := slices.Concat(start, t.Set, withRate(a.Set, rate))
+			for i, text := range set {
+				set[i] = named.Replace(text)
+			}
+			if err := e.PassRates(ctx, run, name, steps, columns, set...); err != nil {
 				return err
 			}
 			for _, f := range run.figures {
@@ -75,6 +118,18 @@ func Blocks(x []float64, n int) []float64 {
 		out = append(out, stats.Average(x[:n]))
 	}
 	return out
+}
+
+// thirds are the means of a column's first and last third over an arm's runs.
+func (j *Judge) thirds(rates []string, arm, column string, last bool) []float64 {
+	return j.OverRates(rates, arm, func(o *Observation, name string) float64 {
+		x := o.List(ArmColumn(name, column))
+		n := max(len(x)/3, min(len(x), 1))
+		if last {
+			return stats.Average(x[len(x)-n:])
+		}
+		return stats.Average(x[:n])
+	})
 }
 
 // Average is the mean of a column over an arm's runs.

@@ -27,6 +27,13 @@ var armFunctions = map[string]struct {
 	"sampled": {false, func(j *Judge, rates []string, arm, _ string) []float64 { return j.OverRates(rates, arm, lateSampled) }},
 	// average is the mean of a column over a run.
 	"average": {true, (*Judge).Average},
+	// first and last are the means of the first and the last third of a column.
+	"first": {true, func(j *Judge, rates []string, arm, column string) []float64 {
+		return j.thirds(rates, arm, column, false)
+	}},
+	"last": {true, func(j *Judge, rates []string, arm, column string) []float64 {
+		return j.thirds(rates, arm, column, true)
+	}},
 	// generated counts the tokens of the runs, tokens those of which a column has the share.
 	"generated": {false, func(j *Judge, rates []string, arm, _ string) []float64 { return j.countTokens(rates, arm, "") }},
 	"tokens":    {true, (*Judge).countTokens},

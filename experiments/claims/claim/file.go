@@ -238,6 +238,15 @@ var tests = map[string]struct {
 	"below": {1, false, func(j *Judge, rates []string, c fileCheck) Check {
 		return Below(c.Level, c.name(), j.evaluate(rates, c.Of[0]), c.Than)
 	}},
+	"inside": {1, false, func(j *Judge, rates []string, c fileCheck) Check {
+		return Inside(c.Level, c.name(), j.evaluate(rates, c.Of[0]), c.Than)
+	}},
+	"ratio above": {2, false, func(j *Judge, rates []string, c fileCheck) Check {
+		return Ratio(c.Level, c.name(), j.evaluate(rates, c.Of[0]), j.evaluate(rates, c.Of[1]), c.Than)
+	}},
+	"ratio below": {2, false, func(j *Judge, rates []string, c fileCheck) Check {
+		return RatioBelow(c.Level, c.name(), j.evaluate(rates, c.Of[0]), j.evaluate(rates, c.Of[1]), c.Than)
+	}},
 	"zero": {1, false, func(j *Judge, rates []string, c fileCheck) Check {
 		return Zero(c.Level, c.name(), j.evaluate(rates, c.Of[0]))
 	}},

@@ -128,7 +128,7 @@ func TestFilesNameRecipes(t *testing.T) {
 		}
 		for _, a := range f.Training.Arms {
 			for _, rate := range f.Training.Rates {
-				if _, err := recipe.Load("headline", withRate(a.Set, rate)...); err != nil {
+				if _, err := recipe.Load("headline", slices.Concat(f.Training.Set, withRate(a.Set, rate))...); err != nil {
 					t.Errorf("%s: %s: %v", path, a.Name, err)
 				}
 			}

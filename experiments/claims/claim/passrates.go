@@ -3,6 +3,7 @@ package claim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"driftlab/results/record"
 	"driftlab/results/stats"
@@ -32,7 +33,7 @@ func (e *Env) PassRates(ctx context.Context, o *Observation, arm string, steps i
 	if err != nil {
 		return err
 	}
-	rates := c[0]
+	rates := slices.Clip(c[0])
 	if every > 1 && len(rates) > 0 {
 		rates = rates[1:] // a run also evaluates its first update
 	}

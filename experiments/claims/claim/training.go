@@ -3,6 +3,8 @@ package claim
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"driftlab/experiments/run"
 	"driftlab/model"
@@ -13,25 +15,49 @@ import (
 // unless set says otherwise, with changes, and returns the columns
 // asked for, one value per step from the first on. A run that a value which is
 // not finite ended has shorter columns.
+//
+// A run that another claim of the same command made, with the same columns, is not made again.
 func (e *Env) Train(ctx context.Context, columns []string, steps int, set ...string) ([][]float64, error) {
-	r, _, err := e.Trained(ctx, columns, steps, set...)
-	return r, err
+	r, err := e.runRecipe(ctx, steps, set)
+	if err != nil {
+		return nil, err
+	}
+	e.arms = append(e.arms, newArm(set, r.Resolved(), e.Cache.dir))
+	key := fmt.Sprint("run ", columns, string(r.Resolved().YAML()))
+	return Cached(e.Cache, key, func() ([][]float64, error) {
+		made, _, err := e.made(ctx, columns, r)
+		return made, err
+	})
+}
+
+// runRecipe is the headline's recipe with a replication's seed and changes.
+func (e *Env) runRecipe(ctx context.Context, steps int, set []string) (recipe.Recipe, error) {
+	if e.Size == Tiny {
+		set = append([]string{"rollout.prompts=2"}, set...)
+	}
+	first := []string{fmt.Sprintf("steps=%d", steps), fmt.Sprintf("seed=%d", e.Seed), "eval.every=0"}
+	if !slices.ContainsFunc(set, func(change string) bool { return strings.HasPrefix(change, "checkpoint=") }) {
+		warm, err := e.BaseFolder(ctx)
+		if err != nil {
+			return recipe.Recipe{}, err
+		}
+		first = append(first, "checkpoint="+warm)
+	}
+	return recipe.Load("headline", append(first, set...)...)
 }
 
 // Trained is train with the final weights.
 func (e *Env) Trained(ctx context.Context, columns []string, steps int, set ...string) ([][]float64, *model.Params, error) {
-	if e.Size == Tiny {
-		set = append([]string{"rollout.prompts=2"}, set...)
-	}
-	warm, err := e.BaseFolder(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := recipe.Load("headline", append([]string{fmt.Sprintf("steps=%d", steps), fmt.Sprintf("seed=%d", e.Seed), "eval.every=0", "checkpoint=" + warm}, set...)...)
+	r, err := e.runRecipe(ctx, steps, set)
 	if err != nil {
 		return nil, nil, err
 	}
 	e.arms = append(e.arms, newArm(set, r.Resolved(), e.Cache.dir))
+	return e.made(ctx, columns, r)
+}
+
+// made makes a run, and returns the columns and the final weights.
+func (e *Env) made(ctx context.Context, columns []string, r recipe.Recipe) ([][]float64, *model.Params, error) {
 	run, err := run.Run(ctx, r, run.Options{Cores: e.Cores})
 	if run == nil {
 		return nil, nil, err

@@ -28,6 +28,9 @@ type UnbiasedKL struct {
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// ValueClamp bounds K from above where slime's low_var_kl does (10); 0 is none.
 	ValueClamp float64 `yaml:"value_clamp" range:"[0,inf]"`
+	// Cap bounds x itself, a constant beyond it: min(x·k3, clip(x, 1-ε, 1+ε)·k3) is the cap 1+ε,
+	// since k3 is not negative. 0 is none.
+	Cap float64 `yaml:"cap" range:"[0,inf]"`
 	// Aggregation of the term.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
@@ -45,7 +48,8 @@ var unbiasedKLSpec = method.Spec{
 // Validate checks the parameters that depend on each other.
 func (k *UnbiasedKL) Validate() error {
 	return errors.Join(check(k.In != InReward, "in: k3_unbiased belongs into the loss; use k1 or k3 in the reward"),
-		check(k.Level == "token" || k.ValueClamp == 0, "value_clamp: applies to level token"))
+		check(k.Level == "token" || k.ValueClamp == 0, "value_clamp: applies to level token"),
+		check(k.Level == "token" || k.Cap == 0, "cap: applies to level token"))
 }
 
 // Coefficient is the coefficient.
@@ -65,6 +69,9 @@ func (k *UnbiasedKL) AddLoss(out *Grad, in *batch.Batch) error {
 	}
 	return addTerm(out, in, k.Aggregation, k.Coef, func(n int) (value, dlogp float64) {
 		x, dx := ratio(in.Now.Logp[n]-anchor[n], k.LogClamp)
+		if k.Cap > 0 && x > k.Cap {
+			x, dx = k.Cap, 0
+		}
 		u := in.Ref.Logp[n] - in.Now.Logp[n]
 		k3, dk3 := k3(u, KLBounds{})
 		if v := x * k3; k.ValueClamp > 0 && v > k.ValueClamp {

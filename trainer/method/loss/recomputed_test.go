@@ -206,6 +206,31 @@ func TestUnbiasedKLKeepsItsDigits(t *testing.T) {
 	}
 }
 
+// Beyond its cap the weight is a constant: the value is cap·k3 and the derivative cap·(1 - exp(u)).
+func TestUnbiasedKLCap(t *testing.T) {
+	for _, lr := range []float64{-1, .1, 1} {
+		const u, cap = .7, 1.2
+		b := &batch.Batch{
+			Sampled:   batch.Sampled{Offsets: []int{0, 1}, Mask: []bool{true}},
+			Now:       batch.Scored{Logp: []float64{-2}},
+			Ref:       batch.Scored{Logp: []float64{-2 + u}},
+			Corrected: batch.Corrected{Anchor: []float64{-2 - lr}},
+		}
+		out := &Grad{}
+		out.Reset(1)
+		if err := (&UnbiasedKL{Coef: 1, In: InLoss, Anchor: Old, Level: "token", Cap: cap}).AddLoss(out, b); err != nil {
+			t.Fatal(err)
+		}
+		value, derivative := math.Exp(lr)*(math.Exp(u)-u-1), -u*math.Exp(lr)
+		if math.Exp(lr) > cap {
+			value, derivative = cap*(math.Exp(u)-u-1), cap*(1-math.Exp(u))
+		}
+		if math.Abs(out.Loss-value) > 1e-12 || math.Abs(out.DLogp[0]-derivative) > 1e-12 {
+			t.Errorf("log-ratio %v: loss %v and derivative %v, want %v and %v", lr, out.Loss, out.DLogp[0], value, derivative)
+		}
+	}
+}
+
 // pre-rows takes the rows of the mask before rejection and the tokens of each
 // after it: ROLL's seq-mean forms.
 func TestAggregationPreRowsRecomputed(t *testing.T) {

@@ -23,6 +23,10 @@ func TestPassAtKExample(t *testing.T) {
 	b, verdicts := lengths(t, [][]int{{1, 1, 1, 1}}, [][]bool{{false, true, false, false}})
 	near(t, "k = 2, n = 4, c = 1", part(t, &PassAtK{K: 2}, b, verdicts), []float64{2.0 / 3, 2, 2.0 / 3, 2.0 / 3})
 	near(t, "k = 1 is exact", part(t, &PassAtK{K: 1}, b, verdicts), []float64{0, 1, 0, 0})
+	for step, want := range map[int][]float64{4: {2.0 / 3, 2, 2.0 / 3, 2.0 / 3}, 5: {0, 1, 0, 0}} {
+		b.Step = step
+		near(t, "k = 2 until step 5", part(t, &PassAtK{K: 2, Until: 5}, b, verdicts), want)
+	}
 	err := NewScorer(&PassAtK{K: 5}).Score(b, verdicts)
 	if err == nil || !strings.Contains(err.Error(), "group 0 has 4") {
 		t.Errorf("a group of 4 for k = 5: %v", err)

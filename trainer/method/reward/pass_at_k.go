@@ -16,6 +16,9 @@ import (
 type PassAtK struct {
 	// K is the number of attempts, at least 1 and at most the group's size.
 	K int `yaml:"k" default:"4" range:"[1,inf]"`
+	// Until is the training step, counted from 0, from which on K is 1, the exact reward:
+	// training returns to pass@1. 0 is never.
+	Until int `yaml:"until" range:"[0,1e6]"`
 
 	groups batch.Groups
 }
@@ -40,6 +43,10 @@ func (p *PassAtK) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) e
 		return err
 	}
 	p.groups.Find(b.Group)
+	attempts := p.K
+	if p.Until > 0 && b.Step >= p.Until {
+		attempts = 1
+	}
 	for k := range p.groups.Len() {
 		rows := p.groups.Rows(k)
 		n, c := len(rows), 0
@@ -52,9 +59,9 @@ func (p *PassAtK) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) e
 			}
 		}
 		for _, i := range rows {
-			dst[i] = float64(p.K)
+			dst[i] = float64(attempts)
 			if !verdicts[i].Correct {
-				dst[i] *= passk.Unbiased(n-1, c, p.K-1)
+				dst[i] *= passk.Unbiased(n-1, c, attempts-1)
 			}
 		}
 	}
