@@ -140,6 +140,12 @@ func (e *Env) Warm(ctx context.Context, name string, set ...string) (dir string,
 	})
 }
 
+// Keep writes weights that a claim trained next to the warm starts, and returns their folder.
+func (e *Env) Keep(name string, p *model.Params) (dir string, err error) {
+	dir = filepath.Join(e.Cache.dir, "warm", name)
+	return dir, model.Save(dir, p, model.Extras{})
+}
+
 // Loaded is a checkpoint with room for longer sequences: rotary positions have
 // no table, so the weights stay as they are.
 func Loaded(name string, context int) (*model.Params, error) {
