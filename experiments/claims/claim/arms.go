@@ -27,7 +27,7 @@ type Training struct {
 	Columns []string
 	// Sixths keeps means over sixths of a run of the columns that every update has.
 	Sixths bool
-	// Warm are warm starts that arms name as @NAME, as their checkpoint or teacher. Arms start from
+	// Warm are warm starts that arms name as warm/NAME, as their checkpoint or teacher. Arms start from
 	// the first one that is not shared, or without any from chain-base.
 	Warm []WarmStart
 	// Set are changes of all arms, made before their own.
@@ -65,7 +65,7 @@ func (e *Env) TrainArms(ctx context.Context, o *Observation, t Training) error {
 		if err != nil {
 			return err
 		}
-		folders = append(folders, "@"+w.Name, dir)
+		folders = append(folders, "warm/"+w.Name, dir)
 		if !w.Shared && start == nil {
 			start = []string{"checkpoint=" + dir}
 		}

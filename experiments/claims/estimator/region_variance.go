@@ -71,8 +71,8 @@ func regionVariance() claim.Claim {
 			return o, nil
 		},
 		Judge: func(j *claim.Judge) {
-			j.Primary(claim.Within(claim.Exact, "exponent of KL in the variance of the reward", j.Column("slope of KL"), 0.9, 1.1))
-			j.Secondary(claim.Within(claim.Exact, "exponent of the multiplier in the variance of the reward", j.Column("slope of the multiplier"), 0.45, 0.55))
+			j.Primary(claim.Within(claim.Natural, "exponent of KL in the variance of the reward", j.Column("slope of KL"), 0.9, 1.1))
+			j.Secondary(claim.Within(claim.Natural, "exponent of the multiplier in the variance of the reward", j.Column("slope of the multiplier"), 0.45, 0.55))
 			names := []string{"slope of KL", "slope of the multiplier"}
 			j.Evidence.Picture = j.Bars("Exponents in the variance of the reward", "exponent", false, []string{"KL, one step size", "multiplier, one radius"},
 				claim.Group{Name: "random prompts", Values: func(k int) []float64 { return j.Column(names[k]) }})

@@ -2,9 +2,19 @@
 // all those that the policy gives itself.
 package process
 
-import "driftlab/experiments/claims/claim"
+import (
+	"embed"
+
+	"driftlab/experiments/claims/claim"
+)
+
+// files are the claims that are arms of a recipe and checks.
+//
+//go:embed *.yaml
+var files embed.FS
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {
-	return []claim.Claim{prmTelescope(), prmFlattening(), separateNorm()}
+	read := claim.Files(files, nil)
+	return []claim.Claim{prmTelescope(), prmFlattening(), separateNorm(), read["zero-start"], read["label-noise"]}
 }

@@ -33,7 +33,7 @@ func errorTokensClaim() claim.Claim {
 		Figure:    "quantised rollouts repeat error tokens in long text; GSPO is immune to length",
 		Threshold: "Share of repeated runs of four tokens in the second half, fp4 minus bf16: above 0, sign-flip p < 0.05. Also checked: the same of fp8; " +
 			"share of responses outside GSPO's clip of 3e-4 and 4e-4 between an fp8 rollout and a bf16 learner, 96 tokens minus 6, inside ±0.05.",
-		Setup: "Models of two layers, warm-started for 900 steps on programs of 2 to 5 operations; 64 responses of 96 tokens that go on behind the stop token, the same random numbers in each engine. GSPO's ratio is the geometric mean over the first 6 to 96 tokens.",
+		Setup:    "Models of two layers, warm-started for 900 steps on programs of 2 to 5 operations; 64 responses of 96 tokens that go on behind the stop token, the same random numbers in each engine. GSPO's ratio is the geometric mean over the first 6 to 96 tokens.",
 		LeftOut:  "Text of the task: its responses have some ten tokens. Training.",
 		Commands: []string{"simulate measure --rollout fp8-w8a8 --learner bf16"},
 		Declared: claim.BeforeResults,

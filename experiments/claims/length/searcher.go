@@ -1,0 +1,187 @@
+package length
+
+import (
+	"math/rand/v2"
+
+	"driftlab/precision/elementary"
+	"driftlab/results/stats"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/reward"
+	"driftlab/trainer/method/task"
+)
+
+// A searcher answers prompts as the search task has them, with a table in the place of a model: it tries candidates
+// one after the other, gives up and guesses with a probability that depends on how many it has tried, and checks what
+// looks right until it stops, with a probability that depends on how often it has checked. All of its lengths are these
+// decisions, so that a training run takes milliseconds.
+type searcher struct {
+	giveUp [searcherCandidates]float64 // logits, by candidates tried
+	stop   [searcherChecks]float64     // logits, by checks done
+}
+
+// What the searches of a searcher are made of.
+const (
+	searcherCandidates = 16
+	searcherChecks     = 4
+	candidateTokens    = 6
+	answerTokens       = 3
+	falsePositive      = 0.15 // of a wrong candidate: it looks right
+	checkFinds         = 0.8  // of a check: it finds the false positive
+	luckyGuess         = 0.1
+)
+
+// A decision is one of a response's: a place in a table, and what was chosen.
+type decision struct {
+	at     *float64 // the gradient's entry
+	p      float64  // of what it decides for
+	chosen bool
+}
+
+// answer is one response of a searcher.
+type answer struct {
+	tokens, candidates, checks int
+	correct                    bool
+	decisions                  []decision
+	kl                         float64 // to the first policy, summed over decisions
+}
+
+// searcherRun is a training run of a searcher.
+type searcherRun struct {
+	first             searcher
+	easiest, hardest  int     // candidates up to the root
+	limit             int     // tokens, 0 for none: what is longer is cut and wrong
+	risk              float64 // of every candidate: it spoils the answer
+	updates           int
+	rate              float64
+	parts             []reward.Shaper
+	groups, responses int
+}
+
+func logistic(x float64) float64 { return 1 / (1 + elementary.Exp(-x)) }
+
+// respond answers a prompt whose root is the candidate with that number.
+func (r *searcherRun) respond(rng *rand.Rand, s, grad *searcher, root int) (a answer) {
+	decide := func(table, first, g []float64, i int) bool {
+		i = min(i, len(table)-1)
+		p, q := logistic(table[i]), logistic(first[i])
+		chosen := rng.Float64() < p
+		a.kl += float64(p*elementary.Log(p/q)) + float64((1-p)*elementary.Log((1-p)/(1-q)))
+		a.decisions = append(a.decisions, decision{&g[i], p, chosen})
+		return chosen
+	}
+	spoilt := false
+	end := func(correct bool) answer {
+		a.tokens = candidateTokens*(a.candidates+a.checks) + answerTokens
+		a.correct = correct && !spoilt && (r.limit == 0 || a.tokens <= r.limit)
+		if r.limit > 0 {
+			a.tokens = min(a.tokens, r.limit)
+		}
+		return a
+	}
+	for a.candidates < 2*searcherCandidates {
+		if decide(s.giveUp[:], r.first.giveUp[:], grad.giveUp[:], a.candidates) {
+			return end(rng.Float64() < luckyGuess)
+		}
+		a.candidates++
+		spoilt = spoilt || rng.Float64() < r.risk
+		right := a.candidates == root
+		looks := right || rng.Float64() < falsePositive
+		for checks := 0; looks; checks++ {
+			if decide(s.stop[:], r.first.stop[:], grad.stop[:], checks) {
+				return end(right)
+			}
+			a.checks++
+			looks = right || rng.Float64() >= checkFinds
+			if checks > 3*searcherChecks {
+				return end(right)
+			}
+		}
+	}
+	return end(false)
+}
+
+// searcherStep are the means over the responses of an update.
+type searcherStep struct{ length, pass, candidates, checks, kl float64 }
+
+// train makes the run: GRPO on the reward's parts, and one step along the gradient per update.
+func (r *searcherRun) train(rng *rand.Rand) (last searcher, steps []searcherStep, err error) {
+	s := r.first
+	scorer := reward.NewScorer(append([]reward.Shaper{method.New[reward.Exact]()}, r.parts...)...)
+	for u := range r.updates {
+		var grad searcher
+		b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
+		b.Step = u
+		var verdicts []task.Verdict
+		var answers []answer
+		var now searcherStep
+		for g := range r.groups {
+			root := r.easiest + rng.IntN(r.hardest-r.easiest+1)
+			for range r.responses {
+				a := r.respond(rng, &s, &grad, root)
+				answers, verdicts = append(answers, a), append(verdicts, task.Verdict{Correct: a.correct})
+				b.Offsets = append(b.Offsets, b.Offsets[len(b.Offsets)-1]+a.tokens)
+				b.Group, b.PromptID, b.Prompt = append(b.Group, g), append(b.PromptID, int64(root)), append(b.Prompt, nil)
+				now.add(&a, float64(r.groups*r.responses))
+			}
+		}
+		steps = append(steps, now)
+		b.Mask = make([]bool, b.Offsets[len(b.Offsets)-1])
+		for n := range b.Mask {
+			b.Mask[n] = true
+		}
+		if err := scorer.Score(b, verdicts); err != nil {
+			return s, nil, err
+		}
+		for g := range r.groups {
+			rewards := b.Reward[g*r.responses : (g+1)*r.responses]
+			mean, sd := stats.Average(rewards), stats.Deviation(rewards)
+			for i, x := range rewards {
+				for _, d := range answers[g*r.responses+i].decisions {
+					up := -d.p
+					if d.chosen {
+						up = 1 - d.p
+					}
+					*d.at += float64(up*(x-mean)) / (sd + 1e-6)
+				}
+			}
+		}
+		n := float64(r.groups * r.responses)
+		for i := range s.giveUp {
+			s.giveUp[i] += float64(r.rate*grad.giveUp[i]) / n
+		}
+		for i := range s.stop {
+			s.stop[i] += float64(r.rate*grad.stop[i]) / n
+		}
+	}
+	return s, steps, nil
+}
+
+func (m *searcherStep) add(a *answer, n float64) {
+	m.length += float64(a.tokens) / n
+	m.candidates += float64(a.candidates) / n
+	m.checks += float64(a.checks) / n
+	m.kl += a.kl / n
+	if a.correct {
+		m.pass += 1 / n
+	}
+}
+
+// byLength answers fresh prompts, and is the pass rate of the shortest, the middle and the longest third of the
+// responses.
+func (r *searcherRun) byLength(rng *rand.Rand, s searcher, n int) (thirds [3]float64) {
+	var grad searcher
+	lengths, correct := make([]float64, n), make([]float64, n)
+	for i := range n {
+		a := r.respond(rng, &s, &grad, r.easiest+rng.IntN(r.hardest-r.easiest+1))
+		lengths[i] = float64(a.tokens)
+		if a.correct {
+			correct[i] = 1
+		}
+	}
+	sorted := stats.Order(lengths)
+	for i, at := range sorted {
+		thirds[i*3/n] += correct[at] / float64((n+2-i*3/n)/3)
+	}
+	return thirds
+}
