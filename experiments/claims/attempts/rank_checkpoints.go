@@ -49,7 +49,7 @@ func rankCheckpointsClaim() claim.Claim {
 					var p1, pFar, plug, p8 float64
 					var tallies []passk.Tally
 					for _, a := range ability {
-						p := 1 / (1 + elementary.Exp(-(float64(spread*(0.8*a+0.6*rng.NormFloat64())) + shift)))
+						p := 1 / (1 + elementary.Exp(-(float64(spread*(float64(0.8*a)+float64(0.6*rng.NormFloat64()))) + shift)))
 						c := correctOf(rng, p, rankSamples)
 						p1 += p / rankPrompts
 						pFar += (1 - elementary.Pow(1-p, rankFar)) / rankPrompts
