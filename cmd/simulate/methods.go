@@ -19,6 +19,8 @@ import (
 type methodsCmd struct {
 	Name    string `arg:"" complete:"methods" optional:"" help:"A method, setting, stressor, claim, recipe or field of a recipe, or an arXiv id; or recipe, recipes, systems, presets, numerics, papers, coverage. Without a name, all methods are listed."`
 	Explain bool   `help:"Compute the formula of a policy loss, weight or mask step by step on the tokens of its example."`
+
+	Framework string `help:"A framework's page: its names of losses, advantages and penalties with those here, and its keys with the field or the reason." placeholder:"NAME"`
 	jsonFlag
 	outFlag
 }
@@ -53,11 +55,15 @@ Examples:
   simulate methods 2512.02556
   simulate methods papers
   simulate methods coverage
+  simulate methods --framework verl
   simulate methods --json | jq '.[] | select(.unit == "sequence") | .name'`
 }
 
 // Run lists the methods, or shows those of one name.
 func (c *methodsCmd) Run(a *app) error {
+	if c.Framework != "" {
+		return c.framework(a)
+	}
 	if c.Explain {
 		found, err := findMethods(c.Name)
 		if err != nil {

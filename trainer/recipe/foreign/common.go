@@ -35,8 +35,8 @@ func decimal(x float64) string {
 }
 
 // penalties are the KL estimators that frameworks share.
-var penalties = map[string]string{"k1": "k1", "kl": "k1", "abs": "abs", "k2": "k2", "mse": "k2", "k3": "k3", "low_var_kl": "k3", "full": "exact",
-	"kl+": "k1+", "k1+": "k1+", "k3+": "k3+", "low_var_kl+": "k3+", "unbiased_kl": "k3_unbiased"}
+var penalties = vocabulary{"kl", map[string]string{"k1": "k1", "kl": "k1", "abs": "abs", "k2": "k2", "mse": "k2", "k3": "k3", "low_var_kl": "k3", "full": "exact",
+	"kl+": "k1+", "k1+": "k1+", "k3+": "k3+", "low_var_kl+": "k3+", "unbiased_kl": "k3_unbiased"}}
 
 // takeKL sets the penalty to the reference policy: none where the coefficient is 0.
 func (c *Config) takeKL(estimator string, coef float64, in string, keys ...string) {

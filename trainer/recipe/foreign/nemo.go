@@ -185,6 +185,9 @@ func nemoRest(v *values, c *Config) {
 	}
 }
 
+// nemoAdvantages are NeMo-RL's estimators.
+var nemoAdvantages = vocabulary{"advantage", map[string]string{"grpo": "normalize", "reinforce_plus_plus": "reinforce_plus_plus", "gdpo": "gdpo", "gae": "gae"}}
+
 // nemoAdvantage reads the estimator.
 func nemoAdvantage(v *values, c *Config) {
 	name := v.first("grpo.adv_estimator.name", "ppo.adv_estimator.name")
@@ -192,7 +195,7 @@ func nemoAdvantage(v *values, c *Config) {
 	if !v.any(name, std, loo) {
 		return
 	}
-	kind, ok := v.translated(name, "grpo", map[string]string{"grpo": "normalize", "reinforce_plus_plus": "reinforce_plus_plus", "gdpo": "gdpo", "gae": "gae"})
+	kind, ok := v.translated(name, "grpo", nemoAdvantages)
 	if !ok {
 		return
 	}

@@ -60,7 +60,7 @@ func readOpenInstruct(v *values, c *Config) {
 		openInstructRho(v, p)
 	}
 	if v.any("loss_fn", "clip_lower", "clip_higher", "loss_denominator") {
-		if name, ok := v.translated("loss_fn", "dapo", map[string]string{"dapo": "ppo_clip", "cispo": "cispo"}); ok {
+		if name, ok := v.translated("loss_fn", "dapo", openInstructLosses); ok {
 			l := &lossFields{name: name}
 			l.set("eps_low", v.number("clip_lower", 0.2))
 			l.set("eps_high", v.number("clip_higher", 0.272))
@@ -77,7 +77,7 @@ func readOpenInstruct(v *values, c *Config) {
 		}
 	}
 	if v.has("beta") {
-		if kind, ok := v.translated("kl_estimator", "2", map[string]string{"0": "k1", "1": "k2", "2": "k3"}); ok {
+		if kind, ok := v.translated("kl_estimator", "2", openInstructPenalties); ok {
 			coef := v.number("beta", 0.05)
 			if !v.truth("load_ref_policy", true) {
 				coef = 0
@@ -86,7 +86,7 @@ func readOpenInstruct(v *values, c *Config) {
 		}
 	}
 	if v.has("advantage_normalization_type") {
-		if std, ok := v.translated("advantage_normalization_type", "standard", map[string]string{"standard": "true", "centered": "false"}); ok {
+		if std, ok := v.translated("advantage_normalization_type", "standard", openInstructScales); ok {
 			c.takeAdvantage("grpo", []string{"std: " + std}, "advantage_normalization_type")
 		}
 	}
@@ -129,3 +129,10 @@ func openInstructRho(v *values, p *correction.Pipeline) {
 		p.Masks = append(p.Masks, &correction.Band{Level: level, Statistic: "ratio", Aggregate: "mean", Low: low, High: high})
 	}
 }
+
+// open-instruct's names.
+var (
+	openInstructLosses    = vocabulary{"loss", map[string]string{"dapo": "ppo_clip", "cispo": "cispo"}}
+	openInstructPenalties = vocabulary{"kl", map[string]string{"0": "k1", "1": "k2", "2": "k3"}}
+	openInstructScales    = vocabulary{"advantage.std", map[string]string{"standard": "true", "centered": "false"}}
+)

@@ -82,7 +82,7 @@ func openrlhfLoss(v *values, c *Config) {
 	}
 	x := v.number(eps, 0.2)
 	low, high := v.number(both, x), v.number(strings.TrimSuffix(both, "0")+"1", x)
-	name, ok := v.translated(kind, "ppo", map[string]string{"ppo": "ppo_clip", "gspo": "gspo"})
+	name, ok := v.translated(kind, "ppo", openrlhfLosses)
 	if !ok {
 		return
 	}
@@ -97,8 +97,7 @@ func openrlhfLoss(v *values, c *Config) {
 func openrlhfRest(v *values, c *Config) {
 	estimator, no := v.first("algo.advantage.estimator", "advantage_estimator"), v.first("algo.advantage.no_std_norm", "no_advantage_std_norm")
 	if v.has(estimator) {
-		if name, ok := v.translated(estimator, "gae", map[string]string{"gae": "gae", "reinforce": "reinforce_plus_plus", "rloo": "rloo", "reinforce_baseline": "reinforce_plus_plus_baseline",
-			"group_norm": "grpo", "dr_grpo": "grpo"}); ok {
+		if name, ok := v.translated(estimator, "gae", openrlhfAdvantages); ok {
 			var fields []string
 			switch name {
 			case "grpo":
@@ -136,3 +135,9 @@ func openrlhfRest(v *values, c *Config) {
 		v.leave(queue, "asynchronous training is not on")
 	}
 }
+
+// OpenRLHF's names.
+var (
+	openrlhfLosses     = vocabulary{"loss", map[string]string{"ppo": "ppo_clip", "gspo": "gspo"}}
+	openrlhfAdvantages = vocabulary{"advantage", map[string]string{"gae": "gae", "reinforce": "reinforce_plus_plus", "rloo": "rloo", "reinforce_baseline": "reinforce_plus_plus_baseline", "group_norm": "grpo", "dr_grpo": "grpo"}}
+)

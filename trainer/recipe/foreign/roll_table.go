@@ -38,7 +38,13 @@ pg_* actor_train.pg_* : feature
 `)
 
 // rollLosses are ROLL's policy gradients by their names here.
-var rollLosses = map[string]string{"vanilla": "reinforce", "ppo": "ppo_clip", "topr": "topr", "cispo": "cispo", "kimi15": "kimi"}
+var rollLosses = vocabulary{"loss", map[string]string{"vanilla": "reinforce", "ppo": "ppo_clip", "topr": "topr", "cispo": "cispo", "kimi15": "kimi"}}
+
+// rollAggregations and rollAdvantages are its other names.
+var (
+	rollAggregations = vocabulary{"aggregation", map[string]string{"token-mean": "token-mean", "seq-mean-token-sum": "seq-mean-token-sum", "seq-mean-token-mean": "seq-mean-token-mean", "seq-mean-token-sum-norm": "seq-mean-token-sum-norm"}}
+	rollAdvantages   = vocabulary{"advantage", map[string]string{"gae": "gae", "grpo": "grpo", "reinforce": "reinforce"}}
+)
 
 // rollLoss reads the loss, its bounds and its aggregation.
 func rollLoss(v *values, c *Config) {
@@ -82,8 +88,7 @@ func rollLoss(v *values, c *Config) {
 		l.set("tau", v.number("actor_train.kimi15_tau", 0.1))
 	}
 	if agg := "loss_agg_mode"; v.has(agg) && name != "kimi" {
-		if word, ok := v.translated(agg, "seq-mean-token-mean", map[string]string{"token-mean": "token-mean", "seq-mean-token-sum": "seq-mean-token-sum",
-			"seq-mean-token-mean": "seq-mean-token-mean", "seq-mean-token-sum-norm": "seq-mean-token-sum-norm"}); ok {
+		if word, ok := v.translated(agg, "seq-mean-token-mean", rollAggregations); ok {
 			l.set("aggregation", word)
 		}
 	}
@@ -93,7 +98,7 @@ func rollLoss(v *values, c *Config) {
 // rollRest reads what is not correction or loss.
 func rollRest(v *values, c *Config) {
 	if v.has("adv_estimator") {
-		if name, ok := v.translated("adv_estimator", "gae", map[string]string{"gae": "gae", "grpo": "grpo", "reinforce": "reinforce"}); ok {
+		if name, ok := v.translated("adv_estimator", "gae", rollAdvantages); ok {
 			var fields []string
 			switch name {
 			case "gae":

@@ -128,10 +128,10 @@ func (v *values) choice(key, otherwise string, known ...string) string {
 	return text
 }
 
-// translated is a key's value by a table of names; ok is false where it has none, or one that is not known.
-func (v *values) translated(key, otherwise string, names map[string]string) (name string, ok bool) {
+// translated is a key's value by a vocabulary; ok is false where it has none, or one that is not known.
+func (v *values) translated(key, otherwise string, words vocabulary) (name string, ok bool) {
 	text := v.text(key, otherwise)
-	name, ok = names[strings.ToLower(text)]
+	name, ok = words.names[strings.ToLower(text)]
 	if !ok && v.has(key) {
 		v.leave(key, fmt.Sprintf("%q has no counterpart here", text))
 	}

@@ -50,8 +50,14 @@ config_path config_name defaults : base
 `)
 
 // skyrlLosses are SkyRL's policy losses by their names here.
-var skyrlLosses = map[string]string{"regular": "ppo_clip", "dual_clip": "ppo_clip", "gspo": "gspo_token", "clip_cov": "clip_cov", "kl_cov": "kl_cov", "cispo": "cispo",
-	"sapo": "sapo", "rollout_is": "rollout_is", "cross_entropy": "cross_entropy", "importance_sampling": "importance_sampling", "dppo": "dppo_tv"}
+var skyrlLosses = vocabulary{"loss", map[string]string{"regular": "ppo_clip", "dual_clip": "ppo_clip", "gspo": "gspo_token", "clip_cov": "clip_cov", "kl_cov": "kl_cov", "cispo": "cispo",
+	"sapo": "sapo", "rollout_is": "rollout_is", "cross_entropy": "cross_entropy", "importance_sampling": "importance_sampling", "dppo": "dppo_tv"}}
+
+// skyrlReductions and skyrlAdvantages are its other names.
+var (
+	skyrlReductions = vocabulary{"aggregation", map[string]string{"token_mean": "token-mean", "token_mean_legacy": "token-mean", "sequence_mean": "seq-mean-token-mean", "seq_mean_token_sum_norm": "seq-mean-token-sum-norm", "prompt_mean": "prompt-mean"}}
+	skyrlAdvantages = vocabulary{"advantage", map[string]string{"grpo": "grpo", "gae": "gae", "rloo": "rloo", "reinforce++": "reinforce_plus_plus", "maxrl": "maxrl"}}
+)
 
 // skyrlLoss reads the loss, its bounds and its reduction.
 func skyrlLoss(v *values, c *Config) {
@@ -109,8 +115,7 @@ func skyrlLoss(v *values, c *Config) {
 		l.set("delta_high", v.number(a+"dppo.delta_high", 0.2))
 	}
 	if reduction := a + "loss_reduction"; v.has(reduction) {
-		word, ok := v.translated(reduction, "token_mean", map[string]string{"token_mean": "token-mean", "token_mean_legacy": "token-mean", "sequence_mean": "seq-mean-token-mean",
-			"seq_mean_token_sum_norm": "seq-mean-token-sum-norm", "prompt_mean": "prompt-mean"})
+		word, ok := v.translated(reduction, "token_mean", skyrlReductions)
 		if horizon := v.number(a+"max_seq_len", 0); horizon > 0 && word == "seq-mean-token-sum-norm" {
 			word += ":" + decimal(horizon)
 		}
@@ -126,7 +131,7 @@ func skyrlRest(v *values, c *Config) {
 	const a = skyrlAlgorithm
 	estimator, std := a+"advantage_estimator", a+"grpo_norm_by_std"
 	if v.has(estimator) {
-		if name, ok := v.translated(estimator, "grpo", map[string]string{"grpo": "grpo", "gae": "gae", "rloo": "rloo", "reinforce++": "reinforce_plus_plus", "maxrl": "maxrl"}); ok {
+		if name, ok := v.translated(estimator, "grpo", skyrlAdvantages); ok {
 			var fields []string
 			switch name {
 			case "grpo":

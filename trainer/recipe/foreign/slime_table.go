@@ -43,8 +43,7 @@ func slimeRest(v *values, c *Config) {
 	estimator := "advantage_estimator"
 	kind := v.text(estimator, "grpo")
 	if v.any(estimator, "eps_clip", "eps_clip_high", "eps_clip_c") {
-		name, ok := v.translated(estimator, "grpo", map[string]string{"grpo": "ppo_clip", "gspo": "gspo", "cispo": "cispo", "reinforce_plus_plus": "ppo_clip", "reinforce_plus_plus_baseline": "ppo_clip",
-			"ppo": "ppo_clip", "sapo": "sapo", "on_policy_distillation": "ppo_clip"})
+		name, ok := v.translated(estimator, "grpo", slimeEstimators)
 		l := &lossFields{name: name}
 		eps := v.number("eps_clip", 0.2)
 		l.set("eps_low", eps)
@@ -134,3 +133,6 @@ func slimeSchedule(v *values, c *Config) {
 		v.leave("update_weights_interval", "it has an effect in asynchronous training alone")
 	}
 }
+
+// slimeEstimators are slime's names of estimators, which also choose the loss.
+var slimeEstimators = vocabulary{"loss", map[string]string{"grpo": "ppo_clip", "gspo": "gspo", "cispo": "cispo", "reinforce_plus_plus": "ppo_clip", "reinforce_plus_plus_baseline": "ppo_clip", "ppo": "ppo_clip", "sapo": "sapo", "on_policy_distillation": "ppo_clip"}}

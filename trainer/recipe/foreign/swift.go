@@ -44,6 +44,9 @@ num_train_epochs max_epochs max_steps seed train_iters : run
 eval_* num_generations_eval per_device_eval_batch_size : eval
 `)
 
+// swiftAdvantages are its estimators other than grpo.
+var swiftAdvantages = vocabulary{"advantage", map[string]string{"rloo": "rloo", "reinforce_plus_plus": "reinforce_plus_plus"}}
+
 func readSwift(v *values, c *Config) {
 	p := &correction.Pipeline{Denominator: correction.Pre, Clamp: math.Inf(1)}
 	c.Pipeline = p
@@ -66,7 +69,7 @@ func readSwift(v *values, c *Config) {
 	trlLoss(v, c, "grpo", [2]string{"tau_pos", "tau_neg"})
 	v.leave("max_completion_length", reasons["length"].why)
 	if estimator := v.text("advantage_estimator", "grpo"); estimator != "grpo" {
-		if name, ok := v.translated("advantage_estimator", "grpo", map[string]string{"rloo": "rloo", "reinforce_plus_plus": "reinforce_plus_plus"}); ok {
+		if name, ok := v.translated("advantage_estimator", "grpo", swiftAdvantages); ok {
 			c.takeAdvantage(name, nil, "advantage_estimator")
 			v.leave("scale_rewards", "advantage_estimator has a normalisation of its own")
 		}

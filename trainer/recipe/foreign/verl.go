@@ -94,8 +94,11 @@ const (
 )
 
 // verlLosses are verl's policy losses by their names here.
-var verlLosses = map[string]string{"vanilla": "ppo_clip", "gspo": "gspo", "gpg": "gpg", "clip_cov": "clip_cov", "kl_cov": "kl_cov", "geo_mean": "gmpo",
-	"sapo": "sapo", "cispo": "cispo", "dppo_tv": "dppo_tv", "dppo_kl": "dppo_kl", "dro": "dro", "bypass_mode": "ppo_clip"}
+var verlLosses = vocabulary{"loss", map[string]string{"vanilla": "ppo_clip", "gspo": "gspo", "gpg": "gpg", "clip_cov": "clip_cov", "kl_cov": "kl_cov", "geo_mean": "gmpo",
+	"sapo": "sapo", "cispo": "cispo", "dppo_tv": "dppo_tv", "dppo_kl": "dppo_kl", "dro": "dro", "bypass_mode": "ppo_clip"}}
+
+// verlAdvantages are its estimators.
+var verlAdvantages = vocabulary{"advantage", map[string]string{"gae": "gae", "grpo": "grpo", "grpo_vectorized": "grpo", "grpo_passk": "grpo_passk", "reinforce_plus_plus": "reinforce_plus_plus", "reinforce_plus_plus_baseline": "reinforce_plus_plus_baseline", "remax": "remax", "rloo": "rloo", "rloo_vectorized": "rloo", "opo": "opo", "gpg": "gpg", "gdpo": "gdpo", "optimal_token_baseline": "optimal_token_baseline", "tir_optimal_token_baseline": "tir_optimal_token_baseline"}}
 
 // verlLoss reads the loss, its bounds and its aggregation.
 func verlLoss(v *values, c *Config, config correction.VerlConfig) {
@@ -160,10 +163,7 @@ const verlAsync = "async_training."
 func verlRest(v *values, c *Config) {
 	const estimator = "algorithm.adv_estimator"
 	if v.has(estimator) {
-		estimators := map[string]string{"gae": "gae", "grpo": "grpo", "grpo_vectorized": "grpo", "grpo_passk": "grpo_passk", "reinforce_plus_plus": "reinforce_plus_plus",
-			"reinforce_plus_plus_baseline": "reinforce_plus_plus_baseline", "remax": "remax", "rloo": "rloo", "rloo_vectorized": "rloo", "opo": "opo", "gpg": "gpg", "gdpo": "gdpo",
-			"optimal_token_baseline": "optimal_token_baseline", "tir_optimal_token_baseline": "tir_optimal_token_baseline"}
-		if name, ok := v.translated(estimator, "gae", estimators); ok {
+		if name, ok := v.translated(estimator, "gae", verlAdvantages); ok {
 			var fields []string
 			switch name {
 			case "grpo", "grpo_passk":
