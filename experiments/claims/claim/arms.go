@@ -82,11 +82,11 @@ func (e *Env) TrainArms(ctx context.Context, o *Observation, t Training) error {
 		steps := e.Pick(size[Full], size[Quick], size[Tiny])
 		for _, rate := range t.Rates {
 			name, run := AtLR(a.Name, rate), new(Observation)
-			set := slices.Concat(start, t.Set, withRate(a.Set, rate))
+			set := slices.Concat(t.Set, withRate(a.Set, rate))
 			for i, text := range set {
 				set[i] = named.Replace(text)
 			}
-			if err := e.PassRates(ctx, run, name, steps, columns, set...); err != nil {
+			if err := e.PassRates(ctx, run, name, steps, columns, append(slices.Clone(start), set...)...); err != nil {
 				return err
 			}
 			for _, f := range run.figures {
