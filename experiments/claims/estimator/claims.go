@@ -7,5 +7,5 @@ import "driftlab/experiments/claims/claim"
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {
 	return []claim.Claim{kEstimators(), sgaFrontier(), sgaTraining(), threePolicyBound(), gapExponent(), chi2M2(), truncatedLaw(), geometricMixing(), regionVariance(),
-		quadrants(), replayReuse(), labelFlips(), mixedVersions()}
+		quadrants(), replayReuse(), labelFlips(), mixedVersions(), tableStaleness(), tableMismatch(), tablePassK()}
 }
