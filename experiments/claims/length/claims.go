@@ -5,5 +5,5 @@ import "driftlab/experiments/claims/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {
-	return []claim.Claim{hardGrowth(), easyBleed(), penaltyTrio(), lengthNormIncentive(), searchLengthsClaim(), penaltyStarts()}
+	return []claim.Claim{hardGrowth(), easyBleed(), penaltyTrio(), lengthNormIncentive(), searchLengthsClaim(), penaltyStarts(), filterShortens()}
 }

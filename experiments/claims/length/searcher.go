@@ -1,13 +1,16 @@
 package length
 
 import (
+	"math"
 	"math/rand/v2"
+	"slices"
 
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/reward"
+	"driftlab/trainer/method/stream"
 	"driftlab/trainer/method/task"
 )
 
@@ -55,7 +58,43 @@ type searcherRun struct {
 	updates           int
 	rate              float64
 	parts             []reward.Shaper
+	filter            searcherFilter
 	groups, responses int
+}
+
+// A searcherFilter drops responses from the gradient.
+type searcherFilter int
+
+// Its kinds: none; those whose product of token ratios leaves [0.5, 2]; and as many drawn at random.
+const (
+	noFilter searcherFilter = iota
+	productFilter
+	randomFilter
+)
+
+// filterSigma is the standard deviation of a token's log-ratio.
+const filterSigma = 0.1
+
+// kept says which responses of a batch stay.
+func (f searcherFilter) kept(rng *rand.Rand, answers []answer) []bool {
+	keep := slices.Repeat([]bool{true}, len(answers))
+	if f == noFilter {
+		return keep
+	}
+	dropped := 0
+	for i := range answers {
+		sum := float64(filterSigma*math.Sqrt(float64(answers[i].tokens))) * stream.Normal(rng)
+		if math.Abs(sum) > math.Ln2 {
+			keep[i] = false
+			dropped++
+		}
+	}
+	if f == randomFilter {
+		for i, at := range rng.Perm(len(answers)) {
+			keep[at] = i >= dropped
+		}
+	}
+	return keep
 }
 
 func logistic(x float64) float64 { return 1 / (1 + elementary.Exp(-x)) }
@@ -133,10 +172,14 @@ func (r *searcherRun) train(rng *rand.Rand) (last searcher, steps []searcherStep
 		if err := scorer.Score(b, verdicts); err != nil {
 			return s, nil, err
 		}
+		keep := r.filter.kept(rng, answers)
 		for g := range r.groups {
 			rewards := b.Reward[g*r.responses : (g+1)*r.responses]
 			mean, sd := stats.Average(rewards), stats.Deviation(rewards)
 			for i, x := range rewards {
+				if !keep[g*r.responses+i] {
+					continue
+				}
 				for _, d := range answers[g*r.responses+i].decisions {
 					up := -d.p
 					if d.chosen {
