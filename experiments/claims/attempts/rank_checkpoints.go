@@ -7,6 +7,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 	"driftlab/results/stats/passk"
+	"driftlab/trainer/method/stream"
 )
 
 // What rank-checkpoints draws: checkpoints whose prompts differ in how pass rates are spread.
@@ -42,14 +43,14 @@ func rankCheckpointsClaim() claim.Claim {
 				var one, truth, estimate, eight, counted []float64
 				ability := make([]float64, rankPrompts)
 				for i := range ability {
-					ability[i] = rng.NormFloat64()
+					ability[i] = stream.Normal(rng)
 				}
 				for range rankCheckpoints {
-					shift, spread := 0.3*rng.NormFloat64(), 1.5+rng.Float64()
+					shift, spread := 0.3*stream.Normal(rng), 1.5+rng.Float64()
 					var p1, pFar, plug, p8 float64
 					var tallies []passk.Tally
 					for _, a := range ability {
-						p := 1 / (1 + elementary.Exp(-(float64(spread*(float64(0.8*a)+float64(0.6*rng.NormFloat64()))) + shift)))
+						p := 1 / (1 + elementary.Exp(-(float64(spread*(float64(0.8*a)+float64(0.6*stream.Normal(rng)))) + shift)))
 						c := correctOf(rng, p, rankSamples)
 						p1 += p / rankPrompts
 						pFar += (1 - elementary.Pow(1-p, rankFar)) / rankPrompts

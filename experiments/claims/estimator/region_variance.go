@@ -7,6 +7,7 @@ import (
 	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
+	"driftlab/trainer/method/stream"
 )
 
 // What region-variance draws: prompts with so many answers, whose rewards are 0 or 1.
@@ -39,7 +40,7 @@ func regionVariance() claim.Claim {
 				q := make([]float64, regionAnswers)
 				sum := 0.0
 				for i := range q {
-					q[i] = elementary.Exp(rng.NormFloat64())
+					q[i] = elementary.Exp(stream.Normal(rng))
 					sum += q[i]
 				}
 				right, rate := make([]bool, regionAnswers), rng.Float64()
@@ -85,5 +86,5 @@ func regionVariance() claim.Claim {
 func tilted(mass, step float64) float64 {
 	up := float64(mass * elementary.Exp(step))
 	z := up + 1 - mass
-	return float64(up/z)*step - elementary.Log(z)
+	return float64(float64(up/z)*step) - elementary.Log(z)
 }
