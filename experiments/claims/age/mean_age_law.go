@@ -23,7 +23,7 @@ var (
 const (
 	freeQueue  = 4    // batches that the queue holds: it drops none while the trainer waits
 	freeBusy   = 0.9  // the trainer's busy share up to which the form is judged
-	freeOffset = 1000 // of the seeds: the form was written beside runs with seed 1
+	freeOffset = 1000 // of the seeds: the form was written next to runs with seed 1
 )
 
 func meanAgeLaw() claim.Claim {
@@ -37,7 +37,7 @@ func meanAgeLaw() claim.Claim {
 			"Also checked: every arm inside [0.93, 1.07]; the form of the other kind of slots, off by more than a factor of 1.2 under long tails.",
 		Setup: "A queue that holds four batches and drops its oldest, on 16 devices of the virtual clock of which 25 or 50 % generate, 16 or 32 slots per device, batches of 32 prompts with 8 responses, 200 updates. " +
 			"Lengths lognormal with sigma 0.6 or 0.99, cut at 20 medians. C is the slots, B the responses of a batch, M the mean longest of a group over the mean, rho the trainer's busy share. " +
-			"The forms were written beside runs with seed 1: lengths here are drawn from seeds 1001 on.",
+			"The forms were written next to runs with seed 1: lengths here are drawn from seeds 1001 on.",
 		LeftOut:  "Trainers that are busy all the time; rules that count, whose mean is the count; tools.",
 		Commands: []string{"simulate schedule queue_drop queue=4 single_slots=true cluster.slots=16 cluster.generate=50 --gpus 16 --steps 200"},
 		Declared: claim.BeforeResults,

@@ -32,12 +32,12 @@ func tableStaleness() claim.Claim {
 	return claim.Claim{
 		ID:        "table-staleness",
 		Title:     "Without a model, online DPO loses less pass rate to a lag of 16 updates than PPO (tables of logits)",
-		Statement: "Going from no lag to rollouts 16 updates old costs online DPO less pass rate than it costs PPO with its clip to the sampler's policy.",
+		Statement: "Going from no lag to rollouts of staleness 16 costs online DPO less pass rate than it costs PPO with its clip to the sampler's policy.",
 		Source:    "Asynchronous RLHF, 2410.18252; OAPL, 2602.19362; DAPO, 2503.14476; practitioners' accounts of off-policy training.",
 		Figure:    "online DPO stands lag best; one update of lag is mild and bypass handles it; staleness is worse than the drift of several updates per batch; OPSM wastes signal; masks per response are better than a global bound; eliminating zero variance pays; OAPL is stable at lags above 400",
 		Threshold: "Pass rate lost to a lag of 16, PPO minus online DPO: interval above 0. Also checked: bypass at a lag of 1 minus on-policy, inside ±0.05; eight updates per batch minus a lag of 4, above 0; random mask of a quarter of the tokens minus OPSM, above 0; " +
 			"OPSM at a lag of 16 minus no mask at a lag of 4, above 0; groups of equal reward drawn again minus all groups, above 0; OAPL at a lag of 400 minus the pass rate at first, above 0, and minus PPO.",
-		Setup:    tableSetup + "At lag 16, 4 and 400 PPO compares with the sampler's policy; eight updates per batch are 3.5 updates old on average. OPSM has delta 0.01. A lag of 400 is trained for 480 updates: 400 of them on the first policy's responses. Pilot: one draw of seed 9001, whose figures were seen; nothing was changed.",
+		Setup:    tableSetup + "At lag 16, 4 and 400 PPO compares with the sampler's policy; eight updates per batch have a mean staleness of 3.5. OPSM has delta 0.01. A lag of 400 is trained for 480 updates: 400 of them on the first policy's responses. Pilot: one draw of seed 9001, whose figures were seen; nothing was changed.",
 		LeftOut:  "Models: lag-tolerance, stale-masks, bound-or-mask and label-noise ask the same of a transformer.",
 		Commands: []string{"simulate reproduce lag-tolerance"},
 		Declared: claim.BeforeResults,
@@ -98,7 +98,7 @@ func tableMismatch() claim.Claim {
 	return claim.Claim{
 		ID:        "table-mismatch",
 		Title:     "Without a model, following a decision tree ends at a higher pass rate than no correction under mismatch, staleness and both (tables of logits)",
-		Statement: "Over a mismatch with heavy tails, rollouts 16 updates old, and both, rejection, a clip to the sampler's policy, and both of these end at a higher mean pass rate than no correction.",
+		Statement: "Over a mismatch with heavy tails, rollouts of staleness 16, and both, rejection, a clip to the sampler's policy, and both of these end at a higher mean pass rate than no correction.",
 		Source:    "A survey of training-inference mismatch: its decision tree and its order of escalation; a practitioner's account of off-policy training.",
 		Figure:    "the decision tree's recommendations work; rejection first, then weights, then the system; only layered combinations suffice; TIS and PPO's clip can be tuned apart; one mismatch is benign early and lethal late",
 		Threshold: "Pass rate, the tree's correction minus none, mean of three problems: interval above 0. Also checked: the tree minus token TIS everywhere; under the mismatch, rejection minus weights; matched engines minus rejection; under both problems, rejection with a clip minus the better of its parts; " +

@@ -20,7 +20,7 @@ func filterShortens() claim.Claim {
 		Statement: "With responses dropped whose product of token ratios leaves [0.5, 2], a searcher ends at a shorter length than with as many dropped at random.",
 		Source:    "kalomaze on filters by length; SkyRL's sequence masks.",
 		Figure:    "the filter biases training toward short answers, whatever their quality",
-		Threshold: "Length at the end, product band over as many at random: interval below 1. Also checked: pass rate, product band minus as many at random; the random filter over none, reported.",
+		Threshold: "Length at the end, product band over as many at random: interval below 1. Also checked: pass rate, product band minus as many at random; the random filter over no filter, reported.",
 		Setup: searcherSetup + "A token's log-ratio is normal with standard deviation 0.1, and independent: the band drops 7 % of responses of 15 tokens and 37 % of 60. The start gives up with probability 0.12 and stops checking with 0.73. The last twelfth of the updates is judged. " +
 			"Nothing was examined before; in pilot runs of a transformer on the search task, 50 updates, no effect was seen (32.3, 31.8 and 31.4 tokens).",
 		LeftOut:  "Models.",

@@ -77,7 +77,7 @@ func judgePenaltyStarts(j *claim.Judge) {
 	length := func(arm string) []float64 { return j.Entry(arm, 0) }
 	pass := func(a, b string) []float64 { return stats.Differences(j.Entry(a, 1), j.Entry(b, 1)) }
 	j.Primary(claim.RatioBelow(claim.Natural, "length at the end from a verbose start, preset length over anchor", length("preset length, verbose start"), length("anchor, verbose start"), 0.8))
-	j.Secondary(claim.RatioBelow(claim.Natural, "length at the end from a verbose start, anchor over none", length("anchor, verbose start"), length("none, verbose start"), 0.9))
+	j.Secondary(claim.RatioBelow(claim.Natural, "length at the end from a verbose start, anchor over no penalty", length("anchor, verbose start"), length("none, verbose start"), 0.9))
 	j.Secondary(claim.Above(claim.Natural, "pass rate at the end, group penalty warmed up minus at once", pass("group penalty, warmed up", "group penalty"), 0))
 	j.Secondary(claim.Below(claim.Natural, "pass rate at the end, group penalty minus none", pass("group penalty", "none"), 0))
 	j.Secondary(claim.RatioBelow(claim.Natural, "length at the end, cut at 27 tokens over uniform penalty", length("cut at 27 tokens"), length("uniform penalty"), 1))

@@ -40,7 +40,7 @@ func searchLengthsClaim() claim.Claim {
 		Source:    "A practitioner's account of the length of responses in reinforcement learning.",
 		Figure:    "all models end at the same length; the length is U-shaped over training; reward by length is an inverted U, on hard prompts it rises with length, on easy ones it flattens; asymmetric risk is the mechanism, and growth is added verification",
 		Threshold: "Range of the last lengths of three starts over the range of the first: interval below 0.5. Also checked: lowest of twelve parts of the verbose start's course in between, length over that of the first and of the last, below 1 and 1; " +
-			"pass rate of the middle third of responses by length minus shortest and longest; on hard prompts longest minus shortest third; on easy ones the same difference after training minus before; length at the end with a risk of 0.1 per candidate over none; share of checks in the growth of the patient start.",
+			"pass rate of the middle third of responses by length minus shortest and longest; on hard prompts longest minus shortest third; on easy ones the same difference after training minus before; length at the end with a risk of 0.1 per candidate over no risk; share of checks in the growth of the patient start.",
 		Setup:    searcherSetup + "Hard prompts have it at 7 to 10, easy ones at 1 to 3. Probabilities at first: to give up 0.38 (hasty) or 0.12, to stop checking 0.73 or 0.18 (verbose). Risk: each candidate spoils the answer. Nothing was examined before.",
 		LeftOut:  "Models: search-base has these decisions in its text, with prompts that it can read.",
 		Declared: claim.BeforeResults,
@@ -134,7 +134,7 @@ func judgeSearchLengths(j *claim.Judge) {
 	j.Secondary(claim.Above(claim.Natural, "pass rate after training, middle minus longest third by length", third("all, pass rate by length after", 1, 2), 0))
 	j.Secondary(claim.Above(claim.Natural, "pass rate on hard prompts before training, longest minus shortest third", third("hard, pass rate by length before", 2, 0), 0))
 	j.Secondary(claim.Below(claim.Natural, "pass rate on easy prompts, middle minus shortest third, after minus before", stats.Differences(third("easy, pass rate by length after", 1, 0), third("easy, pass rate by length before", 1, 0)), 0))
-	j.Secondary(claim.RatioBelow(claim.Natural, "length at the end, risk of 0.1 per candidate over none", j.Entry("length at the end, without and with risk", 1), j.Entry("length at the end, without and with risk", 0), 1))
+	j.Secondary(claim.RatioBelow(claim.Natural, "length at the end, risk of 0.1 per candidate over no risk", j.Entry("length at the end, without and with risk", 1), j.Entry("length at the end, without and with risk", 0), 1))
 	j.Secondary(claim.Above(claim.Natural, "share of checks in the growth of the patient start", j.Each(func(o *claim.Observation) float64 { x := o.List("growth"); return x[1] / x[0] }), 0.5))
 	var names []string
 	for _, s := range searcherStarts {
