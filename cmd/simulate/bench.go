@@ -18,6 +18,7 @@ import (
 	"driftlab/engine"
 	"driftlab/experiments/bench"
 	"driftlab/model"
+	"driftlab/model/gguf"
 	"driftlab/trainer/method"
 )
 
@@ -249,4 +250,71 @@ func (b *build) time(a *app, args []string) error {
 		return errors.New("does not print what bench --json does")
 	}
 	return b.Add(doc, command.ProcessState.UserTime().Seconds()+command.ProcessState.SystemTime().Seconds())
+}
+
+// The files of bench --peer.
+const (
+	peerCheckpoint = "checkpoint"
+	peerGGUF       = "model.f32.gguf"
+	peerPrompts    = "prompts.json"
+)
+
+// peer writes what other programs compute on, times the step and prints what they need.
+func (c *benchCmd) peer(a *app, step bench.Step) error {
+	if err := emptyFolder(c.Peer); err != nil {
+		return err
+	}
+	params, doc := step.Params(), step.Peer()
+	doc.Checkpoint, doc.Prompts = filepath.Join(c.Peer, peerCheckpoint), filepath.Join(c.Peer, peerPrompts)
+	prompts, err := json.Marshal(step.Prompts())
+	if err != nil {
+		return err
+	}
+	if err := writeFile(c.Peer, peerPrompts, append(prompts, '\n')); err != nil {
+		return err
+	}
+	if err := model.Save(doc.Checkpoint, params, model.Extras{}); err != nil {
+		return err
+	}
+	var file bytes.Buffer
+	if err := gguf.Write(&file, params, "bench", gguf.F32); err == nil { // else llama.cpp has no such model
+		doc.GGUF = filepath.Join(c.Peer, peerGGUF)
+		if err := writeFile(c.Peer, peerGGUF, file.Bytes()); err != nil {
+			return err
+		}
+	}
+	results, err := c.measure(a, step)
+	if err != nil {
+		return err
+	}
+	doc.Result = results[0]
+	return a.printJSON(doc)
+}
+
+// grow times steps of growing sizes and prints the slopes.
+func (c *benchCmd) grow(a *app, step bench.Step) error {
+	list := step.Grow()
+	var steps []bench.Step
+	for _, s := range list {
+		if err := s.Step.Model.Validate(); err != nil {
+			return bad("bench: --grow: %s %d: %v", s.Axis, s.Value, err)
+		}
+		if need := s.Step.Memory(); need >= mostMemory {
+			return bad("bench: --grow: %s %d would need about %.0f GiB of memory, and %d is the most it takes: begin with smaller sizes", s.Axis, s.Value, need/(1<<30), int64(mostMemory)>>30)
+		}
+		steps = append(steps, s.Step)
+	}
+	results, err := c.measure(a, steps...)
+	if err != nil {
+		return err
+	}
+	doc, err := bench.NewGrowth(list, results)
+	if err != nil {
+		return bad("bench: --grow: %v", err)
+	}
+	if c.JSON {
+		return a.printJSON(doc)
+	}
+	a.printTable(doc.Table())
+	return nil
 }
