@@ -13,28 +13,23 @@ import (
 type armRecipe struct {
 	set    []string
 	recipe recipe.Recipe
+	dir    string // the claims' folder
 }
 
-// newArm is the arm of a run. A checkpoint that was made for the claims is
-// named as seen from their folder, so that the recipe is the same in any.
+// newArm is the arm of a run.
 func newArm(set []string, r recipe.Recipe, dir string) armRecipe {
-	inside := dir + string(filepath.Separator)
-	if rest, ok := strings.CutPrefix(r.Checkpoint, inside); ok {
-		r.Checkpoint = filepath.ToSlash(rest)
-	}
-	a := armRecipe{recipe: r}
-	for _, change := range set {
-		a.set = append(a.set, strings.Replace(change, inside, "", 1))
-	}
-	return a
+	return armRecipe{set: set, recipe: r, dir: dir}
 }
 
 // text is the recipe as a file that `simulate train` takes, with the arm's
-// number for a name.
+// number for a name. A model that was made for the claims, checkpoint or teacher,
+// is named as seen from their folder, so that the recipe is the same in any.
 func (a *armRecipe) text(claim string, n int) string {
 	r := a.recipe
 	r.Name = fmt.Sprintf("%s-%02d", claim, n)
-	return "# " + strings.Join(a.set, "  ") + "\n" + string(r.YAML())
+	sep := string(filepath.Separator)
+	made := filepath.Join(a.dir, "warm") + sep
+	return "# " + strings.ReplaceAll(strings.Join(a.set, "  "), made, "warm"+sep) + "\n" + strings.ReplaceAll(string(r.YAML()), made, "warm/")
 }
 
 // Recipes are the claim's training runs so far as recipe files.
