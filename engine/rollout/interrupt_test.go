@@ -135,6 +135,61 @@ func (g *gathered) all(t *testing.T, n int) *column.Sampled {
 	return &b
 }
 
+// brokenOff generates responses twice: in one engine, and in three of them, from a snapshot in the
+// second and resumed in the third, which it returns as it then is.
+func brokenOff(t *testing.T, p *model.Params, n engine.Numerics, how rollout.Continuation) (want, got *column.Sampled, e *rollout.Engine) {
+	t.Helper()
+	list := append(groups(1, 2, 3, p.Config.Vocab, 7), requests(2, 6, p.Config.Vocab)...)
+	for i := range list {
+		list[i].ID = i
+	}
+	begin := func(slots int) *rollout.Engine {
+		e := rollout.New(p.Config, n, slots, 1)
+		t.Cleanup(e.Close)
+		return e
+	}
+	e = begin(4)
+	e.Publish(p, 0)
+	want = new(column.Sampled)
+	e.Generate(want, list, roomy)
+	e = begin(4)
+	e.Publish(p, 0)
+	e.Begin(list, roomy)
+	var g gathered
+	g.collect(e, e.Advance(3))
+	state := e.AppendState(nil)
+	w := engine.NewWeights(p.Config, n)
+	w.Publish(p, 0)
+	e = begin(3)
+	e.Load(w, rollout.Pin)
+	if err := e.SetState(state, roomy, func(int, int) *engine.Weights { return w }, nil); err != nil {
+		t.Fatal(err)
+	}
+	g.collect(e, e.Advance(2))
+	partials := e.Interrupt(nil)
+	e = begin(7)
+	e.Load(w, rollout.Pin)
+	e.Resume(partials, roomy, how)
+	for running, waiting := e.InProgress(); running+waiting > 0; running, waiting = e.InProgress() {
+		g.collect(e, e.Advance(9))
+	}
+	return want, g.all(t, len(list)), e
+}
+
+// refuse checks that each of the calls panics.
+func refuse(t *testing.T, calls map[string]func()) {
+	t.Helper()
+	for what, call := range calls {
+		if fault := func() (v any) {
+			defer func() { v = recover() }()
+			call()
+			return nil
+		}(); fault == nil {
+			t.Errorf("%s: no panic", what)
+		}
+	}
+}
+
 // same compares every column.
 func same(t *testing.T, how string, want, got *column.Sampled) {
 	t.Helper()
