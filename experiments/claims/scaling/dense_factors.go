@@ -5,7 +5,6 @@ import (
 
 	"driftlab/engine"
 	"driftlab/experiments/claims/claim"
-	"driftlab/trainer/method/task"
 )
 
 // missingFactor is what the law of gap-scaling lacks at the size of Qwen3-8B: the published
@@ -61,14 +60,9 @@ func measureDenseFactors(ctx context.Context, e *claim.Env) (*claim.Observation,
 		e.Report(m.name)
 		r := Rung{Family: Dense, Size: base, Steps: e.Pick(m.steps, m.steps/4, 2), Answers: e.Pick(usualAnswers, usualAnswers/8, 2)}
 		r.Size.Layers, r.Size.Experts, r.Size.TopK = m.layers, 0, 0
-		p, err := r.warm(ctx, e)
+		q, err := r.probe(ctx, e)
 		if err != nil {
 			return nil, err
-		}
-		t, rng := r.prose(), e.Rand(claim.PromptStream)
-		q := claim.Probe{Params: p, Rollout: serving("bf16"), Sequences: r.Answers, Tokens: t.MaxResponse(), Stops: true, Distributions: true}
-		for range r.Answers {
-			q.Prompts = append(q.Prompts, task.Draw(t, rng).Tokens)
 		}
 		var gaps []float64
 		for _, learner := range learners {

@@ -59,23 +59,32 @@ func measure(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	return o, nil
 }
 
-// measure samples answers of the rung's model in the rollout engine, and scores
-// them in the learner's.
-func (r Rung) measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+// probe asks the rung's model of this replication for its answers, in the rollout engine.
+func (r Rung) probe(ctx context.Context, e *claim.Env) (claim.Probe, error) {
 	p, err := r.warm(ctx, e)
 	if err != nil {
-		return err
+		return claim.Probe{}, err
 	}
 	t, rng := r.prose(), e.Rand(claim.PromptStream)
 	q := claim.Probe{Params: p, Rollout: serving("bf16"), Sequences: r.Answers, Tokens: t.MaxResponse(), Stops: true, Distributions: true}
 	for range r.Answers {
 		q.Prompts = append(q.Prompts, task.Draw(t, rng).Tokens)
 	}
+	return q, nil
+}
+
+// measure samples answers of the rung's model in the rollout engine, and scores
+// them in the learner's.
+func (r Rung) measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	q, err := r.probe(ctx, e)
+	if err != nil {
+		return err
+	}
 	bf16 := claim.Numerics("bf16")
 	b, g := e.Measure(q, bf16)
 	values := []float64{stats.Average(b.Old.Entropy), perAnswer(g), float64(g.Tokens), g.ExactKL, g.K3, beyond(b), g.ExactKL * perAnswer(g)}
 	if r.Family == MoE {
-		again := claim.Replayed(b, p, bf16, true)
+		again := claim.Replayed(b, q.Params, bf16, true)
 		values = append(values, g.FlipRoute, g.FlipToken, again.ExactKL, again.K3, beyond(b))
 	}
 	o.Set(r.Name(), values...)
