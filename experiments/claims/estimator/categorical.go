@@ -14,6 +14,15 @@ import (
 // categories is the vocabulary of the distributions of one token that these claims enumerate.
 const categories = 64
 
+// tokenLogits are the logits of a random distribution, of standard deviation 2.
+func tokenLogits(rng *rand.Rand) []float64 {
+	p := make([]float64, categories)
+	for a := range p {
+		p[a] = 2 * stream.Normal(rng)
+	}
+	return p
+}
+
 // pairLogits are the logits of a random distribution, of standard deviation 2, and of one that
 // is shifted from it by normal noise.
 func pairLogits(rng *rand.Rand, shift float64) (p, q []float64) {

@@ -6,7 +6,6 @@ import (
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method/stream"
 )
 
 // quadrantSamples is the number of tokens of a batch.
@@ -32,10 +31,7 @@ func quadrants() claim.Claim {
 			n := e.Pick(200, 50, 4)
 			var first, none, plain, normal, tv, chi2 [2]float64
 			for range n {
-				logits := make([]float64, categories)
-				for a := range logits {
-					logits[a] = 2 * stream.Normal(rng)
-				}
+				logits := tokenLogits(rng)
 				pi, reward := law(logits), randomRewards(rng, categories)
 				exact := gradientOf(pi, pi, reward, plainWeight).mean
 				rare := append([]float64(nil), logits...)

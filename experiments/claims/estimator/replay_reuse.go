@@ -36,10 +36,7 @@ func replayReuse() claim.Claim {
 			n := e.Pick(100, 20, 2)
 			logs := make([]float64, len(reuses))
 			for range n {
-				logits := make([]float64, categories)
-				for a := range logits {
-					logits[a] = 2 * stream.Normal(rng)
-				}
+				logits := tokenLogits(rng)
 				pi, reward := law(logits), randomRewards(rng, categories)
 				exact := gradientOf(pi, pi, reward, plainWeight).mean
 				sum, variance, k := make([]float64, categories), 0.0, 0
