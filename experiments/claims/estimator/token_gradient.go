@@ -41,7 +41,7 @@ func (g tokenGradient) error(exact []float64, n float64) float64 {
 	for a := range exact {
 		bias[a] = g.mean[a] - exact[a]
 	}
-	return dot(bias, bias) + (g.second-dot(g.mean, g.mean))/n
+	return dot(bias, bias) + float64((g.second-dot(g.mean, g.mean))/n)
 }
 
 func dot(x, y []float64) (sum float64) {
