@@ -46,16 +46,16 @@ func rankCheckpointsClaim() claim.Claim {
 					ability[i] = stream.Normal(rng)
 				}
 				for range rankCheckpoints {
-					shift, spread := 0.3*stream.Normal(rng), 1.5+rng.Float64()
+					shift, spread := float64(0.3*stream.Normal(rng)), 1.5+rng.Float64()
 					var p1, pFar, plug, p8 float64
 					var tallies []passk.Tally
 					for _, a := range ability {
 						p := 1 / (1 + elementary.Exp(-(float64(spread*(float64(0.8*a)+float64(0.6*stream.Normal(rng)))) + shift)))
 						c := correctOf(rng, p, rankSamples)
-						p1 += p / rankPrompts
-						pFar += (1 - elementary.Pow(1-p, rankFar)) / rankPrompts
-						p8 += (1 - elementary.Pow(1-p, 8)) / rankPrompts
-						plug += (1 - elementary.Pow(1-float64(c)/rankSamples, rankFar)) / rankPrompts
+						p1 += float64(p / rankPrompts)
+						pFar += float64((1 - elementary.Pow(1-p, rankFar)) / rankPrompts)
+						p8 += float64((1 - elementary.Pow(1-p, 8)) / rankPrompts)
+						plug += float64((1 - elementary.Pow(1-float64(float64(c)/rankSamples), rankFar)) / rankPrompts)
 						tallies = append(tallies, passk.Tally{Correct: c, Samples: rankSamples})
 					}
 					one, truth, estimate = append(one, p1), append(truth, pFar), append(estimate, plug)

@@ -64,8 +64,8 @@ func mixedVersions() claim.Claim {
 								g[c] -= float64(x * pi[0][c])
 								g[(a+1)*versionTokens+c] -= float64(x * pi[a+1][c])
 							}
-							g[a] += x
-							g[(a+1)*versionTokens+b] += x
+							g[a] += float64(x)
+							g[(a+1)*versionTokens+b] += float64(x)
 						}
 					}
 					return g

@@ -45,7 +45,7 @@ func replayReuse() claim.Claim {
 					for a := range sum {
 						sum[a] += g.mean[a]
 					}
-					variance += (g.second - dot(g.mean, g.mean)) / reuseTokens
+					variance += float64((g.second - dot(g.mean, g.mean)) / reuseTokens)
 					if used := float64(age + 1); age+1 == reuses[k] {
 						bias := make([]float64, categories)
 						for a := range bias {

@@ -54,7 +54,7 @@ type tableRun struct {
 func newTableRun(rng *rand.Rand) *tableRun {
 	r := new(tableRun)
 	for i := range r.first {
-		r.first[i] = 0.5 * stream.Normal(rng)
+		r.first[i] = float64(0.5 * stream.Normal(rng))
 		if i%tokenChoices == 0 {
 			r.first[i] += tableRight
 		}
@@ -87,7 +87,7 @@ func passRate(logits []float64) (rate float64) {
 			logLaw(p[:], logits[at:at+tokenChoices])
 			all += p[0]
 		}
-		rate += elementary.Exp(all) / tablePrompts
+		rate += float64(elementary.Exp(all) / tablePrompts)
 	}
 	return rate
 }
