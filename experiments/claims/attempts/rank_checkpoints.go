@@ -46,7 +46,7 @@ func rankCheckpointsClaim() claim.Claim {
 					ability[i] = stream.Normal(rng)
 				}
 				for range rankCheckpoints {
-					shift, spread := float64(0.3*stream.Normal(rng)), 1.5+rng.Float64()
+					shift, spread := float64(0.3*stream.Normal(rng)), 1.5+float64(rng.Float64())
 					var p1, pFar, plug, p8 float64
 					var tallies []passk.Tally
 					for _, a := range ability {
