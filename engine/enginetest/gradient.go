@@ -7,10 +7,10 @@ import (
 	"driftlab/model"
 )
 
-// Step is the half-width of the central differences. Their error is of order
-// Step² times the third derivative, and 1e-16/Step from rounding: both near
+// step is the half-width of the central differences. Their error is of order
+// step² times the third derivative, and 1e-16/step from rounding: both near
 // 1e-10 for losses of order one.
-const Step = 1e-5
+const step = 1e-5
 
 // Gradient returns the derivative of f with respect to one parameter in every, by
 // central differences, and NaN for those between. f reads Theta; it must be smooth, so
@@ -22,12 +22,12 @@ func (r *Reference) Gradient(every int, f func() float64) []float64 {
 			g[i] = math.NaN()
 			continue
 		}
-		r.Theta[i] = x + Step
+		r.Theta[i] = x + step
 		above := f()
-		r.Theta[i] = x - Step
+		r.Theta[i] = x - step
 		below := f()
 		r.Theta[i] = x
-		g[i] = (above - below) / (2 * Step)
+		g[i] = (above - below) / (2 * step)
 	}
 	return g
 }

@@ -169,7 +169,7 @@ func newDeltaChunk(state []float32, heads, headDim int, num DeltaNumerics, s *Sc
 func (c *deltaChunk) head(out, q []float32, h, from, to int) {
 	hd, d, chunk := c.headDim, c.heads*c.headDim, c.num.Chunk
 	state := c.state[h*hd*hd : (h+1)*hd*hd]
-	RoundSlice(c.num.Operands, c.read, state)
+	roundSlice(c.num.Operands, c.read, state)
 	c.solve(h, to)
 	for r := range to {
 		c.write(h, r)
@@ -245,7 +245,7 @@ func (c *deltaChunk) solve(h, n int) {
 func (c *deltaChunk) write(h, r int) {
 	hd, chunk := c.headDim, c.num.Chunk
 	t, w, u := c.rounded[:r+1], c.w, c.u[r*hd:(r+1)*hd]
-	RoundSlice(c.num.Operands, t, c.solved[r*chunk:][:r+1])
+	roundSlice(c.num.Operands, t, c.solved[r*chunk:][:r+1])
 	clear(w)
 	clear(u)
 	for i, a := range t {

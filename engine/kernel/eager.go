@@ -26,7 +26,7 @@ func eagerScaleGain(dst, x, gain []float32, inv float32, out precision.Format) {
 	for i, v := range x {
 		dst[i] = v * inv
 	}
-	RoundSlice(out, dst, dst)
+	roundSlice(out, dst, dst)
 	mulInto(dst, dst, gain)
 }
 

@@ -129,9 +129,9 @@ func TestChainsPathsAgree(t *testing.T) {
 
 func TestRoundSliceZeroFormatCopies(t *testing.T) {
 	x, got := hostile(newRand(64), 40), make([]float32, 40)
-	RoundSlice(precision.Format{}, got, x)
+	roundSlice(precision.Format{}, got, x)
 	sameBits(t, "zero format", got, x)
-	RoundSlice(precision.FP16, got, x)
+	roundSlice(precision.FP16, got, x)
 	want := make([]float32, len(x))
 	precision.FP16.RoundSlice(want, x)
 	sameBits(t, "fp16", got, want)

@@ -60,7 +60,7 @@ func (p *product) chain(acc precision.Format, promote int, s *Scratch) {
 				w := min(panelWidth, p.n-j)
 				chainAdd(c[j:][:w], x, p.b[i*p.band+j/panelWidth*p.group+k*p.ldb:][:w], p.unfused)
 			}
-			RoundSlice(acc, c, c)
+			roundSlice(acc, c, c)
 		}
 	}
 }

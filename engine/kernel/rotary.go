@@ -34,9 +34,6 @@ func NewRotaryTable(theta float64, headDim, positions int) *RotaryTable {
 	return t
 }
 
-// Positions returns how many positions the table holds.
-func (t *RotaryTable) Positions() int { return t.positions }
-
 // Rotary rotates x[rows, heads·headDim] in place, row r by position pos[r]. The
 // pairs are (i, i+headDim/2), Hugging Face's rotate_half, as Mixtral uses:
 //

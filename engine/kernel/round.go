@@ -2,9 +2,9 @@ package kernel
 
 import "driftlab/precision"
 
-// RoundSlice rounds src into dst, which may be the same slice, as f.RoundSlice
+// roundSlice rounds src into dst, which may be the same slice, as f.RoundSlice
 // does, except that the zero Format copies.
-func RoundSlice(f precision.Format, dst, src []float32) {
+func roundSlice(f precision.Format, dst, src []float32) {
 	src = src[:len(dst)]
 	if exact(f) {
 		copy(dst, src)

@@ -16,10 +16,10 @@ func SiLUGate(dst, gate, up []float32, n int, out precision.Format) {
 	for i := 0; i < n; i += gateChunk {
 		m := min(gateChunk, n-i)
 		silu(a[:m], gate[i:][:m])
-		RoundSlice(out, a[:m], a[:m])
+		roundSlice(out, a[:m], a[:m])
 		mulInto(dst[i:][:m], a[:m], up[i:][:m])
 	}
-	RoundSlice(out, dst, dst)
+	roundSlice(out, dst, dst)
 }
 
 const gateChunk = 256

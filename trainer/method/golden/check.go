@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Tolerance is the largest accepted difference: relative to the expected number,
+// tolerance is the largest accepted difference: relative to the expected number,
 // absolute where that is below 1. The figures are of that size, and what cancels
 // to less has lost the digits of what it was made from.
-const Tolerance = 1e-9
+const tolerance = 1e-9
 
 // Check collects the comparisons of one case.
 type Check struct {
@@ -224,5 +224,5 @@ func Close(got, want, scale float64) bool {
 	if math.IsNaN(want) || math.IsInf(want, 0) {
 		return got == want || math.IsNaN(got) && math.IsNaN(want)
 	}
-	return math.Abs(got-want) <= float64(Tolerance*max(math.Abs(want), 1))+float64(0x1p-48*scale)
+	return math.Abs(got-want) <= float64(tolerance*max(math.Abs(want), 1))+float64(0x1p-48*scale)
 }

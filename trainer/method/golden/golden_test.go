@@ -17,12 +17,12 @@ func TestGoldenComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ruleUsed := make([]bool, len(Owners))
+	ruleUsed := make([]bool, len(owners))
 	total, folders := map[string]map[string]int{}, []string{}
 	var unknown []*Case
 	for _, c := range cases {
 		owner := ""
-		for i, o := range Owners {
+		for i, o := range owners {
 			if covers(c, o.File, o.Source) {
 				owner, ruleUsed[i] = o.Package, true
 				break
@@ -45,7 +45,7 @@ func TestGoldenComplete(t *testing.T) {
 		total[key]["all"]++
 	}
 	skipped(t, unknown)
-	for i, o := range Owners {
+	for i, o := range owners {
 		if !ruleUsed[i] {
 			t.Errorf("ownership rule %v covers no case", o)
 		}
@@ -65,7 +65,7 @@ func TestGoldenOwnersRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	packages := map[string]bool{}
-	for _, o := range Owners {
+	for _, o := range owners {
 		packages[o.Package] = true
 	}
 	call := regexp.MustCompile(`(?s)func TestGolden\w*\(t \*testing\.T\).*golden\.Run\(t, "([a-z/]+)"`)

@@ -9,10 +9,10 @@ const (
 	rewardPkg     = "trainer/method/reward"
 )
 
-// Owners says which package answers for which cases. The first rule that
+// owners says which package answers for which cases. The first rule that
 // covers a case wins: File is a path.Match pattern, Source a substring of the
 // case's source.
-var Owners = []struct{ File, Source, Package string }{
+var owners = []struct{ File, Source, Package string }{
 	{"areal/behave_imp_weight_cap*.json", "", lossPkg},
 	{"areal/grpo_loss*.json", "", lossPkg},
 	{"areal/norm_kl*.json", "KLEstimator", lossPkg},
@@ -77,9 +77,9 @@ var Owners = []struct{ File, Source, Package string }{
 	{"verl/variance_proxy*.json", "", diagnosePkg},
 }
 
-// Owner returns the package that answers for the case, or "" if no rule covers it.
-func Owner(c *Case) string {
-	for _, o := range Owners {
+// owner returns the package that answers for the case, or "" if no rule covers it.
+func owner(c *Case) string {
+	for _, o := range owners {
 		if covers(c, o.File, o.Source) {
 			return o.Package
 		}

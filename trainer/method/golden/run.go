@@ -181,7 +181,7 @@ func Run(t *testing.T, pkg string, matchers []Matcher, listings Listings) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owned := slices.DeleteFunc(cases, func(c *Case) bool { return Owner(c) != pkg })
+	owned := slices.DeleteFunc(cases, func(c *Case) bool { return owner(c) != pkg })
 	for _, fault := range listings.check(owned) {
 		t.Error(fault)
 	}

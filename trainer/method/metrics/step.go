@@ -21,7 +21,7 @@ func Step(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
 		dst = finite(probabilities(dst, b), from)
 		dst = OffPolicy(dst, b)
 		g := Compare(b)
-		dst = g.Metrics(dst)
+		dst = g.metrics(dst)
 	}
 	if len(b.Old.Entropy) == b.Tokens() {
 		dst = append(dst, batch.Metric{Name: "actor/entropy", Value: masked.Mean(b.Old.Entropy, b.Mask)})
@@ -49,9 +49,9 @@ func finite(m []batch.Metric, from int) []batch.Metric {
 	return kept
 }
 
-// Metrics appends the figures of the gap that verl has no name for. Layers
+// metrics appends the figures of the gap that verl has no name for. Layers
 // beyond maxLayerNames have no name of their own.
-func (g *Gap) Metrics(dst []batch.Metric) []batch.Metric {
+func (g *Gap) metrics(dst []batch.Metric) []batch.Metric {
 	dst = append(dst,
 		batch.Metric{Name: "gap/k1", Value: g.K1},
 		batch.Metric{Name: "gap/k2", Value: g.K2},

@@ -2,21 +2,21 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// April starts more than it needs, stops at B and continues the rest next time. What
+// april starts more than it needs, stops at B and continues the rest next time. What
 // ended beyond B at once is not stored.
-type April struct {
+type april struct {
 	// OverSampling is over_sampling_batch_size in samples; 0 for twice B.
 	OverSampling int `yaml:"over_sampling" range:"[0,2^20]"`
 }
 
 // Traits implements Policy.
-func (*April) Traits() Traits {
+func (*april) Traits() Traits {
 	return Traits{Colocated: true, Reload: Interrupt, Bound: Unbounded}
 }
 
 // Admit fills up to the over-sampled batch at the start of a rollout, and starts
 // another where so many were refused that B do not remain.
-func (p *April) Admit(v View) int {
+func (p *april) Admit(v View) int {
 	over := max(p.OverSampling, v.Batch)
 	if p.OverSampling == 0 {
 		over = 2 * v.Batch
@@ -34,7 +34,7 @@ func (p *April) Admit(v View) int {
 }
 
 // Verdict drops what ended together with the last of a batch and was not in it.
-func (*April) Verdict(v View, s *Sample) Fate {
+func (*april) Verdict(v View, s *Sample) Fate {
 	if v.Published && s.Done() {
 		return Drop
 	}

@@ -2,10 +2,10 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// AsyncFlow streams rows through queues of tasks and defers the update of workers
+// asyncFlow streams rows through queues of tasks and defers the update of workers
 // within a threshold. A task reads a row when its input columns are there, each row once.
 // Admission is AReaL's with η = threshold.
-type AsyncFlow struct {
+type asyncFlow struct {
 	// Threshold is the staleness that an update may be deferred by. Default 1; at 0
 	// the weights do not depend on Micro.
 	Threshold int `yaml:"threshold" default:"1" range:"[0,1024]"`
@@ -14,12 +14,12 @@ type AsyncFlow struct {
 }
 
 // Traits implements Policy.
-func (p *AsyncFlow) Traits() Traits {
+func (p *asyncFlow) Traits() Traits {
 	return Traits{Stream: p.Micro, Bound: boundOfCount(p.Threshold)}
 }
 
 // Admit is what the count leaves.
-func (p *AsyncFlow) Admit(v View) int {
+func (p *asyncFlow) Admit(v View) int {
 	return v.ahead(p.Threshold*v.Batch, v.Version)
 }
 

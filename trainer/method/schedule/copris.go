@@ -2,21 +2,21 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// CoPRIS holds the number of running samples constant, stops at B, continues the
+// copris holds the number of running samples constant, stops at B, continues the
 // rest first, and knows the learner's log-prob of every token at its own version: at each
 // stop the learner scores what is partial. What is carried over must stay below N'.
-type CoPRIS struct {
+type copris struct {
 	// Pool is N' in samples; 0 for what the slots hold. Never less than a batch.
 	Pool int `yaml:"pool" range:"[0,2^20]"`
 }
 
 // Traits implements Policy.
-func (*CoPRIS) Traits() Traits {
+func (*copris) Traits() Traits {
 	return Traits{Colocated: true, Reload: Interrupt, Old: AtInterrupt, Bound: Unbounded}
 }
 
 // Admit fills the pool.
-func (p *CoPRIS) Admit(v View) int {
+func (p *copris) Admit(v View) int {
 	if !v.Idle || v.Unpublished > 0 {
 		return 0
 	}

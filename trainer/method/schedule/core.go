@@ -45,7 +45,7 @@ func (c Config) Validate() error {
 	if err := method.CheckTags(&c); err != nil {
 		return err
 	}
-	if c.Old < 0 || int(c.Old) >= len(OldLogProbs) {
+	if c.Old < 0 || int(c.Old) >= len(oldLogProbs) {
 		return fmt.Errorf("old: there is no way %d", c.Old)
 	}
 	if err := method.CheckTags(&c.Replay); err != nil && c.Replay != (Replay{}) {

@@ -70,23 +70,12 @@ func (c Costs) Decode(requests, devices int) int {
 // Logp is the ticks of a scoring pass over the tokens on that many devices.
 func (c Costs) Logp(tokens, devices int) int { return ceilDiv(tokens*c.LearnToken, devices) }
 
-// Train is the ticks of a training pass.
-func (c Costs) Train(tokens, devices int) int { return ceilDiv(3*tokens*c.LearnToken, devices) }
+// train is the ticks of a training pass.
+func (c Costs) train(tokens, devices int) int { return ceilDiv(3*tokens*c.LearnToken, devices) }
 
-// Tools reports whether a tool's reply costs anything; without that, drivers are not
+// tools reports whether a tool's reply costs anything; without that, drivers are not
 // asked which requests called one.
-func (c Costs) Tools() bool { return c.ToolCall > 0 || c.ToolToken > 0 }
-
-// Scaled returns the costs in ticks that are shorter by the factor.
-func (c Costs) Scaled(factor int) Costs {
-	for _, cost := range []*int{
-		&c.PrefillRequest, &c.PrefillToken, &c.DecodeStep, &c.DecodeSlot, &c.LearnToken,
-		&c.Sync, &c.Push, &c.Copy, &c.Migrate, &c.ToolCall, &c.ToolToken,
-	} {
-		*cost *= factor
-	}
-	return c
-}
+func (c Costs) tools() bool { return c.ToolCall > 0 || c.ToolToken > 0 }
 
 // ceilDiv is a/b rounded up, for numbers that are not negative.
 func ceilDiv(a, b int) int { return (a + b - 1) / b }

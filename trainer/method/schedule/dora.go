@@ -7,10 +7,10 @@ import (
 	"driftlab/trainer/method"
 )
 
-// Dora serves several versions at once: each trajectory stays with the version that
+// dora serves several versions at once: each trajectory stays with the version that
 // it was dispatched to. More than a batch is in flight (RBS > B), a batch is trained at B,
 // and the newest version is filled first, idle slots of old ones then.
-type Dora struct {
+type dora struct {
 	// K is the greatest lag. 0 is synchronous.
 	K int `yaml:"k" default:"3" range:"[0,1024]"`
 	// Flight is RBS, the samples in flight; 0 for twice B.
@@ -18,12 +18,12 @@ type Dora struct {
 }
 
 // Traits implements Policy.
-func (p *Dora) Traits() Traits {
+func (p *dora) Traits() Traits {
 	return Traits{Reload: Pin, Old: Rollout, Bound: p.K}
 }
 
 // flight is RBS.
-func (p *Dora) flight(v View) int {
+func (p *dora) flight(v View) int {
 	if p.Flight == 0 {
 		return 2 * v.Batch
 	}
@@ -32,7 +32,7 @@ func (p *Dora) flight(v View) int {
 
 // capacity is the number of samples that can still be trained before those of a
 // version are more than K old.
-func (p *Dora) capacity(v View, version int) int {
+func (p *dora) capacity(v View, version int) int {
 	updates := version + p.K - v.Version
 	if v.Idle && v.Unpublished == 0 {
 		updates++ // the one at the present version is not taken yet
@@ -41,13 +41,13 @@ func (p *Dora) capacity(v View, version int) int {
 }
 
 // Admit fills up to RBS what can be trained in time.
-func (p *Dora) Admit(v View) int {
+func (p *dora) Admit(v View) int {
 	return min(p.flight(v)-v.Running, p.capacity(v, v.Version)-v.Running-len(v.Done))
 }
 
 // Batch takes the oldest that are done; it waits as long as what it would leave
 // behind could not all be trained in time, such as a straggler that is K old.
-func (p *Dora) Batch(v View) []*Sample {
+func (p *dora) Batch(v View) []*Sample {
 	if len(v.Done) < v.Batch {
 		return nil
 	}
@@ -72,7 +72,7 @@ func inWindow(v View, batch []*Sample, most int, of func(*Sample) int) []*Sample
 // Place divides the workers over the versions anew when one is published, then
 // gives waiting requests to the newest weights, and to older ones only what can
 // still be trained in time.
-func (p *Dora) Place(v View) []Move {
+func (p *dora) Place(v View) []Move {
 	pl := newPlan(v)
 	if v.Published {
 		p.divide(pl)
@@ -105,7 +105,7 @@ func (p *Dora) Place(v View) []Move {
 // inTime reports whether one more sample of a version, in addition to so many others, can
 // be trained before it, or one of a later version that it goes before, is more than
 // K old.
-func (p *Dora) inTime(v View, version, others int) bool {
+func (p *dora) inTime(v View, version, others int) bool {
 	for ; version < v.Version; version++ {
 		if upTo(v, version)+others >= p.capacity(v, version) {
 			return false
@@ -132,7 +132,7 @@ func countUpTo(samples []*Sample, version int, of func(*Sample) int) int {
 }
 
 // divide frees workers of old versions that have more than their share.
-func (p *Dora) divide(pl *plan) {
+func (p *dora) divide(pl *plan) {
 	v := pl.view
 	requests, workers := map[int]int{}, map[int]int{}
 	var versions []int

@@ -2,10 +2,10 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// Echo2 serves a learner by remote workers, which weights reach late: worker i runs
+// echo2 serves a learner by remote workers, which weights reach late: worker i runs
 // version V(t - delay_i). A sample that is too old comes again from its prompt. The paper
 // is stable up to S = 6.
-type Echo2 struct {
+type echo2 struct {
 	// Staleness is the user's knob S. The paper is stable up to 6.
 	Staleness int `yaml:"staleness" default:"4" range:"[1,1024]"`
 	// Hop is the ticks that weights take from one worker of the chain to the next.
@@ -13,15 +13,15 @@ type Echo2 struct {
 }
 
 // Traits implements Policy.
-func (p *Echo2) Traits() Traits {
+func (p *echo2) Traits() Traits {
 	return Traits{Hop: p.Hop, Bound: p.Staleness}
 }
 
 // Admit is AReaL's.
-func (p *Echo2) Admit(v View) int { return (&AReaL{Eta: p.Staleness}).Admit(v) }
+func (p *echo2) Admit(v View) int { return (&AReaL{Eta: p.Staleness}).Admit(v) }
 
 // Verdict has the prompts of what is too old submitted again.
-func (p *Echo2) Verdict(v View, s *Sample) Fate {
+func (p *echo2) Verdict(v View, s *Sample) Fate {
 	if s.Lag(v.Version) > p.Staleness {
 		return Requeue
 	}

@@ -161,7 +161,7 @@ func (c *Core) started(command Command, o Outcome) error {
 				return fmt.Errorf("schedule: request %d has %d tokens and is to have %d", r.ID, r.Made, r.length)
 			}
 		}
-		if o.Calls != nil && c.config.Costs.Tools() {
+		if o.Calls != nil && c.config.Costs.tools() {
 			r.calls = o.Calls[i]
 		}
 		if r.cached {

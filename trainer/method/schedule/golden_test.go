@@ -34,14 +34,14 @@ func logText(c *Core) string {
 // small are parameters with which a policy shows on a tiny cluster what it does;
 // those of its registry are for large ones.
 var small = map[string]Policy{
-	"areal": &AReaL{Eta: 1}, "skyrl": &SkyRL{Staleness: 1}, "pipeline_rl": &PipelineRL{MaxLag: 4},
-	"kimi": &Kimi{Budget: 5}, "seer": &Seer{Chunk: 4, Draft: 2, AcceptPercent: 60}, "distflow": &distFlow{Service: 10, Controllers: 2},
+	"areal": &AReaL{Eta: 1}, "skyrl": &SkyRL{Staleness: 1}, "pipeline_rl": &pipelineRL{MaxLag: 4},
+	"kimi": &kimi{Budget: 5}, "seer": &Seer{Chunk: 4, Draft: 2, AcceptPercent: 60}, "distflow": &distFlow{Service: 10, Controllers: 2},
 	"verl_stream": &Verl{K: 2, RequireBatches: 1}, "verl_stale": &Verl{K: 1, StalenessPercent: 50, RequireBatches: 1},
-	"verl_partial": &Verl{K: 1, StalenessPercent: 50, Partial: true, RequireBatches: 1}, "roll_flash_agentic": &RollAgentic{RatioPercent: 100, Redundancy: 1},
-	"prime_rl": &PrimeRL{MaxOffPolicy: 0}, "trl": &TRL{MaxStaleness: 1, WeightSyncSteps: 1}, "echo2": &Echo2{Staleness: 1, Hop: 30},
-	"laminar": &Laminar{Every: 50, Hop: 5}, "oapl": &OAPL{Interval: 2}, "dora": &Dora{K: 1, Flight: 6},
-	"windowed_fifo": &WindowedFIFO{Steps: 1, WindowPercent: 50}, "nemo_windowed": &NeMoWindowed{MaxStaleness: 0, InFlight: true},
-	"verl_v1": &VerlV1{Threshold: 1, Warmup: 1}, "miles": &Miles{Pool: 4, MaxStaleness: 1, Retry: true},
+	"verl_partial": &Verl{K: 1, StalenessPercent: 50, Partial: true, RequireBatches: 1}, "roll_flash_agentic": &rollAgentic{RatioPercent: 100, Redundancy: 1},
+	"prime_rl": &primeRL{MaxOffPolicy: 0}, "trl": &trl{MaxStaleness: 1, WeightSyncSteps: 1}, "echo2": &echo2{Staleness: 1, Hop: 30},
+	"laminar": &Laminar{Every: 50, Hop: 5}, "oapl": &oapl{Interval: 2}, "dora": &dora{K: 1, Flight: 6},
+	"windowed_fifo": &windowedFIFO{Steps: 1, WindowPercent: 50}, "nemo_windowed": &NeMoWindowed{MaxStaleness: 0, InFlight: true},
+	"verl_v1": &verlV1{Threshold: 1, Warmup: 1}, "miles": &miles{Pool: 4, MaxStaleness: 1, Retry: true},
 }
 
 // Every policy on a tiny cluster, to be read: what was commanded, and what came of it.

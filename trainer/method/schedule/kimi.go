@@ -2,20 +2,20 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// Kimi gives every response a budget of tokens per iteration; what is left over
+// kimi gives every response a budget of tokens per iteration; what is left over
 // goes on in the next. B are in flight at the start of each iteration.
-type Kimi struct {
+type kimi struct {
 	// Budget is the tokens of a response per iteration.
 	Budget int `yaml:"budget" default:"4096" range:"[1,2^24]"`
 }
 
 // Traits implements Policy.
-func (p *Kimi) Traits() Traits {
+func (p *kimi) Traits() Traits {
 	return Traits{Colocated: true, Quota: p.Budget, Reload: Interrupt, Bound: Unbounded}
 }
 
 // Admit fills up to a batch at the start of an iteration.
-func (*Kimi) Admit(v View) int {
+func (*kimi) Admit(v View) int {
 	if !v.Idle || v.Unpublished > 0 {
 		return 0
 	}
@@ -24,7 +24,7 @@ func (*Kimi) Admit(v View) int {
 
 // Batch is what is done when nothing goes on, and nothing that was refused is to come
 // again.
-func (*Kimi) Batch(v View) []*Sample {
+func (*kimi) Batch(v View) []*Sample {
 	if v.Active > 0 || v.Running+len(v.Done) < v.Batch {
 		return nil
 	}

@@ -91,7 +91,7 @@ func (c *Core) training() {
 	costs := c.config.Costs
 	began := c.now + c.traits.Service*len(c.batch)
 	scored := began + c.scoring(tokens)
-	trained := scored + costs.Train(tokens, c.config.Trainers)
+	trained := scored + costs.train(tokens, c.config.Trainers)
 	if c.learner.update {
 		trained += c.averaging()
 	}

@@ -9,10 +9,10 @@ import (
 
 // zero are policies whose setting allows no staleness.
 var zero = map[string]Policy{
-	"areal": &AReaL{}, "skyrl": &SkyRL{}, "pipeline_rl": &PipelineRL{}, "verl_on_policy": &Verl{K: 1, RequireBatches: 1},
-	"roll_flash": &RollFlash{}, "roll_flash_agentic": &RollAgentic{}, "dora": &Dora{}, "distflow": &distFlow{Controllers: 1},
-	"asyncflow": &AsyncFlow{Micro: 1 << 20}, "stream": &StreamRL{Micro: 1 << 20}, "periodic": &Periodic{Micro: 1 << 20},
-	"april": &April{OverSampling: 1}, "kimi": &Kimi{Budget: 1 << 20},
+	"areal": &AReaL{}, "skyrl": &SkyRL{}, "pipeline_rl": &pipelineRL{}, "verl_on_policy": &Verl{K: 1, RequireBatches: 1},
+	"roll_flash": &RollFlash{}, "roll_flash_agentic": &rollAgentic{}, "dora": &dora{}, "distflow": &distFlow{Controllers: 1},
+	"asyncflow": &asyncFlow{Micro: 1 << 20}, "stream": &streamRL{Micro: 1 << 20}, "periodic": &Periodic{Micro: 1 << 20},
+	"april": &april{OverSampling: 1}, "kimi": &kimi{Budget: 1 << 20},
 }
 
 // bare is a script up to the last batch, without what differs between systems that
@@ -86,7 +86,7 @@ func slower(p Policy) Policy {
 		q := *p
 		q.Every, q.Hop = 2*p.Every, 2*p.Hop
 		return &q
-	case *Echo2:
+	case *echo2:
 		q := *p
 		q.Hop *= 2
 		return &q
@@ -114,7 +114,7 @@ func TestScaleOfTicks(t *testing.T) {
 				p.Controllers = 1
 			}
 			want := newDesk(t, config, policy, drawn(seed, 15)).run()
-			config.Costs = config.Costs.Scaled(2)
+			config.Costs = scaled(config.Costs, 2)
 			got := newDesk(t, config, slower(policy), drawn(seed, 15)).run()
 			for i := range want.commands {
 				want.commands[i].Time *= 2
@@ -124,4 +124,15 @@ func TestScaleOfTicks(t *testing.T) {
 			}
 		}
 	}
+}
+
+// scaled returns the costs in ticks that are shorter by the factor.
+func scaled(c Costs, factor int) Costs {
+	for _, cost := range []*int{
+		&c.PrefillRequest, &c.PrefillToken, &c.DecodeStep, &c.DecodeSlot, &c.LearnToken,
+		&c.Sync, &c.Push, &c.Copy, &c.Migrate, &c.ToolCall, &c.ToolToken,
+	} {
+		*cost *= factor
+	}
+	return c
 }

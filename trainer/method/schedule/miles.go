@@ -2,8 +2,8 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// Miles keeps a pool of responses running and checks the staleness of a sample when the trainer gets it.
-type Miles struct {
+// miles keeps a pool of responses running and checks the staleness of a sample when the trainer gets it.
+type miles struct {
 	// Pool is the cap in samples; 0 for a batch (rollout_batch_size).
 	Pool int `yaml:"pool" range:"[0,2^20]"`
 	// Group counts whole samples: a place is free when all responses of one have ended. Without it
@@ -19,7 +19,7 @@ type Miles struct {
 }
 
 // Traits implements Policy.
-func (p *Miles) Traits() Traits {
+func (p *miles) Traits() Traits {
 	t := Traits{Reload: Interrupt, Bound: Unbounded}
 	if p.InPlace {
 		t.Cache = KeepStale
@@ -31,7 +31,7 @@ func (p *Miles) Traits() Traits {
 }
 
 // Admit is what the pool leaves; samples beyond two batches that wait keep their places.
-func (p *Miles) Admit(v View) int {
+func (p *miles) Admit(v View) int {
 	pool := p.Pool
 	if pool == 0 {
 		pool = v.Batch
@@ -40,7 +40,7 @@ func (p *Miles) Admit(v View) int {
 }
 
 // Verdict looks at what is done.
-func (p *Miles) Verdict(v View, s *Sample) Fate {
+func (p *miles) Verdict(v View, s *Sample) Fate {
 	switch {
 	case p.MaxStaleness == 0 || !s.Done() || s.Lag(v.Version) <= p.MaxStaleness:
 		return Take

@@ -77,8 +77,8 @@ var nemoWindowedSpec = method.Spec{
 	Reconstruction: nemoInferred + "The buffer's default there is 64 groups.",
 }
 
-// NeMoReadyFirst admits by AReaL's count and takes whatever is done: no sample is dropped, and none has a bound.
-type NeMoReadyFirst struct {
+// nemoReadyFirst admits by AReaL's count and takes whatever is done: no sample is dropped, and none has a bound.
+type nemoReadyFirst struct {
 	// MaxStaleness is m, max_staleness_versions.
 	MaxStaleness int `yaml:"max_staleness_versions" default:"1" range:"[0,1024]"`
 	// InFlight loads new weights while requests run (in_flight_weight_updates).
@@ -86,10 +86,10 @@ type NeMoReadyFirst struct {
 }
 
 // Traits implements Policy.
-func (p *NeMoReadyFirst) Traits() Traits { return nemoTraits(boundOfCount(p.MaxStaleness), p.InFlight) }
+func (p *nemoReadyFirst) Traits() Traits { return nemoTraits(boundOfCount(p.MaxStaleness), p.InFlight) }
 
 // Admit lets one batch per version in, m ahead.
-func (p *NeMoReadyFirst) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
+func (p *nemoReadyFirst) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
 
 var nemoReadyFirstSpec = method.Spec{
 	Name: "nemo_ready_first", Aliases: []string{"nemo_ready"},
@@ -100,9 +100,9 @@ var nemoReadyFirstSpec = method.Spec{
 	Reconstruction: nemoInferred + "A refused sample leaves the count, or the trainer would wait for its batch for ever.",
 }
 
-// NeMoWeightFIFO admits as ready-first does and trains the samples of one version before those of the next. Its
+// nemoWeightFIFO admits as ready-first does and trains the samples of one version before those of the next. Its
 // batch is that of RollFlash with an asynchronous ratio of m, counted in versions.
-type NeMoWeightFIFO struct {
+type nemoWeightFIFO struct {
 	// MaxStaleness is m, max_staleness_versions.
 	MaxStaleness int `yaml:"max_staleness_versions" default:"1" range:"[0,1024]"`
 	// InFlight loads new weights while requests run (in_flight_weight_updates).
@@ -110,13 +110,13 @@ type NeMoWeightFIFO struct {
 }
 
 // Traits implements Policy.
-func (p *NeMoWeightFIFO) Traits() Traits { return nemoTraits(p.MaxStaleness, p.InFlight) }
+func (p *nemoWeightFIFO) Traits() Traits { return nemoTraits(p.MaxStaleness, p.InFlight) }
 
 // Admit lets one batch per version in, m ahead.
-func (p *NeMoWeightFIFO) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
+func (p *nemoWeightFIFO) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
 
 // Batch goes from the oldest dispatch to the newest and waits for an older one.
-func (p *NeMoWeightFIFO) Batch(v View) []*Sample {
+func (p *nemoWeightFIFO) Batch(v View) []*Sample {
 	return (&RollFlash{RatioPercent: 100 * p.MaxStaleness}).Batch(v)
 }
 
@@ -129,8 +129,8 @@ var nemoWeightFIFOSpec = method.Spec{
 	Reconstruction: nemoInferred + "Where a refused sample leaves a version short of a batch, the next version's fill it; NeMo RL's sampler would wait.",
 }
 
-// NeMoInOrder stamps each batch with the update that it is for. It is WindowedFIFO with a window of one sample.
-type NeMoInOrder struct {
+// nemoInOrder stamps each batch with the update that it is for. It is windowedFIFO with a window of one sample.
+type nemoInOrder struct {
 	// MaxStaleness is m, max_staleness_versions.
 	MaxStaleness int `yaml:"max_staleness_versions" default:"1" range:"[0,1024]"`
 	// InFlight loads new weights while requests run (in_flight_weight_updates).
@@ -138,13 +138,13 @@ type NeMoInOrder struct {
 }
 
 // Traits implements Policy.
-func (p *NeMoInOrder) Traits() Traits { return nemoTraits(p.MaxStaleness, p.InFlight) }
+func (p *nemoInOrder) Traits() Traits { return nemoTraits(p.MaxStaleness, p.InFlight) }
 
 // Admit lets one batch per version in, m ahead.
-func (p *NeMoInOrder) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
+func (p *nemoInOrder) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
 
 // Batch is the next in the order of dispatch.
-func (*NeMoInOrder) Batch(v View) []*Sample { return batchWithin(v, 1) }
+func (*nemoInOrder) Batch(v View) []*Sample { return batchWithin(v, 1) }
 
 var nemoInOrderSpec = method.Spec{
 	Name: "nemo_in_order", Aliases: []string{"in_order"},

@@ -2,9 +2,9 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// OAPL serves one policy for many updates, trains off it, and clears the buffer when it
+// oapl serves one policy for many updates, trains off it, and clears the buffer when it
 // synchronises. Its loss regresses the log-ratio to the sampler and needs no old log-probs.
-type OAPL struct {
+type oapl struct {
 	// Interval is L, the updates from one synchronisation to the next.
 	Interval int `yaml:"interval" default:"50" range:"[1,1024]"`
 	// Keep leaves in the buffer what the synchronisation finds there, to be trained at
@@ -17,7 +17,7 @@ type OAPL struct {
 
 // Traits: the bound is 0 versions, each of them Interval updates, where the buffer is
 // cleared.
-func (p *OAPL) Traits() Traits {
+func (p *oapl) Traits() Traits {
 	t := Traits{Reload: Interrupt, Cache: Restart, Interval: p.Interval, Old: Rollout}
 	if p.Keep {
 		t.Bound = Unbounded
@@ -26,10 +26,10 @@ func (p *OAPL) Traits() Traits {
 }
 
 // Admit fills the pool.
-func (p *OAPL) Admit(v View) int { return (&SlimeFullyAsync{Pool: p.Pool}).Admit(v) }
+func (p *oapl) Admit(v View) int { return (&slimeFullyAsync{Pool: p.Pool}).Admit(v) }
 
 // Verdict clears what older weights made.
-func (p *OAPL) Verdict(v View, s *Sample) Fate {
+func (p *oapl) Verdict(v View, s *Sample) Fate {
 	if p.Keep || !s.Done() {
 		return Take
 	}

@@ -35,12 +35,12 @@ const (
 	Interpolated
 )
 
-// OldLogProbs are the ways of getting old log-probs, each with what it costs; a row
+// oldLogProbs are the ways of getting old log-probs, each with what it costs; a row
 // for each Old. What a simulator scores in addition to that, to have a referee, is not charged.
 //
 // Source: 2605.12070 for the exact ways: copies of max lag + 1 versions, one copy and a
 // pass per token, or a stall.
-var OldLogProbs = [...]struct {
+var oldLogProbs = [...]struct {
 	// Name is what a recipe or a simulation calls it.
 	Name string
 	// Batch says that the learner scores every batch; Versions that it reads a response
@@ -73,7 +73,7 @@ var OldLogProbs = [...]struct {
 // LookupOld finds a way by its name.
 func LookupOld(name string) (Old, error) {
 	var names []string
-	for old, how := range OldLogProbs {
+	for old, how := range oldLogProbs {
 		if how.Name == name {
 			return Old(old), nil
 		}
@@ -93,7 +93,7 @@ func (c *Core) old() Old {
 // scoring is the ticks that the learner takes for the old log-probs of its batch, fresh
 // and replayed, of so many tokens with their prompts.
 func (c *Core) scoring(tokens int) int {
-	how, costs := OldLogProbs[c.old()], c.config.Costs
+	how, costs := oldLogProbs[c.old()], c.config.Costs
 	if !how.Batch {
 		return 0
 	}
@@ -150,7 +150,7 @@ func (c *Core) byVersion() (tokens int, versions []int) {
 
 // keeping is the ticks that a publication takes for the copies that it makes.
 func (c *Core) keeping() int {
-	if OldLogProbs[c.old()].Keeps {
+	if oldLogProbs[c.old()].Keeps {
 		return c.config.Costs.Copy
 	}
 	return 0
@@ -158,7 +158,7 @@ func (c *Core) keeping() int {
 
 // averaging is those that an update takes.
 func (c *Core) averaging() int {
-	if OldLogProbs[c.old()].Averages {
+	if oldLogProbs[c.old()].Averages {
 		return c.config.Costs.Copy
 	}
 	return 0
@@ -167,7 +167,7 @@ func (c *Core) averaging() int {
 // scoredBefore is the ticks that a worker takes before it loads other weights, and
 // loadedBeside those that it takes for a copy in addition to them.
 func (c *Core) scoredBefore(w *Worker) int {
-	if !OldLogProbs[c.old()].Stalls || c.traits.Colocated {
+	if !oldLogProbs[c.old()].Stalls || c.traits.Colocated {
 		return 0
 	}
 	tokens := 0
@@ -180,7 +180,7 @@ func (c *Core) scoredBefore(w *Worker) int {
 }
 
 func (c *Core) loadedBeside() int {
-	if OldLogProbs[c.old()].Decoded {
+	if oldLogProbs[c.old()].Decoded {
 		return c.config.Costs.Sync
 	}
 	return 0
@@ -188,7 +188,7 @@ func (c *Core) loadedBeside() int {
 
 // scoredWith is the ticks that a decode step of so many requests takes longer.
 func (c *Core) scoredWith(requests int) int {
-	if OldLogProbs[c.old()].Decoded {
+	if oldLogProbs[c.old()].Decoded {
 		return c.config.Costs.Logp(requests, c.config.Engine)
 	}
 	return 0
@@ -198,7 +198,7 @@ func (c *Core) scoredWith(requests int) int {
 // one in each worker: those of the old log-probs, and the published one that waits for
 // workers whose requests keep their version.
 func (c *Core) copies() int {
-	how := OldLogProbs[c.old()]
+	how := oldLogProbs[c.old()]
 	n := how.Copies
 	if how.PerVersion {
 		oldest := max(0, c.version-c.traits.Behind)

@@ -39,7 +39,7 @@ func TestOldCosts(t *testing.T) {
 	} {
 		got := of(old)
 		if ticks := got.now - free.now; ticks != want.ticks || got.counts.Copies != want.copies {
-			t.Errorf("%s takes %d ticks and %d copies, not %d and %d", OldLogProbs[old].Name, ticks, got.counts.Copies, want.ticks, want.copies)
+			t.Errorf("%s takes %d ticks and %d copies, not %d and %d", oldLogProbs[old].Name, ticks, got.counts.Copies, want.ticks, want.copies)
 		}
 	}
 	// The dedicated model scores on the workers, and loads with them: a step of one
@@ -66,7 +66,7 @@ func TestOldCostsOfSystems(t *testing.T) {
 			config, policy := random(r), e.New()
 			config.Costs.Copy++
 			vary(r, policy)
-			for old, how := range OldLogProbs {
+			for old, how := range oldLogProbs {
 				config.Old = Old(old)
 				if config.Old == OfSystem {
 					continue

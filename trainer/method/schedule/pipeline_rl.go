@@ -2,19 +2,19 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// PipelineRL updates weights in flight and counts its lag in samples.
-type PipelineRL struct {
+// pipelineRL updates weights in flight and counts its lag in samples.
+type pipelineRL struct {
 	// MaxLag is max_lag, in responses.
 	MaxLag int `yaml:"max_lag" default:"1024" range:"[0,2^20]"`
 }
 
 // Traits implements Policy.
-func (p *PipelineRL) Traits() Traits {
+func (p *pipelineRL) Traits() Traits {
 	return Traits{Reload: Interrupt, Cache: KeepStale, Old: Rollout, Bound: boundOfCount(p.MaxLag)}
 }
 
 // Admit is what the count of submissions leaves.
-func (p *PipelineRL) Admit(v View) int {
+func (p *pipelineRL) Admit(v View) int {
 	return v.ahead(ceilDiv(p.MaxLag, v.Group), v.Step)
 }
 

@@ -2,10 +2,10 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// PrimeRL keeps a pool of requests running and throws away what is too old. The step
+// primeRL keeps a pool of requests running and throws away what is too old. The step
 // that is being made is V + 1. A group ages as one: with a small m and long responses, no
 // long sample is ever trained. Its loss divides by μ.
-type PrimeRL struct {
+type primeRL struct {
 	// MaxOffPolicy is m, max_off_policy_steps.
 	MaxOffPolicy int `yaml:"max_off_policy" default:"8" range:"[0,1024]"`
 	// Concurrent is the most samples in flight; 0 for what the slots hold.
@@ -13,13 +13,13 @@ type PrimeRL struct {
 }
 
 // Traits implements Policy.
-func (p *PrimeRL) Traits() Traits {
+func (p *primeRL) Traits() Traits {
 	return Traits{Reload: Interrupt, Old: Rollout, Bound: p.MaxOffPolicy}
 }
 
 // Admit fills the pool, as long as a batch for every version in the window is not
 // waiting already.
-func (p *PrimeRL) Admit(v View) int {
+func (p *primeRL) Admit(v View) int {
 	concurrent := p.Concurrent
 	if concurrent == 0 {
 		concurrent = v.capacity()
@@ -31,7 +31,7 @@ func (p *PrimeRL) Admit(v View) int {
 }
 
 // Verdict drops what is older than m.
-func (p *PrimeRL) Verdict(v View, s *Sample) Fate { return youngerThan(v, s, p.MaxOffPolicy) }
+func (p *primeRL) Verdict(v View, s *Sample) Fate { return youngerThan(v, s, p.MaxOffPolicy) }
 
 // youngerThan takes a sample whose oldest token is at most so many versions old.
 func youngerThan(v View, s *Sample, lag int) Fate {

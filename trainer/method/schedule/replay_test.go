@@ -165,7 +165,7 @@ func TestReplayBesideSync(t *testing.T) {
 	}
 	n := some.core.counts
 	tokens := n.ReplayedTokens + n.Replayed*config.Prompt*config.Group
-	if got, want := some.core.now-plain.core.now, config.Costs.Logp(tokens, 1)+config.Costs.Train(tokens, 1); n.Replayed != 7*3 || got != want {
+	if got, want := some.core.now-plain.core.now, config.Costs.Logp(tokens, 1)+config.Costs.train(tokens, 1); n.Replayed != 7*3 || got != want {
 		t.Errorf("%d replays take %d ticks, not %d", n.Replayed, got, want)
 	}
 	if mean, most := some.core.Reuse(); mean < 1.5 || most < 2 {

@@ -89,9 +89,9 @@ var rollFlashSpec = method.Spec{
 	Reconstruction: "Fractions of a are taken, as the scheduler takes them. Additional prompts come on top of the count, as a docstring has it; the scheduler's own test counts otherwise, and what counts as one too many once it is done is inferred.",
 }
 
-// RollAgentic is ROLL Flash for episodes (user_defined_rollout_loop.py): it waits for
+// rollAgentic is ROLL Flash for episodes (user_defined_rollout_loop.py): it waits for
 // nobody and drops the old.
-type RollAgentic struct {
+type rollAgentic struct {
 	// RatioPercent is async_generation_ratio a in hundredths.
 	RatioPercent int `yaml:"ratio_percent" default:"100" range:"[0,102400]"`
 	// Redundancy is group_size_redundancy.
@@ -99,15 +99,15 @@ type RollAgentic struct {
 }
 
 // Traits implements Policy.
-func (p *RollAgentic) Traits() Traits {
+func (p *rollAgentic) Traits() Traits {
 	return Traits{Reload: Interrupt, Extra: p.Redundancy, InOrder: true, Bound: p.RatioPercent / 100}
 }
 
 // Admit is what the count leaves.
-func (p *RollAgentic) Admit(v View) int { return admitAhead(v, p.RatioPercent) }
+func (p *rollAgentic) Admit(v View) int { return admitAhead(v, p.RatioPercent) }
 
 // Verdict drops what was created too long ago.
-func (p *RollAgentic) Verdict(v View, s *Sample) Fate {
+func (p *rollAgentic) Verdict(v View, s *Sample) Fate {
 	if 100*(v.Step-s.Step) > p.RatioPercent {
 		return Drop
 	}

@@ -43,9 +43,9 @@ func (s *Sample) Lag(version int) int {
 	return version - s.Oldest
 }
 
-// Longest is the length of its longest finished response, 0 if there is none:
+// longest is the length of its longest finished response, 0 if there is none:
 // what a system knows about its length before it is done.
-func (s *Sample) Longest() int {
+func (s *Sample) longest() int {
 	longest := 0
 	for _, r := range s.Requests {
 		if r.at == finished {

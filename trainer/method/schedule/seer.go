@@ -65,7 +65,7 @@ func (p *Seer) Place(v View) []Move {
 // that its group is known to come to, the cap where nothing is known.
 func urgency(r *Request) int {
 	const most = 1 << 40
-	longest := r.Sample.Longest()
+	longest := r.Sample.longest()
 	switch {
 	case r == r.Sample.Requests[0]:
 		return most + 1

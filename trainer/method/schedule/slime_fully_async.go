@@ -2,21 +2,21 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// SlimeFullyAsync keeps a constant pool running, without any bound on the lag, while
+// slimeFullyAsync keeps a constant pool running, without any bound on the lag, while
 // fewer than the pool wait.
-type SlimeFullyAsync struct {
+type slimeFullyAsync struct {
 	// Pool is the number of samples in flight; 0 for what the slots hold. Never
 	// less than a batch.
 	Pool int `yaml:"pool" range:"[0,2^20]"`
 }
 
 // Traits implements Policy.
-func (*SlimeFullyAsync) Traits() Traits {
+func (*slimeFullyAsync) Traits() Traits {
 	return Traits{Reload: Interrupt, Cache: Restart, Bound: Unbounded}
 }
 
 // Admit fills the pool.
-func (p *SlimeFullyAsync) Admit(v View) int {
+func (p *slimeFullyAsync) Admit(v View) int {
 	pool := pooled(v, p.Pool)
 	if len(v.Done) >= pool {
 		return 0

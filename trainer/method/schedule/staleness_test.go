@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The bound of WindowedFIFO holds for all that runs, waits or is trained, at every event, under random costs and
+// The bound of windowedFIFO holds for all that runs, waits or is trained, at every event, under random costs and
 // clusters, by the dispatch and by the oldest token, also where samples are refused; and it is reached.
 func TestWindowedFIFOBound(t *testing.T) {
 	reached := 0
@@ -15,9 +15,9 @@ func TestWindowedFIFOBound(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		config := random(r)
 		config.Graded, config.Steps = seed%3 == 0, 12
-		p := &WindowedFIFO{Steps: r.IntN(4), WindowPercent: r.IntN(101)}
-		bound, promised := p.Bound(config.Batch), p.Traits().Bound
-		if bound > promised || bound != ((p.Steps+1)*config.Batch+p.Window(config.Batch)-2)/config.Batch {
+		p := &windowedFIFO{Steps: r.IntN(4), WindowPercent: r.IntN(101)}
+		bound, promised := lagBound(p, config.Batch), p.Traits().Bound
+		if bound > promised || bound != ((p.Steps+1)*config.Batch+p.window(config.Batch)-2)/config.Batch {
 			t.Fatalf("%+v, batches of %d: bound %d, promised %d", p, config.Batch, bound, promised)
 		}
 		d := newDesk(t, config, p, straggling(seed))
@@ -36,7 +36,7 @@ func TestWindowedFIFOBound(t *testing.T) {
 		if d.commands[len(d.commands)-1].Stuck {
 			t.Fatalf("seed %d, %+v: stands still", seed, p)
 		}
-		if most == bound && p.Window(config.Batch) > config.Batch {
+		if most == bound && p.window(config.Batch) > config.Batch {
 			reached++
 		}
 	}
@@ -58,7 +58,7 @@ func straggling(seed uint64) func(origin, response int) int {
 
 // Reference: torchtitan's page: S 1, P 3, f 0.5; samples 0, 1, 3, 4 and 5 are done and 2 runs.
 func TestWindowedFIFOExample(t *testing.T) {
-	p := &WindowedFIFO{Steps: 1, WindowPercent: 50}
+	p := &windowedFIFO{Steps: 1, WindowPercent: 50}
 	samples := make([]*Sample, 6)
 	for i := range samples {
 		samples[i] = &Sample{ID: i}
@@ -71,8 +71,8 @@ func TestWindowedFIFOExample(t *testing.T) {
 	if got := p.Batch(v); got != nil {
 		t.Errorf("5 is outside the window and in %v", got)
 	}
-	if p.Window(3) != 3 || p.Bound(3) != 2 {
-		t.Errorf("window %d, bound %d", p.Window(3), p.Bound(3))
+	if p.window(3) != 3 || lagBound(p, 3) != 2 {
+		t.Errorf("window %d, bound %d", p.window(3), lagBound(p, 3))
 	}
 }
 
@@ -86,11 +86,11 @@ func TestOneAdmissionRule(t *testing.T) {
 		config.Costs.PrefillRequest, config.Costs.PrefillToken = 0, 0 // kept and new keys and values cost the same
 		a := r.IntN(4)
 		for _, pair := range [][2]Policy{
-			{&NeMoInOrder{MaxStaleness: a, InFlight: true}, &WindowedFIFO{Steps: a}},
-			{&NeMoWeightFIFO{MaxStaleness: a, InFlight: true}, &RollFlash{RatioPercent: 100 * a}},
-			{&NeMoReadyFirst{MaxStaleness: a, InFlight: true}, &AReaL{Eta: a, Concurrent: all}},
-			{&SkyRL{Staleness: a, Workers: all}, &PipelineRL{MaxLag: a * config.Batch * config.Group}},
-			{&Miles{Pool: (a + 1) * config.Batch, Group: true}, &Miles{Pool: (a + 1) * config.Batch, Group: true, MaxStaleness: 1024}},
+			{&nemoInOrder{MaxStaleness: a, InFlight: true}, &windowedFIFO{Steps: a}},
+			{&nemoWeightFIFO{MaxStaleness: a, InFlight: true}, &RollFlash{RatioPercent: 100 * a}},
+			{&nemoReadyFirst{MaxStaleness: a, InFlight: true}, &AReaL{Eta: a, Concurrent: all}},
+			{&SkyRL{Staleness: a, Workers: all}, &pipelineRL{MaxLag: a * config.Batch * config.Group}},
+			{&miles{Pool: (a + 1) * config.Batch, Group: true}, &miles{Pool: (a + 1) * config.Batch, Group: true, MaxStaleness: 1024}},
 		} {
 			x := newDesk(t, config, pair[0], drawn(seed, 15)).run()
 			y := newDesk(t, config, pair[1], drawn(seed, 15)).run()
@@ -190,7 +190,7 @@ func TestVerlWaitDoesNotBound(t *testing.T) {
 		config, threshold := random(r), 1+r.IntN(3)
 		config.Steps = 12
 		for _, wait := range []bool{false, true} {
-			d := newDesk(t, config, &VerlV1{Threshold: threshold, Warmup: 3, Wait: wait, SyncStep: 1}, straggling(seed)).run()
+			d := newDesk(t, config, &verlV1{Threshold: threshold, Warmup: 3, Wait: wait, SyncStep: 1}, straggling(seed)).run()
 			switch span := len(d.core.counts.Lags); {
 			case wait && span > threshold:
 				above++
@@ -221,9 +221,9 @@ func TestStarvation(t *testing.T) {
 		policy Policy
 		starve bool
 	}{
-		{&NeMoWindowed{MaxStaleness: 1, InFlight: true}, true}, {&PrimeRL{MaxOffPolicy: 1}, true},
-		{&NeMoReadyFirst{MaxStaleness: 1, InFlight: true}, false}, {&NeMoInOrder{MaxStaleness: 1}, false}, {&NeMoWeightFIFO{MaxStaleness: 1}, false},
-		{&WindowedFIFO{Steps: 1, WindowPercent: 50}, false}, {&TinkerPaced{MaxOffPolicy: 1, Depth: 1}, false}, {&Dora{K: 1}, false},
+		{&NeMoWindowed{MaxStaleness: 1, InFlight: true}, true}, {&primeRL{MaxOffPolicy: 1}, true},
+		{&nemoReadyFirst{MaxStaleness: 1, InFlight: true}, false}, {&nemoInOrder{MaxStaleness: 1}, false}, {&nemoWeightFIFO{MaxStaleness: 1}, false},
+		{&windowedFIFO{Steps: 1, WindowPercent: 50}, false}, {&tinkerPaced{MaxOffPolicy: 1, Depth: 1}, false}, {&dora{K: 1}, false},
 	} {
 		d := newDesk(t, config, c.policy, long).run()
 		trained := 0
@@ -239,3 +239,7 @@ func TestStarvation(t *testing.T) {
 		}
 	}
 }
+
+// lagBound is the greatest lag, in versions, for batches of that many samples: a sample that is admitted last has
+// at most (S + 1)·P - 1 elders, at most W - 1 younger ones are taken before it, and P are taken per version.
+func lagBound(p *windowedFIFO, batch int) int { return p.Steps + ceilDiv(p.window(batch)-1, batch) }

@@ -2,10 +2,10 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// StreamRL gives finished samples to the learner at once: the gradient is the
+// streamRL gives finished samples to the learner at once: the gradient is the
 // synchronous one up to the order of its sum. Admission is Sync's; with Async, B more begin
 // when the last of the batch is generated.
-type StreamRL struct {
+type streamRL struct {
 	// Async generates the next batch while the rest of this one is trained.
 	Async bool `yaml:"async"`
 	// Micro is the least number of samples the learner begins with, unless fewer
@@ -14,7 +14,7 @@ type StreamRL struct {
 }
 
 // Traits implements Policy.
-func (p *StreamRL) Traits() Traits {
+func (p *streamRL) Traits() Traits {
 	t := Traits{Stream: p.Micro}
 	if p.Async {
 		t.Bound = 1
@@ -23,7 +23,7 @@ func (p *StreamRL) Traits() Traits {
 }
 
 // Admit is a batch at a time.
-func (p *StreamRL) Admit(v View) int {
+func (p *streamRL) Admit(v View) int {
 	if !p.Async {
 		return admitWhole(v)
 	}

@@ -135,7 +135,7 @@ func TestOneStepOffOverlaps(t *testing.T) {
 func TestStreamingGains(t *testing.T) {
 	for seed := range uint64(10) {
 		sync := newDesk(t, ample(), &Sync{}, drawn(seed, 12)).run()
-		for _, p := range []Policy{&StreamRL{Micro: 1}, &Periodic{Micro: 1}, &AsyncFlow{Micro: 2}} {
+		for _, p := range []Policy{&streamRL{Micro: 1}, &Periodic{Micro: 1}, &asyncFlow{Micro: 2}} {
 			d := newDesk(t, ample(), p, drawn(seed, 12)).run()
 			if d.core.now > sync.core.now || 2*d.core.now < sync.core.now {
 				t.Errorf("%T: %d ticks, %d when synchronous", p, d.core.now, sync.core.now)
@@ -196,7 +196,7 @@ func TestVerlGate(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		config := random(r)
 		p := &Verl{K: 1 + r.IntN(3), StalenessPercent: 25 * r.IntN(5), Partial: r.IntN(2) == 0, RequireBatches: 1 + r.IntN(2)}
-		limit := p.Limit(config.Batch)
+		limit := p.limit(config.Batch)
 		d := newDesk(t, config, p, drawn(seed, 10))
 		d.check = func(c *Core) {
 			if stale := c.accepted + len(c.flight) - c.trainedBefore; stale > limit {
@@ -212,7 +212,7 @@ func TestVerlGate(t *testing.T) {
 
 // 2.6: of G + redundancy responses the first G are kept, the others evicted.
 func TestRedundancy(t *testing.T) {
-	p := &RollAgentic{RatioPercent: 100, Redundancy: 2}
+	p := &rollAgentic{RatioPercent: 100, Redundancy: 2}
 	d := newDesk(t, ample(), p, drawn(2, 30)).run()
 	evicted := 0
 	for _, c := range d.commands {
@@ -228,7 +228,7 @@ func TestRedundancy(t *testing.T) {
 
 // 2.9: a response that is interrupted any number of times loses and repeats nothing.
 func TestPartialRolloutsLoseNothing(t *testing.T) {
-	for _, p := range []Policy{&Kimi{Budget: 3}, &April{}, &CoPRIS{Pool: 7}} {
+	for _, p := range []Policy{&kimi{Budget: 3}, &april{}, &copris{Pool: 7}} {
 		d := newDesk(t, ample(), p, drawn(4, 9))
 		d.check = func(c *Core) { invariants(t, c) }
 		d.run()
@@ -245,7 +245,7 @@ func TestEcho2(t *testing.T) {
 	for s := 1; s <= 5; s++ {
 		config := ample()
 		config.Steps = 30
-		d := newDesk(t, config, &Echo2{Staleness: s, Hop: 5}, func(int, int) int { return 20 }).run()
+		d := newDesk(t, config, &echo2{Staleness: s, Hop: 5}, func(int, int) int { return 20 }).run()
 		busy := 0
 		for _, a := range []Activity{Scoring, Training, Pushing} {
 			for _, ticks := range durations(d.core, Learner, a) {
@@ -295,7 +295,7 @@ func TestVersionsStay(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		config := random(r)
 		config.Workers++
-		for _, p := range []Policy{&Laminar{Every: 30, Hop: r.IntN(9)}, &Dora{K: 1 + r.IntN(3)}} {
+		for _, p := range []Policy{&Laminar{Every: 30, Hop: r.IntN(9)}, &dora{K: 1 + r.IntN(3)}} {
 			d := newDesk(t, config, p, drawn(seed, 25))
 			at := map[int]int{}
 			for d.step() {

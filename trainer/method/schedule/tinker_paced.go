@@ -2,8 +2,8 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// TinkerPaced runs some batches ahead and waits for a sample that would become too old, in place of throwing it away.
-type TinkerPaced struct {
+// tinkerPaced runs some batches ahead and waits for a sample that would become too old, in place of throwing it away.
+type tinkerPaced struct {
 	// MaxOffPolicy is max_steps_off_policy. Default 2 (ours).
 	MaxOffPolicy int `yaml:"max_steps_off_policy" default:"2" range:"[0,1024]"`
 	// Depth is pipeline_depth in batches, at most max_steps_off_policy.
@@ -11,15 +11,15 @@ type TinkerPaced struct {
 }
 
 // Traits: a response has the weights of one sampling client.
-func (p *TinkerPaced) Traits() Traits { return Traits{Old: Rollout, Bound: p.MaxOffPolicy} }
+func (p *tinkerPaced) Traits() Traits { return Traits{Old: Rollout, Bound: p.MaxOffPolicy} }
 
 // Admit is what the count leaves.
-func (p *TinkerPaced) Admit(v View) int {
+func (p *tinkerPaced) Admit(v View) int {
 	return v.ahead(min(p.Depth, p.MaxOffPolicy)*v.Batch, v.Version)
 }
 
 // Batch takes the oldest that are done, unless what is left could then not be trained in time.
-func (p *TinkerPaced) Batch(v View) []*Sample {
+func (p *tinkerPaced) Batch(v View) []*Sample {
 	return inWindow(v, batchWhole(v), p.MaxOffPolicy, func(s *Sample) int { return s.Version })
 }
 

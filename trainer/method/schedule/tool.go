@@ -8,7 +8,7 @@ import (
 // called lets the requests wait that called a tool in a worker's last step, where that
 // costs anything: each keeps its slot, and does not decode until the tool has answered.
 func (c *Core) called(w *Worker, calls []ToolCall) error {
-	if !c.config.Costs.Tools() {
+	if !c.config.Costs.tools() {
 		return nil
 	}
 	for _, call := range calls {

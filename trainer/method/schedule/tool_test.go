@@ -60,7 +60,7 @@ func TestToolsKeepPromises(t *testing.T) {
 			d.check = func(c *Core) { invariants(t, c) }
 			d.run()
 			n := d.core.counts
-			if last := d.commands[len(d.commands)-1]; last.Stuck || config.Costs.Tools() && n.Calls == 0 || n.WaitedTicks > 0 && config.Costs.ToolCall == 0 && n.WaitedTicks > 1000*n.Calls {
+			if last := d.commands[len(d.commands)-1]; last.Stuck || config.Costs.tools() && n.Calls == 0 || n.WaitedTicks > 0 && config.Costs.ToolCall == 0 && n.WaitedTicks > 1000*n.Calls {
 				t.Fatalf("%s, seed %d: %+v, stuck %v", e.Name, seed, n, last.Stuck)
 			}
 			if b := policy.Traits().Bound; b >= 0 && len(n.Lags) > b+1 {

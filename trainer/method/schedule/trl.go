@@ -2,8 +2,8 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// TRL is its asynchronous GRPO: samples that are too old are dropped when taken.
-type TRL struct {
+// trl is its asynchronous GRPO: samples that are too old are dropped when taken.
+type trl struct {
 	// MaxStaleness is the greatest lag. Default 4 (the configuration's; the data
 	// set class says 3).
 	MaxStaleness int `yaml:"max_staleness" default:"4" range:"[1,1024]"`
@@ -12,15 +12,15 @@ type TRL struct {
 }
 
 // Traits implements Policy.
-func (p *TRL) Traits() Traits {
+func (p *trl) Traits() Traits {
 	return Traits{Reload: Interrupt, Interval: p.WeightSyncSteps, Old: Rollout, Bound: p.MaxStaleness}
 }
 
 // Admit fills what may be in flight.
-func (p *TRL) Admit(v View) int { return p.MaxStaleness*v.Batch - v.Running - len(v.Done) }
+func (p *trl) Admit(v View) int { return p.MaxStaleness*v.Batch - v.Running - len(v.Done) }
 
 // Verdict looks at what is done, not at what runs.
-func (p *TRL) Verdict(v View, s *Sample) Fate {
+func (p *trl) Verdict(v View, s *Sample) Fate {
 	if !s.Done() {
 		return Take
 	}

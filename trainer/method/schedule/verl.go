@@ -45,8 +45,8 @@ func (p *Verl) Traits() Traits {
 	return t
 }
 
-// Limit is LIM for batches of that many samples.
-func (p *Verl) Limit(batch int) int {
+// limit is LIM for batches of that many samples.
+func (p *Verl) limit(batch int) int {
 	return p.RequireBatches * batch * (100 + p.StalenessPercent) * p.K / 100
 }
 
@@ -55,7 +55,7 @@ func (p *Verl) Admit(v View) int {
 	if v.Unpublished >= p.K { // a publication is due and waits
 		return 0
 	}
-	limit := p.Limit(v.Batch)
+	limit := p.limit(v.Batch)
 	const perServer = 16
 	concurrent := min(v.capacity(), perServer*len(v.Workers), limit)
 	return min(limit-(v.kept()-v.TrainedBefore), limit-len(v.Done), concurrent-v.Running)

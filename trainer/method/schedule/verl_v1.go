@@ -7,10 +7,10 @@ import (
 	"driftlab/trainer/method"
 )
 
-// VerlV1 is verl's second trainer (v1): a batch enters per step, some batches ahead. A sample's span is the
+// verlV1 is verl's second trainer (v1): a batch enters per step, some batches ahead. A sample's span is the
 // number of steps from its dispatch to now, both counted. Dropping bounds the span of what is trained. Waiting
 // does not: only running samples hold the trainer up, and done ones that it leaves behind grow older.
-type VerlV1 struct {
+type verlV1 struct {
 	// Threshold is t, max_off_policy_threshold, in steps; 1 is the present step alone.
 	Threshold int `yaml:"max_off_policy_threshold" default:"8" range:"[1,1024]"`
 	// Wait is the strategy wait in place of drop.
@@ -23,7 +23,7 @@ type VerlV1 struct {
 }
 
 // Traits implements Policy.
-func (p *VerlV1) Traits() Traits {
+func (p *verlV1) Traits() Traits {
 	t := Traits{Reload: Interrupt, Colocated: p.SyncStep == 0, Interval: p.SyncStep, Bound: p.Threshold - 1}
 	if p.Wait {
 		t.Bound = boundOfCount(p.Warmup)
@@ -32,13 +32,13 @@ func (p *VerlV1) Traits() Traits {
 }
 
 // Admit is a batch per step; what is dropped is replaced one for one.
-func (p *VerlV1) Admit(v View) int { return v.ahead(p.Warmup*v.Batch, v.Step) }
+func (p *verlV1) Admit(v View) int { return v.ahead(p.Warmup*v.Batch, v.Step) }
 
 // span is 1 for a sample of the present step.
 func span(v View, s *Sample) int { return v.Step - s.Step + 1 }
 
 // Batch takes the done samples of the smallest step first.
-func (p *VerlV1) Batch(v View) []*Sample {
+func (p *verlV1) Batch(v View) []*Sample {
 	if len(v.Done) < v.Batch || p.Wait && len(v.Flight) > 0 && span(v, v.Flight[0]) >= p.Threshold {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (p *VerlV1) Batch(v View) []*Sample {
 }
 
 // Verdict drops what is done and too old.
-func (p *VerlV1) Verdict(v View, s *Sample) Fate {
+func (p *verlV1) Verdict(v View, s *Sample) Fate {
 	if !p.Wait && s.Done() && span(v, s) > p.Threshold {
 		return Drop
 	}

@@ -2,35 +2,31 @@ package schedule
 
 import "driftlab/trainer/method"
 
-// WindowedFIFO takes samples almost in the order of submission: from a window that begins at the oldest one
+// windowedFIFO takes samples almost in the order of submission: from a window that begins at the oldest one
 // that is not taken yet and does not move until that one is. A count bounds what is active, so that a bound on
 // every sample follows without dropping any.
-type WindowedFIFO struct {
+type windowedFIFO struct {
 	// Steps is S, target_offpolicy_steps.
 	Steps int `yaml:"target_offpolicy_steps" default:"3" range:"[0,1024]"`
 	// WindowPercent is window_fraction f in hundredths of the active samples. 0 is strict order.
 	WindowPercent int `yaml:"window_percent" default:"30" range:"[0,100]"`
 }
 
-// Window is W, in samples, for batches of that many.
-func (p *WindowedFIFO) Window(batch int) int {
+// window is W, in samples, for batches of that many.
+func (p *windowedFIFO) window(batch int) int {
 	return max(1, p.WindowPercent*(p.Steps+1)*batch/100)
 }
 
-// Bound is the greatest lag, in versions, for batches of that many samples: a sample that is admitted last has
-// at most (S + 1)·P - 1 elders, at most W - 1 younger ones are taken before it, and P are taken per version.
-func (p *WindowedFIFO) Bound(batch int) int { return p.Steps + ceilDiv(p.Window(batch)-1, batch) }
-
 // Traits: the bound is that of the batch for which it is greatest.
-func (p *WindowedFIFO) Traits() Traits {
+func (p *windowedFIFO) Traits() Traits {
 	return Traits{Reload: Interrupt, Bound: p.Steps + ceilDiv(p.WindowPercent*(p.Steps+1), 100)}
 }
 
 // Admit is what the count leaves: a place is free when the weights of its update are published.
-func (p *WindowedFIFO) Admit(v View) int { return v.ahead(p.Steps*v.Batch, v.Version) }
+func (p *windowedFIFO) Admit(v View) int { return v.ahead(p.Steps*v.Batch, v.Version) }
 
 // Batch is the oldest that are done within the window.
-func (p *WindowedFIFO) Batch(v View) []*Sample { return batchWithin(v, p.Window(v.Batch)) }
+func (p *windowedFIFO) Batch(v View) []*Sample { return batchWithin(v, p.window(v.Batch)) }
 
 var windowedFIFOSpec = method.Spec{
 	Name: "windowed_fifo", Aliases: []string{"minimax_forge", "torchtitan"},

@@ -143,7 +143,7 @@ func (t *Trace) line(n int, l Line) error {
 		t.Add(n, l.Name, "", l.Value(n))
 		return nil
 	}
-	return t.Derive(n, l.Name, l.Formula)
+	return t.derive(n, l.Name, l.Formula)
 }
 
 // try puts token n into a branch if it meets its conditions.

@@ -11,7 +11,7 @@ import (
 // Branch is what became of a token.
 type Branch string
 
-// The branches. Those without a gradient are Flat.
+// The branches. Those without a gradient are flat.
 const (
 	// Kept takes the formula as it is.
 	Kept Branch = "kept"
@@ -34,8 +34,8 @@ const (
 	Rejected Branch = "rejected"
 )
 
-// Flat reports whether a branch has no gradient.
-func (b Branch) Flat() bool {
+// flat reports whether a branch has no gradient.
+func (b Branch) flat() bool {
 	return !slices.Contains([]Branch{Kept, Capped, PenaltyOnly, ""}, b)
 }
 
@@ -110,8 +110,8 @@ func (t *Trace) Add(n int, name, formula string, value float64) {
 	t.Tokens[n].Terms = append(t.Tokens[n].Terms, Term{name, formula, Number(value)})
 }
 
-// Derive notes a figure of token n that the method did not compute on its way.
-func (t *Trace) Derive(n int, name, formula string) error {
+// derive notes a figure of token n that the method did not compute on its way.
+func (t *Trace) derive(n int, name, formula string) error {
 	p, err := parse(formula)
 	if err != nil {
 		return fmt.Errorf("trace: %s = %s: %w", name, formula, err)
@@ -133,10 +133,10 @@ func (t *Trace) Conclude(n int, computed *Result) error {
 		t.Add(n, Slope, k.slope, computed.Slope)
 		return nil
 	}
-	if err := t.Derive(n, Value, k.value); err != nil {
+	if err := t.derive(n, Value, k.value); err != nil {
 		return err
 	}
-	return t.Derive(n, Slope, k.slope)
+	return t.derive(n, Slope, k.slope)
 }
 
 // Find returns the last term of that name, and whether there is one.
@@ -199,7 +199,7 @@ func (t *Trace) Check() error {
 			if !Agree(got, float64(term.Value)) {
 				return fmt.Errorf("trace: token %d of response %d: %s = %s is %v, and the method has %v", k.Position, k.Response, term.Name, term.Formula, got, term.Value)
 			}
-			if term.Name == Slope && k.Branch.Flat() != (term.Formula == "0") {
+			if term.Name == Slope && k.Branch.flat() != (term.Formula == "0") {
 				return fmt.Errorf("trace: token %d of response %d: %s, with the slope %s", k.Position, k.Response, k.Branch, term.Formula)
 			}
 		}

@@ -59,7 +59,7 @@ func TestFoldsByPlace(t *testing.T) {
 	for n, want := range []string{"1 -0.5 1.5", "-0.5 1.5 1.5", "-0.5 4.5 3", "1 7 7"} {
 		var got []string
 		for _, f := range []string{"least_<t(x)", "Σ_≤t(x)", "Σ_turn(x)"} {
-			if err := tr.Derive(n, "y"+f, f); err != nil {
+			if err := tr.derive(n, "y"+f, f); err != nil {
 				t.Fatal(err)
 			}
 			term, _ := tr.Tokens[n].Find("y" + f)

@@ -75,15 +75,15 @@ func Loss(root, name string) ([]File, error) {
 	if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
 		return nil, fmt.Errorf("%q: %s/%s is there already: choose another name", name, folder, file)
 	}
-	registry, err := pack.withLine(name, Line(name))
+	registry, err := pack.withLine(name, line(name))
 	if err != nil {
 		return nil, err
 	}
 	return []File{{folder + "/" + file, text}, {folder + "/" + registryFile, registry}}, nil
 }
 
-// Line is a loss's line in the registry.
-func Line(name string) string {
+// line is a loss's line in the registry.
+func line(name string) string {
 	typeName := goName(name)
 	return fmt.Sprintf("\t{Spec: %sSpec, New: func() Loss { return method.New[%s]() }},\n", unexported(typeName), typeName)
 }

@@ -89,8 +89,8 @@ func TestReadme(t *testing.T) {
 	if blocks[0] != files[0].Text {
 		t.Error("the page's file is not what `simulate new loss tanh_pg` writes")
 	}
-	if blocks[1] != Line("tanh_pg") || !strings.Contains(files[1].Text, blocks[1]) {
-		t.Errorf("the page's line of the registry is not %q", Line("tanh_pg"))
+	if blocks[1] != line("tanh_pg") || !strings.Contains(files[1].Text, blocks[1]) {
+		t.Errorf("the page's line of the registry is not %q", line("tanh_pg"))
 	}
 	o := overlay(t, root, []File{{folder + "/tanh_pg.go", blocks[0]}, files[1]})
 	if !*exhaustive {
@@ -118,8 +118,8 @@ func TestOtherNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		registry := files[1].Text
-		after := strings.Index(registry, Line(name))
-		if after < 0 || strings.Count(registry, Line(name)) != 1 {
+		after := strings.Index(registry, line(name))
+		if after < 0 || strings.Count(registry, line(name)) != 1 {
 			t.Fatalf("%s: the registry has no such line", name)
 		}
 		names := append(loss.Registry.Names(), name)

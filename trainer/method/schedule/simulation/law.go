@@ -60,8 +60,8 @@ func LookupLaw(name string) (Law, error) {
 	return Law{}, method.UnknownName(name, Laws())
 }
 
-// Refused reports whether the sample with that number is refused when it is done.
-func (l Law) Refused(seed uint64, sample int) bool {
+// refused reports whether the sample with that number is refused when it is done.
+func (l Law) refused(seed uint64, sample int) bool {
 	return l.Refuse > 0 && int(stream.New(seed+1, stream.Lengths, sample).Uint64()>>32)*100>>32 < l.Refuse
 }
 

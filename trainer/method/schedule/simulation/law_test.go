@@ -93,7 +93,7 @@ func TestRefuse(t *testing.T) {
 	law := Law{Median: 50, Sigma: 500, Turns: 1, Refuse: 40}
 	n := 0
 	for sample := range 10_000 {
-		if law.Refused(7, sample) {
+		if law.refused(7, sample) {
 			n++
 		}
 	}

@@ -22,9 +22,9 @@ type FreeRunning struct {
 	Queue float64
 }
 
-// BeforeQueue is the mean number of versions from a sample's first token to the queue: C/B, times M with single
+// beforeQueue is the mean number of versions from a sample's first token to the queue: C/B, times M with single
 // slots. Above a utilisation of 1 an update takes longer than the rollout of a batch, and fewer of them pass.
-func (f FreeRunning) BeforeQueue() float64 {
+func (f FreeRunning) beforeQueue() float64 {
 	age := f.Concurrency / f.Batch
 	if f.SingleSlots {
 		age *= f.Tail
@@ -32,9 +32,9 @@ func (f FreeRunning) BeforeQueue() float64 {
 	return age / math.Max(1, f.Utilisation)
 }
 
-// InQueue is the mean number of versions from there to training: rho below a utilisation of 1 and
+// inQueue is the mean number of versions from there to training: rho below a utilisation of 1 and
 // (2q + rho - 1)/(2 rho) above it. The two meet at 1 for q = 1 alone.
-func (f FreeRunning) InQueue() float64 {
+func (f FreeRunning) inQueue() float64 {
 	if f.Utilisation <= 1 {
 		return f.Utilisation
 	}
@@ -42,11 +42,7 @@ func (f FreeRunning) InQueue() float64 {
 }
 
 // MeanAge is the sum of both. It does not contain the mean length.
-func (f FreeRunning) MeanAge() float64 { return f.BeforeQueue() + f.InQueue() }
-
-// MeanAgeOfCount is the mean age under a rule that lets a number of batches run ahead: that number, as long as
-// the slots would let the system run further ahead without the rule.
-func (f FreeRunning) MeanAgeOfCount(ahead float64) float64 { return math.Min(ahead, f.MeanAge()) }
+func (f FreeRunning) MeanAge() float64 { return f.beforeQueue() + f.inQueue() }
 
 // Tail estimates M of a group of so many responses from that many prompts of the law.
 func (l Law) Tail(seed uint64, group, prompts int) float64 {

@@ -20,13 +20,11 @@ func freeRunning(r *Run, law Law, singleSlots bool, queue float64) FreeRunning {
 func TestMeanAgeForms(t *testing.T) {
 	f := FreeRunning{Concurrency: 96, Batch: 32, Tail: 2, Utilisation: 0.5, Queue: 1}
 	near(t, "whole groups", f.MeanAge(), 3+0.5, 1e-12)
-	near(t, "a count that binds", f.MeanAgeOfCount(2), 2, 1e-12)
-	near(t, "a count that does not", f.MeanAgeOfCount(8), 3.5, 1e-12)
 	f.SingleSlots = true
 	near(t, "single slots", f.MeanAge(), 6+0.5, 1e-12)
 	f.Utilisation, f.Queue = 2, 3
-	near(t, "above 1, before", f.BeforeQueue(), 3, 1e-12)
-	near(t, "above 1, in the queue", f.InQueue(), 7.0/4, 1e-12)
+	near(t, "above 1, before", f.beforeQueue(), 3, 1e-12)
+	near(t, "above 1, in the queue", f.inQueue(), 7.0/4, 1e-12)
 	if f := (Law{Median: 100, Turns: 1}); f.Tail(1, 8, 50) != 1 {
 		t.Errorf("equal lengths have a tail of %v", f.Tail(1, 8, 50))
 	}

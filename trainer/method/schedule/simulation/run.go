@@ -96,7 +96,7 @@ func (e *engine) execute(c schedule.Command) schedule.Outcome {
 		e.evict(c)
 	case schedule.Grade:
 		for _, n := range c.Samples {
-			if e.law.Refused(e.seed, n) {
+			if e.law.refused(e.seed, n) {
 				o.Refused = append(o.Refused, n)
 			}
 		}
