@@ -229,7 +229,7 @@ func scalesMeet(field string, w, x precision.Quantizer) error {
 	case run > 0 && w.RunLength() != run:
 		return fmt.Errorf("%s: %s needs weights scaled in blocks of as many columns, such as fp8_e4m3/%dx%d, not %s",
 			field, x, run, run, w)
-	case w.RunLength() > 0 && x.Granularity == precision.PerChannel:
+	case w.RunLength() > 0 && (x.Granularity == precision.PerChannel || x.Granularity == precision.Asymmetric):
 		return fmt.Errorf("%s: %s has one scale per row, the weights' %s one per %d columns; use %s/1x%d",
 			field, x, w, w.RunLength(), x.Format, w.RunLength())
 	}

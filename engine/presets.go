@@ -163,6 +163,16 @@ var presets = sync.OnceValue(func() []Numerics {
 		llama("llama-bf16", quantizer("bf16"), quantizer("bf16")),
 		llama("llama-q8_0", quantizer("int8/q8_0"), quantizer("int8/q8_0-x86")),
 		llama("llama-q4_0", quantizer("int4/q4_0"), quantizer("int8/q8_0-x86")),
+		// onnxruntime on a decoder that quantize_dynamic converted, one token a call: weights
+		// of products and the embedding in int8 with a scale for each matrix (onnx_quantizer.py,
+		// operators/gather.py), inputs by DynamicQuantizeLinear, sums in int32 (MatMulInteger,
+		// operators/matmul.py), which float32 holds exactly up to rows of 518 elements. All
+		// else is f32, the router too (nodes_to_exclude); experts are added by id.
+		fp32.with("onnx-int8", func(n *Numerics) {
+			n.Weights, n.Embedding, n.HeadWeights = quantizer("int8/tensor"), quantizer("int8/tensor"), quantizer("int8/tensor")
+			n.Inputs, n.HeadInputs = quantizer("int8/asymmetric"), quantizer("int8/asymmetric")
+			n.Attention, n.ExpertParallel = kernel.Normalized, experts("expert")
+		}),
 		// Hugging Face's MixtralForCausalLM in bf16 with eager attention and experts
 		// (modeling_mixtral.py) on the CPU kernels of PyTorch 1.13.1: products are
 		// accumulated in fp32 and rounded once; norms, softmax and gates are computed

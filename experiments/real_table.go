@@ -2,8 +2,6 @@ package experiments
 
 import (
 	"fmt"
-	"math"
-	"slices"
 
 	"driftlab/experiments/measure"
 	"driftlab/results/figure"
@@ -38,25 +36,15 @@ func withInterval(i stats.Interval, digits int) figure.Cell {
 // RealPlot draws the emulated d of each token against the real one, a dot for each: on the
 // diagonal where they are equal.
 func RealPlot(engine string, gaps []*measure.RealGap) *figure.Figure {
-	f := &figure.Figure{Kind: figure.Lines, Title: engine + ": emulated d against real d, token by token",
+	f := &figure.Figure{Kind: figure.Dots, Title: engine + ": emulated d against real d, token by token",
 		X: figure.Axis{Label: "real d (nats)"}, Y: figure.Axis{Label: "emulated d (nats)"}}
 	for _, g := range gaps {
 		if g.Engine != engine {
 			continue
 		}
-		pairs := slices.Clone(g.D)
-		slices.SortStableFunc(pairs, func(a, b [2]float64) int {
-			switch {
-			case a[0] < b[0]:
-				return -1
-			case a[0] > b[0]:
-				return 1
-			}
-			return 0
-		})
 		s := figure.Series{Name: g.Checkpoint}
-		for _, d := range pairs {
-			s.X, s.Y = append(s.X, d[0], d[0]), append(s.Y, d[1], math.NaN()) // a gap, so that each is a dot
+		for _, d := range g.D {
+			s.X, s.Y = append(s.X, d[0]), append(s.Y, d[1])
 		}
 		f.Series = append(f.Series, s)
 	}

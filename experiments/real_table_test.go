@@ -24,7 +24,7 @@ var updateReality = flag.Bool("update-reality", false, "write results/published/
 // the README has its summary.
 func TestPublishedReality(t *testing.T) {
 	var gaps []*measure.RealGap
-	for _, engine := range []string{"llama-f16", "llama-bf16", "llama-q8_0", "llama-q4_0", "torch-bf16"} {
+	for _, engine := range []string{"llama-f16", "llama-bf16", "llama-q8_0", "llama-q4_0", "onnx-int8", "torch-bf16"} {
 		for _, task := range []string{"chain", "filler", "lookup"} {
 			text, err := os.ReadFile(fmt.Sprintf("../testdata/real/%s-%s.json", task, engine))
 			if err != nil {
@@ -69,7 +69,7 @@ func TestPublishedReality(t *testing.T) {
 	if !strings.Contains(string(readme), strings.TrimSpace(table)) {
 		t.Errorf("the README does not have this table:\n%s", table)
 	}
-	if plot := experiments.RealPlot("llama-f16", gaps); len(plot.Series) != 3 || len(plot.Series[0].X) != 2*gaps[0].Tokens {
+	if plot := experiments.RealPlot("llama-f16", gaps); len(plot.Series) != 3 || len(plot.Series[0].X) != gaps[0].Tokens {
 		t.Error("the plot of llama-f16 has not every token of three checkpoints")
 	}
 }

@@ -27,7 +27,7 @@ func (q *Quantizer) group(rows, cols int) grouping {
 	switch q.Granularity {
 	case PerTensor:
 		return grouping{rows, cols, 1, 1}
-	case PerChannel:
+	case PerChannel, Asymmetric:
 		return grouping{1, cols, rows, 1}
 	case MX:
 		return grouping{1, min(mxBlock, cols), rows, (cols + mxBlock - 1) / mxBlock}
@@ -53,7 +53,7 @@ func (q *Quantizer) group(rows, cols int) grouping {
 }
 
 // ScaleCount returns the number of scales of a rows×cols matrix: none for an
-// unscaled quantiser, 1 per tensor, rows per channel, ⌈rows/R⌉·⌈cols/C⌉ for
+// unscaled quantiser, 1 per tensor, rows per channel and asymmetric, ⌈rows/R⌉·⌈cols/C⌉ for
 // blocks of R×C, rows·⌈cols/32⌉ for MX, Q8_0 and Q4_0, rows·⌈cols/16⌉ for NV. Scales are stored
 // row-major over the grid of groups.
 func (q Quantizer) ScaleCount(rows, cols int) int {

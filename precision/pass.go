@@ -26,6 +26,8 @@ func (p *pass) matrix(dst, scales, src []float32, g *grouping, cols int) {
 	case len(src) == 0:
 	case p.granularity.ggml():
 		p.ggmlRows(dst, scales, src, cols)
+	case p.granularity == Asymmetric:
+		p.asymmetricRows(dst, scales, src, cols)
 	case g.inRuns(cols):
 		p.runs(dst, scales, src, g.rows*g.cols)
 	case g.rows == 1:

@@ -11,7 +11,8 @@ package precision
 // division and not a product with the reciprocal, rounded to nearest even and
 // saturated. A group of zeros has scale 1. An NV block so small that its e4m3
 // scale is zero has scale 0 and zeros. Q8_0 and Q4_0 do what ggml does: ggmlBlock
-// has the formulas; their zero blocks have scale 0.
+// has the formulas; their zero blocks have scale 0. Asymmetric does what
+// onnxruntime does: asymmetricRow has the formulas.
 //
 // A NaN or infinity is not hidden by its scale: the scale and all values of its
 // group become NaN (for NV the whole matrix, through the tensor's scale).

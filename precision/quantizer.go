@@ -35,6 +35,9 @@ const (
 	// Q4_0 is ggml's block of 32 elements of a row in int4 with an fp16 scale. Its
 	// scale has a sign, so that the element of largest magnitude is -8 times it.
 	Q4_0
+	// Asymmetric has one scale and one zero point per row, as onnxruntime quantises the
+	// inputs of its products; the values are what remains when the zero point is subtracted.
+	Asymmetric
 )
 
 // Lengths of the blocks that the two standards fix.
@@ -102,7 +105,7 @@ func (q Quantizer) Validate() error {
 		return fmt.Errorf("precision: block of %d×%d does not fit granularity %q", q.BlockRows, q.BlockCols, q.Granularity)
 	}
 	switch {
-	case q.Granularity > Q4_0:
+	case q.Granularity > Asymmetric:
 		return fmt.Errorf("precision: unknown granularity %d", q.Granularity)
 	case q.Granularity == None && f.Integer():
 		return fmt.Errorf("precision: %s needs a scale, for example %s/channel", f, f)
@@ -114,8 +117,8 @@ func (q Quantizer) Validate() error {
 		return fmt.Errorf("precision: %s: scaled numbers always saturate; drop the overflow rule", f)
 	case q.Granularity == MX && f.Integer():
 		return fmt.Errorf("precision: %s/mx is not supported; try %s/channel or fp4_e2m1/mx", f, f)
-	case (q.Granularity == Q8_0 || q.Granularity == Q8_0X86) && f != INT8:
-		return fmt.Errorf("precision: %s/%s: its blocks hold int8", f, q.Granularity)
+	case (q.Granularity == Q8_0 || q.Granularity == Q8_0X86 || q.Granularity == Asymmetric) && f != INT8:
+		return fmt.Errorf("precision: %s/%s: it holds int8", f, q.Granularity)
 	case q.Granularity == Q4_0 && f != INT4:
 		return fmt.Errorf("precision: %s/%s: its blocks hold int4", f, q.Granularity)
 	case q.Granularity == NV && f != E2M1:

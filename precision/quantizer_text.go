@@ -7,9 +7,9 @@ import (
 )
 
 // String returns the granularity's text in a quantiser: "none", "tensor",
-// "channel", "block", "mx", "nv", "q8_0", "q8_0-x86" or "q4_0".
+// "channel", "block", "mx", "nv", "q8_0", "q8_0-x86", "q4_0" or "asymmetric".
 func (g Granularity) String() string {
-	return named("Granularity", uint8(g), "none", "tensor", "channel", "block", "mx", "nv", "q8_0", "q8_0-x86", "q4_0")
+	return named("Granularity", uint8(g), "none", "tensor", "channel", "block", "mx", "nv", "q8_0", "q8_0-x86", "q4_0", "asymmetric")
 }
 
 // quantizerForms are the forms that errors compare a misspelt text with. Any
@@ -21,7 +21,7 @@ var quantizerForms = []string{
 	"int8/tensor", "int8/channel", "int8/1x128", "int8/128x128",
 	"int4/channel", "int4/1x32", "int4/1x128",
 	"fp4_e2m1/mx", "fp4_e2m1/nv", "fp6_e3m2/mx", "fp6_e2m3/mx",
-	"int8/q8_0", "int8/q8_0-x86", "int4/q4_0",
+	"int8/q8_0", "int8/q8_0-x86", "int4/q4_0", "int8/asymmetric",
 }
 
 // ParseQuantizer reads a quantiser's text: a format (see ParseFormat), alone or
@@ -35,13 +35,14 @@ var quantizerForms = []string{
 //	fp4_e2m1/nv         NVFP4, blocks of 16 along a row
 //	int8/q8_0           ggml's Q8_0, blocks of 32 along a row; int8/q8_0-x86 as its AVX2 code has it
 //	int4/q4_0           ggml's Q4_0, blocks of 32 along a row
+//	int8/asymmetric     one scale and one zero point per row, as onnxruntime has them
 //
 // Errors name the nearest valid form.
 func ParseQuantizer(text string) (Quantizer, error) {
 	name, suffix, scaled := strings.Cut(text, "/")
 	q := Quantizer{}
 	if scaled && !q.parseGranularity(suffix) {
-		return Quantizer{}, fmt.Errorf("precision: unknown quantiser %q; did you mean %q? scales are tensor, channel, RxC (128x128), mx, nv, q8_0, q8_0-x86 or q4_0",
+		return Quantizer{}, fmt.Errorf("precision: unknown quantiser %q; did you mean %q? scales are tensor, channel, RxC (128x128), mx, nv, q8_0, q8_0-x86, q4_0 or asymmetric",
 			text, NearestName(text, quantizerForms))
 	}
 	f, err := ParseFormat(name)
@@ -60,7 +61,7 @@ func ParseQuantizer(text string) (Quantizer, error) {
 
 // parseGranularity fills the granularity from the text behind the slash.
 func (q *Quantizer) parseGranularity(suffix string) bool {
-	for _, g := range []Granularity{PerTensor, PerChannel, MX, NV, Q8_0, Q8_0X86, Q4_0} {
+	for _, g := range []Granularity{PerTensor, PerChannel, MX, NV, Q8_0, Q8_0X86, Q4_0, Asymmetric} {
 		if suffix == g.String() {
 			q.Granularity = g
 			return true

@@ -8,7 +8,7 @@ import (
 	"driftlab/results/stats"
 )
 
-// chart is a figure of lines. Those that are faint are the seeds of one line.
+// chart is a figure of lines or of dots. Lines that are faint are the seeds of one line.
 type chart struct {
 	*figure.Figure
 	lines []figure.Series
@@ -109,6 +109,17 @@ func pointsOf(a *figure.Series, band figure.Band) []point {
 		points[i] = summarise(x, values, len(seeds), band)
 	}
 	return points
+}
+
+// dotsOf are the dots of a cloud, in their order.
+func dotsOf(s *figure.Series) []point {
+	var dots []point
+	for i, x := range s.X {
+		if finite(x) && finite(s.Y[i]) {
+			dots = append(dots, summarise(x, s.Y[i:i+1], 1, figure.BandNone))
+		}
+	}
+	return dots
 }
 
 // summarise is one point of an arm with the given number of seeds.

@@ -27,7 +27,7 @@ type drawing interface {
 // drawingOf is how a figure of that kind is drawn: tables, strips and formulas are not.
 func drawingOf(f *figure.Figure) drawing {
 	switch f.Kind {
-	case figure.Lines:
+	case figure.Lines, figure.Dots:
 		return newChart(f)
 	case figure.Bars:
 		return bars{f}

@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"driftlab/results/figure"
 )
 
 // size is that of a chart in points.
@@ -16,10 +18,13 @@ func (c *chart) size() (w, h float64) { return 560, 320 }
 
 // describe is the text alternative.
 func (c *chart) describe() string {
-	d := c.Title
+	d, what := c.Title, "Lines"
+	if c.Kind == figure.Dots {
+		what = "Dots"
+	}
 	for i, a := range c.lines {
 		if i == 0 {
-			d += ". Lines: "
+			d += ". " + what + ": "
 		} else {
 			d += ", "
 		}
@@ -122,7 +127,11 @@ func (c *chart) axes(canvas draw.Canvas, th theme, nameSpace vg.Length) {
 	p := newPlot(th)
 	lines := &curves{chart: c, theme: th, named: nameSpace > 0}
 	for i := range c.lines {
-		lines.points = append(lines.points, pointsOf(&c.lines[i], c.Band))
+		if c.Kind == figure.Dots {
+			lines.points = append(lines.points, dotsOf(&c.lines[i]))
+		} else {
+			lines.points = append(lines.points, pointsOf(&c.lines[i], c.Band))
+		}
 	}
 	xlow, xhigh, ylow, yhigh := lines.extent()
 	p.X.Label.Text = c.X.Label
@@ -239,10 +248,18 @@ func (g *curves) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	for i, arm := range g.points {
 		style := meanLine(g.chart.slot(i))
+		dot := func(q point) {
+			c.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: 2, Shape: draw.CircleGlyph{}}, vg.Point{X: tx(q.X), Y: ty(q.Mean)})
+		}
+		if g.chart.Kind == figure.Dots {
+			for _, q := range arm {
+				dot(q)
+			}
+			continue
+		}
 		g.runs(arm, func(q point) bool { return g.drawable(q.Mean) }, func(run []point) {
 			if len(run) == 1 { // a point alone makes no line
-				c.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: 2, Shape: draw.CircleGlyph{}},
-					vg.Point{X: tx(run[0].X), Y: ty(run[0].Mean)})
+				dot(run[0])
 				return
 			}
 			line := make([]vg.Point, len(run))

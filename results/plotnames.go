@@ -6,6 +6,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"driftlab/results/figure"
 )
 
 // nameStep is the distance between the names of two lines that end together.
@@ -15,7 +17,7 @@ const nameStep = labelSize + 2
 // the chart is better served by a legend: one line, names that would take more
 // than a third of it, or more than fit below each other.
 func (c *chart) namesWidth(width vg.Length) vg.Length {
-	if len(c.lines) < 2 || len(c.lines) > 10 || c.empty() != "" {
+	if c.Kind == figure.Dots || len(c.lines) < 2 || len(c.lines) > 10 || c.empty() != "" {
 		return 0
 	}
 	style := textStyle(labelSize, nil)

@@ -90,6 +90,7 @@ var Tolerances = map[string]Tolerance{
 	"llama-bf16":          {0.08, 9e-3},
 	"llama-q8_0":          {0.1, 0.015},
 	"llama-q4_0":          {2, 0.2},
+	"onnx-int8":           {0.25, 0.02},
 	"torch-bf16":          bf16Bound,
 }
 
