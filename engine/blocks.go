@@ -1,19 +1,30 @@
 package engine
 
+import (
+	"driftlab/engine/kernel"
+	"driftlab/model"
+)
+
 // span is a share of a pass: consecutive sequences, their rows, and the
 // targets among them.
 type span struct {
 	rowFrom, rowTo, seqFrom, seqTo, targetFrom, targetTo int
 }
 
-// blockRows is about how many rows go through all layers together: their
-// activations then stay in the second-level cache. Rows never mix, so it
-// changes no bit.
-const blockRows = 256
+// blockRows is about how many rows of a model go through all layers together. A few
+// leave the activations in the second-level cache. But every block reads the weights
+// again, and the backward pass reads and writes their gradients: where these are no
+// longer near, more rows cost less. Rows never mix, so it changes no bit.
+func blockRows(c *model.Config) int {
+	if 4*c.Params() > 4*kernel.SecondLevelCache() {
+		return 1024
+	}
+	return 256
+}
 
 // mostShared bounds the rows of prefixes that the sequences of a block go on from,
 // one by one: the backward pass keeps a gradient of each.
-const mostShared = 16 * blockRows
+const mostShared = 4096
 
 // cut divides the pack into blocks of whole sequences, those of prefixes first.
 func (p *Pass) cut() {
@@ -27,10 +38,10 @@ func (p *Pass) cut() {
 // where the next block begins. A pass that reads a cache is as many blocks as there
 // are workers, so that a worker meets the same part of the cache again.
 func (p *Pass) cutPart(b span, sequences, rows int) (next span) {
-	workers := len(p.workers)
+	workers, most := len(p.workers), len(p.workers)*blockRows(&p.config)
 	count := len(p.blocks) + workers
 	if p.options.Cache == nil {
-		count = len(p.blocks) + workers*max(1, (rows-b.rowFrom+workers*blockRows-1)/(workers*blockRows))
+		count = len(p.blocks) + workers*max(1, (rows-b.rowFrom+most-1)/most)
 	}
 	shared := 0
 	for sequence := b.seqFrom; sequence < sequences; sequence++ {
@@ -71,8 +82,8 @@ func (p *Pass) largest() (rows, longest int) {
 	for _, b := range p.blocks {
 		rows = max(rows, b.rowTo-b.rowFrom)
 	}
-	if p.options.Cache == nil && rows > blockRows/4 {
-		rows = max(rows, blockRows)
+	if most := blockRows(&p.config); p.options.Cache == nil && rows > most/4 {
+		rows = max(rows, most)
 	}
 	for s := range p.pack.Sequences() {
 		from, to := p.pack.before(s)
