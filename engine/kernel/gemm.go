@@ -61,3 +61,7 @@ func (p *product) check() {
 		_ = p.b[(p.m-1)*p.band+(p.n-1)/panelWidth*p.group+(p.k-1)*p.ldb+(p.n-1)%panelWidth]
 	}
 }
+
+// spread reports whether k rows, ld elements apart, lie so far apart that a large product
+// reads them faster from a copy.
+func spread(k, ld int) bool { return 4*k*ld > 128<<10 }

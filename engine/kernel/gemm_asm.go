@@ -48,7 +48,7 @@ func (p *product) runVector(path Path, s *Scratch) bool {
 		a, b := p.a[k*p.aks:], p.b[k*p.ldb:]
 		if p.band != 0 {
 			p.bands(call, a, b, path)
-		} else {
+		} else if !p.packed(call, a, b, int(call.k), path, s) {
 			p.tiles(call, a, b, path)
 		}
 	}

@@ -66,6 +66,10 @@ func TestProductPathsAgree(t *testing.T) {
 			check(1+rng.IntN(9), size, 0, normals)
 		}
 		check(3, 130, 9, normals)
+		for range 9 { // of either layout of A and B: operands are copied where they are spread
+			check(145, 300, depth+5, normals)
+			check(265, 272, 150, normals)
+		}
 		check(9, 17, 2*depth+5, normals) // the chain goes on from one depth to the next
 	})
 }

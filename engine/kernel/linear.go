@@ -74,8 +74,12 @@ func LinearInputGrad(dx, dy []float32, w *Weight, rows int, add bool, num Numeri
 	}
 	s = s.orNew()
 	red := num.Reduction.At(rows)
-	for i := 0; i < rows; i += linearRows {
-		m := min(linearRows, rows-i)
+	step := linearRows
+	if exact(num.Output) && spread(min(w.Out, depth), w.In) {
+		step = max(rows, 1) // the weights are copied for all rows at once
+	}
+	for i := 0; i < rows; i += step {
+		m := min(step, rows-i)
 		out := dx[i*w.In:][:m*w.In]
 		p := product{c: out, a: dy[i*w.Out:], b: w.Dense, ldc: w.In, ais: w.Out, aks: 1,
 			ldb: w.In, group: panelWidth, m: m, n: w.In, k: w.Out, add: add}

@@ -18,6 +18,8 @@ type Scratch struct {
 	chunk    deltaChunk  // delta rule: views of a chunk
 	order    []int32     // positions by their scores
 	call     tileCall    // assembly: what a tile reads
+	packedA  []float32   // product: columns of A that are its rows
+	packedB  []float32   // product: rows of B as panels
 	left     []leftTile  // plain product: rows as float64
 	right    []rightTile // plain product: columns as float64
 }

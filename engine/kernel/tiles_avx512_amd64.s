@@ -48,6 +48,30 @@ tile:
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z14
 	VMOVUPS.Z     64(R13), K1, Z15
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
 	JMP           ready
 zero:
 	VPXORD        Z0, Z0, Z0
@@ -70,6 +94,9 @@ ready:
 	MOVQ          AX, R13
 	LEAQ          (AX)(SI*4), R15
 chain:
+	PREFETCHT1    (BX)(R10*2)
+	PREFETCHT1    (BX)(R14*1)
+	PREFETCHT0    64(R13)
 	VMOVUPS       0(BX), Z16
 	VMOVUPS.Z     0(BX)(R10*1), K1, Z17
 	VBROADCASTSS  (R13), Z18
@@ -1064,6 +1091,30 @@ tile:
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z14
 	VMOVUPS.Z     64(R13), K1, Z15
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
+	ADDQ          R11, R13
+	PREFETCHT0    (R13)
+	PREFETCHT0    64(R13)
 	JMP           ready
 zero:
 	VPXORD        Z0, Z0, Z0
@@ -1086,6 +1137,9 @@ ready:
 	MOVQ          AX, R13
 	LEAQ          (AX)(SI*4), R15
 chain:
+	PREFETCHT1    (BX)(R10*2)
+	PREFETCHT1    (BX)(R14*1)
+	PREFETCHT0    64(R13)
 	VMOVUPS       0(BX), Z16
 	VMOVUPS.Z     0(BX)(R10*1), K1, Z17
 	VBROADCASTSS  (R13), Z18

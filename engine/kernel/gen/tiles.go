@@ -149,6 +149,13 @@ func (w tiler) start() {
 	w.op("CMPQ", "tileCall_add(DI)", "$0")
 	w.op("JEQ", "zero")
 	w.eachC(true)
+	if w.prefetches() {
+		for range w.s.rows {
+			w.op("ADDQ", "R11", "R13")
+			w.op("PREFETCHT0", "(R13)")
+			w.op("PREFETCHT0", "64(R13)")
+		}
+	}
 	w.op("JMP", "ready")
 	w.label("zero")
 	for i := range w.s.rows {
@@ -233,9 +240,18 @@ func (w tiler) aAt(i int) string {
 	return fmt.Sprintf("(%s)%s", base, []string{"", "(SI*1)", "(SI*2)", "(R12*1)"}[i%4])
 }
 
+// prefetches says that a tile asks ahead for the next columns of B and the next rows of
+// C: the one that does nearly all of the work, where weights come from memory.
+func (w tiler) prefetches() bool { return w.v == avx512 && w.s == (shape{8, 2}) }
+
 // step advances all chains by one k.
 func (w tiler) step() {
 	cols := w.s.groups * w.per
+	if w.prefetches() {
+		w.op("PREFETCHT1", "(BX)(R10*2)")
+		w.op("PREFETCHT1", "(BX)(R14*1)")
+		w.op("PREFETCHT0", "64(R13)")
+	}
 	if w.s.groups > 5 {
 		w.op("LEAQ", "(BX)(R10*4)", "R15")
 	}
