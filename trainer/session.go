@@ -225,5 +225,6 @@ func (s *Session) correctBatch() error {
 func (s *Session) diagnose() error {
 	limits := metrics.Limits{Response: s.recipe.Rollout.MaxTokens, Prompt: s.task.MaxPrompt()}
 	s.metrics = metrics.Step(s.metrics, &s.batch, limits)
+	s.metrics = metrics.Peer(s.metrics, &s.batch, s.recipe.Correction.Names)
 	return nil
 }

@@ -31,8 +31,8 @@ type Correction struct {
 	WeightsAfter int `yaml:"weights_after"`
 	// Denominator is post or pre (rejection).
 	Denominator correction.Denominator `yaml:"denominator" default:"post" oneof:"post pre"`
-	// Names chooses the code base whose metric names are logged: verl or skyrl.
-	Names string `yaml:"names" default:"verl" oneof:"verl skyrl"`
+	// Names chooses the code base whose metric names are logged: verl, skyrl, nemo-rl or miles.
+	Names string `yaml:"names" default:"verl" oneof:"verl skyrl nemo-rl miles"`
 }
 
 // Pipeline returns a fresh pipeline that does what the section says.

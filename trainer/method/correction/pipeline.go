@@ -75,7 +75,8 @@ type Pipeline struct {
 	// Clamp bounds log-ratios, and their sums, before exp. 0 means 20 (verl, SkyRL,
 	// slime); .inf is none (AReaL, ROLL, TRL).
 	Clamp float64 `yaml:"clamp"`
-	// Names is the code base whose metric names Apply reports: verl or skyrl. Empty means verl.
+	// Names is the code base whose metric names Apply reports: verl or skyrl. Empty means verl. With nemo-rl
+	// and miles, whose corrections log no more than verl's, the gap is logged under their names, too.
 	Names string `yaml:"names"`
 	// Seed is the run's, for rules that draw; no recipe gives it here.
 	Seed uint64 `yaml:"-"`
@@ -97,21 +98,24 @@ type Pipeline struct {
 	stage    Stage
 }
 
+// Peers are the code bases whose metric names a pipeline may report.
+var Peers = []string{"verl", "skyrl", "nemo-rl", "miles"}
+
 // Validate returns an error that names the field at fault.
 func (p *Pipeline) Validate() error {
 	for _, f := range []struct {
 		field, value string
-		known        [2]string
+		known        []string
 	}{
-		{"mode", string(p.Mode), [2]string{string(Decoupled), string(Bypass)}},
-		{"order", string(p.Order), [2]string{string(Independent), string(Sequential)}},
-		{"denominator", string(p.Denominator), [2]string{string(Post), string(Pre)}},
-		{"names", p.Names, [2]string{"verl", "skyrl"}},
+		{"mode", string(p.Mode), []string{string(Decoupled), string(Bypass)}},
+		{"order", string(p.Order), []string{string(Independent), string(Sequential)}},
+		{"denominator", string(p.Denominator), []string{string(Post), string(Pre)}},
+		{"names", p.Names, Peers},
 	} {
 		if f.value == "" {
 			continue
 		}
-		if err := oneOf(f.field, f.value, f.known[0], f.known[1]); err != nil {
+		if err := oneOf(f.field, f.value, f.known...); err != nil {
 			return err
 		}
 	}

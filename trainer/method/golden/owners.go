@@ -20,6 +20,7 @@ var owners = []struct{ File, Source, Package string }{
 	{"areal/rejection_sampling*.json", "", correctionPkg},
 
 	{"miles/opd_topk*.json", "", lossPkg},
+	{"miles/train_rollout_kl*.json", "", diagnosePkg},
 
 	{"ms-swift/*.json", "", lossPkg},
 

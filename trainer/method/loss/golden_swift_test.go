@@ -4,8 +4,10 @@ import (
 	"math"
 	"slices"
 
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/golden"
+	diagnose "driftlab/trainer/method/metrics"
 )
 
 // swiftMatchers are those of ms-swift, NeMo-RL and verl's recipes.
@@ -112,6 +114,7 @@ func matchPositiveNLL(c *golden.Case, k *golden.Check) {
 			agg.Sequences += int(there)
 		}
 	}
+	matchMismatch(b, k)
 	out := evaluate(k, &PPOClip{EpsLow: p.Float("ratio_clip_min"), EpsHigh: p.Float("ratio_clip_max"), DualClip: p.FloatOr("ratio_clip_c", 0), Aggregation: agg}, b)
 	term := &PositiveNLL{Coef: p.Float("positive_example_nll_weight")}
 	if err := term.AddLoss(out, b); err != nil {
@@ -124,6 +127,15 @@ func matchPositiveNLL(c *golden.Case, k *golden.Check) {
 		nll = 0
 	}
 	k.Scalar("positive_nll_loss", nll)
+}
+
+// matchMismatch matches what NeMo-RL logs of the gap with every loss.
+func matchMismatch(b *batch.Batch, k *golden.Check) {
+	figures := *b
+	figures.Old.Logp = b.Anchor
+	for _, m := range diagnose.Peer(nil, &figures, "nemo-rl") {
+		k.Scalar(m.Name, m.Value)
+	}
 }
 
 // matchFlowRL gives every response a prompt of its own, whose log Z moves by the gradient.
@@ -153,6 +165,7 @@ func matchFlowRL(c *golden.Case, k *golden.Check) {
 // advantage raw of a recipe, and the weighting icepop.
 func matchMOPD(c *golden.Case, k *golden.Check) {
 	p, b := c.Params, paperBatch(c)
+	matchMismatch(b, k)
 	teacher := c.Inputs.Flat("teacher_logp")
 	b.Advantage = make([]float64, b.Tokens())
 	sum, tokens := 0.0, 0.0

@@ -3,7 +3,6 @@ package metrics
 import (
 	"path"
 	"slices"
-	"strings"
 )
 
 // Term explains one metric.
@@ -120,6 +119,13 @@ var glossary = []Term{
 	{"product_sequence_mask_*_ratio", "responses masked by product", "", "share of responses whose Π ρ leaves the band", "", skyrl},
 	{"geo_sequence_mask_*_ratio", "responses masked by geometric mean", "", "share of responses whose geometric mean leaves the band", "", skyrl},
 
+	{"token_mult_prob_error", "mean ratio, upward", "", "mean exp|e|", "1 where the engines agree; with correction.names nemo-rl, as the next three", "NeMo-RL"},
+	{"gen_kl_error", "KL k3, rollout to learner", "nats", "mean(exp(e) − 1 − e)", "NeMo-RL's follows reference_policy_kl_type", "NeMo-RL"},
+	{"policy_kl_error", "KL k3, reversed", "nats", "mean(exp(−e) − 1 + e)", "one token can make it thousands of times gen_kl_error", "NeMo-RL"},
+	{"js_divergence_error", "k3 to the mixture", "nats", "−½·mean log(p_old·p_mu/m²), m = (p_old + p_mu)/2", "called Jensen-Shannon; unbounded", "NeMo-RL"},
+	{"train_rollout_kl", "KL k3, outliers bounded", "nats", "mean_i mean_t min(exp(x) − 1 − x, 10), x = e in ±20, NaN as 0", "one broken token adds at most 10/length of its response; with correction.names miles, as the next", "miles"},
+	{"train_rollout_logprob_abs_diff", "mean |Δ log p|, outliers left out", "nats", "mean_i mean_t |e|, NaN and infinity as 0", "miles leaves the broken ones out, slime does not", "slime"},
+
 	{"gap/k1", "KL k1", "nats", "mean(mu − old), exact mean", "rollout_corr/kl without the 1e-8", ours},
 	{"gap/k2", "KL k2", "nats", "mean(e²)/2", "", ours},
 	{"gap/k3", "KL k3", "nats", "mean(exp(e) − 1 − e), exact mean", "", ours},
@@ -221,16 +227,18 @@ var glossary = []Term{
 // metric's own name.
 func Lookup(name string) (Term, bool) {
 	for _, t := range slices.Concat(glossary, Elsewhere) {
-		fits := t.Name == name
-		if !fits && strings.Contains(t.Name, "*") {
-			fits, _ = path.Match(t.Name, name)
-		}
-		if fits {
+		if t.fits(name) {
 			t.Name = name
 			return t, true
 		}
 	}
 	return Term{}, false
+}
+
+// fits reports whether the term is of a metric of that name.
+func (t Term) fits(name string) bool {
+	ok, _ := path.Match(t.Name, name)
+	return ok || t.Name == name
 }
 
 // Elsewhere explains the names under which other trainers log a gap between engines.

@@ -16,6 +16,7 @@ func TestGolden(t *testing.T) {
 		{File: "verl/debug_metrics*.json", Source: "calculate_log_prob_diff", Match: matchLogProbDiff},
 		{File: "verl/data_metrics*.json", Match: matchData},
 		{File: "verl/variance_proxy*.json", Match: matchProxy},
+		{File: "miles/train_rollout_kl*.json", Match: matchRobust},
 	}, goldenListings)
 }
 
@@ -45,6 +46,16 @@ func matchOffPolicy(c *golden.Case, k *golden.Check) {
 	b.Old.Logp = c.Inputs.Flat("old_log_prob")
 	claim(c, k, OffPolicy(nil, b), "rollout_corr/")
 }
+
+// matchRobust: the peer's caller divides by the number of responses.
+func matchRobust(c *golden.Case, k *golden.Check) {
+	b := golden.Batch(c.Inputs.Matrix("mask"))
+	b.LogpRoll, b.Old.Logp = c.Inputs.Flat("rollout_logp"), c.Inputs.Flat("old_logp")
+	for _, m := range Peer(nil, b, "miles") {
+		k.Scalar(m.Name, m.Value*float64(b.Len()))
+	}
+}
+
 func matchDebug(c *golden.Case, k *golden.Check) {
 	b := golden.Batch(c.Inputs.Matrix("response_mask"))
 	b.LogpRoll, b.Old.Logp = c.Inputs.Flat("rollout_log_probs"), c.Inputs.Flat("old_log_probs")
