@@ -5,29 +5,31 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/recipe"
 	"driftlab/trainer/recipe/foreign"
 )
 
-// TestFrameworkPages: every name of a framework stands for a method, an aggregation or a parameter here, every key has a
-// field of a recipe or a reason.
+// TestFrameworkPages: every framework whose configuration is read has a page, and every key on it a field of a recipe or
+// a reason. What the names on it stand for is tested where they are.
 func TestFrameworkPages(t *testing.T) {
-	fields := map[string]string{"loss": "loss", "advantage": "advantage", "kl": "kl"}
-	for _, name := range foreign.Frameworks() {
-		p := pageOf(name)
-		if len(p.Words) == 0 || len(p.Keys) == 0 {
-			t.Errorf("%s: %d names, %d keys", name, len(p.Words), len(p.Keys))
-		}
-		for _, w := range p.Words {
-			field, method := fields[w.Kind]
-			if method && !slices.ContainsFunc(recipe.Methods(), func(m recipe.Method) bool { return m.Field == field && m.Name == w.Ours }) {
-				t.Errorf("%s: %s %q stands for %q, which is none", name, w.Kind, w.Theirs, w.Ours)
-			}
+	var pages []string
+	for _, r := range foreign.Registries() {
+		p := pageOf(r)
+		pages = append(pages, p.Framework)
+		if len(p.Registry) == 0 || len(p.Keys) == 0 {
+			t.Errorf("%s: %d names, %d keys", p.Framework, len(p.Registry), len(p.Keys))
 		}
 		for _, k := range p.Keys {
 			if (k.Field == "") == (k.Why == "") {
-				t.Errorf("%s: key %s has field %q and reason %q: it needs one of them", name, k.Key, k.Field, k.Why)
+				t.Errorf("%s: key %s has field %q and reason %q: it needs one of them", p.Framework, k.Key, k.Field, k.Why)
 			}
+		}
+		if text := p.tables()[0].Markdown(); !strings.Contains(text, "left out because") || !strings.Contains(text, "@") {
+			t.Errorf("%s: the page has no reasons or no sources:\n%s", p.Framework, text)
+		}
+	}
+	for _, name := range foreign.Frameworks() {
+		if !slices.Contains(pages, name) {
+			t.Errorf("%s has no page", name)
 		}
 	}
 	if err := (&methodsCmd{Framework: "verll"}).framework(new(app)); err == nil || !strings.Contains(err.Error(), `"verl"`) {

@@ -20,7 +20,7 @@ type methodsCmd struct {
 	Name    string `arg:"" complete:"methods" optional:"" help:"A method, setting, stressor, claim, recipe or field of a recipe, or an arXiv id; or recipe, recipes, systems, presets, numerics, papers, coverage. Without a name, all methods are listed."`
 	Explain bool   `help:"Compute the formula of a policy loss, weight or mask step by step on the tokens of its example."`
 
-	Framework string `help:"A framework's page: its names of losses, advantages and penalties with those here, and its keys with the field or the reason." placeholder:"NAME"`
+	Framework string `help:"A framework's page: its losses, advantages, corrections, schedulers and metrics with those here or the reason, and its keys likewise." placeholder:"NAME"`
 	jsonFlag
 	outFlag
 }

@@ -210,74 +210,65 @@ func (a *app) tellRandom(quiet bool, r recipe.Recipe) {
 	fmt.Fprintf(a.stderr, "simulate: note: %s has no checkpoint and starts from random weights: %s\n", r.Name, fix)
 }
 
-// frameworkPage is what the program has of a framework, under the framework's names.
+// frameworkPage is what a framework has and what of it is here, under the framework's names.
 type frameworkPage struct {
 	// Framework is its name.
 	Framework string `json:"framework"`
-	// Words are its names of losses, advantages, penalties and aggregations with ours.
-	Words []foreign.Word `json:"words"`
-	// Methods are ours whose source or other names mention it.
-	Methods []frameworkMethod `json:"methods"`
+	// Registry are its losses, advantages, penalties, corrections, aggregations, rewards, schedulers and metrics.
+	Registry []foreign.Counterpart `json:"registry"`
+	// Missing says what of them could not be had.
+	Missing []string `json:"missing,omitempty"`
 	// Keys are those of its configuration: the field of a recipe, or why there is none.
 	Keys []foreign.Key `json:"keys"`
 }
 
-// frameworkMethod is a method of ours and what it is called.
-type frameworkMethod struct {
-	Field   string   `json:"field"`
-	Name    string   `json:"name"`
-	Aliases []string `json:"aliases"`
-	Source  string   `json:"source"`
-}
-
-// spellings are how sources write the frameworks, where that is not their name.
-var spellings = map[string][]string{
-	"nemo-rl": {"NeMo-RL", "NVIDIA-NeMo"}, "trl": {"TRL"}, "slime": {"slime", "miles"}, "roll": {"ROLL"}, "areal": {"AReaL"}, "skyrl": {"SkyRL"}, "openrlhf": {"OpenRLHF"},
-	"rllm": {"rLLM"}, "tinker-cookbook": {"tinker"}, "prime-rl": {"prime-rl", "PrimeIntellect"},
-}
-
-// pageOf makes a framework's page.
-func pageOf(name string) frameworkPage {
-	p := frameworkPage{Framework: name, Words: foreign.Words(name), Methods: []frameworkMethod{}, Keys: foreign.Keys(name)}
-	names := spellings[strings.ToLower(name)]
-	if names == nil {
-		names = []string{name}
+// pageOf makes a framework's page. miles reads the flags of slime, of which it is a fork.
+func pageOf(r foreign.Registry) frameworkPage {
+	keys := r.Framework
+	if keys == "miles" {
+		keys = "slime"
 	}
-	for _, m := range recipe.Methods() {
-		text := m.Source + " " + strings.Join(m.Aliases, " ")
-		if slices.ContainsFunc(names, func(s string) bool { return strings.Contains(text, s) }) {
-			p.Methods = append(p.Methods, frameworkMethod{m.Field, m.Name, m.Aliases, m.Source})
-		}
-	}
-	return p
+	return frameworkPage{r.Framework, r.Has, r.Missing, foreign.Keys(keys)}
 }
 
 // tables are the page as tables.
 func (p frameworkPage) tables() []*figure.Figure {
-	words := &figure.Figure{Kind: figure.Table, Title: p.Framework + ": names", Columns: []figure.Column{{Name: "kind"}, {Name: p.Framework}, {Name: "here"}},
-		Note: "Values of its configuration. A value that is not in this list is reported by --config as one without a counterpart."}
-	for _, w := range p.Words {
-		words.Add(figure.Word(w.Kind), figure.Word(w.Theirs).As(figure.Strong), figure.Word(w.Ours))
+	count := map[string]int{}
+	var sources []string
+	names := &figure.Figure{Kind: figure.Table, Title: p.Framework + ": what it has", Columns: []figure.Column{{Name: "kind"}, {Name: p.Framework}, {Name: ""}, {Name: "here"}, {Name: "difference, or why not"}, {Name: "file"}}}
+	for _, c := range p.Registry {
+		source, file, _ := strings.Cut(c.Source, " ")
+		if !slices.Contains(sources, source) {
+			sources = append(sources, source)
+		}
+		here := c.Ours
+		if c.Field != "field" && c.Field != "metric" && here != "" {
+			here = c.Field + " " + here
+		}
+		count[c.Relation()]++
+		names.Add(figure.Word(c.Kind), figure.Word(c.Theirs).As(figure.Strong), figure.Word(c.Relation()), figure.Word(here), figure.Word(c.Note), figure.Word(file).As(figure.Muted))
 	}
-	methods := &figure.Figure{Kind: figure.Table, Title: p.Framework + ": methods here that its code or its names are a source of", Columns: []figure.Column{{Name: "field"}, {Name: "name"}, {Name: "also called"}, {Name: "source"}},
-		Note: "simulate methods NAME explains a method."}
-	for _, m := range p.Methods {
-		methods.Add(figure.Word(m.Field), figure.Word(m.Name).As(figure.Strong), figure.Word(strings.Join(m.Aliases, ", ")), figure.Word(m.Source))
-	}
+	names.Note = fmt.Sprintf("Of %d names %d are here under the same name, %d under another; %d are left out. Sources: %s. simulate methods NAME explains a method. %s",
+		len(p.Registry), count["have"], count["alias of"], count["left out because"], strings.Join(sources, ", "), strings.Join(p.Missing, " "))
 	keys := &figure.Figure{Kind: figure.Table, Title: p.Framework + ": keys of its configuration", Columns: []figure.Column{{Name: "key"}, {Name: "field of a recipe"}, {Name: "left out because"}},
 		Note: "simulate train --config reads them. A * stands for every key that begins alike."}
 	for _, k := range p.Keys {
 		keys.Add(figure.Word(k.Key).As(figure.Strong), figure.Word(k.Field), figure.Word(k.Why))
 	}
-	return []*figure.Figure{words, methods, keys}
+	return []*figure.Figure{names, keys}
 }
 
 // framework shows a framework's page.
 func (c *methodsCmd) framework(a *app) error {
-	if !slices.Contains(foreign.Frameworks(), c.Framework) {
-		return bad("methods: --framework: %w; known are %s", method.UnknownName(c.Framework, foreign.Frameworks()), strings.Join(foreign.Frameworks(), ", "))
+	var known []string
+	for _, r := range foreign.Registries() {
+		known = append(known, r.Framework)
 	}
-	p := pageOf(c.Framework)
+	at := slices.Index(known, c.Framework)
+	if at < 0 {
+		return bad("methods: --framework: %w; known are %s", method.UnknownName(c.Framework, known), strings.Join(known, ", "))
+	}
+	p := pageOf(foreign.Registries()[at])
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s and driftlab\n\n", c.Framework)
 	for _, t := range p.tables() {

@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -143,13 +142,6 @@ var trlWords = func() vocabulary {
 	return v
 }()
 
-// Word is a name of a framework and the name here.
-type Word struct {
-	Kind   string `json:"kind"`
-	Theirs string `json:"theirs"`
-	Ours   string `json:"ours"`
-}
-
 // Key is a key of a framework's configuration: the field of a recipe that it sets, or why it sets none.
 type Key struct {
 	Key   string `json:"key"`
@@ -159,17 +151,6 @@ type Key struct {
 
 // Frameworks lists the frameworks whose configurations are read.
 func Frameworks() []string { return names() }
-
-// Words lists the names of a framework's losses, advantages, penalties and aggregations, by kind.
-func Words(name string) []Word {
-	var list []Word
-	for _, v := range vocabularies[name] {
-		for _, word := range slices.Sorted(maps.Keys(v.names)) {
-			list = append(list, Word{v.kind, word, v.names[word]})
-		}
-	}
-	return list
-}
 
 // Keys lists the keys of a framework's configuration: those of its correction, and all others.
 func Keys(name string) []Key {

@@ -37,6 +37,7 @@ generator.* : place
 trainer.policy.optimizer_config.* trainer.policy.megatron_config.optimizer_config_kwargs.* : optimizer
 trainer.policy.model.* trainer.ref.model.* trainer.policy.megatron_config.transformer_config_kwargs.* trainer.policy.language_model_only trainer.policy.megatron_config.freeze_moe_router : model
 trainer.critic.* : critic
+trainer.micro_train_batch_size_per_gpu > loss
 trainer.policy.* trainer.ref.* trainer.placement.* trainer.micro_* trainer.max_tokens_per_microbatch trainer.strategy trainer.gradient_checkpointing* trainer.use_expandable_segments : place
 trainer.use_sample_packing trainer.remove_microbatch_padding trainer.flash_attn trainer.sequence_parallel_backend trainer.logprobs_chunk_size : place
 trainer.critic_mini_batch_size : critic
@@ -55,9 +56,12 @@ var skyrlLosses = vocabulary{"loss", map[string]string{"regular": "ppo_clip", "d
 
 // skyrlReductions and skyrlAdvantages are its other names.
 var (
-	skyrlReductions = vocabulary{"aggregation", map[string]string{"token_mean": "token-mean", "token_mean_legacy": "token-mean", "sequence_mean": "seq-mean-token-mean", "seq_mean_token_sum_norm": "seq-mean-token-sum-norm", "prompt_mean": "prompt-mean"}}
+	skyrlReductions = vocabulary{"aggregation", map[string]string{"token_mean": "token-mean", "token_mean_legacy": "token-mean-legacy", "sequence_mean": "seq-mean-token-mean", "seq_mean_token_sum_norm": "seq-mean-token-sum-norm", "prompt_mean": "prompt-mean"}}
 	skyrlAdvantages = vocabulary{"advantage", map[string]string{"grpo": "grpo", "gae": "gae", "rloo": "rloo", "reinforce++": "reinforce_plus_plus", "maxrl": "maxrl"}}
 )
+
+// skyrlMicro is the size of the micro-batches whose means token_mean_legacy averages.
+const skyrlMicro = "trainer.micro_train_batch_size_per_gpu"
 
 // skyrlLoss reads the loss, its bounds and its reduction.
 func skyrlLoss(v *values, c *Config) {
@@ -116,8 +120,9 @@ func skyrlLoss(v *values, c *Config) {
 	}
 	if reduction := a + "loss_reduction"; v.has(reduction) {
 		word, ok := v.translated(reduction, "token_mean", skyrlReductions)
-		if horizon := v.number(a+"max_seq_len", 0); horizon > 0 && word == "seq-mean-token-sum-norm" {
-			word += ":" + decimal(horizon)
+		horizon := map[string]string{"seq-mean-token-sum-norm": a + "max_seq_len", "token-mean-legacy": skyrlMicro}[word]
+		if n := v.number(horizon, 0); n > 0 {
+			word += ":" + decimal(n)
 		}
 		if ok {
 			l.set("aggregation", word)

@@ -1,0 +1,77 @@
+package foreign
+
+import (
+	"slices"
+	"testing"
+
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/metrics"
+	"driftlab/trainer/recipe"
+)
+
+// here reports whether a name exists in its room of this project.
+func here(c Counterpart) bool {
+	switch c.Field {
+	case "aggregation":
+		return slices.Contains(loss.Aggregations(), c.Ours)
+	case "preset":
+		_, err := correction.LookupPreset(c.Ours)
+		return err == nil
+	case "metric":
+		return metrics.Logged(c.Ours)
+	case "field":
+		return recipe.LookUp(c.Ours) != nil
+	}
+	return slices.ContainsFunc(recipe.Methods(), func(m recipe.Method) bool {
+		return m.Field == c.Field && (m.Name == c.Ours || m.Name != "" && c.Relation() == "have" && slices.Contains(m.Aliases, c.Ours))
+	})
+}
+
+// Every name in a framework's registry exists here, or there is a reason why not; no name has two lines of one kind
+// and source, and what the readers translate is what the registries say.
+func TestRegistries(t *testing.T) {
+	kinds := []string{"loss", "advantage", "kl", "aggregation", "correction", "reward", "schedule", "metric"}
+	for _, r := range Registries() {
+		of := map[string]int{}
+		seen := map[[3]string]bool{}
+		for _, c := range r.Has {
+			of[c.Kind]++
+			if c.Ours != "" && !here(c) {
+				t.Errorf("%s: %s %s: there is no %s:%s", r.Framework, c.Kind, c.Theirs, c.Field, c.Ours)
+			}
+			if c.Ours == "" && c.Note == "" || !slices.Contains(kinds, c.Kind) {
+				t.Errorf("%s: %s %s has neither a name here nor a reason, or no known kind", r.Framework, c.Kind, c.Theirs)
+			}
+			key := [3]string{c.Kind, c.Theirs, c.Source}
+			if seen[key] {
+				t.Errorf("%s: %s %s stands there twice", r.Framework, c.Kind, c.Theirs)
+			}
+			seen[key] = true
+		}
+		for _, kind := range []string{"loss", "advantage", "schedule"} {
+			if of[kind] == 0 {
+				t.Errorf("%s: nothing of the kind %s", r.Framework, kind)
+			}
+		}
+		for _, v := range vocabularies[r.Framework] {
+			// Shared by all, values of a parameter, those of its backend, TRL's.
+			if v.kind == "kl" || v.kind == "advantage.std" || r.Framework == rllm.name || r.Framework == swift.name && v.kind == "loss" {
+				continue
+			}
+			for theirs, ours := range v.names {
+				found := slices.ContainsFunc(r.Has, func(c Counterpart) bool {
+					return c.Theirs == theirs && (c.Ours == ours || c.Field == "field" || v.kind == "loss" && c.Field == "advantage")
+				})
+				if !found {
+					t.Errorf("%s: its reader takes %s %s for %s, which its registry does not say", r.Framework, v.kind, theirs, ours)
+				}
+			}
+		}
+	}
+	for _, name := range Frameworks() {
+		if !slices.ContainsFunc(Registries(), func(r Registry) bool { return r.Framework == name }) {
+			t.Errorf("%s has no registry", name)
+		}
+	}
+}
