@@ -23,20 +23,20 @@ type HeadlineArm struct {
 	// Name names the run folder, Title the line in tables and charts.
 	Name, Title string
 	// Part is the comparison the arm belongs to.
-	Part HeadlinePart
+	Part headlinePart
 	// Set are the changes, as --set takes them.
 	Set []string
 }
 
-// HeadlinePart is one side-by-side comparison.
-type HeadlinePart int
+// headlinePart is one side-by-side comparison.
+type headlinePart int
 
 // The parts of the headline, in the order they are shown.
 const (
-	// Age has stale rollouts; both engines compute the same bits.
-	Age HeadlinePart = iota
-	// Router samples with a low-precision router.
-	Router
+	// age has stale rollouts; both engines compute the same bits.
+	age headlinePart = iota
+	// router samples with a low-precision router.
+	router
 )
 
 // control is the arm that all others are compared with: equal engines, fresh weights.
@@ -52,16 +52,16 @@ func HeadlineArms() []HeadlineArm {
 		bypass = "correction.mode=bypass"
 	)
 	arms := []HeadlineArm{
-		{control, "equal engines", Age, nil},
-		{"lag16", "off-policy lag 16, uncorrected", Age, []string{old}},
-		{"lag16-opsm", "off-policy lag 16, OPSM", Age, []string{old, "correction.masks=[{name: opsm, delta: 0.05}]"}},
-		{"lag16-bypass", "off-policy lag 16, clip against the rollout", Age, []string{old, bypass}},
-		{"lag16-token-tis", "off-policy lag 16, token TIS", Age, []string{old, tis}},
-		{"router4", "4-bit router, uncorrected", Router, []string{coarse}},
-		{"router4-r3", "4-bit router, R3 replay", Router, []string{coarse, "routing.replay=r3"}},
-		{"router4-sequence-tis", "4-bit router, sequence TIS", Router, []string{coarse, "correction.weights=sequence_tis"}},
-		{"router4-token-tis", "4-bit router, token TIS", Router, []string{coarse, tis}},
-		{"router4-bypass", "4-bit router, clip against the rollout", Router, []string{coarse, bypass}},
+		{control, "equal engines", age, nil},
+		{"lag16", "off-policy lag 16, uncorrected", age, []string{old}},
+		{"lag16-opsm", "off-policy lag 16, OPSM", age, []string{old, "correction.masks=[{name: opsm, delta: 0.05}]"}},
+		{"lag16-bypass", "off-policy lag 16, clip against the rollout", age, []string{old, bypass}},
+		{"lag16-token-tis", "off-policy lag 16, token TIS", age, []string{old, tis}},
+		{"router4", "4-bit router, uncorrected", router, []string{coarse}},
+		{"router4-r3", "4-bit router, R3 replay", router, []string{coarse, "routing.replay=r3"}},
+		{"router4-sequence-tis", "4-bit router, sequence TIS", router, []string{coarse, "correction.weights=sequence_tis"}},
+		{"router4-token-tis", "4-bit router, token TIS", router, []string{coarse, tis}},
+		{"router4-bypass", "4-bit router, clip against the rollout", router, []string{coarse, bypass}},
 	}
 	for i := range arms {
 		arms[i].Set = append([]string{"learner.optimizer.lr=7e-4"}, arms[i].Set...)
@@ -89,8 +89,8 @@ func ChooseArms(names []string) ([]HeadlineArm, error) {
 }
 
 // parts are the comparisons that have an arm.
-func (h *HeadlineResult) parts() []HeadlinePart {
-	var parts []HeadlinePart
+func (h *HeadlineResult) parts() []headlinePart {
+	var parts []headlinePart
 	for _, arm := range h.Arms {
 		if !slices.Contains(parts, arm.Part) {
 			parts = append(parts, arm.Part)

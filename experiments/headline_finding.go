@@ -28,19 +28,19 @@ func leadOf(outcomes []ArmOutcome) string {
 			continue
 		}
 		setting, method := titleParts(o.Title)
-		n, of := o.DegradedOrCollapsed()
+		n, of := o.degradedOrCollapsed()
 		seeds = max(seeds, of)
 		count := fmt.Sprintf("%d of %s", n, countOf(of, "seed"))
 		switch {
 		case len(o.Final) == 0:
-			rest = append(rest, "**"+o.Title+"** ("+o.Verdict().Text+")")
+			rest = append(rest, "**"+o.Title+"** ("+o.verdict().Text+")")
 			continue
 		case method == "uncorrected":
 			bare = append(bare, fmt.Sprintf("**%s** on **%s**", setting, count))
 		case n > 0:
 			degraded = append(degraded, fmt.Sprintf("**%s** (%s)", o.Title, count))
 		case slices.ContainsFunc(o.Verdicts, func(f record.Verdict) bool { return f != record.NotCollapsed }):
-			rest = append(rest, "**"+o.Title+"** ("+o.Verdict().Text+")")
+			rest = append(rest, "**"+o.Title+"** ("+o.verdict().Text+")")
 		default:
 			within = append(within, "**"+o.Title+"**")
 		}

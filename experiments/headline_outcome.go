@@ -28,14 +28,14 @@ type ArmOutcome struct {
 	Stopped   int              `json:"stopped"`
 	// MinusEqual compares it with equal engines; nil for those themselves, and
 	// where they were not run.
-	MinusEqual *Difference `json:"minus_equal,omitempty"`
+	MinusEqual *difference `json:"minus_equal,omitempty"`
 	// MinusUncorrected is how much higher it ends than the uncorrected arm of its
 	// part, seed by seed; empty for that arm, for equal engines, and where it was not run.
 	MinusUncorrected []float64 `json:"minus_uncorrected,omitempty"`
 }
 
-// Difference compares an arm with equal engines, seed by seed.
-type Difference struct {
+// difference compares an arm with equal engines, seed by seed.
+type difference struct {
 	// Final is the mean difference at the end, Mean that of the means over the whole
 	// run (the area under the curve).
 	Final stats.Interval `json:"final"`
@@ -44,17 +44,17 @@ type Difference struct {
 	Degraded int `json:"below"`
 }
 
-// DegradedOrCollapsed is the number of seeds that degrade, of how many, or, where there is
+// degradedOrCollapsed is the number of seeds that degrade, of how many, or, where there is
 // no control, of seeds that collapse.
-func (o ArmOutcome) DegradedOrCollapsed() (n, of int) {
+func (o ArmOutcome) degradedOrCollapsed() (n, of int) {
 	if o.MinusEqual == nil {
 		return o.Collapsed, len(o.Verdicts)
 	}
 	return o.MinusEqual.Degraded, o.MinusEqual.Final.N
 }
 
-// Verdict is the outcome in words.
-func (o ArmOutcome) Verdict() figure.Cell { return results.Verdict(o.Verdicts) }
+// verdict is the outcome in words.
+func (o ArmOutcome) verdict() figure.Cell { return results.Verdict(o.Verdicts) }
 
 // Outcomes judges every arm.
 func (h *HeadlineResult) Outcomes() []ArmOutcome {
@@ -102,13 +102,13 @@ func uncorrected(arms []HeadlineArm, of HeadlineArm) int {
 }
 
 // differenceOf compares seeds in pairs; nil if no pair was judged.
-func differenceOf(arm, equal []record.RunOutcome) *Difference {
+func differenceOf(arm, equal []record.RunOutcome) *difference {
 	a, b := judgedPairs(arm, equal)
 	if len(a) == 0 {
 		return nil
 	}
 	mean := func(c record.RunOutcome) record.Number { return c.Mean }
-	d := &Difference{Final: stats.TShares(each(a, final), each(b, final)), Mean: stats.TShares(each(a, mean), each(b, mean))}
+	d := &difference{Final: stats.TShares(each(a, final), each(b, final)), Mean: stats.TShares(each(a, mean), each(b, mean))}
 	for i := range a {
 		if record.HasDegraded(float64(b[i].Final), float64(a[i].Final)) {
 			d.Degraded++

@@ -16,18 +16,18 @@ const judged = "val/learner/pass_rate"
 
 // partTitles are the headings of the parts.
 var partTitles = [...]string{
-	Age:    "Equal engines, stale rollouts (off-policy lag of 16 updates)",
-	Router: "Rollout engine with a low-precision (4-bit) router",
+	age:    "Equal engines, stale rollouts (off-policy lag of 16 updates)",
+	router: "Rollout engine with a low-precision (4-bit) router",
 }
 
 // partProse says what was done, not what came out.
 var partProse = [...]string{
-	Age:    "Both engines compute the same bits, but the weights that sample are 16 updates behind those that are trained.",
-	Router: "The rollout engine computes in bf16 with an unscaled 4-bit router, the trainer (learner) in fp32, with the same weights.",
+	age:    "Both engines compute the same bits, but the weights that sample are 16 updates behind those that are trained.",
+	router: "The rollout engine computes in bf16 with an unscaled 4-bit router, the trainer (learner) in fp32, with the same weights.",
 }
 
 // groups returns the arms of a part as groups of runs, the control first.
-func (h *HeadlineResult) groups(part HeadlinePart) []results.RunGroup {
+func (h *HeadlineResult) groups(part headlinePart) []results.RunGroup {
 	var list []results.RunGroup
 	for i, arm := range h.Arms {
 		if arm.Part == part || arm.Name == control {
@@ -40,7 +40,7 @@ func (h *HeadlineResult) groups(part HeadlinePart) []results.RunGroup {
 // Markdown is the headline's tables as text.
 func (h *HeadlineResult) Markdown() string {
 	text := "# Headline\n\n" + h.lead() + "\n"
-	tables := []*figure.Figure{h.OutcomeTable(nil), h.CorrectionTable(), GapTable(h.Gap), RouteTable(h.Gap)}
+	tables := []*figure.Figure{h.OutcomeTable(nil), h.correctionTable(), GapTable(h.Gap), RouteTable(h.Gap)}
 	for _, t := range tables {
 		if len(t.Rows) > 0 {
 			text += "\n" + t.Markdown()
@@ -51,7 +51,7 @@ func (h *HeadlineResult) Markdown() string {
 
 // chart draws the pass rate of the arms of a part. Its heading says what they
 // share, so the lines are named by their methods.
-func (h *HeadlineResult) chart(part HeadlinePart) figure.Figure {
+func (h *HeadlineResult) chart(part headlinePart) figure.Figure {
 	groups := h.groups(part)
 	for i := range groups {
 		_, groups[i].Name = titleParts(groups[i].Name)
@@ -117,7 +117,7 @@ func (h *HeadlineResult) Report(published []ArmOutcome, glossary []results.Term)
 		c.Note = partProse[part]
 		story.Blocks = append(story.Blocks, &c)
 	}
-	story.Blocks = append(story.Blocks, h.OutcomeTable(published), h.CorrectionTable())
+	story.Blocks = append(story.Blocks, h.OutcomeTable(published), h.correctionTable())
 	// The sections of FromGroups after its outcome table, which the story replaces.
 	r.Sections = append([]results.Section{story, gap}, r.Sections[1:]...)
 	if t := sweep.NoEffectTable(h.NoEffects); t != nil {

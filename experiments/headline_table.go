@@ -30,7 +30,7 @@ func outcomeTable(arms []HeadlineArm, outcomes, published []ArmOutcome) *figure.
 		t.Columns = append(t.Columns, right("published", ""), right("95 %", ""))
 		t.Note += " Published: the same difference at the end, n = 10 seeds."
 	}
-	part := HeadlinePart(-1)
+	part := headlinePart(-1)
 	for i, o := range outcomes {
 		if arms[i].Part != part {
 			part = arms[i].Part
@@ -40,7 +40,7 @@ func outcomeTable(arms []HeadlineArm, outcomes, published []ArmOutcome) *figure.
 		if len(o.Final) > 0 {
 			row = append(row, figure.Word(fmt.Sprintf("%.2f", stats.Average(o.Final))), figure.Word(fmt.Sprintf("%.2f", slices.Min(o.Final))))
 		} else {
-			row = append(row, o.Verdict(), figure.Cell{})
+			row = append(row, o.verdict(), figure.Cell{})
 		}
 		if d := o.MinusEqual; d != nil {
 			row = append(row, signed(d.Final), between(d.Final), signed(d.Mean), between(d.Mean),
@@ -66,8 +66,8 @@ func publishedCells(published []ArmOutcome, name string) []figure.Cell {
 	return make([]figure.Cell, 2)
 }
 
-// CorrectionTable compares every arm with the uncorrected arm of its part.
-func (h *HeadlineResult) CorrectionTable() *figure.Figure {
+// correctionTable compares every arm with the uncorrected arm of its part.
+func (h *HeadlineResult) correctionTable() *figure.Figure {
 	return correctionTable(h.Arms, h.Outcomes())
 }
 
@@ -85,8 +85,8 @@ func correctionTable(arms []HeadlineArm, outcomes []ArmOutcome) *figure.Figure {
 	for i, o := range outcomes {
 		fisher[i], flip[i] = math.NaN(), math.NaN()
 		if len(o.MinusUncorrected) > 0 {
-			n, of := o.DegradedOrCollapsed()
-			m, bare := outcomes[uncorrected(arms, arms[i])].DegradedOrCollapsed()
+			n, of := o.degradedOrCollapsed()
+			m, bare := outcomes[uncorrected(arms, arms[i])].degradedOrCollapsed()
 			fisher[i], flip[i] = stats.Fisher(n, of-n, m, bare-m), stats.SignFlip(o.MinusUncorrected)
 		}
 	}
@@ -95,7 +95,7 @@ func correctionTable(arms []HeadlineArm, outcomes []ArmOutcome) *figure.Figure {
 		if o.Name == control {
 			continue
 		}
-		n, of := o.DegradedOrCollapsed()
+		n, of := o.degradedOrCollapsed()
 		share := stats.ClopperPearson(n, of)
 		row := []figure.Cell{figure.Word(o.Title), figure.Word(fmt.Sprintf("%d of %d", n, of)),
 			figure.Word(fmt.Sprintf("%.0f%% to %.0f%%", 100*share.Low, 100*share.High))}

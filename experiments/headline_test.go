@@ -40,7 +40,7 @@ func TestHeadlineVerdicts(t *testing.T) {
 	}
 	var got []string
 	for _, o := range h.Outcomes() {
-		got = append(got, o.Verdict().Text)
+		got = append(got, o.verdict().Text)
 	}
 	if want := []string{"no collapse", "collapsed at once", "collapsed", "never learned", "too few evaluations", "stopped early"}; !slices.Equal(got, want) {
 		t.Errorf("verdicts %q, want %q", got, want)
@@ -81,20 +81,20 @@ func TestHeadlineAgainstEqualEngines(t *testing.T) {
 	if want := "Without a correction the pass rate degrades (ends more than 0.1 below equal engines): **old** on **1 of 3 seeds**. With a correction, on no seed: **old, cured**." + threeSeeds; h.lead() != want {
 		t.Errorf("the headline says %s\nwant %s", h.lead(), want)
 	}
-	table := h.OutcomeTable([]ArmOutcome{{Name: "bare", MinusEqual: &Difference{Final: stats.Interval{Estimate: -0.25, Low: -0.5, N: 10}}}})
+	table := h.OutcomeTable([]ArmOutcome{{Name: "bare", MinusEqual: &difference{Final: stats.Interval{Estimate: -0.25, Low: -0.5, N: 10}}}})
 	row := table.Rows[2]
 	if got := row[len(row)-2].Text + " " + row[len(row)-1].Text; got != "-0.25 -0.50 to +0.00" {
 		t.Errorf("published beside it: %q", got)
 	}
 	h.Gap = &measure.Measurement{}
-	page := h.Report([]ArmOutcome{{Name: "bare", MinusEqual: &Difference{Final: stats.Interval{Estimate: -0.25, Low: -0.5, N: 10}}}}, nil)
+	page := h.Report([]ArmOutcome{{Name: "bare", MinusEqual: &difference{Final: stats.Interval{Estimate: -0.25, Low: -0.5, N: 10}}}}, nil)
 	if html := string(page.HTML()); !strings.Contains(html, "-0.50 to +0.00") {
 		t.Error("the page has no published outcomes beside its own")
 	}
 	// By hand: differences 0.5, 0 and 0.15, whose four of eight signs come as far; none of
 	// three fell, which leaves 1 - 0.025^(1/3), and one of three without the correction.
 	var rows []string
-	for _, row := range h.CorrectionTable().Rows {
+	for _, row := range h.correctionTable().Rows {
 		text := ""
 		for _, c := range row {
 			text += c.Text + "|"

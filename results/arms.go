@@ -87,9 +87,9 @@ func groupName(r *record.Record, body string, groups []RunGroup, bodies []string
 	return name
 }
 
-// Arm is the group's line in a chart of the metric; it has no seeds if no run
+// arm is the group's line in a chart of the metric; it has no seeds if no run
 // logged the metric.
-func (g *RunGroup) Arm(metric string) figure.Series {
+func (g *RunGroup) arm(metric string) figure.Series {
 	arm := figure.Series{Name: g.Name}
 	for _, r := range g.Runs {
 		c := r.Column(metric)
@@ -113,7 +113,7 @@ const mostShown, mostFolded = 5000, 2000
 // out and the others keep their colour. The y axis is chosen by the data:
 // shares of prompts from 0 to 1, and decades for a gap that spans more than two.
 func ChartOf(groups []RunGroup, metric string, terms []Term) figure.Figure {
-	return chartOf(groups, metric, terms, (*RunGroup).Arm)
+	return chartOf(groups, metric, terms, (*RunGroup).arm)
 }
 
 // chartOf is ChartOf with lines made by arm.

@@ -96,7 +96,7 @@ func TimeChartOf(groups []RunGroup, metric string, terms []Term) figure.Figure {
 	return c
 }
 
-// timed is Arm over virtual time.
+// timed is arm over virtual time.
 func (g *RunGroup) timed(metric string) figure.Series {
 	clocked := RunGroup{Name: g.Name}
 	for _, r := range g.Runs {
@@ -104,7 +104,7 @@ func (g *RunGroup) timed(metric string) figure.Series {
 			clocked.Runs = append(clocked.Runs, r)
 		}
 	}
-	arm := clocked.Arm(metric)
+	arm := clocked.arm(metric)
 	for i, s := range arm.Seeds {
 		ticks := clocked.Runs[i].Column(ticksMetric)
 		for k, step := range s.X {

@@ -14,22 +14,22 @@ type Comparison struct {
 	Rounds  int    `json:"rounds"`
 	// Notes say where the two do not do the same.
 	Notes   []string         `json:"notes,omitempty"`
-	Figures []ComparedFigure `json:"figures"`
+	Figures []comparedFigure `json:"figures"`
 }
 
-// ComparedFigure is one figure of both builds over the rounds.
-type ComparedFigure struct {
+// comparedFigure is one figure of both builds over the rounds.
+type comparedFigure struct {
 	Name string `json:"name"`
-	Here Spread `json:"here"`
+	Here spread `json:"here"`
 	// There is the other build's.
-	There Spread `json:"there"`
+	There spread `json:"there"`
 	// Ratio is that of the two, round by round, above 1 where this build is better:
 	// of its rates to the other's, of the other's times and memory to its own.
-	Ratio Spread `json:"ratio"`
+	Ratio spread `json:"ratio"`
 }
 
-// Spread is a median between the ends.
-type Spread struct {
+// spread is a median between the ends.
+type spread struct {
 	Least  float64 `json:"least"`
 	Median float64 `json:"median"`
 	Most   float64 `json:"most"`
@@ -84,7 +84,7 @@ func Compare(against string, here, there *Build) Comparison {
 		doc.Notes = append(doc.Notes, against+" knows no --group: it computes a prompt for every response.")
 	}
 	for i, f := range comparedFigures {
-		x := ComparedFigure{Name: f.name, Here: spreadOf(here.figures[i]), There: spreadOf(there.figures[i])}
+		x := comparedFigure{Name: f.name, Here: spreadOf(here.figures[i]), There: spreadOf(there.figures[i])}
 		ratios := make([]float64, doc.Rounds)
 		for round := range ratios {
 			ratios[round] = here.figures[i][round] / there.figures[i][round]
@@ -99,14 +99,14 @@ func Compare(against string, here, there *Build) Comparison {
 }
 
 // spreadOf is the spread of a list, which stays as it is.
-func spreadOf(list []float64) Spread {
+func spreadOf(list []float64) spread {
 	list = slices.Sorted(slices.Values(list))
 	n := len(list)
-	return Spread{list[0], (list[(n-1)/2] + list[n/2]) / 2, list[n-1]}
+	return spread{list[0], (list[(n-1)/2] + list[n/2]) / 2, list[n-1]}
 }
 
 // text shows the spread in a cell.
-func (s Spread) text(digits int) string {
+func (s spread) text(digits int) string {
 	number := func(v float64) string { return figure.FormatNumber(v, digits) }
 	return fmt.Sprintf("%s  (%s - %s)", number(s.Median), number(s.Least), number(s.Most))
 }

@@ -10,21 +10,21 @@ import (
 
 // Growth is the document of bench --grow: how cost grows with one size at a time.
 type Growth struct {
-	Axes    []Axis `json:"axes"`
+	Axes    []axis `json:"axes"`
 	Threads int    `json:"threads"`
 }
 
-// Axis is one size and what steps of it take.
-type Axis struct {
+// axis is one size and what steps of it take.
+type axis struct {
 	// Name is length (tokens of a response), width (of the model and its experts), experts
 	// or batch.
 	Name   string      `json:"name"`
 	Values []int       `json:"values"`
-	Phases []AxisPhase `json:"phases"`
+	Phases []axisPhase `json:"phases"`
 }
 
-// AxisPhase is one phase along an axis.
-type AxisPhase struct {
+// axisPhase is one phase along an axis.
+type axisPhase struct {
 	Phase string `json:"phase"`
 	// Processor is the least processor time of a step in seconds, by value of the axis.
 	Processor []float64 `json:"processor_s"`
@@ -89,12 +89,12 @@ func (c Step) Grow() (list []GrownStep) {
 func NewGrowth(list []GrownStep, results []Result) (Growth, error) {
 	var g Growth
 	for first := 0; first < len(list); first += len(growths) {
-		axis := Axis{Name: list[first].Axis}
+		axis := axis{Name: list[first].Axis}
 		for i := range growths {
 			axis.Values = append(axis.Values, list[first+i].Value)
 		}
 		for p, phase := range results[first].Phases {
-			x := AxisPhase{Phase: phase.Phase}
+			x := axisPhase{Phase: phase.Phase}
 			var flop []float64
 			for i := range growths {
 				other := results[first+i].Phases[p]

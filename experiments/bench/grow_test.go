@@ -17,7 +17,7 @@ func TestGrowth(t *testing.T) {
 			t.Fatalf("%s %d: %v", s.Axis, s.Value, err)
 		}
 		x := float64(s.Value)
-		results = append(results, Result{Phases: []Phase{{Phase: "generate", ProcessorLeast: 3 * x, GFlop: x * x}, {Phase: "train", ProcessorLeast: math.Sqrt(x), GFlop: 5}}})
+		results = append(results, Result{Phases: []phaseFigures{{Phase: "generate", ProcessorLeast: 3 * x, GFlop: x * x}, {Phase: "train", ProcessorLeast: math.Sqrt(x), GFlop: 5}}})
 	}
 	g, err := NewGrowth(list, results)
 	if err != nil || len(g.Axes) != 4 {

@@ -24,8 +24,8 @@ type Result struct {
 	RooflineGFlops float64 `json:"roofline_gflops"`
 	// PeakGFlops is of fused multiply-adds that read no more than a few cache lines, on one
 	// thread: what bounds the products.
-	PeakGFlops float64 `json:"peak_gflops"`
-	Phases     []Phase `json:"phases"`
+	PeakGFlops float64        `json:"peak_gflops"`
+	Phases     []phaseFigures `json:"phases"`
 	// PeakBytes is the most memory the process has held.
 	PeakBytes uint64 `json:"peak_bytes"`
 	Threads   int    `json:"threads"`
@@ -33,8 +33,8 @@ type Result struct {
 	Learner   string `json:"learner"`
 }
 
-// Phase is one phase of a step.
-type Phase struct {
+// phaseFigures is one phase of a step.
+type phaseFigures struct {
 	Phase   string  `json:"phase"`
 	Seconds float64 `json:"seconds"`
 	TokS    float64 `json:"tok_s"`
@@ -53,7 +53,7 @@ type Phase struct {
 }
 
 // work is what matrix products and attention take, in multiply-adds, by the two
-// counts of Phase.
+// counts of phaseFigures.
 type work struct{ computed, unshared float64 }
 
 // times is so many times the work.
@@ -83,7 +83,7 @@ func (c Step) tokens(each int) float64 { return float64(c.Batch) * float64(each)
 // add takes the times of a phase up, one per step. Rates are those of all steps
 // together.
 func (b *Result) add(phase string, times []moment, tokens float64, w work) {
-	p := Phase{Phase: phase, GFlop: 2 * w.computed / 1e9, GFlopUnshared: 2 * w.unshared / 1e9}
+	p := phaseFigures{Phase: phase, GFlop: 2 * w.computed / 1e9, GFlopUnshared: 2 * w.unshared / 1e9}
 	var processor []float64
 	for _, t := range times {
 		p.Seconds += t.wall.Seconds() / float64(len(times))

@@ -34,7 +34,7 @@ type RealTraining struct {
 	Truncated     int     `json:"truncated"`
 	Unequal       int     `json:"unequal"`
 	WeightLargest float64 `json:"weight_largest"`
-	// Arms are the real run and the ones next to it: RealArms in order.
+	// Arms are the real run and the ones next to it: realArms in order.
 	Arms []RealArm `json:"arms"`
 }
 
@@ -50,10 +50,10 @@ type RealArm struct {
 	Parted   int     `json:"parted"`
 }
 
-// RealArms names the runs that a real one is compared with: the real one, with the emulated engine's
+// realArms names the runs that a real one is compared with: the real one, with the emulated engine's
 // log-probs, with those changed by one part in ten million (what equal engines with another order of
 // sums would give), and without a correction.
-var RealArms = []string{"real", "emulated", "nudged", "none"}
+var realArms = []string{"real", "emulated", "nudged", "none"}
 
 // RealRecipe is the recipe of such a run: the shipped default one with few prompts, on the task of a checkpoint
 // named TASK-base.
@@ -190,7 +190,7 @@ func CompareTraining(ctx context.Context, engineName, task string, seed uint64, 
 	}
 	emulated := runs[1]
 	for i, run := range runs {
-		a := RealArm{Name: RealArms[i]}
+		a := RealArm{Name: realArms[i]}
 		for step := range run.scores {
 			a.Score += run.scores[step] / float64(len(run.scores))
 			a.K3 += run.k3[step] / float64(len(run.k3))

@@ -22,14 +22,14 @@ type Paper struct {
 	Methods []string `json:"methods"`
 	Recipes []string `json:"recipes"`
 	// Claims are the ids of its claims, with their published verdicts.
-	Claims []PaperClaim `json:"claims"`
+	Claims []paperClaim `json:"claims"`
 }
 
 // ArXiv matches an arXiv id.
 var ArXiv = regexp.MustCompile(`\b\d{4}\.\d{5}\b`)
 
-// PaperClaim is a claim with its published verdict.
-type PaperClaim struct {
+// paperClaim is a claim with its published verdict.
+type paperClaim struct {
 	ID      string `json:"id"`
 	Verdict string `json:"verdict"`
 }
@@ -43,7 +43,7 @@ func Papers() []Paper {
 		for _, id := range slices.Compact(ids) {
 			at, found := slices.BinarySearchFunc(list, id, func(p Paper, id string) int { return strings.Compare(p.ID, id) })
 			if !found {
-				list = slices.Insert(list, at, Paper{ID: id, Methods: []string{}, Recipes: []string{}, Claims: []PaperClaim{}})
+				list = slices.Insert(list, at, Paper{ID: id, Methods: []string{}, Recipes: []string{}, Claims: []paperClaim{}})
 			}
 			add(&list[at])
 		}
@@ -59,7 +59,7 @@ func Papers() []Paper {
 		of(recipe.Page(name), func(p *Paper) { p.Recipes = append(p.Recipes, name) })
 	}
 	for _, c := range claims.All() {
-		of(c.Source, func(p *Paper) { p.Claims = append(p.Claims, PaperClaim{c.ID, Verdict(c)}) })
+		of(c.Source, func(p *Paper) { p.Claims = append(p.Claims, paperClaim{c.ID, Verdict(c)}) })
 	}
 	return list
 }

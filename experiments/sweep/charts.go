@@ -70,7 +70,7 @@ func (v *view) doses(i int, f IndexFactor) (figure.Figure, bool) {
 	for _, value := range f.Values {
 		numbers.Values = append(numbers.Values, Value{Name: value})
 	}
-	x := numbers.Numbers()
+	x := numbers.numbers()
 	if x == nil {
 		return figure.Figure{Kind: figure.Lines}, false
 	}

@@ -17,10 +17,10 @@ const comparisonsTable = "comparisons"
 // significance is the level of every test, family-wise over the comparisons of a factor.
 const significance = 0.05
 
-// Comparison is a value of a factor compared with the factor's baseline, paired by seed, at
+// comparison is a value of a factor compared with the factor's baseline, paired by seed, at
 // one level of the other factors. The figure is Outcome.Mean: the mean of the metric over the
 // whole run.
-type Comparison struct {
+type comparison struct {
 	Factor, Value, Baseline string
 	// Level names the values of the other factors; empty where there are none.
 	Level string
@@ -64,7 +64,7 @@ func (x *Index) ParseBaselines(list []string) (Baselines, error) {
 
 // Comparisons compares the values of every factor at each level of the others. A level
 // without the baseline, or where a value lacks a seed, is left out: only whole pairs count.
-func (x *Index) Comparisons(rows []Outcome, baselines Baselines) (list []Comparison) {
+func (x *Index) Comparisons(rows []Outcome, baselines Baselines) (list []comparison) {
 	for _, f := range x.Factors {
 		if len(f.Values) > 1 {
 			list = append(list, x.compare(f, rows, cmp.Or(baselines[f.Name], f.Values[0]))...)
@@ -74,7 +74,7 @@ func (x *Index) Comparisons(rows []Outcome, baselines Baselines) (list []Compari
 }
 
 // compare is Comparisons of one factor.
-func (x *Index) compare(f IndexFactor, rows []Outcome, baseline string) (list []Comparison) {
+func (x *Index) compare(f IndexFactor, rows []Outcome, baseline string) (list []comparison) {
 	bySeed := map[string]map[string][]float64{} // level, value
 	var levels []string
 	for _, o := range rows {
@@ -120,16 +120,16 @@ func (x *Index) level(but IndexFactor, o *Outcome) string {
 
 // rank orders the values that have every seed, the highest mean first; nothing without the
 // baseline.
-func (x *Index) rank(f IndexFactor, level string, bySeed map[string][]float64, baseline string) (list []Comparison) {
+func (x *Index) rank(f IndexFactor, level string, bySeed map[string][]float64, baseline string) (list []comparison) {
 	for _, value := range f.Values {
 		if len(bySeed[value]) == len(x.Seeds) {
-			list = append(list, Comparison{Factor: f.Name, Value: value, Baseline: baseline, Level: level, Mean: stats.Average(bySeed[value])})
+			list = append(list, comparison{Factor: f.Name, Value: value, Baseline: baseline, Level: level, Mean: stats.Average(bySeed[value])})
 		}
 	}
 	if len(list) < 2 || len(bySeed[baseline]) != len(x.Seeds) {
 		return nil
 	}
-	slices.SortStableFunc(list, func(a, b Comparison) int { return cmp.Compare(b.Mean, a.Mean) })
+	slices.SortStableFunc(list, func(a, b comparison) int { return cmp.Compare(b.Mean, a.Mean) })
 	p := make([]float64, len(list))
 	for i := range list {
 		p[i] = math.NaN()
@@ -143,12 +143,12 @@ func (x *Index) rank(f IndexFactor, level string, bySeed map[string][]float64, b
 	return list
 }
 
-// Significant reports whether the value differs significantly from the baseline.
-func (c Comparison) Significant() bool { return c.P <= significance }
+// significant reports whether the value differs significantly from the baseline.
+func (c comparison) significant() bool { return c.P <= significance }
 
 // firstRanks are at most so many comparisons of a factor: of each level the highest ranks
 // and the baseline, and the first levels where that is still too much.
-func firstRanks(list []Comparison, most int) []Comparison {
+func firstRanks(list []comparison, most int) []comparison {
 	if len(list) <= most {
 		return list
 	}
@@ -159,7 +159,7 @@ func firstRanks(list []Comparison, most int) []Comparison {
 		}
 	}
 	ranks := max(most/levels-1, 1) // the baseline may take another row
-	var first []Comparison
+	var first []comparison
 	for _, c := range list {
 		if c.Rank <= ranks || c.Value == c.Baseline {
 			first = append(first, c)
@@ -168,9 +168,9 @@ func firstRanks(list []Comparison, most int) []Comparison {
 	return first[:min(len(first), most)]
 }
 
-// ComparisonTable shows the comparisons of a factor, at most so many; nil where there are none.
-func ComparisonTable(list []Comparison, factor string, seeds int, metric string, most int) *figure.Figure {
-	all := slices.DeleteFunc(slices.Clone(list), func(c Comparison) bool { return c.Factor != factor })
+// comparisonTable shows the comparisons of a factor, at most so many; nil where there are none.
+func comparisonTable(list []comparison, factor string, seeds int, metric string, most int) *figure.Figure {
+	all := slices.DeleteFunc(slices.Clone(list), func(c comparison) bool { return c.Factor != factor })
 	if len(all) == 0 {
 		return nil
 	}
@@ -206,11 +206,11 @@ func ComparisonTable(list []Comparison, factor string, seeds int, metric string,
 }
 
 // verdict is whether the difference is significant, in words.
-func (c Comparison) verdict() figure.Cell {
+func (c comparison) verdict() figure.Cell {
 	switch {
 	case math.IsNaN(c.P):
 		return figure.Word("no difference").As(figure.Muted)
-	case !c.Significant():
+	case !c.significant():
 		return figure.Word("not significant")
 	case c.Difference.Estimate > 0:
 		return figure.Word("significantly better").As(figure.Good)
@@ -227,7 +227,7 @@ func interval(i stats.Interval) figure.Cell {
 }
 
 // writeComparisons writes the table of comparisons.
-func (o Tables) writeComparisons(dir string, list []Comparison, seeds int) error {
+func (o Tables) writeComparisons(dir string, list []comparison, seeds int) error {
 	columns := []column{{Name: "factor", Kind: words}, {Name: "level", Kind: words}, {Name: "value", Kind: words}, {Name: "baseline", Kind: words}, {Name: "rank", Kind: whole}, {Name: "ties_first", Kind: whole},
 		{Name: "n", Kind: whole}, {Name: "mean", Kind: real}, {Name: "difference", Kind: real}, {Name: "low", Kind: real}, {Name: "high", Kind: real}, {Name: "p", Kind: real}}
 	return o.writeTable(dir, comparisonsTable, columns, func(yield func([]any) error) error {

@@ -54,7 +54,7 @@ func TestComparisons(t *testing.T) {
 			continue
 		}
 		higher := 0
-		if c.Significant() {
+		if c.significant() {
 			higher = int(math.Copysign(1, c.Difference.Estimate))
 		}
 		got[c.Level] = append(got[c.Level], line{c.Value, c.Rank, c.TiesFirst, higher})
@@ -78,7 +78,7 @@ func TestComparisons(t *testing.T) {
 func TestComparisonsOfThreeSeeds(t *testing.T) {
 	x, rows := compared(3)
 	for _, c := range x.Comparisons(rows, nil) {
-		if c.Significant() || !c.TiesFirst {
+		if c.significant() || !c.TiesFirst {
 			t.Errorf("significant with three seeds: %+v", c)
 		}
 	}
@@ -125,7 +125,7 @@ func TestComparisonTableIsBounded(t *testing.T) {
 		3: {"b 1", "c 3", "a 1"},
 		1: {"b 1"},
 	} {
-		table := ComparisonTable(list, "method", 8, "score", most)
+		table := comparisonTable(list, "method", 8, "score", most)
 		var got []string
 		for _, row := range table.Rows {
 			got = append(got, row[2].Text+" "+row[1].Text)
@@ -137,7 +137,7 @@ func TestComparisonTableIsBounded(t *testing.T) {
 			t.Errorf("at most %d rows: the note is %q", most, table.Note)
 		}
 	}
-	if ComparisonTable(list, "model", 8, "score", 6) != nil {
+	if comparisonTable(list, "model", 8, "score", 6) != nil {
 		t.Error("a factor without comparisons has a table")
 	}
 }

@@ -11,7 +11,7 @@ type Folder struct {
 	dir         string
 	done        map[string]Outcome // by run
 	baselines   Baselines
-	comparisons []Comparison
+	comparisons []comparison
 }
 
 // Read reads what a folder is to hold, and what it has of it.
@@ -46,7 +46,7 @@ func newFolder(dir string, x *Index, done map[string]Outcome) *Folder {
 func (d *Folder) Missing() string { return d.missingText(d.done) }
 
 // compared are the comparisons of the rows, made once.
-func (d *Folder) compared() []Comparison {
+func (d *Folder) compared() []comparison {
 	if d.comparisons == nil {
 		d.comparisons = d.Comparisons(d.Rows, d.baselines)
 	}

@@ -167,7 +167,7 @@ func (p *Plan) keeps(values map[string]string) bool {
 
 // meetsOne reports whether a point meets one of the conditions.
 func meetsOne(list []Condition, values map[string]string) bool {
-	return slices.ContainsFunc(list, func(c Condition) bool { return c.Meets(values) })
+	return slices.ContainsFunc(list, func(c Condition) bool { return c.meets(values) })
 }
 
 // placed adds to faults the point at which they are.

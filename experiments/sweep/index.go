@@ -83,9 +83,9 @@ func (x *Index) keep(old *Index, only []Condition) {
 	}
 }
 
-// Columns are the names of the columns that the factors make: each factor's, and
+// columns are the names of the columns that the factors make: each factor's, and
 // behind it those of its labels.
-func (x *Index) Columns() []string {
+func (x *Index) columns() []string {
 	var names []string
 	for _, f := range x.Factors {
 		names = append(append(names, f.Name), f.Labels...)

@@ -50,7 +50,7 @@ func (x *Index) where(points []int) string {
 	}
 	inside := 0
 	for _, p := range x.Points {
-		if region.Meets(p.Values) {
+		if region.meets(p.Values) {
 			inside++
 		}
 	}

@@ -27,8 +27,8 @@ except: {method: gspo, learner.optimizer.lr: [1e-3]}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Name != "screen" || !slices.Equal(p.Seeds, []uint64{7, 8}) || !slices.Equal(p.Columns(), []string{"recipe", "learner.optimizer.lr", "method", "group"}) {
-		t.Errorf("%s, seeds %v, columns %v", p.Name, p.Seeds, p.Columns())
+	if p.Name != "screen" || !slices.Equal(p.Seeds, []uint64{7, 8}) || !slices.Equal(p.columns(), []string{"recipe", "learner.optimizer.lr", "method", "group"}) {
+		t.Errorf("%s, seeds %v, columns %v", p.Name, p.Seeds, p.columns())
 	}
 	var sets []string
 	for _, c := range append(p.Set, p.Factors[1].Values[1].Set...) {
@@ -39,8 +39,8 @@ except: {method: gspo, learner.optimizer.lr: [1e-3]}
 	if !slices.Equal(sets, want) {
 		t.Errorf("changes\n%s\nwant\n%s", strings.Join(sets, "\n"), strings.Join(want, "\n"))
 	}
-	if got := p.Factors[0].Numbers(); !slices.Equal(got, []float64{5e-4, 1e-3}) || p.Factors[1].Numbers() != nil {
-		t.Errorf("numbers %v and %v", got, p.Factors[1].Numbers())
+	if got := p.Factors[0].numbers(); !slices.Equal(got, []float64{5e-4, 1e-3}) || p.Factors[1].numbers() != nil {
+		t.Errorf("numbers %v and %v", got, p.Factors[1].numbers())
 	}
 	g, err := p.Grid(load)
 	if err != nil {
@@ -61,7 +61,7 @@ func TestPlanOfFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Columns(); !slices.Equal(got, []string{"recipe.steps", "learner.optimizer.lr"}) {
+	if got := p.columns(); !slices.Equal(got, []string{"recipe.steps", "learner.optimizer.lr"}) {
 		t.Errorf("columns %v", got)
 	}
 	for _, tc := range []struct {
@@ -193,7 +193,7 @@ func TestFlags(t *testing.T) {
 		}
 	}
 	c, err := ParseCondition("method=a+b,lr=1e-3")
-	if err != nil || !c.Meets(map[string]string{"method": "b", "lr": "1e-3"}) || c.Meets(map[string]string{"method": "b", "lr": "2e-3"}) {
+	if err != nil || !c.meets(map[string]string{"method": "b", "lr": "1e-3"}) || c.meets(map[string]string{"method": "b", "lr": "2e-3"}) {
 		t.Errorf("%v (%v)", c, err)
 	}
 	for _, text := range []string{"", "method", "method=", "=a"} {

@@ -56,8 +56,8 @@ type Condition []struct {
 	Values []string
 }
 
-// Meets reports whether a point, by its columns, meets the condition.
-func (c Condition) Meets(values map[string]string) bool {
+// meets reports whether a point, by its columns, meets the condition.
+func (c Condition) meets(values map[string]string) bool {
 	for _, f := range c {
 		if !slices.Contains(f.Values, values[f.Factor]) {
 			return false
@@ -81,9 +81,9 @@ func (p *Plan) factors() []Factor {
 	return append([]Factor{f}, p.Factors...)
 }
 
-// Columns are the names of the columns that the factors make: each factor's, and
+// columns are the names of the columns that the factors make: each factor's, and
 // behind it those of its labels.
-func (p *Plan) Columns() []string {
+func (p *Plan) columns() []string {
 	var names []string
 	for _, f := range p.factors() {
 		names = append(append(names, f.Name), f.labels()...)
@@ -104,9 +104,9 @@ func (f Factor) labels() []string {
 	return names
 }
 
-// Numbers are the values of a factor that has none but numbers, at least two; nil
+// numbers are the values of a factor that has none but numbers, at least two; nil
 // for any other.
-func (f Factor) Numbers() []float64 {
+func (f Factor) numbers() []float64 {
 	var list []float64
 	for _, v := range f.Values {
 		x, err := strconv.ParseFloat(v.Name, 64)
@@ -160,7 +160,7 @@ func (p *Plan) Check(c Condition) error {
 			}
 		}
 	}
-	columns := p.Columns()
+	columns := p.columns()
 	for _, want := range c {
 		if !slices.Contains(columns, want.Factor) {
 			return fmt.Errorf("no such factor: %w", method.UnknownName(want.Factor, columns))

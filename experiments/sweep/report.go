@@ -44,7 +44,7 @@ func (d *Folder) metric() string {
 // BestTables rank the values of each factor, with at most so many rows each.
 func (d *Folder) BestTables(most int) (list []*figure.Figure) {
 	for _, f := range d.Factors {
-		if t := ComparisonTable(d.compared(), f.Name, len(d.Seeds), d.metric(), most); t != nil {
+		if t := comparisonTable(d.compared(), f.Name, len(d.Seeds), d.metric(), most); t != nil {
 			list = append(list, t)
 		}
 	}
@@ -195,7 +195,7 @@ func (d *Folder) having(values map[string]string) (list []*Outcome) {
 // PointTable shows the first points that have runs, at most so many.
 func (d *Folder) PointTable(most int) *figure.Figure {
 	note := fmt.Sprintf("Means over seeds. Final is the mean of the last %d evaluations, mean that of all after the start (the area under the curve), drawdown the furthest below an earlier such mean. %s", record.Window, record.CollapseRule())
-	t := table("Every point, means over its seeds", note, d.Columns()...)
+	t := table("Every point, means over its seeds", note, d.columns()...)
 	marks := d.marks()
 	if len(marks) > 0 {
 		t.Columns = append(t.Columns, figure.Column{Name: "no effect"}, figure.Column{Name: "same as"})
@@ -211,7 +211,7 @@ func (d *Folder) PointTable(most int) *figure.Figure {
 			continue
 		}
 		var cells []figure.Cell
-		for _, name := range d.Columns() {
+		for _, name := range d.columns() {
 			cells = append(cells, figure.Word(p.Values[name]))
 		}
 		cells = append(cells, row(list)...)

@@ -86,7 +86,7 @@ func numberText(v float64) string {
 // factorColumns are those that every table begins with.
 func (x *Index) factorColumns() []column {
 	columns := []column{{Name: "run", Kind: words}}
-	for _, name := range x.Columns() {
+	for _, name := range x.columns() {
 		columns = append(columns, column{Name: name, Kind: words})
 	}
 	return append(columns, column{Name: "seed", Kind: whole})
@@ -95,7 +95,7 @@ func (x *Index) factorColumns() []column {
 // head is the begin of a row, in those columns.
 func (x *Index) head(o *Outcome) []any {
 	row := []any{o.Run}
-	for _, name := range x.Columns() {
+	for _, name := range x.columns() {
 		if text, ok := o.Values[name]; ok {
 			row = append(row, text)
 		} else {

@@ -194,8 +194,8 @@ func (a Alarms) JSON() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// AlarmTable shows the rules.
-func (a Alarms) AlarmTable() *figure.Figure {
+// alarmTable shows the rules.
+func (a Alarms) alarmTable() *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: "Early-warning signals before a collapse", Sortable: true, Columns: []figure.Column{{Name: "signal"}, {Name: "threshold from"}, number("detection rate"), {Name: "95 % CI"},
 		number("lead time"), number("false-alarm rate"), number("in healthy runs"), number("runs flagged")},
 		Note: fmt.Sprintf("%d runs, %d of them collapse: %s. Metrics are means over %d steps; a signal may fire from step %d on. Detection rate: share of the collapses before which it fired. Lead time: median number of updates from its first firing. "+
@@ -212,8 +212,8 @@ func (a Alarms) AlarmTable() *figure.Figure {
 	return t
 }
 
-// PredictorTable shows the predictors.
-func (a Alarms) PredictorTable() *figure.Figure {
+// predictorTable shows the predictors.
+func (a Alarms) predictorTable() *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: "Predictors on stressors that were left out of the fit", Columns: []figure.Column{{Name: "signals"}, number("mean")},
 		Note: fmt.Sprintf("AUROC over windows for \"this run collapses later\". The conjecture: 0.90 from the four metrics alone, and at most 0.03 more with the stack's own metrics; measured: %+.3f.", float64(a.Adds))}
 	var stressors []string

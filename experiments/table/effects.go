@@ -11,9 +11,9 @@ import (
 	"driftlab/results/stats"
 )
 
-// EffectsFile has the effect of every setting as JSON, for the README, the pages of methods
+// effectsFile has the effect of every setting as JSON, for the README, the pages of methods
 // and the page of corrections.
-const EffectsFile = "effects.json"
+const effectsFile = "effects.json"
 
 // Effects are the effects of the settings of a stage that is whole.
 type Effects struct {
@@ -99,9 +99,9 @@ func (e *Effects) Setting(name string) (Setting, bool) {
 	return e.Settings[i], true
 }
 
-// Effects are those of a ranking; nil while its stage can tell no difference, and without a
+// effects are those of a ranking; nil while its stage can tell no difference, and without a
 // screening stage.
-func (r *Ranking) Effects(screen *Ranking) (*Effects, error) {
+func (r *Ranking) effects(screen *Ranking) (*Effects, error) {
 	if !r.confirms(screen) {
 		return nil, nil
 	}

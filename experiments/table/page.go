@@ -68,10 +68,10 @@ func (t *Table) Report() results.Report {
 		page.Lead += " `" + CorrectionsFile + "`, next to this page, has the answer by problem, with the lines to copy."
 	}
 	if t.Tuned != nil {
-		section := results.Section{Heading: "At tuned learning rates", Blocks: []results.Block{results.Prose(t.Tuned.Summary())}}
+		section := results.Section{Heading: "At tuned learning rates", Blocks: []results.Block{results.Prose(t.Tuned.summary())}}
 		if len(t.Tuned.Tasks) > 0 {
-			section.Blocks = append(section.Blocks, t.Tuned.Picture(), t.Tuned.SummaryTable())
-			for _, table := range t.Tuned.Tables() {
+			section.Blocks = append(section.Blocks, t.Tuned.picture(), t.Tuned.SummaryTable())
+			for _, table := range t.Tuned.tables() {
 				section.Blocks = append(section.Blocks, results.Fold{Summary: table.Title, Blocks: []results.Block{table}})
 			}
 		}
@@ -108,9 +108,9 @@ func (t *Table) Report() results.Report {
 		page.Sections = append(page.Sections, results.Section{Heading: "Every row", Blocks: []results.Block{rowTable(all)}})
 	}
 	if len(t.Stages) > 0 {
-		warned := results.Section{Heading: "Early-warning signals", Blocks: []results.Block{t.Alarms.AlarmTable()}}
+		warned := results.Section{Heading: "Early-warning signals", Blocks: []results.Block{t.Alarms.alarmTable()}}
 		if len(t.Alarms.Predictors) > 0 {
-			warned.Blocks = append(warned.Blocks, t.Alarms.PredictorTable())
+			warned.Blocks = append(warned.Blocks, t.Alarms.predictorTable())
 		}
 		page.Sections = append(page.Sections, warned)
 	}

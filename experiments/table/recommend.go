@@ -78,9 +78,9 @@ func (s Setting) configuration(frameworks []string) (string, error) {
 // logging are the lines that every correction needs in a framework; the note has them once.
 var logging = []string{"actor_rollout_ref: {rollout: {calculate_log_probs: true}}", "generator: {sampling_params: {logprobs: 1}}"}
 
-// ConfigurationTable is the recommended setting of each stressor, and the one with the lowest
+// configurationTable is the recommended setting of each stressor, and the one with the lowest
 // mean regret, as lines of a recipe and of the frameworks' configurations.
-func (e *Effects) ConfigurationTable() (*figure.Figure, error) {
+func (e *Effects) configurationTable() (*figure.Figure, error) {
 	t := &figure.Figure{Kind: figure.Table, Title: "Which correction for which problem", Columns: []figure.Column{{Name: "problem"}, {Name: "recommended setting"}, {Name: "improvement (95 % CI)"}, {Name: "significantly worse under"}, {Name: "recipe line"}},
 		Note: fmt.Sprintf("Improvement: mean pass rate of the whole run minus that without a correction, paired by seed, n = %d seeds, mean over the learning rates %s, 100 updates. Bold: significant (%s). "+
 			"The setting was selected in the screening stage, on other seeds. verl also needs `actor_rollout_ref.rollout.calculate_log_probs: true`. \""+foreign.NotWritten+"\": this project does not write the setting for the framework, which may have one.",

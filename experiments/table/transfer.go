@@ -6,16 +6,16 @@ import (
 	"driftlab/results/stats"
 )
 
-// Transfer says whether a ranking of settings transfers.
-type Transfer struct {
+// transfer says whether a ranking of settings transfers.
+type transfer struct {
 	// Tasks is the primary check: between tasks, under the same stressor.
 	Tasks stats.Interval
 	// Rows are all correlations, the primary one among them.
-	Rows []TransferRow
+	Rows []transferRow
 }
 
-// TransferRow is the rank correlation between two rankings.
-type TransferRow struct {
+// transferRow is the rank correlation between two rankings.
+type transferRow struct {
 	// Between is the kind: tasks, scales, base models, learning rates, common and tuned rate, stressors.
 	Between string
 	// A and B are compared, Within says where.
@@ -33,8 +33,8 @@ const transferBound = 0.5
 const commonRate = "1e-3"
 
 // transfer works out the correlations.
-func (t *Tuned) transfer() *Transfer {
-	x := &Transfer{}
+func (t *Tuned) transfer() *transfer {
+	x := &transfer{}
 	tuned := map[string]*gains{}
 	var names []string
 	for i := range t.Tasks {
@@ -69,17 +69,17 @@ func (t *Tuned) transfer() *Transfer {
 }
 
 // add appends a row, unless there is nothing to compare.
-func (x *Transfer) add(between, a, b, within string, list []comparison) stats.Interval {
+func (x *transfer) add(between, a, b, within string, list []comparison) stats.Interval {
 	r := rankCorrelation(list)
 	x.append(between, a, b, within, list, r)
 	return r
 }
 
-func (x *Transfer) append(between, a, b, within string, list []comparison, r stats.Interval) {
+func (x *transfer) append(between, a, b, within string, list []comparison, r stats.Interval) {
 	if len(list) == 0 {
 		return
 	}
-	row := TransferRow{Between: between, A: a, B: b, Within: within, Interval: r, Settings: len(list[0].settings)}
+	row := transferRow{Between: between, A: a, B: b, Within: within, Interval: r, Settings: len(list[0].settings)}
 	for i := range list {
 		row.Settings = min(row.Settings, len(list[i].settings))
 	}
@@ -96,7 +96,7 @@ func same(a, b *gains, together bool) (list []comparison) {
 	return list
 }
 
-func (x *Transfer) betweenTasks(names []string, tuned map[string]*gains) {
+func (x *transfer) betweenTasks(names []string, tuned map[string]*gains) {
 	var all []comparison
 	pairs := 0
 	for i, a := range names {
@@ -116,7 +116,7 @@ func (x *Transfer) betweenTasks(names []string, tuned map[string]*gains) {
 	}
 }
 
-func (x *Transfer) betweenModels(task string, g *gains) {
+func (x *transfer) betweenModels(task string, g *gains) {
 	list := same(g, g, true)
 	for _, c := range list {
 		x.append("halves of the base models", "one half", "the other half", task+", "+c.under, []comparison{c}, splitHalves([]comparison{c}))
@@ -124,7 +124,7 @@ func (x *Transfer) betweenModels(task string, g *gains) {
 	x.append("halves of the base models", "one half", "the other half", task+", mean over the stressors", list, splitHalves(list))
 }
 
-func (x *Transfer) betweenRates(task string, rates []string, tunings []Tuning) {
+func (x *transfer) betweenRates(task string, rates []string, tunings []Tuning) {
 	for i, a := range rates {
 		for _, b := range rates[i+1:] {
 			x.add("learning rates", a, b, task, same(gainsAt(tunings, a), gainsAt(tunings, b), true))
@@ -132,7 +132,7 @@ func (x *Transfer) betweenRates(task string, rates []string, tunings []Tuning) {
 	}
 }
 
-func (x *Transfer) betweenStressors(task string, g *gains) {
+func (x *transfer) betweenStressors(task string, g *gains) {
 	for i, a := range g.stressors {
 		for _, b := range g.stressors[i+1:] {
 			if c, ok := compare(g, g, a, b, true); ok {

@@ -32,7 +32,7 @@ func transferVerdict(i stats.Interval) string {
 }
 
 // table lists the rows of the kinds named.
-func (x *Transfer) table(title, note string, between ...string) *figure.Figure {
+func (x *transfer) table(title, note string, between ...string) *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: title, Note: note, Columns: []figure.Column{{Name: "between"}, {Name: "and"}, {Name: "within"}, number("ρ"), {Name: "95 % CI"}, number("settings"), number("comparisons")}}
 	for _, r := range x.Rows {
 		for _, kind := range between {

@@ -31,7 +31,7 @@ type Tuned struct {
 	Missing []string `json:"missing,omitempty"`
 
 	tuning      map[string][]Tuning // by task
-	transferred *Transfer
+	transferred *transfer
 }
 
 // TunedTask is a task with its problems and settings.

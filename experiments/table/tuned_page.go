@@ -82,8 +82,8 @@ func (t *Tuned) testText() string {
 	return fmt.Sprintf("Significance: %s over the settings and stressors of a task; unit: the base model, n = %d.", testName, t.Models)
 }
 
-// Tables are the settings under each stressor of each task.
-func (t *Tuned) Tables() (list []*figure.Figure) {
+// tables are the settings under each stressor of each task.
+func (t *Tuned) tables() (list []*figure.Figure) {
 	for i := range t.Tasks {
 		task := &t.Tasks[i]
 		for j, p := range task.Problems {
@@ -144,8 +144,8 @@ func (s *TunedSetting) row(problem int) []figure.Cell {
 	return append(cells, gain, figure.Word(fmt.Sprintf("%+.2f to %+.2f", e.Low, e.High)), figure.Number(float64(e.P), 2), figure.Number(float64(e.Smallest), 2), over[0], over[1])
 }
 
-// Sheet is every effect as a file.
-func (t *Tuned) Sheet() *figure.Figure {
+// sheet is every effect as a file.
+func (t *Tuned) sheet() *figure.Figure {
 	table := &figure.Figure{Kind: figure.Table}
 	for _, name := range []string{"task", "stressor", "method", "group", "same_as", "cannot_act", "rate", "rate_low", "rate_high", "at_edge", "control_rate", "n", "pass_rate", "control_pass_rate", "gain", "gain_low", "gain_high", "p", "detectable", "gain_over_4_minibatches", "over_low", "over_high"} {
 		table.Columns = append(table.Columns, figure.Column{Name: name})
@@ -172,8 +172,8 @@ func (t *Tuned) Sheet() *figure.Figure {
 	return table
 }
 
-// Picture shows the gain of every setting under each stressor of each task.
-func (t *Tuned) Picture() *figure.Figure {
+// picture shows the gain of every setting under each stressor of each task.
+func (t *Tuned) picture() *figure.Figure {
 	h := &figure.Figure{Kind: figure.Heat, Title: "Settings at their own learning rates: gain over no correction", Full: 0.4,
 		Y:    figure.Axis{Label: "mean pass rate of the whole run minus that of no correction at its own rate; triangle: significantly better (up) or worse (down)"},
 		Note: "Settings by their mean gain; an empty cell: the setting cannot act, or is not compared on the task."}
@@ -209,9 +209,9 @@ func (t *TunedTask) setting(name string) *TunedSetting {
 	return &t.Settings[i]
 }
 
-// ConfigurationTable is the setting that ranked first in the tuning stage, for each stressor and task as lines of a recipe and of
+// configurationTable is the setting that ranked first in the tuning stage, for each stressor and task as lines of a recipe and of
 // the frameworks' configurations.
-func (t *Tuned) ConfigurationTable() (*figure.Figure, error) {
+func (t *Tuned) configurationTable() (*figure.Figure, error) {
 	table := &figure.Figure{Kind: figure.Table, Title: "Which correction for which problem, at tuned learning rates",
 		Columns: []figure.Column{{Name: "problem"}, {Name: "task"}, {Name: "ranked first in tuning, at its learning rate"}, {Name: "improvement (95 % CI)"}, {Name: "pass rate without a correction, at its learning rate"}, {Name: "recipe line"}},
 		Note: fmt.Sprintf("Improvement: mean pass rate of the whole run minus that without a correction, both at their own learning rates, paired by base model, n = %d base models, 100 updates. Bold: significant (%s). "+

@@ -13,15 +13,15 @@ import (
 // where a task is whole, else those of the confirmation stage, which has no sentences.
 func (e *Effects) Readme() (*figure.Figure, string, error) {
 	if e.Tuned == nil {
-		t, err := e.ConfigurationTable()
+		t, err := e.configurationTable()
 		return t, "", err
 	}
-	t, err := e.Tuned.ConfigurationTable()
-	return t, e.Tuned.ReadmeText(), err
+	t, err := e.Tuned.configurationTable()
+	return t, e.Tuned.readmeText(), err
 }
 
-// ReadmeText are the sentences below the README's table. Each names rate, n, task and model.
-func (t *Tuned) ReadmeText() string {
+// readmeText are the sentences below the README's table. Each names rate, n, task and model.
+func (t *Tuned) readmeText() string {
 	if len(t.Tasks) == 0 {
 		return ""
 	}
@@ -165,9 +165,9 @@ func (t *Tuned) controlText() string {
 	return "No correction (`none`) makes one update per batch except under `reuse8`, so its ratio is 1 and its clip cannot act; the controls whose clip acts are `minibatches-4` and `anchor-rollout-ppo_clip-0.2`."
 }
 
-// Summary says how far the stages are, and what is seen first.
-func (t *Tuned) Summary() string {
-	text := t.ReadmeText()
+// summary says how far the stages are, and what is seen first.
+func (t *Tuned) summary() string {
+	text := t.readmeText()
 	edges, all, robust := 0, 0, 0
 	for i := range t.Tasks {
 		for _, s := range t.Tasks[i].Settings {

@@ -14,7 +14,7 @@ const (
 	SheetFile  = "table.csv"
 	wordsFile  = "table.md"
 	drawnFile  = "table.png"
-	AlarmsFile = "alarms.json"
+	alarmsFile = "alarms.json"
 )
 
 // File is a file's name and what it holds.
@@ -96,7 +96,7 @@ func (t *Table) Files() ([]File, error) {
 	var picture *figure.Figure
 	var effects *Effects
 	words.WriteString("# Every method under the same stressors\n\nWritten by `simulate table` from the sweeps `tune`, `transfer`, `scales`, `screen`, `confirm`, `models` and `doses`, as far as they are finished. `" +
-		SheetFile + "` has every figure with the command that reproduces it; `" + EffectsFile + "` has the effects of the confirmation stage, and `" + CorrectionsFile + "` shows them by problem, with the lines to copy; the runs are in the folders next to them, one per line. `simulate methods NAME` explains each setting and each stressor.\n\n")
+		SheetFile + "` has every figure with the command that reproduces it; `" + effectsFile + "` has the effects of the confirmation stage, and `" + CorrectionsFile + "` shows them by problem, with the lines to copy; the runs are in the folders next to them, one per line. `simulate methods NAME` explains each setting and each stressor.\n\n")
 	files, err := t.Tuned.files(&words)
 	if err != nil {
 		return nil, err
@@ -113,14 +113,14 @@ func (t *Table) Files() ([]File, error) {
 			words.WriteString(recommended.Markdown() + "\n")
 		}
 		if r.Stage.Name == "confirm" {
-			if effects, err = r.Effects(screen); err != nil {
+			if effects, err = r.effects(screen); err != nil {
 				return nil, err
 			}
 			if effects != nil {
 				if t.Tuned != nil && len(t.Tuned.Tasks) > 0 {
 					effects.Tuned = t.Tuned
 				}
-				lines, err := effects.ConfigurationTable()
+				lines, err := effects.configurationTable()
 				if err != nil {
 					return nil, err
 				}
@@ -136,16 +136,16 @@ func (t *Table) Files() ([]File, error) {
 		}
 	}
 	if len(t.Stages) > 0 { // the stages with tasks have no part in the signals
-		words.WriteString("## Early-warning signals\n\n" + t.Alarms.AlarmTable().Markdown() + "\n")
+		words.WriteString("## Early-warning signals\n\n" + t.Alarms.alarmTable().Markdown() + "\n")
 		if len(t.Alarms.Predictors) > 0 {
-			words.WriteString(t.Alarms.PredictorTable().Markdown())
+			words.WriteString(t.Alarms.predictorTable().Markdown())
 		}
 	}
 	text, err := t.Alarms.JSON()
 	if err != nil {
 		return nil, err
 	}
-	files = append(files, File{SheetFile, []byte(Sheet(rows).CSV())}, File{wordsFile, words.Bytes()}, File{AlarmsFile, text})
+	files = append(files, File{SheetFile, []byte(Sheet(rows).CSV())}, File{wordsFile, words.Bytes()}, File{alarmsFile, text})
 	if effects != nil {
 		text, err := effects.JSON()
 		if err != nil {
@@ -155,7 +155,7 @@ func (t *Table) Files() ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, File{EffectsFile, text}, File{CorrectionsFile, page.HTML()})
+		files = append(files, File{effectsFile, text}, File{CorrectionsFile, page.HTML()})
 	}
 	if picture != nil {
 		files = append(files, File{drawnFile, results.PNG(picture, results.LightPaper)})
@@ -168,18 +168,18 @@ func (t *Tuned) files(words *bytes.Buffer) ([]File, error) {
 	if t == nil {
 		return nil, nil
 	}
-	words.WriteString("## At tuned learning rates\n\n" + t.Summary() + "\n\n")
+	words.WriteString("## At tuned learning rates\n\n" + t.summary() + "\n\n")
 	if len(t.Tasks) == 0 {
 		return nil, nil
 	}
-	lines, err := t.ConfigurationTable()
+	lines, err := t.configurationTable()
 	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(words, "[%s](%[1]s) says whether the ranking transfers between tasks, base models and learning rates; [%s](%[2]s) has every figure.\n\n", transferFile, tunedSheetFile)
 	words.WriteString(lines.Markdown() + "\n" + t.SummaryTable().Markdown() + "\n")
-	for _, table := range t.Tables() {
+	for _, table := range t.tables() {
 		words.WriteString(table.Markdown() + "\n")
 	}
-	return []File{{tunedSheetFile, []byte(t.Sheet().CSV())}, {transferFile, t.transferPage()}, {transferDrawFile, results.PNG(t.Picture(), results.LightPaper)}}, nil
+	return []File{{tunedSheetFile, []byte(t.sheet().CSV())}, {transferFile, t.transferPage()}, {transferDrawFile, results.PNG(t.picture(), results.LightPaper)}}, nil
 }

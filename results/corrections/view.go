@@ -26,22 +26,22 @@ var (
 	start string
 )
 
-// Title is the question that the page answers.
-const Title = "Which correction?"
+// title is the question that the page answers.
+const title = "Which correction?"
 
 // lead is the page's first paragraph.
 const lead = "Training-inference mismatch or stale rollouts: which importance-sampling weight, mask, loss or guard to switch on, with its measured effect and what it harms."
 
-// Report is the page by itself.
-func (p *Page) Report() results.Report {
+// report is the page by itself.
+func (p *Page) report() results.Report {
 	part := p.Part()
 	part.Script += start
-	return results.Report{Eyebrow: "simulate table", Title: Title, Lead: lead, Sections: []results.Section{{Heading: "Your problem", Blocks: []results.Block{part}}}}
+	return results.Report{Eyebrow: "simulate table", Title: title, Lead: lead, Sections: []results.Section{{Heading: "Your problem", Blocks: []results.Block{part}}}}
 }
 
 // HTML is the page as one file.
 func (p *Page) HTML() []byte {
-	r := p.Report()
+	r := p.report()
 	return r.HTML()
 }
 

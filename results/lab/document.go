@@ -14,8 +14,8 @@ var document []byte
 
 //go:generate go test -run ^TestDocument$ -update
 
-// Published is lab.json, as the page loads it.
-func Published() []byte { return document }
+// publishedFile is lab.json, as the page loads it.
+func publishedFile() []byte { return document }
 
 // Load reads the lessons that the program was released with.
 var Load = sync.OnceValue(func() *Document {

@@ -73,7 +73,7 @@ func index(p Program, which results.Part, file, wasm string, size int) []byte {
 	var out bytes.Buffer
 	err := page.Execute(&out, map[string]any{
 		"Policy": policyOf(scripts, style, connect), "Style": template.CSS(style), "Early": template.JS(early), "Script": template.JS(script.String()), "Licence": paper.Licence,
-		"Lab": template.HTML(base64.StdEncoding.EncodeToString(Gzip(Published()))), "Which": template.HTML(base64.StdEncoding.EncodeToString(Gzip([]byte(which.HTML)))),
+		"Lab": template.HTML(base64.StdEncoding.EncodeToString(Gzip(publishedFile()))), "Which": template.HTML(base64.StdEncoding.EncodeToString(Gzip([]byte(which.HTML)))),
 		"Worker": template.HTML(inScript(string(p.Support) + "\n" + source("worker.js"))),
 		"File":   file, "Sheets": file != "", "Bytes": size, "Program": template.HTML(wasm), // sheets stand next to the page
 	})

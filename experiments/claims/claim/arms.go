@@ -29,22 +29,22 @@ type Training struct {
 	Sixths bool
 	// Warm are warm starts that arms name as warm/NAME, as their checkpoint or teacher. Arms start from
 	// the first one that is not shared, or without any from chain-base.
-	Warm []WarmStart
+	Warm []warmStartArm
 	// Set are changes of all arms, made before their own.
 	Set  []string
 	Arms []Arm
 }
 
-// WarmStart is a recipe of pretrain with changes; a shared one has the first seed's weights in
+// warmStartArm is a recipe of pretrain with changes; a shared one has the first seed's weights in
 // every replication.
-type WarmStart struct {
+type warmStartArm struct {
 	Name, Recipe string
 	Set          []string
 	Shared       bool
 }
 
 // folder is the checkpoint of a warm start; a preview trains it for a few steps.
-func (w WarmStart) folder(ctx context.Context, e *Env) (string, error) {
+func (w warmStartArm) folder(ctx context.Context, e *Env) (string, error) {
 	own := *e
 	if w.Shared {
 		own.Seed = 1

@@ -46,7 +46,7 @@ func (r *Result) write(f *folder) error {
 	if err := f.write(verdictFile, text); err != nil {
 		return err
 	}
-	if err := record.WriteFile(f.dir, pageFile, []byte(r.Markdown())); err != nil {
+	if err := record.WriteFile(f.dir, pageFile, []byte(r.markdown())); err != nil {
 		return err
 	}
 	if r.Evidence.Picture == nil {

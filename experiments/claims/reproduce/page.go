@@ -9,9 +9,9 @@ import (
 	"driftlab/results/stats"
 )
 
-// Markdown is the claim's page: what the paper reports, what was measured, the verdict in a
+// markdown is the claim's page: what the paper reports, what was measured, the verdict in a
 // sentence, the effect, then picture, checks, table and setup.
-func (r *Result) Markdown() string {
+func (r *Result) markdown() string {
 	c := &r.Claim
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", c.Title)
@@ -57,7 +57,7 @@ func (r *Result) summary() []string {
 		on += fmt.Sprintf(", and again on %d new ones", len(r.Fresh.Seeds))
 	}
 	list := []string{
-		fmt.Sprintf("**Verdict: %s.** %s%s%s", r.VerdictText(), verdictSentences[r.Verdict], r.byRate(), r.unmet()),
+		fmt.Sprintf("**Verdict: %s.** %s%s%s", r.verdictText(), verdictSentences[r.Verdict], r.byRate(), r.unmet()),
 		fmt.Sprintf("**What the paper reports.** %s Source: %s", sentence(c.Figure), sentence(c.Source)),
 		fmt.Sprintf("**What we measured.** We tested this statement on %s: %s", on, c.Statement),
 		r.effect(),

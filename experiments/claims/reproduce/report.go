@@ -249,11 +249,11 @@ func outcomeCell(o claim.Mark) figure.Cell {
 }
 
 func (r *Result) verdictCell() figure.Cell {
-	return figure.Word(r.VerdictText()).As(emphasis(r.Verdict))
+	return figure.Word(r.verdictText()).As(emphasis(r.Verdict))
 }
 
-// VerdictText is the verdict, with a question mark while it is provisional.
-func (r *Result) VerdictText() string {
+// verdictText is the verdict, with a question mark while it is provisional.
+func (r *Result) verdictText() string {
 	if r.Provisional() {
 		return string(r.Verdict) + "?"
 	}
@@ -307,7 +307,7 @@ func verdictLead(count map[claim.Verdict]int) string {
 
 func (r *Result) section() results.Section {
 	c := &r.Claim
-	s := results.Section{Heading: c.Title, Badges: []results.Badge{{Text: r.VerdictText(), Emphasis: emphasis(r.Verdict)}}}
+	s := results.Section{Heading: c.Title, Badges: []results.Badge{{Text: r.verdictText(), Emphasis: emphasis(r.Verdict)}}}
 	add := func(b ...results.Block) { s.Blocks = append(s.Blocks, b...) }
 	for _, p := range r.summary() {
 		add(results.Prose(p))

@@ -322,7 +322,7 @@ func ExampleRun() {
 		return
 	}
 	for _, r := range list {
-		fmt.Println(r.Claim.Title, "-", r.VerdictText())
+		fmt.Println(r.Claim.Title, "-", r.verdictText())
 		d := r.Verdict.Decisive(r.Evidence.Checks)
 		fmt.Printf("%s: %s, %s\n", d.Name, d.Needs, d.Outcome)
 	}
@@ -346,10 +346,10 @@ func TestClaimFolder(t *testing.T) {
 			t.Errorf("%s: %d recipes of training runs, want %d", r.Claim.ID, len(r.Recipes), arms)
 		}
 		page, err := os.ReadFile(filepath.Join(dir, "claims", r.Claim.ID, pageFile))
-		if err != nil || string(page) != r.Markdown() {
+		if err != nil || string(page) != r.markdown() {
 			t.Errorf("%s: its page is not what Markdown says (%v)", r.Claim.ID, err)
 		}
-		for _, want := range []string{r.Claim.Statement, r.VerdictText(), pictureFile, r.again().Command} {
+		for _, want := range []string{r.Claim.Statement, r.verdictText(), pictureFile, r.again().Command} {
 			if !strings.Contains(string(page), want) {
 				t.Errorf("%s: the page lacks %q", r.Claim.ID, want)
 			}
@@ -419,7 +419,7 @@ func TestPublishedObservations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pages[path.Join(r.Claim.ID, pageFile)], pages[path.Join(r.Claim.ID, verdictFile)] = []byte(r.Markdown()), text
+		pages[path.Join(r.Claim.ID, pageFile)], pages[path.Join(r.Claim.ID, verdictFile)] = []byte(r.markdown()), text
 		pages[path.Join(r.Claim.ID, pictureFile)] = results.SVG(r.Evidence.Picture)
 	}
 	for name, want := range pages {
@@ -464,7 +464,7 @@ func TestFresh(t *testing.T) {
 	if f := both[0].Fresh; f == nil || !slices.Equal(f.Seeds, []uint64{freshBase, freshBase + 1}) || !slices.Equal(both[0].Seeds, []uint64{1, 2}) {
 		t.Fatalf("fresh seeds: %+v, first %v", f, both[0].Seeds)
 	}
-	if text := both[0].Markdown(); !strings.Contains(text, "New seeds: "+string(both[0].Fresh.Verdict)) || !strings.Contains(text, "--fresh") {
+	if text := both[0].markdown(); !strings.Contains(text, "New seeds: "+string(both[0].Fresh.Verdict)) || !strings.Contains(text, "--fresh") {
 		t.Errorf("the page does not show them:\n%s", text)
 	}
 	o.Fresh = false

@@ -58,7 +58,7 @@ func measureDenseFactors(ctx context.Context, e *claim.Env) (*claim.Observation,
 	learners := []engine.Numerics{orderOnly: claim.Numerics("bf16"), otherRounding: claim.Numerics("torch-bf16")}
 	for _, m := range denseFactorModels {
 		e.Report(m.name)
-		r := Rung{Family: Dense, Size: base, Steps: e.Pick(m.steps, m.steps/4, 2), Answers: e.Pick(usualAnswers, usualAnswers/8, 2)}
+		r := rung{Family: denseFamily, Size: base, Steps: e.Pick(m.steps, m.steps/4, 2), Answers: e.Pick(usualAnswers, usualAnswers/8, 2)}
 		r.Size.Layers, r.Size.Experts, r.Size.TopK = m.layers, 0, 0
 		q, err := r.probe(ctx, e)
 		if err != nil {

@@ -21,24 +21,24 @@ const (
 
 // fitted are the rungs that were measured, with the laws through them.
 type fitted struct {
-	rungs []Rung
+	rungs []rung
 	runs  []*claim.Observation
-	laws  map[*Metric]map[Family]*Law
+	laws  map[*gapMetric]map[modelFamily]*law
 }
 
 func fit(runs []*claim.Observation) *fitted {
-	f := &fitted{runs: runs, laws: map[*Metric]map[Family]*Law{}}
-	for _, r := range Rungs() {
+	f := &fitted{runs: runs, laws: map[*gapMetric]map[modelFamily]*law{}}
+	for _, r := range allRungs() {
 		if len(metricKL.values(r, runs)) > 0 {
 			f.rungs = append(f.rungs, r)
 		}
 	}
-	for _, family := range []Family{MoE, Dense} {
+	for _, family := range []modelFamily{moeFamily, denseFamily} {
 		for _, m := range family.metrics() {
 			if f.laws[m] == nil {
-				f.laws[m] = map[Family]*Law{}
+				f.laws[m] = map[modelFamily]*law{}
 			}
-			if l, ok := Fit(f.points(m, family, nil)); ok {
+			if l, ok := fitLaw(f.points(m, family, nil)); ok {
 				f.laws[m][family] = l
 			}
 		}
@@ -48,21 +48,21 @@ func fit(runs []*claim.Observation) *fitted {
 
 // points are what a law of a family is fitted to: every rung but the corners, and
 // but one that is left out.
-func (f *fitted) points(m *Metric, family Family, without *Rung) []Point {
-	var list []Point
+func (f *fitted) points(m *gapMetric, family modelFamily, without *rung) []point {
+	var list []point
 	for _, r := range f.rungs {
 		if r.Family != family || r.Corner || without != nil && r.Size == without.Size {
 			continue
 		}
 		if y := m.logs(r, f.runs); len(y) > 0 {
-			list = append(list, Point{family.coordinates(r.Size), y})
+			list = append(list, point{family.coordinates(r.Size), y})
 		}
 	}
 	return list
 }
 
 // top is the highest rung of an axis that differs from the base along it alone.
-func (f *fitted) top(family Family, a axis) (top Rung, ok bool) {
+func (f *fitted) top(family modelFamily, a axis) (top rung, ok bool) {
 	for _, r := range f.rungs {
 		if r.Family == family && !r.Corner && *a.of(&r.Size) > max(*a.of(&base), *a.of(&top.Size)) {
 			top, ok = r, true
@@ -72,7 +72,7 @@ func (f *fitted) top(family Family, a axis) (top Rung, ok bool) {
 }
 
 // corner is the one of a family.
-func (f *fitted) corner(family Family) (corner Rung, ok bool) {
+func (f *fitted) corner(family modelFamily) (corner rung, ok bool) {
 	for _, r := range f.rungs {
 		if r.Family == family && r.Corner {
 			return r, true
@@ -83,19 +83,19 @@ func (f *fitted) corner(family Family) (corner Rung, ok bool) {
 
 // predicted is what the law, fitted without a rung, says of it, in the metric's own
 // unit; false where there is no law, or nothing to compare.
-func (f *fitted) predicted(m *Metric, r Rung) (said stats.Interval, found float64, ok bool) {
+func (f *fitted) predicted(m *gapMetric, r rung) (said stats.Interval, found float64, ok bool) {
 	y := m.logs(r, f.runs)
-	l, fits := Fit(f.points(m, r.Family, &r))
+	l, fits := fitLaw(f.points(m, r.Family, &r))
 	if !fits || len(y) == 0 {
 		return said, found, false
 	}
-	return m.interval(l.Mean(r.Family.coordinates(r.Size))), m.figure(stats.Average(y)), true
+	return m.interval(l.mean(r.Family.coordinates(r.Size))), m.figure(stats.Average(y)), true
 }
 
 // comparable reports whether every rung's mean entropy lies in its band, and
 // names the first that does not.
 func (f *fitted) comparable() (string, bool) {
-	entropy := &Metric{of: listed(entropyOf)}
+	entropy := &gapMetric{of: listed(entropyOf)}
 	for _, r := range f.rungs {
 		if h := stats.Average(entropy.values(r, f.runs)); !(h >= lowestEntropy && h <= highestEntropy) {
 			return fmt.Sprintf("%s %s has %.2f nats per token", r.Family, r.short(), h), false
@@ -114,14 +114,14 @@ func judge(j *claim.Judge) {
 		}
 		j.Secondary(f.against(p))
 	}
-	for _, family := range []Family{MoE, Dense} {
+	for _, family := range []modelFamily{moeFamily, denseFamily} {
 		if r, ok := f.corner(family); ok {
 			j.Secondary(f.heldOut(metricKL, r))
 		} else {
 			j.Secondary(noLaw(fmt.Sprintf("exact KL, %s, predicted: the corner", family)))
 		}
 	}
-	for _, family := range []Family{MoE, Dense} {
+	for _, family := range []modelFamily{moeFamily, denseFamily} {
 		for _, a := range family.axes() {
 			name := fmt.Sprintf("exact KL, %s, predicted: the top rung of %s", family, a.name)
 			if r, ok := f.top(family, a); ok {
@@ -133,7 +133,7 @@ func judge(j *claim.Judge) {
 			}
 		}
 	}
-	for _, family := range []Family{MoE, Dense} {
+	for _, family := range []modelFamily{moeFamily, denseFamily} {
 		for _, m := range family.metrics() {
 			j.Note("%s", f.describe(m, family))
 		}
@@ -151,13 +151,13 @@ func noLaw(name string) claim.Check {
 
 // against holds a law's interval for one model of the published size against the
 // published figure.
-func (f *fitted) against(p Published) claim.Check {
+func (f *fitted) against(p publishedFigure) claim.Check {
 	name := fmt.Sprintf("%s at the size of %s", p.Metric.Name, p.Model)
 	l := f.laws[p.Metric][p.Family]
 	if l == nil {
 		return noLaw(name)
 	}
-	i := p.Metric.interval(l.Model(p.Family.coordinates(p.Size)))
+	i := p.Metric.interval(l.model(p.Family.coordinates(p.Size)))
 	needs := fmt.Sprintf("holds %v (%s), at most a factor %d wide", p.Figure, p.Source, widestInterval)
 	return claim.Check{Name: name, Level: claim.Ladder, Needs: needs, Value: i, P: math.NaN(), Outcome: held(i, p.Figure, p.Metric.width(i))}
 }
@@ -178,7 +178,7 @@ func held(i stats.Interval, figure, width float64) claim.Mark {
 // primary is against, for which the ladder itself has to pass too: what a law of
 // rungs that do not compare, or one that misses its corner, holds or excludes says
 // nothing.
-func (f *fitted) primary(p Published) claim.Check {
+func (f *fitted) primary(p publishedFigure) claim.Check {
 	c := f.against(p)
 	if odd, ok := f.comparable(); !ok {
 		c.Outcome, c.Needs = claim.Open, c.Needs+"; "+odd
@@ -190,7 +190,7 @@ func (f *fitted) primary(p Published) claim.Check {
 }
 
 // heldOut asks whether a law that never saw a rung predicts the mean of its models.
-func (f *fitted) heldOut(m *Metric, r Rung) claim.Check {
+func (f *fitted) heldOut(m *gapMetric, r rung) claim.Check {
 	name := fmt.Sprintf("%s, %s, predicted: the corner", m.Name, r.Family)
 	said, found, ok := f.predicted(m, r)
 	if !ok {
@@ -201,14 +201,14 @@ func (f *fitted) heldOut(m *Metric, r Rung) claim.Check {
 }
 
 // describe is a law in a paragraph.
-func (f *fitted) describe(m *Metric, family Family) string {
+func (f *fitted) describe(m *gapMetric, family modelFamily) string {
 	l := f.laws[m][family]
 	if l == nil {
 		return fmt.Sprintf("%s, %s: too few rungs have enough of it for a law.", m.Name, family)
 	}
 	var powers []string
 	for k, a := range family.axes() {
-		e := l.Exponent(k)
+		e := l.exponent(k)
 		powers = append(powers, fmt.Sprintf("%s^%.2f [%.2f, %.2f]", a.name, e.Estimate, e.Low, e.High))
 	}
 	what := m.Name
@@ -227,7 +227,7 @@ func (f *fitted) misses(j *claim.Judge) {
 		if l == nil {
 			continue
 		}
-		i := l.Model(p.Family.coordinates(p.Size))
+		i := l.model(p.Family.coordinates(p.Size))
 		off := elementary.Exp(i.Estimate) / p.Metric.scale(p.Figure)
 		way := fmt.Sprintf("%s times too large", figure.FormatNumber(off, 3))
 		if off < 1 {
@@ -240,9 +240,9 @@ func (f *fitted) misses(j *claim.Judge) {
 		j.Note("%s, %s: published %v, the law's middle is %s%s; its interval there is a factor %s from end to end.", p.Metric.Name, p.Model, p.Figure, way, unit,
 			figure.FormatNumber(elementary.Exp(i.High-i.Low), 3))
 	}
-	if l := f.laws[metricFlips][MoE]; l != nil {
+	if l := f.laws[metricFlips][moeFamily]; l != nil {
 		s := published()[0].Size
-		rate := metricFlips.figure(l.center(MoE.coordinates(s)))
+		rate := metricFlips.figure(l.center(moeFamily.coordinates(s)))
 		j.Note("Flips that knew nothing of each other, at the law's %s per decision, would hit %s of the tokens in %d layers; at the published 10 %%, 99 %%. Published: 94 %%.",
 			figure.FormatNumber(rate, 3), figure.FormatNumber(1-elementary.Pow(1-rate, float64(s.Layers)), 3), s.Layers)
 	}
@@ -256,15 +256,15 @@ func (f *fitted) table() *figure.Figure {
 		t.Columns = append(t.Columns, figure.Column{Name: name, Align: figure.Right})
 	}
 	for _, r := range f.rungs {
-		mean := func(m *Metric) figure.Cell {
+		mean := func(m *gapMetric) figure.Cell {
 			y := m.values(r, f.runs)
 			if len(y) == 0 {
 				return figure.Word("-")
 			}
 			return figure.Number(stats.Average(y), 3)
 		}
-		entry := func(k int) figure.Cell { return mean(&Metric{of: listed(k)}) }
-		independent := &Metric{of: func(r Rung, o *claim.Observation) (float64, bool) {
+		entry := func(k int) figure.Cell { return mean(&gapMetric{of: listed(k)}) }
+		independent := &gapMetric{of: func(r rung, o *claim.Observation) (float64, bool) {
 			y, ok := metricFlips.of(r, o)
 			return 1 - elementary.Pow(1-y, float64(r.Size.Layers)), ok
 		}}

@@ -6,19 +6,19 @@ import (
 	"driftlab/results/stats"
 )
 
-// Point is a rung as a law sees it.
-type Point struct {
+// point is a rung as a law sees it.
+type point struct {
 	// X are the coordinates of its size: logarithms over the base's.
 	X []float64
 	// Y are the logarithms of a figure, one per model.
 	Y []float64
 }
 
-// Law is a line in logarithms: log y = a + Σ b_axis·log(x_axis/base), a power of
+// law is a line in logarithms: log y = a + Σ b_axis·log(x_axis/base), a power of
 // each axis and products over axes. The rung is the unit of its residuals, since
 // the models of a rung miss the law together; within a rung the model is the unit.
 // So the scatter of rungs about the law holds both lack of fit and models.
-type Law struct {
+type law struct {
 	// Coefficients are the intercept, then an exponent per axis.
 	Coefficients []float64
 	// Rungs is how many it was fitted to, and Free how many more they are than
@@ -32,9 +32,9 @@ type Law struct {
 	inverse  [][]float64 // of the normal matrix, by columns
 }
 
-// Fit is the law through the means of the points by least squares. It reports
+// fitLaw is the law through the means of the points by least squares. It reports
 // false where they do not determine it with a residual to spare.
-func Fit(points []Point) (*Law, bool) {
+func fitLaw(points []point) (*law, bool) {
 	if len(points) == 0 {
 		return nil, false
 	}
@@ -52,7 +52,7 @@ func Fit(points []Point) (*Law, bool) {
 		models += float64(len(p.Y) - 1)
 	}
 	beta, ok := stats.Solve(columns, y)
-	l := &Law{Coefficients: beta, Rungs: len(points), Free: len(points) - k}
+	l := &law{Coefficients: beta, Rungs: len(points), Free: len(points) - k}
 	if !ok || l.Free < 1 || !l.invert(columns) {
 		return nil, false
 	}
@@ -74,7 +74,7 @@ func Fit(points []Point) (*Law, bool) {
 func row(x []float64) []float64 { return append([]float64{1}, x...) }
 
 // invert fills the inverse of the normal matrix.
-func (l *Law) invert(columns [][]float64) bool {
+func (l *law) invert(columns [][]float64) bool {
 	k := len(columns)
 	normal := make([][]float64, k)
 	for a := range normal {
@@ -96,27 +96,27 @@ func (l *Law) invert(columns [][]float64) bool {
 }
 
 // center is the law at a size.
-func (l *Law) center(x []float64) float64 { return stats.Dot(l.Coefficients, row(x)) }
+func (l *law) center(x []float64) float64 { return stats.Dot(l.Coefficients, row(x)) }
 
-// Exponent is that of an axis, with its 95 % interval.
-func (l *Law) Exponent(axis int) stats.Interval {
+// exponent is that of an axis, with its 95 % interval.
+func (l *law) exponent(axis int) stats.Interval {
 	return l.interval(l.Coefficients[axis+1], l.residual*l.inverse[axis+1][axis+1])
 }
 
-// Model is the logarithm of the figure that one model of a size has, with the 95 %
+// model is the logarithm of the figure that one model of a size has, with the 95 %
 // interval of a new one: of the law, of a rung about it and of a model about its
 // rung.
-func (l *Law) Model(x []float64) stats.Interval {
+func (l *law) model(x []float64) stats.Interval {
 	return l.interval(l.center(x), float64(l.residual*(1+l.leverage(x)))+l.within)
 }
 
-// Mean is the same for the mean of many models.
-func (l *Law) Mean(x []float64) stats.Interval {
+// mean is the same for the mean of many models.
+func (l *law) mean(x []float64) stats.Interval {
 	return l.interval(l.center(x), l.residual*(1+l.leverage(x)))
 }
 
 // leverage is what the law's own uncertainty at a size is to the residual's.
-func (l *Law) leverage(x []float64) float64 {
+func (l *law) leverage(x []float64) float64 {
 	r := row(x)
 	sum := 0.0
 	for a, column := range l.inverse {
@@ -125,7 +125,7 @@ func (l *Law) leverage(x []float64) float64 {
 	return sum
 }
 
-func (l *Law) interval(center, variance float64) stats.Interval {
+func (l *law) interval(center, variance float64) stats.Interval {
 	half := float64(stats.StudentQuantile(float64(l.Free)) * math.Sqrt(variance))
 	return stats.Interval{Estimate: center, Low: center - half, High: center + half, N: l.Rungs}
 }

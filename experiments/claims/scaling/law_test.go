@@ -14,13 +14,13 @@ var truth = []float64{-9, 1.2, 0.3, -0.1, 0.05, 0.7, -0.4}
 
 // synthetic draws figures for the rungs of a family: the truth, a scatter of rungs
 // about it and of models about their rung.
-func synthetic(rng *rand.Rand, f Family, rungs, models float64) []Point {
-	var points []Point
-	for _, r := range Rungs() {
+func synthetic(rng *rand.Rand, f modelFamily, rungs, models float64) []point {
+	var points []point
+	for _, r := range allRungs() {
 		if r.Family != f || r.Corner {
 			continue
 		}
-		p := Point{X: f.coordinates(r.Size)}
+		p := point{X: f.coordinates(r.Size)}
 		center := stats.Dot(truth[:len(p.X)+1], row(p.X)) + rungs*rng.NormFloat64()
 		for range 10 / r.Every {
 			p.Y = append(p.Y, center+models*rng.NormFloat64())
@@ -32,8 +32,8 @@ func synthetic(rng *rand.Rand, f Family, rungs, models float64) []Point {
 
 // TestFitRecoversALaw: exactly where nothing scatters.
 func TestFitRecoversALaw(t *testing.T) {
-	for _, f := range []Family{MoE, Dense} {
-		l, ok := Fit(synthetic(rand.New(rand.NewPCG(1, 1)), f, 0, 0))
+	for _, f := range []modelFamily{moeFamily, denseFamily} {
+		l, ok := fitLaw(synthetic(rand.New(rand.NewPCG(1, 1)), f, 0, 0))
 		if !ok {
 			t.Fatalf("%s: no law", f)
 		}
@@ -56,25 +56,25 @@ func TestCoverage(t *testing.T) {
 	const trials = 800
 	rng := rand.New(rand.NewPCG(2, 2))
 	for _, c := range []struct{ rungs, models float64 }{{0, 0.5}, {0.3, 0.3}} {
-		exponents := make([]int, len(MoE.axes()))
+		exponents := make([]int, len(moeFamily.axes()))
 		predicted, mean := 0, 0
-		far := MoE.coordinates(qwen3MoE)
+		far := moeFamily.coordinates(qwen3MoE)
 		center := stats.Dot(truth, row(far))
 		for range trials {
-			l, ok := Fit(synthetic(rng, MoE, c.rungs, c.models))
+			l, ok := fitLaw(synthetic(rng, moeFamily, c.rungs, c.models))
 			if !ok {
 				t.Fatal("no law")
 			}
 			for k := range exponents {
-				if e := l.Exponent(k); e.Low <= truth[k+1] && truth[k+1] <= e.High {
+				if e := l.exponent(k); e.Low <= truth[k+1] && truth[k+1] <= e.High {
 					exponents[k]++
 				}
 			}
 			rung := center + c.rungs*rng.NormFloat64()
-			if i, y := l.Model(far), rung+c.models*rng.NormFloat64(); i.Low <= y && y <= i.High {
+			if i, y := l.model(far), rung+c.models*rng.NormFloat64(); i.Low <= y && y <= i.High {
 				predicted++
 			}
-			if i := l.Mean(far); i.Low <= rung && rung <= i.High {
+			if i := l.mean(far); i.Low <= rung && rung <= i.High {
 				mean++
 			}
 		}
@@ -91,19 +91,19 @@ func TestCoverage(t *testing.T) {
 // TestFitRefuses what does not determine a law: too few rungs, or two axes that
 // go together.
 func TestFitRefuses(t *testing.T) {
-	all := synthetic(rand.New(rand.NewPCG(3, 3)), Dense, 0.1, 0.1)
-	if _, ok := Fit(all[:5]); ok {
+	all := synthetic(rand.New(rand.NewPCG(3, 3)), denseFamily, 0.1, 0.1)
+	if _, ok := fitLaw(all[:5]); ok {
 		t.Error("five rungs leave nothing to spare for four exponents")
 	}
-	if _, ok := Fit(nil); ok {
+	if _, ok := fitLaw(nil); ok {
 		t.Error("a law of nothing")
 	}
-	var together []Point
+	var together []point
 	for k := range 6 {
 		x := float64(k)
-		together = append(together, Point{[]float64{x, 2 * x}, []float64{x}})
+		together = append(together, point{[]float64{x, 2 * x}, []float64{x}})
 	}
-	if l, ok := Fit(together); ok {
+	if l, ok := fitLaw(together); ok {
 		t.Errorf("two axes that go together have exponents %v", l.Coefficients)
 	}
 }
@@ -111,14 +111,14 @@ func TestFitRefuses(t *testing.T) {
 // observed writes what models of every rung would list, for a law of the exact KL.
 func observed(rng *rand.Rand, seed uint64, offset float64) *claim.Observation {
 	o := new(claim.Observation)
-	for _, r := range Rungs() {
+	for _, r := range allRungs() {
 		if seed%uint64(r.Every) != 0 {
 			continue
 		}
 		x := r.Family.coordinates(r.Size)
 		kl := math.Exp(stats.Dot(truth[:len(x)+1], row(x)) + offset + 0.05*rng.NormFloat64())
 		values := []float64{0.8, float64(r.Size.Length), 1e4, kl, kl, 1e4 * kl, kl * float64(r.Size.Length)}
-		if r.Family == MoE {
+		if r.Family == moeFamily {
 			values = append(values, 0.01, 0.02, kl/2, kl/2, 0)
 		} else {
 			o.Set(fp16Of(r), kl/64, kl/64*float64(r.Size.Length))
@@ -132,7 +132,7 @@ func observed(rng *rand.Rand, seed uint64, offset float64) *claim.Observation {
 // far from it does not, and neither does one whose rungs have another entropy.
 func TestVerdict(t *testing.T) {
 	p := published()[0]
-	level := math.Log(p.Figure) - stats.Dot(truth, row(MoE.coordinates(p.Size)))
+	level := math.Log(p.Figure) - stats.Dot(truth, row(moeFamily.coordinates(p.Size)))
 	judged := func(offset float64, change func(*claim.Observation)) (claim.Verdict, *claim.Judge) {
 		rng := rand.New(rand.NewPCG(4, 4))
 		j := &claim.Judge{}
@@ -153,13 +153,13 @@ func TestVerdict(t *testing.T) {
 		t.Errorf("a law that ends at 55 times the figure: %s, %+v", v, j.Evidence.Checks[0])
 	}
 	for _, offset := range []float64{0, 4} {
-		if v, j := judged(offset, func(o *claim.Observation) { o.List(Rungs()[1].Name())[entropyOf] = 1.2 }); v != claim.Undecided {
+		if v, j := judged(offset, func(o *claim.Observation) { o.List(allRungs()[1].Name())[entropyOf] = 1.2 }); v != claim.Undecided {
 			t.Errorf("a rung of another entropy, %v off: %s, %+v", offset, v, j.Evidence.Checks[0])
 		}
 	}
-	corner := Rungs()[0]
-	for _, r := range Rungs() {
-		if r.Corner && r.Family == MoE {
+	corner := allRungs()[0]
+	for _, r := range allRungs() {
+		if r.Corner && r.Family == moeFamily {
 			corner = r
 		}
 	}

@@ -49,7 +49,7 @@ const (
 // measure makes the observation of one replication: a model of each rung.
 func measure(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	rungs := slices.DeleteFunc(ladder(e.Size), func(r Rung) bool { return e.Seed%uint64(r.Every) != 0 })
+	rungs := slices.DeleteFunc(ladder(e.Size), func(r rung) bool { return e.Seed%uint64(r.Every) != 0 })
 	for i, r := range rungs {
 		e.Report(fmt.Sprintf("rung %d/%d, %s: %s", i+1, len(rungs), r.Family, r.short()))
 		if err := r.measure(ctx, e, o); err != nil {
@@ -60,7 +60,7 @@ func measure(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 }
 
 // probe asks the rung's model of this replication for its answers, in the rollout engine.
-func (r Rung) probe(ctx context.Context, e *claim.Env) (claim.Probe, error) {
+func (r rung) probe(ctx context.Context, e *claim.Env) (claim.Probe, error) {
 	p, err := r.warm(ctx, e)
 	if err != nil {
 		return claim.Probe{}, err
@@ -75,7 +75,7 @@ func (r Rung) probe(ctx context.Context, e *claim.Env) (claim.Probe, error) {
 
 // measure samples answers of the rung's model in the rollout engine, and scores
 // them in the learner's.
-func (r Rung) measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (r rung) measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
 	q, err := r.probe(ctx, e)
 	if err != nil {
 		return err
@@ -83,12 +83,12 @@ func (r Rung) measure(ctx context.Context, e *claim.Env, o *claim.Observation) e
 	bf16 := claim.Numerics("bf16")
 	b, g := e.Measure(q, bf16)
 	values := []float64{stats.Average(b.Old.Entropy), perAnswer(g), float64(g.Tokens), g.ExactKL, g.K3, beyond(b), g.ExactKL * perAnswer(g)}
-	if r.Family == MoE {
+	if r.Family == moeFamily {
 		again := claim.Replayed(b, q.Params, bf16, true)
 		values = append(values, g.FlipRoute, g.FlipToken, again.ExactKL, again.K3, beyond(b))
 	}
 	o.Set(r.Name(), values...)
-	if err := ctx.Err(); err != nil || r.Family == MoE {
+	if err := ctx.Err(); err != nil || r.Family == moeFamily {
 		return err
 	}
 	q.Rollout = serving("fp16")
@@ -98,7 +98,7 @@ func (r Rung) measure(ctx context.Context, e *claim.Env, o *claim.Observation) e
 }
 
 // fp16Of names the observation of fp16 on both sides.
-func fp16Of(r Rung) string { return r.Name() + ", fp16" }
+func fp16Of(r rung) string { return r.Name() + ", fp16" }
 
 // perAnswer is the mean length of the answers.
 func perAnswer(g metrics.Gap) float64 { return float64(g.Tokens) / float64(g.Sequences) }

@@ -8,8 +8,8 @@ import (
 	"driftlab/results/stats"
 )
 
-// Metric is a figure of a model that a law is fitted to.
-type Metric struct {
+// gapMetric is a figure of a model that a law is fitted to.
+type gapMetric struct {
 	// Name says what it is.
 	Name string
 	// share is a metric that cannot exceed 1. Its law is of the hazard −ln(1−y),
@@ -18,12 +18,12 @@ type Metric struct {
 	// pooled is a share of rare tokens: a rung's figure is that of all its models.
 	pooled bool
 	// of names the observation and reads it; events are counted for a pooled one.
-	of func(r Rung, o *claim.Observation) (y float64, ok bool)
+	of func(r rung, o *claim.Observation) (y float64, ok bool)
 }
 
 // listed reads entry k of a rung's list.
-func listed(k int) func(Rung, *claim.Observation) (float64, bool) {
-	return func(r Rung, o *claim.Observation) (float64, bool) {
+func listed(k int) func(rung, *claim.Observation) (float64, bool) {
+	return func(r rung, o *claim.Observation) (float64, bool) {
 		if !o.Has(r.Name()) || k >= len(o.List(r.Name())) {
 			return 0, false
 		}
@@ -32,8 +32,8 @@ func listed(k int) func(Rung, *claim.Observation) (float64, bool) {
 }
 
 // shareOf reads entry k as a share of the tokens.
-func shareOf(k int) func(Rung, *claim.Observation) (float64, bool) {
-	return func(r Rung, o *claim.Observation) (float64, bool) {
+func shareOf(k int) func(rung, *claim.Observation) (float64, bool) {
+	return func(r rung, o *claim.Observation) (float64, bool) {
 		n, ok := listed(k)(r, o)
 		if !ok {
 			return 0, false
@@ -44,8 +44,8 @@ func shareOf(k int) func(Rung, *claim.Observation) (float64, bool) {
 }
 
 // halved reads entry k of a dense rung's fp16 list.
-func halved(k int) func(Rung, *claim.Observation) (float64, bool) {
-	return func(r Rung, o *claim.Observation) (float64, bool) {
+func halved(k int) func(rung, *claim.Observation) (float64, bool) {
+	return func(r rung, o *claim.Observation) (float64, bool) {
 		if !o.Has(fp16Of(r)) {
 			return 0, false
 		}
@@ -55,28 +55,28 @@ func halved(k int) func(Rung, *claim.Observation) (float64, bool) {
 
 // The metrics.
 var (
-	metricKL           = &Metric{Name: "exact KL", of: listed(exactKL)}
-	metricK3           = &Metric{Name: "k3", of: listed(k3)}
-	metricSequence     = &Metric{Name: "sequence KL", of: listed(sequenceKL)}
-	metricTail         = &Metric{Name: "tokens beyond a factor 2", share: true, pooled: true, of: shareOf(beyondTwo)}
-	metricFlips        = &Metric{Name: "flips per decision", share: true, of: listed(flips)}
-	metricHit          = &Metric{Name: "tokens hit by a flip", share: true, of: listed(hit)}
-	metricReplayed     = &Metric{Name: "exact KL, routes replayed", of: listed(replayedKL)}
-	metricReplayedTail = &Metric{Name: "tokens beyond a factor 2, routes replayed", share: true, pooled: true, of: shareOf(replayedTwo)}
-	metricFP16         = &Metric{Name: "exact KL, fp16", of: halved(fp16KL)}
-	metricSequenceFP16 = &Metric{Name: "sequence KL, fp16", of: halved(fp16SequenceKL)}
+	metricKL           = &gapMetric{Name: "exact KL", of: listed(exactKL)}
+	metricK3           = &gapMetric{Name: "k3", of: listed(k3)}
+	metricSequence     = &gapMetric{Name: "sequence KL", of: listed(sequenceKL)}
+	metricTail         = &gapMetric{Name: "tokens beyond a factor 2", share: true, pooled: true, of: shareOf(beyondTwo)}
+	metricFlips        = &gapMetric{Name: "flips per decision", share: true, of: listed(flips)}
+	metricHit          = &gapMetric{Name: "tokens hit by a flip", share: true, of: listed(hit)}
+	metricReplayed     = &gapMetric{Name: "exact KL, routes replayed", of: listed(replayedKL)}
+	metricReplayedTail = &gapMetric{Name: "tokens beyond a factor 2, routes replayed", share: true, pooled: true, of: shareOf(replayedTwo)}
+	metricFP16         = &gapMetric{Name: "exact KL, fp16", of: halved(fp16KL)}
+	metricSequenceFP16 = &gapMetric{Name: "sequence KL, fp16", of: halved(fp16SequenceKL)}
 )
 
 // metrics of a family, in the order of the tables.
-func (f Family) metrics() []*Metric {
-	if f == Dense {
-		return []*Metric{metricKL, metricK3, metricSequence, metricTail, metricFP16, metricSequenceFP16}
+func (f modelFamily) metrics() []*gapMetric {
+	if f == denseFamily {
+		return []*gapMetric{metricKL, metricK3, metricSequence, metricTail, metricFP16, metricSequenceFP16}
 	}
-	return []*Metric{metricKL, metricK3, metricSequence, metricTail, metricFlips, metricHit, metricReplayed, metricReplayedTail}
+	return []*gapMetric{metricKL, metricK3, metricSequence, metricTail, metricFlips, metricHit, metricReplayed, metricReplayedTail}
 }
 
 // values of a rung, one per replication that has a model of it.
-func (m *Metric) values(r Rung, runs []*claim.Observation) []float64 {
+func (m *gapMetric) values(r rung, runs []*claim.Observation) []float64 {
 	var out []float64
 	for _, o := range runs {
 		if y, ok := m.of(r, o); ok {
@@ -92,7 +92,7 @@ const leastEvents = 50
 // logs are the logarithms that a law is fitted to. Where a model has none of
 // what is counted, or few enough that the metric is pooled, the rung has the
 // logarithm of the mean for one; without any it has nothing.
-func (m *Metric) logs(r Rung, runs []*claim.Observation) []float64 {
+func (m *gapMetric) logs(r rung, runs []*claim.Observation) []float64 {
 	y := m.values(r, runs)
 	if len(y) == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (m *Metric) logs(r Rung, runs []*claim.Observation) []float64 {
 	for _, v := range y {
 		least = min(least, v)
 	}
-	if m.pooled && mean*stats.Average((&Metric{of: listed(tokens)}).values(r, runs))*float64(len(y)) < leastEvents || !(mean > 0) {
+	if m.pooled && mean*stats.Average((&gapMetric{of: listed(tokens)}).values(r, runs))*float64(len(y)) < leastEvents || !(mean > 0) {
 		return nil
 	}
 	if m.pooled || least <= 0 {
@@ -111,7 +111,7 @@ func (m *Metric) logs(r Rung, runs []*claim.Observation) []float64 {
 }
 
 // scale is what the law is of, and figure its inverse.
-func (m *Metric) scale(y float64) float64 {
+func (m *gapMetric) scale(y float64) float64 {
 	if m.share {
 		return -elementary.Log(1 - y)
 	}
@@ -119,7 +119,7 @@ func (m *Metric) scale(y float64) float64 {
 }
 
 // figure turns a logarithm back into the metric.
-func (m *Metric) figure(log float64) float64 {
+func (m *gapMetric) figure(log float64) float64 {
 	if m.share {
 		return -elementary.Expm1(-elementary.Exp(log))
 	}
@@ -127,13 +127,13 @@ func (m *Metric) figure(log float64) float64 {
 }
 
 // interval turns the ends of an interval of logarithms back.
-func (m *Metric) interval(i stats.Interval) stats.Interval {
+func (m *gapMetric) interval(i stats.Interval) stats.Interval {
 	i.Estimate, i.Low, i.High = m.figure(i.Estimate), m.figure(i.Low), m.figure(i.High)
 	return i
 }
 
 // width is how many times the upper end is the lower, on the law's own scale.
-func (m *Metric) width(i stats.Interval) float64 {
+func (m *gapMetric) width(i stats.Interval) float64 {
 	if low := m.scale(i.Low); low > 0 {
 		return m.scale(i.High) / low
 	}

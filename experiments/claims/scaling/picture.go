@@ -23,11 +23,11 @@ func (f *fitted) picture() *figure.Figure {
 }
 
 // along are the rungs of a family on an axis, the base among them, in its order.
-func (f *fitted) along(family Family, a axis) []Rung {
-	var list []Rung
+func (f *fitted) along(family modelFamily, a axis) []rung {
+	var list []rung
 	for _, r := range f.rungs {
 		origin := base
-		if family == Dense {
+		if family == denseFamily {
 			origin.Experts, origin.TopK = 0, 0
 		}
 		*a.of(&origin) = *a.of(&r.Size)
@@ -38,17 +38,17 @@ func (f *fitted) along(family Family, a axis) []Rung {
 			list = append(list, r)
 		}
 	}
-	slices.SortFunc(list, func(x, y Rung) int { return cmp.Compare(*a.of(&x.Size), *a.of(&y.Size)) })
+	slices.SortFunc(list, func(x, y rung) int { return cmp.Compare(*a.of(&x.Size), *a.of(&y.Size)) })
 	return list
 }
 
 // doublings is where a rung stands on an axis.
-func doublings(r Rung, a axis) float64 {
+func doublings(r rung, a axis) float64 {
 	return elementary.Log(float64(*a.of(&r.Size))/float64(*a.of(&base))) / math.Ln2
 }
 
 // arm is a metric along an axis, with a curve per model.
-func (f *fitted) arm(name string, m *Metric, rungs []Rung, a axis, slot int) figure.Series {
+func (f *fitted) arm(name string, m *gapMetric, rungs []rung, a axis, slot int) figure.Series {
 	arm := figure.Series{Name: name, Slot: slot}
 	for i, o := range f.runs {
 		c := figure.Series{Name: fmt.Sprintf("model %d", i+1)}
@@ -72,15 +72,15 @@ func sheet(title, x, y string) figure.Figure {
 // panel is the exact KL along an axis.
 func (f *fitted) panel(k int, a axis) figure.Figure {
 	c := sheet("By "+a.name, fmt.Sprintf("doublings of %s from %d", a.unit, *a.of(&base)), "exact KL, nats per token")
-	c.Series = append(c.Series, f.arm("MoE", metricKL, f.along(MoE, a), a, 1))
-	c.Series = append(c.Series, f.arm("MoE, routes replayed", metricReplayed, f.along(MoE, a), a, 2))
-	if k < len(Dense.axes()) {
-		c.Series = append(c.Series, f.arm("dense", metricKL, f.along(Dense, a), a, 3))
+	c.Series = append(c.Series, f.arm("MoE", metricKL, f.along(moeFamily, a), a, 1))
+	c.Series = append(c.Series, f.arm("MoE, routes replayed", metricReplayed, f.along(moeFamily, a), a, 2))
+	if k < len(denseFamily.axes()) {
+		c.Series = append(c.Series, f.arm("dense", metricKL, f.along(denseFamily, a), a, 3))
 	}
-	if l := f.laws[metricKL][MoE]; l != nil {
+	if l := f.laws[metricKL][moeFamily]; l != nil {
 		line := figure.Series{Name: "law"}
-		for _, r := range f.along(MoE, a) {
-			line.X, line.Y = append(line.X, doublings(r, a)), append(line.Y, metricKL.figure(l.center(MoE.coordinates(r.Size))))
+		for _, r := range f.along(moeFamily, a) {
+			line.X, line.Y = append(line.X, doublings(r, a)), append(line.Y, metricKL.figure(l.center(moeFamily.coordinates(r.Size))))
 		}
 		c.Series = append(c.Series, figure.Series{Name: "law, MoE", Slot: 5, Seeds: []figure.Series{line}})
 	}
@@ -91,7 +91,7 @@ func (f *fitted) panel(k int, a axis) figure.Figure {
 func (f *fitted) flipPanel() figure.Figure {
 	depth := axes[0]
 	c := sheet("Flips by depth", fmt.Sprintf("doublings of layers from %d", base.Layers), "share")
-	rungs := f.along(MoE, depth)
+	rungs := f.along(moeFamily, depth)
 	c.Series = append(c.Series, f.arm("flips per decision", metricFlips, rungs, depth, 6))
 	c.Series = append(c.Series, f.arm("tokens hit", metricHit, rungs, depth, 7))
 	line := figure.Series{Name: "if independent"}
@@ -107,7 +107,7 @@ func (f *fitted) flipPanel() figure.Figure {
 func (f *fitted) answerPanel() figure.Figure {
 	length := axes[3]
 	c := sheet("Whole answers by length, dense", fmt.Sprintf("doublings of tokens of an answer from %d", base.Length), "sequence KL, nats")
-	rungs := f.along(Dense, length)
+	rungs := f.along(denseFamily, length)
 	c.Series = append(c.Series, f.arm("dense", metricSequence, rungs, length, 3))
 	c.Series = append(c.Series, f.arm("dense, fp16", metricSequenceFP16, rungs, length, 4))
 	return c
@@ -127,7 +127,7 @@ func (f *fitted) wayPanel() figure.Figure {
 	var middle, low, high figure.Series
 	for k := range 21 {
 		share := float64(k) / 20
-		i := p.Metric.interval(l.Model(stats.Each(end, func(v float64) float64 { return share * v })))
+		i := p.Metric.interval(l.model(stats.Each(end, func(v float64) float64 { return share * v })))
 		for _, part := range []struct {
 			curve *figure.Series
 			y     float64

@@ -16,14 +16,14 @@ var exhaustive = flag.Bool("exhaustive", false, "measure a third time in a new f
 // TestRungsCoverTheLadder: the axes run as far as the setup says, every rung but a
 // corner lies on one axis, or on both of the experts', and each is a recipe.
 func TestRungsCoverTheLadder(t *testing.T) {
-	want := map[Family]map[string][2]int{
-		MoE:   {"depth": {2, 16}, "width": {32, 256}, "vocabulary": {32, 4096}, "length": {61, 2051}, "experts": {8, 64}, "experts visited": {2, 8}},
-		Dense: {"depth": {2, 16}, "width": {32, 256}, "vocabulary": {32, 4096}, "length": {61, 1031}},
+	want := map[modelFamily]map[string][2]int{
+		moeFamily:   {"depth": {2, 16}, "width": {32, 256}, "vocabulary": {32, 4096}, "length": {61, 2051}, "experts": {8, 64}, "experts visited": {2, 8}},
+		denseFamily: {"depth": {2, 16}, "width": {32, 256}, "vocabulary": {32, 4096}, "length": {61, 1031}},
 	}
 	seen := map[string]bool{}
-	corners := map[Family]int{}
-	got := map[Family]map[string][2]int{MoE: {}, Dense: {}}
-	for _, r := range Rungs() {
+	corners := map[modelFamily]int{}
+	got := map[modelFamily]map[string][2]int{moeFamily: {}, denseFamily: {}}
+	for _, r := range allRungs() {
 		if seen[r.Name()] {
 			t.Errorf("two rungs %s", r.Name())
 		}
@@ -78,7 +78,7 @@ func TestRungsCoverTheLadder(t *testing.T) {
 // TestEveryRungHasModels: of the ten seeds of a base, each rung has as many models
 // as its share says, whichever base.
 func TestEveryRungHasModels(t *testing.T) {
-	for _, r := range Rungs() {
+	for _, r := range allRungs() {
 		for _, first := range []uint64{1, 1001} {
 			n := 0
 			for seed := range uint64(10) {

@@ -29,17 +29,17 @@ var tails = map[int]float64{32: 0.5829, 128: 0.1711, 512: 0.1276, 4096: 0.0987}
 
 // prose is the task of a rung. All its answers have one number of chapters: a model
 // this small does not read from the prompt how many are asked for, but it counts down.
-func (r Rung) prose() *task.Chapters {
+func (r rung) prose() *task.Chapters {
 	n := (r.Size.Length - 1) / (lengthOf(2) - lengthOf(1))
 	return &task.Chapters{Difficulty: task.Range{n, n}, Words: chapterWords, Vocabulary: r.Size.Vocabulary,
 		Tail: tails[r.Size.Vocabulary], Zipf: 1, Noise: 0.1, Slip: 0.1}
 }
 
 // changes turn the recipe of chain-base into the rung's warm start.
-func (r Rung) changes() []string {
+func (r rung) changes() []string {
 	s, t := r.Size, r.prose()
 	dff := 2 * s.Width
-	if r.Family == Dense {
+	if r.Family == denseFamily {
 		dff *= base.TopK
 	}
 	return []string{
@@ -55,10 +55,10 @@ func (r Rung) changes() []string {
 
 // batch is the number of demonstrations of a step: about a thousand tokens, and
 // at least one.
-func (r Rung) batch() int { return max(1, 976/r.Size.Length) }
+func (r rung) batch() int { return max(1, 976/r.Size.Length) }
 
 // warm is the rung's model of this replication.
-func (r Rung) warm(ctx context.Context, e *claim.Env) (*model.Params, error) {
+func (r rung) warm(ctx context.Context, e *claim.Env) (*model.Params, error) {
 	dir, err := e.Warm(ctx, "chain-base", r.changes()...)
 	if err != nil {
 		return nil, err

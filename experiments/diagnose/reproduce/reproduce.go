@@ -49,14 +49,14 @@ type Toy struct {
 	// Size and K3 are the gap of a short run of the recipe.
 	Size, K3 float64
 	// Levels are those that were measured.
-	Levels []Measured
+	Levels []measured
 	// Beyond says that the size asked for is less than half of the smallest, or more than twice the largest, that
 	// its levels have.
 	Beyond bool
 }
 
-// Measured is a level with the size of its gap.
-type Measured struct {
+// measured is a level with the size of its gap.
+type measured struct {
 	Level string
 	Size  float64
 }
@@ -154,7 +154,7 @@ func (d *dial) search(ctx context.Context, q Request) (*Toy, error) {
 		if err != nil {
 			return nil, err
 		}
-		toy.Levels = append(toy.Levels, Measured{x.name, size})
+		toy.Levels = append(toy.Levels, measured{x.name, size})
 		if off := distance(size, q.Size); off < nearest {
 			best, nearest = i, off
 		}
