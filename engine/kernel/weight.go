@@ -102,11 +102,6 @@ func (w *Weight) pack(data []float32, out, in int) {
 		if n < panelWidth {
 			clear(panel)
 		}
-		for o := range n {
-			row := data[(g*panelWidth+o)*in:][:in]
-			for i, v := range row {
-				panel[i*panelWidth+o] = v
-			}
-		}
+		transpose(panel, data[g*panelWidth*in:], n, in, in, panelWidth)
 	}
 }
