@@ -79,8 +79,7 @@ exp_whole:
 	VMOVUPS       c_c2d00000<>(SB), Z4
 	VMAXPS        Z3, Z4, Z3
 	VMULPS        c_3fb8aa3b<>(SB), Z3, Z4
-	VADDPS        c_4b400000<>(SB), Z4, Z4
-	VSUBPS        c_4b400000<>(SB), Z4, Z4
+	VRNDSCALEPS   $0, Z4, Z4
 	VMULPS        c_3f318000<>(SB), Z4, Z5
 	VSUBPS        Z5, Z3, Z3
 	VMULPS        c_b95e8083<>(SB), Z4, Z5
@@ -99,15 +98,7 @@ exp_whole:
 	VMULPS        Z3, Z6, Z6
 	VADDPS        Z3, Z6, Z6
 	VADDPS        c_3f800000<>(SB), Z6, Z6
-	VCVTPS2DQ     Z4, Z4
-	VPSRAD        $1, Z4, Z7
-	VPSUBD        Z7, Z4, Z4
-	VPADDD        c_0000007f<>(SB), Z7, Z7
-	VPSLLD        $23, Z7, Z7
-	VMULPS        Z7, Z6, Z6
-	VPADDD        c_0000007f<>(SB), Z4, Z4
-	VPSLLD        $23, Z4, Z4
-	VMULPS        Z4, Z6, Z6
+	VSCALEFPS     Z4, Z6, Z6
 	VMOVUPS       Z6, (AX)
 	ADDQ          $64, AX
 	SUBQ          $16, CX
@@ -123,41 +114,32 @@ exp_rest:
 	VMOVUPS.Z     (AX), K1, Z6
 	VMULPS        Z0, Z6, Z6
 	VSUBPS        Z1, Z6, Z6
-	VMOVUPS       c_42b20000<>(SB), Z7
-	VMINPS        Z6, Z7, Z6
-	VMOVUPS       c_c2d00000<>(SB), Z7
-	VMAXPS        Z6, Z7, Z6
-	VMULPS        c_3fb8aa3b<>(SB), Z6, Z7
-	VADDPS        c_4b400000<>(SB), Z7, Z7
-	VSUBPS        c_4b400000<>(SB), Z7, Z7
-	VMULPS        c_3f318000<>(SB), Z7, Z5
-	VSUBPS        Z5, Z6, Z6
-	VMULPS        c_b95e8083<>(SB), Z7, Z5
-	VSUBPS        Z5, Z6, Z6
-	VMULPS        c_39506967<>(SB), Z6, Z4
-	VADDPS        c_3ab743ce<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS        c_3c088908<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS        c_3d2aa9c1<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS        c_3e2aaaaa<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS        c_3f000000<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS        Z6, Z4, Z4
-	VADDPS        c_3f800000<>(SB), Z4, Z4
-	VCVTPS2DQ     Z7, Z7
-	VPSRAD        $1, Z7, Z3
-	VPSUBD        Z3, Z7, Z7
-	VPADDD        c_0000007f<>(SB), Z3, Z3
-	VPSLLD        $23, Z3, Z3
-	VMULPS        Z3, Z4, Z4
-	VPADDD        c_0000007f<>(SB), Z7, Z7
-	VPSLLD        $23, Z7, Z7
-	VMULPS        Z7, Z4, Z4
-	VMOVUPS       Z4, K1, (AX)
+	VMOVUPS       c_42b20000<>(SB), Z5
+	VMINPS        Z6, Z5, Z6
+	VMOVUPS       c_c2d00000<>(SB), Z5
+	VMAXPS        Z6, Z5, Z6
+	VMULPS        c_3fb8aa3b<>(SB), Z6, Z5
+	VRNDSCALEPS   $0, Z5, Z5
+	VMULPS        c_3f318000<>(SB), Z5, Z4
+	VSUBPS        Z4, Z6, Z6
+	VMULPS        c_b95e8083<>(SB), Z5, Z4
+	VSUBPS        Z4, Z6, Z6
+	VMULPS        c_39506967<>(SB), Z6, Z3
+	VADDPS        c_3ab743ce<>(SB), Z3, Z3
+	VMULPS        Z6, Z3, Z3
+	VADDPS        c_3c088908<>(SB), Z3, Z3
+	VMULPS        Z6, Z3, Z3
+	VADDPS        c_3d2aa9c1<>(SB), Z3, Z3
+	VMULPS        Z6, Z3, Z3
+	VADDPS        c_3e2aaaaa<>(SB), Z3, Z3
+	VMULPS        Z6, Z3, Z3
+	VADDPS        c_3f000000<>(SB), Z3, Z3
+	VMULPS        Z6, Z3, Z3
+	VMULPS        Z6, Z3, Z3
+	VADDPS        Z6, Z3, Z3
+	VADDPS        c_3f800000<>(SB), Z3, Z3
+	VSCALEFPS     Z5, Z3, Z3
+	VMOVUPS       Z3, K1, (AX)
 exp_done:
 	ADDQ          R8, SI
 	ADDQ          $4, DI
@@ -556,16 +538,6 @@ loaded:
 	VZEROUPPER    
 	RET           
 
-DATA c_0000007f<>+0(SB)/8, $0x0000007f0000007f
-DATA c_0000007f<>+8(SB)/8, $0x0000007f0000007f
-DATA c_0000007f<>+16(SB)/8, $0x0000007f0000007f
-DATA c_0000007f<>+24(SB)/8, $0x0000007f0000007f
-DATA c_0000007f<>+32(SB)/8, $0x0000007f0000007f
-DATA c_0000007f<>+40(SB)/8, $0x0000007f0000007f
-DATA c_0000007f<>+48(SB)/8, $0x0000007f0000007f
-DATA c_0000007f<>+56(SB)/8, $0x0000007f0000007f
-GLOBL c_0000007f<>(SB), RODATA|NOPTR, $64
-
 DATA c_39506967<>+0(SB)/8, $0x3950696739506967
 DATA c_39506967<>+8(SB)/8, $0x3950696739506967
 DATA c_39506967<>+16(SB)/8, $0x3950696739506967
@@ -665,16 +637,6 @@ DATA c_42b20000<>+40(SB)/8, $0x42b2000042b20000
 DATA c_42b20000<>+48(SB)/8, $0x42b2000042b20000
 DATA c_42b20000<>+56(SB)/8, $0x42b2000042b20000
 GLOBL c_42b20000<>(SB), RODATA|NOPTR, $64
-
-DATA c_4b400000<>+0(SB)/8, $0x4b4000004b400000
-DATA c_4b400000<>+8(SB)/8, $0x4b4000004b400000
-DATA c_4b400000<>+16(SB)/8, $0x4b4000004b400000
-DATA c_4b400000<>+24(SB)/8, $0x4b4000004b400000
-DATA c_4b400000<>+32(SB)/8, $0x4b4000004b400000
-DATA c_4b400000<>+40(SB)/8, $0x4b4000004b400000
-DATA c_4b400000<>+48(SB)/8, $0x4b4000004b400000
-DATA c_4b400000<>+56(SB)/8, $0x4b4000004b400000
-GLOBL c_4b400000<>(SB), RODATA|NOPTR, $64
 
 DATA c_b95e8083<>+0(SB)/8, $0xb95e8083b95e8083
 DATA c_b95e8083<>+8(SB)/8, $0xb95e8083b95e8083

@@ -94,6 +94,32 @@ func AddScaled(dst, src []float32, by float32) {
 	}
 }
 
+// AdamWStep are the numbers of an AdamW update (arXiv 1711.05101): the gradient is
+// multiplied by Scale, the root of the second moment by Root2, what is left of a
+// parameter by Keep; Step is the rate, with the correction of the first moment.
+type AdamWStep struct{ Scale, Beta1, Beta2, Root2, Eps, Keep, Step float32 }
+
+// Update moves parameters and their moments, which are as long as theta:
+//
+//	g = grad·Scale,  m = Beta1·m + (1-Beta1)·g,  v = Beta2·v + (1-Beta2)·g·g
+//	theta = Keep·theta - Step·m/(sqrt(v)·Root2 + Eps)
+//
+// Every product, from the left, and every sum is rounded to float32.
+func (a AdamWStep) Update(theta, m, v, grad []float32) {
+	n := len(theta)
+	m, v, grad = m[:n], v[:n], grad[:n]
+	if adamWVector(theta, m, v, grad, a.Scale, a.Beta1, 1-a.Beta1, a.Beta2, 1-a.Beta2, a.Root2, a.Eps, a.Keep, a.Step) {
+		return
+	}
+	for i, g := range grad {
+		g *= a.Scale
+		m[i] = float32(a.Beta1*m[i]) + float32((1-a.Beta1)*g)
+		v[i] = float32(a.Beta2*v[i]) + float32(float32((1-a.Beta2)*g)*g)
+		denominator := float32(float32(math.Sqrt(float64(v[i])))*a.Root2) + a.Eps
+		theta[i] = float32(a.Keep*theta[i]) - float32(a.Step*m[i])/denominator
+	}
+}
+
 // addFused sets dst = fma(by, src, dst).
 func addFused(dst, src []float32, by float32) {
 	src = src[:len(dst)]

@@ -36,6 +36,9 @@ var elementwiseCases = map[string]func(x [5][]float32, c, d float32){
 	"softmax input":  func(x [5][]float32, c, d float32) { softmaxInput(x[0], x[1], c, d) },
 	"rotate":         func(x [5][]float32, c, d float32) { rotatePairs(x[0], x[1], x[2], x[3], false) },
 	"rotate back":    func(x [5][]float32, c, d float32) { rotatePairs(x[0], x[1], x[2], x[3], true) },
+	"adamw": func(x [5][]float32, c, d float32) {
+		AdamWStep{Scale: c, Beta1: 0.9, Beta2: 0.99, Root2: 1.5, Eps: 1e-8, Keep: 0.75, Step: d}.Update(x[0], x[1], x[2], x[3])
+	},
 	"maximum": func(x [5][]float32, c, d float32) {
 		if m := maxOf(x[1]); len(x[0]) > 0 {
 			x[0][0] = m

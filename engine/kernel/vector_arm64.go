@@ -239,6 +239,20 @@ func normGainGradVector(dgain, dy, x []float32, inv float32) bool {
 }
 
 //go:noescape
+func adamWNEON(theta, m, v, grad *float32, n int, scale float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, root2 float32, eps float32, keep float32, step float32)
+
+// adamWVector runs adamW on all of theta, if the path has it.
+func adamWVector(theta, m, v, grad []float32, scale float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, root2 float32, eps float32, keep float32, step float32) bool {
+	n, path := len(theta), CurrentPath()
+	if path == PathGo || n == 0 {
+		return false
+	}
+	_, _, _ = m[n-1], v[n-1], grad[n-1]
+	adamWNEON(&theta[0], &m[0], &v[0], &grad[0], n, scale, beta1, rest1, beta2, rest2, root2, eps, keep, step)
+	return true
+}
+
+//go:noescape
 func softmaxInputNEON(dp, p *float32, n int, sum float32, scale float32)
 
 // softmaxInputVector runs softmaxInput on all of dp, if the path has it.

@@ -1094,6 +1094,98 @@ one:
 done:
 	RET           
 
+// func adamWNEON(theta, m, v, grad *float32, n int, scale float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, root2 float32, eps float32, keep float32, step float32)
+TEXT ·adamWNEON(SB), NOSPLIT, $0-76
+	MOVD          theta+0(FP), R0
+	MOVD          m+8(FP), R1
+	MOVD          v+16(FP), R3
+	MOVD          grad+24(FP), R4
+	MOVD          n+32(FP), R2
+	FMOVS         scale+40(FP), F0
+	VDUP          V0.S[0], V0.S4
+	FMOVS         beta1+44(FP), F1
+	VDUP          V1.S[0], V1.S4
+	FMOVS         rest1+48(FP), F2
+	VDUP          V2.S[0], V2.S4
+	FMOVS         beta2+52(FP), F3
+	VDUP          V3.S[0], V3.S4
+	FMOVS         rest2+56(FP), F4
+	VDUP          V4.S[0], V4.S4
+	FMOVS         root2+60(FP), F5
+	VDUP          V5.S[0], V5.S4
+	FMOVS         eps+64(FP), F6
+	VDUP          V6.S[0], V6.S4
+	FMOVS         keep+68(FP), F7
+	VDUP          V7.S[0], V7.S4
+	FMOVS         step+72(FP), F8
+	VDUP          V8.S[0], V8.S4
+	SUBS          $4, R2
+	BLT           rest
+whole:
+	FMOVQ         (R4), F9
+	WORD          $0x6e20dd29 // FMUL V9.4S, V9.4S, V0.4S
+	FMOVQ         (R1), F10
+	WORD          $0x6e21dd4a // FMUL V10.4S, V10.4S, V1.4S
+	WORD          $0x6e22dd2b // FMUL V11.4S, V9.4S, V2.4S
+	WORD          $0x4e2bd54a // FADD V10.4S, V10.4S, V11.4S
+	FMOVQ         F10, (R1)
+	WORD          $0x6e24dd2b // FMUL V11.4S, V9.4S, V4.4S
+	WORD          $0x6e29dd6b // FMUL V11.4S, V11.4S, V9.4S
+	FMOVQ         (R3), F9
+	WORD          $0x6e23dd29 // FMUL V9.4S, V9.4S, V3.4S
+	WORD          $0x4e2bd529 // FADD V9.4S, V9.4S, V11.4S
+	FMOVQ         F9, (R3)
+	WORD          $0x6ea1f929 // FSQRT V9.4S, V9.4S
+	WORD          $0x6e25dd29 // FMUL V9.4S, V9.4S, V5.4S
+	WORD          $0x4e26d529 // FADD V9.4S, V9.4S, V6.4S
+	WORD          $0x6e28dd4a // FMUL V10.4S, V10.4S, V8.4S
+	WORD          $0x6e29fd4a // FDIV V10.4S, V10.4S, V9.4S
+	FMOVQ         (R0), F9
+	WORD          $0x6e27dd29 // FMUL V9.4S, V9.4S, V7.4S
+	WORD          $0x4eaad529 // FSUB V9.4S, V9.4S, V10.4S
+	FMOVQ         F9, (R0)
+	ADD           $16, R0
+	ADD           $16, R1
+	ADD           $16, R3
+	ADD           $16, R4
+	SUBS          $4, R2
+	BGE           whole
+rest:
+	ADD           $4, R2
+	CMP           $0, R2
+	BEQ           done
+one:
+	VLD1R         (R4), [V9.S4]
+	WORD          $0x6e20dd29 // FMUL V9.4S, V9.4S, V0.4S
+	VLD1R         (R1), [V10.S4]
+	WORD          $0x6e21dd4a // FMUL V10.4S, V10.4S, V1.4S
+	WORD          $0x6e22dd2b // FMUL V11.4S, V9.4S, V2.4S
+	WORD          $0x4e2bd54a // FADD V10.4S, V10.4S, V11.4S
+	FMOVS         F10, (R1)
+	WORD          $0x6e24dd2b // FMUL V11.4S, V9.4S, V4.4S
+	WORD          $0x6e29dd6b // FMUL V11.4S, V11.4S, V9.4S
+	VLD1R         (R3), [V9.S4]
+	WORD          $0x6e23dd29 // FMUL V9.4S, V9.4S, V3.4S
+	WORD          $0x4e2bd529 // FADD V9.4S, V9.4S, V11.4S
+	FMOVS         F9, (R3)
+	WORD          $0x6ea1f929 // FSQRT V9.4S, V9.4S
+	WORD          $0x6e25dd29 // FMUL V9.4S, V9.4S, V5.4S
+	WORD          $0x4e26d529 // FADD V9.4S, V9.4S, V6.4S
+	WORD          $0x6e28dd4a // FMUL V10.4S, V10.4S, V8.4S
+	WORD          $0x6e29fd4a // FDIV V10.4S, V10.4S, V9.4S
+	VLD1R         (R0), [V9.S4]
+	WORD          $0x6e27dd29 // FMUL V9.4S, V9.4S, V7.4S
+	WORD          $0x4eaad529 // FSUB V9.4S, V9.4S, V10.4S
+	FMOVS         F9, (R0)
+	ADD           $4, R0
+	ADD           $4, R1
+	ADD           $4, R3
+	ADD           $4, R4
+	SUBS          $1, R2
+	BNE           one
+done:
+	RET           
+
 // func softmaxInputNEON(dp, p *float32, n int, sum float32, scale float32)
 TEXT ·softmaxInputNEON(SB), NOSPLIT, $0-32
 	MOVD          dp+0(FP), R0

@@ -641,6 +641,8 @@ TEXT ·siluGrad256(SB), NOSPLIT, $0-48
 	SUBQ          $8, CX
 	JLT           rest
 whole:
+	PREFETCHT0    2048(SI)
+	PREFETCHT0    2048(DI)
 	VMOVUPS       (SI), Y1
 	VPXOR         c_80000000<>(SB), Y1, Y2
 	VMOVUPS       c_42b20000<>(SB), Y3
@@ -934,6 +936,87 @@ rest:
 	VMULPS        Y3, Y4, Y4
 	VADDPS        Y4, Y2, Y2
 	VMASKMOVPS    Y2, Y1, (AX)
+done:
+	VZEROUPPER    
+	RET           
+
+// func adamW256(theta, m, v, grad *float32, n int, scale float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, root2 float32, eps float32, keep float32, step float32)
+TEXT ·adamW256(SB), NOSPLIT, $0-76
+	MOVQ          theta+0(FP), AX
+	MOVQ          m+8(FP), BX
+	MOVQ          v+16(FP), DX
+	MOVQ          grad+24(FP), SI
+	MOVQ          n+32(FP), CX
+	VBROADCASTSS  scale+40(FP), Y0
+	VBROADCASTSS  beta1+44(FP), Y1
+	VBROADCASTSS  rest1+48(FP), Y2
+	VBROADCASTSS  beta2+52(FP), Y3
+	VBROADCASTSS  rest2+56(FP), Y4
+	VBROADCASTSS  root2+60(FP), Y5
+	VBROADCASTSS  eps+64(FP), Y6
+	VBROADCASTSS  keep+68(FP), Y7
+	VBROADCASTSS  step+72(FP), Y8
+	SUBQ          $8, CX
+	JLT           rest
+whole:
+	VMOVUPS       (SI), Y10
+	VMULPS        Y0, Y10, Y10
+	VMOVUPS       (BX), Y11
+	VMULPS        Y1, Y11, Y11
+	VMULPS        Y2, Y10, Y12
+	VADDPS        Y12, Y11, Y11
+	VMOVUPS       Y11, (BX)
+	VMULPS        Y4, Y10, Y12
+	VMULPS        Y10, Y12, Y12
+	VMOVUPS       (DX), Y10
+	VMULPS        Y3, Y10, Y10
+	VADDPS        Y12, Y10, Y10
+	VMOVUPS       Y10, (DX)
+	VSQRTPS       Y10, Y10
+	VMULPS        Y5, Y10, Y10
+	VADDPS        Y6, Y10, Y10
+	VMULPS        Y8, Y11, Y11
+	VDIVPS        Y10, Y11, Y11
+	VMOVUPS       (AX), Y10
+	VMULPS        Y7, Y10, Y10
+	VSUBPS        Y11, Y10, Y10
+	VMOVUPS       Y10, (AX)
+	ADDQ          $32, AX
+	ADDQ          $32, BX
+	ADDQ          $32, DX
+	ADDQ          $32, SI
+	SUBQ          $8, CX
+	JGE           whole
+rest:
+	ADDQ          $8, CX
+	TESTQ         CX, CX
+	JEQ           done
+	LEAQ          ·masks256+64(SB), R15
+	SHLQ          $2, CX
+	SUBQ          CX, R15
+	VMOVUPS       (R15), Y9
+	VMASKMOVPS    (SI), Y9, Y10
+	VMULPS        Y0, Y10, Y10
+	VMASKMOVPS    (BX), Y9, Y11
+	VMULPS        Y1, Y11, Y11
+	VMULPS        Y2, Y10, Y12
+	VADDPS        Y12, Y11, Y11
+	VMASKMOVPS    Y11, Y9, (BX)
+	VMULPS        Y4, Y10, Y12
+	VMULPS        Y10, Y12, Y12
+	VMASKMOVPS    (DX), Y9, Y10
+	VMULPS        Y3, Y10, Y10
+	VADDPS        Y12, Y10, Y10
+	VMASKMOVPS    Y10, Y9, (DX)
+	VSQRTPS       Y10, Y10
+	VMULPS        Y5, Y10, Y10
+	VADDPS        Y6, Y10, Y10
+	VMULPS        Y8, Y11, Y11
+	VDIVPS        Y10, Y11, Y11
+	VMASKMOVPS    (AX), Y9, Y10
+	VMULPS        Y7, Y10, Y10
+	VSUBPS        Y11, Y10, Y10
+	VMASKMOVPS    Y10, Y9, (AX)
 done:
 	VZEROUPPER    
 	RET           

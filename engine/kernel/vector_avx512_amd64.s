@@ -23,8 +23,7 @@ whole:
 	VMOVUPS       c_c2d00000<>(SB), Z3
 	VMAXPS        Z2, Z3, Z2
 	VMULPS        c_3fb8aa3b<>(SB), Z2, Z3
-	VADDPS        c_4b400000<>(SB), Z3, Z3
-	VSUBPS        c_4b400000<>(SB), Z3, Z3
+	VRNDSCALEPS   $0, Z3, Z3
 	VMULPS        c_3f318000<>(SB), Z3, Z4
 	VSUBPS        Z4, Z2, Z2
 	VMULPS        c_b95e8083<>(SB), Z3, Z4
@@ -43,15 +42,7 @@ whole:
 	VMULPS        Z2, Z5, Z5
 	VADDPS        Z2, Z5, Z5
 	VADDPS        c_3f800000<>(SB), Z5, Z5
-	VCVTPS2DQ     Z3, Z3
-	VPSRAD        $1, Z3, Z6
-	VPSUBD        Z6, Z3, Z3
-	VPADDD        c_0000007f<>(SB), Z6, Z6
-	VPSLLD        $23, Z6, Z6
-	VMULPS        Z6, Z5, Z5
-	VPADDD        c_0000007f<>(SB), Z3, Z3
-	VPSLLD        $23, Z3, Z3
-	VMULPS        Z3, Z5, Z5
+	VSCALEFPS     Z3, Z5, Z5
 	VMOVUPS       Z5, (AX)
 	ADDQ          $64, AX
 	ADDQ          $64, BX
@@ -68,41 +59,32 @@ rest:
 	VMOVUPS.Z     (BX), K1, Z5
 	VMULPS        Z0, Z5, Z5
 	VSUBPS        Z1, Z5, Z5
-	VMOVUPS       c_42b20000<>(SB), Z6
-	VMINPS        Z5, Z6, Z5
-	VMOVUPS       c_c2d00000<>(SB), Z6
-	VMAXPS        Z5, Z6, Z5
-	VMULPS        c_3fb8aa3b<>(SB), Z5, Z6
-	VADDPS        c_4b400000<>(SB), Z6, Z6
-	VSUBPS        c_4b400000<>(SB), Z6, Z6
-	VMULPS        c_3f318000<>(SB), Z6, Z4
-	VSUBPS        Z4, Z5, Z5
-	VMULPS        c_b95e8083<>(SB), Z6, Z4
-	VSUBPS        Z4, Z5, Z5
-	VMULPS        c_39506967<>(SB), Z5, Z3
-	VADDPS        c_3ab743ce<>(SB), Z3, Z3
-	VMULPS        Z5, Z3, Z3
-	VADDPS        c_3c088908<>(SB), Z3, Z3
-	VMULPS        Z5, Z3, Z3
-	VADDPS        c_3d2aa9c1<>(SB), Z3, Z3
-	VMULPS        Z5, Z3, Z3
-	VADDPS        c_3e2aaaaa<>(SB), Z3, Z3
-	VMULPS        Z5, Z3, Z3
-	VADDPS        c_3f000000<>(SB), Z3, Z3
-	VMULPS        Z5, Z3, Z3
-	VMULPS        Z5, Z3, Z3
-	VADDPS        Z5, Z3, Z3
-	VADDPS        c_3f800000<>(SB), Z3, Z3
-	VCVTPS2DQ     Z6, Z6
-	VPSRAD        $1, Z6, Z2
-	VPSUBD        Z2, Z6, Z6
-	VPADDD        c_0000007f<>(SB), Z2, Z2
-	VPSLLD        $23, Z2, Z2
-	VMULPS        Z2, Z3, Z3
-	VPADDD        c_0000007f<>(SB), Z6, Z6
-	VPSLLD        $23, Z6, Z6
-	VMULPS        Z6, Z3, Z3
-	VMOVUPS       Z3, K1, (AX)
+	VMOVUPS       c_42b20000<>(SB), Z4
+	VMINPS        Z5, Z4, Z5
+	VMOVUPS       c_c2d00000<>(SB), Z4
+	VMAXPS        Z5, Z4, Z5
+	VMULPS        c_3fb8aa3b<>(SB), Z5, Z4
+	VRNDSCALEPS   $0, Z4, Z4
+	VMULPS        c_3f318000<>(SB), Z4, Z3
+	VSUBPS        Z3, Z5, Z5
+	VMULPS        c_b95e8083<>(SB), Z4, Z3
+	VSUBPS        Z3, Z5, Z5
+	VMULPS        c_39506967<>(SB), Z5, Z2
+	VADDPS        c_3ab743ce<>(SB), Z2, Z2
+	VMULPS        Z5, Z2, Z2
+	VADDPS        c_3c088908<>(SB), Z2, Z2
+	VMULPS        Z5, Z2, Z2
+	VADDPS        c_3d2aa9c1<>(SB), Z2, Z2
+	VMULPS        Z5, Z2, Z2
+	VADDPS        c_3e2aaaaa<>(SB), Z2, Z2
+	VMULPS        Z5, Z2, Z2
+	VADDPS        c_3f000000<>(SB), Z2, Z2
+	VMULPS        Z5, Z2, Z2
+	VMULPS        Z5, Z2, Z2
+	VADDPS        Z5, Z2, Z2
+	VADDPS        c_3f800000<>(SB), Z2, Z2
+	VSCALEFPS     Z4, Z2, Z2
+	VMOVUPS       Z2, K1, (AX)
 done:
 	VZEROUPPER    
 	RET           
@@ -438,8 +420,7 @@ whole:
 	VMOVUPS       c_c2d00000<>(SB), Z2
 	VMAXPS        Z1, Z2, Z1
 	VMULPS        c_3fb8aa3b<>(SB), Z1, Z2
-	VADDPS        c_4b400000<>(SB), Z2, Z2
-	VSUBPS        c_4b400000<>(SB), Z2, Z2
+	VRNDSCALEPS   $0, Z2, Z2
 	VMULPS        c_3f318000<>(SB), Z2, Z3
 	VSUBPS        Z3, Z1, Z1
 	VMULPS        c_b95e8083<>(SB), Z2, Z3
@@ -458,15 +439,7 @@ whole:
 	VMULPS        Z1, Z4, Z4
 	VADDPS        Z1, Z4, Z4
 	VADDPS        c_3f800000<>(SB), Z4, Z4
-	VCVTPS2DQ     Z2, Z2
-	VPSRAD        $1, Z2, Z5
-	VPSUBD        Z5, Z2, Z2
-	VPADDD        c_0000007f<>(SB), Z5, Z5
-	VPSLLD        $23, Z5, Z5
-	VMULPS        Z5, Z4, Z4
-	VPADDD        c_0000007f<>(SB), Z2, Z2
-	VPSLLD        $23, Z2, Z2
-	VMULPS        Z2, Z4, Z4
+	VSCALEFPS     Z2, Z4, Z4
 	VADDPS        c_3f800000<>(SB), Z4, Z4
 	VDIVPS        Z4, Z0, Z0
 	VMOVUPS       Z0, (AX)
@@ -484,42 +457,33 @@ rest:
 	KMOVW         R15, K1
 	VMOVUPS.Z     (BX), K1, Z0
 	VPXORD        c_80000000<>(SB), Z0, Z4
-	VMOVUPS       c_42b20000<>(SB), Z5
-	VMINPS        Z4, Z5, Z4
-	VMOVUPS       c_c2d00000<>(SB), Z5
-	VMAXPS        Z4, Z5, Z4
-	VMULPS        c_3fb8aa3b<>(SB), Z4, Z5
-	VADDPS        c_4b400000<>(SB), Z5, Z5
-	VSUBPS        c_4b400000<>(SB), Z5, Z5
-	VMULPS        c_3f318000<>(SB), Z5, Z3
-	VSUBPS        Z3, Z4, Z4
-	VMULPS        c_b95e8083<>(SB), Z5, Z3
-	VSUBPS        Z3, Z4, Z4
-	VMULPS        c_39506967<>(SB), Z4, Z2
-	VADDPS        c_3ab743ce<>(SB), Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        c_3c088908<>(SB), Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        c_3d2aa9c1<>(SB), Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        c_3e2aaaaa<>(SB), Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        c_3f000000<>(SB), Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        Z4, Z2, Z2
-	VADDPS        c_3f800000<>(SB), Z2, Z2
-	VCVTPS2DQ     Z5, Z5
-	VPSRAD        $1, Z5, Z1
-	VPSUBD        Z1, Z5, Z5
-	VPADDD        c_0000007f<>(SB), Z1, Z1
-	VPSLLD        $23, Z1, Z1
-	VMULPS        Z1, Z2, Z2
-	VPADDD        c_0000007f<>(SB), Z5, Z5
-	VPSLLD        $23, Z5, Z5
-	VMULPS        Z5, Z2, Z2
-	VADDPS        c_3f800000<>(SB), Z2, Z2
-	VDIVPS        Z2, Z0, Z0
+	VMOVUPS       c_42b20000<>(SB), Z3
+	VMINPS        Z4, Z3, Z4
+	VMOVUPS       c_c2d00000<>(SB), Z3
+	VMAXPS        Z4, Z3, Z4
+	VMULPS        c_3fb8aa3b<>(SB), Z4, Z3
+	VRNDSCALEPS   $0, Z3, Z3
+	VMULPS        c_3f318000<>(SB), Z3, Z2
+	VSUBPS        Z2, Z4, Z4
+	VMULPS        c_b95e8083<>(SB), Z3, Z2
+	VSUBPS        Z2, Z4, Z4
+	VMULPS        c_39506967<>(SB), Z4, Z1
+	VADDPS        c_3ab743ce<>(SB), Z1, Z1
+	VMULPS        Z4, Z1, Z1
+	VADDPS        c_3c088908<>(SB), Z1, Z1
+	VMULPS        Z4, Z1, Z1
+	VADDPS        c_3d2aa9c1<>(SB), Z1, Z1
+	VMULPS        Z4, Z1, Z1
+	VADDPS        c_3e2aaaaa<>(SB), Z1, Z1
+	VMULPS        Z4, Z1, Z1
+	VADDPS        c_3f000000<>(SB), Z1, Z1
+	VMULPS        Z4, Z1, Z1
+	VMULPS        Z4, Z1, Z1
+	VADDPS        Z4, Z1, Z1
+	VADDPS        c_3f800000<>(SB), Z1, Z1
+	VSCALEFPS     Z3, Z1, Z1
+	VADDPS        c_3f800000<>(SB), Z1, Z1
+	VDIVPS        Z1, Z0, Z0
 	VMOVUPS       Z0, K1, (AX)
 done:
 	VZEROUPPER    
@@ -541,8 +505,7 @@ whole:
 	VMOVUPS       c_c2d00000<>(SB), Z2
 	VMAXPS        Z1, Z2, Z1
 	VMULPS        c_3fb8aa3b<>(SB), Z1, Z2
-	VADDPS        c_4b400000<>(SB), Z2, Z2
-	VSUBPS        c_4b400000<>(SB), Z2, Z2
+	VRNDSCALEPS   $0, Z2, Z2
 	VMULPS        c_3f318000<>(SB), Z2, Z3
 	VSUBPS        Z3, Z1, Z1
 	VMULPS        c_b95e8083<>(SB), Z2, Z3
@@ -561,15 +524,7 @@ whole:
 	VMULPS        Z1, Z4, Z4
 	VADDPS        Z1, Z4, Z4
 	VADDPS        c_3f800000<>(SB), Z4, Z4
-	VCVTPS2DQ     Z2, Z2
-	VPSRAD        $1, Z2, Z5
-	VPSUBD        Z5, Z2, Z2
-	VPADDD        c_0000007f<>(SB), Z5, Z5
-	VPSLLD        $23, Z5, Z5
-	VMULPS        Z5, Z4, Z4
-	VPADDD        c_0000007f<>(SB), Z2, Z2
-	VPSLLD        $23, Z2, Z2
-	VMULPS        Z2, Z4, Z4
+	VSCALEFPS     Z2, Z4, Z4
 	VADDPS        c_3f800000<>(SB), Z4, Z4
 	VDIVPS        Z4, Z0, Z0
 	VMOVUPS       (DX), Z4
@@ -590,44 +545,35 @@ rest:
 	KMOVW         R15, K1
 	VMOVUPS.Z     (BX), K1, Z0
 	VPXORD        c_80000000<>(SB), Z0, Z4
-	VMOVUPS       c_42b20000<>(SB), Z5
-	VMINPS        Z4, Z5, Z4
-	VMOVUPS       c_c2d00000<>(SB), Z5
-	VMAXPS        Z4, Z5, Z4
-	VMULPS        c_3fb8aa3b<>(SB), Z4, Z5
-	VADDPS        c_4b400000<>(SB), Z5, Z5
-	VSUBPS        c_4b400000<>(SB), Z5, Z5
-	VMULPS        c_3f318000<>(SB), Z5, Z3
-	VSUBPS        Z3, Z4, Z4
-	VMULPS        c_b95e8083<>(SB), Z5, Z3
-	VSUBPS        Z3, Z4, Z4
-	VMULPS        c_39506967<>(SB), Z4, Z2
-	VADDPS        c_3ab743ce<>(SB), Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        c_3c088908<>(SB), Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        c_3d2aa9c1<>(SB), Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        c_3e2aaaaa<>(SB), Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        c_3f000000<>(SB), Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        Z4, Z2, Z2
-	VADDPS        c_3f800000<>(SB), Z2, Z2
-	VCVTPS2DQ     Z5, Z5
-	VPSRAD        $1, Z5, Z1
-	VPSUBD        Z1, Z5, Z5
-	VPADDD        c_0000007f<>(SB), Z1, Z1
-	VPSLLD        $23, Z1, Z1
-	VMULPS        Z1, Z2, Z2
-	VPADDD        c_0000007f<>(SB), Z5, Z5
-	VPSLLD        $23, Z5, Z5
-	VMULPS        Z5, Z2, Z2
-	VADDPS        c_3f800000<>(SB), Z2, Z2
-	VDIVPS        Z2, Z0, Z0
-	VMOVUPS.Z     (DX), K1, Z2
-	VMULPS        Z2, Z0, Z0
+	VMOVUPS       c_42b20000<>(SB), Z3
+	VMINPS        Z4, Z3, Z4
+	VMOVUPS       c_c2d00000<>(SB), Z3
+	VMAXPS        Z4, Z3, Z4
+	VMULPS        c_3fb8aa3b<>(SB), Z4, Z3
+	VRNDSCALEPS   $0, Z3, Z3
+	VMULPS        c_3f318000<>(SB), Z3, Z2
+	VSUBPS        Z2, Z4, Z4
+	VMULPS        c_b95e8083<>(SB), Z3, Z2
+	VSUBPS        Z2, Z4, Z4
+	VMULPS        c_39506967<>(SB), Z4, Z1
+	VADDPS        c_3ab743ce<>(SB), Z1, Z1
+	VMULPS        Z4, Z1, Z1
+	VADDPS        c_3c088908<>(SB), Z1, Z1
+	VMULPS        Z4, Z1, Z1
+	VADDPS        c_3d2aa9c1<>(SB), Z1, Z1
+	VMULPS        Z4, Z1, Z1
+	VADDPS        c_3e2aaaaa<>(SB), Z1, Z1
+	VMULPS        Z4, Z1, Z1
+	VADDPS        c_3f000000<>(SB), Z1, Z1
+	VMULPS        Z4, Z1, Z1
+	VMULPS        Z4, Z1, Z1
+	VADDPS        Z4, Z1, Z1
+	VADDPS        c_3f800000<>(SB), Z1, Z1
+	VSCALEFPS     Z3, Z1, Z1
+	VADDPS        c_3f800000<>(SB), Z1, Z1
+	VDIVPS        Z1, Z0, Z0
+	VMOVUPS.Z     (DX), K1, Z1
+	VMULPS        Z1, Z0, Z0
 	VMOVUPS       Z0, K1, (AX)
 done:
 	VZEROUPPER    
@@ -644,6 +590,8 @@ TEXT ·siluGrad512(SB), NOSPLIT, $0-48
 	SUBQ          $16, CX
 	JLT           rest
 whole:
+	PREFETCHT0    2048(SI)
+	PREFETCHT0    2048(DI)
 	VMOVUPS       (SI), Z0
 	VPXORD        c_80000000<>(SB), Z0, Z1
 	VMOVUPS       c_42b20000<>(SB), Z2
@@ -651,8 +599,7 @@ whole:
 	VMOVUPS       c_c2d00000<>(SB), Z2
 	VMAXPS        Z1, Z2, Z1
 	VMULPS        c_3fb8aa3b<>(SB), Z1, Z2
-	VADDPS        c_4b400000<>(SB), Z2, Z2
-	VSUBPS        c_4b400000<>(SB), Z2, Z2
+	VRNDSCALEPS   $0, Z2, Z2
 	VMULPS        c_3f318000<>(SB), Z2, Z3
 	VSUBPS        Z3, Z1, Z1
 	VMULPS        c_b95e8083<>(SB), Z2, Z3
@@ -671,31 +618,23 @@ whole:
 	VMULPS        Z1, Z4, Z4
 	VADDPS        Z1, Z4, Z4
 	VADDPS        c_3f800000<>(SB), Z4, Z4
-	VCVTPS2DQ     Z2, Z2
-	VPSRAD        $1, Z2, Z5
-	VPSUBD        Z5, Z2, Z2
-	VPADDD        c_0000007f<>(SB), Z5, Z5
-	VPSLLD        $23, Z5, Z5
-	VMULPS        Z5, Z4, Z4
-	VPADDD        c_0000007f<>(SB), Z2, Z2
-	VPSLLD        $23, Z2, Z2
-	VMULPS        Z2, Z4, Z4
+	VSCALEFPS     Z2, Z4, Z4
 	VADDPS        c_3f800000<>(SB), Z4, Z4
-	VMOVUPS       c_3f800000<>(SB), Z5
-	VDIVPS        Z4, Z5, Z5
-	VMOVUPS       (DX), Z3
-	VMOVUPS       (DI), Z2
+	VMOVUPS       c_3f800000<>(SB), Z3
+	VDIVPS        Z4, Z3, Z3
+	VMOVUPS       (DX), Z2
+	VMOVUPS       (DI), Z1
+	VMULPS        Z2, Z1, Z1
+	VMULPS        Z3, Z1, Z1
+	VMULPS        Z0, Z2, Z2
 	VMULPS        Z3, Z2, Z2
-	VMULPS        Z5, Z2, Z2
-	VMULPS        Z0, Z3, Z3
-	VMULPS        Z5, Z3, Z3
-	VMOVUPS       c_3f800000<>(SB), Z1
-	VSUBPS        Z5, Z1, Z4
+	VMOVUPS       c_3f800000<>(SB), Z5
+	VSUBPS        Z3, Z5, Z4
 	VMULPS        Z0, Z4, Z4
-	VADDPS        Z1, Z4, Z4
-	VMULPS        Z4, Z2, Z2
-	VMOVUPS       Z3, (BX)
-	VMOVUPS       Z2, (AX)
+	VADDPS        Z5, Z4, Z4
+	VMULPS        Z4, Z1, Z1
+	VMOVUPS       Z2, (BX)
+	VMOVUPS       Z1, (AX)
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	ADDQ          $64, DX
@@ -711,58 +650,49 @@ rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VMOVUPS.Z     (SI), K1, Z2
-	VPXORD        c_80000000<>(SB), Z2, Z3
-	VMOVUPS       c_42b20000<>(SB), Z1
-	VMINPS        Z3, Z1, Z3
-	VMOVUPS       c_c2d00000<>(SB), Z1
-	VMAXPS        Z3, Z1, Z3
-	VMULPS        c_3fb8aa3b<>(SB), Z3, Z1
-	VADDPS        c_4b400000<>(SB), Z1, Z1
-	VSUBPS        c_4b400000<>(SB), Z1, Z1
-	VMULPS        c_3f318000<>(SB), Z1, Z5
-	VSUBPS        Z5, Z3, Z3
-	VMULPS        c_b95e8083<>(SB), Z1, Z5
-	VSUBPS        Z5, Z3, Z3
-	VMULPS        c_39506967<>(SB), Z3, Z4
+	VMOVUPS.Z     (SI), K1, Z1
+	VPXORD        c_80000000<>(SB), Z1, Z2
+	VMOVUPS       c_42b20000<>(SB), Z5
+	VMINPS        Z2, Z5, Z2
+	VMOVUPS       c_c2d00000<>(SB), Z5
+	VMAXPS        Z2, Z5, Z2
+	VMULPS        c_3fb8aa3b<>(SB), Z2, Z5
+	VRNDSCALEPS   $0, Z5, Z5
+	VMULPS        c_3f318000<>(SB), Z5, Z3
+	VSUBPS        Z3, Z2, Z2
+	VMULPS        c_b95e8083<>(SB), Z5, Z3
+	VSUBPS        Z3, Z2, Z2
+	VMULPS        c_39506967<>(SB), Z2, Z4
 	VADDPS        c_3ab743ce<>(SB), Z4, Z4
-	VMULPS        Z3, Z4, Z4
-	VADDPS        c_3c088908<>(SB), Z4, Z4
-	VMULPS        Z3, Z4, Z4
-	VADDPS        c_3d2aa9c1<>(SB), Z4, Z4
-	VMULPS        Z3, Z4, Z4
-	VADDPS        c_3e2aaaaa<>(SB), Z4, Z4
-	VMULPS        Z3, Z4, Z4
-	VADDPS        c_3f000000<>(SB), Z4, Z4
-	VMULPS        Z3, Z4, Z4
-	VMULPS        Z3, Z4, Z4
-	VADDPS        Z3, Z4, Z4
-	VADDPS        c_3f800000<>(SB), Z4, Z4
-	VCVTPS2DQ     Z1, Z1
-	VPSRAD        $1, Z1, Z0
-	VPSUBD        Z0, Z1, Z1
-	VPADDD        c_0000007f<>(SB), Z0, Z0
-	VPSLLD        $23, Z0, Z0
-	VMULPS        Z0, Z4, Z4
-	VPADDD        c_0000007f<>(SB), Z1, Z1
-	VPSLLD        $23, Z1, Z1
-	VMULPS        Z1, Z4, Z4
-	VADDPS        c_3f800000<>(SB), Z4, Z4
-	VMOVUPS       c_3f800000<>(SB), Z0
-	VDIVPS        Z4, Z0, Z0
-	VMOVUPS.Z     (DX), K1, Z5
-	VMOVUPS.Z     (DI), K1, Z1
-	VMULPS        Z5, Z1, Z1
-	VMULPS        Z0, Z1, Z1
-	VMULPS        Z2, Z5, Z5
-	VMULPS        Z0, Z5, Z5
-	VMOVUPS       c_3f800000<>(SB), Z3
-	VSUBPS        Z0, Z3, Z4
 	VMULPS        Z2, Z4, Z4
-	VADDPS        Z3, Z4, Z4
-	VMULPS        Z4, Z1, Z1
+	VADDPS        c_3c088908<>(SB), Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        c_3d2aa9c1<>(SB), Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        c_3e2aaaaa<>(SB), Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        c_3f000000<>(SB), Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z2, Z4, Z4
+	VADDPS        c_3f800000<>(SB), Z4, Z4
+	VSCALEFPS     Z5, Z4, Z4
+	VADDPS        c_3f800000<>(SB), Z4, Z4
+	VMOVUPS       c_3f800000<>(SB), Z3
+	VDIVPS        Z4, Z3, Z3
+	VMOVUPS.Z     (DX), K1, Z5
+	VMOVUPS.Z     (DI), K1, Z2
+	VMULPS        Z5, Z2, Z2
+	VMULPS        Z3, Z2, Z2
+	VMULPS        Z1, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMOVUPS       c_3f800000<>(SB), Z0
+	VSUBPS        Z3, Z0, Z4
+	VMULPS        Z1, Z4, Z4
+	VADDPS        Z0, Z4, Z4
+	VMULPS        Z4, Z2, Z2
 	VMOVUPS       Z5, K1, (BX)
-	VMOVUPS       Z1, K1, (AX)
+	VMOVUPS       Z2, K1, (AX)
 done:
 	VZEROUPPER    
 	RET           
@@ -941,6 +871,87 @@ done:
 	VZEROUPPER    
 	RET           
 
+// func adamW512(theta, m, v, grad *float32, n int, scale float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, root2 float32, eps float32, keep float32, step float32)
+TEXT ·adamW512(SB), NOSPLIT, $0-76
+	MOVQ          theta+0(FP), AX
+	MOVQ          m+8(FP), BX
+	MOVQ          v+16(FP), DX
+	MOVQ          grad+24(FP), SI
+	MOVQ          n+32(FP), CX
+	VBROADCASTSS  scale+40(FP), Z0
+	VBROADCASTSS  beta1+44(FP), Z1
+	VBROADCASTSS  rest1+48(FP), Z2
+	VBROADCASTSS  beta2+52(FP), Z3
+	VBROADCASTSS  rest2+56(FP), Z4
+	VBROADCASTSS  root2+60(FP), Z5
+	VBROADCASTSS  eps+64(FP), Z6
+	VBROADCASTSS  keep+68(FP), Z7
+	VBROADCASTSS  step+72(FP), Z8
+	SUBQ          $16, CX
+	JLT           rest
+whole:
+	VMOVUPS       (SI), Z9
+	VMULPS        Z0, Z9, Z9
+	VMOVUPS       (BX), Z10
+	VMULPS        Z1, Z10, Z10
+	VMULPS        Z2, Z9, Z11
+	VADDPS        Z11, Z10, Z10
+	VMOVUPS       Z10, (BX)
+	VMULPS        Z4, Z9, Z11
+	VMULPS        Z9, Z11, Z11
+	VMOVUPS       (DX), Z9
+	VMULPS        Z3, Z9, Z9
+	VADDPS        Z11, Z9, Z9
+	VMOVUPS       Z9, (DX)
+	VSQRTPS       Z9, Z9
+	VMULPS        Z5, Z9, Z9
+	VADDPS        Z6, Z9, Z9
+	VMULPS        Z8, Z10, Z10
+	VDIVPS        Z9, Z10, Z10
+	VMOVUPS       (AX), Z9
+	VMULPS        Z7, Z9, Z9
+	VSUBPS        Z10, Z9, Z9
+	VMOVUPS       Z9, (AX)
+	ADDQ          $64, AX
+	ADDQ          $64, BX
+	ADDQ          $64, DX
+	ADDQ          $64, SI
+	SUBQ          $16, CX
+	JGE           whole
+rest:
+	ADDQ          $16, CX
+	TESTQ         CX, CX
+	JEQ           done
+	MOVL          $1, R15
+	SHLL          CX, R15
+	DECL          R15
+	KMOVW         R15, K1
+	VMOVUPS.Z     (SI), K1, Z9
+	VMULPS        Z0, Z9, Z9
+	VMOVUPS.Z     (BX), K1, Z10
+	VMULPS        Z1, Z10, Z10
+	VMULPS        Z2, Z9, Z11
+	VADDPS        Z11, Z10, Z10
+	VMOVUPS       Z10, K1, (BX)
+	VMULPS        Z4, Z9, Z11
+	VMULPS        Z9, Z11, Z11
+	VMOVUPS.Z     (DX), K1, Z9
+	VMULPS        Z3, Z9, Z9
+	VADDPS        Z11, Z9, Z9
+	VMOVUPS       Z9, K1, (DX)
+	VSQRTPS       Z9, Z9
+	VMULPS        Z5, Z9, Z9
+	VADDPS        Z6, Z9, Z9
+	VMULPS        Z8, Z10, Z10
+	VDIVPS        Z9, Z10, Z10
+	VMOVUPS.Z     (AX), K1, Z9
+	VMULPS        Z7, Z9, Z9
+	VSUBPS        Z10, Z9, Z9
+	VMOVUPS       Z9, K1, (AX)
+done:
+	VZEROUPPER    
+	RET           
+
 // func softmaxInput512(dp, p *float32, n int, sum float32, scale float32)
 TEXT ·softmaxInput512(SB), NOSPLIT, $0-32
 	MOVQ          dp+0(FP), AX
@@ -1033,16 +1044,6 @@ rest:
 done:
 	VZEROUPPER    
 	RET           
-
-DATA c_0000007f<>+0(SB)/8, $0x0000007f0000007f
-DATA c_0000007f<>+8(SB)/8, $0x0000007f0000007f
-DATA c_0000007f<>+16(SB)/8, $0x0000007f0000007f
-DATA c_0000007f<>+24(SB)/8, $0x0000007f0000007f
-DATA c_0000007f<>+32(SB)/8, $0x0000007f0000007f
-DATA c_0000007f<>+40(SB)/8, $0x0000007f0000007f
-DATA c_0000007f<>+48(SB)/8, $0x0000007f0000007f
-DATA c_0000007f<>+56(SB)/8, $0x0000007f0000007f
-GLOBL c_0000007f<>(SB), RODATA|NOPTR, $64
 
 DATA c_39506967<>+0(SB)/8, $0x3950696739506967
 DATA c_39506967<>+8(SB)/8, $0x3950696739506967
@@ -1143,16 +1144,6 @@ DATA c_42b20000<>+40(SB)/8, $0x42b2000042b20000
 DATA c_42b20000<>+48(SB)/8, $0x42b2000042b20000
 DATA c_42b20000<>+56(SB)/8, $0x42b2000042b20000
 GLOBL c_42b20000<>(SB), RODATA|NOPTR, $64
-
-DATA c_4b400000<>+0(SB)/8, $0x4b4000004b400000
-DATA c_4b400000<>+8(SB)/8, $0x4b4000004b400000
-DATA c_4b400000<>+16(SB)/8, $0x4b4000004b400000
-DATA c_4b400000<>+24(SB)/8, $0x4b4000004b400000
-DATA c_4b400000<>+32(SB)/8, $0x4b4000004b400000
-DATA c_4b400000<>+40(SB)/8, $0x4b4000004b400000
-DATA c_4b400000<>+48(SB)/8, $0x4b4000004b400000
-DATA c_4b400000<>+56(SB)/8, $0x4b4000004b400000
-GLOBL c_4b400000<>(SB), RODATA|NOPTR, $64
 
 DATA c_80000000<>+0(SB)/8, $0x8000000080000000
 DATA c_80000000<>+8(SB)/8, $0x8000000080000000

@@ -23,5 +23,8 @@ func scaleGainVector(dst, x, gain []float32, inv float32) bool                  
 func normInputGradVector(dx, dy, x, gain []float32, s float32, m float32) bool    { return false }
 func normInputGradAddVector(dx, dy, x, gain []float32, s float32, m float32) bool { return false }
 func normGainGradVector(dgain, dy, x []float32, inv float32) bool                 { return false }
-func softmaxInputVector(dp, p []float32, sum float32, scale float32) bool         { return false }
-func rotateVector(x1, x2, cos, sin []float32, flip uint32) bool                   { return false }
+func adamWVector(theta, m, v, grad []float32, scale float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, root2 float32, eps float32, keep float32, step float32) bool {
+	return false
+}
+func softmaxInputVector(dp, p []float32, sum float32, scale float32) bool { return false }
+func rotateVector(x1, x2, cos, sin []float32, flip uint32) bool           { return false }

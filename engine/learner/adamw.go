@@ -55,27 +55,22 @@ func newAdamW(s AdamW, p *model.Params, frozenRouter bool) *adamW {
 // that parameter alone, so each part has a share of them.
 type adamStep struct {
 	*adamW
-	parts                    int
-	theta                    []float32
-	grad                     []float32
-	rate                     float64
-	stepSize, root2          float32 // with the corrections of the biases
-	beta1, beta2, eps, scale float32
+	parts       int
+	theta, grad []float32
+	rate        float64
+	numbers     kernel.AdamWStep // with the corrections of the biases; Keep differs by run
 }
 
 // step moves the parameters against the gradient scaled by clip, at the given
-// rate. Bias corrections are float64; everything per element is float32 and in
-// order.
+// rate. Bias corrections are float64.
 func (a *adamW) step(team *kernel.Team, theta, grad []float32, clip, rate float64) {
 	a.updates++
 	s := a.settings
 	correct1 := 1 - elementary.Pow(s.Beta1, float64(a.updates))
 	correct2 := 1 - elementary.Pow(s.Beta2, float64(a.updates))
-	a.now = adamStep{
-		adamW: a, parts: team.Workers(), theta: theta, grad: grad, rate: rate,
-		stepSize: float32(rate / correct1), root2: float32(1 / math.Sqrt(correct2)),
-		beta1: float32(s.Beta1), beta2: float32(s.Beta2), eps: float32(s.Eps), scale: float32(clip),
-	}
+	a.now = adamStep{adamW: a, parts: team.Workers(), theta: theta, grad: grad, rate: rate, numbers: kernel.AdamWStep{
+		Scale: float32(clip), Beta1: float32(s.Beta1), Beta2: float32(s.Beta2),
+		Root2: float32(1 / math.Sqrt(correct2)), Eps: float32(s.Eps), Step: float32(rate / correct1)}}
 	team.Run(a.now.parts, &a.now)
 }
 
@@ -86,24 +81,12 @@ func (s *adamStep) Part(part int) {
 		if r.frozen || first >= end {
 			continue
 		}
-		keep := float32(1)
+		numbers := s.numbers
+		numbers.Keep = 1
 		if r.decayed {
-			keep = float32(1 - float64(s.rate*s.settings.WeightDecay))
+			numbers.Keep = float32(1 - float64(s.rate*s.settings.WeightDecay))
 		}
-		s.move(first, end, keep)
-	}
-}
-
-// move updates the parameters first..end-1.
-func (s *adamStep) move(first, end int, keep float32) {
-	theta, m, v := s.theta[first:end], s.m[first:end], s.v[first:end]
-	b1, b2, stepSize, root2, eps, scale := s.beta1, s.beta2, s.stepSize, s.root2, s.eps, s.scale
-	for j, x := range s.grad[first:end] {
-		x *= scale
-		m[j] = float32(b1*m[j]) + float32((1-b1)*x)
-		v[j] = float32(b2*v[j]) + float32(float32((1-b2)*x)*x)
-		denominator := float32(float32(math.Sqrt(float64(v[j])))*root2) + eps
-		theta[j] = float32(keep*theta[j]) - float32(stepSize*m[j])/denominator
+		numbers.Update(s.theta[first:end], s.m[first:end], s.v[first:end], s.grad[first:end])
 	}
 }
 

@@ -64,7 +64,7 @@ func (l *loop) add(line string) {
 	switch name {
 	case "FMLA", "VFMLA", "FMADDS":
 		l.fmas++
-	case "FDIV":
+	case "FDIV", "FSQRT":
 		l.divisions = true
 	}
 }

@@ -38,6 +38,7 @@ var encodings = map[string]encoding{
 	"FMUL by element": {0x4f809000, byElement},
 
 	"FCVTNS": {0x4e21a800, twoVectors}, // to nearest even, and NaN to 0
+	"FSQRT":  {0x6ea1f800, twoVectors},
 	"FMAXV":  {0x6e30f800, acrossLanes},
 	"UMAXV":  {0x6eb0a800, acrossLanes},
 }

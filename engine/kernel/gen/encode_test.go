@@ -23,6 +23,7 @@ func TestEncodings(t *testing.T) {
 		{"FMLA by element", []int{21, 10, 31}, "FMLA V21.4S, V10.4S, V31.S[0]", 0x4f9f1155},
 		{"FMUL by element", []int{21, 10, 31}, "FMUL V21.4S, V10.4S, V31.S[0]", 0x4f9f9155},
 		{"FCVTNS", []int{21, 10}, "FCVTNS V21.4S, V10.4S", 0x4e21a955},
+		{"FSQRT", []int{21, 10}, "FSQRT V21.4S, V10.4S", 0x6ea1f955},
 		{"FMAXV", []int{21, 10}, "FMAXV S21, V10.4S", 0x6e30f955},
 		{"UMAXV", []int{21, 10}, "UMAXV S21, V10.4S", 0x6eb0a955},
 	} {

@@ -74,6 +74,8 @@ func routines() []routine {
 			v.drop(x, y)
 			v.store(g, "dgain")
 		}},
+		{name: "adamW", slices: []string{"theta", "m", "v", "grad"},
+			numbers: []string{"scale", "beta1", "rest1", "beta2", "rest2", "root2", "eps", "keep", "step"}, body: adamW},
 		{name: "softmaxInput", slices: []string{"dp", "p"}, numbers: []string{"sum", "scale"}, body: func(v *vec) {
 			g, p := v.load("dp"), v.load("p")
 			v.sub(g, v.numbers["sum"])
@@ -101,8 +103,12 @@ func routines() []routine {
 func (v *vec) exp(x string) string {
 	v.clampNaN(x, v.c(-104), v.c(89))
 	n := v.into(multiplication, v.new(), x, v.c(1.44269504088896341))
-	v.add(n, v.c(1.5*(1<<23)))
-	v.sub(n, v.c(1.5*(1<<23)))
+	if v.v == avx512 { // to the nearest whole number, halves to the even one, as those sums round
+		v.op("VRNDSCALEPS", "$0", n, n)
+	} else {
+		v.add(n, v.c(1.5*(1<<23)))
+		v.sub(n, v.c(1.5*(1<<23)))
+	}
 	t := v.into(multiplication, v.new(), n, v.c(0.693359375))
 	v.sub(x, t)
 	v.into(multiplication, t, n, v.c(-2.12194440e-4))
@@ -117,6 +123,11 @@ func (v *vec) exp(x string) string {
 	v.mul(p, x)
 	v.add(p, x)
 	v.add(p, v.c(1))
+	if v.v == avx512 { // p·2^n with one rounding, which the two products below have as well
+		v.op("VSCALEFPS", n, p, p)
+		v.drop(x, n, t)
+		return p
+	}
 	v.toIntegers(n)
 	h := v.halved(n)
 	v.subI(n, h)
@@ -157,6 +168,8 @@ func silu(gated bool) routine {
 
 func siluGrad() routine {
 	return routine{name: "siluGrad", slices: []string{"dgate", "dup", "dy", "gate", "up"}, body: func(v *vec) {
+		v.prefetch("gate")
+		v.prefetch("up")
 		g := v.load("gate")
 		e := v.onePlusExpMinus(g)
 		s := v.copy(v.c(1))
@@ -175,6 +188,33 @@ func siluGrad() routine {
 		v.store(d, "dup")
 		v.store(u, "dgate")
 	}}
+}
+
+// adamW moves parameters and moments.
+func adamW(v *vec) {
+	by := v.numbers
+	g := v.mul(v.load("grad"), by["scale"])
+	m := v.mul(v.load("m"), by["beta1"])
+	t := v.into(multiplication, v.new(), g, by["rest1"])
+	v.add(m, t)
+	v.move(m, "("+v.address["m"]+")", false)
+	v.into(multiplication, t, g, by["rest2"])
+	v.mul(t, g)
+	v.drop(g)
+	d := v.mul(v.load("v"), by["beta2"])
+	v.add(d, t)
+	v.drop(t)
+	v.move(d, "("+v.address["v"]+")", false)
+	v.squareRoot(d)
+	v.mul(d, by["root2"])
+	v.add(d, by["eps"])
+	v.mul(m, by["step"])
+	v.div(m, d)
+	v.drop(d)
+	x := v.mul(v.load("theta"), by["keep"])
+	v.sub(x, m)
+	v.drop(m)
+	v.store(x, "theta")
 }
 
 func normInputGrad(add bool) routine {

@@ -266,6 +266,22 @@ func (v *vec) xor(a, b string) string  { return v.into(xorBits, a, a, b) }
 func (v *vec) addI(a, b string) string { return v.into(addIntegers, a, a, b) }
 func (v *vec) subI(a, b string) string { return v.into(subIntegers, a, a, b) }
 
+// squareRoot replaces a by its root.
+func (v *vec) squareRoot(a string) {
+	if v.v == neon {
+		v.word("FSQRT", a, a)
+	} else {
+		v.op("VSQRTPS", a, a)
+	}
+}
+
+// prefetch asks for what comes two kilobytes later in a slice that is not in a near cache.
+func (v *vec) prefetch(slice string) {
+	if v.v != neon && !v.masked {
+		v.op("PREFETCHT0", "2048("+v.address[slice]+")")
+	}
+}
+
 // fma adds a·b to acc with one rounding.
 func (v *vec) fma(acc, a, b string) {
 	if v.v == neon {
