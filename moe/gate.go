@@ -1,6 +1,9 @@
 package moe
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // MaxExperts is the largest number of experts; ids are bytes and 255 is NoRoute.
 const MaxExperts = 255
@@ -153,9 +156,49 @@ func (g Gate) checkBias(bias []float32) {
 	}
 }
 
-// choose writes the ids of the len(ids) largest keys of a row, largest first,
-// by insertion: the lists are short. keys is scratch of the same length.
+// choose writes the ids of the len(ids) largest keys of a row, largest first, and these
+// keys, which are as many.
 func (g Gate) choose(ids []uint8, keys, logits, bias []float32) {
+	if len(ids) == 2 {
+		chooseTwo((*[2]uint8)(ids), (*[2]float32)(keys), logits, bias)
+	} else {
+		insert(ids, keys, logits, bias)
+	}
+}
+
+// chooseTwo is choose for two, without a branch for each logit: which way it goes
+// nobody can foretell. Ranks order as the keys do, and of equal ones the lower id first.
+func chooseTwo(ids *[2]uint8, keys *[2]float32, logits, bias []float32) {
+	first, second := int64(math.MinInt64), int64(math.MinInt64)
+	for e, key := range logits {
+		if bias != nil {
+			key += bias[e]
+		}
+		rank := int64(orderOf(key))<<8 | int64(MaxExperts-e)
+		second = max(second, min(first, rank))
+		first = max(first, rank)
+	}
+	for i, rank := range [2]int64{first, second} {
+		e := MaxExperts - int(rank&MaxExperts)
+		ids[i], keys[i] = uint8(e), logits[e]
+		if bias != nil {
+			keys[i] += bias[e]
+		}
+	}
+}
+
+// orderOf is a number that is larger for a larger x, the same for either zero, and the
+// least for a NaN.
+func orderOf(x float32) int32 {
+	if x != x {
+		return math.MinInt32
+	}
+	b := int32(math.Float32bits(x + 0)) // -0 becomes +0
+	return b ^ int32(uint32(b>>31)>>1)
+}
+
+// insert is choose by insertion: the lists are short.
+func insert(ids []uint8, keys, logits, bias []float32) {
 	n := 0
 	for e, key := range logits {
 		if bias != nil {

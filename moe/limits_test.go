@@ -2,6 +2,7 @@ package moe
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -115,5 +116,34 @@ func TestGrowIsEnough(t *testing.T) {
 	}
 	if spare := cap(grown(nil, 80)); spare != 90 {
 		t.Errorf("80 entries in room for %d, an eighth more is 90", spare)
+	}
+}
+
+// The two ways to choose two agree on ties, zeros of either sign, infinities and NaNs.
+func TestChoosingTwoIsInsertion(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	values := []float32{nan, ninf, inf32, 0, float32(math.Copysign(0, -1)), 1, -1, math.SmallestNonzeroFloat32, -math.MaxFloat32}
+	for range 20000 {
+		logits, bias := make([]float32, 2+rng.IntN(9)), []float32(nil)
+		for i := range logits {
+			logits[i] = values[rng.IntN(len(values))]
+			if rng.IntN(2) == 0 {
+				logits[i] = float32(rng.NormFloat64())
+			}
+		}
+		if rng.IntN(2) == 0 {
+			bias = make([]float32, len(logits))
+			for i := range bias {
+				bias[i] = values[rng.IntN(len(values))]
+			}
+		}
+		var got, want [2]uint8
+		var keys, wantKeys [2]float32
+		chooseTwo(&got, &keys, logits, bias)
+		insert(want[:], wantKeys[:], logits, bias)
+		same := func(i int) bool { return keys[i] == wantKeys[i] || keys[i] != keys[i] && wantKeys[i] != wantKeys[i] }
+		if got != want || !same(0) || !same(1) {
+			t.Fatalf("of %v with bias %v: %v %v, by insertion %v %v", logits, bias, got, keys, want, wantKeys)
+		}
 	}
 }
