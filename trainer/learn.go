@@ -49,8 +49,8 @@ func (s *Session) update(step, number int, mini *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	decision := guard.Decision{Scale: 1, Skip: true}
-	if !report.Skipped {
+	decision := guard.Decision{Scale: 1, Skip: report.Skipped}
+	if !report.Skipped && len(s.guards) > 0 {
 		decision, err = guard.Apply(s.guards, s.learner.Grad(), guard.Input{Batch: mini, Step: step})
 		if err != nil {
 			return err

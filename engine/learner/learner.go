@@ -77,6 +77,7 @@ type Learner struct {
 	params   *model.Params
 	grad     *model.Params // of the whole model
 	trained  []float32     // of what is trained: grad's memory, or that of the adapters
+	norm     float64       // of trained; NaN once somebody may have edited that
 	adam     *adamW
 	scale    lossScaler
 	machine  machine
@@ -121,7 +122,10 @@ func (l *Learner) Params() *model.Params { return l.params }
 // Grad returns the gradient of the last call of Gradient, unscaled and
 // unclipped, laid out like what is trained (model.Params.Trained). Guards may edit it before
 // Update.
-func (l *Learner) Grad() []float32 { return l.trained }
+func (l *Learner) Grad() []float32 {
+	l.norm = math.NaN()
+	return l.trained
+}
 
 // Updates returns how many updates have been made.
 func (l *Learner) Updates() int { return l.adam.updates }
@@ -197,6 +201,7 @@ func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Obj
 		}
 	}
 	r.GradNorm = norm(l.trained)
+	l.norm = r.GradNorm
 	if math.IsNaN(r.GradNorm) || math.IsInf(r.GradNorm, 0) {
 		if !l.scale.overflow() {
 			return r, l.nonFiniteGradient()
@@ -243,8 +248,11 @@ func (l *Learner) propagate(dst *column.Scored, in *column.Sampled, objective Ob
 func (l *Learner) Update(rate float64) {
 	clip := 1.0
 	if bound := l.settings.AdamW.ClipNorm; bound > 0 {
-		if n := norm(l.trained); n > bound {
-			clip = bound / n
+		if math.IsNaN(l.norm) {
+			l.norm = norm(l.trained)
+		}
+		if l.norm > bound {
+			clip = bound / l.norm
 		}
 	}
 	l.adam.step(l.pass.Team(), l.params.Trained(), l.trained, clip, rate)
