@@ -39,10 +39,20 @@ var signatures = map[string][]signature{
 	"verl-stale":   {{"staleness/mixed_responses", 0, 0}, {"staleness/tokens/max", 1, most}},
 	"verl-partial": {{"staleness/mixed_responses", 0.1, 1}, {"clock/reprefilled_tokens", 1, most}},
 	// A hard bound: by waiting, by dropping, by capacity.
-	"roll-flash": {{"staleness/tokens/max", 1, 1}, {"staleness/samples/mean", 1, 1}, {"clock/dropped_samples", 0, 0}},
-	"prime-rl":   {{"staleness/tokens/max", 2, 2}, {"clock/dropped_samples", 1, most}},
-	"trl-async":  {{"staleness/tokens/max", 4, 4}, {"clock/dropped_samples", 1, most}},
-	"echo-2":     {{"staleness/tokens/max", 4, 4}, {"clock/dropped_samples", 1, most}},
+	"roll-flash":       {{"staleness/tokens/max", 1, 1}, {"staleness/samples/mean", 1, 1}, {"clock/dropped_samples", 0, 0}},
+	"prime-rl":         {{"staleness/tokens/max", 2, 2}, {"clock/dropped_samples", 1, most}},
+	"trl-async":        {{"staleness/tokens/max", 4, 4}, {"clock/dropped_samples", 1, most}},
+	"echo-2":           {{"staleness/tokens/max", 4, 4}, {"clock/dropped_samples", 1, most}},
+	"windowed-fifo":    {{"staleness/tokens/max", 3, 3}, {"clock/dropped_samples", 0, 0}, {"staleness/mixed_responses", 0.1, 1}},
+	"nemo-windowed":    {{"staleness/tokens/max", 1, 1}, {"clock/dropped_samples", 1, most}, {"staleness/stale_keys", 0.01, 1}},
+	"nemo-weight-fifo": {{"staleness/tokens/max", 2, 2}, {"clock/dropped_samples", 0, 0}, {"staleness/stale_keys", 0.01, 1}},
+	"nemo-in-order":    {{"staleness/tokens/max", 2, 2}, {"clock/dropped_samples", 0, 0}, {"staleness/stale_keys", 0.01, 1}},
+	"tinker-paced":     {{"staleness/tokens/max", 2, 2}, {"clock/dropped_samples", 0, 0}, {"staleness/mixed_responses", 0, 0}},
+	"verl-v1":          {{"staleness/tokens/max", 1, 1}, {"clock/dropped_samples", 1, most}, {"staleness/mixed_responses", 0.1, 1}, {"clock/reprefilled_tokens", 1, most}},
+	"miles":            {{"staleness/tokens/max", 1, 1}, {"clock/dropped_samples", 1, most}, {"clock/reprefilled_tokens", 1, most}},
+	// No bound of a sample: a count alone, or a queue that drops its oldest.
+	"nemo-ready-first": {{"staleness/tokens/max", 3, most}, {"staleness/samples/mean", 2, 2}, {"clock/dropped_samples", 0, 0}},
+	"queue-drop":       {{"staleness/tokens/max", 2, most}, {"clock/dropped_samples", 1, most}, {"clock/reprefilled_tokens", 1, most}},
 	// One batch ahead.
 	"one_step_off": {{"staleness/tokens/mean", 1, 1}, {"staleness/mixed_responses", 0, 0}},
 	"llamarl":      {{"staleness/tokens/mean", 1, 1}},
@@ -72,7 +82,7 @@ var exhaustive = flag.Bool("exhaustive", false, "every system and every variant 
 
 // typical are systems of every kind: colocated, a count, stale keys, a pool, a hard bound by each means, one batch ahead, a buffer that is
 // cleared, several versions, refused groups, on-policy.
-var typical = []string{"kimi-k1.5", "areal", "skyrl", "slime-fully-async", "verl-partial", "roll-flash", "prime-rl", "one_step_off", "oapl", "laminar", "seer"}
+var typical = []string{"kimi-k1.5", "areal", "skyrl", "slime-fully-async", "verl-partial", "roll-flash", "prime-rl", "windowed-fifo", "queue-drop", "one_step_off", "oapl", "laminar", "seer"}
 
 // wholeBatch are recipes that show it with their own number of prompts alone; four a step are
 // enough for the others.
