@@ -16,5 +16,5 @@ var files embed.FS
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {
 	read := claim.Files(files, nil)
-	return []claim.Claim{prmTelescope(), prmFlattening(), separateNorm(), read["label-noise"]}
+	return []claim.Claim{prmTelescope(), prmFlattening(), separateNorm(), read["label-noise"], read["turn-credit"]}
 }

@@ -34,7 +34,7 @@ var manyRuns = []string{
 	"areal-table", "budget", "entropy-law", "fp8-needs-correction", "gap-scaling", "hard-prompts", "is-removal", "kernel-vs-n", "lag-law", "logit-fusion", "mis-vs-tis",
 	"null-agree", "opd-gate", "passk-reward", "penalty-trio", "prm-flattening", "r2-vs-r3", "routing-penalty", "sanity-set", "separate-norm", "sga-frontier", "stale-256", "unified-flow",
 	"bound-or-mask", "fusion-decay", "gap-timing", "kl-over-epochs", "kv-mask", "label-noise", "lag-tolerance", "opd-coefficient", "passk-then-one", "router-of-a-reference",
-	"stale-drafter", "stale-losses", "stale-masks", "tree-policy", "weight-and-clip",
+	"stale-drafter", "stale-losses", "stale-masks", "topr-lag", "tree-policy", "turn-credit", "weight-and-clip",
 }
 
 // identities: each exact check of the claim is met where it is published. An enumeration over random draws may also
