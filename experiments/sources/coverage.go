@@ -13,6 +13,7 @@ import (
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/published"
+	"driftlab/results/stats"
 )
 
 // coverageText is the list of features and statements, a line each; its first line names the columns.
@@ -38,7 +39,7 @@ type Covered struct {
 	Kind   string `json:"kind"` // feature or statement
 	Source string `json:"source"`
 	Item   string `json:"item"`
-	// Answers are commands, claims, checks of claims and effects; Found says what each came to.
+	// Answers are commands, claims, checks of claims, effects and signals; Found says what each came to.
 	Answers []string `json:"answers"`
 	Found   []string `json:"found"`
 	// Limit is what is missing; without an answer, why.
@@ -136,6 +137,8 @@ func answer(a string) (string, error) {
 	case "effect":
 		setting, stressor, _ := strings.Cut(rest, " ")
 		return publishedEffect(setting, stressor)
+	case "alarm":
+		return publishedAlarm(rest)
 	}
 	return "", nil
 }
@@ -210,6 +213,42 @@ func publishedEffect(setting, stressor string) (string, error) {
 	return "", fmt.Errorf("the table of methods has no %s under %s", setting, stressor)
 }
 
+// publishedAlarm says how often a signal fired before a collapse, and how often without one, or how well a predictor
+// separates runs before a collapse from others: the median over the stressors that it was not fitted on.
+func publishedAlarm(name string) (string, error) {
+	var of struct {
+		Rules []struct {
+			Name  string
+			Rates struct {
+				Detected, Of int
+				FalseAlarms  float64 `json:"false_alarms_per_1000_steps"`
+			}
+		}
+		Predictors []struct {
+			Name  string
+			AUROC []struct{ AUROC float64 }
+		}
+	}
+	if err := json.Unmarshal(published.Alarms, &of); err != nil {
+		return "", err
+	}
+	for _, r := range of.Rules {
+		if r.Name == name {
+			return fmt.Sprintf("fires before %d of %d collapses, %.2g false alarms in 1000 updates", r.Rates.Detected, r.Rates.Of, r.Rates.FalseAlarms), nil
+		}
+	}
+	for _, p := range of.Predictors {
+		if p.Name == name {
+			var each []float64
+			for _, a := range p.AUROC {
+				each = append(each, a.AUROC)
+			}
+			return fmt.Sprintf("AUROC %.2g (median of %d stressors)", stats.Median(each), len(each)), nil
+		}
+	}
+	return "", fmt.Errorf("the table of methods has no signal %q", name)
+}
+
 // coverageCommand is an answer as a command to type.
 func coverageCommand(a string) string {
 	kind, rest, _ := strings.Cut(a, " ")
@@ -222,6 +261,8 @@ func coverageCommand(a string) string {
 	case "effect":
 		setting, _, _ := strings.Cut(rest, " ")
 		return "methods " + setting
+	case "alarm":
+		return "table (signal " + rest + ")"
 	}
 	return a
 }
