@@ -2,8 +2,10 @@ package age
 
 import (
 	"math"
+	"slices"
 	"testing"
 
+	"driftlab/experiments/claims/claim"
 	"driftlab/results/stats"
 )
 
@@ -43,5 +45,53 @@ func TestSlopes(t *testing.T) {
 	got := slopes([]float64{2, 6}, [][]float64{{1, 1}, {0.6, 1.2}})
 	if want := []float64{-0.1, 0.05}; stats.Max(stats.Magnitudes(stats.Differences(got, want))) > 1e-12 {
 		t.Errorf("slopes %v, want %v", got, want)
+	}
+}
+
+// TestRateLaw: the smaller of the two bounds binds, and a rate above the first collapses within one cycle of the staleness.
+func TestRateLaw(t *testing.T) {
+	l := rateLaw{Batch: 0.016, Critical: 0.48}
+	for _, c := range []struct{ got, want float64 }{
+		{l.stable(4, 480), 0.001}, {l.stable(16, 480), 0.001}, {l.stable(64, 480), 0.00025}, {l.stable(4, 960), 0.0005},
+		{l.horizon(4, 0.002), 240}, {l.horizon(64, 0.002), 64}, {l.horizon(64, 0.0002), 2400},
+	} {
+		if math.Abs(c.got/c.want-1) > 1e-12 {
+			t.Errorf("%v, want %v", c.got, c.want)
+		}
+	}
+}
+
+// A collapse is where a run falls below its best for good; the slopes are those of the law in runs that follow it.
+func TestCollapseAndSlopes(t *testing.T) {
+	for _, c := range []struct {
+		rates []float64
+		n, at int
+	}{
+		{[]float64{0.5, 0.8, 0.2, 0.7, 0.1, 0}, 6, 4}, {[]float64{0.5, 0.8, 0.2, 0.7, 0.1, 0}, 4, -1}, {[]float64{0.2, 0.5, 0.9}, 3, -1},
+		{[]float64{0.5, 0, 0}, 3, 1}, {[]float64{0, 0}, 2, -1},
+	} {
+		if got := collapse(c.rates, c.n); got != c.at {
+			t.Errorf("%v, the first %d: collapse at %d, want %d", c.rates, c.n, got, c.at)
+		}
+	}
+	o := new(claim.Observation)
+	for _, lag := range rateLags {
+		for _, rate := range rateRates {
+			curve := slices.Repeat([]float64{1}, rateLooks+1)
+			// Rates above 16e-3/S collapse, at the evaluation 0.02/rate.
+			if lag > 0 && rateSize[rate] > 0.0161/float64(lag) || lag == 0 && rate == "4e-3" {
+				at := int(0.02/rateSize[rate]) / 4
+				for k := at; k < len(curve); k++ {
+					curve[k] = 0
+				}
+			}
+			o.Set(rateArm(lag, rate), curve...)
+		}
+	}
+	if got := rateSlope(o); math.Abs(got+1) > 0.25 {
+		t.Errorf("slope %v of a law of -1", got)
+	}
+	if r, s, ok := horizonSlopes(o); !ok || math.Abs(r+1) > 0.3 || math.Abs(s) > 0.1 {
+		t.Errorf("slopes %v and %v of updates to collapse, %v", r, s, ok)
 	}
 }

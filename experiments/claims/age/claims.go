@@ -17,5 +17,5 @@ var files embed.FS
 func Claims() []claim.Claim {
 	read := claim.Files(files, nil)
 	return []claim.Claim{read["r2-vs-r3"], arealTable(), read["stale-256"], read["kernel-vs-n"], vcpoESS(), lagLaw(), asyncSpeed(), tailLatency(), speedupHonesty(),
-		meanAgeLaw(), periodicClock(), read["stale-losses"], read["lag-tolerance"], read["stale-masks"], read["bound-or-mask"], read["topr-lag"]}
+		meanAgeLaw(), lagRateLaw(), periodicClock(), read["stale-losses"], read["lag-tolerance"], read["stale-masks"], read["bound-or-mask"], read["topr-lag"]}
 }
