@@ -58,3 +58,18 @@ func transposeVector(dst, src []float32, rows, n, stride, ld int) int {
 	}
 	return n
 }
+
+// rotateHeadsVector turns the heads of a row by their angles, if the path can.
+func rotateHeadsVector(x, cos, sin []float32, heads int, flip uint32) bool {
+	path, half := CurrentPath(), len(cos)
+	if path == PathGo || heads == 0 || half == 0 {
+		return false
+	}
+	_, _ = x[2*heads*half-1], sin[half-1]
+	if path == PathAVX512 && half%16 != 8 { // eight lanes are whole registers of AVX2
+		rotateHeads512(&x[0], &cos[0], &sin[0], heads, half, flip)
+	} else {
+		rotateHeads256(&x[0], &cos[0], &sin[0], heads, half, flip)
+	}
+	return true
+}

@@ -42,3 +42,14 @@ func transposeVector(dst, src []float32, rows, n, stride, ld int) int {
 	}
 	return n
 }
+
+// rotateHeadsVector turns the heads of a row by their angles, if the path can.
+func rotateHeadsVector(x, cos, sin []float32, heads int, flip uint32) bool {
+	half := len(cos)
+	if CurrentPath() == PathGo || heads == 0 || half == 0 {
+		return false
+	}
+	_, _ = x[2*heads*half-1], sin[half-1]
+	rotateHeadsNEON(&x[0], &cos[0], &sin[0], heads, half, flip)
+	return true
+}

@@ -460,3 +460,74 @@ square:
 	SUBS          $4, R2
 	BNE           square
 	RET           
+
+// func rotateHeadsNEON(x, cos, sin *float32, heads, half int, flip uint32)
+TEXT ·rotateHeadsNEON(SB), NOSPLIT, $0-44
+	MOVD          x+0(FP), R4
+	MOVD          cos+8(FP), R11
+	MOVD          sin+16(FP), R12
+	MOVD          heads+24(FP), R9
+	MOVD          half+32(FP), R10
+	MOVD          half+32(FP), R8
+	LSL           $2, R8
+	FMOVS         flip+40(FP), F0
+	VDUP          V0.S[0], V0.S4
+head:
+	MOVD          R4, R0
+	MOVD          R4, R1
+	MOVD          R11, R3
+	MOVD          R12, R5
+	MOVD          R10, R2
+	ADD           R8, R1
+	SUBS          $4, R2
+	BLT           pair_rest
+pair_whole:
+	FMOVQ         (R0), F1
+	FMOVQ         (R1), F2
+	FMOVQ         (R3), F3
+	FMOVQ         (R5), F4
+	VEOR          V0.B16, V4.B16, V4.B16
+	WORD          $0x6e23dc25 // FMUL V5.4S, V1.4S, V3.4S
+	WORD          $0x6e23dc46 // FMUL V6.4S, V2.4S, V3.4S
+	WORD          $0x6e24dc42 // FMUL V2.4S, V2.4S, V4.4S
+	WORD          $0x6e24dc21 // FMUL V1.4S, V1.4S, V4.4S
+	WORD          $0x4ea2d4a5 // FSUB V5.4S, V5.4S, V2.4S
+	WORD          $0x4e21d4c6 // FADD V6.4S, V6.4S, V1.4S
+	FMOVQ         F5, (R0)
+	FMOVQ         F6, (R1)
+	ADD           $16, R0
+	ADD           $16, R1
+	ADD           $16, R3
+	ADD           $16, R5
+	SUBS          $4, R2
+	BGE           pair_whole
+pair_rest:
+	ADD           $4, R2
+	CMP           $0, R2
+	BEQ           pair_done
+pair_one:
+	VLD1R         (R0), [V6.S4]
+	VLD1R         (R1), [V5.S4]
+	VLD1R         (R3), [V4.S4]
+	VLD1R         (R5), [V3.S4]
+	VEOR          V0.B16, V3.B16, V3.B16
+	WORD          $0x6e24dcc2 // FMUL V2.4S, V6.4S, V4.4S
+	WORD          $0x6e24dca1 // FMUL V1.4S, V5.4S, V4.4S
+	WORD          $0x6e23dca5 // FMUL V5.4S, V5.4S, V3.4S
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	WORD          $0x4ea5d442 // FSUB V2.4S, V2.4S, V5.4S
+	WORD          $0x4e26d421 // FADD V1.4S, V1.4S, V6.4S
+	FMOVS         F2, (R0)
+	FMOVS         F1, (R1)
+	ADD           $4, R0
+	ADD           $4, R1
+	ADD           $4, R3
+	ADD           $4, R5
+	SUBS          $1, R2
+	BNE           pair_one
+pair_done:
+	ADD           R8, R4
+	ADD           R8, R4
+	SUBS          $1, R9
+	BNE           head
+	RET           

@@ -457,6 +457,74 @@ loaded:
 	VZEROUPPER    
 	RET           
 
+// func rotateHeads256(x, cos, sin *float32, heads, half int, flip uint32)
+TEXT ·rotateHeads256(SB), NOSPLIT, $0-44
+	MOVQ          x+0(FP), SI
+	MOVQ          cos+8(FP), R11
+	MOVQ          sin+16(FP), R12
+	MOVQ          heads+24(FP), R9
+	MOVQ          half+32(FP), R10
+	MOVQ          half+32(FP), R8
+	SHLQ          $2, R8
+	VBROADCASTSS  flip+40(FP), Y0
+head:
+	MOVQ          SI, AX
+	MOVQ          SI, BX
+	MOVQ          R11, DX
+	MOVQ          R12, DI
+	MOVQ          R10, CX
+	ADDQ          R8, BX
+	SUBQ          $8, CX
+	JLT           pair_rest
+pair_whole:
+	VMOVUPS       (AX), Y2
+	VMOVUPS       (BX), Y3
+	VMOVUPS       (DX), Y4
+	VMOVUPS       (DI), Y5
+	VPXOR         Y0, Y5, Y5
+	VMULPS        Y4, Y2, Y6
+	VMULPS        Y4, Y3, Y7
+	VMULPS        Y5, Y3, Y3
+	VMULPS        Y5, Y2, Y2
+	VSUBPS        Y3, Y6, Y6
+	VADDPS        Y2, Y7, Y7
+	VMOVUPS       Y6, (AX)
+	VMOVUPS       Y7, (BX)
+	ADDQ          $32, AX
+	ADDQ          $32, BX
+	ADDQ          $32, DX
+	ADDQ          $32, DI
+	SUBQ          $8, CX
+	JGE           pair_whole
+pair_rest:
+	ADDQ          $8, CX
+	TESTQ         CX, CX
+	JEQ           pair_done
+	LEAQ          ·masks256+64(SB), R15
+	SHLQ          $2, CX
+	SUBQ          CX, R15
+	VMOVUPS       (R15), Y1
+	VMASKMOVPS    (AX), Y1, Y7
+	VMASKMOVPS    (BX), Y1, Y6
+	VMASKMOVPS    (DX), Y1, Y5
+	VMASKMOVPS    (DI), Y1, Y4
+	VPXOR         Y0, Y4, Y4
+	VMULPS        Y5, Y7, Y3
+	VMULPS        Y5, Y6, Y2
+	VMULPS        Y4, Y6, Y6
+	VMULPS        Y4, Y7, Y7
+	VSUBPS        Y6, Y3, Y3
+	VADDPS        Y7, Y2, Y2
+	VMASKMOVPS    Y3, Y1, (AX)
+	VMASKMOVPS    Y2, Y1, (BX)
+pair_done:
+	ADDQ          R8, SI
+	ADDQ          R8, SI
+	DECQ          R9
+	JNZ           head
+	VZEROUPPER    
+	RET           
+
 DATA c_0000007f<>+0(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+8(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+16(SB)/8, $0x0000007f0000007f

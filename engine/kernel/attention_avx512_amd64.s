@@ -538,6 +538,74 @@ loaded:
 	VZEROUPPER    
 	RET           
 
+// func rotateHeads512(x, cos, sin *float32, heads, half int, flip uint32)
+TEXT ·rotateHeads512(SB), NOSPLIT, $0-44
+	MOVQ          x+0(FP), SI
+	MOVQ          cos+8(FP), R11
+	MOVQ          sin+16(FP), R12
+	MOVQ          heads+24(FP), R9
+	MOVQ          half+32(FP), R10
+	MOVQ          half+32(FP), R8
+	SHLQ          $2, R8
+	VBROADCASTSS  flip+40(FP), Z0
+head:
+	MOVQ          SI, AX
+	MOVQ          SI, BX
+	MOVQ          R11, DX
+	MOVQ          R12, DI
+	MOVQ          R10, CX
+	ADDQ          R8, BX
+	SUBQ          $16, CX
+	JLT           pair_rest
+pair_whole:
+	VMOVUPS       (AX), Z1
+	VMOVUPS       (BX), Z2
+	VMOVUPS       (DX), Z3
+	VMOVUPS       (DI), Z4
+	VPXORD        Z0, Z4, Z4
+	VMULPS        Z3, Z1, Z5
+	VMULPS        Z3, Z2, Z6
+	VMULPS        Z4, Z2, Z2
+	VMULPS        Z4, Z1, Z1
+	VSUBPS        Z2, Z5, Z5
+	VADDPS        Z1, Z6, Z6
+	VMOVUPS       Z5, (AX)
+	VMOVUPS       Z6, (BX)
+	ADDQ          $64, AX
+	ADDQ          $64, BX
+	ADDQ          $64, DX
+	ADDQ          $64, DI
+	SUBQ          $16, CX
+	JGE           pair_whole
+pair_rest:
+	ADDQ          $16, CX
+	TESTQ         CX, CX
+	JEQ           pair_done
+	MOVL          $1, R15
+	SHLL          CX, R15
+	DECL          R15
+	KMOVW         R15, K1
+	VMOVUPS.Z     (AX), K1, Z6
+	VMOVUPS.Z     (BX), K1, Z5
+	VMOVUPS.Z     (DX), K1, Z4
+	VMOVUPS.Z     (DI), K1, Z3
+	VPXORD        Z0, Z3, Z3
+	VMULPS        Z4, Z6, Z2
+	VMULPS        Z4, Z5, Z1
+	VMULPS        Z3, Z5, Z5
+	VMULPS        Z3, Z6, Z6
+	VSUBPS        Z5, Z2, Z2
+	VADDPS        Z6, Z1, Z1
+	VMOVUPS       Z2, K1, (AX)
+	VMOVUPS       Z1, K1, (BX)
+pair_done:
+	ADDQ          R8, SI
+	ADDQ          R8, SI
+	DECQ          R9
+	JNZ           head
+	VZEROUPPER    
+	RET           
+
 DATA c_39506967<>+0(SB)/8, $0x3950696739506967
 DATA c_39506967<>+8(SB)/8, $0x3950696739506967
 DATA c_39506967<>+16(SB)/8, $0x3950696739506967

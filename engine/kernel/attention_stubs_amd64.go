@@ -21,3 +21,9 @@ func transposeTile512(dst, src *float32, ldd, lds, rows int)
 
 //go:noescape
 func transposeTile256(dst, src *float32, ldd, lds, rows int)
+
+//go:noescape
+func rotateHeads512(x, cos, sin *float32, heads, half int, flip uint32)
+
+//go:noescape
+func rotateHeads256(x, cos, sin *float32, heads, half int, flip uint32)

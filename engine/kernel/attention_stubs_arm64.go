@@ -12,3 +12,6 @@ func tailRowsNEON(out, probs, values *float32, ldo, ldp, ldv, n int)
 
 //go:noescape
 func transposeStripNEON(dst, src *float32, ldd, lds, n int)
+
+//go:noescape
+func rotateHeadsNEON(x, cos, sin *float32, heads, half int, flip uint32)

@@ -34,8 +34,8 @@ var elementwiseCases = map[string]func(x [5][]float32, c, d float32){
 	"norm input add": func(x [5][]float32, c, d float32) { normInputGrad(x[0], x[1], x[2], x[3], c, d, true) },
 	"norm gain":      func(x [5][]float32, c, d float32) { normGainGrad(x[0], x[1], x[2], c) },
 	"softmax input":  func(x [5][]float32, c, d float32) { softmaxInput(x[0], x[1], c, d) },
-	"rotate":         func(x [5][]float32, c, d float32) { rotatePairs(x[0], x[1], x[2], x[3], false) },
-	"rotate back":    func(x [5][]float32, c, d float32) { rotatePairs(x[0], x[1], x[2], x[3], true) },
+	"rotate":         func(x [5][]float32, c, d float32) { rotateWhole(x, false) },
+	"rotate back":    func(x [5][]float32, c, d float32) { rotateWhole(x, true) },
 	"adamw": func(x [5][]float32, c, d float32) {
 		AdamWStep{Scale: c, Beta1: 0.9, Beta2: 0.99, Root2: 1.5, Eps: 1e-8, Keep: 0.75, Step: d}.Update(x[0], x[1], x[2], x[3])
 	},
@@ -44,6 +44,13 @@ var elementwiseCases = map[string]func(x [5][]float32, c, d float32){
 			x[0][0] = m
 		}
 	},
+}
+
+// rotateWhole turns two heads of x[0] by the angles of x[1] and x[2].
+func rotateWhole(x [5][]float32, inverse bool) {
+	half := len(x[0]) / 4
+	t := RotaryTable{headDim: 2 * half, positions: 1, cos: x[1][:half], sin: x[2][:half]}
+	t.rotate(x[0], []int32{0}, 1, 2, 2*half, inverse)
 }
 
 func TestElementwisePathsAgree(t *testing.T) {

@@ -55,12 +55,19 @@ func RotaryGrad(dx []float32, pos []int32, rows, heads, headDim int, t *RotaryTa
 func (t *RotaryTable) rotate(x []float32, pos []int32, rows, heads, headDim int, inverse bool) {
 	t.check(x, pos, rows, heads, headDim)
 	half := headDim / 2
+	var flip uint32
+	if inverse {
+		flip = 1 << 31
+	}
 	for r := range rows {
 		p := int(pos[r])
 		cos, sin := t.cos[p*half:][:half], t.sin[p*half:][:half]
-		for h := range heads {
-			head := x[(r*heads+h)*headDim:][:headDim]
-			rotatePairs(head[:half], head[half:], cos, sin, inverse)
+		row := x[r*heads*headDim:][:heads*headDim]
+		if rotateHeadsVector(row, cos, sin, heads, flip) {
+			continue
+		}
+		for ; len(row) > 0; row = row[headDim:] {
+			rotatePairs(row[:half], row[half:headDim], cos, sin, inverse)
 		}
 	}
 }
@@ -81,13 +88,6 @@ func (t *RotaryTable) check(x []float32, pos []int32, rows, heads, headDim int) 
 // rotatePairs rotates the pairs (x1[i], x2[i]).
 func rotatePairs(x1, x2, cos, sin []float32, inverse bool) {
 	x2, cos, sin = x2[:len(x1)], cos[:len(x1)], sin[:len(x1)]
-	var flip uint32
-	if inverse {
-		flip = 1 << 31
-	}
-	if rotateVector(x1, x2, cos, sin, flip) {
-		return
-	}
 	for i, a := range x1 {
 		b, c, s := x2[i], cos[i], sin[i]
 		if inverse {

@@ -397,24 +397,3 @@ func softmaxInputVector(dp, p []float32, sum float32, scale float32) bool {
 	}
 	return true
 }
-
-//go:noescape
-func rotate512(x1, x2, cos, sin *float32, n int, flip uint32)
-
-//go:noescape
-func rotate256(x1, x2, cos, sin *float32, n int, flip uint32)
-
-// rotateVector runs rotate on all of x1, if the path has it.
-func rotateVector(x1, x2, cos, sin []float32, flip uint32) bool {
-	n, path := len(x1), CurrentPath()
-	if path == PathGo || n == 0 {
-		return false
-	}
-	_, _, _ = x2[n-1], cos[n-1], sin[n-1]
-	if path == PathAVX512 {
-		rotate512(&x1[0], &x2[0], &cos[0], &sin[0], n, flip)
-	} else {
-		rotate256(&x1[0], &x2[0], &cos[0], &sin[0], n, flip)
-	}
-	return true
-}

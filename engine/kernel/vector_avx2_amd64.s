@@ -1059,61 +1059,6 @@ done:
 	VZEROUPPER    
 	RET           
 
-// func rotate256(x1, x2, cos, sin *float32, n int, flip uint32)
-TEXT ·rotate256(SB), NOSPLIT, $0-44
-	MOVQ          x1+0(FP), AX
-	MOVQ          x2+8(FP), BX
-	MOVQ          cos+16(FP), DX
-	MOVQ          sin+24(FP), SI
-	MOVQ          n+32(FP), CX
-	VBROADCASTSS  flip+40(FP), Y0
-	SUBQ          $8, CX
-	JLT           rest
-whole:
-	VMOVUPS       (AX), Y2
-	VMOVUPS       (BX), Y3
-	VMOVUPS       (DX), Y4
-	VMOVUPS       (SI), Y5
-	VPXOR         Y0, Y5, Y5
-	VMULPS        Y4, Y2, Y6
-	VMULPS        Y4, Y3, Y7
-	VMULPS        Y5, Y3, Y3
-	VMULPS        Y5, Y2, Y2
-	VSUBPS        Y3, Y6, Y6
-	VADDPS        Y2, Y7, Y7
-	VMOVUPS       Y6, (AX)
-	VMOVUPS       Y7, (BX)
-	ADDQ          $32, AX
-	ADDQ          $32, BX
-	ADDQ          $32, DX
-	ADDQ          $32, SI
-	SUBQ          $8, CX
-	JGE           whole
-rest:
-	ADDQ          $8, CX
-	TESTQ         CX, CX
-	JEQ           done
-	LEAQ          ·masks256+64(SB), R15
-	SHLQ          $2, CX
-	SUBQ          CX, R15
-	VMOVUPS       (R15), Y1
-	VMASKMOVPS    (AX), Y1, Y7
-	VMASKMOVPS    (BX), Y1, Y6
-	VMASKMOVPS    (DX), Y1, Y5
-	VMASKMOVPS    (SI), Y1, Y4
-	VPXOR         Y0, Y4, Y4
-	VMULPS        Y5, Y7, Y3
-	VMULPS        Y5, Y6, Y2
-	VMULPS        Y4, Y6, Y6
-	VMULPS        Y4, Y7, Y7
-	VSUBPS        Y6, Y3, Y3
-	VADDPS        Y7, Y2, Y2
-	VMASKMOVPS    Y3, Y1, (AX)
-	VMASKMOVPS    Y2, Y1, (BX)
-done:
-	VZEROUPPER    
-	RET           
-
 DATA c_0000007f<>+0(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+8(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+16(SB)/8, $0x0000007f0000007f

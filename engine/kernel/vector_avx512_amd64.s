@@ -990,61 +990,6 @@ done:
 	VZEROUPPER    
 	RET           
 
-// func rotate512(x1, x2, cos, sin *float32, n int, flip uint32)
-TEXT ·rotate512(SB), NOSPLIT, $0-44
-	MOVQ          x1+0(FP), AX
-	MOVQ          x2+8(FP), BX
-	MOVQ          cos+16(FP), DX
-	MOVQ          sin+24(FP), SI
-	MOVQ          n+32(FP), CX
-	VBROADCASTSS  flip+40(FP), Z0
-	SUBQ          $16, CX
-	JLT           rest
-whole:
-	VMOVUPS       (AX), Z1
-	VMOVUPS       (BX), Z2
-	VMOVUPS       (DX), Z3
-	VMOVUPS       (SI), Z4
-	VPXORD        Z0, Z4, Z4
-	VMULPS        Z3, Z1, Z5
-	VMULPS        Z3, Z2, Z6
-	VMULPS        Z4, Z2, Z2
-	VMULPS        Z4, Z1, Z1
-	VSUBPS        Z2, Z5, Z5
-	VADDPS        Z1, Z6, Z6
-	VMOVUPS       Z5, (AX)
-	VMOVUPS       Z6, (BX)
-	ADDQ          $64, AX
-	ADDQ          $64, BX
-	ADDQ          $64, DX
-	ADDQ          $64, SI
-	SUBQ          $16, CX
-	JGE           whole
-rest:
-	ADDQ          $16, CX
-	TESTQ         CX, CX
-	JEQ           done
-	MOVL          $1, R15
-	SHLL          CX, R15
-	DECL          R15
-	KMOVW         R15, K1
-	VMOVUPS.Z     (AX), K1, Z6
-	VMOVUPS.Z     (BX), K1, Z5
-	VMOVUPS.Z     (DX), K1, Z4
-	VMOVUPS.Z     (SI), K1, Z3
-	VPXORD        Z0, Z3, Z3
-	VMULPS        Z4, Z6, Z2
-	VMULPS        Z4, Z5, Z1
-	VMULPS        Z3, Z5, Z5
-	VMULPS        Z3, Z6, Z6
-	VSUBPS        Z5, Z2, Z2
-	VADDPS        Z6, Z1, Z1
-	VMOVUPS       Z2, K1, (AX)
-	VMOVUPS       Z1, K1, (BX)
-done:
-	VZEROUPPER    
-	RET           
-
 DATA c_39506967<>+0(SB)/8, $0x3950696739506967
 DATA c_39506967<>+8(SB)/8, $0x3950696739506967
 DATA c_39506967<>+16(SB)/8, $0x3950696739506967

@@ -27,4 +27,3 @@ func adamWVector(theta, m, v, grad []float32, scale float32, beta1 float32, rest
 	return false
 }
 func softmaxInputVector(dp, p []float32, sum float32, scale float32) bool { return false }
-func rotateVector(x1, x2, cos, sin []float32, flip uint32) bool           { return false }

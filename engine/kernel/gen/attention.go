@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Routines of attention over several rows at once: they replace a handful of
+// Routines, of attention above all, over several rows at once: they replace a handful of
 // calls per row by one per block of rows.
 
 // attentionFile is the assembly of these routines for one instruction set.
@@ -15,6 +15,7 @@ func attentionFile(v isa) string {
 	softRows(t, v, consts)
 	tailRows(t, v)
 	transposeTile(t, v)
+	rotateHeads(t, v)
 	constSection(t, v, consts)
 	return t.String()
 }
@@ -266,6 +267,7 @@ func attentionStubs(sets ...isa) string {
 		"softRows%s(scores, maxima *float32, ld, m, n, causal int, scale float32)",
 		"tailRows%s(out, probs, values *float32, ldo, ldp, ldv, n int)",
 		"transposeTile%s(dst, src *float32, ldd, lds, rows int)",
+		"rotateHeads%s(x, cos, sin *float32, heads, half int, flip uint32)",
 	} {
 		for _, v := range sets {
 			if v == neon {

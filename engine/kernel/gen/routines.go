@@ -84,19 +84,21 @@ func routines() []routine {
 			v.drop(p)
 			v.store(g, "dp")
 		}},
-		{name: "rotate", slices: []string{"x1", "x2", "cos", "sin"}, numbers: []string{"flip:bits"}, body: func(v *vec) {
-			a, b, c, s := v.load("x1"), v.load("x2"), v.load("cos"), v.load("sin")
-			v.xor(s, v.numbers["flip"])
-			ac, bc := v.into(multiplication, v.new(), a, c), v.into(multiplication, v.new(), b, c)
-			v.mul(b, s)
-			v.mul(a, s)
-			v.sub(ac, b)
-			v.add(bc, a)
-			v.drop(a, b, c, s)
-			v.store(ac, "x1")
-			v.store(bc, "x2")
-		}},
 	}
+}
+
+// rotatePair turns pairs by their angles.
+func rotatePair(v *vec) {
+	a, b, c, s := v.load("x1"), v.load("x2"), v.load("cos"), v.load("sin")
+	v.xor(s, v.numbers["flip"])
+	ac, bc := v.into(multiplication, v.new(), a, c), v.into(multiplication, v.new(), b, c)
+	v.mul(b, s)
+	v.mul(a, s)
+	v.sub(ac, b)
+	v.add(bc, a)
+	v.drop(a, b, c, s)
+	v.store(ac, "x1")
+	v.store(bc, "x2")
 }
 
 // exp is Exp32.
