@@ -72,10 +72,11 @@ var signatures = map[string][]signature{
 	"kimi-k2":     {{"staleness/mixed_responses", 0.1, 1}, {"staleness/tokens/max", 1, most}},
 	"intellect-3": {{"staleness/tokens/max", 1, 8}},
 	// On-policy: nothing is old, and the clock is shorter than that of the loop in turns.
-	"stream":   {{"staleness/tokens/max", 0, 0}},
-	"periodic": {{"staleness/tokens/max", 0, 0}},
-	"seer":     {{"staleness/tokens/max", 0, 0}},
-	"distflow": {{"staleness/tokens/max", 0, 0}},
+	"stream":        {{"staleness/tokens/max", 0, 0}},
+	"periodic":      {{"staleness/tokens/max", 0, 0}},
+	"seer":          {{"staleness/tokens/max", 0, 0}},
+	"tail-batching": {{"staleness/tokens/max", 0, 0}, {"clock/dropped_samples", 1, most}, {"clock/wasted_tokens", 1, most}},
+	"distflow":      {{"staleness/tokens/max", 0, 0}},
 }
 
 var exhaustive = flag.Bool("exhaustive", false, "every system and every variant of a run, as in nightly tests, in place of some of each kind")

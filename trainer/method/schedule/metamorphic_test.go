@@ -12,7 +12,7 @@ var zero = map[string]Policy{
 	"areal": &AReaL{}, "skyrl": &SkyRL{}, "pipeline_rl": &pipelineRL{}, "verl_on_policy": &Verl{K: 1, RequireBatches: 1},
 	"roll_flash": &RollFlash{}, "roll_flash_agentic": &rollAgentic{}, "dora": &dora{}, "distflow": &distFlow{Controllers: 1},
 	"asyncflow": &asyncFlow{Micro: 1 << 20}, "stream": &streamRL{Micro: 1 << 20}, "periodic": &Periodic{Micro: 1 << 20},
-	"april": &april{OverSampling: 1}, "kimi": &kimi{Budget: 1 << 20},
+	"april": &april{OverSampling: 1}, "kimi": &kimi{Budget: 1 << 20}, "tail_batching": &tailBatching{PromptsPercent: 100},
 }
 
 // bare is a script up to the last batch, without what differs between systems that

@@ -148,9 +148,10 @@ func (*nemoInOrder) Batch(v View) []*Sample { return batchWithin(v, 1) }
 
 var nemoInOrderSpec = method.Spec{
 	Name: "nemo_in_order", Aliases: []string{"in_order"},
-	Does:           "Trains batches in the order of dispatch: each batch is for one update, at most max_staleness_versions after its dispatch.",
-	When:           "Use it to model NeMo RL's in-order sampler: the trained samples do not depend on which response ends first.",
-	Source:         nemoSource + "InOrderSampler",
-	Formula:        "Admit = (m + V + 1)·B - (acc + run), target = the index of the batch\nBatch = the samples whose target is V",
-	Reconstruction: nemoInferred + "The place of a refused sample goes to the next one in the order of dispatch.",
+	Does:    "Trains batches in the order of dispatch: each batch is for one update, at most max_staleness_versions after its dispatch.",
+	When:    "Use it to model NeMo RL's in-order sampler: the trained samples do not depend on which response ends first.",
+	Source:  nemoSource + "InOrderSampler",
+	Formula: "Admit = (m + V + 1)·B - (acc + run), target = the index of the batch\nBatch = the samples whose target is V",
+	Reconstruction: nemoInferred + "The place of a refused sample goes to the next one in the order of dispatch. " +
+		"StaleFlow (arXiv:2601.12784), read through a note, is this rule with a target that is chosen among several buffers; which one a reservation takes is not public, so it is left out.",
 }

@@ -57,5 +57,6 @@ var Systems = method.Table[Policy]{
 	{Spec: verlV1Spec, New: func() Policy { return method.New[verlV1]() }},
 	{Spec: milesSpec, New: func() Policy { return method.New[miles]() }},
 	{Spec: tinkerPacedSpec, New: func() Policy { return method.New[tinkerPaced]() }},
+	{Spec: tailBatchingSpec, New: func() Policy { return method.New[tailBatching]() }},
 	{Spec: queueDropSpec, New: func() Policy { return method.New[QueueDrop]() }},
 }.Filled(method.Spec{Group: "schedule", Unit: method.System, Gradient: "none: a schedule chooses weights"}, examples)

@@ -102,7 +102,7 @@ func TestOneAdmissionRule(t *testing.T) {
 }
 
 // aborting are the systems that throw unfinished samples away.
-var aborting = map[string]bool{"prime_rl": true, "echo2": true, "roll_flash": true, "roll_flash_agentic": true, "nemo_windowed": true}
+var aborting = map[string]bool{"prime_rl": true, "echo2": true, "roll_flash": true, "roll_flash_agentic": true, "nemo_windowed": true, "tail_batching": true}
 
 // The contract of admission, selection and eviction, of every system at every event: asking changes nothing; what is
 // selected is not refused; only some systems refuse what runs; an age grows by one at a publication alone.

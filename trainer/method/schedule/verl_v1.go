@@ -61,5 +61,5 @@ var verlV1Spec = method.Spec{
 	Source: "volcengine/verl docs/advance/v1_async_trainer.md, verl/trainer/ppo/v1/{replay_buffer,trainer_colocate_async,trainer_separate_async}.py",
 	Formula: "span = step - dispatch step + 1; Admit = (warmup + step + 1)·B - (acc + run)\n" +
 		"Batch = the B done samples with the smallest dispatch step\ndrop: done with span > t; wait: no batch while a running one has span ≥ t",
-	Reconstruction: "The batch per step is a count of samples, which also replaces what is dropped. Switching replicas are left out.",
+	Reconstruction: "The batch per step is a count of samples, which also replaces what is dropped. Replicas that switch between training and generation are left out: the devices of a cluster here have one task each for the whole run.",
 }

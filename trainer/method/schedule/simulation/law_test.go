@@ -119,3 +119,15 @@ func TestRefuse(t *testing.T) {
 		t.Error("an unknown way of old log-probs")
 	}
 }
+
+// A sync of what has changed takes its share of the ticks; nothing else is another.
+func TestDelta(t *testing.T) {
+	c := DefaultCluster(16)
+	full := c.Apart()
+	c.Delta = 3
+	want := full
+	want.Costs.Push, want.Costs.Sync = full.Costs.Push*3/100, full.Costs.Sync*3/100
+	if got := c.Apart(); got != want || full.Costs != c.Costs {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
