@@ -1,4 +1,4 @@
-package measure
+package experiments_test
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// RealTraining is a run with token-level truncated importance sampling whose responses a real engine scored.
-type RealTraining struct {
+// realTraining is a run with token-level truncated importance sampling whose responses a real engine scored.
+type realTraining struct {
 	Engine     string `json:"engine"`
 	Checkpoint string `json:"checkpoint"`
 	Seed       uint64 `json:"seed"`
@@ -35,11 +35,11 @@ type RealTraining struct {
 	Unequal       int     `json:"unequal"`
 	WeightLargest float64 `json:"weight_largest"`
 	// Arms are the real run and the ones next to it: realArms in order.
-	Arms []RealArm `json:"arms"`
+	Arms []realArm `json:"arms"`
 }
 
-// RealArm is one run of a comparison.
-type RealArm struct {
+// realArm is one run of a comparison.
+type realArm struct {
 	Name string `json:"name"`
 	// Score is the mean reward over all steps, K3 the mean gap over the steps.
 	Score float64 `json:"score"`
@@ -55,9 +55,9 @@ type RealArm struct {
 // sums would give), and without a correction.
 var realArms = []string{"real", "emulated", "nudged", "none"}
 
-// RealRecipe is the recipe of such a run: the shipped default one with few prompts, on the task of a checkpoint
+// realRecipe is the recipe of such a run: the shipped default one with few prompts, on the task of a checkpoint
 // named TASK-base.
-func RealRecipe(engineName, task string, seed uint64) (recipe.Recipe, error) {
+func realRecipe(engineName, task string, seed uint64) (recipe.Recipe, error) {
 	return recipe.Load("default", "task="+task, "checkpoint="+task+"-base", fmt.Sprint("seed=", seed), "rollout.numerics="+engineName, "learner.numerics=fp32",
 		"correction.weights=token_tis", "steps=20", "rollout.prompts=8", "rollout.group=4", "eval.every=0")
 }
@@ -105,14 +105,9 @@ func runScored(ctx context.Context, r recipe.Recipe, scorer trainer.Scorer, each
 	return out, err
 }
 
-// SameState makes the real run and compares, at its own weights and tokens, what the real engine and its
+// sameState makes the real run and compares, at its own weights and tokens, what the real engine and its
 // emulation say. It fills all but Arms.
-func (t *RealTraining) SameState(ctx context.Context, r recipe.Recipe, real trainer.Scorer) error {
-	_, err := t.sameState(ctx, r, real)
-	return err
-}
-
-func (t *RealTraining) sameState(ctx context.Context, r recipe.Recipe, real trainer.Scorer) (*scoredRun, error) {
+func (t *realTraining) sameState(ctx context.Context, r recipe.Recipe, real trainer.Scorer) (*scoredRun, error) {
 	tis, ok := r.Correction.Pipeline().Weights.(*correction.TokenTIS)
 	if !ok {
 		return nil, fmt.Errorf("the recipe's correction is not token_tis")
@@ -152,17 +147,17 @@ func (t *RealTraining) sameState(ctx context.Context, r recipe.Recipe, real trai
 	return run, nil
 }
 
-// CompareTraining makes the real run of an engine on a task, from what the real engine said of its responses, and
+// compareTraining makes the real run of an engine on a task, from what the real engine said of its responses, and
 // the runs next to it.
-func CompareTraining(ctx context.Context, engineName, task string, seed uint64, real trainer.Scorer) (*RealTraining, error) {
+func compareTraining(ctx context.Context, engineName, task string, seed uint64, real trainer.Scorer) (*realTraining, error) {
 	if _, ok := engine.Preset(engineName); !ok {
 		return nil, fmt.Errorf("engine %q is no preset of numerics", engineName)
 	}
-	r, err := RealRecipe(engineName, task, seed)
+	r, err := realRecipe(engineName, task, seed)
 	if err != nil {
 		return nil, err
 	}
-	t := &RealTraining{Engine: engineName, Checkpoint: task + "-base", Seed: seed}
+	t := &realTraining{Engine: engineName, Checkpoint: task + "-base", Seed: seed}
 	first, err := t.sameState(ctx, r, real)
 	if err != nil {
 		return nil, err
@@ -190,7 +185,7 @@ func CompareTraining(ctx context.Context, engineName, task string, seed uint64, 
 	}
 	emulated := runs[1]
 	for i, run := range runs {
-		a := RealArm{Name: realArms[i]}
+		a := realArm{Name: realArms[i]}
 		for step := range run.scores {
 			a.Score += run.scores[step] / float64(len(run.scores))
 			a.K3 += run.k3[step] / float64(len(run.k3))
@@ -207,4 +202,26 @@ func CompareTraining(ctx context.Context, engineName, task string, seed uint64, 
 		t.Arms = append(t.Arms, a)
 	}
 	return t, nil
+}
+
+// meanK3 is the mean of exp(−d) − 1 + d.
+func meanK3(d [][2]float64, side int) (k3 float64) {
+	for _, x := range d {
+		k3 += (elementary.Expm1(-x[side]) + x[side]) / float64(len(d))
+	}
+	return k3
+}
+
+// correlationOf is Pearson's coefficient of the pairs.
+func correlationOf(d [][2]float64) float64 {
+	var mean [2]float64
+	for _, x := range d {
+		mean[0], mean[1] = mean[0]+x[0]/float64(len(d)), mean[1]+x[1]/float64(len(d))
+	}
+	var xx, xy, yy float64
+	for _, x := range d {
+		a, b := x[0]-mean[0], x[1]-mean[1]
+		xx, xy, yy = xx+float64(a*a), xy+float64(a*b), yy+float64(b*b)
+	}
+	return xy / math.Sqrt(xx*yy)
 }
