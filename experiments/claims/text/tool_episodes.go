@@ -31,23 +31,21 @@ const (
 	toolTurns = 2
 )
 
-// lookupBase is this replication's policy that calls a tool, whose warm start
+// lookupBase is this replication's policy that calls a tool, with the folder of its weights, whose warm start
 // never saw the rare symbols. A preview takes the shipped weights, which saw them
 // in 5 % of the demonstrations.
-func lookupBase(ctx context.Context, e *claim.Env) (*model.Params, error) {
-	const name = "lookup-base"
-	dir := name
+func lookupBase(ctx context.Context, e *claim.Env) (p *model.Params, dir string, err error) {
+	dir = "lookup-base"
 	if e.Size == claim.Full {
-		var err error
-		if dir, err = e.Warm(ctx, name, "task.rare=0"); err != nil {
-			return nil, err
+		if dir, err = e.Warm(ctx, dir, "task.rare=0"); err != nil {
+			return nil, "", err
 		}
 	}
 	c, err := model.Open(dir)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return c.Params, nil
+	return c.Params, dir, nil
 }
 
 // familiarTool replies like the task's tool, with the symbols that the warm start

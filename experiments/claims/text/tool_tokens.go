@@ -56,7 +56,7 @@ func toolTokens() claim.Claim {
 
 func measureToolTokens(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
-	p, err := lookupBase(ctx, e)
+	p, _, err := lookupBase(ctx, e)
 	if err != nil {
 		return nil, err
 	}
