@@ -141,10 +141,19 @@ func TestReadmeCorrections(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, text, _ := strings.Cut(want.Markdown(), "\n\n") // the title
-	for _, part := range []string{text, sentences} {
-		if !strings.Contains(pages(t)["README.md"], strings.TrimSpace(part)) {
-			t.Errorf("the README does not have this:\n%s", part)
-		}
+	const name, opens, closes = "../../README.md", "| problem ", "[The table of methods]"
+	readme := pages(t)["README.md"]
+	part := strings.TrimSpace(text) + "\n\n" + strings.TrimSpace(sentences) + "\n\n"
+	if strings.Contains(readme, "\n"+part+closes) {
+		return
+	}
+	before, rest, ok := strings.Cut(readme, "\n"+opens)
+	_, after, closed := strings.Cut(rest, closes)
+	if !*update || !ok || !closed {
+		t.Fatalf("the README does not have this before %s; -update writes it there:\n%s", closes, part)
+	}
+	if err := os.WriteFile(name, []byte(before+"\n"+part+closes+after), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
