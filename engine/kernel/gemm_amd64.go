@@ -26,16 +26,24 @@ func (p *product) tiles(call *tileCall, a, b []float32, path Path) {
 	}
 }
 
-// tiles512 covers C with tiles of 8 rows, then 4, 2 and 1.
+// tiles512 covers C with tiles of 8 rows, then 4, 2 and 1, eight groups of columns after
+// the other: what the first rows bring of B the others find near.
 func (p *product) tiles512(call *tileCall, a, b []float32) {
 	groups := ceilDiv(p.n, panelWidth)
-	for i, rows := 0, 8; rows > 0; rows /= 2 {
+	for g := 0; g < groups; g += 8 {
+		p.columns512(call, a, b, g, min(g+8, groups), groups)
+	}
+}
+
+// columns512 covers the groups from..to-1 of all columns.
+func (p *product) columns512(call *tileCall, a, b []float32, from, to, groups int) {
+	for i, rows := 0, 8; i < p.m; rows /= 2 {
 		tiles := (p.m - i) / rows
 		if tiles == 0 {
 			continue
 		}
-		for g := 0; g < groups; {
-			width := min(widest512(rows), floorPowerOfTwo(groups-g))
+		for g := from; g < to; {
+			width := min(widest512(rows), floorPowerOfTwo(to-g))
 			call.mask = &masks512[panelWidth]
 			if g+width == groups {
 				call.mask = &masks512[p.n-(groups-1)*panelWidth]
