@@ -48,6 +48,13 @@ func (c *Config) takeKL(estimator string, coef float64, in string, keys ...strin
 	c.take("kl", fmt.Sprintf("{name: %s, coef: %v, in: %s}", estimator, coef, in), keys...)
 }
 
+// takeTruncated adds the mask of responses that were cut.
+func (c *Config) takeTruncated(v *values, key string) {
+	if v.truth(key, false) {
+		c.Pipeline.Masks = append(c.Pipeline.Masks, &correction.Truncated{})
+	}
+}
+
 // takeEntropy adds the entropy bonus; 0 is none.
 func (c *Config) takeEntropy(v *values, key string) {
 	if !v.has(key) {

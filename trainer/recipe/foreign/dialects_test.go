@@ -44,6 +44,14 @@ func TestDialects(t *testing.T) {
 			"sequence_mis, low: 0, high: 2 loss={name: ppo_clip, eps_low: 0.2, eps_high: 0.2, dual_clip: 0, aggregation: dr_grpo:1024} advantage={name: grpo, std: false} kl={name: k3, coef: 0.04, in: loss} rollout.group=16"},
 		{"top.py", "GRPOConfig(loss_type=\"grpo\", top_entropy_quantile=0.2, entropy_coef=0.01, num_generations=8)\n", "trl",
 			"terms=[{name: top_entropy, share: 0.2}, {name: entropy, coef: 0.01}] rollout.group=8"},
+		{"adaptive.py", "GRPOConfig(use_adaptive_entropy=True, entropy_coef=0.01, entropy_target=0.5, entropy_coef_max=0.1, mask_truncated_completions=True, num_generations=8)\n", "trl",
+			"truncated terms=[{name: adaptive_entropy, coef: 0.01, min: 0, max: 0.1, delta: 0.005, target: 0.5}] rollout.group=8"},
+		{"sampler.yaml", "loss_fn: {positive_example_nll_weight: 0.1, ratio_clip_min: 0.2, ratio_clip_max: 0.28}\ngrpo: {overlong_filtering: true}\nasync_rl: {sampler: {name: weight_fifo, max_staleness_versions: 3}}\n", "nemo-rl",
+			"truncated terms=[{name: positive_nll, coef: 0.1}] schedule={name: nemo_weight_fifo, max_staleness_versions: 3}"},
+		{"tv.sh", "uv run python open_instruct/grpo_fast.py --rho_mask_tv_divergence True --rho_mask_upper_bound 0.3 --mask_truncated_completions True --num_samples_per_prompt_rollout 8", "open-instruct",
+			"tv_divergence, low: 0, high: 0.3 truncated"},
+		{"fipo.sh", "swift rlhf --rlhf_type grpo --loss_type fipo --epsilon 0.2 --epsilon_high 0.28 --fipo_decay_rate 16 --overlong_filter true --num_generations 8", "ms-swift",
+			"truncated loss={name: fipo, eps_low: 0.2, eps_high: 0.28, delta: 0, half_life: 16, clip_range: 0.2, clip_high_only: true, safety_threshold: 4}"},
 		{"async.py", "AsyncGRPOConfig(num_generations=8, max_staleness=2, weight_sync_steps=1, epsilon=0.2, epsilon_high=0.28, max_inflight_tasks=64)", "trl",
 			"mode: bypass schedule={name: trl, max_staleness: 2, weight_sync_steps: 1} eps_high: 0.28 rollout.group=8"},
 		{"prime.toml", "max_steps = 100\n[orchestrator]\nbatch_size = 512\ngroup_size = 16\nmax_off_policy_steps = 4\n[orchestrator.train.sampling]\ntemperature = 0.8\n[trainer.loss]\ntype = \"default\"\nkl_tau = 0\n[trainer.optim]\nlr = 1e-6\n", "prime-rl",
@@ -57,7 +65,7 @@ func TestDialects(t *testing.T) {
 		{"tt.py", "def config():\n    return Controller.Config(\n        async_loop=AsyncLoopConfig(num_samples_per_prompt=16, target_offpolicy_steps=4, validation=ValidationConfig(num_samples=30)),\n" +
 			"        trainer=PolicyTrainer.Config(optimizer=default_adamw(lr=1e-6), loss=ChunkedLossWrapper.Config(num_chunks=8, loss_fn=DAPOLoss.Config(ratio_clip_low=0.2, ratio_clip_high=0.28))),\n" +
 			"        generator=VLLMGenerator.Config(sampling=SamplingConfig(temperature=0.9)),\n    )\n", "torchtitan",
-			"mode: bypass loss={name: ppo_clip, eps_low: 0.2, eps_high: 0.28, dual_clip: 0, aggregation: token-mean} schedule={name: lag, k: 4} rollout.group=16 rollout.temperature=0.9"},
+			"mode: bypass loss={name: ppo_clip, eps_low: 0.2, eps_high: 0.28, dual_clip: 0, aggregation: token-mean} schedule={name: windowed_fifo, target_offpolicy_steps: 4, window_percent: 30} rollout.group=16 rollout.temperature=0.9"},
 		{"tinker.sh", "python -m tinker_cookbook.recipes.math_rl.train env=math group_size=16 groups_per_batch=64 loss_fn=ppo loss_fn_config='{\"clip_low_threshold\": 0.8, \"clip_high_threshold\": 1.28}' kl_penalty_coef=0.01 num_substeps=2 max_steps_off_policy=3", "tinker-cookbook",
 			"mode: bypass eps_low: 0.2, eps_high: 0.28 kl={name: k1, coef: 0.01, in: reward} schedule={name: trl, max_staleness: 3} learner.minibatches=2 rollout.group=16"},
 	} {

@@ -3,6 +3,7 @@ package foreign
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"driftlab/trainer/method/correction"
 )
@@ -30,7 +31,8 @@ grpo.adv_estimator.name grpo.adv_estimator.normalize_rewards grpo.adv_estimator.
 ppo.adv_estimator.gae_lambda ppo.adv_estimator.gae_gamma grpo.adv_estimator.gae_lambda grpo.adv_estimator.gae_gamma > advantage
 grpo.async_grpo.enabled grpo.async_grpo.max_trajectory_age_steps ppo.async_ppo.enabled ppo.async_ppo.max_trajectory_age_steps > schedule
 grpo.async_grpo.* ppo.async_ppo.* : feature
-grpo.use_dynamic_sampling grpo.dynamic_sampling_max_gen_batches grpo.batch_multiplier grpo.overlong_filtering : filter
+grpo.overlong_filtering > correction
+grpo.use_dynamic_sampling grpo.dynamic_sampling_max_gen_batches grpo.batch_multiplier : filter
 grpo.reward_shaping.* grpo.reward_scaling.* reward_penalties.* ppo.reward_shaping.* ppo.reward_scaling.* : reward
 grpo.advantage_clip* grpo.invalid_tool_call_advantage grpo.malformed_thinking_advantage grpo.adv_estimator.* ppo.adv_estimator.* grpo.max_rollout_turns grpo.skip_reference_policy_logprobs_calculation : feature
 grpo.val* grpo.max_val* ppo.val* ppo.max_val* : eval
@@ -56,7 +58,7 @@ env.* reward_model* : reward
 checkpointing.* logger.* : log
 cluster.* data_plane.* : place
 value_loss_fn.* : critic
-async_rl.sampler.max_staleness_versions async_rl.sampler.max_lookahead_versions > schedule
+async_rl.sampler.name async_rl.sampler.max_staleness_versions async_rl.sampler.max_lookahead_versions async_rl.sampler.sample_freshest_first > schedule
 async_rl.* : mode
 defaults : base
 loss_fn.* : feature
@@ -83,6 +85,7 @@ func readNeMo(v *values, c *Config) {
 	default:
 		p.Weights = &correction.TokenTIS{Cap: high, Floor: low}
 	}
+	c.takeTruncated(v, "grpo.overlong_filtering")
 	nemoLoss(v, c, sequence)
 	if v.truth("force_on_policy_ratio", false) {
 		c.note("force_on_policy_ratio true: the old log-probs are the current ones, which a recipe has with one update per step")
@@ -133,7 +136,7 @@ func nemoLoss(v *values, c *Config, sequence bool) {
 	c.Loss = l.String()
 	for _, key := range []string{"positive_example_nll_loss_weight", "positive_example_nll_weight"} {
 		if v.number(key, 0) != 0 {
-			v.leave(key, "the log-likelihood of correct responses as a further term of the loss (VAPO) is not in a recipe")
+			c.take("terms", fmt.Sprintf("[{name: positive_nll, coef: %v}]", v.number(key, 0)), key)
 		}
 	}
 	for _, key := range []string{"kl_input_clamp_value", "kl_output_clamp_value", "use_on_policy_kl_approximation"} {
@@ -167,7 +170,7 @@ func nemoRest(v *values, c *Config) {
 	versions := v.first("async_rl.sampler.max_staleness_versions", "async_rl.sampler.max_lookahead_versions")
 	switch {
 	case v.has(versions):
-		c.take("schedule", "{name: lag, k: "+decimal(v.number(versions, 1))+"}", versions)
+		nemoSampler(v, c, versions)
 	case v.has(on) && v.truth(on, false):
 		k := v.number(age, 1)
 		c.take("schedule", fmt.Sprintf("{name: lag, k: %v}", k), on, age)
@@ -182,6 +185,23 @@ func nemoRest(v *values, c *Config) {
 	}
 	if v.truth("policy.router_replay.enabled", false) || v.truth("policy.megatron_cfg.enable_routing_replay", false) {
 		c.Routing = "{replay: r3}"
+	}
+}
+
+// nemoSampler reads the sampler of its single controller; without a name it is that of the key alone.
+func nemoSampler(v *values, c *Config, versions string) {
+	name, fresh := "async_rl.sampler.name", "async_rl.sampler.sample_freshest_first"
+	otherwise := "windowed"
+	if strings.HasSuffix(versions, "lookahead_versions") {
+		otherwise = "in_order"
+	}
+	switch kind := v.choice(name, otherwise, "windowed", "ready_first", "weight_fifo", "in_order", "custom"); kind {
+	case "custom":
+		v.leave(versions, "the sampler is a class of the user")
+	case "windowed":
+		c.take("schedule", fmt.Sprintf("{name: nemo_windowed, max_staleness_versions: %v, sample_freshest_first: %v}", v.number(versions, 1), v.truth(fresh, false)), versions, name, fresh)
+	default:
+		c.take("schedule", fmt.Sprintf("{name: nemo_%s, max_staleness_versions: %v}", kind, v.number(versions, 1)), versions, name)
 	}
 }
 

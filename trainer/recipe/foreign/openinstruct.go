@@ -32,7 +32,8 @@ response_length max_prompt_token_length pack_length max_token_length : length
 learning_rate lr_scheduler_type warm_up_steps warmup_ratio weight_decay set_weight_decay_on_bias_and_norm max_grad_norm fused_optimizer : optimizer
 num_unique_prompts_rollout per_device_train_batch_size gradient_accumulation_steps total_episodes num_training_steps : batch
 model_name_or_path model_revision model_dtype attn_implementation use_liger tokenizer_name_or_path tokenizer_revision add_bos chat_template chat_template_name gradient_checkpointing : model
-alpha ref_policy_update_freq mask_truncated_completions mask_tool_use stop_strings* record_entropy tools* max_tool_calls* : feature
+mask_truncated_completions > correction
+alpha ref_policy_update_freq mask_tool_use stop_strings* record_entropy tools* max_tool_calls* : feature
 active_sampling filter_zero_std_samples no_resampling_pass_rate : filter
 apply_* r1_style_* additive_format_reward verification_reward remap_verifier reward_* llm_judge_* code_* max_length_verifier_max_length non_stop_penalty* ground_truths_key sft_messages_key : reward
 dataset_* system_prompt_override_file shuffle_eval_dataset seed : data
@@ -59,6 +60,7 @@ func readOpenInstruct(v *values, c *Config) {
 	case v.truth("use_rho_correction", true):
 		openInstructRho(v, p)
 	}
+	c.takeTruncated(v, "mask_truncated_completions")
 	if v.any("loss_fn", "clip_lower", "clip_higher", "loss_denominator") {
 		if name, ok := v.translated("loss_fn", "dapo", openInstructLosses); ok {
 			l := &lossFields{name: name}
@@ -112,8 +114,8 @@ func openInstructRho(v *values, p *correction.Pipeline) {
 	masks := low > 0 || !math.IsInf(high, 1)
 	sequence := v.truth("rho_mask_sequence_level", false)
 	if v.truth("rho_mask_tv_divergence", false) {
-		for _, key := range []string{"rho_mask_tv_divergence", "rho_mask_lower_bound", "rho_mask_upper_bound"} {
-			v.leave(key, "a mask by the total variation of a response is not in a recipe")
+		if masks {
+			p.Masks = append(p.Masks, &correction.TVDivergence{Low: low, High: high})
 		}
 		masks = false
 	}

@@ -73,6 +73,7 @@ func readROLL(v *values, c *Config) {
 		add("ratio", "ratio", 0.8, 1.2)
 		add("difference", "diff", -0.2, 0.2)
 	}
+	c.takeTruncated(v, "max_len_mask")
 	rollLoss(v, c)
 	rollRest(v, c)
 	if p.Weights == nil && len(p.Masks) == 0 && v.given("train_infer_correction") {

@@ -24,7 +24,8 @@ actor_train.training_args.learning_rate actor_train.training_args.weight_decay a
 actor_train.model_args.* pretrain reward_pretrain reference.model_args.* : model
 advantage_clip reward_clip use_reward_scaling reward_normalize* use_reward_norm reward_norm reward_scale whiten_rewards add_len_reward reward_shift reward.* rewards.* : reward
 difficulty* query_filter* max_additional_running_prompts is_use_additional_prompts max_running_requests is_num_return* use_additional_prompts : filter
-enable_old_logprobs_recompute force_disable_old_logprobs_recompute enable_reference importance_sampling use_length* length_loss_weight difficulty_loss_weight* postive_loss_coef positive_loss_coef use_segment* ratio_type max_len_mask* error_max_len* : feature
+max_len_mask > correction
+enable_old_logprobs_recompute force_disable_old_logprobs_recompute enable_reference importance_sampling use_length* length_loss_weight difficulty_loss_weight* postive_loss_coef positive_loss_coef use_segment* ratio_type error_max_len* : feature
 step_reward_gamma step_reward_weight episode_reward_weight max_actions_per_traj val_env_manager.* train_env_manager.* custom_envs.* env* : reward
 critic.* critic_warmup value_clip : critic
 opd* teacher* student* is_pure_opd use_opd : teacher

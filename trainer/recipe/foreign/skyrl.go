@@ -38,6 +38,7 @@ func readSkyRL(v *values, c *Config) {
 		c.note("token_mask_is_threshold_* has one bound, and does nothing without the other")
 	}
 	p.WeightsAfter = len(p.Masks)
+	c.takeTruncated(v, "generator.apply_overlong_filtering")
 	switch v.choice("tis_ratio_type", "", "token", "sequence") {
 	case "token":
 		p.Weights = &correction.TokenTIS{Cap: v.number("token_tis_ratio_clip_high", 2)}

@@ -30,7 +30,8 @@ generator.sampling_params.top_p = rollout.top_p
 generator.sampling_params.top_k = rollout.top_k
 generator.inference_engine.enable_return_routed_experts trainer.policy.megatron_config.moe_enable_routing_replay > routing
 generator.sampling_params.max_generate_length generator.max_input_length trainer.max_prompt_length : length
-generator.sampling_params.* generator.zero_reward_on_non_stop generator.apply_overlong_filtering generator.step_wise_trajectories generator.merge_stepwise_output generator.max_turns : feature
+generator.apply_overlong_filtering > correction
+generator.sampling_params.* generator.zero_reward_on_non_stop generator.step_wise_trajectories generator.merge_stepwise_output generator.max_turns : feature
 generator.chat_template* generator.use_conversation_multi_turn generator.append_eos* : data
 generator.eval* trainer.eval* : eval
 generator.* : place

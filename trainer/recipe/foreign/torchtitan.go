@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"fmt"
+	"math"
 
 	"driftlab/trainer/method/correction"
 )
@@ -16,8 +17,7 @@ trainer.loss.loss_fn.ratio_clip_low trainer.loss.loss_fn.ratio_clip_high trainer
 async_loop.num_samples_per_prompt = rollout.group
 generator.sampling.temperature = rollout.temperature
 generator.sampling.top_p = rollout.top_p
-async_loop.target_offpolicy_steps > schedule
-async_loop.window_fraction : feature
+async_loop.target_offpolicy_steps async_loop.window_fraction > schedule
 async_loop.num_prompts_per_train_step async_loop.batcher.* : batch
 async_loop.num_training_steps async_loop.* : run
 async_loop.validation.* : eval
@@ -40,8 +40,11 @@ func readTorchtitan(v *values, c *Config) {
 	}
 	if key := "async_loop.target_offpolicy_steps"; v.has(key) {
 		if k := v.number(key, 3); k > 0 {
-			c.take("schedule", fmt.Sprintf("{name: lag, k: %v}", k), key)
-			c.note("target_offpolicy_steps is a target: where generation is slow the data are younger; the recipe's lag has that age at every step")
+			window := v.number("async_loop.window_fraction", 0.3)
+			if v.nulled("async_loop.window_fraction") {
+				window = 0
+			}
+			c.take("schedule", fmt.Sprintf("{name: windowed_fifo, target_offpolicy_steps: %v, window_percent: %v}", k, math.Round(100*window)), key, "async_loop.window_fraction")
 		} else {
 			c.take("schedule", "{name: sync}", key)
 		}

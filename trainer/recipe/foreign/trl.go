@@ -22,6 +22,7 @@ var trl = framework{
 func readTRL(v *values, c *Config) {
 	p := &correction.Pipeline{Denominator: correction.Pre, Clamp: math.Inf(1)}
 	c.Pipeline = p
+	c.takeTruncated(v, "mask_truncated_completions")
 	if trlRest(v, c) { // the asynchronous trainer's ratio is to the rollout engine itself
 		p.Mode = correction.Bypass
 		if !v.any("vllm_importance_sampling_correction", "vllm_importance_sampling_mode") {

@@ -13,7 +13,8 @@ loss_type importance_sampling_level epsilon epsilon_high delta max_completion_le
 sapo_temperature_pos sapo_temperature_neg vespo_k_pos vespo_lambda_pos vespo_k_neg vespo_lambda_neg > loss
 beta use_bias_correction_kl > kl
 scale_rewards > advantage
-entropy_coef top_entropy_quantile > terms
+entropy_coef top_entropy_quantile use_adaptive_entropy entropy_coef_min entropy_coef_max entropy_coef_delta entropy_target > terms
+mask_truncated_completions > correction
 num_generations = rollout.group
 num_iterations = learner.epochs
 temperature = rollout.temperature
@@ -26,7 +27,7 @@ learning_rate lr_scheduler_type lr_scheduler_kwargs* warmup_* weight_decay adam_
 per_device_train_batch_size gradient_accumulation_steps generation_batch_size steps_per_generation : batch
 model_name_or_path model_init_kwargs* attn_implementation torch_dtype dtype bf16 fp16 tf32 use_peft lora_* load_in_4bit load_in_8bit bnb_* trust_remote_code router_aux_loss_coef cast_lm_head_to_fp32 disable_dropout : model
 reward_funcs* reward_weights* reward_model* multi_objective_aggregation : reward
-min_p repetition_penalty generation_kwargs* cache_implementation mask_truncated_completions sync_ref_model ref_model_* use_adaptive_entropy entropy_* max_tool_calling_iterations use_transformers_paged use_liger_loss use_liger_kernel num_generations_eval : feature
+min_p repetition_penalty generation_kwargs* cache_implementation sync_ref_model ref_model_* max_tool_calling_iterations use_transformers_paged use_liger_loss use_liger_kernel num_generations_eval : feature
 chat_template_kwargs* remove_unused_columns shuffle_dataset dataset_* script_args* pad_to_multiple_of data_seed : data
 vllm_* ds3_gather_for_generation gradient_checkpointing* ddp_* deepspeed fsdp* dataloader_* torch_* : place
 output_dir run_name logging_* log_* report_to save_* push_to_hub hub_* num_completions_to_print wandb_* project trackio* : log
@@ -126,15 +127,7 @@ func trlRest(v *values, c *Config) (asynchronous bool) {
 		}
 		c.takeKL(estimator, v.number("beta", 0), "loss", "beta")
 	}
-	if share := v.number("top_entropy_quantile", 1); share < 1 {
-		list := fmt.Sprintf("{name: top_entropy, share: %v}", share)
-		if coef := v.number("entropy_coef", 0); coef != 0 {
-			list += fmt.Sprintf(", {name: entropy, coef: %v}", coef)
-		}
-		c.take("terms", "["+list+"]", "top_entropy_quantile", "entropy_coef")
-	} else {
-		c.takeEntropy(v, "entropy_coef")
-	}
+	trlTerms(v, c)
 	v.leave("max_completion_length", reasons["length"].why)
 	v.number("max_inflight_tasks", 0)
 	v.leave("max_inflight_tasks", reasons["place"].why)
@@ -143,4 +136,23 @@ func trlRest(v *values, c *Config) (asynchronous bool) {
 	}
 	c.take("schedule", fmt.Sprintf("{name: trl, max_staleness: %v, weight_sync_steps: %v}", v.number("max_staleness", 4), v.number("weight_sync_steps", 1)), "max_staleness", "weight_sync_steps")
 	return true
+}
+
+// trlTerms reads the terms of entropy.
+func trlTerms(v *values, c *Config) {
+	var list []string
+	if share := v.number("top_entropy_quantile", 1); share < 1 {
+		list = append(list, fmt.Sprintf("{name: top_entropy, share: %v}", share))
+	}
+	coef := v.number("entropy_coef", 0)
+	switch adaptive := v.truth("use_adaptive_entropy", false); {
+	case adaptive:
+		list = append(list, fmt.Sprintf("{name: adaptive_entropy, coef: %v, min: %v, max: %v, delta: %v, target: %v}", coef, v.number("entropy_coef_min", 0),
+			v.number("entropy_coef_max", 1), v.number("entropy_coef_delta", 0.005), v.number("entropy_target", 0.2)))
+	case coef != 0:
+		list = append(list, fmt.Sprintf("{name: entropy, coef: %v}", coef))
+	}
+	if list != nil {
+		c.take("terms", "["+strings.Join(list, ", ")+"]", "top_entropy_quantile", "entropy_coef", "use_adaptive_entropy", "entropy_coef_min", "entropy_coef_max", "entropy_coef_delta", "entropy_target")
+	}
 }
