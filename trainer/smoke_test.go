@@ -47,6 +47,7 @@ var companions = map[string][]string{
 	"reward/length_step":        {"rollout.temperature=1.5", "reward[0].target=12"},
 	"terms/distill_k2":          {"teacher=search-base"},
 	"terms/gkd":                 {"teacher=search-base"},
+	"terms/jsd":                 {"teacher=search-base"},
 	"terms/opd_topk":            {"teacher=search-base"},
 	"terms/rlsd":                {"teacher=search-base"},
 	"terms/sdar":                {"teacher=search-base"},

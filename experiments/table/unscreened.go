@@ -39,6 +39,7 @@ var Unscreened = []Reason{
 	{"advantage", "vine", "it reads the policy's values of prefixes, which cost generated tokens that no other row has"},
 	{"terms", "distill_k2", "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"},
 	{"terms", "gkd", "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"},
+	{"terms", "jsd", "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"},
 	{"terms", "shadow_distillation", "it draws the dense policy after a compressed cache's, and no stressor compresses the cache"},
 	{"terms", "positive_nll", afterScreen},
 	{"terms", "adaptive_entropy", afterScreen},

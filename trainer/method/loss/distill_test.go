@@ -43,13 +43,18 @@ func TestGKDGradient(t *testing.T) {
 		for i := range z {
 			z[i], s[i] = rng.NormFloat64(), rng.NormFloat64()
 		}
-		term := &GKD{Coef: 1, TopK: []int{0, 1, 3}[trial%3], Direction: []string{"forward", "reverse"}[trial%2]}
+		var of divergence
+		term := Term(&GKD{Coef: 1, TopK: []int{0, 1, 3}[trial%3], Direction: []string{"forward", "reverse"}[trial%2]})
+		if of = term.(*GKD).row; trial%4 == 3 {
+			j := &JSD{Coef: 1, TopK: []int{0, 1, 3}[trial%3], Beta: 0.1 + float64(trial)/40}
+			term, of = j, j.row
+		}
 		at := func() float64 {
-			value, _, _ := term.row(make([]float64, 7), row(z), row(s), 1)
+			value, _, _ := of(make([]float64, 7), row(z), row(s), 1)
 			return value
 		}
 		grad := make([]float64, len(z))
-		if _, mass, _ := term.row(grad, row(z), row(s), 0.3); mass <= 0 || mass > 1+1e-6 {
+		if _, mass, _ := of(grad, row(z), row(s), 0.3); mass <= 0 || mass > 1+1e-6 {
 			t.Fatalf("a mass of %g", mass)
 		}
 		slope := func(i int, h float64) float64 {
@@ -73,7 +78,7 @@ func TestGKDGradient(t *testing.T) {
 // TestDistillationOfItself: where the teacher is the policy there is no gradient, and a
 // token that is not guided has none whatever the teacher says.
 func TestDistillationOfItself(t *testing.T) {
-	for _, term := range []Term{method.New[DistillK2](), &GKD{Coef: 1, Direction: "forward"}, &GKD{Coef: 1, Direction: "reverse"}, &GKD{Coef: 1, TopK: 2, Direction: "forward"}} {
+	for _, term := range []Term{method.New[DistillK2](), &GKD{Coef: 1, Direction: "forward"}, &GKD{Coef: 1, Direction: "reverse"}, &GKD{Coef: 1, TopK: 2, Direction: "forward"}, &JSD{Coef: 1, Beta: 0.3}} {
 		b := nastyBatch(4, false)
 		out := &Grad{}
 		out.Reset(b.Tokens())

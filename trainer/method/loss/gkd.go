@@ -46,12 +46,27 @@ func (g *GKD) Prepare(*batch.Batch) error { return nil }
 // AddLoss adds the term, and logs its value, the teacher's mass in its top-k, and its
 // share of the size of the gradient.
 func (g *GKD) AddLoss(out *Grad, in *batch.Batch) error {
+	return addDivergence(out, in, &gkdNames, g.Coef, g.Aggregation, g.row)
+}
+
+// divergence is one state's part of a term: its value, the teacher's mass that it looks at, and the size of what it
+// adds, times scale, to the derivative of its logits.
+type divergence func(dlogits []float64, logp, logt []float32, scale float64) (value, mass, size float64)
+
+// gkdNames and jsdNames are what the terms log, in the order of addDivergence.
+var (
+	gkdNames = [4]string{"actor/gkd_loss", "actor/gkd_mass", "actor/gkd_tokens", "actor/gkd_share"}
+	jsdNames = [4]string{"actor/jsd_loss", "actor/jsd_mass", "actor/jsd_tokens", "actor/jsd_share"}
+)
+
+// addDivergence adds a divergence of distributions over the tokens that are guided.
+func addDivergence(out *Grad, in *batch.Batch, names *[4]string, coef float64, aggregation Aggregation, row divergence) error {
 	if err := in.Require(batch.Mask, batch.Dist, batch.DistTeacher); err != nil {
 		return err
 	}
 	out.NeedLogits(in.Tokens(), in.Vocab)
 	rows := out.work(0, in.Len())
-	if err := g.Aggregation.RowWeights(rows, in, &out.groups); err != nil {
+	if err := aggregation.RowWeights(rows, in, &out.groups); err != nil {
 		return err
 	}
 	var sum, tokens, mass, own, added float64
@@ -63,15 +78,15 @@ func (g *GKD) AddLoss(out *Grad, in *batch.Batch) error {
 			}
 			tokens++
 			at := n * in.Vocab
-			value, kept, size := g.row(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], in.Teacher.Dist[at:at+in.Vocab], g.Coef*w)
+			value, kept, size := row(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], in.Teacher.Dist[at:at+in.Vocab], coef*w)
 			sum, mass, added = sum+float64(w*value), mass+kept, added+size
 		}
 	}
-	out.Loss += float64(g.Coef * sum)
-	out.Add("actor/gkd_loss", sum)
-	out.Add("actor/gkd_mass", mass/max(tokens, 1))
-	out.Add("actor/gkd_tokens", guidedShare(in, tokens))
-	out.Add("actor/gkd_share", gradientShare(own, added))
+	out.Loss += float64(coef * sum)
+	out.Add(names[0], sum)
+	out.Add(names[1], mass/max(tokens, 1))
+	out.Add(names[2], guidedShare(in, tokens))
+	out.Add(names[3], gradientShare(own, added))
 	return nil
 }
 

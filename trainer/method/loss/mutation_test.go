@@ -35,6 +35,7 @@ var mutations = []struct{ file, old, new string }{
 	{"distill_k2.go", "slope := float64(k.Coef * w * d)", "slope := float64(-k.Coef * w * d)"},
 	{"distill_k2.go", "if held := clamp(d, -bound, bound); held != d {", "if held := clamp(d, -bound, bound); held > d {"},
 	{"gkd.go", "if in.Guided != nil && !in.Guided[n] {", "if false {"},
+	{"jsd.go", "(1 - j.Beta) * (float64(logp[a]) - m)", "(1 - j.Beta) * (float64(logp[a]) + m)"},
 	{"gkd.go", "slope = -float64(p * (value + own))", "slope = -float64(p * value)"},
 	{"cispo.go", "w := clamp(r, low, high)", "w := max(r, low)"},
 	{"sapo.go", "if a > 0 {\n\t\treturn p.TauPos", "if a >= 0 {\n\t\treturn p.TauNeg"},

@@ -104,6 +104,7 @@ var TermRegistry = method.Table[Term]{
 	{Spec: distillK2Spec, New: func() Term { return method.New[DistillK2]() }},
 	{Spec: entropySpec, New: func() Term { return method.New[Entropy]() }},
 	{Spec: gkdSpec, New: func() Term { return method.New[GKD]() }},
+	{Spec: jsdSpec, New: func() Term { return method.New[JSD]() }},
 	{Spec: opdTopKSpec, New: func() Term { return method.New[OPDTopK]() }},
 	{Spec: positiveNLLSpec, New: func() Term { return method.New[PositiveNLL]() }},
 	{Spec: rlsdSpec, New: func() Term { return method.New[RLSD]() }},

@@ -108,6 +108,8 @@ func termExample(t *testing.T, term Term) string {
 	case *GKD:
 		e.TopK = 2
 		return strings.Replace(distExample(t, b, e.AddLoss), "coefficient 1", "t = 0.670320 0.164840 0.164840, its first two; coefficient 1", 1)
+	case *JSD:
+		return strings.Replace(distExample(t, b, e.AddLoss), "coefficient 1", "t = 0.670320 0.164840 0.164840; beta 0.5, coefficient 1", 1)
 	case *ALP:
 		before := e.Sigmas(2)
 		e.Move([]float64{3, -2})
