@@ -61,9 +61,11 @@ func lagRateLaw() claim.Claim {
 		Commands: []string{`simulate train headline --set steps=480 --set "schedule={name: lag, k: 64}" --set correction.mode=bypass --set learner.optimizer.lr=1e-3 --set "task.difficulty=[2, 5]"`},
 		Declared: claim.BeforeResults,
 		Unit:     claim.Run,
-		Version:  1,
-		Measure:  measureRateLaw,
-		Judge:    judgeRateLaw,
+		// One run of every arm for each of ten base models.
+		Replications: claim.LeastReplications,
+		Version:      1,
+		Measure:      measureRateLaw,
+		Judge:        judgeRateLaw,
 	}
 }
 

@@ -26,7 +26,8 @@ func toolUpdate() claim.Claim {
 		Setup: "lookup-base, its warm start without the rare symbols. Training: GRPO on the lookup task with 2 to 4 hidden operands and replies of six symbols, fp32 engines, 8 updates of 16 prompts with 8 responses, learning rate 1e-3. " +
 			"Episodes are those of tool-tokens, sampled by the warm start in fp32 and scored in fp32 by the trained weights: what is compared is a change of weights alone. " +
 			"Also checked: the same matched on the token's probability in ten bins; the share of tokens whose ratio is outside 0.8 to 1.2, behind output minus behind notes, above 0; the warm start against itself, exactly 0. No pilot runs.",
-		LeftOut:  "Other numbers of updates and learning rates. Turns after the second.",
+		LeftOut: "Other numbers of updates and learning rates. Turns after the second. The updates are on episodes with replies in the rare symbols and without notes, so the ratios are also larger because those contexts are trained; " +
+			"replies in familiar symbols, which are trained no more than notes, are reported.",
 		Commands: []string{"simulate train tool-turns --set steps=8 --dump tokens.jsonl"},
 		Declared: claim.Declaration{When: claim.Before},
 		Unit:     claim.Model,
