@@ -6,6 +6,7 @@ import (
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
+	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 )
 
@@ -72,7 +73,7 @@ func clippedBehind(w workings) float64 {
 			continue
 		}
 		all++
-		if math.Abs(math.Exp(d)-1) > toolClip {
+		if math.Abs(elementary.Exp(d)-1) > toolClip {
 			outside++
 		}
 	}
