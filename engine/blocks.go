@@ -13,10 +13,11 @@ type span struct {
 
 // blockRows is about how many rows of a model go through all layers together. A few
 // leave the activations in the second-level cache. But every block reads the weights
-// again, and the backward pass reads and writes their gradients: where these are no
-// longer near, more rows cost less. Rows never mix, so it changes no bit.
+// again, and the backward pass reads and writes their gradients: where these are
+// several times as large as the cache, more rows cost less. Rows never mix, so it
+// changes no bit.
 func blockRows(c *model.Config) int {
-	if 4*c.Params() > 4*kernel.SecondLevelCache() {
+	if bytes := 4 * c.Params(); bytes > 4*kernel.SecondLevelCache() {
 		return 1024
 	}
 	return 256
@@ -38,7 +39,7 @@ func (p *Pass) cut() {
 // where the next block begins. A pass that reads a cache is as many blocks as there
 // are workers, so that a worker meets the same part of the cache again.
 func (p *Pass) cutPart(b span, sequences, rows int) (next span) {
-	workers, most := len(p.workers), len(p.workers)*blockRows(&p.config)
+	workers, most := len(p.workers), len(p.workers)*p.blockRows
 	count := len(p.blocks) + workers
 	if p.options.Cache == nil {
 		count = len(p.blocks) + workers*max(1, (rows-b.rowFrom+most-1)/most)
@@ -82,8 +83,8 @@ func (p *Pass) largest() (rows, longest int) {
 	for _, b := range p.blocks {
 		rows = max(rows, b.rowTo-b.rowFrom)
 	}
-	if most := blockRows(&p.config); p.options.Cache == nil && rows > most/4 {
-		rows = max(rows, most)
+	if p.options.Cache == nil && rows > p.blockRows/4 {
+		rows = max(rows, p.blockRows)
 	}
 	for s := range p.pack.Sequences() {
 		from, to := p.pack.before(s)

@@ -76,6 +76,8 @@ type Pass struct {
 	gate    moe.Gate
 	team    *kernel.Team
 	workers []worker
+	// blockRows is about how many rows a block has.
+	blockRows int
 
 	weights *Weights
 	pack    *Pack
@@ -109,7 +111,7 @@ type Pass struct {
 // NewPass returns a pass for models of that shape, spread over that many
 // workers. One worker runs in the calling goroutine.
 func NewPass(c model.Config, workers int) *Pass {
-	p := &Pass{config: c, mixers: mixers(c), linear: c.HasLayer(model.LinearAttention), indexed: c.HasLayer(model.SparseAttention), heads: keyHeads(&c), team: kernel.NewTeam(workers), workers: make([]worker, max(workers, 1))}
+	p := &Pass{config: c, mixers: mixers(c), linear: c.HasLayer(model.LinearAttention), indexed: c.HasLayer(model.SparseAttention), heads: keyHeads(&c), team: kernel.NewTeam(workers), workers: make([]worker, max(workers, 1)), blockRows: blockRows(&c)}
 	if !c.Dense() {
 		order, err := moe.ParseOrder(c.GateOrder)
 		if err != nil {
