@@ -25,18 +25,13 @@ func (p *pass) asymmetricRows(dst, scales, src []float32, cols int) {
 func (p *pass) asymmetricRow(dst, src []float32) (scale float32) {
 	var low, high float32
 	for _, x := range src {
-		if math.Float32bits(x)&^signBit >= infinity {
-			scale = math.Float32frombits(quietNaN)
-			fill(dst, src, scale)
-			return scale
-		}
-		low, high = min(low, x), max(high, x)
+		low, high = min(low, x), max(high, x) // NaN stays
 	}
 	switch width := high - low; {
 	case width == 0:
 		clear(dst)
 		return 1
-	case math.Float32bits(width) >= infinity: // two large numbers of opposite sign
+	case math.Float32bits(width) >= infinity: // a number that is not finite, or two large ones of opposite sign
 		scale = math.Float32frombits(quietNaN)
 		fill(dst, src, scale)
 		return scale
