@@ -260,15 +260,16 @@ func (p frameworkPage) tables() []*figure.Figure {
 
 // framework shows a framework's page.
 func (c *methodsCmd) framework(a *app) error {
+	registries := foreign.Registries()
 	var known []string
-	for _, r := range foreign.Registries() {
+	for _, r := range registries {
 		known = append(known, r.Framework)
 	}
 	at := slices.Index(known, c.Framework)
 	if at < 0 {
 		return bad("methods: --framework: %w; known are %s", method.UnknownName(c.Framework, known), strings.Join(known, ", "))
 	}
-	p := pageOf(foreign.Registries()[at])
+	p := pageOf(registries[at])
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s and driftlab\n\n", c.Framework)
 	for _, t := range p.tables() {

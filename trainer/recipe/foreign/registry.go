@@ -4,6 +4,7 @@ import (
 	_ "embed" // the registries
 	"slices"
 	"strings"
+	"sync"
 )
 
 // registryText has a line for every name in a framework's registries; its head says how it is written.
@@ -46,9 +47,10 @@ type Registry struct {
 }
 
 // Registries are those of all frameworks whose code was read; more of them than have configurations that are read.
-func Registries() []Registry { return slices.Clone(registries) }
+func Registries() []Registry { return slices.Clone(registries()) }
 
-var registries = parseRegistry(registryText)
+// registries reads the text when somebody asks: few commands do.
+var registries = sync.OnceValue(func() []Registry { return parseRegistry(registryText) })
 
 // parseRegistry reads the text; one that is wrong is a programming fault.
 func parseRegistry(text string) []Registry {

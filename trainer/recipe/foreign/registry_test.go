@@ -10,7 +10,7 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// here reports whether a name exists in its room of this project.
+// here reports whether this project has the name that stands for the framework's.
 func here(c Counterpart) bool {
 	switch c.Field {
 	case "aggregation":
