@@ -83,7 +83,7 @@ var layers = []layer{
 		"experiments/claims/length experiments/claims/precision experiments/claims/process experiments/claims/ratio experiments/claims/reduction experiments/claims/routing " +
 		"experiments/claims/scaling experiments/claims/text", "experiments/claims/claim experiments/measure " + shown + session},
 	{"experiments/claims", "experiments/claims/..."},
-	{"experiments/sources", "experiments/claims experiments/claims/claim results results/figure results/published results/stats trainer/recipe"},
+	{"experiments/sources", "experiments/claims experiments/claims/claim experiments/table results results/figure results/published results/stats trainer/recipe"},
 	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/queue experiments/table results/published " + shown + session},
 	{"experiments", "experiments/measure experiments/queue experiments/run experiments/sweep " + shown + session},
 	{"experiments/live", "experiments/measure results/figure results/lab/picture " + session},

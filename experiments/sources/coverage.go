@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"driftlab/experiments/claims"
+	"driftlab/experiments/table"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/published"
@@ -179,65 +181,43 @@ func publishedCheck(id, name string) (string, error) {
 	return "", fmt.Errorf("%s has no check %q", id, name)
 }
 
+// effects and alarms are the published ones of the table of methods.
+var (
+	effects = sync.OnceValues(func() (*table.Effects, error) { return table.ReadEffects(published.Effects) })
+	alarms  = sync.OnceValues(func() (a table.Alarms, err error) { return a, json.Unmarshal(published.Alarms, &a) })
+)
+
 // publishedEffect is the improvement of a setting under a stressor in the table of methods.
 func publishedEffect(setting, stressor string) (string, error) {
-	var of struct {
-		Stressors []struct{ Name string }
-		Settings  []struct {
-			Name    string
-			Effects []struct {
-				Estimate, Low, High float64
-				Inactive            bool
-			}
-		}
-	}
-	if err := json.Unmarshal(published.Effects, &of); err != nil {
+	all, err := effects()
+	if err != nil {
 		return "", err
 	}
-	column := -1
-	for i, s := range of.Stressors {
-		if s.Name == stressor {
-			column = i
-		}
+	column := slices.IndexFunc(all.Stressors, func(s table.Stressor) bool { return s.Name == stressor })
+	s, ok := all.Setting(setting)
+	if !ok || column < 0 {
+		return "", fmt.Errorf("the table of methods has no %s under %s", setting, stressor)
 	}
-	for _, s := range of.Settings {
-		if s.Name != setting || column < 0 {
-			continue
-		}
-		e := s.Effects[column]
-		if e.Inactive {
-			return "has no effect under " + stressor, nil
-		}
-		return fmt.Sprintf("%s: %+.2f (%+.2f to %+.2f)", stressor, e.Estimate, e.Low, e.High), nil
+	e := s.Effects[column]
+	if e.Inactive {
+		return "has no effect under " + stressor, nil
 	}
-	return "", fmt.Errorf("the table of methods has no %s under %s", setting, stressor)
+	return fmt.Sprintf("%s: %+.2f (%+.2f to %+.2f)", stressor, e.Estimate, e.Low, e.High), nil
 }
 
 // publishedAlarm says how often a signal fired before a collapse, and how often without one, or how well a predictor
 // separates runs before a collapse from others: the median over the stressors that it was not fitted on.
 func publishedAlarm(name string) (string, error) {
-	var of struct {
-		Rules []struct {
-			Name  string
-			Rates struct {
-				Detected, Of int
-				FalseAlarms  float64 `json:"false_alarms_per_1000_steps"`
-			}
-		}
-		Predictors []struct {
-			Name  string
-			AUROC []struct{ AUROC float64 }
-		}
-	}
-	if err := json.Unmarshal(published.Alarms, &of); err != nil {
+	all, err := alarms()
+	if err != nil {
 		return "", err
 	}
-	for _, r := range of.Rules {
+	for _, r := range all.Rules {
 		if r.Name == name {
 			return fmt.Sprintf("fires before %d of %d collapses, %.2g false alarms in 1000 updates", r.Rates.Detected, r.Rates.Of, r.Rates.FalseAlarms), nil
 		}
 	}
-	for _, p := range of.Predictors {
+	for _, p := range all.Predictors {
 		if p.Name == name {
 			var each []float64
 			for _, a := range p.AUROC {
