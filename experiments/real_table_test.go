@@ -1,4 +1,4 @@
-package experiments_test
+package experiments
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/experiments"
 	"driftlab/experiments/measure"
 	"driftlab/model"
 	"driftlab/results/figure"
@@ -49,7 +48,7 @@ func TestPublishedReality(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string][]byte{"reality.json": document, "table.md": []byte(experiments.RealTable(gaps).Markdown())} {
+	for name, want := range map[string][]byte{"reality.json": document, "table.md": []byte(RealTable(gaps).Markdown())} {
 		name = filepath.Join("../results/published/reality", name)
 		if *updateReality {
 			if err := os.WriteFile(name, want, 0o644); err != nil {
@@ -69,7 +68,7 @@ func TestPublishedReality(t *testing.T) {
 	if !strings.Contains(string(readme), strings.TrimSpace(table)) {
 		t.Errorf("the README does not have this table:\n%s", table)
 	}
-	if plot := experiments.RealPlot("llama-f16", gaps); len(plot.Series) != 3 || len(plot.Series[0].X) != gaps[0].Tokens {
+	if plot := RealPlot("llama-f16", gaps); len(plot.Series) != 3 || len(plot.Series[0].X) != gaps[0].Tokens {
 		t.Error("the plot of llama-f16 has not every token of three checkpoints")
 	}
 }

@@ -1,4 +1,4 @@
-package experiments_test
+package experiments
 
 import (
 	"context"
@@ -162,8 +162,7 @@ func realTrainingTables(all []*realTraining) []*figure.Figure {
 		same.Add(name, checkpoint, seeds, figure.Word(fmt.Sprint(tokens)), figure.Number(k3Real/n, 3), figure.Number(k3Emulated/n, 3), figure.Word(fmt.Sprintf("%.6f", least)),
 			figure.Word(fmt.Sprintf("%.4f", weight/n)), figure.Word(fmt.Sprint(truncated)), figure.Word(fmt.Sprint(unequal)), figure.Number(largest, 2))
 		difference := func(a, b string) figure.Cell {
-			i := stats.T(stats.Differences(scores[a], scores[b]))
-			return figure.Word(fmt.Sprintf("%.3f (%.3f to %.3f)", i.Estimate, i.Low, i.High))
+			return withInterval(stats.T(stats.Differences(scores[a], scores[b])), 3)
 		}
 		of := func(arm string) figure.Cell { return figure.Word(fmt.Sprintf("%d of %d", kept[arm], len(group))) }
 		ends.Add(name, checkpoint, seeds, figure.Number(stats.Average(scores["none"]), 3), difference("emulated", "none"), difference("real", "none"), difference("real", "emulated"),

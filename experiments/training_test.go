@@ -1,4 +1,4 @@
-package experiments_test
+package experiments
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"driftlab/engine"
+	"driftlab/experiments/measure"
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/trainer"
@@ -143,7 +144,7 @@ func (t *realTraining) sameState(ctx context.Context, r recipe.Recipe, real trai
 		return nil, err
 	}
 	t.Steps, t.Tokens, t.WeightReal = len(run.scores), len(pairs), weights/float64(len(pairs))
-	t.K3Real, t.K3Emulated, t.Correlation = meanK3(pairs, 0), meanK3(pairs, 1), correlationOf(pairs)
+	t.K3Real, t.K3Emulated, t.Correlation = measure.MeanK3(pairs, 0), measure.MeanK3(pairs, 1), measure.Correlation(pairs)
 	return run, nil
 }
 
@@ -202,26 +203,4 @@ func compareTraining(ctx context.Context, engineName, task string, seed uint64, 
 		t.Arms = append(t.Arms, a)
 	}
 	return t, nil
-}
-
-// meanK3 is the mean of exp(−d) − 1 + d.
-func meanK3(d [][2]float64, side int) (k3 float64) {
-	for _, x := range d {
-		k3 += (elementary.Expm1(-x[side]) + x[side]) / float64(len(d))
-	}
-	return k3
-}
-
-// correlationOf is Pearson's coefficient of the pairs.
-func correlationOf(d [][2]float64) float64 {
-	var mean [2]float64
-	for _, x := range d {
-		mean[0], mean[1] = mean[0]+x[0]/float64(len(d)), mean[1]+x[1]/float64(len(d))
-	}
-	var xx, xy, yy float64
-	for _, x := range d {
-		a, b := x[0]-mean[0], x[1]-mean[1]
-		xx, xy, yy = xx+float64(a*a), xy+float64(a*b), yy+float64(b*b)
-	}
-	return xy / math.Sqrt(xx*yy)
 }

@@ -175,8 +175,8 @@ func CompareReal(p *model.Params, r *RealDump) (*RealGap, error) {
 			return statistic(pairs)
 		})
 	}
-	g.K3Ratio = over(func(d [][2]float64) float64 { return meanK3(d, 1) / meanK3(d, 0) })
-	g.Correlation = over(correlationOf)
+	g.K3Ratio = over(func(d [][2]float64) float64 { return MeanK3(d, 1) / MeanK3(d, 0) })
+	g.Correlation = over(Correlation)
 	square := 0.0
 	for _, d := range g.D {
 		square += float64(d[0] * d[0])
@@ -256,19 +256,19 @@ func realSize(d [][2]float64, side int) RealSize {
 		sizes = append(sizes, math.Abs(x[side]))
 	}
 	slices.Sort(sizes)
-	return RealSize{K3: meanK3(d, side), P99: stats.Quantile(sizes, 0.99), Max: sizes[len(sizes)-1]}
+	return RealSize{K3: MeanK3(d, side), P99: stats.Quantile(sizes, 0.99), Max: sizes[len(sizes)-1]}
 }
 
-// meanK3 is the mean of exp(−d) − 1 + d.
-func meanK3(d [][2]float64, side int) (k3 float64) {
+// MeanK3 is the mean of exp(−d) − 1 + d over pairs of log-prob differences, real and emulated: of side 0 or 1.
+func MeanK3(d [][2]float64, side int) (k3 float64) {
 	for _, x := range d {
 		k3 += (elementary.Expm1(-x[side]) + x[side]) / float64(len(d))
 	}
 	return k3
 }
 
-// correlationOf is Pearson's coefficient of the pairs.
-func correlationOf(d [][2]float64) float64 {
+// Correlation is Pearson's coefficient of the pairs.
+func Correlation(d [][2]float64) float64 {
 	var mean [2]float64
 	for _, x := range d {
 		mean[0], mean[1] = mean[0]+x[0]/float64(len(d)), mean[1]+x[1]/float64(len(d))

@@ -51,7 +51,7 @@ func TestOrderOfSumsBoundsF16(t *testing.T) {
 		for i := range a {
 			pairs[i] = [2]float64{a[i], b[i]}
 		}
-		return correlationOf(pairs)
+		return Correlation(pairs)
 	}
 	d := map[string][]float64{}
 	for _, order := range []string{"canonical", "pairwise:1", "split_k:4", "split_k:32"} {
