@@ -79,8 +79,8 @@ func TestCollapseAndSlopes(t *testing.T) {
 		for _, rate := range rateRates {
 			curve := slices.Repeat([]float64{1}, rateLooks+1)
 			// Rates above 16e-3/S collapse, at the evaluation 0.02/rate.
-			if lag > 0 && rateSize[rate] > 0.0161/float64(lag) || lag == 0 && rate == "4e-3" {
-				at := int(0.02/rateSize[rate]) / 4
+			if lag > 0 && rateOf(rate) > 0.0161/float64(lag) || lag == 0 && rate == "4e-3" {
+				at := int(0.02/rateOf(rate)) / 4
 				for k := at; k < len(curve); k++ {
 					curve[k] = 0
 				}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
@@ -38,11 +39,19 @@ func (l rateLaw) horizon(staleness, rate float64) float64 {
 var (
 	rateLags  = []int{0, 4, 16, 64}
 	rateRates = []string{"2.5e-4", "5e-4", "1e-3", "2e-3", "4e-3"}
-	rateSize  = map[string]float64{"2.5e-4": 2.5e-4, "5e-4": 5e-4, "1e-3": 1e-3, "2e-3": 2e-3, "4e-3": 4e-3}
 )
 
-// rateLooks is how often the weights of a run are evaluated.
-const rateLooks = 20
+// rateUpdates is the length of a run, rateLooks how often its weights are evaluated.
+const rateUpdates, rateLooks = 480, 20
+
+// rateOf is the number of a rate of the grid.
+func rateOf(rate string) float64 {
+	x, err := strconv.ParseFloat(rate, 64)
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
 
 func lagRateLaw() claim.Claim {
 	return claim.Claim{
@@ -76,7 +85,7 @@ func measureRateLaw(ctx context.Context, e *claim.Env) (*claim.Observation, erro
 	if err != nil {
 		return nil, err
 	}
-	o, steps := new(claim.Observation), e.Pick(480, 120, 4)
+	o, steps := new(claim.Observation), e.Pick(rateUpdates, 120, 4)
 	for _, lag := range rateLags {
 		schedule := "schedule=sync"
 		if lag > 0 {
@@ -113,14 +122,12 @@ func collapse(rates []float64, n int) int {
 
 // greatest is the logarithm of the greatest stable rate at a staleness, in the first n evaluations.
 func greatest(o *claim.Observation, lag, n int) float64 {
-	for k, rate := range rateRates {
+	for _, rate := range rateRates {
 		if collapse(o.List(rateArm(lag, rate)), n) >= 0 {
-			return elementary.Log(rateSize[rate]) - math.Ln2/2
-		} else if k == len(rateRates)-1 {
-			return elementary.Log(rateSize[rate]) + math.Ln2/2
+			return elementary.Log(rateOf(rate)) - math.Ln2/2
 		}
 	}
-	return 0
+	return elementary.Log(rateOf(rateRates[len(rateRates)-1])) + math.Ln2/2
 }
 
 // rateSlope is that of the greatest stable rate over the staleness, both in logarithms.
@@ -139,7 +146,7 @@ func horizonSlopes(o *claim.Observation) (rate, staleness float64, ok bool) {
 	for _, lag := range rateLags[1:] {
 		for _, r := range rateRates {
 			if at := collapse(o.List(rateArm(lag, r)), rateLooks+1); at >= 0 {
-				t, rates, lags = append(t, elementary.Log(float64(at))), append(rates, elementary.Log(rateSize[r])), append(lags, elementary.Log(float64(lag)))
+				t, rates, lags = append(t, elementary.Log(float64(at))), append(rates, elementary.Log(rateOf(r))), append(lags, elementary.Log(float64(lag)))
 			}
 		}
 	}
@@ -202,7 +209,7 @@ func ratePicture(j *claim.Judge) {
 		return elementary.Exp(sum)
 	}
 	last := rateLags[len(rateLags)-1]
-	law := rateLaw{Batch: mean(last) * float64(last), Critical: mean(rateLags[1]) * 480}
+	law := rateLaw{Batch: mean(last) * float64(last), Critical: mean(rateLags[1]) * rateUpdates}
 	var names []string
 	for _, lag := range rateLags {
 		names = append(names, fmt.Sprintf("staleness %d", lag))
@@ -218,7 +225,7 @@ func ratePicture(j *claim.Judge) {
 		}
 		predicted := figure.Word("")
 		if lag > 0 {
-			predicted = figure.Number(law.stable(float64(lag), 480), 2)
+			predicted = figure.Number(law.stable(float64(lag), rateUpdates), 2)
 		}
 		t.Add(append(cells, figure.Number(mean(lag), 2), predicted)...)
 	}
