@@ -14,6 +14,9 @@ const afterScreen = "it was added after the published screen, whose runs it does
 // tunedLater is that of a method whose effects are in the tuned table alone.
 const tunedLater = "it was added after the published screen; the table at tuned learning rates has it, on addition"
 
+// distils is that of a method with a teacher.
+const distils = "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"
+
 // Unscreened are the methods that the screen leaves out.
 var Unscreened = []Reason{
 	{"correction.weights", "none", "it is the control"},
@@ -22,7 +25,7 @@ var Unscreened = []Reason{
 	{"correction.masks", "token_k1", "with bounds that are each other's inverse it is the twin of token_mask"},
 	{"correction.masks", "seq_sum_k1", "with bounds that are each other's inverse it is the twin of sequence_mask"},
 	{"correction.masks", "tail_mask", "an instrument that says which tokens a mask's effect comes from, no method"},
-	{"loss", "ref_kl", "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"},
+	{"loss", "ref_kl", distils},
 	{"correction.masks", "tv_divergence", tunedLater},
 	{"correction.masks", "estr", tunedLater},
 	{"correction.masks", "truncated", afterScreen},
@@ -31,7 +34,7 @@ var Unscreened = []Reason{
 	{"loss", "fipo", tunedLater},
 	{"loss", "flowrl", tunedLater},
 	{"loss", "gvpo", tunedLater},
-	{"loss", "iw_opd", "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"},
+	{"loss", "iw_opd", distils},
 	{"loss", "real", tunedLater},
 	{"advantage", "spo", afterScreen},
 	{"advantage", "rae", afterScreen},
@@ -40,15 +43,15 @@ var Unscreened = []Reason{
 	{"advantage", "turn_level", "the task has one turn: the twin of grpo"},
 	{"advantage", "tir_optimal_token_baseline", "the task calls no tool: the twin of optimal_token_baseline"},
 	{"advantage", "vine", "it reads the policy's values of prefixes, which cost generated tokens that no other row has"},
-	{"terms", "distill_k2", "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"},
-	{"terms", "gkd", "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"},
-	{"terms", "jsd", "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"},
+	{"terms", "distill_k2", distils},
+	{"terms", "gkd", distils},
+	{"terms", "jsd", distils},
 	{"terms", "shadow_distillation", "it draws the dense policy after a compressed cache's, and no stressor compresses the cache"},
 	{"terms", "positive_nll", tunedLater},
 	{"terms", "adaptive_entropy", afterScreen},
-	{"terms", "opd_topk", "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"},
+	{"terms", "opd_topk", distils},
 	{"terms", "rlsd", "it reads a teacher, and the only one here is the policy's own start"},
-	{"terms", "sdar", "it distils a teacher, and the only one here is the policy's own start, which leaves it where it is"},
+	{"terms", "sdar", distils},
 	{"kl", "none", "it is the control"},
 	{"routing.replay", "keep_routing", "it differs from r3 in a reference's pass, and no method of a screen's row has both: the twin of r3"},
 }
