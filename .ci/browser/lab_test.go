@@ -413,6 +413,12 @@ func TestDrag(t *testing.T) {
 	p.clean()
 }
 
+// drawn waits until the page is drawn: for one frame the stage keeps the height of what it
+// showed before, and the end of the page is further down.
+func (p *tab) drawn() {
+	eval[bool](p, "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+}
+
 // press presses and releases the mouse at one place, as a person does: what moves away in
 // between is not clicked.
 func (p *tab) press(x, y float64) {
@@ -447,6 +453,7 @@ func TestFirstClick(t *testing.T) {
 					p.do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".again")?.click(); document.activeElement.blur()`))
 					p.until("document.querySelector('.guess form')")
 					p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`{ const s = document.getElementById("by-itself"); if (s.checked) s.click(); if (%v) s.click(); s.blur(); %s }`, teacher, fill)))
+					p.drawn()
 					at := eval[[]float64](p, fmt.Sprintf(`(() => { const b = document.querySelector(".guess form > .row > button[type=%s]"); scrollTo(0, 1e6);
 						if (b.getBoundingClientRect().top < 60) b.scrollIntoView({ block: "center" });
 						const r = b.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height * 0.3, r.bottom, r.height]; })()`, button))
