@@ -16,6 +16,7 @@ var twins = []struct{ method, set, of string }{
 	{"segment_mask", "{correction: {masks: [{name: segment_mask, low: 0.99, high: 1.01}]}}", "{correction: {masks: [{name: geometric, low: 0.99, high: 1.01}]}}"},
 	{"token_k1", "{correction: {masks: [{name: token_k1, low: 0.8, high: 1.25}]}}", "{correction: {masks: [{name: token_mask, low: 0.8, high: 1.25}]}}"},
 	{"seq_sum_k1", "{correction: {masks: [{name: seq_sum_k1, low: 0.8, high: 1.25}]}}", "{correction: {masks: [{name: sequence_mask, low: 0.8, high: 1.25}]}}"},
+	{"gigpo", "{advantage: {name: gigpo, episode_weight: 0.5, step_weight: 0.5}}", "{advantage: {name: grpo}}"},
 	{"turn_level", "{advantage: {name: turn_level}}", "{advantage: {name: grpo}}"},
 	{"tir_optimal_token_baseline", "{advantage: {name: tir_optimal_token_baseline}}", "{advantage: {name: optimal_token_baseline}}"},
 	{"keep_routing", "{routing: {replay: keep_routing}}", "{routing: {replay: r3}}"},
@@ -56,7 +57,7 @@ func TestTwins(t *testing.T) {
 		if trace[pair.method] != trace["of-"+pair.method] {
 			t.Errorf("%s: trained otherwise than what it is said to be the twin of", pair.method)
 		}
-		if pair.method != "turn_level" && trace[pair.method] == trace["bare"] {
+		if pair.of != "{advantage: {name: grpo}}" && trace[pair.method] == trace["bare"] {
 			t.Errorf("%s: trained as if it were not there, so that nothing was compared", pair.method)
 		}
 	}

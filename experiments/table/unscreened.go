@@ -8,9 +8,6 @@ type Reason struct {
 	Why string
 }
 
-// afterScreen is the reason of a method that came when the screen was made.
-const afterScreen = "it was added after the published screen, whose runs it does not have yet"
-
 // tunedLater is that of a method whose effects are in the tuned table alone.
 const tunedLater = "it was added after the published screen; the table at tuned learning rates has it, on addition"
 
@@ -28,18 +25,19 @@ var Unscreened = []Reason{
 	{"loss", "ref_kl", distils},
 	{"correction.masks", "tv_divergence", tunedLater},
 	{"correction.masks", "estr", tunedLater},
-	{"correction.masks", "truncated", afterScreen},
+	{"correction.masks", "truncated", tunedLater},
 	{"correction.masks", "last_version", "the rows have no partial rollouts, so that a response has one version"},
-	{"loss", "ce_gppo", afterScreen},
+	{"loss", "ce_gppo", tunedLater},
 	{"loss", "fipo", tunedLater},
 	{"loss", "flowrl", tunedLater},
 	{"loss", "gvpo", tunedLater},
 	{"loss", "iw_opd", distils},
 	{"loss", "real", tunedLater},
-	{"advantage", "spo", afterScreen},
-	{"advantage", "rae", afterScreen},
+	{"loss", "sat", tunedLater},
+	{"advantage", "spo", tunedLater},
+	{"advantage", "rae", tunedLater},
 	{"advantage", "max_rl", tunedLater},
-	{"advantage", "gigpo", afterScreen},
+	{"advantage", "gigpo", "the task has one turn, where both of its parts are grpo's advantage: with weights of 0.5 the twin of grpo"},
 	{"advantage", "turn_level", "the task has one turn: the twin of grpo"},
 	{"advantage", "tir_optimal_token_baseline", "the task calls no tool: the twin of optimal_token_baseline"},
 	{"advantage", "vine", "it reads the policy's values of prefixes, which cost generated tokens that no other row has"},
@@ -48,7 +46,7 @@ var Unscreened = []Reason{
 	{"terms", "jsd", distils},
 	{"terms", "shadow_distillation", "it draws the dense policy after a compressed cache's, and no stressor compresses the cache"},
 	{"terms", "positive_nll", tunedLater},
-	{"terms", "adaptive_entropy", afterScreen},
+	{"terms", "adaptive_entropy", tunedLater},
 	{"terms", "opd_topk", distils},
 	{"terms", "rlsd", "it reads a teacher, and the only one here is the policy's own start"},
 	{"terms", "sdar", distils},

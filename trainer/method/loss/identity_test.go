@@ -3,6 +3,7 @@ package loss
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -56,7 +57,7 @@ func TestOnPolicyReducesToPolicyGradient(t *testing.T) {
 		want := eval(t, &Reinforce{Anchor: Old, Aggregation: agg}, b).DLogp
 		for _, name := range []string{"ppo_clip", "importance_sampling", "rollout_is", "aipo", "topr", "decoupled_ppo", "a3po", "m2po", "m2_mask",
 			"st_ppo", "dispo", "minpro", "espo", "acr", "logit_fusion", "gpg", "cispo", "gspo_token", "dppo_tv", "dppo_kl", "dppo_topk",
-			"ppo_mask", "dro", "prime_dppo", "ipo", "prime_masked", "prime_geo", "vespo", "aspo", "ctpo", "trm", "kimi", "gspo", "tbpo", "sapo"} {
+			"ppo_mask", "dro", "prime_dppo", "ipo", "prime_masked", "prime_geo", "vespo", "aspo", "ctpo", "trm", "kimi", "gspo", "tbpo", "sapo", "sat"} {
 			e, err := Registry.Lookup(name)
 			if err != nil {
 				t.Fatal(err)
@@ -86,61 +87,8 @@ func TestOnPolicyReducesToPolicyGradient(t *testing.T) {
 
 // setAggregation sets the Aggregation of the losses that have one.
 func setAggregation(l Loss, agg Aggregation) {
-	switch l := l.(type) {
-	case *PPOClip:
-		l.Aggregation = agg
-	case *ImportanceSampling:
-		l.Aggregation = agg
-	case *RolloutIS:
-		l.Aggregation = agg
-	case *AIPO:
-		l.Aggregation = agg
-	case *TOPR:
-		l.Aggregation = agg
-	case *DecoupledPPO:
-		l.Aggregation = agg
-	case *M2PO:
-		l.Aggregation = agg
-	case *M2Mask:
-		l.Aggregation = agg
-	case *STPPO:
-		l.Aggregation = agg
-	case *DISPO:
-		l.Aggregation = agg
-	case *MinPRO:
-		l.Aggregation = agg
-	case *ACR:
-		l.Aggregation = agg
-	case *LogitFusion:
-		l.Aggregation = agg
-	case *GPG:
-		l.Aggregation = agg
-	case *CISPO:
-		l.Aggregation = agg
-	case *DPPO:
-		l.Aggregation = agg
-	case *DPPOTopK:
-		l.Aggregation = agg
-	case *DRO:
-		l.Aggregation = agg
-	case *PrimeDPPO:
-		l.Aggregation = agg
-	case *IPO:
-		l.Aggregation = agg
-	case *PrimeMasked:
-		l.Aggregation = agg
-	case *PrimeGeo:
-		l.Aggregation = agg
-	case *VESPO:
-		l.Aggregation = agg
-	case *ASPO:
-		l.Aggregation = agg
-	case *CTPO:
-		l.Aggregation = agg
-	case *TRM:
-		l.Aggregation = agg
-	case *Kimi:
-		l.Aggregation = agg
+	if f := reflect.ValueOf(l).Elem().FieldByName("Aggregation"); f.IsValid() {
+		f.Set(reflect.ValueOf(agg))
 	}
 }
 

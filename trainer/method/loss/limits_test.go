@@ -181,6 +181,7 @@ func TestNoRoomOnPolicy(t *testing.T) {
 	}
 	capped := func(l Loss, cap float64) Loss { set(t, l, "cap", cap); return l }
 	for name, l := range map[string]Loss{
+		"sat":       narrow("sat", "eps_low", "eps_high"),
 		"acr":       capped(narrow("acr", "eps_low", "eps_high"), 1),
 		"aipo":      capped(narrow("aipo"), 1),
 		"cispo":     narrow("cispo", "eps_low", "eps_high"),

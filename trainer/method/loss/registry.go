@@ -68,6 +68,7 @@ var Registry = method.Table[Loss]{
 	{Spec: reinforceSpec, New: func() Loss { return method.New[Reinforce]() }},
 	{Spec: rolloutISSpec, New: func() Loss { return method.New[RolloutIS]() }},
 	{Spec: sapoSpec, New: func() Loss { return method.New[SAPO]() }},
+	{Spec: satSpec, New: func() Loss { return method.New[SAT]() }},
 	{Spec: stPPOSpec, New: func() Loss { return method.New[STPPO]() }},
 	{Spec: tbpoSpec, New: func() Loss { return method.New[TBPO]() }},
 	{Spec: toprSpec, New: func() Loss { return method.New[TOPR]() }},
