@@ -29,7 +29,7 @@ type behaviour struct {
 }
 
 func newBehaviour(s *Session) (stage, error) {
-	if s.recipe.Anchored() != recipe.AnchorBehaviour && s.recipe.Lag() == 0 && s.published == nil {
+	if s.recipe.Anchored() != recipe.AnchorBehaviour && s.recipe.Anchored() != recipe.AnchorMixture && s.recipe.Lag() == 0 && s.published == nil {
 		return nil, nil
 	}
 	return &behaviour{Scorer: s.scorerOf(s.initial)}, nil
@@ -180,6 +180,8 @@ func newAnchor(s *Session) (stage, error) {
 		return newAverage(s), nil
 	case recipe.AnchorSync:
 		return &syncStart{Scorer: s.scorerOf(s.initial)}, nil
+	case recipe.AnchorMixture:
+		return &mixture{of: stageOf[*behaviour](s)}, nil
 	case recipe.AnchorInterpolated:
 		// At the start of the batch; every gradient then places it anew.
 		s.objective.interpolates = true

@@ -78,6 +78,8 @@ func (r Recipe) oldOnClock(behaviour string) schedule.Old {
 		return schedule.SyncStart
 	case AnchorInterpolated:
 		return schedule.Interpolated
+	case AnchorMixture:
+		return schedule.Mixture
 	case AnchorBehaviour:
 		how, _ := schedule.LookupOld(behaviour)
 		switch {
@@ -145,6 +147,6 @@ func (r Recipe) old() AnchorPolicy {
 	return [...]AnchorPolicy{
 		schedule.OfSystem: AnchorOld, schedule.BatchStart: AnchorOld, schedule.Rollout: AnchorRollout, schedule.SyncStart: AnchorSync,
 		schedule.ByVersion: AnchorBehaviour, schedule.Dedicated: AnchorBehaviour, schedule.AtInterrupt: AnchorBehaviour,
-		schedule.MovingAverage: AnchorEWMA, schedule.Interpolated: AnchorInterpolated,
+		schedule.MovingAverage: AnchorEWMA, schedule.Interpolated: AnchorInterpolated, schedule.Mixture: AnchorMixture,
 	}[r.Schedule.Params.Traits().Old]
 }

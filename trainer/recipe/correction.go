@@ -137,6 +137,8 @@ const (
 	AnchorSync AnchorPolicy = "sync_start"
 	// AnchorInterpolated is A-3PO's mixture.
 	AnchorInterpolated AnchorPolicy = "interpolated"
+	// AnchorMixture is the mixture of the versions that sampled the batch.
+	AnchorMixture AnchorPolicy = "mixture"
 )
 
 // defaultAnchorDecay has its centre of mass at 8 steps.
@@ -180,6 +182,11 @@ func (c *checker) anchor(r Recipe) {
 		return
 	}
 	c.that(*r.Anchor != AnchorSync || r.Schedule.Name == "" || r.OnClock(), "anchor", "sync_start is the last publication of a schedule on a clock, and %s has none: use old", r.Schedule.Name)
+	if *r.Anchor == AnchorMixture {
+		c.that(!r.Routing.FromRollout(), "anchor", "mixture scores each token with versions that did not sample it, whose expert choices are not on record: set routing.replay to none, or use anchor behaviour")
+		c.that(r.Correction.Weights.Name == "" || r.Correction.Weights.Name == "none", "correction.weights.name",
+			"%s divides by the probability under the version that sampled the token, and anchor mixture has the mixture of all versions in its place: use weights none", r.Correction.Weights.Name)
+	}
 	c.that(r.Correction.Mode != correction.Bypass || *r.Anchor == AnchorRollout, "anchor",
 		"%s, and correction.mode bypass is anchor rollout: leave one of the two out", *r.Anchor)
 }

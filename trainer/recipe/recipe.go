@@ -80,13 +80,14 @@ type Recipe struct {
 	// learner's numerics at the version that sampled), rollout (mu, as it was
 	// sampled: the bypass mode of a correction), ewma (a moving average of the
 	// learner's weights, 2605.12070), sync_start (the learner's weights as last
-	// published by a schedule on a clock) or interpolated (between mu and the policy
+	// published by a schedule on a clock), interpolated (between mu and the policy
 	// of each gradient by the staleness of each token, A-3PO, 2512.06547, a pass less on the
-	// clock; a decoupled correction compares at the start of the batch). With
+	// clock; a decoupled correction compares at the start of the batch) or mixture (of all
+	// versions that sampled the batch: the balance heuristic of Veach and Guibas 1995). With
 	// old and one update per step the ratio of a loss is 1, whatever the staleness of the
 	// rollouts. Nil where the recipe has no such line: rollout if correction.mode is
 	// bypass, else what the schedule's system does, which is old for sync and lag.
-	Anchor *AnchorPolicy `yaml:"anchor" oneof:"old behaviour rollout ewma sync_start interpolated"`
+	Anchor *AnchorPolicy `yaml:"anchor" oneof:"old behaviour rollout ewma sync_start interpolated mixture"`
 	// AnchorDecay is β of the moving average, θ̄ ← β·θ̄ + (1−β)·θ after each step,
 	// corrected for its start, from 0 up to 1. Its centre of mass, β/(1−β) steps, is
 	// best the mean staleness of the rollouts. Only anchor ewma reads it. Nil, the

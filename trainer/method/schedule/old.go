@@ -33,6 +33,8 @@ const (
 	MovingAverage
 	// Interpolated mixes the sampler's and the present log-probs (A-3PO).
 	Interpolated
+	// Mixture scores the whole batch with each version in it, from kept copies.
+	Mixture
 )
 
 // oldLogProbs are the ways of getting old log-probs, each with what it costs; a row
@@ -44,8 +46,8 @@ var oldLogProbs = [...]struct {
 	// Name is what a recipe or a simulation calls it.
 	Name string
 	// Batch says that the learner scores every batch; Versions that it reads a response
-	// once for each version that it has tokens of.
-	Batch, Versions bool
+	// once for each version that it has tokens of, EveryVersion for each of the batch.
+	Batch, Versions, EveryVersion bool
 	// Copies is the copies of the weights in addition to the learner's own; PerVersion that
 	// there is one for each version that can still be trained.
 	Copies     int
@@ -68,6 +70,7 @@ var oldLogProbs = [...]struct {
 	AtInterrupt:   {Name: "interrupt", Batch: true, Stalls: true},
 	MovingAverage: {Name: "ewma", Batch: true, Copies: 1, Swaps: true, Averages: true},
 	Interpolated:  {Name: "interpolated"},
+	Mixture:       {Name: "mixture", Batch: true, EveryVersion: true, PerVersion: true, Swaps: true, Keeps: true},
 }
 
 // LookupOld finds a way by its name.
@@ -106,9 +109,11 @@ func (c *Core) scoring(tokens int) int {
 	}
 	swaps := 0
 	switch {
-	case how.Versions:
-		var versions []int
-		tokens, versions = c.byVersion()
+	case how.Versions || how.EveryVersion:
+		own, versions := c.byVersion()
+		if tokens *= len(versions); how.Versions {
+			tokens = own
+		}
 		for _, v := range versions {
 			if v != c.version || c.unpublished > 0 {
 				swaps++

@@ -35,6 +35,7 @@ func TestOldCosts(t *testing.T) {
 		AtInterrupt:   {pass, 0}, // nothing is interrupted
 		SyncStart:     {pass + 8*costs.Copy, 1},
 		ByVersion:     {pass + 8*costs.Copy, 1},
+		Mixture:       {pass + 8*costs.Copy, 1},
 		MovingAverage: {pass + 8*3*costs.Copy, 1},
 	} {
 		got := of(old)

@@ -34,7 +34,7 @@ type Cluster struct {
 	// Default 100.
 	Delta int `yaml:"delta" default:"100" range:"[0,100]"`
 	// Old is where the old log-probs come from: system, batch_start, rollout,
-	// sync_start, snapshots, dedicated, interrupt, ewma or interpolated. Default system.
+	// sync_start, snapshots, dedicated, interrupt, ewma, interpolated or mixture. Default system.
 	Old string `yaml:"old" default:"system"`
 	// Steps is the number of updates.
 	Steps int            `yaml:"-"`
