@@ -18,6 +18,9 @@ func TestDialects(t *testing.T) {
 		{"actor.yaml", "ppo_mini_batch_size: 256\nclip_ratio_high: 0.28\nentropy_coeff: 0\ncheckpoint: {async_save: false}\nprofiler: {enable: false}\n", "verl", "eps_high: 0.28"},
 		{"async.yaml", "async_training: {staleness_threshold: 0.5, trigger_parameter_sync_step: 8, require_batches: 2}\nrollout: {n: 4}\nactor_rollout_ref: {actor: {clip_ratio_c: 10.0, loss_agg_mode: token-mean}}", "verl",
 			"loss={name: ppo_clip, eps_low: 0.2, eps_high: 0.2, dual_clip: 10, aggregation: token-mean} schedule={name: verl_partial, staleness_percent: 50, k: 8, require_batches: 2, partial: true} rollout.group=4"},
+		{"v1.sh", "python -m verl.trainer.main_ppo actor_rollout_ref.rollout.n=4 trainer.use_v1=True trainer.v1.trainer_mode=separate_async trainer.v1.separate_async.num_warmup_batches=2 trainer.v1.separate_async.parameter_sync_step=3 " +
+			"trainer.v1.sampler.max_off_policy_threshold=6 trainer.v1.sampler.max_off_policy_strategy=wait", "verl",
+			"schedule={name: verl_v1, max_off_policy_threshold: 6, wait: true, num_warmup_batches: 2, parameter_sync_step: 3} rollout.group=4"},
 		{"old.yaml", "algorithm: {rollout_correction: {rollout_is: token, rollout_is_threshold: 2.0, rollout_rs: geometric, rollout_rs_threshold: 1.02, rollout_rs_threshold_lower: 0.98, rollout_token_veto_threshold: 1e-4}}", "verl",
 			"geometric, low: 0.98, high: 1.02 veto, threshold: 0.0001"},
 		{"roll.yaml", "adv_estimator: reinforce\nnorm_mean_type: batch\nnorm_std_type: batch\nactor_train: {pg_variant: topr}", "roll", "advantage={name: normalize, mean: batch, std: batch}"},
@@ -36,6 +39,8 @@ func TestDialects(t *testing.T) {
 			"loss={name: cispo, eps_low: 0.2, eps_high: 3} kl={name: k3, coef: 0.01, in: loss} learner.minibatches=4 schedule={name: lag, k: 2} rollout.numerics=fp8-w8a8 rollout.group=16 rollout.temperature=0.7"},
 		{"run.sh", "ARGS=(--advantage-estimator gspo --eps-clip 4e-4 --use-kl-loss --kl-loss-coef 0.01 --kl-loss-type low_var_kl)\nray job submit -- python3 train_async.py --rollout-batch-size 32 --n-samples-per-prompt 8 --global-batch-size 64 ${ARGS[@]}", "slime",
 			"loss={name: gspo, eps_low: 0.0004, eps_high: 0.0004} advantage={name: grpo, std: true} kl={name: k3, coef: 0.01, in: loss} learner.minibatches=4 schedule={name: one_step_off, interval: 1} rollout.group=8"},
+		{"miles.sh", "python3 train.py --eps-clip 0.2 --rollout-batch-size 32 --n-samples-per-prompt 8 --fully-async --max-weight-staleness 3 --rollout-submission-granularity group --pause-generation-mode in_place", "slime",
+			"schedule={name: miles, max_weight_staleness: 3, group: true, retry: false, in_place: true} rollout.group=8"},
 		{"orl.sh", "python -m openrlhf.cli.train_ppo_ray --advantage_estimator group_norm --init_kl_coef 1e-3 --use_kl_loss --kl_estimator k3 --eps_clip_low_high 0.2 0.27 --n_samples_per_prompt 8 --rollout_batch_size 128 --train_batch_size 256 --async_train", "openrlhf",
 			"loss={name: ppo_clip, eps_low: 0.2, eps_high: 0.27, dual_clip: 0} advantage={name: grpo, std: true} kl={name: k3, coef: 0.001, in: loss} learner.minibatches=4 schedule={name: one_step_off} rollout.group=8"},
 		{"roll.yaml", "adv_estimator: grpo\nactor_train: {pg_variant: cispo, cispo_epsilon_high: 0.2}\nnum_return_sequences_in_group: 8\nasync_generation_ratio: 2\nactor_infer: {generating_args: {top_p: 0.9}}\nloss_agg_mode: seq-mean-token-mean", "roll",

@@ -41,6 +41,15 @@ func (v *values) leave(key, why string) {
 	}
 }
 
+// leaveUnread leaves those of the keys that nothing has read.
+func (v *values) leaveUnread(why string, keys ...string) {
+	for _, key := range keys {
+		if !v.used[key] {
+			v.leave(key, why)
+		}
+	}
+}
+
 // has reports whether a key has a value.
 func (v *values) has(key string) bool {
 	s, ok := v.by[key]

@@ -18,12 +18,12 @@ rollout_temperature = rollout.temperature
 rollout_top_p = rollout.top_p
 rollout_top_k = rollout.top_k
 rollout_batch_size global_batch_size num_steps_per_rollout > learner.minibatches
-rollout_function_path fully_async max_weight_staleness update_weights_interval > schedule
+rollout_function_path fully_async max_weight_staleness rollout_submission_granularity async_unused_samples_handler pause_generation_mode update_weights_interval > schedule
 rollout_max_response_len rollout_max_prompt_len rollout_max_context_len seq_length max_position_embeddings : length
 lr lr_* min_lr optimizer adam_* weight_decay* clip_grad start_weight_decay end_weight_decay muon_* sgd_* use_precision_aware_optimizer optimizer_* use_stateless_adam : optimizer
 over_sampling_batch_size dynamic_sampling_filter_path buffer_filter_path rollout_sample_filter_path filter_zero_reward_samples partial_rollout mask_offpolicy_in_partial_rollout min_batch_collection_ratio : filter
 normalize_advantages disable_rewards_normalization custom_advantage_function_path custom_pg_loss_reducer_function_path custom_loss_function_path custom_convert_samples* ref_update_interval keep_old_actor use_rollout_entropy reset_optimizer_states true_on_policy_mode custom_config_path : feature
-use_rollout_indexer_replay use_indexer_replay recompute_logprobs_via_prefill pause_generation_mode apply_rope_* : feature
+use_rollout_indexer_replay use_indexer_replay recompute_logprobs_via_prefill apply_rope_* : feature
 use_opd opd_* : teacher
 rm_type rm_url group_rm reward_key custom_rm_path custom_reward_post_process_path eval_reward_key : reward
 custom_generate_function_path custom_rollout_log* rollout_stop* rollout_skip_special_tokens rollout_task_type loss_mask_type qwen_gdn_backend : feature
@@ -35,7 +35,7 @@ save save_* use_wandb wandb_* disable_wandb_random_suffix use_tensorboard tb_* l
 prompt_data input_key label_key metadata_key tool_key multimodal_keys apply_chat_template* rollout_shuffle rollout_seed seed balance_data balance_by_flops data_* disable_rollout_global_dataset rollout_data* rollout_buffer_url chat_template_path : data
 num_rollout num_epoch start_rollout_id train_iters : run
 get_mismatch_metrics : log
-actor_num_* rollout_num_* num_gpus_per_node colocate offload* release_train tensor_model_parallel_size pipeline_model_parallel_size context_parallel_size expert_* sequence_parallel decoder_* recompute_* use_dynamic_batch_size max_tokens_per_gpu micro_batch_size log_probs_* sglang_* slime_* miles_* update_weight_* train_backend train_env_vars distributed_* attention_backend attention_softmax_in_fp32 accumulate_allreduce_grads_in_fp32 no_check* overlap_* use_distributed_* use_fault_tolerance rollout_health* rollout_external* http_proxy allgather_cp cp_* qkv_format no_gradient* gradient_accumulation* cross_entropy* empty_unused* grad_reduce* account_for* main_* exp_avg* attn_implementation gradient_checkpointing fsdp_* deepspeed* use_* actor_lr* custom_megatron* custom_model_provider_path megatron_config_path delay_* fine_grained* cuda_graph* moe_token* no_* manual_gc* router_* ft_* prefill_num_servers custom_update_weight* async_* rollout_submission_granularity p2p_* multi_lora* train_memory_margin_bytes low_memory_resume stream_optimizer* p2p* : place
+actor_num_* rollout_num_* num_gpus_per_node colocate offload* release_train tensor_model_parallel_size pipeline_model_parallel_size context_parallel_size expert_* sequence_parallel decoder_* recompute_* use_dynamic_batch_size max_tokens_per_gpu micro_batch_size log_probs_* sglang_* slime_* miles_* update_weight_* train_backend train_env_vars distributed_* attention_backend attention_softmax_in_fp32 accumulate_allreduce_grads_in_fp32 no_check* overlap_* use_distributed_* use_fault_tolerance rollout_health* rollout_external* http_proxy allgather_cp cp_* qkv_format no_gradient* gradient_accumulation* cross_entropy* empty_unused* grad_reduce* account_for* main_* exp_avg* attn_implementation gradient_checkpointing fsdp_* deepspeed* use_* actor_lr* custom_megatron* custom_model_provider_path megatron_config_path delay_* fine_grained* cuda_graph* moe_token* no_* manual_gc* router_* ft_* prefill_num_servers custom_update_weight* async_* p2p_* multi_lora* train_memory_margin_bytes low_memory_resume stream_optimizer* p2p* : place
 `)
 
 // slimeRest reads what is not correction or routing.
@@ -123,15 +123,20 @@ func slimeKL(v *values, c *Config) {
 func slimeSchedule(v *values, c *Config) {
 	path := v.text("rollout_function_path", "")
 	switch {
-	case strings.Contains(path, "fully_async") || v.truth("fully_async", false):
-		c.take("schedule", "{name: slime_fully_async}", "rollout_function_path", "fully_async")
-		v.leave("max_weight_staleness", "the recipe's slime_fully_async has no limit of staleness")
+	case v.truth("fully_async", false): // miles
+		granularity, unused, pause := "rollout_submission_granularity", "async_unused_samples_handler", "pause_generation_mode"
+		c.take("schedule", fmt.Sprintf("{name: miles, max_weight_staleness: %v, group: %v, retry: %v, in_place: %v}", v.number("max_weight_staleness", 0),
+			v.choice(granularity, "sample", "sample", "group") == "group", v.choice(unused, "drop", "drop", "retry") == "retry",
+			v.choice(pause, "retract", "retract", "in_place") == "in_place"), "fully_async", "max_weight_staleness", granularity, unused, pause)
+	case strings.Contains(path, "fully_async"):
+		c.take("schedule", "{name: slime_fully_async}", "rollout_function_path")
 	case strings.HasSuffix(v.program, "train_async.py"):
 		c.takeOneStepOff(fmt.Sprintf("{name: one_step_off, interval: %v}", v.number("update_weights_interval", 1)), "update_weights_interval")
 	default:
 		v.leave("rollout_function_path", "a rollout of the user's own cannot be known")
 		v.leave("update_weights_interval", "it has an effect in asynchronous training alone")
 	}
+	v.leaveUnread("it has an effect with miles' fully_async alone", "max_weight_staleness", "rollout_submission_granularity", "async_unused_samples_handler", "pause_generation_mode")
 }
 
 // slimeEstimators are slime's names of estimators, which also choose the loss.

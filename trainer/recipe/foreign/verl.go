@@ -156,8 +156,11 @@ func verlLoss(v *values, c *Config, config correction.VerlConfig) {
 	c.Loss = l.String()
 }
 
-// verlSchedules are the trainers of verl that a path of its configuration names.
-const verlAsync = "async_training."
+// The sections of verl's asynchronous trainers.
+const (
+	verlAsync = "async_training."
+	verlV1    = "trainer.v1."
+)
 
 // verlRest reads what is not correction, loss or routing.
 func verlRest(v *values, c *Config) {
@@ -188,7 +191,13 @@ func verlRest(v *values, c *Config) {
 		v.leave(part, "one of ppo_mini_batch_size and train_batch_size alone does not say how many updates a batch has")
 		v.leave(whole, reasons["batch"].why)
 	}
-	staleness := verlAsync + "staleness_threshold"
+	verlSchedule(v, c)
+}
+
+// verlSchedule reads which of verl's trainers runs: the fully asynchronous one has a section,
+// version 1 a mode, and one-step-off a file of its own.
+func verlSchedule(v *values, c *Config) {
+	staleness, mode := verlAsync+"staleness_threshold", verlV1+"trainer_mode"
 	if v.any(staleness, verlAsync+"trigger_parameter_sync_step", verlAsync+"require_batches") {
 		s := v.number(staleness, 0.1)
 		// Without the old log-probs of its own the trainer compares with the rollout engine's.
@@ -202,7 +211,23 @@ func verlRest(v *values, c *Config) {
 		c.take("schedule", text+"}", staleness, verlAsync+"trigger_parameter_sync_step", verlAsync+"require_batches", verlAsync+"partial_rollout")
 	} else if strings.Contains(v.source, "one_step_off") {
 		c.take("schedule", "{name: one_step_off}")
+	} else if v.has(mode) && v.truth("trainer.use_v1", true) {
+		threshold, strategy := verlV1+"sampler.max_off_policy_threshold", verlV1+"sampler.max_off_policy_strategy"
+		switch name := v.choice(mode, "sync", "sync", "colocate_async", "separate_async"); name {
+		case "sync":
+			c.take("schedule", "{name: sync}", mode)
+		default:
+			warmup, every := verlV1+name+".num_warmup_batches", verlV1+"separate_async.parameter_sync_step"
+			text := fmt.Sprintf("{name: verl_v1, max_off_policy_threshold: %v, wait: %v, num_warmup_batches: %v", v.number(threshold, 8),
+				v.choice(strategy, "drop", "drop", "wait") == "wait", v.number(warmup, 1))
+			if name == "separate_async" {
+				text += fmt.Sprintf(", parameter_sync_step: %v", v.number(every, 4))
+			}
+			c.take("schedule", text+"}", mode, threshold, strategy, warmup, every)
+		}
 	}
+	v.leaveUnread("another trainer runs", "trainer.use_v1", mode, verlV1+"colocate_async.num_warmup_batches", verlV1+"separate_async.num_warmup_batches",
+		verlV1+"separate_async.parameter_sync_step", verlV1+"sampler.max_off_policy_threshold", verlV1+"sampler.max_off_policy_strategy")
 }
 
 // verlKL reads the penalty: in the loss, else in the reward.

@@ -33,7 +33,7 @@ skip.* async_resources.* sandbox_fusion.* teacher_models.* : place
 async_training.* : place
 rollout.total_rollout_steps rollout.test_freq rollout.nnodes rollout.n_gpus_per_node : run
 rollout.* : place
-trainer.v1.trainer_mode : mode
+trainer.use_v1 trainer.v1.trainer_mode trainer.v1.colocate_async.num_warmup_batches trainer.v1.separate_async.num_warmup_batches trainer.v1.separate_async.parameter_sync_step trainer.v1.sampler.max_off_policy_threshold trainer.v1.sampler.max_off_policy_strategy > schedule
 data.max_response_length data.max_prompt_length actor_rollout_ref.rollout.response_length actor_rollout_ref.rollout.prompt_length actor_rollout_ref.rollout.max_model_len : length
 actor_rollout_ref.actor.optim.* actor_rollout_ref.actor.grad_clip : optimizer
 actor_rollout_ref.actor.calculate_entropy actor_rollout_ref.actor.calculate_sum_pi_squared : log
