@@ -173,6 +173,19 @@ func (r Recipe) Decay() float64 {
 	return defaultAnchorDecay
 }
 
+// mixture checks that nothing else divides by the probability under the version that sampled a token.
+func (c *checker) mixture(r Recipe) {
+	const twice = "%s divides by the probability under the version that sampled the token, and anchor mixture has the mixture of all versions in its place: %s"
+	weights := r.Correction.Weights.Name
+	c.that(weights == "" || weights == "none", "correction.weights.name", twice, weights, "use weights none")
+	if p, ok := r.Loss.Params.(*loss.DecoupledPPO); ok {
+		c.that(p.Behave == "none", "loss.behave", twice, p.Behave, "use none")
+	} else if r.Loss.Name != "" {
+		c.that(!r.Loss.Spec().Reads(batch.LogpRoll), "loss", twice, r.Loss.Name, "use ppo_clip or another loss that reads the anchor alone")
+	}
+	c.that(!r.Routing.FromRollout(), "anchor", "mixture scores each token with versions that did not sample it, whose expert choices are not on record: set routing.replay to none, or use anchor behaviour")
+}
+
 // anchor checks the anchor against the correction's mode.
 func (c *checker) anchor(r Recipe) {
 	if r.AnchorDecay != nil {
@@ -183,9 +196,7 @@ func (c *checker) anchor(r Recipe) {
 	}
 	c.that(*r.Anchor != AnchorSync || r.Schedule.Name == "" || r.OnClock(), "anchor", "sync_start is the last publication of a schedule on a clock, and %s has none: use old", r.Schedule.Name)
 	if *r.Anchor == AnchorMixture {
-		c.that(!r.Routing.FromRollout(), "anchor", "mixture scores each token with versions that did not sample it, whose expert choices are not on record: set routing.replay to none, or use anchor behaviour")
-		c.that(r.Correction.Weights.Name == "" || r.Correction.Weights.Name == "none", "correction.weights.name",
-			"%s divides by the probability under the version that sampled the token, and anchor mixture has the mixture of all versions in its place: use weights none", r.Correction.Weights.Name)
+		c.mixture(r)
 	}
 	c.that(r.Correction.Mode != correction.Bypass || *r.Anchor == AnchorRollout, "anchor",
 		"%s, and correction.mode bypass is anchor rollout: leave one of the two out", *r.Anchor)

@@ -40,6 +40,9 @@ func (r Recipe) Inert() []string {
 	if r.Advantage.Name == "spo" && r.Rollout.Pool == nil {
 		notes = append(notes, "advantage spo: without rollout.pool every prompt is a fresh one without a success rate of its own, and the baseline is 0.5 for all: set rollout.pool")
 	}
+	if anchor == AnchorMixture && !r.OnClock() {
+		notes = append(notes, "anchor mixture: schedule "+r.Schedule.Name+" samples a batch with one version of the weights, and the mixture is anchor behaviour: use a schedule on a clock, such as areal")
+	}
 	if note := r.inertLoss(moves, updates || gap); note != "" {
 		notes = append(notes, note)
 	}

@@ -24,6 +24,8 @@ func TestInert(t *testing.T) {
 		{[]string{"loss=m2po", "schedule={name: lag, k: 4}", "anchor=behaviour"}, ""},
 		{[]string{"loss=m2po", "schedule={name: lag, k: 4}", "anchor=rollout"}, ""},
 		{[]string{"loss=m2po", "schedule={name: lag, k: 4}", "anchor=ewma"}, ""},
+		{[]string{"loss=m2po", "schedule={name: lag, k: 4}", "anchor=mixture"}, "anchor"},
+		{[]string{"loss=m2po", "schedule=areal", "anchor=mixture"}, ""},
 		{[]string{"loss=m2po", "schedule=areal"}, "loss"},
 		{[]string{"loss=m2po", "schedule=areal", "anchor=behaviour"}, ""},
 		{[]string{"loss=m2po", "schedule=skyrl"}, ""},
