@@ -10,7 +10,6 @@ import (
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )
@@ -161,33 +160,6 @@ func newParts(s *Session) (stage, error) {
 		s.metrics = lag.Part(engine.Part(s.metrics, "engine"), "lag")
 		return nil
 	}), nil
-}
-
-// newAnchor makes the stage that fills Anchor, by a recipe's word.
-func newAnchor(s *Session) (stage, error) {
-	column := func(of func(b *batch.Batch) []float64) stage {
-		return stageFunc(func(s *Session) error {
-			s.batch.Anchor = of(&s.batch)
-			return nil
-		})
-	}
-	switch s.recipe.Anchored() {
-	case recipe.AnchorBehaviour:
-		return column(func(b *batch.Batch) []float64 { return b.Behaviour.Logp }), nil
-	case recipe.AnchorRollout:
-		return column(func(b *batch.Batch) []float64 { return b.LogpRoll }), nil
-	case recipe.AnchorEWMA:
-		return newAverage(s), nil
-	case recipe.AnchorSync:
-		return &syncStart{Scorer: s.scorerOf(s.initial)}, nil
-	case recipe.AnchorMixture:
-		return &mixture{of: stageOf[*behaviour](s)}, nil
-	case recipe.AnchorInterpolated:
-		// At the start of the batch; every gradient then places it anew.
-		s.objective.interpolates = true
-		return column(func(b *batch.Batch) []float64 { return loss.Interpolate(nil, b, b.Old.Logp) }), nil
-	}
-	return column(func(b *batch.Batch) []float64 { return b.Old.Logp }), nil
 }
 
 // syncStart is the learner at the last publication (verl's fully asynchronous

@@ -5,6 +5,7 @@ import (
 	"driftlab/model"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )
@@ -102,6 +103,33 @@ func (r *release) run(s *Session) error {
 	gap := metrics.Compare(&batch.Batch{Sampled: s.batch.Sampled, Old: r.scored})
 	s.metrics = gap.Released(s.metrics)
 	return nil
+}
+
+// newAnchor makes the stage that fills Anchor, by a recipe's word.
+func newAnchor(s *Session) (stage, error) {
+	column := func(of func(b *batch.Batch) []float64) stage {
+		return stageFunc(func(s *Session) error {
+			s.batch.Anchor = of(&s.batch)
+			return nil
+		})
+	}
+	switch s.recipe.Anchored() {
+	case recipe.AnchorBehaviour:
+		return column(func(b *batch.Batch) []float64 { return b.Behaviour.Logp }), nil
+	case recipe.AnchorRollout:
+		return column(func(b *batch.Batch) []float64 { return b.LogpRoll }), nil
+	case recipe.AnchorEWMA:
+		return newAverage(s), nil
+	case recipe.AnchorSync:
+		return &syncStart{Scorer: s.scorerOf(s.initial)}, nil
+	case recipe.AnchorMixture:
+		return &mixture{of: stageOf[*behaviour](s)}, nil
+	case recipe.AnchorInterpolated:
+		// At the start of the batch; every gradient then places it anew.
+		s.objective.interpolates = true
+		return column(func(b *batch.Batch) []float64 { return loss.Interpolate(nil, b, b.Old.Logp) }), nil
+	}
+	return column(func(b *batch.Batch) []float64 { return b.Old.Logp }), nil
 }
 
 // checkScored looks at what a policy that scores in the learner's numerics recorded.

@@ -36,7 +36,7 @@ var stages = []struct {
 	{"teacher", "Teacher Guided", newTeacher},
 	{"behaviour", "Behaviour", newBehaviour},
 	{"advantage.score_norm", "ScoreNorm", newScoreNorms},
-	// anchor.go: one of them becomes the old policy of the loss (reads Old, Behaviour or LogpRoll).
+	// score.go: one of them becomes the old policy of the loss (reads Old, Behaviour or LogpRoll).
 	{"anchor", "Anchor", newAnchor},
 	// advantage.go: a KL penalty is taken from the reward (reads Old and Ref).
 	{"kl.reward", "TokenReward", newPenalty},

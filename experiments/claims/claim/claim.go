@@ -14,8 +14,10 @@ package claim
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"driftlab/results/figure"
+	"driftlab/results/stats"
 )
 
 // Claim is one published statement made executable: arms, statistic and threshold, which
@@ -100,4 +102,151 @@ type Evidence struct {
 	Table *figure.Figure
 	// Notes are findings that a verdict does not say; computed like all else.
 	Notes []string
+}
+
+// Judge collects the checks of a claim.
+type Judge struct {
+	// Seeds are the replications, and Runs what each measured.
+	Seeds []uint64
+	Runs  []*Observation
+	// SharedWarmStarts says that replications whose seeds have the same warm start are not
+	// independent: a value is then the mean over those of one warm start.
+	SharedWarmStarts bool
+	// Evidence is what the claim's Judge function fills.
+	Evidence Evidence
+
+	groups [][]int // replications by warm start
+}
+
+// byWarmStart lists the replications of each warm start, in the order of their first.
+func (j *Judge) byWarmStart() [][]int {
+	if j.groups == nil {
+		at := map[uint64]int{}
+		for i := range j.Runs {
+			group, seen := 0, false
+			if j.SharedWarmStarts {
+				group, seen = at[warmStart(j.Seeds[i])]
+			}
+			if !seen {
+				group = len(j.groups)
+				j.groups = append(j.groups, nil)
+				if j.SharedWarmStarts {
+					at[warmStart(j.Seeds[i])] = group
+				}
+			}
+			j.groups[group] = append(j.groups[group], i)
+		}
+	}
+	return j.groups
+}
+
+// Independent is how many independent values a statistic has: warm starts, where
+// replications share them.
+func (j *Judge) Independent() int { return len(j.byWarmStart()) }
+
+// Means are the means over the replications of each warm start; x has a value per replication.
+func (j *Judge) Means(x []float64) []float64 {
+	lists := make([][]float64, len(x))
+	for i := range x {
+		lists[i] = x[i : i+1]
+	}
+	return j.Pooled(lists)
+}
+
+// Pooled are the means of all values of each warm start; a replication has any number of them,
+// and a warm start without one is left out.
+func (j *Judge) Pooled(x [][]float64) []float64 {
+	var out []float64
+	for _, group := range j.byWarmStart() {
+		var all []float64
+		for _, i := range group {
+			all = append(all, x[i]...)
+		}
+		switch len(all) {
+		case 0:
+		case 1:
+			out = append(out, all[0]) // of any bits, a negative zero's included
+		default:
+			out = append(out, stats.Average(all))
+		}
+	}
+	return out
+}
+
+// Primary adds the check that the verdict rests on. The same question may be
+// asked at two levels; a second one at the same level is a programmer's fault.
+func (j *Judge) Primary(c Check) {
+	for _, old := range j.Evidence.Checks {
+		if old.Primary && old.Level == c.Level {
+			panic(fmt.Sprintf("claim: %q is a second primary check at level %s", c.Name, c.Level))
+		}
+	}
+	c.Primary = true
+	j.Evidence.Checks = append(j.Evidence.Checks, c)
+}
+
+// PrimaryOver is Primary of a check over learning rates, with what it comes to at each alone.
+func (j *Judge) PrimaryOver(rates []string, of func(rates []string) Check) {
+	c := of(rates)
+	for _, rate := range rates {
+		if len(rates) > 1 {
+			one := of([]string{rate})
+			c.ByRate = append(c.ByRate, RateOutcome{rate, one.Value, one.Outcome})
+		}
+	}
+	j.Primary(c)
+}
+
+// Secondary adds a comparison that decides nothing.
+func (j *Judge) Secondary(c Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) }
+
+// Note adds a finding.
+func (j *Judge) Note(format string, args ...any) {
+	j.Evidence.Notes = append(j.Evidence.Notes, fmt.Sprintf(format, args...))
+}
+
+// Column is a figure of one value, as Each.
+func (j *Judge) Column(name string) []float64 {
+	return j.Each(func(o *Observation) float64 { return o.Number(name) })
+}
+
+// Each computes a value per replication, and its mean over those that share a warm start.
+func (j *Judge) Each(of func(o *Observation) float64) []float64 {
+	out := make([]float64, len(j.Runs))
+	for i, o := range j.Runs {
+		out[i] = of(o)
+	}
+	return j.Means(out)
+}
+
+// Entry is one entry of a list, as Each.
+func (j *Judge) Entry(figure string, k int) []float64 {
+	return j.Each(func(o *Observation) float64 { return o.List(figure)[k] })
+}
+
+// Last is the last entry of a list, as Each.
+func (j *Judge) Last(figure string) []float64 {
+	return j.Each(func(o *Observation) float64 {
+		v := o.List(figure)
+		return v[len(v)-1]
+	})
+}
+
+// Slope is that of a list over its places, as Each.
+func (j *Judge) Slope(figure string) []float64 {
+	return j.Each(func(o *Observation) float64 {
+		y := o.List(figure)
+		return stats.Slope(Counting(len(y)), y)
+	})
+}
+
+// Mean is the mean over replications of a list, entry by entry.
+func (j *Judge) Mean(name string) []float64 {
+	sum := make([]float64, len(j.Runs[0].List(name)))
+	for _, o := range j.Runs {
+		for i, v := range o.List(name) {
+			sum[i] += v / float64(len(j.Runs))
+		}
+	}
+	return sum
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // frame is what every loss shares: the tokens to sum over, the weight of each,
-// and the detached log-probs.
+// and the detached log-probs. Behind it are the pieces that most losses have: the ratio
+// and its clip.
 type frame struct {
 	out    *Grad
 	in     *batch.Batch
@@ -187,6 +188,63 @@ func count(condition bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+// clipCounts are the tokens that a clip and a dual clip have left without a gradient.
+type clipCounts struct{ upper, lower float64 }
+
+// add counts a token and returns its term.
+func (c *clipCounts) add(s surrogate) (value, dlogp float64) {
+	c.upper += count(s.clipped)
+	c.lower += count(s.dual)
+	return s.value, s.dlogp
+}
+
+// surrogate is the clipped objective of one token.
+type surrogate struct {
+	value, dlogp  float64
+	clipped, dual bool
+}
+
+// clipped evaluates PPO's surrogate at ratio r with derivative dr. Where two
+// branches tie, automatic differentiation gives each half the gradient, and so
+// does this: inside the band both are the same, so nothing is lost on-policy.
+func clipped(a, r, dr, low, high, dualClip, delta float64) surrogate {
+	free, dfree := r, dr
+	if delta > 0 && r > delta {
+		free, dfree = delta, 0
+	}
+	bound, dbound := clamp(r, low, high), dr
+	if r < low || r > high {
+		dbound = 0
+	}
+	l1, l2 := -a*free, -a*bound
+	s := surrogate{clipped: l2 > l1}
+	s.value, s.dlogp = pick(l1 > l2, l1, float64(-a*dfree), l2, float64(-a*dbound))
+	if dualClip > 0 && a < 0 {
+		l3 := -a * dualClip
+		s.dual = s.value > l3
+		s.value, s.dlogp = pick(s.value < l3, s.value, s.dlogp, l3, 0)
+	}
+	return s
+}
+
+// pick returns x if first, y if not, and half of each derivative if they tie.
+func pick(first bool, x, dx, y, dy float64) (value, derivative float64) {
+	switch {
+	case x == y:
+		return x, (dx + dy) / 2
+	case first:
+		return x, dx
+	}
+	return y, dy
+}
+
+// addClipFractions logs what verl logs for its clipped losses.
+func (f *frame) addClipFractions(clips clipCounts, anchor []float64, limit float64) {
+	f.out.Add("actor/pg_clipfrac", f.mean(clips.upper))
+	f.addKL(anchor, limit)
+	f.out.Add("actor/pg_clipfrac_lower", f.mean(clips.lower))
 }
 
 // spread is the mean and the range of a figure.

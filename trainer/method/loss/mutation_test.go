@@ -15,10 +15,10 @@ var mutate = flag.Bool("mutations", false, "compile every listed mutation and ru
 // mutations are changes of one sign, clip or mask each. Every one must break a
 // test: what no test notices is not tested.
 var mutations = []struct{ file, old, new string }{
-	{"ppo_clip.go", "l1, l2 := -a*free, -a*bound", "l1, l2 := -a*free, a*bound"},
-	{"ppo_clip.go", "if r < low || r > high {", "if r < low {"},
-	{"ppo_clip.go", "if dualClip > 0 && a < 0 {", "if dualClip > 0 && a > 0 {"},
-	{"ppo_clip.go", "return x, (dx + dy) / 2", "return x, dy"},
+	{"frame.go", "l1, l2 := -a*free, -a*bound", "l1, l2 := -a*free, a*bound"},
+	{"frame.go", "if r < low || r > high {", "if r < low {"},
+	{"frame.go", "if dualClip > 0 && a < 0 {", "if dualClip > 0 && a > 0 {"},
+	{"frame.go", "return x, (dx + dy) / 2", "return x, dy"},
 	{"frame.go", "w *= f.in.Weight[n]", "w *= 1"},
 	{"frame.go", "if f.in.Gate != nil && !f.in.Gate[n] {", "if false {"},
 	{"frame.go", "f.active = in.Active()", "f.active = in.Mask"},
