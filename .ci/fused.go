@@ -40,7 +40,7 @@ func check() error {
 	if err != nil {
 		return err
 	}
-	build := exec.Command("go", "build", "-gcflags=-S", "./...")
+	build := exec.Command("go", "build", "-trimpath=false", "-gcflags=-S", "./...") // positions are paths of files
 	build.Env = append(os.Environ(), "GOARCH=arm64", "CGO_ENABLED=0")
 	listing, err := build.StderrPipe()
 	if err != nil {
