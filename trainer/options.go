@@ -1,8 +1,12 @@
 package trainer
 
-import "fmt"
+import (
+	"fmt"
 
-// Options are the choices that change no figure of a run, but for Scorer: who watches, how many
+	"driftlab/model"
+)
+
+// Options are the choices that change no figure of a run, but for Scorer and Start: who watches, how many
 // cores it may use.
 type Options struct {
 	// Workers is the number of cores; 0 means one.
@@ -19,6 +23,8 @@ type Options struct {
 	// Scorer, unless it is nil, gives the sampled responses the log-probs of another engine;
 	// NewSession then returns recipe.Faults for a recipe that it cannot follow.
 	Scorer Scorer
+	// Start, unless it is nil, changes the random weights that a warm start begins with.
+	Start func(*model.Params)
 	// Updated is called after every gradient step, with the training step, from 0, and
 	// the number of gradient steps it has made; Session.Score then asks the weights.
 	Updated func(step, made int)

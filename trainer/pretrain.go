@@ -57,6 +57,9 @@ func WarmStart(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult
 	if r.Pretrain.Rejection == nil {
 		p = model.New(r.Model)
 		p.Init(r.Seed)
+		if o.Start != nil {
+			o.Start(p)
+		}
 	} else {
 		first, weights, err := Prepare(r)
 		if err != nil {

@@ -122,17 +122,31 @@ func warmStart(seed uint64) uint64 {
 // of pretrain with changes. It is made once, whichever claims ask for it, and
 // found again by its resolved recipe's identity.
 func (e *Env) Warm(ctx context.Context, name string, set ...string) (dir string, err error) {
+	return e.WarmFrom(ctx, Start{}, name, set...)
+}
+
+// Start is a change of the random weights that a warm start begins with, and its name among folders.
+type Start struct {
+	Name   string
+	Change func(*model.Params)
+}
+
+// WarmFrom is Warm after a change of the weights at the start.
+func (e *Env) WarmFrom(ctx context.Context, start Start, name string, set ...string) (dir string, err error) {
 	r, err := recipe.Load(name, append([]string{fmt.Sprintf("seed=%d", warmStart(e.Seed))}, set...)...)
 	if err != nil {
 		return "", err
 	}
 	r = r.Resolved()
 	dir = filepath.Join(e.Cache.dir, "warm", fmt.Sprintf("%s-seed%d-%s", name, warmStart(e.Seed), r.Identity()))
+	if start.Name != "" {
+		dir += "-" + start.Name
+	}
 	return Cached(e.Cache, dir, func() (string, error) {
 		if _, err := model.Load(dir); err == nil {
 			return dir, nil
 		}
-		made, err := trainer.WarmStart(ctx, r, trainer.Options{Cores: e.Cores})
+		made, err := trainer.WarmStart(ctx, r, trainer.Options{Cores: e.Cores, Start: start.Change})
 		if err != nil {
 			return "", err
 		}

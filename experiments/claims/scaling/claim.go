@@ -12,7 +12,7 @@ package scaling
 import "driftlab/experiments/claims/claim"
 
 // Claims lists them.
-func Claims() []claim.Claim { return []claim.Claim{gapScaling(), denseFactors()} }
+func Claims() []claim.Claim { return []claim.Claim{gapScaling(), denseFactors(), denseLawClaim()} }
 
 func gapScaling() claim.Claim {
 	return claim.Claim{
@@ -40,7 +40,7 @@ func gapScaling() claim.Claim {
 		Declared: claim.BeforeResults,
 		Unit:     claim.Model,
 		Version:  2,
-		Measure:  measure,
+		Measure:  measureLadder,
 		Judge:    judge,
 	}
 }

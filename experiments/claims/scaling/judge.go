@@ -27,14 +27,19 @@ type fitted struct {
 }
 
 func fit(runs []*claim.Observation) *fitted {
+	return fitRungs(runs, allRungs(), modelFamily.metrics)
+}
+
+// fitRungs fits a law to each metric of each family, on the rungs that the runs have.
+func fitRungs(runs []*claim.Observation, rungs []rung, metrics func(modelFamily) []*gapMetric) *fitted {
 	f := &fitted{runs: runs, laws: map[*gapMetric]map[modelFamily]*law{}}
-	for _, r := range allRungs() {
+	for _, r := range rungs {
 		if len(metricKL.values(r, runs)) > 0 {
 			f.rungs = append(f.rungs, r)
 		}
 	}
 	for _, family := range []modelFamily{moeFamily, denseFamily} {
-		for _, m := range family.metrics() {
+		for _, m := range metrics(family) {
 			if f.laws[m] == nil {
 				f.laws[m] = map[modelFamily]*law{}
 			}

@@ -46,8 +46,8 @@ const (
 	fp16SequenceKL
 )
 
-// measure makes the observation of one replication: a model of each rung.
-func measure(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
+// measureLadder makes the observation of one replication: a model of each rung.
+func measureLadder(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o := new(claim.Observation)
 	rungs := slices.DeleteFunc(ladder(e.Size), func(r rung) bool { return e.Seed%uint64(r.Every) != 0 })
 	for i, r := range rungs {

@@ -75,6 +75,8 @@ type rung struct {
 	// Steps is the length of the warm start. Wider models need fewer of them, long
 	// answers more.
 	Steps int
+	// Start changes the weights that the warm start begins with.
+	Start claim.Start
 	// Every is n where every n-th seed has a model of this rung; 1 for all.
 	Every int
 	// Answers is how many are sampled of each model.

@@ -99,7 +99,7 @@ func TestMeasureIsDeterministic(t *testing.T) {
 	dir := t.TempDir()
 	run := func(dir string, cores int) string {
 		e := &claim.Env{Seed: 7, Size: claim.Tiny, Cache: claim.NewCache(dir), Cores: func() int { return cores }}
-		o, err := measure(context.Background(), e)
+		o, err := measureLadder(context.Background(), e)
 		if err != nil {
 			t.Fatal(err)
 		}

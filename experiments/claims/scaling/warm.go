@@ -59,7 +59,7 @@ func (r rung) batch() int { return max(1, 976/r.Size.Length) }
 
 // warm is the rung's model of this replication.
 func (r rung) warm(ctx context.Context, e *claim.Env) (*model.Params, error) {
-	dir, err := e.Warm(ctx, "chain-base", r.changes()...)
+	dir, err := e.WarmFrom(ctx, r.Start, "chain-base", r.changes()...)
 	if err != nil {
 		return nil, err
 	}
