@@ -178,6 +178,11 @@ func denseLawClaim() claim.Claim {
 			"Rounding: Σ p(1-p)·step²/12, half the variance of the difference of two uniform rounding errors; the law is fitted to the KL over it, and its level at a published size is that of the base.",
 		LeftOut: "The entropy of the published models' answers, which sets Σ p(1-p): here tokens have 0.8 nats. What makes logits large in a trained model: here a vector is added. Growth of rounding errors over the layers as in Qwen2.5, " +
 			"whose hidden states differ by 1.6 % in the middle layers and whose logits by 2.8 % between bf16 and fp32 (Fast-LLM, pull request 525, at 0.5B).",
+		Differs: &claim.Difference{Published: 1, Level: claim.Ladder, Check: "logits raised, rounding in other places, over DeepSeek-R1-Distill-Qwen-1.5B",
+			Why: "The head's rounding is 2.9e-4 per token here and, in the comparison of Fast-LLM, 5.1e-4 of Qwen2.5-7B (half the mean square of a log-ratio, on text). What is left of its KL with heads in fp32, 2.6e-4, comes from errors in the states, " +
+				"which grow over the layers of a published model and not over ours. In fp16 that part is missed by more: rounding is 1/64 of that in bf16, and the published sequence KL is 1/24.",
+			Experiment: "What tells is a model whose states round as coarsely: one massive channel, in dense-kl-factors, about doubles the KL with large logits when the learner rounds in other places.",
+			Checks:     []string{"logits raised, rounding in other places, over Qwen3-8B", "fp16, logits raised, order of sums alone, over DeepSeek-R1-Distill-Qwen-1.5B", "KL over rounding of logits, rounding in other places, base"}},
 		Commands: []string{"simulate measure --rollout bf16-splitk4 --learner torch-bf16"},
 		Declared: claim.BeforeResults,
 		Unit:     claim.Model,
