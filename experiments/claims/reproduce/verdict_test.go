@@ -55,6 +55,22 @@ func shuffled(runs []figures, whole bool, rng *rand.Rand) []figures {
 	return out
 }
 
+// tenths are the observations with every number divided by ten.
+func tenths(runs []figures) []figures {
+	var out []figures
+	for _, run := range runs {
+		smaller := make(figures, len(run))
+		for k, f := range run {
+			smaller[k].Name = f.Name
+			for _, v := range f.Values {
+				smaller[k].Values = append(smaller[k].Values, v/10)
+			}
+		}
+		out = append(out, smaller)
+	}
+	return out
+}
+
 // outcomeOf is what a claim's primary check says of observations; false where it cannot
 // read such nonsense.
 func outcomeOf(c claim.Claim, seeds []uint64, runs []figures) (o claim.Mark, ok bool) {
@@ -79,7 +95,8 @@ func outcomeOf(c claim.Claim, seeds []uint64, runs []figures) (o claim.Mark, ok 
 }
 
 // TestVerdictsFollowTheData: no primary check passes, or is open, whatever was measured.
-// With the published numbers in other places it comes out otherwise at least once.
+// With the published numbers in other places, or all of them a tenth, it comes out otherwise at least once:
+// a law that is fitted to many rungs says nothing of most orders of them.
 func TestVerdictsFollowTheData(t *testing.T) {
 	if testing.Short() {
 		t.Skip("judges every claim forty times")
@@ -120,6 +137,10 @@ func TestVerdictsFollowTheData(t *testing.T) {
 			if ok {
 				read++
 			}
+			other = ok && got != was
+		}
+		if !other {
+			got, ok := outcomeOf(r.Claim, r.Seeds, tenths(runs))
 			other = ok && got != was
 		}
 		if !other {

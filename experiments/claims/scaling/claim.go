@@ -37,10 +37,10 @@ func gapScaling() claim.Claim {
 		LeftOut: "What the law has no axis for: entropy and content of the text, length and kind of training (outliers of activations grow with it), grouped queries and norms of queries and keys, " +
 			"kernels of attention and experts on a GPU, their tiles and atomics, tensor and expert parallelism, a router in fp32, formats that differ between the engines.",
 		Differs: &claim.Difference{Published: 6.4e-4, Level: claim.Ladder, Check: "exact KL at the size of Qwen3-8B",
-			Why: "The logits of these models are near 7, where bf16 has a step of 1/32; those of Qwen2.5 are mostly between 16 and 32, where the step is 1/8, and rounding of the head alone then gives some 3e-4 per token at any size. " +
+			Why: "The logits of these models are near 7, where bf16 has a step of 1/32; those of Qwen2.5 reach 16 to 32 by two public measurements, where the step is 1/8, and rounding of the head alone then gives some 3e-4 per token at any size. " +
 				"The unequal training of the rungs hid how much is missing: their entropy falls with width and grows with length.",
 			Experiment: "What tells is dense-kl-law: the dense rungs trained to one loss, and measured again with such logits. As trained, the exponent of width stays near -0.5 (at equal steps it is -0.6), that of length falls from 0.62 to 0.43, " +
-				"and the law is 69 times too small at 8B. With large logits both exponents nearly vanish, and the law is within a factor 3 there, 2.4 times too small at 1.5B; a routed model's KL with routes replayed grows 23 times. " +
+				"and the law is 69 times too small at 8B. With large logits, and a learner that rounds in other places, the exponents are -0.05 and 0.17, and the law is within a factor 3 there, 2.4 times too small at 1.5B; a routed model's KL with routes replayed grows 23 times. " +
 				"dense-kl-factors has a growing residual stream, heavy-tailed weights and outlier channels, one at a time."},
 		Commands: []string{"simulate measure --rollout bf16-splitk4 --learner bf16"},
 		Declared: claim.BeforeResults,

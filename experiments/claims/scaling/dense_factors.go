@@ -59,7 +59,7 @@ func denseFactors() claim.Claim {
 			"Further models differ from the base in one thing, all but the last two in the weights that training begins with: output projections four times as large (growing residual stream), the cube of each weight at an equal root mean square (heavy-tailed weights), " +
 			"30 more in one channel of all embeddings (one massive channel), channels of the embeddings scaled by 1/5 to 5 (uneven channels); and the trained base, and the model with a massive channel, with about 16 added to all logits, as in dense-kl-law (logits raised).",
 		Differs: &claim.Difference{Published: missingFactor, Level: claim.Natural, Check: "KL with both changes over that with neither, 2 layers",
-			Why:        "The law of gap-scaling comes from models whose logits are near 7, where a step of bf16 is 1/32; those of Qwen2.5 are between 16 and 32, where it is 1/8, and a rounding error squared is 16 times as large.",
+			Why:        "The law of gap-scaling comes from models whose logits are near 7, where a step of bf16 is 1/32; those of Qwen2.5 reach 16 to 32, where it is 1/8 (see dense-kl-law), and a rounding error squared is 16 times as large.",
 			Experiment: "What tells is one change at a time, at the base; dense-kl-law fits a law to models with large logits.",
 			Checks: []string{"logits raised, order of sums alone", "logits raised, rounding in other places too", "growing residual stream, order of sums alone", "heavy-tailed weights, order of sums alone",
 				"uneven channels, order of sums alone", "one massive channel, order of sums alone", "one massive channel, rounding in other places too", "logits raised, one massive channel, rounding in other places too"}},
