@@ -186,18 +186,18 @@ func (p *Pass) combineGrad(k *worker, layer int, s *layerState, from int) {
 		return
 	}
 	clear(b.gates[:(k.rowTo-k.rowFrom)*top])
-	position := p.plan(k, layer).Slot
-	for i := range rows {
-		r := p.routedRow(k, i, all)
-		dy, gates := stream[r*d:(r+1)*d], s.gates[(from+r)*top:][:top]
-		for rank, at := range position[i*top : (i+1)*top] {
-			gate, out, dout := gates[rank], s.expertOut[(first+int(at))*d:][:d], b.expertOut[int(at)*d:][:d]
-			var dot float32
-			for j, g := range dy {
-				dout[j] = gate * g
-				dot += float32(out[j] * g)
-			}
-			b.gates[r*top+rank] = dot
+	plan, slots := p.plan(k, layer), rows*top
+	plan.Gather(b.expertOut, stream, d)
+	var gates, dgates [8]float32
+	for slot := 0; slot < slots; slot += len(gates) {
+		n := min(len(gates), slots-slot)
+		place := func(i int) int { return int(plan.Row[slot+i])*top + int(plan.Pair[slot+i])%top }
+		for i := range n {
+			gates[i] = s.gates[from*top+place(i)]
+		}
+		kernel.GatedGrad(dgates[:n], b.expertOut[slot*d:], s.expertOut[(first+slot)*d:], gates[:n], d)
+		for i, dot := range dgates[:n] {
+			b.gates[place(i)] = dot
 		}
 	}
 	round(p.num.gradients, b.expertOut[:rows*top*d])

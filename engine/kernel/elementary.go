@@ -39,40 +39,6 @@ func log64(x float64) float64 {
 	return float64(float64(e)*hi) + (float64(2*s) + small)
 }
 
-// log64x4 replaces four numbers by their logarithms, each by the operations of
-// log64: side by side, because one alone waits for every product of its series.
-func log64x4(x *[4]float64) {
-	var s, e [4]float64
-	for i, v := range x {
-		bits := math.Float64bits(v)
-		if exponent := bits >> 52; exponent == 0 || exponent >= 0x7ff { // zero, subnormal, negative, not finite
-			for j := range x {
-				x[j] = log64(x[j])
-			}
-			return
-		}
-		// m in [1/2, 1) and the exponent, as math.Frexp has them.
-		m := math.Float64frombits(bits&(1<<52-1) | 1022<<52)
-		e[i] = float64(int(bits>>52) - 1022)
-		if m < math.Sqrt2/2 {
-			m *= 2
-			e[i]--
-		}
-		s[i] = (m - 1) / (m + 1)
-	}
-	z0, z1, z2, z3 := float64(s[0]*s[0]), float64(s[1]*s[1]), float64(s[2]*s[2]), float64(s[3]*s[3])
-	var a, b, c, d float64
-	for _, t := range &atanhTerms {
-		a, b, c, d = float64((a+t)*z0), float64((b+t)*z1), float64((c+t)*z2), float64((d+t)*z3)
-	}
-	sum := [4]float64{a, b, c, d}
-	const hi, lo = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-	for i := range x {
-		small := float64(float64(2*s[i])*sum[i]) + float64(float64(e[i])*lo)
-		x[i] = float64(float64(e[i])*hi) + (float64(2*s[i]) + small)
-	}
-}
-
 // exp64 returns e to the x for |x| < 700.
 func exp64(x float64) float64 {
 	const hi, lo = 6.93147180369123816490e-01, 1.90821492927058770002e-10

@@ -60,6 +60,9 @@ func TestLog32(t *testing.T) {
 		if u := ulps(Log32(x), math.Log(float64(x))); u > 0.5001 {
 			t.Fatalf("Log32(%g) = %g is %.4f units off", x, Log32(x), u)
 		}
+		if got, want := Log32(x), float32(log64(float64(x))); got != want {
+			t.Fatalf("Log32(%g) = %g, and log64 rounds to %g", x, got, want)
+		}
 		y := 1 + float32(rng.NormFloat64())*1e-3
 		if u := ulps(Log32(y), math.Log(float64(y))); u > 0.5001 {
 			t.Fatalf("Log32(%g) = %g is %.4f units off", y, Log32(y), u)

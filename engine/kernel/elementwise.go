@@ -94,6 +94,17 @@ func AddScaled(dst, src []float32, by float32) {
 	}
 }
 
+// GatedGrad is the backward pass of rows out, d wide, that were multiplied by a gate each.
+// It sets dgates to Σ dy·out, unfused chains, and then multiplies the rows of dy by their
+// gates.
+func GatedGrad(dgates, dy, out, gates []float32, d int) {
+	clear(dgates)
+	dotChains(dgates, dy, out, d, len(dgates), d)
+	for r, gate := range gates[:len(dgates)] {
+		scaleInto(dy[r*d:][:d], gate)
+	}
+}
+
 // AdamWStep are the numbers of an AdamW update (arXiv 1711.05101): the gradient is
 // multiplied by Scale, the root of the second moment by Root2, what is left of a
 // parameter by Keep; Step is the rate, with the correction of the first moment.

@@ -57,21 +57,3 @@ func powerOfTwo(e int32) float32 { return math.Float32frombits(uint32(e+127) << 
 func Exp(dst, src []float32) {
 	expAffine(dst, src, 1, 0) // both exact: x·1-0 is x
 }
-
-// Log32 returns the natural logarithm of x rounded to float32, the same bits
-// on every processor: -Inf for zero, NaN below it. Its float64 value is right
-// to about 2e-16, so the result is correctly rounded but for rare ties.
-func Log32(x float32) float32 { return float32(log64(float64(x))) }
-
-// logInto replaces each x by Log32(x).
-func logInto(x []float32) {
-	for len(x) >= 4 {
-		four := [4]float64{float64(x[0]), float64(x[1]), float64(x[2]), float64(x[3])}
-		log64x4(&four)
-		x[0], x[1], x[2], x[3] = float32(four[0]), float32(four[1]), float32(four[2]), float32(four[3])
-		x = x[4:]
-	}
-	for i, v := range x {
-		x[i] = Log32(v)
-	}
-}
