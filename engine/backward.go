@@ -146,7 +146,9 @@ func (p *Pass) headGrad(k *worker) {
 func (p *Pass) expertsGrad(k *worker, layer int) {
 	c, w := &p.config, &p.weights.layers[layer]
 	s, from, to := p.place(k, layer)
-	if !p.kept() {
+	if p.kept() {
+		p.expertInputsAgain(k, layer, s, from, to)
+	} else {
 		p.expertsInside(k, layer, s, from, to)
 	}
 	normed := k.back.normed[:(to-from)*c.DModel]
@@ -210,10 +212,18 @@ func (p *Pass) feedForwardGrad(k *worker, s *layerState, w *layerWeights, expert
 	d, f, rows := c.DModel, c.DFF, to-from
 	act, gateUp := b.activated[from*f:to*f], b.gateUp[from*2*f:to*2*f]
 	kernel.LinearInputGrad(act, b.expertOut[from*d:to*d], &w.down[expert], rows, false, p.num.gradient, &k.scratch)
+	kept := s.gateUp[(first+from)*2*f:][:rows*2*f]
 	for r := range rows {
-		x := s.gateUp[(first+from+r)*2*f:][:2*f]
+		x := kept[r*2*f:][:2*f]
 		dx := gateUp[r*2*f : (r+1)*2*f]
 		kernel.SiLUGateGrad(dx[:f], dx[f:], act[r*f:(r+1)*f], x[:f], x[f:], f)
+		if p.kept() {
+			p.activate(k, x, from+r, from+r+1)
+		}
+	}
+	if p.kept() {
+		p.store(&k.in.expert, from, to, d)
+		p.store(&k.in.activated, from, to, f)
 	}
 	round(p.num.gradients, gateUp)
 	kernel.LinearInputGrad(b.expertIn[from*d:to*d], gateUp, &w.gateUp[expert], rows, false, p.num.gradient, &k.scratch)
@@ -274,7 +284,9 @@ func (p *Pass) normGrad(k *worker, dy, x, inverse, gain []float32) {
 func (p *Pass) attentionGrad(k *worker, layer int) {
 	b, w, d := &k.back, &p.weights.layers[layer], p.config.DModel
 	s, from, to := p.place(k, layer)
-	if !p.kept() {
+	if p.kept() {
+		p.attentionInputAgain(k, layer, s, from, to)
+	} else {
 		p.attentionInside(k, layer, s, from, to)
 	}
 	rows := to - from

@@ -39,10 +39,8 @@ func (p *Pass) expertsWeightsGrad(part, layer int) {
 			if x == y {
 				continue
 			}
-			s, first, _ := p.place(k, layer)
-			first = first*max(c.TopK, 1) + x
-			kernel.LinearWeightGrad(g.W13[e], k.back.gateUp[x*2*f:], s.expertIn.dense[first*d:], 2*f, d, y-x, gateUpFrom, gateUpTo, true, scratch)
-			kernel.LinearWeightGrad(g.W2[e], k.back.expertOut[x*d:], s.activated.dense[first*f:], d, f, y-x, downFrom, downTo, true, scratch)
+			kernel.LinearWeightGrad(g.W13[e], k.back.gateUp[x*2*f:], k.in.expert.dense[x*d:], 2*f, d, y-x, gateUpFrom, gateUpTo, true, scratch)
+			kernel.LinearWeightGrad(g.W2[e], k.back.expertOut[x*d:], k.in.activated.dense[x*f:], d, f, y-x, downFrom, downTo, true, scratch)
 		}
 	}
 	from, to := p.share(part, c.Experts)
@@ -50,7 +48,7 @@ func (p *Pass) expertsWeightsGrad(part, layer int) {
 		k := &p.workers[i]
 		s, first, end := p.place(k, layer)
 		if !c.Dense() {
-			kernel.LinearWeightGrad(g.Router, k.back.logits, s.normed[first*d:], c.Experts, d, end-first, from, to, true, scratch)
+			kernel.LinearWeightGrad(g.Router, k.back.logits, k.in.normed, c.Experts, d, end-first, from, to, true, scratch)
 		}
 		if part == 0 {
 			kernel.RMSNormGainGrad(g.PostNorm, k.back.normed, p.between(k, layer), s.postInverse[first:], end-first, d)
@@ -76,7 +74,7 @@ func (p *Pass) attentionWeightsGrad(part, layer int) {
 		k := &p.workers[i]
 		s, first, end := p.place(k, layer)
 		from, to := p.share(part, width)
-		kernel.LinearWeightGrad(g.QKV, k.back.qkv, s.attentionIn.dense[first*d:], width, d, end-first, from, to, true, scratch)
+		kernel.LinearWeightGrad(g.QKV, k.back.qkv, k.in.attention.dense, width, d, end-first, from, to, true, scratch)
 		from, to = p.share(part, d)
 		kernel.LinearWeightGrad(g.O, k.back.projection, s.mixed.dense[first*d:], d, d, end-first, from, to, true, scratch)
 		if part == 0 {

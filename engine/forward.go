@@ -41,11 +41,11 @@ func (p *Pass) attentionForward(k *worker, layer int) {
 func (p *Pass) attentionInside(k *worker, layer int, s *layerState, from, to int) {
 	c, w := &p.config, &p.weights.layers[layer]
 	d, rows := c.DModel, to-from
-	in := s.attentionIn.dense[from*d : to*d]
+	in := k.in.attention.dense[:rows*d]
 	kernel.RMSNorm(in, s.inverse[from:to], p.entering(k, layer), w.inputNorm, rows, d, float32(c.NormEps), p.num.norm)
 	p.lowRank(k, w.qkvLow, in, rows)
-	p.store(&s.attentionIn, from, to, d)
-	values, scales := s.attentionIn.rows(from, to, d, p.num.inputs)
+	p.store(&k.in.attention, 0, rows, d)
+	values, scales := k.in.attention.rows(0, rows, d, p.num.inputs)
 	kernel.Linear(k.qkv, values, scales, &w.qkv, rows, p.num.projection, &k.scratch)
 	p.addLowRank(k, w.qkvLow, k.qkv, w.qkv.Out, rows)
 	p.mixers[layer].mix(p, k, layer, s, from, to)
@@ -190,31 +190,24 @@ func (p *Pass) routedRows(k *worker, layer int) (rows int, all bool) {
 // expertsInside computes what the sum over a row's experts reads.
 func (p *Pass) expertsInside(k *worker, layer int, s *layerState, from, to int) {
 	c, w := &p.config, &p.weights.layers[layer]
-	d, normed := c.DModel, s.normed[from*c.DModel:to*c.DModel]
+	d, normed := c.DModel, k.in.normed[:(to-from)*c.DModel]
 	kernel.RMSNorm(normed, s.postInverse[from:to], p.between(k, layer), w.postNorm, to-from, d, float32(c.NormEps), p.num.norm)
 	first := from * max(c.TopK, 1)
 	rows, all := p.routedRows(k, layer)
 	if c.Dense() {
-		in := s.expertIn.dense[first*d:]
-		if all {
-			copy(in, normed)
-		} else {
-			for i, r := range k.wanted[:rows] {
-				copy(in[i*d:][:d], normed[int(r)*d:])
-			}
-		}
+		p.gatherInputs(k, layer)
 		if rows > 0 {
-			p.feedForward(k, s, w, 0, first, first+rows)
+			p.feedForward(k, s, w, 0, first, 0, rows)
 		}
 		return
 	}
 	p.route(k, layer, s, from, to)
 	plan := p.plan(k, layer)
 	p.planRoutes(k, layer, plan, rows, all)
-	plan.Gather(s.expertIn.dense[first*d:], normed, d)
+	p.gatherInputs(k, layer)
 	for e := range c.Experts {
 		if a, b := plan.Span(e); a < b {
-			p.feedForward(k, s, w, e, first+a, first+b)
+			p.feedForward(k, s, w, e, first, a, b)
 		}
 	}
 }
@@ -242,7 +235,7 @@ func (p *Pass) route(k *worker, layer int, s *layerState, from, to int) {
 	c := &p.config
 	rows, d, top := to-from, c.DModel, c.TopK
 	logits, routes := p.routing(k, layer)
-	kernel.Linear(logits, s.normed[from*d:to*d], nil, &p.weights.layers[layer].router, rows, p.num.router, &k.scratch)
+	kernel.Linear(logits, k.in.normed[:rows*d], nil, &p.weights.layers[layer].router, rows, p.num.router, &k.scratch)
 	gates, bias := s.gates[from*top:to*top], p.weights.layers[layer].routerBias
 	if replay := p.options.Replay; replay == nil {
 		p.gate.Select(routes, gates, logits, bias, rows)
@@ -281,30 +274,24 @@ func (p *Pass) recallGates(k *worker, layer int, gates, live []float32) {
 	round(p.num.activations, gates)
 }
 
-// feedForward runs one expert, W2·(silu(W1·x)·(W3·x)), over the rows from..to
-// of the expert buffers.
-func (p *Pass) feedForward(k *worker, s *layerState, w *layerWeights, expert, from, to int) {
-	c := &p.config
+// feedForward runs one expert, W2·(silu(W1·x)·(W3·x)), over the rows from..to of the
+// block's expert buffers, which begin at the given row of s.
+func (p *Pass) feedForward(k *worker, s *layerState, w *layerWeights, expert, first, from, to int) {
+	c, in := &p.config, &k.in
 	d, f, rows := c.DModel, c.DFF, to-from
-	p.lowRank(k, w.gateUpLow[expert], s.expertIn.dense[from*d:to*d], rows)
-	p.store(&s.expertIn, from, to, d)
-	values, scales := s.expertIn.rows(from, to, d, p.num.inputs)
-	gateUp := s.gateUp[from*2*f : to*2*f]
+	p.lowRank(k, w.gateUpLow[expert], in.expert.dense[from*d:to*d], rows)
+	p.store(&in.expert, from, to, d)
+	values, scales := in.expert.rows(from, to, d, p.num.inputs)
+	gateUp := s.gateUp[(first+from)*2*f:][:rows*2*f]
 	kernel.Linear(gateUp, values, scales, &w.gateUp[expert], rows, p.num.projection, &k.scratch)
 	p.addLowRank(k, w.gateUpLow[expert], gateUp, 2*f, rows)
-	for r := range rows {
-		row := gateUp[r*2*f : (r+1)*2*f]
-		gate := kernel.SiLUGate
-		if p.num.eager {
-			gate = kernel.SiLUGateEager
-		}
-		gate(s.activated.dense[(from+r)*f:(from+r+1)*f], row[:f], row[f:], f, p.num.activations)
-	}
-	p.lowRank(k, w.downLow[expert], s.activated.dense[from*f:to*f], rows)
-	p.store(&s.activated, from, to, f)
-	values, scales = s.activated.rows(from, to, f, p.num.inputs)
-	kernel.Linear(s.expertOut[from*d:to*d], values, scales, &w.down[expert], rows, p.num.rowParallel, &k.scratch)
-	p.addLowRank(k, w.downLow[expert], s.expertOut[from*d:to*d], d, rows)
+	p.activate(k, gateUp, from, to)
+	p.lowRank(k, w.downLow[expert], in.activated.dense[from*f:to*f], rows)
+	p.store(&in.activated, from, to, f)
+	values, scales = in.activated.rows(from, to, f, p.num.inputs)
+	out := s.expertOut[(first+from)*d:][:rows*d]
+	kernel.Linear(out, values, scales, &w.down[expert], rows, p.num.rowParallel, &k.scratch)
+	p.addLowRank(k, w.downLow[expert], out, d, rows)
 }
 
 // combine sums the experts' outputs of each routed row, weighted by their gates, in

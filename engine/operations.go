@@ -1,5 +1,7 @@
 package engine
 
+import "driftlab/engine/kernel"
+
 // Operation is what one operation of the forward pass left, row by row.
 type Operation struct {
 	// Name says which, Layer where: -1 before the layers, the number of layers behind them.
@@ -18,15 +20,22 @@ func (p *Pass) Operations() []Operation {
 		panic("engine: Operations of a pass that did not keep them")
 	}
 	c := &p.config
-	d, last := c.DModel, c.Layers
+	d, last, entering := c.DModel, c.Layers, p.embed
 	list := []Operation{{"embedding", -1, p.Embedded(), d}}
 	for l := range c.Layers {
-		s, f := &p.layers[l], &p.streams[l]
-		list = append(list, Operation{"attention norm", l, s.attentionIn.dense[:p.rows*d], d})
+		s, f, w := &p.layers[l], &p.streams[l], &p.weights.layers[l]
+		var attended quantized
+		attended.grow(p.rows, d, p.num.inputs)
+		kernel.RMSNormAgain(attended.dense, s.inverse, entering, w.inputNorm, p.rows, d, p.num.norm)
+		p.store(&attended, 0, p.rows, d)
+		routed := make([]float32, p.rows*d)
+		kernel.RMSNormAgain(routed, s.postInverse, f.middle, w.postNorm, p.rows, d, p.num.norm)
+		entering = f.out
+		list = append(list, Operation{"attention norm", l, attended.dense, d})
 		list = append(list, p.mixers[l].operations(p, l)...)
 		list = append(list,
 			Operation{"attention output", l, f.middle[:p.rows*d], d},
-			Operation{"experts norm", l, s.normed[:p.rows*d], d})
+			Operation{"experts norm", l, routed, d})
 		if !c.Dense() {
 			list = append(list,
 				Operation{"router", l, f.logits[:p.rows*c.Experts], c.Experts},

@@ -35,7 +35,7 @@ func (p *Pass) projectIndex(k *worker, layer int, s *layerState, from, to int) {
 	c, rows, width := &p.config, to-from, p.config.IndexWidth()
 	d, hd, heads := c.DModel, c.HeadDim(), c.IndexHeads
 	index := s.index[from*width : to*width]
-	values, scales := s.attentionIn.rows(from, to, d, p.num.inputs)
+	values, scales := k.in.attention.rows(0, rows, d, p.num.inputs)
 	kernel.Linear(index, values, scales, &p.weights.layers[layer].index, rows, p.num.projection, &k.scratch)
 	rotary := kernel.Rotary
 	if p.num.eager {

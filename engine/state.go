@@ -30,6 +30,7 @@ type worker struct {
 	embed  []float32
 	stream layerStream
 	layer  layerState // of every layer in turn
+	in     inputs     // of every layer in turn, kept or not
 	back   blockGrad
 	_      [64]byte // the next worker's is another cache line
 }
@@ -47,24 +48,20 @@ type layerStream struct {
 // worker's block, except in the expert buffers, whose rows are (token, rank)
 // pairs sorted by expert within each block.
 type layerState struct {
-	attentionIn quantized // normed input of the attention, as the projections read it
-	inverse     []float32 // [rows] 1/rms of the attention norm
-	queries     []float32 // [rows, d], rotated
-	keys        []float32 // [rows, kvHeads*headDim], rotated, as the cache holds them
-	values      []float32 // [rows, kvHeads*headDim], as the cache holds them
-	lse         []float32 // [rows, heads]
-	mixed       quantized // attention output before the output projection
-	delta       deltaState
-	index       []float32 // [rows, width] queries, key and weights of the index of sparse attention
+	inverse []float32 // [rows] 1/rms of the attention norm
+	queries []float32 // [rows, d], rotated
+	keys    []float32 // [rows, kvHeads*headDim], rotated, as the cache holds them
+	values  []float32 // [rows, kvHeads*headDim], as the cache holds them
+	lse     []float32 // [rows, heads]
+	mixed   quantized // attention output before the output projection
+	delta   deltaState
+	index   []float32 // [rows, width] queries, key and weights of the index of sparse attention
 
-	normed      []float32 // [rows, d] the second norm's output
-	postInverse []float32
+	postInverse []float32      // [rows] 1/rms of the second norm
 	gates       []float32      // [rows, topK]
 	live        []float32      // [rows, topK] the gates of the current logits where others are replayed
 	dispatch    []moe.Dispatch // by block; a worker's state has one
-	expertIn    quantized      // [rows*topK, d]
 	gateUp      []float32      // [rows*topK, 2*dff]
-	activated   quantized      // [rows*topK, dff]
 	expertOut   []float32      // [rows*topK, d]
 }
 
@@ -143,17 +140,13 @@ func (p *Pass) growStream(f *layerStream, rows int) {
 
 // growState makes room for the inside of a layer of any of the given kinds.
 func (p *Pass) growState(s *layerState, rows int, kinds []mixer) {
-	c, inputs := &p.config, p.num.inputs
+	c := &p.config
 	slots := rows * max(c.TopK, 1)
-	s.attentionIn.grow(rows, c.DModel, inputs)
-	s.mixed.grow(rows, c.DModel, inputs)
-	s.expertIn.grow(slots, c.DModel, inputs)
-	s.activated.grow(slots, c.DFF, inputs)
+	s.mixed.grow(rows, c.DModel, p.num.inputs)
 	s.inverse, s.postInverse = grown(s.inverse, rows), grown(s.postInverse, rows)
 	for _, m := range kinds {
 		m.grow(p, s, rows)
 	}
-	s.normed = grown(s.normed, rows*c.DModel)
 	s.gates = grown(s.gates, rows*c.TopK)
 	if p.options.Gates != nil {
 		s.live = grown(s.live, rows*c.TopK)
@@ -175,6 +168,7 @@ func (p *Pass) growWorker(k *worker, rows, longest int) {
 		k.embed = grown(k.embed, rows*c.DModel)
 		p.growStream(&k.stream, rows)
 	}
+	p.growInputs(&k.in, rows)
 	k.qkv = grown(k.qkv, rows*c.LargestProjection())
 	k.projected = grown(k.projected, rows*c.DModel)
 	k.wanted, k.ids = grown(k.wanted, rows), grown(k.ids, rows*c.TopK)

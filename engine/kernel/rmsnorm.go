@@ -18,11 +18,18 @@ func RMSNorm(dst, inv, x, gain []float32, rows, d int, eps float32, num Numerics
 	rowSquares(inv[:rows], x, d, num)
 	for r, sum := range inv[:rows] {
 		inv[r] = 1 / float32(math.Sqrt(float64(sum/float32(d)+eps)))
+	}
+	RMSNormAgain(dst, inv, x, gain, rows, d, num)
+}
+
+// RMSNormAgain sets dst as RMSNorm does, with the inv that RMSNorm left.
+func RMSNormAgain(dst, inv, x, gain []float32, rows, d int, num Numerics) {
+	for r, inv := range inv[:rows] {
 		if num.Eager {
-			eagerScaleGain(dst[r*d:][:d], x[r*d:][:d], gain, inv[r], num.Output)
-			continue
+			eagerScaleGain(dst[r*d:][:d], x[r*d:][:d], gain, inv, num.Output)
+		} else {
+			scaleGain(dst[r*d:][:d], x[r*d:][:d], gain, inv)
 		}
-		scaleGain(dst[r*d:][:d], x[r*d:][:d], gain, inv[r])
 	}
 	roundTo(num.Output, dst[:rows*d])
 }

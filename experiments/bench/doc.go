@@ -30,7 +30,7 @@ type Step struct {
 func (c Step) Memory() float64 {
 	const float = 4
 	m := c.Model
-	layer := 10*m.DModel + 4*max(m.TopK, 1)*m.DFF
+	layer := 8*m.DModel + 2*max(m.TopK, 1)*m.DFF
 	kept := m.Layers * layer
 	if c.Recompute {
 		kept = layer + m.Layers*m.DModel
