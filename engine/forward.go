@@ -111,7 +111,7 @@ func (p *Pass) attend(k *worker, layer int, s *layerState, at int) {
 			p.attendKept(k, layer, from, to, shift, s, keys, values, capacity, scale)
 		} else {
 			kernel.AttendRows(s.mixed.dense[from*d:to*d], p.lse(s, from, to), s.queries[from*d:to*d],
-				keys, values, to-from, c.Heads, c.KVHeads, hd, capacity, first+1, scale, p.num.attention, &k.scratch)
+				keys, values, to-from, c.Heads, c.KVHeads, hd, capacity, first+1, scale, &p.num.attention, &k.scratch)
 		}
 		if p.options.Mass != nil {
 			p.addMass(sequence, layer, shift, s, keys, capacity, scale)

@@ -80,7 +80,7 @@ func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, 
 				run++
 			}
 			kernel.AttendRows(s.mixed.dense[from*d:run*d], p.lse(s, from, run), s.queries[from*d:run*d],
-				keys, values, run-from, c.Heads, c.KVHeads, hd, capacity, n, scale, p.num.attention, &k.scratch)
+				keys, values, run-from, c.Heads, c.KVHeads, hd, capacity, n, scale, &p.num.attention, &k.scratch)
 		} else {
 			room := roundUp16(held)
 			k.keptKeys, k.keptValues = grown(k.keptKeys, c.KVDim()*room), grown(k.keptValues, c.KVDim()*room)
@@ -92,7 +92,7 @@ func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, 
 				compact(k.keptKeys[h*hd*room:], k.keptValues[h*hd*room:], keys[h*hd*capacity:], values[h*hd*capacity:], plane, hd)
 			}
 			kernel.AttendRows(s.mixed.dense[from*d:run*d], p.lse(s, from, run), s.queries[from*d:run*d],
-				k.keptKeys, k.keptValues, 1, c.Heads, c.KVHeads, hd, room, held, scale, p.num.attention, &k.scratch)
+				k.keptKeys, k.keptValues, 1, c.Heads, c.KVHeads, hd, room, held, scale, &p.num.attention, &k.scratch)
 		}
 		from = run
 	}

@@ -92,15 +92,19 @@ const attentionRows = 8
 // for it alone gives it, unless the kernel is SplitKV.
 // Query head h reads key head h/(heads/kvHeads). kT and v are caches that
 // StoreKV filled, cap a multiple of 16 and n+rows-1 <= cap.
-func AttendRows(out, lse, q, kT, v []float32, rows, heads, kvHeads, headDim, cap, n int, scale float32, num AttentionNumerics, s *Scratch) {
+func AttendRows(out, lse, q, kT, v []float32, rows, heads, kvHeads, headDim, cap, n int, scale float32, num *AttentionNumerics, s *Scratch) {
 	d := heads * headDim
 	if len(out) < rows*d || lse != nil && len(lse) < rows*heads || len(q) < rows*d || heads%kvHeads != 0 || cap%panelWidth != 0 || rows > 0 && n+rows-1 > cap ||
 		len(kT) < kvHeads*headDim*cap || len(v) < kvHeads*headDim*cap || n < 1 || num.Kernel.Tiled() && num.Tile < 1 || num.Kernel == SplitKV && num.Splits < 2 {
 		panic(fmt.Sprintf("kernel: AttendRows out %d, lse %d, q %d, kT %d, v %d: %d rows, %d heads on %d of %d, %d of %d keys, tile %d, %d splits",
 			len(out), len(lse), len(q), len(kT), len(v), rows, heads, kvHeads, headDim, n, cap, num.Tile, num.Splits))
 	}
-	num.Reduction = num.Reduction.At(rows).Local()
 	s = s.orNew()
+	if r := &num.Reduction; r.Kind != Canonical || r.BatchVariant {
+		s.numerics = *num
+		s.numerics.Reduction = r.At(rows).Local()
+		num = &s.numerics
+	}
 	plane := headDim * cap
 	group := heads / kvHeads
 	a := attention{kT: kT, v: v, ldv: headDim, plane: plane, headDim: headDim, scale: scale, num: num, s: s}

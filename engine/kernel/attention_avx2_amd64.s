@@ -525,6 +525,563 @@ pair_done:
 	VZEROUPPER    
 	RET           
 
+// func decodeHeads256x4(call *decodeCall)
+TEXT ·decodeHeads256x4(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_scores(CX), SI
+	MOVQ          decodeCall_maxima(CX), DI
+	MOVQ          decodeCall_q(CX), BX
+	MOVQ          decodeCall_keys(CX), DX
+	MOVQ          decodeCall_plane(CX), R8
+	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_n(CX), R10
+	MOVQ          decodeCall_headDim(CX), R11
+	SHLQ          $6, R11
+	MOVQ          $4, R12
+	VBROADCASTSS  decodeCall_scale(CX), Y0
+head:
+	MOVQ          SI, AX
+	MOVQ          DX, R13
+	LEAQ          15(R10), CX
+	SHRQ          $4, CX
+	SUBQ          $2, CX
+	JLT           single
+pair:
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+	MOVQ          R11, R14
+	SHRQ          $6, R14
+	MOVQ          BX, R15
+keys2:
+	VBROADCASTSS  (R15), Y8
+	VFMADD231PS   0(R13), Y8, Y4
+	VFMADD231PS   32(R13), Y8, Y5
+	VFMADD231PS   0(R13)(R11*1), Y8, Y6
+	VFMADD231PS   32(R13)(R11*1), Y8, Y7
+	ADDQ          $4, R15
+	ADDQ          $64, R13
+	DECQ          R14
+	JNZ           keys2
+	VMOVUPS       Y4, 0(AX)
+	VMOVUPS       Y5, 32(AX)
+	VMOVUPS       Y6, 64(AX)
+	VMOVUPS       Y7, 96(AX)
+	ADDQ          $128, AX
+	ADDQ          R11, R13
+	SUBQ          $2, CX
+	JGE           pair
+single:
+	ADDQ          $2, CX
+	JEQ           scored
+	VPXOR         Y7, Y7, Y7
+	VPXOR         Y6, Y6, Y6
+	MOVQ          R11, R14
+	SHRQ          $6, R14
+	MOVQ          BX, R15
+keys1:
+	VBROADCASTSS  (R15), Y5
+	VFMADD231PS   0(R13), Y5, Y7
+	VFMADD231PS   32(R13), Y5, Y6
+	ADDQ          $4, R15
+	ADDQ          $64, R13
+	DECQ          R14
+	JNZ           keys1
+	VMOVUPS       Y7, 0(AX)
+	VMOVUPS       Y6, 32(AX)
+	ADDQ          $64, AX
+scored:
+	VMOVUPS       c_ff800000<>(SB), Y2
+	VPXOR         Y3, Y3, Y3
+	MOVQ          SI, AX
+	MOVQ          R10, CX
+	SUBQ          $8, CX
+	JLT           max_rest
+max_whole:
+	VMOVUPS       (AX), Y6
+	VCMPPS        $3, Y6, Y6, Y7
+	VPOR          Y7, Y3, Y3
+	VMAXPS        Y6, Y2, Y2
+	ADDQ          $32, AX
+	SUBQ          $8, CX
+	JGE           max_whole
+max_rest:
+	ADDQ          $8, CX
+	TESTQ         CX, CX
+	JEQ           max_done
+	LEAQ          ·masks256+64(SB), R15
+	SHLQ          $2, CX
+	SUBQ          CX, R15
+	VMOVUPS       (R15), Y1
+	VMASKMOVPS    (AX), Y1, Y6
+	VMOVUPS       c_ff800000<>(SB), Y7
+	VBLENDVPS     Y1, Y6, Y7, Y6
+	VCMPPS        $3, Y6, Y6, Y7
+	VPOR          Y7, Y3, Y3
+	VMAXPS        Y6, Y2, Y2
+max_done:
+	VEXTRACTF128  $1, Y2, X6
+	VMAXPS        X6, X2, X2
+	VEXTRACTF128  $1, Y3, X6
+	VPOR          X6, X3, X3
+	VPSHUFD       $0x4e, X2, X6
+	VMAXPS        X6, X2, X2
+	VPSHUFD       $0x4e, X3, X6
+	VPOR          X6, X3, X3
+	VPSHUFD       $0xb1, X2, X6
+	VMAXPS        X6, X2, X2
+	VPSHUFD       $0xb1, X3, X6
+	VPOR          X6, X3, X3
+	VPXOR         X6, X6, X6
+	VADDSS        X6, X2, X2
+	VPOR          X3, X2, X2
+	VMULSS        X0, X2, X2
+	VMOVSS        X2, (DI)
+	VBROADCASTSS  X2, Y2
+	MOVQ          SI, AX
+	MOVQ          R10, CX
+	SUBQ          $8, CX
+	JLT           exp_rest
+exp_whole:
+	VMOVUPS       (AX), Y6
+	VMULPS        Y0, Y6, Y6
+	VSUBPS        Y2, Y6, Y6
+	VMOVUPS       c_42b20000<>(SB), Y7
+	VMINPS        Y6, Y7, Y6
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y6, Y7, Y6
+	VMULPS        c_3fb8aa3b<>(SB), Y6, Y7
+	VADDPS        c_4b400000<>(SB), Y7, Y7
+	VSUBPS        c_4b400000<>(SB), Y7, Y7
+	VMULPS        c_3f318000<>(SB), Y7, Y5
+	VSUBPS        Y5, Y6, Y6
+	VMULPS        c_b95e8083<>(SB), Y7, Y5
+	VSUBPS        Y5, Y6, Y6
+	VMULPS        c_39506967<>(SB), Y6, Y4
+	VADDPS        c_3ab743ce<>(SB), Y4, Y4
+	VMULPS        Y6, Y4, Y4
+	VADDPS        c_3c088908<>(SB), Y4, Y4
+	VMULPS        Y6, Y4, Y4
+	VADDPS        c_3d2aa9c1<>(SB), Y4, Y4
+	VMULPS        Y6, Y4, Y4
+	VADDPS        c_3e2aaaaa<>(SB), Y4, Y4
+	VMULPS        Y6, Y4, Y4
+	VADDPS        c_3f000000<>(SB), Y4, Y4
+	VMULPS        Y6, Y4, Y4
+	VMULPS        Y6, Y4, Y4
+	VADDPS        Y6, Y4, Y4
+	VADDPS        c_3f800000<>(SB), Y4, Y4
+	VCVTPS2DQ     Y7, Y7
+	VPSRAD        $1, Y7, Y8
+	VPSUBD        Y8, Y7, Y7
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y4, Y4
+	VPADDD        c_0000007f<>(SB), Y7, Y7
+	VPSLLD        $23, Y7, Y7
+	VMULPS        Y7, Y4, Y4
+	VMOVUPS       Y4, (AX)
+	ADDQ          $32, AX
+	SUBQ          $8, CX
+	JGE           exp_whole
+exp_rest:
+	ADDQ          $8, CX
+	TESTQ         CX, CX
+	JEQ           exp_done
+	LEAQ          ·masks256+64(SB), R15
+	SHLQ          $2, CX
+	SUBQ          CX, R15
+	VMOVUPS       (R15), Y1
+	VMASKMOVPS    (AX), Y1, Y4
+	VMULPS        Y0, Y4, Y4
+	VSUBPS        Y2, Y4, Y4
+	VMOVUPS       c_42b20000<>(SB), Y8
+	VMINPS        Y4, Y8, Y4
+	VMOVUPS       c_c2d00000<>(SB), Y8
+	VMAXPS        Y4, Y8, Y4
+	VMULPS        c_3fb8aa3b<>(SB), Y4, Y8
+	VADDPS        c_4b400000<>(SB), Y8, Y8
+	VSUBPS        c_4b400000<>(SB), Y8, Y8
+	VMULPS        c_3f318000<>(SB), Y8, Y5
+	VSUBPS        Y5, Y4, Y4
+	VMULPS        c_b95e8083<>(SB), Y8, Y5
+	VSUBPS        Y5, Y4, Y4
+	VMULPS        c_39506967<>(SB), Y4, Y7
+	VADDPS        c_3ab743ce<>(SB), Y7, Y7
+	VMULPS        Y4, Y7, Y7
+	VADDPS        c_3c088908<>(SB), Y7, Y7
+	VMULPS        Y4, Y7, Y7
+	VADDPS        c_3d2aa9c1<>(SB), Y7, Y7
+	VMULPS        Y4, Y7, Y7
+	VADDPS        c_3e2aaaaa<>(SB), Y7, Y7
+	VMULPS        Y4, Y7, Y7
+	VADDPS        c_3f000000<>(SB), Y7, Y7
+	VMULPS        Y4, Y7, Y7
+	VMULPS        Y4, Y7, Y7
+	VADDPS        Y4, Y7, Y7
+	VADDPS        c_3f800000<>(SB), Y7, Y7
+	VCVTPS2DQ     Y8, Y8
+	VPSRAD        $1, Y8, Y6
+	VPSUBD        Y6, Y8, Y8
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y7, Y7
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y7, Y7
+	VMASKMOVPS    Y7, Y1, (AX)
+exp_done:
+	MOVQ          R11, R14
+	SHRQ          $4, R14
+	ADDQ          R14, BX
+	ADDQ          R8, DX
+	ADDQ          R9, SI
+	ADDQ          $4, DI
+	DECQ          R12
+	JNZ           head
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_scores(CX), AX
+	MOVQ          decodeCall_values(CX), DX
+	MOVQ          decodeCall_out(CX), BX
+	MOVQ          decodeCall_headDim(CX), R8
+	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_plane(CX), R10
+	MOVQ          decodeCall_headDim(CX), R11
+	SHLQ          $2, R8
+	LEAQ          (R9)(R9*2), R12
+	LEAQ          (R10)(R10*2), R13
+	LEAQ          (R8)(R8*2), R14
+columns:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y7, Y7, Y7
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y8, Y8, Y8
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y9, Y9, Y9
+	VPXOR         Y10, Y10, Y10
+	VPXOR         Y11, Y11, Y11
+	VPXOR         Y12, Y12, Y12
+key:
+	VBROADCASTSS  0(SI), Y13
+	VADDSS        X13, X3, X3
+	VFMADD231PS   0(DI), Y13, Y6
+	VFMADD231PS   32(DI), Y13, Y5
+	VBROADCASTSS  0(SI)(R9*1), Y13
+	VADDSS        X13, X2, X2
+	VFMADD231PS   0(DI)(R10*1), Y13, Y8
+	VFMADD231PS   32(DI)(R10*1), Y13, Y4
+	VBROADCASTSS  0(SI)(R9*2), Y13
+	VADDSS        X13, X0, X0
+	VFMADD231PS   0(DI)(R10*2), Y13, Y9
+	VFMADD231PS   32(DI)(R10*2), Y13, Y10
+	VBROADCASTSS  0(SI)(R12*1), Y13
+	VADDSS        X13, X7, X7
+	VFMADD231PS   0(DI)(R13*1), Y13, Y11
+	VFMADD231PS   32(DI)(R13*1), Y13, Y12
+	ADDQ          $4, SI
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           key
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_sums(CX), CX
+	VMOVSS        X3, 0(CX)
+	VBROADCASTSS  X3, Y3
+	VDIVPS        Y3, Y6, Y6
+	VMOVUPS       Y6, 0(BX)
+	VDIVPS        Y3, Y5, Y5
+	VMOVUPS       Y5, 32(BX)
+	VMOVSS        X2, 4(CX)
+	VBROADCASTSS  X2, Y2
+	VDIVPS        Y2, Y8, Y8
+	VMOVUPS       Y8, 0(BX)(R8*1)
+	VDIVPS        Y2, Y4, Y4
+	VMOVUPS       Y4, 32(BX)(R8*1)
+	VMOVSS        X0, 8(CX)
+	VBROADCASTSS  X0, Y0
+	VDIVPS        Y0, Y9, Y9
+	VMOVUPS       Y9, 0(BX)(R8*2)
+	VDIVPS        Y0, Y10, Y10
+	VMOVUPS       Y10, 32(BX)(R8*2)
+	VMOVSS        X7, 12(CX)
+	VBROADCASTSS  X7, Y7
+	VDIVPS        Y7, Y11, Y11
+	VMOVUPS       Y11, 0(BX)(R14*1)
+	VDIVPS        Y7, Y12, Y12
+	VMOVUPS       Y12, 32(BX)(R14*1)
+	ADDQ          $64, DX
+	ADDQ          $64, BX
+	SUBQ          $16, R11
+	JNZ           columns
+	VZEROUPPER    
+	RET           
+
+// func decodeHeads256x1(call *decodeCall)
+TEXT ·decodeHeads256x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_scores(CX), SI
+	MOVQ          decodeCall_maxima(CX), DI
+	MOVQ          decodeCall_q(CX), BX
+	MOVQ          decodeCall_keys(CX), DX
+	MOVQ          decodeCall_plane(CX), R8
+	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_n(CX), R10
+	MOVQ          decodeCall_headDim(CX), R11
+	SHLQ          $6, R11
+	MOVQ          $1, R12
+	VBROADCASTSS  decodeCall_scale(CX), Y0
+head:
+	MOVQ          SI, AX
+	MOVQ          DX, R13
+	LEAQ          15(R10), CX
+	SHRQ          $4, CX
+	SUBQ          $2, CX
+	JLT           single
+pair:
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+	MOVQ          R11, R14
+	SHRQ          $6, R14
+	MOVQ          BX, R15
+keys2:
+	VBROADCASTSS  (R15), Y8
+	VFMADD231PS   0(R13), Y8, Y4
+	VFMADD231PS   32(R13), Y8, Y5
+	VFMADD231PS   0(R13)(R11*1), Y8, Y6
+	VFMADD231PS   32(R13)(R11*1), Y8, Y7
+	ADDQ          $4, R15
+	ADDQ          $64, R13
+	DECQ          R14
+	JNZ           keys2
+	VMOVUPS       Y4, 0(AX)
+	VMOVUPS       Y5, 32(AX)
+	VMOVUPS       Y6, 64(AX)
+	VMOVUPS       Y7, 96(AX)
+	ADDQ          $128, AX
+	ADDQ          R11, R13
+	SUBQ          $2, CX
+	JGE           pair
+single:
+	ADDQ          $2, CX
+	JEQ           scored
+	VPXOR         Y7, Y7, Y7
+	VPXOR         Y6, Y6, Y6
+	MOVQ          R11, R14
+	SHRQ          $6, R14
+	MOVQ          BX, R15
+keys1:
+	VBROADCASTSS  (R15), Y5
+	VFMADD231PS   0(R13), Y5, Y7
+	VFMADD231PS   32(R13), Y5, Y6
+	ADDQ          $4, R15
+	ADDQ          $64, R13
+	DECQ          R14
+	JNZ           keys1
+	VMOVUPS       Y7, 0(AX)
+	VMOVUPS       Y6, 32(AX)
+	ADDQ          $64, AX
+scored:
+	VMOVUPS       c_ff800000<>(SB), Y2
+	VPXOR         Y3, Y3, Y3
+	MOVQ          SI, AX
+	MOVQ          R10, CX
+	SUBQ          $8, CX
+	JLT           max_rest
+max_whole:
+	VMOVUPS       (AX), Y6
+	VCMPPS        $3, Y6, Y6, Y7
+	VPOR          Y7, Y3, Y3
+	VMAXPS        Y6, Y2, Y2
+	ADDQ          $32, AX
+	SUBQ          $8, CX
+	JGE           max_whole
+max_rest:
+	ADDQ          $8, CX
+	TESTQ         CX, CX
+	JEQ           max_done
+	LEAQ          ·masks256+64(SB), R15
+	SHLQ          $2, CX
+	SUBQ          CX, R15
+	VMOVUPS       (R15), Y1
+	VMASKMOVPS    (AX), Y1, Y6
+	VMOVUPS       c_ff800000<>(SB), Y7
+	VBLENDVPS     Y1, Y6, Y7, Y6
+	VCMPPS        $3, Y6, Y6, Y7
+	VPOR          Y7, Y3, Y3
+	VMAXPS        Y6, Y2, Y2
+max_done:
+	VEXTRACTF128  $1, Y2, X6
+	VMAXPS        X6, X2, X2
+	VEXTRACTF128  $1, Y3, X6
+	VPOR          X6, X3, X3
+	VPSHUFD       $0x4e, X2, X6
+	VMAXPS        X6, X2, X2
+	VPSHUFD       $0x4e, X3, X6
+	VPOR          X6, X3, X3
+	VPSHUFD       $0xb1, X2, X6
+	VMAXPS        X6, X2, X2
+	VPSHUFD       $0xb1, X3, X6
+	VPOR          X6, X3, X3
+	VPXOR         X6, X6, X6
+	VADDSS        X6, X2, X2
+	VPOR          X3, X2, X2
+	VMULSS        X0, X2, X2
+	VMOVSS        X2, (DI)
+	VBROADCASTSS  X2, Y2
+	MOVQ          SI, AX
+	MOVQ          R10, CX
+	SUBQ          $8, CX
+	JLT           exp_rest
+exp_whole:
+	VMOVUPS       (AX), Y6
+	VMULPS        Y0, Y6, Y6
+	VSUBPS        Y2, Y6, Y6
+	VMOVUPS       c_42b20000<>(SB), Y7
+	VMINPS        Y6, Y7, Y6
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y6, Y7, Y6
+	VMULPS        c_3fb8aa3b<>(SB), Y6, Y7
+	VADDPS        c_4b400000<>(SB), Y7, Y7
+	VSUBPS        c_4b400000<>(SB), Y7, Y7
+	VMULPS        c_3f318000<>(SB), Y7, Y5
+	VSUBPS        Y5, Y6, Y6
+	VMULPS        c_b95e8083<>(SB), Y7, Y5
+	VSUBPS        Y5, Y6, Y6
+	VMULPS        c_39506967<>(SB), Y6, Y4
+	VADDPS        c_3ab743ce<>(SB), Y4, Y4
+	VMULPS        Y6, Y4, Y4
+	VADDPS        c_3c088908<>(SB), Y4, Y4
+	VMULPS        Y6, Y4, Y4
+	VADDPS        c_3d2aa9c1<>(SB), Y4, Y4
+	VMULPS        Y6, Y4, Y4
+	VADDPS        c_3e2aaaaa<>(SB), Y4, Y4
+	VMULPS        Y6, Y4, Y4
+	VADDPS        c_3f000000<>(SB), Y4, Y4
+	VMULPS        Y6, Y4, Y4
+	VMULPS        Y6, Y4, Y4
+	VADDPS        Y6, Y4, Y4
+	VADDPS        c_3f800000<>(SB), Y4, Y4
+	VCVTPS2DQ     Y7, Y7
+	VPSRAD        $1, Y7, Y8
+	VPSUBD        Y8, Y7, Y7
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y4, Y4
+	VPADDD        c_0000007f<>(SB), Y7, Y7
+	VPSLLD        $23, Y7, Y7
+	VMULPS        Y7, Y4, Y4
+	VMOVUPS       Y4, (AX)
+	ADDQ          $32, AX
+	SUBQ          $8, CX
+	JGE           exp_whole
+exp_rest:
+	ADDQ          $8, CX
+	TESTQ         CX, CX
+	JEQ           exp_done
+	LEAQ          ·masks256+64(SB), R15
+	SHLQ          $2, CX
+	SUBQ          CX, R15
+	VMOVUPS       (R15), Y1
+	VMASKMOVPS    (AX), Y1, Y4
+	VMULPS        Y0, Y4, Y4
+	VSUBPS        Y2, Y4, Y4
+	VMOVUPS       c_42b20000<>(SB), Y8
+	VMINPS        Y4, Y8, Y4
+	VMOVUPS       c_c2d00000<>(SB), Y8
+	VMAXPS        Y4, Y8, Y4
+	VMULPS        c_3fb8aa3b<>(SB), Y4, Y8
+	VADDPS        c_4b400000<>(SB), Y8, Y8
+	VSUBPS        c_4b400000<>(SB), Y8, Y8
+	VMULPS        c_3f318000<>(SB), Y8, Y5
+	VSUBPS        Y5, Y4, Y4
+	VMULPS        c_b95e8083<>(SB), Y8, Y5
+	VSUBPS        Y5, Y4, Y4
+	VMULPS        c_39506967<>(SB), Y4, Y7
+	VADDPS        c_3ab743ce<>(SB), Y7, Y7
+	VMULPS        Y4, Y7, Y7
+	VADDPS        c_3c088908<>(SB), Y7, Y7
+	VMULPS        Y4, Y7, Y7
+	VADDPS        c_3d2aa9c1<>(SB), Y7, Y7
+	VMULPS        Y4, Y7, Y7
+	VADDPS        c_3e2aaaaa<>(SB), Y7, Y7
+	VMULPS        Y4, Y7, Y7
+	VADDPS        c_3f000000<>(SB), Y7, Y7
+	VMULPS        Y4, Y7, Y7
+	VMULPS        Y4, Y7, Y7
+	VADDPS        Y4, Y7, Y7
+	VADDPS        c_3f800000<>(SB), Y7, Y7
+	VCVTPS2DQ     Y8, Y8
+	VPSRAD        $1, Y8, Y6
+	VPSUBD        Y6, Y8, Y8
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y7, Y7
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y7, Y7
+	VMASKMOVPS    Y7, Y1, (AX)
+exp_done:
+	MOVQ          R11, R14
+	SHRQ          $4, R14
+	ADDQ          R14, BX
+	ADDQ          R8, DX
+	ADDQ          R9, SI
+	ADDQ          $4, DI
+	DECQ          R12
+	JNZ           head
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_scores(CX), AX
+	MOVQ          decodeCall_values(CX), DX
+	MOVQ          decodeCall_out(CX), BX
+	MOVQ          decodeCall_headDim(CX), R8
+	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_plane(CX), R10
+	MOVQ          decodeCall_headDim(CX), R11
+	SHLQ          $2, R8
+	LEAQ          (R9)(R9*2), R12
+	LEAQ          (R10)(R10*2), R13
+	LEAQ          (R8)(R8*2), R14
+columns:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y0, Y0, Y0
+key:
+	VBROADCASTSS  0(SI), Y7
+	VADDSS        X7, X3, X3
+	VFMADD231PS   0(DI), Y7, Y2
+	VFMADD231PS   32(DI), Y7, Y0
+	ADDQ          $4, SI
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           key
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_sums(CX), CX
+	VMOVSS        X3, 0(CX)
+	VBROADCASTSS  X3, Y3
+	VDIVPS        Y3, Y2, Y2
+	VMOVUPS       Y2, 0(BX)
+	VDIVPS        Y3, Y0, Y0
+	VMOVUPS       Y0, 32(BX)
+	ADDQ          $64, DX
+	ADDQ          $64, BX
+	SUBQ          $16, R11
+	JNZ           columns
+	VZEROUPPER    
+	RET           
+
 DATA c_0000007f<>+0(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+8(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+16(SB)/8, $0x0000007f0000007f

@@ -606,6 +606,495 @@ pair_done:
 	VZEROUPPER    
 	RET           
 
+// func decodeHeads512x4(call *decodeCall)
+TEXT ·decodeHeads512x4(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_scores(CX), SI
+	MOVQ          decodeCall_maxima(CX), DI
+	MOVQ          decodeCall_q(CX), BX
+	MOVQ          decodeCall_keys(CX), DX
+	MOVQ          decodeCall_plane(CX), R8
+	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_n(CX), R10
+	MOVQ          decodeCall_headDim(CX), R11
+	SHLQ          $6, R11
+	MOVQ          $4, R12
+	VBROADCASTSS  decodeCall_scale(CX), Z0
+head:
+	MOVQ          SI, AX
+	MOVQ          DX, R13
+	LEAQ          15(R10), CX
+	SHRQ          $4, CX
+	SUBQ          $2, CX
+	JLT           single
+pair:
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	MOVQ          R11, R14
+	SHRQ          $6, R14
+	MOVQ          BX, R15
+keys2:
+	VBROADCASTSS  (R15), Z5
+	VFMADD231PS   0(R13), Z5, Z3
+	VFMADD231PS   0(R13)(R11*1), Z5, Z4
+	ADDQ          $4, R15
+	ADDQ          $64, R13
+	DECQ          R14
+	JNZ           keys2
+	VMOVUPS       Z3, 0(AX)
+	VMOVUPS       Z4, 64(AX)
+	ADDQ          $128, AX
+	ADDQ          R11, R13
+	SUBQ          $2, CX
+	JGE           pair
+single:
+	ADDQ          $2, CX
+	JEQ           scored
+	VPXORD        Z4, Z4, Z4
+	MOVQ          R11, R14
+	SHRQ          $6, R14
+	MOVQ          BX, R15
+keys1:
+	VBROADCASTSS  (R15), Z3
+	VFMADD231PS   0(R13), Z3, Z4
+	ADDQ          $4, R15
+	ADDQ          $64, R13
+	DECQ          R14
+	JNZ           keys1
+	VMOVUPS       Z4, 0(AX)
+	ADDQ          $64, AX
+scored:
+	VMOVUPS       c_ff800000<>(SB), Z1
+	VPXORD        Z2, Z2, Z2
+	MOVQ          SI, AX
+	MOVQ          R10, CX
+	SUBQ          $16, CX
+	JLT           max_rest
+max_whole:
+	VMOVUPS       (AX), Z4
+	VCMPPS        $3, Z4, Z4, K2
+	VMOVUPS       Z4, K2, Z2
+	VMAXPS        Z4, Z1, Z1
+	ADDQ          $64, AX
+	SUBQ          $16, CX
+	JGE           max_whole
+max_rest:
+	ADDQ          $16, CX
+	TESTQ         CX, CX
+	JEQ           max_done
+	MOVL          $1, R15
+	SHLL          CX, R15
+	DECL          R15
+	KMOVW         R15, K1
+	VMOVUPS       c_ff800000<>(SB), Z4
+	VMOVUPS       (AX), K1, Z4
+	VCMPPS        $3, Z4, Z4, K2
+	VMOVUPS       Z4, K2, Z2
+	VMAXPS        Z4, Z1, Z1
+max_done:
+	VEXTRACTF64X4 $1, Z1, Y4
+	VMAXPS        Y4, Y1, Y1
+	VEXTRACTF64X4 $1, Z2, Y4
+	VPOR          Y4, Y2, Y2
+	VEXTRACTF128  $1, Y1, X4
+	VMAXPS        X4, X1, X1
+	VEXTRACTF128  $1, Y2, X4
+	VPOR          X4, X2, X2
+	VPSHUFD       $0x4e, X1, X4
+	VMAXPS        X4, X1, X1
+	VPSHUFD       $0x4e, X2, X4
+	VPOR          X4, X2, X2
+	VPSHUFD       $0xb1, X1, X4
+	VMAXPS        X4, X1, X1
+	VPSHUFD       $0xb1, X2, X4
+	VPOR          X4, X2, X2
+	VPXOR         X4, X4, X4
+	VADDSS        X4, X1, X1
+	VPOR          X2, X1, X1
+	VMULSS        X0, X1, X1
+	VMOVSS        X1, (DI)
+	VBROADCASTSS  X1, Z1
+	MOVQ          SI, AX
+	MOVQ          R10, CX
+	SUBQ          $16, CX
+	JLT           exp_rest
+exp_whole:
+	VMOVUPS       (AX), Z4
+	VMULPS        Z0, Z4, Z4
+	VSUBPS        Z1, Z4, Z4
+	VMOVUPS       c_42b20000<>(SB), Z3
+	VMINPS        Z4, Z3, Z4
+	VMOVUPS       c_c2d00000<>(SB), Z3
+	VMAXPS        Z4, Z3, Z4
+	VMULPS        c_3fb8aa3b<>(SB), Z4, Z3
+	VRNDSCALEPS   $0, Z3, Z3
+	VMULPS        c_3f318000<>(SB), Z3, Z5
+	VSUBPS        Z5, Z4, Z4
+	VMULPS        c_b95e8083<>(SB), Z3, Z5
+	VSUBPS        Z5, Z4, Z4
+	VMULPS        c_39506967<>(SB), Z4, Z6
+	VADDPS        c_3ab743ce<>(SB), Z6, Z6
+	VMULPS        Z4, Z6, Z6
+	VADDPS        c_3c088908<>(SB), Z6, Z6
+	VMULPS        Z4, Z6, Z6
+	VADDPS        c_3d2aa9c1<>(SB), Z6, Z6
+	VMULPS        Z4, Z6, Z6
+	VADDPS        c_3e2aaaaa<>(SB), Z6, Z6
+	VMULPS        Z4, Z6, Z6
+	VADDPS        c_3f000000<>(SB), Z6, Z6
+	VMULPS        Z4, Z6, Z6
+	VMULPS        Z4, Z6, Z6
+	VADDPS        Z4, Z6, Z6
+	VADDPS        c_3f800000<>(SB), Z6, Z6
+	VSCALEFPS     Z3, Z6, Z6
+	VMOVUPS       Z6, (AX)
+	ADDQ          $64, AX
+	SUBQ          $16, CX
+	JGE           exp_whole
+exp_rest:
+	ADDQ          $16, CX
+	TESTQ         CX, CX
+	JEQ           exp_done
+	MOVL          $1, R15
+	SHLL          CX, R15
+	DECL          R15
+	KMOVW         R15, K1
+	VMOVUPS.Z     (AX), K1, Z6
+	VMULPS        Z0, Z6, Z6
+	VSUBPS        Z1, Z6, Z6
+	VMOVUPS       c_42b20000<>(SB), Z5
+	VMINPS        Z6, Z5, Z6
+	VMOVUPS       c_c2d00000<>(SB), Z5
+	VMAXPS        Z6, Z5, Z6
+	VMULPS        c_3fb8aa3b<>(SB), Z6, Z5
+	VRNDSCALEPS   $0, Z5, Z5
+	VMULPS        c_3f318000<>(SB), Z5, Z3
+	VSUBPS        Z3, Z6, Z6
+	VMULPS        c_b95e8083<>(SB), Z5, Z3
+	VSUBPS        Z3, Z6, Z6
+	VMULPS        c_39506967<>(SB), Z6, Z4
+	VADDPS        c_3ab743ce<>(SB), Z4, Z4
+	VMULPS        Z6, Z4, Z4
+	VADDPS        c_3c088908<>(SB), Z4, Z4
+	VMULPS        Z6, Z4, Z4
+	VADDPS        c_3d2aa9c1<>(SB), Z4, Z4
+	VMULPS        Z6, Z4, Z4
+	VADDPS        c_3e2aaaaa<>(SB), Z4, Z4
+	VMULPS        Z6, Z4, Z4
+	VADDPS        c_3f000000<>(SB), Z4, Z4
+	VMULPS        Z6, Z4, Z4
+	VMULPS        Z6, Z4, Z4
+	VADDPS        Z6, Z4, Z4
+	VADDPS        c_3f800000<>(SB), Z4, Z4
+	VSCALEFPS     Z5, Z4, Z4
+	VMOVUPS       Z4, K1, (AX)
+exp_done:
+	MOVQ          R11, R14
+	SHRQ          $4, R14
+	ADDQ          R14, BX
+	ADDQ          R8, DX
+	ADDQ          R9, SI
+	ADDQ          $4, DI
+	DECQ          R12
+	JNZ           head
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_scores(CX), AX
+	MOVQ          decodeCall_values(CX), DX
+	MOVQ          decodeCall_out(CX), BX
+	MOVQ          decodeCall_headDim(CX), R8
+	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_plane(CX), R10
+	MOVQ          decodeCall_headDim(CX), R11
+	SHLQ          $2, R8
+	LEAQ          (R9)(R9*2), R12
+	LEAQ          (R10)(R10*2), R13
+	LEAQ          (R8)(R8*2), R14
+columns:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+key:
+	VBROADCASTSS  0(SI), Z8
+	VADDSS        X8, X2, X2
+	VFMADD231PS   0(DI), Z8, Z3
+	VBROADCASTSS  0(SI)(R9*1), Z8
+	VADDSS        X8, X1, X1
+	VFMADD231PS   0(DI)(R10*1), Z8, Z5
+	VBROADCASTSS  0(SI)(R9*2), Z8
+	VADDSS        X8, X0, X0
+	VFMADD231PS   0(DI)(R10*2), Z8, Z6
+	VBROADCASTSS  0(SI)(R12*1), Z8
+	VADDSS        X8, X4, X4
+	VFMADD231PS   0(DI)(R13*1), Z8, Z7
+	ADDQ          $4, SI
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           key
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_sums(CX), CX
+	VMOVSS        X2, 0(CX)
+	VBROADCASTSS  X2, Z2
+	VDIVPS        Z2, Z3, Z3
+	VMOVUPS       Z3, 0(BX)
+	VMOVSS        X1, 4(CX)
+	VBROADCASTSS  X1, Z1
+	VDIVPS        Z1, Z5, Z5
+	VMOVUPS       Z5, 0(BX)(R8*1)
+	VMOVSS        X0, 8(CX)
+	VBROADCASTSS  X0, Z0
+	VDIVPS        Z0, Z6, Z6
+	VMOVUPS       Z6, 0(BX)(R8*2)
+	VMOVSS        X4, 12(CX)
+	VBROADCASTSS  X4, Z4
+	VDIVPS        Z4, Z7, Z7
+	VMOVUPS       Z7, 0(BX)(R14*1)
+	ADDQ          $64, DX
+	ADDQ          $64, BX
+	SUBQ          $16, R11
+	JNZ           columns
+	VZEROUPPER    
+	RET           
+
+// func decodeHeads512x1(call *decodeCall)
+TEXT ·decodeHeads512x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_scores(CX), SI
+	MOVQ          decodeCall_maxima(CX), DI
+	MOVQ          decodeCall_q(CX), BX
+	MOVQ          decodeCall_keys(CX), DX
+	MOVQ          decodeCall_plane(CX), R8
+	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_n(CX), R10
+	MOVQ          decodeCall_headDim(CX), R11
+	SHLQ          $6, R11
+	MOVQ          $1, R12
+	VBROADCASTSS  decodeCall_scale(CX), Z0
+head:
+	MOVQ          SI, AX
+	MOVQ          DX, R13
+	LEAQ          15(R10), CX
+	SHRQ          $4, CX
+	SUBQ          $2, CX
+	JLT           single
+pair:
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	MOVQ          R11, R14
+	SHRQ          $6, R14
+	MOVQ          BX, R15
+keys2:
+	VBROADCASTSS  (R15), Z5
+	VFMADD231PS   0(R13), Z5, Z3
+	VFMADD231PS   0(R13)(R11*1), Z5, Z4
+	ADDQ          $4, R15
+	ADDQ          $64, R13
+	DECQ          R14
+	JNZ           keys2
+	VMOVUPS       Z3, 0(AX)
+	VMOVUPS       Z4, 64(AX)
+	ADDQ          $128, AX
+	ADDQ          R11, R13
+	SUBQ          $2, CX
+	JGE           pair
+single:
+	ADDQ          $2, CX
+	JEQ           scored
+	VPXORD        Z4, Z4, Z4
+	MOVQ          R11, R14
+	SHRQ          $6, R14
+	MOVQ          BX, R15
+keys1:
+	VBROADCASTSS  (R15), Z3
+	VFMADD231PS   0(R13), Z3, Z4
+	ADDQ          $4, R15
+	ADDQ          $64, R13
+	DECQ          R14
+	JNZ           keys1
+	VMOVUPS       Z4, 0(AX)
+	ADDQ          $64, AX
+scored:
+	VMOVUPS       c_ff800000<>(SB), Z1
+	VPXORD        Z2, Z2, Z2
+	MOVQ          SI, AX
+	MOVQ          R10, CX
+	SUBQ          $16, CX
+	JLT           max_rest
+max_whole:
+	VMOVUPS       (AX), Z4
+	VCMPPS        $3, Z4, Z4, K2
+	VMOVUPS       Z4, K2, Z2
+	VMAXPS        Z4, Z1, Z1
+	ADDQ          $64, AX
+	SUBQ          $16, CX
+	JGE           max_whole
+max_rest:
+	ADDQ          $16, CX
+	TESTQ         CX, CX
+	JEQ           max_done
+	MOVL          $1, R15
+	SHLL          CX, R15
+	DECL          R15
+	KMOVW         R15, K1
+	VMOVUPS       c_ff800000<>(SB), Z4
+	VMOVUPS       (AX), K1, Z4
+	VCMPPS        $3, Z4, Z4, K2
+	VMOVUPS       Z4, K2, Z2
+	VMAXPS        Z4, Z1, Z1
+max_done:
+	VEXTRACTF64X4 $1, Z1, Y4
+	VMAXPS        Y4, Y1, Y1
+	VEXTRACTF64X4 $1, Z2, Y4
+	VPOR          Y4, Y2, Y2
+	VEXTRACTF128  $1, Y1, X4
+	VMAXPS        X4, X1, X1
+	VEXTRACTF128  $1, Y2, X4
+	VPOR          X4, X2, X2
+	VPSHUFD       $0x4e, X1, X4
+	VMAXPS        X4, X1, X1
+	VPSHUFD       $0x4e, X2, X4
+	VPOR          X4, X2, X2
+	VPSHUFD       $0xb1, X1, X4
+	VMAXPS        X4, X1, X1
+	VPSHUFD       $0xb1, X2, X4
+	VPOR          X4, X2, X2
+	VPXOR         X4, X4, X4
+	VADDSS        X4, X1, X1
+	VPOR          X2, X1, X1
+	VMULSS        X0, X1, X1
+	VMOVSS        X1, (DI)
+	VBROADCASTSS  X1, Z1
+	MOVQ          SI, AX
+	MOVQ          R10, CX
+	SUBQ          $16, CX
+	JLT           exp_rest
+exp_whole:
+	VMOVUPS       (AX), Z4
+	VMULPS        Z0, Z4, Z4
+	VSUBPS        Z1, Z4, Z4
+	VMOVUPS       c_42b20000<>(SB), Z3
+	VMINPS        Z4, Z3, Z4
+	VMOVUPS       c_c2d00000<>(SB), Z3
+	VMAXPS        Z4, Z3, Z4
+	VMULPS        c_3fb8aa3b<>(SB), Z4, Z3
+	VRNDSCALEPS   $0, Z3, Z3
+	VMULPS        c_3f318000<>(SB), Z3, Z5
+	VSUBPS        Z5, Z4, Z4
+	VMULPS        c_b95e8083<>(SB), Z3, Z5
+	VSUBPS        Z5, Z4, Z4
+	VMULPS        c_39506967<>(SB), Z4, Z6
+	VADDPS        c_3ab743ce<>(SB), Z6, Z6
+	VMULPS        Z4, Z6, Z6
+	VADDPS        c_3c088908<>(SB), Z6, Z6
+	VMULPS        Z4, Z6, Z6
+	VADDPS        c_3d2aa9c1<>(SB), Z6, Z6
+	VMULPS        Z4, Z6, Z6
+	VADDPS        c_3e2aaaaa<>(SB), Z6, Z6
+	VMULPS        Z4, Z6, Z6
+	VADDPS        c_3f000000<>(SB), Z6, Z6
+	VMULPS        Z4, Z6, Z6
+	VMULPS        Z4, Z6, Z6
+	VADDPS        Z4, Z6, Z6
+	VADDPS        c_3f800000<>(SB), Z6, Z6
+	VSCALEFPS     Z3, Z6, Z6
+	VMOVUPS       Z6, (AX)
+	ADDQ          $64, AX
+	SUBQ          $16, CX
+	JGE           exp_whole
+exp_rest:
+	ADDQ          $16, CX
+	TESTQ         CX, CX
+	JEQ           exp_done
+	MOVL          $1, R15
+	SHLL          CX, R15
+	DECL          R15
+	KMOVW         R15, K1
+	VMOVUPS.Z     (AX), K1, Z6
+	VMULPS        Z0, Z6, Z6
+	VSUBPS        Z1, Z6, Z6
+	VMOVUPS       c_42b20000<>(SB), Z5
+	VMINPS        Z6, Z5, Z6
+	VMOVUPS       c_c2d00000<>(SB), Z5
+	VMAXPS        Z6, Z5, Z6
+	VMULPS        c_3fb8aa3b<>(SB), Z6, Z5
+	VRNDSCALEPS   $0, Z5, Z5
+	VMULPS        c_3f318000<>(SB), Z5, Z3
+	VSUBPS        Z3, Z6, Z6
+	VMULPS        c_b95e8083<>(SB), Z5, Z3
+	VSUBPS        Z3, Z6, Z6
+	VMULPS        c_39506967<>(SB), Z6, Z4
+	VADDPS        c_3ab743ce<>(SB), Z4, Z4
+	VMULPS        Z6, Z4, Z4
+	VADDPS        c_3c088908<>(SB), Z4, Z4
+	VMULPS        Z6, Z4, Z4
+	VADDPS        c_3d2aa9c1<>(SB), Z4, Z4
+	VMULPS        Z6, Z4, Z4
+	VADDPS        c_3e2aaaaa<>(SB), Z4, Z4
+	VMULPS        Z6, Z4, Z4
+	VADDPS        c_3f000000<>(SB), Z4, Z4
+	VMULPS        Z6, Z4, Z4
+	VMULPS        Z6, Z4, Z4
+	VADDPS        Z6, Z4, Z4
+	VADDPS        c_3f800000<>(SB), Z4, Z4
+	VSCALEFPS     Z5, Z4, Z4
+	VMOVUPS       Z4, K1, (AX)
+exp_done:
+	MOVQ          R11, R14
+	SHRQ          $4, R14
+	ADDQ          R14, BX
+	ADDQ          R8, DX
+	ADDQ          R9, SI
+	ADDQ          $4, DI
+	DECQ          R12
+	JNZ           head
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_scores(CX), AX
+	MOVQ          decodeCall_values(CX), DX
+	MOVQ          decodeCall_out(CX), BX
+	MOVQ          decodeCall_headDim(CX), R8
+	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_plane(CX), R10
+	MOVQ          decodeCall_headDim(CX), R11
+	SHLQ          $2, R8
+	LEAQ          (R9)(R9*2), R12
+	LEAQ          (R10)(R10*2), R13
+	LEAQ          (R8)(R8*2), R14
+columns:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z1, Z1, Z1
+key:
+	VBROADCASTSS  0(SI), Z0
+	VADDSS        X0, X2, X2
+	VFMADD231PS   0(DI), Z0, Z1
+	ADDQ          $4, SI
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           key
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_sums(CX), CX
+	VMOVSS        X2, 0(CX)
+	VBROADCASTSS  X2, Z2
+	VDIVPS        Z2, Z1, Z1
+	VMOVUPS       Z1, 0(BX)
+	ADDQ          $64, DX
+	ADDQ          $64, BX
+	SUBQ          $16, R11
+	JNZ           columns
+	VZEROUPPER    
+	RET           
+
 DATA c_39506967<>+0(SB)/8, $0x3950696739506967
 DATA c_39506967<>+8(SB)/8, $0x3950696739506967
 DATA c_39506967<>+16(SB)/8, $0x3950696739506967

@@ -13,7 +13,7 @@ type attention struct {
 	plane   int
 	headDim int
 	scale   float32
-	num     AttentionNumerics
+	num     *AttentionNumerics
 	s       *Scratch
 }
 
@@ -32,28 +32,13 @@ func (b *block) keys(r int) int { return b.n + r*b.causal }
 
 // rows attends a block and leaves out unrounded.
 func (a *attention) rows(out, lse, q []float32, b block) {
-	for r := range b.m {
-		clear(out[r*b.stride:][:a.headDim])
-	}
 	state := grown(&a.s.rows, 2*b.m)
 	sums, maxima := state[:b.m], state[b.m:]
 	last := b.keys(b.m - 1)
 	ld := ceilDiv(last, panelWidth) * panelWidth
 	scores := grown(&a.s.scores, b.m*ld)
-	a.score(scores, q, &b, last, ld)
-	scale := a.rounded(scores)
-	switch {
-	case a.num.Kernel == TwoPass || a.num.Kernel == Normalized:
-		a.twoPass(out, scores, scale, sums, maxima, &b, ld)
-	case a.num.Kernel == SplitKV && b.causal == 0:
-		a.splitKV(out, scores, scale, sums, maxima, &b, ld)
-	default:
-		a.online(out, scores, scale, sums, maxima, &b, 0, last, ld)
-	}
-	if a.num.Kernel != Normalized {
-		for r := range b.m {
-			divideInto(out[r*b.stride:][:a.headDim], sums[r])
-		}
+	if !a.decode(out, scores, q, sums, maxima, &b, ld) {
+		a.inSteps(out, scores, q, sums, maxima, &b, ld)
 	}
 	if lse == nil {
 		return
@@ -61,6 +46,35 @@ func (a *attention) rows(out, lse, q []float32, b block) {
 	logInto(sums)
 	for r, log := range sums {
 		lse[r*b.lseStride] = maxima[r] + log
+	}
+}
+
+// plain reports whether the kernel is TwoPass in float32 and in the canonical order.
+func (a *attention) plain() bool {
+	n := a.num
+	return n.Kernel == TwoPass && exact(n.Scores) && exact(n.Probs) && n.Reduction == (Reduction{}) && a.scale > 0 && a.scale <= math.MaxFloat32
+}
+
+// inSteps attends a block one operation after the other.
+func (a *attention) inSteps(out, scores, q, sums, maxima []float32, b *block, ld int) {
+	for r := range b.m {
+		clear(out[r*b.stride:][:a.headDim])
+	}
+	last := b.keys(b.m - 1)
+	a.score(scores, q, b, last, ld)
+	scale := a.rounded(scores)
+	switch {
+	case a.num.Kernel == TwoPass || a.num.Kernel == Normalized:
+		a.twoPass(out, scores, scale, sums, maxima, b, ld)
+	case a.num.Kernel == SplitKV && b.causal == 0:
+		a.splitKV(out, scores, scale, sums, maxima, b, ld)
+	default:
+		a.online(out, scores, scale, sums, maxima, b, 0, last, ld)
+	}
+	if a.num.Kernel != Normalized {
+		for r := range b.m {
+			divideInto(out[r*b.stride:][:a.headDim], sums[r])
+		}
 	}
 }
 
@@ -132,7 +146,7 @@ func (a *attention) rounded(scores []float32) (scale float32) {
 	if exact(a.num.Scores) && a.scale > 0 && a.scale <= math.MaxFloat32 {
 		return a.scale
 	}
-	scaleScores(scores, a.scale, &a.num)
+	scaleScores(scores, a.scale, a.num)
 	return 1
 }
 

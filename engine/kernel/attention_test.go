@@ -40,7 +40,7 @@ func (c *attentionCase) decode(num AttentionNumerics) (out, lse []float32) {
 	var s Scratch
 	for i := range c.t {
 		c.store(1, i)
-		AttendRows(out[i*d:][:d], lse[i*c.heads:][:c.heads], c.q[i*d:][:d], c.kT, c.vc, 1, c.heads, c.kvHeads, c.headDim, c.cap, i+1, c.scale, num, &s)
+		AttendRows(out[i*d:][:d], lse[i*c.heads:][:c.heads], c.q[i*d:][:d], c.kT, c.vc, 1, c.heads, c.kvHeads, c.headDim, c.cap, i+1, c.scale, &num, &s)
 	}
 	return out, lse
 }
@@ -52,7 +52,7 @@ func (c *attentionCase) prefill(num AttentionNumerics, chunks ...int) (out, lse 
 	first := 0
 	for _, n := range chunks {
 		c.store(n, first)
-		AttendRows(out[first*d:][:n*d], lse[first*c.heads:][:n*c.heads], c.q[first*d:], c.kT, c.vc, n, c.heads, c.kvHeads, c.headDim, c.cap, first+1, c.scale, num, nil)
+		AttendRows(out[first*d:][:n*d], lse[first*c.heads:][:n*c.heads], c.q[first*d:], c.kT, c.vc, n, c.heads, c.kvHeads, c.headDim, c.cap, first+1, c.scale, &num, nil)
 		first += n
 	}
 	return out, lse

@@ -56,9 +56,9 @@ func ExampleAttendRows() {
 	var all, one [rows * headDim]float32
 	var lse [rows]float32
 	var scratch kernel.Scratch
-	kernel.AttendRows(all[:], lse[:], q, keys, values, rows, heads, heads, headDim, capacity, 1, 0.5, num, &scratch)
+	kernel.AttendRows(all[:], lse[:], q, keys, values, rows, heads, heads, headDim, capacity, 1, 0.5, &num, &scratch)
 	for r := range rows {
-		kernel.AttendRows(one[r*headDim:][:headDim], lse[r:], q[r*headDim:], keys, values, 1, heads, heads, headDim, capacity, r+1, 0.5, num, &scratch)
+		kernel.AttendRows(one[r*headDim:][:headDim], lse[r:], q[r*headDim:], keys, values, 1, heads, heads, headDim, capacity, r+1, 0.5, &num, &scratch)
 	}
 	fmt.Println(all)
 	fmt.Println(all == one)

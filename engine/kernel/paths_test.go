@@ -147,8 +147,8 @@ func TestKernelsDoNotAllocate(t *testing.T) {
 	}
 	for name, num := range everyAttention() {
 		steps["attend "+name] = func() {
-			AttendRows(out, lse, c.q, c.kT, c.vc, c.t, c.heads, c.kvHeads, c.headDim, c.cap, 1, c.scale, num, &s)
-			AttendRows(out, lse, c.q, c.kT, c.vc, 1, c.heads, c.kvHeads, c.headDim, c.cap, 30, c.scale, num, &s)
+			AttendRows(out, lse, c.q, c.kT, c.vc, c.t, c.heads, c.kvHeads, c.headDim, c.cap, 1, c.scale, &num, &s)
+			AttendRows(out, lse, c.q, c.kT, c.vc, 1, c.heads, c.kvHeads, c.headDim, c.cap, 30, c.scale, &num, &s)
 		}
 	}
 	for _, p := range Paths() {

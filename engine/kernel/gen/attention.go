@@ -16,6 +16,11 @@ func attentionFile(v isa) string {
 	tailRows(t, v)
 	transposeTile(t, v)
 	rotateHeads(t, v)
+	if v != neon {
+		for _, heads := range decodeHeadCounts {
+			decodeHeads(t, v, consts, heads)
+		}
+	}
 	constSection(t, v, consts)
 	return t.String()
 }
@@ -37,23 +42,29 @@ func softRows(t *text, isa isa, consts map[string]uint32) {
 		v.takeMask()
 		m, nan := v.maxRegisters()
 		v.label("row")
-		v.maxStart(m, nan)
-		v.overRow("max", func() { v.maxStep("x", m, nan) })
-		v.maxEnd(m, nan)
-		v.scaleFirst(m, scale)
-		v.storeFirst(m, "(DI)")
-		v.spread(m)
-		v.overRow("exp", func() {
-			x := v.load("x")
-			v.mul(x, scale)
-			v.sub(x, m)
-			v.store(v.exp(x), "x")
-		})
+		v.softRow(scale, m, nan)
 		v.op("ADDQ", "R8", "SI")
 		v.op("ADDQ", "$4", "DI")
 		v.op("ADDQ", "R11", "R10")
 		v.op("DECQ", "R9")
 		v.op("JNZ", "row")
+	})
+}
+
+// softRow replaces the scores of the row at SI by exponentials and writes its maximum to
+// DI.
+func (v *vec) softRow(scale, m, nan string) {
+	v.maxStart(m, nan)
+	v.overRow("max", func() { v.maxStep("x", m, nan) })
+	v.maxEnd(m, nan)
+	v.scaleFirst(m, scale)
+	v.storeFirst(m, "(DI)")
+	v.spread(m)
+	v.overRow("exp", func() {
+		x := v.load("x")
+		v.mul(x, scale)
+		v.sub(x, m)
+		v.store(v.exp(x), "x")
 	})
 }
 

@@ -1,0 +1,44 @@
+//go:build !purego
+
+package kernel
+
+// decodeCall is what a routine of decodeHeads reads. Strides count bytes: plane from head to
+// head of keys and values, ld of scores.
+type decodeCall struct {
+	out, q, keys, values, scores, sums, maxima *float32
+	n, headDim, plane, ld                      uintptr
+	scale                                      float32
+}
+
+// decode attends the heads of one query in one call for four of them, or reports that it
+// cannot: they then share key heads, or have other numerics than the plain ones.
+func (a *attention) decode(out, scores, q, sums, maxima []float32, b *block, ld int) bool {
+	path := CurrentPath()
+	if path == PathGo || b.causal != 0 || b.keyHeads != b.m || a.headDim%panelWidth != 0 || !a.plain() {
+		return false
+	}
+	_, _, _ = out[b.m*a.headDim-1], q[b.m*a.headDim-1], scores[b.m*ld-1]
+	_, _ = a.kT[(b.m-1)*a.plane+ld*a.headDim-1], a.v[(b.m-1)*a.plane+b.n*a.headDim-1]
+	call := &a.s.decode
+	*call = decodeCall{n: uintptr(b.n), headDim: uintptr(a.headDim), plane: 4 * uintptr(a.plane), ld: 4 * uintptr(ld), scale: a.scale}
+	for h := 0; h < b.m; {
+		call.out, call.q = &out[h*a.headDim], &q[h*a.headDim]
+		call.keys, call.values = &a.kT[h*a.plane], &a.v[h*a.plane]
+		call.scores, call.sums, call.maxima = &scores[h*ld], &sums[h], &maxima[h]
+		four := b.m-h >= 4
+		switch {
+		case four && path == PathAVX512:
+			decodeHeads512x4(call)
+		case four:
+			decodeHeads256x4(call)
+		case path == PathAVX512:
+			decodeHeads512x1(call)
+		default:
+			decodeHeads256x1(call)
+		}
+		if h++; four {
+			h += 3
+		}
+	}
+	return true
+}
