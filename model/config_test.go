@@ -80,7 +80,6 @@ func TestValidate(t *testing.T) {
 		{func(c *Config) { c.NormEps = -1 }, []string{"model.norm_eps: -1"}},
 		{func(c *Config) { c.NormEps = math.NaN() }, []string{"model.norm_eps: NaN"}},
 		{func(c *Config) { c.GateOrder = "topk" }, []string{`model.gate_order: unknown "topk"`}},
-		{func(c *Config) { c.DModel, c.DFF, c.Experts = 4096, 4096, 64 }, []string{"parameters are more than the limit"}},
 		{func(c *Config) { c.Layers, c.TopK, c.Positions = 0, 9, "x" }, []string{"model.layers", "model.positions", "model.top_k"}},
 	}
 	for _, tt := range tests {
@@ -145,5 +144,17 @@ func TestShapeFaultsPanic(t *testing.T) {
 			}()
 			f()
 		}()
+	}
+}
+
+// A model that takes more than the machine has is refused with both figures.
+func TestFits(t *testing.T) {
+	c := Config{Vocab: 16, DModel: 32, Layers: 1, Heads: 2, KVHeads: 2, DFF: 64, Context: 32}.WithDefaults()
+	if err := c.Fits(InEngines, "the weights"); err != nil {
+		t.Error(err)
+	}
+	err := c.Fits(math.MaxInt64/2, "the weights")
+	if err == nil || !strings.Contains(err.Error(), "GiB (the weights), and the memory of this machine is") {
+		t.Errorf("refused with %v", err)
 	}
 }

@@ -12,7 +12,6 @@ const (
 	maxWidth   = 1 << 16
 	maxContext = 1 << 20
 	maxVocab   = 1 << 20
-	maxParams  = 1 << 28 // one GiB of float32
 )
 
 // Validate checks a configuration to which WithDefaults has been applied. It
@@ -82,8 +81,8 @@ func (c Config) Validate() error {
 		}
 	}
 	if sizes && heads && kv && len(faults) == 0 {
-		if n := c.params(); n > maxParams {
-			fault("model: %d parameters are more than the limit of %d: reduce layers, experts or widths", n, int64(maxParams))
+		if err := c.Fits(InEngines, "the weights and a copy in each engine"); err != nil {
+			faults = append(faults, err)
 		}
 	}
 	return errors.Join(faults...)

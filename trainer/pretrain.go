@@ -54,6 +54,9 @@ func WarmStart(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult
 	t := r.Task.New()
 	draw := func(b *batch.Batch, n int, rng *rand.Rand) { demonstrate(b, t, n, rng) }
 	var p *model.Params
+	if err := r.Model.Fits(5*4, "the weights, a gradient, two moments of AdamW and a copy in the learner"); err != nil {
+		return nil, recipe.Faults{{Problem: err.Error()}}
+	}
 	if r.Pretrain.Rejection == nil {
 		p = model.New(r.Model)
 		p.Init(r.Seed)

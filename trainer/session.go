@@ -75,6 +75,9 @@ func NewSession(r recipe.Recipe, p *model.Params, o Options) (*Session, error) {
 			return nil, err
 		}
 	}
+	if err := p.Config.Fits(7*4, "the weights and those of the start, a gradient, two moments of AdamW and a copy in each engine"); err != nil && r.LoRA == nil {
+		return nil, recipe.Faults{{Problem: err.Error()}}
+	}
 	s := new(Session)
 	if err := s.open(r, p, o); err != nil {
 		return nil, err

@@ -110,7 +110,7 @@ type capability struct{ what, uses, packages string }
 
 var capabilities = []capability{
 	{"files", "os os/* io/ioutil", "cmd/... engine/kernel/gen experiments/diagnose/diagnosetest experiments/claims/reproduce experiments/run experiments/sweep model results/record results/record/atomicfile trainer/recipe trainer/method/golden trainer/method/loss/scaffold"},
-	{"system calls", "syscall golang.org/x/sys/unix golang.org/x/sys/windows", "cmd/... experiments/bench results/record"},
+	{"system calls", "syscall golang.org/x/sys/unix golang.org/x/sys/windows", "cmd/... experiments/bench model results/record"},
 	{"processes and the network", "os/exec os/signal net/...", "cmd/..."},
 	{"the clock", "time.Now time.Since time.Until time.Sleep time.After time.AfterFunc time.Tick time.NewTimer time.NewTicker", "cmd/..."},
 	{"terminals and the end of the process", "os.Exit os.Args os.Stdin os.Stdout os.Stderr flag log log.* fmt.Print fmt.Printf fmt.Println " +
