@@ -16,7 +16,7 @@ TEXT ·softRows512(SB), NOSPLIT, $0-52
 	SHLQ          $2, R8
 	VBROADCASTSS  scale+48(FP), Z0
 row:
-	VMOVUPS       c_ff800000<>(SB), Z1
+	VBROADCASTSS  c_ff800000<>(SB), Z1
 	VPXORD        Z2, Z2, Z2
 	MOVQ          SI, AX
 	MOVQ          R10, CX
@@ -38,7 +38,7 @@ max_rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VMOVUPS       c_ff800000<>(SB), Z3
+	VBROADCASTSS  c_ff800000<>(SB), Z3
 	VMOVUPS       (AX), K1, Z3
 	VCMPPS        $3, Z3, Z3, K2
 	VMOVUPS       Z3, K2, Z2
@@ -74,30 +74,30 @@ exp_whole:
 	VMOVUPS       (AX), Z3
 	VMULPS        Z0, Z3, Z3
 	VSUBPS        Z1, Z3, Z3
-	VMOVUPS       c_42b20000<>(SB), Z4
+	VBROADCASTSS  c_42b20000<>(SB), Z4
 	VMINPS        Z3, Z4, Z3
-	VMOVUPS       c_c2d00000<>(SB), Z4
+	VBROADCASTSS  c_c2d00000<>(SB), Z4
 	VMAXPS        Z3, Z4, Z3
-	VMULPS        c_3fb8aa3b<>(SB), Z3, Z4
+	VMULPS.BCST   c_3fb8aa3b<>(SB), Z3, Z4
 	VRNDSCALEPS   $0, Z4, Z4
-	VMULPS        c_3f318000<>(SB), Z4, Z5
+	VMULPS.BCST   c_3f318000<>(SB), Z4, Z5
 	VSUBPS        Z5, Z3, Z3
-	VMULPS        c_b95e8083<>(SB), Z4, Z5
+	VMULPS.BCST   c_b95e8083<>(SB), Z4, Z5
 	VSUBPS        Z5, Z3, Z3
-	VMULPS        c_39506967<>(SB), Z3, Z6
-	VADDPS        c_3ab743ce<>(SB), Z6, Z6
+	VMULPS.BCST   c_39506967<>(SB), Z3, Z6
+	VADDPS.BCST   c_3ab743ce<>(SB), Z6, Z6
 	VMULPS        Z3, Z6, Z6
-	VADDPS        c_3c088908<>(SB), Z6, Z6
+	VADDPS.BCST   c_3c088908<>(SB), Z6, Z6
 	VMULPS        Z3, Z6, Z6
-	VADDPS        c_3d2aa9c1<>(SB), Z6, Z6
+	VADDPS.BCST   c_3d2aa9c1<>(SB), Z6, Z6
 	VMULPS        Z3, Z6, Z6
-	VADDPS        c_3e2aaaaa<>(SB), Z6, Z6
+	VADDPS.BCST   c_3e2aaaaa<>(SB), Z6, Z6
 	VMULPS        Z3, Z6, Z6
-	VADDPS        c_3f000000<>(SB), Z6, Z6
+	VADDPS.BCST   c_3f000000<>(SB), Z6, Z6
 	VMULPS        Z3, Z6, Z6
 	VMULPS        Z3, Z6, Z6
 	VADDPS        Z3, Z6, Z6
-	VADDPS        c_3f800000<>(SB), Z6, Z6
+	VADDPS.BCST   c_3f800000<>(SB), Z6, Z6
 	VSCALEFPS     Z4, Z6, Z6
 	VMOVUPS       Z6, (AX)
 	ADDQ          $64, AX
@@ -114,30 +114,30 @@ exp_rest:
 	VMOVUPS.Z     (AX), K1, Z6
 	VMULPS        Z0, Z6, Z6
 	VSUBPS        Z1, Z6, Z6
-	VMOVUPS       c_42b20000<>(SB), Z5
+	VBROADCASTSS  c_42b20000<>(SB), Z5
 	VMINPS        Z6, Z5, Z6
-	VMOVUPS       c_c2d00000<>(SB), Z5
+	VBROADCASTSS  c_c2d00000<>(SB), Z5
 	VMAXPS        Z6, Z5, Z6
-	VMULPS        c_3fb8aa3b<>(SB), Z6, Z5
+	VMULPS.BCST   c_3fb8aa3b<>(SB), Z6, Z5
 	VRNDSCALEPS   $0, Z5, Z5
-	VMULPS        c_3f318000<>(SB), Z5, Z4
+	VMULPS.BCST   c_3f318000<>(SB), Z5, Z4
 	VSUBPS        Z4, Z6, Z6
-	VMULPS        c_b95e8083<>(SB), Z5, Z4
+	VMULPS.BCST   c_b95e8083<>(SB), Z5, Z4
 	VSUBPS        Z4, Z6, Z6
-	VMULPS        c_39506967<>(SB), Z6, Z3
-	VADDPS        c_3ab743ce<>(SB), Z3, Z3
+	VMULPS.BCST   c_39506967<>(SB), Z6, Z3
+	VADDPS.BCST   c_3ab743ce<>(SB), Z3, Z3
 	VMULPS        Z6, Z3, Z3
-	VADDPS        c_3c088908<>(SB), Z3, Z3
+	VADDPS.BCST   c_3c088908<>(SB), Z3, Z3
 	VMULPS        Z6, Z3, Z3
-	VADDPS        c_3d2aa9c1<>(SB), Z3, Z3
+	VADDPS.BCST   c_3d2aa9c1<>(SB), Z3, Z3
 	VMULPS        Z6, Z3, Z3
-	VADDPS        c_3e2aaaaa<>(SB), Z3, Z3
+	VADDPS.BCST   c_3e2aaaaa<>(SB), Z3, Z3
 	VMULPS        Z6, Z3, Z3
-	VADDPS        c_3f000000<>(SB), Z3, Z3
+	VADDPS.BCST   c_3f000000<>(SB), Z3, Z3
 	VMULPS        Z6, Z3, Z3
 	VMULPS        Z6, Z3, Z3
 	VADDPS        Z6, Z3, Z3
-	VADDPS        c_3f800000<>(SB), Z3, Z3
+	VADDPS.BCST   c_3f800000<>(SB), Z3, Z3
 	VSCALEFPS     Z5, Z3, Z3
 	VMOVUPS       Z3, K1, (AX)
 exp_done:
@@ -664,7 +664,7 @@ keys1:
 	VMOVUPS       Z4, 0(AX)
 	ADDQ          $64, AX
 scored:
-	VMOVUPS       c_ff800000<>(SB), Z1
+	VBROADCASTSS  c_ff800000<>(SB), Z1
 	VPXORD        Z2, Z2, Z2
 	MOVQ          SI, AX
 	MOVQ          R10, CX
@@ -686,7 +686,7 @@ max_rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VMOVUPS       c_ff800000<>(SB), Z4
+	VBROADCASTSS  c_ff800000<>(SB), Z4
 	VMOVUPS       (AX), K1, Z4
 	VCMPPS        $3, Z4, Z4, K2
 	VMOVUPS       Z4, K2, Z2
@@ -722,30 +722,30 @@ exp_whole:
 	VMOVUPS       (AX), Z4
 	VMULPS        Z0, Z4, Z4
 	VSUBPS        Z1, Z4, Z4
-	VMOVUPS       c_42b20000<>(SB), Z3
+	VBROADCASTSS  c_42b20000<>(SB), Z3
 	VMINPS        Z4, Z3, Z4
-	VMOVUPS       c_c2d00000<>(SB), Z3
+	VBROADCASTSS  c_c2d00000<>(SB), Z3
 	VMAXPS        Z4, Z3, Z4
-	VMULPS        c_3fb8aa3b<>(SB), Z4, Z3
+	VMULPS.BCST   c_3fb8aa3b<>(SB), Z4, Z3
 	VRNDSCALEPS   $0, Z3, Z3
-	VMULPS        c_3f318000<>(SB), Z3, Z5
+	VMULPS.BCST   c_3f318000<>(SB), Z3, Z5
 	VSUBPS        Z5, Z4, Z4
-	VMULPS        c_b95e8083<>(SB), Z3, Z5
+	VMULPS.BCST   c_b95e8083<>(SB), Z3, Z5
 	VSUBPS        Z5, Z4, Z4
-	VMULPS        c_39506967<>(SB), Z4, Z6
-	VADDPS        c_3ab743ce<>(SB), Z6, Z6
+	VMULPS.BCST   c_39506967<>(SB), Z4, Z6
+	VADDPS.BCST   c_3ab743ce<>(SB), Z6, Z6
 	VMULPS        Z4, Z6, Z6
-	VADDPS        c_3c088908<>(SB), Z6, Z6
+	VADDPS.BCST   c_3c088908<>(SB), Z6, Z6
 	VMULPS        Z4, Z6, Z6
-	VADDPS        c_3d2aa9c1<>(SB), Z6, Z6
+	VADDPS.BCST   c_3d2aa9c1<>(SB), Z6, Z6
 	VMULPS        Z4, Z6, Z6
-	VADDPS        c_3e2aaaaa<>(SB), Z6, Z6
+	VADDPS.BCST   c_3e2aaaaa<>(SB), Z6, Z6
 	VMULPS        Z4, Z6, Z6
-	VADDPS        c_3f000000<>(SB), Z6, Z6
+	VADDPS.BCST   c_3f000000<>(SB), Z6, Z6
 	VMULPS        Z4, Z6, Z6
 	VMULPS        Z4, Z6, Z6
 	VADDPS        Z4, Z6, Z6
-	VADDPS        c_3f800000<>(SB), Z6, Z6
+	VADDPS.BCST   c_3f800000<>(SB), Z6, Z6
 	VSCALEFPS     Z3, Z6, Z6
 	VMOVUPS       Z6, (AX)
 	ADDQ          $64, AX
@@ -762,30 +762,30 @@ exp_rest:
 	VMOVUPS.Z     (AX), K1, Z6
 	VMULPS        Z0, Z6, Z6
 	VSUBPS        Z1, Z6, Z6
-	VMOVUPS       c_42b20000<>(SB), Z5
+	VBROADCASTSS  c_42b20000<>(SB), Z5
 	VMINPS        Z6, Z5, Z6
-	VMOVUPS       c_c2d00000<>(SB), Z5
+	VBROADCASTSS  c_c2d00000<>(SB), Z5
 	VMAXPS        Z6, Z5, Z6
-	VMULPS        c_3fb8aa3b<>(SB), Z6, Z5
+	VMULPS.BCST   c_3fb8aa3b<>(SB), Z6, Z5
 	VRNDSCALEPS   $0, Z5, Z5
-	VMULPS        c_3f318000<>(SB), Z5, Z3
+	VMULPS.BCST   c_3f318000<>(SB), Z5, Z3
 	VSUBPS        Z3, Z6, Z6
-	VMULPS        c_b95e8083<>(SB), Z5, Z3
+	VMULPS.BCST   c_b95e8083<>(SB), Z5, Z3
 	VSUBPS        Z3, Z6, Z6
-	VMULPS        c_39506967<>(SB), Z6, Z4
-	VADDPS        c_3ab743ce<>(SB), Z4, Z4
+	VMULPS.BCST   c_39506967<>(SB), Z6, Z4
+	VADDPS.BCST   c_3ab743ce<>(SB), Z4, Z4
 	VMULPS        Z6, Z4, Z4
-	VADDPS        c_3c088908<>(SB), Z4, Z4
+	VADDPS.BCST   c_3c088908<>(SB), Z4, Z4
 	VMULPS        Z6, Z4, Z4
-	VADDPS        c_3d2aa9c1<>(SB), Z4, Z4
+	VADDPS.BCST   c_3d2aa9c1<>(SB), Z4, Z4
 	VMULPS        Z6, Z4, Z4
-	VADDPS        c_3e2aaaaa<>(SB), Z4, Z4
+	VADDPS.BCST   c_3e2aaaaa<>(SB), Z4, Z4
 	VMULPS        Z6, Z4, Z4
-	VADDPS        c_3f000000<>(SB), Z4, Z4
+	VADDPS.BCST   c_3f000000<>(SB), Z4, Z4
 	VMULPS        Z6, Z4, Z4
 	VMULPS        Z6, Z4, Z4
 	VADDPS        Z6, Z4, Z4
-	VADDPS        c_3f800000<>(SB), Z4, Z4
+	VADDPS.BCST   c_3f800000<>(SB), Z4, Z4
 	VSCALEFPS     Z5, Z4, Z4
 	VMOVUPS       Z4, K1, (AX)
 exp_done:
@@ -922,7 +922,7 @@ keys1:
 	VMOVUPS       Z4, 0(AX)
 	ADDQ          $64, AX
 scored:
-	VMOVUPS       c_ff800000<>(SB), Z1
+	VBROADCASTSS  c_ff800000<>(SB), Z1
 	VPXORD        Z2, Z2, Z2
 	MOVQ          SI, AX
 	MOVQ          R10, CX
@@ -944,7 +944,7 @@ max_rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VMOVUPS       c_ff800000<>(SB), Z4
+	VBROADCASTSS  c_ff800000<>(SB), Z4
 	VMOVUPS       (AX), K1, Z4
 	VCMPPS        $3, Z4, Z4, K2
 	VMOVUPS       Z4, K2, Z2
@@ -980,30 +980,30 @@ exp_whole:
 	VMOVUPS       (AX), Z4
 	VMULPS        Z0, Z4, Z4
 	VSUBPS        Z1, Z4, Z4
-	VMOVUPS       c_42b20000<>(SB), Z3
+	VBROADCASTSS  c_42b20000<>(SB), Z3
 	VMINPS        Z4, Z3, Z4
-	VMOVUPS       c_c2d00000<>(SB), Z3
+	VBROADCASTSS  c_c2d00000<>(SB), Z3
 	VMAXPS        Z4, Z3, Z4
-	VMULPS        c_3fb8aa3b<>(SB), Z4, Z3
+	VMULPS.BCST   c_3fb8aa3b<>(SB), Z4, Z3
 	VRNDSCALEPS   $0, Z3, Z3
-	VMULPS        c_3f318000<>(SB), Z3, Z5
+	VMULPS.BCST   c_3f318000<>(SB), Z3, Z5
 	VSUBPS        Z5, Z4, Z4
-	VMULPS        c_b95e8083<>(SB), Z3, Z5
+	VMULPS.BCST   c_b95e8083<>(SB), Z3, Z5
 	VSUBPS        Z5, Z4, Z4
-	VMULPS        c_39506967<>(SB), Z4, Z6
-	VADDPS        c_3ab743ce<>(SB), Z6, Z6
+	VMULPS.BCST   c_39506967<>(SB), Z4, Z6
+	VADDPS.BCST   c_3ab743ce<>(SB), Z6, Z6
 	VMULPS        Z4, Z6, Z6
-	VADDPS        c_3c088908<>(SB), Z6, Z6
+	VADDPS.BCST   c_3c088908<>(SB), Z6, Z6
 	VMULPS        Z4, Z6, Z6
-	VADDPS        c_3d2aa9c1<>(SB), Z6, Z6
+	VADDPS.BCST   c_3d2aa9c1<>(SB), Z6, Z6
 	VMULPS        Z4, Z6, Z6
-	VADDPS        c_3e2aaaaa<>(SB), Z6, Z6
+	VADDPS.BCST   c_3e2aaaaa<>(SB), Z6, Z6
 	VMULPS        Z4, Z6, Z6
-	VADDPS        c_3f000000<>(SB), Z6, Z6
+	VADDPS.BCST   c_3f000000<>(SB), Z6, Z6
 	VMULPS        Z4, Z6, Z6
 	VMULPS        Z4, Z6, Z6
 	VADDPS        Z4, Z6, Z6
-	VADDPS        c_3f800000<>(SB), Z6, Z6
+	VADDPS.BCST   c_3f800000<>(SB), Z6, Z6
 	VSCALEFPS     Z3, Z6, Z6
 	VMOVUPS       Z6, (AX)
 	ADDQ          $64, AX
@@ -1020,30 +1020,30 @@ exp_rest:
 	VMOVUPS.Z     (AX), K1, Z6
 	VMULPS        Z0, Z6, Z6
 	VSUBPS        Z1, Z6, Z6
-	VMOVUPS       c_42b20000<>(SB), Z5
+	VBROADCASTSS  c_42b20000<>(SB), Z5
 	VMINPS        Z6, Z5, Z6
-	VMOVUPS       c_c2d00000<>(SB), Z5
+	VBROADCASTSS  c_c2d00000<>(SB), Z5
 	VMAXPS        Z6, Z5, Z6
-	VMULPS        c_3fb8aa3b<>(SB), Z6, Z5
+	VMULPS.BCST   c_3fb8aa3b<>(SB), Z6, Z5
 	VRNDSCALEPS   $0, Z5, Z5
-	VMULPS        c_3f318000<>(SB), Z5, Z3
+	VMULPS.BCST   c_3f318000<>(SB), Z5, Z3
 	VSUBPS        Z3, Z6, Z6
-	VMULPS        c_b95e8083<>(SB), Z5, Z3
+	VMULPS.BCST   c_b95e8083<>(SB), Z5, Z3
 	VSUBPS        Z3, Z6, Z6
-	VMULPS        c_39506967<>(SB), Z6, Z4
-	VADDPS        c_3ab743ce<>(SB), Z4, Z4
+	VMULPS.BCST   c_39506967<>(SB), Z6, Z4
+	VADDPS.BCST   c_3ab743ce<>(SB), Z4, Z4
 	VMULPS        Z6, Z4, Z4
-	VADDPS        c_3c088908<>(SB), Z4, Z4
+	VADDPS.BCST   c_3c088908<>(SB), Z4, Z4
 	VMULPS        Z6, Z4, Z4
-	VADDPS        c_3d2aa9c1<>(SB), Z4, Z4
+	VADDPS.BCST   c_3d2aa9c1<>(SB), Z4, Z4
 	VMULPS        Z6, Z4, Z4
-	VADDPS        c_3e2aaaaa<>(SB), Z4, Z4
+	VADDPS.BCST   c_3e2aaaaa<>(SB), Z4, Z4
 	VMULPS        Z6, Z4, Z4
-	VADDPS        c_3f000000<>(SB), Z4, Z4
+	VADDPS.BCST   c_3f000000<>(SB), Z4, Z4
 	VMULPS        Z6, Z4, Z4
 	VMULPS        Z6, Z4, Z4
 	VADDPS        Z6, Z4, Z4
-	VADDPS        c_3f800000<>(SB), Z4, Z4
+	VADDPS.BCST   c_3f800000<>(SB), Z4, Z4
 	VSCALEFPS     Z5, Z4, Z4
 	VMOVUPS       Z4, K1, (AX)
 exp_done:
@@ -1095,132 +1095,41 @@ key:
 	VZEROUPPER    
 	RET           
 
-DATA c_39506967<>+0(SB)/8, $0x3950696739506967
-DATA c_39506967<>+8(SB)/8, $0x3950696739506967
-DATA c_39506967<>+16(SB)/8, $0x3950696739506967
-DATA c_39506967<>+24(SB)/8, $0x3950696739506967
-DATA c_39506967<>+32(SB)/8, $0x3950696739506967
-DATA c_39506967<>+40(SB)/8, $0x3950696739506967
-DATA c_39506967<>+48(SB)/8, $0x3950696739506967
-DATA c_39506967<>+56(SB)/8, $0x3950696739506967
-GLOBL c_39506967<>(SB), RODATA|NOPTR, $64
+DATA c_39506967<>+0(SB)/4, $0x39506967
+GLOBL c_39506967<>(SB), RODATA|NOPTR, $4
 
-DATA c_3ab743ce<>+0(SB)/8, $0x3ab743ce3ab743ce
-DATA c_3ab743ce<>+8(SB)/8, $0x3ab743ce3ab743ce
-DATA c_3ab743ce<>+16(SB)/8, $0x3ab743ce3ab743ce
-DATA c_3ab743ce<>+24(SB)/8, $0x3ab743ce3ab743ce
-DATA c_3ab743ce<>+32(SB)/8, $0x3ab743ce3ab743ce
-DATA c_3ab743ce<>+40(SB)/8, $0x3ab743ce3ab743ce
-DATA c_3ab743ce<>+48(SB)/8, $0x3ab743ce3ab743ce
-DATA c_3ab743ce<>+56(SB)/8, $0x3ab743ce3ab743ce
-GLOBL c_3ab743ce<>(SB), RODATA|NOPTR, $64
+DATA c_3ab743ce<>+0(SB)/4, $0x3ab743ce
+GLOBL c_3ab743ce<>(SB), RODATA|NOPTR, $4
 
-DATA c_3c088908<>+0(SB)/8, $0x3c0889083c088908
-DATA c_3c088908<>+8(SB)/8, $0x3c0889083c088908
-DATA c_3c088908<>+16(SB)/8, $0x3c0889083c088908
-DATA c_3c088908<>+24(SB)/8, $0x3c0889083c088908
-DATA c_3c088908<>+32(SB)/8, $0x3c0889083c088908
-DATA c_3c088908<>+40(SB)/8, $0x3c0889083c088908
-DATA c_3c088908<>+48(SB)/8, $0x3c0889083c088908
-DATA c_3c088908<>+56(SB)/8, $0x3c0889083c088908
-GLOBL c_3c088908<>(SB), RODATA|NOPTR, $64
+DATA c_3c088908<>+0(SB)/4, $0x3c088908
+GLOBL c_3c088908<>(SB), RODATA|NOPTR, $4
 
-DATA c_3d2aa9c1<>+0(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA c_3d2aa9c1<>+8(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA c_3d2aa9c1<>+16(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA c_3d2aa9c1<>+24(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA c_3d2aa9c1<>+32(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA c_3d2aa9c1<>+40(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA c_3d2aa9c1<>+48(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA c_3d2aa9c1<>+56(SB)/8, $0x3d2aa9c13d2aa9c1
-GLOBL c_3d2aa9c1<>(SB), RODATA|NOPTR, $64
+DATA c_3d2aa9c1<>+0(SB)/4, $0x3d2aa9c1
+GLOBL c_3d2aa9c1<>(SB), RODATA|NOPTR, $4
 
-DATA c_3e2aaaaa<>+0(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA c_3e2aaaaa<>+8(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA c_3e2aaaaa<>+16(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA c_3e2aaaaa<>+24(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA c_3e2aaaaa<>+32(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA c_3e2aaaaa<>+40(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA c_3e2aaaaa<>+48(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA c_3e2aaaaa<>+56(SB)/8, $0x3e2aaaaa3e2aaaaa
-GLOBL c_3e2aaaaa<>(SB), RODATA|NOPTR, $64
+DATA c_3e2aaaaa<>+0(SB)/4, $0x3e2aaaaa
+GLOBL c_3e2aaaaa<>(SB), RODATA|NOPTR, $4
 
-DATA c_3f000000<>+0(SB)/8, $0x3f0000003f000000
-DATA c_3f000000<>+8(SB)/8, $0x3f0000003f000000
-DATA c_3f000000<>+16(SB)/8, $0x3f0000003f000000
-DATA c_3f000000<>+24(SB)/8, $0x3f0000003f000000
-DATA c_3f000000<>+32(SB)/8, $0x3f0000003f000000
-DATA c_3f000000<>+40(SB)/8, $0x3f0000003f000000
-DATA c_3f000000<>+48(SB)/8, $0x3f0000003f000000
-DATA c_3f000000<>+56(SB)/8, $0x3f0000003f000000
-GLOBL c_3f000000<>(SB), RODATA|NOPTR, $64
+DATA c_3f000000<>+0(SB)/4, $0x3f000000
+GLOBL c_3f000000<>(SB), RODATA|NOPTR, $4
 
-DATA c_3f318000<>+0(SB)/8, $0x3f3180003f318000
-DATA c_3f318000<>+8(SB)/8, $0x3f3180003f318000
-DATA c_3f318000<>+16(SB)/8, $0x3f3180003f318000
-DATA c_3f318000<>+24(SB)/8, $0x3f3180003f318000
-DATA c_3f318000<>+32(SB)/8, $0x3f3180003f318000
-DATA c_3f318000<>+40(SB)/8, $0x3f3180003f318000
-DATA c_3f318000<>+48(SB)/8, $0x3f3180003f318000
-DATA c_3f318000<>+56(SB)/8, $0x3f3180003f318000
-GLOBL c_3f318000<>(SB), RODATA|NOPTR, $64
+DATA c_3f318000<>+0(SB)/4, $0x3f318000
+GLOBL c_3f318000<>(SB), RODATA|NOPTR, $4
 
-DATA c_3f800000<>+0(SB)/8, $0x3f8000003f800000
-DATA c_3f800000<>+8(SB)/8, $0x3f8000003f800000
-DATA c_3f800000<>+16(SB)/8, $0x3f8000003f800000
-DATA c_3f800000<>+24(SB)/8, $0x3f8000003f800000
-DATA c_3f800000<>+32(SB)/8, $0x3f8000003f800000
-DATA c_3f800000<>+40(SB)/8, $0x3f8000003f800000
-DATA c_3f800000<>+48(SB)/8, $0x3f8000003f800000
-DATA c_3f800000<>+56(SB)/8, $0x3f8000003f800000
-GLOBL c_3f800000<>(SB), RODATA|NOPTR, $64
+DATA c_3f800000<>+0(SB)/4, $0x3f800000
+GLOBL c_3f800000<>(SB), RODATA|NOPTR, $4
 
-DATA c_3fb8aa3b<>+0(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA c_3fb8aa3b<>+8(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA c_3fb8aa3b<>+16(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA c_3fb8aa3b<>+24(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA c_3fb8aa3b<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA c_3fb8aa3b<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA c_3fb8aa3b<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA c_3fb8aa3b<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
-GLOBL c_3fb8aa3b<>(SB), RODATA|NOPTR, $64
+DATA c_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+GLOBL c_3fb8aa3b<>(SB), RODATA|NOPTR, $4
 
-DATA c_42b20000<>+0(SB)/8, $0x42b2000042b20000
-DATA c_42b20000<>+8(SB)/8, $0x42b2000042b20000
-DATA c_42b20000<>+16(SB)/8, $0x42b2000042b20000
-DATA c_42b20000<>+24(SB)/8, $0x42b2000042b20000
-DATA c_42b20000<>+32(SB)/8, $0x42b2000042b20000
-DATA c_42b20000<>+40(SB)/8, $0x42b2000042b20000
-DATA c_42b20000<>+48(SB)/8, $0x42b2000042b20000
-DATA c_42b20000<>+56(SB)/8, $0x42b2000042b20000
-GLOBL c_42b20000<>(SB), RODATA|NOPTR, $64
+DATA c_42b20000<>+0(SB)/4, $0x42b20000
+GLOBL c_42b20000<>(SB), RODATA|NOPTR, $4
 
-DATA c_b95e8083<>+0(SB)/8, $0xb95e8083b95e8083
-DATA c_b95e8083<>+8(SB)/8, $0xb95e8083b95e8083
-DATA c_b95e8083<>+16(SB)/8, $0xb95e8083b95e8083
-DATA c_b95e8083<>+24(SB)/8, $0xb95e8083b95e8083
-DATA c_b95e8083<>+32(SB)/8, $0xb95e8083b95e8083
-DATA c_b95e8083<>+40(SB)/8, $0xb95e8083b95e8083
-DATA c_b95e8083<>+48(SB)/8, $0xb95e8083b95e8083
-DATA c_b95e8083<>+56(SB)/8, $0xb95e8083b95e8083
-GLOBL c_b95e8083<>(SB), RODATA|NOPTR, $64
+DATA c_b95e8083<>+0(SB)/4, $0xb95e8083
+GLOBL c_b95e8083<>(SB), RODATA|NOPTR, $4
 
-DATA c_c2d00000<>+0(SB)/8, $0xc2d00000c2d00000
-DATA c_c2d00000<>+8(SB)/8, $0xc2d00000c2d00000
-DATA c_c2d00000<>+16(SB)/8, $0xc2d00000c2d00000
-DATA c_c2d00000<>+24(SB)/8, $0xc2d00000c2d00000
-DATA c_c2d00000<>+32(SB)/8, $0xc2d00000c2d00000
-DATA c_c2d00000<>+40(SB)/8, $0xc2d00000c2d00000
-DATA c_c2d00000<>+48(SB)/8, $0xc2d00000c2d00000
-DATA c_c2d00000<>+56(SB)/8, $0xc2d00000c2d00000
-GLOBL c_c2d00000<>(SB), RODATA|NOPTR, $64
+DATA c_c2d00000<>+0(SB)/4, $0xc2d00000
+GLOBL c_c2d00000<>(SB), RODATA|NOPTR, $4
 
-DATA c_ff800000<>+0(SB)/8, $0xff800000ff800000
-DATA c_ff800000<>+8(SB)/8, $0xff800000ff800000
-DATA c_ff800000<>+16(SB)/8, $0xff800000ff800000
-DATA c_ff800000<>+24(SB)/8, $0xff800000ff800000
-DATA c_ff800000<>+32(SB)/8, $0xff800000ff800000
-DATA c_ff800000<>+40(SB)/8, $0xff800000ff800000
-DATA c_ff800000<>+48(SB)/8, $0xff800000ff800000
-DATA c_ff800000<>+56(SB)/8, $0xff800000ff800000
-GLOBL c_ff800000<>(SB), RODATA|NOPTR, $64
+DATA c_ff800000<>+0(SB)/4, $0xff800000
+GLOBL c_ff800000<>(SB), RODATA|NOPTR, $4

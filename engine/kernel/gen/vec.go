@@ -211,7 +211,8 @@ func (v *vec) spread(r string) {
 	}
 }
 
-// c is a constant, repeated over a register's width.
+// c is a constant in every lane. AVX-512 repeats it as it reads it: a constant as wide as a
+// register may lie across two cache lines, for the linker aligns no more than 32 bytes.
 func (v *vec) c(x float32) string { return v.bits(math.Float32bits(x)) }
 
 func (v *vec) bits(b uint32) string {
@@ -222,6 +223,9 @@ func (v *vec) bits(b uint32) string {
 	v.consts[name] = b
 	return name + "<>(SB)"
 }
+
+// isConstant says that an operand is what bits returned on amd64.
+func isConstant(operand string) bool { return strings.HasSuffix(operand, "<>(SB)") }
 
 // operation is one on two vectors, in the words of amd64 and arm64; lanes is what
 // Go's assembler for arm64 adds to the registers, if it has the instruction.
@@ -248,8 +252,15 @@ func (v *vec) into(o operation, dst, a, b string) string {
 		v.word(o.arm64, dst, a, b)
 	case v.v == neon:
 		v.op(o.arm64, b+o.lanes, a+o.lanes, dst+o.lanes)
-	case v.v == avx512 && o.lanes == bitLanes: // names the lane
-		v.op(o.amd64+"D", b, a, dst)
+	case v.v == avx512:
+		name := o.amd64
+		if o.lanes == bitLanes { // names the lane
+			name += "D"
+		}
+		if isConstant(b) {
+			name += ".BCST"
+		}
+		v.op(name, b, a, dst)
 	default:
 		v.op(o.amd64, b, a, dst)
 	}
@@ -329,9 +340,12 @@ func (v *vec) copy(a string) string {
 
 // set writes a register or a constant to r.
 func (v *vec) set(r, a string) {
-	if v.v == neon {
+	switch {
+	case v.v == neon:
 		v.op("VMOV", a+".B16", r+".B16")
-	} else {
+	case v.v == avx512 && isConstant(a):
+		v.op("VBROADCASTSS", a, r)
+	default:
 		v.op("VMOVUPS", a, r)
 	}
 }
@@ -346,7 +360,7 @@ func (v *vec) clampNaN(x, lo, hi string) string {
 	}
 	t := v.copy(hi)
 	v.op("VMINPS", x, t, x)
-	v.op("VMOVUPS", lo, t)
+	v.set(t, lo)
 	v.op("VMAXPS", x, t, x)
 	v.drop(t)
 	return x
@@ -361,6 +375,10 @@ func constSection(t *text, v isa, consts map[string]uint32) {
 	sort.Strings(names)
 	for _, n := range names {
 		fmt.Fprintf(t, "\n")
+		if v == avx512 {
+			fmt.Fprintf(t, "DATA %s<>+0(SB)/4, $0x%08x\nGLOBL %s<>(SB), RODATA|NOPTR, $4\n", n, consts[n], n)
+			continue
+		}
 		double := uint64(consts[n])<<32 | uint64(consts[n])
 		for off := 0; off < v.bytes; off += 8 {
 			fmt.Fprintf(t, "DATA %s<>+%d(SB)/8, $0x%016x\n", n, off, double)
