@@ -114,8 +114,8 @@
 // 16 columns wide (what that costs was not measured apart). Two thirds as much again
 // is arithmetic that is no multiply-add, at one tenth of the speed per element (an
 // exponential takes 0.5 ns, 27 operations), copies, and short calls. Memory is not
-// the bound: kept activations, 6.2 KB per row and layer, are written once and read
-// once, 0.3 GB a step or a hundredth of a second; whatever else a block of 256 rows
+// the bound: kept activations, 6.2 KB per row and layer (4.1 since the inputs of projections
+// are computed again), are written once and read once, 0.3 GB a step or a hundredth of a second; whatever else a block of 256 rows
 // writes is found again in cache. Weights, 1.7 MB, come from the third level once per
 // block; decode, with 32 rows per core, reads them and 1 KB per earlier position and
 // token for every step.
