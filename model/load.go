@@ -83,7 +83,7 @@ func load(fsys fs.FS, dir, shown string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, in(configFile, err)
 	}
-	data, err := readFile(fsys, path.Join(dir, weightsFile), machineMemory()/2)
+	data, err := readFile(fsys, path.Join(dir, weightsFile), MachineMemory()/2)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, sharded := fs.Stat(fsys, path.Join(dir, weightsFile+".index.json")); sharded == nil {
 			err = errors.New("the weights are split into shards: store them in one file")

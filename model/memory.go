@@ -9,7 +9,7 @@ const InEngines = 3 * 4
 // Fits returns an error if a model of a valid configuration takes more memory than the machine
 // has, at so many bytes per parameter for what is named.
 func (c Config) Fits(perParam int64, what string) error {
-	n, has := c.params(), machineMemory()
+	n, has := c.params(), MachineMemory()
 	if n <= has/perParam {
 		return nil
 	}

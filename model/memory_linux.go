@@ -5,8 +5,9 @@ import (
 	"syscall"
 )
 
-// machineMemory is what the machine has, in bytes.
-func machineMemory() int64 {
+// MachineMemory is the memory of the machine, in bytes; the largest number where the system is
+// not asked.
+func MachineMemory() int64 {
 	var info syscall.Sysinfo_t
 	if syscall.Sysinfo(&info) != nil {
 		return math.MaxInt64

@@ -7,8 +7,9 @@ import (
 	"runtime"
 )
 
-// machineMemory is what a program in a browser can address; other systems are not asked.
-func machineMemory() int64 {
+// MachineMemory is the memory of the machine, in bytes: what a program in a browser can address,
+// and the largest number elsewhere, where the system is not asked.
+func MachineMemory() int64 {
 	if runtime.GOARCH == "wasm" {
 		return 4 << 30
 	}

@@ -109,9 +109,9 @@ func (c *benchCmd) checked() (step bench.Step, err error) {
 	if c.Against != "" && (c.Grow || c.Peer != "") || c.Grow && c.Peer != "" {
 		return step, bad("bench: --against, --grow and --peer are three things to do: choose one")
 	}
-	if need := step.Memory(); need >= mostMemory {
+	if need, has := step.Memory(), model.MachineMemory(); need >= float64(has) {
 		flag, value := c.largest()
-		return step, bad("--%s %d: bench would need about %.0f GiB of memory, and %d is the most it takes", flag, value, need/(1<<30), int64(mostMemory)>>30)
+		return step, bad("--%s %d: bench would need about %.0f GiB of memory, and this machine has %.1f", flag, value, need/(1<<30), float64(has)/(1<<30))
 	}
 	if err := step.Model.Validate(); err != nil {
 		return step, bad("bench: %v", err)
@@ -134,9 +134,6 @@ func (c *benchCmd) step() bench.Step {
 		Slots: int(c.Slots), Steps: int(c.Steps), Recompute: c.Recompute,
 	}
 }
-
-// mostMemory is what a benchmark may take, in bytes.
-const mostMemory = 32 << 30
 
 // largest is the flag to blame for the memory: the one that would save the most
 // if it were left out.
@@ -299,8 +296,8 @@ func (c *benchCmd) grow(a *app, step bench.Step) error {
 		if err := s.Step.Model.Validate(); err != nil {
 			return bad("bench: --grow: %s %d: %v", s.Axis, s.Value, err)
 		}
-		if need := s.Step.Memory(); need >= mostMemory {
-			return bad("bench: --grow: %s %d would need about %.0f GiB of memory, and %d is the most it takes: begin with smaller sizes", s.Axis, s.Value, need/(1<<30), int64(mostMemory)>>30)
+		if need, has := s.Step.Memory(), model.MachineMemory(); need >= float64(has) {
+			return bad("bench: --grow: %s %d would need about %.0f GiB of memory, and this machine has %.1f: begin with smaller sizes", s.Axis, s.Value, need/(1<<30), float64(has)/(1<<30))
 		}
 		steps = append(steps, s.Step)
 	}
