@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,46 +14,30 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// words are the values of methods' parameters that are words: the walk has to
-// know them, since a parameter's default shows one alone.
-var words = map[string][]string{
-	"aggregation": append(loss.Aggregations(), "token-mean@pre", "dr_grpo:8"),
-	"aggregate":   {"mean", "median", "winsorized", "max", "sum"},
-	"anchor":      {"roll", "old", "prox"},
-	"mask_anchor": {"roll", "old", "prox"},
-	"baseline":    {"group", "value"},
-	"behave":      {"token_truncate", "token_mask", "sequence_truncate", "sequence_mask", "disabled"},
-	"by":          {"turn", "run", "prompt", "prompt_tokens"},
-	"clip":        {"token", "sequence", "none"},
-	"ctn":         {"downweight", "none"},
-	"direction":   {"forward", "reverse"},
-	"divergence":  {"kl", "tv", "exact"},
-	"form":        {"product", "geometric"},
-	"gradient":    {"token", "turn"},
-	"holes":       {"carry", "reset", "through"},
-	"in":          {"loss", "reward"},
-	"label":       {"valid", "exact"},
-	"level":       {"token", "sequence", "turn", "trajectory", "segment"},
-	"mean":        {"group", "batch", "none"},
-	"placebo":     {"none", "shuffled", "random"},
-	"prox":        {"recompute", "loglinear", "linear", "rollout"},
-	"ratio":       {"mixed", "student"},
-	"ratio_mask":  {"post", "pre"},
-	"rule":        {"baseline", "ratio", "sqrt", "linear"},
-	"scale":       {"increment", "cumulative"},
-	"sign":        {"reward", "advantage"},
-	"signs":       {"negative", "positive", "both"},
-	"singleton":   {"raw", "zero"},
-	"statistic":   {"ratio", "k1", "k2", "k3"},
-	"std":         {"group", "batch", "none"},
-	"turn_ratio":  {"geo", "product"},
-	"variant":     {"plain", "clip", "primal_dual"},
-	"whiten":      {"token", "sequence", "none"},
+// words are the values of parameters that are words in a syntax of their own; the tags of
+// the others list theirs.
+var words = map[string][]string{"aggregation": append(loss.Aggregations(), "token-mean@pre", "dr_grpo:8")}
+
+// choices are the words that a parameter of a method can be, nil where the walk knows none.
+func choices(params reflect.Value, name string) []string {
+	for i := range params.NumField() {
+		field := params.Type().Field(i)
+		switch tag := field.Tag.Get("yaml"); {
+		case tag == name && field.Tag.Get("oneof") != "":
+			return strings.Fields(field.Tag.Get("oneof"))
+		case tag == ",inline":
+			if of := choices(params.Field(i), name); of != nil {
+				return of
+			}
+		}
+	}
+	return words[name]
 }
 
 // tasks are the ones that fit a model of milliseconds.
 var tasks = []string{"{name: chain, difficulty: [1, 3]}", "{name: addition, difficulty: [1, 2]}", "{name: search, difficulty: [1, 2]}",
-	"{name: tagged, difficulty: [1, 3]}", "{name: filler, difficulty: [1, 2], max_fillers: 8}", "{name: lookup, difficulty: [1, 2], calls: [0, 1], max_calls: 2, output: 2}"}
+	"{name: tagged, difficulty: [1, 3]}", "{name: filler, difficulty: [1, 2], max_fillers: 8}", "{name: lookup, difficulty: [1, 2], calls: [0, 1], max_calls: 2, output: 2}",
+	"{name: chapters, difficulty: [1, 2], words: 2, vocabulary: 64}"}
 
 // walk draws recipes over everything that a recipe can name. Entries take
 // turns: most of the time one that has been dealt least often is next.
@@ -141,13 +126,13 @@ func (w *walk) method(field string) string {
 		if value = strings.TrimSpace(value); value == "" || line[0] == ' ' || !w.chance(3) {
 			continue // a section, or left at its default
 		}
-		text += ", " + name + ": " + w.vary(name, value)
+		text += ", " + name + ": " + w.vary(value, choices(reflect.ValueOf(m.Params).Elem(), name))
 	}
 	return text + "}"
 }
 
-// vary draws another value of a parameter.
-func (w *walk) vary(name, value string) string {
+// vary draws another value of a parameter, one of the words if there are any.
+func (w *walk) vary(value string, of []string) string {
 	if value == "true" || value == "false" {
 		return strconv.FormatBool(w.chance(2))
 	}
@@ -160,7 +145,7 @@ func (w *walk) vary(name, value string) string {
 		}
 		return fmt.Sprint(oneOf(w, 0, 1, x/2, 2*x))
 	}
-	if of := words[name]; of != nil {
+	if of != nil {
 		return oneOf(w, of...)
 	}
 	return value
@@ -193,7 +178,7 @@ func (w *walk) recipe(accepts func(sets []string) bool) []string {
 			}
 		},
 		w.reward,
-		func() { w.set("advantage", w.method("advantage")) },
+		func() { w.set("advantage", w.method("advantage")); w.prefixValues() },
 		w.loss,
 		w.graded,
 		func() { w.list("terms", 0, 2) },
@@ -218,6 +203,15 @@ func (w *walk) recipe(accepts func(sets []string) bool) []string {
 func (w *walk) reward() {
 	w.list("reward", 0, 2)
 	w.sets[len(w.sets)-1] = strings.Replace(w.sets[len(w.sets)-1], "[", "[{name: length_uniform, coef: 0.1}, ", 1)
+	w.prefixValues()
+}
+
+// prefixValues draws how the policy values its responses, where a method reads that.
+func (w *walk) prefixValues() {
+	if strings.Contains(w.needs, "PrefixValue") {
+		w.set("prefix_values", fmt.Sprintf("{by: %s, completions: %d, at: %s, longest: %d}", oneOf(w, "log_prob", "probability", "completions"),
+			1+w.rng.IntN(2), oneOf(w, "generation", "training"), 1+w.rng.IntN(4)))
+	}
 }
 
 // graded draws what refuses and replays groups.
@@ -386,7 +380,7 @@ func unknownWords() (all []string) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 			value = strings.TrimSpace(value)
 			_, notNumber := strconv.ParseFloat(strings.TrimPrefix(value, "."), 64)
-			if value == "" || value == "true" || value == "false" || notNumber == nil || value[0] == '[' || words[name] != nil {
+			if value == "" || value == "true" || value == "false" || notNumber == nil || value[0] == '[' || choices(reflect.ValueOf(m.Params).Elem(), name) != nil {
 				continue
 			}
 			all = append(all, fmt.Sprintf("%s %s: %s %s", m.Field, m.Name, name, value))

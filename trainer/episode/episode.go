@@ -22,12 +22,12 @@ import "slices"
 // cut numbers the episodes of a response: one begins at every marker, and where an
 // episode has reached its longest. From the first mark on, it is the answer, which is
 // always the last one. A response begins its first episode with its first token.
-func cut(dst []int32, response []int32, opens []bool, mark int32, longest int) []int32 {
+func cut(dst []int32, response []int32, opens []int32, mark int32, longest int) []int32 {
 	answer := slices.Index(response, mark)
 	number, length := int32(0), 0
 	for at, id := range response {
 		inAnswer := answer >= 0 && at > answer
-		if at > 0 && !inAnswer && (at == answer || opens[id] || length == longest) {
+		if at > 0 && !inAnswer && (at == answer || slices.Contains(opens, id) || length == longest) {
 			number, length = number+1, 0
 		}
 		dst = append(dst, number)

@@ -17,8 +17,7 @@ import (
 // TestCut: markers open episodes, a long one ends without, and the answer is one.
 func TestCut(t *testing.T) {
 	vocab := task.NewSearch().Vocab()
-	opens := make([]bool, len(vocab))
-	opens[slices.Index(vocab, "?")] = true
+	opens := []int32{int32(slices.Index(vocab, "?"))}
 	for _, c := range []struct {
 		response string
 		longest  int
@@ -37,6 +36,10 @@ func TestCut(t *testing.T) {
 		if got := cut(nil, response, opens, task.AnswerMark, c.longest); !slices.Equal(got, c.want) {
 			t.Errorf("%q by %d: %v, want %v", c.response, c.longest, got, c.want)
 		}
+	}
+	// A model may have more tokens than the task has words.
+	if got := cut(nil, []int32{1, int32(len(vocab)), opens[0]}, opens, task.AnswerMark, 16); !slices.Equal(got, []int32{0, 0, 1}) {
+		t.Errorf("with a token that is no word: %v", got)
 	}
 }
 

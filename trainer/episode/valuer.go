@@ -15,7 +15,7 @@ import (
 type Valuer struct {
 	options recipe.PrefixValues
 	task    task.Task
-	opens   []bool  // by token: it begins an episode
+	opens   []int32 // tokens that begin an episode
 	force   []int32 // tokens
 	longest int     // response
 
@@ -47,11 +47,7 @@ type Cost struct {
 func NewValuer(r recipe.Recipe) *Valuer {
 	v := &Valuer{options: *r.PrefixValues, task: r.Task.New(), longest: r.Rollout.MaxTokens}
 	vocab := v.task.Vocab()
-	v.opens = make([]bool, len(vocab))
-	markers, _ := task.Parse(vocab, v.options.Markers)
-	for _, id := range markers {
-		v.opens[id] = true
-	}
+	v.opens, _ = task.Parse(vocab, v.options.Markers)
 	v.force, _ = task.Parse(vocab, v.options.Force)
 	return v
 }

@@ -23,6 +23,8 @@ type Method struct {
 	Field string `json:"field"`
 	// Defaults are the parameters with the values they have when not given.
 	Defaults Defaults `json:"defaults"`
+	// Params point to the same in their struct, whose tags say what they may be.
+	Params any `json:"-"`
 	// Bound is, of a system, the greatest lag of a trained sample that it promises with
 	// its defaults, in versions, -1 for none; nil for other methods.
 	Bound *int `json:"bound,omitempty"`
@@ -115,7 +117,7 @@ func appendMethods[T any](all []Method, field string) []Method {
 		if spec.Aliases == nil {
 			spec.Aliases = []string{}
 		}
-		m := Method{Spec: spec, Field: field, Defaults: Defaults{mappingOf(reflect.ValueOf(c.Params).Elem(), false)}}
+		m := Method{Spec: spec, Field: field, Defaults: Defaults{mappingOf(reflect.ValueOf(c.Params).Elem(), false)}, Params: c.Params}
 		if p, ok := any(c.Params).(schedule.Policy); ok {
 			bound := p.Traits().Bound
 			m.Bound = &bound
