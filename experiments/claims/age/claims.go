@@ -17,5 +17,6 @@ var files embed.FS
 func Claims() []claim.Claim {
 	read := claim.Files(files, nil)
 	return []claim.Claim{read["r2-vs-r3"], arealTable(), read["stale-256"], read["kernel-vs-n"], vcpoESS(), lagLaw(), asyncSpeed(), tailLatency(), speedupHonesty(),
-		meanAgeLaw(), lagRateLaw(), periodicClock(), read["stale-losses"], read["lag-tolerance"], read["stale-masks"], read["bound-or-mask"], read["topr-lag"]}
+		meanAgeLaw(), lagRateLaw(), periodicClock(), read["stale-losses"], read["lag-tolerance"], read["stale-masks"], read["bound-or-mask"], read["topr-lag"], read["oapl-448"],
+		read["areal-bounds"], read["replay-minibatches"]}
 }
