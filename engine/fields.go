@@ -135,6 +135,8 @@ func attentionText(n *Numerics) string {
 	switch n.Attention {
 	case kernel.Online:
 		return fmt.Sprintf("%s, tile %d", text, n.Tile)
+	case kernel.ContextParallel:
+		return fmt.Sprintf("%s, %d keys a rank", text, n.Tile)
 	case kernel.SplitKV:
 		return fmt.Sprintf("%s, tile %d, %d parts", text, n.Tile, n.Splits)
 	}

@@ -66,10 +66,12 @@ type Numerics struct {
 	// before these are rounded, unmerged (a product of their own in the activations' format), or
 	// unmerged:FORMAT.
 	Adapters Adapters `yaml:"adapters" json:"adapters,omitzero"`
-	// Attention is the attention kernel: two_pass, online over tiles, or split_kv,
-	// whose decode splits the keys and so differs from prefill.
+	// Attention is the attention kernel: two_pass, normalized, online over tiles, split_kv,
+	// whose decode splits the keys and so differs from prefill, or context_parallel, whose
+	// ranks each hold the keys of tile positions.
 	Attention kernel.AttentionKernel `yaml:"attention" json:"attention"`
-	// Tile is the number of keys per tile of the online and split_kv kernels.
+	// Tile is the number of keys per tile of the online and split_kv kernels, and per rank
+	// of context_parallel.
 	Tile int `yaml:"tile,omitempty" json:"tile,omitempty"`
 	// Splits is the number of parts of the keys in a decoding step of split_kv.
 	Splits int `yaml:"splits,omitempty" json:"splits,omitempty"`

@@ -74,7 +74,8 @@ func llama(name string, weights, inputs precision.Quantizer) Numerics {
 // Presets returns the named numerics in the order they are listed: from the
 // finest to the coarsest. Names are those of checkpoints and serving stacks. In
 // a name, tpN is a ring all-reduce among N ranks in the format itself, tbik-tpN
-// the tree that does not depend on N, epN experts on N devices, batch-variant an order that depends on the
+// the tree that does not depend on N, epN experts on N devices, cpN attention over ranks
+// that hold N keys each, batch-variant an order that depends on the
 // rows of a batch, flash-decoding an attention whose decode splits the keys.
 func Presets() []Numerics { return slices.Clone(presets()) }
 
@@ -130,6 +131,7 @@ var presets = sync.OnceValue(func() []Numerics {
 		bf16.with("bf16-fp32-router", func(n *Numerics) { n.Router = precision.FP32 }),
 		bf16.with("bf16-online", func(n *Numerics) { n.Attention, n.Tile = kernel.Online, 16 }),
 		bf16.with("bf16-flash-decoding", flashDecoding),
+		bf16.with("bf16-cp8", func(n *Numerics) { n.Attention, n.Tile = kernel.ContextParallel, 8 }),
 		bf16.with("bf16-accumulate", func(n *Numerics) { n.Accumulator = precision.BF16 }),
 		bf16.with("int8-w8a8", func(n *Numerics) {
 			n.Weights, n.Inputs = quantizer("int8/channel"), quantizer("int8/channel")

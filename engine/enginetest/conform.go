@@ -67,6 +67,7 @@ var Tolerances = map[string]Tolerance{
 	"bf16-tbik-tp4":       bf16Bound,
 	"bf16-tbik-tp8":       bf16Bound,
 	"bf16-flash-decoding": bf16Bound,
+	"bf16-cp8":            bf16Bound,
 	"bf16-ep2":            bf16Bound,
 	"bf16-ep4":            bf16Bound,
 	"bf16-batch-variant":  bf16Bound,

@@ -29,6 +29,14 @@ const (
 	// PyTorch's eager attention and ggml without flash attention. Prefill and decode
 	// agree.
 	Normalized
+	// ContextParallel is ring attention (arXiv 2310.01889), which sequence parallelism
+	// needs where a head's keys are spread over ranks: a rank holds the keys of Tile
+	// consecutive positions. A query takes the keys of its own rank first, as Online does
+	// one tile, and then those of the ranks before it, nearest first; each rank's result
+	// is rounded to the output's format before they are merged by their log-sum-exp.
+	// Prefill and decode agree. Sequence parallelism that moves whole heads to a rank
+	// (Ulysses, arXiv 2309.14509) cuts no sum.
+	ContextParallel
 )
 
 // PrefillIsDecode reports whether the kernel gives a query the same bits alone
@@ -36,15 +44,15 @@ const (
 func (k AttentionKernel) PrefillIsDecode() bool { return k != SplitKV }
 
 // Tiled reports whether the kernel walks tiles of keys.
-func (k AttentionKernel) Tiled() bool { return k == Online || k == SplitKV }
+func (k AttentionKernel) Tiled() bool { return k == Online || k == SplitKV || k == ContextParallel }
 
 // AttentionNumerics declares the arithmetic of attention. The zero value is
 // float32, two-pass, canonical.
 type AttentionNumerics struct {
 	// Kernel is the algorithm.
 	Kernel AttentionKernel
-	// Tile is the number of keys per tile of Online and SplitKV, at absolute
-	// positions 0, Tile, 2·Tile, ...; 1 or more. TwoPass ignores it.
+	// Tile is the number of keys per tile of Online and SplitKV and per rank of
+	// ContextParallel, at absolute positions 0, Tile, 2·Tile, ...; 1 or more. TwoPass ignores it.
 	Tile int
 	// Splits is the number of parts of SplitKV, 2 or more: each takes
 	// ceil(tiles/Splits) consecutive tiles. The others ignore it.
@@ -80,7 +88,8 @@ const attentionRows = 8
 // with the last sum a reduction over keys. Online instead keeps a running
 // maximum m: before each tile, with m' its new value, sum and mix are both
 // multiplied by exp(m-m'), and their chains then continue over the tile's keys.
-// SplitKV does so in each part i, and then, in the order of the parts,
+// SplitKV does so in each part i, and then, in the order of the parts (ContextParallel:
+// from the query's own rank backwards, with out_i rounded to the output's format),
 //
 //	out_i = mix_i/sum_i, lse_i = m_i + ln sum_i, M = max lse
 //	out = round((Σ exp(lse_i-M)·out_i) / Σ exp(lse_i-M)), lse = M + ln Σ exp(lse_i-M)

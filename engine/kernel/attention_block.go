@@ -67,7 +67,16 @@ func (a *attention) inSteps(out, scores, q, sums, maxima []float32, b *block, ld
 	case a.num.Kernel == TwoPass || a.num.Kernel == Normalized:
 		a.twoPass(out, scores, scale, sums, maxima, b, ld)
 	case a.num.Kernel == SplitKV && b.causal == 0:
-		a.splitKV(out, scores, scale, sums, maxima, b, ld)
+		size := ceilDiv(ceilDiv(b.n, a.num.Tile), a.num.Splits) * a.num.Tile
+		a.inParts(out, scores, scale, sums, maxima, b, size, ld)
+	case a.num.Kernel == ContextParallel && b.causal == 0:
+		a.inParts(out, scores, scale, sums, maxima, b, a.num.Tile, ld)
+	case a.num.Kernel == ContextParallel:
+		// Each query has a rank of its own to begin with.
+		for r := range b.m {
+			one := block{stride: b.stride, m: 1, n: b.keys(r), keyHeads: b.keyHeads}
+			a.inParts(out[r*b.stride:], scores[r*ld:], scale, sums[r:], maxima[r:], &one, a.num.Tile, ld)
+		}
 	default:
 		a.online(out, scores, scale, sums, maxima, b, 0, last, ld)
 	}
@@ -214,32 +223,38 @@ func (a *attention) online(out, scores []float32, scale float32, sums, maxima []
 	}
 }
 
-// splitKV leaves the unnormalised mix in out for the queries of one position:
-// each part of the keys by itself, then the parts merged.
-func (a *attention) splitKV(out, scores []float32, scale float32, sums, maxima []float32, b *block, ld int) {
-	tiles := ceilDiv(b.n, a.num.Tile)
-	size := ceilDiv(tiles, a.num.Splits) * a.num.Tile
+// inParts leaves the unnormalised mix in out for the queries of one position:
+// each part of size keys by itself, then the parts merged.
+func (a *attention) inParts(out, scores []float32, scale float32, sums, maxima []float32, b *block, size, ld int) {
 	parts, width := ceilDiv(b.n, size), b.m*b.stride
 	mixes := grown(&a.s.split, parts*(width+b.m))
 	lse := mixes[parts*width:]
 	clear(mixes[:parts*width])
-	for part := range parts {
-		mix := mixes[part*width:][:width]
+	ring := a.num.Kernel == ContextParallel
+	for i := range parts {
+		part := i // in the order in which they are merged
+		if ring {
+			part = parts - 1 - i
+		}
+		mix := mixes[i*width:][:width]
 		a.online(mix, scores, scale, sums, maxima, b, part*size, min((part+1)*size, b.n), ld)
 		for r := range b.m {
 			divideInto(mix[r*b.stride:][:a.headDim], sums[r])
-			lse[part*b.m+r] = maxima[r] + Log32(sums[r])
+			lse[i*b.m+r] = maxima[r] + Log32(sums[r])
+		}
+		if ring {
+			roundTo(a.num.Output, mix)
 		}
 	}
 	for r := range b.m {
 		largest := float32(math.Inf(-1))
-		for part := range parts {
-			largest = max(largest, lse[part*b.m+r])
+		for i := range parts {
+			largest = max(largest, lse[i*b.m+r])
 		}
 		sum, row := float32(0), out[r*b.stride:][:a.headDim]
-		for part := range parts {
-			weight := Exp32(lse[part*b.m+r] - largest)
-			AddScaled(row, mixes[part*width+r*b.stride:][:a.headDim], weight)
+		for i := range parts {
+			weight := Exp32(lse[i*b.m+r] - largest)
+			AddScaled(row, mixes[i*width+r*b.stride:][:a.headDim], weight)
 			sum += weight
 		}
 		sums[r], maxima[r] = sum, largest

@@ -61,12 +61,6 @@ func (c *attentionCase) prefill(num AttentionNumerics, chunks ...int) (out, lse 
 // dumbAttend is the definition, a scalar at a time, of queries that come alone
 // or together.
 func (c *attentionCase) dumbAttend(num AttentionNumerics, alone bool) (out, lse []float32) {
-	round := func(f precision.Format, x float32) float32 {
-		if f == (precision.Format{}) {
-			return x
-		}
-		return f.Round(x)
-	}
 	chain := Reduction{Unfused: num.Reduction.Unfused}
 	for t := range c.t {
 		for h := range c.heads {
@@ -76,11 +70,11 @@ func (c *attentionCase) dumbAttend(num AttentionNumerics, alone bool) (out, lse 
 			for j := range s {
 				dot := dumbDot(c.q[(t*c.heads+h)*c.headDim:][:c.headDim], at(c.k, j), 0, 1, chain, precision.Format{}, 0, nil)
 				if num.Eager {
-					dot = round(num.Scores, dot) * round(num.Scores, c.scale)
+					dot = dumbRound(num.Scores, dot) * dumbRound(num.Scores, c.scale)
 				} else {
 					dot *= c.scale
 				}
-				s[j] = round(num.Scores, dot)
+				s[j] = dumbRound(num.Scores, dot)
 			}
 			column := func(d, from, to int) []float32 {
 				x := make([]float32, 0, to-from)
@@ -109,11 +103,11 @@ func (c *attentionCase) dumbAttend(num AttentionNumerics, alone bool) (out, lse 
 					for j := range p {
 						e := Exp32(s[from+j] - m)
 						sum += e
-						p[j] = round(num.Probs, e)
+						p[j] = dumbRound(num.Probs, e)
 					}
 					for j := range p {
 						if num.Kernel == Normalized { // one tile has all keys
-							p[j] = round(num.Probs, Exp32(s[from+j]-m)/sum)
+							p[j] = dumbRound(num.Probs, Exp32(s[from+j]-m)/sum)
 						}
 					}
 					for d := range mix {
@@ -138,12 +132,15 @@ func (c *attentionCase) dumbAttend(num AttentionNumerics, alone bool) (out, lse 
 			if num.Kernel == SplitKV && alone {
 				size = ceilDiv(ceilDiv(t+1, tile), num.Splits) * tile
 			}
+			if num.Kernel == ContextParallel {
+				size = tile
+			}
 			mix, total := walk(0, min(size, t+1))
 			if size <= t {
-				mix, total = c.dumbMerge(walk, t+1, size)
+				mix, total = c.dumbMerge(num, walk, t+1, size)
 			}
 			for _, x := range mix {
-				out = append(out, round(num.Output, x))
+				out = append(out, dumbRound(num.Output, x))
 			}
 			lse = append(lse, total)
 		}
@@ -151,14 +148,31 @@ func (c *attentionCase) dumbAttend(num AttentionNumerics, alone bool) (out, lse 
 	return out, lse
 }
 
-// dumbMerge puts the parts of n keys together by their log-sum-exp.
-func (c *attentionCase) dumbMerge(walk func(lo, hi int) ([]float32, float32), n, size int) (mix []float32, lse float32) {
+// dumbRound rounds to a format; the zero format keeps all.
+func dumbRound(f precision.Format, x float32) float32 {
+	if f == (precision.Format{}) {
+		return x
+	}
+	return f.Round(x)
+}
+
+// dumbMerge puts the parts of n keys together by their log-sum-exp, those of ranks last first.
+func (c *attentionCase) dumbMerge(num AttentionNumerics, walk func(lo, hi int) ([]float32, float32), n, size int) (mix []float32, lse float32) {
 	var mixes [][]float32
 	var each []float32
 	largest := float32(math.Inf(-1))
 	for lo := 0; lo < n; lo += size {
 		m, l := walk(lo, min(lo+size, n))
 		mixes, each, largest = append(mixes, m), append(each, l), max(largest, l)
+	}
+	if num.Kernel == ContextParallel {
+		slices.Reverse(mixes)
+		slices.Reverse(each)
+		for _, m := range mixes {
+			for d := range m {
+				m[d] = dumbRound(num.Output, m[d])
+			}
+		}
 	}
 	mix = make([]float32, c.headDim)
 	sum := float32(0)
@@ -198,6 +212,8 @@ func everyAttention() map[string]AttentionNumerics {
 	all := attentionNumerics()
 	all["split_kv:2"] = AttentionNumerics{Kernel: SplitKV, Tile: 4, Splits: 2}
 	all["split_kv:5"] = AttentionNumerics{Kernel: SplitKV, Tile: 3, Splits: 5, Probs: precision.BF16, Reduction: Reduction{Unfused: true}}
+	all["context_parallel:4"] = AttentionNumerics{Kernel: ContextParallel, Tile: 4}
+	all["context_parallel:7"] = AttentionNumerics{Kernel: ContextParallel, Tile: 7, Scores: precision.FP16, Probs: precision.BF16, Output: precision.BF16}
 	all["normalized"] = AttentionNumerics{Kernel: Normalized}
 	all["normalized fp16"] = AttentionNumerics{Kernel: Normalized, Probs: precision.FP16, Reduction: Reduction{Kind: SplitK, Parts: 3}}
 	all["normalized eager"] = AttentionNumerics{Kernel: Normalized, Scores: precision.BF16, Eager: true, Probs: precision.BF16, Output: precision.BF16}
@@ -256,7 +272,7 @@ func (c *attentionCase) attend64(q, k, v []float64) []float64 {
 }
 
 func TestAttendGradient(t *testing.T) {
-	for _, num := range []AttentionNumerics{{}, {Kernel: Online, Tile: 8}, {Kernel: SplitKV, Tile: 8, Splits: 2}, {Kernel: Normalized}} {
+	for _, num := range []AttentionNumerics{{}, {Kernel: Online, Tile: 8}, {Kernel: SplitKV, Tile: 8, Splits: 2}, {Kernel: ContextParallel, Tile: 8}, {Kernel: Normalized}} {
 		for i, d := range [][4]int{{1, 2, 1, 4}, {19, 4, 2, 5}, {35, 2, 2, 8}} {
 			c := newAttentionCase(uint64(40+i), d[0], d[1], d[2], d[3])
 			out, lse := c.prefill(num, c.t)

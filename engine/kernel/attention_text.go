@@ -6,9 +6,9 @@ import (
 	"driftlab/precision"
 )
 
-var attentionNames = [...]string{TwoPass: "two_pass", Online: "online", SplitKV: "split_kv", Normalized: "normalized"}
+var attentionNames = [...]string{TwoPass: "two_pass", Online: "online", SplitKV: "split_kv", Normalized: "normalized", ContextParallel: "context_parallel"}
 
-// String returns "two_pass", "online", "split_kv" or "normalized".
+// String returns "two_pass", "online", "split_kv", "normalized" or "context_parallel".
 func (k AttentionKernel) String() string {
 	if int(k) < len(attentionNames) {
 		return attentionNames[k]
@@ -24,7 +24,7 @@ func (k AttentionKernel) MarshalText() ([]byte, error) {
 	return []byte(attentionNames[k]), nil
 }
 
-// UnmarshalText reads "two_pass", "online", "split_kv" or "normalized".
+// UnmarshalText reads "two_pass", "online", "split_kv", "normalized" or "context_parallel".
 func (k *AttentionKernel) UnmarshalText(text []byte) error {
 	for i, n := range attentionNames {
 		if n == string(text) {

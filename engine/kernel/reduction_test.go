@@ -115,7 +115,7 @@ func TestReductionAt(t *testing.T) {
 }
 
 func TestAttentionKernelText(t *testing.T) {
-	for _, k := range []AttentionKernel{TwoPass, Online, SplitKV} {
+	for _, k := range []AttentionKernel{TwoPass, Online, SplitKV, ContextParallel} {
 		var back AttentionKernel
 		text, err := k.MarshalText()
 		if err != nil || back.UnmarshalText(text) != nil || back != k {

@@ -154,6 +154,14 @@ var levelTable = []levelRow{
 		},
 		correction: &levelCorrection{name: "the same kernel in the learner", sets: []string{"learner.numerics={base: fp32, attention: online, tile: 4}"}}},
 
+	{name: "context parallelism", about: "positions of which one rank of the learner holds the keys; both bf16 else",
+		levels: []level{
+			{"all", []string{"rollout.numerics={base: bf16, attention: context_parallel, tile: 64}", "learner.numerics={base: bf16, attention: context_parallel, tile: 64}"}},
+			{"16", []string{"rollout.numerics={base: bf16, attention: context_parallel, tile: 64}", "learner.numerics={base: bf16, attention: context_parallel, tile: 16}"}},
+			{"4", []string{"rollout.numerics={base: bf16, attention: context_parallel, tile: 64}", "learner.numerics={base: bf16, attention: context_parallel, tile: 4}"}},
+		},
+		correction: &levelCorrection{name: "as many in the rollout engine", sets: []string{"rollout.numerics={base: bf16, attention: context_parallel, tile: 4}"}}},
+
 	{name: "linear attention", about: "chunks of the gated delta rule in the learner; recurrent in the rollout engine; both bf16 else", layer: model.LinearAttention,
 		levels: []level{
 			{"recurrent", []string{"rollout.numerics=bf16", "learner.numerics=bf16"}},

@@ -6,5 +6,5 @@ import "driftlab/experiments/claims/claim"
 
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {
-	return []claim.Claim{uniqueCompletions(), tpOrder(), batchInvariantZero()}
+	return []claim.Claim{uniqueCompletions(), tpOrder(), sequenceParallel(), batchInvariantZero()}
 }
