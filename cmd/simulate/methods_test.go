@@ -46,7 +46,7 @@ func TestPresetsAreExplained(t *testing.T) {
 		}
 	}
 	p, err := correction.LookupPreset("decoupled_token_is")
-	if err != nil || p.Summary() != "old against rollout, once per batch; weights token_tis cap 2, floor 0" {
+	if err != nil || p.Summary() != "old against rollout, once per batch; weights token_tis cap 2, floor 0, from_turn 0" {
 		t.Errorf("%v %q", err, p.Summary())
 	}
 }

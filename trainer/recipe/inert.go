@@ -8,6 +8,7 @@ import (
 	"driftlab/engine"
 	"driftlab/trainer/method/advantage"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/method/task"
@@ -58,6 +59,11 @@ func (r Recipe) Inert() []string {
 	notes = append(notes, r.inertForms()...)
 	if _, tool := r.Task.Params.(task.Tool); r.Rollout.LearnReplies && !tool {
 		notes = append(notes, "rollout.learn_replies: no tool writes in the task "+r.Task.Name+": leave it out, or take the task lookup")
+	}
+	if m, ok := r.Correction.Weights.Params.(*correction.TokenTIS); ok && m.FromTurn > 0 {
+		if _, tool := r.Task.Params.(task.Tool); !tool {
+			notes = append(notes, "correction.weights token_tis: the task "+r.Task.Name+" has one turn, so from_turn leaves every token with weight 1: set it to 0, or take the task lookup")
+		}
 	}
 	if differs {
 		return notes

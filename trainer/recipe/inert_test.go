@@ -18,6 +18,7 @@ func TestInert(t *testing.T) {
 		{[]string{"loss=reinforce", "reward=pass_at_k", "advantage.std=false"}, ""},
 		{[]string{"loss=reinforce", "reward=[pass_at_k, length_uniform]"}, ""},
 		{[]string{"learner.epochs=2"}, ""},
+		{[]string{"loss=reinforce", "rollout.numerics=bf16", "correction.weights={name: token_tis, from_turn: 1}"}, "correction.weights"},
 		{[]string{"loss=reinforce"}, ""},
 		{[]string{"loss={name: cispo, anchor: roll}", "rollout.numerics=bf16"}, ""},
 		{[]string{"loss=m2po", "schedule={name: lag, k: 4}"}, "loss"},

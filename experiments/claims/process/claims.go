@@ -16,6 +16,6 @@ var files embed.FS
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {
 	read := claim.Files(files, nil)
-	return []claim.Claim{prmTelescope(), prmFlattening(), separateNorm(), read["label-noise"], read["turn-credit"], read["zero-pass-rate"],
+	return []claim.Claim{prmTelescope(), prmFlattening(), separateNorm(), read["label-noise"], read["turn-credit"], read["reply-weights"], read["zero-pass-rate"],
 		read["lagging-values"], read["process-verbosity"]}
 }

@@ -49,5 +49,5 @@ func ExamplePipeline_Recipe() {
 		return
 	}
 	fmt.Println(p.New().Recipe())
-	// Output: correction: {mode: decoupled, weights: {name: token_tis, cap: 2, floor: 0}, batch_normalize: false, masks: [{name: seq_mean_k1, low: 0.999, high: 1.001}], order: independent, weights_after: 0, denominator: post, names: verl}
+	// Output: correction: {mode: decoupled, weights: {name: token_tis, cap: 2, floor: 0, from_turn: 0}, batch_normalize: false, masks: [{name: seq_mean_k1, low: 0.999, high: 1.001}], order: independent, weights_after: 0, denominator: post, names: verl}
 }

@@ -73,6 +73,7 @@ func TestExplainEveryMethod(t *testing.T) {
 		for _, e := range Weightings {
 			check(e.Name, mode, &Pipeline{Weights: e.New()}, &Pipeline{Weights: e.New()})
 		}
+		check("token_tis", mode, &Pipeline{Weights: &TokenTIS{Cap: 2, FromTurn: 1}}, &Pipeline{Weights: &TokenTIS{Cap: 2, FromTurn: 1}})
 		for _, e := range Masks {
 			check(e.Name, mode, &Pipeline{Masks: []Masking{e.New()}}, &Pipeline{Masks: []Masking{e.New()}})
 		}

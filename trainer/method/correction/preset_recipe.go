@@ -13,7 +13,7 @@ import (
 // of YAML: every field and every parameter, so that it does not depend on
 // defaults.
 //
-//	correction: {mode: decoupled, weights: {name: token_tis, cap: 2, floor: 0}, ...}
+//	correction: {mode: decoupled, weights: {name: token_tis, cap: 2, floor: 0, from_turn: 0}, ...}
 func (p *Pipeline) Recipe() string {
 	fields := []string{"mode: " + string(orDefault(p.Mode, Decoupled))}
 	if p.Weights != nil {

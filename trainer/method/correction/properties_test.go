@@ -163,6 +163,33 @@ func TestFormsCoincideAtLengthOne(t *testing.T) {
 	}
 }
 
+// With from_turn, tokens of earlier turns have weight 1, and the others what they have without.
+func TestTokenTISFromTurn(t *testing.T) {
+	all, late := wildBatch(3), wildBatch(3)
+	apply(t, &Pipeline{Weights: &TokenTIS{Cap: 2}}, all)
+	apply(t, &Pipeline{Weights: &TokenTIS{Cap: 2, FromTurn: 1}}, late)
+	changed := 0
+	for n := range late.Weight {
+		want := all.Weight[n]
+		if late.Mask[n] && late.Turn[n] == 0 {
+			want = 1
+		}
+		if want != all.Weight[n] {
+			changed++
+		}
+		if late.Weight[n] != want {
+			t.Errorf("token %d of turn %d: weight %v, want %v", n, late.Turn[n], late.Weight[n], want)
+		}
+	}
+	if changed == 0 {
+		t.Error("no token of the first turn has a weight other than 1 without from_turn")
+	}
+	late.Turn = nil
+	if err := (&Pipeline{Weights: &TokenTIS{Cap: 2, FromTurn: 1}}).Apply(late, AtBatch); err == nil || !strings.Contains(err.Error(), "Turn") {
+		t.Errorf("error %v, want one that names Turn", err)
+	}
+}
+
 // Permuting the responses permutes the result.
 func TestResponsesAreExchangeable(t *testing.T) {
 	order := []int{4, 2, 0, 5, 1, 3}
