@@ -44,6 +44,7 @@ var companions = map[string][]string{
 	"reward/marginal_utility":   {"prefix_values={}"},
 	"reward/length_linear":      {"reward=[exact, length_linear]"},
 	"reward/stop_properly":      {"reward=[exact, format, stop_properly]"},
+	"reward/repetition":         {"rollout.temperature=1.5", "reward[0].n=1"},
 	"reward/length_step":        {"rollout.temperature=1.5", "reward[0].target=12"},
 	"terms/distill_k2":          {"teacher=search-base"},
 	"terms/gkd":                 {"teacher=search-base"},

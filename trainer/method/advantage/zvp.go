@@ -36,7 +36,7 @@ var rlZvpSpec = method.Spec{
 	Reconstruction: "read from a port; the maximum of H runs over the response's generated tokens. Of CompassMax's stages this is the fourth. " +
 		"The first is rollout.dynamic_sampling with refuse solved, by the group at hand and not by a running pass rate (0.95) of its prompt. " +
 		"The second, more responses to a prompt whose group has no variance, is not modelled: all groups have one size. " +
-		"Of the third, length penalties are parts of the reward; a penalty for repetition is not modelled",
+		"Of the third, length penalties and the penalty for repetition are parts of the reward",
 }
 
 // Estimate fills b.Advantage from Reward and Entropy.

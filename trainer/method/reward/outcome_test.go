@@ -1,12 +1,15 @@
 package reward
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/task"
 )
 
 func TestExact(t *testing.T) {
@@ -251,3 +254,42 @@ func TestProcessSumsMatch(t *testing.T) {
 
 // The process reward is the one that has places.
 var _ Placer = (*Process)(nil)
+
+// TestRepetition compares with sets of n-grams as text; what a tool wrote and the stop token
+// do not count.
+func TestRepetition(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 0))
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
+	var texts [][]int32
+	for i := range 40 {
+		var text []int32
+		for range i {
+			token, own := 3+rng.Int32N(3), rng.IntN(5) > 0
+			b.Token, b.Mask = append(b.Token, token), append(b.Mask, own)
+			if own {
+				text = append(text, token)
+			}
+		}
+		b.Token, b.Mask = append(b.Token, task.EOS), append(b.Mask, true)
+		b.Offsets, texts = append(b.Offsets, len(b.Token)), append(texts, text)
+	}
+	for n := 1; n <= 4; n++ {
+		got := part(t, &Repetition{Coef: 2, N: n}, b, nil)
+		for i, text := range texts {
+			seen, total := map[string]bool{}, 0
+			for s := range text {
+				if s+n <= len(text) {
+					seen[fmt.Sprint(text[s:s+n])] = true
+					total++
+				}
+			}
+			want := 0.0
+			if total > 0 {
+				want = -2 * (1 - float64(len(seen))/float64(total))
+			}
+			if math.Abs(got[i]-want) > 1e-12 {
+				t.Errorf("n = %d, %v: %v, want %v", n, text, got[i], want)
+			}
+		}
+	}
+}

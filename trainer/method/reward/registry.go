@@ -21,5 +21,6 @@ var Registry = method.Table[Shaper]{
 	{Spec: relativeSpec, New: func() Shaper { return method.New[Relative]() }},
 	{Spec: linearSpec, New: func() Shaper { return method.New[LengthLinear]() }},
 	{Spec: stopProperlySpec, New: func() Shaper { return method.New[StopProperly]() }},
+	{Spec: repetitionSpec, New: func() Shaper { return method.New[Repetition]() }},
 	{Spec: overlongSpec, New: func() Shaper { return method.New[Overlong]() }},
 }.Filled(method.Spec{Group: "reward", Gradient: "constant: rewards are data"}, "")

@@ -93,6 +93,7 @@ func lengths(t *testing.T, groups [][]int, correct [][]bool) (*batch.Batch, []ta
 			ended(b, correct[g][i], correct[g][i])
 		}
 	}
+	b.Token = slices.Repeat([]int32{task.EOS + 1}, b.Tokens())
 	b.Mask = slices.Repeat([]bool{true}, b.Tokens())
 	value(b)
 	return b, verdicts
