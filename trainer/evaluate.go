@@ -12,6 +12,7 @@ import (
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
+	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/method/stream"
 	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
@@ -40,6 +41,8 @@ type Evaluation struct {
 type PromptTally struct {
 	// Difficulty is the task's knob, Tokens what was generated over all responses.
 	Difficulty, Tokens int
+	// Surprisal is the sum of −log p over these tokens, nats.
+	Surprisal float64
 	passk.Tally
 }
 
@@ -157,6 +160,9 @@ func (e *evaluator) respond(prompts []int, samples, until int) {
 		from, to := e.batch.Span(k)
 		of.Samples++
 		generated := masked.Count(e.batch.Mask[from:to])
+		for n := range e.batch.Where(k, e.batch.Mask) {
+			of.Surprisal -= e.batch.LogpRoll[n]
+		}
 		long := &e.sum.Lengths[lengthBin(generated, e.sampling.MaxTokens)]
 		long.Samples++
 		if e.task.Verify(e.prompts[i], e.batch.Token[from:to]).Correct {
@@ -215,6 +221,13 @@ func (s *Session) evaluate() {
 		batch.Metric{Name: "val/learner/response_length", Value: inLearner.Length},
 		batch.Metric{Name: "val/rollout/pass_rate", Value: inRollout.Rate},
 		batch.Metric{Name: "val/weight_travel", Value: distance(p.Theta, s.initial.Theta)})
+	if !p.Config.Dense() {
+		s.log("val/router_travel", routerTravel(p, s.initial))
+	}
+	if s.batch.Old.Logp != nil { // a step has been made
+		s.Score(&s.updated)
+		s.metrics = metrics.Update(s.metrics, &s.batch, s.updated)
+	}
 	if eval.PerPrompt() > 1 {
 		s.metrics = inLearner.byLength(inLearner.passAtK(s.metrics), s.recipe.Rollout.MaxTokens)
 		if s.first == nil && distance(p.Theta, s.initial.Theta) == 0 {
@@ -240,18 +253,31 @@ func (r *Evaluation) strata(metrics []batch.Metric, first []PromptTally) []batch
 		name string
 		in   func(rate float64) bool
 	}{{"easy", func(rate float64) bool { return rate > easyPassRate }}, {"hard", func(rate float64) bool { return rate < hardPassRate }}} {
-		correct, samples, tokens := 0, 0, 0
+		var sum PromptTally
 		for i, p := range r.Prompts {
 			if of.in(float64(first[i].Correct) / float64(first[i].Samples)) {
-				correct, samples, tokens = correct+p.Correct, samples+p.Samples, tokens+p.Tokens
+				sum.add(p)
 			}
 		}
-		if samples > 0 {
-			metrics = append(metrics, batch.Metric{Name: "val/learner/" + of.name + "/pass_rate", Value: float64(correct) / float64(samples)},
-				batch.Metric{Name: "val/learner/" + of.name + "/response_length", Value: float64(tokens) / float64(samples)})
-		}
+		metrics = sum.metrics(metrics, "val/learner/"+of.name+"/", "")
 	}
 	return metrics
+}
+
+// add takes another prompt into the sum.
+func (p *PromptTally) add(q PromptTally) {
+	p.Correct, p.Samples, p.Tokens, p.Surprisal = p.Correct+q.Correct, p.Samples+q.Samples, p.Tokens+q.Tokens, p.Surprisal+q.Surprisal
+}
+
+// metrics appends pass rate, length and entropy of a sum over prompts, if there are any.
+func (p *PromptTally) metrics(dst []batch.Metric, before, behind string) []batch.Metric {
+	if p.Samples == 0 {
+		return dst
+	}
+	samples := float64(p.Samples)
+	return append(dst, batch.Metric{Name: before + "pass_rate" + behind, Value: float64(p.Correct) / samples},
+		batch.Metric{Name: before + "response_length" + behind, Value: float64(p.Tokens) / samples},
+		batch.Metric{Name: before + "entropy" + behind, Value: p.Surprisal / float64(max(p.Tokens, 1))})
 }
 
 // Attempts says how often held-out prompts are tried.
@@ -293,18 +319,17 @@ var mostResponses = 1 << 13
 const mostTokens = 1 << 22
 
 // passAtK appends pass@k for powers of two up to the samples of a prompt and for
-// all of them, the Beta distribution of the prompts' pass rates, and the pass rate
-// by difficulty.
+// all of them, the Beta distribution of the prompts' pass rates, and pass rate, length
+// and entropy by difficulty.
 func (r *Evaluation) passAtK(metrics []batch.Metric) []batch.Metric {
 	tallies := make([]passk.Tally, len(r.Prompts))
-	var byDifficulty []passk.Tally
+	var byDifficulty []PromptTally
 	for i, p := range r.Prompts {
 		tallies[i] = p.Tally
 		for len(byDifficulty) <= p.Difficulty {
-			byDifficulty = append(byDifficulty, passk.Tally{})
+			byDifficulty = append(byDifficulty, PromptTally{})
 		}
-		byDifficulty[p.Difficulty].Correct += p.Correct
-		byDifficulty[p.Difficulty].Samples += p.Samples
+		byDifficulty[p.Difficulty].add(p)
 	}
 	samples := tallies[0].Samples
 	for k := 2; ; k = min(2*k, samples) {
@@ -316,9 +341,7 @@ func (r *Evaluation) passAtK(metrics []batch.Metric) []batch.Metric {
 	beta := passk.Fit(tallies)
 	metrics = append(metrics, batch.Metric{Name: "val/learner/pass_beta/alpha", Value: beta.Alpha}, batch.Metric{Name: "val/learner/pass_beta/beta", Value: beta.Beta})
 	for difficulty, t := range byDifficulty {
-		if t.Samples > 0 {
-			metrics = append(metrics, batch.Metric{Name: fmt.Sprintf("val/learner/pass_rate_at/%d", difficulty), Value: float64(t.Correct) / float64(t.Samples)})
-		}
+		metrics = t.metrics(metrics, "val/learner/", fmt.Sprintf("_at/%d", difficulty))
 	}
 	return metrics
 }

@@ -66,7 +66,7 @@ func TestEvaluate(t *testing.T) {
 func TestPassAtKMetrics(t *testing.T) {
 	var e Evaluation
 	for i, c := range []int{0, 1, 3, 6, 6, 2} {
-		p := PromptTally{Difficulty: 2 + i%2}
+		p := PromptTally{Difficulty: 2 + i%2, Tokens: 12 + i, Surprisal: 3}
 		p.Correct, p.Samples = c, 6
 		e.Prompts = append(e.Prompts, p)
 	}
@@ -75,8 +75,10 @@ func TestPassAtKMetrics(t *testing.T) {
 	for _, m := range e.passAtK(nil) {
 		names, got[m.Name] = append(names, m.Name), m.Value
 	}
-	want := []string{"val/learner/pass@2", "val/learner/pass@4", "val/learner/pass@6", "val/learner/pass_beta/alpha", "val/learner/pass_beta/beta", "val/learner/pass_rate_at/2", "val/learner/pass_rate_at/3"}
-	if !slices.Equal(names, want) || got["val/learner/pass@6"] != 5./6 || got["val/learner/pass_rate_at/2"] != 0.5 || !(got["val/learner/pass_beta/alpha"] > 0) {
+	want := []string{"val/learner/pass@2", "val/learner/pass@4", "val/learner/pass@6", "val/learner/pass_beta/alpha", "val/learner/pass_beta/beta", "val/learner/pass_rate_at/2", "val/learner/response_length_at/2", "val/learner/entropy_at/2",
+		"val/learner/pass_rate_at/3", "val/learner/response_length_at/3", "val/learner/entropy_at/3"}
+	if !slices.Equal(names, want) || got["val/learner/pass@6"] != 5./6 || got["val/learner/pass_rate_at/2"] != 0.5 ||
+		got["val/learner/response_length_at/2"] != (12.+14+16)/18 || got["val/learner/entropy_at/3"] != 9./(13+15+17) || !(got["val/learner/pass_beta/alpha"] > 0) {
 		t.Errorf("%v: %v", names, got)
 	}
 }
@@ -84,12 +86,13 @@ func TestPassAtKMetrics(t *testing.T) {
 // TestStrata parts prompts by what the first weights made of them.
 func TestStrata(t *testing.T) {
 	tally := func(correct, tokens int) (p PromptTally) {
-		p.Correct, p.Samples, p.Tokens = correct, 20, tokens
+		p.Correct, p.Samples, p.Tokens, p.Surprisal = correct, 20, tokens, float64(tokens)/4
 		return p
 	}
 	first := []PromptTally{tally(19, 1), tally(18, 1), tally(2, 1), tally(1, 1), tally(20, 1)}
 	now := Evaluation{Prompts: []PromptTally{tally(10, 100), tally(0, 7), tally(0, 7), tally(5, 60), tally(20, 140)}}
-	want := []batch.Metric{{Name: "val/learner/easy/pass_rate", Value: 0.75}, {Name: "val/learner/easy/response_length", Value: 6}, {Name: "val/learner/hard/pass_rate", Value: 0.25}, {Name: "val/learner/hard/response_length", Value: 3}}
+	want := []batch.Metric{{Name: "val/learner/easy/pass_rate", Value: 0.75}, {Name: "val/learner/easy/response_length", Value: 6}, {Name: "val/learner/easy/entropy", Value: 0.25},
+		{Name: "val/learner/hard/pass_rate", Value: 0.25}, {Name: "val/learner/hard/response_length", Value: 3}, {Name: "val/learner/hard/entropy", Value: 0.25}}
 	if got := now.strata(nil, first); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"driftlab/engine/learner"
+	"driftlab/model"
 	"driftlab/trainer/method/batch"
 )
 
@@ -87,6 +88,18 @@ func (t *totals) appendTo(dst []batch.Metric) []batch.Metric {
 		}
 	}
 	return dst
+}
+
+// routerTravel is the distance of the routers' weights of two models of one kind.
+func routerTravel(a, b *model.Params) float64 {
+	var sum float64
+	for i, t := range a.Tensors() {
+		if t.Router() {
+			d := distance(t.Data, b.Tensors()[i].Data)
+			sum += float64(d * d)
+		}
+	}
+	return math.Sqrt(sum)
 }
 
 // distance is the Euclidean distance of two parameter vectors.

@@ -8,12 +8,12 @@ import (
 	"driftlab/experiments/measure"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/metrics"
 )
 
 // What error-tokens samples: responses that go on behind the stop token.
 const (
 	errorTokens = 96
-	errorGram   = 4
 	// gspoLow and gspoHigh are GSPO's clip.
 	gspoLow, gspoHigh = 3e-4, 4e-4
 )
@@ -56,7 +56,7 @@ func measureErrorTokens(ctx context.Context, e *claim.Env) (*claim.Observation, 
 	}
 	for _, name := range errorArms {
 		b := e.Sample(claim.Probe{Params: p, Rollout: claim.Numerics(name), Sequences: e.Pick(64, 32, 4), Tokens: errorTokens})
-		o.Set(name+", repeated", repeated(b, 0, errorTokens/2), repeated(b, errorTokens/2, errorTokens))
+		o.Set(name+", repeated", metrics.Repeated(b, 0, errorTokens/2), metrics.Repeated(b, errorTokens/2, errorTokens))
 		if name == "fp8-w8a8" {
 			measure.Score(b, p, measure.Scoring{Numerics: claim.Numerics("bf16")})
 			o.Set("outside GSPO's clip", clippedByGSPO(b)...)
@@ -66,28 +66,6 @@ func measureErrorTokens(ctx context.Context, e *claim.Env) (*claim.Observation, 
 		}
 	}
 	return o, nil
-}
-
-// repeated is the share of runs of errorGram tokens, ending at the positions from..to of their response, that
-// occurred before in it.
-func repeated(b *batch.Batch, from, to int) float64 {
-	again, all := 0.0, 0.0
-	for i := range b.Len() {
-		first, end := b.Span(i)
-		seen := map[[errorGram]int32]bool{}
-		for n := first + errorGram; n <= end; n++ {
-			var gram [errorGram]int32
-			copy(gram[:], b.Token[n-errorGram:n])
-			if at := n - first; at > from && at <= to {
-				all++
-				if seen[gram] {
-					again++
-				}
-			}
-			seen[gram] = true
-		}
-	}
-	return again / max(all, 1)
 }
 
 // clippedByGSPO is the share of responses whose geometric mean of learner over rollout is outside GSPO's clip, by

@@ -124,6 +124,7 @@ func lengths(dst []batch.Metric, b *batch.Batch, limit Limits, length, live *mas
 		dst = append(dst, batch.Metric{Name: "response_length_non_aborted/clip_ratio", Value: float64(atLimit) / float64(live.N)})
 	}
 	dst = append(dst, batch.Metric{Name: "response/aborted_ratio", Value: (rows - float64(live.N)) / rows})
+	dst = repeated(dst, b)
 	if b.Prompt == nil {
 		return dst
 	}

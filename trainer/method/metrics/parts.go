@@ -3,6 +3,7 @@ package metrics
 import (
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
 )
 
@@ -23,7 +24,36 @@ func Parts(b *batch.Batch) (engine, lag Gap) {
 func (g *Gap) Part(dst []batch.Metric, name string) []batch.Metric {
 	dst = append(dst, batch.Metric{Name: "gap/" + name + "_k3", Value: g.K3}, batch.Metric{Name: "gap/" + name + "_dlogp_mean", Value: g.MeanAbsDlogp})
 	if g.HasExact {
-		dst = append(dst, batch.Metric{Name: "gap/" + name + "_exact_kl", Value: g.ExactKL}, batch.Metric{Name: "gap/" + name + "_exact_tv", Value: g.ExactTV})
+		dst = append(dst, batch.Metric{Name: "gap/" + name + "_exact_kl", Value: g.ExactKL}, batch.Metric{Name: "gap/" + name + "_exact_tv", Value: g.ExactTV},
+			batch.Metric{Name: "gap/" + name + "_exact_tv_max", Value: g.MaxTV})
+	}
+	return dst
+}
+
+// Update appends how far the updates of a step have moved the policy on its tokens (the α0
+// of the three-policy account): from pi_old to what the learner says of them afterwards,
+// with distributions.
+func Update(dst []batch.Metric, b *batch.Batch, after batch.Scored) []batch.Metric {
+	view := *b
+	view.LogpRoll, view.DistRoll, view.RoutesRoll, view.Old = b.Old.Logp, b.Old.Dist, b.Old.Routes, after
+	g := Compare(&view)
+	sequence := 0.0
+	for i := range b.Len() {
+		before, now := 0.0, 0.0
+		for n := range b.Where(i, b.Mask) {
+			before += b.Old.Logp[n] - b.LogpRoll[n]
+			now += after.Logp[n] - b.LogpRoll[n]
+		}
+		weight := func(sum float64) float64 { return elementary.Exp(min(max(sum, -clampLogRatio), clampLogRatio)) }
+		sequence += math.Abs(weight(now) - weight(before))
+	}
+	dst = append(dst,
+		batch.Metric{Name: "val/update_tv", Value: g.ExactTV},
+		batch.Metric{Name: "val/update_tv_p95", Value: g.TailTV},
+		batch.Metric{Name: "val/update_tv_max", Value: g.MaxTV},
+		batch.Metric{Name: "val/update_tv_sequence", Value: sequence / float64(2*max(b.Len(), 1))})
+	if g.HasRoutes {
+		dst = append(dst, batch.Metric{Name: "val/update_flips", Value: g.FlipToken})
 	}
 	return dst
 }
