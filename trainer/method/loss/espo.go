@@ -15,6 +15,10 @@ import (
 // The paper's text names the parts: ratios grouped by entropy and normalised by
 // length, a stop-gradient, a clip that adapts to entropy. One bucket is
 // GSPO-token; as many buckets as tokens is PPO.
+//
+// It logs mean, minimum and maximum over buckets of H̄_b (espo/entropy) and ε_b (espo/eps), and
+// the shares of tokens that are clipped in buckets with ε_b < ε (espo/clipped_confident)
+// and in others (espo/clipped_uncertain): they add up to actor/pg_clipfrac.
 type ESPO struct {
 	// Buckets is K.
 	Buckets int `yaml:"buckets" default:"4" range:"[1,inf]"`
@@ -42,17 +46,23 @@ func (p *ESPO) Eval(out *Grad, in *batch.Batch) error {
 		return err
 	}
 	logs, eps := out.work(1, in.Tokens()), out.work(2, in.Tokens())
-	clips := 0.0
+	confident, uncertain := 0.0, 0.0
+	entropies, widths := newSpread(), newSpread()
 	for i := range in.Len() {
-		p.bucket(&f, i, logs, eps)
+		p.bucket(&f, i, logs, eps, &entropies, &widths)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			s, ds := cappedExp(logs[n]+in.Now.Logp[n]-f.sg[n], sequenceCap)
 			c := clipped(in.Advantage[n], s, ds, 1-eps[n], 1+eps[n], 0, 0)
-			clips += count(c.clipped)
+			confident += count(c.clipped && eps[n] < p.Eps)
+			uncertain += count(c.clipped && eps[n] >= p.Eps)
 			return c.value, c.dlogp
 		})
 	}
-	out.Add("actor/pg_clipfrac", f.mean(clips))
+	out.Add("actor/pg_clipfrac", f.mean(confident+uncertain))
+	out.Add("espo/clipped_confident", f.mean(confident))
+	out.Add("espo/clipped_uncertain", f.mean(uncertain))
+	entropies.log(out, "espo/entropy", "espo/entropy_min", "espo/entropy_max")
+	widths.log(out, "espo/eps", "espo/eps_min", "espo/eps_max")
 	f.addKL(in.Anchor, 0)
 	return nil
 }
@@ -60,7 +70,7 @@ func (p *ESPO) Eval(out *Grad, in *batch.Batch) error {
 func (p *ESPO) rule(r *rule) {
 	logs, eps := make([]float64, r.in.Tokens()), make([]float64, r.in.Tokens())
 	for i := range r.in.Len() {
-		p.bucket(&r.frame, i, logs, eps)
+		p.bucket(&r.frame, i, logs, eps, new(spread), new(spread))
 	}
 	r.Figure("x", func(n int) float64 { return logs[n] })
 	r.cappedExp("s", sequenceCap)
@@ -70,8 +80,8 @@ func (p *ESPO) rule(r *rule) {
 }
 
 // bucket writes the bucket's mean log-ratio and clip of every active token of
-// response i.
-func (p *ESPO) bucket(f *frame, i int, logs, eps []float64) {
+// response i, and adds the buckets' mean entropies and clips to the spreads.
+func (p *ESPO) bucket(f *frame, i int, logs, eps []float64, entropies, widths *spread) {
 	order := f.out.indices(f.in.Tokens())
 	total := 0.0
 	for n := range f.in.Where(i, f.active) {
@@ -88,10 +98,15 @@ func (p *ESPO) bucket(f *frame, i int, logs, eps []float64) {
 			lr += f.sg[n] - f.in.Anchor[n]
 			h += entropy[n]
 		}
+		if len(tokens) == 0 {
+			continue // the response has fewer than K
+		}
 		size, width := float64(len(tokens)), p.Eps
 		if mean > 0 {
 			width *= clamp(h/size/mean, 0.5, 2)
 		}
+		entropies.add(h / size)
+		widths.add(width)
 		for _, n := range tokens {
 			logs[n], eps[n] = lr/size, width
 		}
