@@ -3,6 +3,7 @@ package trainer
 import (
 	"driftlab/engine/learner"
 	"driftlab/model"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
@@ -86,8 +87,12 @@ func newScoreNorms(s *Session) (stage, error) {
 }
 
 // release scores the batch once more with the learner's router choosing, under
-// the same weights, and appends the gap without replay.
-type release struct{ scored batch.Scored }
+// the same weights, and appends the gap without replay, and the variance of the gradient
+// with replay and without.
+type release struct {
+	scored batch.Scored
+	weight []float64
+}
 
 func newRelease(s *Session) (stage, error) {
 	if !s.recipe.Routing.Released {
@@ -102,7 +107,26 @@ func (r *release) run(s *Session) error {
 	s.learner.Score(&r.scored, &s.batch.Sampled, learner.ScoreOptions{Policy: free, Distributions: true})
 	gap := metrics.Compare(&batch.Batch{Sampled: s.batch.Sampled, Old: r.scored})
 	s.metrics = gap.Released(s.metrics)
-	return nil
+	if err := r.gradient(s, "gradient/", s.policy, s.batch.Old.Logp); err != nil {
+		return err
+	}
+	return r.gradient(s, "gradient/released_", free, r.scored.Logp)
+}
+
+// gradient appends signal and variance of the gradient of the surrogate objective
+// mean_i Σ_t ρ_t·A_t, ρ the ratio of the policy, whose log-probs are given, to the rollout engine.
+func (r *release) gradient(s *Session, name string, of learner.Policy, logp []float64) error {
+	b := &s.batch
+	r.weight = batch.Zeroed(r.weight, b.Tokens())
+	for n, counts := range b.Mask {
+		if counts {
+			r.weight[n] = elementary.Exp(min(max(logp[n]-b.LogpRoll[n], -20), 20)) * b.Advantage[n]
+		}
+	}
+	signal, power, err := s.learner.GradientMoments(&b.Sampled, r.weight, learner.StepOptions{Policy: of, Earlier: &b.Old})
+	s.log(name+"signal", signal)
+	s.log(name+"variance", max(power-signal, 0)/float64(max(b.Len()-1, 1)))
+	return err
 }
 
 // newAnchor makes the stage that fills Anchor, by a recipe's word.

@@ -14,9 +14,40 @@ import (
 // numerics, without loss scale and without load-balancing loss. The error is a
 // NonFinite. The gradient of an earlier call of Gradient is lost.
 func (l *Learner) ScoreNorms(dst []float64, b *column.Sampled, o StepOptions) ([]float64, error) {
+	return l.scoreNorms(dst, b, nil, o)
+}
+
+// GradientMoments returns, under the current weights, the squared norm of the mean of
+//
+//	g_i = ∇_θ Σ_t weight_t·logp_t   over the generated tokens of response i
+//
+// and the mean of their squared norms. Their difference over N − 1 is an unbiased estimate of
+// the variance of the mean of N independent responses, the trace of its covariance. Passes
+// and errors are those of ScoreNorms, and a pass of all responses.
+func (l *Learner) GradientMoments(b *column.Sampled, weight []float64, o StepOptions) (signal, power float64, err error) {
+	norms, err := l.scoreNorms(nil, b, weight, o)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, n := range norms {
+		power += float64(n * n)
+	}
+	defer l.plain()()
+	report, err := l.Gradient(&l.scored, b, scoreOf{b, weight}, o)
+	n := float64(max(b.Len(), 1))
+	return report.GradNorm / n * report.GradNorm / n, power / n, err
+}
+
+// plain takes loss scale and load-balancing loss out until the function it returns is called.
+func (l *Learner) plain() (restore func()) {
 	scale, balance := l.scale, l.settings.Balance
-	defer func() { l.scale, l.settings.Balance = scale, balance }()
 	l.scale, l.settings.Balance = lossScaler{}, 0
+	return func() { l.scale, l.settings.Balance = scale, balance }
+}
+
+// scoreNorms are the norms of ∇_θ Σ_t weight_t·logp_t, weights of 1 for nil.
+func (l *Learner) scoreNorms(dst []float64, b *column.Sampled, weight []float64, o StepOptions) ([]float64, error) {
+	defer l.plain()()
 	dst = resized(dst, b.Len())
 	earlier := o.Earlier
 	for i := range dst {
@@ -24,7 +55,8 @@ func (l *Learner) ScoreNorms(dst []float64, b *column.Sampled, o StepOptions) ([
 		if earlier != nil {
 			o.Earlier = &l.earlier
 		}
-		report, err := l.Gradient(&l.scored, &l.response, scoreOf{&l.response}, o)
+		from, to := b.Span(i)
+		report, err := l.Gradient(&l.scored, &l.response, scoreOf{&l.response, rows(weight, from, to)}, o)
 		if err != nil {
 			return nil, err
 		}
@@ -61,15 +93,22 @@ func rows[T any](column []T, from, to int) []T {
 	return column[from:to]
 }
 
-// scoreOf is the log-prob of the generated tokens of a response.
-type scoreOf struct{ in *column.Sampled }
+// scoreOf is the weighted log-prob of the generated tokens of responses, weights of 1 for nil.
+type scoreOf struct {
+	in     *column.Sampled
+	weight []float64
+}
 
 func (s scoreOf) Eval(out *column.Grad, now *column.Scored) error {
 	out.Reset(s.in.Tokens())
 	for n, counts := range s.in.Mask {
 		if counts {
-			out.Loss += now.Logp[n]
-			out.DLogp[n] = 1
+			w := 1.0
+			if s.weight != nil {
+				w = s.weight[n]
+			}
+			out.Loss += float64(w * now.Logp[n])
+			out.DLogp[n] = w
 		}
 	}
 	return nil

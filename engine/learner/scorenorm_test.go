@@ -127,7 +127,7 @@ func (l *Learner) cutAndScore(t *testing.T, b *column.Sampled, i int, o StepOpti
 	var one column.Sampled
 	var now column.Scored
 	b.Select(&one, []int{i})
-	r, err := l.Gradient(&now, &one, scoreOf{&one}, o)
+	r, err := l.Gradient(&now, &one, scoreOf{&one, nil}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -191,7 +191,9 @@ type Routing struct {
 	Router string `yaml:"router" default:"trained" oneof:"trained frozen"`
 	// Released measures, in addition to the gap that a replay of r3 or keep_routing leaves, the
 	// one with the learner's router choosing, as gap/released_*: what the replay hides. It
-	// costs a scoring pass per step and changes no weight.
+	// measures the variance of the gradient with replay and without, too: gradient/*. It
+	// costs a scoring pass per step, and forward and backward passes of each response alone,
+	// and changes no weight.
 	Released bool `yaml:"released"`
 }
 
