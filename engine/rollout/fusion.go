@@ -3,20 +3,31 @@ package rollout
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"driftlab/engine"
 	"driftlab/engine/kernel"
 	"driftlab/model"
 )
 
-// SetPartner gives the engine a second model, of that shape and in those numerics,
-// whose logits are mixed into its own at every decode step of the requests that say
-// so (Request.Fuse): a token is drawn from softmax((own + α·(partner - own))/T), the
-// normalised geometric mixture of the two (Logit Fusion), truncated as ever, and all
-// that is recorded of it is recorded of that law. What is read, the routes and the KV
-// cache are the engine's. The partner needs weights (PublishPartner) before. It panics
-// for an engine with a drafter or a compressed cache, or with something in progress.
-func (e *Engine) SetPartner(c model.Config, n engine.Numerics) {
+// Mixture says what of two models is mixed with shares 1 - α and α.
+type Mixture uint8
+
+const (
+	// MixLogits draws from softmax((own + α·(partner - own))/T): the normalised geometric
+	// mixture of the two laws (Logit Fusion).
+	MixLogits Mixture = iota
+	// MixProbabilities draws from (1 - α)·own law + α·partner's law, both at temperature T
+	// (1 for greedy decoding).
+	MixProbabilities
+)
+
+// SetPartner gives the engine a second model, of that shape and in those numerics, which is
+// mixed into its own at every decode step of the requests that say so (Request.Fuse). The
+// mixture is truncated as ever, and all that is recorded is recorded of it. What is read, the
+// routes and the KV cache are the engine's. The partner needs weights (PublishPartner) before.
+// It panics for an engine with a drafter or a compressed cache, or with something in progress.
+func (e *Engine) SetPartner(c model.Config, n engine.Numerics, mixture Mixture) {
 	e.idle("SetPartner")
 	if c.Vocab < e.config.Vocab || e.retainer != nil || e.drafter != nil {
 		panic(fmt.Sprintf("rollout: partner with a vocabulary of %d for one of %d, compressed cache %t, drafter %t",
@@ -26,7 +37,7 @@ func (e *Engine) SetPartner(c model.Config, n engine.Numerics) {
 		e.partner.pass.Close()
 	}
 	e.partner = &partner{
-		vocab: c.Vocab, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, len(e.together.samplers)),
+		mixture: mixture, vocab: c.Vocab, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, len(e.together.samplers)),
 		cache: engine.NewCache(c, n, len(e.slots)), slots: make([]partnered, len(e.slots)), targets: []int32{},
 	}
 }
@@ -40,6 +51,7 @@ func (e *Engine) PublishPartner(p *model.Params) {
 
 // partner reads along with a lane: it has a pass and a cache of its own.
 type partner struct {
+	mixture Mixture
 	vocab   int
 	weights *engine.Weights
 	pass    *engine.Pass
@@ -92,7 +104,11 @@ func (e *Engine) fused(m *sampler, slot int, own []float32) (row []float32, shif
 	}
 	p := e.partner
 	row = p.pass.Logits()[p.slots[slot].row*p.vocab:][:len(own)]
-	if alpha < 1 {
+	switch {
+	case alpha == 1:
+	case p.mixture == MixProbabilities:
+		row = m.blended(own, row, alpha, e.sampling)
+	default:
 		m.mixed = resized(m.mixed, len(own))
 		for a, z := range own { // equal logits stay what they are
 			m.mixed[a] = z + float32(float32(alpha)*(row[a]-z))
@@ -102,8 +118,24 @@ func (e *Engine) fused(m *sampler, slot int, own []float32) (row []float32, shif
 	return row, m.apart(row, own, e.sampling)
 }
 
-// apart is the total variation of the laws of two rows of logits.
-func (m *sampler) apart(x, y []float32, s Sampling) float64 {
+// blended is a row of logits whose law is the mixture of the laws of two rows.
+func (m *sampler) blended(own, other []float32, alpha float64, s Sampling) []float32 {
+	if slices.Equal(own, other) {
+		return own // equal logits stay what they are
+	}
+	m.laws(own, other, s)
+	m.mixed = resized(m.mixed, len(own))
+	for a, p := range m.logp {
+		m.mixed[a] = kernel.Log32(p + float32(float32(alpha)*(m.probs[a]-p)))
+		if s.Temperature > 0 {
+			m.mixed[a] *= float32(s.Temperature)
+		}
+	}
+	return m.mixed
+}
+
+// laws fills logp and probs with the probabilities of two rows of logits.
+func (m *sampler) laws(x, y []float32, s Sampling) {
 	n, scale := len(x), float32(1)
 	if s.Temperature > 0 {
 		scale = float32(1 / s.Temperature)
@@ -113,6 +145,11 @@ func (m *sampler) apart(x, y []float32, s Sampling) float64 {
 		kernel.LogSoftmax(of.law, of.logits, n, scale)
 		kernel.Exp(of.law, of.law)
 	}
+}
+
+// apart is the total variation of the laws of two rows of logits.
+func (m *sampler) apart(x, y []float32, s Sampling) float64 {
+	m.laws(x, y, s)
 	sum := 0.0
 	for a, p := range m.logp {
 		sum += math.Abs(float64(p) - float64(m.probs[a]))

@@ -19,11 +19,12 @@ type pair struct {
 	others         engine.Numerics
 	slots, workers int
 	prefill        rollout.Prefill
+	mixture        rollout.Mixture
 }
 
 func (p pair) engine() *rollout.Engine {
 	e := rollout.New(p.own.Config, p.numerics, p.slots, p.workers)
-	e.SetPartner(p.partner.Config, p.others)
+	e.SetPartner(p.partner.Config, p.others, p.mixture)
 	e.SetPrefill(p.prefill)
 	e.Publish(p.own, 3)
 	e.PublishPartner(p.partner)
@@ -67,7 +68,7 @@ func TestFusionAtItsEnds(t *testing.T) {
 			other = p
 		}
 		n, coarse := preset(t, []string{"fp32", "bf16"}[i%2]), preset(t, []string{"fp8-w8a8", "fp32"}[i%2])
-		p := pair{own: own, partner: other, numerics: n, others: coarse, slots: 7, workers: 1 + i%3, prefill: rollout.Prefill{Chunk: 3 * (i % 2)}}
+		p := pair{own: own, partner: other, numerics: n, others: coarse, slots: 7, workers: 1 + i%3, prefill: rollout.Prefill{Chunk: 3 * (i % 2)}, mixture: rollout.Mixture(i / 2 % 2)}
 		list := append(requests(uint64(i), 20, own.Config.Vocab), groups(1, 3, 4, own.Config.Vocab, 5)...)
 		s := roomy
 		switch i % 4 {
@@ -94,16 +95,23 @@ func TestFusionAtItsEnds(t *testing.T) {
 	}
 }
 
-// A token's law is the normalised geometric mixture of the two models' laws for what
-// stands before it, and its shift the distance of that and the engine's own.
-func TestFusionIsAGeometricMixture(t *testing.T) {
+// A token's law is the mixture of the two models' laws for what stands before it, geometric
+// and normalised or of probabilities, and its shift the distance of that and the engine's own.
+func TestFusionIsAMixture(t *testing.T) {
+	const alpha = 0.35
+	isMixture(t, rollout.MixLogits, alpha, func(own, other float64) float64 { return math.Exp((1-alpha)*own + alpha*other) })
+	isMixture(t, rollout.MixProbabilities, alpha, func(own, other float64) float64 { return (1-alpha)*math.Exp(own) + alpha*math.Exp(other) })
+}
+
+// isMixture compares the law with what mix makes of two log-probs, up to a factor.
+func isMixture(t *testing.T, mixture rollout.Mixture, alpha float64, mix func(own, other float64) float64) {
+	t.Helper()
 	m := enginetest.Named("moe")
 	n, coarse := preset(t, "bf16"), preset(t, "fp32")
-	p := pair{own: m.Params, partner: nearby(m.Params, 0.5), numerics: n, others: coarse, slots: 5, workers: 2}
+	p := pair{own: m.Params, partner: nearby(m.Params, 0.5), numerics: n, others: coarse, slots: 5, workers: 2, mixture: mixture}
 	s := roomy
 	s.Temperature, s.Distributions = 0.7, true
 	list := requests(4, 30, m.Params.Config.Vocab)
-	const alpha = 0.35
 	b := p.generate(list, alpha, s)
 	for k := range list {
 		from, to := b.Span(k)
@@ -114,7 +122,7 @@ func TestFusionIsAGeometricMixture(t *testing.T) {
 	for k := range b.Token {
 		mixed, total, shift := make([]float64, v), 0.0, 0.0
 		for a := range mixed {
-			mixed[a] = math.Exp((1-alpha)*float64(mine.DistRoll[k*v+a]) + alpha*float64(others.DistRoll[k*v+a]))
+			mixed[a] = mix(float64(mine.DistRoll[k*v+a]), float64(others.DistRoll[k*v+a]))
 			total += mixed[a]
 		}
 		for a := range mixed {

@@ -91,14 +91,18 @@ func (f *Fleet) PublishDrafter(p *model.Params, version, draft int) {
 	}
 }
 
-// FuseWith lets the main engine mix the logits of a second model into its own: in the
-// recipe's numerics for it, or the engine's.
+// FuseWith lets the main engine mix a second model into its own: in the recipe's numerics
+// for it, or the engine's.
 func (f *Fleet) FuseWith(s *recipe.Fusion, p *model.Params) {
 	n := f.numerics[0]
 	if s.Numerics != nil {
 		n = *s.Numerics
 	}
-	f.Main().SetPartner(p.Config, n)
+	mixture := rollout.MixLogits
+	if s.Mix == recipe.MixProbabilities {
+		mixture = rollout.MixProbabilities
+	}
+	f.Main().SetPartner(p.Config, n, mixture)
 	f.Main().PublishPartner(p)
 }
 
