@@ -6,9 +6,9 @@ import (
 
 // Fusion lets a teacher steer the rollouts of prompts that the policy fails (Logit
 // Fusion). A token is drawn from softmax(((1 - α)·own + α·other)/temperature), or from the
-// mixture of the two laws, and the log-prob on record is that of what it was drawn from, with α = alpha·max(0, 1 - k/until)·s at step k,
-// counted from 0, and s = (difficulty - low)/(high - low), within 0 and 1, of the
-// prompt. Routes and KV cache stay the engine's, and top_k and top_p truncate the
+// mixture of the two laws, and the log-prob on record is that of what it was drawn from,
+// with α = alpha·max(0, 1 - k/until)·s at step k, counted from 0, and
+// s = (difficulty - low)/(high - low), within 0 and 1, of the prompt. Routes and KV cache stay the engine's, and top_k and top_p truncate the
 // mixture. Evaluations, and simulate measure, do without. Source: Zhang et al. 2026 in a
 // survey's words; that s is linear is inferred. Its loss: logit_fusion.
 type Fusion struct {
