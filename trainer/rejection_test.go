@@ -106,3 +106,25 @@ func TestVarianceProxyIsLogged(t *testing.T) {
 		})
 	}
 }
+
+// With length_surge's reject the masks act from the step behind the surge on, and not before.
+func TestMasksWaitForTheSurge(t *testing.T) {
+	s := sessionOf(t, Options{}, "rollout.numerics=bf16", "correction.masks=[{name: token_mask, low: 0.999, high: 1.001}]",
+		"guards=[{name: length_surge, rule: ratio, factor: 1.01, warmup: 1, reject: true}]")
+	surged, before, after := false, 0, 0
+	steps(t, s, 12, func(step int) {
+		masked := s.figure(t, "correction/masked_fraction")
+		switch {
+		case !surged && masked > 0:
+			t.Errorf("step %d: %v of the tokens are masked, and no surge has been seen", step, masked)
+		case surged && masked > 0:
+			after++
+		case !surged:
+			before++
+		}
+		surged = s.figure(t, "guard/length_surge") > 0
+	})
+	if before == 0 || after == 0 {
+		t.Errorf("%d steps without a mask, %d with one: both must occur", before, after)
+	}
+}

@@ -222,6 +222,7 @@ func (s *Session) Sampled() (b *batch.Batch, prompts []task.Prompt, verdicts []t
 
 // correctBatch applies the corrections that are due once per batch.
 func (s *Session) correctBatch() error {
+	s.correct.Withhold(guard.Withholds(s.guards))
 	return s.correct.Apply(&s.batch, correction.AtBatch)
 }
 

@@ -15,7 +15,7 @@ type Mixture uint8
 
 const (
 	// MixLogits draws from softmax((own + α·(partner - own))/T): the normalised geometric
-	// mixture of the two laws (Logit Fusion).
+	// mixture of the two laws (Logit Fusion). It is that of a new partner.
 	MixLogits Mixture = iota
 	// MixProbabilities draws from (1 - α)·own law + α·partner's law, both at temperature T
 	// (1 for greedy decoding).
@@ -27,7 +27,7 @@ const (
 // mixture is truncated as ever, and all that is recorded is recorded of it. What is read, the
 // routes and the KV cache are the engine's. The partner needs weights (PublishPartner) before.
 // It panics for an engine with a drafter or a compressed cache, or with something in progress.
-func (e *Engine) SetPartner(c model.Config, n engine.Numerics, mixture Mixture) {
+func (e *Engine) SetPartner(c model.Config, n engine.Numerics) {
 	e.idle("SetPartner")
 	if c.Vocab < e.config.Vocab || e.retainer != nil || e.drafter != nil {
 		panic(fmt.Sprintf("rollout: partner with a vocabulary of %d for one of %d, compressed cache %t, drafter %t",
@@ -37,9 +37,19 @@ func (e *Engine) SetPartner(c model.Config, n engine.Numerics, mixture Mixture) 
 		e.partner.pass.Close()
 	}
 	e.partner = &partner{
-		mixture: mixture, vocab: c.Vocab, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, len(e.together.samplers)),
+		vocab: c.Vocab, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, len(e.together.samplers)),
 		cache: engine.NewCache(c, n, len(e.slots)), slots: make([]partnered, len(e.slots)), targets: []int32{},
 	}
+}
+
+// SetMixture chooses how the partner is mixed in. Nothing may be in progress, and it panics
+// without a partner.
+func (e *Engine) SetMixture(m Mixture) {
+	e.idle("SetMixture")
+	if e.partner == nil {
+		panic("rollout: SetMixture without a partner")
+	}
+	e.partner.mixture = m
 }
 
 // PublishPartner takes the parameters as the partner's weights. Nothing may be in

@@ -24,7 +24,8 @@ type pair struct {
 
 func (p pair) engine() *rollout.Engine {
 	e := rollout.New(p.own.Config, p.numerics, p.slots, p.workers)
-	e.SetPartner(p.partner.Config, p.others, p.mixture)
+	e.SetPartner(p.partner.Config, p.others)
+	e.SetMixture(p.mixture)
 	e.SetPrefill(p.prefill)
 	e.Publish(p.own, 3)
 	e.PublishPartner(p.partner)

@@ -98,11 +98,10 @@ func (f *Fleet) FuseWith(s *recipe.Fusion, p *model.Params) {
 	if s.Numerics != nil {
 		n = *s.Numerics
 	}
-	mixture := rollout.MixLogits
+	f.Main().SetPartner(p.Config, n)
 	if s.Mix == recipe.MixProbabilities {
-		mixture = rollout.MixProbabilities
+		f.Main().SetMixture(rollout.MixProbabilities)
 	}
-	f.Main().SetPartner(p.Config, n, mixture)
 	f.Main().PublishPartner(p)
 }
 

@@ -9,6 +9,7 @@ import (
 	"driftlab/trainer/method/advantage"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/guard"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/method/task"
@@ -63,6 +64,11 @@ func (r Recipe) Inert() []string {
 	if m, ok := r.Correction.Weights.Params.(*correction.TokenTIS); ok && m.FromTurn > 0 {
 		if _, tool := r.Task.Params.(task.Tool); !tool {
 			notes = append(notes, "correction.weights token_tis: the task "+r.Task.Name+" has one turn, so from_turn leaves every token with weight 1: set it to 0, or take the task lookup")
+		}
+	}
+	for i, g := range r.Guards {
+		if surge, ok := g.Params.(*guard.LengthSurge); ok && surge.Reject && len(r.Correction.Masks) == 0 {
+			notes = append(notes, fmt.Sprintf("guards[%d] length_surge: reject has no mask to switch on: name one under correction.masks, or leave it out", i))
 		}
 	}
 	if differs {

@@ -18,6 +18,8 @@ func TestInert(t *testing.T) {
 		{[]string{"loss=reinforce", "reward=pass_at_k", "advantage.std=false"}, ""},
 		{[]string{"loss=reinforce", "reward=[pass_at_k, length_uniform]"}, ""},
 		{[]string{"learner.epochs=2"}, ""},
+		{[]string{"loss=reinforce", "rollout.numerics=bf16", "guards=[{name: length_surge, reject: true}]"}, "guards[0]"},
+		{[]string{"loss=reinforce", "rollout.numerics=bf16", "guards=[{name: length_surge, reject: true}]", "correction.masks=[geometric]"}, ""},
 		{[]string{"loss=reinforce", "rollout.numerics=bf16", "correction.weights={name: token_tis, from_turn: 1}"}, "correction.weights"},
 		{[]string{"loss=reinforce"}, ""},
 		{[]string{"loss={name: cispo, anchor: roll}", "rollout.numerics=bf16"}, ""},

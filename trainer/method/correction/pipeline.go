@@ -94,12 +94,17 @@ type Pipeline struct {
 
 	ruleNames []ruleNames
 
+	withheld bool // the masks do not act
+
 	accounts *[]Account // of the methods that run; nil unless they are explained
 	stage    Stage
 }
 
 // Peers are the code bases whose metric names a pipeline may report.
 var Peers = []string{"verl", "skyrl", "nemo-rl", "miles"}
+
+// Withhold keeps the masks from acting in the batches to come, or no longer does.
+func (p *Pipeline) Withhold(masks bool) { p.withheld = masks }
 
 // Validate returns an error that names the field at fault.
 func (p *Pipeline) Validate() error {

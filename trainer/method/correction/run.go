@@ -29,7 +29,7 @@ func (p *Pipeline) run(b *batch.Batch, s Stage) error {
 			}
 		}
 		_, everyStep := m.(stepMasking)
-		if everyStep && s == AtBatch || !everyStep && !all {
+		if p.withheld || everyStep && s == AtBatch || !everyStep && !all {
 			continue
 		}
 		if err := p.mask(b, m, everyStep); err != nil {

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 
 	"driftlab/trainer/method/batch"
 )
@@ -30,6 +31,20 @@ type Guard interface {
 	Guard(grad []float32, in Input) (Decision, error)
 	// Metrics appends the figures of the last decision.
 	Metrics(dst []batch.Metric) []batch.Metric
+}
+
+// Withholder is a guard that can keep the masks of the correction from acting.
+type Withholder interface {
+	// Withholds reports whether the next batch is to be corrected without masks.
+	Withholds() bool
+}
+
+// Withholds reports whether any guard does.
+func Withholds(guards []Guard) bool {
+	return slices.ContainsFunc(guards, func(g Guard) bool {
+		w, ok := g.(Withholder)
+		return ok && w.Withholds()
+	})
 }
 
 // Apply asks the guards in order. Scales multiply; one skip is enough, but

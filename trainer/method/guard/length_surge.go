@@ -30,6 +30,9 @@ type LengthSurge struct {
 	Stretch float64 `yaml:"stretch" default:"1.8" range:"(0,inf]"`
 	// Floor is the smallest scale.
 	Floor float64 `yaml:"floor" default:"0.1" range:"[0,1]"`
+	// Reject has the masks of the recipe's correction act only once a surge has been seen,
+	// and from then on.
+	Reject bool `yaml:"reject"`
 
 	lengths []float64 // mean length of every step so far
 	counts  []float64 // gradient steps that make up each
@@ -41,10 +44,13 @@ var lengthSurgeSpec = method.Spec{
 	Name: "length_surge", Aliases: []string{"length_decay"}, Unit: method.Optimiser,
 	Does:           "Lowers the learning rate step by step after the mean response length has grown far beyond its early level.",
 	When:           "Use it in long runs in which a surge of response length precedes collapse.",
-	Source:         "arXiv 2602.01826, read in a reproduction recipe",
+	Source:         "arXiv 2602.01826, read in a reproduction recipe; rejection from the surge on: a survey's decision tree, cause F",
 	Formula:        "lr ← lr·max(decay^floor((t − t_s)/(stretch·t_s)), floor) after the first t_s with length ≥ factor·baseline",
 	Reconstruction: "baseline rule of the reproduction recipe; rule: ratio is the other reading (growth within warmup steps, decay once)",
 }
+
+// Withholds implements Withholder.
+func (g *LengthSurge) Withholds() bool { return g.Reject && g.surge == 0 }
 
 // Guard scales the learning rate.
 func (g *LengthSurge) Guard(_ []float32, in Input) (Decision, error) {
