@@ -57,7 +57,7 @@ type scoped struct {
 // extra is what a Gap does not have.
 type extra struct {
 	n, outside, nonFinite, clamped int
-	ratio, expAbs                  float64
+	ratio, expAbs, apart           float64 // apart sums |ρ − 1|
 }
 
 // New starts an analysis.
@@ -135,6 +135,7 @@ func (a *Analysis) measure(v *view) {
 	for i, roll := range v.roll {
 		d, ratio := v.old[i]-roll, v.ratio[i]
 		x.n++
+		x.apart += math.Abs(ratio - 1)
 		if math.Abs(d) > overflow {
 			ratio = elementary.Exp(d)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"driftlab/trainer/method/correction"
+	"driftlab/trainer/recipe/foreign"
 )
 
 // Decision is a row of the decision table, as far as it was evaluated: the first that
@@ -26,7 +27,9 @@ type Decision struct {
 // The limits of the table, next to those of a healthy gap.
 //
 // Source: verl's FAQ (difference of probabilities), the survey (Pearson, kl, chi-squared,
-// effective sample size, masked share).
+// effective sample size, masked share, clip fraction, length). The survey has no figure for a
+// large total variation: ours is Pinsker's bound √(kl/2) at its kl of 0.05; nor for variance
+// that rises with the weights: ours is that of weights whose chi-squared is heavy.
 const (
 	precisionDp   = 0.01
 	apartPearson  = 0.95
@@ -39,6 +42,13 @@ const (
 	longResponse  = 2000
 	widestLog     = 3 // of the standard error of a response's mean log-ratio
 	narrowestBand = 0.01
+	largeTV       = 0.16
+	leastBehind   = 0.3
+	noisyWeights  = 1 + heavyChi2
+	mostClipped   = 0.2
+	clipWidth     = 0.2 // PPO's
+	surge         = 1.2
+	surelyLonger  = 3 // standard errors
 )
 
 // known are the figures that the table looks at.
@@ -52,6 +62,25 @@ type known struct {
 	median    float64 // length of a response
 	low, high float64 // the recommended geometric band
 	dropped   float64 // the share of tokens that it masks
+	behind    float64 // the effective sample size of those that it leaves
+	jumps     float64 // the share of tokens that IcePop masks
+	moved     bool    // the policy has moved between the batch's old policy and its training forward
+	// clipped is PPO's clip fraction, noise mean w²A² over mean A² of the configured weights: nil
+	// where the dump lacks a column or nobody configured any.
+	clipped, noise *float64
+	growth         *Growth
+}
+
+// exploded reports whether few tokens dominate the weights.
+func (k *known) exploded() bool { return k.Chi2Token > explodedChi2 || k.ESSToken < leastESS }
+
+// saturated reports whether PPO's clip takes the gradient of many tokens.
+func (k *known) saturated() bool { return k.clipped != nil && *k.clipped > mostClipped }
+
+// longer reports whether responses have grown fast.
+func (k *known) longer() bool {
+	g := k.growth
+	return g != nil && g.After > surge*g.Before && g.After-g.Before > surelyLonger*g.Error
 }
 
 // named reports whether that cause is the likeliest, and surely so.
@@ -86,15 +115,18 @@ var rows = []row{
 	{"agreement", "survey; verl FAQ", func(k *known) string {
 		return fmt.Sprintf("Pearson %.4f (%v), |k1| %.2g (%v), perplexity ratio %.4f (1 ± %v), mean |dp| %.2g (%v)",
 			k.Pearson, agreePearson, abs(k.K1), agreeKL, k.PPLRatio, agreePPL, k.MeanAbsDp, agreeDp)
-	}, func(k *known) bool { return k.state == Healthy }, always("no correction is needed; log the metrics"), none},
+	}, func(k *known) bool { return k.state == Healthy && !k.saturated() && !k.longer() }, always("no correction is needed; log the metrics"), none},
 	{"alignment", "survey", func(k *known) string {
 		return fmt.Sprintf("Pearson %.4f (%v), |k1| %.2g (%v), at equal weights as far as is known", k.Pearson, apartPearson, abs(k.K1), apartKL)
 	}, func(k *known) bool {
 		return k.equalWeights() && (k.Pearson < apartPearson || abs(k.K1) > apartKL)
-	}, apart("align dtype, tensor parallelism and kernels of the two engines; leave corrections off while bisecting"), none},
+	}, apart("align dtype, tensor parallelism and kernels of the two engines; leave corrections off while bisecting, and do not take a kl at equal weights for learning"), none},
 	{"precision", "verl FAQ", func(k *known) string { return fmt.Sprintf("mean |dp| %.2g (%v)", k.MeanAbsDp, precisionDp) },
 		func(k *known) bool { return k.equalWeights() && k.MeanAbsDp > precisionDp },
-		apart("raise the precision of the rollout engine, or make both engines compute alike; if it has to stay, truncate the weights"), both},
+		func(k *known) string {
+			return apart(fmt.Sprintf("raise the precision of the rollout engine, or make both engines compute alike; if it has to stay, truncate the weights; "+
+				"do not average the largest |dp| away: it is %.2g", k.MaxAbsDp))(k)
+		}, both},
 	{"routing", "Zoey Li; survey", causesOf, func(k *known) bool { return k.named(Routing) },
 		always("mask jumps (IcePop, 0.5 to 5); replay the rollout engine's routes where they can be recorded (R3; R2 does for two updates per batch, weights alone for one)"),
 		func(*known) *correction.Pipeline { return weighted(&correction.IcePop{Low: 0.5, High: 5}) }},
@@ -115,27 +147,68 @@ var rows = []row{
 			return "versions inside a response: not recorded"
 		}
 		return fmt.Sprintf("versions inside a response: %.2g (0)", *k.lag)
-	}, func(k *known) bool { return k.lag != nil && *k.lag > 0 },
+	}, func(k *known) bool { return k.state != Healthy && k.lag != nil && *k.lag > 0 },
 		always("bound the lag (4 updates for code, 8 for mathematics) and use a decoupled loss"), both},
+	{"bias and variance", "survey", func(k *known) string {
+		return fmt.Sprintf("total variation %.2g (%v), chi2 %.3g (%v), ESS %.2g (%v)", k.TV, largeTV, k.Chi2Token, float64(explodedChi2), k.ESSToken, leastESS)
+	}, func(k *known) bool { return k.TV > largeTV && k.exploded() },
+		always("synchronise more often, or change the objective: token weights are biased, and exact ones noisy; until then mask jumps (IcePop, 0.5 to 5)"),
+		func(*known) *correction.Pipeline { return weighted(&correction.IcePop{Low: 0.5, High: 5}) }},
+	{"limits of rejection", "survey", func(k *known) string {
+		return fmt.Sprintf("a geometric mask of %.4g to %.4g drops %.3g %% of tokens (%v %%) and leaves an ESS of %.2g (%v), IcePop drops %.3g %% (%[4]v %%)",
+			k.low, k.high, 100*k.dropped, 100*mostMasked, k.behind, leastBehind, 100*k.jumps)
+	}, func(k *known) bool {
+		return k.dropped > mostMasked || k.exploded() && (k.behind < leastBehind || k.jumps > mostMasked)
+	},
+		always("repair the system: a mask that drops a quarter, or leaves few tokens that dominate, is no correction; until then truncate token weights at 2"),
+		func(*known) *correction.Pipeline { return weighted(&correction.TokenTIS{Cap: 2}) }},
+	{"noisy weights", "survey", func(k *known) string {
+		if k.noise == nil {
+			return "no weights are configured, or no advantage is recorded"
+		}
+		return fmt.Sprintf("the configured correction has mean w²A² %.3g times mean A² (%v)", *k.noise, float64(noisyWeights))
+	}, func(k *known) bool { return k.noise != nil && *k.noise > noisyWeights },
+		always("mask before weighting (IcePop, 0.5 to 5), or tighten the cap: the configured weights add noise to the gradient, also if they are those of whole responses and exact"),
+		func(*known) *correction.Pipeline { return weighted(&correction.IcePop{Low: 0.5, High: 5}) }},
 	{"heavy tail", "survey", func(k *known) string {
 		return fmt.Sprintf("chi2 %.3g (%v), ESS %.2g (%v)", k.Chi2Token, heavyChi2, k.ESSToken, leastESS)
 	}, func(k *known) bool {
 		return k.Chi2Token > heavyChi2 && k.Chi2Token <= explodedChi2 && k.ESSToken >= leastESS
 	},
-		always("mask responses by their geometric mean"),
+		always("mask responses by their geometric mean; where that drops more than a tenth, truncate token weights at 2, too"),
 		func(k *known) *correction.Pipeline {
+			if k.dropped > someMasked {
+				return both(k)
+			}
 			return weighted(nil, &correction.Geometric{Low: k.low, High: k.high})
 		}},
 	{"exploded weights", "survey; verl", func(k *known) string {
 		return fmt.Sprintf("chi2 %.3g (%v), ESS %.2g (%v)", k.Chi2Token, float64(explodedChi2), k.ESSToken, leastESS)
-	}, func(k *known) bool { return k.Chi2Token > explodedChi2 || k.ESSToken < leastESS },
-		always("mask before weighting: IcePop, 0.5 to 5"),
+	}, (*known).exploded,
+		always("mask before weighting: IcePop, 0.5 to 5; not weights of whole responses, however exact: few samples would decide"),
 		func(*known) *correction.Pipeline { return weighted(&correction.IcePop{Low: 0.5, High: 5}) }},
-	{"masked share", "survey", func(k *known) string {
-		return fmt.Sprintf("a geometric mask of %.4g to %.4g drops %.3g %% of tokens (%v %%)", k.low, k.high, 100*k.dropped, 100*mostMasked)
-	}, func(k *known) bool { return k.dropped > mostMasked },
-		always("repair the system: a mask that drops a quarter is no correction; until then truncate token weights at 2"),
+	{"broad shift", "survey; claim quadrants", func(k *known) string {
+		return fmt.Sprintf("total variation %.2g (%v), chi2 %.3g (%v)", k.TV, largeTV, k.Chi2Token, heavyChi2)
+	}, func(k *known) bool { return k.TV > largeTV && k.Chi2Token <= heavyChi2 },
+		always("truncate token weights at 2; a mask would drop ordinary tokens"),
 		func(*known) *correction.Pipeline { return weighted(&correction.TokenTIS{Cap: 2}) }},
+	{"clip saturation", "survey", func(k *known) string {
+		if k.clipped == nil {
+			return "clip fraction: not known without advantages and the log-probs of the training forward"
+		}
+		return fmt.Sprintf("clip fraction %.2g (%v) at a clip of %v", *k.clipped, mostClipped, clipWidth)
+	}, (*known).saturated,
+		always("make one epoch per batch or halve the learning rate; then use a ratio of whole responses (GSPO, GMPO); do not widen the clip"), none},
+	{"length surge", "survey", func(k *known) string {
+		if k.growth == nil {
+			return "growth of the length: not known within 100 steps"
+		}
+		return fmt.Sprintf("mean length %.4g at step %d, %.4g at step %d (+%.0f %%, %v standard errors)", k.growth.Before, k.growth.From, k.growth.After, k.growth.To, 100*(surge-1), surelyLonger)
+	}, (*known).longer,
+		always("halve the learning rate and mask responses by their geometric mean; if the length goes on rising, audit the reward and the stop token, not before"),
+		func(k *known) *correction.Pipeline {
+			return weighted(nil, &correction.Geometric{Low: k.low, High: k.high})
+		}},
 	{"none of these", "SkyRL", func(*known) string { return "" }, func(*known) bool { return true },
 		func(k *known) string {
 			if k.dropped > someMasked {
@@ -191,9 +264,11 @@ func decide(k *known) []Decision {
 }
 
 // facts gathers what the table looks at.
-func (t *trial) facts(r *Report) *known {
-	k := &known{Gap: r.Gap, state: r.Verdict.State, causes: r.Verdict.Causes, sure: r.Verdict.Confidence != Either, lag: r.Responses.Lag}
-	if len(k.causes) > 1 && r.Causes[0].ShareK3[0] <= surelyShare {
+func (t *trial) facts(r *Report, c *foreign.Config) *known {
+	k := &known{Gap: r.Gap, state: r.Verdict.State, causes: r.Verdict.Causes, sure: r.Verdict.Confidence != Either, lag: r.Responses.Lag, growth: r.Responses.Growth}
+	if k.state == Healthy {
+		k.causes = nil // none makes a gap that matters
+	} else if len(k.causes) > 1 && r.Causes[0].ShareK3[0] <= surelyShare {
 		k.sure = false // of two that are likely, the first may have no part
 	}
 	for _, c := range r.Checks {
@@ -202,12 +277,59 @@ func (t *trial) facts(r *Report) *known {
 		}
 	}
 	k.median, k.low, k.high = t.band()
-	if w, err := t.weights(weighted(nil, &correction.Geometric{Low: k.low, High: k.high})); err == nil {
-		if m := t.masked(w); m != nil {
-			k.dropped = m.Tokens
+	k.dropped, k.behind = t.left(weighted(nil, &correction.Geometric{Low: k.low, High: k.high}))
+	k.jumps, _ = t.left(weighted(&correction.IcePop{Low: 0.5, High: 5}))
+	k.clipped = t.clipFraction()
+	k.moved = !slices.Equal(t.batch.Now.Logp, t.batch.Old.Logp)
+	if c != nil && c.Off == "" && c.Pipeline.Weights != nil {
+		if w, err := t.weights(c.Pipeline); err == nil {
+			k.noise = t.noise(w)
 		}
 	}
 	return k
+}
+
+// left is the share of tokens that a correction masks, and the effective sample size of the
+// ratios of the others.
+func (t *trial) left(p *correction.Pipeline) (dropped, ess float64) {
+	w, err := t.weights(p)
+	if err != nil {
+		return 0, 1
+	}
+	sum, squares, n := 0.0, 0.0, 0.0
+	for i, rho := range t.rho {
+		if w[i] > 0 {
+			sum, squares, n = sum+rho, squares+float64(rho*rho), n+1
+		}
+	}
+	return 1 - n/float64(max(len(w), 1)), effective(sum, squares, max(n, 1))
+}
+
+// clipFraction is the share of tokens whose gradient PPO clips, nil where a column lacks.
+func (t *trial) clipFraction() *float64 {
+	if !t.graded || !t.updated {
+		return nil
+	}
+	n := 0
+	for i, a := range t.batch.Advantage {
+		ratio := ratioOf(t.batch.Now.Logp[i] - t.batch.Old.Logp[i])
+		if a > 0 && ratio > 1+clipWidth || a < 0 && ratio < 1-clipWidth {
+			n++
+		}
+	}
+	return new(share(n, len(t.batch.Advantage)))
+}
+
+// noise is mean(w²A²)/mean(A²), nil where no advantage is recorded, or all are 0.
+func (t *trial) noise(w []float64) *float64 {
+	weighed, plain := 0.0, 0.0
+	for n, a := range t.batch.Advantage {
+		weighed, plain = weighed+float64(w[n]*w[n]*a*a), plain+float64(a*a)
+	}
+	if plain == 0 {
+		return nil
+	}
+	return new(weighed / plain)
 }
 
 // band is the geometric band that the noise of a response's mean leaves alone:

@@ -94,8 +94,10 @@ type trial struct {
 	// graded says that advantages are recorded, spread is their deviation.
 	graded bool
 	spread float64
-	groups grouping
-	draws  [][]int // responses, draw by draw
+	// updated says that log-probs of the training forward are recorded.
+	updated bool
+	groups  grouping
+	draws   [][]int // responses, draw by draw
 }
 
 const (
@@ -106,7 +108,7 @@ const (
 
 func newTrial(rows []*kept) *trial {
 	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
-	t := &trial{batch: b, graded: len(rows) > 0}
+	t := &trial{batch: b, graded: len(rows) > 0, updated: len(rows) > 0}
 	for _, k := range rows {
 		b.LogpRoll, b.Old.Logp = append(b.LogpRoll, k.roll...), append(b.Old.Logp, k.old...)
 		now := k.now
@@ -115,7 +117,7 @@ func newTrial(rows []*kept) *trial {
 		}
 		b.Now.Logp = append(b.Now.Logp, now...)
 		b.Advantage = append(b.Advantage, k.advantage...)
-		t.graded = t.graded && k.advantage != nil
+		t.graded, t.updated = t.graded && k.advantage != nil, t.updated && k.now != nil
 		b.Offsets = append(b.Offsets, len(b.LogpRoll))
 	}
 	b.Anchor = b.Old.Logp

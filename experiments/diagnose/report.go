@@ -122,7 +122,9 @@ type Check struct {
 type Gap struct {
 	metrics.Gap
 	// MeanRatio is the mean of ρ, OutsideHalfToTwo the share of tokens whose ρ is not between a half and 2.
-	// MeanExpAbs is the mean of exp|d|, NeMo-RL's token_mult_prob_error.
+	// MeanExpAbs is the mean of exp|d|, NeMo-RL's token_mult_prob_error. TV is ½·mean |ρ − 1|, an
+	// estimate of the total variation of the two policies.
+	TV               float64 `json:"total_variation"`
 	MeanRatio        float64 `json:"mean_ratio"`
 	MeanExpAbs       float64 `json:"mean_exp_abs_dlogp"`
 	OutsideHalfToTwo float64 `json:"share_outside_half_to_2"`
@@ -166,15 +168,15 @@ func (a *Analysis) Report() Report {
 		r.Fixes = t.fixes()
 		fallthrough
 	case Repair:
-		k = t.facts(&r)
+		k = t.facts(&r, a.options.Config)
 		r.Decisions = decide(k)
 		if state == Repair {
 			break
 		}
 		r.Disagreements = t.disagreements(k)
 		r.Recommended, r.Config = t.recommend(r.Decisions)
-		if state == Genuine {
-			r.Verdict.Next = r.Decisions[len(r.Decisions)-1].Advice
+		if last := r.Decisions[len(r.Decisions)-1]; last.Row != "agreement" {
+			r.Verdict.Next = last.Advice
 		}
 	}
 	if a.options.Config != nil {
@@ -216,7 +218,8 @@ func (a *Analysis) measured() *Gap {
 	g := &Gap{Gap: a.gap.Gap(), NonFinite: x.nonFinite, Clamped: x.clamped, OutsideHalfToTwo: share(x.outside, x.n)}
 	a.flips.fill(&g.Gap)
 	if x.n > 0 {
-		g.MeanRatio, g.MeanExpAbs = x.ratio/float64(x.n), x.expAbs/float64(x.n)
+		n := float64(x.n)
+		g.MeanRatio, g.MeanExpAbs, g.TV = x.ratio/n, x.expAbs/n, x.apart/n/2
 	}
 	return g
 }

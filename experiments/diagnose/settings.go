@@ -274,7 +274,22 @@ func (t *trial) disagreements(k *known) []Disagreement {
 		Disagreement{"whether there is a gap at all", []Saying{
 			fires("survey: no drift", "Pearson 0.99, |k1| 0.02", k.Pearson >= agreePearson && abs(k.K1) < agreeKL),
 			fires("verl FAQ: a problem of precision", "mean |dp| 0.01", k.MeanAbsDp > precisionDp)}})
-	return append(list, t.order(k))
+	return append(list, t.order(k), k.mode())
+}
+
+// mode is the question whether the old policy is scored apart from the rollout engine.
+func (k *known) mode() Disagreement {
+	value, effect := "bypass", "the gap is small, and nothing says that the weights differ: a scoring pass is saved"
+	switch {
+	case k.named(Staleness) || k.lag != nil && *k.lag > 0:
+		value, effect = "decoupled", "staleness has to be distinguished from the gap of the engines"
+	case k.moved:
+		value, effect = "decoupled", "several updates per batch: the clip is to see them alone"
+	case k.Chi2Token > heavyChi2 || abs(k.K1) > apartKL:
+		value, effect = "decoupled", "the gap would take the place of the update in the clip"
+	}
+	return Disagreement{"bypass (the clip's ratio is to the rollout engine) or decoupled (to the learner's old policy)", []Saying{
+		{"verl's workflow", "bypass", "at first"}, {"survey", value, effect}}}
 }
 
 // order is the question whether to weigh or to mask first.

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"slices"
 	"unicode/utf8"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/trainer/method/masked"
 )
 
 // text is what can be said of rows without their log-probs: lengths, rewards, lag.
@@ -19,6 +21,7 @@ type text struct {
 	reward         float64
 	lags, lag      int
 	prompts        map[uint64]*attempts
+	lengths        map[int]*masked.Running // by step
 }
 
 // attempts are those at one prompt.
@@ -29,6 +32,15 @@ const mostPrompts = 1 << 18
 
 func (t *text) add(r *reader.Row) {
 	t.rows++
+	if n := r.Trained(); n > 0 && r.Step != reader.Unknown {
+		if t.lengths == nil {
+			t.lengths = map[int]*masked.Running{}
+		}
+		if t.lengths[r.Step] == nil {
+			t.lengths[r.Step] = new(masked.Running)
+		}
+		t.lengths[r.Step].Add(float64(n))
+	}
 	if r.Text != "" {
 		t.withText++
 		t.characters += utf8.RuneCountInString(r.Text)
@@ -80,10 +92,41 @@ type Responses struct {
 	Solved  *float64 `json:"solved,omitempty"`
 	// Lag is the mean span of versions inside a response.
 	Lag *float64 `json:"lag,omitempty"`
+	// Growth is that of the length, absent where there is one step, or one of few responses.
+	Growth *Growth `json:"growth,omitempty"`
+}
+
+// Growth is how the mean number of trained tokens of a response has changed from the first
+// of the last hundred steps to the last.
+type Growth struct {
+	From   int     `json:"from"`
+	To     int     `json:"to"`
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	// Error is the standard error of the difference.
+	Error float64 `json:"error"`
+}
+
+// growthSteps is the survey's interval.
+const growthSteps = 100
+
+// growth compares the last step with the first one within growthSteps before it.
+func (t *text) growth() *Growth {
+	steps := slices.Sorted(maps.Keys(t.lengths))
+	for _, from := range steps {
+		to := steps[len(steps)-1]
+		a, b := t.lengths[from], t.lengths[to]
+		if from == to || to-from > growthSteps || min(a.N, b.N) < leastResponses {
+			continue
+		}
+		sa, sb := a.Deviation(), b.Deviation()
+		return &Growth{from, to, a.Mean, b.Mean, math.Sqrt(float64(sa*sa)/float64(a.N) + float64(sb*sb)/float64(b.N))}
+	}
+	return nil
 }
 
 func (t *text) summary() Responses {
-	s := Responses{Rows: t.rows, Prompts: len(t.prompts)}
+	s := Responses{Rows: t.rows, Prompts: len(t.prompts), Growth: t.growth()}
 	if t.withText > 0 {
 		s.Characters = float64(t.characters) / float64(t.withText)
 	}

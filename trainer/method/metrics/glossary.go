@@ -173,7 +173,7 @@ var glossary = []Term{
 	{"gradient/signal", "power of the mean gradient", "", "‖mean_i g_i‖², g_i = Σ_t ρ_t·A_t·∇log π(y_t), ρ = exp(old − mu), at the weights before the updates", "of the surrogate without clip and weights, along the replayed routes; with routing.released", ours},
 	{"gradient/variance", "variance of the gradient", "", "(mean_i ‖g_i‖² − ‖mean_i g_i‖²)/(N − 1)", "trace of the covariance of mean_i g_i over N responses, taken as independent: variance_proxy/proxy3_pure_noise, measured by a backward pass per response", ours},
 	{"gradient/released_signal", "power of the mean gradient, routing released", "", "the same with the learner's router choosing", "", ours},
-	{"gradient/released_variance", "variance of the gradient, routing released", "", "the same with the learner's router choosing", "above gradient/variance by what replay takes out of it, on the same responses and weights", ours},
+	{"gradient/released_variance", "variance of the gradient, routing released", "", "the same with the learner's router choosing", "of the same responses and weights: compare variance over signal with and without replay", ours},
 
 	{"actor/entropy", "entropy", "nats", "mean H of the learner's next-token distribution", "a fall to 0 is collapse onto one answer", verl},
 	{"rollout/kv_retained", "KV positions kept", "", "mean over tokens of held/positions up to its own", "what the rollout engine's compressed cache still showed", "this project, after arXiv 2605.06850"},
