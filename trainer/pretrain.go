@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -48,8 +49,8 @@ func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult,
 }
 
 // WarmStart is Pretrain without the pass rates: supervised training on the
-// task's noisy demonstrations, from random weights, or of a checkpoint on what it
-// answers right itself.
+// task's noisy demonstrations, from random weights, or of a checkpoint on what it or a
+// teacher answers right.
 func WarmStart(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult, error) {
 	t := r.Task.New()
 	draw := func(b *batch.Batch, n int, rng *rand.Rand) { demonstrate(b, t, n, rng) }
@@ -68,7 +69,13 @@ func WarmStart(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult
 		if err != nil {
 			return nil, err
 		}
-		right, err := reject(ctx, first, weights, t, o)
+		sampler := weights
+		if from := r.Pretrain.Rejection.From; from != "" {
+			if sampler, err = openBeside(first, "pretrain.rejection.from", from); err != nil {
+				return nil, err
+			}
+		}
+		right, err := reject(ctx, first, sampler, t, o)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +147,7 @@ type answers struct {
 // right, in the task's template.
 func reject(ctx context.Context, r recipe.Recipe, p *model.Params, t task.Task, o Options) (*answers, error) {
 	want := *r.Pretrain.Rejection
-	engine := rollout.New(r.Model, r.Learner.Numerics, evaluationSlots, o.workers())
+	engine := rollout.New(p.Config, r.Learner.Numerics, evaluationSlots, o.workers())
 	defer engine.Close()
 	engine.Publish(p, 0)
 	rng := stream.New(r.Seed, stream.Rejection, 0)
@@ -170,7 +177,7 @@ func reject(ctx context.Context, r recipe.Recipe, p *model.Params, t task.Task, 
 		}
 	}
 	if len(a.responses) == 0 {
-		return nil, fmt.Errorf("pretrain.rejection: %s solves none of %d prompts in %d attempts each: ask for more of either, or take another checkpoint", r.Checkpoint, want.Prompts, want.Samples)
+		return nil, fmt.Errorf("pretrain.rejection: %s solves none of %d prompts in %d attempts each: ask for more of either, or take another checkpoint", cmp.Or(want.From, r.Checkpoint), want.Prompts, want.Samples)
 	}
 	return a, nil
 }

@@ -50,3 +50,32 @@ func TestRejectionFineTuning(t *testing.T) {
 		t.Errorf("weights of zero: %v", err)
 	}
 }
+
+// TestFineTuningOnTraces: what is learned are a teacher's right answers, and the weights that
+// learn them are the checkpoint's.
+func TestFineTuningOnTraces(t *testing.T) {
+	made := func(from string) *model.Params {
+		r := trainertest.Recipe(t, "model={}", "checkpoint=search-base", "task={name: chain, difficulty: [1, 3]}",
+			"pretrain={steps: 3, batch: 8, rejection: {from: "+from+", prompts: 12, samples: 2}}")
+		w, err := WarmStart(context.Background(), r.Resolved(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.Params
+	}
+	student, err := model.Open("search-base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	learned := made("chain-base")
+	if len(learned.Theta) != len(student.Params.Theta) || slices.Equal(learned.Theta, student.Params.Theta) {
+		t.Error("the student did not learn")
+	}
+	if slices.Equal(learned.Theta, made("lookup-base").Theta) {
+		t.Error("another teacher's answers teach the same")
+	}
+	r := trainertest.Recipe(t, "model={}", "checkpoint=search-base", "pretrain={steps: 3, rejection: {from: nowhere}}")
+	if _, err := WarmStart(context.Background(), r.Resolved(), Options{}); err == nil || !strings.Contains(err.Error(), "pretrain.rejection.from") {
+		t.Errorf("a teacher that is not there: %v", err)
+	}
+}

@@ -277,8 +277,12 @@ type Pretrain struct {
 
 // Rejection is rejection sampling: what a checkpoint answers right is what it is trained
 // on, in the template of the recipe's task. It takes a policy to the template of a
-// teacher before distillation begins.
+// teacher before distillation begins; with the right answers of a teacher it is supervised
+// fine-tuning on the teacher's traces.
 type Rejection struct {
+	// From is the checkpoint whose answers are learned, shipped or a folder. Empty for the
+	// one that is trained.
+	From string `yaml:"from"`
 	// Prompts is the number of training prompts that are sampled, 1 or more.
 	Prompts int `yaml:"prompts" default:"512" range:"[1,2^16]"`
 	// Samples is the number of responses to each, 1 or more.

@@ -17,7 +17,7 @@ var files embed.FS
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {
 	read := claim.Files(files, nil)
-	return []claim.Claim{opdK1K2(), opdGate(), read["opd-coefficient"], read["fusion-decay"], read["fusion-mixtures"]}
+	return []claim.Claim{opdK1K2(), opdGate(), read["opd-coefficient"], read["fusion-decay"], read["fusion-mixtures"], sftForgets()}
 }
 
 // teacherBase is the recipe of a teacher's warm start.
