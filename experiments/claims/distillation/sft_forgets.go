@@ -120,7 +120,7 @@ func judgeForgetting(j *claim.Judge) {
 	mean := func(rates []string, arm string, length int) []float64 {
 		return j.Each(func(o *claim.Observation) (sum float64) {
 			for _, rate := range rates {
-				sum += o.List(arm+", "+rate)[length] / float64(len(rates))
+				sum += o.List(arm + ", " + rate)[length] / float64(len(rates))
 			}
 			return sum
 		})
