@@ -19,7 +19,7 @@ func Claims() []claim.Claim {
 	return []claim.Claim{
 		sanitySet(), read["fp8-needs-correction"], read["unified-flow"], quantNoiseEntropy(), read["zero-gap-reward"], read["null-agree"], moeGapGrows(),
 		read["is-removal"], read["mis-vs-tis"], negativeSide(), read["logit-fusion"], surgeFirst(), entropyLaw(), otb(), budget(), routingPenalty(),
-		gapTiming(), read["weight-and-clip"], read["tree-policy"], read["listed-configurations"], read["two-bounds"], read["kv-mask"], read["stale-drafter"], read["router-of-a-reference"], read["kl-over-epochs"],
+		gapTiming(), read["weight-and-clip"], read["tree-policy"], read["listed-configurations"], read["two-bounds"], read["noise-rule"], read["kv-mask"], read["stale-drafter"], read["router-of-a-reference"], read["kl-over-epochs"],
 	}
 }
 
