@@ -36,7 +36,7 @@ func TestRandomRecipes(t *testing.T) {
 	if testing.Short() {
 		want = min(want, 8)
 	}
-	ran, refused := map[string]int{}, map[string]int{}
+	refused := map[string]int{}
 	drawn, stopped, learned := 0, 0, 0
 	for accepted := 0; accepted < want; drawn++ {
 		if drawn >= 50 && accepted*10 < drawn {
@@ -58,7 +58,7 @@ func TestRandomRecipes(t *testing.T) {
 		}
 		accepted++
 		for _, name := range w.names {
-			ran[name]++
+			w.ran[name]++
 		}
 		t.Run(strconv.Itoa(drawn), func(t *testing.T) {
 			result := sameEveryWay(t, r, accepted)
@@ -75,7 +75,7 @@ func TestRandomRecipes(t *testing.T) {
 	}
 	var never []string
 	for _, name := range w.entries() {
-		if ran[name] == 0 {
+		if w.ran[name] == 0 {
 			never = append(never, name)
 		}
 	}

@@ -40,11 +40,12 @@ var tasks = []string{"{name: chain, difficulty: [1, 3]}", "{name: addition, diff
 	"{name: chapters, difficulty: [1, 2], words: 2, vocabulary: 64}"}
 
 // walk draws recipes over everything that a recipe can name. Entries take
-// turns: most of the time one that has been dealt least often is next.
+// turns: most of the time one that has run least often is next, so that one that seldom goes
+// with the rest of a recipe is tried again.
 type walk struct {
 	rng     *rand.Rand
 	methods map[string][]recipe.Method // by field
-	dealt   map[string]int             // by field and name, refused recipes included
+	ran     map[string]int             // how often, by field and name
 	teacher string                     // a checkpoint, for a teacher or a drafter
 
 	redrawn int // sections that were refused
@@ -55,7 +56,7 @@ type walk struct {
 }
 
 func newWalk(seed uint64, teacher string) *walk {
-	w := &walk{rng: rand.New(rand.NewPCG(seed, 3)), methods: map[string][]recipe.Method{}, dealt: map[string]int{}, teacher: teacher}
+	w := &walk{rng: rand.New(rand.NewPCG(seed, 3)), methods: map[string][]recipe.Method{}, ran: map[string]int{}, teacher: teacher}
 	for _, m := range recipe.Methods() {
 		w.methods[m.Field] = append(w.methods[m.Field], m)
 	}
@@ -101,14 +102,12 @@ func (w *walk) deal(field string, names []string) int {
 	k := w.rng.IntN(len(names))
 	if !w.chance(5) {
 		for i := range names {
-			if j := (k + i) % len(names); w.dealt[field+" "+names[j]] < w.dealt[field+" "+names[k]] {
+			if j := (k + i) % len(names); w.ran[field+" "+names[j]] < w.ran[field+" "+names[k]] {
 				k = j
 			}
 		}
 	}
-	name := field + " " + names[k]
-	w.dealt[name]++
-	w.names = append(w.names, name)
+	w.names = append(w.names, field+" "+names[k])
 	return k
 }
 
