@@ -61,15 +61,17 @@ func TestRandomRecipes(t *testing.T) {
 			w.ran[name]++
 		}
 		t.Run(strconv.Itoa(drawn), func(t *testing.T) {
+			defer func() { // also if the test ends at once
+				if t.Failed() {
+					t.Errorf("the recipe is tiny with\n  --set '%s'", strings.Join(sets, "' \\\n  --set '"))
+				}
+			}()
 			result := sameEveryWay(t, r, accepted)
 			switch {
 			case result.Summary.Status == record.StatusStopped:
 				stopped++
 			case learns(result.Record):
 				learned++
-			}
-			if t.Failed() {
-				t.Errorf("the recipe is tiny with\n  --set '%s'", strings.Join(sets, "' \\\n  --set '"))
 			}
 		})
 	}

@@ -72,6 +72,22 @@ func TestWithoutEps(t *testing.T) {
 	}
 }
 
+// Without an eps, responses that weigh nothing have no baseline.
+func TestWeightlessWithoutEps(t *testing.T) {
+	b := otbBatch()
+	b.Weight = make([]float64, b.Tokens())
+	estimate(t, &OTB{Asymmetry: symmetric, Scale: "increment"}, b)
+	if !nearAll(b.Advantage, b.Return, 0) {
+		t.Errorf("OTB: %v of %v", b.Advantage, b.Return)
+	}
+	b = single([]float64{1, 0}, []int{0, 0}, []int{1, 1})
+	b.ScoreNorm = []float64{0, 0}
+	estimate(t, &OPOB{Asymmetry: symmetric, Aggregate: "mean", Cap: 1}, b)
+	if !nearAll(b.Advantage, []float64{1, 0}, 0) {
+		t.Errorf("OPOB: %v", b.Advantage)
+	}
+}
+
 // Rewards without a scored one have mean 0, and one alone has no deviation,
 // whatever divides it.
 func TestScoredMoments(t *testing.T) {

@@ -107,6 +107,9 @@ func (e *OPOB) baseline(b *batch.Batch, reward []float64, rows []int) float64 {
 	for i, r := range reward {
 		sum += float64(min(max(r, low), high) * e.weight[i])
 	}
+	if total == 0 { // no response weighs anything, and eps may be 0
+		return 0
+	}
 	return sum / (total + e.Eps)
 }
 

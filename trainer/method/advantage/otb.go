@@ -156,7 +156,7 @@ func (e *OTB) group(b *batch.Batch, rows []int, columns int) {
 				continue
 			}
 			baseline := e.numerator[c] / (e.denominate[c] + e.Eps)
-			if members == 1 || e.ZeroTail && i == unique && c >= second {
+			if members == 1 || e.denominate[c] == 0 || e.ZeroTail && i == unique && c >= second {
 				baseline = 0
 			}
 			b.Advantage[n] = b.Return[n] - baseline
