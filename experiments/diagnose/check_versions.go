@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -19,7 +20,7 @@ func (c *versionTag) add(v *view) {
 		return
 	}
 	c.tagged++
-	if r.Tail > r.Step {
+	if r.Tail > cmp.Or(r.Learner, r.Step) {
 		c.newer++
 	}
 	for n := 1; n < len(v.at) && r.Version != nil; n++ {

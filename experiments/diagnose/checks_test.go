@@ -336,6 +336,8 @@ func TestLimits(t *testing.T) {
 				r.Head, r.Tail, r.Version = 3, 4, make([]int32, 50)
 				r.Version[49] = 1
 			}, Pass, ""},
+			{"newest of several updates a step", func(rows []*reader.Row) { rows[2].Head, rows[2].Tail, rows[2].Learner = 3, 16, 16 }, Pass, ""},
+			{"newer than several updates a step", func(rows []*reader.Row) { rows[2].Head, rows[2].Tail, rows[2].Learner = 3, 17, 16 }, Fail, "1 of 1 responses have a version that is newer"},
 			{"no step", func(rows []*reader.Row) { rows[2].Head, rows[2].Tail, rows[2].Step = 3, 9, reader.Unknown }, NotApplicable, "no version"},
 		},
 	} {
@@ -345,6 +347,15 @@ func TestLimits(t *testing.T) {
 			if got := said(report(Options{}, rows), id, "all"); got.Result != s.result || !strings.Contains(got.Why, s.says) {
 				t.Errorf("%s: %s: %s (%v): %q, want %s with %q", id, s.name, got.Result, got.Value, got.Why, s.result, s.says)
 			}
+		}
+	}
+}
+
+// The lag counts updates, of which a step may make several: the learner's version says so.
+func TestLagOf(t *testing.T) {
+	for _, c := range []struct{ step, head, learner, want int }{{5, 2, 0, 2}, {5, 4, 0, 0}, {5, 5, 0, 0}, {5, 12, 16, 4}, {5, 16, 16, 0}, {reader.Unknown, 2, 16, -1}, {5, reader.Unknown, 16, -1}} {
+		if got := lagOf(&reader.Row{Step: c.step, Head: c.head, Learner: c.learner}); got != c.want {
+			t.Errorf("%+v: a lag of %d", c, got)
 		}
 	}
 }

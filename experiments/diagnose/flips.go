@@ -113,6 +113,9 @@ func lagOf(r *reader.Row) int {
 	if r.Head == reader.Unknown || r.Step == reader.Unknown || r.Head < 0 {
 		return -1
 	}
+	if r.Learner > 0 {
+		return max(0, r.Learner-r.Head)
+	}
 	return max(0, r.Step-1-r.Head)
 }
 

@@ -86,10 +86,15 @@ type DumpLine struct {
 	// ActualVersion is the number of updates behind the oldest tensor of the weights that produced each token: less
 	// than Version where a weight sync was not whole. Left out of a run whose recipe has no rollout.weight_sync.
 	ActualVersion []int32 `json:"actual_version,omitempty"`
+	// LearnerVersion is the number of updates behind LogpOld. Left out where it is Step − 1, one update per step.
+	LearnerVersion int `json:"learner_version,omitempty"`
 }
 
-// actualVersionKey is the key that lines of most runs do not have.
-const actualVersionKey = "actual_version"
+// The keys that lines of most runs do not have.
+const (
+	actualVersionKey  = "actual_version"
+	learnerVersionKey = "learner_version"
+)
 
 // dumpNames are the keys of a line, in order: the tags of DumpLine.
 var dumpNames = func() (names []string) {
@@ -151,7 +156,7 @@ func (d *DumpLine) appendJSON(b []byte) ([]byte, error) {
 	}
 	open := byte('{')
 	for name, column := range d.columns {
-		if name == actualVersionKey && d.ActualVersion == nil {
+		if name == actualVersionKey && d.ActualVersion == nil || name == learnerVersionKey && d.LearnerVersion == 0 {
 			continue
 		}
 		b = append(append(append(b, open, '"'), name...), `":`...)

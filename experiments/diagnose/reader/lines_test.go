@@ -334,3 +334,13 @@ func FuzzLines(f *testing.F) {
 		}
 	})
 }
+
+// The updates behind the learner's log-probs are read where a line has them.
+func TestLearnerVersion(t *testing.T) {
+	for text, want := range map[string]int{`"learner_version":16,`: 16, "": 0} {
+		rows, _, err := readText(`{`+text+`"logp_rollout":[-1],"logp_old":[-1],"run":"","step":2,"sample":0,"version":[12]}`, "")
+		if err != nil || len(rows) != 1 || rows[0].Learner != want || rows[0].Head != 12 {
+			t.Errorf("%q: %v %+v", text, err, rows)
+		}
+	}
+}

@@ -16,6 +16,7 @@ const Neutral = `One JSON object per response and line, or a JSON array of them.
   token_ids, prompt_ids   tokens of response and prompt; where token_ids is longer, the response is its end
   mask          true or 1 on tokens that are trained; without it all are
   advantage, version, kept_mass   per token, or one number for all of them
+  learner_version   updates behind logp_old, if a step makes several; without it step - 1
   prompt_logp_rollout, prompt_logp_old   per token of the prompt
   routes_rollout, routes_learner   [token][layer][rank], the experts of each
   reward, group, step, env, temperature, top_p     one value per response
@@ -30,7 +31,7 @@ var neutralKeys = []key{
 	{"logp_rollout", numbers}, {"logp_old", numbers}, {"logp_new", numbers}, {"token_ids", numbers}, {"prompt_ids", numbers}, {"mask", numbers},
 	{"advantage", numbers}, {"version", numbers}, {"kept_mass", numbers}, {"prompt_logp_rollout", numbers}, {"prompt_logp_old", numbers},
 	{"routes_rollout", numbers}, {"routes_learner", numbers}, {"reward", numbers}, {"group", numbers}, {"step", numbers}, {"env", texts}, {"temperature", numbers}, {"top_p", numbers},
-	{"response_logprobs", numbers}, {"logp_old_recurrent", numbers}, {"logp_old_indexed", numbers},
+	{"response_logprobs", numbers}, {"logp_old_recurrent", numbers}, {"logp_old_indexed", numbers}, {"learner_version", numbers},
 }
 
 // neutralNames are other names of neutral keys, in trainers' own tensors and in what people write from them.
@@ -99,6 +100,7 @@ func neutralRow(o *record, row *Row, visit func() error) error {
 		row.Mask[i] = mask == nil || mask[i] == 1
 	}
 	row.Step, row.Group, row.Env = o.whole("step"), o.whole("group"), o.word("env")
+	row.Learner = max(0, o.whole("learner_version"))
 	row.Reward, row.Temperature, row.TopP = o.scalar("reward"), o.scalar("temperature"), o.scalar("top_p")
 	if row.Flips, err = flips(o.at("routes_rollout"), o.at("routes_learner"), n); err != nil {
 		return err

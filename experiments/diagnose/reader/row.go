@@ -48,6 +48,8 @@ type Row struct {
 
 	// Head and Tail are the least and the greatest version of the response.
 	Head, Tail int
+	// Learner is the number of updates behind Old, 0 where it is that of the steps before.
+	Learner int
 	// Messages is how many messages the conversation has, 0 if unknown.
 	Messages int
 

@@ -42,6 +42,9 @@ func (d *Writer) Write(b *batch.Batch, prompts []task.Prompt, verdicts []task.Ve
 			TurnID: span(b.Turn, from, to), LogpBehaviour: span(b.Behaviour.Logp, from, to),
 			ActualVersion: span(b.ActualVersion, from, to),
 		}
+		if b.LearnerVersion != d.Step-1 {
+			line.LearnerVersion = b.LearnerVersion
+		}
 		if stale := span(b.Stale, from, to); slices.Contains(stale, true) {
 			line.Stale = stale
 		}
