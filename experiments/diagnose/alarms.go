@@ -57,6 +57,19 @@ func alarmsOf(g *Gap, z float64, rates *AlarmRates) []Alarm {
 	return list
 }
 
+// alarms are the rules of training that the dump has the columns for. Their rows of the table come
+// last: as alarms they fire whichever row decides.
+func (k *known) alarms(rates *AlarmRates) (list []Alarm) {
+	if k.clipped != nil {
+		a := Alarm{Rule: "clip fraction > 0.2", Source: "survey", Value: *k.clipped, Limit: mostClipped, Fired: k.saturated()}
+		list = append(list, a.rated(alarm{metric: "actor/pg_clipfrac", limit: mostClipped}, rates))
+	}
+	if g := k.growth; g != nil {
+		list = append(list, Alarm{Rule: "growth of the length within 100 steps > 1.2", Source: "survey", Value: g.After / g.Before, Limit: surge, Fired: k.longer()})
+	}
+	return list
+}
+
 // Rates is how a rule did on simulated runs, of which many collapsed.
 type Rates struct {
 	// Detected are the collapses before which it exceeded its limit, of so many; Low and High bound their share, at 95 %.

@@ -332,6 +332,16 @@ func TestFacts(t *testing.T) {
 	if dropped, ess := newTrial(a.sample.inOrder()).left(narrow); dropped <= k.dropped || dropped == 1 || ess == k.behind {
 		t.Errorf("a narrow band masks %v and leaves an ESS of %v", dropped, ess)
 	}
+	rates, err := ParseAlarmRates([]byte(`{"rules":[{"metric":"actor/pg_clipfrac","limit":0.2,"rates":{"detected":3,"of":4}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := k.alarms(rates); len(got) != 2 || got[0].Value != *k.clipped || got[0].Fired != (*k.clipped > 0.2) || got[0].Detection == nil || *got[0].Detection != 0.75 || got[1].Value != 1.3 || !got[1].Fired {
+		t.Errorf("alarms %+v", got)
+	}
+	if whole := a.Report(); len(whole.Alarms) != len(r.Alarms)+2 {
+		t.Errorf("%d alarms in the report, %d without the table's", len(whole.Alarms), len(r.Alarms))
+	}
 	config := &foreign.Config{Pipeline: &correction.Pipeline{Weights: &correction.TokenTIS{Cap: math.Inf(1)}}}
 	if k := newTrial(a.sample.inOrder()).facts(&r, config); k.noise == nil || math.Abs(*k.noise-ratio/squares) > 1e-9 {
 		t.Errorf("noise %v, want %v", k.noise, ratio/squares)

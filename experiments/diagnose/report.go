@@ -170,6 +170,7 @@ func (a *Analysis) Report() Report {
 	case Repair:
 		k = t.facts(&r, a.options.Config)
 		r.Decisions = decide(k)
+		r.Alarms = append(r.Alarms, k.alarms(a.options.Rates)...)
 		if state == Repair {
 			break
 		}
