@@ -235,16 +235,17 @@ const (
 // engines. Training reward lags behind and hides a fall.
 type Eval struct {
 	// Every is the number of steps between evaluations; the weights before and after the
-	// first update and the last ones are evaluated as well. 0 means never.
+	// first update and the last ones are evaluated as well, and how far the step's updates
+	// have moved the policy on its own tokens, by a scoring pass (val/update_tv). 0 means never.
 	Every int `yaml:"every" default:"20" range:"[0,2^24]"`
 	// Prompts is the number of held-out prompts, 1 or more. Default 64: with one
 	// response each a standard error of 0.06 at a pass rate of one half.
 	Prompts int `yaml:"prompts" default:"64" range:"[0,2^16]"`
 	// Samples is the number of responses to each prompt, 1 to 1024, where a
 	// temperature makes them differ. With more than one the record also holds pass@k
-	// for k up to it, the Beta distribution fitted to the prompts' pass rates, the pass
-	// rate by difficulty and by length, and pass rate and length of what was easy and of what was hard
-	// for the first weights; the report draws pass@k over k. An evaluation takes that
+	// for k up to it, the Beta distribution fitted to the prompts' pass rates, pass rate,
+	// length and entropy by difficulty, of what was easy and of what was hard for the first
+	// weights, and the pass rate by length; the report draws pass@k over k. An evaluation takes that
 	// many times as long. Nil, the default, is 1.
 	Samples *int `yaml:"samples" range:"[1,1024]"`
 }
