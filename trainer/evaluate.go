@@ -225,8 +225,9 @@ func (s *Session) evaluate() {
 		s.log("val/router_travel", routerTravel(p, s.initial))
 	}
 	if s.batch.Old.Logp != nil { // a step has been made
-		s.Score(&s.updated)
-		s.metrics = metrics.Update(s.metrics, &s.batch, s.updated)
+		var after batch.Scored // not kept: it may be as large as the batch's distributions
+		s.Score(&after)
+		s.metrics = metrics.Update(s.metrics, &s.batch, after)
 	}
 	if eval.PerPrompt() > 1 {
 		s.metrics = inLearner.byLength(inLearner.passAtK(s.metrics), s.recipe.Rollout.MaxTokens)

@@ -58,7 +58,6 @@ type Session struct {
 	rows     []int // responses of one minibatch
 	sums     totals
 	metrics  []batch.Metric
-	updated  batch.Scored   // the batch behind the step's updates, as evaluations score it
 	guarded  []batch.Metric // of one guard, reused
 
 	// Memory of columns that come and go within a step.
