@@ -531,3 +531,943 @@ done:
 	VMOVSS        X0, 0(DI)
 	VZEROUPPER    
 	RET           
+
+// func sumSquares512(sums, a, b, c *float32, stride, n int)
+TEXT ·sumSquares512(SB), NOSPLIT, $0-48
+	MOVQ          sums+0(FP), DI
+	MOVQ          a+8(FP), AX
+	MOVQ          b+16(FP), BX
+	MOVQ          c+24(FP), R8
+	MOVQ          stride+32(FP), DX
+	MOVQ          n+40(FP), CX
+	SHLQ          $2, DX
+square:
+	MOVQ          AX, SI
+	MOVQ          BX, R13
+	VMOVUPS       (SI), Z0
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z1
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z2
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z3
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z4
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z5
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z6
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z7
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z8
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z9
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z10
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z11
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z12
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z13
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z14
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z15
+	ADDQ          DX, SI
+	VUNPCKLPS     Z1, Z0, Z16
+	VUNPCKHPS     Z1, Z0, Z17
+	VUNPCKLPS     Z3, Z2, Z18
+	VUNPCKHPS     Z3, Z2, Z19
+	VUNPCKLPS     Z5, Z4, Z20
+	VUNPCKHPS     Z5, Z4, Z21
+	VUNPCKLPS     Z7, Z6, Z22
+	VUNPCKHPS     Z7, Z6, Z23
+	VUNPCKLPS     Z9, Z8, Z24
+	VUNPCKHPS     Z9, Z8, Z25
+	VUNPCKLPS     Z11, Z10, Z26
+	VUNPCKHPS     Z11, Z10, Z27
+	VUNPCKLPS     Z13, Z12, Z28
+	VUNPCKHPS     Z13, Z12, Z29
+	VUNPCKLPS     Z15, Z14, Z30
+	VUNPCKHPS     Z15, Z14, Z31
+	VUNPCKLPD     Z18, Z16, Z0
+	VUNPCKHPD     Z18, Z16, Z1
+	VUNPCKLPD     Z19, Z17, Z2
+	VUNPCKHPD     Z19, Z17, Z3
+	VUNPCKLPD     Z22, Z20, Z4
+	VUNPCKHPD     Z22, Z20, Z5
+	VUNPCKLPD     Z23, Z21, Z6
+	VUNPCKHPD     Z23, Z21, Z7
+	VUNPCKLPD     Z26, Z24, Z8
+	VUNPCKHPD     Z26, Z24, Z9
+	VUNPCKLPD     Z27, Z25, Z10
+	VUNPCKHPD     Z27, Z25, Z11
+	VUNPCKLPD     Z30, Z28, Z12
+	VUNPCKHPD     Z30, Z28, Z13
+	VUNPCKLPD     Z31, Z29, Z14
+	VUNPCKHPD     Z31, Z29, Z15
+	VSHUFF32X4    $0x88, Z4, Z0, Z16
+	VSHUFF32X4    $0x88, Z12, Z8, Z24
+	VSHUFF32X4    $0xdd, Z4, Z0, Z20
+	VSHUFF32X4    $0xdd, Z12, Z8, Z28
+	VSHUFF32X4    $0x88, Z24, Z16, Z0
+	VSHUFF32X4    $0xdd, Z24, Z16, Z24
+	VMOVAPS       Z0, Z16
+	VSHUFF32X4    $0x88, Z28, Z20, Z0
+	VSHUFF32X4    $0xdd, Z28, Z20, Z28
+	VMOVAPS       Z0, Z20
+	VSHUFF32X4    $0x88, Z5, Z1, Z17
+	VSHUFF32X4    $0x88, Z13, Z9, Z25
+	VSHUFF32X4    $0xdd, Z5, Z1, Z21
+	VSHUFF32X4    $0xdd, Z13, Z9, Z29
+	VSHUFF32X4    $0x88, Z25, Z17, Z1
+	VSHUFF32X4    $0xdd, Z25, Z17, Z25
+	VMOVAPS       Z1, Z17
+	VSHUFF32X4    $0x88, Z29, Z21, Z1
+	VSHUFF32X4    $0xdd, Z29, Z21, Z29
+	VMOVAPS       Z1, Z21
+	VSHUFF32X4    $0x88, Z6, Z2, Z18
+	VSHUFF32X4    $0x88, Z14, Z10, Z26
+	VSHUFF32X4    $0xdd, Z6, Z2, Z22
+	VSHUFF32X4    $0xdd, Z14, Z10, Z30
+	VSHUFF32X4    $0x88, Z26, Z18, Z2
+	VSHUFF32X4    $0xdd, Z26, Z18, Z26
+	VMOVAPS       Z2, Z18
+	VSHUFF32X4    $0x88, Z30, Z22, Z2
+	VSHUFF32X4    $0xdd, Z30, Z22, Z30
+	VMOVAPS       Z2, Z22
+	VSHUFF32X4    $0x88, Z7, Z3, Z19
+	VSHUFF32X4    $0x88, Z15, Z11, Z27
+	VSHUFF32X4    $0xdd, Z7, Z3, Z23
+	VSHUFF32X4    $0xdd, Z15, Z11, Z31
+	VSHUFF32X4    $0x88, Z27, Z19, Z3
+	VSHUFF32X4    $0xdd, Z27, Z19, Z27
+	VMOVAPS       Z3, Z19
+	VSHUFF32X4    $0x88, Z31, Z23, Z3
+	VSHUFF32X4    $0xdd, Z31, Z23, Z31
+	VMOVAPS       Z3, Z23
+	VMOVUPS       (DI), Z0
+	VADDPS        Z16, Z0, Z0
+	VADDPS        Z17, Z0, Z0
+	VADDPS        Z18, Z0, Z0
+	VADDPS        Z19, Z0, Z0
+	VADDPS        Z20, Z0, Z0
+	VADDPS        Z21, Z0, Z0
+	VADDPS        Z22, Z0, Z0
+	VADDPS        Z23, Z0, Z0
+	VADDPS        Z24, Z0, Z0
+	VADDPS        Z25, Z0, Z0
+	VADDPS        Z26, Z0, Z0
+	VADDPS        Z27, Z0, Z0
+	VADDPS        Z28, Z0, Z0
+	VADDPS        Z29, Z0, Z0
+	VADDPS        Z30, Z0, Z0
+	VADDPS        Z31, Z0, Z0
+	VMOVUPS       Z0, (DI)
+	ADDQ          $64, AX
+	ADDQ          $64, BX
+	SUBQ          $16, CX
+	JNZ           square
+	VZEROUPPER    
+	RET           
+
+// func squareSquares512(sums, a, b, c *float32, stride, n int)
+TEXT ·squareSquares512(SB), NOSPLIT, $0-48
+	MOVQ          sums+0(FP), DI
+	MOVQ          a+8(FP), AX
+	MOVQ          b+16(FP), BX
+	MOVQ          c+24(FP), R8
+	MOVQ          stride+32(FP), DX
+	MOVQ          n+40(FP), CX
+	SHLQ          $2, DX
+square:
+	MOVQ          AX, SI
+	MOVQ          BX, R13
+	VMOVUPS       (SI), Z0
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z1
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z2
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z3
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z4
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z5
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z6
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z7
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z8
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z9
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z10
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z11
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z12
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z13
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z14
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Z15
+	ADDQ          DX, SI
+	VUNPCKLPS     Z1, Z0, Z16
+	VUNPCKHPS     Z1, Z0, Z17
+	VUNPCKLPS     Z3, Z2, Z18
+	VUNPCKHPS     Z3, Z2, Z19
+	VUNPCKLPS     Z5, Z4, Z20
+	VUNPCKHPS     Z5, Z4, Z21
+	VUNPCKLPS     Z7, Z6, Z22
+	VUNPCKHPS     Z7, Z6, Z23
+	VUNPCKLPS     Z9, Z8, Z24
+	VUNPCKHPS     Z9, Z8, Z25
+	VUNPCKLPS     Z11, Z10, Z26
+	VUNPCKHPS     Z11, Z10, Z27
+	VUNPCKLPS     Z13, Z12, Z28
+	VUNPCKHPS     Z13, Z12, Z29
+	VUNPCKLPS     Z15, Z14, Z30
+	VUNPCKHPS     Z15, Z14, Z31
+	VUNPCKLPD     Z18, Z16, Z0
+	VUNPCKHPD     Z18, Z16, Z1
+	VUNPCKLPD     Z19, Z17, Z2
+	VUNPCKHPD     Z19, Z17, Z3
+	VUNPCKLPD     Z22, Z20, Z4
+	VUNPCKHPD     Z22, Z20, Z5
+	VUNPCKLPD     Z23, Z21, Z6
+	VUNPCKHPD     Z23, Z21, Z7
+	VUNPCKLPD     Z26, Z24, Z8
+	VUNPCKHPD     Z26, Z24, Z9
+	VUNPCKLPD     Z27, Z25, Z10
+	VUNPCKHPD     Z27, Z25, Z11
+	VUNPCKLPD     Z30, Z28, Z12
+	VUNPCKHPD     Z30, Z28, Z13
+	VUNPCKLPD     Z31, Z29, Z14
+	VUNPCKHPD     Z31, Z29, Z15
+	VSHUFF32X4    $0x88, Z4, Z0, Z16
+	VSHUFF32X4    $0x88, Z12, Z8, Z24
+	VSHUFF32X4    $0xdd, Z4, Z0, Z20
+	VSHUFF32X4    $0xdd, Z12, Z8, Z28
+	VSHUFF32X4    $0x88, Z24, Z16, Z0
+	VSHUFF32X4    $0xdd, Z24, Z16, Z24
+	VMOVAPS       Z0, Z16
+	VSHUFF32X4    $0x88, Z28, Z20, Z0
+	VSHUFF32X4    $0xdd, Z28, Z20, Z28
+	VMOVAPS       Z0, Z20
+	VSHUFF32X4    $0x88, Z5, Z1, Z17
+	VSHUFF32X4    $0x88, Z13, Z9, Z25
+	VSHUFF32X4    $0xdd, Z5, Z1, Z21
+	VSHUFF32X4    $0xdd, Z13, Z9, Z29
+	VSHUFF32X4    $0x88, Z25, Z17, Z1
+	VSHUFF32X4    $0xdd, Z25, Z17, Z25
+	VMOVAPS       Z1, Z17
+	VSHUFF32X4    $0x88, Z29, Z21, Z1
+	VSHUFF32X4    $0xdd, Z29, Z21, Z29
+	VMOVAPS       Z1, Z21
+	VSHUFF32X4    $0x88, Z6, Z2, Z18
+	VSHUFF32X4    $0x88, Z14, Z10, Z26
+	VSHUFF32X4    $0xdd, Z6, Z2, Z22
+	VSHUFF32X4    $0xdd, Z14, Z10, Z30
+	VSHUFF32X4    $0x88, Z26, Z18, Z2
+	VSHUFF32X4    $0xdd, Z26, Z18, Z26
+	VMOVAPS       Z2, Z18
+	VSHUFF32X4    $0x88, Z30, Z22, Z2
+	VSHUFF32X4    $0xdd, Z30, Z22, Z30
+	VMOVAPS       Z2, Z22
+	VSHUFF32X4    $0x88, Z7, Z3, Z19
+	VSHUFF32X4    $0x88, Z15, Z11, Z27
+	VSHUFF32X4    $0xdd, Z7, Z3, Z23
+	VSHUFF32X4    $0xdd, Z15, Z11, Z31
+	VSHUFF32X4    $0x88, Z27, Z19, Z3
+	VSHUFF32X4    $0xdd, Z27, Z19, Z27
+	VMOVAPS       Z3, Z19
+	VSHUFF32X4    $0x88, Z31, Z23, Z3
+	VSHUFF32X4    $0xdd, Z31, Z23, Z31
+	VMOVAPS       Z3, Z23
+	VMOVUPS       (DI), Z0
+	VFMADD231PS   Z16, Z16, Z0
+	VFMADD231PS   Z17, Z17, Z0
+	VFMADD231PS   Z18, Z18, Z0
+	VFMADD231PS   Z19, Z19, Z0
+	VFMADD231PS   Z20, Z20, Z0
+	VFMADD231PS   Z21, Z21, Z0
+	VFMADD231PS   Z22, Z22, Z0
+	VFMADD231PS   Z23, Z23, Z0
+	VFMADD231PS   Z24, Z24, Z0
+	VFMADD231PS   Z25, Z25, Z0
+	VFMADD231PS   Z26, Z26, Z0
+	VFMADD231PS   Z27, Z27, Z0
+	VFMADD231PS   Z28, Z28, Z0
+	VFMADD231PS   Z29, Z29, Z0
+	VFMADD231PS   Z30, Z30, Z0
+	VFMADD231PS   Z31, Z31, Z0
+	VMOVUPS       Z0, (DI)
+	ADDQ          $64, AX
+	ADDQ          $64, BX
+	SUBQ          $16, CX
+	JNZ           square
+	VZEROUPPER    
+	RET           
+
+// func dotSquares512(sums, a, b, c *float32, stride, n int)
+TEXT ·dotSquares512(SB), NOSPLIT, $0-48
+	MOVQ          sums+0(FP), DI
+	MOVQ          a+8(FP), AX
+	MOVQ          b+16(FP), BX
+	MOVQ          c+24(FP), R8
+	MOVQ          stride+32(FP), DX
+	MOVQ          n+40(FP), CX
+	SHLQ          $2, DX
+square:
+	MOVQ          AX, SI
+	MOVQ          BX, R13
+	VMOVUPS       (SI), Z0
+	ADDQ          DX, SI
+	VMULPS        (R13), Z0, Z0
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z1
+	ADDQ          DX, SI
+	VMULPS        (R13), Z1, Z1
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z2
+	ADDQ          DX, SI
+	VMULPS        (R13), Z2, Z2
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z3
+	ADDQ          DX, SI
+	VMULPS        (R13), Z3, Z3
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z4
+	ADDQ          DX, SI
+	VMULPS        (R13), Z4, Z4
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z5
+	ADDQ          DX, SI
+	VMULPS        (R13), Z5, Z5
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z6
+	ADDQ          DX, SI
+	VMULPS        (R13), Z6, Z6
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z7
+	ADDQ          DX, SI
+	VMULPS        (R13), Z7, Z7
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z8
+	ADDQ          DX, SI
+	VMULPS        (R13), Z8, Z8
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z9
+	ADDQ          DX, SI
+	VMULPS        (R13), Z9, Z9
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z10
+	ADDQ          DX, SI
+	VMULPS        (R13), Z10, Z10
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z11
+	ADDQ          DX, SI
+	VMULPS        (R13), Z11, Z11
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z12
+	ADDQ          DX, SI
+	VMULPS        (R13), Z12, Z12
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z13
+	ADDQ          DX, SI
+	VMULPS        (R13), Z13, Z13
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z14
+	ADDQ          DX, SI
+	VMULPS        (R13), Z14, Z14
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Z15
+	ADDQ          DX, SI
+	VMULPS        (R13), Z15, Z15
+	ADDQ          DX, R13
+	VUNPCKLPS     Z1, Z0, Z16
+	VUNPCKHPS     Z1, Z0, Z17
+	VUNPCKLPS     Z3, Z2, Z18
+	VUNPCKHPS     Z3, Z2, Z19
+	VUNPCKLPS     Z5, Z4, Z20
+	VUNPCKHPS     Z5, Z4, Z21
+	VUNPCKLPS     Z7, Z6, Z22
+	VUNPCKHPS     Z7, Z6, Z23
+	VUNPCKLPS     Z9, Z8, Z24
+	VUNPCKHPS     Z9, Z8, Z25
+	VUNPCKLPS     Z11, Z10, Z26
+	VUNPCKHPS     Z11, Z10, Z27
+	VUNPCKLPS     Z13, Z12, Z28
+	VUNPCKHPS     Z13, Z12, Z29
+	VUNPCKLPS     Z15, Z14, Z30
+	VUNPCKHPS     Z15, Z14, Z31
+	VUNPCKLPD     Z18, Z16, Z0
+	VUNPCKHPD     Z18, Z16, Z1
+	VUNPCKLPD     Z19, Z17, Z2
+	VUNPCKHPD     Z19, Z17, Z3
+	VUNPCKLPD     Z22, Z20, Z4
+	VUNPCKHPD     Z22, Z20, Z5
+	VUNPCKLPD     Z23, Z21, Z6
+	VUNPCKHPD     Z23, Z21, Z7
+	VUNPCKLPD     Z26, Z24, Z8
+	VUNPCKHPD     Z26, Z24, Z9
+	VUNPCKLPD     Z27, Z25, Z10
+	VUNPCKHPD     Z27, Z25, Z11
+	VUNPCKLPD     Z30, Z28, Z12
+	VUNPCKHPD     Z30, Z28, Z13
+	VUNPCKLPD     Z31, Z29, Z14
+	VUNPCKHPD     Z31, Z29, Z15
+	VSHUFF32X4    $0x88, Z4, Z0, Z16
+	VSHUFF32X4    $0x88, Z12, Z8, Z24
+	VSHUFF32X4    $0xdd, Z4, Z0, Z20
+	VSHUFF32X4    $0xdd, Z12, Z8, Z28
+	VSHUFF32X4    $0x88, Z24, Z16, Z0
+	VSHUFF32X4    $0xdd, Z24, Z16, Z24
+	VMOVAPS       Z0, Z16
+	VSHUFF32X4    $0x88, Z28, Z20, Z0
+	VSHUFF32X4    $0xdd, Z28, Z20, Z28
+	VMOVAPS       Z0, Z20
+	VSHUFF32X4    $0x88, Z5, Z1, Z17
+	VSHUFF32X4    $0x88, Z13, Z9, Z25
+	VSHUFF32X4    $0xdd, Z5, Z1, Z21
+	VSHUFF32X4    $0xdd, Z13, Z9, Z29
+	VSHUFF32X4    $0x88, Z25, Z17, Z1
+	VSHUFF32X4    $0xdd, Z25, Z17, Z25
+	VMOVAPS       Z1, Z17
+	VSHUFF32X4    $0x88, Z29, Z21, Z1
+	VSHUFF32X4    $0xdd, Z29, Z21, Z29
+	VMOVAPS       Z1, Z21
+	VSHUFF32X4    $0x88, Z6, Z2, Z18
+	VSHUFF32X4    $0x88, Z14, Z10, Z26
+	VSHUFF32X4    $0xdd, Z6, Z2, Z22
+	VSHUFF32X4    $0xdd, Z14, Z10, Z30
+	VSHUFF32X4    $0x88, Z26, Z18, Z2
+	VSHUFF32X4    $0xdd, Z26, Z18, Z26
+	VMOVAPS       Z2, Z18
+	VSHUFF32X4    $0x88, Z30, Z22, Z2
+	VSHUFF32X4    $0xdd, Z30, Z22, Z30
+	VMOVAPS       Z2, Z22
+	VSHUFF32X4    $0x88, Z7, Z3, Z19
+	VSHUFF32X4    $0x88, Z15, Z11, Z27
+	VSHUFF32X4    $0xdd, Z7, Z3, Z23
+	VSHUFF32X4    $0xdd, Z15, Z11, Z31
+	VSHUFF32X4    $0x88, Z27, Z19, Z3
+	VSHUFF32X4    $0xdd, Z27, Z19, Z27
+	VMOVAPS       Z3, Z19
+	VSHUFF32X4    $0x88, Z31, Z23, Z3
+	VSHUFF32X4    $0xdd, Z31, Z23, Z31
+	VMOVAPS       Z3, Z23
+	VMOVUPS       (DI), Z0
+	VADDPS        Z16, Z0, Z0
+	VADDPS        Z17, Z0, Z0
+	VADDPS        Z18, Z0, Z0
+	VADDPS        Z19, Z0, Z0
+	VADDPS        Z20, Z0, Z0
+	VADDPS        Z21, Z0, Z0
+	VADDPS        Z22, Z0, Z0
+	VADDPS        Z23, Z0, Z0
+	VADDPS        Z24, Z0, Z0
+	VADDPS        Z25, Z0, Z0
+	VADDPS        Z26, Z0, Z0
+	VADDPS        Z27, Z0, Z0
+	VADDPS        Z28, Z0, Z0
+	VADDPS        Z29, Z0, Z0
+	VADDPS        Z30, Z0, Z0
+	VADDPS        Z31, Z0, Z0
+	VMOVUPS       Z0, (DI)
+	ADDQ          $64, AX
+	ADDQ          $64, BX
+	SUBQ          $16, CX
+	JNZ           square
+	VZEROUPPER    
+	RET           
+
+// func weightedSquares512(sums, a, b, c *float32, stride, n int)
+TEXT ·weightedSquares512(SB), NOSPLIT, $0-48
+	MOVQ          sums+0(FP), DI
+	MOVQ          a+8(FP), AX
+	MOVQ          b+16(FP), BX
+	MOVQ          c+24(FP), R8
+	MOVQ          stride+32(FP), DX
+	MOVQ          n+40(FP), CX
+	SHLQ          $2, DX
+square:
+	MOVQ          AX, SI
+	MOVQ          BX, R13
+	VMOVUPS       (R8), Z16
+	ADDQ          $64, R8
+	VMULPS        (SI), Z16, Z0
+	ADDQ          DX, SI
+	VMULPS        (R13), Z0, Z0
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z1
+	ADDQ          DX, SI
+	VMULPS        (R13), Z1, Z1
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z2
+	ADDQ          DX, SI
+	VMULPS        (R13), Z2, Z2
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z3
+	ADDQ          DX, SI
+	VMULPS        (R13), Z3, Z3
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z4
+	ADDQ          DX, SI
+	VMULPS        (R13), Z4, Z4
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z5
+	ADDQ          DX, SI
+	VMULPS        (R13), Z5, Z5
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z6
+	ADDQ          DX, SI
+	VMULPS        (R13), Z6, Z6
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z7
+	ADDQ          DX, SI
+	VMULPS        (R13), Z7, Z7
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z8
+	ADDQ          DX, SI
+	VMULPS        (R13), Z8, Z8
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z9
+	ADDQ          DX, SI
+	VMULPS        (R13), Z9, Z9
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z10
+	ADDQ          DX, SI
+	VMULPS        (R13), Z10, Z10
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z11
+	ADDQ          DX, SI
+	VMULPS        (R13), Z11, Z11
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z12
+	ADDQ          DX, SI
+	VMULPS        (R13), Z12, Z12
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z13
+	ADDQ          DX, SI
+	VMULPS        (R13), Z13, Z13
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z14
+	ADDQ          DX, SI
+	VMULPS        (R13), Z14, Z14
+	ADDQ          DX, R13
+	VMULPS        (SI), Z16, Z15
+	ADDQ          DX, SI
+	VMULPS        (R13), Z15, Z15
+	ADDQ          DX, R13
+	VUNPCKLPS     Z1, Z0, Z16
+	VUNPCKHPS     Z1, Z0, Z17
+	VUNPCKLPS     Z3, Z2, Z18
+	VUNPCKHPS     Z3, Z2, Z19
+	VUNPCKLPS     Z5, Z4, Z20
+	VUNPCKHPS     Z5, Z4, Z21
+	VUNPCKLPS     Z7, Z6, Z22
+	VUNPCKHPS     Z7, Z6, Z23
+	VUNPCKLPS     Z9, Z8, Z24
+	VUNPCKHPS     Z9, Z8, Z25
+	VUNPCKLPS     Z11, Z10, Z26
+	VUNPCKHPS     Z11, Z10, Z27
+	VUNPCKLPS     Z13, Z12, Z28
+	VUNPCKHPS     Z13, Z12, Z29
+	VUNPCKLPS     Z15, Z14, Z30
+	VUNPCKHPS     Z15, Z14, Z31
+	VUNPCKLPD     Z18, Z16, Z0
+	VUNPCKHPD     Z18, Z16, Z1
+	VUNPCKLPD     Z19, Z17, Z2
+	VUNPCKHPD     Z19, Z17, Z3
+	VUNPCKLPD     Z22, Z20, Z4
+	VUNPCKHPD     Z22, Z20, Z5
+	VUNPCKLPD     Z23, Z21, Z6
+	VUNPCKHPD     Z23, Z21, Z7
+	VUNPCKLPD     Z26, Z24, Z8
+	VUNPCKHPD     Z26, Z24, Z9
+	VUNPCKLPD     Z27, Z25, Z10
+	VUNPCKHPD     Z27, Z25, Z11
+	VUNPCKLPD     Z30, Z28, Z12
+	VUNPCKHPD     Z30, Z28, Z13
+	VUNPCKLPD     Z31, Z29, Z14
+	VUNPCKHPD     Z31, Z29, Z15
+	VSHUFF32X4    $0x88, Z4, Z0, Z16
+	VSHUFF32X4    $0x88, Z12, Z8, Z24
+	VSHUFF32X4    $0xdd, Z4, Z0, Z20
+	VSHUFF32X4    $0xdd, Z12, Z8, Z28
+	VSHUFF32X4    $0x88, Z24, Z16, Z0
+	VSHUFF32X4    $0xdd, Z24, Z16, Z24
+	VMOVAPS       Z0, Z16
+	VSHUFF32X4    $0x88, Z28, Z20, Z0
+	VSHUFF32X4    $0xdd, Z28, Z20, Z28
+	VMOVAPS       Z0, Z20
+	VSHUFF32X4    $0x88, Z5, Z1, Z17
+	VSHUFF32X4    $0x88, Z13, Z9, Z25
+	VSHUFF32X4    $0xdd, Z5, Z1, Z21
+	VSHUFF32X4    $0xdd, Z13, Z9, Z29
+	VSHUFF32X4    $0x88, Z25, Z17, Z1
+	VSHUFF32X4    $0xdd, Z25, Z17, Z25
+	VMOVAPS       Z1, Z17
+	VSHUFF32X4    $0x88, Z29, Z21, Z1
+	VSHUFF32X4    $0xdd, Z29, Z21, Z29
+	VMOVAPS       Z1, Z21
+	VSHUFF32X4    $0x88, Z6, Z2, Z18
+	VSHUFF32X4    $0x88, Z14, Z10, Z26
+	VSHUFF32X4    $0xdd, Z6, Z2, Z22
+	VSHUFF32X4    $0xdd, Z14, Z10, Z30
+	VSHUFF32X4    $0x88, Z26, Z18, Z2
+	VSHUFF32X4    $0xdd, Z26, Z18, Z26
+	VMOVAPS       Z2, Z18
+	VSHUFF32X4    $0x88, Z30, Z22, Z2
+	VSHUFF32X4    $0xdd, Z30, Z22, Z30
+	VMOVAPS       Z2, Z22
+	VSHUFF32X4    $0x88, Z7, Z3, Z19
+	VSHUFF32X4    $0x88, Z15, Z11, Z27
+	VSHUFF32X4    $0xdd, Z7, Z3, Z23
+	VSHUFF32X4    $0xdd, Z15, Z11, Z31
+	VSHUFF32X4    $0x88, Z27, Z19, Z3
+	VSHUFF32X4    $0xdd, Z27, Z19, Z27
+	VMOVAPS       Z3, Z19
+	VSHUFF32X4    $0x88, Z31, Z23, Z3
+	VSHUFF32X4    $0xdd, Z31, Z23, Z31
+	VMOVAPS       Z3, Z23
+	VMOVUPS       (DI), Z0
+	VADDPS        Z16, Z0, Z0
+	VADDPS        Z17, Z0, Z0
+	VADDPS        Z18, Z0, Z0
+	VADDPS        Z19, Z0, Z0
+	VADDPS        Z20, Z0, Z0
+	VADDPS        Z21, Z0, Z0
+	VADDPS        Z22, Z0, Z0
+	VADDPS        Z23, Z0, Z0
+	VADDPS        Z24, Z0, Z0
+	VADDPS        Z25, Z0, Z0
+	VADDPS        Z26, Z0, Z0
+	VADDPS        Z27, Z0, Z0
+	VADDPS        Z28, Z0, Z0
+	VADDPS        Z29, Z0, Z0
+	VADDPS        Z30, Z0, Z0
+	VADDPS        Z31, Z0, Z0
+	VMOVUPS       Z0, (DI)
+	ADDQ          $64, AX
+	ADDQ          $64, BX
+	SUBQ          $16, CX
+	JNZ           square
+	VZEROUPPER    
+	RET           
+
+// func sumSquares256(sums, a, b, c *float32, stride, n int)
+TEXT ·sumSquares256(SB), NOSPLIT, $0-48
+	MOVQ          sums+0(FP), DI
+	MOVQ          a+8(FP), AX
+	MOVQ          b+16(FP), BX
+	MOVQ          c+24(FP), R8
+	MOVQ          stride+32(FP), DX
+	MOVQ          n+40(FP), CX
+	SHLQ          $2, DX
+square:
+	MOVQ          AX, SI
+	MOVQ          BX, R13
+	VMOVUPS       (SI), Y0
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Y1
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Y2
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Y3
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Y4
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Y5
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Y6
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Y7
+	ADDQ          DX, SI
+	VUNPCKLPS     Y1, Y0, Y8
+	VUNPCKHPS     Y1, Y0, Y9
+	VUNPCKLPS     Y3, Y2, Y10
+	VUNPCKHPS     Y3, Y2, Y11
+	VUNPCKLPS     Y5, Y4, Y12
+	VUNPCKHPS     Y5, Y4, Y13
+	VUNPCKLPS     Y7, Y6, Y14
+	VUNPCKHPS     Y7, Y6, Y15
+	VUNPCKLPD     Y10, Y8, Y0
+	VUNPCKHPD     Y10, Y8, Y1
+	VUNPCKLPD     Y11, Y9, Y2
+	VUNPCKHPD     Y11, Y9, Y3
+	VUNPCKLPD     Y14, Y12, Y4
+	VUNPCKHPD     Y14, Y12, Y5
+	VUNPCKLPD     Y15, Y13, Y6
+	VUNPCKHPD     Y15, Y13, Y7
+	VPERM2F128    $0x20, Y4, Y0, Y8
+	VPERM2F128    $0x31, Y4, Y0, Y12
+	VPERM2F128    $0x20, Y5, Y1, Y9
+	VPERM2F128    $0x31, Y5, Y1, Y13
+	VPERM2F128    $0x20, Y6, Y2, Y10
+	VPERM2F128    $0x31, Y6, Y2, Y14
+	VPERM2F128    $0x20, Y7, Y3, Y11
+	VPERM2F128    $0x31, Y7, Y3, Y15
+	VMOVUPS       (DI), Y0
+	VADDPS        Y8, Y0, Y0
+	VADDPS        Y9, Y0, Y0
+	VADDPS        Y10, Y0, Y0
+	VADDPS        Y11, Y0, Y0
+	VADDPS        Y12, Y0, Y0
+	VADDPS        Y13, Y0, Y0
+	VADDPS        Y14, Y0, Y0
+	VADDPS        Y15, Y0, Y0
+	VMOVUPS       Y0, (DI)
+	ADDQ          $32, AX
+	ADDQ          $32, BX
+	SUBQ          $8, CX
+	JNZ           square
+	VZEROUPPER    
+	RET           
+
+// func squareSquares256(sums, a, b, c *float32, stride, n int)
+TEXT ·squareSquares256(SB), NOSPLIT, $0-48
+	MOVQ          sums+0(FP), DI
+	MOVQ          a+8(FP), AX
+	MOVQ          b+16(FP), BX
+	MOVQ          c+24(FP), R8
+	MOVQ          stride+32(FP), DX
+	MOVQ          n+40(FP), CX
+	SHLQ          $2, DX
+square:
+	MOVQ          AX, SI
+	MOVQ          BX, R13
+	VMOVUPS       (SI), Y0
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Y1
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Y2
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Y3
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Y4
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Y5
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Y6
+	ADDQ          DX, SI
+	VMOVUPS       (SI), Y7
+	ADDQ          DX, SI
+	VUNPCKLPS     Y1, Y0, Y8
+	VUNPCKHPS     Y1, Y0, Y9
+	VUNPCKLPS     Y3, Y2, Y10
+	VUNPCKHPS     Y3, Y2, Y11
+	VUNPCKLPS     Y5, Y4, Y12
+	VUNPCKHPS     Y5, Y4, Y13
+	VUNPCKLPS     Y7, Y6, Y14
+	VUNPCKHPS     Y7, Y6, Y15
+	VUNPCKLPD     Y10, Y8, Y0
+	VUNPCKHPD     Y10, Y8, Y1
+	VUNPCKLPD     Y11, Y9, Y2
+	VUNPCKHPD     Y11, Y9, Y3
+	VUNPCKLPD     Y14, Y12, Y4
+	VUNPCKHPD     Y14, Y12, Y5
+	VUNPCKLPD     Y15, Y13, Y6
+	VUNPCKHPD     Y15, Y13, Y7
+	VPERM2F128    $0x20, Y4, Y0, Y8
+	VPERM2F128    $0x31, Y4, Y0, Y12
+	VPERM2F128    $0x20, Y5, Y1, Y9
+	VPERM2F128    $0x31, Y5, Y1, Y13
+	VPERM2F128    $0x20, Y6, Y2, Y10
+	VPERM2F128    $0x31, Y6, Y2, Y14
+	VPERM2F128    $0x20, Y7, Y3, Y11
+	VPERM2F128    $0x31, Y7, Y3, Y15
+	VMOVUPS       (DI), Y0
+	VFMADD231PS   Y8, Y8, Y0
+	VFMADD231PS   Y9, Y9, Y0
+	VFMADD231PS   Y10, Y10, Y0
+	VFMADD231PS   Y11, Y11, Y0
+	VFMADD231PS   Y12, Y12, Y0
+	VFMADD231PS   Y13, Y13, Y0
+	VFMADD231PS   Y14, Y14, Y0
+	VFMADD231PS   Y15, Y15, Y0
+	VMOVUPS       Y0, (DI)
+	ADDQ          $32, AX
+	ADDQ          $32, BX
+	SUBQ          $8, CX
+	JNZ           square
+	VZEROUPPER    
+	RET           
+
+// func dotSquares256(sums, a, b, c *float32, stride, n int)
+TEXT ·dotSquares256(SB), NOSPLIT, $0-48
+	MOVQ          sums+0(FP), DI
+	MOVQ          a+8(FP), AX
+	MOVQ          b+16(FP), BX
+	MOVQ          c+24(FP), R8
+	MOVQ          stride+32(FP), DX
+	MOVQ          n+40(FP), CX
+	SHLQ          $2, DX
+square:
+	MOVQ          AX, SI
+	MOVQ          BX, R13
+	VMOVUPS       (SI), Y0
+	ADDQ          DX, SI
+	VMULPS        (R13), Y0, Y0
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Y1
+	ADDQ          DX, SI
+	VMULPS        (R13), Y1, Y1
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Y2
+	ADDQ          DX, SI
+	VMULPS        (R13), Y2, Y2
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Y3
+	ADDQ          DX, SI
+	VMULPS        (R13), Y3, Y3
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Y4
+	ADDQ          DX, SI
+	VMULPS        (R13), Y4, Y4
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Y5
+	ADDQ          DX, SI
+	VMULPS        (R13), Y5, Y5
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Y6
+	ADDQ          DX, SI
+	VMULPS        (R13), Y6, Y6
+	ADDQ          DX, R13
+	VMOVUPS       (SI), Y7
+	ADDQ          DX, SI
+	VMULPS        (R13), Y7, Y7
+	ADDQ          DX, R13
+	VUNPCKLPS     Y1, Y0, Y8
+	VUNPCKHPS     Y1, Y0, Y9
+	VUNPCKLPS     Y3, Y2, Y10
+	VUNPCKHPS     Y3, Y2, Y11
+	VUNPCKLPS     Y5, Y4, Y12
+	VUNPCKHPS     Y5, Y4, Y13
+	VUNPCKLPS     Y7, Y6, Y14
+	VUNPCKHPS     Y7, Y6, Y15
+	VUNPCKLPD     Y10, Y8, Y0
+	VUNPCKHPD     Y10, Y8, Y1
+	VUNPCKLPD     Y11, Y9, Y2
+	VUNPCKHPD     Y11, Y9, Y3
+	VUNPCKLPD     Y14, Y12, Y4
+	VUNPCKHPD     Y14, Y12, Y5
+	VUNPCKLPD     Y15, Y13, Y6
+	VUNPCKHPD     Y15, Y13, Y7
+	VPERM2F128    $0x20, Y4, Y0, Y8
+	VPERM2F128    $0x31, Y4, Y0, Y12
+	VPERM2F128    $0x20, Y5, Y1, Y9
+	VPERM2F128    $0x31, Y5, Y1, Y13
+	VPERM2F128    $0x20, Y6, Y2, Y10
+	VPERM2F128    $0x31, Y6, Y2, Y14
+	VPERM2F128    $0x20, Y7, Y3, Y11
+	VPERM2F128    $0x31, Y7, Y3, Y15
+	VMOVUPS       (DI), Y0
+	VADDPS        Y8, Y0, Y0
+	VADDPS        Y9, Y0, Y0
+	VADDPS        Y10, Y0, Y0
+	VADDPS        Y11, Y0, Y0
+	VADDPS        Y12, Y0, Y0
+	VADDPS        Y13, Y0, Y0
+	VADDPS        Y14, Y0, Y0
+	VADDPS        Y15, Y0, Y0
+	VMOVUPS       Y0, (DI)
+	ADDQ          $32, AX
+	ADDQ          $32, BX
+	SUBQ          $8, CX
+	JNZ           square
+	VZEROUPPER    
+	RET           
+
+// func weightedSquares256(sums, a, b, c *float32, stride, n int)
+TEXT ·weightedSquares256(SB), NOSPLIT, $0-48
+	MOVQ          sums+0(FP), DI
+	MOVQ          a+8(FP), AX
+	MOVQ          b+16(FP), BX
+	MOVQ          c+24(FP), R8
+	MOVQ          stride+32(FP), DX
+	MOVQ          n+40(FP), CX
+	SHLQ          $2, DX
+square:
+	MOVQ          AX, SI
+	MOVQ          BX, R13
+	VMOVUPS       (R8), Y8
+	ADDQ          $32, R8
+	VMULPS        (SI), Y8, Y0
+	ADDQ          DX, SI
+	VMULPS        (R13), Y0, Y0
+	ADDQ          DX, R13
+	VMULPS        (SI), Y8, Y1
+	ADDQ          DX, SI
+	VMULPS        (R13), Y1, Y1
+	ADDQ          DX, R13
+	VMULPS        (SI), Y8, Y2
+	ADDQ          DX, SI
+	VMULPS        (R13), Y2, Y2
+	ADDQ          DX, R13
+	VMULPS        (SI), Y8, Y3
+	ADDQ          DX, SI
+	VMULPS        (R13), Y3, Y3
+	ADDQ          DX, R13
+	VMULPS        (SI), Y8, Y4
+	ADDQ          DX, SI
+	VMULPS        (R13), Y4, Y4
+	ADDQ          DX, R13
+	VMULPS        (SI), Y8, Y5
+	ADDQ          DX, SI
+	VMULPS        (R13), Y5, Y5
+	ADDQ          DX, R13
+	VMULPS        (SI), Y8, Y6
+	ADDQ          DX, SI
+	VMULPS        (R13), Y6, Y6
+	ADDQ          DX, R13
+	VMULPS        (SI), Y8, Y7
+	ADDQ          DX, SI
+	VMULPS        (R13), Y7, Y7
+	ADDQ          DX, R13
+	VUNPCKLPS     Y1, Y0, Y8
+	VUNPCKHPS     Y1, Y0, Y9
+	VUNPCKLPS     Y3, Y2, Y10
+	VUNPCKHPS     Y3, Y2, Y11
+	VUNPCKLPS     Y5, Y4, Y12
+	VUNPCKHPS     Y5, Y4, Y13
+	VUNPCKLPS     Y7, Y6, Y14
+	VUNPCKHPS     Y7, Y6, Y15
+	VUNPCKLPD     Y10, Y8, Y0
+	VUNPCKHPD     Y10, Y8, Y1
+	VUNPCKLPD     Y11, Y9, Y2
+	VUNPCKHPD     Y11, Y9, Y3
+	VUNPCKLPD     Y14, Y12, Y4
+	VUNPCKHPD     Y14, Y12, Y5
+	VUNPCKLPD     Y15, Y13, Y6
+	VUNPCKHPD     Y15, Y13, Y7
+	VPERM2F128    $0x20, Y4, Y0, Y8
+	VPERM2F128    $0x31, Y4, Y0, Y12
+	VPERM2F128    $0x20, Y5, Y1, Y9
+	VPERM2F128    $0x31, Y5, Y1, Y13
+	VPERM2F128    $0x20, Y6, Y2, Y10
+	VPERM2F128    $0x31, Y6, Y2, Y14
+	VPERM2F128    $0x20, Y7, Y3, Y11
+	VPERM2F128    $0x31, Y7, Y3, Y15
+	VMOVUPS       (DI), Y0
+	VADDPS        Y8, Y0, Y0
+	VADDPS        Y9, Y0, Y0
+	VADDPS        Y10, Y0, Y0
+	VADDPS        Y11, Y0, Y0
+	VADDPS        Y12, Y0, Y0
+	VADDPS        Y13, Y0, Y0
+	VADDPS        Y14, Y0, Y0
+	VADDPS        Y15, Y0, Y0
+	VMOVUPS       Y0, (DI)
+	ADDQ          $32, AX
+	ADDQ          $32, BX
+	SUBQ          $8, CX
+	JNZ           square
+	VZEROUPPER    
+	RET           

@@ -110,7 +110,7 @@ func RMSNormInputGrad(dx, dy, x, inv, gain []float32, rows, d int, add bool) {
 		panic(fmt.Sprintf("kernel: RMSNormInputGrad dx %d, dy %d, x %d, inv %d, gain %d as [%d,%d]",
 			len(dx), len(dy), len(x), len(inv), len(gain), rows, d))
 	}
-	var c [8]float32
+	var c [panelWidth]float32
 	for from := 0; from < rows; from += len(c) {
 		n := min(len(c), rows-from)
 		clear(c[:])

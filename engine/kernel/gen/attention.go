@@ -191,36 +191,8 @@ func transposeTile(t *text, isa isa) {
 		}
 	}
 	v.label("loaded")
-	for i := 0; i < n; i += 2 {
-		v.op("VUNPCKLPS", isa.r(i+1), isa.r(i), isa.r(n+i))
-		v.op("VUNPCKHPS", isa.r(i+1), isa.r(i), isa.r(n+i+1))
-	}
-	for g := 0; g < n; g += 4 {
-		for k := range 4 {
-			op := []string{"VUNPCKLPD", "VUNPCKHPD"}[k%2]
-			v.op(op, isa.r(n+g+2+k/2), isa.r(n+g+k/2), isa.r(g+k))
-		}
-	}
-	// Register g+k now has, in quarter q, column 4q+k of rows g..g+3.
+	transposeSquare(t, isa)
 	column := func(c int) string { return isa.r(n + c) }
-	for k := range 4 {
-		if isa == avx2 {
-			v.op("VPERM2F128", "$0x20", isa.r(4+k), isa.r(k), column(k))
-			v.op("VPERM2F128", "$0x31", isa.r(4+k), isa.r(k), column(4+k))
-			continue
-		}
-		for odd, pick := range []string{"$0x88", "$0xdd"} { // quarters 0 and 2, 1 and 3
-			low, high := column(4*odd+k), column(8+4*odd+k)
-			v.op("VSHUFF32X4", pick, isa.r(4+k), isa.r(k), low)
-			v.op("VSHUFF32X4", pick, isa.r(12+k), isa.r(8+k), high)
-		}
-		for odd := range 2 {
-			low, high := column(4*odd+k), column(8+4*odd+k)
-			v.op("VSHUFF32X4", "$0x88", high, low, isa.r(k))
-			v.op("VSHUFF32X4", "$0xdd", high, low, high)
-			v.op("VMOVAPS", isa.r(k), low)
-		}
-	}
 	if isa == avx2 {
 		v.mask = isa.r(0)
 	}
@@ -233,6 +205,42 @@ func transposeTile(t *text, isa isa) {
 		}
 	}
 	v.end()
+}
+
+// transposeSquare transposes the square in the lower half of the registers, a row in each;
+// column c is then in register c of the upper half.
+func transposeSquare(t *text, isa isa) {
+	n := isa.lanes()
+	for i := 0; i < n; i += 2 {
+		t.op("VUNPCKLPS", isa.r(i+1), isa.r(i), isa.r(n+i))
+		t.op("VUNPCKHPS", isa.r(i+1), isa.r(i), isa.r(n+i+1))
+	}
+	for g := 0; g < n; g += 4 {
+		for k := range 4 {
+			op := []string{"VUNPCKLPD", "VUNPCKHPD"}[k%2]
+			t.op(op, isa.r(n+g+2+k/2), isa.r(n+g+k/2), isa.r(g+k))
+		}
+	}
+	// Register g+k now has, in quarter q, column 4q+k of rows g..g+3.
+	column := func(c int) string { return isa.r(n + c) }
+	for k := range 4 {
+		if isa == avx2 {
+			t.op("VPERM2F128", "$0x20", isa.r(4+k), isa.r(k), column(k))
+			t.op("VPERM2F128", "$0x31", isa.r(4+k), isa.r(k), column(4+k))
+			continue
+		}
+		for odd, pick := range []string{"$0x88", "$0xdd"} { // quarters 0 and 2, 1 and 3
+			low, high := column(4*odd+k), column(8+4*odd+k)
+			t.op("VSHUFF32X4", pick, isa.r(4+k), isa.r(k), low)
+			t.op("VSHUFF32X4", pick, isa.r(12+k), isa.r(8+k), high)
+		}
+		for odd := range 2 {
+			low, high := column(4*odd+k), column(8+4*odd+k)
+			t.op("VSHUFF32X4", "$0x88", high, low, isa.r(k))
+			t.op("VSHUFF32X4", "$0xdd", high, low, high)
+			t.op("VMOVAPS", isa.r(k), low)
+		}
+	}
 }
 
 // transposeStrip writes the routine of arm64, whose registers are short: it goes

@@ -10,6 +10,10 @@ import "fmt"
 //
 // sums[r] continues over elements 0..n-1 of row r; b is read by dots alone, c,
 // one row for all, by weighted dots.
+//
+// On amd64 as many rows as a register has lanes go square by square (chainSquares):
+// products along the rows, then a transposition, then a step of all sums per column.
+// n is a multiple of the lanes.
 
 // chainKind is what one step adds to a sum.
 type chainKind struct {
@@ -17,20 +21,22 @@ type chainKind struct {
 	step func(s chainStep)
 	// shared says that the last register holds the current element of c.
 	shared bool
+	// paired says that b is read, squared that an element is multiplied by itself.
+	paired, squared bool
 }
 
 var chainKinds = []chainKind{
 	{name: "sum", step: func(s chainStep) { s.addFrom("AX") }},
-	{name: "square", step: func(s chainStep) {
+	{name: "square", squared: true, step: func(s chainStep) {
 		s.load("AX")
 		s.addSquare()
 	}},
-	{name: "dot", step: func(s chainStep) {
+	{name: "dot", paired: true, step: func(s chainStep) {
 		s.load("AX")
 		s.timesFrom("BX")
 		s.add()
 	}},
-	{name: "weighted", shared: true, step: func(s chainStep) {
+	{name: "weighted", shared: true, paired: true, step: func(s chainStep) {
 		s.scaled("AX")
 		s.timesFrom("BX")
 		s.add()
@@ -48,6 +54,78 @@ func chainFile(v isa) string {
 		for _, rows := range chainRows {
 			chain(t, k, rows)
 		}
+	}
+	if !t.arm() {
+		for _, v := range []isa{avx512, avx2} {
+			for _, k := range chainKinds {
+				chainSquares(t, k, v)
+			}
+		}
+	}
+	return t.String()
+}
+
+func squaresName(k chainKind, v isa) string { return k.name + "Squares" + v.name }
+
+// chainSquares writes a routine of whole squares. SI and R13 go down the rows that AX and
+// BX begin.
+func chainSquares(t *text, k chainKind, v isa) {
+	n := v.lanes()
+	fmt.Fprintf(t, "\n// func %[1]s(sums, a, b, c *float32, stride, n int)\nTEXT ·%[1]s(SB), NOSPLIT, $0-48\n", squaresName(k, v))
+	for i, name := range []string{"sums+0", "a+8", "b+16", "c+24", "stride+32", "n+40"} {
+		t.op("MOVQ", name+"(FP)", []string{"DI", "AX", "BX", "R8", "DX", "CX"}[i])
+	}
+	t.op("SHLQ", "$2", "DX")
+	t.label("square")
+	t.op("MOVQ", "AX", "SI")
+	t.op("MOVQ", "BX", "R13")
+	if k.shared {
+		t.op("VMOVUPS", "(R8)", v.r(n))
+		t.op("ADDQ", fmt.Sprintf("$%d", v.bytes), "R8")
+	}
+	for i := range n {
+		if k.shared {
+			t.op("VMULPS", "(SI)", v.r(n), v.r(i))
+		} else {
+			t.op("VMOVUPS", "(SI)", v.r(i))
+		}
+		t.op("ADDQ", "DX", "SI")
+		if k.paired {
+			t.op("VMULPS", "(R13)", v.r(i), v.r(i))
+			t.op("ADDQ", "DX", "R13")
+		}
+	}
+	transposeSquare(t, v)
+	sums := v.r(0)
+	t.op("VMOVUPS", "(DI)", sums)
+	for c := range n {
+		if k.squared {
+			t.op("VFMADD231PS", v.r(n+c), v.r(n+c), sums)
+		} else {
+			t.op("VADDPS", v.r(n+c), sums, sums)
+		}
+	}
+	t.op("VMOVUPS", sums, "(DI)")
+	t.op("ADDQ", fmt.Sprintf("$%d", v.bytes), "AX")
+	t.op("ADDQ", fmt.Sprintf("$%d", v.bytes), "BX")
+	t.op("SUBQ", fmt.Sprintf("$%d", n), "CX")
+	t.op("JNZ", "square")
+	t.end()
+}
+
+// squareStubs declares the routines of whole squares and chooses among them.
+func squareStubs() string {
+	var t text
+	t.WriteString(generated + "\npackage kernel\n")
+	for _, v := range []isa{avx512, avx2} {
+		for _, k := range chainKinds {
+			fmt.Fprintf(&t, "\n//go:noescape\nfunc %s(sums, a, b, c *float32, stride, n int)\n", squaresName(k, v))
+		}
+		fmt.Fprintf(&t, "\n// chainSquares%[1]s runs %[2]d rows of a kind.\nfunc chainSquares%[1]s(k chainSet, sums, a, b, c *float32, stride, n int) {\n\tswitch k {\n", v.name, v.lanes())
+		for _, k := range chainKinds {
+			fmt.Fprintf(&t, "\tcase %sChain:\n\t\t%s(sums, a, b, c, stride, n)\n", k.name, squaresName(k, v))
+		}
+		t.WriteString("\t}\n}\n")
 	}
 	return t.String()
 }
