@@ -1,10 +1,16 @@
 package kernel
 
+import (
+	"math"
+	"math/bits"
+)
+
 // Tiles of the plain product: what processors without assembly and without a
 // fused multiply-add run (WebAssembly, for one). A tile of four rows by two columns
 // keeps its eight sums in registers, float32 values all, held as float64. Its
 // operands are copied to float64 first, each once for many tiles, since the
-// conversions would cost as much as the arithmetic. The step is that of fma32.
+// conversions would cost as much as the arithmetic. The step is that of fma32,
+// without its test of midpoints where the operands are of few bits (see spareBits).
 
 const (
 	tileRows = 4
@@ -40,12 +46,52 @@ func (p *product) runTiles(s *Scratch) {
 func (p *product) strip(s *Scratch) {
 	left, right := grown(&s.left, p.k), grown(&s.right, ceilDiv(p.n, tileCols)*p.k)
 	p.copyRight(right)
+	spare := spareBits(right)
 	for i := 0; i < p.m; i += tileRows {
 		p.copyLeft(left, i)
+		narrow := spare > 0 && haveSpare(left, significand-spare)
 		for j := 0; j < p.n; j += tileCols {
-			p.tile(i, j, left, right[j/tileCols*p.k:][:p.k])
+			p.tile(i, j, left, right[j/tileCols*p.k:][:p.k], narrow)
 		}
 	}
+}
+
+const (
+	// significand is how many significant bits a float32 has at most, and beyond
+	// how many more a float64 has.
+	significand = 24
+	beyond      = 53 - significand
+)
+
+// spareBits returns how many of the 24 bits no number of right uses. Low-precision
+// formats leave many: bfloat16 16, half precision 13.
+//
+// Two numbers with 24 spare bits together have a product of at most 24 bits. Sums
+// of two numbers of 24 bits, rounded to float64 and then to float32, have the bits
+// of a single rounding (Figueroa 1995, for 53 is at least 2*24+2), so no midpoint
+// needs a second look. Below 2^-126 too: there a product within 2^-179 of an odd
+// multiple of 2^-150 is a multiple of 2^-174, and so is that multiple itself.
+func spareBits(right []rightTile) int {
+	var used uint64
+	for k := range right {
+		used |= math.Float64bits(right[k][0]) | math.Float64bits(right[k][1])
+		if used&(1<<beyond) != 0 {
+			return 0 // the usual end for float32, after few steps
+		}
+	}
+	return min(bits.TrailingZeros64(used)-beyond, significand-1)
+}
+
+// haveSpare reports that all numbers of left have as many spare bits.
+func haveSpare(left []leftTile, spare int) bool {
+	for k := range left {
+		a := &left[k]
+		used := math.Float64bits(a[0]) | math.Float64bits(a[1]) | math.Float64bits(a[2]) | math.Float64bits(a[3])
+		if used&(1<<(beyond+spare)-1) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // copyLeft copies the rows of a tile.
@@ -84,8 +130,9 @@ func (p *product) copyRight(dst []rightTile) {
 	}
 }
 
-// tile advances the chains of four rows and two columns, or the last one.
-func (p *product) tile(i, j int, left []leftTile, right []rightTile) {
+// tile advances the chains of four rows and two columns, or the last one. In a
+// narrow tile no product has more than 24 bits.
+func (p *product) tile(i, j int, left []leftTile, right []rightTile, narrow bool) {
 	var c [tileRows * tileCols]float64
 	w := min(tileCols, p.n-j)
 	if p.add {
@@ -95,7 +142,11 @@ func (p *product) tile(i, j int, left []leftTile, right []rightTile) {
 			}
 		}
 	}
-	chains4x2(&c, left, right)
+	if narrow {
+		narrowChains4x2(&c, left, right)
+	} else {
+		chains4x2(&c, left, right)
+	}
 	for r := range tileRows {
 		row := p.c[(i+r)*p.ldc+j:][:w]
 		for q := range row {
@@ -150,6 +201,24 @@ func chains4x2(c *[tileRows * tileCols]float64, left []leftTile, right []rightTi
 		} else {
 			c31 = float64(float32(odd(a[3]*b[1], c31, s)))
 		}
+	}
+	*c = [tileRows * tileCols]float64{c00, c01, c10, c11, c20, c21, c30, c31}
+}
+
+// narrowChains4x2 is chains4x2 for narrow tiles.
+func narrowChains4x2(c *[tileRows * tileCols]float64, left []leftTile, right []rightTile) {
+	right = right[:len(left)]
+	c00, c01, c10, c11, c20, c21, c30, c31 := c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
+	for k := range left {
+		a, b := &left[k], &right[k]
+		c00 = float64(float32(a[0]*b[0] + c00))
+		c10 = float64(float32(a[1]*b[0] + c10))
+		c20 = float64(float32(a[2]*b[0] + c20))
+		c30 = float64(float32(a[3]*b[0] + c30))
+		c01 = float64(float32(a[0]*b[1] + c01))
+		c11 = float64(float32(a[1]*b[1] + c11))
+		c21 = float64(float32(a[2]*b[1] + c21))
+		c31 = float64(float32(a[3]*b[1] + c31))
 	}
 	*c = [tileRows * tileCols]float64{c00, c01, c10, c11, c20, c21, c30, c31}
 }

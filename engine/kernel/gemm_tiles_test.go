@@ -12,8 +12,13 @@ func TestTilesRoundOnce(t *testing.T) {
 	draws := map[string]func(*rand.Rand, int) []float32{
 		"ordinary": normals,
 		"hostile":  hostile,
-		"few bits": func(rng *rand.Rand, n int) []float32 {
-			return drawn(n, func() float32 { return math.Float32frombits(math.Float32bits(normal(rng)) & 0xffff0000) })
+		// Of 12 bits a product has 24, the most that tiles add without a test.
+		"bfloat16":        func(rng *rand.Rand, n int) []float32 { return shortened(normals(rng, n), 8) },
+		"12 bits":         func(rng *rand.Rand, n int) []float32 { return shortened(normals(rng, n), 12) },
+		"13 bits":         func(rng *rand.Rand, n int) []float32 { return shortened(normals(rng, n), 13) },
+		"12 bits hostile": func(rng *rand.Rand, n int) []float32 { return shortened(hostile(rng, n), 12) },
+		"12 bits, tiny products": func(rng *rand.Rand, n int) []float32 {
+			return drawn(n, func() float32 { return shortened([]float32{scaled(normal(rng), -60-rng.IntN(16))}, 12)[0] })
 		},
 		"zeros": func(rng *rand.Rand, n int) []float32 {
 			return drawn(n, func() float32 { return normal(rng) * float32(rng.IntN(2)) })
@@ -36,6 +41,26 @@ func TestTilesRoundOnce(t *testing.T) {
 		c := randomProduct(rng, 9, stripCols+21, depth+3, normals)
 		c.p.unfused = false
 		tilesAgainstSteps(t, "large", c)
+	}
+}
+
+// A product of 25 bits may be a midpoint, which a sum too small for float64
+// decides: spare bits are counted, not estimated.
+func TestTilesTestProductsOf25Bits(t *testing.T) {
+	rng := newRand(34)
+	for _, sum := range []float32{0x1p-80, -0x1p-80} {
+		c := randomProduct(rng, tileRows, tileCols, 1, normals)
+		c.p.unfused, c.p.add = false, true
+		for i := range c.a.x {
+			c.a.x[i] = 2 - 0x1p-12 // 13 bits, and 12 below: 23 are spare
+		}
+		for i := range c.b.x {
+			c.b.x[i] = 2 - 0x1p-11
+		}
+		for i := range c.c.x {
+			c.c.x[i] = sum
+		}
+		tilesAgainstSteps(t, "25 bits", c)
 	}
 }
 
@@ -76,6 +101,14 @@ func nearlyInverse(rng *rand.Rand) (x, y float32) {
 			return x, y
 		}
 	}
+}
+
+// shortened truncates x to n significant bits.
+func shortened(x []float32, n int) []float32 {
+	for i, v := range x {
+		x[i] = math.Float32frombits(math.Float32bits(v) >> (significand - n) << (significand - n))
+	}
+	return x
 }
 
 func scaled(x float32, e int) float32 { return float32(math.Ldexp(float64(x), e)) }
