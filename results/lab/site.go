@@ -59,22 +59,23 @@ const early = `document.documentElement.dataset.theme=matchMedia("(prefers-color
 // no other.
 func index(p Program, which results.Part, file, wasm string, size int) []byte {
 	paper := results.SharedPaper()
-	style := paper.Style + "\n" + source("lab.css") + "\n" + which.Style
+	style := lean(paper.Style + "\n" + source("lab.css") + "\n" + which.Style)
 	var script strings.Builder
 	script.WriteString(paper.Script)
 	script.WriteString("\n" + which.Script)
 	for _, name := range []string{"panels.js", "guess.js", "engine.js", "lab.js"} {
 		script.WriteString("\n" + source(name))
 	}
-	scripts, connect := sums(early, script.String())+" 'wasm-unsafe-eval'", "'none'"
+	all := lean(script.String())
+	scripts, connect := sums(early, all)+" 'wasm-unsafe-eval'", "'none'"
 	if file != "" {
 		scripts, connect = scripts+" 'self'", "'self'"
 	}
 	var out bytes.Buffer
 	err := page.Execute(&out, map[string]any{
-		"Policy": policyOf(scripts, style, connect), "Style": template.CSS(style), "Early": template.JS(early), "Script": template.JS(script.String()), "Licence": paper.Licence,
+		"Policy": policyOf(scripts, style, connect), "Style": template.CSS(style), "Early": template.JS(early), "Script": template.JS(all), "Licence": paper.Licence,
 		"Lab": template.HTML(base64.StdEncoding.EncodeToString(Gzip(publishedFile()))), "Which": template.HTML(base64.StdEncoding.EncodeToString(Gzip([]byte(which.HTML)))),
-		"Worker": template.HTML(inScript(string(p.Support) + "\n" + source("worker.js"))),
+		"Worker": template.HTML(inScript(lean(string(p.Support) + "\n" + source("worker.js")))),
 		"File":   file, "Sheets": file != "", "Bytes": size, "Program": template.HTML(wasm), // sheets stand next to the page
 	})
 	if err != nil {
@@ -108,6 +109,17 @@ func Gzip(raw []byte) []byte {
 	z.Write(raw)                                               // a buffer takes everything
 	z.Close()
 	return packed.Bytes()
+}
+
+// lean is a script or a style without its indentation and the lines that are a // comment.
+func lean(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		if line = strings.TrimLeft(line, " \t"); line != "\n" && !strings.HasPrefix(line, "//") {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
 }
 
 // inScript keeps a text from ending the element that it stands in.
