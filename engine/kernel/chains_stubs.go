@@ -8,37 +8,13 @@ package kernel
 func sumChains8(sums, a, b, c *float32, stride, n int)
 
 //go:noescape
-func sumChains4(sums, a, b, c *float32, stride, n int)
-
-//go:noescape
-func sumChains1(sums, a, b, c *float32, stride, n int)
-
-//go:noescape
 func squareChains8(sums, a, b, c *float32, stride, n int)
-
-//go:noescape
-func squareChains4(sums, a, b, c *float32, stride, n int)
-
-//go:noescape
-func squareChains1(sums, a, b, c *float32, stride, n int)
 
 //go:noescape
 func dotChains8(sums, a, b, c *float32, stride, n int)
 
 //go:noescape
-func dotChains4(sums, a, b, c *float32, stride, n int)
-
-//go:noescape
-func dotChains1(sums, a, b, c *float32, stride, n int)
-
-//go:noescape
 func weightedChains8(sums, a, b, c *float32, stride, n int)
-
-//go:noescape
-func weightedChains4(sums, a, b, c *float32, stride, n int)
-
-//go:noescape
-func weightedChains1(sums, a, b, c *float32, stride, n int)
 
 // chains8 runs 8 rows of a kind.
 func chains8(k chainSet, sums, a, b, c *float32, stride, n int) {
@@ -54,6 +30,18 @@ func chains8(k chainSet, sums, a, b, c *float32, stride, n int) {
 	}
 }
 
+//go:noescape
+func sumChains4(sums, a, b, c *float32, stride, n int)
+
+//go:noescape
+func squareChains4(sums, a, b, c *float32, stride, n int)
+
+//go:noescape
+func dotChains4(sums, a, b, c *float32, stride, n int)
+
+//go:noescape
+func weightedChains4(sums, a, b, c *float32, stride, n int)
+
 // chains4 runs 4 rows of a kind.
 func chains4(k chainSet, sums, a, b, c *float32, stride, n int) {
 	switch k {
@@ -67,6 +55,18 @@ func chains4(k chainSet, sums, a, b, c *float32, stride, n int) {
 		weightedChains4(sums, a, b, c, stride, n)
 	}
 }
+
+//go:noescape
+func sumChains1(sums, a, b, c *float32, stride, n int)
+
+//go:noescape
+func squareChains1(sums, a, b, c *float32, stride, n int)
+
+//go:noescape
+func dotChains1(sums, a, b, c *float32, stride, n int)
+
+//go:noescape
+func weightedChains1(sums, a, b, c *float32, stride, n int)
 
 // chains1 runs 1 rows of a kind.
 func chains1(k chainSet, sums, a, b, c *float32, stride, n int) {

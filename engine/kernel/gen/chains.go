@@ -113,19 +113,12 @@ func chainSquares(t *text, k chainKind, v isa) {
 	t.end()
 }
 
-// squareStubs declares the routines of whole squares and chooses among them.
+// squareStubs is the Go of the routines of whole squares.
 func squareStubs() string {
 	var t text
 	t.WriteString(generated + "\npackage kernel\n")
 	for _, v := range []isa{avx512, avx2} {
-		for _, k := range chainKinds {
-			fmt.Fprintf(&t, "\n//go:noescape\nfunc %s(sums, a, b, c *float32, stride, n int)\n", squaresName(k, v))
-		}
-		fmt.Fprintf(&t, "\n// chainSquares%[1]s runs %[2]d rows of a kind.\nfunc chainSquares%[1]s(k chainSet, sums, a, b, c *float32, stride, n int) {\n\tswitch k {\n", v.name, v.lanes())
-		for _, k := range chainKinds {
-			fmt.Fprintf(&t, "\tcase %sChain:\n\t\t%s(sums, a, b, c, stride, n)\n", k.name, squaresName(k, v))
-		}
-		t.WriteString("\t}\n}\n")
+		chainFamily(&t, "chainSquares"+v.name, v.lanes(), func(k chainKind) string { return squaresName(k, v) })
 	}
 	return t.String()
 }
@@ -251,21 +244,25 @@ func chain(t *text, k chainKind, rows int) {
 	t.end()
 }
 
-// chainStubs declares the routines and chooses among them.
+// chainStubs is the Go of the routines that amd64 and arm64 share.
 func chainStubs() string {
 	var t text
 	t.WriteString(generatedShared + "\npackage kernel\n")
-	for _, k := range chainKinds {
-		for _, rows := range chainRows {
-			fmt.Fprintf(&t, "\n//go:noescape\nfunc %s(sums, a, b, c *float32, stride, n int)\n", chainName(k, rows))
-		}
-	}
 	for _, rows := range chainRows {
-		fmt.Fprintf(&t, "\n// chains%d runs %d rows of a kind.\nfunc chains%d(k chainSet, sums, a, b, c *float32, stride, n int) {\n\tswitch k {\n", rows, rows, rows)
-		for _, k := range chainKinds {
-			fmt.Fprintf(&t, "\tcase %sChain:\n\t\t%s(sums, a, b, c, stride, n)\n", k.name, chainName(k, rows))
-		}
-		t.WriteString("\t}\n}\n")
+		chainFamily(&t, fmt.Sprintf("chains%d", rows), rows, func(k chainKind) string { return chainName(k, rows) })
 	}
 	return t.String()
+}
+
+// chainFamily declares a routine for each kind, and the function that chooses among them.
+func chainFamily(t *text, chooser string, rows int, routine func(chainKind) string) {
+	const signature = "sums, a, b, c *float32, stride, n int"
+	for _, k := range chainKinds {
+		fmt.Fprintf(t, "\n//go:noescape\nfunc %s(%s)\n", routine(k), signature)
+	}
+	fmt.Fprintf(t, "\n// %s runs %d rows of a kind.\nfunc %[1]s(k chainSet, %[3]s) {\n\tswitch k {\n", chooser, rows, signature)
+	for _, k := range chainKinds {
+		fmt.Fprintf(t, "\tcase %sChain:\n\t\t%s(sums, a, b, c, stride, n)\n", k.name, routine(k))
+	}
+	t.WriteString("\t}\n}\n")
 }

@@ -53,7 +53,7 @@ func files() map[string]string {
 		"chains_amd64.s":           chainFile(avx2),
 		"chains_arm64.s":           chainFile(neon),
 		"chains_stubs.go":          chainStubs(),
-		"chain_squares_amd64.go":   squareStubs(),
+		"chains_stubs_amd64.go":    squareStubs(),
 		"neon.md":                  countFile(),
 
 		"../../precision/round_arm64.s":    roundFile(),

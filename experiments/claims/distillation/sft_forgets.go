@@ -69,7 +69,7 @@ func measureForgetting(ctx context.Context, e *claim.Env) (*claim.Observation, e
 	}
 	updates := e.Pick(200, 12, 2)
 	for _, rate := range forgetRates {
-		// At the tiny size no teacher is right, and the shipped one stands in.
+		// At smaller sizes the teacher may solve nothing, and the shipped model stands in.
 		traces := teacher
 		if e.Size != claim.Full {
 			traces = "chain-base"
