@@ -8,20 +8,20 @@
 // func magnitudesNEON(amax, src *float32, n, runs int)
 TEXT ·magnitudesNEON(SB), NOSPLIT, $0-32
 	MOVD          $magnitudesNEONConstants<>(SB), R15
-	FMOVQ         0(R15), F0
+	FMOVQ         0(R15), F31
 	MOVD          amax+0(FP), R9
 	MOVD          src+8(FP), R4
 	MOVD          n+16(FP), R11
 	MOVD          runs+24(FP), R3
 run:
-	VEOR          V1.B16, V1.B16, V1.B16
+	VEOR          V0.B16, V0.B16, V0.B16
 	MOVD          R11, R2
 	SUBS          $4, R2
 	BLT           rest
 whole:
-	FMOVQ         (R4), F2
-	VAND          V0.B16, V2.B16, V2.B16
-	VUMAX         V2.S4, V1.S4, V1.S4
+	FMOVQ         (R4), F1
+	VAND          V31.B16, V1.B16, V1.B16
+	VUMAX         V1.S4, V0.S4, V0.S4
 	ADD           $16, R4
 	SUBS          $4, R2
 	BGE           whole
@@ -30,15 +30,15 @@ rest:
 	CMP           $0, R2
 	BEQ           done
 one:
-	VLD1R         (R4), [V2.S4]
-	VAND          V0.B16, V2.B16, V2.B16
-	VUMAX         V2.S4, V1.S4, V1.S4
+	VLD1R         (R4), [V1.S4]
+	VAND          V31.B16, V1.B16, V1.B16
+	VUMAX         V1.S4, V0.S4, V0.S4
 	ADD           $4, R4
 	SUBS          $1, R2
 	BNE           one
 done:
-	WORD          $0x6eb0a821 // UMAXV S1, V1.4S
-	FMOVS         F1, (R9)
+	WORD          $0x6eb0a800 // UMAXV S0, V0.4S
+	FMOVS         F0, (R9)
 	ADD           $4, R9
 	SUBS          $1, R3
 	BNE           run
@@ -51,8 +51,8 @@ GLOBL magnitudesNEONConstants<>(SB), RODATA|NOPTR, $16
 // func divideNarrowNEON(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)
 TEXT ·divideNarrowNEON(SB), NOSPLIT, $0-49
 	MOVD          $divideNarrowNEONConstants<>(SB), R15
-	FLDPQ         0(R15), (F0, F1)
-	FLDPQ         32(R15), (F2, F3)
+	FLDPQ         0(R15), (F31, F30)
+	FLDPQ         32(R15), (F29, F28)
 	MOVD          dst+0(FP), R5
 	MOVD          src+8(FP), R4
 	MOVD          n+16(FP), R11
@@ -60,34 +60,34 @@ TEXT ·divideNarrowNEON(SB), NOSPLIT, $0-49
 	MOVD          scales+32(FP), R9
 	MOVD          r+40(FP), R8
 	MOVBU         restore+48(FP), R1
-	VMOV          V0.B16, V5.B16
-	FMOVS         Rounder_top(R8), F6
-	VDUP          V6.S[0], V6.S4
-	FMOVS         Rounder_normal(R8), F7
-	VDUP          V7.S[0], V7.S4
-	FMOVS         Rounder_lift(R8), F8
-	VDUP          V8.S[0], V8.S4
+	VMOV          V31.B16, V1.B16
+	FMOVS         Rounder_top(R8), F2
+	VDUP          V2.S[0], V2.S4
+	FMOVS         Rounder_normal(R8), F3
+	VDUP          V3.S[0], V3.S4
+	FMOVS         Rounder_lift(R8), F4
+	VDUP          V4.S[0], V4.S4
 run:
-	VLD1R         (R9), [V4.S4]
+	VLD1R         (R9), [V0.S4]
 	CBZ           R1, begin
-	VMOV          V4.B16, V5.B16
+	VMOV          V0.B16, V1.B16
 begin:
 	MOVD          R11, R2
 	SUBS          $4, R2
 	BLT           rest
 whole:
-	FMOVQ         (R4), F9
-	WORD          $0x6e24fd29 // FDIV V9.4S, V9.4S, V4.4S
-	VAND          V1.B16, V9.B16, V10.B16
-	VUMIN         V6.S4, V10.S4, V10.S4
-	VAND          V2.B16, V10.B16, V11.B16
-	VUMAX         V7.S4, V11.S4, V11.S4
-	VADD          V8.S4, V11.S4, V11.S4
-	WORD          $0x4e2bd54a // FADD V10.4S, V10.4S, V11.4S
-	WORD          $0x4eabd54a // FSUB V10.4S, V10.4S, V11.4S
-	VBIT          V3.B16, V9.B16, V10.B16
-	WORD          $0x6e25dd4a // FMUL V10.4S, V10.4S, V5.4S
-	FMOVQ         F10, (R5)
+	FMOVQ         (R4), F5
+	WORD          $0x6e20fca5 // FDIV V5.4S, V5.4S, V0.4S
+	VAND          V30.B16, V5.B16, V6.B16
+	VUMIN         V2.S4, V6.S4, V6.S4
+	VAND          V29.B16, V6.B16, V7.B16
+	VUMAX         V3.S4, V7.S4, V7.S4
+	VADD          V4.S4, V7.S4, V7.S4
+	WORD          $0x4e27d4c6 // FADD V6.4S, V6.4S, V7.4S
+	WORD          $0x4ea7d4c6 // FSUB V6.4S, V6.4S, V7.4S
+	VBIT          V28.B16, V5.B16, V6.B16
+	WORD          $0x6e21dcc6 // FMUL V6.4S, V6.4S, V1.4S
+	FMOVQ         F6, (R5)
 	ADD           $16, R5
 	ADD           $16, R4
 	SUBS          $4, R2
@@ -97,18 +97,18 @@ rest:
 	CMP           $0, R2
 	BEQ           done
 one:
-	VLD1R         (R4), [V10.S4]
-	WORD          $0x6e24fd4a // FDIV V10.4S, V10.4S, V4.4S
-	VAND          V1.B16, V10.B16, V9.B16
-	VUMIN         V6.S4, V9.S4, V9.S4
-	VAND          V2.B16, V9.B16, V11.B16
-	VUMAX         V7.S4, V11.S4, V11.S4
-	VADD          V8.S4, V11.S4, V11.S4
-	WORD          $0x4e2bd529 // FADD V9.4S, V9.4S, V11.4S
-	WORD          $0x4eabd529 // FSUB V9.4S, V9.4S, V11.4S
-	VBIT          V3.B16, V10.B16, V9.B16
-	WORD          $0x6e25dd29 // FMUL V9.4S, V9.4S, V5.4S
-	FMOVS         F9, (R5)
+	VLD1R         (R4), [V6.S4]
+	WORD          $0x6e20fcc6 // FDIV V6.4S, V6.4S, V0.4S
+	VAND          V30.B16, V6.B16, V5.B16
+	VUMIN         V2.S4, V5.S4, V5.S4
+	VAND          V29.B16, V5.B16, V7.B16
+	VUMAX         V3.S4, V7.S4, V7.S4
+	VADD          V4.S4, V7.S4, V7.S4
+	WORD          $0x4e27d4a5 // FADD V5.4S, V5.4S, V7.4S
+	WORD          $0x4ea7d4a5 // FSUB V5.4S, V5.4S, V7.4S
+	VBIT          V28.B16, V6.B16, V5.B16
+	WORD          $0x6e21dca5 // FMUL V5.4S, V5.4S, V1.4S
+	FMOVS         F5, (R5)
 	ADD           $4, R5
 	ADD           $4, R4
 	SUBS          $1, R2
@@ -132,8 +132,8 @@ GLOBL divideNarrowNEONConstants<>(SB), RODATA|NOPTR, $64
 // func divideWholeNEON(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)
 TEXT ·divideWholeNEON(SB), NOSPLIT, $0-49
 	MOVD          $divideWholeNEONConstants<>(SB), R15
-	FLDPQ         0(R15), (F0, F1)
-	FMOVQ         32(R15), F2
+	FLDPQ         0(R15), (F31, F30)
+	FMOVQ         32(R15), F29
 	MOVD          dst+0(FP), R5
 	MOVD          src+8(FP), R4
 	MOVD          n+16(FP), R11
@@ -141,27 +141,27 @@ TEXT ·divideWholeNEON(SB), NOSPLIT, $0-49
 	MOVD          scales+32(FP), R9
 	MOVD          r+40(FP), R8
 	MOVBU         restore+48(FP), R1
-	VMOV          V0.B16, V4.B16
-	FMOVS         Rounder_top(R8), F5
-	VDUP          V5.S[0], V5.S4
-	VEOR          V1.B16, V5.B16, V6.B16
+	VMOV          V31.B16, V1.B16
+	FMOVS         Rounder_top(R8), F2
+	VDUP          V2.S[0], V2.S4
+	VEOR          V30.B16, V2.B16, V3.B16
 run:
-	VLD1R         (R9), [V3.S4]
+	VLD1R         (R9), [V0.S4]
 	CBZ           R1, begin
-	VMOV          V3.B16, V4.B16
+	VMOV          V0.B16, V1.B16
 begin:
 	MOVD          R11, R2
 	SUBS          $4, R2
 	BLT           rest
 whole:
-	FMOVQ         (R4), F7
-	WORD          $0x6e23fce7 // FDIV V7.4S, V7.4S, V3.4S
-	WORD          $0x4ea5f4e7 // FMIN V7.4S, V7.4S, V5.4S
-	WORD          $0x4e26f4e7 // FMAX V7.4S, V7.4S, V6.4S
-	WORD          $0x4e22d4e7 // FADD V7.4S, V7.4S, V2.4S
-	WORD          $0x4ea2d4e7 // FSUB V7.4S, V7.4S, V2.4S
-	WORD          $0x6e24dce7 // FMUL V7.4S, V7.4S, V4.4S
-	FMOVQ         F7, (R5)
+	FMOVQ         (R4), F4
+	WORD          $0x6e20fc84 // FDIV V4.4S, V4.4S, V0.4S
+	WORD          $0x4ea2f484 // FMIN V4.4S, V4.4S, V2.4S
+	WORD          $0x4e23f484 // FMAX V4.4S, V4.4S, V3.4S
+	WORD          $0x4e3dd484 // FADD V4.4S, V4.4S, V29.4S
+	WORD          $0x4ebdd484 // FSUB V4.4S, V4.4S, V29.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	FMOVQ         F4, (R5)
 	ADD           $16, R5
 	ADD           $16, R4
 	SUBS          $4, R2
@@ -171,14 +171,14 @@ rest:
 	CMP           $0, R2
 	BEQ           done
 one:
-	VLD1R         (R4), [V7.S4]
-	WORD          $0x6e23fce7 // FDIV V7.4S, V7.4S, V3.4S
-	WORD          $0x4ea5f4e7 // FMIN V7.4S, V7.4S, V5.4S
-	WORD          $0x4e26f4e7 // FMAX V7.4S, V7.4S, V6.4S
-	WORD          $0x4e22d4e7 // FADD V7.4S, V7.4S, V2.4S
-	WORD          $0x4ea2d4e7 // FSUB V7.4S, V7.4S, V2.4S
-	WORD          $0x6e24dce7 // FMUL V7.4S, V7.4S, V4.4S
-	FMOVS         F7, (R5)
+	VLD1R         (R4), [V4.S4]
+	WORD          $0x6e20fc84 // FDIV V4.4S, V4.4S, V0.4S
+	WORD          $0x4ea2f484 // FMIN V4.4S, V4.4S, V2.4S
+	WORD          $0x4e23f484 // FMAX V4.4S, V4.4S, V3.4S
+	WORD          $0x4e3dd484 // FADD V4.4S, V4.4S, V29.4S
+	WORD          $0x4ebdd484 // FSUB V4.4S, V4.4S, V29.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	FMOVS         F4, (R5)
 	ADD           $4, R5
 	ADD           $4, R4
 	SUBS          $1, R2

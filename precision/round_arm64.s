@@ -57,38 +57,38 @@ done:
 // func roundWideNEON(dst, src *float32, n int, r *Rounder)
 TEXT ·roundWideNEON(SB), NOSPLIT, $0-32
 	MOVD          $roundWideNEONConstants<>(SB), R15
-	FLDPQ         0(R15), (F0, F1)
+	FLDPQ         0(R15), (F31, F30)
 	MOVD          dst+0(FP), R5
 	MOVD          src+8(FP), R4
 	MOVD          n+16(FP), R2
 	MOVD          r+24(FP), R8
-	FMOVS         Rounder_half(R8), F2
-	VDUP          V2.S[0], V2.S4
-	FMOVS         Rounder_keep(R8), F3
-	VDUP          V3.S[0], V3.S4
+	FMOVS         Rounder_half(R8), F0
+	VDUP          V0.S[0], V0.S4
+	FMOVS         Rounder_keep(R8), F1
+	VDUP          V1.S[0], V1.S4
 	MOVWU         Rounder_half(R8), R10
 	ADD           $1, R10
 	LSL           $1, R10
-	VDUP          R10, V4.S4
-	FMOVS         Rounder_last(R8), F5
-	VDUP          V5.S[0], V5.S4
-	FMOVS         Rounder_over(R8), F6
-	VDUP          V6.S[0], V6.S4
+	VDUP          R10, V2.S4
+	FMOVS         Rounder_last(R8), F3
+	VDUP          V3.S[0], V3.S4
+	FMOVS         Rounder_over(R8), F4
+	VDUP          V4.S[0], V4.S4
 	SUBS          $4, R2
 	BLT           rest
 whole:
-	FMOVQ         (R4), F7
-	VCMTST        V4.S4, V7.S4, V8.S4
-	VADD          V2.S4, V7.S4, V9.S4
-	VSUB          V8.S4, V9.S4, V9.S4
-	VAND          V3.B16, V9.B16, V9.B16
-	VAND          V0.B16, V7.B16, V8.B16
-	WORD          $0x6ea53508 // CMHI V8.4S, V8.4S, V5.4S
-	VBIT          V8.B16, V6.B16, V9.B16
-	VBIT          V1.B16, V7.B16, V9.B16
-	WORD          $0x4e27e4e8 // FCMEQ V8.4S, V7.4S, V7.4S
-	VBIF          V8.B16, V7.B16, V9.B16
-	FMOVQ         F9, (R5)
+	FMOVQ         (R4), F5
+	VCMTST        V2.S4, V5.S4, V6.S4
+	VADD          V0.S4, V5.S4, V7.S4
+	VSUB          V6.S4, V7.S4, V7.S4
+	VAND          V1.B16, V7.B16, V7.B16
+	VAND          V31.B16, V5.B16, V6.B16
+	WORD          $0x6ea334c6 // CMHI V6.4S, V6.4S, V3.4S
+	VBIT          V6.B16, V4.B16, V7.B16
+	VBIT          V30.B16, V5.B16, V7.B16
+	WORD          $0x4e25e4a6 // FCMEQ V6.4S, V5.4S, V5.4S
+	VBIF          V6.B16, V5.B16, V7.B16
+	FMOVQ         F7, (R5)
 	ADD           $16, R5
 	ADD           $16, R4
 	SUBS          $4, R2
@@ -98,18 +98,18 @@ rest:
 	CMP           $0, R2
 	BEQ           done
 one:
-	VLD1R         (R4), [V7.S4]
-	VCMTST        V4.S4, V7.S4, V9.S4
-	VADD          V2.S4, V7.S4, V8.S4
-	VSUB          V9.S4, V8.S4, V8.S4
-	VAND          V3.B16, V8.B16, V8.B16
-	VAND          V0.B16, V7.B16, V9.B16
-	WORD          $0x6ea53529 // CMHI V9.4S, V9.4S, V5.4S
-	VBIT          V9.B16, V6.B16, V8.B16
-	VBIT          V1.B16, V7.B16, V8.B16
-	WORD          $0x4e27e4e9 // FCMEQ V9.4S, V7.4S, V7.4S
-	VBIF          V9.B16, V7.B16, V8.B16
-	FMOVS         F8, (R5)
+	VLD1R         (R4), [V5.S4]
+	VCMTST        V2.S4, V5.S4, V7.S4
+	VADD          V0.S4, V5.S4, V6.S4
+	VSUB          V7.S4, V6.S4, V6.S4
+	VAND          V1.B16, V6.B16, V6.B16
+	VAND          V31.B16, V5.B16, V7.B16
+	WORD          $0x6ea334e7 // CMHI V7.4S, V7.4S, V3.4S
+	VBIT          V7.B16, V4.B16, V6.B16
+	VBIT          V30.B16, V5.B16, V6.B16
+	WORD          $0x4e25e4a7 // FCMEQ V7.4S, V5.4S, V5.4S
+	VBIF          V7.B16, V5.B16, V6.B16
+	FMOVS         F6, (R5)
 	ADD           $4, R5
 	ADD           $4, R4
 	SUBS          $1, R2
@@ -126,37 +126,37 @@ GLOBL roundWideNEONConstants<>(SB), RODATA|NOPTR, $32
 // func roundNarrowNEON(dst, src *float32, n int, r *Rounder)
 TEXT ·roundNarrowNEON(SB), NOSPLIT, $0-32
 	MOVD          $roundNarrowNEONConstants<>(SB), R15
-	FLDPQ         0(R15), (F0, F1)
-	FMOVQ         32(R15), F2
+	FLDPQ         0(R15), (F31, F30)
+	FMOVQ         32(R15), F29
 	MOVD          dst+0(FP), R5
 	MOVD          src+8(FP), R4
 	MOVD          n+16(FP), R2
 	MOVD          r+24(FP), R8
-	FMOVS         Rounder_normal(R8), F3
+	FMOVS         Rounder_normal(R8), F0
+	VDUP          V0.S[0], V0.S4
+	FMOVS         Rounder_lift(R8), F1
+	VDUP          V1.S[0], V1.S4
+	FMOVS         Rounder_last(R8), F2
+	VDUP          V2.S[0], V2.S4
+	FMOVS         Rounder_over(R8), F3
 	VDUP          V3.S[0], V3.S4
-	FMOVS         Rounder_lift(R8), F4
-	VDUP          V4.S[0], V4.S4
-	FMOVS         Rounder_last(R8), F5
-	VDUP          V5.S[0], V5.S4
-	FMOVS         Rounder_over(R8), F6
-	VDUP          V6.S[0], V6.S4
 	SUBS          $4, R2
 	BLT           rest
 whole:
-	FMOVQ         (R4), F7
-	VAND          V0.B16, V7.B16, V8.B16
-	VAND          V1.B16, V8.B16, V9.B16
-	VUMAX         V3.S4, V9.S4, V9.S4
-	VADD          V4.S4, V9.S4, V9.S4
-	WORD          $0x4e29d508 // FADD V8.4S, V8.4S, V9.4S
-	WORD          $0x4ea9d508 // FSUB V8.4S, V8.4S, V9.4S
-	VAND          V0.B16, V7.B16, V9.B16
-	WORD          $0x6ea53529 // CMHI V9.4S, V9.4S, V5.4S
-	VBIT          V9.B16, V6.B16, V8.B16
-	VBIT          V2.B16, V7.B16, V8.B16
-	WORD          $0x4e27e4e9 // FCMEQ V9.4S, V7.4S, V7.4S
-	VBIF          V9.B16, V7.B16, V8.B16
-	FMOVQ         F8, (R5)
+	FMOVQ         (R4), F4
+	VAND          V31.B16, V4.B16, V5.B16
+	VAND          V30.B16, V5.B16, V6.B16
+	VUMAX         V0.S4, V6.S4, V6.S4
+	VADD          V1.S4, V6.S4, V6.S4
+	WORD          $0x4e26d4a5 // FADD V5.4S, V5.4S, V6.4S
+	WORD          $0x4ea6d4a5 // FSUB V5.4S, V5.4S, V6.4S
+	VAND          V31.B16, V4.B16, V6.B16
+	WORD          $0x6ea234c6 // CMHI V6.4S, V6.4S, V2.4S
+	VBIT          V6.B16, V3.B16, V5.B16
+	VBIT          V29.B16, V4.B16, V5.B16
+	WORD          $0x4e24e486 // FCMEQ V6.4S, V4.4S, V4.4S
+	VBIF          V6.B16, V4.B16, V5.B16
+	FMOVQ         F5, (R5)
 	ADD           $16, R5
 	ADD           $16, R4
 	SUBS          $4, R2
@@ -166,20 +166,20 @@ rest:
 	CMP           $0, R2
 	BEQ           done
 one:
-	VLD1R         (R4), [V7.S4]
-	VAND          V0.B16, V7.B16, V8.B16
-	VAND          V1.B16, V8.B16, V9.B16
-	VUMAX         V3.S4, V9.S4, V9.S4
-	VADD          V4.S4, V9.S4, V9.S4
-	WORD          $0x4e29d508 // FADD V8.4S, V8.4S, V9.4S
-	WORD          $0x4ea9d508 // FSUB V8.4S, V8.4S, V9.4S
-	VAND          V0.B16, V7.B16, V9.B16
-	WORD          $0x6ea53529 // CMHI V9.4S, V9.4S, V5.4S
-	VBIT          V9.B16, V6.B16, V8.B16
-	VBIT          V2.B16, V7.B16, V8.B16
-	WORD          $0x4e27e4e9 // FCMEQ V9.4S, V7.4S, V7.4S
-	VBIF          V9.B16, V7.B16, V8.B16
-	FMOVS         F8, (R5)
+	VLD1R         (R4), [V4.S4]
+	VAND          V31.B16, V4.B16, V5.B16
+	VAND          V30.B16, V5.B16, V6.B16
+	VUMAX         V0.S4, V6.S4, V6.S4
+	VADD          V1.S4, V6.S4, V6.S4
+	WORD          $0x4e26d4a5 // FADD V5.4S, V5.4S, V6.4S
+	WORD          $0x4ea6d4a5 // FSUB V5.4S, V5.4S, V6.4S
+	VAND          V31.B16, V4.B16, V6.B16
+	WORD          $0x6ea234c6 // CMHI V6.4S, V6.4S, V2.4S
+	VBIT          V6.B16, V3.B16, V5.B16
+	VBIT          V29.B16, V4.B16, V5.B16
+	WORD          $0x4e24e486 // FCMEQ V6.4S, V4.4S, V4.4S
+	VBIF          V6.B16, V4.B16, V5.B16
+	FMOVS         F5, (R5)
 	ADD           $4, R5
 	ADD           $4, R4
 	SUBS          $1, R2
@@ -198,26 +198,26 @@ GLOBL roundNarrowNEONConstants<>(SB), RODATA|NOPTR, $48
 // func roundWholeNEON(dst, src *float32, n int, r *Rounder)
 TEXT ·roundWholeNEON(SB), NOSPLIT, $0-32
 	MOVD          $roundWholeNEONConstants<>(SB), R15
-	FLDPQ         0(R15), (F0, F1)
+	FLDPQ         0(R15), (F31, F30)
 	MOVD          dst+0(FP), R5
 	MOVD          src+8(FP), R4
 	MOVD          n+16(FP), R2
 	MOVD          r+24(FP), R8
-	FMOVS         Rounder_top(R8), F2
-	VDUP          V2.S[0], V2.S4
-	VEOR          V0.B16, V2.B16, V3.B16
+	FMOVS         Rounder_top(R8), F0
+	VDUP          V0.S[0], V0.S4
+	VEOR          V31.B16, V0.B16, V1.B16
 	SUBS          $4, R2
 	BLT           rest
 whole:
-	FMOVQ         (R4), F4
-	VMOV          V4.B16, V5.B16
-	WORD          $0x4ea2f4a5 // FMIN V5.4S, V5.4S, V2.4S
-	WORD          $0x4e23f4a5 // FMAX V5.4S, V5.4S, V3.4S
-	WORD          $0x4e21d4a5 // FADD V5.4S, V5.4S, V1.4S
-	WORD          $0x4ea1d4a5 // FSUB V5.4S, V5.4S, V1.4S
-	WORD          $0x4e24e486 // FCMEQ V6.4S, V4.4S, V4.4S
-	VBIF          V6.B16, V4.B16, V5.B16
-	FMOVQ         F5, (R5)
+	FMOVQ         (R4), F2
+	VMOV          V2.B16, V3.B16
+	WORD          $0x4ea0f463 // FMIN V3.4S, V3.4S, V0.4S
+	WORD          $0x4e21f463 // FMAX V3.4S, V3.4S, V1.4S
+	WORD          $0x4e3ed463 // FADD V3.4S, V3.4S, V30.4S
+	WORD          $0x4ebed463 // FSUB V3.4S, V3.4S, V30.4S
+	WORD          $0x4e22e444 // FCMEQ V4.4S, V2.4S, V2.4S
+	VBIF          V4.B16, V2.B16, V3.B16
+	FMOVQ         F3, (R5)
 	ADD           $16, R5
 	ADD           $16, R4
 	SUBS          $4, R2
@@ -227,15 +227,15 @@ rest:
 	CMP           $0, R2
 	BEQ           done
 one:
-	VLD1R         (R4), [V4.S4]
-	VMOV          V4.B16, V5.B16
-	WORD          $0x4ea2f4a5 // FMIN V5.4S, V5.4S, V2.4S
-	WORD          $0x4e23f4a5 // FMAX V5.4S, V5.4S, V3.4S
-	WORD          $0x4e21d4a5 // FADD V5.4S, V5.4S, V1.4S
-	WORD          $0x4ea1d4a5 // FSUB V5.4S, V5.4S, V1.4S
-	WORD          $0x4e24e486 // FCMEQ V6.4S, V4.4S, V4.4S
-	VBIF          V6.B16, V4.B16, V5.B16
-	FMOVS         F5, (R5)
+	VLD1R         (R4), [V2.S4]
+	VMOV          V2.B16, V3.B16
+	WORD          $0x4ea0f463 // FMIN V3.4S, V3.4S, V0.4S
+	WORD          $0x4e21f463 // FMAX V3.4S, V3.4S, V1.4S
+	WORD          $0x4e3ed463 // FADD V3.4S, V3.4S, V30.4S
+	WORD          $0x4ebed463 // FSUB V3.4S, V3.4S, V30.4S
+	WORD          $0x4e22e444 // FCMEQ V4.4S, V2.4S, V2.4S
+	VBIF          V4.B16, V2.B16, V3.B16
+	FMOVS         F3, (R5)
 	ADD           $4, R5
 	ADD           $4, R4
 	SUBS          $1, R2

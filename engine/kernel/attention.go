@@ -122,9 +122,10 @@ func AttendRows(out, lse, q, kT, v []float32, rows, heads, kvHeads, headDim, cap
 	} else {
 		for h := range heads {
 			a.kT, a.v = kT[h/group*plane:][:plane], v[h/group*plane:][:plane]
-			for r := 0; r < rows; r += attentionRows {
+			step := a.rowsPerBlock()
+			for r := 0; r < rows; r += step {
 				a.rows(out[r*d+h*headDim:], from(lse, r*heads+h), q[r*d+h*headDim:],
-					block{stride: d, lseStride: heads, m: min(attentionRows, rows-r), n: n + r, causal: 1, keyHeads: 1})
+					block{stride: d, lseStride: heads, m: min(step, rows-r), n: n + r, causal: 1, keyHeads: 1})
 			}
 		}
 	}

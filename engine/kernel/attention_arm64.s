@@ -8,14 +8,14 @@
 // func softRowsNEON(scores, maxima *float32, ld, m, n, causal int, scale float32)
 TEXT ·softRowsNEON(SB), NOSPLIT, $0-52
 	MOVD          $softRowsNEONConstants<>(SB), R15
-	FLDPQ         0(R15), (F0, F1)
-	FLDPQ         32(R15), (F2, F3)
-	FLDPQ         64(R15), (F4, F5)
-	FLDPQ         96(R15), (F6, F7)
-	FLDPQ         128(R15), (F8, F9)
-	FLDPQ         160(R15), (F10, F11)
-	FLDPQ         192(R15), (F12, F13)
-	FMOVQ         224(R15), F14
+	FLDPQ         0(R15), (F31, F30)
+	FLDPQ         32(R15), (F29, F28)
+	FLDPQ         64(R15), (F27, F26)
+	FLDPQ         96(R15), (F25, F24)
+	FLDPQ         128(R15), (F23, F22)
+	FLDPQ         160(R15), (F21, F20)
+	FLDPQ         192(R15), (F19, F18)
+	FMOVQ         224(R15), F17
 	MOVD          scores+0(FP), R4
 	MOVD          maxima+8(FP), R5
 	MOVD          ld+16(FP), R8
@@ -23,17 +23,17 @@ TEXT ·softRowsNEON(SB), NOSPLIT, $0-52
 	MOVD          n+32(FP), R10
 	MOVD          causal+40(FP), R11
 	LSL           $2, R8
-	FMOVS         scale+48(FP), F15
-	VDUP          V15.S[0], V15.S4
+	FMOVS         scale+48(FP), F0
+	VDUP          V0.S[0], V0.S4
 row:
-	VMOV          V0.B16, V16.B16
+	VMOV          V31.B16, V1.B16
 	MOVD          R4, R0
 	MOVD          R10, R2
 	SUBS          $4, R2
 	BLT           max_rest
 max_whole:
-	FMOVQ         (R0), F17
-	WORD          $0x4e31f610 // FMAX V16.4S, V16.4S, V17.4S
+	FMOVQ         (R0), F2
+	WORD          $0x4e22f421 // FMAX V1.4S, V1.4S, V2.4S
 	ADD           $16, R0
 	SUBS          $4, R2
 	BGE           max_whole
@@ -42,59 +42,59 @@ max_rest:
 	CMP           $0, R2
 	BEQ           max_done
 max_one:
-	VLD1R         (R0), [V17.S4]
-	WORD          $0x4e31f610 // FMAX V16.4S, V16.4S, V17.4S
+	VLD1R         (R0), [V2.S4]
+	WORD          $0x4e22f421 // FMAX V1.4S, V1.4S, V2.4S
 	ADD           $4, R0
 	SUBS          $1, R2
 	BNE           max_one
 max_done:
-	WORD          $0x6e30fa10 // FMAXV S16, V16.4S
-	VMOVI         $0, V17.B16
-	FADDS         F17, F16, F16
-	FMULS         F15, F16, F16
-	FMOVS         F16, (R5)
-	VDUP          V16.S[0], V16.S4
+	WORD          $0x6e30f821 // FMAXV S1, V1.4S
+	VMOVI         $0, V2.B16
+	FADDS         F2, F1, F1
+	FMULS         F0, F1, F1
+	FMOVS         F1, (R5)
+	VDUP          V1.S[0], V1.S4
 	MOVD          R4, R0
 	MOVD          R10, R2
 	SUBS          $4, R2
 	BLT           exp_rest
 exp_whole:
-	FMOVQ         (R0), F17
-	WORD          $0x6e2fde31 // FMUL V17.4S, V17.4S, V15.4S
-	WORD          $0x4eb0d631 // FSUB V17.4S, V17.4S, V16.4S
-	WORD          $0x4ea2f631 // FMIN V17.4S, V17.4S, V2.4S
-	WORD          $0x4e21f631 // FMAX V17.4S, V17.4S, V1.4S
-	WORD          $0x6e23de32 // FMUL V18.4S, V17.4S, V3.4S
-	WORD          $0x4e24d652 // FADD V18.4S, V18.4S, V4.4S
-	WORD          $0x4ea4d652 // FSUB V18.4S, V18.4S, V4.4S
-	WORD          $0x6e25de53 // FMUL V19.4S, V18.4S, V5.4S
-	WORD          $0x4eb3d631 // FSUB V17.4S, V17.4S, V19.4S
-	WORD          $0x6e26de53 // FMUL V19.4S, V18.4S, V6.4S
-	WORD          $0x4eb3d631 // FSUB V17.4S, V17.4S, V19.4S
-	WORD          $0x6e27de34 // FMUL V20.4S, V17.4S, V7.4S
-	WORD          $0x4e28d694 // FADD V20.4S, V20.4S, V8.4S
-	WORD          $0x6e31de94 // FMUL V20.4S, V20.4S, V17.4S
-	WORD          $0x4e29d694 // FADD V20.4S, V20.4S, V9.4S
-	WORD          $0x6e31de94 // FMUL V20.4S, V20.4S, V17.4S
-	WORD          $0x4e2ad694 // FADD V20.4S, V20.4S, V10.4S
-	WORD          $0x6e31de94 // FMUL V20.4S, V20.4S, V17.4S
-	WORD          $0x4e2bd694 // FADD V20.4S, V20.4S, V11.4S
-	WORD          $0x6e31de94 // FMUL V20.4S, V20.4S, V17.4S
-	WORD          $0x4e2cd694 // FADD V20.4S, V20.4S, V12.4S
-	WORD          $0x6e31de94 // FMUL V20.4S, V20.4S, V17.4S
-	WORD          $0x6e31de94 // FMUL V20.4S, V20.4S, V17.4S
-	WORD          $0x4e31d694 // FADD V20.4S, V20.4S, V17.4S
-	WORD          $0x4e2dd694 // FADD V20.4S, V20.4S, V13.4S
-	WORD          $0x4e21aa52 // FCVTNS V18.4S, V18.4S
-	WORD          $0x4f3f0655 // SSHR V21.4S, V18.4S, #1
-	VSUB          V21.S4, V18.S4, V18.S4
-	VADD          V14.S4, V21.S4, V21.S4
-	VSHL          $23, V21.S4, V21.S4
-	WORD          $0x6e35de94 // FMUL V20.4S, V20.4S, V21.4S
-	VADD          V14.S4, V18.S4, V18.S4
-	VSHL          $23, V18.S4, V18.S4
-	WORD          $0x6e32de94 // FMUL V20.4S, V20.4S, V18.4S
-	FMOVQ         F20, (R0)
+	FMOVQ         (R0), F2
+	WORD          $0x6e20dc42 // FMUL V2.4S, V2.4S, V0.4S
+	WORD          $0x4ea1d442 // FSUB V2.4S, V2.4S, V1.4S
+	WORD          $0x4ebdf442 // FMIN V2.4S, V2.4S, V29.4S
+	WORD          $0x4e3ef442 // FMAX V2.4S, V2.4S, V30.4S
+	WORD          $0x6e3cdc43 // FMUL V3.4S, V2.4S, V28.4S
+	WORD          $0x4e3bd463 // FADD V3.4S, V3.4S, V27.4S
+	WORD          $0x4ebbd463 // FSUB V3.4S, V3.4S, V27.4S
+	WORD          $0x6e3adc64 // FMUL V4.4S, V3.4S, V26.4S
+	WORD          $0x4ea4d442 // FSUB V2.4S, V2.4S, V4.4S
+	WORD          $0x6e39dc64 // FMUL V4.4S, V3.4S, V25.4S
+	WORD          $0x4ea4d442 // FSUB V2.4S, V2.4S, V4.4S
+	WORD          $0x6e38dc44 // FMUL V4.4S, V2.4S, V24.4S
+	WORD          $0x4e37d484 // FADD V4.4S, V4.4S, V23.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x4e36d484 // FADD V4.4S, V4.4S, V22.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x4e35d484 // FADD V4.4S, V4.4S, V21.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x4e34d484 // FADD V4.4S, V4.4S, V20.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x4e33d484 // FADD V4.4S, V4.4S, V19.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x4e22d484 // FADD V4.4S, V4.4S, V2.4S
+	WORD          $0x4e32d484 // FADD V4.4S, V4.4S, V18.4S
+	WORD          $0x4e21a863 // FCVTNS V3.4S, V3.4S
+	WORD          $0x4f3f0462 // SSHR V2.4S, V3.4S, #1
+	VSUB          V2.S4, V3.S4, V3.S4
+	VADD          V17.S4, V2.S4, V2.S4
+	VSHL          $23, V2.S4, V2.S4
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	VADD          V17.S4, V3.S4, V3.S4
+	VSHL          $23, V3.S4, V3.S4
+	WORD          $0x6e23dc84 // FMUL V4.4S, V4.4S, V3.4S
+	FMOVQ         F4, (R0)
 	ADD           $16, R0
 	SUBS          $4, R2
 	BGE           exp_whole
@@ -103,42 +103,42 @@ exp_rest:
 	CMP           $0, R2
 	BEQ           exp_done
 exp_one:
-	VLD1R         (R0), [V20.S4]
-	WORD          $0x6e2fde94 // FMUL V20.4S, V20.4S, V15.4S
-	WORD          $0x4eb0d694 // FSUB V20.4S, V20.4S, V16.4S
-	WORD          $0x4ea2f694 // FMIN V20.4S, V20.4S, V2.4S
-	WORD          $0x4e21f694 // FMAX V20.4S, V20.4S, V1.4S
-	WORD          $0x6e23de95 // FMUL V21.4S, V20.4S, V3.4S
-	WORD          $0x4e24d6b5 // FADD V21.4S, V21.4S, V4.4S
-	WORD          $0x4ea4d6b5 // FSUB V21.4S, V21.4S, V4.4S
-	WORD          $0x6e25deb3 // FMUL V19.4S, V21.4S, V5.4S
-	WORD          $0x4eb3d694 // FSUB V20.4S, V20.4S, V19.4S
-	WORD          $0x6e26deb3 // FMUL V19.4S, V21.4S, V6.4S
-	WORD          $0x4eb3d694 // FSUB V20.4S, V20.4S, V19.4S
-	WORD          $0x6e27de92 // FMUL V18.4S, V20.4S, V7.4S
-	WORD          $0x4e28d652 // FADD V18.4S, V18.4S, V8.4S
-	WORD          $0x6e34de52 // FMUL V18.4S, V18.4S, V20.4S
-	WORD          $0x4e29d652 // FADD V18.4S, V18.4S, V9.4S
-	WORD          $0x6e34de52 // FMUL V18.4S, V18.4S, V20.4S
-	WORD          $0x4e2ad652 // FADD V18.4S, V18.4S, V10.4S
-	WORD          $0x6e34de52 // FMUL V18.4S, V18.4S, V20.4S
-	WORD          $0x4e2bd652 // FADD V18.4S, V18.4S, V11.4S
-	WORD          $0x6e34de52 // FMUL V18.4S, V18.4S, V20.4S
-	WORD          $0x4e2cd652 // FADD V18.4S, V18.4S, V12.4S
-	WORD          $0x6e34de52 // FMUL V18.4S, V18.4S, V20.4S
-	WORD          $0x6e34de52 // FMUL V18.4S, V18.4S, V20.4S
-	WORD          $0x4e34d652 // FADD V18.4S, V18.4S, V20.4S
-	WORD          $0x4e2dd652 // FADD V18.4S, V18.4S, V13.4S
-	WORD          $0x4e21aab5 // FCVTNS V21.4S, V21.4S
-	WORD          $0x4f3f06b1 // SSHR V17.4S, V21.4S, #1
-	VSUB          V17.S4, V21.S4, V21.S4
-	VADD          V14.S4, V17.S4, V17.S4
-	VSHL          $23, V17.S4, V17.S4
-	WORD          $0x6e31de52 // FMUL V18.4S, V18.4S, V17.4S
-	VADD          V14.S4, V21.S4, V21.S4
-	VSHL          $23, V21.S4, V21.S4
-	WORD          $0x6e35de52 // FMUL V18.4S, V18.4S, V21.4S
-	FMOVS         F18, (R0)
+	VLD1R         (R0), [V4.S4]
+	WORD          $0x6e20dc84 // FMUL V4.4S, V4.4S, V0.4S
+	WORD          $0x4ea1d484 // FSUB V4.4S, V4.4S, V1.4S
+	WORD          $0x4ebdf484 // FMIN V4.4S, V4.4S, V29.4S
+	WORD          $0x4e3ef484 // FMAX V4.4S, V4.4S, V30.4S
+	WORD          $0x6e3cdc82 // FMUL V2.4S, V4.4S, V28.4S
+	WORD          $0x4e3bd442 // FADD V2.4S, V2.4S, V27.4S
+	WORD          $0x4ebbd442 // FSUB V2.4S, V2.4S, V27.4S
+	WORD          $0x6e3adc43 // FMUL V3.4S, V2.4S, V26.4S
+	WORD          $0x4ea3d484 // FSUB V4.4S, V4.4S, V3.4S
+	WORD          $0x6e39dc43 // FMUL V3.4S, V2.4S, V25.4S
+	WORD          $0x4ea3d484 // FSUB V4.4S, V4.4S, V3.4S
+	WORD          $0x6e38dc83 // FMUL V3.4S, V4.4S, V24.4S
+	WORD          $0x4e37d463 // FADD V3.4S, V3.4S, V23.4S
+	WORD          $0x6e24dc63 // FMUL V3.4S, V3.4S, V4.4S
+	WORD          $0x4e36d463 // FADD V3.4S, V3.4S, V22.4S
+	WORD          $0x6e24dc63 // FMUL V3.4S, V3.4S, V4.4S
+	WORD          $0x4e35d463 // FADD V3.4S, V3.4S, V21.4S
+	WORD          $0x6e24dc63 // FMUL V3.4S, V3.4S, V4.4S
+	WORD          $0x4e34d463 // FADD V3.4S, V3.4S, V20.4S
+	WORD          $0x6e24dc63 // FMUL V3.4S, V3.4S, V4.4S
+	WORD          $0x4e33d463 // FADD V3.4S, V3.4S, V19.4S
+	WORD          $0x6e24dc63 // FMUL V3.4S, V3.4S, V4.4S
+	WORD          $0x6e24dc63 // FMUL V3.4S, V3.4S, V4.4S
+	WORD          $0x4e24d463 // FADD V3.4S, V3.4S, V4.4S
+	WORD          $0x4e32d463 // FADD V3.4S, V3.4S, V18.4S
+	WORD          $0x4e21a842 // FCVTNS V2.4S, V2.4S
+	WORD          $0x4f3f0444 // SSHR V4.4S, V2.4S, #1
+	VSUB          V4.S4, V2.S4, V2.S4
+	VADD          V17.S4, V4.S4, V4.S4
+	VSHL          $23, V4.S4, V4.S4
+	WORD          $0x6e24dc63 // FMUL V3.4S, V3.4S, V4.4S
+	VADD          V17.S4, V2.S4, V2.S4
+	VSHL          $23, V2.S4, V2.S4
+	WORD          $0x6e22dc63 // FMUL V3.4S, V3.4S, V2.4S
+	FMOVS         F3, (R0)
 	ADD           $4, R0
 	SUBS          $1, R2
 	BNE           exp_one

@@ -82,30 +82,30 @@ exp_whole:
 	VSUBPS        Y6, Y4, Y4
 	VMULPS        c_b95e8083<>(SB), Y5, Y6
 	VSUBPS        Y6, Y4, Y4
-	VMULPS        c_39506967<>(SB), Y4, Y7
-	VADDPS        c_3ab743ce<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
-	VADDPS        c_3c088908<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
-	VADDPS        c_3d2aa9c1<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
-	VADDPS        c_3e2aaaaa<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
-	VADDPS        c_3f000000<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
-	VMULPS        Y4, Y7, Y7
-	VADDPS        Y4, Y7, Y7
-	VADDPS        c_3f800000<>(SB), Y7, Y7
+	VMULPS        c_39506967<>(SB), Y4, Y6
+	VADDPS        c_3ab743ce<>(SB), Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VADDPS        c_3c088908<>(SB), Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VADDPS        c_3d2aa9c1<>(SB), Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VADDPS        c_3e2aaaaa<>(SB), Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VADDPS        c_3f000000<>(SB), Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VADDPS        Y4, Y6, Y6
+	VADDPS        c_3f800000<>(SB), Y6, Y6
 	VCVTPS2DQ     Y5, Y5
-	VPSRAD        $1, Y5, Y8
-	VPSUBD        Y8, Y5, Y5
-	VPADDD        c_0000007f<>(SB), Y8, Y8
-	VPSLLD        $23, Y8, Y8
-	VMULPS        Y8, Y7, Y7
+	VPSRAD        $1, Y5, Y4
+	VPSUBD        Y4, Y5, Y5
+	VPADDD        c_0000007f<>(SB), Y4, Y4
+	VPSLLD        $23, Y4, Y4
+	VMULPS        Y4, Y6, Y6
 	VPADDD        c_0000007f<>(SB), Y5, Y5
 	VPSLLD        $23, Y5, Y5
-	VMULPS        Y5, Y7, Y7
-	VMOVUPS       Y7, (AX)
+	VMULPS        Y5, Y6, Y6
+	VMOVUPS       Y6, (AX)
 	ADDQ          $32, AX
 	SUBQ          $8, CX
 	JGE           exp_whole
@@ -117,43 +117,43 @@ exp_rest:
 	SHLQ          $2, CX
 	SUBQ          CX, R15
 	VMOVUPS       (R15), Y1
-	VMASKMOVPS    (AX), Y1, Y7
-	VMULPS        Y0, Y7, Y7
-	VSUBPS        Y2, Y7, Y7
-	VMOVUPS       c_42b20000<>(SB), Y8
-	VMINPS        Y7, Y8, Y7
-	VMOVUPS       c_c2d00000<>(SB), Y8
-	VMAXPS        Y7, Y8, Y7
-	VMULPS        c_3fb8aa3b<>(SB), Y7, Y8
-	VADDPS        c_4b400000<>(SB), Y8, Y8
-	VSUBPS        c_4b400000<>(SB), Y8, Y8
-	VMULPS        c_3f318000<>(SB), Y8, Y6
-	VSUBPS        Y6, Y7, Y7
-	VMULPS        c_b95e8083<>(SB), Y8, Y6
-	VSUBPS        Y6, Y7, Y7
-	VMULPS        c_39506967<>(SB), Y7, Y5
+	VMASKMOVPS    (AX), Y1, Y6
+	VMULPS        Y0, Y6, Y6
+	VSUBPS        Y2, Y6, Y6
+	VMOVUPS       c_42b20000<>(SB), Y4
+	VMINPS        Y6, Y4, Y6
+	VMOVUPS       c_c2d00000<>(SB), Y4
+	VMAXPS        Y6, Y4, Y6
+	VMULPS        c_3fb8aa3b<>(SB), Y6, Y4
+	VADDPS        c_4b400000<>(SB), Y4, Y4
+	VSUBPS        c_4b400000<>(SB), Y4, Y4
+	VMULPS        c_3f318000<>(SB), Y4, Y5
+	VSUBPS        Y5, Y6, Y6
+	VMULPS        c_b95e8083<>(SB), Y4, Y5
+	VSUBPS        Y5, Y6, Y6
+	VMULPS        c_39506967<>(SB), Y6, Y5
 	VADDPS        c_3ab743ce<>(SB), Y5, Y5
-	VMULPS        Y7, Y5, Y5
+	VMULPS        Y6, Y5, Y5
 	VADDPS        c_3c088908<>(SB), Y5, Y5
-	VMULPS        Y7, Y5, Y5
+	VMULPS        Y6, Y5, Y5
 	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
-	VMULPS        Y7, Y5, Y5
+	VMULPS        Y6, Y5, Y5
 	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
-	VMULPS        Y7, Y5, Y5
+	VMULPS        Y6, Y5, Y5
 	VADDPS        c_3f000000<>(SB), Y5, Y5
-	VMULPS        Y7, Y5, Y5
-	VMULPS        Y7, Y5, Y5
-	VADDPS        Y7, Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        Y6, Y5, Y5
 	VADDPS        c_3f800000<>(SB), Y5, Y5
-	VCVTPS2DQ     Y8, Y8
-	VPSRAD        $1, Y8, Y4
-	VPSUBD        Y4, Y8, Y8
+	VCVTPS2DQ     Y4, Y4
+	VPSRAD        $1, Y4, Y6
+	VPSUBD        Y6, Y4, Y4
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y5, Y5
 	VPADDD        c_0000007f<>(SB), Y4, Y4
 	VPSLLD        $23, Y4, Y4
 	VMULPS        Y4, Y5, Y5
-	VPADDD        c_0000007f<>(SB), Y8, Y8
-	VPSLLD        $23, Y8, Y8
-	VMULPS        Y8, Y5, Y5
 	VMASKMOVPS    Y5, Y1, (AX)
 exp_done:
 	ADDQ          R8, SI
@@ -658,30 +658,30 @@ exp_whole:
 	VSUBPS        Y5, Y6, Y6
 	VMULPS        c_b95e8083<>(SB), Y7, Y5
 	VSUBPS        Y5, Y6, Y6
-	VMULPS        c_39506967<>(SB), Y6, Y4
-	VADDPS        c_3ab743ce<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
-	VADDPS        c_3c088908<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
-	VADDPS        c_3d2aa9c1<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
-	VADDPS        c_3e2aaaaa<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
-	VADDPS        c_3f000000<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
-	VMULPS        Y6, Y4, Y4
-	VADDPS        Y6, Y4, Y4
-	VADDPS        c_3f800000<>(SB), Y4, Y4
+	VMULPS        c_39506967<>(SB), Y6, Y5
+	VADDPS        c_3ab743ce<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        c_3c088908<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        c_3f000000<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        Y6, Y5, Y5
+	VADDPS        c_3f800000<>(SB), Y5, Y5
 	VCVTPS2DQ     Y7, Y7
-	VPSRAD        $1, Y7, Y8
-	VPSUBD        Y8, Y7, Y7
-	VPADDD        c_0000007f<>(SB), Y8, Y8
-	VPSLLD        $23, Y8, Y8
-	VMULPS        Y8, Y4, Y4
+	VPSRAD        $1, Y7, Y6
+	VPSUBD        Y6, Y7, Y7
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y5, Y5
 	VPADDD        c_0000007f<>(SB), Y7, Y7
 	VPSLLD        $23, Y7, Y7
-	VMULPS        Y7, Y4, Y4
-	VMOVUPS       Y4, (AX)
+	VMULPS        Y7, Y5, Y5
+	VMOVUPS       Y5, (AX)
 	ADDQ          $32, AX
 	SUBQ          $8, CX
 	JGE           exp_whole
@@ -693,43 +693,43 @@ exp_rest:
 	SHLQ          $2, CX
 	SUBQ          CX, R15
 	VMOVUPS       (R15), Y1
-	VMASKMOVPS    (AX), Y1, Y4
-	VMULPS        Y0, Y4, Y4
-	VSUBPS        Y2, Y4, Y4
-	VMOVUPS       c_42b20000<>(SB), Y8
-	VMINPS        Y4, Y8, Y4
-	VMOVUPS       c_c2d00000<>(SB), Y8
-	VMAXPS        Y4, Y8, Y4
-	VMULPS        c_3fb8aa3b<>(SB), Y4, Y8
-	VADDPS        c_4b400000<>(SB), Y8, Y8
-	VSUBPS        c_4b400000<>(SB), Y8, Y8
-	VMULPS        c_3f318000<>(SB), Y8, Y5
-	VSUBPS        Y5, Y4, Y4
-	VMULPS        c_b95e8083<>(SB), Y8, Y5
-	VSUBPS        Y5, Y4, Y4
-	VMULPS        c_39506967<>(SB), Y4, Y7
+	VMASKMOVPS    (AX), Y1, Y5
+	VMULPS        Y0, Y5, Y5
+	VSUBPS        Y2, Y5, Y5
+	VMOVUPS       c_42b20000<>(SB), Y6
+	VMINPS        Y5, Y6, Y5
+	VMOVUPS       c_c2d00000<>(SB), Y6
+	VMAXPS        Y5, Y6, Y5
+	VMULPS        c_3fb8aa3b<>(SB), Y5, Y6
+	VADDPS        c_4b400000<>(SB), Y6, Y6
+	VSUBPS        c_4b400000<>(SB), Y6, Y6
+	VMULPS        c_3f318000<>(SB), Y6, Y7
+	VSUBPS        Y7, Y5, Y5
+	VMULPS        c_b95e8083<>(SB), Y6, Y7
+	VSUBPS        Y7, Y5, Y5
+	VMULPS        c_39506967<>(SB), Y5, Y7
 	VADDPS        c_3ab743ce<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
+	VMULPS        Y5, Y7, Y7
 	VADDPS        c_3c088908<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
+	VMULPS        Y5, Y7, Y7
 	VADDPS        c_3d2aa9c1<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
+	VMULPS        Y5, Y7, Y7
 	VADDPS        c_3e2aaaaa<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
+	VMULPS        Y5, Y7, Y7
 	VADDPS        c_3f000000<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
-	VMULPS        Y4, Y7, Y7
-	VADDPS        Y4, Y7, Y7
+	VMULPS        Y5, Y7, Y7
+	VMULPS        Y5, Y7, Y7
+	VADDPS        Y5, Y7, Y7
 	VADDPS        c_3f800000<>(SB), Y7, Y7
-	VCVTPS2DQ     Y8, Y8
-	VPSRAD        $1, Y8, Y6
-	VPSUBD        Y6, Y8, Y8
+	VCVTPS2DQ     Y6, Y6
+	VPSRAD        $1, Y6, Y5
+	VPSUBD        Y5, Y6, Y6
+	VPADDD        c_0000007f<>(SB), Y5, Y5
+	VPSLLD        $23, Y5, Y5
+	VMULPS        Y5, Y7, Y7
 	VPADDD        c_0000007f<>(SB), Y6, Y6
 	VPSLLD        $23, Y6, Y6
 	VMULPS        Y6, Y7, Y7
-	VPADDD        c_0000007f<>(SB), Y8, Y8
-	VPSLLD        $23, Y8, Y8
-	VMULPS        Y8, Y7, Y7
 	VMASKMOVPS    Y7, Y1, (AX)
 exp_done:
 	MOVQ          R11, R14
@@ -761,10 +761,10 @@ columns:
 	VPXOR         Y2, Y2, Y2
 	VPXOR         Y0, Y0, Y0
 	VPXOR         Y7, Y7, Y7
-	VPXOR         Y6, Y6, Y6
 	VPXOR         Y5, Y5, Y5
-	VPXOR         Y8, Y8, Y8
+	VPXOR         Y6, Y6, Y6
 	VPXOR         Y4, Y4, Y4
+	VPXOR         Y8, Y8, Y8
 	VPXOR         Y9, Y9, Y9
 	VPXOR         Y10, Y10, Y10
 	VPXOR         Y11, Y11, Y11
@@ -772,12 +772,12 @@ columns:
 key:
 	VBROADCASTSS  0(SI), Y13
 	VADDSS        X13, X3, X3
-	VFMADD231PS   0(DI), Y13, Y6
-	VFMADD231PS   32(DI), Y13, Y5
+	VFMADD231PS   0(DI), Y13, Y5
+	VFMADD231PS   32(DI), Y13, Y6
 	VBROADCASTSS  0(SI)(R9*1), Y13
 	VADDSS        X13, X2, X2
-	VFMADD231PS   0(DI)(R10*1), Y13, Y8
-	VFMADD231PS   32(DI)(R10*1), Y13, Y4
+	VFMADD231PS   0(DI)(R10*1), Y13, Y4
+	VFMADD231PS   32(DI)(R10*1), Y13, Y8
 	VBROADCASTSS  0(SI)(R9*2), Y13
 	VADDSS        X13, X0, X0
 	VFMADD231PS   0(DI)(R10*2), Y13, Y9
@@ -794,16 +794,16 @@ key:
 	MOVQ          decodeCall_sums(CX), CX
 	VMOVSS        X3, 0(CX)
 	VBROADCASTSS  X3, Y3
-	VDIVPS        Y3, Y6, Y6
-	VMOVUPS       Y6, 0(BX)
 	VDIVPS        Y3, Y5, Y5
-	VMOVUPS       Y5, 32(BX)
+	VMOVUPS       Y5, 0(BX)
+	VDIVPS        Y3, Y6, Y6
+	VMOVUPS       Y6, 32(BX)
 	VMOVSS        X2, 4(CX)
 	VBROADCASTSS  X2, Y2
-	VDIVPS        Y2, Y8, Y8
-	VMOVUPS       Y8, 0(BX)(R8*1)
 	VDIVPS        Y2, Y4, Y4
-	VMOVUPS       Y4, 32(BX)(R8*1)
+	VMOVUPS       Y4, 0(BX)(R8*1)
+	VDIVPS        Y2, Y8, Y8
+	VMOVUPS       Y8, 32(BX)(R8*1)
 	VMOVSS        X0, 8(CX)
 	VBROADCASTSS  X0, Y0
 	VDIVPS        Y0, Y9, Y9
@@ -956,30 +956,30 @@ exp_whole:
 	VSUBPS        Y5, Y6, Y6
 	VMULPS        c_b95e8083<>(SB), Y7, Y5
 	VSUBPS        Y5, Y6, Y6
-	VMULPS        c_39506967<>(SB), Y6, Y4
-	VADDPS        c_3ab743ce<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
-	VADDPS        c_3c088908<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
-	VADDPS        c_3d2aa9c1<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
-	VADDPS        c_3e2aaaaa<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
-	VADDPS        c_3f000000<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
-	VMULPS        Y6, Y4, Y4
-	VADDPS        Y6, Y4, Y4
-	VADDPS        c_3f800000<>(SB), Y4, Y4
+	VMULPS        c_39506967<>(SB), Y6, Y5
+	VADDPS        c_3ab743ce<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        c_3c088908<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        c_3f000000<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        Y6, Y5, Y5
+	VADDPS        c_3f800000<>(SB), Y5, Y5
 	VCVTPS2DQ     Y7, Y7
-	VPSRAD        $1, Y7, Y8
-	VPSUBD        Y8, Y7, Y7
-	VPADDD        c_0000007f<>(SB), Y8, Y8
-	VPSLLD        $23, Y8, Y8
-	VMULPS        Y8, Y4, Y4
+	VPSRAD        $1, Y7, Y6
+	VPSUBD        Y6, Y7, Y7
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y5, Y5
 	VPADDD        c_0000007f<>(SB), Y7, Y7
 	VPSLLD        $23, Y7, Y7
-	VMULPS        Y7, Y4, Y4
-	VMOVUPS       Y4, (AX)
+	VMULPS        Y7, Y5, Y5
+	VMOVUPS       Y5, (AX)
 	ADDQ          $32, AX
 	SUBQ          $8, CX
 	JGE           exp_whole
@@ -991,43 +991,43 @@ exp_rest:
 	SHLQ          $2, CX
 	SUBQ          CX, R15
 	VMOVUPS       (R15), Y1
-	VMASKMOVPS    (AX), Y1, Y4
-	VMULPS        Y0, Y4, Y4
-	VSUBPS        Y2, Y4, Y4
-	VMOVUPS       c_42b20000<>(SB), Y8
-	VMINPS        Y4, Y8, Y4
-	VMOVUPS       c_c2d00000<>(SB), Y8
-	VMAXPS        Y4, Y8, Y4
-	VMULPS        c_3fb8aa3b<>(SB), Y4, Y8
-	VADDPS        c_4b400000<>(SB), Y8, Y8
-	VSUBPS        c_4b400000<>(SB), Y8, Y8
-	VMULPS        c_3f318000<>(SB), Y8, Y5
-	VSUBPS        Y5, Y4, Y4
-	VMULPS        c_b95e8083<>(SB), Y8, Y5
-	VSUBPS        Y5, Y4, Y4
-	VMULPS        c_39506967<>(SB), Y4, Y7
+	VMASKMOVPS    (AX), Y1, Y5
+	VMULPS        Y0, Y5, Y5
+	VSUBPS        Y2, Y5, Y5
+	VMOVUPS       c_42b20000<>(SB), Y6
+	VMINPS        Y5, Y6, Y5
+	VMOVUPS       c_c2d00000<>(SB), Y6
+	VMAXPS        Y5, Y6, Y5
+	VMULPS        c_3fb8aa3b<>(SB), Y5, Y6
+	VADDPS        c_4b400000<>(SB), Y6, Y6
+	VSUBPS        c_4b400000<>(SB), Y6, Y6
+	VMULPS        c_3f318000<>(SB), Y6, Y7
+	VSUBPS        Y7, Y5, Y5
+	VMULPS        c_b95e8083<>(SB), Y6, Y7
+	VSUBPS        Y7, Y5, Y5
+	VMULPS        c_39506967<>(SB), Y5, Y7
 	VADDPS        c_3ab743ce<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
+	VMULPS        Y5, Y7, Y7
 	VADDPS        c_3c088908<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
+	VMULPS        Y5, Y7, Y7
 	VADDPS        c_3d2aa9c1<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
+	VMULPS        Y5, Y7, Y7
 	VADDPS        c_3e2aaaaa<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
+	VMULPS        Y5, Y7, Y7
 	VADDPS        c_3f000000<>(SB), Y7, Y7
-	VMULPS        Y4, Y7, Y7
-	VMULPS        Y4, Y7, Y7
-	VADDPS        Y4, Y7, Y7
+	VMULPS        Y5, Y7, Y7
+	VMULPS        Y5, Y7, Y7
+	VADDPS        Y5, Y7, Y7
 	VADDPS        c_3f800000<>(SB), Y7, Y7
-	VCVTPS2DQ     Y8, Y8
-	VPSRAD        $1, Y8, Y6
-	VPSUBD        Y6, Y8, Y8
+	VCVTPS2DQ     Y6, Y6
+	VPSRAD        $1, Y6, Y5
+	VPSUBD        Y5, Y6, Y6
+	VPADDD        c_0000007f<>(SB), Y5, Y5
+	VPSLLD        $23, Y5, Y5
+	VMULPS        Y5, Y7, Y7
 	VPADDD        c_0000007f<>(SB), Y6, Y6
 	VPSLLD        $23, Y6, Y6
 	VMULPS        Y6, Y7, Y7
-	VPADDD        c_0000007f<>(SB), Y8, Y8
-	VPSLLD        $23, Y8, Y8
-	VMULPS        Y8, Y7, Y7
 	VMASKMOVPS    Y7, Y1, (AX)
 exp_done:
 	MOVQ          R11, R14

@@ -7,6 +7,19 @@
 
 // func softRows512(scores, maxima *float32, ld, m, n, causal int, scale float32)
 TEXT ·softRows512(SB), NOSPLIT, $0-52
+	VBROADCASTSS  c_ff800000<>(SB), Z31
+	VBROADCASTSS  c_c2d00000<>(SB), Z30
+	VBROADCASTSS  c_42b20000<>(SB), Z29
+	VBROADCASTSS  c_3fb8aa3b<>(SB), Z28
+	VBROADCASTSS  c_3f318000<>(SB), Z27
+	VBROADCASTSS  c_b95e8083<>(SB), Z26
+	VBROADCASTSS  c_39506967<>(SB), Z25
+	VBROADCASTSS  c_3ab743ce<>(SB), Z24
+	VBROADCASTSS  c_3c088908<>(SB), Z23
+	VBROADCASTSS  c_3d2aa9c1<>(SB), Z22
+	VBROADCASTSS  c_3e2aaaaa<>(SB), Z21
+	VBROADCASTSS  c_3f000000<>(SB), Z20
+	VBROADCASTSS  c_3f800000<>(SB), Z19
 	MOVQ          scores+0(FP), SI
 	MOVQ          maxima+8(FP), DI
 	MOVQ          ld+16(FP), R8
@@ -16,7 +29,7 @@ TEXT ·softRows512(SB), NOSPLIT, $0-52
 	SHLQ          $2, R8
 	VBROADCASTSS  scale+48(FP), Z0
 row:
-	VBROADCASTSS  c_ff800000<>(SB), Z1
+	VMOVUPS       Z31, Z1
 	VPXORD        Z2, Z2, Z2
 	MOVQ          SI, AX
 	MOVQ          R10, CX
@@ -38,7 +51,7 @@ max_rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VBROADCASTSS  c_ff800000<>(SB), Z3
+	VMOVUPS       Z31, Z3
 	VMOVUPS       (AX), K1, Z3
 	VCMPPS        $3, Z3, Z3, K2
 	VMOVUPS       Z3, K2, Z2
@@ -74,32 +87,30 @@ exp_whole:
 	VMOVUPS       (AX), Z3
 	VMULPS        Z0, Z3, Z3
 	VSUBPS        Z1, Z3, Z3
-	VBROADCASTSS  c_42b20000<>(SB), Z4
-	VMINPS        Z3, Z4, Z3
-	VBROADCASTSS  c_c2d00000<>(SB), Z4
-	VMAXPS        Z3, Z4, Z3
-	VMULPS.BCST   c_3fb8aa3b<>(SB), Z3, Z4
+	VMINPS        Z3, Z29, Z3
+	VMAXPS        Z3, Z30, Z3
+	VMULPS        Z28, Z3, Z4
 	VRNDSCALEPS   $0, Z4, Z4
-	VMULPS.BCST   c_3f318000<>(SB), Z4, Z5
+	VMULPS        Z27, Z4, Z5
 	VSUBPS        Z5, Z3, Z3
-	VMULPS.BCST   c_b95e8083<>(SB), Z4, Z5
+	VMULPS        Z26, Z4, Z5
 	VSUBPS        Z5, Z3, Z3
-	VMULPS.BCST   c_39506967<>(SB), Z3, Z6
-	VADDPS.BCST   c_3ab743ce<>(SB), Z6, Z6
-	VMULPS        Z3, Z6, Z6
-	VADDPS.BCST   c_3c088908<>(SB), Z6, Z6
-	VMULPS        Z3, Z6, Z6
-	VADDPS.BCST   c_3d2aa9c1<>(SB), Z6, Z6
-	VMULPS        Z3, Z6, Z6
-	VADDPS.BCST   c_3e2aaaaa<>(SB), Z6, Z6
-	VMULPS        Z3, Z6, Z6
-	VADDPS.BCST   c_3f000000<>(SB), Z6, Z6
-	VMULPS        Z3, Z6, Z6
-	VMULPS        Z3, Z6, Z6
-	VADDPS        Z3, Z6, Z6
-	VADDPS.BCST   c_3f800000<>(SB), Z6, Z6
-	VSCALEFPS     Z4, Z6, Z6
-	VMOVUPS       Z6, (AX)
+	VMULPS        Z25, Z3, Z5
+	VADDPS        Z24, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        Z23, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        Z22, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        Z21, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        Z20, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        Z3, Z5, Z5
+	VADDPS        Z19, Z5, Z5
+	VSCALEFPS     Z4, Z5, Z5
+	VMOVUPS       Z5, (AX)
 	ADDQ          $64, AX
 	SUBQ          $16, CX
 	JGE           exp_whole
@@ -111,34 +122,32 @@ exp_rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VMOVUPS.Z     (AX), K1, Z6
-	VMULPS        Z0, Z6, Z6
-	VSUBPS        Z1, Z6, Z6
-	VBROADCASTSS  c_42b20000<>(SB), Z5
-	VMINPS        Z6, Z5, Z6
-	VBROADCASTSS  c_c2d00000<>(SB), Z5
-	VMAXPS        Z6, Z5, Z6
-	VMULPS.BCST   c_3fb8aa3b<>(SB), Z6, Z5
-	VRNDSCALEPS   $0, Z5, Z5
-	VMULPS.BCST   c_3f318000<>(SB), Z5, Z4
-	VSUBPS        Z4, Z6, Z6
-	VMULPS.BCST   c_b95e8083<>(SB), Z5, Z4
-	VSUBPS        Z4, Z6, Z6
-	VMULPS.BCST   c_39506967<>(SB), Z6, Z3
-	VADDPS.BCST   c_3ab743ce<>(SB), Z3, Z3
-	VMULPS        Z6, Z3, Z3
-	VADDPS.BCST   c_3c088908<>(SB), Z3, Z3
-	VMULPS        Z6, Z3, Z3
-	VADDPS.BCST   c_3d2aa9c1<>(SB), Z3, Z3
-	VMULPS        Z6, Z3, Z3
-	VADDPS.BCST   c_3e2aaaaa<>(SB), Z3, Z3
-	VMULPS        Z6, Z3, Z3
-	VADDPS.BCST   c_3f000000<>(SB), Z3, Z3
-	VMULPS        Z6, Z3, Z3
-	VMULPS        Z6, Z3, Z3
-	VADDPS        Z6, Z3, Z3
-	VADDPS.BCST   c_3f800000<>(SB), Z3, Z3
-	VSCALEFPS     Z5, Z3, Z3
+	VMOVUPS.Z     (AX), K1, Z5
+	VMULPS        Z0, Z5, Z5
+	VSUBPS        Z1, Z5, Z5
+	VMINPS        Z5, Z29, Z5
+	VMAXPS        Z5, Z30, Z5
+	VMULPS        Z28, Z5, Z4
+	VRNDSCALEPS   $0, Z4, Z4
+	VMULPS        Z27, Z4, Z3
+	VSUBPS        Z3, Z5, Z5
+	VMULPS        Z26, Z4, Z3
+	VSUBPS        Z3, Z5, Z5
+	VMULPS        Z25, Z5, Z3
+	VADDPS        Z24, Z3, Z3
+	VMULPS        Z5, Z3, Z3
+	VADDPS        Z23, Z3, Z3
+	VMULPS        Z5, Z3, Z3
+	VADDPS        Z22, Z3, Z3
+	VMULPS        Z5, Z3, Z3
+	VADDPS        Z21, Z3, Z3
+	VMULPS        Z5, Z3, Z3
+	VADDPS        Z20, Z3, Z3
+	VMULPS        Z5, Z3, Z3
+	VMULPS        Z5, Z3, Z3
+	VADDPS        Z5, Z3, Z3
+	VADDPS        Z19, Z3, Z3
+	VSCALEFPS     Z4, Z3, Z3
 	VMOVUPS       Z3, K1, (AX)
 exp_done:
 	ADDQ          R8, SI
@@ -608,6 +617,19 @@ pair_done:
 
 // func decodeHeads512x4(call *decodeCall)
 TEXT ·decodeHeads512x4(SB), NOSPLIT, $0-8
+	VBROADCASTSS  c_ff800000<>(SB), Z31
+	VBROADCASTSS  c_c2d00000<>(SB), Z30
+	VBROADCASTSS  c_42b20000<>(SB), Z29
+	VBROADCASTSS  c_3fb8aa3b<>(SB), Z28
+	VBROADCASTSS  c_3f318000<>(SB), Z27
+	VBROADCASTSS  c_b95e8083<>(SB), Z26
+	VBROADCASTSS  c_39506967<>(SB), Z25
+	VBROADCASTSS  c_3ab743ce<>(SB), Z24
+	VBROADCASTSS  c_3c088908<>(SB), Z23
+	VBROADCASTSS  c_3d2aa9c1<>(SB), Z22
+	VBROADCASTSS  c_3e2aaaaa<>(SB), Z21
+	VBROADCASTSS  c_3f000000<>(SB), Z20
+	VBROADCASTSS  c_3f800000<>(SB), Z19
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_scores(CX), SI
 	MOVQ          decodeCall_maxima(CX), DI
@@ -664,7 +686,7 @@ keys1:
 	VMOVUPS       Z4, 0(AX)
 	ADDQ          $64, AX
 scored:
-	VBROADCASTSS  c_ff800000<>(SB), Z1
+	VMOVUPS       Z31, Z1
 	VPXORD        Z2, Z2, Z2
 	MOVQ          SI, AX
 	MOVQ          R10, CX
@@ -686,7 +708,7 @@ max_rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VBROADCASTSS  c_ff800000<>(SB), Z4
+	VMOVUPS       Z31, Z4
 	VMOVUPS       (AX), K1, Z4
 	VCMPPS        $3, Z4, Z4, K2
 	VMOVUPS       Z4, K2, Z2
@@ -722,32 +744,30 @@ exp_whole:
 	VMOVUPS       (AX), Z4
 	VMULPS        Z0, Z4, Z4
 	VSUBPS        Z1, Z4, Z4
-	VBROADCASTSS  c_42b20000<>(SB), Z3
-	VMINPS        Z4, Z3, Z4
-	VBROADCASTSS  c_c2d00000<>(SB), Z3
-	VMAXPS        Z4, Z3, Z4
-	VMULPS.BCST   c_3fb8aa3b<>(SB), Z4, Z3
+	VMINPS        Z4, Z29, Z4
+	VMAXPS        Z4, Z30, Z4
+	VMULPS        Z28, Z4, Z3
 	VRNDSCALEPS   $0, Z3, Z3
-	VMULPS.BCST   c_3f318000<>(SB), Z3, Z5
+	VMULPS        Z27, Z3, Z5
 	VSUBPS        Z5, Z4, Z4
-	VMULPS.BCST   c_b95e8083<>(SB), Z3, Z5
+	VMULPS        Z26, Z3, Z5
 	VSUBPS        Z5, Z4, Z4
-	VMULPS.BCST   c_39506967<>(SB), Z4, Z6
-	VADDPS.BCST   c_3ab743ce<>(SB), Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VADDPS.BCST   c_3c088908<>(SB), Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VADDPS.BCST   c_3d2aa9c1<>(SB), Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VADDPS.BCST   c_3e2aaaaa<>(SB), Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VADDPS.BCST   c_3f000000<>(SB), Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VADDPS        Z4, Z6, Z6
-	VADDPS.BCST   c_3f800000<>(SB), Z6, Z6
-	VSCALEFPS     Z3, Z6, Z6
-	VMOVUPS       Z6, (AX)
+	VMULPS        Z25, Z4, Z5
+	VADDPS        Z24, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VADDPS        Z23, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VADDPS        Z22, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VADDPS        Z21, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VADDPS        Z20, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VADDPS        Z4, Z5, Z5
+	VADDPS        Z19, Z5, Z5
+	VSCALEFPS     Z3, Z5, Z5
+	VMOVUPS       Z5, (AX)
 	ADDQ          $64, AX
 	SUBQ          $16, CX
 	JGE           exp_whole
@@ -759,34 +779,32 @@ exp_rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VMOVUPS.Z     (AX), K1, Z6
-	VMULPS        Z0, Z6, Z6
-	VSUBPS        Z1, Z6, Z6
-	VBROADCASTSS  c_42b20000<>(SB), Z5
-	VMINPS        Z6, Z5, Z6
-	VBROADCASTSS  c_c2d00000<>(SB), Z5
-	VMAXPS        Z6, Z5, Z6
-	VMULPS.BCST   c_3fb8aa3b<>(SB), Z6, Z5
-	VRNDSCALEPS   $0, Z5, Z5
-	VMULPS.BCST   c_3f318000<>(SB), Z5, Z3
-	VSUBPS        Z3, Z6, Z6
-	VMULPS.BCST   c_b95e8083<>(SB), Z5, Z3
-	VSUBPS        Z3, Z6, Z6
-	VMULPS.BCST   c_39506967<>(SB), Z6, Z4
-	VADDPS.BCST   c_3ab743ce<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS.BCST   c_3c088908<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS.BCST   c_3d2aa9c1<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS.BCST   c_3e2aaaaa<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS.BCST   c_3f000000<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS        Z6, Z4, Z4
-	VADDPS.BCST   c_3f800000<>(SB), Z4, Z4
-	VSCALEFPS     Z5, Z4, Z4
+	VMOVUPS.Z     (AX), K1, Z5
+	VMULPS        Z0, Z5, Z5
+	VSUBPS        Z1, Z5, Z5
+	VMINPS        Z5, Z29, Z5
+	VMAXPS        Z5, Z30, Z5
+	VMULPS        Z28, Z5, Z3
+	VRNDSCALEPS   $0, Z3, Z3
+	VMULPS        Z27, Z3, Z4
+	VSUBPS        Z4, Z5, Z5
+	VMULPS        Z26, Z3, Z4
+	VSUBPS        Z4, Z5, Z5
+	VMULPS        Z25, Z5, Z4
+	VADDPS        Z24, Z4, Z4
+	VMULPS        Z5, Z4, Z4
+	VADDPS        Z23, Z4, Z4
+	VMULPS        Z5, Z4, Z4
+	VADDPS        Z22, Z4, Z4
+	VMULPS        Z5, Z4, Z4
+	VADDPS        Z21, Z4, Z4
+	VMULPS        Z5, Z4, Z4
+	VADDPS        Z20, Z4, Z4
+	VMULPS        Z5, Z4, Z4
+	VMULPS        Z5, Z4, Z4
+	VADDPS        Z5, Z4, Z4
+	VADDPS        Z19, Z4, Z4
+	VSCALEFPS     Z3, Z4, Z4
 	VMOVUPS       Z4, K1, (AX)
 exp_done:
 	MOVQ          R11, R14
@@ -866,6 +884,19 @@ key:
 
 // func decodeHeads512x1(call *decodeCall)
 TEXT ·decodeHeads512x1(SB), NOSPLIT, $0-8
+	VBROADCASTSS  c_ff800000<>(SB), Z31
+	VBROADCASTSS  c_c2d00000<>(SB), Z30
+	VBROADCASTSS  c_42b20000<>(SB), Z29
+	VBROADCASTSS  c_3fb8aa3b<>(SB), Z28
+	VBROADCASTSS  c_3f318000<>(SB), Z27
+	VBROADCASTSS  c_b95e8083<>(SB), Z26
+	VBROADCASTSS  c_39506967<>(SB), Z25
+	VBROADCASTSS  c_3ab743ce<>(SB), Z24
+	VBROADCASTSS  c_3c088908<>(SB), Z23
+	VBROADCASTSS  c_3d2aa9c1<>(SB), Z22
+	VBROADCASTSS  c_3e2aaaaa<>(SB), Z21
+	VBROADCASTSS  c_3f000000<>(SB), Z20
+	VBROADCASTSS  c_3f800000<>(SB), Z19
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_scores(CX), SI
 	MOVQ          decodeCall_maxima(CX), DI
@@ -922,7 +953,7 @@ keys1:
 	VMOVUPS       Z4, 0(AX)
 	ADDQ          $64, AX
 scored:
-	VBROADCASTSS  c_ff800000<>(SB), Z1
+	VMOVUPS       Z31, Z1
 	VPXORD        Z2, Z2, Z2
 	MOVQ          SI, AX
 	MOVQ          R10, CX
@@ -944,7 +975,7 @@ max_rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VBROADCASTSS  c_ff800000<>(SB), Z4
+	VMOVUPS       Z31, Z4
 	VMOVUPS       (AX), K1, Z4
 	VCMPPS        $3, Z4, Z4, K2
 	VMOVUPS       Z4, K2, Z2
@@ -980,32 +1011,30 @@ exp_whole:
 	VMOVUPS       (AX), Z4
 	VMULPS        Z0, Z4, Z4
 	VSUBPS        Z1, Z4, Z4
-	VBROADCASTSS  c_42b20000<>(SB), Z3
-	VMINPS        Z4, Z3, Z4
-	VBROADCASTSS  c_c2d00000<>(SB), Z3
-	VMAXPS        Z4, Z3, Z4
-	VMULPS.BCST   c_3fb8aa3b<>(SB), Z4, Z3
+	VMINPS        Z4, Z29, Z4
+	VMAXPS        Z4, Z30, Z4
+	VMULPS        Z28, Z4, Z3
 	VRNDSCALEPS   $0, Z3, Z3
-	VMULPS.BCST   c_3f318000<>(SB), Z3, Z5
+	VMULPS        Z27, Z3, Z5
 	VSUBPS        Z5, Z4, Z4
-	VMULPS.BCST   c_b95e8083<>(SB), Z3, Z5
+	VMULPS        Z26, Z3, Z5
 	VSUBPS        Z5, Z4, Z4
-	VMULPS.BCST   c_39506967<>(SB), Z4, Z6
-	VADDPS.BCST   c_3ab743ce<>(SB), Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VADDPS.BCST   c_3c088908<>(SB), Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VADDPS.BCST   c_3d2aa9c1<>(SB), Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VADDPS.BCST   c_3e2aaaaa<>(SB), Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VADDPS.BCST   c_3f000000<>(SB), Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VADDPS        Z4, Z6, Z6
-	VADDPS.BCST   c_3f800000<>(SB), Z6, Z6
-	VSCALEFPS     Z3, Z6, Z6
-	VMOVUPS       Z6, (AX)
+	VMULPS        Z25, Z4, Z5
+	VADDPS        Z24, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VADDPS        Z23, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VADDPS        Z22, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VADDPS        Z21, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VADDPS        Z20, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VMULPS        Z4, Z5, Z5
+	VADDPS        Z4, Z5, Z5
+	VADDPS        Z19, Z5, Z5
+	VSCALEFPS     Z3, Z5, Z5
+	VMOVUPS       Z5, (AX)
 	ADDQ          $64, AX
 	SUBQ          $16, CX
 	JGE           exp_whole
@@ -1017,34 +1046,32 @@ exp_rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VMOVUPS.Z     (AX), K1, Z6
-	VMULPS        Z0, Z6, Z6
-	VSUBPS        Z1, Z6, Z6
-	VBROADCASTSS  c_42b20000<>(SB), Z5
-	VMINPS        Z6, Z5, Z6
-	VBROADCASTSS  c_c2d00000<>(SB), Z5
-	VMAXPS        Z6, Z5, Z6
-	VMULPS.BCST   c_3fb8aa3b<>(SB), Z6, Z5
-	VRNDSCALEPS   $0, Z5, Z5
-	VMULPS.BCST   c_3f318000<>(SB), Z5, Z3
-	VSUBPS        Z3, Z6, Z6
-	VMULPS.BCST   c_b95e8083<>(SB), Z5, Z3
-	VSUBPS        Z3, Z6, Z6
-	VMULPS.BCST   c_39506967<>(SB), Z6, Z4
-	VADDPS.BCST   c_3ab743ce<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS.BCST   c_3c088908<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS.BCST   c_3d2aa9c1<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS.BCST   c_3e2aaaaa<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS.BCST   c_3f000000<>(SB), Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VADDPS        Z6, Z4, Z4
-	VADDPS.BCST   c_3f800000<>(SB), Z4, Z4
-	VSCALEFPS     Z5, Z4, Z4
+	VMOVUPS.Z     (AX), K1, Z5
+	VMULPS        Z0, Z5, Z5
+	VSUBPS        Z1, Z5, Z5
+	VMINPS        Z5, Z29, Z5
+	VMAXPS        Z5, Z30, Z5
+	VMULPS        Z28, Z5, Z3
+	VRNDSCALEPS   $0, Z3, Z3
+	VMULPS        Z27, Z3, Z4
+	VSUBPS        Z4, Z5, Z5
+	VMULPS        Z26, Z3, Z4
+	VSUBPS        Z4, Z5, Z5
+	VMULPS        Z25, Z5, Z4
+	VADDPS        Z24, Z4, Z4
+	VMULPS        Z5, Z4, Z4
+	VADDPS        Z23, Z4, Z4
+	VMULPS        Z5, Z4, Z4
+	VADDPS        Z22, Z4, Z4
+	VMULPS        Z5, Z4, Z4
+	VADDPS        Z21, Z4, Z4
+	VMULPS        Z5, Z4, Z4
+	VADDPS        Z20, Z4, Z4
+	VMULPS        Z5, Z4, Z4
+	VMULPS        Z5, Z4, Z4
+	VADDPS        Z5, Z4, Z4
+	VADDPS        Z19, Z4, Z4
+	VSCALEFPS     Z3, Z4, Z4
 	VMOVUPS       Z4, K1, (AX)
 exp_done:
 	MOVQ          R11, R14
@@ -1088,6 +1115,471 @@ key:
 	VBROADCASTSS  X2, Z2
 	VDIVPS        Z2, Z1, Z1
 	VMOVUPS       Z1, 0(BX)
+	ADDQ          $64, DX
+	ADDQ          $64, BX
+	SUBQ          $16, R11
+	JNZ           columns
+	VZEROUPPER    
+	RET           
+
+// func prefillRows512(call *prefillCall)
+TEXT ·prefillRows512(SB), NOSPLIT, $0-8
+	VBROADCASTSS  c_ff800000<>(SB), Z31
+	VBROADCASTSS  c_c2d00000<>(SB), Z30
+	VBROADCASTSS  c_3fb8aa3b<>(SB), Z29
+	VBROADCASTSS  c_3f318000<>(SB), Z28
+	VBROADCASTSS  c_b95e8083<>(SB), Z27
+	VBROADCASTSS  c_39506967<>(SB), Z26
+	VBROADCASTSS  c_3ab743ce<>(SB), Z25
+	VBROADCASTSS  c_3c088908<>(SB), Z24
+	VBROADCASTSS  c_3d2aa9c1<>(SB), Z23
+	VBROADCASTSS  c_3e2aaaaa<>(SB), Z22
+	VBROADCASTSS  c_3f000000<>(SB), Z21
+	VBROADCASTSS  c_3f800000<>(SB), Z20
+	MOVQ          call+0(FP), CX
+	MOVQ          prefillCall_rows(CX), R9
+	MOVQ          prefillCall_n(CX), R10
+	MOVQ          prefillCall_headDim(CX), R12
+	MOVQ          prefillCall_scores(CX), SI
+	MOVQ          prefillCall_keys(CX), DX
+	MOVQ          prefillCall_queries(CX), BX
+	LEAQ          14(R10)(R9*1), CX
+	SHRQ          $4, CX
+	MOVQ          DX, R13
+panel:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+	VPXORD        Z8, Z8, Z8
+	VPXORD        Z9, Z9, Z9
+	VPXORD        Z10, Z10, Z10
+	VPXORD        Z11, Z11, Z11
+	VPXORD        Z12, Z12, Z12
+	VPXORD        Z13, Z13, Z13
+	VPXORD        Z14, Z14, Z14
+	VPXORD        Z15, Z15, Z15
+	MOVQ          BX, R15
+	MOVQ          R12, R14
+column:
+	VMOVUPS       (R15), Z16
+	VFMADD231PS.BCST 0(R13), Z16, Z0
+	VFMADD231PS.BCST 4(R13), Z16, Z1
+	VFMADD231PS.BCST 8(R13), Z16, Z2
+	VFMADD231PS.BCST 12(R13), Z16, Z3
+	VFMADD231PS.BCST 16(R13), Z16, Z4
+	VFMADD231PS.BCST 20(R13), Z16, Z5
+	VFMADD231PS.BCST 24(R13), Z16, Z6
+	VFMADD231PS.BCST 28(R13), Z16, Z7
+	VFMADD231PS.BCST 32(R13), Z16, Z8
+	VFMADD231PS.BCST 36(R13), Z16, Z9
+	VFMADD231PS.BCST 40(R13), Z16, Z10
+	VFMADD231PS.BCST 44(R13), Z16, Z11
+	VFMADD231PS.BCST 48(R13), Z16, Z12
+	VFMADD231PS.BCST 52(R13), Z16, Z13
+	VFMADD231PS.BCST 56(R13), Z16, Z14
+	VFMADD231PS.BCST 60(R13), Z16, Z15
+	ADDQ          $64, R15
+	ADDQ          $64, R13
+	DECQ          R14
+	JNZ           column
+	VMOVUPS       Z0, 0(SI)
+	VMOVUPS       Z1, 64(SI)
+	VMOVUPS       Z2, 128(SI)
+	VMOVUPS       Z3, 192(SI)
+	VMOVUPS       Z4, 256(SI)
+	VMOVUPS       Z5, 320(SI)
+	VMOVUPS       Z6, 384(SI)
+	VMOVUPS       Z7, 448(SI)
+	VMOVUPS       Z8, 512(SI)
+	VMOVUPS       Z9, 576(SI)
+	VMOVUPS       Z10, 640(SI)
+	VMOVUPS       Z11, 704(SI)
+	VMOVUPS       Z12, 768(SI)
+	VMOVUPS       Z13, 832(SI)
+	VMOVUPS       Z14, 896(SI)
+	VMOVUPS       Z15, 960(SI)
+	ADDQ          $1024, SI
+	DECQ          CX
+	JNZ           panel
+	MOVQ          call+0(FP), DX
+	MOVQ          prefillCall_scores(DX), SI
+	VMOVUPS       Z31, Z0
+	MOVQ          R10, CX
+max:
+	VMAXPS        (SI), Z0, Z0
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           max
+	MOVQ          R9, CX
+	DECQ          CX
+	JEQ           max_done
+	MOVL          $0xfffe, AX
+	KMOVW         AX, K1
+max_later:
+	VMAXPS        (SI), Z0, K1, Z0
+	KSHIFTLW      $1, K1, K1
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           max_later
+max_done:
+	VBROADCASTSS  prefillCall_scale(DX), Z1
+	VPXORD        Z2, Z2, Z2
+	VADDPS        Z2, Z0, Z0
+	VMULPS        Z1, Z0, Z0
+	MOVQ          prefillCall_maxima(DX), AX
+	MOVQ          prefillCall_scores(DX), SI
+	VMOVUPS       Z0, (AX)
+	LEAQ          -1(R10)(R9*1), CX
+exp:
+	VMOVUPS       0(SI), Z2
+	VMULPS        Z1, Z2, Z2
+	VSUBPS        Z0, Z2, Z2
+	VMAXPS        Z2, Z30, Z2
+	VMOVUPS       64(SI), Z3
+	VMULPS        Z1, Z3, Z3
+	VSUBPS        Z0, Z3, Z3
+	VMAXPS        Z3, Z30, Z3
+	VMOVUPS       128(SI), Z4
+	VMULPS        Z1, Z4, Z4
+	VSUBPS        Z0, Z4, Z4
+	VMAXPS        Z4, Z30, Z4
+	VMOVUPS       192(SI), Z5
+	VMULPS        Z1, Z5, Z5
+	VSUBPS        Z0, Z5, Z5
+	VMAXPS        Z5, Z30, Z5
+	VMULPS        Z29, Z2, Z6
+	VMULPS        Z29, Z3, Z7
+	VMULPS        Z29, Z4, Z8
+	VMULPS        Z29, Z5, Z9
+	VRNDSCALEPS   $0, Z6, Z6
+	VRNDSCALEPS   $0, Z7, Z7
+	VRNDSCALEPS   $0, Z8, Z8
+	VRNDSCALEPS   $0, Z9, Z9
+	VMULPS        Z28, Z6, Z10
+	VMULPS        Z28, Z7, Z11
+	VMULPS        Z28, Z8, Z12
+	VMULPS        Z28, Z9, Z13
+	VSUBPS        Z10, Z2, Z2
+	VSUBPS        Z11, Z3, Z3
+	VSUBPS        Z12, Z4, Z4
+	VSUBPS        Z13, Z5, Z5
+	VMULPS        Z27, Z6, Z10
+	VMULPS        Z27, Z7, Z11
+	VMULPS        Z27, Z8, Z12
+	VMULPS        Z27, Z9, Z13
+	VSUBPS        Z10, Z2, Z2
+	VSUBPS        Z11, Z3, Z3
+	VSUBPS        Z12, Z4, Z4
+	VSUBPS        Z13, Z5, Z5
+	VMULPS        Z26, Z2, Z13
+	VMULPS        Z26, Z3, Z12
+	VMULPS        Z26, Z4, Z11
+	VMULPS        Z26, Z5, Z10
+	VADDPS        Z25, Z13, Z13
+	VADDPS        Z25, Z12, Z12
+	VADDPS        Z25, Z11, Z11
+	VADDPS        Z25, Z10, Z10
+	VMULPS        Z2, Z13, Z13
+	VMULPS        Z3, Z12, Z12
+	VMULPS        Z4, Z11, Z11
+	VMULPS        Z5, Z10, Z10
+	VADDPS        Z24, Z13, Z13
+	VADDPS        Z24, Z12, Z12
+	VADDPS        Z24, Z11, Z11
+	VADDPS        Z24, Z10, Z10
+	VMULPS        Z2, Z13, Z13
+	VMULPS        Z3, Z12, Z12
+	VMULPS        Z4, Z11, Z11
+	VMULPS        Z5, Z10, Z10
+	VADDPS        Z23, Z13, Z13
+	VADDPS        Z23, Z12, Z12
+	VADDPS        Z23, Z11, Z11
+	VADDPS        Z23, Z10, Z10
+	VMULPS        Z2, Z13, Z13
+	VMULPS        Z3, Z12, Z12
+	VMULPS        Z4, Z11, Z11
+	VMULPS        Z5, Z10, Z10
+	VADDPS        Z22, Z13, Z13
+	VADDPS        Z22, Z12, Z12
+	VADDPS        Z22, Z11, Z11
+	VADDPS        Z22, Z10, Z10
+	VMULPS        Z2, Z13, Z13
+	VMULPS        Z3, Z12, Z12
+	VMULPS        Z4, Z11, Z11
+	VMULPS        Z5, Z10, Z10
+	VADDPS        Z21, Z13, Z13
+	VADDPS        Z21, Z12, Z12
+	VADDPS        Z21, Z11, Z11
+	VADDPS        Z21, Z10, Z10
+	VMULPS        Z2, Z13, Z13
+	VMULPS        Z3, Z12, Z12
+	VMULPS        Z4, Z11, Z11
+	VMULPS        Z5, Z10, Z10
+	VMULPS        Z2, Z13, Z13
+	VMULPS        Z3, Z12, Z12
+	VMULPS        Z4, Z11, Z11
+	VMULPS        Z5, Z10, Z10
+	VADDPS        Z2, Z13, Z13
+	VADDPS        Z3, Z12, Z12
+	VADDPS        Z4, Z11, Z11
+	VADDPS        Z5, Z10, Z10
+	VADDPS        Z20, Z13, Z13
+	VADDPS        Z20, Z12, Z12
+	VADDPS        Z20, Z11, Z11
+	VADDPS        Z20, Z10, Z10
+	VSCALEFPS     Z6, Z13, Z13
+	VSCALEFPS     Z7, Z12, Z12
+	VSCALEFPS     Z8, Z11, Z11
+	VSCALEFPS     Z9, Z10, Z10
+	VMOVUPS       Z13, 0(SI)
+	VMOVUPS       Z12, 64(SI)
+	VMOVUPS       Z11, 128(SI)
+	VMOVUPS       Z10, 192(SI)
+	ADDQ          $256, SI
+	SUBQ          $4, CX
+	JGT           exp
+	MOVQ          R12, R8
+	SHLQ          $2, R8
+	MOVQ          R12, R11
+	MOVQ          call+0(FP), CX
+	MOVQ          prefillCall_values(CX), DX
+	MOVQ          prefillCall_out(CX), BX
+columns:
+	MOVQ          call+0(FP), CX
+	MOVQ          prefillCall_scores(CX), SI
+	MOVQ          DX, DI
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+	VPXORD        Z8, Z8, Z8
+	VPXORD        Z9, Z9, Z9
+	VPXORD        Z10, Z10, Z10
+	VPXORD        Z11, Z11, Z11
+	VPXORD        Z12, Z12, Z12
+	VPXORD        Z13, Z13, Z13
+	VPXORD        Z14, Z14, Z14
+	VPXORD        Z15, Z15, Z15
+	VPXORD        Z17, Z17, Z17
+	MOVQ          R10, CX
+mix:
+	VMOVUPS       (SI), Z16
+	VADDPS        Z16, Z17, Z17
+	VFMADD231PS.BCST 0(DI), Z16, Z0
+	VFMADD231PS.BCST 4(DI), Z16, Z1
+	VFMADD231PS.BCST 8(DI), Z16, Z2
+	VFMADD231PS.BCST 12(DI), Z16, Z3
+	VFMADD231PS.BCST 16(DI), Z16, Z4
+	VFMADD231PS.BCST 20(DI), Z16, Z5
+	VFMADD231PS.BCST 24(DI), Z16, Z6
+	VFMADD231PS.BCST 28(DI), Z16, Z7
+	VFMADD231PS.BCST 32(DI), Z16, Z8
+	VFMADD231PS.BCST 36(DI), Z16, Z9
+	VFMADD231PS.BCST 40(DI), Z16, Z10
+	VFMADD231PS.BCST 44(DI), Z16, Z11
+	VFMADD231PS.BCST 48(DI), Z16, Z12
+	VFMADD231PS.BCST 52(DI), Z16, Z13
+	VFMADD231PS.BCST 56(DI), Z16, Z14
+	VFMADD231PS.BCST 60(DI), Z16, Z15
+	ADDQ          R8, DI
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           mix
+	MOVQ          R9, CX
+	DECQ          CX
+	JEQ           mix_done
+	MOVL          $0xfffe, AX
+	KMOVW         AX, K1
+mix_later:
+	VMOVUPS       (SI), Z16
+	VADDPS        Z16, Z17, K1, Z17
+	VFMADD231PS.BCST 0(DI), Z16, K1, Z0
+	VFMADD231PS.BCST 4(DI), Z16, K1, Z1
+	VFMADD231PS.BCST 8(DI), Z16, K1, Z2
+	VFMADD231PS.BCST 12(DI), Z16, K1, Z3
+	VFMADD231PS.BCST 16(DI), Z16, K1, Z4
+	VFMADD231PS.BCST 20(DI), Z16, K1, Z5
+	VFMADD231PS.BCST 24(DI), Z16, K1, Z6
+	VFMADD231PS.BCST 28(DI), Z16, K1, Z7
+	VFMADD231PS.BCST 32(DI), Z16, K1, Z8
+	VFMADD231PS.BCST 36(DI), Z16, K1, Z9
+	VFMADD231PS.BCST 40(DI), Z16, K1, Z10
+	VFMADD231PS.BCST 44(DI), Z16, K1, Z11
+	VFMADD231PS.BCST 48(DI), Z16, K1, Z12
+	VFMADD231PS.BCST 52(DI), Z16, K1, Z13
+	VFMADD231PS.BCST 56(DI), Z16, K1, Z14
+	VFMADD231PS.BCST 60(DI), Z16, K1, Z15
+	ADDQ          R8, DI
+	KSHIFTLW      $1, K1, K1
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           mix_later
+mix_done:
+	MOVQ          call+0(FP), CX
+	MOVQ          prefillCall_sums(CX), SI
+	VMOVUPS       Z17, (SI)
+	VDIVPS        Z17, Z0, Z0
+	VDIVPS        Z17, Z1, Z1
+	VDIVPS        Z17, Z2, Z2
+	VDIVPS        Z17, Z3, Z3
+	VDIVPS        Z17, Z4, Z4
+	VDIVPS        Z17, Z5, Z5
+	VDIVPS        Z17, Z6, Z6
+	VDIVPS        Z17, Z7, Z7
+	VDIVPS        Z17, Z8, Z8
+	VDIVPS        Z17, Z9, Z9
+	VDIVPS        Z17, Z10, Z10
+	VDIVPS        Z17, Z11, Z11
+	VDIVPS        Z17, Z12, Z12
+	VDIVPS        Z17, Z13, Z13
+	VDIVPS        Z17, Z14, Z14
+	VDIVPS        Z17, Z15, Z15
+	MOVQ          prefillCall_stride(CX), R14
+	MOVQ          BX, DI
+	MOVQ          R9, CX
+	VUNPCKLPS     Z1, Z0, Z16
+	VUNPCKHPS     Z1, Z0, Z17
+	VUNPCKLPS     Z3, Z2, Z18
+	VUNPCKHPS     Z3, Z2, Z19
+	VUNPCKLPS     Z5, Z4, Z20
+	VUNPCKHPS     Z5, Z4, Z21
+	VUNPCKLPS     Z7, Z6, Z22
+	VUNPCKHPS     Z7, Z6, Z23
+	VUNPCKLPS     Z9, Z8, Z24
+	VUNPCKHPS     Z9, Z8, Z25
+	VUNPCKLPS     Z11, Z10, Z26
+	VUNPCKHPS     Z11, Z10, Z27
+	VUNPCKLPS     Z13, Z12, Z28
+	VUNPCKHPS     Z13, Z12, Z29
+	VUNPCKLPS     Z15, Z14, Z30
+	VUNPCKHPS     Z15, Z14, Z31
+	VUNPCKLPD     Z18, Z16, Z0
+	VUNPCKHPD     Z18, Z16, Z1
+	VUNPCKLPD     Z19, Z17, Z2
+	VUNPCKHPD     Z19, Z17, Z3
+	VUNPCKLPD     Z22, Z20, Z4
+	VUNPCKHPD     Z22, Z20, Z5
+	VUNPCKLPD     Z23, Z21, Z6
+	VUNPCKHPD     Z23, Z21, Z7
+	VUNPCKLPD     Z26, Z24, Z8
+	VUNPCKHPD     Z26, Z24, Z9
+	VUNPCKLPD     Z27, Z25, Z10
+	VUNPCKHPD     Z27, Z25, Z11
+	VUNPCKLPD     Z30, Z28, Z12
+	VUNPCKHPD     Z30, Z28, Z13
+	VUNPCKLPD     Z31, Z29, Z14
+	VUNPCKHPD     Z31, Z29, Z15
+	VSHUFF32X4    $0x88, Z4, Z0, Z16
+	VSHUFF32X4    $0x88, Z12, Z8, Z24
+	VSHUFF32X4    $0xdd, Z4, Z0, Z20
+	VSHUFF32X4    $0xdd, Z12, Z8, Z28
+	VSHUFF32X4    $0x88, Z24, Z16, Z0
+	VSHUFF32X4    $0xdd, Z24, Z16, Z24
+	VMOVAPS       Z0, Z16
+	VSHUFF32X4    $0x88, Z28, Z20, Z0
+	VSHUFF32X4    $0xdd, Z28, Z20, Z28
+	VMOVAPS       Z0, Z20
+	VSHUFF32X4    $0x88, Z5, Z1, Z17
+	VSHUFF32X4    $0x88, Z13, Z9, Z25
+	VSHUFF32X4    $0xdd, Z5, Z1, Z21
+	VSHUFF32X4    $0xdd, Z13, Z9, Z29
+	VSHUFF32X4    $0x88, Z25, Z17, Z1
+	VSHUFF32X4    $0xdd, Z25, Z17, Z25
+	VMOVAPS       Z1, Z17
+	VSHUFF32X4    $0x88, Z29, Z21, Z1
+	VSHUFF32X4    $0xdd, Z29, Z21, Z29
+	VMOVAPS       Z1, Z21
+	VSHUFF32X4    $0x88, Z6, Z2, Z18
+	VSHUFF32X4    $0x88, Z14, Z10, Z26
+	VSHUFF32X4    $0xdd, Z6, Z2, Z22
+	VSHUFF32X4    $0xdd, Z14, Z10, Z30
+	VSHUFF32X4    $0x88, Z26, Z18, Z2
+	VSHUFF32X4    $0xdd, Z26, Z18, Z26
+	VMOVAPS       Z2, Z18
+	VSHUFF32X4    $0x88, Z30, Z22, Z2
+	VSHUFF32X4    $0xdd, Z30, Z22, Z30
+	VMOVAPS       Z2, Z22
+	VSHUFF32X4    $0x88, Z7, Z3, Z19
+	VSHUFF32X4    $0x88, Z15, Z11, Z27
+	VSHUFF32X4    $0xdd, Z7, Z3, Z23
+	VSHUFF32X4    $0xdd, Z15, Z11, Z31
+	VSHUFF32X4    $0x88, Z27, Z19, Z3
+	VSHUFF32X4    $0xdd, Z27, Z19, Z27
+	VMOVAPS       Z3, Z19
+	VSHUFF32X4    $0x88, Z31, Z23, Z3
+	VSHUFF32X4    $0xdd, Z31, Z23, Z31
+	VMOVAPS       Z3, Z23
+	VMOVUPS       Z16, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z17, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z18, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z19, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z20, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z21, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z22, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z23, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z24, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z25, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z26, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z27, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z28, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z29, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z30, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z31, (DI)
+stored:
 	ADDQ          $64, DX
 	ADDQ          $64, BX
 	SUBQ          $16, R11

@@ -32,12 +32,13 @@ func (b *block) keys(r int) int { return b.n + r*b.causal }
 
 // rows attends a block and leaves out unrounded.
 func (a *attention) rows(out, lse, q []float32, b block) {
-	state := grown(&a.s.rows, 2*b.m)
-	sums, maxima := state[:b.m], state[b.m:]
+	room := max(b.m, panelWidth)
+	state := grown(&a.s.rows, 2*room)
+	sums, maxima := state[:b.m], state[room:][:b.m]
 	last := b.keys(b.m - 1)
 	ld := ceilDiv(last, panelWidth) * panelWidth
-	scores := grown(&a.s.scores, b.m*ld)
-	if !a.decode(out, scores, q, sums, maxima, &b, ld) {
+	scores := grown(&a.s.scores, room*ld)
+	if !a.decode(out, scores, q, sums, maxima, &b, ld) && !a.prefill(out, scores, q, sums, maxima, &b) {
 		a.inSteps(out, scores, q, sums, maxima, &b, ld)
 	}
 	if lse == nil {

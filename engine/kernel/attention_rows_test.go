@@ -37,6 +37,40 @@ func TestAttentionRowsPathsAgree(t *testing.T) {
 	})
 }
 
+// Consecutive queries against plain Go, bit for bit: every number of them and of the keys
+// before, hostile operands, and NaN where nothing was stored.
+func TestPrefillPathsAgree(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for rows := 2; rows <= 34; rows++ {
+			for _, before := range []int{0, 1, 15, 16, 40} {
+				for _, headDim := range []int{16, 48} {
+					const heads, kvHeads = 2, 1
+					rng := newRand(uint64(100*rows + before))
+					c := newAttentionCase(7, rows+before, heads, kvHeads, headDim)
+					if before > 1 {
+						c.q, c.k, c.v = hostile(rng, len(c.q)), hostile(rng, len(c.k)), hostile(rng, len(c.v))
+					}
+					c.store(c.t, 0)
+					d := heads * headDim
+					var want, wantLSE *guarded
+					attend := func() (out, lse *guarded) {
+						out, lse = newGuarded("out", rows*d), newGuarded("lse", rows*heads)
+						AttendRows(out.x, lse.x, c.q[before*d:], c.kT, c.vc, rows, heads, kvHeads, headDim, c.cap, before+1, c.scale, &AttentionNumerics{}, nil)
+						out.intact(t)
+						lse.intact(t)
+						return out, lse
+					}
+					got, lse := attend()
+					inGo(func() { want, wantLSE = attend() })
+					what := fmt.Sprintf("%d rows of %d after %d", rows, headDim, before)
+					sameBits(t, what+": out", got.x, want.x)
+					sameBits(t, what+": lse", lse.x, wantLSE.x)
+				}
+			}
+		}
+	})
+}
+
 // Transposed is transposed, for every height and width, between guard words.
 func TestTransposePathsAgree(t *testing.T) {
 	eachPath(t, func(t *testing.T) {

@@ -27,3 +27,18 @@ func rotateHeads512(x, cos, sin *float32, heads, half int, flip uint32)
 
 //go:noescape
 func rotateHeads256(x, cos, sin *float32, heads, half int, flip uint32)
+
+//go:noescape
+func decodeHeads512x4(call *decodeCall)
+
+//go:noescape
+func decodeHeads512x1(call *decodeCall)
+
+//go:noescape
+func prefillRows512(call *prefillCall)
+
+//go:noescape
+func decodeHeads256x4(call *decodeCall)
+
+//go:noescape
+func decodeHeads256x1(call *decodeCall)

@@ -20,6 +20,8 @@ type Scratch struct {
 	numerics AttentionNumerics // attention: those of a call, its reduction resolved
 	call     tileCall          // assembly: what a tile reads
 	decode   decodeCall        // assembly: what the attention of one query reads
+	prefill  prefillCall       // assembly: what the attention of consecutive queries reads
+	queries  []float32         // attention: queries transposed
 	packedA  []float32         // product: columns of A that are its rows
 	packedB  []float32         // product: rows of B as panels
 	left     []leftTile        // plain product: rows as float64

@@ -8,59 +8,59 @@
 // func expAffineNEON(dst, src *float32, n int, scale float32, shift float32)
 TEXT ·expAffineNEON(SB), NOSPLIT, $0-32
 	MOVD          $expAffineNEONConstants<>(SB), R15
-	FLDPQ         0(R15), (F0, F1)
-	FLDPQ         32(R15), (F2, F3)
-	FLDPQ         64(R15), (F4, F5)
-	FLDPQ         96(R15), (F6, F7)
-	FLDPQ         128(R15), (F8, F9)
-	FLDPQ         160(R15), (F10, F11)
-	FLDPQ         192(R15), (F12, F13)
+	FLDPQ         0(R15), (F31, F30)
+	FLDPQ         32(R15), (F29, F28)
+	FLDPQ         64(R15), (F27, F26)
+	FLDPQ         96(R15), (F25, F24)
+	FLDPQ         128(R15), (F23, F22)
+	FLDPQ         160(R15), (F21, F20)
+	FLDPQ         192(R15), (F19, F18)
 	MOVD          dst+0(FP), R0
 	MOVD          src+8(FP), R1
 	MOVD          n+16(FP), R2
-	FMOVS         scale+24(FP), F14
-	VDUP          V14.S[0], V14.S4
-	FMOVS         shift+28(FP), F15
-	VDUP          V15.S[0], V15.S4
+	FMOVS         scale+24(FP), F0
+	VDUP          V0.S[0], V0.S4
+	FMOVS         shift+28(FP), F1
+	VDUP          V1.S[0], V1.S4
 	SUBS          $4, R2
 	BLT           rest
 whole:
-	FMOVQ         (R1), F16
-	WORD          $0x6e2ede10 // FMUL V16.4S, V16.4S, V14.4S
-	WORD          $0x4eafd610 // FSUB V16.4S, V16.4S, V15.4S
-	WORD          $0x4ea1f610 // FMIN V16.4S, V16.4S, V1.4S
-	WORD          $0x4e20f610 // FMAX V16.4S, V16.4S, V0.4S
-	WORD          $0x6e22de11 // FMUL V17.4S, V16.4S, V2.4S
-	WORD          $0x4e23d631 // FADD V17.4S, V17.4S, V3.4S
-	WORD          $0x4ea3d631 // FSUB V17.4S, V17.4S, V3.4S
-	WORD          $0x6e24de32 // FMUL V18.4S, V17.4S, V4.4S
-	WORD          $0x4eb2d610 // FSUB V16.4S, V16.4S, V18.4S
-	WORD          $0x6e25de32 // FMUL V18.4S, V17.4S, V5.4S
-	WORD          $0x4eb2d610 // FSUB V16.4S, V16.4S, V18.4S
-	WORD          $0x6e26de13 // FMUL V19.4S, V16.4S, V6.4S
-	WORD          $0x4e27d673 // FADD V19.4S, V19.4S, V7.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e28d673 // FADD V19.4S, V19.4S, V8.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e29d673 // FADD V19.4S, V19.4S, V9.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2ad673 // FADD V19.4S, V19.4S, V10.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2bd673 // FADD V19.4S, V19.4S, V11.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e30d673 // FADD V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2cd673 // FADD V19.4S, V19.4S, V12.4S
-	WORD          $0x4e21aa31 // FCVTNS V17.4S, V17.4S
-	WORD          $0x4f3f0634 // SSHR V20.4S, V17.4S, #1
-	VSUB          V20.S4, V17.S4, V17.S4
-	VADD          V13.S4, V20.S4, V20.S4
-	VSHL          $23, V20.S4, V20.S4
-	WORD          $0x6e34de73 // FMUL V19.4S, V19.4S, V20.4S
-	VADD          V13.S4, V17.S4, V17.S4
-	VSHL          $23, V17.S4, V17.S4
-	WORD          $0x6e31de73 // FMUL V19.4S, V19.4S, V17.4S
-	FMOVQ         F19, (R0)
+	FMOVQ         (R1), F2
+	WORD          $0x6e20dc42 // FMUL V2.4S, V2.4S, V0.4S
+	WORD          $0x4ea1d442 // FSUB V2.4S, V2.4S, V1.4S
+	WORD          $0x4ebef442 // FMIN V2.4S, V2.4S, V30.4S
+	WORD          $0x4e3ff442 // FMAX V2.4S, V2.4S, V31.4S
+	WORD          $0x6e3ddc43 // FMUL V3.4S, V2.4S, V29.4S
+	WORD          $0x4e3cd463 // FADD V3.4S, V3.4S, V28.4S
+	WORD          $0x4ebcd463 // FSUB V3.4S, V3.4S, V28.4S
+	WORD          $0x6e3bdc64 // FMUL V4.4S, V3.4S, V27.4S
+	WORD          $0x4ea4d442 // FSUB V2.4S, V2.4S, V4.4S
+	WORD          $0x6e3adc64 // FMUL V4.4S, V3.4S, V26.4S
+	WORD          $0x4ea4d442 // FSUB V2.4S, V2.4S, V4.4S
+	WORD          $0x6e39dc44 // FMUL V4.4S, V2.4S, V25.4S
+	WORD          $0x4e38d484 // FADD V4.4S, V4.4S, V24.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x4e37d484 // FADD V4.4S, V4.4S, V23.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x4e36d484 // FADD V4.4S, V4.4S, V22.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x4e35d484 // FADD V4.4S, V4.4S, V21.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x4e34d484 // FADD V4.4S, V4.4S, V20.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x4e22d484 // FADD V4.4S, V4.4S, V2.4S
+	WORD          $0x4e33d484 // FADD V4.4S, V4.4S, V19.4S
+	WORD          $0x4e21a863 // FCVTNS V3.4S, V3.4S
+	WORD          $0x4f3f0462 // SSHR V2.4S, V3.4S, #1
+	VSUB          V2.S4, V3.S4, V3.S4
+	VADD          V18.S4, V2.S4, V2.S4
+	VSHL          $23, V2.S4, V2.S4
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	VADD          V18.S4, V3.S4, V3.S4
+	VSHL          $23, V3.S4, V3.S4
+	WORD          $0x6e23dc84 // FMUL V4.4S, V4.4S, V3.4S
+	FMOVQ         F4, (R0)
 	ADD           $16, R0
 	ADD           $16, R1
 	SUBS          $4, R2
@@ -70,42 +70,42 @@ rest:
 	CMP           $0, R2
 	BEQ           done
 one:
-	VLD1R         (R1), [V19.S4]
-	WORD          $0x6e2ede73 // FMUL V19.4S, V19.4S, V14.4S
-	WORD          $0x4eafd673 // FSUB V19.4S, V19.4S, V15.4S
-	WORD          $0x4ea1f673 // FMIN V19.4S, V19.4S, V1.4S
-	WORD          $0x4e20f673 // FMAX V19.4S, V19.4S, V0.4S
-	WORD          $0x6e22de74 // FMUL V20.4S, V19.4S, V2.4S
-	WORD          $0x4e23d694 // FADD V20.4S, V20.4S, V3.4S
-	WORD          $0x4ea3d694 // FSUB V20.4S, V20.4S, V3.4S
-	WORD          $0x6e24de92 // FMUL V18.4S, V20.4S, V4.4S
-	WORD          $0x4eb2d673 // FSUB V19.4S, V19.4S, V18.4S
-	WORD          $0x6e25de92 // FMUL V18.4S, V20.4S, V5.4S
-	WORD          $0x4eb2d673 // FSUB V19.4S, V19.4S, V18.4S
-	WORD          $0x6e26de71 // FMUL V17.4S, V19.4S, V6.4S
-	WORD          $0x4e27d631 // FADD V17.4S, V17.4S, V7.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e28d631 // FADD V17.4S, V17.4S, V8.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e29d631 // FADD V17.4S, V17.4S, V9.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e2ad631 // FADD V17.4S, V17.4S, V10.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e2bd631 // FADD V17.4S, V17.4S, V11.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e33d631 // FADD V17.4S, V17.4S, V19.4S
-	WORD          $0x4e2cd631 // FADD V17.4S, V17.4S, V12.4S
-	WORD          $0x4e21aa94 // FCVTNS V20.4S, V20.4S
-	WORD          $0x4f3f0690 // SSHR V16.4S, V20.4S, #1
-	VSUB          V16.S4, V20.S4, V20.S4
-	VADD          V13.S4, V16.S4, V16.S4
-	VSHL          $23, V16.S4, V16.S4
-	WORD          $0x6e30de31 // FMUL V17.4S, V17.4S, V16.4S
-	VADD          V13.S4, V20.S4, V20.S4
-	VSHL          $23, V20.S4, V20.S4
-	WORD          $0x6e34de31 // FMUL V17.4S, V17.4S, V20.4S
-	FMOVS         F17, (R0)
+	VLD1R         (R1), [V4.S4]
+	WORD          $0x6e20dc84 // FMUL V4.4S, V4.4S, V0.4S
+	WORD          $0x4ea1d484 // FSUB V4.4S, V4.4S, V1.4S
+	WORD          $0x4ebef484 // FMIN V4.4S, V4.4S, V30.4S
+	WORD          $0x4e3ff484 // FMAX V4.4S, V4.4S, V31.4S
+	WORD          $0x6e3ddc82 // FMUL V2.4S, V4.4S, V29.4S
+	WORD          $0x4e3cd442 // FADD V2.4S, V2.4S, V28.4S
+	WORD          $0x4ebcd442 // FSUB V2.4S, V2.4S, V28.4S
+	WORD          $0x6e3bdc43 // FMUL V3.4S, V2.4S, V27.4S
+	WORD          $0x4ea3d484 // FSUB V4.4S, V4.4S, V3.4S
+	WORD          $0x6e3adc43 // FMUL V3.4S, V2.4S, V26.4S
+	WORD          $0x4ea3d484 // FSUB V4.4S, V4.4S, V3.4S
+	WORD          $0x6e39dc83 // FMUL V3.4S, V4.4S, V25.4S
+	WORD          $0x4e38d463 // FADD V3.4S, V3.4S, V24.4S
+	WORD          $0x6e24dc63 // FMUL V3.4S, V3.4S, V4.4S
+	WORD          $0x4e37d463 // FADD V3.4S, V3.4S, V23.4S
+	WORD          $0x6e24dc63 // FMUL V3.4S, V3.4S, V4.4S
+	WORD          $0x4e36d463 // FADD V3.4S, V3.4S, V22.4S
+	WORD          $0x6e24dc63 // FMUL V3.4S, V3.4S, V4.4S
+	WORD          $0x4e35d463 // FADD V3.4S, V3.4S, V21.4S
+	WORD          $0x6e24dc63 // FMUL V3.4S, V3.4S, V4.4S
+	WORD          $0x4e34d463 // FADD V3.4S, V3.4S, V20.4S
+	WORD          $0x6e24dc63 // FMUL V3.4S, V3.4S, V4.4S
+	WORD          $0x6e24dc63 // FMUL V3.4S, V3.4S, V4.4S
+	WORD          $0x4e24d463 // FADD V3.4S, V3.4S, V4.4S
+	WORD          $0x4e33d463 // FADD V3.4S, V3.4S, V19.4S
+	WORD          $0x4e21a842 // FCVTNS V2.4S, V2.4S
+	WORD          $0x4f3f0444 // SSHR V4.4S, V2.4S, #1
+	VSUB          V4.S4, V2.S4, V2.S4
+	VADD          V18.S4, V4.S4, V4.S4
+	VSHL          $23, V4.S4, V4.S4
+	WORD          $0x6e24dc63 // FMUL V3.4S, V3.4S, V4.4S
+	VADD          V18.S4, V2.S4, V2.S4
+	VSHL          $23, V2.S4, V2.S4
+	WORD          $0x6e22dc63 // FMUL V3.4S, V3.4S, V2.4S
+	FMOVS         F3, (R0)
 	ADD           $4, R0
 	ADD           $4, R1
 	SUBS          $1, R2
@@ -416,15 +416,15 @@ done:
 // func maximumNEON(x *float32, n int) (m float32)
 TEXT ·maximumNEON(SB), NOSPLIT, $0-20
 	MOVD          $maximumNEONConstants<>(SB), R15
-	FMOVQ         0(R15), F0
+	FMOVQ         0(R15), F31
 	MOVD          x+0(FP), R0
 	MOVD          n+8(FP), R2
-	VMOV          V0.B16, V1.B16
+	VMOV          V31.B16, V0.B16
 	SUBS          $4, R2
 	BLT           rest
 whole:
-	FMOVQ         (R0), F2
-	WORD          $0x4e22f421 // FMAX V1.4S, V1.4S, V2.4S
+	FMOVQ         (R0), F1
+	WORD          $0x4e21f400 // FMAX V0.4S, V0.4S, V1.4S
 	ADD           $16, R0
 	SUBS          $4, R2
 	BGE           whole
@@ -433,16 +433,16 @@ rest:
 	CMP           $0, R2
 	BEQ           done
 one:
-	VLD1R         (R0), [V2.S4]
-	WORD          $0x4e22f421 // FMAX V1.4S, V1.4S, V2.4S
+	VLD1R         (R0), [V1.S4]
+	WORD          $0x4e21f400 // FMAX V0.4S, V0.4S, V1.4S
 	ADD           $4, R0
 	SUBS          $1, R2
 	BNE           one
 done:
-	WORD          $0x6e30f821 // FMAXV S1, V1.4S
-	VMOVI         $0, V2.B16
-	FADDS         F2, F1, F1
-	FMOVS         F1, m+16(FP)
+	WORD          $0x6e30f800 // FMAXV S0, V0.4S
+	VMOVI         $0, V1.B16
+	FADDS         F1, F0, F0
+	FMOVS         F0, m+16(FP)
 	RET           
 
 DATA maximumNEONConstants<>+0(SB)/8, $0xff800000ff800000
@@ -452,57 +452,57 @@ GLOBL maximumNEONConstants<>(SB), RODATA|NOPTR, $16
 // func siluNEON(dst, x *float32, n int)
 TEXT ·siluNEON(SB), NOSPLIT, $0-24
 	MOVD          $siluNEONConstants<>(SB), R15
-	FLDPQ         0(R15), (F0, F1)
-	FLDPQ         32(R15), (F2, F3)
-	FLDPQ         64(R15), (F4, F5)
-	FLDPQ         96(R15), (F6, F7)
-	FLDPQ         128(R15), (F8, F9)
-	FLDPQ         160(R15), (F10, F11)
-	FLDPQ         192(R15), (F12, F13)
-	FMOVQ         224(R15), F14
+	FLDPQ         0(R15), (F31, F30)
+	FLDPQ         32(R15), (F29, F28)
+	FLDPQ         64(R15), (F27, F26)
+	FLDPQ         96(R15), (F25, F24)
+	FLDPQ         128(R15), (F23, F22)
+	FLDPQ         160(R15), (F21, F20)
+	FLDPQ         192(R15), (F19, F18)
+	FMOVQ         224(R15), F17
 	MOVD          dst+0(FP), R0
 	MOVD          x+8(FP), R1
 	MOVD          n+16(FP), R2
 	SUBS          $4, R2
 	BLT           rest
 whole:
-	FMOVQ         (R1), F15
-	VEOR          V0.B16, V15.B16, V16.B16
-	WORD          $0x4ea2f610 // FMIN V16.4S, V16.4S, V2.4S
-	WORD          $0x4e21f610 // FMAX V16.4S, V16.4S, V1.4S
-	WORD          $0x6e23de11 // FMUL V17.4S, V16.4S, V3.4S
-	WORD          $0x4e24d631 // FADD V17.4S, V17.4S, V4.4S
-	WORD          $0x4ea4d631 // FSUB V17.4S, V17.4S, V4.4S
-	WORD          $0x6e25de32 // FMUL V18.4S, V17.4S, V5.4S
-	WORD          $0x4eb2d610 // FSUB V16.4S, V16.4S, V18.4S
-	WORD          $0x6e26de32 // FMUL V18.4S, V17.4S, V6.4S
-	WORD          $0x4eb2d610 // FSUB V16.4S, V16.4S, V18.4S
-	WORD          $0x6e27de13 // FMUL V19.4S, V16.4S, V7.4S
-	WORD          $0x4e28d673 // FADD V19.4S, V19.4S, V8.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e29d673 // FADD V19.4S, V19.4S, V9.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2ad673 // FADD V19.4S, V19.4S, V10.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2bd673 // FADD V19.4S, V19.4S, V11.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2cd673 // FADD V19.4S, V19.4S, V12.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e30d673 // FADD V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2dd673 // FADD V19.4S, V19.4S, V13.4S
-	WORD          $0x4e21aa31 // FCVTNS V17.4S, V17.4S
-	WORD          $0x4f3f0634 // SSHR V20.4S, V17.4S, #1
-	VSUB          V20.S4, V17.S4, V17.S4
-	VADD          V14.S4, V20.S4, V20.S4
-	VSHL          $23, V20.S4, V20.S4
-	WORD          $0x6e34de73 // FMUL V19.4S, V19.4S, V20.4S
-	VADD          V14.S4, V17.S4, V17.S4
-	VSHL          $23, V17.S4, V17.S4
-	WORD          $0x6e31de73 // FMUL V19.4S, V19.4S, V17.4S
-	WORD          $0x4e2dd673 // FADD V19.4S, V19.4S, V13.4S
-	WORD          $0x6e33fdef // FDIV V15.4S, V15.4S, V19.4S
-	FMOVQ         F15, (R0)
+	FMOVQ         (R1), F0
+	VEOR          V31.B16, V0.B16, V1.B16
+	WORD          $0x4ebdf421 // FMIN V1.4S, V1.4S, V29.4S
+	WORD          $0x4e3ef421 // FMAX V1.4S, V1.4S, V30.4S
+	WORD          $0x6e3cdc22 // FMUL V2.4S, V1.4S, V28.4S
+	WORD          $0x4e3bd442 // FADD V2.4S, V2.4S, V27.4S
+	WORD          $0x4ebbd442 // FSUB V2.4S, V2.4S, V27.4S
+	WORD          $0x6e3adc43 // FMUL V3.4S, V2.4S, V26.4S
+	WORD          $0x4ea3d421 // FSUB V1.4S, V1.4S, V3.4S
+	WORD          $0x6e39dc43 // FMUL V3.4S, V2.4S, V25.4S
+	WORD          $0x4ea3d421 // FSUB V1.4S, V1.4S, V3.4S
+	WORD          $0x6e38dc23 // FMUL V3.4S, V1.4S, V24.4S
+	WORD          $0x4e37d463 // FADD V3.4S, V3.4S, V23.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e36d463 // FADD V3.4S, V3.4S, V22.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e35d463 // FADD V3.4S, V3.4S, V21.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e34d463 // FADD V3.4S, V3.4S, V20.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e33d463 // FADD V3.4S, V3.4S, V19.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e21d463 // FADD V3.4S, V3.4S, V1.4S
+	WORD          $0x4e32d463 // FADD V3.4S, V3.4S, V18.4S
+	WORD          $0x4e21a842 // FCVTNS V2.4S, V2.4S
+	WORD          $0x4f3f0441 // SSHR V1.4S, V2.4S, #1
+	VSUB          V1.S4, V2.S4, V2.S4
+	VADD          V17.S4, V1.S4, V1.S4
+	VSHL          $23, V1.S4, V1.S4
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	VADD          V17.S4, V2.S4, V2.S4
+	VSHL          $23, V2.S4, V2.S4
+	WORD          $0x6e22dc63 // FMUL V3.4S, V3.4S, V2.4S
+	WORD          $0x4e32d463 // FADD V3.4S, V3.4S, V18.4S
+	WORD          $0x6e23fc00 // FDIV V0.4S, V0.4S, V3.4S
+	FMOVQ         F0, (R0)
 	ADD           $16, R0
 	ADD           $16, R1
 	SUBS          $4, R2
@@ -512,43 +512,43 @@ rest:
 	CMP           $0, R2
 	BEQ           done
 one:
-	VLD1R         (R1), [V15.S4]
-	VEOR          V0.B16, V15.B16, V19.B16
-	WORD          $0x4ea2f673 // FMIN V19.4S, V19.4S, V2.4S
-	WORD          $0x4e21f673 // FMAX V19.4S, V19.4S, V1.4S
-	WORD          $0x6e23de74 // FMUL V20.4S, V19.4S, V3.4S
-	WORD          $0x4e24d694 // FADD V20.4S, V20.4S, V4.4S
-	WORD          $0x4ea4d694 // FSUB V20.4S, V20.4S, V4.4S
-	WORD          $0x6e25de92 // FMUL V18.4S, V20.4S, V5.4S
-	WORD          $0x4eb2d673 // FSUB V19.4S, V19.4S, V18.4S
-	WORD          $0x6e26de92 // FMUL V18.4S, V20.4S, V6.4S
-	WORD          $0x4eb2d673 // FSUB V19.4S, V19.4S, V18.4S
-	WORD          $0x6e27de71 // FMUL V17.4S, V19.4S, V7.4S
-	WORD          $0x4e28d631 // FADD V17.4S, V17.4S, V8.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e29d631 // FADD V17.4S, V17.4S, V9.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e2ad631 // FADD V17.4S, V17.4S, V10.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e2bd631 // FADD V17.4S, V17.4S, V11.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e2cd631 // FADD V17.4S, V17.4S, V12.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e33d631 // FADD V17.4S, V17.4S, V19.4S
-	WORD          $0x4e2dd631 // FADD V17.4S, V17.4S, V13.4S
-	WORD          $0x4e21aa94 // FCVTNS V20.4S, V20.4S
-	WORD          $0x4f3f0690 // SSHR V16.4S, V20.4S, #1
-	VSUB          V16.S4, V20.S4, V20.S4
-	VADD          V14.S4, V16.S4, V16.S4
-	VSHL          $23, V16.S4, V16.S4
-	WORD          $0x6e30de31 // FMUL V17.4S, V17.4S, V16.4S
-	VADD          V14.S4, V20.S4, V20.S4
-	VSHL          $23, V20.S4, V20.S4
-	WORD          $0x6e34de31 // FMUL V17.4S, V17.4S, V20.4S
-	WORD          $0x4e2dd631 // FADD V17.4S, V17.4S, V13.4S
-	WORD          $0x6e31fdef // FDIV V15.4S, V15.4S, V17.4S
-	FMOVS         F15, (R0)
+	VLD1R         (R1), [V0.S4]
+	VEOR          V31.B16, V0.B16, V3.B16
+	WORD          $0x4ebdf463 // FMIN V3.4S, V3.4S, V29.4S
+	WORD          $0x4e3ef463 // FMAX V3.4S, V3.4S, V30.4S
+	WORD          $0x6e3cdc61 // FMUL V1.4S, V3.4S, V28.4S
+	WORD          $0x4e3bd421 // FADD V1.4S, V1.4S, V27.4S
+	WORD          $0x4ebbd421 // FSUB V1.4S, V1.4S, V27.4S
+	WORD          $0x6e3adc22 // FMUL V2.4S, V1.4S, V26.4S
+	WORD          $0x4ea2d463 // FSUB V3.4S, V3.4S, V2.4S
+	WORD          $0x6e39dc22 // FMUL V2.4S, V1.4S, V25.4S
+	WORD          $0x4ea2d463 // FSUB V3.4S, V3.4S, V2.4S
+	WORD          $0x6e38dc62 // FMUL V2.4S, V3.4S, V24.4S
+	WORD          $0x4e37d442 // FADD V2.4S, V2.4S, V23.4S
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	WORD          $0x4e36d442 // FADD V2.4S, V2.4S, V22.4S
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	WORD          $0x4e35d442 // FADD V2.4S, V2.4S, V21.4S
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	WORD          $0x4e34d442 // FADD V2.4S, V2.4S, V20.4S
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	WORD          $0x4e33d442 // FADD V2.4S, V2.4S, V19.4S
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	WORD          $0x4e23d442 // FADD V2.4S, V2.4S, V3.4S
+	WORD          $0x4e32d442 // FADD V2.4S, V2.4S, V18.4S
+	WORD          $0x4e21a821 // FCVTNS V1.4S, V1.4S
+	WORD          $0x4f3f0423 // SSHR V3.4S, V1.4S, #1
+	VSUB          V3.S4, V1.S4, V1.S4
+	VADD          V17.S4, V3.S4, V3.S4
+	VSHL          $23, V3.S4, V3.S4
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	VADD          V17.S4, V1.S4, V1.S4
+	VSHL          $23, V1.S4, V1.S4
+	WORD          $0x6e21dc42 // FMUL V2.4S, V2.4S, V1.4S
+	WORD          $0x4e32d442 // FADD V2.4S, V2.4S, V18.4S
+	WORD          $0x6e22fc00 // FDIV V0.4S, V0.4S, V2.4S
+	FMOVS         F0, (R0)
 	ADD           $4, R0
 	ADD           $4, R1
 	SUBS          $1, R2
@@ -591,14 +591,14 @@ GLOBL siluNEONConstants<>(SB), RODATA|NOPTR, $240
 // func siluGateNEON(dst, x, up *float32, n int)
 TEXT ·siluGateNEON(SB), NOSPLIT, $0-32
 	MOVD          $siluGateNEONConstants<>(SB), R15
-	FLDPQ         0(R15), (F0, F1)
-	FLDPQ         32(R15), (F2, F3)
-	FLDPQ         64(R15), (F4, F5)
-	FLDPQ         96(R15), (F6, F7)
-	FLDPQ         128(R15), (F8, F9)
-	FLDPQ         160(R15), (F10, F11)
-	FLDPQ         192(R15), (F12, F13)
-	FMOVQ         224(R15), F14
+	FLDPQ         0(R15), (F31, F30)
+	FLDPQ         32(R15), (F29, F28)
+	FLDPQ         64(R15), (F27, F26)
+	FLDPQ         96(R15), (F25, F24)
+	FLDPQ         128(R15), (F23, F22)
+	FLDPQ         160(R15), (F21, F20)
+	FLDPQ         192(R15), (F19, F18)
+	FMOVQ         224(R15), F17
 	MOVD          dst+0(FP), R0
 	MOVD          x+8(FP), R1
 	MOVD          up+16(FP), R3
@@ -606,45 +606,45 @@ TEXT ·siluGateNEON(SB), NOSPLIT, $0-32
 	SUBS          $4, R2
 	BLT           rest
 whole:
-	FMOVQ         (R1), F15
-	VEOR          V0.B16, V15.B16, V16.B16
-	WORD          $0x4ea2f610 // FMIN V16.4S, V16.4S, V2.4S
-	WORD          $0x4e21f610 // FMAX V16.4S, V16.4S, V1.4S
-	WORD          $0x6e23de11 // FMUL V17.4S, V16.4S, V3.4S
-	WORD          $0x4e24d631 // FADD V17.4S, V17.4S, V4.4S
-	WORD          $0x4ea4d631 // FSUB V17.4S, V17.4S, V4.4S
-	WORD          $0x6e25de32 // FMUL V18.4S, V17.4S, V5.4S
-	WORD          $0x4eb2d610 // FSUB V16.4S, V16.4S, V18.4S
-	WORD          $0x6e26de32 // FMUL V18.4S, V17.4S, V6.4S
-	WORD          $0x4eb2d610 // FSUB V16.4S, V16.4S, V18.4S
-	WORD          $0x6e27de13 // FMUL V19.4S, V16.4S, V7.4S
-	WORD          $0x4e28d673 // FADD V19.4S, V19.4S, V8.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e29d673 // FADD V19.4S, V19.4S, V9.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2ad673 // FADD V19.4S, V19.4S, V10.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2bd673 // FADD V19.4S, V19.4S, V11.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2cd673 // FADD V19.4S, V19.4S, V12.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e30d673 // FADD V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2dd673 // FADD V19.4S, V19.4S, V13.4S
-	WORD          $0x4e21aa31 // FCVTNS V17.4S, V17.4S
-	WORD          $0x4f3f0634 // SSHR V20.4S, V17.4S, #1
-	VSUB          V20.S4, V17.S4, V17.S4
-	VADD          V14.S4, V20.S4, V20.S4
-	VSHL          $23, V20.S4, V20.S4
-	WORD          $0x6e34de73 // FMUL V19.4S, V19.4S, V20.4S
-	VADD          V14.S4, V17.S4, V17.S4
-	VSHL          $23, V17.S4, V17.S4
-	WORD          $0x6e31de73 // FMUL V19.4S, V19.4S, V17.4S
-	WORD          $0x4e2dd673 // FADD V19.4S, V19.4S, V13.4S
-	WORD          $0x6e33fdef // FDIV V15.4S, V15.4S, V19.4S
-	FMOVQ         (R3), F19
-	WORD          $0x6e33ddef // FMUL V15.4S, V15.4S, V19.4S
-	FMOVQ         F15, (R0)
+	FMOVQ         (R1), F0
+	VEOR          V31.B16, V0.B16, V1.B16
+	WORD          $0x4ebdf421 // FMIN V1.4S, V1.4S, V29.4S
+	WORD          $0x4e3ef421 // FMAX V1.4S, V1.4S, V30.4S
+	WORD          $0x6e3cdc22 // FMUL V2.4S, V1.4S, V28.4S
+	WORD          $0x4e3bd442 // FADD V2.4S, V2.4S, V27.4S
+	WORD          $0x4ebbd442 // FSUB V2.4S, V2.4S, V27.4S
+	WORD          $0x6e3adc43 // FMUL V3.4S, V2.4S, V26.4S
+	WORD          $0x4ea3d421 // FSUB V1.4S, V1.4S, V3.4S
+	WORD          $0x6e39dc43 // FMUL V3.4S, V2.4S, V25.4S
+	WORD          $0x4ea3d421 // FSUB V1.4S, V1.4S, V3.4S
+	WORD          $0x6e38dc23 // FMUL V3.4S, V1.4S, V24.4S
+	WORD          $0x4e37d463 // FADD V3.4S, V3.4S, V23.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e36d463 // FADD V3.4S, V3.4S, V22.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e35d463 // FADD V3.4S, V3.4S, V21.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e34d463 // FADD V3.4S, V3.4S, V20.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e33d463 // FADD V3.4S, V3.4S, V19.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e21d463 // FADD V3.4S, V3.4S, V1.4S
+	WORD          $0x4e32d463 // FADD V3.4S, V3.4S, V18.4S
+	WORD          $0x4e21a842 // FCVTNS V2.4S, V2.4S
+	WORD          $0x4f3f0441 // SSHR V1.4S, V2.4S, #1
+	VSUB          V1.S4, V2.S4, V2.S4
+	VADD          V17.S4, V1.S4, V1.S4
+	VSHL          $23, V1.S4, V1.S4
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	VADD          V17.S4, V2.S4, V2.S4
+	VSHL          $23, V2.S4, V2.S4
+	WORD          $0x6e22dc63 // FMUL V3.4S, V3.4S, V2.4S
+	WORD          $0x4e32d463 // FADD V3.4S, V3.4S, V18.4S
+	WORD          $0x6e23fc00 // FDIV V0.4S, V0.4S, V3.4S
+	FMOVQ         (R3), F3
+	WORD          $0x6e23dc00 // FMUL V0.4S, V0.4S, V3.4S
+	FMOVQ         F0, (R0)
 	ADD           $16, R0
 	ADD           $16, R1
 	ADD           $16, R3
@@ -655,45 +655,45 @@ rest:
 	CMP           $0, R2
 	BEQ           done
 one:
-	VLD1R         (R1), [V15.S4]
-	VEOR          V0.B16, V15.B16, V19.B16
-	WORD          $0x4ea2f673 // FMIN V19.4S, V19.4S, V2.4S
-	WORD          $0x4e21f673 // FMAX V19.4S, V19.4S, V1.4S
-	WORD          $0x6e23de74 // FMUL V20.4S, V19.4S, V3.4S
-	WORD          $0x4e24d694 // FADD V20.4S, V20.4S, V4.4S
-	WORD          $0x4ea4d694 // FSUB V20.4S, V20.4S, V4.4S
-	WORD          $0x6e25de92 // FMUL V18.4S, V20.4S, V5.4S
-	WORD          $0x4eb2d673 // FSUB V19.4S, V19.4S, V18.4S
-	WORD          $0x6e26de92 // FMUL V18.4S, V20.4S, V6.4S
-	WORD          $0x4eb2d673 // FSUB V19.4S, V19.4S, V18.4S
-	WORD          $0x6e27de71 // FMUL V17.4S, V19.4S, V7.4S
-	WORD          $0x4e28d631 // FADD V17.4S, V17.4S, V8.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e29d631 // FADD V17.4S, V17.4S, V9.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e2ad631 // FADD V17.4S, V17.4S, V10.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e2bd631 // FADD V17.4S, V17.4S, V11.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e2cd631 // FADD V17.4S, V17.4S, V12.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	WORD          $0x4e33d631 // FADD V17.4S, V17.4S, V19.4S
-	WORD          $0x4e2dd631 // FADD V17.4S, V17.4S, V13.4S
-	WORD          $0x4e21aa94 // FCVTNS V20.4S, V20.4S
-	WORD          $0x4f3f0690 // SSHR V16.4S, V20.4S, #1
-	VSUB          V16.S4, V20.S4, V20.S4
-	VADD          V14.S4, V16.S4, V16.S4
-	VSHL          $23, V16.S4, V16.S4
-	WORD          $0x6e30de31 // FMUL V17.4S, V17.4S, V16.4S
-	VADD          V14.S4, V20.S4, V20.S4
-	VSHL          $23, V20.S4, V20.S4
-	WORD          $0x6e34de31 // FMUL V17.4S, V17.4S, V20.4S
-	WORD          $0x4e2dd631 // FADD V17.4S, V17.4S, V13.4S
-	WORD          $0x6e31fdef // FDIV V15.4S, V15.4S, V17.4S
-	VLD1R         (R3), [V17.S4]
-	WORD          $0x6e31ddef // FMUL V15.4S, V15.4S, V17.4S
-	FMOVS         F15, (R0)
+	VLD1R         (R1), [V0.S4]
+	VEOR          V31.B16, V0.B16, V3.B16
+	WORD          $0x4ebdf463 // FMIN V3.4S, V3.4S, V29.4S
+	WORD          $0x4e3ef463 // FMAX V3.4S, V3.4S, V30.4S
+	WORD          $0x6e3cdc61 // FMUL V1.4S, V3.4S, V28.4S
+	WORD          $0x4e3bd421 // FADD V1.4S, V1.4S, V27.4S
+	WORD          $0x4ebbd421 // FSUB V1.4S, V1.4S, V27.4S
+	WORD          $0x6e3adc22 // FMUL V2.4S, V1.4S, V26.4S
+	WORD          $0x4ea2d463 // FSUB V3.4S, V3.4S, V2.4S
+	WORD          $0x6e39dc22 // FMUL V2.4S, V1.4S, V25.4S
+	WORD          $0x4ea2d463 // FSUB V3.4S, V3.4S, V2.4S
+	WORD          $0x6e38dc62 // FMUL V2.4S, V3.4S, V24.4S
+	WORD          $0x4e37d442 // FADD V2.4S, V2.4S, V23.4S
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	WORD          $0x4e36d442 // FADD V2.4S, V2.4S, V22.4S
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	WORD          $0x4e35d442 // FADD V2.4S, V2.4S, V21.4S
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	WORD          $0x4e34d442 // FADD V2.4S, V2.4S, V20.4S
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	WORD          $0x4e33d442 // FADD V2.4S, V2.4S, V19.4S
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	WORD          $0x4e23d442 // FADD V2.4S, V2.4S, V3.4S
+	WORD          $0x4e32d442 // FADD V2.4S, V2.4S, V18.4S
+	WORD          $0x4e21a821 // FCVTNS V1.4S, V1.4S
+	WORD          $0x4f3f0423 // SSHR V3.4S, V1.4S, #1
+	VSUB          V3.S4, V1.S4, V1.S4
+	VADD          V17.S4, V3.S4, V3.S4
+	VSHL          $23, V3.S4, V3.S4
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	VADD          V17.S4, V1.S4, V1.S4
+	VSHL          $23, V1.S4, V1.S4
+	WORD          $0x6e21dc42 // FMUL V2.4S, V2.4S, V1.4S
+	WORD          $0x4e32d442 // FADD V2.4S, V2.4S, V18.4S
+	WORD          $0x6e22fc00 // FDIV V0.4S, V0.4S, V2.4S
+	VLD1R         (R3), [V2.S4]
+	WORD          $0x6e22dc00 // FMUL V0.4S, V0.4S, V2.4S
+	FMOVS         F0, (R0)
 	ADD           $4, R0
 	ADD           $4, R1
 	ADD           $4, R3
@@ -737,14 +737,14 @@ GLOBL siluGateNEONConstants<>(SB), RODATA|NOPTR, $240
 // func siluGradNEON(dgate, dup, dy, gate, up *float32, n int)
 TEXT ·siluGradNEON(SB), NOSPLIT, $0-48
 	MOVD          $siluGradNEONConstants<>(SB), R15
-	FLDPQ         0(R15), (F0, F1)
-	FLDPQ         32(R15), (F2, F3)
-	FLDPQ         64(R15), (F4, F5)
-	FLDPQ         96(R15), (F6, F7)
-	FLDPQ         128(R15), (F8, F9)
-	FLDPQ         160(R15), (F10, F11)
-	FLDPQ         192(R15), (F12, F13)
-	FMOVQ         224(R15), F14
+	FLDPQ         0(R15), (F31, F30)
+	FLDPQ         32(R15), (F29, F28)
+	FLDPQ         64(R15), (F27, F26)
+	FLDPQ         96(R15), (F25, F24)
+	FLDPQ         128(R15), (F23, F22)
+	FLDPQ         160(R15), (F21, F20)
+	FLDPQ         192(R15), (F19, F18)
+	FMOVQ         224(R15), F17
 	MOVD          dgate+0(FP), R0
 	MOVD          dup+8(FP), R1
 	MOVD          dy+16(FP), R3
@@ -754,56 +754,56 @@ TEXT ·siluGradNEON(SB), NOSPLIT, $0-48
 	SUBS          $4, R2
 	BLT           rest
 whole:
-	FMOVQ         (R4), F15
-	VEOR          V0.B16, V15.B16, V16.B16
-	WORD          $0x4ea2f610 // FMIN V16.4S, V16.4S, V2.4S
-	WORD          $0x4e21f610 // FMAX V16.4S, V16.4S, V1.4S
-	WORD          $0x6e23de11 // FMUL V17.4S, V16.4S, V3.4S
-	WORD          $0x4e24d631 // FADD V17.4S, V17.4S, V4.4S
-	WORD          $0x4ea4d631 // FSUB V17.4S, V17.4S, V4.4S
-	WORD          $0x6e25de32 // FMUL V18.4S, V17.4S, V5.4S
-	WORD          $0x4eb2d610 // FSUB V16.4S, V16.4S, V18.4S
-	WORD          $0x6e26de32 // FMUL V18.4S, V17.4S, V6.4S
-	WORD          $0x4eb2d610 // FSUB V16.4S, V16.4S, V18.4S
-	WORD          $0x6e27de13 // FMUL V19.4S, V16.4S, V7.4S
-	WORD          $0x4e28d673 // FADD V19.4S, V19.4S, V8.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e29d673 // FADD V19.4S, V19.4S, V9.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2ad673 // FADD V19.4S, V19.4S, V10.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2bd673 // FADD V19.4S, V19.4S, V11.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2cd673 // FADD V19.4S, V19.4S, V12.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e30d673 // FADD V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2dd673 // FADD V19.4S, V19.4S, V13.4S
-	WORD          $0x4e21aa31 // FCVTNS V17.4S, V17.4S
-	WORD          $0x4f3f0634 // SSHR V20.4S, V17.4S, #1
-	VSUB          V20.S4, V17.S4, V17.S4
-	VADD          V14.S4, V20.S4, V20.S4
-	VSHL          $23, V20.S4, V20.S4
-	WORD          $0x6e34de73 // FMUL V19.4S, V19.4S, V20.4S
-	VADD          V14.S4, V17.S4, V17.S4
-	VSHL          $23, V17.S4, V17.S4
-	WORD          $0x6e31de73 // FMUL V19.4S, V19.4S, V17.4S
-	WORD          $0x4e2dd673 // FADD V19.4S, V19.4S, V13.4S
-	VMOV          V13.B16, V20.B16
-	WORD          $0x6e33fe94 // FDIV V20.4S, V20.4S, V19.4S
-	FMOVQ         (R3), F18
-	FMOVQ         (R5), F17
-	WORD          $0x6e32de31 // FMUL V17.4S, V17.4S, V18.4S
-	WORD          $0x6e34de31 // FMUL V17.4S, V17.4S, V20.4S
-	WORD          $0x6e2fde52 // FMUL V18.4S, V18.4S, V15.4S
-	WORD          $0x6e34de52 // FMUL V18.4S, V18.4S, V20.4S
-	VMOV          V13.B16, V16.B16
-	WORD          $0x4eb4d613 // FSUB V19.4S, V16.4S, V20.4S
-	WORD          $0x6e2fde73 // FMUL V19.4S, V19.4S, V15.4S
-	WORD          $0x4e30d673 // FADD V19.4S, V19.4S, V16.4S
-	WORD          $0x6e33de31 // FMUL V17.4S, V17.4S, V19.4S
-	FMOVQ         F18, (R1)
-	FMOVQ         F17, (R0)
+	FMOVQ         (R4), F0
+	VEOR          V31.B16, V0.B16, V1.B16
+	WORD          $0x4ebdf421 // FMIN V1.4S, V1.4S, V29.4S
+	WORD          $0x4e3ef421 // FMAX V1.4S, V1.4S, V30.4S
+	WORD          $0x6e3cdc22 // FMUL V2.4S, V1.4S, V28.4S
+	WORD          $0x4e3bd442 // FADD V2.4S, V2.4S, V27.4S
+	WORD          $0x4ebbd442 // FSUB V2.4S, V2.4S, V27.4S
+	WORD          $0x6e3adc43 // FMUL V3.4S, V2.4S, V26.4S
+	WORD          $0x4ea3d421 // FSUB V1.4S, V1.4S, V3.4S
+	WORD          $0x6e39dc43 // FMUL V3.4S, V2.4S, V25.4S
+	WORD          $0x4ea3d421 // FSUB V1.4S, V1.4S, V3.4S
+	WORD          $0x6e38dc23 // FMUL V3.4S, V1.4S, V24.4S
+	WORD          $0x4e37d463 // FADD V3.4S, V3.4S, V23.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e36d463 // FADD V3.4S, V3.4S, V22.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e35d463 // FADD V3.4S, V3.4S, V21.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e34d463 // FADD V3.4S, V3.4S, V20.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e33d463 // FADD V3.4S, V3.4S, V19.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e21d463 // FADD V3.4S, V3.4S, V1.4S
+	WORD          $0x4e32d463 // FADD V3.4S, V3.4S, V18.4S
+	WORD          $0x4e21a842 // FCVTNS V2.4S, V2.4S
+	WORD          $0x4f3f0441 // SSHR V1.4S, V2.4S, #1
+	VSUB          V1.S4, V2.S4, V2.S4
+	VADD          V17.S4, V1.S4, V1.S4
+	VSHL          $23, V1.S4, V1.S4
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	VADD          V17.S4, V2.S4, V2.S4
+	VSHL          $23, V2.S4, V2.S4
+	WORD          $0x6e22dc63 // FMUL V3.4S, V3.4S, V2.4S
+	WORD          $0x4e32d463 // FADD V3.4S, V3.4S, V18.4S
+	VMOV          V18.B16, V1.B16
+	WORD          $0x6e23fc21 // FDIV V1.4S, V1.4S, V3.4S
+	FMOVQ         (R3), F2
+	FMOVQ         (R5), F4
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	WORD          $0x6e20dc42 // FMUL V2.4S, V2.4S, V0.4S
+	WORD          $0x6e21dc42 // FMUL V2.4S, V2.4S, V1.4S
+	VMOV          V18.B16, V5.B16
+	WORD          $0x4ea1d4a3 // FSUB V3.4S, V5.4S, V1.4S
+	WORD          $0x6e20dc63 // FMUL V3.4S, V3.4S, V0.4S
+	WORD          $0x4e25d463 // FADD V3.4S, V3.4S, V5.4S
+	WORD          $0x6e23dc84 // FMUL V4.4S, V4.4S, V3.4S
+	FMOVQ         F2, (R1)
+	FMOVQ         F4, (R0)
 	ADD           $16, R0
 	ADD           $16, R1
 	ADD           $16, R3
@@ -816,56 +816,56 @@ rest:
 	CMP           $0, R2
 	BEQ           done
 one:
-	VLD1R         (R4), [V17.S4]
-	VEOR          V0.B16, V17.B16, V18.B16
-	WORD          $0x4ea2f652 // FMIN V18.4S, V18.4S, V2.4S
-	WORD          $0x4e21f652 // FMAX V18.4S, V18.4S, V1.4S
-	WORD          $0x6e23de50 // FMUL V16.4S, V18.4S, V3.4S
-	WORD          $0x4e24d610 // FADD V16.4S, V16.4S, V4.4S
-	WORD          $0x4ea4d610 // FSUB V16.4S, V16.4S, V4.4S
-	WORD          $0x6e25de14 // FMUL V20.4S, V16.4S, V5.4S
-	WORD          $0x4eb4d652 // FSUB V18.4S, V18.4S, V20.4S
-	WORD          $0x6e26de14 // FMUL V20.4S, V16.4S, V6.4S
-	WORD          $0x4eb4d652 // FSUB V18.4S, V18.4S, V20.4S
-	WORD          $0x6e27de53 // FMUL V19.4S, V18.4S, V7.4S
-	WORD          $0x4e28d673 // FADD V19.4S, V19.4S, V8.4S
-	WORD          $0x6e32de73 // FMUL V19.4S, V19.4S, V18.4S
-	WORD          $0x4e29d673 // FADD V19.4S, V19.4S, V9.4S
-	WORD          $0x6e32de73 // FMUL V19.4S, V19.4S, V18.4S
-	WORD          $0x4e2ad673 // FADD V19.4S, V19.4S, V10.4S
-	WORD          $0x6e32de73 // FMUL V19.4S, V19.4S, V18.4S
-	WORD          $0x4e2bd673 // FADD V19.4S, V19.4S, V11.4S
-	WORD          $0x6e32de73 // FMUL V19.4S, V19.4S, V18.4S
-	WORD          $0x4e2cd673 // FADD V19.4S, V19.4S, V12.4S
-	WORD          $0x6e32de73 // FMUL V19.4S, V19.4S, V18.4S
-	WORD          $0x6e32de73 // FMUL V19.4S, V19.4S, V18.4S
-	WORD          $0x4e32d673 // FADD V19.4S, V19.4S, V18.4S
-	WORD          $0x4e2dd673 // FADD V19.4S, V19.4S, V13.4S
-	WORD          $0x4e21aa10 // FCVTNS V16.4S, V16.4S
-	WORD          $0x4f3f060f // SSHR V15.4S, V16.4S, #1
-	VSUB          V15.S4, V16.S4, V16.S4
-	VADD          V14.S4, V15.S4, V15.S4
-	VSHL          $23, V15.S4, V15.S4
-	WORD          $0x6e2fde73 // FMUL V19.4S, V19.4S, V15.4S
-	VADD          V14.S4, V16.S4, V16.S4
-	VSHL          $23, V16.S4, V16.S4
-	WORD          $0x6e30de73 // FMUL V19.4S, V19.4S, V16.4S
-	WORD          $0x4e2dd673 // FADD V19.4S, V19.4S, V13.4S
-	VMOV          V13.B16, V15.B16
-	WORD          $0x6e33fdef // FDIV V15.4S, V15.4S, V19.4S
-	VLD1R         (R3), [V20.S4]
-	VLD1R         (R5), [V16.S4]
-	WORD          $0x6e34de10 // FMUL V16.4S, V16.4S, V20.4S
-	WORD          $0x6e2fde10 // FMUL V16.4S, V16.4S, V15.4S
-	WORD          $0x6e31de94 // FMUL V20.4S, V20.4S, V17.4S
-	WORD          $0x6e2fde94 // FMUL V20.4S, V20.4S, V15.4S
-	VMOV          V13.B16, V18.B16
-	WORD          $0x4eafd653 // FSUB V19.4S, V18.4S, V15.4S
-	WORD          $0x6e31de73 // FMUL V19.4S, V19.4S, V17.4S
-	WORD          $0x4e32d673 // FADD V19.4S, V19.4S, V18.4S
-	WORD          $0x6e33de10 // FMUL V16.4S, V16.4S, V19.4S
-	FMOVS         F20, (R1)
-	FMOVS         F16, (R0)
+	VLD1R         (R4), [V4.S4]
+	VEOR          V31.B16, V4.B16, V2.B16
+	WORD          $0x4ebdf442 // FMIN V2.4S, V2.4S, V29.4S
+	WORD          $0x4e3ef442 // FMAX V2.4S, V2.4S, V30.4S
+	WORD          $0x6e3cdc45 // FMUL V5.4S, V2.4S, V28.4S
+	WORD          $0x4e3bd4a5 // FADD V5.4S, V5.4S, V27.4S
+	WORD          $0x4ebbd4a5 // FSUB V5.4S, V5.4S, V27.4S
+	WORD          $0x6e3adca1 // FMUL V1.4S, V5.4S, V26.4S
+	WORD          $0x4ea1d442 // FSUB V2.4S, V2.4S, V1.4S
+	WORD          $0x6e39dca1 // FMUL V1.4S, V5.4S, V25.4S
+	WORD          $0x4ea1d442 // FSUB V2.4S, V2.4S, V1.4S
+	WORD          $0x6e38dc41 // FMUL V1.4S, V2.4S, V24.4S
+	WORD          $0x4e37d421 // FADD V1.4S, V1.4S, V23.4S
+	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
+	WORD          $0x4e36d421 // FADD V1.4S, V1.4S, V22.4S
+	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
+	WORD          $0x4e35d421 // FADD V1.4S, V1.4S, V21.4S
+	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
+	WORD          $0x4e34d421 // FADD V1.4S, V1.4S, V20.4S
+	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
+	WORD          $0x4e33d421 // FADD V1.4S, V1.4S, V19.4S
+	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
+	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
+	WORD          $0x4e22d421 // FADD V1.4S, V1.4S, V2.4S
+	WORD          $0x4e32d421 // FADD V1.4S, V1.4S, V18.4S
+	WORD          $0x4e21a8a5 // FCVTNS V5.4S, V5.4S
+	WORD          $0x4f3f04a2 // SSHR V2.4S, V5.4S, #1
+	VSUB          V2.S4, V5.S4, V5.S4
+	VADD          V17.S4, V2.S4, V2.S4
+	VSHL          $23, V2.S4, V2.S4
+	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
+	VADD          V17.S4, V5.S4, V5.S4
+	VSHL          $23, V5.S4, V5.S4
+	WORD          $0x6e25dc21 // FMUL V1.4S, V1.4S, V5.4S
+	WORD          $0x4e32d421 // FADD V1.4S, V1.4S, V18.4S
+	VMOV          V18.B16, V2.B16
+	WORD          $0x6e21fc42 // FDIV V2.4S, V2.4S, V1.4S
+	VLD1R         (R3), [V5.S4]
+	VLD1R         (R5), [V3.S4]
+	WORD          $0x6e25dc63 // FMUL V3.4S, V3.4S, V5.4S
+	WORD          $0x6e22dc63 // FMUL V3.4S, V3.4S, V2.4S
+	WORD          $0x6e24dca5 // FMUL V5.4S, V5.4S, V4.4S
+	WORD          $0x6e22dca5 // FMUL V5.4S, V5.4S, V2.4S
+	VMOV          V18.B16, V0.B16
+	WORD          $0x4ea2d401 // FSUB V1.4S, V0.4S, V2.4S
+	WORD          $0x6e24dc21 // FMUL V1.4S, V1.4S, V4.4S
+	WORD          $0x4e20d421 // FADD V1.4S, V1.4S, V0.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	FMOVS         F5, (R1)
+	FMOVS         F3, (R0)
 	ADD           $4, R0
 	ADD           $4, R1
 	ADD           $4, R3

@@ -29,30 +29,30 @@ whole:
 	VSUBPS        Y5, Y3, Y3
 	VMULPS        c_b95e8083<>(SB), Y4, Y5
 	VSUBPS        Y5, Y3, Y3
-	VMULPS        c_39506967<>(SB), Y3, Y6
-	VADDPS        c_3ab743ce<>(SB), Y6, Y6
-	VMULPS        Y3, Y6, Y6
-	VADDPS        c_3c088908<>(SB), Y6, Y6
-	VMULPS        Y3, Y6, Y6
-	VADDPS        c_3d2aa9c1<>(SB), Y6, Y6
-	VMULPS        Y3, Y6, Y6
-	VADDPS        c_3e2aaaaa<>(SB), Y6, Y6
-	VMULPS        Y3, Y6, Y6
-	VADDPS        c_3f000000<>(SB), Y6, Y6
-	VMULPS        Y3, Y6, Y6
-	VMULPS        Y3, Y6, Y6
-	VADDPS        Y3, Y6, Y6
-	VADDPS        c_3f800000<>(SB), Y6, Y6
+	VMULPS        c_39506967<>(SB), Y3, Y5
+	VADDPS        c_3ab743ce<>(SB), Y5, Y5
+	VMULPS        Y3, Y5, Y5
+	VADDPS        c_3c088908<>(SB), Y5, Y5
+	VMULPS        Y3, Y5, Y5
+	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
+	VMULPS        Y3, Y5, Y5
+	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
+	VMULPS        Y3, Y5, Y5
+	VADDPS        c_3f000000<>(SB), Y5, Y5
+	VMULPS        Y3, Y5, Y5
+	VMULPS        Y3, Y5, Y5
+	VADDPS        Y3, Y5, Y5
+	VADDPS        c_3f800000<>(SB), Y5, Y5
 	VCVTPS2DQ     Y4, Y4
-	VPSRAD        $1, Y4, Y7
-	VPSUBD        Y7, Y4, Y4
-	VPADDD        c_0000007f<>(SB), Y7, Y7
-	VPSLLD        $23, Y7, Y7
-	VMULPS        Y7, Y6, Y6
+	VPSRAD        $1, Y4, Y3
+	VPSUBD        Y3, Y4, Y4
+	VPADDD        c_0000007f<>(SB), Y3, Y3
+	VPSLLD        $23, Y3, Y3
+	VMULPS        Y3, Y5, Y5
 	VPADDD        c_0000007f<>(SB), Y4, Y4
 	VPSLLD        $23, Y4, Y4
-	VMULPS        Y4, Y6, Y6
-	VMOVUPS       Y6, (AX)
+	VMULPS        Y4, Y5, Y5
+	VMOVUPS       Y5, (AX)
 	ADDQ          $32, AX
 	ADDQ          $32, BX
 	SUBQ          $8, CX
@@ -65,43 +65,43 @@ rest:
 	SHLQ          $2, CX
 	SUBQ          CX, R15
 	VMOVUPS       (R15), Y2
-	VMASKMOVPS    (BX), Y2, Y6
-	VMULPS        Y0, Y6, Y6
-	VSUBPS        Y1, Y6, Y6
-	VMOVUPS       c_42b20000<>(SB), Y7
-	VMINPS        Y6, Y7, Y6
-	VMOVUPS       c_c2d00000<>(SB), Y7
-	VMAXPS        Y6, Y7, Y6
-	VMULPS        c_3fb8aa3b<>(SB), Y6, Y7
-	VADDPS        c_4b400000<>(SB), Y7, Y7
-	VSUBPS        c_4b400000<>(SB), Y7, Y7
-	VMULPS        c_3f318000<>(SB), Y7, Y5
-	VSUBPS        Y5, Y6, Y6
-	VMULPS        c_b95e8083<>(SB), Y7, Y5
-	VSUBPS        Y5, Y6, Y6
-	VMULPS        c_39506967<>(SB), Y6, Y4
+	VMASKMOVPS    (BX), Y2, Y5
+	VMULPS        Y0, Y5, Y5
+	VSUBPS        Y1, Y5, Y5
+	VMOVUPS       c_42b20000<>(SB), Y3
+	VMINPS        Y5, Y3, Y5
+	VMOVUPS       c_c2d00000<>(SB), Y3
+	VMAXPS        Y5, Y3, Y5
+	VMULPS        c_3fb8aa3b<>(SB), Y5, Y3
+	VADDPS        c_4b400000<>(SB), Y3, Y3
+	VSUBPS        c_4b400000<>(SB), Y3, Y3
+	VMULPS        c_3f318000<>(SB), Y3, Y4
+	VSUBPS        Y4, Y5, Y5
+	VMULPS        c_b95e8083<>(SB), Y3, Y4
+	VSUBPS        Y4, Y5, Y5
+	VMULPS        c_39506967<>(SB), Y5, Y4
 	VADDPS        c_3ab743ce<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
+	VMULPS        Y5, Y4, Y4
 	VADDPS        c_3c088908<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
+	VMULPS        Y5, Y4, Y4
 	VADDPS        c_3d2aa9c1<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
+	VMULPS        Y5, Y4, Y4
 	VADDPS        c_3e2aaaaa<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
+	VMULPS        Y5, Y4, Y4
 	VADDPS        c_3f000000<>(SB), Y4, Y4
-	VMULPS        Y6, Y4, Y4
-	VMULPS        Y6, Y4, Y4
-	VADDPS        Y6, Y4, Y4
+	VMULPS        Y5, Y4, Y4
+	VMULPS        Y5, Y4, Y4
+	VADDPS        Y5, Y4, Y4
 	VADDPS        c_3f800000<>(SB), Y4, Y4
-	VCVTPS2DQ     Y7, Y7
-	VPSRAD        $1, Y7, Y3
-	VPSUBD        Y3, Y7, Y7
+	VCVTPS2DQ     Y3, Y3
+	VPSRAD        $1, Y3, Y5
+	VPSUBD        Y5, Y3, Y3
+	VPADDD        c_0000007f<>(SB), Y5, Y5
+	VPSLLD        $23, Y5, Y5
+	VMULPS        Y5, Y4, Y4
 	VPADDD        c_0000007f<>(SB), Y3, Y3
 	VPSLLD        $23, Y3, Y3
 	VMULPS        Y3, Y4, Y4
-	VPADDD        c_0000007f<>(SB), Y7, Y7
-	VPSLLD        $23, Y7, Y7
-	VMULPS        Y7, Y4, Y4
 	VMASKMOVPS    Y4, Y2, (AX)
 done:
 	VZEROUPPER    
@@ -441,31 +441,31 @@ whole:
 	VSUBPS        Y4, Y2, Y2
 	VMULPS        c_b95e8083<>(SB), Y3, Y4
 	VSUBPS        Y4, Y2, Y2
-	VMULPS        c_39506967<>(SB), Y2, Y5
-	VADDPS        c_3ab743ce<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        c_3c088908<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        c_3f000000<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        Y2, Y5, Y5
-	VADDPS        c_3f800000<>(SB), Y5, Y5
+	VMULPS        c_39506967<>(SB), Y2, Y4
+	VADDPS        c_3ab743ce<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3c088908<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3d2aa9c1<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3e2aaaaa<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3f000000<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        Y2, Y4, Y4
+	VADDPS        c_3f800000<>(SB), Y4, Y4
 	VCVTPS2DQ     Y3, Y3
-	VPSRAD        $1, Y3, Y6
-	VPSUBD        Y6, Y3, Y3
-	VPADDD        c_0000007f<>(SB), Y6, Y6
-	VPSLLD        $23, Y6, Y6
-	VMULPS        Y6, Y5, Y5
+	VPSRAD        $1, Y3, Y2
+	VPSUBD        Y2, Y3, Y3
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y4, Y4
 	VPADDD        c_0000007f<>(SB), Y3, Y3
 	VPSLLD        $23, Y3, Y3
-	VMULPS        Y3, Y5, Y5
-	VADDPS        c_3f800000<>(SB), Y5, Y5
-	VDIVPS        Y5, Y1, Y1
+	VMULPS        Y3, Y4, Y4
+	VADDPS        c_3f800000<>(SB), Y4, Y4
+	VDIVPS        Y4, Y1, Y1
 	VMOVUPS       Y1, (AX)
 	ADDQ          $32, AX
 	ADDQ          $32, BX
@@ -480,41 +480,41 @@ rest:
 	SUBQ          CX, R15
 	VMOVUPS       (R15), Y0
 	VMASKMOVPS    (BX), Y0, Y1
-	VPXOR         c_80000000<>(SB), Y1, Y5
-	VMOVUPS       c_42b20000<>(SB), Y6
-	VMINPS        Y5, Y6, Y5
-	VMOVUPS       c_c2d00000<>(SB), Y6
-	VMAXPS        Y5, Y6, Y5
-	VMULPS        c_3fb8aa3b<>(SB), Y5, Y6
-	VADDPS        c_4b400000<>(SB), Y6, Y6
-	VSUBPS        c_4b400000<>(SB), Y6, Y6
-	VMULPS        c_3f318000<>(SB), Y6, Y4
-	VSUBPS        Y4, Y5, Y5
-	VMULPS        c_b95e8083<>(SB), Y6, Y4
-	VSUBPS        Y4, Y5, Y5
-	VMULPS        c_39506967<>(SB), Y5, Y3
+	VPXOR         c_80000000<>(SB), Y1, Y4
+	VMOVUPS       c_42b20000<>(SB), Y2
+	VMINPS        Y4, Y2, Y4
+	VMOVUPS       c_c2d00000<>(SB), Y2
+	VMAXPS        Y4, Y2, Y4
+	VMULPS        c_3fb8aa3b<>(SB), Y4, Y2
+	VADDPS        c_4b400000<>(SB), Y2, Y2
+	VSUBPS        c_4b400000<>(SB), Y2, Y2
+	VMULPS        c_3f318000<>(SB), Y2, Y3
+	VSUBPS        Y3, Y4, Y4
+	VMULPS        c_b95e8083<>(SB), Y2, Y3
+	VSUBPS        Y3, Y4, Y4
+	VMULPS        c_39506967<>(SB), Y4, Y3
 	VADDPS        c_3ab743ce<>(SB), Y3, Y3
-	VMULPS        Y5, Y3, Y3
+	VMULPS        Y4, Y3, Y3
 	VADDPS        c_3c088908<>(SB), Y3, Y3
-	VMULPS        Y5, Y3, Y3
+	VMULPS        Y4, Y3, Y3
 	VADDPS        c_3d2aa9c1<>(SB), Y3, Y3
-	VMULPS        Y5, Y3, Y3
+	VMULPS        Y4, Y3, Y3
 	VADDPS        c_3e2aaaaa<>(SB), Y3, Y3
-	VMULPS        Y5, Y3, Y3
+	VMULPS        Y4, Y3, Y3
 	VADDPS        c_3f000000<>(SB), Y3, Y3
-	VMULPS        Y5, Y3, Y3
-	VMULPS        Y5, Y3, Y3
-	VADDPS        Y5, Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VADDPS        Y4, Y3, Y3
 	VADDPS        c_3f800000<>(SB), Y3, Y3
-	VCVTPS2DQ     Y6, Y6
-	VPSRAD        $1, Y6, Y2
-	VPSUBD        Y2, Y6, Y6
+	VCVTPS2DQ     Y2, Y2
+	VPSRAD        $1, Y2, Y4
+	VPSUBD        Y4, Y2, Y2
+	VPADDD        c_0000007f<>(SB), Y4, Y4
+	VPSLLD        $23, Y4, Y4
+	VMULPS        Y4, Y3, Y3
 	VPADDD        c_0000007f<>(SB), Y2, Y2
 	VPSLLD        $23, Y2, Y2
 	VMULPS        Y2, Y3, Y3
-	VPADDD        c_0000007f<>(SB), Y6, Y6
-	VPSLLD        $23, Y6, Y6
-	VMULPS        Y6, Y3, Y3
 	VADDPS        c_3f800000<>(SB), Y3, Y3
 	VDIVPS        Y3, Y1, Y1
 	VMASKMOVPS    Y1, Y0, (AX)
@@ -544,33 +544,33 @@ whole:
 	VSUBPS        Y4, Y2, Y2
 	VMULPS        c_b95e8083<>(SB), Y3, Y4
 	VSUBPS        Y4, Y2, Y2
-	VMULPS        c_39506967<>(SB), Y2, Y5
-	VADDPS        c_3ab743ce<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        c_3c088908<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        c_3f000000<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        Y2, Y5, Y5
-	VADDPS        c_3f800000<>(SB), Y5, Y5
+	VMULPS        c_39506967<>(SB), Y2, Y4
+	VADDPS        c_3ab743ce<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3c088908<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3d2aa9c1<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3e2aaaaa<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3f000000<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        Y2, Y4, Y4
+	VADDPS        c_3f800000<>(SB), Y4, Y4
 	VCVTPS2DQ     Y3, Y3
-	VPSRAD        $1, Y3, Y6
-	VPSUBD        Y6, Y3, Y3
-	VPADDD        c_0000007f<>(SB), Y6, Y6
-	VPSLLD        $23, Y6, Y6
-	VMULPS        Y6, Y5, Y5
+	VPSRAD        $1, Y3, Y2
+	VPSUBD        Y2, Y3, Y3
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y4, Y4
 	VPADDD        c_0000007f<>(SB), Y3, Y3
 	VPSLLD        $23, Y3, Y3
-	VMULPS        Y3, Y5, Y5
-	VADDPS        c_3f800000<>(SB), Y5, Y5
-	VDIVPS        Y5, Y1, Y1
-	VMOVUPS       (DX), Y5
-	VMULPS        Y5, Y1, Y1
+	VMULPS        Y3, Y4, Y4
+	VADDPS        c_3f800000<>(SB), Y4, Y4
+	VDIVPS        Y4, Y1, Y1
+	VMOVUPS       (DX), Y4
+	VMULPS        Y4, Y1, Y1
 	VMOVUPS       Y1, (AX)
 	ADDQ          $32, AX
 	ADDQ          $32, BX
@@ -586,41 +586,41 @@ rest:
 	SUBQ          CX, R15
 	VMOVUPS       (R15), Y0
 	VMASKMOVPS    (BX), Y0, Y1
-	VPXOR         c_80000000<>(SB), Y1, Y5
-	VMOVUPS       c_42b20000<>(SB), Y6
-	VMINPS        Y5, Y6, Y5
-	VMOVUPS       c_c2d00000<>(SB), Y6
-	VMAXPS        Y5, Y6, Y5
-	VMULPS        c_3fb8aa3b<>(SB), Y5, Y6
-	VADDPS        c_4b400000<>(SB), Y6, Y6
-	VSUBPS        c_4b400000<>(SB), Y6, Y6
-	VMULPS        c_3f318000<>(SB), Y6, Y4
-	VSUBPS        Y4, Y5, Y5
-	VMULPS        c_b95e8083<>(SB), Y6, Y4
-	VSUBPS        Y4, Y5, Y5
-	VMULPS        c_39506967<>(SB), Y5, Y3
+	VPXOR         c_80000000<>(SB), Y1, Y4
+	VMOVUPS       c_42b20000<>(SB), Y2
+	VMINPS        Y4, Y2, Y4
+	VMOVUPS       c_c2d00000<>(SB), Y2
+	VMAXPS        Y4, Y2, Y4
+	VMULPS        c_3fb8aa3b<>(SB), Y4, Y2
+	VADDPS        c_4b400000<>(SB), Y2, Y2
+	VSUBPS        c_4b400000<>(SB), Y2, Y2
+	VMULPS        c_3f318000<>(SB), Y2, Y3
+	VSUBPS        Y3, Y4, Y4
+	VMULPS        c_b95e8083<>(SB), Y2, Y3
+	VSUBPS        Y3, Y4, Y4
+	VMULPS        c_39506967<>(SB), Y4, Y3
 	VADDPS        c_3ab743ce<>(SB), Y3, Y3
-	VMULPS        Y5, Y3, Y3
+	VMULPS        Y4, Y3, Y3
 	VADDPS        c_3c088908<>(SB), Y3, Y3
-	VMULPS        Y5, Y3, Y3
+	VMULPS        Y4, Y3, Y3
 	VADDPS        c_3d2aa9c1<>(SB), Y3, Y3
-	VMULPS        Y5, Y3, Y3
+	VMULPS        Y4, Y3, Y3
 	VADDPS        c_3e2aaaaa<>(SB), Y3, Y3
-	VMULPS        Y5, Y3, Y3
+	VMULPS        Y4, Y3, Y3
 	VADDPS        c_3f000000<>(SB), Y3, Y3
-	VMULPS        Y5, Y3, Y3
-	VMULPS        Y5, Y3, Y3
-	VADDPS        Y5, Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VADDPS        Y4, Y3, Y3
 	VADDPS        c_3f800000<>(SB), Y3, Y3
-	VCVTPS2DQ     Y6, Y6
-	VPSRAD        $1, Y6, Y2
-	VPSUBD        Y2, Y6, Y6
+	VCVTPS2DQ     Y2, Y2
+	VPSRAD        $1, Y2, Y4
+	VPSUBD        Y4, Y2, Y2
+	VPADDD        c_0000007f<>(SB), Y4, Y4
+	VPSLLD        $23, Y4, Y4
+	VMULPS        Y4, Y3, Y3
 	VPADDD        c_0000007f<>(SB), Y2, Y2
 	VPSLLD        $23, Y2, Y2
 	VMULPS        Y2, Y3, Y3
-	VPADDD        c_0000007f<>(SB), Y6, Y6
-	VPSLLD        $23, Y6, Y6
-	VMULPS        Y6, Y3, Y3
 	VADDPS        c_3f800000<>(SB), Y3, Y3
 	VDIVPS        Y3, Y1, Y1
 	VMASKMOVPS    (DX), Y0, Y3
@@ -656,45 +656,45 @@ whole:
 	VSUBPS        Y4, Y2, Y2
 	VMULPS        c_b95e8083<>(SB), Y3, Y4
 	VSUBPS        Y4, Y2, Y2
-	VMULPS        c_39506967<>(SB), Y2, Y5
-	VADDPS        c_3ab743ce<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        c_3c088908<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        c_3f000000<>(SB), Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VMULPS        Y2, Y5, Y5
-	VADDPS        Y2, Y5, Y5
-	VADDPS        c_3f800000<>(SB), Y5, Y5
+	VMULPS        c_39506967<>(SB), Y2, Y4
+	VADDPS        c_3ab743ce<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3c088908<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3d2aa9c1<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3e2aaaaa<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3f000000<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        Y2, Y4, Y4
+	VADDPS        c_3f800000<>(SB), Y4, Y4
 	VCVTPS2DQ     Y3, Y3
-	VPSRAD        $1, Y3, Y6
-	VPSUBD        Y6, Y3, Y3
-	VPADDD        c_0000007f<>(SB), Y6, Y6
-	VPSLLD        $23, Y6, Y6
-	VMULPS        Y6, Y5, Y5
+	VPSRAD        $1, Y3, Y2
+	VPSUBD        Y2, Y3, Y3
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y4, Y4
 	VPADDD        c_0000007f<>(SB), Y3, Y3
 	VPSLLD        $23, Y3, Y3
-	VMULPS        Y3, Y5, Y5
-	VADDPS        c_3f800000<>(SB), Y5, Y5
-	VMOVUPS       c_3f800000<>(SB), Y6
-	VDIVPS        Y5, Y6, Y6
-	VMOVUPS       (DX), Y4
-	VMOVUPS       (DI), Y3
-	VMULPS        Y4, Y3, Y3
-	VMULPS        Y6, Y3, Y3
-	VMULPS        Y1, Y4, Y4
-	VMULPS        Y6, Y4, Y4
+	VMULPS        Y3, Y4, Y4
+	VADDPS        c_3f800000<>(SB), Y4, Y4
 	VMOVUPS       c_3f800000<>(SB), Y2
-	VSUBPS        Y6, Y2, Y5
-	VMULPS        Y1, Y5, Y5
-	VADDPS        Y2, Y5, Y5
-	VMULPS        Y5, Y3, Y3
-	VMOVUPS       Y4, (BX)
-	VMOVUPS       Y3, (AX)
+	VDIVPS        Y4, Y2, Y2
+	VMOVUPS       (DX), Y3
+	VMOVUPS       (DI), Y5
+	VMULPS        Y3, Y5, Y5
+	VMULPS        Y2, Y5, Y5
+	VMULPS        Y1, Y3, Y3
+	VMULPS        Y2, Y3, Y3
+	VMOVUPS       c_3f800000<>(SB), Y6
+	VSUBPS        Y2, Y6, Y4
+	VMULPS        Y1, Y4, Y4
+	VADDPS        Y6, Y4, Y4
+	VMULPS        Y4, Y5, Y5
+	VMOVUPS       Y3, (BX)
+	VMOVUPS       Y5, (AX)
 	ADDQ          $32, AX
 	ADDQ          $32, BX
 	ADDQ          $32, DX
@@ -710,58 +710,58 @@ rest:
 	SHLQ          $2, CX
 	SUBQ          CX, R15
 	VMOVUPS       (R15), Y0
-	VMASKMOVPS    (SI), Y0, Y3
-	VPXOR         c_80000000<>(SB), Y3, Y4
-	VMOVUPS       c_42b20000<>(SB), Y2
-	VMINPS        Y4, Y2, Y4
-	VMOVUPS       c_c2d00000<>(SB), Y2
-	VMAXPS        Y4, Y2, Y4
-	VMULPS        c_3fb8aa3b<>(SB), Y4, Y2
-	VADDPS        c_4b400000<>(SB), Y2, Y2
-	VSUBPS        c_4b400000<>(SB), Y2, Y2
-	VMULPS        c_3f318000<>(SB), Y2, Y6
-	VSUBPS        Y6, Y4, Y4
-	VMULPS        c_b95e8083<>(SB), Y2, Y6
-	VSUBPS        Y6, Y4, Y4
-	VMULPS        c_39506967<>(SB), Y4, Y5
-	VADDPS        c_3ab743ce<>(SB), Y5, Y5
-	VMULPS        Y4, Y5, Y5
-	VADDPS        c_3c088908<>(SB), Y5, Y5
-	VMULPS        Y4, Y5, Y5
-	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
-	VMULPS        Y4, Y5, Y5
-	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
-	VMULPS        Y4, Y5, Y5
-	VADDPS        c_3f000000<>(SB), Y5, Y5
-	VMULPS        Y4, Y5, Y5
-	VMULPS        Y4, Y5, Y5
-	VADDPS        Y4, Y5, Y5
-	VADDPS        c_3f800000<>(SB), Y5, Y5
-	VCVTPS2DQ     Y2, Y2
-	VPSRAD        $1, Y2, Y1
-	VPSUBD        Y1, Y2, Y2
-	VPADDD        c_0000007f<>(SB), Y1, Y1
-	VPSLLD        $23, Y1, Y1
-	VMULPS        Y1, Y5, Y5
-	VPADDD        c_0000007f<>(SB), Y2, Y2
-	VPSLLD        $23, Y2, Y2
-	VMULPS        Y2, Y5, Y5
-	VADDPS        c_3f800000<>(SB), Y5, Y5
-	VMOVUPS       c_3f800000<>(SB), Y1
-	VDIVPS        Y5, Y1, Y1
-	VMASKMOVPS    (DX), Y0, Y6
-	VMASKMOVPS    (DI), Y0, Y2
+	VMASKMOVPS    (SI), Y0, Y5
+	VPXOR         c_80000000<>(SB), Y5, Y3
+	VMOVUPS       c_42b20000<>(SB), Y6
+	VMINPS        Y3, Y6, Y3
+	VMOVUPS       c_c2d00000<>(SB), Y6
+	VMAXPS        Y3, Y6, Y3
+	VMULPS        c_3fb8aa3b<>(SB), Y3, Y6
+	VADDPS        c_4b400000<>(SB), Y6, Y6
+	VSUBPS        c_4b400000<>(SB), Y6, Y6
+	VMULPS        c_3f318000<>(SB), Y6, Y2
+	VSUBPS        Y2, Y3, Y3
+	VMULPS        c_b95e8083<>(SB), Y6, Y2
+	VSUBPS        Y2, Y3, Y3
+	VMULPS        c_39506967<>(SB), Y3, Y2
+	VADDPS        c_3ab743ce<>(SB), Y2, Y2
+	VMULPS        Y3, Y2, Y2
+	VADDPS        c_3c088908<>(SB), Y2, Y2
+	VMULPS        Y3, Y2, Y2
+	VADDPS        c_3d2aa9c1<>(SB), Y2, Y2
+	VMULPS        Y3, Y2, Y2
+	VADDPS        c_3e2aaaaa<>(SB), Y2, Y2
+	VMULPS        Y3, Y2, Y2
+	VADDPS        c_3f000000<>(SB), Y2, Y2
+	VMULPS        Y3, Y2, Y2
+	VMULPS        Y3, Y2, Y2
+	VADDPS        Y3, Y2, Y2
+	VADDPS        c_3f800000<>(SB), Y2, Y2
+	VCVTPS2DQ     Y6, Y6
+	VPSRAD        $1, Y6, Y3
+	VPSUBD        Y3, Y6, Y6
+	VPADDD        c_0000007f<>(SB), Y3, Y3
+	VPSLLD        $23, Y3, Y3
+	VMULPS        Y3, Y2, Y2
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
 	VMULPS        Y6, Y2, Y2
-	VMULPS        Y1, Y2, Y2
+	VADDPS        c_3f800000<>(SB), Y2, Y2
+	VMOVUPS       c_3f800000<>(SB), Y3
+	VDIVPS        Y2, Y3, Y3
+	VMASKMOVPS    (DX), Y0, Y6
+	VMASKMOVPS    (DI), Y0, Y4
+	VMULPS        Y6, Y4, Y4
+	VMULPS        Y3, Y4, Y4
+	VMULPS        Y5, Y6, Y6
 	VMULPS        Y3, Y6, Y6
-	VMULPS        Y1, Y6, Y6
-	VMOVUPS       c_3f800000<>(SB), Y4
-	VSUBPS        Y1, Y4, Y5
-	VMULPS        Y3, Y5, Y5
-	VADDPS        Y4, Y5, Y5
+	VMOVUPS       c_3f800000<>(SB), Y1
+	VSUBPS        Y3, Y1, Y2
 	VMULPS        Y5, Y2, Y2
+	VADDPS        Y1, Y2, Y2
+	VMULPS        Y2, Y4, Y4
 	VMASKMOVPS    Y6, Y0, (BX)
-	VMASKMOVPS    Y2, Y0, (AX)
+	VMASKMOVPS    Y4, Y0, (AX)
 done:
 	VZEROUPPER    
 	RET           

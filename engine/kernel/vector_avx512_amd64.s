@@ -7,6 +7,18 @@
 
 // func expAffine512(dst, src *float32, n int, scale float32, shift float32)
 TEXT ·expAffine512(SB), NOSPLIT, $0-32
+	VBROADCASTSS  c_c2d00000<>(SB), Z31
+	VBROADCASTSS  c_42b20000<>(SB), Z30
+	VBROADCASTSS  c_3fb8aa3b<>(SB), Z29
+	VBROADCASTSS  c_3f318000<>(SB), Z28
+	VBROADCASTSS  c_b95e8083<>(SB), Z27
+	VBROADCASTSS  c_39506967<>(SB), Z26
+	VBROADCASTSS  c_3ab743ce<>(SB), Z25
+	VBROADCASTSS  c_3c088908<>(SB), Z24
+	VBROADCASTSS  c_3d2aa9c1<>(SB), Z23
+	VBROADCASTSS  c_3e2aaaaa<>(SB), Z22
+	VBROADCASTSS  c_3f000000<>(SB), Z21
+	VBROADCASTSS  c_3f800000<>(SB), Z20
 	MOVQ          dst+0(FP), AX
 	MOVQ          src+8(FP), BX
 	MOVQ          n+16(FP), CX
@@ -18,32 +30,30 @@ whole:
 	VMOVUPS       (BX), Z2
 	VMULPS        Z0, Z2, Z2
 	VSUBPS        Z1, Z2, Z2
-	VBROADCASTSS  c_42b20000<>(SB), Z3
-	VMINPS        Z2, Z3, Z2
-	VBROADCASTSS  c_c2d00000<>(SB), Z3
-	VMAXPS        Z2, Z3, Z2
-	VMULPS.BCST   c_3fb8aa3b<>(SB), Z2, Z3
+	VMINPS        Z2, Z30, Z2
+	VMAXPS        Z2, Z31, Z2
+	VMULPS        Z29, Z2, Z3
 	VRNDSCALEPS   $0, Z3, Z3
-	VMULPS.BCST   c_3f318000<>(SB), Z3, Z4
+	VMULPS        Z28, Z3, Z4
 	VSUBPS        Z4, Z2, Z2
-	VMULPS.BCST   c_b95e8083<>(SB), Z3, Z4
+	VMULPS        Z27, Z3, Z4
 	VSUBPS        Z4, Z2, Z2
-	VMULPS.BCST   c_39506967<>(SB), Z2, Z5
-	VADDPS.BCST   c_3ab743ce<>(SB), Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VADDPS.BCST   c_3c088908<>(SB), Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VADDPS.BCST   c_3d2aa9c1<>(SB), Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VADDPS.BCST   c_3e2aaaaa<>(SB), Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VADDPS.BCST   c_3f000000<>(SB), Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VADDPS        Z2, Z5, Z5
-	VADDPS.BCST   c_3f800000<>(SB), Z5, Z5
-	VSCALEFPS     Z3, Z5, Z5
-	VMOVUPS       Z5, (AX)
+	VMULPS        Z26, Z2, Z4
+	VADDPS        Z25, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z24, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z23, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z22, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z21, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z2, Z4, Z4
+	VADDPS        Z20, Z4, Z4
+	VSCALEFPS     Z3, Z4, Z4
+	VMOVUPS       Z4, (AX)
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	SUBQ          $16, CX
@@ -56,34 +66,32 @@ rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VMOVUPS.Z     (BX), K1, Z5
-	VMULPS        Z0, Z5, Z5
-	VSUBPS        Z1, Z5, Z5
-	VBROADCASTSS  c_42b20000<>(SB), Z4
-	VMINPS        Z5, Z4, Z5
-	VBROADCASTSS  c_c2d00000<>(SB), Z4
-	VMAXPS        Z5, Z4, Z5
-	VMULPS.BCST   c_3fb8aa3b<>(SB), Z5, Z4
-	VRNDSCALEPS   $0, Z4, Z4
-	VMULPS.BCST   c_3f318000<>(SB), Z4, Z3
-	VSUBPS        Z3, Z5, Z5
-	VMULPS.BCST   c_b95e8083<>(SB), Z4, Z3
-	VSUBPS        Z3, Z5, Z5
-	VMULPS.BCST   c_39506967<>(SB), Z5, Z2
-	VADDPS.BCST   c_3ab743ce<>(SB), Z2, Z2
-	VMULPS        Z5, Z2, Z2
-	VADDPS.BCST   c_3c088908<>(SB), Z2, Z2
-	VMULPS        Z5, Z2, Z2
-	VADDPS.BCST   c_3d2aa9c1<>(SB), Z2, Z2
-	VMULPS        Z5, Z2, Z2
-	VADDPS.BCST   c_3e2aaaaa<>(SB), Z2, Z2
-	VMULPS        Z5, Z2, Z2
-	VADDPS.BCST   c_3f000000<>(SB), Z2, Z2
-	VMULPS        Z5, Z2, Z2
-	VMULPS        Z5, Z2, Z2
-	VADDPS        Z5, Z2, Z2
-	VADDPS.BCST   c_3f800000<>(SB), Z2, Z2
-	VSCALEFPS     Z4, Z2, Z2
+	VMOVUPS.Z     (BX), K1, Z4
+	VMULPS        Z0, Z4, Z4
+	VSUBPS        Z1, Z4, Z4
+	VMINPS        Z4, Z30, Z4
+	VMAXPS        Z4, Z31, Z4
+	VMULPS        Z29, Z4, Z3
+	VRNDSCALEPS   $0, Z3, Z3
+	VMULPS        Z28, Z3, Z2
+	VSUBPS        Z2, Z4, Z4
+	VMULPS        Z27, Z3, Z2
+	VSUBPS        Z2, Z4, Z4
+	VMULPS        Z26, Z4, Z2
+	VADDPS        Z25, Z2, Z2
+	VMULPS        Z4, Z2, Z2
+	VADDPS        Z24, Z2, Z2
+	VMULPS        Z4, Z2, Z2
+	VADDPS        Z23, Z2, Z2
+	VMULPS        Z4, Z2, Z2
+	VADDPS        Z22, Z2, Z2
+	VMULPS        Z4, Z2, Z2
+	VADDPS        Z21, Z2, Z2
+	VMULPS        Z4, Z2, Z2
+	VMULPS        Z4, Z2, Z2
+	VADDPS        Z4, Z2, Z2
+	VADDPS        Z20, Z2, Z2
+	VSCALEFPS     Z3, Z2, Z2
 	VMOVUPS       Z2, K1, (AX)
 done:
 	VZEROUPPER    
@@ -354,9 +362,10 @@ done:
 
 // func maximum512(x *float32, n int) (m float32)
 TEXT ·maximum512(SB), NOSPLIT, $0-20
+	VBROADCASTSS  c_ff800000<>(SB), Z31
 	MOVQ          x+0(FP), AX
 	MOVQ          n+8(FP), CX
-	VBROADCASTSS  c_ff800000<>(SB), Z0
+	VMOVUPS       Z31, Z0
 	VPXORD        Z1, Z1, Z1
 	SUBQ          $16, CX
 	JLT           rest
@@ -376,7 +385,7 @@ rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VBROADCASTSS  c_ff800000<>(SB), Z2
+	VMOVUPS       Z31, Z2
 	VMOVUPS       (AX), K1, Z2
 	VCMPPS        $3, Z2, Z2, K2
 	VMOVUPS       Z2, K2, Z1
@@ -407,6 +416,19 @@ done:
 
 // func silu512(dst, x *float32, n int)
 TEXT ·silu512(SB), NOSPLIT, $0-24
+	VBROADCASTSS  c_80000000<>(SB), Z31
+	VBROADCASTSS  c_c2d00000<>(SB), Z30
+	VBROADCASTSS  c_42b20000<>(SB), Z29
+	VBROADCASTSS  c_3fb8aa3b<>(SB), Z28
+	VBROADCASTSS  c_3f318000<>(SB), Z27
+	VBROADCASTSS  c_b95e8083<>(SB), Z26
+	VBROADCASTSS  c_39506967<>(SB), Z25
+	VBROADCASTSS  c_3ab743ce<>(SB), Z24
+	VBROADCASTSS  c_3c088908<>(SB), Z23
+	VBROADCASTSS  c_3d2aa9c1<>(SB), Z22
+	VBROADCASTSS  c_3e2aaaaa<>(SB), Z21
+	VBROADCASTSS  c_3f000000<>(SB), Z20
+	VBROADCASTSS  c_3f800000<>(SB), Z19
 	MOVQ          dst+0(FP), AX
 	MOVQ          x+8(FP), BX
 	MOVQ          n+16(FP), CX
@@ -414,34 +436,32 @@ TEXT ·silu512(SB), NOSPLIT, $0-24
 	JLT           rest
 whole:
 	VMOVUPS       (BX), Z0
-	VPXORD.BCST   c_80000000<>(SB), Z0, Z1
-	VBROADCASTSS  c_42b20000<>(SB), Z2
-	VMINPS        Z1, Z2, Z1
-	VBROADCASTSS  c_c2d00000<>(SB), Z2
-	VMAXPS        Z1, Z2, Z1
-	VMULPS.BCST   c_3fb8aa3b<>(SB), Z1, Z2
+	VPXORD        Z31, Z0, Z1
+	VMINPS        Z1, Z29, Z1
+	VMAXPS        Z1, Z30, Z1
+	VMULPS        Z28, Z1, Z2
 	VRNDSCALEPS   $0, Z2, Z2
-	VMULPS.BCST   c_3f318000<>(SB), Z2, Z3
+	VMULPS        Z27, Z2, Z3
 	VSUBPS        Z3, Z1, Z1
-	VMULPS.BCST   c_b95e8083<>(SB), Z2, Z3
+	VMULPS        Z26, Z2, Z3
 	VSUBPS        Z3, Z1, Z1
-	VMULPS.BCST   c_39506967<>(SB), Z1, Z4
-	VADDPS.BCST   c_3ab743ce<>(SB), Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3c088908<>(SB), Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3d2aa9c1<>(SB), Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3e2aaaaa<>(SB), Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3f000000<>(SB), Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3f800000<>(SB), Z4, Z4
-	VSCALEFPS     Z2, Z4, Z4
-	VADDPS.BCST   c_3f800000<>(SB), Z4, Z4
-	VDIVPS        Z4, Z0, Z0
+	VMULPS        Z25, Z1, Z3
+	VADDPS        Z24, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z23, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z22, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z21, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z20, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z1, Z3, Z3
+	VADDPS        Z19, Z3, Z3
+	VSCALEFPS     Z2, Z3, Z3
+	VADDPS        Z19, Z3, Z3
+	VDIVPS        Z3, Z0, Z0
 	VMOVUPS       Z0, (AX)
 	ADDQ          $64, AX
 	ADDQ          $64, BX
@@ -456,33 +476,31 @@ rest:
 	DECL          R15
 	KMOVW         R15, K1
 	VMOVUPS.Z     (BX), K1, Z0
-	VPXORD.BCST   c_80000000<>(SB), Z0, Z4
-	VBROADCASTSS  c_42b20000<>(SB), Z3
-	VMINPS        Z4, Z3, Z4
-	VBROADCASTSS  c_c2d00000<>(SB), Z3
-	VMAXPS        Z4, Z3, Z4
-	VMULPS.BCST   c_3fb8aa3b<>(SB), Z4, Z3
-	VRNDSCALEPS   $0, Z3, Z3
-	VMULPS.BCST   c_3f318000<>(SB), Z3, Z2
-	VSUBPS        Z2, Z4, Z4
-	VMULPS.BCST   c_b95e8083<>(SB), Z3, Z2
-	VSUBPS        Z2, Z4, Z4
-	VMULPS.BCST   c_39506967<>(SB), Z4, Z1
-	VADDPS.BCST   c_3ab743ce<>(SB), Z1, Z1
-	VMULPS        Z4, Z1, Z1
-	VADDPS.BCST   c_3c088908<>(SB), Z1, Z1
-	VMULPS        Z4, Z1, Z1
-	VADDPS.BCST   c_3d2aa9c1<>(SB), Z1, Z1
-	VMULPS        Z4, Z1, Z1
-	VADDPS.BCST   c_3e2aaaaa<>(SB), Z1, Z1
-	VMULPS        Z4, Z1, Z1
-	VADDPS.BCST   c_3f000000<>(SB), Z1, Z1
-	VMULPS        Z4, Z1, Z1
-	VMULPS        Z4, Z1, Z1
-	VADDPS        Z4, Z1, Z1
-	VADDPS.BCST   c_3f800000<>(SB), Z1, Z1
-	VSCALEFPS     Z3, Z1, Z1
-	VADDPS.BCST   c_3f800000<>(SB), Z1, Z1
+	VPXORD        Z31, Z0, Z3
+	VMINPS        Z3, Z29, Z3
+	VMAXPS        Z3, Z30, Z3
+	VMULPS        Z28, Z3, Z2
+	VRNDSCALEPS   $0, Z2, Z2
+	VMULPS        Z27, Z2, Z1
+	VSUBPS        Z1, Z3, Z3
+	VMULPS        Z26, Z2, Z1
+	VSUBPS        Z1, Z3, Z3
+	VMULPS        Z25, Z3, Z1
+	VADDPS        Z24, Z1, Z1
+	VMULPS        Z3, Z1, Z1
+	VADDPS        Z23, Z1, Z1
+	VMULPS        Z3, Z1, Z1
+	VADDPS        Z22, Z1, Z1
+	VMULPS        Z3, Z1, Z1
+	VADDPS        Z21, Z1, Z1
+	VMULPS        Z3, Z1, Z1
+	VADDPS        Z20, Z1, Z1
+	VMULPS        Z3, Z1, Z1
+	VMULPS        Z3, Z1, Z1
+	VADDPS        Z3, Z1, Z1
+	VADDPS        Z19, Z1, Z1
+	VSCALEFPS     Z2, Z1, Z1
+	VADDPS        Z19, Z1, Z1
 	VDIVPS        Z1, Z0, Z0
 	VMOVUPS       Z0, K1, (AX)
 done:
@@ -491,6 +509,19 @@ done:
 
 // func siluGate512(dst, x, up *float32, n int)
 TEXT ·siluGate512(SB), NOSPLIT, $0-32
+	VBROADCASTSS  c_80000000<>(SB), Z31
+	VBROADCASTSS  c_c2d00000<>(SB), Z30
+	VBROADCASTSS  c_42b20000<>(SB), Z29
+	VBROADCASTSS  c_3fb8aa3b<>(SB), Z28
+	VBROADCASTSS  c_3f318000<>(SB), Z27
+	VBROADCASTSS  c_b95e8083<>(SB), Z26
+	VBROADCASTSS  c_39506967<>(SB), Z25
+	VBROADCASTSS  c_3ab743ce<>(SB), Z24
+	VBROADCASTSS  c_3c088908<>(SB), Z23
+	VBROADCASTSS  c_3d2aa9c1<>(SB), Z22
+	VBROADCASTSS  c_3e2aaaaa<>(SB), Z21
+	VBROADCASTSS  c_3f000000<>(SB), Z20
+	VBROADCASTSS  c_3f800000<>(SB), Z19
 	MOVQ          dst+0(FP), AX
 	MOVQ          x+8(FP), BX
 	MOVQ          up+16(FP), DX
@@ -499,36 +530,34 @@ TEXT ·siluGate512(SB), NOSPLIT, $0-32
 	JLT           rest
 whole:
 	VMOVUPS       (BX), Z0
-	VPXORD.BCST   c_80000000<>(SB), Z0, Z1
-	VBROADCASTSS  c_42b20000<>(SB), Z2
-	VMINPS        Z1, Z2, Z1
-	VBROADCASTSS  c_c2d00000<>(SB), Z2
-	VMAXPS        Z1, Z2, Z1
-	VMULPS.BCST   c_3fb8aa3b<>(SB), Z1, Z2
+	VPXORD        Z31, Z0, Z1
+	VMINPS        Z1, Z29, Z1
+	VMAXPS        Z1, Z30, Z1
+	VMULPS        Z28, Z1, Z2
 	VRNDSCALEPS   $0, Z2, Z2
-	VMULPS.BCST   c_3f318000<>(SB), Z2, Z3
+	VMULPS        Z27, Z2, Z3
 	VSUBPS        Z3, Z1, Z1
-	VMULPS.BCST   c_b95e8083<>(SB), Z2, Z3
+	VMULPS        Z26, Z2, Z3
 	VSUBPS        Z3, Z1, Z1
-	VMULPS.BCST   c_39506967<>(SB), Z1, Z4
-	VADDPS.BCST   c_3ab743ce<>(SB), Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3c088908<>(SB), Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3d2aa9c1<>(SB), Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3e2aaaaa<>(SB), Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3f000000<>(SB), Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3f800000<>(SB), Z4, Z4
-	VSCALEFPS     Z2, Z4, Z4
-	VADDPS.BCST   c_3f800000<>(SB), Z4, Z4
-	VDIVPS        Z4, Z0, Z0
-	VMOVUPS       (DX), Z4
-	VMULPS        Z4, Z0, Z0
+	VMULPS        Z25, Z1, Z3
+	VADDPS        Z24, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z23, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z22, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z21, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z20, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z1, Z3, Z3
+	VADDPS        Z19, Z3, Z3
+	VSCALEFPS     Z2, Z3, Z3
+	VADDPS        Z19, Z3, Z3
+	VDIVPS        Z3, Z0, Z0
+	VMOVUPS       (DX), Z3
+	VMULPS        Z3, Z0, Z0
 	VMOVUPS       Z0, (AX)
 	ADDQ          $64, AX
 	ADDQ          $64, BX
@@ -544,33 +573,31 @@ rest:
 	DECL          R15
 	KMOVW         R15, K1
 	VMOVUPS.Z     (BX), K1, Z0
-	VPXORD.BCST   c_80000000<>(SB), Z0, Z4
-	VBROADCASTSS  c_42b20000<>(SB), Z3
-	VMINPS        Z4, Z3, Z4
-	VBROADCASTSS  c_c2d00000<>(SB), Z3
-	VMAXPS        Z4, Z3, Z4
-	VMULPS.BCST   c_3fb8aa3b<>(SB), Z4, Z3
-	VRNDSCALEPS   $0, Z3, Z3
-	VMULPS.BCST   c_3f318000<>(SB), Z3, Z2
-	VSUBPS        Z2, Z4, Z4
-	VMULPS.BCST   c_b95e8083<>(SB), Z3, Z2
-	VSUBPS        Z2, Z4, Z4
-	VMULPS.BCST   c_39506967<>(SB), Z4, Z1
-	VADDPS.BCST   c_3ab743ce<>(SB), Z1, Z1
-	VMULPS        Z4, Z1, Z1
-	VADDPS.BCST   c_3c088908<>(SB), Z1, Z1
-	VMULPS        Z4, Z1, Z1
-	VADDPS.BCST   c_3d2aa9c1<>(SB), Z1, Z1
-	VMULPS        Z4, Z1, Z1
-	VADDPS.BCST   c_3e2aaaaa<>(SB), Z1, Z1
-	VMULPS        Z4, Z1, Z1
-	VADDPS.BCST   c_3f000000<>(SB), Z1, Z1
-	VMULPS        Z4, Z1, Z1
-	VMULPS        Z4, Z1, Z1
-	VADDPS        Z4, Z1, Z1
-	VADDPS.BCST   c_3f800000<>(SB), Z1, Z1
-	VSCALEFPS     Z3, Z1, Z1
-	VADDPS.BCST   c_3f800000<>(SB), Z1, Z1
+	VPXORD        Z31, Z0, Z3
+	VMINPS        Z3, Z29, Z3
+	VMAXPS        Z3, Z30, Z3
+	VMULPS        Z28, Z3, Z2
+	VRNDSCALEPS   $0, Z2, Z2
+	VMULPS        Z27, Z2, Z1
+	VSUBPS        Z1, Z3, Z3
+	VMULPS        Z26, Z2, Z1
+	VSUBPS        Z1, Z3, Z3
+	VMULPS        Z25, Z3, Z1
+	VADDPS        Z24, Z1, Z1
+	VMULPS        Z3, Z1, Z1
+	VADDPS        Z23, Z1, Z1
+	VMULPS        Z3, Z1, Z1
+	VADDPS        Z22, Z1, Z1
+	VMULPS        Z3, Z1, Z1
+	VADDPS        Z21, Z1, Z1
+	VMULPS        Z3, Z1, Z1
+	VADDPS        Z20, Z1, Z1
+	VMULPS        Z3, Z1, Z1
+	VMULPS        Z3, Z1, Z1
+	VADDPS        Z3, Z1, Z1
+	VADDPS        Z19, Z1, Z1
+	VSCALEFPS     Z2, Z1, Z1
+	VADDPS        Z19, Z1, Z1
 	VDIVPS        Z1, Z0, Z0
 	VMOVUPS.Z     (DX), K1, Z1
 	VMULPS        Z1, Z0, Z0
@@ -581,6 +608,19 @@ done:
 
 // func siluGrad512(dgate, dup, dy, gate, up *float32, n int)
 TEXT ·siluGrad512(SB), NOSPLIT, $0-48
+	VBROADCASTSS  c_80000000<>(SB), Z31
+	VBROADCASTSS  c_c2d00000<>(SB), Z30
+	VBROADCASTSS  c_42b20000<>(SB), Z29
+	VBROADCASTSS  c_3fb8aa3b<>(SB), Z28
+	VBROADCASTSS  c_3f318000<>(SB), Z27
+	VBROADCASTSS  c_b95e8083<>(SB), Z26
+	VBROADCASTSS  c_39506967<>(SB), Z25
+	VBROADCASTSS  c_3ab743ce<>(SB), Z24
+	VBROADCASTSS  c_3c088908<>(SB), Z23
+	VBROADCASTSS  c_3d2aa9c1<>(SB), Z22
+	VBROADCASTSS  c_3e2aaaaa<>(SB), Z21
+	VBROADCASTSS  c_3f000000<>(SB), Z20
+	VBROADCASTSS  c_3f800000<>(SB), Z19
 	MOVQ          dgate+0(FP), AX
 	MOVQ          dup+8(FP), BX
 	MOVQ          dy+16(FP), DX
@@ -593,48 +633,46 @@ whole:
 	PREFETCHT0    2048(SI)
 	PREFETCHT0    2048(DI)
 	VMOVUPS       (SI), Z0
-	VPXORD.BCST   c_80000000<>(SB), Z0, Z1
-	VBROADCASTSS  c_42b20000<>(SB), Z2
-	VMINPS        Z1, Z2, Z1
-	VBROADCASTSS  c_c2d00000<>(SB), Z2
-	VMAXPS        Z1, Z2, Z1
-	VMULPS.BCST   c_3fb8aa3b<>(SB), Z1, Z2
+	VPXORD        Z31, Z0, Z1
+	VMINPS        Z1, Z29, Z1
+	VMAXPS        Z1, Z30, Z1
+	VMULPS        Z28, Z1, Z2
 	VRNDSCALEPS   $0, Z2, Z2
-	VMULPS.BCST   c_3f318000<>(SB), Z2, Z3
+	VMULPS        Z27, Z2, Z3
 	VSUBPS        Z3, Z1, Z1
-	VMULPS.BCST   c_b95e8083<>(SB), Z2, Z3
+	VMULPS        Z26, Z2, Z3
 	VSUBPS        Z3, Z1, Z1
-	VMULPS.BCST   c_39506967<>(SB), Z1, Z4
-	VADDPS.BCST   c_3ab743ce<>(SB), Z4, Z4
+	VMULPS        Z25, Z1, Z3
+	VADDPS        Z24, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z23, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z22, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z21, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z20, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z1, Z3, Z3
+	VADDPS        Z19, Z3, Z3
+	VSCALEFPS     Z2, Z3, Z3
+	VADDPS        Z19, Z3, Z3
+	VMOVUPS       Z19, Z2
+	VDIVPS        Z3, Z2, Z2
+	VMOVUPS       (DX), Z1
+	VMOVUPS       (DI), Z4
 	VMULPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3c088908<>(SB), Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3d2aa9c1<>(SB), Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3e2aaaaa<>(SB), Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3f000000<>(SB), Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS        Z1, Z4, Z4
-	VADDPS.BCST   c_3f800000<>(SB), Z4, Z4
-	VSCALEFPS     Z2, Z4, Z4
-	VADDPS.BCST   c_3f800000<>(SB), Z4, Z4
-	VBROADCASTSS  c_3f800000<>(SB), Z3
-	VDIVPS        Z4, Z3, Z3
-	VMOVUPS       (DX), Z2
-	VMOVUPS       (DI), Z1
+	VMULPS        Z2, Z4, Z4
+	VMULPS        Z0, Z1, Z1
 	VMULPS        Z2, Z1, Z1
-	VMULPS        Z3, Z1, Z1
-	VMULPS        Z0, Z2, Z2
-	VMULPS        Z3, Z2, Z2
-	VBROADCASTSS  c_3f800000<>(SB), Z5
-	VSUBPS        Z3, Z5, Z4
-	VMULPS        Z0, Z4, Z4
-	VADDPS        Z5, Z4, Z4
-	VMULPS        Z4, Z1, Z1
-	VMOVUPS       Z2, (BX)
-	VMOVUPS       Z1, (AX)
+	VMOVUPS       Z19, Z5
+	VSUBPS        Z2, Z5, Z3
+	VMULPS        Z0, Z3, Z3
+	VADDPS        Z5, Z3, Z3
+	VMULPS        Z3, Z4, Z4
+	VMOVUPS       Z1, (BX)
+	VMOVUPS       Z4, (AX)
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	ADDQ          $64, DX
@@ -650,49 +688,47 @@ rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VMOVUPS.Z     (SI), K1, Z1
-	VPXORD.BCST   c_80000000<>(SB), Z1, Z2
-	VBROADCASTSS  c_42b20000<>(SB), Z5
-	VMINPS        Z2, Z5, Z2
-	VBROADCASTSS  c_c2d00000<>(SB), Z5
-	VMAXPS        Z2, Z5, Z2
-	VMULPS.BCST   c_3fb8aa3b<>(SB), Z2, Z5
+	VMOVUPS.Z     (SI), K1, Z4
+	VPXORD        Z31, Z4, Z1
+	VMINPS        Z1, Z29, Z1
+	VMAXPS        Z1, Z30, Z1
+	VMULPS        Z28, Z1, Z5
 	VRNDSCALEPS   $0, Z5, Z5
-	VMULPS.BCST   c_3f318000<>(SB), Z5, Z3
-	VSUBPS        Z3, Z2, Z2
-	VMULPS.BCST   c_b95e8083<>(SB), Z5, Z3
-	VSUBPS        Z3, Z2, Z2
-	VMULPS.BCST   c_39506967<>(SB), Z2, Z4
-	VADDPS.BCST   c_3ab743ce<>(SB), Z4, Z4
-	VMULPS        Z2, Z4, Z4
-	VADDPS.BCST   c_3c088908<>(SB), Z4, Z4
-	VMULPS        Z2, Z4, Z4
-	VADDPS.BCST   c_3d2aa9c1<>(SB), Z4, Z4
-	VMULPS        Z2, Z4, Z4
-	VADDPS.BCST   c_3e2aaaaa<>(SB), Z4, Z4
-	VMULPS        Z2, Z4, Z4
-	VADDPS.BCST   c_3f000000<>(SB), Z4, Z4
-	VMULPS        Z2, Z4, Z4
-	VMULPS        Z2, Z4, Z4
-	VADDPS        Z2, Z4, Z4
-	VADDPS.BCST   c_3f800000<>(SB), Z4, Z4
-	VSCALEFPS     Z5, Z4, Z4
-	VADDPS.BCST   c_3f800000<>(SB), Z4, Z4
-	VBROADCASTSS  c_3f800000<>(SB), Z3
-	VDIVPS        Z4, Z3, Z3
-	VMOVUPS.Z     (DX), K1, Z5
-	VMOVUPS.Z     (DI), K1, Z2
-	VMULPS        Z5, Z2, Z2
-	VMULPS        Z3, Z2, Z2
-	VMULPS        Z1, Z5, Z5
-	VMULPS        Z3, Z5, Z5
-	VBROADCASTSS  c_3f800000<>(SB), Z0
-	VSUBPS        Z3, Z0, Z4
-	VMULPS        Z1, Z4, Z4
-	VADDPS        Z0, Z4, Z4
+	VMULPS        Z27, Z5, Z2
+	VSUBPS        Z2, Z1, Z1
+	VMULPS        Z26, Z5, Z2
+	VSUBPS        Z2, Z1, Z1
+	VMULPS        Z25, Z1, Z2
+	VADDPS        Z24, Z2, Z2
+	VMULPS        Z1, Z2, Z2
+	VADDPS        Z23, Z2, Z2
+	VMULPS        Z1, Z2, Z2
+	VADDPS        Z22, Z2, Z2
+	VMULPS        Z1, Z2, Z2
+	VADDPS        Z21, Z2, Z2
+	VMULPS        Z1, Z2, Z2
+	VADDPS        Z20, Z2, Z2
+	VMULPS        Z1, Z2, Z2
+	VMULPS        Z1, Z2, Z2
+	VADDPS        Z1, Z2, Z2
+	VADDPS        Z19, Z2, Z2
+	VSCALEFPS     Z5, Z2, Z2
+	VADDPS        Z19, Z2, Z2
+	VMOVUPS       Z19, Z5
+	VDIVPS        Z2, Z5, Z5
+	VMOVUPS.Z     (DX), K1, Z1
+	VMOVUPS.Z     (DI), K1, Z3
+	VMULPS        Z1, Z3, Z3
+	VMULPS        Z5, Z3, Z3
+	VMULPS        Z4, Z1, Z1
+	VMULPS        Z5, Z1, Z1
+	VMOVUPS       Z19, Z0
+	VSUBPS        Z5, Z0, Z2
 	VMULPS        Z4, Z2, Z2
-	VMOVUPS       Z5, K1, (BX)
-	VMOVUPS       Z2, K1, (AX)
+	VADDPS        Z0, Z2, Z2
+	VMULPS        Z2, Z3, Z3
+	VMOVUPS       Z1, K1, (BX)
+	VMOVUPS       Z3, K1, (AX)
 done:
 	VZEROUPPER    
 	RET           

@@ -21,6 +21,9 @@ func attentionFile(v isa) string {
 			decodeHeads(t, v, consts, heads)
 		}
 	}
+	if v == avx512 {
+		prefillRows(t, consts)
+	}
 	constSection(t, v, consts)
 	return t.String()
 }
@@ -293,6 +296,16 @@ func attentionStubs(sets ...isa) string {
 				routine = strings.Replace(routine, "Tile%s(dst, src *float32, ldd, lds, rows", "Strip%s(dst, src *float32, ldd, lds, n", 1)
 			}
 			fmt.Fprintf(&t, "\n//go:noescape\nfunc "+routine+"\n", v.name)
+		}
+	}
+	for _, v := range sets {
+		if v != neon {
+			for _, heads := range decodeHeadCounts {
+				fmt.Fprintf(&t, "\n//go:noescape\nfunc decodeHeads%sx%d(call *decodeCall)\n", v.name, heads)
+			}
+		}
+		if v == avx512 {
+			fmt.Fprintf(&t, "\n//go:noescape\nfunc prefillRows%s(call *prefillCall)\n", v.name)
 		}
 	}
 	return t.String()

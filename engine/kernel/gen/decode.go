@@ -152,15 +152,3 @@ func (v *vec) mixHeads(heads int) {
 	v.op("SUBQ", "$16", "R11")
 	v.op("JNZ", "columns")
 }
-
-// decodeStubs declares the routines.
-func decodeStubs() string {
-	var t text
-	t.WriteString(generated + "\npackage kernel\n")
-	for _, v := range []isa{avx512, avx2} {
-		for _, heads := range decodeHeadCounts {
-			fmt.Fprintf(&t, "\n//go:noescape\nfunc decodeHeads%sx%d(call *decodeCall)\n", v.name, heads)
-		}
-	}
-	return t.String()
-}

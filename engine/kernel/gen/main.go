@@ -49,7 +49,6 @@ func files() map[string]string {
 		"attention_stubs_amd64.go": attentionStubs(avx512, avx2),
 		"attention_arm64.s":        attentionFile(neon),
 		"attention_stubs_arm64.go": attentionStubs(neon),
-		"decode_stubs_amd64.go":    decodeStubs(),
 		"chains_amd64.s":           chainFile(avx2),
 		"chains_arm64.s":           chainFile(neon),
 		"chains_stubs.go":          chainStubs(),

@@ -36,7 +36,7 @@ type vec struct {
 	numbers map[string]string
 	consts  map[string]uint32
 	mask    string
-	// What amd64 reads from memory in its operations, arm64 holds in registers.
+	// What AVX2 reads from memory in its operations, the others hold in registers.
 	resident map[uint32]string
 	order    []uint32
 }
@@ -50,12 +50,12 @@ func newVec(t *text, isa isa, consts map[string]uint32) *vec {
 	return v
 }
 
-// routineText writes a routine of vectors. On arm64 a trial run finds out which
-// constants it wants in registers.
+// routineText writes a routine of vectors. Where there are 32 registers, a trial run finds
+// out which constants it wants in some of them.
 func routineText(t *text, isa isa, name, signature string, args int, consts map[string]uint32, write func(v *vec)) {
 	fmt.Fprintf(t, "\n// func %s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", signature, name, args)
 	v := newVec(t, isa, consts)
-	if isa == neon {
+	if isa.regs == 32 {
 		trial := newVec(&text{arch: isa.arch}, isa, consts)
 		write(trial)
 		v.preload(name, trial.order)
@@ -211,21 +211,45 @@ func (v *vec) spread(r string) {
 	}
 }
 
-// c is a constant in every lane. AVX-512 repeats it as it reads it: a constant as wide as a
-// register may lie across two cache lines, for the linker aligns no more than 32 bytes.
+// c is a constant in every lane.
 func (v *vec) c(x float32) string { return v.bits(math.Float32bits(x)) }
 
 func (v *vec) bits(b uint32) string {
-	if v.v == neon {
+	if v.v != avx2 {
 		return v.residentBits(b)
 	}
+	return v.constant(b)
+}
+
+// constant is one in amd64's memory.
+func (v *vec) constant(b uint32) string {
 	name := fmt.Sprintf("c_%08x", b)
 	v.consts[name] = b
 	return name + "<>(SB)"
 }
 
-// isConstant says that an operand is what bits returned on amd64.
-func isConstant(operand string) bool { return strings.HasSuffix(operand, "<>(SB)") }
+// residentBits returns the register that holds a constant, one of the last. A trial run
+// hands them out as they are asked for.
+func (v *vec) residentBits(b uint32) string {
+	r, ok := v.resident[b]
+	if !ok {
+		r, v.free = v.free[0], v.free[1:]
+		v.resident[b] = r
+		v.order = append(v.order, b)
+	}
+	return r
+}
+
+// preload reads a routine's constants.
+func (v *vec) preload(name string, consts []uint32) {
+	if v.v == neon {
+		v.preloadNEON(name, consts)
+		return
+	}
+	for _, b := range consts {
+		v.op("VBROADCASTSS", v.constant(b), v.residentBits(b))
+	}
+}
 
 // operation is one on two vectors, in the words of amd64 and arm64; lanes is what
 // Go's assembler for arm64 adds to the registers, if it has the instruction.
@@ -256,9 +280,6 @@ func (v *vec) into(o operation, dst, a, b string) string {
 		name := o.amd64
 		if o.lanes == bitLanes { // names the lane
 			name += "D"
-		}
-		if isConstant(b) {
-			name += ".BCST"
 		}
 		v.op(name, b, a, dst)
 	default:
@@ -343,8 +364,6 @@ func (v *vec) set(r, a string) {
 	switch {
 	case v.v == neon:
 		v.op("VMOV", a+".B16", r+".B16")
-	case v.v == avx512 && isConstant(a):
-		v.op("VBROADCASTSS", a, r)
 	default:
 		v.op("VMOVUPS", a, r)
 	}
@@ -358,6 +377,11 @@ func (v *vec) clampNaN(x, lo, hi string) string {
 		v.word("FMAX", x, x, lo)
 		return x
 	}
+	if v.v == avx512 {
+		v.op("VMINPS", x, hi, x)
+		v.op("VMAXPS", x, lo, x)
+		return x
+	}
 	t := v.copy(hi)
 	v.op("VMINPS", x, t, x)
 	v.set(t, lo)
@@ -366,7 +390,9 @@ func (v *vec) clampNaN(x, lo, hi string) string {
 	return x
 }
 
-// constSection writes amd64's constants, in order of name.
+// constSection writes amd64's constants, in order of name. Those of AVX-512 are no vectors: a
+// constant as wide as a register may lie across two cache lines, for the linker aligns no
+// more than 32 bytes.
 func constSection(t *text, v isa, consts map[string]uint32) {
 	names := make([]string, 0, len(consts))
 	for n := range consts {

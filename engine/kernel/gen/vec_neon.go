@@ -19,20 +19,8 @@ func (v *vec) moveNEON(from, to string, load bool) {
 	}
 }
 
-// residentBits returns the register that holds a constant. A trial run hands them
-// out as they are asked for.
-func (v *vec) residentBits(b uint32) string {
-	r, ok := v.resident[b]
-	if !ok {
-		r = v.new()
-		v.resident[b] = r
-		v.order = append(v.order, b)
-	}
-	return r
-}
-
-// preload reads a routine's constants from its table, two at a time.
-func (v *vec) preload(name string, consts []uint32) {
+// preloadNEON reads a routine's constants from its table, two at a time.
+func (v *vec) preloadNEON(name string, consts []uint32) {
 	if len(consts) == 0 {
 		return
 	}
@@ -50,7 +38,7 @@ func (v *vec) preload(name string, consts []uint32) {
 
 // table writes the constants that preload reads.
 func (v *vec) table(name string) {
-	if len(v.order) == 0 {
+	if v.v != neon || len(v.order) == 0 {
 		return
 	}
 	fmt.Fprintln(v)

@@ -1,0 +1,18 @@
+//go:build !amd64 || purego
+
+package kernel
+
+// decodeCall and prefillCall are of amd64.
+type (
+	decodeCall  struct{}
+	prefillCall struct{}
+)
+
+// decode attends the heads of one query in few calls, where the processor has a routine.
+func (*attention) decode(_, _, _, _, _ []float32, _ *block, _ int) bool { return false }
+
+// rowsPerBlock is how many consecutive queries share a pass over the keys.
+func (*attention) rowsPerBlock() int { return attentionRows }
+
+// prefill attends consecutive queries in one call, where the processor has a routine.
+func (*attention) prefill(_, _, _, _, _ []float32, _ *block) bool { return false }
