@@ -1208,10 +1208,10 @@ column:
 	JNZ           panel
 	MOVQ          call+0(FP), DX
 	MOVQ          prefillCall_scores(DX), SI
-	VMOVUPS       Z31, Z0
+	VMOVUPS       Z31, Z15
 	MOVQ          R10, CX
 max:
-	VMAXPS        (SI), Z0, Z0
+	VMAXPS        (SI), Z15, Z15
 	ADDQ          $64, SI
 	DECQ          CX
 	JNZ           max
@@ -1221,137 +1221,136 @@ max:
 	MOVL          $0xfffe, AX
 	KMOVW         AX, K1
 max_later:
-	VMAXPS        (SI), Z0, K1, Z0
+	VMAXPS        (SI), Z15, K1, Z15
 	KSHIFTLW      $1, K1, K1
 	ADDQ          $64, SI
 	DECQ          CX
 	JNZ           max_later
 max_done:
-	VBROADCASTSS  prefillCall_scale(DX), Z1
-	VPXORD        Z2, Z2, Z2
-	VADDPS        Z2, Z0, Z0
-	VMULPS        Z1, Z0, Z0
+	VBROADCASTSS  prefillCall_scale(DX), Z14
+	VPXORD        Z13, Z13, Z13
+	VADDPS        Z13, Z15, Z15
+	VMULPS        Z14, Z15, Z15
 	MOVQ          prefillCall_maxima(DX), AX
 	MOVQ          prefillCall_scores(DX), SI
-	VMOVUPS       Z0, (AX)
+	VMOVUPS       Z15, (AX)
 	LEAQ          -1(R10)(R9*1), CX
 exp:
-	VMOVUPS       0(SI), Z2
-	VMULPS        Z1, Z2, Z2
-	VSUBPS        Z0, Z2, Z2
-	VMAXPS        Z2, Z30, Z2
-	VMOVUPS       64(SI), Z3
-	VMULPS        Z1, Z3, Z3
-	VSUBPS        Z0, Z3, Z3
-	VMAXPS        Z3, Z30, Z3
-	VMOVUPS       128(SI), Z4
-	VMULPS        Z1, Z4, Z4
-	VSUBPS        Z0, Z4, Z4
-	VMAXPS        Z4, Z30, Z4
-	VMOVUPS       192(SI), Z5
-	VMULPS        Z1, Z5, Z5
-	VSUBPS        Z0, Z5, Z5
-	VMAXPS        Z5, Z30, Z5
-	VMULPS        Z29, Z2, Z6
-	VMULPS        Z29, Z3, Z7
-	VMULPS        Z29, Z4, Z8
-	VMULPS        Z29, Z5, Z9
-	VRNDSCALEPS   $0, Z6, Z6
-	VRNDSCALEPS   $0, Z7, Z7
-	VRNDSCALEPS   $0, Z8, Z8
+	VMOVUPS       0(SI), Z13
+	VMULPS        Z14, Z13, Z13
+	VSUBPS        Z15, Z13, Z13
+	VMAXPS        Z13, Z30, Z13
+	VMOVUPS       64(SI), Z12
+	VMULPS        Z14, Z12, Z12
+	VSUBPS        Z15, Z12, Z12
+	VMAXPS        Z12, Z30, Z12
+	VMOVUPS       128(SI), Z11
+	VMULPS        Z14, Z11, Z11
+	VSUBPS        Z15, Z11, Z11
+	VMAXPS        Z11, Z30, Z11
+	VMOVUPS       192(SI), Z10
+	VMULPS        Z14, Z10, Z10
+	VSUBPS        Z15, Z10, Z10
+	VMAXPS        Z10, Z30, Z10
+	VMULPS        Z29, Z13, Z9
+	VMULPS        Z29, Z12, Z8
+	VMULPS        Z29, Z11, Z7
+	VMULPS        Z29, Z10, Z6
 	VRNDSCALEPS   $0, Z9, Z9
-	VMULPS        Z28, Z6, Z10
-	VMULPS        Z28, Z7, Z11
-	VMULPS        Z28, Z8, Z12
-	VMULPS        Z28, Z9, Z13
-	VSUBPS        Z10, Z2, Z2
-	VSUBPS        Z11, Z3, Z3
-	VSUBPS        Z12, Z4, Z4
-	VSUBPS        Z13, Z5, Z5
-	VMULPS        Z27, Z6, Z10
-	VMULPS        Z27, Z7, Z11
-	VMULPS        Z27, Z8, Z12
-	VMULPS        Z27, Z9, Z13
-	VSUBPS        Z10, Z2, Z2
-	VSUBPS        Z11, Z3, Z3
-	VSUBPS        Z12, Z4, Z4
-	VSUBPS        Z13, Z5, Z5
-	VMULPS        Z26, Z2, Z13
-	VMULPS        Z26, Z3, Z12
-	VMULPS        Z26, Z4, Z11
-	VMULPS        Z26, Z5, Z10
-	VADDPS        Z25, Z13, Z13
-	VADDPS        Z25, Z12, Z12
-	VADDPS        Z25, Z11, Z11
-	VADDPS        Z25, Z10, Z10
-	VMULPS        Z2, Z13, Z13
-	VMULPS        Z3, Z12, Z12
-	VMULPS        Z4, Z11, Z11
-	VMULPS        Z5, Z10, Z10
-	VADDPS        Z24, Z13, Z13
-	VADDPS        Z24, Z12, Z12
-	VADDPS        Z24, Z11, Z11
-	VADDPS        Z24, Z10, Z10
-	VMULPS        Z2, Z13, Z13
-	VMULPS        Z3, Z12, Z12
-	VMULPS        Z4, Z11, Z11
-	VMULPS        Z5, Z10, Z10
-	VADDPS        Z23, Z13, Z13
-	VADDPS        Z23, Z12, Z12
-	VADDPS        Z23, Z11, Z11
-	VADDPS        Z23, Z10, Z10
-	VMULPS        Z2, Z13, Z13
-	VMULPS        Z3, Z12, Z12
-	VMULPS        Z4, Z11, Z11
-	VMULPS        Z5, Z10, Z10
-	VADDPS        Z22, Z13, Z13
-	VADDPS        Z22, Z12, Z12
-	VADDPS        Z22, Z11, Z11
-	VADDPS        Z22, Z10, Z10
-	VMULPS        Z2, Z13, Z13
-	VMULPS        Z3, Z12, Z12
-	VMULPS        Z4, Z11, Z11
-	VMULPS        Z5, Z10, Z10
-	VADDPS        Z21, Z13, Z13
-	VADDPS        Z21, Z12, Z12
-	VADDPS        Z21, Z11, Z11
-	VADDPS        Z21, Z10, Z10
-	VMULPS        Z2, Z13, Z13
-	VMULPS        Z3, Z12, Z12
-	VMULPS        Z4, Z11, Z11
-	VMULPS        Z5, Z10, Z10
-	VMULPS        Z2, Z13, Z13
-	VMULPS        Z3, Z12, Z12
-	VMULPS        Z4, Z11, Z11
-	VMULPS        Z5, Z10, Z10
-	VADDPS        Z2, Z13, Z13
-	VADDPS        Z3, Z12, Z12
-	VADDPS        Z4, Z11, Z11
-	VADDPS        Z5, Z10, Z10
-	VADDPS        Z20, Z13, Z13
-	VADDPS        Z20, Z12, Z12
-	VADDPS        Z20, Z11, Z11
-	VADDPS        Z20, Z10, Z10
-	VSCALEFPS     Z6, Z13, Z13
-	VSCALEFPS     Z7, Z12, Z12
-	VSCALEFPS     Z8, Z11, Z11
-	VSCALEFPS     Z9, Z10, Z10
-	VMOVUPS       Z13, 0(SI)
-	VMOVUPS       Z12, 64(SI)
-	VMOVUPS       Z11, 128(SI)
-	VMOVUPS       Z10, 192(SI)
+	VRNDSCALEPS   $0, Z8, Z8
+	VRNDSCALEPS   $0, Z7, Z7
+	VRNDSCALEPS   $0, Z6, Z6
+	VMULPS        Z28, Z9, Z5
+	VMULPS        Z28, Z8, Z4
+	VMULPS        Z28, Z7, Z3
+	VMULPS        Z28, Z6, Z2
+	VSUBPS        Z5, Z13, Z13
+	VSUBPS        Z4, Z12, Z12
+	VSUBPS        Z3, Z11, Z11
+	VSUBPS        Z2, Z10, Z10
+	VMULPS        Z27, Z9, Z5
+	VMULPS        Z27, Z8, Z4
+	VMULPS        Z27, Z7, Z3
+	VMULPS        Z27, Z6, Z2
+	VSUBPS        Z5, Z13, Z13
+	VSUBPS        Z4, Z12, Z12
+	VSUBPS        Z3, Z11, Z11
+	VSUBPS        Z2, Z10, Z10
+	VMULPS        Z26, Z13, Z2
+	VMULPS        Z26, Z12, Z3
+	VMULPS        Z26, Z11, Z4
+	VMULPS        Z26, Z10, Z5
+	VADDPS        Z25, Z2, Z2
+	VADDPS        Z25, Z3, Z3
+	VADDPS        Z25, Z4, Z4
+	VADDPS        Z25, Z5, Z5
+	VMULPS        Z13, Z2, Z2
+	VMULPS        Z12, Z3, Z3
+	VMULPS        Z11, Z4, Z4
+	VMULPS        Z10, Z5, Z5
+	VADDPS        Z24, Z2, Z2
+	VADDPS        Z24, Z3, Z3
+	VADDPS        Z24, Z4, Z4
+	VADDPS        Z24, Z5, Z5
+	VMULPS        Z13, Z2, Z2
+	VMULPS        Z12, Z3, Z3
+	VMULPS        Z11, Z4, Z4
+	VMULPS        Z10, Z5, Z5
+	VADDPS        Z23, Z2, Z2
+	VADDPS        Z23, Z3, Z3
+	VADDPS        Z23, Z4, Z4
+	VADDPS        Z23, Z5, Z5
+	VMULPS        Z13, Z2, Z2
+	VMULPS        Z12, Z3, Z3
+	VMULPS        Z11, Z4, Z4
+	VMULPS        Z10, Z5, Z5
+	VADDPS        Z22, Z2, Z2
+	VADDPS        Z22, Z3, Z3
+	VADDPS        Z22, Z4, Z4
+	VADDPS        Z22, Z5, Z5
+	VMULPS        Z13, Z2, Z2
+	VMULPS        Z12, Z3, Z3
+	VMULPS        Z11, Z4, Z4
+	VMULPS        Z10, Z5, Z5
+	VADDPS        Z21, Z2, Z2
+	VADDPS        Z21, Z3, Z3
+	VADDPS        Z21, Z4, Z4
+	VADDPS        Z21, Z5, Z5
+	VMULPS        Z13, Z2, Z2
+	VMULPS        Z12, Z3, Z3
+	VMULPS        Z11, Z4, Z4
+	VMULPS        Z10, Z5, Z5
+	VMULPS        Z13, Z2, Z2
+	VMULPS        Z12, Z3, Z3
+	VMULPS        Z11, Z4, Z4
+	VMULPS        Z10, Z5, Z5
+	VADDPS        Z13, Z2, Z2
+	VADDPS        Z12, Z3, Z3
+	VADDPS        Z11, Z4, Z4
+	VADDPS        Z10, Z5, Z5
+	VADDPS        Z20, Z2, Z2
+	VADDPS        Z20, Z3, Z3
+	VADDPS        Z20, Z4, Z4
+	VADDPS        Z20, Z5, Z5
+	VSCALEFPS     Z9, Z2, Z2
+	VSCALEFPS     Z8, Z3, Z3
+	VSCALEFPS     Z7, Z4, Z4
+	VSCALEFPS     Z6, Z5, Z5
+	VMOVUPS       Z2, 0(SI)
+	VMOVUPS       Z3, 64(SI)
+	VMOVUPS       Z4, 128(SI)
+	VMOVUPS       Z5, 192(SI)
 	ADDQ          $256, SI
 	SUBQ          $4, CX
 	JGT           exp
 	MOVQ          R12, R8
 	SHLQ          $2, R8
-	MOVQ          R12, R11
-	MOVQ          call+0(FP), CX
-	MOVQ          prefillCall_values(CX), DX
-	MOVQ          prefillCall_out(CX), BX
+	MOVQ          call+0(FP), BX
+	MOVQ          prefillCall_values(BX), DX
+	MOVQ          prefillCall_out(BX), R13
+	MOVQ          prefillCall_headDim(BX), R11
 columns:
-	MOVQ          call+0(FP), CX
-	MOVQ          prefillCall_scores(CX), SI
+	MOVQ          prefillCall_scores(BX), SI
 	MOVQ          DX, DI
 	VPXORD        Z0, Z0, Z0
 	VPXORD        Z1, Z1, Z1
@@ -1424,8 +1423,7 @@ mix_later:
 	DECQ          CX
 	JNZ           mix_later
 mix_done:
-	MOVQ          call+0(FP), CX
-	MOVQ          prefillCall_sums(CX), SI
+	MOVQ          prefillCall_sums(BX), SI
 	VMOVUPS       Z17, (SI)
 	VDIVPS        Z17, Z0, Z0
 	VDIVPS        Z17, Z1, Z1
@@ -1443,8 +1441,8 @@ mix_done:
 	VDIVPS        Z17, Z13, Z13
 	VDIVPS        Z17, Z14, Z14
 	VDIVPS        Z17, Z15, Z15
-	MOVQ          prefillCall_stride(CX), R14
-	MOVQ          BX, DI
+	MOVQ          prefillCall_stride(BX), R14
+	MOVQ          R13, DI
 	MOVQ          R9, CX
 	VUNPCKLPS     Z1, Z0, Z16
 	VUNPCKHPS     Z1, Z0, Z17
@@ -1581,7 +1579,627 @@ mix_done:
 	VMOVUPS       Z31, (DI)
 stored:
 	ADDQ          $64, DX
-	ADDQ          $64, BX
+	ADDQ          $64, R13
+	SUBQ          $16, R11
+	JNZ           columns
+	VZEROUPPER    
+	RET           
+
+// func gradRows512(call *gradCall)
+TEXT ·gradRows512(SB), NOSPLIT, $0-8
+	VBROADCASTSS  c_c2d00000<>(SB), Z31
+	VBROADCASTSS  c_42b20000<>(SB), Z30
+	VBROADCASTSS  c_3fb8aa3b<>(SB), Z29
+	VBROADCASTSS  c_3f318000<>(SB), Z28
+	VBROADCASTSS  c_b95e8083<>(SB), Z27
+	VBROADCASTSS  c_39506967<>(SB), Z26
+	VBROADCASTSS  c_3ab743ce<>(SB), Z25
+	VBROADCASTSS  c_3c088908<>(SB), Z24
+	VBROADCASTSS  c_3d2aa9c1<>(SB), Z23
+	VBROADCASTSS  c_3e2aaaaa<>(SB), Z22
+	VBROADCASTSS  c_3f000000<>(SB), Z21
+	VBROADCASTSS  c_3f800000<>(SB), Z20
+	MOVQ          call+0(FP), CX
+	MOVQ          gradCall_rows(CX), R9
+	MOVQ          gradCall_n(CX), R10
+	MOVQ          gradCall_keyStride(CX), R8
+	MOVQ          gradCall_probs(CX), SI
+	MOVQ          gradCall_dprobs(CX), DI
+	MOVQ          gradCall_keys(CX), R13
+	MOVQ          gradCall_values(CX), AX
+	LEAQ          (R13)(R8*4), R15
+	LEAQ          (AX)(R8*4), R12
+	LEAQ          (R8)(R8*2), R11
+	LEAQ          -1(R10)(R9*1), CX
+keys:
+	MOVQ          call+0(FP), BX
+	MOVQ          gradCall_headDim(BX), R14
+	MOVQ          gradCall_queries(BX), BX
+	MOVQ          R14, DX
+	SHLQ          $6, DX
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+	VPXORD        Z8, Z8, Z8
+	VPXORD        Z9, Z9, Z9
+	VPXORD        Z10, Z10, Z10
+	VPXORD        Z11, Z11, Z11
+	VPXORD        Z12, Z12, Z12
+	VPXORD        Z13, Z13, Z13
+	VPXORD        Z14, Z14, Z14
+	VPXORD        Z15, Z15, Z15
+column:
+	VMOVUPS       0(BX), Z16
+	VMOVUPS       0(BX)(DX*1), Z17
+	VFMADD231PS.BCST 0(R13), Z16, Z0
+	VFMADD231PS.BCST 0(AX), Z17, Z8
+	VFMADD231PS.BCST 0(R13)(R8*1), Z16, Z1
+	VFMADD231PS.BCST 0(AX)(R8*1), Z17, Z9
+	VFMADD231PS.BCST 0(R13)(R8*2), Z16, Z2
+	VFMADD231PS.BCST 0(AX)(R8*2), Z17, Z10
+	VFMADD231PS.BCST 0(R13)(R11*1), Z16, Z3
+	VFMADD231PS.BCST 0(AX)(R11*1), Z17, Z11
+	VFMADD231PS.BCST 0(R15), Z16, Z4
+	VFMADD231PS.BCST 0(R12), Z17, Z12
+	VFMADD231PS.BCST 0(R15)(R8*1), Z16, Z5
+	VFMADD231PS.BCST 0(R12)(R8*1), Z17, Z13
+	VFMADD231PS.BCST 0(R15)(R8*2), Z16, Z6
+	VFMADD231PS.BCST 0(R12)(R8*2), Z17, Z14
+	VFMADD231PS.BCST 0(R15)(R11*1), Z16, Z7
+	VFMADD231PS.BCST 0(R12)(R11*1), Z17, Z15
+	VMOVUPS       64(BX), Z16
+	VMOVUPS       64(BX)(DX*1), Z17
+	VFMADD231PS.BCST 4(R13), Z16, Z0
+	VFMADD231PS.BCST 4(AX), Z17, Z8
+	VFMADD231PS.BCST 4(R13)(R8*1), Z16, Z1
+	VFMADD231PS.BCST 4(AX)(R8*1), Z17, Z9
+	VFMADD231PS.BCST 4(R13)(R8*2), Z16, Z2
+	VFMADD231PS.BCST 4(AX)(R8*2), Z17, Z10
+	VFMADD231PS.BCST 4(R13)(R11*1), Z16, Z3
+	VFMADD231PS.BCST 4(AX)(R11*1), Z17, Z11
+	VFMADD231PS.BCST 4(R15), Z16, Z4
+	VFMADD231PS.BCST 4(R12), Z17, Z12
+	VFMADD231PS.BCST 4(R15)(R8*1), Z16, Z5
+	VFMADD231PS.BCST 4(R12)(R8*1), Z17, Z13
+	VFMADD231PS.BCST 4(R15)(R8*2), Z16, Z6
+	VFMADD231PS.BCST 4(R12)(R8*2), Z17, Z14
+	VFMADD231PS.BCST 4(R15)(R11*1), Z16, Z7
+	VFMADD231PS.BCST 4(R12)(R11*1), Z17, Z15
+	VMOVUPS       128(BX), Z16
+	VMOVUPS       128(BX)(DX*1), Z17
+	VFMADD231PS.BCST 8(R13), Z16, Z0
+	VFMADD231PS.BCST 8(AX), Z17, Z8
+	VFMADD231PS.BCST 8(R13)(R8*1), Z16, Z1
+	VFMADD231PS.BCST 8(AX)(R8*1), Z17, Z9
+	VFMADD231PS.BCST 8(R13)(R8*2), Z16, Z2
+	VFMADD231PS.BCST 8(AX)(R8*2), Z17, Z10
+	VFMADD231PS.BCST 8(R13)(R11*1), Z16, Z3
+	VFMADD231PS.BCST 8(AX)(R11*1), Z17, Z11
+	VFMADD231PS.BCST 8(R15), Z16, Z4
+	VFMADD231PS.BCST 8(R12), Z17, Z12
+	VFMADD231PS.BCST 8(R15)(R8*1), Z16, Z5
+	VFMADD231PS.BCST 8(R12)(R8*1), Z17, Z13
+	VFMADD231PS.BCST 8(R15)(R8*2), Z16, Z6
+	VFMADD231PS.BCST 8(R12)(R8*2), Z17, Z14
+	VFMADD231PS.BCST 8(R15)(R11*1), Z16, Z7
+	VFMADD231PS.BCST 8(R12)(R11*1), Z17, Z15
+	VMOVUPS       192(BX), Z16
+	VMOVUPS       192(BX)(DX*1), Z17
+	VFMADD231PS.BCST 12(R13), Z16, Z0
+	VFMADD231PS.BCST 12(AX), Z17, Z8
+	VFMADD231PS.BCST 12(R13)(R8*1), Z16, Z1
+	VFMADD231PS.BCST 12(AX)(R8*1), Z17, Z9
+	VFMADD231PS.BCST 12(R13)(R8*2), Z16, Z2
+	VFMADD231PS.BCST 12(AX)(R8*2), Z17, Z10
+	VFMADD231PS.BCST 12(R13)(R11*1), Z16, Z3
+	VFMADD231PS.BCST 12(AX)(R11*1), Z17, Z11
+	VFMADD231PS.BCST 12(R15), Z16, Z4
+	VFMADD231PS.BCST 12(R12), Z17, Z12
+	VFMADD231PS.BCST 12(R15)(R8*1), Z16, Z5
+	VFMADD231PS.BCST 12(R12)(R8*1), Z17, Z13
+	VFMADD231PS.BCST 12(R15)(R8*2), Z16, Z6
+	VFMADD231PS.BCST 12(R12)(R8*2), Z17, Z14
+	VFMADD231PS.BCST 12(R15)(R11*1), Z16, Z7
+	VFMADD231PS.BCST 12(R12)(R11*1), Z17, Z15
+	ADDQ          $256, BX
+	ADDQ          $16, R13
+	ADDQ          $16, R15
+	ADDQ          $16, AX
+	ADDQ          $16, R12
+	SUBQ          $4, R14
+	JNZ           column
+	VMOVUPS       Z8, 0(DI)
+	VMOVUPS       Z9, 64(DI)
+	VMOVUPS       Z10, 128(DI)
+	VMOVUPS       Z11, 192(DI)
+	VMOVUPS       Z12, 256(DI)
+	VMOVUPS       Z13, 320(DI)
+	VMOVUPS       Z14, 384(DI)
+	VMOVUPS       Z15, 448(DI)
+	MOVQ          call+0(FP), BX
+	VBROADCASTSS  gradCall_scale(BX), Z16
+	MOVQ          gradCall_lse(BX), BX
+	VMOVUPS       (BX), Z17
+	VMULPS        Z16, Z0, Z0
+	VSUBPS        Z17, Z0, Z0
+	VMULPS        Z16, Z1, Z1
+	VSUBPS        Z17, Z1, Z1
+	VMULPS        Z16, Z2, Z2
+	VSUBPS        Z17, Z2, Z2
+	VMULPS        Z16, Z3, Z3
+	VSUBPS        Z17, Z3, Z3
+	VMULPS        Z16, Z4, Z4
+	VSUBPS        Z17, Z4, Z4
+	VMULPS        Z16, Z5, Z5
+	VSUBPS        Z17, Z5, Z5
+	VMULPS        Z16, Z6, Z6
+	VSUBPS        Z17, Z6, Z6
+	VMULPS        Z16, Z7, Z7
+	VSUBPS        Z17, Z7, Z7
+	VMINPS        Z0, Z30, Z0
+	VMAXPS        Z0, Z31, Z0
+	VMINPS        Z1, Z30, Z1
+	VMAXPS        Z1, Z31, Z1
+	VMINPS        Z2, Z30, Z2
+	VMAXPS        Z2, Z31, Z2
+	VMINPS        Z3, Z30, Z3
+	VMAXPS        Z3, Z31, Z3
+	VMULPS        Z29, Z0, Z15
+	VMULPS        Z29, Z1, Z14
+	VMULPS        Z29, Z2, Z13
+	VMULPS        Z29, Z3, Z12
+	VRNDSCALEPS   $0, Z15, Z15
+	VRNDSCALEPS   $0, Z14, Z14
+	VRNDSCALEPS   $0, Z13, Z13
+	VRNDSCALEPS   $0, Z12, Z12
+	VMULPS        Z28, Z15, Z11
+	VMULPS        Z28, Z14, Z10
+	VMULPS        Z28, Z13, Z9
+	VMULPS        Z28, Z12, Z8
+	VSUBPS        Z11, Z0, Z0
+	VSUBPS        Z10, Z1, Z1
+	VSUBPS        Z9, Z2, Z2
+	VSUBPS        Z8, Z3, Z3
+	VMULPS        Z27, Z15, Z11
+	VMULPS        Z27, Z14, Z10
+	VMULPS        Z27, Z13, Z9
+	VMULPS        Z27, Z12, Z8
+	VSUBPS        Z11, Z0, Z0
+	VSUBPS        Z10, Z1, Z1
+	VSUBPS        Z9, Z2, Z2
+	VSUBPS        Z8, Z3, Z3
+	VMULPS        Z26, Z0, Z8
+	VMULPS        Z26, Z1, Z9
+	VMULPS        Z26, Z2, Z10
+	VMULPS        Z26, Z3, Z11
+	VADDPS        Z25, Z8, Z8
+	VADDPS        Z25, Z9, Z9
+	VADDPS        Z25, Z10, Z10
+	VADDPS        Z25, Z11, Z11
+	VMULPS        Z0, Z8, Z8
+	VMULPS        Z1, Z9, Z9
+	VMULPS        Z2, Z10, Z10
+	VMULPS        Z3, Z11, Z11
+	VADDPS        Z24, Z8, Z8
+	VADDPS        Z24, Z9, Z9
+	VADDPS        Z24, Z10, Z10
+	VADDPS        Z24, Z11, Z11
+	VMULPS        Z0, Z8, Z8
+	VMULPS        Z1, Z9, Z9
+	VMULPS        Z2, Z10, Z10
+	VMULPS        Z3, Z11, Z11
+	VADDPS        Z23, Z8, Z8
+	VADDPS        Z23, Z9, Z9
+	VADDPS        Z23, Z10, Z10
+	VADDPS        Z23, Z11, Z11
+	VMULPS        Z0, Z8, Z8
+	VMULPS        Z1, Z9, Z9
+	VMULPS        Z2, Z10, Z10
+	VMULPS        Z3, Z11, Z11
+	VADDPS        Z22, Z8, Z8
+	VADDPS        Z22, Z9, Z9
+	VADDPS        Z22, Z10, Z10
+	VADDPS        Z22, Z11, Z11
+	VMULPS        Z0, Z8, Z8
+	VMULPS        Z1, Z9, Z9
+	VMULPS        Z2, Z10, Z10
+	VMULPS        Z3, Z11, Z11
+	VADDPS        Z21, Z8, Z8
+	VADDPS        Z21, Z9, Z9
+	VADDPS        Z21, Z10, Z10
+	VADDPS        Z21, Z11, Z11
+	VMULPS        Z0, Z8, Z8
+	VMULPS        Z1, Z9, Z9
+	VMULPS        Z2, Z10, Z10
+	VMULPS        Z3, Z11, Z11
+	VMULPS        Z0, Z8, Z8
+	VMULPS        Z1, Z9, Z9
+	VMULPS        Z2, Z10, Z10
+	VMULPS        Z3, Z11, Z11
+	VADDPS        Z0, Z8, Z8
+	VADDPS        Z1, Z9, Z9
+	VADDPS        Z2, Z10, Z10
+	VADDPS        Z3, Z11, Z11
+	VADDPS        Z20, Z8, Z8
+	VADDPS        Z20, Z9, Z9
+	VADDPS        Z20, Z10, Z10
+	VADDPS        Z20, Z11, Z11
+	VSCALEFPS     Z15, Z8, Z8
+	VSCALEFPS     Z14, Z9, Z9
+	VSCALEFPS     Z13, Z10, Z10
+	VSCALEFPS     Z12, Z11, Z11
+	VMOVUPS       Z8, 0(SI)
+	VMOVUPS       Z9, 64(SI)
+	VMOVUPS       Z10, 128(SI)
+	VMOVUPS       Z11, 192(SI)
+	VMINPS        Z4, Z30, Z4
+	VMAXPS        Z4, Z31, Z4
+	VMINPS        Z5, Z30, Z5
+	VMAXPS        Z5, Z31, Z5
+	VMINPS        Z6, Z30, Z6
+	VMAXPS        Z6, Z31, Z6
+	VMINPS        Z7, Z30, Z7
+	VMAXPS        Z7, Z31, Z7
+	VMULPS        Z29, Z4, Z11
+	VMULPS        Z29, Z5, Z10
+	VMULPS        Z29, Z6, Z9
+	VMULPS        Z29, Z7, Z8
+	VRNDSCALEPS   $0, Z11, Z11
+	VRNDSCALEPS   $0, Z10, Z10
+	VRNDSCALEPS   $0, Z9, Z9
+	VRNDSCALEPS   $0, Z8, Z8
+	VMULPS        Z28, Z11, Z12
+	VMULPS        Z28, Z10, Z13
+	VMULPS        Z28, Z9, Z14
+	VMULPS        Z28, Z8, Z15
+	VSUBPS        Z12, Z4, Z4
+	VSUBPS        Z13, Z5, Z5
+	VSUBPS        Z14, Z6, Z6
+	VSUBPS        Z15, Z7, Z7
+	VMULPS        Z27, Z11, Z12
+	VMULPS        Z27, Z10, Z13
+	VMULPS        Z27, Z9, Z14
+	VMULPS        Z27, Z8, Z15
+	VSUBPS        Z12, Z4, Z4
+	VSUBPS        Z13, Z5, Z5
+	VSUBPS        Z14, Z6, Z6
+	VSUBPS        Z15, Z7, Z7
+	VMULPS        Z26, Z4, Z15
+	VMULPS        Z26, Z5, Z14
+	VMULPS        Z26, Z6, Z13
+	VMULPS        Z26, Z7, Z12
+	VADDPS        Z25, Z15, Z15
+	VADDPS        Z25, Z14, Z14
+	VADDPS        Z25, Z13, Z13
+	VADDPS        Z25, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z24, Z15, Z15
+	VADDPS        Z24, Z14, Z14
+	VADDPS        Z24, Z13, Z13
+	VADDPS        Z24, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z23, Z15, Z15
+	VADDPS        Z23, Z14, Z14
+	VADDPS        Z23, Z13, Z13
+	VADDPS        Z23, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z22, Z15, Z15
+	VADDPS        Z22, Z14, Z14
+	VADDPS        Z22, Z13, Z13
+	VADDPS        Z22, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z21, Z15, Z15
+	VADDPS        Z21, Z14, Z14
+	VADDPS        Z21, Z13, Z13
+	VADDPS        Z21, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z4, Z15, Z15
+	VADDPS        Z5, Z14, Z14
+	VADDPS        Z6, Z13, Z13
+	VADDPS        Z7, Z12, Z12
+	VADDPS        Z20, Z15, Z15
+	VADDPS        Z20, Z14, Z14
+	VADDPS        Z20, Z13, Z13
+	VADDPS        Z20, Z12, Z12
+	VSCALEFPS     Z11, Z15, Z15
+	VSCALEFPS     Z10, Z14, Z14
+	VSCALEFPS     Z9, Z13, Z13
+	VSCALEFPS     Z8, Z12, Z12
+	VMOVUPS       Z15, 256(SI)
+	VMOVUPS       Z14, 320(SI)
+	VMOVUPS       Z13, 384(SI)
+	VMOVUPS       Z12, 448(SI)
+	SUBQ          $8, CX
+	JEQ           multiplied
+	MOVQ          $8, BX
+	CMPQ          CX, BX
+	CMOVQLT       CX, BX
+	MOVQ          BX, R14
+	IMULQ         R8, R14
+	SHRQ          $4, DX
+	SUBQ          DX, R14
+	ADDQ          R14, R13
+	ADDQ          R14, R15
+	ADDQ          R14, AX
+	ADDQ          R14, R12
+	SHLQ          $6, BX
+	ADDQ          BX, SI
+	ADDQ          BX, DI
+	CMPQ          CX, $8
+	JGE           keys
+	MOVQ          $8, CX
+	JMP           keys
+multiplied:
+	MOVQ          call+0(FP), BX
+	MOVQ          gradCall_probs(BX), SI
+	MOVQ          gradCall_dprobs(BX), DI
+	VPXORD        Z12, Z12, Z12
+	MOVQ          R10, CX
+sum:
+	VMOVUPS       (SI), Z17
+	VMULPS        (DI), Z17, Z16
+	VADDPS        Z16, Z12, Z12
+	ADDQ          $64, DI
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           sum
+	MOVQ          R9, CX
+	DECQ          CX
+	JEQ           sum_done
+	MOVL          $0xfffe, AX
+	KMOVW         AX, K1
+sum_later:
+	VMOVUPS       (SI), Z17
+	VMOVUPS.Z     Z17, K1, Z17
+	VMOVUPS       Z17, (SI)
+	VMULPS.Z      (DI), Z17, K1, Z16
+	VADDPS        Z16, Z12, Z12
+	ADDQ          $64, DI
+	KSHIFTLW      $1, K1, K1
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           sum_later
+sum_done:
+	MOVQ          gradCall_probs(BX), SI
+	MOVQ          gradCall_dprobs(BX), DI
+	VBROADCASTSS  gradCall_scale(BX), Z13
+	MOVQ          R10, CX
+scores:
+	VMOVUPS       (DI), Z16
+	VSUBPS        Z12, Z16, Z16
+	VMULPS        (SI), Z16, Z16
+	VMULPS        Z13, Z16, Z16
+	VMOVUPS       Z16, (DI)
+	ADDQ          $64, DI
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           scores
+	MOVQ          R9, CX
+	DECQ          CX
+	JEQ           scores_done
+	MOVL          $0xfffe, AX
+	KMOVW         AX, K1
+scores_later:
+	VMOVUPS       (DI), Z16
+	VSUBPS        Z12, Z16, Z16
+	VMULPS        (SI), Z16, Z16
+	VMULPS.Z      Z13, Z16, K1, Z16
+	VMOVUPS       Z16, (DI)
+	ADDQ          $64, DI
+	KSHIFTLW      $1, K1, K1
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           scores_later
+scores_done:
+	MOVQ          call+0(FP), BX
+	MOVQ          gradCall_keys(BX), DX
+	MOVQ          gradCall_dq(BX), R13
+	MOVQ          gradCall_headDim(BX), R11
+columns:
+	MOVQ          gradCall_dprobs(BX), SI
+	MOVQ          DX, DI
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+	VPXORD        Z8, Z8, Z8
+	VPXORD        Z9, Z9, Z9
+	VPXORD        Z10, Z10, Z10
+	VPXORD        Z11, Z11, Z11
+	VPXORD        Z12, Z12, Z12
+	VPXORD        Z13, Z13, Z13
+	VPXORD        Z14, Z14, Z14
+	VPXORD        Z15, Z15, Z15
+	LEAQ          -1(R10)(R9*1), CX
+mix:
+	VMOVUPS       (SI), Z16
+	VFMADD231PS.BCST 0(DI), Z16, Z0
+	VFMADD231PS.BCST 4(DI), Z16, Z1
+	VFMADD231PS.BCST 8(DI), Z16, Z2
+	VFMADD231PS.BCST 12(DI), Z16, Z3
+	VFMADD231PS.BCST 16(DI), Z16, Z4
+	VFMADD231PS.BCST 20(DI), Z16, Z5
+	VFMADD231PS.BCST 24(DI), Z16, Z6
+	VFMADD231PS.BCST 28(DI), Z16, Z7
+	VFMADD231PS.BCST 32(DI), Z16, Z8
+	VFMADD231PS.BCST 36(DI), Z16, Z9
+	VFMADD231PS.BCST 40(DI), Z16, Z10
+	VFMADD231PS.BCST 44(DI), Z16, Z11
+	VFMADD231PS.BCST 48(DI), Z16, Z12
+	VFMADD231PS.BCST 52(DI), Z16, Z13
+	VFMADD231PS.BCST 56(DI), Z16, Z14
+	VFMADD231PS.BCST 60(DI), Z16, Z15
+	ADDQ          R8, DI
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           mix
+	MOVQ          gradCall_stride(BX), R14
+	MOVQ          R13, DI
+	MOVQ          R9, CX
+	VUNPCKLPS     Z1, Z0, Z16
+	VUNPCKHPS     Z1, Z0, Z17
+	VUNPCKLPS     Z3, Z2, Z18
+	VUNPCKHPS     Z3, Z2, Z19
+	VUNPCKLPS     Z5, Z4, Z20
+	VUNPCKHPS     Z5, Z4, Z21
+	VUNPCKLPS     Z7, Z6, Z22
+	VUNPCKHPS     Z7, Z6, Z23
+	VUNPCKLPS     Z9, Z8, Z24
+	VUNPCKHPS     Z9, Z8, Z25
+	VUNPCKLPS     Z11, Z10, Z26
+	VUNPCKHPS     Z11, Z10, Z27
+	VUNPCKLPS     Z13, Z12, Z28
+	VUNPCKHPS     Z13, Z12, Z29
+	VUNPCKLPS     Z15, Z14, Z30
+	VUNPCKHPS     Z15, Z14, Z31
+	VUNPCKLPD     Z18, Z16, Z0
+	VUNPCKHPD     Z18, Z16, Z1
+	VUNPCKLPD     Z19, Z17, Z2
+	VUNPCKHPD     Z19, Z17, Z3
+	VUNPCKLPD     Z22, Z20, Z4
+	VUNPCKHPD     Z22, Z20, Z5
+	VUNPCKLPD     Z23, Z21, Z6
+	VUNPCKHPD     Z23, Z21, Z7
+	VUNPCKLPD     Z26, Z24, Z8
+	VUNPCKHPD     Z26, Z24, Z9
+	VUNPCKLPD     Z27, Z25, Z10
+	VUNPCKHPD     Z27, Z25, Z11
+	VUNPCKLPD     Z30, Z28, Z12
+	VUNPCKHPD     Z30, Z28, Z13
+	VUNPCKLPD     Z31, Z29, Z14
+	VUNPCKHPD     Z31, Z29, Z15
+	VSHUFF32X4    $0x88, Z4, Z0, Z16
+	VSHUFF32X4    $0x88, Z12, Z8, Z24
+	VSHUFF32X4    $0xdd, Z4, Z0, Z20
+	VSHUFF32X4    $0xdd, Z12, Z8, Z28
+	VSHUFF32X4    $0x88, Z24, Z16, Z0
+	VSHUFF32X4    $0xdd, Z24, Z16, Z24
+	VMOVAPS       Z0, Z16
+	VSHUFF32X4    $0x88, Z28, Z20, Z0
+	VSHUFF32X4    $0xdd, Z28, Z20, Z28
+	VMOVAPS       Z0, Z20
+	VSHUFF32X4    $0x88, Z5, Z1, Z17
+	VSHUFF32X4    $0x88, Z13, Z9, Z25
+	VSHUFF32X4    $0xdd, Z5, Z1, Z21
+	VSHUFF32X4    $0xdd, Z13, Z9, Z29
+	VSHUFF32X4    $0x88, Z25, Z17, Z1
+	VSHUFF32X4    $0xdd, Z25, Z17, Z25
+	VMOVAPS       Z1, Z17
+	VSHUFF32X4    $0x88, Z29, Z21, Z1
+	VSHUFF32X4    $0xdd, Z29, Z21, Z29
+	VMOVAPS       Z1, Z21
+	VSHUFF32X4    $0x88, Z6, Z2, Z18
+	VSHUFF32X4    $0x88, Z14, Z10, Z26
+	VSHUFF32X4    $0xdd, Z6, Z2, Z22
+	VSHUFF32X4    $0xdd, Z14, Z10, Z30
+	VSHUFF32X4    $0x88, Z26, Z18, Z2
+	VSHUFF32X4    $0xdd, Z26, Z18, Z26
+	VMOVAPS       Z2, Z18
+	VSHUFF32X4    $0x88, Z30, Z22, Z2
+	VSHUFF32X4    $0xdd, Z30, Z22, Z30
+	VMOVAPS       Z2, Z22
+	VSHUFF32X4    $0x88, Z7, Z3, Z19
+	VSHUFF32X4    $0x88, Z15, Z11, Z27
+	VSHUFF32X4    $0xdd, Z7, Z3, Z23
+	VSHUFF32X4    $0xdd, Z15, Z11, Z31
+	VSHUFF32X4    $0x88, Z27, Z19, Z3
+	VSHUFF32X4    $0xdd, Z27, Z19, Z27
+	VMOVAPS       Z3, Z19
+	VSHUFF32X4    $0x88, Z31, Z23, Z3
+	VSHUFF32X4    $0xdd, Z31, Z23, Z31
+	VMOVAPS       Z3, Z23
+	VMOVUPS       Z16, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z17, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z18, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z19, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z20, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z21, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z22, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z23, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z24, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z25, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z26, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z27, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z28, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z29, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z30, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Z31, (DI)
+stored:
+	ADDQ          $64, DX
+	ADDQ          $64, R13
 	SUBQ          $16, R11
 	JNZ           columns
 	VZEROUPPER    

@@ -2,10 +2,11 @@
 
 package kernel
 
-// decodeCall and prefillCall are of amd64.
+// The calls are of amd64.
 type (
 	decodeCall  struct{}
 	prefillCall struct{}
+	gradCall    struct{}
 )
 
 // decode attends the heads of one query in few calls, where the processor has a routine.
@@ -16,3 +17,8 @@ func (*attention) rowsPerBlock() int { return attentionRows }
 
 // prefill attends consecutive queries in one call, where the processor has a routine.
 func (*attention) prefill(_, _, _, _, _ []float32, _ *block) bool { return false }
+
+// hasLanes reports whether the processor has a routine for the gradient of consecutive queries.
+func (*headGrad) hasLanes(_ int) bool { return false }
+
+func (*headGrad) inLanes(_, _ []float32, _, _ int, _ *Scratch) {}

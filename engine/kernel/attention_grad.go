@@ -56,13 +56,14 @@ func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, before, t, heads, kvHe
 	kT, vT := grown(&s.keys, headDim*ld), grown(&s.values, headDim*ld)
 	for h := range heads {
 		g := h / (heads / kvHeads) * headDim
-		if h%(heads/kvHeads) == 0 {
+		b := headGrad{q: q[h*headDim:], dq: dq[h*headDim:], dout: dout[h*headDim:], k: k[g:], v: v[g:], dk: dk[g:], dv: dv[g:],
+			kT: kT, vT: vT, lse: lse[h:], before: before, d: d, kd: kd, ld: ld, heads: heads, headDim: headDim, scale: scale, num: num,
+			kept: kept, keyHead: h / (heads / kvHeads)}
+		b.lanes = b.hasLanes(t)
+		if h%(heads/kvHeads) == 0 && !b.lanes {
 			transpose(kT, k[g:], keys, headDim, kd, ld)
 			transpose(vT, v[g:], keys, headDim, kd, ld)
 		}
-		b := headGrad{q: q[h*headDim:], dq: dq[h*headDim:], dout: dout[h*headDim:], k: k[g:], dk: dk[g:], dv: dv[g:],
-			kT: kT, vT: vT, lse: lse[h:], before: before, d: d, kd: kd, ld: ld, heads: heads, headDim: headDim, scale: scale, num: num,
-			kept: kept, keyHead: h / (heads / kvHeads)}
 		for r := 0; r < t; r += gradRows {
 			b.block(r, min(gradRows, t-r), s)
 		}
@@ -72,7 +73,7 @@ func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, before, t, heads, kvHe
 // headGrad is one query head's view of the operands.
 type headGrad struct {
 	q, dq, dout    []float32 // rows d apart
-	k, dk, dv      []float32 // rows kd apart
+	k, v, dk, dv   []float32 // rows kd apart
 	kT, vT         []float32 // [headDim][ld]
 	lse            []float32 // rows heads apart
 	before         int       // keys before those of the first row
@@ -82,19 +83,35 @@ type headGrad struct {
 	num            AttentionNumerics
 	kept           Kept
 	keyHead        int
+	lanes          bool // what belongs to a row is a lane: [keys][16] instead of [rows][keys]
 }
 
 // block adds the part of query rows r..r+m-1.
 func (b *headGrad) block(r, m int, s *Scratch) {
 	n := b.before + r + m
-	ld := ceilDiv(n, panelWidth) * panelWidth
-	p, ds := grown(&s.scores, m*ld), grown(&s.dscores, m*ld)
-	q, dout := b.q[r*b.d:], b.dout[r*b.d:]
-	(&product{c: p, a: q, b: b.kT, ldc: ld, ais: b.d, aks: 1, ldb: b.ld, group: panelWidth,
+	ld, rows := ceilDiv(n, panelWidth)*panelWidth, max(m, panelWidth)
+	p, ds := grown(&s.scores, rows*ld), grown(&s.dscores, rows*ld)
+	row, key := ld, 1 // from row to row and from key to key of both
+	if b.lanes {
+		row, key = 1, panelWidth
+		b.inLanes(p, ds, r, m, s)
+	} else {
+		b.inSteps(p, ds, r, m, ld, s)
+	}
+	(&product{c: b.dk, a: ds, b: b.q[r*b.d:], ldc: b.kd, ais: key, aks: row, ldb: b.d, group: panelWidth,
+		m: n, n: b.headDim, k: m, add: true}).run(s)
+	(&product{c: b.dv, a: p, b: b.dout[r*b.d:], ldc: b.kd, ais: key, aks: row, ldb: b.d, group: panelWidth,
+		m: n, n: b.headDim, k: m, add: true}).run(s)
+}
+
+// inSteps sets p and ds, [m][ld], and the block's dq, one operation after the other.
+func (b *headGrad) inSteps(p, ds []float32, r, m, ld int, s *Scratch) {
+	n := b.before + r + m
+	(&product{c: p, a: b.q[r*b.d:], b: b.kT, ldc: ld, ais: b.d, aks: 1, ldb: b.ld, group: panelWidth,
 		m: m, n: n, k: b.headDim, unfused: b.num.Reduction.Unfused}).run(s)
-	(&product{c: ds, a: dout, b: b.vT, ldc: ld, ais: b.d, aks: 1, ldb: b.ld, group: panelWidth,
+	(&product{c: ds, a: b.dout[r*b.d:], b: b.vT, ldc: ld, ais: b.d, aks: 1, ldb: b.ld, group: panelWidth,
 		m: m, n: n, k: b.headDim}).run(s)
-	scaleScores(p, b.scale, &b.num)
+	scaleScores(p[:m*ld], b.scale, &b.num)
 	for i := range m {
 		seen := b.before + r + i + 1
 		row := p[i*ld:][:n]
@@ -114,10 +131,6 @@ func (b *headGrad) block(r, m int, s *Scratch) {
 	}
 	(&product{c: b.dq[r*b.d:], a: ds, b: b.k, ldc: b.d, ais: ld, aks: 1, ldb: b.kd, group: panelWidth,
 		m: m, n: b.headDim, k: n}).run(s)
-	(&product{c: b.dk, a: ds, b: q, ldc: b.kd, ais: 1, aks: ld, ldb: b.d, group: panelWidth,
-		m: n, n: b.headDim, k: m, add: true}).run(s)
-	(&product{c: b.dv, a: p, b: dout, ldc: b.kd, ais: 1, aks: ld, ldb: b.d, group: panelWidth,
-		m: n, n: b.headDim, k: m, add: true}).run(s)
 }
 
 // softmaxInput turns dp into p·(dp-sum)·scale in place.

@@ -71,6 +71,39 @@ func TestPrefillPathsAgree(t *testing.T) {
 	})
 }
 
+// The gradient of consecutive queries against plain Go, bit for bit.
+func TestAttendGradientPathsAgree(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for rows := 1; rows <= 34; rows++ {
+			for _, before := range []int{0, 1, 7, 16, 40} {
+				for _, headDim := range []int{16, 48} {
+					const heads, kvHeads = 2, 1
+					rng := newRand(uint64(100*rows + before))
+					c := newAttentionCase(8, rows+before, heads, kvHeads, headDim)
+					_, lse := c.prefill(AttentionNumerics{}, c.t)
+					dout, d := normals(rng, rows*heads*headDim), heads*headDim
+					if before == 7 {
+						dout, lse = hostile(rng, len(dout)), hostile(rng, len(lse))
+						c.q, c.k, c.v = hostile(rng, len(c.q)), hostile(rng, len(c.k)), hostile(rng, len(c.v))
+					}
+					gradients := func() (all [3]*guarded) {
+						all = [3]*guarded{newGuarded("dq", len(dout)), newGuarded("dk", len(c.k)), newGuarded("dv", len(c.v))}
+						AttendGrad(all[0].x, all[1].x, all[2].x, dout, c.q[before*d:], c.k, c.v, lse[before*heads:], before, rows, heads, kvHeads, headDim, c.scale, AttentionNumerics{}, Kept{}, nil)
+						return all
+					}
+					var want [3]*guarded
+					got := gradients()
+					inGo(func() { want = gradients() })
+					for i, g := range got {
+						g.intact(t)
+						sameBits(t, fmt.Sprintf("%d rows of %d after %d: gradient %d", rows, headDim, before, i), g.x, want[i].x)
+					}
+				}
+			}
+		}
+	})
+}
+
 // Transposed is transposed, for every height and width, between guard words.
 func TestTransposePathsAgree(t *testing.T) {
 	eachPath(t, func(t *testing.T) {

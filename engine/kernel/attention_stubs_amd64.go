@@ -38,6 +38,9 @@ func decodeHeads512x1(call *decodeCall)
 func prefillRows512(call *prefillCall)
 
 //go:noescape
+func gradRows512(call *gradCall)
+
+//go:noescape
 func decodeHeads256x4(call *decodeCall)
 
 //go:noescape

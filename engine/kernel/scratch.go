@@ -21,6 +21,7 @@ type Scratch struct {
 	call     tileCall          // assembly: what a tile reads
 	decode   decodeCall        // assembly: what the attention of one query reads
 	prefill  prefillCall       // assembly: what the attention of consecutive queries reads
+	grad     gradCall          // assembly: what their gradient reads
 	queries  []float32         // attention: queries transposed
 	packedA  []float32         // product: columns of A that are its rows
 	packedB  []float32         // product: rows of B as panels

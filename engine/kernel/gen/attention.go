@@ -23,6 +23,7 @@ func attentionFile(v isa) string {
 	}
 	if v == avx512 {
 		prefillRows(t, consts)
+		gradRows(t, consts)
 	}
 	constSection(t, v, consts)
 	return t.String()
@@ -306,6 +307,7 @@ func attentionStubs(sets ...isa) string {
 		}
 		if v == avx512 {
 			fmt.Fprintf(&t, "\n//go:noescape\nfunc prefillRows%s(call *prefillCall)\n", v.name)
+			fmt.Fprintf(&t, "\n//go:noescape\nfunc gradRows%s(call *gradCall)\n", v.name)
 		}
 	}
 	return t.String()

@@ -7,8 +7,7 @@ import "fmt"
 // mix divided by it. What one query adds up in order of the keys is then a lane of a
 // register too. The width of a head is a multiple of sixteen.
 //
-//	SI scores   DX keys, values   BX queries, out   CX keys left   DI values at a key
-//	R8 from key to key   R9 rows   R10 keys of the first row   R11 columns left
+//	SI scores   DX keys   BX queries   CX keys left   R9 rows   R10 keys of the first row
 //	R12 headDim   R13 key at a column   R14 columns left   R15 queries at a column
 func prefillRows(t *text, consts map[string]uint32) {
 	name := "prefillRows" + avx512.name
@@ -26,13 +25,14 @@ func prefillRows(t *text, consts map[string]uint32) {
 // fmaSpread adds a·x to acc, where a is one float32 in memory.
 func (v *vec) fmaSpread(acc, a, x string) { v.op("VFMADD231PS.BCST", a, x, acc) }
 
-// cleared sets the first sixteen registers to zero and returns them, and one more.
-func (v *vec) cleared() (sums []string, next string) {
-	for i := range 16 {
-		r := v.v.r(i)
-		sums = append(sums, v.into(xorBits, r, r, r))
+// zeros takes the first sixteen registers and sets them to zero.
+func (v *vec) zeros() []string {
+	sums := make([]string, 16)
+	for i := range sums {
+		r := v.take(i)
+		sums[i] = v.into(xorBits, r, r, r)
 	}
-	return sums, v.v.r(16)
+	return sums
 }
 
 // scoreQueries multiplies the queries by the keys, a panel of sixteen at a time.
@@ -44,7 +44,7 @@ func (v *vec) scoreQueries() {
 	v.op("SHRQ", "$4", "CX")
 	v.op("MOVQ", "DX", "R13")
 	v.label("panel")
-	scores, x := v.cleared()
+	scores, x := v.zeros(), v.new()
 	v.op("MOVQ", "BX", "R15")
 	v.op("MOVQ", "R12", "R14")
 	v.label("column")
@@ -59,6 +59,8 @@ func (v *vec) scoreQueries() {
 	for key, score := range scores {
 		v.move(score, fmt.Sprintf("%d(SI)", 64*key), false)
 	}
+	v.drop(x)
+	v.drop(scores...)
 	v.op("ADDQ", "$1024", "SI")
 	v.op("DECQ", "CX")
 	v.op("JNZ", "panel")
@@ -132,38 +134,50 @@ func (v *vec) softQueries() {
 	v.drop(m, scale)
 }
 
-// mixQueries adds up the exponentials and the values that they weigh, sixteen columns at a
-// time, and divides.
+// mixQueries adds up the exponentials and the values that they weigh, and divides.
 func (v *vec) mixQueries() {
 	v.op("MOVQ", "R12", "R8")
 	v.op("SHLQ", "$2", "R8")
-	v.op("MOVQ", "R12", "R11")
-	v.op("MOVQ", "call+0(FP)", "CX")
-	v.op("MOVQ", "prefillCall_values(CX)", "DX")
-	v.op("MOVQ", "prefillCall_out(CX)", "BX")
+	v.overColumns("prefillCall", "scores", "values", "out", func(mix []string, add func(mask []any, weights string)) {
+		p, sum := v.new(), v.new()
+		v.into(xorBits, sum, sum, sum)
+		v.overKeys("mix", func(mask []any) {
+			v.move("(SI)", p, true)
+			v.under(mask, "VADDPS", p, sum)
+			add(mask, p)
+		})
+		v.op("MOVQ", "prefillCall_sums(BX)", "SI")
+		v.move(sum, "(SI)", false)
+		for _, x := range mix {
+			v.div(x, sum)
+		}
+		v.drop(p, sum)
+	})
+}
+
+// overColumns writes to the rows of out what a body adds up for sixteen columns, each a
+// register with a lane for each query: weights, at SI, times the rows of values, R8 apart.
+// The body has the call in BX.
+//
+//	DX values at these columns   R13 out   R11 columns left   DI value at a key
+func (v *vec) overColumns(call, weights, values, out string, body func(sums []string, add func(mask []any, weights string))) {
+	v.op("MOVQ", "call+0(FP)", "BX")
+	for _, r := range [][2]string{{values, "DX"}, {out, "R13"}, {"headDim", "R11"}} {
+		v.op("MOVQ", call+"_"+r[0]+"(BX)", r[1])
+	}
 	v.label("columns")
-	v.op("MOVQ", "call+0(FP)", "CX")
-	v.op("MOVQ", "prefillCall_scores(CX)", "SI")
+	v.op("MOVQ", call+"_"+weights+"(BX)", "SI")
 	v.op("MOVQ", "DX", "DI")
-	mix, p := v.cleared()
-	sum := v.v.r(17)
-	v.into(xorBits, sum, sum, sum)
-	v.overKeys("mix", func(mask []any) {
-		v.move("(SI)", p, true)
-		v.under(mask, "VADDPS", p, sum)
-		for column, acc := range mix {
-			v.op("VFMADD231PS.BCST", append(append([]any{fmt.Sprintf("%d(DI)", 4*column), p}, mask...), acc)...)
+	sums := v.zeros()
+	body(sums, func(mask []any, weights string) {
+		for column, sum := range sums {
+			v.op("VFMADD231PS.BCST", append(append([]any{fmt.Sprintf("%d(DI)", 4*column), weights}, mask...), sum)...)
 		}
 		v.op("ADDQ", "R8", "DI")
 	})
-	v.op("MOVQ", "call+0(FP)", "CX")
-	v.op("MOVQ", "prefillCall_sums(CX)", "SI")
-	v.move(sum, "(SI)", false)
-	for _, acc := range mix {
-		v.div(acc, sum)
-	}
-	v.op("MOVQ", "prefillCall_stride(CX)", "R14")
-	v.op("MOVQ", "BX", "DI")
+	v.drop(sums...)
+	v.op("MOVQ", call+"_stride(BX)", "R14")
+	v.op("MOVQ", "R13", "DI")
 	v.op("MOVQ", "R9", "CX")
 	transposeSquare(v.text, v.v)
 	for row := range 16 {
@@ -176,7 +190,7 @@ func (v *vec) mixQueries() {
 	}
 	v.label("stored")
 	v.op("ADDQ", "$64", "DX")
-	v.op("ADDQ", "$64", "BX")
+	v.op("ADDQ", "$64", "R13")
 	v.op("SUBQ", "$16", "R11")
 	v.op("JNZ", "columns")
 }

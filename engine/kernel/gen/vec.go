@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -150,6 +151,16 @@ func (v *vec) new() string {
 	r := v.free[len(v.free)-1]
 	v.free = v.free[:len(v.free)-1]
 	return r
+}
+
+// take takes the free register of a number.
+func (v *vec) take(i int) string {
+	at := slices.Index(v.free, v.v.r(i))
+	if at < 0 {
+		panic("register in use: " + v.v.r(i))
+	}
+	v.free = slices.Delete(v.free, at, at+1)
+	return v.v.r(i)
 }
 
 func (v *vec) drop(regs ...string) {

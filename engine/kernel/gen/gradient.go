@@ -1,0 +1,163 @@
+package main
+
+import "fmt"
+
+// gradKeys is how many keys gradRows multiplies side by side.
+const gradKeys = 8
+
+// gradRows writes the routine that takes the gradient of attention with respect to sixteen
+// consecutive queries of one head, or fewer, with a lane of a register for each, as
+// prefillRows has them: probabilities, their gradients, those of the scores, and dq. There
+// are eight keys or more, and the width of a head is a multiple of sixteen.
+//
+//	SI probabilities   DI gradients   R9 rows   R10 keys of the first row
+//	R8 from key to key   CX keys left
+func gradRows(t *text, consts map[string]uint32) {
+	name := "gradRows" + avx512.name
+	routineText(t, avx512, name, name+"(call *gradCall)", 8, consts, func(v *vec) {
+		v.op("MOVQ", "call+0(FP)", "CX")
+		for _, r := range [][2]string{{"rows", "R9"}, {"n", "R10"}, {"keyStride", "R8"}} {
+			v.op("MOVQ", "gradCall_"+r[0]+"(CX)", r[1])
+		}
+		v.gradProbs()
+		v.gradScores()
+		v.gradQueries()
+	})
+}
+
+// gradProbs multiplies the queries by the keys and their gradients by the values, eight
+// keys at a time, and takes the exponentials.
+//
+//	R13, R15 keys 0 and 4 at a column   AX, R12 values   R11 three times R8   BX queries at a
+//	column   DX from queries to their gradients   R14 columns left
+func (v *vec) gradProbs() {
+	for _, r := range [][2]string{{"probs", "SI"}, {"dprobs", "DI"}, {"keys", "R13"}, {"values", "AX"}} {
+		v.op("MOVQ", "gradCall_"+r[0]+"(CX)", r[1])
+	}
+	v.op("LEAQ", "(R13)(R8*4)", "R15")
+	v.op("LEAQ", "(AX)(R8*4)", "R12")
+	v.op("LEAQ", "(R8)(R8*2)", "R11")
+	v.op("LEAQ", "-1(R10)(R9*1)", "CX")
+	v.label("keys")
+	v.op("MOVQ", "call+0(FP)", "BX")
+	v.op("MOVQ", "gradCall_headDim(BX)", "R14")
+	v.op("MOVQ", "gradCall_queries(BX)", "BX")
+	v.op("MOVQ", "R14", "DX")
+	v.op("SHLQ", "$6", "DX")
+	sums, x, y := v.zeros(), v.new(), v.new()
+	const unroll = 4
+	v.label("column")
+	at := func(low, high string, key, offset int) string {
+		return fmt.Sprintf("%d(%s)%s", offset, []string{low, high}[key/4], []string{"", "(R8*1)", "(R8*2)", "(R11*1)"}[key%4])
+	}
+	for c := range unroll {
+		v.move(fmt.Sprintf("%d(BX)", 64*c), x, true)
+		v.move(fmt.Sprintf("%d(BX)(DX*1)", 64*c), y, true)
+		for key := range gradKeys {
+			v.fmaSpread(sums[key], at("R13", "R15", key, 4*c), x)
+			v.fmaSpread(sums[gradKeys+key], at("AX", "R12", key, 4*c), y)
+		}
+	}
+	rows := []string{"R13", "R15", "AX", "R12"}
+	v.op("ADDQ", fmt.Sprintf("$%d", 64*unroll), "BX")
+	for _, r := range rows {
+		v.op("ADDQ", fmt.Sprintf("$%d", 4*unroll), r)
+	}
+	v.op("SUBQ", fmt.Sprintf("$%d", unroll), "R14")
+	v.op("JNZ", "column")
+	for key, sum := range sums[gradKeys:] {
+		v.move(sum, fmt.Sprintf("%d(DI)", 64*key), false)
+	}
+	v.drop(sums[gradKeys:]...)
+	v.op("MOVQ", "call+0(FP)", "BX")
+	v.op("VBROADCASTSS", "gradCall_scale(BX)", x)
+	v.op("MOVQ", "gradCall_lse(BX)", "BX")
+	v.move("(BX)", y, true)
+	for _, sum := range sums[:gradKeys] {
+		v.mul(sum, x)
+		v.sub(sum, y)
+	}
+	for key := 0; key < gradKeys; key += 4 {
+		for i, p := range v.exps(sums[key : key+4]...) {
+			v.move(p, fmt.Sprintf("%d(SI)", 64*(key+i)), false)
+			v.drop(p)
+		}
+	}
+	v.drop(x, y)
+	// The last group ends with the last key, and shares keys with the one before.
+	v.op("SUBQ", fmt.Sprintf("$%d", gradKeys), "CX")
+	v.op("JEQ", "multiplied")
+	v.op("MOVQ", fmt.Sprintf("$%d", gradKeys), "BX")
+	v.op("CMPQ", "CX", "BX")
+	v.op("CMOVQLT", "CX", "BX") // keys to go on by
+	v.op("MOVQ", "BX", "R14")
+	v.op("IMULQ", "R8", "R14")
+	v.op("SHRQ", "$4", "DX")
+	v.op("SUBQ", "DX", "R14")
+	for _, r := range rows {
+		v.op("ADDQ", "R14", r)
+	}
+	v.op("SHLQ", "$6", "BX")
+	v.op("ADDQ", "BX", "SI")
+	v.op("ADDQ", "BX", "DI")
+	v.op("CMPQ", "CX", fmt.Sprintf("$%d", gradKeys))
+	v.op("JGE", "keys")
+	v.op("MOVQ", fmt.Sprintf("$%d", gradKeys), "CX")
+	v.op("JMP", "keys")
+	v.label("multiplied")
+}
+
+// gradScores adds up the products of probabilities and their gradients, key by key, and then
+// takes the gradients of the scores. Both are zero for the keys that a query does not see.
+func (v *vec) gradScores() {
+	v.op("MOVQ", "call+0(FP)", "BX")
+	load := func() {
+		v.op("MOVQ", "gradCall_probs(BX)", "SI")
+		v.op("MOVQ", "gradCall_dprobs(BX)", "DI")
+	}
+	load()
+	p, g, sum := v.new(), v.new(), v.new()
+	v.into(xorBits, sum, sum, sum)
+	v.overKeys("sum", func(mask []any) {
+		v.move("(SI)", p, true)
+		if mask == nil {
+			v.into(multiplication, g, p, "(DI)")
+		} else {
+			v.op("VMOVUPS.Z", p, "K1", p)
+			v.move(p, "(SI)", false)
+			v.op("VMULPS.Z", "(DI)", p, "K1", g)
+		}
+		v.add(sum, g)
+		v.op("ADDQ", "$64", "DI")
+	})
+	load()
+	scale := v.broadcast("gradCall_scale(BX)")
+	v.overKeys("scores", func(mask []any) {
+		v.move("(DI)", g, true)
+		v.sub(g, sum)
+		v.into(multiplication, g, g, "(SI)")
+		if mask == nil {
+			v.mul(g, scale)
+		} else {
+			v.op("VMULPS.Z", scale, g, "K1", g)
+		}
+		v.move(g, "(DI)", false)
+		v.op("ADDQ", "$64", "DI")
+	})
+	v.drop(p, g, sum, scale)
+}
+
+// gradQueries multiplies the gradients of the scores by the keys.
+func (v *vec) gradQueries() {
+	v.overColumns("gradCall", "dprobs", "keys", "dq", func(_ []string, add func(mask []any, weights string)) {
+		weights := v.new()
+		v.op("LEAQ", "-1(R10)(R9*1)", "CX")
+		v.label("mix")
+		v.move("(SI)", weights, true)
+		add(nil, weights)
+		v.op("ADDQ", "$64", "SI")
+		v.op("DECQ", "CX")
+		v.op("JNZ", "mix")
+		v.drop(weights)
+	})
+}

@@ -1,0 +1,41 @@
+//go:build !purego
+
+package kernel
+
+// gradCall is what gradRows reads: queries [2][headDim][16], those of the gradients of out
+// behind them; probs and dprobs [keys][16]; lse [16]. Strides count bytes: keyStride is from
+// row to row of keys and values, stride of dq.
+type gradCall struct {
+	dq, queries, keys, values, probs, dprobs, lse *float32
+	n, rows, headDim, keyStride, stride           uintptr
+	scale                                         float32
+}
+
+// leastGradKeys is how many keys the routine takes side by side.
+const leastGradKeys = 8
+
+// hasLanes reports whether the processor has a routine for the gradient of t consecutive
+// queries.
+func (b *headGrad) hasLanes(t int) bool {
+	return CurrentPath() == PathAVX512 && b.headDim%panelWidth == 0 && b.before+min(t, gradRows) >= leastGradKeys && b.kept.Bits == nil &&
+		exact(b.num.Scores) && !b.num.Eager && !b.num.Reduction.Unfused
+}
+
+// inLanes sets p and ds, [keys][16], and the block's dq in one call.
+func (b *headGrad) inLanes(p, ds []float32, r, m int, s *Scratch) {
+	last, half := b.before+r+m, b.headDim*panelWidth
+	queries := grown(&s.queries, 2*half)
+	q, dout, dq := b.q[r*b.d:], b.dout[r*b.d:], b.dq[r*b.d:]
+	transpose(queries, q, m, b.headDim, b.d, panelWidth)
+	transpose(queries[half:], dout, m, b.headDim, b.d, panelWidth)
+	lse := grown(&s.rows, panelWidth)
+	for i := range m {
+		lse[i] = b.lse[(r+i)*b.heads]
+	}
+	end := (last-1)*b.kd + b.headDim - 1
+	_, _, _, _, _ = dq[(m-1)*b.d+b.headDim-1], b.k[end], b.v[end], p[last*panelWidth-1], ds[last*panelWidth-1]
+	call := &s.grad
+	*call = gradCall{dq: &dq[0], queries: &queries[0], keys: &b.k[0], values: &b.v[0], probs: &p[0], dprobs: &ds[0], lse: &lse[0],
+		n: uintptr(b.before + r + 1), rows: uintptr(m), headDim: uintptr(b.headDim), keyStride: 4 * uintptr(b.kd), stride: 4 * uintptr(b.d), scale: b.scale}
+	gradRows512(call)
+}
