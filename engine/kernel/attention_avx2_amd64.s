@@ -529,217 +529,483 @@ pair_done:
 TEXT ·decodeHeads256x4(SB), NOSPLIT, $0-8
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_scores(CX), SI
-	MOVQ          decodeCall_maxima(CX), DI
 	MOVQ          decodeCall_q(CX), BX
 	MOVQ          decodeCall_keys(CX), DX
-	MOVQ          decodeCall_plane(CX), R8
+	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_plane(CX), R13
 	MOVQ          decodeCall_n(CX), R10
 	MOVQ          decodeCall_headDim(CX), R11
+	SHLQ          $2, R8
 	SHLQ          $6, R11
-	MOVQ          $4, R12
-	VBROADCASTSS  decodeCall_scale(CX), Y0
-head:
-	MOVQ          SI, AX
-	MOVQ          DX, R13
-	LEAQ          15(R10), CX
+	LEAQ          (R8)(R8*2), R15
+	LEAQ          (R9)(R9*2), AX
+	LEAQ          (R13)(R13*2), R12
+	VMOVUPS       c_ff800000<>(SB), Y0
+	VMOVUPS       c_ff800000<>(SB), Y1
+	VMOVUPS       c_ff800000<>(SB), Y2
+	VMOVUPS       c_ff800000<>(SB), Y3
+	MOVQ          R10, CX
 	SHRQ          $4, CX
-	SUBQ          $2, CX
-	JLT           single
-pair:
+	TESTQ         CX, CX
+	JEQ           part
+single:
 	VPXOR         Y4, Y4, Y4
 	VPXOR         Y5, Y5, Y5
 	VPXOR         Y6, Y6, Y6
 	VPXOR         Y7, Y7, Y7
+	VPXOR         Y8, Y8, Y8
+	VPXOR         Y9, Y9, Y9
+	VPXOR         Y10, Y10, Y10
+	VPXOR         Y11, Y11, Y11
 	MOVQ          R11, R14
 	SHRQ          $6, R14
-	MOVQ          BX, R15
-keys2:
-	VBROADCASTSS  (R15), Y8
-	VFMADD231PS   0(R13), Y8, Y4
-	VFMADD231PS   32(R13), Y8, Y5
-	VFMADD231PS   0(R13)(R11*1), Y8, Y6
-	VFMADD231PS   32(R13)(R11*1), Y8, Y7
-	ADDQ          $4, R15
-	ADDQ          $64, R13
+single_column:
+	VBROADCASTSS  0(BX), Y12
+	VFMADD231PS   0(DX), Y12, Y4
+	VFMADD231PS   32(DX), Y12, Y5
+	VBROADCASTSS  0(BX)(R8*1), Y12
+	VFMADD231PS   0(DX)(R13*1), Y12, Y6
+	VFMADD231PS   32(DX)(R13*1), Y12, Y7
+	VBROADCASTSS  0(BX)(R8*2), Y12
+	VFMADD231PS   0(DX)(R13*2), Y12, Y8
+	VFMADD231PS   32(DX)(R13*2), Y12, Y9
+	VBROADCASTSS  0(BX)(R15*1), Y12
+	VFMADD231PS   0(DX)(R12*1), Y12, Y10
+	VFMADD231PS   32(DX)(R12*1), Y12, Y11
+	ADDQ          $4, BX
+	ADDQ          $64, DX
 	DECQ          R14
-	JNZ           keys2
-	VMOVUPS       Y4, 0(AX)
-	VMOVUPS       Y5, 32(AX)
-	VMOVUPS       Y6, 64(AX)
-	VMOVUPS       Y7, 96(AX)
-	ADDQ          $128, AX
-	ADDQ          R11, R13
-	SUBQ          $2, CX
-	JGE           pair
-single:
-	ADDQ          $2, CX
+	JNZ           single_column
+	SUBQ          R8, BX
+	VMOVUPS       Y4, 0(SI)
+	VMOVUPS       Y5, 32(SI)
+	VMOVUPS       Y6, 0(SI)(R9*1)
+	VMOVUPS       Y7, 32(SI)(R9*1)
+	VMOVUPS       Y8, 0(SI)(R9*2)
+	VMOVUPS       Y9, 32(SI)(R9*2)
+	VMOVUPS       Y10, 0(SI)(AX*1)
+	VMOVUPS       Y11, 32(SI)(AX*1)
+	VMAXPS        Y4, Y0, Y0
+	VMAXPS        Y5, Y0, Y0
+	VMAXPS        Y6, Y1, Y1
+	VMAXPS        Y7, Y1, Y1
+	VMAXPS        Y8, Y2, Y2
+	VMAXPS        Y9, Y2, Y2
+	VMAXPS        Y10, Y3, Y3
+	VMAXPS        Y11, Y3, Y3
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           single
+part:
+	MOVQ          R10, CX
+	ANDQ          $15, CX
 	JEQ           scored
+	VPXOR         Y11, Y11, Y11
+	VPXOR         Y10, Y10, Y10
+	VPXOR         Y9, Y9, Y9
+	VPXOR         Y8, Y8, Y8
 	VPXOR         Y7, Y7, Y7
 	VPXOR         Y6, Y6, Y6
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y4, Y4, Y4
 	MOVQ          R11, R14
 	SHRQ          $6, R14
-	MOVQ          BX, R15
-keys1:
-	VBROADCASTSS  (R15), Y5
-	VFMADD231PS   0(R13), Y5, Y7
-	VFMADD231PS   32(R13), Y5, Y6
-	ADDQ          $4, R15
-	ADDQ          $64, R13
+part_column:
+	VBROADCASTSS  0(BX), Y12
+	VFMADD231PS   0(DX), Y12, Y11
+	VFMADD231PS   32(DX), Y12, Y10
+	VBROADCASTSS  0(BX)(R8*1), Y12
+	VFMADD231PS   0(DX)(R13*1), Y12, Y9
+	VFMADD231PS   32(DX)(R13*1), Y12, Y8
+	VBROADCASTSS  0(BX)(R8*2), Y12
+	VFMADD231PS   0(DX)(R13*2), Y12, Y7
+	VFMADD231PS   32(DX)(R13*2), Y12, Y6
+	VBROADCASTSS  0(BX)(R15*1), Y12
+	VFMADD231PS   0(DX)(R12*1), Y12, Y5
+	VFMADD231PS   32(DX)(R12*1), Y12, Y4
+	ADDQ          $4, BX
+	ADDQ          $64, DX
 	DECQ          R14
-	JNZ           keys1
-	VMOVUPS       Y7, 0(AX)
-	VMOVUPS       Y6, 32(AX)
-	ADDQ          $64, AX
-scored:
-	VMOVUPS       c_ff800000<>(SB), Y2
-	VPXOR         Y3, Y3, Y3
-	MOVQ          SI, AX
-	MOVQ          R10, CX
-	SUBQ          $8, CX
-	JLT           max_rest
-max_whole:
-	VMOVUPS       (AX), Y6
-	VCMPPS        $3, Y6, Y6, Y7
-	VPOR          Y7, Y3, Y3
-	VMAXPS        Y6, Y2, Y2
-	ADDQ          $32, AX
-	SUBQ          $8, CX
-	JGE           max_whole
-max_rest:
-	ADDQ          $8, CX
-	TESTQ         CX, CX
-	JEQ           max_done
-	LEAQ          ·masks256+64(SB), R15
+	JNZ           part_column
+	SUBQ          R8, BX
+	VMOVUPS       Y11, 0(SI)
+	VMOVUPS       Y10, 32(SI)
+	VMOVUPS       Y9, 0(SI)(R9*1)
+	VMOVUPS       Y8, 32(SI)(R9*1)
+	VMOVUPS       Y7, 0(SI)(R9*2)
+	VMOVUPS       Y6, 32(SI)(R9*2)
+	VMOVUPS       Y5, 0(SI)(AX*1)
+	VMOVUPS       Y4, 32(SI)(AX*1)
+	LEAQ          ·masks256+64(SB), R14
 	SHLQ          $2, CX
-	SUBQ          CX, R15
-	VMOVUPS       (R15), Y1
-	VMASKMOVPS    (AX), Y1, Y6
-	VMOVUPS       c_ff800000<>(SB), Y7
-	VBLENDVPS     Y1, Y6, Y7, Y6
-	VCMPPS        $3, Y6, Y6, Y7
-	VPOR          Y7, Y3, Y3
+	SUBQ          CX, R14
+	VMOVUPS       0(R14), Y12
+	VBLENDVPS     Y12, Y11, Y0, Y11
+	VMAXPS        Y11, Y0, Y0
+	VMOVUPS       32(R14), Y11
+	VBLENDVPS     Y11, Y10, Y0, Y10
+	VMAXPS        Y10, Y0, Y0
+	VMOVUPS       0(R14), Y10
+	VBLENDVPS     Y10, Y9, Y1, Y9
+	VMAXPS        Y9, Y1, Y1
+	VMOVUPS       32(R14), Y9
+	VBLENDVPS     Y9, Y8, Y1, Y8
+	VMAXPS        Y8, Y1, Y1
+	VMOVUPS       0(R14), Y8
+	VBLENDVPS     Y8, Y7, Y2, Y7
+	VMAXPS        Y7, Y2, Y2
+	VMOVUPS       32(R14), Y7
+	VBLENDVPS     Y7, Y6, Y2, Y6
 	VMAXPS        Y6, Y2, Y2
-max_done:
-	VEXTRACTF128  $1, Y2, X6
-	VMAXPS        X6, X2, X2
-	VEXTRACTF128  $1, Y3, X6
-	VPOR          X6, X3, X3
-	VPSHUFD       $0x4e, X2, X6
-	VMAXPS        X6, X2, X2
-	VPSHUFD       $0x4e, X3, X6
-	VPOR          X6, X3, X3
-	VPSHUFD       $0xb1, X2, X6
-	VMAXPS        X6, X2, X2
-	VPSHUFD       $0xb1, X3, X6
-	VPOR          X6, X3, X3
-	VPXOR         X6, X6, X6
-	VADDSS        X6, X2, X2
-	VPOR          X3, X2, X2
-	VMULSS        X0, X2, X2
-	VMOVSS        X2, (DI)
+	VMOVUPS       0(R14), Y6
+	VBLENDVPS     Y6, Y5, Y3, Y5
+	VMAXPS        Y5, Y3, Y3
+	VMOVUPS       32(R14), Y5
+	VBLENDVPS     Y5, Y4, Y3, Y4
+	VMAXPS        Y4, Y3, Y3
+	ADDQ          $64, SI
+scored:
+	MOVQ          call+0(FP), DX
+	MOVQ          decodeCall_maxima(DX), DI
+	MOVQ          decodeCall_scores(DX), SI
+	VBROADCASTSS  decodeCall_scale(DX), Y4
+	VEXTRACTF128  $1, Y0, X5
+	VMAXPS        X5, X0, X0
+	VPSHUFD       $0x4e, X0, X5
+	VMAXPS        X5, X0, X0
+	VPSHUFD       $0xb1, X0, X5
+	VMAXPS        X5, X0, X0
+	VPXOR         X5, X5, X5
+	VADDSS        X5, X0, X0
+	VMULSS        X4, X0, X0
+	VMOVSS        X0, 0(DI)
+	VBROADCASTSS  X0, Y0
+	VEXTRACTF128  $1, Y1, X5
+	VMAXPS        X5, X1, X1
+	VPSHUFD       $0x4e, X1, X5
+	VMAXPS        X5, X1, X1
+	VPSHUFD       $0xb1, X1, X5
+	VMAXPS        X5, X1, X1
+	VPXOR         X5, X5, X5
+	VADDSS        X5, X1, X1
+	VMULSS        X4, X1, X1
+	VMOVSS        X1, 4(DI)
+	VBROADCASTSS  X1, Y1
+	VEXTRACTF128  $1, Y2, X5
+	VMAXPS        X5, X2, X2
+	VPSHUFD       $0x4e, X2, X5
+	VMAXPS        X5, X2, X2
+	VPSHUFD       $0xb1, X2, X5
+	VMAXPS        X5, X2, X2
+	VPXOR         X5, X5, X5
+	VADDSS        X5, X2, X2
+	VMULSS        X4, X2, X2
+	VMOVSS        X2, 8(DI)
 	VBROADCASTSS  X2, Y2
-	MOVQ          SI, AX
-	MOVQ          R10, CX
-	SUBQ          $8, CX
-	JLT           exp_rest
-exp_whole:
-	VMOVUPS       (AX), Y6
-	VMULPS        Y0, Y6, Y6
-	VSUBPS        Y2, Y6, Y6
-	VMOVUPS       c_42b20000<>(SB), Y7
-	VMINPS        Y6, Y7, Y6
+	VEXTRACTF128  $1, Y3, X5
+	VMAXPS        X5, X3, X3
+	VPSHUFD       $0x4e, X3, X5
+	VMAXPS        X5, X3, X3
+	VPSHUFD       $0xb1, X3, X5
+	VMAXPS        X5, X3, X3
+	VPXOR         X5, X5, X5
+	VADDSS        X5, X3, X3
+	VMULSS        X4, X3, X3
+	VMOVSS        X3, 12(DI)
+	VBROADCASTSS  X3, Y3
+exp:
+	VMOVUPS       0(SI), Y5
+	VMULPS        Y4, Y5, Y5
+	VSUBPS        Y0, Y5, Y5
+	VMOVUPS       0(SI)(R9*1), Y6
+	VMULPS        Y4, Y6, Y6
+	VSUBPS        Y1, Y6, Y6
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y5, Y7, Y5
 	VMOVUPS       c_c2d00000<>(SB), Y7
 	VMAXPS        Y6, Y7, Y6
-	VMULPS        c_3fb8aa3b<>(SB), Y6, Y7
+	VMULPS        c_3fb8aa3b<>(SB), Y5, Y7
+	VMULPS        c_3fb8aa3b<>(SB), Y6, Y8
 	VADDPS        c_4b400000<>(SB), Y7, Y7
+	VADDPS        c_4b400000<>(SB), Y8, Y8
 	VSUBPS        c_4b400000<>(SB), Y7, Y7
-	VMULPS        c_3f318000<>(SB), Y7, Y5
-	VSUBPS        Y5, Y6, Y6
-	VMULPS        c_b95e8083<>(SB), Y7, Y5
-	VSUBPS        Y5, Y6, Y6
-	VMULPS        c_39506967<>(SB), Y6, Y5
-	VADDPS        c_3ab743ce<>(SB), Y5, Y5
-	VMULPS        Y6, Y5, Y5
-	VADDPS        c_3c088908<>(SB), Y5, Y5
-	VMULPS        Y6, Y5, Y5
-	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
-	VMULPS        Y6, Y5, Y5
-	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
-	VMULPS        Y6, Y5, Y5
-	VADDPS        c_3f000000<>(SB), Y5, Y5
-	VMULPS        Y6, Y5, Y5
-	VMULPS        Y6, Y5, Y5
-	VADDPS        Y6, Y5, Y5
-	VADDPS        c_3f800000<>(SB), Y5, Y5
+	VSUBPS        c_4b400000<>(SB), Y8, Y8
+	VMULPS        c_3f318000<>(SB), Y7, Y9
+	VMULPS        c_3f318000<>(SB), Y8, Y10
+	VSUBPS        Y9, Y5, Y5
+	VSUBPS        Y10, Y6, Y6
+	VMULPS        c_b95e8083<>(SB), Y7, Y9
+	VMULPS        c_b95e8083<>(SB), Y8, Y10
+	VSUBPS        Y9, Y5, Y5
+	VSUBPS        Y10, Y6, Y6
+	VMULPS        c_39506967<>(SB), Y5, Y10
+	VMULPS        c_39506967<>(SB), Y6, Y9
+	VADDPS        c_3ab743ce<>(SB), Y10, Y10
+	VADDPS        c_3ab743ce<>(SB), Y9, Y9
+	VMULPS        Y5, Y10, Y10
+	VMULPS        Y6, Y9, Y9
+	VADDPS        c_3c088908<>(SB), Y10, Y10
+	VADDPS        c_3c088908<>(SB), Y9, Y9
+	VMULPS        Y5, Y10, Y10
+	VMULPS        Y6, Y9, Y9
+	VADDPS        c_3d2aa9c1<>(SB), Y10, Y10
+	VADDPS        c_3d2aa9c1<>(SB), Y9, Y9
+	VMULPS        Y5, Y10, Y10
+	VMULPS        Y6, Y9, Y9
+	VADDPS        c_3e2aaaaa<>(SB), Y10, Y10
+	VADDPS        c_3e2aaaaa<>(SB), Y9, Y9
+	VMULPS        Y5, Y10, Y10
+	VMULPS        Y6, Y9, Y9
+	VADDPS        c_3f000000<>(SB), Y10, Y10
+	VADDPS        c_3f000000<>(SB), Y9, Y9
+	VMULPS        Y5, Y10, Y10
+	VMULPS        Y6, Y9, Y9
+	VMULPS        Y5, Y10, Y10
+	VMULPS        Y6, Y9, Y9
+	VADDPS        Y5, Y10, Y10
+	VADDPS        Y6, Y9, Y9
+	VADDPS        c_3f800000<>(SB), Y10, Y10
+	VADDPS        c_3f800000<>(SB), Y9, Y9
 	VCVTPS2DQ     Y7, Y7
 	VPSRAD        $1, Y7, Y6
 	VPSUBD        Y6, Y7, Y7
 	VPADDD        c_0000007f<>(SB), Y6, Y6
 	VPSLLD        $23, Y6, Y6
-	VMULPS        Y6, Y5, Y5
+	VMULPS        Y6, Y10, Y10
 	VPADDD        c_0000007f<>(SB), Y7, Y7
 	VPSLLD        $23, Y7, Y7
-	VMULPS        Y7, Y5, Y5
-	VMOVUPS       Y5, (AX)
-	ADDQ          $32, AX
-	SUBQ          $8, CX
-	JGE           exp_whole
-exp_rest:
-	ADDQ          $8, CX
-	TESTQ         CX, CX
-	JEQ           exp_done
-	LEAQ          ·masks256+64(SB), R15
-	SHLQ          $2, CX
-	SUBQ          CX, R15
-	VMOVUPS       (R15), Y1
-	VMASKMOVPS    (AX), Y1, Y5
-	VMULPS        Y0, Y5, Y5
-	VSUBPS        Y2, Y5, Y5
-	VMOVUPS       c_42b20000<>(SB), Y6
-	VMINPS        Y5, Y6, Y5
+	VMULPS        Y7, Y10, Y10
+	VCVTPS2DQ     Y8, Y8
+	VPSRAD        $1, Y8, Y6
+	VPSUBD        Y6, Y8, Y8
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y9, Y9
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y9, Y9
+	VMOVUPS       Y10, 0(SI)
+	VMOVUPS       Y9, 0(SI)(R9*1)
+	VMOVUPS       0(SI)(R9*2), Y9
+	VMULPS        Y4, Y9, Y9
+	VSUBPS        Y2, Y9, Y9
+	VMOVUPS       0(SI)(AX*1), Y10
+	VMULPS        Y4, Y10, Y10
+	VSUBPS        Y3, Y10, Y10
 	VMOVUPS       c_c2d00000<>(SB), Y6
-	VMAXPS        Y5, Y6, Y5
-	VMULPS        c_3fb8aa3b<>(SB), Y5, Y6
+	VMAXPS        Y9, Y6, Y9
+	VMOVUPS       c_c2d00000<>(SB), Y6
+	VMAXPS        Y10, Y6, Y10
+	VMULPS        c_3fb8aa3b<>(SB), Y9, Y6
+	VMULPS        c_3fb8aa3b<>(SB), Y10, Y8
 	VADDPS        c_4b400000<>(SB), Y6, Y6
+	VADDPS        c_4b400000<>(SB), Y8, Y8
 	VSUBPS        c_4b400000<>(SB), Y6, Y6
+	VSUBPS        c_4b400000<>(SB), Y8, Y8
 	VMULPS        c_3f318000<>(SB), Y6, Y7
-	VSUBPS        Y7, Y5, Y5
+	VMULPS        c_3f318000<>(SB), Y8, Y5
+	VSUBPS        Y7, Y9, Y9
+	VSUBPS        Y5, Y10, Y10
 	VMULPS        c_b95e8083<>(SB), Y6, Y7
-	VSUBPS        Y7, Y5, Y5
-	VMULPS        c_39506967<>(SB), Y5, Y7
+	VMULPS        c_b95e8083<>(SB), Y8, Y5
+	VSUBPS        Y7, Y9, Y9
+	VSUBPS        Y5, Y10, Y10
+	VMULPS        c_39506967<>(SB), Y9, Y5
+	VMULPS        c_39506967<>(SB), Y10, Y7
+	VADDPS        c_3ab743ce<>(SB), Y5, Y5
 	VADDPS        c_3ab743ce<>(SB), Y7, Y7
-	VMULPS        Y5, Y7, Y7
+	VMULPS        Y9, Y5, Y5
+	VMULPS        Y10, Y7, Y7
+	VADDPS        c_3c088908<>(SB), Y5, Y5
 	VADDPS        c_3c088908<>(SB), Y7, Y7
-	VMULPS        Y5, Y7, Y7
+	VMULPS        Y9, Y5, Y5
+	VMULPS        Y10, Y7, Y7
+	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
 	VADDPS        c_3d2aa9c1<>(SB), Y7, Y7
-	VMULPS        Y5, Y7, Y7
+	VMULPS        Y9, Y5, Y5
+	VMULPS        Y10, Y7, Y7
+	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
 	VADDPS        c_3e2aaaaa<>(SB), Y7, Y7
-	VMULPS        Y5, Y7, Y7
+	VMULPS        Y9, Y5, Y5
+	VMULPS        Y10, Y7, Y7
+	VADDPS        c_3f000000<>(SB), Y5, Y5
 	VADDPS        c_3f000000<>(SB), Y7, Y7
-	VMULPS        Y5, Y7, Y7
-	VMULPS        Y5, Y7, Y7
-	VADDPS        Y5, Y7, Y7
+	VMULPS        Y9, Y5, Y5
+	VMULPS        Y10, Y7, Y7
+	VMULPS        Y9, Y5, Y5
+	VMULPS        Y10, Y7, Y7
+	VADDPS        Y9, Y5, Y5
+	VADDPS        Y10, Y7, Y7
+	VADDPS        c_3f800000<>(SB), Y5, Y5
 	VADDPS        c_3f800000<>(SB), Y7, Y7
 	VCVTPS2DQ     Y6, Y6
-	VPSRAD        $1, Y6, Y5
-	VPSUBD        Y5, Y6, Y6
+	VPSRAD        $1, Y6, Y10
+	VPSUBD        Y10, Y6, Y6
+	VPADDD        c_0000007f<>(SB), Y10, Y10
+	VPSLLD        $23, Y10, Y10
+	VMULPS        Y10, Y5, Y5
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y5, Y5
+	VCVTPS2DQ     Y8, Y8
+	VPSRAD        $1, Y8, Y10
+	VPSUBD        Y10, Y8, Y8
+	VPADDD        c_0000007f<>(SB), Y10, Y10
+	VPSLLD        $23, Y10, Y10
+	VMULPS        Y10, Y7, Y7
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y7, Y7
+	VMOVUPS       Y5, 0(SI)(R9*2)
+	VMOVUPS       Y7, 0(SI)(AX*1)
+	VMOVUPS       32(SI), Y7
+	VMULPS        Y4, Y7, Y7
+	VSUBPS        Y0, Y7, Y7
+	VMOVUPS       32(SI)(R9*1), Y5
+	VMULPS        Y4, Y5, Y5
+	VSUBPS        Y1, Y5, Y5
+	VMOVUPS       c_c2d00000<>(SB), Y10
+	VMAXPS        Y7, Y10, Y7
+	VMOVUPS       c_c2d00000<>(SB), Y10
+	VMAXPS        Y5, Y10, Y5
+	VMULPS        c_3fb8aa3b<>(SB), Y7, Y10
+	VMULPS        c_3fb8aa3b<>(SB), Y5, Y8
+	VADDPS        c_4b400000<>(SB), Y10, Y10
+	VADDPS        c_4b400000<>(SB), Y8, Y8
+	VSUBPS        c_4b400000<>(SB), Y10, Y10
+	VSUBPS        c_4b400000<>(SB), Y8, Y8
+	VMULPS        c_3f318000<>(SB), Y10, Y6
+	VMULPS        c_3f318000<>(SB), Y8, Y9
+	VSUBPS        Y6, Y7, Y7
+	VSUBPS        Y9, Y5, Y5
+	VMULPS        c_b95e8083<>(SB), Y10, Y6
+	VMULPS        c_b95e8083<>(SB), Y8, Y9
+	VSUBPS        Y6, Y7, Y7
+	VSUBPS        Y9, Y5, Y5
+	VMULPS        c_39506967<>(SB), Y7, Y9
+	VMULPS        c_39506967<>(SB), Y5, Y6
+	VADDPS        c_3ab743ce<>(SB), Y9, Y9
+	VADDPS        c_3ab743ce<>(SB), Y6, Y6
+	VMULPS        Y7, Y9, Y9
+	VMULPS        Y5, Y6, Y6
+	VADDPS        c_3c088908<>(SB), Y9, Y9
+	VADDPS        c_3c088908<>(SB), Y6, Y6
+	VMULPS        Y7, Y9, Y9
+	VMULPS        Y5, Y6, Y6
+	VADDPS        c_3d2aa9c1<>(SB), Y9, Y9
+	VADDPS        c_3d2aa9c1<>(SB), Y6, Y6
+	VMULPS        Y7, Y9, Y9
+	VMULPS        Y5, Y6, Y6
+	VADDPS        c_3e2aaaaa<>(SB), Y9, Y9
+	VADDPS        c_3e2aaaaa<>(SB), Y6, Y6
+	VMULPS        Y7, Y9, Y9
+	VMULPS        Y5, Y6, Y6
+	VADDPS        c_3f000000<>(SB), Y9, Y9
+	VADDPS        c_3f000000<>(SB), Y6, Y6
+	VMULPS        Y7, Y9, Y9
+	VMULPS        Y5, Y6, Y6
+	VMULPS        Y7, Y9, Y9
+	VMULPS        Y5, Y6, Y6
+	VADDPS        Y7, Y9, Y9
+	VADDPS        Y5, Y6, Y6
+	VADDPS        c_3f800000<>(SB), Y9, Y9
+	VADDPS        c_3f800000<>(SB), Y6, Y6
+	VCVTPS2DQ     Y10, Y10
+	VPSRAD        $1, Y10, Y5
+	VPSUBD        Y5, Y10, Y10
+	VPADDD        c_0000007f<>(SB), Y5, Y5
+	VPSLLD        $23, Y5, Y5
+	VMULPS        Y5, Y9, Y9
+	VPADDD        c_0000007f<>(SB), Y10, Y10
+	VPSLLD        $23, Y10, Y10
+	VMULPS        Y10, Y9, Y9
+	VCVTPS2DQ     Y8, Y8
+	VPSRAD        $1, Y8, Y5
+	VPSUBD        Y5, Y8, Y8
+	VPADDD        c_0000007f<>(SB), Y5, Y5
+	VPSLLD        $23, Y5, Y5
+	VMULPS        Y5, Y6, Y6
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y6, Y6
+	VMOVUPS       Y9, 32(SI)
+	VMOVUPS       Y6, 32(SI)(R9*1)
+	VMOVUPS       32(SI)(R9*2), Y6
+	VMULPS        Y4, Y6, Y6
+	VSUBPS        Y2, Y6, Y6
+	VMOVUPS       32(SI)(AX*1), Y9
+	VMULPS        Y4, Y9, Y9
+	VSUBPS        Y3, Y9, Y9
+	VMOVUPS       c_c2d00000<>(SB), Y5
+	VMAXPS        Y6, Y5, Y6
+	VMOVUPS       c_c2d00000<>(SB), Y5
+	VMAXPS        Y9, Y5, Y9
+	VMULPS        c_3fb8aa3b<>(SB), Y6, Y5
+	VMULPS        c_3fb8aa3b<>(SB), Y9, Y8
+	VADDPS        c_4b400000<>(SB), Y5, Y5
+	VADDPS        c_4b400000<>(SB), Y8, Y8
+	VSUBPS        c_4b400000<>(SB), Y5, Y5
+	VSUBPS        c_4b400000<>(SB), Y8, Y8
+	VMULPS        c_3f318000<>(SB), Y5, Y10
+	VMULPS        c_3f318000<>(SB), Y8, Y7
+	VSUBPS        Y10, Y6, Y6
+	VSUBPS        Y7, Y9, Y9
+	VMULPS        c_b95e8083<>(SB), Y5, Y10
+	VMULPS        c_b95e8083<>(SB), Y8, Y7
+	VSUBPS        Y10, Y6, Y6
+	VSUBPS        Y7, Y9, Y9
+	VMULPS        c_39506967<>(SB), Y6, Y7
+	VMULPS        c_39506967<>(SB), Y9, Y10
+	VADDPS        c_3ab743ce<>(SB), Y7, Y7
+	VADDPS        c_3ab743ce<>(SB), Y10, Y10
+	VMULPS        Y6, Y7, Y7
+	VMULPS        Y9, Y10, Y10
+	VADDPS        c_3c088908<>(SB), Y7, Y7
+	VADDPS        c_3c088908<>(SB), Y10, Y10
+	VMULPS        Y6, Y7, Y7
+	VMULPS        Y9, Y10, Y10
+	VADDPS        c_3d2aa9c1<>(SB), Y7, Y7
+	VADDPS        c_3d2aa9c1<>(SB), Y10, Y10
+	VMULPS        Y6, Y7, Y7
+	VMULPS        Y9, Y10, Y10
+	VADDPS        c_3e2aaaaa<>(SB), Y7, Y7
+	VADDPS        c_3e2aaaaa<>(SB), Y10, Y10
+	VMULPS        Y6, Y7, Y7
+	VMULPS        Y9, Y10, Y10
+	VADDPS        c_3f000000<>(SB), Y7, Y7
+	VADDPS        c_3f000000<>(SB), Y10, Y10
+	VMULPS        Y6, Y7, Y7
+	VMULPS        Y9, Y10, Y10
+	VMULPS        Y6, Y7, Y7
+	VMULPS        Y9, Y10, Y10
+	VADDPS        Y6, Y7, Y7
+	VADDPS        Y9, Y10, Y10
+	VADDPS        c_3f800000<>(SB), Y7, Y7
+	VADDPS        c_3f800000<>(SB), Y10, Y10
+	VCVTPS2DQ     Y5, Y5
+	VPSRAD        $1, Y5, Y9
+	VPSUBD        Y9, Y5, Y5
+	VPADDD        c_0000007f<>(SB), Y9, Y9
+	VPSLLD        $23, Y9, Y9
+	VMULPS        Y9, Y7, Y7
 	VPADDD        c_0000007f<>(SB), Y5, Y5
 	VPSLLD        $23, Y5, Y5
 	VMULPS        Y5, Y7, Y7
-	VPADDD        c_0000007f<>(SB), Y6, Y6
-	VPSLLD        $23, Y6, Y6
-	VMULPS        Y6, Y7, Y7
-	VMASKMOVPS    Y7, Y1, (AX)
-exp_done:
-	MOVQ          R11, R14
-	SHRQ          $4, R14
-	ADDQ          R14, BX
-	ADDQ          R8, DX
-	ADDQ          R9, SI
-	ADDQ          $4, DI
-	DECQ          R12
-	JNZ           head
+	VCVTPS2DQ     Y8, Y8
+	VPSRAD        $1, Y8, Y9
+	VPSUBD        Y9, Y8, Y8
+	VPADDD        c_0000007f<>(SB), Y9, Y9
+	VPSLLD        $23, Y9, Y9
+	VMULPS        Y9, Y10, Y10
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y10, Y10
+	VMOVUPS       Y7, 32(SI)(R9*2)
+	VMOVUPS       Y10, 32(SI)(AX*1)
+	ADDQ          $64, SI
+	SUBQ          $16, R10
+	JGT           exp
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_scores(CX), AX
 	MOVQ          decodeCall_values(CX), DX
@@ -759,33 +1025,33 @@ columns:
 	MOVQ          DX, DI
 	VPXOR         Y3, Y3, Y3
 	VPXOR         Y2, Y2, Y2
+	VPXOR         Y1, Y1, Y1
 	VPXOR         Y0, Y0, Y0
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y10, Y10, Y10
 	VPXOR         Y7, Y7, Y7
+	VPXOR         Y9, Y9, Y9
+	VPXOR         Y8, Y8, Y8
 	VPXOR         Y5, Y5, Y5
 	VPXOR         Y6, Y6, Y6
-	VPXOR         Y4, Y4, Y4
-	VPXOR         Y8, Y8, Y8
-	VPXOR         Y9, Y9, Y9
-	VPXOR         Y10, Y10, Y10
 	VPXOR         Y11, Y11, Y11
-	VPXOR         Y12, Y12, Y12
 key:
-	VBROADCASTSS  0(SI), Y13
-	VADDSS        X13, X3, X3
-	VFMADD231PS   0(DI), Y13, Y5
-	VFMADD231PS   32(DI), Y13, Y6
-	VBROADCASTSS  0(SI)(R9*1), Y13
-	VADDSS        X13, X2, X2
-	VFMADD231PS   0(DI)(R10*1), Y13, Y4
-	VFMADD231PS   32(DI)(R10*1), Y13, Y8
-	VBROADCASTSS  0(SI)(R9*2), Y13
-	VADDSS        X13, X0, X0
-	VFMADD231PS   0(DI)(R10*2), Y13, Y9
-	VFMADD231PS   32(DI)(R10*2), Y13, Y10
-	VBROADCASTSS  0(SI)(R12*1), Y13
-	VADDSS        X13, X7, X7
-	VFMADD231PS   0(DI)(R13*1), Y13, Y11
-	VFMADD231PS   32(DI)(R13*1), Y13, Y12
+	VBROADCASTSS  0(SI), Y12
+	VADDSS        X12, X3, X3
+	VFMADD231PS   0(DI), Y12, Y4
+	VFMADD231PS   32(DI), Y12, Y10
+	VBROADCASTSS  0(SI)(R9*1), Y12
+	VADDSS        X12, X2, X2
+	VFMADD231PS   0(DI)(R10*1), Y12, Y7
+	VFMADD231PS   32(DI)(R10*1), Y12, Y9
+	VBROADCASTSS  0(SI)(R9*2), Y12
+	VADDSS        X12, X1, X1
+	VFMADD231PS   0(DI)(R10*2), Y12, Y8
+	VFMADD231PS   32(DI)(R10*2), Y12, Y5
+	VBROADCASTSS  0(SI)(R12*1), Y12
+	VADDSS        X12, X0, X0
+	VFMADD231PS   0(DI)(R13*1), Y12, Y6
+	VFMADD231PS   32(DI)(R13*1), Y12, Y11
 	ADDQ          $4, SI
 	ADDQ          R8, DI
 	DECQ          CX
@@ -794,28 +1060,28 @@ key:
 	MOVQ          decodeCall_sums(CX), CX
 	VMOVSS        X3, 0(CX)
 	VBROADCASTSS  X3, Y3
-	VDIVPS        Y3, Y5, Y5
-	VMOVUPS       Y5, 0(BX)
-	VDIVPS        Y3, Y6, Y6
-	VMOVUPS       Y6, 32(BX)
+	VDIVPS        Y3, Y4, Y4
+	VMOVUPS       Y4, 0(BX)
+	VDIVPS        Y3, Y10, Y10
+	VMOVUPS       Y10, 32(BX)
 	VMOVSS        X2, 4(CX)
 	VBROADCASTSS  X2, Y2
-	VDIVPS        Y2, Y4, Y4
-	VMOVUPS       Y4, 0(BX)(R8*1)
-	VDIVPS        Y2, Y8, Y8
-	VMOVUPS       Y8, 32(BX)(R8*1)
-	VMOVSS        X0, 8(CX)
+	VDIVPS        Y2, Y7, Y7
+	VMOVUPS       Y7, 0(BX)(R8*1)
+	VDIVPS        Y2, Y9, Y9
+	VMOVUPS       Y9, 32(BX)(R8*1)
+	VMOVSS        X1, 8(CX)
+	VBROADCASTSS  X1, Y1
+	VDIVPS        Y1, Y8, Y8
+	VMOVUPS       Y8, 0(BX)(R8*2)
+	VDIVPS        Y1, Y5, Y5
+	VMOVUPS       Y5, 32(BX)(R8*2)
+	VMOVSS        X0, 12(CX)
 	VBROADCASTSS  X0, Y0
-	VDIVPS        Y0, Y9, Y9
-	VMOVUPS       Y9, 0(BX)(R8*2)
-	VDIVPS        Y0, Y10, Y10
-	VMOVUPS       Y10, 32(BX)(R8*2)
-	VMOVSS        X7, 12(CX)
-	VBROADCASTSS  X7, Y7
-	VDIVPS        Y7, Y11, Y11
-	VMOVUPS       Y11, 0(BX)(R14*1)
-	VDIVPS        Y7, Y12, Y12
-	VMOVUPS       Y12, 32(BX)(R14*1)
+	VDIVPS        Y0, Y6, Y6
+	VMOVUPS       Y6, 0(BX)(R14*1)
+	VDIVPS        Y0, Y11, Y11
+	VMOVUPS       Y11, 32(BX)(R14*1)
 	ADDQ          $64, DX
 	ADDQ          $64, BX
 	SUBQ          $16, R11
@@ -827,217 +1093,165 @@ key:
 TEXT ·decodeHeads256x1(SB), NOSPLIT, $0-8
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_scores(CX), SI
-	MOVQ          decodeCall_maxima(CX), DI
 	MOVQ          decodeCall_q(CX), BX
 	MOVQ          decodeCall_keys(CX), DX
-	MOVQ          decodeCall_plane(CX), R8
+	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_plane(CX), R13
 	MOVQ          decodeCall_n(CX), R10
 	MOVQ          decodeCall_headDim(CX), R11
+	SHLQ          $2, R8
 	SHLQ          $6, R11
-	MOVQ          $1, R12
-	VBROADCASTSS  decodeCall_scale(CX), Y0
-head:
-	MOVQ          SI, AX
-	MOVQ          DX, R13
-	LEAQ          15(R10), CX
+	LEAQ          (R8)(R8*2), R15
+	LEAQ          (R9)(R9*2), AX
+	LEAQ          (R13)(R13*2), R12
+	VMOVUPS       c_ff800000<>(SB), Y0
+	MOVQ          R10, CX
 	SHRQ          $4, CX
-	SUBQ          $2, CX
-	JLT           single
-pair:
-	VPXOR         Y4, Y4, Y4
-	VPXOR         Y5, Y5, Y5
-	VPXOR         Y6, Y6, Y6
-	VPXOR         Y7, Y7, Y7
-	MOVQ          R11, R14
-	SHRQ          $6, R14
-	MOVQ          BX, R15
-keys2:
-	VBROADCASTSS  (R15), Y8
-	VFMADD231PS   0(R13), Y8, Y4
-	VFMADD231PS   32(R13), Y8, Y5
-	VFMADD231PS   0(R13)(R11*1), Y8, Y6
-	VFMADD231PS   32(R13)(R11*1), Y8, Y7
-	ADDQ          $4, R15
-	ADDQ          $64, R13
-	DECQ          R14
-	JNZ           keys2
-	VMOVUPS       Y4, 0(AX)
-	VMOVUPS       Y5, 32(AX)
-	VMOVUPS       Y6, 64(AX)
-	VMOVUPS       Y7, 96(AX)
-	ADDQ          $128, AX
-	ADDQ          R11, R13
-	SUBQ          $2, CX
-	JGE           pair
+	TESTQ         CX, CX
+	JEQ           part
 single:
-	ADDQ          $2, CX
-	JEQ           scored
-	VPXOR         Y7, Y7, Y7
-	VPXOR         Y6, Y6, Y6
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
 	MOVQ          R11, R14
 	SHRQ          $6, R14
-	MOVQ          BX, R15
-keys1:
-	VBROADCASTSS  (R15), Y5
-	VFMADD231PS   0(R13), Y5, Y7
-	VFMADD231PS   32(R13), Y5, Y6
-	ADDQ          $4, R15
-	ADDQ          $64, R13
+single_column:
+	VBROADCASTSS  0(BX), Y3
+	VFMADD231PS   0(DX), Y3, Y1
+	VFMADD231PS   32(DX), Y3, Y2
+	ADDQ          $4, BX
+	ADDQ          $64, DX
 	DECQ          R14
-	JNZ           keys1
-	VMOVUPS       Y7, 0(AX)
-	VMOVUPS       Y6, 32(AX)
-	ADDQ          $64, AX
-scored:
-	VMOVUPS       c_ff800000<>(SB), Y2
-	VPXOR         Y3, Y3, Y3
-	MOVQ          SI, AX
+	JNZ           single_column
+	SUBQ          R8, BX
+	VMOVUPS       Y1, 0(SI)
+	VMOVUPS       Y2, 32(SI)
+	VMAXPS        Y1, Y0, Y0
+	VMAXPS        Y2, Y0, Y0
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           single
+part:
 	MOVQ          R10, CX
-	SUBQ          $8, CX
-	JLT           max_rest
-max_whole:
-	VMOVUPS       (AX), Y6
-	VCMPPS        $3, Y6, Y6, Y7
-	VPOR          Y7, Y3, Y3
-	VMAXPS        Y6, Y2, Y2
-	ADDQ          $32, AX
-	SUBQ          $8, CX
-	JGE           max_whole
-max_rest:
-	ADDQ          $8, CX
-	TESTQ         CX, CX
-	JEQ           max_done
-	LEAQ          ·masks256+64(SB), R15
-	SHLQ          $2, CX
-	SUBQ          CX, R15
-	VMOVUPS       (R15), Y1
-	VMASKMOVPS    (AX), Y1, Y6
-	VMOVUPS       c_ff800000<>(SB), Y7
-	VBLENDVPS     Y1, Y6, Y7, Y6
-	VCMPPS        $3, Y6, Y6, Y7
-	VPOR          Y7, Y3, Y3
-	VMAXPS        Y6, Y2, Y2
-max_done:
-	VEXTRACTF128  $1, Y2, X6
-	VMAXPS        X6, X2, X2
-	VEXTRACTF128  $1, Y3, X6
-	VPOR          X6, X3, X3
-	VPSHUFD       $0x4e, X2, X6
-	VMAXPS        X6, X2, X2
-	VPSHUFD       $0x4e, X3, X6
-	VPOR          X6, X3, X3
-	VPSHUFD       $0xb1, X2, X6
-	VMAXPS        X6, X2, X2
-	VPSHUFD       $0xb1, X3, X6
-	VPOR          X6, X3, X3
-	VPXOR         X6, X6, X6
-	VADDSS        X6, X2, X2
-	VPOR          X3, X2, X2
-	VMULSS        X0, X2, X2
-	VMOVSS        X2, (DI)
-	VBROADCASTSS  X2, Y2
-	MOVQ          SI, AX
-	MOVQ          R10, CX
-	SUBQ          $8, CX
-	JLT           exp_rest
-exp_whole:
-	VMOVUPS       (AX), Y6
-	VMULPS        Y0, Y6, Y6
-	VSUBPS        Y2, Y6, Y6
-	VMOVUPS       c_42b20000<>(SB), Y7
-	VMINPS        Y6, Y7, Y6
-	VMOVUPS       c_c2d00000<>(SB), Y7
-	VMAXPS        Y6, Y7, Y6
-	VMULPS        c_3fb8aa3b<>(SB), Y6, Y7
-	VADDPS        c_4b400000<>(SB), Y7, Y7
-	VSUBPS        c_4b400000<>(SB), Y7, Y7
-	VMULPS        c_3f318000<>(SB), Y7, Y5
-	VSUBPS        Y5, Y6, Y6
-	VMULPS        c_b95e8083<>(SB), Y7, Y5
-	VSUBPS        Y5, Y6, Y6
-	VMULPS        c_39506967<>(SB), Y6, Y5
-	VADDPS        c_3ab743ce<>(SB), Y5, Y5
-	VMULPS        Y6, Y5, Y5
-	VADDPS        c_3c088908<>(SB), Y5, Y5
-	VMULPS        Y6, Y5, Y5
-	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
-	VMULPS        Y6, Y5, Y5
-	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
-	VMULPS        Y6, Y5, Y5
-	VADDPS        c_3f000000<>(SB), Y5, Y5
-	VMULPS        Y6, Y5, Y5
-	VMULPS        Y6, Y5, Y5
-	VADDPS        Y6, Y5, Y5
-	VADDPS        c_3f800000<>(SB), Y5, Y5
-	VCVTPS2DQ     Y7, Y7
-	VPSRAD        $1, Y7, Y6
-	VPSUBD        Y6, Y7, Y7
-	VPADDD        c_0000007f<>(SB), Y6, Y6
-	VPSLLD        $23, Y6, Y6
-	VMULPS        Y6, Y5, Y5
-	VPADDD        c_0000007f<>(SB), Y7, Y7
-	VPSLLD        $23, Y7, Y7
-	VMULPS        Y7, Y5, Y5
-	VMOVUPS       Y5, (AX)
-	ADDQ          $32, AX
-	SUBQ          $8, CX
-	JGE           exp_whole
-exp_rest:
-	ADDQ          $8, CX
-	TESTQ         CX, CX
-	JEQ           exp_done
-	LEAQ          ·masks256+64(SB), R15
-	SHLQ          $2, CX
-	SUBQ          CX, R15
-	VMOVUPS       (R15), Y1
-	VMASKMOVPS    (AX), Y1, Y5
-	VMULPS        Y0, Y5, Y5
-	VSUBPS        Y2, Y5, Y5
-	VMOVUPS       c_42b20000<>(SB), Y6
-	VMINPS        Y5, Y6, Y5
-	VMOVUPS       c_c2d00000<>(SB), Y6
-	VMAXPS        Y5, Y6, Y5
-	VMULPS        c_3fb8aa3b<>(SB), Y5, Y6
-	VADDPS        c_4b400000<>(SB), Y6, Y6
-	VSUBPS        c_4b400000<>(SB), Y6, Y6
-	VMULPS        c_3f318000<>(SB), Y6, Y7
-	VSUBPS        Y7, Y5, Y5
-	VMULPS        c_b95e8083<>(SB), Y6, Y7
-	VSUBPS        Y7, Y5, Y5
-	VMULPS        c_39506967<>(SB), Y5, Y7
-	VADDPS        c_3ab743ce<>(SB), Y7, Y7
-	VMULPS        Y5, Y7, Y7
-	VADDPS        c_3c088908<>(SB), Y7, Y7
-	VMULPS        Y5, Y7, Y7
-	VADDPS        c_3d2aa9c1<>(SB), Y7, Y7
-	VMULPS        Y5, Y7, Y7
-	VADDPS        c_3e2aaaaa<>(SB), Y7, Y7
-	VMULPS        Y5, Y7, Y7
-	VADDPS        c_3f000000<>(SB), Y7, Y7
-	VMULPS        Y5, Y7, Y7
-	VMULPS        Y5, Y7, Y7
-	VADDPS        Y5, Y7, Y7
-	VADDPS        c_3f800000<>(SB), Y7, Y7
-	VCVTPS2DQ     Y6, Y6
-	VPSRAD        $1, Y6, Y5
-	VPSUBD        Y5, Y6, Y6
-	VPADDD        c_0000007f<>(SB), Y5, Y5
-	VPSLLD        $23, Y5, Y5
-	VMULPS        Y5, Y7, Y7
-	VPADDD        c_0000007f<>(SB), Y6, Y6
-	VPSLLD        $23, Y6, Y6
-	VMULPS        Y6, Y7, Y7
-	VMASKMOVPS    Y7, Y1, (AX)
-exp_done:
+	ANDQ          $15, CX
+	JEQ           scored
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y1, Y1, Y1
 	MOVQ          R11, R14
-	SHRQ          $4, R14
-	ADDQ          R14, BX
-	ADDQ          R8, DX
-	ADDQ          R9, SI
-	ADDQ          $4, DI
-	DECQ          R12
-	JNZ           head
+	SHRQ          $6, R14
+part_column:
+	VBROADCASTSS  0(BX), Y3
+	VFMADD231PS   0(DX), Y3, Y2
+	VFMADD231PS   32(DX), Y3, Y1
+	ADDQ          $4, BX
+	ADDQ          $64, DX
+	DECQ          R14
+	JNZ           part_column
+	SUBQ          R8, BX
+	VMOVUPS       Y2, 0(SI)
+	VMOVUPS       Y1, 32(SI)
+	LEAQ          ·masks256+64(SB), R14
+	SHLQ          $2, CX
+	SUBQ          CX, R14
+	VMOVUPS       0(R14), Y3
+	VBLENDVPS     Y3, Y2, Y0, Y2
+	VMAXPS        Y2, Y0, Y0
+	VMOVUPS       32(R14), Y2
+	VBLENDVPS     Y2, Y1, Y0, Y1
+	VMAXPS        Y1, Y0, Y0
+	ADDQ          $64, SI
+scored:
+	MOVQ          call+0(FP), DX
+	MOVQ          decodeCall_maxima(DX), DI
+	MOVQ          decodeCall_scores(DX), SI
+	VBROADCASTSS  decodeCall_scale(DX), Y1
+	VEXTRACTF128  $1, Y0, X2
+	VMAXPS        X2, X0, X0
+	VPSHUFD       $0x4e, X0, X2
+	VMAXPS        X2, X0, X0
+	VPSHUFD       $0xb1, X0, X2
+	VMAXPS        X2, X0, X0
+	VPXOR         X2, X2, X2
+	VADDSS        X2, X0, X0
+	VMULSS        X1, X0, X0
+	VMOVSS        X0, 0(DI)
+	VBROADCASTSS  X0, Y0
+exp:
+	VMOVUPS       0(SI), Y2
+	VMULPS        Y1, Y2, Y2
+	VSUBPS        Y0, Y2, Y2
+	VMOVUPS       c_c2d00000<>(SB), Y3
+	VMAXPS        Y2, Y3, Y2
+	VMULPS        c_3fb8aa3b<>(SB), Y2, Y3
+	VADDPS        c_4b400000<>(SB), Y3, Y3
+	VSUBPS        c_4b400000<>(SB), Y3, Y3
+	VMULPS        c_3f318000<>(SB), Y3, Y4
+	VSUBPS        Y4, Y2, Y2
+	VMULPS        c_b95e8083<>(SB), Y3, Y4
+	VSUBPS        Y4, Y2, Y2
+	VMULPS        c_39506967<>(SB), Y2, Y4
+	VADDPS        c_3ab743ce<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3c088908<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3d2aa9c1<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3e2aaaaa<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3f000000<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        Y2, Y4, Y4
+	VADDPS        c_3f800000<>(SB), Y4, Y4
+	VCVTPS2DQ     Y3, Y3
+	VPSRAD        $1, Y3, Y2
+	VPSUBD        Y2, Y3, Y3
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y4, Y4
+	VPADDD        c_0000007f<>(SB), Y3, Y3
+	VPSLLD        $23, Y3, Y3
+	VMULPS        Y3, Y4, Y4
+	VMOVUPS       Y4, 0(SI)
+	VMOVUPS       32(SI), Y4
+	VMULPS        Y1, Y4, Y4
+	VSUBPS        Y0, Y4, Y4
+	VMOVUPS       c_c2d00000<>(SB), Y2
+	VMAXPS        Y4, Y2, Y4
+	VMULPS        c_3fb8aa3b<>(SB), Y4, Y2
+	VADDPS        c_4b400000<>(SB), Y2, Y2
+	VSUBPS        c_4b400000<>(SB), Y2, Y2
+	VMULPS        c_3f318000<>(SB), Y2, Y3
+	VSUBPS        Y3, Y4, Y4
+	VMULPS        c_b95e8083<>(SB), Y2, Y3
+	VSUBPS        Y3, Y4, Y4
+	VMULPS        c_39506967<>(SB), Y4, Y3
+	VADDPS        c_3ab743ce<>(SB), Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VADDPS        c_3c088908<>(SB), Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VADDPS        c_3d2aa9c1<>(SB), Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VADDPS        c_3e2aaaaa<>(SB), Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VADDPS        c_3f000000<>(SB), Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VADDPS        Y4, Y3, Y3
+	VADDPS        c_3f800000<>(SB), Y3, Y3
+	VCVTPS2DQ     Y2, Y2
+	VPSRAD        $1, Y2, Y4
+	VPSUBD        Y4, Y2, Y2
+	VPADDD        c_0000007f<>(SB), Y4, Y4
+	VPSLLD        $23, Y4, Y4
+	VMULPS        Y4, Y3, Y3
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y3, Y3
+	VMOVUPS       Y3, 32(SI)
+	ADDQ          $64, SI
+	SUBQ          $16, R10
+	JGT           exp
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_scores(CX), AX
 	MOVQ          decodeCall_values(CX), DX
@@ -1055,26 +1269,26 @@ columns:
 	MOVQ          decodeCall_n(CX), CX
 	MOVQ          AX, SI
 	MOVQ          DX, DI
-	VPXOR         Y3, Y3, Y3
-	VPXOR         Y2, Y2, Y2
 	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y3, Y3, Y3
 key:
-	VBROADCASTSS  0(SI), Y7
-	VADDSS        X7, X3, X3
-	VFMADD231PS   0(DI), Y7, Y2
-	VFMADD231PS   32(DI), Y7, Y0
+	VBROADCASTSS  0(SI), Y4
+	VADDSS        X4, X0, X0
+	VFMADD231PS   0(DI), Y4, Y1
+	VFMADD231PS   32(DI), Y4, Y3
 	ADDQ          $4, SI
 	ADDQ          R8, DI
 	DECQ          CX
 	JNZ           key
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_sums(CX), CX
-	VMOVSS        X3, 0(CX)
-	VBROADCASTSS  X3, Y3
-	VDIVPS        Y3, Y2, Y2
-	VMOVUPS       Y2, 0(BX)
-	VDIVPS        Y3, Y0, Y0
-	VMOVUPS       Y0, 32(BX)
+	VMOVSS        X0, 0(CX)
+	VBROADCASTSS  X0, Y0
+	VDIVPS        Y0, Y1, Y1
+	VMOVUPS       Y1, 0(BX)
+	VDIVPS        Y0, Y3, Y3
+	VMOVUPS       Y3, 32(BX)
 	ADDQ          $64, DX
 	ADDQ          $64, BX
 	SUBQ          $16, R11

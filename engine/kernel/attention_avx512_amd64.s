@@ -619,202 +619,327 @@ pair_done:
 TEXT ·decodeHeads512x4(SB), NOSPLIT, $0-8
 	VBROADCASTSS  c_ff800000<>(SB), Z31
 	VBROADCASTSS  c_c2d00000<>(SB), Z30
-	VBROADCASTSS  c_42b20000<>(SB), Z29
-	VBROADCASTSS  c_3fb8aa3b<>(SB), Z28
-	VBROADCASTSS  c_3f318000<>(SB), Z27
-	VBROADCASTSS  c_b95e8083<>(SB), Z26
-	VBROADCASTSS  c_39506967<>(SB), Z25
-	VBROADCASTSS  c_3ab743ce<>(SB), Z24
-	VBROADCASTSS  c_3c088908<>(SB), Z23
-	VBROADCASTSS  c_3d2aa9c1<>(SB), Z22
-	VBROADCASTSS  c_3e2aaaaa<>(SB), Z21
-	VBROADCASTSS  c_3f000000<>(SB), Z20
-	VBROADCASTSS  c_3f800000<>(SB), Z19
+	VBROADCASTSS  c_3fb8aa3b<>(SB), Z29
+	VBROADCASTSS  c_3f318000<>(SB), Z28
+	VBROADCASTSS  c_b95e8083<>(SB), Z27
+	VBROADCASTSS  c_39506967<>(SB), Z26
+	VBROADCASTSS  c_3ab743ce<>(SB), Z25
+	VBROADCASTSS  c_3c088908<>(SB), Z24
+	VBROADCASTSS  c_3d2aa9c1<>(SB), Z23
+	VBROADCASTSS  c_3e2aaaaa<>(SB), Z22
+	VBROADCASTSS  c_3f000000<>(SB), Z21
+	VBROADCASTSS  c_3f800000<>(SB), Z20
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_scores(CX), SI
-	MOVQ          decodeCall_maxima(CX), DI
 	MOVQ          decodeCall_q(CX), BX
 	MOVQ          decodeCall_keys(CX), DX
-	MOVQ          decodeCall_plane(CX), R8
+	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_plane(CX), R13
 	MOVQ          decodeCall_n(CX), R10
 	MOVQ          decodeCall_headDim(CX), R11
+	SHLQ          $2, R8
 	SHLQ          $6, R11
-	MOVQ          $4, R12
-	VBROADCASTSS  decodeCall_scale(CX), Z0
-head:
-	MOVQ          SI, AX
-	MOVQ          DX, R13
-	LEAQ          15(R10), CX
+	LEAQ          (R8)(R8*2), R15
+	LEAQ          (R9)(R9*2), AX
+	LEAQ          (R13)(R13*2), R12
+	VMOVUPS       Z31, Z0
+	VMOVUPS       Z31, Z1
+	VMOVUPS       Z31, Z2
+	VMOVUPS       Z31, Z3
+	MOVQ          R10, CX
 	SHRQ          $4, CX
 	SUBQ          $2, CX
-	JLT           single
+	JLT           less
 pair:
-	VPXORD        Z3, Z3, Z3
 	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+	VPXORD        Z8, Z8, Z8
+	VPXORD        Z9, Z9, Z9
+	VPXORD        Z10, Z10, Z10
+	VPXORD        Z11, Z11, Z11
 	MOVQ          R11, R14
 	SHRQ          $6, R14
-	MOVQ          BX, R15
-keys2:
-	VBROADCASTSS  (R15), Z5
-	VFMADD231PS   0(R13), Z5, Z3
-	VFMADD231PS   0(R13)(R11*1), Z5, Z4
-	ADDQ          $4, R15
-	ADDQ          $64, R13
+	LEAQ          (DX)(R11*1), DI
+pair_column:
+	VBROADCASTSS  0(BX), Z12
+	VFMADD231PS   0(DX), Z12, Z4
+	VFMADD231PS   0(DI), Z12, Z5
+	VBROADCASTSS  0(BX)(R8*1), Z12
+	VFMADD231PS   0(DX)(R13*1), Z12, Z6
+	VFMADD231PS   0(DI)(R13*1), Z12, Z7
+	VBROADCASTSS  0(BX)(R8*2), Z12
+	VFMADD231PS   0(DX)(R13*2), Z12, Z8
+	VFMADD231PS   0(DI)(R13*2), Z12, Z9
+	VBROADCASTSS  0(BX)(R15*1), Z12
+	VFMADD231PS   0(DX)(R12*1), Z12, Z10
+	VFMADD231PS   0(DI)(R12*1), Z12, Z11
+	ADDQ          $4, BX
+	ADDQ          $64, DX
+	ADDQ          $64, DI
 	DECQ          R14
-	JNZ           keys2
-	VMOVUPS       Z3, 0(AX)
-	VMOVUPS       Z4, 64(AX)
-	ADDQ          $128, AX
-	ADDQ          R11, R13
+	JNZ           pair_column
+	SUBQ          R8, BX
+	MOVQ          DI, DX
+	VMOVUPS       Z4, 0(SI)
+	VMOVUPS       Z5, 64(SI)
+	VMOVUPS       Z6, 0(SI)(R9*1)
+	VMOVUPS       Z7, 64(SI)(R9*1)
+	VMOVUPS       Z8, 0(SI)(R9*2)
+	VMOVUPS       Z9, 64(SI)(R9*2)
+	VMOVUPS       Z10, 0(SI)(AX*1)
+	VMOVUPS       Z11, 64(SI)(AX*1)
+	VMAXPS        Z4, Z0, Z0
+	VMAXPS        Z5, Z0, Z0
+	VMAXPS        Z6, Z1, Z1
+	VMAXPS        Z7, Z1, Z1
+	VMAXPS        Z8, Z2, Z2
+	VMAXPS        Z9, Z2, Z2
+	VMAXPS        Z10, Z3, Z3
+	VMAXPS        Z11, Z3, Z3
+	ADDQ          $128, SI
 	SUBQ          $2, CX
 	JGE           pair
-single:
+less:
 	ADDQ          $2, CX
-	JEQ           scored
-	VPXORD        Z4, Z4, Z4
+	TESTQ         CX, CX
+	JEQ           part
+single:
+	VPXORD        Z11, Z11, Z11
+	VPXORD        Z10, Z10, Z10
+	VPXORD        Z9, Z9, Z9
+	VPXORD        Z8, Z8, Z8
 	MOVQ          R11, R14
 	SHRQ          $6, R14
-	MOVQ          BX, R15
-keys1:
-	VBROADCASTSS  (R15), Z3
-	VFMADD231PS   0(R13), Z3, Z4
-	ADDQ          $4, R15
-	ADDQ          $64, R13
+single_column:
+	VBROADCASTSS  0(BX), Z7
+	VFMADD231PS   0(DX), Z7, Z11
+	VBROADCASTSS  0(BX)(R8*1), Z7
+	VFMADD231PS   0(DX)(R13*1), Z7, Z10
+	VBROADCASTSS  0(BX)(R8*2), Z7
+	VFMADD231PS   0(DX)(R13*2), Z7, Z9
+	VBROADCASTSS  0(BX)(R15*1), Z7
+	VFMADD231PS   0(DX)(R12*1), Z7, Z8
+	ADDQ          $4, BX
+	ADDQ          $64, DX
 	DECQ          R14
-	JNZ           keys1
-	VMOVUPS       Z4, 0(AX)
-	ADDQ          $64, AX
-scored:
-	VMOVUPS       Z31, Z1
-	VPXORD        Z2, Z2, Z2
-	MOVQ          SI, AX
+	JNZ           single_column
+	SUBQ          R8, BX
+	VMOVUPS       Z11, 0(SI)
+	VMOVUPS       Z10, 0(SI)(R9*1)
+	VMOVUPS       Z9, 0(SI)(R9*2)
+	VMOVUPS       Z8, 0(SI)(AX*1)
+	VMAXPS        Z11, Z0, Z0
+	VMAXPS        Z10, Z1, Z1
+	VMAXPS        Z9, Z2, Z2
+	VMAXPS        Z8, Z3, Z3
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           single
+part:
 	MOVQ          R10, CX
-	SUBQ          $16, CX
-	JLT           max_rest
-max_whole:
-	VMOVUPS       (AX), Z4
-	VCMPPS        $3, Z4, Z4, K2
-	VMOVUPS       Z4, K2, Z2
-	VMAXPS        Z4, Z1, Z1
-	ADDQ          $64, AX
-	SUBQ          $16, CX
-	JGE           max_whole
-max_rest:
-	ADDQ          $16, CX
-	TESTQ         CX, CX
-	JEQ           max_done
-	MOVL          $1, R15
-	SHLL          CX, R15
-	DECL          R15
-	KMOVW         R15, K1
-	VMOVUPS       Z31, Z4
-	VMOVUPS       (AX), K1, Z4
-	VCMPPS        $3, Z4, Z4, K2
-	VMOVUPS       Z4, K2, Z2
-	VMAXPS        Z4, Z1, Z1
-max_done:
-	VEXTRACTF64X4 $1, Z1, Y4
-	VMAXPS        Y4, Y1, Y1
-	VEXTRACTF64X4 $1, Z2, Y4
-	VPOR          Y4, Y2, Y2
-	VEXTRACTF128  $1, Y1, X4
-	VMAXPS        X4, X1, X1
-	VEXTRACTF128  $1, Y2, X4
-	VPOR          X4, X2, X2
-	VPSHUFD       $0x4e, X1, X4
-	VMAXPS        X4, X1, X1
-	VPSHUFD       $0x4e, X2, X4
-	VPOR          X4, X2, X2
-	VPSHUFD       $0xb1, X1, X4
-	VMAXPS        X4, X1, X1
-	VPSHUFD       $0xb1, X2, X4
-	VPOR          X4, X2, X2
-	VPXOR         X4, X4, X4
-	VADDSS        X4, X1, X1
-	VPOR          X2, X1, X1
-	VMULSS        X0, X1, X1
-	VMOVSS        X1, (DI)
-	VBROADCASTSS  X1, Z1
-	MOVQ          SI, AX
-	MOVQ          R10, CX
-	SUBQ          $16, CX
-	JLT           exp_rest
-exp_whole:
-	VMOVUPS       (AX), Z4
-	VMULPS        Z0, Z4, Z4
-	VSUBPS        Z1, Z4, Z4
-	VMINPS        Z4, Z29, Z4
-	VMAXPS        Z4, Z30, Z4
-	VMULPS        Z28, Z4, Z3
-	VRNDSCALEPS   $0, Z3, Z3
-	VMULPS        Z27, Z3, Z5
-	VSUBPS        Z5, Z4, Z4
-	VMULPS        Z26, Z3, Z5
-	VSUBPS        Z5, Z4, Z4
-	VMULPS        Z25, Z4, Z5
-	VADDPS        Z24, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VADDPS        Z23, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VADDPS        Z22, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VADDPS        Z21, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VADDPS        Z20, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VADDPS        Z4, Z5, Z5
-	VADDPS        Z19, Z5, Z5
-	VSCALEFPS     Z3, Z5, Z5
-	VMOVUPS       Z5, (AX)
-	ADDQ          $64, AX
-	SUBQ          $16, CX
-	JGE           exp_whole
-exp_rest:
-	ADDQ          $16, CX
-	TESTQ         CX, CX
-	JEQ           exp_done
-	MOVL          $1, R15
-	SHLL          CX, R15
-	DECL          R15
-	KMOVW         R15, K1
-	VMOVUPS.Z     (AX), K1, Z5
-	VMULPS        Z0, Z5, Z5
-	VSUBPS        Z1, Z5, Z5
-	VMINPS        Z5, Z29, Z5
-	VMAXPS        Z5, Z30, Z5
-	VMULPS        Z28, Z5, Z3
-	VRNDSCALEPS   $0, Z3, Z3
-	VMULPS        Z27, Z3, Z4
-	VSUBPS        Z4, Z5, Z5
-	VMULPS        Z26, Z3, Z4
-	VSUBPS        Z4, Z5, Z5
-	VMULPS        Z25, Z5, Z4
-	VADDPS        Z24, Z4, Z4
-	VMULPS        Z5, Z4, Z4
-	VADDPS        Z23, Z4, Z4
-	VMULPS        Z5, Z4, Z4
-	VADDPS        Z22, Z4, Z4
-	VMULPS        Z5, Z4, Z4
-	VADDPS        Z21, Z4, Z4
-	VMULPS        Z5, Z4, Z4
-	VADDPS        Z20, Z4, Z4
-	VMULPS        Z5, Z4, Z4
-	VMULPS        Z5, Z4, Z4
-	VADDPS        Z5, Z4, Z4
-	VADDPS        Z19, Z4, Z4
-	VSCALEFPS     Z3, Z4, Z4
-	VMOVUPS       Z4, K1, (AX)
-exp_done:
+	ANDQ          $15, CX
+	JEQ           scored
+	VPXORD        Z8, Z8, Z8
+	VPXORD        Z9, Z9, Z9
+	VPXORD        Z10, Z10, Z10
+	VPXORD        Z11, Z11, Z11
 	MOVQ          R11, R14
-	SHRQ          $4, R14
-	ADDQ          R14, BX
-	ADDQ          R8, DX
-	ADDQ          R9, SI
-	ADDQ          $4, DI
-	DECQ          R12
-	JNZ           head
+	SHRQ          $6, R14
+part_column:
+	VBROADCASTSS  0(BX), Z7
+	VFMADD231PS   0(DX), Z7, Z8
+	VBROADCASTSS  0(BX)(R8*1), Z7
+	VFMADD231PS   0(DX)(R13*1), Z7, Z9
+	VBROADCASTSS  0(BX)(R8*2), Z7
+	VFMADD231PS   0(DX)(R13*2), Z7, Z10
+	VBROADCASTSS  0(BX)(R15*1), Z7
+	VFMADD231PS   0(DX)(R12*1), Z7, Z11
+	ADDQ          $4, BX
+	ADDQ          $64, DX
+	DECQ          R14
+	JNZ           part_column
+	SUBQ          R8, BX
+	VMOVUPS       Z8, 0(SI)
+	VMOVUPS       Z9, 0(SI)(R9*1)
+	VMOVUPS       Z10, 0(SI)(R9*2)
+	VMOVUPS       Z11, 0(SI)(AX*1)
+	MOVL          $1, R14
+	SHLL          CX, R14
+	DECL          R14
+	KMOVW         R14, K1
+	VMAXPS        Z8, Z0, K1, Z0
+	VMAXPS        Z9, Z1, K1, Z1
+	VMAXPS        Z10, Z2, K1, Z2
+	VMAXPS        Z11, Z3, K1, Z3
+	ADDQ          $64, SI
+scored:
+	MOVQ          call+0(FP), DX
+	MOVQ          decodeCall_maxima(DX), DI
+	MOVQ          decodeCall_scores(DX), SI
+	VBROADCASTSS  decodeCall_scale(DX), Z11
+	VEXTRACTF64X4 $1, Z0, Y10
+	VMAXPS        Y10, Y0, Y0
+	VEXTRACTF128  $1, Y0, X10
+	VMAXPS        X10, X0, X0
+	VPSHUFD       $0x4e, X0, X10
+	VMAXPS        X10, X0, X0
+	VPSHUFD       $0xb1, X0, X10
+	VMAXPS        X10, X0, X0
+	VPXOR         X10, X10, X10
+	VADDSS        X10, X0, X0
+	VMULSS        X11, X0, X0
+	VMOVSS        X0, 0(DI)
+	VBROADCASTSS  X0, Z0
+	VEXTRACTF64X4 $1, Z1, Y10
+	VMAXPS        Y10, Y1, Y1
+	VEXTRACTF128  $1, Y1, X10
+	VMAXPS        X10, X1, X1
+	VPSHUFD       $0x4e, X1, X10
+	VMAXPS        X10, X1, X1
+	VPSHUFD       $0xb1, X1, X10
+	VMAXPS        X10, X1, X1
+	VPXOR         X10, X10, X10
+	VADDSS        X10, X1, X1
+	VMULSS        X11, X1, X1
+	VMOVSS        X1, 4(DI)
+	VBROADCASTSS  X1, Z1
+	VEXTRACTF64X4 $1, Z2, Y10
+	VMAXPS        Y10, Y2, Y2
+	VEXTRACTF128  $1, Y2, X10
+	VMAXPS        X10, X2, X2
+	VPSHUFD       $0x4e, X2, X10
+	VMAXPS        X10, X2, X2
+	VPSHUFD       $0xb1, X2, X10
+	VMAXPS        X10, X2, X2
+	VPXOR         X10, X10, X10
+	VADDSS        X10, X2, X2
+	VMULSS        X11, X2, X2
+	VMOVSS        X2, 8(DI)
+	VBROADCASTSS  X2, Z2
+	VEXTRACTF64X4 $1, Z3, Y10
+	VMAXPS        Y10, Y3, Y3
+	VEXTRACTF128  $1, Y3, X10
+	VMAXPS        X10, X3, X3
+	VPSHUFD       $0x4e, X3, X10
+	VMAXPS        X10, X3, X3
+	VPSHUFD       $0xb1, X3, X10
+	VMAXPS        X10, X3, X3
+	VPXOR         X10, X10, X10
+	VADDSS        X10, X3, X3
+	VMULSS        X11, X3, X3
+	VMOVSS        X3, 12(DI)
+	VBROADCASTSS  X3, Z3
+exp:
+	VMOVUPS       0(SI), Z10
+	VMULPS        Z11, Z10, Z10
+	VSUBPS        Z0, Z10, Z10
+	VMOVUPS       0(SI)(R9*1), Z9
+	VMULPS        Z11, Z9, Z9
+	VSUBPS        Z1, Z9, Z9
+	VMOVUPS       0(SI)(R9*2), Z8
+	VMULPS        Z11, Z8, Z8
+	VSUBPS        Z2, Z8, Z8
+	VMOVUPS       0(SI)(AX*1), Z7
+	VMULPS        Z11, Z7, Z7
+	VSUBPS        Z3, Z7, Z7
+	VMAXPS        Z10, Z30, Z10
+	VMAXPS        Z9, Z30, Z9
+	VMAXPS        Z8, Z30, Z8
+	VMAXPS        Z7, Z30, Z7
+	VMULPS        Z29, Z10, Z6
+	VMULPS        Z29, Z9, Z5
+	VMULPS        Z29, Z8, Z4
+	VMULPS        Z29, Z7, Z12
+	VRNDSCALEPS   $0, Z6, Z6
+	VRNDSCALEPS   $0, Z5, Z5
+	VRNDSCALEPS   $0, Z4, Z4
+	VRNDSCALEPS   $0, Z12, Z12
+	VMULPS        Z28, Z6, Z13
+	VMULPS        Z28, Z5, Z14
+	VMULPS        Z28, Z4, Z15
+	VMULPS        Z28, Z12, Z16
+	VSUBPS        Z13, Z10, Z10
+	VSUBPS        Z14, Z9, Z9
+	VSUBPS        Z15, Z8, Z8
+	VSUBPS        Z16, Z7, Z7
+	VMULPS        Z27, Z6, Z13
+	VMULPS        Z27, Z5, Z14
+	VMULPS        Z27, Z4, Z15
+	VMULPS        Z27, Z12, Z16
+	VSUBPS        Z13, Z10, Z10
+	VSUBPS        Z14, Z9, Z9
+	VSUBPS        Z15, Z8, Z8
+	VSUBPS        Z16, Z7, Z7
+	VMULPS        Z26, Z10, Z16
+	VMULPS        Z26, Z9, Z15
+	VMULPS        Z26, Z8, Z14
+	VMULPS        Z26, Z7, Z13
+	VADDPS        Z25, Z16, Z16
+	VADDPS        Z25, Z15, Z15
+	VADDPS        Z25, Z14, Z14
+	VADDPS        Z25, Z13, Z13
+	VMULPS        Z10, Z16, Z16
+	VMULPS        Z9, Z15, Z15
+	VMULPS        Z8, Z14, Z14
+	VMULPS        Z7, Z13, Z13
+	VADDPS        Z24, Z16, Z16
+	VADDPS        Z24, Z15, Z15
+	VADDPS        Z24, Z14, Z14
+	VADDPS        Z24, Z13, Z13
+	VMULPS        Z10, Z16, Z16
+	VMULPS        Z9, Z15, Z15
+	VMULPS        Z8, Z14, Z14
+	VMULPS        Z7, Z13, Z13
+	VADDPS        Z23, Z16, Z16
+	VADDPS        Z23, Z15, Z15
+	VADDPS        Z23, Z14, Z14
+	VADDPS        Z23, Z13, Z13
+	VMULPS        Z10, Z16, Z16
+	VMULPS        Z9, Z15, Z15
+	VMULPS        Z8, Z14, Z14
+	VMULPS        Z7, Z13, Z13
+	VADDPS        Z22, Z16, Z16
+	VADDPS        Z22, Z15, Z15
+	VADDPS        Z22, Z14, Z14
+	VADDPS        Z22, Z13, Z13
+	VMULPS        Z10, Z16, Z16
+	VMULPS        Z9, Z15, Z15
+	VMULPS        Z8, Z14, Z14
+	VMULPS        Z7, Z13, Z13
+	VADDPS        Z21, Z16, Z16
+	VADDPS        Z21, Z15, Z15
+	VADDPS        Z21, Z14, Z14
+	VADDPS        Z21, Z13, Z13
+	VMULPS        Z10, Z16, Z16
+	VMULPS        Z9, Z15, Z15
+	VMULPS        Z8, Z14, Z14
+	VMULPS        Z7, Z13, Z13
+	VMULPS        Z10, Z16, Z16
+	VMULPS        Z9, Z15, Z15
+	VMULPS        Z8, Z14, Z14
+	VMULPS        Z7, Z13, Z13
+	VADDPS        Z10, Z16, Z16
+	VADDPS        Z9, Z15, Z15
+	VADDPS        Z8, Z14, Z14
+	VADDPS        Z7, Z13, Z13
+	VADDPS        Z20, Z16, Z16
+	VADDPS        Z20, Z15, Z15
+	VADDPS        Z20, Z14, Z14
+	VADDPS        Z20, Z13, Z13
+	VSCALEFPS     Z6, Z16, Z16
+	VSCALEFPS     Z5, Z15, Z15
+	VSCALEFPS     Z4, Z14, Z14
+	VSCALEFPS     Z12, Z13, Z13
+	VMOVUPS       Z16, 0(SI)
+	VMOVUPS       Z15, 0(SI)(R9*1)
+	VMOVUPS       Z14, 0(SI)(R9*2)
+	VMOVUPS       Z13, 0(SI)(AX*1)
+	ADDQ          $64, SI
+	SUBQ          $16, R10
+	JGT           exp
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_scores(CX), AX
 	MOVQ          decodeCall_values(CX), DX
@@ -832,49 +957,49 @@ columns:
 	MOVQ          decodeCall_n(CX), CX
 	MOVQ          AX, SI
 	MOVQ          DX, DI
+	VPXORD        Z3, Z3, Z3
 	VPXORD        Z2, Z2, Z2
 	VPXORD        Z1, Z1, Z1
 	VPXORD        Z0, Z0, Z0
-	VPXORD        Z4, Z4, Z4
-	VPXORD        Z3, Z3, Z3
-	VPXORD        Z5, Z5, Z5
-	VPXORD        Z6, Z6, Z6
-	VPXORD        Z7, Z7, Z7
+	VPXORD        Z11, Z11, Z11
+	VPXORD        Z13, Z13, Z13
+	VPXORD        Z14, Z14, Z14
+	VPXORD        Z15, Z15, Z15
 key:
-	VBROADCASTSS  0(SI), Z8
-	VADDSS        X8, X2, X2
-	VFMADD231PS   0(DI), Z8, Z3
-	VBROADCASTSS  0(SI)(R9*1), Z8
-	VADDSS        X8, X1, X1
-	VFMADD231PS   0(DI)(R10*1), Z8, Z5
-	VBROADCASTSS  0(SI)(R9*2), Z8
-	VADDSS        X8, X0, X0
-	VFMADD231PS   0(DI)(R10*2), Z8, Z6
-	VBROADCASTSS  0(SI)(R12*1), Z8
-	VADDSS        X8, X4, X4
-	VFMADD231PS   0(DI)(R13*1), Z8, Z7
+	VBROADCASTSS  0(SI), Z16
+	VADDSS        X16, X3, X3
+	VFMADD231PS   0(DI), Z16, Z11
+	VBROADCASTSS  0(SI)(R9*1), Z16
+	VADDSS        X16, X2, X2
+	VFMADD231PS   0(DI)(R10*1), Z16, Z13
+	VBROADCASTSS  0(SI)(R9*2), Z16
+	VADDSS        X16, X1, X1
+	VFMADD231PS   0(DI)(R10*2), Z16, Z14
+	VBROADCASTSS  0(SI)(R12*1), Z16
+	VADDSS        X16, X0, X0
+	VFMADD231PS   0(DI)(R13*1), Z16, Z15
 	ADDQ          $4, SI
 	ADDQ          R8, DI
 	DECQ          CX
 	JNZ           key
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_sums(CX), CX
-	VMOVSS        X2, 0(CX)
+	VMOVSS        X3, 0(CX)
+	VBROADCASTSS  X3, Z3
+	VDIVPS        Z3, Z11, Z11
+	VMOVUPS       Z11, 0(BX)
+	VMOVSS        X2, 4(CX)
 	VBROADCASTSS  X2, Z2
-	VDIVPS        Z2, Z3, Z3
-	VMOVUPS       Z3, 0(BX)
-	VMOVSS        X1, 4(CX)
+	VDIVPS        Z2, Z13, Z13
+	VMOVUPS       Z13, 0(BX)(R8*1)
+	VMOVSS        X1, 8(CX)
 	VBROADCASTSS  X1, Z1
-	VDIVPS        Z1, Z5, Z5
-	VMOVUPS       Z5, 0(BX)(R8*1)
-	VMOVSS        X0, 8(CX)
+	VDIVPS        Z1, Z14, Z14
+	VMOVUPS       Z14, 0(BX)(R8*2)
+	VMOVSS        X0, 12(CX)
 	VBROADCASTSS  X0, Z0
-	VDIVPS        Z0, Z6, Z6
-	VMOVUPS       Z6, 0(BX)(R8*2)
-	VMOVSS        X4, 12(CX)
-	VBROADCASTSS  X4, Z4
-	VDIVPS        Z4, Z7, Z7
-	VMOVUPS       Z7, 0(BX)(R14*1)
+	VDIVPS        Z0, Z15, Z15
+	VMOVUPS       Z15, 0(BX)(R14*1)
 	ADDQ          $64, DX
 	ADDQ          $64, BX
 	SUBQ          $16, R11
@@ -886,202 +1011,150 @@ key:
 TEXT ·decodeHeads512x1(SB), NOSPLIT, $0-8
 	VBROADCASTSS  c_ff800000<>(SB), Z31
 	VBROADCASTSS  c_c2d00000<>(SB), Z30
-	VBROADCASTSS  c_42b20000<>(SB), Z29
-	VBROADCASTSS  c_3fb8aa3b<>(SB), Z28
-	VBROADCASTSS  c_3f318000<>(SB), Z27
-	VBROADCASTSS  c_b95e8083<>(SB), Z26
-	VBROADCASTSS  c_39506967<>(SB), Z25
-	VBROADCASTSS  c_3ab743ce<>(SB), Z24
-	VBROADCASTSS  c_3c088908<>(SB), Z23
-	VBROADCASTSS  c_3d2aa9c1<>(SB), Z22
-	VBROADCASTSS  c_3e2aaaaa<>(SB), Z21
-	VBROADCASTSS  c_3f000000<>(SB), Z20
-	VBROADCASTSS  c_3f800000<>(SB), Z19
+	VBROADCASTSS  c_3fb8aa3b<>(SB), Z29
+	VBROADCASTSS  c_3f318000<>(SB), Z28
+	VBROADCASTSS  c_b95e8083<>(SB), Z27
+	VBROADCASTSS  c_39506967<>(SB), Z26
+	VBROADCASTSS  c_3ab743ce<>(SB), Z25
+	VBROADCASTSS  c_3c088908<>(SB), Z24
+	VBROADCASTSS  c_3d2aa9c1<>(SB), Z23
+	VBROADCASTSS  c_3e2aaaaa<>(SB), Z22
+	VBROADCASTSS  c_3f000000<>(SB), Z21
+	VBROADCASTSS  c_3f800000<>(SB), Z20
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_scores(CX), SI
-	MOVQ          decodeCall_maxima(CX), DI
 	MOVQ          decodeCall_q(CX), BX
 	MOVQ          decodeCall_keys(CX), DX
-	MOVQ          decodeCall_plane(CX), R8
+	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_plane(CX), R13
 	MOVQ          decodeCall_n(CX), R10
 	MOVQ          decodeCall_headDim(CX), R11
+	SHLQ          $2, R8
 	SHLQ          $6, R11
-	MOVQ          $1, R12
-	VBROADCASTSS  decodeCall_scale(CX), Z0
-head:
-	MOVQ          SI, AX
-	MOVQ          DX, R13
-	LEAQ          15(R10), CX
+	LEAQ          (R8)(R8*2), R15
+	LEAQ          (R9)(R9*2), AX
+	LEAQ          (R13)(R13*2), R12
+	VMOVUPS       Z31, Z0
+	MOVQ          R10, CX
 	SHRQ          $4, CX
 	SUBQ          $2, CX
-	JLT           single
+	JLT           less
 pair:
-	VPXORD        Z3, Z3, Z3
-	VPXORD        Z4, Z4, Z4
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
 	MOVQ          R11, R14
 	SHRQ          $6, R14
-	MOVQ          BX, R15
-keys2:
-	VBROADCASTSS  (R15), Z5
-	VFMADD231PS   0(R13), Z5, Z3
-	VFMADD231PS   0(R13)(R11*1), Z5, Z4
-	ADDQ          $4, R15
-	ADDQ          $64, R13
+	LEAQ          (DX)(R11*1), DI
+pair_column:
+	VBROADCASTSS  0(BX), Z3
+	VFMADD231PS   0(DX), Z3, Z1
+	VFMADD231PS   0(DI), Z3, Z2
+	ADDQ          $4, BX
+	ADDQ          $64, DX
+	ADDQ          $64, DI
 	DECQ          R14
-	JNZ           keys2
-	VMOVUPS       Z3, 0(AX)
-	VMOVUPS       Z4, 64(AX)
-	ADDQ          $128, AX
-	ADDQ          R11, R13
+	JNZ           pair_column
+	SUBQ          R8, BX
+	MOVQ          DI, DX
+	VMOVUPS       Z1, 0(SI)
+	VMOVUPS       Z2, 64(SI)
+	VMAXPS        Z1, Z0, Z0
+	VMAXPS        Z2, Z0, Z0
+	ADDQ          $128, SI
 	SUBQ          $2, CX
 	JGE           pair
-single:
+less:
 	ADDQ          $2, CX
-	JEQ           scored
-	VPXORD        Z4, Z4, Z4
+	TESTQ         CX, CX
+	JEQ           part
+single:
+	VPXORD        Z2, Z2, Z2
 	MOVQ          R11, R14
 	SHRQ          $6, R14
-	MOVQ          BX, R15
-keys1:
-	VBROADCASTSS  (R15), Z3
-	VFMADD231PS   0(R13), Z3, Z4
-	ADDQ          $4, R15
-	ADDQ          $64, R13
+single_column:
+	VBROADCASTSS  0(BX), Z1
+	VFMADD231PS   0(DX), Z1, Z2
+	ADDQ          $4, BX
+	ADDQ          $64, DX
 	DECQ          R14
-	JNZ           keys1
-	VMOVUPS       Z4, 0(AX)
-	ADDQ          $64, AX
-scored:
-	VMOVUPS       Z31, Z1
+	JNZ           single_column
+	SUBQ          R8, BX
+	VMOVUPS       Z2, 0(SI)
+	VMAXPS        Z2, Z0, Z0
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           single
+part:
+	MOVQ          R10, CX
+	ANDQ          $15, CX
+	JEQ           scored
 	VPXORD        Z2, Z2, Z2
-	MOVQ          SI, AX
-	MOVQ          R10, CX
-	SUBQ          $16, CX
-	JLT           max_rest
-max_whole:
-	VMOVUPS       (AX), Z4
-	VCMPPS        $3, Z4, Z4, K2
-	VMOVUPS       Z4, K2, Z2
-	VMAXPS        Z4, Z1, Z1
-	ADDQ          $64, AX
-	SUBQ          $16, CX
-	JGE           max_whole
-max_rest:
-	ADDQ          $16, CX
-	TESTQ         CX, CX
-	JEQ           max_done
-	MOVL          $1, R15
-	SHLL          CX, R15
-	DECL          R15
-	KMOVW         R15, K1
-	VMOVUPS       Z31, Z4
-	VMOVUPS       (AX), K1, Z4
-	VCMPPS        $3, Z4, Z4, K2
-	VMOVUPS       Z4, K2, Z2
-	VMAXPS        Z4, Z1, Z1
-max_done:
-	VEXTRACTF64X4 $1, Z1, Y4
-	VMAXPS        Y4, Y1, Y1
-	VEXTRACTF64X4 $1, Z2, Y4
-	VPOR          Y4, Y2, Y2
-	VEXTRACTF128  $1, Y1, X4
-	VMAXPS        X4, X1, X1
-	VEXTRACTF128  $1, Y2, X4
-	VPOR          X4, X2, X2
-	VPSHUFD       $0x4e, X1, X4
-	VMAXPS        X4, X1, X1
-	VPSHUFD       $0x4e, X2, X4
-	VPOR          X4, X2, X2
-	VPSHUFD       $0xb1, X1, X4
-	VMAXPS        X4, X1, X1
-	VPSHUFD       $0xb1, X2, X4
-	VPOR          X4, X2, X2
-	VPXOR         X4, X4, X4
-	VADDSS        X4, X1, X1
-	VPOR          X2, X1, X1
-	VMULSS        X0, X1, X1
-	VMOVSS        X1, (DI)
-	VBROADCASTSS  X1, Z1
-	MOVQ          SI, AX
-	MOVQ          R10, CX
-	SUBQ          $16, CX
-	JLT           exp_rest
-exp_whole:
-	VMOVUPS       (AX), Z4
-	VMULPS        Z0, Z4, Z4
-	VSUBPS        Z1, Z4, Z4
-	VMINPS        Z4, Z29, Z4
-	VMAXPS        Z4, Z30, Z4
-	VMULPS        Z28, Z4, Z3
-	VRNDSCALEPS   $0, Z3, Z3
-	VMULPS        Z27, Z3, Z5
-	VSUBPS        Z5, Z4, Z4
-	VMULPS        Z26, Z3, Z5
-	VSUBPS        Z5, Z4, Z4
-	VMULPS        Z25, Z4, Z5
-	VADDPS        Z24, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VADDPS        Z23, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VADDPS        Z22, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VADDPS        Z21, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VADDPS        Z20, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VADDPS        Z4, Z5, Z5
-	VADDPS        Z19, Z5, Z5
-	VSCALEFPS     Z3, Z5, Z5
-	VMOVUPS       Z5, (AX)
-	ADDQ          $64, AX
-	SUBQ          $16, CX
-	JGE           exp_whole
-exp_rest:
-	ADDQ          $16, CX
-	TESTQ         CX, CX
-	JEQ           exp_done
-	MOVL          $1, R15
-	SHLL          CX, R15
-	DECL          R15
-	KMOVW         R15, K1
-	VMOVUPS.Z     (AX), K1, Z5
-	VMULPS        Z0, Z5, Z5
-	VSUBPS        Z1, Z5, Z5
-	VMINPS        Z5, Z29, Z5
-	VMAXPS        Z5, Z30, Z5
-	VMULPS        Z28, Z5, Z3
-	VRNDSCALEPS   $0, Z3, Z3
-	VMULPS        Z27, Z3, Z4
-	VSUBPS        Z4, Z5, Z5
-	VMULPS        Z26, Z3, Z4
-	VSUBPS        Z4, Z5, Z5
-	VMULPS        Z25, Z5, Z4
-	VADDPS        Z24, Z4, Z4
-	VMULPS        Z5, Z4, Z4
-	VADDPS        Z23, Z4, Z4
-	VMULPS        Z5, Z4, Z4
-	VADDPS        Z22, Z4, Z4
-	VMULPS        Z5, Z4, Z4
-	VADDPS        Z21, Z4, Z4
-	VMULPS        Z5, Z4, Z4
-	VADDPS        Z20, Z4, Z4
-	VMULPS        Z5, Z4, Z4
-	VMULPS        Z5, Z4, Z4
-	VADDPS        Z5, Z4, Z4
-	VADDPS        Z19, Z4, Z4
-	VSCALEFPS     Z3, Z4, Z4
-	VMOVUPS       Z4, K1, (AX)
-exp_done:
 	MOVQ          R11, R14
-	SHRQ          $4, R14
-	ADDQ          R14, BX
-	ADDQ          R8, DX
-	ADDQ          R9, SI
-	ADDQ          $4, DI
-	DECQ          R12
-	JNZ           head
+	SHRQ          $6, R14
+part_column:
+	VBROADCASTSS  0(BX), Z1
+	VFMADD231PS   0(DX), Z1, Z2
+	ADDQ          $4, BX
+	ADDQ          $64, DX
+	DECQ          R14
+	JNZ           part_column
+	SUBQ          R8, BX
+	VMOVUPS       Z2, 0(SI)
+	MOVL          $1, R14
+	SHLL          CX, R14
+	DECL          R14
+	KMOVW         R14, K1
+	VMAXPS        Z2, Z0, K1, Z0
+	ADDQ          $64, SI
+scored:
+	MOVQ          call+0(FP), DX
+	MOVQ          decodeCall_maxima(DX), DI
+	MOVQ          decodeCall_scores(DX), SI
+	VBROADCASTSS  decodeCall_scale(DX), Z2
+	VEXTRACTF64X4 $1, Z0, Y1
+	VMAXPS        Y1, Y0, Y0
+	VEXTRACTF128  $1, Y0, X1
+	VMAXPS        X1, X0, X0
+	VPSHUFD       $0x4e, X0, X1
+	VMAXPS        X1, X0, X0
+	VPSHUFD       $0xb1, X0, X1
+	VMAXPS        X1, X0, X0
+	VPXOR         X1, X1, X1
+	VADDSS        X1, X0, X0
+	VMULSS        X2, X0, X0
+	VMOVSS        X0, 0(DI)
+	VBROADCASTSS  X0, Z0
+exp:
+	VMOVUPS       0(SI), Z1
+	VMULPS        Z2, Z1, Z1
+	VSUBPS        Z0, Z1, Z1
+	VMAXPS        Z1, Z30, Z1
+	VMULPS        Z29, Z1, Z3
+	VRNDSCALEPS   $0, Z3, Z3
+	VMULPS        Z28, Z3, Z4
+	VSUBPS        Z4, Z1, Z1
+	VMULPS        Z27, Z3, Z4
+	VSUBPS        Z4, Z1, Z1
+	VMULPS        Z26, Z1, Z4
+	VADDPS        Z25, Z4, Z4
+	VMULPS        Z1, Z4, Z4
+	VADDPS        Z24, Z4, Z4
+	VMULPS        Z1, Z4, Z4
+	VADDPS        Z23, Z4, Z4
+	VMULPS        Z1, Z4, Z4
+	VADDPS        Z22, Z4, Z4
+	VMULPS        Z1, Z4, Z4
+	VADDPS        Z21, Z4, Z4
+	VMULPS        Z1, Z4, Z4
+	VMULPS        Z1, Z4, Z4
+	VADDPS        Z1, Z4, Z4
+	VADDPS        Z20, Z4, Z4
+	VSCALEFPS     Z3, Z4, Z4
+	VMOVUPS       Z4, 0(SI)
+	ADDQ          $64, SI
+	SUBQ          $16, R10
+	JGT           exp
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_scores(CX), AX
 	MOVQ          decodeCall_values(CX), DX
@@ -1099,22 +1172,22 @@ columns:
 	MOVQ          decodeCall_n(CX), CX
 	MOVQ          AX, SI
 	MOVQ          DX, DI
+	VPXORD        Z0, Z0, Z0
 	VPXORD        Z2, Z2, Z2
-	VPXORD        Z1, Z1, Z1
 key:
-	VBROADCASTSS  0(SI), Z0
-	VADDSS        X0, X2, X2
-	VFMADD231PS   0(DI), Z0, Z1
+	VBROADCASTSS  0(SI), Z4
+	VADDSS        X4, X0, X0
+	VFMADD231PS   0(DI), Z4, Z2
 	ADDQ          $4, SI
 	ADDQ          R8, DI
 	DECQ          CX
 	JNZ           key
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_sums(CX), CX
-	VMOVSS        X2, 0(CX)
-	VBROADCASTSS  X2, Z2
-	VDIVPS        Z2, Z1, Z1
-	VMOVUPS       Z1, 0(BX)
+	VMOVSS        X0, 0(CX)
+	VBROADCASTSS  X0, Z0
+	VDIVPS        Z0, Z2, Z2
+	VMOVUPS       Z2, 0(BX)
 	ADDQ          $64, DX
 	ADDQ          $64, BX
 	SUBQ          $16, R11
@@ -1239,18 +1312,18 @@ exp:
 	VMOVUPS       0(SI), Z13
 	VMULPS        Z14, Z13, Z13
 	VSUBPS        Z15, Z13, Z13
-	VMAXPS        Z13, Z30, Z13
 	VMOVUPS       64(SI), Z12
 	VMULPS        Z14, Z12, Z12
 	VSUBPS        Z15, Z12, Z12
-	VMAXPS        Z12, Z30, Z12
 	VMOVUPS       128(SI), Z11
 	VMULPS        Z14, Z11, Z11
 	VSUBPS        Z15, Z11, Z11
-	VMAXPS        Z11, Z30, Z11
 	VMOVUPS       192(SI), Z10
 	VMULPS        Z14, Z10, Z10
 	VSUBPS        Z15, Z10, Z10
+	VMAXPS        Z13, Z30, Z13
+	VMAXPS        Z12, Z30, Z12
+	VMAXPS        Z11, Z30, Z11
 	VMAXPS        Z10, Z30, Z10
 	VMULPS        Z29, Z13, Z9
 	VMULPS        Z29, Z12, Z8

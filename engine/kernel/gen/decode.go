@@ -10,85 +10,185 @@ var decodeHeadCounts = []int{4, 1}
 // values of its own head: scores, their exponentials, and the mix divided by their sum. The
 // width of a head is a multiple of sixteen.
 //
-// The scores, head by head:
-//
-//	SI scores   DI maximum   BX q   DX keys   R8 from head to head of the keys   R9 of the scores
-//	R10 keys left   R11 bytes of a panel   R12 heads left   AX score   CX panels left
-//	R13 panel   R14 elements of q left   R15 element of q
+//	SI scores   BX q   DX keys   R8 from head to head of q   R9 of the scores   R13 of the keys
+//	R15, AX, R12 three times R8, R9, R13   R10 keys   R11 bytes of a panel
 func decodeHeads(t *text, isa isa, consts map[string]uint32, heads int) {
 	name := fmt.Sprintf("decodeHeads%sx%d", isa.name, heads)
 	routineText(t, isa, name, name+"(call *decodeCall)", 8, consts, func(v *vec) {
-		v.address["x"] = "AX"
 		v.op("MOVQ", "call+0(FP)", "CX")
-		for _, r := range [][2]string{{"scores", "SI"}, {"maxima", "DI"}, {"q", "BX"}, {"keys", "DX"}, {"plane", "R8"}, {"ld", "R9"}, {"n", "R10"}, {"headDim", "R11"}} {
+		for _, r := range [][2]string{{"scores", "SI"}, {"q", "BX"}, {"keys", "DX"}, {"headDim", "R8"}, {"ld", "R9"}, {"plane", "R13"}, {"n", "R10"}, {"headDim", "R11"}} {
 			v.op("MOVQ", "decodeCall_"+r[0]+"(CX)", r[1])
 		}
+		v.op("SHLQ", "$2", "R8")
 		v.op("SHLQ", "$6", "R11")
-		v.op("MOVQ", fmt.Sprintf("$%d", heads), "R12")
-		scale := v.broadcast("decodeCall_scale(CX)")
-		v.takeMask()
-		m, nan := v.maxRegisters()
-		v.label("head")
-		v.scorePanels()
-		v.softRow(scale, m, nan)
-		v.op("MOVQ", "R11", "R14")
-		v.op("SHRQ", "$4", "R14")
-		for _, step := range [][2]string{{"R14", "BX"}, {"R8", "DX"}, {"R9", "SI"}, {"$4", "DI"}} {
-			v.op("ADDQ", step[0], step[1])
+		for _, triple := range [][2]string{{"R8", "R15"}, {"R9", "AX"}, {"R13", "R12"}} {
+			v.op("LEAQ", fmt.Sprintf("(%s)(%s*2)", triple[0], triple[0]), triple[1])
 		}
-		v.op("DECQ", "R12")
-		v.op("JNZ", "head")
-		v.drop(scale, m, nan)
+		maxima := make([]string, heads)
+		for h := range maxima {
+			maxima[h] = v.new()
+			v.set(maxima[h], v.bits(infinityBits|signMask))
+		}
+		v.scoreHeads(maxima)
+		v.softHeads(maxima)
 		v.mixHeads(heads)
 	})
 }
 
-// scorePanels multiplies q by the panels of its head's keys, two at a time.
-func (v *vec) scorePanels() {
+// ofHead is the address of a head's element: stride and three times the stride are registers.
+func ofHead(base, stride, triple string, head, offset int) string {
+	return fmt.Sprintf("%d(%s)%s", offset, base, []string{"", "(" + stride + "*1)", "(" + stride + "*2)", "(" + triple + "*1)"}[head])
+}
+
+// scoreHeads multiplies q by the panels of its heads' keys, and takes the maxima.
+//
+//	CX panels left   R14 columns left   DI keys of the second of two panels
+func (v *vec) scoreHeads(maxima []string) {
+	panels := 1
+	if v.v == avx512 {
+		panels = 2
+	}
+	v.op("MOVQ", "R10", "CX")
+	v.op("SHRQ", "$4", "CX") // whole ones
+	if panels == 2 {
+		v.op("SUBQ", "$2", "CX")
+		v.op("JLT", "less")
+		v.label("pair")
+		v.scorePanels("pair", 2, maxima, false)
+		v.op("SUBQ", "$2", "CX")
+		v.op("JGE", "pair")
+		v.label("less")
+		v.op("ADDQ", "$2", "CX")
+	}
+	v.op("TESTQ", "CX", "CX")
+	v.op("JEQ", "part")
+	v.label("single")
+	v.scorePanels("single", 1, maxima, false)
+	v.op("DECQ", "CX")
+	v.op("JNZ", "single")
+	v.label("part")
+	v.op("MOVQ", "R10", "CX")
+	v.op("ANDQ", "$15", "CX")
+	v.op("JEQ", "scored")
+	v.scorePanels("part", 1, maxima, true)
+	v.label("scored")
+}
+
+// scorePanels takes one panel or two; of the last, CX keys may be all that there are.
+func (v *vec) scorePanels(name string, panels int, maxima []string, part bool) {
 	per := 16 / v.v.lanes() // registers of a panel
-	panels := func(count int) {
-		var sums []string
-		for range count * per {
+	sums := make([][]string, len(maxima))
+	for h := range sums {
+		for range panels * per {
 			r := v.new()
-			v.into(xorBits, r, r, r)
-			sums = append(sums, r)
+			sums[h] = append(sums[h], v.into(xorBits, r, r, r))
 		}
-		loop := fmt.Sprintf("keys%d", count)
-		v.op("MOVQ", "R11", "R14")
-		v.op("SHRQ", "$6", "R14")
-		v.op("MOVQ", "BX", "R15")
-		v.label(loop)
-		x := v.broadcast("(R15)")
+	}
+	v.op("MOVQ", "R11", "R14")
+	v.op("SHRQ", "$6", "R14")
+	if panels == 2 {
+		v.op("LEAQ", "(DX)(R11*1)", "DI")
+	}
+	v.label(name + "_column")
+	for h, sums := range sums {
+		x := v.broadcast(ofHead("BX", "R8", "R15", h, 0))
 		for i, sum := range sums {
-			v.fma(sum, fmt.Sprintf("%d(R13)%s", i%per*v.v.bytes, []string{"", "(R11*1)"}[i/per]), x)
+			v.fma(sum, ofHead([]string{"DX", "DI"}[i/per], "R13", "R12", h, i%per*v.v.bytes), x)
 		}
 		v.drop(x)
-		v.op("ADDQ", "$4", "R15")
-		v.op("ADDQ", "$64", "R13")
-		v.op("DECQ", "R14")
-		v.op("JNZ", loop)
-		for i, sum := range sums {
-			v.move(sum, fmt.Sprintf("%d(AX)", i*v.v.bytes), false)
-		}
-		v.drop(sums...)
-		v.op("ADDQ", fmt.Sprintf("$%d", 64*count), "AX")
 	}
-	v.op("MOVQ", "SI", "AX")
-	v.op("MOVQ", "DX", "R13")
-	v.op("LEAQ", "15(R10)", "CX")
-	v.op("SHRQ", "$4", "CX")
-	v.op("SUBQ", "$2", "CX")
-	v.op("JLT", "single")
-	v.label("pair")
-	panels(2)
-	v.op("ADDQ", "R11", "R13")
-	v.op("SUBQ", "$2", "CX")
-	v.op("JGE", "pair")
-	v.label("single")
-	v.op("ADDQ", "$2", "CX")
-	v.op("JEQ", "scored")
-	panels(1)
-	v.label("scored")
+	v.op("ADDQ", "$4", "BX")
+	v.op("ADDQ", "$64", "DX")
+	if panels == 2 {
+		v.op("ADDQ", "$64", "DI")
+	}
+	v.op("DECQ", "R14")
+	v.op("JNZ", name+"_column")
+	v.op("SUBQ", "R8", "BX")
+	if panels == 2 {
+		v.op("MOVQ", "DI", "DX")
+	}
+	for h, sums := range sums {
+		for i, sum := range sums {
+			v.move(sum, ofHead("SI", "R9", "AX", h, i*v.v.bytes), false)
+		}
+	}
+	if part {
+		v.maskPart()
+	}
+	for h, sums := range sums {
+		for i, sum := range sums {
+			switch {
+			case !part:
+				v.op("VMAXPS", sum, maxima[h], maxima[h])
+			case v.v == avx512:
+				v.op("VMAXPS", sum, maxima[h], "K1", maxima[h])
+			default:
+				mask := v.new()
+				v.op("VMOVUPS", fmt.Sprintf("%d(R14)", i*v.v.bytes), mask)
+				v.op("VBLENDVPS", mask, sum, maxima[h], sum)
+				v.drop(mask)
+				v.op("VMAXPS", sum, maxima[h], maxima[h])
+			}
+			v.drop(sum)
+		}
+	}
+	v.op("ADDQ", fmt.Sprintf("$%d", 64*panels), "SI")
+}
+
+// maskPart has K1, or memory at R14, say which of the last panel's keys there are.
+func (v *vec) maskPart() {
+	if v.v == avx512 {
+		v.op("MOVL", "$1", "R14")
+		v.op("SHLL", "CX", "R14")
+		v.op("DECL", "R14")
+		v.op("KMOVW", "R14", "K1")
+		return
+	}
+	v.op("LEAQ", "·masks256+64(SB)", "R14")
+	v.op("SHLQ", "$2", "CX")
+	v.op("SUBQ", "CX", "R14")
+}
+
+// softHeads replaces the scores by exponentials, those of a last panel all of them: what
+// belongs to no key is not read. A maximum need not know of NaN, for the sum will.
+func (v *vec) softHeads(maxima []string) {
+	v.op("MOVQ", "call+0(FP)", "DX")
+	for _, r := range [][2]string{{"maxima", "DI"}, {"scores", "SI"}} {
+		v.op("MOVQ", "decodeCall_"+r[0]+"(DX)", r[1])
+	}
+	scale := v.broadcast("decodeCall_scale(DX)")
+	for h, m := range maxima {
+		v.maxEnd(m, "")
+		v.scaleFirst(m, scale)
+		v.storeFirst(m, fmt.Sprintf("%d(DI)", 4*h))
+		v.spread(m)
+	}
+	together := min(len(maxima), 4)
+	if v.v == avx2 {
+		together = min(len(maxima), 2)
+	}
+	v.label("exp")
+	for i := range 16 / v.v.lanes() {
+		for h := 0; h < len(maxima); h += together {
+			x := make([]string, together)
+			for j := range x {
+				x[j] = v.new()
+				v.move(ofHead("SI", "R9", "AX", h+j, i*v.v.bytes), x[j], true)
+				v.mul(x[j], scale)
+				v.sub(x[j], maxima[h+j])
+			}
+			for j, p := range v.expsBelow(x...) {
+				v.move(p, ofHead("SI", "R9", "AX", h+j, i*v.v.bytes), false)
+				v.drop(p)
+			}
+		}
+	}
+	v.op("ADDQ", "$64", "SI")
+	v.op("SUBQ", "$16", "R10")
+	v.op("JGT", "exp")
+	v.drop(scale)
+	v.drop(maxima...)
 }
 
 // mixHeads adds up the probabilities and the values that they weigh, key by key, sixteen
@@ -107,9 +207,6 @@ func (v *vec) mixHeads(heads int) {
 	for _, triple := range [][2]string{{"R9", "R12"}, {"R10", "R13"}, {"R8", "R14"}} {
 		v.op("LEAQ", fmt.Sprintf("(%s)(%s*2)", triple[0], triple[0]), triple[1])
 	}
-	at := func(base, stride, triple string, head, offset int) string {
-		return fmt.Sprintf("%d(%s)%s", offset, base, []string{"", "(" + stride + "*1)", "(" + stride + "*2)", "(" + triple + "*1)"}[head])
-	}
 	var sums, mix []string
 	for range heads {
 		sums = append(sums, v.new())
@@ -127,10 +224,10 @@ func (v *vec) mixHeads(heads int) {
 	}
 	v.label("key")
 	for h := range heads {
-		p := v.broadcast(at("SI", "R9", "R12", h, 0))
+		p := v.broadcast(ofHead("SI", "R9", "R12", h, 0))
 		v.op("VADDSS", half(p), half(sums[h]), half(sums[h]))
 		for i := range per {
-			v.fma(mix[h*per+i], at("DI", "R10", "R13", h, i*v.v.bytes), p)
+			v.fma(mix[h*per+i], ofHead("DI", "R10", "R13", h, i*v.v.bytes), p)
 		}
 		v.drop(p)
 	}
@@ -144,7 +241,7 @@ func (v *vec) mixHeads(heads int) {
 		v.storeFirst(sums[h], fmt.Sprintf("%d(CX)", 4*h))
 		v.spread(sums[h])
 		for i := range per {
-			v.move(v.div(mix[h*per+i], sums[h]), at("BX", "R8", "R14", h, i*v.v.bytes), false)
+			v.move(v.div(mix[h*per+i], sums[h]), ofHead("BX", "R8", "R14", h, i*v.v.bytes), false)
 		}
 	}
 	v.op("ADDQ", "$64", "DX")

@@ -65,7 +65,8 @@ func (v *vec) maxStep(slice, m, nan string) {
 	v.drop(x)
 }
 
-// maxEnd leaves the maximum in the first lane of m, a zero as +0.
+// maxEnd leaves the maximum in the first lane of m, a zero as +0. Without a register for NaN
+// it is any number if there was one.
 func (v *vec) maxEnd(m, nan string) {
 	t := v.new()
 	defer v.drop(t)
@@ -76,26 +77,26 @@ func (v *vec) maxEnd(m, nan string) {
 		return
 	}
 	// Folding halves; a NaN is an all-ones or NaN pattern in nan, else zero.
+	fold := func(op, selector string, source, target func(string) string) {
+		v.op(op, selector, source(m), target(t))
+		v.op("VMAXPS", target(t), target(m), target(m))
+		if nan != "" {
+			v.op(op, selector, source(nan), target(t))
+			v.op("VPOR", target(t), target(nan), target(nan))
+		}
+	}
 	if v.v == avx512 {
-		v.op("VEXTRACTF64X4", "$1", m, lower(t))
-		v.op("VMAXPS", lower(t), lower(m), lower(m))
-		v.op("VEXTRACTF64X4", "$1", nan, lower(t))
-		v.op("VPOR", lower(t), lower(nan), lower(nan))
+		fold("VEXTRACTF64X4", "$1", func(r string) string { return r }, lower)
 	}
-	v.op("VEXTRACTF128", "$1", lower(m), half(t))
-	v.op("VMAXPS", half(t), half(m), half(m))
-	v.op("VEXTRACTF128", "$1", lower(nan), half(t))
-	v.op("VPOR", half(t), half(nan), half(nan))
-	for _, order := range []string{"$0x4e", "$0xb1"} {
-		v.op("VPSHUFD", order, half(m), half(t))
-		v.op("VMAXPS", half(t), half(m), half(m))
-		v.op("VPSHUFD", order, half(nan), half(t))
-		v.op("VPOR", half(t), half(nan), half(nan))
-	}
+	fold("VEXTRACTF128", "$1", lower, half)
+	fold("VPSHUFD", "$0x4e", half, half)
+	fold("VPSHUFD", "$0xb1", half, half)
 	// Or-ing makes the result NaN where nan is one; adding +0 turns -0 into +0.
 	v.op("VPXOR", half(t), half(t), half(t))
 	v.op("VADDSS", half(t), half(m), half(m))
-	v.op("VPOR", half(nan), half(m), half(m))
+	if nan != "" {
+		v.op("VPOR", half(nan), half(m), half(m))
+	}
 }
 
 // scaleFirst multiplies the first lane of m by that of by.

@@ -120,10 +120,9 @@ func (v *vec) softQueries() {
 		x[i] = v.new()
 		v.move(at(i), x[i], true)
 		v.mul(x[i], scale)
-		v.sub(x[i], m) // not above zero
-		v.op("VMAXPS", x[i], v.c(-104), x[i])
+		v.sub(x[i], m)
 	}
-	p := v.expsWithin(x...)
+	p := v.expsBelow(x...)
 	for i := range p {
 		v.move(p[i], at(i), false)
 	}
@@ -132,6 +131,21 @@ func (v *vec) softQueries() {
 	v.op("JGT", "exp")
 	v.drop(p...)
 	v.drop(m, scale)
+}
+
+// expsBelow is exps of numbers that are not above zero, or NaN.
+func (v *vec) expsBelow(xs ...string) []string {
+	for _, x := range xs {
+		lowest := v.c(-104)
+		if v.v == avx2 {
+			lowest = v.copy(lowest)
+		}
+		v.op("VMAXPS", x, lowest, x)
+		if v.v == avx2 {
+			v.drop(lowest)
+		}
+	}
+	return v.expsWithin(xs...)
 }
 
 // mixQueries adds up the exponentials and the values that they weigh, and divides.
