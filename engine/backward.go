@@ -40,16 +40,13 @@ type blockGrad struct {
 	logits     []float32 // [rows, experts]
 	projection []float32 // [rows, d] of the attention's output projection
 	mixed      []float32 // [rows, d]
-	queries    []float32 // [rows, d]
-	keys       []float32 // [rows, kvHeads*headDim]
-	values     []float32 // [rows, kvHeads*headDim]
 	qkv        []float32 // [rows, width of the fused projection]
 	delta      deltaGrad // of linear attention
 	// what each sequence that goes on from a prefix adds to the gradient of the
 	// prefix's keys and values, one sequence after the other
-	prefixKeys, prefixValues []float32
-	joined                   attended  // a prefix and a sequence that goes on from it
-	attended                 []float32 // [rows, d] of the attention's norm output
+	prefixKV []float32
+	joined   attended  // a prefix and a sequence that goes on from it
+	attended []float32 // [rows, d] of the attention's norm output
 }
 
 // BeginBackward starts the backward pass of a pass that was saved. Parameter
@@ -307,33 +304,26 @@ func (p *Pass) attentionGrad(k *worker, layer int) {
 func (p *Pass) attendGrad(k *worker, layer int, s *layerState, at int) {
 	c, b := &p.config, &k.back
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
+	width := d + 2*kv
 	scale := float32(1 / math.Sqrt(float64(hd)))
-	b.prefixKeys, b.prefixValues = b.prefixKeys[:0], b.prefixValues[:0]
+	b.prefixKV = b.prefixKV[:0]
 	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
 		first, end := p.pack.Offsets[sequence], p.pack.Offsets[sequence+1]
 		if first == end {
 			continue
 		}
 		from, to := first-k.rowFrom, end-k.rowFrom
-		dq, dk, dv := b.queries[from*d:to*d], b.keys[from*kv:to*kv], b.values[from*kv:to*kv]
-		dout := b.mixed[from*d : to*d]
+		dout, dfused := b.mixed[from*d:to*d], b.qkv[from*width:to*width]
 		from, to = from+at, to+at
-		own := attended{s.keys[from*kv : to*kv], s.values[from*kv : to*kv], dk, dv}
+		fused := s.fused[from*width : to*width]
+		own := attended{fused[d:], dfused[d:], width}
 		all, before := p.join(b, layer, sequence, own)
-		kernel.AttendGrad(dq, all.dkeys, all.dvalues, dout, s.queries[from*d:to*d], all.keys, all.values, s.lse[from*c.Heads:to*c.Heads],
-			before, to-from, c.Heads, c.KVHeads, hd, scale, p.num.attention, p.keptFor(first, layer), &k.scratch)
+		kernel.AttendGrad(dfused, all.dkv, all.dkv[kv:], dout, fused, all.kv, all.kv[kv:], s.lse[from*c.Heads:to*c.Heads],
+			width, all.stride, before, to-from, c.Heads, c.KVHeads, hd, scale, p.num.attention, p.keptFor(first, layer), &k.scratch)
 		p.part(b, layer, sequence, own, all)
 		if table := p.weights.rotary; table != nil {
-			positions := p.pack.Positions[first:end]
-			kernel.RotaryGrad(dq, positions, to-from, c.Heads, hd, table)
-			kernel.RotaryGrad(dk, positions, to-from, c.KVHeads, hd, table)
+			kernel.RotaryGrad(dfused, width, p.pack.Positions[first:end], to-from, c.Heads+c.KVHeads, hd, table)
 		}
-	}
-	for r := range k.rowTo - k.rowFrom {
-		row := b.qkv[r*(d+2*kv) : (r+1)*(d+2*kv)]
-		copy(row, b.queries[r*d:(r+1)*d])
-		copy(row[d:], b.keys[r*kv:(r+1)*kv])
-		copy(row[d+kv:], b.values[r*kv:(r+1)*kv])
 	}
 }
 

@@ -46,47 +46,44 @@ func (p *Pass) attentionInside(k *worker, layer int, s *layerState, from, to int
 	p.lowRank(k, w.qkvLow, in, rows)
 	p.store(&k.in.attention, 0, rows, d)
 	values, scales := k.in.attention.rows(0, rows, d, p.num.inputs)
-	kernel.Linear(k.qkv, values, scales, &w.qkv, rows, p.num.projection, &k.scratch)
-	p.addLowRank(k, w.qkvLow, k.qkv, w.qkv.Out, rows)
+	fused := s.fused[from*w.qkv.Out : to*w.qkv.Out]
+	kernel.Linear(fused, values, scales, &w.qkv, rows, p.num.projection, &k.scratch)
+	p.addLowRank(k, w.qkvLow, fused, w.qkv.Out, rows)
 	p.mixers[layer].mix(p, k, layer, s, from, to)
 	p.lowRank(k, w.outputLow, s.mixed.dense[from*d:to*d], rows)
 	p.store(&s.mixed, from, to, d)
 }
 
-// splitHeads parts the fused projection into queries, keys and values, turns
-// queries and keys by their positions, and brings keys and values to the
-// cache's format, per token and head.
-func (p *Pass) splitHeads(k *worker, layer int, s *layerState, from, to int) {
+// placeHeads turns queries and keys by their positions, and brings keys and values to the
+// cache's format, per token and head, where the fused projection left them.
+func (p *Pass) placeHeads(k *worker, layer int, s *layerState, from, to int) {
 	c := &p.config
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
-	for r := from; r < to; r++ {
-		row := k.qkv[(r-from)*(d+2*kv):][:d+2*kv]
-		copy(s.queries[r*d:(r+1)*d], row)
-		copy(s.keys[r*kv:(r+1)*kv], row[d:])
-		copy(s.values[r*kv:(r+1)*kv], row[d+kv:])
-	}
-	rows := to - from
-	keys, values := s.keys[from*kv:to*kv], s.values[from*kv:to*kv]
+	width := d + 2*kv
+	fused := s.fused[from*width : to*width]
 	if table := p.weights.rotary; table != nil {
-		positions := p.pack.Positions[k.rowFrom:k.rowTo]
 		rotary := kernel.Rotary
 		if p.num.eager {
 			rotary = kernel.RotaryEager
 		}
-		rotary(s.queries[from*d:to*d], positions, rows, c.Heads, hd, table, p.num.activations)
-		rotary(keys, positions, rows, c.KVHeads, hd, table, p.num.activations)
+		rotary(fused, width, p.pack.Positions[k.rowFrom:k.rowTo], to-from, c.Heads+c.KVHeads, hd, table, p.num.activations)
 	}
-	if p.num.queries != p.num.activations {
-		round(p.num.queries, s.queries[from*d:to*d])
+	scales, requantise := p.weights.kvScales, p.num.queries != p.num.activations
+	if requantise || scales != nil || !p.num.plainCache {
+		for ; len(fused) > 0; fused = fused[width:] {
+			keys, values := fused[d:d+kv], fused[d+kv:width]
+			if requantise {
+				round(p.num.queries, fused[:d])
+			}
+			if scales != nil {
+				storeScaled(keys, scales[2*layer*c.KVHeads:][:c.KVHeads], hd, p.weights.cacheGrid)
+				storeScaled(values, scales[(2*layer+1)*c.KVHeads:][:c.KVHeads], hd, p.weights.cacheGrid)
+			} else if !p.num.plainCache {
+				p.num.kvCache.RoundTrip(fused[d:width], fused[d:width], 2*c.KVHeads, hd)
+			}
+		}
 	}
-	if scales := p.weights.kvScales; scales != nil {
-		storeScaled(keys, scales[2*layer*c.KVHeads:][:c.KVHeads], hd, p.weights.cacheGrid)
-		storeScaled(values, scales[(2*layer+1)*c.KVHeads:][:c.KVHeads], hd, p.weights.cacheGrid)
-	} else if !p.num.plainCache {
-		p.num.kvCache.RoundTrip(keys, keys, rows*c.KVHeads, hd)
-		p.num.kvCache.RoundTrip(values, values, rows*c.KVHeads, hd)
-	}
-	p.keepPrefix(k, layer, keys, values)
+	p.keepPrefix(k, layer, s, from, to)
 }
 
 // attend stores the keys and values of a block, whose rows begin at the given
@@ -96,6 +93,7 @@ func (p *Pass) splitHeads(k *worker, layer int, s *layerState, from, to int) {
 func (p *Pass) attend(k *worker, layer int, s *layerState, at int) {
 	c, shift := &p.config, at-k.rowFrom
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
+	width := d + 2*kv
 	scale := float32(1 / math.Sqrt(float64(hd)))
 	k.prefix = -1
 	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
@@ -106,11 +104,12 @@ func (p *Pass) attend(k *worker, layer int, s *layerState, at int) {
 		keys, values, capacity := p.cacheOf(k, layer, sequence)
 		first := int(p.pack.Positions[from])
 		from, to = from+shift, to+shift // the rows in s
-		kernel.StoreKV(keys, values, s.keys[from*kv:to*kv], s.values[from*kv:to*kv], to-from, first, c.KVHeads, hd, capacity)
+		fused := s.fused[from*width : to*width]
+		kernel.StoreKV(keys, values, fused[d:], fused[d+kv:], width, to-from, first, c.KVHeads, hd, capacity)
 		if p.options.Retention != nil {
 			p.attendKept(k, layer, from, to, shift, s, keys, values, capacity, scale)
 		} else {
-			kernel.AttendRows(s.mixed.dense[from*d:to*d], p.lse(s, from, to), s.queries[from*d:to*d],
+			kernel.AttendRows(s.mixed.dense[from*d:to*d], p.lse(s, from, to), fused, width,
 				keys, values, to-from, c.Heads, c.KVHeads, hd, capacity, first+1, scale, &p.num.attention, &k.scratch)
 		}
 		if p.options.Mass != nil {
@@ -137,9 +136,10 @@ func (p *Pass) cacheOf(k *worker, layer, sequence int) (keys, values []float32, 
 	c, prefix := &p.config, p.pack.After[sequence]
 	keys, values, capacity = k.keys, k.values, len(k.keys)/(p.heads*c.HeadDim())
 	if prefix != k.prefix { // else they stand there already
-		from, to := p.pack.before(sequence)
-		first, second := p.prefixKV(layer, from, to)
-		kernel.StoreKV(keys, values, first, second, to-from, 0, c.KVHeads, c.HeadDim(), capacity)
+		if from, to := p.pack.before(sequence); from < to {
+			rows, stride := p.prefixKV(layer, from, to)
+			kernel.StoreKV(keys, values, rows, rows[c.KVDim():], stride, to-from, 0, c.KVHeads, c.HeadDim(), capacity)
+		}
 		k.prefix = prefix
 	}
 	return keys, values, capacity

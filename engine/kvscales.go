@@ -44,9 +44,12 @@ func (w *Weights) Calibrate(sequences [][]int32, margin float64) {
 			continue // keeps no keys
 		}
 		s := &w.calibrator.layers[l]
-		for side, x := range [][]float32{s.keys, s.values} {
+		for side := range 2 { // keys, values
 			scales := w.kvScales[(2*l+side)*c.KVHeads:][:c.KVHeads]
-			headMaxima(scales, x[:pack.Rows()*c.KVDim()], c.HeadDim())
+			clear(scales)
+			for r := range pack.Rows() {
+				headMaxima(scales, s.fused[r*(c.DModel+2*c.KVDim())+c.DModel+side*c.KVDim():][:c.KVDim()], c.HeadDim())
+			}
 			for h := range scales {
 				scales[h] = max(scales[h]*largest, smallestKVScale)
 			}
@@ -54,9 +57,8 @@ func (w *Weights) Calibrate(sequences [][]int32, margin float64) {
 	}
 }
 
-// headMaxima sets maxima to the largest magnitude of each head.
+// headMaxima raises maxima to the largest magnitude of each head.
 func headMaxima(maxima, x []float32, headDim int) {
-	clear(maxima)
 	for i := 0; i < len(x); i += headDim {
 		h := i / headDim % len(maxima)
 		for _, v := range x[i : i+headDim] {

@@ -19,7 +19,6 @@ type linearAttention struct{}
 
 // deltaState is the inside of a linear-attention layer. Rows are those of the layerState.
 type deltaState struct {
-	fused        []float32    // [rows, 4·d+2·heads] q, k, v, z, b, a
 	conv         []float32    // [rows, 3·d] behind the convolution
 	acted        [2][]float32 // [rows, d] queries and keys behind SiLU
 	inverse      [2][]float32 // [rows, heads] 1/norm of their heads
@@ -42,7 +41,7 @@ type deltaGrad struct {
 func (linearAttention) grow(p *Pass, s *layerState, rows int) {
 	c, n := &p.config, &s.delta
 	d, heads := c.DModel, c.Heads
-	n.fused, n.conv = grown(n.fused, rows*c.LargestProjection()), grown(n.conv, rows*3*d)
+	n.conv = grown(n.conv, rows*3*d)
 	for i := range n.acted {
 		n.acted[i], n.inverse[i] = grown(n.acted[i], rows*d), grown(n.inverse[i], rows*heads)
 	}
@@ -65,7 +64,6 @@ func (linearAttention) mix(p *Pass, k *worker, layer int, s *layerState, from, t
 	c, n, w := &p.config, &s.delta, p.weights.layers[layer].linear
 	d, heads, hd, width := c.DModel, c.Heads, c.HeadDim(), p.weights.layers[layer].qkv.Out
 	rows, shift := to-from, from-k.rowFrom
-	copy(n.fused[from*width:to*width], k.qkv[:rows*width])
 	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
 		first, end := p.pack.Offsets[sequence]+shift, p.pack.Offsets[sequence+1]+shift
 		if first < end {
@@ -73,7 +71,7 @@ func (linearAttention) mix(p *Pass, k *worker, layer int, s *layerState, from, t
 			if p.pack.Positions[first-shift] == 0 {
 				clear(tail)
 			}
-			kernel.ShortConv(n.conv[first*3*d:end*3*d], n.fused[first*width:], tail, w.conv, end-first, 3*d, width, model.ConvWidth)
+			kernel.ShortConv(n.conv[first*3*d:end*3*d], s.fused[first*width:], tail, w.conv, end-first, 3*d, width, model.ConvWidth)
 		}
 	}
 	for r := from; r < to; r++ {
@@ -85,7 +83,7 @@ func (linearAttention) mix(p *Pass, k *worker, layer int, s *layerState, from, t
 	for i, dst := range [][]float32{n.queries, n.keys} {
 		kernel.RMSNorm(dst[from*d:to*d], n.inverse[i][from*heads:to*heads], n.acted[i][from*d:to*d], w.gains[i], rows*heads, hd, l2Eps/float32(hd), p.num.norm)
 	}
-	kernel.DeltaGates(n.beta[from*heads:to*heads], n.decay[from*heads:to*heads], n.fused[from*width+4*d:], w.decayLog, w.decayBias, rows, heads, width)
+	kernel.DeltaGates(n.beta[from*heads:to*heads], n.decay[from*heads:to*heads], s.fused[from*width+4*d:], w.decayLog, w.decayBias, rows, heads, width)
 	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
 		first, end := p.pack.Offsets[sequence]+shift, p.pack.Offsets[sequence+1]+shift
 		if first < end {
@@ -98,7 +96,7 @@ func (linearAttention) mix(p *Pass, k *worker, layer int, s *layerState, from, t
 	}
 	kernel.RMSNorm(n.outNormed[from*d:to*d], n.outInverse[from*heads:to*heads], n.out[from*d:to*d], w.norm, rows*heads, hd, float32(c.NormEps), p.num.norm)
 	for r := from; r < to; r++ {
-		kernel.SiLUGate(s.mixed.dense[r*d:(r+1)*d], n.fused[r*width+3*d:][:d], n.outNormed[r*d:(r+1)*d], d, p.num.activations)
+		kernel.SiLUGate(s.mixed.dense[r*d:(r+1)*d], s.fused[r*width+3*d:][:d], n.outNormed[r*d:(r+1)*d], d, p.num.activations)
 	}
 }
 
@@ -131,7 +129,7 @@ func (linearAttention) mixGrad(p *Pass, k *worker, layer int, s *layerState, fro
 	d, heads, hd, width, g := c.DModel, c.Heads, c.HeadDim(), p.weights.layers[layer].qkv.Out, &k.back.delta
 	rows := to - from
 	for r := range rows {
-		gate, normed := n.fused[(from+r)*width+3*d:][:d], n.outNormed[(from+r)*d:][:d]
+		gate, normed := s.fused[(from+r)*width+3*d:][:d], n.outNormed[(from+r)*d:][:d]
 		kernel.SiLUGateGrad(b.qkv[r*width+3*d:][:d], g.normed[r*d:][:d], b.mixed[r*d:][:d], gate, normed, d)
 	}
 	kernel.RMSNormInputGrad(g.out, g.normed, n.out[from*d:to*d], n.outInverse[from*heads:to*heads], w.norm, rows*heads, hd, false)
@@ -145,7 +143,7 @@ func (linearAttention) mixGrad(p *Pass, k *worker, layer int, s *layerState, fro
 			g.out[first*d:end*d], n.queries[x*d:y*d], n.keys[x*d:y*d], n.values[x*d:y*d], n.beta[x*heads:y*heads], n.decay[x*heads:y*heads],
 			end-first, heads, hd, p.num.delta, &k.scratch)
 	}
-	kernel.DeltaGatesGrad(b.qkv[4*d:], g.beta, g.decay, n.fused[from*width+4*d:], n.beta[from*heads:], w.decayLog, w.decayBias, rows, heads, width)
+	kernel.DeltaGatesGrad(b.qkv[4*d:], g.beta, g.decay, s.fused[from*width+4*d:], n.beta[from*heads:], w.decayLog, w.decayBias, rows, heads, width)
 	for i, dx := range [][]float32{g.queries, g.keys} {
 		kernel.RMSNormInputGrad(dx, dx, n.acted[i][from*d:to*d], n.inverse[i][from*heads:to*heads], w.gains[i], rows*heads, hd, false)
 	}
@@ -178,7 +176,7 @@ func (linearAttention) weightsGrad(p *Pass, part, layer int) {
 		for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
 			first, last := p.pack.Offsets[sequence]-k.rowFrom, p.pack.Offsets[sequence+1]-k.rowFrom
 			if first < last {
-				kernel.ShortConvWeightGrad(to.Conv, g.conv[first*3*d:], n.fused[(from+first)*width:], last-first, 3*d, width, model.ConvWidth)
+				kernel.ShortConvWeightGrad(to.Conv, g.conv[first*3*d:], s.fused[(from+first)*width:], last-first, 3*d, width, model.ConvWidth)
 			}
 		}
 	}
@@ -187,7 +185,7 @@ func (linearAttention) weightsGrad(p *Pass, part, layer int) {
 func (linearAttention) operations(p *Pass, layer int) []Operation {
 	n, d, heads := &p.layers[layer].delta, p.config.DModel, p.config.Heads
 	return []Operation{
-		{"projection", layer, n.fused[:p.rows*p.weights.layers[layer].qkv.Out], p.weights.layers[layer].qkv.Out},
+		{"projection", layer, p.layers[layer].fused[:p.rows*p.weights.layers[layer].qkv.Out], p.weights.layers[layer].qkv.Out},
 		{"convolution", layer, n.conv[:p.rows*3*d], 3 * d},
 		{"queries", layer, n.queries[:p.rows*d], d},
 		{"keys", layer, n.keys[:p.rows*d], d},

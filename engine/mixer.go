@@ -11,7 +11,7 @@ type mixer interface {
 	// grow makes room in the inside of a layer, and growBack for gradients of a block.
 	grow(p *Pass, s *layerState, rows int)
 	growBack(p *Pass, b *blockGrad, rows int)
-	// mix turns the fused projection of a block, in k.qkv, into s.mixed, rows from..to-1.
+	// mix turns the fused projection of a block, in s.fused, into s.mixed, rows from..to-1.
 	mix(p *Pass, k *worker, layer int, s *layerState, from, to int)
 	// mixGrad leaves the gradient of the fused projection in k.back.qkv, from that of the
 	// mixed rows in k.back.mixed.
@@ -38,18 +38,13 @@ func mixers(c model.Config) []mixer {
 type fullAttention struct{}
 
 func (fullAttention) grow(p *Pass, s *layerState, rows int) {
-	c := &p.config
-	s.queries, s.keys, s.values = grown(s.queries, rows*c.DModel), grown(s.keys, rows*c.KVDim()), grown(s.values, rows*c.KVDim())
-	s.lse = grown(s.lse, rows*c.Heads)
+	s.lse = grown(s.lse, rows*p.config.Heads)
 }
 
-func (fullAttention) growBack(p *Pass, b *blockGrad, rows int) {
-	c := &p.config
-	b.queries, b.keys, b.values = grown(b.queries, rows*c.DModel), grown(b.keys, rows*c.KVDim()), grown(b.values, rows*c.KVDim())
-}
+func (fullAttention) growBack(*Pass, *blockGrad, int) {}
 
 func (fullAttention) mix(p *Pass, k *worker, layer int, s *layerState, from, to int) {
-	p.splitHeads(k, layer, s, from, to)
+	p.placeHeads(k, layer, s, from, to)
 	p.chooseAll(k, layer)
 	p.attend(k, layer, s, from)
 }
@@ -64,10 +59,15 @@ func (fullAttention) weightsGrad(p *Pass, part, layer int) { p.prefixGrad(part, 
 
 func (fullAttention) operations(p *Pass, layer int) []Operation {
 	s, d, kv := &p.layers[layer], p.config.DModel, p.config.KVDim()
+	columns := func(name string, from, width int) Operation {
+		values := make([]float32, 0, p.rows*width)
+		for r := range p.rows {
+			values = append(values, s.fused[r*(d+2*kv)+from:][:width]...)
+		}
+		return Operation{name, layer, values, width}
+	}
 	return []Operation{
-		{"queries", layer, s.queries[:p.rows*d], d},
-		{"keys", layer, s.keys[:p.rows*kv], kv},
-		{"values", layer, s.values[:p.rows*kv], kv},
+		columns("queries", 0, d), columns("keys", d, kv), columns("values", d+kv, kv),
 		{"attention", layer, s.mixed.dense[:p.rows*d], d},
 	}
 }

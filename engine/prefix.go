@@ -5,51 +5,56 @@ import "driftlab/engine/kernel"
 // prefixState is what the sequences that go on from prefixes read of them in a
 // layer, and what that adds to the gradient, in their order.
 type prefixState struct {
-	keys, values   []float32 // [rows of prefixes, kvHeads*headDim], where no layerState holds them
-	dkeys, dvalues []float32 // [rows of prefixes, kvHeads*headDim]
+	kv  []float32 // [rows of prefixes, 2·kvHeads·headDim] keys and values, where no layerState holds them
+	dkv []float32 // [rows of prefixes, 2·kvHeads·headDim]
 }
 
 // growPrefixes makes room for the keys and values of prefixes.
 func (p *Pass) growPrefixes() {
-	n := p.pack.prefixRows() * p.config.KVDim()
+	n := p.pack.prefixRows() * 2 * p.config.KVDim()
 	for len(p.prefix) < p.config.Layers {
 		p.prefix = append(p.prefix, prefixState{})
 	}
 	for l := range p.prefix {
 		f := &p.prefix[l]
 		if !p.kept() {
-			f.keys, f.values = grown(f.keys, n), grown(f.values, n)
+			f.kv = grown(f.kv, n)
 		}
 		if p.options.Save {
-			f.dkeys, f.dvalues = grown(f.dkeys, n), grown(f.dvalues, n)
-			clear(f.dkeys)
-			clear(f.dvalues)
+			f.dkv = grown(f.dkv, n)
+			clear(f.dkv)
 		}
 	}
 }
 
-// prefixKV returns the keys and values of a range of the prefixes' rows.
-func (p *Pass) prefixKV(layer, from, to int) (keys, values []float32) {
-	kv := p.config.KVDim()
-	keys, values = p.prefix[layer].keys, p.prefix[layer].values
+// prefixKV returns the keys and values of a range of the prefixes' rows: each row's keys with
+// its values behind them, rows stride elements apart.
+func (p *Pass) prefixKV(layer, from, to int) (rows []float32, stride int) {
+	d, kv := p.config.DModel, p.config.KVDim()
 	if p.kept() {
-		keys, values = p.layers[layer].keys, p.layers[layer].values
+		stride = d + 2*kv
+		return p.layers[layer].fused[from*stride+d : to*stride], stride
 	}
-	return keys[from*kv : to*kv], values[from*kv : to*kv]
+	return p.prefix[layer].kv[from*2*kv : to*2*kv], 2 * kv
 }
 
 // keepPrefix keeps the keys and values of a block of prefixes.
-func (p *Pass) keepPrefix(k *worker, layer int, keys, values []float32) {
-	if k.seqTo <= p.pack.Prefixes && !p.kept() {
-		at := k.rowFrom * p.config.KVDim()
-		copy(p.prefix[layer].keys[at:], keys)
-		copy(p.prefix[layer].values[at:], values)
+func (p *Pass) keepPrefix(k *worker, layer int, s *layerState, from, to int) {
+	if k.seqTo > p.pack.Prefixes || p.kept() {
+		return
+	}
+	d, kv := p.config.DModel, p.config.KVDim()
+	for r := from; r < to; r++ {
+		copy(p.prefix[layer].kv[(k.rowFrom+r-from)*2*kv:], s.fused[r*(d+2*kv)+d:][:2*kv])
 	}
 }
 
-// attended are the keys and values that a sequence's queries attend to, a row
-// behind the other, and their gradients.
-type attended struct{ keys, values, dkeys, dvalues []float32 }
+// attended are the keys and values that a sequence's queries attend to, and their gradients:
+// a row's keys with its values behind them, rows stride elements apart.
+type attended struct {
+	kv, dkv []float32
+	stride  int
+}
 
 // join puts a sequence's own keys and values behind those of its prefix, if it
 // has one.
@@ -58,11 +63,16 @@ func (p *Pass) join(b *blockGrad, layer, sequence int, own attended) (all attend
 	if from == to {
 		return own, 0
 	}
-	keys, values := p.prefixKV(layer, from, to)
-	all = attended{b.joined.keys[:0], b.joined.values[:0], b.joined.dkeys, b.joined.dvalues}
-	all.keys = append(append(all.keys, keys...), own.keys...)
-	all.values = append(append(all.values, values...), own.values...)
-	all.dkeys, all.dvalues = grown(all.dkeys, len(all.keys)), grown(all.dvalues, len(all.keys))
+	width := 2 * p.config.KVDim()
+	all = attended{b.joined.kv[:0], b.joined.dkv, width}
+	rows, stride := p.prefixKV(layer, from, to)
+	for ; len(rows) > 0; rows = rows[min(stride, len(rows)):] {
+		all.kv = append(all.kv, rows[:width]...)
+	}
+	for rows := own.kv; len(rows) > 0; rows = rows[min(own.stride, len(rows)):] {
+		all.kv = append(all.kv, rows[:width]...)
+	}
+	all.dkv = grown(all.dkv, len(all.kv))
 	b.joined = all
 	return all, to - from
 }
@@ -71,16 +81,18 @@ func (p *Pass) join(b *blockGrad, layer, sequence int, own attended) (all attend
 // the gradients of all that went on from it.
 func (p *Pass) part(b *blockGrad, layer, sequence int, own, all attended) {
 	from, to := p.pack.before(sequence)
-	kv := p.config.KVDim()
-	if n := (to - from) * kv; n > 0 {
-		copy(own.dkeys, all.dkeys[n:])
-		copy(own.dvalues, all.dvalues[n:])
-		b.prefixKeys, b.prefixValues = append(b.prefixKeys, all.dkeys[:n]...), append(b.prefixValues, all.dvalues[:n]...)
+	width := 2 * p.config.KVDim()
+	if n := (to - from) * width; n > 0 {
+		for i := n; i < len(all.dkv); i += width {
+			copy(own.dkv[(i-n)/width*own.stride:], all.dkv[i:i+width])
+		}
+		b.prefixKV = append(b.prefixKV, all.dkv[:n]...)
 	}
 	if sequence < p.pack.Prefixes {
-		at, f := p.pack.Offsets[sequence]*kv, &p.prefix[layer]
-		kernel.Add(own.dkeys, own.dkeys, f.dkeys[at:][:len(own.dkeys)])
-		kernel.Add(own.dvalues, own.dvalues, f.dvalues[at:][:len(own.dvalues)])
+		for r := p.pack.Offsets[sequence]; r < p.pack.Offsets[sequence+1]; r++ {
+			row := own.dkv[(r-p.pack.Offsets[sequence])*own.stride:][:width]
+			kernel.Add(row, row, p.prefix[layer].dkv[r*width:][:width])
+		}
 	}
 }
 
@@ -88,19 +100,18 @@ func (p *Pass) part(b *blockGrad, layer, sequence int, own, all attended) {
 // and values of their prefixes, one by one in their order. A worker owns a share
 // of each.
 func (p *Pass) prefixGrad(part, layer int) {
-	f, kv := &p.prefix[layer], p.config.KVDim()
+	f, width := &p.prefix[layer], 2*p.config.KVDim()
 	for i := range p.workers {
 		k, at := &p.workers[i], 0
 		for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
 			first, end := p.pack.before(sequence)
-			n := (end - first) * kv
+			n := (end - first) * width
 			if n == 0 {
 				continue
 			}
 			from, to := p.share(part, n)
-			dkeys, dvalues := f.dkeys[first*kv:end*kv], f.dvalues[first*kv:end*kv]
-			kernel.Add(dkeys[from:to], dkeys[from:to], k.back.prefixKeys[at+from:at+to])
-			kernel.Add(dvalues[from:to], dvalues[from:to], k.back.prefixValues[at+from:at+to])
+			dkv := f.dkv[first*width : end*width]
+			kernel.Add(dkv[from:to], dkv[from:to], k.back.prefixKV[at+from:at+to])
 			at += n
 		}
 	}

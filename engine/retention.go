@@ -71,7 +71,7 @@ func count(plane []uint64) int {
 // In the pack, the rows stand by the shift before those of s.
 func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, keys, values []float32, capacity int, scale float32) {
 	c, r := &p.config, p.options.Retention
-	d, hd := c.DModel, c.HeadDim()
+	d, hd, width := c.DModel, c.HeadDim(), c.DModel+2*c.KVDim()
 	for from < to {
 		held := count(r.plane(from-shift, layer, 0, c.KVHeads))
 		run, n := from+1, int(p.pack.Positions[from-shift])+1
@@ -79,7 +79,7 @@ func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, 
 			for run < to && count(r.plane(run-shift, layer, 0, c.KVHeads)) == int(p.pack.Positions[run-shift])+1 {
 				run++
 			}
-			kernel.AttendRows(s.mixed.dense[from*d:run*d], p.lse(s, from, run), s.queries[from*d:run*d],
+			kernel.AttendRows(s.mixed.dense[from*d:run*d], p.lse(s, from, run), s.fused[from*width:run*width], width,
 				keys, values, run-from, c.Heads, c.KVHeads, hd, capacity, n, scale, &p.num.attention, &k.scratch)
 		} else {
 			room := roundUp16(held)
@@ -91,7 +91,7 @@ func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, 
 				}
 				compact(k.keptKeys[h*hd*room:], k.keptValues[h*hd*room:], keys[h*hd*capacity:], values[h*hd*capacity:], plane, hd)
 			}
-			kernel.AttendRows(s.mixed.dense[from*d:run*d], p.lse(s, from, run), s.queries[from*d:run*d],
+			kernel.AttendRows(s.mixed.dense[from*d:run*d], p.lse(s, from, run), s.fused[from*width:run*width], width,
 				k.keptKeys, k.keptValues, 1, c.Heads, c.KVHeads, hd, room, held, scale, &p.num.attention, &k.scratch)
 		}
 		from = run
@@ -191,7 +191,7 @@ func (p *Pass) addMass(sequence, layer, shift int, s *layerState, keys []float32
 	hd, group := c.HeadDim(), c.Heads/c.KVHeads
 	for row := p.pack.Offsets[sequence]; row < p.pack.Offsets[sequence+1]; row++ {
 		for h := range c.Heads {
-			q, lse := s.queries[(row+shift)*c.DModel+h*hd:][:hd], s.lse[(row+shift)*c.Heads+h]
+			q, lse := s.fused[(row+shift)*(c.DModel+2*c.KVDim())+h*hd:][:hd], s.lse[(row+shift)*c.Heads+h]
 			sums := m.Of(p.options.Slots[sequence], layer, h/group)
 			head := keys[h/group*hd*capacity:]
 			each := func(position int) {

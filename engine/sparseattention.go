@@ -18,7 +18,7 @@ func (sparseAttention) grow(p *Pass, s *layerState, rows int) {
 }
 
 func (sparseAttention) mix(p *Pass, k *worker, layer int, s *layerState, from, to int) {
-	p.splitHeads(k, layer, s, from, to)
+	p.placeHeads(k, layer, s, from, to)
 	p.projectIndex(k, layer, s, from, to)
 	p.choose(k, layer, s, from)
 	p.attend(k, layer, s, from)
@@ -44,7 +44,7 @@ func (p *Pass) projectIndex(k *worker, layer int, s *layerState, from, to int) {
 	for r := range rows {
 		row := index[r*width:][:(heads+1)*hd]
 		if table := p.weights.rotary; table != nil {
-			rotary(row, p.pack.Positions[k.rowFrom+r:][:1], 1, heads+1, hd, table, p.num.activations)
+			rotary(row, width, p.pack.Positions[k.rowFrom+r:][:1], 1, heads+1, hd, table, p.num.activations)
 		}
 		if p.num.index != precision.Unscaled(p.num.activations) {
 			p.num.index.RoundTrip(row, row, heads+1, hd)
@@ -69,7 +69,7 @@ func (p *Pass) choose(k *worker, layer int, s *layerState, at int) {
 		for r := from; r < to; r++ {
 			k.indexKeys = append(k.indexKeys, s.index[(r+shift)*width+heads*hd:][:hd]...)
 		}
-		kernel.StoreKV(keys, values, k.indexKeys, k.indexKeys, to-from, int(p.pack.Positions[from]), 1, hd, capacity)
+		kernel.StoreKV(keys, values, k.indexKeys, k.indexKeys, hd, to-from, int(p.pack.Positions[from]), 1, hd, capacity)
 		for r := from; r < to; r++ {
 			plane := p.choice.plane(r, layer, 0, c.KVHeads)
 			if p.recorded != nil {

@@ -17,7 +17,6 @@ type worker struct {
 	delta        []float32 // one sequence's state of linear attention, when the pass has no cache
 	prefix       int32     // the prefix at their beginning, -1 without one
 	projected    []float32 // output of a row-parallel projection
-	qkv          []float32 // output of the fused projection, one row after the other
 	// of unmerged adapters: [rows, rank], and their outputs, adapter by adapter
 	hidden, products []float32
 	// keys and values that one row still holds, under a retention
@@ -49,9 +48,7 @@ type layerStream struct {
 // pairs sorted by expert within each block.
 type layerState struct {
 	inverse []float32 // [rows] 1/rms of the attention norm
-	queries []float32 // [rows, d], rotated
-	keys    []float32 // [rows, kvHeads*headDim], rotated, as the cache holds them
-	values  []float32 // [rows, kvHeads*headDim], as the cache holds them
+	fused   []float32 // [rows, width] the fused projection: queries and keys, rotated, and values, as the cache holds them; in linear attention q, k, v, z, b, a
 	lse     []float32 // [rows, heads]
 	mixed   quantized // attention output before the output projection
 	delta   deltaState
@@ -144,6 +141,7 @@ func (p *Pass) growState(s *layerState, rows int, kinds []mixer) {
 	slots := rows * max(c.TopK, 1)
 	s.mixed.grow(rows, c.DModel, p.num.inputs)
 	s.inverse, s.postInverse = grown(s.inverse, rows), grown(s.postInverse, rows)
+	s.fused = grown(s.fused, rows*c.LargestProjection())
 	for _, m := range kinds {
 		m.grow(p, s, rows)
 	}
@@ -169,7 +167,6 @@ func (p *Pass) growWorker(k *worker, rows, longest int) {
 		p.growStream(&k.stream, rows)
 	}
 	p.growInputs(&k.in, rows)
-	k.qkv = grown(k.qkv, rows*c.LargestProjection())
 	k.projected = grown(k.projected, rows*c.DModel)
 	k.wanted, k.ids = grown(k.wanted, rows), grown(k.ids, rows*c.TopK)
 	if p.options.Cache == nil {

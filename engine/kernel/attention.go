@@ -96,14 +96,14 @@ const attentionRows = 8
 //
 // Normalized has out = round(Σ round(p/sum)·v). Eager has s = round(float32(round(q·k)·round(scale))).
 //
-// q and out are [rows, heads·headDim]; lse is [rows, heads], kept for the
-// backward pass, or nil where nobody reads it. Each row has the bits that a call
+// out is [rows, heads·headDim]; rows of q begin stride elements apart; lse is [rows, heads],
+// kept for the backward pass, or nil where nobody reads it. Each row has the bits that a call
 // for it alone gives it, unless the kernel is SplitKV.
 // Query head h reads key head h/(heads/kvHeads). kT and v are caches that
 // StoreKV filled, cap a multiple of 16 and n+rows-1 <= cap.
-func AttendRows(out, lse, q, kT, v []float32, rows, heads, kvHeads, headDim, cap, n int, scale float32, num *AttentionNumerics, s *Scratch) {
+func AttendRows(out, lse, q []float32, stride int, kT, v []float32, rows, heads, kvHeads, headDim, cap, n int, scale float32, num *AttentionNumerics, s *Scratch) {
 	d := heads * headDim
-	if len(out) < rows*d || lse != nil && len(lse) < rows*heads || len(q) < rows*d || heads%kvHeads != 0 || cap%panelWidth != 0 || rows > 0 && n+rows-1 > cap ||
+	if len(out) < rows*d || lse != nil && len(lse) < rows*heads || stride < d || rows > 0 && len(q) < (rows-1)*stride+d || heads%kvHeads != 0 || cap%panelWidth != 0 || rows > 0 && n+rows-1 > cap ||
 		len(kT) < kvHeads*headDim*cap || len(v) < kvHeads*headDim*cap || n < 1 || num.Kernel.Tiled() && num.Tile < 1 || num.Kernel == SplitKV && num.Splits < 2 {
 		panic(fmt.Sprintf("kernel: AttendRows out %d, lse %d, q %d, kT %d, v %d: %d rows, %d heads on %d of %d, %d of %d keys, tile %d, %d splits",
 			len(out), len(lse), len(q), len(kT), len(v), rows, heads, kvHeads, headDim, n, cap, num.Tile, num.Splits))
@@ -118,14 +118,14 @@ func AttendRows(out, lse, q, kT, v []float32, rows, heads, kvHeads, headDim, cap
 	group := heads / kvHeads
 	a := attention{kT: kT, v: v, ldv: headDim, plane: plane, headDim: headDim, scale: scale, num: num, s: s}
 	if rows == 1 {
-		a.rows(out, lse, q, block{stride: headDim, lseStride: 1, m: heads, n: n, keyHeads: kvHeads})
+		a.rows(out, lse, q, block{stride: headDim, queryStride: headDim, lseStride: 1, m: heads, n: n, keyHeads: kvHeads})
 	} else {
 		for h := range heads {
 			a.kT, a.v = kT[h/group*plane:][:plane], v[h/group*plane:][:plane]
 			step := a.rowsPerBlock()
 			for r := 0; r < rows; r += step {
-				a.rows(out[r*d+h*headDim:], from(lse, r*heads+h), q[r*d+h*headDim:],
-					block{stride: d, lseStride: heads, m: min(step, rows-r), n: n + r, causal: 1, keyHeads: 1})
+				a.rows(out[r*d+h*headDim:], from(lse, r*heads+h), q[r*stride+h*headDim:],
+					block{stride: d, queryStride: stride, lseStride: heads, m: min(step, rows-r), n: n + r, causal: 1, keyHeads: 1})
 			}
 		}
 	}
@@ -141,11 +141,11 @@ func from(x []float32, n int) []float32 {
 }
 
 // StoreKV writes the keys and values of rows consecutive positions from first
-// on into one sequence's cache: k and v are [rows, kvHeads·headDim]. Scores run
+// on into one sequence's cache: k and v have kvHeads·headDim elements in each row, stride apart. Scores run
 // along the keys and the mix along the head dimension, so kT is
 // [kvHeads][cap/16][headDim][16], panels of sixteen keys, and vCache
 // [kvHeads][cap][headDim]. cap is a multiple of 16.
-func StoreKV(kT, vCache, k, v []float32, rows, first, kvHeads, headDim, cap int) {
+func StoreKV(kT, vCache, k, v []float32, stride, rows, first, kvHeads, headDim, cap int) {
 	if cap%panelWidth != 0 || first+rows > cap || len(kT) < kvHeads*headDim*cap || len(vCache) < kvHeads*headDim*cap {
 		panic(fmt.Sprintf("kernel: StoreKV of positions %d..%d into caches of %d and %d, capacity %d",
 			first, first+rows-1, len(kT), len(vCache), cap))
@@ -156,10 +156,10 @@ func StoreKV(kT, vCache, k, v []float32, rows, first, kvHeads, headDim, cap int)
 		panel, lane := at/panelWidth*panelWidth*headDim, at%panelWidth
 		m := min(rows-r, panelWidth-lane)
 		for h := range kvHeads {
-			src := (r*kvHeads + h) * headDim
-			transpose(kT[h*headDim*cap+panel+lane:], k[src:], m, headDim, kvHeads*headDim, panelWidth)
+			src := r*stride + h*headDim
+			transpose(kT[h*headDim*cap+panel+lane:], k[src:], m, headDim, stride, panelWidth)
 			for i := range m {
-				copy(vCache[(h*cap+at+i)*headDim:][:headDim], v[src+i*kvHeads*headDim:][:headDim])
+				copy(vCache[(h*cap+at+i)*headDim:][:headDim], v[src+i*stride:][:headDim])
 			}
 		}
 		r += m

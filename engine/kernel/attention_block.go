@@ -19,12 +19,13 @@ type attention struct {
 
 // block is m query rows handled together: consecutive queries of one head,
 // where causal is 1, or all heads of one query, where it is 0. Row r has
-// n+r*causal keys; its data is stride elements (lse: lseStride) after the row
-// before. Rows are shared equally among keyHeads.
+// n+r*causal keys; its part of out is stride elements (q: queryStride, lse: lseStride) after
+// that of the row before. Rows are shared equally among keyHeads.
 type block struct {
-	stride, lseStride int
-	m, n, causal      int
-	keyHeads          int
+	stride, queryStride, lseStride int
+
+	m, n, causal int
+	keyHeads     int
 }
 
 // keys is the number of keys of row r.
@@ -91,7 +92,7 @@ func (a *attention) inSteps(out, scores, q, sums, maxima []float32, b *block, ld
 // score fills scores[m][ld] with q·k for keys 0..n-1, not yet scaled.
 func (a *attention) score(scores, q []float32, b *block, n, ld int) {
 	per := b.m / b.keyHeads
-	p := product{c: scores, a: q, b: a.kT, ldc: ld, ais: b.stride, aks: 1, ldb: panelWidth, group: panelWidth * a.headDim,
+	p := product{c: scores, a: q, b: a.kT, ldc: ld, ais: b.queryStride, aks: 1, ldb: panelWidth, group: panelWidth * a.headDim,
 		m: b.m, n: n, k: a.headDim, unfused: a.num.Reduction.Unfused}
 	if per == 1 && b.m > 1 {
 		p.band = a.plane
@@ -100,7 +101,7 @@ func (a *attention) score(scores, q []float32, b *block, n, ld int) {
 	}
 	p.m = per
 	for h := range b.keyHeads {
-		p.c, p.a, p.b = scores[h*per*ld:], q[h*per*b.stride:], a.kT[h*a.plane:]
+		p.c, p.a, p.b = scores[h*per*ld:], q[h*per*b.queryStride:], a.kT[h*a.plane:]
 		p.run(a.s)
 	}
 }

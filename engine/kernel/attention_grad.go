@@ -27,7 +27,8 @@ func (k *Kept) drop(p []float32, r, head int) {
 // AttendGrad is the backward pass of causal attention over t consecutive queries
 // of one sequence, the first of which has so many keys before its own: none where
 // the queries are those of the whole sequence. Shapes: dout, q, dq
-// [t, heads·headDim]; k, v, dk, dv [before+t, kvHeads·headDim], row-major; lse
+// [t, heads·headDim]; k, v, dk, dv [before+t, kvHeads·headDim], row-major, where rows of q
+// and dq begin qStride elements apart, and rows of k, v, dk and dv kStride; lse
 // [t, heads] from the forward pass. It sets dq, and dk and dv to what these queries
 // add to them. Memory grows linearly with the keys: probabilities are computed
 // again from lse.
@@ -43,26 +44,29 @@ func (k *Kept) drop(p []float32, r, head int) {
 // num.Reduction.Unfused (for the scores) matter here.
 // Rows that saw a part of their keys say so in kept: the probabilities of the
 // others are exact zeros, and lse is over those seen.
-func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, before, t, heads, kvHeads, headDim int, scale float32, num AttentionNumerics, kept Kept, s *Scratch) {
+func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, qStride, kStride, before, t, heads, kvHeads, headDim int, scale float32, num AttentionNumerics, kept Kept, s *Scratch) {
 	d, kd, keys := heads*headDim, kvHeads*headDim, before+t
-	if heads%kvHeads != 0 || min(len(dq), len(dout), len(q)) < t*d || min(len(dk), len(dv), len(k), len(v)) < keys*kd || len(lse) < t*heads {
+	if heads%kvHeads != 0 || qStride < d || kStride < kd || t > 0 && min(len(dq), len(q)) < (t-1)*qStride+d || len(dout) < t*d ||
+		keys > 0 && min(len(dk), len(dv), len(k), len(v)) < (keys-1)*kStride+kd || len(lse) < t*heads {
 		panic(fmt.Sprintf("kernel: AttendGrad dq %d, dk %d, dv %d, dout %d, q %d, k %d, v %d, lse %d: %d rows after %d, %d heads on %d of %d",
 			len(dq), len(dk), len(dv), len(dout), len(q), len(k), len(v), len(lse), t, before, heads, kvHeads, headDim))
 	}
 	s = s.orNew()
-	clear(dk[:keys*kd])
-	clear(dv[:keys*kd])
+	for i := range keys {
+		clear(dk[i*kStride:][:kd])
+		clear(dv[i*kStride:][:kd])
+	}
 	ld := ceilDiv(keys, panelWidth) * panelWidth
 	kT, vT := grown(&s.keys, headDim*ld), grown(&s.values, headDim*ld)
 	for h := range heads {
 		g := h / (heads / kvHeads) * headDim
 		b := headGrad{q: q[h*headDim:], dq: dq[h*headDim:], dout: dout[h*headDim:], k: k[g:], v: v[g:], dk: dk[g:], dv: dv[g:],
-			kT: kT, vT: vT, lse: lse[h:], before: before, d: d, kd: kd, ld: ld, heads: heads, headDim: headDim, scale: scale, num: num,
+			kT: kT, vT: vT, lse: lse[h:], before: before, d: d, qd: qStride, kd: kStride, ld: ld, heads: heads, headDim: headDim, scale: scale, num: num,
 			kept: kept, keyHead: h / (heads / kvHeads)}
 		b.lanes = b.hasLanes(t)
 		if h%(heads/kvHeads) == 0 && !b.lanes {
-			transpose(kT, k[g:], keys, headDim, kd, ld)
-			transpose(vT, v[g:], keys, headDim, kd, ld)
+			transpose(kT, k[g:], keys, headDim, kStride, ld)
+			transpose(vT, v[g:], keys, headDim, kStride, ld)
 		}
 		for r := 0; r < t; r += gradRows {
 			b.block(r, min(gradRows, t-r), s)
@@ -72,12 +76,13 @@ func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, before, t, heads, kvHe
 
 // headGrad is one query head's view of the operands.
 type headGrad struct {
-	q, dq, dout    []float32 // rows d apart
+	dout           []float32 // rows d apart
+	q, dq          []float32 // rows qd apart
 	k, v, dk, dv   []float32 // rows kd apart
 	kT, vT         []float32 // [headDim][ld]
 	lse            []float32 // rows heads apart
 	before         int       // keys before those of the first row
-	d, kd, ld      int
+	d, qd, kd, ld  int
 	heads, headDim int
 	scale          float32
 	num            AttentionNumerics
@@ -98,7 +103,7 @@ func (b *headGrad) block(r, m int, s *Scratch) {
 	} else {
 		b.inSteps(p, ds, r, m, ld, s)
 	}
-	(&product{c: b.dk, a: ds, b: b.q[r*b.d:], ldc: b.kd, ais: key, aks: row, ldb: b.d, group: panelWidth,
+	(&product{c: b.dk, a: ds, b: b.q[r*b.qd:], ldc: b.kd, ais: key, aks: row, ldb: b.qd, group: panelWidth,
 		m: n, n: b.headDim, k: m, add: true}).run(s)
 	(&product{c: b.dv, a: p, b: b.dout[r*b.d:], ldc: b.kd, ais: key, aks: row, ldb: b.d, group: panelWidth,
 		m: n, n: b.headDim, k: m, add: true}).run(s)
@@ -107,7 +112,7 @@ func (b *headGrad) block(r, m int, s *Scratch) {
 // inSteps sets p and ds, [m][ld], and the block's dq, one operation after the other.
 func (b *headGrad) inSteps(p, ds []float32, r, m, ld int, s *Scratch) {
 	n := b.before + r + m
-	(&product{c: p, a: b.q[r*b.d:], b: b.kT, ldc: ld, ais: b.d, aks: 1, ldb: b.ld, group: panelWidth,
+	(&product{c: p, a: b.q[r*b.qd:], b: b.kT, ldc: ld, ais: b.qd, aks: 1, ldb: b.ld, group: panelWidth,
 		m: m, n: n, k: b.headDim, unfused: b.num.Reduction.Unfused}).run(s)
 	(&product{c: ds, a: b.dout[r*b.d:], b: b.vT, ldc: ld, ais: b.d, aks: 1, ldb: b.ld, group: panelWidth,
 		m: m, n: n, k: b.headDim}).run(s)
@@ -129,7 +134,7 @@ func (b *headGrad) inSteps(p, ds []float32, r, m, ld int, s *Scratch) {
 		seen := b.before + r + i + 1
 		softmaxInput(ds[i*ld:][:seen], p[i*ld:], sum, b.scale)
 	}
-	(&product{c: b.dq[r*b.d:], a: ds, b: b.k, ldc: b.d, ais: ld, aks: 1, ldb: b.kd, group: panelWidth,
+	(&product{c: b.dq[r*b.qd:], a: ds, b: b.k, ldc: b.qd, ais: ld, aks: 1, ldb: b.kd, group: panelWidth,
 		m: m, n: b.headDim, k: n}).run(s)
 }
 

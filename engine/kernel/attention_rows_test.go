@@ -55,7 +55,7 @@ func TestPrefillPathsAgree(t *testing.T) {
 					var want, wantLSE *guarded
 					attend := func() (out, lse *guarded) {
 						out, lse = newGuarded("out", rows*d), newGuarded("lse", rows*heads)
-						AttendRows(out.x, lse.x, c.q[before*d:], c.kT, c.vc, rows, heads, kvHeads, headDim, c.cap, before+1, c.scale, &AttentionNumerics{}, nil)
+						AttendRows(out.x, lse.x, c.q[before*d:], d, c.kT, c.vc, rows, heads, kvHeads, headDim, c.cap, before+1, c.scale, &AttentionNumerics{}, nil)
 						out.intact(t)
 						lse.intact(t)
 						return out, lse
@@ -88,7 +88,7 @@ func TestAttendGradientPathsAgree(t *testing.T) {
 					}
 					gradients := func() (all [3]*guarded) {
 						all = [3]*guarded{newGuarded("dq", len(dout)), newGuarded("dk", len(c.k)), newGuarded("dv", len(c.v))}
-						AttendGrad(all[0].x, all[1].x, all[2].x, dout, c.q[before*d:], c.k, c.v, lse[before*heads:], before, rows, heads, kvHeads, headDim, c.scale, AttentionNumerics{}, Kept{}, nil)
+						AttendGrad(all[0].x, all[1].x, all[2].x, dout, c.q[before*d:], c.k, c.v, lse[before*heads:], d, kvHeads*headDim, before, rows, heads, kvHeads, headDim, c.scale, AttentionNumerics{}, Kept{}, nil)
 						return all
 					}
 					var want [3]*guarded
@@ -116,6 +116,50 @@ func TestTransposePathsAgree(t *testing.T) {
 				inGo(func() { transpose(want.x, src, rows, n, stride, ld) })
 				sameBits(t, fmt.Sprintf("%dx%d", rows, n), got.x, want.x)
 				got.intact(t)
+			}
+		}
+	})
+}
+
+// Queries, keys and values that stand side by side in a row have the bits of those that stand
+// apart, and what is between the rows of gradients stays.
+func TestAttentionOfFusedRows(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		const rows, heads, kvHeads, headDim = 37, 4, 2, 16
+		const d, kd, width = heads * headDim, kvHeads * headDim, heads*headDim + 2*kvHeads*headDim + 5
+		apart := newAttentionCase(9, rows, heads, kvHeads, headDim)
+		fused := make([]float32, rows*width)
+		for r := range rows {
+			row := fused[r*width:]
+			copy(row, apart.q[r*d:][:d])
+			copy(row[d:], apart.k[r*kd:][:kd])
+			copy(row[d+kd:], apart.v[r*kd:][:kd])
+		}
+		want, lse := apart.prefill(AttentionNumerics{}, rows)
+		kT, v := make([]float32, len(apart.kT)), make([]float32, len(apart.vc))
+		StoreKV(kT, v, fused[d:], fused[d+kd:], width, rows, 0, kvHeads, headDim, apart.cap)
+		got := make([]float32, rows*d)
+		AttendRows(got, nil, fused, width, kT, v, rows, heads, kvHeads, headDim, apart.cap, 1, apart.scale, &AttentionNumerics{}, nil)
+		sameBits(t, "out", got, want)
+
+		dout := normals(newRand(10), rows*d)
+		dq, dk, dv := make([]float32, rows*d), make([]float32, rows*kd), make([]float32, rows*kd)
+		AttendGrad(dq, dk, dv, dout, apart.q, apart.k, apart.v, lse, d, kd, 0, rows, heads, kvHeads, headDim, apart.scale, AttentionNumerics{}, Kept{}, nil)
+		const untouched = 12345
+		gradient := make([]float32, rows*width)
+		for i := range gradient {
+			gradient[i] = untouched
+		}
+		AttendGrad(gradient, gradient[d:], gradient[d+kd:], dout, fused, fused[d:], fused[d+kd:], lse, width, width, 0, rows, heads, kvHeads, headDim, apart.scale, AttentionNumerics{}, Kept{}, nil)
+		for r := range rows {
+			row := gradient[r*width:][:width]
+			sameBits(t, "dq", row[:d], dq[r*d:][:d])
+			sameBits(t, "dk", row[d:d+kd], dk[r*kd:][:kd])
+			sameBits(t, "dv", row[d+kd:d+2*kd], dv[r*kd:][:kd])
+			for _, x := range row[d+2*kd:] {
+				if x != untouched {
+					t.Fatalf("row %d: something was written behind it", r)
+				}
 			}
 		}
 	})

@@ -75,7 +75,7 @@ func BenchmarkOps(b *testing.B) {
 	table, pos := NewRotaryTable(1e4, headDim, rows), make([]int32, rows)
 	var s Scratch
 	attend := func(num AttentionNumerics) {
-		AttendRows(out, lse, a.q, a.kT, a.vc, t, heads, heads, headDim, a.cap, 1, a.scale, &num, &s)
+		AttendRows(out, lse, a.q, heads*headDim, a.kT, a.vc, t, heads, heads, headDim, a.cap, 1, a.scale, &num, &s)
 	}
 	bf16 := AttentionNumerics{Scores: precision.BF16, Probs: precision.BF16, Output: precision.BF16}
 	for _, op := range []struct {
@@ -96,7 +96,7 @@ func BenchmarkOps(b *testing.B) {
 		{"rmsnorm", rows * d, func() { RMSNorm(dst, inv, x, gain, rows, d, 1e-6, Numerics{}) }},
 		{"rmsnorm 1 row", d, func() { RMSNorm(dst, inv, x, gain, 1, d, 1e-6, Numerics{}) }},
 		{"rmsnorm gradient", rows * d, func() { RMSNormInputGrad(dst, y, x, inv, gain, rows, d, false) }},
-		{"rotary", rows * d, func() { Rotary(z, pos, rows, heads, headDim, table, precision.FP32) }},
+		{"rotary", rows * d, func() { Rotary(z, d, pos, rows, heads, headDim, table, precision.FP32) }},
 		{"silu gate", rows * d, func() { SiLUGate(dst, x, y, rows*d, precision.FP32) }},
 		{"silu gate bf16", rows * d, func() { SiLUGate(dst, x, y, rows*d, precision.BF16) }},
 		{"silu gradient", rows * d, func() { SiLUGateGrad(dst, z, y, x, y, rows*d) }},
@@ -105,10 +105,10 @@ func BenchmarkOps(b *testing.B) {
 		{"attend 64 rows bf16", t * (t + 1) / 2 * heads, func() { attend(bf16) }},
 		{"attend 64 rows online", t * (t + 1) / 2 * heads, func() { attend(AttentionNumerics{Kernel: Online, Tile: 16}) }},
 		{"attend decode 48 keys", 48 * heads, func() {
-			AttendRows(out, lse, a.q, a.kT, a.vc, 1, heads, heads, headDim, a.cap, 48, a.scale, &AttentionNumerics{}, &s)
+			AttendRows(out, lse, a.q, heads*headDim, a.kT, a.vc, 1, heads, heads, headDim, a.cap, 48, a.scale, &AttentionNumerics{}, &s)
 		}},
 		{"attend gradient", t * (t + 1) / 2 * heads, func() {
-			AttendGrad(dq, dk, dv, out, a.q, a.k, a.v, lse, 0, t, heads, heads, headDim, a.scale, AttentionNumerics{}, Kept{}, &s)
+			AttendGrad(dq, dk, dv, out, a.q, a.k, a.v, lse, heads*headDim, heads*headDim, 0, t, heads, heads, headDim, a.scale, AttentionNumerics{}, Kept{}, &s)
 		}},
 	} {
 		for _, p := range Paths() {

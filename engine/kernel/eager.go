@@ -35,14 +35,14 @@ func eagerScaleGain(dst, x, gain []float32, inv float32, out precision.Format) {
 //
 //	x1' = round(round(x1·cos) - round(x2·sin))
 //	x2' = round(round(x2·cos) + round(x1·sin))
-func RotaryEager(x []float32, pos []int32, rows, heads, headDim int, t *RotaryTable, out precision.Format) {
-	t.check(x, pos, rows, heads, headDim)
+func RotaryEager(x []float32, stride int, pos []int32, rows, heads, headDim int, t *RotaryTable, out precision.Format) {
+	t.check(x, stride, pos, rows, heads, headDim)
 	half, r := headDim/2, out.Rounder()
 	for row := range rows {
 		p := int(pos[row])
 		cos, sin := t.cos[p*half:][:half], t.sin[p*half:][:half]
 		for h := range heads {
-			head := x[(row*heads+h)*headDim:][:headDim]
+			head := x[row*stride+h*headDim:][:headDim]
 			for i := range half {
 				a, b, c, s := head[i], head[half+i], r.Round(cos[i]), r.Round(sin[i])
 				head[i] = r.Round(r.Round(float32(a*c)) - r.Round(float32(b*s)))

@@ -24,7 +24,7 @@ func TestEagerOperations(t *testing.T) {
 
 	table := NewRotaryTable(100, headDim, 10)
 	turned := append([]float32(nil), x...)
-	RotaryEager(turned, pos, rows, heads, headDim, table, f)
+	RotaryEager(turned, heads*headDim, pos, rows, heads, headDim, table, f)
 	const half = headDim / 2
 	for i := range x {
 		row, at := i/d, i%headDim

@@ -50,7 +50,7 @@ var elementwiseCases = map[string]func(x [5][]float32, c, d float32){
 func rotateWhole(x [5][]float32, inverse bool) {
 	half := len(x[0]) / 4
 	t := RotaryTable{headDim: 2 * half, positions: 1, cos: x[1][:half], sin: x[2][:half]}
-	t.rotate(x[0], []int32{0}, 1, 2, 2*half, inverse)
+	t.rotate(x[0], 4*half, []int32{0}, 1, 2, 2*half, inverse)
 }
 
 func TestElementwisePathsAgree(t *testing.T) {

@@ -50,15 +50,15 @@ func ExampleAttendRows() {
 	k := []float32{1, 2, 3, 4, 5, 6}
 	v := []float32{1, 0, 0, 1, 1, 1}
 	keys, values := make([]float32, headDim*capacity), make([]float32, headDim*capacity)
-	kernel.StoreKV(keys, values, k, v, rows, 0, heads, headDim, capacity)
+	kernel.StoreKV(keys, values, k, v, heads*headDim, rows, 0, heads, headDim, capacity)
 	num := kernel.AttentionNumerics{Scores: precision.BF16, Probs: precision.BF16, Output: precision.BF16}
 
 	var all, one [rows * headDim]float32
 	var lse [rows]float32
 	var scratch kernel.Scratch
-	kernel.AttendRows(all[:], lse[:], q, keys, values, rows, heads, heads, headDim, capacity, 1, 0.5, &num, &scratch)
+	kernel.AttendRows(all[:], lse[:], q, heads*headDim, keys, values, rows, heads, heads, headDim, capacity, 1, 0.5, &num, &scratch)
 	for r := range rows {
-		kernel.AttendRows(one[r*headDim:][:headDim], lse[r:], q[r*headDim:], keys, values, 1, heads, heads, headDim, capacity, r+1, 0.5, &num, &scratch)
+		kernel.AttendRows(one[r*headDim:][:headDim], lse[r:], q[r*headDim:], headDim, keys, values, 1, heads, heads, headDim, capacity, r+1, 0.5, &num, &scratch)
 	}
 	fmt.Println(all)
 	fmt.Println(all == one)

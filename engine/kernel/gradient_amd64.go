@@ -25,17 +25,17 @@ func (b *headGrad) hasLanes(t int) bool {
 func (b *headGrad) inLanes(p, ds []float32, r, m int, s *Scratch) {
 	last, half := b.before+r+m, b.headDim*panelWidth
 	queries := grown(&s.queries, 2*half)
-	q, dout, dq := b.q[r*b.d:], b.dout[r*b.d:], b.dq[r*b.d:]
-	transpose(queries, q, m, b.headDim, b.d, panelWidth)
+	q, dout, dq := b.q[r*b.qd:], b.dout[r*b.d:], b.dq[r*b.qd:]
+	transpose(queries, q, m, b.headDim, b.qd, panelWidth)
 	transpose(queries[half:], dout, m, b.headDim, b.d, panelWidth)
 	lse := grown(&s.rows, panelWidth)
 	for i := range m {
 		lse[i] = b.lse[(r+i)*b.heads]
 	}
 	end := (last-1)*b.kd + b.headDim - 1
-	_, _, _, _, _ = dq[(m-1)*b.d+b.headDim-1], b.k[end], b.v[end], p[last*panelWidth-1], ds[last*panelWidth-1]
+	_, _, _, _, _ = dq[(m-1)*b.qd+b.headDim-1], b.k[end], b.v[end], p[last*panelWidth-1], ds[last*panelWidth-1]
 	call := &s.grad
 	*call = gradCall{dq: &dq[0], queries: &queries[0], keys: &b.k[0], values: &b.v[0], probs: &p[0], dprobs: &ds[0], lse: &lse[0],
-		n: uintptr(b.before + r + 1), rows: uintptr(m), headDim: uintptr(b.headDim), keyStride: 4 * uintptr(b.kd), stride: 4 * uintptr(b.d), scale: b.scale}
+		n: uintptr(b.before + r + 1), rows: uintptr(m), headDim: uintptr(b.headDim), keyStride: 4 * uintptr(b.kd), stride: 4 * uintptr(b.qd), scale: b.scale}
 	gradRows512(call)
 }

@@ -200,7 +200,7 @@ func TestRotary(t *testing.T) {
 		return y
 	}
 	y := append([]float32(nil), x...)
-	Rotary(y, pos, rows, heads, headDim, table, precision.FP32)
+	Rotary(y, heads*headDim, pos, rows, heads, headDim, table, precision.FP32)
 	for i, want := range rotate(wide(x)) {
 		if math.Abs(float64(y[i])-want) > 1e-6 {
 			t.Fatalf("y[%d] = %g, want %g", i, y[i], want)
@@ -208,10 +208,10 @@ func TestRotary(t *testing.T) {
 	}
 	dy := normals(rng, len(x))
 	dx := append([]float32(nil), dy...)
-	RotaryGrad(dx, pos, rows, heads, headDim, table)
+	RotaryGrad(dx, heads*headDim, pos, rows, heads, headDim, table)
 	checkGradient(t, "rotary", dx, wide(x), func(x []float64) float64 { return dot64(dy, rotate(x)) })
 	rounded := append([]float32(nil), x...)
-	Rotary(rounded, pos, rows, heads, headDim, table, precision.BF16)
+	Rotary(rounded, heads*headDim, pos, rows, heads, headDim, table, precision.BF16)
 	for i := range y {
 		if rounded[i] != precision.BF16.Round(y[i]) {
 			t.Fatalf("bf16: y[%d] = %g, want %g", i, rounded[i], precision.BF16.Round(y[i]))

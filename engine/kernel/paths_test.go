@@ -49,8 +49,8 @@ func operationCases() map[string]func() []float32 {
 				pos[i] = int32(i * 3)
 			}
 			table := NewRotaryTable(10000, 12, 64)
-			Rotary(y, pos, rows, 3, 12, table, precision.BF16)
-			RotaryGrad(y, pos, rows, 3, 12, table)
+			Rotary(y, 36, pos, rows, 3, 12, table, precision.BF16)
+			RotaryGrad(y, 36, pos, rows, 3, 12, table)
 			return y
 		},
 		"linear": func() []float32 {
@@ -88,7 +88,7 @@ func attentionOperation(num AttentionNumerics, d [4]int) []float32 {
 	out, lse := c.decode(num)
 	again, _ := c.prefill(num, c.t)
 	dq, dk, dv := make([]float32, len(c.q)), make([]float32, len(c.k)), make([]float32, len(c.v))
-	AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, 0, c.t, c.heads, c.kvHeads, c.headDim, c.scale, num, Kept{}, nil)
+	AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, c.heads*c.headDim, c.kvHeads*c.headDim, 0, c.t, c.heads, c.kvHeads, c.headDim, c.scale, num, Kept{}, nil)
 	for _, x := range [][]float32{lse, again, dq, dk, dv} {
 		out = append(out, x...)
 	}
@@ -132,10 +132,10 @@ func TestKernelsDoNotAllocate(t *testing.T) {
 			RMSNormInputGrad(y, x, x, inv, gain, 64, 64, true)
 		},
 		"softmax": func() { LogSoftmaxRows(y, x, 64, 64, 1) },
-		"rotary":  func() { Rotary(y, pos, 64, 4, 16, table, precision.BF16) },
+		"rotary":  func() { Rotary(y, 64, pos, 64, 4, 16, table, precision.BF16) },
 		"silu":    func() { SiLUGate(y, x, x, 4096, precision.BF16); SiLUGateGrad(y, y, x, x, x, 4096) },
 		"attend gradient": func() {
-			AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, 0, c.t, c.heads, c.kvHeads, c.headDim, c.scale, AttentionNumerics{}, Kept{}, &s)
+			AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, c.heads*c.headDim, c.kvHeads*c.headDim, 0, c.t, c.heads, c.kvHeads, c.headDim, c.scale, AttentionNumerics{}, Kept{}, &s)
 		},
 	}
 	for _, red := range everyReduction() {
@@ -147,8 +147,8 @@ func TestKernelsDoNotAllocate(t *testing.T) {
 	}
 	for name, num := range everyAttention() {
 		steps["attend "+name] = func() {
-			AttendRows(out, lse, c.q, c.kT, c.vc, c.t, c.heads, c.kvHeads, c.headDim, c.cap, 1, c.scale, &num, &s)
-			AttendRows(out, lse, c.q, c.kT, c.vc, 1, c.heads, c.kvHeads, c.headDim, c.cap, 30, c.scale, &num, &s)
+			AttendRows(out, lse, c.q, c.heads*c.headDim, c.kT, c.vc, c.t, c.heads, c.kvHeads, c.headDim, c.cap, 1, c.scale, &num, &s)
+			AttendRows(out, lse, c.q, c.heads*c.headDim, c.kT, c.vc, 1, c.heads, c.kvHeads, c.headDim, c.cap, 30, c.scale, &num, &s)
 		}
 	}
 	for _, p := range Paths() {

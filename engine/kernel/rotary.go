@@ -34,26 +34,29 @@ func NewRotaryTable(theta float64, headDim, positions int) *RotaryTable {
 	return t
 }
 
-// Rotary rotates x[rows, heads·headDim] in place, row r by position pos[r]. The
+// Rotary rotates heads·headDim elements of each of rows in place, row r by position
+// pos[r]; rows of x begin stride elements apart. The
 // pairs are (i, i+headDim/2), Hugging Face's rotate_half, as Mixtral uses:
 //
 //	x1' = round(x1·cos - x2·sin)
 //	x2' = round(x2·cos + x1·sin)
 //
 // each product rounded to float32 before the sum.
-func Rotary(x []float32, pos []int32, rows, heads, headDim int, t *RotaryTable, out precision.Format) {
-	t.rotate(x, pos, rows, heads, headDim, false)
-	roundTo(out, x[:rows*heads*headDim])
+func Rotary(x []float32, stride int, pos []int32, rows, heads, headDim int, t *RotaryTable, out precision.Format) {
+	t.rotate(x, stride, pos, rows, heads, headDim, false)
+	for r := 0; r < rows && !exact(out); r++ {
+		roundTo(out, x[r*stride:][:heads*headDim])
+	}
 }
 
 // RotaryGrad turns the gradient with respect to Rotary's result into that with
 // respect to its input, in place: the rotation by the opposite angle.
-func RotaryGrad(dx []float32, pos []int32, rows, heads, headDim int, t *RotaryTable) {
-	t.rotate(dx, pos, rows, heads, headDim, true)
+func RotaryGrad(dx []float32, stride int, pos []int32, rows, heads, headDim int, t *RotaryTable) {
+	t.rotate(dx, stride, pos, rows, heads, headDim, true)
 }
 
-func (t *RotaryTable) rotate(x []float32, pos []int32, rows, heads, headDim int, inverse bool) {
-	t.check(x, pos, rows, heads, headDim)
+func (t *RotaryTable) rotate(x []float32, stride int, pos []int32, rows, heads, headDim int, inverse bool) {
+	t.check(x, stride, pos, rows, heads, headDim)
 	half := headDim / 2
 	var flip uint32
 	if inverse {
@@ -62,7 +65,7 @@ func (t *RotaryTable) rotate(x []float32, pos []int32, rows, heads, headDim int,
 	for r := range rows {
 		p := int(pos[r])
 		cos, sin := t.cos[p*half:][:half], t.sin[p*half:][:half]
-		row := x[r*heads*headDim:][:heads*headDim]
+		row := x[r*stride:][:heads*headDim]
 		if rotateHeadsVector(row, cos, sin, heads, flip) {
 			continue
 		}
@@ -73,10 +76,10 @@ func (t *RotaryTable) rotate(x []float32, pos []int32, rows, heads, headDim int,
 }
 
 // check panics if the sizes do not go together, or a position is not in the table.
-func (t *RotaryTable) check(x []float32, pos []int32, rows, heads, headDim int) {
-	if headDim != t.headDim || len(x) < rows*heads*headDim || len(pos) < rows {
-		panic(fmt.Sprintf("kernel: rotary of %d values, %d positions as [%d,%d,%d] with a table of head dimension %d",
-			len(x), len(pos), rows, heads, headDim, t.headDim))
+func (t *RotaryTable) check(x []float32, stride int, pos []int32, rows, heads, headDim int) {
+	if headDim != t.headDim || stride < heads*headDim || rows > 0 && len(x) < (rows-1)*stride+heads*headDim || len(pos) < rows {
+		panic(fmt.Sprintf("kernel: rotary of %d values, %d positions as [%d,%d,%d], %d apart, with a table of head dimension %d",
+			len(x), len(pos), rows, heads, headDim, stride, t.headDim))
 	}
 	for _, p := range pos[:rows] {
 		if p < 0 || int(p) >= t.positions {
