@@ -789,21 +789,21 @@ whole:
 	VSHL          $23, V2.S4, V2.S4
 	WORD          $0x6e22dc63 // FMUL V3.4S, V3.4S, V2.4S
 	WORD          $0x4e32d463 // FADD V3.4S, V3.4S, V18.4S
-	VMOV          V18.B16, V1.B16
-	WORD          $0x6e23fc21 // FDIV V1.4S, V1.4S, V3.4S
-	FMOVQ         (R3), F2
-	FMOVQ         (R5), F4
-	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
-	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
-	WORD          $0x6e20dc42 // FMUL V2.4S, V2.4S, V0.4S
+	FMOVQ         (R3), F1
+	FMOVQ         (R5), F2
+	VMOV          V18.B16, V4.B16
+	WORD          $0x6e23fc84 // FDIV V4.4S, V4.4S, V3.4S
 	WORD          $0x6e21dc42 // FMUL V2.4S, V2.4S, V1.4S
+	WORD          $0x6e24dc42 // FMUL V2.4S, V2.4S, V4.4S
+	WORD          $0x6e20dc21 // FMUL V1.4S, V1.4S, V0.4S
+	WORD          $0x6e24dc21 // FMUL V1.4S, V1.4S, V4.4S
 	VMOV          V18.B16, V5.B16
-	WORD          $0x4ea1d4a3 // FSUB V3.4S, V5.4S, V1.4S
+	WORD          $0x4ea4d4a3 // FSUB V3.4S, V5.4S, V4.4S
 	WORD          $0x6e20dc63 // FMUL V3.4S, V3.4S, V0.4S
 	WORD          $0x4e25d463 // FADD V3.4S, V3.4S, V5.4S
-	WORD          $0x6e23dc84 // FMUL V4.4S, V4.4S, V3.4S
-	FMOVQ         F2, (R1)
-	FMOVQ         F4, (R0)
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	FMOVQ         F1, (R1)
+	FMOVQ         F2, (R0)
 	ADD           $16, R0
 	ADD           $16, R1
 	ADD           $16, R3
@@ -816,55 +816,55 @@ rest:
 	CMP           $0, R2
 	BEQ           done
 one:
-	VLD1R         (R4), [V4.S4]
-	VEOR          V31.B16, V4.B16, V2.B16
-	WORD          $0x4ebdf442 // FMIN V2.4S, V2.4S, V29.4S
-	WORD          $0x4e3ef442 // FMAX V2.4S, V2.4S, V30.4S
-	WORD          $0x6e3cdc45 // FMUL V5.4S, V2.4S, V28.4S
-	WORD          $0x4e3bd4a5 // FADD V5.4S, V5.4S, V27.4S
-	WORD          $0x4ebbd4a5 // FSUB V5.4S, V5.4S, V27.4S
-	WORD          $0x6e3adca1 // FMUL V1.4S, V5.4S, V26.4S
-	WORD          $0x4ea1d442 // FSUB V2.4S, V2.4S, V1.4S
-	WORD          $0x6e39dca1 // FMUL V1.4S, V5.4S, V25.4S
-	WORD          $0x4ea1d442 // FSUB V2.4S, V2.4S, V1.4S
-	WORD          $0x6e38dc41 // FMUL V1.4S, V2.4S, V24.4S
-	WORD          $0x4e37d421 // FADD V1.4S, V1.4S, V23.4S
-	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
-	WORD          $0x4e36d421 // FADD V1.4S, V1.4S, V22.4S
-	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
-	WORD          $0x4e35d421 // FADD V1.4S, V1.4S, V21.4S
-	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
-	WORD          $0x4e34d421 // FADD V1.4S, V1.4S, V20.4S
-	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
-	WORD          $0x4e33d421 // FADD V1.4S, V1.4S, V19.4S
-	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
-	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
-	WORD          $0x4e22d421 // FADD V1.4S, V1.4S, V2.4S
-	WORD          $0x4e32d421 // FADD V1.4S, V1.4S, V18.4S
-	WORD          $0x4e21a8a5 // FCVTNS V5.4S, V5.4S
-	WORD          $0x4f3f04a2 // SSHR V2.4S, V5.4S, #1
-	VSUB          V2.S4, V5.S4, V5.S4
-	VADD          V17.S4, V2.S4, V2.S4
-	VSHL          $23, V2.S4, V2.S4
-	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
-	VADD          V17.S4, V5.S4, V5.S4
-	VSHL          $23, V5.S4, V5.S4
-	WORD          $0x6e25dc21 // FMUL V1.4S, V1.4S, V5.4S
-	WORD          $0x4e32d421 // FADD V1.4S, V1.4S, V18.4S
-	VMOV          V18.B16, V2.B16
-	WORD          $0x6e21fc42 // FDIV V2.4S, V2.4S, V1.4S
-	VLD1R         (R3), [V5.S4]
+	VLD1R         (R4), [V2.S4]
+	VEOR          V31.B16, V2.B16, V1.B16
+	WORD          $0x4ebdf421 // FMIN V1.4S, V1.4S, V29.4S
+	WORD          $0x4e3ef421 // FMAX V1.4S, V1.4S, V30.4S
+	WORD          $0x6e3cdc23 // FMUL V3.4S, V1.4S, V28.4S
+	WORD          $0x4e3bd463 // FADD V3.4S, V3.4S, V27.4S
+	WORD          $0x4ebbd463 // FSUB V3.4S, V3.4S, V27.4S
+	WORD          $0x6e3adc60 // FMUL V0.4S, V3.4S, V26.4S
+	WORD          $0x4ea0d421 // FSUB V1.4S, V1.4S, V0.4S
+	WORD          $0x6e39dc60 // FMUL V0.4S, V3.4S, V25.4S
+	WORD          $0x4ea0d421 // FSUB V1.4S, V1.4S, V0.4S
+	WORD          $0x6e38dc20 // FMUL V0.4S, V1.4S, V24.4S
+	WORD          $0x4e37d400 // FADD V0.4S, V0.4S, V23.4S
+	WORD          $0x6e21dc00 // FMUL V0.4S, V0.4S, V1.4S
+	WORD          $0x4e36d400 // FADD V0.4S, V0.4S, V22.4S
+	WORD          $0x6e21dc00 // FMUL V0.4S, V0.4S, V1.4S
+	WORD          $0x4e35d400 // FADD V0.4S, V0.4S, V21.4S
+	WORD          $0x6e21dc00 // FMUL V0.4S, V0.4S, V1.4S
+	WORD          $0x4e34d400 // FADD V0.4S, V0.4S, V20.4S
+	WORD          $0x6e21dc00 // FMUL V0.4S, V0.4S, V1.4S
+	WORD          $0x4e33d400 // FADD V0.4S, V0.4S, V19.4S
+	WORD          $0x6e21dc00 // FMUL V0.4S, V0.4S, V1.4S
+	WORD          $0x6e21dc00 // FMUL V0.4S, V0.4S, V1.4S
+	WORD          $0x4e21d400 // FADD V0.4S, V0.4S, V1.4S
+	WORD          $0x4e32d400 // FADD V0.4S, V0.4S, V18.4S
+	WORD          $0x4e21a863 // FCVTNS V3.4S, V3.4S
+	WORD          $0x4f3f0461 // SSHR V1.4S, V3.4S, #1
+	VSUB          V1.S4, V3.S4, V3.S4
+	VADD          V17.S4, V1.S4, V1.S4
+	VSHL          $23, V1.S4, V1.S4
+	WORD          $0x6e21dc00 // FMUL V0.4S, V0.4S, V1.4S
+	VADD          V17.S4, V3.S4, V3.S4
+	VSHL          $23, V3.S4, V3.S4
+	WORD          $0x6e23dc00 // FMUL V0.4S, V0.4S, V3.4S
+	WORD          $0x4e32d400 // FADD V0.4S, V0.4S, V18.4S
+	VLD1R         (R3), [V1.S4]
 	VLD1R         (R5), [V3.S4]
-	WORD          $0x6e25dc63 // FMUL V3.4S, V3.4S, V5.4S
-	WORD          $0x6e22dc63 // FMUL V3.4S, V3.4S, V2.4S
-	WORD          $0x6e24dca5 // FMUL V5.4S, V5.4S, V4.4S
-	WORD          $0x6e22dca5 // FMUL V5.4S, V5.4S, V2.4S
-	VMOV          V18.B16, V0.B16
-	WORD          $0x4ea2d401 // FSUB V1.4S, V0.4S, V2.4S
-	WORD          $0x6e24dc21 // FMUL V1.4S, V1.4S, V4.4S
-	WORD          $0x4e20d421 // FADD V1.4S, V1.4S, V0.4S
+	VMOV          V18.B16, V5.B16
+	WORD          $0x6e20fca5 // FDIV V5.4S, V5.4S, V0.4S
 	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
-	FMOVS         F5, (R1)
+	WORD          $0x6e25dc63 // FMUL V3.4S, V3.4S, V5.4S
+	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
+	WORD          $0x6e25dc21 // FMUL V1.4S, V1.4S, V5.4S
+	VMOV          V18.B16, V4.B16
+	WORD          $0x4ea5d480 // FSUB V0.4S, V4.4S, V5.4S
+	WORD          $0x6e22dc00 // FMUL V0.4S, V0.4S, V2.4S
+	WORD          $0x4e24d400 // FADD V0.4S, V0.4S, V4.4S
+	WORD          $0x6e20dc63 // FMUL V3.4S, V3.4S, V0.4S
+	FMOVS         F1, (R1)
 	FMOVS         F3, (R0)
 	ADD           $4, R0
 	ADD           $4, R1

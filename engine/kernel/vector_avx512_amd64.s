@@ -24,36 +24,153 @@ TEXT ·expAffine512(SB), NOSPLIT, $0-32
 	MOVQ          n+16(FP), CX
 	VBROADCASTSS  scale+24(FP), Z0
 	VBROADCASTSS  shift+28(FP), Z1
+	SUBQ          $64, CX
+	JLT           fewer
+several:
+	VMOVUPS       (BX), Z2
+	VMOVUPS       64(BX), Z3
+	VMOVUPS       128(BX), Z4
+	VMOVUPS       192(BX), Z5
+	VMULPS        Z0, Z2, Z2
+	VSUBPS        Z1, Z2, Z2
+	VMULPS        Z0, Z3, Z3
+	VSUBPS        Z1, Z3, Z3
+	VMULPS        Z0, Z4, Z4
+	VSUBPS        Z1, Z4, Z4
+	VMULPS        Z0, Z5, Z5
+	VSUBPS        Z1, Z5, Z5
+	VMINPS        Z2, Z30, Z2
+	VMAXPS        Z2, Z31, Z2
+	VMINPS        Z3, Z30, Z3
+	VMAXPS        Z3, Z31, Z3
+	VMINPS        Z4, Z30, Z4
+	VMAXPS        Z4, Z31, Z4
+	VMINPS        Z5, Z30, Z5
+	VMAXPS        Z5, Z31, Z5
+	VMULPS        Z29, Z2, Z6
+	VMULPS        Z29, Z3, Z7
+	VMULPS        Z29, Z4, Z8
+	VMULPS        Z29, Z5, Z9
+	VRNDSCALEPS   $0, Z6, Z6
+	VRNDSCALEPS   $0, Z7, Z7
+	VRNDSCALEPS   $0, Z8, Z8
+	VRNDSCALEPS   $0, Z9, Z9
+	VMULPS        Z28, Z6, Z10
+	VMULPS        Z28, Z7, Z11
+	VMULPS        Z28, Z8, Z12
+	VMULPS        Z28, Z9, Z13
+	VSUBPS        Z10, Z2, Z2
+	VSUBPS        Z11, Z3, Z3
+	VSUBPS        Z12, Z4, Z4
+	VSUBPS        Z13, Z5, Z5
+	VMULPS        Z27, Z6, Z10
+	VMULPS        Z27, Z7, Z11
+	VMULPS        Z27, Z8, Z12
+	VMULPS        Z27, Z9, Z13
+	VSUBPS        Z10, Z2, Z2
+	VSUBPS        Z11, Z3, Z3
+	VSUBPS        Z12, Z4, Z4
+	VSUBPS        Z13, Z5, Z5
+	VMULPS        Z26, Z2, Z13
+	VMULPS        Z26, Z3, Z12
+	VMULPS        Z26, Z4, Z11
+	VMULPS        Z26, Z5, Z10
+	VADDPS        Z25, Z13, Z13
+	VADDPS        Z25, Z12, Z12
+	VADDPS        Z25, Z11, Z11
+	VADDPS        Z25, Z10, Z10
+	VMULPS        Z2, Z13, Z13
+	VMULPS        Z3, Z12, Z12
+	VMULPS        Z4, Z11, Z11
+	VMULPS        Z5, Z10, Z10
+	VADDPS        Z24, Z13, Z13
+	VADDPS        Z24, Z12, Z12
+	VADDPS        Z24, Z11, Z11
+	VADDPS        Z24, Z10, Z10
+	VMULPS        Z2, Z13, Z13
+	VMULPS        Z3, Z12, Z12
+	VMULPS        Z4, Z11, Z11
+	VMULPS        Z5, Z10, Z10
+	VADDPS        Z23, Z13, Z13
+	VADDPS        Z23, Z12, Z12
+	VADDPS        Z23, Z11, Z11
+	VADDPS        Z23, Z10, Z10
+	VMULPS        Z2, Z13, Z13
+	VMULPS        Z3, Z12, Z12
+	VMULPS        Z4, Z11, Z11
+	VMULPS        Z5, Z10, Z10
+	VADDPS        Z22, Z13, Z13
+	VADDPS        Z22, Z12, Z12
+	VADDPS        Z22, Z11, Z11
+	VADDPS        Z22, Z10, Z10
+	VMULPS        Z2, Z13, Z13
+	VMULPS        Z3, Z12, Z12
+	VMULPS        Z4, Z11, Z11
+	VMULPS        Z5, Z10, Z10
+	VADDPS        Z21, Z13, Z13
+	VADDPS        Z21, Z12, Z12
+	VADDPS        Z21, Z11, Z11
+	VADDPS        Z21, Z10, Z10
+	VMULPS        Z2, Z13, Z13
+	VMULPS        Z3, Z12, Z12
+	VMULPS        Z4, Z11, Z11
+	VMULPS        Z5, Z10, Z10
+	VMULPS        Z2, Z13, Z13
+	VMULPS        Z3, Z12, Z12
+	VMULPS        Z4, Z11, Z11
+	VMULPS        Z5, Z10, Z10
+	VADDPS        Z2, Z13, Z13
+	VADDPS        Z3, Z12, Z12
+	VADDPS        Z4, Z11, Z11
+	VADDPS        Z5, Z10, Z10
+	VADDPS        Z20, Z13, Z13
+	VADDPS        Z20, Z12, Z12
+	VADDPS        Z20, Z11, Z11
+	VADDPS        Z20, Z10, Z10
+	VSCALEFPS     Z6, Z13, Z13
+	VSCALEFPS     Z7, Z12, Z12
+	VSCALEFPS     Z8, Z11, Z11
+	VSCALEFPS     Z9, Z10, Z10
+	VMOVUPS       Z13, (AX)
+	VMOVUPS       Z12, 64(AX)
+	VMOVUPS       Z11, 128(AX)
+	VMOVUPS       Z10, 192(AX)
+	ADDQ          $256, AX
+	ADDQ          $256, BX
+	SUBQ          $64, CX
+	JGE           several
+fewer:
+	ADDQ          $64, CX
 	SUBQ          $16, CX
 	JLT           rest
 whole:
-	VMOVUPS       (BX), Z2
-	VMULPS        Z0, Z2, Z2
-	VSUBPS        Z1, Z2, Z2
-	VMINPS        Z2, Z30, Z2
-	VMAXPS        Z2, Z31, Z2
-	VMULPS        Z29, Z2, Z3
-	VRNDSCALEPS   $0, Z3, Z3
-	VMULPS        Z28, Z3, Z4
-	VSUBPS        Z4, Z2, Z2
-	VMULPS        Z27, Z3, Z4
-	VSUBPS        Z4, Z2, Z2
-	VMULPS        Z26, Z2, Z4
-	VADDPS        Z25, Z4, Z4
-	VMULPS        Z2, Z4, Z4
-	VADDPS        Z24, Z4, Z4
-	VMULPS        Z2, Z4, Z4
-	VADDPS        Z23, Z4, Z4
-	VMULPS        Z2, Z4, Z4
-	VADDPS        Z22, Z4, Z4
-	VMULPS        Z2, Z4, Z4
-	VADDPS        Z21, Z4, Z4
-	VMULPS        Z2, Z4, Z4
-	VMULPS        Z2, Z4, Z4
-	VADDPS        Z2, Z4, Z4
-	VADDPS        Z20, Z4, Z4
-	VSCALEFPS     Z3, Z4, Z4
-	VMOVUPS       Z4, (AX)
+	VMOVUPS       (BX), Z10
+	VMULPS        Z0, Z10, Z10
+	VSUBPS        Z1, Z10, Z10
+	VMINPS        Z10, Z30, Z10
+	VMAXPS        Z10, Z31, Z10
+	VMULPS        Z29, Z10, Z11
+	VRNDSCALEPS   $0, Z11, Z11
+	VMULPS        Z28, Z11, Z12
+	VSUBPS        Z12, Z10, Z10
+	VMULPS        Z27, Z11, Z12
+	VSUBPS        Z12, Z10, Z10
+	VMULPS        Z26, Z10, Z12
+	VADDPS        Z25, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VADDPS        Z24, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VADDPS        Z23, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VADDPS        Z22, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VADDPS        Z21, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VADDPS        Z10, Z12, Z12
+	VADDPS        Z20, Z12, Z12
+	VSCALEFPS     Z11, Z12, Z12
+	VMOVUPS       Z12, (AX)
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	SUBQ          $16, CX
@@ -66,33 +183,33 @@ rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VMOVUPS.Z     (BX), K1, Z4
-	VMULPS        Z0, Z4, Z4
-	VSUBPS        Z1, Z4, Z4
-	VMINPS        Z4, Z30, Z4
-	VMAXPS        Z4, Z31, Z4
-	VMULPS        Z29, Z4, Z3
-	VRNDSCALEPS   $0, Z3, Z3
-	VMULPS        Z28, Z3, Z2
-	VSUBPS        Z2, Z4, Z4
-	VMULPS        Z27, Z3, Z2
-	VSUBPS        Z2, Z4, Z4
-	VMULPS        Z26, Z4, Z2
-	VADDPS        Z25, Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        Z24, Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        Z23, Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        Z22, Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        Z21, Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        Z4, Z2, Z2
-	VADDPS        Z20, Z2, Z2
-	VSCALEFPS     Z3, Z2, Z2
-	VMOVUPS       Z2, K1, (AX)
+	VMOVUPS.Z     (BX), K1, Z12
+	VMULPS        Z0, Z12, Z12
+	VSUBPS        Z1, Z12, Z12
+	VMINPS        Z12, Z30, Z12
+	VMAXPS        Z12, Z31, Z12
+	VMULPS        Z29, Z12, Z11
+	VRNDSCALEPS   $0, Z11, Z11
+	VMULPS        Z28, Z11, Z10
+	VSUBPS        Z10, Z12, Z12
+	VMULPS        Z27, Z11, Z10
+	VSUBPS        Z10, Z12, Z12
+	VMULPS        Z26, Z12, Z10
+	VADDPS        Z25, Z10, Z10
+	VMULPS        Z12, Z10, Z10
+	VADDPS        Z24, Z10, Z10
+	VMULPS        Z12, Z10, Z10
+	VADDPS        Z23, Z10, Z10
+	VMULPS        Z12, Z10, Z10
+	VADDPS        Z22, Z10, Z10
+	VMULPS        Z12, Z10, Z10
+	VADDPS        Z21, Z10, Z10
+	VMULPS        Z12, Z10, Z10
+	VMULPS        Z12, Z10, Z10
+	VADDPS        Z12, Z10, Z10
+	VADDPS        Z20, Z10, Z10
+	VSCALEFPS     Z11, Z10, Z10
+	VMOVUPS       Z10, K1, (AX)
 done:
 	VZEROUPPER    
 	RET           
@@ -432,37 +549,158 @@ TEXT ·silu512(SB), NOSPLIT, $0-24
 	MOVQ          dst+0(FP), AX
 	MOVQ          x+8(FP), BX
 	MOVQ          n+16(FP), CX
+	SUBQ          $64, CX
+	JLT           fewer
+several:
+	VMOVUPS       (BX), Z0
+	VMOVUPS       64(BX), Z1
+	VMOVUPS       128(BX), Z2
+	VMOVUPS       192(BX), Z3
+	VPXORD        Z31, Z0, Z4
+	VPXORD        Z31, Z1, Z5
+	VPXORD        Z31, Z2, Z6
+	VPXORD        Z31, Z3, Z7
+	VMINPS        Z4, Z29, Z4
+	VMAXPS        Z4, Z30, Z4
+	VMINPS        Z5, Z29, Z5
+	VMAXPS        Z5, Z30, Z5
+	VMINPS        Z6, Z29, Z6
+	VMAXPS        Z6, Z30, Z6
+	VMINPS        Z7, Z29, Z7
+	VMAXPS        Z7, Z30, Z7
+	VMULPS        Z28, Z4, Z8
+	VMULPS        Z28, Z5, Z9
+	VMULPS        Z28, Z6, Z10
+	VMULPS        Z28, Z7, Z11
+	VRNDSCALEPS   $0, Z8, Z8
+	VRNDSCALEPS   $0, Z9, Z9
+	VRNDSCALEPS   $0, Z10, Z10
+	VRNDSCALEPS   $0, Z11, Z11
+	VMULPS        Z27, Z8, Z12
+	VMULPS        Z27, Z9, Z13
+	VMULPS        Z27, Z10, Z14
+	VMULPS        Z27, Z11, Z15
+	VSUBPS        Z12, Z4, Z4
+	VSUBPS        Z13, Z5, Z5
+	VSUBPS        Z14, Z6, Z6
+	VSUBPS        Z15, Z7, Z7
+	VMULPS        Z26, Z8, Z12
+	VMULPS        Z26, Z9, Z13
+	VMULPS        Z26, Z10, Z14
+	VMULPS        Z26, Z11, Z15
+	VSUBPS        Z12, Z4, Z4
+	VSUBPS        Z13, Z5, Z5
+	VSUBPS        Z14, Z6, Z6
+	VSUBPS        Z15, Z7, Z7
+	VMULPS        Z25, Z4, Z15
+	VMULPS        Z25, Z5, Z14
+	VMULPS        Z25, Z6, Z13
+	VMULPS        Z25, Z7, Z12
+	VADDPS        Z24, Z15, Z15
+	VADDPS        Z24, Z14, Z14
+	VADDPS        Z24, Z13, Z13
+	VADDPS        Z24, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z23, Z15, Z15
+	VADDPS        Z23, Z14, Z14
+	VADDPS        Z23, Z13, Z13
+	VADDPS        Z23, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z22, Z15, Z15
+	VADDPS        Z22, Z14, Z14
+	VADDPS        Z22, Z13, Z13
+	VADDPS        Z22, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z21, Z15, Z15
+	VADDPS        Z21, Z14, Z14
+	VADDPS        Z21, Z13, Z13
+	VADDPS        Z21, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z20, Z15, Z15
+	VADDPS        Z20, Z14, Z14
+	VADDPS        Z20, Z13, Z13
+	VADDPS        Z20, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z4, Z15, Z15
+	VADDPS        Z5, Z14, Z14
+	VADDPS        Z6, Z13, Z13
+	VADDPS        Z7, Z12, Z12
+	VADDPS        Z19, Z15, Z15
+	VADDPS        Z19, Z14, Z14
+	VADDPS        Z19, Z13, Z13
+	VADDPS        Z19, Z12, Z12
+	VSCALEFPS     Z8, Z15, Z15
+	VSCALEFPS     Z9, Z14, Z14
+	VSCALEFPS     Z10, Z13, Z13
+	VSCALEFPS     Z11, Z12, Z12
+	VADDPS        Z19, Z15, Z15
+	VADDPS        Z19, Z14, Z14
+	VADDPS        Z19, Z13, Z13
+	VADDPS        Z19, Z12, Z12
+	VDIVPS        Z15, Z0, Z0
+	VDIVPS        Z14, Z1, Z1
+	VDIVPS        Z13, Z2, Z2
+	VDIVPS        Z12, Z3, Z3
+	VMOVUPS       Z0, (AX)
+	VMOVUPS       Z1, 64(AX)
+	VMOVUPS       Z2, 128(AX)
+	VMOVUPS       Z3, 192(AX)
+	ADDQ          $256, AX
+	ADDQ          $256, BX
+	SUBQ          $64, CX
+	JGE           several
+fewer:
+	ADDQ          $64, CX
 	SUBQ          $16, CX
 	JLT           rest
 whole:
-	VMOVUPS       (BX), Z0
-	VPXORD        Z31, Z0, Z1
-	VMINPS        Z1, Z29, Z1
-	VMAXPS        Z1, Z30, Z1
-	VMULPS        Z28, Z1, Z2
-	VRNDSCALEPS   $0, Z2, Z2
-	VMULPS        Z27, Z2, Z3
-	VSUBPS        Z3, Z1, Z1
-	VMULPS        Z26, Z2, Z3
-	VSUBPS        Z3, Z1, Z1
-	VMULPS        Z25, Z1, Z3
-	VADDPS        Z24, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z23, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z22, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z21, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z20, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z1, Z3, Z3
-	VADDPS        Z19, Z3, Z3
-	VSCALEFPS     Z2, Z3, Z3
-	VADDPS        Z19, Z3, Z3
-	VDIVPS        Z3, Z0, Z0
-	VMOVUPS       Z0, (AX)
+	VMOVUPS       (BX), Z3
+	VPXORD        Z31, Z3, Z2
+	VMINPS        Z2, Z29, Z2
+	VMAXPS        Z2, Z30, Z2
+	VMULPS        Z28, Z2, Z1
+	VRNDSCALEPS   $0, Z1, Z1
+	VMULPS        Z27, Z1, Z0
+	VSUBPS        Z0, Z2, Z2
+	VMULPS        Z26, Z1, Z0
+	VSUBPS        Z0, Z2, Z2
+	VMULPS        Z25, Z2, Z0
+	VADDPS        Z24, Z0, Z0
+	VMULPS        Z2, Z0, Z0
+	VADDPS        Z23, Z0, Z0
+	VMULPS        Z2, Z0, Z0
+	VADDPS        Z22, Z0, Z0
+	VMULPS        Z2, Z0, Z0
+	VADDPS        Z21, Z0, Z0
+	VMULPS        Z2, Z0, Z0
+	VADDPS        Z20, Z0, Z0
+	VMULPS        Z2, Z0, Z0
+	VMULPS        Z2, Z0, Z0
+	VADDPS        Z2, Z0, Z0
+	VADDPS        Z19, Z0, Z0
+	VSCALEFPS     Z1, Z0, Z0
+	VADDPS        Z19, Z0, Z0
+	VDIVPS        Z0, Z3, Z3
+	VMOVUPS       Z3, (AX)
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	SUBQ          $16, CX
@@ -475,34 +713,34 @@ rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VMOVUPS.Z     (BX), K1, Z0
-	VPXORD        Z31, Z0, Z3
-	VMINPS        Z3, Z29, Z3
-	VMAXPS        Z3, Z30, Z3
-	VMULPS        Z28, Z3, Z2
-	VRNDSCALEPS   $0, Z2, Z2
-	VMULPS        Z27, Z2, Z1
-	VSUBPS        Z1, Z3, Z3
-	VMULPS        Z26, Z2, Z1
-	VSUBPS        Z1, Z3, Z3
-	VMULPS        Z25, Z3, Z1
-	VADDPS        Z24, Z1, Z1
-	VMULPS        Z3, Z1, Z1
-	VADDPS        Z23, Z1, Z1
-	VMULPS        Z3, Z1, Z1
-	VADDPS        Z22, Z1, Z1
-	VMULPS        Z3, Z1, Z1
-	VADDPS        Z21, Z1, Z1
-	VMULPS        Z3, Z1, Z1
-	VADDPS        Z20, Z1, Z1
-	VMULPS        Z3, Z1, Z1
-	VMULPS        Z3, Z1, Z1
-	VADDPS        Z3, Z1, Z1
-	VADDPS        Z19, Z1, Z1
-	VSCALEFPS     Z2, Z1, Z1
-	VADDPS        Z19, Z1, Z1
-	VDIVPS        Z1, Z0, Z0
-	VMOVUPS       Z0, K1, (AX)
+	VMOVUPS.Z     (BX), K1, Z3
+	VPXORD        Z31, Z3, Z0
+	VMINPS        Z0, Z29, Z0
+	VMAXPS        Z0, Z30, Z0
+	VMULPS        Z28, Z0, Z1
+	VRNDSCALEPS   $0, Z1, Z1
+	VMULPS        Z27, Z1, Z2
+	VSUBPS        Z2, Z0, Z0
+	VMULPS        Z26, Z1, Z2
+	VSUBPS        Z2, Z0, Z0
+	VMULPS        Z25, Z0, Z2
+	VADDPS        Z24, Z2, Z2
+	VMULPS        Z0, Z2, Z2
+	VADDPS        Z23, Z2, Z2
+	VMULPS        Z0, Z2, Z2
+	VADDPS        Z22, Z2, Z2
+	VMULPS        Z0, Z2, Z2
+	VADDPS        Z21, Z2, Z2
+	VMULPS        Z0, Z2, Z2
+	VADDPS        Z20, Z2, Z2
+	VMULPS        Z0, Z2, Z2
+	VMULPS        Z0, Z2, Z2
+	VADDPS        Z0, Z2, Z2
+	VADDPS        Z19, Z2, Z2
+	VSCALEFPS     Z1, Z2, Z2
+	VADDPS        Z19, Z2, Z2
+	VDIVPS        Z2, Z3, Z3
+	VMOVUPS       Z3, K1, (AX)
 done:
 	VZEROUPPER    
 	RET           
@@ -526,39 +764,169 @@ TEXT ·siluGate512(SB), NOSPLIT, $0-32
 	MOVQ          x+8(FP), BX
 	MOVQ          up+16(FP), DX
 	MOVQ          n+24(FP), CX
+	SUBQ          $64, CX
+	JLT           fewer
+several:
+	VMOVUPS       (BX), Z0
+	VMOVUPS       64(BX), Z1
+	VMOVUPS       128(BX), Z2
+	VMOVUPS       192(BX), Z3
+	VPXORD        Z31, Z0, Z4
+	VPXORD        Z31, Z1, Z5
+	VPXORD        Z31, Z2, Z6
+	VPXORD        Z31, Z3, Z7
+	VMINPS        Z4, Z29, Z4
+	VMAXPS        Z4, Z30, Z4
+	VMINPS        Z5, Z29, Z5
+	VMAXPS        Z5, Z30, Z5
+	VMINPS        Z6, Z29, Z6
+	VMAXPS        Z6, Z30, Z6
+	VMINPS        Z7, Z29, Z7
+	VMAXPS        Z7, Z30, Z7
+	VMULPS        Z28, Z4, Z8
+	VMULPS        Z28, Z5, Z9
+	VMULPS        Z28, Z6, Z10
+	VMULPS        Z28, Z7, Z11
+	VRNDSCALEPS   $0, Z8, Z8
+	VRNDSCALEPS   $0, Z9, Z9
+	VRNDSCALEPS   $0, Z10, Z10
+	VRNDSCALEPS   $0, Z11, Z11
+	VMULPS        Z27, Z8, Z12
+	VMULPS        Z27, Z9, Z13
+	VMULPS        Z27, Z10, Z14
+	VMULPS        Z27, Z11, Z15
+	VSUBPS        Z12, Z4, Z4
+	VSUBPS        Z13, Z5, Z5
+	VSUBPS        Z14, Z6, Z6
+	VSUBPS        Z15, Z7, Z7
+	VMULPS        Z26, Z8, Z12
+	VMULPS        Z26, Z9, Z13
+	VMULPS        Z26, Z10, Z14
+	VMULPS        Z26, Z11, Z15
+	VSUBPS        Z12, Z4, Z4
+	VSUBPS        Z13, Z5, Z5
+	VSUBPS        Z14, Z6, Z6
+	VSUBPS        Z15, Z7, Z7
+	VMULPS        Z25, Z4, Z15
+	VMULPS        Z25, Z5, Z14
+	VMULPS        Z25, Z6, Z13
+	VMULPS        Z25, Z7, Z12
+	VADDPS        Z24, Z15, Z15
+	VADDPS        Z24, Z14, Z14
+	VADDPS        Z24, Z13, Z13
+	VADDPS        Z24, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z23, Z15, Z15
+	VADDPS        Z23, Z14, Z14
+	VADDPS        Z23, Z13, Z13
+	VADDPS        Z23, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z22, Z15, Z15
+	VADDPS        Z22, Z14, Z14
+	VADDPS        Z22, Z13, Z13
+	VADDPS        Z22, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z21, Z15, Z15
+	VADDPS        Z21, Z14, Z14
+	VADDPS        Z21, Z13, Z13
+	VADDPS        Z21, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z20, Z15, Z15
+	VADDPS        Z20, Z14, Z14
+	VADDPS        Z20, Z13, Z13
+	VADDPS        Z20, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VMULPS        Z4, Z15, Z15
+	VMULPS        Z5, Z14, Z14
+	VMULPS        Z6, Z13, Z13
+	VMULPS        Z7, Z12, Z12
+	VADDPS        Z4, Z15, Z15
+	VADDPS        Z5, Z14, Z14
+	VADDPS        Z6, Z13, Z13
+	VADDPS        Z7, Z12, Z12
+	VADDPS        Z19, Z15, Z15
+	VADDPS        Z19, Z14, Z14
+	VADDPS        Z19, Z13, Z13
+	VADDPS        Z19, Z12, Z12
+	VSCALEFPS     Z8, Z15, Z15
+	VSCALEFPS     Z9, Z14, Z14
+	VSCALEFPS     Z10, Z13, Z13
+	VSCALEFPS     Z11, Z12, Z12
+	VADDPS        Z19, Z15, Z15
+	VADDPS        Z19, Z14, Z14
+	VADDPS        Z19, Z13, Z13
+	VADDPS        Z19, Z12, Z12
+	VDIVPS        Z15, Z0, Z0
+	VDIVPS        Z14, Z1, Z1
+	VDIVPS        Z13, Z2, Z2
+	VDIVPS        Z12, Z3, Z3
+	VMOVUPS       (DX), Z12
+	VMOVUPS       64(DX), Z13
+	VMOVUPS       128(DX), Z14
+	VMOVUPS       192(DX), Z15
+	VMULPS        Z12, Z0, Z0
+	VMULPS        Z13, Z1, Z1
+	VMULPS        Z14, Z2, Z2
+	VMULPS        Z15, Z3, Z3
+	VMOVUPS       Z0, (AX)
+	VMOVUPS       Z1, 64(AX)
+	VMOVUPS       Z2, 128(AX)
+	VMOVUPS       Z3, 192(AX)
+	ADDQ          $256, AX
+	ADDQ          $256, BX
+	ADDQ          $256, DX
+	SUBQ          $64, CX
+	JGE           several
+fewer:
+	ADDQ          $64, CX
 	SUBQ          $16, CX
 	JLT           rest
 whole:
-	VMOVUPS       (BX), Z0
-	VPXORD        Z31, Z0, Z1
-	VMINPS        Z1, Z29, Z1
-	VMAXPS        Z1, Z30, Z1
-	VMULPS        Z28, Z1, Z2
-	VRNDSCALEPS   $0, Z2, Z2
-	VMULPS        Z27, Z2, Z3
-	VSUBPS        Z3, Z1, Z1
-	VMULPS        Z26, Z2, Z3
-	VSUBPS        Z3, Z1, Z1
-	VMULPS        Z25, Z1, Z3
-	VADDPS        Z24, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z23, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z22, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z21, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z20, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z1, Z3, Z3
-	VADDPS        Z19, Z3, Z3
-	VSCALEFPS     Z2, Z3, Z3
-	VADDPS        Z19, Z3, Z3
-	VDIVPS        Z3, Z0, Z0
-	VMOVUPS       (DX), Z3
-	VMULPS        Z3, Z0, Z0
-	VMOVUPS       Z0, (AX)
+	VMOVUPS       (BX), Z3
+	VPXORD        Z31, Z3, Z2
+	VMINPS        Z2, Z29, Z2
+	VMAXPS        Z2, Z30, Z2
+	VMULPS        Z28, Z2, Z1
+	VRNDSCALEPS   $0, Z1, Z1
+	VMULPS        Z27, Z1, Z0
+	VSUBPS        Z0, Z2, Z2
+	VMULPS        Z26, Z1, Z0
+	VSUBPS        Z0, Z2, Z2
+	VMULPS        Z25, Z2, Z0
+	VADDPS        Z24, Z0, Z0
+	VMULPS        Z2, Z0, Z0
+	VADDPS        Z23, Z0, Z0
+	VMULPS        Z2, Z0, Z0
+	VADDPS        Z22, Z0, Z0
+	VMULPS        Z2, Z0, Z0
+	VADDPS        Z21, Z0, Z0
+	VMULPS        Z2, Z0, Z0
+	VADDPS        Z20, Z0, Z0
+	VMULPS        Z2, Z0, Z0
+	VMULPS        Z2, Z0, Z0
+	VADDPS        Z2, Z0, Z0
+	VADDPS        Z19, Z0, Z0
+	VSCALEFPS     Z1, Z0, Z0
+	VADDPS        Z19, Z0, Z0
+	VDIVPS        Z0, Z3, Z3
+	VMOVUPS       (DX), Z0
+	VMULPS        Z0, Z3, Z3
+	VMOVUPS       Z3, (AX)
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	ADDQ          $64, DX
@@ -572,36 +940,36 @@ rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VMOVUPS.Z     (BX), K1, Z0
-	VPXORD        Z31, Z0, Z3
-	VMINPS        Z3, Z29, Z3
-	VMAXPS        Z3, Z30, Z3
-	VMULPS        Z28, Z3, Z2
-	VRNDSCALEPS   $0, Z2, Z2
-	VMULPS        Z27, Z2, Z1
-	VSUBPS        Z1, Z3, Z3
-	VMULPS        Z26, Z2, Z1
-	VSUBPS        Z1, Z3, Z3
-	VMULPS        Z25, Z3, Z1
-	VADDPS        Z24, Z1, Z1
-	VMULPS        Z3, Z1, Z1
-	VADDPS        Z23, Z1, Z1
-	VMULPS        Z3, Z1, Z1
-	VADDPS        Z22, Z1, Z1
-	VMULPS        Z3, Z1, Z1
-	VADDPS        Z21, Z1, Z1
-	VMULPS        Z3, Z1, Z1
-	VADDPS        Z20, Z1, Z1
-	VMULPS        Z3, Z1, Z1
-	VMULPS        Z3, Z1, Z1
-	VADDPS        Z3, Z1, Z1
-	VADDPS        Z19, Z1, Z1
-	VSCALEFPS     Z2, Z1, Z1
-	VADDPS        Z19, Z1, Z1
-	VDIVPS        Z1, Z0, Z0
-	VMOVUPS.Z     (DX), K1, Z1
-	VMULPS        Z1, Z0, Z0
-	VMOVUPS       Z0, K1, (AX)
+	VMOVUPS.Z     (BX), K1, Z3
+	VPXORD        Z31, Z3, Z0
+	VMINPS        Z0, Z29, Z0
+	VMAXPS        Z0, Z30, Z0
+	VMULPS        Z28, Z0, Z1
+	VRNDSCALEPS   $0, Z1, Z1
+	VMULPS        Z27, Z1, Z2
+	VSUBPS        Z2, Z0, Z0
+	VMULPS        Z26, Z1, Z2
+	VSUBPS        Z2, Z0, Z0
+	VMULPS        Z25, Z0, Z2
+	VADDPS        Z24, Z2, Z2
+	VMULPS        Z0, Z2, Z2
+	VADDPS        Z23, Z2, Z2
+	VMULPS        Z0, Z2, Z2
+	VADDPS        Z22, Z2, Z2
+	VMULPS        Z0, Z2, Z2
+	VADDPS        Z21, Z2, Z2
+	VMULPS        Z0, Z2, Z2
+	VADDPS        Z20, Z2, Z2
+	VMULPS        Z0, Z2, Z2
+	VMULPS        Z0, Z2, Z2
+	VADDPS        Z0, Z2, Z2
+	VADDPS        Z19, Z2, Z2
+	VSCALEFPS     Z1, Z2, Z2
+	VADDPS        Z19, Z2, Z2
+	VDIVPS        Z2, Z3, Z3
+	VMOVUPS.Z     (DX), K1, Z2
+	VMULPS        Z2, Z3, Z3
+	VMOVUPS       Z3, K1, (AX)
 done:
 	VZEROUPPER    
 	RET           
@@ -627,52 +995,148 @@ TEXT ·siluGrad512(SB), NOSPLIT, $0-48
 	MOVQ          gate+24(FP), SI
 	MOVQ          up+32(FP), DI
 	MOVQ          n+40(FP), CX
+	SUBQ          $32, CX
+	JLT           fewer
+several:
+	PREFETCHT0    2048(SI)
+	PREFETCHT0    2048(DI)
+	VMOVUPS       (SI), Z0
+	VMOVUPS       64(SI), Z1
+	VPXORD        Z31, Z0, Z2
+	VPXORD        Z31, Z1, Z3
+	VMINPS        Z2, Z29, Z2
+	VMAXPS        Z2, Z30, Z2
+	VMINPS        Z3, Z29, Z3
+	VMAXPS        Z3, Z30, Z3
+	VMULPS        Z28, Z2, Z4
+	VMULPS        Z28, Z3, Z5
+	VRNDSCALEPS   $0, Z4, Z4
+	VRNDSCALEPS   $0, Z5, Z5
+	VMULPS        Z27, Z4, Z6
+	VMULPS        Z27, Z5, Z7
+	VSUBPS        Z6, Z2, Z2
+	VSUBPS        Z7, Z3, Z3
+	VMULPS        Z26, Z4, Z6
+	VMULPS        Z26, Z5, Z7
+	VSUBPS        Z6, Z2, Z2
+	VSUBPS        Z7, Z3, Z3
+	VMULPS        Z25, Z2, Z7
+	VMULPS        Z25, Z3, Z6
+	VADDPS        Z24, Z7, Z7
+	VADDPS        Z24, Z6, Z6
+	VMULPS        Z2, Z7, Z7
+	VMULPS        Z3, Z6, Z6
+	VADDPS        Z23, Z7, Z7
+	VADDPS        Z23, Z6, Z6
+	VMULPS        Z2, Z7, Z7
+	VMULPS        Z3, Z6, Z6
+	VADDPS        Z22, Z7, Z7
+	VADDPS        Z22, Z6, Z6
+	VMULPS        Z2, Z7, Z7
+	VMULPS        Z3, Z6, Z6
+	VADDPS        Z21, Z7, Z7
+	VADDPS        Z21, Z6, Z6
+	VMULPS        Z2, Z7, Z7
+	VMULPS        Z3, Z6, Z6
+	VADDPS        Z20, Z7, Z7
+	VADDPS        Z20, Z6, Z6
+	VMULPS        Z2, Z7, Z7
+	VMULPS        Z3, Z6, Z6
+	VMULPS        Z2, Z7, Z7
+	VMULPS        Z3, Z6, Z6
+	VADDPS        Z2, Z7, Z7
+	VADDPS        Z3, Z6, Z6
+	VADDPS        Z19, Z7, Z7
+	VADDPS        Z19, Z6, Z6
+	VSCALEFPS     Z4, Z7, Z7
+	VSCALEFPS     Z5, Z6, Z6
+	VADDPS        Z19, Z7, Z7
+	VADDPS        Z19, Z6, Z6
+	VMOVUPS       (DX), Z5
+	VMOVUPS       64(DX), Z4
+	VMOVUPS       (DI), Z3
+	VMOVUPS       64(DI), Z2
+	VMOVUPS       Z19, Z8
+	VDIVPS        Z7, Z8, Z8
+	VMULPS        Z5, Z3, Z3
+	VMULPS        Z8, Z3, Z3
+	VMULPS        Z0, Z5, Z5
+	VMULPS        Z8, Z5, Z5
+	VMOVUPS       Z19, Z9
+	VSUBPS        Z8, Z9, Z7
+	VMULPS        Z0, Z7, Z7
+	VADDPS        Z9, Z7, Z7
+	VMULPS        Z7, Z3, Z3
+	VMOVUPS       Z19, Z9
+	VDIVPS        Z6, Z9, Z9
+	VMULPS        Z4, Z2, Z2
+	VMULPS        Z9, Z2, Z2
+	VMULPS        Z1, Z4, Z4
+	VMULPS        Z9, Z4, Z4
+	VMOVUPS       Z19, Z8
+	VSUBPS        Z9, Z8, Z6
+	VMULPS        Z1, Z6, Z6
+	VADDPS        Z8, Z6, Z6
+	VMULPS        Z6, Z2, Z2
+	VMOVUPS       Z5, (BX)
+	VMOVUPS       Z4, 64(BX)
+	VMOVUPS       Z3, (AX)
+	VMOVUPS       Z2, 64(AX)
+	ADDQ          $128, AX
+	ADDQ          $128, BX
+	ADDQ          $128, DX
+	ADDQ          $128, SI
+	ADDQ          $128, DI
+	SUBQ          $32, CX
+	JGE           several
+fewer:
+	ADDQ          $32, CX
 	SUBQ          $16, CX
 	JLT           rest
 whole:
 	PREFETCHT0    2048(SI)
 	PREFETCHT0    2048(DI)
-	VMOVUPS       (SI), Z0
-	VPXORD        Z31, Z0, Z1
-	VMINPS        Z1, Z29, Z1
-	VMAXPS        Z1, Z30, Z1
-	VMULPS        Z28, Z1, Z2
-	VRNDSCALEPS   $0, Z2, Z2
-	VMULPS        Z27, Z2, Z3
-	VSUBPS        Z3, Z1, Z1
-	VMULPS        Z26, Z2, Z3
-	VSUBPS        Z3, Z1, Z1
-	VMULPS        Z25, Z1, Z3
-	VADDPS        Z24, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z23, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z22, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z21, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z20, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VADDPS        Z1, Z3, Z3
-	VADDPS        Z19, Z3, Z3
-	VSCALEFPS     Z2, Z3, Z3
-	VADDPS        Z19, Z3, Z3
-	VMOVUPS       Z19, Z2
-	VDIVPS        Z3, Z2, Z2
-	VMOVUPS       (DX), Z1
-	VMOVUPS       (DI), Z4
-	VMULPS        Z1, Z4, Z4
+	VMOVUPS       (SI), Z2
+	VPXORD        Z31, Z2, Z3
+	VMINPS        Z3, Z29, Z3
+	VMAXPS        Z3, Z30, Z3
+	VMULPS        Z28, Z3, Z4
+	VRNDSCALEPS   $0, Z4, Z4
+	VMULPS        Z27, Z4, Z5
+	VSUBPS        Z5, Z3, Z3
+	VMULPS        Z26, Z4, Z5
+	VSUBPS        Z5, Z3, Z3
+	VMULPS        Z25, Z3, Z5
+	VADDPS        Z24, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        Z23, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        Z22, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        Z21, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        Z20, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VADDPS        Z3, Z5, Z5
+	VADDPS        Z19, Z5, Z5
+	VSCALEFPS     Z4, Z5, Z5
+	VADDPS        Z19, Z5, Z5
+	VMOVUPS       (DX), Z4
+	VMOVUPS       (DI), Z3
+	VMOVUPS       Z19, Z6
+	VDIVPS        Z5, Z6, Z6
+	VMULPS        Z4, Z3, Z3
+	VMULPS        Z6, Z3, Z3
 	VMULPS        Z2, Z4, Z4
-	VMULPS        Z0, Z1, Z1
-	VMULPS        Z2, Z1, Z1
-	VMOVUPS       Z19, Z5
-	VSUBPS        Z2, Z5, Z3
-	VMULPS        Z0, Z3, Z3
-	VADDPS        Z5, Z3, Z3
-	VMULPS        Z3, Z4, Z4
-	VMOVUPS       Z1, (BX)
-	VMOVUPS       Z4, (AX)
+	VMULPS        Z6, Z4, Z4
+	VMOVUPS       Z19, Z7
+	VSUBPS        Z6, Z7, Z5
+	VMULPS        Z2, Z5, Z5
+	VADDPS        Z7, Z5, Z5
+	VMULPS        Z5, Z3, Z3
+	VMOVUPS       Z4, (BX)
+	VMOVUPS       Z3, (AX)
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	ADDQ          $64, DX
@@ -688,47 +1152,47 @@ rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VMOVUPS.Z     (SI), K1, Z4
-	VPXORD        Z31, Z4, Z1
-	VMINPS        Z1, Z29, Z1
-	VMAXPS        Z1, Z30, Z1
-	VMULPS        Z28, Z1, Z5
+	VMOVUPS.Z     (SI), K1, Z3
+	VPXORD        Z31, Z3, Z4
+	VMINPS        Z4, Z29, Z4
+	VMAXPS        Z4, Z30, Z4
+	VMULPS        Z28, Z4, Z5
 	VRNDSCALEPS   $0, Z5, Z5
 	VMULPS        Z27, Z5, Z2
-	VSUBPS        Z2, Z1, Z1
+	VSUBPS        Z2, Z4, Z4
 	VMULPS        Z26, Z5, Z2
-	VSUBPS        Z2, Z1, Z1
-	VMULPS        Z25, Z1, Z2
+	VSUBPS        Z2, Z4, Z4
+	VMULPS        Z25, Z4, Z2
 	VADDPS        Z24, Z2, Z2
-	VMULPS        Z1, Z2, Z2
+	VMULPS        Z4, Z2, Z2
 	VADDPS        Z23, Z2, Z2
-	VMULPS        Z1, Z2, Z2
+	VMULPS        Z4, Z2, Z2
 	VADDPS        Z22, Z2, Z2
-	VMULPS        Z1, Z2, Z2
+	VMULPS        Z4, Z2, Z2
 	VADDPS        Z21, Z2, Z2
-	VMULPS        Z1, Z2, Z2
+	VMULPS        Z4, Z2, Z2
 	VADDPS        Z20, Z2, Z2
-	VMULPS        Z1, Z2, Z2
-	VMULPS        Z1, Z2, Z2
-	VADDPS        Z1, Z2, Z2
+	VMULPS        Z4, Z2, Z2
+	VMULPS        Z4, Z2, Z2
+	VADDPS        Z4, Z2, Z2
 	VADDPS        Z19, Z2, Z2
 	VSCALEFPS     Z5, Z2, Z2
 	VADDPS        Z19, Z2, Z2
-	VMOVUPS       Z19, Z5
-	VDIVPS        Z2, Z5, Z5
-	VMOVUPS.Z     (DX), K1, Z1
-	VMOVUPS.Z     (DI), K1, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS        Z5, Z3, Z3
-	VMULPS        Z4, Z1, Z1
-	VMULPS        Z5, Z1, Z1
-	VMOVUPS       Z19, Z0
-	VSUBPS        Z5, Z0, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        Z0, Z2, Z2
-	VMULPS        Z2, Z3, Z3
-	VMOVUPS       Z1, K1, (BX)
-	VMOVUPS       Z3, K1, (AX)
+	VMOVUPS.Z     (DX), K1, Z5
+	VMOVUPS.Z     (DI), K1, Z4
+	VMOVUPS       Z19, Z7
+	VDIVPS        Z2, Z7, Z7
+	VMULPS        Z5, Z4, Z4
+	VMULPS        Z7, Z4, Z4
+	VMULPS        Z3, Z5, Z5
+	VMULPS        Z7, Z5, Z5
+	VMOVUPS       Z19, Z6
+	VSUBPS        Z7, Z6, Z2
+	VMULPS        Z3, Z2, Z2
+	VADDPS        Z6, Z2, Z2
+	VMULPS        Z2, Z4, Z4
+	VMOVUPS       Z5, K1, (BX)
+	VMOVUPS       Z4, K1, (AX)
 done:
 	VZEROUPPER    
 	RET           

@@ -7,11 +7,13 @@ const signMask, infinityBits = 0x80000000, 0x7f800000
 
 func routines() []routine {
 	return []routine{
-		{name: "expAffine", slices: []string{"dst", "src"}, numbers: []string{"scale", "shift"}, body: func(v *vec) {
-			x := v.load("src")
-			v.mul(x, v.numbers["scale"])
-			v.sub(x, v.numbers["shift"])
-			v.store(v.exp(x), "dst")
+		{name: "expAffine", slices: []string{"dst", "src"}, numbers: []string{"scale", "shift"}, several: 4, bodies: func(v *vec, vectors int) {
+			xs := v.loads("src", vectors)
+			for _, x := range xs {
+				v.mul(x, v.numbers["scale"])
+				v.sub(x, v.numbers["shift"])
+			}
+			v.stores(v.exps(xs...), "dst")
 		}},
 		{name: "affine", slices: []string{"dst", "src"}, numbers: []string{"scale", "shift"}, body: func(v *vec) {
 			x := v.load("src")
@@ -163,53 +165,69 @@ func (v *vec) expsWithin(xs ...string) []string {
 	return p
 }
 
-// onePlusExpMinus returns 1+exp(-g) and keeps g.
-func (v *vec) onePlusExpMinus(g string) string {
-	x := v.into(xorBits, v.new(), g, v.bits(signMask))
-	return v.add(v.exp(x), v.c(1))
+// onePlusExpsMinus returns 1+exp(-g) of each and keeps them.
+func (v *vec) onePlusExpsMinus(gs []string) []string {
+	xs := make([]string, len(gs))
+	for i, g := range gs {
+		xs[i] = v.into(xorBits, v.new(), g, v.bits(signMask))
+	}
+	es := v.exps(xs...)
+	for _, e := range es {
+		v.add(e, v.c(1))
+	}
+	return es
 }
 
 func silu(gated bool) routine {
-	r := routine{name: "silu", slices: []string{"dst", "x"}}
+	r := routine{name: "silu", slices: []string{"dst", "x"}, several: 4}
 	if gated {
-		r = routine{name: "siluGate", slices: []string{"dst", "x", "up"}}
+		r = routine{name: "siluGate", slices: []string{"dst", "x", "up"}, several: 4}
 	}
-	r.body = func(v *vec) {
-		x := v.load("x")
-		e := v.onePlusExpMinus(x)
-		v.div(x, e)
-		v.drop(e)
-		if gated {
-			u := v.load("up")
-			v.mul(x, u)
-			v.drop(u)
+	r.bodies = func(v *vec, vectors int) {
+		xs := v.loads("x", vectors)
+		es := v.onePlusExpsMinus(xs)
+		for i, x := range xs {
+			v.div(x, es[i])
 		}
-		v.store(x, "dst")
+		v.drop(es...)
+		if gated {
+			us := v.loads("up", vectors)
+			for i, x := range xs {
+				v.mul(x, us[i])
+			}
+			v.drop(us...)
+		}
+		v.stores(xs, "dst")
 	}
 	return r
 }
 
 func siluGrad() routine {
-	return routine{name: "siluGrad", slices: []string{"dgate", "dup", "dy", "gate", "up"}, body: func(v *vec) {
+	return routine{name: "siluGrad", slices: []string{"dgate", "dup", "dy", "gate", "up"}, several: 2, bodies: func(v *vec, vectors int) {
 		v.prefetch("gate")
 		v.prefetch("up")
-		g := v.load("gate")
-		e := v.onePlusExpMinus(g)
-		s := v.copy(v.c(1))
-		v.div(s, e)
-		d, u := v.load("dy"), v.load("up")
-		v.mul(u, d)
-		v.mul(u, s) // dy·up·s
-		v.mul(d, g)
-		v.mul(d, s) // dy·gate·s
-		one := v.copy(v.c(1))
-		v.into(subtraction, e, one, s) // 1-s
-		v.mul(e, g)
-		v.add(e, one)
-		v.mul(u, e)
-		v.drop(g, e, s, one)
-		v.store(d, "dup")
-		v.store(u, "dgate")
+		gs := v.loads("gate", vectors)
+		es := v.onePlusExpsMinus(gs)
+		ds, us := v.loads("dy", vectors), v.loads("up", vectors)
+		for i, g := range gs {
+			e, d, u := es[i], ds[i], us[i]
+			s := v.copy(v.c(1))
+			v.div(s, e)
+			v.mul(u, d)
+			v.mul(u, s) // dy·up·s
+			v.mul(d, g)
+			v.mul(d, s) // dy·gate·s
+			one := v.copy(v.c(1))
+			v.into(subtraction, e, one, s) // 1-s
+			v.mul(e, g)
+			v.add(e, one)
+			v.mul(u, e)
+			v.drop(s, one)
+		}
+		v.drop(gs...)
+		v.drop(es...)
+		v.stores(ds, "dup")
+		v.stores(us, "dgate")
 	}}
 }
 

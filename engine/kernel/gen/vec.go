@@ -22,6 +22,10 @@ type routine struct {
 	slices  []string
 	numbers []string // float32, or uint32 with the suffix ":bits"
 	body    func(v *vec)
+	// bodies is the body of several vectors side by side, for what waits for itself otherwise;
+	// on AVX-512 there are registers for so many.
+	bodies  func(v *vec, vectors int)
+	several int
 	// result names a float32 result; start and finish run before and after the loop.
 	result        string
 	start, finish func(v *vec)
@@ -113,7 +117,17 @@ func (r routine) assemble(t *text, isa isa, consts map[string]uint32) {
 		if r.start != nil {
 			r.start(v)
 		}
-		v.overLanes("", pointers[:len(r.slices)], func() { r.body(v) })
+		several := 1
+		if isa == avx512 {
+			several = r.several
+		}
+		v.overGroups(several, pointers[:len(r.slices)], func(vectors int) {
+			if r.body != nil {
+				r.body(v)
+			} else {
+				r.bodies(v, vectors)
+			}
+		})
 		if r.finish != nil {
 			r.finish(v)
 		}
@@ -177,6 +191,32 @@ func (v *vec) load(slice string) string {
 	r := v.new()
 	v.move("("+v.address[slice]+")", r, true)
 	return r
+}
+
+// loads reads so many vectors of a slice, the current one first.
+func (v *vec) loads(slice string, vectors int) []string {
+	regs := make([]string, vectors)
+	for i := range regs {
+		regs[i] = v.new()
+		v.move(fmt.Sprintf("%s(%s)", offset(i*v.v.bytes), v.address[slice]), regs[i], true)
+	}
+	return regs
+}
+
+// stores writes and drops the vectors.
+func (v *vec) stores(regs []string, slice string) {
+	for i, r := range regs {
+		v.move(r, fmt.Sprintf("%s(%s)", offset(i*v.v.bytes), v.address[slice]), false)
+	}
+	v.drop(regs...)
+}
+
+// offset spells an offset, none as nothing.
+func offset(bytes int) string {
+	if bytes == 0 {
+		return ""
+	}
+	return fmt.Sprint(bytes)
 }
 
 // store writes and drops r.
