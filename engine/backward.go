@@ -213,9 +213,15 @@ func (p *Pass) feedForwardGrad(k *worker, s *layerState, w *layerWeights, expert
 	for r := range rows {
 		x := kept[r*2*f:][:2*f]
 		dx := gateUp[r*2*f : (r+1)*2*f]
-		kernel.SiLUGateGrad(dx[:f], dx[f:], act[r*f:(r+1)*f], x[:f], x[f:], f)
-		if p.kept() {
+		dy := act[r*f : (r+1)*f]
+		switch {
+		case p.kept() && p.num.eager:
 			p.activate(k, x, from+r, from+r+1)
+			kernel.SiLUGateGrad(dx[:f], dx[f:], dy, x[:f], x[f:], f)
+		case p.kept():
+			kernel.SiLUGateGradAgain(dx[:f], dx[f:], k.in.activated.dense[(from+r)*f:][:f], dy, x[:f], x[f:], f, p.num.activations)
+		default:
+			kernel.SiLUGateGrad(dx[:f], dx[f:], dy, x[:f], x[f:], f)
 		}
 	}
 	if p.kept() {

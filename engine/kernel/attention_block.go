@@ -15,6 +15,7 @@ type attention struct {
 	scale   float32
 	num     *AttentionNumerics
 	s       *Scratch
+	plain   bool // of plain numerics, and heads that are whole panels wide: what assembly attends in one call
 }
 
 // block is m query rows handled together: consecutive queries of one head,
@@ -51,8 +52,8 @@ func (a *attention) rows(out, lse, q []float32, b block) {
 	}
 }
 
-// plain reports whether the kernel is TwoPass in float32 and in the canonical order.
-func (a *attention) plain() bool {
+// isPlain reports whether the kernel is TwoPass in float32 and in the canonical order.
+func (a *attention) isPlain() bool {
 	n := a.num
 	return n.Kernel == TwoPass && exact(n.Scores) && exact(n.Probs) && n.Reduction == (Reduction{}) && a.scale > 0 && a.scale <= math.MaxFloat32
 }

@@ -14,7 +14,7 @@ type decodeCall struct {
 // cannot: they then share key heads, or have other numerics than the plain ones.
 func (a *attention) decode(out, scores, q, sums, maxima []float32, b *block, ld int) bool {
 	path := CurrentPath()
-	if path == PathGo || b.causal != 0 || b.keyHeads != b.m || a.headDim%panelWidth != 0 || !a.plain() {
+	if path == PathGo || b.causal != 0 || b.keyHeads != b.m || !a.plain {
 		return false
 	}
 	_, _, _ = out[b.m*a.headDim-1], q[b.m*a.headDim-1], scores[b.m*ld-1]

@@ -26,6 +26,14 @@ var elementwiseCases = map[string]func(x [5][]float32, c, d float32){
 	"silu gate":      func(x [5][]float32, c, d float32) { SiLUGate(x[0], x[1], x[2], len(x[0]), precision.FP32) },
 	"silu gate bf16": func(x [5][]float32, c, d float32) { SiLUGate(x[0], x[0], x[2], len(x[0]), precision.BF16) },
 	"silu gradient":  func(x [5][]float32, c, d float32) { SiLUGateGrad(x[0], x[1], x[2], x[3], x[4], len(x[0])) },
+	"silu gradient again": func(x [5][]float32, c, d float32) {
+		dy := append([]float32(nil), x[3]...)
+		SiLUGateGradAgain(x[0], x[1], x[2], dy, x[3], x[4], len(x[0]), precision.FP32)
+	},
+	"silu gradient again bf16": func(x [5][]float32, c, d float32) {
+		dy := append([]float32(nil), x[3]...)
+		SiLUGateGradAgain(x[0], x[1], x[2], dy, x[3], x[4], len(x[0]), precision.BF16)
+	},
 	"silu gradient in place": func(x [5][]float32, c, d float32) {
 		SiLUGateGrad(x[0], x[1], x[1], x[0], x[2], len(x[0]))
 	},

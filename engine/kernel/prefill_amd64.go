@@ -12,9 +12,7 @@ type prefillCall struct {
 
 // prefills reports whether the processor has a routine for consecutive queries with these
 // numerics.
-func (a *attention) prefills() bool {
-	return CurrentPath() == PathAVX512 && a.headDim%panelWidth == 0 && a.plain()
-}
+func (a *attention) prefills() bool { return a.plain && CurrentPath() == PathAVX512 }
 
 // rowsPerBlock is how many consecutive queries share a pass over the keys.
 func (a *attention) rowsPerBlock() int {

@@ -44,6 +44,17 @@ func siluGate(dst, gate, up []float32) {
 	}
 }
 
+// SiLUGateGradAgain is SiLUGate, to value, and SiLUGateGrad, which share an exponential.
+// value may be none of the others.
+func SiLUGateGradAgain(dgate, dup, value, dy, gate, up []float32, n int, out precision.Format) {
+	dgate, dup, value, dy, gate, up = dgate[:n], dup[:n], value[:n], dy[:n], gate[:n], up[:n]
+	if exact(out) && siluGradAgainVector(dgate, dup, dy, gate, up, value) {
+		return
+	}
+	SiLUGate(value, gate, up, n, out)
+	SiLUGateGrad(dgate, dup, dy, gate, up, n)
+}
+
 // SiLUGateGrad sets dgate and dup[n] from dy, the derivative with respect to
 // SiLUGate's result, straight through its roundings: with s = 1/(1+exp(-gate)),
 //

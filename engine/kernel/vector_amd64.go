@@ -273,6 +273,27 @@ func siluGradVector(dgate, dup, dy, gate, up []float32) bool {
 }
 
 //go:noescape
+func siluGradAgain512(dgate, dup, dy, gate, up, value *float32, n int)
+
+//go:noescape
+func siluGradAgain256(dgate, dup, dy, gate, up, value *float32, n int)
+
+// siluGradAgainVector runs siluGradAgain on all of dgate, if the path has it.
+func siluGradAgainVector(dgate, dup, dy, gate, up, value []float32) bool {
+	n, path := len(dgate), CurrentPath()
+	if path == PathGo || n == 0 {
+		return false
+	}
+	_, _, _, _, _ = dup[n-1], dy[n-1], gate[n-1], up[n-1], value[n-1]
+	if path == PathAVX512 {
+		siluGradAgain512(&dgate[0], &dup[0], &dy[0], &gate[0], &up[0], &value[0], n)
+	} else {
+		siluGradAgain256(&dgate[0], &dup[0], &dy[0], &gate[0], &up[0], &value[0], n)
+	}
+	return true
+}
+
+//go:noescape
 func scaleGain512(dst, x, gain *float32, n int, inv float32)
 
 //go:noescape

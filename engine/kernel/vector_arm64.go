@@ -183,6 +183,20 @@ func siluGradVector(dgate, dup, dy, gate, up []float32) bool {
 }
 
 //go:noescape
+func siluGradAgainNEON(dgate, dup, dy, gate, up, value *float32, n int)
+
+// siluGradAgainVector runs siluGradAgain on all of dgate, if the path has it.
+func siluGradAgainVector(dgate, dup, dy, gate, up, value []float32) bool {
+	n, path := len(dgate), CurrentPath()
+	if path == PathGo || n == 0 {
+		return false
+	}
+	_, _, _, _, _ = dup[n-1], dy[n-1], gate[n-1], up[n-1], value[n-1]
+	siluGradAgainNEON(&dgate[0], &dup[0], &dy[0], &gate[0], &up[0], &value[0], n)
+	return true
+}
+
+//go:noescape
 func scaleGainNEON(dst, x, gain *float32, n int, inv float32)
 
 // scaleGainVector runs scaleGain on all of dst, if the path has it.

@@ -820,52 +820,52 @@ one:
 	VEOR          V31.B16, V2.B16, V1.B16
 	WORD          $0x4ebdf421 // FMIN V1.4S, V1.4S, V29.4S
 	WORD          $0x4e3ef421 // FMAX V1.4S, V1.4S, V30.4S
-	WORD          $0x6e3cdc23 // FMUL V3.4S, V1.4S, V28.4S
-	WORD          $0x4e3bd463 // FADD V3.4S, V3.4S, V27.4S
-	WORD          $0x4ebbd463 // FSUB V3.4S, V3.4S, V27.4S
-	WORD          $0x6e3adc60 // FMUL V0.4S, V3.4S, V26.4S
-	WORD          $0x4ea0d421 // FSUB V1.4S, V1.4S, V0.4S
-	WORD          $0x6e39dc60 // FMUL V0.4S, V3.4S, V25.4S
-	WORD          $0x4ea0d421 // FSUB V1.4S, V1.4S, V0.4S
-	WORD          $0x6e38dc20 // FMUL V0.4S, V1.4S, V24.4S
-	WORD          $0x4e37d400 // FADD V0.4S, V0.4S, V23.4S
-	WORD          $0x6e21dc00 // FMUL V0.4S, V0.4S, V1.4S
-	WORD          $0x4e36d400 // FADD V0.4S, V0.4S, V22.4S
-	WORD          $0x6e21dc00 // FMUL V0.4S, V0.4S, V1.4S
-	WORD          $0x4e35d400 // FADD V0.4S, V0.4S, V21.4S
-	WORD          $0x6e21dc00 // FMUL V0.4S, V0.4S, V1.4S
-	WORD          $0x4e34d400 // FADD V0.4S, V0.4S, V20.4S
-	WORD          $0x6e21dc00 // FMUL V0.4S, V0.4S, V1.4S
-	WORD          $0x4e33d400 // FADD V0.4S, V0.4S, V19.4S
-	WORD          $0x6e21dc00 // FMUL V0.4S, V0.4S, V1.4S
-	WORD          $0x6e21dc00 // FMUL V0.4S, V0.4S, V1.4S
-	WORD          $0x4e21d400 // FADD V0.4S, V0.4S, V1.4S
-	WORD          $0x4e32d400 // FADD V0.4S, V0.4S, V18.4S
-	WORD          $0x4e21a863 // FCVTNS V3.4S, V3.4S
-	WORD          $0x4f3f0461 // SSHR V1.4S, V3.4S, #1
-	VSUB          V1.S4, V3.S4, V3.S4
+	WORD          $0x6e3cdc25 // FMUL V5.4S, V1.4S, V28.4S
+	WORD          $0x4e3bd4a5 // FADD V5.4S, V5.4S, V27.4S
+	WORD          $0x4ebbd4a5 // FSUB V5.4S, V5.4S, V27.4S
+	WORD          $0x6e3adca4 // FMUL V4.4S, V5.4S, V26.4S
+	WORD          $0x4ea4d421 // FSUB V1.4S, V1.4S, V4.4S
+	WORD          $0x6e39dca4 // FMUL V4.4S, V5.4S, V25.4S
+	WORD          $0x4ea4d421 // FSUB V1.4S, V1.4S, V4.4S
+	WORD          $0x6e38dc24 // FMUL V4.4S, V1.4S, V24.4S
+	WORD          $0x4e37d484 // FADD V4.4S, V4.4S, V23.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	WORD          $0x4e36d484 // FADD V4.4S, V4.4S, V22.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	WORD          $0x4e35d484 // FADD V4.4S, V4.4S, V21.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	WORD          $0x4e34d484 // FADD V4.4S, V4.4S, V20.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	WORD          $0x4e33d484 // FADD V4.4S, V4.4S, V19.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	WORD          $0x4e21d484 // FADD V4.4S, V4.4S, V1.4S
+	WORD          $0x4e32d484 // FADD V4.4S, V4.4S, V18.4S
+	WORD          $0x4e21a8a5 // FCVTNS V5.4S, V5.4S
+	WORD          $0x4f3f04a1 // SSHR V1.4S, V5.4S, #1
+	VSUB          V1.S4, V5.S4, V5.S4
 	VADD          V17.S4, V1.S4, V1.S4
 	VSHL          $23, V1.S4, V1.S4
-	WORD          $0x6e21dc00 // FMUL V0.4S, V0.4S, V1.4S
-	VADD          V17.S4, V3.S4, V3.S4
-	VSHL          $23, V3.S4, V3.S4
-	WORD          $0x6e23dc00 // FMUL V0.4S, V0.4S, V3.4S
-	WORD          $0x4e32d400 // FADD V0.4S, V0.4S, V18.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	VADD          V17.S4, V5.S4, V5.S4
+	VSHL          $23, V5.S4, V5.S4
+	WORD          $0x6e25dc84 // FMUL V4.4S, V4.4S, V5.4S
+	WORD          $0x4e32d484 // FADD V4.4S, V4.4S, V18.4S
 	VLD1R         (R3), [V1.S4]
-	VLD1R         (R5), [V3.S4]
-	VMOV          V18.B16, V5.B16
-	WORD          $0x6e20fca5 // FDIV V5.4S, V5.4S, V0.4S
-	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
-	WORD          $0x6e25dc63 // FMUL V3.4S, V3.4S, V5.4S
+	VLD1R         (R5), [V5.S4]
+	VMOV          V18.B16, V3.B16
+	WORD          $0x6e24fc63 // FDIV V3.4S, V3.4S, V4.4S
+	WORD          $0x6e21dca5 // FMUL V5.4S, V5.4S, V1.4S
+	WORD          $0x6e23dca5 // FMUL V5.4S, V5.4S, V3.4S
 	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
-	WORD          $0x6e25dc21 // FMUL V1.4S, V1.4S, V5.4S
-	VMOV          V18.B16, V4.B16
-	WORD          $0x4ea5d480 // FSUB V0.4S, V4.4S, V5.4S
-	WORD          $0x6e22dc00 // FMUL V0.4S, V0.4S, V2.4S
-	WORD          $0x4e24d400 // FADD V0.4S, V0.4S, V4.4S
-	WORD          $0x6e20dc63 // FMUL V3.4S, V3.4S, V0.4S
+	WORD          $0x6e23dc21 // FMUL V1.4S, V1.4S, V3.4S
+	VMOV          V18.B16, V0.B16
+	WORD          $0x4ea3d404 // FSUB V4.4S, V0.4S, V3.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x4e20d484 // FADD V4.4S, V4.4S, V0.4S
+	WORD          $0x6e24dca5 // FMUL V5.4S, V5.4S, V4.4S
 	FMOVS         F1, (R1)
-	FMOVS         F3, (R0)
+	FMOVS         F5, (R0)
 	ADD           $4, R0
 	ADD           $4, R1
 	ADD           $4, R3
@@ -907,6 +907,189 @@ DATA siluGradNEONConstants<>+216(SB)/8, $0x3f8000003f800000
 DATA siluGradNEONConstants<>+224(SB)/8, $0x0000007f0000007f
 DATA siluGradNEONConstants<>+232(SB)/8, $0x0000007f0000007f
 GLOBL siluGradNEONConstants<>(SB), RODATA|NOPTR, $240
+
+// func siluGradAgainNEON(dgate, dup, dy, gate, up, value *float32, n int)
+TEXT ·siluGradAgainNEON(SB), NOSPLIT, $0-56
+	MOVD          $siluGradAgainNEONConstants<>(SB), R15
+	FLDPQ         0(R15), (F31, F30)
+	FLDPQ         32(R15), (F29, F28)
+	FLDPQ         64(R15), (F27, F26)
+	FLDPQ         96(R15), (F25, F24)
+	FLDPQ         128(R15), (F23, F22)
+	FLDPQ         160(R15), (F21, F20)
+	FLDPQ         192(R15), (F19, F18)
+	FMOVQ         224(R15), F17
+	MOVD          dgate+0(FP), R0
+	MOVD          dup+8(FP), R1
+	MOVD          dy+16(FP), R3
+	MOVD          gate+24(FP), R4
+	MOVD          up+32(FP), R5
+	MOVD          value+40(FP), R8
+	MOVD          n+48(FP), R2
+	SUBS          $4, R2
+	BLT           rest
+whole:
+	FMOVQ         (R4), F0
+	VEOR          V31.B16, V0.B16, V1.B16
+	WORD          $0x4ebdf421 // FMIN V1.4S, V1.4S, V29.4S
+	WORD          $0x4e3ef421 // FMAX V1.4S, V1.4S, V30.4S
+	WORD          $0x6e3cdc22 // FMUL V2.4S, V1.4S, V28.4S
+	WORD          $0x4e3bd442 // FADD V2.4S, V2.4S, V27.4S
+	WORD          $0x4ebbd442 // FSUB V2.4S, V2.4S, V27.4S
+	WORD          $0x6e3adc43 // FMUL V3.4S, V2.4S, V26.4S
+	WORD          $0x4ea3d421 // FSUB V1.4S, V1.4S, V3.4S
+	WORD          $0x6e39dc43 // FMUL V3.4S, V2.4S, V25.4S
+	WORD          $0x4ea3d421 // FSUB V1.4S, V1.4S, V3.4S
+	WORD          $0x6e38dc23 // FMUL V3.4S, V1.4S, V24.4S
+	WORD          $0x4e37d463 // FADD V3.4S, V3.4S, V23.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e36d463 // FADD V3.4S, V3.4S, V22.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e35d463 // FADD V3.4S, V3.4S, V21.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e34d463 // FADD V3.4S, V3.4S, V20.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e33d463 // FADD V3.4S, V3.4S, V19.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	WORD          $0x4e21d463 // FADD V3.4S, V3.4S, V1.4S
+	WORD          $0x4e32d463 // FADD V3.4S, V3.4S, V18.4S
+	WORD          $0x4e21a842 // FCVTNS V2.4S, V2.4S
+	WORD          $0x4f3f0441 // SSHR V1.4S, V2.4S, #1
+	VSUB          V1.S4, V2.S4, V2.S4
+	VADD          V17.S4, V1.S4, V1.S4
+	VSHL          $23, V1.S4, V1.S4
+	WORD          $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
+	VADD          V17.S4, V2.S4, V2.S4
+	VSHL          $23, V2.S4, V2.S4
+	WORD          $0x6e22dc63 // FMUL V3.4S, V3.4S, V2.4S
+	WORD          $0x4e32d463 // FADD V3.4S, V3.4S, V18.4S
+	FMOVQ         (R3), F1
+	FMOVQ         (R5), F2
+	WORD          $0x6e23fc04 // FDIV V4.4S, V0.4S, V3.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	FMOVQ         F4, (R8)
+	VMOV          V18.B16, V4.B16
+	WORD          $0x6e23fc84 // FDIV V4.4S, V4.4S, V3.4S
+	WORD          $0x6e21dc42 // FMUL V2.4S, V2.4S, V1.4S
+	WORD          $0x6e24dc42 // FMUL V2.4S, V2.4S, V4.4S
+	WORD          $0x6e20dc21 // FMUL V1.4S, V1.4S, V0.4S
+	WORD          $0x6e24dc21 // FMUL V1.4S, V1.4S, V4.4S
+	VMOV          V18.B16, V5.B16
+	WORD          $0x4ea4d4a3 // FSUB V3.4S, V5.4S, V4.4S
+	WORD          $0x6e20dc63 // FMUL V3.4S, V3.4S, V0.4S
+	WORD          $0x4e25d463 // FADD V3.4S, V3.4S, V5.4S
+	WORD          $0x6e23dc42 // FMUL V2.4S, V2.4S, V3.4S
+	FMOVQ         F1, (R1)
+	FMOVQ         F2, (R0)
+	ADD           $16, R0
+	ADD           $16, R1
+	ADD           $16, R3
+	ADD           $16, R4
+	ADD           $16, R5
+	ADD           $16, R8
+	SUBS          $4, R2
+	BGE           whole
+rest:
+	ADD           $4, R2
+	CMP           $0, R2
+	BEQ           done
+one:
+	VLD1R         (R4), [V2.S4]
+	VEOR          V31.B16, V2.B16, V1.B16
+	WORD          $0x4ebdf421 // FMIN V1.4S, V1.4S, V29.4S
+	WORD          $0x4e3ef421 // FMAX V1.4S, V1.4S, V30.4S
+	WORD          $0x6e3cdc25 // FMUL V5.4S, V1.4S, V28.4S
+	WORD          $0x4e3bd4a5 // FADD V5.4S, V5.4S, V27.4S
+	WORD          $0x4ebbd4a5 // FSUB V5.4S, V5.4S, V27.4S
+	WORD          $0x6e3adca4 // FMUL V4.4S, V5.4S, V26.4S
+	WORD          $0x4ea4d421 // FSUB V1.4S, V1.4S, V4.4S
+	WORD          $0x6e39dca4 // FMUL V4.4S, V5.4S, V25.4S
+	WORD          $0x4ea4d421 // FSUB V1.4S, V1.4S, V4.4S
+	WORD          $0x6e38dc24 // FMUL V4.4S, V1.4S, V24.4S
+	WORD          $0x4e37d484 // FADD V4.4S, V4.4S, V23.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	WORD          $0x4e36d484 // FADD V4.4S, V4.4S, V22.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	WORD          $0x4e35d484 // FADD V4.4S, V4.4S, V21.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	WORD          $0x4e34d484 // FADD V4.4S, V4.4S, V20.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	WORD          $0x4e33d484 // FADD V4.4S, V4.4S, V19.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	WORD          $0x4e21d484 // FADD V4.4S, V4.4S, V1.4S
+	WORD          $0x4e32d484 // FADD V4.4S, V4.4S, V18.4S
+	WORD          $0x4e21a8a5 // FCVTNS V5.4S, V5.4S
+	WORD          $0x4f3f04a1 // SSHR V1.4S, V5.4S, #1
+	VSUB          V1.S4, V5.S4, V5.S4
+	VADD          V17.S4, V1.S4, V1.S4
+	VSHL          $23, V1.S4, V1.S4
+	WORD          $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
+	VADD          V17.S4, V5.S4, V5.S4
+	VSHL          $23, V5.S4, V5.S4
+	WORD          $0x6e25dc84 // FMUL V4.4S, V4.4S, V5.4S
+	WORD          $0x4e32d484 // FADD V4.4S, V4.4S, V18.4S
+	VLD1R         (R3), [V1.S4]
+	VLD1R         (R5), [V5.S4]
+	WORD          $0x6e24fc43 // FDIV V3.4S, V2.4S, V4.4S
+	WORD          $0x6e25dc63 // FMUL V3.4S, V3.4S, V5.4S
+	FMOVS         F3, (R8)
+	VMOV          V18.B16, V3.B16
+	WORD          $0x6e24fc63 // FDIV V3.4S, V3.4S, V4.4S
+	WORD          $0x6e21dca5 // FMUL V5.4S, V5.4S, V1.4S
+	WORD          $0x6e23dca5 // FMUL V5.4S, V5.4S, V3.4S
+	WORD          $0x6e22dc21 // FMUL V1.4S, V1.4S, V2.4S
+	WORD          $0x6e23dc21 // FMUL V1.4S, V1.4S, V3.4S
+	VMOV          V18.B16, V0.B16
+	WORD          $0x4ea3d404 // FSUB V4.4S, V0.4S, V3.4S
+	WORD          $0x6e22dc84 // FMUL V4.4S, V4.4S, V2.4S
+	WORD          $0x4e20d484 // FADD V4.4S, V4.4S, V0.4S
+	WORD          $0x6e24dca5 // FMUL V5.4S, V5.4S, V4.4S
+	FMOVS         F1, (R1)
+	FMOVS         F5, (R0)
+	ADD           $4, R0
+	ADD           $4, R1
+	ADD           $4, R3
+	ADD           $4, R4
+	ADD           $4, R5
+	ADD           $4, R8
+	SUBS          $1, R2
+	BNE           one
+done:
+	RET           
+
+DATA siluGradAgainNEONConstants<>+0(SB)/8, $0x8000000080000000
+DATA siluGradAgainNEONConstants<>+8(SB)/8, $0x8000000080000000
+DATA siluGradAgainNEONConstants<>+16(SB)/8, $0xc2d00000c2d00000
+DATA siluGradAgainNEONConstants<>+24(SB)/8, $0xc2d00000c2d00000
+DATA siluGradAgainNEONConstants<>+32(SB)/8, $0x42b2000042b20000
+DATA siluGradAgainNEONConstants<>+40(SB)/8, $0x42b2000042b20000
+DATA siluGradAgainNEONConstants<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA siluGradAgainNEONConstants<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA siluGradAgainNEONConstants<>+64(SB)/8, $0x4b4000004b400000
+DATA siluGradAgainNEONConstants<>+72(SB)/8, $0x4b4000004b400000
+DATA siluGradAgainNEONConstants<>+80(SB)/8, $0x3f3180003f318000
+DATA siluGradAgainNEONConstants<>+88(SB)/8, $0x3f3180003f318000
+DATA siluGradAgainNEONConstants<>+96(SB)/8, $0xb95e8083b95e8083
+DATA siluGradAgainNEONConstants<>+104(SB)/8, $0xb95e8083b95e8083
+DATA siluGradAgainNEONConstants<>+112(SB)/8, $0x3950696739506967
+DATA siluGradAgainNEONConstants<>+120(SB)/8, $0x3950696739506967
+DATA siluGradAgainNEONConstants<>+128(SB)/8, $0x3ab743ce3ab743ce
+DATA siluGradAgainNEONConstants<>+136(SB)/8, $0x3ab743ce3ab743ce
+DATA siluGradAgainNEONConstants<>+144(SB)/8, $0x3c0889083c088908
+DATA siluGradAgainNEONConstants<>+152(SB)/8, $0x3c0889083c088908
+DATA siluGradAgainNEONConstants<>+160(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA siluGradAgainNEONConstants<>+168(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA siluGradAgainNEONConstants<>+176(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA siluGradAgainNEONConstants<>+184(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA siluGradAgainNEONConstants<>+192(SB)/8, $0x3f0000003f000000
+DATA siluGradAgainNEONConstants<>+200(SB)/8, $0x3f0000003f000000
+DATA siluGradAgainNEONConstants<>+208(SB)/8, $0x3f8000003f800000
+DATA siluGradAgainNEONConstants<>+216(SB)/8, $0x3f8000003f800000
+DATA siluGradAgainNEONConstants<>+224(SB)/8, $0x0000007f0000007f
+DATA siluGradAgainNEONConstants<>+232(SB)/8, $0x0000007f0000007f
+GLOBL siluGradAgainNEONConstants<>(SB), RODATA|NOPTR, $240
 
 // func scaleGainNEON(dst, x, gain *float32, n int, inv float32)
 TEXT ·scaleGainNEON(SB), NOSPLIT, $0-36

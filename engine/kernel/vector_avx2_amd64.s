@@ -641,8 +641,8 @@ TEXT ·siluGrad256(SB), NOSPLIT, $0-48
 	SUBQ          $8, CX
 	JLT           rest
 whole:
-	PREFETCHT0    2048(SI)
-	PREFETCHT0    2048(DI)
+	PREFETCHT0    8192(SI)
+	PREFETCHT0    8192(DI)
 	VMOVUPS       (SI), Y1
 	VPXOR         c_80000000<>(SB), Y1, Y2
 	VMOVUPS       c_42b20000<>(SB), Y3
@@ -712,56 +712,200 @@ rest:
 	VMOVUPS       (R15), Y0
 	VMASKMOVPS    (SI), Y0, Y3
 	VPXOR         c_80000000<>(SB), Y3, Y2
-	VMOVUPS       c_42b20000<>(SB), Y4
-	VMINPS        Y2, Y4, Y2
-	VMOVUPS       c_c2d00000<>(SB), Y4
-	VMAXPS        Y2, Y4, Y2
-	VMULPS        c_3fb8aa3b<>(SB), Y2, Y4
-	VADDPS        c_4b400000<>(SB), Y4, Y4
-	VSUBPS        c_4b400000<>(SB), Y4, Y4
-	VMULPS        c_3f318000<>(SB), Y4, Y1
-	VSUBPS        Y1, Y2, Y2
-	VMULPS        c_b95e8083<>(SB), Y4, Y1
-	VSUBPS        Y1, Y2, Y2
-	VMULPS        c_39506967<>(SB), Y2, Y1
-	VADDPS        c_3ab743ce<>(SB), Y1, Y1
-	VMULPS        Y2, Y1, Y1
-	VADDPS        c_3c088908<>(SB), Y1, Y1
-	VMULPS        Y2, Y1, Y1
-	VADDPS        c_3d2aa9c1<>(SB), Y1, Y1
-	VMULPS        Y2, Y1, Y1
-	VADDPS        c_3e2aaaaa<>(SB), Y1, Y1
-	VMULPS        Y2, Y1, Y1
-	VADDPS        c_3f000000<>(SB), Y1, Y1
-	VMULPS        Y2, Y1, Y1
-	VMULPS        Y2, Y1, Y1
-	VADDPS        Y2, Y1, Y1
-	VADDPS        c_3f800000<>(SB), Y1, Y1
-	VCVTPS2DQ     Y4, Y4
-	VPSRAD        $1, Y4, Y2
-	VPSUBD        Y2, Y4, Y4
+	VMOVUPS       c_42b20000<>(SB), Y6
+	VMINPS        Y2, Y6, Y2
+	VMOVUPS       c_c2d00000<>(SB), Y6
+	VMAXPS        Y2, Y6, Y2
+	VMULPS        c_3fb8aa3b<>(SB), Y2, Y6
+	VADDPS        c_4b400000<>(SB), Y6, Y6
+	VSUBPS        c_4b400000<>(SB), Y6, Y6
+	VMULPS        c_3f318000<>(SB), Y6, Y5
+	VSUBPS        Y5, Y2, Y2
+	VMULPS        c_b95e8083<>(SB), Y6, Y5
+	VSUBPS        Y5, Y2, Y2
+	VMULPS        c_39506967<>(SB), Y2, Y5
+	VADDPS        c_3ab743ce<>(SB), Y5, Y5
+	VMULPS        Y2, Y5, Y5
+	VADDPS        c_3c088908<>(SB), Y5, Y5
+	VMULPS        Y2, Y5, Y5
+	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
+	VMULPS        Y2, Y5, Y5
+	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
+	VMULPS        Y2, Y5, Y5
+	VADDPS        c_3f000000<>(SB), Y5, Y5
+	VMULPS        Y2, Y5, Y5
+	VMULPS        Y2, Y5, Y5
+	VADDPS        Y2, Y5, Y5
+	VADDPS        c_3f800000<>(SB), Y5, Y5
+	VCVTPS2DQ     Y6, Y6
+	VPSRAD        $1, Y6, Y2
+	VPSUBD        Y2, Y6, Y6
 	VPADDD        c_0000007f<>(SB), Y2, Y2
 	VPSLLD        $23, Y2, Y2
-	VMULPS        Y2, Y1, Y1
-	VPADDD        c_0000007f<>(SB), Y4, Y4
-	VPSLLD        $23, Y4, Y4
-	VMULPS        Y4, Y1, Y1
-	VADDPS        c_3f800000<>(SB), Y1, Y1
+	VMULPS        Y2, Y5, Y5
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y5, Y5
+	VADDPS        c_3f800000<>(SB), Y5, Y5
 	VMASKMOVPS    (DX), Y0, Y2
-	VMASKMOVPS    (DI), Y0, Y4
-	VMOVUPS       c_3f800000<>(SB), Y6
-	VDIVPS        Y1, Y6, Y6
-	VMULPS        Y2, Y4, Y4
-	VMULPS        Y6, Y4, Y4
+	VMASKMOVPS    (DI), Y0, Y6
+	VMOVUPS       c_3f800000<>(SB), Y4
+	VDIVPS        Y5, Y4, Y4
+	VMULPS        Y2, Y6, Y6
+	VMULPS        Y4, Y6, Y6
 	VMULPS        Y3, Y2, Y2
-	VMULPS        Y6, Y2, Y2
-	VMOVUPS       c_3f800000<>(SB), Y5
-	VSUBPS        Y6, Y5, Y1
-	VMULPS        Y3, Y1, Y1
-	VADDPS        Y5, Y1, Y1
-	VMULPS        Y1, Y4, Y4
+	VMULPS        Y4, Y2, Y2
+	VMOVUPS       c_3f800000<>(SB), Y1
+	VSUBPS        Y4, Y1, Y5
+	VMULPS        Y3, Y5, Y5
+	VADDPS        Y1, Y5, Y5
+	VMULPS        Y5, Y6, Y6
 	VMASKMOVPS    Y2, Y0, (BX)
-	VMASKMOVPS    Y4, Y0, (AX)
+	VMASKMOVPS    Y6, Y0, (AX)
+done:
+	VZEROUPPER    
+	RET           
+
+// func siluGradAgain256(dgate, dup, dy, gate, up, value *float32, n int)
+TEXT ·siluGradAgain256(SB), NOSPLIT, $0-56
+	MOVQ          dgate+0(FP), AX
+	MOVQ          dup+8(FP), BX
+	MOVQ          dy+16(FP), DX
+	MOVQ          gate+24(FP), SI
+	MOVQ          up+32(FP), DI
+	MOVQ          value+40(FP), R8
+	MOVQ          n+48(FP), CX
+	SUBQ          $8, CX
+	JLT           rest
+whole:
+	PREFETCHT0    8192(SI)
+	PREFETCHT0    8192(DI)
+	VMOVUPS       (SI), Y1
+	VPXOR         c_80000000<>(SB), Y1, Y2
+	VMOVUPS       c_42b20000<>(SB), Y3
+	VMINPS        Y2, Y3, Y2
+	VMOVUPS       c_c2d00000<>(SB), Y3
+	VMAXPS        Y2, Y3, Y2
+	VMULPS        c_3fb8aa3b<>(SB), Y2, Y3
+	VADDPS        c_4b400000<>(SB), Y3, Y3
+	VSUBPS        c_4b400000<>(SB), Y3, Y3
+	VMULPS        c_3f318000<>(SB), Y3, Y4
+	VSUBPS        Y4, Y2, Y2
+	VMULPS        c_b95e8083<>(SB), Y3, Y4
+	VSUBPS        Y4, Y2, Y2
+	VMULPS        c_39506967<>(SB), Y2, Y4
+	VADDPS        c_3ab743ce<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3c088908<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3d2aa9c1<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3e2aaaaa<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3f000000<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        Y2, Y4, Y4
+	VADDPS        c_3f800000<>(SB), Y4, Y4
+	VCVTPS2DQ     Y3, Y3
+	VPSRAD        $1, Y3, Y2
+	VPSUBD        Y2, Y3, Y3
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y4, Y4
+	VPADDD        c_0000007f<>(SB), Y3, Y3
+	VPSLLD        $23, Y3, Y3
+	VMULPS        Y3, Y4, Y4
+	VADDPS        c_3f800000<>(SB), Y4, Y4
+	VMOVUPS       (DX), Y2
+	VMOVUPS       (DI), Y3
+	VDIVPS        Y4, Y1, Y5
+	VMULPS        Y3, Y5, Y5
+	VMOVUPS       Y5, (R8)
+	VMOVUPS       c_3f800000<>(SB), Y5
+	VDIVPS        Y4, Y5, Y5
+	VMULPS        Y2, Y3, Y3
+	VMULPS        Y5, Y3, Y3
+	VMULPS        Y1, Y2, Y2
+	VMULPS        Y5, Y2, Y2
+	VMOVUPS       c_3f800000<>(SB), Y6
+	VSUBPS        Y5, Y6, Y4
+	VMULPS        Y1, Y4, Y4
+	VADDPS        Y6, Y4, Y4
+	VMULPS        Y4, Y3, Y3
+	VMOVUPS       Y2, (BX)
+	VMOVUPS       Y3, (AX)
+	ADDQ          $32, AX
+	ADDQ          $32, BX
+	ADDQ          $32, DX
+	ADDQ          $32, SI
+	ADDQ          $32, DI
+	ADDQ          $32, R8
+	SUBQ          $8, CX
+	JGE           whole
+rest:
+	ADDQ          $8, CX
+	TESTQ         CX, CX
+	JEQ           done
+	LEAQ          ·masks256+64(SB), R15
+	SHLQ          $2, CX
+	SUBQ          CX, R15
+	VMOVUPS       (R15), Y0
+	VMASKMOVPS    (SI), Y0, Y3
+	VPXOR         c_80000000<>(SB), Y3, Y2
+	VMOVUPS       c_42b20000<>(SB), Y6
+	VMINPS        Y2, Y6, Y2
+	VMOVUPS       c_c2d00000<>(SB), Y6
+	VMAXPS        Y2, Y6, Y2
+	VMULPS        c_3fb8aa3b<>(SB), Y2, Y6
+	VADDPS        c_4b400000<>(SB), Y6, Y6
+	VSUBPS        c_4b400000<>(SB), Y6, Y6
+	VMULPS        c_3f318000<>(SB), Y6, Y5
+	VSUBPS        Y5, Y2, Y2
+	VMULPS        c_b95e8083<>(SB), Y6, Y5
+	VSUBPS        Y5, Y2, Y2
+	VMULPS        c_39506967<>(SB), Y2, Y5
+	VADDPS        c_3ab743ce<>(SB), Y5, Y5
+	VMULPS        Y2, Y5, Y5
+	VADDPS        c_3c088908<>(SB), Y5, Y5
+	VMULPS        Y2, Y5, Y5
+	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
+	VMULPS        Y2, Y5, Y5
+	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
+	VMULPS        Y2, Y5, Y5
+	VADDPS        c_3f000000<>(SB), Y5, Y5
+	VMULPS        Y2, Y5, Y5
+	VMULPS        Y2, Y5, Y5
+	VADDPS        Y2, Y5, Y5
+	VADDPS        c_3f800000<>(SB), Y5, Y5
+	VCVTPS2DQ     Y6, Y6
+	VPSRAD        $1, Y6, Y2
+	VPSUBD        Y2, Y6, Y6
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y5, Y5
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y5, Y5
+	VADDPS        c_3f800000<>(SB), Y5, Y5
+	VMASKMOVPS    (DX), Y0, Y2
+	VMASKMOVPS    (DI), Y0, Y6
+	VDIVPS        Y5, Y3, Y4
+	VMULPS        Y6, Y4, Y4
+	VMASKMOVPS    Y4, Y0, (R8)
+	VMOVUPS       c_3f800000<>(SB), Y4
+	VDIVPS        Y5, Y4, Y4
+	VMULPS        Y2, Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VMULPS        Y3, Y2, Y2
+	VMULPS        Y4, Y2, Y2
+	VMOVUPS       c_3f800000<>(SB), Y1
+	VSUBPS        Y4, Y1, Y5
+	VMULPS        Y3, Y5, Y5
+	VADDPS        Y1, Y5, Y5
+	VMULPS        Y5, Y6, Y6
+	VMASKMOVPS    Y2, Y0, (BX)
+	VMASKMOVPS    Y6, Y0, (AX)
 done:
 	VZEROUPPER    
 	RET           

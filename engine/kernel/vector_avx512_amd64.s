@@ -995,148 +995,52 @@ TEXT ·siluGrad512(SB), NOSPLIT, $0-48
 	MOVQ          gate+24(FP), SI
 	MOVQ          up+32(FP), DI
 	MOVQ          n+40(FP), CX
-	SUBQ          $32, CX
-	JLT           fewer
-several:
-	PREFETCHT0    2048(SI)
-	PREFETCHT0    2048(DI)
-	VMOVUPS       (SI), Z0
-	VMOVUPS       64(SI), Z1
-	VPXORD        Z31, Z0, Z2
-	VPXORD        Z31, Z1, Z3
-	VMINPS        Z2, Z29, Z2
-	VMAXPS        Z2, Z30, Z2
-	VMINPS        Z3, Z29, Z3
-	VMAXPS        Z3, Z30, Z3
-	VMULPS        Z28, Z2, Z4
-	VMULPS        Z28, Z3, Z5
-	VRNDSCALEPS   $0, Z4, Z4
-	VRNDSCALEPS   $0, Z5, Z5
-	VMULPS        Z27, Z4, Z6
-	VMULPS        Z27, Z5, Z7
-	VSUBPS        Z6, Z2, Z2
-	VSUBPS        Z7, Z3, Z3
-	VMULPS        Z26, Z4, Z6
-	VMULPS        Z26, Z5, Z7
-	VSUBPS        Z6, Z2, Z2
-	VSUBPS        Z7, Z3, Z3
-	VMULPS        Z25, Z2, Z7
-	VMULPS        Z25, Z3, Z6
-	VADDPS        Z24, Z7, Z7
-	VADDPS        Z24, Z6, Z6
-	VMULPS        Z2, Z7, Z7
-	VMULPS        Z3, Z6, Z6
-	VADDPS        Z23, Z7, Z7
-	VADDPS        Z23, Z6, Z6
-	VMULPS        Z2, Z7, Z7
-	VMULPS        Z3, Z6, Z6
-	VADDPS        Z22, Z7, Z7
-	VADDPS        Z22, Z6, Z6
-	VMULPS        Z2, Z7, Z7
-	VMULPS        Z3, Z6, Z6
-	VADDPS        Z21, Z7, Z7
-	VADDPS        Z21, Z6, Z6
-	VMULPS        Z2, Z7, Z7
-	VMULPS        Z3, Z6, Z6
-	VADDPS        Z20, Z7, Z7
-	VADDPS        Z20, Z6, Z6
-	VMULPS        Z2, Z7, Z7
-	VMULPS        Z3, Z6, Z6
-	VMULPS        Z2, Z7, Z7
-	VMULPS        Z3, Z6, Z6
-	VADDPS        Z2, Z7, Z7
-	VADDPS        Z3, Z6, Z6
-	VADDPS        Z19, Z7, Z7
-	VADDPS        Z19, Z6, Z6
-	VSCALEFPS     Z4, Z7, Z7
-	VSCALEFPS     Z5, Z6, Z6
-	VADDPS        Z19, Z7, Z7
-	VADDPS        Z19, Z6, Z6
-	VMOVUPS       (DX), Z5
-	VMOVUPS       64(DX), Z4
-	VMOVUPS       (DI), Z3
-	VMOVUPS       64(DI), Z2
-	VMOVUPS       Z19, Z8
-	VDIVPS        Z7, Z8, Z8
-	VMULPS        Z5, Z3, Z3
-	VMULPS        Z8, Z3, Z3
-	VMULPS        Z0, Z5, Z5
-	VMULPS        Z8, Z5, Z5
-	VMOVUPS       Z19, Z9
-	VSUBPS        Z8, Z9, Z7
-	VMULPS        Z0, Z7, Z7
-	VADDPS        Z9, Z7, Z7
-	VMULPS        Z7, Z3, Z3
-	VMOVUPS       Z19, Z9
-	VDIVPS        Z6, Z9, Z9
-	VMULPS        Z4, Z2, Z2
-	VMULPS        Z9, Z2, Z2
-	VMULPS        Z1, Z4, Z4
-	VMULPS        Z9, Z4, Z4
-	VMOVUPS       Z19, Z8
-	VSUBPS        Z9, Z8, Z6
-	VMULPS        Z1, Z6, Z6
-	VADDPS        Z8, Z6, Z6
-	VMULPS        Z6, Z2, Z2
-	VMOVUPS       Z5, (BX)
-	VMOVUPS       Z4, 64(BX)
-	VMOVUPS       Z3, (AX)
-	VMOVUPS       Z2, 64(AX)
-	ADDQ          $128, AX
-	ADDQ          $128, BX
-	ADDQ          $128, DX
-	ADDQ          $128, SI
-	ADDQ          $128, DI
-	SUBQ          $32, CX
-	JGE           several
-fewer:
-	ADDQ          $32, CX
 	SUBQ          $16, CX
 	JLT           rest
 whole:
-	PREFETCHT0    2048(SI)
-	PREFETCHT0    2048(DI)
-	VMOVUPS       (SI), Z2
-	VPXORD        Z31, Z2, Z3
-	VMINPS        Z3, Z29, Z3
-	VMAXPS        Z3, Z30, Z3
-	VMULPS        Z28, Z3, Z4
-	VRNDSCALEPS   $0, Z4, Z4
-	VMULPS        Z27, Z4, Z5
-	VSUBPS        Z5, Z3, Z3
-	VMULPS        Z26, Z4, Z5
-	VSUBPS        Z5, Z3, Z3
-	VMULPS        Z25, Z3, Z5
-	VADDPS        Z24, Z5, Z5
-	VMULPS        Z3, Z5, Z5
-	VADDPS        Z23, Z5, Z5
-	VMULPS        Z3, Z5, Z5
-	VADDPS        Z22, Z5, Z5
-	VMULPS        Z3, Z5, Z5
-	VADDPS        Z21, Z5, Z5
-	VMULPS        Z3, Z5, Z5
-	VADDPS        Z20, Z5, Z5
-	VMULPS        Z3, Z5, Z5
-	VMULPS        Z3, Z5, Z5
-	VADDPS        Z3, Z5, Z5
-	VADDPS        Z19, Z5, Z5
-	VSCALEFPS     Z4, Z5, Z5
-	VADDPS        Z19, Z5, Z5
-	VMOVUPS       (DX), Z4
-	VMOVUPS       (DI), Z3
-	VMOVUPS       Z19, Z6
-	VDIVPS        Z5, Z6, Z6
-	VMULPS        Z4, Z3, Z3
-	VMULPS        Z6, Z3, Z3
-	VMULPS        Z2, Z4, Z4
-	VMULPS        Z6, Z4, Z4
-	VMOVUPS       Z19, Z7
-	VSUBPS        Z6, Z7, Z5
-	VMULPS        Z2, Z5, Z5
-	VADDPS        Z7, Z5, Z5
-	VMULPS        Z5, Z3, Z3
-	VMOVUPS       Z4, (BX)
-	VMOVUPS       Z3, (AX)
+	PREFETCHT0    8192(SI)
+	PREFETCHT0    8192(DI)
+	VMOVUPS       (SI), Z0
+	VPXORD        Z31, Z0, Z1
+	VMINPS        Z1, Z29, Z1
+	VMAXPS        Z1, Z30, Z1
+	VMULPS        Z28, Z1, Z2
+	VRNDSCALEPS   $0, Z2, Z2
+	VMULPS        Z27, Z2, Z3
+	VSUBPS        Z3, Z1, Z1
+	VMULPS        Z26, Z2, Z3
+	VSUBPS        Z3, Z1, Z1
+	VMULPS        Z25, Z1, Z3
+	VADDPS        Z24, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z23, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z22, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z21, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z20, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z1, Z3, Z3
+	VADDPS        Z19, Z3, Z3
+	VSCALEFPS     Z2, Z3, Z3
+	VADDPS        Z19, Z3, Z3
+	VMOVUPS       (DX), Z2
+	VMOVUPS       (DI), Z1
+	VMOVUPS       Z19, Z4
+	VDIVPS        Z3, Z4, Z4
+	VMULPS        Z2, Z1, Z1
+	VMULPS        Z4, Z1, Z1
+	VMULPS        Z0, Z2, Z2
+	VMULPS        Z4, Z2, Z2
+	VMOVUPS       Z19, Z5
+	VSUBPS        Z4, Z5, Z3
+	VMULPS        Z0, Z3, Z3
+	VADDPS        Z5, Z3, Z3
+	VMULPS        Z3, Z1, Z1
+	VMOVUPS       Z2, (BX)
+	VMOVUPS       Z1, (AX)
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	ADDQ          $64, DX
@@ -1152,47 +1056,182 @@ rest:
 	SHLL          CX, R15
 	DECL          R15
 	KMOVW         R15, K1
-	VMOVUPS.Z     (SI), K1, Z3
-	VPXORD        Z31, Z3, Z4
-	VMINPS        Z4, Z29, Z4
-	VMAXPS        Z4, Z30, Z4
-	VMULPS        Z28, Z4, Z5
+	VMOVUPS.Z     (SI), K1, Z1
+	VPXORD        Z31, Z1, Z2
+	VMINPS        Z2, Z29, Z2
+	VMAXPS        Z2, Z30, Z2
+	VMULPS        Z28, Z2, Z5
 	VRNDSCALEPS   $0, Z5, Z5
-	VMULPS        Z27, Z5, Z2
-	VSUBPS        Z2, Z4, Z4
-	VMULPS        Z26, Z5, Z2
-	VSUBPS        Z2, Z4, Z4
-	VMULPS        Z25, Z4, Z2
-	VADDPS        Z24, Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        Z23, Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        Z22, Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        Z21, Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        Z20, Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VMULPS        Z4, Z2, Z2
-	VADDPS        Z4, Z2, Z2
-	VADDPS        Z19, Z2, Z2
-	VSCALEFPS     Z5, Z2, Z2
-	VADDPS        Z19, Z2, Z2
-	VMOVUPS.Z     (DX), K1, Z5
-	VMOVUPS.Z     (DI), K1, Z4
-	VMOVUPS       Z19, Z7
-	VDIVPS        Z2, Z7, Z7
-	VMULPS        Z5, Z4, Z4
-	VMULPS        Z7, Z4, Z4
-	VMULPS        Z3, Z5, Z5
-	VMULPS        Z7, Z5, Z5
-	VMOVUPS       Z19, Z6
-	VSUBPS        Z7, Z6, Z2
-	VMULPS        Z3, Z2, Z2
-	VADDPS        Z6, Z2, Z2
+	VMULPS        Z27, Z5, Z4
+	VSUBPS        Z4, Z2, Z2
+	VMULPS        Z26, Z5, Z4
+	VSUBPS        Z4, Z2, Z2
+	VMULPS        Z25, Z2, Z4
+	VADDPS        Z24, Z4, Z4
 	VMULPS        Z2, Z4, Z4
+	VADDPS        Z23, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z22, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z21, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z20, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z2, Z4, Z4
+	VADDPS        Z19, Z4, Z4
+	VSCALEFPS     Z5, Z4, Z4
+	VADDPS        Z19, Z4, Z4
+	VMOVUPS.Z     (DX), K1, Z5
+	VMOVUPS.Z     (DI), K1, Z2
+	VMOVUPS       Z19, Z3
+	VDIVPS        Z4, Z3, Z3
+	VMULPS        Z5, Z2, Z2
+	VMULPS        Z3, Z2, Z2
+	VMULPS        Z1, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMOVUPS       Z19, Z0
+	VSUBPS        Z3, Z0, Z4
+	VMULPS        Z1, Z4, Z4
+	VADDPS        Z0, Z4, Z4
+	VMULPS        Z4, Z2, Z2
 	VMOVUPS       Z5, K1, (BX)
-	VMOVUPS       Z4, K1, (AX)
+	VMOVUPS       Z2, K1, (AX)
+done:
+	VZEROUPPER    
+	RET           
+
+// func siluGradAgain512(dgate, dup, dy, gate, up, value *float32, n int)
+TEXT ·siluGradAgain512(SB), NOSPLIT, $0-56
+	VBROADCASTSS  c_80000000<>(SB), Z31
+	VBROADCASTSS  c_c2d00000<>(SB), Z30
+	VBROADCASTSS  c_42b20000<>(SB), Z29
+	VBROADCASTSS  c_3fb8aa3b<>(SB), Z28
+	VBROADCASTSS  c_3f318000<>(SB), Z27
+	VBROADCASTSS  c_b95e8083<>(SB), Z26
+	VBROADCASTSS  c_39506967<>(SB), Z25
+	VBROADCASTSS  c_3ab743ce<>(SB), Z24
+	VBROADCASTSS  c_3c088908<>(SB), Z23
+	VBROADCASTSS  c_3d2aa9c1<>(SB), Z22
+	VBROADCASTSS  c_3e2aaaaa<>(SB), Z21
+	VBROADCASTSS  c_3f000000<>(SB), Z20
+	VBROADCASTSS  c_3f800000<>(SB), Z19
+	MOVQ          dgate+0(FP), AX
+	MOVQ          dup+8(FP), BX
+	MOVQ          dy+16(FP), DX
+	MOVQ          gate+24(FP), SI
+	MOVQ          up+32(FP), DI
+	MOVQ          value+40(FP), R8
+	MOVQ          n+48(FP), CX
+	SUBQ          $16, CX
+	JLT           rest
+whole:
+	PREFETCHT0    8192(SI)
+	PREFETCHT0    8192(DI)
+	VMOVUPS       (SI), Z0
+	VPXORD        Z31, Z0, Z1
+	VMINPS        Z1, Z29, Z1
+	VMAXPS        Z1, Z30, Z1
+	VMULPS        Z28, Z1, Z2
+	VRNDSCALEPS   $0, Z2, Z2
+	VMULPS        Z27, Z2, Z3
+	VSUBPS        Z3, Z1, Z1
+	VMULPS        Z26, Z2, Z3
+	VSUBPS        Z3, Z1, Z1
+	VMULPS        Z25, Z1, Z3
+	VADDPS        Z24, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z23, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z22, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z21, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z20, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VMULPS        Z1, Z3, Z3
+	VADDPS        Z1, Z3, Z3
+	VADDPS        Z19, Z3, Z3
+	VSCALEFPS     Z2, Z3, Z3
+	VADDPS        Z19, Z3, Z3
+	VMOVUPS       (DX), Z2
+	VMOVUPS       (DI), Z1
+	VDIVPS        Z3, Z0, Z4
+	VMULPS        Z1, Z4, Z4
+	VMOVUPS       Z4, (R8)
+	VMOVUPS       Z19, Z4
+	VDIVPS        Z3, Z4, Z4
+	VMULPS        Z2, Z1, Z1
+	VMULPS        Z4, Z1, Z1
+	VMULPS        Z0, Z2, Z2
+	VMULPS        Z4, Z2, Z2
+	VMOVUPS       Z19, Z5
+	VSUBPS        Z4, Z5, Z3
+	VMULPS        Z0, Z3, Z3
+	VADDPS        Z5, Z3, Z3
+	VMULPS        Z3, Z1, Z1
+	VMOVUPS       Z2, (BX)
+	VMOVUPS       Z1, (AX)
+	ADDQ          $64, AX
+	ADDQ          $64, BX
+	ADDQ          $64, DX
+	ADDQ          $64, SI
+	ADDQ          $64, DI
+	ADDQ          $64, R8
+	SUBQ          $16, CX
+	JGE           whole
+rest:
+	ADDQ          $16, CX
+	TESTQ         CX, CX
+	JEQ           done
+	MOVL          $1, R15
+	SHLL          CX, R15
+	DECL          R15
+	KMOVW         R15, K1
+	VMOVUPS.Z     (SI), K1, Z1
+	VPXORD        Z31, Z1, Z2
+	VMINPS        Z2, Z29, Z2
+	VMAXPS        Z2, Z30, Z2
+	VMULPS        Z28, Z2, Z5
+	VRNDSCALEPS   $0, Z5, Z5
+	VMULPS        Z27, Z5, Z4
+	VSUBPS        Z4, Z2, Z2
+	VMULPS        Z26, Z5, Z4
+	VSUBPS        Z4, Z2, Z2
+	VMULPS        Z25, Z2, Z4
+	VADDPS        Z24, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z23, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z22, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z21, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z20, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VMULPS        Z2, Z4, Z4
+	VADDPS        Z2, Z4, Z4
+	VADDPS        Z19, Z4, Z4
+	VSCALEFPS     Z5, Z4, Z4
+	VADDPS        Z19, Z4, Z4
+	VMOVUPS.Z     (DX), K1, Z5
+	VMOVUPS.Z     (DI), K1, Z2
+	VDIVPS        Z4, Z1, Z3
+	VMULPS        Z2, Z3, Z3
+	VMOVUPS       Z3, K1, (R8)
+	VMOVUPS       Z19, Z3
+	VDIVPS        Z4, Z3, Z3
+	VMULPS        Z5, Z2, Z2
+	VMULPS        Z3, Z2, Z2
+	VMULPS        Z1, Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMOVUPS       Z19, Z0
+	VSUBPS        Z3, Z0, Z4
+	VMULPS        Z1, Z4, Z4
+	VADDPS        Z0, Z4, Z4
+	VMULPS        Z4, Z2, Z2
+	VMOVUPS       Z5, K1, (BX)
+	VMOVUPS       Z2, K1, (AX)
 done:
 	VZEROUPPER    
 	RET           

@@ -19,6 +19,7 @@ func maximumVector(x []float32) (float32, bool)                                 
 func siluVector(dst, x []float32) bool                                            { return false }
 func siluGateVector(dst, x, up []float32) bool                                    { return false }
 func siluGradVector(dgate, dup, dy, gate, up []float32) bool                      { return false }
+func siluGradAgainVector(dgate, dup, dy, gate, up, value []float32) bool          { return false }
 func scaleGainVector(dst, x, gain []float32, inv float32) bool                    { return false }
 func normInputGradVector(dx, dy, x, gain []float32, s float32, m float32) bool    { return false }
 func normInputGradAddVector(dx, dy, x, gain []float32, s float32, m float32) bool { return false }

@@ -59,7 +59,7 @@ func routines() []routine {
 			v.store(x, "dst")
 		}},
 		maximum(),
-		silu(false), silu(true), siluGrad(),
+		silu(false), silu(true), siluGrad(false), siluGrad(true),
 		{name: "scaleGain", slices: []string{"dst", "x", "gain"}, numbers: []string{"inv"}, body: func(v *vec) {
 			x, g := v.load("x"), v.load("gain")
 			v.mul(x, v.numbers["inv"])
@@ -202,33 +202,40 @@ func silu(gated bool) routine {
 	return r
 }
 
-func siluGrad() routine {
-	return routine{name: "siluGrad", slices: []string{"dgate", "dup", "dy", "gate", "up"}, several: 2, bodies: func(v *vec, vectors int) {
+// siluGrad takes the gradient of siluGate, and may compute its value again. It waits for
+// memory more than for itself.
+func siluGrad(again bool) routine {
+	r := routine{name: "siluGrad", slices: []string{"dgate", "dup", "dy", "gate", "up"}}
+	if again {
+		r.name, r.slices = "siluGradAgain", append(r.slices, "value")
+	}
+	r.body = func(v *vec) {
 		v.prefetch("gate")
 		v.prefetch("up")
-		gs := v.loads("gate", vectors)
-		es := v.onePlusExpsMinus(gs)
-		ds, us := v.loads("dy", vectors), v.loads("up", vectors)
-		for i, g := range gs {
-			e, d, u := es[i], ds[i], us[i]
-			s := v.copy(v.c(1))
-			v.div(s, e)
-			v.mul(u, d)
-			v.mul(u, s) // dy·up·s
-			v.mul(d, g)
-			v.mul(d, s) // dy·gate·s
-			one := v.copy(v.c(1))
-			v.into(subtraction, e, one, s) // 1-s
-			v.mul(e, g)
-			v.add(e, one)
-			v.mul(u, e)
-			v.drop(s, one)
+		g := v.load("gate")
+		e := v.onePlusExpsMinus([]string{g})[0]
+		d, u := v.load("dy"), v.load("up")
+		if again {
+			y := v.into(division, v.new(), g, e)
+			v.mul(y, u)
+			v.store(y, "value")
 		}
-		v.drop(gs...)
-		v.drop(es...)
-		v.stores(ds, "dup")
-		v.stores(us, "dgate")
-	}}
+		s := v.copy(v.c(1))
+		v.div(s, e)
+		v.mul(u, d)
+		v.mul(u, s) // dy·up·s
+		v.mul(d, g)
+		v.mul(d, s) // dy·gate·s
+		one := v.copy(v.c(1))
+		v.into(subtraction, e, one, s) // 1-s
+		v.mul(e, g)
+		v.add(e, one)
+		v.mul(u, e)
+		v.drop(g, e, s, one)
+		v.store(d, "dup")
+		v.store(u, "dgate")
+	}
+	return r
 }
 
 // adamW moves parameters and moments.

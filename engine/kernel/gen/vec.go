@@ -358,10 +358,10 @@ func (v *vec) squareRoot(a string) {
 	}
 }
 
-// prefetch asks for what comes two kilobytes later in a slice that is not in a near cache.
+// prefetch asks for what comes eight kilobytes later in a slice that is not in a near cache.
 func (v *vec) prefetch(slice string) {
 	if v.v != neon && !v.masked {
-		v.op("PREFETCHT0", "2048("+v.address[slice]+")")
+		v.op("PREFETCHT0", "8192("+v.address[slice]+")")
 	}
 }
 
