@@ -22,3 +22,5 @@ func (*attention) prefill(_, _, _, _, _ []float32, _ *block) bool { return false
 func (*headGrad) hasLanes(_ int) bool { return false }
 
 func (*headGrad) inLanes(_, _ []float32, _, _ int, _ *Scratch) {}
+
+func (*headGrad) addKeys(_, _, _ []float32, _, _ int) {}

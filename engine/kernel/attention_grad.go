@@ -103,10 +103,17 @@ func (b *headGrad) block(r, m int, s *Scratch) {
 	} else {
 		b.inSteps(p, ds, r, m, ld, s)
 	}
-	(&product{c: b.dk, a: ds, b: b.q[r*b.qd:], ldc: b.kd, ais: key, aks: row, ldb: b.qd, group: panelWidth,
-		m: n, n: b.headDim, k: m, add: true}).run(s)
-	(&product{c: b.dv, a: p, b: b.dout[r*b.d:], ldc: b.kd, ais: key, aks: row, ldb: b.d, group: panelWidth,
-		m: n, n: b.headDim, k: m, add: true}).run(s)
+	for _, g := range [...]struct {
+		dst, weights, rows []float32
+		stride             int
+	}{{b.dk, ds, b.q[r*b.qd:], b.qd}, {b.dv, p, b.dout[r*b.d:], b.d}} {
+		if b.lanes && m == panelWidth {
+			b.addKeys(g.dst, g.weights, g.rows, g.stride, n)
+			continue
+		}
+		(&product{c: g.dst, a: g.weights, b: g.rows, ldc: b.kd, ais: key, aks: row, ldb: g.stride, group: panelWidth,
+			m: n, n: b.headDim, k: m, add: true}).run(s)
+	}
 }
 
 // inSteps sets p and ds, [m][ld], and the block's dq, one operation after the other.

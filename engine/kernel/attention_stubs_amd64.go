@@ -41,6 +41,9 @@ func prefillRows512(call *prefillCall)
 func gradRows512(call *gradCall)
 
 //go:noescape
+func gradKeys512(dst, weights, rows *float32, dstStride, rowStride, keys, headDim int)
+
+//go:noescape
 func decodeHeads256x4(call *decodeCall)
 
 //go:noescape

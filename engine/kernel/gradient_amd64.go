@@ -39,3 +39,10 @@ func (b *headGrad) inLanes(p, ds []float32, r, m int, s *Scratch) {
 		n: uintptr(b.before + r + 1), rows: uintptr(m), headDim: uintptr(b.headDim), keyStride: 4 * uintptr(b.kd), stride: 4 * uintptr(b.qd), scale: b.scale}
 	gradRows512(call)
 }
+
+// addKeys adds to the n rows of dst, dk or dv, the sums over sixteen rows, a stride apart, of
+// their weights [n][16] times them.
+func (b *headGrad) addKeys(dst, weights, rows []float32, stride, n int) {
+	_, _, _ = dst[(n-1)*b.kd+b.headDim-1], weights[n*panelWidth-1], rows[(panelWidth-1)*stride+b.headDim-1]
+	gradKeys512(&dst[0], &weights[0], &rows[0], b.kd, stride, n, b.headDim)
+}

@@ -24,6 +24,7 @@ func attentionFile(v isa) string {
 	if v == avx512 {
 		prefillRows(t, consts)
 		gradRows(t, consts)
+		gradKeys(t)
 	}
 	constSection(t, v, consts)
 	return t.String()
@@ -308,6 +309,7 @@ func attentionStubs(sets ...isa) string {
 		if v == avx512 {
 			fmt.Fprintf(&t, "\n//go:noescape\nfunc prefillRows%s(call *prefillCall)\n", v.name)
 			fmt.Fprintf(&t, "\n//go:noescape\nfunc gradRows%s(call *gradCall)\n", v.name)
+			fmt.Fprintf(&t, "\n//go:noescape\nfunc gradKeys%s(dst, weights, rows *float32, dstStride, rowStride, keys, headDim int)\n", v.name)
 		}
 	}
 	return t.String()

@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// gradKeys is how many keys gradRows multiplies side by side.
-const gradKeys = 8
+// gradKeyCount is how many keys the routines take side by side.
+const gradKeyCount = 8
 
 // gradRows writes the routine that takes the gradient of attention with respect to sixteen
 // consecutive queries of one head, or fewer, with a lane of a register for each, as
@@ -53,9 +53,9 @@ func (v *vec) gradProbs() {
 	for c := range unroll {
 		v.move(fmt.Sprintf("%d(BX)", 64*c), x, true)
 		v.move(fmt.Sprintf("%d(BX)(DX*1)", 64*c), y, true)
-		for key := range gradKeys {
+		for key := range gradKeyCount {
 			v.fmaSpread(sums[key], at("R13", "R15", key, 4*c), x)
-			v.fmaSpread(sums[gradKeys+key], at("AX", "R12", key, 4*c), y)
+			v.fmaSpread(sums[gradKeyCount+key], at("AX", "R12", key, 4*c), y)
 		}
 	}
 	rows := []string{"R13", "R15", "AX", "R12"}
@@ -65,19 +65,19 @@ func (v *vec) gradProbs() {
 	}
 	v.op("SUBQ", fmt.Sprintf("$%d", unroll), "R14")
 	v.op("JNZ", "column")
-	for key, sum := range sums[gradKeys:] {
+	for key, sum := range sums[gradKeyCount:] {
 		v.move(sum, fmt.Sprintf("%d(DI)", 64*key), false)
 	}
-	v.drop(sums[gradKeys:]...)
+	v.drop(sums[gradKeyCount:]...)
 	v.op("MOVQ", "call+0(FP)", "BX")
 	v.op("VBROADCASTSS", "gradCall_scale(BX)", x)
 	v.op("MOVQ", "gradCall_lse(BX)", "BX")
 	v.move("(BX)", y, true)
-	for _, sum := range sums[:gradKeys] {
+	for _, sum := range sums[:gradKeyCount] {
 		v.mul(sum, x)
 		v.sub(sum, y)
 	}
-	for key := 0; key < gradKeys; key += 4 {
+	for key := 0; key < gradKeyCount; key += 4 {
 		for i, p := range v.exps(sums[key : key+4]...) {
 			v.move(p, fmt.Sprintf("%d(SI)", 64*(key+i)), false)
 			v.drop(p)
@@ -85,9 +85,9 @@ func (v *vec) gradProbs() {
 	}
 	v.drop(x, y)
 	// The last group ends with the last key, and shares keys with the one before.
-	v.op("SUBQ", fmt.Sprintf("$%d", gradKeys), "CX")
+	v.op("SUBQ", fmt.Sprintf("$%d", gradKeyCount), "CX")
 	v.op("JEQ", "multiplied")
-	v.op("MOVQ", fmt.Sprintf("$%d", gradKeys), "BX")
+	v.op("MOVQ", fmt.Sprintf("$%d", gradKeyCount), "BX")
 	v.op("CMPQ", "CX", "BX")
 	v.op("CMOVQLT", "CX", "BX") // keys to go on by
 	v.op("MOVQ", "BX", "R14")
@@ -100,9 +100,9 @@ func (v *vec) gradProbs() {
 	v.op("SHLQ", "$6", "BX")
 	v.op("ADDQ", "BX", "SI")
 	v.op("ADDQ", "BX", "DI")
-	v.op("CMPQ", "CX", fmt.Sprintf("$%d", gradKeys))
+	v.op("CMPQ", "CX", fmt.Sprintf("$%d", gradKeyCount))
 	v.op("JGE", "keys")
-	v.op("MOVQ", fmt.Sprintf("$%d", gradKeys), "CX")
+	v.op("MOVQ", fmt.Sprintf("$%d", gradKeyCount), "CX")
 	v.op("JMP", "keys")
 	v.label("multiplied")
 }
@@ -159,5 +159,73 @@ func (v *vec) gradQueries() {
 		v.op("DECQ", "CX")
 		v.op("JNZ", "mix")
 		v.drop(weights)
+	})
+}
+
+// gradKeys writes the routine that adds to the gradients of keys, or of values, what sixteen
+// queries give: the rows of those (or of the gradients of what they attend to), weighed by a
+// lane each, query by query.
+//
+//	SI weights   DX rows at these columns   R13 dst   R8, R14 strides of dst and of the rows
+//	R12 three times R8   R11 columns left   CX keys left   DI, R15 keys 0 and 4 of dst
+func gradKeys(t *text) {
+	name := "gradKeys" + avx512.name
+	routineText(t, avx512, name, name+"(dst, weights, rows *float32, dstStride, rowStride, keys, headDim int)", 56, nil, func(v *vec) {
+		for i, name := range []string{"dst+0", "rows+16", "dstStride+24", "rowStride+32", "headDim+48"} {
+			v.op("MOVQ", name+"(FP)", []string{"R13", "DX", "R8", "R14", "R11"}[i])
+		}
+		v.op("SHLQ", "$2", "R8")
+		v.op("SHLQ", "$2", "R14")
+		v.op("LEAQ", "(R8)(R8*2)", "R12")
+		rows := make([]string, 16)
+		v.label("columns")
+		v.op("MOVQ", "DX", "AX")
+		for r := range rows {
+			rows[r] = v.v.r(r)
+			v.move("(AX)", rows[r], true)
+			v.op("ADDQ", "R14", "AX")
+		}
+		v.op("MOVQ", "weights+8(FP)", "SI")
+		v.op("MOVQ", "keys+40(FP)", "CX")
+		v.op("MOVQ", "R13", "DI")
+		keys := func(count int) {
+			at := func(key int) string {
+				return []string{"(DI)", "(R15)"}[key/4] + []string{"", "(R8*1)", "(R8*2)", "(R12*1)"}[key%4]
+			}
+			sum := func(key int) string { return v.v.r(16 + key) }
+			for key := range count {
+				v.move(at(key), sum(key), true)
+			}
+			for r, row := range rows {
+				for key := range count {
+					v.fmaSpread(sum(key), fmt.Sprintf("%d(SI)", 64*key+4*r), row)
+				}
+			}
+			for key := range count {
+				v.move(sum(key), at(key), false)
+			}
+			v.op("ADDQ", fmt.Sprintf("$%d", 64*count), "SI")
+		}
+		v.op("SUBQ", fmt.Sprintf("$%d", gradKeyCount), "CX")
+		v.op("JLT", "single")
+		v.label("eight")
+		v.op("LEAQ", "(DI)(R8*4)", "R15")
+		keys(gradKeyCount)
+		v.op("LEAQ", "(R15)(R8*4)", "DI")
+		v.op("SUBQ", fmt.Sprintf("$%d", gradKeyCount), "CX")
+		v.op("JGE", "eight")
+		v.label("single")
+		v.op("ADDQ", fmt.Sprintf("$%d", gradKeyCount), "CX")
+		v.op("JEQ", "done")
+		v.label("one")
+		keys(1)
+		v.op("ADDQ", "R8", "DI")
+		v.op("DECQ", "CX")
+		v.op("JNZ", "one")
+		v.label("done")
+		v.op("ADDQ", "$64", "DX")
+		v.op("ADDQ", "$64", "R13")
+		v.op("SUBQ", "$16", "R11")
+		v.op("JNZ", "columns")
 	})
 }
