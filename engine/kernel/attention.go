@@ -151,6 +151,14 @@ func StoreKV(kT, vCache, k, v []float32, stride, rows, first, kvHeads, headDim, 
 		panic(fmt.Sprintf("kernel: StoreKV of positions %d..%d into caches of %d and %d, capacity %d",
 			first, first+rows-1, len(kT), len(vCache), cap))
 	}
+	if rows == 1 {
+		at, lane := first/panelWidth*panelWidth*headDim, first%panelWidth
+		for h := range kvHeads {
+			storeKey(kT[h*headDim*cap+at+lane:], k[h*headDim:][:headDim])
+			copy(vCache[(h*cap+first)*headDim:][:headDim], v[h*headDim:][:headDim])
+		}
+		return
+	}
 	for r := 0; r < rows; {
 		// As many rows as the panel of the first of them takes.
 		at := first + r
@@ -164,5 +172,16 @@ func StoreKV(kT, vCache, k, v []float32, stride, rows, first, kvHeads, headDim, 
 			}
 		}
 		r += m
+	}
+}
+
+// storeKey writes one key to its lane of a panel.
+func storeKey(lane, key []float32) {
+	for ; len(key) >= 4; lane, key = lane[min(4*panelWidth, len(lane)):], key[4:] {
+		to := (*[3*panelWidth + 1]float32)(lane)
+		to[0], to[panelWidth], to[2*panelWidth], to[3*panelWidth] = key[0], key[1], key[2], key[3]
+	}
+	for i, x := range key {
+		lane[i*panelWidth] = x
 	}
 }
