@@ -166,24 +166,43 @@ func (g Gate) choose(ids []uint8, keys, logits, bias []float32) {
 	}
 }
 
-// chooseTwo is choose for two, without a branch for each logit: which way it goes
-// nobody can foretell. Ranks order as the keys do, and of equal ones the lower id first.
+// fewExperts is how many it takes until most are seldom among the two best so far.
+const fewExperts = 16
+
+// chooseTwo is choose for two. Ranks order as the keys do, and of equal ones the lower id
+// first. Which way a branch for each of a few keys goes nobody can foretell, so they have
+// none; of many, most stay below the second.
 func chooseTwo(ids *[2]uint8, keys *[2]float32, logits, bias []float32) {
-	first, second := int64(math.MinInt64), int64(math.MinInt64)
-	for e, key := range logits {
-		if bias != nil {
-			key += bias[e]
+	if bias != nil {
+		var sums [MaxExperts]float32
+		for e, b := range bias {
+			sums[e] = logits[e] + b
 		}
+		logits = sums[:len(bias)]
+	}
+	first, second := int64(math.MinInt64), int64(math.MinInt64)
+	few := min(len(logits), fewExperts)
+	for e, key := range logits[:few] {
 		rank := int64(orderOf(key))<<8 | int64(MaxExperts-e)
 		second = max(second, min(first, rank))
 		first = max(first, rank)
 	}
-	for i, rank := range [2]int64{first, second} {
-		e := MaxExperts - int(rank&MaxExperts)
-		ids[i], keys[i] = uint8(e), logits[e]
-		if bias != nil {
-			keys[i] += bias[e]
+	ofRank := func(rank int64) int { return MaxExperts - int(rank&MaxExperts) }
+	if few < len(logits) {
+		least := logits[ofRank(second)]
+		for e, key := range logits[few:] {
+			if key <= least {
+				continue
+			}
+			rank := int64(orderOf(key))<<8 | int64(MaxExperts-few-e)
+			second = max(second, min(first, rank))
+			first = max(first, rank)
+			least = logits[ofRank(second)]
 		}
+	}
+	for i, rank := range [2]int64{first, second} {
+		e := ofRank(rank)
+		ids[i], keys[i] = uint8(e), logits[e]
 	}
 }
 

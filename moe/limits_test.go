@@ -124,7 +124,7 @@ func TestChoosingTwoIsInsertion(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	values := []float32{nan, ninf, inf32, 0, float32(math.Copysign(0, -1)), 1, -1, math.SmallestNonzeroFloat32, -math.MaxFloat32}
 	for range 20000 {
-		logits, bias := make([]float32, 2+rng.IntN(9)), []float32(nil)
+		logits, bias := make([]float32, 2+rng.IntN([]int{9, MaxExperts - 1}[rng.IntN(2)])), []float32(nil)
 		for i := range logits {
 			logits[i] = values[rng.IntN(len(values))]
 			if rng.IntN(2) == 0 {
