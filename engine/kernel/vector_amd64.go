@@ -4,12 +4,6 @@
 
 package kernel
 
-//go:noescape
-func expAffine512(dst, src *float32, n int, scale float32, shift float32)
-
-//go:noescape
-func expAffine256(dst, src *float32, n int, scale float32, shift float32)
-
 // expAffineVector runs expAffine on all of dst, if the path has it.
 func expAffineVector(dst, src []float32, scale float32, shift float32) bool {
 	n, path := len(dst), CurrentPath()
@@ -24,12 +18,6 @@ func expAffineVector(dst, src []float32, scale float32, shift float32) bool {
 	}
 	return true
 }
-
-//go:noescape
-func affine512(dst, src *float32, n int, scale float32, shift float32)
-
-//go:noescape
-func affine256(dst, src *float32, n int, scale float32, shift float32)
 
 // affineVector runs affine on all of dst, if the path has it.
 func affineVector(dst, src []float32, scale float32, shift float32) bool {
@@ -46,12 +34,6 @@ func affineVector(dst, src []float32, scale float32, shift float32) bool {
 	return true
 }
 
-//go:noescape
-func scale512(dst *float32, n int, by float32)
-
-//go:noescape
-func scale256(dst *float32, n int, by float32)
-
 // scaleVector runs scale on all of dst, if the path has it.
 func scaleVector(dst []float32, by float32) bool {
 	n, path := len(dst), CurrentPath()
@@ -66,12 +48,6 @@ func scaleVector(dst []float32, by float32) bool {
 	return true
 }
 
-//go:noescape
-func divide512(dst *float32, n int, by float32)
-
-//go:noescape
-func divide256(dst *float32, n int, by float32)
-
 // divideVector runs divide on all of dst, if the path has it.
 func divideVector(dst []float32, by float32) bool {
 	n, path := len(dst), CurrentPath()
@@ -85,12 +61,6 @@ func divideVector(dst []float32, by float32) bool {
 	}
 	return true
 }
-
-//go:noescape
-func add512(dst, a, b *float32, n int)
-
-//go:noescape
-func add256(dst, a, b *float32, n int)
 
 // addVector runs add on all of dst, if the path has it.
 func addVector(dst, a, b []float32) bool {
@@ -107,12 +77,6 @@ func addVector(dst, a, b []float32) bool {
 	return true
 }
 
-//go:noescape
-func multiply512(dst, a, b *float32, n int)
-
-//go:noescape
-func multiply256(dst, a, b *float32, n int)
-
 // multiplyVector runs multiply on all of dst, if the path has it.
 func multiplyVector(dst, a, b []float32) bool {
 	n, path := len(dst), CurrentPath()
@@ -127,12 +91,6 @@ func multiplyVector(dst, a, b []float32) bool {
 	}
 	return true
 }
-
-//go:noescape
-func scaleBoth512(dst, by *float32, n int, row float32)
-
-//go:noescape
-func scaleBoth256(dst, by *float32, n int, row float32)
 
 // scaleBothVector runs scaleBoth on all of dst, if the path has it.
 func scaleBothVector(dst, by []float32, row float32) bool {
@@ -149,12 +107,6 @@ func scaleBothVector(dst, by []float32, row float32) bool {
 	return true
 }
 
-//go:noescape
-func addScaled512(dst, src *float32, n int, by float32)
-
-//go:noescape
-func addScaled256(dst, src *float32, n int, by float32)
-
 // addScaledVector runs addScaled on all of dst, if the path has it.
 func addScaledVector(dst, src []float32, by float32) bool {
 	n, path := len(dst), CurrentPath()
@@ -169,12 +121,6 @@ func addScaledVector(dst, src []float32, by float32) bool {
 	}
 	return true
 }
-
-//go:noescape
-func addFused512(dst, src *float32, n int, by float32)
-
-//go:noescape
-func addFused256(dst, src *float32, n int, by float32)
 
 // addFusedVector runs addFused on all of dst, if the path has it.
 func addFusedVector(dst, src []float32, by float32) bool {
@@ -191,12 +137,6 @@ func addFusedVector(dst, src []float32, by float32) bool {
 	return true
 }
 
-//go:noescape
-func maximum512(x *float32, n int) (m float32)
-
-//go:noescape
-func maximum256(x *float32, n int) (m float32)
-
 // maximumVector runs maximum on all of x, if the path has it.
 func maximumVector(x []float32) (float32, bool) {
 	n, path := len(x), CurrentPath()
@@ -208,12 +148,6 @@ func maximumVector(x []float32) (float32, bool) {
 	}
 	return maximum256(&x[0], n), true
 }
-
-//go:noescape
-func silu512(dst, x *float32, n int)
-
-//go:noescape
-func silu256(dst, x *float32, n int)
 
 // siluVector runs silu on all of dst, if the path has it.
 func siluVector(dst, x []float32) bool {
@@ -230,12 +164,6 @@ func siluVector(dst, x []float32) bool {
 	return true
 }
 
-//go:noescape
-func siluGate512(dst, x, up *float32, n int)
-
-//go:noescape
-func siluGate256(dst, x, up *float32, n int)
-
 // siluGateVector runs siluGate on all of dst, if the path has it.
 func siluGateVector(dst, x, up []float32) bool {
 	n, path := len(dst), CurrentPath()
@@ -250,12 +178,6 @@ func siluGateVector(dst, x, up []float32) bool {
 	}
 	return true
 }
-
-//go:noescape
-func siluGrad512(dgate, dup, dy, gate, up *float32, n int)
-
-//go:noescape
-func siluGrad256(dgate, dup, dy, gate, up *float32, n int)
 
 // siluGradVector runs siluGrad on all of dgate, if the path has it.
 func siluGradVector(dgate, dup, dy, gate, up []float32) bool {
@@ -272,12 +194,6 @@ func siluGradVector(dgate, dup, dy, gate, up []float32) bool {
 	return true
 }
 
-//go:noescape
-func siluGradAgain512(dgate, dup, dy, gate, up, value *float32, n int)
-
-//go:noescape
-func siluGradAgain256(dgate, dup, dy, gate, up, value *float32, n int)
-
 // siluGradAgainVector runs siluGradAgain on all of dgate, if the path has it.
 func siluGradAgainVector(dgate, dup, dy, gate, up, value []float32) bool {
 	n, path := len(dgate), CurrentPath()
@@ -292,12 +208,6 @@ func siluGradAgainVector(dgate, dup, dy, gate, up, value []float32) bool {
 	}
 	return true
 }
-
-//go:noescape
-func scaleGain512(dst, x, gain *float32, n int, inv float32)
-
-//go:noescape
-func scaleGain256(dst, x, gain *float32, n int, inv float32)
 
 // scaleGainVector runs scaleGain on all of dst, if the path has it.
 func scaleGainVector(dst, x, gain []float32, inv float32) bool {
@@ -314,12 +224,6 @@ func scaleGainVector(dst, x, gain []float32, inv float32) bool {
 	return true
 }
 
-//go:noescape
-func normInputGrad512(dx, dy, x, gain *float32, n int, s float32, m float32)
-
-//go:noescape
-func normInputGrad256(dx, dy, x, gain *float32, n int, s float32, m float32)
-
 // normInputGradVector runs normInputGrad on all of dx, if the path has it.
 func normInputGradVector(dx, dy, x, gain []float32, s float32, m float32) bool {
 	n, path := len(dx), CurrentPath()
@@ -334,12 +238,6 @@ func normInputGradVector(dx, dy, x, gain []float32, s float32, m float32) bool {
 	}
 	return true
 }
-
-//go:noescape
-func normInputGradAdd512(dx, dy, x, gain *float32, n int, s float32, m float32)
-
-//go:noescape
-func normInputGradAdd256(dx, dy, x, gain *float32, n int, s float32, m float32)
 
 // normInputGradAddVector runs normInputGradAdd on all of dx, if the path has it.
 func normInputGradAddVector(dx, dy, x, gain []float32, s float32, m float32) bool {
@@ -356,12 +254,6 @@ func normInputGradAddVector(dx, dy, x, gain []float32, s float32, m float32) boo
 	return true
 }
 
-//go:noescape
-func normGainGrad512(dgain, dy, x *float32, n int, inv float32)
-
-//go:noescape
-func normGainGrad256(dgain, dy, x *float32, n int, inv float32)
-
 // normGainGradVector runs normGainGrad on all of dgain, if the path has it.
 func normGainGradVector(dgain, dy, x []float32, inv float32) bool {
 	n, path := len(dgain), CurrentPath()
@@ -377,12 +269,6 @@ func normGainGradVector(dgain, dy, x []float32, inv float32) bool {
 	return true
 }
 
-//go:noescape
-func adamW512(theta, m, v, grad *float32, n int, scale float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, root2 float32, eps float32, keep float32, step float32)
-
-//go:noescape
-func adamW256(theta, m, v, grad *float32, n int, scale float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, root2 float32, eps float32, keep float32, step float32)
-
 // adamWVector runs adamW on all of theta, if the path has it.
 func adamWVector(theta, m, v, grad []float32, scale float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, root2 float32, eps float32, keep float32, step float32) bool {
 	n, path := len(theta), CurrentPath()
@@ -397,12 +283,6 @@ func adamWVector(theta, m, v, grad []float32, scale float32, beta1 float32, rest
 	}
 	return true
 }
-
-//go:noescape
-func softmaxInput512(dp, p *float32, n int, sum float32, scale float32)
-
-//go:noescape
-func softmaxInput256(dp, p *float32, n int, sum float32, scale float32)
 
 // softmaxInputVector runs softmaxInput on all of dp, if the path has it.
 func softmaxInputVector(dp, p []float32, sum float32, scale float32) bool {

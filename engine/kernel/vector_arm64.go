@@ -4,9 +4,6 @@
 
 package kernel
 
-//go:noescape
-func expAffineNEON(dst, src *float32, n int, scale float32, shift float32)
-
 // expAffineVector runs expAffine on all of dst, if the path has it.
 func expAffineVector(dst, src []float32, scale float32, shift float32) bool {
 	n, path := len(dst), CurrentPath()
@@ -17,9 +14,6 @@ func expAffineVector(dst, src []float32, scale float32, shift float32) bool {
 	expAffineNEON(&dst[0], &src[0], n, scale, shift)
 	return true
 }
-
-//go:noescape
-func affineNEON(dst, src *float32, n int, scale float32, shift float32)
 
 // affineVector runs affine on all of dst, if the path has it.
 func affineVector(dst, src []float32, scale float32, shift float32) bool {
@@ -32,9 +26,6 @@ func affineVector(dst, src []float32, scale float32, shift float32) bool {
 	return true
 }
 
-//go:noescape
-func scaleNEON(dst *float32, n int, by float32)
-
 // scaleVector runs scale on all of dst, if the path has it.
 func scaleVector(dst []float32, by float32) bool {
 	n, path := len(dst), CurrentPath()
@@ -45,9 +36,6 @@ func scaleVector(dst []float32, by float32) bool {
 	return true
 }
 
-//go:noescape
-func divideNEON(dst *float32, n int, by float32)
-
 // divideVector runs divide on all of dst, if the path has it.
 func divideVector(dst []float32, by float32) bool {
 	n, path := len(dst), CurrentPath()
@@ -57,9 +45,6 @@ func divideVector(dst []float32, by float32) bool {
 	divideNEON(&dst[0], n, by)
 	return true
 }
-
-//go:noescape
-func addNEON(dst, a, b *float32, n int)
 
 // addVector runs add on all of dst, if the path has it.
 func addVector(dst, a, b []float32) bool {
@@ -72,9 +57,6 @@ func addVector(dst, a, b []float32) bool {
 	return true
 }
 
-//go:noescape
-func multiplyNEON(dst, a, b *float32, n int)
-
 // multiplyVector runs multiply on all of dst, if the path has it.
 func multiplyVector(dst, a, b []float32) bool {
 	n, path := len(dst), CurrentPath()
@@ -85,9 +67,6 @@ func multiplyVector(dst, a, b []float32) bool {
 	multiplyNEON(&dst[0], &a[0], &b[0], n)
 	return true
 }
-
-//go:noescape
-func scaleBothNEON(dst, by *float32, n int, row float32)
 
 // scaleBothVector runs scaleBoth on all of dst, if the path has it.
 func scaleBothVector(dst, by []float32, row float32) bool {
@@ -100,9 +79,6 @@ func scaleBothVector(dst, by []float32, row float32) bool {
 	return true
 }
 
-//go:noescape
-func addScaledNEON(dst, src *float32, n int, by float32)
-
 // addScaledVector runs addScaled on all of dst, if the path has it.
 func addScaledVector(dst, src []float32, by float32) bool {
 	n, path := len(dst), CurrentPath()
@@ -113,9 +89,6 @@ func addScaledVector(dst, src []float32, by float32) bool {
 	addScaledNEON(&dst[0], &src[0], n, by)
 	return true
 }
-
-//go:noescape
-func addFusedNEON(dst, src *float32, n int, by float32)
 
 // addFusedVector runs addFused on all of dst, if the path has it.
 func addFusedVector(dst, src []float32, by float32) bool {
@@ -128,9 +101,6 @@ func addFusedVector(dst, src []float32, by float32) bool {
 	return true
 }
 
-//go:noescape
-func maximumNEON(x *float32, n int) (m float32)
-
 // maximumVector runs maximum on all of x, if the path has it.
 func maximumVector(x []float32) (float32, bool) {
 	n, path := len(x), CurrentPath()
@@ -139,9 +109,6 @@ func maximumVector(x []float32) (float32, bool) {
 	}
 	return maximumNEON(&x[0], n), true
 }
-
-//go:noescape
-func siluNEON(dst, x *float32, n int)
 
 // siluVector runs silu on all of dst, if the path has it.
 func siluVector(dst, x []float32) bool {
@@ -154,9 +121,6 @@ func siluVector(dst, x []float32) bool {
 	return true
 }
 
-//go:noescape
-func siluGateNEON(dst, x, up *float32, n int)
-
 // siluGateVector runs siluGate on all of dst, if the path has it.
 func siluGateVector(dst, x, up []float32) bool {
 	n, path := len(dst), CurrentPath()
@@ -167,9 +131,6 @@ func siluGateVector(dst, x, up []float32) bool {
 	siluGateNEON(&dst[0], &x[0], &up[0], n)
 	return true
 }
-
-//go:noescape
-func siluGradNEON(dgate, dup, dy, gate, up *float32, n int)
 
 // siluGradVector runs siluGrad on all of dgate, if the path has it.
 func siluGradVector(dgate, dup, dy, gate, up []float32) bool {
@@ -182,9 +143,6 @@ func siluGradVector(dgate, dup, dy, gate, up []float32) bool {
 	return true
 }
 
-//go:noescape
-func siluGradAgainNEON(dgate, dup, dy, gate, up, value *float32, n int)
-
 // siluGradAgainVector runs siluGradAgain on all of dgate, if the path has it.
 func siluGradAgainVector(dgate, dup, dy, gate, up, value []float32) bool {
 	n, path := len(dgate), CurrentPath()
@@ -195,9 +153,6 @@ func siluGradAgainVector(dgate, dup, dy, gate, up, value []float32) bool {
 	siluGradAgainNEON(&dgate[0], &dup[0], &dy[0], &gate[0], &up[0], &value[0], n)
 	return true
 }
-
-//go:noescape
-func scaleGainNEON(dst, x, gain *float32, n int, inv float32)
 
 // scaleGainVector runs scaleGain on all of dst, if the path has it.
 func scaleGainVector(dst, x, gain []float32, inv float32) bool {
@@ -210,9 +165,6 @@ func scaleGainVector(dst, x, gain []float32, inv float32) bool {
 	return true
 }
 
-//go:noescape
-func normInputGradNEON(dx, dy, x, gain *float32, n int, s float32, m float32)
-
 // normInputGradVector runs normInputGrad on all of dx, if the path has it.
 func normInputGradVector(dx, dy, x, gain []float32, s float32, m float32) bool {
 	n, path := len(dx), CurrentPath()
@@ -223,9 +175,6 @@ func normInputGradVector(dx, dy, x, gain []float32, s float32, m float32) bool {
 	normInputGradNEON(&dx[0], &dy[0], &x[0], &gain[0], n, s, m)
 	return true
 }
-
-//go:noescape
-func normInputGradAddNEON(dx, dy, x, gain *float32, n int, s float32, m float32)
 
 // normInputGradAddVector runs normInputGradAdd on all of dx, if the path has it.
 func normInputGradAddVector(dx, dy, x, gain []float32, s float32, m float32) bool {
@@ -238,9 +187,6 @@ func normInputGradAddVector(dx, dy, x, gain []float32, s float32, m float32) boo
 	return true
 }
 
-//go:noescape
-func normGainGradNEON(dgain, dy, x *float32, n int, inv float32)
-
 // normGainGradVector runs normGainGrad on all of dgain, if the path has it.
 func normGainGradVector(dgain, dy, x []float32, inv float32) bool {
 	n, path := len(dgain), CurrentPath()
@@ -252,9 +198,6 @@ func normGainGradVector(dgain, dy, x []float32, inv float32) bool {
 	return true
 }
 
-//go:noescape
-func adamWNEON(theta, m, v, grad *float32, n int, scale float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, root2 float32, eps float32, keep float32, step float32)
-
 // adamWVector runs adamW on all of theta, if the path has it.
 func adamWVector(theta, m, v, grad []float32, scale float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, root2 float32, eps float32, keep float32, step float32) bool {
 	n, path := len(theta), CurrentPath()
@@ -265,9 +208,6 @@ func adamWVector(theta, m, v, grad []float32, scale float32, beta1 float32, rest
 	adamWNEON(&theta[0], &m[0], &v[0], &grad[0], n, scale, beta1, rest1, beta2, rest2, root2, eps, keep, step)
 	return true
 }
-
-//go:noescape
-func softmaxInputNEON(dp, p *float32, n int, sum float32, scale float32)
 
 // softmaxInputVector runs softmaxInput on all of dp, if the path has it.
 func softmaxInputVector(dp, p []float32, sum float32, scale float32) bool {

@@ -133,21 +133,6 @@ func (v *vec) softQueries() {
 	v.drop(m, scale)
 }
 
-// expsBelow is exps of numbers that are not above zero, or NaN.
-func (v *vec) expsBelow(xs ...string) []string {
-	for _, x := range xs {
-		lowest := v.c(-104)
-		if v.v == avx2 {
-			lowest = v.copy(lowest)
-		}
-		v.op("VMAXPS", x, lowest, x)
-		if v.v == avx2 {
-			v.drop(lowest)
-		}
-	}
-	return v.expsWithin(xs...)
-}
-
 // mixQueries adds up the exponentials and the values that they weigh, and divides.
 func (v *vec) mixQueries() {
 	v.op("MOVQ", "R12", "R8")

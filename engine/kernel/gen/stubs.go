@@ -16,8 +16,7 @@ func vectorFile(v isa) string {
 	return t.String()
 }
 
-// vectorStubs is the Go side of the elementwise routines: declarations and a
-// choice by path.
+// vectorStubs declares the elementwise routines.
 func vectorStubs(sets ...isa) string {
 	var t text
 	t.WriteString(generated + "\npackage kernel\n")
@@ -25,6 +24,15 @@ func vectorStubs(sets ...isa) string {
 		for _, v := range sets {
 			fmt.Fprintf(&t, "\n//go:noescape\nfunc %s\n", r.signature(v))
 		}
+	}
+	return t.String()
+}
+
+// vectorChoosers choose among them by path.
+func vectorChoosers(sets ...isa) string {
+	var t text
+	t.WriteString(generated + "\npackage kernel\n")
+	for _, r := range routines() {
 		r.chooser(&t, sets)
 	}
 	return t.String()
