@@ -1296,6 +1296,1056 @@ key:
 	VZEROUPPER    
 	RET           
 
+// func prefillRows256(call *prefillCall)
+TEXT ·prefillRows256(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), CX
+	MOVQ          prefillCall_rows(CX), R9
+	MOVQ          prefillCall_n(CX), R10
+	MOVQ          prefillCall_headDim(CX), R12
+	MOVQ          prefillCall_scores(CX), SI
+	MOVQ          prefillCall_keys(CX), DX
+	MOVQ          prefillCall_queries(CX), BX
+	MOVQ          R12, R11
+	SHLQ          $6, R11
+	LEAQ          14(R10)(R9*1), CX
+	SHRQ          $4, CX
+panel:
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+	MOVQ          DX, R13
+	MOVQ          BX, R15
+	MOVQ          R12, R14
+column0:
+	VMOVUPS       (R15), Y8
+	VBROADCASTSS  0(R13), Y9
+	VFMADD231PS   Y9, Y8, Y0
+	VBROADCASTSS  4(R13), Y9
+	VFMADD231PS   Y9, Y8, Y1
+	VBROADCASTSS  8(R13), Y9
+	VFMADD231PS   Y9, Y8, Y2
+	VBROADCASTSS  12(R13), Y9
+	VFMADD231PS   Y9, Y8, Y3
+	VBROADCASTSS  16(R13), Y9
+	VFMADD231PS   Y9, Y8, Y4
+	VBROADCASTSS  20(R13), Y9
+	VFMADD231PS   Y9, Y8, Y5
+	VBROADCASTSS  24(R13), Y9
+	VFMADD231PS   Y9, Y8, Y6
+	VBROADCASTSS  28(R13), Y9
+	VFMADD231PS   Y9, Y8, Y7
+	ADDQ          $64, R15
+	ADDQ          $64, R13
+	DECQ          R14
+	JNZ           column0
+	VMOVUPS       Y0, 0(SI)
+	VMOVUPS       Y1, 64(SI)
+	VMOVUPS       Y2, 128(SI)
+	VMOVUPS       Y3, 192(SI)
+	VMOVUPS       Y4, 256(SI)
+	VMOVUPS       Y5, 320(SI)
+	VMOVUPS       Y6, 384(SI)
+	VMOVUPS       Y7, 448(SI)
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+	MOVQ          DX, R13
+	MOVQ          BX, R15
+	MOVQ          R12, R14
+column8:
+	VMOVUPS       (R15), Y8
+	VBROADCASTSS  32(R13), Y9
+	VFMADD231PS   Y9, Y8, Y0
+	VBROADCASTSS  36(R13), Y9
+	VFMADD231PS   Y9, Y8, Y1
+	VBROADCASTSS  40(R13), Y9
+	VFMADD231PS   Y9, Y8, Y2
+	VBROADCASTSS  44(R13), Y9
+	VFMADD231PS   Y9, Y8, Y3
+	VBROADCASTSS  48(R13), Y9
+	VFMADD231PS   Y9, Y8, Y4
+	VBROADCASTSS  52(R13), Y9
+	VFMADD231PS   Y9, Y8, Y5
+	VBROADCASTSS  56(R13), Y9
+	VFMADD231PS   Y9, Y8, Y6
+	VBROADCASTSS  60(R13), Y9
+	VFMADD231PS   Y9, Y8, Y7
+	ADDQ          $64, R15
+	ADDQ          $64, R13
+	DECQ          R14
+	JNZ           column8
+	VMOVUPS       Y0, 512(SI)
+	VMOVUPS       Y1, 576(SI)
+	VMOVUPS       Y2, 640(SI)
+	VMOVUPS       Y3, 704(SI)
+	VMOVUPS       Y4, 768(SI)
+	VMOVUPS       Y5, 832(SI)
+	VMOVUPS       Y6, 896(SI)
+	VMOVUPS       Y7, 960(SI)
+	ADDQ          $1024, SI
+	ADDQ          R11, DX
+	DECQ          CX
+	JNZ           panel
+	MOVQ          call+0(FP), DX
+	MOVQ          prefillCall_scores(DX), SI
+	VMOVUPS       c_ff800000<>(SB), Y7
+	MOVQ          R10, CX
+max:
+	VMAXPS        (SI), Y7, Y7
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           max
+	MOVQ          R9, CX
+	DECQ          CX
+	JEQ           max_done
+	LEAQ          ·masks256+60(SB), AX
+max_later:
+	VMOVUPS       (AX), Y6
+	VMAXPS        (SI), Y7, Y5
+	VBLENDVPS     Y6, Y7, Y5, Y7
+	SUBQ          $4, AX
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           max_later
+max_done:
+	VBROADCASTSS  prefillCall_scale(DX), Y6
+	VPXOR         Y5, Y5, Y5
+	VADDPS        Y5, Y7, Y7
+	VMULPS        Y6, Y7, Y7
+	MOVQ          prefillCall_maxima(DX), AX
+	MOVQ          prefillCall_scores(DX), SI
+	VMOVUPS       Y7, (AX)
+	LEAQ          -1(R10)(R9*1), CX
+exp:
+	VMOVUPS       0(SI), Y5
+	VMULPS        Y6, Y5, Y5
+	VSUBPS        Y7, Y5, Y5
+	VMOVUPS       64(SI), Y4
+	VMULPS        Y6, Y4, Y4
+	VSUBPS        Y7, Y4, Y4
+	VMOVUPS       128(SI), Y3
+	VMULPS        Y6, Y3, Y3
+	VSUBPS        Y7, Y3, Y3
+	VMOVUPS       192(SI), Y2
+	VMULPS        Y6, Y2, Y2
+	VSUBPS        Y7, Y2, Y2
+	VMOVUPS       c_c2d00000<>(SB), Y1
+	VMAXPS        Y5, Y1, Y5
+	VMOVUPS       c_c2d00000<>(SB), Y1
+	VMAXPS        Y4, Y1, Y4
+	VMOVUPS       c_c2d00000<>(SB), Y1
+	VMAXPS        Y3, Y1, Y3
+	VMOVUPS       c_c2d00000<>(SB), Y1
+	VMAXPS        Y2, Y1, Y2
+	VMULPS        c_3fb8aa3b<>(SB), Y5, Y1
+	VMULPS        c_3fb8aa3b<>(SB), Y4, Y0
+	VMULPS        c_3fb8aa3b<>(SB), Y3, Y8
+	VMULPS        c_3fb8aa3b<>(SB), Y2, Y9
+	VADDPS        c_4b400000<>(SB), Y1, Y1
+	VADDPS        c_4b400000<>(SB), Y0, Y0
+	VADDPS        c_4b400000<>(SB), Y8, Y8
+	VADDPS        c_4b400000<>(SB), Y9, Y9
+	VSUBPS        c_4b400000<>(SB), Y1, Y1
+	VSUBPS        c_4b400000<>(SB), Y0, Y0
+	VSUBPS        c_4b400000<>(SB), Y8, Y8
+	VSUBPS        c_4b400000<>(SB), Y9, Y9
+	VMULPS        c_3f318000<>(SB), Y1, Y10
+	VMULPS        c_3f318000<>(SB), Y0, Y11
+	VMULPS        c_3f318000<>(SB), Y8, Y12
+	VMULPS        c_3f318000<>(SB), Y9, Y13
+	VSUBPS        Y10, Y5, Y5
+	VSUBPS        Y11, Y4, Y4
+	VSUBPS        Y12, Y3, Y3
+	VSUBPS        Y13, Y2, Y2
+	VMULPS        c_b95e8083<>(SB), Y1, Y10
+	VMULPS        c_b95e8083<>(SB), Y0, Y11
+	VMULPS        c_b95e8083<>(SB), Y8, Y12
+	VMULPS        c_b95e8083<>(SB), Y9, Y13
+	VSUBPS        Y10, Y5, Y5
+	VSUBPS        Y11, Y4, Y4
+	VSUBPS        Y12, Y3, Y3
+	VSUBPS        Y13, Y2, Y2
+	VMULPS        c_39506967<>(SB), Y5, Y13
+	VMULPS        c_39506967<>(SB), Y4, Y12
+	VMULPS        c_39506967<>(SB), Y3, Y11
+	VMULPS        c_39506967<>(SB), Y2, Y10
+	VADDPS        c_3ab743ce<>(SB), Y13, Y13
+	VADDPS        c_3ab743ce<>(SB), Y12, Y12
+	VADDPS        c_3ab743ce<>(SB), Y11, Y11
+	VADDPS        c_3ab743ce<>(SB), Y10, Y10
+	VMULPS        Y5, Y13, Y13
+	VMULPS        Y4, Y12, Y12
+	VMULPS        Y3, Y11, Y11
+	VMULPS        Y2, Y10, Y10
+	VADDPS        c_3c088908<>(SB), Y13, Y13
+	VADDPS        c_3c088908<>(SB), Y12, Y12
+	VADDPS        c_3c088908<>(SB), Y11, Y11
+	VADDPS        c_3c088908<>(SB), Y10, Y10
+	VMULPS        Y5, Y13, Y13
+	VMULPS        Y4, Y12, Y12
+	VMULPS        Y3, Y11, Y11
+	VMULPS        Y2, Y10, Y10
+	VADDPS        c_3d2aa9c1<>(SB), Y13, Y13
+	VADDPS        c_3d2aa9c1<>(SB), Y12, Y12
+	VADDPS        c_3d2aa9c1<>(SB), Y11, Y11
+	VADDPS        c_3d2aa9c1<>(SB), Y10, Y10
+	VMULPS        Y5, Y13, Y13
+	VMULPS        Y4, Y12, Y12
+	VMULPS        Y3, Y11, Y11
+	VMULPS        Y2, Y10, Y10
+	VADDPS        c_3e2aaaaa<>(SB), Y13, Y13
+	VADDPS        c_3e2aaaaa<>(SB), Y12, Y12
+	VADDPS        c_3e2aaaaa<>(SB), Y11, Y11
+	VADDPS        c_3e2aaaaa<>(SB), Y10, Y10
+	VMULPS        Y5, Y13, Y13
+	VMULPS        Y4, Y12, Y12
+	VMULPS        Y3, Y11, Y11
+	VMULPS        Y2, Y10, Y10
+	VADDPS        c_3f000000<>(SB), Y13, Y13
+	VADDPS        c_3f000000<>(SB), Y12, Y12
+	VADDPS        c_3f000000<>(SB), Y11, Y11
+	VADDPS        c_3f000000<>(SB), Y10, Y10
+	VMULPS        Y5, Y13, Y13
+	VMULPS        Y4, Y12, Y12
+	VMULPS        Y3, Y11, Y11
+	VMULPS        Y2, Y10, Y10
+	VMULPS        Y5, Y13, Y13
+	VMULPS        Y4, Y12, Y12
+	VMULPS        Y3, Y11, Y11
+	VMULPS        Y2, Y10, Y10
+	VADDPS        Y5, Y13, Y13
+	VADDPS        Y4, Y12, Y12
+	VADDPS        Y3, Y11, Y11
+	VADDPS        Y2, Y10, Y10
+	VADDPS        c_3f800000<>(SB), Y13, Y13
+	VADDPS        c_3f800000<>(SB), Y12, Y12
+	VADDPS        c_3f800000<>(SB), Y11, Y11
+	VADDPS        c_3f800000<>(SB), Y10, Y10
+	VCVTPS2DQ     Y1, Y1
+	VPSRAD        $1, Y1, Y2
+	VPSUBD        Y2, Y1, Y1
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y13, Y13
+	VPADDD        c_0000007f<>(SB), Y1, Y1
+	VPSLLD        $23, Y1, Y1
+	VMULPS        Y1, Y13, Y13
+	VCVTPS2DQ     Y0, Y0
+	VPSRAD        $1, Y0, Y2
+	VPSUBD        Y2, Y0, Y0
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y12, Y12
+	VPADDD        c_0000007f<>(SB), Y0, Y0
+	VPSLLD        $23, Y0, Y0
+	VMULPS        Y0, Y12, Y12
+	VCVTPS2DQ     Y8, Y8
+	VPSRAD        $1, Y8, Y2
+	VPSUBD        Y2, Y8, Y8
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y11, Y11
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y11, Y11
+	VCVTPS2DQ     Y9, Y9
+	VPSRAD        $1, Y9, Y2
+	VPSUBD        Y2, Y9, Y9
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y10, Y10
+	VPADDD        c_0000007f<>(SB), Y9, Y9
+	VPSLLD        $23, Y9, Y9
+	VMULPS        Y9, Y10, Y10
+	VMOVUPS       Y13, 0(SI)
+	VMOVUPS       Y12, 64(SI)
+	VMOVUPS       Y11, 128(SI)
+	VMOVUPS       Y10, 192(SI)
+	ADDQ          $256, SI
+	SUBQ          $4, CX
+	JGT           exp
+	MOVQ          R12, R8
+	SHLQ          $2, R8
+	MOVQ          call+0(FP), BX
+	MOVQ          prefillCall_values(BX), DX
+	MOVQ          prefillCall_out(BX), R13
+	MOVQ          prefillCall_headDim(BX), R11
+columns:
+	MOVQ          prefillCall_scores(BX), SI
+	MOVQ          DX, DI
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+	VPXOR         Y11, Y11, Y11
+	MOVQ          R10, CX
+mix:
+	VMOVUPS       (SI), Y10
+	VADDPS        Y10, Y11, Y11
+	VBROADCASTSS  0(DI), Y12
+	VFMADD231PS   Y12, Y10, Y0
+	VBROADCASTSS  4(DI), Y12
+	VFMADD231PS   Y12, Y10, Y1
+	VBROADCASTSS  8(DI), Y12
+	VFMADD231PS   Y12, Y10, Y2
+	VBROADCASTSS  12(DI), Y12
+	VFMADD231PS   Y12, Y10, Y3
+	VBROADCASTSS  16(DI), Y12
+	VFMADD231PS   Y12, Y10, Y4
+	VBROADCASTSS  20(DI), Y12
+	VFMADD231PS   Y12, Y10, Y5
+	VBROADCASTSS  24(DI), Y12
+	VFMADD231PS   Y12, Y10, Y6
+	VBROADCASTSS  28(DI), Y12
+	VFMADD231PS   Y12, Y10, Y7
+	ADDQ          R8, DI
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           mix
+	MOVQ          R9, CX
+	DECQ          CX
+	JEQ           mix_done
+	LEAQ          ·masks256+60(SB), AX
+mix_later:
+	VMOVUPS       (AX), Y12
+	VMOVUPS       (SI), Y10
+	VADDPS        Y10, Y11, Y13
+	VBLENDVPS     Y12, Y11, Y13, Y11
+	VMOVUPS       Y0, Y13
+	VBROADCASTSS  0(DI), Y9
+	VFMADD231PS   Y9, Y10, Y13
+	VBLENDVPS     Y12, Y0, Y13, Y0
+	VMOVUPS       Y1, Y13
+	VBROADCASTSS  4(DI), Y9
+	VFMADD231PS   Y9, Y10, Y13
+	VBLENDVPS     Y12, Y1, Y13, Y1
+	VMOVUPS       Y2, Y13
+	VBROADCASTSS  8(DI), Y9
+	VFMADD231PS   Y9, Y10, Y13
+	VBLENDVPS     Y12, Y2, Y13, Y2
+	VMOVUPS       Y3, Y13
+	VBROADCASTSS  12(DI), Y9
+	VFMADD231PS   Y9, Y10, Y13
+	VBLENDVPS     Y12, Y3, Y13, Y3
+	VMOVUPS       Y4, Y13
+	VBROADCASTSS  16(DI), Y9
+	VFMADD231PS   Y9, Y10, Y13
+	VBLENDVPS     Y12, Y4, Y13, Y4
+	VMOVUPS       Y5, Y13
+	VBROADCASTSS  20(DI), Y9
+	VFMADD231PS   Y9, Y10, Y13
+	VBLENDVPS     Y12, Y5, Y13, Y5
+	VMOVUPS       Y6, Y13
+	VBROADCASTSS  24(DI), Y9
+	VFMADD231PS   Y9, Y10, Y13
+	VBLENDVPS     Y12, Y6, Y13, Y6
+	VMOVUPS       Y7, Y13
+	VBROADCASTSS  28(DI), Y9
+	VFMADD231PS   Y9, Y10, Y13
+	VBLENDVPS     Y12, Y7, Y13, Y7
+	ADDQ          R8, DI
+	SUBQ          $4, AX
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           mix_later
+mix_done:
+	MOVQ          prefillCall_sums(BX), SI
+	VMOVUPS       Y11, (SI)
+	VDIVPS        Y11, Y0, Y0
+	VDIVPS        Y11, Y1, Y1
+	VDIVPS        Y11, Y2, Y2
+	VDIVPS        Y11, Y3, Y3
+	VDIVPS        Y11, Y4, Y4
+	VDIVPS        Y11, Y5, Y5
+	VDIVPS        Y11, Y6, Y6
+	VDIVPS        Y11, Y7, Y7
+	MOVQ          prefillCall_stride(BX), R14
+	MOVQ          R13, DI
+	MOVQ          R9, CX
+	VUNPCKLPS     Y1, Y0, Y8
+	VUNPCKHPS     Y1, Y0, Y9
+	VUNPCKLPS     Y3, Y2, Y10
+	VUNPCKHPS     Y3, Y2, Y11
+	VUNPCKLPS     Y5, Y4, Y12
+	VUNPCKHPS     Y5, Y4, Y13
+	VUNPCKLPS     Y7, Y6, Y14
+	VUNPCKHPS     Y7, Y6, Y15
+	VUNPCKLPD     Y10, Y8, Y0
+	VUNPCKHPD     Y10, Y8, Y1
+	VUNPCKLPD     Y11, Y9, Y2
+	VUNPCKHPD     Y11, Y9, Y3
+	VUNPCKLPD     Y14, Y12, Y4
+	VUNPCKHPD     Y14, Y12, Y5
+	VUNPCKLPD     Y15, Y13, Y6
+	VUNPCKHPD     Y15, Y13, Y7
+	VPERM2F128    $0x20, Y4, Y0, Y8
+	VPERM2F128    $0x31, Y4, Y0, Y12
+	VPERM2F128    $0x20, Y5, Y1, Y9
+	VPERM2F128    $0x31, Y5, Y1, Y13
+	VPERM2F128    $0x20, Y6, Y2, Y10
+	VPERM2F128    $0x31, Y6, Y2, Y14
+	VPERM2F128    $0x20, Y7, Y3, Y11
+	VPERM2F128    $0x31, Y7, Y3, Y15
+	VMOVUPS       Y8, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Y9, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Y10, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Y11, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Y12, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Y13, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Y14, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Y15, (DI)
+stored:
+	ADDQ          $32, DX
+	ADDQ          $32, R13
+	SUBQ          $8, R11
+	JNZ           columns
+	VZEROUPPER    
+	RET           
+
+// func gradRows256(call *gradCall)
+TEXT ·gradRows256(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), CX
+	MOVQ          gradCall_rows(CX), R9
+	MOVQ          gradCall_n(CX), R10
+	MOVQ          gradCall_keyStride(CX), R8
+	MOVQ          gradCall_probs(CX), SI
+	MOVQ          gradCall_dprobs(CX), DI
+	MOVQ          gradCall_keys(CX), R13
+	MOVQ          gradCall_values(CX), AX
+	LEAQ          (R13)(R8*4), R15
+	LEAQ          (AX)(R8*4), R12
+	LEAQ          (R8)(R8*2), R11
+	MOVQ          gradCall_keyCount(CX), CX
+keys:
+	MOVQ          call+0(FP), BX
+	MOVQ          gradCall_headDim(BX), R14
+	MOVQ          gradCall_queries(BX), BX
+	MOVQ          R14, DX
+	SHLQ          $6, DX
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+column:
+	VMOVUPS       0(BX), Y8
+	VMOVUPS       0(BX)(DX*1), Y9
+	VBROADCASTSS  0(R13), Y10
+	VFMADD231PS   Y10, Y8, Y0
+	VBROADCASTSS  0(AX), Y10
+	VFMADD231PS   Y10, Y9, Y4
+	VBROADCASTSS  0(R13)(R8*1), Y10
+	VFMADD231PS   Y10, Y8, Y1
+	VBROADCASTSS  0(AX)(R8*1), Y10
+	VFMADD231PS   Y10, Y9, Y5
+	VBROADCASTSS  0(R13)(R8*2), Y10
+	VFMADD231PS   Y10, Y8, Y2
+	VBROADCASTSS  0(AX)(R8*2), Y10
+	VFMADD231PS   Y10, Y9, Y6
+	VBROADCASTSS  0(R13)(R11*1), Y10
+	VFMADD231PS   Y10, Y8, Y3
+	VBROADCASTSS  0(AX)(R11*1), Y10
+	VFMADD231PS   Y10, Y9, Y7
+	VMOVUPS       64(BX), Y8
+	VMOVUPS       64(BX)(DX*1), Y9
+	VBROADCASTSS  4(R13), Y10
+	VFMADD231PS   Y10, Y8, Y0
+	VBROADCASTSS  4(AX), Y10
+	VFMADD231PS   Y10, Y9, Y4
+	VBROADCASTSS  4(R13)(R8*1), Y10
+	VFMADD231PS   Y10, Y8, Y1
+	VBROADCASTSS  4(AX)(R8*1), Y10
+	VFMADD231PS   Y10, Y9, Y5
+	VBROADCASTSS  4(R13)(R8*2), Y10
+	VFMADD231PS   Y10, Y8, Y2
+	VBROADCASTSS  4(AX)(R8*2), Y10
+	VFMADD231PS   Y10, Y9, Y6
+	VBROADCASTSS  4(R13)(R11*1), Y10
+	VFMADD231PS   Y10, Y8, Y3
+	VBROADCASTSS  4(AX)(R11*1), Y10
+	VFMADD231PS   Y10, Y9, Y7
+	VMOVUPS       128(BX), Y8
+	VMOVUPS       128(BX)(DX*1), Y9
+	VBROADCASTSS  8(R13), Y10
+	VFMADD231PS   Y10, Y8, Y0
+	VBROADCASTSS  8(AX), Y10
+	VFMADD231PS   Y10, Y9, Y4
+	VBROADCASTSS  8(R13)(R8*1), Y10
+	VFMADD231PS   Y10, Y8, Y1
+	VBROADCASTSS  8(AX)(R8*1), Y10
+	VFMADD231PS   Y10, Y9, Y5
+	VBROADCASTSS  8(R13)(R8*2), Y10
+	VFMADD231PS   Y10, Y8, Y2
+	VBROADCASTSS  8(AX)(R8*2), Y10
+	VFMADD231PS   Y10, Y9, Y6
+	VBROADCASTSS  8(R13)(R11*1), Y10
+	VFMADD231PS   Y10, Y8, Y3
+	VBROADCASTSS  8(AX)(R11*1), Y10
+	VFMADD231PS   Y10, Y9, Y7
+	VMOVUPS       192(BX), Y8
+	VMOVUPS       192(BX)(DX*1), Y9
+	VBROADCASTSS  12(R13), Y10
+	VFMADD231PS   Y10, Y8, Y0
+	VBROADCASTSS  12(AX), Y10
+	VFMADD231PS   Y10, Y9, Y4
+	VBROADCASTSS  12(R13)(R8*1), Y10
+	VFMADD231PS   Y10, Y8, Y1
+	VBROADCASTSS  12(AX)(R8*1), Y10
+	VFMADD231PS   Y10, Y9, Y5
+	VBROADCASTSS  12(R13)(R8*2), Y10
+	VFMADD231PS   Y10, Y8, Y2
+	VBROADCASTSS  12(AX)(R8*2), Y10
+	VFMADD231PS   Y10, Y9, Y6
+	VBROADCASTSS  12(R13)(R11*1), Y10
+	VFMADD231PS   Y10, Y8, Y3
+	VBROADCASTSS  12(AX)(R11*1), Y10
+	VFMADD231PS   Y10, Y9, Y7
+	ADDQ          $256, BX
+	ADDQ          $16, R13
+	ADDQ          $16, R15
+	ADDQ          $16, AX
+	ADDQ          $16, R12
+	SUBQ          $4, R14
+	JNZ           column
+	VMOVUPS       Y4, 0(DI)
+	VMOVUPS       Y5, 64(DI)
+	VMOVUPS       Y6, 128(DI)
+	VMOVUPS       Y7, 192(DI)
+	MOVQ          call+0(FP), BX
+	VBROADCASTSS  gradCall_scale(BX), Y8
+	MOVQ          gradCall_lse(BX), BX
+	VMOVUPS       (BX), Y9
+	VMULPS        Y8, Y0, Y0
+	VSUBPS        Y9, Y0, Y0
+	VMULPS        Y8, Y1, Y1
+	VSUBPS        Y9, Y1, Y1
+	VMULPS        Y8, Y2, Y2
+	VSUBPS        Y9, Y2, Y2
+	VMULPS        Y8, Y3, Y3
+	VSUBPS        Y9, Y3, Y3
+	VMOVUPS       c_42b20000<>(SB), Y7
+	VMINPS        Y0, Y7, Y0
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y0, Y7, Y0
+	VMOVUPS       c_42b20000<>(SB), Y7
+	VMINPS        Y1, Y7, Y1
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y1, Y7, Y1
+	VMOVUPS       c_42b20000<>(SB), Y7
+	VMINPS        Y2, Y7, Y2
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y2, Y7, Y2
+	VMOVUPS       c_42b20000<>(SB), Y7
+	VMINPS        Y3, Y7, Y3
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y3, Y7, Y3
+	VMULPS        c_3fb8aa3b<>(SB), Y0, Y7
+	VMULPS        c_3fb8aa3b<>(SB), Y1, Y6
+	VMULPS        c_3fb8aa3b<>(SB), Y2, Y5
+	VMULPS        c_3fb8aa3b<>(SB), Y3, Y4
+	VADDPS        c_4b400000<>(SB), Y7, Y7
+	VADDPS        c_4b400000<>(SB), Y6, Y6
+	VADDPS        c_4b400000<>(SB), Y5, Y5
+	VADDPS        c_4b400000<>(SB), Y4, Y4
+	VSUBPS        c_4b400000<>(SB), Y7, Y7
+	VSUBPS        c_4b400000<>(SB), Y6, Y6
+	VSUBPS        c_4b400000<>(SB), Y5, Y5
+	VSUBPS        c_4b400000<>(SB), Y4, Y4
+	VMULPS        c_3f318000<>(SB), Y7, Y10
+	VMULPS        c_3f318000<>(SB), Y6, Y11
+	VMULPS        c_3f318000<>(SB), Y5, Y12
+	VMULPS        c_3f318000<>(SB), Y4, Y13
+	VSUBPS        Y10, Y0, Y0
+	VSUBPS        Y11, Y1, Y1
+	VSUBPS        Y12, Y2, Y2
+	VSUBPS        Y13, Y3, Y3
+	VMULPS        c_b95e8083<>(SB), Y7, Y10
+	VMULPS        c_b95e8083<>(SB), Y6, Y11
+	VMULPS        c_b95e8083<>(SB), Y5, Y12
+	VMULPS        c_b95e8083<>(SB), Y4, Y13
+	VSUBPS        Y10, Y0, Y0
+	VSUBPS        Y11, Y1, Y1
+	VSUBPS        Y12, Y2, Y2
+	VSUBPS        Y13, Y3, Y3
+	VMULPS        c_39506967<>(SB), Y0, Y13
+	VMULPS        c_39506967<>(SB), Y1, Y12
+	VMULPS        c_39506967<>(SB), Y2, Y11
+	VMULPS        c_39506967<>(SB), Y3, Y10
+	VADDPS        c_3ab743ce<>(SB), Y13, Y13
+	VADDPS        c_3ab743ce<>(SB), Y12, Y12
+	VADDPS        c_3ab743ce<>(SB), Y11, Y11
+	VADDPS        c_3ab743ce<>(SB), Y10, Y10
+	VMULPS        Y0, Y13, Y13
+	VMULPS        Y1, Y12, Y12
+	VMULPS        Y2, Y11, Y11
+	VMULPS        Y3, Y10, Y10
+	VADDPS        c_3c088908<>(SB), Y13, Y13
+	VADDPS        c_3c088908<>(SB), Y12, Y12
+	VADDPS        c_3c088908<>(SB), Y11, Y11
+	VADDPS        c_3c088908<>(SB), Y10, Y10
+	VMULPS        Y0, Y13, Y13
+	VMULPS        Y1, Y12, Y12
+	VMULPS        Y2, Y11, Y11
+	VMULPS        Y3, Y10, Y10
+	VADDPS        c_3d2aa9c1<>(SB), Y13, Y13
+	VADDPS        c_3d2aa9c1<>(SB), Y12, Y12
+	VADDPS        c_3d2aa9c1<>(SB), Y11, Y11
+	VADDPS        c_3d2aa9c1<>(SB), Y10, Y10
+	VMULPS        Y0, Y13, Y13
+	VMULPS        Y1, Y12, Y12
+	VMULPS        Y2, Y11, Y11
+	VMULPS        Y3, Y10, Y10
+	VADDPS        c_3e2aaaaa<>(SB), Y13, Y13
+	VADDPS        c_3e2aaaaa<>(SB), Y12, Y12
+	VADDPS        c_3e2aaaaa<>(SB), Y11, Y11
+	VADDPS        c_3e2aaaaa<>(SB), Y10, Y10
+	VMULPS        Y0, Y13, Y13
+	VMULPS        Y1, Y12, Y12
+	VMULPS        Y2, Y11, Y11
+	VMULPS        Y3, Y10, Y10
+	VADDPS        c_3f000000<>(SB), Y13, Y13
+	VADDPS        c_3f000000<>(SB), Y12, Y12
+	VADDPS        c_3f000000<>(SB), Y11, Y11
+	VADDPS        c_3f000000<>(SB), Y10, Y10
+	VMULPS        Y0, Y13, Y13
+	VMULPS        Y1, Y12, Y12
+	VMULPS        Y2, Y11, Y11
+	VMULPS        Y3, Y10, Y10
+	VMULPS        Y0, Y13, Y13
+	VMULPS        Y1, Y12, Y12
+	VMULPS        Y2, Y11, Y11
+	VMULPS        Y3, Y10, Y10
+	VADDPS        Y0, Y13, Y13
+	VADDPS        Y1, Y12, Y12
+	VADDPS        Y2, Y11, Y11
+	VADDPS        Y3, Y10, Y10
+	VADDPS        c_3f800000<>(SB), Y13, Y13
+	VADDPS        c_3f800000<>(SB), Y12, Y12
+	VADDPS        c_3f800000<>(SB), Y11, Y11
+	VADDPS        c_3f800000<>(SB), Y10, Y10
+	VCVTPS2DQ     Y7, Y7
+	VPSRAD        $1, Y7, Y3
+	VPSUBD        Y3, Y7, Y7
+	VPADDD        c_0000007f<>(SB), Y3, Y3
+	VPSLLD        $23, Y3, Y3
+	VMULPS        Y3, Y13, Y13
+	VPADDD        c_0000007f<>(SB), Y7, Y7
+	VPSLLD        $23, Y7, Y7
+	VMULPS        Y7, Y13, Y13
+	VCVTPS2DQ     Y6, Y6
+	VPSRAD        $1, Y6, Y3
+	VPSUBD        Y3, Y6, Y6
+	VPADDD        c_0000007f<>(SB), Y3, Y3
+	VPSLLD        $23, Y3, Y3
+	VMULPS        Y3, Y12, Y12
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y12, Y12
+	VCVTPS2DQ     Y5, Y5
+	VPSRAD        $1, Y5, Y3
+	VPSUBD        Y3, Y5, Y5
+	VPADDD        c_0000007f<>(SB), Y3, Y3
+	VPSLLD        $23, Y3, Y3
+	VMULPS        Y3, Y11, Y11
+	VPADDD        c_0000007f<>(SB), Y5, Y5
+	VPSLLD        $23, Y5, Y5
+	VMULPS        Y5, Y11, Y11
+	VCVTPS2DQ     Y4, Y4
+	VPSRAD        $1, Y4, Y3
+	VPSUBD        Y3, Y4, Y4
+	VPADDD        c_0000007f<>(SB), Y3, Y3
+	VPSLLD        $23, Y3, Y3
+	VMULPS        Y3, Y10, Y10
+	VPADDD        c_0000007f<>(SB), Y4, Y4
+	VPSLLD        $23, Y4, Y4
+	VMULPS        Y4, Y10, Y10
+	VMOVUPS       Y13, 0(SI)
+	VMOVUPS       Y12, 64(SI)
+	VMOVUPS       Y11, 128(SI)
+	VMOVUPS       Y10, 192(SI)
+	SUBQ          $4, CX
+	JEQ           multiplied
+	MOVQ          $4, BX
+	CMPQ          CX, BX
+	CMOVQLT       CX, BX
+	MOVQ          BX, R14
+	IMULQ         R8, R14
+	SHRQ          $4, DX
+	SUBQ          DX, R14
+	ADDQ          R14, R13
+	ADDQ          R14, R15
+	ADDQ          R14, AX
+	ADDQ          R14, R12
+	SHLQ          $6, BX
+	ADDQ          BX, SI
+	ADDQ          BX, DI
+	CMPQ          CX, $4
+	JGE           keys
+	MOVQ          $4, CX
+	JMP           keys
+multiplied:
+	MOVQ          call+0(FP), BX
+	MOVQ          gradCall_probs(BX), SI
+	MOVQ          gradCall_dprobs(BX), DI
+	VPXOR         Y10, Y10, Y10
+	MOVQ          R10, CX
+sum:
+	VMOVUPS       (SI), Y9
+	VMULPS        (DI), Y9, Y8
+	VADDPS        Y8, Y10, Y10
+	ADDQ          $64, DI
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           sum
+	MOVQ          R9, CX
+	DECQ          CX
+	JEQ           sum_done
+	LEAQ          ·masks256+60(SB), AX
+sum_later:
+	VMOVUPS       (AX), Y11
+	VMOVUPS       (SI), Y9
+	VANDNPS       Y9, Y11, Y9
+	VMOVUPS       Y9, (SI)
+	VMULPS        (DI), Y9, Y8
+	VANDNPS       Y8, Y11, Y8
+	VADDPS        Y8, Y10, Y10
+	ADDQ          $64, DI
+	SUBQ          $4, AX
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           sum_later
+sum_done:
+	MOVQ          gradCall_probs(BX), SI
+	MOVQ          gradCall_dprobs(BX), DI
+	VBROADCASTSS  gradCall_scale(BX), Y11
+	MOVQ          R10, CX
+scores:
+	VMOVUPS       (DI), Y8
+	VSUBPS        Y10, Y8, Y8
+	VMULPS        (SI), Y8, Y8
+	VMULPS        Y11, Y8, Y8
+	VMOVUPS       Y8, (DI)
+	ADDQ          $64, DI
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           scores
+	MOVQ          R9, CX
+	DECQ          CX
+	JEQ           scores_done
+	LEAQ          ·masks256+60(SB), AX
+scores_later:
+	VMOVUPS       (AX), Y12
+	VMOVUPS       (DI), Y8
+	VSUBPS        Y10, Y8, Y8
+	VMULPS        (SI), Y8, Y8
+	VMULPS        Y11, Y8, Y8
+	VANDNPS       Y8, Y12, Y8
+	VMOVUPS       Y8, (DI)
+	ADDQ          $64, DI
+	SUBQ          $4, AX
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           scores_later
+scores_done:
+	MOVQ          gradCall_keyCount(BX), CX
+	SUBQ          R10, CX
+	SUBQ          R9, CX
+	ADDQ          $1, CX
+	JEQ           ended
+	VPXOR         Y8, Y8, Y8
+behind:
+	VMOVUPS       Y8, (SI)
+	VMOVUPS       Y8, (DI)
+	ADDQ          $64, SI
+	ADDQ          $64, DI
+	DECQ          CX
+	JNZ           behind
+ended:
+	MOVQ          call+0(FP), BX
+	MOVQ          gradCall_keys(BX), DX
+	MOVQ          gradCall_dq(BX), R13
+	MOVQ          gradCall_headDim(BX), R11
+columns:
+	MOVQ          gradCall_dprobs(BX), SI
+	MOVQ          DX, DI
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+	MOVQ          gradCall_keyCount(BX), CX
+mix:
+	VMOVUPS       (SI), Y11
+	VBROADCASTSS  0(DI), Y10
+	VFMADD231PS   Y10, Y11, Y0
+	VBROADCASTSS  4(DI), Y10
+	VFMADD231PS   Y10, Y11, Y1
+	VBROADCASTSS  8(DI), Y10
+	VFMADD231PS   Y10, Y11, Y2
+	VBROADCASTSS  12(DI), Y10
+	VFMADD231PS   Y10, Y11, Y3
+	VBROADCASTSS  16(DI), Y10
+	VFMADD231PS   Y10, Y11, Y4
+	VBROADCASTSS  20(DI), Y10
+	VFMADD231PS   Y10, Y11, Y5
+	VBROADCASTSS  24(DI), Y10
+	VFMADD231PS   Y10, Y11, Y6
+	VBROADCASTSS  28(DI), Y10
+	VFMADD231PS   Y10, Y11, Y7
+	ADDQ          R8, DI
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           mix
+	MOVQ          gradCall_stride(BX), R14
+	MOVQ          R13, DI
+	MOVQ          R9, CX
+	VUNPCKLPS     Y1, Y0, Y8
+	VUNPCKHPS     Y1, Y0, Y9
+	VUNPCKLPS     Y3, Y2, Y10
+	VUNPCKHPS     Y3, Y2, Y11
+	VUNPCKLPS     Y5, Y4, Y12
+	VUNPCKHPS     Y5, Y4, Y13
+	VUNPCKLPS     Y7, Y6, Y14
+	VUNPCKHPS     Y7, Y6, Y15
+	VUNPCKLPD     Y10, Y8, Y0
+	VUNPCKHPD     Y10, Y8, Y1
+	VUNPCKLPD     Y11, Y9, Y2
+	VUNPCKHPD     Y11, Y9, Y3
+	VUNPCKLPD     Y14, Y12, Y4
+	VUNPCKHPD     Y14, Y12, Y5
+	VUNPCKLPD     Y15, Y13, Y6
+	VUNPCKHPD     Y15, Y13, Y7
+	VPERM2F128    $0x20, Y4, Y0, Y8
+	VPERM2F128    $0x31, Y4, Y0, Y12
+	VPERM2F128    $0x20, Y5, Y1, Y9
+	VPERM2F128    $0x31, Y5, Y1, Y13
+	VPERM2F128    $0x20, Y6, Y2, Y10
+	VPERM2F128    $0x31, Y6, Y2, Y14
+	VPERM2F128    $0x20, Y7, Y3, Y11
+	VPERM2F128    $0x31, Y7, Y3, Y15
+	VMOVUPS       Y8, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Y9, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Y10, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Y11, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Y12, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Y13, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Y14, (DI)
+	DECQ          CX
+	JEQ           stored
+	ADDQ          R14, DI
+	VMOVUPS       Y15, (DI)
+stored:
+	ADDQ          $32, DX
+	ADDQ          $32, R13
+	SUBQ          $8, R11
+	JNZ           columns
+	VZEROUPPER    
+	RET           
+
+// func gradKeys256(dst, weights, rows *float32, dstStride, rowStride, keys, headDim int)
+TEXT ·gradKeys256(SB), NOSPLIT, $0-56
+	MOVQ          dst+0(FP), R13
+	MOVQ          rows+16(FP), DX
+	MOVQ          dstStride+24(FP), R8
+	MOVQ          rowStride+32(FP), R14
+	MOVQ          headDim+48(FP), R11
+	SHLQ          $2, R8
+	SHLQ          $2, R14
+	LEAQ          (R8)(R8*2), R12
+columns:
+	MOVQ          DX, AX
+	VMOVUPS       (AX), Y0
+	ADDQ          R14, AX
+	VMOVUPS       (AX), Y1
+	ADDQ          R14, AX
+	VMOVUPS       (AX), Y2
+	ADDQ          R14, AX
+	VMOVUPS       (AX), Y3
+	ADDQ          R14, AX
+	VMOVUPS       (AX), Y4
+	ADDQ          R14, AX
+	VMOVUPS       (AX), Y5
+	ADDQ          R14, AX
+	VMOVUPS       (AX), Y6
+	ADDQ          R14, AX
+	VMOVUPS       (AX), Y7
+	ADDQ          R14, AX
+	MOVQ          weights+8(FP), SI
+	MOVQ          keys+40(FP), CX
+	MOVQ          R13, DI
+	SUBQ          $4, CX
+	JLT           single
+several:
+	LEAQ          (DI)(R8*4), R15
+	VMOVUPS       (DI), Y8
+	VMOVUPS       (DI)(R8*1), Y9
+	VMOVUPS       (DI)(R8*2), Y10
+	VMOVUPS       (DI)(R12*1), Y11
+	VBROADCASTSS  0(SI), Y12
+	VFMADD231PS   Y12, Y0, Y8
+	VBROADCASTSS  64(SI), Y12
+	VFMADD231PS   Y12, Y0, Y9
+	VBROADCASTSS  128(SI), Y12
+	VFMADD231PS   Y12, Y0, Y10
+	VBROADCASTSS  192(SI), Y12
+	VFMADD231PS   Y12, Y0, Y11
+	VBROADCASTSS  4(SI), Y12
+	VFMADD231PS   Y12, Y1, Y8
+	VBROADCASTSS  68(SI), Y12
+	VFMADD231PS   Y12, Y1, Y9
+	VBROADCASTSS  132(SI), Y12
+	VFMADD231PS   Y12, Y1, Y10
+	VBROADCASTSS  196(SI), Y12
+	VFMADD231PS   Y12, Y1, Y11
+	VBROADCASTSS  8(SI), Y12
+	VFMADD231PS   Y12, Y2, Y8
+	VBROADCASTSS  72(SI), Y12
+	VFMADD231PS   Y12, Y2, Y9
+	VBROADCASTSS  136(SI), Y12
+	VFMADD231PS   Y12, Y2, Y10
+	VBROADCASTSS  200(SI), Y12
+	VFMADD231PS   Y12, Y2, Y11
+	VBROADCASTSS  12(SI), Y12
+	VFMADD231PS   Y12, Y3, Y8
+	VBROADCASTSS  76(SI), Y12
+	VFMADD231PS   Y12, Y3, Y9
+	VBROADCASTSS  140(SI), Y12
+	VFMADD231PS   Y12, Y3, Y10
+	VBROADCASTSS  204(SI), Y12
+	VFMADD231PS   Y12, Y3, Y11
+	VBROADCASTSS  16(SI), Y12
+	VFMADD231PS   Y12, Y4, Y8
+	VBROADCASTSS  80(SI), Y12
+	VFMADD231PS   Y12, Y4, Y9
+	VBROADCASTSS  144(SI), Y12
+	VFMADD231PS   Y12, Y4, Y10
+	VBROADCASTSS  208(SI), Y12
+	VFMADD231PS   Y12, Y4, Y11
+	VBROADCASTSS  20(SI), Y12
+	VFMADD231PS   Y12, Y5, Y8
+	VBROADCASTSS  84(SI), Y12
+	VFMADD231PS   Y12, Y5, Y9
+	VBROADCASTSS  148(SI), Y12
+	VFMADD231PS   Y12, Y5, Y10
+	VBROADCASTSS  212(SI), Y12
+	VFMADD231PS   Y12, Y5, Y11
+	VBROADCASTSS  24(SI), Y12
+	VFMADD231PS   Y12, Y6, Y8
+	VBROADCASTSS  88(SI), Y12
+	VFMADD231PS   Y12, Y6, Y9
+	VBROADCASTSS  152(SI), Y12
+	VFMADD231PS   Y12, Y6, Y10
+	VBROADCASTSS  216(SI), Y12
+	VFMADD231PS   Y12, Y6, Y11
+	VBROADCASTSS  28(SI), Y12
+	VFMADD231PS   Y12, Y7, Y8
+	VBROADCASTSS  92(SI), Y12
+	VFMADD231PS   Y12, Y7, Y9
+	VBROADCASTSS  156(SI), Y12
+	VFMADD231PS   Y12, Y7, Y10
+	VBROADCASTSS  220(SI), Y12
+	VFMADD231PS   Y12, Y7, Y11
+	VMOVUPS       Y8, (DI)
+	VMOVUPS       Y9, (DI)(R8*1)
+	VMOVUPS       Y10, (DI)(R8*2)
+	VMOVUPS       Y11, (DI)(R12*1)
+	ADDQ          $256, SI
+	MOVQ          R15, DI
+	SUBQ          $4, CX
+	JGE           several
+single:
+	ADDQ          $4, CX
+	JEQ           done
+one:
+	VMOVUPS       (DI), Y8
+	VBROADCASTSS  0(SI), Y12
+	VFMADD231PS   Y12, Y0, Y8
+	VBROADCASTSS  4(SI), Y12
+	VFMADD231PS   Y12, Y1, Y8
+	VBROADCASTSS  8(SI), Y12
+	VFMADD231PS   Y12, Y2, Y8
+	VBROADCASTSS  12(SI), Y12
+	VFMADD231PS   Y12, Y3, Y8
+	VBROADCASTSS  16(SI), Y12
+	VFMADD231PS   Y12, Y4, Y8
+	VBROADCASTSS  20(SI), Y12
+	VFMADD231PS   Y12, Y5, Y8
+	VBROADCASTSS  24(SI), Y12
+	VFMADD231PS   Y12, Y6, Y8
+	VBROADCASTSS  28(SI), Y12
+	VFMADD231PS   Y12, Y7, Y8
+	VMOVUPS       Y8, (DI)
+	ADDQ          $64, SI
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           one
+done:
+	ADDQ          $32, DX
+	ADDQ          $32, R13
+	SUBQ          $8, R11
+	JNZ           columns
+	VZEROUPPER    
+	RET           
+
 DATA c_0000007f<>+0(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+8(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+16(SB)/8, $0x0000007f0000007f

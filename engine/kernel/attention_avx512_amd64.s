@@ -1216,9 +1216,10 @@ TEXT ·prefillRows512(SB), NOSPLIT, $0-8
 	MOVQ          prefillCall_scores(CX), SI
 	MOVQ          prefillCall_keys(CX), DX
 	MOVQ          prefillCall_queries(CX), BX
+	MOVQ          R12, R11
+	SHLQ          $6, R11
 	LEAQ          14(R10)(R9*1), CX
 	SHRQ          $4, CX
-	MOVQ          DX, R13
 panel:
 	VPXORD        Z0, Z0, Z0
 	VPXORD        Z1, Z1, Z1
@@ -1236,9 +1237,10 @@ panel:
 	VPXORD        Z13, Z13, Z13
 	VPXORD        Z14, Z14, Z14
 	VPXORD        Z15, Z15, Z15
+	MOVQ          DX, R13
 	MOVQ          BX, R15
 	MOVQ          R12, R14
-column:
+column0:
 	VMOVUPS       (R15), Z16
 	VFMADD231PS.BCST 0(R13), Z16, Z0
 	VFMADD231PS.BCST 4(R13), Z16, Z1
@@ -1259,7 +1261,7 @@ column:
 	ADDQ          $64, R15
 	ADDQ          $64, R13
 	DECQ          R14
-	JNZ           column
+	JNZ           column0
 	VMOVUPS       Z0, 0(SI)
 	VMOVUPS       Z1, 64(SI)
 	VMOVUPS       Z2, 128(SI)
@@ -1277,6 +1279,7 @@ column:
 	VMOVUPS       Z14, 896(SI)
 	VMOVUPS       Z15, 960(SI)
 	ADDQ          $1024, SI
+	ADDQ          R11, DX
 	DECQ          CX
 	JNZ           panel
 	MOVQ          call+0(FP), DX
@@ -1683,7 +1686,7 @@ TEXT ·gradRows512(SB), NOSPLIT, $0-8
 	LEAQ          (R13)(R8*4), R15
 	LEAQ          (AX)(R8*4), R12
 	LEAQ          (R8)(R8*2), R11
-	LEAQ          -1(R10)(R9*1), CX
+	MOVQ          gradCall_keyCount(CX), CX
 keys:
 	MOVQ          call+0(FP), BX
 	MOVQ          gradCall_headDim(BX), R14
@@ -2049,7 +2052,8 @@ sum_later:
 	VMOVUPS       (SI), Z17
 	VMOVUPS.Z     Z17, K1, Z17
 	VMOVUPS       Z17, (SI)
-	VMULPS.Z      (DI), Z17, K1, Z16
+	VMULPS        (DI), Z17, Z16
+	VMOVUPS.Z     Z16, K1, Z16
 	VADDPS        Z16, Z12, Z12
 	ADDQ          $64, DI
 	KSHIFTLW      $1, K1, K1
@@ -2080,7 +2084,8 @@ scores_later:
 	VMOVUPS       (DI), Z16
 	VSUBPS        Z12, Z16, Z16
 	VMULPS        (SI), Z16, Z16
-	VMULPS.Z      Z13, Z16, K1, Z16
+	VMULPS        Z13, Z16, Z16
+	VMOVUPS.Z     Z16, K1, Z16
 	VMOVUPS       Z16, (DI)
 	ADDQ          $64, DI
 	KSHIFTLW      $1, K1, K1
@@ -2088,6 +2093,20 @@ scores_later:
 	DECQ          CX
 	JNZ           scores_later
 scores_done:
+	MOVQ          gradCall_keyCount(BX), CX
+	SUBQ          R10, CX
+	SUBQ          R9, CX
+	ADDQ          $1, CX
+	JEQ           ended
+	VPXORD        Z16, Z16, Z16
+behind:
+	VMOVUPS       Z16, (SI)
+	VMOVUPS       Z16, (DI)
+	ADDQ          $64, SI
+	ADDQ          $64, DI
+	DECQ          CX
+	JNZ           behind
+ended:
 	MOVQ          call+0(FP), BX
 	MOVQ          gradCall_keys(BX), DX
 	MOVQ          gradCall_dq(BX), R13
@@ -2111,7 +2130,7 @@ columns:
 	VPXORD        Z13, Z13, Z13
 	VPXORD        Z14, Z14, Z14
 	VPXORD        Z15, Z15, Z15
-	LEAQ          -1(R10)(R9*1), CX
+	MOVQ          gradCall_keyCount(BX), CX
 mix:
 	VMOVUPS       (SI), Z16
 	VFMADD231PS.BCST 0(DI), Z16, Z0
@@ -2327,7 +2346,7 @@ columns:
 	MOVQ          R13, DI
 	SUBQ          $8, CX
 	JLT           single
-eight:
+several:
 	LEAQ          (DI)(R8*4), R15
 	VMOVUPS       (DI), Z16
 	VMOVUPS       (DI)(R8*1), Z17
@@ -2476,7 +2495,7 @@ eight:
 	ADDQ          $512, SI
 	LEAQ          (R15)(R8*4), DI
 	SUBQ          $8, CX
-	JGE           eight
+	JGE           several
 single:
 	ADDQ          $8, CX
 	JEQ           done

@@ -48,3 +48,12 @@ func decodeHeads256x4(call *decodeCall)
 
 //go:noescape
 func decodeHeads256x1(call *decodeCall)
+
+//go:noescape
+func prefillRows256(call *prefillCall)
+
+//go:noescape
+func gradRows256(call *gradCall)
+
+//go:noescape
+func gradKeys256(dst, weights, rows *float32, dstStride, rowStride, keys, headDim int)

@@ -3,7 +3,8 @@
 package kernel
 
 // prefillCall is what prefillRows reads: queries [headDim][16], scores [keys of the last
-// row, rounded up to panels][16], sums and maxima [16]. The stride, of out, counts bytes.
+// row, rounded up to panels][16], sums and maxima [16]; of each sixteen, as many as a register
+// has lanes. The stride, of out, counts bytes.
 type prefillCall struct {
 	out, queries, keys, values, scores, sums, maxima *float32
 	n, rows, headDim, stride                         uintptr
@@ -12,7 +13,7 @@ type prefillCall struct {
 
 // prefills reports whether the processor has a routine for consecutive queries with these
 // numerics.
-func (a *attention) prefills() bool { return a.plain && CurrentPath() == PathAVX512 }
+func (a *attention) prefills() bool { return a.plain && CurrentPath() != PathGo }
 
 // rowsPerBlock is how many consecutive queries share a pass over the keys.
 func (a *attention) rowsPerBlock() int {
@@ -22,11 +23,19 @@ func (a *attention) rowsPerBlock() int {
 	return attentionRows
 }
 
-// leastPrefilled is how many rows it takes for a routine that always computes sixteen to
-// be the quicker one.
+// laneCount is how many queries a routine of a path attends in one call.
+func laneCount() int {
+	if CurrentPath() == PathAVX512 {
+		return panelWidth
+	}
+	return panelWidth / 2
+}
+
+// leastPrefilled is how many rows it takes for a routine that always computes as many as there
+// are lanes to be the quicker one.
 const leastPrefilled = 5
 
-// prefill attends consecutive queries of one head in one call, or reports that it cannot.
+// prefill attends consecutive queries of one head in a call or two, or reports that it cannot.
 func (a *attention) prefill(out, scores, q, sums, maxima []float32, b *block) bool {
 	if b.causal != 1 || b.m < leastPrefilled || b.m > panelWidth || !a.prefills() {
 		return false
@@ -37,9 +46,16 @@ func (a *attention) prefill(out, scores, q, sums, maxima []float32, b *block) bo
 	transpose(queries, q, b.m, a.headDim, b.queryStride, panelWidth)
 	_, _ = out[(b.m-1)*b.stride+a.headDim-1], scores[panels*panelWidth-1]
 	_, _, _, _ = a.kT[panels*a.headDim-1], a.v[last*a.headDim-1], sums[:panelWidth], maxima[:panelWidth]
-	call := &a.s.prefill
-	*call = prefillCall{out: &out[0], queries: &queries[0], keys: &a.kT[0], values: &a.v[0], scores: &scores[0], sums: &sums[0], maxima: &maxima[0],
-		n: uintptr(b.n), rows: uintptr(b.m), headDim: uintptr(a.headDim), stride: 4 * uintptr(b.stride), scale: a.scale}
-	prefillRows512(call)
+	sums, maxima = sums[:panelWidth], maxima[:panelWidth]
+	call, lanes := &a.s.prefill, laneCount()
+	for r := 0; r < b.m; r += lanes {
+		*call = prefillCall{out: &out[r*b.stride], queries: &queries[r], keys: &a.kT[0], values: &a.v[0], scores: &scores[r], sums: &sums[r], maxima: &maxima[r],
+			n: uintptr(b.n + r), rows: uintptr(min(lanes, b.m-r)), headDim: uintptr(a.headDim), stride: 4 * uintptr(b.stride), scale: a.scale}
+		if lanes == panelWidth {
+			prefillRows512(call)
+		} else {
+			prefillRows256(call)
+		}
+	}
 	return true
 }

@@ -20,11 +20,9 @@ func attentionFile(v isa) string {
 		for _, heads := range decodeHeadCounts {
 			decodeHeads(t, v, consts, heads)
 		}
-	}
-	if v == avx512 {
-		prefillRows(t, consts)
-		gradRows(t, consts)
-		gradKeys(t)
+		prefillRows(t, v, consts)
+		gradRows(t, v, consts)
+		gradKeys(t, v)
 	}
 	constSection(t, v, consts)
 	return t.String()
@@ -305,8 +303,6 @@ func attentionStubs(sets ...isa) string {
 			for _, heads := range decodeHeadCounts {
 				fmt.Fprintf(&t, "\n//go:noescape\nfunc decodeHeads%sx%d(call *decodeCall)\n", v.name, heads)
 			}
-		}
-		if v == avx512 {
 			fmt.Fprintf(&t, "\n//go:noescape\nfunc prefillRows%s(call *prefillCall)\n", v.name)
 			fmt.Fprintf(&t, "\n//go:noescape\nfunc gradRows%s(call *gradCall)\n", v.name)
 			fmt.Fprintf(&t, "\n//go:noescape\nfunc gradKeys%s(dst, weights, rows *float32, dstStride, rowStride, keys, headDim int)\n", v.name)

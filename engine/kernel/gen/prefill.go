@@ -2,16 +2,18 @@ package main
 
 import "fmt"
 
-// prefillRows writes the routine that attends sixteen consecutive queries of one head, or
-// fewer, with a lane of a register for each: scores, their exponentials, their sum and the
-// mix divided by it. What one query adds up in order of the keys is then a lane of a
-// register too. The width of a head is a multiple of sixteen.
+// prefillRows writes the routine that attends as many consecutive queries of one head as a
+// register has lanes, or fewer, with a lane for each: scores, their exponentials, their sum
+// and the mix divided by it. What one query adds up in order of the keys is then a lane of a
+// register too. The width of a head is a multiple of sixteen, and what has a lane for each
+// query has sixteen of them in memory.
 //
-//	SI scores   DX keys   BX queries   CX keys left   R9 rows   R10 keys of the first row
-//	R12 headDim   R13 key at a column   R14 columns left   R15 queries at a column
-func prefillRows(t *text, consts map[string]uint32) {
-	name := "prefillRows" + avx512.name
-	routineText(t, avx512, name, name+"(call *prefillCall)", 8, consts, func(v *vec) {
+//	SI scores   DX keys of a panel   BX queries   CX panels left   R9 rows   R10 keys of the
+//	first row   R11 bytes of a panel   R12 headDim   R13 key at a column   R14 columns left
+//	R15 queries at a column
+func prefillRows(t *text, isa isa, consts map[string]uint32) {
+	name := "prefillRows" + isa.name
+	routineText(t, isa, name, name+"(call *prefillCall)", 8, consts, func(v *vec) {
 		v.op("MOVQ", "call+0(FP)", "CX")
 		for _, r := range [][2]string{{"rows", "R9"}, {"n", "R10"}, {"headDim", "R12"}} {
 			v.op("MOVQ", "prefillCall_"+r[0]+"(CX)", r[1])
@@ -23,11 +25,19 @@ func prefillRows(t *text, consts map[string]uint32) {
 }
 
 // fmaSpread adds a·x to acc, where a is one float32 in memory.
-func (v *vec) fmaSpread(acc, a, x string) { v.op("VFMADD231PS.BCST", a, x, acc) }
+func (v *vec) fmaSpread(acc, a, x string) {
+	if v.v == avx512 {
+		v.op("VFMADD231PS.BCST", a, x, acc)
+		return
+	}
+	r := v.broadcast(a)
+	v.fma(acc, r, x)
+	v.drop(r)
+}
 
-// zeros takes the first sixteen registers and sets them to zero.
+// zeros takes the first registers, as many as each has lanes, and sets them to zero.
 func (v *vec) zeros() []string {
-	sums := make([]string, 16)
+	sums := make([]string, v.v.lanes())
 	for i := range sums {
 		r := v.take(i)
 		sums[i] = v.into(xorBits, r, r, r)
@@ -35,64 +45,121 @@ func (v *vec) zeros() []string {
 	return sums
 }
 
-// scoreQueries multiplies the queries by the keys, a panel of sixteen at a time.
+// scoreQueries multiplies the queries by the keys of a panel, as many at a time as a register
+// has lanes.
 func (v *vec) scoreQueries() {
 	for _, r := range [][2]string{{"scores", "SI"}, {"keys", "DX"}, {"queries", "BX"}} {
 		v.op("MOVQ", "prefillCall_"+r[0]+"(CX)", r[1])
 	}
+	v.op("MOVQ", "R12", "R11")
+	v.op("SHLQ", "$6", "R11")
 	v.op("LEAQ", "14(R10)(R9*1)", "CX")
 	v.op("SHRQ", "$4", "CX")
-	v.op("MOVQ", "DX", "R13")
 	v.label("panel")
-	scores, x := v.zeros(), v.new()
-	v.op("MOVQ", "BX", "R15")
-	v.op("MOVQ", "R12", "R14")
-	v.label("column")
-	v.move("(R15)", x, true)
-	for key, score := range scores {
-		v.fmaSpread(score, fmt.Sprintf("%d(R13)", 4*key), x)
+	for first := 0; first < 16; first += v.v.lanes() {
+		column := fmt.Sprintf("column%d", first)
+		scores, x := v.zeros(), v.new()
+		v.op("MOVQ", "DX", "R13")
+		v.op("MOVQ", "BX", "R15")
+		v.op("MOVQ", "R12", "R14")
+		v.label(column)
+		v.move("(R15)", x, true)
+		for key, score := range scores {
+			v.fmaSpread(score, fmt.Sprintf("%d(R13)", 4*(first+key)), x)
+		}
+		v.op("ADDQ", "$64", "R15")
+		v.op("ADDQ", "$64", "R13")
+		v.op("DECQ", "R14")
+		v.op("JNZ", column)
+		for key, score := range scores {
+			v.move(score, fmt.Sprintf("%d(SI)", 64*(first+key)), false)
+		}
+		v.drop(x)
+		v.drop(scores...)
 	}
-	v.op("ADDQ", "$64", "R15")
-	v.op("ADDQ", "$64", "R13")
-	v.op("DECQ", "R14")
-	v.op("JNZ", "column")
-	for key, score := range scores {
-		v.move(score, fmt.Sprintf("%d(SI)", 64*key), false)
-	}
-	v.drop(x)
-	v.drop(scores...)
 	v.op("ADDQ", "$1024", "SI")
+	v.op("ADDQ", "R11", "DX")
 	v.op("DECQ", "CX")
 	v.op("JNZ", "panel")
 }
 
 // overKeys runs a body for the scores of each key at SI: of those that all queries see, and
-// then, under the mask K1, of those that only the later ones do.
-func (v *vec) overKeys(name string, body func(mask []any)) {
+// then, under a mask, of those that only the later ones do. AVX-512's mask has the lanes that
+// do, AVX2's those that do not.
+func (v *vec) overKeys(name string, body func(mask string)) {
 	v.op("MOVQ", "R10", "CX")
 	v.label(name)
-	body(nil)
+	body("")
 	v.op("ADDQ", "$64", "SI")
 	v.op("DECQ", "CX")
 	v.op("JNZ", name)
 	v.op("MOVQ", "R9", "CX")
 	v.op("DECQ", "CX")
 	v.op("JEQ", name+"_done")
-	v.op("MOVL", "$0xfffe", "AX")
-	v.op("KMOVW", "AX", "K1")
+	mask := "K1"
+	if v.v == avx512 {
+		v.op("MOVL", "$0xfffe", "AX")
+		v.op("KMOVW", "AX", mask)
+	} else {
+		mask = v.new()
+		v.op("LEAQ", "·masks256+60(SB)", "AX")
+	}
 	v.label(name + "_later")
-	body([]any{"K1"})
-	v.op("KSHIFTLW", "$1", "K1", "K1")
+	if v.v == avx2 {
+		v.op("VMOVUPS", "(AX)", mask)
+	}
+	body(mask)
+	if v.v == avx512 {
+		v.op("KSHIFTLW", "$1", mask, mask)
+	} else {
+		v.op("SUBQ", "$4", "AX")
+	}
 	v.op("ADDQ", "$64", "SI")
 	v.op("DECQ", "CX")
 	v.op("JNZ", name+"_later")
+	v.drop(mask)
 	v.label(name + "_done")
 }
 
-// under writes an operation on two registers, or on memory and a register, whose result is
-// in the second, in the lanes of the mask.
-func (v *vec) under(mask []any, name, a, b string) {
-	v.op(name, append(append([]any{a, b}, mask...), b)...)
+// under writes an operation of a, a register or memory, on b, in the lanes of the mask.
+func (v *vec) under(mask, name, a, b string) {
+	switch {
+	case mask == "":
+		v.op(name, a, b, b)
+	case v.v == avx512:
+		v.op(name, a, b, mask, b)
+	default:
+		r := v.new()
+		v.op(name, a, b, r)
+		v.op("VBLENDVPS", mask, b, r, b)
+		v.drop(r)
+	}
+}
+
+// fmaSpreadUnder is fmaSpread in the lanes of the mask.
+func (v *vec) fmaSpreadUnder(mask, acc, a, x string) {
+	switch {
+	case mask == "":
+		v.fmaSpread(acc, a, x)
+	case v.v == avx512:
+		v.op("VFMADD231PS.BCST", a, x, mask, acc)
+	default:
+		r := v.copy(acc)
+		v.fmaSpread(r, a, x)
+		v.op("VBLENDVPS", mask, acc, r, acc)
+		v.drop(r)
+	}
+}
+
+// keepUnder sets the lanes of r outside the mask to zero.
+func (v *vec) keepUnder(mask, r string) {
+	switch {
+	case mask == "":
+	case v.v == avx512:
+		v.op("VMOVUPS.Z", r, mask, r)
+	default:
+		v.op("VANDNPS", r, mask, r)
+	}
 }
 
 // softQueries finds the maxima and replaces the scores by exponentials, of four keys side by
@@ -102,7 +169,7 @@ func (v *vec) softQueries() {
 	v.op("MOVQ", "prefillCall_scores(DX)", "SI")
 	m := v.new()
 	v.set(m, v.bits(infinityBits|signMask))
-	v.overKeys("max", func(mask []any) { v.under(mask, "VMAXPS", "(SI)", m) })
+	v.overKeys("max", func(mask string) { v.under(mask, "VMAXPS", "(SI)", m) })
 	scale, zero := v.broadcast("prefillCall_scale(DX)"), v.new()
 	v.into(xorBits, zero, zero, zero)
 	v.add(m, zero) // a zero as +0
@@ -137,10 +204,10 @@ func (v *vec) softQueries() {
 func (v *vec) mixQueries() {
 	v.op("MOVQ", "R12", "R8")
 	v.op("SHLQ", "$2", "R8")
-	v.overColumns("prefillCall", "scores", "values", "out", func(mix []string, add func(mask []any, weights string)) {
+	v.overColumns("prefillCall", "scores", "values", "out", func(mix []string, add func(mask, weights string)) {
 		p, sum := v.new(), v.new()
 		v.into(xorBits, sum, sum, sum)
-		v.overKeys("mix", func(mask []any) {
+		v.overKeys("mix", func(mask string) {
 			v.move("(SI)", p, true)
 			v.under(mask, "VADDPS", p, sum)
 			add(mask, p)
@@ -154,12 +221,12 @@ func (v *vec) mixQueries() {
 	})
 }
 
-// overColumns writes to the rows of out what a body adds up for sixteen columns, each a
+// overColumns writes to the rows of out what a body adds up for a few columns, each a
 // register with a lane for each query: weights, at SI, times the rows of values, R8 apart.
 // The body has the call in BX.
 //
 //	DX values at these columns   R13 out   R11 columns left   DI value at a key
-func (v *vec) overColumns(call, weights, values, out string, body func(sums []string, add func(mask []any, weights string))) {
+func (v *vec) overColumns(call, weights, values, out string, body func(sums []string, add func(mask, weights string))) {
 	v.op("MOVQ", "call+0(FP)", "BX")
 	for _, r := range [][2]string{{values, "DX"}, {out, "R13"}, {"headDim", "R11"}} {
 		v.op("MOVQ", call+"_"+r[0]+"(BX)", r[1])
@@ -168,9 +235,9 @@ func (v *vec) overColumns(call, weights, values, out string, body func(sums []st
 	v.op("MOVQ", call+"_"+weights+"(BX)", "SI")
 	v.op("MOVQ", "DX", "DI")
 	sums := v.zeros()
-	body(sums, func(mask []any, weights string) {
+	body(sums, func(mask, weights string) {
 		for column, sum := range sums {
-			v.op("VFMADD231PS.BCST", append(append([]any{fmt.Sprintf("%d(DI)", 4*column), weights}, mask...), sum)...)
+			v.fmaSpreadUnder(mask, sum, fmt.Sprintf("%d(DI)", 4*column), weights)
 		}
 		v.op("ADDQ", "R8", "DI")
 	})
@@ -179,17 +246,18 @@ func (v *vec) overColumns(call, weights, values, out string, body func(sums []st
 	v.op("MOVQ", "R13", "DI")
 	v.op("MOVQ", "R9", "CX")
 	transposeSquare(v.text, v.v)
-	for row := range 16 {
-		v.move(v.v.r(16+row), "(DI)", false)
-		if row < 15 {
+	lanes := v.v.lanes()
+	for row := range lanes {
+		v.move(v.v.r(lanes+row), "(DI)", false)
+		if row < lanes-1 {
 			v.op("DECQ", "CX")
 			v.op("JEQ", "stored")
 			v.op("ADDQ", "R14", "DI")
 		}
 	}
 	v.label("stored")
-	v.op("ADDQ", "$64", "DX")
-	v.op("ADDQ", "$64", "R13")
-	v.op("SUBQ", "$16", "R11")
+	v.op("ADDQ", fmt.Sprintf("$%d", v.v.bytes), "DX")
+	v.op("ADDQ", fmt.Sprintf("$%d", v.v.bytes), "R13")
+	v.op("SUBQ", fmt.Sprintf("$%d", lanes), "R11")
 	v.op("JNZ", "columns")
 }
