@@ -180,30 +180,38 @@ func chooseTwo(ids *[2]uint8, keys *[2]float32, logits, bias []float32) {
 		}
 		logits = sums[:len(bias)]
 	}
-	first, second := int64(math.MinInt64), int64(math.MinInt64)
+	first, second := int64(belowRanks), int64(belowRanks)
 	few := min(len(logits), fewExperts)
 	for e, key := range logits[:few] {
-		rank := int64(orderOf(key))<<8 | int64(MaxExperts-e)
-		second = max(second, min(first, rank))
-		first = max(first, rank)
+		first, second = twoLargest(first, second, int64(orderOf(key))<<8|int64(MaxExperts-e))
 	}
 	ofRank := func(rank int64) int { return MaxExperts - int(rank&MaxExperts) }
-	if few < len(logits) {
+	for e := few; e < len(logits); e++ {
 		least := logits[ofRank(second)]
-		for e, key := range logits[few:] {
-			if key <= least {
-				continue
-			}
-			rank := int64(orderOf(key))<<8 | int64(MaxExperts-few-e)
-			second = max(second, min(first, rank))
-			first = max(first, rank)
-			least = logits[ofRank(second)]
+		for e < len(logits) && logits[e] <= least {
+			e++
+		}
+		if e < len(logits) {
+			first, second = twoLargest(first, second, int64(orderOf(logits[e]))<<8|int64(MaxExperts-e))
 		}
 	}
 	for i, rank := range [2]int64{first, second} {
 		e := ofRank(rank)
 		ids[i], keys[i] = uint8(e), logits[e]
 	}
+}
+
+// belowRanks is less than the rank of any key, and no difference to one overflows.
+const belowRanks = math.MinInt64 / 4
+
+// twoLargest returns the two largest of first >= second and rank. The compiler makes
+// branches of the built-in max and min in a loop, so the sign of a difference selects.
+func twoLargest(first, second, rank int64) (int64, int64) {
+	below := first - rank
+	below &= below >> 63 // 0 unless first < rank
+	first, rank = first-below, rank+below
+	below = second - rank
+	return first, second - below&(below>>63)
 }
 
 // orderOf is a number that is larger for a larger x, the same for either zero, and the
