@@ -145,6 +145,44 @@ func TestChainsPathsAgree(t *testing.T) {
 	})
 }
 
+// Rows whose sums go side by side have the bits of one by one, at any number and length.
+func TestLogSoftmaxRowsPathsAgree(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		rng := newRand(65)
+		for rows := range 36 {
+			for _, n := range []int{1, 15, 16, 17, 32, 33, 48, 64, 65, 80} {
+				logits := normals(rng, rows*n)
+				scale := []float32{1, 0.75, 1e30, 0x1p-149, -1, 0, float32(math.Inf(1)), float32(math.NaN())}[rng.IntN(8)]
+				if rng.IntN(2) == 0 {
+					logits, scale = hostile(rng, rows*n), 1.25
+				}
+				for r := range rows { // infinities, zeros and NaNs alone, and with others
+					kind := [5]float32{float32(math.Inf(-1)), float32(math.Inf(1)), 0, float32(math.Copysign(0, -1)), float32(math.NaN())}[rng.IntN(5)]
+					for i, odds := 0, 1+rng.IntN(40); i < n && odds < 20; i++ {
+						if rng.IntN(odds) == 0 {
+							logits[r*n+i] = kind
+						}
+					}
+				}
+				got, from := newGuarded("log-probs", rows*n), guardedFrom("logits", logits)
+				LogSoftmaxRows(got.x, from.x, rows, n, scale)
+				got.intact(t)
+				from.intact(t)
+				sameBits(t, "logits", from.x, logits)
+				want := make([]float32, rows*n)
+				inGo(func() {
+					for r := range rows {
+						LogSoftmax(want[r*n:], logits[r*n:], n, scale)
+					}
+				})
+				sameBits(t, fmt.Sprintf("%d rows of %d times %g", rows, n, scale), got.x, want)
+				LogSoftmaxRows(from.x, from.x, rows, n, scale)
+				sameBits(t, "in place", from.x, want)
+			}
+		}
+	})
+}
+
 func TestRoundSliceZeroFormatCopies(t *testing.T) {
 	x, got := hostile(newRand(64), 40), make([]float32, 40)
 	roundSlice(precision.Format{}, got, x)

@@ -26,8 +26,8 @@ func sumExp(logits []float32, n int, invTemperature float32) (m, sum float32) {
 	if n < 1 || len(logits) < n {
 		panic(fmt.Sprintf("kernel: softmax over %d of %d logits", n, len(logits)))
 	}
-	if invTemperature > 0 && invTemperature <= math.MaxFloat32 {
-		m = float32(maxOf(logits[:n]) * invTemperature) // rounding keeps the order
+	if keepsOrder(invTemperature) {
+		m = float32(maxOf(logits[:n]) * invTemperature)
 	} else {
 		m = float32(math.Inf(-1))
 		for _, x := range logits[:n] {
@@ -50,12 +50,19 @@ const softmaxChunk = 64
 
 // LogSoftmaxRows applies LogSoftmax to each of rows consecutive rows.
 func LogSoftmaxRows(dst, logits []float32, rows, n int, invTemperature float32) {
+	// The sums and the logarithms of several rows are taken side by side.
+	var maxima, logs [panelWidth]float32
+	var columns [softmaxChunk * panelWidth]float32
+	transposes := n%panelWidth == 0 && n <= softmaxChunk && keepsOrder(invTemperature) && hasSumExpColumns()
 	for rows > 0 {
-		// The logarithms of a few rows are taken side by side.
-		var maxima, logs [8]float32
-		m := min(rows, len(logs))
-		for r := range m {
-			maxima[r], logs[r] = sumExp(logits[r*n:], n, invTemperature)
+		m := min(rows, panelWidth)
+		if transposes && m >= leastColumns {
+			transpose(columns[:], logits, m, n, n, panelWidth)
+			sumExpColumns(&maxima, &logs, columns[:n*panelWidth], m, n, invTemperature)
+		} else {
+			for r := range m {
+				maxima[r], logs[r] = sumExp(logits[r*n:], n, invTemperature)
+			}
 		}
 		logInto(logs[:m])
 		for r := range m {
@@ -64,3 +71,11 @@ func LogSoftmaxRows(dst, logits []float32, rows, n int, invTemperature float32) 
 		dst, logits, rows = dst[m*n:], logits[m*n:], rows-m
 	}
 }
+
+// leastColumns is how many rows it takes for a routine that always computes as many as there
+// are lanes to be the quicker one.
+const leastColumns = 5
+
+// keepsOrder reports whether products with x are ordered as what it multiplies: rounding
+// keeps the order.
+func keepsOrder(x float32) bool { return x > 0 && x <= math.MaxFloat32 }

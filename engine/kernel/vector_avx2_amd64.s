@@ -1203,6 +1203,181 @@ done:
 	VZEROUPPER    
 	RET           
 
+// func sumExps256(sums, maxima, columns *float32, n int, scale float32)
+TEXT ·sumExps256(SB), NOSPLIT, $0-36
+	MOVQ          columns+16(FP), AX
+	VMOVUPS       c_ff800000<>(SB), Y0
+	MOVQ          AX, SI
+	MOVQ          n+24(FP), CX
+max:
+	VMAXPS        0(SI), Y0, Y0
+	VMAXPS        64(SI), Y0, Y0
+	VMAXPS        128(SI), Y0, Y0
+	VMAXPS        192(SI), Y0, Y0
+	ADDQ          $256, SI
+	SUBQ          $4, CX
+	JNZ           max
+	VBROADCASTSS  scale+32(FP), Y1
+	VPXOR         Y2, Y2, Y2
+	VADDPS        Y2, Y0, Y0
+	VMULPS        Y1, Y0, Y0
+	MOVQ          maxima+8(FP), DX
+	VMOVUPS       Y0, (DX)
+	MOVQ          AX, SI
+	MOVQ          n+24(FP), CX
+exp:
+	VMOVUPS       0(SI), Y3
+	VMULPS        Y1, Y3, Y3
+	VSUBPS        Y0, Y3, Y3
+	VMOVUPS       64(SI), Y4
+	VMULPS        Y1, Y4, Y4
+	VSUBPS        Y0, Y4, Y4
+	VMOVUPS       128(SI), Y5
+	VMULPS        Y1, Y5, Y5
+	VSUBPS        Y0, Y5, Y5
+	VMOVUPS       192(SI), Y6
+	VMULPS        Y1, Y6, Y6
+	VSUBPS        Y0, Y6, Y6
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y3, Y7, Y3
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y4, Y7, Y4
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y5, Y7, Y5
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y6, Y7, Y6
+	VMULPS        c_3fb8aa3b<>(SB), Y3, Y7
+	VMULPS        c_3fb8aa3b<>(SB), Y4, Y8
+	VMULPS        c_3fb8aa3b<>(SB), Y5, Y9
+	VMULPS        c_3fb8aa3b<>(SB), Y6, Y10
+	VADDPS        c_4b400000<>(SB), Y7, Y7
+	VADDPS        c_4b400000<>(SB), Y8, Y8
+	VADDPS        c_4b400000<>(SB), Y9, Y9
+	VADDPS        c_4b400000<>(SB), Y10, Y10
+	VSUBPS        c_4b400000<>(SB), Y7, Y7
+	VSUBPS        c_4b400000<>(SB), Y8, Y8
+	VSUBPS        c_4b400000<>(SB), Y9, Y9
+	VSUBPS        c_4b400000<>(SB), Y10, Y10
+	VMULPS        c_3f318000<>(SB), Y7, Y11
+	VMULPS        c_3f318000<>(SB), Y8, Y12
+	VMULPS        c_3f318000<>(SB), Y9, Y13
+	VMULPS        c_3f318000<>(SB), Y10, Y14
+	VSUBPS        Y11, Y3, Y3
+	VSUBPS        Y12, Y4, Y4
+	VSUBPS        Y13, Y5, Y5
+	VSUBPS        Y14, Y6, Y6
+	VMULPS        c_b95e8083<>(SB), Y7, Y11
+	VMULPS        c_b95e8083<>(SB), Y8, Y12
+	VMULPS        c_b95e8083<>(SB), Y9, Y13
+	VMULPS        c_b95e8083<>(SB), Y10, Y14
+	VSUBPS        Y11, Y3, Y3
+	VSUBPS        Y12, Y4, Y4
+	VSUBPS        Y13, Y5, Y5
+	VSUBPS        Y14, Y6, Y6
+	VMULPS        c_39506967<>(SB), Y3, Y14
+	VMULPS        c_39506967<>(SB), Y4, Y13
+	VMULPS        c_39506967<>(SB), Y5, Y12
+	VMULPS        c_39506967<>(SB), Y6, Y11
+	VADDPS        c_3ab743ce<>(SB), Y14, Y14
+	VADDPS        c_3ab743ce<>(SB), Y13, Y13
+	VADDPS        c_3ab743ce<>(SB), Y12, Y12
+	VADDPS        c_3ab743ce<>(SB), Y11, Y11
+	VMULPS        Y3, Y14, Y14
+	VMULPS        Y4, Y13, Y13
+	VMULPS        Y5, Y12, Y12
+	VMULPS        Y6, Y11, Y11
+	VADDPS        c_3c088908<>(SB), Y14, Y14
+	VADDPS        c_3c088908<>(SB), Y13, Y13
+	VADDPS        c_3c088908<>(SB), Y12, Y12
+	VADDPS        c_3c088908<>(SB), Y11, Y11
+	VMULPS        Y3, Y14, Y14
+	VMULPS        Y4, Y13, Y13
+	VMULPS        Y5, Y12, Y12
+	VMULPS        Y6, Y11, Y11
+	VADDPS        c_3d2aa9c1<>(SB), Y14, Y14
+	VADDPS        c_3d2aa9c1<>(SB), Y13, Y13
+	VADDPS        c_3d2aa9c1<>(SB), Y12, Y12
+	VADDPS        c_3d2aa9c1<>(SB), Y11, Y11
+	VMULPS        Y3, Y14, Y14
+	VMULPS        Y4, Y13, Y13
+	VMULPS        Y5, Y12, Y12
+	VMULPS        Y6, Y11, Y11
+	VADDPS        c_3e2aaaaa<>(SB), Y14, Y14
+	VADDPS        c_3e2aaaaa<>(SB), Y13, Y13
+	VADDPS        c_3e2aaaaa<>(SB), Y12, Y12
+	VADDPS        c_3e2aaaaa<>(SB), Y11, Y11
+	VMULPS        Y3, Y14, Y14
+	VMULPS        Y4, Y13, Y13
+	VMULPS        Y5, Y12, Y12
+	VMULPS        Y6, Y11, Y11
+	VADDPS        c_3f000000<>(SB), Y14, Y14
+	VADDPS        c_3f000000<>(SB), Y13, Y13
+	VADDPS        c_3f000000<>(SB), Y12, Y12
+	VADDPS        c_3f000000<>(SB), Y11, Y11
+	VMULPS        Y3, Y14, Y14
+	VMULPS        Y4, Y13, Y13
+	VMULPS        Y5, Y12, Y12
+	VMULPS        Y6, Y11, Y11
+	VMULPS        Y3, Y14, Y14
+	VMULPS        Y4, Y13, Y13
+	VMULPS        Y5, Y12, Y12
+	VMULPS        Y6, Y11, Y11
+	VADDPS        Y3, Y14, Y14
+	VADDPS        Y4, Y13, Y13
+	VADDPS        Y5, Y12, Y12
+	VADDPS        Y6, Y11, Y11
+	VADDPS        c_3f800000<>(SB), Y14, Y14
+	VADDPS        c_3f800000<>(SB), Y13, Y13
+	VADDPS        c_3f800000<>(SB), Y12, Y12
+	VADDPS        c_3f800000<>(SB), Y11, Y11
+	VCVTPS2DQ     Y7, Y7
+	VPSRAD        $1, Y7, Y6
+	VPSUBD        Y6, Y7, Y7
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y14, Y14
+	VPADDD        c_0000007f<>(SB), Y7, Y7
+	VPSLLD        $23, Y7, Y7
+	VMULPS        Y7, Y14, Y14
+	VCVTPS2DQ     Y8, Y8
+	VPSRAD        $1, Y8, Y6
+	VPSUBD        Y6, Y8, Y8
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y13, Y13
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y13, Y13
+	VCVTPS2DQ     Y9, Y9
+	VPSRAD        $1, Y9, Y6
+	VPSUBD        Y6, Y9, Y9
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y12, Y12
+	VPADDD        c_0000007f<>(SB), Y9, Y9
+	VPSLLD        $23, Y9, Y9
+	VMULPS        Y9, Y12, Y12
+	VCVTPS2DQ     Y10, Y10
+	VPSRAD        $1, Y10, Y6
+	VPSUBD        Y6, Y10, Y10
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y11, Y11
+	VPADDD        c_0000007f<>(SB), Y10, Y10
+	VPSLLD        $23, Y10, Y10
+	VMULPS        Y10, Y11, Y11
+	VADDPS        Y14, Y2, Y2
+	VADDPS        Y13, Y2, Y2
+	VADDPS        Y12, Y2, Y2
+	VADDPS        Y11, Y2, Y2
+	ADDQ          $256, SI
+	SUBQ          $4, CX
+	JNZ           exp
+	MOVQ          sums+0(FP), DX
+	VMOVUPS       Y2, (DX)
+	VZEROUPPER    
+	RET           
+
 DATA c_0000007f<>+0(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+8(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+16(SB)/8, $0x0000007f0000007f

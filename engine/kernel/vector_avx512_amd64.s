@@ -1529,6 +1529,153 @@ done:
 	VZEROUPPER    
 	RET           
 
+// func sumExps512(sums, maxima, columns *float32, n int, scale float32)
+TEXT ·sumExps512(SB), NOSPLIT, $0-36
+	VBROADCASTSS  c_ff800000<>(SB), Z31
+	VBROADCASTSS  c_c2d00000<>(SB), Z30
+	VBROADCASTSS  c_3fb8aa3b<>(SB), Z29
+	VBROADCASTSS  c_3f318000<>(SB), Z28
+	VBROADCASTSS  c_b95e8083<>(SB), Z27
+	VBROADCASTSS  c_39506967<>(SB), Z26
+	VBROADCASTSS  c_3ab743ce<>(SB), Z25
+	VBROADCASTSS  c_3c088908<>(SB), Z24
+	VBROADCASTSS  c_3d2aa9c1<>(SB), Z23
+	VBROADCASTSS  c_3e2aaaaa<>(SB), Z22
+	VBROADCASTSS  c_3f000000<>(SB), Z21
+	VBROADCASTSS  c_3f800000<>(SB), Z20
+	MOVQ          columns+16(FP), AX
+	VMOVUPS       Z31, Z0
+	MOVQ          AX, SI
+	MOVQ          n+24(FP), CX
+max:
+	VMAXPS        0(SI), Z0, Z0
+	VMAXPS        64(SI), Z0, Z0
+	VMAXPS        128(SI), Z0, Z0
+	VMAXPS        192(SI), Z0, Z0
+	ADDQ          $256, SI
+	SUBQ          $4, CX
+	JNZ           max
+	VBROADCASTSS  scale+32(FP), Z1
+	VPXORD        Z2, Z2, Z2
+	VADDPS        Z2, Z0, Z0
+	VMULPS        Z1, Z0, Z0
+	MOVQ          maxima+8(FP), DX
+	VMOVUPS       Z0, (DX)
+	MOVQ          AX, SI
+	MOVQ          n+24(FP), CX
+exp:
+	VMOVUPS       0(SI), Z3
+	VMULPS        Z1, Z3, Z3
+	VSUBPS        Z0, Z3, Z3
+	VMOVUPS       64(SI), Z4
+	VMULPS        Z1, Z4, Z4
+	VSUBPS        Z0, Z4, Z4
+	VMOVUPS       128(SI), Z5
+	VMULPS        Z1, Z5, Z5
+	VSUBPS        Z0, Z5, Z5
+	VMOVUPS       192(SI), Z6
+	VMULPS        Z1, Z6, Z6
+	VSUBPS        Z0, Z6, Z6
+	VMAXPS        Z3, Z30, Z3
+	VMAXPS        Z4, Z30, Z4
+	VMAXPS        Z5, Z30, Z5
+	VMAXPS        Z6, Z30, Z6
+	VMULPS        Z29, Z3, Z7
+	VMULPS        Z29, Z4, Z8
+	VMULPS        Z29, Z5, Z9
+	VMULPS        Z29, Z6, Z10
+	VRNDSCALEPS   $0, Z7, Z7
+	VRNDSCALEPS   $0, Z8, Z8
+	VRNDSCALEPS   $0, Z9, Z9
+	VRNDSCALEPS   $0, Z10, Z10
+	VMULPS        Z28, Z7, Z11
+	VMULPS        Z28, Z8, Z12
+	VMULPS        Z28, Z9, Z13
+	VMULPS        Z28, Z10, Z14
+	VSUBPS        Z11, Z3, Z3
+	VSUBPS        Z12, Z4, Z4
+	VSUBPS        Z13, Z5, Z5
+	VSUBPS        Z14, Z6, Z6
+	VMULPS        Z27, Z7, Z11
+	VMULPS        Z27, Z8, Z12
+	VMULPS        Z27, Z9, Z13
+	VMULPS        Z27, Z10, Z14
+	VSUBPS        Z11, Z3, Z3
+	VSUBPS        Z12, Z4, Z4
+	VSUBPS        Z13, Z5, Z5
+	VSUBPS        Z14, Z6, Z6
+	VMULPS        Z26, Z3, Z14
+	VMULPS        Z26, Z4, Z13
+	VMULPS        Z26, Z5, Z12
+	VMULPS        Z26, Z6, Z11
+	VADDPS        Z25, Z14, Z14
+	VADDPS        Z25, Z13, Z13
+	VADDPS        Z25, Z12, Z12
+	VADDPS        Z25, Z11, Z11
+	VMULPS        Z3, Z14, Z14
+	VMULPS        Z4, Z13, Z13
+	VMULPS        Z5, Z12, Z12
+	VMULPS        Z6, Z11, Z11
+	VADDPS        Z24, Z14, Z14
+	VADDPS        Z24, Z13, Z13
+	VADDPS        Z24, Z12, Z12
+	VADDPS        Z24, Z11, Z11
+	VMULPS        Z3, Z14, Z14
+	VMULPS        Z4, Z13, Z13
+	VMULPS        Z5, Z12, Z12
+	VMULPS        Z6, Z11, Z11
+	VADDPS        Z23, Z14, Z14
+	VADDPS        Z23, Z13, Z13
+	VADDPS        Z23, Z12, Z12
+	VADDPS        Z23, Z11, Z11
+	VMULPS        Z3, Z14, Z14
+	VMULPS        Z4, Z13, Z13
+	VMULPS        Z5, Z12, Z12
+	VMULPS        Z6, Z11, Z11
+	VADDPS        Z22, Z14, Z14
+	VADDPS        Z22, Z13, Z13
+	VADDPS        Z22, Z12, Z12
+	VADDPS        Z22, Z11, Z11
+	VMULPS        Z3, Z14, Z14
+	VMULPS        Z4, Z13, Z13
+	VMULPS        Z5, Z12, Z12
+	VMULPS        Z6, Z11, Z11
+	VADDPS        Z21, Z14, Z14
+	VADDPS        Z21, Z13, Z13
+	VADDPS        Z21, Z12, Z12
+	VADDPS        Z21, Z11, Z11
+	VMULPS        Z3, Z14, Z14
+	VMULPS        Z4, Z13, Z13
+	VMULPS        Z5, Z12, Z12
+	VMULPS        Z6, Z11, Z11
+	VMULPS        Z3, Z14, Z14
+	VMULPS        Z4, Z13, Z13
+	VMULPS        Z5, Z12, Z12
+	VMULPS        Z6, Z11, Z11
+	VADDPS        Z3, Z14, Z14
+	VADDPS        Z4, Z13, Z13
+	VADDPS        Z5, Z12, Z12
+	VADDPS        Z6, Z11, Z11
+	VADDPS        Z20, Z14, Z14
+	VADDPS        Z20, Z13, Z13
+	VADDPS        Z20, Z12, Z12
+	VADDPS        Z20, Z11, Z11
+	VSCALEFPS     Z7, Z14, Z14
+	VSCALEFPS     Z8, Z13, Z13
+	VSCALEFPS     Z9, Z12, Z12
+	VSCALEFPS     Z10, Z11, Z11
+	VADDPS        Z14, Z2, Z2
+	VADDPS        Z13, Z2, Z2
+	VADDPS        Z12, Z2, Z2
+	VADDPS        Z11, Z2, Z2
+	ADDQ          $256, SI
+	SUBQ          $4, CX
+	JNZ           exp
+	MOVQ          sums+0(FP), DX
+	VMOVUPS       Z2, (DX)
+	VZEROUPPER    
+	RET           
+
 DATA c_39506967<>+0(SB)/4, $0x39506967
 GLOBL c_39506967<>(SB), RODATA|NOPTR, $4
 

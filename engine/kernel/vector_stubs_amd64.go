@@ -123,3 +123,9 @@ func softmaxInput512(dp, p *float32, n int, sum float32, scale float32)
 
 //go:noescape
 func softmaxInput256(dp, p *float32, n int, sum float32, scale float32)
+
+//go:noescape
+func sumExps512(sums, maxima, columns *float32, n int, scale float32)
+
+//go:noescape
+func sumExps256(sums, maxima, columns *float32, n int, scale float32)

@@ -12,6 +12,9 @@ func vectorFile(v isa) string {
 	for _, r := range routines() {
 		r.assemble(t, v, consts)
 	}
+	if v != neon {
+		sumExps(t, v, consts)
+	}
 	constSection(t, v, consts)
 	return t.String()
 }
@@ -23,6 +26,11 @@ func vectorStubs(sets ...isa) string {
 	for _, r := range routines() {
 		for _, v := range sets {
 			fmt.Fprintf(&t, "\n//go:noescape\nfunc %s\n", r.signature(v))
+		}
+	}
+	for _, v := range sets {
+		if v != neon {
+			fmt.Fprintf(&t, "\n//go:noescape\nfunc %s\n", sumExpsSignature(v))
 		}
 	}
 	return t.String()
