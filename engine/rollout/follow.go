@@ -9,7 +9,12 @@ import "driftlab/engine"
 func (l *lane) Follow(worker, from, to, target int) {
 	e, m := l.engine, &l.samplers[worker]
 	s, vocab, perRow := &e.sampling, e.config.Vocab, e.config.Layers*e.config.TopK
-	logits, visited := l.pass.Logits()[target*vocab:], visits{routes: l.pass.Routes()}
+	end := target
+	for end < len(l.targets) && int(l.targets[end]) < l.pack.Offsets[to] {
+		end++
+	}
+	logits, visited := l.pass.Logits()[target*vocab:end*vocab], visits{routes: l.pass.Routes()}
+	m.block.next, m.block.rows = 0, 0
 	if s.Gates {
 		visited.gates = l.pass.Gates()
 	}
@@ -31,6 +36,11 @@ func (l *lane) Follow(worker, from, to, target int) {
 			continue
 		}
 		row, shift := e.fused(m, slot, logits[:vocab])
+		if e.speculates || e.asks {
+			m.prepare(row, vocab, s.Temperature)
+		} else {
+			m.prepare(logits, vocab, s.Temperature)
+		}
 		d := m.drawOrRead(row, *s, k)
 		logits = logits[vocab:]
 		e.undrafted(m, k, d)

@@ -6,11 +6,11 @@ import (
 	"driftlab/engine/kernel"
 )
 
-// drawOrRead samples the next token of a response, or reads it where the response
-// is given.
+// drawOrRead samples the next token of a response from the row at hand, or reads it where
+// the response is given.
 func (m *sampler) drawOrRead(logits []float32, s Sampling, r *response) drawn {
 	if r.request.Given == nil {
-		return m.draw(logits, s, &r.rng)
+		return m.drawPrepared(logits, s, &r.rng)
 	}
 	return m.read(logits, s, r.request.Given[len(r.Token)])
 }
@@ -18,17 +18,9 @@ func (m *sampler) drawOrRead(logits []float32, s Sampling, r *response) drawn {
 // read records a token that is given in place of a drawn one: its log-prob over
 // the whole vocabulary, at the temperature or, for raw log-probs, without.
 func (m *sampler) read(logits []float32, s Sampling, token int32) drawn {
-	n := len(logits)
-	m.logp = resized(m.logp, n)
-	temperature := s.Temperature
-	if temperature == 0 {
-		temperature = 1
-	}
-	kernel.LogSoftmax(m.logp, logits, n, float32(1/temperature))
 	d := drawn{token: token, logp: float64(m.logp[token]), kept: 1}
 	if s.LogProbs == Raw {
-		m.probs = resized(m.probs, n)
-		kernel.LogSoftmax(m.probs, logits, n, 1)
+		kernel.LogSoftmax(m.probs, logits, len(logits), 1)
 		d.logp = float64(m.probs[token])
 	}
 	return d

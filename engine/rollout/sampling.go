@@ -74,8 +74,9 @@ type drawn struct {
 
 // sampler draws tokens from logits; it owns its buffers.
 type sampler struct {
-	logp    []float32
-	probs   []float32
+	logp    []float32 // of the row at hand, in block
+	probs   []float32 // that row's before truncation
+	block   block
 	order   []int32
 	support []int32
 	reply   []int32   // of a tool
@@ -84,16 +85,42 @@ type sampler struct {
 	mixed   []float32 // logits of two models
 }
 
+// block has the log-probs of a few rows of logits, and the probabilities.
+type block struct {
+	logp, probs []float32
+	next, rows  int // the row that is the next to be taken, and how many there are
+}
+
+// blockRows is how many rows are prepared at a time.
+const blockRows = 16
+
+// prepare has the sampler go on with the first of several rows of logits. It computes the
+// laws of a few at a time, before truncation: fewer are left for the calls after it.
+func (m *sampler) prepare(logits []float32, n int, temperature float64) {
+	b := &m.block
+	if b.next == b.rows {
+		logits = logits[:min(len(logits), blockRows*n)]
+		b.next, b.rows = 0, len(logits)/n
+		b.logp, b.probs = resized(b.logp, len(logits)), resized(b.probs, len(logits))
+		if temperature == 0 { // nobody reads the probabilities
+			kernel.LogSoftmaxRows(b.logp, logits, b.rows, n, 1)
+		} else {
+			kernel.LogSoftmaxRows(b.logp, logits, b.rows, n, float32(1/temperature))
+			kernel.Exp(b.probs, b.logp)
+		}
+	}
+	m.logp, m.probs = b.logp[b.next*n:][:n:n], b.probs[b.next*n:][:n:n]
+	b.next++
+}
+
 // draw samples from one row of logits with the response's random stream.
 func (m *sampler) draw(logits []float32, s Sampling, rng *rand.PCG) drawn {
-	n := len(logits)
-	m.logp = resized(m.logp, n)
-	m.probs = resized(m.probs, n)
-	temperature := s.Temperature
-	if temperature == 0 {
-		temperature = 1
-	}
-	kernel.LogSoftmax(m.logp, logits, n, float32(1/temperature))
+	m.prepare(logits, len(logits), s.Temperature)
+	return m.drawPrepared(logits, s, rng)
+}
+
+// drawPrepared is draw of the row at hand.
+func (m *sampler) drawPrepared(logits []float32, s Sampling, rng *rand.PCG) drawn {
 	if s.Temperature == 0 {
 		best := 0
 		for i, x := range m.logp {
@@ -107,9 +134,8 @@ func (m *sampler) draw(logits []float32, s Sampling, rng *rand.PCG) drawn {
 	return m.settle(d, m.pick(d.support, d.kept, rng), logits, s)
 }
 
-// truncated turns the log-probs into probabilities and finds the support.
+// truncated finds the support of the row at hand.
 func (m *sampler) truncated(s Sampling) drawn {
-	kernel.Exp(m.probs, m.logp)
 	d := drawn{kept: 1}
 	if truncates := s.TopP < 1 || s.TopK > 0 && s.TopK < len(m.probs); truncates {
 		d.kept = m.truncate(s)
@@ -121,9 +147,7 @@ func (m *sampler) truncated(s Sampling) drawn {
 // distribution prepares the distribution of a row of logits, at a temperature
 // above 0, and draws nothing.
 func (m *sampler) distribution(logits []float32, s Sampling) drawn {
-	n := len(logits)
-	m.logp, m.probs = resized(m.logp, n), resized(m.probs, n)
-	kernel.LogSoftmax(m.logp, logits, n, float32(1/s.Temperature))
+	m.prepare(logits, len(logits), s.Temperature)
 	return m.truncated(s)
 }
 

@@ -206,3 +206,30 @@ func topOfRange() *rand.PCG {
 		}
 	}
 }
+
+// Rows that are prepared a few at a time give what each gives by itself.
+func TestPreparedRowsAreSingleRows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	var several, single sampler
+	for _, n := range []int{5, 32, 80} {
+		for rows := range 2*blockRows + 3 {
+			logits := make([]float32, rows*n)
+			for i := range logits {
+				logits[i] = float32(rng.NormFloat64())
+			}
+			for _, s := range []Sampling{{Temperature: 1, TopP: 1}, {Temperature: 0.7, TopP: 0.9, TopK: 4, OnSupport: true}, {TopP: 1}, {Temperature: 1.5, TopP: 1, LogProbs: Raw}} {
+				var a, b rand.PCG
+				a.Seed(1, uint64(rows))
+				b.Seed(1, uint64(rows))
+				for left := logits; len(left) > 0; left = left[n:] {
+					several.prepare(left, n, s.Temperature)
+					got := several.drawPrepared(left[:n], s, &a)
+					want := single.draw(left[:n], s, &b)
+					if got.token != want.token || got.logp != want.logp || got.kept != want.kept || !slices.Equal(got.support, want.support) || !slices.Equal(several.logp, single.logp) {
+						t.Fatalf("%d rows of %d, %+v: %+v, by itself %+v", rows, n, s, got, want)
+					}
+				}
+			}
+		}
+	}
+}
