@@ -183,6 +183,40 @@ func TestLogSoftmaxRowsPathsAgree(t *testing.T) {
 	})
 }
 
+// Entropies leave out what has no probability, whatever its logarithm.
+func TestEntropies(t *testing.T) {
+	each := func(t *testing.T) {
+		rng := newRand(66)
+		for rows := range 36 {
+			for _, n := range []int{1, 5, 16, 32, 33} {
+				logp, probs := normals(rng, rows*n), make([]float32, rows*n)
+				LogSoftmaxRows(logp, logp, rows, n, 8)
+				if rows%3 == 0 {
+					logp = hostile(rng, rows*n)
+				}
+				if rows%4 == 0 {
+					for i := range logp {
+						logp[i] = []float32{float32(math.Inf(-1)), 0, -200, logp[i]}[rng.IntN(4)]
+					}
+				}
+				Exp(probs, logp)
+				want := make([]float32, rows)
+				for i, p := range probs {
+					if p > 0 {
+						want[i/n] -= float32(p * logp[i])
+					}
+				}
+				got := newGuarded("entropies", rows)
+				Entropies(got.x, probs, logp, n)
+				got.intact(t)
+				sameBits(t, fmt.Sprintf("%d rows of %d", rows, n), got.x, want)
+			}
+		}
+	}
+	t.Run("go", func(t *testing.T) { inGo(func() { each(t) }) })
+	eachPath(t, each)
+}
+
 func TestRoundSliceZeroFormatCopies(t *testing.T) {
 	x, got := hostile(newRand(64), 40), make([]float32, 40)
 	roundSlice(precision.Format{}, got, x)

@@ -79,3 +79,25 @@ const leastColumns = 5
 // keepsOrder reports whether products with x are ordered as what it multiplies: rounding
 // keeps the order.
 func keepsOrder(x float32) bool { return x > 0 && x <= math.MaxFloat32 }
+
+// Entropies sets dst[r] to the entropy of row r of n probabilities and their logarithms,
+//
+//	dst = -Σ p·ln p
+//
+// one unfused chain in index order over the probabilities above 0: a NaN adds nothing either.
+func Entropies(dst, probs, logp []float32, n int) {
+	clear(dst)
+	dotChains(dst, probs, logp, n, len(dst), n)
+	for r, sum := range dst {
+		if dst[r] = 0 - sum; sum == sum {
+			continue // what was added for a probability of 0 was 0
+		}
+		var h float32
+		for i, p := range probs[r*n:][:n] {
+			if p > 0 {
+				h -= float32(p * logp[r*n+i])
+			}
+		}
+		dst[r] = h
+	}
+}

@@ -9,7 +9,7 @@ import (
 	"driftlab/engine/kernel"
 )
 
-// distributor turns logits into log-probs and probabilities, row by row: each
+// distributor turns logits into log-probs, probabilities and entropies, row by row: each
 // worker does those of its block as soon as it has computed them.
 type distributor struct {
 	scorer         *Scorer
@@ -21,7 +21,7 @@ type distributor struct {
 // is to follow it.
 func (s *Scorer) distributing(b *column.Sampled, temperature float64) engine.Follower {
 	n := len(s.targets) * s.config.Vocab
-	s.logp, s.probs = resized(s.logp, n), resized(s.probs, n)
+	s.logp, s.probs, s.entropy = resized(s.logp, n), resized(s.probs, n), resized(s.entropy, len(s.targets))
 	s.follow = distributor{s, b.Offsets, float32(1 / temperature)}
 	return &s.follow
 }
@@ -36,6 +36,7 @@ func (d *distributor) Follow(_, from, to, target int) {
 	first, end := target*v, (target+rows)*v
 	kernel.LogSoftmaxRows(s.logp[first:end], s.pass.Logits()[first:end], rows, v, d.invTemperature)
 	kernel.Exp(s.probs[first:end], s.logp[first:end])
+	kernel.Entropies(s.entropy[target:target+rows], s.probs[first:end], s.logp[first:end], v)
 }
 
 // distribute completes the log-probs and probabilities of the last pass, and
@@ -78,5 +79,6 @@ func (s *Scorer) restrict(b *column.Sampled) {
 		s.chosen[n] -= logMass
 		engine.Restrict(logp, kept, logMass)
 		kernel.Exp(probs, logp)
+		kernel.Entropies(s.entropy[n:n+1], probs, logp, v)
 	}
 }

@@ -35,6 +35,7 @@ type Scorer struct {
 	gates   []float32 // as long as replay
 	logp    []float32 // [tokens, vocab] log-probs of the last pass
 	probs   []float32 // [tokens, vocab] and their exponentials
+	entropy []float32 // [tokens] of these distributions
 	chosen  []float64 // [tokens] log-prob of each response token
 	mask    []bool    // the batch's of the last pass, nil without one
 	support engine.Support
@@ -124,20 +125,11 @@ func (s *Scorer) generated(n int) bool { return s.mask == nil || s.mask[n] }
 // probability of zero adds nothing. It is 0 where the policy did not choose.
 func (s *Scorer) entropies(dst []float64) []float64 {
 	dst = resized(dst, len(s.targets))
-	v := s.config.Vocab
 	for n := range dst {
-		if !s.generated(n) {
-			dst[n] = 0
-			continue
+		dst[n] = 0
+		if s.generated(n) {
+			dst[n] = float64(s.entropy[n])
 		}
-		logp := s.logp[n*v : (n+1)*v]
-		var h float32
-		for a, p := range s.probs[n*v : (n+1)*v] {
-			if p > 0 {
-				h -= float32(p * logp[a])
-			}
-		}
-		dst[n] = float64(h)
 	}
 	return dst
 }
