@@ -1221,6 +1221,7 @@ max:
 	VPXOR         Y2, Y2, Y2
 	VADDPS        Y2, Y0, Y0
 	VMULPS        Y1, Y0, Y0
+	VPXOR         Y2, Y2, Y2
 	MOVQ          maxima+8(FP), DX
 	VMOVUPS       Y0, (DX)
 	MOVQ          AX, SI

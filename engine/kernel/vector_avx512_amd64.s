@@ -1559,6 +1559,7 @@ max:
 	VPXORD        Z2, Z2, Z2
 	VADDPS        Z2, Z0, Z0
 	VMULPS        Z1, Z0, Z0
+	VPXORD        Z2, Z2, Z2
 	MOVQ          maxima+8(FP), DX
 	VMOVUPS       Z0, (DX)
 	MOVQ          AX, SI

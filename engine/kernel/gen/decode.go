@@ -114,7 +114,7 @@ func (v *vec) scorePanels(name string, panels int, maxima []string, part bool) {
 		}
 	}
 	if part {
-		v.maskPart()
+		v.maskLeft("R14")
 	}
 	for h, sums := range sums {
 		for i, sum := range sums {
@@ -134,20 +134,6 @@ func (v *vec) scorePanels(name string, panels int, maxima []string, part bool) {
 		}
 	}
 	v.op("ADDQ", fmt.Sprintf("$%d", 64*panels), "SI")
-}
-
-// maskPart has K1, or memory at R14, say which of the last panel's keys there are.
-func (v *vec) maskPart() {
-	if v.v == avx512 {
-		v.op("MOVL", "$1", "R14")
-		v.op("SHLL", "CX", "R14")
-		v.op("DECL", "R14")
-		v.op("KMOVW", "R14", "K1")
-		return
-	}
-	v.op("LEAQ", "·masks256+64(SB)", "R14")
-	v.op("SHLQ", "$2", "CX")
-	v.op("SUBQ", "CX", "R14")
 }
 
 // softHeads replaces the scores by exponentials, those of a last panel all of them: what
@@ -171,15 +157,12 @@ func (v *vec) softHeads(maxima []string) {
 	v.label("exp")
 	for i := range 16 / v.v.lanes() {
 		for h := 0; h < len(maxima); h += together {
-			x := make([]string, together)
-			for j := range x {
-				x[j] = v.new()
-				v.move(ofHead("SI", "R9", "AX", h+j, i*v.v.bytes), x[j], true)
-				v.mul(x[j], scale)
-				v.sub(x[j], maxima[h+j])
+			scores := make([]string, together)
+			for j := range scores {
+				scores[j] = ofHead("SI", "R9", "AX", h+j, i*v.v.bytes)
 			}
-			for j, p := range v.expsBelow(x...) {
-				v.move(p, ofHead("SI", "R9", "AX", h+j, i*v.v.bytes), false)
+			for j, p := range v.softExps(scale, scores, maxima[h:][:together]) {
+				v.move(p, scores[j], false)
 				v.drop(p)
 			}
 		}

@@ -62,17 +62,18 @@ func (v *vec) expsWithin(xs ...string) []string {
 	return p
 }
 
-// expsBelow is exps of numbers that are not above zero, or NaN.
-func (v *vec) expsBelow(xs ...string) []string {
+// softExps returns the exponentials of float32(score·scale)-maximum for as many vectors in
+// memory, each with the maximum of its lanes or one for all: none is above zero, or NaN.
+func (v *vec) softExps(scale string, scores, maxima []string) []string {
+	xs := make([]string, len(scores))
+	for i, score := range scores {
+		xs[i] = v.new()
+		v.move(score, xs[i], true)
+		v.mul(xs[i], scale)
+		v.sub(xs[i], maxima[i%len(maxima)])
+	}
 	for _, x := range xs {
-		lowest := v.c(-104)
-		if v.v == avx2 {
-			lowest = v.copy(lowest)
-		}
-		v.op("VMAXPS", x, lowest, x)
-		if v.v == avx2 {
-			v.drop(lowest)
-		}
+		v.boundNaN("VMAXPS", x, v.c(-104))
 	}
 	return v.expsWithin(xs...)
 }

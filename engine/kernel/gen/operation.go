@@ -114,10 +114,9 @@ func (v *vec) copy(a string) string {
 
 // set writes a register or a constant to r.
 func (v *vec) set(r, a string) {
-	switch {
-	case v.v == neon:
+	if v.v == neon {
 		v.op("VMOV", a+".B16", r+".B16")
-	default:
+	} else {
 		v.op("VMOVUPS", a, r)
 	}
 }
@@ -130,15 +129,17 @@ func (v *vec) clampNaN(x, lo, hi string) string {
 		v.word("FMAX", x, x, lo)
 		return x
 	}
-	if v.v == avx512 {
-		v.op("VMINPS", x, hi, x)
-		v.op("VMAXPS", x, lo, x)
-		return x
-	}
-	t := v.copy(hi)
-	v.op("VMINPS", x, t, x)
-	v.set(t, lo)
-	v.op("VMAXPS", x, t, x)
-	v.drop(t)
+	v.boundNaN("VMINPS", x, hi)
+	v.boundNaN("VMAXPS", x, lo)
 	return x
+}
+
+// boundNaN is one side of clampNaN on amd64. AVX2's constants are in memory, which is no first
+// source.
+func (v *vec) boundNaN(name, x, bound string) {
+	if v.v == avx2 {
+		bound = v.copy(bound)
+		defer v.drop(bound)
+	}
+	v.op(name, x, bound, x)
 }

@@ -170,34 +170,42 @@ func (v *vec) softQueries() {
 	m := v.new()
 	v.set(m, v.bits(infinityBits|signMask))
 	v.overKeys("max", func(mask string) { v.under(mask, "VMAXPS", "(SI)", m) })
-	scale, zero := v.broadcast("prefillCall_scale(DX)"), v.new()
-	v.into(xorBits, zero, zero, zero)
-	v.add(m, zero) // a zero as +0
-	v.drop(zero)
-	v.mul(m, scale)
+	scale := v.broadcast("prefillCall_scale(DX)")
+	v.scaleMaxima(m, scale)
 	for _, r := range [][2]string{{"maxima", "AX"}, {"scores", "SI"}} {
 		v.op("MOVQ", "prefillCall_"+r[0]+"(DX)", r[1])
 	}
 	v.move(m, "(AX)", false)
 	v.op("LEAQ", "-1(R10)(R9*1)", "CX")
 	v.label("exp")
-	at := func(i int) string { return fmt.Sprintf("%d(SI)", 64*i) }
-	x := make([]string, 4)
-	for i := range x {
-		x[i] = v.new()
-		v.move(at(i), x[i], true)
-		v.mul(x[i], scale)
-		v.sub(x[i], m)
-	}
-	p := v.expsBelow(x...)
+	scores := fourVectors("SI")
+	p := v.softExps(scale, scores, []string{m})
 	for i := range p {
-		v.move(p[i], at(i), false)
+		v.move(p[i], scores[i], false)
 	}
 	v.op("ADDQ", "$256", "SI")
 	v.op("SUBQ", "$4", "CX")
 	v.op("JGT", "exp")
 	v.drop(p...)
 	v.drop(m, scale)
+}
+
+// fourVectors are the addresses of vectors that have sixteen lanes in memory.
+func fourVectors(base string) []string {
+	all := make([]string, 4)
+	for i := range all {
+		all[i] = fmt.Sprintf("%d(%s)", 64*i, base)
+	}
+	return all
+}
+
+// scaleMaxima multiplies the maximum of each lane, a zero as +0.
+func (v *vec) scaleMaxima(m, scale string) {
+	zero := v.new()
+	v.into(xorBits, zero, zero, zero)
+	v.add(m, zero)
+	v.drop(zero)
+	v.mul(m, scale)
 }
 
 // mixQueries adds up the exponentials and the values that they weigh, and divides.

@@ -143,18 +143,25 @@ func (v *vec) takeMask() {
 
 // tailMask sets the mask of the CX elements that are left.
 func (v *vec) tailMask() {
+	v.maskLeft("R15")
+	if v.v == avx2 {
+		v.op("VMOVUPS", "(R15)", v.mask)
+	}
+}
+
+// maskLeft has K1, or memory at a general register, tell the CX elements that are left.
+func (v *vec) maskLeft(r string) {
 	if v.v == avx512 {
-		v.op("MOVL", "$1", "R15")
-		v.op("SHLL", "CX", "R15")
-		v.op("DECL", "R15")
-		v.op("KMOVW", "R15", "K1")
+		v.op("MOVL", "$1", r)
+		v.op("SHLL", "CX", r)
+		v.op("DECL", r)
+		v.op("KMOVW", r, "K1")
 		return
 	}
 	// masks256 has 16 lanes of ones, then 16 of zeros.
-	v.op("LEAQ", "·masks256+64(SB)", "R15")
+	v.op("LEAQ", "·masks256+64(SB)", r)
 	v.op("SHLQ", "$2", "CX")
-	v.op("SUBQ", "CX", "R15")
-	v.op("VMOVUPS", "(R15)", v.mask)
+	v.op("SUBQ", "CX", r)
 }
 
 // new takes a free register; drop gives registers back.
@@ -187,11 +194,7 @@ func (v *vec) drop(regs ...string) {
 
 // load reads the current vector of a slice; lanes beyond the end are zero, or on
 // arm64 copies of the one element.
-func (v *vec) load(slice string) string {
-	r := v.new()
-	v.move("("+v.address[slice]+")", r, true)
-	return r
-}
+func (v *vec) load(slice string) string { return v.loads(slice, 1)[0] }
 
 // loads reads so many vectors of a slice, the current one first.
 func (v *vec) loads(slice string, vectors int) []string {
@@ -220,10 +223,7 @@ func offset(bytes int) string {
 }
 
 // store writes and drops r.
-func (v *vec) store(r, slice string) {
-	v.move(r, "("+v.address[slice]+")", false)
-	v.drop(r)
-}
+func (v *vec) store(r, slice string) { v.stores([]string{r}, slice) }
 
 // move loads or stores a vector, or what is left of one.
 func (v *vec) move(from, to string, load bool) {
