@@ -214,15 +214,14 @@ func (p *Pass) feedForwardGrad(k *worker, s *layerState, w *layerWeights, expert
 		x := kept[r*2*f:][:2*f]
 		dx := gateUp[r*2*f : (r+1)*2*f]
 		dy := act[r*f : (r+1)*f]
-		switch {
-		case p.kept() && p.num.eager:
-			p.activate(k, x, from+r, from+r+1)
-			kernel.SiLUGateGrad(dx[:f], dx[f:], dy, x[:f], x[f:], f)
-		case p.kept():
+		if p.kept() && !p.num.eager {
 			kernel.SiLUGateGradAgain(dx[:f], dx[f:], k.in.activated.dense[(from+r)*f:][:f], dy, x[:f], x[f:], f, p.num.activations)
-		default:
-			kernel.SiLUGateGrad(dx[:f], dx[f:], dy, x[:f], x[f:], f)
+			continue
 		}
+		if p.kept() {
+			p.activate(k, x, from+r, from+r+1)
+		}
+		kernel.SiLUGateGrad(dx[:f], dx[f:], dy, x[:f], x[f:], f)
 	}
 	if p.kept() {
 		p.store(&k.in.expert, from, to, d)
@@ -310,7 +309,7 @@ func (p *Pass) attentionGrad(k *worker, layer int) {
 func (p *Pass) attendGrad(k *worker, layer int, s *layerState, at int) {
 	c, b := &p.config, &k.back
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
-	width := d + 2*kv
+	width := p.fusedWidth(layer)
 	scale := float32(1 / math.Sqrt(float64(hd)))
 	b.prefixKV = b.prefixKV[:0]
 	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {

@@ -69,7 +69,7 @@ func (p *Pass) visits(k *worker, layer, expert int) (from, to int) {
 
 func (p *Pass) attentionWeightsGrad(part, layer int) {
 	c, g := &p.config, p.back.grad.Layer(layer)
-	d, width, scratch := c.DModel, p.weights.layers[layer].qkv.Out, &p.workers[part].scratch
+	d, width, scratch := c.DModel, p.fusedWidth(layer), &p.workers[part].scratch
 	for i := range p.workers {
 		k := &p.workers[i]
 		s, first, end := p.place(k, layer)

@@ -46,9 +46,10 @@ func (p *Pass) attentionInside(k *worker, layer int, s *layerState, from, to int
 	p.lowRank(k, w.qkvLow, in, rows)
 	p.store(&k.in.attention, 0, rows, d)
 	values, scales := k.in.attention.rows(0, rows, d, p.num.inputs)
-	fused := s.fused[from*w.qkv.Out : to*w.qkv.Out]
+	width := p.fusedWidth(layer)
+	fused := s.fused[from*width : to*width]
 	kernel.Linear(fused, values, scales, &w.qkv, rows, p.num.projection, &k.scratch)
-	p.addLowRank(k, w.qkvLow, fused, w.qkv.Out, rows)
+	p.addLowRank(k, w.qkvLow, fused, width, rows)
 	p.mixers[layer].mix(p, k, layer, s, from, to)
 	p.lowRank(k, w.outputLow, s.mixed.dense[from*d:to*d], rows)
 	p.store(&s.mixed, from, to, d)
@@ -59,7 +60,7 @@ func (p *Pass) attentionInside(k *worker, layer int, s *layerState, from, to int
 func (p *Pass) placeHeads(k *worker, layer int, s *layerState, from, to int) {
 	c := &p.config
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
-	width := d + 2*kv
+	width := p.fusedWidth(layer)
 	fused := s.fused[from*width : to*width]
 	if table := p.weights.rotary; table != nil {
 		rotary := kernel.Rotary
@@ -93,7 +94,7 @@ func (p *Pass) placeHeads(k *worker, layer int, s *layerState, from, to int) {
 func (p *Pass) attend(k *worker, layer int, s *layerState, at int) {
 	c, shift := &p.config, at-k.rowFrom
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
-	width := d + 2*kv
+	width := p.fusedWidth(layer)
 	scale := float32(1 / math.Sqrt(float64(hd)))
 	k.prefix = -1
 	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {

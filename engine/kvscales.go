@@ -48,7 +48,7 @@ func (w *Weights) Calibrate(sequences [][]int32, margin float64) {
 			scales := w.kvScales[(2*l+side)*c.KVHeads:][:c.KVHeads]
 			clear(scales)
 			for r := range pack.Rows() {
-				headMaxima(scales, s.fused[r*(c.DModel+2*c.KVDim())+c.DModel+side*c.KVDim():][:c.KVDim()], c.HeadDim())
+				headMaxima(scales, s.fused[r*w.layers[l].qkv.Out+c.DModel+side*c.KVDim():][:c.KVDim()], c.HeadDim())
 			}
 			for h := range scales {
 				scales[h] = max(scales[h]*largest, smallestKVScale)

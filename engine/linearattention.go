@@ -62,7 +62,7 @@ const l2Eps = 1e-6
 
 func (linearAttention) mix(p *Pass, k *worker, layer int, s *layerState, from, to int) {
 	c, n, w := &p.config, &s.delta, p.weights.layers[layer].linear
-	d, heads, hd, width := c.DModel, c.Heads, c.HeadDim(), p.weights.layers[layer].qkv.Out
+	d, heads, hd, width := c.DModel, c.Heads, c.HeadDim(), p.fusedWidth(layer)
 	rows, shift := to-from, from-k.rowFrom
 	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
 		first, end := p.pack.Offsets[sequence]+shift, p.pack.Offsets[sequence+1]+shift
@@ -126,7 +126,7 @@ func deltaMemorySize(c model.Config, n Numerics) int {
 
 func (linearAttention) mixGrad(p *Pass, k *worker, layer int, s *layerState, from, to int) {
 	c, n, b, w := &p.config, &s.delta, &k.back, p.weights.layers[layer].linear
-	d, heads, hd, width, g := c.DModel, c.Heads, c.HeadDim(), p.weights.layers[layer].qkv.Out, &k.back.delta
+	d, heads, hd, width, g := c.DModel, c.Heads, c.HeadDim(), p.fusedWidth(layer), &k.back.delta
 	rows := to - from
 	for r := range rows {
 		gate, normed := s.fused[(from+r)*width+3*d:][:d], n.outNormed[(from+r)*d:][:d]
@@ -166,7 +166,7 @@ func (linearAttention) weightsGrad(p *Pass, part, layer int) {
 		return // sums over rows of vectors: less work than to share it
 	}
 	c, to := &p.config, p.back.grad.Layer(layer).Linear
-	d, heads, hd, width := c.DModel, c.Heads, c.HeadDim(), p.weights.layers[layer].qkv.Out
+	d, heads, hd, width := c.DModel, c.Heads, c.HeadDim(), p.fusedWidth(layer)
 	for i := range p.workers {
 		k := &p.workers[i]
 		s, from, end := p.place(k, layer)
@@ -185,7 +185,7 @@ func (linearAttention) weightsGrad(p *Pass, part, layer int) {
 func (linearAttention) operations(p *Pass, layer int) []Operation {
 	n, d, heads := &p.layers[layer].delta, p.config.DModel, p.config.Heads
 	return []Operation{
-		{"projection", layer, p.layers[layer].fused[:p.rows*p.weights.layers[layer].qkv.Out], p.weights.layers[layer].qkv.Out},
+		{"projection", layer, p.layers[layer].fused[:p.rows*p.fusedWidth(layer)], p.fusedWidth(layer)},
 		{"convolution", layer, n.conv[:p.rows*3*d], 3 * d},
 		{"queries", layer, n.queries[:p.rows*d], d},
 		{"keys", layer, n.keys[:p.rows*d], d},

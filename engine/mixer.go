@@ -59,12 +59,9 @@ func (fullAttention) weightsGrad(p *Pass, part, layer int) { p.prefixGrad(part, 
 
 func (fullAttention) operations(p *Pass, layer int) []Operation {
 	s, d, kv := &p.layers[layer], p.config.DModel, p.config.KVDim()
+	stride := p.fusedWidth(layer)
 	columns := func(name string, from, width int) Operation {
-		values := make([]float32, 0, p.rows*width)
-		for r := range p.rows {
-			values = append(values, s.fused[r*(d+2*kv)+from:][:width]...)
-		}
-		return Operation{name, layer, values, width}
+		return Operation{name, layer, appendRows(make([]float32, 0, p.rows*width), s.fused[from:p.rows*stride], stride, width), width}
 	}
 	return []Operation{
 		columns("queries", 0, d), columns("keys", d, kv), columns("values", d+kv, kv),

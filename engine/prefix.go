@@ -30,12 +30,20 @@ func (p *Pass) growPrefixes() {
 // prefixKV returns the keys and values of a range of the prefixes' rows: each row's keys with
 // its values behind them, rows stride elements apart.
 func (p *Pass) prefixKV(layer, from, to int) (rows []float32, stride int) {
-	d, kv := p.config.DModel, p.config.KVDim()
 	if p.kept() {
-		stride = d + 2*kv
-		return p.layers[layer].fused[from*stride+d : to*stride], stride
+		stride = p.fusedWidth(layer)
+		return p.layers[layer].fused[from*stride+p.config.DModel : to*stride], stride
 	}
-	return p.prefix[layer].kv[from*2*kv : to*2*kv], 2 * kv
+	stride = 2 * p.config.KVDim()
+	return p.prefix[layer].kv[from*stride : to*stride], stride
+}
+
+// appendRows appends the first width elements of each row; rows begin stride elements apart.
+func appendRows(dst, rows []float32, stride, width int) []float32 {
+	for ; len(rows) > 0; rows = rows[min(stride, len(rows)):] {
+		dst = append(dst, rows[:width]...)
+	}
+	return dst
 }
 
 // keepPrefix keeps the keys and values of a block of prefixes.
@@ -43,9 +51,9 @@ func (p *Pass) keepPrefix(k *worker, layer int, s *layerState, from, to int) {
 	if k.seqTo > p.pack.Prefixes || p.kept() {
 		return
 	}
-	d, kv := p.config.DModel, p.config.KVDim()
+	stride, width := p.fusedWidth(layer), 2*p.config.KVDim()
 	for r := from; r < to; r++ {
-		copy(p.prefix[layer].kv[(k.rowFrom+r-from)*2*kv:], s.fused[r*(d+2*kv)+d:][:2*kv])
+		copy(p.prefix[layer].kv[(k.rowFrom+r-from)*width:], s.fused[r*stride+p.config.DModel:][:width])
 	}
 }
 
@@ -64,15 +72,9 @@ func (p *Pass) join(b *blockGrad, layer, sequence int, own attended) (all attend
 		return own, 0
 	}
 	width := 2 * p.config.KVDim()
-	all = attended{b.joined.kv[:0], b.joined.dkv, width}
 	rows, stride := p.prefixKV(layer, from, to)
-	for ; len(rows) > 0; rows = rows[min(stride, len(rows)):] {
-		all.kv = append(all.kv, rows[:width]...)
-	}
-	for rows := own.kv; len(rows) > 0; rows = rows[min(own.stride, len(rows)):] {
-		all.kv = append(all.kv, rows[:width]...)
-	}
-	all.dkv = grown(all.dkv, len(all.kv))
+	kv := appendRows(appendRows(b.joined.kv[:0], rows, stride, width), own.kv, own.stride, width)
+	all = attended{kv, grown(b.joined.dkv, len(kv)), width}
 	b.joined = all
 	return all, to - from
 }

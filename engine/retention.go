@@ -71,7 +71,7 @@ func count(plane []uint64) int {
 // In the pack, the rows stand by the shift before those of s.
 func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, keys, values []float32, capacity int, scale float32) {
 	c, r := &p.config, p.options.Retention
-	d, hd, width := c.DModel, c.HeadDim(), c.DModel+2*c.KVDim()
+	d, hd, width := c.DModel, c.HeadDim(), p.fusedWidth(layer)
 	for from < to {
 		held := count(r.plane(from-shift, layer, 0, c.KVHeads))
 		run, n := from+1, int(p.pack.Positions[from-shift])+1
@@ -191,7 +191,7 @@ func (p *Pass) addMass(sequence, layer, shift int, s *layerState, keys []float32
 	hd, group := c.HeadDim(), c.Heads/c.KVHeads
 	for row := p.pack.Offsets[sequence]; row < p.pack.Offsets[sequence+1]; row++ {
 		for h := range c.Heads {
-			q, lse := s.fused[(row+shift)*(c.DModel+2*c.KVDim())+h*hd:][:hd], s.lse[(row+shift)*c.Heads+h]
+			q, lse := s.fused[(row+shift)*p.fusedWidth(layer)+h*hd:][:hd], s.lse[(row+shift)*c.Heads+h]
 			sums := m.Of(p.options.Slots[sequence], layer, h/group)
 			head := keys[h/group*hd*capacity:]
 			each := func(position int) {

@@ -187,6 +187,9 @@ func (p *Pass) place(k *worker, layer int) (s *layerState, from, to int) {
 	return &k.layer, 0, k.rowTo - k.rowFrom
 }
 
+// fusedWidth is the number of columns of a layer's fused projection.
+func (p *Pass) fusedWidth(layer int) int { return p.weights.layers[layer].qkv.Out }
+
 // plan returns which rows of a worker's block go to which expert.
 func (p *Pass) plan(k *worker, layer int) *moe.Dispatch {
 	if p.kept() {

@@ -121,9 +121,9 @@ func AttendRows(out, lse, q []float32, stride int, kT, v []float32, rows, heads,
 	if rows == 1 {
 		a.rows(out, lse, q, block{stride: headDim, queryStride: headDim, lseStride: 1, m: heads, n: n, keyHeads: kvHeads})
 	} else {
+		step := a.rowsPerBlock()
 		for h := range heads {
 			a.kT, a.v = kT[h/group*plane:][:plane], v[h/group*plane:][:plane]
-			step := a.rowsPerBlock()
 			for r := 0; r < rows; r += step {
 				a.rows(out[r*d+h*headDim:], from(lse, r*heads+h), q[r*stride+h*headDim:],
 					block{stride: d, queryStride: stride, lseStride: heads, m: min(step, rows-r), n: n + r, causal: 1, keyHeads: 1})
@@ -142,22 +142,15 @@ func from(x []float32, n int) []float32 {
 }
 
 // StoreKV writes the keys and values of rows consecutive positions from first
-// on into one sequence's cache: k and v have kvHeads·headDim elements in each row, stride apart. Scores run
-// along the keys and the mix along the head dimension, so kT is
+// on into one sequence's cache: k and v have kvHeads·headDim elements in each row, and rows
+// begin stride elements apart. Scores run along the keys and the mix along the head
+// dimension, so kT is
 // [kvHeads][cap/16][headDim][16], panels of sixteen keys, and vCache
 // [kvHeads][cap][headDim]. cap is a multiple of 16.
 func StoreKV(kT, vCache, k, v []float32, stride, rows, first, kvHeads, headDim, cap int) {
 	if cap%panelWidth != 0 || first+rows > cap || len(kT) < kvHeads*headDim*cap || len(vCache) < kvHeads*headDim*cap {
 		panic(fmt.Sprintf("kernel: StoreKV of positions %d..%d into caches of %d and %d, capacity %d",
 			first, first+rows-1, len(kT), len(vCache), cap))
-	}
-	if rows == 1 {
-		at, lane := first/panelWidth*panelWidth*headDim, first%panelWidth
-		for h := range kvHeads {
-			storeKey(kT[h*headDim*cap+at+lane:], k[h*headDim:][:headDim])
-			copy(vCache[(h*cap+first)*headDim:][:headDim], v[h*headDim:][:headDim])
-		}
-		return
 	}
 	for r := 0; r < rows; {
 		// As many rows as the panel of the first of them takes.
@@ -172,16 +165,5 @@ func StoreKV(kT, vCache, k, v []float32, stride, rows, first, kvHeads, headDim, 
 			}
 		}
 		r += m
-	}
-}
-
-// storeKey writes one key to its lane of a panel.
-func storeKey(lane, key []float32) {
-	for ; len(key) >= 4; lane, key = lane[min(4*panelWidth, len(lane)):], key[4:] {
-		to := (*[3*panelWidth + 1]float32)(lane)
-		to[0], to[panelWidth], to[2*panelWidth], to[3*panelWidth] = key[0], key[1], key[2], key[3]
-	}
-	for i, x := range key {
-		lane[i*panelWidth] = x
 	}
 }

@@ -55,7 +55,7 @@ func (a *attention) rows(out, lse, q []float32, b block) {
 // isPlain reports whether the kernel is TwoPass in float32 and in the canonical order.
 func (a *attention) isPlain() bool {
 	n := a.num
-	return n.Kernel == TwoPass && exact(n.Scores) && exact(n.Probs) && n.Reduction == (Reduction{}) && a.scale > 0 && a.scale <= math.MaxFloat32
+	return n.Kernel == TwoPass && exact(n.Scores) && exact(n.Probs) && n.Reduction == (Reduction{}) && keepsOrder(a.scale)
 }
 
 // inSteps attends a block one operation after the other.
@@ -155,7 +155,7 @@ func (a *attention) twoPass(out, scores []float32, scale float32, sums, maxima [
 // rounded scales and rounds the scores, and returns the factor that is still
 // to be applied: without a rounding the exponential can take it along.
 func (a *attention) rounded(scores []float32) (scale float32) {
-	if exact(a.num.Scores) && a.scale > 0 && a.scale <= math.MaxFloat32 {
+	if exact(a.num.Scores) && keepsOrder(a.scale) {
 		return a.scale
 	}
 	scaleScores(scores, a.scale, a.num)

@@ -32,11 +32,26 @@ func tailRows(out, probs, values []float32, ldo, ldp, ldv, m, n int) {
 
 // transpose sets dst[n][ld] to the transpose of src[rows][stride], n columns.
 func transpose(dst, src []float32, rows, n, stride, ld int) {
+	if rows == 1 && ld == panelWidth {
+		spreadRow(dst, src[:n])
+		return
+	}
 	done := transposeVector(dst, src, rows, n, stride, ld)
 	for r := range rows {
 		row := src[r*stride:][:n]
 		for i := done; i < n; i++ {
 			dst[i*ld+r] = row[i]
 		}
+	}
+}
+
+// spreadRow writes a row to the lane at hand of a panel.
+func spreadRow(lane, row []float32) {
+	for ; len(row) >= 4; lane, row = lane[min(4*panelWidth, len(lane)):], row[4:] {
+		to := (*[3*panelWidth + 1]float32)(lane)
+		to[0], to[panelWidth], to[2*panelWidth], to[3*panelWidth] = row[0], row[1], row[2], row[3]
+	}
+	for i, x := range row {
+		lane[i*panelWidth] = x
 	}
 }

@@ -45,7 +45,7 @@ func (a *attention) prefill(out, scores, q, sums, maxima []float32, b *block) bo
 	queries := grown(&a.s.queries, a.headDim*panelWidth)
 	transpose(queries, q, b.m, a.headDim, b.queryStride, panelWidth)
 	_, _ = out[(b.m-1)*b.stride+a.headDim-1], scores[panels*panelWidth-1]
-	_, _, _, _ = a.kT[panels*a.headDim-1], a.v[last*a.headDim-1], sums[:panelWidth], maxima[:panelWidth]
+	_, _ = a.kT[panels*a.headDim-1], a.v[last*a.headDim-1]
 	sums, maxima = sums[:panelWidth], maxima[:panelWidth]
 	call, lanes := &a.s.prefill, laneCount()
 	for r := 0; r < b.m; r += lanes {
