@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/base64"
+	"encoding/ascii85"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -759,7 +759,8 @@ func TestSizes(t *testing.T) {
 		}
 		if _, inside, ok := bytes.Cut(text, []byte(`driftlabProgram("`)); ok && strings.HasPrefix(e.Name(), "program") {
 			text, _, _ := bytes.Cut(inside, []byte(`"`))
-			if module, err = base64.StdEncoding.DecodeString(string(text)); err != nil {
+			plain := strings.NewReplacer("v", `"`, "w", `\`, "x", "<").Replace(string(text))
+			if module, err = io.ReadAll(ascii85.NewDecoder(strings.NewReader(plain))); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"bytes"
-	"encoding/base64"
 	"html/template"
 
 	"driftlab/results"
@@ -20,7 +19,7 @@ func Diagnose(p Program, home bool) []byte {
 	err := diagnosePage.Execute(&out, map[string]any{
 		"Policy": policyOf(sums(early, script)+" 'wasm-unsafe-eval'", style, "'none'"), "Style": template.CSS(style), "Early": template.JS(early), "Script": template.JS(script),
 		"Worker":  template.HTML(inScript(string(p.Support) + "\n" + source("worker.js"))),
-		"Program": template.HTML(`"` + base64.StdEncoding.EncodeToString(p.Diagnose) + `"`), "Home": home,
+		"Program": template.HTML(`"` + quotable(p.Diagnose) + `"`), "Home": home,
 	})
 	if err != nil {
 		panic("lab: " + err.Error()) // writing to memory cannot fail

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
+	"encoding/ascii85"
 	"encoding/base64"
 	"encoding/hex"
 	"html/template"
@@ -34,9 +35,9 @@ type File struct {
 // Site is the page as files for any static host: index.html, which has everything but the
 // program, also the page of corrections, and the program next to it. Opened from a disk they
 // work as well, since a page may run the scripts next to it even there: so the program is a
-// script, its bytes in base64.
+// script, its bytes in Ascii85.
 func Site(p Program, which results.Part) []File {
-	text := base64.StdEncoding.EncodeToString(p.Gzip)
+	text := quotable(p.Gzip)
 	sum := sha256.Sum256([]byte(text))
 	name := "program-" + hex.EncodeToString(sum[:6]) + ".js"
 	return []File{
@@ -48,7 +49,7 @@ func Site(p Program, which results.Part) []File {
 
 // OneFile is the page with the program in it.
 func OneFile(p Program, which results.Part) []byte {
-	text := base64.StdEncoding.EncodeToString(p.Gzip)
+	text := quotable(p.Gzip)
 	return index(p, which, "", `"`+text+`"`, len(text))
 }
 
@@ -109,6 +110,14 @@ func Gzip(raw []byte) []byte {
 	z.Write(raw)                                               // a buffer takes everything
 	z.Close()
 	return packed.Bytes()
+}
+
+// quotable is a text of Ascii85 that a script and an element can have between quotes: four bytes are five characters,
+// where base64 has five and a third. Instead of ", \ and < it has v, w and x, and no z for four zeros.
+func quotable(raw []byte) string {
+	text := make([]byte, ascii85.MaxEncodedLen(len(raw)))
+	text = text[:ascii85.Encode(text, raw)]
+	return strings.NewReplacer(`"`, "v", `\`, "w", "<", "x", "z", "!!!!!").Replace(string(text))
 }
 
 // lean is a script or a style without its indentation and the lines that are a // comment.

@@ -1,8 +1,11 @@
 package lab
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/ascii85"
 	"encoding/base64"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,7 +19,7 @@ func TestSite(t *testing.T) {
 	p := Program{Gzip: []byte("module"), Diagnose: []byte("second module"), Support: []byte("class Go {} // </script>")}
 	which := results.Part{HTML: "<p>corrections</p>", Style: ".corrections {}", Script: "const corrections = 1; // </b>\n"}
 	site := Site(p, which)
-	if len(site) != 3 || site[2].Name != DiagnosePage || site[0].Name != "index.html" || string(site[1].Data) != "driftlabProgram(\""+base64.StdEncoding.EncodeToString(p.Gzip)+"\");\n" {
+	if len(site) != 3 || site[2].Name != DiagnosePage || site[0].Name != "index.html" || string(site[1].Data) != "driftlabProgram(\""+quotable(p.Gzip)+"\");\n" {
 		t.Fatalf("%d files, the first %s", len(site), site[0].Name)
 	}
 	for name, page := range map[string]string{"a site": string(site[0].Data), "one file": string(OneFile(p, which)), "dumps": string(site[2].Data)} {
@@ -47,11 +50,27 @@ func TestSite(t *testing.T) {
 				t.Errorf("%s: policy %s", name, policy)
 			}
 		}
-		if inside := strings.Contains(page, `"`+base64.StdEncoding.EncodeToString(program)+`"`); inside != (name != "a site") || strings.Contains(page, site[1].Name) == inside {
+		if inside := strings.Contains(page, `"`+quotable(program)+`"`); inside != (name != "a site") || strings.Contains(page, site[1].Name) == inside {
 			t.Errorf("%s: the program is inside: %v", name, inside)
 		}
 		if !strings.Contains(page, `class Go {} // <\/script>`) {
 			t.Errorf("%s: wasm_exec.js ends the page's script", name)
 		}
+	}
+}
+
+// TestQuotable: a decoder of Ascii85 reads the text once its three characters stand there again, and no element ends at it.
+func TestQuotable(t *testing.T) {
+	raw := make([]byte, 4099)
+	for i := range raw {
+		raw[i] = byte(i * i >> 3) // its first bytes are zeros
+	}
+	text := quotable(raw)
+	if strings.ContainsAny(text, "\"\\<z\n") || len(text) != 5*(len(raw)/4)+4 {
+		t.Errorf("%d characters for %d bytes: %.80s", len(text), len(raw), text)
+	}
+	plain := strings.NewReplacer("v", `"`, "w", `\`, "x", "<").Replace(text)
+	if got, err := io.ReadAll(ascii85.NewDecoder(strings.NewReader(plain))); err != nil || !bytes.Equal(got, raw) {
+		t.Errorf("the text decodes to %d of %d bytes: %v", len(got), len(raw), err)
 	}
 }

@@ -1,7 +1,21 @@
 // The worker: it unpacks the program, starts it and passes messages on. Go's
-// wasm_exec.js stands before it. The program comes as a text of base64 over gzip,
+// wasm_exec.js stands before it. The program comes as a text of Ascii85 over gzip,
 // between quotes, either from an address or from the page, or compiled already.
 "use strict";
+
+// digits are the values of Ascii85's characters; v, w and x stand for ", \ and <, which a script cannot have everywhere.
+const digits = new Uint8Array(128).map((_, c) => ({ 118: 34, 119: 92, 120: 60 }[c] || c) - 33);
+
+// decoded is four bytes for five characters.
+function decoded(text) {
+  const bytes = new Uint8Array((text.length / 5) * 4), view = new DataView(bytes.buffer);
+  for (let i = 0, j = 0; i < text.length; i += 5, j += 4) {
+    let value = 0;
+    for (let k = i; k < i + 5; k++) value = value * 85 + digits[text.charCodeAt(k)];
+    view.setUint32(j, value);
+  }
+  return bytes;
+}
 
 // unpacked is the text as a stream of the program's bytes.
 function unpacked(response, seen) {
@@ -18,12 +32,11 @@ function unpacked(response, seen) {
       const end = text.indexOf('"');
       if (end >= 0) { state = 2; text = text.slice(0, end); }
       rest += text;
-      const whole = rest.length - (rest.length % 4), raw = atob(rest.slice(0, whole));
+      const whole = rest.length - (rest.length % 5), bytes = decoded(rest.slice(0, whole));
       rest = rest.slice(whole);
-      const bytes = new Uint8Array(raw.length);
-      for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
       seen(whole);
       out.enqueue(bytes);
+      if (state === 2 && rest) out.enqueue(decoded(rest.padEnd(5, "u")).subarray(0, rest.length - 1));
     },
   });
   return response.body.pipeThrough(new TextDecoderStream()).pipeThrough(decode).pipeThrough(new DecompressionStream("gzip"));
