@@ -117,7 +117,7 @@ func AttendRows(out, lse, q []float32, stride int, kT, v []float32, rows, heads,
 	plane := headDim * cap
 	group := heads / kvHeads
 	a := attention{kT: kT, v: v, ldv: headDim, plane: plane, headDim: headDim, scale: scale, num: num, s: s}
-	a.plain = headDim%panelWidth == 0 && a.isPlain()
+	a.inCalls = headDim%8 == 0 && a.isPlain()
 	if rows == 1 {
 		a.rows(out, lse, q, block{stride: headDim, queryStride: headDim, lseStride: 1, m: heads, n: n, keyHeads: kvHeads})
 	} else {

@@ -35,14 +35,11 @@ func tailRowsVector(out, probs, values []float32, ldo, ldp, ldv, m, n int) bool 
 // transposeVector transposes as many columns as fill registers, if the path can,
 // and returns their number.
 func transposeVector(dst, src []float32, rows, n, stride, ld int) int {
-	width := 0
-	switch CurrentPath() {
-	case PathAVX512:
+	path, width := CurrentPath(), 8
+	if path == PathAVX512 && n >= 16 {
 		width = 16
-	case PathAVX2:
-		width = 8
 	}
-	if width == 0 || n < width || rows < 3 { // a row or two are quicker by hand
+	if path == PathGo || n < width || rows < 3 { // a row or two are quicker by hand
 		return 0
 	}
 	n -= n % width
@@ -66,7 +63,9 @@ func rotateHeadsVector(x, cos, sin []float32, heads int, flip uint32) bool {
 		return false
 	}
 	_, _ = x[2*heads*half-1], sin[half-1]
-	if path == PathAVX512 && half%16 != 8 { // eight lanes are whole registers of AVX2
+	if half == 4 {
+		rotateEights256(&x[0], &cos[0], &sin[0], heads, flip)
+	} else if path == PathAVX512 && half%16 != 8 { // eight lanes are whole registers of AVX2
 		rotateHeads512(&x[0], &cos[0], &sin[0], heads, half, flip)
 	} else {
 		rotateHeads256(&x[0], &cos[0], &sin[0], heads, half, flip)

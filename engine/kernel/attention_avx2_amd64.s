@@ -525,6 +525,31 @@ pair_done:
 	VZEROUPPER    
 	RET           
 
+// func rotateEights256(x, cos, sin *float32, heads int, flip uint32)
+TEXT ·rotateEights256(SB), NOSPLIT, $0-36
+	MOVQ          x+0(FP), SI
+	MOVQ          cos+8(FP), BX
+	MOVQ          sin+16(FP), DX
+	MOVQ          heads+24(FP), AX
+	VBROADCASTF128 (BX), Y0
+	VBROADCASTF128 (DX), Y1
+	VBROADCASTSS  flip+32(FP), Y2
+	VPXOR         Y2, Y1, Y1
+	VPXOR         c_80000000<>(SB), Y1, Y2
+	VBLENDPS      $0x0f, Y2, Y1, Y1
+head:
+	VMOVUPS       (SI), Y3
+	VPERM2F128    $1, Y3, Y3, Y4
+	VMULPS        Y0, Y3, Y3
+	VMULPS        Y1, Y4, Y4
+	VADDPS        Y4, Y3, Y3
+	VMOVUPS       Y3, (SI)
+	ADDQ          $32, SI
+	DECQ          AX
+	JNZ           head
+	VZEROUPPER    
+	RET           
+
 // func decodeHeads256x4(call *decodeCall)
 TEXT ·decodeHeads256x4(SB), NOSPLIT, $0-8
 	MOVQ          call+0(FP), CX
@@ -670,6 +695,9 @@ scored:
 	MOVQ          decodeCall_maxima(DX), DI
 	MOVQ          decodeCall_scores(DX), SI
 	VBROADCASTSS  decodeCall_scale(DX), Y4
+	MOVQ          DI, BX
+	MOVQ          decodeCall_unrounded(DX), DI
+	ADDQ          SI, DI
 	VEXTRACTF128  $1, Y0, X5
 	VMAXPS        X5, X0, X0
 	VPSHUFD       $0x4e, X0, X5
@@ -679,7 +707,7 @@ scored:
 	VPXOR         X5, X5, X5
 	VADDSS        X5, X0, X0
 	VMULSS        X4, X0, X0
-	VMOVSS        X0, 0(DI)
+	VMOVSS        X0, 0(BX)
 	VBROADCASTSS  X0, Y0
 	VEXTRACTF128  $1, Y1, X5
 	VMAXPS        X5, X1, X1
@@ -690,7 +718,7 @@ scored:
 	VPXOR         X5, X5, X5
 	VADDSS        X5, X1, X1
 	VMULSS        X4, X1, X1
-	VMOVSS        X1, 4(DI)
+	VMOVSS        X1, 4(BX)
 	VBROADCASTSS  X1, Y1
 	VEXTRACTF128  $1, Y2, X5
 	VMAXPS        X5, X2, X2
@@ -701,7 +729,7 @@ scored:
 	VPXOR         X5, X5, X5
 	VADDSS        X5, X2, X2
 	VMULSS        X4, X2, X2
-	VMOVSS        X2, 8(DI)
+	VMOVSS        X2, 8(BX)
 	VBROADCASTSS  X2, Y2
 	VEXTRACTF128  $1, Y3, X5
 	VMAXPS        X5, X3, X3
@@ -712,7 +740,7 @@ scored:
 	VPXOR         X5, X5, X5
 	VADDSS        X5, X3, X3
 	VMULSS        X4, X3, X3
-	VMOVSS        X3, 12(DI)
+	VMOVSS        X3, 12(BX)
 	VBROADCASTSS  X3, Y3
 exp:
 	VMOVUPS       0(SI), Y5
@@ -785,8 +813,23 @@ exp:
 	VPADDD        c_0000007f<>(SB), Y8, Y8
 	VPSLLD        $23, Y8, Y8
 	VMULPS        Y8, Y9, Y9
+	VMOVUPS       Y10, 0(DI)
+	VMOVUPS       Y9, 0(DI)(R9*1)
+	CMPQ          SI, DI
+	JEQ           kept_0_0
+	VPSRLD        $16, Y10, Y6
+	VPAND         c_00000001<>(SB), Y6, Y6
+	VPADDD        c_00007fff<>(SB), Y10, Y10
+	VPADDD        Y6, Y10, Y10
+	VPAND         c_ffff0000<>(SB), Y10, Y10
 	VMOVUPS       Y10, 0(SI)
+	VPSRLD        $16, Y9, Y6
+	VPAND         c_00000001<>(SB), Y6, Y6
+	VPADDD        c_00007fff<>(SB), Y9, Y9
+	VPADDD        Y6, Y9, Y9
+	VPAND         c_ffff0000<>(SB), Y9, Y9
 	VMOVUPS       Y9, 0(SI)(R9*1)
+kept_0_0:
 	VMOVUPS       0(SI)(R9*2), Y9
 	VMULPS        Y4, Y9, Y9
 	VSUBPS        Y2, Y9, Y9
@@ -857,8 +900,23 @@ exp:
 	VPADDD        c_0000007f<>(SB), Y8, Y8
 	VPSLLD        $23, Y8, Y8
 	VMULPS        Y8, Y7, Y7
+	VMOVUPS       Y5, 0(DI)(R9*2)
+	VMOVUPS       Y7, 0(DI)(AX*1)
+	CMPQ          SI, DI
+	JEQ           kept_0_2
+	VPSRLD        $16, Y5, Y10
+	VPAND         c_00000001<>(SB), Y10, Y10
+	VPADDD        c_00007fff<>(SB), Y5, Y5
+	VPADDD        Y10, Y5, Y5
+	VPAND         c_ffff0000<>(SB), Y5, Y5
 	VMOVUPS       Y5, 0(SI)(R9*2)
+	VPSRLD        $16, Y7, Y10
+	VPAND         c_00000001<>(SB), Y10, Y10
+	VPADDD        c_00007fff<>(SB), Y7, Y7
+	VPADDD        Y10, Y7, Y7
+	VPAND         c_ffff0000<>(SB), Y7, Y7
 	VMOVUPS       Y7, 0(SI)(AX*1)
+kept_0_2:
 	VMOVUPS       32(SI), Y7
 	VMULPS        Y4, Y7, Y7
 	VSUBPS        Y0, Y7, Y7
@@ -929,8 +987,23 @@ exp:
 	VPADDD        c_0000007f<>(SB), Y8, Y8
 	VPSLLD        $23, Y8, Y8
 	VMULPS        Y8, Y6, Y6
+	VMOVUPS       Y9, 32(DI)
+	VMOVUPS       Y6, 32(DI)(R9*1)
+	CMPQ          SI, DI
+	JEQ           kept_1_0
+	VPSRLD        $16, Y9, Y5
+	VPAND         c_00000001<>(SB), Y5, Y5
+	VPADDD        c_00007fff<>(SB), Y9, Y9
+	VPADDD        Y5, Y9, Y9
+	VPAND         c_ffff0000<>(SB), Y9, Y9
 	VMOVUPS       Y9, 32(SI)
+	VPSRLD        $16, Y6, Y5
+	VPAND         c_00000001<>(SB), Y5, Y5
+	VPADDD        c_00007fff<>(SB), Y6, Y6
+	VPADDD        Y5, Y6, Y6
+	VPAND         c_ffff0000<>(SB), Y6, Y6
 	VMOVUPS       Y6, 32(SI)(R9*1)
+kept_1_0:
 	VMOVUPS       32(SI)(R9*2), Y6
 	VMULPS        Y4, Y6, Y6
 	VSUBPS        Y2, Y6, Y6
@@ -1001,9 +1074,25 @@ exp:
 	VPADDD        c_0000007f<>(SB), Y8, Y8
 	VPSLLD        $23, Y8, Y8
 	VMULPS        Y8, Y10, Y10
+	VMOVUPS       Y7, 32(DI)(R9*2)
+	VMOVUPS       Y10, 32(DI)(AX*1)
+	CMPQ          SI, DI
+	JEQ           kept_1_2
+	VPSRLD        $16, Y7, Y9
+	VPAND         c_00000001<>(SB), Y9, Y9
+	VPADDD        c_00007fff<>(SB), Y7, Y7
+	VPADDD        Y9, Y7, Y7
+	VPAND         c_ffff0000<>(SB), Y7, Y7
 	VMOVUPS       Y7, 32(SI)(R9*2)
+	VPSRLD        $16, Y10, Y9
+	VPAND         c_00000001<>(SB), Y9, Y9
+	VPADDD        c_00007fff<>(SB), Y10, Y10
+	VPADDD        Y9, Y10, Y10
+	VPAND         c_ffff0000<>(SB), Y10, Y10
 	VMOVUPS       Y10, 32(SI)(AX*1)
+kept_1_2:
 	ADDQ          $64, SI
+	ADDQ          $64, DI
 	SUBQ          $16, R10
 	JGT           exp
 	MOVQ          call+0(FP), CX
@@ -1019,14 +1108,12 @@ exp:
 	LEAQ          (R10)(R10*2), R13
 	LEAQ          (R8)(R8*2), R14
 columns:
-	MOVQ          call+0(FP), CX
-	MOVQ          decodeCall_n(CX), CX
-	MOVQ          AX, SI
-	MOVQ          DX, DI
-	VPXOR         Y3, Y3, Y3
-	VPXOR         Y2, Y2, Y2
-	VPXOR         Y1, Y1, Y1
+	SUBQ          $16, R11
+	JLT           eight
 	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
 	VPXOR         Y4, Y4, Y4
 	VPXOR         Y10, Y10, Y10
 	VPXOR         Y7, Y7, Y7
@@ -1035,57 +1122,165 @@ columns:
 	VPXOR         Y5, Y5, Y5
 	VPXOR         Y6, Y6, Y6
 	VPXOR         Y11, Y11, Y11
-key:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	TESTQ         R15, R15
+	JEQ           mix16
+	ADDQ          SI, R15
+mix16_rounded:
 	VBROADCASTSS  0(SI), Y12
-	VADDSS        X12, X3, X3
+	VADDSS        0(R15), X0, X0
 	VFMADD231PS   0(DI), Y12, Y4
 	VFMADD231PS   32(DI), Y12, Y10
 	VBROADCASTSS  0(SI)(R9*1), Y12
-	VADDSS        X12, X2, X2
+	VADDSS        0(R15)(R9*1), X1, X1
 	VFMADD231PS   0(DI)(R10*1), Y12, Y7
 	VFMADD231PS   32(DI)(R10*1), Y12, Y9
 	VBROADCASTSS  0(SI)(R9*2), Y12
-	VADDSS        X12, X1, X1
+	VADDSS        0(R15)(R9*2), X2, X2
 	VFMADD231PS   0(DI)(R10*2), Y12, Y8
 	VFMADD231PS   32(DI)(R10*2), Y12, Y5
 	VBROADCASTSS  0(SI)(R12*1), Y12
+	VADDSS        0(R15)(R12*1), X3, X3
+	VFMADD231PS   0(DI)(R13*1), Y12, Y6
+	VFMADD231PS   32(DI)(R13*1), Y12, Y11
+	ADDQ          $4, SI
+	ADDQ          $4, R15
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           mix16_rounded
+	JMP           mix16_divide
+mix16:
+	VBROADCASTSS  0(SI), Y12
 	VADDSS        X12, X0, X0
+	VFMADD231PS   0(DI), Y12, Y4
+	VFMADD231PS   32(DI), Y12, Y10
+	VBROADCASTSS  0(SI)(R9*1), Y12
+	VADDSS        X12, X1, X1
+	VFMADD231PS   0(DI)(R10*1), Y12, Y7
+	VFMADD231PS   32(DI)(R10*1), Y12, Y9
+	VBROADCASTSS  0(SI)(R9*2), Y12
+	VADDSS        X12, X2, X2
+	VFMADD231PS   0(DI)(R10*2), Y12, Y8
+	VFMADD231PS   32(DI)(R10*2), Y12, Y5
+	VBROADCASTSS  0(SI)(R12*1), Y12
+	VADDSS        X12, X3, X3
 	VFMADD231PS   0(DI)(R13*1), Y12, Y6
 	VFMADD231PS   32(DI)(R13*1), Y12, Y11
 	ADDQ          $4, SI
 	ADDQ          R8, DI
 	DECQ          CX
-	JNZ           key
+	JNZ           mix16
+mix16_divide:
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_sums(CX), CX
-	VMOVSS        X3, 0(CX)
-	VBROADCASTSS  X3, Y3
-	VDIVPS        Y3, Y4, Y4
-	VMOVUPS       Y4, 0(BX)
-	VDIVPS        Y3, Y10, Y10
-	VMOVUPS       Y10, 32(BX)
-	VMOVSS        X2, 4(CX)
-	VBROADCASTSS  X2, Y2
-	VDIVPS        Y2, Y7, Y7
-	VMOVUPS       Y7, 0(BX)(R8*1)
-	VDIVPS        Y2, Y9, Y9
-	VMOVUPS       Y9, 32(BX)(R8*1)
-	VMOVSS        X1, 8(CX)
-	VBROADCASTSS  X1, Y1
-	VDIVPS        Y1, Y8, Y8
-	VMOVUPS       Y8, 0(BX)(R8*2)
-	VDIVPS        Y1, Y5, Y5
-	VMOVUPS       Y5, 32(BX)(R8*2)
-	VMOVSS        X0, 12(CX)
+	VMOVSS        X0, 0(CX)
 	VBROADCASTSS  X0, Y0
-	VDIVPS        Y0, Y6, Y6
+	VDIVPS        Y0, Y4, Y4
+	VMOVUPS       Y4, 0(BX)
+	VDIVPS        Y0, Y10, Y10
+	VMOVUPS       Y10, 32(BX)
+	VMOVSS        X1, 4(CX)
+	VBROADCASTSS  X1, Y1
+	VDIVPS        Y1, Y7, Y7
+	VMOVUPS       Y7, 0(BX)(R8*1)
+	VDIVPS        Y1, Y9, Y9
+	VMOVUPS       Y9, 32(BX)(R8*1)
+	VMOVSS        X2, 8(CX)
+	VBROADCASTSS  X2, Y2
+	VDIVPS        Y2, Y8, Y8
+	VMOVUPS       Y8, 0(BX)(R8*2)
+	VDIVPS        Y2, Y5, Y5
+	VMOVUPS       Y5, 32(BX)(R8*2)
+	VMOVSS        X3, 12(CX)
+	VBROADCASTSS  X3, Y3
+	VDIVPS        Y3, Y6, Y6
 	VMOVUPS       Y6, 0(BX)(R14*1)
-	VDIVPS        Y0, Y11, Y11
+	VDIVPS        Y3, Y11, Y11
 	VMOVUPS       Y11, 32(BX)(R14*1)
 	ADDQ          $64, DX
 	ADDQ          $64, BX
-	SUBQ          $16, R11
-	JNZ           columns
+	JMP           columns
+eight:
+	ADDQ          $16, R11
+	JEQ           mixed
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	TESTQ         R15, R15
+	JEQ           mix8
+	ADDQ          SI, R15
+mix8_rounded:
+	VBROADCASTSS  0(SI), Y8
+	VADDSS        0(R15), X0, X0
+	VFMADD231PS   0(DI), Y8, Y4
+	VBROADCASTSS  0(SI)(R9*1), Y8
+	VADDSS        0(R15)(R9*1), X1, X1
+	VFMADD231PS   0(DI)(R10*1), Y8, Y5
+	VBROADCASTSS  0(SI)(R9*2), Y8
+	VADDSS        0(R15)(R9*2), X2, X2
+	VFMADD231PS   0(DI)(R10*2), Y8, Y6
+	VBROADCASTSS  0(SI)(R12*1), Y8
+	VADDSS        0(R15)(R12*1), X3, X3
+	VFMADD231PS   0(DI)(R13*1), Y8, Y7
+	ADDQ          $4, SI
+	ADDQ          $4, R15
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           mix8_rounded
+	JMP           mix8_divide
+mix8:
+	VBROADCASTSS  0(SI), Y8
+	VADDSS        X8, X0, X0
+	VFMADD231PS   0(DI), Y8, Y4
+	VBROADCASTSS  0(SI)(R9*1), Y8
+	VADDSS        X8, X1, X1
+	VFMADD231PS   0(DI)(R10*1), Y8, Y5
+	VBROADCASTSS  0(SI)(R9*2), Y8
+	VADDSS        X8, X2, X2
+	VFMADD231PS   0(DI)(R10*2), Y8, Y6
+	VBROADCASTSS  0(SI)(R12*1), Y8
+	VADDSS        X8, X3, X3
+	VFMADD231PS   0(DI)(R13*1), Y8, Y7
+	ADDQ          $4, SI
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           mix8
+mix8_divide:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_sums(CX), CX
+	VMOVSS        X0, 0(CX)
+	VBROADCASTSS  X0, Y0
+	VDIVPS        Y0, Y4, Y4
+	VMOVUPS       Y4, 0(BX)
+	VMOVSS        X1, 4(CX)
+	VBROADCASTSS  X1, Y1
+	VDIVPS        Y1, Y5, Y5
+	VMOVUPS       Y5, 0(BX)(R8*1)
+	VMOVSS        X2, 8(CX)
+	VBROADCASTSS  X2, Y2
+	VDIVPS        Y2, Y6, Y6
+	VMOVUPS       Y6, 0(BX)(R8*2)
+	VMOVSS        X3, 12(CX)
+	VBROADCASTSS  X3, Y3
+	VDIVPS        Y3, Y7, Y7
+	VMOVUPS       Y7, 0(BX)(R14*1)
+	ADDQ          $32, DX
+	ADDQ          $32, BX
+mixed:
 	VZEROUPPER    
 	RET           
 
@@ -1165,6 +1360,9 @@ scored:
 	MOVQ          decodeCall_maxima(DX), DI
 	MOVQ          decodeCall_scores(DX), SI
 	VBROADCASTSS  decodeCall_scale(DX), Y1
+	MOVQ          DI, BX
+	MOVQ          decodeCall_unrounded(DX), DI
+	ADDQ          SI, DI
 	VEXTRACTF128  $1, Y0, X2
 	VMAXPS        X2, X0, X0
 	VPSHUFD       $0x4e, X0, X2
@@ -1174,7 +1372,7 @@ scored:
 	VPXOR         X2, X2, X2
 	VADDSS        X2, X0, X0
 	VMULSS        X1, X0, X0
-	VMOVSS        X0, 0(DI)
+	VMOVSS        X0, 0(BX)
 	VBROADCASTSS  X0, Y0
 exp:
 	VMOVUPS       0(SI), Y2
@@ -1212,7 +1410,16 @@ exp:
 	VPADDD        c_0000007f<>(SB), Y3, Y3
 	VPSLLD        $23, Y3, Y3
 	VMULPS        Y3, Y4, Y4
+	VMOVUPS       Y4, 0(DI)
+	CMPQ          SI, DI
+	JEQ           kept_0_0
+	VPSRLD        $16, Y4, Y2
+	VPAND         c_00000001<>(SB), Y2, Y2
+	VPADDD        c_00007fff<>(SB), Y4, Y4
+	VPADDD        Y2, Y4, Y4
+	VPAND         c_ffff0000<>(SB), Y4, Y4
 	VMOVUPS       Y4, 0(SI)
+kept_0_0:
 	VMOVUPS       32(SI), Y4
 	VMULPS        Y1, Y4, Y4
 	VSUBPS        Y0, Y4, Y4
@@ -1248,8 +1455,18 @@ exp:
 	VPADDD        c_0000007f<>(SB), Y2, Y2
 	VPSLLD        $23, Y2, Y2
 	VMULPS        Y2, Y3, Y3
+	VMOVUPS       Y3, 32(DI)
+	CMPQ          SI, DI
+	JEQ           kept_1_0
+	VPSRLD        $16, Y3, Y4
+	VPAND         c_00000001<>(SB), Y4, Y4
+	VPADDD        c_00007fff<>(SB), Y3, Y3
+	VPADDD        Y4, Y3, Y3
+	VPAND         c_ffff0000<>(SB), Y3, Y3
 	VMOVUPS       Y3, 32(SI)
+kept_1_0:
 	ADDQ          $64, SI
+	ADDQ          $64, DI
 	SUBQ          $16, R10
 	JGT           exp
 	MOVQ          call+0(FP), CX
@@ -1265,14 +1482,31 @@ exp:
 	LEAQ          (R10)(R10*2), R13
 	LEAQ          (R8)(R8*2), R14
 columns:
-	MOVQ          call+0(FP), CX
-	MOVQ          decodeCall_n(CX), CX
-	MOVQ          AX, SI
-	MOVQ          DX, DI
+	SUBQ          $16, R11
+	JLT           eight
 	VPXOR         Y0, Y0, Y0
 	VPXOR         Y1, Y1, Y1
 	VPXOR         Y3, Y3, Y3
-key:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	TESTQ         R15, R15
+	JEQ           mix16
+	ADDQ          SI, R15
+mix16_rounded:
+	VBROADCASTSS  0(SI), Y4
+	VADDSS        0(R15), X0, X0
+	VFMADD231PS   0(DI), Y4, Y1
+	VFMADD231PS   32(DI), Y4, Y3
+	ADDQ          $4, SI
+	ADDQ          $4, R15
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           mix16_rounded
+	JMP           mix16_divide
+mix16:
 	VBROADCASTSS  0(SI), Y4
 	VADDSS        X4, X0, X0
 	VFMADD231PS   0(DI), Y4, Y1
@@ -1280,7 +1514,8 @@ key:
 	ADDQ          $4, SI
 	ADDQ          R8, DI
 	DECQ          CX
-	JNZ           key
+	JNZ           mix16
+mix16_divide:
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_sums(CX), CX
 	VMOVSS        X0, 0(CX)
@@ -1291,8 +1526,48 @@ key:
 	VMOVUPS       Y3, 32(BX)
 	ADDQ          $64, DX
 	ADDQ          $64, BX
-	SUBQ          $16, R11
-	JNZ           columns
+	JMP           columns
+eight:
+	ADDQ          $16, R11
+	JEQ           mixed
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	TESTQ         R15, R15
+	JEQ           mix8
+	ADDQ          SI, R15
+mix8_rounded:
+	VBROADCASTSS  0(SI), Y2
+	VADDSS        0(R15), X0, X0
+	VFMADD231PS   0(DI), Y2, Y1
+	ADDQ          $4, SI
+	ADDQ          $4, R15
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           mix8_rounded
+	JMP           mix8_divide
+mix8:
+	VBROADCASTSS  0(SI), Y2
+	VADDSS        X2, X0, X0
+	VFMADD231PS   0(DI), Y2, Y1
+	ADDQ          $4, SI
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           mix8
+mix8_divide:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_sums(CX), CX
+	VMOVSS        X0, 0(CX)
+	VBROADCASTSS  X0, Y0
+	VDIVPS        Y0, Y1, Y1
+	VMOVUPS       Y1, 0(BX)
+	ADDQ          $32, DX
+	ADDQ          $32, BX
+mixed:
 	VZEROUPPER    
 	RET           
 
@@ -1426,6 +1701,8 @@ max_done:
 	MOVQ          prefillCall_scores(DX), SI
 	VMOVUPS       Y7, (AX)
 	LEAQ          -1(R10)(R9*1), CX
+	MOVQ          prefillCall_unrounded(DX), DI
+	ADDQ          SI, DI
 exp:
 	VMOVUPS       0(SI), Y5
 	VMULPS        Y6, Y5, Y5
@@ -1567,10 +1844,38 @@ exp:
 	VPADDD        c_0000007f<>(SB), Y9, Y9
 	VPSLLD        $23, Y9, Y9
 	VMULPS        Y9, Y10, Y10
+	VMOVUPS       Y13, 0(DI)
+	VMOVUPS       Y12, 64(DI)
+	VMOVUPS       Y11, 128(DI)
+	VMOVUPS       Y10, 192(DI)
+	CMPQ          SI, DI
+	JEQ           kept
+	VPSRLD        $16, Y13, Y2
+	VPAND         c_00000001<>(SB), Y2, Y2
+	VPADDD        c_00007fff<>(SB), Y13, Y13
+	VPADDD        Y2, Y13, Y13
+	VPAND         c_ffff0000<>(SB), Y13, Y13
 	VMOVUPS       Y13, 0(SI)
+	VPSRLD        $16, Y12, Y2
+	VPAND         c_00000001<>(SB), Y2, Y2
+	VPADDD        c_00007fff<>(SB), Y12, Y12
+	VPADDD        Y2, Y12, Y12
+	VPAND         c_ffff0000<>(SB), Y12, Y12
 	VMOVUPS       Y12, 64(SI)
+	VPSRLD        $16, Y11, Y2
+	VPAND         c_00000001<>(SB), Y2, Y2
+	VPADDD        c_00007fff<>(SB), Y11, Y11
+	VPADDD        Y2, Y11, Y11
+	VPAND         c_ffff0000<>(SB), Y11, Y11
 	VMOVUPS       Y11, 128(SI)
+	VPSRLD        $16, Y10, Y2
+	VPAND         c_00000001<>(SB), Y2, Y2
+	VPADDD        c_00007fff<>(SB), Y10, Y10
+	VPADDD        Y2, Y10, Y10
+	VPAND         c_ffff0000<>(SB), Y10, Y10
 	VMOVUPS       Y10, 192(SI)
+kept:
+	ADDQ          $256, DI
 	ADDQ          $256, SI
 	SUBQ          $4, CX
 	JGT           exp
@@ -1581,6 +1886,8 @@ exp:
 	MOVQ          prefillCall_out(BX), R13
 	MOVQ          prefillCall_headDim(BX), R11
 columns:
+	SUBQ          $8, R11
+	JLT           fewer
 	MOVQ          prefillCall_scores(BX), SI
 	MOVQ          DX, DI
 	VPXOR         Y0, Y0, Y0
@@ -1591,27 +1898,28 @@ columns:
 	VPXOR         Y5, Y5, Y5
 	VPXOR         Y6, Y6, Y6
 	VPXOR         Y7, Y7, Y7
-	VPXOR         Y11, Y11, Y11
+	VPXOR         Y9, Y9, Y9
+	MOVQ          prefillCall_unrounded(BX), R14
 	MOVQ          R10, CX
 mix:
-	VMOVUPS       (SI), Y10
-	VADDPS        Y10, Y11, Y11
-	VBROADCASTSS  0(DI), Y12
-	VFMADD231PS   Y12, Y10, Y0
-	VBROADCASTSS  4(DI), Y12
-	VFMADD231PS   Y12, Y10, Y1
-	VBROADCASTSS  8(DI), Y12
-	VFMADD231PS   Y12, Y10, Y2
-	VBROADCASTSS  12(DI), Y12
-	VFMADD231PS   Y12, Y10, Y3
-	VBROADCASTSS  16(DI), Y12
-	VFMADD231PS   Y12, Y10, Y4
-	VBROADCASTSS  20(DI), Y12
-	VFMADD231PS   Y12, Y10, Y5
-	VBROADCASTSS  24(DI), Y12
-	VFMADD231PS   Y12, Y10, Y6
-	VBROADCASTSS  28(DI), Y12
-	VFMADD231PS   Y12, Y10, Y7
+	VMOVUPS       (SI), Y8
+	VADDPS        (SI)(R14*1), Y9, Y9
+	VBROADCASTSS  0(DI), Y10
+	VFMADD231PS   Y10, Y8, Y0
+	VBROADCASTSS  4(DI), Y10
+	VFMADD231PS   Y10, Y8, Y1
+	VBROADCASTSS  8(DI), Y10
+	VFMADD231PS   Y10, Y8, Y2
+	VBROADCASTSS  12(DI), Y10
+	VFMADD231PS   Y10, Y8, Y3
+	VBROADCASTSS  16(DI), Y10
+	VFMADD231PS   Y10, Y8, Y4
+	VBROADCASTSS  20(DI), Y10
+	VFMADD231PS   Y10, Y8, Y5
+	VBROADCASTSS  24(DI), Y10
+	VFMADD231PS   Y10, Y8, Y6
+	VBROADCASTSS  28(DI), Y10
+	VFMADD231PS   Y10, Y8, Y7
 	ADDQ          R8, DI
 	ADDQ          $64, SI
 	DECQ          CX
@@ -1621,42 +1929,42 @@ mix:
 	JEQ           mix_done
 	LEAQ          ·masks256+60(SB), AX
 mix_later:
-	VMOVUPS       (AX), Y12
-	VMOVUPS       (SI), Y10
-	VADDPS        Y10, Y11, Y13
-	VBLENDVPS     Y12, Y11, Y13, Y11
-	VMOVUPS       Y0, Y13
-	VBROADCASTSS  0(DI), Y9
-	VFMADD231PS   Y9, Y10, Y13
-	VBLENDVPS     Y12, Y0, Y13, Y0
-	VMOVUPS       Y1, Y13
-	VBROADCASTSS  4(DI), Y9
-	VFMADD231PS   Y9, Y10, Y13
-	VBLENDVPS     Y12, Y1, Y13, Y1
-	VMOVUPS       Y2, Y13
-	VBROADCASTSS  8(DI), Y9
-	VFMADD231PS   Y9, Y10, Y13
-	VBLENDVPS     Y12, Y2, Y13, Y2
-	VMOVUPS       Y3, Y13
-	VBROADCASTSS  12(DI), Y9
-	VFMADD231PS   Y9, Y10, Y13
-	VBLENDVPS     Y12, Y3, Y13, Y3
-	VMOVUPS       Y4, Y13
-	VBROADCASTSS  16(DI), Y9
-	VFMADD231PS   Y9, Y10, Y13
-	VBLENDVPS     Y12, Y4, Y13, Y4
-	VMOVUPS       Y5, Y13
-	VBROADCASTSS  20(DI), Y9
-	VFMADD231PS   Y9, Y10, Y13
-	VBLENDVPS     Y12, Y5, Y13, Y5
-	VMOVUPS       Y6, Y13
-	VBROADCASTSS  24(DI), Y9
-	VFMADD231PS   Y9, Y10, Y13
-	VBLENDVPS     Y12, Y6, Y13, Y6
-	VMOVUPS       Y7, Y13
-	VBROADCASTSS  28(DI), Y9
-	VFMADD231PS   Y9, Y10, Y13
-	VBLENDVPS     Y12, Y7, Y13, Y7
+	VMOVUPS       (AX), Y10
+	VMOVUPS       (SI), Y8
+	VADDPS        (SI)(R14*1), Y9, Y11
+	VBLENDVPS     Y10, Y9, Y11, Y9
+	VMOVUPS       Y0, Y11
+	VBROADCASTSS  0(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y0, Y11, Y0
+	VMOVUPS       Y1, Y11
+	VBROADCASTSS  4(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y1, Y11, Y1
+	VMOVUPS       Y2, Y11
+	VBROADCASTSS  8(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y2, Y11, Y2
+	VMOVUPS       Y3, Y11
+	VBROADCASTSS  12(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y3, Y11, Y3
+	VMOVUPS       Y4, Y11
+	VBROADCASTSS  16(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y4, Y11, Y4
+	VMOVUPS       Y5, Y11
+	VBROADCASTSS  20(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y5, Y11, Y5
+	VMOVUPS       Y6, Y11
+	VBROADCASTSS  24(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y6, Y11, Y6
+	VMOVUPS       Y7, Y11
+	VBROADCASTSS  28(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y7, Y11, Y7
 	ADDQ          R8, DI
 	SUBQ          $4, AX
 	ADDQ          $64, SI
@@ -1664,15 +1972,15 @@ mix_later:
 	JNZ           mix_later
 mix_done:
 	MOVQ          prefillCall_sums(BX), SI
-	VMOVUPS       Y11, (SI)
-	VDIVPS        Y11, Y0, Y0
-	VDIVPS        Y11, Y1, Y1
-	VDIVPS        Y11, Y2, Y2
-	VDIVPS        Y11, Y3, Y3
-	VDIVPS        Y11, Y4, Y4
-	VDIVPS        Y11, Y5, Y5
-	VDIVPS        Y11, Y6, Y6
-	VDIVPS        Y11, Y7, Y7
+	VMOVUPS       Y9, (SI)
+	VDIVPS        Y9, Y0, Y0
+	VDIVPS        Y9, Y1, Y1
+	VDIVPS        Y9, Y2, Y2
+	VDIVPS        Y9, Y3, Y3
+	VDIVPS        Y9, Y4, Y4
+	VDIVPS        Y9, Y5, Y5
+	VDIVPS        Y9, Y6, Y6
+	VDIVPS        Y9, Y7, Y7
 	MOVQ          prefillCall_stride(BX), R14
 	MOVQ          R13, DI
 	MOVQ          R9, CX
@@ -1702,38 +2010,38 @@ mix_done:
 	VPERM2F128    $0x31, Y7, Y3, Y15
 	VMOVUPS       Y8, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Y9, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Y10, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Y11, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Y12, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Y13, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Y14, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Y15, (DI)
-stored:
+mix_stored:
 	ADDQ          $32, DX
 	ADDQ          $32, R13
-	SUBQ          $8, R11
-	JNZ           columns
+	JMP           columns
+fewer:
 	VZEROUPPER    
 	RET           
 
@@ -2104,6 +2412,8 @@ ended:
 	MOVQ          gradCall_dq(BX), R13
 	MOVQ          gradCall_headDim(BX), R11
 columns:
+	SUBQ          $8, R11
+	JLT           fewer
 	MOVQ          gradCall_dprobs(BX), SI
 	MOVQ          DX, DI
 	VPXOR         Y0, Y0, Y0
@@ -2166,38 +2476,38 @@ mix:
 	VPERM2F128    $0x31, Y7, Y3, Y15
 	VMOVUPS       Y8, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Y9, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Y10, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Y11, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Y12, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Y13, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Y14, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Y15, (DI)
-stored:
+mix_stored:
 	ADDQ          $32, DX
 	ADDQ          $32, R13
-	SUBQ          $8, R11
-	JNZ           columns
+	JMP           columns
+fewer:
 	VZEROUPPER    
 	RET           
 
@@ -2346,11 +2656,23 @@ done:
 	VZEROUPPER    
 	RET           
 
+DATA c_00000001<>+0(SB)/8, $0x0000000100000001
+DATA c_00000001<>+8(SB)/8, $0x0000000100000001
+DATA c_00000001<>+16(SB)/8, $0x0000000100000001
+DATA c_00000001<>+24(SB)/8, $0x0000000100000001
+GLOBL c_00000001<>(SB), RODATA|NOPTR, $32
+
 DATA c_0000007f<>+0(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+8(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+16(SB)/8, $0x0000007f0000007f
 DATA c_0000007f<>+24(SB)/8, $0x0000007f0000007f
 GLOBL c_0000007f<>(SB), RODATA|NOPTR, $32
+
+DATA c_00007fff<>+0(SB)/8, $0x00007fff00007fff
+DATA c_00007fff<>+8(SB)/8, $0x00007fff00007fff
+DATA c_00007fff<>+16(SB)/8, $0x00007fff00007fff
+DATA c_00007fff<>+24(SB)/8, $0x00007fff00007fff
+GLOBL c_00007fff<>(SB), RODATA|NOPTR, $32
 
 DATA c_39506967<>+0(SB)/8, $0x3950696739506967
 DATA c_39506967<>+8(SB)/8, $0x3950696739506967
@@ -2418,6 +2740,12 @@ DATA c_4b400000<>+16(SB)/8, $0x4b4000004b400000
 DATA c_4b400000<>+24(SB)/8, $0x4b4000004b400000
 GLOBL c_4b400000<>(SB), RODATA|NOPTR, $32
 
+DATA c_80000000<>+0(SB)/8, $0x8000000080000000
+DATA c_80000000<>+8(SB)/8, $0x8000000080000000
+DATA c_80000000<>+16(SB)/8, $0x8000000080000000
+DATA c_80000000<>+24(SB)/8, $0x8000000080000000
+GLOBL c_80000000<>(SB), RODATA|NOPTR, $32
+
 DATA c_b95e8083<>+0(SB)/8, $0xb95e8083b95e8083
 DATA c_b95e8083<>+8(SB)/8, $0xb95e8083b95e8083
 DATA c_b95e8083<>+16(SB)/8, $0xb95e8083b95e8083
@@ -2435,3 +2763,9 @@ DATA c_ff800000<>+8(SB)/8, $0xff800000ff800000
 DATA c_ff800000<>+16(SB)/8, $0xff800000ff800000
 DATA c_ff800000<>+24(SB)/8, $0xff800000ff800000
 GLOBL c_ff800000<>(SB), RODATA|NOPTR, $32
+
+DATA c_ffff0000<>+0(SB)/8, $0xffff0000ffff0000
+DATA c_ffff0000<>+8(SB)/8, $0xffff0000ffff0000
+DATA c_ffff0000<>+16(SB)/8, $0xffff0000ffff0000
+DATA c_ffff0000<>+24(SB)/8, $0xffff0000ffff0000
+GLOBL c_ffff0000<>(SB), RODATA|NOPTR, $32

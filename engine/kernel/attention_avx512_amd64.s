@@ -629,6 +629,9 @@ TEXT ·decodeHeads512x4(SB), NOSPLIT, $0-8
 	VBROADCASTSS  c_3e2aaaaa<>(SB), Z22
 	VBROADCASTSS  c_3f000000<>(SB), Z21
 	VBROADCASTSS  c_3f800000<>(SB), Z20
+	VBROADCASTSS  c_00000001<>(SB), Z19
+	VBROADCASTSS  c_00007fff<>(SB), Z18
+	VBROADCASTSS  c_ffff0000<>(SB), Z17
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_scores(CX), SI
 	MOVQ          decodeCall_q(CX), BX
@@ -780,6 +783,9 @@ scored:
 	MOVQ          decodeCall_maxima(DX), DI
 	MOVQ          decodeCall_scores(DX), SI
 	VBROADCASTSS  decodeCall_scale(DX), Z11
+	MOVQ          DI, BX
+	MOVQ          decodeCall_unrounded(DX), DI
+	ADDQ          SI, DI
 	VEXTRACTF64X4 $1, Z0, Y10
 	VMAXPS        Y10, Y0, Y0
 	VEXTRACTF128  $1, Y0, X10
@@ -791,7 +797,7 @@ scored:
 	VPXOR         X10, X10, X10
 	VADDSS        X10, X0, X0
 	VMULSS        X11, X0, X0
-	VMOVSS        X0, 0(DI)
+	VMOVSS        X0, 0(BX)
 	VBROADCASTSS  X0, Z0
 	VEXTRACTF64X4 $1, Z1, Y10
 	VMAXPS        Y10, Y1, Y1
@@ -804,7 +810,7 @@ scored:
 	VPXOR         X10, X10, X10
 	VADDSS        X10, X1, X1
 	VMULSS        X11, X1, X1
-	VMOVSS        X1, 4(DI)
+	VMOVSS        X1, 4(BX)
 	VBROADCASTSS  X1, Z1
 	VEXTRACTF64X4 $1, Z2, Y10
 	VMAXPS        Y10, Y2, Y2
@@ -817,7 +823,7 @@ scored:
 	VPXOR         X10, X10, X10
 	VADDSS        X10, X2, X2
 	VMULSS        X11, X2, X2
-	VMOVSS        X2, 8(DI)
+	VMOVSS        X2, 8(BX)
 	VBROADCASTSS  X2, Z2
 	VEXTRACTF64X4 $1, Z3, Y10
 	VMAXPS        Y10, Y3, Y3
@@ -830,7 +836,7 @@ scored:
 	VPXOR         X10, X10, X10
 	VADDSS        X10, X3, X3
 	VMULSS        X11, X3, X3
-	VMOVSS        X3, 12(DI)
+	VMOVSS        X3, 12(BX)
 	VBROADCASTSS  X3, Z3
 exp:
 	VMOVUPS       0(SI), Z10
@@ -933,11 +939,39 @@ exp:
 	VSCALEFPS     Z5, Z15, Z15
 	VSCALEFPS     Z4, Z14, Z14
 	VSCALEFPS     Z12, Z13, Z13
+	VMOVUPS       Z16, 0(DI)
+	VMOVUPS       Z15, 0(DI)(R9*1)
+	VMOVUPS       Z14, 0(DI)(R9*2)
+	VMOVUPS       Z13, 0(DI)(AX*1)
+	CMPQ          SI, DI
+	JEQ           kept_0_0
+	VPSRLD        $16, Z16, Z12
+	VPANDD        Z19, Z12, Z12
+	VPADDD        Z18, Z16, Z16
+	VPADDD        Z12, Z16, Z16
+	VPANDD        Z17, Z16, Z16
 	VMOVUPS       Z16, 0(SI)
+	VPSRLD        $16, Z15, Z12
+	VPANDD        Z19, Z12, Z12
+	VPADDD        Z18, Z15, Z15
+	VPADDD        Z12, Z15, Z15
+	VPANDD        Z17, Z15, Z15
 	VMOVUPS       Z15, 0(SI)(R9*1)
+	VPSRLD        $16, Z14, Z12
+	VPANDD        Z19, Z12, Z12
+	VPADDD        Z18, Z14, Z14
+	VPADDD        Z12, Z14, Z14
+	VPANDD        Z17, Z14, Z14
 	VMOVUPS       Z14, 0(SI)(R9*2)
+	VPSRLD        $16, Z13, Z12
+	VPANDD        Z19, Z12, Z12
+	VPADDD        Z18, Z13, Z13
+	VPADDD        Z12, Z13, Z13
+	VPANDD        Z17, Z13, Z13
 	VMOVUPS       Z13, 0(SI)(AX*1)
+kept_0_0:
 	ADDQ          $64, SI
+	ADDQ          $64, DI
 	SUBQ          $16, R10
 	JGT           exp
 	MOVQ          call+0(FP), CX
@@ -953,57 +987,159 @@ exp:
 	LEAQ          (R10)(R10*2), R13
 	LEAQ          (R8)(R8*2), R14
 columns:
-	MOVQ          call+0(FP), CX
-	MOVQ          decodeCall_n(CX), CX
-	MOVQ          AX, SI
-	MOVQ          DX, DI
-	VPXORD        Z3, Z3, Z3
-	VPXORD        Z2, Z2, Z2
-	VPXORD        Z1, Z1, Z1
+	SUBQ          $16, R11
+	JLT           eight
 	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
 	VPXORD        Z11, Z11, Z11
 	VPXORD        Z13, Z13, Z13
 	VPXORD        Z14, Z14, Z14
 	VPXORD        Z15, Z15, Z15
-key:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	TESTQ         R15, R15
+	JEQ           mix16
+	ADDQ          SI, R15
+mix16_rounded:
 	VBROADCASTSS  0(SI), Z16
-	VADDSS        X16, X3, X3
+	VADDSS        0(R15), X0, X0
 	VFMADD231PS   0(DI), Z16, Z11
 	VBROADCASTSS  0(SI)(R9*1), Z16
-	VADDSS        X16, X2, X2
+	VADDSS        0(R15)(R9*1), X1, X1
 	VFMADD231PS   0(DI)(R10*1), Z16, Z13
 	VBROADCASTSS  0(SI)(R9*2), Z16
-	VADDSS        X16, X1, X1
+	VADDSS        0(R15)(R9*2), X2, X2
 	VFMADD231PS   0(DI)(R10*2), Z16, Z14
 	VBROADCASTSS  0(SI)(R12*1), Z16
+	VADDSS        0(R15)(R12*1), X3, X3
+	VFMADD231PS   0(DI)(R13*1), Z16, Z15
+	ADDQ          $4, SI
+	ADDQ          $4, R15
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           mix16_rounded
+	JMP           mix16_divide
+mix16:
+	VBROADCASTSS  0(SI), Z16
 	VADDSS        X16, X0, X0
+	VFMADD231PS   0(DI), Z16, Z11
+	VBROADCASTSS  0(SI)(R9*1), Z16
+	VADDSS        X16, X1, X1
+	VFMADD231PS   0(DI)(R10*1), Z16, Z13
+	VBROADCASTSS  0(SI)(R9*2), Z16
+	VADDSS        X16, X2, X2
+	VFMADD231PS   0(DI)(R10*2), Z16, Z14
+	VBROADCASTSS  0(SI)(R12*1), Z16
+	VADDSS        X16, X3, X3
 	VFMADD231PS   0(DI)(R13*1), Z16, Z15
 	ADDQ          $4, SI
 	ADDQ          R8, DI
 	DECQ          CX
-	JNZ           key
+	JNZ           mix16
+mix16_divide:
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_sums(CX), CX
-	VMOVSS        X3, 0(CX)
-	VBROADCASTSS  X3, Z3
-	VDIVPS        Z3, Z11, Z11
-	VMOVUPS       Z11, 0(BX)
-	VMOVSS        X2, 4(CX)
-	VBROADCASTSS  X2, Z2
-	VDIVPS        Z2, Z13, Z13
-	VMOVUPS       Z13, 0(BX)(R8*1)
-	VMOVSS        X1, 8(CX)
-	VBROADCASTSS  X1, Z1
-	VDIVPS        Z1, Z14, Z14
-	VMOVUPS       Z14, 0(BX)(R8*2)
-	VMOVSS        X0, 12(CX)
+	VMOVSS        X0, 0(CX)
 	VBROADCASTSS  X0, Z0
-	VDIVPS        Z0, Z15, Z15
+	VDIVPS        Z0, Z11, Z11
+	VMOVUPS       Z11, 0(BX)
+	VMOVSS        X1, 4(CX)
+	VBROADCASTSS  X1, Z1
+	VDIVPS        Z1, Z13, Z13
+	VMOVUPS       Z13, 0(BX)(R8*1)
+	VMOVSS        X2, 8(CX)
+	VBROADCASTSS  X2, Z2
+	VDIVPS        Z2, Z14, Z14
+	VMOVUPS       Z14, 0(BX)(R8*2)
+	VMOVSS        X3, 12(CX)
+	VBROADCASTSS  X3, Z3
+	VDIVPS        Z3, Z15, Z15
 	VMOVUPS       Z15, 0(BX)(R14*1)
 	ADDQ          $64, DX
 	ADDQ          $64, BX
-	SUBQ          $16, R11
-	JNZ           columns
+	JMP           columns
+eight:
+	ADDQ          $16, R11
+	JEQ           mixed
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	TESTQ         R15, R15
+	JEQ           mix8
+	ADDQ          SI, R15
+mix8_rounded:
+	VBROADCASTSS  0(SI), Y8
+	VADDSS        0(R15), X0, X0
+	VFMADD231PS   0(DI), Y8, Y4
+	VBROADCASTSS  0(SI)(R9*1), Y8
+	VADDSS        0(R15)(R9*1), X1, X1
+	VFMADD231PS   0(DI)(R10*1), Y8, Y5
+	VBROADCASTSS  0(SI)(R9*2), Y8
+	VADDSS        0(R15)(R9*2), X2, X2
+	VFMADD231PS   0(DI)(R10*2), Y8, Y6
+	VBROADCASTSS  0(SI)(R12*1), Y8
+	VADDSS        0(R15)(R12*1), X3, X3
+	VFMADD231PS   0(DI)(R13*1), Y8, Y7
+	ADDQ          $4, SI
+	ADDQ          $4, R15
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           mix8_rounded
+	JMP           mix8_divide
+mix8:
+	VBROADCASTSS  0(SI), Y8
+	VADDSS        X8, X0, X0
+	VFMADD231PS   0(DI), Y8, Y4
+	VBROADCASTSS  0(SI)(R9*1), Y8
+	VADDSS        X8, X1, X1
+	VFMADD231PS   0(DI)(R10*1), Y8, Y5
+	VBROADCASTSS  0(SI)(R9*2), Y8
+	VADDSS        X8, X2, X2
+	VFMADD231PS   0(DI)(R10*2), Y8, Y6
+	VBROADCASTSS  0(SI)(R12*1), Y8
+	VADDSS        X8, X3, X3
+	VFMADD231PS   0(DI)(R13*1), Y8, Y7
+	ADDQ          $4, SI
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           mix8
+mix8_divide:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_sums(CX), CX
+	VMOVSS        X0, 0(CX)
+	VBROADCASTSS  X0, Y0
+	VDIVPS        Y0, Y4, Y4
+	VMOVUPS       Y4, 0(BX)
+	VMOVSS        X1, 4(CX)
+	VBROADCASTSS  X1, Y1
+	VDIVPS        Y1, Y5, Y5
+	VMOVUPS       Y5, 0(BX)(R8*1)
+	VMOVSS        X2, 8(CX)
+	VBROADCASTSS  X2, Y2
+	VDIVPS        Y2, Y6, Y6
+	VMOVUPS       Y6, 0(BX)(R8*2)
+	VMOVSS        X3, 12(CX)
+	VBROADCASTSS  X3, Y3
+	VDIVPS        Y3, Y7, Y7
+	VMOVUPS       Y7, 0(BX)(R14*1)
+	ADDQ          $32, DX
+	ADDQ          $32, BX
+mixed:
 	VZEROUPPER    
 	RET           
 
@@ -1021,6 +1157,9 @@ TEXT ·decodeHeads512x1(SB), NOSPLIT, $0-8
 	VBROADCASTSS  c_3e2aaaaa<>(SB), Z22
 	VBROADCASTSS  c_3f000000<>(SB), Z21
 	VBROADCASTSS  c_3f800000<>(SB), Z20
+	VBROADCASTSS  c_00000001<>(SB), Z19
+	VBROADCASTSS  c_00007fff<>(SB), Z18
+	VBROADCASTSS  c_ffff0000<>(SB), Z17
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_scores(CX), SI
 	MOVQ          decodeCall_q(CX), BX
@@ -1112,6 +1251,9 @@ scored:
 	MOVQ          decodeCall_maxima(DX), DI
 	MOVQ          decodeCall_scores(DX), SI
 	VBROADCASTSS  decodeCall_scale(DX), Z2
+	MOVQ          DI, BX
+	MOVQ          decodeCall_unrounded(DX), DI
+	ADDQ          SI, DI
 	VEXTRACTF64X4 $1, Z0, Y1
 	VMAXPS        Y1, Y0, Y0
 	VEXTRACTF128  $1, Y0, X1
@@ -1123,7 +1265,7 @@ scored:
 	VPXOR         X1, X1, X1
 	VADDSS        X1, X0, X0
 	VMULSS        X2, X0, X0
-	VMOVSS        X0, 0(DI)
+	VMOVSS        X0, 0(BX)
 	VBROADCASTSS  X0, Z0
 exp:
 	VMOVUPS       0(SI), Z1
@@ -1151,8 +1293,18 @@ exp:
 	VADDPS        Z1, Z4, Z4
 	VADDPS        Z20, Z4, Z4
 	VSCALEFPS     Z3, Z4, Z4
+	VMOVUPS       Z4, 0(DI)
+	CMPQ          SI, DI
+	JEQ           kept_0_0
+	VPSRLD        $16, Z4, Z3
+	VPANDD        Z19, Z3, Z3
+	VPADDD        Z18, Z4, Z4
+	VPADDD        Z3, Z4, Z4
+	VPANDD        Z17, Z4, Z4
 	VMOVUPS       Z4, 0(SI)
+kept_0_0:
 	ADDQ          $64, SI
+	ADDQ          $64, DI
 	SUBQ          $16, R10
 	JGT           exp
 	MOVQ          call+0(FP), CX
@@ -1168,20 +1320,37 @@ exp:
 	LEAQ          (R10)(R10*2), R13
 	LEAQ          (R8)(R8*2), R14
 columns:
+	SUBQ          $16, R11
+	JLT           eight
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z2, Z2, Z2
 	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_unrounded(CX), R15
 	MOVQ          decodeCall_n(CX), CX
 	MOVQ          AX, SI
 	MOVQ          DX, DI
-	VPXORD        Z0, Z0, Z0
-	VPXORD        Z2, Z2, Z2
-key:
+	TESTQ         R15, R15
+	JEQ           mix16
+	ADDQ          SI, R15
+mix16_rounded:
+	VBROADCASTSS  0(SI), Z4
+	VADDSS        0(R15), X0, X0
+	VFMADD231PS   0(DI), Z4, Z2
+	ADDQ          $4, SI
+	ADDQ          $4, R15
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           mix16_rounded
+	JMP           mix16_divide
+mix16:
 	VBROADCASTSS  0(SI), Z4
 	VADDSS        X4, X0, X0
 	VFMADD231PS   0(DI), Z4, Z2
 	ADDQ          $4, SI
 	ADDQ          R8, DI
 	DECQ          CX
-	JNZ           key
+	JNZ           mix16
+mix16_divide:
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_sums(CX), CX
 	VMOVSS        X0, 0(CX)
@@ -1190,8 +1359,48 @@ key:
 	VMOVUPS       Z2, 0(BX)
 	ADDQ          $64, DX
 	ADDQ          $64, BX
-	SUBQ          $16, R11
-	JNZ           columns
+	JMP           columns
+eight:
+	ADDQ          $16, R11
+	JEQ           mixed
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	TESTQ         R15, R15
+	JEQ           mix8
+	ADDQ          SI, R15
+mix8_rounded:
+	VBROADCASTSS  0(SI), Y2
+	VADDSS        0(R15), X0, X0
+	VFMADD231PS   0(DI), Y2, Y1
+	ADDQ          $4, SI
+	ADDQ          $4, R15
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           mix8_rounded
+	JMP           mix8_divide
+mix8:
+	VBROADCASTSS  0(SI), Y2
+	VADDSS        X2, X0, X0
+	VFMADD231PS   0(DI), Y2, Y1
+	ADDQ          $4, SI
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           mix8
+mix8_divide:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_sums(CX), CX
+	VMOVSS        X0, 0(CX)
+	VBROADCASTSS  X0, Y0
+	VDIVPS        Y0, Y1, Y1
+	VMOVUPS       Y1, 0(BX)
+	ADDQ          $32, DX
+	ADDQ          $32, BX
+mixed:
 	VZEROUPPER    
 	RET           
 
@@ -1209,6 +1418,9 @@ TEXT ·prefillRows512(SB), NOSPLIT, $0-8
 	VBROADCASTSS  c_3e2aaaaa<>(SB), Z22
 	VBROADCASTSS  c_3f000000<>(SB), Z21
 	VBROADCASTSS  c_3f800000<>(SB), Z20
+	VBROADCASTSS  c_00000001<>(SB), Z19
+	VBROADCASTSS  c_00007fff<>(SB), Z18
+	VBROADCASTSS  c_ffff0000<>(SB), Z17
 	MOVQ          call+0(FP), CX
 	MOVQ          prefillCall_rows(CX), R9
 	MOVQ          prefillCall_n(CX), R10
@@ -1311,6 +1523,8 @@ max_done:
 	MOVQ          prefillCall_scores(DX), SI
 	VMOVUPS       Z15, (AX)
 	LEAQ          -1(R10)(R9*1), CX
+	MOVQ          prefillCall_unrounded(DX), DI
+	ADDQ          SI, DI
 exp:
 	VMOVUPS       0(SI), Z13
 	VMULPS        Z14, Z13, Z13
@@ -1412,10 +1626,38 @@ exp:
 	VSCALEFPS     Z8, Z3, Z3
 	VSCALEFPS     Z7, Z4, Z4
 	VSCALEFPS     Z6, Z5, Z5
+	VMOVUPS       Z2, 0(DI)
+	VMOVUPS       Z3, 64(DI)
+	VMOVUPS       Z4, 128(DI)
+	VMOVUPS       Z5, 192(DI)
+	CMPQ          SI, DI
+	JEQ           kept
+	VPSRLD        $16, Z2, Z6
+	VPANDD        Z19, Z6, Z6
+	VPADDD        Z18, Z2, Z2
+	VPADDD        Z6, Z2, Z2
+	VPANDD        Z17, Z2, Z2
 	VMOVUPS       Z2, 0(SI)
+	VPSRLD        $16, Z3, Z6
+	VPANDD        Z19, Z6, Z6
+	VPADDD        Z18, Z3, Z3
+	VPADDD        Z6, Z3, Z3
+	VPANDD        Z17, Z3, Z3
 	VMOVUPS       Z3, 64(SI)
+	VPSRLD        $16, Z4, Z6
+	VPANDD        Z19, Z6, Z6
+	VPADDD        Z18, Z4, Z4
+	VPADDD        Z6, Z4, Z4
+	VPANDD        Z17, Z4, Z4
 	VMOVUPS       Z4, 128(SI)
+	VPSRLD        $16, Z5, Z6
+	VPANDD        Z19, Z6, Z6
+	VPADDD        Z18, Z5, Z5
+	VPADDD        Z6, Z5, Z5
+	VPANDD        Z17, Z5, Z5
 	VMOVUPS       Z5, 192(SI)
+kept:
+	ADDQ          $256, DI
 	ADDQ          $256, SI
 	SUBQ          $4, CX
 	JGT           exp
@@ -1426,6 +1668,8 @@ exp:
 	MOVQ          prefillCall_out(BX), R13
 	MOVQ          prefillCall_headDim(BX), R11
 columns:
+	SUBQ          $16, R11
+	JLT           fewer
 	MOVQ          prefillCall_scores(BX), SI
 	MOVQ          DX, DI
 	VPXORD        Z0, Z0, Z0
@@ -1445,10 +1689,11 @@ columns:
 	VPXORD        Z14, Z14, Z14
 	VPXORD        Z15, Z15, Z15
 	VPXORD        Z17, Z17, Z17
+	MOVQ          prefillCall_unrounded(BX), R14
 	MOVQ          R10, CX
 mix:
 	VMOVUPS       (SI), Z16
-	VADDPS        Z16, Z17, Z17
+	VADDPS        (SI)(R14*1), Z17, Z17
 	VFMADD231PS.BCST 0(DI), Z16, Z0
 	VFMADD231PS.BCST 4(DI), Z16, Z1
 	VFMADD231PS.BCST 8(DI), Z16, Z2
@@ -1476,7 +1721,7 @@ mix:
 	KMOVW         AX, K1
 mix_later:
 	VMOVUPS       (SI), Z16
-	VADDPS        Z16, Z17, K1, Z17
+	VADDPS        (SI)(R14*1), Z17, K1, Z17
 	VFMADD231PS.BCST 0(DI), Z16, K1, Z0
 	VFMADD231PS.BCST 4(DI), Z16, K1, Z1
 	VFMADD231PS.BCST 8(DI), Z16, K1, Z2
@@ -1594,70 +1839,272 @@ mix_done:
 	VMOVAPS       Z3, Z23
 	VMOVUPS       Z16, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z17, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z18, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z19, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z20, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z21, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z22, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z23, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z24, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z25, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z26, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z27, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z28, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z29, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z30, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z31, (DI)
-stored:
+mix_stored:
 	ADDQ          $64, DX
 	ADDQ          $64, R13
-	SUBQ          $16, R11
-	JNZ           columns
+	JMP           columns
+fewer:
+	ADDQ          $16, R11
+	JEQ           done
+	MOVQ          prefillCall_scores(BX), SI
+	MOVQ          DX, DI
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+	VPXORD        Z14, Z14, Z14
+	MOVQ          prefillCall_unrounded(BX), R14
+	MOVQ          R10, CX
+mix8:
+	VMOVUPS       (SI), Z15
+	VADDPS        (SI)(R14*1), Z14, Z14
+	VFMADD231PS.BCST 0(DI), Z15, Z0
+	VFMADD231PS.BCST 4(DI), Z15, Z1
+	VFMADD231PS.BCST 8(DI), Z15, Z2
+	VFMADD231PS.BCST 12(DI), Z15, Z3
+	VFMADD231PS.BCST 16(DI), Z15, Z4
+	VFMADD231PS.BCST 20(DI), Z15, Z5
+	VFMADD231PS.BCST 24(DI), Z15, Z6
+	VFMADD231PS.BCST 28(DI), Z15, Z7
+	ADDQ          R8, DI
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           mix8
+	MOVQ          R9, CX
+	DECQ          CX
+	JEQ           mix8_done
+	MOVL          $0xfffe, AX
+	KMOVW         AX, K1
+mix8_later:
+	VMOVUPS       (SI), Z15
+	VADDPS        (SI)(R14*1), Z14, K1, Z14
+	VFMADD231PS.BCST 0(DI), Z15, K1, Z0
+	VFMADD231PS.BCST 4(DI), Z15, K1, Z1
+	VFMADD231PS.BCST 8(DI), Z15, K1, Z2
+	VFMADD231PS.BCST 12(DI), Z15, K1, Z3
+	VFMADD231PS.BCST 16(DI), Z15, K1, Z4
+	VFMADD231PS.BCST 20(DI), Z15, K1, Z5
+	VFMADD231PS.BCST 24(DI), Z15, K1, Z6
+	VFMADD231PS.BCST 28(DI), Z15, K1, Z7
+	ADDQ          R8, DI
+	KSHIFTLW      $1, K1, K1
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           mix8_later
+mix8_done:
+	MOVQ          prefillCall_sums(BX), SI
+	VMOVUPS       Z14, (SI)
+	VDIVPS        Z14, Z0, Z0
+	VDIVPS        Z14, Z1, Z1
+	VDIVPS        Z14, Z2, Z2
+	VDIVPS        Z14, Z3, Z3
+	VDIVPS        Z14, Z4, Z4
+	VDIVPS        Z14, Z5, Z5
+	VDIVPS        Z14, Z6, Z6
+	VDIVPS        Z14, Z7, Z7
+	MOVQ          prefillCall_stride(BX), R14
+	MOVQ          R13, DI
+	MOVQ          R9, CX
+	VUNPCKLPS     Z1, Z0, Z16
+	VUNPCKHPS     Z1, Z0, Z17
+	VUNPCKLPS     Z3, Z2, Z18
+	VUNPCKHPS     Z3, Z2, Z19
+	VUNPCKLPS     Z5, Z4, Z20
+	VUNPCKHPS     Z5, Z4, Z21
+	VUNPCKLPS     Z7, Z6, Z22
+	VUNPCKHPS     Z7, Z6, Z23
+	VUNPCKLPS     Z9, Z8, Z24
+	VUNPCKHPS     Z9, Z8, Z25
+	VUNPCKLPS     Z11, Z10, Z26
+	VUNPCKHPS     Z11, Z10, Z27
+	VUNPCKLPS     Z13, Z12, Z28
+	VUNPCKHPS     Z13, Z12, Z29
+	VUNPCKLPS     Z15, Z14, Z30
+	VUNPCKHPS     Z15, Z14, Z31
+	VUNPCKLPD     Z18, Z16, Z0
+	VUNPCKHPD     Z18, Z16, Z1
+	VUNPCKLPD     Z19, Z17, Z2
+	VUNPCKHPD     Z19, Z17, Z3
+	VUNPCKLPD     Z22, Z20, Z4
+	VUNPCKHPD     Z22, Z20, Z5
+	VUNPCKLPD     Z23, Z21, Z6
+	VUNPCKHPD     Z23, Z21, Z7
+	VUNPCKLPD     Z26, Z24, Z8
+	VUNPCKHPD     Z26, Z24, Z9
+	VUNPCKLPD     Z27, Z25, Z10
+	VUNPCKHPD     Z27, Z25, Z11
+	VUNPCKLPD     Z30, Z28, Z12
+	VUNPCKHPD     Z30, Z28, Z13
+	VUNPCKLPD     Z31, Z29, Z14
+	VUNPCKHPD     Z31, Z29, Z15
+	VSHUFF32X4    $0x88, Z4, Z0, Z16
+	VSHUFF32X4    $0x88, Z12, Z8, Z24
+	VSHUFF32X4    $0xdd, Z4, Z0, Z20
+	VSHUFF32X4    $0xdd, Z12, Z8, Z28
+	VSHUFF32X4    $0x88, Z24, Z16, Z0
+	VSHUFF32X4    $0xdd, Z24, Z16, Z24
+	VMOVAPS       Z0, Z16
+	VSHUFF32X4    $0x88, Z28, Z20, Z0
+	VSHUFF32X4    $0xdd, Z28, Z20, Z28
+	VMOVAPS       Z0, Z20
+	VSHUFF32X4    $0x88, Z5, Z1, Z17
+	VSHUFF32X4    $0x88, Z13, Z9, Z25
+	VSHUFF32X4    $0xdd, Z5, Z1, Z21
+	VSHUFF32X4    $0xdd, Z13, Z9, Z29
+	VSHUFF32X4    $0x88, Z25, Z17, Z1
+	VSHUFF32X4    $0xdd, Z25, Z17, Z25
+	VMOVAPS       Z1, Z17
+	VSHUFF32X4    $0x88, Z29, Z21, Z1
+	VSHUFF32X4    $0xdd, Z29, Z21, Z29
+	VMOVAPS       Z1, Z21
+	VSHUFF32X4    $0x88, Z6, Z2, Z18
+	VSHUFF32X4    $0x88, Z14, Z10, Z26
+	VSHUFF32X4    $0xdd, Z6, Z2, Z22
+	VSHUFF32X4    $0xdd, Z14, Z10, Z30
+	VSHUFF32X4    $0x88, Z26, Z18, Z2
+	VSHUFF32X4    $0xdd, Z26, Z18, Z26
+	VMOVAPS       Z2, Z18
+	VSHUFF32X4    $0x88, Z30, Z22, Z2
+	VSHUFF32X4    $0xdd, Z30, Z22, Z30
+	VMOVAPS       Z2, Z22
+	VSHUFF32X4    $0x88, Z7, Z3, Z19
+	VSHUFF32X4    $0x88, Z15, Z11, Z27
+	VSHUFF32X4    $0xdd, Z7, Z3, Z23
+	VSHUFF32X4    $0xdd, Z15, Z11, Z31
+	VSHUFF32X4    $0x88, Z27, Z19, Z3
+	VSHUFF32X4    $0xdd, Z27, Z19, Z27
+	VMOVAPS       Z3, Z19
+	VSHUFF32X4    $0x88, Z31, Z23, Z3
+	VSHUFF32X4    $0xdd, Z31, Z23, Z31
+	VMOVAPS       Z3, Z23
+	VMOVUPS       Y16, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y17, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y18, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y19, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y20, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y21, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y22, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y23, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y24, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y25, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y26, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y27, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y28, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y29, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y30, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y31, (DI)
+mix8_stored:
+	ADDQ          $32, DX
+	ADDQ          $32, R13
+done:
 	VZEROUPPER    
 	RET           
 
@@ -2112,6 +2559,8 @@ ended:
 	MOVQ          gradCall_dq(BX), R13
 	MOVQ          gradCall_headDim(BX), R11
 columns:
+	SUBQ          $16, R11
+	JLT           fewer
 	MOVQ          gradCall_dprobs(BX), SI
 	MOVQ          DX, DI
 	VPXORD        Z0, Z0, Z0
@@ -2230,70 +2679,237 @@ mix:
 	VMOVAPS       Z3, Z23
 	VMOVUPS       Z16, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z17, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z18, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z19, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z20, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z21, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z22, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z23, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z24, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z25, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z26, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z27, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z28, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z29, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z30, (DI)
 	DECQ          CX
-	JEQ           stored
+	JEQ           mix_stored
 	ADDQ          R14, DI
 	VMOVUPS       Z31, (DI)
-stored:
+mix_stored:
 	ADDQ          $64, DX
 	ADDQ          $64, R13
-	SUBQ          $16, R11
-	JNZ           columns
+	JMP           columns
+fewer:
+	ADDQ          $16, R11
+	JEQ           done
+	MOVQ          gradCall_dprobs(BX), SI
+	MOVQ          DX, DI
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+	MOVQ          gradCall_keyCount(BX), CX
+mix8:
+	VMOVUPS       (SI), Z15
+	VFMADD231PS.BCST 0(DI), Z15, Z0
+	VFMADD231PS.BCST 4(DI), Z15, Z1
+	VFMADD231PS.BCST 8(DI), Z15, Z2
+	VFMADD231PS.BCST 12(DI), Z15, Z3
+	VFMADD231PS.BCST 16(DI), Z15, Z4
+	VFMADD231PS.BCST 20(DI), Z15, Z5
+	VFMADD231PS.BCST 24(DI), Z15, Z6
+	VFMADD231PS.BCST 28(DI), Z15, Z7
+	ADDQ          R8, DI
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           mix8
+	MOVQ          gradCall_stride(BX), R14
+	MOVQ          R13, DI
+	MOVQ          R9, CX
+	VUNPCKLPS     Z1, Z0, Z16
+	VUNPCKHPS     Z1, Z0, Z17
+	VUNPCKLPS     Z3, Z2, Z18
+	VUNPCKHPS     Z3, Z2, Z19
+	VUNPCKLPS     Z5, Z4, Z20
+	VUNPCKHPS     Z5, Z4, Z21
+	VUNPCKLPS     Z7, Z6, Z22
+	VUNPCKHPS     Z7, Z6, Z23
+	VUNPCKLPS     Z9, Z8, Z24
+	VUNPCKHPS     Z9, Z8, Z25
+	VUNPCKLPS     Z11, Z10, Z26
+	VUNPCKHPS     Z11, Z10, Z27
+	VUNPCKLPS     Z13, Z12, Z28
+	VUNPCKHPS     Z13, Z12, Z29
+	VUNPCKLPS     Z15, Z14, Z30
+	VUNPCKHPS     Z15, Z14, Z31
+	VUNPCKLPD     Z18, Z16, Z0
+	VUNPCKHPD     Z18, Z16, Z1
+	VUNPCKLPD     Z19, Z17, Z2
+	VUNPCKHPD     Z19, Z17, Z3
+	VUNPCKLPD     Z22, Z20, Z4
+	VUNPCKHPD     Z22, Z20, Z5
+	VUNPCKLPD     Z23, Z21, Z6
+	VUNPCKHPD     Z23, Z21, Z7
+	VUNPCKLPD     Z26, Z24, Z8
+	VUNPCKHPD     Z26, Z24, Z9
+	VUNPCKLPD     Z27, Z25, Z10
+	VUNPCKHPD     Z27, Z25, Z11
+	VUNPCKLPD     Z30, Z28, Z12
+	VUNPCKHPD     Z30, Z28, Z13
+	VUNPCKLPD     Z31, Z29, Z14
+	VUNPCKHPD     Z31, Z29, Z15
+	VSHUFF32X4    $0x88, Z4, Z0, Z16
+	VSHUFF32X4    $0x88, Z12, Z8, Z24
+	VSHUFF32X4    $0xdd, Z4, Z0, Z20
+	VSHUFF32X4    $0xdd, Z12, Z8, Z28
+	VSHUFF32X4    $0x88, Z24, Z16, Z0
+	VSHUFF32X4    $0xdd, Z24, Z16, Z24
+	VMOVAPS       Z0, Z16
+	VSHUFF32X4    $0x88, Z28, Z20, Z0
+	VSHUFF32X4    $0xdd, Z28, Z20, Z28
+	VMOVAPS       Z0, Z20
+	VSHUFF32X4    $0x88, Z5, Z1, Z17
+	VSHUFF32X4    $0x88, Z13, Z9, Z25
+	VSHUFF32X4    $0xdd, Z5, Z1, Z21
+	VSHUFF32X4    $0xdd, Z13, Z9, Z29
+	VSHUFF32X4    $0x88, Z25, Z17, Z1
+	VSHUFF32X4    $0xdd, Z25, Z17, Z25
+	VMOVAPS       Z1, Z17
+	VSHUFF32X4    $0x88, Z29, Z21, Z1
+	VSHUFF32X4    $0xdd, Z29, Z21, Z29
+	VMOVAPS       Z1, Z21
+	VSHUFF32X4    $0x88, Z6, Z2, Z18
+	VSHUFF32X4    $0x88, Z14, Z10, Z26
+	VSHUFF32X4    $0xdd, Z6, Z2, Z22
+	VSHUFF32X4    $0xdd, Z14, Z10, Z30
+	VSHUFF32X4    $0x88, Z26, Z18, Z2
+	VSHUFF32X4    $0xdd, Z26, Z18, Z26
+	VMOVAPS       Z2, Z18
+	VSHUFF32X4    $0x88, Z30, Z22, Z2
+	VSHUFF32X4    $0xdd, Z30, Z22, Z30
+	VMOVAPS       Z2, Z22
+	VSHUFF32X4    $0x88, Z7, Z3, Z19
+	VSHUFF32X4    $0x88, Z15, Z11, Z27
+	VSHUFF32X4    $0xdd, Z7, Z3, Z23
+	VSHUFF32X4    $0xdd, Z15, Z11, Z31
+	VSHUFF32X4    $0x88, Z27, Z19, Z3
+	VSHUFF32X4    $0xdd, Z27, Z19, Z27
+	VMOVAPS       Z3, Z19
+	VSHUFF32X4    $0x88, Z31, Z23, Z3
+	VSHUFF32X4    $0xdd, Z31, Z23, Z31
+	VMOVAPS       Z3, Z23
+	VMOVUPS       Y16, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y17, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y18, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y19, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y20, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y21, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y22, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y23, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y24, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y25, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y26, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y27, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y28, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y29, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y30, (DI)
+	DECQ          CX
+	JEQ           mix8_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y31, (DI)
+mix8_stored:
+	ADDQ          $32, DX
+	ADDQ          $32, R13
+done:
 	VZEROUPPER    
 	RET           
 
@@ -2530,6 +3146,12 @@ done:
 	VZEROUPPER    
 	RET           
 
+DATA c_00000001<>+0(SB)/4, $0x00000001
+GLOBL c_00000001<>(SB), RODATA|NOPTR, $4
+
+DATA c_00007fff<>+0(SB)/4, $0x00007fff
+GLOBL c_00007fff<>(SB), RODATA|NOPTR, $4
+
 DATA c_39506967<>+0(SB)/4, $0x39506967
 GLOBL c_39506967<>(SB), RODATA|NOPTR, $4
 
@@ -2568,3 +3190,6 @@ GLOBL c_c2d00000<>(SB), RODATA|NOPTR, $4
 
 DATA c_ff800000<>+0(SB)/4, $0xff800000
 GLOBL c_ff800000<>(SB), RODATA|NOPTR, $4
+
+DATA c_ffff0000<>+0(SB)/4, $0xffff0000
+GLOBL c_ffff0000<>(SB), RODATA|NOPTR, $4

@@ -15,7 +15,7 @@ type attention struct {
 	scale   float32
 	num     *AttentionNumerics
 	s       *Scratch
-	plain   bool // of plain numerics, and heads that are whole panels wide: what assembly attends in one call
+	inCalls bool // of plain numerics, and heads of a width that assembly has: attended in one call or two
 }
 
 // block is m query rows handled together: consecutive queries of one head,
@@ -39,9 +39,9 @@ func (a *attention) rows(out, lse, q []float32, b block) {
 	sums, maxima := state[:b.m], state[room:][:b.m]
 	last := b.keys(b.m - 1)
 	ld := ceilDiv(last, panelWidth) * panelWidth
-	scores := grown(&a.s.scores, room*ld)
+	scores := grown(&a.s.scores, 2*room*ld) // those of the second half are not rounded
 	if !a.decode(out, scores, q, sums, maxima, &b, ld) && !a.prefill(out, scores, q, sums, maxima, &b) {
-		a.inSteps(out, scores, q, sums, maxima, &b, ld)
+		a.inSteps(out, scores[:room*ld], q, sums, maxima, &b, ld)
 	}
 	if lse == nil {
 		return
@@ -52,10 +52,20 @@ func (a *attention) rows(out, lse, q []float32, b block) {
 	}
 }
 
-// isPlain reports whether the kernel is TwoPass in float32 and in the canonical order.
+// isPlain reports whether the kernel is TwoPass in the canonical order, and rounds nothing but
+// the probabilities, these to bf16.
 func (a *attention) isPlain() bool {
 	n := a.num
-	return n.Kernel == TwoPass && exact(n.Scores) && exact(n.Probs) && n.Reduction == (Reduction{}) && keepsOrder(a.scale)
+	return n.Kernel == TwoPass && exact(n.Scores) && (exact(n.Probs) || n.Probs == precision.BF16) && n.Reduction == (Reduction{}) && keepsOrder(a.scale)
+}
+
+// unrounded is where in a block's scores, of that length, the exponentials begin that are not
+// rounded: with the others, if none are.
+func (a *attention) unrounded(length int) int {
+	if exact(a.num.Probs) {
+		return 0
+	}
+	return length / 2
 }
 
 // inSteps attends a block one operation after the other.

@@ -2,7 +2,10 @@ package kernel
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
+
+	"driftlab/precision"
 )
 
 // The routines over rows against plain Go, bit for bit, between guard words.
@@ -37,14 +40,41 @@ func TestAttentionRowsPathsAgree(t *testing.T) {
 	})
 }
 
+// inCalls are numerics of which assembly attends a query's heads, or a head's queries, in one call or two.
+var inCalls = []AttentionNumerics{{}, {Probs: precision.BF16}}
+
+// Queries that come alone against plain Go, bit for bit: every number of keys.
+func TestDecodePathsAgree(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for _, num := range inCalls {
+			for _, heads := range []int{1, 4, 6} {
+				for _, headDim := range []int{8, 16, 24, 32} {
+					for seed, seen := range []func(rng *rand.Rand, n int) []float32{normals, hostile} {
+						rng := newRand(uint64(seed))
+						c := newAttentionCase(11, 50, heads, heads, headDim)
+						c.q, c.k, c.v = seen(rng, len(c.q)), seen(rng, len(c.k)), seen(rng, len(c.v))
+						var want, wantLSE []float32
+						inGo(func() { want, wantLSE = c.decode(num) })
+						got, lse := c.decode(num)
+						what := fmt.Sprintf("%d heads of %d, %v", heads, headDim, num.Probs)
+						sameBits(t, what+": out", got, want)
+						sameBits(t, what+": lse", lse, wantLSE)
+					}
+				}
+			}
+		}
+	})
+}
+
 // Consecutive queries against plain Go, bit for bit: every number of them and of the keys
 // before, hostile operands, and NaN where nothing was stored.
 func TestPrefillPathsAgree(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for rows := 2; rows <= 34; rows++ {
 			for _, before := range []int{0, 1, 15, 16, 40} {
-				for _, headDim := range []int{16, 48} {
+				for i, headDim := range []int{8, 16, 24, 48} {
 					const heads, kvHeads = 2, 1
+					num := inCalls[(i+rows)%len(inCalls)]
 					rng := newRand(uint64(100*rows + before))
 					c := newAttentionCase(7, rows+before, heads, kvHeads, headDim)
 					if before > 1 {
@@ -55,14 +85,14 @@ func TestPrefillPathsAgree(t *testing.T) {
 					var want, wantLSE *guarded
 					attend := func() (out, lse *guarded) {
 						out, lse = newGuarded("out", rows*d), newGuarded("lse", rows*heads)
-						AttendRows(out.x, lse.x, c.q[before*d:], d, c.kT, c.vc, rows, heads, kvHeads, headDim, c.cap, before+1, c.scale, &AttentionNumerics{}, nil)
+						AttendRows(out.x, lse.x, c.q[before*d:], d, c.kT, c.vc, rows, heads, kvHeads, headDim, c.cap, before+1, c.scale, &num, nil)
 						out.intact(t)
 						lse.intact(t)
 						return out, lse
 					}
 					got, lse := attend()
 					inGo(func() { want, wantLSE = attend() })
-					what := fmt.Sprintf("%d rows of %d after %d", rows, headDim, before)
+					what := fmt.Sprintf("%d rows of %d after %d, %v", rows, headDim, before, num.Probs)
 					sameBits(t, what+": out", got.x, want.x)
 					sameBits(t, what+": lse", lse.x, wantLSE.x)
 				}
@@ -76,7 +106,7 @@ func TestAttendGradientPathsAgree(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for rows := 1; rows <= 34; rows++ {
 			for _, before := range []int{0, 1, 7, 16, 40} {
-				for _, headDim := range []int{16, 48} {
+				for _, headDim := range []int{8, 16, 24, 48} {
 					const heads, kvHeads = 2, 1
 					rng := newRand(uint64(100*rows + before))
 					c := newAttentionCase(8, rows+before, heads, kvHeads, headDim)

@@ -44,6 +44,9 @@ func gradRows512(call *gradCall)
 func gradKeys512(dst, weights, rows *float32, dstStride, rowStride, keys, headDim int)
 
 //go:noescape
+func rotateEights256(x, cos, sin *float32, heads int, flip uint32)
+
+//go:noescape
 func decodeHeads256x4(call *decodeCall)
 
 //go:noescape

@@ -3,10 +3,11 @@
 package kernel
 
 // decodeCall is what a routine of decodeHeads reads. Strides count bytes: plane from head to
-// head of keys and values, ld of scores.
+// head of keys and values, ld of scores. Where exponentials are rounded, the others are
+// unrounded bytes behind them.
 type decodeCall struct {
 	out, q, keys, values, scores, sums, maxima *float32
-	n, headDim, plane, ld                      uintptr
+	n, headDim, plane, ld, unrounded           uintptr
 	scale                                      float32
 }
 
@@ -14,13 +15,13 @@ type decodeCall struct {
 // cannot: they then share key heads, or have other numerics than the plain ones.
 func (a *attention) decode(out, scores, q, sums, maxima []float32, b *block, ld int) bool {
 	path := CurrentPath()
-	if path == PathGo || b.causal != 0 || b.keyHeads != b.m || !a.plain {
+	if path == PathGo || b.causal != 0 || b.keyHeads != b.m || !a.inCalls {
 		return false
 	}
-	_, _, _ = out[b.m*a.headDim-1], q[b.m*a.headDim-1], scores[b.m*ld-1]
+	_, _, _ = out[b.m*a.headDim-1], q[b.m*a.headDim-1], scores[b.m*ld+a.unrounded(len(scores))-1]
 	_, _ = a.kT[(b.m-1)*a.plane+ld*a.headDim-1], a.v[(b.m-1)*a.plane+b.n*a.headDim-1]
 	call := &a.s.decode
-	*call = decodeCall{n: uintptr(b.n), headDim: uintptr(a.headDim), plane: 4 * uintptr(a.plane), ld: 4 * uintptr(ld), scale: a.scale}
+	*call = decodeCall{n: uintptr(b.n), headDim: uintptr(a.headDim), plane: 4 * uintptr(a.plane), ld: 4 * uintptr(ld), unrounded: 4 * uintptr(a.unrounded(len(scores))), scale: a.scale}
 	for h := 0; h < b.m; {
 		call.out, call.q = &out[h*a.headDim], &q[h*a.headDim]
 		call.keys, call.values = &a.kT[h*a.plane], &a.v[h*a.plane]

@@ -17,7 +17,7 @@ const leastGradKeys = 8
 // hasLanes reports whether the processor has a routine for the gradient of t consecutive
 // queries.
 func (b *headGrad) hasLanes(t int) bool {
-	return CurrentPath() != PathGo && b.headDim%panelWidth == 0 && b.before+min(t, gradRows) >= leastGradKeys && b.kept.Bits == nil &&
+	return CurrentPath() != PathGo && b.headDim%8 == 0 && b.before+min(t, gradRows) >= leastGradKeys && b.kept.Bits == nil &&
 		exact(b.num.Scores) && !b.num.Eager && !b.num.Reduction.Unfused
 }
 
@@ -51,7 +51,7 @@ func (b *headGrad) inLanes(p, ds []float32, r, m int, s *Scratch) {
 // their weights [n][16] times them.
 func (b *headGrad) addKeys(dst, weights, rows []float32, stride, n int) {
 	_, _, _ = dst[(n-1)*b.kd+b.headDim-1], weights[n*panelWidth-1], rows[(panelWidth-1)*stride+b.headDim-1]
-	if laneCount() == panelWidth {
+	if laneCount() == panelWidth && b.headDim%panelWidth == 0 {
 		gradKeys512(&dst[0], &weights[0], &rows[0], b.kd, stride, n, b.headDim)
 		return
 	}

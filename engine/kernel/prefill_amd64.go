@@ -4,16 +4,17 @@ package kernel
 
 // prefillCall is what prefillRows reads: queries [headDim][16], scores [keys of the last
 // row, rounded up to panels][16], sums and maxima [16]; of each sixteen, as many as a register
-// has lanes. The stride, of out, counts bytes.
+// has lanes. The stride, of out, counts bytes. Where exponentials are rounded, the others are
+// unrounded bytes behind them.
 type prefillCall struct {
 	out, queries, keys, values, scores, sums, maxima *float32
-	n, rows, headDim, stride                         uintptr
+	n, rows, headDim, stride, unrounded              uintptr
 	scale                                            float32
 }
 
 // prefills reports whether the processor has a routine for consecutive queries with these
 // numerics.
-func (a *attention) prefills() bool { return a.plain && CurrentPath() != PathGo }
+func (a *attention) prefills() bool { return a.inCalls && CurrentPath() != PathGo }
 
 // rowsPerBlock is how many consecutive queries share a pass over the keys.
 func (a *attention) rowsPerBlock() int {
@@ -42,15 +43,15 @@ func (a *attention) prefill(out, scores, q, sums, maxima []float32, b *block) bo
 	}
 	last := b.keys(b.m - 1)
 	panels := ceilDiv(last, panelWidth) * panelWidth
-	queries := grown(&a.s.queries, a.headDim*panelWidth)
+	queries, unrounded := grown(&a.s.queries, a.headDim*panelWidth), a.unrounded(len(scores))
 	transpose(queries, q, b.m, a.headDim, b.queryStride, panelWidth)
-	_, _ = out[(b.m-1)*b.stride+a.headDim-1], scores[panels*panelWidth-1]
+	_, _ = out[(b.m-1)*b.stride+a.headDim-1], scores[panels*panelWidth+unrounded-1]
 	_, _ = a.kT[panels*a.headDim-1], a.v[last*a.headDim-1]
 	sums, maxima = sums[:panelWidth], maxima[:panelWidth]
 	call, lanes := &a.s.prefill, laneCount()
 	for r := 0; r < b.m; r += lanes {
 		*call = prefillCall{out: &out[r*b.stride], queries: &queries[r], keys: &a.kT[0], values: &a.v[0], scores: &scores[r], sums: &sums[r], maxima: &maxima[r],
-			n: uintptr(b.n + r), rows: uintptr(min(lanes, b.m-r)), headDim: uintptr(a.headDim), stride: 4 * uintptr(b.stride), scale: a.scale}
+			n: uintptr(b.n + r), rows: uintptr(min(lanes, b.m-r)), headDim: uintptr(a.headDim), stride: 4 * uintptr(b.stride), unrounded: 4 * uintptr(unrounded), scale: a.scale}
 		if lanes == panelWidth {
 			prefillRows512(call)
 		} else {

@@ -16,6 +16,9 @@ func attentionFile(v isa) string {
 	tailRows(t, v)
 	transposeTile(t, v)
 	rotateHeads(t, v)
+	if v == avx2 {
+		rotateEights(t, consts)
+	}
 	if v != neon {
 		for _, heads := range decodeHeadCounts {
 			decodeHeads(t, v, consts, heads)
@@ -299,6 +302,9 @@ func attentionStubs(sets ...isa) string {
 		}
 	}
 	for _, v := range sets {
+		if v == avx2 {
+			t.WriteString("\n//go:noescape\nfunc rotateEights256(x, cos, sin *float32, heads int, flip uint32)\n")
+		}
 		if v != neon {
 			for _, heads := range decodeHeadCounts {
 				fmt.Fprintf(&t, "\n//go:noescape\nfunc decodeHeads%sx%d(call *decodeCall)\n", v.name, heads)

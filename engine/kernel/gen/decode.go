@@ -8,7 +8,7 @@ var decodeHeadCounts = []int{4, 1}
 
 // decodeHeads writes the routine that attends some heads of one query, each to the keys and
 // values of its own head: scores, their exponentials, and the mix divided by their sum. The
-// width of a head is a multiple of sixteen.
+// width of a head is a multiple of eight. Exponentials may be rounded to bf16, as in prefillRows.
 //
 //	SI scores   BX q   DX keys   R8 from head to head of q   R9 of the scores   R13 of the keys
 //	R15, AX, R12 three times R8, R9, R13   R10 keys   R11 bytes of a panel
@@ -144,10 +144,13 @@ func (v *vec) softHeads(maxima []string) {
 		v.op("MOVQ", "decodeCall_"+r[0]+"(DX)", r[1])
 	}
 	scale := v.broadcast("decodeCall_scale(DX)")
+	v.op("MOVQ", "DI", "BX")
+	v.op("MOVQ", "decodeCall_unrounded(DX)", "DI")
+	v.op("ADDQ", "SI", "DI")
 	for h, m := range maxima {
 		v.maxEnd(m, "")
 		v.scaleFirst(m, scale)
-		v.storeFirst(m, fmt.Sprintf("%d(DI)", 4*h))
+		v.storeFirst(m, fmt.Sprintf("%d(BX)", 4*h))
 		v.spread(m)
 	}
 	together := min(len(maxima), 4)
@@ -157,31 +160,31 @@ func (v *vec) softHeads(maxima []string) {
 	v.label("exp")
 	for i := range 16 / v.v.lanes() {
 		for h := 0; h < len(maxima); h += together {
-			scores := make([]string, together)
+			scores, unrounded := make([]string, together), make([]string, together)
 			for j := range scores {
 				scores[j] = ofHead("SI", "R9", "AX", h+j, i*v.v.bytes)
+				unrounded[j] = ofHead("DI", "R9", "AX", h+j, i*v.v.bytes)
 			}
-			for j, p := range v.softExps(scale, scores, maxima[h:][:together]) {
-				v.move(p, scores[j], false)
-				v.drop(p)
-			}
+			p := v.softExps(scale, scores, maxima[h:][:together])
+			v.storeProbs(p, scores, unrounded, fmt.Sprintf("kept_%d_%d", i, h))
+			v.drop(p...)
 		}
 	}
 	v.op("ADDQ", "$64", "SI")
+	v.op("ADDQ", "$64", "DI")
 	v.op("SUBQ", "$16", "R10")
 	v.op("JGT", "exp")
 	v.drop(scale)
 	v.drop(maxima...)
 }
 
-// mixHeads adds up the probabilities and the values that they weigh, key by key, sixteen
-// columns of every head at a time.
+// mixHeads adds up the probabilities and the values that they weigh, key by key, a few columns
+// of every head at a time.
 //
 //	AX scores   DX values   BX out   R8 from key to key, and from head to head of out
 //	R9 from head to head of the scores   R10 of the values   R12, R13, R14 three times R9, R10, R8
-//	SI score   DI value   CX keys left   R11 columns left
+//	SI score   R15 the same unrounded   DI value   CX keys left   R11 columns left
 func (v *vec) mixHeads(heads int) {
-	per := 16 / v.v.lanes()
 	v.op("MOVQ", "call+0(FP)", "CX")
 	for _, r := range [][2]string{{"scores", "AX"}, {"values", "DX"}, {"out", "BX"}, {"headDim", "R8"}, {"ld", "R9"}, {"plane", "R10"}, {"headDim", "R11"}} {
 		v.op("MOVQ", "decodeCall_"+r[0]+"(CX)", r[1])
@@ -190,34 +193,61 @@ func (v *vec) mixHeads(heads int) {
 	for _, triple := range [][2]string{{"R9", "R12"}, {"R10", "R13"}, {"R8", "R14"}} {
 		v.op("LEAQ", fmt.Sprintf("(%s)(%s*2)", triple[0], triple[0]), triple[1])
 	}
-	var sums, mix []string
-	for range heads {
-		sums = append(sums, v.new())
-	}
-	for range heads * per {
-		mix = append(mix, v.new())
-	}
 	v.label("columns")
+	v.op("SUBQ", "$16", "R11")
+	v.op("JLT", "eight")
+	v.mixColumns("mix16", heads, 16)
+	v.op("JMP", "columns")
+	v.label("eight")
+	v.op("ADDQ", "$16", "R11")
+	v.op("JEQ", "mixed")
+	newVec(v.text, avx2, nil).mixColumns("mix8", heads, 8)
+	v.label("mixed")
+}
+
+// mixColumns mixes that many columns, which are whole registers: with the exponentials that it
+// also adds up, or with what they were rounded to.
+func (v *vec) mixColumns(name string, heads, columns int) {
+	per := columns / v.v.lanes()
+	sums, mix := v.zeros(heads), make([]string, heads*per)
+	for i := range mix {
+		mix[i] = v.new()
+		v.into(xorBits, mix[i], mix[i], mix[i])
+	}
 	v.op("MOVQ", "call+0(FP)", "CX")
+	v.op("MOVQ", "decodeCall_unrounded(CX)", "R15")
 	v.op("MOVQ", "decodeCall_n(CX)", "CX")
 	v.op("MOVQ", "AX", "SI")
 	v.op("MOVQ", "DX", "DI")
-	for _, r := range append(append([]string{}, sums...), mix...) {
-		v.into(xorBits, r, r, r)
-	}
-	v.label("key")
-	for h := range heads {
-		p := v.broadcast(ofHead("SI", "R9", "R12", h, 0))
-		v.op("VADDSS", half(p), half(sums[h]), half(sums[h]))
-		for i := range per {
-			v.fma(mix[h*per+i], ofHead("DI", "R10", "R13", h, i*v.v.bytes), p)
+	v.op("TESTQ", "R15", "R15")
+	v.op("JEQ", name)
+	v.op("ADDQ", "SI", "R15")
+	overKeys := func(name string, rounded bool) {
+		v.label(name)
+		for h := range heads {
+			p := v.broadcast(ofHead("SI", "R9", "R12", h, 0))
+			unrounded := half(p)
+			if rounded {
+				unrounded = ofHead("R15", "R9", "R12", h, 0)
+			}
+			v.op("VADDSS", unrounded, half(sums[h]), half(sums[h]))
+			for i := range per {
+				v.fma(mix[h*per+i], ofHead("DI", "R10", "R13", h, i*v.v.bytes), p)
+			}
+			v.drop(p)
 		}
-		v.drop(p)
+		v.op("ADDQ", "$4", "SI")
+		if rounded {
+			v.op("ADDQ", "$4", "R15")
+		}
+		v.op("ADDQ", "R8", "DI")
+		v.op("DECQ", "CX")
+		v.op("JNZ", name)
 	}
-	v.op("ADDQ", "$4", "SI")
-	v.op("ADDQ", "R8", "DI")
-	v.op("DECQ", "CX")
-	v.op("JNZ", "key")
+	overKeys(name+"_rounded", true)
+	v.op("JMP", name+"_divide")
+	overKeys(name, false)
+	v.label(name + "_divide")
 	v.op("MOVQ", "call+0(FP)", "CX")
 	v.op("MOVQ", "decodeCall_sums(CX)", "CX")
 	for h := range heads {
@@ -227,8 +257,7 @@ func (v *vec) mixHeads(heads int) {
 			v.move(v.div(mix[h*per+i], sums[h]), ofHead("BX", "R8", "R14", h, i*v.v.bytes), false)
 		}
 	}
-	v.op("ADDQ", "$64", "DX")
-	v.op("ADDQ", "$64", "BX")
-	v.op("SUBQ", "$16", "R11")
-	v.op("JNZ", "columns")
+	v.drop(append(sums, mix...)...)
+	v.op("ADDQ", fmt.Sprintf("$%d", 4*columns), "DX")
+	v.op("ADDQ", fmt.Sprintf("$%d", 4*columns), "BX")
 }

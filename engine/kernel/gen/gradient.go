@@ -8,7 +8,7 @@ func (v isa) gradKeyCount() int { return v.lanes() / 2 }
 // gradRows writes the routine that takes the gradient of attention with respect to as many
 // consecutive queries of one head as a register has lanes, or fewer, as prefillRows has them:
 // probabilities, their gradients, those of the scores, and dq. There are as many keys as it
-// takes side by side, or more, and the width of a head is a multiple of sixteen.
+// takes side by side, or more, and the width of a head is a multiple of eight.
 //
 //	SI probabilities   DI gradients   R9 rows   R10 keys of the first row
 //	R8 from key to key   CX keys left
@@ -44,7 +44,7 @@ func (v *vec) gradProbs() {
 	v.op("MOVQ", "gradCall_queries(BX)", "BX")
 	v.op("MOVQ", "R14", "DX")
 	v.op("SHLQ", "$6", "DX")
-	sums, x, y, count := v.zeros(), v.new(), v.new(), v.v.gradKeyCount()
+	sums, x, y, count := v.zeros(v.v.lanes()), v.new(), v.new(), v.v.gradKeyCount()
 	const unroll = 4
 	v.label("column")
 	at := func(low, high string, key, offset int) string {
@@ -160,15 +160,15 @@ func (v *vec) gradScores() {
 
 // gradQueries multiplies the gradients of the scores by the keys.
 func (v *vec) gradQueries() {
-	v.overColumns("gradCall", "dprobs", "keys", "dq", func(_ []string, add func(mask, weights string)) {
+	v.overColumns("gradCall", "dprobs", "keys", "dq", func(name string, _ []string, add func(mask, weights string)) {
 		weights := v.new()
 		v.op("MOVQ", "gradCall_keyCount(BX)", "CX")
-		v.label("mix")
+		v.label(name)
 		v.move("(SI)", weights, true)
 		add("", weights)
 		v.op("ADDQ", "$64", "SI")
 		v.op("DECQ", "CX")
-		v.op("JNZ", "mix")
+		v.op("JNZ", name)
 		v.drop(weights)
 	})
 }

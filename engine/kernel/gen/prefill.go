@@ -5,8 +5,9 @@ import "fmt"
 // prefillRows writes the routine that attends as many consecutive queries of one head as a
 // register has lanes, or fewer, with a lane for each: scores, their exponentials, their sum
 // and the mix divided by it. What one query adds up in order of the keys is then a lane of a
-// register too. The width of a head is a multiple of sixteen, and what has a lane for each
-// query has sixteen of them in memory.
+// register too. The width of a head is a multiple of eight, and what has a lane for each
+// query has sixteen of them in memory. Exponentials may be rounded to bf16 before they weigh
+// the values; their sum is of those that are not.
 //
 //	SI scores   DX keys of a panel   BX queries   CX panels left   R9 rows   R10 keys of the
 //	first row   R11 bytes of a panel   R12 headDim   R13 key at a column   R14 columns left
@@ -20,7 +21,7 @@ func prefillRows(t *text, isa isa, consts map[string]uint32) {
 		}
 		v.scoreQueries()
 		v.softQueries()
-		v.mixQueries()
+		newVec(v.text, isa, nil).mixQueries() // registers of constants are free by then
 	})
 }
 
@@ -35,9 +36,9 @@ func (v *vec) fmaSpread(acc, a, x string) {
 	v.drop(r)
 }
 
-// zeros takes the first registers, as many as each has lanes, and sets them to zero.
-func (v *vec) zeros() []string {
-	sums := make([]string, v.v.lanes())
+// zeros takes the first n registers and sets them to zero.
+func (v *vec) zeros(n int) []string {
+	sums := make([]string, n)
 	for i := range sums {
 		r := v.take(i)
 		sums[i] = v.into(xorBits, r, r, r)
@@ -58,7 +59,7 @@ func (v *vec) scoreQueries() {
 	v.label("panel")
 	for first := 0; first < 16; first += v.v.lanes() {
 		column := fmt.Sprintf("column%d", first)
-		scores, x := v.zeros(), v.new()
+		scores, x := v.zeros(v.v.lanes()), v.new()
 		v.op("MOVQ", "DX", "R13")
 		v.op("MOVQ", "BX", "R15")
 		v.op("MOVQ", "R12", "R14")
@@ -177,17 +178,43 @@ func (v *vec) softQueries() {
 	}
 	v.move(m, "(AX)", false)
 	v.op("LEAQ", "-1(R10)(R9*1)", "CX")
+	v.op("MOVQ", "prefillCall_unrounded(DX)", "DI")
+	v.op("ADDQ", "SI", "DI")
 	v.label("exp")
-	scores := fourVectors("SI")
-	p := v.softExps(scale, scores, []string{m})
-	for i := range p {
-		v.move(p[i], scores[i], false)
-	}
+	p := v.softExps(scale, fourVectors("SI"), []string{m})
+	v.storeProbs(p, fourVectors("SI"), fourVectors("DI"), "kept")
+	v.op("ADDQ", "$256", "DI")
 	v.op("ADDQ", "$256", "SI")
 	v.op("SUBQ", "$4", "CX")
 	v.op("JGT", "exp")
 	v.drop(p...)
 	v.drop(m, scale)
+}
+
+// storeProbs writes probabilities where they are wanted unrounded, at DI, and, unless that is
+// the same place, rounded to bf16 where they are to weigh the values, at SI.
+func (v *vec) storeProbs(p, rounded, unrounded []string, kept string) {
+	for i, x := range p {
+		v.move(x, unrounded[i], false)
+	}
+	v.op("CMPQ", "SI", "DI")
+	v.op("JEQ", kept)
+	for i, x := range p {
+		v.roundBF16(x)
+		v.move(x, rounded[i], false)
+	}
+	v.label(kept)
+}
+
+// roundBF16 rounds finite numbers to bfloat16, halves to the even one.
+func (v *vec) roundBF16(x string) {
+	odd := v.new()
+	v.op("VPSRLD", "$16", x, odd)
+	v.into(andBits, odd, odd, v.bits(1))
+	v.addI(x, v.bits(0x7fff))
+	v.addI(x, odd)
+	v.into(andBits, x, x, v.bits(0xffff0000))
+	v.drop(odd)
 }
 
 // fourVectors are the addresses of vectors that have sixteen lanes in memory.
@@ -212,12 +239,13 @@ func (v *vec) scaleMaxima(m, scale string) {
 func (v *vec) mixQueries() {
 	v.op("MOVQ", "R12", "R8")
 	v.op("SHLQ", "$2", "R8")
-	v.overColumns("prefillCall", "scores", "values", "out", func(mix []string, add func(mask, weights string)) {
+	v.overColumns("prefillCall", "scores", "values", "out", func(name string, mix []string, add func(mask, weights string)) {
 		p, sum := v.new(), v.new()
 		v.into(xorBits, sum, sum, sum)
-		v.overKeys("mix", func(mask string) {
+		v.op("MOVQ", "prefillCall_unrounded(BX)", "R14")
+		v.overKeys(name, func(mask string) {
 			v.move("(SI)", p, true)
-			v.under(mask, "VADDPS", p, sum)
+			v.under(mask, "VADDPS", "(SI)(R14*1)", sum)
 			add(mask, p)
 		})
 		v.op("MOVQ", "prefillCall_sums(BX)", "SI")
@@ -234,38 +262,67 @@ func (v *vec) mixQueries() {
 // The body has the call in BX.
 //
 //	DX values at these columns   R13 out   R11 columns left   DI value at a key
-func (v *vec) overColumns(call, weights, values, out string, body func(sums []string, add func(mask, weights string))) {
+func (v *vec) overColumns(call, weights, values, out string, body func(name string, sums []string, add func(mask, weights string))) {
 	v.op("MOVQ", "call+0(FP)", "BX")
 	for _, r := range [][2]string{{values, "DX"}, {out, "R13"}, {"headDim", "R11"}} {
 		v.op("MOVQ", call+"_"+r[0]+"(BX)", r[1])
 	}
+	columns := func(name string, n int) {
+		v.op("MOVQ", call+"_"+weights+"(BX)", "SI")
+		v.op("MOVQ", "DX", "DI")
+		sums := v.zeros(n)
+		body(name, sums, func(mask, weights string) {
+			for column, sum := range sums {
+				v.fmaSpreadUnder(mask, sum, fmt.Sprintf("%d(DI)", 4*column), weights)
+			}
+			v.op("ADDQ", "R8", "DI")
+		})
+		v.drop(sums...)
+		v.op("MOVQ", call+"_stride(BX)", "R14")
+		v.storeRows(name, n)
+	}
 	v.label("columns")
-	v.op("MOVQ", call+"_"+weights+"(BX)", "SI")
-	v.op("MOVQ", "DX", "DI")
-	sums := v.zeros()
-	body(sums, func(mask, weights string) {
-		for column, sum := range sums {
-			v.fmaSpreadUnder(mask, sum, fmt.Sprintf("%d(DI)", 4*column), weights)
-		}
-		v.op("ADDQ", "R8", "DI")
-	})
-	v.drop(sums...)
-	v.op("MOVQ", call+"_stride(BX)", "R14")
+	v.overColumnGroups("R11", func() { columns("mix", v.v.lanes()) }, func() { columns("mix8", 8) })
+}
+
+// overColumnGroups runs one body for as many columns as a register has lanes, as long as there
+// are so many left, and where these are sixteen another one for the last eight. It begins at the
+// label columns.
+func (v *vec) overColumnGroups(left string, whole, eight func()) {
+	lanes := fmt.Sprintf("$%d", v.v.lanes())
+	v.op("SUBQ", lanes, left)
+	v.op("JLT", "fewer")
+	whole()
+	v.op("JMP", "columns")
+	v.label("fewer")
+	if v.v == avx512 {
+		v.op("ADDQ", lanes, left)
+		v.op("JEQ", "done")
+		eight()
+		v.label("done")
+	}
+}
+
+// storeRows transposes the sums of n columns and writes the R9 rows of them, R14 apart, from R13 on;
+// DX and R13 move on.
+func (v *vec) storeRows(name string, n int) {
 	v.op("MOVQ", "R13", "DI")
 	v.op("MOVQ", "R9", "CX")
 	transposeSquare(v.text, v.v)
 	lanes := v.v.lanes()
 	for row := range lanes {
-		v.move(v.v.r(lanes+row), "(DI)", false)
+		r := v.v.r(lanes + row)
+		if n < lanes {
+			r = "Y" + r[1:]
+		}
+		v.move(r, "(DI)", false)
 		if row < lanes-1 {
 			v.op("DECQ", "CX")
-			v.op("JEQ", "stored")
+			v.op("JEQ", name+"_stored")
 			v.op("ADDQ", "R14", "DI")
 		}
 	}
-	v.label("stored")
-	v.op("ADDQ", fmt.Sprintf("$%d", v.v.bytes), "DX")
-	v.op("ADDQ", fmt.Sprintf("$%d", v.v.bytes), "R13")
-	v.op("SUBQ", fmt.Sprintf("$%d", lanes), "R11")
-	v.op("JNZ", "columns")
+	v.label(name + "_stored")
+	v.op("ADDQ", fmt.Sprintf("$%d", 4*n), "DX")
+	v.op("ADDQ", fmt.Sprintf("$%d", 4*n), "R13")
 }

@@ -27,3 +27,33 @@ func rotateHeads(t *text, isa isa) {
 		v.op("JNZ", "head")
 	})
 }
+
+// rotateEights writes the routine that turns heads of eight, four pairs, each in a register: its
+// halves change places for the products with the sines, of which the first half is negative.
+//
+//	SI head   AX heads left
+func rotateEights(t *text, consts map[string]uint32) {
+	const name = "rotateEights256"
+	routineText(t, avx2, name, name+"(x, cos, sin *float32, heads int, flip uint32)", 36, consts, func(v *vec) {
+		for i, name := range []string{"x+0", "cos+8", "sin+16", "heads+24"} {
+			v.op("MOVQ", name+"(FP)", []string{"SI", "BX", "DX", "AX"}[i])
+		}
+		cos, sin, negative, x, swapped := v.new(), v.new(), v.new(), v.new(), v.new()
+		v.op("VBROADCASTF128", "(BX)", cos)
+		v.op("VBROADCASTF128", "(DX)", sin)
+		v.op("VBROADCASTSS", "flip+32(FP)", negative)
+		v.xor(sin, negative)
+		v.into(xorBits, negative, sin, v.bits(signMask))
+		v.op("VBLENDPS", "$0x0f", negative, sin, sin)
+		v.label("head")
+		v.move("(SI)", x, true)
+		v.op("VPERM2F128", "$1", x, x, swapped)
+		v.mul(x, cos)
+		v.mul(swapped, sin)
+		v.add(x, swapped)
+		v.move(x, "(SI)", false)
+		v.op("ADDQ", "$32", "SI")
+		v.op("DECQ", "AX")
+		v.op("JNZ", "head")
+	})
+}
