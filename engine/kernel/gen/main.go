@@ -1,7 +1,7 @@
 // Command gen writes the package's assembly: matmul tiles, elementwise kernels,
 // attention's loops and in-order sums, for AVX-512, for AVX2 with FMA and for
-// arm64's NEON, from one description; arm64's loops of package precision; and
-// neon.md, which counts what arm64's loops cost.
+// arm64's NEON, from one description; arm64's loops of package precision, and amd64's of
+// package elementary; and neon.md, which counts what arm64's loops cost.
 //
 //	go generate ./engine/kernel
 //
@@ -59,6 +59,9 @@ func files() map[string]string {
 
 		"../../precision/round_arm64.s":    roundFile(),
 		"../../precision/quantize_arm64.s": quantizeFile(),
+
+		"../../precision/elementary/exps_amd64.s":        expFile(),
+		"../../precision/elementary/exps_stubs_amd64.go": expStubs(),
 	}
 }
 

@@ -53,20 +53,29 @@ func tail(all []float64) float64 {
 // rows of log-probs. Tokens with p = 0 add nothing to the KL. Rows that are
 // equal give exactly 0.
 func divergence(logP, logQ []float32) (kl, tv float64) {
-	for a := range logP {
-		lp, lq := float64(logP[a]), float64(logQ[a])
-		if lp == lq {
-			continue
+	var logs, probs [2][64]float64 // a part of both rows
+	for n := 0; len(logP) > 0; logP, logQ = logP[n:], logQ[n:] {
+		n = min(len(logP), len(logs[0]))
+		for i, row := range [][]float32{logP, logQ} {
+			for a, x := range row[:n] {
+				logs[i][a] = float64(x)
+			}
+			elementary.Exps(probs[i][:n], logs[i][:n])
 		}
-		p, q := elementary.Exp(lp), elementary.Exp(lq)
-		if p > 0 {
-			// Each term p·(lp−lq) − p + q is never negative, and the added parts
-			// sum to nothing: small divergences keep their digits.
-			kl += float64(p*(lp-lq)) - p + q
-		} else {
-			kl += q
+		for a := range n {
+			lp, lq, p, q := logs[0][a], logs[1][a], probs[0][a], probs[1][a]
+			if lp == lq {
+				continue
+			}
+			if p > 0 {
+				// Each term p·(lp−lq) − p + q is never negative, and the added parts
+				// sum to nothing: small divergences keep their digits.
+				kl += float64(p*(lp-lq)) - p + q
+			} else {
+				kl += q
+			}
+			tv += math.Abs(p - q)
 		}
-		tv += math.Abs(p - q)
 	}
 	return kl, tv / 2
 }

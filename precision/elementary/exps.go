@@ -1,0 +1,15 @@
+package elementary
+
+// Exps sets dst[i] to Exp(src[i]), of which processors compute several at a time; dst may be src.
+func Exps(dst, src []float64) {
+	dst = dst[:len(src)]
+	for i := 0; i < len(src); {
+		i += expsVector(dst[i:], src[i:])
+		for end := min(i+expsTogether, len(src)); i < end; i++ { // what ended the vectors, or ends src
+			dst[i] = Exp(src[i])
+		}
+	}
+}
+
+// expsTogether is the largest number of exponentials that a processor takes at a time.
+const expsTogether = 8
