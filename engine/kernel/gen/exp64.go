@@ -67,9 +67,9 @@ func exps64(t *text, isa isa, consts map[uint64]bool) {
 	const wholeNumber = 0x1.8p52
 	var (
 		magnitude, most           = constant(1<<63 - 1), number(707)
-		perOne, whole             = number(128*math.Log2E), number(wholeNumber)
+		perOne, whole             = number(128 * math.Log2E), number(wholeNumber)
 		stepHigh, stepLow         = number(0x1.62e42fefp-8), number(0x1.473de6af278edp-41)
-		fifth, fourth, third, two = number(1./120), number(1./24), number(1./6), number(1./2)
+		fifth, fourth, third, two = number(1. / 120), number(1. / 24), number(1. / 6), number(1. / 2)
 		entry, one                = constant(127), constant(1023 << 52)
 	)
 	width := isa.bytes / 8
