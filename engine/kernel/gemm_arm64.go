@@ -5,29 +5,7 @@ package kernel
 // tiles covers the full groups of C with tiles of 6 rows, then 4, 2 and 1, and
 // what columns are left with narrow tiles.
 func (p *product) tiles(call *tileCall, a, b []float32, _ Path) {
-	full := p.n / panelWidth
-	if full > 0 {
-		for i, rows := 0, 6; i < p.m; rows = nextRows(rows) {
-			tiles := (p.m - i) / rows
-			if rows == 6 && p.m%6 == 2 && tiles > 0 {
-				tiles-- // eight rows are two tiles of 4, which fill the multipliers as 6 and 2 do not
-			}
-			for g := 0; g < full && tiles > 0; {
-				width := 1
-				switch left := full - g; {
-				case rows == 1 && left >= 4:
-					width = 4
-				case rows <= 2 && left >= 2:
-					width = 2
-				}
-				call.c, call.a, call.b = &p.c[i*p.ldc+g*panelWidth], &a[i*p.ais], &b[g*p.group]
-				call.tiles = uintptr(tiles)
-				tileNEON.run(call, rows, width, p.unfused)
-				g += width
-			}
-			i += tiles * rows
-		}
-	}
+	p.cover(&tileNEON, call, a, b)
 	p.narrow(call, a, b, 0, p.m)
 }
 

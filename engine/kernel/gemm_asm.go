@@ -18,8 +18,11 @@ type tileCall struct {
 	mask *uint32
 }
 
+// highest is how many rows the highest tile of all has.
+const highest = 8
+
 // tileSet holds routines by rows<<4 | groups of columns: fused, unfused.
-type tileSet [8<<4 + 9][2]func(*tileCall)
+type tileSet [highest<<4 + 9][2]func(*tileCall)
 
 // run calls the routine of a shape; there must be one.
 func (t *tileSet) run(call *tileCall, rows, groups int, unfused bool) {
@@ -55,10 +58,42 @@ func (p *product) runVector(path Path, s *Scratch) bool {
 	return true
 }
 
-// nextRows is the number of rows of the next lower tile where the highest has 6.
-func nextRows(rows int) int {
-	if rows == 6 {
-		return 4
+// cover computes the full groups of columns, eight after the other: what the first rows
+// bring of B the others find near.
+func (p *product) cover(set *tileSet, call *tileCall, a, b []float32) {
+	full := p.n / panelWidth
+	for g := 0; g < full; g += 8 {
+		p.columns(set, call, a, b, g, min(g+8, full))
 	}
-	return rows / 2
+}
+
+// columns computes the groups from..to-1 of all rows: with the highest tiles of a set
+// first, and of these with the widest.
+func (p *product) columns(set *tileSet, call *tileCall, a, b []float32, from, to int) {
+	for i, rows := 0, highest; i < p.m; rows-- {
+		if set[rows<<4|1][0] == nil {
+			continue
+		}
+		tiles := (p.m - i) / rows
+		if rows == 6 && p.m%6 == 2 && tiles > 0 {
+			tiles-- // eight rows are two tiles of 4, which fill the multipliers as 6 and 2 do not
+		}
+		for g := from; g < to && tiles > 0; {
+			width := set.widest(rows, to-g)
+			call.c, call.a, call.b = &p.c[i*p.ldc+g*panelWidth], &a[i*p.ais], &b[g*p.group]
+			call.tiles = uintptr(tiles)
+			set.run(call, rows, width, p.unfused)
+			g += width
+		}
+		i += tiles * rows
+	}
+}
+
+// widest is how many of the groups that are left the widest tile of so many rows takes.
+func (t *tileSet) widest(rows, left int) int {
+	width := 8
+	for width > left || t[rows<<4|width][0] == nil {
+		width /= 2
+	}
+	return width
 }

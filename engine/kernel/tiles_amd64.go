@@ -44,6 +44,22 @@ func unfused512x1x2(call *tileCall)
 func fused512x1x1(call *tileCall)
 func unfused512x1x1(call *tileCall)
 
+var tile512Masked = tileSet{
+	8<<4 | 1: {fused512Maskedx8x1, unfused512Maskedx8x1},
+	4<<4 | 1: {fused512Maskedx4x1, unfused512Maskedx4x1},
+	2<<4 | 1: {fused512Maskedx2x1, unfused512Maskedx2x1},
+	1<<4 | 1: {fused512Maskedx1x1, unfused512Maskedx1x1},
+}
+
+func fused512Maskedx8x1(call *tileCall)
+func unfused512Maskedx8x1(call *tileCall)
+func fused512Maskedx4x1(call *tileCall)
+func unfused512Maskedx4x1(call *tileCall)
+func fused512Maskedx2x1(call *tileCall)
+func unfused512Maskedx2x1(call *tileCall)
+func fused512Maskedx1x1(call *tileCall)
+func unfused512Maskedx1x1(call *tileCall)
+
 var tile512Banded = tileSet{
 	4<<4 | 1: {fused512Bandedx4x1, unfused512Bandedx4x1},
 	2<<4 | 1: {fused512Bandedx2x1, unfused512Bandedx2x1},

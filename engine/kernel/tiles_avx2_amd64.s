@@ -16,7 +16,8 @@ TEXT ·fused256x6x1(SB), NOSPLIT, $0-8
 	MOVQ          tileCall_group(DI), R10
 	MOVQ          tileCall_ldc(DI), R11
 	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
+	LEAQ          (SI)(SI*4), R15
+	LEAQ          (R12)(SI*4), R14
 tile:
 	MOVQ          tileCall_b(DI), BX
 	MOVQ          tileCall_k(DI), CX
@@ -56,7 +57,6 @@ zero:
 	VXORPS        Y11, Y11, Y11
 ready:
 	MOVQ          AX, R13
-	LEAQ          (AX)(SI*4), R15
 chain:
 	VMOVUPS       0(BX), Y12
 	VMOVUPS       32(BX), Y13
@@ -72,14 +72,13 @@ chain:
 	VBROADCASTSS  (R13)(R12*1), Y14
 	VFMADD231PS   Y12, Y14, Y6
 	VFMADD231PS   Y13, Y14, Y7
-	VBROADCASTSS  (R15), Y14
+	VBROADCASTSS  (R13)(SI*4), Y14
 	VFMADD231PS   Y12, Y14, Y8
 	VFMADD231PS   Y13, Y14, Y9
-	VBROADCASTSS  (R15)(SI*1), Y14
+	VBROADCASTSS  (R13)(R15*1), Y14
 	VFMADD231PS   Y12, Y14, Y10
 	VFMADD231PS   Y13, Y14, Y11
 	ADDQ          R8, R13
-	ADDQ          R8, R15
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
@@ -847,7 +846,8 @@ TEXT ·unfused256x6x1(SB), NOSPLIT, $0-8
 	MOVQ          tileCall_group(DI), R10
 	MOVQ          tileCall_ldc(DI), R11
 	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
+	LEAQ          (SI)(SI*4), R15
+	LEAQ          (R12)(SI*4), R14
 tile:
 	MOVQ          tileCall_b(DI), BX
 	MOVQ          tileCall_k(DI), CX
@@ -887,7 +887,6 @@ zero:
 	VXORPS        Y11, Y11, Y11
 ready:
 	MOVQ          AX, R13
-	LEAQ          (AX)(SI*4), R15
 chain:
 	VMOVUPS       0(BX), Y12
 	VMOVUPS       32(BX), Y13
@@ -911,18 +910,17 @@ chain:
 	VADDPS        Y15, Y6, Y6
 	VMULPS        Y13, Y14, Y15
 	VADDPS        Y15, Y7, Y7
-	VBROADCASTSS  (R15), Y14
+	VBROADCASTSS  (R13)(SI*4), Y14
 	VMULPS        Y12, Y14, Y15
 	VADDPS        Y15, Y8, Y8
 	VMULPS        Y13, Y14, Y15
 	VADDPS        Y15, Y9, Y9
-	VBROADCASTSS  (R15)(SI*1), Y14
+	VBROADCASTSS  (R13)(R15*1), Y14
 	VMULPS        Y12, Y14, Y15
 	VADDPS        Y15, Y10, Y10
 	VMULPS        Y13, Y14, Y15
 	VADDPS        Y15, Y11, Y11
 	ADDQ          R8, R13
-	ADDQ          R8, R15
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain

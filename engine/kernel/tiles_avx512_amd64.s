@@ -16,9 +16,8 @@ TEXT ·fused512x8x2(SB), NOSPLIT, $0-8
 	MOVQ          tileCall_group(DI), R10
 	MOVQ          tileCall_ldc(DI), R11
 	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
+	LEAQ          (SI)(SI*4), R15
+	LEAQ          (R12)(SI*4), R14
 tile:
 	MOVQ          tileCall_b(DI), BX
 	MOVQ          tileCall_k(DI), CX
@@ -26,28 +25,28 @@ tile:
 	JEQ           zero
 	MOVQ          DX, R13
 	VMOVUPS       0(R13), Z0
-	VMOVUPS.Z     64(R13), K1, Z1
+	VMOVUPS       64(R13), Z1
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z2
-	VMOVUPS.Z     64(R13), K1, Z3
+	VMOVUPS       64(R13), Z3
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z4
-	VMOVUPS.Z     64(R13), K1, Z5
+	VMOVUPS       64(R13), Z5
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z6
-	VMOVUPS.Z     64(R13), K1, Z7
+	VMOVUPS       64(R13), Z7
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z8
-	VMOVUPS.Z     64(R13), K1, Z9
+	VMOVUPS       64(R13), Z9
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z10
-	VMOVUPS.Z     64(R13), K1, Z11
+	VMOVUPS       64(R13), Z11
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z12
-	VMOVUPS.Z     64(R13), K1, Z13
+	VMOVUPS       64(R13), Z13
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z14
-	VMOVUPS.Z     64(R13), K1, Z15
+	VMOVUPS       64(R13), Z15
 	ADDQ          R11, R13
 	PREFETCHT0    (R13)
 	PREFETCHT0    64(R13)
@@ -92,13 +91,10 @@ zero:
 	VPXORD        Z15, Z15, Z15
 ready:
 	MOVQ          AX, R13
-	LEAQ          (AX)(SI*4), R15
 chain:
-	PREFETCHT1    (BX)(R10*2)
-	PREFETCHT1    (BX)(R14*1)
 	PREFETCHT0    64(R13)
 	VMOVUPS       0(BX), Z16
-	VMOVUPS.Z     0(BX)(R10*1), K1, Z17
+	VMOVUPS       0(BX)(R10*1), Z17
 	VBROADCASTSS  (R13), Z18
 	VFMADD231PS   Z16, Z18, Z0
 	VFMADD231PS   Z17, Z18, Z1
@@ -111,47 +107,46 @@ chain:
 	VBROADCASTSS  (R13)(R12*1), Z18
 	VFMADD231PS   Z16, Z18, Z6
 	VFMADD231PS   Z17, Z18, Z7
-	VBROADCASTSS  (R15), Z18
+	VBROADCASTSS  (R13)(SI*4), Z18
 	VFMADD231PS   Z16, Z18, Z8
 	VFMADD231PS   Z17, Z18, Z9
-	VBROADCASTSS  (R15)(SI*1), Z18
+	VBROADCASTSS  (R13)(R15*1), Z18
 	VFMADD231PS   Z16, Z18, Z10
 	VFMADD231PS   Z17, Z18, Z11
-	VBROADCASTSS  (R15)(SI*2), Z18
+	VBROADCASTSS  (R13)(R12*2), Z18
 	VFMADD231PS   Z16, Z18, Z12
 	VFMADD231PS   Z17, Z18, Z13
-	VBROADCASTSS  (R15)(R12*1), Z18
+	VBROADCASTSS  (R13)(R14*1), Z18
 	VFMADD231PS   Z16, Z18, Z14
 	VFMADD231PS   Z17, Z18, Z15
 	ADDQ          R8, R13
-	ADDQ          R8, R15
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, K1, 64(R13)
+	VMOVUPS       Z1, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z2, 0(R13)
-	VMOVUPS       Z3, K1, 64(R13)
+	VMOVUPS       Z3, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z4, 0(R13)
-	VMOVUPS       Z5, K1, 64(R13)
+	VMOVUPS       Z5, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z6, 0(R13)
-	VMOVUPS       Z7, K1, 64(R13)
+	VMOVUPS       Z7, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z8, 0(R13)
-	VMOVUPS       Z9, K1, 64(R13)
+	VMOVUPS       Z9, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z10, 0(R13)
-	VMOVUPS       Z11, K1, 64(R13)
+	VMOVUPS       Z11, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z12, 0(R13)
-	VMOVUPS       Z13, K1, 64(R13)
+	VMOVUPS       Z13, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z14, 0(R13)
-	VMOVUPS       Z15, K1, 64(R13)
+	VMOVUPS       Z15, 64(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
 	LEAQ          (AX)(SI*8), AX
@@ -171,7 +166,749 @@ TEXT ·fused512x8x1(SB), NOSPLIT, $0-8
 	MOVQ          tileCall_group(DI), R10
 	MOVQ          tileCall_ldc(DI), R11
 	LEAQ          (SI)(SI*2), R12
+	LEAQ          (SI)(SI*4), R15
+	LEAQ          (R12)(SI*4), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z1
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z2
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z3
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z4
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z5
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z6
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z7
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS       0(BX), Z8
+	VBROADCASTSS  (R13), Z9
+	VFMADD231PS   Z8, Z9, Z0
+	VBROADCASTSS  (R13)(SI*1), Z9
+	VFMADD231PS   Z8, Z9, Z1
+	VBROADCASTSS  (R13)(SI*2), Z9
+	VFMADD231PS   Z8, Z9, Z2
+	VBROADCASTSS  (R13)(R12*1), Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VBROADCASTSS  (R13)(SI*4), Z9
+	VFMADD231PS   Z8, Z9, Z4
+	VBROADCASTSS  (R13)(R15*1), Z9
+	VFMADD231PS   Z8, Z9, Z5
+	VBROADCASTSS  (R13)(R12*2), Z9
+	VFMADD231PS   Z8, Z9, Z6
+	VBROADCASTSS  (R13)(R14*1), Z9
+	VFMADD231PS   Z8, Z9, Z7
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z2, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z3, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z4, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z5, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z6, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z7, 0(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*8), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func fused512x4x4(call *tileCall)
+TEXT ·fused512x4x4(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
 	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	VMOVUPS       64(R13), Z1
+	VMOVUPS       128(R13), Z2
+	VMOVUPS       192(R13), Z3
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z4
+	VMOVUPS       64(R13), Z5
+	VMOVUPS       128(R13), Z6
+	VMOVUPS       192(R13), Z7
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z8
+	VMOVUPS       64(R13), Z9
+	VMOVUPS       128(R13), Z10
+	VMOVUPS       192(R13), Z11
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z12
+	VMOVUPS       64(R13), Z13
+	VMOVUPS       128(R13), Z14
+	VMOVUPS       192(R13), Z15
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+	VPXORD        Z8, Z8, Z8
+	VPXORD        Z9, Z9, Z9
+	VPXORD        Z10, Z10, Z10
+	VPXORD        Z11, Z11, Z11
+	VPXORD        Z12, Z12, Z12
+	VPXORD        Z13, Z13, Z13
+	VPXORD        Z14, Z14, Z14
+	VPXORD        Z15, Z15, Z15
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS       0(BX), Z16
+	VMOVUPS       0(BX)(R10*1), Z17
+	VMOVUPS       0(BX)(R10*2), Z18
+	VMOVUPS       0(BX)(R14*1), Z19
+	VBROADCASTSS  (R13), Z20
+	VFMADD231PS   Z16, Z20, Z0
+	VFMADD231PS   Z17, Z20, Z1
+	VFMADD231PS   Z18, Z20, Z2
+	VFMADD231PS   Z19, Z20, Z3
+	VBROADCASTSS  (R13)(SI*1), Z20
+	VFMADD231PS   Z16, Z20, Z4
+	VFMADD231PS   Z17, Z20, Z5
+	VFMADD231PS   Z18, Z20, Z6
+	VFMADD231PS   Z19, Z20, Z7
+	VBROADCASTSS  (R13)(SI*2), Z20
+	VFMADD231PS   Z16, Z20, Z8
+	VFMADD231PS   Z17, Z20, Z9
+	VFMADD231PS   Z18, Z20, Z10
+	VFMADD231PS   Z19, Z20, Z11
+	VBROADCASTSS  (R13)(R12*1), Z20
+	VFMADD231PS   Z16, Z20, Z12
+	VFMADD231PS   Z17, Z20, Z13
+	VFMADD231PS   Z18, Z20, Z14
+	VFMADD231PS   Z19, Z20, Z15
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	VMOVUPS       Z1, 64(R13)
+	VMOVUPS       Z2, 128(R13)
+	VMOVUPS       Z3, 192(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z4, 0(R13)
+	VMOVUPS       Z5, 64(R13)
+	VMOVUPS       Z6, 128(R13)
+	VMOVUPS       Z7, 192(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z8, 0(R13)
+	VMOVUPS       Z9, 64(R13)
+	VMOVUPS       Z10, 128(R13)
+	VMOVUPS       Z11, 192(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z12, 0(R13)
+	VMOVUPS       Z13, 64(R13)
+	VMOVUPS       Z14, 128(R13)
+	VMOVUPS       Z15, 192(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*4), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func fused512x4x2(call *tileCall)
+TEXT ·fused512x4x2(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	VMOVUPS       64(R13), Z1
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z2
+	VMOVUPS       64(R13), Z3
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z4
+	VMOVUPS       64(R13), Z5
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z6
+	VMOVUPS       64(R13), Z7
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS       0(BX), Z8
+	VMOVUPS       0(BX)(R10*1), Z9
+	VBROADCASTSS  (R13), Z10
+	VFMADD231PS   Z8, Z10, Z0
+	VFMADD231PS   Z9, Z10, Z1
+	VBROADCASTSS  (R13)(SI*1), Z10
+	VFMADD231PS   Z8, Z10, Z2
+	VFMADD231PS   Z9, Z10, Z3
+	VBROADCASTSS  (R13)(SI*2), Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VFMADD231PS   Z9, Z10, Z5
+	VBROADCASTSS  (R13)(R12*1), Z10
+	VFMADD231PS   Z8, Z10, Z6
+	VFMADD231PS   Z9, Z10, Z7
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	VMOVUPS       Z1, 64(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z2, 0(R13)
+	VMOVUPS       Z3, 64(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z4, 0(R13)
+	VMOVUPS       Z5, 64(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z6, 0(R13)
+	VMOVUPS       Z7, 64(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*4), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func fused512x4x1(call *tileCall)
+TEXT ·fused512x4x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z1
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z2
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z3
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS       0(BX), Z4
+	VBROADCASTSS  (R13), Z5
+	VFMADD231PS   Z4, Z5, Z0
+	VBROADCASTSS  (R13)(SI*1), Z5
+	VFMADD231PS   Z4, Z5, Z1
+	VBROADCASTSS  (R13)(SI*2), Z5
+	VFMADD231PS   Z4, Z5, Z2
+	VBROADCASTSS  (R13)(R12*1), Z5
+	VFMADD231PS   Z4, Z5, Z3
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z2, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z3, 0(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*4), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func fused512x2x4(call *tileCall)
+TEXT ·fused512x2x4(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	VMOVUPS       64(R13), Z1
+	VMOVUPS       128(R13), Z2
+	VMOVUPS       192(R13), Z3
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z4
+	VMOVUPS       64(R13), Z5
+	VMOVUPS       128(R13), Z6
+	VMOVUPS       192(R13), Z7
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS       0(BX), Z8
+	VMOVUPS       0(BX)(R10*1), Z9
+	VMOVUPS       0(BX)(R10*2), Z10
+	VMOVUPS       0(BX)(R14*1), Z11
+	VBROADCASTSS  (R13), Z12
+	VFMADD231PS   Z8, Z12, Z0
+	VFMADD231PS   Z9, Z12, Z1
+	VFMADD231PS   Z10, Z12, Z2
+	VFMADD231PS   Z11, Z12, Z3
+	VBROADCASTSS  (R13)(SI*1), Z12
+	VFMADD231PS   Z8, Z12, Z4
+	VFMADD231PS   Z9, Z12, Z5
+	VFMADD231PS   Z10, Z12, Z6
+	VFMADD231PS   Z11, Z12, Z7
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	VMOVUPS       Z1, 64(R13)
+	VMOVUPS       Z2, 128(R13)
+	VMOVUPS       Z3, 192(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z4, 0(R13)
+	VMOVUPS       Z5, 64(R13)
+	VMOVUPS       Z6, 128(R13)
+	VMOVUPS       Z7, 192(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*2), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func fused512x2x2(call *tileCall)
+TEXT ·fused512x2x2(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	VMOVUPS       64(R13), Z1
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z2
+	VMOVUPS       64(R13), Z3
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS       0(BX), Z4
+	VMOVUPS       0(BX)(R10*1), Z5
+	VBROADCASTSS  (R13), Z6
+	VFMADD231PS   Z4, Z6, Z0
+	VFMADD231PS   Z5, Z6, Z1
+	VBROADCASTSS  (R13)(SI*1), Z6
+	VFMADD231PS   Z4, Z6, Z2
+	VFMADD231PS   Z5, Z6, Z3
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	VMOVUPS       Z1, 64(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z2, 0(R13)
+	VMOVUPS       Z3, 64(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*2), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func fused512x2x1(call *tileCall)
+TEXT ·fused512x2x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z1
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS       0(BX), Z2
+	VBROADCASTSS  (R13), Z3
+	VFMADD231PS   Z2, Z3, Z0
+	VBROADCASTSS  (R13)(SI*1), Z3
+	VFMADD231PS   Z2, Z3, Z1
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z1, 0(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*2), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func fused512x1x8(call *tileCall)
+TEXT ·fused512x1x8(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	VMOVUPS       64(R13), Z1
+	VMOVUPS       128(R13), Z2
+	VMOVUPS       192(R13), Z3
+	VMOVUPS       256(R13), Z4
+	VMOVUPS       320(R13), Z5
+	VMOVUPS       384(R13), Z6
+	VMOVUPS       448(R13), Z7
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+ready:
+	MOVQ          AX, R13
+chain:
+	LEAQ          (BX)(R10*4), R15
+	VBROADCASTSS  (R13), Z8
+	VFMADD231PS   0(BX), Z8, Z0
+	VFMADD231PS   0(BX)(R10*1), Z8, Z1
+	VFMADD231PS   0(BX)(R10*2), Z8, Z2
+	VFMADD231PS   0(BX)(R14*1), Z8, Z3
+	VFMADD231PS   0(BX)(R10*4), Z8, Z4
+	VFMADD231PS   0(R15)(R10*1), Z8, Z5
+	VFMADD231PS   0(R15)(R10*2), Z8, Z6
+	VFMADD231PS   0(R15)(R14*1), Z8, Z7
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	VMOVUPS       Z1, 64(R13)
+	VMOVUPS       Z2, 128(R13)
+	VMOVUPS       Z3, 192(R13)
+	VMOVUPS       Z4, 256(R13)
+	VMOVUPS       Z5, 320(R13)
+	VMOVUPS       Z6, 384(R13)
+	VMOVUPS       Z7, 448(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	ADDQ          SI, AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func fused512x1x4(call *tileCall)
+TEXT ·fused512x1x4(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	VMOVUPS       64(R13), Z1
+	VMOVUPS       128(R13), Z2
+	VMOVUPS       192(R13), Z3
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+ready:
+	MOVQ          AX, R13
+chain:
+	VBROADCASTSS  (R13), Z4
+	VFMADD231PS   0(BX), Z4, Z0
+	VFMADD231PS   0(BX)(R10*1), Z4, Z1
+	VFMADD231PS   0(BX)(R10*2), Z4, Z2
+	VFMADD231PS   0(BX)(R14*1), Z4, Z3
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	VMOVUPS       Z1, 64(R13)
+	VMOVUPS       Z2, 128(R13)
+	VMOVUPS       Z3, 192(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	ADDQ          SI, AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func fused512x1x2(call *tileCall)
+TEXT ·fused512x1x2(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	VMOVUPS       64(R13), Z1
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+ready:
+	MOVQ          AX, R13
+chain:
+	VBROADCASTSS  (R13), Z2
+	VFMADD231PS   0(BX), Z2, Z0
+	VFMADD231PS   0(BX)(R10*1), Z2, Z1
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	VMOVUPS       Z1, 64(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	ADDQ          SI, AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func fused512x1x1(call *tileCall)
+TEXT ·fused512x1x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+ready:
+	MOVQ          AX, R13
+chain:
+	VBROADCASTSS  (R13), Z1
+	VFMADD231PS   0(BX), Z1, Z0
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	ADDQ          SI, AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func fused512Maskedx8x1(call *tileCall)
+TEXT ·fused512Maskedx8x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (SI)(SI*4), R15
+	LEAQ          (R12)(SI*4), R14
 	MOVQ          tileCall_mask(DI), R13
 	KMOVW         (R13), K1
 tile:
@@ -207,7 +944,6 @@ zero:
 	VPXORD        Z7, Z7, Z7
 ready:
 	MOVQ          AX, R13
-	LEAQ          (AX)(SI*4), R15
 chain:
 	VMOVUPS.Z     0(BX), K1, Z8
 	VBROADCASTSS  (R13), Z9
@@ -218,16 +954,15 @@ chain:
 	VFMADD231PS   Z8, Z9, Z2
 	VBROADCASTSS  (R13)(R12*1), Z9
 	VFMADD231PS   Z8, Z9, Z3
-	VBROADCASTSS  (R15), Z9
+	VBROADCASTSS  (R13)(SI*4), Z9
 	VFMADD231PS   Z8, Z9, Z4
-	VBROADCASTSS  (R15)(SI*1), Z9
+	VBROADCASTSS  (R13)(R15*1), Z9
 	VFMADD231PS   Z8, Z9, Z5
-	VBROADCASTSS  (R15)(SI*2), Z9
+	VBROADCASTSS  (R13)(R12*2), Z9
 	VFMADD231PS   Z8, Z9, Z6
-	VBROADCASTSS  (R15)(R12*1), Z9
+	VBROADCASTSS  (R13)(R14*1), Z9
 	VFMADD231PS   Z8, Z9, Z7
 	ADDQ          R8, R13
-	ADDQ          R8, R15
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
@@ -255,206 +990,8 @@ chain:
 	VZEROUPPER    
 	RET           
 
-// func fused512x4x4(call *tileCall)
-TEXT ·fused512x4x4(SB), NOSPLIT, $0-8
-	MOVQ          call+0(FP), DI
-	MOVQ          tileCall_a(DI), AX
-	MOVQ          tileCall_c(DI), DX
-	MOVQ          tileCall_ais(DI), SI
-	MOVQ          tileCall_aks(DI), R8
-	MOVQ          tileCall_ldb(DI), R9
-	MOVQ          tileCall_group(DI), R10
-	MOVQ          tileCall_ldc(DI), R11
-	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
-tile:
-	MOVQ          tileCall_b(DI), BX
-	MOVQ          tileCall_k(DI), CX
-	CMPQ          tileCall_add(DI), $0
-	JEQ           zero
-	MOVQ          DX, R13
-	VMOVUPS       0(R13), Z0
-	VMOVUPS       64(R13), Z1
-	VMOVUPS       128(R13), Z2
-	VMOVUPS.Z     192(R13), K1, Z3
-	ADDQ          R11, R13
-	VMOVUPS       0(R13), Z4
-	VMOVUPS       64(R13), Z5
-	VMOVUPS       128(R13), Z6
-	VMOVUPS.Z     192(R13), K1, Z7
-	ADDQ          R11, R13
-	VMOVUPS       0(R13), Z8
-	VMOVUPS       64(R13), Z9
-	VMOVUPS       128(R13), Z10
-	VMOVUPS.Z     192(R13), K1, Z11
-	ADDQ          R11, R13
-	VMOVUPS       0(R13), Z12
-	VMOVUPS       64(R13), Z13
-	VMOVUPS       128(R13), Z14
-	VMOVUPS.Z     192(R13), K1, Z15
-	JMP           ready
-zero:
-	VPXORD        Z0, Z0, Z0
-	VPXORD        Z1, Z1, Z1
-	VPXORD        Z2, Z2, Z2
-	VPXORD        Z3, Z3, Z3
-	VPXORD        Z4, Z4, Z4
-	VPXORD        Z5, Z5, Z5
-	VPXORD        Z6, Z6, Z6
-	VPXORD        Z7, Z7, Z7
-	VPXORD        Z8, Z8, Z8
-	VPXORD        Z9, Z9, Z9
-	VPXORD        Z10, Z10, Z10
-	VPXORD        Z11, Z11, Z11
-	VPXORD        Z12, Z12, Z12
-	VPXORD        Z13, Z13, Z13
-	VPXORD        Z14, Z14, Z14
-	VPXORD        Z15, Z15, Z15
-ready:
-	MOVQ          AX, R13
-chain:
-	VMOVUPS       0(BX), Z16
-	VMOVUPS       0(BX)(R10*1), Z17
-	VMOVUPS       0(BX)(R10*2), Z18
-	VMOVUPS.Z     0(BX)(R14*1), K1, Z19
-	VBROADCASTSS  (R13), Z20
-	VFMADD231PS   Z16, Z20, Z0
-	VFMADD231PS   Z17, Z20, Z1
-	VFMADD231PS   Z18, Z20, Z2
-	VFMADD231PS   Z19, Z20, Z3
-	VBROADCASTSS  (R13)(SI*1), Z20
-	VFMADD231PS   Z16, Z20, Z4
-	VFMADD231PS   Z17, Z20, Z5
-	VFMADD231PS   Z18, Z20, Z6
-	VFMADD231PS   Z19, Z20, Z7
-	VBROADCASTSS  (R13)(SI*2), Z20
-	VFMADD231PS   Z16, Z20, Z8
-	VFMADD231PS   Z17, Z20, Z9
-	VFMADD231PS   Z18, Z20, Z10
-	VFMADD231PS   Z19, Z20, Z11
-	VBROADCASTSS  (R13)(R12*1), Z20
-	VFMADD231PS   Z16, Z20, Z12
-	VFMADD231PS   Z17, Z20, Z13
-	VFMADD231PS   Z18, Z20, Z14
-	VFMADD231PS   Z19, Z20, Z15
-	ADDQ          R8, R13
-	ADDQ          R9, BX
-	DECQ          CX
-	JNZ           chain
-	MOVQ          DX, R13
-	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, 64(R13)
-	VMOVUPS       Z2, 128(R13)
-	VMOVUPS       Z3, K1, 192(R13)
-	ADDQ          R11, R13
-	VMOVUPS       Z4, 0(R13)
-	VMOVUPS       Z5, 64(R13)
-	VMOVUPS       Z6, 128(R13)
-	VMOVUPS       Z7, K1, 192(R13)
-	ADDQ          R11, R13
-	VMOVUPS       Z8, 0(R13)
-	VMOVUPS       Z9, 64(R13)
-	VMOVUPS       Z10, 128(R13)
-	VMOVUPS       Z11, K1, 192(R13)
-	ADDQ          R11, R13
-	VMOVUPS       Z12, 0(R13)
-	VMOVUPS       Z13, 64(R13)
-	VMOVUPS       Z14, 128(R13)
-	VMOVUPS       Z15, K1, 192(R13)
-	ADDQ          R11, R13
-	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
-	DECQ          tileCall_tiles(DI)
-	JNZ           tile
-	VZEROUPPER    
-	RET           
-
-// func fused512x4x2(call *tileCall)
-TEXT ·fused512x4x2(SB), NOSPLIT, $0-8
-	MOVQ          call+0(FP), DI
-	MOVQ          tileCall_a(DI), AX
-	MOVQ          tileCall_c(DI), DX
-	MOVQ          tileCall_ais(DI), SI
-	MOVQ          tileCall_aks(DI), R8
-	MOVQ          tileCall_ldb(DI), R9
-	MOVQ          tileCall_group(DI), R10
-	MOVQ          tileCall_ldc(DI), R11
-	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
-tile:
-	MOVQ          tileCall_b(DI), BX
-	MOVQ          tileCall_k(DI), CX
-	CMPQ          tileCall_add(DI), $0
-	JEQ           zero
-	MOVQ          DX, R13
-	VMOVUPS       0(R13), Z0
-	VMOVUPS.Z     64(R13), K1, Z1
-	ADDQ          R11, R13
-	VMOVUPS       0(R13), Z2
-	VMOVUPS.Z     64(R13), K1, Z3
-	ADDQ          R11, R13
-	VMOVUPS       0(R13), Z4
-	VMOVUPS.Z     64(R13), K1, Z5
-	ADDQ          R11, R13
-	VMOVUPS       0(R13), Z6
-	VMOVUPS.Z     64(R13), K1, Z7
-	JMP           ready
-zero:
-	VPXORD        Z0, Z0, Z0
-	VPXORD        Z1, Z1, Z1
-	VPXORD        Z2, Z2, Z2
-	VPXORD        Z3, Z3, Z3
-	VPXORD        Z4, Z4, Z4
-	VPXORD        Z5, Z5, Z5
-	VPXORD        Z6, Z6, Z6
-	VPXORD        Z7, Z7, Z7
-ready:
-	MOVQ          AX, R13
-chain:
-	VMOVUPS       0(BX), Z8
-	VMOVUPS.Z     0(BX)(R10*1), K1, Z9
-	VBROADCASTSS  (R13), Z10
-	VFMADD231PS   Z8, Z10, Z0
-	VFMADD231PS   Z9, Z10, Z1
-	VBROADCASTSS  (R13)(SI*1), Z10
-	VFMADD231PS   Z8, Z10, Z2
-	VFMADD231PS   Z9, Z10, Z3
-	VBROADCASTSS  (R13)(SI*2), Z10
-	VFMADD231PS   Z8, Z10, Z4
-	VFMADD231PS   Z9, Z10, Z5
-	VBROADCASTSS  (R13)(R12*1), Z10
-	VFMADD231PS   Z8, Z10, Z6
-	VFMADD231PS   Z9, Z10, Z7
-	ADDQ          R8, R13
-	ADDQ          R9, BX
-	DECQ          CX
-	JNZ           chain
-	MOVQ          DX, R13
-	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, K1, 64(R13)
-	ADDQ          R11, R13
-	VMOVUPS       Z2, 0(R13)
-	VMOVUPS       Z3, K1, 64(R13)
-	ADDQ          R11, R13
-	VMOVUPS       Z4, 0(R13)
-	VMOVUPS       Z5, K1, 64(R13)
-	ADDQ          R11, R13
-	VMOVUPS       Z6, 0(R13)
-	VMOVUPS       Z7, K1, 64(R13)
-	ADDQ          R11, R13
-	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
-	DECQ          tileCall_tiles(DI)
-	JNZ           tile
-	VZEROUPPER    
-	RET           
-
-// func fused512x4x1(call *tileCall)
-TEXT ·fused512x4x1(SB), NOSPLIT, $0-8
+// func fused512Maskedx4x1(call *tileCall)
+TEXT ·fused512Maskedx4x1(SB), NOSPLIT, $0-8
 	MOVQ          call+0(FP), DI
 	MOVQ          tileCall_a(DI), AX
 	MOVQ          tileCall_c(DI), DX
@@ -518,146 +1055,8 @@ chain:
 	VZEROUPPER    
 	RET           
 
-// func fused512x2x4(call *tileCall)
-TEXT ·fused512x2x4(SB), NOSPLIT, $0-8
-	MOVQ          call+0(FP), DI
-	MOVQ          tileCall_a(DI), AX
-	MOVQ          tileCall_c(DI), DX
-	MOVQ          tileCall_ais(DI), SI
-	MOVQ          tileCall_aks(DI), R8
-	MOVQ          tileCall_ldb(DI), R9
-	MOVQ          tileCall_group(DI), R10
-	MOVQ          tileCall_ldc(DI), R11
-	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
-tile:
-	MOVQ          tileCall_b(DI), BX
-	MOVQ          tileCall_k(DI), CX
-	CMPQ          tileCall_add(DI), $0
-	JEQ           zero
-	MOVQ          DX, R13
-	VMOVUPS       0(R13), Z0
-	VMOVUPS       64(R13), Z1
-	VMOVUPS       128(R13), Z2
-	VMOVUPS.Z     192(R13), K1, Z3
-	ADDQ          R11, R13
-	VMOVUPS       0(R13), Z4
-	VMOVUPS       64(R13), Z5
-	VMOVUPS       128(R13), Z6
-	VMOVUPS.Z     192(R13), K1, Z7
-	JMP           ready
-zero:
-	VPXORD        Z0, Z0, Z0
-	VPXORD        Z1, Z1, Z1
-	VPXORD        Z2, Z2, Z2
-	VPXORD        Z3, Z3, Z3
-	VPXORD        Z4, Z4, Z4
-	VPXORD        Z5, Z5, Z5
-	VPXORD        Z6, Z6, Z6
-	VPXORD        Z7, Z7, Z7
-ready:
-	MOVQ          AX, R13
-chain:
-	VMOVUPS       0(BX), Z8
-	VMOVUPS       0(BX)(R10*1), Z9
-	VMOVUPS       0(BX)(R10*2), Z10
-	VMOVUPS.Z     0(BX)(R14*1), K1, Z11
-	VBROADCASTSS  (R13), Z12
-	VFMADD231PS   Z8, Z12, Z0
-	VFMADD231PS   Z9, Z12, Z1
-	VFMADD231PS   Z10, Z12, Z2
-	VFMADD231PS   Z11, Z12, Z3
-	VBROADCASTSS  (R13)(SI*1), Z12
-	VFMADD231PS   Z8, Z12, Z4
-	VFMADD231PS   Z9, Z12, Z5
-	VFMADD231PS   Z10, Z12, Z6
-	VFMADD231PS   Z11, Z12, Z7
-	ADDQ          R8, R13
-	ADDQ          R9, BX
-	DECQ          CX
-	JNZ           chain
-	MOVQ          DX, R13
-	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, 64(R13)
-	VMOVUPS       Z2, 128(R13)
-	VMOVUPS       Z3, K1, 192(R13)
-	ADDQ          R11, R13
-	VMOVUPS       Z4, 0(R13)
-	VMOVUPS       Z5, 64(R13)
-	VMOVUPS       Z6, 128(R13)
-	VMOVUPS       Z7, K1, 192(R13)
-	ADDQ          R11, R13
-	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
-	DECQ          tileCall_tiles(DI)
-	JNZ           tile
-	VZEROUPPER    
-	RET           
-
-// func fused512x2x2(call *tileCall)
-TEXT ·fused512x2x2(SB), NOSPLIT, $0-8
-	MOVQ          call+0(FP), DI
-	MOVQ          tileCall_a(DI), AX
-	MOVQ          tileCall_c(DI), DX
-	MOVQ          tileCall_ais(DI), SI
-	MOVQ          tileCall_aks(DI), R8
-	MOVQ          tileCall_ldb(DI), R9
-	MOVQ          tileCall_group(DI), R10
-	MOVQ          tileCall_ldc(DI), R11
-	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
-tile:
-	MOVQ          tileCall_b(DI), BX
-	MOVQ          tileCall_k(DI), CX
-	CMPQ          tileCall_add(DI), $0
-	JEQ           zero
-	MOVQ          DX, R13
-	VMOVUPS       0(R13), Z0
-	VMOVUPS.Z     64(R13), K1, Z1
-	ADDQ          R11, R13
-	VMOVUPS       0(R13), Z2
-	VMOVUPS.Z     64(R13), K1, Z3
-	JMP           ready
-zero:
-	VPXORD        Z0, Z0, Z0
-	VPXORD        Z1, Z1, Z1
-	VPXORD        Z2, Z2, Z2
-	VPXORD        Z3, Z3, Z3
-ready:
-	MOVQ          AX, R13
-chain:
-	VMOVUPS       0(BX), Z4
-	VMOVUPS.Z     0(BX)(R10*1), K1, Z5
-	VBROADCASTSS  (R13), Z6
-	VFMADD231PS   Z4, Z6, Z0
-	VFMADD231PS   Z5, Z6, Z1
-	VBROADCASTSS  (R13)(SI*1), Z6
-	VFMADD231PS   Z4, Z6, Z2
-	VFMADD231PS   Z5, Z6, Z3
-	ADDQ          R8, R13
-	ADDQ          R9, BX
-	DECQ          CX
-	JNZ           chain
-	MOVQ          DX, R13
-	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, K1, 64(R13)
-	ADDQ          R11, R13
-	VMOVUPS       Z2, 0(R13)
-	VMOVUPS       Z3, K1, 64(R13)
-	ADDQ          R11, R13
-	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
-	DECQ          tileCall_tiles(DI)
-	JNZ           tile
-	VZEROUPPER    
-	RET           
-
-// func fused512x2x1(call *tileCall)
-TEXT ·fused512x2x1(SB), NOSPLIT, $0-8
+// func fused512Maskedx2x1(call *tileCall)
+TEXT ·fused512Maskedx2x1(SB), NOSPLIT, $0-8
 	MOVQ          call+0(FP), DI
 	MOVQ          tileCall_a(DI), AX
 	MOVQ          tileCall_c(DI), DX
@@ -707,185 +1106,8 @@ chain:
 	VZEROUPPER    
 	RET           
 
-// func fused512x1x8(call *tileCall)
-TEXT ·fused512x1x8(SB), NOSPLIT, $0-8
-	MOVQ          call+0(FP), DI
-	MOVQ          tileCall_a(DI), AX
-	MOVQ          tileCall_c(DI), DX
-	MOVQ          tileCall_ais(DI), SI
-	MOVQ          tileCall_aks(DI), R8
-	MOVQ          tileCall_ldb(DI), R9
-	MOVQ          tileCall_group(DI), R10
-	MOVQ          tileCall_ldc(DI), R11
-	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
-tile:
-	MOVQ          tileCall_b(DI), BX
-	MOVQ          tileCall_k(DI), CX
-	CMPQ          tileCall_add(DI), $0
-	JEQ           zero
-	MOVQ          DX, R13
-	VMOVUPS       0(R13), Z0
-	VMOVUPS       64(R13), Z1
-	VMOVUPS       128(R13), Z2
-	VMOVUPS       192(R13), Z3
-	VMOVUPS       256(R13), Z4
-	VMOVUPS       320(R13), Z5
-	VMOVUPS       384(R13), Z6
-	VMOVUPS.Z     448(R13), K1, Z7
-	JMP           ready
-zero:
-	VPXORD        Z0, Z0, Z0
-	VPXORD        Z1, Z1, Z1
-	VPXORD        Z2, Z2, Z2
-	VPXORD        Z3, Z3, Z3
-	VPXORD        Z4, Z4, Z4
-	VPXORD        Z5, Z5, Z5
-	VPXORD        Z6, Z6, Z6
-	VPXORD        Z7, Z7, Z7
-ready:
-	MOVQ          AX, R13
-chain:
-	LEAQ          (BX)(R10*4), R15
-	VBROADCASTSS  (R13), Z8
-	VFMADD231PS   0(BX), Z8, Z0
-	VFMADD231PS   0(BX)(R10*1), Z8, Z1
-	VFMADD231PS   0(BX)(R10*2), Z8, Z2
-	VFMADD231PS   0(BX)(R14*1), Z8, Z3
-	VFMADD231PS   0(BX)(R10*4), Z8, Z4
-	VFMADD231PS   0(R15)(R10*1), Z8, Z5
-	VFMADD231PS   0(R15)(R10*2), Z8, Z6
-	VMOVUPS.Z     0(R15)(R14*1), K1, Z9
-	VFMADD231PS   Z9, Z8, Z7
-	ADDQ          R8, R13
-	ADDQ          R9, BX
-	DECQ          CX
-	JNZ           chain
-	MOVQ          DX, R13
-	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, 64(R13)
-	VMOVUPS       Z2, 128(R13)
-	VMOVUPS       Z3, 192(R13)
-	VMOVUPS       Z4, 256(R13)
-	VMOVUPS       Z5, 320(R13)
-	VMOVUPS       Z6, 384(R13)
-	VMOVUPS       Z7, K1, 448(R13)
-	ADDQ          R11, R13
-	MOVQ          R13, DX
-	ADDQ          SI, AX
-	DECQ          tileCall_tiles(DI)
-	JNZ           tile
-	VZEROUPPER    
-	RET           
-
-// func fused512x1x4(call *tileCall)
-TEXT ·fused512x1x4(SB), NOSPLIT, $0-8
-	MOVQ          call+0(FP), DI
-	MOVQ          tileCall_a(DI), AX
-	MOVQ          tileCall_c(DI), DX
-	MOVQ          tileCall_ais(DI), SI
-	MOVQ          tileCall_aks(DI), R8
-	MOVQ          tileCall_ldb(DI), R9
-	MOVQ          tileCall_group(DI), R10
-	MOVQ          tileCall_ldc(DI), R11
-	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
-tile:
-	MOVQ          tileCall_b(DI), BX
-	MOVQ          tileCall_k(DI), CX
-	CMPQ          tileCall_add(DI), $0
-	JEQ           zero
-	MOVQ          DX, R13
-	VMOVUPS       0(R13), Z0
-	VMOVUPS       64(R13), Z1
-	VMOVUPS       128(R13), Z2
-	VMOVUPS.Z     192(R13), K1, Z3
-	JMP           ready
-zero:
-	VPXORD        Z0, Z0, Z0
-	VPXORD        Z1, Z1, Z1
-	VPXORD        Z2, Z2, Z2
-	VPXORD        Z3, Z3, Z3
-ready:
-	MOVQ          AX, R13
-chain:
-	VBROADCASTSS  (R13), Z4
-	VFMADD231PS   0(BX), Z4, Z0
-	VFMADD231PS   0(BX)(R10*1), Z4, Z1
-	VFMADD231PS   0(BX)(R10*2), Z4, Z2
-	VMOVUPS.Z     0(BX)(R14*1), K1, Z5
-	VFMADD231PS   Z5, Z4, Z3
-	ADDQ          R8, R13
-	ADDQ          R9, BX
-	DECQ          CX
-	JNZ           chain
-	MOVQ          DX, R13
-	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, 64(R13)
-	VMOVUPS       Z2, 128(R13)
-	VMOVUPS       Z3, K1, 192(R13)
-	ADDQ          R11, R13
-	MOVQ          R13, DX
-	ADDQ          SI, AX
-	DECQ          tileCall_tiles(DI)
-	JNZ           tile
-	VZEROUPPER    
-	RET           
-
-// func fused512x1x2(call *tileCall)
-TEXT ·fused512x1x2(SB), NOSPLIT, $0-8
-	MOVQ          call+0(FP), DI
-	MOVQ          tileCall_a(DI), AX
-	MOVQ          tileCall_c(DI), DX
-	MOVQ          tileCall_ais(DI), SI
-	MOVQ          tileCall_aks(DI), R8
-	MOVQ          tileCall_ldb(DI), R9
-	MOVQ          tileCall_group(DI), R10
-	MOVQ          tileCall_ldc(DI), R11
-	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
-tile:
-	MOVQ          tileCall_b(DI), BX
-	MOVQ          tileCall_k(DI), CX
-	CMPQ          tileCall_add(DI), $0
-	JEQ           zero
-	MOVQ          DX, R13
-	VMOVUPS       0(R13), Z0
-	VMOVUPS.Z     64(R13), K1, Z1
-	JMP           ready
-zero:
-	VPXORD        Z0, Z0, Z0
-	VPXORD        Z1, Z1, Z1
-ready:
-	MOVQ          AX, R13
-chain:
-	VBROADCASTSS  (R13), Z2
-	VFMADD231PS   0(BX), Z2, Z0
-	VMOVUPS.Z     0(BX)(R10*1), K1, Z3
-	VFMADD231PS   Z3, Z2, Z1
-	ADDQ          R8, R13
-	ADDQ          R9, BX
-	DECQ          CX
-	JNZ           chain
-	MOVQ          DX, R13
-	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, K1, 64(R13)
-	ADDQ          R11, R13
-	MOVQ          R13, DX
-	ADDQ          SI, AX
-	DECQ          tileCall_tiles(DI)
-	JNZ           tile
-	VZEROUPPER    
-	RET           
-
-// func fused512x1x1(call *tileCall)
-TEXT ·fused512x1x1(SB), NOSPLIT, $0-8
+// func fused512Maskedx1x1(call *tileCall)
+TEXT ·fused512Maskedx1x1(SB), NOSPLIT, $0-8
 	MOVQ          call+0(FP), DI
 	MOVQ          tileCall_a(DI), AX
 	MOVQ          tileCall_c(DI), DX
@@ -1059,9 +1281,8 @@ TEXT ·unfused512x8x2(SB), NOSPLIT, $0-8
 	MOVQ          tileCall_group(DI), R10
 	MOVQ          tileCall_ldc(DI), R11
 	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
+	LEAQ          (SI)(SI*4), R15
+	LEAQ          (R12)(SI*4), R14
 tile:
 	MOVQ          tileCall_b(DI), BX
 	MOVQ          tileCall_k(DI), CX
@@ -1069,28 +1290,28 @@ tile:
 	JEQ           zero
 	MOVQ          DX, R13
 	VMOVUPS       0(R13), Z0
-	VMOVUPS.Z     64(R13), K1, Z1
+	VMOVUPS       64(R13), Z1
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z2
-	VMOVUPS.Z     64(R13), K1, Z3
+	VMOVUPS       64(R13), Z3
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z4
-	VMOVUPS.Z     64(R13), K1, Z5
+	VMOVUPS       64(R13), Z5
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z6
-	VMOVUPS.Z     64(R13), K1, Z7
+	VMOVUPS       64(R13), Z7
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z8
-	VMOVUPS.Z     64(R13), K1, Z9
+	VMOVUPS       64(R13), Z9
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z10
-	VMOVUPS.Z     64(R13), K1, Z11
+	VMOVUPS       64(R13), Z11
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z12
-	VMOVUPS.Z     64(R13), K1, Z13
+	VMOVUPS       64(R13), Z13
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z14
-	VMOVUPS.Z     64(R13), K1, Z15
+	VMOVUPS       64(R13), Z15
 	ADDQ          R11, R13
 	PREFETCHT0    (R13)
 	PREFETCHT0    64(R13)
@@ -1135,13 +1356,10 @@ zero:
 	VPXORD        Z15, Z15, Z15
 ready:
 	MOVQ          AX, R13
-	LEAQ          (AX)(SI*4), R15
 chain:
-	PREFETCHT1    (BX)(R10*2)
-	PREFETCHT1    (BX)(R14*1)
 	PREFETCHT0    64(R13)
 	VMOVUPS       0(BX), Z16
-	VMOVUPS.Z     0(BX)(R10*1), K1, Z17
+	VMOVUPS       0(BX)(R10*1), Z17
 	VBROADCASTSS  (R13), Z18
 	VMULPS        Z16, Z18, Z19
 	VADDPS        Z19, Z0, Z0
@@ -1162,55 +1380,54 @@ chain:
 	VADDPS        Z19, Z6, Z6
 	VMULPS        Z17, Z18, Z19
 	VADDPS        Z19, Z7, Z7
-	VBROADCASTSS  (R15), Z18
+	VBROADCASTSS  (R13)(SI*4), Z18
 	VMULPS        Z16, Z18, Z19
 	VADDPS        Z19, Z8, Z8
 	VMULPS        Z17, Z18, Z19
 	VADDPS        Z19, Z9, Z9
-	VBROADCASTSS  (R15)(SI*1), Z18
+	VBROADCASTSS  (R13)(R15*1), Z18
 	VMULPS        Z16, Z18, Z19
 	VADDPS        Z19, Z10, Z10
 	VMULPS        Z17, Z18, Z19
 	VADDPS        Z19, Z11, Z11
-	VBROADCASTSS  (R15)(SI*2), Z18
+	VBROADCASTSS  (R13)(R12*2), Z18
 	VMULPS        Z16, Z18, Z19
 	VADDPS        Z19, Z12, Z12
 	VMULPS        Z17, Z18, Z19
 	VADDPS        Z19, Z13, Z13
-	VBROADCASTSS  (R15)(R12*1), Z18
+	VBROADCASTSS  (R13)(R14*1), Z18
 	VMULPS        Z16, Z18, Z19
 	VADDPS        Z19, Z14, Z14
 	VMULPS        Z17, Z18, Z19
 	VADDPS        Z19, Z15, Z15
 	ADDQ          R8, R13
-	ADDQ          R8, R15
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, K1, 64(R13)
+	VMOVUPS       Z1, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z2, 0(R13)
-	VMOVUPS       Z3, K1, 64(R13)
+	VMOVUPS       Z3, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z4, 0(R13)
-	VMOVUPS       Z5, K1, 64(R13)
+	VMOVUPS       Z5, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z6, 0(R13)
-	VMOVUPS       Z7, K1, 64(R13)
+	VMOVUPS       Z7, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z8, 0(R13)
-	VMOVUPS       Z9, K1, 64(R13)
+	VMOVUPS       Z9, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z10, 0(R13)
-	VMOVUPS       Z11, K1, 64(R13)
+	VMOVUPS       Z11, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z12, 0(R13)
-	VMOVUPS       Z13, K1, 64(R13)
+	VMOVUPS       Z13, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z14, 0(R13)
-	VMOVUPS       Z15, K1, 64(R13)
+	VMOVUPS       Z15, 64(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
 	LEAQ          (AX)(SI*8), AX
@@ -1230,30 +1447,29 @@ TEXT ·unfused512x8x1(SB), NOSPLIT, $0-8
 	MOVQ          tileCall_group(DI), R10
 	MOVQ          tileCall_ldc(DI), R11
 	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
+	LEAQ          (SI)(SI*4), R15
+	LEAQ          (R12)(SI*4), R14
 tile:
 	MOVQ          tileCall_b(DI), BX
 	MOVQ          tileCall_k(DI), CX
 	CMPQ          tileCall_add(DI), $0
 	JEQ           zero
 	MOVQ          DX, R13
-	VMOVUPS.Z     0(R13), K1, Z0
+	VMOVUPS       0(R13), Z0
 	ADDQ          R11, R13
-	VMOVUPS.Z     0(R13), K1, Z1
+	VMOVUPS       0(R13), Z1
 	ADDQ          R11, R13
-	VMOVUPS.Z     0(R13), K1, Z2
+	VMOVUPS       0(R13), Z2
 	ADDQ          R11, R13
-	VMOVUPS.Z     0(R13), K1, Z3
+	VMOVUPS       0(R13), Z3
 	ADDQ          R11, R13
-	VMOVUPS.Z     0(R13), K1, Z4
+	VMOVUPS       0(R13), Z4
 	ADDQ          R11, R13
-	VMOVUPS.Z     0(R13), K1, Z5
+	VMOVUPS       0(R13), Z5
 	ADDQ          R11, R13
-	VMOVUPS.Z     0(R13), K1, Z6
+	VMOVUPS       0(R13), Z6
 	ADDQ          R11, R13
-	VMOVUPS.Z     0(R13), K1, Z7
+	VMOVUPS       0(R13), Z7
 	JMP           ready
 zero:
 	VPXORD        Z0, Z0, Z0
@@ -1266,9 +1482,8 @@ zero:
 	VPXORD        Z7, Z7, Z7
 ready:
 	MOVQ          AX, R13
-	LEAQ          (AX)(SI*4), R15
 chain:
-	VMOVUPS.Z     0(BX), K1, Z8
+	VMOVUPS       0(BX), Z8
 	VBROADCASTSS  (R13), Z9
 	VMULPS        Z8, Z9, Z10
 	VADDPS        Z10, Z0, Z0
@@ -1281,39 +1496,38 @@ chain:
 	VBROADCASTSS  (R13)(R12*1), Z9
 	VMULPS        Z8, Z9, Z10
 	VADDPS        Z10, Z3, Z3
-	VBROADCASTSS  (R15), Z9
+	VBROADCASTSS  (R13)(SI*4), Z9
 	VMULPS        Z8, Z9, Z10
 	VADDPS        Z10, Z4, Z4
-	VBROADCASTSS  (R15)(SI*1), Z9
+	VBROADCASTSS  (R13)(R15*1), Z9
 	VMULPS        Z8, Z9, Z10
 	VADDPS        Z10, Z5, Z5
-	VBROADCASTSS  (R15)(SI*2), Z9
+	VBROADCASTSS  (R13)(R12*2), Z9
 	VMULPS        Z8, Z9, Z10
 	VADDPS        Z10, Z6, Z6
-	VBROADCASTSS  (R15)(R12*1), Z9
+	VBROADCASTSS  (R13)(R14*1), Z9
 	VMULPS        Z8, Z9, Z10
 	VADDPS        Z10, Z7, Z7
 	ADDQ          R8, R13
-	ADDQ          R8, R15
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
 	MOVQ          DX, R13
-	VMOVUPS       Z0, K1, 0(R13)
+	VMOVUPS       Z0, 0(R13)
 	ADDQ          R11, R13
-	VMOVUPS       Z1, K1, 0(R13)
+	VMOVUPS       Z1, 0(R13)
 	ADDQ          R11, R13
-	VMOVUPS       Z2, K1, 0(R13)
+	VMOVUPS       Z2, 0(R13)
 	ADDQ          R11, R13
-	VMOVUPS       Z3, K1, 0(R13)
+	VMOVUPS       Z3, 0(R13)
 	ADDQ          R11, R13
-	VMOVUPS       Z4, K1, 0(R13)
+	VMOVUPS       Z4, 0(R13)
 	ADDQ          R11, R13
-	VMOVUPS       Z5, K1, 0(R13)
+	VMOVUPS       Z5, 0(R13)
 	ADDQ          R11, R13
-	VMOVUPS       Z6, K1, 0(R13)
+	VMOVUPS       Z6, 0(R13)
 	ADDQ          R11, R13
-	VMOVUPS       Z7, K1, 0(R13)
+	VMOVUPS       Z7, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
 	LEAQ          (AX)(SI*8), AX
@@ -1334,8 +1548,6 @@ TEXT ·unfused512x4x4(SB), NOSPLIT, $0-8
 	MOVQ          tileCall_ldc(DI), R11
 	LEAQ          (SI)(SI*2), R12
 	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
 tile:
 	MOVQ          tileCall_b(DI), BX
 	MOVQ          tileCall_k(DI), CX
@@ -1345,22 +1557,22 @@ tile:
 	VMOVUPS       0(R13), Z0
 	VMOVUPS       64(R13), Z1
 	VMOVUPS       128(R13), Z2
-	VMOVUPS.Z     192(R13), K1, Z3
+	VMOVUPS       192(R13), Z3
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z4
 	VMOVUPS       64(R13), Z5
 	VMOVUPS       128(R13), Z6
-	VMOVUPS.Z     192(R13), K1, Z7
+	VMOVUPS       192(R13), Z7
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z8
 	VMOVUPS       64(R13), Z9
 	VMOVUPS       128(R13), Z10
-	VMOVUPS.Z     192(R13), K1, Z11
+	VMOVUPS       192(R13), Z11
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z12
 	VMOVUPS       64(R13), Z13
 	VMOVUPS       128(R13), Z14
-	VMOVUPS.Z     192(R13), K1, Z15
+	VMOVUPS       192(R13), Z15
 	JMP           ready
 zero:
 	VPXORD        Z0, Z0, Z0
@@ -1385,7 +1597,7 @@ chain:
 	VMOVUPS       0(BX), Z16
 	VMOVUPS       0(BX)(R10*1), Z17
 	VMOVUPS       0(BX)(R10*2), Z18
-	VMOVUPS.Z     0(BX)(R14*1), K1, Z19
+	VMOVUPS       0(BX)(R14*1), Z19
 	VBROADCASTSS  (R13), Z20
 	VMULPS        Z16, Z20, Z21
 	VADDPS        Z21, Z0, Z0
@@ -1430,22 +1642,22 @@ chain:
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
 	VMOVUPS       Z2, 128(R13)
-	VMOVUPS       Z3, K1, 192(R13)
+	VMOVUPS       Z3, 192(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z4, 0(R13)
 	VMOVUPS       Z5, 64(R13)
 	VMOVUPS       Z6, 128(R13)
-	VMOVUPS       Z7, K1, 192(R13)
+	VMOVUPS       Z7, 192(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z8, 0(R13)
 	VMOVUPS       Z9, 64(R13)
 	VMOVUPS       Z10, 128(R13)
-	VMOVUPS       Z11, K1, 192(R13)
+	VMOVUPS       Z11, 192(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z12, 0(R13)
 	VMOVUPS       Z13, 64(R13)
 	VMOVUPS       Z14, 128(R13)
-	VMOVUPS       Z15, K1, 192(R13)
+	VMOVUPS       Z15, 192(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
 	LEAQ          (AX)(SI*4), AX
@@ -1466,8 +1678,6 @@ TEXT ·unfused512x4x2(SB), NOSPLIT, $0-8
 	MOVQ          tileCall_ldc(DI), R11
 	LEAQ          (SI)(SI*2), R12
 	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
 tile:
 	MOVQ          tileCall_b(DI), BX
 	MOVQ          tileCall_k(DI), CX
@@ -1475,16 +1685,16 @@ tile:
 	JEQ           zero
 	MOVQ          DX, R13
 	VMOVUPS       0(R13), Z0
-	VMOVUPS.Z     64(R13), K1, Z1
+	VMOVUPS       64(R13), Z1
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z2
-	VMOVUPS.Z     64(R13), K1, Z3
+	VMOVUPS       64(R13), Z3
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z4
-	VMOVUPS.Z     64(R13), K1, Z5
+	VMOVUPS       64(R13), Z5
 	ADDQ          R11, R13
 	VMOVUPS       0(R13), Z6
-	VMOVUPS.Z     64(R13), K1, Z7
+	VMOVUPS       64(R13), Z7
 	JMP           ready
 zero:
 	VPXORD        Z0, Z0, Z0
@@ -1499,7 +1709,7 @@ ready:
 	MOVQ          AX, R13
 chain:
 	VMOVUPS       0(BX), Z8
-	VMOVUPS.Z     0(BX)(R10*1), K1, Z9
+	VMOVUPS       0(BX)(R10*1), Z9
 	VBROADCASTSS  (R13), Z10
 	VMULPS        Z8, Z10, Z11
 	VADDPS        Z11, Z0, Z0
@@ -1526,16 +1736,16 @@ chain:
 	JNZ           chain
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, K1, 64(R13)
+	VMOVUPS       Z1, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z2, 0(R13)
-	VMOVUPS       Z3, K1, 64(R13)
+	VMOVUPS       Z3, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z4, 0(R13)
-	VMOVUPS       Z5, K1, 64(R13)
+	VMOVUPS       Z5, 64(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z6, 0(R13)
-	VMOVUPS       Z7, K1, 64(R13)
+	VMOVUPS       Z7, 64(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
 	LEAQ          (AX)(SI*4), AX
@@ -1546,6 +1756,596 @@ chain:
 
 // func unfused512x4x1(call *tileCall)
 TEXT ·unfused512x4x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z1
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z2
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z3
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS       0(BX), Z4
+	VBROADCASTSS  (R13), Z5
+	VMULPS        Z4, Z5, Z6
+	VADDPS        Z6, Z0, Z0
+	VBROADCASTSS  (R13)(SI*1), Z5
+	VMULPS        Z4, Z5, Z6
+	VADDPS        Z6, Z1, Z1
+	VBROADCASTSS  (R13)(SI*2), Z5
+	VMULPS        Z4, Z5, Z6
+	VADDPS        Z6, Z2, Z2
+	VBROADCASTSS  (R13)(R12*1), Z5
+	VMULPS        Z4, Z5, Z6
+	VADDPS        Z6, Z3, Z3
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z2, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z3, 0(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*4), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func unfused512x2x4(call *tileCall)
+TEXT ·unfused512x2x4(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	VMOVUPS       64(R13), Z1
+	VMOVUPS       128(R13), Z2
+	VMOVUPS       192(R13), Z3
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z4
+	VMOVUPS       64(R13), Z5
+	VMOVUPS       128(R13), Z6
+	VMOVUPS       192(R13), Z7
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS       0(BX), Z8
+	VMOVUPS       0(BX)(R10*1), Z9
+	VMOVUPS       0(BX)(R10*2), Z10
+	VMOVUPS       0(BX)(R14*1), Z11
+	VBROADCASTSS  (R13), Z12
+	VMULPS        Z8, Z12, Z13
+	VADDPS        Z13, Z0, Z0
+	VMULPS        Z9, Z12, Z13
+	VADDPS        Z13, Z1, Z1
+	VMULPS        Z10, Z12, Z13
+	VADDPS        Z13, Z2, Z2
+	VMULPS        Z11, Z12, Z13
+	VADDPS        Z13, Z3, Z3
+	VBROADCASTSS  (R13)(SI*1), Z12
+	VMULPS        Z8, Z12, Z13
+	VADDPS        Z13, Z4, Z4
+	VMULPS        Z9, Z12, Z13
+	VADDPS        Z13, Z5, Z5
+	VMULPS        Z10, Z12, Z13
+	VADDPS        Z13, Z6, Z6
+	VMULPS        Z11, Z12, Z13
+	VADDPS        Z13, Z7, Z7
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	VMOVUPS       Z1, 64(R13)
+	VMOVUPS       Z2, 128(R13)
+	VMOVUPS       Z3, 192(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z4, 0(R13)
+	VMOVUPS       Z5, 64(R13)
+	VMOVUPS       Z6, 128(R13)
+	VMOVUPS       Z7, 192(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*2), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func unfused512x2x2(call *tileCall)
+TEXT ·unfused512x2x2(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	VMOVUPS       64(R13), Z1
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z2
+	VMOVUPS       64(R13), Z3
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS       0(BX), Z4
+	VMOVUPS       0(BX)(R10*1), Z5
+	VBROADCASTSS  (R13), Z6
+	VMULPS        Z4, Z6, Z7
+	VADDPS        Z7, Z0, Z0
+	VMULPS        Z5, Z6, Z7
+	VADDPS        Z7, Z1, Z1
+	VBROADCASTSS  (R13)(SI*1), Z6
+	VMULPS        Z4, Z6, Z7
+	VADDPS        Z7, Z2, Z2
+	VMULPS        Z5, Z6, Z7
+	VADDPS        Z7, Z3, Z3
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	VMOVUPS       Z1, 64(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z2, 0(R13)
+	VMOVUPS       Z3, 64(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*2), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func unfused512x2x1(call *tileCall)
+TEXT ·unfused512x2x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	ADDQ          R11, R13
+	VMOVUPS       0(R13), Z1
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS       0(BX), Z2
+	VBROADCASTSS  (R13), Z3
+	VMULPS        Z2, Z3, Z4
+	VADDPS        Z4, Z0, Z0
+	VBROADCASTSS  (R13)(SI*1), Z3
+	VMULPS        Z2, Z3, Z4
+	VADDPS        Z4, Z1, Z1
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z1, 0(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*2), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func unfused512x1x8(call *tileCall)
+TEXT ·unfused512x1x8(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	VMOVUPS       64(R13), Z1
+	VMOVUPS       128(R13), Z2
+	VMOVUPS       192(R13), Z3
+	VMOVUPS       256(R13), Z4
+	VMOVUPS       320(R13), Z5
+	VMOVUPS       384(R13), Z6
+	VMOVUPS       448(R13), Z7
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+ready:
+	MOVQ          AX, R13
+chain:
+	LEAQ          (BX)(R10*4), R15
+	VBROADCASTSS  (R13), Z8
+	VMULPS        0(BX), Z8, Z9
+	VADDPS        Z9, Z0, Z0
+	VMULPS        0(BX)(R10*1), Z8, Z9
+	VADDPS        Z9, Z1, Z1
+	VMULPS        0(BX)(R10*2), Z8, Z9
+	VADDPS        Z9, Z2, Z2
+	VMULPS        0(BX)(R14*1), Z8, Z9
+	VADDPS        Z9, Z3, Z3
+	VMULPS        0(BX)(R10*4), Z8, Z9
+	VADDPS        Z9, Z4, Z4
+	VMULPS        0(R15)(R10*1), Z8, Z9
+	VADDPS        Z9, Z5, Z5
+	VMULPS        0(R15)(R10*2), Z8, Z9
+	VADDPS        Z9, Z6, Z6
+	VMULPS        0(R15)(R14*1), Z8, Z9
+	VADDPS        Z9, Z7, Z7
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	VMOVUPS       Z1, 64(R13)
+	VMOVUPS       Z2, 128(R13)
+	VMOVUPS       Z3, 192(R13)
+	VMOVUPS       Z4, 256(R13)
+	VMOVUPS       Z5, 320(R13)
+	VMOVUPS       Z6, 384(R13)
+	VMOVUPS       Z7, 448(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	ADDQ          SI, AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func unfused512x1x4(call *tileCall)
+TEXT ·unfused512x1x4(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	VMOVUPS       64(R13), Z1
+	VMOVUPS       128(R13), Z2
+	VMOVUPS       192(R13), Z3
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+ready:
+	MOVQ          AX, R13
+chain:
+	VBROADCASTSS  (R13), Z4
+	VMULPS        0(BX), Z4, Z5
+	VADDPS        Z5, Z0, Z0
+	VMULPS        0(BX)(R10*1), Z4, Z5
+	VADDPS        Z5, Z1, Z1
+	VMULPS        0(BX)(R10*2), Z4, Z5
+	VADDPS        Z5, Z2, Z2
+	VMULPS        0(BX)(R14*1), Z4, Z5
+	VADDPS        Z5, Z3, Z3
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	VMOVUPS       Z1, 64(R13)
+	VMOVUPS       Z2, 128(R13)
+	VMOVUPS       Z3, 192(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	ADDQ          SI, AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func unfused512x1x2(call *tileCall)
+TEXT ·unfused512x1x2(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	VMOVUPS       64(R13), Z1
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+ready:
+	MOVQ          AX, R13
+chain:
+	VBROADCASTSS  (R13), Z2
+	VMULPS        0(BX), Z2, Z3
+	VADDPS        Z3, Z0, Z0
+	VMULPS        0(BX)(R10*1), Z2, Z3
+	VADDPS        Z3, Z1, Z1
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	VMOVUPS       Z1, 64(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	ADDQ          SI, AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func unfused512x1x1(call *tileCall)
+TEXT ·unfused512x1x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (R10)(R10*2), R14
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS       0(R13), Z0
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+ready:
+	MOVQ          AX, R13
+chain:
+	VBROADCASTSS  (R13), Z1
+	VMULPS        0(BX), Z1, Z2
+	VADDPS        Z2, Z0, Z0
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, 0(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	ADDQ          SI, AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func unfused512Maskedx8x1(call *tileCall)
+TEXT ·unfused512Maskedx8x1(SB), NOSPLIT, $0-8
+	MOVQ          call+0(FP), DI
+	MOVQ          tileCall_a(DI), AX
+	MOVQ          tileCall_c(DI), DX
+	MOVQ          tileCall_ais(DI), SI
+	MOVQ          tileCall_aks(DI), R8
+	MOVQ          tileCall_ldb(DI), R9
+	MOVQ          tileCall_group(DI), R10
+	MOVQ          tileCall_ldc(DI), R11
+	LEAQ          (SI)(SI*2), R12
+	LEAQ          (SI)(SI*4), R15
+	LEAQ          (R12)(SI*4), R14
+	MOVQ          tileCall_mask(DI), R13
+	KMOVW         (R13), K1
+tile:
+	MOVQ          tileCall_b(DI), BX
+	MOVQ          tileCall_k(DI), CX
+	CMPQ          tileCall_add(DI), $0
+	JEQ           zero
+	MOVQ          DX, R13
+	VMOVUPS.Z     0(R13), K1, Z0
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z1
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z2
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z3
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z4
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z5
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z6
+	ADDQ          R11, R13
+	VMOVUPS.Z     0(R13), K1, Z7
+	JMP           ready
+zero:
+	VPXORD        Z0, Z0, Z0
+	VPXORD        Z1, Z1, Z1
+	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
+	VPXORD        Z4, Z4, Z4
+	VPXORD        Z5, Z5, Z5
+	VPXORD        Z6, Z6, Z6
+	VPXORD        Z7, Z7, Z7
+ready:
+	MOVQ          AX, R13
+chain:
+	VMOVUPS.Z     0(BX), K1, Z8
+	VBROADCASTSS  (R13), Z9
+	VMULPS        Z8, Z9, Z10
+	VADDPS        Z10, Z0, Z0
+	VBROADCASTSS  (R13)(SI*1), Z9
+	VMULPS        Z8, Z9, Z10
+	VADDPS        Z10, Z1, Z1
+	VBROADCASTSS  (R13)(SI*2), Z9
+	VMULPS        Z8, Z9, Z10
+	VADDPS        Z10, Z2, Z2
+	VBROADCASTSS  (R13)(R12*1), Z9
+	VMULPS        Z8, Z9, Z10
+	VADDPS        Z10, Z3, Z3
+	VBROADCASTSS  (R13)(SI*4), Z9
+	VMULPS        Z8, Z9, Z10
+	VADDPS        Z10, Z4, Z4
+	VBROADCASTSS  (R13)(R15*1), Z9
+	VMULPS        Z8, Z9, Z10
+	VADDPS        Z10, Z5, Z5
+	VBROADCASTSS  (R13)(R12*2), Z9
+	VMULPS        Z8, Z9, Z10
+	VADDPS        Z10, Z6, Z6
+	VBROADCASTSS  (R13)(R14*1), Z9
+	VMULPS        Z8, Z9, Z10
+	VADDPS        Z10, Z7, Z7
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           chain
+	MOVQ          DX, R13
+	VMOVUPS       Z0, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z1, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z2, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z3, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z4, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z5, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z6, K1, 0(R13)
+	ADDQ          R11, R13
+	VMOVUPS       Z7, K1, 0(R13)
+	ADDQ          R11, R13
+	MOVQ          R13, DX
+	LEAQ          (AX)(SI*8), AX
+	DECQ          tileCall_tiles(DI)
+	JNZ           tile
+	VZEROUPPER    
+	RET           
+
+// func unfused512Maskedx4x1(call *tileCall)
+TEXT ·unfused512Maskedx4x1(SB), NOSPLIT, $0-8
 	MOVQ          call+0(FP), DI
 	MOVQ          tileCall_a(DI), AX
 	MOVQ          tileCall_c(DI), DX
@@ -1613,158 +2413,8 @@ chain:
 	VZEROUPPER    
 	RET           
 
-// func unfused512x2x4(call *tileCall)
-TEXT ·unfused512x2x4(SB), NOSPLIT, $0-8
-	MOVQ          call+0(FP), DI
-	MOVQ          tileCall_a(DI), AX
-	MOVQ          tileCall_c(DI), DX
-	MOVQ          tileCall_ais(DI), SI
-	MOVQ          tileCall_aks(DI), R8
-	MOVQ          tileCall_ldb(DI), R9
-	MOVQ          tileCall_group(DI), R10
-	MOVQ          tileCall_ldc(DI), R11
-	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
-tile:
-	MOVQ          tileCall_b(DI), BX
-	MOVQ          tileCall_k(DI), CX
-	CMPQ          tileCall_add(DI), $0
-	JEQ           zero
-	MOVQ          DX, R13
-	VMOVUPS       0(R13), Z0
-	VMOVUPS       64(R13), Z1
-	VMOVUPS       128(R13), Z2
-	VMOVUPS.Z     192(R13), K1, Z3
-	ADDQ          R11, R13
-	VMOVUPS       0(R13), Z4
-	VMOVUPS       64(R13), Z5
-	VMOVUPS       128(R13), Z6
-	VMOVUPS.Z     192(R13), K1, Z7
-	JMP           ready
-zero:
-	VPXORD        Z0, Z0, Z0
-	VPXORD        Z1, Z1, Z1
-	VPXORD        Z2, Z2, Z2
-	VPXORD        Z3, Z3, Z3
-	VPXORD        Z4, Z4, Z4
-	VPXORD        Z5, Z5, Z5
-	VPXORD        Z6, Z6, Z6
-	VPXORD        Z7, Z7, Z7
-ready:
-	MOVQ          AX, R13
-chain:
-	VMOVUPS       0(BX), Z8
-	VMOVUPS       0(BX)(R10*1), Z9
-	VMOVUPS       0(BX)(R10*2), Z10
-	VMOVUPS.Z     0(BX)(R14*1), K1, Z11
-	VBROADCASTSS  (R13), Z12
-	VMULPS        Z8, Z12, Z13
-	VADDPS        Z13, Z0, Z0
-	VMULPS        Z9, Z12, Z13
-	VADDPS        Z13, Z1, Z1
-	VMULPS        Z10, Z12, Z13
-	VADDPS        Z13, Z2, Z2
-	VMULPS        Z11, Z12, Z13
-	VADDPS        Z13, Z3, Z3
-	VBROADCASTSS  (R13)(SI*1), Z12
-	VMULPS        Z8, Z12, Z13
-	VADDPS        Z13, Z4, Z4
-	VMULPS        Z9, Z12, Z13
-	VADDPS        Z13, Z5, Z5
-	VMULPS        Z10, Z12, Z13
-	VADDPS        Z13, Z6, Z6
-	VMULPS        Z11, Z12, Z13
-	VADDPS        Z13, Z7, Z7
-	ADDQ          R8, R13
-	ADDQ          R9, BX
-	DECQ          CX
-	JNZ           chain
-	MOVQ          DX, R13
-	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, 64(R13)
-	VMOVUPS       Z2, 128(R13)
-	VMOVUPS       Z3, K1, 192(R13)
-	ADDQ          R11, R13
-	VMOVUPS       Z4, 0(R13)
-	VMOVUPS       Z5, 64(R13)
-	VMOVUPS       Z6, 128(R13)
-	VMOVUPS       Z7, K1, 192(R13)
-	ADDQ          R11, R13
-	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
-	DECQ          tileCall_tiles(DI)
-	JNZ           tile
-	VZEROUPPER    
-	RET           
-
-// func unfused512x2x2(call *tileCall)
-TEXT ·unfused512x2x2(SB), NOSPLIT, $0-8
-	MOVQ          call+0(FP), DI
-	MOVQ          tileCall_a(DI), AX
-	MOVQ          tileCall_c(DI), DX
-	MOVQ          tileCall_ais(DI), SI
-	MOVQ          tileCall_aks(DI), R8
-	MOVQ          tileCall_ldb(DI), R9
-	MOVQ          tileCall_group(DI), R10
-	MOVQ          tileCall_ldc(DI), R11
-	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
-tile:
-	MOVQ          tileCall_b(DI), BX
-	MOVQ          tileCall_k(DI), CX
-	CMPQ          tileCall_add(DI), $0
-	JEQ           zero
-	MOVQ          DX, R13
-	VMOVUPS       0(R13), Z0
-	VMOVUPS.Z     64(R13), K1, Z1
-	ADDQ          R11, R13
-	VMOVUPS       0(R13), Z2
-	VMOVUPS.Z     64(R13), K1, Z3
-	JMP           ready
-zero:
-	VPXORD        Z0, Z0, Z0
-	VPXORD        Z1, Z1, Z1
-	VPXORD        Z2, Z2, Z2
-	VPXORD        Z3, Z3, Z3
-ready:
-	MOVQ          AX, R13
-chain:
-	VMOVUPS       0(BX), Z4
-	VMOVUPS.Z     0(BX)(R10*1), K1, Z5
-	VBROADCASTSS  (R13), Z6
-	VMULPS        Z4, Z6, Z7
-	VADDPS        Z7, Z0, Z0
-	VMULPS        Z5, Z6, Z7
-	VADDPS        Z7, Z1, Z1
-	VBROADCASTSS  (R13)(SI*1), Z6
-	VMULPS        Z4, Z6, Z7
-	VADDPS        Z7, Z2, Z2
-	VMULPS        Z5, Z6, Z7
-	VADDPS        Z7, Z3, Z3
-	ADDQ          R8, R13
-	ADDQ          R9, BX
-	DECQ          CX
-	JNZ           chain
-	MOVQ          DX, R13
-	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, K1, 64(R13)
-	ADDQ          R11, R13
-	VMOVUPS       Z2, 0(R13)
-	VMOVUPS       Z3, K1, 64(R13)
-	ADDQ          R11, R13
-	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
-	DECQ          tileCall_tiles(DI)
-	JNZ           tile
-	VZEROUPPER    
-	RET           
-
-// func unfused512x2x1(call *tileCall)
-TEXT ·unfused512x2x1(SB), NOSPLIT, $0-8
+// func unfused512Maskedx2x1(call *tileCall)
+TEXT ·unfused512Maskedx2x1(SB), NOSPLIT, $0-8
 	MOVQ          call+0(FP), DI
 	MOVQ          tileCall_a(DI), AX
 	MOVQ          tileCall_c(DI), DX
@@ -1816,199 +2466,8 @@ chain:
 	VZEROUPPER    
 	RET           
 
-// func unfused512x1x8(call *tileCall)
-TEXT ·unfused512x1x8(SB), NOSPLIT, $0-8
-	MOVQ          call+0(FP), DI
-	MOVQ          tileCall_a(DI), AX
-	MOVQ          tileCall_c(DI), DX
-	MOVQ          tileCall_ais(DI), SI
-	MOVQ          tileCall_aks(DI), R8
-	MOVQ          tileCall_ldb(DI), R9
-	MOVQ          tileCall_group(DI), R10
-	MOVQ          tileCall_ldc(DI), R11
-	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
-tile:
-	MOVQ          tileCall_b(DI), BX
-	MOVQ          tileCall_k(DI), CX
-	CMPQ          tileCall_add(DI), $0
-	JEQ           zero
-	MOVQ          DX, R13
-	VMOVUPS       0(R13), Z0
-	VMOVUPS       64(R13), Z1
-	VMOVUPS       128(R13), Z2
-	VMOVUPS       192(R13), Z3
-	VMOVUPS       256(R13), Z4
-	VMOVUPS       320(R13), Z5
-	VMOVUPS       384(R13), Z6
-	VMOVUPS.Z     448(R13), K1, Z7
-	JMP           ready
-zero:
-	VPXORD        Z0, Z0, Z0
-	VPXORD        Z1, Z1, Z1
-	VPXORD        Z2, Z2, Z2
-	VPXORD        Z3, Z3, Z3
-	VPXORD        Z4, Z4, Z4
-	VPXORD        Z5, Z5, Z5
-	VPXORD        Z6, Z6, Z6
-	VPXORD        Z7, Z7, Z7
-ready:
-	MOVQ          AX, R13
-chain:
-	LEAQ          (BX)(R10*4), R15
-	VBROADCASTSS  (R13), Z8
-	VMULPS        0(BX), Z8, Z9
-	VADDPS        Z9, Z0, Z0
-	VMULPS        0(BX)(R10*1), Z8, Z9
-	VADDPS        Z9, Z1, Z1
-	VMULPS        0(BX)(R10*2), Z8, Z9
-	VADDPS        Z9, Z2, Z2
-	VMULPS        0(BX)(R14*1), Z8, Z9
-	VADDPS        Z9, Z3, Z3
-	VMULPS        0(BX)(R10*4), Z8, Z9
-	VADDPS        Z9, Z4, Z4
-	VMULPS        0(R15)(R10*1), Z8, Z9
-	VADDPS        Z9, Z5, Z5
-	VMULPS        0(R15)(R10*2), Z8, Z9
-	VADDPS        Z9, Z6, Z6
-	VMOVUPS.Z     0(R15)(R14*1), K1, Z9
-	VMULPS        Z9, Z8, Z9
-	VADDPS        Z9, Z7, Z7
-	ADDQ          R8, R13
-	ADDQ          R9, BX
-	DECQ          CX
-	JNZ           chain
-	MOVQ          DX, R13
-	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, 64(R13)
-	VMOVUPS       Z2, 128(R13)
-	VMOVUPS       Z3, 192(R13)
-	VMOVUPS       Z4, 256(R13)
-	VMOVUPS       Z5, 320(R13)
-	VMOVUPS       Z6, 384(R13)
-	VMOVUPS       Z7, K1, 448(R13)
-	ADDQ          R11, R13
-	MOVQ          R13, DX
-	ADDQ          SI, AX
-	DECQ          tileCall_tiles(DI)
-	JNZ           tile
-	VZEROUPPER    
-	RET           
-
-// func unfused512x1x4(call *tileCall)
-TEXT ·unfused512x1x4(SB), NOSPLIT, $0-8
-	MOVQ          call+0(FP), DI
-	MOVQ          tileCall_a(DI), AX
-	MOVQ          tileCall_c(DI), DX
-	MOVQ          tileCall_ais(DI), SI
-	MOVQ          tileCall_aks(DI), R8
-	MOVQ          tileCall_ldb(DI), R9
-	MOVQ          tileCall_group(DI), R10
-	MOVQ          tileCall_ldc(DI), R11
-	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
-tile:
-	MOVQ          tileCall_b(DI), BX
-	MOVQ          tileCall_k(DI), CX
-	CMPQ          tileCall_add(DI), $0
-	JEQ           zero
-	MOVQ          DX, R13
-	VMOVUPS       0(R13), Z0
-	VMOVUPS       64(R13), Z1
-	VMOVUPS       128(R13), Z2
-	VMOVUPS.Z     192(R13), K1, Z3
-	JMP           ready
-zero:
-	VPXORD        Z0, Z0, Z0
-	VPXORD        Z1, Z1, Z1
-	VPXORD        Z2, Z2, Z2
-	VPXORD        Z3, Z3, Z3
-ready:
-	MOVQ          AX, R13
-chain:
-	VBROADCASTSS  (R13), Z4
-	VMULPS        0(BX), Z4, Z5
-	VADDPS        Z5, Z0, Z0
-	VMULPS        0(BX)(R10*1), Z4, Z5
-	VADDPS        Z5, Z1, Z1
-	VMULPS        0(BX)(R10*2), Z4, Z5
-	VADDPS        Z5, Z2, Z2
-	VMOVUPS.Z     0(BX)(R14*1), K1, Z5
-	VMULPS        Z5, Z4, Z5
-	VADDPS        Z5, Z3, Z3
-	ADDQ          R8, R13
-	ADDQ          R9, BX
-	DECQ          CX
-	JNZ           chain
-	MOVQ          DX, R13
-	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, 64(R13)
-	VMOVUPS       Z2, 128(R13)
-	VMOVUPS       Z3, K1, 192(R13)
-	ADDQ          R11, R13
-	MOVQ          R13, DX
-	ADDQ          SI, AX
-	DECQ          tileCall_tiles(DI)
-	JNZ           tile
-	VZEROUPPER    
-	RET           
-
-// func unfused512x1x2(call *tileCall)
-TEXT ·unfused512x1x2(SB), NOSPLIT, $0-8
-	MOVQ          call+0(FP), DI
-	MOVQ          tileCall_a(DI), AX
-	MOVQ          tileCall_c(DI), DX
-	MOVQ          tileCall_ais(DI), SI
-	MOVQ          tileCall_aks(DI), R8
-	MOVQ          tileCall_ldb(DI), R9
-	MOVQ          tileCall_group(DI), R10
-	MOVQ          tileCall_ldc(DI), R11
-	LEAQ          (SI)(SI*2), R12
-	LEAQ          (R10)(R10*2), R14
-	MOVQ          tileCall_mask(DI), R13
-	KMOVW         (R13), K1
-tile:
-	MOVQ          tileCall_b(DI), BX
-	MOVQ          tileCall_k(DI), CX
-	CMPQ          tileCall_add(DI), $0
-	JEQ           zero
-	MOVQ          DX, R13
-	VMOVUPS       0(R13), Z0
-	VMOVUPS.Z     64(R13), K1, Z1
-	JMP           ready
-zero:
-	VPXORD        Z0, Z0, Z0
-	VPXORD        Z1, Z1, Z1
-ready:
-	MOVQ          AX, R13
-chain:
-	VBROADCASTSS  (R13), Z2
-	VMULPS        0(BX), Z2, Z3
-	VADDPS        Z3, Z0, Z0
-	VMOVUPS.Z     0(BX)(R10*1), K1, Z3
-	VMULPS        Z3, Z2, Z3
-	VADDPS        Z3, Z1, Z1
-	ADDQ          R8, R13
-	ADDQ          R9, BX
-	DECQ          CX
-	JNZ           chain
-	MOVQ          DX, R13
-	VMOVUPS       Z0, 0(R13)
-	VMOVUPS       Z1, K1, 64(R13)
-	ADDQ          R11, R13
-	MOVQ          R13, DX
-	ADDQ          SI, AX
-	DECQ          tileCall_tiles(DI)
-	JNZ           tile
-	VZEROUPPER    
-	RET           
-
-// func unfused512x1x1(call *tileCall)
-TEXT ·unfused512x1x1(SB), NOSPLIT, $0-8
+// func unfused512Maskedx1x1(call *tileCall)
+TEXT ·unfused512Maskedx1x1(SB), NOSPLIT, $0-8
 	MOVQ          call+0(FP), DI
 	MOVQ          tileCall_a(DI), AX
 	MOVQ          tileCall_c(DI), DX

@@ -6,14 +6,12 @@ import "fmt"
 func tileStubs() string {
 	var t text
 	t.WriteString(generated + "\npackage kernel\n")
-	set := func(name string, v isa, shapes []shape, masked, banded bool) {
-		tileSet(&t, name, shapes, func(s shape, unfused bool) string { return tileName(v, s, unfused, masked, banded) })
+	for _, v := range []isa{avx512, avx2} {
+		full, masked := shapes(v)
+		tileSet(&t, "tile"+v.name, full, func(s shape, unfused bool) string { return tileName(v, s, unfused, false, false) })
+		tileSet(&t, "tile"+v.name+"Masked", masked, func(s shape, unfused bool) string { return tileName(v, s, unfused, true, false) })
+		tileSet(&t, "tile"+v.name+"Banded", shapesBanded, func(s shape, unfused bool) string { return tileName(v, s, unfused, true, true) })
 	}
-	set("tile512", avx512, shapes512, false, false)
-	set("tile512Banded", avx512, shapesBanded, true, true)
-	set("tile256", avx2, shapes256, false, false)
-	set("tile256Masked", avx2, shapesMasked, true, false)
-	set("tile256Banded", avx2, shapesBanded, true, true)
 	return t.String()
 }
 

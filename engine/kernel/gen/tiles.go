@@ -10,7 +10,8 @@ import "fmt"
 //
 //	DI call   AX a of this tile   DX c of this tile   BX b at k   CX k left
 //	SI stride of a's rows   R8 of its k   R9 stride of b's rows   R10 of its groups
-//	R11 stride of c's rows   R12 3·SI   R14 3·R10   R13, R15 a at k, rows 0 and 4
+//	R11 stride of c's rows   R12 3·SI   R13 a at k   R14 3·R10, or 7·SI where rows are
+//	more than four   R15 5·SI, or b at k of groups 4 and beyond
 
 // shape is a tile: rows and groups of 16 columns.
 type shape struct{ rows, groups int }
@@ -20,27 +21,29 @@ type shape struct{ rows, groups int }
 var (
 	shapes512    = []shape{{8, 2}, {8, 1}, {4, 4}, {4, 2}, {4, 1}, {2, 4}, {2, 2}, {2, 1}, {1, 8}, {1, 4}, {1, 2}, {1, 1}}
 	shapes256    = []shape{{6, 1}, {4, 1}, {2, 2}, {2, 1}, {1, 4}, {1, 2}, {1, 1}}
-	shapesMasked = []shape{{4, 1}, {2, 1}, {1, 1}}
+	// Tiles of one group of columns under a mask.
+	shapesMasked512 = []shape{{8, 1}, {4, 1}, {2, 1}, {1, 1}}
+	shapesMasked256 = shapesMasked512[1:]
 	// Tiles in which every row has its own B; on amd64 always under the mask.
 	shapesBanded = []shape{{4, 1}, {2, 1}}
 )
 
+// shapes are those of a path's tiles, without and with a mask.
+func shapes(v isa) (full, masked []shape) {
+	if v == avx512 {
+		return shapes512, shapesMasked512
+	}
+	return shapes256, shapesMasked256
+}
+
 func tileFile(v isa) string {
 	t := newText(v)
+	full, masked := shapes(v)
 	for _, unfused := range []bool{false, true} {
-		if v == avx512 {
-			for _, s := range shapes512 {
-				tile(t, v, s, unfused, true, false)
-			}
-			for _, s := range shapesBanded {
-				tile(t, v, s, unfused, true, true)
-			}
-			continue
-		}
-		for _, s := range shapes256 {
+		for _, s := range full {
 			tile(t, v, s, unfused, false, false)
 		}
-		for _, s := range shapesMasked {
+		for _, s := range masked {
 			tile(t, v, s, unfused, true, false)
 		}
 		for _, s := range shapesBanded {
@@ -56,7 +59,7 @@ func tileName(v isa, s shape, unfused, masked, banded bool) string {
 	if unfused {
 		order = "unfused"
 	}
-	if masked && v == avx2 {
+	if masked {
 		mask = "Masked"
 	}
 	if banded {
@@ -71,7 +74,7 @@ type tiler struct {
 	v       isa
 	s       shape
 	unfused bool
-	masked  bool // the last group is partial (AVX-512: may be)
+	masked  bool // not all of the sixteen columns
 	banded  bool // R10 and R14 are strides from one row's B to the next's
 	per     int  // registers per group
 }
@@ -86,9 +89,6 @@ func tile(t *text, v isa, s shape, unfused, masked, banded bool) {
 	w.label("chain")
 	w.step()
 	w.op("ADDQ", "R8", "R13")
-	if s.rows > 4 {
-		w.op("ADDQ", "R8", "R15")
-	}
 	w.op("ADDQ", "R9", "BX")
 	w.op("DECQ", "CX")
 	w.op("JNZ", "chain")
@@ -108,7 +108,12 @@ func (w tiler) prologue() {
 	w.op("MOVQ", "tileCall_group(DI)", "R10")
 	w.op("MOVQ", "tileCall_ldc(DI)", "R11")
 	w.op("LEAQ", "(SI)(SI*2)", "R12")
-	w.op("LEAQ", "(R10)(R10*2)", "R14")
+	if w.s.rows > 4 {
+		w.op("LEAQ", "(SI)(SI*4)", "R15")
+		w.op("LEAQ", "(R12)(SI*4)", "R14")
+	} else {
+		w.op("LEAQ", "(R10)(R10*2)", "R14")
+	}
 	if w.masked {
 		w.op("MOVQ", "tileCall_mask(DI)", "R13")
 		if w.v == avx512 {
@@ -142,7 +147,7 @@ func (w tiler) mask(i int) string { return w.v.r(w.v.regs - 2 + i) }
 // bInMemory: a single row uses each element of B once.
 func (w tiler) bInMemory() bool { return w.s.rows == 1 }
 
-// start points R13, R15, BX, CX at the tile and loads or clears its sums.
+// start points R13, BX and CX at the tile and loads or clears its sums.
 func (w tiler) start() {
 	w.op("MOVQ", "tileCall_b(DI)", "BX")
 	w.op("MOVQ", "tileCall_k(DI)", "CX")
@@ -170,9 +175,6 @@ func (w tiler) start() {
 	}
 	w.label("ready")
 	w.op("MOVQ", "AX", "R13")
-	if w.s.rows > 4 {
-		w.op("LEAQ", "(AX)(SI*4)", "R15")
-	}
 }
 
 // eachC moves the tile of C to or from the accumulators.
@@ -193,12 +195,9 @@ func (w tiler) eachC(load bool) {
 	}
 }
 
-// partial says whether vector column c belongs to the group under the mask.
-func (w tiler) partial(c int) bool { return w.masked && c/w.per == w.s.groups-1 }
-
 func (w tiler) load(from, to string, c int) {
 	switch {
-	case !w.partial(c):
+	case !w.masked:
 		w.op("VMOVUPS", from, to)
 	case w.v == avx512:
 		w.op("VMOVUPS.Z", from, "K1", to)
@@ -209,7 +208,7 @@ func (w tiler) load(from, to string, c int) {
 
 func (w tiler) save(from, to string, c int) {
 	switch {
-	case !w.partial(c):
+	case !w.masked:
 		w.op("VMOVUPS", from, to)
 	case w.v == avx512:
 		w.op("VMOVUPS", from, "K1", to)
@@ -236,8 +235,7 @@ func (w tiler) bandAt(i, c int) string {
 
 // aAt is the address of A in row i at the current k.
 func (w tiler) aAt(i int) string {
-	base := []string{"R13", "R15"}[i/4]
-	return fmt.Sprintf("(%s)%s", base, []string{"", "(SI*1)", "(SI*2)", "(R12*1)"}[i%4])
+	return "(R13)" + []string{"", "(SI*1)", "(SI*2)", "(R12*1)", "(SI*4)", "(R15*1)", "(R12*2)", "(R14*1)"}[i]
 }
 
 // prefetches says that a tile asks ahead for the next columns of B and the next rows of
@@ -248,8 +246,6 @@ func (w tiler) prefetches() bool { return w.v == avx512 && w.s == (shape{8, 2}) 
 func (w tiler) step() {
 	cols := w.s.groups * w.per
 	if w.prefetches() {
-		w.op("PREFETCHT1", "(BX)(R10*2)")
-		w.op("PREFETCHT1", "(BX)(R14*1)")
 		w.op("PREFETCHT0", "64(R13)")
 	}
 	if w.s.groups > 5 {
@@ -279,7 +275,7 @@ func (w tiler) fma(i, c int) {
 	b := w.bAt(c)
 	if !w.bInMemory() {
 		b = w.bReg(c)
-	} else if w.partial(c) {
+	} else if w.masked {
 		// A partial group in memory is loaded under the mask first.
 		w.load(b, w.product(), c)
 		b = w.product()
