@@ -112,7 +112,7 @@ func (w *Weights) adapt(dst []adapter, p *model.Params, projection *kernel.Weigh
 		to.at, to.scale = at/a.In, float32(p.LoRA.Scale())
 		w.pack(&to.down, a.A, p.LoRA.Rank, a.In, precision.Quantizer{Format: f})
 		w.pack(&to.up, a.B, a.Out, p.LoRA.Rank, precision.Quantizer{Format: f})
-		projection.AddDense(to.at, to.up.Data, to.down.Data, p.LoRA.Rank, to.scale)
+		projection.AddToGradient(to.at, &to.up, &to.down, to.scale)
 	}
 	return list
 }

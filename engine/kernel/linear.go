@@ -3,8 +3,8 @@ package kernel
 import "fmt"
 
 // linearRows is how many rows are multiplied before their epilogue runs, so
-// that it finds them in cache.
-const linearRows = 64
+// that it finds them in cache; for fewer the weights would be read again and again.
+const linearRows = 256
 
 // Linear sets dst[rows,Out] = x[rows,In]·Wᵀ: each element's reduction over In,
 // times its scale, rounded once to num.Output. xScale is nil, or one factor per
@@ -74,15 +74,11 @@ func LinearInputGrad(dx, dy []float32, w *Weight, rows int, add bool, num Numeri
 	}
 	s = s.orNew()
 	red := num.Reduction.At(rows)
-	step := linearRows
-	if exact(num.Output) && spread(min(w.Out, depth), w.In) {
-		step = max(rows, 1) // the weights are copied for all rows at once
-	}
-	for i := 0; i < rows; i += step {
-		m := min(step, rows-i)
+	for i := 0; i < rows; i += linearRows {
+		m := min(linearRows, rows-i)
 		out := dx[i*w.In:][:m*w.In]
-		p := product{c: out, a: dy[i*w.Out:], b: w.Dense, ldc: w.In, ais: w.Out, aks: 1,
-			ldb: w.In, group: panelWidth, m: m, n: w.In, k: w.Out, add: add}
+		p := product{c: out, a: dy[i*w.Out:], b: w.gradient, ldc: w.In, ais: w.Out, aks: 1,
+			ldb: panelWidth, group: panelWidth * w.Out, m: m, n: w.In, k: w.Out, add: add}
 		p.reduce(red, num.Accumulator, blockScales{}, s)
 		roundTo(num.Output, out)
 	}

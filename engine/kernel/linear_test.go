@@ -211,10 +211,15 @@ func TestLinearBlockScaled(t *testing.T) {
 				}
 			}
 			sameBits(t, fmt.Sprintf("%v %+v", red, d), got, want)
+			identity, dense := make([]float32, d.out*d.out), make([]float32, d.out*d.in)
+			for o := range d.out {
+				identity[o*d.out+o] = 1
+			}
+			LinearInputGrad(dense, identity, &w, d.out, false, Numerics{}, nil)
 			for o := range d.out {
 				for i := range d.in {
-					if v := data[o*d.in+i] * ws[o/d.blockRows*blocks+i/d.block]; w.Dense[o*d.in+i] != v {
-						t.Fatalf("%+v: Dense(%d,%d) = %g, want %g", d, o, i, w.Dense[o*d.in+i], v)
+					if v := data[o*d.in+i] * ws[o/d.blockRows*blocks+i/d.block]; dense[o*d.in+i] != v {
+						t.Fatalf("%+v: the input gradient multiplies by (%d,%d) = %g, want %g", d, o, i, dense[o*d.in+i], v)
 					}
 				}
 			}
@@ -370,16 +375,16 @@ func TestPackReusesMemory(t *testing.T) {
 	data, scale := normals(rng, 48*32), normals(rng, 48)
 	var w Weight
 	w.Pack(data, 48, 32, scale)
-	first := &w.Data[0]
+	first := &w.gradient[0]
 	if n := testing.AllocsPerRun(10, func() { w.Pack(data, 48, 32, scale); w.Pack(data[:40*32], 40, 32, nil) }); n != 0 {
 		t.Errorf("packing again allocates %g times", n)
 	}
 	w.Pack(data, 48, 32, nil)
-	if &w.Data[0] != first || &w.Dense[0] != first {
+	if &w.gradient[0] != first {
 		t.Error("Pack moved the values")
 	}
 	data[0]++
-	if w.Data[0] == data[0] {
+	if w.gradient[0] == data[0] {
 		t.Error("Pack aliases its source")
 	}
 }

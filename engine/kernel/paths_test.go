@@ -117,7 +117,7 @@ func TestKernelsDoNotAllocate(t *testing.T) {
 	dq, dk, dv := make([]float32, len(c.q)), make([]float32, len(c.k)), make([]float32, len(c.v))
 	var w, blocks Weight
 	w.Pack(normals(rng, 48*64), 48, 64, normals(rng, 48))
-	blocks.PackBlocks(w.Data, 48, 64, 16, 16, normals(rng, 12))
+	blocks.PackBlocks(normals(rng, 48*64), 48, 64, 16, 16, normals(rng, 12))
 	x, y, inv, gain := normals(rng, 64*64), make([]float32, 64*64), make([]float32, 64), normals(rng, 64)
 	table := NewRotaryTable(10000, 16, 64)
 	pos := make([]int32, 64)

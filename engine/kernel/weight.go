@@ -8,8 +8,6 @@ import "fmt"
 // Weight at the same time.
 type Weight struct {
 	Out, In int
-	// Data are the values on their format's grid, [Out,In].
-	Data []float32
 	// Scale is nil, or one factor per output channel, length Out.
 	Scale []float32
 	// Block is 0, or the number of consecutive inputs that share one scale.
@@ -18,13 +16,10 @@ type Weight struct {
 	BlockRows int
 	// BlockScale are the scales, [ceil(Out/BlockRows)][ceil(In/Block)].
 	BlockScale []float32
-	// Dense are the values times their scales, [Out,In]: what the input
-	// gradient multiplies by. It is Data itself when there is no scale.
-	Dense []float32
 
-	panels []float32 // [ceil(Out/16)][In][16], zero beyond Out
-	dense  []float32 // Dense's memory when it is not Data
-	scale  []float32 // Scale's memory
+	panels   []float32 // [ceil(Out/16)][In][16], zero beyond Out: the values on their format's grid
+	gradient []float32 // [ceil(In/16)][Out][16], zero beyond In: the values times their scales, for the input gradient
+	scale    []float32 // Scale's memory
 }
 
 // Pack sets w to data [out,in] with an optional scale per output channel,
@@ -35,17 +30,15 @@ func (w *Weight) Pack(data []float32, out, in int, scale []float32) {
 	}
 	w.pack(data, out, in)
 	w.Block, w.BlockRows, w.BlockScale = 0, 0, w.BlockScale[:0]
+	w.Scale = nil
 	if scale == nil {
-		w.Scale, w.Dense = nil, w.Data
 		return
 	}
 	w.scale = append(w.scale[:0], scale...)
 	w.Scale = w.scale
-	w.Dense = grown(&w.dense, out*in)
-	for o := range out {
-		row := w.Dense[o*in:][:in]
-		for i, v := range w.Data[o*in:][:in] {
-			row[i] = v * scale[o]
+	for g := range len(w.gradient) / (out * panelWidth) {
+		for o, by := range scale {
+			scaleInto(w.gradientOf(o, g), by)
 		}
 	}
 }
@@ -62,46 +55,53 @@ func (w *Weight) PackBlocks(data []float32, out, in, blockRows, block int, scale
 	w.Scale = nil
 	w.Block, w.BlockRows = block, blockRows
 	w.BlockScale = append(w.BlockScale[:0], scale...)
-	w.Dense = grown(&w.dense, out*in)
 	blocks := ceilDiv(in, block)
 	for o := range out {
-		row := w.Dense[o*in:][:in]
-		for i, v := range w.Data[o*in:][:in] {
-			row[i] = v * scale[o/blockRows*blocks+i/block]
+		by := scale[o/blockRows*blocks:][:blocks]
+		for i := range in {
+			w.gradientOf(o, i/panelWidth)[i%panelWidth] *= by[i/block]
 		}
 	}
 }
 
-// AddDense adds scale·b·a to what the input gradient multiplies by, with b [out, rank] and a
-// [rank, In], from the given output on: a low-rank term of the map that is computed apart.
-func (w *Weight) AddDense(from int, b, a []float32, rank int, scale float32) {
-	if len(w.Dense) > 0 && &w.Dense[0] == &w.Data[0] {
-		w.Dense = grown(&w.dense, len(w.Data))
-		copy(w.Dense, w.Data)
-	}
-	for o := range len(b) / rank {
-		row := w.Dense[(from+o)*w.In:][:w.In]
-		for r, x := range b[o*rank : (o+1)*rank] {
-			x *= scale
-			for i, y := range a[r*w.In : (r+1)*w.In] {
-				row[i] += float32(x * y)
+// AddToGradient adds scale·up·down to what the input gradient multiplies by, from output
+// from on: a low-rank term of the map that is computed apart.
+func (w *Weight) AddToGradient(from int, up, down *Weight, scale float32) {
+	for o := range up.Out {
+		for r := range up.In {
+			x := scale * up.gradientOf(o, r/panelWidth)[r%panelWidth]
+			for g := range ceilDiv(w.In, panelWidth) {
+				to := w.gradientOf(from+o, g)
+				for i, y := range down.gradientOf(r, g) {
+					to[i] += float32(x * y)
+				}
 			}
 		}
 	}
 }
 
-// pack copies the values row-major and into column panels.
+// gradientOf is where the input gradient reads output o and group g of inputs.
+func (w *Weight) gradientOf(o, g int) []float32 {
+	return w.gradient[(g*w.Out+o)*panelWidth:][:panelWidth]
+}
+
+// pack copies the values into panels of outputs and of inputs.
 func (w *Weight) pack(data []float32, out, in int) {
 	w.Out, w.In = out, in
-	w.Data = append(w.Data[:0], data...)
-	groups := ceilDiv(out, panelWidth)
-	panels := grown(&w.panels, groups*in*panelWidth)
-	for g := range groups {
-		panel := panels[g*in*panelWidth:][:in*panelWidth]
-		n := min(panelWidth, out-g*panelWidth)
+	panels := grown(&w.panels, ceilDiv(out, panelWidth)*in*panelWidth)
+	for o := 0; o < out; o += panelWidth {
+		panel := panels[o*in:][:in*panelWidth]
+		n := min(panelWidth, out-o)
 		if n < panelWidth {
 			clear(panel)
 		}
-		transpose(panel, data[g*panelWidth*in:], n, in, in, panelWidth)
+		transpose(panel, data[o*in:], n, in, in, panelWidth)
+	}
+	gradient := grown(&w.gradient, ceilDiv(in, panelWidth)*out*panelWidth)
+	for i := 0; i < in; i += panelWidth {
+		for o := range out {
+			to := gradient[i*out+o*panelWidth:][:panelWidth]
+			clear(to[copy(to, data[o*in+i:(o+1)*in]):])
+		}
 	}
 }

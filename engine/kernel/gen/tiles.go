@@ -19,8 +19,8 @@ type shape struct{ rows, groups int }
 // The shapes, the rows in the order in which a matrix is cut; the AVX2 ones
 // are bounded by 16 registers.
 var (
-	shapes512    = []shape{{8, 2}, {8, 1}, {4, 4}, {4, 2}, {4, 1}, {2, 4}, {2, 2}, {2, 1}, {1, 8}, {1, 4}, {1, 2}, {1, 1}}
-	shapes256    = []shape{{6, 1}, {4, 1}, {2, 2}, {2, 1}, {1, 4}, {1, 2}, {1, 1}}
+	shapes512 = []shape{{8, 2}, {8, 1}, {4, 4}, {4, 2}, {4, 1}, {2, 4}, {2, 2}, {2, 1}, {1, 8}, {1, 4}, {1, 2}, {1, 1}}
+	shapes256 = []shape{{6, 1}, {4, 1}, {2, 2}, {2, 1}, {1, 4}, {1, 2}, {1, 1}}
 	// Tiles of one group of columns under a mask.
 	shapesMasked512 = []shape{{8, 1}, {4, 1}, {2, 1}, {1, 1}}
 	shapesMasked256 = shapesMasked512[1:]
