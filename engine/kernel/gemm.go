@@ -4,9 +4,14 @@ package kernel
 // AVX-512 register, two of AVX2, four of NEON.
 const panelWidth = 16
 
-// depth is how many k a tile walks before the next tile has its turn: B's part
-// then stays in the first-level cache. The chain goes on from C.
-const depth = 256
+// depth is how many k a tile walks before the next tile has its turn: the part of B, two
+// groups wide, fills two thirds of the first-level cache and stays there. The chain goes
+// on from C.
+var depth = max(64, firstLevelCache*2/3/(2*panelWidth*4)/64*64)
+
+// blockColumns is how many columns are multiplied before the next have their turn: what
+// the first rows bring of B the others find near, and what was summed of C too.
+const blockColumns = 8 * panelWidth
 
 // product describes C[m,n] (+)= A[m,k]·B[k,n], the one shape to which every
 // matmul here comes down. Strides count elements.
@@ -64,4 +69,4 @@ func (p *product) check() {
 
 // spread reports whether k rows, ld elements apart, lie so far apart that a large product
 // reads them faster from a copy.
-func spread(k, ld int) bool { return 4*k*ld > 128<<10 }
+func spread(k, ld int) bool { return k*ld > depth*blockColumns }

@@ -23,11 +23,11 @@ func (p *product) tiles(call *tileCall, a, b []float32, path Path) {
 	if path == PathAVX512 {
 		full, masked = &tile512, &tile512Masked
 	}
-	p.cover(full, call, a, b)
+	groups := p.n / panelWidth
+	p.cover(full, call, a, b, 0, groups)
 	if rest := p.n % panelWidth; rest > 0 {
 		call.mask = mask(path, rest)
-		groups := p.n / panelWidth
-		p.columns(masked, call, a, b, groups, groups+1)
+		p.cover(masked, call, a, b, groups, groups+1)
 	}
 }
 

@@ -5,7 +5,7 @@ package kernel
 // tiles covers the full groups of C with tiles of 6 rows, then 4, 2 and 1, and
 // what columns are left with narrow tiles.
 func (p *product) tiles(call *tileCall, a, b []float32, _ Path) {
-	p.cover(&tileNEON, call, a, b)
+	p.cover(&tileNEON, call, a, b, 0, p.n/panelWidth)
 	p.narrow(call, a, b, 0, p.m)
 }
 

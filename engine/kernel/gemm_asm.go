@@ -41,35 +41,38 @@ func (p *product) runVector(path Path, s *Scratch) bool {
 	if path == PathGo {
 		return false
 	}
-	call := &s.call
-	for k := 0; k < p.k; k += depth {
-		*call = tileCall{ldc: 4 * uintptr(p.ldc), ais: 4 * uintptr(p.ais), aks: 4 * uintptr(p.aks), ldb: 4 * uintptr(p.ldb),
-			group: 4 * uintptr(p.group), k: uintptr(min(depth, p.k-k))}
-		if p.add || k > 0 {
-			call.add = 1
-		}
-		a, b := p.a[k*p.aks:], p.b[k*p.ldb:]
-		if p.band != 0 {
-			p.bands(call, a, b, path)
-		} else if !p.packed(call, a, b, int(call.k), path, s) {
-			p.tiles(call, a, b, path)
+	call, columns := &s.call, blockColumns
+	if p.packsA(min(depth, p.k)) {
+		columns = p.n // a copy serves them all
+	}
+	q := *p
+	for j := 0; j < p.n; j += columns {
+		q.n, q.c = min(columns, p.n-j), p.c[j:]
+		b := p.b[j/panelWidth*p.group:]
+		for k := 0; k < p.k; k += depth {
+			*call = tileCall{ldc: 4 * uintptr(p.ldc), ais: 4 * uintptr(p.ais), aks: 4 * uintptr(p.aks), ldb: 4 * uintptr(p.ldb),
+				group: 4 * uintptr(p.group), k: uintptr(min(depth, p.k-k))}
+			if p.add || k > 0 {
+				call.add = 1
+			}
+			q.steps(call, p.a[k*p.aks:], b[k*p.ldb:], path, s)
 		}
 	}
 	return true
 }
 
-// cover computes the full groups of columns, eight after the other: what the first rows
-// bring of B the others find near.
-func (p *product) cover(set *tileSet, call *tileCall, a, b []float32) {
-	full := p.n / panelWidth
-	for g := 0; g < full; g += 8 {
-		p.columns(set, call, a, b, g, min(g+8, full))
+// steps computes as many k as the call has, a and b being where they begin.
+func (p *product) steps(call *tileCall, a, b []float32, path Path, s *Scratch) {
+	if p.band != 0 {
+		p.bands(call, a, b, path)
+	} else if !p.packed(call, a, b, int(call.k), path, s) {
+		p.tiles(call, a, b, path)
 	}
 }
 
-// columns computes the groups from..to-1 of all rows: with the highest tiles of a set
+// cover computes the groups from..to-1 of all rows: with the highest tiles of a set
 // first, and of these with the widest.
-func (p *product) columns(set *tileSet, call *tileCall, a, b []float32, from, to int) {
+func (p *product) cover(set *tileSet, call *tileCall, a, b []float32, from, to int) {
 	for i, rows := 0, highest; i < p.m; rows-- {
 		if set[rows<<4|1][0] == nil {
 			continue

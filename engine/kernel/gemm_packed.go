@@ -14,7 +14,7 @@ const packedRows = 2 * panelWidth
 // worth it copied, and reports whether something was.
 func (p *product) packed(call *tileCall, a, b []float32, steps int, path Path, s *Scratch) bool {
 	packB := p.group == panelWidth && p.m >= 256 && p.n%panelWidth == 0 && spread(steps, p.ldb)
-	packA := p.ais == 1 && p.n >= 256 && spread(steps, p.aks)
+	packA := p.packsA(steps)
 	if !packA && !packB {
 		return false
 	}
@@ -38,6 +38,9 @@ func (p *product) packed(call *tileCall, a, b []float32, steps int, path Path, s
 	}
 	return true
 }
+
+// packsA reports whether A is worth a copy.
+func (p *product) packsA(steps int) bool { return p.ais == 1 && p.n >= 256 && spread(steps, p.aks) }
 
 // packColumns copies n columns, a multiple of sixteen, of k rows to panels, and returns
 // them.
