@@ -74,11 +74,11 @@ func (p *product) steps(call *tileCall, a, b []float32, path Path, s *Scratch) {
 // first, and of these with the widest.
 func (p *product) cover(set *tileSet, call *tileCall, a, b []float32, from, to int) {
 	for i, rows := 0, highest; i < p.m; rows-- {
-		if set[rows<<4|1][0] == nil {
+		if rows > p.m-i || set[rows<<4|1][0] == nil {
 			continue
 		}
 		tiles := (p.m - i) / rows
-		if rows == 6 && p.m%6 == 2 && tiles > 0 {
+		if rows == 6 && p.m%6 == 2 {
 			tiles-- // eight rows are two tiles of 4, which fill the multipliers as 6 and 2 do not
 		}
 		for g := from; g < to && tiles > 0; {

@@ -4,25 +4,18 @@ import "driftlab/precision"
 
 // SiLUGate sets dst[n] = round(round(silu(gate))·up), the middle of a SwiGLU
 // feed-forward (arXiv 2002.05202), with silu(g) = g/(1+exp(-g)) and both
-// roundings to out. dst may be gate or up.
+// roundings to out. dst may be gate, not up.
 func SiLUGate(dst, gate, up []float32, n int, out precision.Format) {
 	dst, gate, up = dst[:n], gate[:n], up[:n]
 	if exact(out) {
 		siluGate(dst, gate, up)
 		return
 	}
-	// In chunks, so that the first rounding finds its values in cache.
-	var a [gateChunk]float32
-	for i := 0; i < n; i += gateChunk {
-		m := min(gateChunk, n-i)
-		silu(a[:m], gate[i:][:m])
-		roundSlice(out, a[:m], a[:m])
-		mulInto(dst[i:][:m], a[:m], up[i:][:m])
-	}
-	roundSlice(out, dst, dst)
+	silu(dst, gate)
+	roundTo(out, dst)
+	mulInto(dst, dst, up)
+	roundTo(out, dst)
 }
-
-const gateChunk = 256
 
 // silu sets dst = x/(1+exp(-x)).
 func silu(dst, x []float32) {

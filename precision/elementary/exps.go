@@ -1,12 +1,12 @@
 package elementary
 
-// Exps sets dst[i] to Exp(src[i]), of which processors compute several at a time; dst may be src.
-func Exps(dst, src []float64) {
+// Exps sets dst[i] to Exp(src[i]), of which processors compute several at a time.
+func Exps(dst []float64, src []float32) {
 	dst = dst[:len(src)]
 	for i := 0; i < len(src); {
 		i += expsVector(dst[i:], src[i:])
 		for end := min(i+expsTogether, len(src)); i < end; i++ { // what ended the vectors, or ends src
-			dst[i] = Exp(src[i])
+			dst[i] = Exp(float64(src[i]))
 		}
 	}
 }

@@ -6,7 +6,7 @@ import "golang.org/x/sys/cpu"
 
 // expsVector sets the first exponentials, as many as fill registers and are normal numbers, and
 // returns how many.
-func expsVector(dst, src []float64) int {
+func expsVector(dst []float64, src []float32) int {
 	if len(src) < expsTogether {
 		return 0
 	}

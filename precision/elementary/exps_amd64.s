@@ -5,7 +5,7 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// func exps512(dst, src *float64, n int) (done int)
+// func exps512(dst *float64, src *float32, n int) (done int)
 TEXT ·exps512(SB), NOSPLIT, $0-32
 	MOVQ          dst+0(FP), DI
 	MOVQ          src+8(FP), SI
@@ -27,7 +27,7 @@ TEXT ·exps512(SB), NOSPLIT, $0-32
 vector:
 	SUBQ          $8, CX
 	JLT           done
-	VMOVUPD       (SI)(AX*8), Z0
+	VCVTPS2PD     (SI)(AX*4), Z0
 	VANDPD        Z7, Z0, Z1
 	VCMPPD        $2, Z8, Z1, K1
 	KMOVB         K1, R8
@@ -71,7 +71,7 @@ done:
 	VZEROUPPER    
 	RET           
 
-// func exps256(dst, src *float64, n int) (done int)
+// func exps256(dst *float64, src *float32, n int) (done int)
 TEXT ·exps256(SB), NOSPLIT, $0-32
 	MOVQ          dst+0(FP), DI
 	MOVQ          src+8(FP), SI
@@ -81,7 +81,7 @@ TEXT ·exps256(SB), NOSPLIT, $0-32
 vector:
 	SUBQ          $4, CX
 	JLT           done
-	VMOVUPD       (SI)(AX*8), Y0
+	VCVTPS2PD     (SI)(AX*4), Y0
 	VANDPD        c_7fffffffffffffff<>(SB), Y0, Y1
 	VCMPPD        $2, c_4086180000000000<>(SB), Y1, Y1
 	VMOVMSKPD     Y1, R8

@@ -5,7 +5,7 @@
 package elementary
 
 //go:noescape
-func exps512(dst, src *float64, n int) (done int)
+func exps512(dst *float64, src *float32, n int) (done int)
 
 //go:noescape
-func exps256(dst, src *float64, n int) (done int)
+func exps256(dst *float64, src *float32, n int) (done int)

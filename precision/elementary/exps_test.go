@@ -13,19 +13,21 @@ func TestExps(t *testing.T) {
 	special := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1000, -1000, expHighest, expLowest, 706.9, -707.1, -744, 0x1p-60, -0x1p-1074}
 	eachWidth(func(width int) {
 		for n := range 100 {
-			src, dst := make([]float64, n), make([]float64, n+1)
+			src, dst := make([]float32, n), make([]float64, n+1)
 			for i := range src {
-				switch src[i] = rng.NormFloat64() * 20; rng.IntN(8 * (1 + n%3)) {
+				x := rng.NormFloat64() * 20
+				switch rng.IntN(8 * (1 + n%3)) {
 				case 0:
-					src[i] = special[rng.IntN(len(special))]
+					x = special[rng.IntN(len(special))]
 				case 1:
-					src[i] = rng.Float64()*1600 - 800
+					x = rng.Float64()*1600 - 800
 				}
+				src[i] = float32(x)
 			}
 			dst[n] = 3
 			Exps(dst[:n], src)
 			for i, x := range src {
-				if got, want := dst[i], Exp(x); math.Float64bits(got) != math.Float64bits(want) && !(math.IsNaN(got) && math.IsNaN(want)) {
+				if got, want := dst[i], Exp(float64(x)); math.Float64bits(got) != math.Float64bits(want) && !(math.IsNaN(got) && math.IsNaN(want)) {
 					t.Fatalf("width %d, %d of %d: e to %g is %x, want %x", width, i, n, x, got, want)
 				}
 			}
@@ -37,9 +39,9 @@ func TestExps(t *testing.T) {
 }
 
 func BenchmarkExps(b *testing.B) {
-	src, dst := make([]float64, 32), make([]float64, 32)
+	src, dst := make([]float32, 32), make([]float64, 32)
 	for i := range src {
-		src[i] = -float64(i) / 3
+		src[i] = -float32(i) / 3
 	}
 	b.SetBytes(int64(8 * len(src)))
 	for range b.N {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// expFile is the assembly of package elementary for amd64: its Exp of several float64 side by side.
+// expFile is the assembly of package elementary for amd64: its Exp of several float32 side by side, in float64.
 func expFile() string {
 	t, consts := newText(avx512), map[uint64]bool{}
 	for _, isa := range []isa{avx512, avx2} {
@@ -29,7 +29,7 @@ func expStubs() string {
 	t := text{}
 	t.WriteString(generated + "\npackage elementary\n")
 	for _, isa := range []isa{avx512, avx2} {
-		fmt.Fprintf(&t, "\n//go:noescape\nfunc exps%s(dst, src *float64, n int) (done int)\n", isa.name)
+		fmt.Fprintf(&t, "\n//go:noescape\nfunc exps%s(dst *float64, src *float32, n int) (done int)\n", isa.name)
 	}
 	return t.String()
 }
@@ -37,14 +37,14 @@ func expStubs() string {
 // constant64 names a constant of 64 bits in memory.
 func constant64(bits uint64) string { return fmt.Sprintf("c_%016x<>", bits) }
 
-// exps64 writes the routine that takes the exponentials of whole registers of float64, until
+// exps64 writes the routine that takes the exponentials of as many numbers as fill registers of float64, until
 // fewer numbers are left or one's exponential would not be normal. Operation by operation it is exp
 // of package elementary.
 //
 //	SI src   DI dst   CX left   AX taken   DX the table
 func exps64(t *text, isa isa, consts map[uint64]bool) {
 	name := "exps" + isa.name
-	fmt.Fprintf(t, "\n// func %s(dst, src *float64, n int) (done int)\nTEXT ·%s(SB), NOSPLIT, $0-32\n", name, name)
+	fmt.Fprintf(t, "\n// func %s(dst *float64, src *float32, n int) (done int)\nTEXT ·%s(SB), NOSPLIT, $0-32\n", name, name)
 	next := 0
 	register := func() string { next++; return isa.r(next - 1) }
 	x, size, k, n, q, high, low := register(), register(), register(), register(), register(), register(), register()
@@ -76,7 +76,7 @@ func exps64(t *text, isa isa, consts map[uint64]bool) {
 	t.label("vector")
 	t.op("SUBQ", fmt.Sprintf("$%d", width), "CX")
 	t.op("JLT", "done")
-	t.op("VMOVUPD", "(SI)(AX*8)", x)
+	t.op("VCVTPS2PD", "(SI)(AX*4)", x)
 	t.op("VANDPD", magnitude, x, size)
 	if isa == avx512 {
 		t.op("VCMPPD", "$2", most, size, "K1") // at most

@@ -53,20 +53,16 @@ func tail(all []float64) float64 {
 // rows of log-probs. Tokens with p = 0 add nothing to the KL. Rows that are
 // equal give exactly 0.
 func divergence(logP, logQ []float32) (kl, tv float64) {
-	var logs, probs [2][64]float64 // a part of both rows
+	var probs [2][64]float64 // of a part of both rows
 	for n := 0; len(logP) > 0; logP, logQ = logP[n:], logQ[n:] {
-		n = min(len(logP), len(logs[0]))
-		for i, row := range [][]float32{logP, logQ} {
-			for a, x := range row[:n] {
-				logs[i][a] = float64(x)
-			}
-			elementary.Exps(probs[i][:n], logs[i][:n])
-		}
+		n = min(len(logP), len(probs[0]))
+		elementary.Exps(probs[0][:n], logP[:n])
+		elementary.Exps(probs[1][:n], logQ[:n])
 		for a := range n {
-			lp, lq, p, q := logs[0][a], logs[1][a], probs[0][a], probs[1][a]
-			if lp == lq {
+			if logP[a] == logQ[a] {
 				continue
 			}
+			lp, lq, p, q := float64(logP[a]), float64(logQ[a]), probs[0][a], probs[1][a]
 			if p > 0 {
 				// Each term p·(lp−lq) − p + q is never negative, and the added parts
 				// sum to nothing: small divergences keep their digits.
