@@ -7,14 +7,16 @@ import (
 )
 
 // Cache keeps keys and values of a fixed number of sequences, by slot. Keys
-// are stored transposed, [head dim][position], so that the scores of one query
-// against all keys are one vector loop; values are [position][head dim]. The keys of the index
-// of sparse attention are a further head, whose values nobody reads.
+// are stored transposed, [head][head dim][position], so that the scores of one query
+// against all keys are one vector loop; values are [position][head][head dim]. The keys of
+// the index of sparse attention are a further head, behind the others, as are its values,
+// which nobody reads.
 type Cache struct {
 	capacity int // positions per slot, a multiple of 16
 	slots    int
 	perSlot  int // floats per slot, layer and side
 	headDim  int
+	width    int // floats per position of the values, those of the index apart
 	keys     [][]float32
 	values   [][]float32 // by layer
 	// of linear attention, by layer: what each slot carries from pass to pass in place of keys
@@ -29,7 +31,7 @@ type Cache struct {
 // that computes in the given numerics.
 func NewCache(c model.Config, n Numerics, slots int) *Cache {
 	capacity := roundUp16(c.Context)
-	k := &Cache{capacity: capacity, slots: slots, perSlot: keyHeads(&c) * c.HeadDim() * capacity, headDim: c.HeadDim(), perState: deltaMemorySize(c, n)}
+	k := &Cache{capacity: capacity, slots: slots, perSlot: keyHeads(&c) * c.HeadDim() * capacity, headDim: c.HeadDim(), width: c.KVDim(), perState: deltaMemorySize(c, n)}
 	k.keys, k.values = make([][]float32, c.Layers), make([][]float32, c.Layers)
 	k.states, k.reached = make([][]float32, c.Layers), make([][]int32, c.Layers)
 	for l := range c.Layers {
@@ -52,15 +54,18 @@ func (k *Cache) CopyPrefix(dst, src, n int) {
 	if n < 0 || n > k.capacity {
 		panic(fmt.Sprintf("engine: %d positions to copy, slots hold %d", n, k.capacity))
 	}
-	// Heads lie one behind the other, and keys in panels of 16 positions.
-	head, keys, values := k.capacity*k.headDim, roundUp16(n)*k.headDim, n*k.headDim
+	// The keys of heads lie one behind the other, and in panels of 16 positions.
+	head, keys, values := k.capacity*k.headDim, roundUp16(n)*k.headDim, n*k.width
 	k.mustCut()
 	for layer := range k.keys {
 		toKeys, toValues := k.at(layer, dst)
 		fromKeys, fromValues := k.at(layer, src)
 		for at := 0; at < k.perSlot; at += head {
 			copy(toKeys[at:at+keys], fromKeys[at:])
-			copy(toValues[at:at+values], fromValues[at:])
+		}
+		copy(toValues[:values], fromValues)
+		if index := k.capacity * k.width; index < k.perSlot {
+			copy(toValues[index:index+n*k.headDim], fromValues[index:])
 		}
 	}
 }
@@ -108,13 +113,15 @@ func (k *Cache) AppendRange(dst []float32, slot, from, to int) []float32 {
 }
 
 func (k *Cache) appendKeys(dst []float32, slot, from, to int) []float32 {
-	k.each(slot, from, to, func(keys, values []float32) {
+	k.each(slot, from, to, func(keys, values []float32, width int) {
 		for position := from; position < to; position++ {
 			for i := range k.headDim {
 				dst = append(dst, keys[k.key(position, i)])
 			}
 		}
-		dst = append(dst, values...)
+		for position := range to - from {
+			dst = append(dst, values[position*width:][:k.headDim]...)
+		}
 	})
 	return dst
 }
@@ -147,32 +154,41 @@ func (k *Cache) checkSize(n int, x []float32) {
 // setKeys returns what stands behind the keys and values.
 func (k *Cache) setKeys(slot, from, to int, x []float32) []float32 {
 	n := to - from
-	k.each(slot, from, to, func(keys, values []float32) {
+	k.each(slot, from, to, func(keys, values []float32, width int) {
 		for position := range n {
 			for i := range k.headDim {
 				keys[k.key(from+position, i)] = x[position*k.headDim+i]
 			}
 		}
 		x = x[n*k.headDim:]
-		copy(values, x)
-		x = x[n*k.headDim:]
+		for position := range n {
+			copy(values[position*width:][:k.headDim], x)
+			x = x[k.headDim:]
+		}
 	})
 	return x
 }
 
-// each calls f with all keys of every head of a slot, and its values from..to-1.
-func (k *Cache) each(slot, from, to int, f func(keys, values []float32)) {
+// each calls f with all keys of every head of a slot, and its values from..to-1, which stand
+// at the beginning of rows of that width.
+func (k *Cache) each(slot, from, to int, f func(keys, values []float32, width int)) {
 	if from < 0 || to < from || to > k.capacity {
 		panic(fmt.Sprintf("engine: positions %d to %d, slots hold %d", from, to, k.capacity))
 	}
-	head := k.capacity * k.headDim
+	if from == to {
+		return
+	}
+	head, heads := k.capacity*k.headDim, k.width/k.headDim
 	for layer := range k.keys {
 		if k.keys[layer] == nil {
 			continue
 		}
 		keys, values := k.at(layer, slot)
-		for at := 0; at < k.perSlot; at += head {
-			f(keys[at:at+head], values[at+from*k.headDim:at+to*k.headDim])
+		for h := range heads {
+			f(keys[h*head:(h+1)*head], values[from*k.width+h*k.headDim:to*k.width], k.width)
+		}
+		if at := heads * head; at < k.perSlot {
+			f(keys[at:], values[at+from*k.headDim:at+to*k.headDim], k.headDim)
 		}
 	}
 }

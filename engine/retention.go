@@ -89,7 +89,7 @@ func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, 
 				if count(plane) != held || plane[(n-1)/64]>>((n-1)%64) != 1 {
 					panic(fmt.Sprintf("engine: retention of row %d, layer %d, key head %d: %x at position %d", from-shift, layer, h, plane, n-1))
 				}
-				compact(k.keptKeys[h*hd*room:], k.keptValues[h*hd*room:], keys[h*hd*capacity:], values[h*hd*capacity:], plane, hd)
+				compact(k.keptKeys[h*hd*room:], k.keptValues[h*hd:], keys[h*hd*capacity:], values[h*hd:], plane, hd, c.KVDim())
 			}
 			kernel.AttendRows(s.mixed.dense[from*d:run*d], p.lse(s, from, run), s.fused[from*width:run*width], width,
 				k.keptKeys, k.keptValues, 1, c.Heads, c.KVHeads, hd, room, held, scale, &p.num.attention, &k.scratch)
@@ -99,8 +99,9 @@ func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, 
 }
 
 // compact copies one head's keys and values of the positions in a plane,
-// without gaps, in the cache's layout: keys in panels of 16 positions.
-func compact(toKeys, toValues, keys, values []float32, plane []uint64, headDim int) {
+// without gaps, in the cache's layout: keys in panels of 16 positions, values in rows of
+// that width.
+func compact(toKeys, toValues, keys, values []float32, plane []uint64, headDim, width int) {
 	at := 0
 	for w, word := range plane {
 		for ; word != 0; word &= word - 1 {
@@ -109,7 +110,7 @@ func compact(toKeys, toValues, keys, values []float32, plane []uint64, headDim i
 			for i := range headDim {
 				dst[i*16] = src[i*16]
 			}
-			copy(toValues[at*headDim:][:headDim], values[position*headDim:][:headDim])
+			copy(toValues[at*width:][:headDim], values[position*width:][:headDim])
 			at++
 		}
 	}

@@ -116,14 +116,14 @@ func AttendRows(out, lse, q []float32, stride int, kT, v []float32, rows, heads,
 	}
 	plane := headDim * cap
 	group := heads / kvHeads
-	a := attention{kT: kT, v: v, ldv: headDim, plane: plane, headDim: headDim, scale: scale, num: num, s: s}
+	a := attention{kT: kT, v: v, ldv: kvHeads * headDim, plane: plane, headDim: headDim, scale: scale, num: num, s: s}
 	a.inCalls = headDim%8 == 0 && a.isPlain()
 	if rows == 1 {
 		a.rows(out, lse, q, block{stride: headDim, queryStride: headDim, lseStride: 1, m: heads, n: n, keyHeads: kvHeads})
 	} else {
 		step := a.rowsPerBlock()
 		for h := range heads {
-			a.kT, a.v = kT[h/group*plane:][:plane], v[h/group*plane:][:plane]
+			a.kT, a.v = kT[h/group*plane:][:plane], v[h/group*headDim:]
 			for r := 0; r < rows; r += step {
 				a.rows(out[r*d+h*headDim:], from(lse, r*heads+h), q[r*stride+h*headDim:],
 					block{stride: d, queryStride: stride, lseStride: heads, m: min(step, rows-r), n: n + r, causal: 1, keyHeads: 1})
@@ -146,11 +146,15 @@ func from(x []float32, n int) []float32 {
 // begin stride elements apart. Scores run along the keys and the mix along the head
 // dimension, so kT is
 // [kvHeads][cap/16][headDim][16], panels of sixteen keys, and vCache
-// [kvHeads][cap][headDim]. cap is a multiple of 16.
+// [cap][kvHeads·headDim]. cap is a multiple of 16.
 func StoreKV(kT, vCache, k, v []float32, stride, rows, first, kvHeads, headDim, cap int) {
 	if cap%panelWidth != 0 || first+rows > cap || len(kT) < kvHeads*headDim*cap || len(vCache) < kvHeads*headDim*cap {
 		panic(fmt.Sprintf("kernel: StoreKV of positions %d..%d into caches of %d and %d, capacity %d",
 			first, first+rows-1, len(kT), len(vCache), cap))
+	}
+	d := kvHeads * headDim
+	for r := range rows {
+		copy(vCache[(first+r)*d:][:d], v[r*stride:][:d])
 	}
 	for r := 0; r < rows; {
 		// As many rows as the panel of the first of them takes.
@@ -158,11 +162,7 @@ func StoreKV(kT, vCache, k, v []float32, stride, rows, first, kvHeads, headDim, 
 		panel, lane := at/panelWidth*panelWidth*headDim, at%panelWidth
 		m := min(rows-r, panelWidth-lane)
 		for h := range kvHeads {
-			src := r*stride + h*headDim
-			transpose(kT[h*headDim*cap+panel+lane:], k[src:], m, headDim, stride, panelWidth)
-			for i := range m {
-				copy(vCache[(h*cap+at+i)*headDim:][:headDim], v[src+i*stride:][:headDim])
-			}
+			transpose(kT[h*headDim*cap+panel+lane:], k[r*stride+h*headDim:], m, headDim, stride, panelWidth)
 		}
 		r += m
 	}

@@ -1101,11 +1101,10 @@ kept_1_2:
 	MOVQ          decodeCall_out(CX), BX
 	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
-	MOVQ          decodeCall_plane(CX), R10
+	MOVQ          decodeCall_valueStride(CX), R10
 	MOVQ          decodeCall_headDim(CX), R11
 	SHLQ          $2, R8
 	LEAQ          (R9)(R9*2), R12
-	LEAQ          (R10)(R10*2), R13
 	LEAQ          (R8)(R8*2), R14
 columns:
 	SUBQ          $16, R11
@@ -1137,19 +1136,19 @@ mix16_rounded:
 	VFMADD231PS   32(DI), Y12, Y10
 	VBROADCASTSS  0(SI)(R9*1), Y12
 	VADDSS        0(R15)(R9*1), X1, X1
-	VFMADD231PS   0(DI)(R10*1), Y12, Y7
-	VFMADD231PS   32(DI)(R10*1), Y12, Y9
+	VFMADD231PS   0(DI)(R8*1), Y12, Y7
+	VFMADD231PS   32(DI)(R8*1), Y12, Y9
 	VBROADCASTSS  0(SI)(R9*2), Y12
 	VADDSS        0(R15)(R9*2), X2, X2
-	VFMADD231PS   0(DI)(R10*2), Y12, Y8
-	VFMADD231PS   32(DI)(R10*2), Y12, Y5
+	VFMADD231PS   0(DI)(R8*2), Y12, Y8
+	VFMADD231PS   32(DI)(R8*2), Y12, Y5
 	VBROADCASTSS  0(SI)(R12*1), Y12
 	VADDSS        0(R15)(R12*1), X3, X3
-	VFMADD231PS   0(DI)(R13*1), Y12, Y6
-	VFMADD231PS   32(DI)(R13*1), Y12, Y11
+	VFMADD231PS   0(DI)(R14*1), Y12, Y6
+	VFMADD231PS   32(DI)(R14*1), Y12, Y11
 	ADDQ          $4, SI
 	ADDQ          $4, R15
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix16_rounded
 	JMP           mix16_divide
@@ -1160,18 +1159,18 @@ mix16:
 	VFMADD231PS   32(DI), Y12, Y10
 	VBROADCASTSS  0(SI)(R9*1), Y12
 	VADDSS        X12, X1, X1
-	VFMADD231PS   0(DI)(R10*1), Y12, Y7
-	VFMADD231PS   32(DI)(R10*1), Y12, Y9
+	VFMADD231PS   0(DI)(R8*1), Y12, Y7
+	VFMADD231PS   32(DI)(R8*1), Y12, Y9
 	VBROADCASTSS  0(SI)(R9*2), Y12
 	VADDSS        X12, X2, X2
-	VFMADD231PS   0(DI)(R10*2), Y12, Y8
-	VFMADD231PS   32(DI)(R10*2), Y12, Y5
+	VFMADD231PS   0(DI)(R8*2), Y12, Y8
+	VFMADD231PS   32(DI)(R8*2), Y12, Y5
 	VBROADCASTSS  0(SI)(R12*1), Y12
 	VADDSS        X12, X3, X3
-	VFMADD231PS   0(DI)(R13*1), Y12, Y6
-	VFMADD231PS   32(DI)(R13*1), Y12, Y11
+	VFMADD231PS   0(DI)(R14*1), Y12, Y6
+	VFMADD231PS   32(DI)(R14*1), Y12, Y11
 	ADDQ          $4, SI
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix16
 mix16_divide:
@@ -1229,16 +1228,16 @@ mix8_rounded:
 	VFMADD231PS   0(DI), Y8, Y4
 	VBROADCASTSS  0(SI)(R9*1), Y8
 	VADDSS        0(R15)(R9*1), X1, X1
-	VFMADD231PS   0(DI)(R10*1), Y8, Y5
+	VFMADD231PS   0(DI)(R8*1), Y8, Y5
 	VBROADCASTSS  0(SI)(R9*2), Y8
 	VADDSS        0(R15)(R9*2), X2, X2
-	VFMADD231PS   0(DI)(R10*2), Y8, Y6
+	VFMADD231PS   0(DI)(R8*2), Y8, Y6
 	VBROADCASTSS  0(SI)(R12*1), Y8
 	VADDSS        0(R15)(R12*1), X3, X3
-	VFMADD231PS   0(DI)(R13*1), Y8, Y7
+	VFMADD231PS   0(DI)(R14*1), Y8, Y7
 	ADDQ          $4, SI
 	ADDQ          $4, R15
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix8_rounded
 	JMP           mix8_divide
@@ -1248,15 +1247,15 @@ mix8:
 	VFMADD231PS   0(DI), Y8, Y4
 	VBROADCASTSS  0(SI)(R9*1), Y8
 	VADDSS        X8, X1, X1
-	VFMADD231PS   0(DI)(R10*1), Y8, Y5
+	VFMADD231PS   0(DI)(R8*1), Y8, Y5
 	VBROADCASTSS  0(SI)(R9*2), Y8
 	VADDSS        X8, X2, X2
-	VFMADD231PS   0(DI)(R10*2), Y8, Y6
+	VFMADD231PS   0(DI)(R8*2), Y8, Y6
 	VBROADCASTSS  0(SI)(R12*1), Y8
 	VADDSS        X8, X3, X3
-	VFMADD231PS   0(DI)(R13*1), Y8, Y7
+	VFMADD231PS   0(DI)(R14*1), Y8, Y7
 	ADDQ          $4, SI
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix8
 mix8_divide:
@@ -1475,11 +1474,10 @@ kept_1_0:
 	MOVQ          decodeCall_out(CX), BX
 	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
-	MOVQ          decodeCall_plane(CX), R10
+	MOVQ          decodeCall_valueStride(CX), R10
 	MOVQ          decodeCall_headDim(CX), R11
 	SHLQ          $2, R8
 	LEAQ          (R9)(R9*2), R12
-	LEAQ          (R10)(R10*2), R13
 	LEAQ          (R8)(R8*2), R14
 columns:
 	SUBQ          $16, R11
@@ -1502,7 +1500,7 @@ mix16_rounded:
 	VFMADD231PS   32(DI), Y4, Y3
 	ADDQ          $4, SI
 	ADDQ          $4, R15
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix16_rounded
 	JMP           mix16_divide
@@ -1512,7 +1510,7 @@ mix16:
 	VFMADD231PS   0(DI), Y4, Y1
 	VFMADD231PS   32(DI), Y4, Y3
 	ADDQ          $4, SI
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix16
 mix16_divide:
@@ -1546,7 +1544,7 @@ mix8_rounded:
 	VFMADD231PS   0(DI), Y2, Y1
 	ADDQ          $4, SI
 	ADDQ          $4, R15
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix8_rounded
 	JMP           mix8_divide
@@ -1555,7 +1553,7 @@ mix8:
 	VADDSS        X2, X0, X0
 	VFMADD231PS   0(DI), Y2, Y1
 	ADDQ          $4, SI
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix8
 mix8_divide:
@@ -1879,8 +1877,8 @@ kept:
 	ADDQ          $256, SI
 	SUBQ          $4, CX
 	JGT           exp
-	MOVQ          R12, R8
-	SHLQ          $2, R8
+	MOVQ          call+0(FP), CX
+	MOVQ          prefillCall_valueStride(CX), R8
 	MOVQ          call+0(FP), BX
 	MOVQ          prefillCall_values(BX), DX
 	MOVQ          prefillCall_out(BX), R13

@@ -980,11 +980,10 @@ kept_0_0:
 	MOVQ          decodeCall_out(CX), BX
 	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
-	MOVQ          decodeCall_plane(CX), R10
+	MOVQ          decodeCall_valueStride(CX), R10
 	MOVQ          decodeCall_headDim(CX), R11
 	SHLQ          $2, R8
 	LEAQ          (R9)(R9*2), R12
-	LEAQ          (R10)(R10*2), R13
 	LEAQ          (R8)(R8*2), R14
 columns:
 	SUBQ          $16, R11
@@ -1011,16 +1010,16 @@ mix16_rounded:
 	VFMADD231PS   0(DI), Z16, Z11
 	VBROADCASTSS  0(SI)(R9*1), Z16
 	VADDSS        0(R15)(R9*1), X1, X1
-	VFMADD231PS   0(DI)(R10*1), Z16, Z13
+	VFMADD231PS   0(DI)(R8*1), Z16, Z13
 	VBROADCASTSS  0(SI)(R9*2), Z16
 	VADDSS        0(R15)(R9*2), X2, X2
-	VFMADD231PS   0(DI)(R10*2), Z16, Z14
+	VFMADD231PS   0(DI)(R8*2), Z16, Z14
 	VBROADCASTSS  0(SI)(R12*1), Z16
 	VADDSS        0(R15)(R12*1), X3, X3
-	VFMADD231PS   0(DI)(R13*1), Z16, Z15
+	VFMADD231PS   0(DI)(R14*1), Z16, Z15
 	ADDQ          $4, SI
 	ADDQ          $4, R15
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix16_rounded
 	JMP           mix16_divide
@@ -1030,15 +1029,15 @@ mix16:
 	VFMADD231PS   0(DI), Z16, Z11
 	VBROADCASTSS  0(SI)(R9*1), Z16
 	VADDSS        X16, X1, X1
-	VFMADD231PS   0(DI)(R10*1), Z16, Z13
+	VFMADD231PS   0(DI)(R8*1), Z16, Z13
 	VBROADCASTSS  0(SI)(R9*2), Z16
 	VADDSS        X16, X2, X2
-	VFMADD231PS   0(DI)(R10*2), Z16, Z14
+	VFMADD231PS   0(DI)(R8*2), Z16, Z14
 	VBROADCASTSS  0(SI)(R12*1), Z16
 	VADDSS        X16, X3, X3
-	VFMADD231PS   0(DI)(R13*1), Z16, Z15
+	VFMADD231PS   0(DI)(R14*1), Z16, Z15
 	ADDQ          $4, SI
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix16
 mix16_divide:
@@ -1088,16 +1087,16 @@ mix8_rounded:
 	VFMADD231PS   0(DI), Y8, Y4
 	VBROADCASTSS  0(SI)(R9*1), Y8
 	VADDSS        0(R15)(R9*1), X1, X1
-	VFMADD231PS   0(DI)(R10*1), Y8, Y5
+	VFMADD231PS   0(DI)(R8*1), Y8, Y5
 	VBROADCASTSS  0(SI)(R9*2), Y8
 	VADDSS        0(R15)(R9*2), X2, X2
-	VFMADD231PS   0(DI)(R10*2), Y8, Y6
+	VFMADD231PS   0(DI)(R8*2), Y8, Y6
 	VBROADCASTSS  0(SI)(R12*1), Y8
 	VADDSS        0(R15)(R12*1), X3, X3
-	VFMADD231PS   0(DI)(R13*1), Y8, Y7
+	VFMADD231PS   0(DI)(R14*1), Y8, Y7
 	ADDQ          $4, SI
 	ADDQ          $4, R15
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix8_rounded
 	JMP           mix8_divide
@@ -1107,15 +1106,15 @@ mix8:
 	VFMADD231PS   0(DI), Y8, Y4
 	VBROADCASTSS  0(SI)(R9*1), Y8
 	VADDSS        X8, X1, X1
-	VFMADD231PS   0(DI)(R10*1), Y8, Y5
+	VFMADD231PS   0(DI)(R8*1), Y8, Y5
 	VBROADCASTSS  0(SI)(R9*2), Y8
 	VADDSS        X8, X2, X2
-	VFMADD231PS   0(DI)(R10*2), Y8, Y6
+	VFMADD231PS   0(DI)(R8*2), Y8, Y6
 	VBROADCASTSS  0(SI)(R12*1), Y8
 	VADDSS        X8, X3, X3
-	VFMADD231PS   0(DI)(R13*1), Y8, Y7
+	VFMADD231PS   0(DI)(R14*1), Y8, Y7
 	ADDQ          $4, SI
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix8
 mix8_divide:
@@ -1313,11 +1312,10 @@ kept_0_0:
 	MOVQ          decodeCall_out(CX), BX
 	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
-	MOVQ          decodeCall_plane(CX), R10
+	MOVQ          decodeCall_valueStride(CX), R10
 	MOVQ          decodeCall_headDim(CX), R11
 	SHLQ          $2, R8
 	LEAQ          (R9)(R9*2), R12
-	LEAQ          (R10)(R10*2), R13
 	LEAQ          (R8)(R8*2), R14
 columns:
 	SUBQ          $16, R11
@@ -1338,7 +1336,7 @@ mix16_rounded:
 	VFMADD231PS   0(DI), Z4, Z2
 	ADDQ          $4, SI
 	ADDQ          $4, R15
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix16_rounded
 	JMP           mix16_divide
@@ -1347,7 +1345,7 @@ mix16:
 	VADDSS        X4, X0, X0
 	VFMADD231PS   0(DI), Z4, Z2
 	ADDQ          $4, SI
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix16
 mix16_divide:
@@ -1379,7 +1377,7 @@ mix8_rounded:
 	VFMADD231PS   0(DI), Y2, Y1
 	ADDQ          $4, SI
 	ADDQ          $4, R15
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix8_rounded
 	JMP           mix8_divide
@@ -1388,7 +1386,7 @@ mix8:
 	VADDSS        X2, X0, X0
 	VFMADD231PS   0(DI), Y2, Y1
 	ADDQ          $4, SI
-	ADDQ          R8, DI
+	ADDQ          R10, DI
 	DECQ          CX
 	JNZ           mix8
 mix8_divide:
@@ -1661,8 +1659,8 @@ kept:
 	ADDQ          $256, SI
 	SUBQ          $4, CX
 	JGT           exp
-	MOVQ          R12, R8
-	SHLQ          $2, R8
+	MOVQ          call+0(FP), CX
+	MOVQ          prefillCall_valueStride(CX), R8
 	MOVQ          call+0(FP), BX
 	MOVQ          prefillCall_values(BX), DX
 	MOVQ          prefillCall_out(BX), R13

@@ -8,9 +8,10 @@ import (
 
 // attention is the keys and values of one sequence and how to read them.
 type attention struct {
-	kT, v   []float32 // panels of keys, [keys][ldv]; plane apart by key head
-	ldv     int
+	kT      []float32 // panels of keys, those of the key heads plane apart
+	v       []float32 // rows of values, ldv apart, those of the key heads side by side
 	plane   int
+	ldv     int
 	headDim int
 	scale   float32
 	num     *AttentionNumerics
@@ -129,13 +130,13 @@ func (a *attention) mix(out, probs []float32, b *block, first, rows, from, to, l
 	}
 	// All heads of one query: the rows are those of the block.
 	if per == 1 {
-		p.band = a.plane
+		p.band = a.headDim
 		p.reduce(red, precision.Format{}, blockScales{}, a.s)
 		return
 	}
 	p.m = per
 	for h := range b.keyHeads {
-		p.c, p.a, p.b = out[h*per*b.stride:], probs[h*per*ld+from:], a.v[h*a.plane+from*a.ldv:]
+		p.c, p.a, p.b = out[h*per*b.stride:], probs[h*per*ld+from:], a.v[h*a.headDim+from*a.ldv:]
 		p.reduce(red, precision.Format{}, blockScales{}, a.s)
 	}
 }

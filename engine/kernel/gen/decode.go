@@ -181,16 +181,16 @@ func (v *vec) softHeads(maxima []string) {
 // mixHeads adds up the probabilities and the values that they weigh, key by key, a few columns
 // of every head at a time.
 //
-//	AX scores   DX values   BX out   R8 from key to key, and from head to head of out
-//	R9 from head to head of the scores   R10 of the values   R12, R13, R14 three times R9, R10, R8
+//	AX scores   DX values   BX out   R8 from head to head of values and out
+//	R9 of the scores   R12, R14 three times R9, R8   R10 from key to key of the values
 //	SI score   R15 the same unrounded   DI value   CX keys left   R11 columns left
 func (v *vec) mixHeads(heads int) {
 	v.op("MOVQ", "call+0(FP)", "CX")
-	for _, r := range [][2]string{{"scores", "AX"}, {"values", "DX"}, {"out", "BX"}, {"headDim", "R8"}, {"ld", "R9"}, {"plane", "R10"}, {"headDim", "R11"}} {
+	for _, r := range [][2]string{{"scores", "AX"}, {"values", "DX"}, {"out", "BX"}, {"headDim", "R8"}, {"ld", "R9"}, {"valueStride", "R10"}, {"headDim", "R11"}} {
 		v.op("MOVQ", "decodeCall_"+r[0]+"(CX)", r[1])
 	}
 	v.op("SHLQ", "$2", "R8")
-	for _, triple := range [][2]string{{"R9", "R12"}, {"R10", "R13"}, {"R8", "R14"}} {
+	for _, triple := range [][2]string{{"R9", "R12"}, {"R8", "R14"}} {
 		v.op("LEAQ", fmt.Sprintf("(%s)(%s*2)", triple[0], triple[0]), triple[1])
 	}
 	v.label("columns")
@@ -232,7 +232,7 @@ func (v *vec) mixColumns(name string, heads, columns int) {
 			}
 			v.op("VADDSS", unrounded, half(sums[h]), half(sums[h]))
 			for i := range per {
-				v.fma(mix[h*per+i], ofHead("DI", "R10", "R13", h, i*v.v.bytes), p)
+				v.fma(mix[h*per+i], ofHead("DI", "R8", "R14", h, i*v.v.bytes), p)
 			}
 			v.drop(p)
 		}
@@ -240,7 +240,7 @@ func (v *vec) mixColumns(name string, heads, columns int) {
 		if rounded {
 			v.op("ADDQ", "$4", "R15")
 		}
-		v.op("ADDQ", "R8", "DI")
+		v.op("ADDQ", "R10", "DI")
 		v.op("DECQ", "CX")
 		v.op("JNZ", name)
 	}

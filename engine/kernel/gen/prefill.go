@@ -237,8 +237,8 @@ func (v *vec) scaleMaxima(m, scale string) {
 
 // mixQueries adds up the exponentials and the values that they weigh, and divides.
 func (v *vec) mixQueries() {
-	v.op("MOVQ", "R12", "R8")
-	v.op("SHLQ", "$2", "R8")
+	v.op("MOVQ", "call+0(FP)", "CX")
+	v.op("MOVQ", "prefillCall_valueStride(CX)", "R8")
 	v.overColumns("prefillCall", "scores", "values", "out", func(name string, mix []string, add func(mask, weights string)) {
 		p, sum := v.new(), v.new()
 		v.into(xorBits, sum, sum, sum)
