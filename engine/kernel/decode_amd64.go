@@ -3,8 +3,8 @@
 package kernel
 
 // decodeCall is what a routine of decodeHeads reads. Strides count bytes: plane from head to
-// head of keys, ld of scores, valueStride from key to key of values. Where exponentials are rounded, the others are
-// unrounded bytes behind them.
+// head of keys, ld of scores, valueStride from key to key of values. Where exponentials are
+// rounded, the others are unrounded bytes behind them.
 type decodeCall struct {
 	out, q, keys, values, scores, sums, maxima *float32
 	n, headDim, plane, valueStride             uintptr
@@ -22,7 +22,8 @@ func (a *attention) decode(out, scores, q, sums, maxima []float32, b *block, ld 
 	_, _, _ = out[b.m*a.headDim-1], q[b.m*a.headDim-1], scores[b.m*ld+a.unrounded(len(scores))-1]
 	_, _ = a.kT[(b.m-1)*a.plane+ld*a.headDim-1], a.v[(b.n-1)*a.ldv+b.m*a.headDim-1]
 	call := &a.s.decode
-	*call = decodeCall{n: uintptr(b.n), headDim: uintptr(a.headDim), plane: 4 * uintptr(a.plane), valueStride: 4 * uintptr(a.ldv), ld: 4 * uintptr(ld), unrounded: 4 * uintptr(a.unrounded(len(scores))), scale: a.scale}
+	*call = decodeCall{n: uintptr(b.n), headDim: uintptr(a.headDim), plane: 4 * uintptr(a.plane), valueStride: 4 * uintptr(a.ldv),
+		ld: 4 * uintptr(ld), unrounded: 4 * uintptr(a.unrounded(len(scores))), scale: a.scale}
 	for h := 0; h < b.m; {
 		call.out, call.q = &out[h*a.headDim], &q[h*a.headDim]
 		call.keys, call.values = &a.kT[h*a.plane], &a.v[h*a.headDim]
