@@ -74,6 +74,23 @@ func TestProductPathsAgree(t *testing.T) {
 	})
 }
 
+// The first-level cache decides how many steps a tile walks at a time, and no bit.
+func TestDepthChangesNoBit(t *testing.T) {
+	own := depth
+	defer func() { depth = own }()
+	eachPath(t, func(t *testing.T) {
+		rng := newRand(3)
+		for range 4 {
+			depth = own
+			c := randomProduct(rng, 37, 290, 400, normals)
+			want := c.run(t)
+			for _, depth = range []int{64, 128, 256, 384} {
+				sameBits(t, fmt.Sprintf("depth %d %+v", depth, c.p), c.run(t), want)
+			}
+		}
+	})
+}
+
 // The twin itself against the definition, one element at a time.
 func TestProductIsOneChain(t *testing.T) {
 	setPath(t, PathGo)
