@@ -174,6 +174,12 @@ func (w tiler) start() {
 		}
 	}
 	w.label("ready")
+	if w.prefetches() { // where the next tile's rows of A begin
+		w.op("LEAQ", "(AX)(SI*8)", "R13")
+		for i := range w.s.rows {
+			w.op("PREFETCHT0", w.aAt(i))
+		}
+	}
 	w.op("MOVQ", "AX", "R13")
 }
 
@@ -238,8 +244,8 @@ func (w tiler) aAt(i int) string {
 	return "(R13)" + []string{"", "(SI*1)", "(SI*2)", "(R12*1)", "(SI*4)", "(R15*1)", "(R12*2)", "(R14*1)"}[i]
 }
 
-// prefetches says that a tile asks ahead for the next columns of B and the next rows of
-// C: the one that does nearly all of the work, where weights come from memory.
+// prefetches says that a tile asks ahead for A and for the next rows of C: the one that does
+// nearly all of the work.
 func (w tiler) prefetches() bool { return w.v == avx512 && w.s == (shape{8, 2}) }
 
 // step advances all chains by one k.
