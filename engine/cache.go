@@ -64,7 +64,7 @@ func (k *Cache) CopyPrefix(dst, src, n int) {
 			copy(toKeys[at:at+keys], fromKeys[at:])
 		}
 		copy(toValues[:values], fromValues)
-		if index := k.capacity * k.width; index < k.perSlot {
+		if index := k.capacity * k.width; index < k.perSlot { // AppendSlot has the index's values, too
 			copy(toValues[index:index+n*k.headDim], fromValues[index:])
 		}
 	}

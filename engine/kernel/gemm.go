@@ -67,6 +67,10 @@ func (p *product) check() {
 	}
 }
 
+// nearRow is how many elements apart rows may lie for a walk of the whole depth without
+// being spread.
+const nearRow = 128
+
 // spread reports whether k rows, ld elements apart, lie so far apart that a large product
 // reads them faster from a copy.
-func spread(k, ld int) bool { return k*ld > depth*blockColumns }
+func spread(k, ld int) bool { return k*ld > depth*nearRow }

@@ -41,7 +41,10 @@ func (p *product) runVector(path Path, s *Scratch) bool {
 	if path == PathGo {
 		return false
 	}
-	call, columns := &s.call, blockColumns
+	call, columns, steps := &s.call, blockColumns, depth
+	if p.ldb == 0 {
+		steps = p.k // one row of B for all k
+	}
 	if p.packsA(min(depth, p.k)) {
 		columns = p.n // a copy serves them all
 	}
@@ -49,9 +52,9 @@ func (p *product) runVector(path Path, s *Scratch) bool {
 	for j := 0; j < p.n; j += columns {
 		q.n, q.c = min(columns, p.n-j), p.c[j:]
 		b := p.b[j/panelWidth*p.group:]
-		for k := 0; k < p.k; k += depth {
+		for k := 0; k < p.k; k += steps {
 			*call = tileCall{ldc: 4 * uintptr(p.ldc), ais: 4 * uintptr(p.ais), aks: 4 * uintptr(p.aks), ldb: 4 * uintptr(p.ldb),
-				group: 4 * uintptr(p.group), k: uintptr(min(depth, p.k-k))}
+				group: 4 * uintptr(p.group), k: uintptr(min(steps, p.k-k))}
 			if p.add || k > 0 {
 				call.add = 1
 			}
@@ -65,7 +68,7 @@ func (p *product) runVector(path Path, s *Scratch) bool {
 func (p *product) steps(call *tileCall, a, b []float32, path Path, s *Scratch) {
 	if p.band != 0 {
 		p.bands(call, a, b, path)
-	} else if !p.packed(call, a, b, int(call.k), path, s) {
+	} else if !p.packed(call, a, b, path, s) {
 		p.tiles(call, a, b, path)
 	}
 }

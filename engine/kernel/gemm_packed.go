@@ -10,9 +10,10 @@ package kernel
 // memory: two cache lines per k.
 const packedRows = 2 * panelWidth
 
-// packed computes steps k of the product whose operands are given there with what is
+// packed computes the call's k of the product whose operands are given there with what is
 // worth it copied, and reports whether something was.
-func (p *product) packed(call *tileCall, a, b []float32, steps int, path Path, s *Scratch) bool {
+func (p *product) packed(call *tileCall, a, b []float32, path Path, s *Scratch) bool {
+	steps := int(call.k)
 	packB := p.group == panelWidth && p.m >= 256 && p.n%panelWidth == 0 && spread(steps, p.ldb)
 	packA := p.packsA(steps)
 	if !packA && !packB {

@@ -4,8 +4,8 @@ package kernel
 
 // prefillCall is what prefillRows reads: queries [headDim][16], scores [keys of the last
 // row, rounded up to panels][16], sums and maxima [16]; of each sixteen, as many as a register
-// has lanes. Strides, of the rows of values and of out, count bytes. Where exponentials are rounded, the others are
-// unrounded bytes behind them.
+// has lanes. Strides, of the rows of values and of out, count bytes. Where exponentials are
+// rounded, the others are unrounded bytes behind them.
 type prefillCall struct {
 	out, queries, keys, values, scores, sums, maxima *float32
 	n, rows, headDim, valueStride, stride, unrounded uintptr
@@ -51,7 +51,8 @@ func (a *attention) prefill(out, scores, q, sums, maxima []float32, b *block) bo
 	call, lanes := &a.s.prefill, laneCount()
 	for r := 0; r < b.m; r += lanes {
 		*call = prefillCall{out: &out[r*b.stride], queries: &queries[r], keys: &a.kT[0], values: &a.v[0], scores: &scores[r], sums: &sums[r], maxima: &maxima[r],
-			n: uintptr(b.n + r), rows: uintptr(min(lanes, b.m-r)), headDim: uintptr(a.headDim), valueStride: 4 * uintptr(a.ldv), stride: 4 * uintptr(b.stride), unrounded: 4 * uintptr(unrounded), scale: a.scale}
+			n: uintptr(b.n + r), rows: uintptr(min(lanes, b.m-r)), headDim: uintptr(a.headDim),
+			valueStride: 4 * uintptr(a.ldv), stride: 4 * uintptr(b.stride), unrounded: 4 * uintptr(unrounded), scale: a.scale}
 		if lanes == panelWidth {
 			prefillRows512(call)
 		} else {

@@ -36,7 +36,7 @@ func (w *Weight) Pack(data []float32, out, in int, scale []float32) {
 	}
 	w.scale = append(w.scale[:0], scale...)
 	w.Scale = w.scale
-	for g := range len(w.gradient) / (out * panelWidth) {
+	for g := range ceilDiv(in, panelWidth) {
 		for o, by := range scale {
 			scaleInto(w.gradientOf(o, g), by)
 		}
