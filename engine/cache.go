@@ -6,17 +6,17 @@ import (
 	"driftlab/model"
 )
 
-// Cache keeps keys and values of a fixed number of sequences, by slot. Keys
-// are stored transposed, [head][head dim][position], so that the scores of one query
+// Cache keeps keys and values of a fixed number of sequences, by slot. Keys lie in panels of
+// 16 positions, [head][head dim][position], so that the scores of one query
 // against all keys are one vector loop; values are [position][head][head dim]. The keys of
-// the index of sparse attention are a further head, behind the others, as are its values,
-// which nobody reads.
+// the index of sparse attention stand behind all others, as if they were another cache's, as
+// do its values, which nobody reads.
 type Cache struct {
 	capacity int // positions per slot, a multiple of 16
 	slots    int
 	perSlot  int // floats per slot, layer and side
 	headDim  int
-	width    int // floats per position of the values, those of the index apart
+	width    int // floats per position of the keys and of the values, those of the index apart
 	keys     [][]float32
 	values   [][]float32 // by layer
 	// of linear attention, by layer: what each slot carries from pass to pass in place of keys
@@ -54,18 +54,15 @@ func (k *Cache) CopyPrefix(dst, src, n int) {
 	if n < 0 || n > k.capacity {
 		panic(fmt.Sprintf("engine: %d positions to copy, slots hold %d", n, k.capacity))
 	}
-	// The keys of heads lie one behind the other, and in panels of 16 positions.
-	head, keys, values := k.capacity*k.headDim, roundUp16(n)*k.headDim, n*k.width
 	k.mustCut()
 	for layer := range k.keys {
 		toKeys, toValues := k.at(layer, dst)
 		fromKeys, fromValues := k.at(layer, src)
-		for at := 0; at < k.perSlot; at += head {
-			copy(toKeys[at:at+keys], fromKeys[at:])
-		}
-		copy(toValues[:values], fromValues)
+		copy(toKeys[:roundUp16(n)*k.width], fromKeys)
+		copy(toValues[:n*k.width], fromValues)
 		if index := k.capacity * k.width; index < k.perSlot { // AppendSlot has the index's values, too
-			copy(toValues[index:index+n*k.headDim], fromValues[index:])
+			copy(toKeys[index:][:roundUp16(n)*k.headDim], fromKeys[index:])
+			copy(toValues[index:][:n*k.headDim], fromValues[index:])
 		}
 	}
 }
@@ -116,7 +113,7 @@ func (k *Cache) appendKeys(dst []float32, slot, from, to int) []float32 {
 	k.each(slot, from, to, func(keys, values []float32, width int) {
 		for position := from; position < to; position++ {
 			for i := range k.headDim {
-				dst = append(dst, keys[k.key(position, i)])
+				dst = append(dst, keys[keyAt(position, width)+i*16])
 			}
 		}
 		for position := range to - from {
@@ -157,7 +154,7 @@ func (k *Cache) setKeys(slot, from, to int, x []float32) []float32 {
 	k.each(slot, from, to, func(keys, values []float32, width int) {
 		for position := range n {
 			for i := range k.headDim {
-				keys[k.key(from+position, i)] = x[position*k.headDim+i]
+				keys[keyAt(from+position, width)+i*16] = x[position*k.headDim+i]
 			}
 		}
 		x = x[n*k.headDim:]
@@ -169,8 +166,8 @@ func (k *Cache) setKeys(slot, from, to int, x []float32) []float32 {
 	return x
 }
 
-// each calls f with all keys of every head of a slot, and its values from..to-1, which stand
-// at the beginning of rows of that width.
+// each calls f with the keys of every head of a slot, from its first on, and its values
+// from..to-1, which stand at the beginning of rows of that width.
 func (k *Cache) each(slot, from, to int, f func(keys, values []float32, width int)) {
 	if from < 0 || to < from || to > k.capacity {
 		panic(fmt.Sprintf("engine: positions %d to %d, slots hold %d", from, to, k.capacity))
@@ -178,24 +175,24 @@ func (k *Cache) each(slot, from, to int, f func(keys, values []float32, width in
 	if from == to {
 		return
 	}
-	head, heads := k.capacity*k.headDim, k.width/k.headDim
+	heads, index := k.width/k.headDim, k.capacity*k.width
 	for layer := range k.keys {
 		if k.keys[layer] == nil {
 			continue
 		}
 		keys, values := k.at(layer, slot)
 		for h := range heads {
-			f(keys[h*head:(h+1)*head], values[from*k.width+h*k.headDim:to*k.width], k.width)
+			f(keys[h*k.headDim*16:index], values[from*k.width+h*k.headDim:to*k.width], k.width)
 		}
-		if at := heads * head; at < k.perSlot {
-			f(keys[at:], values[at+from*k.headDim:at+to*k.headDim], k.headDim)
+		if index < k.perSlot {
+			f(keys[index:], values[index+from*k.headDim:index+to*k.headDim], k.headDim)
 		}
 	}
 }
 
-// key is the place of an entry of a head's keys, which lie in panels of 16
-// positions.
-func (k *Cache) key(position, i int) int { return position&^15*k.headDim + i*16 + position&15 }
+// keyAt is the place of the first entry of a position's key, of those that have that width:
+// the others follow 16 floats apart.
+func keyAt(position, width int) int { return position&^15*width + position&15 }
 
 // at returns keys and values of one slot in one layer, all heads.
 func (k *Cache) at(layer, slot int) (keys, values []float32) {

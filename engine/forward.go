@@ -114,7 +114,7 @@ func (p *Pass) attend(k *worker, layer int, s *layerState, at int) {
 				keys, values, to-from, c.Heads, c.KVHeads, hd, capacity, first+1, scale, &p.num.attention, &k.scratch)
 		}
 		if p.options.Mass != nil {
-			p.addMass(sequence, layer, shift, s, keys, capacity, scale)
+			p.addMass(sequence, layer, shift, s, keys, scale)
 		}
 	}
 }

@@ -89,7 +89,7 @@ func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, 
 				if count(plane) != held || plane[(n-1)/64]>>((n-1)%64) != 1 {
 					panic(fmt.Sprintf("engine: retention of row %d, layer %d, key head %d: %x at position %d", from-shift, layer, h, plane, n-1))
 				}
-				compact(k.keptKeys[h*hd*room:], k.keptValues[h*hd:], keys[h*hd*capacity:], values[h*hd:], plane, hd, c.KVDim())
+				compact(k.keptKeys[h*hd*16:], k.keptValues[h*hd:], keys[h*hd*16:], values[h*hd:], plane, hd, c.KVDim())
 			}
 			kernel.AttendRows(s.mixed.dense[from*d:run*d], p.lse(s, from, run), s.fused[from*width:run*width], width,
 				k.keptKeys, k.keptValues, 1, c.Heads, c.KVHeads, hd, room, held, scale, &p.num.attention, &k.scratch)
@@ -99,14 +99,13 @@ func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, 
 }
 
 // compact copies one head's keys and values of the positions in a plane,
-// without gaps, in the cache's layout: keys in panels of 16 positions, values in rows of
-// that width.
+// without gaps, in the cache's layout of keys and values of that width.
 func compact(toKeys, toValues, keys, values []float32, plane []uint64, headDim, width int) {
 	at := 0
 	for w, word := range plane {
 		for ; word != 0; word &= word - 1 {
 			position := w*64 + bits.TrailingZeros64(word)
-			src, dst := keys[position&^15*headDim+position&15:], toKeys[at&^15*headDim+at&15:]
+			src, dst := keys[keyAt(position, width):], toKeys[keyAt(at, width):]
 			for i := range headDim {
 				dst[i*16] = src[i*16]
 			}
@@ -187,16 +186,16 @@ func (m *Mass) SetSlot(slot, n int, from []float32) {
 // computed again from the queries and keys that attention read, in float32 and
 // unfused, and from its log-sum-exp: exp(q·k·scale - lse). It ranks positions
 // and enters no log-prob, so the scores' own format is left out.
-func (p *Pass) addMass(sequence, layer, shift int, s *layerState, keys []float32, capacity int, scale float32) {
+func (p *Pass) addMass(sequence, layer, shift int, s *layerState, keys []float32, scale float32) {
 	c, m := &p.config, p.options.Mass
 	hd, group := c.HeadDim(), c.Heads/c.KVHeads
 	for row := p.pack.Offsets[sequence]; row < p.pack.Offsets[sequence+1]; row++ {
 		for h := range c.Heads {
 			q, lse := s.fused[(row+shift)*p.fusedWidth(layer)+h*hd:][:hd], s.lse[(row+shift)*c.Heads+h]
 			sums := m.Of(p.options.Slots[sequence], layer, h/group)
-			head := keys[h/group*hd*capacity:]
+			head := keys[h/group*hd*16:]
 			each := func(position int) {
-				key := head[position&^15*hd+position&15:]
+				key := head[keyAt(position, c.KVDim()):]
 				var dot float32
 				for i, x := range q {
 					dot += float32(x * key[i*16])

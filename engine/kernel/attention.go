@@ -114,16 +114,15 @@ func AttendRows(out, lse, q []float32, stride int, kT, v []float32, rows, heads,
 		s.numerics.Reduction = r.At(rows).Local()
 		num = &s.numerics
 	}
-	plane := headDim * cap
 	group := heads / kvHeads
-	a := attention{kT: kT, v: v, ldv: kvHeads * headDim, plane: plane, headDim: headDim, scale: scale, num: num, s: s}
+	a := attention{kT: kT, v: v, width: kvHeads * headDim, headDim: headDim, scale: scale, num: num, s: s}
 	a.inCalls = headDim%8 == 0 && a.isPlain()
 	if rows == 1 {
 		a.rows(out, lse, q, block{stride: headDim, queryStride: headDim, lseStride: 1, m: heads, n: n, keyHeads: kvHeads})
 	} else {
 		step := a.rowsPerBlock()
 		for h := range heads {
-			a.kT, a.v = kT[h/group*plane:][:plane], v[h/group*headDim:]
+			a.kT, a.v = kT[h/group*headDim*panelWidth:], v[h/group*headDim:]
 			for r := 0; r < rows; r += step {
 				a.rows(out[r*d+h*headDim:], from(lse, r*heads+h), q[r*stride+h*headDim:],
 					block{stride: d, queryStride: stride, lseStride: heads, m: min(step, rows-r), n: n + r, causal: 1, keyHeads: 1})
@@ -145,7 +144,7 @@ func from(x []float32, n int) []float32 {
 // on into one sequence's cache: k and v have kvHeads·headDim elements in each row, and rows
 // begin stride elements apart. Scores run along the keys and the mix along the head
 // dimension, so kT is
-// [kvHeads][cap/16][headDim][16], panels of sixteen keys, and vCache
+// [cap/16][kvHeads·headDim][16], panels of sixteen keys, and vCache
 // [cap][kvHeads·headDim]. cap is a multiple of 16.
 func StoreKV(kT, vCache, k, v []float32, stride, rows, first, kvHeads, headDim, cap int) {
 	if cap%panelWidth != 0 || first+rows > cap || len(kT) < kvHeads*headDim*cap || len(vCache) < kvHeads*headDim*cap {
@@ -158,12 +157,9 @@ func StoreKV(kT, vCache, k, v []float32, stride, rows, first, kvHeads, headDim, 
 	}
 	for r := 0; r < rows; {
 		// As many rows as the panel of the first of them takes.
-		at := first + r
-		panel, lane := at/panelWidth*panelWidth*headDim, at%panelWidth
+		lane := (first + r) % panelWidth
 		m := min(rows-r, panelWidth-lane)
-		for h := range kvHeads {
-			transpose(kT[h*headDim*cap+panel+lane:], k[r*stride+h*headDim:], m, headDim, stride, panelWidth)
-		}
+		transpose(kT[(first+r-lane)*d+lane:], k[r*stride:], m, d, stride, panelWidth)
 		r += m
 	}
 }

@@ -558,11 +558,11 @@ TEXT ·decodeHeads256x4(SB), NOSPLIT, $0-8
 	MOVQ          decodeCall_keys(CX), DX
 	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
-	MOVQ          decodeCall_plane(CX), R13
+	MOVQ          decodeCall_headDim(CX), R13
 	MOVQ          decodeCall_n(CX), R10
-	MOVQ          decodeCall_headDim(CX), R11
+	MOVQ          decodeCall_panelStride(CX), R11
 	SHLQ          $2, R8
-	SHLQ          $6, R11
+	SHLQ          $6, R13
 	LEAQ          (R8)(R8*2), R15
 	LEAQ          (R9)(R9*2), AX
 	LEAQ          (R13)(R13*2), R12
@@ -583,8 +583,8 @@ single:
 	VPXOR         Y9, Y9, Y9
 	VPXOR         Y10, Y10, Y10
 	VPXOR         Y11, Y11, Y11
-	MOVQ          R11, R14
-	SHRQ          $6, R14
+	MOVQ          R8, R14
+	SHRQ          $2, R14
 single_column:
 	VBROADCASTSS  0(BX), Y12
 	VFMADD231PS   0(DX), Y12, Y4
@@ -603,6 +603,8 @@ single_column:
 	DECQ          R14
 	JNZ           single_column
 	SUBQ          R8, BX
+	SUBQ          R13, DX
+	ADDQ          R11, DX
 	VMOVUPS       Y4, 0(SI)
 	VMOVUPS       Y5, 32(SI)
 	VMOVUPS       Y6, 0(SI)(R9*1)
@@ -634,8 +636,8 @@ part:
 	VPXOR         Y6, Y6, Y6
 	VPXOR         Y5, Y5, Y5
 	VPXOR         Y4, Y4, Y4
-	MOVQ          R11, R14
-	SHRQ          $6, R14
+	MOVQ          R8, R14
+	SHRQ          $2, R14
 part_column:
 	VBROADCASTSS  0(BX), Y12
 	VFMADD231PS   0(DX), Y12, Y11
@@ -654,6 +656,8 @@ part_column:
 	DECQ          R14
 	JNZ           part_column
 	SUBQ          R8, BX
+	SUBQ          R13, DX
+	ADDQ          R11, DX
 	VMOVUPS       Y11, 0(SI)
 	VMOVUPS       Y10, 32(SI)
 	VMOVUPS       Y9, 0(SI)(R9*1)
@@ -1291,11 +1295,11 @@ TEXT ·decodeHeads256x1(SB), NOSPLIT, $0-8
 	MOVQ          decodeCall_keys(CX), DX
 	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
-	MOVQ          decodeCall_plane(CX), R13
+	MOVQ          decodeCall_headDim(CX), R13
 	MOVQ          decodeCall_n(CX), R10
-	MOVQ          decodeCall_headDim(CX), R11
+	MOVQ          decodeCall_panelStride(CX), R11
 	SHLQ          $2, R8
-	SHLQ          $6, R11
+	SHLQ          $6, R13
 	LEAQ          (R8)(R8*2), R15
 	LEAQ          (R9)(R9*2), AX
 	LEAQ          (R13)(R13*2), R12
@@ -1307,8 +1311,8 @@ TEXT ·decodeHeads256x1(SB), NOSPLIT, $0-8
 single:
 	VPXOR         Y1, Y1, Y1
 	VPXOR         Y2, Y2, Y2
-	MOVQ          R11, R14
-	SHRQ          $6, R14
+	MOVQ          R8, R14
+	SHRQ          $2, R14
 single_column:
 	VBROADCASTSS  0(BX), Y3
 	VFMADD231PS   0(DX), Y3, Y1
@@ -1318,6 +1322,8 @@ single_column:
 	DECQ          R14
 	JNZ           single_column
 	SUBQ          R8, BX
+	SUBQ          R13, DX
+	ADDQ          R11, DX
 	VMOVUPS       Y1, 0(SI)
 	VMOVUPS       Y2, 32(SI)
 	VMAXPS        Y1, Y0, Y0
@@ -1331,8 +1337,8 @@ part:
 	JEQ           scored
 	VPXOR         Y2, Y2, Y2
 	VPXOR         Y1, Y1, Y1
-	MOVQ          R11, R14
-	SHRQ          $6, R14
+	MOVQ          R8, R14
+	SHRQ          $2, R14
 part_column:
 	VBROADCASTSS  0(BX), Y3
 	VFMADD231PS   0(DX), Y3, Y2
@@ -1342,6 +1348,8 @@ part_column:
 	DECQ          R14
 	JNZ           part_column
 	SUBQ          R8, BX
+	SUBQ          R13, DX
+	ADDQ          R11, DX
 	VMOVUPS       Y2, 0(SI)
 	VMOVUPS       Y1, 32(SI)
 	LEAQ          ·masks256+64(SB), R14
@@ -1578,8 +1586,7 @@ TEXT ·prefillRows256(SB), NOSPLIT, $0-8
 	MOVQ          prefillCall_scores(CX), SI
 	MOVQ          prefillCall_keys(CX), DX
 	MOVQ          prefillCall_queries(CX), BX
-	MOVQ          R12, R11
-	SHLQ          $6, R11
+	MOVQ          prefillCall_panelStride(CX), R11
 	LEAQ          14(R10)(R9*1), CX
 	SHRQ          $4, CX
 panel:

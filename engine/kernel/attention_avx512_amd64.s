@@ -638,11 +638,11 @@ TEXT ·decodeHeads512x4(SB), NOSPLIT, $0-8
 	MOVQ          decodeCall_keys(CX), DX
 	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
-	MOVQ          decodeCall_plane(CX), R13
+	MOVQ          decodeCall_headDim(CX), R13
 	MOVQ          decodeCall_n(CX), R10
-	MOVQ          decodeCall_headDim(CX), R11
+	MOVQ          decodeCall_panelStride(CX), R11
 	SHLQ          $2, R8
-	SHLQ          $6, R11
+	SHLQ          $6, R13
 	LEAQ          (R8)(R8*2), R15
 	LEAQ          (R9)(R9*2), AX
 	LEAQ          (R13)(R13*2), R12
@@ -663,8 +663,8 @@ pair:
 	VPXORD        Z9, Z9, Z9
 	VPXORD        Z10, Z10, Z10
 	VPXORD        Z11, Z11, Z11
-	MOVQ          R11, R14
-	SHRQ          $6, R14
+	MOVQ          R8, R14
+	SHRQ          $2, R14
 	LEAQ          (DX)(R11*1), DI
 pair_column:
 	VBROADCASTSS  0(BX), Z12
@@ -686,6 +686,8 @@ pair_column:
 	JNZ           pair_column
 	SUBQ          R8, BX
 	MOVQ          DI, DX
+	SUBQ          R13, DX
+	ADDQ          R11, DX
 	VMOVUPS       Z4, 0(SI)
 	VMOVUPS       Z5, 64(SI)
 	VMOVUPS       Z6, 0(SI)(R9*1)
@@ -714,8 +716,8 @@ single:
 	VPXORD        Z10, Z10, Z10
 	VPXORD        Z9, Z9, Z9
 	VPXORD        Z8, Z8, Z8
-	MOVQ          R11, R14
-	SHRQ          $6, R14
+	MOVQ          R8, R14
+	SHRQ          $2, R14
 single_column:
 	VBROADCASTSS  0(BX), Z7
 	VFMADD231PS   0(DX), Z7, Z11
@@ -730,6 +732,8 @@ single_column:
 	DECQ          R14
 	JNZ           single_column
 	SUBQ          R8, BX
+	SUBQ          R13, DX
+	ADDQ          R11, DX
 	VMOVUPS       Z11, 0(SI)
 	VMOVUPS       Z10, 0(SI)(R9*1)
 	VMOVUPS       Z9, 0(SI)(R9*2)
@@ -749,8 +753,8 @@ part:
 	VPXORD        Z9, Z9, Z9
 	VPXORD        Z10, Z10, Z10
 	VPXORD        Z11, Z11, Z11
-	MOVQ          R11, R14
-	SHRQ          $6, R14
+	MOVQ          R8, R14
+	SHRQ          $2, R14
 part_column:
 	VBROADCASTSS  0(BX), Z7
 	VFMADD231PS   0(DX), Z7, Z8
@@ -765,6 +769,8 @@ part_column:
 	DECQ          R14
 	JNZ           part_column
 	SUBQ          R8, BX
+	SUBQ          R13, DX
+	ADDQ          R11, DX
 	VMOVUPS       Z8, 0(SI)
 	VMOVUPS       Z9, 0(SI)(R9*1)
 	VMOVUPS       Z10, 0(SI)(R9*2)
@@ -1165,11 +1171,11 @@ TEXT ·decodeHeads512x1(SB), NOSPLIT, $0-8
 	MOVQ          decodeCall_keys(CX), DX
 	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
-	MOVQ          decodeCall_plane(CX), R13
+	MOVQ          decodeCall_headDim(CX), R13
 	MOVQ          decodeCall_n(CX), R10
-	MOVQ          decodeCall_headDim(CX), R11
+	MOVQ          decodeCall_panelStride(CX), R11
 	SHLQ          $2, R8
-	SHLQ          $6, R11
+	SHLQ          $6, R13
 	LEAQ          (R8)(R8*2), R15
 	LEAQ          (R9)(R9*2), AX
 	LEAQ          (R13)(R13*2), R12
@@ -1181,8 +1187,8 @@ TEXT ·decodeHeads512x1(SB), NOSPLIT, $0-8
 pair:
 	VPXORD        Z1, Z1, Z1
 	VPXORD        Z2, Z2, Z2
-	MOVQ          R11, R14
-	SHRQ          $6, R14
+	MOVQ          R8, R14
+	SHRQ          $2, R14
 	LEAQ          (DX)(R11*1), DI
 pair_column:
 	VBROADCASTSS  0(BX), Z3
@@ -1195,6 +1201,8 @@ pair_column:
 	JNZ           pair_column
 	SUBQ          R8, BX
 	MOVQ          DI, DX
+	SUBQ          R13, DX
+	ADDQ          R11, DX
 	VMOVUPS       Z1, 0(SI)
 	VMOVUPS       Z2, 64(SI)
 	VMAXPS        Z1, Z0, Z0
@@ -1208,8 +1216,8 @@ less:
 	JEQ           part
 single:
 	VPXORD        Z2, Z2, Z2
-	MOVQ          R11, R14
-	SHRQ          $6, R14
+	MOVQ          R8, R14
+	SHRQ          $2, R14
 single_column:
 	VBROADCASTSS  0(BX), Z1
 	VFMADD231PS   0(DX), Z1, Z2
@@ -1218,6 +1226,8 @@ single_column:
 	DECQ          R14
 	JNZ           single_column
 	SUBQ          R8, BX
+	SUBQ          R13, DX
+	ADDQ          R11, DX
 	VMOVUPS       Z2, 0(SI)
 	VMAXPS        Z2, Z0, Z0
 	ADDQ          $64, SI
@@ -1228,8 +1238,8 @@ part:
 	ANDQ          $15, CX
 	JEQ           scored
 	VPXORD        Z2, Z2, Z2
-	MOVQ          R11, R14
-	SHRQ          $6, R14
+	MOVQ          R8, R14
+	SHRQ          $2, R14
 part_column:
 	VBROADCASTSS  0(BX), Z1
 	VFMADD231PS   0(DX), Z1, Z2
@@ -1238,6 +1248,8 @@ part_column:
 	DECQ          R14
 	JNZ           part_column
 	SUBQ          R8, BX
+	SUBQ          R13, DX
+	ADDQ          R11, DX
 	VMOVUPS       Z2, 0(SI)
 	MOVL          $1, R14
 	SHLL          CX, R14
@@ -1426,8 +1438,7 @@ TEXT ·prefillRows512(SB), NOSPLIT, $0-8
 	MOVQ          prefillCall_scores(CX), SI
 	MOVQ          prefillCall_keys(CX), DX
 	MOVQ          prefillCall_queries(CX), BX
-	MOVQ          R12, R11
-	SHLQ          $6, R11
+	MOVQ          prefillCall_panelStride(CX), R11
 	LEAQ          14(R10)(R9*1), CX
 	SHRQ          $4, CX
 panel:

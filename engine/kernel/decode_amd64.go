@@ -2,12 +2,13 @@
 
 package kernel
 
-// decodeCall is what a routine of decodeHeads reads. Strides count bytes: plane from head to
-// head of keys, ld of scores, valueStride from key to key of values. Where exponentials are
+// decodeCall is what a routine of decodeHeads reads. Strides count bytes: panelStride
+// from panel to panel of keys, ld from head to head of scores, valueStride from key to key of
+// values. Where exponentials are
 // rounded, the others are unrounded bytes behind them.
 type decodeCall struct {
 	out, q, keys, values, scores, sums, maxima *float32
-	n, headDim, plane, valueStride             uintptr
+	n, headDim, panelStride, valueStride       uintptr
 	ld, unrounded                              uintptr
 	scale                                      float32
 }
@@ -20,13 +21,13 @@ func (a *attention) decode(out, scores, q, sums, maxima []float32, b *block, ld 
 		return false
 	}
 	_, _, _ = out[b.m*a.headDim-1], q[b.m*a.headDim-1], scores[b.m*ld+a.unrounded(len(scores))-1]
-	_, _ = a.kT[(b.m-1)*a.plane+ld*a.headDim-1], a.v[(b.n-1)*a.ldv+b.m*a.headDim-1]
+	_, _ = a.kT[ld*a.width-1], a.v[(b.n-1)*a.width+b.m*a.headDim-1]
 	call := &a.s.decode
-	*call = decodeCall{n: uintptr(b.n), headDim: uintptr(a.headDim), plane: 4 * uintptr(a.plane), valueStride: 4 * uintptr(a.ldv),
+	*call = decodeCall{n: uintptr(b.n), headDim: uintptr(a.headDim), panelStride: 4 * panelWidth * uintptr(a.width), valueStride: 4 * uintptr(a.width),
 		ld: 4 * uintptr(ld), unrounded: 4 * uintptr(a.unrounded(len(scores))), scale: a.scale}
 	for h := 0; h < b.m; {
 		call.out, call.q = &out[h*a.headDim], &q[h*a.headDim]
-		call.keys, call.values = &a.kT[h*a.plane], &a.v[h*a.headDim]
+		call.keys, call.values = &a.kT[h*panelWidth*a.headDim], &a.v[h*a.headDim]
 		call.scores, call.sums, call.maxima = &scores[h*ld], &sums[h], &maxima[h]
 		four := b.m-h >= 4
 		switch {

@@ -4,11 +4,12 @@ package kernel
 
 // prefillCall is what prefillRows reads: queries [headDim][16], scores [keys of the last
 // row, rounded up to panels][16], sums and maxima [16]; of each sixteen, as many as a register
-// has lanes. Strides, of the rows of values and of out, count bytes. Where exponentials are
+// has lanes. Strides, of the panels of keys and of the rows of values and of out, count bytes. Where exponentials are
 // rounded, the others are unrounded bytes behind them.
 type prefillCall struct {
 	out, queries, keys, values, scores, sums, maxima *float32
 	n, rows, headDim, valueStride, stride, unrounded uintptr
+	panelStride                                      uintptr
 	scale                                            float32
 }
 
@@ -46,13 +47,13 @@ func (a *attention) prefill(out, scores, q, sums, maxima []float32, b *block) bo
 	queries, unrounded := grown(&a.s.queries, a.headDim*panelWidth), a.unrounded(len(scores))
 	transpose(queries, q, b.m, a.headDim, b.queryStride, panelWidth)
 	_, _ = out[(b.m-1)*b.stride+a.headDim-1], scores[panels*panelWidth+unrounded-1]
-	_, _ = a.kT[panels*a.headDim-1], a.v[(last-1)*a.ldv+a.headDim-1]
+	_, _ = a.kT[(panels-panelWidth)*a.width+panelWidth*a.headDim-1], a.v[(last-1)*a.width+a.headDim-1]
 	sums, maxima = sums[:panelWidth], maxima[:panelWidth]
 	call, lanes := &a.s.prefill, laneCount()
 	for r := 0; r < b.m; r += lanes {
 		*call = prefillCall{out: &out[r*b.stride], queries: &queries[r], keys: &a.kT[0], values: &a.v[0], scores: &scores[r], sums: &sums[r], maxima: &maxima[r],
 			n: uintptr(b.n + r), rows: uintptr(min(lanes, b.m-r)), headDim: uintptr(a.headDim),
-			valueStride: 4 * uintptr(a.ldv), stride: 4 * uintptr(b.stride), unrounded: 4 * uintptr(unrounded), scale: a.scale}
+			panelStride: 4 * panelWidth * uintptr(a.width), valueStride: 4 * uintptr(a.width), stride: 4 * uintptr(b.stride), unrounded: 4 * uintptr(unrounded), scale: a.scale}
 		if lanes == panelWidth {
 			prefillRows512(call)
 		} else {

@@ -11,16 +11,16 @@ var decodeHeadCounts = []int{4, 1}
 // width of a head is a multiple of eight. Exponentials may be rounded to bf16, as in prefillRows.
 //
 //	SI scores   BX q   DX keys   R8 from head to head of q   R9 of the scores   R13 of the keys
-//	R15, AX, R12 three times R8, R9, R13   R10 keys   R11 bytes of a panel
+//	R15, AX, R12 three times R8, R9, R13   R10 keys   R11 from panel to panel
 func decodeHeads(t *text, isa isa, consts map[string]uint32, heads int) {
 	name := fmt.Sprintf("decodeHeads%sx%d", isa.name, heads)
 	routineText(t, isa, name, name+"(call *decodeCall)", 8, consts, func(v *vec) {
 		v.op("MOVQ", "call+0(FP)", "CX")
-		for _, r := range [][2]string{{"scores", "SI"}, {"q", "BX"}, {"keys", "DX"}, {"headDim", "R8"}, {"ld", "R9"}, {"plane", "R13"}, {"n", "R10"}, {"headDim", "R11"}} {
+		for _, r := range [][2]string{{"scores", "SI"}, {"q", "BX"}, {"keys", "DX"}, {"headDim", "R8"}, {"ld", "R9"}, {"headDim", "R13"}, {"n", "R10"}, {"panelStride", "R11"}} {
 			v.op("MOVQ", "decodeCall_"+r[0]+"(CX)", r[1])
 		}
 		v.op("SHLQ", "$2", "R8")
-		v.op("SHLQ", "$6", "R11")
+		v.op("SHLQ", "$6", "R13")
 		for _, triple := range [][2]string{{"R8", "R15"}, {"R9", "AX"}, {"R13", "R12"}} {
 			v.op("LEAQ", fmt.Sprintf("(%s)(%s*2)", triple[0], triple[0]), triple[1])
 		}
@@ -84,8 +84,8 @@ func (v *vec) scorePanels(name string, panels int, maxima []string, part bool) {
 			sums[h] = append(sums[h], v.into(xorBits, r, r, r))
 		}
 	}
-	v.op("MOVQ", "R11", "R14")
-	v.op("SHRQ", "$6", "R14")
+	v.op("MOVQ", "R8", "R14")
+	v.op("SHRQ", "$2", "R14")
 	if panels == 2 {
 		v.op("LEAQ", "(DX)(R11*1)", "DI")
 	}
@@ -108,6 +108,8 @@ func (v *vec) scorePanels(name string, panels int, maxima []string, part bool) {
 	if panels == 2 {
 		v.op("MOVQ", "DI", "DX")
 	}
+	v.op("SUBQ", "R13", "DX")
+	v.op("ADDQ", "R11", "DX")
 	for h, sums := range sums {
 		for i, sum := range sums {
 			v.move(sum, ofHead("SI", "R9", "AX", h, i*v.v.bytes), false)

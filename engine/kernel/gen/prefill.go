@@ -10,7 +10,7 @@ import "fmt"
 // the values; their sum is of those that are not.
 //
 //	SI scores   DX keys of a panel   BX queries   CX panels left   R9 rows   R10 keys of the
-//	first row   R11 bytes of a panel   R12 headDim   R13 key at a column   R14 columns left
+//	first row   R11 from panel to panel   R12 headDim   R13 key at a column   R14 columns left
 //	R15 queries at a column
 func prefillRows(t *text, isa isa, consts map[string]uint32) {
 	name := "prefillRows" + isa.name
@@ -52,8 +52,7 @@ func (v *vec) scoreQueries() {
 	for _, r := range [][2]string{{"scores", "SI"}, {"keys", "DX"}, {"queries", "BX"}} {
 		v.op("MOVQ", "prefillCall_"+r[0]+"(CX)", r[1])
 	}
-	v.op("MOVQ", "R12", "R11")
-	v.op("SHLQ", "$6", "R11")
+	v.op("MOVQ", "prefillCall_panelStride(CX)", "R11")
 	v.op("LEAQ", "14(R10)(R9*1)", "CX")
 	v.op("SHRQ", "$4", "CX")
 	v.label("panel")
