@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math"
 
 	"driftlab/engine/kernel"
 	"driftlab/model"
@@ -310,7 +309,6 @@ func (p *Pass) attendGrad(k *worker, layer int, s *layerState, at int) {
 	c, b := &p.config, &k.back
 	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
 	width := p.fusedWidth(layer)
-	scale := float32(1 / math.Sqrt(float64(hd)))
 	b.prefixKV = b.prefixKV[:0]
 	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
 		first, end := p.pack.Offsets[sequence], p.pack.Offsets[sequence+1]
@@ -323,8 +321,8 @@ func (p *Pass) attendGrad(k *worker, layer int, s *layerState, at int) {
 		fused := s.fused[from*width : to*width]
 		own := attended{fused[d:], dfused[d:], width}
 		all, before := p.join(b, layer, sequence, own)
-		kernel.AttendGrad(dfused, all.dkv, all.dkv[kv:], dout, fused, all.kv, all.kv[kv:], s.lse[from*c.Heads:to*c.Heads],
-			width, all.stride, before, to-from, c.Heads, c.KVHeads, hd, scale, p.num.attention, p.keptFor(first, layer), &k.scratch)
+		p.attention.AttendGrad(dfused, all.dkv, all.dkv[kv:], dout, fused, all.kv, all.kv[kv:], s.lse[from*c.Heads:to*c.Heads],
+			width, all.stride, before, to-from, p.keptFor(first, layer), &k.scratch)
 		p.part(b, layer, sequence, own, all)
 		if table := p.weights.rotary; table != nil {
 			kernel.RotaryGrad(dfused, width, p.pack.Positions[first:end], to-from, c.Heads+c.KVHeads, hd, table)

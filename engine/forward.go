@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math"
 
 	"driftlab/engine/kernel"
 	"driftlab/moe"
@@ -93,28 +92,25 @@ func (p *Pass) placeHeads(k *worker, layer int, s *layerState, from, to int) {
 // pass, so prefill and decode run the same code on the same numbers.
 func (p *Pass) attend(k *worker, layer int, s *layerState, at int) {
 	c, shift := &p.config, at-k.rowFrom
-	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
-	width := p.fusedWidth(layer)
-	scale := float32(1 / math.Sqrt(float64(hd)))
+	d, kv, width := c.DModel, c.KVDim(), p.fusedWidth(layer)
 	k.prefix = -1
 	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
 		from, to := p.pack.Offsets[sequence], p.pack.Offsets[sequence+1]
 		if from == to {
 			continue
 		}
-		keys, values, capacity := p.cacheOf(k, layer, sequence)
+		keys, values := p.cacheOf(k, layer, sequence)
 		first := int(p.pack.Positions[from])
 		from, to = from+shift, to+shift // the rows in s
 		fused := s.fused[from*width : to*width]
-		kernel.StoreKV(keys, values, fused[d:], fused[d+kv:], width, to-from, first, c.KVHeads, hd, capacity)
+		kernel.StoreKV(keys, values, fused[d:], fused[d+kv:], width, to-from, first, kv)
 		if p.options.Retention != nil {
-			p.attendKept(k, layer, from, to, shift, s, keys, values, capacity, scale)
+			p.attendKept(k, layer, from, to, shift, s, keys, values)
 		} else {
-			kernel.AttendRows(s.mixed.dense[from*d:to*d], p.lse(s, from, to), fused, width,
-				keys, values, to-from, c.Heads, c.KVHeads, hd, capacity, first+1, scale, &p.num.attention, &k.scratch)
+			p.attention.Attend(s.mixed.dense[from*d:to*d], p.lse(s, from, to), fused, width, keys, values, to-from, first+1, &k.scratch)
 		}
 		if p.options.Mass != nil {
-			p.addMass(sequence, layer, shift, s, keys, scale)
+			p.addMass(sequence, layer, shift, s, keys)
 		}
 	}
 }
@@ -128,22 +124,21 @@ func (p *Pass) lse(s *layerState, from, to int) []float32 {
 }
 
 // cacheOf returns where a sequence's keys and values live, with those of its
-// prefix, and the number of positions per head there.
-func (p *Pass) cacheOf(k *worker, layer, sequence int) (keys, values []float32, capacity int) {
+// prefix.
+func (p *Pass) cacheOf(k *worker, layer, sequence int) (keys, values []float32) {
 	if cache := p.options.Cache; cache != nil {
-		keys, values = cache.at(layer, p.options.Slots[sequence])
-		return keys, values, cache.capacity
+		return cache.at(layer, p.options.Slots[sequence])
 	}
-	c, prefix := &p.config, p.pack.After[sequence]
-	keys, values, capacity = k.keys, k.values, len(k.keys)/(p.heads*c.HeadDim())
+	prefix := p.pack.After[sequence]
 	if prefix != k.prefix { // else they stand there already
 		if from, to := p.pack.before(sequence); from < to {
 			rows, stride := p.prefixKV(layer, from, to)
-			kernel.StoreKV(keys, values, rows, rows[c.KVDim():], stride, to-from, 0, c.KVHeads, c.HeadDim(), capacity)
+			width := p.config.KVDim()
+			kernel.StoreKV(k.keys, k.values, rows, rows[width:], stride, to-from, 0, width)
 		}
 		k.prefix = prefix
 	}
-	return keys, values, capacity
+	return k.keys, k.values
 }
 
 // expertsForward computes out = middle + experts(norm(middle)) for a block.

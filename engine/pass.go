@@ -79,12 +79,13 @@ type Pass struct {
 	// blockRows is about how many rows a block has.
 	blockRows int
 
-	weights *Weights
-	pack    *Pack
-	options Options
-	num     siteNumerics
-	rows    int
-	targets int
+	weights   *Weights
+	pack      *Pack
+	options   Options
+	num       siteNumerics
+	attention kernel.Attention
+	rows      int
+	targets   int
 
 	// blocks are the pack's, those of its prefixes first. Of the ones from first up to
 	// end, next is the first that nobody has begun.
@@ -159,6 +160,7 @@ func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 		o.Perturb.check(p.config.Layers, p.rows, p.config.DModel)
 	}
 	p.num = w.Numerics.sites(batchRows)
+	p.attention = kernel.NewAttention(p.config.Heads, p.config.KVHeads, p.config.HeadDim(), p.num.attention)
 	p.beginChoice()
 	p.queue = p.queue[:0]
 	p.cut()

@@ -69,7 +69,7 @@ func count(plane []uint64) int {
 // attendKept is attend for the rows from..to of s, one sequence's, under a
 // retention: runs of rows that hold everything at once, any other row by itself.
 // In the pack, the rows stand by the shift before those of s.
-func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, keys, values []float32, capacity int, scale float32) {
+func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, keys, values []float32) {
 	c, r := &p.config, p.options.Retention
 	d, hd, width := c.DModel, c.HeadDim(), p.fusedWidth(layer)
 	for from < to {
@@ -79,8 +79,8 @@ func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, 
 			for run < to && count(r.plane(run-shift, layer, 0, c.KVHeads)) == int(p.pack.Positions[run-shift])+1 {
 				run++
 			}
-			kernel.AttendRows(s.mixed.dense[from*d:run*d], p.lse(s, from, run), s.fused[from*width:run*width], width,
-				keys, values, run-from, c.Heads, c.KVHeads, hd, capacity, n, scale, &p.num.attention, &k.scratch)
+			p.attention.Attend(s.mixed.dense[from*d:run*d], p.lse(s, from, run), s.fused[from*width:run*width], width,
+				keys, values, run-from, n, &k.scratch)
 		} else {
 			room := roundUp16(held)
 			k.keptKeys, k.keptValues = grown(k.keptKeys, c.KVDim()*room), grown(k.keptValues, c.KVDim()*room)
@@ -91,8 +91,8 @@ func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, 
 				}
 				compact(k.keptKeys[h*hd*16:], k.keptValues[h*hd:], keys[h*hd*16:], values[h*hd:], plane, hd, c.KVDim())
 			}
-			kernel.AttendRows(s.mixed.dense[from*d:run*d], p.lse(s, from, run), s.fused[from*width:run*width], width,
-				k.keptKeys, k.keptValues, 1, c.Heads, c.KVHeads, hd, room, held, scale, &p.num.attention, &k.scratch)
+			p.attention.Attend(s.mixed.dense[from*d:run*d], p.lse(s, from, run), s.fused[from*width:run*width], width,
+				k.keptKeys, k.keptValues, 1, held, &k.scratch)
 		}
 		from = run
 	}
@@ -186,8 +186,8 @@ func (m *Mass) SetSlot(slot, n int, from []float32) {
 // computed again from the queries and keys that attention read, in float32 and
 // unfused, and from its log-sum-exp: exp(q·k·scale - lse). It ranks positions
 // and enters no log-prob, so the scores' own format is left out.
-func (p *Pass) addMass(sequence, layer, shift int, s *layerState, keys []float32, scale float32) {
-	c, m := &p.config, p.options.Mass
+func (p *Pass) addMass(sequence, layer, shift int, s *layerState, keys []float32) {
+	c, m, scale := &p.config, p.options.Mass, p.attention.Scale()
 	hd, group := c.HeadDim(), c.Heads/c.KVHeads
 	for row := p.pack.Offsets[sequence]; row < p.pack.Offsets[sequence+1]; row++ {
 		for h := range c.Heads {

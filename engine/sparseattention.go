@@ -63,13 +63,13 @@ func (p *Pass) choose(k *worker, layer int, s *layerState, at int) {
 		if from == to {
 			continue
 		}
-		keys, values, capacity := p.cacheOf(k, layer, sequence)
-		keys, values = keys[c.KVHeads*hd*capacity:], values[c.KVHeads*hd*capacity:]
+		keys, values := p.cacheOf(k, layer, sequence)
+		keys, values = ofIndex(c, keys), ofIndex(c, values)
 		k.indexKeys = k.indexKeys[:0]
 		for r := from; r < to; r++ {
 			k.indexKeys = append(k.indexKeys, s.index[(r+shift)*width+heads*hd:][:hd]...)
 		}
-		kernel.StoreKV(keys, values, k.indexKeys, k.indexKeys, hd, to-from, int(p.pack.Positions[from]), 1, hd, capacity)
+		kernel.StoreKV(keys, values, k.indexKeys, k.indexKeys, hd, to-from, int(p.pack.Positions[from]), hd)
 		for r := from; r < to; r++ {
 			plane := p.choice.plane(r, layer, 0, c.KVHeads)
 			if p.recorded != nil {
@@ -84,6 +84,11 @@ func (p *Pass) choose(k *worker, layer int, s *layerState, at int) {
 			kernel.LargestScores(plane, k.scores, n, c.IndexTopK, &k.scratch)
 		}
 	}
+}
+
+// ofIndex is the part of a sequence's keys, or values, that belongs to the index.
+func ofIndex(c *model.Config, all []float32) []float32 {
+	return all[len(all)/(c.KVDim()+c.HeadDim())*c.KVDim():]
 }
 
 // chooseAll is the choice of the rows of a block in a layer without an index: every position

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"math"
 
 	"driftlab/precision"
 )
@@ -68,16 +69,48 @@ type AttentionNumerics struct {
 	Output precision.Format
 	// Reduction orders the sum over keys of TwoPass (split_k is flash-decoding's
 	// split of the keys). Scores are one chain over the head dimension and
-	// Online one chain per tile; both honour Unfused alone. Heads are not split
-	// across ranks, so tensor-parallel means canonical. A batch-variant
-	// reduction is resolved for the rows of the call.
+	// Online one chain per tile; both honour Unfused alone.
 	Reduction Reduction
 }
 
 // attentionRows is how many query rows share one pass over the keys.
 const attentionRows = 8
 
-// AttendRows computes causal attention of rows consecutive queries of one
+// Attention is causal attention of a shape in a declared arithmetic: query head h reads key
+// head h/(heads/kvHeads), and scores are scaled by 1/√headDim. NewAttention makes one, for any number of goroutines.
+type Attention struct {
+	heads, kvHeads, headDim int
+	width                   int // columns of keys, and of values: kvHeads·headDim
+	scale                   float32
+	num                     AttentionNumerics
+	// of plain numerics, and heads of a width that assembly has: attended in one call or two
+	inCalls bool
+}
+
+// NewAttention returns the attention of that many heads of queries and of keys. Heads are not
+// split across ranks, so a tensor-parallel reduction means canonical; a batch-variant one has
+// to be resolved before, by Reduction.At.
+func NewAttention(heads, kvHeads, headDim int, num AttentionNumerics) Attention {
+	if kvHeads < 1 || heads%kvHeads != 0 || num.Kernel.Tiled() && num.Tile < 1 || num.Kernel == SplitKV && num.Splits < 2 || num.Reduction.BatchVariant {
+		panic(fmt.Sprintf("kernel: NewAttention of %d heads on %d of %d, tile %d, %d splits, batch-variant %v", heads, kvHeads, headDim, num.Tile, num.Splits, num.Reduction.BatchVariant))
+	}
+	num.Reduction = num.Reduction.Local()
+	a := Attention{heads: heads, kvHeads: kvHeads, headDim: headDim, width: kvHeads * headDim, scale: float32(1 / math.Sqrt(float64(headDim))), num: num}
+	a.inCalls = headDim%8 == 0 && a.isPlain()
+	return a
+}
+
+// isPlain reports whether the kernel is TwoPass in the canonical order, and rounds nothing but
+// the probabilities, these to bf16.
+func (a *Attention) isPlain() bool {
+	n := &a.num
+	return n.Kernel == TwoPass && exact(n.Scores) && (exact(n.Probs) || n.Probs == precision.BF16) && n.Reduction == (Reduction{}) && keepsOrder(a.scale)
+}
+
+// Scale is the factor of the scores, 1/√headDim.
+func (a *Attention) Scale() float32 { return a.scale }
+
+// Attend computes the attention of rows consecutive queries of one
 // sequence, all their keys already stored: row r attends keys 0..n+r-1, written
 // n here:
 //
@@ -99,37 +132,31 @@ const attentionRows = 8
 // out is [rows, heads·headDim]; rows of q begin stride elements apart; lse is [rows, heads],
 // kept for the backward pass, or nil where nobody reads it. Each row has the bits that a call
 // for it alone gives it, unless the kernel is SplitKV.
-// Query head h reads key head h/(heads/kvHeads). kT and v are caches that
-// StoreKV filled, cap a multiple of 16 and n+rows-1 <= cap.
-func AttendRows(out, lse, q []float32, stride int, kT, v []float32, rows, heads, kvHeads, headDim, cap, n int, scale float32, num *AttentionNumerics, s *Scratch) {
-	d := heads * headDim
-	if len(out) < rows*d || lse != nil && len(lse) < rows*heads || stride < d || rows > 0 && len(q) < (rows-1)*stride+d || heads%kvHeads != 0 || cap%panelWidth != 0 || rows > 0 && n+rows-1 > cap ||
-		len(kT) < kvHeads*headDim*cap || len(v) < kvHeads*headDim*cap || n < 1 || num.Kernel.Tiled() && num.Tile < 1 || num.Kernel == SplitKV && num.Splits < 2 {
-		panic(fmt.Sprintf("kernel: AttendRows out %d, lse %d, q %d, kT %d, v %d: %d rows, %d heads on %d of %d, %d of %d keys, tile %d, %d splits",
-			len(out), len(lse), len(q), len(kT), len(v), rows, heads, kvHeads, headDim, n, cap, num.Tile, num.Splits))
+// kT and v are caches that StoreKV filled.
+func (a *Attention) Attend(out, lse, q []float32, stride int, kT, v []float32, rows, n int, s *Scratch) {
+	d, last := a.heads*a.headDim, n+rows-1
+	if len(out) < rows*d || lse != nil && len(lse) < rows*a.heads || stride < d || rows > 0 && len(q) < (rows-1)*stride+d || n < 1 ||
+		len(kT) < ceilDiv(last, panelWidth)*panelWidth*a.width || len(v) < last*a.width {
+		panic(fmt.Sprintf("kernel: Attend out %d, lse %d, q %d, kT %d, v %d: %d rows, %d heads on %d of %d, %d keys",
+			len(out), len(lse), len(q), len(kT), len(v), rows, a.heads, a.kvHeads, a.headDim, n))
 	}
 	s = s.orNew()
-	if r := &num.Reduction; r.Kind != Canonical || r.BatchVariant {
-		s.numerics = *num
-		s.numerics.Reduction = r.At(rows).Local()
-		num = &s.numerics
-	}
-	group := heads / kvHeads
-	a := attention{kT: kT, v: v, width: kvHeads * headDim, headDim: headDim, scale: scale, num: num, s: s}
-	a.inCalls = headDim%8 == 0 && a.isPlain()
+	m := &s.attention
+	m.Attention, m.kT, m.v, m.s = a, kT, v, s
 	if rows == 1 {
-		a.rows(out, lse, q, block{stride: headDim, queryStride: headDim, lseStride: 1, m: heads, n: n, keyHeads: kvHeads})
+		m.rows(out, lse, q, &block{stride: a.headDim, queryStride: a.headDim, lseStride: 1, m: a.heads, n: n, keyHeads: a.kvHeads})
 	} else {
-		step := a.rowsPerBlock()
-		for h := range heads {
-			a.kT, a.v = kT[h/group*headDim*panelWidth:], v[h/group*headDim:]
+		step, group := m.rowsPerBlock(), a.heads/a.kvHeads
+		for h := range a.heads {
+			at := h / group * a.headDim
+			m.kT, m.v = kT[at*panelWidth:], v[at:]
 			for r := 0; r < rows; r += step {
-				a.rows(out[r*d+h*headDim:], from(lse, r*heads+h), q[r*stride+h*headDim:],
-					block{stride: d, queryStride: stride, lseStride: heads, m: min(step, rows-r), n: n + r, causal: 1, keyHeads: 1})
+				m.rows(out[r*d+h*a.headDim:], from(lse, r*a.heads+h), q[r*stride+h*a.headDim:],
+					&block{stride: d, queryStride: stride, lseStride: a.heads, m: min(step, rows-r), n: n + r, causal: 1, keyHeads: 1})
 			}
 		}
 	}
-	roundTo(num.Output, out[:rows*d])
+	roundTo(a.num.Output, out[:rows*d])
 }
 
 // from is x[n:], nil for nil.
@@ -141,25 +168,23 @@ func from(x []float32, n int) []float32 {
 }
 
 // StoreKV writes the keys and values of rows consecutive positions from first
-// on into one sequence's cache: k and v have kvHeads·headDim elements in each row, and rows
+// on into one sequence's cache: k and v have width elements in each row, those of a head
+// behind those of the one before, and rows
 // begin stride elements apart. Scores run along the keys and the mix along the head
-// dimension, so kT is
-// [cap/16][kvHeads·headDim][16], panels of sixteen keys, and vCache
-// [cap][kvHeads·headDim]. cap is a multiple of 16.
-func StoreKV(kT, vCache, k, v []float32, stride, rows, first, kvHeads, headDim, cap int) {
-	if cap%panelWidth != 0 || first+rows > cap || len(kT) < kvHeads*headDim*cap || len(vCache) < kvHeads*headDim*cap {
-		panic(fmt.Sprintf("kernel: StoreKV of positions %d..%d into caches of %d and %d, capacity %d",
-			first, first+rows-1, len(kT), len(vCache), cap))
+// dimension, so kT is [capacity/16][width][16], panels of sixteen keys, and vCache
+// [capacity][width].
+func StoreKV(kT, vCache, k, v []float32, stride, rows, first, width int) {
+	if last := first + rows; len(kT) < ceilDiv(last, panelWidth)*panelWidth*width || len(vCache) < last*width {
+		panic(fmt.Sprintf("kernel: StoreKV of positions %d..%d of width %d into caches of %d and %d", first, last-1, width, len(kT), len(vCache)))
 	}
-	d := kvHeads * headDim
 	for r := range rows {
-		copy(vCache[(first+r)*d:][:d], v[r*stride:][:d])
+		copy(vCache[(first+r)*width:][:width], v[r*stride:])
 	}
 	for r := 0; r < rows; {
 		// As many rows as the panel of the first of them takes.
 		lane := (first + r) % panelWidth
 		m := min(rows-r, panelWidth-lane)
-		transpose(kT[(first+r-lane)*d+lane:], k[r*stride:], m, d, stride, panelWidth)
+		transpose(kT[(first+r-lane)*width+lane:], k[r*stride:], m, width, stride, panelWidth)
 		r += m
 	}
 }

@@ -6,16 +6,12 @@ import (
 	"driftlab/precision"
 )
 
-// attention is the keys and values of one sequence and how to read them.
+// attention is Attention with the keys and values of one sequence.
 type attention struct {
-	kT      []float32 // panels of keys, those of the key heads one behind the other
-	v       []float32 // rows of values, those of the key heads side by side
-	width   int       // columns of all key heads
-	headDim int
-	scale   float32
-	num     *AttentionNumerics
-	s       *Scratch
-	inCalls bool // of plain numerics, and heads of a width that assembly has: attended in one call or two
+	*Attention
+	kT []float32 // panels of keys, those of the key heads one behind the other
+	v  []float32 // rows of values, those of the key heads side by side
+	s  *Scratch
 }
 
 // block is m query rows handled together: consecutive queries of one head,
@@ -33,15 +29,15 @@ type block struct {
 func (b *block) keys(r int) int { return b.n + r*b.causal }
 
 // rows attends a block and leaves out unrounded.
-func (a *attention) rows(out, lse, q []float32, b block) {
+func (a *attention) rows(out, lse, q []float32, b *block) {
 	room := max(b.m, panelWidth)
 	state := grown(&a.s.rows, 2*room)
 	sums, maxima := state[:b.m], state[room:][:b.m]
 	last := b.keys(b.m - 1)
 	ld := ceilDiv(last, panelWidth) * panelWidth
 	scores := grown(&a.s.scores, 2*room*ld) // those of the second half are not rounded
-	if !a.decode(out, scores, q, sums, maxima, &b, ld) && !a.prefill(out, scores, q, sums, maxima, &b) {
-		a.inSteps(out, scores[:room*ld], q, sums, maxima, &b, ld)
+	if !a.decode(out, scores, q, sums, maxima, b, ld) && !a.prefill(out, scores, q, sums, maxima, b) {
+		a.inSteps(out, scores[:room*ld], q, sums, maxima, b, ld)
 	}
 	if lse == nil {
 		return
@@ -50,13 +46,6 @@ func (a *attention) rows(out, lse, q []float32, b block) {
 	for r, log := range sums {
 		lse[r*b.lseStride] = maxima[r] + log
 	}
-}
-
-// isPlain reports whether the kernel is TwoPass in the canonical order, and rounds nothing but
-// the probabilities, these to bf16.
-func (a *attention) isPlain() bool {
-	n := a.num
-	return n.Kernel == TwoPass && exact(n.Scores) && (exact(n.Probs) || n.Probs == precision.BF16) && n.Reduction == (Reduction{}) && keepsOrder(a.scale)
 }
 
 // unrounded is where in a block's scores, of that length, the exponentials begin that are not
@@ -168,7 +157,7 @@ func (a *attention) rounded(scores []float32) (scale float32) {
 	if exact(a.num.Scores) && keepsOrder(a.scale) {
 		return a.scale
 	}
-	scaleScores(scores, a.scale, a.num)
+	scaleScores(scores, a.scale, &a.num)
 	return 1
 }
 

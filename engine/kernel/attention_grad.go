@@ -24,7 +24,7 @@ func (k *Kept) drop(p []float32, r, head int) {
 	}
 }
 
-// AttendGrad is the backward pass of causal attention over t consecutive queries
+// AttendGrad is the backward pass of Attend over t consecutive queries
 // of one sequence, the first of which has so many keys before its own: none where
 // the queries are those of the whole sequence. Shapes: dout, q, dq
 // [t, heads·headDim]; k, v, dk, dv [before+t, kvHeads·headDim], row-major, where rows of q
@@ -40,16 +40,17 @@ func (k *Kept) drop(p []float32, r, head int) {
 //	dq = Σ ds·k over keys;  dk = Σ ds·q,  dv = Σ p·dout over heads, then queries
 //
 // each sum one canonical chain, where a query's future keys within its block of
-// 16 rows count as exact zeros. Only num.Scores, num.Eager and
-// num.Reduction.Unfused (for the scores) matter here.
+// 16 rows count as exact zeros. Of the arithmetic only Scores, Eager and
+// Reduction.Unfused (for the scores) matter here.
 // Rows that saw a part of their keys say so in kept: the probabilities of the
 // others are exact zeros, and lse is over those seen.
-func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, qStride, kStride, before, t, heads, kvHeads, headDim int, scale float32, num AttentionNumerics, kept Kept, s *Scratch) {
-	d, kd, keys := heads*headDim, kvHeads*headDim, before+t
-	if heads%kvHeads != 0 || qStride < d || kStride < kd || t > 0 && min(len(dq), len(q)) < (t-1)*qStride+d || len(dout) < t*d ||
+func (a *Attention) AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, qStride, kStride, before, t int, kept Kept, s *Scratch) {
+	heads, headDim := a.heads, a.headDim
+	d, kd, keys := heads*headDim, a.width, before+t
+	if qStride < d || kStride < kd || t > 0 && min(len(dq), len(q)) < (t-1)*qStride+d || len(dout) < t*d ||
 		keys > 0 && min(len(dk), len(dv), len(k), len(v)) < (keys-1)*kStride+kd || len(lse) < t*heads {
 		panic(fmt.Sprintf("kernel: AttendGrad dq %d, dk %d, dv %d, dout %d, q %d, k %d, v %d, lse %d: %d rows after %d, %d heads on %d of %d",
-			len(dq), len(dk), len(dv), len(dout), len(q), len(k), len(v), len(lse), t, before, heads, kvHeads, headDim))
+			len(dq), len(dk), len(dv), len(dout), len(q), len(k), len(v), len(lse), t, before, heads, a.kvHeads, headDim))
 	}
 	s = s.orNew()
 	for i := range keys {
@@ -59,12 +60,12 @@ func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, qStride, kStride, befo
 	ld := ceilDiv(keys, panelWidth) * panelWidth
 	kT, vT := grown(&s.keys, headDim*ld), grown(&s.values, headDim*ld)
 	for h := range heads {
-		g := h / (heads / kvHeads) * headDim
-		b := headGrad{q: q[h*headDim:], dq: dq[h*headDim:], dout: dout[h*headDim:], k: k[g:], v: v[g:], dk: dk[g:], dv: dv[g:],
-			kT: kT, vT: vT, lse: lse[h:], before: before, d: d, qd: qStride, kd: kStride, ld: ld, heads: heads, headDim: headDim, scale: scale, num: num,
-			kept: kept, keyHead: h / (heads / kvHeads)}
+		keyHead := h / (heads / a.kvHeads)
+		g := keyHead * headDim
+		b := headGrad{Attention: a, q: q[h*headDim:], dq: dq[h*headDim:], dout: dout[h*headDim:], k: k[g:], v: v[g:], dk: dk[g:], dv: dv[g:],
+			kT: kT, vT: vT, lse: lse[h:], before: before, d: d, qd: qStride, kd: kStride, ld: ld, kept: kept, keyHead: keyHead}
 		b.lanes = b.hasLanes(t)
-		if h%(heads/kvHeads) == 0 && !b.lanes {
+		if h%(heads/a.kvHeads) == 0 && !b.lanes {
 			transpose(kT, k[g:], keys, headDim, kStride, ld)
 			transpose(vT, v[g:], keys, headDim, kStride, ld)
 		}
@@ -76,19 +77,17 @@ func AttendGrad(dq, dk, dv, dout, q, k, v, lse []float32, qStride, kStride, befo
 
 // headGrad is one query head's view of the operands.
 type headGrad struct {
-	dout           []float32 // rows d apart
-	q, dq          []float32 // rows qd apart
-	k, v, dk, dv   []float32 // rows kd apart
-	kT, vT         []float32 // [headDim][ld]
-	lse            []float32 // rows heads apart
-	before         int       // keys before those of the first row
-	d, qd, kd, ld  int
-	heads, headDim int
-	scale          float32
-	num            AttentionNumerics
-	kept           Kept
-	keyHead        int
-	lanes          bool // what belongs to a row is a lane: [keys][16] instead of [rows][keys]
+	*Attention
+	dout          []float32 // rows d apart
+	q, dq         []float32 // rows qd apart
+	k, v, dk, dv  []float32 // rows kd apart
+	kT, vT        []float32 // [headDim][ld]
+	lse           []float32 // rows heads apart
+	before        int       // keys before those of the first row
+	d, qd, kd, ld int
+	kept          Kept
+	keyHead       int
+	lanes         bool // what belongs to a row is a lane: [keys][16] instead of [rows][keys]
 }
 
 // block adds the part of query rows r..r+m-1.

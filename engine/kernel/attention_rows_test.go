@@ -85,7 +85,7 @@ func TestPrefillPathsAgree(t *testing.T) {
 					var want, wantLSE *guarded
 					attend := func() (out, lse *guarded) {
 						out, lse = newGuarded("out", rows*d), newGuarded("lse", rows*heads)
-						AttendRows(out.x, lse.x, c.q[before*d:], d, c.kT, c.vc, rows, heads, kvHeads, headDim, c.cap, before+1, c.scale, &num, nil)
+						c.attention(num).Attend(out.x, lse.x, c.q[before*d:], d, c.kT, c.vc, rows, before+1, nil)
 						out.intact(t)
 						lse.intact(t)
 						return out, lse
@@ -118,7 +118,7 @@ func TestAttendGradientPathsAgree(t *testing.T) {
 					}
 					gradients := func() (all [3]*guarded) {
 						all = [3]*guarded{newGuarded("dq", len(dout)), newGuarded("dk", len(c.k)), newGuarded("dv", len(c.v))}
-						AttendGrad(all[0].x, all[1].x, all[2].x, dout, c.q[before*d:], c.k, c.v, lse[before*heads:], d, kvHeads*headDim, before, rows, heads, kvHeads, headDim, c.scale, AttentionNumerics{}, Kept{}, nil)
+						c.attention(AttentionNumerics{}).AttendGrad(all[0].x, all[1].x, all[2].x, dout, c.q[before*d:], c.k, c.v, lse[before*heads:], d, kvHeads*headDim, before, rows, Kept{}, nil)
 						return all
 					}
 					var want [3]*guarded
@@ -167,20 +167,21 @@ func TestAttentionOfFusedRows(t *testing.T) {
 		}
 		want, lse := apart.prefill(AttentionNumerics{}, rows)
 		kT, v := make([]float32, len(apart.kT)), make([]float32, len(apart.vc))
-		StoreKV(kT, v, fused[d:], fused[d+kd:], width, rows, 0, kvHeads, headDim, apart.cap)
+		StoreKV(kT, v, fused[d:], fused[d+kd:], width, rows, 0, kd)
 		got := make([]float32, rows*d)
-		AttendRows(got, nil, fused, width, kT, v, rows, heads, kvHeads, headDim, apart.cap, 1, apart.scale, &AttentionNumerics{}, nil)
+		a := apart.attention(AttentionNumerics{})
+		a.Attend(got, nil, fused, width, kT, v, rows, 1, nil)
 		sameBits(t, "out", got, want)
 
 		dout := normals(newRand(10), rows*d)
 		dq, dk, dv := make([]float32, rows*d), make([]float32, rows*kd), make([]float32, rows*kd)
-		AttendGrad(dq, dk, dv, dout, apart.q, apart.k, apart.v, lse, d, kd, 0, rows, heads, kvHeads, headDim, apart.scale, AttentionNumerics{}, Kept{}, nil)
+		a.AttendGrad(dq, dk, dv, dout, apart.q, apart.k, apart.v, lse, d, kd, 0, rows, Kept{}, nil)
 		const untouched = 12345
 		gradient := make([]float32, rows*width)
 		for i := range gradient {
 			gradient[i] = untouched
 		}
-		AttendGrad(gradient, gradient[d:], gradient[d+kd:], dout, fused, fused[d:], fused[d+kd:], lse, width, width, 0, rows, heads, kvHeads, headDim, apart.scale, AttentionNumerics{}, Kept{}, nil)
+		a.AttendGrad(gradient, gradient[d:], gradient[d+kd:], dout, fused, fused[d:], fused[d+kd:], lse, width, width, 0, rows, Kept{}, nil)
 		for r := range rows {
 			row := gradient[r*width:][:width]
 			sameBits(t, "dq", row[:d], dq[r*d:][:d])

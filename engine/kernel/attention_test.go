@@ -28,9 +28,14 @@ func newAttentionCase(seed uint64, t, heads, kvHeads, headDim int) attentionCase
 	return c
 }
 
+func (c *attentionCase) attention(num AttentionNumerics) *Attention {
+	a := NewAttention(c.heads, c.kvHeads, c.headDim, num)
+	return &a
+}
+
 func (c *attentionCase) store(rows, first int) {
 	kd := c.kvHeads * c.headDim
-	StoreKV(c.kT, c.vc, c.k[first*kd:], c.v[first*kd:], kd, rows, first, c.kvHeads, c.headDim, c.cap)
+	StoreKV(c.kT, c.vc, c.k[first*kd:], c.v[first*kd:], kd, rows, first, kd)
 }
 
 // decode attends one row at a time, as each is stored.
@@ -38,9 +43,10 @@ func (c *attentionCase) decode(num AttentionNumerics) (out, lse []float32) {
 	d := c.heads * c.headDim
 	out, lse = make([]float32, c.t*d), make([]float32, c.t*c.heads)
 	var s Scratch
+	a := c.attention(num)
 	for i := range c.t {
 		c.store(1, i)
-		AttendRows(out[i*d:][:d], lse[i*c.heads:][:c.heads], c.q[i*d:][:d], d, c.kT, c.vc, 1, c.heads, c.kvHeads, c.headDim, c.cap, i+1, c.scale, &num, &s)
+		a.Attend(out[i*d:][:d], lse[i*c.heads:][:c.heads], c.q[i*d:][:d], d, c.kT, c.vc, 1, i+1, &s)
 	}
 	return out, lse
 }
@@ -49,10 +55,10 @@ func (c *attentionCase) decode(num AttentionNumerics) (out, lse []float32) {
 func (c *attentionCase) prefill(num AttentionNumerics, chunks ...int) (out, lse []float32) {
 	d := c.heads * c.headDim
 	out, lse = make([]float32, c.t*d), make([]float32, c.t*c.heads)
-	first := 0
+	a, first := c.attention(num), 0
 	for _, n := range chunks {
 		c.store(n, first)
-		AttendRows(out[first*d:][:n*d], lse[first*c.heads:][:n*c.heads], c.q[first*d:], d, c.kT, c.vc, n, c.heads, c.kvHeads, c.headDim, c.cap, first+1, c.scale, &num, nil)
+		a.Attend(out[first*d:][:n*d], lse[first*c.heads:][:n*c.heads], c.q[first*d:], d, c.kT, c.vc, n, first+1, nil)
 		first += n
 	}
 	return out, lse
@@ -283,7 +289,7 @@ func TestAttendGradient(t *testing.T) {
 			}
 			dout := normals(newRand(50), len(c.q))
 			dq, dk, dv := newGuarded("dq", len(c.q)), newGuarded("dk", len(c.k)), newGuarded("dv", len(c.v))
-			AttendGrad(dq.x, dk.x, dv.x, dout, c.q, c.k, c.v, lse, c.heads*c.headDim, c.kvHeads*c.headDim, 0, c.t, c.heads, c.kvHeads, c.headDim, c.scale, num, Kept{}, nil)
+			c.attention(num).AttendGrad(dq.x, dk.x, dv.x, dout, c.q, c.k, c.v, lse, c.heads*c.headDim, c.kvHeads*c.headDim, 0, c.t, Kept{}, nil)
 			for _, g := range []*guarded{dq, dk, dv} {
 				g.intact(t)
 			}
@@ -309,9 +315,10 @@ func TestAttendGradientBehindAPrefix(t *testing.T) {
 		for _, g := range []*[3][]float32{&want, &got} {
 			*g = [3][]float32{make([]float32, len(c.q)), make([]float32, c.t*kd), make([]float32, c.t*kd)}
 		}
-		AttendGrad(want[0], want[1], want[2], dout, c.q, c.k, c.v, lse, c.heads*c.headDim, c.kvHeads*c.headDim, 0, c.t, c.heads, c.kvHeads, c.headDim, c.scale, AttentionNumerics{}, Kept{}, nil)
-		AttendGrad(got[0][before*d:], got[1], got[2], dout[before*d:], c.q[before*d:], c.k, c.v, lse[before*c.heads:],
-			d, kd, before, c.t-before, c.heads, c.kvHeads, c.headDim, c.scale, AttentionNumerics{}, Kept{}, nil)
+		a := c.attention(AttentionNumerics{})
+		a.AttendGrad(want[0], want[1], want[2], dout, c.q, c.k, c.v, lse, d, kd, 0, c.t, Kept{}, nil)
+		a.AttendGrad(got[0][before*d:], got[1], got[2], dout[before*d:], c.q[before*d:], c.k, c.v, lse[before*c.heads:],
+			d, kd, before, c.t-before, Kept{}, nil)
 		for n, name := range []string{"dq", "dk", "dv"} {
 			if !slices.Equal(got[n], want[n]) {
 				t.Errorf("%d keys before: another %s", before, name)

@@ -70,12 +70,13 @@ func BenchmarkOps(b *testing.B) {
 	const t, heads, headDim = 64, 4, 16
 	a := newAttentionCase(1, t, heads, heads, headDim)
 	a.store(t, 0)
+	plain := a.attention(AttentionNumerics{})
 	out, lse := make([]float32, len(a.q)), make([]float32, t*heads)
 	dq, dk, dv := make([]float32, len(a.q)), make([]float32, len(a.q)), make([]float32, len(a.q))
 	table, pos := NewRotaryTable(1e4, headDim, rows), make([]int32, rows)
 	var s Scratch
 	attend := func(num AttentionNumerics) {
-		AttendRows(out, lse, a.q, heads*headDim, a.kT, a.vc, t, heads, heads, headDim, a.cap, 1, a.scale, &num, &s)
+		a.attention(num).Attend(out, lse, a.q, heads*headDim, a.kT, a.vc, t, 1, &s)
 	}
 	bf16 := AttentionNumerics{Scores: precision.BF16, Probs: precision.BF16, Output: precision.BF16}
 	for _, op := range []struct {
@@ -105,10 +106,10 @@ func BenchmarkOps(b *testing.B) {
 		{"attend 64 rows bf16", t * (t + 1) / 2 * heads, func() { attend(bf16) }},
 		{"attend 64 rows online", t * (t + 1) / 2 * heads, func() { attend(AttentionNumerics{Kernel: Online, Tile: 16}) }},
 		{"attend decode 48 keys", 48 * heads, func() {
-			AttendRows(out, lse, a.q, heads*headDim, a.kT, a.vc, 1, heads, heads, headDim, a.cap, 48, a.scale, &AttentionNumerics{}, &s)
+			plain.Attend(out, lse, a.q, heads*headDim, a.kT, a.vc, 1, 48, &s)
 		}},
 		{"attend gradient", t * (t + 1) / 2 * heads, func() {
-			AttendGrad(dq, dk, dv, out, a.q, a.k, a.v, lse, heads*headDim, heads*headDim, 0, t, heads, heads, headDim, a.scale, AttentionNumerics{}, Kept{}, &s)
+			plain.AttendGrad(dq, dk, dv, out, a.q, a.k, a.v, lse, heads*headDim, heads*headDim, 0, t, Kept{}, &s)
 		}},
 	} {
 		for _, p := range Paths() {

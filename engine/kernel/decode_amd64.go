@@ -20,11 +20,13 @@ func (a *attention) decode(out, scores, q, sums, maxima []float32, b *block, ld 
 	if path == PathGo || b.causal != 0 || b.keyHeads != b.m || !a.inCalls {
 		return false
 	}
-	_, _, _ = out[b.m*a.headDim-1], q[b.m*a.headDim-1], scores[b.m*ld+a.unrounded(len(scores))-1]
+	unrounded := a.unrounded(len(scores))
+	_, _, _ = out[b.m*a.headDim-1], q[b.m*a.headDim-1], scores[b.m*ld+unrounded-1]
 	_, _ = a.kT[ld*a.width-1], a.v[(b.n-1)*a.width+b.m*a.headDim-1]
 	call := &a.s.decode
-	*call = decodeCall{n: uintptr(b.n), headDim: uintptr(a.headDim), panelStride: 4 * panelWidth * uintptr(a.width), valueStride: 4 * uintptr(a.width),
-		ld: 4 * uintptr(ld), unrounded: 4 * uintptr(a.unrounded(len(scores))), scale: a.scale}
+	call.n, call.headDim, call.scale = uintptr(b.n), uintptr(a.headDim), a.scale
+	call.panelStride, call.valueStride = 4*panelWidth*uintptr(a.width), 4*uintptr(a.width)
+	call.ld, call.unrounded = 4*uintptr(ld), 4*uintptr(unrounded)
 	for h := 0; h < b.m; {
 		call.out, call.q = &out[h*a.headDim], &q[h*a.headDim]
 		call.keys, call.values = &a.kT[h*panelWidth*a.headDim], &a.v[h*a.headDim]

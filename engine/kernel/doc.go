@@ -79,8 +79,8 @@
 //
 // [Weight.Pack] prepares a matrix once per version of the weights; [Linear],
 // [LinearInputGrad] and [LinearWeightGrad] multiply by it. [Numerics] gives the
-// accumulator, output format and reduction. [AttendRows] works on a key-value
-// cache for one query or consecutive ones, with the same bits, and [AttendGrad]
-// on a whole sequence. A [Scratch] per worker holds temporary
+// accumulator, output format and reduction. [Attention.Attend] works on a key-value
+// cache for one query or consecutive ones, with the same bits, and
+// [Attention.AttendGrad] on a whole sequence. A [Scratch] per worker holds temporary
 // memory, and a [Team] runs parts of a job on a few workers.
 package kernel

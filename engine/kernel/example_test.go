@@ -44,25 +44,25 @@ func ExampleParseReduction() {
 }
 
 // Prefill and decode give the same bits.
-func ExampleAttendRows() {
+func ExampleAttention_Attend() {
 	const rows, heads, headDim, capacity = 3, 1, 2, 16
 	q := []float32{1, 0, 0, 1, 1, 1}
 	k := []float32{1, 2, 3, 4, 5, 6}
 	v := []float32{1, 0, 0, 1, 1, 1}
 	keys, values := make([]float32, headDim*capacity), make([]float32, headDim*capacity)
-	kernel.StoreKV(keys, values, k, v, heads*headDim, rows, 0, heads, headDim, capacity)
-	num := kernel.AttentionNumerics{Scores: precision.BF16, Probs: precision.BF16, Output: precision.BF16}
+	kernel.StoreKV(keys, values, k, v, heads*headDim, rows, 0, heads*headDim)
+	a := kernel.NewAttention(heads, heads, headDim, kernel.AttentionNumerics{Scores: precision.BF16, Probs: precision.BF16, Output: precision.BF16})
 
 	var all, one [rows * headDim]float32
 	var lse [rows]float32
 	var scratch kernel.Scratch
-	kernel.AttendRows(all[:], lse[:], q, heads*headDim, keys, values, rows, heads, heads, headDim, capacity, 1, 0.5, &num, &scratch)
+	a.Attend(all[:], lse[:], q, heads*headDim, keys, values, rows, 1, &scratch)
 	for r := range rows {
-		kernel.AttendRows(one[r*headDim:][:headDim], lse[r:], q[r*headDim:], headDim, keys, values, 1, heads, heads, headDim, capacity, r+1, 0.5, &num, &scratch)
+		a.Attend(one[r*headDim:][:headDim], lse[r:], q[r*headDim:], headDim, keys, values, 1, r+1, &scratch)
 	}
 	fmt.Println(all)
 	fmt.Println(all == one)
 	// Output:
-	// [1 0 0.26757812 0.73046875 0.8828125 0.984375]
+	// [1 0 0.1953125 0.8046875 0.9453125 0.99609375]
 	// true
 }

@@ -88,7 +88,7 @@ func attentionOperation(num AttentionNumerics, d [4]int) []float32 {
 	out, lse := c.decode(num)
 	again, _ := c.prefill(num, c.t)
 	dq, dk, dv := make([]float32, len(c.q)), make([]float32, len(c.k)), make([]float32, len(c.v))
-	AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, c.heads*c.headDim, c.kvHeads*c.headDim, 0, c.t, c.heads, c.kvHeads, c.headDim, c.scale, num, Kept{}, nil)
+	c.attention(num).AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, c.heads*c.headDim, c.kvHeads*c.headDim, 0, c.t, Kept{}, nil)
 	for _, x := range [][]float32{lse, again, dq, dk, dv} {
 		out = append(out, x...)
 	}
@@ -120,6 +120,7 @@ func TestKernelsDoNotAllocate(t *testing.T) {
 	blocks.PackBlocks(normals(rng, 48*64), 48, 64, 16, 16, normals(rng, 12))
 	x, y, inv, gain := normals(rng, 64*64), make([]float32, 64*64), make([]float32, 64), normals(rng, 64)
 	table := NewRotaryTable(10000, 16, 64)
+	plain := c.attention(AttentionNumerics{})
 	pos := make([]int32, 64)
 	var s Scratch
 	steps := map[string]func(){
@@ -135,7 +136,7 @@ func TestKernelsDoNotAllocate(t *testing.T) {
 		"rotary":  func() { Rotary(y, 64, pos, 64, 4, 16, table, precision.BF16) },
 		"silu":    func() { SiLUGate(y, x, x, 4096, precision.BF16); SiLUGateGrad(y, y, x, x, x, 4096) },
 		"attend gradient": func() {
-			AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, c.heads*c.headDim, c.kvHeads*c.headDim, 0, c.t, c.heads, c.kvHeads, c.headDim, c.scale, AttentionNumerics{}, Kept{}, &s)
+			plain.AttendGrad(dq, dk, dv, out, c.q, c.k, c.v, lse, c.heads*c.headDim, c.kvHeads*c.headDim, 0, c.t, Kept{}, &s)
 		},
 	}
 	for _, red := range everyReduction() {
@@ -146,9 +147,10 @@ func TestKernelsDoNotAllocate(t *testing.T) {
 		}
 	}
 	for name, num := range everyAttention() {
+		a := c.attention(num)
 		steps["attend "+name] = func() {
-			AttendRows(out, lse, c.q, c.heads*c.headDim, c.kT, c.vc, c.t, c.heads, c.kvHeads, c.headDim, c.cap, 1, c.scale, &num, &s)
-			AttendRows(out, lse, c.q, c.heads*c.headDim, c.kT, c.vc, 1, c.heads, c.kvHeads, c.headDim, c.cap, 30, c.scale, &num, &s)
+			a.Attend(out, lse, c.q, c.heads*c.headDim, c.kT, c.vc, c.t, 1, &s)
+			a.Attend(out, lse, c.q, c.heads*c.headDim, c.kT, c.vc, 1, 30, &s)
 		}
 	}
 	for _, p := range Paths() {
