@@ -1,7 +1,6 @@
 package engine
 
 import (
-
 	"driftlab/engine/kernel"
 	"driftlab/model"
 	"driftlab/moe"
