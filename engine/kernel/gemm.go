@@ -32,6 +32,8 @@ type product struct {
 	ldb      int
 	group    int
 	band     int
+	tall     int // rows of A that stand side by side in panels of a copy; 0: A is none
+	panel    int // from panel to panel
 	m, n, k  int
 	add      bool // the chains continue from C instead of +0
 	unfused  bool // products are rounded before they are added

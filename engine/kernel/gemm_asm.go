@@ -5,14 +5,16 @@ package kernel
 //go:generate go run ./gen .
 
 // tileCall is what a tile routine reads: tiles stacked tiles of one shape.
-// Strides count bytes; tiles is used up.
+// Strides count bytes, next from a's rows of one tile to those of the next; tiles is used up.
 type tileCall struct {
 	c, a, b    *float32
 	ldc        uintptr
 	ais, aks   uintptr
+	next       uintptr
 	ldb, group uintptr
 	k, tiles   uintptr
 	add        uintptr
+	ahead      uintptr // 1: the first tile asks for the next groups of B
 	// mask covers the columns of the last group: a 16-bit mask for AVX-512,
 	// sixteen lane masks for AVX2; NEON has none.
 	mask *uint32
@@ -76,6 +78,7 @@ func (p *product) steps(call *tileCall, a, b []float32, path Path, s *Scratch) {
 // cover computes the groups from..to-1 of all rows: with the highest tiles of a set
 // first, and of these with the widest.
 func (p *product) cover(set *tileSet, call *tileCall, a, b []float32, from, to int) {
+	ahead := uintptr(1) // what the first rows ask for the others find near
 	for i, rows := 0, highest; i < p.m; rows-- {
 		if rows > p.m-i || set[rows<<4|1][0] == nil {
 			continue
@@ -86,12 +89,15 @@ func (p *product) cover(set *tileSet, call *tileCall, a, b []float32, from, to i
 		}
 		for g := from; g < to && tiles > 0; {
 			width := set.widest(rows, to-g)
-			call.c, call.a, call.b = &p.c[i*p.ldc+g*panelWidth], &a[i*p.ais], &b[g*p.group]
-			call.tiles = uintptr(tiles)
+			call.c, call.a, call.b = &p.c[i*p.ldc+g*panelWidth], &a[p.rowAt(i)], &b[g*p.group]
+			call.tiles, call.next = uintptr(tiles), 4*uintptr(p.rowAt(i+rows)-p.rowAt(i))
+			call.ahead = ahead
 			set.run(call, rows, width, p.unfused)
 			g += width
 		}
-		i += tiles * rows
+		if tiles > 0 {
+			i, ahead = i+tiles*rows, 0
+		}
 	}
 }
 

@@ -82,6 +82,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Y0, 0(R13)
 	VMOVUPS       Y1, 32(R13)
@@ -102,7 +103,7 @@ chain:
 	VMOVUPS       Y11, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(R12*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -168,6 +169,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Y0, 0(R13)
 	VMOVUPS       Y1, 32(R13)
@@ -182,7 +184,7 @@ chain:
 	VMOVUPS       Y7, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -246,6 +248,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Y0, 0(R13)
 	VMOVUPS       Y1, 32(R13)
@@ -258,7 +261,7 @@ chain:
 	VMOVUPS       Y7, 96(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -308,6 +311,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Y0, 0(R13)
 	VMOVUPS       Y1, 32(R13)
@@ -316,7 +320,7 @@ chain:
 	VMOVUPS       Y3, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -374,6 +378,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Y0, 0(R13)
 	VMOVUPS       Y1, 32(R13)
@@ -385,7 +390,7 @@ chain:
 	VMOVUPS       Y7, 224(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -431,6 +436,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Y0, 0(R13)
 	VMOVUPS       Y1, 32(R13)
@@ -438,7 +444,7 @@ chain:
 	VMOVUPS       Y3, 96(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -478,12 +484,13 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Y0, 0(R13)
 	VMOVUPS       Y1, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -552,6 +559,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMASKMOVPS    Y0, Y14, 0(R13)
 	VMASKMOVPS    Y1, Y15, 32(R13)
@@ -566,7 +574,7 @@ chain:
 	VMASKMOVPS    Y7, Y15, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -619,6 +627,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMASKMOVPS    Y0, Y14, 0(R13)
 	VMASKMOVPS    Y1, Y15, 32(R13)
@@ -627,7 +636,7 @@ chain:
 	VMASKMOVPS    Y3, Y15, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -672,12 +681,13 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMASKMOVPS    Y0, Y14, 0(R13)
 	VMASKMOVPS    Y1, Y15, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -752,6 +762,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMASKMOVPS    Y0, Y14, 0(R13)
 	VMASKMOVPS    Y1, Y15, 32(R13)
@@ -766,7 +777,7 @@ chain:
 	VMASKMOVPS    Y7, Y15, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -821,6 +832,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMASKMOVPS    Y0, Y14, 0(R13)
 	VMASKMOVPS    Y1, Y15, 32(R13)
@@ -829,7 +841,7 @@ chain:
 	VMASKMOVPS    Y3, Y15, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -924,6 +936,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Y0, 0(R13)
 	VMOVUPS       Y1, 32(R13)
@@ -944,7 +957,7 @@ chain:
 	VMOVUPS       Y11, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(R12*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1018,6 +1031,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Y0, 0(R13)
 	VMOVUPS       Y1, 32(R13)
@@ -1032,7 +1046,7 @@ chain:
 	VMOVUPS       Y7, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1104,6 +1118,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Y0, 0(R13)
 	VMOVUPS       Y1, 32(R13)
@@ -1116,7 +1131,7 @@ chain:
 	VMOVUPS       Y7, 96(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1170,6 +1185,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Y0, 0(R13)
 	VMOVUPS       Y1, 32(R13)
@@ -1178,7 +1194,7 @@ chain:
 	VMOVUPS       Y3, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1244,6 +1260,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Y0, 0(R13)
 	VMOVUPS       Y1, 32(R13)
@@ -1255,7 +1272,7 @@ chain:
 	VMOVUPS       Y7, 224(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1305,6 +1322,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Y0, 0(R13)
 	VMOVUPS       Y1, 32(R13)
@@ -1312,7 +1330,7 @@ chain:
 	VMOVUPS       Y3, 96(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1354,12 +1372,13 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Y0, 0(R13)
 	VMOVUPS       Y1, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1436,6 +1455,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMASKMOVPS    Y0, Y14, 0(R13)
 	VMASKMOVPS    Y1, Y15, 32(R13)
@@ -1450,7 +1470,7 @@ chain:
 	VMASKMOVPS    Y7, Y15, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1507,6 +1527,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMASKMOVPS    Y0, Y14, 0(R13)
 	VMASKMOVPS    Y1, Y15, 32(R13)
@@ -1515,7 +1536,7 @@ chain:
 	VMASKMOVPS    Y3, Y15, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1562,12 +1583,13 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMASKMOVPS    Y0, Y14, 0(R13)
 	VMASKMOVPS    Y1, Y15, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1650,6 +1672,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMASKMOVPS    Y0, Y14, 0(R13)
 	VMASKMOVPS    Y1, Y15, 32(R13)
@@ -1664,7 +1687,7 @@ chain:
 	VMASKMOVPS    Y7, Y15, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1723,6 +1746,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMASKMOVPS    Y0, Y14, 0(R13)
 	VMASKMOVPS    Y1, Y15, 32(R13)
@@ -1731,7 +1755,7 @@ chain:
 	VMASKMOVPS    Y3, Y15, 32(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    

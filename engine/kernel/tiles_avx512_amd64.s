@@ -90,7 +90,8 @@ zero:
 	VPXORD        Z14, Z14, Z14
 	VPXORD        Z15, Z15, Z15
 ready:
-	LEAQ          (AX)(SI*8), R13
+	MOVQ          AX, R13
+	ADDQ          tileCall_next(DI), R13
 	PREFETCHT0    (R13)
 	PREFETCHT0    (R13)(SI*1)
 	PREFETCHT0    (R13)(SI*2)
@@ -100,6 +101,47 @@ ready:
 	PREFETCHT0    (R13)(R12*2)
 	PREFETCHT0    (R13)(R14*1)
 	MOVQ          AX, R13
+	CMPQ          tileCall_ahead(DI), $0
+	JEQ           chain
+	MOVQ          $0, tileCall_ahead(DI)
+	MOVQ          DX, tileCall_c(DI)
+	LEAQ          (R10)(R10*2), DX
+ahead:
+	PREFETCHT1    (BX)(R10*2)
+	PREFETCHT1    (BX)(DX*1)
+	PREFETCHT0    64(R13)
+	VMOVUPS       0(BX), Z16
+	VMOVUPS       0(BX)(R10*1), Z17
+	VBROADCASTSS  (R13), Z18
+	VFMADD231PS   Z16, Z18, Z0
+	VFMADD231PS   Z17, Z18, Z1
+	VBROADCASTSS  (R13)(SI*1), Z18
+	VFMADD231PS   Z16, Z18, Z2
+	VFMADD231PS   Z17, Z18, Z3
+	VBROADCASTSS  (R13)(SI*2), Z18
+	VFMADD231PS   Z16, Z18, Z4
+	VFMADD231PS   Z17, Z18, Z5
+	VBROADCASTSS  (R13)(R12*1), Z18
+	VFMADD231PS   Z16, Z18, Z6
+	VFMADD231PS   Z17, Z18, Z7
+	VBROADCASTSS  (R13)(SI*4), Z18
+	VFMADD231PS   Z16, Z18, Z8
+	VFMADD231PS   Z17, Z18, Z9
+	VBROADCASTSS  (R13)(R15*1), Z18
+	VFMADD231PS   Z16, Z18, Z10
+	VFMADD231PS   Z17, Z18, Z11
+	VBROADCASTSS  (R13)(R12*2), Z18
+	VFMADD231PS   Z16, Z18, Z12
+	VFMADD231PS   Z17, Z18, Z13
+	VBROADCASTSS  (R13)(R14*1), Z18
+	VFMADD231PS   Z16, Z18, Z14
+	VFMADD231PS   Z17, Z18, Z15
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           ahead
+	MOVQ          tileCall_c(DI), DX
+	JMP           summed
 chain:
 	PREFETCHT0    64(R13)
 	VMOVUPS       0(BX), Z16
@@ -132,6 +174,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
@@ -158,7 +201,7 @@ chain:
 	VMOVUPS       Z15, 64(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*8), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -232,6 +275,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	ADDQ          R11, R13
@@ -250,7 +294,7 @@ chain:
 	VMOVUPS       Z7, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*8), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -342,6 +386,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
@@ -364,7 +409,7 @@ chain:
 	VMOVUPS       Z15, 192(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -430,6 +475,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
@@ -444,7 +490,7 @@ chain:
 	VMOVUPS       Z7, 64(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -497,6 +543,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	ADDQ          R11, R13
@@ -507,7 +554,7 @@ chain:
 	VMOVUPS       Z3, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -571,6 +618,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
@@ -583,7 +631,7 @@ chain:
 	VMOVUPS       Z7, 192(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -633,6 +681,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
@@ -641,7 +690,7 @@ chain:
 	VMOVUPS       Z3, 64(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -684,13 +733,14 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z1, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -749,6 +799,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
@@ -760,7 +811,7 @@ chain:
 	VMOVUPS       Z7, 448(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -806,6 +857,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
@@ -813,7 +865,7 @@ chain:
 	VMOVUPS       Z3, 192(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -853,12 +905,13 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -895,11 +948,12 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -975,6 +1029,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, K1, 0(R13)
 	ADDQ          R11, R13
@@ -993,7 +1048,7 @@ chain:
 	VMOVUPS       Z7, K1, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*8), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1048,6 +1103,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, K1, 0(R13)
 	ADDQ          R11, R13
@@ -1058,7 +1114,7 @@ chain:
 	VMOVUPS       Z3, K1, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1103,13 +1159,14 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, K1, 0(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z1, K1, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1149,11 +1206,12 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, K1, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1211,6 +1269,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, K1, 0(R13)
 	ADDQ          R11, R13
@@ -1221,7 +1280,7 @@ chain:
 	VMOVUPS       Z3, K1, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1267,13 +1326,14 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, K1, 0(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z1, K1, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1364,7 +1424,8 @@ zero:
 	VPXORD        Z14, Z14, Z14
 	VPXORD        Z15, Z15, Z15
 ready:
-	LEAQ          (AX)(SI*8), R13
+	MOVQ          AX, R13
+	ADDQ          tileCall_next(DI), R13
 	PREFETCHT0    (R13)
 	PREFETCHT0    (R13)(SI*1)
 	PREFETCHT0    (R13)(SI*2)
@@ -1374,6 +1435,63 @@ ready:
 	PREFETCHT0    (R13)(R12*2)
 	PREFETCHT0    (R13)(R14*1)
 	MOVQ          AX, R13
+	CMPQ          tileCall_ahead(DI), $0
+	JEQ           chain
+	MOVQ          $0, tileCall_ahead(DI)
+	MOVQ          DX, tileCall_c(DI)
+	LEAQ          (R10)(R10*2), DX
+ahead:
+	PREFETCHT1    (BX)(R10*2)
+	PREFETCHT1    (BX)(DX*1)
+	PREFETCHT0    64(R13)
+	VMOVUPS       0(BX), Z16
+	VMOVUPS       0(BX)(R10*1), Z17
+	VBROADCASTSS  (R13), Z18
+	VMULPS        Z16, Z18, Z19
+	VADDPS        Z19, Z0, Z0
+	VMULPS        Z17, Z18, Z19
+	VADDPS        Z19, Z1, Z1
+	VBROADCASTSS  (R13)(SI*1), Z18
+	VMULPS        Z16, Z18, Z19
+	VADDPS        Z19, Z2, Z2
+	VMULPS        Z17, Z18, Z19
+	VADDPS        Z19, Z3, Z3
+	VBROADCASTSS  (R13)(SI*2), Z18
+	VMULPS        Z16, Z18, Z19
+	VADDPS        Z19, Z4, Z4
+	VMULPS        Z17, Z18, Z19
+	VADDPS        Z19, Z5, Z5
+	VBROADCASTSS  (R13)(R12*1), Z18
+	VMULPS        Z16, Z18, Z19
+	VADDPS        Z19, Z6, Z6
+	VMULPS        Z17, Z18, Z19
+	VADDPS        Z19, Z7, Z7
+	VBROADCASTSS  (R13)(SI*4), Z18
+	VMULPS        Z16, Z18, Z19
+	VADDPS        Z19, Z8, Z8
+	VMULPS        Z17, Z18, Z19
+	VADDPS        Z19, Z9, Z9
+	VBROADCASTSS  (R13)(R15*1), Z18
+	VMULPS        Z16, Z18, Z19
+	VADDPS        Z19, Z10, Z10
+	VMULPS        Z17, Z18, Z19
+	VADDPS        Z19, Z11, Z11
+	VBROADCASTSS  (R13)(R12*2), Z18
+	VMULPS        Z16, Z18, Z19
+	VADDPS        Z19, Z12, Z12
+	VMULPS        Z17, Z18, Z19
+	VADDPS        Z19, Z13, Z13
+	VBROADCASTSS  (R13)(R14*1), Z18
+	VMULPS        Z16, Z18, Z19
+	VADDPS        Z19, Z14, Z14
+	VMULPS        Z17, Z18, Z19
+	VADDPS        Z19, Z15, Z15
+	ADDQ          R8, R13
+	ADDQ          R9, BX
+	DECQ          CX
+	JNZ           ahead
+	MOVQ          tileCall_c(DI), DX
+	JMP           summed
 chain:
 	PREFETCHT0    64(R13)
 	VMOVUPS       0(BX), Z16
@@ -1422,6 +1540,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
@@ -1448,7 +1567,7 @@ chain:
 	VMOVUPS       Z15, 64(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*8), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1530,6 +1649,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	ADDQ          R11, R13
@@ -1548,7 +1668,7 @@ chain:
 	VMOVUPS       Z7, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*8), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1656,6 +1776,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
@@ -1678,7 +1799,7 @@ chain:
 	VMOVUPS       Z15, 192(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1752,6 +1873,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
@@ -1766,7 +1888,7 @@ chain:
 	VMOVUPS       Z7, 64(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1823,6 +1945,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	ADDQ          R11, R13
@@ -1833,7 +1956,7 @@ chain:
 	VMOVUPS       Z3, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1905,6 +2028,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
@@ -1917,7 +2041,7 @@ chain:
 	VMOVUPS       Z7, 192(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -1971,6 +2095,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
@@ -1979,7 +2104,7 @@ chain:
 	VMOVUPS       Z3, 64(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -2024,13 +2149,14 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z1, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -2097,6 +2223,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
@@ -2108,7 +2235,7 @@ chain:
 	VMOVUPS       Z7, 448(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -2158,6 +2285,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
@@ -2165,7 +2293,7 @@ chain:
 	VMOVUPS       Z3, 192(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -2207,12 +2335,13 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	VMOVUPS       Z1, 64(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -2250,11 +2379,12 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -2338,6 +2468,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, K1, 0(R13)
 	ADDQ          R11, R13
@@ -2356,7 +2487,7 @@ chain:
 	VMOVUPS       Z7, K1, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*8), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -2415,6 +2546,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, K1, 0(R13)
 	ADDQ          R11, R13
@@ -2425,7 +2557,7 @@ chain:
 	VMOVUPS       Z3, K1, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -2472,13 +2604,14 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, K1, 0(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z1, K1, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -2519,11 +2652,12 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, K1, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	ADDQ          SI, AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -2585,6 +2719,7 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, K1, 0(R13)
 	ADDQ          R11, R13
@@ -2595,7 +2730,7 @@ chain:
 	VMOVUPS       Z3, K1, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*4), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    
@@ -2643,13 +2778,14 @@ chain:
 	ADDQ          R9, BX
 	DECQ          CX
 	JNZ           chain
+summed:
 	MOVQ          DX, R13
 	VMOVUPS       Z0, K1, 0(R13)
 	ADDQ          R11, R13
 	VMOVUPS       Z1, K1, 0(R13)
 	ADDQ          R11, R13
 	MOVQ          R13, DX
-	LEAQ          (AX)(SI*2), AX
+	ADDQ          tileCall_next(DI), AX
 	DECQ          tileCall_tiles(DI)
 	JNZ           tile
 	VZEROUPPER    

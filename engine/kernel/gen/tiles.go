@@ -86,16 +86,36 @@ func tile(t *text, v isa, s shape, unfused, masked, banded bool) {
 	w.prologue()
 	w.label("tile")
 	w.start()
-	w.label("chain")
-	w.step()
-	w.op("ADDQ", "R8", "R13")
-	w.op("ADDQ", "R9", "BX")
-	w.op("DECQ", "CX")
-	w.op("JNZ", "chain")
+	if w.prefetches() {
+		w.op("CMPQ", "tileCall_ahead(DI)", "$0")
+		w.op("JEQ", "chain")
+		w.op("MOVQ", "$0", "tileCall_ahead(DI)")
+		w.op("MOVQ", "DX", "tileCall_c(DI)")
+		w.op("LEAQ", "(R10)(R10*2)", "DX")
+		w.chain("ahead", func() {
+			w.op("PREFETCHT1", "(BX)(R10*2)")
+			w.op("PREFETCHT1", "(BX)(DX*1)")
+		})
+		w.op("MOVQ", "tileCall_c(DI)", "DX")
+		w.op("JMP", "summed")
+	}
+	w.chain("chain", func() {})
+	w.label("summed")
 	w.store()
 	w.op("DECQ", "tileCall_tiles(DI)")
 	w.op("JNZ", "tile")
 	w.end()
+}
+
+// chain writes the loop over k.
+func (w tiler) chain(name string, more func()) {
+	w.label(name)
+	more()
+	w.step()
+	w.op("ADDQ", "R8", "R13")
+	w.op("ADDQ", "R9", "BX")
+	w.op("DECQ", "CX")
+	w.op("JNZ", name)
 }
 
 func (w tiler) prologue() {
@@ -175,7 +195,8 @@ func (w tiler) start() {
 	}
 	w.label("ready")
 	if w.prefetches() { // where the next tile's rows of A begin
-		w.op("LEAQ", "(AX)(SI*8)", "R13")
+		w.op("MOVQ", "AX", "R13")
+		w.op("ADDQ", "tileCall_next(DI)", "R13")
 		for i := range w.s.rows {
 			w.op("PREFETCHT0", w.aAt(i))
 		}
@@ -299,14 +320,5 @@ func (w tiler) store() {
 	w.eachC(false)
 	w.op("ADDQ", "R11", "R13")
 	w.op("MOVQ", "R13", "DX")
-	switch w.s.rows {
-	case 1:
-		w.op("ADDQ", "SI", "AX")
-	case 2, 4, 8:
-		w.op("LEAQ", fmt.Sprintf("(AX)(SI*%d)", w.s.rows), "AX")
-	case 6:
-		w.op("LEAQ", "(AX)(R12*2)", "AX")
-	default:
-		panic("no address for these rows")
-	}
+	w.op("ADDQ", "tileCall_next(DI)", "AX")
 }
