@@ -20,12 +20,12 @@ type Weights struct {
 	// ActualVersion is the number behind the oldest of them: less than Version where a weight
 	// sync did not bring all. Publish sets it to Version.
 	ActualVersion int
-
-	embed     []float32 // [vocab, d]
-	positions []float32 // [context, d], learned positions only
-	layers    []layerWeights
-	finalNorm []float32
-	head      kernel.Weight
+	forwardOnly   bool      // what only a backward pass reads is not there
+	embed         []float32 // [vocab, d]
+	positions     []float32 // [context, d], learned positions only
+	layers        []layerWeights
+	finalNorm     []float32
+	head          kernel.Weight
 
 	rotary *kernel.RotaryTable // nil with learned positions
 	scaled []float32           // quantised values of the projection being published
@@ -73,6 +73,14 @@ func NewWeights(c model.Config, n Numerics) *Weights {
 	if c.Positions == model.Rotary {
 		w.rotary = kernel.NewRotaryTable(c.RopeTheta, c.HeadDim(), c.Context)
 	}
+	return w
+}
+
+// NewForwardWeights is NewWeights for engines that never go backward: it saves the memory and
+// time of what only that reads.
+func NewForwardWeights(c model.Config, n Numerics) *Weights {
+	w := NewWeights(c, n)
+	w.forwardOnly = true
 	return w
 }
 
@@ -131,6 +139,11 @@ func (w *Weights) Publish(p *model.Params, version int) {
 // dequantised first when their blocks are shorter than a row (mx, nv), which
 // is what a weight-only kernel does.
 func (w *Weights) pack(dst *kernel.Weight, src []float32, out, in int, q precision.Quantizer) {
+	dst.ForwardOnly = w.forwardOnly
+	if q.Identity() {
+		dst.Pack(src, out, in, nil)
+		return
+	}
 	w.scaled = grown(w.scaled, out*in)
 	if !q.Scaled() {
 		q.Format.RoundSlice(w.scaled, src)

@@ -69,8 +69,8 @@ func scaleRows(y, xs, ws []float32, rows, n int) {
 // num.Accumulator and num.Reduction apply; a reduction other than the canonical
 // cannot continue from dx. The result is rounded to num.Output.
 func LinearInputGrad(dx, dy []float32, w *Weight, rows int, add bool, num Numerics, s *Scratch) {
-	if len(dx) < rows*w.In || len(dy) < rows*w.Out {
-		panic(fmt.Sprintf("kernel: LinearInputGrad dx %d, dy %d, W [%d,%d], rows %d", len(dx), len(dy), w.Out, w.In, rows))
+	if len(dx) < rows*w.In || len(dy) < rows*w.Out || w.ForwardOnly {
+		panic(fmt.Sprintf("kernel: LinearInputGrad dx %d, dy %d, W [%d,%d], forward only %v, rows %d", len(dx), len(dy), w.Out, w.In, w.ForwardOnly, rows))
 	}
 	s = s.orNew()
 	red := num.Reduction.At(rows)

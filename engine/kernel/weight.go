@@ -8,6 +8,8 @@ import "fmt"
 // Weight at the same time.
 type Weight struct {
 	Out, In int
+	// ForwardOnly, set before Pack, saves the memory and time of what only LinearInputGrad reads.
+	ForwardOnly bool
 	// Scale is nil, or one factor per output channel, length Out.
 	Scale []float32
 	// Block is 0, or the number of consecutive inputs that share one scale.
@@ -36,7 +38,7 @@ func (w *Weight) Pack(data []float32, out, in int, scale []float32) {
 	}
 	w.scale = append(w.scale[:0], scale...)
 	w.Scale = w.scale
-	for g := range ceilDiv(in, panelWidth) {
+	for g := range w.gradientGroups() {
 		for o, by := range scale {
 			scaleInto(w.gradientOf(o, g), by)
 		}
@@ -56,10 +58,12 @@ func (w *Weight) PackBlocks(data []float32, out, in, blockRows, block int, scale
 	w.Block, w.BlockRows = block, blockRows
 	w.BlockScale = append(w.BlockScale[:0], scale...)
 	blocks := ceilDiv(in, block)
-	for o := range out {
-		by := scale[o/blockRows*blocks:][:blocks]
-		for i := range in {
-			w.gradientOf(o, i/panelWidth)[i%panelWidth] *= by[i/block]
+	for g := range w.gradientGroups() {
+		for o := range out {
+			by, x := scale[o/blockRows*blocks:][:blocks], w.gradientOf(o, g)
+			for i := range min(panelWidth, in-g*panelWidth) {
+				x[i] *= by[(g*panelWidth+i)/block]
+			}
 		}
 	}
 }
@@ -67,10 +71,10 @@ func (w *Weight) PackBlocks(data []float32, out, in, blockRows, block int, scale
 // AddToGradient adds scale·up·down to what the input gradient multiplies by, from output
 // from on: a low-rank term of the map that is computed apart.
 func (w *Weight) AddToGradient(from int, up, down *Weight, scale float32) {
-	for o := range up.Out {
+	for o := 0; o < up.Out && !w.ForwardOnly; o++ {
 		for r := range up.In {
 			x := scale * up.gradientOf(o, r/panelWidth)[r%panelWidth]
-			for g := range ceilDiv(w.In, panelWidth) {
+			for g := range w.gradientGroups() {
 				to := w.gradientOf(from+o, g)
 				for i, y := range down.gradientOf(r, g) {
 					to[i] += float32(x * y)
@@ -78,6 +82,14 @@ func (w *Weight) AddToGradient(from int, up, down *Weight, scale float32) {
 			}
 		}
 	}
+}
+
+// gradientGroups is how many groups of inputs the input gradient reads.
+func (w *Weight) gradientGroups() int {
+	if w.ForwardOnly {
+		return 0
+	}
+	return ceilDiv(w.In, panelWidth)
 }
 
 // gradientOf is where the input gradient reads output o and group g of inputs.
@@ -97,11 +109,13 @@ func (w *Weight) pack(data []float32, out, in int) {
 		}
 		transpose(panel, data[o*in:], n, in, in, panelWidth)
 	}
-	gradient := grown(&w.gradient, ceilDiv(in, panelWidth)*out*panelWidth)
-	for i := 0; i < in; i += panelWidth {
-		for o := range out {
-			to := gradient[i*out+o*panelWidth:][:panelWidth]
-			clear(to[copy(to, data[o*in+i:(o+1)*in]):])
-		}
+	groups := w.gradientGroups()
+	gradient := grown(&w.gradient, groups*out*panelWidth)
+	if groups == 0 || out == 0 {
+		return
 	}
+	if in%panelWidth > 0 {
+		clear(gradient[(groups-1)*out*panelWidth:])
+	}
+	packPanels(gradient, data, in, out, in, panelWidth, out*panelWidth)
 }

@@ -64,7 +64,7 @@ type slot struct{ *response }
 // New returns an engine that decodes up to slots sequences at a time, spread
 // over that many workers.
 func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
-	w := engine.NewWeights(c, n)
+	w := engine.NewForwardWeights(c, n)
 	return &Engine{
 		config: c, indexed: c.HasLayer(model.SparseAttention), weights: w, own: w, cache: engine.NewCache(c, n, slots), slots: make([]slot, slots),
 		workerPool: newWorkerPool(c, n, workers),
@@ -77,7 +77,7 @@ func New(c model.Config, n engine.Numerics, slots, workers int) *Engine {
 // a retention, a shared prefix cache, a drafter and a partner would be its own.
 func (e *Engine) Sibling(slots int) *Engine {
 	return &Engine{
-		config: e.config, indexed: e.indexed, weights: e.weights, own: engine.NewWeights(e.config, e.weights.Numerics),
+		config: e.config, indexed: e.indexed, weights: e.weights, own: engine.NewForwardWeights(e.config, e.weights.Numerics),
 		cache: engine.NewCache(e.config, e.weights.Numerics, slots), slots: make([]slot, slots), prefill: e.prefill, workerPool: e.workerPool,
 	}
 }

@@ -37,7 +37,7 @@ func (e *Engine) SetPartner(c model.Config, n engine.Numerics) {
 		e.partner.pass.Close()
 	}
 	e.partner = &partner{
-		vocab: c.Vocab, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, len(e.together.samplers)),
+		vocab: c.Vocab, weights: engine.NewForwardWeights(c, n), pass: engine.NewPass(c, len(e.together.samplers)),
 		cache: engine.NewCache(c, n, len(e.slots)), slots: make([]partnered, len(e.slots)), targets: []int32{},
 	}
 }

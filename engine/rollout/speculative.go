@@ -58,7 +58,7 @@ func (e *Engine) SetSpeculative(s Speculative, c model.Config, n engine.Numerics
 		e.drafter.pass.Close()
 	}
 	d := &drafter{
-		engine: e, config: c, weights: engine.NewWeights(c, n), pass: engine.NewPass(c, len(e.together.samplers)),
+		engine: e, config: c, weights: engine.NewForwardWeights(c, n), pass: engine.NewPass(c, len(e.together.samplers)),
 		cache: engine.NewCache(c, n, len(e.slots)), slots: make([]draft, len(e.slots)),
 		samplers: make([]sampler, len(e.together.samplers)), targets: []int32{},
 	}

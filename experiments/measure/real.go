@@ -218,7 +218,7 @@ type tokenScorer struct {
 }
 
 func newTokenScorer(p *model.Params, n engine.Numerics) *tokenScorer {
-	w := engine.NewWeights(p.Config, n)
+	w := engine.NewForwardWeights(p.Config, n)
 	w.Publish(p, 0)
 	return &tokenScorer{weights: w, pass: engine.NewPass(p.Config, 1), vocab: p.Config.Vocab, routed: p.Config.Layers * p.Config.TopK}
 }

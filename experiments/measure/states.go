@@ -13,7 +13,7 @@ import (
 // residual stream of every layer is then at hand. rows[n] is the row of the
 // pass that predicts response token n. replay follows the rollout's routes.
 func States(b *batch.Batch, p *model.Params, n engine.Numerics, replay bool, visit func(pass *engine.Pass, rows []int)) {
-	w := engine.NewWeights(p.Config, n)
+	w := engine.NewForwardWeights(p.Config, n)
 	w.Publish(p, 0)
 	pass := engine.NewPass(p.Config, 1)
 	defer pass.Close()

@@ -35,11 +35,11 @@ func (v *versions) publish(p *model.Params, published, updates int) {
 		v.kept = append(v.kept, again)
 		return
 	}
-	w := engine.NewWeights(v.config, v.numerics)
+	w := engine.NewForwardWeights(v.config, v.numerics)
 	w.Publish(p, updates)
 	missed := w
 	if actual != updates {
-		missed = engine.NewWeights(v.config, v.numerics)
+		missed = engine.NewForwardWeights(v.config, v.numerics)
 		missed.Publish(arrived, updates)
 		missed.ActualVersion = actual
 	}
