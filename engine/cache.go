@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"driftlab/engine/kernel"
 	"driftlab/model"
 )
 
@@ -56,13 +57,12 @@ func (k *Cache) CopyPrefix(dst, src, n int) {
 	}
 	k.mustCut()
 	for layer := range k.keys {
-		toKeys, toValues := k.at(layer, dst)
-		fromKeys, fromValues := k.at(layer, src)
-		copy(toKeys[:roundUp16(n)*k.width], fromKeys)
-		copy(toValues[:n*k.width], fromValues)
+		to, from := k.at(layer, dst), k.at(layer, src)
+		copy(to.Keys[:roundUp16(n)*k.width], from.Keys)
+		copy(to.Values[:n*k.width], from.Values)
 		if index := k.capacity * k.width; index < k.perSlot { // AppendSlot has the index's values, too
-			copy(toKeys[index:][:roundUp16(n)*k.headDim], fromKeys[index:])
-			copy(toValues[index:][:n*k.headDim], fromValues[index:])
+			copy(to.Keys[index:][:roundUp16(n)*k.headDim], from.Keys[index:])
+			copy(to.Values[index:][:n*k.headDim], from.Values[index:])
 		}
 	}
 }
@@ -180,7 +180,8 @@ func (k *Cache) each(slot, from, to int, f func(keys, values []float32, width in
 		if k.keys[layer] == nil {
 			continue
 		}
-		keys, values := k.at(layer, slot)
+		kv := k.at(layer, slot)
+		keys, values := kv.Keys, kv.Values
 		for h := range heads {
 			f(keys[h*k.headDim*16:index], values[from*k.width+h*k.headDim:to*k.width], k.width)
 		}
@@ -195,9 +196,9 @@ func (k *Cache) each(slot, from, to int, f func(keys, values []float32, width in
 func keyAt(position, width int) int { return position&^15*width + position&15 }
 
 // at returns keys and values of one slot in one layer, all heads.
-func (k *Cache) at(layer, slot int) (keys, values []float32) {
+func (k *Cache) at(layer, slot int) kernel.KV {
 	from := slot * k.perSlot
-	return k.keys[layer][from : from+k.perSlot], k.values[layer][from : from+k.perSlot]
+	return kernel.KV{Keys: k.keys[layer][from : from+k.perSlot], Values: k.values[layer][from : from+k.perSlot]}
 }
 
 func roundUp16(n int) int { return (n + 15) &^ 15 }

@@ -98,18 +98,22 @@ func (p *Pass) attend(k *worker, layer int, s *layerState, at int) {
 		if from == to {
 			continue
 		}
-		keys, values := p.cacheOf(k, layer, sequence)
+		cache := p.cacheOf(k, layer, sequence)
 		first := int(p.pack.Positions[from])
 		from, to = from+shift, to+shift // the rows in s
 		fused := s.fused[from*width : to*width]
-		kernel.StoreKV(keys, values, fused[d:], fused[d+kv:], width, to-from, first, kv)
+		kernel.StoreKV(cache, fused[d:], fused[d+kv:], width, to-from, first, kv)
 		if p.options.Retention != nil {
-			p.attendKept(k, layer, from, to, shift, s, keys, values)
+			p.attendKept(k, layer, from, to, shift, s, cache)
 		} else {
-			p.attention.Attend(s.mixed.dense[from*d:to*d], p.lse(s, from, to), fused, width, keys, values, to-from, first+1, &k.scratch)
+			var next kernel.KV
+			if p.options.Cache != nil && sequence+1 < k.seqTo {
+				next = p.options.Cache.at(layer, p.options.Slots[sequence+1])
+			}
+			p.attention.Attend(s.mixed.dense[from*d:to*d], p.lse(s, from, to), fused, width, cache, to-from, first+1, next, &k.scratch)
 		}
 		if p.options.Mass != nil {
-			p.addMass(sequence, layer, shift, s, keys)
+			p.addMass(sequence, layer, shift, s, cache.Keys)
 		}
 	}
 }
@@ -124,7 +128,7 @@ func (p *Pass) lse(s *layerState, from, to int) []float32 {
 
 // cacheOf returns where a sequence's keys and values live, with those of its
 // prefix.
-func (p *Pass) cacheOf(k *worker, layer, sequence int) (keys, values []float32) {
+func (p *Pass) cacheOf(k *worker, layer, sequence int) kernel.KV {
 	if cache := p.options.Cache; cache != nil {
 		return cache.at(layer, p.options.Slots[sequence])
 	}
@@ -133,11 +137,11 @@ func (p *Pass) cacheOf(k *worker, layer, sequence int) (keys, values []float32) 
 		if from, to := p.pack.before(sequence); from < to {
 			rows, stride := p.prefixKV(layer, from, to)
 			width := p.config.KVDim()
-			kernel.StoreKV(k.keys, k.values, rows, rows[width:], stride, to-from, 0, width)
+			kernel.StoreKV(k.kv, rows, rows[width:], stride, to-from, 0, width)
 		}
 		k.prefix = prefix
 	}
-	return k.keys, k.values
+	return k.kv
 }
 
 // expertsForward computes out = middle + experts(norm(middle)) for a block.

@@ -69,7 +69,7 @@ func count(plane []uint64) int {
 // attendKept is attend for the rows from..to of s, one sequence's, under a
 // retention: runs of rows that hold everything at once, any other row by itself.
 // In the pack, the rows stand by the shift before those of s.
-func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, keys, values []float32) {
+func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, cache kernel.KV) {
 	c, r := &p.config, p.options.Retention
 	d, hd, width := c.DModel, c.HeadDim(), p.fusedWidth(layer)
 	for from < to {
@@ -80,19 +80,19 @@ func (p *Pass) attendKept(k *worker, layer, from, to, shift int, s *layerState, 
 				run++
 			}
 			p.attention.Attend(s.mixed.dense[from*d:run*d], p.lse(s, from, run), s.fused[from*width:run*width], width,
-				keys, values, run-from, n, &k.scratch)
+				cache, run-from, n, kernel.KV{}, &k.scratch)
 		} else {
 			room := roundUp16(held)
-			k.keptKeys, k.keptValues = grown(k.keptKeys, c.KVDim()*room), grown(k.keptValues, c.KVDim()*room)
+			k.kept.Keys, k.kept.Values = grown(k.kept.Keys, c.KVDim()*room), grown(k.kept.Values, c.KVDim()*room)
 			for h := range c.KVHeads {
 				plane := r.plane(from-shift, layer, h, c.KVHeads)
 				if count(plane) != held || plane[(n-1)/64]>>((n-1)%64) != 1 {
 					panic(fmt.Sprintf("engine: retention of row %d, layer %d, key head %d: %x at position %d", from-shift, layer, h, plane, n-1))
 				}
-				compact(k.keptKeys[h*hd*16:], k.keptValues[h*hd:], keys[h*hd*16:], values[h*hd:], plane, hd, c.KVDim())
+				compact(k.kept.Keys[h*hd*16:], k.kept.Values[h*hd:], cache.Keys[h*hd*16:], cache.Values[h*hd:], plane, hd, c.KVDim())
 			}
 			p.attention.Attend(s.mixed.dense[from*d:run*d], p.lse(s, from, run), s.fused[from*width:run*width], width,
-				k.keptKeys, k.keptValues, 1, held, &k.scratch)
+				k.kept, 1, held, kernel.KV{}, &k.scratch)
 		}
 		from = run
 	}

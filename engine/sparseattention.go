@@ -63,13 +63,13 @@ func (p *Pass) choose(k *worker, layer int, s *layerState, at int) {
 		if from == to {
 			continue
 		}
-		keys, values := p.cacheOf(k, layer, sequence)
-		keys, values = ofIndex(c, keys), ofIndex(c, values)
+		index := p.cacheOf(k, layer, sequence)
+		index.Keys, index.Values = ofIndex(c, index.Keys), ofIndex(c, index.Values)
 		k.indexKeys = k.indexKeys[:0]
 		for r := from; r < to; r++ {
 			k.indexKeys = append(k.indexKeys, s.index[(r+shift)*width+heads*hd:][:hd]...)
 		}
-		kernel.StoreKV(keys, values, k.indexKeys, k.indexKeys, hd, to-from, int(p.pack.Positions[from]), hd)
+		kernel.StoreKV(index, k.indexKeys, k.indexKeys, hd, to-from, int(p.pack.Positions[from]), hd)
 		for r := from; r < to; r++ {
 			plane := p.choice.plane(r, layer, 0, c.KVHeads)
 			if p.recorded != nil {
@@ -79,7 +79,7 @@ func (p *Pass) choose(k *worker, layer int, s *layerState, at int) {
 			}
 			n, row := int(p.pack.Positions[r])+1, s.index[(r+shift)*width:][:width]
 			if k.scores = grown(k.scores, n); n > c.IndexTopK {
-				kernel.IndexScores(k.scores, row, row[(heads+1)*hd:], keys, n, hd)
+				kernel.IndexScores(k.scores, row, row[(heads+1)*hd:], index.Keys, n, hd)
 			}
 			kernel.LargestScores(plane, k.scores, n, c.IndexTopK, &k.scratch)
 		}

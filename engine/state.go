@@ -13,14 +13,14 @@ type worker struct {
 	span         // the block at work
 	index    int // of the block
 
-	keys, values []float32 // one sequence's in the cache's layout, when the pass has no cache
-	delta        []float32 // one sequence's state of linear attention, when the pass has no cache
-	prefix       int32     // the prefix at their beginning, -1 without one
-	projected    []float32 // output of a row-parallel projection
+	kv        kernel.KV // one sequence's in the cache's layout, when the pass has no cache
+	delta     []float32 // one sequence's state of linear attention, when the pass has no cache
+	prefix    int32     // the prefix at their beginning, -1 without one
+	projected []float32 // output of a row-parallel projection
 	// of unmerged adapters: [rows, rank], and their outputs, adapter by adapter
 	hidden, products []float32
 	// keys and values that one row still holds, under a retention
-	keptKeys, keptValues []float32
+	kept kernel.KV
 	// of sparse attention: the index's keys of a sequence, and a row's scores
 	indexKeys, scores []float32
 	wanted            []int32 // rows of the block that are targets
@@ -171,7 +171,7 @@ func (p *Pass) growWorker(k *worker, rows, longest int) {
 	k.wanted, k.ids = grown(k.wanted, rows), grown(k.ids, rows*c.TopK)
 	if p.options.Cache == nil {
 		floats := p.heads * c.HeadDim() * roundUp16(longest)
-		k.keys, k.values = grown(k.keys, floats), grown(k.values, floats)
+		k.kv.Keys, k.kv.Values = grown(k.kv.Keys, floats), grown(k.kv.Values, floats)
 		if p.linear {
 			k.delta = grown(k.delta, deltaMemorySize(*c, p.weights.Numerics))
 		}

@@ -132,24 +132,24 @@ func (a *Attention) Scale() float32 { return a.scale }
 // out is [rows, heads·headDim]; rows of q begin stride elements apart; lse is [rows, heads],
 // kept for the backward pass, or nil where nobody reads it. Each row has the bits that a call
 // for it alone gives it, unless the kernel is SplitKV.
-// kT and v are caches that StoreKV filled.
-func (a *Attention) Attend(out, lse, q []float32, stride int, kT, v []float32, rows, n int, s *Scratch) {
+// StoreKV filled the cache; the one of the next call, if that is known, is asked for in advance.
+func (a *Attention) Attend(out, lse, q []float32, stride int, cache KV, rows, n int, next KV, s *Scratch) {
 	d, last := a.heads*a.headDim, n+rows-1
 	if len(out) < rows*d || lse != nil && len(lse) < rows*a.heads || stride < d || rows > 0 && len(q) < (rows-1)*stride+d || n < 1 ||
-		len(kT) < ceilDiv(last, panelWidth)*panelWidth*a.width || len(v) < last*a.width {
-		panic(fmt.Sprintf("kernel: Attend out %d, lse %d, q %d, kT %d, v %d: %d rows, %d heads on %d of %d, %d keys",
-			len(out), len(lse), len(q), len(kT), len(v), rows, a.heads, a.kvHeads, a.headDim, n))
+		!cache.holds(last, a.width) {
+		panic(fmt.Sprintf("kernel: Attend out %d, lse %d, q %d, keys %d, values %d: %d rows, %d heads on %d of %d, %d keys",
+			len(out), len(lse), len(q), len(cache.Keys), len(cache.Values), rows, a.heads, a.kvHeads, a.headDim, n))
 	}
 	s = s.orNew()
 	m := &s.attention
-	m.Attention, m.kT, m.v, m.s = a, kT, v, s
+	m.Attention, m.keys, m.values, m.next, m.s = a, cache.Keys, cache.Values, next, s
 	if rows == 1 {
 		m.rows(out, lse, q, &block{stride: a.headDim, queryStride: a.headDim, lseStride: 1, m: a.heads, n: n, keyHeads: a.kvHeads})
 	} else {
 		step, group := m.rowsPerBlock(), a.heads/a.kvHeads
 		for h := range a.heads {
 			at := h / group * a.headDim
-			m.kT, m.v = kT[at*panelWidth:], v[at:]
+			m.keys, m.values = cache.Keys[at*panelWidth:], cache.Values[at:]
 			for r := 0; r < rows; r += step {
 				m.rows(out[r*d+h*a.headDim:], from(lse, r*a.heads+h), q[r*stride+h*a.headDim:],
 					&block{stride: d, queryStride: stride, lseStride: a.heads, m: min(step, rows-r), n: n + r, causal: 1, keyHeads: 1})
@@ -167,24 +167,33 @@ func from(x []float32, n int) []float32 {
 	return x[n:]
 }
 
+// KV is the cache of one sequence. Scores run along the keys and the mix along the head
+// dimension, so keys lie in panels of sixteen.
+type KV struct {
+	Keys   []float32 // [capacity/16][kvHeads·headDim][16]
+	Values []float32 // [capacity][kvHeads·headDim]
+}
+
+// holds reports whether there is room for n positions of a width.
+func (c *KV) holds(n, width int) bool {
+	return len(c.Keys) >= ceilDiv(n, panelWidth)*panelWidth*width && len(c.Values) >= n*width
+}
+
 // StoreKV writes the keys and values of rows consecutive positions from first
-// on into one sequence's cache: k and v have width elements in each row, those of a head
-// behind those of the one before, and rows
-// begin stride elements apart. Scores run along the keys and the mix along the head
-// dimension, so kT is [capacity/16][width][16], panels of sixteen keys, and vCache
-// [capacity][width].
-func StoreKV(kT, vCache, k, v []float32, stride, rows, first, width int) {
-	if last := first + rows; len(kT) < ceilDiv(last, panelWidth)*panelWidth*width || len(vCache) < last*width {
-		panic(fmt.Sprintf("kernel: StoreKV of positions %d..%d of width %d into caches of %d and %d", first, last-1, width, len(kT), len(vCache)))
+// on into a sequence's cache: k and v have width elements in each row, those of a head
+// behind those of the one before, and rows begin stride elements apart.
+func StoreKV(cache KV, k, v []float32, stride, rows, first, width int) {
+	if !cache.holds(first+rows, width) {
+		panic(fmt.Sprintf("kernel: StoreKV of positions %d..%d of width %d into caches of %d and %d", first, first+rows-1, width, len(cache.Keys), len(cache.Values)))
 	}
 	for r := range rows {
-		copy(vCache[(first+r)*width:][:width], v[r*stride:])
+		copy(cache.Values[(first+r)*width:][:width], v[r*stride:])
 	}
 	for r := 0; r < rows; {
 		// As many rows as the panel of the first of them takes.
 		lane := (first + r) % panelWidth
 		m := min(rows-r, panelWidth-lane)
-		transpose(kT[(first+r-lane)*width+lane:], k[r*stride:], m, width, stride, panelWidth)
+		transpose(cache.Keys[(first+r-lane)*width+lane:], k[r*stride:], m, width, stride, panelWidth)
 		r += m
 	}
 }

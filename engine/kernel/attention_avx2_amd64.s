@@ -559,7 +559,7 @@ TEXT ·decodeHeads256x4(SB), NOSPLIT, $0-8
 	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
 	MOVQ          decodeCall_headDim(CX), R13
-	MOVQ          decodeCall_n(CX), R10
+	MOVQ          decodeCall_nextKeys(CX), R10
 	MOVQ          decodeCall_panelStride(CX), R11
 	SHLQ          $2, R8
 	SHLQ          $6, R13
@@ -570,7 +570,7 @@ TEXT ·decodeHeads256x4(SB), NOSPLIT, $0-8
 	VMOVUPS       c_ff800000<>(SB), Y1
 	VMOVUPS       c_ff800000<>(SB), Y2
 	VMOVUPS       c_ff800000<>(SB), Y3
-	MOVQ          R10, CX
+	MOVQ          decodeCall_n(CX), CX
 	SHRQ          $4, CX
 	TESTQ         CX, CX
 	JEQ           part
@@ -586,6 +586,11 @@ single:
 	MOVQ          R8, R14
 	SHRQ          $2, R14
 single_column:
+	PREFETCHT1    0(R10)
+	PREFETCHT1    64(R10)
+	PREFETCHT1    128(R10)
+	PREFETCHT1    192(R10)
+	ADDQ          $256, R10
 	VBROADCASTSS  0(BX), Y12
 	VFMADD231PS   0(DX), Y12, Y4
 	VFMADD231PS   32(DX), Y12, Y5
@@ -625,7 +630,8 @@ single_column:
 	DECQ          CX
 	JNZ           single
 part:
-	MOVQ          R10, CX
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_n(CX), CX
 	ANDQ          $15, CX
 	JEQ           scored
 	VPXOR         Y11, Y11, Y11
@@ -639,6 +645,11 @@ part:
 	MOVQ          R8, R14
 	SHRQ          $2, R14
 part_column:
+	PREFETCHT1    0(R10)
+	PREFETCHT1    64(R10)
+	PREFETCHT1    128(R10)
+	PREFETCHT1    192(R10)
+	ADDQ          $256, R10
 	VBROADCASTSS  0(BX), Y12
 	VFMADD231PS   0(DX), Y12, Y11
 	VFMADD231PS   32(DX), Y12, Y10
@@ -698,6 +709,7 @@ scored:
 	MOVQ          call+0(FP), DX
 	MOVQ          decodeCall_maxima(DX), DI
 	MOVQ          decodeCall_scores(DX), SI
+	MOVQ          decodeCall_n(DX), R10
 	VBROADCASTSS  decodeCall_scale(DX), Y4
 	MOVQ          DI, BX
 	MOVQ          decodeCall_unrounded(DX), DI
@@ -1127,6 +1139,9 @@ columns:
 	VPXOR         Y11, Y11, Y11
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_nextValues(CX), R13
+	SUBQ          decodeCall_values(CX), R13
+	ADDQ          DX, R13
 	MOVQ          decodeCall_n(CX), CX
 	MOVQ          AX, SI
 	MOVQ          DX, DI
@@ -1134,18 +1149,22 @@ columns:
 	JEQ           mix16
 	ADDQ          SI, R15
 mix16_rounded:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Y12
 	VADDSS        0(R15), X0, X0
 	VFMADD231PS   0(DI), Y12, Y4
 	VFMADD231PS   32(DI), Y12, Y10
+	PREFETCHT1    0(R13)(R8*1)
 	VBROADCASTSS  0(SI)(R9*1), Y12
 	VADDSS        0(R15)(R9*1), X1, X1
 	VFMADD231PS   0(DI)(R8*1), Y12, Y7
 	VFMADD231PS   32(DI)(R8*1), Y12, Y9
+	PREFETCHT1    0(R13)(R8*2)
 	VBROADCASTSS  0(SI)(R9*2), Y12
 	VADDSS        0(R15)(R9*2), X2, X2
 	VFMADD231PS   0(DI)(R8*2), Y12, Y8
 	VFMADD231PS   32(DI)(R8*2), Y12, Y5
+	PREFETCHT1    0(R13)(R14*1)
 	VBROADCASTSS  0(SI)(R12*1), Y12
 	VADDSS        0(R15)(R12*1), X3, X3
 	VFMADD231PS   0(DI)(R14*1), Y12, Y6
@@ -1153,28 +1172,34 @@ mix16_rounded:
 	ADDQ          $4, SI
 	ADDQ          $4, R15
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix16_rounded
 	JMP           mix16_divide
 mix16:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Y12
 	VADDSS        X12, X0, X0
 	VFMADD231PS   0(DI), Y12, Y4
 	VFMADD231PS   32(DI), Y12, Y10
+	PREFETCHT1    0(R13)(R8*1)
 	VBROADCASTSS  0(SI)(R9*1), Y12
 	VADDSS        X12, X1, X1
 	VFMADD231PS   0(DI)(R8*1), Y12, Y7
 	VFMADD231PS   32(DI)(R8*1), Y12, Y9
+	PREFETCHT1    0(R13)(R8*2)
 	VBROADCASTSS  0(SI)(R9*2), Y12
 	VADDSS        X12, X2, X2
 	VFMADD231PS   0(DI)(R8*2), Y12, Y8
 	VFMADD231PS   32(DI)(R8*2), Y12, Y5
+	PREFETCHT1    0(R13)(R14*1)
 	VBROADCASTSS  0(SI)(R12*1), Y12
 	VADDSS        X12, X3, X3
 	VFMADD231PS   0(DI)(R14*1), Y12, Y6
 	VFMADD231PS   32(DI)(R14*1), Y12, Y11
 	ADDQ          $4, SI
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix16
 mix16_divide:
@@ -1220,6 +1245,9 @@ eight:
 	VPXOR         Y7, Y7, Y7
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_nextValues(CX), R13
+	SUBQ          decodeCall_values(CX), R13
+	ADDQ          DX, R13
 	MOVQ          decodeCall_n(CX), CX
 	MOVQ          AX, SI
 	MOVQ          DX, DI
@@ -1227,39 +1255,49 @@ eight:
 	JEQ           mix8
 	ADDQ          SI, R15
 mix8_rounded:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Y8
 	VADDSS        0(R15), X0, X0
 	VFMADD231PS   0(DI), Y8, Y4
+	PREFETCHT1    0(R13)(R8*1)
 	VBROADCASTSS  0(SI)(R9*1), Y8
 	VADDSS        0(R15)(R9*1), X1, X1
 	VFMADD231PS   0(DI)(R8*1), Y8, Y5
+	PREFETCHT1    0(R13)(R8*2)
 	VBROADCASTSS  0(SI)(R9*2), Y8
 	VADDSS        0(R15)(R9*2), X2, X2
 	VFMADD231PS   0(DI)(R8*2), Y8, Y6
+	PREFETCHT1    0(R13)(R14*1)
 	VBROADCASTSS  0(SI)(R12*1), Y8
 	VADDSS        0(R15)(R12*1), X3, X3
 	VFMADD231PS   0(DI)(R14*1), Y8, Y7
 	ADDQ          $4, SI
 	ADDQ          $4, R15
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix8_rounded
 	JMP           mix8_divide
 mix8:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Y8
 	VADDSS        X8, X0, X0
 	VFMADD231PS   0(DI), Y8, Y4
+	PREFETCHT1    0(R13)(R8*1)
 	VBROADCASTSS  0(SI)(R9*1), Y8
 	VADDSS        X8, X1, X1
 	VFMADD231PS   0(DI)(R8*1), Y8, Y5
+	PREFETCHT1    0(R13)(R8*2)
 	VBROADCASTSS  0(SI)(R9*2), Y8
 	VADDSS        X8, X2, X2
 	VFMADD231PS   0(DI)(R8*2), Y8, Y6
+	PREFETCHT1    0(R13)(R14*1)
 	VBROADCASTSS  0(SI)(R12*1), Y8
 	VADDSS        X8, X3, X3
 	VFMADD231PS   0(DI)(R14*1), Y8, Y7
 	ADDQ          $4, SI
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix8
 mix8_divide:
@@ -1296,7 +1334,7 @@ TEXT ·decodeHeads256x1(SB), NOSPLIT, $0-8
 	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
 	MOVQ          decodeCall_headDim(CX), R13
-	MOVQ          decodeCall_n(CX), R10
+	MOVQ          decodeCall_nextKeys(CX), R10
 	MOVQ          decodeCall_panelStride(CX), R11
 	SHLQ          $2, R8
 	SHLQ          $6, R13
@@ -1304,7 +1342,7 @@ TEXT ·decodeHeads256x1(SB), NOSPLIT, $0-8
 	LEAQ          (R9)(R9*2), AX
 	LEAQ          (R13)(R13*2), R12
 	VMOVUPS       c_ff800000<>(SB), Y0
-	MOVQ          R10, CX
+	MOVQ          decodeCall_n(CX), CX
 	SHRQ          $4, CX
 	TESTQ         CX, CX
 	JEQ           part
@@ -1314,6 +1352,8 @@ single:
 	MOVQ          R8, R14
 	SHRQ          $2, R14
 single_column:
+	PREFETCHT1    0(R10)
+	ADDQ          $64, R10
 	VBROADCASTSS  0(BX), Y3
 	VFMADD231PS   0(DX), Y3, Y1
 	VFMADD231PS   32(DX), Y3, Y2
@@ -1332,7 +1372,8 @@ single_column:
 	DECQ          CX
 	JNZ           single
 part:
-	MOVQ          R10, CX
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_n(CX), CX
 	ANDQ          $15, CX
 	JEQ           scored
 	VPXOR         Y2, Y2, Y2
@@ -1340,6 +1381,8 @@ part:
 	MOVQ          R8, R14
 	SHRQ          $2, R14
 part_column:
+	PREFETCHT1    0(R10)
+	ADDQ          $64, R10
 	VBROADCASTSS  0(BX), Y3
 	VFMADD231PS   0(DX), Y3, Y2
 	VFMADD231PS   32(DX), Y3, Y1
@@ -1366,6 +1409,7 @@ scored:
 	MOVQ          call+0(FP), DX
 	MOVQ          decodeCall_maxima(DX), DI
 	MOVQ          decodeCall_scores(DX), SI
+	MOVQ          decodeCall_n(DX), R10
 	VBROADCASTSS  decodeCall_scale(DX), Y1
 	MOVQ          DI, BX
 	MOVQ          decodeCall_unrounded(DX), DI
@@ -1495,6 +1539,9 @@ columns:
 	VPXOR         Y3, Y3, Y3
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_nextValues(CX), R13
+	SUBQ          decodeCall_values(CX), R13
+	ADDQ          DX, R13
 	MOVQ          decodeCall_n(CX), CX
 	MOVQ          AX, SI
 	MOVQ          DX, DI
@@ -1502,6 +1549,7 @@ columns:
 	JEQ           mix16
 	ADDQ          SI, R15
 mix16_rounded:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Y4
 	VADDSS        0(R15), X0, X0
 	VFMADD231PS   0(DI), Y4, Y1
@@ -1509,16 +1557,19 @@ mix16_rounded:
 	ADDQ          $4, SI
 	ADDQ          $4, R15
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix16_rounded
 	JMP           mix16_divide
 mix16:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Y4
 	VADDSS        X4, X0, X0
 	VFMADD231PS   0(DI), Y4, Y1
 	VFMADD231PS   32(DI), Y4, Y3
 	ADDQ          $4, SI
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix16
 mix16_divide:
@@ -1540,6 +1591,9 @@ eight:
 	VPXOR         Y1, Y1, Y1
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_nextValues(CX), R13
+	SUBQ          decodeCall_values(CX), R13
+	ADDQ          DX, R13
 	MOVQ          decodeCall_n(CX), CX
 	MOVQ          AX, SI
 	MOVQ          DX, DI
@@ -1547,21 +1601,25 @@ eight:
 	JEQ           mix8
 	ADDQ          SI, R15
 mix8_rounded:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Y2
 	VADDSS        0(R15), X0, X0
 	VFMADD231PS   0(DI), Y2, Y1
 	ADDQ          $4, SI
 	ADDQ          $4, R15
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix8_rounded
 	JMP           mix8_divide
 mix8:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Y2
 	VADDSS        X2, X0, X0
 	VFMADD231PS   0(DI), Y2, Y1
 	ADDQ          $4, SI
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix8
 mix8_divide:

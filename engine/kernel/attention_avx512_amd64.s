@@ -639,7 +639,7 @@ TEXT ·decodeHeads512x4(SB), NOSPLIT, $0-8
 	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
 	MOVQ          decodeCall_headDim(CX), R13
-	MOVQ          decodeCall_n(CX), R10
+	MOVQ          decodeCall_nextKeys(CX), R10
 	MOVQ          decodeCall_panelStride(CX), R11
 	SHLQ          $2, R8
 	SHLQ          $6, R13
@@ -650,7 +650,7 @@ TEXT ·decodeHeads512x4(SB), NOSPLIT, $0-8
 	VMOVUPS       Z31, Z1
 	VMOVUPS       Z31, Z2
 	VMOVUPS       Z31, Z3
-	MOVQ          R10, CX
+	MOVQ          decodeCall_n(CX), CX
 	SHRQ          $4, CX
 	SUBQ          $2, CX
 	JLT           less
@@ -667,6 +667,15 @@ pair:
 	SHRQ          $2, R14
 	LEAQ          (DX)(R11*1), DI
 pair_column:
+	PREFETCHT1    0(R10)
+	PREFETCHT1    64(R10)
+	PREFETCHT1    128(R10)
+	PREFETCHT1    192(R10)
+	PREFETCHT1    256(R10)
+	PREFETCHT1    320(R10)
+	PREFETCHT1    384(R10)
+	PREFETCHT1    448(R10)
+	ADDQ          $512, R10
 	VBROADCASTSS  0(BX), Z12
 	VFMADD231PS   0(DX), Z12, Z4
 	VFMADD231PS   0(DI), Z12, Z5
@@ -719,6 +728,11 @@ single:
 	MOVQ          R8, R14
 	SHRQ          $2, R14
 single_column:
+	PREFETCHT1    0(R10)
+	PREFETCHT1    64(R10)
+	PREFETCHT1    128(R10)
+	PREFETCHT1    192(R10)
+	ADDQ          $256, R10
 	VBROADCASTSS  0(BX), Z7
 	VFMADD231PS   0(DX), Z7, Z11
 	VBROADCASTSS  0(BX)(R8*1), Z7
@@ -746,7 +760,8 @@ single_column:
 	DECQ          CX
 	JNZ           single
 part:
-	MOVQ          R10, CX
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_n(CX), CX
 	ANDQ          $15, CX
 	JEQ           scored
 	VPXORD        Z8, Z8, Z8
@@ -756,6 +771,11 @@ part:
 	MOVQ          R8, R14
 	SHRQ          $2, R14
 part_column:
+	PREFETCHT1    0(R10)
+	PREFETCHT1    64(R10)
+	PREFETCHT1    128(R10)
+	PREFETCHT1    192(R10)
+	ADDQ          $256, R10
 	VBROADCASTSS  0(BX), Z7
 	VFMADD231PS   0(DX), Z7, Z8
 	VBROADCASTSS  0(BX)(R8*1), Z7
@@ -788,6 +808,7 @@ scored:
 	MOVQ          call+0(FP), DX
 	MOVQ          decodeCall_maxima(DX), DI
 	MOVQ          decodeCall_scores(DX), SI
+	MOVQ          decodeCall_n(DX), R10
 	VBROADCASTSS  decodeCall_scale(DX), Z11
 	MOVQ          DI, BX
 	MOVQ          decodeCall_unrounded(DX), DI
@@ -1004,6 +1025,9 @@ columns:
 	VPXORD        Z15, Z15, Z15
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_nextValues(CX), R13
+	SUBQ          decodeCall_values(CX), R13
+	ADDQ          DX, R13
 	MOVQ          decodeCall_n(CX), CX
 	MOVQ          AX, SI
 	MOVQ          DX, DI
@@ -1011,39 +1035,49 @@ columns:
 	JEQ           mix16
 	ADDQ          SI, R15
 mix16_rounded:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Z16
 	VADDSS        0(R15), X0, X0
 	VFMADD231PS   0(DI), Z16, Z11
+	PREFETCHT1    0(R13)(R8*1)
 	VBROADCASTSS  0(SI)(R9*1), Z16
 	VADDSS        0(R15)(R9*1), X1, X1
 	VFMADD231PS   0(DI)(R8*1), Z16, Z13
+	PREFETCHT1    0(R13)(R8*2)
 	VBROADCASTSS  0(SI)(R9*2), Z16
 	VADDSS        0(R15)(R9*2), X2, X2
 	VFMADD231PS   0(DI)(R8*2), Z16, Z14
+	PREFETCHT1    0(R13)(R14*1)
 	VBROADCASTSS  0(SI)(R12*1), Z16
 	VADDSS        0(R15)(R12*1), X3, X3
 	VFMADD231PS   0(DI)(R14*1), Z16, Z15
 	ADDQ          $4, SI
 	ADDQ          $4, R15
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix16_rounded
 	JMP           mix16_divide
 mix16:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Z16
 	VADDSS        X16, X0, X0
 	VFMADD231PS   0(DI), Z16, Z11
+	PREFETCHT1    0(R13)(R8*1)
 	VBROADCASTSS  0(SI)(R9*1), Z16
 	VADDSS        X16, X1, X1
 	VFMADD231PS   0(DI)(R8*1), Z16, Z13
+	PREFETCHT1    0(R13)(R8*2)
 	VBROADCASTSS  0(SI)(R9*2), Z16
 	VADDSS        X16, X2, X2
 	VFMADD231PS   0(DI)(R8*2), Z16, Z14
+	PREFETCHT1    0(R13)(R14*1)
 	VBROADCASTSS  0(SI)(R12*1), Z16
 	VADDSS        X16, X3, X3
 	VFMADD231PS   0(DI)(R14*1), Z16, Z15
 	ADDQ          $4, SI
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix16
 mix16_divide:
@@ -1081,6 +1115,9 @@ eight:
 	VPXOR         Y7, Y7, Y7
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_nextValues(CX), R13
+	SUBQ          decodeCall_values(CX), R13
+	ADDQ          DX, R13
 	MOVQ          decodeCall_n(CX), CX
 	MOVQ          AX, SI
 	MOVQ          DX, DI
@@ -1088,39 +1125,49 @@ eight:
 	JEQ           mix8
 	ADDQ          SI, R15
 mix8_rounded:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Y8
 	VADDSS        0(R15), X0, X0
 	VFMADD231PS   0(DI), Y8, Y4
+	PREFETCHT1    0(R13)(R8*1)
 	VBROADCASTSS  0(SI)(R9*1), Y8
 	VADDSS        0(R15)(R9*1), X1, X1
 	VFMADD231PS   0(DI)(R8*1), Y8, Y5
+	PREFETCHT1    0(R13)(R8*2)
 	VBROADCASTSS  0(SI)(R9*2), Y8
 	VADDSS        0(R15)(R9*2), X2, X2
 	VFMADD231PS   0(DI)(R8*2), Y8, Y6
+	PREFETCHT1    0(R13)(R14*1)
 	VBROADCASTSS  0(SI)(R12*1), Y8
 	VADDSS        0(R15)(R12*1), X3, X3
 	VFMADD231PS   0(DI)(R14*1), Y8, Y7
 	ADDQ          $4, SI
 	ADDQ          $4, R15
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix8_rounded
 	JMP           mix8_divide
 mix8:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Y8
 	VADDSS        X8, X0, X0
 	VFMADD231PS   0(DI), Y8, Y4
+	PREFETCHT1    0(R13)(R8*1)
 	VBROADCASTSS  0(SI)(R9*1), Y8
 	VADDSS        X8, X1, X1
 	VFMADD231PS   0(DI)(R8*1), Y8, Y5
+	PREFETCHT1    0(R13)(R8*2)
 	VBROADCASTSS  0(SI)(R9*2), Y8
 	VADDSS        X8, X2, X2
 	VFMADD231PS   0(DI)(R8*2), Y8, Y6
+	PREFETCHT1    0(R13)(R14*1)
 	VBROADCASTSS  0(SI)(R12*1), Y8
 	VADDSS        X8, X3, X3
 	VFMADD231PS   0(DI)(R14*1), Y8, Y7
 	ADDQ          $4, SI
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix8
 mix8_divide:
@@ -1172,7 +1219,7 @@ TEXT ·decodeHeads512x1(SB), NOSPLIT, $0-8
 	MOVQ          decodeCall_headDim(CX), R8
 	MOVQ          decodeCall_ld(CX), R9
 	MOVQ          decodeCall_headDim(CX), R13
-	MOVQ          decodeCall_n(CX), R10
+	MOVQ          decodeCall_nextKeys(CX), R10
 	MOVQ          decodeCall_panelStride(CX), R11
 	SHLQ          $2, R8
 	SHLQ          $6, R13
@@ -1180,7 +1227,7 @@ TEXT ·decodeHeads512x1(SB), NOSPLIT, $0-8
 	LEAQ          (R9)(R9*2), AX
 	LEAQ          (R13)(R13*2), R12
 	VMOVUPS       Z31, Z0
-	MOVQ          R10, CX
+	MOVQ          decodeCall_n(CX), CX
 	SHRQ          $4, CX
 	SUBQ          $2, CX
 	JLT           less
@@ -1191,6 +1238,9 @@ pair:
 	SHRQ          $2, R14
 	LEAQ          (DX)(R11*1), DI
 pair_column:
+	PREFETCHT1    0(R10)
+	PREFETCHT1    64(R10)
+	ADDQ          $128, R10
 	VBROADCASTSS  0(BX), Z3
 	VFMADD231PS   0(DX), Z3, Z1
 	VFMADD231PS   0(DI), Z3, Z2
@@ -1219,6 +1269,8 @@ single:
 	MOVQ          R8, R14
 	SHRQ          $2, R14
 single_column:
+	PREFETCHT1    0(R10)
+	ADDQ          $64, R10
 	VBROADCASTSS  0(BX), Z1
 	VFMADD231PS   0(DX), Z1, Z2
 	ADDQ          $4, BX
@@ -1234,13 +1286,16 @@ single_column:
 	DECQ          CX
 	JNZ           single
 part:
-	MOVQ          R10, CX
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_n(CX), CX
 	ANDQ          $15, CX
 	JEQ           scored
 	VPXORD        Z2, Z2, Z2
 	MOVQ          R8, R14
 	SHRQ          $2, R14
 part_column:
+	PREFETCHT1    0(R10)
+	ADDQ          $64, R10
 	VBROADCASTSS  0(BX), Z1
 	VFMADD231PS   0(DX), Z1, Z2
 	ADDQ          $4, BX
@@ -1261,6 +1316,7 @@ scored:
 	MOVQ          call+0(FP), DX
 	MOVQ          decodeCall_maxima(DX), DI
 	MOVQ          decodeCall_scores(DX), SI
+	MOVQ          decodeCall_n(DX), R10
 	VBROADCASTSS  decodeCall_scale(DX), Z2
 	MOVQ          DI, BX
 	MOVQ          decodeCall_unrounded(DX), DI
@@ -1336,6 +1392,9 @@ columns:
 	VPXORD        Z2, Z2, Z2
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_nextValues(CX), R13
+	SUBQ          decodeCall_values(CX), R13
+	ADDQ          DX, R13
 	MOVQ          decodeCall_n(CX), CX
 	MOVQ          AX, SI
 	MOVQ          DX, DI
@@ -1343,21 +1402,25 @@ columns:
 	JEQ           mix16
 	ADDQ          SI, R15
 mix16_rounded:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Z4
 	VADDSS        0(R15), X0, X0
 	VFMADD231PS   0(DI), Z4, Z2
 	ADDQ          $4, SI
 	ADDQ          $4, R15
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix16_rounded
 	JMP           mix16_divide
 mix16:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Z4
 	VADDSS        X4, X0, X0
 	VFMADD231PS   0(DI), Z4, Z2
 	ADDQ          $4, SI
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix16
 mix16_divide:
@@ -1377,6 +1440,9 @@ eight:
 	VPXOR         Y1, Y1, Y1
 	MOVQ          call+0(FP), CX
 	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_nextValues(CX), R13
+	SUBQ          decodeCall_values(CX), R13
+	ADDQ          DX, R13
 	MOVQ          decodeCall_n(CX), CX
 	MOVQ          AX, SI
 	MOVQ          DX, DI
@@ -1384,21 +1450,25 @@ eight:
 	JEQ           mix8
 	ADDQ          SI, R15
 mix8_rounded:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Y2
 	VADDSS        0(R15), X0, X0
 	VFMADD231PS   0(DI), Y2, Y1
 	ADDQ          $4, SI
 	ADDQ          $4, R15
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix8_rounded
 	JMP           mix8_divide
 mix8:
+	PREFETCHT1    0(R13)
 	VBROADCASTSS  0(SI), Y2
 	VADDSS        X2, X0, X0
 	VFMADD231PS   0(DI), Y2, Y1
 	ADDQ          $4, SI
 	ADDQ          R10, DI
+	ADDQ          R10, R13
 	DECQ          CX
 	JNZ           mix8
 mix8_divide:

@@ -9,9 +9,10 @@ import (
 // attention is Attention with the keys and values of one sequence.
 type attention struct {
 	*Attention
-	kT []float32 // panels of keys, those of the key heads one behind the other
-	v  []float32 // rows of values, those of the key heads side by side
-	s  *Scratch
+	keys   []float32 // of KV, from the first key head of the call on
+	values []float32
+	next   KV
+	s      *Scratch
 }
 
 // block is m query rows handled together: consecutive queries of one head,
@@ -92,7 +93,7 @@ func (a *attention) inSteps(out, scores, q, sums, maxima []float32, b *block, ld
 // score fills scores[m][ld] with q·k for keys 0..n-1, not yet scaled.
 func (a *attention) score(scores, q []float32, b *block, n, ld int) {
 	per := b.m / b.keyHeads
-	p := product{c: scores, a: q, b: a.kT, ldc: ld, ais: b.queryStride, aks: 1, ldb: panelWidth, group: panelWidth * a.width,
+	p := product{c: scores, a: q, b: a.keys, ldc: ld, ais: b.queryStride, aks: 1, ldb: panelWidth, group: panelWidth * a.width,
 		m: b.m, n: n, k: a.headDim, unfused: a.num.Reduction.Unfused}
 	if per == 1 && b.m > 1 {
 		p.band = panelWidth * a.headDim
@@ -101,7 +102,7 @@ func (a *attention) score(scores, q []float32, b *block, n, ld int) {
 	}
 	p.m = per
 	for h := range b.keyHeads {
-		p.c, p.a, p.b = scores[h*per*ld:], q[h*per*b.queryStride:], a.kT[h*panelWidth*a.headDim:]
+		p.c, p.a, p.b = scores[h*per*ld:], q[h*per*b.queryStride:], a.keys[h*panelWidth*a.headDim:]
 		p.run(a.s)
 	}
 }
@@ -110,7 +111,7 @@ func (a *attention) score(scores, q []float32, b *block, n, ld int) {
 // probs, whose rows are ld apart.
 func (a *attention) mix(out, probs []float32, b *block, first, rows, from, to, ld int, red Reduction) {
 	per := b.m / b.keyHeads
-	p := product{c: out[first*b.stride:], a: probs[first*ld+from:], b: a.v[from*a.width:], ldc: b.stride, ais: ld, aks: 1, ldb: a.width, group: panelWidth,
+	p := product{c: out[first*b.stride:], a: probs[first*ld+from:], b: a.values[from*a.width:], ldc: b.stride, ais: ld, aks: 1, ldb: a.width, group: panelWidth,
 		m: rows, n: a.headDim, k: to - from, add: red.Kind == Canonical}
 	if b.keyHeads == 1 {
 		p.reduce(red, precision.Format{}, blockScales{}, a.s)
@@ -124,7 +125,7 @@ func (a *attention) mix(out, probs []float32, b *block, first, rows, from, to, l
 	}
 	p.m = per
 	for h := range b.keyHeads {
-		p.c, p.a, p.b = out[h*per*b.stride:], probs[h*per*ld+from:], a.v[h*a.headDim+from*a.width:]
+		p.c, p.a, p.b = out[h*per*b.stride:], probs[h*per*ld+from:], a.values[h*a.headDim+from*a.width:]
 		p.reduce(red, precision.Format{}, blockScales{}, a.s)
 	}
 }
@@ -181,7 +182,7 @@ func (a *attention) mixCausal(out, probs []float32, b *block, first, from, to, l
 	common := min(to, b.keys(first))
 	a.mix(out, probs, b, first, b.m-first, from, common, ld, red)
 	if b.causal > 0 && first == 0 && common == b.n && to == b.keys(b.m-1) && red == (Reduction{}) {
-		tailRows(out, probs[common:], a.v[common*a.width:], b.stride, ld, a.width, b.m, a.headDim)
+		tailRows(out, probs[common:], a.values[common*a.width:], b.stride, ld, a.width, b.m, a.headDim)
 		return
 	}
 	for r := first + 1; r < b.m && b.causal > 0; r++ {

@@ -85,7 +85,7 @@ func TestPrefillPathsAgree(t *testing.T) {
 					var want, wantLSE *guarded
 					attend := func() (out, lse *guarded) {
 						out, lse = newGuarded("out", rows*d), newGuarded("lse", rows*heads)
-						c.attention(num).Attend(out.x, lse.x, c.q[before*d:], d, c.kT, c.vc, rows, before+1, nil)
+						c.attention(num).Attend(out.x, lse.x, c.q[before*d:], d, c.kv, rows, before+1, KV{}, nil)
 						out.intact(t)
 						lse.intact(t)
 						return out, lse
@@ -166,11 +166,11 @@ func TestAttentionOfFusedRows(t *testing.T) {
 			copy(row[d+kd:], apart.v[r*kd:][:kd])
 		}
 		want, lse := apart.prefill(AttentionNumerics{}, rows)
-		kT, v := make([]float32, len(apart.kT)), make([]float32, len(apart.vc))
-		StoreKV(kT, v, fused[d:], fused[d+kd:], width, rows, 0, kd)
+		kv := KV{make([]float32, len(apart.kv.Keys)), make([]float32, len(apart.kv.Values))}
+		StoreKV(kv, fused[d:], fused[d+kd:], width, rows, 0, kd)
 		got := make([]float32, rows*d)
 		a := apart.attention(AttentionNumerics{})
-		a.Attend(got, nil, fused, width, kT, v, rows, 1, nil)
+		a.Attend(got, nil, fused, width, kv, rows, 1, KV{}, nil)
 		sameBits(t, "out", got, want)
 
 		dout := normals(newRand(10), rows*d)

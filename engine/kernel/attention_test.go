@@ -12,7 +12,8 @@ import (
 // attentionCase is one sequence with its cache filled.
 type attentionCase struct {
 	t, heads, kvHeads, headDim, cap int
-	q, k, v, kT, vc                 []float32
+	q, k, v                         []float32
+	kv                              KV
 	scale                           float32
 }
 
@@ -21,9 +22,9 @@ func newAttentionCase(seed uint64, t, heads, kvHeads, headDim int) attentionCase
 	c := attentionCase{t: t, heads: heads, kvHeads: kvHeads, headDim: headDim, cap: (t + 15) / 16 * 16,
 		q: normals(rng, t*heads*headDim), k: normals(rng, t*kvHeads*headDim), v: normals(rng, t*kvHeads*headDim),
 		scale: float32(1 / math.Sqrt(float64(headDim)))}
-	c.kT, c.vc = normals(rng, kvHeads*headDim*c.cap), normals(rng, kvHeads*headDim*c.cap)
-	for i := range c.kT {
-		c.kT[i], c.vc[i] = float32(math.NaN()), float32(math.NaN()) // what is not stored must not matter
+	c.kv = KV{normals(rng, kvHeads*headDim*c.cap), normals(rng, kvHeads*headDim*c.cap)}
+	for i := range c.kv.Keys {
+		c.kv.Keys[i], c.kv.Values[i] = float32(math.NaN()), float32(math.NaN()) // what is not stored must not matter
 	}
 	return c
 }
@@ -35,7 +36,7 @@ func (c *attentionCase) attention(num AttentionNumerics) *Attention {
 
 func (c *attentionCase) store(rows, first int) {
 	kd := c.kvHeads * c.headDim
-	StoreKV(c.kT, c.vc, c.k[first*kd:], c.v[first*kd:], kd, rows, first, kd)
+	StoreKV(c.kv, c.k[first*kd:], c.v[first*kd:], kd, rows, first, kd)
 }
 
 // decode attends one row at a time, as each is stored.
@@ -46,7 +47,7 @@ func (c *attentionCase) decode(num AttentionNumerics) (out, lse []float32) {
 	a := c.attention(num)
 	for i := range c.t {
 		c.store(1, i)
-		a.Attend(out[i*d:][:d], lse[i*c.heads:][:c.heads], c.q[i*d:][:d], d, c.kT, c.vc, 1, i+1, &s)
+		a.Attend(out[i*d:][:d], lse[i*c.heads:][:c.heads], c.q[i*d:][:d], d, c.kv, 1, i+1, KV{}, &s)
 	}
 	return out, lse
 }
@@ -58,7 +59,7 @@ func (c *attentionCase) prefill(num AttentionNumerics, chunks ...int) (out, lse 
 	a, first := c.attention(num), 0
 	for _, n := range chunks {
 		c.store(n, first)
-		a.Attend(out[first*d:][:n*d], lse[first*c.heads:][:n*c.heads], c.q[first*d:], d, c.kT, c.vc, n, first+1, nil)
+		a.Attend(out[first*d:][:n*d], lse[first*c.heads:][:n*c.heads], c.q[first*d:], d, c.kv, n, first+1, KV{}, nil)
 		first += n
 	}
 	return out, lse

@@ -76,7 +76,7 @@ func BenchmarkOps(b *testing.B) {
 	table, pos := NewRotaryTable(1e4, headDim, rows), make([]int32, rows)
 	var s Scratch
 	attend := func(num AttentionNumerics) {
-		a.attention(num).Attend(out, lse, a.q, heads*headDim, a.kT, a.vc, t, 1, &s)
+		a.attention(num).Attend(out, lse, a.q, heads*headDim, a.kv, t, 1, KV{}, &s)
 	}
 	bf16 := AttentionNumerics{Scores: precision.BF16, Probs: precision.BF16, Output: precision.BF16}
 	for _, op := range []struct {
@@ -106,7 +106,7 @@ func BenchmarkOps(b *testing.B) {
 		{"attend 64 rows bf16", t * (t + 1) / 2 * heads, func() { attend(bf16) }},
 		{"attend 64 rows online", t * (t + 1) / 2 * heads, func() { attend(AttentionNumerics{Kernel: Online, Tile: 16}) }},
 		{"attend decode 48 keys", 48 * heads, func() {
-			plain.Attend(out, lse, a.q, heads*headDim, a.kT, a.vc, 1, 48, &s)
+			plain.Attend(out, lse, a.q, heads*headDim, a.kv, 1, 48, KV{}, &s)
 		}},
 		{"attend gradient", t * (t + 1) / 2 * heads, func() {
 			plain.AttendGrad(dq, dk, dv, out, a.q, a.k, a.v, lse, heads*headDim, heads*headDim, 0, t, Kept{}, &s)

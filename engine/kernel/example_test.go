@@ -49,16 +49,16 @@ func ExampleAttention_Attend() {
 	q := []float32{1, 0, 0, 1, 1, 1}
 	k := []float32{1, 2, 3, 4, 5, 6}
 	v := []float32{1, 0, 0, 1, 1, 1}
-	keys, values := make([]float32, headDim*capacity), make([]float32, headDim*capacity)
-	kernel.StoreKV(keys, values, k, v, heads*headDim, rows, 0, heads*headDim)
+	cache := kernel.KV{Keys: make([]float32, headDim*capacity), Values: make([]float32, headDim*capacity)}
+	kernel.StoreKV(cache, k, v, heads*headDim, rows, 0, heads*headDim)
 	a := kernel.NewAttention(heads, heads, headDim, kernel.AttentionNumerics{Scores: precision.BF16, Probs: precision.BF16, Output: precision.BF16})
 
 	var all, one [rows * headDim]float32
 	var lse [rows]float32
 	var scratch kernel.Scratch
-	a.Attend(all[:], lse[:], q, heads*headDim, keys, values, rows, 1, &scratch)
+	a.Attend(all[:], lse[:], q, heads*headDim, cache, rows, 1, kernel.KV{}, &scratch)
 	for r := range rows {
-		a.Attend(one[r*headDim:][:headDim], lse[r:], q[r*headDim:], headDim, keys, values, 1, r+1, &scratch)
+		a.Attend(one[r*headDim:][:headDim], lse[r:], q[r*headDim:], headDim, cache, 1, r+1, kernel.KV{}, &scratch)
 	}
 	fmt.Println(all)
 	fmt.Println(all == one)

@@ -149,8 +149,8 @@ func TestKernelsDoNotAllocate(t *testing.T) {
 	for name, num := range everyAttention() {
 		a := c.attention(num)
 		steps["attend "+name] = func() {
-			a.Attend(out, lse, c.q, c.heads*c.headDim, c.kT, c.vc, c.t, 1, &s)
-			a.Attend(out, lse, c.q, c.heads*c.headDim, c.kT, c.vc, 1, 30, &s)
+			a.Attend(out, lse, c.q, c.heads*c.headDim, c.kv, c.t, 1, KV{}, &s)
+			a.Attend(out, lse, c.q, c.heads*c.headDim, c.kv, 1, 30, KV{}, &s)
 		}
 	}
 	for _, p := range Paths() {

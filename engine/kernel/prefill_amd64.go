@@ -47,11 +47,11 @@ func (a *attention) prefill(out, scores, q, sums, maxima []float32, b *block) bo
 	queries, unrounded := grown(&a.s.queries, a.headDim*panelWidth), a.unrounded(len(scores))
 	transpose(queries, q, b.m, a.headDim, b.queryStride, panelWidth)
 	_, _ = out[(b.m-1)*b.stride+a.headDim-1], scores[panels*panelWidth+unrounded-1]
-	_, _ = a.kT[(panels-panelWidth)*a.width+panelWidth*a.headDim-1], a.v[(last-1)*a.width+a.headDim-1]
+	_, _ = a.keys[(panels-panelWidth)*a.width+panelWidth*a.headDim-1], a.values[(last-1)*a.width+a.headDim-1]
 	sums, maxima = sums[:panelWidth], maxima[:panelWidth]
 	call, lanes := &a.s.prefill, laneCount()
 	for r := 0; r < b.m; r += lanes {
-		*call = prefillCall{out: &out[r*b.stride], queries: &queries[r], keys: &a.kT[0], values: &a.v[0], scores: &scores[r], sums: &sums[r], maxima: &maxima[r],
+		*call = prefillCall{out: &out[r*b.stride], queries: &queries[r], keys: &a.keys[0], values: &a.values[0], scores: &scores[r], sums: &sums[r], maxima: &maxima[r],
 			n: uintptr(b.n + r), rows: uintptr(min(lanes, b.m-r)), headDim: uintptr(a.headDim),
 			panelStride: 4 * panelWidth * uintptr(a.width), valueStride: 4 * uintptr(a.width), stride: 4 * uintptr(b.stride), unrounded: 4 * uintptr(unrounded), scale: a.scale}
 		if lanes == panelWidth {

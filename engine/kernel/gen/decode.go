@@ -9,14 +9,15 @@ var decodeHeadCounts = []int{4, 1}
 // decodeHeads writes the routine that attends some heads of one query, each to the keys and
 // values of its own head: scores, their exponentials, and the mix divided by their sum. The
 // width of a head is a multiple of eight. Exponentials may be rounded to bf16, as in prefillRows.
+// With each line of keys and values one of the query to come is asked for.
 //
 //	SI scores   BX q   DX keys   R8 from head to head of q   R9 of the scores   R13 of the keys
-//	R15, AX, R12 three times R8, R9, R13   R10 keys   R11 from panel to panel
+//	R15, AX, R12 three times R8, R9, R13   R10 keys to come   R11 from panel to panel
 func decodeHeads(t *text, isa isa, consts map[string]uint32, heads int) {
 	name := fmt.Sprintf("decodeHeads%sx%d", isa.name, heads)
 	routineText(t, isa, name, name+"(call *decodeCall)", 8, consts, func(v *vec) {
 		v.op("MOVQ", "call+0(FP)", "CX")
-		for _, r := range [][2]string{{"scores", "SI"}, {"q", "BX"}, {"keys", "DX"}, {"headDim", "R8"}, {"ld", "R9"}, {"headDim", "R13"}, {"n", "R10"}, {"panelStride", "R11"}} {
+		for _, r := range [][2]string{{"scores", "SI"}, {"q", "BX"}, {"keys", "DX"}, {"headDim", "R8"}, {"ld", "R9"}, {"headDim", "R13"}, {"nextKeys", "R10"}, {"panelStride", "R11"}} {
 			v.op("MOVQ", "decodeCall_"+r[0]+"(CX)", r[1])
 		}
 		v.op("SHLQ", "$2", "R8")
@@ -48,7 +49,7 @@ func (v *vec) scoreHeads(maxima []string) {
 	if v.v == avx512 {
 		panels = 2
 	}
-	v.op("MOVQ", "R10", "CX")
+	v.op("MOVQ", "decodeCall_n(CX)", "CX")
 	v.op("SHRQ", "$4", "CX") // whole ones
 	if panels == 2 {
 		v.op("SUBQ", "$2", "CX")
@@ -67,7 +68,8 @@ func (v *vec) scoreHeads(maxima []string) {
 	v.op("DECQ", "CX")
 	v.op("JNZ", "single")
 	v.label("part")
-	v.op("MOVQ", "R10", "CX")
+	v.op("MOVQ", "call+0(FP)", "CX")
+	v.op("MOVQ", "decodeCall_n(CX)", "CX")
 	v.op("ANDQ", "$15", "CX")
 	v.op("JEQ", "scored")
 	v.scorePanels("part", 1, maxima, true)
@@ -90,6 +92,10 @@ func (v *vec) scorePanels(name string, panels int, maxima []string, part bool) {
 		v.op("LEAQ", "(DX)(R11*1)", "DI")
 	}
 	v.label(name + "_column")
+	for i := range panels * len(maxima) {
+		v.op("PREFETCHT1", fmt.Sprintf("%d(R10)", 64*i))
+	}
+	v.op("ADDQ", fmt.Sprintf("$%d", 64*panels*len(maxima)), "R10")
 	for h, sums := range sums {
 		x := v.broadcast(ofHead("BX", "R8", "R15", h, 0))
 		for i, sum := range sums {
@@ -142,7 +148,7 @@ func (v *vec) scorePanels(name string, panels int, maxima []string, part bool) {
 // belongs to no key is not read. A maximum need not know of NaN, for the sum will.
 func (v *vec) softHeads(maxima []string) {
 	v.op("MOVQ", "call+0(FP)", "DX")
-	for _, r := range [][2]string{{"maxima", "DI"}, {"scores", "SI"}} {
+	for _, r := range [][2]string{{"maxima", "DI"}, {"scores", "SI"}, {"n", "R10"}} {
 		v.op("MOVQ", "decodeCall_"+r[0]+"(DX)", r[1])
 	}
 	scale := v.broadcast("decodeCall_scale(DX)")
@@ -185,7 +191,8 @@ func (v *vec) softHeads(maxima []string) {
 //
 //	AX scores   DX values   BX out   R8 from head to head of values and out
 //	R9 of the scores   R12, R14 three times R9, R8   R10 from key to key of the values
-//	SI score   R15 the same unrounded   DI value   CX keys left   R11 columns left
+//	SI score   R15 the same unrounded   DI value   R13 value to come   CX keys left
+//	R11 columns left
 func (v *vec) mixHeads(heads int) {
 	v.op("MOVQ", "call+0(FP)", "CX")
 	for _, r := range [][2]string{{"scores", "AX"}, {"values", "DX"}, {"out", "BX"}, {"headDim", "R8"}, {"ld", "R9"}, {"valueStride", "R10"}, {"headDim", "R11"}} {
@@ -218,6 +225,9 @@ func (v *vec) mixColumns(name string, heads, columns int) {
 	}
 	v.op("MOVQ", "call+0(FP)", "CX")
 	v.op("MOVQ", "decodeCall_unrounded(CX)", "R15")
+	v.op("MOVQ", "decodeCall_nextValues(CX)", "R13")
+	v.op("SUBQ", "decodeCall_values(CX)", "R13")
+	v.op("ADDQ", "DX", "R13")
 	v.op("MOVQ", "decodeCall_n(CX)", "CX")
 	v.op("MOVQ", "AX", "SI")
 	v.op("MOVQ", "DX", "DI")
@@ -227,6 +237,7 @@ func (v *vec) mixColumns(name string, heads, columns int) {
 	overKeys := func(name string, rounded bool) {
 		v.label(name)
 		for h := range heads {
+			v.op("PREFETCHT1", ofHead("R13", "R8", "R14", h, 0))
 			p := v.broadcast(ofHead("SI", "R9", "R12", h, 0))
 			unrounded := half(p)
 			if rounded {
@@ -243,6 +254,7 @@ func (v *vec) mixColumns(name string, heads, columns int) {
 			v.op("ADDQ", "$4", "R15")
 		}
 		v.op("ADDQ", "R10", "DI")
+		v.op("ADDQ", "R10", "R13")
 		v.op("DECQ", "CX")
 		v.op("JNZ", name)
 	}
