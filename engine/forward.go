@@ -126,8 +126,7 @@ func (p *Pass) lse(s *layerState, from, to int) []float32 {
 	return s.lse[from*p.config.Heads : to*p.config.Heads]
 }
 
-// cacheOf returns where a sequence's keys and values live, with those of its
-// prefix.
+// cacheOf returns where a sequence's keys and values live, with those of its prefix.
 func (p *Pass) cacheOf(k *worker, layer, sequence int) kernel.KV {
 	if cache := p.options.Cache; cache != nil {
 		return cache.at(layer, p.options.Slots[sequence])

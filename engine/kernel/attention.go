@@ -77,7 +77,8 @@ type AttentionNumerics struct {
 const attentionRows = 8
 
 // Attention is causal attention of a shape in a declared arithmetic: query head h reads key
-// head h/(heads/kvHeads), and scores are scaled by 1/√headDim. NewAttention makes one, for any number of goroutines.
+// head h/(heads/kvHeads), and scores are scaled by 1/√headDim. NewAttention makes one, for any
+// number of goroutines.
 type Attention struct {
 	heads, kvHeads, headDim int
 	width                   int // columns of keys, and of values: kvHeads·headDim
@@ -92,10 +93,12 @@ type Attention struct {
 // to be resolved before, by Reduction.At.
 func NewAttention(heads, kvHeads, headDim int, num AttentionNumerics) Attention {
 	if kvHeads < 1 || heads%kvHeads != 0 || num.Kernel.Tiled() && num.Tile < 1 || num.Kernel == SplitKV && num.Splits < 2 || num.Reduction.BatchVariant {
-		panic(fmt.Sprintf("kernel: NewAttention of %d heads on %d of %d, tile %d, %d splits, batch-variant %v", heads, kvHeads, headDim, num.Tile, num.Splits, num.Reduction.BatchVariant))
+		panic(fmt.Sprintf("kernel: NewAttention of %d heads on %d of %d, tile %d, %d splits, batch-variant %v",
+			heads, kvHeads, headDim, num.Tile, num.Splits, num.Reduction.BatchVariant))
 	}
 	num.Reduction = num.Reduction.Local()
-	a := Attention{heads: heads, kvHeads: kvHeads, headDim: headDim, width: kvHeads * headDim, scale: float32(1 / math.Sqrt(float64(headDim))), num: num}
+	scale := float32(1 / math.Sqrt(float64(headDim)))
+	a := Attention{heads: heads, kvHeads: kvHeads, headDim: headDim, width: kvHeads * headDim, scale: scale, num: num}
 	a.inCalls = headDim%8 == 0 && a.isPlain()
 	return a
 }

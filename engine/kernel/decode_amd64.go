@@ -2,11 +2,10 @@
 
 package kernel
 
-// decodeCall is what a routine of decodeHeads reads. Strides count bytes: panelStride
-// from panel to panel of keys, ld from head to head of scores, valueStride from key to key of
-// values. Where exponentials are
-// rounded, the others are unrounded bytes behind them. The next keys and values are of the query
-// to come.
+// decodeCall is what a routine of decodeHeads reads. Strides count bytes: panelStride from panel
+// to panel of keys, ld from head to head of scores, valueStride from key to key of values. Where
+// exponentials are rounded, the others are unrounded bytes behind them. nextKeys and nextValues
+// are those of the query to come.
 type decodeCall struct {
 	out, q, keys, values, scores, sums, maxima *float32
 	n, headDim, panelStride, valueStride       uintptr

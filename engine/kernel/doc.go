@@ -72,8 +72,11 @@
 //     at a time: assembly with registers for it takes four side by side.
 //   - What reads memory a row at a time (a decoded token's keys and values, the
 //     activations kept for the backward pass) is bound by that. Queries, keys and
-//     values stay where the fused projection left them, and the operands of SiLU's
-//     gradient are asked for in advance.
+//     values stay where the fused projection left them. The operands of SiLU's
+//     gradient, the keys and values of the next sequence and the next columns of weights
+//     are asked for in advance.
+//   - Rows that lie far apart defeat caches and prefetchers: a large product whose operands
+//     are such copies them first, in assembly that asks for the rows ahead.
 //
 // # A tour
 //
