@@ -531,3 +531,909 @@ pair_done:
 	SUBS          $1, R9
 	BNE           head
 	RET           
+
+// func decodeHeadsNEONx4(call *decodeCall)
+TEXT ·decodeHeadsNEONx4(SB), NOSPLIT, $0-8
+	MOVD          call+0(FP), R19
+	MOVD          decodeCall_q(R19), R1
+	MOVD          decodeCall_scores(R19), R4
+	MOVD          decodeCall_keys(R19), R20
+	MOVD          decodeCall_headDim(R19), R8
+	MOVD          decodeCall_ld(R19), R9
+	MOVD          decodeCall_panelStride(R19), R17
+	MOVD          decodeCall_n(R19), R16
+	LSL           $6, R8, R13
+	LSL           $2, R8
+	ADD           R8, R8, R12
+	ADD           R12, R8, R14
+	SUB           R13, R17
+	ADD           $15, R16
+	LSR           $4, R16
+	ADD           R13, R20, R21
+	ADD           R13, R21, R22
+	ADD           R13, R22, R23
+panel:
+	VMOVI         $0, V0.B16
+	VMOVI         $0, V1.B16
+	VMOVI         $0, V2.B16
+	VMOVI         $0, V3.B16
+	VMOVI         $0, V4.B16
+	VMOVI         $0, V5.B16
+	VMOVI         $0, V6.B16
+	VMOVI         $0, V7.B16
+	VMOVI         $0, V8.B16
+	VMOVI         $0, V9.B16
+	VMOVI         $0, V10.B16
+	VMOVI         $0, V11.B16
+	VMOVI         $0, V12.B16
+	VMOVI         $0, V13.B16
+	VMOVI         $0, V14.B16
+	VMOVI         $0, V15.B16
+	MOVD          R1, R6
+	LSR           $2, R8, R2
+score_column:
+	FMOVS         (R6), F20
+	FLDPQ         0(R20), (F16, F17)
+	FLDPQ         32(R20), (F18, F19)
+	WORD          $0x4f941200 // FMLA V0.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941221 // FMLA V1.4S, V17.4S, V20.S[0]
+	WORD          $0x4f941242 // FMLA V2.4S, V18.4S, V20.S[0]
+	WORD          $0x4f941263 // FMLA V3.4S, V19.4S, V20.S[0]
+	ADD           $64, R20
+	FMOVS         (R6)(R8), F25
+	FLDPQ         0(R21), (F21, F22)
+	FLDPQ         32(R21), (F23, F24)
+	WORD          $0x4f9912a4 // FMLA V4.4S, V21.4S, V25.S[0]
+	WORD          $0x4f9912c5 // FMLA V5.4S, V22.4S, V25.S[0]
+	WORD          $0x4f9912e6 // FMLA V6.4S, V23.4S, V25.S[0]
+	WORD          $0x4f991307 // FMLA V7.4S, V24.4S, V25.S[0]
+	ADD           $64, R21
+	FMOVS         (R6)(R12), F20
+	FLDPQ         0(R22), (F16, F17)
+	FLDPQ         32(R22), (F18, F19)
+	WORD          $0x4f941208 // FMLA V8.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941229 // FMLA V9.4S, V17.4S, V20.S[0]
+	WORD          $0x4f94124a // FMLA V10.4S, V18.4S, V20.S[0]
+	WORD          $0x4f94126b // FMLA V11.4S, V19.4S, V20.S[0]
+	ADD           $64, R22
+	FMOVS         (R6)(R14), F25
+	FLDPQ         0(R23), (F21, F22)
+	FLDPQ         32(R23), (F23, F24)
+	WORD          $0x4f9912ac // FMLA V12.4S, V21.4S, V25.S[0]
+	WORD          $0x4f9912cd // FMLA V13.4S, V22.4S, V25.S[0]
+	WORD          $0x4f9912ee // FMLA V14.4S, V23.4S, V25.S[0]
+	WORD          $0x4f99130f // FMLA V15.4S, V24.4S, V25.S[0]
+	ADD           $64, R23
+	ADD           $4, R6
+	SUBS          $1, R2
+	BNE           score_column
+	MOVD          R4, R7
+	FSTPQ         (F0, F1), 0(R7)
+	FSTPQ         (F2, F3), 32(R7)
+	ADD           R9, R7
+	ADD           R17, R20
+	FSTPQ         (F4, F5), 0(R7)
+	FSTPQ         (F6, F7), 32(R7)
+	ADD           R9, R7
+	ADD           R17, R21
+	FSTPQ         (F8, F9), 0(R7)
+	FSTPQ         (F10, F11), 32(R7)
+	ADD           R9, R7
+	ADD           R17, R22
+	FSTPQ         (F12, F13), 0(R7)
+	FSTPQ         (F14, F15), 32(R7)
+	ADD           R9, R7
+	ADD           R17, R23
+	ADD           $64, R4
+	SUBS          $1, R16
+	BNE           panel
+	MOVD          $decodeHeadsNEONx4Constants<>(SB), R15
+	FLDPQ         0(R15), (F31, F30)
+	FLDPQ         32(R15), (F29, F28)
+	FLDPQ         64(R15), (F27, F26)
+	FLDPQ         96(R15), (F25, F24)
+	FLDPQ         128(R15), (F23, F22)
+	FLDPQ         160(R15), (F21, F20)
+	FLDPQ         192(R15), (F19, F18)
+	FLDPQ         224(R15), (F17, F16)
+	FMOVQ         256(R15), F15
+	MOVD          decodeCall_scores(R19), R4
+	MOVD          decodeCall_unrounded(R19), R5
+	MOVD          decodeCall_maxima(R19), R7
+	MOVD          decodeCall_n(R19), R10
+	MOVD          decodeCall_ld(R19), R9
+	ADD           R4, R5
+	MOVD          $4, R16
+	FMOVS         decodeCall_scale(R19), F0
+	VDUP          V0.S[0], V0.S4
+row:
+	VMOV          V31.B16, V1.B16
+	MOVD          R4, R0
+	MOVD          R10, R2
+	SUBS          $4, R2
+	BLT           max_rest
+max_whole:
+	FMOVQ         (R0), F2
+	WORD          $0x4e22f421 // FMAX V1.4S, V1.4S, V2.4S
+	ADD           $16, R0
+	SUBS          $4, R2
+	BGE           max_whole
+max_rest:
+	ADD           $4, R2
+	CMP           $0, R2
+	BEQ           max_done
+max_one:
+	VLD1R         (R0), [V2.S4]
+	WORD          $0x4e22f421 // FMAX V1.4S, V1.4S, V2.4S
+	ADD           $4, R0
+	SUBS          $1, R2
+	BNE           max_one
+max_done:
+	WORD          $0x6e30f821 // FMAXV S1, V1.4S
+	VMOVI         $0, V2.B16
+	FADDS         F2, F1, F1
+	FMULS         F0, F1, F1
+	FMOVS         F1, (R7)
+	VDUP          V1.S[0], V1.S4
+	MOVD          R4, R0
+	MOVD          R5, R6
+	MOVD          R10, R2
+exp:
+	FMOVQ         (R0), F2
+	WORD          $0x6e20dc42 // FMUL V2.4S, V2.4S, V0.4S
+	WORD          $0x4ea1d442 // FSUB V2.4S, V2.4S, V1.4S
+	FMOVQ         16(R0), F3
+	WORD          $0x6e20dc63 // FMUL V3.4S, V3.4S, V0.4S
+	WORD          $0x4ea1d463 // FSUB V3.4S, V3.4S, V1.4S
+	WORD          $0x4e3ef442 // FMAX V2.4S, V2.4S, V30.4S
+	WORD          $0x4e3ef463 // FMAX V3.4S, V3.4S, V30.4S
+	WORD          $0x6e3ddc44 // FMUL V4.4S, V2.4S, V29.4S
+	WORD          $0x6e3ddc65 // FMUL V5.4S, V3.4S, V29.4S
+	WORD          $0x4e3cd484 // FADD V4.4S, V4.4S, V28.4S
+	WORD          $0x4e3cd4a5 // FADD V5.4S, V5.4S, V28.4S
+	WORD          $0x4ebcd484 // FSUB V4.4S, V4.4S, V28.4S
+	WORD          $0x4ebcd4a5 // FSUB V5.4S, V5.4S, V28.4S
+	WORD          $0x6e3bdc86 // FMUL V6.4S, V4.4S, V27.4S
+	WORD          $0x6e3bdca7 // FMUL V7.4S, V5.4S, V27.4S
+	WORD          $0x4ea6d442 // FSUB V2.4S, V2.4S, V6.4S
+	WORD          $0x4ea7d463 // FSUB V3.4S, V3.4S, V7.4S
+	WORD          $0x6e3adc86 // FMUL V6.4S, V4.4S, V26.4S
+	WORD          $0x6e3adca7 // FMUL V7.4S, V5.4S, V26.4S
+	WORD          $0x4ea6d442 // FSUB V2.4S, V2.4S, V6.4S
+	WORD          $0x4ea7d463 // FSUB V3.4S, V3.4S, V7.4S
+	WORD          $0x6e39dc47 // FMUL V7.4S, V2.4S, V25.4S
+	WORD          $0x6e39dc66 // FMUL V6.4S, V3.4S, V25.4S
+	WORD          $0x4e38d4e7 // FADD V7.4S, V7.4S, V24.4S
+	WORD          $0x4e38d4c6 // FADD V6.4S, V6.4S, V24.4S
+	WORD          $0x6e22dce7 // FMUL V7.4S, V7.4S, V2.4S
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	WORD          $0x4e37d4e7 // FADD V7.4S, V7.4S, V23.4S
+	WORD          $0x4e37d4c6 // FADD V6.4S, V6.4S, V23.4S
+	WORD          $0x6e22dce7 // FMUL V7.4S, V7.4S, V2.4S
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	WORD          $0x4e36d4e7 // FADD V7.4S, V7.4S, V22.4S
+	WORD          $0x4e36d4c6 // FADD V6.4S, V6.4S, V22.4S
+	WORD          $0x6e22dce7 // FMUL V7.4S, V7.4S, V2.4S
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	WORD          $0x4e35d4e7 // FADD V7.4S, V7.4S, V21.4S
+	WORD          $0x4e35d4c6 // FADD V6.4S, V6.4S, V21.4S
+	WORD          $0x6e22dce7 // FMUL V7.4S, V7.4S, V2.4S
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	WORD          $0x4e34d4e7 // FADD V7.4S, V7.4S, V20.4S
+	WORD          $0x4e34d4c6 // FADD V6.4S, V6.4S, V20.4S
+	WORD          $0x6e22dce7 // FMUL V7.4S, V7.4S, V2.4S
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	WORD          $0x6e22dce7 // FMUL V7.4S, V7.4S, V2.4S
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	WORD          $0x4e22d4e7 // FADD V7.4S, V7.4S, V2.4S
+	WORD          $0x4e23d4c6 // FADD V6.4S, V6.4S, V3.4S
+	WORD          $0x4e33d4e7 // FADD V7.4S, V7.4S, V19.4S
+	WORD          $0x4e33d4c6 // FADD V6.4S, V6.4S, V19.4S
+	WORD          $0x4e21a884 // FCVTNS V4.4S, V4.4S
+	WORD          $0x4f3f0483 // SSHR V3.4S, V4.4S, #1
+	VSUB          V3.S4, V4.S4, V4.S4
+	VADD          V18.S4, V3.S4, V3.S4
+	VSHL          $23, V3.S4, V3.S4
+	WORD          $0x6e23dce7 // FMUL V7.4S, V7.4S, V3.4S
+	VADD          V18.S4, V4.S4, V4.S4
+	VSHL          $23, V4.S4, V4.S4
+	WORD          $0x6e24dce7 // FMUL V7.4S, V7.4S, V4.4S
+	WORD          $0x4e21a8a5 // FCVTNS V5.4S, V5.4S
+	WORD          $0x4f3f04a3 // SSHR V3.4S, V5.4S, #1
+	VSUB          V3.S4, V5.S4, V5.S4
+	VADD          V18.S4, V3.S4, V3.S4
+	VSHL          $23, V3.S4, V3.S4
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	VADD          V18.S4, V5.S4, V5.S4
+	VSHL          $23, V5.S4, V5.S4
+	WORD          $0x6e25dcc6 // FMUL V6.4S, V6.4S, V5.4S
+	FMOVQ         F7, (R6)
+	FMOVQ         F6, 16(R6)
+	CMP           R5, R4
+	BEQ           kept
+	VUSHR         $16, V7.S4, V3.S4
+	VAND          V17.B16, V3.B16, V3.B16
+	VADD          V16.S4, V7.S4, V7.S4
+	VADD          V3.S4, V7.S4, V7.S4
+	VAND          V15.B16, V7.B16, V7.B16
+	FMOVQ         F7, (R0)
+	VUSHR         $16, V6.S4, V3.S4
+	VAND          V17.B16, V3.B16, V3.B16
+	VADD          V16.S4, V6.S4, V6.S4
+	VADD          V3.S4, V6.S4, V6.S4
+	VAND          V15.B16, V6.B16, V6.B16
+	FMOVQ         F6, 16(R0)
+kept:
+	ADD           $32, R0
+	ADD           $32, R6
+	SUBS          $8, R2
+	BGT           exp
+	ADD           R9, R4
+	ADD           R9, R5
+	ADD           $4, R7
+	SUBS          $1, R16
+	BNE           row
+	MOVD          decodeCall_out(R19), R1
+	MOVD          decodeCall_values(R19), R3
+	MOVD          decodeCall_headDim(R19), R8
+	MOVD          decodeCall_ld(R19), R9
+	MOVD          decodeCall_valueStride(R19), R10
+	MOVD          decodeCall_headDim(R19), R11
+	LSL           $2, R8
+	ADD           R9, R9, R12
+	ADD           R12, R9, R14
+columns:
+	SUBS          $16, R11
+	BLT           eight
+	VMOVI         $0, V0.B16
+	VMOVI         $0, V1.B16
+	VMOVI         $0, V2.B16
+	VMOVI         $0, V3.B16
+	VMOVI         $0, V4.B16
+	VMOVI         $0, V5.B16
+	VMOVI         $0, V6.B16
+	VMOVI         $0, V7.B16
+	VMOVI         $0, V8.B16
+	VMOVI         $0, V9.B16
+	VMOVI         $0, V10.B16
+	VMOVI         $0, V11.B16
+	VMOVI         $0, V12.B16
+	VMOVI         $0, V13.B16
+	VMOVI         $0, V14.B16
+	VMOVI         $0, V15.B16
+	VMOVI         $0, V26.B16
+	VMOVI         $0, V27.B16
+	VMOVI         $0, V28.B16
+	VMOVI         $0, V29.B16
+	MOVD          decodeCall_scores(R19), R4
+	MOVD          decodeCall_unrounded(R19), R5
+	MOVD          decodeCall_n(R19), R2
+	MOVD          decodeCall_sums(R19), R7
+	MOVD          R3, R20
+	ADD           R8, R20, R21
+	ADD           R8, R21, R22
+	ADD           R8, R22, R23
+	CBZ           R5, mix16_key
+	ADD           R4, R5
+rounded16_key:
+	FMOVS         (R4), F20
+	FLDPQ         0(R20), (F16, F17)
+	FLDPQ         32(R20), (F18, F19)
+	WORD          $0x4f941200 // FMLA V0.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941221 // FMLA V1.4S, V17.4S, V20.S[0]
+	WORD          $0x4f941242 // FMLA V2.4S, V18.4S, V20.S[0]
+	WORD          $0x4f941263 // FMLA V3.4S, V19.4S, V20.S[0]
+	FMOVS         (R5), F30
+	FADDS         F30, F26, F26
+	ADD           R10, R20
+	FMOVS         (R4)(R9), F25
+	FLDPQ         0(R21), (F21, F22)
+	FLDPQ         32(R21), (F23, F24)
+	WORD          $0x4f9912a4 // FMLA V4.4S, V21.4S, V25.S[0]
+	WORD          $0x4f9912c5 // FMLA V5.4S, V22.4S, V25.S[0]
+	WORD          $0x4f9912e6 // FMLA V6.4S, V23.4S, V25.S[0]
+	WORD          $0x4f991307 // FMLA V7.4S, V24.4S, V25.S[0]
+	FMOVS         (R5)(R9), F30
+	FADDS         F30, F27, F27
+	ADD           R10, R21
+	FMOVS         (R4)(R12), F20
+	FLDPQ         0(R22), (F16, F17)
+	FLDPQ         32(R22), (F18, F19)
+	WORD          $0x4f941208 // FMLA V8.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941229 // FMLA V9.4S, V17.4S, V20.S[0]
+	WORD          $0x4f94124a // FMLA V10.4S, V18.4S, V20.S[0]
+	WORD          $0x4f94126b // FMLA V11.4S, V19.4S, V20.S[0]
+	FMOVS         (R5)(R12), F30
+	FADDS         F30, F28, F28
+	ADD           R10, R22
+	FMOVS         (R4)(R14), F25
+	FLDPQ         0(R23), (F21, F22)
+	FLDPQ         32(R23), (F23, F24)
+	WORD          $0x4f9912ac // FMLA V12.4S, V21.4S, V25.S[0]
+	WORD          $0x4f9912cd // FMLA V13.4S, V22.4S, V25.S[0]
+	WORD          $0x4f9912ee // FMLA V14.4S, V23.4S, V25.S[0]
+	WORD          $0x4f99130f // FMLA V15.4S, V24.4S, V25.S[0]
+	FMOVS         (R5)(R14), F30
+	FADDS         F30, F29, F29
+	ADD           R10, R23
+	ADD           $4, R4
+	ADD           $4, R5
+	SUBS          $1, R2
+	BNE           rounded16_key
+	JMP           divide16
+mix16_key:
+	FMOVS         (R4), F20
+	FLDPQ         0(R20), (F16, F17)
+	FLDPQ         32(R20), (F18, F19)
+	WORD          $0x4f941200 // FMLA V0.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941221 // FMLA V1.4S, V17.4S, V20.S[0]
+	WORD          $0x4f941242 // FMLA V2.4S, V18.4S, V20.S[0]
+	WORD          $0x4f941263 // FMLA V3.4S, V19.4S, V20.S[0]
+	FADDS         F20, F26, F26
+	ADD           R10, R20
+	FMOVS         (R4)(R9), F25
+	FLDPQ         0(R21), (F21, F22)
+	FLDPQ         32(R21), (F23, F24)
+	WORD          $0x4f9912a4 // FMLA V4.4S, V21.4S, V25.S[0]
+	WORD          $0x4f9912c5 // FMLA V5.4S, V22.4S, V25.S[0]
+	WORD          $0x4f9912e6 // FMLA V6.4S, V23.4S, V25.S[0]
+	WORD          $0x4f991307 // FMLA V7.4S, V24.4S, V25.S[0]
+	FADDS         F25, F27, F27
+	ADD           R10, R21
+	FMOVS         (R4)(R12), F20
+	FLDPQ         0(R22), (F16, F17)
+	FLDPQ         32(R22), (F18, F19)
+	WORD          $0x4f941208 // FMLA V8.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941229 // FMLA V9.4S, V17.4S, V20.S[0]
+	WORD          $0x4f94124a // FMLA V10.4S, V18.4S, V20.S[0]
+	WORD          $0x4f94126b // FMLA V11.4S, V19.4S, V20.S[0]
+	FADDS         F20, F28, F28
+	ADD           R10, R22
+	FMOVS         (R4)(R14), F25
+	FLDPQ         0(R23), (F21, F22)
+	FLDPQ         32(R23), (F23, F24)
+	WORD          $0x4f9912ac // FMLA V12.4S, V21.4S, V25.S[0]
+	WORD          $0x4f9912cd // FMLA V13.4S, V22.4S, V25.S[0]
+	WORD          $0x4f9912ee // FMLA V14.4S, V23.4S, V25.S[0]
+	WORD          $0x4f99130f // FMLA V15.4S, V24.4S, V25.S[0]
+	FADDS         F25, F29, F29
+	ADD           R10, R23
+	ADD           $4, R4
+	SUBS          $1, R2
+	BNE           mix16_key
+divide16:
+	MOVD          R1, R6
+	FMOVS         F26, 0(R7)
+	VDUP          V26.S[0], V26.S4
+	WORD          $0x6e3afc00 // FDIV V0.4S, V0.4S, V26.4S
+	WORD          $0x6e3afc21 // FDIV V1.4S, V1.4S, V26.4S
+	WORD          $0x6e3afc42 // FDIV V2.4S, V2.4S, V26.4S
+	WORD          $0x6e3afc63 // FDIV V3.4S, V3.4S, V26.4S
+	FSTPQ         (F0, F1), 0(R6)
+	FSTPQ         (F2, F3), 32(R6)
+	ADD           R8, R6
+	FMOVS         F27, 4(R7)
+	VDUP          V27.S[0], V27.S4
+	WORD          $0x6e3bfc84 // FDIV V4.4S, V4.4S, V27.4S
+	WORD          $0x6e3bfca5 // FDIV V5.4S, V5.4S, V27.4S
+	WORD          $0x6e3bfcc6 // FDIV V6.4S, V6.4S, V27.4S
+	WORD          $0x6e3bfce7 // FDIV V7.4S, V7.4S, V27.4S
+	FSTPQ         (F4, F5), 0(R6)
+	FSTPQ         (F6, F7), 32(R6)
+	ADD           R8, R6
+	FMOVS         F28, 8(R7)
+	VDUP          V28.S[0], V28.S4
+	WORD          $0x6e3cfd08 // FDIV V8.4S, V8.4S, V28.4S
+	WORD          $0x6e3cfd29 // FDIV V9.4S, V9.4S, V28.4S
+	WORD          $0x6e3cfd4a // FDIV V10.4S, V10.4S, V28.4S
+	WORD          $0x6e3cfd6b // FDIV V11.4S, V11.4S, V28.4S
+	FSTPQ         (F8, F9), 0(R6)
+	FSTPQ         (F10, F11), 32(R6)
+	ADD           R8, R6
+	FMOVS         F29, 12(R7)
+	VDUP          V29.S[0], V29.S4
+	WORD          $0x6e3dfd8c // FDIV V12.4S, V12.4S, V29.4S
+	WORD          $0x6e3dfdad // FDIV V13.4S, V13.4S, V29.4S
+	WORD          $0x6e3dfdce // FDIV V14.4S, V14.4S, V29.4S
+	WORD          $0x6e3dfdef // FDIV V15.4S, V15.4S, V29.4S
+	FSTPQ         (F12, F13), 0(R6)
+	FSTPQ         (F14, F15), 32(R6)
+	ADD           R8, R6
+	ADD           $64, R3
+	ADD           $64, R1
+	JMP           columns
+eight:
+	ADD           $16, R11
+	CBZ           R11, mixed
+	VMOVI         $0, V0.B16
+	VMOVI         $0, V1.B16
+	VMOVI         $0, V2.B16
+	VMOVI         $0, V3.B16
+	VMOVI         $0, V4.B16
+	VMOVI         $0, V5.B16
+	VMOVI         $0, V6.B16
+	VMOVI         $0, V7.B16
+	VMOVI         $0, V26.B16
+	VMOVI         $0, V27.B16
+	VMOVI         $0, V28.B16
+	VMOVI         $0, V29.B16
+	MOVD          decodeCall_scores(R19), R4
+	MOVD          decodeCall_unrounded(R19), R5
+	MOVD          decodeCall_n(R19), R2
+	MOVD          decodeCall_sums(R19), R7
+	MOVD          R3, R20
+	ADD           R8, R20, R21
+	ADD           R8, R21, R22
+	ADD           R8, R22, R23
+	CBZ           R5, mix8_key
+	ADD           R4, R5
+rounded8_key:
+	FMOVS         (R4), F20
+	FLDPQ         0(R20), (F16, F17)
+	WORD          $0x4f941200 // FMLA V0.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941221 // FMLA V1.4S, V17.4S, V20.S[0]
+	FMOVS         (R5), F30
+	FADDS         F30, F26, F26
+	ADD           R10, R20
+	FMOVS         (R4)(R9), F25
+	FLDPQ         0(R21), (F21, F22)
+	WORD          $0x4f9912a2 // FMLA V2.4S, V21.4S, V25.S[0]
+	WORD          $0x4f9912c3 // FMLA V3.4S, V22.4S, V25.S[0]
+	FMOVS         (R5)(R9), F30
+	FADDS         F30, F27, F27
+	ADD           R10, R21
+	FMOVS         (R4)(R12), F20
+	FLDPQ         0(R22), (F16, F17)
+	WORD          $0x4f941204 // FMLA V4.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941225 // FMLA V5.4S, V17.4S, V20.S[0]
+	FMOVS         (R5)(R12), F30
+	FADDS         F30, F28, F28
+	ADD           R10, R22
+	FMOVS         (R4)(R14), F25
+	FLDPQ         0(R23), (F21, F22)
+	WORD          $0x4f9912a6 // FMLA V6.4S, V21.4S, V25.S[0]
+	WORD          $0x4f9912c7 // FMLA V7.4S, V22.4S, V25.S[0]
+	FMOVS         (R5)(R14), F30
+	FADDS         F30, F29, F29
+	ADD           R10, R23
+	ADD           $4, R4
+	ADD           $4, R5
+	SUBS          $1, R2
+	BNE           rounded8_key
+	JMP           divide8
+mix8_key:
+	FMOVS         (R4), F20
+	FLDPQ         0(R20), (F16, F17)
+	WORD          $0x4f941200 // FMLA V0.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941221 // FMLA V1.4S, V17.4S, V20.S[0]
+	FADDS         F20, F26, F26
+	ADD           R10, R20
+	FMOVS         (R4)(R9), F25
+	FLDPQ         0(R21), (F21, F22)
+	WORD          $0x4f9912a2 // FMLA V2.4S, V21.4S, V25.S[0]
+	WORD          $0x4f9912c3 // FMLA V3.4S, V22.4S, V25.S[0]
+	FADDS         F25, F27, F27
+	ADD           R10, R21
+	FMOVS         (R4)(R12), F20
+	FLDPQ         0(R22), (F16, F17)
+	WORD          $0x4f941204 // FMLA V4.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941225 // FMLA V5.4S, V17.4S, V20.S[0]
+	FADDS         F20, F28, F28
+	ADD           R10, R22
+	FMOVS         (R4)(R14), F25
+	FLDPQ         0(R23), (F21, F22)
+	WORD          $0x4f9912a6 // FMLA V6.4S, V21.4S, V25.S[0]
+	WORD          $0x4f9912c7 // FMLA V7.4S, V22.4S, V25.S[0]
+	FADDS         F25, F29, F29
+	ADD           R10, R23
+	ADD           $4, R4
+	SUBS          $1, R2
+	BNE           mix8_key
+divide8:
+	MOVD          R1, R6
+	FMOVS         F26, 0(R7)
+	VDUP          V26.S[0], V26.S4
+	WORD          $0x6e3afc00 // FDIV V0.4S, V0.4S, V26.4S
+	WORD          $0x6e3afc21 // FDIV V1.4S, V1.4S, V26.4S
+	FSTPQ         (F0, F1), 0(R6)
+	ADD           R8, R6
+	FMOVS         F27, 4(R7)
+	VDUP          V27.S[0], V27.S4
+	WORD          $0x6e3bfc42 // FDIV V2.4S, V2.4S, V27.4S
+	WORD          $0x6e3bfc63 // FDIV V3.4S, V3.4S, V27.4S
+	FSTPQ         (F2, F3), 0(R6)
+	ADD           R8, R6
+	FMOVS         F28, 8(R7)
+	VDUP          V28.S[0], V28.S4
+	WORD          $0x6e3cfc84 // FDIV V4.4S, V4.4S, V28.4S
+	WORD          $0x6e3cfca5 // FDIV V5.4S, V5.4S, V28.4S
+	FSTPQ         (F4, F5), 0(R6)
+	ADD           R8, R6
+	FMOVS         F29, 12(R7)
+	VDUP          V29.S[0], V29.S4
+	WORD          $0x6e3dfcc6 // FDIV V6.4S, V6.4S, V29.4S
+	WORD          $0x6e3dfce7 // FDIV V7.4S, V7.4S, V29.4S
+	FSTPQ         (F6, F7), 0(R6)
+	ADD           R8, R6
+	ADD           $32, R3
+	ADD           $32, R1
+mixed:
+	RET           
+
+DATA decodeHeadsNEONx4Constants<>+0(SB)/8, $0xff800000ff800000
+DATA decodeHeadsNEONx4Constants<>+8(SB)/8, $0xff800000ff800000
+DATA decodeHeadsNEONx4Constants<>+16(SB)/8, $0xc2d00000c2d00000
+DATA decodeHeadsNEONx4Constants<>+24(SB)/8, $0xc2d00000c2d00000
+DATA decodeHeadsNEONx4Constants<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA decodeHeadsNEONx4Constants<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA decodeHeadsNEONx4Constants<>+48(SB)/8, $0x4b4000004b400000
+DATA decodeHeadsNEONx4Constants<>+56(SB)/8, $0x4b4000004b400000
+DATA decodeHeadsNEONx4Constants<>+64(SB)/8, $0x3f3180003f318000
+DATA decodeHeadsNEONx4Constants<>+72(SB)/8, $0x3f3180003f318000
+DATA decodeHeadsNEONx4Constants<>+80(SB)/8, $0xb95e8083b95e8083
+DATA decodeHeadsNEONx4Constants<>+88(SB)/8, $0xb95e8083b95e8083
+DATA decodeHeadsNEONx4Constants<>+96(SB)/8, $0x3950696739506967
+DATA decodeHeadsNEONx4Constants<>+104(SB)/8, $0x3950696739506967
+DATA decodeHeadsNEONx4Constants<>+112(SB)/8, $0x3ab743ce3ab743ce
+DATA decodeHeadsNEONx4Constants<>+120(SB)/8, $0x3ab743ce3ab743ce
+DATA decodeHeadsNEONx4Constants<>+128(SB)/8, $0x3c0889083c088908
+DATA decodeHeadsNEONx4Constants<>+136(SB)/8, $0x3c0889083c088908
+DATA decodeHeadsNEONx4Constants<>+144(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA decodeHeadsNEONx4Constants<>+152(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA decodeHeadsNEONx4Constants<>+160(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA decodeHeadsNEONx4Constants<>+168(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA decodeHeadsNEONx4Constants<>+176(SB)/8, $0x3f0000003f000000
+DATA decodeHeadsNEONx4Constants<>+184(SB)/8, $0x3f0000003f000000
+DATA decodeHeadsNEONx4Constants<>+192(SB)/8, $0x3f8000003f800000
+DATA decodeHeadsNEONx4Constants<>+200(SB)/8, $0x3f8000003f800000
+DATA decodeHeadsNEONx4Constants<>+208(SB)/8, $0x0000007f0000007f
+DATA decodeHeadsNEONx4Constants<>+216(SB)/8, $0x0000007f0000007f
+DATA decodeHeadsNEONx4Constants<>+224(SB)/8, $0x0000000100000001
+DATA decodeHeadsNEONx4Constants<>+232(SB)/8, $0x0000000100000001
+DATA decodeHeadsNEONx4Constants<>+240(SB)/8, $0x00007fff00007fff
+DATA decodeHeadsNEONx4Constants<>+248(SB)/8, $0x00007fff00007fff
+DATA decodeHeadsNEONx4Constants<>+256(SB)/8, $0xffff0000ffff0000
+DATA decodeHeadsNEONx4Constants<>+264(SB)/8, $0xffff0000ffff0000
+GLOBL decodeHeadsNEONx4Constants<>(SB), RODATA|NOPTR, $272
+
+// func decodeHeadsNEONx1(call *decodeCall)
+TEXT ·decodeHeadsNEONx1(SB), NOSPLIT, $0-8
+	MOVD          call+0(FP), R19
+	MOVD          decodeCall_q(R19), R1
+	MOVD          decodeCall_scores(R19), R4
+	MOVD          decodeCall_keys(R19), R20
+	MOVD          decodeCall_headDim(R19), R8
+	MOVD          decodeCall_ld(R19), R9
+	MOVD          decodeCall_panelStride(R19), R17
+	MOVD          decodeCall_n(R19), R16
+	LSL           $6, R8, R13
+	LSL           $2, R8
+	ADD           R8, R8, R12
+	ADD           R12, R8, R14
+	SUB           R13, R17
+	ADD           $15, R16
+	LSR           $4, R16
+panel:
+	VMOVI         $0, V0.B16
+	VMOVI         $0, V1.B16
+	VMOVI         $0, V2.B16
+	VMOVI         $0, V3.B16
+	MOVD          R1, R6
+	LSR           $2, R8, R2
+score_column:
+	FMOVS         (R6), F20
+	FLDPQ         0(R20), (F16, F17)
+	FLDPQ         32(R20), (F18, F19)
+	WORD          $0x4f941200 // FMLA V0.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941221 // FMLA V1.4S, V17.4S, V20.S[0]
+	WORD          $0x4f941242 // FMLA V2.4S, V18.4S, V20.S[0]
+	WORD          $0x4f941263 // FMLA V3.4S, V19.4S, V20.S[0]
+	ADD           $64, R20
+	ADD           $4, R6
+	SUBS          $1, R2
+	BNE           score_column
+	MOVD          R4, R7
+	FSTPQ         (F0, F1), 0(R7)
+	FSTPQ         (F2, F3), 32(R7)
+	ADD           R9, R7
+	ADD           R17, R20
+	ADD           $64, R4
+	SUBS          $1, R16
+	BNE           panel
+	MOVD          $decodeHeadsNEONx1Constants<>(SB), R15
+	FLDPQ         0(R15), (F31, F30)
+	FLDPQ         32(R15), (F29, F28)
+	FLDPQ         64(R15), (F27, F26)
+	FLDPQ         96(R15), (F25, F24)
+	FLDPQ         128(R15), (F23, F22)
+	FLDPQ         160(R15), (F21, F20)
+	FLDPQ         192(R15), (F19, F18)
+	FLDPQ         224(R15), (F17, F16)
+	FMOVQ         256(R15), F15
+	MOVD          decodeCall_scores(R19), R4
+	MOVD          decodeCall_unrounded(R19), R5
+	MOVD          decodeCall_maxima(R19), R7
+	MOVD          decodeCall_n(R19), R10
+	MOVD          decodeCall_ld(R19), R9
+	ADD           R4, R5
+	MOVD          $1, R16
+	FMOVS         decodeCall_scale(R19), F0
+	VDUP          V0.S[0], V0.S4
+row:
+	VMOV          V31.B16, V1.B16
+	MOVD          R4, R0
+	MOVD          R10, R2
+	SUBS          $4, R2
+	BLT           max_rest
+max_whole:
+	FMOVQ         (R0), F2
+	WORD          $0x4e22f421 // FMAX V1.4S, V1.4S, V2.4S
+	ADD           $16, R0
+	SUBS          $4, R2
+	BGE           max_whole
+max_rest:
+	ADD           $4, R2
+	CMP           $0, R2
+	BEQ           max_done
+max_one:
+	VLD1R         (R0), [V2.S4]
+	WORD          $0x4e22f421 // FMAX V1.4S, V1.4S, V2.4S
+	ADD           $4, R0
+	SUBS          $1, R2
+	BNE           max_one
+max_done:
+	WORD          $0x6e30f821 // FMAXV S1, V1.4S
+	VMOVI         $0, V2.B16
+	FADDS         F2, F1, F1
+	FMULS         F0, F1, F1
+	FMOVS         F1, (R7)
+	VDUP          V1.S[0], V1.S4
+	MOVD          R4, R0
+	MOVD          R5, R6
+	MOVD          R10, R2
+exp:
+	FMOVQ         (R0), F2
+	WORD          $0x6e20dc42 // FMUL V2.4S, V2.4S, V0.4S
+	WORD          $0x4ea1d442 // FSUB V2.4S, V2.4S, V1.4S
+	FMOVQ         16(R0), F3
+	WORD          $0x6e20dc63 // FMUL V3.4S, V3.4S, V0.4S
+	WORD          $0x4ea1d463 // FSUB V3.4S, V3.4S, V1.4S
+	WORD          $0x4e3ef442 // FMAX V2.4S, V2.4S, V30.4S
+	WORD          $0x4e3ef463 // FMAX V3.4S, V3.4S, V30.4S
+	WORD          $0x6e3ddc44 // FMUL V4.4S, V2.4S, V29.4S
+	WORD          $0x6e3ddc65 // FMUL V5.4S, V3.4S, V29.4S
+	WORD          $0x4e3cd484 // FADD V4.4S, V4.4S, V28.4S
+	WORD          $0x4e3cd4a5 // FADD V5.4S, V5.4S, V28.4S
+	WORD          $0x4ebcd484 // FSUB V4.4S, V4.4S, V28.4S
+	WORD          $0x4ebcd4a5 // FSUB V5.4S, V5.4S, V28.4S
+	WORD          $0x6e3bdc86 // FMUL V6.4S, V4.4S, V27.4S
+	WORD          $0x6e3bdca7 // FMUL V7.4S, V5.4S, V27.4S
+	WORD          $0x4ea6d442 // FSUB V2.4S, V2.4S, V6.4S
+	WORD          $0x4ea7d463 // FSUB V3.4S, V3.4S, V7.4S
+	WORD          $0x6e3adc86 // FMUL V6.4S, V4.4S, V26.4S
+	WORD          $0x6e3adca7 // FMUL V7.4S, V5.4S, V26.4S
+	WORD          $0x4ea6d442 // FSUB V2.4S, V2.4S, V6.4S
+	WORD          $0x4ea7d463 // FSUB V3.4S, V3.4S, V7.4S
+	WORD          $0x6e39dc47 // FMUL V7.4S, V2.4S, V25.4S
+	WORD          $0x6e39dc66 // FMUL V6.4S, V3.4S, V25.4S
+	WORD          $0x4e38d4e7 // FADD V7.4S, V7.4S, V24.4S
+	WORD          $0x4e38d4c6 // FADD V6.4S, V6.4S, V24.4S
+	WORD          $0x6e22dce7 // FMUL V7.4S, V7.4S, V2.4S
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	WORD          $0x4e37d4e7 // FADD V7.4S, V7.4S, V23.4S
+	WORD          $0x4e37d4c6 // FADD V6.4S, V6.4S, V23.4S
+	WORD          $0x6e22dce7 // FMUL V7.4S, V7.4S, V2.4S
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	WORD          $0x4e36d4e7 // FADD V7.4S, V7.4S, V22.4S
+	WORD          $0x4e36d4c6 // FADD V6.4S, V6.4S, V22.4S
+	WORD          $0x6e22dce7 // FMUL V7.4S, V7.4S, V2.4S
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	WORD          $0x4e35d4e7 // FADD V7.4S, V7.4S, V21.4S
+	WORD          $0x4e35d4c6 // FADD V6.4S, V6.4S, V21.4S
+	WORD          $0x6e22dce7 // FMUL V7.4S, V7.4S, V2.4S
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	WORD          $0x4e34d4e7 // FADD V7.4S, V7.4S, V20.4S
+	WORD          $0x4e34d4c6 // FADD V6.4S, V6.4S, V20.4S
+	WORD          $0x6e22dce7 // FMUL V7.4S, V7.4S, V2.4S
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	WORD          $0x6e22dce7 // FMUL V7.4S, V7.4S, V2.4S
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	WORD          $0x4e22d4e7 // FADD V7.4S, V7.4S, V2.4S
+	WORD          $0x4e23d4c6 // FADD V6.4S, V6.4S, V3.4S
+	WORD          $0x4e33d4e7 // FADD V7.4S, V7.4S, V19.4S
+	WORD          $0x4e33d4c6 // FADD V6.4S, V6.4S, V19.4S
+	WORD          $0x4e21a884 // FCVTNS V4.4S, V4.4S
+	WORD          $0x4f3f0483 // SSHR V3.4S, V4.4S, #1
+	VSUB          V3.S4, V4.S4, V4.S4
+	VADD          V18.S4, V3.S4, V3.S4
+	VSHL          $23, V3.S4, V3.S4
+	WORD          $0x6e23dce7 // FMUL V7.4S, V7.4S, V3.4S
+	VADD          V18.S4, V4.S4, V4.S4
+	VSHL          $23, V4.S4, V4.S4
+	WORD          $0x6e24dce7 // FMUL V7.4S, V7.4S, V4.4S
+	WORD          $0x4e21a8a5 // FCVTNS V5.4S, V5.4S
+	WORD          $0x4f3f04a3 // SSHR V3.4S, V5.4S, #1
+	VSUB          V3.S4, V5.S4, V5.S4
+	VADD          V18.S4, V3.S4, V3.S4
+	VSHL          $23, V3.S4, V3.S4
+	WORD          $0x6e23dcc6 // FMUL V6.4S, V6.4S, V3.4S
+	VADD          V18.S4, V5.S4, V5.S4
+	VSHL          $23, V5.S4, V5.S4
+	WORD          $0x6e25dcc6 // FMUL V6.4S, V6.4S, V5.4S
+	FMOVQ         F7, (R6)
+	FMOVQ         F6, 16(R6)
+	CMP           R5, R4
+	BEQ           kept
+	VUSHR         $16, V7.S4, V3.S4
+	VAND          V17.B16, V3.B16, V3.B16
+	VADD          V16.S4, V7.S4, V7.S4
+	VADD          V3.S4, V7.S4, V7.S4
+	VAND          V15.B16, V7.B16, V7.B16
+	FMOVQ         F7, (R0)
+	VUSHR         $16, V6.S4, V3.S4
+	VAND          V17.B16, V3.B16, V3.B16
+	VADD          V16.S4, V6.S4, V6.S4
+	VADD          V3.S4, V6.S4, V6.S4
+	VAND          V15.B16, V6.B16, V6.B16
+	FMOVQ         F6, 16(R0)
+kept:
+	ADD           $32, R0
+	ADD           $32, R6
+	SUBS          $8, R2
+	BGT           exp
+	ADD           R9, R4
+	ADD           R9, R5
+	ADD           $4, R7
+	SUBS          $1, R16
+	BNE           row
+	MOVD          decodeCall_out(R19), R1
+	MOVD          decodeCall_values(R19), R3
+	MOVD          decodeCall_headDim(R19), R8
+	MOVD          decodeCall_ld(R19), R9
+	MOVD          decodeCall_valueStride(R19), R10
+	MOVD          decodeCall_headDim(R19), R11
+	LSL           $2, R8
+	ADD           R9, R9, R12
+	ADD           R12, R9, R14
+columns:
+	SUBS          $16, R11
+	BLT           eight
+	VMOVI         $0, V0.B16
+	VMOVI         $0, V1.B16
+	VMOVI         $0, V2.B16
+	VMOVI         $0, V3.B16
+	VMOVI         $0, V26.B16
+	MOVD          decodeCall_scores(R19), R4
+	MOVD          decodeCall_unrounded(R19), R5
+	MOVD          decodeCall_n(R19), R2
+	MOVD          decodeCall_sums(R19), R7
+	MOVD          R3, R20
+	CBZ           R5, mix16_key
+	ADD           R4, R5
+rounded16_key:
+	FMOVS         (R4), F20
+	FLDPQ         0(R20), (F16, F17)
+	FLDPQ         32(R20), (F18, F19)
+	WORD          $0x4f941200 // FMLA V0.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941221 // FMLA V1.4S, V17.4S, V20.S[0]
+	WORD          $0x4f941242 // FMLA V2.4S, V18.4S, V20.S[0]
+	WORD          $0x4f941263 // FMLA V3.4S, V19.4S, V20.S[0]
+	FMOVS         (R5), F30
+	FADDS         F30, F26, F26
+	ADD           R10, R20
+	ADD           $4, R4
+	ADD           $4, R5
+	SUBS          $1, R2
+	BNE           rounded16_key
+	JMP           divide16
+mix16_key:
+	FMOVS         (R4), F20
+	FLDPQ         0(R20), (F16, F17)
+	FLDPQ         32(R20), (F18, F19)
+	WORD          $0x4f941200 // FMLA V0.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941221 // FMLA V1.4S, V17.4S, V20.S[0]
+	WORD          $0x4f941242 // FMLA V2.4S, V18.4S, V20.S[0]
+	WORD          $0x4f941263 // FMLA V3.4S, V19.4S, V20.S[0]
+	FADDS         F20, F26, F26
+	ADD           R10, R20
+	ADD           $4, R4
+	SUBS          $1, R2
+	BNE           mix16_key
+divide16:
+	MOVD          R1, R6
+	FMOVS         F26, 0(R7)
+	VDUP          V26.S[0], V26.S4
+	WORD          $0x6e3afc00 // FDIV V0.4S, V0.4S, V26.4S
+	WORD          $0x6e3afc21 // FDIV V1.4S, V1.4S, V26.4S
+	WORD          $0x6e3afc42 // FDIV V2.4S, V2.4S, V26.4S
+	WORD          $0x6e3afc63 // FDIV V3.4S, V3.4S, V26.4S
+	FSTPQ         (F0, F1), 0(R6)
+	FSTPQ         (F2, F3), 32(R6)
+	ADD           R8, R6
+	ADD           $64, R3
+	ADD           $64, R1
+	JMP           columns
+eight:
+	ADD           $16, R11
+	CBZ           R11, mixed
+	VMOVI         $0, V0.B16
+	VMOVI         $0, V1.B16
+	VMOVI         $0, V26.B16
+	MOVD          decodeCall_scores(R19), R4
+	MOVD          decodeCall_unrounded(R19), R5
+	MOVD          decodeCall_n(R19), R2
+	MOVD          decodeCall_sums(R19), R7
+	MOVD          R3, R20
+	CBZ           R5, mix8_key
+	ADD           R4, R5
+rounded8_key:
+	FMOVS         (R4), F20
+	FLDPQ         0(R20), (F16, F17)
+	WORD          $0x4f941200 // FMLA V0.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941221 // FMLA V1.4S, V17.4S, V20.S[0]
+	FMOVS         (R5), F30
+	FADDS         F30, F26, F26
+	ADD           R10, R20
+	ADD           $4, R4
+	ADD           $4, R5
+	SUBS          $1, R2
+	BNE           rounded8_key
+	JMP           divide8
+mix8_key:
+	FMOVS         (R4), F20
+	FLDPQ         0(R20), (F16, F17)
+	WORD          $0x4f941200 // FMLA V0.4S, V16.4S, V20.S[0]
+	WORD          $0x4f941221 // FMLA V1.4S, V17.4S, V20.S[0]
+	FADDS         F20, F26, F26
+	ADD           R10, R20
+	ADD           $4, R4
+	SUBS          $1, R2
+	BNE           mix8_key
+divide8:
+	MOVD          R1, R6
+	FMOVS         F26, 0(R7)
+	VDUP          V26.S[0], V26.S4
+	WORD          $0x6e3afc00 // FDIV V0.4S, V0.4S, V26.4S
+	WORD          $0x6e3afc21 // FDIV V1.4S, V1.4S, V26.4S
+	FSTPQ         (F0, F1), 0(R6)
+	ADD           R8, R6
+	ADD           $32, R3
+	ADD           $32, R1
+mixed:
+	RET           
+
+DATA decodeHeadsNEONx1Constants<>+0(SB)/8, $0xff800000ff800000
+DATA decodeHeadsNEONx1Constants<>+8(SB)/8, $0xff800000ff800000
+DATA decodeHeadsNEONx1Constants<>+16(SB)/8, $0xc2d00000c2d00000
+DATA decodeHeadsNEONx1Constants<>+24(SB)/8, $0xc2d00000c2d00000
+DATA decodeHeadsNEONx1Constants<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA decodeHeadsNEONx1Constants<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA decodeHeadsNEONx1Constants<>+48(SB)/8, $0x4b4000004b400000
+DATA decodeHeadsNEONx1Constants<>+56(SB)/8, $0x4b4000004b400000
+DATA decodeHeadsNEONx1Constants<>+64(SB)/8, $0x3f3180003f318000
+DATA decodeHeadsNEONx1Constants<>+72(SB)/8, $0x3f3180003f318000
+DATA decodeHeadsNEONx1Constants<>+80(SB)/8, $0xb95e8083b95e8083
+DATA decodeHeadsNEONx1Constants<>+88(SB)/8, $0xb95e8083b95e8083
+DATA decodeHeadsNEONx1Constants<>+96(SB)/8, $0x3950696739506967
+DATA decodeHeadsNEONx1Constants<>+104(SB)/8, $0x3950696739506967
+DATA decodeHeadsNEONx1Constants<>+112(SB)/8, $0x3ab743ce3ab743ce
+DATA decodeHeadsNEONx1Constants<>+120(SB)/8, $0x3ab743ce3ab743ce
+DATA decodeHeadsNEONx1Constants<>+128(SB)/8, $0x3c0889083c088908
+DATA decodeHeadsNEONx1Constants<>+136(SB)/8, $0x3c0889083c088908
+DATA decodeHeadsNEONx1Constants<>+144(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA decodeHeadsNEONx1Constants<>+152(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA decodeHeadsNEONx1Constants<>+160(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA decodeHeadsNEONx1Constants<>+168(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA decodeHeadsNEONx1Constants<>+176(SB)/8, $0x3f0000003f000000
+DATA decodeHeadsNEONx1Constants<>+184(SB)/8, $0x3f0000003f000000
+DATA decodeHeadsNEONx1Constants<>+192(SB)/8, $0x3f8000003f800000
+DATA decodeHeadsNEONx1Constants<>+200(SB)/8, $0x3f8000003f800000
+DATA decodeHeadsNEONx1Constants<>+208(SB)/8, $0x0000007f0000007f
+DATA decodeHeadsNEONx1Constants<>+216(SB)/8, $0x0000007f0000007f
+DATA decodeHeadsNEONx1Constants<>+224(SB)/8, $0x0000000100000001
+DATA decodeHeadsNEONx1Constants<>+232(SB)/8, $0x0000000100000001
+DATA decodeHeadsNEONx1Constants<>+240(SB)/8, $0x00007fff00007fff
+DATA decodeHeadsNEONx1Constants<>+248(SB)/8, $0x00007fff00007fff
+DATA decodeHeadsNEONx1Constants<>+256(SB)/8, $0xffff0000ffff0000
+DATA decodeHeadsNEONx1Constants<>+264(SB)/8, $0xffff0000ffff0000
+GLOBL decodeHeadsNEONx1Constants<>(SB), RODATA|NOPTR, $272

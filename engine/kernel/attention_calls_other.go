@@ -2,15 +2,11 @@
 
 package kernel
 
-// The calls are of amd64.
+// The calls for several queries are of amd64.
 type (
-	decodeCall  struct{}
 	prefillCall struct{}
 	gradCall    struct{}
 )
-
-// decode attends the heads of one query in few calls, where the processor has a routine.
-func (*attention) decode(_, _, _, _, _ []float32, _ *block, _ int) bool { return false }
 
 // rowsPerBlock is how many consecutive queries share a pass over the keys.
 func (*attention) rowsPerBlock() int { return attentionRows }

@@ -15,3 +15,9 @@ func transposeStripNEON(dst, src *float32, ldd, lds, n int)
 
 //go:noescape
 func rotateHeadsNEON(x, cos, sin *float32, heads, half int, flip uint32)
+
+//go:noescape
+func decodeHeadsNEONx4(call *decodeCall)
+
+//go:noescape
+func decodeHeadsNEONx1(call *decodeCall)

@@ -19,10 +19,14 @@ func attentionFile(v isa) string {
 	if v == avx2 {
 		rotateEights(t, consts)
 	}
-	if v != neon {
-		for _, heads := range decodeHeadCounts {
+	for _, heads := range decodeHeadCounts {
+		if v == neon {
+			decodeHeadsNEON(t, heads)
+		} else {
 			decodeHeads(t, v, consts, heads)
 		}
+	}
+	if v != neon {
 		prefillRows(t, v, consts)
 		gradRows(t, v, consts)
 		gradKeys(t, v)
@@ -305,10 +309,10 @@ func attentionStubs(sets ...isa) string {
 		if v == avx2 {
 			t.WriteString("\n//go:noescape\nfunc rotateEights256(x, cos, sin *float32, heads int, flip uint32)\n")
 		}
+		for _, heads := range decodeHeadCounts {
+			fmt.Fprintf(&t, "\n//go:noescape\nfunc decodeHeads%sx%d(call *decodeCall)\n", v.name, heads)
+		}
 		if v != neon {
-			for _, heads := range decodeHeadCounts {
-				fmt.Fprintf(&t, "\n//go:noescape\nfunc decodeHeads%sx%d(call *decodeCall)\n", v.name, heads)
-			}
 			fmt.Fprintf(&t, "\n//go:noescape\nfunc prefillRows%s(call *prefillCall)\n", v.name)
 			fmt.Fprintf(&t, "\n//go:noescape\nfunc gradRows%s(call *gradCall)\n", v.name)
 			fmt.Fprintf(&t, "\n//go:noescape\nfunc gradKeys%s(dst, weights, rows *float32, dstStride, rowStride, keys, headDim int)\n", v.name)

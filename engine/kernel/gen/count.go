@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -102,7 +103,8 @@ func loopsOf(text string) (names []string, loops map[string]loop) {
 			routine, _, _ = strings.Cut(strings.TrimPrefix(line, "TEXT ·"), "(")
 		case strings.HasSuffix(line, ":"):
 			label = strings.TrimSuffix(line, ":")
-			l = loop{chained: label == "chain" || label == "next"}
+			_, part, _ := strings.Cut(label, "_")
+			l = loop{chained: slices.Contains([]string{"chain", "next"}, label) || slices.Contains([]string{"column", "key"}, part)}
 		case strings.HasPrefix(line, "\t"):
 			l.add(line)
 			fields := strings.Fields(line)
@@ -204,4 +206,6 @@ const tilesNote = "A turn is one k of a tile: rows by groups of 16 columns, of n
 	"Unfused tiles take two vector instructions where these take one."
 
 const attentionNote = "A turn is four scores of a row, or four columns of eight rows' tails (28 multiply-adds\n" +
-	"of a row each), or a square of four by four."
+	"of a row each), or a square of four by four; of decodeHeads a column of four heads or one\n" +
+	"times sixteen keys (score), or a key times 16 or 8 columns of them (mix, and rounded where\n" +
+	"the probabilities are)."

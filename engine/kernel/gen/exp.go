@@ -73,7 +73,7 @@ func (v *vec) softExps(scale string, scores, maxima []string) []string {
 		v.sub(xs[i], maxima[i%len(maxima)])
 	}
 	for _, x := range xs {
-		v.boundNaN("VMAXPS", x, v.c(-104))
+		v.atLeast(x, v.c(-104))
 	}
 	return v.expsWithin(xs...)
 }

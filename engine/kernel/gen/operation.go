@@ -96,6 +96,15 @@ func (v *vec) shiftLeft(n int, a string) {
 	}
 }
 
+// shiftedRight writes the bits of a shifted to the right by a constant to dst.
+func (v *vec) shiftedRight(n int, a, dst string) {
+	if v.v == neon {
+		v.op("VUSHR", fmt.Sprintf("$%d", n), a+".S4", dst+".S4")
+	} else {
+		v.op("VPSRLD", fmt.Sprintf("$%d", n), a, dst)
+	}
+}
+
 // toIntegers converts whole numbers; what it makes of a NaN differs.
 func (v *vec) toIntegers(a string) {
 	if v.v == neon {
@@ -130,8 +139,17 @@ func (v *vec) clampNaN(x, lo, hi string) string {
 		return x
 	}
 	v.boundNaN("VMINPS", x, hi)
-	v.boundNaN("VMAXPS", x, lo)
+	v.atLeast(x, lo)
 	return x
+}
+
+// atLeast returns max(x, bound) where a NaN in x stays a NaN.
+func (v *vec) atLeast(x, bound string) {
+	if v.v == neon {
+		v.word("FMAX", x, x, bound)
+	} else {
+		v.boundNaN("VMAXPS", x, bound)
+	}
 }
 
 // boundNaN is one side of clampNaN on amd64. AVX2's constants are in memory, which is no first

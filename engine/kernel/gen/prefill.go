@@ -208,7 +208,7 @@ func (v *vec) storeProbs(p, rounded, unrounded []string, kept string) {
 // roundBF16 rounds finite numbers to bfloat16, halves to the even one.
 func (v *vec) roundBF16(x string) {
 	odd := v.new()
-	v.op("VPSRLD", "$16", x, odd)
+	v.shiftedRight(16, x, odd)
 	v.into(andBits, odd, odd, v.bits(1))
 	v.addI(x, v.bits(0x7fff))
 	v.addI(x, odd)
