@@ -104,7 +104,6 @@ ready:
 	CMPQ          tileCall_ahead(DI), $0
 	JEQ           chain
 	MOVQ          $0, tileCall_ahead(DI)
-	MOVQ          DX, tileCall_c(DI)
 	LEAQ          (R10)(R10*2), DX
 ahead:
 	PREFETCHT1    (BX)(R10*2)
@@ -1438,7 +1437,6 @@ ready:
 	CMPQ          tileCall_ahead(DI), $0
 	JEQ           chain
 	MOVQ          $0, tileCall_ahead(DI)
-	MOVQ          DX, tileCall_c(DI)
 	LEAQ          (R10)(R10*2), DX
 ahead:
 	PREFETCHT1    (BX)(R10*2)

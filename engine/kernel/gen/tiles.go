@@ -90,8 +90,7 @@ func tile(t *text, v isa, s shape, unfused, masked, banded bool) {
 		w.op("CMPQ", "tileCall_ahead(DI)", "$0")
 		w.op("JEQ", "chain")
 		w.op("MOVQ", "$0", "tileCall_ahead(DI)")
-		w.op("MOVQ", "DX", "tileCall_c(DI)")
-		w.op("LEAQ", "(R10)(R10*2)", "DX")
+		w.op("LEAQ", "(R10)(R10*2)", "DX") // c is that of the call again behind the first tile
 		w.chain("ahead", func() {
 			w.op("PREFETCHT1", "(BX)(R10*2)")
 			w.op("PREFETCHT1", "(BX)(DX*1)")
