@@ -47,16 +47,17 @@ var inCalls = []AttentionNumerics{{}, {Probs: precision.BF16}}
 func TestDecodePathsAgree(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for _, num := range inCalls {
-			for _, heads := range []int{1, 4, 6} {
+			for _, shape := range [][2]int{{1, 1}, {4, 4}, {6, 6}, {4, 2}, {6, 1}} {
+				heads, kvHeads := shape[0], shape[1]
 				for _, headDim := range []int{8, 16, 24, 32} {
 					for seed, seen := range []func(rng *rand.Rand, n int) []float32{normals, hostile} {
 						rng := newRand(uint64(seed))
-						c := newAttentionCase(11, 50, heads, heads, headDim)
+						c := newAttentionCase(11, 50, heads, kvHeads, headDim)
 						c.q, c.k, c.v = seen(rng, len(c.q)), seen(rng, len(c.k)), seen(rng, len(c.v))
 						var want, wantLSE []float32
 						inGo(func() { want, wantLSE = c.decode(num) })
 						got, lse := c.decode(num)
-						what := fmt.Sprintf("%d heads of %d, %v", heads, headDim, num.Probs)
+						what := fmt.Sprintf("%d heads of %d on %d, %v", heads, headDim, kvHeads, num.Probs)
 						sameBits(t, what+": out", got, want)
 						sameBits(t, what+": lse", lse, wantLSE)
 					}

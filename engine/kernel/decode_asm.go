@@ -14,16 +14,17 @@ type decodeCall struct {
 	nextKeys, nextValues                       *float32
 }
 
-// decode attends the heads of one query in one call for four of them, or reports that it
-// cannot: they then share key heads, or have other numerics than the plain ones.
+// decode attends the heads of one query in one call for four of them, or for each where two or
+// three share keys. It reports that it cannot if they have other numerics than the plain ones, or
+// if so many share keys that they fill a tile.
 func (a *attention) decode(out, scores, q, sums, maxima []float32, b *block, ld int) bool {
-	path := CurrentPath()
-	if path == PathGo || b.causal != 0 || b.keyHeads != b.m || !a.inCalls {
+	path, perKey := CurrentPath(), b.m/b.keyHeads
+	if path == PathGo || b.causal != 0 || !a.inCalls || perKey >= 4 {
 		return false
 	}
 	unrounded := a.unrounded(len(scores))
 	_, _, _ = out[b.m*a.headDim-1], q[b.m*a.headDim-1], scores[b.m*ld+unrounded-1]
-	_, _ = a.keys[ld*a.width-1], a.values[(b.n-1)*a.width+b.m*a.headDim-1]
+	_, _ = a.keys[ld*a.width-1], a.values[b.n*a.width-1]
 	next := a.next
 	if len(next.Keys) < ld*a.width || len(next.Values) < a.width {
 		next = KV{a.keys, a.values}
@@ -33,11 +34,12 @@ func (a *attention) decode(out, scores, q, sums, maxima []float32, b *block, ld 
 	call.panelStride, call.valueStride = 4*panelWidth*uintptr(a.width), 4*uintptr(a.width)
 	call.ld, call.unrounded = 4*uintptr(ld), 4*uintptr(unrounded)
 	for h := 0; h < b.m; {
+		key := h / perKey * a.headDim
 		call.out, call.q = &out[h*a.headDim], &q[h*a.headDim]
-		call.keys, call.values = &a.keys[h*panelWidth*a.headDim], &a.values[h*a.headDim]
-		call.nextKeys, call.nextValues = &next.Keys[h*ld*a.headDim], &next.Values[h*a.headDim]
+		call.keys, call.values = &a.keys[key*panelWidth], &a.values[key]
+		call.nextKeys, call.nextValues = &next.Keys[key*ld], &next.Values[key]
 		call.scores, call.sums, call.maxima = &scores[h*ld], &sums[h], &maxima[h]
-		if b.m-h >= 4 {
+		if perKey == 1 && b.m-h >= 4 {
 			decodeFour(call, path)
 			h += 4
 		} else {
