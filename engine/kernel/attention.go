@@ -177,7 +177,7 @@ type KV struct {
 	Values []float32 // [capacity][kvHeads·headDim]
 }
 
-// holds reports whether there is room for n positions of a width.
+// holds reports whether the capacity is at least n positions of a width.
 func (c *KV) holds(n, width int) bool {
 	return len(c.Keys) >= ceilDiv(n, panelWidth)*panelWidth*width && len(c.Values) >= n*width
 }

@@ -87,11 +87,12 @@ func (p *product) cover(set *tileSet, call *tileCall, a, b []float32, from, to i
 		if rows == 6 && p.m%6 == 2 {
 			tiles-- // eight rows are two tiles of 4, which fill the multipliers as 6 and 2 do not
 		}
+		at := p.rowAt(i)
+		call.next = 4 * uintptr(p.rowAt(i+rows)-at)
 		for g := from; g < to && tiles > 0; {
 			width := set.widest(rows, to-g)
-			call.c, call.a, call.b = &p.c[i*p.ldc+g*panelWidth], &a[p.rowAt(i)], &b[g*p.group]
-			call.tiles, call.next = uintptr(tiles), 4*uintptr(p.rowAt(i+rows)-p.rowAt(i))
-			call.ahead = ahead
+			call.c, call.a, call.b = &p.c[i*p.ldc+g*panelWidth], &a[at], &b[g*p.group]
+			call.tiles, call.ahead = uintptr(tiles), ahead
 			set.run(call, rows, width, p.unfused)
 			g += width
 		}

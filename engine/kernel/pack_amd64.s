@@ -8,23 +8,30 @@
 //
 //	AX dst   BX src   CX rows left   DX columns   R8 from row to row of src, R9 of a panel
 //	R10 from panel to panel   DI, SI, R11 the same within a row
-#define ARGUMENTS \
+#define BEGIN \
 	MOVQ dst+0(FP), AX; \
 	MOVQ src+8(FP), BX; \
 	MOVQ rows+16(FP), CX; \
 	MOVQ columns+24(FP), DX; \
 	MOVQ ld+32(FP), R8; \
 	MOVQ step+40(FP), R9; \
-	MOVQ panel+48(FP), R10
+	MOVQ panel+48(FP), R10; \
+row: \
+	MOVQ AX, DI; \
+	MOVQ BX, SI; \
+	MOVQ DX, R11
+
+#define END \
+	ADDQ R8, BX; \
+	ADDQ R9, AX; \
+	DECQ CX; \
+	JNZ  row; \
+	VZEROUPPER; \
+	RET
 
 // func packPanels8(dst, src *float32, rows, columns, ld, step, panel uintptr)
 TEXT ·packPanels8(SB), NOSPLIT, $0-56
-	ARGUMENTS
-
-row:
-	MOVQ AX, DI
-	MOVQ BX, SI
-	MOVQ DX, R11
+	BEGIN
 
 columns:
 	PREFETCHT0 (SI)(R8*4)
@@ -34,21 +41,11 @@ columns:
 	ADDQ       R10, DI
 	SUBQ       $8, R11
 	JNZ        columns
-	ADDQ       R8, BX
-	ADDQ       R9, AX
-	DECQ       CX
-	JNZ        row
-	VZEROUPPER
-	RET
+	END
 
 // func packPanels16(dst, src *float32, rows, columns, ld, step, panel uintptr)
 TEXT ·packPanels16(SB), NOSPLIT, $0-56
-	ARGUMENTS
-
-row:
-	MOVQ AX, DI
-	MOVQ BX, SI
-	MOVQ DX, R11
+	BEGIN
 
 columns:
 	PREFETCHT0 (SI)(R8*4)
@@ -60,9 +57,4 @@ columns:
 	ADDQ       R10, DI
 	SUBQ       $16, R11
 	JNZ        columns
-	ADDQ       R8, BX
-	ADDQ       R9, AX
-	DECQ       CX
-	JNZ        row
-	VZEROUPPER
-	RET
+	END

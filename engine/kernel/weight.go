@@ -71,7 +71,10 @@ func (w *Weight) PackBlocks(data []float32, out, in, blockRows, block int, scale
 // AddToGradient adds scale·up·down to what the input gradient multiplies by, from output
 // from on: a low-rank term of the map that is computed apart.
 func (w *Weight) AddToGradient(from int, up, down *Weight, scale float32) {
-	for o := 0; o < up.Out && !w.ForwardOnly; o++ {
+	if w.ForwardOnly {
+		return
+	}
+	for o := range up.Out {
 		for r := range up.In {
 			x := scale * up.gradientOf(o, r/panelWidth)[r%panelWidth]
 			for g := range w.gradientGroups() {

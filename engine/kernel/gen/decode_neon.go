@@ -12,11 +12,7 @@ func decodeHeadsNEON(t *text, heads int) {
 	d := neonDecoder{t, heads}
 	d.score()
 	// The registers of constants are free before the exponentials, and behind them.
-	trial := newVec(&text{arch: neon.arch}, neon, nil)
-	softHeadsNEON(trial, heads)
-	v := newVec(t, neon, nil)
-	v.preload(name, trial.order)
-	softHeadsNEON(v, heads)
+	v := withConstants(t, neon, name, nil, func(v *vec) { softHeadsNEON(v, heads) })
 	d.mix()
 	t.end()
 	v.table(name)

@@ -264,8 +264,8 @@ func (w tiler) aAt(i int) string {
 	return "(R13)" + []string{"", "(SI*1)", "(SI*2)", "(R12*1)", "(SI*4)", "(R15*1)", "(R12*2)", "(R14*1)"}[i]
 }
 
-// prefetches says that a tile asks ahead for A and for the next rows of C: the one that does
-// nearly all of the work.
+// prefetches says that a tile asks ahead for A, for the next rows of C and, where the call wants
+// it, for the next columns of B: the one that does nearly all of the work.
 func (w tiler) prefetches() bool { return w.v == avx512 && w.s == (shape{8, 2}) }
 
 // step advances all chains by one k.

@@ -55,10 +55,17 @@ func newVec(t *text, isa isa, consts map[string]uint32) *vec {
 	return v
 }
 
-// routineText writes a routine of vectors. Where there are 32 registers, a trial run finds
-// out which constants it wants in some of them.
+// routineText writes a routine of vectors.
 func routineText(t *text, isa isa, name, signature string, args int, consts map[string]uint32, write func(v *vec)) {
 	fmt.Fprintf(t, "\n// func %s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", signature, name, args)
+	v := withConstants(t, isa, name, consts, write)
+	v.end()
+	v.table(name)
+}
+
+// withConstants writes vectors behind the loading of their constants. Where there are 32
+// registers, a trial run finds out which are wanted in some of them.
+func withConstants(t *text, isa isa, name string, consts map[string]uint32, write func(v *vec)) *vec {
 	v := newVec(t, isa, consts)
 	if isa.regs == 32 {
 		trial := newVec(&text{arch: isa.arch}, isa, consts)
@@ -66,8 +73,7 @@ func routineText(t *text, isa isa, name, signature string, args int, consts map[
 		v.preload(name, trial.order)
 	}
 	write(v)
-	v.end()
-	v.table(name)
+	return v
 }
 
 var pointers = []string{"AX", "BX", "DX", "SI", "DI", "R8", "R9", "R10"}
