@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -267,33 +266,6 @@ func TestArchitecture(t *testing.T) {
 			if !exists(name) {
 				t.Errorf("%s: there is no package %s", c.what, name)
 			}
-		}
-	}
-}
-
-// Limits of the tree, tests left out: lines of a file, files of a folder. The folders that are exempt have a file for each
-// method, system or routine.
-const (
-	mostLines = 400
-	mostFiles = 30
-	exempt    = "trainer/method/loss trainer/method/correction trainer/method/schedule engine/kernel"
-)
-
-func TestLimits(t *testing.T) {
-	root, files := filepath.Join("..", ".."), map[string]int{}
-	for _, f := range readSources(t, root) {
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.path)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := strings.Count(string(text), "\n"); n > mostLines {
-			t.Errorf("%s has %d lines, above %d: divide it by what it is about", f.path, n, mostLines)
-		}
-		files[f.pkg()]++
-	}
-	for _, pkg := range slices.Sorted(maps.Keys(files)) {
-		if n := files[pkg]; n > mostFiles && !among(pkg, exempt) {
-			t.Errorf("%s has %d files, above %d", pkg, n, mostFiles)
 		}
 	}
 }
