@@ -37,20 +37,6 @@ func (h heat) describe() string {
 	return d
 }
 
-// MapPart has the columns of a map from one place up to another, in the same colours.
-func MapPart(f *figure.Figure, from, to int) *figure.Figure {
-	part := *f
-	part.Labels, part.Full, part.Series = f.Labels[from:to], heat{f}.full(), nil
-	for _, row := range f.Series {
-		own := figure.Series{Name: row.Name}
-		for j := from; j < to; j++ {
-			own.Y, own.Signs = append(own.Y, at(row.Y, j)), append(own.Signs, sign(row, j))
-		}
-		part.Series = append(part.Series, own)
-	}
-	return &part
-}
-
 // sign is that of a cell's mark.
 func sign(row figure.Series, column int) int {
 	if column >= len(row.Signs) {

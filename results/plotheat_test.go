@@ -44,17 +44,12 @@ func TestHeat(t *testing.T) {
 	}
 }
 
-// A part has its own columns alone and the colours of the whole; a heading that is too
-// wide is broken at its hyphens.
-func TestHeatPart(t *testing.T) {
+// The description has marks and leaves empty cells out; a heading that is too wide is broken at its hyphens.
+func TestHeatHeadings(t *testing.T) {
 	h := &figure.Figure{Kind: figure.Heat, Labels: []string{"a", "b", "very-long-heading-of-a-column"},
 		Series: []figure.Series{{Name: "one", Y: []float64{1, 2, 4}, Signs: []int{1, 0, -1}}, {Name: "two", Y: []float64{3}}}}
-	part := heat{MapPart(h, 1, 3)}
-	if want := " one: b 2.0; very-long-heading-of-a-column 4.0 (down); two:"; !strings.HasSuffix(part.describe(), want) {
-		t.Errorf("described as %q, want %q", part.describe(), want)
-	}
-	if part.shade(2) != (heat{h}).shade(2) {
-		t.Error("the colours of the part are not those of the whole")
+	if got, want := (heat{h}).describe(), " one: a 1.0 (up); b 2.0; very-long-heading-of-a-column 4.0 (down); two: a 3.0;"; !strings.HasSuffix(got, want) {
+		t.Errorf("described as %q, want %q", got, want)
 	}
 	text := string(SVG(h))
 	if !strings.Contains(text, "very-long-") || strings.Contains(text, "very-long-heading-of-a-column<") {

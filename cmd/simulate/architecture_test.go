@@ -76,14 +76,14 @@ var layers = []layer{
 	{"experiments/diagnose/reproduce", "experiments/measure " + session},
 	{"experiments/queue", ""},
 	{"experiments/sweep", "experiments/queue experiments/run " + shown + session},
-	{"experiments/table", "experiments/queue experiments/run experiments/sweep results/corrections " + shown + session},
+	{"experiments/table", "experiments/sweep results/corrections results/published " + shown + session},
 	{"experiments/claims/claim", "experiments/measure experiments/run " + shown + session},
 	{"experiments/claims/age experiments/claims/attempts experiments/claims/correction experiments/claims/distillation experiments/claims/dynamic experiments/claims/estimator " +
 		"experiments/claims/length experiments/claims/precision experiments/claims/process experiments/claims/ratio experiments/claims/reduction experiments/claims/routing " +
 		"experiments/claims/scaling experiments/claims/text", "experiments/claims/claim experiments/measure " + shown + session},
 	{"experiments/claims", "experiments/claims/..."},
-	{"experiments/sources", "experiments/claims experiments/claims/claim experiments/table results results/figure results/published results/stats trainer/recipe"},
-	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/queue experiments/table results/published " + shown + session},
+	{"experiments/sources", "experiments/claims experiments/claims/claim experiments/table results results/figure results/stats trainer/recipe"},
+	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/queue experiments/table " + shown + session},
 	{"experiments", "experiments/measure experiments/queue experiments/run experiments/sweep " + shown + session},
 	{"experiments/live", "experiments/measure results/figure results/lab/picture " + session},
 	{"experiments/lesson", "experiments experiments/claims/claim experiments/claims/ratio experiments/explain experiments/live experiments/measure experiments/run results/lab results/figure results/lab/picture " + session},

@@ -144,7 +144,7 @@ func (c *headlineCmd) Run(a *app) error {
 // more methods under more stressors.
 func (c *headlineCmd) next(result *experiments.HeadlineResult, dir string) string {
 	if result.NextSeeds() == 0 {
-		return "simulate sweep quick --out " + record.ShellWord(filepath.Join("runs", "table", "quick")) + "    # twenty methods under these stressors and more; then simulate table runs/table"
+		return "simulate sweep quick --out " + record.ShellWord(filepath.Join("runs", "table", "quick")) + "    # twenty methods under these stressors and more"
 	}
 	words := fmt.Sprintf("simulate --seeds %d", result.NextSeeds())
 	if len(c.Arms) > 0 {

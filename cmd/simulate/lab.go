@@ -23,7 +23,6 @@ import (
 	"driftlab/results"
 	"driftlab/results/lab"
 	"driftlab/results/lab/sheet"
-	"driftlab/results/published"
 	"driftlab/results/record"
 )
 
@@ -167,7 +166,7 @@ func oldPrograms(dir string) []string {
 
 // correctionsPart is the page of corrections, of the published effects.
 func correctionsPart() (results.Part, error) {
-	effects, err := table.ReadEffects(published.Effects)
+	effects, err := table.PublishedEffects()
 	if err != nil {
 		return results.Part{}, err
 	}

@@ -6,13 +6,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"driftlab/experiments"
 	"driftlab/experiments/claims"
 	"driftlab/experiments/sources"
 	"driftlab/experiments/table"
-	"driftlab/results/published"
 	"driftlab/trainer/recipe/foreign"
 )
 
@@ -280,13 +278,13 @@ func settingsOf(method string) string {
 }
 
 // publishedEffects are those that the program has with it.
-var publishedEffects = sync.OnceValue(func() *table.Effects {
-	effects, err := table.ReadEffects(published.Effects)
+func publishedEffects() *table.Effects {
+	effects, err := table.PublishedEffects()
 	if err != nil {
 		panic("effects.json: " + err.Error()) // tests read it
 	}
 	return effects
-})
+}
 
 // claimsOn are the published claims that cite a paper of a method's source, a line each with the verdict and the command.
 func claimsOn(source string) string {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"driftlab/experiments/table"
-	"driftlab/results/published"
 )
 
 // Every name that the published table prints is explained by `simulate methods NAME`.
@@ -52,7 +51,7 @@ func TestSettingPage(t *testing.T) {
 	if err := p.fill(); err != nil {
 		t.Fatal(err)
 	}
-	effects, err := table.ReadEffects(published.Effects)
+	effects, err := table.PublishedEffects()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"driftlab/experiments"
 	"driftlab/experiments/claims"
 	"driftlab/experiments/table"
-	"driftlab/results/published"
 	"driftlab/trainer/recipe"
 
 	"github.com/alecthomas/kong"
@@ -132,11 +131,11 @@ func TestReadmeIsShort(t *testing.T) {
 // TestReadmeCorrections: the README's table of corrections and the sentences below it are those
 // that the published effects make, at tuned learning rates where there are any.
 func TestReadmeCorrections(t *testing.T) {
-	effects, err := table.ReadEffects(published.Effects)
+	effects, err := table.PublishedEffects()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, sentences, err := effects.Readme()
+	want, sentences, err := effects.Tuned.Readme()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ type Rates struct {
 	FlaggedRuns float64 `json:"flagged_runs"`
 }
 
-// AlarmRates are those of rules that were measured, in the form in which simulate table writes them.
+// AlarmRates are those of rules that were measured, in the form of the published ones.
 type AlarmRates struct {
 	Rules []struct {
 		Metric   string  `json:"metric"`

@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"driftlab/experiments/claims"
 	"driftlab/experiments/table"
 	"driftlab/results"
 	"driftlab/results/figure"
-	"driftlab/results/published"
 	"driftlab/results/stats"
 )
 
@@ -181,15 +179,9 @@ func publishedCheck(id, name string) (string, error) {
 	return "", fmt.Errorf("%s has no check %q", id, name)
 }
 
-// effects and alarms are the published ones of the table of methods.
-var (
-	effects = sync.OnceValues(func() (*table.Effects, error) { return table.ReadEffects(published.Effects) })
-	alarms  = sync.OnceValues(func() (a table.Alarms, err error) { return a, json.Unmarshal(published.Alarms, &a) })
-)
-
 // publishedEffect is the improvement of a setting under a stressor in the table of methods.
 func publishedEffect(setting, stressor string) (string, error) {
-	all, err := effects()
+	all, err := table.PublishedEffects()
 	if err != nil {
 		return "", err
 	}
@@ -208,7 +200,7 @@ func publishedEffect(setting, stressor string) (string, error) {
 // publishedAlarm says how often a signal fired before a collapse, and how often without one, or how well a predictor
 // separates runs before a collapse from others: the median over the stressors that it was not fitted on.
 func publishedAlarm(name string) (string, error) {
-	all, err := alarms()
+	all, err := table.PublishedAlarms()
 	if err != nil {
 		return "", err
 	}

@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"driftlab/experiments/table"
-	"driftlab/results/published"
 	"driftlab/results/stats"
 )
 
@@ -39,7 +38,7 @@ type correctionsData struct {
 
 // corrections are the published effects and their page, made once.
 var corrections = sync.OnceValues(func() (page string, effects *table.Effects) {
-	effects, err := table.ReadEffects(published.Effects)
+	effects, err := table.PublishedEffects()
 	if err != nil {
 		panic(err)
 	}
@@ -82,7 +81,7 @@ func TestPublishedCorrections(t *testing.T) {
 // learning rate; what effects.json alone has, the page has as it stands there.
 func TestCorrectionsHaveTheFiguresOfTheTable(t *testing.T) {
 	_, effects, data := correctionsPage(t)
-	file, err := os.Open(filepath.Join(publishedTable, table.SheetFile))
+	file, err := os.Open(filepath.Join(publishedTable, "table.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}

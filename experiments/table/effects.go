@@ -1,19 +1,24 @@
 package table
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
+	"driftlab/results/published"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
 
-// effectsFile has the effect of every setting as JSON, for the README, the pages of methods
-// and the page of corrections.
-const effectsFile = "effects.json"
+// alpha is the family-wise level of the test of all settings and stressors of a stage.
+const alpha = 0.05
+
+// testName names the test, with its level.
+const testName = "paired sign-flip permutation test, family-wise 5 %, adjusted by Westfall and Young"
 
 // Effects are the effects of the settings of a stage that is whole.
 type Effects struct {
@@ -75,14 +80,18 @@ type Effect struct {
 // Significant is 1 where the effect is significantly positive, -1 where significantly
 // negative, and else 0.
 func (e Effect) Significant() int {
-	return Gain{Interval: stats.Interval{Estimate: e.Estimate}, P: e.P}.sign()
+	if e.P <= alpha {
+		return cmp.Compare(e.Estimate, 0)
+	}
+	return 0
 }
 
-// ReadEffects reads the file.
-func ReadEffects(text []byte) (*Effects, error) {
+// PublishedEffects are the effects that the program itself has, for the README, the pages of methods
+// and the page of corrections.
+var PublishedEffects = sync.OnceValues(func() (*Effects, error) {
 	e := new(Effects)
-	return e, json.Unmarshal(text, e)
-}
+	return e, json.Unmarshal(published.Effects, e)
+})
 
 // JSON is the file, indented.
 func (e *Effects) JSON() ([]byte, error) {
@@ -97,70 +106,6 @@ func (e *Effects) Setting(name string) (Setting, bool) {
 		return Setting{}, false
 	}
 	return e.Settings[i], true
-}
-
-// effects are those of a ranking; nil while its stage can tell no difference, and without a
-// screening stage.
-func (r *Ranking) effects(screen *Ranking) (*Effects, error) {
-	if !r.confirms(screen) {
-		return nil, nil
-	}
-	all, err := AllNamed()
-	if err != nil {
-		return nil, err
-	}
-	e := &Effects{Stage: r.Stage.Name, Seeds: len(r.Stage.Index.Seeds), Rates: ratesOf(r.Rows)}
-	bare := slices.IndexFunc(r.Methods, func(m Standing) bool { return m.Method == control })
-	for j, name := range r.Stressors {
-		s := Stressor{Name: name, Problem: r.problem(j), Healthy: r.row(j).Letter == healthy, Recipe: recipeOf(all, "stressor", name), Recommended: r.recommended(screen, name)}
-		if bare >= 0 {
-			s.Uncorrected = shortened(r.Methods[bare].AUC[j])
-		}
-		e.Stressors = append(e.Stressors, s)
-	}
-	for _, m := range r.Methods {
-		s := Setting{Name: m.Method, Group: m.Group, Recipe: recipeOf(all, "setting", m.Method), SameAs: m.SameAs,
-			Regret: stats.Interval{Estimate: shortened(m.Regret.Estimate), Low: shortened(m.Regret.Low), High: shortened(m.Regret.High), N: m.Regret.N}}
-		for j := range r.Stressors {
-			g := m.gain(j)
-			s.Effects = append(s.Effects, Effect{shortened(g.Estimate), shortened(g.Low), shortened(g.High), g.P, m.Idle[j] && m.Method != control})
-		}
-		e.Settings = append(e.Settings, s)
-	}
-	return e, nil
-}
-
-// confirms reports whether the stage tests what a screening stage selected: with other seeds,
-// and enough of them.
-func (r *Ranking) confirms(screen *Ranking) bool {
-	return screen != nil && screen.Stage.Name != r.Stage.Name && r.Stage.tells()
-}
-
-// recommended is the setting that ranked first under a stressor in the screening stage, of
-// those that this stage has; of equal ones the first in this stage's plan.
-func (r *Ranking) recommended(screen *Ranking, stressor string) string {
-	k := slices.Index(screen.Stressors, stressor)
-	if k < 0 {
-		return ""
-	}
-	first, highest := "", math.Inf(-1)
-	for _, c := range screen.Methods {
-		own := slices.ContainsFunc(r.Methods, func(m Standing) bool { return m.Method == c.Method })
-		if own && c.Method != control && c.AUC[k] > highest {
-			first, highest = c.Method, c.AUC[k]
-		}
-	}
-	return first
-}
-
-// ratesOf lists the learning rates of rows.
-func ratesOf(rows []Row) (rates []string) {
-	for _, r := range rows {
-		if !slices.Contains(rates, r.Rate) {
-			rates = append(rates, r.Rate)
-		}
-	}
-	return rates
 }
 
 // Line is a setting's changes as lines of a recipe.
@@ -223,12 +168,6 @@ var problems = map[string]string{
 	"E": "%s updates per batch",
 	"F": "truncated sampling (top-p %s)",
 	"G": "no stressor (%s rollouts)",
-}
-
-// problem describes a stressor by its place.
-func (r *Ranking) problem(stressor int) string {
-	row := r.row(stressor)
-	return problemText(row.Letter, row.Dose)
 }
 
 // problemText describes a stressor by its letter and level.

@@ -12,7 +12,8 @@ import (
 
 // The files of the comparison at tuned learning rates.
 const (
-	tunedSheetFile   = "tuned.csv"
+	wordsFile        = "tuned.md"
+	sheetFile        = "tuned.csv"
 	transferFile     = "transfer.md"
 	transferDrawFile = "transfer.png"
 )
@@ -57,7 +58,7 @@ func (t *Tuned) transferPage() []byte {
 	x := t.transferred
 	var b bytes.Buffer
 	b.WriteString("# Does a ranking of corrections transfer?\n\n" +
-		"Written by `simulate table` from the sweeps `tune`, `transfer` and `scales`. Each setting runs at its own learning rate. Its gain is its mean pass rate of the whole run minus that of no correction at that one's own rate. " +
+		"Written from the sweeps `tune`, `transfer` and `scales`. Each setting runs at its own learning rate. Its gain is its mean pass rate of the whole run minus that of no correction at that one's own rate. " +
 		"A ranking transfers if the settings have the same order by gain elsewhere, measured by Spearman's rank correlation ρ.\n\n")
 	b.WriteString(transferVerdict(t.BetweenTasks) + " This is the primary check, declared in the file of the sweep before any of its runs: mean over the pairs of tasks and over the stressors, the interval over settings and base models.\n\n")
 	b.WriteString(t.taskText() + "\n\n")

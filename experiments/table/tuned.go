@@ -101,12 +101,9 @@ type TunedEffect struct {
 // clippedControl is the control whose clip acts.
 const clippedControl = "minibatches-4"
 
-// measureTuned compares the settings of the tasks and scales that are whole; nil while there is no
-// tuning stage.
-func measureTuned(tune, judged, scales *Stage) *Tuned {
-	if tune == nil {
-		return nil
-	}
+// Measure compares the settings of the tasks and scales that are whole. The stages judged and scales
+// may be nil.
+func Measure(tune, judged, scales *Stage) *Tuned {
 	named, err := AllNamed()
 	if err != nil {
 		panic("table: a shipped sweep: " + err.Error())

@@ -9,15 +9,10 @@ import (
 	"driftlab/results/figure"
 )
 
-// Readme is the README's table of corrections with the sentences below it: at tuned learning rates
-// where a task is whole, else those of the confirmation stage, which has no sentences.
-func (e *Effects) Readme() (*figure.Figure, string, error) {
-	if e.Tuned == nil {
-		t, err := e.configurationTable()
-		return t, "", err
-	}
-	t, err := e.Tuned.configurationTable()
-	return t, e.Tuned.readmeText(), err
+// Readme is the README's table of corrections with the sentences below it, at tuned learning rates.
+func (t *Tuned) Readme() (*figure.Figure, string, error) {
+	table, err := t.configurationTable()
+	return table, t.readmeText(), err
 }
 
 // readmeText are the sentences below the README's table. Each names rate, n, task and model.

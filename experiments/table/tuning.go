@@ -7,13 +7,6 @@ import (
 	"driftlab/results/stats"
 )
 
-// The stages of the comparison at tuned learning rates.
-const (
-	tuneStage     = "tune"
-	transferStage = "transfer"
-	scalesStage   = "scales"
-)
-
 // The columns of the sweeps with several tasks: the task, and the task whose tuned rates it has.
 const (
 	taskColumn  = "task"
@@ -96,11 +89,6 @@ func (s *Stage) Tunings() []Tuning {
 		list[i].choose()
 	}
 	return list
-}
-
-// HasTasks reports whether the stage has several tasks: its rows are those of Tuned.
-func (s *Stage) HasTasks() bool {
-	return s.Name == tuneStage || s.Name == transferStage || s.Name == scalesStage
 }
 
 // evaluated are the steps at which the stage's runs are evaluated, after the start: those of a

@@ -36,7 +36,7 @@ const lead = "Training-inference mismatch or stale rollouts: which importance-sa
 func (p *Page) report() results.Report {
 	part := p.Part()
 	part.Script += start
-	return results.Report{Eyebrow: "simulate table", Title: title, Lead: lead, Sections: []results.Section{{Heading: "Your problem", Blocks: []results.Block{part}}}}
+	return results.Report{Eyebrow: "published effects", Title: title, Lead: lead, Sections: []results.Section{{Heading: "Your problem", Blocks: []results.Block{part}}}}
 }
 
 // HTML is the page as one file.

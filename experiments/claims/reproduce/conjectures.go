@@ -1,14 +1,12 @@
 package reproduce
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/table"
-	"driftlab/results/published"
 )
 
 // conjectures are the five that a survey of off-policy drift closes with. The sentences
@@ -60,8 +58,8 @@ func Conjectures(list []Result) string {
 // predictors, compared with the conjecture's figures by the rule of every claim, with the
 // stressors as replications.
 func alarmsAnswer() string {
-	var alarms table.Alarms
-	if err := json.Unmarshal(published.Alarms, &alarms); err != nil || len(alarms.Predictors) < 2 {
+	alarms, err := table.PublishedAlarms()
+	if err != nil || len(alarms.Predictors) < 2 {
 		panic(fmt.Sprintf("reproduce: the published alarms have no predictors: %v", err))
 	}
 	four, logged := alarms.Predictors[0], alarms.Predictors[1]
