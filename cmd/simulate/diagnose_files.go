@@ -158,8 +158,8 @@ func (a *app) printActive(r diagnose.Report) {
 		return
 	}
 	fmt.Fprintf(a.stdout, "Correction of %s: %s\n", on.Framework, on.Why)
-	for _, warning := range on.Warnings {
-		fmt.Fprintf(a.stdout, "Warning: %s\n", warning)
+	for _, f := range r.Findings {
+		fmt.Fprintf(a.stdout, "%s: %s\n", f.Level, f.Text)
 	}
 	t := tables.Settings(on)
 	if len(t.Rows) == 0 {

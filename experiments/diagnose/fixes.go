@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"driftlab/experiments/diagnose/reader"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -83,9 +84,6 @@ func (t *trial) fixes() []Fix {
 	return list
 }
 
-// recorded are the columns that a trial has, in addition to the advantage where it is graded.
-var recorded = batch.Columns{batch.Mask, batch.LogpRoll, batch.LogpOld, batch.Logp, batch.Anchor}
-
 // trial is a sample as a batch that corrections are tried on.
 type trial struct {
 	batch *batch.Batch
@@ -107,7 +105,8 @@ const (
 )
 
 func newTrial(rows []*kept) *trial {
-	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
+	// One expert of one layer, and a vocabulary of one: routes and distributions that nobody recorded are then missing.
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}, Layers: 1, TopK: 1, Vocab: 1}}
 	t := &trial{batch: b, graded: len(rows) > 0, updated: len(rows) > 0}
 	for _, k := range rows {
 		b.LogpRoll, b.Old.Logp = append(b.LogpRoll, k.roll...), append(b.Old.Logp, k.old...)
@@ -118,8 +117,28 @@ func newTrial(rows []*kept) *trial {
 		b.Now.Logp = append(b.Now.Logp, now...)
 		b.Advantage = append(b.Advantage, k.advantage...)
 		t.graded, t.updated = t.graded && k.advantage != nil, t.updated && k.now != nil
+		b.Turn = append(b.Turn, k.turn...)
+		b.Token, b.Version = append(b.Token, k.id...), append(b.Version, k.behind...)
+		group := k.group
+		if k.prompted {
+			b.PromptID = append(b.PromptID, int64(k.prompt))
+			if group == reader.Unknown { // the responses to one prompt are its group
+				group = int(k.prompt)
+			}
+		}
+		if group != reader.Unknown {
+			b.Group = append(b.Group, group)
+		}
+		if !math.IsNaN(k.reward) {
+			b.Reward = append(b.Reward, k.reward)
+		}
 		b.Offsets = append(b.Offsets, len(b.LogpRoll))
 	}
+	for n, behind := range b.Version { // those of several steps have one learner here
+		b.Version[n] = -behind
+	}
+	whole := batch.Columns{batch.Turn, batch.Token, batch.Version, batch.PromptID, batch.Group, batch.Reward}
+	b.Forget(slices.DeleteFunc(whole, func(c batch.Column) bool { return b.Require(c) == nil })...) // what some responses lack
 	b.Anchor = b.Old.Logp
 	b.Mask = make([]bool, len(b.LogpRoll))
 	for n, roll := range b.LogpRoll {
@@ -183,26 +202,29 @@ func judgedBy(p *correction.Pipeline) Ratio {
 // misses what the update itself moved.
 func (t *trial) try(name, kind string, p *correction.Pipeline, needs batch.Columns) Fix {
 	f := Fix{Name: name, Kind: kind, Recipe: p.Recipe()}
-	for _, c := range needs {
-		if !slices.Contains(recorded, c) && !(c == batch.Advantage && t.graded) {
-			f.NotTried = "the dump has no " + c.String()
-			return f
-		}
-	}
 	w, err := t.weights(p)
+	if need := t.batch.Require(needs...); need != nil {
+		err = need
+	}
 	if err != nil {
-		f.NotTried = err.Error()
+		f.NotTried = notEvaluable(err)
 		return f
 	}
 	by := judgedBy(p)
 	f.Effect = t.effect(w, by)
 	if f.Masked = t.masked(w); f.Masked != nil {
-		placebo := &correction.Pipeline{Masks: []correction.Masking{&correction.RandomMask{Rate: f.Masked.Tokens}}}
-		if w, err := t.weights(placebo); err == nil {
-			f.Placebo = t.effect(w, by)
-		}
+		f.Placebo = t.placebo(f.Masked.Tokens, by)
 	}
 	return f
+}
+
+// placebo is the effect of a random mask of that share.
+func (t *trial) placebo(masked float64, by Ratio) *Effect {
+	w, err := t.weights(weighted(nil, &correction.RandomMask{Rate: masked}))
+	if err != nil {
+		return nil
+	}
+	return t.effect(w, by)
 }
 
 // weights are what the loss of every token would be multiplied by, 0 where it is masked.

@@ -133,8 +133,8 @@ func TestFixes(t *testing.T) {
 			t.Errorf("%s: distance %v outside %v", f.Name, f.Distance, i)
 		}
 	}
-	if want := "segment_tis: the dump has no Turn\nsegment_mask: the dump has no Turn\nestr: the dump has no DistRoll\n" +
-		"last_version: the dump has no Version\ntruncated: the dump has no Finished\ntrm: the dump has no DistRoll\n"; untried != want {
+	if want := "estr: the dump has no full distributions\nlast_version: the dump has no versions of the weights\n" +
+		"truncated: the dump has no finish reason\ntrm: the dump has no full distributions\n"; untried != want {
 		t.Errorf("not tried:\n%swant:\n%s", untried, want)
 	}
 	if masks < 10 {
@@ -150,7 +150,7 @@ func TestFixes(t *testing.T) {
 		r.Advantage = nil
 	}
 	for _, f := range analysed(Options{}, rows).Report().Fixes {
-		if f.Name == "opsm" && f.NotTried != "the dump has no Advantage" || f.Effect != nil && (f.Variance != nil || f.BiasGradient != nil) {
+		if f.Name == "opsm" && f.NotTried != "the dump has no advantages" || f.Effect != nil && (f.Variance != nil || f.BiasGradient != nil) {
 			t.Errorf("%s: %q %+v", f.Name, f.NotTried, f.Effect)
 		}
 	}

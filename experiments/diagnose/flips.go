@@ -110,13 +110,22 @@ func ranks(x []float64) []float64 {
 // lagOf is how many updates the oldest token of a response is behind the step that trained on it, -1 if unknown.
 // A step's number is one more than the updates before it.
 func lagOf(r *reader.Row) int {
-	if r.Head == reader.Unknown || r.Step == reader.Unknown || r.Head < 0 {
+	learner := learnerOf(r)
+	if r.Head == reader.Unknown || r.Head < 0 || learner < 0 {
 		return -1
 	}
-	if r.Learner > 0 {
-		return max(0, r.Learner-r.Head)
+	return max(0, learner-r.Head)
+}
+
+// learnerOf is the number of updates behind the learner's weights, -1 if unknown.
+func learnerOf(r *reader.Row) int {
+	switch {
+	case r.Step == reader.Unknown:
+		return -1
+	case r.Learner > 0:
+		return r.Learner
 	}
-	return max(0, r.Step-1-r.Head)
+	return max(0, r.Step-1)
 }
 
 // meanLag is that of the responses, nil unless every one is tagged.

@@ -36,6 +36,7 @@ const quartiles, deciles, turns = 4, 10, 8
 // grouping says which group a response or a token belongs to.
 type grouping struct {
 	length, env []int // by response
+	terciles    []int // by response, of the lengths
 	probability []int // by token
 	turn        []int // by token, all 0 where nobody has two
 	turns       int
@@ -60,7 +61,7 @@ func grouped(rows []*kept) (g grouping) {
 			g.turn, g.turns = append(g.turn, turn), max(g.turns, turn+1)
 		}
 	}
-	g.length, g.probability = ranked(lengths, quartiles), ranked(probable, deciles)
+	g.length, g.terciles, g.probability = ranked(lengths, quartiles), ranked(lengths, lengthParts), ranked(probable, deciles)
 	return g
 }
 

@@ -15,6 +15,7 @@ type Report struct {
 	Schema    int       `json:"schema"`
 	Inputs    []Input   `json:"inputs"`
 	Verdict   Verdict   `json:"verdict"`
+	Findings  []Finding `json:"findings"`
 	Checks    []Check   `json:"checks"`
 	Gap       *Gap      `json:"gap,omitempty"`
 	Responses Responses `json:"responses"`
@@ -181,8 +182,9 @@ func (a *Analysis) Report() Report {
 		}
 	}
 	if a.options.Config != nil {
-		r.Active = t.active(a.options.Config, &r)
-		r.Active.warn(r.Verdict.State, r.Recommended)
+		on, run := t.active(a.options.Config, &r)
+		r.Active = on
+		r.Findings = append(r.Findings, on.findings(t, &r, run)...)
 		if r.Active.Configured {
 			r.Active.Settings = t.settings(a.options.Config, &r, k)
 		}

@@ -21,6 +21,11 @@ type kept struct {
 	// control are those of controls, nil if they were not recorded.
 	control [len(controls)][]float64
 
+	reward float64 // NaN if it was not recorded
+	group  int     // of the prompt, reader.Unknown if it was not recorded
+	// behind are how many updates the weights that sampled the tokens are behind the learner's, nil if unknown.
+	behind []int32
+
 	id        []int32 // nil if the dump has none
 	again     []uint8 // how the id has occurred before, nil if there are no ids
 	flipped   []bool  // other experts computed it, in any layer; nil unless both engines' routes were recorded
@@ -51,7 +56,7 @@ func newReservoir() *reservoir { return &reservoir{r: rand.New(rand.NewPCG(1, 16
 // add offers a response.
 func (s *reservoir) add(v *view, file string) {
 	s.number++
-	k := &kept{number: s.number, chance: s.r.Uint64(), env: v.row.Env, file: file, step: v.row.Step, lag: lagOf(v.row), prompted: len(v.row.Prompt) > 0, lead: len(v.row.Prompt), stands: v.alignment()}
+	k := &kept{number: s.number, chance: s.r.Uint64(), env: v.row.Env, file: file, step: v.row.Step, lag: lagOf(v.row), prompted: len(v.row.Prompt) > 0, lead: len(v.row.Prompt), stands: v.alignment(), reward: v.row.Reward, group: v.row.Group}
 	n := min(len(v.ok), sampled)
 	if n == 0 || s.tokens >= sampled && len(s.rows) > 0 && k.chance > s.rows[0].chance {
 		return
@@ -64,6 +69,11 @@ func (s *reservoir) add(v *view, file string) {
 			for _, at := range v.ok[:n] {
 				k.control[i] = append(k.control[i], column[at])
 			}
+		}
+	}
+	if learner := learnerOf(v.row); v.row.Version != nil && learner >= 0 {
+		for _, at := range v.ok[:n] {
+			k.behind = append(k.behind, int32(max(0, learner-int(v.row.Version[at]))))
 		}
 	}
 	turn, last := int32(-1), -2

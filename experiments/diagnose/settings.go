@@ -171,6 +171,9 @@ func (t *trial) weightReason(_, own, other *correction.Rule) string {
 					n++
 				}
 			}
+			if n == 0 {
+				return fmt.Sprintf("none of the %s lies above %s", of, p.Value)
+			}
 			return fmt.Sprintf("%.2g %% of the %s lie above %s", 100*share(n, len(ratios)), of, p.Value)
 		}
 		return ""

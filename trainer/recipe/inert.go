@@ -96,7 +96,7 @@ func (r Recipe) Inert() []string {
 // parameters say.
 func (r Recipe) inertLoss(moves, differs bool) string {
 	s := r.Loss.Spec()
-	old, roll := r.lossReads(batch.Anchor), r.lossReads(batch.LogpRoll)
+	old, roll := r.LossReads(batch.Anchor), r.LossReads(batch.LogpRoll)
 	switch {
 	case old && !moves:
 		why, fix, rest := "one update per step", "set learner.minibatches above 1", ""
@@ -117,9 +117,9 @@ func (r Recipe) inertLoss(moves, differs bool) string {
 	return ""
 }
 
-// lossReads reports whether the gradient of the loss depends on a column; what cannot be
+// LossReads reports whether the gradient of the loss depends on a column; what cannot be
 // evaluated without a run is taken to read what its Spec names.
-func (r Recipe) lossReads(column batch.Column) bool {
+func (r Recipe) LossReads(column batch.Column) bool {
 	s := r.Loss.Spec()
 	if r.Loss.Params == nil || !s.Reads(column) {
 		return false

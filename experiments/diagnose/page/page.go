@@ -86,8 +86,8 @@ func nextBlocks(r diagnose.Report) []results.Block {
 	}
 	if a := r.Active; a != nil {
 		list = append(list, results.Prose("The correction configured for "+a.Framework+" is "+unmarked(a.Why)+"."))
-		for _, warning := range a.Warnings {
-			list = append(list, results.Prose("**Warning:** "+unmarked(warning)+"."))
+		for _, f := range r.Findings {
+			list = append(list, results.Prose("**"+string(f.Level)+":** "+unmarked(f.Text)+"."))
 		}
 		list = append(list, tables.Settings(a))
 		for _, s := range a.Settings {

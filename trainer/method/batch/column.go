@@ -151,7 +151,18 @@ func (c Columns) Names() []string {
 	return names
 }
 
-// Require returns an error that names the first column of the list that has
+// MissingColumn is the error of a column that has not been recorded.
+type MissingColumn struct {
+	Column     Column
+	have, want int
+}
+
+// Error names the column and both numbers of entries.
+func (m *MissingColumn) Error() string {
+	return fmt.Sprintf("batch: column %s has %d entries, need %d: record it before this stage", m.Column, m.have, m.want)
+}
+
+// Require returns a MissingColumn of the first column of the list that has
 // not been recorded.
 func (b *Batch) Require(required ...Column) error {
 	for _, c := range required {
@@ -160,7 +171,7 @@ func (b *Batch) Require(required ...Column) error {
 			want = max(want, 1) // a cache that was never compressed has no shape either
 		}
 		if have := columns[c].length(b); have != want {
-			return fmt.Errorf("batch: column %s has %d entries, need %d: record it before this stage", c, have, want)
+			return &MissingColumn{Column: c, have: have, want: want}
 		}
 	}
 	return nil

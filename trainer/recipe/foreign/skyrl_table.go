@@ -181,6 +181,7 @@ func skyrlRest(v *values, c *Config) {
 		v.leave(staleness, "trainer.fully_async.enabled is false")
 	} else if v.any(enabled, staleness) {
 		c.take("schedule", fmt.Sprintf("{name: skyrl, staleness: %s}", decimal(v.number(staleness, 4))), enabled, staleness)
+		c.take("anchor", "old", enabled, staleness) // its trainer scores the batch before the update
 	}
 	if v.truth("generator.inference_engine.enable_return_routed_experts", false) || v.truth("trainer.policy.megatron_config.moe_enable_routing_replay", false) {
 		c.Routing = "{replay: r3}"
