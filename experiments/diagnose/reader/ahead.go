@@ -73,12 +73,13 @@ func (r *Row) copy(from *Row) {
 	*r = *from
 	for _, column := range []struct{ to, own *[]float64 }{
 		{&r.PromptRoll, &own.PromptRoll}, {&r.PromptOld, &own.PromptOld}, {&r.Roll, &own.Roll}, {&r.Old, &own.Old}, {&r.New, &own.New}, {&r.Recurrent, &own.Recurrent}, {&r.Indexed, &own.Indexed},
-		{&r.Advantage, &own.Advantage}, {&r.KeptMass, &own.KeptMass},
+		{&r.Ref, &own.Ref}, {&r.Entropy, &own.Entropy}, {&r.Advantage, &own.Advantage}, {&r.KeptMass, &own.KeptMass},
 	} {
 		*column.to = copied(*column.own, *column.to)
 	}
 	r.Prompt, r.Token, r.Version = copied(own.Prompt, r.Prompt), copied(own.Token, r.Token), copied(own.Version, r.Version)
-	r.Mask, r.Flips = copied(own.Mask, r.Mask), copied(own.Flips, r.Flips)
+	r.Mask, r.Flips, r.Masked = copied(own.Mask, r.Mask), copied(own.Flips, r.Flips), copied(own.Masked, r.Masked)
+	r.RouteRoll, r.RouteLearner = copied(own.RouteRoll, r.RouteRoll), copied(own.RouteLearner, r.RouteLearner)
 }
 
 // copied is a column in the memory of another; nil stays nil.

@@ -15,7 +15,7 @@ var nemo = lineFormat{
 	keys: []key{
 		{"token_ids", numbers}, {"token_loss_mask", numbers}, {"generation_logprobs", numbers}, {"prev_logprobs", numbers},
 		{"advantages", numbers}, {"rewards", numbers}, {"filtered_rewards", numbers}, {"input_lengths", numbers}, {"sample_loss_mask", numbers},
-		{"idx", numbers}, {"content", counted}, {"agent_ref", texts},
+		{"idx", numbers}, {"content", counted}, {"agent_ref", texts}, {"reference_policy_logprobs", numbers},
 	},
 	unique: []string{"idx"}, rows: nemoRow,
 }
@@ -35,7 +35,7 @@ func nemoRow(o *record, row *Row, visit func() error) error {
 		mask = mask[:0] // the row is not trained, and may hold anything
 		long = 0
 	}
-	full := fullRow{
+	full := fullRow{ref: "reference_policy_logprobs",
 		mask: func(i int) bool { return mask[i] != 0 && mask[i] == mask[i] }, n: len(mask), long: long,
 	}
 	return full.fill(row, o, "token_ids", "generation_logprobs", "prev_logprobs", "advantages", visit)
@@ -46,8 +46,9 @@ func nemoRow(o *record, row *Row, visit func() error) error {
 type fullRow struct {
 	mask func(i int) bool
 	// n is the length of the columns, long that of the sequence without padding.
-	n, long int
-	newIs   bool // the learner's column is that of the training forward
+	n, long              int
+	newIs                bool   // the learner's column is that of the training forward
+	ref, entropy, masked string // keys of further columns, empty for none
 }
 
 // fill cuts the columns of these names into prompt and response, and visits the row.
@@ -59,8 +60,14 @@ func (w fullRow) fill(row *Row, o *record, ids, roll, old, advantage string, vis
 	for first < w.long && !w.mask(first) {
 		first++
 	}
-	for _, name := range []string{ids, roll, old, advantage} {
-		if c := o.column(name); c != nil && len(c) != w.n {
+	further := func(name string) []float64 {
+		if name == "" {
+			return nil
+		}
+		return o.column(name)
+	}
+	for _, name := range []string{ids, roll, old, advantage, w.ref, w.entropy, w.masked} {
+		if c := further(name); c != nil && len(c) != w.n {
 			return fmt.Errorf("%s has %d entries, the mask %d", name, len(c), w.n)
 		}
 	}
@@ -71,6 +78,10 @@ func (w fullRow) fill(row *Row, o *record, ids, roll, old, advantage string, vis
 	row.PromptRoll, row.Roll = split(recorded(o.column(roll)), first, w.long)
 	row.PromptOld, row.Old = split(recorded(o.column(old)), first, w.long)
 	_, row.Advantage = split(o.column(advantage), first, w.long)
+	_, row.Ref = split(recorded(further(w.ref)), first, w.long)
+	_, row.Entropy = split(recorded(further(w.entropy)), first, w.long)
+	_, masked := split(recorded(further(w.masked)), first, w.long)
+	row.Masked = truths(masked)
 	row.Mask = make([]bool, w.long-first)
 	for i := range row.Mask {
 		row.Mask[i] = w.mask(first + i)

@@ -19,10 +19,12 @@ const Neutral = `One JSON object per response and line, or a JSON array of them.
   learner_version   updates behind logp_old, if a step makes several; without it step - 1
   prompt_logp_rollout, prompt_logp_old   per token of the prompt
   routes_rollout, routes_learner   [token][layer][rank], the experts of each
-  reward, group, step, env, temperature, top_p     one value per response
+  logp_ref, entropy, is_masked   per token: the reference model's log-probs, the learner's entropy, what a correction has removed
+  reward, score, acc, group, step, env, worker, temperature, top_p, lag, finish_reason     one value per response
 The names that trainers use are read, too: rollout_log_probs, rollout_logprobs, generation_logprobs, response_logprobs;
 old_log_probs, old_logprobs, prev_logprobs; train_log_probs, new_log_probs; response_ids, train_token_ids; response_mask,
-loss_mask; advantages; score; global_step; data_source.
+loss_mask; advantages; global_step; data_source; ref_log_prob, base_action_log_probs, ref_logprobs; accuracy, is_correct; truncated.
+A score without a reward is the reward.
 Log-probs are natural logarithms. What was not recorded is left out or null, never zero.
 NaN, Infinity and -Infinity may stand where a number belongs, as "nan", "inf" and "-inf" do.`
 
@@ -32,6 +34,7 @@ var neutralKeys = []key{
 	{"advantage", numbers}, {"version", numbers}, {"kept_mass", numbers}, {"prompt_logp_rollout", numbers}, {"prompt_logp_old", numbers},
 	{"routes_rollout", numbers}, {"routes_learner", numbers}, {"reward", numbers}, {"group", numbers}, {"step", numbers}, {"env", texts}, {"temperature", numbers}, {"top_p", numbers},
 	{"response_logprobs", numbers}, {"logp_old_recurrent", numbers}, {"logp_old_indexed", numbers}, {"learner_version", numbers},
+	{"logp_ref", numbers}, {"entropy", numbers}, {"is_masked", numbers}, {"score", numbers}, {"acc", numbers}, {"lag", numbers}, {"finish_reason", texts}, {"truncated", numbers}, {"worker", texts},
 }
 
 // neutralNames are other names of neutral keys, in trainers' own tensors and in what people write from them.
@@ -44,7 +47,10 @@ var neutralNames = [][]string{
 	{"prompt_ids", "prompt_token_ids"},
 	{"mask", "response_mask", "loss_mask", "action_mask", "completion_mask"},
 	{"advantage", "advantages"}, {"version", "versions", "policy_version"},
-	{"reward", "score"}, {"group", "group_index"}, {"step", "global_step"}, {"env", "data_source", "env_name"},
+	{"group", "group_index"}, {"step", "global_step"}, {"env", "data_source", "env_name"},
+	{"logp_ref", "ref_log_prob", "ref_log_probs", "ref_logprobs", "ref_logprob", "ref_logp", "ref_per_token_logps", "base_action_log_probs", "reference_policy_logprobs", "reference_logprobs"},
+	{"entropy", "entropies", "entropys"}, {"is_masked", "masked"}, {"acc", "accuracy", "is_correct", "correct"}, {"lag", "staleness", "off_policy_steps"},
+	{"finish_reason", "stop_reason", "finish"}, {"truncated", "is_truncated"}, {"worker", "worker_id", "rank", "dp_rank"},
 }
 
 // neutralColumns are the keys one of which every row has.
@@ -67,13 +73,14 @@ func neutralRow(o *record, row *Row, visit func() error) error {
 		}
 		ids = ids[len(ids)-n:]
 	}
-	o.repeat(n, "advantage", "version", "kept_mass")
+	o.repeat(n, "advantage", "version", "kept_mass", "is_masked")
 	mask := o.column("mask")
 	for _, c := range []struct {
 		name string
 		have []float64
 	}{{"logp_rollout", roll}, {"logp_old", old}, {"logp_new", trained}, {"logp_old_recurrent", o.column("logp_old_recurrent")}, {"logp_old_indexed", o.column("logp_old_indexed")}, {"token_ids", ids}, {"mask", mask},
-		{"advantage", o.column("advantage")}, {"version", o.column("version")}, {"kept_mass", o.column("kept_mass")}} {
+		{"advantage", o.column("advantage")}, {"version", o.column("version")}, {"kept_mass", o.column("kept_mass")},
+		{"logp_ref", o.column("logp_ref")}, {"entropy", o.column("entropy")}, {"is_masked", o.column("is_masked")}} {
 		if c.have != nil && len(c.have) != n {
 			return fmt.Errorf("%s has %d entries for %d tokens", o.keyOf(c.name), len(c.have), n)
 		}
@@ -90,6 +97,7 @@ func neutralRow(o *record, row *Row, visit func() error) error {
 	}
 	row.Roll, row.Old, row.New = recorded(roll), recorded(old), recorded(trained)
 	row.Recurrent, row.Indexed = recorded(o.column("logp_old_recurrent")), recorded(o.column("logp_old_indexed"))
+	row.Ref, row.Entropy, row.Masked = recorded(o.column("logp_ref")), recorded(o.column("entropy")), truths(recorded(o.column("is_masked")))
 	row.Advantage, row.KeptMass = o.column("advantage"), o.column("kept_mass")
 	row.PromptRoll, row.PromptOld = o.column("prompt_logp_rollout"), o.column("prompt_logp_old")
 	if prompt != nil && (row.PromptRoll != nil && len(row.PromptRoll) != len(prompt) || row.PromptOld != nil && len(row.PromptOld) != len(prompt)) {
@@ -102,8 +110,16 @@ func neutralRow(o *record, row *Row, visit func() error) error {
 	row.Step, row.Group, row.Env = o.whole("step"), o.whole("group"), o.word("env")
 	row.Learner = max(0, o.whole("learner_version"))
 	row.Reward, row.Temperature, row.TopP = o.scalar("reward"), o.scalar("temperature"), o.scalar("top_p")
+	if row.Score, row.Acc, row.Lag = o.scalar("score"), o.scalar("acc"), o.scalar("lag"); row.Reward != row.Reward {
+		row.Reward, row.Score = row.Score, nan
+	}
+	row.Worker, row.Finish = o.word("worker"), finish(o.word("finish_reason"), o.scalar("truncated"))
 	if row.Flips, err = flips(o.at("routes_rollout"), o.at("routes_learner"), n); err != nil {
 		return err
+	}
+	row.RouteRoll, row.RouteLearner = o.at("routes_rollout").routes(n), o.at("routes_learner").routes(n)
+	if routes := max(len(row.RouteRoll), len(row.RouteLearner)); n > 0 {
+		row.Routes = routes / n
 	}
 	if len(row.Version) > 0 {
 		row.Head, row.Tail = int(slices.Min(row.Version)), int(slices.Max(row.Version))
@@ -159,4 +175,47 @@ func flips(roll, learner *cell, n int) ([]bool, error) {
 		list[i] = slices.ContainsFunc(roll.number[i*width:(i+1)*width], func(e float64) bool { return !slices.Contains(other, e) })
 	}
 	return list, nil
+}
+
+// routes are a cell's experts, nil unless there are as many for each of n tokens, all of them recorded.
+func (c *cell) routes(n int) []int32 {
+	if !c.present || n == 0 || len(c.number) == 0 || len(c.number)%n != 0 {
+		return nil
+	}
+	ids, err := int32s(c.number)
+	if err != nil {
+		return nil
+	}
+	return ids
+}
+
+// truths are numbers as truth values; what is not recorded is false.
+func truths(x []float64) []bool {
+	if x == nil {
+		return nil
+	}
+	list := make([]bool, len(x))
+	for i, v := range x {
+		list[i] = v == v && v != 0
+	}
+	return list
+}
+
+// finish is why a response ended, in the words of the OpenAI interface, which most engines have; truncated is NaN where
+// it is not recorded.
+func finish(reason string, truncated float64) string {
+	switch reason {
+	case "length", "truncated", "max_tokens", "max_length", "max_new_tokens", "TRUNCATED":
+		return "length"
+	case "stop", "eos", "completed", "eos_token", "stop_sequence", "COMPLETED":
+		return "stop"
+	case "":
+		switch {
+		case truncated == 1:
+			return "length"
+		case truncated == 0:
+			return "stop"
+		}
+	}
+	return reason
 }

@@ -13,6 +13,7 @@ var openInstruct = lineFormat{
 
 func openInstructRow(o *record, row *Row, visit func() error) error {
 	row.Step, row.Index, row.Group, row.Reward, row.Env = o.whole("step"), o.whole("sample_idx"), o.whole("prompt_idx"), o.scalar("reward"), o.word("dataset")
+	row.Finish = finish(o.word("finish_reason"), nan)
 	if err := row.completion(o.column("prompt_tokens"), o.column("response_tokens"), o.column("logprobs"), o.scalar("advantage"), true); err != nil {
 		return err
 	}

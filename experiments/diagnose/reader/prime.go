@@ -19,7 +19,9 @@ var prime = lineFormat{
 		{"loss_mask", numbers}, {"advantages", numbers}, {"inference_logprobs", numbers}, {"trainer_logprobs", numbers},
 		{"rl_weights", numbers}, {"ref_kl_weights", numbers},
 		{"mismatch_kl", numbers}, {"log_importance_ratio", numbers}, {"importance_ratio", numbers}, {"prob_delta", numbers},
+		{"entropy", numbers}, {"is_masked", numbers}, {"ref_logprobs", numbers}, {"rank", texts},
 	},
+	also:   [][]string{{"entropy", "entropies"}},
 	notes:  []string{"trainer_logprobs are the training forward's, taken for the old policy's: the gap contains staleness"},
 	stable: "STABLE",
 	rows:   primeRow,
@@ -34,7 +36,8 @@ func primeRow(o *record, row *Row, visit func() error) error {
 		}
 	}
 	row.Step, row.Index, row.Env = o.whole("step"), o.whole("export_sequence_idx"), o.word("env_name")
-	full := fullRow{n: len(mask), long: len(mask), newIs: true, mask: func(i int) bool {
+	row.Worker = o.word("rank")
+	full := fullRow{ref: "ref_logprobs", entropy: "entropy", masked: "is_masked", n: len(mask), long: len(mask), newIs: true, mask: func(i int) bool {
 		reinforced := rl == nil || rl[i] != 0 // null is NaN, and trained
 		return mask[i] == 1 && (reinforced || ref != nil && ref[i] == ref[i] && ref[i] != 0)
 	}}

@@ -20,8 +20,15 @@ type Row struct {
 	Step, Index, Group int
 	// Env names the environment, empty if there is only one.
 	Env string
-	// Reward is the scalar reward; Temperature and TopP are how it was sampled.
-	Reward, Temperature, TopP float64
+	// Worker names the process that recorded or sampled it, empty if unknown.
+	Worker string
+	// Reward is the scalar reward that the advantages are made of, Score what the grader gave where that is recorded next to
+	// it, and Acc whether the answer is right (0 or 1, or a share).
+	Reward, Score, Acc float64
+	// Temperature and TopP are how it was sampled, Lag is its recorded staleness in updates.
+	Temperature, TopP, Lag float64
+	// Finish is why the response ended: "stop", "length" (the cap was reached), or another reason as recorded; empty if unknown.
+	Finish string
 
 	// Prompt are the tokens before the response. Where a format does not say where the
 	// response begins, it begins at the first trained token.
@@ -35,6 +42,10 @@ type Row struct {
 	// Roll, Old and New are the log-probs of the tokens in the rollout engine, in the learner
 	// before the update, and in the training forward.
 	Roll, Old, New []float64
+	// Ref are the log-probs in the reference model, Entropy the entropy of the learner's distribution.
+	Ref, Entropy []float64
+	// Masked are the tokens that the trainer's own correction removed.
+	Masked []bool
 	// Recurrent and Indexed are Old once more, with one thing as it is in the rollout engine: linear attention computed
 	// token by token, and the positions that its index of sparse attention chose.
 	Recurrent, Indexed []float64
@@ -45,6 +56,10 @@ type Row struct {
 	KeptMass  []float64
 	// Flips are the tokens and layers, [token][layer], that other experts computed in one engine than in the other.
 	Flips []bool
+	// RouteRoll and RouteLearner are the experts of each engine as recorded, [token][layer][rank], Routes of them a token;
+	// nil where that engine's routes were not recorded throughout.
+	RouteRoll, RouteLearner []int32
+	Routes                  int
 
 	// Head and Tail are the least and the greatest version of the response.
 	Head, Tail int
@@ -65,7 +80,7 @@ func (r *Row) reset() {
 	nan := math.NaN()
 	*r = Row{
 		Step: Unknown, Index: Unknown, Group: Unknown, Head: Unknown, Tail: Unknown,
-		Reward: nan, Temperature: nan, TopP: nan,
+		Reward: nan, Score: nan, Acc: nan, Temperature: nan, TopP: nan, Lag: nan,
 	}
 }
 

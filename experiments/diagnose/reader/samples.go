@@ -68,7 +68,7 @@ func (f *File) readTorch(in file, visit func(*Row) error) error {
 // rankColumns are the columns of miles' train_data that a sample has an entry of, by the name that the sample has it under.
 var rankColumns = [...]struct{ column, name string }{
 	{"tokens", "tokens"}, {"response_lengths", "response_lengths"}, {"loss_masks", "loss_masks"}, {"rollout_log_probs", "rollout_log_probs"},
-	{"log_probs", "log_probs"}, {"advantages", "advantages"}, {"sample_indices", "sample_index"}, {"weight_versions", "weight_versions"},
+	{"log_probs", "log_probs"}, {"ref_log_probs", "ref_log_probs"}, {"entropy", "entropy"}, {"advantages", "advantages"}, {"sample_indices", "sample_index"}, {"weight_versions", "weight_versions"},
 }
 
 // entry is a sample of columns of n entries.
@@ -158,7 +158,7 @@ func (d *dictionary) first(keys ...string) any {
 
 // slimeSample fills the row of a sample of train_data or rollout_data.
 func slimeSample(a *archive, d *dictionary, row *Row) error {
-	c, err := a.columns(d, map[string]string{"mask": d.named("loss_masks", "loss_mask"), "roll": "rollout_log_probs", "old": "log_probs", "advantage": "advantages", "tokens": "tokens"})
+	c, err := a.columns(d, map[string]string{"mask": d.named("loss_masks", "loss_mask"), "roll": "rollout_log_probs", "old": "log_probs", "ref": "ref_log_probs", "entropy": "entropy", "advantage": "advantages", "tokens": "tokens"})
 	if err != nil {
 		return err
 	}
@@ -173,6 +173,8 @@ func slimeSample(a *archive, d *dictionary, row *Row) error {
 	row.Prompt, row.Token = tokens[:len(tokens)-n], tokens[len(tokens)-n:]
 	row.Index, row.Group = whole(d.first("sample_index", "index")), whole(d.get("group_index"))
 	row.Reward, _ = number(d.first("reward", "rewards"))
+	reason, _ := d.get("status").(string)
+	row.Finish = finish(reason, nan)
 	if versions, ok := d.get("weight_versions").(*list); ok {
 		for _, v := range versions.items {
 			text, _ := v.(string)
@@ -194,7 +196,7 @@ func (r *Row) spanVersion(v int) {
 
 // milesSample fills the row of a sample of policy_loss_debug.
 func milesSample(a *archive, d *dictionary, row *Row) error {
-	c, err := a.columns(d, map[string]string{"mask": "local_loss_mask", "roll": "rollout_log_probs", "old": "old_log_probs", "new": "train_log_probs", "advantage": "advantages"})
+	c, err := a.columns(d, map[string]string{"mask": "local_loss_mask", "roll": "rollout_log_probs", "old": "old_log_probs", "new": "train_log_probs", "ref": "ref_log_probs", "entropy": "entropy", "advantage": "advantages"})
 	if err != nil {
 		return err
 	}
@@ -215,7 +217,7 @@ func (d *dictionary) named(names ...string) string {
 // columns reads columns by the names that they have in the file.
 func (a *archive) columns(d *dictionary, names map[string]string) (map[string][]float64, error) {
 	c := map[string][]float64{}
-	for _, to := range []string{"mask", "roll", "old", "new", "advantage", "tokens"} {
+	for _, to := range []string{"mask", "roll", "old", "new", "ref", "entropy", "advantage", "tokens"} {
 		if name := names[to]; name != "" {
 			x, err := a.column(d.get(name))
 			if err != nil {
@@ -229,12 +231,13 @@ func (a *archive) columns(d *dictionary, names map[string]string) (map[string][]
 
 // respond fills the columns of a response of n tokens.
 func (r *Row) respond(n int, c map[string][]float64) error {
-	for _, name := range []string{"mask", "roll", "old", "new", "advantage"} {
+	for _, name := range []string{"mask", "roll", "old", "new", "ref", "entropy", "advantage"} {
 		if x := c[name]; x != nil && len(x) != n {
 			return fmt.Errorf("a column of %d entries for %d tokens (%s)", len(x), n, name)
 		}
 	}
 	r.Roll, r.Old, r.New, r.Advantage = recorded(c["roll"]), recorded(c["old"]), recorded(c["new"]), c["advantage"]
+	r.Ref, r.Entropy = recorded(c["ref"]), recorded(c["entropy"])
 	r.Mask = make([]bool, n)
 	for i := range r.Mask {
 		r.Mask[i] = c["mask"] == nil || c["mask"][i] != 0

@@ -8,7 +8,7 @@ import (
 // readPickle reads SkyRL's global_step_{N}_training_input.pkl: a tensor batch,
 // padded on the left, so that token j of a response of width R is column S-R+j of
 // the sequences. What stands left of a response is arbitrary. base_action_log_probs
-// are the reference model's and never taken for the learner's.
+// are the reference model's.
 //
 // Source: SkyRL, skyrl/backends/skyrl_train/training_batch.py.
 func (f *File) readPickle(in file, visit func(*Row) error) error {
@@ -55,9 +55,9 @@ type skyrl struct {
 	in    file
 	batch *dictionary
 	// sequences and attention are B by S, the others B by R.
-	sequences, attention, response, mask, roll, old, advantage *tensor
-	rows, wide, width                                          int
-	group                                                      map[int]int
+	sequences, attention, response, mask, roll, old, ref, advantage *tensor
+	rows, wide, width                                               int
+	group                                                           map[int]int
 }
 
 // open finds the tensors, and checks that they fit each other.
@@ -67,7 +67,7 @@ func (s *skyrl) open() error {
 		name string
 	}{
 		{&s.sequences, "sequences"}, {&s.attention, "attention_mask"}, {&s.response, "response_mask"}, {&s.mask, "loss_mask"},
-		{&s.roll, "rollout_logprobs"}, {&s.old, "action_log_probs"}, {&s.advantage, "advantages"},
+		{&s.roll, "rollout_logprobs"}, {&s.old, "action_log_probs"}, {&s.ref, "base_action_log_probs"}, {&s.advantage, "advantages"},
 	} {
 		t, err := s.tensor(s.batch.get(c.name))
 		if err != nil {
@@ -85,7 +85,7 @@ func (s *skyrl) open() error {
 	if s.width == 0 || s.wide > rowTokens {
 		return fmt.Errorf("sequences of %d tokens with responses of %d: from 1 to %d can be read", s.wide, s.width, rowTokens)
 	}
-	for _, t := range []*tensor{s.response, s.mask, s.roll, s.old, s.advantage} {
+	for _, t := range []*tensor{s.response, s.mask, s.roll, s.old, s.ref, s.advantage} {
 		if t != nil && (t.shape[0] != s.rows || t.shape[1] != s.width) {
 			return fmt.Errorf("tensors of %v and %v do not fit each other", t.shape, s.mask.shape)
 		}
@@ -189,6 +189,6 @@ func (s *skyrl) row(i int, row *Row) error {
 		return x[first:]
 	}
 	return row.respond(s.width-first, map[string][]float64{
-		"mask": cut(mask), "roll": cut(read(s.roll, s.width)), "old": cut(read(s.old, s.width)), "advantage": cut(read(s.advantage, s.width)),
+		"mask": cut(mask), "roll": cut(read(s.roll, s.width)), "old": cut(read(s.old, s.width)), "ref": cut(read(s.ref, s.width)), "advantage": cut(read(s.advantage, s.width)),
 	})
 }

@@ -32,7 +32,8 @@ func verlRow(o *record, row *Row, visit func() error) error {
 	if slices.ContainsFunc(neutralColumns, func(name string) bool { return o.at(name).present }) {
 		return neutralRow(o, row, visit)
 	}
-	row.Reward, row.Step = o.scalar("score"), o.whole("step")
+	row.Reward, row.Step, row.Acc, row.Env = o.scalar("score"), o.whole("step"), o.scalar("acc"), o.word("env")
+	row.Finish = finish(o.word("finish_reason"), o.scalar("truncated"))
 	return visit()
 }
 

@@ -12,7 +12,7 @@ var (
 		keys: []key{{"kind", texts}, {"scope", objects}, {"num_samples", numbers}, {"prompt_tokens", numbers}, {"samples", objects}, {"sampling_params", objects}},
 		parts: map[string][]key{
 			"scope":           {{"split", texts}, {"iteration", numbers}, {"group_idx", numbers}, {"traj_idx", numbers}},
-			"samples":         {{"tokens", numbers}, {"logprobs", numbers}},
+			"samples":         {{"tokens", numbers}, {"logprobs", numbers}, {"stop_reason", texts}},
 			"sampling_params": {{"temperature", numbers}, {"top_p", numbers}},
 		},
 		notes: []string{generatorAlone},
@@ -35,6 +35,7 @@ func tinkerRows(o *record, row *Row, visit func() error) error {
 	row.Temperature, row.TopP, row.Env = o.part("sampling_params", "temperature").first(0), o.part("sampling_params", "top_p").first(0), split
 	for i := range o.at("samples").objects {
 		err := row.completion(o.column("prompt_tokens"), o.part("samples", "tokens").numbers(i), o.part("samples", "logprobs").numbers(i), nan, split == "" || split == "train")
+		row.Finish = finish(o.part("samples", "stop_reason").word(i), nan)
 		if err != nil {
 			return fmt.Errorf("sample %d: %w", i, err)
 		}

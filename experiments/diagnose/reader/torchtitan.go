@@ -8,7 +8,7 @@ import "fmt"
 // Source: torchtitan, torchtitan/experiments/rl/rollout_recorder.py, commit b5bcd76c6.
 var torchtitan = lineFormat{
 	name: "torchtitan", marks: []string{"is_validation", "group_id", "turns"}, rows: torchtitanRows,
-	keys: []key{{"is_validation", numbers}, {"group_id", numbers}, {"rollout_id", numbers}, {"reward", numbers}, {"advantage", numbers}, {"turns", objects}},
+	keys: []key{{"is_validation", numbers}, {"group_id", numbers}, {"rollout_id", numbers}, {"reward", numbers}, {"advantage", numbers}, {"turns", objects}, {"status", texts}},
 	parts: map[string][]key{"turns": {{"min_policy_version", numbers}, {"max_policy_version", numbers},
 		{"prompt_token_ids", numbers}, {"completion_token_ids", numbers}, {"completion_logprobs", numbers}}},
 	notes: []string{"the recorder keeps the rollouts with the highest and the lowest rewards of a group alone, unless its filter says more", generatorAlone},
@@ -20,6 +20,7 @@ const generatorAlone = "the log-probs are the rollout engine's alone"
 func torchtitanRows(o *record, row *Row, visit func() error) error {
 	validation := o.scalar("is_validation") == 1
 	row.Group, row.Index, row.Reward = o.whole("group_id"), o.whole("rollout_id"), o.scalar("reward")
+	row.Finish = finish(o.word("status"), nan)
 	for i := range o.at("turns").objects {
 		row.Head, row.Tail = o.part("turns", "min_policy_version").count(i), o.part("turns", "max_policy_version").count(i)
 		err := row.completion(o.part("turns", "prompt_token_ids").numbers(i), o.part("turns", "completion_token_ids").numbers(i),
