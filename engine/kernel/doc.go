@@ -58,8 +58,8 @@
 // # Speed
 //
 // Figures, with their machine and date, are in experiments/bench/README.md; go test
-// -bench . gives those of this package, and neon.md counts arm64's loops, of which
-// nothing was timed. What the code is built for:
+// -bench . gives those of this package. arm64's loops were never timed. What the code
+// is built for:
 //
 //   - A tile of 8 rows by 32 columns takes 16 multiply-adds and 10 loads per k, so the
 //     multipliers bound it. A single row is one dependent chain per 16 columns, and up

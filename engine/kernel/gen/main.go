@@ -1,7 +1,7 @@
 // Command gen writes the package's assembly: matmul tiles, elementwise kernels,
 // attention's loops and in-order sums, for AVX-512, for AVX2 with FMA and for
-// arm64's NEON, from one description; arm64's loops of package precision, and amd64's of
-// package elementary; and neon.md, which counts what arm64's loops cost.
+// arm64's NEON, from one description; and arm64's loops of package precision and amd64's of
+// package elementary.
 //
 //	go generate ./engine/kernel
 //
@@ -55,7 +55,6 @@ func files() map[string]string {
 		"chains_arm64.s":           chainFile(neon),
 		"chains_stubs.go":          chainStubs(),
 		"chains_stubs_amd64.go":    squareStubs(),
-		"neon.md":                  countFile(),
 
 		"../../precision/round_arm64.s":    roundFile(),
 		"../../precision/quantize_arm64.s": quantizeFile(),

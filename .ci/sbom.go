@@ -1,10 +1,27 @@
+//go:build ignore
+
+// Sbom writes the modules in a binary as CycloneDX, for goreleaser and for people.
+//
+//	go run .ci/sbom.go BINARY FILE
 package main
 
 import (
 	"debug/buildinfo"
 	"encoding/json"
+	"fmt"
 	"os"
 )
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: go run .ci/sbom.go BINARY FILE")
+		os.Exit(2)
+	}
+	if err := writeSBOM(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "sbom:", err)
+		os.Exit(1)
+	}
+}
 
 // component is a part of a program, as CycloneDX has it.
 type component struct {
