@@ -44,7 +44,7 @@ var alarms = []alarm{
 	{"mean |d| > 0.1", "slime CI", "gap/dlogp_mean", 0.1, false, func(g *Gap, _ float64) float64 { return g.MeanAbsDlogp }},
 	{"mean exp|d| > 1.05", "NeMo-RL token_mult_prob_error", "", 1.05, false, func(g *Gap, _ float64) float64 { return g.MeanExpAbs }},
 	{"k3 > 0.001", "NeMo-RL guide", "gap/k3", 1e-3, false, func(g *Gap, _ float64) float64 { return g.K3 }},
-	{"|z| of the mean ratio > 4", "law-identity", "", lawFault, false, func(_ *Gap, z float64) float64 { return math.Abs(z) }},
+	{"|z| of the mean ratio > 4", "law-identity", "", 4, false, func(_ *Gap, z float64) float64 { return math.Abs(z) }},
 }
 
 // alarmsOf are all rules on a gap whose mean ratio is z standard errors off.

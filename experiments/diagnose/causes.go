@@ -59,6 +59,7 @@ type Cause struct {
 
 // confirms are the experiments.
 var confirms = map[string]string{
+	Sampler:     "sample a step with top-p 1 and without top-k: the gap is gone",
 	Precision:   "score the same file with both engines in fp32 or fp16: a gap of precision is gone",
 	Order:       "score one batch twice, at another batch size: a gap of the order of sums is there again",
 	Routing:     "record the routes of both engines, or replay the rollout's: the jumps vanish",
@@ -98,6 +99,12 @@ func (a *Analysis) attribute(r *Report) {
 	rows := a.sample.inOrder()
 	f := featuresOf(rows)
 	r.Features = f
+	for _, c := range r.Checks {
+		if c.ID == "support" && c.scope == everything && c.Result == Watch {
+			r.begins(&onset{cause: Sampler, why: c.Why}, Confident)
+			return
+		}
+	}
 	if o := onsetOf(rows); o != nil && o.cause != "" {
 		r.begins(o, Confident)
 		return

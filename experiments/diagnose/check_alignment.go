@@ -18,6 +18,7 @@ type stood struct {
 	told   int
 	by     [2*farthest + 1]int
 	n      [unrelated + 1]int
+	stale  tokenCount             // of the unrelated: all, and those of old weights whose ratios are not above 1 in the mean
 	apart  [unrelated + 1]float64 // Σ of their distances as they stand
 	chance [unrelated + 1]float64 // Σ of what these would be by chance
 }
@@ -31,6 +32,13 @@ func (c *stood) add(v *view) {
 	c.n[a.place]++
 	c.apart[a.place] += a.own
 	c.chance[a.place] += a.chance
+	if a.place == unrelated {
+		sum := 0.0
+		for _, rho := range v.ratio {
+			sum += rho
+		}
+		c.stale.add(lagOf(v.row) > 0 && sum <= float64(len(v.ratio)))
+	}
 	if a.place == shifted {
 		c.by[a.by+farthest]++
 	}
@@ -90,6 +98,8 @@ func (c *sameTokens) judge(e *evidence) outcome {
 		return fail(value, fmt.Sprintf("in %s one column is reversed: it fits the other from its end", ofResponses(odd, c.told)), "write both columns in the order of the tokens")
 	case c.apart[unrelated] < byChance*c.chance[unrelated]:
 		return pass(value, "") // far apart, and still not by chance: the gap is large
+	case 2*c.stale.off > c.stale.all: // columns of other tokens have a mean ratio above 1, and weights that are far apart do not
+		return cannotTell(value, fmt.Sprintf("in %s the two columns fit no better than by chance: their weights are as old as recorded and far from the learner's, or the columns are of other tokens", ofResponses(odd, c.told)))
 	}
 	why := fmt.Sprintf("in %s the two columns are not of the same tokens: they fit no better than any two log-probs of the response, at no shift", ofResponses(odd, c.told))
 	if n, of := exchanged(e.sample); 2*n > of {
@@ -279,9 +289,11 @@ type swapped struct{ forward, backward lawIdentity }
 
 func (c *swapped) add(v *view) {
 	c.forward.add(v)
+	before := c.backward.missing
 	for i, rho := range v.ratio {
 		c.backward.count(1/rho, v, i)
 	}
+	c.backward.response(c.backward.missing - before)
 }
 
 func (c *swapped) judge(e *evidence) outcome {
@@ -289,7 +301,7 @@ func (c *swapped) judge(e *evidence) outcome {
 	switch {
 	case e.found["structured-gap"].result != Pass: // of a raw rollout column the same is true
 		return notApplicable("the sampling settings may differ")
-	case z <= lawFault || math.Abs(back) > lawWatch || c.forward.most > onlyOne*c.forward.sum:
+	case z <= lawFault || math.Abs(back) > lawWatch || c.forward.alone():
 		return pass(z, "")
 	}
 	n := float64(max(c.forward.n, 1))

@@ -159,9 +159,9 @@ func (l *lowest) add(x, other float64, response int) {
 	}
 }
 
-// floored reports whether the least value is a floor.
+// floored reports whether the least value is a floor. One near 0 is that of a token that is nearly sure wherever it comes.
 func (l *lowest) floored() bool {
-	return l.n >= leastFloored && l.rows > 1 && share(l.below, l.n) >= belowFloor
+	return l.value < clearly && l.n >= leastFloored && l.rows > 1 && share(l.below, l.n) >= belowFloor
 }
 
 func (c *floor) add(v *view) {

@@ -112,6 +112,7 @@ const (
 
 // repairs say what to do about a fault of the stack. A correction only hides it.
 var repairs = map[string]string{
+	Sampler:     "replay the recorded support in the learner, or sample with top-p 1 and without top-k",
 	Unsynced:    "repair the weight sync: find the weights of the rollout engine that differ from the learner's right after a sync; a correction only hides the fault",
 	PartialSync: "repair the weight sync: find the tensors or workers of the rollout engine that differ from the learner's right after a sync; a correction only hides the fault",
 	StalePrefix: "flush the prefix cache at every weight sync, or make the version of the weights a part of its keys; a correction only hides the fault",

@@ -20,8 +20,10 @@ type Result string
 
 // The results.
 const (
-	Pass          Result = "pass"
-	Watch         Result = "watch"
+	Pass  Result = "pass"
+	Watch Result = "watch"
+	// CannotTell is a check whose tokens are too few, or too unlike each other, to find a fault of the size that matters.
+	CannotTell    Result = "cannot tell"
 	Fail          Result = "fail"
 	NotApplicable Result = "n/a"
 )
@@ -30,6 +32,10 @@ const (
 func pass(value float64, why string) outcome { return outcome{value: value, result: Pass, why: why} }
 
 func watch(value float64, why string) outcome { return outcome{value: value, result: Watch, why: why} }
+
+func cannotTell(value float64, why string) outcome {
+	return outcome{value: value, result: CannotTell, why: why}
+}
 
 func fail(value float64, why, fix string) outcome {
 	return outcome{value: value, result: Fail, why: why, fix: fix}
@@ -61,17 +67,17 @@ var checks = []check{
 	{"identical", equalShare, Bookkeeping, false, func() gauge { return &identical{} }},
 	{"rows-not-real", rowsNotReal, Bookkeeping, true, func() gauge { return newRowsNotReal() }},
 	{"padding", rowsNotReal, Bookkeeping, true, func() gauge { return &padding{} }},
-	{"floor", 0, Bookkeeping, false, func() gauge { return &floor{} }},
+	{"floor", 0, Bookkeeping, true, func() gauge { return &floor{} }},
 	{"duplicates", 0, Bookkeeping, true, func() gauge { return newDuplicates() }},
 	{"shift", misplaced, Bookkeeping, true, func() gauge { return &shift{} }},
 	{"same-tokens", misplaced, Bookkeeping, true, func() gauge { return &sameTokens{} }},
 	{"masked-in", maskedShare, Bookkeeping, false, func() gauge { return &maskedIn{} }},
 	{"retokenised", replacedShare, Bookkeeping, true, func() gauge { return &retokenised{} }},
 	{"law-identity", lawFault, Sampler, false, func() gauge { return &lawIdentity{} }},
-	{"structured-gap", structured, Sampler, false, func() gauge { return structuredGap{} }},
-	{"support", supportShare, Sampler, false, func() gauge { return &support{} }},
-	{"temperature", 0, Sampler, false, func() gauge { return temperature{} }},
-	{"swapped", lawFault, Bookkeeping, false, func() gauge { return &swapped{} }},
+	{"structured-gap", structured, Sampler, true, func() gauge { return structuredGap{} }},
+	{"support", supportShare, Sampler, true, func() gauge { return &support{} }},
+	{"temperature", 0, Sampler, true, func() gauge { return temperature{} }},
+	{"swapped", lawFault, Bookkeeping, true, func() gauge { return &swapped{} }},
 	{"penalty", penalised, Penalty, true, func() gauge { return penalty{} }},
 	{"version-tag", 0, Bookkeeping, true, func() gauge { return &versionTag{} }},
 	{"same-prefix", 0, Bookkeeping, true, func() gauge { return samePrefix{} }},
@@ -85,6 +91,7 @@ type evidence struct {
 	answers  int // responses with such a token
 	sample   []*kept
 	measured *logits
+	keptMass float64 // the mean of what is recorded of it, 1 where nothing is
 	found    map[string]outcome
 	options  Options
 }
@@ -96,6 +103,11 @@ func (e *evidence) logits() *logits {
 		e.measured = &l
 	}
 	return e.measured
+}
+
+// recordedSupport reports whether a sampling support is recorded, as a kept mass below 1 that the ratios do not speak against.
+func (e *evidence) recordedSupport() bool {
+	return e.keptMass < 1-supportShare/2 && !e.failed("law-identity")
 }
 
 // failed reports whether an earlier check has found a fault.
