@@ -53,18 +53,20 @@ The likely causes of a mismatch are classified from its statistical signature, b
 known cause: number format, order of summation, routing, staleness, or, in a series of steps, weights that were never
 synchronised. Each cause has its share, and a test that would confirm it; causes that the data cannot distinguish are
 named. The interval of a share covers the true share in nine of ten simulated mixtures of two causes. Without recorded
-routes, routing is a possible cause only if the model has experts: say so with --experts.
+routes, routing is a possible cause only if the model has experts: say so with --experts, or by a model's name such as
+Qwen3-30B-A3B in the configuration or in the path of the dump.
 
 A decision table recommends what to do: its first row that applies decides. The recommended correction is evaluated on
-the tokens, too, and printed in the syntax of verl, SkyRL, TRL, slime and prime-rl. Where the sources of its limits
+the tokens, too, and printed in the syntax of the framework that --dialect names, else of the configuration, else of the
+dump's format; where none of them says whose the run is, as a recipe. Where the sources of its limits
 disagree, the JSON document has the result of each limit.
 
-With --config, the correction that the run used is read from its own configuration and evaluated on the tokens: on, off,
-or on without effect. Its rules and numbers are shown next to the recommended ones, with the reason of each difference. A
-warning says if it masks more than 10 % of the tokens or changes the weight of more than 50 %.
+With --config, the loss and the correction of the run's own configuration are evaluated on the tokens: the mean and the
+median weight, the share masked, clipped or at a bound, by length, and what is left of the update. What needs a column that
+the dump lacks is named. Rules and numbers are shown next to the recommended ones, with the reason of each difference.
 
-With --reproduce, the cause is simulated in a toy run, at increasing levels until the mismatch has the same size, and
-confirmed by a short run. Train the written recipe with and without a correction. It takes seconds.
+With --reproduce, the cause is simulated in a toy run, at increasing levels, and the nearest is confirmed by a short run: it
+is reproduced if mean |d| and k3 are both within a factor of two. Train the written recipe with and without a correction. It takes seconds.
 
 The JSON document and the page also have common early-warning signals with their thresholds, and, where measured, their
 detection rate and false-alarm rate on simulated collapses.
@@ -107,7 +109,7 @@ func (c *diagnoseCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	options := diagnose.Options{Format: c.Format, Config: config, Rates: rates}
+	options := diagnose.Options{Format: c.Format, Config: config, Framework: c.Dialect, Rates: rates}
 	if c.TopP != nil {
 		options.TopP = *c.TopP
 	}

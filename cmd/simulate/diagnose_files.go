@@ -20,6 +20,7 @@ import (
 	"driftlab/experiments/diagnose/tables"
 	"driftlab/results/figure"
 	"driftlab/results/record"
+	"driftlab/trainer/recipe/foreign"
 )
 
 // dumpNames are the names that files of a folder have if they are dumps.
@@ -136,18 +137,21 @@ func (a *app) printDecision(r diagnose.Report) {
 		d := r.Decisions[n-1]
 		fmt.Fprintf(a.stdout, "Decided by: %s\n", strings.TrimSuffix(d.Row+": "+d.Why, ": "))
 	}
-	name := "verl"
-	if r.Active != nil && r.Config[diagnose.ConfigKey(r.Active.Framework)] != "" {
-		name = diagnose.ConfigKey(r.Active.Framework)
+	if r.Paste == nil {
+		return
+	}
+	whose := r.Paste.Framework + "; others in --json"
+	if r.Paste.Framework == "" {
+		whose = "a recipe; --dialect NAME writes it for " + strings.Join(foreign.Writable(), ", ")
 	}
 	var lines []string
-	for line := range strings.Lines(r.Config[name]) {
+	for line := range strings.Lines(r.Paste.Text) {
 		if !strings.HasPrefix(line, "#") {
 			lines = append(lines, line)
 		}
 	}
 	if len(lines) > 0 {
-		fmt.Fprintf(a.stdout, "Paste (%s; others in --json): %s", name, strings.Join(lines, "  "))
+		fmt.Fprintf(a.stdout, "Paste (%s): %s", whose, strings.Join(lines, "  "))
 	}
 }
 
@@ -182,12 +186,12 @@ func (c *diagnoseCmd) reproduce(a *app, r *diagnose.Report) error {
 	if err != nil {
 		return err
 	}
-	m := a.meter(c.Quiet, "reproduce "+cause, "dose", 0)
+	m := a.meter(c.Quiet, "reproduce "+cause, "level", 0)
 	started := false
-	toy, err := reproduce.Search(a.ctx, reproduce.Request{Cause: cause, Size: r.Gap.MeanAbsDlogp, Workers: c.workers(), Progress: func(done, of int) {
+	toy, err := reproduce.Search(a.ctx, reproduce.Request{Cause: cause, Size: r.Gap.MeanAbsDlogp, K3: r.Gap.K3, Workers: c.workers(), Progress: func(done, of int) {
 		if !started {
 			m.close()
-			m, started = a.meter(c.Quiet, "reproduce "+cause, "dose", of), true
+			m, started = a.meter(c.Quiet, "reproduce "+cause, "level", of), true
 		}
 		m.add(1, 0, "")
 	}})
@@ -199,7 +203,7 @@ func (c *diagnoseCmd) reproduce(a *app, r *diagnose.Report) error {
 	if err := writeFile(filepath.Dir(path), toyFile, toy.Recipe.YAML()); err != nil {
 		return err
 	}
-	r.Reproduced = &diagnose.Reproduced{Recipe: path, Cause: toy.Cause, Level: toy.Level, MeanAbsDlogp: toy.Size, K3: toy.K3, Beyond: toy.Beyond}
+	r.Reproduced = &diagnose.Reproduced{Recipe: path, Cause: toy.Cause, Level: toy.Level, MeanAbsDlogp: toy.Size, K3: toy.K3, Factor: toy.Factor}
 	return nil
 }
 
@@ -230,11 +234,11 @@ func (a *app) printReproduced(r diagnose.Report) {
 	if p == nil {
 		return
 	}
-	beyond := ""
-	if p.Beyond {
-		beyond = ": the closest level that the toy model has for this cause"
-	}
 	n := figure.FormatNumber
-	fmt.Fprintf(a.stdout, "Reproduced: %s, by %s: mean |d| %s, k3 %s (the dump: %s, %s); simulate train %s%s\n",
-		p.Cause, p.Level, n(p.MeanAbsDlogp, 2), n(p.K3, 2), n(r.Gap.MeanAbsDlogp, 2), n(r.Gap.K3, 2), p.Recipe, beyond)
+	result := "Reproduced"
+	if !p.Met() {
+		result = fmt.Sprintf("Not reproduced (off by a factor of %s; the nearest level of the toy model)", n(p.Factor, 2))
+	}
+	fmt.Fprintf(a.stdout, "%s: %s, by %s: mean |d| %s, k3 %s (the dump: %s, %s); simulate train %s\n",
+		result, p.Cause, p.Level, n(p.MeanAbsDlogp, 2), n(p.K3, 2), n(r.Gap.MeanAbsDlogp, 2), n(r.Gap.K3, 2), p.Recipe)
 }

@@ -22,7 +22,7 @@ func TestDiagnosisSummaryIsShort(t *testing.T) {
 	}
 	r.Ambiguous = append(r.Ambiguous, [2]string{"lag", "unsynced"})
 	r.Active = &diagnose.Active{Framework: "verl", Why: "on"}
-	r.Reproduced = &diagnose.Reproduced{Recipe: "reproduce.yaml", Cause: diagnose.Staleness, Beyond: true}
+	r.Reproduced = &diagnose.Reproduced{Recipe: "reproduce.yaml", Cause: diagnose.Staleness, Factor: 3}
 	for _, result := range []diagnose.Result{diagnose.Watch, diagnose.Fail} {
 		r := r
 		for i := range 9 {

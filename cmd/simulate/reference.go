@@ -162,7 +162,7 @@ func (c *methodsCmd) numerics(a *app) error {
 // configFlag is of the commands that take another trainer's configuration.
 type configFlag struct {
 	Config  string `help:"Take the correction and all else that a recipe has from a configuration of verl, SkyRL, TRL, slime, NeMo-RL, AReaL, OpenRLHF, ROLL, prime-rl, open-instruct, ms-swift, rLLM, torchtitan or tinker-cookbook." placeholder:"FILE" complete:"files"`
-	Dialect string `help:"Whose configuration --config is, where its keys do not say: verl, skyrl, trl, slime, nemo-rl, areal, openrlhf, roll, prime-rl, open-instruct, ms-swift, rllm, torchtitan or tinker-cookbook." placeholder:"NAME"`
+	Dialect string `help:"Whose configuration --config is, where its keys do not say, and in diagnose whose syntax the recommended setting is written in: verl, skyrl, trl, slime, nemo-rl, areal, openrlhf, roll, prime-rl, open-instruct, ms-swift, rllm, torchtitan or tinker-cookbook." placeholder:"NAME"`
 }
 
 // mostConfig is more than any configuration has, so that a longer file is an error, and is not cut.
@@ -170,6 +170,9 @@ const mostConfig = 4<<20 + 1
 
 // readConfig reads the file, nil if none is given, and tells what of it a recipe cannot say.
 func (f *configFlag) readConfig(a *app) (*foreign.Config, error) {
+	if names := foreign.Frameworks(); f.Dialect != "" && !slices.Contains(names, f.Dialect) {
+		return nil, bad("--dialect %s: not known: give one of %s", f.Dialect, strings.Join(names, ", "))
+	}
 	if f.Config == "" {
 		return nil, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 
 	"driftlab/experiments/diagnose/reader"
@@ -20,6 +21,8 @@ type Options struct {
 	TopP, Temperature float64
 	// Experts is how many experts a layer of the model has, 1 if it is dense: only then is a gap never that of routing.
 	Experts int
+	// Framework is whose syntax the recommended setting is to be in; empty lets the configuration or the dump say.
+	Framework string
 	// Config is the configuration of the run's correction, nil if nobody gave it.
 	Config *foreign.Config
 	// Rates are how often alarms were right, nil if that is not known.
@@ -36,6 +39,8 @@ type Analysis struct {
 	sample  *reservoir
 	text    text
 	refused []error
+	// expertsOf is the text whose model's name says that there are experts.
+	expertsOf string
 	// moreEnvs says that there are environments beyond those that are judged on their own.
 	moreEnvs bool
 
@@ -62,12 +67,30 @@ type extra struct {
 
 // New starts an analysis.
 func New(o Options) *Analysis {
-	return &Analysis{options: o, index: map[scope]*scoped{}, sample: newReservoir()}
+	a := &Analysis{options: o, index: map[scope]*scoped{}, sample: newReservoir()}
+	if o.Config != nil {
+		for _, s := range o.Config.Settings {
+			a.model(s.Value)
+		}
+	}
+	return a
+}
+
+// withExperts is the end of a model's name that has its active parameters, such as Qwen3-30B-A3B.
+var withExperts = regexp.MustCompile(`(?i)-a[0-9]+(\.[0-9]+)?b([^a-z0-9]|$)`)
+
+// model takes in a text that may name the model: one with active parameters has experts.
+func (a *Analysis) model(text string) {
+	if a.options.Experts == 0 && withExperts.MatchString(text) {
+		a.options.Experts = 2 // at least
+		a.expertsOf = text
+	}
 }
 
 // Read takes in a dump. A file that cannot be read is noted, and an error only the
 // end of the whole analysis.
 func (a *Analysis) Read(in reader.Input) error {
+	a.model(in.Name)
 	about, err := reader.Read(in, a.options.Format, func(r *reader.Row) error {
 		if r.Step == reader.Unknown {
 			r.Step = reader.StepNamed(in.Name)

@@ -9,6 +9,7 @@ import (
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/metrics"
+	"driftlab/trainer/recipe"
 	"driftlab/trainer/recipe/foreign"
 )
 
@@ -157,6 +158,13 @@ func TestRecommendedConfigurations(t *testing.T) {
 		want, err := world.weights(evaluated[len(evaluated)-1].correction)
 		if err != nil {
 			t.Fatal(err)
+		}
+		r, err := recipe.Load("default", strings.Replace(briefly(evaluated[len(evaluated)-1].correction), ": ", "=", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := world.weights(r.Correction.Pipeline()); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: other weights: %v", briefly(evaluated[len(evaluated)-1].correction), err)
 		}
 		for name, text := range config {
 			read, err := foreign.Read(name, []byte(text))

@@ -11,6 +11,7 @@ import (
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/recipe/foreign"
 )
 
 // gradedRows are responses of three lengths with advantages of both signs and of 0.
@@ -149,5 +150,52 @@ func TestEvaluateWeights(t *testing.T) {
 		if math.Abs(e.Update-left/whole) > 1e-9 {
 			t.Errorf("%v: %v of the update is left, want %v", c.sets, e.Update, left/whole)
 		}
+	}
+}
+
+// A setting is pasted for the framework that was asked for, else of the configuration, else of the dump; as a recipe where none of
+// them says whose the run is.
+func TestPasteSpeaksTheRunsLanguage(t *testing.T) {
+	skyrl, err := foreign.Read("x", []byte("off_policy_correction: {tis_ratio_type: token, token_tis_ratio_clip_high: 2.0}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name    string
+		options Options
+		format  string
+		want    string
+	}{
+		{"nothing", Options{}, "neutral", ""},
+		{"flag", Options{Framework: "trl", Config: skyrl}, "verl", "trl"},
+		{"configuration", Options{Config: skyrl}, "verl", "skyrl"},
+		{"dump", Options{}, "prime-transport", "prime-transport"},
+		{"dump of miles", Options{}, "miles", "slime"},
+		{"not written", Options{Framework: "rllm"}, "neutral", ""},
+	} {
+		a := analysed(c.options, rowsOf(3, 0.4, 60, 60))
+		a.inputs = []Input{{Format: c.format}}
+		r := a.Report()
+		if r.Paste == nil || r.Paste.Framework != c.want || c.want == "" && !strings.HasPrefix(r.Paste.Text, "correction: ") {
+			t.Errorf("%s: %+v", c.name, r.Paste)
+		}
+	}
+}
+
+// A model's name with active parameters says that it has experts; nothing else does.
+func TestExpertsByName(t *testing.T) {
+	for name, want := range map[string]bool{
+		"/models/Qwen3-30B-A3B": true, "Qwen3-30B-A3B-Instruct-2507": true, "qwen3-235b-a22b_fp8": true, "x-A1.5B/step_1.jsonl": true,
+		"Qwen3-8B": false, "a-A3Bc": false, "step-a3.jsonl": false,
+	} {
+		a := New(Options{})
+		a.model(name)
+		if (a.options.Experts > 1) != want {
+			t.Errorf("%s: %v", name, a.options.Experts)
+		}
+	}
+	a := New(Options{Experts: 1})
+	if a.model("Qwen3-30B-A3B"); a.options.Experts != 1 {
+		t.Error("a name overrules what was said")
 	}
 }

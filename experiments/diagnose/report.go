@@ -28,6 +28,8 @@ type Report struct {
 	// Recommended is the setting to use, absent where none is; Config is it in the syntax of each framework.
 	Recommended *Fix              `json:"recommended,omitempty"`
 	Config      map[string]string `json:"config,omitempty"`
+	// Paste is it in the syntax that the run is most likely configured in.
+	Paste *Paste `json:"paste,omitempty"`
 	// Alarms are rules of thumb on this gap; absent where there is too little to judge.
 	Alarms []Alarm `json:"alarms,omitempty"`
 	// Features are what the gap looks like; absent where there is too little, or to repair, or no gap.
@@ -65,12 +67,14 @@ type Reproduced struct {
 	Recipe string `json:"recipe"`
 	Cause  string `json:"cause"`
 	Level  string `json:"dose"`
-	// MeanAbsDlogp and K3 are those of a short run. Beyond says that the first is not within
-	// a factor of two of the dump's.
+	// MeanAbsDlogp and K3 are those of a short run. Factor is how far the one that is further off is from the dump's.
 	MeanAbsDlogp float64 `json:"mean_abs_dlogp"`
 	K3           float64 `json:"k3"`
-	Beyond       bool    `json:"beyond"`
+	Factor       float64 `json:"factor"`
 }
+
+// Met reports whether mean |d| and k3 are both within a factor of two of the dump's.
+func (r *Reproduced) Met() bool { return r.Factor <= 2 }
 
 // Input is a file that was read.
 type Input struct {
@@ -177,9 +181,13 @@ func (a *Analysis) Report() Report {
 		}
 		r.Disagreements = t.disagreements(k)
 		r.Recommended, r.Config = t.recommend(r.Decisions)
+		r.Paste = a.paste(&r)
 		if last := r.Decisions[len(r.Decisions)-1]; last.Row != "agreement" {
 			r.Verdict.Next = last.Advice
 		}
+	}
+	if a.expertsOf != "" {
+		r.Findings = append(r.Findings, Finding{ID: "experts", Topic: Configuration, Level: Note, Text: "the model has experts by its name (" + a.expertsOf + "): routing is a possible cause of a gap"})
 	}
 	if a.options.Config != nil {
 		on, run := t.active(a.options.Config, &r)

@@ -225,6 +225,73 @@ func (t *trial) recommend(evaluated []Decision) (*Fix, map[string]string) {
 	return &f, config
 }
 
+// Paste is a setting to be pasted.
+type Paste struct {
+	// Framework is whose syntax it is; empty for a recipe of this program.
+	Framework string `json:"framework,omitempty"`
+	Text      string `json:"text"`
+}
+
+// paste is the recommended setting for the framework that was asked for, else of the configuration, else of the dump's format; as a recipe
+// where none of them says whose the run is.
+func (a *Analysis) paste(r *Report) *Paste {
+	if r.Recommended == nil {
+		return nil
+	}
+	names := []string{a.options.Framework}
+	if c := a.options.Config; c != nil {
+		names = append(names, c.Framework)
+	}
+	for _, in := range r.Inputs {
+		names = append(names, in.Format)
+	}
+	for _, name := range names {
+		if name == "miles" {
+			name = "slime" // whose keys it has
+		}
+		if text := r.Config[ConfigKey(strings.TrimSuffix(name, "-transport"))]; text != "" {
+			return &Paste{name, text}
+		}
+	}
+	last := r.Decisions[len(r.Decisions)-1]
+	text := briefly(last.correction) + "\n"
+	if last.Row == "routing" {
+		text += "routing: {replay: r3}\n"
+	}
+	return &Paste{Text: text}
+}
+
+// briefly is a correction as a recipe has it, without the parameters that are off by default.
+func briefly(p *correction.Pipeline) string {
+	rule := func(r correction.Rule, defaults *correction.Pipeline) string {
+		of, masks := defaults.Rules()
+		if of == nil {
+			of = &masks[0]
+		}
+		text := "{name: " + r.Name
+		for i, parameter := range r.Parameters {
+			if parameter != of.Parameters[i] || parameter.Value != "0" && parameter.Value != "false" {
+				text += ", " + parameter.Name + ": " + parameter.Value
+			}
+		}
+		return text + "}"
+	}
+	weights, masks := p.Rules()
+	var parts, list []string
+	if weights != nil {
+		e, _ := correction.Weightings.Lookup(weights.Name)
+		parts = append(parts, "weights: "+rule(*weights, weighted(e.New())))
+	}
+	for _, m := range masks {
+		e, _ := correction.Masks.Lookup(m.Name)
+		list = append(list, rule(m, weighted(nil, e.New())))
+	}
+	if list != nil {
+		parts = append(parts, "masks: ["+strings.Join(list, ", ")+"]")
+	}
+	return "correction: {" + strings.Join(parts, ", ") + "}"
+}
+
 // Disagreement is a question that sources answer differently, with what each answer
 // means for this file.
 type Disagreement struct {

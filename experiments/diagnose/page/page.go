@@ -4,7 +4,9 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -96,17 +98,23 @@ func nextBlocks(r diagnose.Report) []results.Block {
 			}
 		}
 	}
-	if len(r.Config) > 0 {
-		list = append(list, results.Prose("The setting for verl, to be pasted:"), results.Code(r.Config["verl"]))
+	if p := r.Paste; p != nil {
+		list = append(list, results.Prose("The recommended setting for "+cmp.Or(p.Framework, "a recipe")+", to be pasted:"), results.Code(p.Text))
 		var others []results.Block
-		for _, name := range []struct{ key, name string }{{"skyrl", "SkyRL"}, {"trl", "TRL"}, {"slime", "slime"}, {"prime", "prime-rl"}} {
-			others = append(others, results.Prose("**"+name.name+"**"), results.Code(r.Config[name.key]))
+		for _, name := range slices.Sorted(maps.Keys(r.Config)) {
+			if name != diagnose.ConfigKey(p.Framework) {
+				others = append(others, results.Prose("**"+name+"**"), results.Code(r.Config[name]))
+			}
 		}
-		list = append(list, results.Fold{Summary: "The same for SkyRL, TRL, slime and prime-rl", Blocks: others})
+		list = append(list, results.Fold{Summary: "The same for other frameworks", Blocks: others})
 	}
 	if t := r.Reproduced; t != nil {
-		list = append(list, results.Prose(fmt.Sprintf("A toy run whose mismatch has the same cause (%s, by `%s`): mean |d| %s, k3 %s; the dump has %s and %s. Try a correction on it:",
-			t.Cause, unmarked(t.Level), threeDigits(t.MeanAbsDlogp), threeDigits(t.K3), threeDigits(r.Gap.MeanAbsDlogp), threeDigits(r.Gap.K3))), results.Code("simulate train "+t.Recipe+" --set correction=skyrl_token_tis\n"))
+		met := "the same cause and size"
+		if !t.Met() {
+			met = "the same cause, but not the size"
+		}
+		list = append(list, results.Prose(fmt.Sprintf("A toy run whose mismatch has %s (%s, by `%s`): mean |d| %s, k3 %s; the dump has %s and %s. Try a correction on it:",
+			met, t.Cause, unmarked(t.Level), threeDigits(t.MeanAbsDlogp), threeDigits(t.K3), threeDigits(r.Gap.MeanAbsDlogp), threeDigits(r.Gap.K3))), results.Code("simulate train "+t.Recipe+" --set correction=skyrl_token_tis\n"))
 	}
 	return list
 }

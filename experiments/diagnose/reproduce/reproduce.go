@@ -33,8 +33,8 @@ import (
 type Request struct {
 	// Cause is precision, order, routing, staleness, support or temperature.
 	Cause string
-	// Size is mean |old - roll|.
-	Size float64
+	// Size is mean |old - roll|, K3 the gap's k3; 0 is unknown.
+	Size, K3 float64
 	// Workers is the number of cores; 0 means one.
 	Workers int
 	// Progress is called after each measurement.
@@ -50,9 +50,8 @@ type Toy struct {
 	Size, K3 float64
 	// Levels are those that were measured.
 	Levels []measured
-	// Beyond says that the size asked for is less than half of the smallest, or more than twice the largest, that
-	// its levels have.
-	Beyond bool
+	// Factor is how far off the size or the k3 is, whichever is further: 1 is met.
+	Factor float64
 }
 
 // measured is a level with the size of its gap.
@@ -150,12 +149,12 @@ func (d *dial) search(ctx context.Context, q Request) (*Toy, error) {
 	toy := &Toy{Cause: d.cause}
 	best, nearest := 0, math.Inf(1)
 	for i, x := range d.levels {
-		size, _, err := d.measure(ctx, q, x)
+		size, k3, err := d.measure(ctx, q, x)
 		if err != nil {
 			return nil, err
 		}
 		toy.Levels = append(toy.Levels, measured{x.name, size})
-		if off := distance(size, q.Size); off < nearest {
+		if off := q.off(size, k3); off < nearest {
 			best, nearest = i, off
 		}
 		if q.Progress != nil {
@@ -174,11 +173,20 @@ func (d *dial) search(ctx context.Context, q Request) (*Toy, error) {
 	if toy.Size, toy.K3, err = d.train(ctx, q, toy.Recipe); err != nil {
 		return nil, err
 	}
-	toy.Beyond = distance(toy.Size, q.Size) > elementary.Log(2)
+	toy.Factor = elementary.Exp(min(q.off(toy.Size, toy.K3), 700)) // a finite number
 	if q.Progress != nil {
 		q.Progress(len(d.levels)+1, len(d.levels)+1)
 	}
 	return toy, nil
+}
+
+// off is how far a gap is from the one that is asked for.
+func (q Request) off(size, k3 float64) float64 {
+	off := distance(size, q.Size)
+	if q.K3 > 0 {
+		off = max(off, distance(k3, q.K3))
+	}
+	return off
 }
 
 // distance of two sizes is that of their logarithms.

@@ -31,7 +31,7 @@ func TestSearchFindsItsOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if toy.Level != c.level || toy.Beyond || distance(toy.Size, want) > 0.4 {
+		if toy.Level != c.level || toy.Factor > 2 || distance(toy.Size, want) > 0.4 {
 			t.Errorf("%s: %s of size %v, want %s of %v: %v", c.cause, toy.Level, toy.Size, c.level, want, toy.Levels)
 		}
 		for i, m := range toy.Levels[1:] {
@@ -50,7 +50,7 @@ func TestStalenessMovesWithTheRate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if toy.Beyond || toy.Recipe.Schedule.Name != "lag" || !strings.HasPrefix(toy.Level, "learner.optimizer.lr=") {
+	if toy.Factor > 2 || toy.Recipe.Schedule.Name != "lag" || !strings.HasPrefix(toy.Level, "learner.optimizer.lr=") {
 		t.Errorf("%s of size %v: %v", toy.Level, toy.Size, toy.Levels)
 	}
 	if back, err := recipe.Parse("back.yaml", toy.Recipe.YAML()); err != nil || back.Name != "reproduce-staleness" {
