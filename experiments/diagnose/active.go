@@ -101,11 +101,11 @@ func (e *Evaluation) harmless() bool {
 func (e *Evaluation) String() string {
 	text := fmt.Sprintf("mean weight %.3g, median %.3g, ESS %.3g", e.Mean, e.Median, e.ESS)
 	for _, x := range []struct {
-		verb  string
+		what  string
 		share float64
-	}{{"masks", e.Masked}, {"clips", e.Clipped}} {
+	}{{"masked", e.Masked}, {"without a gradient in the loss (clip, or its own mask)", e.Clipped}} {
 		if x.share > 0 {
-			text += fmt.Sprintf(", %s %.2g %% of the tokens", x.verb, 100*x.share)
+			text += fmt.Sprintf(", %.2g %% of the tokens %s", 100*x.share, x.what)
 		}
 	}
 	for _, x := range []struct {

@@ -47,7 +47,7 @@ func TestActive(t *testing.T) {
 		{"a column of zeros", tis, 100, zeros, true, false, Repair, "off: the log-probs are all 0"},
 		{"no column", tis, 100, &Report{Verdict: Verdict{State: Unusable}}, true, false, Unusable, "not known"},
 		{"prime", "[trainer.loss]\ndppo_mask_low = 0.2", 9_000, genuine, true, true, Genuine, "on: "},
-		{"masked", "off_policy_correction: {token_mask_is_threshold_low: 0.99, token_mask_is_threshold_high: 1.01}", 1_000, genuine, true, true, Genuine, ", masks 0.1 % of the tokens"},
+		{"masked", "off_policy_correction: {token_mask_is_threshold_low: 0.99, token_mask_is_threshold_high: 1.01}", 1_000, genuine, true, true, Genuine, ", 0.1 % of the tokens masked"},
 	} {
 		config, err := foreign.Read("x", []byte(c.config))
 		if err != nil {

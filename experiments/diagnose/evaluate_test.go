@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -153,6 +154,23 @@ func TestEvaluateWeights(t *testing.T) {
 	}
 }
 
+// Columns that a dump records next to the log-probs reach the methods that read them: a truncated response is masked where the
+// finish reason is there, and the reference is read.
+func TestEvaluateOtherColumns(t *testing.T) {
+	rows := gradedRows()
+	for i, r := range rows {
+		r.Finish, r.Ref, r.Acc = []string{"stop", "length"}[i%2], slices.Clone(r.Old), float64(i%2)
+	}
+	world := newTrial(keptOf(rows))
+	e, _, err := world.evaluate(loaded(t, "correction={masks: [truncated]}", "loss=dispo"))
+	if err != nil || len(e.Missing) > 0 || math.Abs(e.Masked-0.5) > 0.02 {
+		t.Errorf("%v, %+v", err, e)
+	}
+	if e, _, err = world.evaluate(loaded(t, "loss=ref_kl")); err != nil || strings.Contains(fmt.Sprint(e.Missing), "reference") {
+		t.Errorf("%v, %+v", err, e)
+	}
+}
+
 // A setting is pasted for the framework that was asked for, else of the configuration, else of the dump; as a recipe where none of
 // them says whose the run is.
 func TestPasteSpeaksTheRunsLanguage(t *testing.T) {
@@ -197,5 +215,73 @@ func TestExpertsByName(t *testing.T) {
 	a := New(Options{Experts: 1})
 	if a.model("Qwen3-30B-A3B"); a.options.Experts != 1 {
 		t.Error("a name overrules what was said")
+	}
+}
+
+// longRows are responses of 1,600 to 2,600 tokens whose tokens agree: E[ratio] = 1, standard deviation of log-ratios 0.074.
+func longRows() []*reader.Row {
+	rows := rowsOf(11, 0.074, 16, 1)
+	r := rand.New(rand.NewPCG(10, 48))
+	for i, row := range rows {
+		n := 1600 + 1000*i/len(rows)
+		row.Token, row.Roll, row.Old, row.Mask = nil, nil, nil, nil
+		for range n {
+			roll := -0.5 - r.ExpFloat64()/2 // the noise never lifts a probability above 1
+			row.Token, row.Roll, row.Mask = append(row.Token, int32(r.IntN(5000))), append(row.Roll, roll), append(row.Mask, true)
+			row.Old = append(row.Old, roll+0.074*r.NormFloat64()-0.074*0.074/2)
+		}
+		row.Advantage = slices.Repeat([]float64{float64(1 - 2*(i%2))}, n)
+	}
+	return rows
+}
+
+// A configuration on a dump has its answer: what the loss and the correction do there, or what is missing. None is off that
+// weighs or masks by the rollout engine's ratio, wherever it does.
+func TestConfigurationOnDump(t *testing.T) {
+	const skyrl = "trainer: {train_batch_size: 48, policy_mini_batch_size: 48, update_epochs_per_batch: 1, algorithm: {%s}}\ngenerator: {sampling_params: {logprobs: 1}}\n"
+	healthy := func() []*reader.Row { return rowsOf(3, 0.001, 60, 60) }
+	stale := func() []*reader.Row { return rowsOf(3, 0.4, 60, 60) }
+	for _, c := range []struct {
+		name, config string
+		dump         func() []*reader.Row
+		id           string
+		want         []string
+	}{
+		{"a product over 2,000 tokens", "loss_fn: {use_importance_sampling_correction: true, truncated_importance_sampling_type: tis, truncated_importance_sampling_ratio: 2.0, sequence_level_importance_ratios: true, token_level_loss: false}",
+			longRows, "product-collapses", []string{"collapses with the length", "token_tis (cap 2) has mean weight 1 and ESS 0.99"}},
+		{"token weights on 2,000 tokens", "loss_fn: {use_importance_sampling_correction: true, truncated_importance_sampling_type: tis, truncated_importance_sampling_ratio: 2.0}",
+			longRows, "correction-harmless", []string{"harmless", "ESS 0.99"}},
+		{"TIS on a healthy dump", "algorithm: {rollout_correction: {rollout_is: token, rollout_is_threshold: 2.0}}\nactor_rollout_ref: {rollout: {calculate_log_probs: true}}",
+			healthy, "correction-harmless", []string{"harmless: mean weight 1, median 1, ESS 1; none of the token ratios lies above 2"}},
+		{"overlong filtering without a finish reason", fmt.Sprintf(skyrl, "policy_loss_type: regular, off_policy_correction: {tis_ratio_type: token, token_tis_ratio_clip_high: 2.0}") + "  apply_overlong_filtering: true\n",
+			healthy, "not-evaluable", []string{"truncated: the dump has no finish reason"}},
+		{"CISPO with the rollout as anchor", fmt.Sprintf(skyrl, "policy_loss_type: cispo, cispo: {cispo_eps_clip_low: 0, cispo_eps_clip_high: 5, cispo_anchor: rollout}"),
+			stale, "correction-acts", []string{"at the lower bound 1"}},
+		{"CISPO with the old policy as anchor", fmt.Sprintf(skyrl, "policy_loss_type: cispo, cispo: {cispo_eps_clip_low: 0, cispo_eps_clip_high: 5}"),
+			stale, "clip-inert", []string{"the clip of the loss cispo cannot act"}},
+		{"DPPO", fmt.Sprintf(skyrl, "policy_loss_type: dppo, dppo: {delta_low: 0.05, delta_high: 0.05}"), stale, "correction-acts", []string{"% of the tokens without a gradient in the loss"}},
+		{"a clip against the rollout engine", "algorithm: {rollout_correction: {bypass_mode: true, loss_type: ppo_clip}}\nactor_rollout_ref: {rollout: {calculate_log_probs: true}, actor: {clip_ratio: 0.2}}",
+			stale, "correction-acts", []string{"% of the tokens without a gradient in the loss"}},
+		{"OPSM", "--use-opsm --opsm-delta 1e-4", stale, "", nil},
+		{"none", "actor_rollout_ref: {actor: {clip_ratio: 0.2, policy_loss: {loss_mode: gspo}}}", stale, "clip-inert", []string{"gspo cannot act"}},
+	} {
+		a, r := configured(t, c.config, c.dump())
+		text := ""
+		for _, f := range r.Findings {
+			if f.ID == c.id {
+				text += f.Text
+			}
+			if strings.Contains(f.Text, "column") || strings.Contains(f.Text, "entries") {
+				t.Errorf("%s: %s", c.name, f.Text)
+			}
+		}
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q, want %s: %q; %s", c.name, r.Findings, c.id, want, r.Verdict)
+			}
+		}
+		if acts := c.id != "clip-inert"; acts != a.Configured || strings.HasPrefix(a.Why, "off") == acts {
+			t.Errorf("%s: configured %v: %s", c.name, a.Configured, a.Why)
+		}
 	}
 }

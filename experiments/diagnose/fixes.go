@@ -132,12 +132,19 @@ func newTrial(rows []*kept) *trial {
 		if !math.IsNaN(k.reward) {
 			b.Reward = append(b.Reward, k.reward)
 		}
+		if !math.IsNaN(k.acc) {
+			b.Correct = append(b.Correct, k.acc > 0.5)
+		}
+		if k.finish != "" {
+			b.Finished = append(b.Finished, k.finish != "length")
+		}
+		b.Ref.Logp, b.Now.Entropy = append(b.Ref.Logp, k.ref...), append(b.Now.Entropy, k.entropy...)
 		b.Offsets = append(b.Offsets, len(b.LogpRoll))
 	}
 	for n, behind := range b.Version { // those of several steps have one learner here
 		b.Version[n] = -behind
 	}
-	whole := batch.Columns{batch.Turn, batch.Token, batch.Version, batch.PromptID, batch.Group, batch.Reward}
+	whole := batch.Columns{batch.Turn, batch.Token, batch.Version, batch.PromptID, batch.Group, batch.Reward, batch.Correct, batch.Finished, batch.LogpRef, batch.Entropy}
 	b.Forget(slices.DeleteFunc(whole, func(c batch.Column) bool { return b.Require(c) == nil })...) // what some responses lack
 	b.Anchor = b.Old.Logp
 	b.Mask = make([]bool, len(b.LogpRoll))

@@ -16,13 +16,14 @@ const sampled = 200_000
 // kept is a response of the sample: its trained tokens with finite log-probs.
 type kept struct {
 	roll, old []float64
-	// now and advantage are those of the same tokens, nil if they were not recorded.
-	now, advantage []float64
+	// now, advantage, ref (the reference's log-probs) and entropy are those of the same tokens, nil if they were not recorded.
+	now, advantage, ref, entropy []float64
 	// control are those of controls, nil if they were not recorded.
 	control [len(controls)][]float64
 
-	reward float64 // NaN if it was not recorded
-	group  int     // of the prompt, reader.Unknown if it was not recorded
+	reward, acc float64 // NaN if they were not recorded
+	finish      string  // empty if it was not recorded
+	group       int     // of the prompt, reader.Unknown if it was not recorded
 	// behind are how many updates the weights that sampled the tokens are behind the learner's, nil if unknown.
 	behind []int32
 
@@ -56,7 +57,7 @@ func newReservoir() *reservoir { return &reservoir{r: rand.New(rand.NewPCG(1, 16
 // add offers a response.
 func (s *reservoir) add(v *view, file string) {
 	s.number++
-	k := &kept{number: s.number, chance: s.r.Uint64(), env: v.row.Env, file: file, step: v.row.Step, lag: lagOf(v.row), prompted: len(v.row.Prompt) > 0, lead: len(v.row.Prompt), stands: v.alignment(), reward: v.row.Reward, group: v.row.Group}
+	k := &kept{number: s.number, chance: s.r.Uint64(), env: v.row.Env, file: file, step: v.row.Step, lag: lagOf(v.row), prompted: len(v.row.Prompt) > 0, lead: len(v.row.Prompt), stands: v.alignment(), reward: v.row.Reward, acc: v.row.Acc, finish: v.row.Finish, group: v.row.Group}
 	n := min(len(v.ok), sampled)
 	if n == 0 || s.tokens >= sampled && len(s.rows) > 0 && k.chance > s.rows[0].chance {
 		return
@@ -64,6 +65,7 @@ func (s *reservoir) add(v *view, file string) {
 	k.roll, k.old = slices.Clone(v.roll[:n]), slices.Clone(v.old[:n])
 	k.prompt, k.first = hashIDs(hashStart, v.row.Prompt), v.ok[n-1] == n-1 && v.row.Prompt != nil
 	k.now, k.advantage = gather(v.row.New, v.ok[:n]), gather(v.row.Advantage, v.ok[:n])
+	k.ref, k.entropy = gather(v.row.Ref, v.ok[:n]), gather(v.row.Entropy, v.ok[:n])
 	for i, c := range controls {
 		if column := c.of(v.row); column != nil {
 			for _, at := range v.ok[:n] {
