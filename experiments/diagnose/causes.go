@@ -95,8 +95,7 @@ const (
 )
 
 // attribute says what has made the gap of a report that has nothing to repair.
-func (a *Analysis) attribute(r *Report) {
-	rows := a.sample.inOrder()
+func (a *Analysis) attribute(r *Report, rows []*kept) {
 	f := featuresOf(rows)
 	r.Features = f
 	for _, c := range r.Checks {

@@ -1,6 +1,11 @@
 package diagnose
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+
+	"driftlab/precision/elementary"
+)
 
 // A scope with fewer trained tokens or responses than these is not judged.
 const (
@@ -66,12 +71,34 @@ const (
 // nonFinite finds values that are no log-probs.
 type nonFinite struct {
 	trained, bad int
+	roll, old    notLogp
 	first        string // where the first is
 	low          map[float64]int
 }
 
+// notLogp counts the values of a column that are no log-probs, and those of them at which the other column is nearly certain.
+type notLogp struct {
+	n, certain int
+	least      float64 // of the other column
+}
+
+func (c *notLogp) add(x, other float64) {
+	if isLogp(x) {
+		return
+	}
+	c.n++
+	if isLogp(other) {
+		c.certain += count1(other > doubted)
+		c.least = min(c.least, other)
+	}
+}
+
 func (c *nonFinite) add(v *view) {
 	c.trained, c.bad = c.trained+len(v.at), c.bad+len(v.at)-len(v.ok)
+	for _, at := range v.at {
+		c.roll.add(v.row.Roll[at], v.row.Old[at])
+		c.old.add(v.row.Old[at], v.row.Roll[at])
+	}
 	if c.bad > 0 && c.first == "" {
 		c.first = ", the first in " + v.place()
 	}
@@ -107,7 +134,18 @@ func (c *nonFinite) judge(*evidence) outcome {
 	value := share(c.bad, c.trained)
 	switch {
 	case c.bad > 0:
-		return fail(value, fmt.Sprintf("%d of %d trained tokens have a NaN, an infinity, null or a number beyond 1e6 for a log-prob%s", c.bad, c.trained, c.first), "find out which engine writes them, and mask these tokens until then")
+		which, of, other := "both columns", c.roll, "the other engine"
+		switch {
+		case c.old.n == 0:
+			which, other = "the rollout column only", "the learner"
+		case c.roll.n == 0:
+			which, of, other = "the learner's column only", c.old, "the rollout engine"
+		}
+		why := fmt.Sprintf("%d of %d trained tokens have a NaN, an infinity, null or a number beyond 1e6 for a log-prob, in %s%s", c.bad, c.trained, which, c.first)
+		if c.roll.n*c.old.n == 0 && of.certain == of.n && value < rowsNotReal {
+			return watch(value, fmt.Sprintf("%s; all of them are tokens that %s is certain of (probability %.4g or more): the policy is nearly deterministic there (its entropy has collapsed), and the ratio of these tokens is 1; the rest is judged without them", why, other, math.Floor(1e4*elementary.Exp(of.least))/1e4))
+		}
+		return fail(value, why, "find out which engine writes them, and mask these tokens until then")
 	case most > sentinelRepeats:
 		return fail(share(most, c.trained), fmt.Sprintf("the value %v stands for a log-prob %d times", repeated, most), "it is a placeholder: mask these tokens")
 	}

@@ -68,12 +68,38 @@ const (
 
 // maskedIn finds tokens that are trained although the rollout engine has not
 // generated them: it has exactly 0 where the learner has doubts.
-type maskedIn struct{ tokens, found, prompt, tool, placeholder int }
+type maskedIn struct {
+	tokens, found, prompt, tool, placeholder int
+	// Of whole responses, how many end in a single zero where the learner has any doubt, and how many such zeroes are elsewhere.
+	responses, ends, elsewhere int
+	k3, ended                  float64 // of all, and at these ends
+}
+
+const (
+	// anyDoubt is a log-prob of the learner's at which no engine rounds to 0: of a sampled token that float32 has as certain the other engine has more.
+	anyDoubt = -1e-3
+	// leastEnds is how many responses that end in a zero are no accident.
+	leastEnds = 5
+)
 
 func (c *maskedIn) add(v *view) {
 	c.tokens += len(v.roll)
 	if zeros(v.roll) {
 		return // nothing of the response was recorded, which another check counts
+	}
+	if n := len(v.roll); n > 1 && v.whole {
+		c.responses++
+		for i, roll := range v.roll {
+			d := v.old[i] - roll
+			c.k3 += k3Of(d)
+			switch zero := roll == 0 && v.old[i] < anyDoubt; {
+			case zero && i == n-1 && v.roll[i-1] != 0:
+				c.ends++
+				c.ended += k3Of(d)
+			case zero:
+				c.elsewhere++
+			}
+		}
 	}
 	for from := 0; from < len(v.roll); {
 		to, found := from, 0
@@ -98,7 +124,13 @@ func (c *maskedIn) add(v *view) {
 
 func (c *maskedIn) judge(e *evidence) outcome {
 	value := share(c.found, c.tokens)
-	if value <= maskedShare || e.failed("column-not-real") {
+	switch {
+	case e.failed("column-not-real"):
+		return pass(value, "")
+	case c.ends >= leastEnds && c.ends >= 10*c.elsewhere && 10*c.ends >= c.responses:
+		return fail(share(c.ends, c.responses), fmt.Sprintf("the last token of %s has a rollout log-prob of exactly 0, and hardly any other token has: it was appended, not sampled, and holds %.0f %% of k3",
+			ofResponses(c.ends, c.responses), 100*c.ended/max(c.k3, 1e-300)), "mask the token that was appended, or keep the end-of-sequence token that was sampled, with its log-prob")
+	case value <= maskedShare:
 		return pass(value, "")
 	}
 	why := fmt.Sprintf("on %.1f %% of the trained tokens the rollout log-prob is exactly 0 and the learner has doubts: ", 100*value)
@@ -237,4 +269,50 @@ func (c *someNotReal) judge(e *evidence) outcome {
 		}
 	}
 	return fail(value, why, most.fix)
+}
+
+// lateMask finds a loss mask that begins late: right before it, the rollout engine has log-probs, which it has of what it
+// generated, and nowhere else before it.
+type lateMask struct {
+	responses, late int
+	by              [farthest + 1]int
+}
+
+func (c *lateMask) add(v *view) {
+	if len(v.at) == 0 {
+		return
+	}
+	before := slices.Concat(v.row.PromptRoll, v.row.Roll[:v.at[0]])
+	if len(v.row.PromptRoll) != len(v.row.Prompt) {
+		before = v.row.Roll[:v.at[0]]
+	}
+	n := 0
+	for n < len(before) && before[len(before)-1-n] != 0 && isFinite(before[len(before)-1-n]) {
+		n++
+	}
+	for i := v.at[0]; i < len(v.row.Mask); i++ {
+		if !v.row.Mask[i] && v.row.Roll[i] != 0 && isFinite(v.row.Roll[i]) {
+			return // other generated tokens are masked, too, which has a reason
+		}
+	}
+	c.responses++
+	if n > 0 && n <= farthest && 2*n <= len(before) && !slices.ContainsFunc(before[:len(before)-n], func(x float64) bool { return x != 0 && isFinite(x) }) {
+		c.late++
+		c.by[n]++
+	}
+}
+
+func (c *lateMask) judge(*evidence) outcome {
+	value := share(c.late, c.responses)
+	if c.late < leastResponses || value < rowsNotReal {
+		return pass(value, "")
+	}
+	by := 1
+	for n, count := range c.by {
+		if count > c.by[by] {
+			by = n
+		}
+	}
+	return fail(value, fmt.Sprintf("in %s %s before the loss mask although the rollout engine generated it, with a log-prob that is not 0: the mask begins late by %d",
+		ofResponses(c.late, c.responses), []string{"", "a token stands", "two tokens stand", "three tokens stand"}[by], by), "shift the loss mask: it must begin with the first generated token")
 }

@@ -209,7 +209,7 @@ func (c *support) add(v *view) {
 		case math.Abs(old) < nearly && roll < far:
 			c.old++
 		}
-		c.sum += elementary.Exp(max(-overflow, min(overflow, old-roll)))
+		c.sum += ratioOf(old - roll)
 	}
 }
 

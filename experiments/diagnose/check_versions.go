@@ -12,10 +12,14 @@ import (
 
 // versionTag finds versions that cannot be: newer than the step that trained, or
 // falling inside a response.
-type versionTag struct{ tagged, newer, falling int }
+type versionTag struct{ tagged, newer, falling, lags, impossible int }
 
 func (c *versionTag) add(v *view) {
 	r := v.row
+	if isFinite(r.Lag) && len(v.at) > 0 {
+		c.lags++
+		c.impossible += count1(r.Lag < 0 || r.Step != reader.Unknown && r.Learner == 0 && r.Lag > float64(r.Step))
+	}
 	if r.Tail == reader.Unknown || r.Step == reader.Unknown {
 		return
 	}
@@ -37,6 +41,8 @@ const retag = "tag every token with the version whose weights sampled it: lag an
 func (c *versionTag) judge(*evidence) outcome {
 	value := share(c.newer+c.falling, c.tagged)
 	switch {
+	case c.impossible > 0:
+		return fail(share(c.impossible, c.lags), fmt.Sprintf("%d of %d responses have a recorded lag that is negative, or of more updates than the run had made", c.impossible, c.lags), retag)
 	case c.tagged == 0:
 		return notApplicable("no version is recorded")
 	case c.newer > 0:

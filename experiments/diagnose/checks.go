@@ -72,6 +72,7 @@ var checks = []check{
 	{"shift", misplaced, Bookkeeping, true, func() gauge { return &shift{} }},
 	{"same-tokens", misplaced, Bookkeeping, true, func() gauge { return &sameTokens{} }},
 	{"masked-in", maskedShare, Bookkeeping, false, func() gauge { return &maskedIn{} }},
+	{"late-mask", rowsNotReal, Bookkeeping, true, func() gauge { return &lateMask{} }},
 	{"retokenised", replacedShare, Bookkeeping, true, func() gauge { return &retokenised{} }},
 	{"law-identity", lawFault, Sampler, false, func() gauge { return &lawIdentity{} }},
 	{"structured-gap", structured, Sampler, true, func() gauge { return structuredGap{} }},
@@ -80,6 +81,7 @@ var checks = []check{
 	{"swapped", lawFault, Bookkeeping, true, func() gauge { return &swapped{} }},
 	{"penalty", penalised, Penalty, true, func() gauge { return penalty{} }},
 	{"version-tag", 0, Bookkeeping, true, func() gauge { return &versionTag{} }},
+	{"repeated-routes", 10 * misplaced, Bookkeeping, true, func() gauge { return &repeatedRoutes{} }},
 	{"same-prefix", 0, Bookkeeping, true, func() gauge { return samePrefix{} }},
 }
 

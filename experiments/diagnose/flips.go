@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -138,4 +139,61 @@ func meanLag(rows []*kept) *float64 {
 		sum += float64(k.lag)
 	}
 	return new(sum / float64(len(rows)))
+}
+
+// repeatedRoutes finds recorded routes that are no routes: an engine's list has the same experts at all tokens of a response, whatever
+// the token is, in many responses, while the other engine's, or other responses', change.
+type repeatedRoutes struct {
+	roll, learner struct {
+		responses, repeated int
+		first               []int32 // of the first response that repeats one row
+		several             bool    // responses repeat different rows
+	}
+}
+
+func (c *repeatedRoutes) add(v *view) {
+	if v.row.Routes == 0 || len(v.ok) < leastLength {
+		return
+	}
+	for i, column := range [...][]int32{v.row.RouteRoll, v.row.RouteLearner} {
+		if column == nil {
+			continue
+		}
+		of := &c.roll
+		if i == 1 {
+			of = &c.learner
+		}
+		row := func(n int) []int32 { return column[v.ok[n]*v.row.Routes : (v.ok[n]+1)*v.row.Routes] }
+		same := true
+		for n := 1; n < len(v.ok) && same; n++ {
+			same = slices.Equal(row(n), row(0))
+		}
+		of.responses++
+		if same {
+			of.repeated++
+			if of.first == nil {
+				of.first = slices.Clone(row(0))
+			}
+			of.several = of.several || !slices.Equal(of.first, row(0))
+		}
+	}
+}
+
+func (c *repeatedRoutes) judge(*evidence) outcome {
+	if c.roll.responses+c.learner.responses == 0 {
+		return notApplicable("no routes are recorded")
+	}
+	// A token's experts are drawn from many rows: a response of five tokens that has one is rare, unless the model has few.
+	roll, learner := share(c.roll.repeated, c.roll.responses), share(c.learner.repeated, c.learner.responses)
+	for _, side := range []struct {
+		name         string
+		value, other float64
+		n, of        int
+		several      bool
+	}{{"rollout engine", roll, learner, c.roll.repeated, c.roll.responses, c.roll.several}, {"learner", learner, roll, c.learner.repeated, c.learner.responses, c.learner.several}} {
+		if side.value >= 10*misplaced && (side.several || side.value < nearlyAll || c.roll.responses > 0 && c.learner.responses > 0) && side.other < side.value/2 {
+			return watch(side.value, fmt.Sprintf("in %s the recorded routes of the %s are one row that is repeated at every token: they are no routes, and are not used as evidence", ofResponses(side.n, side.of), side.name))
+		}
+	}
+	return pass(max(roll, learner), "")
 }

@@ -212,8 +212,15 @@ func (a *Analysis) judgement() Report {
 		r.Checks = append(r.Checks, Check{ID: checks[0].id, Scope: everything.String(), Limit: leastTokens, Result: Fail, Why: missing, family: Bookkeeping})
 	}
 	r.Verdict = a.verdict(&r, missing)
-	if r.Verdict.State == Healthy || r.Verdict.State == Genuine {
-		a.attribute(&r)
+	r.Findings = append(r.Findings, recordFindings(r.Checks)...)
+	replaced := r.Verdict.State == Repair && slices.ContainsFunc(r.Checks, func(c Check) bool { return c.ID == "retokenised" && c.Result == Fail && !c.Conditional })
+	if r.Verdict.State == Healthy || r.Verdict.State == Genuine || replaced || r.Verdict.State == Repair && r.Verdict.Causes[0] == Sampler {
+		rows := a.evidence(&r)
+		if l := localOf(rows); l != nil && (!replaced || l.dimension.ofTokens) { // tokens that are replaced are anywhere
+			a.local(&r, l, rows)
+		} else if r.Verdict.State != Repair {
+			a.attribute(&r, rows)
+		}
 	}
 	for _, c := range r.Checks {
 		if c.ID == "law-identity" && c.scope == everything && c.Result != NotApplicable {
@@ -248,6 +255,25 @@ const (
 	agreeK3      = 1e-3
 )
 
+// agrees reports whether a gap is within these.
+func agrees(g metrics.Gap) bool {
+	return g.Pearson >= agreePearson && abs(g.K1) < agreeKL && abs(g.PPLRatio-1) <= agreePPL && g.MeanAbsDp < agreeDp && g.K3 < agreeK3
+}
+
+// evidence are the responses of the sample with what of their records can be believed: routes that repeat one row are left out.
+func (a *Analysis) evidence(r *Report) []*kept {
+	rows := a.sample.inOrder()
+	if i := slices.IndexFunc(r.Checks, func(c Check) bool { return c.ID == "repeated-routes" && c.Result == Watch }); i >= 0 {
+		r.Gap.HasRoutes, r.Gap.FlipLayer = false, nil
+		for n, k := range rows {
+			part := *k
+			part.flipped = nil
+			rows[n] = &part
+		}
+	}
+	return rows
+}
+
 // verdict is the first row of the decision table that fires: what cannot be judged,
 // what is to be repaired, what needs nothing, and what is a genuine gap.
 func (a *Analysis) verdict(r *Report, missing string) Verdict {
@@ -269,7 +295,7 @@ func (a *Analysis) verdict(r *Report, missing string) Verdict {
 	case g.Unequal <= 1-equalShare:
 		return Verdict{State: Healthy, Causes: []string{}, Summary: capital(whyOf(r, "identical")) +
 			". Agreement on sampled tokens does not prove equal distributions, and a copied column would give the same result.", Next: "no correction; check that both columns are recorded, each by its own engine"}
-	case g.Pearson >= agreePearson && abs(g.K1) < agreeKL && abs(g.PPLRatio-1) <= agreePPL && g.MeanAbsDp < agreeDp && g.K3 < agreeK3:
+	case agrees(g.Gap):
 		return Verdict{State: Healthy, Causes: []string{}, Summary: "The engines agree as well as engines do (" + size + "). Agreement on sampled tokens does not prove equal distributions.", Next: "no correction is needed; log the metrics"}
 	}
 	return Verdict{State: Genuine, Causes: []string{}, Summary: "The bookkeeping is in order and the gap is genuine (" + size + ").",

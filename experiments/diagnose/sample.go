@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"driftlab/experiments/diagnose/reader"
-	"driftlab/precision/elementary"
 )
 
 // sampled is how many tokens of whole responses are kept for what needs an order.
@@ -31,11 +30,13 @@ type kept struct {
 	again     []uint8 // how the id has occurred before, nil if there are no ids
 	flipped   []bool  // other experts computed it, in any layer; nil unless both engines' routes were recorded
 	third     []uint8
-	turn      []int32 // runs of trained tokens, from 0
-	prompt    uint64  // of its tokens
-	first     bool    // the trained tokens begin where the response does, without a gap
-	prompted  bool    // there is one
+	turn      []int32   // runs of trained tokens, from 0
+	prompt    uint64    // of its tokens
+	first     bool      // the trained tokens begin where the response does, without a gap
+	prompted  bool      // there is one
+	mass      []float64 // that sampling kept, nil if it was not recorded
 	env, file string
+	worker    string
 	step, lag int // lag is that of lagOf
 	number    int // in the order of reading
 	lead      int // how many tokens the prompt has
@@ -57,7 +58,7 @@ func newReservoir() *reservoir { return &reservoir{r: rand.New(rand.NewPCG(1, 16
 // add offers a response.
 func (s *reservoir) add(v *view, file string) {
 	s.number++
-	k := &kept{number: s.number, chance: s.r.Uint64(), env: v.row.Env, file: file, step: v.row.Step, lag: lagOf(v.row), prompted: len(v.row.Prompt) > 0, lead: len(v.row.Prompt), stands: v.alignment(), reward: v.row.Reward, acc: v.row.Acc, finish: v.row.Finish, group: v.row.Group}
+	k := &kept{number: s.number, chance: s.r.Uint64(), env: v.row.Env, file: file, step: v.row.Step, lag: lagOf(v.row), worker: v.row.Worker, prompted: len(v.row.Prompt) > 0, lead: len(v.row.Prompt), stands: v.alignment(), reward: v.row.Reward, acc: v.row.Acc, finish: v.row.Finish, group: v.row.Group}
 	n := min(len(v.ok), sampled)
 	if n == 0 || s.tokens >= sampled && len(s.rows) > 0 && k.chance > s.rows[0].chance {
 		return
@@ -66,6 +67,7 @@ func (s *reservoir) add(v *view, file string) {
 	k.prompt, k.first = hashIDs(hashStart, v.row.Prompt), v.ok[n-1] == n-1 && v.row.Prompt != nil
 	k.now, k.advantage = gather(v.row.New, v.ok[:n]), gather(v.row.Advantage, v.ok[:n])
 	k.ref, k.entropy = gather(v.row.Ref, v.ok[:n]), gather(v.row.Entropy, v.ok[:n])
+	k.mass = gather(v.row.KeptMass, v.ok[:n])
 	for i, c := range controls {
 		if column := c.of(v.row); column != nil {
 			for _, at := range v.ok[:n] {
@@ -205,7 +207,7 @@ func (v *view) fill(row *reader.Row, file string) {
 		v.at = append(v.at, i)
 		if roll, old := row.Roll[i], row.Old[i]; isLogp(roll) && isLogp(old) {
 			v.ok, v.roll, v.old = append(v.ok, i), append(v.roll, roll), append(v.old, old)
-			v.ratio = append(v.ratio, elementary.Exp(max(-overflow, min(overflow, old-roll))))
+			v.ratio = append(v.ratio, ratioOf(old-roll))
 		}
 	}
 }

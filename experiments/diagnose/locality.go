@@ -1,0 +1,328 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"driftlab/experiments/diagnose/reader"
+	"driftlab/trainer/method/metrics"
+)
+
+// Local is a gap most of which lies in a few tokens that a place, an id or a part of the dump names.
+const Local = "few tokens"
+
+const (
+	// mostOfGap is the part of Σk3 that a set of tokens holds whose gap is local, fewTokens the part of the tokens that it has at most, and
+	// leastLocal how many it has at least.
+	mostOfGap, fewTokens, leastLocal = 0.5, 0.1, 8
+	// mostKeys is how many values of a dimension a set has at most, leastKey the part of Σk3 of each.
+	mostKeys, leastKey = 3, 0.1
+	// farOut is the quantile of |d| of all other tokens that the median |d| of the set is above. Stale weights have heavy tails: a few
+	// tokens of theirs may hold most of k3 and have an id or a response in common, but most of that id's or response's tokens are like the rest.
+	farOut = 0.99
+	// nearEnds is how many tokens from both ends are looked at one by one, and at the length limit by powers of 2 up to it.
+	nearEnds = 4
+)
+
+// dimension is a way to put tokens into sets: each is the value of key, false for a token that is in none.
+type dimension struct {
+	key  func(k *kept, i int) (uint64, bool)
+	says func(k *kept, i int) string // the set of that token
+	// ofTokens says that it tells tokens of a response apart, and not responses.
+	ofTokens bool
+}
+
+// dimensions are those that are looked at. What comes first explains as much as what comes behind it in fewer words.
+func dimensions(cap int) []dimension {
+	var list []dimension
+	from := func(i int) string {
+		return []string{"the first token", "the second token", "the third token", "the fourth token"}[i]
+	}
+	atCap := func(k *kept) bool { return k.finish == "length" || len(k.roll) == cap }
+	for n := 1; n <= nearEnds*nearEnds; n *= 2 {
+		list = append(list, dimension{key: func(k *kept, i int) (uint64, bool) { return 0, atCap(k) && i >= len(k.roll)-n },
+			says: func(*kept, int) string {
+				if n == 1 {
+					return "the last token of responses at the length limit"
+				}
+				return fmt.Sprintf("the last %d tokens of responses at the length limit", n)
+			}})
+	}
+	list = append(list,
+		dimension{key: func(k *kept, i int) (uint64, bool) {
+			n := len(k.roll) - 1 - i
+			return uint64(n), n < nearEnds && len(k.roll) > 2*nearEnds
+		}, says: func(k *kept, i int) string {
+			if n := len(k.roll) - 1 - i; n > 0 {
+				return from(n) + " from the end of responses"
+			}
+			return "the last token of responses"
+		}},
+		dimension{key: func(k *kept, i int) (uint64, bool) { return uint64(i), i < nearEnds && len(k.roll) > 2*nearEnds },
+			says: func(_ *kept, i int) string { return from(i) + " of responses" }},
+		dimension{key: func(k *kept, i int) (uint64, bool) {
+			if k.id == nil {
+				return 0, false
+			}
+			return uint64(uint32(k.id[i])), true
+		}, says: func(k *kept, i int) string { return fmt.Sprintf("token id %d", k.id[i]) }},
+	)
+	for i := range list {
+		list[i].ofTokens = true
+	}
+	return append(list,
+		dimension{key: func(k *kept, _ int) (uint64, bool) { return hashText(k.worker), k.worker != "" },
+			says: func(k *kept, _ int) string { return "worker " + k.worker }},
+		dimension{key: func(k *kept, _ int) (uint64, bool) { return hashText(k.file), true },
+			says: func(k *kept, _ int) string { return "file " + k.file }},
+		dimension{key: func(k *kept, _ int) (uint64, bool) { return hashText(k.env), k.env != "" },
+			says: func(k *kept, _ int) string { return "environment " + k.env }},
+		dimension{key: func(k *kept, _ int) (uint64, bool) { return uint64(k.step), k.step >= 0 },
+			says: func(k *kept, _ int) string { return fmt.Sprintf("step %d", k.step) }},
+		dimension{key: func(k *kept, _ int) (uint64, bool) { return uint64(k.step)<<32 + uint64(k.group), k.group >= 0 },
+			says: func(k *kept, _ int) string { return fmt.Sprintf("group %d of step %d", k.group, k.step) }},
+		dimension{key: func(k *kept, _ int) (uint64, bool) { return uint64(k.number), true },
+			says: func(k *kept, _ int) string { return fmt.Sprintf("response %d", k.number) }})
+}
+
+// hashText is that of a name.
+func hashText(s string) uint64 {
+	h := uint64(hashStart)
+	for _, b := range []byte(s) {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	return h
+}
+
+// locus is a small set of tokens that holds most of a gap.
+type locus struct {
+	dimension         dimension
+	keys              map[uint64]bool
+	where             string
+	tokens, responses int
+	part, k3          float64 // of the tokens, and of Σk3
+	median, rest      float64 // |d| in it, and the quantile of |d| outside
+}
+
+// has reports whether the set has a token.
+func (l *locus) has(k *kept, i int) bool {
+	key, ok := l.dimension.key(k, i)
+	return ok && l.keys[key]
+}
+
+// localOf is the set that holds most of the gap, of those that hold it the one that does with the fewest tokens for its part; nil where none does.
+func localOf(rows []*kept) *locus {
+	tokens, total := 0, 0.0
+	longest, atLongest := 0, 0 // of the responses, and how many have that length
+	for _, k := range rows {
+		tokens += len(k.roll)
+		if len(k.roll) > longest {
+			longest, atLongest = len(k.roll), 0
+		}
+		atLongest += count1(len(k.roll) == longest)
+		for i, roll := range k.roll {
+			total += k3Of(k.old[i] - roll)
+		}
+	}
+	if tokens < leastTokens || total == 0 {
+		return nil
+	}
+	if atLongest < leastEnds {
+		longest = 0
+	}
+	var best *locus
+	for _, d := range dimensions(longest) {
+		l := d.largest(rows, tokens, total)
+		if l == nil || best != nil && l.k3-l.part <= best.k3-best.part+0.05 {
+			continue
+		}
+		l.compare(rows)
+		if l.median > l.rest {
+			best = l
+		}
+	}
+	return best
+}
+
+// largest are the sets of a dimension that hold most of Σk3 together, each of them more than its part of the tokens; nil where these are many tokens.
+func (d dimension) largest(rows []*kept, tokens int, total float64) *locus {
+	type sum struct {
+		key    uint64
+		tokens int
+		k3     float64
+		says   string
+	}
+	sums := map[uint64]*sum{}
+	var order []*sum
+	for _, k := range rows {
+		for i, roll := range k.roll {
+			key, ok := d.key(k, i)
+			if !ok {
+				continue
+			}
+			s := sums[key]
+			if s == nil {
+				s = &sum{key: key, says: d.says(k, i)}
+				sums[key], order = s, append(order, s)
+			}
+			s.tokens++
+			s.k3 += k3Of(k.old[i] - roll)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *sum) int {
+		switch x, y := a.k3/float64(a.tokens), b.k3/float64(b.tokens); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	l := &locus{dimension: d, keys: map[uint64]bool{}}
+	held := 0.0
+	for _, s := range order {
+		if len(l.keys) == mostKeys || s.k3 < leastKey*total {
+			continue // too small a part of it
+		}
+		l.keys[s.key] = true
+		l.tokens += s.tokens
+		held += s.k3
+		if l.where != "" {
+			l.where += " and "
+		}
+		l.where += s.says
+	}
+	l.part, l.k3 = float64(l.tokens)/float64(tokens), held/total
+	if l.tokens < leastLocal || l.k3 < mostOfGap || l.part > fewTokens {
+		return nil
+	}
+	return l
+}
+
+// compare measures the tokens of the set and the others.
+func (l *locus) compare(rows []*kept) {
+	var in, out []float64
+	for _, k := range rows {
+		n := len(in)
+		for i, roll := range k.roll {
+			if d := math.Abs(k.old[i] - roll); l.has(k, i) {
+				in = append(in, d)
+			} else {
+				out = append(out, d)
+			}
+		}
+		l.responses += count1(len(in) > n)
+	}
+	slices.Sort(out)
+	l.median, l.rest = medianOf(in), quantile(out, farOut)
+}
+
+// without is the response without the tokens of the set.
+func (l *locus) without(k *kept) *kept {
+	var at []int
+	for i := range k.roll {
+		if !l.has(k, i) {
+			at = append(at, i)
+		}
+	}
+	if len(at) == len(k.roll) {
+		return k
+	}
+	part := *k
+	part.roll, part.old, part.now, part.advantage, part.mass = pick(k.roll, at), pick(k.old, at), pick(k.now, at), pick(k.advantage, at), pick(k.mass, at)
+	for i := range part.control {
+		part.control[i] = pick(k.control[i], at)
+	}
+	part.behind, part.ref, part.entropy = pick(k.behind, at), pick(k.ref, at), pick(k.entropy, at)
+	part.id, part.again, part.flipped, part.third, part.turn = pick(k.id, at), pick(k.again, at), pick(k.flipped, at), pick(k.third, at), pick(k.turn, at)
+	part.first = false // a prefix has a gap
+	return &part
+}
+
+// pick is a column at some places, nil for no column.
+func pick[T any](column []T, at []int) []T {
+	if column == nil {
+		return nil
+	}
+	list := make([]T, len(at))
+	for i, n := range at {
+		list[i] = column[n]
+	}
+	return list
+}
+
+// local names the set of tokens that holds most of the gap, and judges the others without it.
+func (a *Analysis) local(r *Report, l *locus, rows []*kept) {
+	var rest []*kept
+	var gap metrics.Tally
+	var law lawIdentity
+	for _, k := range rows {
+		if part := l.without(k); len(part.roll) > 0 {
+			rest = append(rest, part)
+			gap.Add(part.old, part.roll, nil)
+			v := viewOf(part)
+			law.add(&v)
+		}
+	}
+	text := fmt.Sprintf("%s (%s, %.2g %% of the tokens, in %s) hold %.0f %% of k3: median |d| %.2g there, where 99 %% of the others have less than %.2g",
+		l.where, count(l.tokens, "token"), 100*l.part, count(l.responses, "response"), 100*l.k3, l.median, l.rest)
+	next := "find what writes these tokens, and mask them until then"
+	r.Findings = append(r.Findings, Finding{ID: "local-gap", Topic: Mismatch, Level: Warning, Text: text, Next: next, Where: l.where})
+	g := gap.Gap()
+	if r.Verdict.State == Healthy {
+		a.attribute(r, rest)
+		return
+	}
+	size := fmt.Sprintf("mean |d| %.2g, k3 %.2g", g.MeanAbsDlogp, g.K3)
+	r.Verdict = Verdict{State: Genuine, Causes: []string{Local}, Confidence: Confident, Summary: "Most of the gap lies in a few tokens: " + text + ".", Next: next}
+	r.Causes = []Cause{{Name: Local, ShareK3: [3]float64{l.k3, l.k3, l.k3}, Log10LR: excluded, Why: text, Confirm: "mask these tokens: most of the gap is gone"}}
+	switch z := law.z(); {
+	case math.Abs(z) > lawFault:
+		r.Verdict.State = Repair
+		r.Verdict.Summary += fmt.Sprintf(" Without them the mean ratio is still %.4f (z %+.1f): the log-probs are not those of the sampling distribution.", law.sum/float64(law.n), z)
+	case agrees(g):
+		r.Verdict.Summary += " Without them the engines agree as well as engines do (" + size + ")."
+	default:
+		part := Report{Verdict: Verdict{State: Genuine}}
+		a.attribute(&part, rest)
+		r.Features, r.Ambiguous, r.Signatures, r.Attribution = part.Features, append(r.Ambiguous, part.Ambiguous...), part.Signatures, part.Attribution
+		for _, c := range part.Causes {
+			for i := range c.ShareK3 {
+				c.ShareK3[i] *= 1 - l.k3
+			}
+			r.Causes = append(r.Causes, c)
+		}
+		r.Verdict.Causes = append(r.Verdict.Causes, part.Verdict.Causes...)
+		r.Verdict.Summary += " Without them: " + size + "." + part.Verdict.Summary
+	}
+}
+
+// viewOf is a response of the sample as a check of ratios sees it.
+func viewOf(k *kept) view {
+	v := view{row: &reader.Row{KeptMass: k.mass}, roll: k.roll, old: k.old}
+	for i, roll := range k.roll {
+		v.ok, v.ratio = append(v.ok, i), append(v.ratio, ratioOf(k.old[i]-roll))
+	}
+	return v
+}
+
+// recordFindings are what checks of everything say that is no fault, and that the reader of a verdict must know.
+func recordFindings(checks []Check) (list []Finding) {
+	for _, c := range checks {
+		if c.scope != everything {
+			continue
+		}
+		switch {
+		case c.Result == CannotTell:
+			list = append(list, Finding{ID: c.ID, Topic: Data, Level: Undecided, Text: c.Why})
+		case c.Result == Watch && c.ID == "non-finite":
+			list = append(list, Finding{ID: "null-log-probs", Topic: Data, Level: Warning, Text: c.Why, Next: "set the ratio of these tokens to 1, or mask them"})
+		case c.Result == Watch && c.ID == "law-identity":
+			list = append(list, Finding{ID: "single-ratio", Topic: Mismatch, Level: Warning, Text: c.Why, Next: "look at this token, and bound its weight"})
+		case c.Result == Watch && c.ID == "repeated-routes":
+			list = append(list, Finding{ID: c.ID, Topic: Data, Level: Warning, Text: c.Why, Next: "record the routes of every decoded token"})
+		}
+	}
+	return list
+}
