@@ -166,7 +166,7 @@ func (a *Active) findings(t *trial, r *Report, run recipe.Recipe) (list []Findin
 		say("correction-acts", Note, "", "the configured loss and correction: %s%s", e, e.byLength())
 	}
 	if last := r.Decisions[len(r.Decisions)-1]; last.Row == "routing" && last.Measured == measuredRouted && slices.ContainsFunc(masks, func(m correction.Rule) bool { return m.Unit == method.Sequence }) {
-		say("sequence-mask-under-routing", Warning, "leave the mask of sequences out", "a mask of sequences is configured under a large routing gap (%s)", measuredRouted)
+		say("sequence-mask-under-routing", Warning, "leave the mask of sequences out", "a mask of sequences is configured under a large routing gap: runs of this program ended there at pass rates of 0.1 to 0.2 with one (OPSM), and at 0.45 to 0.83 without a correction")
 	}
 	return list
 }

@@ -382,7 +382,7 @@ func (t *trial) noise(w []float64) *float64 {
 }
 
 // band is the geometric band that the noise of a response's mean leaves alone:
-// 1 ± max(0.01, 3·sd(d)/√median T), to a thousandth.
+// max(0.01, 3·sd(d)/√median T) below 1 and its inverse, to a thousandth: verl's bounds are of the inverse ratio, and are then the same.
 func (t *trial) band() (median, low, high float64) {
 	var lengths []float64
 	for i := range t.batch.Len() {
@@ -399,6 +399,6 @@ func (t *trial) band() (median, low, high float64) {
 	mean := sum / n
 	median = max(1, quantile(lengths, 0.5))
 	wide := max(narrowestBand, widestLog*math.Sqrt(max(0, squares/n-float64(mean*mean))/median))
-	thousandths := min(math.Ceil(float64(wide*1000)-1e-9), 900)
-	return median, (1000 - thousandths) / 1000, (1000 + thousandths) / 1000
+	low = (1000 - min(math.Ceil(float64(wide*1000)-1e-9), 900)) / 1000
+	return median, low, math.Round(1000/low) / 1000
 }

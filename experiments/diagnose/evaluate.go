@@ -119,46 +119,94 @@ func (t *trial) evaluate(r recipe.Recipe) (*Evaluation, []float64, error) {
 	e := &Evaluation{Loss: r.Loss.Name, Missing: []string{}}
 	p, missing := t.evaluable(r)
 	e.Missing = append(e.Missing, missing...)
-	recorded := t.batch.Advantage
-	if e.BothSigns = !t.graded || !slices.ContainsFunc(recorded, func(a float64) bool { return a != 0 }); e.BothSigns {
-		recorded = make([]float64, t.batch.Tokens())
-	}
-	var advantages [][]float64 // where it is 0, a token is tried with either sign
-	for _, sign := range []float64{1, -1} {
-		signed := slices.Clone(recorded)
-		for n, a := range signed {
-			if a == 0 {
-				signed[n] = sign
-			}
-		}
-		advantages = append(advantages, signed)
+	recorded, signs := t.batch.Advantage, []float64{1}
+	switch zero := func(a float64) bool { return a == 0 }; {
+	case !t.graded || !slices.ContainsFunc(recorded, func(a float64) bool { return a != 0 }):
+		e.BothSigns, recorded, signs = true, make([]float64, t.batch.Tokens()), []float64{1, -1}
+	case slices.ContainsFunc(recorded, zero):
+		signs = []float64{1, -1}
 	}
 	policy := r.Loss.New
-	plain, _, err := t.gradient(policy(), &correction.Pipeline{}, advantages[0], true)
-	if err == nil && !slices.ContainsFunc(plain, func(g float64) bool { return g != 0 }) {
-		err = errors.New("it has no gradient on these responses where all policies agree")
-	}
-	if err != nil {
+	if _, err := t.attempt(policy, &correction.Pipeline{Mode: p.Mode}, recorded, 1); err != nil {
 		e.Missing = append(e.Missing, fmt.Sprintf("loss %s: %s", r.Loss.Name, notEvaluable(err)))
 		policy = func() loss.Loss { return method.New[loss.Reinforce]() }
 	} else if !t.updated && r.Learner.Updates() > 1 && r.LossReads(batch.Anchor) {
 		e.Missing = append(e.Missing, fmt.Sprintf("the clip of the later updates of loss %s: the dump has no log-probs of the training forward", r.Loss.Name))
 	}
+	var attempts []*attempt
+	for _, sign := range signs {
+		x, err := t.attempt(policy, p, recorded, sign)
+		if err != nil {
+			return nil, nil, err
+		}
+		attempts = append(attempts, x)
+	}
 	weights := make([]float64, t.batch.Tokens())
-	parts := make([]LengthPart, lengthParts)
-	total := LengthPart{}
+	for n := range weights {
+		for _, x := range attempts {
+			weights[n] += x.weight[n] / float64(len(attempts))
+		}
+		if math.IsNaN(weights[n]) {
+			weights[n] = 1
+		}
+	}
+	if !e.BothSigns && len(attempts) == 2 { // a token of advantage 0 has the mean of both, and is masked if it is in both
+		for n, other := range attempts[1].masked {
+			if recorded[n] == 0 {
+				attempts[0].weight[n], attempts[0].masked[n], attempts[0].gradient[n] = weights[n], attempts[0].masked[n] && other, 0
+			}
+		}
+		attempts = attempts[:1]
+	}
 	weighting, _ := p.Rules()
 	e.PerResponse = weighting != nil && weighting.Unit == method.Sequence || r.Loss.Spec().Unit == method.Sequence
-	var tried, sum, squares, kept, whole float64
-	for _, advantage := range advantages {
-		plain, _, err := t.gradient(policy(), &correction.Pipeline{}, advantage, true)
-		if err != nil {
-			return nil, nil, err
+	t.summarise(e, attempts)
+	return e, weights, nil
+}
+
+// attempt are the tokens' weights, NaN where the loss has no gradient to weigh, which of them a mask leaves out, and the size of
+// the gradient where all policies agree.
+type attempt struct {
+	weight, gradient []float64
+	masked           []bool
+}
+
+// attempt runs a loss and a correction once, with a sign in the place of advantages of 0.
+func (t *trial) attempt(policy func() loss.Loss, p *correction.Pipeline, advantage []float64, sign float64) (*attempt, error) {
+	signed := slices.Clone(advantage)
+	for n, a := range signed {
+		if a == 0 {
+			signed[n] = sign
 		}
-		actual, off, err := t.gradient(policy(), p, advantage, false)
-		if err != nil {
-			return nil, nil, err
+	}
+	plain, _, err := t.gradient(policy(), &correction.Pipeline{}, signed, true)
+	if err != nil {
+		return nil, err
+	}
+	actual, off, err := t.gradient(policy(), p, signed, false)
+	if err != nil {
+		return nil, err
+	}
+	x, some := &attempt{weight: actual, gradient: plain, masked: off}, false
+	for n, g := range plain {
+		x.weight[n], x.gradient[n] = actual[n]/g, math.Abs(g)
+		if some = some || g != 0; g == 0 || math.IsInf(x.weight[n], 0) {
+			x.weight[n] = math.NaN()
 		}
+	}
+	if !some {
+		return nil, errors.New("it has no gradient on these responses where all policies agree")
+	}
+	return x, nil
+}
+
+// summarise works out the figures of an evaluation.
+func (t *trial) summarise(e *Evaluation, attempts []*attempt) {
+	parts := make([]LengthPart, lengthParts)
+	total := LengthPart{}
+	var acting []float64 // of tokens, or responses, with an advantage
+	var n, sum, squares, kept, whole float64
+	for _, x := range attempts {
 		for i := range t.batch.Len() {
 			from, to := t.batch.Span(i)
 			part := &parts[t.groups.terciles[i]]
@@ -166,43 +214,44 @@ func (t *trial) evaluate(r recipe.Recipe) (*Evaluation, []float64, error) {
 				part.From = to - from
 			}
 			part.To = max(part.To, to-from)
-			mean, count := 0.0, 0
-			for n := from; n < to; n++ {
-				w := actual[n] / plain[n]
-				if plain[n] == 0 || math.IsNaN(w) || math.IsInf(w, 0) {
-					weights[n] += 1 / float64(len(advantages))
+			mean, count, size := 0.0, 0, 0.0
+			for at := from; at < to; at++ {
+				w := x.weight[at]
+				if math.IsNaN(w) {
 					continue
 				}
-				weights[n] += w / float64(len(advantages))
 				mean, count = mean+w, count+1
 				for _, to := range []*LengthPart{&total, part} {
-					to.count(w, off[n])
+					to.count(w, x.masked[at])
 					if !e.PerResponse {
 						to.weights = append(to.weights, w)
 					}
 				}
-				tried, sum, squares = tried+1, sum+w, squares+float64(w*w)
-				if recorded[n] != 0 || e.BothSigns {
-					size := math.Abs(plain[n])
-					kept, whole = kept+float64(w*size), whole+size
+				n, sum, squares = n+1, sum+w, squares+float64(w*w)
+				if size += x.gradient[at]; !e.PerResponse && x.gradient[at] > 0 {
+					acting = append(acting, w)
 				}
+				kept, whole = kept+float64(w*x.gradient[at]), whole+x.gradient[at]
 			}
 			if e.PerResponse && count > 0 {
-				total.weights, part.weights = append(total.weights, mean/float64(count)), append(part.weights, mean/float64(count))
+				mean /= float64(count)
+				total.weights, part.weights = append(total.weights, mean), append(part.weights, mean)
+				if size > 0 {
+					acting = append(acting, mean)
+				}
 			}
 		}
 	}
-	e.Low, e.High = bounds(total.weights, len(advantages))
+	e.Low, e.High = bounds(acting, len(attempts))
 	total.close()
 	e.Mean, e.Median, e.Masked, e.Clipped = total.Mean, total.Median, total.Masked, total.Clipped
-	e.ESS, e.Update = effective(sum, squares, tried), kept/max(whole, math.SmallestNonzeroFloat64)
+	e.ESS, e.Update = effective(sum, squares, n), kept/max(whole, math.SmallestNonzeroFloat64)
 	for i := range parts {
 		if len(parts[i].weights) > 0 {
 			parts[i].close()
 			e.Length = append(e.Length, parts[i])
 		}
 	}
-	return e, weights, nil
 }
 
 // bounds are those that weights have, nil where no two tokens, or responses, have one; each of them was tried so many times.
@@ -278,13 +327,4 @@ func (t *trial) gradient(l loss.Loss, p *correction.Pipeline, advantage []float6
 // log-probs, as they stand or in the place of the old policy's.
 func weighsByRollout(r recipe.Recipe) bool {
 	return r.LossReads(batch.LogpRoll) || r.Anchored() == recipe.AnchorRollout && r.LossReads(batch.Anchor)
-}
-
-// boundOf is the staleness that a configuration allows, in updates, false where it names no bound.
-func boundOf(r recipe.Recipe) (int, bool) {
-	if r.Schedule.Params == nil {
-		return 0, false
-	}
-	bound := r.Schedule.Params.Traits().Bound
-	return bound, bound >= 0
 }

@@ -55,16 +55,17 @@ func TestEvaluateEveryMethod(t *testing.T) {
 		r.Advantage, r.Token, r.Prompt, r.Reward, r.Group = nil, nil, nil, math.NaN(), reader.Unknown
 	}
 	figures := 0
-	for name, world := range map[string]*trial{"graded": newTrial(keptOf(gradedRows())), "bare": newTrial(keptOf(bare))} {
-		for _, c := range cases {
-			sets := []string{c}
-			if p, err := correction.LookupPreset(strings.TrimPrefix(c, "correction=")); err == nil && p.Loss != "" {
-				sets = append(sets, "loss="+p.Loss)
-			}
-			r, err := recipe.Load("default", sets...)
-			if err != nil {
-				continue // what a recipe refuses no configuration comes to
-			}
+	worlds := map[string]*trial{"graded": newTrial(keptOf(gradedRows())), "bare": newTrial(keptOf(bare))}
+	for _, c := range cases {
+		sets := []string{c}
+		if p, err := correction.LookupPreset(strings.TrimPrefix(c, "correction=")); err == nil && p.Loss != "" {
+			sets = append(sets, "loss="+p.Loss)
+		}
+		r, err := recipe.Load("default", sets...)
+		if err != nil {
+			continue // what a recipe refuses no configuration comes to
+		}
+		for name, world := range worlds {
 			e, w, err := world.evaluate(r)
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, c, err)
@@ -178,6 +179,8 @@ func TestPasteSpeaksTheRunsLanguage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	world := newTrial(keptOf(rowsOf(3, 0.4, 60, 60)))
+	decided := []Decision{{Row: "a row", Fired: true, correction: tokenTIS(nil)}}
 	for _, c := range []struct {
 		name    string
 		options Options
@@ -191,9 +194,9 @@ func TestPasteSpeaksTheRunsLanguage(t *testing.T) {
 		{"dump of miles", Options{}, "miles", "slime"},
 		{"not written", Options{Framework: "rllm"}, "neutral", ""},
 	} {
-		a := analysed(c.options, rowsOf(3, 0.4, 60, 60))
-		a.inputs = []Input{{Format: c.format}}
-		r := a.Report()
+		r := Report{Inputs: []Input{{Format: c.format}}, Decisions: decided}
+		r.Recommended, r.Config = world.recommend(decided)
+		r.Paste = New(c.options).paste(&r)
 		if r.Paste == nil || r.Paste.Framework != c.want || c.want == "" && !strings.HasPrefix(r.Paste.Text, "correction: ") {
 			t.Errorf("%s: %+v", c.name, r.Paste)
 		}
@@ -265,9 +268,16 @@ func TestConfigurationOnDump(t *testing.T) {
 		{"OPSM", "--use-opsm --opsm-delta 1e-4", stale, "", nil},
 		{"none", "actor_rollout_ref: {actor: {clip_ratio: 0.2, policy_loss: {loss_mode: gspo}}}", stale, "clip-inert", []string{"gspo cannot act"}},
 	} {
-		a, r := configured(t, c.config, c.dump())
-		text := ""
-		for _, f := range r.Findings {
+		config, err := foreign.Read("x", []byte(c.config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		analysis := analysed(Options{}, c.dump())
+		world := newTrial(analysis.sample.inOrder())
+		r := &Report{Verdict: Verdict{State: Genuine}, Gap: analysis.measured(), Decisions: []Decision{{}}}
+		a, run := world.active(config, r)
+		text, findings := "", a.findings(world, r, run)
+		for _, f := range findings {
 			if f.ID == c.id {
 				text += f.Text
 			}
@@ -277,7 +287,7 @@ func TestConfigurationOnDump(t *testing.T) {
 		}
 		for _, want := range c.want {
 			if !strings.Contains(text, want) {
-				t.Errorf("%s: %q, want %s: %q; %s", c.name, r.Findings, c.id, want, r.Verdict)
+				t.Errorf("%s: %q, want %s: %q; %s", c.name, findings, c.id, want, a.Why)
 			}
 		}
 		if acts := c.id != "clip-inert"; acts != a.Configured || strings.HasPrefix(a.Why, "off") == acts {

@@ -186,6 +186,9 @@ func (a *Analysis) Report() Report {
 			r.Verdict.Next = last.Advice
 		}
 	}
+	if n := len(r.Decisions); n > 0 && r.Decisions[n-1].Measured != "" {
+		r.Findings = append(r.Findings, Finding{ID: "measured", Topic: Configuration, Level: Note, Text: r.Decisions[n-1].Measured})
+	}
 	if a.expertsOf != "" {
 		r.Findings = append(r.Findings, Finding{ID: "experts", Topic: Configuration, Level: Note, Text: "the model has experts by its name (" + a.expertsOf + "): routing is a possible cause of a gap"})
 	}
