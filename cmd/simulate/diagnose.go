@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -17,6 +18,8 @@ import (
 	"driftlab/results/published"
 	"driftlab/results/record"
 	"driftlab/trainer/method"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 type diagnoseCmd struct {
@@ -26,7 +29,7 @@ type diagnoseCmd struct {
 	Temperature *float64 `help:"Temperature of the sampling, used in explanations." placeholder:"T"`
 	Experts     *int     `help:"Experts per layer of the model, 1 if it is dense: needed to consider routing as a cause if the dump has no routes." placeholder:"N"`
 	configFlag
-	Strict    bool `help:"Exit with status 3 if the data must be repaired or a correction is off."`
+	Strict    bool `help:"Exit with status 3 if the data must be repaired, a correction is off, or the run cannot learn from the batch."`
 	Reproduce bool `help:"Write reproduce.yaml, the recipe of a toy run whose mismatch has the same cause and size, into --out or the current folder."`
 	jsonFlag
 	outFlag
@@ -71,7 +74,7 @@ is reproduced if mean |d| and k3 are both within a factor of two. Train the writ
 The JSON document and the page also have common early-warning signals with their thresholds, and, where measured, their
 detection rate and false-alarm rate on simulated collapses.
 
-Exit status: 0 for any verdict; 3 with --strict if the verdict is repair or inactive; 2 for files that cannot be read.
+Exit status: 0 for any verdict; 3 with --strict if the verdict is repair or inactive, or learning has a fault; 2 for files that cannot be read.
 
 For other trainers, the neutral format:
 ` + indented(reader.Neutral) + `
@@ -182,7 +185,12 @@ func (c *diagnoseCmd) check() error {
 type strict struct{ diagnose.Verdict }
 
 // Error is one line.
-func (s strict) Error() string { return fmt.Sprintf("diagnose --strict: %s", s.State) }
+func (s strict) Error() string {
+	if s.LearningState == diagnose.Fault {
+		return fmt.Sprintf("diagnose --strict: %s, and a fault of learning", s.State)
+	}
+	return fmt.Sprintf("diagnose --strict: %s", s.State)
+}
 
 // status is the error that a verdict comes to.
 func (c *diagnoseCmd) status(r diagnose.Report, refused []error) error {
@@ -191,27 +199,84 @@ func (c *diagnoseCmd) status(r diagnose.Report, refused []error) error {
 		return badInput{errors.Join(refused...)}
 	case r.NoRow() != "":
 		return bad("%s: %s", strings.Join(c.Files, ", "), r.NoRow())
-	case c.Strict && (state == diagnose.Repair || state == diagnose.Inactive):
+	case c.Strict && (state == diagnose.Repair || state == diagnose.Inactive || r.Verdict.LearningState == diagnose.Fault):
 		return strict{r.Verdict}
 	}
 	return nil
 }
 
-// The most lines that the summary gives to files, and to checks.
+// A summary is a page of a terminal: so many lines of so many columns.
 const (
+	pageLines   = 40
+	pageColumns = 100
+	// mostInputs and mostChecks are the most lines that it gives to files, and to checks.
 	mostInputs = 2
 	mostChecks = 5
 )
 
-// shownFixes are the corrections that the summary shows of all that were tried.
-var shownFixes = []string{"token_tis", "sequence_tis", "icepop", "geometric"}
+// summary has the parts of the summary behind the verdict, the first needed most.
+var summary = []func(*app, diagnose.Report){(*app).printFindings, (*app).printInputs, (*app).printGap, (*app).printCauses, (*app).printActive, (*app).printDecision, (*app).printChecks, (*app).printFixes}
 
-// printDiagnosis prints the verdict, what was read, the gap, and the checks that say something.
+// printDiagnosis prints the verdict, and what a page has room for: a part that does not fit is left to the JSON document.
 func (a *app) printDiagnosis(r diagnose.Report, out string) {
-	fmt.Fprintf(a.stdout, "%s\n", r.Verdict.Summary)
-	if r.Verdict.Next != "" {
-		fmt.Fprintf(a.stdout, "Next: %s.\n", r.Verdict.Next)
+	v := r.Verdict
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "Log-probs: %s\nLearning:  %s\n", v.LogProbs, v.Learning)
+	if v.Next != "" {
+		fmt.Fprintf(&text, "Next:      %s.\n", v.Next)
 	}
+	var last bytes.Buffer
+	end := &app{stdout: &last}
+	end.printReproduced(r)
+	if out != "" {
+		fmt.Fprintf(&last, "Report: %s\n", filepath.Join(out, "report.html"))
+	}
+	width := tableWidth(a.stdout)
+	if width == 0 {
+		width = pageColumns
+	}
+	room, left := pageLines-1-height(text.String(), width)-height(last.String(), width), false
+	for _, print := range summary {
+		var part bytes.Buffer
+		print(&app{stdout: &part}, r)
+		if n := height(part.String(), width); n <= room {
+			room -= n
+			text.Write(part.Bytes())
+		} else {
+			left = true
+		}
+	}
+	if left && out == "" {
+		text.WriteString("More: --json, or a page with --out DIR\n")
+	}
+	fmt.Fprintf(a.stdout, "%s%s", text.String(), last.String())
+}
+
+// height is how many lines of a terminal a text takes.
+func height(text string, width int) (n int) {
+	for line := range strings.Lines(text) {
+		n += 1 + max(0, ansi.StringWidth(strings.TrimSuffix(line, "\n"))-1)/width
+	}
+	return n
+}
+
+// printFindings prints the findings that the verdict does not have, and what was not there to be looked at.
+func (a *app) printFindings(r diagnose.Report) {
+	for _, f := range r.Findings {
+		if text := f.String(); !strings.Contains(strings.ToLower(r.Verdict.LogProbs+r.Verdict.Learning), strings.ToLower(text)) {
+			if f.Next != "" && f.Level != diagnose.Note {
+				text += "; " + f.Next
+			}
+			fmt.Fprintf(a.stdout, "%s: %s\n", strings.ToUpper(string(f.Level[:1]))+string(f.Level[1:]), text)
+		}
+	}
+	if len(r.Unchecked) > 0 {
+		fmt.Fprintf(a.stdout, "Not looked at (not in the dump): %s\n", strings.Join(r.Unchecked, ", "))
+	}
+}
+
+// printInputs prints what was read.
+func (a *app) printInputs(r diagnose.Report) {
 	for i, in := range r.Inputs {
 		if i == mostInputs && len(r.Inputs) > mostInputs+1 {
 			fmt.Fprintf(a.stdout, "Read: %d more files\n", len(r.Inputs)-i)
@@ -219,26 +284,26 @@ func (a *app) printDiagnosis(r diagnose.Report, out string) {
 		}
 		fmt.Fprintf(a.stdout, "Read: %s\n", describeInput(in))
 	}
+}
+
+// printGap prints the figures of the gap.
+func (a *app) printGap(r diagnose.Report) {
 	if g := r.Gap; g != nil {
 		n := figure.FormatNumber
 		fmt.Fprintf(a.stdout, "Gap: k1 %s  k3 %s  mean |d| %s  max |d| %s  Pearson %s  ESS %s  mean ratio %s\n",
 			n(g.K1, 3), n(g.K3, 3), n(g.MeanAbsDlogp, 3), n(g.MaxAbsDlogp, 3), n(g.Pearson, 4), n(g.ESSToken, 3), n(g.MeanRatio, 4))
 	}
-	a.printCauses(r)
-	a.printActive(r)
-	a.printDecision(r)
-	a.printChecks(r.Checks)
-	if len(r.Fixes) > 0 {
-		a.printTable(tables.Fixes(r, func(name string) bool { return slices.Contains(shownFixes, name) }))
-	}
-	a.printReproduced(r)
-	if out != "" {
-		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(out, "report.html"))
-	}
 }
 
-// shownAccuracies are the parts of the reference set whose accuracy is printed: seeds, and each generator by the other.
-const shownAccuracies = 3
+// shownFixes are the corrections that the summary shows of all that were tried, where the gap calls for one.
+var shownFixes = []string{"token_tis", "sequence_tis", "icepop", "geometric"}
+
+// printFixes prints what corrections would do, where one may be needed.
+func (a *app) printFixes(r diagnose.Report) {
+	if len(r.Fixes) > 0 && r.Verdict.State == diagnose.Genuine {
+		a.printTable(tables.Fixes(r, func(name string) bool { return slices.Contains(shownFixes, name) }))
+	}
+}
 
 // printCauses prints the likely causes of the gap, and those that cannot be distinguished.
 func (a *app) printCauses(r diagnose.Report) {
@@ -255,13 +320,6 @@ func (a *app) printCauses(r diagnose.Report) {
 	}
 	if len(parts) > 0 {
 		fmt.Fprintf(a.stdout, "Not distinguished by this data: %s\n", strings.Join(parts, "; "))
-	}
-	parts = nil
-	for _, x := range r.Attribution[:min(len(r.Attribution), shownAccuracies)] {
-		parts = append(parts, fmt.Sprintf("%d of %d on %s", x.Right, x.N, x.Test))
-	}
-	if len(parts) > 0 {
-		fmt.Fprintf(a.stdout, "Accuracy of the likeliest cause on simulated dumps that were left out of the fit: %s\n", strings.Join(parts, ", "))
 	}
 }
 
@@ -287,10 +345,11 @@ func describeInput(in diagnose.Input) string {
 
 // printChecks prints the checks that did not pass, and which did. Where none has failed, the odd ones share a line: the table
 // of corrections comes behind it, and all of it shall fit on a screen.
-func (a *app) printChecks(checks []diagnose.Check) {
+func (a *app) printChecks(r diagnose.Report) {
+	checks := r.Checks
 	t := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "check"}, {Name: "where"}, {Name: "result"}, {Name: "value", Align: figure.Right}, {Name: "why"}}}
-	var passed, odd []string
-	more := 0
+	var odd []string
+	passed, more := 0, 0
 	said := map[string]diagnose.Result{} // of everything
 	failed := slices.ContainsFunc(checks, func(k diagnose.Check) bool { return k.Result == diagnose.Fail })
 	for _, k := range checks {
@@ -299,7 +358,7 @@ func (a *app) printChecks(checks []diagnose.Check) {
 		}
 		switch {
 		case k.Result == diagnose.Pass && k.Scope == "all":
-			passed = append(passed, k.ID)
+			passed++
 		case k.Result == diagnose.NotApplicable, k.Scope != "all" && k.Result == said[k.ID]:
 		case len(t.Rows)+len(odd) == mostChecks:
 			more++
@@ -322,7 +381,7 @@ func (a *app) printChecks(checks []diagnose.Check) {
 	} else if len(odd) > 0 {
 		fmt.Fprintf(a.stdout, "Watch: %s\n", strings.Join(odd, "; "))
 	}
-	if len(passed) > 0 {
-		fmt.Fprintf(a.stdout, "Passed: %s\n", strings.Join(passed, ", "))
+	if passed > 0 {
+		fmt.Fprintf(a.stdout, "Checks of the log-probs passed: %d of %d\n", passed, len(said))
 	}
 }

@@ -162,9 +162,6 @@ func (a *app) printActive(r diagnose.Report) {
 		return
 	}
 	fmt.Fprintf(a.stdout, "Correction of %s: %s\n", on.Framework, on.Why)
-	for _, f := range r.Findings {
-		fmt.Fprintf(a.stdout, "%s: %s\n", f.Level, f.Text)
-	}
 	t := tables.Settings(on)
 	if len(t.Rows) == 0 {
 		return

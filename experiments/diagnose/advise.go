@@ -41,6 +41,8 @@ type Analysis struct {
 	refused []error
 	// expertsOf is the text whose model's name says that there are experts.
 	expertsOf string
+	// collectors see every row.
+	collectors []collector
 	// moreEnvs says that there are environments beyond those that are judged on their own.
 	moreEnvs bool
 
@@ -67,7 +69,7 @@ type extra struct {
 
 // New starts an analysis.
 func New(o Options) *Analysis {
-	a := &Analysis{options: o, index: map[scope]*scoped{}, sample: newReservoir()}
+	a := &Analysis{options: o, index: map[scope]*scoped{}, sample: newReservoir(), collectors: newCollectors()}
 	if o.Config != nil {
 		for _, s := range o.Config.Settings {
 			a.model(s.Value)
@@ -120,6 +122,9 @@ func (a *Analysis) Read(in reader.Input) error {
 // row takes in a response.
 func (a *Analysis) row(r *reader.Row, file string) {
 	a.text.add(r)
+	for _, c := range a.collectors {
+		c.add(r)
+	}
 	if r.Trained() == 0 {
 		return
 	}

@@ -12,10 +12,12 @@ import (
 
 // Report is what an analysis has found. Parts that this version does not work out are absent.
 type Report struct {
-	Schema    int       `json:"schema"`
-	Inputs    []Input   `json:"inputs"`
-	Verdict   Verdict   `json:"verdict"`
+	Schema  int     `json:"schema"`
+	Inputs  []Input `json:"inputs"`
+	Verdict Verdict `json:"verdict"`
+	// Findings are all statements, the gravest first; Unchecked are columns and questions that this dump does not answer.
 	Findings  []Finding `json:"findings"`
+	Unchecked []string  `json:"unchecked"`
 	Checks    []Check   `json:"checks"`
 	Gap       *Gap      `json:"gap,omitempty"`
 	Responses Responses `json:"responses"`
@@ -149,6 +151,8 @@ const (
 	Inactive     State = "inactive"
 	Insufficient State = "insufficient"
 	Unusable     State = "unusable"
+	// CannotLearn is log-probs that are healthy, of a batch from which nothing right can be learned.
+	CannotLearn State = "cannot-learn"
 )
 
 // Verdict is the report in a sentence.
@@ -159,6 +163,11 @@ type Verdict struct {
 	// Confidence is named, likely or either: of the first, or of the first two. Empty where nothing can be said.
 	Confidence Confidence `json:"confidence,omitempty"`
 	Summary    string     `json:"summary"`
+	// LogProbs says whether the log-probs can be trusted and how large the mismatch is, Learning whether the run can learn from
+	// this batch; LearningState is the level of what speaks against it, "note" where nothing does, "unknown" where no column was there.
+	LogProbs      string `json:"log_probs"`
+	Learning      string `json:"learning"`
+	LearningState Level  `json:"learning_state"`
 	// Next is what to do now.
 	Next string `json:"next,omitempty"`
 }
@@ -201,6 +210,7 @@ func (a *Analysis) Report() Report {
 		}
 		r.Verdict = r.Verdict.given(r.Active)
 	}
+	r.conclude(r.collect(a.collectors, &a.options))
 	return r
 }
 

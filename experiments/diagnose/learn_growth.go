@@ -1,0 +1,211 @@
+package diagnose
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"driftlab/experiments/diagnose/reader"
+	"driftlab/precision/elementary"
+)
+
+// gapGrowth follows the gap over the steps of a series.
+type gapGrowth struct{ steps map[int]*stepGap }
+
+// stepGap is that of a step.
+type stepGap struct {
+	n, responses int
+	abs, k3      float64
+}
+
+func (c *gapGrowth) add(r *reader.Row) {
+	if r.Roll == nil || r.Old == nil || r.Step == reader.Unknown {
+		return
+	}
+	if c.steps == nil {
+		c.steps = map[int]*stepGap{}
+	}
+	s := c.steps[r.Step]
+	if s == nil {
+		if len(c.steps) == mostSteps {
+			return
+		}
+		s = &stepGap{}
+		c.steps[r.Step] = s
+	}
+	s.responses++
+	for i, m := range r.Mask {
+		if m && isLogp(r.Roll[i]) && isLogp(r.Old[i]) {
+			d := r.Old[i] - r.Roll[i]
+			s.n++
+			s.abs += min(abs(d), slidCap) // a wild token is not growth
+			s.k3 += k3Of(d)
+		}
+	}
+}
+
+const (
+	// leastSeries is how many steps a trend is tested on: of fewer no order is rare enough.
+	leastSeries = 5
+	// leastStepTokens is how many tokens a step needs.
+	leastStepTokens = 100
+	// grownBy is the growth over the series from which it matters: less is what other prompts make of a gap.
+	grownBy = 1.5
+	// trendLevel is the level of the Mann-Kendall test, one-sided. With grownBy there is no more than one false alarm in
+	// a hundred healthy series (TestGrowthFalseAlarms).
+	trendLevel = 0.01
+	// zTrend and zPower are the normal quantiles of that level and of a power of 80 %.
+	zTrend, zPower = 2.33, 0.84
+	// mostBlocks is how many blocks of steps a long series is cut into.
+	mostBlocks = 200
+)
+
+// stepPoint is a step, or a block of steps, with its mean |d| and k3.
+type stepPoint struct {
+	step         int
+	at, size, k3 float64
+	log          float64
+}
+
+func (c *gapGrowth) findings(*Options) ([]Finding, []looked) {
+	points := c.points()
+	switch n := len(points); {
+	case n < 2:
+		return nil, []looked{{"growth of the gap (one step)", false}}
+	case n < leastSeries:
+		return nil, []looked{{fmt.Sprintf("growth of the gap (%d steps; a trend needs %d)", n, leastSeries), false}}
+	}
+	p, slope := mannKendall(points), theilSen(points)
+	first, last := points[0], points[len(points)-1]
+	grown := elementary.Exp(slope * (last.at - first.at))
+	if p > trendLevel || grown < grownBy {
+		return []Finding{{ID: "gap-steady", Topic: Mismatch, Level: Note, Text: fmt.Sprintf("no growth of the gap over %s; growth to %.2g times the first would be seen in 4 of 5 series",
+			count(len(points), "step"), detectable(points, slope))}}, nil
+	}
+	from := onsetAt(points)
+	late := points[from:]
+	rate := 0.0
+	if len(late) > 1 {
+		rate = theilSen(late)
+	}
+	before := medianOf(pointColumn(points[:from+1], func(x stepPoint) float64 { return x.size }))
+	text := fmt.Sprintf("the gap grows: mean |d| %.2g at step %d, %.2g at step %d (k3 %.2g to %.2g), from step %d on",
+		first.size, first.step, last.size, last.step, first.k3, last.k3, points[from].step)
+	if rate > 0 {
+		text += fmt.Sprintf(" by about %.2g %% a step", 100*elementary.Expm1(rate))
+	}
+	return []Finding{{ID: "gap-grows", Topic: Mismatch, Level: Warning, Text: text + fmt.Sprintf(" (Mann-Kendall p %.1g)", p),
+		Where: fmt.Sprintf("%.1f times what it was before", last.size/before),
+		Next:  "find out what changed at that step: recorded lag, weight sync, length or context of the responses, learning rate; bound it before it grows further"}}, nil
+}
+
+// points are the steps with enough tokens, in blocks where there are many.
+func (c *gapGrowth) points() (list []stepPoint) {
+	steps := slices.Sorted(maps.Keys(c.steps))
+	steps = slices.DeleteFunc(steps, func(s int) bool { return c.steps[s].n < leastStepTokens || c.steps[s].abs == 0 })
+	block := (len(steps) + mostBlocks - 1) / mostBlocks
+	for part := range slices.Chunk(steps, max(block, 1)) {
+		x, n := stepPoint{step: part[0]}, 0
+		for _, s := range part {
+			g := c.steps[s]
+			x.at += float64(s) / float64(len(part))
+			x.size, x.k3, n = x.size+g.abs, x.k3+g.k3, n+g.n
+		}
+		x.size, x.k3 = x.size/float64(n), x.k3/float64(n)
+		x.log = elementary.Log(x.size)
+		list = append(list, x)
+	}
+	return list
+}
+
+func pointColumn(list []stepPoint, of func(stepPoint) float64) (x []float64) {
+	for _, p := range list {
+		x = append(x, of(p))
+	}
+	return x
+}
+
+// mannKendall is the one-sided p of at least as many rising pairs if no step differed from another: exact up to 40 steps, normal beyond.
+func mannKendall(list []stepPoint) float64 {
+	n, falling := len(list), 0
+	for j := range list {
+		for i := range j {
+			falling += count1(list[i].log >= list[j].log)
+		}
+	}
+	pairs := n * (n - 1) / 2
+	if n > 40 {
+		z := (float64(pairs-2*falling) - 1) / math.Sqrt(float64(n*(n-1)*(2*n+5))/18)
+		return math.Erfc(z/math.Sqrt2) / 2
+	}
+	chance := make([]float64, pairs+1) // of so many falling pairs
+	chance[0] = 1
+	for k := 2; k <= n; k++ {
+		next := make([]float64, pairs+1)
+		for at, p := range chance {
+			for more := 0; more < k && at+more <= pairs && p > 0; more++ {
+				next[at+more] += p / float64(k)
+			}
+		}
+		chance = next
+	}
+	p := 0.0
+	for _, x := range chance[:falling+1] {
+		p += x
+	}
+	return p
+}
+
+// theilSen is the median slope of the log size between two steps.
+func theilSen(list []stepPoint) float64 {
+	var slopes []float64
+	for j := range list {
+		for i := range j {
+			slopes = append(slopes, (list[j].log-list[i].log)/(list[j].at-list[i].at))
+		}
+	}
+	return medianOf(slopes)
+}
+
+// detectable is the growth over the series that the test finds in four of five series with this scatter about the slope.
+func detectable(list []stepPoint, slope float64) float64 {
+	at := momentsOf(pointColumn(list, func(p stepPoint) float64 { return p.at }))
+	level := momentsOf(pointColumn(list, func(p stepPoint) float64 { return p.log - float64(slope*p.at) }))
+	off := medianOf(pointColumn(list, func(p stepPoint) float64 { return abs(p.log - float64(slope*p.at) - level.mean) }))
+	se := 1.4826 * off / (at.deviation * math.Sqrt(float64(len(list)))) // of a normal scatter, by its median
+	return max(grownBy, elementary.Exp(min((zTrend+zPower)*se*(list[len(list)-1].at-list[0].at), overflow)))
+}
+
+// onsetAt is the last step of the level before the growth: that which leaves the least squares of a constant level followed by
+// a straight line, or by a jump to another one. It is the first step where the whole series grows.
+func onsetAt(list []stepPoint) int {
+	best, onset := math.Inf(1), 0
+	for from := 0; from < len(list)-1; from++ {
+		level := momentsOf(pointColumn(list[:from+1], func(p stepPoint) float64 { return p.log })).mean
+		squares, up, down := 0.0, 0.0, 0.0
+		for _, p := range list[from:] {
+			x := p.at - list[from].at
+			up, down = up+float64(x*(p.log-level)), down+float64(x*x)
+		}
+		after := momentsOf(pointColumn(list[from+1:], func(p stepPoint) float64 { return p.log }))
+		jump := 0.0
+		for i, p := range list {
+			fit := level
+			if i > from {
+				fit += up / down * (p.at - list[from].at)
+				jump += float64((p.log - after.mean) * (p.log - after.mean))
+			} else {
+				jump += float64((p.log - level) * (p.log - level))
+			}
+			squares += float64((p.log - fit) * (p.log - fit))
+		}
+		if squares < best {
+			best, onset = squares, from
+		}
+		if jump < best {
+			best, onset = jump, from+1
+		}
+	}
+	return onset
+}

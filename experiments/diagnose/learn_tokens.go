@@ -1,0 +1,322 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"driftlab/experiments/diagnose/reader"
+	"driftlab/precision/elementary"
+	"driftlab/trainer/recipe"
+)
+
+// movedTokens compares the training forward with the log-probs before the update.
+type movedTokens struct {
+	n, outside, differ int
+	k3, roll           float64
+}
+
+func (c *movedTokens) add(r *reader.Row) {
+	for i, m := range r.Mask {
+		if !m || r.New == nil || r.Old == nil || !isFinite(r.New[i]) || !isFinite(r.Old[i]) {
+			continue
+		}
+		d := r.New[i] - r.Old[i]
+		c.n++
+		c.differ += count1(d != 0)
+		c.outside += count1(abs(elementary.Expm1(min(d, overflow))) > clipWidth)
+		c.k3 += k3Of(d)
+		if r.Roll != nil && isFinite(r.Roll[i]) {
+			c.roll += k3Of(r.Old[i] - r.Roll[i])
+		}
+	}
+}
+
+func (c *movedTokens) findings(o *Options) (found []Finding, columns []looked) {
+	columns = []looked{{"log-probs of the training forward", c.n > 0}}
+	if c.n == 0 {
+		return nil, columns
+	}
+	once := false
+	if o.Config != nil {
+		if run, err := recipe.Load("default", o.Config.Assignments()...); err == nil {
+			once = run.Learner.Updates() == 1
+		}
+	}
+	measured := fmt.Sprintf("old and new differ: k3 %.2g, %.3g %% of the tokens outside 1 ± %v", c.k3/float64(c.n), 100*share(c.outside, c.n), clipWidth)
+	switch {
+	case c.differ == 0:
+		return nil, columns
+	case once && c.outside > 0 && (c.k3 > c.roll || c.roll == 0):
+		return learns("not-batch-invariant", Fault, "give both passes the same micro-batch size and packing, or use batch-invariant kernels; until then use the training forward as old",
+			"%s, although the configuration makes one update per batch: the trainer is not batch-invariant, and the clip fraction is noise", measured), columns
+	case once:
+		return learns("not-batch-invariant", Note, "", "%s, although the configuration makes one update per batch: less than the engines differ by", measured), columns
+	case c.outside > 0:
+		return learns("old-new", Note, "", "%s: either several updates per batch, or a trainer that is not batch-invariant (--config says which)", measured), columns
+	}
+	return nil, columns
+}
+
+// kept tokens of the reference's KL.
+const topKL = 8
+
+// referenceKL measures the divergence from the reference model and where it sits.
+type referenceKL struct {
+	n, bad     int
+	k1, k2, k3 float64
+	responses  int
+	top        []klToken // the largest, the largest first
+}
+
+type klToken struct {
+	ratio, k3          float64
+	step, response, at int
+	id                 int32
+}
+
+// largestK3 is where verl clamps k3 of a token.
+const largestK3 = 10
+
+func (c *referenceKL) add(r *reader.Row) {
+	c.responses++
+	policy := r.Old
+	if policy == nil {
+		policy = r.New
+	}
+	if r.Ref == nil || policy == nil {
+		return
+	}
+	for i, m := range r.Mask {
+		if !m {
+			continue
+		}
+		ratio := r.Ref[i] - policy[i]
+		if !isFinite(ratio) {
+			c.bad++
+			continue
+		}
+		t := klToken{ratio, elementary.Expm1(min(ratio, 700)) - ratio, r.Step, c.responses, i, -1}
+		if r.Token != nil {
+			t.id = r.Token[i]
+		}
+		c.n++
+		c.k1 -= ratio
+		c.k2 += float64(ratio*ratio) / 2
+		c.k3 += t.k3
+		if at, _ := slices.BinarySearchFunc(c.top, t, func(a, b klToken) int { return cmp.Compare(b.k3, a.k3) }); at < topKL {
+			c.top = slices.Insert(c.top, at, t)
+			c.top = c.top[:min(len(c.top), topKL)]
+		}
+	}
+}
+
+func (c *referenceKL) findings(*Options) (found []Finding, columns []looked) {
+	columns = []looked{{"reference log-probs", c.n > 0}}
+	if c.n == 0 {
+		return nil, columns
+	}
+	n := float64(c.n)
+	sizes := fmt.Sprintf("k1 %.3g, k2 %.3g, k3 %.3g on average", c.k1/n, c.k2/n, c.k3/n)
+	few, sum, lost := 0, 0.0, 0.0 // the fewest that hold nine tenths
+	for few < len(c.top) && c.top[few].k3 > largestK3 && sum < 0.9*c.k3 {
+		sum += c.top[few].k3
+		lost += float64(c.top[few].ratio*c.top[few].ratio) / 2
+		few++
+	}
+	if few == 0 || sum < c.k3/2 {
+		return learns("reference-kl", Note, "", "KL to the reference: %s", sizes), columns
+	}
+	f := learns("reference-kl-outlier", Fault, "clamp the log-ratio to the reference (verl clamps k3 of a token at 10), or use k1 or k2 in the penalty; look at what the reference makes of this token",
+		"%s of %s hold%s %.0f %% of the k3 to the reference, the largest e^%.1f: %s; without %s k2 is %.2g",
+		count(few, "token"), thousands(n), map[bool]string{true: "s"}[few == 1], 100*sum/c.k3, c.top[0].ratio, sizes, map[bool]string{true: "it", false: "them"}[few == 1], (c.k2-lost)/n)
+	f[0].Where = fmt.Sprintf("response %d, token %d", c.top[0].response, c.top[0].at+1)
+	if c.top[0].id >= 0 {
+		f[0].Where += fmt.Sprintf(", id %d", c.top[0].id)
+	}
+	if c.top[0].step != reader.Unknown {
+		f[0].Where += fmt.Sprintf(", step %d", c.top[0].step)
+	}
+	return f, columns
+}
+
+// ownMask measures what the trainer's own correction has removed.
+type ownMask struct {
+	n, masked, last    int
+	responses, gone    int
+	k3, k3Left         float64
+	positive, negative tokenCount
+	ids                map[int32]*tokenCount
+}
+
+// mostIDs bounds how many ids are counted.
+const mostIDs = 1 << 18
+
+func (c *ownMask) add(r *reader.Row) {
+	if r.Masked == nil {
+		return
+	}
+	trained, masked := 0, 0
+	for i, m := range r.Mask {
+		if !m {
+			continue
+		}
+		off := r.Masked[i]
+		trained++
+		masked += count1(off)
+		if off && !slices.Contains(r.Mask[i+1:], true) {
+			c.last++
+		}
+		if r.Roll != nil && r.Old != nil && isFinite(r.Old[i]-r.Roll[i]) {
+			x := k3Of(r.Old[i] - r.Roll[i])
+			c.k3 += x
+			if !off {
+				c.k3Left += x
+			}
+		}
+		if r.Advantage != nil {
+			if a := r.Advantage[i]; a > 0 {
+				c.positive.add(off)
+			} else if a < 0 {
+				c.negative.add(off)
+			}
+		}
+		if r.Token == nil {
+			continue
+		}
+		if c.ids == nil {
+			c.ids = map[int32]*tokenCount{}
+		}
+		id := c.ids[r.Token[i]]
+		if id == nil && len(c.ids) < mostIDs {
+			id = &tokenCount{}
+			c.ids[r.Token[i]] = id
+		}
+		if id != nil {
+			id.add(off)
+		}
+	}
+	if trained > 0 {
+		c.responses++
+		c.gone += count1(masked == trained)
+	}
+	c.n, c.masked = c.n+trained, c.masked+masked
+}
+
+// concentrated is the part of the masked tokens that a few ids hold, which have a tenth of it of all tokens.
+const concentrated = 0.5
+
+func (c *ownMask) findings(*Options) (found []Finding, columns []looked) {
+	columns = []looked{{"the trainer's own mask", c.n > 0}}
+	switch {
+	case c.n == 0:
+		return nil, columns
+	case c.masked == 0:
+		return learns("own-mask", Note, "", "the file's own mask (is_masked) removes no token"), columns
+	}
+	where := ""
+	ids := slices.SortedFunc(maps.Keys(c.ids), func(a, b int32) int {
+		return cmp.Or(c.ids[b].off-c.ids[a].off, int(a-b))
+	})
+	all, off := 0, 0
+	for n, id := range ids[:min(3, len(ids))] {
+		all, off = all+c.ids[id].all, off+c.ids[id].off
+		if part := share(off, c.masked); part >= concentrated && share(all, c.n) < part/10 {
+			where = fmt.Sprintf("%.0f %% of them have the ids %v, which are %.2g %% of the tokens", 100*part, ids[:n+1], 100*share(all, c.n))
+			break
+		}
+	}
+	if where == "" && c.last > c.masked/2 {
+		where = fmt.Sprintf("%d of %d are the last token of a response", c.last, c.masked)
+	}
+	text := fmt.Sprintf("the file's own mask (is_masked) removes %.3g %% of the tokens and %d of %s whole", 100*share(c.masked, c.n), c.gone, count(c.responses, "response"))
+	if c.k3 > 0 {
+		text += fmt.Sprintf(", with %.0f %% of the k3 between the engines", 100*(1-c.k3Left/c.k3))
+	}
+	if c.positive.all > 0 && c.negative.all > 0 {
+		text += fmt.Sprintf("; %.2g %% of the tokens with positive and %.2g %% of those with negative advantage", 100*c.positive.share(), 100*c.negative.share())
+	}
+	level, next := Note, ""
+	if share(c.masked, c.n) > mostMasked {
+		level, next = Warning, "find out why so many are masked: that is a loss of data and no correction (survey)"
+	}
+	f := learns("own-mask", level, next, "%s", text)
+	f[0].Where = where
+	return f, columns
+}
+
+// sureness finds a policy whose entropy has collapsed, by the recorded entropy or by how sure it is of what it samples.
+type sureness struct {
+	n     int
+	steps map[int]*tokenSum
+	all   tokenSum
+	own   bool // entropies are recorded
+}
+
+// tokenSum is a mean in the making.
+type tokenSum struct {
+	n   int
+	sum float64
+}
+
+func (s tokenSum) mean() float64 { return s.sum / float64(max(s.n, 1)) }
+
+const (
+	// collapsed is the entropy, in nats a token, below which samples of a prompt hardly differ: at 0.01 nine of ten responses
+	// of ten tokens are the likeliest one.
+	collapsed = 0.01
+	// mostSteps bounds how many steps are told apart.
+	mostSteps = 1 << 16
+	// fallsTo is the part of the first step's entropy that a series ends at where it has collapsed.
+	fallsTo = 0.1
+)
+
+func (c *sureness) add(r *reader.Row) {
+	column, sign := r.Entropy, 1.0
+	if column == nil {
+		if column, sign = r.Old, -1; column == nil {
+			column = r.Roll
+		}
+	}
+	if column == nil {
+		return
+	}
+	c.own = c.own || r.Entropy != nil
+	if c.steps == nil {
+		c.steps = map[int]*tokenSum{}
+	}
+	s := c.steps[r.Step]
+	if s == nil && len(c.steps) < mostSteps {
+		s = &tokenSum{}
+		c.steps[r.Step] = s
+	}
+	for i, m := range r.Mask {
+		if x := sign * column[i]; m && isLogp(-x) {
+			c.all.n, c.all.sum = c.all.n+1, c.all.sum+x
+			if s != nil {
+				s.n, s.sum = s.n+1, s.sum+x
+			}
+		}
+	}
+}
+
+func (c *sureness) findings(*Options) (found []Finding, columns []looked) {
+	if c.all.n < leastTokens {
+		return nil, nil
+	}
+	what := "mean surprisal of the sampled tokens"
+	if c.own {
+		what = "mean entropy"
+	}
+	steps := slices.Sorted(maps.Keys(c.steps))
+	first, last := c.steps[steps[0]], c.steps[steps[len(steps)-1]]
+	next := "raise the entropy: a larger upper clip, a higher temperature, or an earlier checkpoint; responses to a prompt are nearly all alike"
+	switch {
+	case c.all.mean() < collapsed:
+		return learns("entropy-collapse", Warning, next, "the policy is nearly deterministic: %s %.2g nats (entropy collapsed)", what, c.all.mean()), nil
+	case len(steps) > 1 && min(first.n, last.n) >= leastTokens && last.mean() < fallsTo*first.mean():
+		return learns("entropy-collapse", Warning, next, "the entropy collapses: %s %.2g nats at step %d, %.2g at step %d", what, first.mean(), steps[0], last.mean(), steps[len(steps)-1]), nil
+	}
+	return nil, nil
+}
