@@ -309,17 +309,19 @@ func decide(k *known) []Decision {
 
 // facts gathers what the table looks at.
 func (t *trial) facts(r *Report, c *foreign.Config) *known {
-	k := &known{Gap: r.Gap, state: r.Verdict.State, causes: r.Verdict.Causes, sure: r.Verdict.Confidence != Either, lag: r.Responses.Lag, growth: r.Responses.Growth}
+	k := &known{Gap: r.Gap, state: r.Verdict.State, causes: r.Verdict.Causes, sure: r.Verdict.Confidence != Either, lag: r.Responses.Span, growth: r.Responses.Growth}
 	if k.state == Healthy {
 		k.causes = nil // none makes a gap that matters
 	} else if len(k.causes) > 1 && r.Causes[0].ShareK3[0] <= surelyShare {
 		k.sure = false // of two that are likely, the first may have no part
 	}
+	failed := map[string]bool{} // in whatever scope
 	for _, c := range r.Checks {
 		if c.Result == Fail && !c.Conditional {
-			k.faults++
+			failed[c.ID] = true
 		}
 	}
+	k.faults = len(failed)
 	k.median, k.low, k.high = t.band()
 	k.dropped, k.behind = t.left(geometric(k))
 	k.jumps, _ = t.left(icePop(k))

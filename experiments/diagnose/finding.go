@@ -127,6 +127,6 @@ func (r *Report) conclude(at []string) {
 	case len(at) == 0:
 		v.Learning, v.LearningState = "Not judged: the dump has no rewards, advantages or other columns of the update.", Undecided
 	default:
-		v.Learning, v.LearningState = "Nothing found against it in "+strings.Join(at, ", ")+".", Note
+		v.Learning, v.LearningState = "No fault found in what was looked at: "+strings.Join(at, ", ")+".", Note
 	}
 }

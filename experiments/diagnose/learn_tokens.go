@@ -251,6 +251,7 @@ type sureness struct {
 	n     int
 	steps map[int]*tokenSum
 	all   tokenSum
+	sure  int  // tokens that are all but certain
 	own   bool // entropies are recorded
 }
 
@@ -266,6 +267,9 @@ const (
 	// collapsed is the entropy, in nats a token, below which samples of a prompt hardly differ: at 0.01 nine of ten responses
 	// of ten tokens are the likeliest one.
 	collapsed = 0.01
+	// certain is the surprisal of a token that is sampled 9,999 times of 10,000, mostCertain the share of those from which a
+	// policy is nearly deterministic: of ten successive tokens nine leave no choice.
+	certain, mostCertain = 1e-4, 0.9
 	// mostSteps bounds how many steps are told apart.
 	mostSteps = 1 << 16
 	// fallsTo is the part of the first step's entropy that a series ends at where it has collapsed.
@@ -294,6 +298,7 @@ func (c *sureness) add(r *reader.Row) {
 	for i, m := range r.Mask {
 		if x := sign * column[i]; m && isLogp(-x) {
 			c.all.n, c.all.sum = c.all.n+1, c.all.sum+x
+			c.sure += count1(x < certain)
 			if s != nil {
 				s.n, s.sum = s.n+1, s.sum+x
 			}
@@ -313,8 +318,8 @@ func (c *sureness) findings(*Options) (found []Finding, columns []looked) {
 	first, last := c.steps[steps[0]], c.steps[steps[len(steps)-1]]
 	next := "raise the entropy: a larger upper clip, a higher temperature, or an earlier checkpoint; responses to a prompt are nearly all alike"
 	switch {
-	case c.all.mean() < collapsed:
-		return learns("entropy-collapse", Warning, next, "the policy is nearly deterministic: %s %.2g nats (entropy collapsed)", what, c.all.mean()), nil
+	case c.all.mean() < collapsed || share(c.sure, c.all.n) >= mostCertain:
+		return learns("entropy-collapse", Warning, next, "the policy is nearly deterministic (entropy collapsed): %s %.2g nats, below %v at %.0f %% of the tokens", what, c.all.mean(), certain, 100*share(c.sure, c.all.n)), nil
 	case len(steps) > 1 && min(first.n, last.n) >= leastTokens && last.mean() < fallsTo*first.mean():
 		return learns("entropy-collapse", Warning, next, "the entropy collapses: %s %.2g nats at step %d, %.2g at step %d", what, first.mean(), steps[0], last.mean(), steps[len(steps)-1]), nil
 	}

@@ -210,6 +210,9 @@ func (a *Analysis) Report() Report {
 		}
 		r.Verdict = r.Verdict.given(r.Active)
 	}
+	if r.Verdict.State == Unusable {
+		r.Findings = append(r.Findings, r.Responses.graded()...)
+	}
 	r.conclude(r.collect(a.collectors, &a.options))
 	return r
 }

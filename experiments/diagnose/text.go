@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/results/stats/passk"
 	"driftlab/trainer/method/masked"
 )
 
@@ -19,7 +20,8 @@ type text struct {
 	characters     int
 	rewards        int
 	reward         float64
-	lags, lag      int
+	lags, lag      int // responses with a recorded lag, and the sum of it
+	spans, span    int // responses with a first and a last version, and the sum of what lies between
 	prompts        map[uint64]*attempts
 	lengths        map[int]*masked.Running // by step
 }
@@ -46,8 +48,12 @@ func (t *text) add(r *reader.Row) {
 		t.characters += utf8.RuneCountInString(r.Text)
 	}
 	if r.Head != reader.Unknown && r.Tail != reader.Unknown {
+		t.spans++
+		t.span += r.Tail - r.Head
+	}
+	if lag := lagOf(r); lag >= 0 {
 		t.lags++
-		t.lag += r.Tail - r.Head
+		t.lag += lag
 	}
 	if math.IsNaN(r.Reward) {
 		return
@@ -75,7 +81,7 @@ func (t *text) add(r *reader.Row) {
 		t.prompts[h] = at
 	}
 	at.n++
-	if r.Reward > 0 {
+	if right := r.Reward > 0; math.IsNaN(r.Acc) && right || r.Acc > 0.5 {
 		at.right++
 	}
 }
@@ -90,10 +96,56 @@ type Responses struct {
 	Reward  *float64 `json:"reward,omitempty"`
 	Prompts int      `json:"prompts,omitempty"`
 	Solved  *float64 `json:"solved,omitempty"`
-	// Lag is the mean span of versions inside a response.
-	Lag *float64 `json:"lag,omitempty"`
+	// PassAt has pass@k for k = 1, 2, 4 and so on, as far as every prompt has attempts; absent where prompts have one.
+	PassAt []PassAt `json:"pass_at,omitempty"`
+	// Lag is the mean number of updates from the weights that sampled to those that learn, Span that of versions inside a response.
+	Lag  *float64 `json:"lag,omitempty"`
+	Span *float64 `json:"version_span,omitempty"`
 	// Growth is that of the length, absent where there is one step, or one of few responses.
 	Growth *Growth `json:"growth,omitempty"`
+}
+
+// PassAt is the mean probability over prompts that one of k attempts is right: without bias, and as it reads if k attempts are
+// drawn with replacement from those that were made.
+type PassAt struct {
+	K               int     `json:"k"`
+	Unbiased        float64 `json:"unbiased"`
+	WithReplacement float64 `json:"with_replacement"`
+}
+
+// passAt is worked out of the attempts at all prompts.
+func (t *text) passAt() (list []PassAt) {
+	least := math.MaxInt
+	var tallies []passk.Tally
+	for _, at := range t.prompts { // sums of a few values each: the order is that of the counts below
+		tallies = append(tallies, passk.Tally{Samples: at.n, Correct: at.right})
+		least = min(least, at.n)
+	}
+	slices.SortFunc(tallies, func(a, b passk.Tally) int { return cmp.Or(a.Samples-b.Samples, a.Correct-b.Correct) })
+	for k := 1; len(tallies) > 0 && least > 1 && k <= least; k *= 2 {
+		drawn := 0.0
+		for _, x := range tallies {
+			drawn += passk.PlugIn(x.Samples, x.Correct, k)
+		}
+		list = append(list, PassAt{k, passk.Mean(tallies, k), drawn / float64(len(tallies))})
+	}
+	return list
+}
+
+// graded are findings on a dump of text alone: what its rewards say.
+func (s *Responses) graded() []Finding {
+	if len(s.PassAt) == 0 {
+		if s.Reward == nil {
+			return nil
+		}
+		return learns("rewards", Note, "", "mean reward %.3g of %s to %s", *s.Reward, count(s.Rows, "response"), count(s.Prompts, "prompt"))
+	}
+	text := fmt.Sprintf("%s, %.3g answers each: mean@%d %.3f", count(s.Prompts, "problem"), float64(s.Rows)/float64(s.Prompts), s.PassAt[len(s.PassAt)-1].K, s.PassAt[0].Unbiased)
+	for _, p := range s.PassAt {
+		text += fmt.Sprintf(", pass@%d %.3f", p.K, p.Unbiased)
+	}
+	last := s.PassAt[len(s.PassAt)-1]
+	return learns("pass-at-k", Note, "", "%s (unbiased); best@%d drawn with replacement reads %.3f: a problem with c of n answers right is missed by (1 - c/n)^%[2]d of such draws", text, last.K, last.WithReplacement)
 }
 
 // Growth is how the mean number of trained tokens of a response has changed from the first
@@ -144,9 +196,14 @@ func (t *text) summary() Responses {
 		part := share(solved, len(t.prompts))
 		s.Solved = &part
 	}
-	if t.lags > 0 {
-		lag := float64(t.lag) / float64(t.lags)
-		s.Lag = &lag
+	s.PassAt = t.passAt()
+	for _, mean := range []struct {
+		to     **float64
+		sum, n int
+	}{{&s.Lag, t.lag, t.lags}, {&s.Span, t.span, t.spans}} {
+		if mean.n > 0 {
+			*mean.to = new(float64(mean.sum) / float64(mean.n))
+		}
 	}
 	return s
 }
