@@ -29,8 +29,9 @@ type diagnoseCmd struct {
 	Temperature *float64 `help:"Temperature of the sampling, used in explanations." placeholder:"T"`
 	Experts     *int     `help:"Experts per layer of the model, 1 if it is dense: needed to consider routing as a cause if the dump has no routes." placeholder:"N"`
 	configFlag
-	Strict    bool `help:"Exit with status 3 if the data must be repaired, a correction is off, or the run cannot learn from the batch."`
-	Reproduce bool `help:"Write reproduce.yaml, the recipe of a toy run whose mismatch has the same cause and size, into --out or the current folder."`
+	MaxMemory byteSize `default:"1GB" help:"Memory that reading and judging may take, as 512MB or 4GB." placeholder:"SIZE"`
+	Strict    bool     `help:"Exit with status 3 if the data must be repaired, a correction is off, or the run cannot learn from the batch."`
+	Reproduce bool     `help:"Write reproduce.yaml, the recipe of a toy run whose mismatch has the same cause and size, into --out or the current folder."`
 	jsonFlag
 	outFlag
 	workFlags
@@ -89,13 +90,9 @@ Examples:
 // indented is a text with two blanks before every line.
 func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
 
-// diagnoseMemory is what the garbage collector keeps the heap below: a dump may hold anything, and the reader's own
-// limits are on what is alive.
-const diagnoseMemory = 400 << 20
-
 // Run reads the files and prints the verdict.
 func (c *diagnoseCmd) Run(a *app) error {
-	debug.SetMemoryLimit(diagnoseMemory)
+	debug.SetMemoryLimit(int64(c.MaxMemory) / 8 * 3) // the collector works harder above it; the reader bounds what is held
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -128,7 +125,7 @@ func (c *diagnoseCmd) Run(a *app) error {
 		return err
 	}
 	for _, name := range files {
-		if err := readDump(analysis, name); err != nil {
+		if err := readDump(analysis, name, int64(c.MaxMemory)); err != nil {
 			return err
 		}
 		if a.ctx.Err() != nil {

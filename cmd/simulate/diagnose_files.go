@@ -94,9 +94,9 @@ func byNumbers(a, b string) int {
 }
 
 // readDump hands a file, or what comes out of a pipe, to the analysis.
-func readDump(a *diagnose.Analysis, name string) error {
+func readDump(a *diagnose.Analysis, name string, memory int64) error {
 	if name == "-" {
-		return a.Read(reader.Input{Name: "standard input", Stream: os.Stdin})
+		return a.Read(reader.Input{Name: "standard input", Stream: os.Stdin, MaxMemory: memory})
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -107,7 +107,7 @@ func readDump(a *diagnose.Analysis, name string) error {
 	if err != nil {
 		return bad("%s: %v", name, errors.Unwrap(err))
 	}
-	in := reader.Input{Name: name, InFolder: func(other string) bool {
+	in := reader.Input{Name: name, MaxMemory: memory, InFolder: func(other string) bool {
 		_, err := os.Stat(filepath.Join(filepath.Dir(name), other))
 		return err == nil
 	}, Open: func(path string) (reader.ReaderAtCloser, int64, error) {

@@ -221,6 +221,26 @@ func (s *seed) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
+// byteSize is a number of bytes: 512MB, 4GB.
+type byteSize int64
+
+func (b *byteSize) Decode(ctx *kong.DecodeContext) error {
+	text, err := popText(ctx)
+	if err != nil {
+		return err
+	}
+	upper := strings.ToUpper(text)
+	digits := strings.TrimRight(upper, "BIMGT")
+	shift, known := map[string]int{"MB": 20, "MIB": 20, "M": 20, "GB": 30, "GIB": 30, "G": 30, "TB": 40, "TIB": 40, "T": 40}[upper[len(digits):]]
+	x, err := strconv.ParseFloat(digits, 64)
+	size := math.Ldexp(x, shift)
+	if err != nil || !known || !(size >= 64<<20 && size <= 1<<50) {
+		return fmt.Errorf("%q: give a size from 64MB on, as 512MB or 4GB", text)
+	}
+	*b = byteSize(size)
+	return nil
+}
+
 // popText takes a flag's value as it stands, also one that starts with a minus.
 func popText(ctx *kong.DecodeContext) (string, error) {
 	token := ctx.Scan.Pop()

@@ -33,8 +33,10 @@ type Options struct {
 type Analysis struct {
 	options Options
 	inputs  []Input
+	formats []Input // the first file of each format
 	scopes  []*scoped
-	envs    int // of scopes
+	made    map[string]int  // how many scopes there are, by kind
+	more    map[string]bool // kinds of which others are not judged on their own
 	index   map[scope]*scoped
 	sample  *reservoir
 	text    text
@@ -43,8 +45,6 @@ type Analysis struct {
 	expertsOf string
 	// collectors see every row.
 	collectors []collector
-	// moreEnvs says that there are environments beyond those that are judged on their own.
-	moreEnvs bool
 
 	gap     metrics.Tally
 	extra   extra
@@ -69,7 +69,7 @@ type extra struct {
 
 // New starts an analysis.
 func New(o Options) *Analysis {
-	a := &Analysis{options: o, index: map[scope]*scoped{}, sample: newReservoir(), collectors: newCollectors()}
+	a := &Analysis{options: o, index: map[scope]*scoped{}, made: map[string]int{}, more: map[string]bool{}, sample: newReservoir(), collectors: newCollectors()}
 	if o.Config != nil {
 		for _, s := range o.Config.Settings {
 			a.model(s.Value)
@@ -106,14 +106,20 @@ func (a *Analysis) Read(in reader.Input) error {
 		about.Damage = append(about.Damage, reader.Damage{Line: 1, Reason: refused.Problem})
 		about.Damaged++
 	}
-	if a.moreEnvs {
+	if a.more["env"] {
 		about.Notes = append(slices.Clone(about.Notes), fmt.Sprintf("only the first %d environments are judged on their own", mostEnvs))
 	}
-	for _, in := range a.inputs {
-		if in.Format != "" && about.Format != "" && in.Format != about.Format {
+	if a.more["file"] {
+		about.Notes = append(slices.Clone(about.Notes), fmt.Sprintf("only the first %d files are judged on their own", mostFiles))
+	}
+	for _, in := range a.formats {
+		if about.Format != "" && in.Format != about.Format {
 			about.Notes = append(slices.Clone(about.Notes), fmt.Sprintf("%s, where %s is %s: one analysis is of one run", about.Format, in.File, in.Format))
 			break
 		}
+	}
+	if about.Format != "" && !slices.ContainsFunc(a.formats, func(in Input) bool { return in.Format == about.Format }) {
+		a.formats = append(a.formats, inputOf(about))
 	}
 	a.inputs = append(a.inputs, inputOf(about))
 	return err
@@ -144,8 +150,10 @@ func (a *Analysis) row(r *reader.Row, file string) {
 	a.measure(v)
 	a.sample.add(v, file)
 	a.in(everything).add(v)
-	a.in(scope{"file", file}).add(v)
-	if r.Env != "" && a.hasEnv(r.Env) {
+	if a.separate(scope{"file", file}, mostFiles) {
+		a.in(scope{"file", file}).add(v)
+	}
+	if r.Env != "" && a.separate(scope{"env", r.Env}, mostEnvs) {
 		a.in(scope{"env", r.Env}).add(v)
 	}
 	for k := range 3 {
@@ -181,20 +189,20 @@ func (a *Analysis) measure(v *view) {
 	}
 }
 
-// mostEnvs is how many environments are judged on their own: every one has checks of its own.
-const mostEnvs = 64
+// mostEnvs and mostFiles are how many environments and files are judged on their own: every one has checks of its own.
+const mostEnvs, mostFiles = 64, 1024
 
-// hasEnv reports whether an environment is judged on its own.
-func (a *Analysis) hasEnv(name string) bool {
-	if _, known := a.index[scope{"env", name}]; known {
+// separate reports whether a scope is judged on its own, as the first ones of its kind are.
+func (a *Analysis) separate(s scope, most int) bool {
+	if _, known := a.index[s]; known {
 		return true
 	}
-	if a.envs < mostEnvs {
-		a.envs++
-		return true
+	if a.made[s.kind] == most {
+		a.more[s.kind] = true
+		return false
 	}
-	a.moreEnvs = true
-	return false
+	a.made[s.kind]++
+	return true
 }
 
 // in is a scope, made when it is first seen.
@@ -231,12 +239,12 @@ func (a *Analysis) Refused() []error { return a.refused }
 // judged runs the checks of all scopes: everything first, then the others in the
 // order in which they were seen.
 func (a *Analysis) judged() []Check {
-	rows := a.sample.inOrder()
+	parts := byScope(a.sample.inOrder())
 	var list []Check
 	failed := map[scope]int{} // the first check that failed there
 	for at, s := range a.scopes {
 		e := &evidence{scope: s.scope, tokens: s.tokens, trained: s.trained, answers: s.answers,
-			sample: within(rows, s.scope), found: map[string]outcome{}, options: a.options}
+			sample: parts[s.scope], found: map[string]outcome{}, options: a.options}
 		if at > 0 && (!e.enough() || s.trained == a.scopes[0].trained) {
 			continue // too little, or nothing but everything once more
 		}
@@ -264,11 +272,19 @@ func (a *Analysis) judged() []Check {
 			}
 		}
 	}
+	kinds := map[string]int{} // the first check that failed in any scope of a kind
+	for s, first := range failed {
+		if least, is := kinds[s.kind]; !is || first < least {
+			kinds[s.kind] = first
+		}
+	}
 	for i := range list {
-		for s, first := range failed {
-			if first < list[i].at && s.overlaps(list[i].scope) {
-				list[i].Conditional = true
-			}
+		c := &list[i]
+		if first, is := failed[c.scope]; is && first < c.at {
+			c.Conditional = true
+		}
+		for kind, first := range kinds { // scopes of one kind share no token
+			c.Conditional = c.Conditional || kind != c.scope.kind && first < c.at
 		}
 	}
 	return list

@@ -43,16 +43,29 @@ type grouping struct {
 	envs        []string
 }
 
+// otherEnvs are those beyond the first mostEnvs.
+const otherEnvs = "all others"
+
 func grouped(rows []*kept) (g grouping) {
 	lengths := make([]float64, len(rows))
 	var probable []float64
+	place := map[string]int{}
 	for i, k := range rows {
 		lengths[i] = float64(len(k.roll))
 		probable = append(probable, k.roll...)
-		if !slices.Contains(g.envs, k.env) {
-			g.envs = append(g.envs, k.env)
+		env, known := place[k.env]
+		switch {
+		case known:
+		case len(g.envs) < mostEnvs:
+			env = len(g.envs)
+			place[k.env], g.envs = env, append(g.envs, k.env)
+		default:
+			if len(g.envs) == mostEnvs {
+				g.envs = append(g.envs, otherEnvs)
+			}
+			env = mostEnvs
 		}
-		g.env = append(g.env, slices.Index(g.envs, k.env))
+		g.env = append(g.env, env)
 		for n := range k.roll {
 			turn := 0
 			if n < len(k.turn) {

@@ -138,32 +138,22 @@ func (s *reservoir) Pop() any {
 	return last
 }
 
-// within is the part of a sample that lies in a scope.
-func within(rows []*kept, in scope) []*kept {
-	if in == everything {
-		return rows
-	}
-	var part []*kept
+// byScope are the parts of a sample that lie in each scope.
+func byScope(rows []*kept) map[scope][]*kept {
+	parts := map[scope][]*kept{everything: rows}
 	for _, k := range rows {
-		switch in.kind {
-		case "env":
-			if k.env == in.name {
-				part = append(part, k)
-			}
-		case "file":
-			if k.file == in.name {
-				part = append(part, k)
-			}
-		case "third":
-			third := uint8(in.name[0] - '1')
+		for _, s := range []scope{{"env", k.env}, {"file", k.file}} {
+			parts[s] = append(parts[s], k)
+		}
+		for third := range uint8(3) {
 			from, _ := slices.BinarySearch(k.third, third)
 			to, _ := slices.BinarySearch(k.third, third+1)
-			if from < to {
-				part = append(part, &kept{roll: k.roll[from:to], old: k.old[from:to], number: k.number})
+			if s := (scope{"third", string(rune('1' + third))}); from < to {
+				parts[s] = append(parts[s], &kept{roll: k.roll[from:to], old: k.old[from:to], number: k.number})
 			}
 		}
 	}
-	return part
+	return parts
 }
 
 const hashStart = 14695981039346656037
@@ -240,6 +230,3 @@ func (s scope) String() string {
 	}
 	return s.kind + ":" + s.name
 }
-
-// overlaps reports whether two scopes can share a token.
-func (s scope) overlaps(other scope) bool { return s.kind != other.kind || s == other }

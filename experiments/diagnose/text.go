@@ -23,7 +23,8 @@ type text struct {
 	lags, lag      int // responses with a recorded lag, and the sum of it
 	spans, span    int // responses with a first and a last version, and the sum of what lies between
 	prompts        map[uint64]*attempts
-	lengths        map[int]*masked.Running // by step
+	lengths        map[int]*masked.Running // by step, of the last growthSteps
+	last           int                     // the greatest step
 }
 
 // attempts are those at one prompt.
@@ -42,6 +43,10 @@ func (t *text) add(r *reader.Row) {
 			t.lengths[r.Step] = new(masked.Running)
 		}
 		t.lengths[r.Step].Add(float64(n))
+		t.last = max(t.last, r.Step)
+		if len(t.lengths) > 2*growthSteps { // those that growth cannot compare with the last one
+			maps.DeleteFunc(t.lengths, func(step int, _ *masked.Running) bool { return step < t.last-growthSteps })
+		}
 	}
 	if r.Text != "" {
 		t.withText++

@@ -47,11 +47,11 @@ func LockFolder(dir string) (*Lock, error) {
 	return l, nil
 }
 
-// try opens and locks the file. It leaves l as it was if the holder before let
+// try opens and locks the file, which is no symbolic link: its target would be overwritten. It leaves l as it was if the holder before let
 // go, and so removed the file, between the two.
 func (l *Lock) try() error {
 	path := filepath.Join(l.dir, LockFile)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o644)
 	if err != nil {
 		return folderError(path, err)
 	}

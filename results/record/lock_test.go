@@ -85,3 +85,23 @@ func TestLockIsExclusive(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestLockSymbolicLink refuses a lock that is a symbolic link, and leaves its target as it is.
+func TestLockSymbolicLink(t *testing.T) {
+	dir := t.TempDir()
+	target := filepath.Join(dir, "mine")
+	if err := os.WriteFile(target, []byte("text"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(dir, "run")
+	if err := errors.Join(os.Mkdir(folder, 0o755), os.Symlink(target, filepath.Join(folder, LockFile))); err != nil || noFollow == 0 {
+		t.Skip(err)
+	}
+	lock, err := LockFolder(folder)
+	if err == nil {
+		lock.Release()
+	}
+	if text, _ := os.ReadFile(target); err == nil || !strings.Contains(err.Error(), "symbolic link") || string(text) != "text" {
+		t.Errorf("%v; the target has %q", err, text)
+	}
+}

@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// noFollow refuses to open a symbolic link.
+const noFollow = syscall.O_NOFOLLOW
+
 // lock takes an exclusive lock on an open file, or returns errHeld.
 func lock(f *os.File) error {
 	for {

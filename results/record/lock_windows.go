@@ -6,6 +6,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// noFollow is nothing: links need a privilege there.
+const noFollow = 0
+
 // lock takes an exclusive lock on an open file, or returns errHeld. Locks
 // forbid others to read here, so it lies far behind the text.
 func lock(f *os.File) error {

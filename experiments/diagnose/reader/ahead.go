@@ -1,6 +1,9 @@
 package reader
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // ahead is how many rows may be read before they are asked for: enough to keep two cores busy, and few enough that their
 // copies take little memory.
@@ -25,9 +28,15 @@ func Read(in Input, format string, visit func(*Row) error) (f *File, err error) 
 		free <- new(Row)
 	}
 	stop, taken := make(chan struct{}), make(chan struct{})
+	f = &File{Name: in.Name, Step: Unknown}
 	go func() {
 		defer close(rows)
-		f, err = read(in, format, func(r *Row) error {
+		defer func() {
+			if p := recover(); p != nil {
+				err = f.panicked(p)
+			}
+		}()
+		err = f.read(in, format, func(r *Row) error {
 			var to *Row
 			select {
 			case to = <-free:
@@ -62,6 +71,11 @@ func Read(in Input, format string, visit func(*Row) error) (f *File, err error) 
 		err = sent
 	}
 	return f, err
+}
+
+// panicked is the refusal of a file that this program fails to read.
+func (f *File) panicked(p any) error {
+	return &Refused{f.Name, fmt.Sprintf("a fault of this program (%v) after row %d", p, f.Rows), "please report it, with this file if you can"}
 }
 
 // large says that a row takes several megabytes.

@@ -25,6 +25,8 @@ type Input struct {
 	Size int64
 	// Stream is what has no Size, as a pipe.
 	Stream io.Reader
+	// MaxMemory is about how many bytes may be held of it at any time, DefaultMemory where it is 0.
+	MaxMemory int64
 	// InFolder reports whether a file of that name stands in the same folder; nil if there is none.
 	InFolder func(name string) bool
 	// Open opens a file by its path from the folder of this one; nil if there is none. What it
@@ -48,29 +50,31 @@ func Formats() []string {
 }
 
 // read is Read without a goroutine of its own: the row is valid until visit returns.
-func read(in Input, format string, visit func(*Row) error) (*File, error) {
-	f := &File{Name: in.Name, Step: Unknown}
+func (f *File) read(in Input, format string, visit func(*Row) error) error {
+	most := boundsOf(in.MaxMemory)
 	head, src, compressed, err := in.opened()
 	if len(head) == 0 {
 		f.nothing(err)
-		return f, nil
+		return nil
 	}
 	at, size := in.At, in.Size
 	binary := binaryFormat(head)
 	if binary != nil && (compressed || at == nil) {
 		var held chunks
-		if n, err := io.Copy(&held, io.LimitReader(src, unpackedBytes+1)); err != nil || n > unpackedBytes {
-			return f, &Refused{in.Name, fmt.Sprintf("a compressed or piped file of this format that is cut or above %d MiB", unpackedBytes>>20), "unpack it first"}
+		if n, err := io.Copy(&held, io.LimitReader(src, most.unpacked+1)); errors.Is(err, errExpansion) {
+			return &Refused{in.Name, err.Error(), "it is no dump"}
+		} else if err != nil || n > most.unpacked {
+			return &Refused{in.Name, fmt.Sprintf("a compressed or piped file of this format that is cut or above %d MiB", most.unpacked>>20), "unpack it first, or raise --max-memory"}
 		}
 		at, size = &held, held.size
 	}
 	if binary != nil {
-		err = binary(f, file{in.Name, at, size, in.Open}, visit)
+		err = binary(f, file{in.Name, at, size, in.Open, in.MaxMemory, most}, visit)
 	} else {
 		err = f.readLines(in, src, format, visit)
 	}
 	f.close()
-	return f, err
+	return err
 }
 
 // opened is the beginning of what the input holds, decompressed, and the whole of it as a stream.
@@ -150,6 +154,9 @@ type file struct {
 	at   io.ReaderAt
 	size int64
 	open func(path string) (ReaderAtCloser, int64, error)
+
+	memory int64
+	most   bounds
 }
 
 // binaryFormat is how a file with this beginning is read, nil for lines.

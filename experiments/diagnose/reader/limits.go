@@ -6,33 +6,49 @@ import (
 	"io"
 )
 
-// What is held of a dump at any time. Together these keep every input, whatever is in it, below 512 MB.
+// DefaultMemory is the memory that a dump may take where the caller allows no other, in bytes.
+const DefaultMemory = 1 << 30
+
+// bounds are what may be held of a dump at any time, as parts of the memory that the caller allows. A collected heap may be
+// twice what is held, and a growing list is held twice while it is copied: the parts that are held together come to less
+// than half.
+type bounds struct {
+	// numbers are those of a row in the columns that are read, and text the bytes of its texts.
+	numbers, text int
+	// unpacked is what is held of a pickle, a torch file or a Parquet file that comes compressed or through a pipe: they
+	// cannot be read from front to back. pickled is what the values of a pickle may take, chunk a column chunk of a Parquet
+	// file when it is unpacked.
+	unpacked, pickled, chunk int64
+	// joined is how many numbers are kept of another file, to be joined to the rows of this one.
+	joined int
+}
+
+func boundsOf(memory int64) bounds {
+	if memory <= 0 {
+		memory = DefaultMemory
+	}
+	return bounds{numbers: int(memory / 64), text: int(memory / 8), unpacked: memory / 16 * 3, pickled: memory / 32 * 5, chunk: memory / 8, joined: int(memory / 128)}
+}
+
+// Limits of single things.
 const (
-	// rowNumbers and rowTokens are the most numbers that a row of lines may have in the columns that are read, and the most
-	// tokens of its response; rowText is the most bytes of its texts, and longestText of one of them.
-	rowNumbers  = 1 << 24
+	// rowTokens is the most tokens of a response, longestText the most bytes of a text.
 	rowTokens   = 1 << 21
-	rowText     = 1 << 27
 	longestText = 1 << 25
+	// deepestStack is the most values on the stack of a pickle: writers put at most a thousand entries of a list there, and
+	// tuples whole.
+	deepestStack = 1 << 20
 	// rowKeys is the most bytes of the keys of the row that decides the format.
 	rowKeys = 1 << 20
 	// probed is how many bytes are read before the first complete row must have ended.
 	probed = 192 << 20
-	// unpackedBytes is the most that is held of a pickle, a torch file or a Parquet file that comes compressed or through a
-	// pipe: they cannot be read from front to back.
-	unpackedBytes = 192 << 20
 	// From expandedBytes on, a compressed stream may not be more than expansion times as long as what it was made of. Rows of
-	// log-probs shrink to a tenth.
-	expandedBytes = 1 << 30
+	// log-probs shrink to a tenth, and the zeros of a padded row to a thousandth: a row of 32,768 places with 500 tokens in
+	// it shrinks to a fiftieth.
+	expandedBytes = 64 << 20
 	expansion     = 200
-	// pickledBytes is the most memory that the values of a pickle may take.
-	pickledBytes = 160 << 20
 	// directoryBytes is the most that is read to find the entries of a torch file.
 	directoryBytes = 16 << 20
-	// joinedNumbers is the most numbers that are kept of another file, to be joined to this one's rows.
-	joinedNumbers = 1 << 23
-	// chunkBytes is the most that a column chunk of a Parquet file may take when it is unpacked.
-	chunkBytes = 128 << 20
 	// rememberedRows are the rows of a file whose names are compared with those of later ones.
 	rememberedRows = 1 << 21
 )

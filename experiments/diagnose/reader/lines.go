@@ -192,7 +192,7 @@ func (in Input) probe(src io.Reader) (keys []string, whole io.Reader, err error)
 	if in.At == nil {
 		held.kept = new(chunks)
 	}
-	keys, err = keysOf(newScanner(held))
+	keys, err = keysOf(newScanner(held, boundsOf(in.MaxMemory)))
 	if errors.Is(err, errProbed) || errors.Is(err, errExpansion) {
 		return nil, nil, &Refused{in.Name, err.Error(), "it is no dump: look at how it begins"}
 	}
@@ -239,7 +239,7 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 	}
 	seen := map[uint64]bool{}
 	var row Row
-	s, o := newScanner(whole), newRecord(format)
+	s, o := newScanner(whole, boundsOf(in.MaxMemory)), newRecord(format)
 	for more := s.begin(); more; more = s.nextRow() {
 		line, from := s.line, s.place()
 		if s.peek() == 0 && s.at >= s.end && s.err == io.EOF {

@@ -17,10 +17,11 @@ type unpacker struct {
 	pos  int64
 	size int64
 	left int // numbers that may still be read
+	most int // of a micro batch
 }
 
-func newUnpacker(at io.ReaderAt, size int64) *unpacker {
-	return &unpacker{in: bufio.NewReaderSize(io.NewSectionReader(at, 0, size), 1<<16), size: size, left: rowNumbers}
+func newUnpacker(at io.ReaderAt, size int64, most bounds) *unpacker {
+	return &unpacker{in: bufio.NewReaderSize(io.NewSectionReader(at, 0, size), 1<<16), size: size, left: most.numbers, most: most.numbers}
 }
 
 // packed is the beginning of a value: what it is, and its length or its number.
@@ -134,7 +135,7 @@ func (m *unpacker) numbers() ([]float64, error) {
 		return nil, fmt.Errorf("byte %d: no list where one belongs", m.pos)
 	}
 	if m.left -= int(v.n); m.left < 0 {
-		return nil, fmt.Errorf("more than %d numbers", rowNumbers)
+		return nil, fmt.Errorf("more than %d numbers: raise --max-memory", m.most)
 	}
 	x := make([]float64, v.n)
 	for i := range x {
@@ -172,7 +173,7 @@ func (m *unpacker) texts(list []namedFrom) ([]namedFrom, error) {
 		}
 		if len(list) == 0 || list[len(list)-1].text != string(word) {
 			if m.left -= longestEnv / 8; m.left < 0 {
-				return list, fmt.Errorf("more than %d numbers", rowNumbers)
+				return list, fmt.Errorf("more than %d numbers: raise --max-memory", m.most)
 			}
 			list = append(list, namedFrom{i, string(word)})
 		}

@@ -1,11 +1,15 @@
 package reader
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // readParquet reads TRL's completions_{step}.parquet: step, prompt, completion, a
@@ -35,23 +39,58 @@ func (f *File) readParquet(in file, visit func(*Row) error) (err error) {
 		return &Refused{in.name, fmt.Sprintf("a Parquet file with the columns %q", names), "TRL's have prompt and completion"}
 	}
 	f.Format = "trl"
+	left := max(expandedBytes, expansion*in.size)
 	for _, group := range table.Metadata().RowGroups {
 		for _, c := range group.Columns {
-			if n := c.MetaData.TotalUncompressedSize; n > chunkBytes || n < 0 {
-				return &Refused{in.name, fmt.Sprintf("a Parquet file with a column chunk of %d bytes, above %d MiB", n, chunkBytes>>20), "write smaller row groups"}
+			if err := in.pages(&c.MetaData, &left); err != nil {
+				return &Refused{in.name, err.Error(), "write smaller row groups, or raise --max-memory"}
 			}
 		}
 	}
 	for _, group := range table.RowGroups() {
-		if err := f.readGroup(group, names, visit); err != nil {
+		if err := f.readGroup(group, names, &left, visit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// valueBytes is what the library takes for an entry of a column, its levels and its place in a row included.
+const valueBytes = 32
+
+// pages adds up what the pages of a column chunk unpack to, by their headers: the library believes them, and what the
+// footer says of the chunk is a promise. left is what all chunks may still take.
+func (in file) pages(chunk *format.ColumnMetaData, left *int64) error {
+	from := chunk.DataPageOffset
+	if chunk.DictionaryPageOffset != 0 {
+		from = chunk.DictionaryPageOffset
+	}
+	if from < 0 || chunk.TotalCompressedSize < 0 || chunk.TotalCompressedSize > in.size {
+		return fmt.Errorf("a Parquet file with a column chunk of %d bytes at byte %d of %d", chunk.TotalCompressedSize, from, in.size)
+	}
+	chunkLeft := in.most.chunk
+	for to := from + chunk.TotalCompressedSize; from < to; {
+		head := new(thrift.CompactProtocol).NewReader(bufio.NewReaderSize(io.NewSectionReader(in.at, from, to-from), 512))
+		var page format.PageHeader
+		if err := thrift.NewDecoder(head).Decode(&page); err != nil || page.CompressedPageSize < 0 || page.UncompressedPageSize < 0 {
+			return nil // the library reads as far, and says why not further
+		}
+		values := max(page.DataPageHeader.V.NumValues, page.DataPageHeaderV2.V.NumValues, page.DictionaryPageHeader.V.NumValues, 1)
+		need := int64(page.UncompressedPageSize) + valueBytes*int64(values)
+		chunkLeft, *left = chunkLeft-need, *left-need
+		if chunkLeft < 0 {
+			return fmt.Errorf("a Parquet file with a column chunk that unpacks to more than %d MiB", in.most.chunk>>20)
+		}
+		if *left < 0 {
+			return fmt.Errorf("a broken Parquet file: %w", errExpansion)
+		}
+		from += int64(head.BytesRead()) + int64(page.CompressedPageSize)
+	}
+	return nil
+}
+
 // readGroup reads the rows of a group of a Parquet file.
-func (f *File) readGroup(group parquet.RowGroup, names []string, visit func(*Row) error) error {
+func (f *File) readGroup(group parquet.RowGroup, names []string, left *int64, visit func(*Row) error) error {
 	rows := group.Rows()
 	defer rows.Close()
 	buffer := make([]parquet.Row, 64)
@@ -61,7 +100,10 @@ func (f *File) readGroup(group parquet.RowGroup, names []string, visit func(*Row
 			var row Row
 			row.reset()
 			row.Line = f.Rows + 1
-			trlRow(&row, values, names)
+			if trlRow(&row, values, names, left); *left < 0 {
+				f.damage(row.Line, 0, errExpansion.Error())
+				return nil
+			}
 			if err := f.send(&row, visit); err != nil {
 				return err
 			}
@@ -76,17 +118,24 @@ func (f *File) readGroup(group parquet.RowGroup, names []string, visit func(*Row
 	}
 }
 
-// trlRow fills a row. Its reward is the sum of what the reward functions say.
-func trlRow(row *Row, values []parquet.Value, names []string) {
+// trlRow fills a row with as much text as is left. Its reward is the sum of what the reward functions say.
+func trlRow(row *Row, values []parquet.Value, names []string, left *int64) {
+	var prompt, completion strings.Builder
+	defer func() { row.PromptText, row.Text = prompt.String(), completion.String() }()
+	write := func(to *strings.Builder, text []byte) {
+		if *left -= int64(len(text)); *left >= 0 {
+			to.Write(text)
+		}
+	}
 	for _, v := range values {
 		if v.IsNull() || v.Column() >= len(names) {
 			continue
 		}
 		switch name := names[v.Column()]; {
 		case name == "prompt" && v.Kind() == parquet.ByteArray:
-			row.PromptText += string(v.ByteArray())
+			write(&prompt, v.ByteArray())
 		case name == "completion" && v.Kind() == parquet.ByteArray:
-			row.Text += string(v.ByteArray())
+			write(&completion, v.ByteArray())
 		case name == "step":
 			row.Step = int(v.Int64())
 		case name != "" && name != "advantage" && (v.Kind() == parquet.Double || v.Kind() == parquet.Float):

@@ -16,7 +16,11 @@ type (
 	// span is a string of bytes, where it lies in the file: it is not read before it is wanted.
 	span struct{ from, n int64 }
 	// dictionary keeps the order of its keys.
-	dictionary struct{ keys, values []any }
+	dictionary struct {
+		keys, values []any
+		place        map[string]int // of the texts among the first indexed keys
+		indexed      int
+	}
 	// global names a class or a function. It is never called.
 	global struct{ module, name string }
 	// built is what a global would have made of arguments and state.
@@ -32,10 +36,16 @@ type (
 
 // get is the entry of a key, nil if there is none.
 func (d *dictionary) get(key string) any {
-	for i, k := range d.keys {
-		if k == key {
-			return d.values[i]
+	if d.place == nil {
+		d.place = map[string]int{}
+	}
+	for ; d.indexed < len(d.keys); d.indexed++ {
+		if k, ok := d.keys[d.indexed].(string); ok {
+			d.place[k] = d.indexed // the last one counts, as in Python
 		}
+	}
+	if i, ok := d.place[key]; ok {
+		return d.values[i]
 	}
 	return nil
 }
@@ -49,17 +59,15 @@ type unpickler struct {
 	size   int64
 	stack  []any
 	memo   map[int]any
-	held   int // bytes that the values take, about
+	held   int64 // bytes that the values take, about
+	most   int64 // of them
 	small  [16]byte
 	stored []*stored // in the order in which they were named
 }
 
-// unpickle reads the pickle that begins a file.
-func unpickle(at io.ReaderAt, size int64) (any, error) { return newUnpickler(at, 0, size).value() }
-
-// newUnpickler reads pickles between two places of a file.
-func newUnpickler(at io.ReaderAt, from, to int64) *unpickler {
-	return &unpickler{at: at, pos: from, size: to, in: bufio.NewReaderSize(io.NewSectionReader(at, from, to-from), 1<<16)}
+// newUnpickler reads pickles between two places of a file, whose values may take so many bytes.
+func newUnpickler(at io.ReaderAt, from, to, most int64) *unpickler {
+	return &unpickler{most: most, at: at, pos: from, size: to, in: bufio.NewReaderSize(io.NewSectionReader(at, from, to-from), 1<<16)}
 }
 
 // value reads a pickle; another may follow.
@@ -70,8 +78,8 @@ func (u *unpickler) value() (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if u.held > pickledBytes {
-			return nil, fmt.Errorf("its values take more than %d MiB", pickledBytes>>20)
+		if u.held > u.most {
+			return nil, fmt.Errorf("its values take more than %d MiB: raise --max-memory", u.most>>20)
 		}
 		if op[0] == '.' {
 			return u.pop()
@@ -144,11 +152,14 @@ func (u *unpickler) text() (string, error) {
 func (u *unpickler) push(v any) {
 	u.stack = append(u.stack, v)
 	u.held += placeBytes
+	if len(u.stack) > deepestStack {
+		u.held = math.MaxInt64 / 2
+	}
 	switch v := v.(type) {
 	case int64, float64:
 		u.held += numberBytes
 	case string:
-		u.held += placeBytes + len(v)
+		u.held += int64(placeBytes + len(v))
 	case nil, bool, mark:
 	default:
 		u.held += objectBytes
@@ -180,11 +191,11 @@ func (u *unpickler) popN(n int) ([]any, error) {
 	return items, nil
 }
 
-// popMark takes what is above the last mark.
+// popMark takes what is above the last mark; it is valid until the next push.
 func (u *unpickler) popMark() ([]any, error) {
 	for i := len(u.stack) - 1; i >= 0; i-- {
 		if u.stack[i] == (any)(mark{}) {
-			items := append([]any(nil), u.stack[i+1:]...)
+			items := u.stack[i+1:]
 			u.stack = u.stack[:i]
 			return items, nil
 		}

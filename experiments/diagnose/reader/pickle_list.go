@@ -43,10 +43,11 @@ func (l *list) extend(items []any) (folded int) {
 			l.whole = whole
 			return len(items)
 		}
+		before := make([]any, 0, len(l.numbers)+len(items))
 		for i := range l.numbers {
-			l.items = append(l.items, l.at(i))
+			before = append(before, l.at(i))
 		}
-		l.numbers = nil
+		l.items, l.numbers = before, nil
 	}
 	l.items = append(l.items, items...)
 	return 0

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -138,7 +139,7 @@ func (u *unpickler) collect(op byte) error {
 	}
 	switch op {
 	case 'l', 't', 0x85, 0x86, 0x87, 0x91:
-		u.push(&list{items: items})
+		u.push(&list{items: slices.Clone(items)})
 		return nil
 	case 'd':
 		u.push(&dictionary{})
@@ -149,7 +150,7 @@ func (u *unpickler) collect(op byte) error {
 	switch to := u.stack[len(u.stack)-1].(type) {
 	case *list:
 		if op == 'a' || op == 'e' || op == 0x90 {
-			u.held -= placeBytes * to.extend(items)
+			u.held -= int64(placeBytes * to.extend(items))
 			return nil
 		}
 	case *dictionary:

@@ -14,7 +14,7 @@ import (
 // Source: slime 624b824a8, slime/observability/train_data_utils.py and slime/ray/rollout.py; miles 31f1ca961,
 // miles/utils/train_dump_utils.py and miles/backends/training_utils/debug_dump.py.
 func (f *File) readTorch(in file, visit func(*Row) error) error {
-	a, err := openArchive(in.at, in.size)
+	a, err := openArchive(in.at, in.size, in.most.pickled)
 	if err != nil {
 		return refuse(in.name, err)
 	}
@@ -98,9 +98,9 @@ func (f *File) rollout(in file, id int) map[int]*rolled {
 		return nil
 	}
 	defer at.Close()
-	found, left := map[int]*rolled{}, joinedNumbers
-	_, err = read(Input{Name: "rollout_data", At: at, Size: size}, "", func(r *Row) error {
-		if left -= len(r.Roll); left < 0 {
+	found, left := map[int]*rolled{}, in.most.joined
+	err = new(File).read(Input{Name: "rollout_data", At: at, Size: size, MaxMemory: in.memory}, "", func(r *Row) error {
+		if left -= 8 + len(r.Roll); left < 0 {
 			return errStopped
 		}
 		if r.Index != Unknown {
@@ -167,6 +167,9 @@ func slimeSample(a *archive, d *dictionary, row *Row) error {
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}
+	if n == Unknown {
+		return errors.New("a sample with no response length")
+	}
 	if n < 0 || n > len(tokens) {
 		return fmt.Errorf("a response of %d among %d tokens", n, len(tokens))
 	}
@@ -176,6 +179,9 @@ func slimeSample(a *archive, d *dictionary, row *Row) error {
 	reason, _ := d.get("status").(string)
 	row.Finish = finish(reason, nan)
 	if versions, ok := d.get("weight_versions").(*list); ok {
+		if a.left -= len(versions.items); a.left < 0 {
+			return fmt.Errorf("its samples have more entries than the file has bytes")
+		}
 		for _, v := range versions.items {
 			text, _ := v.(string)
 			if version, err := strconv.Atoi(text); err == nil {

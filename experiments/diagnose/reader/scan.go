@@ -34,10 +34,11 @@ type scanner struct {
 	odd     string // what is wrong between the rows of a list
 	stored  int    // numbers of the row that cells hold
 	written int    // bytes of its texts that cells hold
+	most    bounds
 }
 
-func newScanner(src io.Reader) *scanner {
-	return &scanner{src: src, buf: make([]byte, bufferSize), line: 1}
+func newScanner(src io.Reader, most bounds) *scanner {
+	return &scanner{most: most, src: src, buf: make([]byte, bufferSize), line: 1}
 }
 
 // place is the byte to be read next.
@@ -275,8 +276,8 @@ func (s *scanner) textValue(c *cell) error {
 
 // store puts a number into a cell.
 func (s *scanner) store(c *cell, x float64) error {
-	if s.stored++; s.stored > rowNumbers {
-		return fmt.Errorf("a row of more than %d numbers", rowNumbers)
+	if s.stored++; s.stored > s.most.numbers {
+		return fmt.Errorf("a row of more than %d numbers: raise --max-memory", s.most.numbers)
 	}
 	c.number = append(c.number, x)
 	return nil
@@ -284,8 +285,8 @@ func (s *scanner) store(c *cell, x float64) error {
 
 // write puts a text into a cell; 16 bytes are its header.
 func (s *scanner) write(c *cell, text string) error {
-	if s.written += len(text) + 16; s.written > rowText {
-		return fmt.Errorf("a row with more than %d MiB of text", rowText>>20)
+	if s.written += len(text) + 16; s.written > s.most.text {
+		return fmt.Errorf("a row with more than %d MiB of text: raise --max-memory", s.most.text>>20)
 	}
 	c.text = append(c.text, text)
 	return nil

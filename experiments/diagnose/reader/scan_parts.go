@@ -17,8 +17,8 @@ func (p *part) entries() int { return len(p.number) + len(p.text) }
 
 // part reads an object into the parts of a cell.
 func (s *scanner) part(c *cell, depth int) error {
-	if s.stored += len(c.parts); s.stored > rowNumbers {
-		return fmt.Errorf("a row of more than %d numbers", rowNumbers)
+	if s.stored += len(c.parts); s.stored > s.most.numbers {
+		return fmt.Errorf("a row of more than %d numbers: raise --max-memory", s.most.numbers)
 	}
 	err := s.object(func(name []byte) error {
 		i := slices.IndexFunc(c.parts, func(p part) bool { return p.name == string(name) })

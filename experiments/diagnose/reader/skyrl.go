@@ -12,7 +12,7 @@ import (
 //
 // Source: SkyRL, skyrl/backends/skyrl_train/training_batch.py.
 func (f *File) readPickle(in file, visit func(*Row) error) error {
-	root, err := unpickle(in.at, in.size)
+	root, err := newUnpickler(in.at, 0, in.size, in.most.pickled).value()
 	if err != nil {
 		return refuse(in.name, err)
 	}
@@ -121,7 +121,7 @@ func (s *skyrl) tensor(v any) (*tensor, error) {
 	if !beginsAs(s.in.at, data, "PK") {
 		return nil, fmt.Errorf("a tensor of torch that is no torch file")
 	}
-	a, err := openArchive(io.NewSectionReader(s.in.at, data.from, data.n), data.n)
+	a, err := openArchive(io.NewSectionReader(s.in.at, data.from, data.n), data.n, s.in.most.pickled/8) // one of eight
 	if err != nil {
 		return nil, err
 	}
@@ -138,10 +138,11 @@ func (s *skyrl) groups(metadata *dictionary) {
 	if bounds == nil {
 		return
 	}
+	next := 0 // groups follow each other
 	for g, v := range bounds.items {
 		if pair, ok := v.(*list); ok && pair.len() == 2 {
-			for i := max(whole(pair.at(0)), 0); i < min(whole(pair.at(1)), s.rows); i++ {
-				s.group[i] = g
+			for next = max(whole(pair.at(0)), next); next < min(whole(pair.at(1)), s.rows); next++ {
+				s.group[next] = g
 			}
 		}
 	}

@@ -120,7 +120,7 @@ func shapeOf(v any) ([]int, error) {
 	for i := range shape {
 		n, ok := l.at(i).(int64)
 		if !ok || n < 0 || n > math.MaxInt32 {
-			return nil, fmt.Errorf("a tensor whose size is %v", l.at(i))
+			return nil, fmt.Errorf("a tensor whose size is no whole number")
 		}
 		shape[i] = int(n)
 	}

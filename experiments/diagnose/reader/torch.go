@@ -17,10 +17,10 @@ type archive struct {
 }
 
 // openArchive reads the pickle of a torch file: a zip, or what torch wrote before 1.6.
-func openArchive(at io.ReaderAt, size int64) (*archive, error) {
+func openArchive(at io.ReaderAt, size, most int64) (*archive, error) {
 	a := &archive{storage: map[string]span{}, at: at, left: int(size)}
 	if beginsAs(at, span{0, size}, legacyMagic) {
-		return a, a.legacy(size)
+		return a, a.legacy(size, most)
 	}
 	z, err := zip.NewReader(&frugal{at, directoryBytes}, size)
 	if err != nil {
@@ -57,7 +57,7 @@ func openArchive(at io.ReaderAt, size int64) (*archive, error) {
 	if order, ok := entries[folder+"byteorder"]; ok && beginsAs(at, order, "big") {
 		return nil, fmt.Errorf("its numbers are big-endian")
 	}
-	u := newUnpickler(at, pickle.from, pickle.from+pickle.n)
+	u := newUnpickler(at, pickle.from, pickle.from+pickle.n, most)
 	a.root, err = u.value()
 	return a, err
 }
@@ -69,8 +69,8 @@ const legacyMagic = "\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 // legacy reads the pickles that follow the magic number: the version of the protocol,
 // what the machine was, the root, and the keys of the storages, which stand behind
 // them in that order, each after its length.
-func (a *archive) legacy(size int64) error {
-	u := newUnpickler(a.at, int64(len(legacyMagic)), size)
+func (a *archive) legacy(size, most int64) error {
+	u := newUnpickler(a.at, int64(len(legacyMagic)), size, most)
 	var values [4]any
 	for i := range values {
 		var err error

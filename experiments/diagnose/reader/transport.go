@@ -21,7 +21,7 @@ const transportedAlways = 9
 // readTransport reads prime-rl's rollouts/step_{n}/rank_{r}.bin, a list of micro batches in msgpack: each packs sequences,
 // prompt and response alike, with the rollout engine's log-probs.
 func (f *File) readTransport(in file, visit func(*Row) error) error {
-	m := newUnpacker(in.at, in.size)
+	m := newUnpacker(in.at, in.size, in.most)
 	batches, err := m.list()
 	if err != nil {
 		return &Refused{in.name, err.Error(), "of files of msgpack prime-rl's rank_{r}.bin can be read"}
@@ -68,7 +68,7 @@ func (b *microBatch) read(m *unpacker) error {
 	if n < transportedAlways {
 		return fmt.Errorf("%d fields, where at least %d belong", n, transportedAlways)
 	}
-	b.column, b.envs, m.left = map[string][]float64{}, b.envs[:0], rowNumbers
+	b.column, b.envs, m.left = map[string][]float64{}, b.envs[:0], m.most
 	for i := range n {
 		if i >= len(transported) {
 			if err := m.skip(0); err != nil {
@@ -158,13 +158,13 @@ func (r *Row) transported(cut func(name string) []float64) (err error) {
 	return nil
 }
 
-// env is the environment of a token.
-func (b *microBatch) env(token int) (name string) {
-	for _, e := range b.envs {
-		if e.from > token {
-			break
-		}
-		name = e.text
+// env is the environment of a token; tokens are asked for in order.
+func (b *microBatch) env(token int) string {
+	for len(b.envs) > 1 && b.envs[1].from <= token {
+		b.envs = b.envs[1:]
 	}
-	return name
+	if len(b.envs) == 0 || b.envs[0].from > token {
+		return ""
+	}
+	return b.envs[0].text
 }
