@@ -363,7 +363,7 @@ const (
 	// two do not belong together: half of what chance makes. leastOrdered is how many groups must show it, and orderErrors how
 	// many standard errors their mean must be above harmlessDisorder, which penalties that the reward leaves out make.
 	disorder, harmlessDisorder = 0.25, 0.1
-	leastOrdered               = 5
+	leastOrdered               = 3
 	orderErrors                = 3
 )
 
@@ -403,8 +403,8 @@ func (l *learning) order() []Finding {
 
 const (
 	// phantomFrom and phantomMost are the shares of the groups with an advantage in which none is right, from which that is
-	// said, and from which the update is mostly of them.
-	phantomFrom, phantomMost = 0.1, 0.5
+	// said, and from which the update is mostly of them. Where the pass rate is 20 % a sixth of the groups of eight have none.
+	phantomFrom, phantomMost = 0.25, 0.5
 	// leastGroups is how many groups a share must be of.
 	leastGroups = 5
 )
@@ -415,13 +415,13 @@ func (l *learning) phantom() []Finding {
 	var without, with []float64
 	for _, g := range l.groups {
 		acc := valuesOf(g.list, func(x answer) float64 { return x.acc })
-		largest := valuesOf(g.list, func(x answer) float64 { return x.largest })
-		if len(acc) < len(g.list) || len(largest) < len(g.list) {
+		own := valuesOf(g.list, func(x answer) float64 { return x.advantage })
+		if len(acc) < len(g.list) || len(own) < len(g.list) {
 			continue
 		}
 		size := 0.0
-		for _, x := range largest {
-			size += abs(x) / float64(len(largest))
+		for _, x := range own {
+			size += abs(x) / float64(len(own))
 		}
 		if size < equalTo {
 			continue

@@ -20,7 +20,7 @@ import (
 // Of is the page of a report: the verdict in a sentence, the next line to paste, and
 // then the evidence. shown are the responses that are drawn token by token.
 func Of(r diagnose.Report, shown []diagnose.Shown) results.Report {
-	p := results.Report{Title: title(r), Eyebrow: "simulate diagnose", Lead: "**" + unmarked(r.Verdict.Summary) + "**", Badges: []results.Badge{{Text: string(r.Verdict.State), Emphasis: stateMarks[r.Verdict.State]}}}
+	p := results.Report{Title: title(r), Eyebrow: "simulate diagnose", Lead: "**Log-probs:** " + unmarked(r.Verdict.LogProbs) + " **Learning:** " + unmarked(r.Verdict.Learning), Badges: []results.Badge{{Text: string(r.Verdict.State), Emphasis: stateMarks[r.Verdict.State]}}}
 	for _, cause := range r.Verdict.Causes {
 		p.Badges = append(p.Badges, results.Badge{Text: strings.TrimPrefix(r.Verdict.Confidence.String()+": "+cause, ": "), Emphasis: figure.Warn})
 	}
@@ -35,6 +35,7 @@ func Of(r diagnose.Report, shown []diagnose.Shown) results.Report {
 		}
 	}
 	add("What to do", nextBlocks(r)...)
+	add("Findings", tables.Findings(r), uncheckedBlock(r))
 	add("Decision table", tables.Decisions(r))
 	add("Likely causes", append(causeBlocks(r), tables.Signatures(r))...)
 	add("Checks of the data", tables.Checks(r))
@@ -49,7 +50,7 @@ func Of(r diagnose.Report, shown []diagnose.Shown) results.Report {
 	return p
 }
 
-var stateMarks = map[diagnose.State]figure.Emphasis{diagnose.Healthy: figure.Good, diagnose.Genuine: figure.Warn, diagnose.Repair: figure.Bad, diagnose.Inactive: figure.Bad}
+var stateMarks = map[diagnose.State]figure.Emphasis{diagnose.Healthy: figure.Good, diagnose.Genuine: figure.Warn, diagnose.Repair: figure.Bad, diagnose.Inactive: figure.Bad, diagnose.CannotLearn: figure.Bad}
 
 // title names the first file.
 func title(r diagnose.Report) string {
@@ -117,6 +118,14 @@ func nextBlocks(r diagnose.Report) []results.Block {
 			met, t.Cause, unmarked(t.Level), threeDigits(t.MeanAbsDlogp), threeDigits(t.K3), threeDigits(r.Gap.MeanAbsDlogp), threeDigits(r.Gap.K3))), results.Code("simulate train "+t.Recipe+" --set correction=skyrl_token_tis\n"))
 	}
 	return list
+}
+
+// uncheckedBlock says what the dump does not answer.
+func uncheckedBlock(r diagnose.Report) results.Block {
+	if len(r.Unchecked) == 0 {
+		return results.Prose("")
+	}
+	return results.Prose("Not looked at, because the dump does not have it: " + unmarked(strings.Join(r.Unchecked, ", ")) + ".")
 }
 
 // causeBlocks are what may have made the gap, with their parts and what would confirm them.

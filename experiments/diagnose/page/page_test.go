@@ -40,7 +40,7 @@ func TestPage(t *testing.T) {
 	for _, s := range p.Sections {
 		headings = append(headings, s.Heading)
 	}
-	if got := strings.Join(headings, ", "); got != "What to do, Decision table, Likely causes, Checks of the data, Token by token, Effect of each correction on these tokens, Early-warning signals, Where sources disagree, Files" {
+	if got := strings.Join(headings, ", "); got != "What to do, Findings, Decision table, Likely causes, Checks of the data, Token by token, Effect of each correction on these tokens, Early-warning signals, Where sources disagree, Files" {
 		t.Error(got)
 	}
 }

@@ -14,6 +14,18 @@ import (
 // resultMarks are how results of checks are shown.
 var resultMarks = map[diagnose.Result]figure.Emphasis{diagnose.Pass: figure.Good, diagnose.Watch: figure.Warn, diagnose.Fail: figure.Bad, diagnose.NotApplicable: figure.Muted}
 
+// levelMarks are how levels of findings are shown.
+var levelMarks = map[diagnose.Level]figure.Emphasis{diagnose.Fault: figure.Bad, diagnose.Warning: figure.Warn, diagnose.Undecided: figure.Warn, diagnose.Note: figure.Muted}
+
+// Findings are all statements of the report, the gravest first.
+func Findings(r diagnose.Report) *figure.Figure {
+	t := Columns("level", "about", "finding", "what to do")
+	for _, f := range r.Findings {
+		t.Add(figure.Word(string(f.Level)).As(levelMarks[f.Level]), figure.Word(string(f.Topic)), figure.Word(f.String()), figure.Word(f.Next))
+	}
+	return t
+}
+
 // Causes are what may have made the gap, with their parts and what would confirm them.
 func Causes(r diagnose.Report) *figure.Figure {
 	t := Columns("cause", "part of k3", "90 % interval", "log10 of the likelihood ratio>", "experiment that decides")
