@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -185,7 +187,16 @@ func (f *configFlag) readConfig(a *app) (*foreign.Config, error) {
 	if err != nil {
 		return nil, bad("--config %s: %v", f.Config, errors.Unwrap(err))
 	}
-	c, err := foreign.ReadAs(f.Dialect, f.Config, text)
+	c, err := foreign.ReadWith(f.Dialect, f.Config, text, func(parent string) ([]byte, error) {
+		if filepath.IsAbs(parent) {
+			return nil, fs.ErrNotExist
+		}
+		info, err := os.Stat(filepath.Join(filepath.Dir(f.Config), parent))
+		if err != nil || !info.Mode().IsRegular() || info.Size() > mostConfig {
+			return nil, fs.ErrNotExist
+		}
+		return os.ReadFile(filepath.Join(filepath.Dir(f.Config), parent))
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,9 @@ func (t *trial) active(c *foreign.Config, r *Report) (a *Active, run recipe.Reci
 	switch {
 	case refused != nil:
 		unknown(refused.Error())
+	case c.Unknown != "":
+		a.Configured = true
+		unknown(c.Unknown)
 	case !a.Configured:
 		a.Why = "off: nothing is configured"
 	case c.Off != "" && !corrects:

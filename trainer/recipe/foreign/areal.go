@@ -17,6 +17,14 @@ var areal = framework{
 	blocks:   []string{"actor."},
 	table:    arealTable,
 	read:     readAReaL,
+	unset: `
+kl={name: k1, coef: 0.1, in: reward}
+learner.minibatches=4
+rollout.group=1
+rollout.temperature=1
+rollout.top_p=1`,
+	removed: `
+behave_imp_weight_cap behave_imp_weight_mode: removed from AReaL; rejection_sampling is in its place`,
 }
 
 // arealTable: inclusionAI/AReaL areal/api/cli_args.py, areal/trainer/ppo/actor.py, areal/utils/functional/functional.py.
@@ -36,10 +44,15 @@ gconfig.top_k = rollout.top_k
 gconfig.max_new_tokens gconfig.max_tokens gconfig.min_new_tokens gconfig.max_total_len actor.max_new_tokens : length
 gconfig.* : feature
 rollout.max_head_offpolicyness > schedule
+sglang.dtype vllm.dtype ~ rollout.numerics
+sglang.kv_cache_dtype vllm.kv_cache_dtype ~ rollout.numerics.kv_cache
+actor.dtype ~ learner.numerics
+actor.enable_fp32_lm_head ~ learner.numerics.head
+actor.moe_router_dtype actor.megatron.moe_router_dtype ~ learner.numerics.router
 actor.optimizer.* : optimizer
 actor.reward_scaling actor.reward_bias actor.reward_clip actor.overlong* actor.mask_no_eos_with_zero : reward
 actor.dynamic_sampling dynamic_bs dynamic_filter* : filter
-actor.path actor.dtype actor.attn_impl actor.init_from_scratch actor.disable_dropout actor.use_lora actor.lora_rank actor.lora_alpha actor.target_modules actor.peft_type actor.is_critic : model
+actor.path actor.attn_impl actor.init_from_scratch actor.disable_dropout actor.use_lora actor.lora_rank actor.lora_alpha actor.target_modules actor.peft_type actor.is_critic : model
 actor.* ref.* : place
 critic.* : critic
 teacher.* : teacher
@@ -78,7 +91,8 @@ func readAReaL(v *values, c *Config) {
 	switch {
 	case !rejects:
 	case metric == "binary_kl":
-		c.note("metric binary_kl is not in a recipe: nothing is masked")
+		c.Unknown = "rejection_sampling.metric binary_kl: the correction is on, and this statistic is not known to a recipe"
+		c.note("%s", c.Unknown)
 	case v.choice("action", "mask", "mask", "clamp") == "clamp":
 		top, floor = upper, max(lower, 0)
 	default:
@@ -155,12 +169,10 @@ func arealLoss(v *values, c *Config, decoupled bool) {
 		l.set("behave", "none")
 		l.set("log_clamp", 0)
 		l.set("prox", method)
-	case v.any("actor.eps_clip", "eps_clip_higher", "c_clip"):
+	default:
 		l.name = "ppo_clip"
 		bounds()
 		l.set("aggregation", "token-mean@pre")
-	default:
-		return
 	}
 	c.Loss = l.String()
 }

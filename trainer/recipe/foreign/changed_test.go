@@ -26,7 +26,8 @@ func TestWriteChanged(t *testing.T) {
 		{"slime", "learner.minibatches=4", "--num-steps-per-rollout 4", ""},
 		{"verl", "anchor=ewma", "", "verl's setting for anchor is not written here"},
 		{"slime", "guards=[{name: ess_lr}]", "", "slime's setting for guards is not written here"},
-		{"prime-rl", "loss.name=prime_dppo loss.delta_low=0.05 loss.delta_high=0.05", "dppo_mask_low = 0.05", ""},
+		{"prime-rl", "loss={name: ipo, delta: 0.05, kl_tau: 0, log_clamp: 0}", "type = \"ipo\"\neps = 0.05", ""},
+		{"prime-rl", "loss.name=prime_dppo loss.delta_low=0.05 loss.delta_high=0.05", "", "prime-rl's setting for loss is not written here"},
 		{"trl", "loss={name: prime_dppo}", "", "trl's setting for loss is not written here"},
 	} {
 		changes := []string{c.changes}

@@ -85,25 +85,35 @@ func (c *Config) takeAdvantage(name string, fields []string, keys ...string) {
 	c.take("advantage", "{"+strings.Join(append([]string{"name: " + name}, fields...), ", ")+"}", keys...)
 }
 
-// takeLowPrecision sets a rollout engine that quantises.
-func (c *Config) takePrecision(v *values, key string) {
-	if !v.has(key) {
-		return
+// numberFormats are the names that frameworks give to number formats, and the formats here. A truth is float32: it switches on a head or a router
+// in full precision.
+var numberFormats = map[string]string{"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "half": "fp16", "float32": "fp32", "fp32": "fp32", "float": "fp32", "true": "fp32",
+	"fp8": "fp8_e4m3", "fp8_e4m3": "fp8_e4m3", "fp8_e4m3fn": "fp8_e4m3", "float8_e4m3fn": "fp8_e4m3", "fp8_blockwise": "fp8_e4m3", "fp8_inc": "fp8_e4m3", "fp8_e5m2": "fp8_e5m2", "float8_e5m2": "fp8_e5m2",
+	"int8": "int8", "w8a8_int8": "int8", "w8a8_fp8": "fp8_e4m3"}
+
+// enginePresets are the presets of engines whose products are in a format of eight bits.
+var enginePresets = map[string]string{"fp8_e4m3": "fp8-w8a8", "int8": "int8-w8a8"}
+
+// numberFormat is the value of a key as a format of the field, empty where the key leaves the format as it is.
+func (v *values) numberFormat(key, field string) string {
+	text := strings.TrimPrefix(strings.ToLower(v.text(key, "")), "torch.")
+	switch text {
+	case "auto", "none", "false", "":
+		return ""
 	}
-	switch text := strings.ToLower(v.text(key, "")); {
-	case strings.Contains(text, "fp8") || strings.Contains(text, "e4m3"):
-		c.take("rollout.numerics", "fp8-w8a8", key)
-	case strings.Contains(text, "int8"):
-		c.take("rollout.numerics", "int8-w8a8", key)
-	case text == "bfloat16" || text == "bf16":
-		c.take("rollout.numerics", "bf16", key)
-	case text == "float16" || text == "fp16":
-		c.take("rollout.numerics", "fp16", key)
-	case text == "float32" || text == "fp32":
-		c.take("rollout.numerics", "fp32", key)
-	default:
+	name, known := numberFormats[text]
+	if strings.HasSuffix(field, ".numerics") {
+		if preset, ok := enginePresets[name]; ok {
+			name = preset
+		} else if name == "fp8_e5m2" {
+			known = false
+		}
+	}
+	if !known {
 		v.leave(key, fmt.Sprintf("%q is not a format of the recipe's engines", v.by[key].Text))
+		return ""
 	}
+	return name
 }
 
 // takeOneStepOff sets generation one step ahead. The recipe's system compares with the rollout
@@ -130,9 +140,10 @@ var vocabularies = map[string][]vocabulary{
 	slime.name:        {slimeEstimators, penalties},
 	nemo.name:         {nemoAdvantages, penalties},
 	areal.name:        {penalties},
-	openrlhf.name:     {openrlhfLosses, openrlhfAdvantages, penalties},
+	openrlhf.name:     {openrlhfLosses, openrlhfAdvantages, openrlhfAggregations, penalties},
 	roll.name:         {rollLosses, rollAdvantages, rollAggregations, penalties},
-	prime.name:        {{"loss", map[string]string{"default": "prime_dppo"}}},
+	prime.name:        {primeLosses, primeAdvantages},
+	vime.name:         {slimeEstimators, penalties},
 	openInstruct.name: {openInstructLosses, openInstructPenalties, openInstructScales},
 	swift.name:        {trlWords, swiftAdvantages},
 	rllm.name:         {verlLosses, verlAdvantages, penalties},

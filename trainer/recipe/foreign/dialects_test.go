@@ -46,7 +46,7 @@ func TestDialects(t *testing.T) {
 		{"roll.yaml", "adv_estimator: grpo\nactor_train: {pg_variant: cispo, cispo_epsilon_high: 0.2}\nnum_return_sequences_in_group: 8\nasync_generation_ratio: 2\nactor_infer: {generating_args: {top_p: 0.9}}\nloss_agg_mode: seq-mean-token-mean", "roll",
 			"loss={name: cispo, eps_low: 0.1, eps_high: 0.2, unified_mask: false, aggregation: seq-mean-token-mean} advantage={name: grpo} schedule={name: roll_flash, ratio_percent: 200} rollout.group=8 rollout.top_p=0.9"},
 		{"trl.py", "from trl import GRPOConfig\nN = 16\nargs = GRPOConfig(\n    output_dir=\"x\",  # a comment\n    loss_type=\"dr_grpo\", max_completion_length=1024, scale_rewards=False, num_generations=N,\n    beta=0.04, use_vllm=True, vllm_importance_sampling_clip_max=2.0)\n", "trl",
-			"sequence_mis, low: 0, high: 2 loss={name: ppo_clip, eps_low: 0.2, eps_high: 0.2, dual_clip: 0, aggregation: dr_grpo:1024} advantage={name: grpo, std: false} kl={name: k3, coef: 0.04, in: loss} rollout.group=16"},
+			"sequence_mis, low: 0, high: 2 loss={name: ppo_clip, eps_low: 0.2, eps_high: 0.2, dual_clip: 0, aggregation: dr_grpo:1024} advantage={name: grpo, std: false} kl={name: k3_unbiased, coef: 0.04, in: loss} rollout.group=16"},
 		{"top.py", "GRPOConfig(loss_type=\"grpo\", top_entropy_quantile=0.2, entropy_coef=0.01, num_generations=8)\n", "trl",
 			"terms=[{name: top_entropy, share: 0.2}, {name: entropy, coef: 0.01}] rollout.group=8"},
 		{"adaptive.py", "GRPOConfig(use_adaptive_entropy=True, entropy_coef=0.01, entropy_target=0.5, entropy_coef_max=0.1, mask_truncated_completions=True, num_generations=8)\n", "trl",

@@ -26,12 +26,16 @@ type Config struct {
 	More []string
 	// Off says why the framework would not apply what is configured, empty if it would.
 	Off string
+	// Unknown says why it cannot be known whether and how the run is corrected, empty if it can.
+	Unknown string
 	// Notes name what a recipe cannot say, and what means something else here.
 	Notes []string
 	// Settings say of every key of the text what became of it.
 	Settings []Setting
 
 	extra []extra
+	// open says that a parent of the file was not found: what it states is not known.
+	open bool
 }
 
 // extra is a part of a recipe and the keys that it is from.
@@ -99,12 +103,18 @@ type framework struct {
 	program string
 	// root is the first part of keys that only this framework has, where it reads another's keys, too.
 	root string
+	// mark is a text that stands in the values of this framework's configurations alone, where it reads another's keys, too.
+	mark string
 	// blocks are the sections whose inside may be given alone.
 	blocks []string
 	// table are all other keys, by their full paths.
 	table *table
-	read  func(v *values, c *Config)
-	write func(r recipe.Recipe) (string, []string)
+	// unset are the framework's own values of what a configuration may leave out, as assignments to a recipe, a line each.
+	unset string
+	// removed are keys that the framework had, each line with what is said of them.
+	removed string
+	read    func(v *values, c *Config)
+	write   func(r recipe.Recipe) (string, []string)
 }
 
 // section is a part of a configuration, by the name of the field that holds it.
@@ -114,7 +124,7 @@ type section struct {
 }
 
 // frameworks are in the order in which they are listed.
-var frameworks = []*framework{&verl, &skyrl, &trl, &slime, &nemo, &areal, &openrlhf, &roll, &prime, &openInstruct, &swift, &rllm, &torchtitan, &tinker}
+var frameworks = []*framework{&verl, &skyrl, &trl, &slime, &vime, &nemo, &areal, &openrlhf, &roll, &prime, &openInstruct, &swift, &rllm, &torchtitan, &tinker}
 
 // names lists the frameworks.
 func names() []string {
@@ -130,10 +140,18 @@ func Read(file string, text []byte) (*Config, error) { return ReadAs("", file, t
 
 // ReadAs reads the configuration of a framework, whatever its keys look like; an empty
 // name leaves that to the keys.
-func ReadAs(name, file string, text []byte) (*Config, error) {
+func ReadAs(name, file string, text []byte) (*Config, error) { return ReadWith(name, file, text, nil) }
+
+// ReadWith reads the configuration of a framework, and the files that it names as its parents by beside, which gets a path
+// relative to the file; nil finds none.
+func ReadWith(name, file string, text []byte, beside func(path string) ([]byte, error)) (*Config, error) {
 	documents, err := source.Parse(file, text)
 	if err != nil {
 		return nil, err
+	}
+	inherited := parents{beside: beside}
+	for i := range documents {
+		documents[i].Settings = inherited.add(documents[i].Settings, "", 0)
 	}
 	f, d, err := recognise(name, file, documents)
 	if err != nil {
@@ -141,7 +159,7 @@ func ReadAs(name, file string, text []byte) (*Config, error) {
 	}
 	v := f.collect(file, d.Settings)
 	v.program = d.Name
-	c := &Config{Framework: f.name, Source: file, Pipeline: &correction.Pipeline{}}
+	c := &Config{Framework: f.name, Source: file, Pipeline: &correction.Pipeline{}, Notes: inherited.notes, open: inherited.missing}
 	f.read(v, c)
 	f.table.direct(v, c)
 	if len(v.faults) == 0 {
@@ -153,6 +171,8 @@ func ReadAs(name, file string, text []byte) (*Config, error) {
 		slices.SortStableFunc(v.faults, func(a, b recipe.Fault) int { return cmp.Compare(a.Line, b.Line) })
 		return nil, v.faults
 	}
+	f.unsure(v, c)
+	f.fillUnset(v, c)
 	c.settle(v)
 	f.report(v, c)
 	for _, other := range documents {
@@ -288,6 +308,7 @@ func (f *framework) collect(name string, settings []source.Setting) *values {
 			if near := method.Nearest(key, keys); f.misspeltSection(s) || near != "" && close(key, near) {
 				v.unknown(f, key, s, keys)
 			}
+			v.strange = append(v.strange, s.Path)
 			continue
 		}
 		if whose == others {

@@ -14,12 +14,18 @@ var nemo = framework{
 	sections: []section{{"loss_fn", []string{"use_importance_sampling_correction", "truncated_importance_sampling_type", "truncated_importance_sampling_ratio",
 		"truncated_importance_sampling_ratio_min", "sequence_level_importance_ratios", "force_on_policy_ratio", "ratio_clip_min", "ratio_clip_max", "ratio_clip_c",
 		"reference_policy_kl_penalty", "reference_policy_kl_type", "kl_input_clamp_value", "kl_output_clamp_value", "use_on_policy_kl_approximation",
-		"use_kl_in_reward", "token_level_loss", "disable_ppo_ratio", "use_cispo", "positive_example_nll_loss_weight", "positive_example_nll_weight"}}},
+		"use_kl_in_reward", "token_level_loss", "disable_ppo_ratio", "use_cispo", "score_centering", "positive_example_nll_loss_weight", "positive_example_nll_weight"}}},
 	loose:  []string{"grpo.seq_logprob_error_threshold"},
 	own:    []string{"truncated_importance_sampling"},
 	blocks: []string{"policy.", "grpo."},
 	table:  nemoTable,
 	read:   readNeMo,
+	unset: `
+kl={name: k3, coef: 0.01, in: loss}
+advantage={name: normalize, mean: group, std: group, leave_one_out: true}
+rollout.group=16
+rollout.temperature=1
+rollout.top_p=1`,
 }
 
 // nemoTable: NVIDIA-NeMo/RL examples/configs/grpo_math_1B.yaml, nemo_rl/algorithms/loss/loss_functions.py,
@@ -41,15 +47,19 @@ grpo.* ppo.* : run
 policy.generation.temperature = rollout.temperature
 policy.generation.top_p = rollout.top_p
 policy.generation.top_k = rollout.top_k
-policy.generation.vllm_cfg.precision policy.generation.sglang_cfg.quantization > rollout.numerics
+policy.megatron_cfg.fp8_cfg.enabled > learner.numerics
+policy.precision ~ learner.numerics
+policy.generation.vllm_cfg.precision policy.generation.sglang_cfg.quantization policy.generation.vllm_cfg.dtype ~ rollout.numerics
+policy.generation.vllm_cfg.kv_cache_dtype policy.generation.sglang_cfg.kv_cache_dtype ~ rollout.numerics.kv_cache
+policy.megatron_cfg.moe_router_dtype ~ learner.numerics.router
 policy.generation.max_new_tokens policy.max_total_sequence_length policy.generation.vllm_cfg.max_model_len : length
 policy.router_replay.enabled policy.megatron_cfg.enable_routing_replay > routing
 policy.generation.val* : eval
-policy.generation.vllm_cfg.kv_cache_dtype policy.generation.quant_cfg : feature
+policy.generation.quant_cfg : numerics
 policy.generation.stop* policy.generation.vllm_cfg.logprobs_mode : feature
 policy.generation.* : place
 policy.optimizer.* policy.scheduler.* policy.megatron_cfg.optimizer.* policy.megatron_cfg.scheduler.* policy.max_grad_norm policy.megatron_cfg.peft.* policy.dtensor_cfg.lora_cfg.* : optimizer
-policy.model_name policy.tokenizer.* policy.hf_config_overrides* policy.precision policy.megatron_cfg.fp8_cfg.* policy.megatron_cfg.moe_router* policy.megatron_cfg.freeze_moe_router policy.megatron_cfg.mtp* policy.draft.* : model
+policy.model_name policy.tokenizer.* policy.hf_config_overrides* policy.megatron_cfg.fp8_cfg.* policy.megatron_cfg.moe_router* policy.megatron_cfg.freeze_moe_router policy.megatron_cfg.mtp* policy.draft.* : model
 policy.* : place
 value.* critic.* : critic
 teacher* on_policy_distillation.* distillation.* : teacher
@@ -59,7 +69,9 @@ checkpointing.* logger.* : log
 cluster.* data_plane.* : place
 value_loss_fn.* : critic
 async_rl.sampler.name async_rl.sampler.max_staleness_versions async_rl.sampler.max_lookahead_versions async_rl.sampler.sample_freshest_first > schedule
+async_rl.sampler.* : feature
 async_rl.* : mode
+grpo.async_grpo : mode
 defaults : base
 loss_fn.* : feature
 `)
@@ -90,6 +102,9 @@ func readNeMo(v *values, c *Config) {
 	if v.truth("force_on_policy_ratio", false) {
 		c.note("force_on_policy_ratio true: the old log-probs are the current ones, which a recipe has with one update per step")
 	}
+	if v.truth("score_centering", false) {
+		v.leave("score_centering", "the centred score of the sampler's top-k has no counterpart in a recipe")
+	}
 	if v.has("grpo.seq_logprob_error_threshold") {
 		v.leave("grpo.seq_logprob_error_threshold", "a bound of the mean of exp|d| per response is not in a recipe")
 		c.note("grpo.seq_logprob_error_threshold, a bound of the mean of exp|d| per response, is not in a recipe")
@@ -99,9 +114,6 @@ func readNeMo(v *values, c *Config) {
 
 // nemoLoss reads the loss, its bounds and its aggregation.
 func nemoLoss(v *values, c *Config, sequence bool) {
-	if !v.any("ratio_clip_min", "ratio_clip_max", "ratio_clip_c", "use_cispo", "disable_ppo_ratio", "token_level_loss", "sequence_level_importance_ratios") {
-		return
-	}
 	l := &lossFields{name: "ppo_clip"}
 	low, high := v.number("ratio_clip_min", 0.2), v.number("ratio_clip_max", 0.2)
 	dual := v.number("ratio_clip_c", 0)
@@ -180,8 +192,9 @@ func nemoRest(v *values, c *Config) {
 	default:
 		v.leave(age, "async_grpo.enabled is another file's")
 	}
-	if key := v.first("policy.generation.vllm_cfg.precision", "policy.generation.sglang_cfg.quantization"); v.has(key) {
-		c.takePrecision(v, key)
+	if key := "policy.megatron_cfg.fp8_cfg.enabled"; v.truth(key, false) {
+		c.take("learner.numerics", "fp8-w8a8", key)
+		v.leave("policy.precision", "fp8_cfg is enabled")
 	}
 	if v.truth("policy.router_replay.enabled", false) || v.truth("policy.megatron_cfg.enable_routing_replay", false) {
 		c.Routing = "{replay: r3}"

@@ -15,6 +15,15 @@ var openInstruct = framework{
 	own:   []string{"rho_clamp", "rho_mask"},
 	table: openInstructTable,
 	read:  readOpenInstruct,
+	unset: `
+loss={name: ppo_clip, eps_low: 0.2, eps_high: 0.272, dual_clip: 0, aggregation: token-mean@pre}
+kl={name: k3, coef: 0.05, in: loss}
+advantage={name: grpo, std: false}
+rollout.group=4
+rollout.temperature=1
+learner.epochs=1
+learner.minibatches=1
+schedule={name: lag, k: 8}`,
 }
 
 // openInstructTable: allenai/open-instruct open_instruct/grpo_utils.py, open_instruct/data_loader.py, open_instruct/grpo_fast.py.
@@ -61,7 +70,7 @@ func readOpenInstruct(v *values, c *Config) {
 		openInstructRho(v, p)
 	}
 	c.takeTruncated(v, "mask_truncated_completions")
-	if v.any("loss_fn", "clip_lower", "clip_higher", "loss_denominator") {
+	{
 		if name, ok := v.translated("loss_fn", "dapo", openInstructLosses); ok {
 			l := &lossFields{name: name}
 			l.set("eps_low", v.number("clip_lower", 0.2))

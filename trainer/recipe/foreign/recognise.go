@@ -30,7 +30,7 @@ func recognise(name, file string, documents []source.Document) (*framework, sour
 			for _, block := range append([]string{""}, f.blocks...) {
 				inside := d
 				inside.Settings = below(block, d.Settings)
-				if score := f.score(inside.Settings, block == ""); score > 0 && score+f.started(d.Name) > best.score {
+				if score := f.score(inside.Settings, block == "", name != ""); score > 0 && score+f.started(d.Name) > best.score {
 					best.document, best.score = inside, score+f.started(d.Name)
 				}
 			}
@@ -70,18 +70,20 @@ func below(section string, settings []source.Setting) []source.Setting {
 
 // started is what the name of a program adds to a score.
 func (f *framework) started(name string) int {
-	if f.program != "" && strings.Contains(name, f.program) {
-		return 24
+	for program := range strings.FieldsSeq(f.program) {
+		if strings.Contains(name, program) {
+			return 24
+		}
 	}
 	return 0
 }
 
 // score counts the keys that are the framework's: those of its correction weigh most.
-func (f *framework) score(settings []source.Setting, whole bool) int {
-	n, block, rooted, own := 0, f.isBlock(settings), f.root == "", false
+func (f *framework) score(settings []source.Setting, whole, chosen bool) int {
+	n, block, rooted, own := 0, f.isBlock(settings), f.root+f.mark == "" || chosen, false
 	for _, s := range settings {
 		key, whose := f.place(s, block)
-		if !rooted && strings.HasPrefix(s.Path, f.root+".") {
+		if !rooted && (f.root != "" && strings.HasPrefix(s.Path, f.root+".") || f.mark != "" && strings.Contains(s.Text, f.mark)) {
 			rooted, n = true, n+1000
 		}
 		e := f.table.line(s.Path)

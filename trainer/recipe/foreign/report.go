@@ -36,6 +36,8 @@ func (f *framework) report(v *values, c *Config) {
 			e = f.table.find(key)
 		}
 		switch {
+		case whose == unknown:
+			one.Fate, one.Why = NotTaken, "not known to this reader of "+f.name
 		case whose == known && v.left[key] != "":
 			one.Fate, one.Why = NotTaken, v.left[key]
 		case s.Why != "" && (whose == known || e != nil && !reasons[e.reason].without):

@@ -16,6 +16,9 @@ var roll = framework{
 	own:   []string{"train_infer_corr"},
 	table: rollTable,
 	read:  readROLL,
+	unset: `
+kl={name: none}
+learner.epochs=1`,
 }
 
 func readROLL(v *values, c *Config) {

@@ -12,21 +12,29 @@ pg_variant actor_train.pg_variant pg_clip pg_clip_low pg_clip_high use_pg_clip_r
 actor_train.topr_positive_weight actor_train.topr_negative_weight actor_train.cispo_epsilon_low actor_train.cispo_epsilon_high actor_train.cispo_use_unified_mask actor_train.kimi15_tau > loss
 entropy_loss_coef > terms
 ppo_epochs = learner.epochs
-train_env_manager.group_size num_return_sequences_in_group actor_infer.generating_args.num_return_sequences = rollout.group
-actor_infer.generating_args.temperature = rollout.temperature
-actor_infer.generating_args.top_p = rollout.top_p
-actor_infer.generating_args.top_k = rollout.top_k
+train_env_manager.group_size num_return_sequences_in_group actor_infer.generating_args.num_return_sequences student_infer.generating_args.num_return_sequences = rollout.group
+student_infer.generating_args.temperature actor_infer.generating_args.temperature = rollout.temperature
+student_infer.generating_args.top_p actor_infer.generating_args.top_p = rollout.top_p
+student_infer.generating_args.top_k actor_infer.generating_args.top_k = rollout.top_k
+student_train.model_args.dtype actor_train.model_args.dtype ~ learner.numerics
+student_infer.model_args.dtype actor_infer.model_args.dtype actor_infer.strategy_args.strategy_config.dtype ~ rollout.numerics
+actor_infer.strategy_args.strategy_config.kv_cache_dtype ~ rollout.numerics.kv_cache
 async_generation_ratio > schedule
 rollout_batch_size actor_train.training_args.gradient_accumulation_steps : batch
 actor_infer.generating_args.max_new_tokens response_length prompt_length sequence_length max_tokens_per_step : length
 actor_infer.generating_args.* : feature
 actor_train.training_args.learning_rate actor_train.training_args.weight_decay actor_train.training_args.warmup_steps actor_train.training_args.warmup_ratio actor_train.training_args.lr_scheduler_type actor_train.training_args.num_train_epochs max_grad_norm : optimizer
 actor_train.model_args.* pretrain reward_pretrain reference.model_args.* : model
-advantage_clip reward_clip use_reward_scaling reward_normalize* use_reward_norm reward_norm reward_scale whiten_rewards add_len_reward reward_shift reward.* rewards.* : reward
+advantage_clip : feature
+reward_clip use_reward_scaling reward_normalize* use_reward_norm reward_norm reward_scale whiten_rewards add_len_reward reward_shift reward.* rewards.* : reward
 difficulty* query_filter* max_additional_running_prompts is_use_additional_prompts max_running_requests is_num_return* use_additional_prompts : filter
 max_len_mask > correction
 enable_old_logprobs_recompute force_disable_old_logprobs_recompute enable_reference importance_sampling use_length* length_loss_weight difficulty_loss_weight* postive_loss_coef positive_loss_coef use_segment* ratio_type error_max_len* : feature
 step_reward_gamma step_reward_weight episode_reward_weight max_actions_per_traj val_env_manager.* train_env_manager.* custom_envs.* env* : reward
+student_infer.generating_args.max_new_tokens : length
+student_infer.generating_args.* : feature
+student_train.training_args.* : optimizer
+student_train.* student_infer.* : place
 critic.* critic_warmup value_clip : critic
 opd* teacher* student* is_pure_opd use_opd : teacher
 validation.* val_* eval_* : eval
@@ -50,9 +58,6 @@ var (
 // rollLoss reads the loss, its bounds and its aggregation.
 func rollLoss(v *values, c *Config) {
 	variant := v.first("actor_train.pg_variant", "pg_variant")
-	if !v.any(variant, "pg_clip", "pg_clip_low", "pg_clip_high", "dual_clip_loss", "loss_agg_mode", "use_topr_loss") {
-		return
-	}
 	name, ok := v.translated(variant, "ppo", rollLosses) // without a variant the pipeline has PPO's loss
 	if !ok {
 		return

@@ -28,6 +28,8 @@ type values struct {
 	// what is not in it may well be elsewhere.
 	block  bool
 	faults recipe.Faults
+	// strange are the paths of keys in the correction's section that the framework does not have.
+	strange []string
 }
 
 func (v *values) fault(s source.Setting, format string, args ...any) {

@@ -22,6 +22,13 @@ var skyrl = framework{
 	blocks: []string{"trainer.algorithm.", "trainer.", "generator."},
 	table:  skyrlTable,
 	read:   readSkyRL, write: writeSkyRL,
+	unset: `
+kl={name: k3, coef: 0.001, in: loss}
+advantage={name: grpo, std: true}
+rollout.group=5
+rollout.temperature=1
+rollout.top_p=1
+learner.epochs=1`,
 }
 
 func readSkyRL(v *values, c *Config) {

@@ -68,9 +68,6 @@ const skyrlMicro = "trainer.micro_train_batch_size_per_gpu"
 func skyrlLoss(v *values, c *Config) {
 	const a = skyrlAlgorithm
 	kind := a + "policy_loss_type"
-	if !v.any(kind, a+"eps_clip_low", a+"eps_clip_high", a+"clip_ratio_c", a+"loss_reduction") {
-		return
-	}
 	name, ok := v.translated(kind, "regular", skyrlLosses)
 	if !ok {
 		return

@@ -11,7 +11,7 @@ import (
 
 // slime: flags, and the file of its custom weights, mis.yaml.
 var slime = framework{
-	name: "slime",
+	name: "slime", program: "slime miles",
 	loose: []string{"use_tis", "tis_clip", "tis_clip_low", "custom_tis_function_path", "use_opsm", "opsm_delta", "use_rollout_logprobs",
 		"use_routing_replay", "use_rollout_routing_replay", "get_mismatch_metrics",
 		"tis_level", "tis_mode", "tis_lower_bound", "tis_upper_bound", "tis_batch_normalize",
@@ -19,7 +19,19 @@ var slime = framework{
 	own:   []string{"tis_", "rs_", "opsm_", "use_tis", "use_opsm"},
 	table: slimeTable,
 	read:  readSlime, write: writeSlime,
+	unset: slimeUnset,
 }
+
+// slimeUnset are the defaults of slime's arguments, which vime and miles have, too.
+const slimeUnset = `
+loss={name: ppo_clip, eps_low: 0.2, eps_high: 0.2, dual_clip: 0}
+kl={name: none}
+rollout.group=1
+rollout.temperature=1
+rollout.top_p=1`
+
+// vime is slime with vLLM's engine: its own flags, and slime's.
+var vime = framework{name: "vime", mark: "vime", program: "vime", loose: slime.loose, own: slime.own, table: vimeTable, read: readSlime, unset: slimeUnset}
 
 func readSlime(v *values, c *Config) {
 	p := &correction.Pipeline{}

@@ -8,7 +8,11 @@ import (
 // slimeTable is of slime and of miles, which grew out of it. THUDM/slime slime/utils/arguments.py,
 // slime/backends/megatron_utils/loss.py; radixark/miles miles/utils/arguments.py. The flags of the
 // model and of Megatron are those of NVIDIA/Megatron-LM megatron/training/arguments.py.
-var slimeTable = parseTable(`
+const slimeLines = `
+sglang_kv_cache_dtype ~ rollout.numerics.kv_cache
+sglang_dtype ~ rollout.numerics
+pg_loss_type > loss
+use_score_centering score_centering_top_k score_centering_head_size : feature
 advantage_estimator disable_grpo_std_normalization gamma lambd > advantage
 eps_clip eps_clip_high eps_clip_c calculate_per_token_loss loss_type > loss
 use_kl_loss kl_loss_coef kl_loss_type kl_coef use_unbiased_kl > kl
@@ -36,18 +40,32 @@ prompt_data input_key label_key metadata_key tool_key multimodal_keys apply_chat
 num_rollout num_epoch start_rollout_id train_iters : run
 get_mismatch_metrics : log
 actor_num_* rollout_num_* num_gpus_per_node colocate offload* release_train tensor_model_parallel_size pipeline_model_parallel_size context_parallel_size expert_* sequence_parallel decoder_* recompute_* use_dynamic_batch_size max_tokens_per_gpu micro_batch_size log_probs_* sglang_* slime_* miles_* update_weight_* train_backend train_env_vars distributed_* attention_backend attention_softmax_in_fp32 accumulate_allreduce_grads_in_fp32 no_check* overlap_* use_distributed_* use_fault_tolerance rollout_health* rollout_external* http_proxy allgather_cp cp_* qkv_format no_gradient* gradient_accumulation* cross_entropy* empty_unused* grad_reduce* account_for* main_* exp_avg* attn_implementation gradient_checkpointing fsdp_* deepspeed* use_* actor_lr* custom_megatron* custom_model_provider_path megatron_config_path delay_* fine_grained* cuda_graph* moe_token* no_* manual_gc* router_* ft_* prefill_num_servers custom_update_weight* async_* p2p_* multi_lora* train_memory_margin_bytes low_memory_resume stream_optimizer* p2p* : place
+`
+
+var slimeTable = parseTable(slimeLines)
+
+// vimeTable has vLLM's flags in the place of SGLang's.
+var vimeTable = parseTable(slimeLines + `
+vllm_kv_cache_dtype ~ rollout.numerics.kv_cache
+vllm_dtype ~ rollout.numerics
+vllm_* vime_* : place
 `)
 
 // slimeRest reads what is not correction or routing.
 func slimeRest(v *values, c *Config) {
 	estimator := "advantage_estimator"
 	kind := v.text(estimator, "grpo")
-	if v.any(estimator, "eps_clip", "eps_clip_high", "eps_clip_c") {
+	if v.any(estimator, "eps_clip", "eps_clip_high", "eps_clip_c", "pg_loss_type") {
 		name, ok := v.translated(estimator, "grpo", slimeEstimators)
+		if v.choice("pg_loss_type", "ppo", "ppo", "reinforce") == "reinforce" || !v.has("pg_loss_type") && v.truth("use_score_centering", false) && v.framework.name == "vime" {
+			name = "reinforce"
+		}
 		l := &lossFields{name: name}
-		eps := v.number("eps_clip", 0.2)
-		l.set("eps_low", eps)
-		l.set("eps_high", v.number("eps_clip_high", eps))
+		if name != "reinforce" {
+			eps := v.number("eps_clip", 0.2)
+			l.set("eps_low", eps)
+			l.set("eps_high", v.number("eps_clip_high", eps))
+		}
 		if name == "ppo_clip" {
 			l.set("dual_clip", v.number("eps_clip_c", 0))
 		}

@@ -14,6 +14,12 @@ var swift = framework{
 	own:   []string{"rollout_importance_sampling", "off_policy_sequence_mask"},
 	table: swiftTable,
 	read:  readSwift,
+	unset: `
+kl={name: k3, coef: 0.04, in: loss}
+advantage={name: grpo, std: true}
+rollout.group=8
+rollout.temperature=0.9
+learner.epochs=1`,
 }
 
 // swiftTable: modelscope/ms-swift swift/rlhf_trainers/args_mixin.py, swift/megatron/arguments/megatron_args.py,

@@ -10,6 +10,7 @@ import (
 // table is what becomes of each key of a framework. It is written as text, a key a line:
 //
 //	a.b.key = field      the recipe's field gets the value as it is
+//	a.b.key ~ field      the recipe's field gets the number format that the value names
 //	a.b.key > field      the reader computes the field from this key and others
 //	a.b.key : reason     it is not taken over, or has no effect here: a word of reasons
 //	a.b.* : reason       so is everything that begins alike
@@ -22,7 +23,7 @@ type table struct {
 // entry is a line of a table.
 type entry struct {
 	key, field, reason string
-	direct             bool
+	direct, format     bool
 }
 
 // reasons are why a key is not taken over, or, where without is true, has no effect here.
@@ -38,10 +39,12 @@ var reasons = map[string]struct {
 	"teacher":   {"distillation from a real teacher: a recipe names its own under teacher and distillation", false},
 	"critic":    {"the value model's own training is not part of a recipe", false},
 	"feature":   {"a recipe has no such mechanism", false},
+	"numerics":  {"it changes numbers, and a recipe does not have it", false},
+	"micro":     {"a recipe has no micro-batches: in the framework the sums, and with them the numbers, depend on them", false},
 	"filter":    {"selection of prompts and responses: see rollout.dynamic_sampling and rollout.pool of a recipe", false},
-	"base":      {"another file, which is not read: what it states is not here", false},
+	"base":      {"another file: see the notes", false},
 	"data":      {"where the data is and how it is loaded", true},
-	"place":     {"placement, memory and speed: the same numbers on other machines", true},
+	"place":     {"placement, memory and speed", true},
 	"log":       {"logging, checkpoints and names", true},
 	"eval":      {"evaluation of the real model", true},
 	"critic_":   {"how the value model is placed and computed", true},
@@ -57,12 +60,12 @@ func parseTable(text string) *table {
 		if len(f) == 0 {
 			continue
 		}
-		at := slices.IndexFunc(f, func(s string) bool { return s == "=" || s == ">" || s == ":" })
+		at := slices.IndexFunc(f, func(s string) bool { return strings.Contains("=~>:", s) })
 		if at < 1 || at != len(f)-2 {
 			panic("foreign: table line " + line)
 		}
 		for _, key := range f[:at] {
-			e := &entry{key: key, direct: f[at] == "="}
+			e := &entry{key: key, direct: f[at] == "=" || f[at] == "~", format: f[at] == "~"}
 			if f[at] == ":" {
 				if e.reason = f[at+1]; reasons[e.reason].why == "" {
 					panic("foreign: no reason " + e.reason)
@@ -140,6 +143,13 @@ func (t *table) direct(v *values, c *Config) {
 	set := map[string]bool{}
 	for _, e := range t.order {
 		if !e.direct || !v.has(e.key) || set[e.field] {
+			continue
+		}
+		if e.format {
+			if name := v.numberFormat(e.key, e.field); name != "" {
+				set[e.field] = true
+				c.take(e.field, name, e.key)
+			}
 			continue
 		}
 		x := v.number(e.key, 0)

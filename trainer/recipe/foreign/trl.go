@@ -17,6 +17,13 @@ var trl = framework{
 	own:   []string{"vllm_importance_sampling", "off_policy_mask"},
 	table: trlTable,
 	read:  readTRL, write: writeTRL,
+	unset: `
+kl={name: none}
+advantage={name: grpo, std: true}
+rollout.group=8
+rollout.temperature=1
+rollout.top_p=1
+learner.epochs=1`,
 }
 
 func readTRL(v *values, c *Config) {

@@ -16,6 +16,7 @@ scale_rewards > advantage
 entropy_coef top_entropy_quantile use_adaptive_entropy entropy_coef_min entropy_coef_max entropy_coef_delta entropy_target > terms
 mask_truncated_completions > correction
 num_generations = rollout.group
+cast_lm_head_to_fp32 ~ learner.numerics.head
 num_iterations = learner.epochs
 temperature = rollout.temperature
 top_p = rollout.top_p
@@ -25,7 +26,7 @@ queue_maxsize request_timeout heartbeat_stale_after_s token_budget fork_threshol
 max_prompt_length vllm_max_model_length vllm_max_model_len : length
 learning_rate lr_scheduler_type lr_scheduler_kwargs* warmup_* weight_decay adam_* max_grad_norm optim optim_* : optimizer
 per_device_train_batch_size gradient_accumulation_steps generation_batch_size steps_per_generation : batch
-model_name_or_path model_init_kwargs* attn_implementation torch_dtype dtype bf16 fp16 tf32 use_peft lora_* load_in_4bit load_in_8bit bnb_* trust_remote_code router_aux_loss_coef cast_lm_head_to_fp32 disable_dropout : model
+model_name_or_path model_init_kwargs* attn_implementation torch_dtype dtype bf16 fp16 tf32 use_peft lora_* load_in_4bit load_in_8bit bnb_* trust_remote_code router_aux_loss_coef disable_dropout : model
 reward_funcs* reward_weights* reward_model* multi_objective_aggregation : reward
 min_p repetition_penalty generation_kwargs* cache_implementation sync_ref_model ref_model_* max_tool_calling_iterations use_transformers_paged use_liger_loss use_liger_kernel num_generations_eval : feature
 chat_template_kwargs* remove_unused_columns shuffle_dataset dataset_* script_args* pad_to_multiple_of data_seed : data
@@ -41,9 +42,6 @@ var trlLosses = map[string][2]string{"grpo": {"ppo_clip", "grpo"}, "bnpo": {"ppo
 
 // trlLoss reads a loss under TRL's names.
 func trlLoss(v *values, c *Config, otherwise string, sapo [2]string) {
-	if !v.any("loss_type", "importance_sampling_level", "epsilon", "epsilon_high", "delta") {
-		return
-	}
 	kind := v.text("loss_type", otherwise)
 	names, ok := trlLosses[kind]
 	if !ok {
@@ -122,7 +120,7 @@ func trlRest(v *values, c *Config) (asynchronous bool) {
 	trlScale(v, c)
 	if v.has("beta") {
 		estimator := "k3"
-		if v.truth("use_bias_correction_kl", false) {
+		if v.truth("use_bias_correction_kl", true) {
 			estimator = "k3_unbiased"
 		}
 		c.takeKL(estimator, v.number("beta", 0), "loss", "beta")

@@ -20,6 +20,15 @@ var verl = framework{
 	blocks: []string{"actor_rollout_ref.actor.", "actor_rollout_ref.rollout.", "actor_rollout_ref.", "algorithm."},
 	table:  verlTable,
 	read:   readVerl, write: writeVerl,
+	unset: `
+kl={name: none}
+rollout.group=1
+rollout.temperature=1
+rollout.top_p=1
+learner.epochs=1`,
+	removed: `
+rollout_is_level rollout_is_mode rollout_is_threshold_lower rollout_token_veto_threshold rollout_rs_threshold_lower: removed from verl; rollout_is, rollout_rs and their thresholds are in its place
+use_policy_gradient: removed from verl on 14 December 2025; loss_type is in its place`,
 }
 
 func readVerl(v *values, c *Config) {
@@ -104,9 +113,6 @@ var verlAdvantages = vocabulary{"advantage", map[string]string{"gae": "gae", "gr
 func verlLoss(v *values, c *Config, config correction.VerlConfig) {
 	mode := v.first(verlActor+"policy_loss.loss_mode", verlActor+"loss_mode")
 	agg := verlActor + "loss_agg_mode"
-	if !v.any(mode, verlActor+"clip_ratio", verlActor+"clip_ratio_low", verlActor+"clip_ratio_high", verlActor+"clip_ratio_c", agg) {
-		return
-	}
 	name, ok := v.translated(mode, "vanilla", verlLosses)
 	if !ok {
 		return
@@ -183,7 +189,6 @@ func verlRest(v *values, c *Config) {
 	}
 	verlKL(v, c)
 	c.takeEntropy(v, verlActor+"entropy_coeff")
-	c.takePrecision(v, verlRollout+"quantization")
 	part, whole := verlActor+"ppo_mini_batch_size", "data.train_batch_size"
 	if v.has(part) && v.has(whole) {
 		c.takeMinibatches(v, v.number(whole, 0), v.number(part, 0), part, whole)

@@ -23,9 +23,15 @@ actor_rollout_ref.actor.rollout_n actor_rollout_ref.ref.rollout_n : run
 actor_rollout_ref.rollout.temperature = rollout.temperature
 actor_rollout_ref.rollout.top_p = rollout.top_p
 actor_rollout_ref.rollout.top_k = rollout.top_k
-actor_rollout_ref.rollout.quantization > rollout.numerics
+actor_rollout_ref.rollout.quantization ~ rollout.numerics
+actor_rollout_ref.rollout.dtype ~ rollout.numerics
+actor_rollout_ref.rollout.engine_kwargs.vllm.kv_cache_dtype actor_rollout_ref.rollout.engine_kwargs.sglang.kv_cache_dtype actor_rollout_ref.rollout.kv_cache_dtype ~ rollout.numerics.kv_cache
+actor_rollout_ref.actor.megatron.dtype actor_rollout_ref.actor.fsdp_config.dtype ~ learner.numerics
+actor_rollout_ref.actor.megatron.override_transformer_config.moe_router_dtype ~ learner.numerics.router
+actor_rollout_ref.actor.ppo_micro_batch_size actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu actor_rollout_ref.rollout.log_prob_micro_batch_size actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu actor_rollout_ref.actor.use_dynamic_bsz actor_rollout_ref.rollout.log_prob_use_dynamic_bsz actor_rollout_ref.actor.ppo_max_token_len_per_gpu actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu : micro
 actor_rollout_ref.rollout.enable_rollout_routing_replay > routing
-actor_rollout_ref.rollout.quantization_config_file actor_rollout_ref.rollout.dtype : model
+actor_rollout_ref.rollout.quantization_config_file : numerics
+actor_rollout_ref.actor.megatron.override_transformer_config.* : model
 actor_rollout_ref.actor.router_replay.* : feature
 async_training.staleness_threshold async_training.trigger_parameter_sync_step async_training.partial_rollout async_training.require_batches > schedule
 async_training.use_rollout_log_probs async_training.compute_prox_log_prob > schedule

@@ -74,7 +74,11 @@ func Parse(name string, text []byte) ([]Document, error) {
 		list, err = parseShell(text)
 	}
 	if kind == ".py" || err != nil && !errors.Is(err, errTooLarge) {
-		if calls := parsePython(text); len(calls) > 0 {
+		calls := parsePython(text)
+		if flags, ok := parsePythonFlags(text); ok {
+			calls = append(calls, flags)
+		}
+		if len(calls) > 0 {
 			return calls, nil
 		}
 	}
