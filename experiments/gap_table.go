@@ -28,7 +28,7 @@ func GapTable(m *measure.Measurement) *figure.Figure {
 		}
 		t.Add(figure.Word(p.Rollout), figure.Word(p.Learner), figure.Word(fmt.Sprint(g.Tokens)), kl, figure.Number(g.K3, 2),
 			intervalCell(k3Interval(&p), func(x float64) figure.Cell { return figure.Number(x, 2) }), figure.Number(g.MeanAbsDlogp, 2), figure.Number(g.MaxAbsDlogp, 2), figure.Number(g.MaxAbsDp, 2),
-			figure.Number(1-g.Pearson, 2), figure.Number(g.Chi2Token, 2), figure.Percent(g.Unequal, 1))
+			figure.Number(1-g.Pearson, 2), figure.Number(max(g.Chi2Token, 0), 2), figure.Percent(g.Unequal, 1))
 	}
 	return t
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -30,7 +31,7 @@ func leadOf(outcomes []ArmOutcome) string {
 		setting, method := titleParts(o.Title)
 		n, of := o.degradedOrCollapsed()
 		seeds = max(seeds, of)
-		count := fmt.Sprintf("%d of %s", n, countOf(of, "seed"))
+		count := fmt.Sprintf("%d of %s", n, figure.Count(of, "seed"))
 		switch {
 		case len(o.Final) == 0:
 			rest = append(rest, "**"+o.Title+"** ("+o.verdict().Text+")")
@@ -61,7 +62,7 @@ func leadOf(outcomes []ArmOutcome) string {
 		}
 	}
 	if p := math.Ldexp(1, 1-seeds); p > 0.05 && seeds > 0 { // of 2^n signs, two are as far
-		parts = append(parts, fmt.Sprintf("With %s a paired sign-flip permutation test cannot be significant at 5 %% (its smallest p-value is %.2g): at least six seeds are needed.", countOf(seeds, "seed"), p))
+		parts = append(parts, fmt.Sprintf("With %s a paired sign-flip permutation test cannot be significant at 5 %% (its smallest p-value is %.2g): at least six seeds are needed.", figure.Count(seeds, "seed"), p))
 	}
 	return strings.Join(parts, " ")
 }
@@ -72,12 +73,4 @@ func (h *HeadlineResult) NextSeeds() int {
 		return enoughSeeds
 	}
 	return 0
-}
-
-// countOf is a number with what it counts.
-func countOf(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 )
 
@@ -90,7 +91,7 @@ func FromGroups(groups []RunGroup, glossary ...Term) Report {
 func fromGroups(groups []RunGroup, records []*record.Record, glossary []Term) Report {
 	names := metricNames(records)
 	r := Report{Eyebrow: "simulate report", Facts: facts(records, groups)}
-	r.Title = plural(len(groups), "recipe") + ", " + plural(len(records), "run")
+	r.Title = figure.Count(len(groups), "recipe") + ", " + figure.Count(len(records), "run")
 	if len(groups) == 1 {
 		r.Title = groups[0].Name
 	}
@@ -164,15 +165,7 @@ func facts(records []*record.Record, groups []RunGroup) []Fact {
 		}
 	}
 	return []Fact{{"recipes", strconv.Itoa(len(groups))}, {"runs", strconv.Itoa(len(records))},
-		{"finished", strconv.Itoa(finished)}, {"seeds", strconv.Itoa(len(seeds))}, {"longest run", plural(steps, "step")}}
-}
-
-// plural counts things in words.
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
+		{"finished", strconv.Itoa(finished)}, {"seeds", strconv.Itoa(len(seeds))}, {"longest run", figure.Count(steps, "step")}}
 }
 
 // section takes the area's metrics out of left and charts them: the main
@@ -211,7 +204,7 @@ func (a area) section(groups []RunGroup, left *[]string, terms []Term) (Section,
 		s.Blocks = append(s.Blocks, open)
 	}
 	if len(folded) > 0 {
-		s.Blocks = append(s.Blocks, Fold{plural(len(folded), "more metric"), []Block{folded}})
+		s.Blocks = append(s.Blocks, Fold{figure.Count(len(folded), "more metric"), []Block{folded}})
 	}
 	return s, true
 }

@@ -81,7 +81,7 @@ func (o outcome) lead(runs int) string {
 		g := o.groups[0]
 		parts = append(parts, fmt.Sprintf("`%s` peaks at **%s** and ends at **%s**.", o.metric, figure.FormatNumber(g.peak, 3), figure.FormatNumber(g.final, 3)))
 	}
-	return strings.Join(append(parts, plural(runs, "run")+" of "+plural(len(o.groups), "recipe")+"."), " ")
+	return strings.Join(append(parts, figure.Count(runs, "run")+" of "+figure.Count(len(o.groups), "recipe")+"."), " ")
 }
 
 // ranking says who stands highest at the end, and who lowest, as far as the
@@ -142,7 +142,7 @@ func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 		}
 	}
 	if repeats > 0 {
-		blocks = append(blocks, Prose(plural(repeats, "run")+" left out: the same recipe and seed are already shown."))
+		blocks = append(blocks, Prose(figure.Count(repeats, "run")+" left out: the same recipe and seed are already shown."))
 	}
 	return blocks
 }

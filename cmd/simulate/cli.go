@@ -174,8 +174,7 @@ Examples:
 // Run prints the help of the command.
 func (c *helpCmd) Run(a *app) error {
 	if c.Man {
-		_, err := a.stdout.Write([]byte(manPage(a.parser.Model, version())))
-		return err
+		return a.printText([]byte(manPage(a.parser.Model, version())))
 	}
 	node := a.parser.Model.Node
 	for _, word := range c.Topic {

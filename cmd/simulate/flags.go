@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -121,6 +122,18 @@ func (f *recipeFlags) changes() ([]recipe.Change, error) {
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// choosesLoss reports whether the flags set the loss, its anchor or the updates per step: whoever does wants to know that a clip cannot
+// act; in other recipes that is as usual.
+func (f *recipeFlags) choosesLoss() bool { return slices.ContainsFunc(f.sets(), isLoss) }
+
+// isLoss reports whether an assignment is to one of those fields.
+func isLoss(set string) bool {
+	return slices.ContainsFunc([]string{"loss", "anchor", "learner.minibatches"}, func(field string) bool {
+		rest, ok := strings.CutPrefix(set, field)
+		return ok && (rest[:min(len(rest), 1)] == "=" || rest[:min(len(rest), 1)] == ".")
+	})
 }
 
 // asTyped makes faults name the flag that was typed where it was not --set.
@@ -245,7 +258,7 @@ func (b *byteSize) Decode(ctx *kong.DecodeContext) error {
 func popText(ctx *kong.DecodeContext) (string, error) {
 	token := ctx.Scan.Pop()
 	if token.IsEOL() {
-		return "", errors.New("a number is missing")
+		return "", errors.New("the value is missing: give a number")
 	}
 	return fmt.Sprint(token.Value), nil
 }
@@ -255,6 +268,14 @@ func withSuggestion(err error, model *kong.Application, args []string) error {
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) {
 		return err
+	}
+	if flag, ok := strings.CutPrefix(err.Error(), "--"); ok && (strings.Contains(flag, `but got "EOL"`) || strings.Contains(flag, "missing value, expecting")) {
+		flag, _, _ = strings.Cut(flag, ":")
+		form := "a value"
+		if f := flagNamed(selected(parse.Context), "--"+flag); f != nil && f.PlaceHolder != "" {
+			form = f.PlaceHolder
+		}
+		return bad("--%s: the value is missing: write --%[1]s=%s", flag, form)
 	}
 	if flag, ok := strings.CutPrefix(err.Error(), "unknown flag --"); ok {
 		flag, _, _ = strings.Cut(flag, ", did you mean")
@@ -282,16 +303,16 @@ func unknownCommand(word string, parent *kong.Node) error {
 	if near := method.Nearest(word, names); near != "" {
 		return bad("unknown command %q: did you mean %q?", word, near)
 	}
+	if flagsOf(cmp.Or(parent.DefaultCmd, parent))[word] {
+		return bad("unknown command %q: did you mean \"--%[1]s\"?", word)
+	}
 	return bad("unknown command %q; `simulate --help` lists them", word)
 }
 
 // selected is the command that was parsed as far as it went, the default one
 // where none was named.
 func selected(ctx *kong.Context) *kong.Node {
-	if node := ctx.Selected(); node != nil {
-		return node
-	}
-	return ctx.Model.DefaultCmd
+	return cmp.Or(ctx.Selected(), ctx.Model.DefaultCmd)
 }
 
 // flagRemedy says what to write instead of a flag that a command has not: the

@@ -11,6 +11,7 @@ import (
 	"driftlab/experiments"
 	"driftlab/experiments/measure"
 	"driftlab/results"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
@@ -85,9 +86,9 @@ func (c *headlineCmd) Run(a *app) error {
 		return err
 	}
 	defer lock.Release()
-	a.warnNoEffect(c.Quiet, "", recipe.NoEffects(recipes...))
+	a.warnNoEffect(c.Quiet, c.choosesLoss(), "", recipe.NoEffects(recipes...))
 	if !c.Quiet {
-		fmt.Fprintf(a.stderr, "simulate: measuring the mismatch at equal weights, then %d arms x %d seeds x %d steps, in %s\n", len(arms), len(seeds), base.Steps, dir)
+		fmt.Fprintf(a.stderr, "simulate: measuring the mismatch at equal weights, then %s x %s x %s, in %s\n", figure.Count(len(arms), "arm"), figure.Count(len(seeds), "seed"), figure.Count(base.Steps, "step"), dir)
 	}
 	m := a.meter(c.Quiet, "headline", "step", 0)
 	end := a.signals.begin()

@@ -28,7 +28,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 // for bad input, 130 when a signal stopped it, 1 for any other failure.
 func run(args []string, stdout, stderr io.Writer) (status int) {
 	out := &checkedWriter{Writer: stdout}
-	a := &app{stdout: out, stderr: stderr}
+	a := &app{stdout: out, stderr: &checkedWriter{Writer: stderr}}
 	defer a.watch()()
 	defer func() {
 		if p := recover(); p != nil {
@@ -49,16 +49,24 @@ func run(args []string, stdout, stderr io.Writer) (status int) {
 	return a.fail(err)
 }
 
-// checkedWriter escapes what it is given, and remembers the first error of
-// writing, such as a full disk, so that nothing that was printed in vain passes
-// for success. Each Write is of whole characters.
+// checkedWriter escapes what it is given, writes commands as the program was started, breaks lines that are longer than the
+// terminal between words, and remembers the first error of writing, such as a full disk, so that nothing that was printed in
+// vain passes for success. Each Write is of whole lines or words.
 type checkedWriter struct {
 	io.Writer
 	err error
 }
 
 func (w *checkedWriter) Write(p []byte) (int, error) {
-	_, err := io.WriteString(w.Writer, escape(string(p)))
+	return w.put(p, narrow(typable(escape(string(p)), programName()), tableWidth(w.Writer)))
+}
+
+// document writes a document for programs: it is escaped and otherwise as it is.
+func (w *checkedWriter) document(p []byte) { _, _ = w.put(p, escape(string(p))) }
+
+// put writes the text of what was given.
+func (w *checkedWriter) put(p []byte, text string) (int, error) {
+	_, err := io.WriteString(w.Writer, text)
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		err = path.Err

@@ -13,6 +13,7 @@ import (
 	"driftlab/results/record"
 	"driftlab/trainer"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/schollz/progressbar/v3"
 )
 
@@ -23,9 +24,17 @@ func (a *app) printJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	// The writer keeps the error.
-	_, _ = a.stdout.Write(text)
-	return nil
+	return a.printText(text)
+}
+
+// printText prints a text for programs, which takes no notice of the terminal.
+func (a *app) printText(text []byte) error {
+	if w, ok := a.stdout.(*checkedWriter); ok {
+		w.document(text) // it keeps the error
+		return nil
+	}
+	_, err := a.stdout.Write(text)
+	return err
 }
 
 // lineEvery is how often progress is printed where there is no terminal.
@@ -40,6 +49,7 @@ type meter struct {
 	total int
 	quiet bool
 	bar   *progressbar.ProgressBar
+	width func() int // of the terminal that has the bar
 
 	mu      sync.Mutex
 	done    int
@@ -54,14 +64,28 @@ type meter struct {
 func (a *app) meter(quiet bool, label, unit string, total int) *meter {
 	label = oneLine(label)
 	m := &meter{w: a.stderr, label: label, unit: unit, total: total, quiet: quiet, printed: time.Now()}
-	if !quiet && terminalWidth(a.stderr) > 0 {
-		m.bar = progressbar.NewOptions(total,
-			progressbar.OptionSetWriter(a.stderr), progressbar.OptionSetDescription(label),
-			progressbar.OptionSetWidth(20), progressbar.OptionShowCount(),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetPredictTime(false)) // pace does, once it is worth something
+	if width := func() int { return terminalWidth(a.stderr) }; !quiet && width() > 0 {
+		m.draw(unchecked(a.stderr), 100*time.Millisecond, width)
 	}
 	return m
+}
+
+// barWidth is the width of the bar itself.
+const barWidth = 20
+
+// draw makes the meter a bar on a terminal of that width, drawn again so often at most.
+func (m *meter) draw(w io.Writer, every time.Duration, width func() int) {
+	m.width = width
+	m.bar = progressbar.NewOptions(m.total, progressbar.OptionSetWriter(w), progressbar.OptionSetWidth(barWidth), progressbar.OptionSetDescription(m.described("")),
+		progressbar.OptionShowCount(), progressbar.OptionThrottle(every), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetPredictTime(false)) // pace does, once it is worth something
+}
+
+// described is the text before the bar, as much as fits in the line with it: a line that is longer than the terminal would be
+// repeated at every refresh.
+func (m *meter) described(text string) string {
+	around := ansi.StringWidth(fmt.Sprintf(" 100%% || (%d/%d) ", m.total, m.total)) + barWidth
+	return ansi.Truncate(strings.TrimSpace(m.label+"  "+text), max(m.width()-around, 0), "…")
 }
 
 // run returns what to call after every step of one run. The first step of a
@@ -117,7 +141,7 @@ func (m *meter) add(steps, skipped int, note string) {
 	switch {
 	case m.quiet:
 	case m.bar != nil:
-		m.bar.Describe(strings.TrimSpace(m.label + "  " + note + strings.ReplaceAll(m.pace(now), ", ", "  ")))
+		m.bar.Describe(m.described(strings.TrimPrefix(strings.ReplaceAll(m.pace(now)+", ", ", ", "  "), "  ") + note))
 		// A bar that cannot be drawn is no reason to stop the work.
 		_ = m.bar.Set(m.done)
 	case m.done >= m.total && m.open == 0, now.Sub(m.printed) >= lineEvery:

@@ -15,6 +15,8 @@ import (
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // TestJSON holds the documents against encoding/json, and prints what that
@@ -98,6 +100,60 @@ func TestNarrowTable(t *testing.T) {
 		for _, word := range strings.Fields("fp4 rollouts, uncorrected collapsed 0.894 0.887 0.841 0.681 0.693 0.604 verdict") {
 			if !slices.Contains(strings.Fields(out.String()), word) {
 				t.Errorf("COLUMNS=%s: %q is broken in\n%s", columns, word, out.String())
+			}
+		}
+	}
+}
+
+// TestMeterBarFitsTerminal: at any width the bar and its text are one line, which a refresh replaces, and the bar keeps its width.
+func TestMeterBarFitsTerminal(t *testing.T) {
+	for _, columns := range []int{50, 60, 80, 120} {
+		var out bytes.Buffer
+		m := &meter{label: "headline", unit: "step"}
+		m.draw(&out, 0, func() int { return columns })
+		jobs := m.queue()
+		for done := range 5 {
+			m.mu.Lock()
+			m.first = time.Now().Add(-time.Minute)
+			m.mu.Unlock()
+			jobs(queue.Progress{Done: 100 * done, Total: 3600, Ended: done, Jobs: 30, Latest: "lag16-opsm-with-a-long-name seed 3  reward 0.55  KL 1.0e-5  length 20.0"})
+		}
+		if strings.Contains(out.String(), "\n") {
+			t.Errorf("%d columns: a line per refresh:\n%q", columns, out.String())
+		}
+		bars := 0
+		for line := range strings.SplitSeq(out.String(), "\r") {
+			if n := ansi.StringWidth(line); n > columns {
+				t.Errorf("%d columns: %d wide: %q", columns, n, line)
+			}
+			if i := strings.Index(line, "|"); i >= 0 {
+				if bars++; strings.LastIndex(line, "|")-i <= barWidth {
+					t.Errorf("%d columns: no bar in %q", columns, line)
+				}
+			}
+		}
+		if bars == 0 {
+			t.Errorf("%d columns: no bar in %q", columns, out.String())
+		}
+	}
+}
+
+// TestWrapWholeWords: lines break between words alone, at any width from 60 on, and what is copied stays whole.
+func TestWrapWholeWords(t *testing.T) {
+	const prose = "  note: the loss-aggregation token-mean weighs responses by their length, so that a batch-invariant engine with micro-batches of unequal lengths trains with other weights than one without"
+	const command = "Next: simulate sweep quick --only method=none+token_tis-2+sapo,stressor=matched+age16+router4 --out runs/a-long-name-of-a-folder"
+	for width := 60; width <= 120; width += 5 {
+		text := narrow(prose+"\n"+command, width)
+		if got := strings.Join(strings.Fields(text), " "); got != strings.Join(strings.Fields(prose+" "+command), " ") {
+			t.Errorf("width %d: words are broken:\n%s", width, text)
+		}
+		lines := strings.Split(text, "\n")
+		if last := lines[len(lines)-1]; last != command {
+			t.Errorf("width %d: the command is broken: %q", width, last)
+		}
+		for _, line := range lines[:len(lines)-1] {
+			if len(line) > width || !strings.HasPrefix(line, "  ") {
+				t.Errorf("width %d: %q", width, line)
 			}
 		}
 	}

@@ -241,7 +241,7 @@ func (c *compareCmd) Run(a *app) error {
 	for _, r := range recipes {
 		a.tellRandom(c.Quiet, r)
 	}
-	a.warnNoEffect(c.Quiet, "", recipe.NoEffects(recipes...))
+	a.warnNoEffect(c.Quiet, c.choosesLoss(), "", recipe.NoEffects(recipes...))
 	m := a.meter(c.Quiet, "compare", "step", 0)
 	end := a.signals.begin()
 	records, err := experiments.Compare(a.ctx, recipes, seeds, experiments.Options{

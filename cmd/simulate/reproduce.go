@@ -19,7 +19,8 @@ import (
 )
 
 type reproduceCmd struct {
-	Claims []string `arg:"" optional:"" name:"claim" complete:"claims" help:"Claims to measure; default all."`
+	Claims []string `arg:"" optional:"" name:"claim" complete:"claims" help:"Claims to measure."`
+	All    bool     `help:"Measure all claims."`
 	Seeds  number   `help:"Number of replications, with consecutive seeds: default 10 models or 20 runs, 1 with --quick. A verdict from fewer than 10 is a preview." max:"100000" placeholder:"N"`
 	Seed   seed     `name:"seed" aliases:"seed-base" help:"First seed, from 1." default:"1" placeholder:"N"`
 	Fresh  bool     `help:"Repeat every measurement with new models and seeds, and show both results."`
@@ -40,9 +41,9 @@ Examples:
   simulate reproduce --list
   simulate reproduce --list dppo
   simulate reproduce fp16-bf16-gap
-  simulate reproduce --quick
+  simulate reproduce --all --quick
   simulate reproduce --check --out results/published
-  simulate reproduce --fresh --out runs/both
+  simulate reproduce --all --fresh --out runs/both
   simulate reproduce length-trap drift-sign --json -q`
 }
 
@@ -78,6 +79,12 @@ func (c *reproduceCmd) Run(a *app) error {
 	o, err := c.options(out)
 	if err != nil {
 		return err
+	}
+	switch all := reproduce.Replications(o); {
+	case c.All && len(c.Claims) > 0:
+		return bad("reproduce: name claims, or give --all, not both")
+	case !c.All && len(c.Claims) == 0:
+		return bad("reproduce: name the claims to measure, such as fp16-bf16-gap; `simulate reproduce --list` lists all %d; --all measures them all, in %d replications", len(claims.IDs()), all)
 	}
 	if err := ownPage(out, "simulate reproduce"); err != nil {
 		return err

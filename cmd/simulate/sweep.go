@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	runner "driftlab/experiments/run"
 	"driftlab/experiments/sweep"
 	"driftlab/experiments/table"
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
@@ -102,12 +104,12 @@ func (c *sweepRunCmd) Run(a *app) error {
 	whole := o.Dir
 	o.Dir = filepath.Join(whole, o.Shard.Folder())
 	if c.DryRun {
-		return a.dryRun(grid, o)
+		return a.dryRun(grid, o, c.choosesLoss())
 	}
 	if err := ownPage(o.Dir, sweepPage); err != nil {
 		return err
 	}
-	a.warnNoEffect(c.Quiet, "the page has all of them", grid.Index().NoEffects())
+	a.warnNoEffect(c.Quiet, c.choosesLoss(), "the page has all of them", grid.Index().NoEffects())
 	m := a.meter(c.Quiet, "sweep", "step", 0)
 	o.Progress = m.queue()
 	end := a.signals.begin()
@@ -132,6 +134,11 @@ func (c *sweepRunCmd) Run(a *app) error {
 		a.noteMissing(done)
 	}
 	return errors.Join(a.showSweep(done, o.Dir, o.Dir, c.JSON), err)
+}
+
+// choosesLoss reports whether the loss is a factor or set.
+func (c *sweepRunCmd) choosesLoss() bool {
+	return c.recipeFlags.choosesLoss() || slices.ContainsFunc(c.Sweep, isLoss)
 }
 
 // shard is the part that the flag names, or else the environment of a job.
@@ -251,14 +258,14 @@ func sweepFault(err error) error {
 }
 
 // dryRun says what there is to do.
-func (a *app) dryRun(g *sweep.Grid, o sweep.Options) error {
+func (a *app) dryRun(g *sweep.Grid, o sweep.Options, loss bool) error {
 	left, err := g.Left(o)
 	if err != nil {
 		return err
 	}
-	a.warnNoEffect(false, "the page of the sweep has all of them", g.Index().NoEffects())
+	a.warnNoEffect(false, loss, "the page of the sweep has all of them", g.Index().NoEffects())
 	runs := len(g.Runs())
-	fmt.Fprintf(a.stdout, "%d points, %d cells, %d runs (equal recipes are counted once)\n", len(g.Commands), len(g.Cells), runs)
+	fmt.Fprintf(a.stdout, "%s, %s, %s (equal recipes are counted once)\n", figure.Count(len(g.Commands), "point"), figure.Count(len(g.Cells), "cell"), figure.Count(runs, "run"))
 	if part := o.Shard; part.Count > 0 {
 		fmt.Fprintf(a.stdout, "Part %d of %d: ", part.Index, part.Count)
 	}
@@ -271,7 +278,7 @@ func (a *app) dryRun(g *sweep.Grid, o sweep.Options) error {
 		total += c.Recipe.Work()
 	}
 	pace, finished := g.Pace(o.Dir)
-	how := fmt.Sprintf("from the times of %d finished runs", finished)
+	how := fmt.Sprintf("from the times of %s", figure.Count(finished, "finished run"))
 	atOnce := queue.Parallelism(o.Workers) // as many as those were
 	if finished == 0 {
 		atOnce = o.Workers
@@ -279,10 +286,10 @@ func (a *app) dryRun(g *sweep.Grid, o sweep.Options) error {
 		if pace, timed, err = timing(a.ctx, left); err != nil {
 			return err
 		}
-		how = fmt.Sprintf("from a few steps of %d runs", timed)
+		how = fmt.Sprintf("from a few steps of %s", figure.Count(timed, "run"))
 	}
 	seconds := time.Duration(total * pace / float64(min(atOnce, len(left))) * float64(time.Second))
-	fmt.Fprintf(a.stdout, "About %s on %d cores, %s\n", seconds.Round(max(time.Second, seconds.Round(time.Minute)/60)), min(o.Workers, len(left)), how)
+	fmt.Fprintf(a.stdout, "About %s on %s, %s\n", seconds.Round(max(time.Second, seconds.Round(time.Minute)/60)), figure.Count(min(o.Workers, len(left)), "core"), how)
 	return nil
 }
 

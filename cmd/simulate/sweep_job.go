@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"path/filepath"
@@ -70,7 +71,11 @@ func (c *sweepJobCmd) Run(a *app) error {
 	if c.Seeds > 0 {
 		j.Args = append(j.Args, "--seeds", strconv.Itoa(int(c.Seeds)))
 	}
-	return j.Write(a.stdout, c.Cluster)
+	var file bytes.Buffer
+	if err := j.Write(&file, c.Cluster); err != nil {
+		return err
+	}
+	return a.printText(file.Bytes())
 }
 
 // tableFlags are those of the commands that write a sweep's tables.
@@ -205,6 +210,9 @@ func (a *app) showSweep(done *sweep.Folder, dir, out string, asJSON bool) error 
 	}
 	for _, t := range append(done.BestTables(mostPrinted), done.PointTable(mostPrinted)) {
 		a.printTable(t)
+	}
+	if best := done.Best(); best != "" {
+		fmt.Fprintln(a.stdout, best)
 	}
 	fmt.Fprintf(a.stdout, "Table: %s\nReport: %s\n", filepath.Join(out, "runs.csv"), doc.Report)
 	return nil

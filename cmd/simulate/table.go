@@ -49,12 +49,52 @@ func unchecked(w io.Writer) io.Writer {
 	return w
 }
 
-// wrapped is text in lines of that width, between words; 0 is no limit.
+// wrapped is text in lines of that width; 0 is no limit.
 func wrapped(text string, width int) string {
-	if text = oneLine(text); width > 0 {
-		text = ansi.Wordwrap(text, width, "")
+	return wrap(typable(oneLine(text), programName()), width, "")
+}
+
+// wrap breaks a line that is longer than a width between words, and nowhere else: a name with a hyphen stays whole. Lines
+// after the first begin with indent.
+func wrap(line string, width int, indent string) string {
+	if width <= 0 || ansi.StringWidth(line) <= width {
+		return line
 	}
-	return text
+	text := strings.TrimLeft(line, " ")
+	b, used := strings.Builder{}, len(line)-len(text)
+	b.WriteString(line[:used])
+	for i, word := range strings.Split(text, " ") {
+		n := ansi.StringWidth(word)
+		switch {
+		case i == 0:
+		case used+1+n > width:
+			b.WriteString("\n" + indent)
+			used = len(indent)
+		default:
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(word)
+		used += n
+	}
+	return b.String()
+}
+
+// narrow breaks the lines of a text that are longer than a width: prose alone, since a command, a setting or a path that is broken
+// cannot be copied. A line continues two columns further in than it began.
+func narrow(text string, width int) string {
+	if width <= 0 || ansi.StringWidth(text) <= width {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if commandInText.MatchString(line) || strings.Contains(line, programName()+" ") || strings.ContainsAny(line, "={}\\") {
+			continue
+		}
+		in := len(line) - len(strings.TrimLeft(line, " "))
+		lines[i] = wrap(line, width, strings.Repeat(" ", min(in+2, width/2)))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // colours of emphasis, from the sixteen that every terminal has in its theme.
@@ -80,7 +120,7 @@ func cellTexts(t *figure.Figure) [][]string {
 	for _, row := range t.Rows {
 		cells := make([]string, len(t.Columns))
 		for j, c := range row {
-			cells[j] = oneLine(c.Text)
+			cells[j] = typable(oneLine(c.Text), programName())
 		}
 		rows = append(rows, cells)
 	}
@@ -169,7 +209,7 @@ func fit(rows [][]string, width int) bool {
 	}
 	for _, row := range rows {
 		for j, cell := range row {
-			row[j] = ansi.Wordwrap(cell, now[j], "")
+			row[j] = wrap(cell, now[j], "")
 		}
 	}
 	return true
@@ -193,8 +233,7 @@ func asRecords(rows [][]string, width int) string {
 				continue
 			}
 			b.WriteString(rows[0][j] + strings.Repeat(" ", left-widths[j]+gap))
-			room := max(width-left-gap, 10)
-			b.WriteString(strings.ReplaceAll(ansi.Wordwrap(cell, room, ""), "\n", "\n"+strings.Repeat(" ", left+gap)) + "\n")
+			b.WriteString(strings.ReplaceAll(wrap(cell, max(width-left-gap, 1), ""), "\n", "\n"+strings.Repeat(" ", left+gap)) + "\n")
 		}
 	}
 	return strings.TrimSuffix(b.String(), "\n")

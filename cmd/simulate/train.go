@@ -84,7 +84,7 @@ func (c *trainCmd) Run(a *app) error {
 	a.warnForeign(dir, filepath.Base(c.Dump))
 	options := runner.Options{Dir: dir, DumpFile: c.Dump, Workers: c.workers(), Recompute: c.Recompute, Scorer: scorer}
 	a.tellRandom(c.Quiet || record.Exists(dir), r)
-	a.warnNoEffect(c.Quiet || record.Exists(dir), "", recipe.NoEffects(r))
+	a.warnNoEffect(c.Quiet || record.Exists(dir), c.choosesLoss(), "", recipe.NoEffects(r))
 	m := a.meter(c.Quiet, r.Name, "step", r.Steps)
 	options.Progress = m.run("")
 	end := a.signals.begin()
@@ -156,11 +156,12 @@ const mostNotes = 8
 
 // warnNoEffect says which parts of recipes cannot act, one line each; rest says where those
 // beyond the first are, and is empty where there are few. It is left out where nothing
-// begins, or quiet is asked for.
-func (a *app) warnNoEffect(quiet bool, rest string, notes []recipe.NoEffect) {
+// begins, or quiet is asked for. The clip of the usual loss is a note where the loss was chosen.
+func (a *app) warnNoEffect(quiet, loss bool, rest string, notes []recipe.NoEffect) {
 	if quiet {
 		return
 	}
+	notes = slices.DeleteFunc(notes, func(n recipe.NoEffect) bool { return !loss && n.OfUsualLoss() })
 	shown := len(notes)
 	if rest != "" {
 		shown = min(shown, mostNotes)

@@ -94,7 +94,7 @@ func (x *Index) compare(f IndexFactor, rows []Outcome, baseline string) (list []
 		for _, c := range own {
 			d := stats.Differences(bySeed[level][c.Value], bySeed[level][baseline])
 			differences = append(differences, d)
-			c.Difference = stats.T(d)
+			c.Difference = bounded(stats.T(d), rows[0].Metric, -1)
 			list = append(list, c)
 		}
 	}
@@ -105,6 +105,56 @@ func (x *Index) compare(f IndexFactor, rows []Outcome, baseline string) (list []
 		list[i].P = p
 	}
 	return list
+}
+
+// bounded is the interval of a metric, or of a difference of two whose least value is low: a pass rate is at most 1.
+func bounded(i stats.Interval, metric string, low float64) stats.Interval {
+	if strings.HasSuffix(metric, "pass_rate") {
+		return i.Within(low, 1)
+	}
+	return i
+}
+
+// Best names the combination of values with the highest mean, with its interval and what it was selected from; empty where there
+// is no choice.
+func (d *Folder) Best() string {
+	var best stats.Interval
+	name, whole := "", 0
+	for _, p := range d.Points {
+		var means []float64
+		for _, o := range d.having(p.Values) {
+			if !math.IsNaN(float64(o.Mean)) {
+				means = append(means, float64(o.Mean))
+			}
+		}
+		if len(means) == 0 || len(means) < len(d.Seeds) {
+			continue
+		}
+		whole++
+		if i := stats.T(means); name == "" || i.Estimate > best.Estimate {
+			best, name = i, d.combination(p)
+		}
+	}
+	if whole < 2 {
+		return ""
+	}
+	best = bounded(best, d.metric(), 0)
+	text := fmt.Sprintf("Best combination: %s, mean %s %.3f", name, d.metric(), best.Estimate)
+	if best.N > 1 {
+		text += fmt.Sprintf(" (95 %% CI %.3f to %.3f, n = %d)", best.Low, best.High, best.N)
+	}
+	return text + fmt.Sprintf(", selected from %d combinations: the selection makes its mean too high.", whole)
+}
+
+// combination are a point's values of the factors that vary.
+func (x *Index) combination(p IndexPoint) string {
+	var parts []string
+	for _, f := range x.Factors {
+		if len(f.Values) > 1 {
+			parts = append(parts, f.Name+"="+p.Values[f.Name])
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // level names the values of the factors but one.

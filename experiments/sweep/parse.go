@@ -64,7 +64,7 @@ func Parse(file string, text []byte) (*Plan, error) {
 
 // ParseFlags makes a plan of recipes and of texts of --sweep, by the rules of a file.
 func ParseFlags(bases, sweeps []string) (*Plan, error) {
-	p := &Plan{Name: "flags", Bases: bases}
+	p := &Plan{Bases: bases}
 	for _, text := range sweeps {
 		f, err := parseFactor(text)
 		if err != nil {
@@ -72,6 +72,7 @@ func ParseFlags(bases, sweeps []string) (*Plan, error) {
 		}
 		p.Factors = append(p.Factors, f)
 	}
+	p.Name = p.nameOfFactors()
 	var faults recipe.Faults
 	for i, base := range bases {
 		if slices.Contains(bases[:i], base) {
@@ -85,6 +86,18 @@ func ParseFlags(bases, sweeps []string) (*Plan, error) {
 		return nil, faults
 	}
 	return p, nil
+}
+
+// nameOfFactors names a sweep after its recipes, if there are several, and the fields that it varies.
+func (p *Plan) nameOfFactors() string {
+	var names []string
+	if len(p.Bases) > 1 {
+		names = append(names, recipeFactor)
+	}
+	for _, f := range p.Factors {
+		names = append(names, fileName(f.Name[strings.LastIndexByte(f.Name, '.')+1:]))
+	}
+	return strings.Join(names, "-")
 }
 
 // problem is one thing wrong with a factor of a plan, by its place.

@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,7 +58,7 @@ func (d *Folder) BestTables(most int) (list []*figure.Figure) {
 func (d *Folder) Report() (results.Report, []Picture) {
 	v := &view{Folder: d}
 	x := d.Index
-	r := results.Report{Eyebrow: "simulate sweep", Title: "Sweep " + x.Name, Lead: strings.TrimSpace(v.better() + " " + v.lead() + " " + d.Missing()), Facts: v.facts()}
+	r := results.Report{Eyebrow: "simulate sweep", Title: x.title(), Lead: strings.TrimSpace(strings.Join(slices.DeleteFunc([]string{d.Best(), v.better(), v.lead(), d.Missing()}, func(s string) bool { return s == "" }), " ")), Facts: v.facts()}
 	best := results.Section{Heading: "Which is best"}
 	for _, t := range d.BestTables(mostPoints) {
 		best.Blocks = append(best.Blocks, t)
@@ -85,6 +86,20 @@ func (d *Folder) Report() (results.Report, []Picture) {
 		r.Reruns = append(r.Reruns, results.Rerun{Name: v.pointName(p), Command: strings.Join(lines, "\n")})
 	}
 	return r, v.pictures
+}
+
+// title names the sweep and what it varies.
+func (x *Index) title() string {
+	var names []string
+	for _, f := range x.Factors {
+		if len(f.Values) > 1 {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "Sweep " + x.Name
+	}
+	return "Sweep " + x.Name + ": " + strings.Join(names, " × ")
 }
 
 func (v *view) lead() string {

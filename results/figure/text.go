@@ -129,3 +129,11 @@ func (f *Figure) strip() string {
 	}
 	return b.String()
 }
+
+// Count is a number with what it counts: 1 seed, 3 seeds.
+func Count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}

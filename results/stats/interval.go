@@ -33,6 +33,13 @@ func T(x []float64) Interval {
 	return Interval{mean, mean - half, mean + half, len(x)}
 }
 
+// Within cuts the ends of an interval to the range that its figure can have: the interval by Student's t of a few pass rates
+// ends far outside.
+func (i Interval) Within(low, high float64) Interval {
+	i.Low, i.High = min(max(i.Low, low), high), min(max(i.High, low), high)
+	return i
+}
+
 // TRatio is the geometric mean of the paired ratios a[i]/b[i] with the interval
 // by Student's t on their logarithms. A pair of two zeros has nothing to compare
 // and makes everything NaN, and so does a negative ratio; one zero makes the

@@ -196,11 +196,5 @@ func nearestThree(name string, known []string) []string {
 	return near[:3]
 }
 
-// Nearest returns the nearest known name, or "" if more than half of its letters
-// would have to be changed.
-func Nearest(name string, known []string) string {
-	if near := precision.NearestNames(name, known); len(near) > 0 && precision.NameDistance(name, near[0]) <= 0.5 {
-		return near[0]
-	}
-	return ""
-}
+// Nearest is precision.Nearest.
+func Nearest(name string, known []string) string { return precision.Nearest(name, known) }

@@ -58,7 +58,7 @@ func TestUnknownName(t *testing.T) {
 		known []string
 		want  string
 	}{
-		{"tis", many, `unknown name "tis": did you mean "tiz"? (known: long_name_of_tis, tiz, tas and 8 more)`},
+		{"tis", many, `unknown name "tis": did you mean "long_name_of_tis"? (known: long_name_of_tis, tiz, tas and 8 more)`},
 		{"", many, `unknown name "" (known: aaaaaaaa, bbbbbbbb, cccccccc and 8 more)`},
 		{"tis", many[8:10], `unknown name "tis": did you mean "tiz"? (known: tiz, tas)`},
 	} {
@@ -68,7 +68,7 @@ func TestUnknownName(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
+func TestNearestMethodName(t *testing.T) {
 	known := []string{"token_tis", "sequence_tis", "icepop", "none"}
 	for _, c := range []struct{ name, want string }{
 		{"token_tis", "token_tis"},
@@ -86,7 +86,7 @@ func TestNearest(t *testing.T) {
 			t.Errorf("Nearest(%q) = %q, want %q", c.name, got, c.want)
 		}
 	}
-	if got := method.Nearest("ab", []string{"ac", "ad"}); got != "ac" {
+	if got := method.Nearest("abc", []string{"abd", "abe"}); got != "abd" {
 		t.Errorf("of equally near names the first counts, got %q", got)
 	}
 }

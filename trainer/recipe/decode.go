@@ -285,10 +285,14 @@ func (d *decoder) suggestion(name string, known []string) string {
 	if near := method.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
+	shortest := ""
 	for _, p := range allPaths() {
-		if !d.other && p[strings.LastIndexByte(p, '.')+1:] == name {
-			return fmt.Sprintf("did you mean %s?", p)
+		if !d.other && p[strings.LastIndexByte(p, '.')+1:] == name && (shortest == "" || strings.Count(p, ".") < strings.Count(shortest, ".")) {
+			shortest = p
 		}
+	}
+	if shortest != "" {
+		return fmt.Sprintf("did you mean %s?", shortest)
 	}
 	if len(known) == 0 {
 		return "there are none here"

@@ -186,6 +186,12 @@ type NoEffect struct {
 // String is a line.
 func (n NoEffect) String() string { return n.Where + ": " + n.Note }
 
+// OfUsualLoss reports whether the note is about the clip of the loss that every recipe starts with. With one update per step that
+// loss is the plain policy gradient, which most runs want.
+func (n NoEffect) OfUsualLoss() bool {
+	return strings.HasPrefix(n.Note, "loss "+Default().Loss.Name+": ")
+}
+
 // NoEffects are the parts of recipes that cannot act, each once with the names of its
 // recipes.
 func NoEffects(recipes ...Recipe) []NoEffect {

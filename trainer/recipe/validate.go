@@ -156,6 +156,10 @@ func (c *checker) model(r Recipe) {
 // differences lists the fields in which a model section and a checkpoint differ.
 func differences(m, checkpoint model.Config, name string) Faults {
 	var faults Faults
+	if m.Experts == 0 && checkpoint.Experts > 0 {
+		return Faults{{Path: "model.experts", Problem: fmt.Sprintf("a dense model, but the checkpoint %s has %d experts: train a dense one first, for example simulate pretrain chain-base --set model.experts=1 --out dense, "+
+			"then give it with checkpoint=./dense and without a model section", name, checkpoint.Experts)}}
+	}
 	theirs := fieldsOf(reflect.ValueOf(&checkpoint).Elem())
 	for i, f := range fieldsOf(reflect.ValueOf(&m).Elem()) {
 		if a, b := f.value.Interface(), theirs[i].value.Interface(); a != b {

@@ -170,11 +170,11 @@ func (j *Judged) figure() string {
 	return text
 }
 
-// provisionalNote explains the question mark if one is shown.
+// provisionalNote explains a preview if one is shown.
 func provisionalNote(list []Result) string {
 	for i := range list {
 		if list[i].Provisional() {
-			return "A verdict with a question mark is a preview: fewer than ten replications, or a smaller measurement."
+			return "Preview: fewer than ten replications, or a smaller measurement."
 		}
 	}
 	return ""
@@ -252,10 +252,10 @@ func (r *Result) verdictCell() figure.Cell {
 	return figure.Word(r.verdictText()).As(emphasis(r.Verdict))
 }
 
-// verdictText is the verdict, with a question mark while it is provisional.
+// verdictText is the verdict, and that it is a preview while it is provisional.
 func (r *Result) verdictText() string {
 	if r.Provisional() {
-		return string(r.Verdict) + "?"
+		return string(r.Verdict) + ", preview"
 	}
 	return string(r.Verdict)
 }

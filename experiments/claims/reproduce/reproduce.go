@@ -124,6 +124,16 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	return out, nil
 }
 
+// Replications counts those of a run with these options, kept ones included.
+func Replications(o Options) (n int) {
+	list, _ := chosen(o.Claims)
+	for _, c := range list {
+		seeds, _ := o.seeds(c)
+		n += len(seeds)
+	}
+	return n
+}
+
 // measurement is a claim whose replications are being measured.
 type measurement struct {
 	claim   claim.Claim

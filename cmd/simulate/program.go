@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// programName is how to start this program again as it was started: messages name commands to be typed.
+var programName = sync.OnceValue(func() string {
+	path, err := os.Executable()
+	if err != nil {
+		return os.Args[0]
+	}
+	found, err := exec.LookPath(filepath.Base(os.Args[0]))
+	inPath := err == nil && sameFile(found, path)
+	_, err = os.Stat("cmd/simulate/main.go")
+	return nameOf(os.Args[0], path, inPath, err == nil)
+})
+
+// nameOf is programName of a program that was called by a name, whose file has a path, which the shell finds by its base
+// name or not, in the root of a clone or not. `go run` makes its file in a temporary folder go-build.../b001/exe.
+func nameOf(called, path string, inPath, root bool) string {
+	switch folder := filepath.Dir(path); {
+	case filepath.Base(folder) == "exe" && strings.Contains(folder, "go-build") && root:
+		return "go run ./cmd/simulate"
+	case filepath.Base(folder) == "exe" && strings.Contains(folder, "go-build"):
+		return "go run driftlab/cmd/simulate"
+	case inPath:
+		return filepath.Base(called)
+	}
+	return called
+}
+
+// sameFile reports whether two paths lead to one file.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// commandInText is a command of this program in a text: its name, followed by a command or a flag.
+var commandInText = regexp.MustCompile("(^|[^\\w./-])simulate( (?:--[a-z]|(?:headline|measure|train|compare|sweep|reproduce|evaluate|schedule|diagnose|lab|pretrain|lesson|methods|checkpoint|report|bench|new|help|completion)\\b))")
+
+// typable is a text whose commands are written as the program was started.
+func typable(text, program string) string {
+	if program == "simulate" || !strings.Contains(text, "simulate ") {
+		return text
+	}
+	return commandInText.ReplaceAllString(text, "${1}"+strings.ReplaceAll(program, "$", "$$")+"$2")
+}
