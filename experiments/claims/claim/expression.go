@@ -5,9 +5,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"driftlab/results/stats"
 )
@@ -136,11 +138,16 @@ func literals(call *ast.CallExpr) (out []string) {
 	return out
 }
 
+// functionsHelp lists what expressions can call.
+func functionsHelp() string {
+	return fmt.Sprintf("the functions are %s and %s of values, and %s of an arm", meanFunction, slopeFunction, strings.Join(slices.Sorted(maps.Keys(armFunctions)), ", "))
+}
+
 // checkExpression says what is wrong with an expression of the training's arms.
 func (t *Training) checkExpression(text string) error {
 	n, err := parser.ParseExpr(text)
 	if err != nil {
-		return fmt.Errorf("%s: %w", text, err)
+		return fmt.Errorf("%s: %w: write function(arguments); %s", text, err, functionsHelp())
 	}
 	if err := t.check(n); err != nil {
 		return fmt.Errorf("%s: %w", text, err)
@@ -186,7 +193,7 @@ func (t *Training) checkCall(call *ast.CallExpr) error {
 		}
 		return nil
 	case !reads:
-		return fmt.Errorf("no function %s of %d values", id.Name, len(call.Args))
+		return fmt.Errorf("no function %s of %d values: %s", id.Name, len(call.Args), functionsHelp())
 	case len(words) != len(call.Args) || f.column != (len(words) == 2) || len(words) == 0:
 		return fmt.Errorf("%s takes an arm, and a column if it reads one", id.Name)
 	case t.arm(words[0]) == nil:

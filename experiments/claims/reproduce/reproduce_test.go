@@ -327,7 +327,7 @@ func ExampleRun() {
 		fmt.Printf("%s: %s, %s\n", d.Name, d.Needs, d.Outcome)
 	}
 	// Output:
-	// The three-policy bound leaves more than ten times the gap that is there - reproduced?
+	// The three-policy bound leaves more than ten times the gap that is there - reproduced, preview
 	// room of the bound over |J - L|, median: interval above 10, passed
 }
 

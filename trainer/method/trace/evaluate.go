@@ -3,9 +3,11 @@ package trace
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"driftlab/precision/elementary"
 )
@@ -24,6 +26,11 @@ var functions = map[string]func(x []float64) (float64, error){
 	"inside": of(3, func(x []float64) float64 { return (1 - below(x[0], x[1])) * (1 - below(x[2], x[0])) }),
 	"not":    of(1, func(x []float64) float64 { return 1 - x[0] }),
 	"above":  of(2, func(x []float64) float64 { return below(x[1], x[0]) }),
+}
+
+// functionNames lists what formulas can call.
+func functionNames() string {
+	return strings.Join(slices.Sorted(maps.Keys(functions)), ", ") + " of numbers, " + strings.Join(slices.Sorted(maps.Keys(folds)), ", ") + " of a response's tokens"
 }
 
 func of(n int, f func([]float64) float64) func([]float64) (float64, error) {
@@ -138,7 +145,7 @@ func (n *node) eval(k *Token) (float64, error) {
 		}
 		f, ok := functions[n.op]
 		if !ok {
-			return 0, fmt.Errorf("there is no function %s", n.op)
+			return 0, fmt.Errorf("there is no function %s: the functions are %s", n.op, functionNames())
 		}
 		x, err := evalAll(n.parts, k)
 		if err != nil {

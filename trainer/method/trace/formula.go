@@ -38,7 +38,7 @@ func parse(text string) (*node, error) {
 	p := parser{text: text}
 	n := p.sum()
 	if p.err == nil && p.peek() != "" {
-		p.fail("%q is left over", p.text)
+		p.fail("%q is left over: a function has its arguments in parentheses; the functions are %s", p.text, functionNames())
 	}
 	return n, p.err
 }
