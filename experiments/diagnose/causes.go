@@ -298,7 +298,11 @@ func describe(names []string, confidence Confidence, shares map[string][3]float6
 		if name == Unsynced {
 			name += " weights"
 		}
-		return fmt.Sprintf("%s (%.0f %% of it, %.0f to %.0f)", name, 100*s[1], 100*s[0], 100*s[2])
+		low, high := fmt.Sprintf("%.0f", 100*s[0]), fmt.Sprintf("%.0f", 100*s[2])
+		if low == high {
+			return fmt.Sprintf("%s (%s %% of it)", name, low)
+		}
+		return fmt.Sprintf("%s (%.0f %% of it, %s to %s)", name, 100*s[1], low, high)
 	}
 	text := " The cause is " + part(names[0])
 	switch confidence {
