@@ -99,8 +99,10 @@ func (c *methodsCmd) Run(a *app) error {
 		return c.page(a)
 	}
 	if err != nil {
-		if ok, failed := c.named(a); ok || failed != nil {
-			return failed
+		for _, other := range []func(*app) (bool, error){c.named, c.term, c.counterparts} {
+			if ok, failed := other(a); ok || failed != nil {
+				return failed
+			}
 		}
 		return err
 	}

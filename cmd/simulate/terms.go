@@ -1,0 +1,76 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"driftlab/trainer/recipe/foreign"
+
+	"go.yaml.in/yaml/v4"
+)
+
+//go:embed terms.yaml
+var termsText []byte
+
+// frameworkTerm is a word of the frameworks that is no method of a registry.
+type frameworkTerm struct {
+	Name    string   `json:"name" yaml:"name"`
+	Aliases []string `json:"aliases" yaml:"aliases"`
+	Text    string   `json:"text" yaml:"text"`
+}
+
+// terms are those of terms.yaml, which tests read.
+var terms = sync.OnceValue(func() (list []frameworkTerm) {
+	if err := yaml.Unmarshal(termsText, &list); err != nil {
+		panic("terms.yaml: " + err.Error())
+	}
+	return list
+})
+
+// sameTerm reports whether two names differ in case and separators alone.
+func sameTerm(a, b string) bool {
+	plain := strings.NewReplacer("-", "", "_", "", " ", "")
+	return strings.EqualFold(plain.Replace(a), plain.Replace(b))
+}
+
+// term shows the term of that name; ok is false where there is none.
+func (c *methodsCmd) term(a *app) (ok bool, err error) {
+	named := func(name string) bool { return sameTerm(name, c.Name) }
+	i := slices.IndexFunc(terms(), func(t frameworkTerm) bool { return named(t.Name) || slices.ContainsFunc(t.Aliases, named) })
+	if i < 0 {
+		return false, nil
+	}
+	t := terms()[i]
+	text := fmt.Sprintf("%s (also: %s)\n  %s\n", t.Name, strings.Join(t.Aliases, ", "), strings.ReplaceAll(strings.TrimSpace(t.Text), "\n", "\n  "))
+	return true, c.show(a, "methods.md", "# "+t.Name+"\n\n```\n"+text+"```\n", t, func() { fmt.Fprint(a.stdout, text) })
+}
+
+// counterparts shows what the frameworks have under that name, as their pages say; ok is false where none has it.
+func (c *methodsCmd) counterparts(a *app) (ok bool, err error) {
+	var pages []frameworkPage
+	var b strings.Builder
+	for _, r := range foreign.Registries() {
+		p := pageOf(r)
+		p.Registry = slices.DeleteFunc(slices.Clone(p.Registry), func(x foreign.Counterpart) bool { return x.Theirs != c.Name })
+		p.Keys = slices.DeleteFunc(slices.Clone(p.Keys), func(k foreign.Key) bool {
+			return k.Key != c.Name && k.Key[strings.LastIndexByte(k.Key, '.')+1:] != c.Name
+		})
+		if len(p.Registry)+len(p.Keys) == 0 {
+			continue
+		}
+		pages = append(pages, p)
+		for _, x := range p.Registry {
+			fmt.Fprintf(&b, "%s: %s %s, %s %s\n", p.Framework, x.Kind, x.Theirs, x.Relation(), strings.TrimSpace(strings.TrimSpace(x.Field+" "+x.Ours)+" "+x.Note))
+		}
+		for _, k := range p.Keys {
+			fmt.Fprintf(&b, "%s: key %s: %s\n", p.Framework, k.Key, strings.TrimSpace(k.Field+" "+k.Why))
+		}
+	}
+	if pages == nil {
+		return false, nil
+	}
+	return true, c.show(a, "methods.md", b.String(), pages, func() { fmt.Fprint(a.stdout, b.String()) })
+}
