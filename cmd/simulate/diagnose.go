@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -305,10 +306,15 @@ func (a *app) printFixes(r diagnose.Report) {
 // printCauses prints the likely causes of the gap, and those that cannot be distinguished.
 func (a *app) printCauses(r diagnose.Report) {
 	var parts []string
-	for _, c := range r.Causes {
-		parts = append(parts, fmt.Sprintf("%s %.0f %% of k3 (90 %% interval %.0f to %.0f), likelihood ratio 10^%.1f against the best other cause", c.Name, 100*c.ShareK3[1], 100*c.ShareK3[0], 100*c.ShareK3[2], c.Log10LR))
+	causes := slices.DeleteFunc(slices.Clone(r.Causes), func(c diagnose.Cause) bool { return c.ShareK3[2] < 0.005 })
+	slices.SortStableFunc(causes, func(x, y diagnose.Cause) int { return cmp.Compare(y.ShareK3[1], x.ShareK3[1]) })
+	for _, c := range causes {
+		parts = append(parts, c.Name+" "+c.Part())
 	}
 	if len(parts) > 0 {
+		if first := r.Causes[0]; first.Log10LR > 0 { // the likeliest; of the others the ratio is below 1
+			parts = append(parts, fmt.Sprintf("as the only cause, %s fits 10^%.1f times better than the next", first.Name, first.Log10LR))
+		}
 		fmt.Fprintf(a.stdout, "Causes: %s\n", strings.Join(parts, "; "))
 	}
 	parts = nil

@@ -298,11 +298,7 @@ func describe(names []string, confidence Confidence, shares map[string][3]float6
 		if name == Unsynced {
 			name += " weights"
 		}
-		low, high := fmt.Sprintf("%.0f", 100*s[0]), fmt.Sprintf("%.0f", 100*s[2])
-		if low == high {
-			return fmt.Sprintf("%s (%s %% of it)", name, low)
-		}
-		return fmt.Sprintf("%s (%.0f %% of it, %s to %s)", name, 100*s[1], low, high)
+		return fmt.Sprintf("%s (%s)", name, shareText(s, "of it", ""))
 	}
 	text := " The cause is " + part(names[0])
 	switch confidence {
@@ -311,7 +307,9 @@ func describe(names []string, confidence Confidence, shares map[string][3]float6
 	case Either:
 		return fmt.Sprintf(" The cause is either %s or %s.", names[0], names[1])
 	}
-	if len(names) > 1 {
+	if len(names) > 1 { // the larger share first
+		names = slices.Clone(names)
+		slices.SortStableFunc(names, func(x, y string) int { return cmp.Compare(shares[y][1], shares[x][1]) })
 		text = " The likely causes are " + part(names[0])
 	}
 	for _, name := range names[1:] {
@@ -319,3 +317,15 @@ func describe(names []string, confidence Confidence, shares map[string][3]float6
 	}
 	return text + "."
 }
+
+// shareText is a share with its interval, which is left out where it has no width.
+func shareText(s [3]float64, of, interval string) string {
+	text := fmt.Sprintf("%.0f %% %s", 100*s[1], of)
+	if low, high := fmt.Sprintf("%.0f", 100*s[0]), fmt.Sprintf("%.0f", 100*s[2]); low != high {
+		text += fmt.Sprintf(", %s%s to %s", interval, low, high)
+	}
+	return text
+}
+
+// Part is the cause's share of k3, with its interval.
+func (c Cause) Part() string { return shareText(c.ShareK3, "of k3", "90 % interval ") }

@@ -224,7 +224,7 @@ var rows = []row{
 	}, (*known).longer,
 		always("halve the learning rate and mask responses by their geometric mean; if the length goes on rising, audit the reward and the stop token"), geometric, nil},
 	{"none of these", "SkyRL", func(*known) string { return "" }, func(*known) bool { return true },
-		always("log the metrics; truncate token weights first, and mask only if training is unstable with them"), tokenTIS, natural},
+		always("truncate token weights, and mask only if training is unstable with them"), tokenTIS, natural},
 }
 
 func always(advice string) func(*known) string { return func(*known) string { return advice } }

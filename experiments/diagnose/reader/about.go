@@ -37,9 +37,8 @@ type File struct {
 	// Notes say what a reader of the figures must know of this format.
 	Notes []string
 
-	notRead []string // keys that are recorded and not read
-	rowStep *int     // of the first row
-	mixed   bool     // other rows have other steps
+	rowStep *int // of the first row
+	mixed   bool // other rows have other steps
 	has     [len(columns)]bool
 }
 
