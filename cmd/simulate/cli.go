@@ -36,8 +36,6 @@ type cli struct {
 	Lesson     lessonCmd     `cmd:"" help:"A lesson of the lab in the terminal."`
 	Methods    methodsCmd    `cmd:"" help:"Look up a method, setting, stressor, recipe or field: what it does, formula, source, effects."`
 	Checkpoint checkpointCmd `cmd:"" help:"List or export the base checkpoints inside the binary."`
-	Seal       sealCmd       `cmd:"" help:"Add checksums to the results of claims and sweeps."`
-	Pack       packCmd       `cmd:"" help:"Compress finished sweeps and claims."`
 	Report     reportCmd     `cmd:"" help:"Write a self-contained HTML page and SVG plots from runs."`
 	Bench      benchCmd      `cmd:"" help:"Measure speed in tokens per second, by phase."`
 	New        newCmd        `cmd:"" help:"Write the files of a new method into a clone of the source."`

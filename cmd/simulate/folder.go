@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 
-	"driftlab/experiments/claims/reproduce"
-	"driftlab/experiments/sweep"
 	"driftlab/results"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
@@ -223,82 +221,4 @@ func folderText(kind folderKind) string {
 		return "a folder of runs"
 	}
 	return "the folder of a run"
-}
-
-type packCmd struct {
-	Undo bool     `help:"Restore the plain files."`
-	Dirs []string `arg:"" complete:"dirs" help:"Folders of claims or sweeps, or folders that contain them."`
-}
-
-func (*packCmd) Help() string {
-	return `Compresses finished results: runs.jsonl of a sweep to about an eighth of its size, the observations of a claim, joined in
-one file, to about a third. They are stored by columns with zstd, without loss. Every command reads packed folders
-directly, and their seals (SHA-256 sums) are those of the plain lines. A run that adds to a packed sweep unpacks its log.
-
-Examples:
-  simulate pack runs/table
-  simulate pack --undo results/published   # for other programs that read the JSON lines`
-}
-
-func (c *packCmd) Run(a *app) error {
-	verb := "packed"
-	if c.Undo {
-		verb = "unpacked"
-	}
-	for _, dir := range c.Dirs {
-		observations, logs, err := eachResult(dir, func(dir string) (int, error) { return reproduce.Pack(dir, c.Undo) },
-			func(dir string) (int, error) { return sweep.Pack(dir, c.Undo) })
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(a.stdout, "%s: %s %d observations of claims and %d logs of sweeps\n", dir, verb, observations, logs)
-	}
-	return nil
-}
-
-type sealCmd struct {
-	Dirs []string `arg:"" complete:"dirs" help:"Folders of claims or sweeps, or folders that contain them."`
-}
-
-func (*sealCmd) Help() string {
-	return `Adds seals to claims and sweeps that have none. A seal is a list of SHA-256 sums: of every observation, and of every line
-of runs.jsonl. A file that does not match its seal is refused, by name. Nothing else is changed. Folders with
-contradictions are refused, and existing seals are never replaced.
-
-Examples:
-  simulate seal runs/reproduce runs/screen`
-}
-
-func (c *sealCmd) Run(a *app) error {
-	for _, dir := range c.Dirs {
-		files, lines, err := eachResult(dir, reproduce.Seal, sweep.Seal)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(a.stdout, "%s: sealed %d files of claims and %d lines of sweeps\n", dir, files, lines)
-	}
-	return nil
-}
-
-// eachResult does something with every directory of claims and every folder of a sweep at or
-// below a folder, and adds up how many there were of what it counts.
-func eachResult(dir string, claims, sweeps func(dir string) (int, error)) (ofClaims, ofSweeps int, err error) {
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() {
-			return err
-		}
-		if info, err := os.Stat(filepath.Join(path, "claims")); err == nil && info.IsDir() {
-			n, err := claims(path)
-			if ofClaims += n; err != nil {
-				return err
-			}
-		}
-		if _, err := os.Stat(filepath.Join(path, sweep.IndexFile)); err != nil {
-			return nil
-		}
-		n, err := sweeps(path)
-		ofSweeps += n
-		return err
-	})
-	return ofClaims, ofSweeps, err
 }

@@ -48,8 +48,8 @@ or on the command line, as --sweep of recipes. A field is varied once and become
 column recipe.steps, since the column steps has the number of steps that a run made. {seed} in a value stands for the
 seed of the run, for example checkpoint: "models/{seed}". Finished runs are not repeated, and equal recipes run once.
 
-The folder then has runs.csv, steps.csv and comparisons.csv (all also as .parquet), runs.jsonl with the whole record of
-each run, report.html and plots/. comparisons.csv ranks the values of each factor at each level of the other factors:
+The folder then has runs.csv, steps.csv and comparisons.csv (all also as .parquet), cells.jsonl.zst with a line for each
+run (compressed; cells.jsonl while the sweep runs), report.html and plots/. comparisons.csv ranks the values of each factor at each level of the other factors:
 paired differences to the first value (or --baseline) by seed, with confidence intervals and significance. During the
 sweep, running/ has the state from which an interrupted sweep resumes.
 

@@ -1,12 +1,9 @@
 package sweep
 
 import (
-	"bytes"
 	"cmp"
 	"io"
-	"maps"
 	"os"
-	"slices"
 
 	"driftlab/results/record"
 )
@@ -51,28 +48,7 @@ func WriteTables(dir string, o Tables) (*Folder, error) {
 
 // finish is Finish with the log read and the folder held.
 func (d *Folder) finish(o Tables) error {
-	var text bytes.Buffer
-	seen := map[string]bool{}
-	put := func(o Outcome) error {
-		if seen[o.Run] {
-			return nil
-		}
-		seen[o.Run] = true
-		line, err := o.line()
-		text.Write(line)
-		return err
-	}
-	for _, o := range d.Rows {
-		if err := put(o); err != nil {
-			return err
-		}
-	}
-	for _, run := range slices.Sorted(maps.Keys(d.done)) { // of an earlier plan
-		if err := put(d.done[run]); err != nil {
-			return err
-		}
-	}
-	if err := record.WriteLines(d.dir, logFile, text.Bytes()); err != nil {
+	if err := d.cells.Seal(d.runs()); err != nil {
 		return err
 	}
 	return d.tables(o)

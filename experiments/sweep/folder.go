@@ -1,5 +1,7 @@
 package sweep
 
+import "driftlab/results/record"
+
 // Folder is what a sweep's folder has so far, read once for the tables, the page and the
 // terminal.
 type Folder struct {
@@ -9,6 +11,7 @@ type Folder struct {
 	Rows []Outcome
 
 	dir         string
+	cells       *record.Cells
 	done        map[string]Outcome // by run
 	baselines   Baselines
 	comparisons []comparison
@@ -20,16 +23,16 @@ func Read(dir string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, _, err := readLog(dir)
+	cells, done, err := readCells(dir)
 	if err != nil {
 		return nil, err
 	}
-	return newFolder(dir, x, done), nil
+	return newFolder(dir, x, cells, done), nil
 }
 
 // newFolder puts outcomes into the places of their cells.
-func newFolder(dir string, x *Index, done map[string]Outcome) *Folder {
-	d := &Folder{Index: x, dir: dir, done: done}
+func newFolder(dir string, x *Index, cells *record.Cells, done map[string]Outcome) *Folder {
+	d := &Folder{Index: x, dir: dir, cells: cells, done: done}
 	for _, p := range x.Points {
 		for i, run := range p.Runs {
 			if o, ok := done[run]; ok {

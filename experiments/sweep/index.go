@@ -3,7 +3,6 @@ package sweep
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -131,11 +130,7 @@ func parseIndex(path string, text []byte) (*Index, error) {
 		err = json.Unmarshal(text, x)
 	}
 	if err != nil {
-		damaged := &record.FolderError{Path: path, Problem: err.Error(), Fix: "run the sweep again, which writes it anew", Err: err}
-		if errors.Is(err, record.ErrUnsealed) {
-			damaged.Fix += "; if nothing in the folder was changed, seal it with: simulate seal " + filepath.Dir(path)
-		}
-		return nil, damaged
+		return nil, &record.FolderError{Path: path, Problem: err.Error(), Fix: "run the sweep again, which writes it anew", Err: err}
 	}
 	return x, nil
 }

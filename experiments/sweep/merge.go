@@ -23,11 +23,11 @@ func Parts(dirs []string) ([]string, error) {
 		}
 		var below []string
 		for _, shard := range shards {
-			if part := filepath.Join(dir, shard); hasLog(part) {
+			if part := filepath.Join(dir, shard); hasIndex(part) {
 				below = append(below, part)
 			}
 		}
-		if hasLog(dir) || len(below) == 0 {
+		if hasIndex(dir) || len(below) == 0 {
 			below = append(below, dir)
 		}
 		for _, part := range below {
@@ -37,6 +37,12 @@ func Parts(dirs []string) ([]string, error) {
 		}
 	}
 	return parts, nil
+}
+
+// hasIndex reports whether a folder is that of a sweep or of a part of one.
+func hasIndex(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, IndexFile))
+	return err == nil
 }
 
 // Merge puts the runs of several folders of one sweep into another, which then holds
@@ -50,7 +56,8 @@ func Merge(parts []string, dir string, o Tables) (*Folder, error) {
 	defer lock.Release()
 	var index *Index
 	var text []byte
-	all, home := map[string]Outcome{}, map[string]string{}
+	all := map[string]Outcome{}
+	merged := record.NewCells(dir, differInText)
 	for _, part := range parts {
 		x, err := ReadIndex(part)
 		if err != nil {
@@ -65,15 +72,15 @@ func Merge(parts []string, dir string, o Tables) (*Folder, error) {
 		} else if !bytes.Equal(text, own) {
 			return nil, &record.FolderError{Path: part, Problem: "another sweep than " + parts[0], Fix: "run both from the same file"}
 		}
-		done, _, err := readLog(part)
+		cells, done, err := readCells(part)
 		if err != nil {
 			return nil, err
 		}
+		if err := merged.Merge(cells); err != nil {
+			return nil, err
+		}
 		for run, outcome := range done {
-			if other, ok := all[run]; ok && !sameOutcome(other, outcome) {
-				return nil, &record.FolderError{Path: part, Problem: fmt.Sprintf("run %s ended otherwise than in %s: they differ in %s", run, home[run], differsIn(other, outcome)), Fix: "remove one of the two lines, of a program of another version"}
-			}
-			all[run], home[run] = outcome, part
+			all[run] = outcome
 		}
 	}
 	if missing := index.missingText(all); missing != "" {
@@ -83,10 +90,10 @@ func Merge(parts []string, dir string, o Tables) (*Folder, error) {
 		return nil, storage(dir, err)
 	}
 	for _, run := range index.runs() {
-		if stepsThere(dir, run) || !stepsThere(home[run], run) {
+		if stepsThere(dir, run) || !stepsThere(merged.From(run), run) {
 			continue
 		}
-		path := filepath.Join(home[run], stepsFolder, stepsName(run))
+		path := filepath.Join(merged.From(run), stepsFolder, stepsName(run))
 		data, err := record.ReadFile(path)
 		if err != nil {
 			return nil, storage(path, err)
@@ -98,7 +105,7 @@ func Merge(parts []string, dir string, o Tables) (*Folder, error) {
 	if err := index.write(dir); err != nil {
 		return nil, err
 	}
-	d := newFolder(dir, index, all)
+	d := newFolder(dir, index, merged, all)
 	return d, d.finish(o)
 }
 

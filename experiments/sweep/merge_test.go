@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -60,30 +61,21 @@ func TestShards(t *testing.T) {
 	if _, err := Merge([]string{parts[0], other}, merged, Tables{}); err == nil || !strings.Contains(err.Error(), "another sweep than") {
 		t.Errorf("another sweep: %v", err)
 	}
-	text := whole[logFile]
-	for _, part := range parts {
-		changed := resealed(t, strings.Replace(text, `"status":"finished"`, `"status":"stopped"`, 1))
-		if err := os.WriteFile(filepath.Join(part, logFile), []byte(changed), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	cells, err := record.ReadCells(parts[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := cells.Keys()[0]
+	changed := strings.Replace(string(cells.Get(run)), `"status":"finished"`, `"status":"stopped"`, 1)
+	if err := os.Remove(filepath.Join(parts[0], record.CellsFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := record.NewCells(parts[0], nil).Add(run, json.RawMessage(changed)); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := Merge([]string{parts[0], filepath.Join(dir, "whole")}, merged, Tables{}); err == nil || !strings.Contains(err.Error(), "they differ in status") {
 		t.Errorf("a conflict: %v", err)
 	}
-}
-
-// resealed seals every line of a log anew, as another version of the program would have.
-func resealed(t *testing.T, log string) string {
-	t.Helper()
-	var text strings.Builder
-	for line := range strings.Lines(log) {
-		bare, _, ok := strings.Cut(line, `,"seal":`)
-		if ok {
-			bare += "}"
-		}
-		text.Write(append(record.SealLine([]byte(bare)), '\n'))
-	}
-	return text.String()
 }
 
 // TestShardOf reads the variables of Slurm and Kubernetes as they set them.

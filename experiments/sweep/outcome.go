@@ -18,11 +18,11 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// Outcome is what a run came to: one line of a sweep's log, and with the values of
+// Outcome is what a run came to: one line of a sweep's cells, and with the values of
 // a cell a row of its tables. It holds nothing that depends on the machine.
 type Outcome struct {
-	// Run is the cell's; Values are its columns, in the log those of the first cell
-	// with this run.
+	// Run is the cell's; Values are its columns by the folder's plan, and none in the
+	// file of cells.
 	Run    string            `json:"run"`
 	Values map[string]string `json:"values"`
 	Seed   uint64            `json:"seed"`
@@ -89,7 +89,7 @@ var kept = []string{
 func outcomeOf(c *Cell, r *record.Record) Outcome {
 	metric := results.JudgedBy([]*record.Record{r})
 	o := Outcome{
-		Run: c.Run, Values: c.Values, Seed: c.Seed,
+		Run: c.Run, Seed: c.Seed,
 		Status: r.Summary.Status, Reason: r.Summary.Reason, Steps: r.Steps,
 		Metric: metric, RunOutcome: record.Judge(r, metric),
 		Means: map[string]record.Number{}, Tokens: tokensOf(c.Recipe, r), Trace: traceOf(r),
@@ -224,12 +224,8 @@ func (t Trace) Parts(other Trace) int {
 	return (i/traceWidth + 1) * windowSteps
 }
 
-// sameOutcome reports whether two lines say the same of a run, whatever the plan
-// called its values.
-func sameOutcome(a, b Outcome) bool { return differsIn(a, b) == "" }
-
-// differsIn names the first field in which two lines of a run differ; empty if they say the
-// same. Values are the plan's.
+// differsIn names the first field in which two outcomes of a run differ, whatever the plan
+// called its values; empty if they are equal.
 func differsIn(a, b Outcome) string {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	for _, field := range reflect.VisibleFields(x.Type()) {

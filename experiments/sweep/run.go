@@ -72,12 +72,12 @@ func Run(ctx context.Context, g *Grid, o Options) error {
 		}
 	}
 	record.Sweep(o.Dir, stepsFolder)
-	l, err := openLog(o.Dir)
+	cells, done, err := readCells(o.Dir)
 	if err != nil {
 		return err
 	}
-	defer l.close()
-	w := &work{options: o, log: l}
+	defer cells.Close()
+	w := &work{options: o, cells: cells}
 	if err := w.tidy(); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func Run(ctx context.Context, g *Grid, o Options) error {
 		return err
 	}
 	var jobs []queue.Job[struct{}]
-	for _, c := range g.left(l.done, o) {
+	for _, c := range g.left(done, o) {
 		jobs = append(jobs, w.job(c))
 	}
 	if _, err := (queue.Queue[struct{}]{Cores: o.Workers, Progress: o.Progress}).Run(ctx, jobs); err != nil {
@@ -104,7 +104,7 @@ func Run(ctx context.Context, g *Grid, o Options) error {
 
 // Left are the cells that Run would run, in that order.
 func (g *Grid) Left(o Options) ([]*Cell, error) {
-	done, _, err := readLog(o.Dir)
+	_, done, err := readCells(o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (g *Grid) cellsOf(run string) []*Cell {
 type work struct {
 	options Options
 	mu      sync.Mutex
-	log     *log
+	cells   *record.Cells
 	failed  FailedRuns
 }
 
@@ -172,7 +172,7 @@ func (w *work) tidy() error {
 		return storage(dir, err)
 	}
 	for _, e := range entries {
-		if _, ended := w.log.done[e.Name()]; ended {
+		if w.cells.Get(e.Name()) != nil {
 			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 				return storage(dir, err)
 			}
@@ -215,7 +215,7 @@ func (w *work) run(ctx context.Context, d *queue.JobContext, c *Cell) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.log.add(outcomeOf(c, r)); err != nil {
+	if err := w.cells.Add(c.Run, outcomeOf(c, r)); err != nil {
 		return err
 	}
 	if made == r.Steps { // a resumed run says nothing of a whole run

@@ -18,12 +18,12 @@ import (
 type published struct {
 	dir   fs.FS
 	files map[string]any // what was read, by name
-	// packed are the files that are packed in a folder, by its name.
-	packed map[string]map[string][]byte
+	// cells are those of a folder of claims, by its name.
+	cells map[string]*record.Cells
 }
 
 func newPublished(dir fs.FS) *published {
-	return &published{dir, map[string]any{}, map[string]map[string][]byte{}}
+	return &published{dir, map[string]any{}, map[string]*record.Cells{}}
 }
 
 // root is where the files are found from the top of the repository.
@@ -46,23 +46,26 @@ func (p *published) open(name string) (any, error) {
 	return v, nil
 }
 
-// read reads a file, also one that is packed in its folder.
+// read reads a file, or the cell DIR/KEY.json of the folder above.
 func (p *published) read(name string) ([]byte, error) {
 	text, err := fs.ReadFile(p.dir, name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return text, err
 	}
-	dir, base := path.Split(name)
-	files, known := p.packed[dir]
-	if !known {
-		var failed error
-		if files, failed = record.ReadPackedFiles(p.dir, path.Clean(dir)); failed != nil {
-			return nil, failed
+	size, seed := path.Split(name)
+	dir := path.Dir(path.Clean(size))
+	if p.cells[dir] == nil {
+		at := path.Join(dir, record.PackedCells)
+		packed, missing := fs.ReadFile(p.dir, at)
+		if missing != nil {
+			return nil, err
 		}
-		p.packed[dir] = files
+		if p.cells[dir], err = record.ParseCells(at, packed, nil); err != nil {
+			return nil, err
+		}
 	}
-	if text, ok := files[base]; ok {
-		return text, nil
+	if cell := p.cells[dir].Get(path.Join(path.Base(size), strings.TrimSuffix(seed, ".json"))); cell != nil {
+		return cell, nil
 	}
 	return nil, err
 }

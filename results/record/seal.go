@@ -13,9 +13,8 @@ import (
 	"strings"
 )
 
-// SumsFile seals files that come one after the other, such as the observations of a
-// claim: their SHA-256, as sha256sum -c checks them. The sums are those of the text,
-// whether or not it is stored compressed.
+// SumsFile seals the files of a folder that are read back: their SHA-256, as sha256sum -c
+// checks them.
 const SumsFile = "SHA256SUMS"
 
 // Sums are the seals of the files at or below a folder, by their paths from there.
@@ -40,20 +39,12 @@ func ReadSums(dir string) (*Sums, error) {
 		n++
 		sum, name, two := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		if !two || len(sum) != 2*sha256.Size || !filepath.IsLocal(filepath.FromSlash(name)) {
-			return nil, &FolderError{Path: fmt.Sprintf("%s:%d", at, n), Problem: "not a SHA-256 and a file, as sha256sum writes them", Fix: "restore the file, or " + resealed(dir)}
+			return nil, &FolderError{Path: fmt.Sprintf("%s:%d", at, n), Problem: "not a SHA-256 and a file, as sha256sum writes them", Fix: "restore the file from where it was copied or published"}
 		}
 		s.sum[name] = sum
 	}
 	return s, nil
 }
-
-// resealed is the fix for what has no seal, or a lost one.
-func resealed(dir string) string {
-	return fmt.Sprintf("if nothing there was changed, write it anew with: simulate seal %s", dir)
-}
-
-// Has reports whether a file has a seal.
-func (s *Sums) Has(name string) bool { return s.sum[name] != "" }
 
 // Check returns an error unless data, the file of that name, is what was sealed. The fix
 // says what to do where it is not.
@@ -64,24 +55,18 @@ func (s *Sums) Check(name string, data []byte, fix string) error {
 		return nil
 	case "":
 		e.Problem = fmt.Sprintf("it has no seal in %s", filepath.Join(s.dir, SumsFile))
-		e.Fix += "; " + resealed(s.dir)
 	default:
 		e.Problem = fmt.Sprintf("not as it was written: its SHA-256 is not the one in %s", filepath.Join(s.dir, SumsFile))
 	}
 	return e
 }
 
-// Put seals files without writing the seals.
-func (s *Sums) Put(files map[string][]byte) {
-	for name, data := range files {
-		s.sum[path.Clean(name)] = sumOf(data)
-	}
-}
-
 // Add seals files and writes the seals. They come before the files that they are of, so that
 // no killed process leaves a file without.
 func (s *Sums) Add(files map[string][]byte) error {
-	s.Put(files)
+	for name, data := range files {
+		s.sum[path.Clean(name)] = sumOf(data)
+	}
 	var text []byte
 	for _, name := range slices.Sorted(maps.Keys(s.sum)) {
 		text = fmt.Appendf(text, "%s  %s\n", s.sum[name], name)

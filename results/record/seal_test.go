@@ -51,7 +51,7 @@ func TestSums(t *testing.T) {
 	if s, err = ReadSums(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check("one", []byte("1\n"), ""); err != nil || !s.Has("b/two") {
+	if err := s.Check("one", []byte("1\n"), ""); err != nil {
 		t.Errorf("%v", err)
 	}
 	for name, want := range map[string]string{"one": "not as it was written", "three": "no seal"} {

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"driftlab/experiments/claims/claim"
@@ -20,35 +22,34 @@ const (
 	verdictFile   = "verdict.json"
 	pageFile      = "README.md"
 	pictureFile   = "picture.svg"
-	recipesFolder = "recipes" // of its training runs, in the folder of the observations
-	seedFiles     = "seed-*.json"
+	recipesFolder = "recipes" // of its training runs, in the folder of a size
 )
 
 // claimFolder is where everything about a claim is kept.
 func claimFolder(dir string, c claim.Claim) string { return filepath.Join(dir, "claims", c.ID) }
 
-// sizeFolder is the folder below it with the observations of that size, by the version of
-// the claim.
+// sizeFolder is the first part of the keys of observations of that size and version, and the
+// folder of the recipes.
 func sizeFolder(c claim.Claim, size claim.Size) string { return fmt.Sprintf("%s-v%d", size, c.Version) }
 
-func seedFile(seed uint64) string { return fmt.Sprintf("seed-%d.json", seed) }
+// key is that of the observation of a seed.
+func (f *folder) key(seed uint64) string { return fmt.Sprintf("%s/seed-%d", f.size, seed) }
 
-// folder is that of a claim, on a disk. What is read back of it has a seal: observations,
-// recipes and the verdict.
+// folder is that of a claim, on a disk: the cells are the observations. What is read back of
+// it has a seal: cells, recipes and the verdict.
 type folder struct {
 	claim claim.Claim
 	root  string // with the folders of all claims
 	dir   string // the claim's
-	size  string // the folder of its observations
+	size  string // of its observations, with the version
 	mu    sync.Mutex
 	sums  *record.Sums
-	// packed are the files that are packed in a folder, by its name.
-	packed map[string]map[string][]byte
+	cells *record.Cells // nil until they are read
 }
 
 // openFolder reads the seals of a claim's folder, which need not be there yet.
 func openFolder(dir string, c claim.Claim, size claim.Size) (*folder, error) {
-	f := &folder{claim: c, root: dir, dir: claimFolder(dir, c), size: sizeFolder(c, size), packed: map[string]map[string][]byte{}}
+	f := &folder{claim: c, root: dir, dir: claimFolder(dir, c), size: sizeFolder(c, size)}
 	var err error
 	f.sums, err = record.ReadSums(f.dir)
 	return f, err
@@ -58,33 +59,46 @@ func openFolder(dir string, c claim.Claim, size claim.Size) (*folder, error) {
 func (f *folder) read(name string) ([]byte, error) {
 	at := filepath.Join(f.dir, filepath.FromSlash(name))
 	text, err := record.ReadFile(at)
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if errors.Is(err, fs.ErrNotExist) {
-		text, err = f.unpacked(name)
+		return nil, nil
 	}
-	if text == nil || err != nil {
+	if err != nil {
 		return nil, err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return text, f.sums.Check(name, text, f.fix())
 }
 
-// unpacked returns a file that is packed in its folder; nil if it is not.
-func (f *folder) unpacked(name string) ([]byte, error) {
-	dir, base := path.Split(name)
-	files, known := f.packed[dir]
-	if !known {
-		var err error
-		if files, err = record.ReadPackedFiles(os.DirFS(filepath.Join(f.dir, filepath.FromSlash(dir))), "."); err != nil {
-			return nil, err
+// withCells does something with the cells, one caller at a time.
+func (f *folder) withCells(do func(cells *record.Cells) error) (err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cells == nil {
+		if f.cells, err = record.ReadCells(f.dir, nil); err != nil {
+			return err
 		}
-		f.packed[dir] = files
 	}
-	return files[base], nil
+	return do(f.cells)
 }
 
-// glob are the names of the files that match a pattern.
-func (f *folder) glob(pattern string) ([]string, error) { return fs.Glob(os.DirFS(f.dir), pattern) }
+// close ends the writing of cells.
+func (f *folder) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cells != nil {
+		f.cells.Close()
+	}
+}
+
+// finish compresses the cells, by size, version and seed.
+func (f *folder) finish() error {
+	return f.withCells(func(cells *record.Cells) error {
+		return cells.Seal(slices.SortedFunc(slices.Values(cells.Keys()), func(a, b string) int {
+			return cmp.Or(strings.Compare(path.Dir(a), path.Dir(b)), len(a)-len(b), strings.Compare(a, b))
+		}))
+	})
+}
 
 // fix is what to do about a damaged file.
 func (f *folder) fix() string {
@@ -108,14 +122,17 @@ func (f *folder) write(name string, text []byte) error {
 
 // observation reads that of a seed; nil if it is not there.
 func (f *folder) observation(seed uint64) (*claim.Observation, error) {
-	name := path.Join(f.size, seedFile(seed))
-	text, err := f.read(name)
+	var text []byte
+	err := f.withCells(func(cells *record.Cells) error {
+		text = cells.Get(f.key(seed))
+		return nil
+	})
 	if text == nil || err != nil {
 		return nil, err
 	}
 	o := new(claim.Observation)
 	if err := json.Unmarshal(text, o); err != nil || o.Empty() {
-		return nil, &record.FolderError{Path: filepath.Join(f.dir, filepath.FromSlash(name)), Problem: "not an observation", Fix: f.fix(), Err: err}
+		return nil, &record.FolderError{Path: f.dir, Problem: f.key(seed) + " is not an observation", Fix: "remove its line from " + record.CellsFile + ", and it is measured again", Err: err}
 	}
 	return o, nil
 }
@@ -136,18 +153,14 @@ func (f *folder) observations(seeds []uint64) ([]*claim.Observation, error) {
 // missing are the seeds without an observation.
 func (f *folder) missing(seeds []uint64) []uint64 {
 	return slices.DeleteFunc(slices.Clone(seeds), func(seed uint64) bool {
-		text, err := f.read(path.Join(f.size, seedFile(seed)))
-		return text != nil || err != nil
+		o, err := f.observation(seed)
+		return o != nil || err != nil
 	})
 }
 
 // keepObservation writes that of a seed.
 func (f *folder) keepObservation(seed uint64, o *claim.Observation) error {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	return f.write(path.Join(f.size, seedFile(seed)), append(text, '\n'))
+	return f.withCells(func(cells *record.Cells) error { return cells.Add(f.key(seed), o) })
 }
 
 // keepRecipes writes the recipes of the claim's training runs.
@@ -162,7 +175,7 @@ func (f *folder) keepRecipes(recipes []string) error {
 
 // recipes reads what keepRecipes wrote, in the order of the arms.
 func (f *folder) recipes() ([]string, error) {
-	names, err := f.glob(path.Join(f.size, recipesFolder, "arm-*.yaml"))
+	names, err := fs.Glob(os.DirFS(f.dir), path.Join(f.size, recipesFolder, "arm-*.yaml"))
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func (r *Result) write(f *folder) error {
 	if err != nil {
 		return err
 	}
-	if err := f.write(verdictFile, text); err != nil {
+	if err := errors.Join(f.finish(), f.write(verdictFile, text)); err != nil {
 		return err
 	}
 	if err := record.WriteFile(f.dir, pageFile, []byte(r.markdown())); err != nil {
@@ -122,7 +122,7 @@ func (f *folder) judgedWhole(seeds []uint64) (*Judged, error) {
 	}
 	e := &record.FolderError{Path: f.dir, Problem: fmt.Sprintf("%s has no seeds", verdictFile), Fix: f.fix()}
 	if missing := f.missing(seeds); len(missing) > 0 {
-		e.Problem = fmt.Sprintf("the verdict is of %d seeds, and %d of their observations are missing, such as %s/%s", len(seeds), len(missing), f.size, seedFile(missing[0]))
+		e.Problem = fmt.Sprintf("the verdict is of %d seeds, and %d of their observations are missing, such as %s", len(seeds), len(missing), f.key(missing[0]))
 		e.Fix = fmt.Sprintf("measure them again with: simulate reproduce %s --out %s", f.claim.ID, f.root)
 	}
 	return nil, e

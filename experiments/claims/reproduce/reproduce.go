@@ -32,7 +32,7 @@ type Options struct {
 	Fresh bool
 	// Size is how much each replication measures.
 	Size claim.Size
-	// Dir keeps what is measured, one file per claim and seed; empty keeps it in
+	// Dir keeps what is measured, a folder per claim; empty keeps it in
 	// memory. What is there is not measured again.
 	Dir string
 	// Workers is the number of cores, which the replications share; 0 means one.
@@ -111,6 +111,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 			if m.folder, err = openFolder(o.Dir, c, o.Size); err != nil {
 				return nil, err
 			}
+			defer m.folder.close()
 			record.Sweep(m.folder.dir, m.folder.size, filepath.Join(m.folder.size, recipesFolder))
 		}
 		m.left.Store(int64(len(seeds)))
@@ -254,7 +255,7 @@ func judge(c claim.Claim, seeds []uint64, runs []*claim.Observation) (judged Jud
 			if i := slices.IndexFunc(runs, func(o *claim.Observation) bool { return !o.Has(p.Figure) }); i >= 0 {
 				at = i
 			}
-			err = &record.FolderError{Path: filepath.Join("claims", c.ID, seedFile(seeds[at])), Problem: p.Error(), Fix: "delete the file to measure it again", Err: p}
+			err = &record.FolderError{Path: filepath.Join("claims", c.ID), Problem: fmt.Sprintf("seed %d: %v", seeds[at], p), Fix: "remove its line from " + record.CellsFile + " to measure it again", Err: p}
 		default:
 			panic(p)
 		}

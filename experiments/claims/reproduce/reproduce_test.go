@@ -207,8 +207,8 @@ func TestListJSON(t *testing.T) {
 	}
 }
 
-// TestDamagedObservation: a file that is not the one that was written is named, whatever
-// was changed, and never judged.
+// TestDamagedObservation: an observation that is not the one that was written is named, whatever
+// was changed, and never judged; without its line it is measured again.
 func TestDamagedObservation(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{Claims: cheap[:1], Seeds: 2, Size: claim.Tiny, Dir: dir}
@@ -216,40 +216,49 @@ func TestDamagedObservation(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, _ := claims.Lookup(cheap[0])
-	file := filepath.Join(claimFolder(dir, c), sizeFolder(c, claim.Tiny), seedFile(2))
-	whole, err := os.ReadFile(file)
+	at := claimFolder(dir, c)
+	cells, err := record.ReadCells(at, nil)
+	if err != nil || len(cells.Keys()) != 2 {
+		t.Fatalf("%d observations (%v), want 2", len(cells.Keys()), err)
+	}
+	file, packed := filepath.Join(at, record.CellsFile), filepath.Join(at, record.PackedCells)
+	whole, err := os.ReadFile(packed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	digit := bytes.LastIndexAny(whole, "12345678")
-	changed := slices.Clone(whole)
-	changed[digit]++
-	for name, text := range map[string][]byte{"torn": []byte("[{"), "empty": []byte("[]\n"), "a digit": changed} {
-		write(t, file, text)
-		_, err := Run(context.Background(), o)
-		var folder *record.FolderError
-		if !errors.As(err, &folder) || folder.Path != file || !strings.Contains(err.Error(), "SHA-256") {
-			t.Errorf("%s: %v", name, err)
-		}
-		if list, err := Kept(dir); len(list) != 0 || err == nil || !strings.Contains(err.Error(), file) {
-			t.Errorf("%s: judged again: %d claims, %v", name, len(list), err)
-		}
-	}
-	if err := os.Remove(file); err != nil {
+	if err := os.Remove(packed); err != nil {
 		t.Fatal(err)
 	}
+	first := record.NewCells(at, nil)
+	if err := first.Add(cells.Keys()[0], json.RawMessage(cells.Get(cells.Keys()[0]))); err != nil {
+		t.Fatal(err)
+	}
+	one, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := slices.Clone(one)
+	changed[bytes.LastIndexAny(one[:bytes.LastIndexByte(one, ']')], "12345678")]++
+	write(t, file, append(changed, one...))
+	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), file+":1: not as it was written") {
+		t.Errorf("a digit: %v", err)
+	}
+	if list, err := Kept(dir); len(list) != 0 || err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("a digit: judged again: %d claims, %v", len(list), err)
+	}
+	write(t, file, append(slices.Clone(one), one[:len(one)/2]...))
 	if list, err := Kept(dir); len(list) != 0 || err == nil || !strings.Contains(err.Error(), "1 of their observations are missing, such as tiny-v") {
 		t.Errorf("missing: %d claims, %v", len(list), err)
 	}
 	if _, err := Run(context.Background(), o); err != nil {
-		t.Errorf("deleted, it is not measured again: %v", err)
+		t.Errorf("torn, it is not measured again: %v", err)
 	}
-	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, whole) {
+	if again, err := os.ReadFile(packed); err != nil || !bytes.Equal(again, whole) {
 		t.Errorf("measured again it is another one (%v)", err)
 	}
-	write(t, filepath.Join(claimFolder(dir, c), record.SumsFile), nil)
-	if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "simulate seal ") {
-		t.Errorf("without seals: %v", err)
+	write(t, filepath.Join(at, record.SumsFile), nil)
+	if _, err := Kept(dir); err == nil || !strings.Contains(err.Error(), "it has no seal in ") {
+		t.Errorf("without the seal of the verdict: %v", err)
 	}
 }
 
@@ -257,51 +266,6 @@ func write(t *testing.T, path string, text []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, text, 0o666); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestSeal: what was kept without seals gets them, unless the verdict is not that of the
-// observations or one of them has no figures.
-func TestSeal(t *testing.T) {
-	dir := t.TempDir()
-	o := Options{Claims: cheap[:1], Seeds: 2, Size: claim.Tiny, Dir: dir, Fresh: true}
-	if _, err := Run(context.Background(), o); err != nil {
-		t.Fatal(err)
-	}
-	c, _ := claims.Lookup(cheap[0])
-	where := claimFolder(dir, c)
-	sums, verdict, seed := filepath.Join(where, record.SumsFile), filepath.Join(where, verdictFile), filepath.Join(where, sizeFolder(c, claim.Tiny), seedFile(1))
-	want, err := os.ReadFile(sums)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, change := range map[string]func([]byte) []byte{
-		verdict: func(text []byte) []byte {
-			return bytes.Replace(text, []byte(`"replications": 2`), []byte(`"replications": 3`), 1)
-		},
-		seed: func([]byte) []byte { return []byte("[]\n") },
-	} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Remove(sums); err != nil {
-			t.Fatal(err)
-		}
-		write(t, path, change(text))
-		if n, err := Seal(dir); n != 0 || err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s changed: %d, %v", path, n, err)
-		}
-		write(t, path, text)
-		if n, err := Seal(dir); n != 5 || err != nil {
-			t.Fatalf("%d, %v, want four observations and the verdict", n, err)
-		}
-		if got, err := os.ReadFile(sums); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("sealed later, the seals are\n%s (%v), want\n%s", got, err, want)
-		}
-	}
-	if n, err := Seal(dir); n != 0 || err != nil {
-		t.Errorf("a second time: %d, %v", n, err)
 	}
 }
 

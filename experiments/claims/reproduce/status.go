@@ -146,8 +146,6 @@ func (s *Status) here(dir string, c claim.Claim) {
 	if err == nil {
 		k, ok, err = f.verdict()
 	}
-	seeds, _ := f.glob("*/" + seedFiles)
-	packed, _ := f.glob("*/" + record.PackedFiles)
 	switch {
 	case err != nil:
 		s.Status = "damaged"
@@ -156,7 +154,7 @@ func (s *Status) here(dir string, c claim.Claim) {
 		if k.provisional() {
 			s.Status = "quick"
 		}
-	case len(seeds)+len(packed) > 0:
+	case record.HasCells(f.dir):
 		s.Status = "partial"
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
-	"path"
 	"slices"
 	"testing"
 
@@ -117,7 +116,11 @@ func TestVerdictsFollowTheData(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, seed := range r.Seeds {
-			text, err := folder.read(path.Join(folder.size, seedFile(seed)))
+			o, err := folder.observation(seed)
+			if err != nil || o == nil {
+				t.Fatalf("%s: no observation of seed %d (%v)", r.Claim.ID, seed, err)
+			}
+			text, err := json.Marshal(o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,122 @@
+package record
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// line is the sealed line of a cell.
+func line(t *testing.T, key, cell string) string {
+	t.Helper()
+	text, err := cellText(key, []byte(cell))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestCellsDamagedFile: a last line that a killed process left counts as none, every other
+// damage is named by its line.
+func TestCellsDamagedFile(t *testing.T) {
+	one, two := line(t, "a", `{"n":1}`), line(t, "b", `{"n":2}`)
+	for text, want := range map[string]int{"": 0, one: 1, one + two: 2, one + two[:9]: 1, one + "\x00\x00\n": 1, one + one: 1} {
+		c, err := ParseCells(CellsFile, []byte(text), nil)
+		if err != nil || len(c.Keys()) != want || !strings.HasPrefix(text, text[:c.size]) {
+			t.Errorf("%q: %+v (%v), want %d cells", text, c, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		one + "{}\n" + two:                                    "cells.jsonl:2: it has no seal",
+		"x\n" + one:                                           "cells.jsonl:1: it has no seal",
+		one + line(t, "a", `{"n":3}`):                         "cells.jsonl:2: a second outcome of a, which differs from the one in line 1",
+		string(SealLine([]byte(`{"n":1}`))) + "\n":            "cells.jsonl:1: not a cell",
+		strings.Replace(one, `"n":1`, `"n":2`, 1):             "cells.jsonl:1: not as it was written",
+		two + strings.Replace(one, `"n":1`, `"n":4`, 1) + two: "cells.jsonl:2: not as it was written",
+	} {
+		if _, err := ParseCells(CellsFile, []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestCellsAddAndSeal: cells that are added, sealed, added to again and sealed again are there,
+// and equal cells have equal bytes in whatever order they came.
+func TestCellsAddAndSeal(t *testing.T) {
+	sealed := func(dir string, keys ...string) []byte {
+		t.Helper()
+		for i, key := range keys {
+			c, err := ReadCells(dir, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Add(key, key+"<>"); err != nil {
+				t.Fatal(err)
+			}
+			if i%2 == 0 {
+				err = c.Seal([]string{"z", "b"})
+			}
+			c.Close()
+			if err != nil || !HasCells(dir) {
+				t.Fatal(err)
+			}
+		}
+		text, err := os.ReadFile(filepath.Join(dir, PackedCells))
+		if _, plain := os.Stat(filepath.Join(dir, CellsFile)); err != nil || plain == nil {
+			t.Fatalf("sealed, the folder has not the compressed file alone (%v)", err)
+		}
+		return text
+	}
+	dir := t.TempDir()
+	packed := sealed(dir, "c", "z", "a", "d", "b")
+	if other := sealed(t.TempDir(), "b", "a", "z", "c", "d"); !bytes.Equal(packed, other) {
+		t.Error("the order in which cells came changes the bytes")
+	}
+	c, err := ReadCells(dir, nil)
+	if err != nil || !slices.Equal(c.Keys(), []string{"z", "b", "a", "c", "d"}) || string(c.Get("a")) != `"a\u003c\u003e"` {
+		t.Errorf("%v, %s (%v)", c.Keys(), c.Get("a"), err)
+	}
+	for i := range packed {
+		changed := bytes.Clone(packed)
+		changed[i] ^= 1
+		// A bit without meaning may change nothing; what is read is then what was written.
+		got, err := ParseCells(PackedCells, changed, nil)
+		if err == nil && (!slices.Equal(got.Keys(), c.Keys()) || string(got.Get("d")) != string(c.Get("d"))) {
+			t.Errorf("byte %d flipped is taken: %v", i, got.Keys())
+		}
+		if err != nil && !strings.Contains(err.Error(), PackedCells) {
+			t.Errorf("byte %d flipped: %v does not name the file", i, err)
+		}
+	}
+	for n := 1; n < len(packed); n++ {
+		if _, err := ParseCells(PackedCells, packed[:n], nil); err == nil {
+			t.Errorf("a file cut to %d bytes is taken", n)
+		}
+	}
+}
+
+// TestCellsMerge: cells of two folders, and two values of one cell.
+func TestCellsMerge(t *testing.T) {
+	parse := func(dir, text string) *Cells {
+		c, err := ParseCells(filepath.Join(dir, CellsFile), []byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	all := NewCells(t.TempDir(), nil)
+	for _, c := range []*Cells{parse("one", line(t, "a", "1")+line(t, "b", "2")), parse("two", line(t, "b", "2")+line(t, "c", "3"))} {
+		if err := all.Merge(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(all.Keys(), []string{"a", "b", "c"}) || all.From("b") != "one" || all.From("c") != "two" {
+		t.Errorf("%v, b of %s, c of %s", all.Keys(), all.From("b"), all.From("c"))
+	}
+	if err := all.Merge(parse("three", line(t, "a", "4"))); err == nil || !strings.Contains(err.Error(), "three: a ended otherwise than in one") {
+		t.Errorf("a contradiction: %v", err)
+	}
+}
