@@ -16,6 +16,7 @@ var areal = framework{
 	own:      []string{"behave_imp_weight"},
 	blocks:   []string{"actor."},
 	table:    arealTable,
+	lora:     [][2]string{{"actor.lora_rank", "actor.lora_alpha"}},
 	read:     readAReaL,
 	unset: `
 kl={name: k1, coef: 0.1, in: reward}
@@ -37,6 +38,7 @@ actor.adv_norm actor.adv_norm.* actor.reward_norm.group_size : feature
 actor.kl_ctl actor.kl_estimator > kl
 actor.ppo_n_minibatches = learner.minibatches
 actor.temperature = learner.temperature
+actor.lora_rank actor.lora_alpha > lora
 gconfig.n_samples = rollout.group
 gconfig.temperature = rollout.temperature
 gconfig.top_p = rollout.top_p
@@ -52,7 +54,7 @@ actor.moe_router_dtype actor.megatron.moe_router_dtype ~ learner.numerics.router
 actor.optimizer.* : optimizer
 actor.reward_scaling actor.reward_bias actor.reward_clip actor.overlong* actor.mask_no_eos_with_zero : reward
 actor.dynamic_sampling dynamic_bs dynamic_filter* : filter
-actor.path actor.attn_impl actor.init_from_scratch actor.disable_dropout actor.use_lora actor.lora_rank actor.lora_alpha actor.target_modules actor.peft_type actor.is_critic : model
+actor.path actor.attn_impl actor.init_from_scratch actor.disable_dropout actor.use_lora actor.target_modules actor.peft_type actor.is_critic : model
 actor.* ref.* : place
 critic.* : critic
 teacher.* : teacher

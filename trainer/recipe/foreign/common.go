@@ -55,6 +55,22 @@ func (c *Config) takeTruncated(v *values, key string) {
 	}
 }
 
+// takeLoRA sets adapters of low rank from the first pair of keys, rank and alpha, that has a rank above 0.
+func (c *Config) takeLoRA(v *values, pairs [][2]string) {
+	for _, p := range pairs {
+		rank := v.number(p[0], 0)
+		if rank <= 0 {
+			continue
+		}
+		text := "{rank: " + decimal(rank)
+		if v.has(p[1]) {
+			text += ", alpha: " + decimal(v.number(p[1], rank))
+		}
+		c.take("lora", text+"}", p[0], p[1])
+		return
+	}
+}
+
 // takeEntropy adds the entropy bonus; 0 is none.
 func (c *Config) takeEntropy(v *values, key string) {
 	if !v.has(key) {

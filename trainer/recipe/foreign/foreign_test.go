@@ -20,7 +20,7 @@ func TestRead(t *testing.T) {
 			"actor_rollout_ref: {rollout: {name: vllm, calculate_log_probs: false}, actor: {router_replay: {mode: R3}}}\n", "verl",
 			"icepop", "routing={replay: r3}", "calculate_log_probs is false, so there are no log-probs of the rollout engine"},
 		{"verl bypass", "algorithm: {rollout_correction: {bypass_mode: true, rollout_is: token}}", "verl", "mode: bypass, order", "loss={name: ppo_clip", ""},
-		{"verl overrides", "python -m verl.trainer.main_ppo \\\n  algorithm.rollout_correction.rollout_is=sequence \\\n  +algorithm.rollout_correction.rollout_is_threshold=3.0 \\\n  trainer.logger='[\"console\"]'\n",
+		{"verl overrides", "python -m verl.trainer.main_ppo \\\n  algorithm.rollout_correction.rollout_is=sequence \\\n  +algorithm.rollout_correction.rollout_is_threshold=3.0 \\\n  actor_rollout_ref.rollout.calculate_log_probs=True trainer.logger='[\"console\"]'\n",
 			"verl", "sequence_tis, cap: 3", "", ""},
 		{"skyrl", "trainer: {algorithm: {off_policy_correction: {tis_ratio_type: token, sequence_mask_metric: geometric, outlier_token_is_threshold_high: 100}}}", "skyrl",
 			"weights: {name: token_tis, cap: 2, floor: 0, from_turn: 0}, batch_normalize: false, masks: [{name: outlier, low: 0, high: 100}, {name: geometric, low: 0.99, high: 1.01}], order: sequential, weights_after: 1, denominator: post, names: skyrl", "", ""},

@@ -97,6 +97,8 @@ type framework struct {
 	sections []section
 	// loose keys of the correction stand anywhere, alone or below others.
 	loose []string
+	// lora are pairs of keys, the rank and alpha of adapters.
+	lora [][2]string
 	// own are the beginnings of keys that are nobody else's.
 	own []string
 	// program is part of the name of what it starts, where that says whose it is.
@@ -161,6 +163,7 @@ func ReadWith(name, file string, text []byte, beside func(path string) ([]byte, 
 	v.program = d.Name
 	c := &Config{Framework: f.name, Source: file, Pipeline: &correction.Pipeline{}, Notes: inherited.notes, open: inherited.missing}
 	f.read(v, c)
+	c.takeLoRA(v, f.lora)
 	f.table.direct(v, c)
 	if len(v.faults) == 0 {
 		if err := c.Pipeline.Validate(); err != nil {

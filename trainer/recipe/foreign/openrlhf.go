@@ -15,6 +15,7 @@ var openrlhf = framework{
 		"is_correction_enable", "is_correction_threshold", "is_correction_type", "is_correction_level", "is_correction_mode", "is_correction_gating"},
 	own:   []string{"vllm_is_", "is_correction_"},
 	table: openrlhfTable,
+	lora:  [][2]string{{"ds.lora.rank", "ds.lora.alpha"}, {"lora_rank", "lora_alpha"}},
 	read:  readOpenRLHF,
 	unset: `
 loss={name: ppo_clip, eps_low: 0.2, eps_high: 0.2, dual_clip: 0}
@@ -36,6 +37,7 @@ algo.kl.init_coef init_kl_coef algo.kl.use_loss use_kl_loss algo.kl.estimator kl
 algo.kl.unbiased_gradient > kl
 algo.kl.target kl_target algo.kl.horizon kl_horizon : feature
 actor.loss_agg_mode actor.policy_loss_type policy_loss_type actor.eps_clip eps_clip actor.eps_clip_low_high eps_clip_low_high actor.dual_clip dual_clip > loss
+ds.lora.rank ds.lora.alpha lora_rank lora_alpha > lora
 actor.entropy_coef entropy_loss_coef entropy_coef > terms
 train.max_epochs max_epochs = learner.epochs
 rollout.n_samples_per_prompt n_samples_per_prompt = rollout.group
@@ -49,7 +51,7 @@ train.partial_rollout_enable partial_rollout : feature
 rollout.max_new_tokens generate_max_len prompt_max_len data.max_len max_len rollout.max_tokens_per_gpu : length
 actor.adam.* actor.muon.* actor.optim actor.lr_scheduler actor.lr_warmup_ratio actor.min_lr_ratio actor.max_norm actor_learning_rate lr_scheduler lr_warmup_ratio max_norm adam_betas l2 learning_rate train.enable_ema train.ema_beta enable_ema ema_beta : optimizer
 critic.adam.* critic.muon.* critic.optim critic.value_clip critic.freezing_steps critic_learning_rate value_clip freezing_actor_steps critic_pretrain critic.model_name_or_path : critic
-actor.model_name_or_path pretrain actor.freeze_visual_encoder actor.aux_loss_coef aux_loss_coef ds.lora.* lora_rank lora_alpha target_modules lora_dropout load_in_4bit ds.load_in_4bit bf16 ref.model_name_or_path : model
+actor.model_name_or_path pretrain actor.freeze_visual_encoder actor.aux_loss_coef aux_loss_coef ds.lora.* target_modules lora_dropout load_in_4bit ds.load_in_4bit bf16 ref.model_name_or_path : model
 reward.* reward_pretrain remote_rm_url normalize_reward reward_clip_range overlong_buffer_len overlong_penalty_factor stop_properly_penalty_coef : reward
 algo.dynamic_filtering_enable algo.dynamic_filtering_range dynamic_filtering dynamic_filtering_reward_range rollout.vllm_generate_batch_size vllm_generate_batch_size : filter
 train.agent_func_path agent_func_path : feature

@@ -45,8 +45,9 @@ func (f *framework) report(v *values, c *Config) {
 		case whose == known && v.by[key].Why != "":
 			one.Fate, one.Why = NotTaken, v.by[key].Why
 		case e != nil && e.reason != "":
-			one.Fate, one.Why = NotTaken, reasons[e.reason].why
-			if reasons[e.reason].without {
+			reason := reasons[trueReason(e.reason, s.Path)]
+			one.Fate, one.Why = NotTaken, reason.why
+			if reason.without {
 				one.Fate = NoEffect
 			}
 		case whose == known && v.used[key] && e != nil:

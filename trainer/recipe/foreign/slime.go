@@ -18,6 +18,7 @@ var slime = framework{
 		"use_rs", "rs_level", "rs_lower_bound", "rs_upper_bound", "rs_veto_threshold"},
 	own:   []string{"tis_", "rs_", "opsm_", "use_tis", "use_opsm"},
 	table: slimeTable,
+	lora:  [][2]string{{"lora_rank", "lora_alpha"}},
 	read:  readSlime, write: writeSlime,
 	unset: slimeUnset,
 }

@@ -16,6 +16,7 @@ use_score_centering score_centering_top_k score_centering_head_size : feature
 advantage_estimator disable_grpo_std_normalization gamma lambd > advantage
 eps_clip eps_clip_high eps_clip_c calculate_per_token_loss loss_type > loss
 use_kl_loss kl_loss_coef kl_loss_type kl_coef use_unbiased_kl > kl
+lora_rank lora_alpha > lora
 entropy_coef > terms
 n_samples_per_prompt = rollout.group
 rollout_temperature = rollout.temperature

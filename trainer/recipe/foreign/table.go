@@ -1,11 +1,31 @@
 package foreign
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"driftlab/trainer/recipe/foreign/source"
 )
+
+// What changes numbers is never called placement: number formats, and how a batch is cut into parts.
+var (
+	formatKeys     = regexp.MustCompile(`dtype|precision|fp8|fp16|bf16|fp32|quant|lm_head|int4|int8|kv_cache`)
+	microBatchKeys = regexp.MustCompile(`micro_?batch|tokens?_(len_)?per_gpu|dynamic_bsz|dynamic_batch`)
+)
+
+// trueReason is the reason of a line for one path: a prefix of placement has formats and micro-batches below it, too.
+func trueReason(reason, path string) string {
+	leaf := path[strings.LastIndexByte(path, '.')+1:]
+	switch {
+	case reason != "place" && reason != "model":
+	case microBatchKeys.MatchString(leaf):
+		return "micro"
+	case formatKeys.MatchString(leaf):
+		return "format"
+	}
+	return reason
+}
 
 // table is what becomes of each key of a framework. It is written as text, a key a line:
 //
@@ -40,6 +60,7 @@ var reasons = map[string]struct {
 	"critic":    {"the value model's own training is not part of a recipe", false},
 	"feature":   {"a recipe has no such mechanism", false},
 	"numerics":  {"it changes numbers, and a recipe does not have it", false},
+	"format":    {"a number format that changes what is computed: a recipe has learner.numerics and rollout.numerics, and this key is not read", false},
 	"micro":     {"a recipe has no micro-batches: in the framework the sums, and with them the numbers, depend on them", false},
 	"filter":    {"selection of prompts and responses: see rollout.dynamic_sampling and rollout.pool of a recipe", false},
 	"base":      {"another file: see the notes", false},

@@ -19,6 +19,7 @@ var verl = framework{
 	own:    []string{"rollout_is_", "rollout_rs_"},
 	blocks: []string{"actor_rollout_ref.actor.", "actor_rollout_ref.rollout.", "actor_rollout_ref.", "algorithm."},
 	table:  verlTable,
+	lora:   [][2]string{{"actor_rollout_ref.model.lora_rank", "actor_rollout_ref.model.lora_alpha"}, {"actor_rollout_ref.model.lora.rank", "actor_rollout_ref.model.lora.alpha"}},
 	read:   readVerl, write: writeVerl,
 	unset: `
 kl={name: none}
@@ -68,8 +69,12 @@ func readVerl(v *values, c *Config) {
 			c.note("rollout_is is not applied: in bypass mode the ratio of ppo_clip holds the weight already")
 		}
 	}
-	if logged := v.truth("rollout.calculate_log_probs", true); (config.IS != "" || config.RS != "") && !logged {
+	// rollout.yaml has false for what is not set. In bypass mode the engine's log-probs are the old ones, so they are there.
+	if logged := v.truth("rollout.calculate_log_probs", v.block || config.Bypass); (config.IS != "" || config.RS != "") && !logged {
 		c.Off = "calculate_log_probs is false, so there are no log-probs of the rollout engine"
+		if !v.has("rollout.calculate_log_probs") {
+			c.Off = "actor_rollout_ref.rollout.calculate_log_probs is not set, and verl's default is false: set it to true"
+		}
 	}
 	switch mode := v.choice("router_replay.mode", "disabled", "disabled", "R2", "R3"); mode {
 	case "R2", "R3":

@@ -14,6 +14,7 @@ actor_rollout_ref.actor.policy_loss.clip_cov_ratio actor_rollout_ref.actor.polic
 actor_rollout_ref.actor.policy_loss.kl_cov_ratio actor_rollout_ref.actor.policy_loss.ppo_kl_coef actor_rollout_ref.actor.policy_loss.dro_beta > loss
 actor_rollout_ref.actor.tau_pos actor_rollout_ref.actor.tau_neg > loss
 actor_rollout_ref.actor.policy_loss.tau_pos actor_rollout_ref.actor.policy_loss.tau_neg > loss
+actor_rollout_ref.model.lora_rank actor_rollout_ref.model.lora_alpha actor_rollout_ref.model.lora.rank actor_rollout_ref.model.lora.alpha > lora
 actor_rollout_ref.actor.entropy_coeff > terms
 actor_rollout_ref.actor.ppo_epochs = learner.epochs
 actor_rollout_ref.actor.ppo_mini_batch_size data.train_batch_size > learner.minibatches
