@@ -34,6 +34,9 @@ func TestDiagnosisSummaryIsShort(t *testing.T) {
 		var out bytes.Buffer
 		a := &app{stdout: &checkedWriter{Writer: &out}}
 		a.printDiagnosis(r, "look")
+		if n := height(out.String(), pageColumns); n > pageLines {
+			t.Errorf("%s: %d lines of a terminal", result, n)
+		}
 		if n := strings.Count(out.String(), "\n"); n > 25 || !strings.Contains(out.String(), "env:4") || !strings.Contains(out.String(), "more, in --json") {
 			t.Errorf("%s: %d lines:\n%s", result, n, out.String())
 		}
@@ -46,4 +49,17 @@ func diagnosed(t *testing.T, path, name string) diagnose.Report {
 	a := diagnose.New(diagnose.Options{})
 	diagnosetest.Read(t, a, filepath.Join("..", "..", "testdata", "dumps", path), name)
 	return a.Report()
+}
+
+// With --strict a fault of learning is an error, whatever the log-probs are like.
+func TestDiagnoseStrictLearning(t *testing.T) {
+	for _, c := range []struct {
+		level diagnose.Level
+		is    bool
+	}{{diagnose.Fault, true}, {diagnose.Warning, false}, {diagnose.Note, false}} {
+		r := diagnose.Report{Inputs: []diagnose.Input{{Rows: 1}}, Verdict: diagnose.Verdict{State: diagnose.Genuine, LearningState: c.level}}
+		if err := (&diagnoseCmd{Strict: true}).status(r, nil); (err != nil) != c.is {
+			t.Errorf("%s: %v", c.level, err)
+		}
+	}
 }

@@ -100,13 +100,13 @@ func (r *Report) about(least Level, topics ...Topic) (list []Finding) {
 func (r *Report) conclude(at []string) {
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return slices.Index(levels, a.Level) - slices.Index(levels, b.Level) })
 	v := &r.Verdict
-	v.LogProbs = v.Summary
+	v.LogProbs = strings.Replace(v.Summary, notProved, "", 1)
 	sound := v.State == Healthy || v.State == Genuine || v.State == Inactive
 	for _, f := range r.about(Warning, Data, Mismatch) {
 		if f.Level == Fault && sound {
 			v.LogProbs, v.Next = capital(f.String())+"; the figures below contain it.", f.Next
 			sound = false
-		} else if f.Level == Warning {
+		} else if f.Level == Warning && !(f.ID == "gap-grows" && strings.Contains(v.Summary, "gap grows")) {
 			v.LogProbs += " " + capital(f.String()) + "."
 			break
 		}

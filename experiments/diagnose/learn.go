@@ -161,6 +161,9 @@ func (a *answers) findings(o *Options) (found []Finding, columns []looked) {
 	for _, c := range answerChecks {
 		found = append(found, c(l)...)
 	}
+	if len(found) > 0 && found[0].ID == "advantages-zero" { // says so of the cap, too
+		found = slices.DeleteFunc(found, func(f Finding) bool { return f.ID == "length-cap" })
+	}
 	return found, a.columns()
 }
 
@@ -537,11 +540,11 @@ func (l *learning) lags() []Finding {
 	}
 	switch {
 	case over >= 0:
-		rise := ""
+		next := "drop what is older than the bound, or ask the trainer why it does not"
 		if over > 0 {
-			rise = "; if the run was resumed there, its counter of accepted samples was not restored"
+			next = fmt.Sprintf("find out what happened before step %d: after a resume, the counter of accepted samples was not restored; drop what is older than the bound", steps[over])
 		}
-		return learns("lag-bound", Fault, "make the bound act: restore the counter of accepted samples at a resume, and drop what is older than the bound"+rise,
+		return learns("lag-bound", Fault, next,
 			"the recorded lag exceeds the configured bound %s = %v from step %d on, up to %d: greatest lag by step %s", key, bound, steps[over], greatest, table)
 	case greatest > 0:
 		return learns("lag", Note, "", "greatest recorded lag by step: %s", table)

@@ -89,7 +89,7 @@ func (c *gapGrowth) findings(*Options) ([]Finding, []looked) {
 	if len(late) > 1 {
 		rate = theilSen(late)
 	}
-	before := medianOf(pointColumn(points[:from+1], func(x stepPoint) float64 { return x.size }))
+	before := medianOf(pointColumn(points[:from], func(x stepPoint) float64 { return x.size }))
 	text := fmt.Sprintf("the gap grows: mean |d| %.2g at step %d, %.2g at step %d (k3 %.2g to %.2g), from step %d on",
 		first.size, first.step, last.size, last.step, first.k3, last.k3, points[from].step)
 	if rate > 0 {
@@ -177,35 +177,22 @@ func detectable(list []stepPoint, slope float64) float64 {
 	return max(grownBy, elementary.Exp(min((zTrend+zPower)*se*(list[len(list)-1].at-list[0].at), overflow)))
 }
 
-// onsetAt is the last step of the level before the growth: that which leaves the least squares of a constant level followed by
-// a straight line, or by a jump to another one. It is the first step where the whole series grows.
+// onsetAt is the first step of the raised gap: from it on every step has more than any step before. Of several such steps it is the
+// first whose rise over all before is at least half of the greatest, and where there is none, the step that parts the series
+// into two levels best.
 func onsetAt(list []stepPoint) int {
-	best, onset := math.Inf(1), 0
-	for from := 0; from < len(list)-1; from++ {
-		level := momentsOf(pointColumn(list[:from+1], func(p stepPoint) float64 { return p.log })).mean
-		squares, up, down := 0.0, 0.0, 0.0
-		for _, p := range list[from:] {
-			x := p.at - list[from].at
-			up, down = up+float64(x*(p.log-level)), down+float64(x*x)
-		}
-		after := momentsOf(pointColumn(list[from+1:], func(p stepPoint) float64 { return p.log }))
-		jump := 0.0
-		for i, p := range list {
-			fit := level
-			if i > from {
-				fit += up / down * (p.at - list[from].at)
-				jump += float64((p.log - after.mean) * (p.log - after.mean))
-			} else {
-				jump += float64((p.log - level) * (p.log - level))
-			}
-			squares += float64((p.log - fit) * (p.log - fit))
-		}
-		if squares < best {
-			best, onset = squares, from
-		}
-		if jump < best {
-			best, onset = jump, from+1
+	logs := pointColumn(list, func(p stepPoint) float64 { return p.log })
+	rise := make([]float64, len(logs))
+	best, least := 0, math.Inf(1) // of two levels
+	for i := 1; i < len(logs); i++ {
+		rise[i] = slices.Min(logs[i:]) - slices.Max(logs[:i])
+		a, b := momentsOf(logs[:i]).deviation, momentsOf(logs[i:]).deviation
+		if squares := float64(float64(i)*a*a) + float64(float64(len(logs)-i)*b*b); squares < least {
+			best, least = i, squares
 		}
 	}
-	return onset
+	if most := slices.Max(rise); most > 0 {
+		return slices.IndexFunc(rise, func(x float64) bool { return x >= most/2 })
+	}
+	return best
 }

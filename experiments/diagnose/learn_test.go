@@ -225,8 +225,8 @@ func TestGrowthOnset(t *testing.T) {
 		log  func(s int) float64
 		says string
 	}{
-		{"from the first", func(s int) float64 { return 0.2 * float64(s) }, "from step 0 on"},
-		{"later", func(s int) float64 { return 0.5 * float64(max(0, s-6)) }, "from step 6 on"},
+		{"from the first", func(s int) float64 { return 0.2 * float64(s) }, "from step 1 on"},
+		{"later", func(s int) float64 { return 0.5 * float64(max(0, s-6)) }, "from step 7 on"},
 		{"jump", func(s int) float64 { return map[bool]float64{true: 2}[s >= 10] }, "from step 10 on"},
 	} {
 		g := gapGrowth{steps: map[int]*stepGap{}}

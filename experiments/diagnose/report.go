@@ -312,11 +312,14 @@ func (a *Analysis) verdict(r *Report, missing string) Verdict {
 		return Verdict{State: Healthy, Causes: []string{}, Summary: capital(whyOf(r, "identical")) +
 			". Agreement on sampled tokens does not prove equal distributions, and a copied column would give the same result.", Next: "no correction; check that both columns are recorded, each by its own engine"}
 	case agrees(g.Gap):
-		return Verdict{State: Healthy, Causes: []string{}, Summary: "The engines agree as well as engines do (" + size + "). Agreement on sampled tokens does not prove equal distributions.", Next: "no correction is needed; log the metrics"}
+		return Verdict{State: Healthy, Causes: []string{}, Summary: "The engines agree as well as engines do (" + size + ")." + notProved, Next: "no correction is needed; log the metrics"}
 	}
 	return Verdict{State: Genuine, Causes: []string{}, Summary: "The bookkeeping is in order and the gap is genuine (" + size + ").",
 		Next: "look for the cause: precision, order of summation, routing, or staleness"}
 }
+
+// notProved is the caveat of an agreement, which the verdict's line leaves to the page.
+const notProved = " Agreement on sampled tokens does not prove equal distributions."
 
 // rowChecks are those whose values are shares of the responses. What has happened to most of them decides: columns that
 // do not belong together fit by accident in a few.

@@ -37,8 +37,9 @@ type File struct {
 	// Notes say what a reader of the figures must know of this format.
 	Notes []string
 
-	rowStep *int // of the first row
-	mixed   bool // other rows have other steps
+	notRead []string // keys that are recorded and not read
+	rowStep *int     // of the first row
+	mixed   bool     // other rows have other steps
 	has     [len(columns)]bool
 }
 

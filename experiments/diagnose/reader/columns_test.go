@@ -33,3 +33,24 @@ func TestFurtherColumns(t *testing.T) {
 		t.Errorf("what was not recorded: %+v", r)
 	}
 }
+
+// TestUnreadKeys names columns that are not read, with the nearest name that is, and no text or index.
+func TestUnreadKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"logp_rollout":[-1],"logp_old":[-1],"foo_bar":[1],"ref_logprobz":[-1],"request_id":"x"}`:                     "not read: foo_bar, ref_logprobz (nearest: ref_logprobs)",
+		`{"token_loss_mask":[[1]],"generation_logprobs":[[-1]],"prev_logprobs":[[-1]],"idx":7,"bar":{"advantages":1}}`: "not read: bar",
+		plain: "",
+	} {
+		_, about, err := readText(text, "")
+		if got := strings.Join(about.Notes, "; "); err != nil || got != want {
+			t.Errorf("%s: %q, want %q; %v", text, got, want, err)
+		}
+	}
+	many := plain
+	for i := range 25 {
+		many += fmt.Sprintf("\n{\"logp_rollout\":[-1],\"zzzzzzzzzz%d\":1}", i)
+	}
+	if _, about, _ := readText(many, ""); len(about.Notes) != 1 || !strings.HasSuffix(about.Notes[0], "zzzzzzzzzz19 and others") {
+		t.Errorf("%q", about.Notes)
+	}
+}

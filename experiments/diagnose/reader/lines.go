@@ -14,6 +14,7 @@ import (
 type record struct {
 	format *lineFormat
 	cells  []cell // of format.keys
+	unread func(key string)
 }
 
 // lineFormat is a format with an object a line.
@@ -145,6 +146,7 @@ func (o *record) read(s *scanner) error {
 		key := string(name)
 		i, rank := o.format.find(key)
 		if i < 0 {
+			o.unread(key)
 			return s.value(nil, 0)
 		}
 		c, null := &o.cells[i], s.peek() == 'n'
@@ -240,6 +242,7 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 	seen := map[uint64]bool{}
 	var row Row
 	s, o := newScanner(whole, boundsOf(in.MaxMemory)), newRecord(format)
+	o.unread = f.unread
 	for more := s.begin(); more; more = s.nextRow() {
 		line, from := s.line, s.place()
 		if s.peek() == 0 && s.at >= s.end && s.err == io.EOF {
@@ -264,6 +267,7 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 			f.damage(line, from, err.Error())
 		}
 	}
+	f.noteUnread(format.names())
 	if s.odd == "" && s.array && f.Rows+f.Damaged == 0 {
 		s.odd = "the list of rows is empty"
 	}

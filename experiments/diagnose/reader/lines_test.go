@@ -309,32 +309,6 @@ func TestLongRows(t *testing.T) {
 	}
 }
 
-func FuzzLines(f *testing.F) {
-	for _, seed := range []string{plain, "{}", "[" + plain + ",\n{}]", `{"input":"p","output":"r","score":1,"step":2,"train_token_ids":[3,4],"rollout_logprobs":[-1],"response_logprobs":[-2],"advantage":0.5}`, `{"token_loss_mask":[[1]],"prev_logprobs":[[NaN]],"input_lengths":[1]}`, `{"responses":["a"],"scores":[1]}`, torchtitanLine, openInstructLine, tinkerLine, tinkerSummaryLine, "\x1f\x8b\x08", "PK\x03\x04", "PAR1"} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		in := reader.Input{Name: "x", At: bytes.NewReader(text), Size: int64(len(text))}
-		about, err := reader.Read(in, "", func(r *reader.Row) error {
-			for _, x := range [][]float64{r.Roll, r.Old, r.New, r.Advantage, r.KeptMass} {
-				if x != nil && len(x) != len(r.Mask) {
-					t.Errorf("%d entries for %d tokens", len(x), len(r.Mask))
-				}
-			}
-			if r.Token != nil && len(r.Token) != len(r.Mask) {
-				t.Errorf("%d ids for %d tokens", len(r.Token), len(r.Mask))
-			}
-			return nil
-		})
-		if refused := (*reader.Refused)(nil); err != nil && !errors.As(err, &refused) {
-			t.Error(err)
-		}
-		if about == nil || about.Used > about.Rows || len(about.Damage) > about.Damaged {
-			t.Errorf("%+v", about)
-		}
-	})
-}
-
 // The updates behind the learner's log-probs are read where a line has them.
 func TestLearnerVersion(t *testing.T) {
 	for text, want := range map[string]int{`"learner_version":16,`: 16, "": 0} {

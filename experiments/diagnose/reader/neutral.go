@@ -34,7 +34,7 @@ var neutralKeys = []key{
 	{"advantage", numbers}, {"version", numbers}, {"kept_mass", numbers}, {"prompt_logp_rollout", numbers}, {"prompt_logp_old", numbers},
 	{"routes_rollout", numbers}, {"routes_learner", numbers}, {"reward", numbers}, {"group", numbers}, {"step", numbers}, {"env", texts}, {"temperature", numbers}, {"top_p", numbers},
 	{"response_logprobs", numbers}, {"logp_old_recurrent", numbers}, {"logp_old_indexed", numbers}, {"learner_version", numbers},
-	{"logp_ref", numbers}, {"entropy", numbers}, {"is_masked", numbers}, {"score", numbers}, {"acc", numbers}, {"lag", numbers}, {"finish_reason", texts}, {"truncated", numbers}, {"worker", texts},
+	{"logp_ref", numbers}, {"entropy", numbers}, {"is_masked", numbers}, {"score", numbers}, {"acc", numbers}, {"lag", numbers}, {"finish_reason", texts}, {"truncated", numbers}, {"finished", numbers}, {"worker", texts},
 }
 
 // neutralNames are other names of neutral keys, in trainers' own tensors and in what people write from them.
@@ -59,7 +59,7 @@ var neutralColumns = []string{"logp_rollout", "logp_old", "logp_new", "response_
 var (
 	// driftlab is the dump of this program: results/record, DumpLine.
 	driftlab = lineFormat{name: "driftlab", marks: []string{"run", "sample", "logp_rollout", "logp_old"}, rows: neutralRow,
-		keys: append(slices.Clone(neutralKeys), key{"sample", numbers}, key{"run", texts}), unique: []string{"run", "step", "sample"}}
+		keys: append(slices.Clone(neutralKeys), key{"sample", numbers}, key{"run", texts}), also: neutralNames, unique: []string{"run", "step", "sample"}}
 	neutral = lineFormat{name: "neutral", anyOf: neutralColumns, rows: neutralRow, keys: neutralKeys, also: neutralNames}
 )
 
@@ -113,7 +113,7 @@ func neutralRow(o *record, row *Row, visit func() error) error {
 	if row.Score, row.Acc, row.Lag = o.scalar("score"), o.scalar("acc"), o.scalar("lag"); row.Reward != row.Reward {
 		row.Reward, row.Score = row.Score, nan
 	}
-	row.Worker, row.Finish = o.word("worker"), finish(o.word("finish_reason"), o.scalar("truncated"))
+	row.Worker, row.Finish = o.word("worker"), finish(o.word("finish_reason"), o.truncated())
 	if row.Flips, err = flips(o.at("routes_rollout"), o.at("routes_learner"), n); err != nil {
 		return err
 	}
@@ -199,6 +199,14 @@ func truths(x []float64) []bool {
 		list[i] = v == v && v != 0
 	}
 	return list
+}
+
+// truncated is whether a response reached the cap, NaN where neither that nor its contrary is recorded.
+func (o *record) truncated() float64 {
+	if x := o.scalar("truncated"); x == x {
+		return x
+	}
+	return 1 - o.scalar("finished")
 }
 
 // finish is why a response ended, in the words of the OpenAI interface, which most engines have; truncated is NaN where

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -271,35 +269,6 @@ func TestHostileTensors(t *testing.T) {
 	if err != nil || len(rows) != 1 || about.Damaged != 999 {
 		t.Errorf("%v, %d rows, %d faults", err, len(rows), about.Damaged)
 	}
-}
-
-// FuzzBinary mutates files of every format that is not one of lines.
-func FuzzBinary(f *testing.F) {
-	for _, name := range []string{"slime/rollout_only/rollout_data/55.pt", "trl/text/completions/completions_00041.parquet"} {
-		b, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "dumps", filepath.FromSlash(name)))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	f.Add([]byte(skyrlBatch(nil)))
-	f.Add(torchFile(f, pairs{"call", 0, "samples", []any{pairs{"local_loss_mask", tensor("FloatStorage", "0", 2)}}}, map[string][]byte{"0": float32s(1, 1)}))
-	f.Add(torchFile(f, rankData(1), map[string][]byte{"0": int64s(5, 7, 8), "1": int64s(5, 9), "4": float32s(-1, -2)}))
-	f.Add(transported)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		rows, about, err := readBytes(b)
-		if refused := (*reader.Refused)(nil); err != nil && !errors.As(err, &refused) {
-			t.Error(err)
-		}
-		for _, r := range rows {
-			if r.Roll != nil && len(r.Roll) != len(r.Mask) || r.Token != nil && len(r.Token) != len(r.Mask) && len(r.Mask) > 0 {
-				t.Errorf("%+v", r)
-			}
-		}
-		if about == nil {
-			t.Error("nothing to say")
-		}
-	})
 }
 
 // A pickle may be cut anywhere.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // readTorch reads slime's and miles' files. Their train_data hold both engines'
@@ -30,6 +31,7 @@ func (f *File) readTorch(in file, visit func(*Row) error) error {
 			return &Refused{in.name, fmt.Sprintf("the columns of one of %d ranks of context parallelism, each of which has a part of the tokens", n), "--dump-details without context parallelism writes whole responses"}
 		}
 		lengths, _ := columns.get("response_lengths").(*list)
+		f.unreadOf(columns, sampleKeys)
 		count, at = lengths.len(), func(i int) any { return columns.entry(i, lengths.len()) }
 	case !ok || !listed:
 		return &Refused{in.name, "a torch file without samples", "slime's and miles' train_data and rollout_data and miles' policy_loss_debug can be read"}
@@ -41,6 +43,8 @@ func (f *File) readTorch(in file, visit func(*Row) error) error {
 		generated = f.rollout(in, whole(root.get("rollout_id")))
 	}
 	rewards, _ := root.get("raw_reward").(*list)
+	defer func() { f.noteUnread(sampleKeys) }()
+	var last *dictionary
 	for i := range count {
 		var row Row
 		row.reset()
@@ -53,6 +57,10 @@ func (f *File) readTorch(in file, visit func(*Row) error) error {
 		if err := read(a, sample, &row); err != nil {
 			f.damage(i+1, 0, err.Error())
 			continue
+		}
+		if sample != last { // references to one sample cost nothing
+			f.unreadOf(sample, sampleKeys)
+			last = sample
 		}
 		generated[row.Index].join(&row)
 		if at := whole(sample.get("rollout_position")); rewards != nil && at >= 0 && at < rewards.len() {
@@ -81,6 +89,10 @@ func (d *dictionary) entry(i, n int) *dictionary {
 	}
 	return sample
 }
+
+// sampleKeys are those of samples that are read.
+var sampleKeys = strings.Fields(`tokens response_lengths response_length loss_masks loss_mask local_loss_mask rollout_log_probs log_probs old_log_probs train_log_probs
+	ref_log_probs entropy advantages sample_index sample_indices index group_index reward rewards status weight_versions`)
 
 // rolled is what only slime's rollout_data has of a sample.
 type rolled struct {

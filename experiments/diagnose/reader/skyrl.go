@@ -3,6 +3,7 @@ package reader
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
 // readPickle reads SkyRL's global_step_{N}_training_input.pkl: a tensor batch,
@@ -32,6 +33,8 @@ func (f *File) readPickle(in file, visit func(*Row) error) error {
 	}
 	metadata, _ := state.get("metadata").(*dictionary)
 	s.groups(metadata)
+	f.unreadOf(batch, batchKeys)
+	f.noteUnread(batchKeys)
 	for i := range s.rows {
 		var row Row
 		row.reset()
@@ -49,6 +52,9 @@ func (f *File) readPickle(in file, visit func(*Row) error) error {
 	}
 	return nil
 }
+
+// batchKeys are the tensors of a batch that are read.
+var batchKeys = strings.Fields("sequences attention_mask response_mask loss_mask rollout_logprobs action_log_probs base_action_log_probs advantages")
 
 // skyrl is a tensor batch.
 type skyrl struct {

@@ -33,7 +33,7 @@ func verlRow(o *record, row *Row, visit func() error) error {
 		return neutralRow(o, row, visit)
 	}
 	row.Reward, row.Step, row.Acc, row.Env = o.scalar("score"), o.whole("step"), o.scalar("acc"), o.word("env")
-	row.Finish = finish(o.word("finish_reason"), o.scalar("truncated"))
+	row.Finish = finish(o.word("finish_reason"), o.truncated())
 	return visit()
 }
 

@@ -11,7 +11,7 @@ var transported = []struct {
 	kind kind
 }{
 	{"input_ids", numbers}, {"loss_mask", numbers}, {"advantages", numbers}, {"inference_logprobs", numbers}, {"position_ids", skipped},
-	{"sequence_lengths", numbers}, {"temperatures", numbers}, {"env_names", texts}, {"seq_lens", skipped}, {"ref_logprobs", skipped},
+	{"sequence_lengths", numbers}, {"temperatures", numbers}, {"env_names", texts}, {"seq_lens", skipped}, {"ref_logprobs", numbers},
 	{"routed_experts", skipped}, {"mm_kwargs", skipped}, {"mm_token_type_ids", skipped}, {"rl_weights", numbers}, {"ce_weights", skipped}, {"ref_kl_weights", numbers},
 }
 
@@ -90,7 +90,7 @@ func (b *microBatch) read(m *unpacker) error {
 		}
 	}
 	tokens := len(b.column["input_ids"])
-	for _, name := range []string{"loss_mask", "advantages", "inference_logprobs", "temperatures", "rl_weights", "ref_kl_weights"} {
+	for _, name := range []string{"loss_mask", "advantages", "inference_logprobs", "temperatures", "ref_logprobs", "rl_weights", "ref_kl_weights"} {
 		if c := b.column[name]; c != nil && len(c) != tokens {
 			return fmt.Errorf("%s has %d entries for %d tokens", name, len(c), tokens)
 		}
@@ -147,6 +147,7 @@ func (r *Row) transported(cut func(name string) []float64) (err error) {
 		return fmt.Errorf("input_ids: %w", err)
 	}
 	r.PromptRoll, r.Roll = split(recorded(cut("inference_logprobs")), first, end)
+	_, r.Ref = split(recorded(cut("ref_logprobs")), first, end)
 	_, r.Advantage = split(cut("advantages"), first, end)
 	if _, t := split(cut("temperatures"), first, end); len(t) > 0 {
 		r.Temperature = t[0]

@@ -109,7 +109,7 @@ func TestHostileTransport(t *testing.T) {
 		"few fields":  {msgpack([]any{list(1, 2)}), "2 fields, where at least 9 belong"},
 		"lengths":     {msgpack([]any{short}), "inference_logprobs has 1 entries for 6 tokens"},
 		"texts":       {msgpack([]any{typed}), "input_ids: entry 0 is no number"},
-		"deep":        {append(msgpack([]any{microBatch()})[:1], append(append([]byte{0x9a}, msgpack(microBatch())[1:]...), slices.Repeat([]byte{0x91}, 99)...)...), "levels deep"},
+		"deep":        {append(msgpack([]any{microBatch()})[:1], slices.Concat([]byte{0x9b}, msgpack(microBatch())[1:], []byte{0xc0}, slices.Repeat([]byte{0x91}, 99))...), "levels deep"},
 	} {
 		rows, _, err := readBytes(c.file)
 		if refused := (*reader.Refused)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), c.says) || len(rows) > 0 {
