@@ -251,3 +251,123 @@ func (p *Pass) Middle(layer int) []float32 {
 // saved. Rows that are no targets do not visit the experts of the last layer,
 // since nothing would read the result: theirs is the stream before them.
 func (p *Pass) Out(layer int) []float32 { return p.streams[layer].out[:p.rows*p.config.DModel] }
+
+// inputs are what the projections of a block read, but for the mix of the attention. They
+// are quickly computed from what a pass keeps, so none of them is kept: the backward pass
+// computes them again, into the memory of its worker. Row 0 is the first of the block.
+type inputs struct {
+	attention quantized // [rows, d] the first norm's output, as the projections read it
+	normed    []float32 // [rows, d] the second norm's output
+	expert    quantized // [rows*topK, d] its rows sorted by expert
+	activated quantized // [rows*topK, dff] silu(W1·x)·(W3·x)
+}
+
+func (p *Pass) growInputs(in *inputs, rows int) {
+	c, q := &p.config, p.num.inputs
+	slots := rows * max(c.TopK, 1)
+	in.attention.grow(rows, c.DModel, q)
+	in.normed = grown(in.normed, rows*c.DModel)
+	in.expert.grow(slots, c.DModel, q)
+	in.activated.grow(slots, c.DFF, q)
+}
+
+// attentionInputAgain computes the input of a kept attention block.
+func (p *Pass) attentionInputAgain(k *worker, layer int, s *layerState, from, to int) {
+	d, rows, in := p.config.DModel, to-from, &k.in.attention
+	kernel.RMSNormAgain(in.dense[:rows*d], s.inverse[from:to], p.entering(k, layer), p.weights.layers[layer].inputNorm, rows, d, p.num.norm)
+	p.store(in, 0, rows, d)
+}
+
+// expertInputsAgain computes the inputs of a kept block of experts, except the activations.
+func (p *Pass) expertInputsAgain(k *worker, layer int, s *layerState, from, to int) {
+	d, rows := p.config.DModel, to-from
+	kernel.RMSNormAgain(k.in.normed[:rows*d], s.postInverse[from:to], p.between(k, layer), p.weights.layers[layer].postNorm, rows, d, p.num.norm)
+	p.gatherInputs(k, layer)
+}
+
+// gatherInputs copies the rows of the norm's output to the experts they are routed to.
+func (p *Pass) gatherInputs(k *worker, layer int) {
+	d, in := p.config.DModel, &k.in
+	if !p.config.Dense() {
+		p.plan(k, layer).Gather(in.expert.dense, in.normed, d)
+		return
+	}
+	rows, all := p.routedRows(k, layer)
+	for i := range rows {
+		copy(in.expert.dense[i*d:][:d], in.normed[p.routedRow(k, i, all)*d:])
+	}
+}
+
+// activate computes the rows from..to of the activations from those of gateUp.
+func (p *Pass) activate(k *worker, gateUp []float32, from, to int) {
+	gate, f := kernel.SiLUGate, p.config.DFF
+	if p.num.eager {
+		gate = kernel.SiLUGateEager
+	}
+	for r := from; r < to; r++ {
+		row := gateUp[(r-from)*2*f:][:2*f]
+		gate(k.in.activated.dense[r*f:(r+1)*f], row[:f], row[f:], f, p.num.activations)
+	}
+}
+
+// Perturbation is noise on what enters each layer of a pass that is saved,
+// h_l ← h_l + σ_l·ξ: the layerwise perturbation of ALP (arXiv:2603.19470).
+type Perturbation struct {
+	// Sigma is the size of the noise, by layer.
+	Sigma []float32
+	// Noise is ξ, [layer][row][d], in the order of the pack's rows.
+	Noise []float32
+}
+
+// check panics on a perturbation of another pack.
+func (n *Perturbation) check(layers, rows, d int) {
+	if len(n.Sigma) != layers || len(n.Noise) != layers*rows*d {
+		panic(fmt.Sprintf("engine: perturbation of %d layers and %d numbers, the pack needs %d and %d", len(n.Sigma), len(n.Noise), layers, layers*rows*d))
+	}
+}
+
+// noise is a block's share of a layer's.
+func (p *Pass) noise(k *worker, layer int) []float32 {
+	size := p.rows * p.config.DModel
+	return rowsOf(p.options.Perturb.Noise[layer*size:(layer+1)*size], k, p.config.DModel)
+}
+
+// perturb adds the noise to what enters a layer.
+func (p *Pass) perturb(k *worker, layer int) {
+	if p.options.Perturb == nil || layer == p.config.Layers {
+		return
+	}
+	sigma, x := p.options.Perturb.Sigma[layer], p.entering(k, layer)
+	for i, z := range p.noise(k, layer) {
+		x[i] += float32(sigma * z)
+	}
+	round(p.num.activations, x)
+}
+
+// sigmaGrad keeps each row's part of d loss/d σ of a layer, once the stream is the
+// gradient of what enters it.
+func (p *Pass) sigmaGrad(k *worker, layer int) {
+	if p.options.Perturb == nil {
+		return
+	}
+	d := p.config.DModel
+	stream, noise := rowsOf(p.back.stream, k, d), p.noise(k, layer)
+	for r := k.rowFrom; r < k.rowTo; r++ {
+		at, sum := (r-k.rowFrom)*d, 0.0
+		for i := at; i < at+d; i++ {
+			sum += float64(float64(stream[i]) * float64(noise[i]))
+		}
+		p.back.sigma[layer*p.rows+r] = sum
+	}
+}
+
+// SigmaGrad returns d loss/d σ by layer, behind a backward pass of a perturbed one.
+func (p *Pass) SigmaGrad() []float64 {
+	grad := make([]float64, p.config.Layers)
+	for l := range grad {
+		for _, x := range p.back.sigma[l*p.rows : (l+1)*p.rows] {
+			grad[l] += x
+		}
+	}
+	return grad
+}

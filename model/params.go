@@ -2,7 +2,11 @@ package model
 
 import (
 	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // Params holds every parameter of a model in one flat slice, and views of it.
@@ -232,4 +236,166 @@ func (p *Params) CopyFrom(q *Params) {
 	} else {
 		p.RouterBias = append(p.RouterBias[:0], q.RouterBias...)
 	}
+}
+
+// Init draws every parameter from seed and clears the router bias.
+//
+//	embeddings (tokens, positions)   standard deviation 0.5
+//	norms                            1
+//	q, k, v, w1, w3, router          1/√fan_in
+//	o, w2, lm_head                   0.5/√fan_in
+//	conv1d                           1/√width
+//	A_log                            0
+//	dt_bias                          from -1 in the first head to -4 in the last
+//
+// The heads of a linear-attention layer so begin with decays of about exp(-0.31) to
+// exp(-0.02) per token: memories of 3 to 55 tokens.
+//
+// The halved output projections keep the residual stream near the embeddings at
+// the start and the first next-token distribution close to uniform. Router
+// logits of order one are what makes the top-k choice matter from the start.
+//
+// Each tensor has its own PCG stream, keyed by seed and tensor name, so adding
+// a tensor (an expert, learned positions) does not change the others. The draws
+// are integer sums, so all machines make the same bits.
+func (p *Params) Init(seed uint64) {
+	for i := range p.tensors {
+		t := &p.tensors[i]
+		if len(t.Shape) == 1 {
+			for j := range t.Data {
+				t.Data[j] = initVector(t.Name, j, len(t.Data))
+			}
+			continue
+		}
+		h := fnv.New64a()
+		h.Write([]byte(t.Name))
+		rng := rand.New(rand.NewPCG(seed, h.Sum64()))
+		std := initStd(t.Name, t.Shape[1])
+		for j := range t.Data {
+			t.Data[j] = float32(std * normal(rng))
+		}
+	}
+	p.RouterBias = nil
+}
+
+// initVector is entry j of n of a tensor with one dimension.
+func initVector(name string, j, n int) float32 {
+	switch {
+	case strings.HasSuffix(name, decayLog):
+		return 0
+	case strings.HasSuffix(name, decayBias):
+		return -1 - 3*float32(j)/float32(max(n-1, 1))
+	}
+	return 1
+}
+
+// initStd is the standard deviation of a matrix of that name.
+func initStd(name string, fanIn int) float64 {
+	switch {
+	case strings.Contains(name, "embed_"):
+		return 0.5
+	case strings.Contains(name, ".o_proj."), strings.Contains(name, ".w2."),
+		strings.Contains(name, ".down_proj."), strings.HasPrefix(name, "lm_head."):
+		return 0.5 / math.Sqrt(float64(fanIn))
+	default:
+		return 1 / math.Sqrt(float64(fanIn))
+	}
+}
+
+// normal draws from the Irwin-Hall approximation of the standard normal: the
+// sum of 12 uniforms, minus 6. Mean 0 and variance 1 are exact (to the 32 bits
+// of each uniform), the tails end at ±6. The sum is an integer, so no rounding
+// and no library exponential enters; a ziggurat's tail would bring both.
+func normal(rng *rand.Rand) float64 {
+	var sum uint64
+	for range 6 {
+		u := rng.Uint64()
+		sum += u>>32 + u&0xffffffff
+	}
+	// Each of the 12 terms has mean (2^32-1)/2.
+	return float64(2*int64(sum)-12*(1<<32-1)) / (1 << 33)
+}
+
+// outlierSpacing is the number of channels of which one is an outlier, and outlierPlace which.
+const (
+	outlierSpacing = 16
+	outlierPlace   = 5
+)
+
+// OutlierChannels are the channels that carry outliers in a model of that width: few, as in
+// large models, one of sixteen.
+func OutlierChannels(width int) (channels []int) {
+	for c := outlierPlace; c < width; c += outlierSpacing {
+		channels = append(channels, c)
+	}
+	return channels
+}
+
+// AddOutliers gives the model's activations outlier channels without changing what it
+// computes: it multiplies the gains of every norm in the channels by the factor, and divides
+// the columns of the matrices that read them (query, key, value, router, gate, up, head) by
+// it, the reparameterisation of SmoothQuant (arXiv 2211.10438) in reverse. With a power
+// of two every product is exact, so that logits in float32 keep their bits. Large language
+// models have such channels by themselves (LLM.int8, arXiv 2208.07339). It panics on a
+// channel that the model has not.
+func (p *Params) AddOutliers(channels []int, factor float32) {
+	d := p.Config.DModel
+	for _, c := range channels {
+		if c < 0 || c >= d {
+			panic(fmt.Sprintf("model: outlier channel %d of %d", c, d))
+		}
+		divide := func(matrices ...[]float32) {
+			for _, m := range matrices {
+				for i := c; i < len(m); i += d {
+					m[i] /= factor
+				}
+			}
+		}
+		for l := range p.layers {
+			y := &p.layers[l]
+			y.InputNorm[c] *= factor
+			y.PostNorm[c] *= factor
+			divide(y.Q, y.K, y.V, y.Router)
+			divide(y.W1...)
+			divide(y.W3...)
+		}
+		p.FinalNorm[c] *= factor
+		divide(p.Head)
+	}
+}
+
+// LayerProducts is the number of multiply-adds of one position in the matrix
+// products of all layers, with the experts that it visits; attention and the
+// output head are apart.
+func (c Config) LayerProducts() float64 {
+	d, ffn := float64(c.DModel), float64(3*float64(c.DModel)*float64(c.DFF))
+	layer := float64(d*d) + ffn
+	if !c.Dense() {
+		layer += float64(d*float64(c.Experts)) + float64(float64(c.TopK-1)*ffn)
+	}
+	sum := float64(c.Layers) * layer
+	for l := range c.Layers {
+		sum += float64(d * float64(c.projectionWidth(l)))
+		if c.LayerType(l) == SparseAttention {
+			sum += float64(d * float64(c.IndexWidth()))
+		}
+	}
+	return sum
+}
+
+// HeadProducts is the same of the output head.
+func (c Config) HeadProducts() float64 { return float64(c.DModel) * float64(c.Vocab) }
+
+// AttentionProducts is the same of one position's attention to that many, itself
+// included, in all layers. A linear-attention layer reads and writes its state instead: its
+// work does not grow with the positions, and is left out. A sparse-attention layer counts as
+// one of full attention.
+func (c Config) AttentionProducts(positions int) float64 {
+	layers := 0
+	for l := range c.Layers {
+		if c.LayerType(l) != LinearAttention {
+			layers++
+		}
+	}
+	return float64(layers) * 2 * float64(positions) * float64(c.DModel)
 }

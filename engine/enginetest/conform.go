@@ -1,11 +1,15 @@
 package enginetest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/model"
 	"driftlab/precision"
 )
@@ -183,4 +187,235 @@ func (d *distance) add(t testing.TB, forward func([]int32, []uint8) Trace, o Obs
 			d.max, d.sum, d.count = math.Max(d.max, off), d.sum+off, d.count+1
 		}
 	}
+}
+
+// Responses are responses with what a learner says of them.
+type Responses struct {
+	column.Sampled
+	// Old is its first scoring of them, Now that of its current weights.
+	Old, Now column.Scored
+}
+
+// Observe turns responses, and the distributions and routes that an engine
+// recorded of them, into observations, one per response.
+func Observe(in *column.Sampled, engine *column.Scored) []Observation {
+	per := in.Layers * in.TopK
+	var list []Observation
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		if from == to {
+			continue
+		}
+		o := Observation{First: len(in.Prompt[i]) - 1}
+		o.Tokens = append(append(o.Tokens, in.Prompt[i]...), in.Token[from:to]...)
+		o.Routes = append(append(o.Routes, engine.PromptRoutes[i]...), engine.Routes[from*per:to*per]...)
+		for n := from; n < to; n++ {
+			o.LogProbs = append(o.LogProbs, engine.Dist[n*in.Vocab:(n+1)*in.Vocab])
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// Published returns the parameters as an engine in these numerics sees them:
+// rounded or quantised, tensor by tensor. Scales must belong to rows, since
+// engines quantise some tensors as one matrix.
+func Published(p *model.Params, n engine.Numerics) *model.Params {
+	if !n.Weights.RowLocal() {
+		panic("enginetest: " + n.Weights.String() + " shares scales between rows")
+	}
+	p = p.Clone()
+	for _, t := range p.Tensors() {
+		switch {
+		case t.Name == "model.embed_tokens.weight" && n.Embedding != (precision.Quantizer{}):
+			n.Embedding.RoundTrip(t.Data, t.Data, t.Shape[0], t.Shape[1])
+		case len(t.Shape) == 1 || strings.HasPrefix(t.Name, "model.embed_"), strings.HasSuffix(t.Name, "conv1d.weight"):
+			n.Activations.RoundSlice(t.Data, t.Data)
+		case t.Name == "lm_head.weight":
+			cmp.Or(n.HeadWeights, precision.Unscaled(n.Head)).RoundTrip(t.Data, t.Data, t.Shape[0], t.Shape[1])
+		case strings.HasSuffix(t.Name, "block_sparse_moe.gate.weight"):
+			n.Router.RoundSlice(t.Data, t.Data)
+		default:
+			n.Weights.RoundTrip(t.Data, t.Data, t.Shape[0], t.Shape[1])
+		}
+	}
+	return p
+}
+
+// step is the half-width of the central differences. Their error is of order
+// step² times the third derivative, and 1e-16/step from rounding: both near
+// 1e-10 for losses of order one.
+const step = 1e-5
+
+// Gradient returns the derivative of f with respect to one parameter in every, by
+// central differences, and NaN for those between. f reads Theta; it must be smooth, so
+// models with experts need replayed routes.
+func (r *Reference) Gradient(every int, f func() float64) []float64 {
+	g := make([]float64, len(r.Theta))
+	for i, x := range r.Theta {
+		if i%every != 0 {
+			g[i] = math.NaN()
+			continue
+		}
+		r.Theta[i] = x + step
+		above := f()
+		r.Theta[i] = x - step
+		below := f()
+		r.Theta[i] = x
+		g[i] = (above - below) / (2 * step)
+	}
+	return g
+}
+
+// CompareGradients fails for the first entry of every tensor of p whose gradient is further
+// from its central difference than 1e-4 of that plus floor times the tensor's largest, where
+// terms cancel. Entries without a difference count as equal.
+func CompareGradients(t testing.TB, what string, p *model.Params, grad []float32, want []float64, floor float64) {
+	t.Helper()
+	for _, tensor := range p.Tensors() {
+		largest := 0.0
+		for _, g := range grad[tensor.Offset:tensor.End()] {
+			largest = max(largest, math.Abs(float64(g)))
+		}
+		for i := tensor.Offset; i < tensor.End(); i++ {
+			g, w := float64(grad[i]), want[i]
+			if !math.IsNaN(w) && !(math.Abs(g-w) <= float64(1e-4*math.Abs(w))+float64(floor*largest)) {
+				t.Errorf("%s: %s[%d]: gradient %g, difference %g", what, tensor.Name, i-tensor.Offset, g, w)
+				break
+			}
+		}
+	}
+}
+
+// Balance is the load-balancing loss of one layer over the rows of several
+// sequences, E·Σ_e f_e·P_e with f_e the share of assignments to expert e and
+// P_e the mean router probability (arXiv:2101.03961, equation 4, divided by
+// the top-k).
+func (r *Reference) Balance(traces []Trace, layer int) float64 {
+	c := r.Config
+	share, mean := make([]float64, c.Experts), make([]float64, c.Experts)
+	rows := 0
+	for _, t := range traces {
+		for i, probs := range t.Router {
+			rows++
+			for e, p := range probs[layer] {
+				mean[e] += p
+			}
+			for _, e := range t.Routes[(i*c.Layers+layer)*c.TopK:][:c.TopK] {
+				share[e]++
+			}
+		}
+	}
+	var sum float64
+	for e := range share {
+		sum += share[e] / float64(rows*c.TopK) * mean[e] / float64(rows)
+	}
+	return float64(c.Experts) * sum
+}
+
+// Model is one shape the suites run, with its parameters.
+type Model struct {
+	// Name says what is special about it.
+	Name string
+	// Params are drawn from a fixed seed, norms included.
+	Params *model.Params
+}
+
+// Small is the size for comparing engines with each other, Tiny the one for
+// differentiating the reference by every parameter. Their widths are no
+// multiples of a vector, 16.
+var (
+	Small = model.Config{Layers: 2, DModel: 24, Heads: 4, DFF: 20, Context: 48, Vocab: 13}
+	Tiny  = model.Config{Layers: 2, DModel: 8, Heads: 4, DFF: 6, Context: 8, Vocab: 7}
+)
+
+// Models returns models of that size that together use every choice of the
+// architecture: dense and with experts, rotary and learned positions, full,
+// grouped and single key heads, each gate order, top-1, a router bias.
+func Models(base model.Config) []Model {
+	shapes := []struct {
+		name   string
+		change func(*model.Config)
+	}{
+		{"dense", func(*model.Config) {}},
+		{"dense-learned-grouped", func(c *model.Config) { c.Positions, c.KVHeads = model.Learned, 2 }},
+		{"moe", func(c *model.Config) { c.Experts = 5 }},
+		{"moe-grouped-softmax-first", func(c *model.Config) {
+			c.Experts, c.KVHeads, c.GateOrder = 4, 2, model.SoftmaxThenTopK
+		}},
+		{"moe-learned-renormalised", func(c *model.Config) {
+			c.Experts, c.TopK, c.KVHeads, c.Positions = 4, 3, 1, model.Learned
+			c.GateOrder, c.Renormalise = model.SoftmaxThenTopK, true
+		}},
+		{"moe-top1", func(c *model.Config) { c.Experts, c.TopK, c.GateOrder = 3, 1, model.SoftmaxThenTopK }},
+		{"moe-biased", func(c *model.Config) { c.Experts = 3 }},
+	}
+	var models []Model
+	for i, s := range shapes {
+		c := base
+		s.change(&c)
+		m := Model{s.name, NewParams(c, uint64(i+1))}
+		if s.name == "moe-biased" {
+			m.Params.RouterBias = []float32{0.8, -0.8, 0, -0.5, 0.9, 0.1}
+		}
+		models = append(models, m)
+	}
+	return models
+}
+
+// Hybrids returns models of that size whose layers are not all of the same type: a layer with a
+// state in place of keys cannot do all that the layers of Models can.
+func Hybrids(base model.Config) []Model {
+	linear, mixed := base, base
+	linear.LayerTypes = model.LinearAttention
+	mixed.Experts, mixed.KVHeads, mixed.LayerTypes = 3, 2, model.NewLayerTypes(model.LinearAttention, model.FullAttention)
+	return []Model{{"linear-attention", NewParams(linear, 31)}, {"moe-hybrid", NewParams(mixed, 32)}}
+}
+
+// Sparse returns models of that size with sparse-attention layers, whose rows attend to few
+// positions: all of them sparse, and one layer in two.
+func Sparse(base model.Config) []Model {
+	all, mixed := base, base
+	all.LayerTypes, all.IndexTopK, all.IndexHeads = model.SparseAttention, 3, 2
+	mixed.Experts, mixed.KVHeads, mixed.IndexTopK, mixed.IndexHeads = 3, 2, 4, 3
+	mixed.LayerTypes = model.NewLayerTypes(model.FullAttention, model.SparseAttention)
+	return []Model{{"sparse-attention", NewParams(all, 41)}, {"moe-sparse", NewParams(mixed, 42)}}
+}
+
+// Named returns the small model of that name, and panics if there is none.
+func Named(name string) Model {
+	for _, m := range Models(Small) {
+		if m.Name == name {
+			return m
+		}
+	}
+	panic("enginetest: no model " + name)
+}
+
+// NewParams draws parameters. Norms, which start at one in training, are drawn
+// too, so that a gain left out shows.
+func NewParams(c model.Config, seed uint64) *model.Params {
+	p := model.New(c)
+	p.Init(seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for _, t := range p.Tensors() {
+		if len(t.Shape) == 1 && strings.HasSuffix(t.Name, "norm.weight") {
+			for i := range t.Data {
+				t.Data[i] = float32(0.5 + float64(rng.Float64()))
+			}
+		}
+	}
+	return p
+}
+
+// Sequences draws n token sequences of lengths between least and most.
+func Sequences(seed uint64, n, vocab, least, most int) [][]int32 {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	list := make([][]int32, n)
+	for i := range list {
+		for range least + rng.IntN(most-least+1) {
+			list[i] = append(list[i], int32(rng.IntN(vocab)))
+		}
+	}
+	return list
 }

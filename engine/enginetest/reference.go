@@ -1,8 +1,10 @@
 package enginetest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"driftlab/model"
 	"driftlab/moe"
@@ -255,4 +257,239 @@ func (r *Reference) route(h []float64, layer int, router []float64, given []uint
 		}
 	}
 	return chosen, sum, probs
+}
+
+// linearTensors are those of a linear-attention layer that no other has.
+type linearTensors struct{ z, b, a, conv, decayLog, decayBias, norm []float64 }
+
+// linearMemory is what such a layer remembers of a sequence: the inputs of its convolution and
+// the state of each head, [head][key][value].
+type linearMemory struct {
+	inputs [][]float64
+	states [][][]float64
+}
+
+// step takes one token, whose normed input is h, and returns what the output projection
+// reads: Gated DeltaNet as arXiv:2412.06464 defines it, by the recurrence
+//
+//	S ← S·α·(I - β·k·kᵀ) + β·v·kᵀ
+func (m *linearMemory) step(c model.Config, w *layerTensors, h []float64) []float64 {
+	d, hd := c.DModel, c.HeadDim()
+	if m.states == nil {
+		m.states = make([][][]float64, c.Heads)
+		for head := range m.states {
+			for range hd {
+				m.states[head] = append(m.states[head], make([]float64, hd))
+			}
+		}
+	}
+	m.inputs = append(m.inputs, append(append(times(w.q, h), times(w.k, h)...), times(w.v, h)...))
+	x := make([]float64, 3*d)
+	for i := range x {
+		for j := range model.ConvWidth {
+			if t := len(m.inputs) - model.ConvWidth + j; t >= 0 {
+				x[i] += float64(w.linear.conv[i*model.ConvWidth+j] * m.inputs[t][i])
+			}
+		}
+		x[i] *= sigmoid(x[i])
+	}
+	z, b, a := times(w.linear.z, h), times(w.linear.b, h), times(w.linear.a, h)
+	out := make([]float64, d)
+	for head, s := range m.states {
+		from, to := head*hd, (head+1)*hd
+		q, k, v := unit(x[from:to]), unit(x[d+from:d+to]), x[2*d+from:2*d+to]
+		beta := sigmoid(b[head])
+		alpha := math.Exp(-math.Exp(w.linear.decayLog[head]) * math.Log1p(math.Exp(a[head]+w.linear.decayBias[head])))
+		for j := range hd {
+			var recalled float64
+			for i := range hd {
+				recalled += float64(alpha * s[i][j] * k[i])
+			}
+			for i := range hd {
+				s[i][j] = float64(alpha*s[i][j]) + float64(beta*(v[j]-recalled)*k[i])
+				out[from+j] += float64(s[i][j] * q[i] / math.Sqrt(float64(hd)))
+			}
+		}
+		copy(out[from:to], norm(out[from:to], w.linear.norm, c.NormEps))
+		for j := from; j < to; j++ {
+			out[j] *= z[j] * sigmoid(z[j])
+		}
+	}
+	return out
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// unit is x with length one, but for an epsilon under the root.
+func unit(x []float64) []float64 {
+	square := 1e-6
+	for _, v := range x {
+		square += float64(v * v)
+	}
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = v / math.Sqrt(square)
+	}
+	return y
+}
+
+// indexTensors are those of the index of a sparse-attention layer.
+type indexTensors struct{ q, k, w []float64 }
+
+// index chooses the positions that the newest row attends to, by the formula of
+// model.IndexLayer: h is the layer's normed input there, keys are the index's of all positions
+// so far, to which the row's is added. It also returns the least lead of a chosen position over
+// one left out, infinite where the two have the same score for a reason of their own: every
+// head is off for both.
+func (t *indexTensors) index(c model.Config, h []float64, keys *[][]float64) (sees []bool, margin float64) {
+	hd, n := c.HeadDim(), len(*keys)+1
+	q, k := times(t.q, h), times(t.k, h)
+	if c.Positions == model.Rotary {
+		rotate(q, n-1, hd, c.RopeTheta)
+		rotate(k, n-1, hd, c.RopeTheta)
+	}
+	*keys = append(*keys, k)
+	scores, weights := make([]float64, n), times(t.w, h)
+	margin = math.Inf(1)
+	for s, key := range *keys {
+		for j, w := range weights {
+			var x float64
+			for i := range hd {
+				x += float64(q[j*hd+i] * key[i])
+			}
+			scores[s] += float64(w * max(x, 0))
+		}
+	}
+	sees = make([]bool, n)
+	sees[n-1] = true
+	order := make([]int, n-1)
+	for i := range order {
+		order[i] = n - 2 - i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	for i, s := range order {
+		if i < c.IndexTopK-1 {
+			sees[s] = true
+		} else if last := i - 1; i == c.IndexTopK-1 && last >= 0 && (scores[order[last]] != 0 || scores[s] != 0) {
+			margin = scores[order[last]] - scores[s]
+		}
+	}
+	return sees, margin
+}
+
+// row is row i of a matrix of that width.
+func row(m []float64, i, width int) []float64 { return m[i*width : (i+1)*width] }
+
+// add adds y to x.
+func add(x, y []float64) {
+	for i := range x {
+		x[i] += y[i]
+	}
+}
+
+// times is W·x for W stored [out, in].
+func times(w, x []float64) []float64 {
+	y := make([]float64, len(w)/len(x))
+	for o := range y {
+		for i, v := range x {
+			y[o] += float64(w[o*len(x)+i] * v)
+		}
+	}
+	return y
+}
+
+// norm is x/sqrt(mean(x²)+eps) ⊙ gain.
+func norm(x, gain []float64, eps float64) []float64 {
+	var squares float64
+	for _, v := range x {
+		squares += float64(v * v)
+	}
+	root := math.Sqrt(squares/float64(len(x)) + eps)
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = v / root * gain[i]
+	}
+	return y
+}
+
+// rotate turns each head of x by its position: entries j and j+headDim/2 are a
+// pair that turns by position·theta^(-2j/headDim).
+func rotate(x []float64, position, headDim int, theta float64) {
+	for h := 0; h < len(x); h += headDim {
+		for j := range headDim / 2 {
+			angle := float64(position) * math.Pow(theta, -2*float64(j)/float64(headDim))
+			a, b := x[h+j], x[h+j+headDim/2]
+			x[h+j] = float64(a*math.Cos(angle)) - float64(b*math.Sin(angle))
+			x[h+j+headDim/2] = float64(b*math.Cos(angle)) + float64(a*math.Sin(angle))
+		}
+	}
+}
+
+// feedForward is W2·(silu(W1·h) ⊙ W3·h).
+func feedForward(h, w1, w2, w3 []float64) []float64 {
+	gate, up := times(w1, h), times(w3, h)
+	for i, g := range gate {
+		gate[i] = g / (1 + math.Exp(-g)) * up[i]
+	}
+	return times(w2, gate)
+}
+
+// Softmax returns exp(x)/Σ exp(x).
+func Softmax(x []float64) []float64 {
+	top := math.Inf(-1)
+	for _, v := range x {
+		top = math.Max(top, v)
+	}
+	p := make([]float64, len(x))
+	var sum float64
+	for i, v := range x {
+		p[i] = math.Exp(v - top)
+		sum += p[i]
+	}
+	for i := range p {
+		p[i] /= sum
+	}
+	return p
+}
+
+// LogSoftmax returns the log-probabilities of logits divided by the temperature.
+func LogSoftmax(logits []float64, temperature float64) []float64 {
+	top := math.Inf(-1)
+	for _, z := range logits {
+		top = math.Max(top, z/temperature)
+	}
+	var sum float64
+	for _, z := range logits {
+		sum += math.Exp(z/temperature - top)
+	}
+	logp := make([]float64, len(logits))
+	for i, z := range logits {
+		logp[i] = z/temperature - top - math.Log(sum)
+	}
+	return logp
+}
+
+// largest returns the indices of the n largest keys, largest first, the lower
+// index first among equals.
+func largest(keys []float64, n int) []int {
+	var chosen []int
+	for range n {
+		best := -1
+		for e, key := range keys {
+			if !contains(chosen, e) && (best < 0 || key > keys[best]) {
+				best = e
+			}
+		}
+		chosen = append(chosen, best)
+	}
+	return chosen
+}
+
+func contains(list []int, x int) bool {
+	for _, y := range list {
+		if x == y {
+			return true
+		}
+	}
+	return false
 }

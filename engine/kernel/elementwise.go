@@ -1,6 +1,11 @@
 package kernel
 
-import "math"
+import (
+	"fmt"
+	"math"
+
+	"driftlab/precision"
+)
 
 // Elementwise loops. Each is its own definition; the assembly that replaces it
 // does the same operations in the same order in every lane.
@@ -153,4 +158,115 @@ func maxOf(x []float32) float32 {
 		m = max(m, v)
 	}
 	return m + 0
+}
+
+// SiLUGate sets dst[n] = round(round(silu(gate))·up), the middle of a SwiGLU
+// feed-forward (arXiv 2002.05202), with silu(g) = g/(1+exp(-g)) and both
+// roundings to out. dst may be gate, not up.
+func SiLUGate(dst, gate, up []float32, n int, out precision.Format) {
+	dst, gate, up = dst[:n], gate[:n], up[:n]
+	if exact(out) {
+		siluGate(dst, gate, up)
+		return
+	}
+	silu(dst, gate)
+	roundTo(out, dst)
+	mulInto(dst, dst, up)
+	roundTo(out, dst)
+}
+
+// silu sets dst = x/(1+exp(-x)).
+func silu(dst, x []float32) {
+	if siluVector(dst, x) {
+		return
+	}
+	for i, g := range x {
+		dst[i] = g / (1 + Exp32(-g))
+	}
+}
+
+// siluGate sets dst = silu(gate)·up.
+func siluGate(dst, gate, up []float32) {
+	if siluGateVector(dst, gate, up) {
+		return
+	}
+	for i, g := range gate {
+		dst[i] = float32(g/(1+Exp32(-g))) * up[i]
+	}
+}
+
+// SiLUGateGradAgain is SiLUGate, to value, and SiLUGateGrad, which share an exponential.
+// value may be none of the others.
+func SiLUGateGradAgain(dgate, dup, value, dy, gate, up []float32, n int, out precision.Format) {
+	dgate, dup, value, dy, gate, up = dgate[:n], dup[:n], value[:n], dy[:n], gate[:n], up[:n]
+	if exact(out) && siluGradAgainVector(dgate, dup, dy, gate, up, value) {
+		return
+	}
+	SiLUGate(value, gate, up, n, out)
+	SiLUGateGrad(dgate, dup, dy, gate, up, n)
+}
+
+// SiLUGateGrad sets dgate and dup[n] from dy, the derivative with respect to
+// SiLUGate's result, straight through its roundings: with s = 1/(1+exp(-gate)),
+//
+//	dup   = dy·gate·s
+//	dgate = dy·up·s·(1 + gate·(1-s))
+//
+// Every product is rounded to float32, from the left. dgate may be gate and
+// dup may be up or dy.
+func SiLUGateGrad(dgate, dup, dy, gate, up []float32, n int) {
+	dgate, dup, dy, gate, up = dgate[:n], dup[:n], dy[:n], gate[:n], up[:n]
+	if siluGradVector(dgate, dup, dy, gate, up) {
+		return
+	}
+	for i, g := range gate {
+		s := 1 / (1 + Exp32(-g))
+		d, u := dy[i], up[i]
+		dup[i] = float32(d*g) * s
+		dgate[i] = float32(float32(d*u)*s) * (1 + float32(g*(1-s)))
+	}
+}
+
+// roundSlice rounds src into dst, which may be the same slice, as f.RoundSlice
+// does, except that the zero Format copies.
+func roundSlice(f precision.Format, dst, src []float32) {
+	src = src[:len(dst)]
+	if exact(f) {
+		copy(dst, src)
+		return
+	}
+	f.RoundSlice(dst, src)
+}
+
+// exact reports whether rounding float32 values to f changes nothing. The zero
+// Format stands for FP32.
+func exact(f precision.Format) bool { return f.Identity() || f.MantissaBits == 0 }
+
+// roundTo rounds dst in place to f.
+func roundTo(f precision.Format, dst []float32) {
+	if !exact(f) {
+		f.RoundSlice(dst, dst)
+	}
+}
+
+// Embed copies row ids[r] of table[vocab,d] to row r of dst[len(ids),d].
+func Embed(dst, table []float32, ids []int32, d int) {
+	for r, id := range ids {
+		if id < 0 || int(id+1)*d > len(table) {
+			panic(fmt.Sprintf("kernel: token %d outside an embedding of %d rows", id, len(table)/d))
+		}
+		copy(dst[r*d:][:d], table[int(id)*d:][:d])
+	}
+}
+
+// EmbedGrad adds each row of dy[len(ids),d] to row ids[r] of dtable, rows in
+// order. Only tokens idFrom <= id < idTo are taken, so that workers may own
+// disjoint parts of the table; the bounds do not change a bit.
+func EmbedGrad(dtable, dy []float32, ids []int32, d, idFrom, idTo int) {
+	for r, id := range ids {
+		if int(id) < idFrom || int(id) >= idTo {
+			continue
+		}
+		addInto(dtable[int(id)*d:][:d], dy[r*d:])
+	}
 }

@@ -1,6 +1,12 @@
 package kernel
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"driftlab/precision"
+)
 
 // linearRows is how many rows are multiplied before their epilogue runs, so
 // that it finds them in cache; for fewer the weights would be read again and again.
@@ -103,4 +109,118 @@ func LinearWeightGrad(dw, dy, x []float32, out, in, rows, outFrom, outTo int, ad
 		p.a = dy[outFrom:]
 	}
 	p.run(s)
+}
+
+// IndexScores computes the scores that the index of sparse attention (arXiv:2512.02556) gives
+// the first n keys for one row:
+//
+//	dst_s = Σ_j weights_j·ReLU(q_j·k_s)
+//
+// one chain over the heads of one chain over the head dimension each, products rounded to
+// float32 before they are added. q is [heads, headDim], weights [heads]; kT has one head of
+// keys as StoreKV lays it out. A score depends on its row and key alone.
+func IndexScores(dst, q, weights, kT []float32, n, headDim int) {
+	heads := len(weights)
+	if len(dst) < n || len(q) < heads*headDim || len(kT) < ceilDiv(n, panelWidth)*panelWidth*headDim {
+		panic(fmt.Sprintf("kernel: IndexScores dst %d, q %d, keys %d: %d keys, %d heads of %d", len(dst), len(q), len(kT), n, heads, headDim))
+	}
+	for s := range n {
+		key := kT[s/panelWidth*panelWidth*headDim+s%panelWidth:]
+		var sum float32
+		for j, w := range weights {
+			var x float32
+			for i, a := range q[j*headDim:][:headDim] {
+				x += float32(a * key[i*panelWidth])
+			}
+			sum += float32(w * max(x, 0))
+		}
+		dst[s] = sum
+	}
+}
+
+// LargestScores sets in bits, of which it clears the first words that hold n, the last of n
+// positions and the k-1 others of the largest scores; of equal scores the later position. All
+// of them where n is at most k. A NaN is less than any score.
+func LargestScores(bits []uint64, scores []float32, n, k int, s *Scratch) {
+	clear(bits[:ceilDiv(n, 64)])
+	order := grown(&s.order, n)
+	for i := range order {
+		order[i] = int32(n - 1 - i)
+	}
+	if n > k {
+		slices.SortStableFunc(order[1:], func(a, b int32) int { return cmp.Compare(scores[b], scores[a]) })
+		order = order[:k]
+	}
+	for _, position := range order {
+		bits[position/64] |= 1 << (position % 64)
+	}
+}
+
+// What frameworks without kernel fusion do: each elementwise operation stores its
+// result in the tensors' format, where a fused
+// kernel keeps float32 until its end. The backward pass goes straight through these roundings.
+
+// scaleScores brings the scores q·k to their format, and the factor first if Eager.
+func scaleScores(scores []float32, scale float32, num *AttentionNumerics) {
+	if num.Eager {
+		roundTo(num.Scores, scores)
+		if !exact(num.Scores) {
+			scale = num.Scores.Round(scale)
+		}
+	}
+	scaleInto(scores, scale)
+	roundTo(num.Scores, scores)
+}
+
+// eagerScaleGain rounds the normed row x·inv before the gain multiplies it and after:
+// dst = round(round(x·inv)·gain), rows of d = len(gain) (MixtralRMSNorm in Hugging Face's
+// modeling_mixtral.py).
+func eagerScaleGain(dst, x, gain []float32, inv float32, out precision.Format) {
+	dst, gain = dst[:len(x)], gain[:len(x)]
+	for i, v := range x {
+		dst[i] = v * inv
+	}
+	roundSlice(out, dst, dst)
+	mulInto(dst, dst, gain)
+}
+
+// RotaryEager is Rotary with cosines, sines, both products and the sum rounded to out
+// (apply_rotary_pos_emb in modeling_mixtral.py):
+//
+//	x1' = round(round(x1·cos) - round(x2·sin))
+//	x2' = round(round(x2·cos) + round(x1·sin))
+func RotaryEager(x []float32, stride int, pos []int32, rows, heads, headDim int, t *RotaryTable, out precision.Format) {
+	t.check(x, stride, pos, rows, heads, headDim)
+	half, r := headDim/2, out.Rounder()
+	for row := range rows {
+		p := int(pos[row])
+		cos, sin := t.cos[p*half:][:half], t.sin[p*half:][:half]
+		for h := range heads {
+			head := x[row*stride+h*headDim:][:headDim]
+			for i := range half {
+				a, b, c, s := head[i], head[half+i], r.Round(cos[i]), r.Round(sin[i])
+				head[i] = r.Round(r.Round(float32(a*c)) - r.Round(float32(b*s)))
+				head[half+i] = r.Round(r.Round(float32(b*c)) + r.Round(float32(a*s)))
+			}
+		}
+	}
+}
+
+// SiLUGateEager is SiLUGate with every step rounded to out (silu_kernel for bfloat16 in
+// PyTorch 1.13's aten/src/ATen/native/cpu/Activation.cpp, whose vectors round each result):
+//
+//	silu(g) = round(g / round(1 + round(exp(-g)))),  dst = round(silu(gate)·up)
+func SiLUGateEager(dst, gate, up []float32, n int, out precision.Format) {
+	r := out.Rounder()
+	for i, g := range gate[:n] {
+		dst[i] = r.Round(float32(r.Round(g/r.Round(1+r.Round(Exp32(-g)))) * up[i]))
+	}
+}
+
+// AddScaledEager adds a·x to dst, the product and the sum rounded to out.
+func AddScaledEager(dst, x []float32, a float32, out precision.Format) {
+	r := out.Rounder()
+	for i, v := range x[:len(dst)] {
+		dst[i] = r.Round(dst[i] + r.Round(float32(v*a)))
+	}
 }

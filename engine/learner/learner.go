@@ -1,10 +1,13 @@
 package learner
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"driftlab/engine"
 	"driftlab/engine/column"
+	"driftlab/engine/kernel"
 	"driftlab/model"
 )
 
@@ -341,4 +344,166 @@ func (l *Learner) headGradient() error {
 	}
 	l.pass.BackwardHead(l.dlogits)
 	return nil
+}
+
+// ahead names the forward pass of a gradient that has been made before it: the one
+// that scored these responses under this policy. The zero value stands for none.
+type ahead struct {
+	in     *column.Sampled
+	policy Policy
+}
+
+// has reports whether the pass is the one that a gradient needs.
+func (a ahead) has(in *column.Sampled, p Policy) bool { return a.in != nil && a == ahead{in, p} }
+
+// ScoreAhead is Score, and the forward pass of the gradient to come. It keeps what
+// the pass goes through, or the settings' Recompute's share of it, in the memory
+// that the gradient would take. If a Gradient of the same responses, which must
+// stay as they are, under the same policy comes before anything else moves the
+// weights, the scales of the cache or the pass, it goes back from here: the first
+// of a step's does, and has the same bits. Routes that the responses' own first pass
+// records (R2) are replayed in a pass of their own.
+func (l *Learner) ScoreAhead(dst *column.Scored, in *column.Sampled, o ScoreOptions) {
+	l.publish()
+	l.layOut(in, recorded(in, o.Earlier, o.Policy))
+	if o.Replay == ReplayOld || l.ensureMachine() != nil { // of which Gradient will tell
+		l.Score(dst, in, o)
+		return
+	}
+	options := l.saving()
+	options.KeepGates = o.KeepGates
+	l.begin(in, o.Policy, o.Earlier, options)
+	l.score(dst, in, o)
+	l.ahead = ahead{in, o.Policy}
+}
+
+// Policy says which distribution over tokens a pass is of, at given weights:
+// temperature, and what of the rollout it replays.
+type Policy struct {
+	// Temperature divides the logits, as in the rollout.
+	Temperature float64
+	// Replay says whose routes to follow, Gates with which gates; empty means live.
+	Replay Replay
+	Gates  Gates
+	// Support replays each token's recorded sampling support (Keep Sampling Mask,
+	// arXiv:2512.02556): log-probs, entropy, sum of squares and distributions are
+	// those of the policy restricted to it, outside of which a distribution holds
+	// -Inf. Tokens drawn without truncation are as ever.
+	Support bool
+	// Retention replays each token's recorded retention mask: attention sees what
+	// was left in the rollout engine's compressed KV cache (Shadow Mask
+	// Distillation, arXiv:2605.06850), or what the indices of sparse attention chose there.
+	Retention bool
+}
+
+// Objective is what a gradient is of. It is the last operation of the graph.
+type Objective interface {
+	// Eval sets the value and its derivatives, from what the pass recorded of the
+	// current weights.
+	Eval(out *column.Grad, now *column.Scored) error
+}
+
+// State is everything a learner carries from one update to the next, in addition to
+// the parameters: what an interrupted run saves.
+type State struct {
+	// First and Second are AdamW's moments, laid out like the parameters; they
+	// share the learner's memory.
+	First, Second []float32
+	// Updates is the number of updates made.
+	Updates int
+	// Scale and Clean are the loss scale and the clean gradients since it changed.
+	Scale float64
+	Clean int
+}
+
+// State returns the state; it is valid until the next update.
+func (l *Learner) State() State {
+	return State{l.adam.m, l.adam.v, l.adam.updates, l.scale.scale, l.scale.clean}
+}
+
+// SetState restores a state and takes up the parameters as they are now.
+func (l *Learner) SetState(s State) error {
+	if len(s.First) != len(l.adam.m) || len(s.Second) != len(l.adam.v) {
+		return fmt.Errorf("optimiser state has %d and %d values, the model has %d parameters", len(s.First), len(s.Second), len(l.adam.m))
+	}
+	copy(l.adam.m, s.First)
+	copy(l.adam.v, s.Second)
+	l.adam.updates = s.Updates
+	l.scale.scale, l.scale.clean = s.Scale, s.Clean
+	l.stale = true
+	return nil
+}
+
+// distributor turns logits into log-probs, probabilities and entropies, row by row: each
+// worker does those of its block as soon as it has computed them.
+type distributor struct {
+	scorer         *Scorer
+	offsets        []int // of the responses, and so of the targets
+	invTemperature float32
+}
+
+// distributing prepares a pass over the batch that is laid out, and returns what
+// is to follow it.
+func (s *Scorer) distributing(b *column.Sampled, temperature float64) engine.Follower {
+	n := len(s.targets) * s.config.Vocab
+	s.logp, s.probs, s.entropy = resized(s.logp, n), resized(s.probs, n), resized(s.entropy, len(s.targets))
+	s.follow = distributor{s, b.Offsets, float32(1 / temperature)}
+	return &s.follow
+}
+
+func (d *distributor) Follow(_, from, to, target int) {
+	s, v := d.scorer, d.scorer.config.Vocab
+	prefixes := s.pack.Prefixes // they stand before the responses
+	if to <= prefixes {
+		return
+	}
+	rows := d.offsets[to-prefixes] - d.offsets[from-prefixes]
+	first, end := target*v, (target+rows)*v
+	kernel.LogSoftmaxRows(s.logp[first:end], s.pass.Logits()[first:end], rows, v, d.invTemperature)
+	kernel.Exp(s.probs[first:end], s.logp[first:end])
+	kernel.Entropies(s.entropy[target:target+rows], s.probs[first:end], s.logp[first:end], v)
+}
+
+// distribute completes the log-probs and probabilities of the last pass, and
+// restricts them to the recorded supports if they are replayed. A token that the
+// policy did not generate has the log-prob 0, as in the rollout engine: no policy
+// is asked for it.
+func (s *Scorer) distribute(b *column.Sampled, onSupport bool) {
+	s.chosen = resized(s.chosen, len(s.targets))
+	for n := range s.chosen {
+		s.chosen[n] = float64(s.logp[n*s.config.Vocab+int(b.Token[n])])
+	}
+	if onSupport {
+		s.restrict(b)
+	}
+	for n := range b.Mask {
+		if !b.Mask[n] {
+			s.chosen[n] = 0
+		}
+	}
+	s.mask = b.Mask
+}
+
+// restrict moves log-probs and probabilities onto the recorded supports. It
+// panics where none was recorded, or where a sampled token lies outside its
+// own: a pass over the whole vocabulary would look like one on the support.
+func (s *Scorer) restrict(b *column.Sampled) {
+	if len(b.Support) != b.Tokens() {
+		panic(fmt.Sprintf("learner: %d sampling supports to replay, %d tokens", len(b.Support), b.Tokens()))
+	}
+	v := s.config.Vocab
+	for n, kept := range b.Support {
+		if kept == nil {
+			continue
+		}
+		if _, found := slices.BinarySearch(kept, b.Token[n]); !found {
+			panic(fmt.Sprintf("learner: token %d is not in its sampling support %v", b.Token[n], kept))
+		}
+		logp, probs := s.logp[n*v:(n+1)*v], s.probs[n*v:(n+1)*v]
+		logMass := s.support.LogMass(logp, probs, kept)
+		s.chosen[n] -= logMass
+		engine.Restrict(logp, kept, logMass)
+		kernel.Exp(probs, logp)
+		kernel.Entropies(s.entropy[n:n+1], probs, logp, v)
+	}
 }

@@ -1,8 +1,12 @@
 package rollout
 
 import (
+	"fmt"
+	"slices"
+
 	"driftlab/engine"
 	"driftlab/engine/column"
+	"driftlab/engine/kernel"
 	"driftlab/model"
 )
 
@@ -147,4 +151,161 @@ func (e *Engine) Generate(dst *column.Sampled, requests []Request, s Sampling) {
 	e.drain()
 	e.settle()
 	e.ids = e.Collect(dst, e.ids[:0])
+}
+
+// Follow draws the next tokens of the pack that step has laid out: it implements
+// engine.Follower. Each worker of the pass draws for its own sequences as soon as
+// it has their logits: a response's random stream is its own, so who draws, and
+// when, changes nothing.
+func (l *lane) Follow(worker, from, to, target int) {
+	e, m := l.engine, &l.samplers[worker]
+	s, vocab, perRow := &e.sampling, e.config.Vocab, e.config.Layers*e.config.TopK
+	end := target
+	for end < len(l.targets) && int(l.targets[end]) < l.pack.Offsets[to] {
+		end++
+	}
+	logits, visited := l.pass.Logits()[target*vocab:end*vocab], visits{routes: l.pass.Routes()}
+	m.block.next, m.block.rows = 0, 0
+	if s.Gates {
+		visited.gates = l.pass.Gates()
+	}
+	if e.indexed {
+		visited.kept, visited.words = l.pass.Choices(), e.config.Layers*engine.RetentionWords(e.config.Context)
+	}
+	for n := from; n < to; n++ {
+		slot := l.ids[n]
+		k := e.slots[slot].response
+		first, rows := l.pack.Offsets[n], l.pack.Offsets[n+1]-l.pack.Offsets[n]
+		if drafts := len(e.drafted(slot)); drafts > 0 {
+			k.reads(rows-drafts-1, visited.from(first, perRow), perRow)
+			l.verify(m, slot, logits, visited.from(first+rows-drafts-1, perRow))
+			logits = logits[(drafts+1)*vocab:]
+			continue
+		}
+		k.reads(rows, visited.from(first, perRow), perRow)
+		if k.length < k.known() {
+			continue
+		}
+		row, shift := e.fused(m, slot, logits[:vocab])
+		if e.speculates || e.asks {
+			m.prepare(row, vocab, s.Temperature)
+		} else {
+			m.prepare(logits, vocab, s.Temperature)
+		}
+		d := m.drawOrRead(row, *s, k)
+		logits = logits[vocab:]
+		e.undrafted(m, k, d)
+		if e.partner != nil {
+			k.LawTV = append(k.LawTV, shift)
+		}
+		k.add(d, visited.row(first+rows-1, perRow), m.logp)
+		e.finish(m, k, d.token)
+	}
+}
+
+// finish completes a response that ends with its newest token, or lets its
+// environment answer.
+func (e *Engine) finish(m *sampler, r *response, token int32) {
+	if e.ended(r, token) || !e.answer(m, r) {
+		r.Finished[0], r.done = token == e.sampling.Stop, true
+	}
+}
+
+// drawOrRead samples the next token of a response from the row at hand, or reads it where
+// the response is given.
+func (m *sampler) drawOrRead(logits []float32, s Sampling, r *response) drawn {
+	if r.request.Given == nil {
+		return m.drawPrepared(logits, s, &r.rng)
+	}
+	return m.read(logits, s, r.request.Given[len(r.Token)])
+}
+
+// read records a token that is given in place of a drawn one: its log-prob over
+// the whole vocabulary, at the temperature or, for raw log-probs, without.
+func (m *sampler) read(logits []float32, s Sampling, token int32) drawn {
+	d := drawn{token: token, logp: float64(m.logp[token]), kept: 1}
+	if s.LogProbs == Raw {
+		kernel.LogSoftmax(m.probs, logits, len(logits), 1)
+		d.logp = float64(m.probs[token])
+	}
+	return d
+}
+
+// ended reports whether a response is complete with its newest token.
+func (e *Engine) ended(r *response, token int32) bool {
+	if r.request.Given != nil {
+		return len(r.Token) == len(r.request.Given)
+	}
+	return token == e.sampling.Stop || len(r.Token) == e.sampling.MaxTokens || r.length == e.config.Context
+}
+
+// checkGiven panics on a given response that the recording has no room for.
+func checkGiven(requests []Request, s Sampling) {
+	for i, r := range requests {
+		if r.Given != nil && (len(r.Given) == 0 || len(r.Given) > s.MaxTokens) {
+			panic(fmt.Sprintf("rollout: request %d gives %d tokens, 1 to %d fit", i, len(r.Given), s.MaxTokens))
+		}
+	}
+}
+
+// Tool is an environment that writes into responses: a calculator, a search
+// engine, an interpreter. Its tokens condition what follows but are nobody's
+// choice: they stand in the response with Mask false.
+type Tool interface {
+	// Reply appends to dst what the environment writes behind the newest token
+	// of the response, and nothing where that token is no call. It is a function
+	// of its arguments, which it may not keep, and may be asked by several
+	// goroutines at a time.
+	Reply(dst, prompt, response []int32) []int32
+}
+
+// answer lets the environment of a response write behind its newest token. It
+// reports false if the reply and one more token do not fit: then nothing is
+// written, and the response ends with its call.
+func (e *Engine) answer(m *sampler, r *response) bool {
+	q := &r.request
+	if q.Tool == nil {
+		return true
+	}
+	m.reply = q.Tool.Reply(m.reply[:0], q.Prompt, r.Token)
+	if len(m.reply) == 0 {
+		return true
+	}
+	at, length := len(r.Token), len(r.Token)+len(m.reply)
+	if length >= e.sampling.MaxTokens || len(q.Prompt)+length > e.config.Context {
+		return false
+	}
+	if q.Given != nil && (length >= len(q.Given) || !slices.Equal(q.Given[at:length], m.reply)) {
+		panic(fmt.Sprintf("rollout: the tool replies %v to request %d, where the given response reads %v",
+			m.reply, r.order, q.Given[at:min(length, len(q.Given))]))
+	}
+	r.addReply(m.reply)
+	return true
+}
+
+// addReply appends the environment's tokens to a response. They have log-prob 0
+// and kept mass 1; the turn of the call is theirs too. What the rows before them
+// visit is filled in when the engine reads those.
+func (r *response) addReply(reply []int32) {
+	n := len(reply)
+	turn := r.Turn[len(r.Turn)-1]
+	r.Token = append(r.Token, reply...)
+	for range reply {
+		r.Mask, r.Turn, r.KeptMass = append(r.Mask, false), append(r.Turn, turn), append(r.KeptMass, 1)
+	}
+	r.LogpRoll, r.Support = blank(r.LogpRoll, n), blank(r.Support, n)
+	r.Version, r.Stale = blank(r.Version, n), blank(r.Stale, n)
+	r.ActualVersion = blank(r.ActualVersion, n)
+	r.RoutesRoll, r.GatesRoll = blank(r.RoutesRoll, n*r.Layers*r.TopK), blank(r.GatesRoll, n*r.Layers*r.TopK)
+	r.DistRoll, r.KVKept = blank(r.DistRoll, n*r.Vocab), blank(r.KVKept, n*r.KVPlanes*r.KVWords)
+	r.replyDrafts(n)
+	r.Offsets[1] = len(r.Token)
+}
+
+// blank appends n zeroes to a column, if it is recorded.
+func blank[T any](x []T, n int) []T {
+	if x == nil {
+		return nil
+	}
+	return append(x, make([]T, n)...)
 }

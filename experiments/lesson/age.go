@@ -1,16 +1,35 @@
+// Package lesson computes what the lessons of the lab show: a lesson's live figures, and the
+// recordings that the published page has.
+//
+// What it is not: it asks and prints nothing.
 package lesson
 
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
+	"driftlab/engine"
 	"driftlab/experiments"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/claims/ratio"
+	"driftlab/experiments/explain"
 	"driftlab/experiments/live"
+	"driftlab/experiments/measure"
+	runner "driftlab/experiments/run"
+	"driftlab/precision/elementary"
 	"driftlab/results/figure"
 	"driftlab/results/lab"
+	"driftlab/results/lab/picture"
 	"driftlab/results/record"
 	"driftlab/results/stats"
+	"driftlab/trainer"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
 )
 
@@ -100,4 +119,234 @@ func recordedRuns(runs []*record.Record) []figure.Figure {
 		}
 	}
 	return out
+}
+
+// caps are the places of the lesson's slider: a band on the product of the ratios and
+// one on their geometric mean.
+var caps = []struct{ product, geometric float64 }{
+	{1.1, 1.001}, {1.25, 1.002}, {1.5, 1.005}, {2, 1.01}, {3, 1.02}, {5, 1.03}, {10, 1.05},
+}
+
+// dotted is how many responses are drawn as dots.
+const dotted = 128
+
+// recordLength samples responses of 1,024 tokens, those of the first replication of the
+// claim length-trap and, in the mixture of experts, of geo-length-invariant.
+func recordLength(ctx context.Context, o Options) ([]figure.Figure, error) {
+	env := &claim.Env{Seed: 1, Cache: claim.NewCache(o.Dir), Cores: o.Workers}
+	if o.Tiny {
+		env.Size = claim.Tiny
+	}
+	longest := env.Pick(1024, 1024, 64)
+	var lengths []float64
+	for n := min(32, longest/8); n <= longest; n *= 2 {
+		lengths = append(lengths, float64(n))
+	}
+	grown, err := ratio.Grow(ctx, env, lengths)
+	if err != nil {
+		return nil, err
+	}
+	var out []figure.Figure
+	for _, g := range grown {
+		for i := range caps {
+			kept := keptPanel(g, lengths, i)
+			kept.When = map[string]string{"dose": g.Level, "cap": strconv.Itoa(i)}
+			out = append(out, kept)
+		}
+		dots := dotsPanel(g, lengths)
+		dots.When = map[string]string{"dose": g.Level}
+		out = append(out, dots)
+	}
+	return out, nil
+}
+
+// keptPanel is the share of responses that either rule keeps, by length.
+func keptPanel(g ratio.Growth, lengths []float64, at int) figure.Figure {
+	limit := caps[at]
+	product, geometric := make([]float64, len(lengths)), make([]float64, len(lengths))
+	for k, sums := range g.Sum {
+		for _, s := range sums {
+			if math.Abs(s) <= elementary.Log(limit.product) {
+				product[k]++
+			}
+			if math.Abs(s/lengths[k]) <= elementary.Log(limit.geometric) {
+				geometric[k]++
+			}
+		}
+		product[k] /= float64(len(sums))
+		geometric[k] /= float64(len(sums))
+	}
+	last := len(lengths) - 1
+	return figure.Figure{Kind: figure.Lines, Name: "kept", Title: fmt.Sprintf("Share of %d responses kept, one model", len(g.Sum[0])),
+		X: figure.Axis{Label: "response length (tokens)", Log: true}, Y: figure.Axis{Label: "share kept", High: 1},
+		Series: []figure.Series{
+			{Name: fmt.Sprintf("product in [1/%g, %g]", limit.product, limit.product), Method: figure.Uncorrected, X: lengths, Y: product},
+			{Name: fmt.Sprintf("geometric mean in [1/%g, %g]", limit.geometric, limit.geometric), Method: figure.OPSM, X: lengths, Y: geometric},
+		},
+		Note: fmt.Sprintf("From %.0f to %.0f tokens the product rule keeps %.3f and then %.3f of the responses, the geometric one %.3f and then %.3f.",
+			lengths[0], lengths[last], product[0], product[last], geometric[0], geometric[last]),
+	}
+}
+
+// dotsPanel is the log of the product ratio of the first responses, by length.
+func dotsPanel(g ratio.Growth, lengths []float64) figure.Figure {
+	p := figure.Figure{Kind: figure.Dots, Name: "ratios", Title: "Log of the product ratio, response by response; drag the band",
+		X: figure.Axis{Label: "response length (tokens)", Log: true}, Y: figure.Axis{Label: "sum of the token log-ratios (nats)"},
+		Drag: &figure.Drag{Control: "cap", Axis: "y", Names: [2]string{"kept below", "kept above"}}, Note: "The cloud widens with the length; the band stays."}
+	for _, c := range caps {
+		p.Drag.At = append(p.Drag.At, elementary.Log(c.product))
+	}
+	var dots figure.Series
+	for k, sums := range g.Sum {
+		for _, s := range sums[:min(dotted, len(sums))] {
+			rounded, _ := strconv.ParseFloat(strconv.FormatFloat(s, 'g', 3, 64), 64) // it is a number
+			dots.X, dots.Y = append(dots.X, lengths[k]), append(dots.Y, rounded)
+		}
+	}
+	dots.Name = "responses"
+	p.Series = []figure.Series{dots}
+	return p
+}
+
+// Options are how a recording is made.
+type Options struct {
+	// Workers says how many cores there are.
+	Workers func() int
+	// Dir keeps what a recording samples, to be resumed.
+	Dir string
+	// Tiny makes a small recording, to test that it can be made.
+	Tiny bool
+}
+
+// recorders make the recordings of the lessons that have one.
+var recorders = map[string]func(context.Context, Options) ([]figure.Figure, error){
+	"gap": recordGap, "length": recordLength, "age": recordAge,
+}
+
+// CheckRecorded returns an error unless the lesson of that name has a recording of its own.
+func CheckRecorded(name string) error {
+	if recorders[name] == nil {
+		return fmt.Errorf("lesson %q has no recording of its own; %s have", name, strings.Join(slices.Sorted(maps.Keys(recorders)), ", "))
+	}
+	return nil
+}
+
+// Record makes the recording of a lesson that has one.
+func Record(ctx context.Context, name string, o Options) ([]figure.Figure, error) {
+	return recorders[name](ctx, o)
+}
+
+// recordGap measures the formats that people serve against those they train in, as the
+// headline does the usual pairs of them.
+func recordGap(ctx context.Context, o Options) ([]figure.Figure, error) {
+	r, err := recipe.Load("headline", "rollout.prompts=32")
+	if err != nil {
+		return nil, err
+	}
+	if o.Tiny {
+		r.Rollout.Prompts = 2
+	}
+	var pairs []measure.Pair
+	for _, l := range []string{"fp32", "bf16"} {
+		for _, n := range []string{"fp32", "fp32-splitk4", "fp16", "bf16", "bf16-tp4", "int8-w8a8", "fp8-w8a8", "fp4-w4a16"} {
+			rollout, _ := engine.Preset(n)
+			learner, _ := engine.Preset(l)
+			pairs = append(pairs, measure.Pair{Rollout: rollout, Learner: learner})
+		}
+	}
+	return gapPanels(ctx, measure.GapRequest{Recipe: r, Pairs: pairs, Workers: o.Workers()})
+}
+
+// gapPanels measures pairs; the figures of each are shown with its numerics.
+func gapPanels(ctx context.Context, q measure.GapRequest) ([]figure.Figure, error) {
+	var sampled []*batch.Batch
+	q.Responses = func(_ string, b *batch.Batch, _ []task.Prompt, _ []task.Verdict) error {
+		sampled = append(sampled, b)
+		return nil
+	}
+	m, err := measure.Gaps(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	var out []figure.Figure
+	for i, pair := range m.Pairs {
+		for _, p := range live.Gap(pair, sampled[i], q.Recipe.Task.New().Vocab()) {
+			p.When = map[string]string{"rollout": pair.Rollout, "learner": pair.Learner}
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// Run is the live run of a lesson at the values that were chosen of its controls.
+type Run struct {
+	Lesson *lab.Lesson
+	Chosen map[string]string
+	Recipe recipe.Recipe
+}
+
+// NewRun reads the recipe of a lesson's live run; a lesson without one has the published
+// figures alone.
+func NewRun(l *lab.Lesson, chosen map[string]string) (r Run, err error) {
+	r = Run{Lesson: l, Chosen: chosen}
+	if l.Live != nil {
+		r.Recipe, err = recipe.Load(l.Live.Recipe, l.Assignments(chosen)...)
+	}
+	return r, err
+}
+
+// Steps is how many steps the run has to report.
+func (r Run) Steps() int {
+	if r.Lesson.Live != nil && r.Lesson.Live.Do == "train" {
+		return r.Recipe.Steps
+	}
+	return 1
+}
+
+// Panels does what the page's "Compute it here" does, and returns its figures next to the
+// published ones that the controls choose.
+func (r Run) Panels(ctx context.Context, workers int, progress func(trainer.Progress)) ([]figure.Figure, error) {
+	recorded := figure.Matching(r.Lesson.Data.Panels, r.Chosen)
+	if r.Lesson.Live == nil {
+		return recorded, nil
+	}
+	panels, err := r.live(ctx, workers, progress)
+	if err != nil {
+		return nil, err
+	}
+	panels = figure.Matching(panels, r.Chosen)
+	for _, p := range recorded { // what was not computed here
+		if !slices.ContainsFunc(panels, func(q figure.Figure) bool { return q.Name == p.Name }) {
+			panels = append(panels, p)
+		}
+	}
+	return panels, nil
+}
+
+// live computes a lesson's figures.
+func (r Run) live(ctx context.Context, workers int, progress func(trainer.Progress)) ([]figure.Figure, error) {
+	switch do := r.Lesson.Live.Do; do {
+	case "measure":
+		return gapPanels(ctx, measure.GapRequest{Recipe: r.Recipe, Workers: workers})
+	case "explain":
+		u, err := explain.Follow(ctx, r.Recipe, explain.Request{Step: 1, Tokens: record.UpdateTokens, Workers: workers})
+		if err != nil {
+			return nil, err
+		}
+		return picture.Policies(u), nil
+	case "flips":
+		f, err := measure.Flips(r.Recipe, record.FlipsResponses, workers)
+		if err != nil {
+			return nil, err
+		}
+		return picture.Flips(f), nil
+	case "train":
+		result, err := runner.Run(ctx, r.Recipe, runner.Options{Workers: workers, Progress: progress})
+		if err != nil {
+			return nil, err
+		}
+		return live.Run("your run", result.Record), nil
+	default:
+		return nil, fmt.Errorf("lesson: no way to %s", do)
+	}
 }

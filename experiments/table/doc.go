@@ -8,12 +8,10 @@
 // other base models, and scales repeats that in longer runs and a larger model. Files of sweeps are the plans of all
 // stages; `simulate sweep` makes the runs.
 //
-//	stage.go          a stage: its plan and its outcomes
-//	tuning.go, transfer_plan.go   the learning rate of each setting, and the plan that follows from it
-//	tuned*.go         effects, tables, the README's sentences
-//	transfer*.go, correlation.go  rank correlations and their page
-//	write.go          the published files
-//	effects.go, alarms.go         published figures of older stages, which had common learning rates
+//	tuning.go         a stage, the learning rate of each setting
+//	tuned.go, tuned_page.go       effects, tables, pages
+//	transfer.go       rank correlations and their page
+//	effects.go        published figures of older stages, which had common learning rates
 //	corrections.go    the page "Which correction?"
 //	named.go          settings and stressors of the shipped sweeps, by name
 //

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	"driftlab/results/figure"
 	"driftlab/results/published"
 	"driftlab/results/record"
 	"driftlab/results/stats"
+	"driftlab/trainer/recipe/foreign"
 )
 
 // alpha is the family-wise level of the test of all settings and stressors of a stage.
@@ -176,4 +179,109 @@ func problemText(letter, level string) string {
 		return fmt.Sprintf(text, level)
 	}
 	return level
+}
+
+// Alarms are the early-warning signals of a collapse with their rates, as they were measured on the
+// runs of the table's stages with common learning rates.
+type Alarms struct {
+	// Runs is the number of runs, Collapses that of those that collapsed late enough for a warning.
+	Runs      int `json:"runs"`
+	Collapses int `json:"collapses"`
+	// Rules are thresholds on one metric.
+	Rules []struct {
+		Name  string `json:"name"`
+		Rates struct {
+			// Detected of Of collapses had a warning.
+			Detected int `json:"detected"`
+			Of       int `json:"of"`
+			// FalseAlarms is the number per 1,000 steps of runs that did not collapse.
+			FalseAlarms float64 `json:"false_alarms_per_1000_steps"`
+		} `json:"rates"`
+	} `json:"rules"`
+	// Predictors are fitted on several metrics; AUROC is that on each stressor that was left out of the fit.
+	Predictors []struct {
+		Name  string `json:"name"`
+		AUROC []struct {
+			Stressor string  `json:"stressor"`
+			AUROC    float64 `json:"auroc"`
+		} `json:"auroc"`
+		Mean record.Number `json:"auroc_mean"`
+	} `json:"predictors"`
+	// Adds is what the stack's own metrics add to the AUROC of the first predictor.
+	Adds record.Number `json:"stack_adds"`
+}
+
+// PublishedAlarms reads the published ones.
+var PublishedAlarms = sync.OnceValues(func() (a Alarms, err error) { return a, json.Unmarshal(published.Alarms, &a) })
+
+// configurations are the frameworks of each column: the first that has the setting is shown.
+var configurations = []struct {
+	head       string
+	frameworks []string
+}{{"verl", []string{"verl"}}, {"TRL, SkyRL or prime-rl", []string{"trl", "skyrl", "prime-rl"}}}
+
+// configuration is the setting in the first of the frameworks that has all of it.
+func (s Setting) configuration(frameworks []string) (string, error) {
+	for _, name := range frameworks {
+		text, _, err := foreign.WriteChanged(name, "headline", s.Recipe)
+		if err != nil {
+			return "", err
+		}
+		var lines []string
+		for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+			if line != "" && !slices.Contains(logging, line) {
+				lines = append(lines, "`"+line+"`")
+			}
+		}
+		if len(lines) > 0 {
+			return strings.Join(lines, " "), nil
+		}
+	}
+	return foreign.NotWritten, nil
+}
+
+// logging are the lines that every correction needs in a framework; the note has them once.
+var logging = []string{"actor_rollout_ref: {rollout: {calculate_log_probs: true}}", "generator: {sampling_params: {logprobs: 1}}"}
+
+// interval is an estimate with its ends, which are NaN where one seed makes none.
+func interval(i stats.Interval) []float64 {
+	if i.N < 2 {
+		return []float64{i.Estimate, math.NaN(), math.NaN()}
+	}
+	return []float64{i.Estimate, i.Low, i.High}
+}
+
+// rounded is a number to four decimals: the pass rates are of some hundred prompts.
+func rounded(v float64) figure.Cell {
+	if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		v = math.Round(v*1e4) / 1e4
+	}
+	return figure.Number(v, 3)
+}
+
+// number heads a column of figures.
+func number(name string) figure.Column {
+	return figure.Column{Name: name, Align: figure.Right}
+}
+
+// count is a whole number.
+func count(n int) figure.Cell {
+	return figure.Cell{Text: strconv.Itoa(n), Value: float64(n), Numeric: true}
+}
+
+// signed is a difference of pass rates, hundredths is a distance of some.
+func signed(v float64) figure.Cell {
+	return figure.Cell{Text: fmt.Sprintf("%+.2f", v), Value: v, Numeric: true}
+}
+
+func hundredths(v float64) figure.Cell {
+	return figure.Cell{Text: fmt.Sprintf("%.2f", v), Value: v, Numeric: true}
+}
+
+// between are the ends of an interval, empty if there is none.
+func between(i stats.Interval) figure.Cell {
+	if i.N < 2 {
+		return figure.Cell{}
+	}
+	return figure.Word(fmt.Sprintf("%+.2f to %+.2f", i.Low, i.High))
 }

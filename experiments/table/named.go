@@ -1,7 +1,10 @@
 package table
 
 import (
+	"embed"
+	"path"
 	"slices"
+	"strings"
 
 	"driftlab/experiments/sweep"
 )
@@ -68,4 +71,31 @@ func named(kind string, v sweep.Value) Named {
 		n.Recipe = append(n.Recipe, c.String())
 	}
 	return n
+}
+
+// sweeps are the files of the stages, for `simulate sweep NAME`.
+//
+//go:embed sweeps/*.yaml
+var sweeps embed.FS
+
+// Names lists them without their folder and suffix, in alphabetical order.
+func Names() []string {
+	entries, err := sweeps.ReadDir("sweeps")
+	if err != nil {
+		panic("table: " + err.Error())
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	return names
+}
+
+// Text is the file of that name; ok is false if there is none.
+func Text(name string) (text []byte, ok bool) {
+	if strings.ContainsAny(name, `/\`) {
+		return nil, false
+	}
+	text, err := sweeps.ReadFile(path.Join("sweeps", name+".yaml"))
+	return text, err == nil
 }

@@ -1,6 +1,14 @@
 package stats
 
-import "driftlab/precision/elementary"
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/precision/elementary"
+)
 
 // Fisher is the two-sided p-value of Fisher's exact test on the table of
 // a successes and b failures in one arm, c and d in the other: the probability,
@@ -30,4 +38,322 @@ func logBinomial(n, k int) float64 {
 		sum += elementary.Log(float64(n-i) / float64(i+1))
 	}
 	return sum
+}
+
+// Holm adjusts p-values for their number, as Holm (1979) does: in increasing order
+// each is multiplied by how many are left, and is never smaller than the one
+// before. They are returned in the order given. NaN means not tested: it stays and
+// does not count.
+func Holm(p []float64) []float64 {
+	left := 0
+	for _, v := range p {
+		if !math.IsNaN(v) {
+			left++
+		}
+	}
+	adjusted := make([]float64, len(p))
+	largest := 0.0
+	for _, at := range Order(p) {
+		if math.IsNaN(p[at]) {
+			adjusted[at] = p[at]
+			continue
+		}
+		largest = max(largest, min(1, float64(left)*p[at]))
+		adjusted[at] = largest
+		left--
+	}
+	return adjusted
+}
+
+// exactFlips is the largest number of pairs whose signs are all tried, which are
+// 2^20; beyond it drawnFlips of them are drawn.
+const exactFlips = 20
+
+// jointFlips is the same for several lists at once.
+const jointFlips = 16
+
+// drawnFlips is how many sign patterns are drawn beyond those numbers.
+const drawnFlips = 100_000
+
+// flipSeed starts the generator of the drawn patterns: p is a function of the
+// data alone.
+const flipSeed = 0xf11b
+
+// SignFlip is the exact two-sided p-value of the paired sign-flip permutation test
+// (Fisher 1935, section 21) on differences of pairs: the share of all 2^n ways to
+// give them signs whose sum is at least as far from zero as theirs. Sums that are
+// as far but for rounding count, and differences of zero stay among them. For more
+// than 20 pairs the share is of patterns drawn, with the data's own added to both
+// counts. Without a pair, and where a difference is not finite, it is NaN.
+func SignFlip(d []float64) float64 {
+	sum, size := 0.0, 0.0
+	for _, v := range d {
+		sum, size = sum+v, size+math.Abs(v)
+	}
+	if len(d) == 0 || math.IsNaN(size) || math.IsInf(size, 0) {
+		return math.NaN()
+	}
+	bound := math.Abs(sum) - float64(1e-12*size)
+	if len(d) <= exactFlips {
+		return float64(beyond(d, 0, bound)) / float64(int(1)<<len(d))
+	}
+	far := 0
+	for signs := range signPatterns(len(d)) {
+		if math.Abs(Dot(d, signs)) >= bound {
+			far++
+		}
+	}
+	return float64(far) / float64(patterns(len(d)))
+}
+
+// beyond counts the signs of d that, added to sum, come to bound or farther from zero.
+func beyond(d []float64, sum, bound float64) int {
+	if len(d) > 0 {
+		return beyond(d[1:], sum+d[0], bound) + beyond(d[1:], sum-d[0], bound)
+	}
+	if math.Abs(sum) >= bound {
+		return 1
+	}
+	return 0
+}
+
+// signPatterns yields ways to give n pairs signs, all in the same memory and the data's
+// own first: every one of them for few pairs, else drawnFlips drawn ones in addition.
+func signPatterns(n int) func(yield func(signs []float64) bool) {
+	return func(yield func([]float64) bool) {
+		signs := make([]float64, n)
+		for i := range signs {
+			signs[i] = 1
+		}
+		rng := rand.New(rand.NewPCG(flipSeed, uint64(n)))
+		for left := patterns(n) - 1; yield(signs) && left > 0; left-- {
+			for i := range signs {
+				if n <= jointFlips {
+					signs[i] = -signs[i] // counts in binary
+					if signs[i] < 0 {
+						break
+					}
+				} else if signs[i] = 1; rng.Uint64()&1 == 0 {
+					signs[i] = -1
+				}
+			}
+		}
+	}
+}
+
+// patterns is how many ways signPatterns yields.
+func patterns(n int) int {
+	if n <= jointFlips {
+		return 1 << n
+	}
+	return drawnFlips + 1
+}
+
+// TTest is the two-sided p-value of the t-test that x has the given mean; NaN for
+// fewer than two values and where one is not finite. Values without spread have
+// p 1 if they are that mean and 0 if not.
+func TTest(x []float64, mean float64) float64 {
+	return min(1, 2*min(OneSided(x, mean), OneSided(Negated(x), -mean)))
+}
+
+// OneSided is the p-value of the t-test against the hypothesis that the mean of x
+// is at most the given one; NaN as in TTest. Values without spread have p 0 above
+// it and 1 otherwise.
+func OneSided(x []float64, mean float64) float64 {
+	have, of := meanAndError(x)
+	switch {
+	case len(x) < 2 || math.IsNaN(of):
+		return math.NaN()
+	case of == 0 && have > mean:
+		return 0
+	case of == 0:
+		return 1
+	}
+	return studentTail((have-mean)/of, float64(len(x)-1))
+}
+
+// TOST is the p-value of two one-sided t-tests (Schuirmann 1987) against the
+// hypothesis that the mean of x is delta or more away from zero: the larger of
+// the two. A small p says "no difference beyond delta".
+func TOST(x []float64, delta float64) (p float64) {
+	return max(OneSided(x, -delta), OneSided(Negated(x), -delta))
+}
+
+// WestfallYoung are the two-sided p-values of sign-flip tests on several lists of
+// paired differences, adjusted for their number by the step-down maxT of Westfall and
+// Young (1993, algorithm 2.8): each pattern of signs turns the same pairs of every
+// list, so that lists that go together do not count as many. What is compared is |t|,
+// in the form |Σd|/√Σd², which rises with it and has no pole. With n pairs no p is
+// below 2/2^n. Lists of zeros alone, and those with a value that is not finite, are not
+// tested: NaN. It panics on lengths that differ.
+func WestfallYoung(lists [][]float64) []float64 {
+	adjusted := make([]float64, len(lists))
+	units := make([][]float64, len(lists)) // of length 1
+	bounds := make([]float64, len(lists))
+	var tested []int
+	for k, d := range lists {
+		if len(d) != len(lists[0]) {
+			panic(fmt.Sprintf("stats: WestfallYoung of lists of %d and %d pairs", len(lists[0]), len(d)))
+		}
+		adjusted[k] = math.NaN()
+		length, sum := math.Sqrt(Dot(d, d)), 0.0
+		if !(length > 0) || math.IsInf(length, 0) {
+			continue
+		}
+		units[k] = Each(d, func(v float64) float64 { return v / length })
+		for _, v := range units[k] {
+			sum += v
+		}
+		bounds[k] = math.Abs(sum) - 1e-12 // as far but for rounding
+		tested = append(tested, k)
+	}
+	if len(tested) == 0 {
+		return adjusted
+	}
+	slices.SortStableFunc(tested, func(a, b int) int { return cmp.Compare(bounds[a], bounds[b]) })
+	far := make([]int, len(tested))
+	n := len(lists[0])
+	for signs := range signPatterns(n) {
+		largest := 0.0 // of this list and those that are nearer to zero
+		for i, k := range tested {
+			largest = max(largest, math.Abs(Dot(units[k], signs)))
+			if largest >= bounds[k] {
+				far[i]++
+			}
+		}
+	}
+	p := 0.0
+	for i, k := range slices.Backward(tested) {
+		p = max(p, float64(far[i])/float64(patterns(n)))
+		adjusted[k] = p
+	}
+	return adjusted
+}
+
+// WestfallYoungCritical is the |t| beyond which WestfallYoung gives a list a p of at most level
+// whatever the others are: that of the largest |t| of all lists over the sign patterns. It is
+// +Inf where the pairs are too few for that p, and NaN where no list is tested.
+func WestfallYoungCritical(lists [][]float64, level float64) float64 {
+	var units [][]float64
+	n := 0
+	for _, d := range lists {
+		if length := math.Sqrt(Dot(d, d)); length > 0 && !math.IsInf(length, 0) {
+			units = append(units, Each(d, func(v float64) float64 { return v / length }))
+			n = len(d)
+		}
+	}
+	if len(units) == 0 {
+		return math.NaN()
+	}
+	var most []float64 // by pattern
+	for signs := range signPatterns(n) {
+		largest := 0.0
+		for _, u := range units {
+			largest = max(largest, math.Abs(Dot(u, signs)))
+		}
+		most = append(most, largest)
+	}
+	slices.SortFunc(most, func(a, b float64) int { return cmp.Compare(b, a) })
+	k := int(level*float64(len(most))) - 1
+	if k < 0 {
+		return math.Inf(1)
+	}
+	square := float64(most[k] * most[k]) // of Σd/√Σd², which is t/√(n-1+t²) times √n
+	if left := float64(n) - square; left > 1e-9 {
+		return math.Sqrt(float64(n-1) * square / left)
+	}
+	return math.Inf(1)
+}
+
+// Slope is the least-squares slope of y on x.
+func Slope(x, y []float64) float64 {
+	paired("Slope", x, y)
+	xx, xy, _ := moments(x, y)
+	return xy / xx
+}
+
+// RSquared is the share of the variance of y that a straight line over x explains.
+func RSquared(x, y []float64) float64 {
+	paired("RSquared", x, y)
+	xx, xy, yy := moments(x, y)
+	return xy / xx * (xy / yy)
+}
+
+// Spearman is the rank correlation, ties at their mean rank; NaN if either
+// side is constant.
+func Spearman(x, y []float64) float64 {
+	paired("Spearman", x, y)
+	xx, xy, yy := moments(ranks(x), ranks(y))
+	return xy / math.Sqrt(xx*yy)
+}
+
+// Kendall is the rank correlation tau-a: concordant minus discordant pairs, over
+// all pairs.
+func Kendall(x, y []float64) float64 {
+	paired("Kendall", x, y)
+	balance, pairs := 0, len(x)*(len(x)-1)/2
+	for i := range x {
+		for j := range i {
+			if (x[i] < x[j]) == (y[i] < y[j]) {
+				balance++
+			} else {
+				balance--
+			}
+		}
+	}
+	return float64(balance) / float64(pairs)
+}
+
+// moments are the sums of squares and products about the means.
+func moments(x, y []float64) (xx, xy, yy float64) {
+	mx, my := Average(x), Average(y)
+	for i := range x {
+		dx, dy := x[i]-mx, y[i]-my
+		xx, xy, yy = xx+float64(dx*dx), xy+float64(dx*dy), yy+float64(dy*dy)
+	}
+	return xx, xy, yy
+}
+
+// ranks returns the rank of each value, from 1, ties at their mean.
+func ranks(x []float64) []float64 {
+	order := Order(x)
+	out := make([]float64, len(x))
+	for i := 0; i < len(order); {
+		j := i
+		for j < len(order) && x[order[j]] == x[order[i]] {
+			j++
+		}
+		for _, at := range order[i:j] {
+			out[at] = float64(i+j+1) / 2
+		}
+		i = j
+	}
+	return out
+}
+
+// TShares is the mean difference a[i]-b[i] of paired shares, such as the pass rates of
+// two arms by seed: T of the differences, within what two means of shares allow. It
+// panics on lengths that differ.
+func TShares(a, b []float64) Interval { return T(Differences(a, b)).WithinShares(a, b) }
+
+// WithinShares cuts the interval of a difference, mean of a minus mean of b, to the
+// values that it can have when both means lie in 0 to 1. With the mean of b known, the
+// difference is at least -b and at most 1-b; with the mean of a known, at least a-1 and
+// at most a. Neither mean is known, so each bound takes that end of T's interval of
+// the mean which cuts least.
+//
+// Values that are impossible leave the interval, and an interval loses no coverage by
+// that: the intersection with the parameter space, for which see Mandelkern,
+// Statistical Science 17 (2002), 149. The estimate stays, and so does an interval that
+// reaches no bound. A transformation such as the inverse hyperbolic tangent, or
+// Wilson's interval with the variance of the data, would respect the range too, but
+// moves the intervals that no bound concerns.
+func (i Interval) WithinShares(a, b []float64) Interval {
+	if i.N < 2 {
+		return i
+	}
+	of, from := T(a), T(b)
+	i.Low = max(i.Low, -min(from.High, 1), max(of.Low, 0)-1)
+	i.High = min(i.High, 1-max(from.Low, 0), min(of.High, 1))
+	return i
 }

@@ -130,3 +130,271 @@ func (t *text) end() {
 	}
 	t.op("RET")
 }
+
+// Go's assembler knows the integer vectors of arm64, but of their float32
+// arithmetic only FMLA. What it lacks is written as the instruction's word, with
+// Arm's spelling in a comment. The words are those of the Arm Architecture
+// Reference Manual (DDI 0487, section C7.2); all name registers in the same
+// places: destination from bit 0, first operand from bit 5, second from bit 16.
+
+// encoding is an instruction of which the registers are missing.
+type encoding struct {
+	word    uint32
+	operand string // how Arm writes the operands, as a format of their numbers
+}
+
+const (
+	threeVectors = "V%d.4S, V%d.4S, V%d.4S"
+	byElement    = "V%d.4S, V%d.4S, V%d.S[0]"
+	twoVectors   = "V%d.4S, V%d.4S"
+	acrossLanes  = "S%d, V%d.4S"
+)
+
+var encodings = map[string]encoding{
+	"FADD":  {0x4e20d400, threeVectors},
+	"FSUB":  {0x4ea0d400, threeVectors},
+	"FMUL":  {0x6e20dc00, threeVectors},
+	"FDIV":  {0x6e20fc00, threeVectors},
+	"FMAX":  {0x4e20f400, threeVectors}, // a NaN in either operand is the result
+	"FMIN":  {0x4ea0f400, threeVectors},
+	"FCMEQ": {0x4e20e400, threeVectors},
+	"CMHI":  {0x6ea03400, threeVectors}, // unsigned
+
+	"FMLA by element": {0x4f801000, byElement},
+	"FMUL by element": {0x4f809000, byElement},
+
+	"FCVTNS": {0x4e21a800, twoVectors}, // to nearest even, and NaN to 0
+	"FSQRT":  {0x6ea1f800, twoVectors},
+	"FMAXV":  {0x6e30f800, acrossLanes},
+	"UMAXV":  {0x6eb0a800, acrossLanes},
+}
+
+// encode returns the word of an instruction and Arm's spelling of it.
+func encode(name string, registers ...int) (word uint32, spelling string) {
+	e, ok := encodings[name]
+	if !ok {
+		panic("no encoding of " + name)
+	}
+	word = e.word
+	operands := make([]any, len(registers))
+	for i, n := range registers {
+		word |= uint32(n) << []int{0, 5, 16}[i]
+		operands[i] = n
+	}
+	mnemonic, _, _ := strings.Cut(name, " ")
+	return word, mnemonic + " " + fmt.Sprintf(e.operand, operands...)
+}
+
+// encodeShift is encode for SSHR, the arithmetic shift to the right of 1 to 32
+// places, whose distance stands where others have a register.
+func encodeShift(n, dst, src int) (word uint32, spelling string) {
+	return 0x4f000400 | uint32(64-n)<<16 | uint32(src)<<5 | uint32(dst), fmt.Sprintf("SSHR V%d.4S, V%d.4S, #%d", dst, src, n)
+}
+
+// vectorFile is the assembly of all elementwise routines for one instruction set.
+func vectorFile(v isa) string {
+	t := newText(v)
+	consts := map[string]uint32{}
+	for _, r := range routines() {
+		r.assemble(t, v, consts)
+	}
+	if v != neon {
+		sumExps(t, v, consts)
+	}
+	constSection(t, v, consts)
+	return t.String()
+}
+
+// vectorStubs declares the elementwise routines.
+func vectorStubs(sets ...isa) string {
+	var t text
+	t.WriteString(generated + "\npackage kernel\n")
+	for _, r := range routines() {
+		for _, v := range sets {
+			fmt.Fprintf(&t, "\n//go:noescape\nfunc %s\n", r.signature(v))
+		}
+	}
+	for _, v := range sets {
+		if v != neon {
+			fmt.Fprintf(&t, "\n//go:noescape\nfunc %s\n", sumExpsSignature(v))
+		}
+	}
+	return t.String()
+}
+
+// vectorChoosers choose among them by path.
+func vectorChoosers(sets ...isa) string {
+	var t text
+	t.WriteString(generated + "\npackage kernel\n")
+	for _, r := range routines() {
+		r.chooser(&t, sets)
+	}
+	return t.String()
+}
+
+// noVectorStubs is vectorStubs where there is no assembly.
+func noVectorStubs() string {
+	var t text
+	t.WriteString(generatedPlain + "\npackage kernel\n\n// Without assembly every routine declines.\n\n")
+	for _, r := range routines() {
+		head, decline := r.chooserHead()
+		fmt.Fprintf(&t, "%s { return %s }\n", head, decline)
+	}
+	return t.String()
+}
+
+// chooserHead is the function through which the package calls a routine, as far as
+// its body, and what it returns to decline: its last result reports whether there was
+// a routine to call.
+func (r routine) chooserHead() (head, decline string) {
+	params, result, decline := strings.Join(r.slices, ", ")+" []float32", "bool", "false"
+	for _, s := range r.numbers {
+		name, goType := splitNumber(s)
+		params += ", " + name + " " + goType
+	}
+	if r.result != "" {
+		result, decline = "(float32, bool)", "0, false"
+	}
+	return fmt.Sprintf("func %sVector(%s) %s", r.name, params, result), decline
+}
+
+// chooser writes the function with its body.
+func (r routine) chooser(t *text, sets []isa) {
+	args := ""
+	for _, s := range r.slices {
+		args += "&" + s + "[0], "
+	}
+	args += "n"
+	for _, s := range r.numbers {
+		name, _ := splitNumber(s)
+		args += ", " + name
+	}
+	head, decline := r.chooserHead()
+	fmt.Fprintf(t, "\n// %sVector runs %s on all of %s, if the path has it.\n%s {\n", r.name, r.name, r.slices[0], head)
+	fmt.Fprintf(t, "\tn, path := len(%s), CurrentPath()\n\tif path == PathGo || n == 0 {\n\t\treturn %s\n\t}\n", r.slices[0], decline)
+	var ends []string
+	for _, s := range r.slices[1:] {
+		ends = append(ends, s+"[n-1]")
+	}
+	if len(ends) > 0 {
+		fmt.Fprintf(t, "\t%s = %s\n", strings.Repeat(", _", len(ends))[2:], strings.Join(ends, ", "))
+	}
+	call := func(v isa) string {
+		if r.result != "" {
+			return fmt.Sprintf("return %s%s(%s), true", r.name, v.name, args)
+		}
+		return fmt.Sprintf("%s%s(%s)", r.name, v.name, args)
+	}
+	last := sets[len(sets)-1]
+	switch {
+	case len(sets) == 1 || r.result != "":
+		for _, v := range sets[:len(sets)-1] {
+			fmt.Fprintf(t, "\tif path == %s {\n\t\t%s\n\t}\n", v.path, call(v))
+		}
+		fmt.Fprintf(t, "\t%s\n", call(last))
+	default:
+		fmt.Fprintf(t, "\tif path == %s {\n\t\t%s\n\t} else {\n\t\t%s\n\t}\n", sets[0].path, call(sets[0]), call(last))
+	}
+	if r.result == "" {
+		t.WriteString("\treturn true\n")
+	}
+	t.WriteString("}\n")
+}
+
+// tileStubs is the Go file that declares the routines and lists them by shape.
+func tileStubs() string {
+	var t text
+	t.WriteString(generated + "\npackage kernel\n")
+	for _, v := range []isa{avx512, avx2} {
+		full, masked := shapes(v)
+		tileSet(&t, "tile"+v.name, full, func(s shape, unfused bool) string { return tileName(v, s, unfused, false, false) })
+		tileSet(&t, "tile"+v.name+"Masked", masked, func(s shape, unfused bool) string { return tileName(v, s, unfused, true, false) })
+		tileSet(&t, "tile"+v.name+"Banded", shapesBanded, func(s shape, unfused bool) string { return tileName(v, s, unfused, true, true) })
+	}
+	return t.String()
+}
+
+// neonTileStubs is tileStubs for arm64.
+func neonTileStubs() string {
+	var t text
+	t.WriteString(generated + "\npackage kernel\n")
+	set := func(name string, shapes []shape, kind tileKind) {
+		tileSet(&t, name, shapes, func(s shape, unfused bool) string {
+			kind.unfused = unfused
+			return kind.name(s)
+		})
+	}
+	set("tileNEON", shapes256, tileKind{})
+	set("tileNEONNarrow", shapesNarrow, tileKind{narrow: true})
+	set("tileNEONBanded", shapesBanded, tileKind{banded: true})
+	return t.String()
+}
+
+// tileSet writes the declarations and the table of a set. A call through the table
+// lets its argument escape anyway, so that none is declared not to.
+func tileSet(t *text, name string, shapes []shape, routine func(s shape, unfused bool) string) {
+	fmt.Fprintf(t, "\nvar %s = tileSet{\n", name)
+	for _, s := range shapes {
+		fmt.Fprintf(t, "\t%d<<4 | %d: {%s, %s},\n", s.rows, s.groups, routine(s, false), routine(s, true))
+	}
+	t.WriteString("}\n\n")
+	for _, s := range shapes {
+		fmt.Fprintf(t, "func %s(call *tileCall)\nfunc %s(call *tileCall)\n", routine(s, false), routine(s, true))
+	}
+}
+
+// overGroups is overLanes of a body that takes several vectors at once, as long as there are
+// so many, and one after that.
+func (v *vec) overGroups(several int, pointers []string, body func(vectors int)) {
+	if several > 1 {
+		elements := fmt.Sprintf("$%d", several*v.v.lanes())
+		v.op("SUBQ", elements, "CX")
+		v.op("JLT", "fewer")
+		v.label("several")
+		body(several)
+		for _, p := range pointers {
+			v.op("ADDQ", fmt.Sprintf("$%d", several*v.v.bytes), p)
+		}
+		v.op("SUBQ", elements, "CX")
+		v.op("JGE", "several")
+		v.label("fewer")
+		v.op("ADDQ", elements, "CX")
+	}
+	v.overLanes("", pointers, func() { body(1) })
+}
+
+// overLanes writes the body once for whole vectors, in a loop over the CX
+// elements that moves the pointers along, and once for the rest.
+func (v *vec) overLanes(name string, pointers []string, body func()) {
+	whole, rest, done := name+"whole", name+"rest", name+"done"
+	lanes := fmt.Sprintf("$%d", v.v.lanes())
+	advance := func(bytes int) {
+		for _, p := range pointers {
+			v.op("ADDQ", fmt.Sprintf("$%d", bytes), p)
+		}
+	}
+	v.op("SUBQ", lanes, "CX")
+	v.op("JLT", rest)
+	v.label(whole)
+	body()
+	advance(v.v.bytes)
+	v.op("SUBQ", lanes, "CX")
+	v.op("JGE", whole)
+	v.label(rest)
+	v.op("ADDQ", lanes, "CX")
+	v.op("TESTQ", "CX", "CX")
+	v.op("JEQ", done)
+	v.masked = true
+	if v.v == neon {
+		v.label(name + "one")
+		body()
+		advance(4)
+		v.op("DECQ", "CX")
+		v.op("JNZ", name+"one")
+	} else {
+		v.tailMask()
+		body()
+	}
+	v.masked = false
+	v.label(done)
+}

@@ -1,5 +1,12 @@
 package main
 
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
 // exp is Exp32.
 func (v *vec) exp(x string) string { return v.exps(x)[0] }
 
@@ -76,4 +83,134 @@ func (v *vec) softExps(scale string, scores, maxima []string) []string {
 		v.atLeast(x, v.c(-104))
 	}
 	return v.expsWithin(xs...)
+}
+
+// expFile is the assembly of package elementary for amd64: its Exp of several float32 side by side, in float64.
+func expFile() string {
+	t, consts := newText(avx512), map[uint64]bool{}
+	for _, isa := range []isa{avx512, avx2} {
+		exps64(t, isa, consts)
+	}
+	for _, c := range slices.Sorted(maps.Keys(consts)) {
+		name := constant64(c)
+		t.WriteString("\n")
+		for off := 0; off < avx2.bytes; off += 8 {
+			fmt.Fprintf(t, "DATA %s+%d(SB)/8, $0x%016x\n", name, off, c)
+		}
+		fmt.Fprintf(t, "GLOBL %s(SB), RODATA|NOPTR, $%d\n", name, avx2.bytes)
+	}
+	return t.String()
+}
+
+// expStubs declares the routines.
+func expStubs() string {
+	t := text{}
+	t.WriteString(generated + "\npackage elementary\n")
+	for _, isa := range []isa{avx512, avx2} {
+		fmt.Fprintf(&t, "\n//go:noescape\nfunc exps%s(dst *float64, src *float32, n int) (done int)\n", isa.name)
+	}
+	return t.String()
+}
+
+// constant64 names a constant of 64 bits in memory.
+func constant64(bits uint64) string { return fmt.Sprintf("c_%016x<>", bits) }
+
+// exps64 writes the routine that takes the exponentials of as many numbers as fill registers of float64, until
+// fewer numbers are left or one's exponential would not be normal. Operation by operation it is exp
+// of package elementary.
+//
+//	SI src   DI dst   CX left   AX taken   DX the table
+func exps64(t *text, isa isa, consts map[uint64]bool) {
+	name := "exps" + isa.name
+	fmt.Fprintf(t, "\n// func %s(dst *float64, src *float32, n int) (done int)\nTEXT ·%s(SB), NOSPLIT, $0-32\n", name, name)
+	next := 0
+	register := func() string { next++; return isa.r(next - 1) }
+	x, size, k, n, q, high, low := register(), register(), register(), register(), register(), register(), register()
+	constant := func(bits uint64) string {
+		consts[bits] = true
+		c := constant64(bits) + "(SB)"
+		if isa == avx2 {
+			return c
+		}
+		r := register()
+		t.op("VBROADCASTSD", c, r)
+		return r
+	}
+	number := func(f float64) string { return constant(math.Float64bits(f)) }
+	for i, from := range []string{"dst+0(FP)", "src+8(FP)", "n+16(FP)"} {
+		t.op("MOVQ", from, []string{"DI", "SI", "CX"}[i])
+	}
+	t.op("LEAQ", "·exp2Table(SB)", "DX")
+	t.op("XORL", "AX", "AX")
+	const wholeNumber = 0x1.8p52
+	var (
+		magnitude, most           = constant(1<<63 - 1), number(707)
+		perOne, whole             = number(128 * math.Log2E), number(wholeNumber)
+		stepHigh, stepLow         = number(0x1.62e42fefp-8), number(0x1.473de6af278edp-41)
+		fifth, fourth, third, two = number(1. / 120), number(1. / 24), number(1. / 6), number(1. / 2)
+		entry, one                = constant(127), constant(1023 << 52)
+	)
+	width := isa.bytes / 8
+	t.label("vector")
+	t.op("SUBQ", fmt.Sprintf("$%d", width), "CX")
+	t.op("JLT", "done")
+	t.op("VCVTPS2PD", "(SI)(AX*4)", x)
+	t.op("VANDPD", magnitude, x, size)
+	if isa == avx512 {
+		t.op("VCMPPD", "$2", most, size, "K1") // at most
+		t.op("KMOVB", "K1", "R8")
+		t.op("CMPL", "R8", "$0xff")
+	} else {
+		t.op("VCMPPD", "$2", most, size, size)
+		t.op("VMOVMSKPD", size, "R8")
+		t.op("CMPL", "R8", "$0xf")
+	}
+	t.op("JNE", "done")
+	t.op("VMULPD", perOne, x, n)
+	t.op("VADDPD", whole, n, k)
+	t.op("VSUBPD", whole, k, n)
+	for _, step := range []string{stepHigh, stepLow} {
+		t.op("VMULPD", step, n, q)
+		t.op("VSUBPD", q, x, x)
+	}
+	// The whole number's bits, those of its entry and of its power of two.
+	t.op("VPSUBQ", whole, k, k)
+	and := "VPAND"
+	if isa == avx512 {
+		and = "VPANDQ"
+	}
+	t.op(and, entry, k, size)
+	t.op("VPSUBQ", size, k, k)
+	t.op("VPSLLQ", "$45", k, k)
+	t.op("VPADDQ", one, k, k)
+	t.op("VPADDQ", size, size, size)
+	for i, half := range []string{high, low} {
+		at := fmt.Sprintf("%s(DX)(%s*8)", offset(8*i), size)
+		if isa == avx512 {
+			t.op("KXNORW", "K1", "K1", "K1")
+			t.op("VGATHERQPD", at, "K1", half)
+		} else {
+			t.op("VPCMPEQD", n, n, n)
+			t.op("VGATHERQPD", n, at, half)
+		}
+	}
+	t.op("VMULPD", fifth, x, q)
+	t.op("VADDPD", fourth, q, q)
+	for _, c := range []string{third, two} {
+		t.op("VMULPD", q, x, q)
+		t.op("VADDPD", c, q, q)
+	}
+	t.op("VMULPD", x, x, n)
+	t.op("VMULPD", q, n, q)
+	t.op("VADDPD", x, q, q)
+	t.op("VMULPD", high, q, q)
+	t.op("VADDPD", low, q, q)
+	t.op("VADDPD", high, q, q)
+	t.op("VMULPD", k, q, q)
+	t.op("VMOVUPD", q, "(DI)(AX*8)")
+	t.op("ADDQ", fmt.Sprintf("$%d", width), "AX")
+	t.op("JMP", "vector")
+	t.label("done")
+	t.op("MOVQ", "AX", "done+24(FP)")
+	t.end()
 }

@@ -1,6 +1,11 @@
 package advantage
 
 import (
+	_ "embed"
+	"errors"
+	"math"
+
+	"driftlab/engine/column"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -43,4 +48,270 @@ func broadcast(b *batch.Batch, score []float64) {
 			b.Advantage[n] = x
 		}
 	}
+}
+
+// examples are the worked examples of the specs: input, parameters, result; a bar
+// separates responses. A test recomputes them; go test -run WorkedExamples -update
+// writes them.
+//
+//go:embed examples.txt
+var examples string
+
+// Registry lists the estimators a recipe can name under advantage.
+var Registry = method.Table[Estimator]{
+	{Spec: grpoSpec, New: func() Estimator { return method.New[GRPO]() }},
+	{Spec: grpoPasskSpec, New: func() Estimator { return method.New[GRPOPassK]() }},
+	{Spec: rlooSpec, New: func() Estimator { return method.New[RLOO]() }},
+	{Spec: reinforceSpec, New: func() Estimator { return method.New[Reinforce]() }},
+	{Spec: reinforcePlusPlusSpec, New: func() Estimator {
+		e := method.New[Reinforce]()
+		e.Whiten = true
+		return e
+	}},
+	{Spec: reinforcePlusPlusBaselineSpec, New: func() Estimator { return method.New[ReinforceBaseline]() }},
+	{Spec: remaxSpec, New: func() Estimator { return method.New[ReMax]() }},
+	{Spec: opoSpec, New: func() Estimator { return method.New[OPO]() }},
+	{Spec: gpgSpec, New: func() Estimator { return method.New[GPG]() }},
+	{Spec: maxrlSpec, New: func() Estimator { return method.New[MaxRL]() }},
+	{Spec: primeMaxRLSpec, New: func() Estimator {
+		e := method.New[MaxRL]()
+		e.zeroes, e.Eps = true, 0
+		return e
+	}},
+	{Spec: spoSpec, New: func() Estimator { return method.New[SPO]() }},
+	{Spec: raeSpec, New: func() Estimator { return method.New[RAE]() }},
+	{Spec: gigpoSpec, New: func() Estimator { return method.New[GiGPO]() }},
+	{Spec: normalizeSpec, New: func() Estimator { return method.New[Normalize]() }},
+	{Spec: gdpoSpec, New: func() Estimator { return method.New[GDPO]() }},
+	{Spec: gaeSpec, New: func() Estimator { return method.New[GAE]() }},
+	{Spec: optimalTokenBaselineSpec, New: func() Estimator { return method.New[OTB]() }},
+	{Spec: tirOptimalTokenBaselineSpec, New: func() Estimator {
+		e := method.New[OTB]()
+		e.multiTurn = true
+		return e
+	}},
+	{Spec: opobSpec, New: func() Estimator { return method.New[OPOB]() }},
+	{Spec: turnLevelSpec, New: func() Estimator { return method.New[TurnLevel]() }},
+	{Spec: processSpec, New: func() Estimator { return method.New[Process]() }},
+	{Spec: vineSpec, New: func() Estimator { return method.New[Vine]() }},
+	{Spec: rlZvpSpec, New: func() Estimator { return method.New[ZeroVariance]() }},
+}.Filled(method.Spec{Group: "advantage", Gradient: "constant"}, examples)
+
+// Normalize centres and scales rewards at chosen levels: the general form that TRL,
+// ROLL and AReaL configure.
+//
+// TRL has mean group, std group, batch or none, and eps 1e-4; ROLL eps 1e-6; AReaL the
+// biased std with eps 1e-5, or none with std none, and a leave-one-out mean. A reward of
+// NaN could not be scored: it is left out of mean and std and gets 0 (TRL).
+type Normalize struct {
+	Asymmetry `yaml:",inline"`
+	// Mean is "group", "batch" or "none".
+	Mean string `yaml:"mean" default:"group" oneof:"group batch none"`
+	// Std is "group", "batch" or "none".
+	Std string `yaml:"std" default:"batch" oneof:"group batch none"`
+	// Eps is added to the standard deviation.
+	Eps float64 `yaml:"eps" default:"1e-6" range:"[0,inf]"`
+	// Biased divides the variance by n in place of n−1 (AReaL).
+	Biased bool `yaml:"biased"`
+	// LeaveOneOut takes the mean of the others (AReaL mean_leave1out).
+	LeaveOneOut bool `yaml:"leave_one_out"`
+	// Residual takes the standard deviation of what is left after centring, which
+	// with group mean and batch std differs from that of the rewards (AReaL).
+	Residual bool `yaml:"residual"`
+
+	groups groups
+}
+
+var normalizeSpec = method.Spec{
+	Name: "normalize", Aliases: []string{"reward_norm"}, Unit: method.Batch,
+	Does:    "Centres and scales rewards by a mean and a deviation that are each taken over the group, the batch or not at all.",
+	When:    "Use it to reproduce the normalisation settings of TRL, ROLL or AReaL.",
+	Source:  "TRL scale_rewards; ROLL reward_norm; AReaL Normalization; group mean and batch std: arXiv 2508.08221",
+	Formula: "A_i = (R_i − mean)/(std + eps), mean and std each over group, batch or none",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
+}
+
+// Estimate fills b.Advantage from Reward.
+func (e *Normalize) Estimate(b *batch.Batch) error {
+	all, left := b.Reward, 0.0
+	if e.Residual && e.Mean == "group" && e.Std == "batch" {
+		var err error
+		if left, err = e.residual(b); err != nil {
+			return err
+		}
+	}
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
+		centred, scaled := reward, reward
+		if e.Mean == "batch" {
+			centred = all
+		}
+		if e.Std == "batch" {
+			scaled = all
+		}
+		m, n := scoredMean(centred)
+		scale := 1.0
+		if e.Std != "none" {
+			scale = e.deviation(scaled) + e.Eps
+			if left > 0 {
+				scale = left + e.Eps
+			}
+		}
+		for i, r := range reward {
+			switch {
+			case math.IsNaN(r):
+				continue
+			case e.Mean == "none":
+				score[i] = r
+			case e.LeaveOneOut && n > 1:
+				score[i] = r - (float64(m*n)-r)/(n-1)
+			case e.LeaveOneOut:
+				score[i] = r
+			default:
+				score[i] = r - m
+			}
+			if scale > 0 {
+				score[i] /= scale
+			} else {
+				score[i] = 0
+			}
+		}
+		return nil
+	})
+}
+
+// residual is the standard deviation over the batch of rewards centred in their groups.
+func (e *Normalize) residual(b *batch.Batch) (float64, error) {
+	if err := errors.Join(b.Require(batch.Reward), e.groups.find(b)); err != nil {
+		return 0, err
+	}
+	sum, n := 0.0, 0.0
+	for k := range e.groups.Len() {
+		reward := e.groups.gather(b.Reward, e.groups.Rows(k))
+		m, _ := scoredMean(reward)
+		for _, r := range reward {
+			if d := r - m; !math.IsNaN(r) {
+				sum, n = sum+float64(d*d), n+1
+			}
+		}
+	}
+	if !e.Biased {
+		n--
+	}
+	if n <= 0 {
+		return 0, nil
+	}
+	return math.Sqrt(sum / n), nil
+}
+
+// deviation is the standard deviation of the rewards that are not NaN.
+func (e *Normalize) deviation(x []float64) float64 {
+	m, n := scoredMean(x)
+	if !e.Biased {
+		n--
+	}
+	return scoredDeviation(x, m, n)
+}
+
+// groups is an estimator's working memory: the prompt groups of the batch at
+// hand, and what it gathers of each.
+type groups struct {
+	batch.Groups
+	score       []float64 // per response of the batch
+	input, part []float64 // per response of one group
+}
+
+// find collects the groups of the batch.
+func (g *groups) find(b *batch.Batch) error {
+	if err := b.Require(batch.Mask, batch.Group); err != nil {
+		return err
+	}
+	g.Find(b.Group)
+	return nil
+}
+
+// each calls per for every group with its responses, their entries of x, and
+// zeroes for what becomes of them, which go to the same entries of dst.
+func (g *groups) each(dst, x []float64, per func(score, x []float64, rows []int) error) error {
+	for k := range g.Len() {
+		rows := g.Rows(k)
+		g.part = batch.Zeroed(g.part, len(rows))
+		if err := per(g.part, g.gather(x, rows), rows); err != nil {
+			return err
+		}
+		for j, i := range rows {
+			dst[i] = g.part[j]
+		}
+	}
+	return nil
+}
+
+// gather returns these responses' entries of x, until its next call.
+func (g *groups) gather(x []float64, rows []int) []float64 {
+	g.input = column.Gather(g.input, x, column.PerResponse, nil, rows)
+	return g.input
+}
+
+// mean returns the mean of x, 0 if it is empty.
+func mean(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+// deviation returns the unbiased standard deviation of x, 0 below two values.
+func deviation(x []float64) float64 {
+	if len(x) < 2 {
+		return 0
+	}
+	m, sum := mean(x), 0.0
+	for _, v := range x {
+		d := v - m
+		sum += float64(d * d)
+	}
+	return math.Sqrt(sum / float64(len(x)-1))
+}
+
+// constant reports whether all of x are the same number. Then the mean may
+// still be off by a rounding, and dividing it by a tiny deviation would make an
+// advantage of nothing (verl's float32 gives 0.056 for eight times 0.7).
+func constant(x []float64) bool {
+	for _, v := range x {
+		if v != x[0] {
+			return false
+		}
+	}
+	return true
+}
+
+// scoredMean is the mean and number of the rewards that are not NaN.
+func scoredMean(x []float64) (m, n float64) {
+	for _, v := range x {
+		if !math.IsNaN(v) {
+			m, n = m+v, n+1
+		}
+	}
+	if n > 0 {
+		m /= n
+	}
+	return m, n
+}
+
+// scoredDeviation is the root of the squared distances from m, of rewards that
+// are not NaN, over the given divisor; 0 if that is not positive.
+func scoredDeviation(x []float64, m, divisor float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		if d := v - m; !math.IsNaN(v) {
+			sum += float64(d * d)
+		}
+	}
+	if divisor <= 0 {
+		return 0
+	}
+	return math.Sqrt(sum / divisor)
 }

@@ -1,10 +1,13 @@
 package advantage
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
 )
 
 // GRPO is group relative policy optimisation's advantage: the response's reward
@@ -63,4 +66,337 @@ func (e *GRPO) normalise(score, reward []float64) {
 			score[i] = (r - centre) / scale
 		}
 	}
+}
+
+// GRPOPassK rewards only the best response of a group, by its lead over the
+// second best. A tie at the top gives 0 to every response; a group of one is an error.
+type GRPOPassK struct {
+	Asymmetry `yaml:",inline"`
+	// Std divides by the group's standard deviation.
+	Std bool `yaml:"std" default:"true"`
+	// Eps is added to the standard deviation.
+	Eps float64 `yaml:"eps" default:"1e-6" range:"[0,inf]"`
+
+	groups groups
+}
+
+var grpoPasskSpec = method.Spec{
+	Name: "grpo_passk", Unit: method.Group,
+	Does:    "Gives an advantage to the best response of a group only, by its lead over the second best.",
+	When:    "Use it to train for the best of k responses with graded rewards; most groups with rewards of 0 and 1 have no gradient.",
+	Source:  "arXiv 2503.19595; verl grpo_passk",
+	Formula: "A_best = (R_max − R_second)/(std_g + eps), 0 for the others",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
+	Reconstruction: "with rewards of 0 and 1 a group learns only if exactly one response is correct; the source has no other setting " +
+		"for them, so give rewards with degrees, or use reward pass_at_k with another estimator",
+}
+
+// Estimate fills b.Advantage from Reward.
+func (e *GRPOPassK) Estimate(b *batch.Batch) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, rows []int) error {
+		if len(reward) < 2 {
+			return fmt.Errorf("advantage: grpo_passk needs two responses per group, response %d is alone", rows[0])
+		}
+		best, second := 0, 1
+		if reward[1] > reward[0] {
+			best, second = 1, 0
+		}
+		for i := 2; i < len(reward); i++ {
+			switch {
+			case reward[i] > reward[best]:
+				best, second = i, best
+			case reward[i] > reward[second]:
+				second = i
+			}
+		}
+		scale := 1.0
+		if e.Std {
+			scale = deviation(reward) + e.Eps
+		}
+		if lead := reward[best] - reward[second]; lead > 0 {
+			score[best] = lead / scale
+		}
+		return nil
+	})
+}
+
+// RLOO is REINFORCE with a leave-one-out baseline. For a group of one verl's loop form
+// returns the raw reward, its vectorised form and SkyRL 0.
+type RLOO struct {
+	Asymmetry `yaml:",inline"`
+	// Singleton is "zero" or "raw" for a group of one.
+	Singleton string `yaml:"singleton" default:"zero" oneof:"zero raw"`
+
+	groups groups
+}
+
+var rlooSpec = method.Spec{
+	Name: "rloo", Aliases: []string{"rloo_vectorized"}, Unit: method.Group,
+	Does:    "Subtracts the mean reward of the other responses of the group: a leave-one-out baseline.",
+	When:    "Use it in place of grpo for an unbiased baseline and no division by the group's deviation.",
+	Source:  "arXiv 2402.14740; verl, SkyRL",
+	Formula: "A_i = G/(G−1)·(R_i − mean_g)",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
+}
+
+// Estimate fills b.Advantage from Reward.
+func (e *RLOO) Estimate(b *batch.Batch) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
+		n := float64(len(reward))
+		switch {
+		case len(reward) == 1 && e.Singleton == "raw":
+			score[0] = reward[0]
+		case !constant(reward): // as one reward alone is
+			m := mean(reward)
+			for i, r := range reward {
+				score[i] = n / (n - 1) * (r - m)
+			}
+		}
+		return nil
+	})
+}
+
+// OPO is on-policy optimisation with the baseline that is optimal if a
+// response's score norm grows with its length: the length-weighted mean.
+//
+// A group of one has no baseline and keeps its reward. The weights include the response
+// itself, which biases the gradient by terms of order 1/G.
+type OPO struct {
+	Asymmetry `yaml:",inline"`
+
+	groups groups
+}
+
+var opoSpec = method.Spec{
+	Name: "opo", Unit: method.Group,
+	Does:    "Subtracts the length-weighted mean reward of the group, the optimal baseline if score norms grow with length.",
+	When:    "Use it for on-policy training with responses of very different lengths.",
+	Source:  "arXiv 2505.23585; verl",
+	Formula: "A_i = R_i − Σ_j L_j·R_j/Σ_j L_j, L in generated tokens",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
+}
+
+// Estimate fills b.Advantage from Reward.
+func (e *OPO) Estimate(b *batch.Batch) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, rows []int) error {
+		sum, lengths := 0.0, 0.0
+		for i, r := range reward {
+			from, to := b.Span(rows[i])
+			length := float64(masked.Count(b.Mask[from:to]))
+			sum, lengths = sum+float64(length*r), lengths+length
+		}
+		baseline := 0.0
+		switch {
+		case len(reward) == 1:
+		case constant(reward):
+			baseline = reward[0]
+		case lengths > 0:
+			baseline = sum / lengths
+		}
+		for i, r := range reward {
+			score[i] = r - baseline
+		}
+		return nil
+	})
+}
+
+// MaxRL divides the centred reward by the group's mean in place of its
+// deviation: with 0/1 rewards the expected gradient becomes that of the log of
+// the pass rate, to first order, so rare successes count for more. A group of one
+// keeps its reward; a group without a success gets 0.
+type MaxRL struct {
+	Asymmetry `yaml:",inline"`
+	// Eps is added to the mean.
+	Eps float64 `yaml:"eps" default:"1e-6" range:"[0,inf]"`
+
+	zeroes bool // prime-rl: a group of one, or whose mean is not above 0, gets 0
+	groups groups
+}
+
+var primeMaxRLSpec = method.Spec{
+	Name: "max_rl", Unit: method.Group,
+	Does:    "Centres the reward within the group and divides it by the group's mean reward; without a positive mean the advantage is 0.",
+	When:    "Use it in place of maxrl to reproduce prime-rl, where groups of one have no advantage.",
+	Source:  "arXiv 2602.02710; prime-rl",
+	Formula: "A_i = (R_i − mean_g)/(mean_g + eps) if mean_g > 0, else 0",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
+}
+
+var maxrlSpec = method.Spec{
+	Name: "maxrl", Unit: method.Group,
+	Does:    "Centres the reward within the group and divides it by the group's mean reward, not by its deviation.",
+	When:    "Use it with any policy loss to give rare successes on hard prompts more weight.",
+	Source:  "arXiv 2602.02710; SkyRL",
+	Formula: "A_i = (R_i − mean_g)/(mean_g + eps)",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
+}
+
+// Estimate fills b.Advantage from Reward.
+func (e *MaxRL) Estimate(b *batch.Batch) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
+		switch {
+		case e.zeroes && (len(reward) == 1 || mean(reward) <= 0):
+		case len(reward) == 1:
+			score[0] = reward[0]
+		case !constant(reward):
+			m := mean(reward)
+			for i, r := range reward {
+				score[i] = (r - m) / (m + e.Eps)
+			}
+		}
+		return nil
+	})
+}
+
+// ZeroVariance learns also from groups whose rewards are all equal, which give
+// GRPO nothing: entropy shapes what is left (RL-ZVP).
+//
+// A group counts as correct if Correct says so of its first response, else, without
+// Correct, if its reward is above threshold.
+type ZeroVariance struct {
+	Asymmetry `yaml:",inline"`
+	// Scale is alpha.
+	Scale float64 `yaml:"scale" default:"0.1" range:"[0,inf]"`
+	// Threshold separates correct from wrong where there are no labels.
+	Threshold float64 `yaml:"threshold"`
+	// Std divides by the standard deviation in mixed groups.
+	Std bool `yaml:"std" default:"true"`
+	// Eps is added to it.
+	Eps float64 `yaml:"eps" default:"1e-6" range:"[0,inf]"`
+
+	groups groups
+}
+
+var rlZvpSpec = method.Spec{
+	Name: "rl_zvp", Aliases: []string{"zero_variance"}, Unit: method.Group,
+	Does:    "Uses token entropy as the advantage in groups with equal rewards, and grpo in all others.",
+	When:    "Use it if many groups have zero advantage under grpo.",
+	Source:  "arXiv 2509.21880 (a NeMo-RL port); CompassMax, arXiv 2512.07710",
+	Formula: "mixed group: GRPO; all correct: A_t = scale·H_t; all wrong: A_t = −scale·(max H − H_t)",
+	Needs:   batch.Columns{batch.Reward, batch.EntropyOld, batch.Group},
+	Reconstruction: "read from a port; the maximum of H runs over the response's generated tokens. Of CompassMax's stages this is the fourth. " +
+		"The first is rollout.dynamic_sampling with refuse solved, by the group at hand and not by a running pass rate (0.95) of its prompt. " +
+		"The second, more responses to a prompt whose group has no variance, is not modelled: all groups have one size. " +
+		"Of the third, length penalties and the penalty for repetition are parts of the reward",
+}
+
+// Estimate fills b.Advantage from Reward and Entropy.
+func (e *ZeroVariance) Estimate(b *batch.Batch) error {
+	if err := b.Require(batch.EntropyOld); err != nil {
+		return err
+	}
+	one := GRPO{Std: e.Std, Eps: e.Eps, Singleton: "zero"}
+	err := e.groups.outcome(b, symmetric, func(score, reward []float64, _ []int) error {
+		one.normalise(score, reward)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for k := range e.groups.Len() {
+		rows := e.groups.Rows(k)
+		if slices.ContainsFunc(rows, func(i int) bool { return b.Reward[i] != b.Reward[rows[0]] }) {
+			continue
+		}
+		correct := b.Reward[rows[0]] > e.Threshold
+		if len(b.Correct) == b.Len() {
+			correct = b.Correct[rows[0]]
+		}
+		for _, i := range rows {
+			e.shape(b, i, correct)
+		}
+	}
+	e.apply(b)
+	return nil
+}
+
+// shape fills the advantages of response i of a group without variance.
+func (e *ZeroVariance) shape(b *batch.Batch, i int, correct bool) {
+	from, to := b.Span(i)
+	largest := 0.0
+	for n := range b.Where(i, b.Mask) {
+		largest = max(largest, b.Old.Entropy[n])
+	}
+	for n := from; n < to; n++ {
+		switch {
+		case !b.Mask[n]:
+		case correct:
+			b.Advantage[n] = e.Scale * b.Old.Entropy[n]
+		default:
+			b.Advantage[n] = -e.Scale * (largest - b.Old.Entropy[n])
+		}
+	}
+}
+
+// RAE is role-conditioned advantage estimation for one role: the reward less a moving average
+// of the rewards so far, response by response in the order of the batch.
+//
+// The average starts at 0 and is not corrected for that. A baseline of each role is the
+// same estimator on the responses of that role; a recipe has one role.
+type RAE struct {
+	Asymmetry `yaml:",inline"`
+	// Decay is the share of the average that each reward keeps; 0 takes the reward before.
+	Decay float64 `yaml:"decay" default:"0.95" range:"[0,1)"`
+
+	baseline float64
+	score    []float64
+}
+
+var raeSpec = method.Spec{
+	Name: "rae", Unit: method.Batch,
+	Does:           "Subtracts an exponential moving average of all rewards so far, without groups and without normalisation.",
+	When:           "Use it as the baseline of self-play, or as the plainest baseline that needs no group.",
+	Source:         "arXiv 2506.24119; prime-rl rae",
+	Formula:        "A_i = R_i − b; then b = decay·b + (1 − decay)·R_i, in the order of the responses",
+	Needs:          batch.Columns{batch.Reward},
+	Reconstruction: "one role: the published estimator keeps a baseline for each role of a game and each player, and a recipe has one policy that answers prompts",
+}
+
+// Estimate fills b.Advantage from Reward and moves the baseline.
+func (e *RAE) Estimate(b *batch.Batch) error {
+	if err := b.Require(batch.Mask, batch.Reward); err != nil {
+		return err
+	}
+	e.score = e.score[:0]
+	for _, r := range b.Reward {
+		e.score = append(e.score, r-e.baseline)
+		e.baseline = float64(e.Decay*e.baseline) + float64((1-e.Decay)*r)
+	}
+	broadcast(b, e.score)
+	e.apply(b)
+	return nil
+}
+
+// AppendState appends the baseline.
+func (e *RAE) AppendState(dst []byte) []byte { return method.AppendState(dst, e.baseline) }
+
+// SetState replaces the baseline by that of AppendState.
+func (e *RAE) SetState(state []byte) error { return method.ReadState(state, &e.baseline) }
+
+// outcome is the frame of estimators that give a response one number: per fills
+// the scores of a group from its rewards, and every generated token gets its
+// response's.
+func (g *groups) outcome(b *batch.Batch, a Asymmetry, per func(score, reward []float64, rows []int) error) error {
+	if err := b.Require(batch.Reward); err != nil {
+		return err
+	}
+	if err := g.find(b); err != nil {
+		return err
+	}
+	g.score = batch.Zeroed(g.score, b.Len())
+	if err := g.each(g.score, b.Reward, per); err != nil {
+		return err
+	}
+	broadcast(b, g.score)
+	a.apply(b)
+	return nil
+}
+
+// centre is the group's mean as verl's loop form takes it: 0 for a group of
+// one, which so keeps its raw reward.
+func centre(reward []float64) float64 {
+	if len(reward) == 1 {
+		return 0
+	}
+	return mean(reward)
 }

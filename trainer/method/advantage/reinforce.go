@@ -56,3 +56,156 @@ func (e *Reinforce) Estimate(b *batch.Batch) error {
 	e.apply(b)
 	return nil
 }
+
+// ReinforceBaseline is REINFORCE++ with the group's mean as baseline.
+//
+// There is no deviation per group: the scale is the batch's. Long responses
+// weigh more in mean and deviation, which run over tokens. A group of one has
+// mean 0.
+type ReinforceBaseline struct {
+	Asymmetry `yaml:",inline"`
+
+	groups groups
+}
+
+var reinforcePlusPlusBaselineSpec = method.Spec{
+	Name: "reinforce_plus_plus_baseline", Aliases: []string{"reinforce++_baseline"}, Unit: method.Batch,
+	Does:    "Subtracts the group's mean reward, then normalises over all tokens of the batch.",
+	When:    "Use it if division by each group's deviation gives nearly solved prompts too much weight.",
+	Source:  "arXiv 2501.03262; verl",
+	Formula: "A = whiten(R_i − mean_g) over the tokens of the batch",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
+}
+
+// Estimate fills b.Advantage from Reward.
+func (e *ReinforceBaseline) Estimate(b *batch.Batch) error {
+	err := e.groups.outcome(b, symmetric, func(score, reward []float64, _ []int) error {
+		if len(reward) > 1 && constant(reward) {
+			return nil
+		}
+		m := centre(reward)
+		for i, r := range reward {
+			score[i] = r - m
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	masked.Whiten(b.Advantage, b.Mask)
+	e.apply(b)
+	return nil
+}
+
+// ReMax subtracts the reward of the greedy response to the same prompt, which
+// costs one more rollout per prompt and no critic.
+type ReMax struct {
+	Asymmetry `yaml:",inline"`
+}
+
+var remaxSpec = method.Spec{
+	Name: "remax", Unit: method.Sequence,
+	Does:    "Subtracts the reward of the greedy response to the same prompt.",
+	When:    "Use it with single samples per prompt: it needs one more rollout per prompt, and neither a group nor a critic.",
+	Source:  "arXiv 2310.10505; verl",
+	Formula: "A_t = Σ_{s≥t} r_s − R_greedy",
+	Needs:   batch.Columns{batch.TokenReward, batch.GreedyReward},
+}
+
+// Estimate fills b.Return and b.Advantage from TokenReward and GreedyReward.
+func (e *ReMax) Estimate(b *batch.Batch) error {
+	if err := b.Require(batch.GreedyReward); err != nil {
+		return err
+	}
+	if err := returns(b, 1, Carry); err != nil {
+		return err
+	}
+	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
+	for i := range b.Len() {
+		for n := range b.Where(i, b.Mask) {
+			b.Advantage[n] = b.Return[n] - b.GreedyReward[i]
+		}
+	}
+	e.apply(b)
+	return nil
+}
+
+// GPG is group policy gradient's advantage: centred by the group, scaled up by
+// the share of responses of the batch that scored at all. A group of one has mean 0.
+type GPG struct {
+	Asymmetry `yaml:",inline"`
+	// FNorm divides the advantage.
+	FNorm float64 `yaml:"f_norm" default:"1" range:"(0,inf]"`
+
+	groups groups
+}
+
+var gpgSpec = method.Spec{
+	Name: "gpg", Unit: method.Batch,
+	Does:    "Centres the reward within the group and scales it by batch size over the number of responses with a nonzero reward.",
+	When:    "Use it with the loss gpg, to offset groups that have no gradient.",
+	Source:  "arXiv 2504.02546; verl",
+	Formula: "A_i = B/max(1, #{R≠0})·(R_i − mean_g)/f_norm",
+	Needs:   batch.Columns{batch.Reward, batch.Group},
+}
+
+// Estimate fills b.Advantage from Reward.
+func (e *GPG) Estimate(b *batch.Batch) error {
+	scored := 0
+	for _, r := range b.Reward {
+		if r != 0 {
+			scored++
+		}
+	}
+	alpha := float64(b.Len()) / float64(max(scored, 1))
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
+		if len(reward) > 1 && constant(reward) {
+			return nil
+		}
+		m := centre(reward)
+		for i, r := range reward {
+			score[i] = alpha * (r - m) / e.FNorm
+		}
+		return nil
+	})
+}
+
+// Holes says what a discounted sum does at tokens the policy did not generate:
+// tool output in a response, padding behind it.
+type Holes string
+
+// The rules for holes.
+const (
+	// Carry passes the running sum through unchanged (verl).
+	Carry Holes = "carry"
+	// Reset starts again from 0: tokens before a hole never see a later reward
+	// (SkyRL's reinforce++, verl before its fix).
+	Reset Holes = "reset"
+	// Through treats them as ordinary tokens, reward and discount (ROLL, slime).
+	Through Holes = "through"
+)
+
+// returns fills b.Return with the discounted reward to come of every token.
+func returns(b *batch.Batch, gamma float64, holes Holes) error {
+	if err := b.Require(batch.Mask, batch.TokenReward); err != nil {
+		return err
+	}
+	b.Return = batch.Zeroed(b.Return, b.Tokens())
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		running := 0.0
+		for n := to - 1; n >= from; n-- {
+			next := b.TokenReward[n] + float64(gamma*running)
+			switch {
+			case b.Mask[n] || holes == Through:
+				running = next
+			case holes == Reset:
+				b.Return[n] = next
+				running = 0
+				continue
+			}
+			b.Return[n] = running
+		}
+	}
+	return nil
+}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 	"driftlab/trainer/method/trace"
 )
@@ -164,4 +166,397 @@ func statistic(in *Input, k estimator, how aggregate) []trace.Line {
 	token := map[estimator]string{"k1": "-x", "k2": "x²/2", "k3": "exp(x) - 1 - x"}[k]
 	over := map[aggregate]string{"token": "k", "seq_sum": "Σ(k)", "seq_mean": "Σ(k)/(count(1) + 0.00000001)", "seq_max": "most(k)"}[how]
 	return []trace.Line{trace.Formula("x", x), trace.Formula("k", token), trace.Formula("S", over)}
+}
+
+// TVDivergence drops the tokens that would widen the gap between old and mu, in
+// responses whose mean |ρ − 1| leaves a band: the total variation that the sampled
+// tokens estimate.
+//
+// A token with A = 0 or with equal log-probs is never dropped. A lower bound drops
+// responses that are too close to the rollout policy. Dropped tokens stay in the
+// denominators. In bypass mode old is mu, and nothing is dropped. open-instruct clamps
+// log-ratios at ±10; its configuration demands high > 1, as for ratios, which the mean
+// rarely exceeds.
+type TVDivergence struct {
+	// Low is the lower bound of the mean.
+	Low float64 `yaml:"low" range:"[0,high]"`
+	// High is the upper bound of the mean. The default is ours.
+	High float64 `yaml:"high" default:"0.1" range:"(0,inf]"`
+}
+
+var tvDivergenceSpec = method.Spec{
+	Name: "tv_divergence", Aliases: []string{"rho_mask_tv_divergence", "vaco"}, Unit: method.Token,
+	Does:    "In responses whose mean |old/mu − 1| leaves a band, drops the tokens whose update would move the policy further from mu.",
+	When:    "Use it if only updates that widen the mismatch should be masked, and only in responses far from the rollout policy.",
+	Source:  "open-instruct rho_mask_tv_divergence, for arXiv 2603.01365 (VACO, not read)",
+	Formula: "D_i = Σ_t |ρ_t − 1|/max(T_i,1); drop iff (D_i > high or D_i < low) and (old_t − roll_t)·A_t > 0",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor, batch.Advantage},
+}
+
+func (*TVDivergence) atEveryStep() {}
+
+// Reject clears the tokens that widen the gap, in responses outside the band.
+func (m *TVDivergence) Reject(keep []bool, in *Input) error {
+	if err := in.Require(batch.Advantage, batch.LogpRoll, batch.Anchor); err != nil {
+		return err
+	}
+	for i := range in.Len() {
+		sum, count := 0.0, 0
+		for n := range in.Where(i, in.Mask) {
+			sum += math.Abs(in.ratio(in.Anchor[n]-in.LogpRoll[n]) - 1)
+			count++
+		}
+		if within(sum/float64(max(count, 1)), m.Low, m.High) {
+			continue
+		}
+		for n := range in.Where(i, in.Mask) {
+			if widens(in, n) {
+				keep[n] = false
+			}
+		}
+	}
+	return nil
+}
+
+// widens reports whether an update with the advantage of token n moves old further from mu.
+func widens(in *Input, n int) bool {
+	e := in.Anchor[n] - in.LogpRoll[n]
+	return e > 0 && in.Advantage[n] > 0 || e < 0 && in.Advantage[n] < 0
+}
+
+func (m *TVDivergence) rule(in *Input) rule {
+	return rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High),
+		{Name: "ρ", Value: func(n int) float64 { return in.ratio(in.Anchor[n] - in.LogpRoll[n]) }},
+		{Name: "A", Value: func(n int) float64 { return in.Advantage[n] }},
+		{Name: "widens", Value: func(n int) float64 { return count(widens(in, n)) }},
+		trace.Formula("D", "mean(|ρ - 1|)")}, keep: "not(not(inside(D, low, high))·widens)"}
+}
+
+// TRM is the trust-region mask: a response is admitted only if the rollout
+// policy and the current one are close at every token of it, in exact KL over
+// the vocabulary.
+//
+// It is recomputed at every gradient step. Rejected responses count as zeros in
+// the denominators, which the paper's bound needs. A longer response has more
+// chances to be rejected. Without recorded distributions, verl's seq_max_k2 and
+// seq_max_k3 in bypass mode estimate the same criterion from sampled tokens.
+type TRM struct {
+	// Delta is the largest KL in nats. The paper's 1e-4 is an illustration; default 0.05,
+	// as in the loss of that name.
+	Delta float64 `yaml:"delta" default:"0.05" range:"[0,inf]"`
+}
+
+var trmSpec = method.Spec{
+	Name: "trm", Unit: method.Sequence,
+	Does:           "Drops responses in which the KL divergence from mu to new exceeds delta at any token: trust-region masking (TRM).",
+	When:           "Use it if a limit on the worst token is needed and the rollout engine records whole distributions.",
+	Source:         "arXiv 2512.23075 (read through two notes that quote it)",
+	Formula:        "keep_i = 1[max_t KL(mu_t || pi_t) ≤ delta], over the whole vocabulary",
+	Needs:          batch.Columns{batch.LogpRoll, batch.Logp, batch.DistRoll, batch.Dist},
+	Reconstruction: "read as KL(behaviour || current), rejected responses kept as zeros in the denominators; sampled-token readings: seq_max_k2, seq_max_k3",
+}
+
+func (*TRM) atEveryStep() {}
+
+// Reject clears responses with a token whose KL exceeds delta.
+func (m *TRM) Reject(keep []bool, in *Input) error {
+	if err := in.Require(batch.DistRoll, batch.Dist); err != nil {
+		return err
+	}
+	v := in.Vocab
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		for n := from; n < to; n++ {
+			if in.Mask[n] && !(klDivergence(in.DistRoll[n*v:(n+1)*v], in.Now.Dist[n*v:(n+1)*v]) <= m.Delta) {
+				reject(keep, in, from, to)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// klDivergence is KL(p||q) of two rows of log-probs; entries with p = 0 add nothing.
+func klDivergence(logP, logQ []float32) float64 {
+	kl := 0.0
+	for a, lp := range logP {
+		if p := elementary.Exp(float64(lp)); p > 0 {
+			kl += float64(p * (float64(lp) - float64(logQ[a])))
+		}
+	}
+	return kl
+}
+
+func (m *TRM) rule(in *Input) rule {
+	v := in.Vocab
+	kl := func(n int) float64 { return klDivergence(in.DistRoll[n*v:(n+1)*v], in.Now.Dist[n*v:(n+1)*v]) }
+	return rule{lines: []trace.Line{trace.Given("δ", m.Delta), {Name: "KL", Value: kl}, trace.Formula("S", "most(KL)")}, keep: "not(above(S, δ))"}
+}
+
+// ESTR is the entropy-scaled trust region: the log-ratio of the policy to mu that a
+// token may have grows with the root of the entropy of mu at that place.
+//
+// Dropped tokens stay in the denominators. The paper multiplies it with PPO's clip of
+// policy over mu: that is mode bypass with the loss ppo_clip. A distribution without
+// entropy leaves a band of √(τ·ε).
+type ESTR struct {
+	// Tau is the bound of the score. No value was found in the source; the default is
+	// ours: PPO's 0.2 at an entropy of 1 nat.
+	Tau float64 `yaml:"tau" default:"0.04" range:"(0,inf]"`
+	// Epsilon is added to the entropy (nats).
+	Epsilon float64 `yaml:"epsilon" default:"0.01" range:"(0,inf)"`
+}
+
+var estrSpec = method.Spec{
+	Name: "estr", Aliases: []string{"entropy_scaled_trust_region"}, Unit: method.Token,
+	Does:    "Drops tokens whose squared log-ratio of the policy to mu is large relative to the entropy of mu.",
+	When:    "Use it if a fixed band rejects too many tokens where mu is uncertain and too few where it is certain.",
+	Source:  "arXiv 2607.22186 (two notes that quote the formula; no code was found)",
+	Formula: "keep = 1[(logp − roll)² ≤ τ·(H + ε)], H = −Σ_a mu(a)·log mu(a)",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Logp, batch.DistRoll},
+}
+
+func (*ESTR) atEveryStep() {}
+
+// Reject clears the tokens outside the band.
+func (m *ESTR) Reject(keep []bool, in *Input) error {
+	if err := in.Require(batch.LogpRoll, batch.Logp, batch.DistRoll); err != nil {
+		return err
+	}
+	for n, counts := range in.Mask {
+		if d := in.Now.Logp[n] - in.LogpRoll[n]; counts && !(d*d <= m.Tau*(in.entropy(n)+m.Epsilon)) {
+			keep[n] = false
+		}
+	}
+	return nil
+}
+
+// entropy is that of mu where token n was sampled.
+func (in *Input) entropy(n int) float64 {
+	h := 0.0
+	for _, logp := range in.DistRoll[n*in.Vocab : (n+1)*in.Vocab] {
+		if p := elementary.Exp(float64(logp)); p > 0 {
+			h -= float64(p * float64(logp))
+		}
+	}
+	return h
+}
+
+func (m *ESTR) rule(in *Input) rule {
+	return rule{lines: []trace.Line{trace.Given("τ", m.Tau), trace.Given("ε", m.Epsilon),
+		{Name: "d", Value: func(n int) float64 { return in.Now.Logp[n] - in.LogpRoll[n] }},
+		{Name: "H", Value: in.entropy},
+		trace.Formula("band", "τ·(H + ε)")}, keep: "not(above(d², band))"}
+}
+
+// OPSM is DeepSeek-V3.2's off-policy sequence masking: responses with a
+// negative advantage that the current policy has left are dropped from the
+// policy term.
+//
+// It is a one-sided geometric mask on pi/mu, recomputed at every gradient step. Dropped
+// tokens stay in the denominators and in any KL term. A = 0 is kept. The factored form
+// computes D as the engine's part, mean(roll − old), plus the staleness, mean(old − logp);
+// the two forms agree to rounding.
+type OPSM struct {
+	// Delta is the largest mean log-ratio mu/pi a response may have: the paper gives no
+	// value, TRL suggests 0.5, slime 1e-4.
+	Delta float64 `yaml:"delta" default:"0.5" range:"[0,inf]"`
+	// Factored splits D into engine and staleness.
+	Factored bool `yaml:"factored"`
+	// Signs says which advantages can be dropped: negative (the paper),
+	// positive or both (controls).
+	Signs Signs `yaml:"signs" default:"negative" oneof:"negative positive both"`
+}
+
+var opsmSpec = method.Spec{
+	Name: "opsm", Unit: method.Sequence,
+	Does:     "Drops responses with a negative advantage whose mean log-ratio mu/new exceeds delta: off-policy sequence masking (OPSM).",
+	When:     "Use it if stale or mismatched responses with a negative advantage destabilise training.",
+	Source:   "DeepSeek-V3.2, arXiv 2512.02556; TRL get_off_policy_mask; slime compute_opsm_mask",
+	Formula:  "D_i = Σ_t (roll_t − logp_t)/max(T_i,1); drop iff A < 0 and D_i > delta",
+	Gradient: "constant: dropped tokens have none from the policy term, KL terms keep theirs",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Logp, batch.Advantage},
+}
+
+// Signs names a set of advantage signs.
+type Signs string
+
+// The sets of signs.
+const (
+	Negative Signs = "negative"
+	Positive Signs = "positive"
+	Both     Signs = "both"
+)
+
+// has reports whether the advantage's sign is in the set; Both includes zero.
+func (s Signs) has(advantage float64) bool {
+	switch s {
+	case Negative:
+		return advantage < 0
+	case Positive:
+		return advantage > 0
+	}
+	return true
+}
+
+func (*OPSM) atEveryStep() {}
+
+// Reject clears tokens of the chosen sign in responses whose D exceeds delta.
+// The sign is read per token, so a process reward may drop part of a response.
+func (m *OPSM) Reject(keep []bool, in *Input) error {
+	if err := in.Require(batch.Advantage, batch.LogpRoll, batch.Logp); err != nil {
+		return err
+	}
+	if m.Factored {
+		if err := in.Require(batch.Anchor); err != nil {
+			return err
+		}
+	}
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		engine, stale, count := 0.0, 0.0, 0
+		for n := range in.Where(i, in.Mask) {
+			count++
+			if m.Factored {
+				engine += in.LogpRoll[n] - in.Anchor[n]
+				stale += in.Anchor[n] - in.Now.Logp[n]
+			} else {
+				engine += in.LogpRoll[n] - in.Now.Logp[n]
+			}
+		}
+		length := float64(max(count, 1))
+		if !(engine/length+stale/length > m.Delta) {
+			continue
+		}
+		for n := from; n < to; n++ {
+			if in.Mask[n] && m.Signs.has(in.Advantage[n]) {
+				keep[n] = false
+			}
+		}
+	}
+	return nil
+}
+
+func (m *OPSM) rule(in *Input) rule {
+	return rule{lines: []trace.Line{trace.Given("δ", m.Delta),
+		{Name: "A", Value: func(n int) float64 { return in.Advantage[n] }},
+		{Name: "droppable", Value: func(n int) float64 { return count(m.Signs.has(in.Advantage[n])) }},
+		trace.Formula("D", "-mean(e)")}, keep: "not(above(D, δ)·droppable)"}
+}
+
+// count is 1 for true.
+func count(condition bool) float64 {
+	if condition {
+		return 1
+	}
+	return 0
+}
+
+// Band is the general rule behind the named masks: a statistic of the
+// log-ratios l, per token or aggregated, must lie in a band.
+//
+// AReaL's kl_k3 is k3_inverse: it inverts the ratio, unlike its documentation. Unlike
+// verl's modes k1 is not negated, and nothing is clamped.
+type Band struct {
+	// Level is token, segment (a run of generated tokens) or sequence.
+	Level string `yaml:"level" default:"token" oneof:"token segment sequence"`
+	// Statistic is ratio, exp(l); k1, l; k2, l²/2; k3, exp(l) − 1 − l; k3_inverse,
+	// exp(−l) − 1 + l; or difference, p_old − p_roll.
+	Statistic string `yaml:"statistic" default:"ratio" oneof:"ratio k1 k2 k3 k3_inverse difference"`
+	// Aggregate is mean, sum or max, for segments and sequences: of the log-ratios for
+	// ratio, of the statistic itself otherwise.
+	Aggregate string `yaml:"aggregate" default:"mean" oneof:"mean sum max"`
+	// Eps is added to the number of tokens of a mean (ROLL: 1e-8).
+	Eps float64 `yaml:"eps" range:"[0,inf]"`
+	// Low is the lower bound, -.inf for none.
+	Low float64 `yaml:"low" range:"[-inf,high]"`
+	// High is the upper bound, .inf for none.
+	High float64 `yaml:"high" default:"2"`
+}
+
+var bandSpec = method.Spec{
+	Name: "band", Unit: method.Token,
+	Does:    "Keeps tokens or responses for which a chosen statistic of the log-ratio lies inside a band.",
+	When:    "Use it to write a rejection rule of AReaL or ROLL that has no name of its own.",
+	Source:  "AReaL apply_rejection_sampling; ROLL compute_train_infer_correction filters",
+	Formula: "keep = 1[low ≤ aggregate over level of statistic(old − roll) ≤ high]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
+}
+
+// Reject clears units whose statistic leaves the band.
+func (m *Band) Reject(keep []bool, in *Input) error {
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		for from < to {
+			end := m.next(in, from, to)
+			if !within(m.unit(in, from, end), m.Low, m.High) {
+				reject(keep, in, from, end)
+			}
+			from = end
+		}
+	}
+	return nil
+}
+
+// next returns the end of the unit that starts at from, in a response that ends at to.
+func (m *Band) next(in *Input, from, to int) int {
+	switch m.Level {
+	case "token":
+		return from + 1
+	case "segment":
+		return ByRun.next(in, from, to)
+	}
+	return to
+}
+
+// unit returns the statistic of the entries from..to that count.
+func (m *Band) unit(in *Input, from, to int) float64 {
+	sum, count, largest := 0.0, 0, math.Inf(-1)
+	for n := from; n < to; n++ {
+		if !in.Mask[n] {
+			continue
+		}
+		x := in.LogRatio[n]
+		switch m.Statistic {
+		case "k2":
+			x = 0.5 * x * x
+		case "k3":
+			x = elementary.Exp(x) - 1 - x
+		case "k3_inverse":
+			x = elementary.Exp(-x) - 1 + x
+		case "difference":
+			x = elementary.Exp(in.LogpRoll[n]+x) - elementary.Exp(in.LogpRoll[n])
+		}
+		sum, count, largest = sum+x, count+1, max(largest, x)
+	}
+	switch {
+	case count == 0:
+		sum = 0
+	case m.Aggregate == "max":
+		sum = largest
+	case m.Aggregate == "mean" && m.Level != "token":
+		sum /= length(count, m.Eps)
+	}
+	if m.Statistic == "ratio" {
+		return elementary.Exp(sum)
+	}
+	return sum
+}
+
+func (m *Band) rule(*Input) rule {
+	token := map[string]string{"ratio": "e", "k1": "e", "k2": "e²/2", "k3": "exp(e) - 1 - e", "k3_inverse": "exp(-e) - 1 + e",
+		"difference": "exp(roll + e) - exp(roll)"}[m.Statistic]
+	r := rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Given("eps", m.Eps), trace.Formula("k", token)}}
+	over := map[string]string{"mean": "Σ(k)/(count(1) + eps)", "sum": "Σ(k)", "max": "most(k)"}[m.Aggregate]
+	switch m.Level {
+	case "segment": // a run is no column
+		return r
+	case "token":
+		over = "k"
+	}
+	if m.Statistic == "ratio" {
+		over = "exp(" + over + ")"
+	}
+	r.lines, r.keep = append(r.lines, trace.Formula("S", over)), "inside(S, low, high)"
+	return r
 }

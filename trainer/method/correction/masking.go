@@ -1,6 +1,17 @@
 package correction
 
-import "driftlab/precision/elementary"
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
 
 // Masking is a rejection rule: one small file each, a pointer to a parameter
 // struct.
@@ -38,4 +49,485 @@ func within(x, low, high float64) bool { return x >= low && x <= high }
 func (in *Input) geometricMean(i int) float64 {
 	sum, count := in.rowSum(i)
 	return elementary.Exp(in.clamp(sum / float64(max(count, 1))))
+}
+
+// unbounded is the upper bound that never binds.
+var unbounded = math.Inf(1)
+
+// oneOf returns an error that names the field unless value is in the list.
+func oneOf(field, value string, known ...string) error {
+	if !slices.Contains(known, value) {
+		return fmt.Errorf("%s: %w", field, method.UnknownName(value, known))
+	}
+	return nil
+}
+
+// TokenMask drops tokens whose ratio leaves a band from the loss mask: IcePop as a mask,
+// whose rejected tokens leave the default denominators too. SkyRL suggests 0.5 and 2 and
+// needs both bounds set; slime's tis_mode mask uses 1/high for a missing low.
+type TokenMask struct {
+	// Low is the lower bound.
+	Low float64 `yaml:"low" default:"0.5" range:"[0,high]"`
+	// High is the upper bound.
+	High float64 `yaml:"high" default:"2" range:"(0,inf]"`
+}
+
+var tokenMaskSpec = method.Spec{
+	Name: "token_mask", Aliases: []string{"icepop_mask"}, Unit: method.Token,
+	Does:    "Removes tokens whose ratio old/mu leaves a band, from the loss and from its denominators.",
+	When:    "Use it as the mask form of IcePop, if rejected tokens should not count in the average.",
+	Source:  "SkyRL token_mask_is_threshold; slime mis.py; ROLL filters",
+	Formula: "keep_t = 1[low ≤ ρ_t ≤ high]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
+}
+
+// Reject clears tokens outside the band.
+func (m *TokenMask) Reject(keep []bool, in *Input) error {
+	for n, counts := range in.Mask {
+		if counts && !within(in.ratio(in.LogRatio[n]), m.Low, m.High) {
+			keep[n] = false
+		}
+	}
+	return nil
+}
+
+func (m *TokenMask) rule(in *Input) rule {
+	return rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Formula("ρ", in.exp("e"))}, keep: "inside(ρ, low, high)"}
+}
+
+// SequenceMask drops responses whose weight, the product of the ratios, leaves
+// a band.
+//
+// The product widens with length: acceptance is low on long responses. A
+// response without a counting token has the product 1. verl's seq_sum_k1 is the same on the
+// inverse ratio.
+type SequenceMask struct {
+	// Low is the lower bound.
+	Low float64 `yaml:"low" default:"0.5" range:"[0,high]"`
+	// High is the upper bound.
+	High float64 `yaml:"high" default:"2" range:"(0,inf]"`
+}
+
+var sequenceMaskSpec = method.Spec{
+	Name: "sequence_mask", Aliases: []string{"product"}, Unit: method.Sequence,
+	Does:    "Drops responses whose product of token ratios leaves a band.",
+	When:    "Use it for short responses; the product spreads with length, so that long responses are rejected more often.",
+	Source:  "SkyRL sequence_mask_metric product; slime rs_level sequence",
+	Formula: "keep_i = 1[low ≤ exp(clamp(Σ_t (old_t − roll_t), ±20)) ≤ high]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
+}
+
+// Reject clears responses outside the band.
+func (m *SequenceMask) Reject(keep []bool, in *Input) error {
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		sum, _ := in.spanSum(from, to)
+		if !within(in.ratio(sum), m.Low, m.High) {
+			reject(keep, in, from, to)
+		}
+	}
+	return nil
+}
+
+func (m *SequenceMask) rule(in *Input) rule {
+	return rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Formula("S", in.exp("Σ(e)"))}, keep: "inside(S, low, high)"}
+}
+
+// Geometric drops responses whose geometric mean ratio leaves a band. It is a
+// mask, not a weight.
+//
+// Acceptance does not depend on length. A response without a counting token has
+// the mean 1 and is kept. SkyRL has the bounds 0.99 and 1.01; verl's seq_mean_k1 is the
+// same on the inverse ratio, with 0.999 and 1.001 in its presets.
+type Geometric struct {
+	// Low is the lower bound.
+	Low float64 `yaml:"low" default:"0.99" range:"[0,high]"`
+	// High is the upper bound.
+	High float64 `yaml:"high" default:"1.01" range:"(0,inf]"`
+}
+
+var geometricSpec = method.Spec{
+	Name: "geometric", Aliases: []string{"geo_mask"}, Unit: method.Sequence,
+	Does:    "Drops responses whose geometric mean ratio old/mu leaves a band.",
+	When:    "Use it to reject responses by their mean mismatch per token; a narrow band rejects short responses more often.",
+	Source:  "When Speed Kills Stability (Geo-RS); SkyRL sequence_mask_metric geometric",
+	Formula: "keep_i = 1[low ≤ exp(Σ_t (old_t − roll_t)/max(T_i,1)) ≤ high]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
+}
+
+// Reject clears responses outside the band.
+func (m *Geometric) Reject(keep []bool, in *Input) error {
+	for i := range in.Len() {
+		if !within(in.geometricMean(i), m.Low, m.High) {
+			from, to := in.Span(i)
+			reject(keep, in, from, to)
+		}
+	}
+	return nil
+}
+
+func (m *Geometric) rule(in *Input) rule {
+	return rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Formula("S", in.exp("mean(e)"))}, keep: "inside(S, low, high)"}
+}
+
+// SegmentMask drops segments, turns or runs of generated tokens, whose
+// geometric mean ratio leaves a band.
+type SegmentMask struct {
+	// Low is the lower bound; 0.8 and 1.2 are ROLL's example.
+	Low float64 `yaml:"low" default:"0.8" range:"[0,high]"`
+	// High is the upper bound.
+	High float64 `yaml:"high" default:"1.2" range:"(0,inf]"`
+	// By says what a segment is: run or turn.
+	By Segmentation `yaml:"by" default:"turn" oneof:"run turn"`
+}
+
+var segmentMaskSpec = method.Spec{
+	Name: "segment_mask", Aliases: []string{"turn_mask"}, Unit: method.Turn,
+	Does:    "Drops turns or segments whose geometric mean ratio leaves a band.",
+	When:    "Use it in multi-turn runs, to reject a turn and keep the rest of the response.",
+	Source:  "ROLL filters agg_type segment",
+	Formula: "keep_k = 1[low ≤ exp(mean_{t∈k}(old_t − roll_t)) ≤ high]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor, batch.Turn},
+}
+
+// Reject clears segments outside the band.
+func (m *SegmentMask) Reject(keep []bool, in *Input) error {
+	if err := m.By.require(in); err != nil {
+		return err
+	}
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		for from < to {
+			end := m.By.next(in, from, to)
+			sum, count := in.spanSum(from, end)
+			if !within(elementary.Exp(in.clamp(sum/float64(max(count, 1)))), m.Low, m.High) {
+				reject(keep, in, from, end)
+			}
+			from = end
+		}
+	}
+	return nil
+}
+
+func (m *SegmentMask) rule(in *Input) rule {
+	r := rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High)}}
+	if m.By == ByTurn { // a run is no column
+		r.lines, r.keep = append(r.lines, trace.Formula("S", in.exp("mean_turn(e)"))), "inside(S, low, high)"
+	}
+	return r
+}
+
+// Outlier drops a whole response if any of its tokens has an extreme ratio: it finds
+// collapsed responses that a mean would hide. SkyRL suggests 1e-4 and 100; prime-rl's later
+// symmetric veto is the same rule.
+type Outlier struct {
+	// Low is the lower bound, 0 for none.
+	Low float64 `yaml:"low" default:"1e-4" range:"[0,high]"`
+	// High is the upper bound, .inf for none.
+	High float64 `yaml:"high" default:"100" range:"(0,inf]"`
+}
+
+var outlierSpec = method.Spec{
+	Name: "outlier", Aliases: []string{"outlier_mask"}, Unit: method.Sequence,
+	Does:    "Drops a response if any of its tokens has a ratio beyond an extreme bound on either side.",
+	When:    "Use it to reject responses with broken tokens, which a mean over the response would hide.",
+	Source:  "SkyRL outlier_token_is_threshold",
+	Formula: "keep_i = 1[no t: ρ_t < low or ρ_t > high]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
+}
+
+// Reject clears responses with an outlier.
+func (m *Outlier) Reject(keep []bool, in *Input) error {
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		for n := from; n < to; n++ {
+			if in.Mask[n] && !within(in.ratio(in.LogRatio[n]), m.Low, m.High) {
+				reject(keep, in, from, to)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Outlier) rule(in *Input) rule {
+	return rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Formula("ρ", in.exp("e"))}, keep: "least(inside(ρ, low, high))"}
+}
+
+// Veto drops a whole response if its worst token's ratio is below a threshold.
+//
+// The comparison is strict and made on the log-ratio without the clamp, so
+// thresholds below e^-20 work. A response without a counting token is kept. verl and slime
+// compare old with rollout; prime-rl, at the time of INTELLECT-3 (1e-5), the current policy
+// with the rollout's, which bypass mode does.
+type Veto struct {
+	// Threshold is the smallest ratio a token may have, in (0, 1]. Default 1e-4
+	// (slime's example, prime-rl's first default).
+	Threshold float64 `yaml:"threshold" default:"1e-4" range:"(0,1]"`
+}
+
+var vetoSpec = method.Spec{
+	Name: "veto", Aliases: []string{"token_veto", "wtrs"}, Unit: method.Sequence,
+	Does:    "Drops a response if the smallest ratio of its tokens is below a threshold.",
+	When:    "Use it in addition to another correction, against tokens that the trainer finds nearly impossible.",
+	Source:  "verl rollout_token_veto_threshold (former); slime rs_veto_threshold; INTELLECT-3, arXiv 2512.16144",
+	Formula: "keep_i = 1[min_t (old_t − roll_t) ≥ log threshold]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
+}
+
+// Reject clears responses with a token below the threshold.
+func (m *Veto) Reject(keep []bool, in *Input) error {
+	floor := elementary.Log(m.Threshold)
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		for n := from; n < to; n++ {
+			if in.Mask[n] && !(in.LogRatio[n] >= floor) {
+				reject(keep, in, from, to)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Veto) rule(*Input) rule {
+	threshold := elementary.Log(m.Threshold)
+	return rule{lines: []trace.Line{trace.Given("θ", threshold), trace.Formula("S", "least(e)")}, keep: "not(above(θ, S))"}
+}
+
+// Truncated drops the responses that did not end with the stop token.
+//
+// They still count in the baseline of their group. ROLL also masks a response that ends
+// exactly at the limit; open-instruct removes truncated responses before it computes
+// advantages. A batch of truncated responses alone has a loss of 0.
+type Truncated struct{}
+
+var truncatedSpec = method.Spec{
+	Name: "truncated", Aliases: []string{"mask_truncated_completions", "overlong_filtering"}, Unit: method.Sequence,
+	Does:    "Drops responses that were cut at the length limit; they still count in the baseline of their group.",
+	When:    "Use it if a cut response says nothing about its reasoning, so that its reward of 0 should not be learned from.",
+	Source:  "DAPO overlong filtering, arXiv 2503.14476; TRL mask_truncated_completions, SkyRL apply_overlong_filtering, NeMo-RL overlong_filtering",
+	Formula: "keep = 1[the response ended with the stop token]",
+	Needs:   batch.Columns{batch.Finished},
+}
+
+// Reject clears the responses that were cut.
+func (*Truncated) Reject(keep []bool, in *Input) error {
+	if err := in.Require(batch.Finished); err != nil {
+		return err
+	}
+	for i, finished := range in.Finished {
+		if !finished {
+			from, to := in.Span(i)
+			reject(keep, in, from, to)
+		}
+	}
+	return nil
+}
+
+func (*Truncated) rule(in *Input) rule {
+	cut := make([]float64, in.Tokens())
+	for i, finished := range in.Finished {
+		for n := range in.Where(i, in.Mask) {
+			cut[n] = count(!finished)
+		}
+	}
+	return rule{lines: []trace.Line{{Name: "cut", Value: func(n int) float64 { return cut[n] }}}, keep: "not(cut)"}
+}
+
+// LastVersion drops the tokens of a response that older weights sampled than those
+// that ended it: of a response that was interrupted and resumed only the last part trains.
+//
+// Rewards, baselines and lengths are those of the whole response. slime and miles clear
+// the mask at every resumption, also of a response that had ended by then, which then
+// trains on nothing; here its last part remains.
+type LastVersion struct{}
+
+var lastVersionSpec = method.Spec{
+	Name: "last_version", Aliases: []string{"mask_offpolicy_in_partial_rollout"}, Unit: method.Token,
+	Does:    "Drops the tokens of a response that older weights sampled than its last token.",
+	When:    "Use it with partial rollouts, if no token of a resumed response should be more off-policy than its last part.",
+	Source:  "slime and miles --mask-offpolicy-in-partial-rollout",
+	Formula: "keep = 1[version_t = version of the response's last token]",
+	Needs:   batch.Columns{batch.Version},
+}
+
+// Reject clears the tokens before the last version of their response.
+func (*LastVersion) Reject(keep []bool, in *Input) error {
+	if err := in.Require(batch.Version); err != nil {
+		return err
+	}
+	for i := range in.Len() {
+		last := in.lastVersion(i)
+		for n := range in.Where(i, in.Mask) {
+			if in.Version[n] < last {
+				keep[n] = false
+			}
+		}
+	}
+	return nil
+}
+
+// lastVersion is the newest version that sampled a token of response i.
+func (in *Input) lastVersion(i int) (last int32) {
+	for n := range in.Where(i, in.Mask) {
+		last = max(last, in.Version[n])
+	}
+	return last
+}
+
+func (*LastVersion) rule(in *Input) rule {
+	last := make([]float64, in.Tokens())
+	for i := range in.Len() {
+		for n := range in.Where(i, in.Mask) {
+			last[n] = float64(in.lastVersion(i))
+		}
+	}
+	return rule{lines: []trace.Line{{Name: "version", Value: func(n int) float64 { return float64(in.Version[n]) }},
+		{Name: "last", Value: func(n int) float64 { return last[n] }}}, keep: "not(above(last, version))"}
+}
+
+// RandomMask drops tokens at random: a placebo, not a correction. An arm with
+// it at the rate of another mask shows what dropping that many tokens does
+// whichever they are, so what is left between the two arms is due to the choice.
+//
+// The draw reads nothing but the run's seed, the training step and the place of
+// the token in the batch: a run repeats it, and no log-prob acts on it. In bypass
+// mode, where masks are drawn at every gradient step, places count within the
+// minibatch.
+type RandomMask struct {
+	// Rate is the probability of dropping a token, 0 to 1. The
+	// published share of IcePop is one to two per mille (arXiv 2510.18855).
+	Rate float64 `yaml:"rate" default:"1e-3" range:"[0,1]"`
+	// Low and High are the band that sets the number instead of the rate; 0 and 0 is none.
+	Low  float64 `yaml:"low" range:"[0,high]"`
+	High float64 `yaml:"high" range:"[0,inf]"`
+}
+
+var randomMaskSpec = method.Spec{
+	Name: "random_mask", Aliases: []string{"placebo"}, Unit: method.Token,
+	Does:    "Drops tokens at random, at a given rate or at the rate of a given band.",
+	When:    "Use it as the placebo of another mask: the remaining difference is due to which tokens that mask drops.",
+	Source:  "none: a control arm, to be run at the rate of the mask it is compared with",
+	Formula: "keep_t = 1[u_t ≥ rate],  u_t uniform from (seed, step, t): independent of every ratio; with a band, as many as lie outside it",
+}
+
+// randomStream separates the draws from other random streams of a run.
+const randomStream = 0x706c616365626f // "placebo"
+
+// Reject clears tokens by the draw.
+func (m *RandomMask) Reject(keep []bool, in *Input) error {
+	var rng rand.PCG
+	rng.Seed(in.Seed^randomStream, uint64(in.Step))
+	if m.banded() {
+		m.rejectAsMany(keep, in, &rng)
+		return nil
+	}
+	below := uint64(math.Ldexp(m.Rate, 53))
+	for n, counts := range in.Mask {
+		// Every place takes one number, masked or not.
+		if u := rng.Uint64() >> 11; counts && u < below {
+			keep[n] = false
+		}
+	}
+	return nil
+}
+
+func (m *RandomMask) banded() bool { return m.Low != 0 || m.High != 0 }
+
+// rejectAsMany clears as many tokens as lie outside the band: each in turn with
+// the share of those to go among those left (Knuth's selection sampling).
+func (m *RandomMask) rejectAsMany(keep []bool, in *Input, rng *rand.PCG) {
+	left, outside := 0.0, 0.0
+	for n, counts := range in.Mask {
+		if !counts {
+			continue
+		}
+		left++
+		if !within(in.ratio(in.LogRatio[n]), m.Low, m.High) {
+			outside++
+		}
+	}
+	for n, counts := range in.Mask {
+		if !counts {
+			continue
+		}
+		if u := math.Ldexp(float64(rng.Uint64()>>11), -53); u*left < outside {
+			keep[n] = false
+			outside--
+		}
+		left--
+	}
+}
+
+// rule has no formula: the decision is drawn.
+func (m *RandomMask) rule(*Input) rule { return rule{lines: []trace.Line{trace.Given("rate", m.Rate)}} }
+
+// TailMask drops the share of a batch's tokens that the policy has moved farthest
+// from the rollout, among those whose advantage has a given sign. It is an
+// instrument: with signs negative and positive it asks which side of the tail
+// does the damage, on equally many tokens.
+//
+// The share counts all tokens of the batch. The mask is recomputed at every gradient step.
+// Dropped tokens stay in any KL term.
+type TailMask struct {
+	// Share is the fraction of the batch's tokens to drop.
+	Share float64 `yaml:"share" default:"0.005" range:"(0,1]"`
+	// Signs says which advantages can be dropped.
+	Signs Signs `yaml:"signs" default:"negative" oneof:"negative positive both"`
+	// By is the distance: "tv" of the probabilities or "log_ratio".
+	By string `yaml:"by" default:"tv" oneof:"tv log_ratio"`
+
+	order []int
+}
+
+var tailMaskSpec = method.Spec{
+	Name: "tail_mask", Unit: method.Token,
+	Does:    "Drops a fixed share of tokens, those that the policy has moved farthest from the rollout, by sign of the advantage.",
+	When:    "Use it as an ablation, to see which side of the tail destabilises training.",
+	Source:  "an instrument: the ablation by sign of DPPO, arXiv 2602.04879, read through notes",
+	Formula: "drop the ⌊share·M⌋ tokens, at least one, with the largest |exp(logp_t) − exp(roll_t)| or |logp_t − roll_t| of those with sign(A_t) in signs",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Logp, batch.Advantage},
+}
+
+func (*TailMask) atEveryStep() {}
+
+// Reject clears the tail.
+func (m *TailMask) Reject(keep []bool, in *Input) error {
+	if err := in.Require(batch.Advantage, batch.LogpRoll, batch.Logp); err != nil {
+		return err
+	}
+	distance := in.scratch()
+	m.order = m.order[:0]
+	all := 0.0
+	for n, counts := range in.Mask {
+		if !counts {
+			continue
+		}
+		all++
+		if !m.Signs.has(in.Advantage[n]) {
+			continue
+		}
+		d := in.clamp(in.LogRatio[n])
+		if m.By == "tv" {
+			d = elementary.Exp(in.LogpRoll[n]) * elementary.Expm1(d)
+		}
+		if distance[n] = math.Abs(d); distance[n] > 0 {
+			m.order = append(m.order, n)
+		}
+	}
+	slices.SortStableFunc(m.order, func(a, b int) int { return cmp.Compare(distance[b], distance[a]) })
+	for _, n := range m.order[:min(len(m.order), max(1, int(m.Share*all)))] {
+		keep[n] = false
+	}
+	return nil
+}
+
+// rule has no formula of the decision, which is a rank in the batch.
+func (m *TailMask) rule(*Input) rule {
+	d := "|e|"
+	if m.By == "tv" {
+		d = "|exp(logp) - exp(roll)|"
+	}
+	return rule{lines: []trace.Line{trace.Given("share", m.Share), trace.Formula("d", d)}}
 }

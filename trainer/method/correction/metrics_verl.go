@@ -172,3 +172,256 @@ func (p *Pipeline) set(name string, value float64) {
 	}
 	p.add(name, value)
 }
+
+// ruleNames are the metric names of one mask, built once.
+type ruleNames struct {
+	mask                                          Masking
+	mean, largest, smallest, above, below, std    string
+	seqMean, seqStd, seqMax, seqMin, seqDeviation string
+	seqAbove, seqBelow, fraction, seqFraction     string
+}
+
+// namesOf returns the metric names of a mask.
+func (p *Pipeline) namesOf(m Masking) *ruleNames {
+	for i := range p.ruleNames {
+		if p.ruleNames[i].mask == m {
+			return &p.ruleNames[i]
+		}
+	}
+	at := "rollout_corr/rollout_rs_" + maskName(m)
+	p.ruleNames = append(p.ruleNames, ruleNames{mask: m,
+		mean: at + "_mean", largest: at + "_max", smallest: at + "_min", above: at + "_fraction_high",
+		below: at + "_fraction_low", std: at + "_std", seqMean: at + "_seq_mean", seqStd: at + "_seq_std",
+		seqMax: at + "_seq_max", seqMin: at + "_seq_min", seqDeviation: at + "_seq_max_deviation",
+		seqAbove: at + "_seq_fraction_high", seqBelow: at + "_seq_fraction_low",
+		fraction: at + "_masked_fraction", seqFraction: at + "_seq_masked_fraction"})
+	return &p.ruleNames[len(p.ruleNames)-1]
+}
+
+// verlMask reports verl's compute_rs_metrics for a mode that has a statistic,
+// and the masked fractions for every mask.
+func (p *Pipeline) verlMask(m Masking, in *Input) {
+	names := p.namesOf(m)
+	if d, ok := m.(measured); ok {
+		p.verlStatistic(d, names, in)
+	}
+	tokens, rejected, rows, touched := 0, 0, 0, 0
+	for i := range in.Len() {
+		count, out := 0, 0
+		for n := range in.Where(i, in.Mask) {
+			count++
+			if !p.keep[n] {
+				out++
+			}
+		}
+		tokens, rejected = tokens+count, rejected+out
+		if count > 0 {
+			rows++
+		}
+		if out > 0 {
+			touched++
+		}
+	}
+	p.add(names.fraction, float64(rejected)/(float64(tokens)+masked.Epsilon))
+	p.add(names.seqFraction, float64(touched)/float64(max(rows, 1)))
+}
+
+// statisticSpread is a rule's statistic over tokens and over responses.
+type statisticSpread struct {
+	tokens, rows            masked.Running
+	above, below            int // of tokens
+	rowsAbove, rowsBelow    int
+	clamped, clampedSquares float64
+}
+
+// verlStatistic reports the statistic that p.buffer still holds.
+func (p *Pipeline) verlStatistic(d measured, names *ruleNames, in *Input) {
+	_, _, twoSided := d.limits()
+	s := p.spread(d, in)
+	tokens, rows := float64(s.tokens.N)+masked.Epsilon, float64(max(s.rows.N, 1))
+	p.add(names.mean, masked.Mean(p.buffer, in.Mask))
+	p.add(names.largest, s.tokens.Largest)
+	p.add(names.smallest, s.tokens.Smallest)
+	if d.sequenceLevel() {
+		p.add(names.above, float64(s.rowsAbove)/rows)
+		p.add(names.below, float64(s.rowsBelow)/rows)
+	} else {
+		p.add(names.above, float64(s.above)/tokens)
+		p.add(names.below, float64(s.below)/tokens)
+	}
+	std := 0.0
+	if s.tokens.N > 1 {
+		mean := s.clamped / tokens
+		std = math.Sqrt(max(s.clampedSquares/tokens-float64(mean*mean), 0))
+	}
+	p.add(names.std, std)
+	p.add(names.seqMean, s.rows.Mean)
+	p.add(names.seqStd, s.rows.Deviation())
+	p.add(names.seqMax, s.rows.Largest)
+	p.add(names.seqMin, s.rows.Smallest)
+	p.add(names.seqDeviation, max(math.Abs(s.rows.Largest), math.Abs(s.rows.Smallest)))
+	p.add(names.seqAbove, float64(s.rowsAbove)/rows)
+	if twoSided {
+		p.add(names.seqBelow, float64(s.rowsBelow)/rows)
+	}
+}
+
+// spread accumulates the statistic: a response's is its own, or the mean of its
+// tokens' for token modes.
+func (p *Pipeline) spread(d measured, in *Input) (s statisticSpread) {
+	low, high, twoSided := d.limits()
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		count, value := 0, 0.0
+		for n := range in.Where(i, in.Mask) {
+			x := p.buffer[n]
+			count, value = count+1, x
+			s.tokens.Add(x)
+			if x > high {
+				s.above++
+			}
+			if twoSided && x < low {
+				s.below++
+			}
+			c := truncate(x, low, high)
+			s.clamped, s.clampedSquares = s.clamped+c, s.clampedSquares+float64(c*c)
+		}
+		if count == 0 {
+			continue
+		}
+		if !d.sequenceLevel() {
+			value = masked.Mean(p.buffer[from:to], in.Mask[from:to])
+		}
+		s.rows.Add(value)
+		if value > high {
+			s.rowsAbove++
+		}
+		if twoSided && value < low {
+			s.rowsBelow++
+		}
+	}
+	return s
+}
+
+// skyrlWeights reports the share of truncated weights, over the tokens still
+// valid or over all responses.
+func (p *Pipeline) skyrlWeights(in *Input) {
+	_, high := p.Weights.Bounds()
+	if p.Weights.Level() == method.Token {
+		above, n := 0, 0
+		for k, counts := range in.Mask {
+			if counts {
+				n++
+				if p.weights.Raw[k] > high {
+					above++
+				}
+			}
+		}
+		p.add("tis_token_clip_high_ratio", float64(above)/float64(max(n, 1)))
+		return
+	}
+	above := 0
+	for i := range in.Len() {
+		if sum, _ := in.rowSum(i); in.ratio(sum) > high {
+			above++
+		}
+	}
+	p.add("tis_seq_clip_high_ratio", float64(above)/float64(max(in.Len(), 1)))
+}
+
+// skyrlMask reports the shares a mask rejected on either side of its band, for
+// the masks SkyRL has.
+func (p *Pipeline) skyrlMask(m Masking, in *Input) {
+	switch m := m.(type) {
+	case *Outlier:
+		p.skyrlOutlier(m, in)
+	case *TokenMask:
+		out, n := 0, 0
+		for k, counts := range in.Mask {
+			if counts {
+				n++
+				if !within(in.ratio(in.LogRatio[k]), m.Low, m.High) {
+					out++
+				}
+			}
+		}
+		p.add("token_mask_ratio", float64(out)/float64(max(n, 1)))
+	case *SequenceMask:
+		p.skyrlSequence(&skyrlProduct, m.Low, m.High, in, false)
+	case *Geometric:
+		p.skyrlSequence(&skyrlGeometric, m.Low, m.High, in, true)
+	}
+}
+
+// skyrlOutlier counts responses with a token above, or below, the bounds.
+func (p *Pipeline) skyrlOutlier(m *Outlier, in *Input) {
+	above, below, either := 0, 0, 0
+	for i := range in.Len() {
+		high, low := false, false
+		for n := range in.Where(i, in.Mask) {
+			r := in.ratio(in.LogRatio[n])
+			high, low = high || r > m.High, low || r < m.Low
+		}
+		if high {
+			above++
+		}
+		if low {
+			below++
+		}
+		if high || low {
+			either++
+		}
+	}
+	rows := float64(max(in.Len(), 1))
+	p.add("outlier_seq_masked_ratio", float64(either)/rows)
+	p.add("outlier_seq_over_high_ratio", float64(above)/rows)
+	p.add("outlier_seq_under_low_ratio", float64(below)/rows)
+}
+
+// skyrlProduct and skyrlGeometric are the metric names of SkyRL's two sequence masks.
+var (
+	skyrlProduct = [3]string{"product_sequence_mask_masked_ratio", "product_sequence_mask_over_high_ratio",
+		"product_sequence_mask_under_low_ratio"}
+	skyrlGeometric = [3]string{"geo_sequence_mask_masked_ratio", "geo_sequence_mask_over_high_ratio",
+		"geo_sequence_mask_under_low_ratio"}
+)
+
+// skyrlSequence counts responses outside the band of a product or geometric mean.
+func (p *Pipeline) skyrlSequence(names *[3]string, low, high float64, in *Input, geometric bool) {
+	above, below := 0, 0
+	for i := range in.Len() {
+		sum, _ := in.rowSum(i)
+		r := in.ratio(sum)
+		if geometric {
+			r = in.geometricMean(i)
+		}
+		if r > high {
+			above++
+		} else if r < low {
+			below++
+		}
+	}
+	rows := float64(max(in.Len(), 1))
+	p.add(names[0], float64(above+below)/rows)
+	p.add(names[1], float64(above)/rows)
+	p.add(names[2], float64(below)/rows)
+}
+
+// skyrlTotals reports the ratios over the initial mask. Standard deviation and
+// extremes run over all tokens, a masked one counting as 0, as SkyRL has it; on
+// its padded rows the padding counts too.
+func (p *Pipeline) skyrlTotals(b *batch.Batch) {
+	r, in := p.buffer, p.see(b)
+	var s masked.Running
+	for n, counts := range b.Mask {
+		r[n] = 0
+		if counts {
+			r[n] = in.ratio(p.logRatio[n])
+		}
+		s.Add(r[n])
+	}
+	p.set("is_ratio_mean", masked.Sum(r, b.Mask)/float64(max(masked.Count(b.Mask), 1)))
+	p.set("is_ratio_std", s.Deviation())
+	p.set("is_ratio_max", s.Largest)
+	p.set("is_ratio_min", s.Smallest)
+}

@@ -4,6 +4,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
 )
 
 // DefaultClamp bounds every log-ratio before exp: e^20 = 4.85e8 (verl's
@@ -115,4 +116,416 @@ func length(count int, eps float64) float64 {
 		return float64(count) + eps
 	}
 	return float64(max(count, 1))
+}
+
+// None is no weighting: every weight is one. As a Weighting of a Pipeline it is
+// the same as nil.
+type None struct{}
+
+var noneSpec = method.Spec{
+	Name: "none", Unit: method.Token,
+	Does:     "Leaves every token with weight 1.",
+	When:     "Use it as the uncorrected baseline, or if the measured mismatch is negligible.",
+	Source:   "-",
+	Formula:  "w_t = 1",
+	Gradient: "constant: nothing to differentiate",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
+}
+
+// Weigh gives every token the weight one.
+func (*None) Weigh(w *Weights, in *Input) error {
+	w.spread(in, 0, in.Tokens(), 1, 1)
+	return nil
+}
+
+// Level is token.
+func (*None) Level() method.Unit { return method.Token }
+
+// Bounds are 0 and +Inf.
+func (*None) Bounds() (low, high float64) { return 0, unbounded }
+
+func (*None) rule(*Input) rule { return rule{raw: "1", applied: "ρ"} }
+
+// TokenTIS is token-level truncated importance sampling. It bounds the variance of every
+// token's weight and leaves the bias of correcting the last token only, not the prefix it
+// follows.
+type TokenTIS struct {
+	// Cap is the upper truncation; below 1 it would rescale on-policy data. verl, SkyRL and slime take 2, FlashRL 2 to 8.
+	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`
+	// Floor is the lower truncation, 0 for none; slime's tis_clip_low.
+	Floor float64 `yaml:"floor" range:"[0,1]"`
+	// FromTurn is the first turn whose tokens are weighed: 1 weighs what follows a tool's
+	// reply and nothing before it. Tokens of earlier turns have weight 1.
+	FromTurn int `yaml:"from_turn" range:"[0,1024]"`
+}
+
+var tokenTisSpec = method.Spec{
+	Name: "token_tis", Aliases: []string{"tis"}, Unit: method.Token,
+	Does:    "Multiplies each token's loss by min(old/mu, cap): token-level truncated importance sampling (TIS).",
+	When:    "Use it as the usual first correction of a rollout engine's mismatch: low variance, at the price of a bias.",
+	Source:  "verl rollout_corr_helper rollout_is=token; SkyRL; slime; FlashRL",
+	Formula: "w_t = min(max(ρ_t, floor), cap) from turn from_turn on, 1 before;  ρ_t = exp(clamp(old_t − roll_t, ±20))",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor}, May: method.If("from_turn above 0", batch.Turn),
+}
+
+// Weigh fills one weight per token.
+func (m *TokenTIS) Weigh(w *Weights, in *Input) error {
+	if m.FromTurn > 0 {
+		if err := in.Require(batch.Turn); err != nil {
+			return err
+		}
+	}
+	for n, counts := range in.Mask {
+		if counts {
+			r := in.ratio(in.LogRatio[n])
+			w.Raw[n], w.Applied[n] = r, 1
+			if m.weighs(in, n) {
+				w.Applied[n] = truncate(r, m.Floor, m.Cap)
+			}
+		}
+	}
+	return nil
+}
+
+// weighs reports whether token n is of a turn whose tokens have a weight.
+func (m *TokenTIS) weighs(in *Input, n int) bool {
+	return m.FromTurn == 0 || int(in.Turn[n]) >= m.FromTurn
+}
+
+// Level is token.
+func (*TokenTIS) Level() method.Unit { return method.Token }
+
+// Bounds are floor and cap.
+func (m *TokenTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
+
+func (m *TokenTIS) rule(in *Input) rule {
+	if m.FromTurn == 0 {
+		return rule{raw: in.exp("e"), applied: "clip(ρ, low, high)"}
+	}
+	weighed := trace.Line{Name: "weighed", Value: func(n int) float64 {
+		if m.weighs(in, n) {
+			return 1
+		}
+		return 0
+	}}
+	return rule{raw: in.exp("e"), lines: []trace.Line{weighed}, applied: "max(weighed·clip(ρ, low, high), 1 - weighed)"}
+}
+
+// TokenMIS is token-level masked importance sampling: the raw ratio inside the
+// band, nothing outside. The rejected tokens stay in the loss's denominators; for slime's
+// way put a token_mask next to token_tis with an infinite cap.
+type TokenMIS struct {
+	// Low is the lower bound, 0 for the one-sided form.
+	Low float64 `yaml:"low" range:"[0,high]"`
+	// High is the upper bound.
+	High float64 `yaml:"high" default:"2" range:"(0,inf]"`
+}
+
+var tokenMisSpec = method.Spec{
+	Name: "token_mis", Unit: method.Token,
+	Does:    "Weights a token by its ratio old/mu inside the bounds and by 0 outside: token-level masked importance sampling (MIS).",
+	When:    "Use it in place of token_tis if tokens with extreme ratios should have no gradient.",
+	Source:  "slime mis.py; two-sided it is IcePop (arXiv 2510.18855)",
+	Formula: "w_t = ρ_t·1[low ≤ ρ_t ≤ high]; low 0 is the one-sided form",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
+}
+
+// Weigh fills one weight per token.
+func (m *TokenMIS) Weigh(w *Weights, in *Input) error {
+	for n, counts := range in.Mask {
+		if counts {
+			r := in.ratio(in.LogRatio[n])
+			w.Raw[n], w.Applied[n] = r, inside(r, m.Low, m.High)
+		}
+	}
+	return nil
+}
+
+// Level is token.
+func (*TokenMIS) Level() method.Unit { return method.Token }
+
+// Bounds are low and high.
+func (m *TokenMIS) Bounds() (low, high float64) { return m.Low, m.High }
+
+func (*TokenMIS) rule(in *Input) rule {
+	return rule{raw: in.exp("e"), applied: "ρ·inside(ρ, low, high)"}
+}
+
+// IcePop keeps tokens whose ratio lies in a band and drops the others from the
+// loss, without touching its denominators. Unlike truncation it drops both tails.
+//
+// Sources disagree: verl (threshold "0.5_5.0") and slime keep the ratio inside
+// the band; secondary texts describe a pure 0/1 mask (binary), and SkyRL's token mask,
+// which edits the loss mask instead (see TokenMask), is one.
+type IcePop struct {
+	// Low is the lower bound α.
+	Low float64 `yaml:"low" default:"0.5" range:"[0,high]"`
+	// High is the upper bound β.
+	High float64 `yaml:"high" default:"5" range:"(0,inf]"`
+	// Binary gives kept tokens the weight 1 in place of the ratio.
+	Binary bool `yaml:"binary"`
+}
+
+var icepopSpec = method.Spec{
+	Name: "icepop", Unit: method.Token,
+	Does:    "Weights a token by its ratio old/mu inside a band on both sides of 1 and by 0 outside; denominators do not change.",
+	When:    "Use it for mixture-of-experts models, where a few tokens have extreme ratios in both directions.",
+	Source:  "Ring-1T, arXiv 2510.18855; verl decoupled_token_icepop; slime icepop_function",
+	Formula: "w_t = ρ_t·1[low ≤ ρ_t ≤ high]; binary: w_t = 1[low ≤ ρ_t ≤ high]",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
+}
+
+// Weigh fills one weight per token.
+func (m *IcePop) Weigh(w *Weights, in *Input) error {
+	for n, counts := range in.Mask {
+		if !counts {
+			continue
+		}
+		r := in.ratio(in.LogRatio[n])
+		kept := inside(r, m.Low, m.High)
+		if m.Binary && kept > 0 {
+			kept = 1
+		}
+		w.Raw[n], w.Applied[n] = r, kept
+	}
+	return nil
+}
+
+// Level is token.
+func (*IcePop) Level() method.Unit { return method.Token }
+
+// Bounds are low and high.
+func (m *IcePop) Bounds() (low, high float64) { return m.Low, m.High }
+
+func (m *IcePop) rule(in *Input) rule {
+	if m.Binary {
+		return rule{raw: in.exp("e"), applied: "inside(ρ, low, high)"}
+	}
+	return rule{raw: in.exp("e"), applied: "ρ·inside(ρ, low, high)"}
+}
+
+// SequenceTIS is sequence-level truncated importance sampling: every token of a
+// response carries the response's weight. Without truncation it is the exact correction.
+// The product grows or shrinks exponentially with length, so long responses have a weight
+// of the cap or near zero.
+type SequenceTIS struct {
+	// Cap is the upper truncation; below 1 it would rescale on-policy data. verl takes 2, SkyRL 5, VCPO 8.
+	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`
+	// Floor is the lower truncation, 0 for none.
+	Floor float64 `yaml:"floor" range:"[0,1]"`
+}
+
+var sequenceTisSpec = method.Spec{
+	Name: "sequence_tis", Aliases: []string{"seq_tis"}, Unit: method.Sequence,
+	Does:     "Multiplies the loss of a response by the truncated product of its token ratios: sequence-level truncated importance sampling (TIS).",
+	When:     "Use it if the weight should be unbiased up to the cap; in long responses most weights are truncated or near zero.",
+	Source:   "verl rollout_corr_helper rollout_is=sequence; SkyRL; VCPO (arXiv 2602.17616)",
+	Formula:  "w_i = min(max(exp(clamp(Σ_t (old_t − roll_t), ±20)), floor), cap)",
+	Gradient: "constant: d loss/d logp_t is multiplied by w_i",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
+}
+
+// Weigh fills one weight per response.
+func (m *SequenceTIS) Weigh(w *Weights, in *Input) error {
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		sum, _ := in.spanSum(from, to)
+		r := in.ratio(sum)
+		w.spread(in, from, to, r, truncate(r, m.Floor, m.Cap))
+	}
+	return nil
+}
+
+// Level is sequence.
+func (*SequenceTIS) Level() method.Unit { return method.Sequence }
+
+// Bounds are floor and cap.
+func (m *SequenceTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
+
+func (*SequenceTIS) rule(in *Input) rule {
+	return rule{raw: in.exp("Σ(e)"), applied: "clip(ρ, low, high)"}
+}
+
+// SequenceMIS is sequence-level masked importance sampling: the exact weight of
+// the response if it lies in the band, else nothing. With Low at 0 it is the
+// one-sided form. It removes the tail that truncation keeps, and with it most long
+// responses: acceptance falls with length.
+type SequenceMIS struct {
+	// Low is the lower bound, 0 for the one-sided form.
+	Low float64 `yaml:"low" range:"[0,high]"`
+	// High is the upper bound.
+	High float64 `yaml:"high" default:"2" range:"(0,inf]"`
+}
+
+var sequenceMisSpec = method.Spec{
+	Name: "sequence_mis", Aliases: []string{"seq_mis"}, Unit: method.Sequence,
+	Does:     "Weights a response by its exact ratio inside the bounds and by 0 outside: sequence-level masked importance sampling (MIS).",
+	When:     "Use it to drop responses that truncation would leave at the cap; under large mismatch it drops most long responses.",
+	Source:   "When Speed Kills Stability (richardli.xyz/rl-collapse); verl rollout_is=sequence with low_high",
+	Formula:  "w_i = W_i·1[low ≤ W_i ≤ high],  W_i = exp(clamp(Σ_t (old_t − roll_t), ±20))",
+	Gradient: "constant: d loss/d logp_t is multiplied by w_i",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
+}
+
+// Weigh fills one weight per response.
+func (m *SequenceMIS) Weigh(w *Weights, in *Input) error {
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		sum, _ := in.spanSum(from, to)
+		r := in.ratio(sum)
+		w.spread(in, from, to, r, inside(r, m.Low, m.High))
+	}
+	return nil
+}
+
+// Level is sequence.
+func (*SequenceMIS) Level() method.Unit { return method.Sequence }
+
+// Bounds are low and high.
+func (m *SequenceMIS) Bounds() (low, high float64) { return m.Low, m.High }
+
+func (*SequenceMIS) rule(in *Input) rule {
+	return rule{raw: in.exp("Σ(e)"), applied: "ρ·inside(ρ, low, high)"}
+}
+
+// GeometricTIS weights a response by the geometric mean of its ratios,
+// truncated. It does not depend on length and corrects almost nothing on long responses.
+type GeometricTIS struct {
+	// Cap is the upper truncation; below 1 it would rescale on-policy data.
+	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`
+	// Floor is the lower truncation, 0 for none.
+	Floor float64 `yaml:"floor" range:"[0,1]"`
+	// Eps is added to the number of tokens. ROLL has 1e-8.
+	Eps float64 `yaml:"eps" range:"[0,inf]"`
+}
+
+var geometricTisSpec = method.Spec{
+	Name: "geometric_tis", Aliases: []string{"geo_tis"}, Unit: method.Sequence,
+	Does:     "Multiplies the loss of a response by the truncated geometric mean of its token ratios.",
+	When:     "Use it for a weight per response whose size does not depend on length; it is not an unbiased importance weight.",
+	Source:   "AReaL apply_rejection_sampling (sequence, mean); ROLL weight_type geometric; slime mis.py",
+	Formula:  "w_i = min(max(exp(clamp(Σ_t (old_t − roll_t)/max(T_i,1), ±20)), floor), cap)",
+	Gradient: "constant: d loss/d logp_t is multiplied by w_i",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
+}
+
+// Weigh fills one weight per response.
+func (m *GeometricTIS) Weigh(w *Weights, in *Input) error {
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		sum, count := in.spanSum(from, to)
+		r := in.ratio(sum / length(count, m.Eps))
+		w.spread(in, from, to, r, truncate(r, m.Floor, m.Cap))
+	}
+	return nil
+}
+
+// Level is sequence.
+func (*GeometricTIS) Level() method.Unit { return method.Sequence }
+
+// Bounds are floor and cap.
+func (m *GeometricTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
+
+func (m *GeometricTIS) rule(in *Input) rule {
+	return rule{lines: []trace.Line{trace.Given("eps", m.Eps)}, raw: in.exp("Σ(e)/(count(1) + eps)"), applied: "clip(ρ, low, high)"}
+}
+
+// Segmentation says what a segment of a response is.
+type Segmentation string
+
+// The segmentations.
+const (
+	// ByRun makes every contiguous run of generated tokens a segment (ROLL).
+	ByRun Segmentation = "run"
+	// ByTurn makes every value of Batch.Turn a segment.
+	ByTurn Segmentation = "turn"
+)
+
+// require checks that the column the segmentation reads has been recorded.
+func (s Segmentation) require(in *Input) error {
+	if s == ByTurn {
+		return in.Require(batch.Turn)
+	}
+	return nil
+}
+
+// next returns the end of the segment that starts at n, below the end of the
+// response, to. Runs end where in.Batch.Mask does, also at tokens that a
+// sequential pipeline has rejected meanwhile.
+func (s Segmentation) next(in *Input, n, to int) int {
+	end := n + 1
+	for end < to {
+		if s == ByTurn && in.Turn[end] != in.Turn[n] {
+			break
+		}
+		if s == ByRun && in.Batch.Mask[end] != in.Batch.Mask[n] {
+			break
+		}
+		end++
+	}
+	return end
+}
+
+// SegmentTIS weights every segment of a response, a turn of a dialogue or a run
+// of generated tokens between two tool outputs, by its own truncated ratio. ROLL's
+// is the geometric form with by: run.
+type SegmentTIS struct {
+	// Cap is the upper truncation; below 1 it would rescale on-policy data.
+	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`
+	// Floor is the lower truncation, 0 for none.
+	Floor float64 `yaml:"floor" range:"[0,1]"`
+	// By says what a segment is: run or turn.
+	By Segmentation `yaml:"by" default:"turn" oneof:"run turn"`
+	// Geometric takes the geometric mean in place of the product, as ROLL does.
+	Geometric bool `yaml:"geometric" default:"true"`
+	// Eps is added to the number of tokens of the mean. ROLL has 1e-8.
+	Eps float64 `yaml:"eps" range:"[0,inf]"`
+}
+
+var segmentTisSpec = method.Spec{
+	Name: "segment_tis", Aliases: []string{"turn_tis"}, Unit: method.Turn,
+	Does:     "Gives each turn or segment a truncated weight, from the mean or the sum of its log-ratios.",
+	When:     "Use it in multi-turn runs, as a compromise between token and sequence weights.",
+	Source:   "ROLL compute_train_infer_correction weight_type segment",
+	Formula:  "w_k = min(max(exp(clamp(mean_{t∈k}(old_t − roll_t), ±20)), floor), cap); the sum with geometric: false",
+	Gradient: "constant: d loss/d logp_t is multiplied by w_k",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor, batch.Turn},
+}
+
+// Weigh fills one weight per segment.
+func (m *SegmentTIS) Weigh(w *Weights, in *Input) error {
+	if err := m.By.require(in); err != nil {
+		return err
+	}
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		for from < to {
+			end := m.By.next(in, from, to)
+			sum, count := in.spanSum(from, end)
+			if m.Geometric {
+				sum /= length(count, m.Eps)
+			}
+			r := in.ratio(sum)
+			w.spread(in, from, end, r, truncate(r, m.Floor, m.Cap))
+			from = end
+		}
+	}
+	return nil
+}
+
+// Level is turn.
+func (*SegmentTIS) Level() method.Unit { return method.Turn }
+
+// Bounds are floor and cap.
+func (m *SegmentTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
+
+func (m *SegmentTIS) rule(in *Input) rule {
+	r := rule{lines: []trace.Line{trace.Given("eps", m.Eps)}, applied: "clip(ρ, low, high)"}
+	switch { // a run is no column: its ratio is the method's own
+	case m.By == ByTurn && m.Geometric:
+		r.raw = in.exp("Σ_turn(e)/(count_turn(1) + eps)")
+	case m.By == ByTurn:
+		r.raw = in.exp("Σ_turn(e)")
+	}
+	return r
 }

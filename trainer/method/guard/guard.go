@@ -1,10 +1,15 @@
 package guard
 
 import (
+	_ "embed"
 	"fmt"
+	"math"
 	"slices"
 
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
 )
 
 // Input is what a guard may look at in addition to the gradient.
@@ -60,4 +65,308 @@ func Apply(guards []Guard, grad []float32, in Input) (Decision, error) {
 		all.Skip = all.Skip || d.Skip
 	}
 	return all, nil
+}
+
+// examples are the worked examples of the specs: input, parameters, result. A test recomputes them;
+// go test -run WorkedExamples -update writes them.
+//
+//go:embed examples.txt
+var examples string
+
+// Registry lists the guards a recipe can name under guards.
+var Registry = method.Table[Guard]{
+	{Spec: essLrSpec, New: func() Guard { return method.New[ESSLearningRate]() }},
+	{Spec: lengthSurgeSpec, New: func() Guard { return method.New[LengthSurge]() }},
+	{Spec: gradientAlignmentSpec, New: func() Guard { return method.New[GradientAlignment]() }},
+}.Filled(method.Spec{Group: "guard", Gradient: "unchanged"}, examples)
+
+// ESSLearningRate scales the learning rate by how many effective samples the
+// minibatch holds, so that steps shrink as the data become stale.
+//
+// old is the learner at the start of the step, so w includes engine and lag. The
+// weights are not truncated. The rate is restored after the step. In bypass mode
+// old is the rollout's own log-prob and w would be 1: the current weights are compared
+// there. Rule linear has no square root.
+type ESSLearningRate struct {
+	// Base is the ESS share of on-policy data; 0.55 is reported for long tool use.
+	Base float64 `yaml:"base" default:"1" range:"(0,inf]"`
+	// Rule says how the scale follows the share.
+	Rule string `yaml:"rule" default:"sqrt" oneof:"sqrt linear"`
+	// Current compares Logp, the weights of this gradient step, in place of
+	// LogpOld.
+	Current bool `yaml:"current"`
+
+	ess, scale float64
+}
+
+var essLrSpec = method.Spec{
+	Name: "ess_lr", Aliases: []string{"vcpo_lr"}, Unit: method.Optimiser,
+	Does:    "Multiplies the learning rate by the square root of the minibatch's effective sample size relative to base.",
+	When:    "Use it for stale data or several updates per batch: the step shrinks when few samples have most of the weight.",
+	Source:  "VCPO, arXiv 2602.17616; mit-han-lab/vcpo",
+	Formula: "lr ← lr·sqrt(min(1, ess/base)),  ess = (Σw)²/(Σw² + 1e-8)/B,  w_i = exp(Σ_t (old_t − roll_t))",
+	Needs:   batch.Columns{batch.LogpOld, batch.LogpRoll},
+}
+
+// Guard scales the learning rate.
+func (g *ESSLearningRate) Guard(_ []float32, in Input) (Decision, error) {
+	if err := in.Batch.Require(batch.Mask, batch.LogpRoll); err != nil {
+		return Decision{}, err
+	}
+	upper, column := in.Batch.Old.Logp, batch.LogpOld
+	if g.Current {
+		upper, column = in.Batch.Now.Logp, batch.Logp
+	}
+	if err := in.Batch.Require(column); err != nil {
+		return Decision{}, err
+	}
+	g.ess = EffectiveShare(in.Batch, upper)
+	g.scale = min(1, g.ess/g.Base)
+	if g.Rule == "sqrt" {
+		g.scale = math.Sqrt(g.scale)
+	}
+	return Decision{Scale: g.scale}, nil
+}
+
+// EffectiveShare is (Σw)²/(Σw² + 1e-8)/B over the responses of a batch, with
+// sequence weights exp(Σ_t (upper_t − roll_t)) that are not truncated. Weights
+// beyond the range of float64 are scaled down together, where the 1e-8 no longer
+// matters.
+func EffectiveShare(b *batch.Batch, upper []float64) float64 {
+	largest := 0.0
+	for i := range b.Len() {
+		largest = max(largest, logWeight(b, upper, i)-100)
+	}
+	sum, squares := 0.0, 0.0
+	for i := range b.Len() {
+		w := elementary.Exp(logWeight(b, upper, i) - largest)
+		sum, squares = sum+w, squares+float64(w*w)
+	}
+	if b.Len() == 0 {
+		return 0
+	}
+	return sum * sum / (squares + 1e-8) / float64(b.Len())
+}
+
+// logWeight is Σ_t (upper_t − roll_t) of response i.
+func logWeight(b *batch.Batch, upper []float64, i int) float64 {
+	sum := 0.0
+	for n := range b.Where(i, b.Mask) {
+		sum += upper[n] - b.LogpRoll[n]
+	}
+	return sum
+}
+
+// Metrics appends the effective share and the scale.
+func (g *ESSLearningRate) Metrics(dst []batch.Metric) []batch.Metric {
+	return append(dst, batch.Metric{Name: "guard/ess_ratio", Value: g.ess}, batch.Metric{Name: "guard/ess_lr_scale", Value: g.scale})
+}
+
+// GradientAlignment controls how far consecutive gradients agree: on fresh data
+// their cosine is near 0, on stale data it stays high, and the shared part is
+// what is pushed again and again.
+//
+// Only positive alignment is touched: between the bounds the cosine's excess is removed, or
+// with full the whole parallel part. g_prev, of direction u, is stored before any
+// projection. The first step, and steps next to a zero gradient, are applied as they are.
+type GradientAlignment struct {
+	// Low is the cosine up to which nothing happens.
+	Low float64 `yaml:"low" default:"0.1" range:"[0,high)"`
+	// High is the cosine from which the step is skipped.
+	High float64 `yaml:"high" default:"0.9" range:"[0,1]"`
+	// Full removes the whole parallel part.
+	Full bool `yaml:"full"`
+
+	previous []float32
+	cosine   float64
+	removed  float64
+	skipped  float64
+}
+
+var gradientAlignmentSpec = method.Spec{
+	Name: "gradient_alignment", Aliases: []string{"gac"}, Unit: method.Optimiser,
+	Does:           "Removes part of the gradient that agrees with the previous gradient, and skips the update if both are nearly parallel.",
+	When:           "Use it in asynchronous training, where stale data repeat the same direction of the gradient.",
+	Source:         "GAC, arXiv 2603.01501 (abstract and a note)",
+	Formula:        "c = cos(g, g_prev): c ≤ low: g;  low < c < high: g − (1 − low/c)·⟨g,u⟩·u;  c ≥ high: skip",
+	Gradient:       "the part along the previous raw gradient is reduced",
+	Reconstruction: "thresholds 0.1 and 0.9 are this project's; the parallel share left is low/c, full: true removes all of it",
+}
+
+// Guard projects the gradient or skips the step.
+func (g *GradientAlignment) Guard(grad []float32, _ Input) (Decision, error) {
+	if len(g.previous) != 0 && len(g.previous) != len(grad) {
+		return Decision{}, fmt.Errorf("guard: gradient has %d entries, the previous one had %d", len(grad), len(g.previous))
+	}
+	dot, own, before := 0.0, 0.0, 0.0
+	for i, p := range g.previous {
+		x, y := float64(grad[i]), float64(p)
+		dot += float64(x * y)
+		own += float64(x * x)
+		before += float64(y * y)
+	}
+	g.cosine, g.removed, g.skipped = 0, 0, 0
+	if own > 0 && before > 0 {
+		g.cosine = dot / (float64(math.Sqrt(own)*math.Sqrt(before)) + 1e-12)
+	}
+	share := 0.0 // of the parallel part to remove
+	switch {
+	case g.cosine >= g.High:
+		g.skipped = 1
+	case g.cosine > g.Low:
+		share = 1 - g.Low/g.cosine
+		if g.Full {
+			share = 1
+		}
+	}
+	if len(g.previous) == 0 {
+		g.previous = make([]float32, len(grad))
+	}
+	along := 0.0
+	if share > 0 {
+		along = share * dot / before
+	}
+	for i, x := range grad {
+		p := g.previous[i]
+		g.previous[i] = x
+		if share > 0 {
+			grad[i] = float32(float64(x) - float64(along*float64(p)))
+		}
+	}
+	g.removed = share
+	return Decision{Scale: 1, Skip: g.skipped == 1}, nil
+}
+
+// Metrics appends the cosine, the share of the parallel part removed, and skips.
+func (g *GradientAlignment) Metrics(dst []batch.Metric) []batch.Metric {
+	return append(dst, batch.Metric{Name: "guard/grad_cosine", Value: g.cosine},
+		batch.Metric{Name: "guard/grad_removed", Value: g.removed}, batch.Metric{Name: "guard/grad_skipped", Value: g.skipped})
+}
+
+// AppendState appends the previous gradient.
+func (g *GradientAlignment) AppendState(dst []byte) []byte {
+	return method.AppendState(dst, g.previous)
+}
+
+// SetState takes what AppendState appended.
+func (g *GradientAlignment) SetState(state []byte) error {
+	return method.ReadState(state, &g.previous)
+}
+
+// LengthSurge halves the learning rate, and goes on halving it, once responses
+// grow far beyond their early length: the surge that precedes collapse.
+//
+// The baseline is the mean length over the first warmup steps. The rule ratio is the other
+// published form: whenever the mean length exceeds factor times that of warmup steps ago,
+// the scale is multiplied by decay, at most once in warmup steps. The rate never rises
+// again.
+type LengthSurge struct {
+	// Rule says what a surge is, against the first steps or the last.
+	Rule string `yaml:"rule" default:"baseline" oneof:"baseline ratio"`
+	// Factor is the growth that counts as a surge; rule ratio is published with 1.2.
+	Factor float64 `yaml:"factor" default:"3" range:"(1,inf]"`
+	// Warmup is the number of steps of the baseline, or the distance of the ratio.
+	Warmup int `yaml:"warmup" default:"50" range:"[1,inf]"`
+	// Decay multiplies the scale.
+	Decay float64 `yaml:"decay" default:"0.5" range:"(0,1)"`
+	// Stretch times the step of the surge is the period.
+	Stretch float64 `yaml:"stretch" default:"1.8" range:"(0,inf]"`
+	// Floor is the smallest scale.
+	Floor float64 `yaml:"floor" default:"0.1" range:"[0,1]"`
+	// Reject has the masks of the recipe's correction act only once a surge has been seen,
+	// and from then on.
+	Reject bool `yaml:"reject"`
+
+	lengths []float64 // mean length of every step so far
+	counts  []float64 // gradient steps that make up each
+	surge   int       // step of the surge plus one, or the last decay's; 0 for none
+	scale   float64
+}
+
+var lengthSurgeSpec = method.Spec{
+	Name: "length_surge", Aliases: []string{"length_decay"}, Unit: method.Optimiser,
+	Does:           "Lowers the learning rate step by step after the mean response length has grown far beyond its early level.",
+	When:           "Use it in long runs in which a surge of response length precedes collapse.",
+	Source:         "arXiv 2602.01826, read in a reproduction recipe; rejection from the surge on: a survey's decision tree, cause F",
+	Formula:        "lr ← lr·max(decay^floor((t − t_s)/(stretch·t_s)), floor) after the first t_s with length ≥ factor·baseline",
+	Reconstruction: "baseline rule of the reproduction recipe; rule: ratio is the other reading (growth within warmup steps, decay once)",
+}
+
+// Withholds implements Withholder.
+func (g *LengthSurge) Withholds() bool { return g.Reject && g.surge == 0 }
+
+// Guard scales the learning rate.
+func (g *LengthSurge) Guard(_ []float32, in Input) (Decision, error) {
+	if in.Step < len(g.lengths)-1 || in.Step < 0 {
+		return Decision{}, fmt.Errorf("guard: length_surge saw step %d after step %d", in.Step, len(g.lengths)-1)
+	}
+	if g.scale == 0 {
+		g.scale = 1
+	}
+	g.record(in)
+	if g.Rule == "ratio" {
+		g.byRatio(in.Step)
+	} else {
+		g.byBaseline(in.Step)
+	}
+	return Decision{Scale: g.scale}, nil
+}
+
+// record folds the minibatch's mean length into that of its step.
+func (g *LengthSurge) record(in Input) {
+	length := float64(masked.Count(in.Batch.Mask)) / float64(max(in.Batch.Len(), 1))
+	for len(g.lengths) <= in.Step {
+		g.lengths, g.counts = append(g.lengths, 0), append(g.counts, 0)
+	}
+	g.counts[in.Step]++
+	g.lengths[in.Step] += (length - g.lengths[in.Step]) / g.counts[in.Step]
+}
+
+// byBaseline is the rule of the reproduction recipe.
+func (g *LengthSurge) byBaseline(step int) {
+	if g.surge == 0 && step >= g.Warmup {
+		baseline := 0.0
+		for _, l := range g.lengths[:g.Warmup] {
+			baseline += l / float64(g.Warmup)
+		}
+		if g.lengths[step] >= g.Factor*baseline {
+			g.surge = step + 1
+		}
+	}
+	if g.surge > 0 {
+		at := float64(g.surge - 1)
+		periods := math.Floor((float64(step) - at) / (g.Stretch * max(at, 1)))
+		g.scale = max(elementary.Pow(g.Decay, periods), g.Floor)
+	}
+}
+
+// byRatio decays once whenever the length has grown within the window.
+func (g *LengthSurge) byRatio(step int) {
+	rested := g.surge == 0 || step-(g.surge-1) >= g.Warmup
+	if step < g.Warmup || !rested {
+		return
+	}
+	if before := g.lengths[step-g.Warmup]; before > 0 && g.lengths[step] > g.Factor*before {
+		g.surge = step + 1
+		g.scale = max(g.scale*g.Decay, g.Floor)
+	}
+}
+
+// Metrics appends the scale and whether a surge has been seen.
+func (g *LengthSurge) Metrics(dst []batch.Metric) []batch.Metric {
+	seen := 0.0
+	if g.surge > 0 {
+		seen = 1
+	}
+	return append(dst, batch.Metric{Name: "guard/length_surge", Value: seen}, batch.Metric{Name: "guard/length_lr_scale", Value: g.scale})
+}
+
+// AppendState appends the length history.
+func (g *LengthSurge) AppendState(dst []byte) []byte {
+	return method.AppendState(dst, g.surge, g.scale, g.lengths, g.counts)
+}
+
+// SetState takes what AppendState appended.
+func (g *LengthSurge) SetState(state []byte) error {
+	return method.ReadState(state, &g.surge, &g.scale, &g.lengths, &g.counts)
 }

@@ -1,6 +1,9 @@
 package loss
 
 import (
+	"math"
+
+	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -43,4 +46,97 @@ func (p *DRO) Eval(out *Grad, in *batch.Batch) error {
 func (p *DRO) rule(r *rule) {
 	r.Given("β", p.Beta)
 	r.term("-(A·logp - β/2·(logp - old)²)", "-(A - β·(logp - old))")
+}
+
+// IPO is prime-rl's symmetric variant: a token is dropped when its probability
+// has moved too far, whichever way and whatever the advantage.
+//
+// Otherwise as PrimeDPPO.
+type IPO struct {
+	// Delta is the largest change of probability.
+	Delta float64 `yaml:"delta" default:"0.1" range:"[0,inf]"`
+	// AdvTau and KLTau weigh the two terms.
+	AdvTau float64 `yaml:"adv_tau" default:"1" range:"[0,inf]"`
+	KLTau  float64 `yaml:"kl_tau" default:"1e-3" range:"[0,inf]"`
+	// LogClamp bounds the log-ratio inside the exponential; 0 is no bound.
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var ipoSpec = method.Spec{
+	Name: "ipo", Unit: method.Token,
+	Does:     "Drops tokens whose probability differs from the rollout's by more than delta in either direction, and adds a squared log-ratio.",
+	When:     "Use it with prime-rl's settings if the mask should not depend on the sign of the advantage.",
+	Source:   "PrimeIntellect-ai/prime-rl ipo_loss_fn",
+	Formula:  "L = -1[|p-q| ≤ δ]·adv_tau·A·exp(l) + kl_tau·l², l = logp-roll",
+	Gradient: "-1[|p-q| ≤ δ]·adv_tau·A·exp(l) + 2·kl_tau·l",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
+}
+
+// Eval computes the loss over the active tokens.
+func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	var m mismatch
+	for i := range in.Len() {
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
+			drop := p.drops(&f, n)
+			m.token(l, a, drop, false, false)
+			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, drop)
+		})
+		m.endRow()
+	}
+	m.logRows(&f, f.rows(in.Weight != nil))
+	return nil
+}
+
+// drops reports whether the probability of token n has moved too far.
+func (p *IPO) drops(f *frame, n int) bool {
+	return math.Abs(elementary.Exp(f.sg[n])-elementary.Exp(f.in.LogpRoll[n])) > p.Delta
+}
+
+func (p *IPO) rule(r *rule) {
+	r.ratioPlusSquare(func(n int) float64 { return r.in.Advantage[n] * p.AdvTau }, p.KLTau, p.LogClamp,
+		func(n int) bool { return p.drops(&r.frame, n) })
+}
+
+// TBPO is GSPO with a second bound on negative responses: a trust band on both
+// sides, for responses that a quantised policy has garbled.
+//
+// It is the dual clip of PPO at the level of responses. Both policies of the
+// ratio are the quantised learner.
+type TBPO struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1.
+	EpsLow  float64 `yaml:"eps_low" default:"3e-4" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"4e-4" range:"[0,inf]"`
+	// Dual is c, above 1.
+	Dual float64 `yaml:"dual" default:"1.05" range:"(1,inf]"`
+	// Aggregation over tokens, each with the response's term.
+	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-mean"`
+}
+
+var tbpoSpec = method.Spec{
+	Name: "tbpo", Aliases: []string{"qarl"}, Unit: method.Sequence,
+	Does:           "Is GSPO with a second bound for responses with a negative advantage: a dual clip per response.",
+	When:           "Use it with quantised rollouts, whose broken responses have extreme ratios.",
+	Source:         "arXiv:2604.07853 (QaRL, notes)",
+	Formula:        "A≥0: -min(A·s, A·clip(s)); A<0: -max(min(A·s, A·clip(s)), c·A); s = exp(mean_t lr)",
+	Gradient:       "-A·s/T on every token; 0 for A>0 and s>1+ε_high, for A<0 and s<1-ε_low or s>c",
+	Needs:          batch.Columns{batch.Anchor, batch.Advantage},
+	Reconstruction: "dual clip at sequence level; bounds as GSPO, c = 1.05 ours",
+}
+
+// Eval computes the loss over the active tokens.
+func (p *TBPO) Eval(out *Grad, in *batch.Batch) error {
+	return p.gspo().Eval(out, in)
+}
+
+func (p *TBPO) rule(r *rule) { p.gspo().rule(r) }
+
+func (p *TBPO) gspo() *GSPO {
+	return &GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, DualClip: p.Dual, LogCap: sequenceCap, MeanAdvantage: true, Aggregation: p.Aggregation}
 }

@@ -6,6 +6,7 @@ import (
 
 	"driftlab/engine/column"
 	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 	"driftlab/trainer/method/trace"
@@ -265,4 +266,64 @@ func (s *spread) log(out *Grad, mean, smallest, largest string) {
 		out.Add(smallest, s.smallest)
 		out.Add(largest, s.largest)
 	}
+}
+
+// reject is the term of token n where a mask of the loss keeps it out.
+func (f *frame) reject(n int) (value, dlogp float64) {
+	if len(f.out.rejected) == 0 {
+		f.out.rejected = batch.Zeroed(f.out.rejected, f.in.Tokens())
+	}
+	f.out.rejected[n] = true
+	return 0, 0
+}
+
+// live is -A·r, differentiated through the ratio.
+func live(a, r, dr float64) (value, dlogp float64) { return -a * r, -a * dr }
+
+// detached is -sg[w]·A·logp.
+func detached(w, a, logp float64) (value, dlogp float64) { return -w * a * logp, -w * a }
+
+// capped bounds a detached ratio by a limit, 0 for none; above says that it acted.
+func capped(r, limit float64) (w float64, above bool) {
+	if limit > 0 && r > limit {
+		return limit, true
+	}
+	return r, false
+}
+
+// Anchor is the policy in the denominator of a ratio.
+type Anchor string
+
+// The anchors: the recipe's, by default the learner before the step's first update,
+// and the rollout engine.
+const (
+	Old  Anchor = "old"
+	Roll Anchor = "roll"
+)
+
+// eitherAnchor are the columns of a loss that has such a parameter.
+var eitherAnchor = slices.Concat(method.If("anchor old", batch.Anchor), method.If("anchor roll", batch.LogpRoll))
+
+// Column is the batch column of the anchor's log-probs.
+func (a Anchor) Column() batch.Column {
+	if a == Roll {
+		return batch.LogpRoll
+	}
+	return batch.Anchor
+}
+
+// logRatio is the log-ratio to it, as a formula.
+func (a Anchor) logRatio() string {
+	if a == Roll {
+		return "logp - roll"
+	}
+	return "logp - old"
+}
+
+// Of returns the anchor's log-probs.
+func (a Anchor) Of(in *batch.Batch) []float64 {
+	if a == Roll {
+		return in.LogpRoll
+	}
+	return in.Anchor
 }

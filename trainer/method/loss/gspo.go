@@ -97,3 +97,112 @@ func cappedExp(x, limit float64) (y, dy float64) {
 	y = elementary.Exp(x)
 	return y, y
 }
+
+// GSPOToken clips the sequence ratio, but lets every token carry its own
+// advantage and its own gradient.
+//
+// verl and SkyRL call this variant gspo. It has the gradient of GSPO where A is
+// constant in a response and the aggregation is seq-mean-token-mean, the
+// paper's. verl ignores any other aggregation; here it is honoured.
+type GSPOToken struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1.
+	EpsLow  float64 `yaml:"eps_low" default:"3e-4" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"4e-4" range:"[0,inf]"`
+	// LogCap bounds the sequence log-ratio from above before the exponential;
+	// 0 is no bound (TRL).
+	LogCap float64 `yaml:"log_cap" default:"10"`
+	// RatioMask says which tokens s is the mean over when the correction has
+	// rejected some: post, those that are left (verl, AReaL), or pre, all that
+	// were generated (SkyRL).
+	RatioMask string `yaml:"ratio_mask" default:"post" oneof:"pre post"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-mean"`
+}
+
+var gspoTokenSpec = method.Spec{
+	Name: "gspo_token", Unit: method.Sequence,
+	Does:     "Clips the ratio of the response as gspo does, but lets each token have its own advantage and gradient.",
+	When:     "Use it in place of gspo with advantages per token or turn; verl and SkyRL call this variant gspo.",
+	Source:   "arXiv:2507.18071 eq. 13-14; verl gspo, SkyRL gspo, TRL sequence_token",
+	Formula:  "L = max(-A·s_t, -A·clip(s_t, 1-ε_low, 1+ε_high)), s_t = sg[s]·exp(logp - sg[logp]), s = exp(mean lr)",
+	Gradient: "-A·s, or 0 where PPO's rule clips s",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
+}
+
+// Eval computes the loss over the active tokens.
+func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	clips, whole := 0.0, f
+	if p.RatioMask == "pre" {
+		whole.active = in.Mask
+	}
+	for i := range in.Len() {
+		mean := whole.meanLogRatio(i)
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			s, ds := cappedExp(mean+in.Now.Logp[n]-f.sg[n], p.LogCap)
+			c := clipped(in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+			clips += count(c.clipped)
+			return c.value, c.dlogp
+		})
+	}
+	out.Add("actor/pg_clipfrac", f.mean(clips))
+	f.addKL(in.Anchor, 0)
+	return nil
+}
+
+func (p *GSPOToken) rule(r *rule) {
+	if p.RatioMask == "pre" { // a mean over tokens that have no lines
+		whole := r.frame
+		whole.active = r.in.Mask
+		r.Figure("x", r.ofResponse(whole.meanLogRatio))
+	} else {
+		r.Formula("x", "mean(logp - old)")
+	}
+	r.cappedExp("s", p.LogCap)
+	r.band(1-p.EpsLow, 1+p.EpsHigh)
+	r.clip("s", 0)
+}
+
+// meanLogRatio is the mean detached log-ratio of response i.
+func (f *frame) meanLogRatio(i int) float64 {
+	return f.sumLogRatio(i, f.sg, f.in.Anchor) / max(f.length(i), 1)
+}
+
+// LUSPO is GSPO with each response's term multiplied by its length, which
+// undoes the bias towards short responses that the mean over tokens has.
+//
+// TRL's mean is over all responses. At level token TRL averages over padding as
+// well, which lets a gradient into masked tokens: not offered.
+type LUSPO struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1.
+	EpsLow  float64 `yaml:"eps_low" default:"3e-4" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"4e-4" range:"[0,inf]"`
+	// LogCap bounds the sequence log-ratio from above before the exponential; 0
+	// is no bound, as in TRL.
+	LogCap float64 `yaml:"log_cap" default:"10"`
+}
+
+var luspoSpec = method.Spec{
+	Name: "luspo", Unit: method.Sequence,
+	Does:     "Is GSPO with each response's term multiplied by the length of the response.",
+	When:     "Use it if GSPO makes responses shorter than the task needs.",
+	Source:   "arXiv:2602.05261; TRL luspo",
+	Formula:  "L = mean_i T_i·max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high)), s = exp(mean_t lr)",
+	Gradient: "-A·s/B on every token, or 0 where s is clipped",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
+}
+
+// Eval computes the loss: GSPO's term on every token, summed and divided by B,
+// is T_i times the term.
+func (p *LUSPO) Eval(out *Grad, in *batch.Batch) error {
+	return p.gspo().Eval(out, in)
+}
+
+func (p *LUSPO) rule(r *rule) { p.gspo().rule(r) }
+
+func (p *LUSPO) gspo() *GSPO {
+	return &GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, LogCap: p.LogCap, MeanAdvantage: true, Aggregation: Aggregation{Mode: "seq-all-token-sum"}}
+}

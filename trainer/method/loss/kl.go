@@ -2,7 +2,9 @@ package loss
 
 import (
 	"errors"
+	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -183,3 +185,343 @@ func (*NoKL) AddReward(*batch.Batch) (float64, error) { return 0, nil }
 
 // Coefficient is 0.
 func (*NoKL) Coefficient() float64 { return 0 }
+
+const verlKL = "verl kl_penalty, SkyRL, TRL; J. Schulman, \"Approximating KL divergence\" (2020)"
+
+// estimators is the KL registry's part that consists of sample estimators.
+func estimators() method.Table[KL] {
+	entry := func(e Estimator, does, when string, aliases []string, source, formula, gradient string) method.Entry[KL] {
+		return method.Entry[KL]{New: func() KL { return NewKLTerm(e) }, Spec: method.Spec{
+			Name: string(e), Aliases: aliases, Unit: method.Token, Does: does, When: when, Source: verlKL + source, Formula: formula, Gradient: gradient,
+			Needs: batch.Columns{batch.LogpRef}, May: method.If("in reward", batch.LogpOld),
+		}}
+	}
+	return method.Table[KL]{
+		entry(K1, "Penalises the log-ratio to the reference, an unbiased estimate of the KL divergence with a high variance.",
+			"Use it in the reward; in the loss its expected gradient is zero on-policy.",
+			[]string{"kl"}, "; verl's adaptive_kl is in: reward with controller.target above 0, fixed_kl with 0",
+			"k1 = d, d = logp - ref", "1, whose mean is zero on-policy: a penalty for the reward, not for the loss"),
+		entry(Abs, "Penalises the absolute log-ratio to the reference.",
+			"Use it for a penalty whose gradient has a constant size; it does not estimate the KL divergence.",
+			nil, "", "abs = |d|, d = logp - ref", "sign(d)"),
+		entry(K2, "Penalises half the squared log-ratio to the reference.",
+			"Use it in the loss: on-policy its expected gradient is that of the reverse KL divergence.",
+			[]string{"mse"}, "", "k2 = d²/2, d = logp - ref", "d: on-policy its mean is the gradient of KL(π‖ref)"),
+		entry(K3, "Penalises GRPO's estimate of the KL divergence to the reference, which is unbiased and never negative.",
+			"Use it to reproduce GRPO; in the loss its expected gradient is that of the forward KL divergence.",
+			[]string{"low_var_kl"}, "; GRPO 2402.03300",
+			"k3 = exp(u) - u - 1, u = ref - logp; u clamped to ±20, the value to ±10", "1 - exp(u), 0 where a clamp is active"),
+		entry(K1Plus, "Has the value of k1 and the gradient of k2.",
+			"Use it for verl's kl+: k1 is logged, and the gradient is that of the reverse KL divergence.",
+			[]string{"kl+"}, "; 2512.21852", "k1+ = d, differentiated as k2", "d"),
+		entry(K3Plus, "Has the value of k3 and the gradient of k2.",
+			"Use it for verl's low_var_kl+: k3 is logged, and the gradient is that of the reverse KL divergence.",
+			[]string{"low_var_kl+"}, "; 2512.21852", "k3+ = exp(u) - u - 1, differentiated as k2", "d"),
+	}
+}
+
+// Controller adjusts the coefficient of a KL penalty towards a target, as in
+// Ziegler et al. (1909.08593, section 2.2):
+//
+//	β ← β·(1 + clip(KL/target - 1, -0.2, 0.2)·n/horizon)
+//
+// The zero value is fixed. β does not fall below 0, which n > 5·horizon would
+// allow in verl's form.
+type Controller struct {
+	// Target is the KL to hold, in nats per token as the caller measures it; 0
+	// keeps the coefficient fixed.
+	Target float64 `yaml:"target" range:"0=a fixed coefficient|(0,inf]"`
+	// Horizon is the number of responses over which a deviation of 20 per cent
+	// changes the coefficient by as much.
+	Horizon float64 `yaml:"horizon" default:"10000"`
+}
+
+// Next returns the coefficient after a step that measured kl over n responses.
+func (c Controller) Next(coef, kl float64, n int) float64 {
+	if c.Target == 0 {
+		return coef
+	}
+	deviation := clamp(kl/c.Target-1, -0.2, 0.2)
+	return coef * max(0, 1+deviation*float64(n)/c.Horizon)
+}
+
+// Estimator is a per-token estimate of KL(π‖ref) from samples of π, as a
+// function of d = logp - ref. On-policy the derivative of k1 has mean zero, that of k2 the
+// gradient of the KL as its mean; k3 is unbiased with a biased gradient. A name with + has
+// the value of its base form and the derivative of k2. verl's other names are kl (k1), mse
+// (k2), low_var_kl (k3).
+type Estimator string
+
+// The estimators.
+const (
+	K1      Estimator = "k1"
+	Abs     Estimator = "abs"
+	K2      Estimator = "k2"
+	K3      Estimator = "k3"
+	K1Plus  Estimator = "k1+"
+	AbsPlus Estimator = "abs+"
+	K2Plus  Estimator = "k2+"
+	K3Plus  Estimator = "k3+"
+)
+
+// KLBounds are the clamps of k3: Log on u before the exponential, Value on the
+// result; 0 is none. Where either is active the derivative is zero.
+type KLBounds struct {
+	Log   float64 `yaml:"log" default:"20" range:"[0,inf]"`
+	Value float64 `yaml:"value" default:"10" range:"[0,inf]"`
+}
+
+// VerlBounds are those of verl and SkyRL: ±20 on u, ±10 on the value. ROLL
+// clamps only the value; TRL clamps neither.
+var VerlBounds = KLBounds{Log: 20, Value: 10}
+
+// At returns the estimate for d = logp - ref and its derivative with respect to logp.
+func (e Estimator) At(d float64, bounds KLBounds) (value, derivative float64) {
+	switch e {
+	case K1:
+		return d, 1
+	case K1Plus:
+		return d, d
+	case Abs:
+		return math.Abs(d), sign(d)
+	case AbsPlus:
+		return math.Abs(d), d
+	case K2, K2Plus:
+		return d * d / 2, d
+	case K3:
+		return k3(-d, bounds)
+	case K3Plus:
+		value, _ = k3(-d, bounds)
+		return value, d
+	}
+	panic("loss: unknown KL estimator " + string(e))
+}
+
+// k3 is exp(u) - u - 1 and its derivative with respect to logp, -du.
+func k3(u float64, bounds KLBounds) (value, derivative float64) {
+	x := u
+	if bounds.Log > 0 {
+		x = clamp(u, -bounds.Log, bounds.Log)
+	}
+	value = elementary.Expm1(x) - x
+	if x == u {
+		derivative = -elementary.Expm1(x)
+	}
+	if bounds.Value > 0 && value > bounds.Value {
+		return bounds.Value, 0
+	}
+	return value, derivative
+}
+
+// sign is -1, 0 or 1.
+func sign(x float64) float64 {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return 0
+}
+
+// ExactKL is KL(π‖ref) over the whole vocabulary at every sampled state. It
+// has no sampling error; a simulator can afford it.
+//
+// Its gradient reaches the logits directly (Grad.DLogits), not through the
+// sampled token. The states are those of the sample: no importance weight
+// corrects their distribution.
+type ExactKL struct {
+	// Coef is the coefficient.
+	Coef float64 `yaml:"coef" default:"0.001" range:"[0,inf]"`
+	// In is loss or reward.
+	In Place `yaml:"in" default:"loss" oneof:"loss reward"`
+	// Aggregation of the term in the loss.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var exactKLSpec = method.Spec{
+	Name: "exact", Aliases: []string{"full"}, Unit: method.Token,
+	Does:     "Computes the KL divergence to the reference over the whole vocabulary at every sampled state.",
+	When:     "Use it as the control without sampling error; large vocabularies make it expensive.",
+	Source:   "the definition; verl reserves the name full and raises NotImplementedError",
+	Formula:  "K_n = Σ_a p(a)·(log p(a) - log p_ref(a))",
+	Gradient: "d K_n/d logit_a = p(a)·(log p(a) - log p_ref(a) - K_n)",
+	Needs:    batch.Columns{batch.Dist, batch.DistRef}, May: method.If("in reward", batch.DistOld),
+}
+
+// Coefficient is the coefficient.
+func (k *ExactKL) Coefficient() float64 { return k.Coef }
+
+// AddLoss adds the term, if it belongs into the loss.
+func (k *ExactKL) AddLoss(out *Grad, in *batch.Batch) error {
+	if k.In != InLoss {
+		return nil
+	}
+	if err := in.Require(batch.Mask, batch.Dist, batch.DistRef); err != nil {
+		return err
+	}
+	sum, err := addFullKL(out, in, in.Ref.Dist, k.Aggregation, k.Coef)
+	if err != nil {
+		return err
+	}
+	out.Add("actor/kl_loss", sum)
+	out.Add("actor/kl_coef", k.Coef)
+	return nil
+}
+
+// AddReward subtracts the term, if it belongs into the reward.
+func (k *ExactKL) AddReward(in *batch.Batch) (float64, error) {
+	if k.In != InReward {
+		return 0, nil
+	}
+	if err := in.Require(batch.Mask, batch.DistOld, batch.DistRef); err != nil {
+		return 0, err
+	}
+	return penalise(in, k.Coef, func(n int) float64 {
+		at := n * in.Vocab
+		return klRow(nil, in.Old.Dist[at:at+in.Vocab], in.Ref.Dist[at:at+in.Vocab], 0)
+	})
+}
+
+// klRow returns KL(p‖q) of two rows of log-probs and adds scale times its
+// derivative with respect to p's logits to dlogits, if that is not nil.
+func klRow[F ~float32 | ~float64](dlogits []float64, logp, logq []F, scale float64) float64 {
+	kl := 0.0
+	for a, lp := range logp {
+		if p := elementary.Exp(float64(lp)); p > 0 {
+			kl += float64(p * (float64(lp) - float64(logq[a])))
+		}
+	}
+	if dlogits == nil {
+		return kl
+	}
+	for a, lp := range logp {
+		if p := elementary.Exp(float64(lp)); p > 0 {
+			dlogits[a] += float64(scale * p * (float64(lp) - float64(logq[a]) - kl))
+		}
+	}
+	return kl
+}
+
+// addFullKL adds coef times the exact KL of the current distributions from
+// others, aggregated over the tokens, and its gradient with respect to the
+// logits. It returns the KL itself.
+func addFullKL(out *Grad, in *batch.Batch, from []float32, a Aggregation, coef float64) (sum float64, err error) {
+	out.NeedLogits(in.Tokens(), in.Vocab)
+	rows := out.work(0, in.Len())
+	if err := a.RowWeights(rows, in, &out.groups); err != nil {
+		return 0, err
+	}
+	active := in.Active()
+	for i, w := range rows {
+		for n := range in.Where(i, active) {
+			at := n * in.Vocab
+			sum += float64(w * klRow(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], from[at:at+in.Vocab], coef*w))
+		}
+	}
+	out.Loss += float64(coef * sum)
+	return sum, nil
+}
+
+// UnbiasedKL is DeepSeek-V3.2's importance-corrected k3: the ratio to the
+// policy that sampled the tokens multiplies the estimate and stays in the graph.
+//
+// The paper's anchor is the sampling policy (roll); TRL and slime use old.
+// Detaching x would give x·(1 - exp(u)), the biased gradient of k3 again. Over
+// the vocabulary, the mean of the derivative under the anchor is exactly the
+// gradient of KL(π‖ref).
+type UnbiasedKL struct {
+	// Coef is the coefficient.
+	Coef float64 `yaml:"coef" default:"0.001" range:"[0,inf]"`
+	// In must be loss: the point of the method is its gradient.
+	In Place `yaml:"in" default:"loss" oneof:"loss reward"`
+	// Anchor is the policy that sampled the tokens: roll or old.
+	Anchor Anchor `yaml:"anchor" default:"roll" oneof:"old roll"`
+	// Level of x: token, or sequence for the geometric mean TRL uses with
+	// sequence-level ratios.
+	Level string `yaml:"level" default:"token" oneof:"token sequence"`
+	// LogClamp bounds the log-ratio of x; 0 is no bound, as published.
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
+	// ValueClamp bounds K from above where slime's low_var_kl does (10); 0 is none.
+	ValueClamp float64 `yaml:"value_clamp" range:"[0,inf]"`
+	// Cap bounds x itself, a constant beyond it: min(x·k3, clip(x, 1-ε, 1+ε)·k3) is the cap 1+ε,
+	// since k3 is not negative. 0 is none.
+	Cap float64 `yaml:"cap" range:"[0,inf]"`
+	// Aggregation of the term.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var unbiasedKLSpec = method.Spec{
+	Name: "k3_unbiased", Aliases: []string{"unbiased_kl", "unbiased_k3", "v3.2"}, Unit: method.Token,
+	Does:     "Multiplies k3 by the ratio to the sampling policy, so that its expected gradient is that of the KL divergence.",
+	When:     "Use it off-policy, as DeepSeek-V3.2 does, if rollouts are stale or the rollout engine differs from the trainer.",
+	Source:   "arXiv:2512.02556 eq. 7 (DeepSeek-V3.2); TRL use_bias_correction_kl, slime use_unbiased_kl",
+	Formula:  "K = x·(exp(u) - u - 1), x = exp(logp - anchor), u = ref - logp",
+	Gradient: "x·(logp - ref)",
+	Needs:    batch.Columns{batch.LogpRef}, May: eitherAnchor,
+}
+
+// Validate checks the parameters that depend on each other.
+func (k *UnbiasedKL) Validate() error {
+	return errors.Join(check(k.In != InReward, "in: k3_unbiased belongs into the loss; use k1 or k3 in the reward"),
+		check(k.Level == "token" || k.ValueClamp == 0, "value_clamp: applies to level token"),
+		check(k.Level == "token" || k.Cap == 0, "cap: applies to level token"))
+}
+
+// Coefficient is the coefficient.
+func (k *UnbiasedKL) Coefficient() float64 { return k.Coef }
+
+// AddReward subtracts nothing: the term belongs into the loss.
+func (k *UnbiasedKL) AddReward(*batch.Batch) (float64, error) { return 0, nil }
+
+// AddLoss adds the term.
+func (k *UnbiasedKL) AddLoss(out *Grad, in *batch.Batch) error {
+	if err := in.Require(batch.Mask, batch.Logp, batch.LogpRef, k.Anchor.Column()); err != nil {
+		return err
+	}
+	anchor := k.Anchor.Of(in)
+	if k.Level == "sequence" {
+		return k.addSequence(out, in, anchor)
+	}
+	return addTerm(out, in, k.Aggregation, k.Coef, func(n int) (value, dlogp float64) {
+		x, dx := ratio(in.Now.Logp[n]-anchor[n], k.LogClamp)
+		if k.Cap > 0 && x > k.Cap {
+			x, dx = k.Cap, 0
+		}
+		u := in.Ref.Logp[n] - in.Now.Logp[n]
+		k3, dk3 := k3(u, KLBounds{})
+		if v := x * k3; k.ValueClamp > 0 && v > k.ValueClamp {
+			return k.ValueClamp, 0
+		}
+		if dx == 0 { // x is clamped: a constant
+			return x * k3, x * dk3
+		}
+		return x * k3, -x * u // of x·dk3 + x·k3 all else cancels, and takes the digits with it
+	})
+}
+
+// addSequence adds the term with x = exp(mean_t (logp - anchor)) of the response.
+func (k *UnbiasedKL) addSequence(out *Grad, in *batch.Batch, anchor []float64) error {
+	rows := out.work(0, in.Len())
+	if err := k.Aggregation.RowWeights(rows, in, &out.groups); err != nil {
+		return err
+	}
+	f := frame{out: out, in: in, active: in.Active()}
+	total := 0.0
+	for i, w := range rows {
+		length := max(f.length(i), 1)
+		x, dx := ratio(f.sumLogRatio(i, in.Now.Logp, anchor)/length, k.LogClamp)
+		sum := 0.0 // of k3 over the response
+		for n := range in.Where(i, f.active) {
+			value, d := k3(in.Ref.Logp[n]-in.Now.Logp[n], KLBounds{})
+			sum += value
+			out.DLogp[n] += float64(k.Coef * w * x * d)
+		}
+		f.spread(i, k.Coef*w*sum*dx/length)
+		total += float64(w * x * sum)
+	}
+	out.Loss += float64(k.Coef * total)
+	out.Add("actor/kl_loss", total)
+	out.Add("actor/kl_coef", k.Coef)
+	return nil
+}

@@ -1,7 +1,10 @@
 package loss
 
 import (
+	"slices"
+
 	"driftlab/engine/column"
+	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
 )
 
@@ -77,4 +80,135 @@ func (g *Grad) indices(n int) []int {
 		g.order = make([]int, 0, n)
 	}
 	return g.order[:0]
+}
+
+// Objective is a loss over a batch, as a learner minimises it.
+type Objective struct {
+	// Loss is evaluated on Batch, whose Now the learner fills.
+	Loss  Loss
+	Batch *batch.Batch
+
+	grad Grad
+	view batch.Batch
+}
+
+// Eval computes the loss of what the learner recorded of its current weights. If
+// that is not the batch's own Now, it is a dense pass next to a shadow, which Now
+// then is.
+func (o *Objective) Eval(out *column.Grad, now *column.Scored) error {
+	b := o.Batch
+	if now != &b.Now {
+		o.view = *b
+		o.view.Now, o.view.Shadow = *now, b.Now
+		b = &o.view
+	}
+	o.grad.Grad = *out
+	err := o.Loss.Eval(&o.grad, b)
+	*out = o.grad.Grad
+	return err
+}
+
+// Term is an addition to a policy loss: something that shapes what the loss
+// reads, or something added to it.
+type Term interface {
+	// Prepare runs before the policy loss. It may close gates of the batch, and
+	// may put other advantages in the place of the batch's for this evaluation.
+	Prepare(in *batch.Batch) error
+	// AddLoss runs after the policy loss and adds to its result.
+	AddLoss(out *Grad, in *batch.Batch) error
+}
+
+// Evaluate computes a policy loss with a KL term and any further terms.
+func Evaluate(out *Grad, in *batch.Batch, l Loss, kl KL, terms ...Term) error {
+	defer func(advantage []float64) { in.Advantage = advantage }(in.Advantage)
+	for _, t := range terms {
+		if err := t.Prepare(in); err != nil {
+			return err
+		}
+	}
+	if err := l.Eval(out, in); err != nil {
+		return err
+	}
+	if err := kl.AddLoss(out, in); err != nil {
+		return err
+	}
+	for _, t := range terms {
+		if err := t.AddLoss(out, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DependsOn reports whether the gradient of a loss, with its parameters, depends on
+// LogpRoll or Anchor where the ratio of the policy to the anchor is 1. A Spec cannot say:
+// it lists what a method reads under any parameters. It is found by evaluation, on the
+// worked example with that column displaced. No state of the loss moves.
+func DependsOn(l Loss, column batch.Column) (bool, error) {
+	var before []float64
+	// Displacements in both directions, within and beyond the bounds that methods have.
+	for _, distance := range []float64{0, 0.05, -0.05, 0.5, -0.5, 3, -3} {
+		b := Worked(l)
+		copy(b.Now.Logp, b.Anchor)
+		displaced := b.LogpRoll
+		if column == batch.Anchor {
+			displaced = b.Anchor
+		}
+		for n := range displaced {
+			displaced[n] += float64(distance * float64(1-2*(n%2)))
+		}
+		out := &Grad{frozen: slices.Clone(b.Now.Logp)} // frozen: no dual variable moves
+		if err := l.Eval(out, b); err != nil {
+			return false, err
+		}
+		gradient := slices.Concat(out.DLogp, out.DLogits)
+		if distance == 0 {
+			before = gradient
+		} else if !slices.Equal(before, gradient) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Worked is the batch of the worked examples of a loss: one sequence, once with A = +1
+// and once with A = -1, as two responses of one group.
+func Worked(l Loss) *batch.Batch {
+	b := &batch.Batch{
+		Sampled:        batch.Sampled{Offsets: []int{0, 3, 6}, Vocab: 3, Group: []int{0, 0}, PromptID: []int64{7, 7}},
+		LearnerVersion: 8,
+		Graded:         batch.Graded{Reward: []float64{1, 0}, Correct: []bool{true, false}},
+	}
+	for _, a := range []float64{1, -1} {
+		b.Mask = append(b.Mask, true, true, true)
+		b.Now.Logp = append(b.Now.Logp, -0.5, -1.2, -2.0)
+		b.Anchor = append(b.Anchor, -0.7, -1.0, -2.5)
+		b.Old.Logp = append(b.Old.Logp, -0.7, -1.0, -2.5)
+		b.LogpRoll = append(b.LogpRoll, -0.6, -1.3, -2.2)
+		b.Ref.Logp = append(b.Ref.Logp, -0.9, -0.8, -2.1)
+		b.Teacher.Logp = append(b.Teacher.Logp, -0.4, -1.0, -1.0)
+		b.Advantage = append(b.Advantage, a, a, a)
+		b.Now.Entropy = append(b.Now.Entropy, 0.5, 1, 2)
+		b.Version = append(b.Version, 4, 6, 7)
+		b.Turn = append(b.Turn, 0, 0, 1)
+		b.Token = append(b.Token, 0, 0, 0)
+	}
+	b.Now.Dist, b.Ref.Dist = threeTokens(b.Now.Logp, 2), threeTokens(b.Ref.Logp, 1)
+	b.DistRoll, b.Old.Dist, b.Shadow.Dist = threeTokens(b.LogpRoll, 1), threeTokens(b.Anchor, 1), b.Ref.Dist
+	b.Teacher.Dist = threeTokens(b.Teacher.Logp, 1)
+	if _, ok := l.(*RefKL); ok {
+		b.Teacher.Logp = nil // it would take the reference's place
+	}
+	return b
+}
+
+// threeTokens makes distributions over three tokens: the first has the given log-prob,
+// the others share the rest in the proportion share to 1.
+func threeTokens(logp []float64, share float64) []float32 {
+	var dist []float32
+	for _, lp := range logp {
+		rest := -elementary.Expm1(lp)
+		dist = append(dist, float32(lp), float32(elementary.Log(rest*share/(1+share))), float32(elementary.Log(rest/(1+share))))
+	}
+	return dist
 }

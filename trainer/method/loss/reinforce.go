@@ -3,6 +3,7 @@ package loss
 import (
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
 )
 
 // Reinforce is the plain policy gradient, with whatever importance weight the
@@ -41,3 +42,258 @@ func (p *Reinforce) Eval(out *Grad, in *batch.Batch) error {
 }
 
 func (*Reinforce) rule(r *rule) { r.term("-A·logp", "-A") }
+
+// GPG is the policy-gradient loss of Group Policy Gradient: no ratio, no clip.
+//
+// It goes with the advantage estimator gpg, and differs from Reinforce in its
+// aggregation and in what it logs: nothing.
+type GPG struct {
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var gpgSpec = method.Spec{
+	Name: "gpg", Unit: method.Token,
+	Does:     "Is the plain policy gradient, without ratio and clip.",
+	When:     "Use it on-policy, together with the advantage gpg.",
+	Source:   "arXiv:2504.02546; verl gpg",
+	Formula:  "L = -w·A·logp",
+	Gradient: "-w·A",
+	Needs:    batch.Columns{batch.Advantage},
+}
+
+// Eval computes the loss over the active tokens.
+func (p *GPG) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	f.eachToken(func(n int) (value, dlogp float64) {
+		a := in.Advantage[n]
+		return -a * in.Now.Logp[n], -a
+	})
+	return nil
+}
+
+func (*GPG) rule(r *rule) { r.term("-A·logp", "-A") }
+
+// CrossEntropy is supervised learning on the sampled tokens.
+//
+// With a mask on correct responses it is rejection-sampling fine-tuning.
+type CrossEntropy struct {
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var crossEntropySpec = method.Spec{
+	Name: "cross_entropy", Aliases: []string{"ce", "sft"}, Unit: method.Token,
+	Does:     "Is supervised learning on the sampled tokens, whatever their advantage.",
+	When:     "Use it for supervised or rejection-sampling fine-tuning on filtered responses.",
+	Source:   "SkyRL cross_entropy, prime-rl ce_loss_fn",
+	Formula:  "L = -w·logp",
+	Gradient: "-w",
+}
+
+// Eval computes the loss over the active tokens.
+func (p *CrossEntropy) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation)
+	if err != nil {
+		return err
+	}
+	var nll rowMean
+	for i := range in.Len() {
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			nll.add(-in.Now.Logp[n])
+			return -in.Now.Logp[n], -1
+		})
+		nll.close()
+	}
+	out.Add("nll", nll.total/f.rows(true))
+	return nil
+}
+
+func (*CrossEntropy) rule(r *rule) { r.term("-logp", "-1") }
+
+// PositiveNLL adds the negative log-likelihood of the responses with a positive
+// reward.
+//
+// The mean runs over their tokens in the minibatch, whatever the aggregation of the
+// policy loss, so that its weight depends on how many minibatches a batch has. It
+// ignores advantages, clips and importance weights. A response counts by its reward,
+// not by its label.
+type PositiveNLL struct {
+	// Coef is mu.
+	Coef float64 `yaml:"coef" default:"0.1" range:"[0,inf)"`
+}
+
+var positiveNLLSpec = method.Spec{
+	Name: "positive_nll", Aliases: []string{"positive_example_nll"}, Unit: method.Token,
+	Does:     "Adds the mean negative log-likelihood of the tokens of responses with a reward above 0.",
+	When:     "Use it if correct responses are rare and should be imitated as well as reinforced, as in VAPO.",
+	Source:   "arXiv:2504.05118 (VAPO) eq. 10; NeMo-RL positive_example_nll_weight",
+	Formula:  "L += coef·Σ -logp/(N + 1e-8) over the N tokens of responses with R > 0",
+	Gradient: "-coef/(N + 1e-8) on those tokens",
+	Needs:    batch.Columns{batch.Reward},
+}
+
+// Prepare does nothing.
+func (p *PositiveNLL) Prepare(*batch.Batch) error { return nil }
+
+// AddLoss adds the term and logs its value.
+func (p *PositiveNLL) AddLoss(out *Grad, in *batch.Batch) error {
+	if err := in.Require(batch.Mask, batch.Logp, batch.Reward); err != nil {
+		return err
+	}
+	sum, tokens := 0.0, 0.0
+	active := in.Active()
+	for i, reward := range in.Reward {
+		if reward > 0 {
+			for n := range in.Where(i, active) {
+				sum -= in.Now.Logp[n]
+				tokens++
+			}
+		}
+	}
+	mean := sum / (tokens + 1e-8)
+	out.Loss += float64(p.Coef * mean)
+	for i, reward := range in.Reward {
+		if reward > 0 {
+			for n := range in.Where(i, active) {
+				out.DLogp[n] -= p.Coef / (tokens + 1e-8)
+			}
+		}
+	}
+	out.Add("positive_nll_loss", mean)
+	return nil
+}
+
+// ImportanceSampling is the unclipped importance-weighted policy gradient, per
+// token or over the whole response.
+//
+// The sequence form is the textbook estimator, unbiased for the sampling policy
+// as anchor, with a variance that grows exponentially in the length. The
+// sequence form uses the mean advantage of the response.
+type ImportanceSampling struct {
+	// Level is token or sequence.
+	Level string `yaml:"level" default:"token" oneof:"token sequence"`
+	// Anchor is the denominator of the ratio.
+	Anchor Anchor `yaml:"anchor" default:"roll" oneof:"old roll"`
+	// LogClamp bounds the log-ratio; 0 is no bound, as published.
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
+	// Aggregation over tokens; for level sequence, a mean over responses of the
+	// response's term (seq-mean-token-mean).
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var importanceSamplingSpec = method.Spec{
+	Name: "importance_sampling", Aliases: []string{"is"}, Unit: method.Token,
+	Does:     "Multiplies the policy gradient by the ratio new/mu, per token or over the response, without any clip.",
+	When:     "Use it as the textbook control; the variance of the sequence form grows exponentially with length.",
+	Source:   "SkyRL importance_sampling; textbook",
+	Formula:  "token: L = -A·exp(lr); sequence: L_i = -A·exp(Σ_t lr)",
+	Gradient: "token: -A·exp(lr); sequence: -A·exp(Σ lr) on every token",
+	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
+}
+
+// Eval computes the loss over the active tokens.
+func (p *ImportanceSampling) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
+	if err != nil {
+		return err
+	}
+	anchor, sum := p.Anchor.Of(in), 0.0
+	if p.Level == "token" {
+		f.eachToken(func(n int) (value, dlogp float64) {
+			r, dr := ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
+			sum += r
+			return live(in.Advantage[n], r, dr)
+		})
+		out.Add("importance_ratio", sum/max(f.tokens, 1))
+		return nil
+	}
+	for i := range in.Len() {
+		length := f.length(i)
+		if length == 0 {
+			continue
+		}
+		r, dr := ratio(f.sumLogRatio(i, in.Now.Logp, anchor), p.LogClamp)
+		a, w := f.meanAdvantage(i, length), f.rowSum(i)
+		sum += r
+		out.Loss -= float64(w * a * r)
+		f.spread(i, -w*a*dr)
+	}
+	out.Add("importance_ratio", sum/max(float64(in.Len()), 1))
+	return nil
+}
+
+func (p *ImportanceSampling) rule(r *rule) {
+	if p.Level == "token" {
+		r.ratio("r", p.Anchor.logRatio(), p.LogClamp)
+		r.kept("-A·r", "-A·r")
+		return
+	}
+	r.Formula("S", "Σ("+p.Anchor.logRatio()+")")
+	r.ratio("r", "S", p.LogClamp)
+	r.Formula("a", "mean(A)")
+	r.kept("-a·r", "-a·r")
+	r.whole(r.rowSum)
+}
+
+// rowSum is the weight of response i's tokens together.
+func (f *frame) rowSum(i int) float64 {
+	sum := 0.0
+	for n := range f.in.Where(i, f.active) {
+		sum += f.weight(i, n)
+	}
+	return sum
+}
+
+// RolloutIS is REINFORCE with the ratio to the rollout policy kept inside a
+// band and zero outside: IcePop in bypass mode.
+//
+// SkyRL's bounds are strict.
+type RolloutIS struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1.
+	EpsLow  float64 `yaml:"eps_low" default:"0.5" range:"[0,inf]"`
+	EpsHigh float64 `yaml:"eps_high" default:"4" range:"[0,inf]"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var rolloutISSpec = method.Spec{
+	Name: "rollout_is", Aliases: []string{"icepop"}, Unit: method.Token,
+	Does:     "Weights the policy gradient by the detached ratio new/mu inside a band and drops tokens outside (IcePop in bypass mode).",
+	When:     "Use it if the trainer does not score old and IcePop is wanted.",
+	Source:   "arXiv:2510.18855 (IcePop); SkyRL rollout_is",
+	Formula:  "L = -sg[w·1[1-ε_low < w < 1+ε_high]]·A·logp, w = exp(logp-roll)",
+	Gradient: "-w·A inside the band, else 0",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
+}
+
+// Eval computes the loss over the active tokens.
+func (p *RolloutIS) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	dropped := 0.0
+	f.eachToken(func(n int) (value, dlogp float64) {
+		w, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
+		if w <= 1-p.EpsLow || w >= 1+p.EpsHigh {
+			dropped++
+			return 0, 0
+		}
+		return detached(w, in.Advantage[n], in.Now.Logp[n])
+	})
+	out.Add("actor/pg_clipfrac", f.mean(dropped))
+	f.addKL(in.LogpRoll, 20)
+	return nil
+}
+
+func (p *RolloutIS) rule(r *rule) {
+	r.ratio("w", "logp - roll", 20)
+	r.band(1-p.EpsLow, 1+p.EpsHigh)
+	r.Branch(trace.Case{Branch: trace.Dropped, When: "w ≤ low", Value: "0", Slope: "0"},
+		trace.Case{Branch: trace.Dropped, When: "w ≥ high", Value: "0", Slope: "0"})
+	r.detached("")
+}

@@ -220,3 +220,143 @@ func (p *pair) pearson() float64 {
 	}
 	return p.product / math.Sqrt(p.x.Squares*p.y.Squares)
 }
+
+// compareDistributions fills exact KL and total variation from DistRoll and
+// DistOld, if both are recorded; all is memory for a value of each token.
+func (g *Gap) compareDistributions(b *batch.Batch, all []float64) {
+	if b.Vocab == 0 || b.Require(batch.DistRoll, batch.DistOld) != nil {
+		return
+	}
+	g.HasExact = true
+	for n, counts := range b.Mask {
+		if !counts {
+			continue
+		}
+		at := n * b.Vocab
+		kl, tv := divergence(b.DistRoll[at:at+b.Vocab], b.Old.Dist[at:at+b.Vocab])
+		g.ExactKL, g.ExactTV = g.ExactKL+kl, g.ExactTV+tv
+		g.MaxKL, g.MaxTV = max(g.MaxKL, kl), max(g.MaxTV, tv)
+		all = append(all, tv)
+	}
+	g.TailTV = tail(all)
+	g.ExactKL /= float64(g.Tokens)
+	g.ExactTV /= float64(g.Tokens)
+}
+
+// compareTails fills Chi2Tail; all is memory for a value of each token.
+func (g *Gap) compareTails(b *batch.Batch, all []float64) {
+	for n, counts := range b.Mask {
+		if counts {
+			e := min(max(b.Old.Logp[n]-b.LogpRoll[n], -clampLogRatio), clampLogRatio)
+			off := elementary.Expm1(e)
+			all = append(all, off*off)
+		}
+	}
+	g.Chi2Tail = tail(all)
+}
+
+// tail is the 95th percentile: the least value that at most one in twenty exceeds. It
+// sorts its argument.
+func tail(all []float64) float64 {
+	slices.Sort(all)
+	return all[(95*len(all)+99)/100-1]
+}
+
+// divergence returns KL(p||q) in nats and the total variation ½·Σ|p−q| of two
+// rows of log-probs. Tokens with p = 0 add nothing to the KL. Rows that are
+// equal give exactly 0.
+func divergence(logP, logQ []float32) (kl, tv float64) {
+	var probs [2][64]float64 // of a part of both rows
+	for n := 0; len(logP) > 0; logP, logQ = logP[n:], logQ[n:] {
+		n = min(len(logP), len(probs[0]))
+		elementary.Exps(probs[0][:n], logP[:n])
+		elementary.Exps(probs[1][:n], logQ[:n])
+		for a := range n {
+			if logP[a] == logQ[a] {
+				continue
+			}
+			lp, lq, p, q := float64(logP[a]), float64(logQ[a]), probs[0][a], probs[1][a]
+			if p > 0 {
+				// Each term p·(lp−lq) − p + q is never negative, and the added parts
+				// sum to nothing: small divergences keep their digits.
+				kl += float64(p*(lp-lq)) - p + q
+			} else {
+				kl += q
+			}
+			tv += math.Abs(p - q)
+		}
+	}
+	return kl, tv / 2
+}
+
+// KeptMass tests that recorded log-probs belong to the law the tokens were drawn
+// from. Given a prefix, the ratio of the learner's policy p to the sampling law mu
+// averages to the mass that p has on the support of mu:
+//
+//	E_mu[p(a)/mu(a)] = Σ_{a∈support} p(a)
+//
+// which is 1 where nothing is truncated and the kept mass where top-p or top-k is
+// and the engines are equal. Log-probs from before temperature or truncation, or
+// of another engine, break it.
+type KeptMass struct {
+	// Kept is the mean mass of the sampling support in the rollout engine.
+	Kept float64 `json:"kept"`
+	// Expected is the mean of the right-hand side: the learner's mass there.
+	Expected float64 `json:"expected"`
+	// Ratio is the mean of the left-hand side over the sampled tokens, and StdErr
+	// the standard error of Ratio − Expected: given the prefix each token's
+	// difference has mean 0, so their squares add up.
+	Ratio  float64 `json:"ratio"`
+	StdErr float64 `json:"std_err"`
+	// Holds says that the two sides agree within four standard errors, or rounding.
+	Holds bool `json:"holds"`
+}
+
+// Bounds of KeptMass.Holds.
+const (
+	keptErrors   = 4
+	keptRounding = 1e-5
+)
+
+// CompareKeptMass computes the identity over the generated tokens, false where
+// the learner's distributions have not been recorded. It panics without LogpOld,
+// LogpRoll or KeptMass.
+func CompareKeptMass(b *batch.Batch) (k KeptMass, ok bool) {
+	if err := b.Require(batch.Mask, batch.LogpOld, batch.LogpRoll, batch.KeptMass); err != nil {
+		panic("diagnose: " + err.Error())
+	}
+	if b.Tokens() == 0 || len(b.Old.Dist) != b.Tokens()*b.Vocab {
+		return k, false
+	}
+	n, squares := 0, 0.0
+	for i, counts := range b.Mask {
+		if !counts {
+			continue
+		}
+		mass := 0.0
+		p := b.Old.Dist[i*b.Vocab : (i+1)*b.Vocab]
+		if b.Support == nil || b.Support[i] == nil {
+			for _, logp := range p {
+				mass += elementary.Exp(float64(logp))
+			}
+		} else {
+			for _, id := range b.Support[i] {
+				mass += elementary.Exp(float64(p[id]))
+			}
+		}
+		ratio := elementary.Exp(b.Old.Logp[i] - b.LogpRoll[i])
+		n++
+		k.Kept += b.KeptMass[i]
+		k.Expected += mass
+		k.Ratio += ratio
+		squares += float64((ratio - mass) * (ratio - mass))
+	}
+	if n == 0 {
+		return k, false
+	}
+	count := float64(n)
+	k.Kept, k.Expected, k.Ratio = k.Kept/count, k.Expected/count, k.Ratio/count
+	k.StdErr = math.Sqrt(squares) / count
+	k.Holds = math.Abs(k.Ratio-k.Expected) <= float64(keptErrors*k.StdErr)+keptRounding
+	return k, true
+}

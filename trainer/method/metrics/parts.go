@@ -2,9 +2,13 @@ package metrics
 
 import (
 	"math"
+	"math/bits"
+	"strconv"
+	"sync"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
 )
 
 // Parts splits the gap of pi_old to mu at pi_v, the learner's numerics at the
@@ -135,4 +139,402 @@ func CompareResponses(b *batch.Batch) []ResponseGap {
 		}
 	}
 	return out
+}
+
+// Step appends the figures of a training step that can be computed from what
+// the batch has recorded, in the order of Glossary: rewards and lengths, the
+// probabilities' difference, verl's off-policy figures, this project's own gap,
+// routes and entropy. Figures that are undefined
+// (a correlation of constants) are left out, so every value is finite unless a
+// log-prob is not.
+func Step(dst []batch.Metric, b *batch.Batch, limit Limits) []batch.Metric {
+	dst = data(dst, b, limit)
+	if len(b.Old.Logp) == b.Tokens() && len(b.LogpRoll) == b.Tokens() {
+		from := len(dst)
+		dst = finite(probabilities(dst, b), from)
+		dst = OffPolicy(dst, b)
+		g := Compare(b)
+		dst = g.metrics(dst)
+	}
+	if len(b.Old.Entropy) == b.Tokens() {
+		dst = append(dst, batch.Metric{Name: "actor/entropy", Value: masked.Mean(b.Old.Entropy, b.Mask)})
+	}
+	if b.KVKept != nil {
+		dst = append(dst, batch.Metric{Name: "rollout/kv_retained", Value: Retained(b)})
+	}
+	if b.ActualVersion != nil {
+		dst = weightSync(dst, b)
+	}
+	if b.CachedTokens != nil {
+		dst = prefixCache(dst, b)
+	}
+	return dst
+}
+
+// finite drops the undefined figures from position from on.
+func finite(m []batch.Metric, from int) []batch.Metric {
+	kept := m[:from]
+	for _, x := range m[from:] {
+		if !math.IsNaN(x.Value) {
+			kept = append(kept, x)
+		}
+	}
+	return kept
+}
+
+// metrics appends the figures of the gap that verl has no name for. Layers
+// beyond maxLayerNames have no name of their own.
+func (g *Gap) metrics(dst []batch.Metric) []batch.Metric {
+	dst = append(dst,
+		batch.Metric{Name: "gap/k1", Value: g.K1},
+		batch.Metric{Name: "gap/k2", Value: g.K2},
+		batch.Metric{Name: "gap/k3", Value: g.K3},
+		batch.Metric{Name: "gap/chi2_token_p95", Value: g.Chi2Tail},
+		batch.Metric{Name: "gap/ess_token", Value: g.ESSToken},
+		batch.Metric{Name: "gap/ess_sequence", Value: g.ESSSequence},
+		batch.Metric{Name: "gap/dlogp_mean", Value: g.MeanAbsDlogp},
+		batch.Metric{Name: "gap/dlogp_max", Value: g.MaxAbsDlogp},
+		batch.Metric{Name: "gap/dp_mean", Value: g.MeanAbsDp},
+		batch.Metric{Name: "gap/dp_max", Value: g.MaxAbsDp},
+		batch.Metric{Name: "gap/seq_dlogp_mean", Value: g.MeanAbsSequence},
+		batch.Metric{Name: "gap/seq_dlogp_max", Value: g.MaxAbsSequence},
+		batch.Metric{Name: "gap/unequal", Value: g.Unequal})
+	if g.HasExact {
+		dst = append(dst,
+			batch.Metric{Name: "gap/exact_kl", Value: g.ExactKL},
+			batch.Metric{Name: "gap/exact_kl_max", Value: g.MaxKL},
+			batch.Metric{Name: "gap/exact_tv", Value: g.ExactTV},
+			batch.Metric{Name: "gap/exact_tv_p95", Value: g.TailTV},
+			batch.Metric{Name: "gap/exact_tv_max", Value: g.MaxTV})
+	}
+	if !g.HasRoutes {
+		return dst
+	}
+	dst = append(dst,
+		batch.Metric{Name: "routes/flip_token", Value: g.FlipToken},
+		batch.Metric{Name: "routes/flip_route", Value: g.FlipRoute},
+		batch.Metric{Name: "routes/flip_sequence", Value: g.FlipSequence},
+		batch.Metric{Name: "routes/flip_expert_max", Value: g.FlipExpertMax},
+		batch.Metric{Name: "routes/flip_expert_worst", Value: g.FlipExpertWorst},
+		batch.Metric{Name: "routes/flipped_dlogp_mean", Value: g.FlippedAbsDlogp},
+		batch.Metric{Name: "routes/rest_dlogp_mean", Value: g.RestAbsDlogp},
+		batch.Metric{Name: "routes/flipped_k3", Value: g.FlippedK3},
+		batch.Metric{Name: "routes/rest_k3", Value: g.RestK3})
+	for l, share := range g.FlipLayer {
+		if l < maxLayerNames {
+			dst = append(dst, batch.Metric{Name: layerNames[l], Value: share})
+		}
+	}
+	return dst
+}
+
+// maxLayerNames is how many layers have a flip rate of their own in the metrics.
+const maxLayerNames = 64
+
+// layerNames are routes/flip_layer/0 and so on, built once.
+var layerNames = func() (names [maxLayerNames]string) {
+	for l := range names {
+		names[l] = "routes/flip_layer/" + strconv.Itoa(l)
+	}
+	return names
+}()
+
+// Released appends the figures of the gap that is measured with the learner's
+// router choosing, compared with those of a learner that replays routes.
+func (g *Gap) Released(dst []batch.Metric) []batch.Metric {
+	dst = append(dst,
+		batch.Metric{Name: "gap/released_k1", Value: g.K1},
+		batch.Metric{Name: "gap/released_k3", Value: g.K3},
+		batch.Metric{Name: "gap/released_dlogp_mean", Value: g.MeanAbsDlogp})
+	if g.HasExact {
+		dst = append(dst, batch.Metric{Name: "gap/released_exact_kl", Value: g.ExactKL})
+	}
+	if g.HasRoutes {
+		dst = append(dst, batch.Metric{Name: "gap/released_flip_token", Value: g.FlipToken})
+	}
+	return dst
+}
+
+// VarianceProxy appends verl's compute_variance_proxy_metrics: estimates of the
+// gradient's power and noise that need no per-response gradient. With the score
+// norm W_i = Σ_t (1 − 2·exp(old_t) + Σ_a q(a)²):
+//
+//	proxy1 = ‖mean gradient‖²      proxy2 = mean(w̄_i²·Ā_i²·W_i)
+//	proxy3 = max(0, (proxy2 − proxy1)/(N − 1))
+//
+// w̄ and Ā are means over the response, N counts all responses, empty ones as 0. It reads
+// SumSquares, LogpOld, Advantage and Weight. A negative gradientNorm means that
+// it is not known: proxy1 and proxy3 are 0. Tokens of weight 0 drop out of W in
+// proxy2, as in verl.
+//
+// Source: verl metric_utils; arXiv 2602.07078.
+func VarianceProxy(dst []batch.Metric, b *batch.Batch, gradientNorm float64) []batch.Metric {
+	power, square, score := 0.0, 0.0, 0.0
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		mask := b.Mask[from:to]
+		if masked.Count(mask) == 0 {
+			continue
+		}
+		weighed, plain, weight := 0.0, 0.0, 1.0
+		for k := range b.Where(i, b.Mask) {
+			w := 1 - 2*elementary.Exp(b.Old.Logp[k]) + b.Old.SumSquares[k]
+			if b.Weight != nil {
+				v := b.Weight[k] * b.Weight[k]
+				weighed += float64(w * v)
+				w = w * v / max(v, 1e-10)
+			} else {
+				weighed += w
+			}
+			plain += w
+		}
+		if b.Weight != nil {
+			weight = masked.Mean(b.Weight[from:to], mask)
+		}
+		a := masked.Mean(b.Advantage[from:to], mask)
+		power += float64(weight * weight * a * a * max(plain, 0))
+		square += float64(a * a)
+		score += weighed
+	}
+	rows := float64(max(b.Len(), 1))
+	signal, noise := 0.0, 0.0
+	if gradientNorm >= 0 {
+		signal = float64(gradientNorm * gradientNorm)
+		if rows > 1 {
+			noise = max((power/rows-signal)/(rows-1), 0)
+		}
+	}
+	return append(dst,
+		batch.Metric{Name: "variance_proxy/proxy1_signal_strength", Value: signal},
+		batch.Metric{Name: "variance_proxy/proxy2_total_power", Value: power / rows},
+		batch.Metric{Name: "variance_proxy/proxy3_pure_noise", Value: noise},
+		batch.Metric{Name: "variance_proxy/expected_a_squared", Value: square / rows},
+		batch.Metric{Name: "variance_proxy/expected_w", Value: score / rows})
+}
+
+// Rejection counts what the correction, the loss and its terms keep out of the
+// gradient: tokens out of the loss mask, with a closed gate, of weight 0, or that the
+// loss rejects by a mask of its own.
+// Which those are can change from gradient step to gradient step, so every one
+// adds its minibatch; a token that takes part in several counts each time.
+type Rejection struct{ tokens, out, rows, gone int }
+
+// Add counts a batch as its gradient saw it, with the tokens that the loss rejected, nil
+// for none.
+func (r *Rejection) Add(b *batch.Batch, byLoss []bool) {
+	for i := range b.Len() {
+		count, lost := 0, 0
+		for n := range b.Where(i, b.Mask) {
+			count++
+			if b.LossMask != nil && !b.LossMask[n] || b.Gate != nil && !b.Gate[n] || b.Weight != nil && b.Weight[n] == 0 || byLoss != nil && byLoss[n] {
+				lost++
+			}
+		}
+		r.tokens, r.out = r.tokens+count, r.out+lost
+		if count > 0 {
+			r.rows++
+			if lost == count {
+				r.gone++
+			}
+		}
+	}
+}
+
+// Metrics appends the shares of tokens, and of responses that lost all of theirs.
+func (r *Rejection) Metrics(dst []batch.Metric) []batch.Metric {
+	return append(dst,
+		batch.Metric{Name: "correction/masked_fraction", Value: float64(r.out) / float64(max(r.tokens, 1))},
+		batch.Metric{Name: "correction/seq_masked_fraction", Value: float64(r.gone) / float64(max(r.rows, 1))})
+}
+
+// Retained is the share of the positions up to their own that generated tokens
+// still saw in the rollout engine's compressed cache, a mean over tokens and
+// planes; 1 where nothing was compressed.
+func Retained(b *batch.Batch) float64 {
+	per := b.KVPlanes * b.KVWords
+	var sum float64
+	tokens := 0
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		for n := from; n < to && per > 0; n++ {
+			if !b.Mask[n] {
+				continue
+			}
+			held := 0
+			for _, w := range b.KVKept[n*per : (n+1)*per] {
+				held += bits.OnesCount64(w)
+			}
+			sum += float64(held) / float64(b.KVPlanes*(len(b.Prompt[i])+n-from))
+			tokens++
+		}
+	}
+	if tokens == 0 {
+		return 1
+	}
+	return sum / float64(tokens)
+}
+
+// runLength is the number of tokens of a run that Repeated looks for.
+const runLength = 4
+
+// seenRuns is the memory of one response's runs.
+var seenRuns = sync.Pool{New: func() any { return map[[runLength]int32]bool{} }}
+
+// Repeated is the share of runs of four generated tokens, ending at the positions from
+// to to of their response, that occurred before in it: 0 where there is no run. The
+// first run of a response ends at position 4.
+func Repeated(b *batch.Batch, from, to int) float64 {
+	seen := seenRuns.Get().(map[[runLength]int32]bool)
+	defer seenRuns.Put(seen)
+	again, all := 0.0, 0.0
+	for i := range b.Len() {
+		clear(seen)
+		first, end := b.Span(i)
+		generated := 0 // tokens in a row
+		for n := first; n < end; n++ {
+			generated++
+			if !b.Mask[n] {
+				generated = 0
+			}
+			if generated < runLength {
+				continue
+			}
+			run := [runLength]int32(b.Token[n+1-runLength:])
+			if at := n + 1 - first; at > from && at <= to {
+				all++
+				if seen[run] {
+					again++
+				}
+			}
+			seen[run] = true
+		}
+	}
+	return again / max(all, 1)
+}
+
+// repeated appends that share over whole responses.
+func repeated(dst []batch.Metric, b *batch.Batch) []batch.Metric {
+	if len(b.Token) != b.Tokens() {
+		return dst
+	}
+	return append(dst, batch.Metric{Name: "response/repeated_runs", Value: Repeated(b, 0, math.MaxInt)})
+}
+
+// Speculation is what became of drafted tokens. Rates are 0 where there is
+// nothing to take them of.
+type Speculation struct {
+	// Tests are the drafted tokens that were put to the test, Accepted those that
+	// passed. Places behind a rejection were not tested.
+	Tests    int `json:"tests"`
+	Accepted int `json:"accepted"`
+	// Windows are the passes that tested anything, Passes all that made a token.
+	Windows int `json:"windows"`
+	Passes  int `json:"passes"`
+	// Acceptance is Accepted over Tests, and AcceptedLength over Windows.
+	Acceptance     float64 `json:"acceptance"`
+	AcceptedLength float64 `json:"accepted_length"`
+	// TokensPerPass is the number of generated tokens over Passes.
+	TokensPerPass float64 `json:"tokens_per_pass"`
+	// TV is the mean total variation of the drafter's law and the verifier's over
+	// the tests: exact verification accepts with a rate of 1 - TV on average.
+	TV float64 `json:"tv"`
+	// LawTV is the mean total variation of the emitted tokens' law and the
+	// verifier's over generated tokens: how far the sampling law is shifted.
+	LawTV float64 `json:"law_tv"`
+	// Mislabelled is mean |roll - log law| over generated tokens, nats: how wrong
+	// the recorded log-prob is.
+	Mislabelled float64 `json:"mislabelled"`
+	// Age is the mean number of updates by which the drafter is behind, over tests.
+	Age float64 `json:"age"`
+}
+
+// CompareDrafts measures the speculation of a batch, and reports whether any
+// was recorded.
+func CompareDrafts(b *batch.Batch) (s Speculation, recorded bool) {
+	if b.Draft == nil {
+		return s, false
+	}
+	tokens := 0
+	for i := range b.Len() {
+		pass, window := int32(-1), int32(-1)
+		for n := range b.Where(i, b.Mask) {
+			tokens++
+			s.LawTV += b.LawTV[n]
+			s.Mislabelled += math.Abs(b.LogpRoll[n] - b.LogpLaw[n])
+			if b.Window[n] != pass {
+				pass = b.Window[n]
+				s.Passes++
+			}
+			if b.Draft[n] == batch.Undrafted {
+				continue
+			}
+			if b.Window[n] != window {
+				window = b.Window[n]
+				s.Windows++
+			}
+			s.Tests++
+			if b.Draft[n] == batch.Accepted {
+				s.Accepted++
+			}
+			s.TV += b.DraftTV[n]
+			s.Age += float64(b.Version[n] - b.DrafterVersion[n])
+		}
+	}
+	over := func(x float64, n int) float64 { return x / float64(max(n, 1)) }
+	s.Acceptance, s.AcceptedLength = over(float64(s.Accepted), s.Tests), over(float64(s.Accepted), s.Windows)
+	s.TokensPerPass = over(float64(tokens), s.Passes)
+	s.TV, s.Age = over(s.TV, s.Tests), over(s.Age, s.Tests)
+	s.LawTV, s.Mislabelled = over(s.LawTV, tokens), over(s.Mislabelled, tokens)
+	return s, true
+}
+
+// Metrics appends the figures.
+func (s *Speculation) Metrics(dst []batch.Metric) []batch.Metric {
+	return append(dst,
+		batch.Metric{Name: "speculative/acceptance", Value: s.Acceptance},
+		batch.Metric{Name: "speculative/accepted_length", Value: s.AcceptedLength},
+		batch.Metric{Name: "speculative/tokens_per_pass", Value: s.TokensPerPass},
+		batch.Metric{Name: "speculative/tv", Value: s.TV},
+		batch.Metric{Name: "speculative/law_tv", Value: s.LawTV},
+		batch.Metric{Name: "speculative/mislabelled", Value: s.Mislabelled},
+		batch.Metric{Name: "speculative/drafter_age", Value: s.Age})
+}
+
+// weightSync appends how far the weights that sampled are behind the version that is
+// recorded.
+func weightSync(dst []batch.Metric, b *batch.Batch) []batch.Metric {
+	oldest, old, tokens := 0, 0, 0
+	for n, own := range b.Mask {
+		if !own {
+			continue
+		}
+		tokens++
+		if age := int(b.Version[n] - b.ActualVersion[n]); age > 0 {
+			oldest, old = max(oldest, age), old+1
+		}
+	}
+	return append(dst,
+		batch.Metric{Name: "weight_sync/missed_tokens", Value: float64(old) / float64(max(tokens, 1))},
+		batch.Metric{Name: "weight_sync/max_age", Value: float64(oldest)})
+}
+
+// prefixCache appends how much of the prompts came from a prefix cache that is shared over
+// requests and steps, and how old it was.
+func prefixCache(dst []batch.Metric, b *batch.Batch) []batch.Metric {
+	cached, prompt, oldest, stale := 0, 0, 0, 0
+	for i, n := range b.CachedTokens {
+		cached, prompt = cached+int(n), prompt+len(b.Prompt[i])
+		from, to := b.Span(i)
+		if version := b.CachedVersion[i]; version >= 0 && from < to {
+			age := int(b.Version[from] - version)
+			oldest = max(oldest, age)
+			if age > 0 {
+				stale++
+			}
+		}
+	}
+	return append(dst,
+		batch.Metric{Name: "prefix_cache/hit_rate", Value: float64(cached) / float64(max(prompt, 1))},
+		batch.Metric{Name: "prefix_cache/max_age", Value: float64(oldest)},
+		batch.Metric{Name: "prefix_cache/stale_responses", Value: float64(stale) / float64(max(b.Len(), 1))})
 }

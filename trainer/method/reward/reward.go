@@ -2,7 +2,11 @@ package reward
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
@@ -139,4 +143,269 @@ func lastGenerated(b *batch.Batch, from, to int) int {
 func length(b *batch.Batch, i int) float64 {
 	from, to := b.Span(i)
 	return float64(masked.Count(b.Mask[from:to]))
+}
+
+// Registry lists the parts of a reward that a recipe can name. To add one,
+// write the file and add a line.
+//
+//	reward: [{name: exact}, {name: length_uniform, coef: 0.005}]
+var Registry = method.Table[Shaper]{
+	{Spec: exactSpec, New: func() Shaper { return method.New[Exact]() }},
+	{Spec: passAtKSpec, New: func() Shaper { return method.New[PassAtK]() }},
+	{Spec: groupMaxSpec, New: func() Shaper { return method.New[GroupMax]() }},
+	{Spec: ternarySpec, New: func() Shaper { return method.New[Ternary]() }},
+	{Spec: formatSpec, New: func() Shaper { return method.New[Format]() }},
+	{Spec: processSpec, New: func() Shaper { return method.New[Process]() }},
+	{Spec: utilitySpec, New: func() Shaper { return method.New[Utility]() }},
+	{Spec: uniformSpec, New: func() Shaper { return method.New[Uniform]() }},
+	{Spec: groupSpec, New: func() Shaper { return method.New[Group]() }},
+	{Spec: anchorSpec, New: func() Shaper { return method.New[Anchor]() }},
+	{Spec: stepSpec, New: func() Shaper { return method.New[Step]() }},
+	{Spec: relativeSpec, New: func() Shaper { return method.New[Relative]() }},
+	{Spec: linearSpec, New: func() Shaper { return method.New[LengthLinear]() }},
+	{Spec: stopProperlySpec, New: func() Shaper { return method.New[StopProperly]() }},
+	{Spec: repetitionSpec, New: func() Shaper { return method.New[Repetition]() }},
+	{Spec: overlongSpec, New: func() Shaper { return method.New[Overlong]() }},
+}.Filled(method.Spec{Group: "reward", Gradient: "constant: rewards are data"}, "")
+
+// Exact is the outcome: 1 for a response that the verifier calls correct, 0
+// for any other. It has no parameters, so that pass rates can be read from it.
+type Exact struct{}
+
+var exactSpec = method.Spec{
+	Name: "exact", Aliases: []string{"outcome"}, Unit: method.Sequence,
+	Does:    "Gives 1 to a response that the verifier accepts and 0 to any other.",
+	When:    "Use it as the main reward, to which the other parts are added.",
+	Source:  "rule-based outcome reward, DeepSeekMath arXiv:2402.03300",
+	Formula: "R = 1[correct]",
+	Example: "correct: 1\n" +
+		"wrong: 0\n" +
+		"cut off before <eos>: 0",
+}
+
+// Part implements Shaper.
+func (*Exact) Part(dst []float64, _ *batch.Batch, verdicts []task.Verdict) error {
+	for i := range verdicts {
+		dst[i] = outcome(&verdicts[i])
+	}
+	return nil
+}
+
+// outcome is 1 for a correct response and 0 for any other.
+func outcome(v *task.Verdict) float64 {
+	if v.Correct {
+		return 1
+	}
+	return 0
+}
+
+// Format is a bonus for a response that has the form of a demonstration, right
+// or wrong.
+type Format struct {
+	// Coef is the bonus.
+	Coef float64 `yaml:"coef" default:"0.1" range:"[0,1e6]"`
+}
+
+var formatSpec = method.Spec{
+	Name: "format", Unit: method.Sequence,
+	Does:    "Adds a small bonus for a response that has the form of a demonstration, right or wrong.",
+	When:    "Use it early in training, when few responses have a form that the verifier can read.",
+	Source:  "format reward in addition to the accuracy reward, DeepSeek-R1 arXiv:2501.12948; it states no coefficient",
+	Formula: "R = coef · 1[working and answer have the form]",
+	Example: "coef = 0.1\n" +
+		"whole working, wrong answer: 0.1\n" +
+		"right answer without the working: 0",
+	Reconstruction: "coef 0.1 is ours: small against the outcome, so that form alone never pays more than an answer",
+}
+
+// Part implements Shaper.
+func (f *Format) Part(dst []float64, _ *batch.Batch, verdicts []task.Verdict) error {
+	for i := range verdicts {
+		dst[i] = 0
+		if verdicts[i].Format {
+			dst[i] = f.Coef
+		}
+	}
+	return nil
+}
+
+// Ternary is a generative judge that compares a response with a reference and
+// says better, similar or worse. The judge observes a latent quality through
+// noise; three labels with a gap wider than the noise keep small jitter near
+// the group's mean from flipping the sign of advantages, which the continuous
+// score does not.
+type Ternary struct {
+	// Noise is the standard deviation s of the judge's impression.
+	Noise float64 `yaml:"noise" default:"0.1" range:"[0,1e6]"`
+	// Threshold is τ: impressions within ±τ are "similar".
+	Threshold float64 `yaml:"threshold" default:"0.25" range:"[0,1e6]"`
+	// Steps is the share w of the working in the quality.
+	Steps float64 `yaml:"steps" default:"0.5" range:"[0,1]"`
+	// Reference is the quality of the answer compared with.
+	Reference float64 `yaml:"reference" default:"0.5" range:"[0,1]"`
+	// Continuous gives the impression itself as the reward: the control.
+	Continuous bool `yaml:"continuous"`
+
+	judge rand.PCG
+}
+
+var ternarySpec = method.Spec{
+	Name: "genrm_ternary", Aliases: []string{"ternary", "genrm"}, Unit: method.Sequence,
+	Does:   "Simulates a generative reward model that labels a response better than, similar to or worse than a reference, from a noisy score.",
+	When:   "Use it to study reward noise: three labels keep small errors of the score from changing the sign of an advantage.",
+	Source: "generative reward model of CompassMax-V3-Thinking, arXiv:2512.07710",
+	Formula: "quality = (1 − w)·1[correct] + w·(share of exact steps);  x = quality − reference + N(0, s²)\n" +
+		"R = +1 if x > τ, −1 if x < −τ, else 0",
+	Needs: batch.Columns{batch.PromptID},
+	Example: "s = 0, τ = 0.25, w = 0.5, reference 0.5\n" +
+		"correct, all steps exact: x = 0.5, R = 1; wrong, 2 of 3 exact: x = −0.1667, R = 0\n" +
+		"wrong, no step exact: x = −0.5, R = −1",
+	Reconstruction: "published is the ternary label in words; the latent quality, the noise and the threshold are ours. " +
+		"continuous: true gives the score x itself to compare with",
+}
+
+// Part implements Shaper.
+func (t *Ternary) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
+	if err := requirePrompts(b); err != nil {
+		return err
+	}
+	for i := range verdicts {
+		x := t.quality(&verdicts[i]) - t.Reference
+		if t.Noise > 0 {
+			seedFor(&t.judge, b, i)
+			x += float64(t.Noise * normal(&t.judge))
+		}
+		switch {
+		case t.Continuous:
+			dst[i] = x
+		case x > t.Threshold:
+			dst[i] = 1
+		case x < -t.Threshold:
+			dst[i] = -1
+		default:
+			dst[i] = 0
+		}
+	}
+	return nil
+}
+
+// quality is what the judge would see without noise.
+func (t *Ternary) quality(v *task.Verdict) float64 {
+	steps := v.Steps()
+	exact := 0.0
+	for _, s := range steps {
+		if s.Exact {
+			exact += 1 / float64(len(steps))
+		}
+	}
+	return float64((1-t.Steps)*outcome(v)) + float64(t.Steps*exact)
+}
+
+// normal draws a standard normal number (Box and Muller).
+func normal(src *rand.PCG) float64 {
+	const unit = 1.0 / (1 << 53)
+	u := (float64(src.Uint64()>>11) + 0.5) * unit // within (0, 1): its logarithm is finite
+	v := float64(src.Uint64()>>11) * (2 * unit)
+	return math.Sqrt(-2*elementary.Log(u)) * elementary.CosPi(v)
+}
+
+// StopProperly multiplies the reward of responses that were cut off at the length limit.
+//
+// It reads the sum of the parts that stand before it. A negative reward is moved up, towards 0:
+// use it with rewards that are not negative.
+type StopProperly struct {
+	// Coef is what a truncated response keeps of its reward: 0 nothing, 1 all.
+	Coef float64 `yaml:"coef" default:"0" range:"[0,1]"`
+}
+
+var stopProperlySpec = method.Spec{
+	Name: "stop_properly", Aliases: []string{"stop_properly_penalty"}, Unit: method.Sequence,
+	Does:    "Multiplies the reward of responses that did not end with the stop token by a factor from 0 to 1.",
+	When:    "Use it behind parts that pay truncated responses too, such as format or process; exact alone gives them 0 already.",
+	Source:  "NeMo-RL reward_shaping.stop_properly_penalty_coef",
+	Formula: "R = (coef − 1)·R before if truncated, 0 if not",
+	Example: "coef = 0.25, reward before 0.4\n" +
+		"truncated: −0.75·0.4 = −0.3\n" +
+		"ended by the stop token: 0",
+}
+
+// follows implements follower.
+func (*StopProperly) follows() {}
+
+// Part implements Shaper.
+func (s *StopProperly) Part(dst []float64, b *batch.Batch, _ []task.Verdict) error {
+	if err := b.Require(batch.Reward); err != nil {
+		return err
+	}
+	if len(b.Finished) != b.Len() {
+		return fmt.Errorf("reward: stop_properly: Finished has %d entries for %d responses: record it before this stage", len(b.Finished), b.Len())
+	}
+	for i, finished := range b.Finished {
+		dst[i] = 0
+		if !finished {
+			dst[i] = (s.Coef - 1) * b.Reward[i]
+		}
+	}
+	return nil
+}
+
+// Repetition is a penalty on n-grams that a response repeats. The stop token and what a
+// tool wrote are no part of them; a response with fewer than N tokens has no penalty.
+type Repetition struct {
+	// Coef is the penalty as every n-gram is the same; repetition_max_penalty with the
+	// opposite sign.
+	Coef float64 `yaml:"coef" default:"1" range:"[0,1e6]"`
+	// N is the number of tokens of an n-gram.
+	N int `yaml:"n" default:"3" range:"[1,64]"`
+
+	tokens []int32
+	starts []int // of the n-grams, sorted by their tokens
+}
+
+var repetitionSpec = method.Spec{
+	Name: "repetition", Aliases: []string{"repetition_penalty"}, Unit: method.Sequence,
+	Does:    "Penalises a response by the share of its n-grams that occur in it before.",
+	When:    "Use it if responses repeat themselves, as under long generation limits or a low-precision rollout engine.",
+	Source:  "Demystifying Long Chain-of-Thought Reasoning, arXiv:2502.03373; open-r1 repetition_penalty, ms-swift repetition_n_grams; the third stage of CompassMax, arXiv:2512.07710, has one without a formula",
+	Formula: "R = −coef·(1 − distinct/total), over the n-grams of the response",
+	Example: "coef = 1, n = 2: a b a b a b\n" +
+		"n-grams: 5, distinct 2\n" +
+		"R = −(1 − 2/5) = −0.6",
+	Needs: batch.Columns{batch.Token},
+}
+
+// Part implements Shaper.
+func (p *Repetition) Part(dst []float64, b *batch.Batch, _ []task.Verdict) error {
+	if err := b.Require(batch.Mask, batch.Token); err != nil {
+		return err
+	}
+	for i := range b.Len() {
+		p.tokens = p.tokens[:0]
+		for n := range b.Where(i, b.Mask) {
+			if b.Token[n] != task.EOS {
+				p.tokens = append(p.tokens, b.Token[n])
+			}
+		}
+		dst[i] = 0
+		if total := len(p.tokens) - p.N + 1; total > 0 {
+			dst[i] = -p.Coef * float64(total-p.distinct(total)) / float64(total)
+		}
+	}
+	return nil
+}
+
+// distinct counts the different ones of the first total n-grams.
+func (p *Repetition) distinct(total int) (count int) {
+	p.starts = p.starts[:0]
+	for s := range total {
+		p.starts = append(p.starts, s)
+	}
+	compare := func(a, b int) int { return slices.Compare(p.tokens[a:a+p.N], p.tokens[b:b+p.N]) }
+	slices.SortFunc(p.starts, compare)
+	for k, s := range p.starts {
+		if k == 0 || compare(p.starts[k-1], s) != 0 {
+			count++
+		}
+	}
+	return count
 }

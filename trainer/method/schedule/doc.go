@@ -61,13 +61,12 @@
 //
 // # What lies where
 //
-// A system is a file of its name, with rule and source: one object owns its admission, selection,
-// eviction and bound, and counts by the one rule in view.go (View.ahead). policy.go has what a system
-// may say, view.go, sample.go and worker.go what it is given, plan.go its choice of
-// workers. The Core is core.go: generate.go, tool.go, place.go and evict.go are what
-// workers do, learn.go, old.go and replay.go what the learner does, state.go keeps
-// both. Outside are command.go, what is asked and answered, and span.go and use.go,
-// what came of it; cost.go says what everything takes.
+// One object owns a system's rule, source, admission, selection, eviction and bound, and counts by the
+// one rule View.ahead. Systems are in synchronous.go, partial.go (partial rollouts), asynchronous.go and
+// windows.go; policy.go has what a system may say, sample.go and worker.go what it is given, plan.go its
+// choice of workers. The Core is core.go: generate.go, state.go and dora.go are what workers do, learn.go,
+// old.go and replay.go what the learner does. Outside is schedule.go, what is asked and answered, and what
+// came of it; cost.go says what everything takes.
 //
 // What it is not: it starts no engine and learns nothing; the lengths of responses
 // come from a driver. trainer/method/schedule/simulation is the driver that needs no weights.

@@ -1,6 +1,9 @@
 package schedule
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Sample is a prompt group: the responses to one prompt, done when its slowest
 // is. Policies read it.
@@ -143,4 +146,211 @@ func (r *Request) next() int {
 		n = min(n, r.calls[i]-r.Made)
 	}
 	return n
+}
+
+// Activity is what a device spent time on.
+type Activity int
+
+// Activities. What is in no span was waiting.
+const (
+	Generating Activity = iota
+	Prefilling
+	Loading
+	Scoring
+	Training
+	Pushing
+	// Calling is a worker whose requests all wait for tools.
+	Calling
+)
+
+// String names it.
+func (a Activity) String() string {
+	return [...]string{"generating", "prefilling", "loading", "scoring", "training", "pushing", "calling"}[a]
+}
+
+// Learner is the lane of the learner in the log; workers have their indices.
+const Learner = -1
+
+// Span is a stretch of the timeline.
+type Span struct {
+	// Lane is the worker's index, or Learner.
+	Lane     int
+	Activity Activity
+	From, To int
+	// Version is that of the weights a worker served, and of the published
+	// weights when the learner began.
+	Version int
+	// Work is, while generating, the sum of the busy slots over the ticks.
+	Work int
+}
+
+// spend adds a span to the log. What continues the lane's last one makes that longer.
+func (c *Core) spend(s Span) {
+	if s.From == s.To {
+		return
+	}
+	c.spent.count(s, 1)
+	last := &c.last[s.Lane+1]
+	if *last >= 0 {
+		p := &c.log[*last]
+		if p.Activity == s.Activity && p.Version == s.Version && p.To == s.From && s.Activity == Generating {
+			p.To = s.To
+			p.Work += s.Work
+			return
+		}
+	}
+	*last = len(c.log)
+	c.log = append(c.log, s)
+}
+
+// Counts are sums over a run so far.
+type Counts struct {
+	// Samples that were submitted, trained, and dropped by a filter or refused;
+	// and those whose prompt was submitted again.
+	Submitted, Trained, Dropped, Requeued int
+	// Tokens that were decoded, that were trained, and that were thrown away; and
+	// those of prefixes that were prefilled again. What is in none of the first
+	// three is still on its way.
+	DecodedTokens, TrainedTokens, WastedTokens, ReprefilledTokens int
+	// PromptTokens are those of trained prompts, once per response.
+	PromptTokens int
+	// Responses that were trained, and those of them with tokens of several versions.
+	Responses, Mixed int
+	// Calls are those of tools, ToolTokens the tokens of the replies, WaitedTicks the
+	// ticks that requests spent in slots for them: none where a reply costs nothing.
+	Calls, ToolTokens, WaitedTicks int
+	// Interrupts is the number of running responses that new weights stopped.
+	Interrupts int
+	// Copies is the most copies of the weights that were kept at once in addition to the
+	// learner's and one in each worker.
+	Copies int
+	// Span is the largest difference of versions within a trained sample.
+	Span int
+	// Samples that were trained again, and their tokens; none of them is in the counts
+	// above, which are of fresh ones.
+	Replayed, ReplayedTokens int
+	// Lags counts the trained samples by lag, TokenLags their tokens.
+	Lags, TokenLags []int
+}
+
+// count adds n to the entry of a histogram.
+func count(histogram []int, at, n int) []int {
+	for len(histogram) <= at {
+		histogram = append(histogram, 0)
+	}
+	histogram[at] += n
+	return histogram
+}
+
+// View is what a Policy is given. The slices are the Core's own: a policy reads
+// them and keeps nothing.
+type View struct {
+	// Now is the virtual time, in ticks.
+	Now int
+	// Version is that of the published weights, 0 at first; Step is the number of
+	// updates made, Unpublished those of them that are not published yet.
+	Version, Step, Unpublished int
+	// Batch is the number of samples per update, Group the responses per sample.
+	Batch, Group int
+	// Submitted is the number of samples ever submitted; Running those that are
+	// not done; Accepted those that were ever finished and not refused.
+	Submitted, Running, Accepted int
+	// Taken is the number of samples ever trained or refused; TrainedBefore those that
+	// were trained by the last publication.
+	Taken, TrainedBefore int
+	// Idle says that the learner has nothing to do.
+	Idle bool
+	// Accumulated is the number of samples whose gradients wait for an update.
+	Accumulated int
+	// Active is the number of requests that decode, or will without a new version.
+	Active int
+	// Slots is the number of requests that all workers can serve at once,
+	// SlotsEach that of one.
+	Slots, SlotsEach int
+	// Done are the samples that wait for the learner, in the order of their end.
+	Done []*Sample
+	// Flight are those that are not done, by ID.
+	Flight []*Sample
+	// Queue are the requests that wait for a slot, the first to be served first.
+	Queue []*Request
+	// Workers are all workers, by index.
+	Workers []*Worker
+	// Published says that weights were published at this very time.
+	Published bool
+	// Due says that the ticks of Traits.Every have gone by.
+	Due bool
+	// Costs are those of the clock.
+	Costs Costs
+}
+
+// capacity is the number of whole samples that the slots can hold.
+func (v View) capacity() int { return max(1, v.Slots/v.Group) }
+
+// kept is the number of samples ever submitted and not refused.
+func (v View) kept() int { return v.Accepted + v.Running }
+
+// ahead is the admission rule of every system that counts: so many samples may be kept, running or
+// done, in addition to those that the updates so far and the next one take. It bounds the mean lag by
+// samples/Batch and, unless the order of consumption does, no single one.
+func (v View) ahead(samples, updates int) int { return samples + (updates+1)*v.Batch - v.kept() }
+
+// room is what a pool of so many samples leaves. With single slots, each response frees its own place when it
+// ends, and a sample enters when a group's worth of places is free; without, a sample keeps all of its
+// places until its last response ends.
+func (v View) room(pool int, singleSlots bool) int {
+	if singleSlots {
+		return (pool*v.Group - v.Active) / v.Group
+	}
+	return pool - v.Running
+}
+
+// byID returns the samples in the order of their submission.
+func byID(samples []*Sample) []*Sample {
+	return slices.SortedFunc(slices.Values(samples), func(a, b *Sample) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// batchFirst is a batch in the order of their end, as soon as it is there.
+func batchFirst(v View) []*Sample {
+	if len(v.Done) < v.Batch {
+		return nil
+	}
+	return byID(v.Done[:v.Batch])
+}
+
+// batchWhole is a batch by ID, when all of it is done.
+func batchWhole(v View) []*Sample {
+	if len(v.Done) < v.Batch {
+		return nil
+	}
+	return byID(v.Done)[:v.Batch]
+}
+
+// batchWithin is the oldest batch, if none of it is further than a window from the oldest sample that still
+// runs: taking a younger one does not move the window. A window of 1 is the order of submission.
+func batchWithin(v View, window int) []*Sample {
+	batch := batchWhole(v)
+	if batch == nil || len(v.Flight) > 0 && batch[v.Batch-1].ID >= v.Flight[0].ID+window {
+		return nil
+	}
+	return batch
+}
+
+// batchStreamed is what is done of a batch, at least so many of what is missing.
+func batchStreamed(v View, micro int) []*Sample {
+	missing := v.Batch - v.Accumulated
+	k := min(len(v.Done), missing)
+	if k < min(micro, missing) {
+		return nil
+	}
+	return byID(v.Done[:k])
+}
+
+// Samples are the numbers of those that are in flight or wait for the learner, in
+// order: a driver can forget the others.
+func (c *Core) Samples() []int {
+	var ids []int
+	for _, s := range c.known() {
+		ids = append(ids, s.ID)
+	}
+	return ids
 }

@@ -1,6 +1,14 @@
 package task
 
-import "math/rand/v2"
+import (
+	_ "embed"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+)
 
 // Task is a family of verifiable prompts. Implementations are pointers to
 // parameter structs whose yaml tags are the fields of a recipe; they hold no
@@ -82,3 +90,285 @@ func (v *Verdict) add(s Step) {
 		v.count++
 	}
 }
+
+// examples are the worked examples of the methods, by name.
+//
+//go:embed examples.txt
+var examples string
+
+// Table lists the tasks a recipe can name. New gives the parameters with
+// their defaults; decode the recipe into them and call Validate.
+var Table = method.Table[Task]{
+	{Spec: chainSpec, New: func() Task { return NewChain() }},
+	{Spec: additionSpec, New: func() Task { return NewAddition() }},
+	{Spec: searchSpec, New: func() Task { return NewSearch() }},
+	{Spec: fillerSpec, New: func() Task { return NewFiller() }},
+	{Spec: lookupSpec, New: func() Task { return NewLookup() }},
+	{Spec: chaptersSpec, New: func() Task { return NewChapters() }},
+	{Spec: taggedSpec, New: func() Task { return NewTagged() }},
+}.Filled(method.Spec{Group: "task", Gradient: "none: a task makes prompts and verdicts"}, examples)
+
+// Range is the inclusive range of the difficulty knob: [low, high].
+type Range [2]int
+
+// draw returns an integer of the range, all equally likely.
+func (r Range) draw(rng *rand.Rand) int { return r[0] + rng.IntN(r[1]-r[0]+1) }
+
+// The streams of prompts. The value is the lowest bit of Prompt.ID.
+const (
+	training   = 0
+	evaluation = 1
+)
+
+// newID draws the number of a prompt of the stream. It stays below 2^53.
+func newID(rng *rand.Rand, stream int64) int64 {
+	return int64(rng.Uint64()>>12)<<1 | stream
+}
+
+// maxDraws bounds the search for a prompt of the wanted stream: each draw hits
+// it with probability one half.
+const maxDraws = 1000
+
+// reproduce makes the prompt with the given ID. The difficulty comes first and
+// is never rejected, so it stays uniform; the text is drawn again until its
+// hash falls into the stream of the ID. draw writes the text of a prompt of
+// the given difficulty and its answer.
+func reproduce(id int64, name string, r Range, draw func(rng *rand.Rand, difficulty int) (tokens, answer []int32)) Prompt {
+	rng := rand.New(rand.NewPCG(uint64(id), hashString(name)))
+	p := Prompt{ID: id, Difficulty: r.draw(rng)}
+	for range maxDraws {
+		p.Tokens, p.Answer = draw(rng, p.Difficulty)
+		if streamOf(p.Tokens) == id&1 {
+			return p
+		}
+	}
+	panic(fmt.Sprintf("task: %s has no prompt of difficulty %d in the stream of id %d", name, p.Difficulty, id))
+}
+
+// streamOf assigns a text to one of the two streams for good.
+func streamOf(tokens []int32) int64 {
+	h := fnvOffset
+	for _, id := range tokens {
+		h = (h ^ uint64(uint32(id))) * fnvPrime
+	}
+	return int64(mix(h) & 1)
+}
+
+// mix is the finaliser of SplitMix64. Single bits of FNV are regular functions
+// of short inputs (one was constant over all one-digit additions); these are not.
+func mix(h uint64) uint64 {
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+// The constants of the 64-bit FNV-1a hash.
+const (
+	fnvOffset uint64 = 14695981039346656037
+	fnvPrime  uint64 = 1099511628211
+)
+
+// hashString is FNV-1a. It keeps the random streams of the tasks apart.
+func hashString(s string) uint64 {
+	h := fnvOffset
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * fnvPrime
+	}
+	return h
+}
+
+// Tool is a Task whose responses may call an environment. What it replies
+// stands in the response like any token, but the policy did not write it.
+type Tool interface {
+	Task
+	// Reply appends to dst what the environment writes behind the newest token
+	// of the response, and nothing where that token is no call. It is a function
+	// of its arguments, and allocates nothing beyond dst.
+	Reply(dst, prompt, response []int32) []int32
+}
+
+// Generated appends to dst, for every token of a response, whether the policy
+// wrote it: true everywhere but in the replies of a Tool.
+func Generated(dst []bool, t Task, prompt, response []int32) []bool {
+	tool, ok := t.(Tool)
+	var reply []int32
+	for n := 0; n < len(response); n++ {
+		dst = append(dst, true)
+		if !ok {
+			continue
+		}
+		reply = tool.Reply(reply[:0], prompt, response[:n+1])
+		for range min(len(reply), len(response)-n-1) {
+			dst = append(dst, false)
+			n++
+		}
+	}
+	return dst
+}
+
+// Tagged is the chain task in another template: the working stands between two tags,
+// as between <think> and </think>. Prompts and answers are those of Chain, and so are
+// the tokens; a response without tags is as right.
+//
+// A model that was trained on one template reads the other as off its distribution:
+// a shared vocabulary is not a shared form.
+type Tagged struct {
+	Chain `yaml:",inline"`
+}
+
+var taggedSpec = method.Spec{
+	Name: "tagged", Unit: method.Sequence,
+	Does:    "Is the chain task with the working between two tags, as between <think> and </think>; responses without tags also count.",
+	When:    "Use it for distillation where teacher and student were trained on different templates.",
+	Source:  "this project; chain in another template (teacher and student of unlike chat templates)",
+	Formula: "chain, the working between two tags",
+}
+
+// NewTagged returns the default chain task in this template.
+func NewTagged() *Tagged { return &Tagged{*NewChain()} }
+
+// Verify implements Task.
+func (k *Tagged) Verify(p Prompt, response []int32) Verdict {
+	if len(response) == 0 || response[0] != equals {
+		v := k.Chain.Verify(p, response)
+		v.Format = false
+		return v
+	}
+	var v Verdict
+	g, start, ok := parsePrompt(p.Tokens, colon)
+	if !ok {
+		return v
+	}
+	work := working(response[1:])
+	read, complete := g.readRun(&v, work, start, 1)
+	answer, ended := splitAnswer(response)
+	if !ended {
+		return v
+	}
+	v.Correct = slices.Equal(answer, p.Answer)
+	closed := len(work) == read+1 && work[read] == equals
+	v.Format = (complete || k.Direct > 0 && read == 0) && closed && isDigit(answer)
+	return v
+}
+
+// Demonstration implements Task.
+func (k *Tagged) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
+	from := len(dst)
+	return closeTag(k.Chain.Demonstration(append(dst, equals), p, rng), from)
+}
+
+// Template implements Templater.
+func (k *Tagged) Template(dst, response []int32) []int32 {
+	if len(response) > 0 && response[0] == equals {
+		return append(dst, response...)
+	}
+	return closeTag(append(append(dst, equals), response...), len(dst))
+}
+
+// closeTag puts the second tag before the mark of the response that begins at from.
+func closeTag(dst []int32, from int) []int32 {
+	return slices.Insert(dst, from+len(working(dst[from:])), equals)
+}
+
+// MaxResponse implements Task.
+func (k *Tagged) MaxResponse() int { return k.Chain.MaxResponse() + 2 }
+
+// Templater is a task whose responses have a form that others can be put into.
+type Templater interface {
+	// Template appends a response in the task's form to dst.
+	Template(dst, response []int32) []int32
+}
+
+// Filler is the chain task with idle talk: between working and answer a
+// demonstration writes fillers, tokens that have no bearing on the reward.
+//
+// The vocabulary has 64 tokens, 32 of them fillers, and the entropy stays high
+// however well the arithmetic is known. That is where an inexact rollout
+// engine does harm: most of what is reinforced or pushed down is noise.
+//
+// The working is learnable for the reasons given at Chain. The answer is the
+// last digit written, which its recency and its marker tell from the digits of
+// the prompt.
+type Filler struct {
+	// Difficulty is the range of the number of operations.
+	Difficulty Range `yaml:"difficulty,flow" default:"3 6" range:"[1,12]"`
+	// Noise is the chance that a demonstration replaces a value by a random digit.
+	Noise float64 `yaml:"noise" default:"0.15" range:"[0,1]"`
+	// Continue is the chance that a demonstration writes one more filler.
+	Continue float64 `yaml:"continue" default:"0.9" range:"[0,1]"`
+	// MaxFillers is the most fillers that a demonstration writes.
+	MaxFillers int `yaml:"max_fillers" default:"40" range:"[0,4096]"`
+	// Zipf is the exponent s of the fillers' frequencies, rank^-s; 0 is uniform.
+	// With s = 0.4 and Continue = 0.9 no filler is likelier than the mark, so
+	// the greedy policy answers at once; with s = 1.2 it would have to count up
+	// to MaxFillers before it may stop.
+	Zipf float64 `yaml:"zipf" default:"0.4" range:"[0,10]"`
+}
+
+var fillerSpec = method.Spec{
+	Name: "filler", Unit: method.Sequence,
+	Does:    "Adds fillers, tokens without any effect on the reward, between the working and the answer of the chain task.",
+	When:    "Use it to study mismatch at high entropy, where many tokens with a gradient are noise.",
+	Source:  "this project; idle tokens between working and answer",
+	Formula: "chain, then m fillers: P(m ≥ k) = continueᵏ up to max_fillers, P(rank r) ∝ r^−zipf",
+}
+
+// NewFiller returns the default filler task: 3 to 6 operations, noise 0.15,
+// about nine fillers, at most 40.
+func NewFiller() *Filler { return method.New[Filler]() }
+
+// Vocab implements Task.
+func (f *Filler) Vocab() []string { return fillerVocab }
+
+// Reproduce implements Task.
+func (f *Filler) Reproduce(id int64) Prompt {
+	return reproduce(id, "filler", f.Difficulty, drawChain)
+}
+
+// Verify implements Task. A response is correct as in Chain; it has the form
+// if the working is a whole pass through the program, then fillers only.
+func (f *Filler) Verify(p Prompt, response []int32) Verdict {
+	var v Verdict
+	g, start, ok := parsePrompt(p.Tokens, colon)
+	if !ok {
+		return v
+	}
+	work := working(response)
+	read, complete := g.readRun(&v, work, start, 0)
+	answer, ended := splitAnswer(response)
+	if !ended {
+		return v
+	}
+	v.Correct = slices.Equal(answer, p.Answer)
+	v.Format = complete && isDigit(answer)
+	for _, id := range work[read:] {
+		v.Format = v.Format && id >= int32(sharedSize) && id < int32(len(fillerVocab))
+	}
+	return v
+}
+
+// Demonstration implements Task.
+func (f *Filler) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
+	dst, value := appendPass(dst, p, f.Noise, rng)
+	var cumulative [fillerSize]float64
+	total := 0.0
+	for r := range cumulative {
+		total += elementary.Pow(float64(r+1), -f.Zipf)
+		cumulative[r] = total
+	}
+	for n := 0; n < f.MaxFillers && rng.Float64() < f.Continue; n++ {
+		u := rng.Float64() * total
+		r := 0
+		for r < fillerSize-1 && u >= cumulative[r] {
+			r++
+		}
+		dst = append(dst, int32(sharedSize+r))
+	}
+	return append(dst, answerMark, digit(value), EOS)
+}
+
+// MaxPrompt implements Task.
+func (f *Filler) MaxPrompt() int { return programTokens(f.Difficulty[1]) + 3 }
+
+// MaxResponse implements Task.
+func (f *Filler) MaxResponse() int { return 2*f.Difficulty[1] + f.MaxFillers + 3 }

@@ -1,0 +1,599 @@
+package loss
+
+import (
+	"math"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
+)
+
+// GKD draws the policy's distribution towards a teacher's on the policy's own samples,
+// over the teacher's top-k tokens.
+//
+// p is the policy's and t the teacher's distribution, both over the whole vocabulary:
+// what lies outside K is left out and not renormalised. Its gradient goes to the logits.
+// With a schedule of lag 1 or 2 it is verl's pipeline, one or two steps off-policy.
+//
+// KDRL (arXiv:2506.08946) found top-k unstable.
+type GKD struct {
+	// Coef is the coefficient.
+	Coef float64 `yaml:"coef" default:"1" range:"[0,inf)"`
+	// TopK is the number of the teacher's tokens; 0 takes all.
+	TopK int `yaml:"top_k" default:"10" range:"[0,inf]"`
+	// Direction is forward or reverse.
+	Direction string `yaml:"direction" default:"forward" oneof:"forward reverse"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+
+	kept []bool
+}
+
+var gkdSpec = method.Spec{
+	Name: "gkd", Unit: method.Token,
+	Does:     "Adds the KL divergence to a teacher over the teacher's top-k tokens, on the policy's own samples.",
+	When:     "Use it for on-policy distillation from a distribution and not from the sampled token alone.",
+	Source:   "arXiv:2306.13649 (GKD); verl recipe gkd",
+	Formula:  "L += coef·Σ agg·guided·Σ_{a∈K} t_a·(log t_a - log p_a), K the teacher's top_k; reverse: Σ_{a∈K} p_a·(log p_a - log t_a)",
+	Gradient: "d/d logit_b = m·p_b - 1[b∈K]·t_b, m = Σ_{a∈K} t_a; reverse: p_b·(1[b∈K]·(log p_b - log t_b + 1) - D - Σ_{a∈K} p_a)",
+	Needs:    batch.Columns{batch.Dist, batch.DistTeacher}, May: method.If("guided tokens, where the recipe has a section distillation", batch.Guided),
+	Reconstruction: "the teacher's tokens outside K are left out and its mass is not renormalised",
+}
+
+// Prepare does nothing.
+func (g *GKD) Prepare(*batch.Batch) error { return nil }
+
+// AddLoss adds the term, and logs its value, the teacher's mass in its top-k, and its
+// share of the size of the gradient.
+func (g *GKD) AddLoss(out *Grad, in *batch.Batch) error {
+	return addDivergence(out, in, &gkdNames, g.Coef, g.Aggregation, g.row)
+}
+
+// divergence is one state's part of a term: its value, the teacher's mass that it looks at, and the size of what it
+// adds, times scale, to the derivative of its logits.
+type divergence func(dlogits []float64, logp, logt []float32, scale float64) (value, mass, size float64)
+
+// gkdNames and jsdNames are what the terms log, in the order of addDivergence.
+var (
+	gkdNames = [4]string{"actor/gkd_loss", "actor/gkd_mass", "actor/gkd_tokens", "actor/gkd_share"}
+	jsdNames = [4]string{"actor/jsd_loss", "actor/jsd_mass", "actor/jsd_tokens", "actor/jsd_share"}
+)
+
+// addDivergence adds a divergence of distributions over the tokens that are guided.
+func addDivergence(out *Grad, in *batch.Batch, names *[4]string, coef float64, aggregation Aggregation, row divergence) error {
+	if err := in.Require(batch.Mask, batch.Dist, batch.DistTeacher); err != nil {
+		return err
+	}
+	out.NeedLogits(in.Tokens(), in.Vocab)
+	rows := out.work(0, in.Len())
+	if err := aggregation.RowWeights(rows, in, &out.groups); err != nil {
+		return err
+	}
+	var sum, tokens, mass, own, added float64
+	for i, w := range rows {
+		for n := range in.Where(i, in.Active()) {
+			own += math.Abs(out.DLogp[n])
+			if in.Guided != nil && !in.Guided[n] {
+				continue
+			}
+			tokens++
+			at := n * in.Vocab
+			value, kept, size := row(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], in.Teacher.Dist[at:at+in.Vocab], coef*w)
+			sum, mass, added = sum+float64(w*value), mass+kept, added+size
+		}
+	}
+	out.Loss += float64(coef * sum)
+	out.Add(names[0], sum)
+	out.Add(names[1], mass/max(tokens, 1))
+	out.Add(names[2], guidedShare(in, tokens))
+	out.Add(names[3], gradientShare(own, added))
+	return nil
+}
+
+// row returns the divergence of one state and the teacher's mass in K, and adds scale
+// times the derivative to dlogits; size is the sum of what was added, halved, so that
+// it compares with the derivative with respect to one log-prob.
+func (g *GKD) row(dlogits []float64, logp, logt []float32, scale float64) (value, mass, size float64) {
+	g.kept = markTop(g.kept, logt, g.TopK)
+	own := 0.0
+	for a, kept := range g.kept {
+		if !kept {
+			continue
+		}
+		p, t, gap := elementary.Exp(float64(logp[a])), elementary.Exp(float64(logt[a])), float64(logp[a])-float64(logt[a])
+		mass, own = mass+t, own+p
+		if g.Direction == "forward" {
+			value -= float64(t * gap)
+		} else if p > 0 {
+			value += float64(p * gap)
+		}
+	}
+	for a, kept := range g.kept {
+		p := elementary.Exp(float64(logp[a]))
+		slope := float64(mass * p)
+		if g.Direction == "reverse" {
+			slope = -float64(p * (value + own))
+		}
+		switch {
+		case !kept:
+		case g.Direction == "forward":
+			slope -= elementary.Exp(float64(logt[a]))
+		case p > 0:
+			slope += float64(p * (float64(logp[a]) - float64(logt[a]) + 1))
+		}
+		dlogits[a] += float64(scale * slope)
+		size += float64(math.Abs(scale*slope) / 2)
+	}
+	return value, mass, size
+}
+
+// markTop marks the k most likely tokens of a row of log-probs, the first of equals; k = 0 is
+// all. It reuses the memory of kept.
+func markTop[F ~float32 | ~float64](kept []bool, logp []F, k int) []bool {
+	kept = batch.Zeroed(kept, len(logp))
+	size := len(logp)
+	if k > 0 {
+		size = min(size, k)
+	}
+	for range size {
+		best := -1
+		for a, l := range logp {
+			if !kept[a] && (best < 0 || l > logp[best]) {
+				best = a
+			}
+		}
+		kept[best] = true
+	}
+	return kept
+}
+
+// JSD draws the policy's distribution towards a teacher's by the generalised Jensen-Shannon divergence, which lies
+// between the two directions of GKD: its gradient over beta tends to that of forward as beta falls to 0, over
+// 1 - beta to that of reverse as beta rises to 1.
+type JSD struct {
+	// Coef is the coefficient.
+	Coef float64 `yaml:"coef" default:"1" range:"[0,inf)"`
+	// Beta is the teacher's part of the mixture. TRL and ms-swift take the ends for the directions of gkd themselves.
+	Beta float64 `yaml:"beta" default:"0.5" range:"(0,1)"`
+	// TopK is the number of the teacher's tokens; 0 takes all.
+	TopK int `yaml:"top_k" range:"[0,inf]"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+
+	kept []bool
+	pull []float64
+}
+
+var jsdSpec = method.Spec{
+	Name: "jsd", Unit: method.Token, Aliases: []string{"generalised_jsd"},
+	Does:     "Adds the generalised Jensen-Shannon divergence between the policy and a teacher, on the policy's own samples.",
+	When:     "Use it for distillation that neither covers all of the teacher's modes, as forward KL does, nor seeks one, as reverse KL does.",
+	Source:   "arXiv:2306.13649 (GKD); TRL GKDTrainer generalized_jsd_loss, ms-swift gkd_loss jsd_loss, ROLL js_divergence (beta 0.5)",
+	Formula:  "L += coef·Σ agg·guided·Σ_{a∈K} (beta·t_a·log(t_a/m_a) + (1 - beta)·p_a·log(p_a/m_a)), m = beta·t + (1 - beta)·p, K the teacher's top_k or all",
+	Gradient: "d/d logit_b = p_b·(g_b - Σ_a p_a·g_a), g_a = 1[a∈K]·(1 - beta)·log(p_a/m_a)",
+	Needs:    batch.Columns{batch.Dist, batch.DistTeacher}, May: method.If("guided tokens, where the recipe has a section distillation", batch.Guided),
+	Reconstruction: "the teacher's tokens outside K are left out and its mass is not renormalised, as in gkd",
+}
+
+// Prepare does nothing.
+func (j *JSD) Prepare(*batch.Batch) error { return nil }
+
+// AddLoss adds the term, and logs what GKD does.
+func (j *JSD) AddLoss(out *Grad, in *batch.Batch) error {
+	return addDivergence(out, in, &jsdNames, j.Coef, j.Aggregation, j.row)
+}
+
+// row is that of GKD.
+func (j *JSD) row(dlogits []float64, logp, logt []float32, scale float64) (value, mass, size float64) {
+	j.kept = markTop(j.kept, logt, j.TopK)
+	j.pull = batch.Zeroed(j.pull, len(logp))
+	mean := 0.0
+	for a, kept := range j.kept {
+		if !kept {
+			continue
+		}
+		p, t := elementary.Exp(float64(logp[a])), elementary.Exp(float64(logt[a]))
+		mass += t
+		m := elementary.Log(float64(j.Beta*t) + float64((1-j.Beta)*p))
+		if t > 0 {
+			value += float64(j.Beta * t * (float64(logt[a]) - m))
+		}
+		if p > 0 {
+			j.pull[a] = (1 - j.Beta) * (float64(logp[a]) - m)
+			value += float64(p * j.pull[a])
+			mean += float64(p * j.pull[a])
+		}
+	}
+	for a := range dlogits {
+		slope := elementary.Exp(float64(logp[a])) * (j.pull[a] - mean)
+		dlogits[a] += float64(scale * slope)
+		size += float64(math.Abs(scale*slope) / 2)
+	}
+	return value, mass, size
+}
+
+// DistillK2 draws the policy towards a teacher on its own samples, as a loss next to
+// the policy loss.
+//
+// Its value is 2 to 4.5 per token at a gap of 2 to 3 nats, where that of a policy loss
+// with centred advantages is near 0; its derivative is d, which is what a raw k1 has as
+// an advantage on-policy: it is coef that sets them apart, and the normalisation of the
+// advantage. Guided are the tokens of the recipe's section distillation, all without it.
+//
+// Where the clamp acts the derivative is 0: inferred.
+type DistillK2 struct {
+	// Coef is β (0.1 there, found to be too much).
+	Coef float64 `yaml:"coef" default:"0.1" range:"[0,inf)"`
+	// RatioClip bounds the ratio of the two probabilities either way; 0 is no bound.
+	RatioClip float64 `yaml:"ratio_clip" range:"0=none|(1,inf)"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var distillK2Spec = method.Spec{
+	Name: "distill_k2", Aliases: []string{"opd_k2"}, Unit: method.Token,
+	Does:     "Adds half the squared log-ratio to a teacher, on the policy's own samples.",
+	When:     "Use it to combine a teacher signal with a reward; coef sets the balance.",
+	Source:   "a practitioner's account of on-policy distillation; KDRL, arXiv:2506.08946",
+	Formula:  "L += coef·Σ agg·guided·d²/2, d = clamp(logp - teacher, ±log ratio_clip)",
+	Gradient: "coef·agg·guided·d, 0 where the clamp acts",
+	Needs:    batch.Columns{batch.LogpTeacher}, May: method.If("guided tokens, where the recipe has a section distillation", batch.Guided),
+	Reconstruction: "the source clamps the ratio of teacher and student without saying what becomes of the gradient there: it is 0 here, as PPO's",
+}
+
+// Prepare does nothing.
+func (k *DistillK2) Prepare(*batch.Batch) error { return nil }
+
+// AddLoss adds the term, and logs its value and its share of the size of the gradient
+// with respect to the log-probs.
+func (k *DistillK2) AddLoss(out *Grad, in *batch.Batch) error {
+	if err := in.Require(batch.Mask, batch.Logp, batch.LogpTeacher); err != nil {
+		return err
+	}
+	rows := out.work(0, in.Len())
+	if err := k.Aggregation.RowWeights(rows, in, &out.groups); err != nil {
+		return err
+	}
+	bound := math.Inf(1)
+	if k.RatioClip > 0 {
+		bound = elementary.Log(k.RatioClip)
+	}
+	var sum, tokens, clipped, own, added float64
+	for i, w := range rows {
+		for n := range in.Where(i, in.Active()) {
+			own += math.Abs(out.DLogp[n])
+			if in.Guided != nil && !in.Guided[n] {
+				continue
+			}
+			tokens++
+			d := in.Now.Logp[n] - in.Teacher.Logp[n]
+			if held := clamp(d, -bound, bound); held != d {
+				clipped++
+				sum += float64(w * held * held / 2)
+				continue
+			}
+			sum += float64(w * d * d / 2)
+			slope := float64(k.Coef * w * d)
+			out.DLogp[n] += slope
+			added += math.Abs(slope)
+		}
+	}
+	out.Loss += float64(k.Coef * sum)
+	out.Add("actor/kd_loss", sum)
+	out.Add("actor/kd_coef", k.Coef)
+	out.Add("actor/kd_tokens", guidedShare(in, tokens))
+	out.Add("actor/kd_share", gradientShare(own, added))
+	if k.RatioClip > 0 {
+		out.Add("actor/kd_clipfrac", clipped/max(tokens, 1))
+	}
+	return nil
+}
+
+// guidedShare is the share of active tokens that a distillation term reads.
+func guidedShare(in *batch.Batch, tokens float64) float64 {
+	return tokens / max(float64(masked.Count(in.Active())), 1)
+}
+
+// gradientShare is what a term added of the size of a gradient, own of the rest.
+func gradientShare(own, added float64) float64 {
+	if added == 0 {
+		return 0
+	}
+	return added / (own + added)
+}
+
+// OPDTopK subtracts a reverse KL divergence to a teacher, over the most likely tokens of
+// student or teacher, from the advantages.
+//
+// The student is the old policy. With top_k 0 it is the log-ratio of the sampled token.
+// Above 0 the divergence does not depend on the sampled token: on-policy and without a
+// clip its expected gradient is 0 at every state, and only clipping, normalisation and
+// staleness make it act. With renormalised weights it is no divergence and may be
+// negative. Corrections, and what is logged of advantages, read those of the estimator.
+type OPDTopK struct {
+	// Coef is the coefficient.
+	Coef float64 `yaml:"coef" default:"1" range:"[0,inf)"`
+	// TopK is the number of most likely tokens (miles: 0, the sampled token).
+	TopK int `yaml:"top_k" default:"4" range:"[0,inf]"`
+	// Strategy says which tokens count: the student's first k, the teacher's, those of
+	// both, of either, or of exactly one.
+	Strategy string `yaml:"strategy" default:"only-student" oneof:"only-student only-teacher intersection union xor"`
+	// Weights are the probabilities of the student or the teacher, renormalised over these
+	// tokens, or equal; xor does not renormalise.
+	Weights string `yaml:"weights" default:"student_p" oneof:"student_p teacher_p none"`
+
+	student, teacher []bool
+	lowered          []float64
+	mean             float64
+}
+
+var opdTopKSpec = method.Spec{
+	Name: "opd_topk", Unit: method.Token,
+	Does:     "Subtracts the reverse KL divergence to a teacher, over the top-k tokens of student or teacher, from the advantages.",
+	When:     "Use it to reproduce miles' on-policy distillation; top_k 0 is the form whose expected gradient is not 0.",
+	Source:   "miles --opd-log-prob-top-k, --opd-top-k-strategy, --opd-reward-weight-mode",
+	Formula:  "A ← A - coef·K, K = Σ_{j∈J} w_j·(log p_old(j) - log p_teacher(j)); top_k 0: K = old - teacher of the sampled token",
+	Gradient: "that of the loss with the lowered advantage; nothing of its own",
+	Needs:    batch.Columns{batch.LogpOld, batch.LogpTeacher, batch.DistOld, batch.DistTeacher, batch.Advantage},
+}
+
+// Prepare lowers the advantages of this evaluation.
+func (o *OPDTopK) Prepare(in *batch.Batch) error {
+	if err := in.Require(batch.Mask, batch.Advantage, batch.LogpOld, batch.LogpTeacher, batch.DistOld, batch.DistTeacher); err != nil {
+		return err
+	}
+	o.lowered = append(o.lowered[:0], in.Advantage...)
+	sum, tokens := 0.0, 0.0
+	for n, m := range in.Mask {
+		if !m {
+			continue
+		}
+		k := in.Old.Logp[n] - in.Teacher.Logp[n]
+		if o.TopK > 0 {
+			at := n * in.Vocab
+			k = topKDivergence(o, in.Old.Dist[at:at+in.Vocab], in.Teacher.Dist[at:at+in.Vocab])
+		}
+		o.lowered[n] -= float64(o.Coef * k)
+		sum += k
+		tokens++
+	}
+	o.mean = sum / max(tokens, 1)
+	in.Advantage = o.lowered
+	return nil
+}
+
+// AddLoss logs the mean divergence.
+func (o *OPDTopK) AddLoss(out *Grad, _ *batch.Batch) error {
+	out.Add("opd_reverse_kl", o.mean)
+	return nil
+}
+
+// topKDivergence is K of one state, from rows of log-probs.
+func topKDivergence[F ~float32 | ~float64](o *OPDTopK, student, teacher []F) float64 {
+	o.student, o.teacher = markTop(o.student, student, o.TopK), markTop(o.teacher, teacher, o.TopK)
+	sum, total := 0.0, 0.0
+	for a := range student {
+		if !o.chosen(a) {
+			continue
+		}
+		w := 1.0
+		switch o.Weights {
+		case "student_p":
+			w = elementary.Exp(float64(student[a]))
+		case "teacher_p":
+			w = elementary.Exp(float64(teacher[a]))
+		}
+		if w > 0 { // a token that neither has, where one is -Inf, adds nothing
+			sum += float64(w * (float64(student[a]) - float64(teacher[a])))
+		}
+		total += w
+	}
+	if o.Strategy == "xor" || total == 0 {
+		return sum
+	}
+	return sum / total
+}
+
+// chosen reports whether token a counts.
+func (o *OPDTopK) chosen(a int) bool {
+	switch o.Strategy {
+	case "only-student":
+		return o.student[a]
+	case "only-teacher":
+		return o.teacher[a]
+	case "intersection":
+		return o.student[a] && o.teacher[a]
+	case "union":
+		return o.student[a] || o.teacher[a]
+	}
+	return o.student[a] != o.teacher[a]
+}
+
+// ShadowDistillation draws the dense policy towards its shadow, the same weights
+// with the rollout engine's retention masks replayed. The policy loss then acts on the
+// shadow, which is what sampled; this term carries its progress over to full attention. It
+// is evaluated on a second, dense forward pass, whose gradient is added: OnDense.
+type ShadowDistillation struct {
+	// Coef is the coefficient λ.
+	Coef float64 `yaml:"coef" default:"0.1" range:"[0,inf)"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var shadowDistillationSpec = method.Spec{
+	Name: "shadow_distillation", Aliases: []string{"smd"}, Unit: method.Token,
+	Does:     "Adds a KL term that draws the full-attention policy towards the same weights under the rollout engine's KV cache retention masks.",
+	When:     "Use it if the rollout engine compresses its KV cache (rollout.kv_retention).",
+	Source:   "arXiv:2605.06850 (Shadow Mask Distillation), the authors' README",
+	Formula:  "L += coef·Σ agg·KL(dense‖sg[shadow]), over the whole vocabulary",
+	Gradient: "d L/d dense logit_a = coef·agg·p(a)·(log p(a) - log s(a) - KL)",
+	Needs:    batch.Columns{batch.Dist, batch.DistShadow},
+}
+
+// OnDense marks a term of the dense pass that a learner makes next to a shadow.
+func (s *ShadowDistillation) OnDense() {}
+
+// Prepare does nothing.
+func (s *ShadowDistillation) Prepare(*batch.Batch) error { return nil }
+
+// AddLoss adds the term and logs actor/shadow_kl.
+func (s *ShadowDistillation) AddLoss(out *Grad, in *batch.Batch) error {
+	if err := in.Require(batch.Mask, batch.Dist, batch.DistShadow); err != nil {
+		return err
+	}
+	sum, err := addFullKL(out, in, in.Shadow.Dist, s.Aggregation, s.Coef)
+	if err != nil {
+		return err
+	}
+	out.Add("actor/shadow_kl", sum)
+	return nil
+}
+
+// DenseTerm is a term of the dense pass that a learner makes next to a shadow.
+type DenseTerm interface {
+	Term
+	// OnDense marks it.
+	OnDense()
+}
+
+// Dense is the loss of the dense pass: its terms and nothing else.
+type Dense []DenseTerm
+
+// Eval implements Loss.
+func (d Dense) Eval(out *Grad, in *batch.Batch) error {
+	out.Reset(in.Tokens())
+	for _, t := range d {
+		if err := t.AddLoss(out, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RLSD scales the advantage of every token by how much more likely a teacher finds it
+// than the old policy; no sign changes.
+//
+// A token with A < 0 that the teacher supports is blamed less. The loss reads the scaled
+// advantages; corrections, and what is logged of advantages, read those of the estimator.
+type RLSD struct {
+	// Lambda is the share of the teacher's factor.
+	Lambda float64 `yaml:"lambda" default:"0.5" range:"[0,1]"`
+	// ClipRange bounds the teacher's factor to 1 ± clip_range.
+	ClipRange float64 `yaml:"clip_range" default:"0.2" range:"[0,inf)"`
+	// Warmup is the number of steps over which lambda rises from 0; Decay that over which
+	// it falls back to 0 afterwards, 0 for never.
+	Warmup int `yaml:"warmup" range:"[0,inf]"`
+	Decay  int `yaml:"decay" range:"[0,inf]"`
+	// NegativeOnly leaves tokens with A ≥ 0 alone.
+	NegativeOnly bool `yaml:"negative_only"`
+
+	scaled []float64
+}
+
+var rlsdSpec = method.Spec{
+	Name: "rlsd", Unit: method.Token,
+	Does:     "Scales the advantages by the clipped ratio of teacher and old policy on the sampled tokens, without a change of sign.",
+	When:     "Use it to let a teacher say which tokens of a response deserve its reward or its blame.",
+	Source:   "arXiv:2604.03128 (not read); ms-swift advantage_reweight rlsd",
+	Formula:  "A ← A·((1-λ) + λ·clip(exp(sign(A)·(teacher - old)), 1-c, 1+c)), λ by step: warm-up, then decay",
+	Gradient: "that of the loss with the scaled advantage; nothing of its own",
+	Needs:    batch.Columns{batch.LogpTeacher, batch.Anchor, batch.Advantage},
+}
+
+// Prepare scales the advantages of this evaluation.
+func (r *RLSD) Prepare(in *batch.Batch) error {
+	if err := in.Require(batch.Mask, batch.Advantage, batch.LogpTeacher, batch.Anchor); err != nil {
+		return err
+	}
+	lambda := r.lambda(in.Step)
+	r.scaled = append(r.scaled[:0], in.Advantage...)
+	for n, a := range in.Advantage {
+		if !in.Mask[n] || r.NegativeOnly && a >= 0 {
+			continue
+		}
+		factor := elementary.Exp(sign(a) * (in.Teacher.Logp[n] - in.Anchor[n]))
+		r.scaled[n] = a * (1 - lambda + float64(lambda*clamp(factor, 1-r.ClipRange, 1+r.ClipRange)))
+	}
+	in.Advantage = r.scaled
+	return nil
+}
+
+// lambda is that of a training step.
+func (r *RLSD) lambda(step int) float64 {
+	switch after := step - r.Warmup; {
+	case after < 0:
+		return r.Lambda * float64(step) / float64(r.Warmup)
+	case r.Decay > 0:
+		return r.Lambda * max(1-float64(after)/float64(r.Decay), 0)
+	}
+	return r.Lambda
+}
+
+// AddLoss logs lambda.
+func (r *RLSD) AddLoss(out *Grad, in *batch.Batch) error {
+	out.Add("rlsd_lambda", r.lambda(in.Step))
+	return nil
+}
+
+// SDAR adds a distillation term with a gate: a token counts more where the teacher
+// is more confident in it than the policy.
+//
+// The gate is detached. It is never 0, so that the term raises the probability of
+// every sampled token, also where the teacher finds it less likely; its value may be
+// negative. A teacher equal to the policy has a gate of 1/2 and a gradient.
+type SDAR struct {
+	// Coef is the coefficient (0.1; 0.01 for ALFWorld).
+	Coef float64 `yaml:"coef" default:"0.1" range:"[0,inf)"`
+	// Beta is the slope of the gate.
+	Beta float64 `yaml:"beta" default:"5" range:"(0,inf)"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var sdarSpec = method.Spec{
+	Name: "sdar", Unit: method.Token,
+	Does:     "Adds the log-ratio of teacher and policy on the sampled tokens, each weighted by a sigmoid of that log-ratio.",
+	When:     "Use it to add a teacher signal to a reward; it raises every sampled token, so keep coef small.",
+	Source:   "arXiv:2605.15155; ms-swift sdar_loss_coef",
+	Formula:  "L += coef·Σ agg·sg[g]·(teacher - logp), g = σ(β·(teacher - logp))",
+	Gradient: "-coef·agg·g",
+	Needs:    batch.Columns{batch.LogpTeacher},
+}
+
+// Prepare does nothing.
+func (s *SDAR) Prepare(*batch.Batch) error { return nil }
+
+// AddLoss adds the term, and logs its gate and its value.
+func (s *SDAR) AddLoss(out *Grad, in *batch.Batch) error {
+	if err := in.Require(batch.Mask, batch.Logp, batch.LogpTeacher); err != nil {
+		return err
+	}
+	rows := out.work(0, in.Len())
+	if err := s.Aggregation.RowWeights(rows, in, &out.groups); err != nil {
+		return err
+	}
+	detached := in.Now.Logp
+	if out.frozen != nil {
+		detached = out.frozen
+	}
+	active := in.Active()
+	var sum, gates, open, gaps float64
+	for i, w := range rows {
+		for n := range in.Where(i, active) {
+			g := sigmoid(s.Beta * (in.Teacher.Logp[n] - detached[n]))
+			gap := in.Teacher.Logp[n] - in.Now.Logp[n]
+			sum += float64(w * g * gap)
+			out.DLogp[n] -= float64(s.Coef * w * g)
+			gates, open, gaps = gates+g, open+count(g > 0.5), gaps+gap
+		}
+	}
+	tokens := max(float64(masked.Count(active)), 1)
+	out.Loss += float64(s.Coef * sum)
+	out.Add("sdar/gate_mean", gates/tokens)
+	out.Add("sdar/gate_active_ratio", open/tokens)
+	out.Add("sdar/teacher_gap_mean", gaps/tokens)
+	out.Add("sdar/loss", sum)
+	out.Add("sdar/coef", s.Coef)
+	return nil
+}

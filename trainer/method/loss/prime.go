@@ -1,0 +1,363 @@
+package loss
+
+import (
+	"errors"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/trace"
+)
+
+// PrimeMasked is prime-rl's loss of INTELLECT-3's time: a two-sided token mask
+// and a veto of responses with one near-impossible token, with the ratio in the
+// graph.
+//
+// INTELLECT-3's report uses 0.5, 5 and 1e-5. With the ratio of the response, its tokens are
+// divided by their number as well. Comparisons are strict: a ratio on a bound
+// is kept.
+type PrimeMasked struct {
+	// Low and High bound the ratio of a token.
+	Low  float64 `yaml:"low" default:"0.125" range:"[0,inf]"`
+	High float64 `yaml:"high" default:"8"`
+	// Veto is the smallest ratio a response may contain.
+	Veto float64 `yaml:"veto" default:"1e-4" range:"[0,inf]"`
+	// Sequence uses one ratio per response, LengthNorm its geometric mean.
+	Sequence   bool `yaml:"sequence"`
+	LengthNorm bool `yaml:"length_norm"`
+	// LogClamp bounds a token's log-ratio; 0 is no bound, as in prime-rl.
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var primeMaskedSpec = method.Spec{
+	Name: "prime_masked", Aliases: []string{"intellect3", "wtrs"}, Unit: method.Token,
+	Does:     "Keeps tokens whose ratio to the rollout lies in a band, and drops responses that contain a nearly impossible token.",
+	When:     "Use it to reproduce the training of INTELLECT-3.",
+	Source:   "PrimeIntellect-ai/prime-rl@f69b5a91 (INTELLECT-3)",
+	Formula:  "L = -r·A·1[low ≤ r ≤ high]·1[min_t r ≥ veto], r = exp(logp-roll)",
+	Gradient: "-r·A on kept tokens, else 0",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
+}
+
+// Validate checks the parameters that depend on each other.
+func (p *PrimeMasked) Validate() error {
+	return errors.Join(check(p.Low <= p.High, "low %v, high %v: need 0 ≤ low ≤ high", p.Low, p.High),
+		check(p.Sequence || !p.LengthNorm, "length_norm: applies to the ratio of a response: set sequence"))
+}
+
+// Eval computes the loss over the active tokens.
+func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	var m mismatch
+	vetoed := 0.0
+	for i := range in.Len() {
+		length, sum := max(f.length(i), 1), p.logRatio(&f, i)
+		veto := p.vetoes(&f, i, sum)
+		vetoed += count(veto)
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			l, a := in.Now.Logp[n]-in.LogpRoll[n], in.Advantage[n]
+			held := p.ratio(sum, f.sg[n]-in.LogpRoll[n])
+			low, high := held < p.Low, held > p.High
+			m.token(l, a, low || high || veto, low, high)
+			if low || high || veto {
+				return f.reject(n)
+			}
+			if p.Sequence {
+				r, dr := cappedExp(sum+in.Now.Logp[n]-f.sg[n], sequenceCap)
+				return -r * a / length, -dr * a / length
+			}
+			r, dr := ratio(l, p.LogClamp)
+			return live(a, r, dr)
+		})
+		m.endRow()
+	}
+	m.logTokens(&f)
+	out.Add("sequence_masked_low", vetoed/max(float64(in.Len()), 1))
+	return nil
+}
+
+// logRatio is the log of the ratio of response i.
+func (p *PrimeMasked) logRatio(f *frame, i int) float64 {
+	sum := f.sumLogRatio(i, f.sg, f.in.LogpRoll)
+	if p.LengthNorm {
+		return sum / max(f.length(i), 1)
+	}
+	return sum
+}
+
+func (p *PrimeMasked) rule(r *rule) {
+	sum := r.ofResponse(func(i int) float64 { return p.logRatio(&r.frame, i) })
+	veto := r.ofResponse(func(i int) float64 { return count(p.vetoes(&r.frame, i, p.logRatio(&r.frame, i))) })
+	held := func(n int) float64 { return p.ratio(sum(n), r.sg[n]-r.in.LogpRoll[n]) }
+	r.drop(func(n int) bool { return held(n) < p.Low || held(n) > p.High || veto(n) == 1 })
+	if !p.Sequence {
+		r.ratio("r", "logp - roll", p.LogClamp)
+		r.kept("-A·r", "-A·r")
+		return
+	}
+	r.Figure("T", r.ofResponse(r.length))
+	r.Figure("r", held)
+	r.Branch(trace.Case{Branch: trace.Clamped, If: func(n int) bool { return sum(n) > sequenceCap }, Value: "-r·A/T", Slope: "0"})
+	r.term("-r·A/T", "-r·A/T")
+}
+
+// ratio is the detached ratio of a token with log-ratio l in a response whose
+// own log-ratio is sum.
+func (p *PrimeMasked) ratio(sum, l float64) float64 {
+	if p.Sequence {
+		r, _ := cappedExp(sum, sequenceCap)
+		return r
+	}
+	r, _ := ratio(l, p.LogClamp)
+	return r
+}
+
+// vetoes reports whether some token of response i has a ratio below the veto.
+func (p *PrimeMasked) vetoes(f *frame, i int, sum float64) bool {
+	from, to := f.in.Span(i)
+	for n := from; n < to; n++ {
+		if f.active[n] && p.ratio(sum, f.sg[n]-f.in.LogpRoll[n]) < p.Veto {
+			return true
+		}
+	}
+	return false
+}
+
+// PrimeDPPO is prime-rl's default loss: DPPO's binary total-variation mask, a
+// ratio that stays in the graph, and a squared log-ratio on every token.
+//
+// Everything is measured against the rollout policy; the squared term covers
+// dropped tokens too and has no factor 1/2. prime-rl does not clamp the
+// log-ratio. Its scale is the number of valid tokens: token-mean.
+type PrimeDPPO struct {
+	// DeltaLow and DeltaHigh bound the change of probability.
+	DeltaLow  float64 `yaml:"delta_low" default:"0.2" range:"[0,inf]"`
+	DeltaHigh float64 `yaml:"delta_high" default:"0.2" range:"[0,inf]"`
+	// AdvTau and KLTau weigh the two terms.
+	AdvTau float64 `yaml:"adv_tau" default:"1" range:"[0,inf]"`
+	KLTau  float64 `yaml:"kl_tau" default:"1e-3" range:"[0,inf]"`
+	// LogClamp bounds the log-ratio inside the exponential; 0 is no bound.
+	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var primeDPPOSpec = method.Spec{
+	Name: "prime_dppo", Aliases: []string{"prime_default"}, Unit: method.Token,
+	Does:     "Masks tokens whose probability would move out of a bound on total variation, and adds a squared log-ratio to the rollout.",
+	When:     "Use it for stale rollouts in place of a ratio clip; it is the default loss of prime-rl.",
+	Source:   "PrimeIntellect-ai/prime-rl default_loss_fn; arXiv:2602.04879",
+	Formula:  "L = -keep·adv_tau·A·exp(l) + kl_tau·l², l = logp-roll; drop if A>0, p-q > δ_high or A≤0, p-q < -δ_low",
+	Gradient: "-keep·adv_tau·A·exp(l) + 2·kl_tau·l",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
+}
+
+// Eval computes the loss over the active tokens.
+func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	var m mismatch
+	for i := range in.Len() {
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
+			low, high := p.beyond(&f, n)
+			m.token(l, a, high || low, low, high)
+			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, high || low)
+		})
+		m.endRow()
+	}
+	m.logRows(&f, f.rows(in.Weight != nil))
+	return nil
+}
+
+// beyond reports whether the probability of token n has moved beyond either bound, the way
+// its advantage pushes it.
+func (p *PrimeDPPO) beyond(f *frame, n int) (low, high bool) {
+	a, d := f.in.Advantage[n], elementary.Exp(f.sg[n])-elementary.Exp(f.in.LogpRoll[n])
+	return a <= 0 && d < -p.DeltaLow, a > 0 && d > p.DeltaHigh
+}
+
+func (p *PrimeDPPO) rule(r *rule) {
+	r.ratioPlusSquare(func(n int) float64 { return r.in.Advantage[n] * p.AdvTau }, p.KLTau, p.LogClamp,
+		func(n int) bool { low, high := p.beyond(&r.frame, n); return low || high })
+}
+
+// ratioPlusSquare is -a·exp(l), unless dropped, plus tau·l², l the log-ratio to the
+// rollout policy.
+func ratioPlusSquare(l, a, tau, limit float64, drop bool) (value, dlogp float64) {
+	value, dlogp = float64(tau*l*l), float64(2*tau*l)
+	if !drop {
+		r, dr := ratio(l, limit)
+		value -= float64(a * r)
+		dlogp -= float64(a * dr)
+	}
+	return value, dlogp
+}
+
+func (r *rule) ratioPlusSquare(a func(n int) float64, tau, limit float64, drop func(n int) bool) {
+	r.Formula("l", "logp - roll")
+	r.Given("τ", tau)
+	r.Branch(trace.Case{Branch: trace.PenaltyOnly, If: drop, Value: "τ·l²", Slope: "2·τ·l"})
+	r.ratio("r", "l", limit)
+	r.Figure("a", a)
+	if r.clamped != "" {
+		r.Branch(trace.Case{Branch: trace.PenaltyOnly, When: r.clamped, Value: "-a·r + τ·l²", Slope: "2·τ·l"})
+	}
+	r.term("-a·r + τ·l²", "-a·r + 2·τ·l")
+}
+
+// PrimeGeo is prime-rl's loss of February 2026: token mask, geometric mask,
+// vetoes on either side, and a detached coefficient that carries the KL and a
+// teacher.
+//
+// With the ratio of the response, its tokens are divided by their number as
+// well. Bounds are strict: a ratio on a bound is kept; an empty response has
+// geometric ratio 1 and is never vetoed.
+type PrimeGeo struct {
+	// Low and High bound a token's ratio, GeoLow and GeoHigh the geometric mean
+	// of a response, VetoLow and VetoHigh the extremes of a response.
+	Low      float64 `yaml:"low" default:"0.125" range:"[0,inf]"`
+	High     float64 `yaml:"high" default:"8"`
+	GeoLow   float64 `yaml:"geo_low" default:"0.1" range:"[0,inf]"`
+	GeoHigh  float64 `yaml:"geo_high" default:"10"`
+	VetoLow  float64 `yaml:"veto_low" range:"[0,inf]"`
+	VetoHigh float64 `yaml:"veto_high" default:"100"`
+	// Sequence weights by the ratio of the response, exp(min(Σ l, 10)), at most Clip.
+	Sequence bool    `yaml:"sequence"`
+	Clip     float64 `yaml:"clip" default:"10" range:"(0,inf]"`
+	// AdvTau, TeacherTau and KLTau weigh the parts of the coefficient.
+	AdvTau     float64 `yaml:"adv_tau" default:"1" range:"[0,inf]"`
+	TeacherTau float64 `yaml:"teacher_tau" range:"[0,inf]"`
+	KLTau      float64 `yaml:"kl_tau" range:"[0,inf]"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var primeGeoSpec = method.Spec{
+	Name: "prime_geo", Unit: method.Token,
+	Does:     "Masks tokens and responses by their ratios to the rollout, and weights the rest by a detached coefficient with KL and teacher terms.",
+	When:     "Use it to reproduce prime-rl's loss of February 2026.",
+	Source:   "PrimeIntellect-ai/prime-rl@f870f3cb default_loss_fn",
+	Formula:  "L = -Σ_keep sg[R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l)]·logp, l = logp-roll",
+	Gradient: "-R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l) on kept tokens, else 0",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: method.If("teacher_tau above 0", batch.LogpTeacher),
+}
+
+// Validate checks the parameters that depend on each other.
+func (p *PrimeGeo) Validate() error {
+	return errors.Join(check(p.Low <= p.High, "low %v, high %v: need 0 ≤ low ≤ high", p.Low, p.High),
+		check(p.GeoLow <= p.GeoHigh, "geo_low %v, geo_high %v: need 0 ≤ low ≤ high", p.GeoLow, p.GeoHigh),
+		check(p.VetoLow <= p.VetoHigh, "veto_low %v, veto_high %v: need 0 ≤ low ≤ high", p.VetoLow, p.VetoHigh))
+}
+
+// Eval computes the loss over the active tokens.
+func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
+	teacher := batch.LogpRoll
+	if p.TeacherTau > 0 {
+		teacher = batch.LogpTeacher
+	}
+	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, teacher)
+	if err != nil {
+		return err
+	}
+	var m mismatch
+	var t responseTally
+	for i := range in.Len() {
+		drop, weight := p.dropsResponse(&f, i, &t), p.weight(&f, i)
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			a, l := in.Advantage[n], f.sg[n]-in.LogpRoll[n]
+			r := tokenRatio(l)
+			low, high := r < p.Low, r > p.High
+			if p.TeacherTau > 0 {
+				t.teacher.add(in.Teacher.Logp[n] - f.sg[n])
+			}
+			m.token(l, a, low || high || drop, low, high)
+			if low || high || drop {
+				return f.reject(n)
+			}
+			if p.Sequence {
+				r = weight
+			}
+			return detached(r, p.coefficient(&f, n), in.Now.Logp[n])
+		})
+		m.endRow()
+		t.teacher.close()
+	}
+	m.logTokens(&f)
+	if p.TeacherTau > 0 {
+		out.Add("teacher_kl", t.teacher.total/max(float64(in.Len()), 1))
+	}
+	t.log(out, float64(in.Len()))
+	return nil
+}
+
+// tokenRatio is exp of a log-ratio, finite far above any bound.
+func tokenRatio(l float64) float64 { return elementary.Exp(min(l, 700)) }
+
+// weight is the ratio of response i, as each of its tokens has it.
+func (p *PrimeGeo) weight(f *frame, i int) float64 {
+	w, _ := cappedExp(f.sumLogRatio(i, f.sg, f.in.LogpRoll), sequenceCap)
+	return min(w, p.Clip) / max(f.length(i), 1)
+}
+
+// coefficient stands in the place of the advantage of token n.
+func (p *PrimeGeo) coefficient(f *frame, n int) float64 {
+	coef := float64(p.AdvTau*f.in.Advantage[n]) - float64(p.KLTau*(f.sg[n]-f.in.LogpRoll[n]))
+	if p.TeacherTau > 0 {
+		coef += float64(p.TeacherTau * (f.in.Teacher.Logp[n] - f.sg[n]))
+	}
+	return coef
+}
+
+func (p *PrimeGeo) rule(r *rule) {
+	ratio := func(n int) float64 { return tokenRatio(r.sg[n] - r.in.LogpRoll[n]) }
+	out := r.ofResponse(func(i int) float64 { return count(p.dropsResponse(&r.frame, i, &responseTally{})) })
+	r.drop(func(n int) bool { return ratio(n) < p.Low || ratio(n) > p.High || out(n) == 1 })
+	if p.Sequence {
+		r.Figure("r", r.ofResponse(func(i int) float64 { return p.weight(&r.frame, i) }))
+	} else {
+		r.Figure("r", ratio)
+	}
+	r.Figure("coef", func(n int) float64 { return p.coefficient(&r.frame, n) })
+	r.term("-r·coef·logp", "-r·coef")
+}
+
+// responseTally counts what the tests on whole responses dropped.
+type responseTally struct {
+	vetoLow, vetoHigh, geoLow, geoHigh, geo float64
+	teacher                                 rowMean
+}
+
+func (t *responseTally) log(out *Grad, rows float64) {
+	rows = max(rows, 1)
+	out.Add("sequence_masked_low", t.vetoLow/rows)
+	out.Add("sequence_masked_high", t.vetoHigh/rows)
+	out.Add("geo_masked_low", t.geoLow/rows)
+	out.Add("geo_masked_high", t.geoHigh/rows)
+	out.Add("geo_seq_ratio", t.geo/rows)
+}
+
+// dropsResponse applies the tests on whole responses.
+func (p *PrimeGeo) dropsResponse(f *frame, i int, t *responseTally) bool {
+	geo := elementary.Exp(f.sumLogRatio(i, f.sg, f.in.LogpRoll) / max(f.length(i), 1))
+	vetoLow, vetoHigh := false, false
+	for n := range f.in.Where(i, f.active) {
+		r := elementary.Exp(f.sg[n] - f.in.LogpRoll[n])
+		vetoLow = vetoLow || r < p.VetoLow
+		vetoHigh = vetoHigh || r > p.VetoHigh
+	}
+	geoLow, geoHigh := geo < p.GeoLow, geo > p.GeoHigh
+	t.vetoLow += count(vetoLow)
+	t.vetoHigh += count(vetoHigh)
+	t.geoLow += count(geoLow)
+	t.geoHigh += count(geoHigh)
+	t.geo += geo
+	return vetoLow || vetoHigh || geoLow || geoHigh
+}

@@ -1,0 +1,612 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+
+	"driftlab/trainer/method"
+)
+
+// AReaL bounds how far generation may run ahead of the learner by a count, and
+// interrupts it for every new version. (In the paper the count is ⌊(N_r - 1)/B⌋ ≤ i + η.)
+// The count bounds the mean lag, which tends to η, and not that of one sample: a straggler
+// may be trained at any version.
+type AReaL struct {
+	// Eta is max_head_offpolicyness. Default 4 (the paper for code; 8 for
+	// mathematics); 0 is synchronous.
+	Eta int `yaml:"eta" default:"4" range:"[0,1024]"`
+	// Concurrent is maxconc, the most samples in flight; 0 for what the slots hold.
+	Concurrent int `yaml:"concurrent" range:"[0,2^20]"`
+	// Interpolated spares the scoring pass: A-3PO's loglinear old log-probs.
+	Interpolated bool `yaml:"interpolated"`
+}
+
+// Traits: old log-probs are those of a scoring pass at the start of the batch, the
+// decoupled objective's proximal policy, or A-3PO's interpolation. (AReaL shuffles its
+// batch, which is in order here.)
+func (p *AReaL) Traits() Traits {
+	t := Traits{Reload: Interrupt, InOrder: true, Old: BatchStart, Bound: boundOfCount(p.Eta)}
+	if p.Interpolated {
+		t.Old = Interpolated
+	}
+	return t
+}
+
+// Admit is what concurrency and the count leave.
+func (p *AReaL) Admit(v View) int {
+	concurrent := p.Concurrent
+	if concurrent == 0 {
+		concurrent = v.capacity()
+	}
+	return min(concurrent-v.Running, v.ahead(p.Eta*v.Batch, v.Version))
+}
+
+var arealSpec = method.Spec{
+	Name: "areal", Aliases: []string{"counting"},
+	Does:   "Limits by a count of samples how far generation may run ahead, and interrupts running requests at each weight update.",
+	When:   "Use it for fully asynchronous training with a mean staleness of about eta, together with decoupled_ppo.",
+	Source: "AReaL, arXiv:2505.24298; inclusionAI/AReaL areal/infra/staleness_manager.py, workflow_executor.py, remote_inf_engine.py; A-3PO, arXiv:2512.06547",
+	Formula: "Admit = min(maxconc - run, (η + V + 1)·B - (acc + run))\n" +
+		"Batch = the B done samples with the oldest submission\nOnPublish = Interrupt, Reprefill",
+	Reconstruction: "The scheduler's labels are exact here; AReaL's may be one version too new, where a reply arrives late. Its dynamic batch, which counts refused samples into B, is not selectable. " +
+		"Its micro-batches (algorithm 1: longest first, each into the fitting one with the fewest sequences, at most 32,768 tokens; +30 % in the paper) are not modelled: the clock's training pass is linear in tokens, so that no cut of a batch is faster than another.",
+}
+
+// asyncFlow streams rows through queues of tasks and defers the update of workers
+// within a threshold. A task reads a row when its input columns are there, each row once.
+// Admission is AReaL's with η = threshold.
+type asyncFlow struct {
+	// Threshold is the staleness that an update may be deferred by. Default 1; at 0
+	// the weights do not depend on Micro.
+	Threshold int `yaml:"threshold" default:"1" range:"[0,1024]"`
+	// Micro is the granularity q of the queues, in samples.
+	Micro int `yaml:"micro" default:"1" range:"[1,2^20]"`
+}
+
+// Traits implements Policy.
+func (p *asyncFlow) Traits() Traits {
+	return Traits{Stream: p.Micro, Bound: boundOfCount(p.Threshold)}
+}
+
+// Admit is what the count leaves.
+func (p *asyncFlow) Admit(v View) int {
+	return v.ahead(p.Threshold*v.Batch, v.Version)
+}
+
+var asyncFlowSpec = method.Spec{
+	Name: "asyncflow", Aliases: []string{"transfer_queue"},
+	Does:           "Streams samples through a queue per task and defers a worker's weight update until its requests are done, within a threshold.",
+	When:           "Use it to model a pipeline whose stages start on a few samples and do not wait for a whole batch.",
+	Source:         "AsyncFlow, arXiv:2507.01663; verl docs/data/transfer_queue.md",
+	Formula:        "Batch = q rows at a time, an update after B; a worker loads when it has finished its requests",
+	Reconstruction: "The reference's and the reward's stages are part of the learner's pass; the threshold as AReaL's count is inferred.",
+}
+
+// echo2 serves a learner by remote workers, which weights reach late: worker i runs
+// version V(t - delay_i). A sample that is too old comes again from its prompt. The paper
+// is stable up to S = 6.
+type echo2 struct {
+	// Staleness is the user's knob S. The paper is stable up to 6.
+	Staleness int `yaml:"staleness" default:"4" range:"[1,1024]"`
+	// Hop is the ticks that weights take from one worker of the chain to the next.
+	Hop int `yaml:"hop" default:"10000" range:"[0,1000000000]"`
+}
+
+// Traits implements Policy.
+func (p *echo2) Traits() Traits {
+	return Traits{Hop: p.Hop, Bound: p.Staleness}
+}
+
+// Admit is AReaL's.
+func (p *echo2) Admit(v View) int { return (&AReaL{Eta: p.Staleness}).Admit(v) }
+
+// Verdict has the prompts of what is too old submitted again.
+func (p *echo2) Verdict(v View, s *Sample) Fate {
+	if s.Lag(v.Version) > p.Staleness {
+		return Requeue
+	}
+	return Take
+}
+
+var echo2Spec = method.Spec{
+	Name: "echo2", Aliases: []string{"echo-2"},
+	Does:           "Serves a trainer by remote workers that receive new weights late, and generates samples again that exceed the staleness limit.",
+	When:           "Use it for rollout workers behind slow networks, to see how much delay a staleness limit allows.",
+	Source:         "ECHO-2, arXiv:2602.02192",
+	Formula:        "accept iff V - V0 ≤ S; T_bcast + R/μ_pool ≤ S·T_train",
+	Reconstruction: "The paper's inequality was not seen: this one, AReaL's count as admission, workers that drain, and the chain's constant delay are inferred.",
+}
+
+// pipelineRL updates weights in flight and counts its lag in samples.
+type pipelineRL struct {
+	// MaxLag is max_lag, in responses.
+	MaxLag int `yaml:"max_lag" default:"1024" range:"[0,2^20]"`
+}
+
+// Traits implements Policy.
+func (p *pipelineRL) Traits() Traits {
+	return Traits{Reload: Interrupt, Cache: KeepStale, Old: Rollout, Bound: boundOfCount(p.MaxLag)}
+}
+
+// Admit is what the count of submissions leaves.
+func (p *pipelineRL) Admit(v View) int {
+	return v.ahead(ceilDiv(p.MaxLag, v.Group), v.Step)
+}
+
+var pipelineRLSpec = method.Spec{
+	Name: "pipeline_rl", Aliases: []string{"pipelinerl"},
+	Does:           "Updates the weights of the rollout engine while requests run, and limits the lag by counting samples.",
+	When:           "Use it to study in-flight weight updates, where a response has tokens of several versions.",
+	Source:         "ServiceNow/PipelineRL",
+	Formula:        "submitted ≤ ⌈max_lag / attempts⌉ + per_update·(1 + updates); too old is counted, not dropped",
+	Reconstruction: "That in-flight updates keep the cache is inferred; a refused sample leaves the count.",
+}
+
+// primeRL keeps a pool of requests running and throws away what is too old. The step
+// that is being made is V + 1. A group ages as one: with a small m and long responses, no
+// long sample is ever trained. Its loss divides by μ.
+type primeRL struct {
+	// MaxOffPolicy is m, max_off_policy_steps.
+	MaxOffPolicy int `yaml:"max_off_policy" default:"8" range:"[0,1024]"`
+	// Concurrent is the most samples in flight; 0 for what the slots hold.
+	Concurrent int `yaml:"concurrent" range:"[0,2^20]"`
+}
+
+// Traits implements Policy.
+func (p *primeRL) Traits() Traits {
+	return Traits{Reload: Interrupt, Old: Rollout, Bound: p.MaxOffPolicy}
+}
+
+// Admit fills the pool, as long as a batch for every version in the window is not
+// waiting already.
+func (p *primeRL) Admit(v View) int {
+	concurrent := p.Concurrent
+	if concurrent == 0 {
+		concurrent = v.capacity()
+	}
+	if len(v.Done) >= (p.MaxOffPolicy+1)*v.Batch {
+		return 0
+	}
+	return concurrent - v.Running
+}
+
+// Verdict drops what is older than m.
+func (p *primeRL) Verdict(v View, s *Sample) Fate { return youngerThan(v, s, p.MaxOffPolicy) }
+
+// youngerThan takes a sample whose oldest token is at most so many versions old.
+func youngerThan(v View, s *Sample, lag int) Fate {
+	if s.Lag(v.Version) > lag {
+		return Drop
+	}
+	return Take
+}
+
+var primeRLSpec = method.Spec{
+	Name: "prime_rl", Aliases: []string{"prime-rl"},
+	Does:           "Keeps a pool of requests running and cancels samples that are more than max_off_policy steps old.",
+	When:           "Use it to model prime-rl, where every trained sample respects the staleness limit and cancelled tokens are wasted.",
+	Source:         "PrimeIntellect-ai/prime-rl orchestrator/{dispatcher,train_sink,utils}.py",
+	Formula:        "keep iff V0 ≥ (step - 1) - m; cancelled in flight before each load, swept before each batch",
+	Reconstruction: "The pool is what the slots hold, and pauses while m + 1 batches wait; KV caches are computed anew.",
+}
+
+// SkyRL admits by AReaL's count, within B ≤ W ≤ B·(S + 1), and keeps stale keys and
+// values (clear_kv_cache_on_weight_sync is false). Samples older than S are trained and
+// counted. A group that is filtered out after it was done leaves acc, or the run would
+// stand still.
+type SkyRL struct {
+	// Staleness is S, max_staleness_steps.
+	Staleness int `yaml:"staleness" default:"4" range:"[0,1024]"`
+	// Workers is W, the most samples in flight; 0 for what the slots hold, within
+	// its limits.
+	Workers int `yaml:"workers" range:"[0,2^20]"`
+}
+
+// Traits implements Policy.
+func (p *SkyRL) Traits() Traits {
+	return Traits{Reload: Interrupt, Cache: KeepStale, Old: Rollout, Bound: boundOfCount(p.Staleness)}
+}
+
+// Admit is what concurrency and the count leave.
+func (p *SkyRL) Admit(v View) int {
+	concurrent := p.Workers
+	if concurrent == 0 {
+		concurrent = v.capacity()
+	}
+	concurrent = min(max(concurrent, v.Batch), v.Batch*(p.Staleness+1))
+	return min(concurrent-v.Running, v.ahead(p.Staleness*v.Batch, v.Version))
+}
+
+var skyRLSpec = method.Spec{
+	Name: "skyrl", Aliases: []string{"sky-rl"},
+	Does:    "Admits requests by a count of samples and a staleness limit, and keeps the KV cache when the weights change.",
+	When:    "Use it to model SkyRL's fully asynchronous trainer, whose interrupted requests continue with a stale KV cache.",
+	Source:  "NovaSky-AI/SkyRL skyrl/train/fully_async_trainer.py, docs tutorial fully_async",
+	Formula: "Admit = min(W - run, (S + step)·B - (acc + run)), step = V + 1\nBatch = B in the order of their end; OnPublish = Interrupt, KeepStale",
+}
+
+// slimeFullyAsync keeps a constant pool running, without any bound on the lag, while
+// fewer than the pool wait.
+type slimeFullyAsync struct {
+	// Pool is the number of samples in flight; 0 for what the slots hold. Never
+	// less than a batch.
+	Pool int `yaml:"pool" range:"[0,2^20]"`
+}
+
+// Traits implements Policy.
+func (*slimeFullyAsync) Traits() Traits {
+	return Traits{Reload: Interrupt, Cache: Restart, Bound: Unbounded}
+}
+
+// Admit fills the pool.
+func (p *slimeFullyAsync) Admit(v View) int {
+	pool := pooled(v, p.Pool)
+	if len(v.Done) >= pool {
+		return 0
+	}
+	return pool - v.Running
+}
+
+// pooled is a number of samples in flight: 0 stands for what the slots hold, and a
+// batch is the least.
+func pooled(v View, pool int) int {
+	if pool == 0 {
+		pool = v.capacity()
+	}
+	return max(pool, v.Batch)
+}
+
+var slimeFullyAsyncSpec = method.Spec{
+	Name: "slime_fully_async", Aliases: []string{"slime"},
+	Does:           "Keeps a pool of constant size running without any limit on staleness; aborted groups start again from their prompt.",
+	When:           "Use it to model slime's fully asynchronous example, together with a correction, since nothing limits the staleness.",
+	Source:         "THUDM/slime examples/fully_async/fully_async_rollout.py",
+	Formula:        "pool of constant size; Batch = B in the order of their end; aborted groups begin again",
+	Reconstruction: "That an aborted group is requeued from its prompt, response by response, is inferred.",
+}
+
+// streamRL gives finished samples to the learner at once: the gradient is the
+// synchronous one up to the order of its sum. Admission is Sync's; with Async, B more begin
+// when the last of the batch is generated.
+type streamRL struct {
+	// Async generates the next batch while the rest of this one is trained.
+	Async bool `yaml:"async"`
+	// Micro is the least number of samples the learner begins with, unless fewer
+	// are missing.
+	Micro int `yaml:"micro" default:"1" range:"[1,2^20]"`
+}
+
+// Traits implements Policy.
+func (p *streamRL) Traits() Traits {
+	t := Traits{Stream: p.Micro}
+	if p.Async {
+		t.Bound = 1
+	}
+	return t
+}
+
+// Admit is a batch at a time.
+func (p *streamRL) Admit(v View) int {
+	if !p.Async {
+		return admitWhole(v)
+	}
+	if part := v.kept() % v.Batch; part > 0 { // the others were refused
+		return v.Batch - part
+	}
+	if v.Running == 0 && v.kept() <= (v.Step+1)*v.Batch {
+		return v.Batch
+	}
+	return 0
+}
+
+var streamRLSpec = method.Spec{
+	Name: "stream", Aliases: []string{"streamrl"},
+	Does:           "Sends each finished sample to the trainer at once and accumulates gradients, with one update per batch.",
+	When:           "Use it to start training before the slowest response ends; the staleness is zero unless async is set.",
+	Source:         "StreamRL, arXiv:2504.15930; verl docs/advance/fully_async.md, mode b",
+	Formula:        "Batch = any k ≤ B done samples; Σ of gradients; an update after B",
+	Reconstruction: "Admission follows sync and one_step_off; the ranker that gives predicted long responses workers of their own is left out: neither what it reads nor where it cuts was at hand. Among all workers seer places by length.",
+}
+
+// trl is its asynchronous GRPO: samples that are too old are dropped when taken.
+type trl struct {
+	// MaxStaleness is the greatest lag. Default 4 (the configuration's; the data
+	// set class says 3).
+	MaxStaleness int `yaml:"max_staleness" default:"4" range:"[1,1024]"`
+	// WeightSyncSteps is the number of updates per publication.
+	WeightSyncSteps int `yaml:"weight_sync_steps" default:"1" range:"[1,1024]"`
+}
+
+// Traits implements Policy.
+func (p *trl) Traits() Traits {
+	return Traits{Reload: Interrupt, Interval: p.WeightSyncSteps, Old: Rollout, Bound: p.MaxStaleness}
+}
+
+// Admit fills what may be in flight.
+func (p *trl) Admit(v View) int { return p.MaxStaleness*v.Batch - v.Running - len(v.Done) }
+
+// Verdict looks at what is done, not at what runs.
+func (p *trl) Verdict(v View, s *Sample) Fate {
+	if !s.Done() {
+		return Take
+	}
+	return youngerThan(v, s, p.MaxStaleness)
+}
+
+var trlSpec = method.Spec{
+	Name: "trl", Aliases: []string{"trl_async"},
+	Does:           "Drops samples older than max_staleness when the trainer takes a batch, and limits the samples in flight by the same number.",
+	When:           "Use it to model TRL's asynchronous GRPO trainer.",
+	Source:         "huggingface/trl, asynchronous GRPO trainer and its configuration",
+	Formula:        "in flight ≤ max_staleness·B; drop at take if V - V0 > max_staleness",
+	Reconstruction: "What is in flight includes what is done and waits; KV caches are computed anew.",
+}
+
+// RollFlash bounds the staleness of each sample by waiting for the oldest: its scheduler for
+// verifiable rewards (RLVR). Of a fractional a, at most ⌊B·frac(a)⌋ come from the oldest
+// start step, and what began at that step or before is dropped when weights are published.
+type RollFlash struct {
+	// RatioPercent is async_generation_ratio a in hundredths. 0 is synchronous.
+	RatioPercent int `yaml:"ratio_percent" default:"100" range:"[0,102400]"`
+	// Additional is max_additional with use_additional_prompts (16 there): while fewer
+	// samples run or are done in excess of the count, more are submitted, whatever the
+	// count says. Default 0: none.
+	Additional int `yaml:"additional" range:"[0,2^20]"`
+}
+
+// Traits implements Policy.
+func (p *RollFlash) Traits() Traits {
+	return Traits{Reload: Interrupt, Bound: p.most()}
+}
+
+// Admit is what the count leaves, or the additional prompts if these are more: those
+// that are done in excess count as running, or a fast rollout would never stop.
+func (p *RollFlash) Admit(v View) int {
+	left := admitAhead(v, p.RatioPercent)
+	if p.Additional == 0 {
+		return left
+	}
+	extra := max(0, -left-v.Running)
+	return max(left, p.Additional-(v.Running+extra))
+}
+
+// admitAhead lets generation be a batches, a in hundredths, ahead of the step.
+func admitAhead(v View, percent int) int {
+	return v.ahead(ceilDiv(percent*v.Batch, 100), v.Step)
+}
+
+// Verdict drops what began too long ago: only surplus prompts, for Batch waited
+// for the others.
+func (p *RollFlash) Verdict(v View, s *Sample) Fate {
+	if v.Step-s.Step > p.most() {
+		return Drop
+	}
+	return Take
+}
+
+// Batch goes from the oldest start to the newest.
+func (p *RollFlash) Batch(v View) []*Sample {
+	if len(v.Done) < v.Batch {
+		return nil
+	}
+	running := make([]int, p.most()+1)
+	for _, s := range v.Flight {
+		running[s.Step-(v.Step-p.most())]++
+	}
+	var batch []*Sample
+	for g := range running {
+		most := v.Batch - len(batch)
+		if part := p.RatioPercent % 100; g == 0 && part != 0 {
+			most = min(most, v.Batch*part/100)
+		}
+		n := 0
+		for _, s := range v.Done {
+			if s.Step == v.Step-p.most()+g && n < most {
+				batch = append(batch, s)
+				n++
+			}
+		}
+		switch {
+		case len(batch) == v.Batch:
+			return byID(batch)
+		case n < most && running[g] > 0:
+			return nil
+		}
+	}
+	return nil
+}
+
+// most is ⌈a⌉, the greatest lag.
+func (p *RollFlash) most() int { return ceilDiv(p.RatioPercent, 100) }
+
+var rollFlashSpec = method.Spec{
+	Name: "roll_flash", Aliases: []string{"roll", "roll_flash_rlvr"},
+	Does:   "Limits the staleness of every sample by waiting for the oldest running sample.",
+	When:   "Use it to model ROLL Flash for verifiable rewards, where asynchrony stays within a fixed ratio.",
+	Source: "ROLL Flash, arXiv:2510.11345; alibaba/ROLL roll/distributed/scheduler/generate_scheduler.py",
+	Formula: "Admit = ⌈a·B⌉ + (n + 1)·B - (acc + run), or max_additional - (run + extra) if that is more\n" +
+		"Batch: from start step n - ⌈a⌉ up what is done; waits while an older step has running ones",
+	Reconstruction: "Fractions of a are taken, as the scheduler takes them. Additional prompts come on top of the count, as a docstring has it; the scheduler's own test counts otherwise, and what counts as one too many once it is done is inferred.",
+}
+
+// rollAgentic is ROLL Flash for episodes (user_defined_rollout_loop.py): it waits for
+// nobody and drops the old.
+type rollAgentic struct {
+	// RatioPercent is async_generation_ratio a in hundredths.
+	RatioPercent int `yaml:"ratio_percent" default:"100" range:"[0,102400]"`
+	// Redundancy is group_size_redundancy.
+	Redundancy int `yaml:"redundancy" range:"[0,64]"`
+}
+
+// Traits implements Policy.
+func (p *rollAgentic) Traits() Traits {
+	return Traits{Reload: Interrupt, Extra: p.Redundancy, InOrder: true, Bound: p.RatioPercent / 100}
+}
+
+// Admit is what the count leaves.
+func (p *rollAgentic) Admit(v View) int { return admitAhead(v, p.RatioPercent) }
+
+// Verdict drops what was created too long ago.
+func (p *rollAgentic) Verdict(v View, s *Sample) Fate {
+	if 100*(v.Step-s.Step) > p.RatioPercent {
+		return Drop
+	}
+	return Take
+}
+
+var rollAgenticSpec = method.Spec{
+	Name: "roll_flash_agentic", Aliases: []string{"roll_agentic"},
+	Does:   "Trains the finished groups with the smallest episode number and drops groups that are too old, without waiting.",
+	When:   "Use it to model ROLL Flash for agents, whose episodes differ much in length.",
+	Source: "ROLL Flash, arXiv:2510.11345; alibaba/ROLL roll/distributed/scheduler/rollout_scheduler.py",
+	Formula: "Batch = the B done groups with the smallest episode number\n" +
+		"dropped when step - create > a; G + redundancy begin, the first G are kept",
+	Reconstruction: "Admission is that of the RLVR scheduler.",
+}
+
+// Verl is verl's fully asynchronous trainer in its four modes:
+//
+//	mode a, on-policy           K = 1, S = 0
+//	mode b, stream off-policy   K > 1, S = 0
+//	mode c, stale               S > 0
+//	mode d, partial             S > 0, partial
+//
+// Stale samples are those submitted since the last publication, and what it left over,
+// without the refused. A resumed sample does not count as submitted; the queue cannot
+// overflow, since what runs and waits is never more than LIM.
+type Verl struct {
+	// K is trigger_parameter_sync_step, updates per publication.
+	K int `yaml:"k" default:"4" range:"[1,1024]"`
+	// StalenessPercent is staleness_threshold S in hundredths. verl
+	// advises less than 100.
+	StalenessPercent int `yaml:"staleness_percent" default:"10" range:"[0,10000]"`
+	// Partial interrupts running responses; without it publication waits for them.
+	Partial bool `yaml:"partial"`
+	// RequireBatches is the number of batches B in one update.
+	RequireBatches int `yaml:"require_batches" default:"1" range:"[1,1024]"`
+	// Prox scores with the learner's weights of the last publication
+	// (compute_prox_log_prob); without it the old log-probs are the sampler's.
+	Prox bool `yaml:"prox"`
+}
+
+// Traits: the bound is 0 without staleness, 1 where S ≤ 1 and nothing is interrupted.
+func (p *Verl) Traits() Traits {
+	t := Traits{Interval: p.K, Waits: !p.Partial, Old: Rollout, Bound: Unbounded}
+	if p.Partial {
+		t.Reload = Interrupt
+	}
+	if p.Prox {
+		t.Old = SyncStart
+	}
+	switch {
+	case p.StalenessPercent == 0:
+		t.Bound = 0
+	case p.StalenessPercent <= 100 && !p.Partial:
+		t.Bound = 1
+	}
+	return t
+}
+
+// limit is LIM for batches of that many samples.
+func (p *Verl) limit(batch int) int {
+	return p.RequireBatches * batch * (100 + p.StalenessPercent) * p.K / 100
+}
+
+// Admit is what the gate lets through.
+func (p *Verl) Admit(v View) int {
+	if v.Unpublished >= p.K { // a publication is due and waits
+		return 0
+	}
+	limit := p.limit(v.Batch)
+	const perServer = 16
+	concurrent := min(v.capacity(), perServer*len(v.Workers), limit)
+	return min(limit-(v.kept()-v.TrainedBefore), limit-len(v.Done), concurrent-v.Running)
+}
+
+// Batch takes from the front of the queue.
+func (p *Verl) Batch(v View) []*Sample {
+	n := p.RequireBatches * v.Batch
+	if len(v.Done) < n {
+		return nil
+	}
+	return byID(v.Done[:n])
+}
+
+// verl makes the policy of one of the modes.
+func verl(k, stalenessPercent int, partial bool) func() Policy {
+	return func() Policy {
+		p := method.New[Verl]()
+		p.K, p.StalenessPercent, p.Partial = k, stalenessPercent, partial
+		return p
+	}
+}
+
+func verlSpec(mode, alias, what, does, when string) method.Spec {
+	return method.Spec{
+		Name: "verl_" + mode, Aliases: []string{alias}, Does: does, When: when,
+		Source: "verl docs/advance/fully_async.md, " + alias + ": " + what + "; experimental/fully_async_policy/fully_async_rollouter.py, fully_async_trainer.py",
+		Formula: "LIM = ⌊Rb·(1 + S)·K⌋\nAdmit = min(LIM - stale, LIM - queue, concurrency - run)\n" +
+			"Batch = Rb in the order of their end; publish every K updates",
+		Example: "B = 64, K = 4, S = 0.5: LIM = 384\n" +
+			"256 trained per publication, so at most 128 samples are carried over\n" +
+			"S = 0: nothing is carried over, every sample is of the present version",
+		Reconstruction: "A shut gate opens as soon as its condition holds; verl's waits for all that runs first. The log's versions are of tokens; verl labels a sample by the version at its end, which hides staleness.",
+	}
+}
+
+// verlV1 is verl's second trainer (v1): a batch enters per step, some batches ahead. A sample's span is the
+// number of steps from its dispatch to now, both counted. Dropping bounds the span of what is trained. Waiting
+// does not: only running samples hold the trainer up, and done ones that it leaves behind grow older.
+type verlV1 struct {
+	// Threshold is t, max_off_policy_threshold, in steps; 1 is the present step alone.
+	Threshold int `yaml:"max_off_policy_threshold" default:"8" range:"[1,1024]"`
+	// Wait is the strategy wait in place of drop.
+	Wait bool `yaml:"wait"`
+	// Warmup is num_warmup_batches, the batches ahead.
+	Warmup int `yaml:"num_warmup_batches" default:"1" range:"[0,1024]"`
+	// SyncStep is parameter_sync_step of separate_async, the updates per publication (4 there). 0 is
+	// colocate_async: the same devices generate and train in turns.
+	SyncStep int `yaml:"parameter_sync_step" range:"[0,1024]"`
+}
+
+// Traits implements Policy.
+func (p *verlV1) Traits() Traits {
+	t := Traits{Reload: Interrupt, Colocated: p.SyncStep == 0, Interval: p.SyncStep, Bound: p.Threshold - 1}
+	if p.Wait {
+		t.Bound = boundOfCount(p.Warmup)
+	}
+	return t
+}
+
+// Admit is a batch per step; what is dropped is replaced one for one.
+func (p *verlV1) Admit(v View) int { return v.ahead(p.Warmup*v.Batch, v.Step) }
+
+// span is 1 for a sample of the present step.
+func span(v View, s *Sample) int { return v.Step - s.Step + 1 }
+
+// Batch takes the done samples of the smallest step first.
+func (p *verlV1) Batch(v View) []*Sample {
+	if len(v.Done) < v.Batch || p.Wait && len(v.Flight) > 0 && span(v, v.Flight[0]) >= p.Threshold {
+		return nil
+	}
+	oldest := slices.SortedStableFunc(slices.Values(v.Done), func(a, b *Sample) int { return cmp.Compare(a.Step, b.Step) })
+	return byID(oldest[:v.Batch])
+}
+
+// Verdict drops what is done and too old.
+func (p *verlV1) Verdict(v View, s *Sample) Fate {
+	if !p.Wait && s.Done() && span(v, s) > p.Threshold {
+		return Drop
+	}
+	return Take
+}
+
+var verlV1Spec = method.Spec{
+	Name: "verl_v1", Aliases: []string{"verl_colocate_async", "verl_separate_async"},
+	Does:   "Runs verl's v1 asynchronous trainer: unfinished requests carry over to the next step, and samples past max_off_policy_threshold are dropped or waited for.",
+	When:   "Use it to compare verl's strategies drop and wait; the strategy wait does not limit the span of what is trained.",
+	Source: "volcengine/verl docs/advance/v1_async_trainer.md, verl/trainer/ppo/v1/{replay_buffer,trainer_colocate_async,trainer_separate_async}.py",
+	Formula: "span = step - dispatch step + 1; Admit = (warmup + step + 1)·B - (acc + run)\n" +
+		"Batch = the B done samples with the smallest dispatch step\ndrop: done with span > t; wait: no batch while a running one has span ≥ t",
+	Reconstruction: "The batch per step is a count of samples, which also replaces what is dropped. Replicas that switch between training and generation are left out: the devices of a cluster here have one task each for the whole run.",
+}

@@ -1,0 +1,361 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+
+	"driftlab/trainer/method"
+)
+
+// kimi gives every response a budget of tokens per iteration; what is left over
+// goes on in the next. B are in flight at the start of each iteration.
+type kimi struct {
+	// Budget is the tokens of a response per iteration.
+	Budget int `yaml:"budget" default:"4096" range:"[1,2^24]"`
+}
+
+// Traits implements Policy.
+func (p *kimi) Traits() Traits {
+	return Traits{Colocated: true, Quota: p.Budget, Reload: Interrupt, Bound: Unbounded}
+}
+
+// Admit fills up to a batch at the start of an iteration.
+func (*kimi) Admit(v View) int {
+	if !v.Idle || v.Unpublished > 0 {
+		return 0
+	}
+	return v.Batch - v.Running - len(v.Done)
+}
+
+// Batch is what is done when nothing goes on, and nothing that was refused is to come
+// again.
+func (*kimi) Batch(v View) []*Sample {
+	if v.Active > 0 || v.Running+len(v.Done) < v.Batch {
+		return nil
+	}
+	return byID(v.Done)
+}
+
+var kimiSpec = method.Spec{
+	Name: "kimi", Aliases: []string{"partial_rollout"},
+	Does:           "Gives each response a token budget per iteration and continues unfinished responses in the next iteration: partial rollouts.",
+	When:           "Use it for very long responses, if a response may have tokens of several policy versions.",
+	Source:         "Kimi k1.5, arXiv:2501.12599",
+	Formula:        "at most budget tokens of a response per iteration; Batch = what is done then; the rest goes on in the next",
+	Reconstruction: "The budget and its default are from memory; repetition, which Kimi ends early, is a matter of the reward. If nothing is done when all budgets are used up, they begin anew without an update.",
+}
+
+// april starts more than it needs, stops at B and continues the rest next time. What
+// ended beyond B at once is not stored.
+type april struct {
+	// OverSampling is over_sampling_batch_size in samples; 0 for twice B.
+	OverSampling int `yaml:"over_sampling" range:"[0,2^20]"`
+}
+
+// Traits implements Policy.
+func (*april) Traits() Traits {
+	return Traits{Colocated: true, Reload: Interrupt, Bound: Unbounded}
+}
+
+// Admit fills up to the over-sampled batch at the start of a rollout, and starts
+// another where so many were refused that B do not remain.
+func (p *april) Admit(v View) int {
+	over := max(p.OverSampling, v.Batch)
+	if p.OverSampling == 0 {
+		over = 2 * v.Batch
+	}
+	n := len(v.Flight)
+	switch {
+	case !v.Idle || v.Unpublished > 0:
+		return 0
+	case n+len(v.Done) < v.Batch:
+		return over
+	case len(v.Done) == 0 && v.Flight[n-1].Step < v.Step:
+		return over - n
+	}
+	return 0
+}
+
+// Verdict drops what ended together with the last of a batch and was not in it.
+func (*april) Verdict(v View, s *Sample) Fate {
+	if v.Published && s.Done() {
+		return Drop
+	}
+	return Take
+}
+
+var aprilSpec = method.Spec{
+	Name: "april", Aliases: []string{"slime_partial"},
+	Does:           "Starts more requests than a batch needs, stops at a full batch, and continues the partial responses first in the next step.",
+	When:           "Use it to avoid waiting for the slowest responses in a synchronous trainer, at the price of responses of mixed versions.",
+	Source:         "APRIL, arXiv:2509.18521; THUDM/slime slime/rollout/sglang_rollout.py",
+	Formula:        "submit O ≥ B; stop at B; abort all; the partial ones are continued first\nBatch = the first B to end, by index",
+	Reconstruction: "O = 2B is a default of ours. A partial response stays on its worker.",
+}
+
+// copris holds the number of running samples constant, stops at B, continues the
+// rest first, and knows the learner's log-prob of every token at its own version: at each
+// stop the learner scores what is partial. What is carried over must stay below N'.
+type copris struct {
+	// Pool is N' in samples; 0 for what the slots hold. Never less than a batch.
+	Pool int `yaml:"pool" range:"[0,2^20]"`
+}
+
+// Traits implements Policy.
+func (*copris) Traits() Traits {
+	return Traits{Colocated: true, Reload: Interrupt, Old: AtInterrupt, Bound: Unbounded}
+}
+
+// Admit fills the pool.
+func (p *copris) Admit(v View) int {
+	if !v.Idle || v.Unpublished > 0 {
+		return 0
+	}
+	return pooled(v, p.Pool) - v.Running
+}
+
+var coprisSpec = method.Spec{
+	Name: "copris", Aliases: []string{"concurrency_controlled"},
+	Does:    "Keeps a constant number of samples in flight, stops at a full batch, and scores partial responses with the weights that generated them.",
+	When:    "Use it for partial rollouts when the correction needs each token's log-prob under its own version of the weights.",
+	Source:  "CoPRIS, arXiv:2511.05589; its verl/experimental/agent_loop, ppo/ray_trainer.py",
+	Formula: "N' in flight; stop at B; the unfinished first; old(token) = π_v(token), scored at the stop",
+}
+
+// Seer is synchronous and makes the rollout itself shorter: requests run in chunks,
+// and their keys and values are in a global pool, so that another worker can go on. The
+// tokens are those of any order: each request has its own random numbers.
+type Seer struct {
+	Sync `yaml:"-"`
+	// Chunk is the tokens after which a request gives its slot up.
+	Chunk int `yaml:"chunk" default:"2048" range:"[1,2^24]"`
+	// Draft is k, the tokens that siblings' suffix trees propose.
+	Draft int `yaml:"draft" range:"[0,64]"`
+	// AcceptPercent is p in hundredths.
+	AcceptPercent int `yaml:"accept_percent" default:"60" range:"[0,99]"`
+}
+
+// Traits are those of Sync, with the tokens per step.
+func (p *Seer) Traits() Traits {
+	t := p.Sync.Traits()
+	t.Yield = p.yield()
+	return t
+}
+
+// yield is the tokens of a thousand steps.
+func (p *Seer) yield() int {
+	yield, power := 0, 1000
+	for range p.Draft + 1 {
+		yield += power
+		power = power * p.AcceptPercent / 100
+	}
+	return yield
+}
+
+// Place gives slots to probes, then to the longest groups.
+func (p *Seer) Place(v View) []Move {
+	pl := newPlan(v)
+	type entry struct {
+		r    *Request
+		rank int
+	}
+	queue := make([]entry, len(v.Queue))
+	for i, r := range v.Queue {
+		queue[i] = entry{r, urgency(r)}
+	}
+	slices.SortFunc(queue, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.r.ID, b.r.ID))
+	})
+	for _, e := range queue {
+		w := pl.emptiest()
+		if w == nil {
+			break
+		}
+		pl.move(Move{Request: e.r, Worker: w.ID, Steps: p.Chunk})
+	}
+	return pl.moves
+}
+
+// urgency is highest for probes, the first request of each group; then the length
+// that its group is known to come to, the cap where nothing is known.
+func urgency(r *Request) int {
+	const most = 1 << 40
+	longest := r.Sample.longest()
+	switch {
+	case r == r.Sample.Requests[0]:
+		return most + 1
+	case longest == 0:
+		return most
+	}
+	return longest
+}
+
+var seerSpec = method.Spec{
+	Name: "seer", Aliases: []string{"divided_rollout"},
+	Does:    "Cuts rollouts into chunks, estimates a group's length from a probe response and starts the longest group first, within a synchronous step.",
+	When:    "Use it to shorten the long tail of generation without staleness, where most requests of a batch have to wait for a slot.",
+	Source:  "Seer, arXiv:2511.14617",
+	Formula: "chunks; a probe per group first, then the longest group first, to the least busy worker; drafts yield (1 - p^(k+1))/(1 - p)",
+	Reconstruction: "The yield is the exact law of independent acceptances, and drafts are free; both are inferred. What a group's length is becomes known when its probe ends. " +
+		"Where a batch comes in one or two waves, most of it runs by then, the probes of short groups stand before siblings of long ones, and the tail is no shorter, even with equal lengths in a group (on the clock up to a tenth longer). " +
+		"In eight waves it falls to about a third: the gain is what waits.",
+}
+
+// Laminar lets every worker pull weights on its own, when it is empty, and packs
+// stragglers together so that workers become empty sooner: every 5 s and after each update.
+// No bound is configured; the published staleness is mostly below 3, at most 4.
+type Laminar struct {
+	// Every is the ticks from one repacking to the next.
+	Every int `yaml:"every" default:"5000000" range:"[1,1000000000]"`
+	// Hop is the ticks from one relay of the chain to the next.
+	Hop int `yaml:"hop" default:"1000" range:"[0,1000000000]"`
+	// Roofline is the most requests a worker is packed with; 0 for its slots.
+	Roofline int `yaml:"roofline" range:"[0,2^20]"`
+	// Cache is the most tokens a worker is packed with; 0 for any number.
+	Cache int `yaml:"cache" range:"[0,1000000000]"`
+}
+
+// Traits implements Policy.
+func (p *Laminar) Traits() Traits {
+	return Traits{Every: p.Every, Hop: p.Hop, Old: Rollout, Bound: Unbounded}
+}
+
+// Admit keeps all slots busy, unless two batches wait.
+func (*Laminar) Admit(v View) int {
+	return min(v.capacity()-v.Running, v.capacity()+2*v.Batch-v.Running-len(v.Done))
+}
+
+// Place frees what workers it can, then gives waiting requests to the emptiest.
+func (p *Laminar) Place(v View) []Move {
+	pl := newPlan(v)
+	roofline := p.Roofline
+	if roofline == 0 {
+		roofline = v.SlotsEach
+	}
+	fits := func(w *Worker) bool {
+		return w.Stale() && pl.load(w) < roofline && (p.Cache == 0 || w.Tokens(v.Now) < p.Cache)
+	}
+	if v.Due || v.Published {
+		for _, w := range past(v) {
+			if pl.load(w) == len(w.Active) { // nothing has come to it meanwhile
+				pl.vacate(w, fits)
+			}
+		}
+	}
+	return pl.queue()
+}
+
+// past are the workers past their peak: they take nothing new and are at most half
+// full; the emptiest first.
+func past(v View) []*Worker {
+	var workers []*Worker
+	for _, w := range v.Workers {
+		if w.Stale() && len(w.Active) > 0 && w.Load() == len(w.Active) && 2*len(w.Active) <= v.SlotsEach {
+			workers = append(workers, w)
+		}
+	}
+	slices.SortStableFunc(workers, func(a, b *Worker) int {
+		if d := len(a.Active) - len(b.Active); d != 0 {
+			return d
+		}
+		return b.oldest() - a.oldest()
+	})
+	return workers
+}
+
+var laminarSpec = method.Spec{
+	Name: "laminar", Aliases: []string{"relay"},
+	Does:           "Lets each worker load the newest weights when it is empty, and moves long requests together so that workers become empty sooner.",
+	When:           "Use it to study workers with different versions and no global synchronisation; no staleness limit is configured.",
+	Source:         "Laminar, arXiv:2510.12633",
+	Formula:        "a worker pulls when empty; every 5 s, per version: requests of nearly empty workers are packed onto others",
+	Reconstruction: "Past its peak is a draining worker at most half full; the buffer holds two batches, first in first out; both are inferred.",
+}
+
+// tailBatching is synchronous and puts the long responses of many steps together: a short round starts more
+// than it needs and keeps what ends first, and the prompts that it leaves over wait until there is a batch of
+// them, which is a long round of its own. It needs no memory: a prompt that was left over is one that was
+// submitted again.
+type tailBatching struct {
+	// PromptsPercent is the prompts of a short round in hundredths of a batch. Default 125 (ours).
+	PromptsPercent int `yaml:"prompts_percent" default:"125" range:"[100,1000]"`
+	// Extra is the responses of a short round's prompt beyond its group. Default 2 (ours).
+	Extra int `yaml:"extra_responses" default:"2" range:"[0,1024]"`
+}
+
+// Traits implements Policy.
+func (p *tailBatching) Traits() Traits {
+	return Traits{Colocated: true, Reload: Interrupt, Extra: p.Extra}
+}
+
+// fresh reports whether a sample's prompt comes for the first time.
+func fresh(s *Sample) bool { return s.ID == s.Origin }
+
+// begun reports whether a worker has had any of its responses.
+func begun(s *Sample) bool { return s.Oldest >= 0 }
+
+// Admit starts a short round, unless a batch is left over, and makes up for what is refused.
+func (p *tailBatching) Admit(v View) int {
+	left, current := 0, len(v.Done)
+	for _, s := range v.Flight {
+		if fresh(s) || begun(s) {
+			current++
+		} else {
+			left++
+		}
+	}
+	if !v.Idle || v.Unpublished > 0 || current >= v.Batch || current+left >= v.Batch && (current == 0 || p.long(v)) {
+		return 0
+	}
+	return ceilDiv(p.PromptsPercent*(v.Batch-current), 100)
+}
+
+// long reports whether this is a long round, or the time for one.
+func (p *tailBatching) long(v View) bool {
+	again := 0
+	for _, s := range v.Flight {
+		if fresh(s) {
+			return false
+		}
+		again++
+	}
+	return v.Idle && v.Unpublished == 0 && again+len(v.Done) >= v.Batch
+}
+
+// Place keeps what was left over waiting, but for a batch of it in a long round, which has no surplus.
+func (p *tailBatching) Place(v View) []Move {
+	pl, batch := newPlan(v), 0
+	if p.long(v) {
+		batch = v.Batch - len(v.Done)
+	}
+	of := v.Flight[:min(batch, len(v.Flight))]
+	for _, r := range v.Queue {
+		if !fresh(r.Sample) && (r.ID-r.Sample.Requests[0].ID >= v.Group || !slices.Contains(of, r.Sample)) {
+			continue
+		}
+		w := pl.emptiest()
+		if w == nil {
+			break
+		}
+		pl.move(Move{Request: r, Worker: w.ID})
+	}
+	return pl.moves
+}
+
+// Verdict leaves over what a round began and did not keep.
+func (*tailBatching) Verdict(v View, s *Sample) Fate {
+	if v.Published && (fresh(s) || begun(s)) {
+		return Requeue
+	}
+	return Take
+}
+
+var tailBatchingSpec = method.Spec{
+	Name: "tail_batching", Aliases: []string{"rollpacker"},
+	Does:    "Starts surplus prompts and responses, keeps a batch of what ends first, and collects the prompts left over into long rounds of their own.",
+	When:    "Use it to shorten the tail of a synchronous step without staleness; the long responses are trained later and together.",
+	Source:  "RollPacker, arXiv:2509.21009, read through a review",
+	Formula: "short round: η·P prompts with R + extra responses, the first P·R are kept, the other prompts wait; long round, once P wait: those P with R responses",
+	Reconstruction: "What is left over begins again: its tokens are waste. Both surpluses are ours. Where dynamic sampling refuses part of a long round, others that wait fill it, then new prompts. " +
+		"SortedRL (arXiv:2603.23414), which updates on short responses first and limits the rest by a cache, is left out: its abstract alone was read, which gives no rule and no parameters.",
+}

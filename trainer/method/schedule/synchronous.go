@@ -1,0 +1,225 @@
+package schedule
+
+import (
+	"errors"
+
+	"driftlab/trainer/method"
+)
+
+// Sync generates every step's rollouts from the weights the step starts with. One
+// version at a time: publication finds no running work. The wall time of a step is the sum
+// of generation, scoring, training and synchronisation.
+type Sync struct{}
+
+// Traits implements Policy.
+func (*Sync) Traits() Traits {
+	return Traits{Colocated: true, InOrder: true}
+}
+
+// Admit is a whole batch, once the last step is over.
+func (*Sync) Admit(v View) int { return admitWhole(v) }
+
+// admitWhole submits a batch when the step before it is over, and another sample for
+// each of it that is refused.
+func admitWhole(v View) int {
+	missing := (v.Step+1)*v.Batch - v.kept()
+	if v.Unpublished > 0 || missing == v.Batch && !v.Idle {
+		return 0
+	}
+	return missing
+}
+
+var syncSpec = method.Spec{
+	Name: "sync", Aliases: []string{"on-policy"},
+	Does:    "Generates each batch with the current weights and waits for it: generation and training alternate, and the staleness is zero.",
+	When:    "Use it as the on-policy control, or where idle devices cost less than staleness.",
+	Source:  "synchronous GRPO, arXiv:2402.03300; verl's colocated trainer",
+	Formula: "version_roll(s) = version(s)",
+}
+
+// distFlow is the synchronous loop with its data handed out by several controllers.
+// The algorithm is that of Sync, and so are the weights.
+type distFlow struct {
+	Sync `yaml:"-"`
+	// Service is c, the ticks of a controller per sample.
+	Service int `yaml:"service" default:"10000" range:"[0,1000000000]"`
+	// Controllers is W. 1 is a single controller.
+	Controllers int `yaml:"controllers" default:"8" range:"[1,2^16]"`
+}
+
+// Traits are those of Sync, with the controllers' time.
+func (p *distFlow) Traits() Traits {
+	t := p.Sync.Traits()
+	t.Service = ceilDiv(p.Service, p.Controllers)
+	return t
+}
+
+var distFlowSpec = method.Spec{
+	Name: "distflow", Aliases: []string{"siirl"},
+	Does:           "Is the synchronous algorithm with several data controllers in place of a single controller, so that moving the data takes less time.",
+	When:           "Use it to see when a single controller limits a large cluster; the updates are those of sync.",
+	Source:         "DistFlow, arXiv:2507.13833; sii-research/siiRL",
+	Formula:        "controller time N·c/W instead of N·c; the algorithm of sync",
+	Reconstruction: "The service time is inferred; the claim moved from 7x on 1024 devices to 2.63x on 512.",
+}
+
+// OneStepOff generates the next batch while the learner trains the present one. The
+// weights go out before b(n) is trained, so that b(n+1) has a staleness of one update when it is used.
+// Nothing is interrupted: all wait for the slowest response of the batch.
+type OneStepOff struct {
+	// Interval is the number of updates from one publication to the next: slime's
+	// update_weights_interval.
+	Interval int `yaml:"interval" default:"1" range:"[1,1024]"`
+}
+
+// Traits: old log-probs are the sampler's, since bypass_mode is true in verl's recipe;
+// a version is Interval updates.
+func (p *OneStepOff) Traits() Traits {
+	return Traits{InOrder: true, Interval: p.Interval, Waits: true, Old: Rollout, Bound: 1}
+}
+
+// Admit launches the next batch when the present one is with the learner.
+func (p *OneStepOff) Admit(v View) int {
+	if v.Running == 0 && v.Unpublished >= p.Interval {
+		return 0
+	}
+	return v.Batch - v.Running - len(v.Done)
+}
+
+var oneStepOffSpec = method.Spec{
+	Name: "one_step_off", Aliases: []string{"one-step-off", "async-1"},
+	Does:           "Generates the next batch while the trainer learns from the current batch, so that each batch has a staleness of one update.",
+	When:           "Use it to overlap generation and training at a staleness of one update, as verl, SkyRL and slime do.",
+	Source:         "verl docs/advance/one_step_off.md; SkyRL examples/train/async; slime train_async.py",
+	Formula:        "loop: wait b(n); Sync; launch b(n+1); train b(n)\nlag 0, 1, 1, ...; wall(n) = max(gen, logp + train) + Sync",
+	Reconstruction: "Published 1.24x (FSDP2) and 1.40x (Megatron); the learner scores nothing, as in the recipe, though that run's step times show a scoring pass.",
+}
+
+// Periodic synchronises once per iteration, generates all of it with these weights
+// and trains what is finished meanwhile; one step after all: on policy, and at most twice
+// as fast.
+type Periodic struct {
+	// Micro is the least number of samples the learner begins with.
+	Micro int `yaml:"micro" default:"1" range:"[1,2^20]"`
+}
+
+// Traits: old log-probs need no pass, since the learner has the sampler's weights.
+func (p *Periodic) Traits() Traits {
+	return Traits{Stream: p.Micro, Old: Rollout}
+}
+
+// Admit is a batch at the start of an iteration.
+func (*Periodic) Admit(v View) int { return admitWhole(v) }
+
+var periodicSpec = method.Spec{
+	Name: "periodic", Aliases: []string{"periodic-asynchrony"},
+	Does:           "Synchronises the weights once per iteration and trains samples as they finish, with one update at the end.",
+	When:           "Use it to overlap generation and training within an iteration and stay on-policy.",
+	Source:         "Periodic Asynchrony, arXiv:2511.18871",
+	Formula:        "sync; generate B from one policy, train as they finish; one step after all: lag 0",
+	Reconstruction: "The claimed speed-up moved from threefold to about 2x \"from asynchrony plus system gains\"; only the asynchrony is here.",
+}
+
+// Lag generates every step's rollouts from the weights of K updates ago: a
+// fixed staleness, the simplest stand-in for an asynchronous system.
+type Lag struct {
+	// K is the staleness in optimiser updates, bounded since a run keeps as many past
+	// weights; without lag it is sync. A step makes epochs x
+	// minibatches updates. 1 is the one-step-off-policy pipeline.
+	K int `yaml:"k" default:"1" range:"[0,1024]"`
+}
+
+// Traits implements Policy.
+func (l *Lag) Traits() Traits {
+	return Traits{Colocated: true, InOrder: true, Behind: l.K, Bound: l.K}
+}
+
+// Admit is that of Sync.
+func (*Lag) Admit(v View) int { return admitWhole(v) }
+
+// Validate refuses no lag at all.
+func (l *Lag) Validate() error {
+	if l.K == 0 {
+		return errors.New("k 0: must be at least 1: use sync for no lag")
+	}
+	return nil
+}
+
+var lagSpec = method.Spec{
+	Name: "lag", Aliases: []string{"stale"},
+	Does:    "Generates each batch with the weights of k updates ago: a fixed staleness, without a model of any system.",
+	When:    "Use it to study the effect of staleness alone, at a level that you set.",
+	Source:  "fixed off-policy delay, arXiv:2410.18252; a ceiling instead in AReaL, arXiv:2505.24298",
+	Formula: "version_roll(s) = max(0, version(s) - k)",
+}
+
+// LlamaRL generates batches ahead of the learner, in order; a worker takes new
+// weights between requests. Overlap alone gains (T_g + T_t) / max(T_g, T_t) ≤ 2. Its loss,
+// AIPO, weighs by min(π/μ, C).
+type LlamaRL struct {
+	// Depth is d, the batches ahead.
+	Depth int `yaml:"depth" default:"1" range:"[1,1024]"`
+}
+
+// Traits implements Policy.
+func (p *LlamaRL) Traits() Traits {
+	return Traits{Old: Rollout, Bound: p.Depth}
+}
+
+// Admit keeps d batches ahead of what the learner took.
+func (p *LlamaRL) Admit(v View) int { return v.Taken + p.Depth*v.Batch - v.Submitted }
+
+// Batch is the next in the order of submission.
+func (*LlamaRL) Batch(v View) []*Sample { return batchWithin(v, 1) }
+
+var llamaRLSpec = method.Spec{
+	Name: "llamarl", Aliases: []string{"llama_rl", "aipo"},
+	Does:           "Generates batches ahead of the trainer, in order; a worker loads new weights between requests.",
+	When:           "Use it for a pipeline with a queue of depth batches, together with the loss aipo.",
+	Source:         "LlamaRL, arXiv:2505.24034",
+	Formula:        "Admit = taken + d·B - submitted; Batch = the next B in the order of submission",
+	Reconstruction: "The rule is that of a one-step queue of depth d with updates per worker: inferred.",
+}
+
+// oapl serves one policy for many updates, trains off it, and clears the buffer when it
+// synchronises. Its loss regresses the log-ratio to the sampler and needs no old log-probs.
+type oapl struct {
+	// Interval is L, the updates from one synchronisation to the next.
+	Interval int `yaml:"interval" default:"50" range:"[1,1024]"`
+	// Keep leaves in the buffer what the synchronisation finds there, to be trained at
+	// a lag.
+	Keep bool `yaml:"keep"`
+	// Pool is the number of samples in flight; 0 for what the slots hold. Never less
+	// than a batch.
+	Pool int `yaml:"pool" range:"[0,2^20]"`
+}
+
+// Traits: the bound is 0 versions, each of them Interval updates, where the buffer is
+// cleared.
+func (p *oapl) Traits() Traits {
+	t := Traits{Reload: Interrupt, Cache: Restart, Interval: p.Interval, Old: Rollout}
+	if p.Keep {
+		t.Bound = Unbounded
+	}
+	return t
+}
+
+// Admit fills the pool.
+func (p *oapl) Admit(v View) int { return (&slimeFullyAsync{Pool: p.Pool}).Admit(v) }
+
+// Verdict clears what older weights made.
+func (p *oapl) Verdict(v View, s *Sample) Fate {
+	if p.Keep || !s.Done() {
+		return Take
+	}
+	return youngerThan(v, s, 0)
+}
+
+var oaplSpec = method.Spec{
+	Name: "oapl", Aliases: []string{"clearing"},
+	Does:           "Generates with the same weights for many updates, then publishes new weights and clears older samples from the buffer.",
+	When:           "Use it with the loss oapl, to study many updates between two synchronisations.",
+	Source:         "OAPL, arXiv:2602.19362",
+	Formula:        "publish every L updates; what is done and older than the published weights is cleared\nBatch = B in the order of their end",
+	Reconstruction: "That the generator goes on between synchronisations, with back pressure at its pool, and that what runs begins again are inferred.",
+}

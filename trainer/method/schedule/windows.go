@@ -1,0 +1,313 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+
+	"driftlab/trainer/method"
+)
+
+// nemoSource is where NeMo RL's four samplers are.
+const nemoSource = "NVIDIA-NeMo/RL nemo_rl/algorithms/async_utils/staleness_sampler.py, single_controller.py, "
+
+// nemoInferred is what the four have in common.
+const nemoInferred = "A batch is taken whole; NeMo RL can hand over parts of it (min_groups_for_streaming_train). "
+
+// nemoTraits are those of a sampler: without updates in flight a worker ends its requests before it loads, with
+// them they go on with the old keys and values (recompute_kv_cache_after_weight_updates is false).
+func nemoTraits(bound int, inFlight bool) Traits {
+	t := Traits{InOrder: true, Bound: bound}
+	if inFlight {
+		t.Reload, t.Cache = Interrupt, KeepStale
+	}
+	return t
+}
+
+// NeMoWindowed keeps generating whatever the trainer does, trains what is at most m versions old, counted from
+// dispatch, and throws away what is older, running or done.
+type NeMoWindowed struct {
+	// MaxStaleness is m, max_staleness_versions.
+	MaxStaleness int `yaml:"max_staleness_versions" default:"1" range:"[0,1024]"`
+	// Freshest takes the youngest first (sample_freshest_first); without it the order is that of dispatch.
+	Freshest bool `yaml:"sample_freshest_first"`
+	// Concurrent is the most samples in flight; 0 for what the slots hold.
+	Concurrent int `yaml:"concurrent" range:"[0,2^20]"`
+	// Buffered is the most samples that wait for the trainer, never less than a batch; 0 for m + 1 batches.
+	Buffered int `yaml:"buffered" range:"[0,2^20]"`
+	// InFlight loads new weights while requests run (in_flight_weight_updates).
+	InFlight bool `yaml:"in_flight"`
+}
+
+// Traits implements Policy.
+func (p *NeMoWindowed) Traits() Traits { return nemoTraits(p.MaxStaleness, p.InFlight) }
+
+// Admit is what concurrency leaves, unless the buffer is full.
+func (p *NeMoWindowed) Admit(v View) int {
+	if len(v.Done) >= max(v.Batch, cmp.Or(p.Buffered, (p.MaxStaleness+1)*v.Batch)) {
+		return 0
+	}
+	return cmp.Or(p.Concurrent, v.capacity()) - v.Running
+}
+
+// Batch is any that are done, by their order.
+func (p *NeMoWindowed) Batch(v View) []*Sample {
+	if !p.Freshest || len(v.Done) < v.Batch {
+		return batchWhole(v)
+	}
+	youngest := slices.SortedFunc(slices.Values(v.Done), func(a, b *Sample) int {
+		return cmp.Or(cmp.Compare(b.Version, a.Version), cmp.Compare(a.ID, b.ID))
+	})
+	return byID(youngest[:v.Batch])
+}
+
+// Verdict drops what was dispatched too long ago.
+func (p *NeMoWindowed) Verdict(v View, s *Sample) Fate {
+	if v.Version-s.Version > p.MaxStaleness {
+		return Drop
+	}
+	return Take
+}
+
+var nemoWindowedSpec = method.Spec{
+	Name: "nemo_windowed", Aliases: []string{"nemo_rl"},
+	Does:           "Generates without regard to the trainer, trains samples dispatched at most max_staleness_versions ago, and drops older ones, running or done.",
+	When:           "Use it to model NeMo RL's windowed sampler; with long responses and a small window it trains mostly on short ones.",
+	Source:         nemoSource + "WindowedSampler",
+	Formula:        "Admit = concurrency - run while done < buffer\nBatch = B done with V - m ≤ start ≤ V, oldest or freshest first; drop and abort if start < V - m",
+	Reconstruction: nemoInferred + "The buffer's default there is 64 groups.",
+}
+
+// nemoReadyFirst admits by AReaL's count and takes whatever is done: no sample is dropped, and none has a bound.
+type nemoReadyFirst struct {
+	// MaxStaleness is m, max_staleness_versions.
+	MaxStaleness int `yaml:"max_staleness_versions" default:"1" range:"[0,1024]"`
+	// InFlight loads new weights while requests run (in_flight_weight_updates).
+	InFlight bool `yaml:"in_flight"`
+}
+
+// Traits implements Policy.
+func (p *nemoReadyFirst) Traits() Traits { return nemoTraits(boundOfCount(p.MaxStaleness), p.InFlight) }
+
+// Admit lets one batch per version in, m ahead.
+func (p *nemoReadyFirst) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
+
+var nemoReadyFirstSpec = method.Spec{
+	Name: "nemo_ready_first", Aliases: []string{"nemo_ready"},
+	Does:           "Dispatches one batch per update, max_staleness_versions batches ahead of the trainer, and trains whatever is done.",
+	When:           "Use it to model NeMo RL's ready-first sampler: the mean staleness is limited, that of one sample is not.",
+	Source:         nemoSource + "ReadyFirstSampler",
+	Formula:        "Admit = (m + V + 1)·B - (acc + run)\nBatch = the B done samples with the oldest dispatch",
+	Reconstruction: nemoInferred + "A refused sample leaves the count, or the trainer would wait for its batch for ever.",
+}
+
+// nemoWeightFIFO admits as ready-first does and trains the samples of one version before those of the next. Its
+// batch is that of RollFlash with an asynchronous ratio of m, counted in versions.
+type nemoWeightFIFO struct {
+	// MaxStaleness is m, max_staleness_versions.
+	MaxStaleness int `yaml:"max_staleness_versions" default:"1" range:"[0,1024]"`
+	// InFlight loads new weights while requests run (in_flight_weight_updates).
+	InFlight bool `yaml:"in_flight"`
+}
+
+// Traits implements Policy.
+func (p *nemoWeightFIFO) Traits() Traits { return nemoTraits(p.MaxStaleness, p.InFlight) }
+
+// Admit lets one batch per version in, m ahead.
+func (p *nemoWeightFIFO) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
+
+// Batch goes from the oldest dispatch to the newest and waits for an older one.
+func (p *nemoWeightFIFO) Batch(v View) []*Sample {
+	return (&RollFlash{RatioPercent: 100 * p.MaxStaleness}).Batch(v)
+}
+
+var nemoWeightFIFOSpec = method.Spec{
+	Name: "nemo_weight_fifo", Aliases: []string{"weight_fifo"},
+	Does:           "Trains all samples dispatched under one version of the weights before those of the next version.",
+	When:           "Use it to model NeMo RL's weight-FIFO sampler: every sample is at most max_staleness_versions old, and the trainer waits for stragglers.",
+	Source:         nemoSource + "WeightFifoSampler",
+	Formula:        "Admit = (m + V + 1)·B - (acc + run)\nBatch: t = the smallest start in [V - m, V], running or done; done samples of t, then of the next",
+	Reconstruction: nemoInferred + "Where a refused sample leaves a version short of a batch, the next version's fill it; NeMo RL's sampler would wait.",
+}
+
+// nemoInOrder stamps each batch with the update that it is for. It is windowedFIFO with a window of one sample.
+type nemoInOrder struct {
+	// MaxStaleness is m, max_staleness_versions.
+	MaxStaleness int `yaml:"max_staleness_versions" default:"1" range:"[0,1024]"`
+	// InFlight loads new weights while requests run (in_flight_weight_updates).
+	InFlight bool `yaml:"in_flight"`
+}
+
+// Traits implements Policy.
+func (p *nemoInOrder) Traits() Traits { return nemoTraits(p.MaxStaleness, p.InFlight) }
+
+// Admit lets one batch per version in, m ahead.
+func (p *nemoInOrder) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
+
+// Batch is the next in the order of dispatch.
+func (*nemoInOrder) Batch(v View) []*Sample { return batchWithin(v, 1) }
+
+var nemoInOrderSpec = method.Spec{
+	Name: "nemo_in_order", Aliases: []string{"in_order"},
+	Does:    "Trains batches in the order of dispatch: each batch is for one update, at most max_staleness_versions after its dispatch.",
+	When:    "Use it to model NeMo RL's in-order sampler: the trained samples do not depend on which response ends first.",
+	Source:  nemoSource + "InOrderSampler",
+	Formula: "Admit = (m + V + 1)·B - (acc + run), target = the index of the batch\nBatch = the samples whose target is V",
+	Reconstruction: nemoInferred + "The place of a refused sample goes to the next one in the order of dispatch. " +
+		"StaleFlow (arXiv:2601.12784), read through a note, is this rule with a target that is chosen among several buffers; which one a reservation takes is not public, so it is left out.",
+}
+
+// miles keeps a pool of responses running and checks the staleness of a sample when the trainer gets it.
+type miles struct {
+	// Pool is the cap in samples; 0 for a batch (rollout_batch_size).
+	Pool int `yaml:"pool" range:"[0,2^20]"`
+	// Group counts whole samples: a place is free when all responses of one have ended. Without it
+	// (the default there) each response frees its own.
+	Group bool `yaml:"group"`
+	// MaxStaleness is max_weight_staleness in versions; 0 for none.
+	MaxStaleness int `yaml:"max_weight_staleness" range:"[0,1024]"`
+	// Retry submits the prompt of what is too old again; without it that is dropped.
+	Retry bool `yaml:"retry"`
+	// InPlace loads weights under running requests, whose keys and values stay (in_place); without it
+	// these are computed again (retract).
+	InPlace bool `yaml:"in_place"`
+}
+
+// Traits implements Policy.
+func (p *miles) Traits() Traits {
+	t := Traits{Reload: Interrupt, Bound: Unbounded}
+	if p.InPlace {
+		t.Cache = KeepStale
+	}
+	if p.MaxStaleness > 0 {
+		t.Bound = p.MaxStaleness
+	}
+	return t
+}
+
+// Admit is what the pool leaves; samples beyond two batches that wait keep their places.
+func (p *miles) Admit(v View) int {
+	pool := p.Pool
+	if pool == 0 {
+		pool = v.Batch
+	}
+	return v.room(pool, !p.Group) - max(0, len(v.Done)-2*v.Batch)
+}
+
+// Verdict looks at what is done.
+func (p *miles) Verdict(v View, s *Sample) Fate {
+	switch {
+	case p.MaxStaleness == 0 || !s.Done() || s.Lag(v.Version) <= p.MaxStaleness:
+		return Take
+	case p.Retry:
+		return Requeue
+	}
+	return Drop
+}
+
+var milesSpec = method.Spec{
+	Name: "miles", Aliases: []string{"miles_fully_async"},
+	Does:   "Keeps a pool of responses running and checks the staleness of each sample when the trainer gets it; too old samples are dropped or submitted again.",
+	When:   "Use it to model miles' fully asynchronous rollout, by single responses or by whole groups.",
+	Source: "radixark/miles docs/user-guide/fully-async.md, miles/rollout/{fully_async_data_buffer,submission_scheduler}.py",
+	Formula: "Admit: responses in flight + n ≤ pool·n, or samples in flight < pool\n" +
+		"Batch = B in the order of their end; refused when taken if V - V0 > max_weight_staleness\nOnPublish = Interrupt; retract: Reprefill, in_place: KeepStale",
+	Reconstruction: "What is too old is refused as soon as the trainer looks for a batch. A sample that finds the buffer full keeps its place in the pool in both modes: inferred. The weight update `abort` is left out.",
+}
+
+// QueueDrop keeps every slot busy and puts what is done into a queue that drops its oldest entry when it is
+// full: a free-running system, which no count holds back.
+type QueueDrop struct {
+	// Queue is q, the batches that the queue holds.
+	Queue int `yaml:"queue" default:"1" range:"[1,1024]"`
+	// SingleSlots frees a slot when its response ends; without it when all of the group's have.
+	SingleSlots bool `yaml:"single_slots"`
+}
+
+// Traits implements Policy.
+func (*QueueDrop) Traits() Traits { return Traits{Reload: Interrupt, Bound: Unbounded} }
+
+// Admit fills the slots.
+func (p *QueueDrop) Admit(v View) int { return v.room(v.capacity(), p.SingleSlots) }
+
+// Verdict drops from the front of the queue.
+func (p *QueueDrop) Verdict(v View, s *Sample) Fate {
+	if len(v.Done) > p.Queue*v.Batch && v.Done[0] == s {
+		return Drop
+	}
+	return Take
+}
+
+var queueDropSpec = method.Spec{
+	Name: "queue_drop", Aliases: []string{"drop_oldest"},
+	Does:           "Generates without pause into a queue of q batches, and drops the oldest samples of the queue when it is full.",
+	When:           "Use it as the free-running reference for the mean staleness; dropping from the queue favours no length, unlike a limit on the age.",
+	Source:         "Applied Compute, appliedcompute.com/research/staleness-in-fully-async-rl, July 2026",
+	Formula:        "all slots busy; done samples beyond q·B: the oldest ends are dropped\nBatch = B in the order of their end",
+	Reconstruction: "The source was read in two transcripts that agree. The queue is cut when the trainer takes a batch and at publications, which leaves what cutting at every end leaves.",
+}
+
+// tinkerPaced runs some batches ahead and waits for a sample that would become too old, in place of throwing it away.
+type tinkerPaced struct {
+	// MaxOffPolicy is max_steps_off_policy. Default 2 (ours).
+	MaxOffPolicy int `yaml:"max_steps_off_policy" default:"2" range:"[0,1024]"`
+	// Depth is pipeline_depth in batches, at most max_steps_off_policy.
+	Depth int `yaml:"pipeline_depth" default:"1" range:"[0,1024]"`
+}
+
+// Traits: a response has the weights of one sampling client.
+func (p *tinkerPaced) Traits() Traits { return Traits{Old: Rollout, Bound: p.MaxOffPolicy} }
+
+// Admit is what the count leaves.
+func (p *tinkerPaced) Admit(v View) int {
+	return v.ahead(min(p.Depth, p.MaxOffPolicy)*v.Batch, v.Version)
+}
+
+// Batch takes the oldest that are done, unless what is left could then not be trained in time.
+func (p *tinkerPaced) Batch(v View) []*Sample {
+	return inWindow(v, batchWhole(v), p.MaxOffPolicy, func(s *Sample) int { return s.Version })
+}
+
+var tinkerPacedSpec = method.Spec{
+	Name: "tinker_paced", Aliases: []string{"tinker"},
+	Does:           "Generates pipeline_depth batches ahead, trains the oldest done samples first, and waits for running samples that would exceed max_steps_off_policy.",
+	When:           "Use it to model the paced trainer proposed for tinker-cookbook, which trains every sample within its limit and discards none.",
+	Source:         "thinking-machines-lab/tinker-cookbook pull 822 (open), tinker_cookbook/rl/train.py",
+	Formula:        "Admit = (min(depth, m) + V + 1)·B - (acc + run)\nBatch = the B oldest done; waits while what it leaves could not all be trained at V - start ≤ m",
+	Reconstruction: "The pull request's text was read, not its code. Workers that drain stand for sampling clients: a response keeps its weights, and those of a group may begin under different ones.",
+}
+
+// windowedFIFO takes samples almost in the order of submission: from a window that begins at the oldest one
+// that is not taken yet and does not move until that one is. A count bounds what is active, so that a bound on
+// every sample follows without dropping any.
+type windowedFIFO struct {
+	// Steps is S, target_offpolicy_steps.
+	Steps int `yaml:"target_offpolicy_steps" default:"3" range:"[0,1024]"`
+	// WindowPercent is window_fraction f in hundredths of the active samples. 0 is strict order.
+	WindowPercent int `yaml:"window_percent" default:"30" range:"[0,100]"`
+}
+
+// window is W, in samples, for batches of that many.
+func (p *windowedFIFO) window(batch int) int {
+	return max(1, p.WindowPercent*(p.Steps+1)*batch/100)
+}
+
+// Traits: the bound is that of the batch for which it is greatest.
+func (p *windowedFIFO) Traits() Traits {
+	return Traits{Reload: Interrupt, Bound: p.Steps + ceilDiv(p.WindowPercent*(p.Steps+1), 100)}
+}
+
+// Admit is what the count leaves: a place is free when the weights of its update are published.
+func (p *windowedFIFO) Admit(v View) int { return v.ahead(p.Steps*v.Batch, v.Version) }
+
+// Batch is the oldest that are done within the window.
+func (p *windowedFIFO) Batch(v View) []*Sample { return batchWithin(v, p.window(v.Batch)) }
+
+var windowedFIFOSpec = method.Spec{
+	Name: "windowed_fifo", Aliases: []string{"minimax_forge", "torchtitan"},
+	Does:   "Trains samples in the order of submission, except that up to W - 1 younger samples may pass the oldest one that still runs.",
+	When:   "Use it for a bound on the staleness of every sample without dropping any: the trainer waits for a straggler only once the window is used up.",
+	Source: "MiniMax Forge, arXiv:2605.26494, section 6.2.4; pytorch/torchtitan torchtitan/experiments/rl/docs/windowed_fifo.md, components/work_buffer.py",
+	Formula: "B = (S + 1)·P; W = max(1, ⌊f·B⌋); Admit = B - active\n" +
+		"Batch = the P oldest done samples, none beyond h + W - 1, h the oldest that is not taken\nlag ≤ ⌊(B + W - 2)/P⌋ = S + ⌈(W - 1)/P⌉",
+	Reconstruction: "The batch is chosen when all of it is there; torchtitan's batcher takes sample by sample, so that a young one which it took early stays in. A sample that runs for ever stops the trainer: a limit on its time is not part of the rule.",
+}
