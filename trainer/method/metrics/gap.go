@@ -99,7 +99,7 @@ var scratch = sync.Pool{New: func() any { return new([]float64) }}
 // is missing; routes and distributions are optional.
 func Compare(b *batch.Batch) Gap {
 	if err := b.Require(batch.Mask, batch.LogpOld, batch.LogpRoll); err != nil {
-		panic("diagnose: " + err.Error())
+		panic("metrics: " + err.Error())
 	}
 	var t Tally
 	for i := range b.Len() {
@@ -323,7 +323,7 @@ const (
 // LogpRoll or KeptMass.
 func CompareKeptMass(b *batch.Batch) (k KeptMass, ok bool) {
 	if err := b.Require(batch.Mask, batch.LogpOld, batch.LogpRoll, batch.KeptMass); err != nil {
-		panic("diagnose: " + err.Error())
+		panic("metrics: " + err.Error())
 	}
 	if b.Tokens() == 0 || len(b.Old.Dist) != b.Tokens()*b.Vocab {
 		return k, false

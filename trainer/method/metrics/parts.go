@@ -84,7 +84,7 @@ type TurnGap struct {
 // nil where no response has a second turn, and panics if a column is missing.
 func CompareTurns(b *batch.Batch) []TurnGap {
 	if err := b.Require(batch.Mask, batch.Turn, batch.LogpOld, batch.LogpRoll); err != nil {
-		panic("diagnose: " + err.Error())
+		panic("metrics: " + err.Error())
 	}
 	var turns []TurnGap
 	for i := range b.Len() {
