@@ -10,8 +10,7 @@ import (
 // Cache keeps keys and values of a fixed number of sequences, by slot. Keys lie in panels of
 // 16 positions, [head][head dim][position], so that the scores of one query
 // against all keys are one vector loop; values are [position][head][head dim]. The keys of
-// the index of sparse attention stand behind all others, as if they were another cache's, as
-// do its values, which nobody reads.
+// the index of sparse attention follow all others, like those of another cache. Its values are not read.
 type Cache struct {
 	capacity int // positions per slot, a multiple of 16
 	slots    int
@@ -91,7 +90,7 @@ func (k *Cache) SlotSize(n int) int {
 
 // AppendSlot appends the keys and values of the first n positions of a slot to
 // dst, in every layer: keys and values of the first head, then of the next,
-// position by position; then the states of linear attention, which are those behind all n.
+// position by position; then the states of linear attention, which are those after all n.
 // SetSlot puts them into any slot of a cache of that shape.
 func (k *Cache) AppendSlot(dst []float32, slot, n int) []float32 {
 	dst = k.appendKeys(dst, slot, 0, n)
@@ -148,7 +147,7 @@ func (k *Cache) checkSize(n int, x []float32) {
 	}
 }
 
-// setKeys returns what stands behind the keys and values.
+// setKeys returns what stands after the keys and values.
 func (k *Cache) setKeys(slot, from, to int, x []float32) []float32 {
 	n := to - from
 	k.each(slot, from, to, func(keys, values []float32, width int) {

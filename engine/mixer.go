@@ -86,8 +86,8 @@ type linearAttention struct{}
 
 // deltaState is the inside of a linear-attention layer. Rows are those of the layerState.
 type deltaState struct {
-	conv         []float32    // [rows, 3·d] behind the convolution
-	acted        [2][]float32 // [rows, d] queries and keys behind SiLU
+	conv         []float32    // [rows, 3·d] after the convolution
+	acted        [2][]float32 // [rows, d] queries and keys after SiLU
 	inverse      [2][]float32 // [rows, heads] 1/norm of their heads
 	queries      []float32    // [rows, d] normalised and scaled
 	keys, values []float32    // [rows, d]

@@ -136,7 +136,7 @@ func (p *Pass) growPrefixes() {
 }
 
 // prefixKV returns the keys and values of a range of the prefixes' rows: each row's keys with
-// its values behind them, rows stride elements apart.
+// its values after them, rows stride elements apart.
 func (p *Pass) prefixKV(layer, from, to int) (rows []float32, stride int) {
 	if p.kept() {
 		stride = p.fusedWidth(layer)
@@ -166,13 +166,13 @@ func (p *Pass) keepPrefix(k *worker, layer int, s *layerState, from, to int) {
 }
 
 // attended are the keys and values that a sequence's queries attend to, and their gradients:
-// a row's keys with its values behind them, rows stride elements apart.
+// a row's keys with its values after them, rows stride elements apart.
 type attended struct {
 	kv, dkv []float32
 	stride  int
 }
 
-// join puts a sequence's own keys and values behind those of its prefix, if it
+// join puts a sequence's own keys and values after those of its prefix, if it
 // has one.
 func (p *Pass) join(b *blockGrad, layer, sequence int, own attended) (all attended, before int) {
 	from, to := p.pack.before(sequence)

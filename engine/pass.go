@@ -361,7 +361,7 @@ func (p *Pass) sigmaGrad(k *worker, layer int) {
 	}
 }
 
-// SigmaGrad returns d loss/d σ by layer, behind a backward pass of a perturbed one.
+// SigmaGrad returns d loss/d σ by layer, after a backward pass of a perturbed one.
 func (p *Pass) SigmaGrad() []float64 {
 	grad := make([]float64, p.config.Layers)
 	for l := range grad {

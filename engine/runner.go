@@ -132,10 +132,10 @@ func Restrict(logp []float32, kept []int32, logMass float64) {
 
 // Operation is what one operation of the forward pass left, row by row.
 type Operation struct {
-	// Name says which, Layer where: -1 before the layers, the number of layers behind them.
+	// Name says which, Layer where: -1 before the layers, the number of layers after them.
 	Name  string
 	Layer int
-	// Values are [rows, Width]; of the operations behind the layers rows are the targets.
+	// Values are [rows, Width]; of the operations after the layers rows are the targets.
 	Values []float32
 	Width  int
 }

@@ -29,7 +29,7 @@ func (t *Tensor) Len() int {
 	return n
 }
 
-// End is the offset behind the last entry.
+// End is the offset after the last entry.
 func (t *Tensor) End() int { return t.Offset + t.Len() }
 
 // Router reports whether the tensor is the router of a layer.
@@ -47,7 +47,7 @@ func (t *Tensor) Router() bool { return strings.HasSuffix(t.Name, routerSuffix) 
 // z_proj (output gate), b_proj (write strength), a_proj (decay), conv1d, A_log, dt_bias,
 // norm, o_proj.
 //
-// A sparse-attention layer has, behind o_proj, its index: indexer.wq, indexer.wk and
+// A sparse-attention layer has, after o_proj, its index: indexer.wq, indexer.wk and
 // indexer.weights_proj.
 //
 // So q, k and v are one matrix, w1 and w3 of an expert are one matrix, all

@@ -182,7 +182,7 @@ func ParseQuantizer(text string) (Quantizer, error) {
 	return q, nil
 }
 
-// parseGranularity fills the granularity from the text behind the slash.
+// parseGranularity fills the granularity from the text after the slash.
 func (q *Quantizer) parseGranularity(suffix string) bool {
 	for _, g := range []Granularity{PerTensor, PerChannel, MX, NV, Q8_0, Q8_0X86, Q4_0, Asymmetric} {
 		if suffix == g.String() {

@@ -1,8 +1,13 @@
 package results
 
 import (
+	"encoding/json"
+	"fmt"
+	"html/template"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"driftlab/results/figure"
 	"driftlab/results/stats"
@@ -159,4 +164,225 @@ func (c *chart) notDrawn() (notFinite, notPositive int) {
 		}
 	}
 	return notFinite, notPositive
+}
+
+// chartView is a chart on a page: the places the script fills, the same curves in numbers for
+// those who cannot see or run it, and the data.
+type chartView struct {
+	*figure.Figure
+	Described, Remark string
+	Numbers           *figure.Figure
+	Data              template.JS
+}
+
+// chart is a plot of lines on the page.
+func (p *page) chart(f *figure.Figure) chartView {
+	c := newChart(f)
+	return chartView{f, c.describe(), c.note(p), c.numbers(), template.JS(c.data(p.group + " " + c.X.Label))}
+}
+
+// note says what the axes cannot show and, once in a section for each kind of
+// band, what lines and bands are.
+func (c *chart) note(p *page) string {
+	var parts []string
+	seeds := 0
+	for _, a := range c.lines {
+		seeds = max(seeds, len(a.Curves()))
+	}
+	if kind := p.group + "/" + c.Band.String(); seeds > 1 && !p.explained[kind] {
+		p.explained[kind] = true
+		parts = append(parts, "Lines are means over seeds, drawn only where every seed has a value.")
+		if c.Band != figure.BandNone && c.banded() {
+			parts = append(parts, "Bands: "+c.Band.String()+".")
+		}
+	}
+	if n := c.stride(); n > 1 {
+		parts = append(parts, fmt.Sprintf("One step in %d is drawn; the record has all steps.", n))
+	}
+	bad, low := c.notDrawn()
+	if bad > 0 {
+		parts = append(parts, fmt.Sprintf("Not finite and left out: %s.", values(bad)))
+	}
+	if low > 0 {
+		parts = append(parts, fmt.Sprintf("At or below zero and not drawn on a log axis: %s.", values(low)))
+	}
+	return strings.Join(parts, " ")
+}
+
+// values counts in words.
+func values(n int) string {
+	if n == 1 {
+		return "1 value"
+	}
+	return strconv.Itoa(n) + " values"
+}
+
+// numbers is the chart as a table: where each arm starts, ends, and its extremes.
+func (c *chart) numbers() *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table,
+		Title: c.Title + ": means over seeds",
+		Columns: []figure.Column{{Name: "line"}, {Name: "seeds", Align: figure.Right}, {Name: "first", Align: figure.Right}, {Name: "lowest", Align: figure.Right},
+			{Name: "highest", Align: figure.Right}, {Name: "last", Align: figure.Right}, {Name: "last at " + c.X.Label, Align: figure.Right}},
+	}
+	for i := range c.lines {
+		a := &c.lines[i]
+		var means []point
+		for _, q := range pointsOf(a, c.Band) {
+			if finite(q.Mean) {
+				means = append(means, q)
+			}
+		}
+		row := []figure.Cell{figure.Word(a.Name), figure.Number(float64(len(a.Curves())), 1)}
+		row[1].Text = strconv.Itoa(len(a.Curves()))
+		if len(means) == 0 {
+			t.Add(append(row, figure.Word("no data").As(figure.Muted))...)
+			continue
+		}
+		low, high := means[0].Mean, means[0].Mean
+		for _, q := range means {
+			low, high = min(low, q.Mean), max(high, q.Mean)
+		}
+		last := means[len(means)-1]
+		t.Add(append(row, figure.Number(means[0].Mean, 3), figure.Number(low, 3), figure.Number(high, 3), figure.Number(last.Mean, 3),
+			figure.Cell{Text: tickLabel(last.X), Value: last.X, Numeric: true})...)
+	}
+	return t
+}
+
+// data is the chart for the script, which makes means and ranges of the seeds
+// itself. Numbers carry four significant digits, more than any screen shows; a
+// curve that never moves is one number, and an x axis that arms share is
+// written once.
+func (c *chart) data(group string) []byte {
+	b := appendText([]byte(`{"group":`), group)
+	b = appendText(append(b, `,"xlabel":`...), c.X.Label)
+	b = strconv.AppendBool(append(b, `,"log":`...), c.Y.Log)
+	b = strconv.AppendBool(append(b, `,"bands":`...), c.banded())
+	if c.Y.Low < c.Y.High {
+		b = appendShort(append(b, `,"range":`...), []float64{c.Y.Low, c.Y.High})
+	}
+	if text := c.empty(); text != "" {
+		return append(appendText(append(b, `,"empty":`...), text), `,"arms":[],"refs":[]}`...)
+	}
+	b = append(b, `,"arms":[`...)
+	var shared []float64
+	for i := range c.lines {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b, shared = c.appendArm(b, i, shared)
+	}
+	b = append(b, `],"refs":[`...)
+	for i, r := range c.Marks {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendText(append(b, `{"name":`...), r.Name)
+		b = append(appendNumber(append(b, `,"y":`...), r.At, 6), '}')
+	}
+	return append(b, ']', '}')
+}
+
+// appendArm writes one arm: its x, unless it is that of the arm before, an
+// interval that the script cannot compute, and the seeds on that x. It returns
+// the arm's x.
+func (c *chart) appendArm(b []byte, i int, before []float64) ([]byte, []float64) {
+	a := &c.lines[i]
+	var x, low, high []float64
+	stride := c.stride()
+	points := pointsOf(a, c.Band)
+	for k, q := range points {
+		if k%stride == 0 || k == len(points)-1 {
+			x, low, high = append(x, q.X), append(low, q.Low), append(high, q.High)
+		}
+	}
+	slot := c.slot(i)
+	b = appendText(append(b, `{"name":`...), a.Name)
+	b = fmt.Appendf(b, `,"color":"%s","dark":"%s"`, hex(armColor(slot)), hex(armColorDark(slot)))
+	if d := armDash(slot); d != nil {
+		b = appendShort(append(b, `,"dash":`...), d)
+	}
+	if r := c.undrawn(i); r != "" {
+		b = appendText(append(b, `,"remark":`...), r[2:len(r)-1]) // without " (" and ")"
+	}
+	if i == 0 || !slices.Equal(x, before) {
+		b = appendNumbers(append(b, `,"x":`...), x, -1)
+	}
+	if c.Band == figure.Band95 && len(a.Curves()) > 1 {
+		b = appendShort(append(b, `,"low":`...), low)
+		b = appendShort(append(b, `,"high":`...), high)
+	}
+	b = append(b, `,"seeds":[`...)
+	for k, s := range a.Curves() {
+		if k > 0 {
+			b = append(b, ',')
+		}
+		b = appendText(append(b, `{"name":`...), s.Name)
+		b = append(appendCurve(append(b, `,"y":`...), on(&s, x)), '}')
+	}
+	return append(b, ']', '}'), x
+}
+
+// stride is how many steps lie between two that the page draws.
+func (c *chart) stride() int {
+	values := 0
+	for _, a := range c.lines {
+		for _, s := range a.Curves() {
+			values += len(s.Y)
+		}
+	}
+	if c.Most == 0 {
+		return 1
+	}
+	return (values + c.Most - 1) / c.Most
+}
+
+// appendCurve appends the values of a seed, or the one value it always has.
+func appendCurve(b []byte, y []float64) []byte {
+	if len(y) > 0 && finite(y[0]) && !slices.ContainsFunc(y, func(v float64) bool { return v != y[0] }) {
+		return appendNumber(b, y[0], 4)
+	}
+	return appendNumbers(b, y, 4)
+}
+
+// on places the curve's values on xs, which contains its X; NaN elsewhere.
+func on(s *figure.Series, xs []float64) []float64 {
+	out := make([]float64, len(xs))
+	at := 0
+	for i, x := range xs {
+		out[i] = math.NaN()
+		for ; at < len(s.X) && s.X[at] <= x; at++ {
+			out[i] = s.Y[at]
+		}
+	}
+	return out
+}
+
+// appendText appends a JSON string that is safe inside a script element.
+func appendText(b []byte, s string) []byte {
+	text, _ := json.Marshal(s) // a string cannot fail
+	return append(b, text...)
+}
+
+// appendShort appends a list of numbers in short.
+func appendShort(b []byte, list []float64) []byte { return appendNumbers(b, list, 6) }
+
+// appendNumbers appends a list of numbers to so many digits, -1 for all.
+func appendNumbers(b []byte, list []float64, digits int) []byte {
+	b = append(b, '[')
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendNumber(b, v, digits)
+	}
+	return append(b, ']')
+}
+
+// appendNumber appends v, null if it is not finite.
+func appendNumber(b []byte, v float64, digits int) []byte {
+	if !finite(v) {
+		return append(b, "null"...)
+	}
+	return strconv.AppendFloat(b, v, 'g', digits, 64)
 }

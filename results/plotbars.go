@@ -1,15 +1,19 @@
 package results
 
 import (
+	"cmp"
+	"fmt"
+	"image/color"
 	"math"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
+	"strings"
 
 	"driftlab/precision/elementary"
 	"driftlab/results/figure"
 	"driftlab/results/record"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // bars compares one quantity over categories, such as the gap per number
@@ -75,7 +79,7 @@ func (b bars) draw(canvas draw.Canvas, th theme) {
 	} else {
 		p.Add(&gridLines{th, false}, &barPlot{b, th})
 	}
-	// Space at the right for the figure behind the longest bar.
+	// Space at the right for the figure after the longest bar.
 	p.Draw(draw.Crop(canvas, 0, -46, 0, -4))
 }
 
@@ -150,5 +154,228 @@ func (b *barPlot) Plot(c draw.Canvas, p *plot.Plot) {
 			// A negative bar ends left of the floor; its figure stands right of both.
 			c.FillText(style, vg.Point{X: max(end, floor) + 4, Y: y}, figure.FormatNumber(v, 2))
 		}
+	}
+}
+
+// heat is a table of figures in colours: blue above zero, vermillion below, the
+// stronger the farther, with the figure in every cell. A series is a row; a value that
+// is NaN or not there leaves its cell empty.
+type heat struct{ *figure.Figure }
+
+const heatRow, heatColumn, heatNames = 15, 78, 190
+
+func (h heat) size() (width, height float64) {
+	return heatNames + float64(heatColumn*float64(len(h.Labels))), 92 + float64(heatRow*float64(len(h.Series)))
+}
+
+func (h heat) describe() string {
+	d := h.Title + "."
+	for _, row := range h.Series {
+		d += " " + row.Name + ":"
+		for j, column := range h.Labels {
+			if v := at(row.Y, j); !math.IsNaN(v) {
+				d += fmt.Sprintf(" %s %s%s;", column, figure.FormatNumber(v, 2), map[int]string{1: " (up)", -1: " (down)"}[sign(row, j)])
+			}
+		}
+	}
+	return d
+}
+
+// sign is that of a cell's mark.
+func sign(row figure.Series, column int) int {
+	if column >= len(row.Signs) {
+		return 0
+	}
+	return cmp.Compare(row.Signs[column], 0)
+}
+
+// full is the distance from zero of the strongest colour.
+func (h heat) full() float64 {
+	if h.Full > 0 {
+		return h.Full
+	}
+	most := 0.0
+	for _, row := range h.Series {
+		for _, v := range row.Y {
+			if finite(v) {
+				most = max(most, math.Abs(v))
+			}
+		}
+	}
+	return most
+}
+
+// shade is the colour of a figure.
+func (h heat) shade(v float64) color.NRGBA {
+	c := palette[0]
+	if v < 0 {
+		c = palette[1]
+	}
+	share := 0.0
+	if full := h.full(); full > 0 {
+		share = math.Min(math.Abs(v)/full, 1)
+	}
+	return faded(c, uint8(float64(210*share)))
+}
+
+func (h heat) draw(canvas draw.Canvas, th theme) {
+	canvas = heading(canvas, th, h.Title, h.Y.Label)
+	if len(h.Series) == 0 || len(h.Labels) == 0 {
+		instead(canvas, th, "no data")
+		return
+	}
+	names, figures := textStyle(tickSize, th.ink), textStyle(tickSize, th.ink)
+	names.YAlign = draw.YCenter
+	figures.XAlign, figures.YAlign = draw.XCenter, draw.YCenter
+	heads := figures
+	heads.Color = th.muted
+	width := (canvas.Max.X - canvas.Min.X - heatNames) / vg.Length(len(h.Labels))
+	left := func(j int) vg.Length { return canvas.Min.X + heatNames + vg.Length(vg.Length(j)*width) }
+	headings, most := make([][]string, len(h.Labels)), 0
+	for j, name := range h.Labels {
+		headings[j] = wrap(heads, strings.ReplaceAll(name, "-", "- "), width)
+		most = max(most, len(headings[j]))
+	}
+	const line = tickSize + 1
+	for j, rows := range headings {
+		for k, text := range rows {
+			at := vg.Point{X: left(j) + vg.Length(width/2), Y: canvas.Max.Y - 8 - vg.Length(line*(most-len(rows)+k))}
+			canvas.FillText(heads, at, strings.ReplaceAll(text, "- ", "-"))
+		}
+	}
+	canvas.Max.Y -= vg.Length(line * (most - 1))
+	for i, row := range h.Series {
+		top := canvas.Max.Y - 18 - vg.Length(vg.Length(i)*heatRow)
+		middle := top - vg.Length(heatRow/2.0)
+		canvas.FillText(names, vg.Point{X: canvas.Min.X, Y: middle}, row.Name)
+		for j := range h.Labels {
+			v := at(row.Y, j)
+			if !finite(v) {
+				continue
+			}
+			x, y := left(j), top-heatRow
+			canvas.FillPolygon(h.shade(v), []vg.Point{{X: x + 1, Y: y + 1}, {X: x + width - 1, Y: y + 1}, {X: x + width - 1, Y: top}, {X: x + 1, Y: top}})
+			if tip := vg.Length(2.5 * float64(sign(row, j))); tip != 0 {
+				canvas.FillPolygon(th.ink, []vg.Point{{X: x + 5, Y: middle - tip}, {X: x + 11, Y: middle - tip}, {X: x + 8, Y: middle + tip}})
+			}
+			canvas.FillText(figures, vg.Point{X: x + vg.Length(width/2), Y: middle}, fmt.Sprintf("%+.2f", v))
+		}
+	}
+}
+
+// timeline shows who did what when: a lane for each worker, the colour is the
+// version of its weights, the height of a bar the share of it that was busy.
+// Versions beyond the palette take its colours again; blank is waiting.
+type timeline struct{ *figure.Figure }
+
+const timelineLane, timelineGap = 14, 3
+
+// timelineColors is the number of colours of versions: the palette's last is the grey
+// of work on no version's account.
+const timelineColors = len(palette) - 1
+
+func (t timeline) size() (w, h float64) {
+	return 860, 112 + float64(float64(len(t.Lanes))*(timelineLane+timelineGap))
+}
+
+func (t timeline) describe() string {
+	return fmt.Sprintf("%s. %d lanes from %s to %s %s; colour: version of the weights; blank: waiting.",
+		t.Title, len(t.Lanes), figure.FormatNumber(t.X.Low, 3), figure.FormatNumber(t.X.High, 3), t.X.Label)
+}
+
+// versions are the first that is to be seen, and how many there are from there on.
+func (t timeline) versions() (first, n int) {
+	first = -1
+	end := 0
+	for _, lane := range t.Lanes {
+		for _, s := range lane.Spans {
+			if s.From < t.X.High && s.To > t.X.Low && s.Version >= 0 {
+				if end = max(end, s.Version+1); first < 0 {
+					first = s.Version
+				}
+				first = min(first, s.Version)
+			}
+		}
+	}
+	return first, end - max(first, 0)
+}
+
+func (t timeline) draw(canvas draw.Canvas, th theme) {
+	canvas = heading(canvas, th, t.Title, t.Y.Label)
+	if len(t.Lanes) == 0 || t.X.High <= t.X.Low {
+		instead(canvas, th, "no data")
+		return
+	}
+	var keys []key
+	first, n := t.versions()
+	for i := range min(n, timelineColors) {
+		v := first + i
+		name := fmt.Sprintf("version %d", v)
+		if i+timelineColors < n {
+			name = fmt.Sprintf("%d, %d, ...", v, v+timelineColors)
+		}
+		keys = append(keys, key{name: name, slot: v % timelineColors, block: true})
+	}
+	canvas.Max.Y -= drawKeys(canvas, keys, th) + 6
+	label := textStyle(tickSize, th.muted)
+	label.YAlign = draw.YCenter
+	var left vg.Length
+	for _, lane := range t.Lanes {
+		left = max(left, label.Width(lane.Name))
+	}
+	c := canvas
+	c.Min.X += left + 8
+	x := func(v float64) vg.Length {
+		v = clamp(v, t.X.Low, t.X.High)
+		return c.Min.X + vg.Length(float64((v-t.X.Low)/(t.X.High-t.X.Low))*float64(c.Max.X-c.Min.X))
+	}
+	bottom := c.Max.Y - vg.Length(len(t.Lanes)*(timelineLane+timelineGap))
+	t.axis(c, th, x, bottom)
+	for i, lane := range t.Lanes {
+		top := c.Max.Y - vg.Length(i*(timelineLane+timelineGap))
+		c.FillText(label, vg.Point{X: canvas.Min.X, Y: top - timelineLane/2}, lane.Name)
+		t.bars(c, th, lane, x, top-timelineLane)
+	}
+}
+
+// axis draws the times below the lanes.
+func (t timeline) axis(c draw.Canvas, th theme, x func(float64) vg.Length, bottom vg.Length) {
+	style := textStyle(tickSize, th.muted)
+	style.XAlign = draw.XCenter
+	for _, tick := range linearTicks(t.X.Low, t.X.High) {
+		if tick.Label == "" || tick.Value < t.X.Low || tick.Value > t.X.High {
+			continue
+		}
+		at := x(tick.Value)
+		c.StrokeLine2(draw.LineStyle{Color: th.grid, Width: 0.75}, at, bottom, at, c.Max.Y)
+		c.FillText(style, vg.Point{X: at, Y: bottom - 4}, tick.Label)
+	}
+	style.XAlign = draw.XRight
+	c.FillText(style, vg.Point{X: c.Max.X, Y: bottom - 16}, t.X.Label)
+}
+
+// bars draws a lane. Neighbours that nobody could tell apart are one bar.
+func (t timeline) bars(c draw.Canvas, th theme, lane figure.Lane, x func(float64) vg.Length, floor vg.Length) {
+	const fine, wide = 0.4, 4 // points
+	for i := 0; i < len(lane.Spans); {
+		s := lane.Spans[i]
+		from, to, area, busy := x(s.From), x(s.To), s.Share*(s.To-s.From), s.To-s.From
+		for i++; i < len(lane.Spans); i++ {
+			next := lane.Spans[i]
+			if next.Version != s.Version || x(next.From)-to > fine || x(next.To)-from > wide {
+				break
+			}
+			to, area, busy = x(next.To), area+float64(next.Share*(next.To-next.From)), busy+next.To-next.From
+		}
+		if s.From >= t.X.High || busy <= 0 {
+			continue
+		}
+		fill := th.muted
+		if s.Version >= 0 {
+			fill = armColor(s.Version % timelineColors)
+		}
+		height := vg.Length(timelineLane * max(area/busy, 0.12))
+		to = max(to, from+fine)
+		c.FillPolygon(fill, []vg.Point{{X: from, Y: floor}, {X: to, Y: floor}, {X: to, Y: floor + height}, {X: from, Y: floor + height}})
 	}
 }

@@ -3,14 +3,15 @@ package results
 import (
 	"image/color"
 	"math"
+	"slices"
 	"strings"
+
+	"driftlab/results/figure"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-
-	"driftlab/results/figure"
 )
 
 // size is that of a chart in points.
@@ -287,4 +288,196 @@ func (g *curves) runs(points []point, ok func(point) bool, visit func([]point)) 
 			from = -1
 		}
 	}
+}
+
+// dots draws bars on a log axis, where a bar's length would mean nothing: a dot
+// for each value, its whisker, and a column of their own for exact zeros.
+type dots struct {
+	bars
+	theme theme
+}
+
+// mostFigures is how many groups have a figure next to every dot; with more
+// there is one for the highest dot of a row.
+const mostFigures = 2
+
+// rowSize is the height of a group's place in a row, and the gap between rows.
+func (b bars) rowSize() (height, gap float64) {
+	switch {
+	case !b.Y.Log:
+		return 14, 8
+	case len(b.Series) <= mostFigures:
+		return 11, 7
+	}
+	return 5, 10
+}
+
+// zeros reports whether an exact zero is among the values of a log axis.
+func (b bars) zeros() bool {
+	for _, g := range b.Series {
+		for i := range b.Labels {
+			if b.Y.Log && at(g.Y, i) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
+	scaled, ty := p.Transforms(&c)
+	tx := func(v float64) vg.Length { return scaled(clamp(v, p.X.Min, p.X.Max)) }
+	height, _ := d.rowSize()
+	zero := c.Min.X
+	if d.zeros() {
+		edge := tx(d.floor())
+		zero = (c.Min.X + edge) / 2
+		c.StrokeLine2(draw.LineStyle{Color: d.theme.muted, Width: 0.75, Dashes: []vg.Length{1.5, 2.5}}, edge, c.Min.Y, edge, c.Max.Y)
+	}
+	for i := range d.Labels {
+		row := ty(float64(len(d.Labels) - 1 - i))
+		c.StrokeLine2(draw.LineStyle{Color: d.theme.grid, Width: 0.6}, c.Min.X, row, c.Max.X, row)
+		highest, farthest := math.NaN(), zero
+		for k, g := range d.Series {
+			v := at(g.Y, i)
+			if math.IsNaN(v) {
+				continue
+			}
+			y := row + vg.Length(height*(float64(float64(len(d.Series)-1)/2)-float64(k)))
+			dot := zero
+			if v > 0 {
+				dot = tx(v)
+			}
+			end := dot
+			if low, high := at(g.Low, i), at(g.High, i); finite(low) && finite(high) && high > 0 && low < high {
+				end = max(end, tx(high))
+				c.StrokeLine2(draw.LineStyle{Color: armColor(k), Width: 1}, tx(low), y, tx(high), y)
+			}
+			c.DrawGlyph(draw.GlyphStyle{Color: armColor(k), Radius: 3, Shape: draw.CircleGlyph{}}, vg.Point{X: dot, Y: y})
+			if len(d.Series) <= mostFigures {
+				d.number(c, v, end, y)
+			} else if !(v <= highest) {
+				highest = v
+			}
+			farthest = max(farthest, end)
+		}
+		if len(d.Series) > mostFigures && !math.IsNaN(highest) {
+			d.number(c, highest, farthest, row)
+		}
+	}
+}
+
+// number writes a value right of its dot.
+func (d *dots) number(c draw.Canvas, v float64, x, y vg.Length) {
+	style := textStyle(tickSize, d.theme.ink)
+	style.YAlign = draw.YCenter
+	text := figure.FormatNumber(v, 2)
+	if v == 0 {
+		text = "exactly 0"
+	}
+	c.FillText(style, vg.Point{X: x + 6, Y: y}, text)
+}
+
+// multiples are charts side by side under one legend, which lists every arm once.
+type multiples struct{ *figure.Figure }
+
+const panelWidth, panelHeight, panelGap = 380, 220, 18
+
+func (m multiples) columns() int {
+	n := m.PartColumns
+	if n <= 0 {
+		n = 2
+	}
+	return max(min(n, len(m.Parts)), 1)
+}
+
+func (m multiples) size() (w, h float64) {
+	cols := m.columns()
+	rows := (len(m.Parts) + cols - 1) / cols
+	return float64(cols*panelWidth + (cols-1)*panelGap), float64(rows*(panelHeight+panelGap)) + 50
+}
+
+func (m multiples) describe() string {
+	d := m.Title + "."
+	for i := range m.Parts {
+		d += " " + newChart(&m.Parts[i]).describe()
+	}
+	return d
+}
+
+// aligned returns the charts with every arm in the slot of its name, and the
+// legend they share.
+func (m multiples) aligned() ([]*chart, []key) {
+	slots := map[string]int{}
+	var keys []key
+	charts := make([]*chart, len(m.Parts))
+	for i := range m.Parts {
+		part := m.Parts[i] // its labels are changed
+		c := newChart(&part)
+		c.lines = slices.Clone(c.lines)
+		for j := range c.lines {
+			a := &c.lines[j]
+			slot, ok := slots[a.Name]
+			if !ok {
+				slot = len(keys)
+				if a.Slot > 0 {
+					slot = a.Slot - 1
+				}
+				slots[a.Name] = slot
+				keys = append(keys, key{name: a.Name, slot: slot})
+			}
+			a.Slot = slot + 1
+		}
+		charts[i] = c
+	}
+	return charts, keys
+}
+
+func (m multiples) draw(canvas draw.Canvas, th theme) {
+	canvas = heading(canvas, th, m.Title, "")
+	if len(m.Parts) == 0 {
+		instead(canvas, th, "no data")
+		return
+	}
+	charts, keys := m.aligned()
+	cols := m.columns()
+	named := m.named((canvas.Size().X - vg.Length(vg.Length(cols-1)*panelGap)) / vg.Length(cols))
+	if !named {
+		canvas.Max.Y -= drawKeys(canvas, keys, th)
+	}
+	canvas.Max.Y -= 6
+	rows := (len(charts) + cols - 1) / cols
+	size := canvas.Size()
+	w := (size.X - vg.Length(vg.Length(cols-1)*panelGap)) / vg.Length(cols)
+	h := (size.Y - vg.Length(vg.Length(rows-1)*panelGap)) / vg.Length(rows)
+	for i := range charts {
+		part := canvas
+		part.Min.X += vg.Length(vg.Length(i%cols) * (w + panelGap))
+		part.Max.X = part.Min.X + w
+		part.Max.Y -= vg.Length(vg.Length(i/cols) * (h + panelGap))
+		part.Min.Y = part.Max.Y - h
+		// The shared legend cannot say what one panel leaves out: its label does.
+		for j, a := range charts[i].lines {
+			if remark := charts[i].undrawn(j); remark != "" {
+				charts[i].Y.Label += "; " + a.Name + remark
+			}
+		}
+		part = heading(part, th, charts[i].Title, charts[i].Y.Label)
+		var nameSpace vg.Length
+		if named {
+			nameSpace = charts[i].namesWidth(w)
+		}
+		charts[i].axes(part, th, nameSpace)
+	}
+}
+
+// named reports whether the lines of every panel can carry their names, which
+// then need no legend.
+func (m multiples) named(width vg.Length) bool {
+	for i := range m.Parts {
+		if c := newChart(&m.Parts[i]); c.empty() == "" && (c.namesWidth(width) == 0 || len(c.Marks) > 0) {
+			return false
+		}
+	}
+	return true
 }

@@ -1,9 +1,19 @@
 package results
 
 import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html"
 	"html/template"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"driftlab/results/figure"
+	"driftlab/results/record"
 )
 
 // Report is the model of the HTML report: what is said, in which order. How it
@@ -64,7 +74,7 @@ type Fold struct {
 	Blocks  []Block
 }
 
-// Part is a block with markup, style and script of its own. The script runs behind the page's,
+// Part is a block with markup, style and script of its own. The script runs after the page's,
 // and has what that shares.
 type Part struct {
 	HTML          template.HTML
@@ -88,4 +98,351 @@ type Term struct {
 	Unit string
 	// Formula, Meaning and Source are plain text; each may be empty.
 	Formula, Meaning, Source string
+}
+
+// The assets of the report; assets/uplot/README.md says where uPlot comes from.
+var (
+	//go:embed assets/uplot/uPlot.iife.min.js
+	uplotScript string
+	//go:embed assets/uplot/uPlot.min.css
+	uplotStyle string
+	//go:embed assets/uplot/LICENSE
+	uplotLicence string
+	//go:embed assets/report.css
+	reportStyle string
+	//go:embed assets/paper.js
+	paperScript string
+	//go:embed assets/report.js
+	reportScript string
+	//go:embed assets/report.html
+	reportTemplate string
+)
+
+// Paper is what the report and the lab's page have in common.
+type Paper struct{ Style, Script, Licence string }
+
+// SharedPaper returns the stylesheet, with uPlot's, and the script, uPlot and what stands on it, and
+// uPlot's licence.
+func SharedPaper() Paper {
+	return Paper{uplotStyle + "\n" + reportStyle + slotRules(), uplotScript + "\n" + paperScript, uplotLicence}
+}
+
+// slotRules names the palette for a stylesheet: --slot1 and so on, on either paper.
+func slotRules() string {
+	var light, dark strings.Builder
+	for i := range palette {
+		fmt.Fprintf(&light, "--slot%d: %s; ", i+1, hex(palette[i]))
+		fmt.Fprintf(&dark, "--slot%d: %s; ", i+1, hex(darkPalette[i]))
+	}
+	return ":root { " + light.String() + "}\n:root[data-theme=\"dark\"] { " + dark.String() + "}\n"
+}
+
+// WriteReport writes the report as one HTML file that needs nothing else: no
+// network, no other file. Equal reports give equal bytes. The file appears
+// whole or not at all; errors are FolderErrors.
+func WriteReport(path string, r Report) error {
+	return record.WriteNew(path, r.HTML())
+}
+
+// page is what the template is filled with, and what its parts have said so far. The template's
+// policy forbids every request: the page works offline, and a reader's machine tells nobody
+// that it was opened.
+type page struct {
+	*Report
+	Contents        []contents
+	Style           template.CSS
+	Library, Script template.JS // the library is there where a chart is
+	Licence         string
+	MetricsFile     string
+
+	parts     *template.Template
+	ids       map[string]int  // anchors given, with how often
+	group     string          // the section, whose charts share their cursor where they share an axis
+	explained map[string]bool // which kinds of band the section has explained
+}
+
+// contents is a section with its anchor.
+type contents struct {
+	ID, Heading string
+	Badges      []Badge
+	Body        template.HTML
+}
+
+// newPage is the page of a report without its contents.
+func newPage(r *Report) *page {
+	p := &page{Report: r, Licence: uplotLicence, MetricsFile: record.MetricsFile, ids: map[string]int{}, explained: map[string]bool{},
+		Style:  template.CSS(uplotStyle + "\n" + reportStyle + darkRules(`:root[data-theme="dark"] figure.drawing `)),
+		Script: template.JS(paperScript + reportScript)}
+	p.parts = template.Must(template.New("").Funcs(template.FuncMap{
+		"render": p.render, "class": emphasisClass, "shade": shadeClass,
+		"inline": func(prose any) template.HTML { return inline(fmt.Sprint(prose)) },
+	}).Parse(reportTemplate))
+	return p
+}
+
+// HTML renders the report.
+func (r *Report) HTML() []byte {
+	p := newPage(r)
+	for _, s := range r.Sections {
+		p.section(s.Heading, s.Badges, "blocks", s.Blocks)
+	}
+	if len(r.Reruns) > 0 {
+		p.section("Reproduce", nil, "reruns", r.Reruns)
+	}
+	if len(r.Glossary) > 0 {
+		p.section("What the metrics mean", nil, "glossary", r.Glossary)
+	}
+	return []byte(p.part("page", p))
+}
+
+// section adds a section, whose body is a part of the template.
+func (p *page) section(heading string, badges []Badge, part string, data any) {
+	p.group = p.anchor(heading)
+	p.Contents = append(p.Contents, contents{p.group, heading, badges, p.part(part, data)})
+}
+
+// part fills in a part of the template.
+func (p *page) part(name string, data any) template.HTML {
+	var b strings.Builder
+	if err := p.parts.ExecuteTemplate(&b, name, data); err != nil {
+		panic("results: " + err.Error()) // writing to memory cannot fail, and the data has the fields
+	}
+	return template.HTML(b.String())
+}
+
+// render renders a block.
+func (p *page) render(block Block) template.HTML {
+	switch b := block.(type) {
+	case Prose:
+		return p.part("prose", b)
+	case Code:
+		return p.part("code", b)
+	case Charts:
+		var charts []Block
+		for i := range b {
+			charts = append(charts, &b[i])
+		}
+		return p.part("charts", charts)
+	case Fold:
+		return p.part("fold", b)
+	case Part:
+		p.Style += template.CSS(b.Style)
+		p.Script += template.JS(b.Script)
+		return b.HTML
+	case *figure.Figure:
+		return p.figure(b)
+	}
+	panic(fmt.Sprintf("results: no rendering for a block of type %T", block))
+}
+
+// figure renders a figure as its kind asks for.
+func (p *page) figure(f *figure.Figure) template.HTML {
+	switch f.Kind {
+	case figure.Table:
+		return tableHTML(f)
+	case figure.Lines:
+		p.Library = template.JS(uplotScript)
+		return p.part("chart", p.chart(f))
+	case figure.Strip:
+		return p.part("strip", map[string]any{"Scale": shadeKey(), "Lines": f.Lines, "Note": f.Note})
+	}
+	return p.part("drawing", map[string]any{"SVG": template.HTML(svg(f, false)), "Note": f.Note})
+}
+
+// anchor makes a unique anchor of a heading.
+func (p *page) anchor(heading string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(heading) {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	s := "s-" + strings.Trim(b.String(), "-")
+	p.ids[s]++
+	if n := p.ids[s]; n > 1 {
+		s += "-" + strconv.Itoa(n)
+	}
+	return s
+}
+
+// The marks around the eyebrow in a page.
+const eyebrowOpens, eyebrowCloses = "<p class=\"eyebrow\">", "</p>"
+
+// MadeBy is the eyebrow of a page, which as a rule names the command that made it;
+// empty for what is no page of WriteReport.
+func MadeBy(page []byte) string {
+	_, rest, _ := bytes.Cut(page, []byte(eyebrowOpens))
+	text, _, ok := bytes.Cut(rest, []byte(eyebrowCloses))
+	if !ok {
+		return ""
+	}
+	return html.UnescapeString(string(text))
+}
+
+// emphasisClass is the CSS class of an emphasis, empty for Plain.
+func emphasisClass(e figure.Emphasis) string {
+	return [...]string{"", "muted", "strong", "good", "warn", "bad"}[e]
+}
+
+// tableHTML renders a table as a <figure> with a caption and scoped headers. It
+// scrolls inside its own box on a narrow screen.
+func tableHTML(t *figure.Figure) template.HTML {
+	var b strings.Builder
+	e := template.HTMLEscapeString
+	class := "table"
+	if t.Sortable {
+		class += " sortable"
+	}
+	b.WriteString(`<figure class="` + class + `"><div class="scroll" role="region" tabindex="0" aria-label="` + e(tableLabel(t)) + "\">\n<table>\n")
+	if t.Title != "" {
+		b.WriteString("<caption>" + e(t.Title) + "</caption>\n")
+	}
+	b.WriteString("<thead><tr>")
+	for _, c := range t.Columns {
+		b.WriteString(`<th scope="col"` + alignClass(c.Align) + ">" + e(c.Name))
+		if c.Unit != "" {
+			b.WriteString(` <span class="unit">` + e(c.Unit) + "</span>")
+		}
+		b.WriteString("</th>")
+	}
+	b.WriteString("</tr></thead>\n<tbody>\n")
+	for _, row := range t.Rows {
+		b.WriteString("<tr>")
+		if heads(row) {
+			fmt.Fprintf(&b, `<th scope="row" colspan="%d">%s</th></tr>`+"\n", len(t.Columns), e(row[0].Text))
+			continue
+		}
+		for j, c := range t.Columns {
+			x := figure.Entry(row, j)
+			writeCell(&b, x, c.Align, j == 0, t.Sortable && x.Numeric)
+		}
+		b.WriteString("</tr>\n")
+	}
+	b.WriteString("</tbody>\n</table></div>\n")
+	if t.Note != "" {
+		b.WriteString("<figcaption>" + string(inline(t.Note)) + "</figcaption>\n")
+	}
+	b.WriteString("</figure>\n")
+	return template.HTML(b.String())
+}
+
+// heads reports whether a row is the heading of those below it: a muted word
+// and nothing else.
+func heads(row []figure.Cell) bool {
+	return len(row) > 1 && row[0].Emphasis == figure.Muted && !slices.ContainsFunc(row[1:], func(c figure.Cell) bool { return c.Text != "" })
+}
+
+// tableLabel names the table for a screen reader.
+func tableLabel(t *figure.Figure) string {
+	if t.Title != "" {
+		return "Table: " + t.Title
+	}
+	return "Table"
+}
+
+// writeCell writes a data cell, or the row's header in the first column; sorted ones
+// carry the number that they are sorted by.
+func writeCell(b *strings.Builder, c figure.Cell, a figure.Align, head, sorted bool) {
+	open, end := "<td"+alignClass(a), "</td>"
+	if a == figure.Left && utf8.RuneCountInString(c.Text) <= 14 {
+		open = `<td class="short"` // a list of seeds, say, must not wrap on a phone
+	}
+	if head {
+		open, end = `<th scope="row"`+alignClass(a), "</th>"
+	}
+	if sorted {
+		open += ` data-value="` + string(bytes.Trim(record.AppendFloat(nil, c.Value), `"`)) + `"`
+	}
+	b.WriteString(open + ">")
+	text := template.HTMLEscapeString(c.Text)
+	class := emphasisClass(c.Emphasis)
+	if c.Emphasis >= figure.Good && !c.Numeric && c.Text != "" {
+		class = "badge " + class
+	}
+	if class != "" {
+		text = `<span class="` + class + `">` + text + "</span>"
+	}
+	b.WriteString(text + end)
+}
+
+// alignClass is the class attribute of an alignment.
+func alignClass(a figure.Align) string {
+	if a == figure.Right {
+		return ` class="num"`
+	}
+	return ""
+}
+
+// inline escapes a line of prose for HTML. Of Markdown it knows what a caption
+// needs: `code` and **strong**; a mark without its partner stays as it is.
+func inline(text string) template.HTML {
+	var b strings.Builder
+	for text != "" {
+		at := strings.IndexAny(text, "`*")
+		if at < 0 {
+			break
+		}
+		mark, tag := "`", "code"
+		if text[at] == '*' {
+			mark, tag = "**", "strong"
+		}
+		body, rest, ok := "", "", false
+		if strings.HasPrefix(text[at:], mark) {
+			body, rest, ok = strings.Cut(text[at+len(mark):], mark)
+		}
+		if !ok || body == "" {
+			b.WriteString(template.HTMLEscapeString(text[:at+1]))
+			text = text[at+1:]
+			continue
+		}
+		b.WriteString(template.HTMLEscapeString(text[:at]))
+		b.WriteString("<" + tag + ">" + template.HTMLEscapeString(body) + "</" + tag + ">")
+		text = rest
+	}
+	b.WriteString(template.HTMLEscapeString(text))
+	return template.HTML(b.String())
+}
+
+// shades are the least |log ratio| of each depth of colour, with the ratios that are it.
+var shades = [...]struct {
+	least      float64
+	less, more string
+}{{0.02, "0.98", "1.02"}, {0.1, "0.90", "1.11"}, {0.3, "0.74", "1.35"}, {math.Ln2, "0.50", "2.00"}}
+
+// RatioLevel is the shade of a token by the log of the ratio of two probabilities, how much
+// likelier the second engine finds it: below zero where it finds it less likely.
+func RatioLevel(logRatio float64) int {
+	depth := 0
+	for _, s := range shades {
+		if math.Abs(logRatio) >= s.least {
+			depth++
+		}
+	}
+	if logRatio < 0 {
+		return -depth
+	}
+	return depth
+}
+
+// shadeClass is the class of a token: less or more, and how deep; empty without a shade.
+func shadeClass(level int) string {
+	switch {
+	case level == 0:
+		return "token"
+	case level < 0:
+		return "token less" + strconv.Itoa(-level)
+	}
+	return "token more" + strconv.Itoa(level)
+}
+
+// shadeKey are the shades with the ratios from which on they are used.
+func shadeKey() []figure.Token {
+	key := []figure.Token{{Text: "1"}}
+	for i, s := range shades {
+		key = append([]figure.Token{{Text: "below " + s.less, Level: -i - 1}}, append(key, figure.Token{Text: "above " + s.more, Level: i + 1})...)
+	}
+	return key
 }

@@ -19,7 +19,7 @@ func (s *Sampled) AppendState(dst []byte) []byte {
 }
 
 // ReadState reads what AppendState appended, in memory of its own, and returns
-// what stands behind it. After an error the responses are not to be used.
+// what stands after it. After an error the responses are not to be used.
 func (s *Sampled) ReadState(state []byte) (rest []byte, err error) {
 	r := reader{rest: state}
 	for _, n := range s.sizes() {
@@ -58,7 +58,7 @@ func (s *Sampled) whole() bool {
 	return true
 }
 
-// appendSlice appends a slice behind its length plus one; nil has 0.
+// appendSlice appends a slice after its length plus one; nil has 0.
 func appendSlice[T any](dst []byte, x []T) []byte {
 	if x == nil {
 		return binary.AppendUvarint(dst, 0)

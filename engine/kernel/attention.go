@@ -184,7 +184,7 @@ func (c *KV) holds(n, width int) bool {
 
 // StoreKV writes the keys and values of rows consecutive positions from first
 // on into a sequence's cache: k and v have width elements in each row, those of a head
-// behind those of the one before, and rows begin stride elements apart.
+// after those of the one before, and rows begin stride elements apart.
 func StoreKV(cache KV, k, v []float32, stride, rows, first, width int) {
 	if !cache.holds(first+rows, width) {
 		panic(fmt.Sprintf("kernel: StoreKV of positions %d..%d of width %d into caches of %d and %d", first, first+rows-1, width, len(cache.Keys), len(cache.Values)))

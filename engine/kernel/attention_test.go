@@ -303,7 +303,7 @@ func TestAttendGradient(t *testing.T) {
 	}
 }
 
-// Queries with keys before them get the bits that they get behind queries of
+// Queries with keys before them get the bits that they get after queries of
 // those keys through which no gradient comes.
 func TestAttendGradientBehindAPrefix(t *testing.T) {
 	for i, before := range []int{1, 15, 16, 33} {

@@ -52,7 +52,7 @@ func DeltaStateSize(heads, headDim int, form LinearAttention) int {
 //	L_ri = β_r·(k_r·k_i)·Γ_ri for i < r,   T = (I + L)⁻¹ by forward substitution
 //	u = round(round(T·round(β·v)) - round(T·round(β·γ·k))·S),  T and S rounded, too
 //	out_r = round(γ_r·(Sᵀq_r) + Σ_{i≤r} round((q_r·k_i)·Γ_ri)·u_i)
-//	S ← γ_C·S + Σ_i k_i·round(Γ_Ci·u_i)ᵀ behind its last row
+//	S ← γ_C·S + Σ_i k_i·round(Γ_Ci·u_i)ᵀ after its last row
 //
 // where round is to num.Operands. Sums are chains of products that are rounded to float32
 // before they are added. A row depends on the rows before it alone: it has the same bits in a

@@ -177,7 +177,7 @@ func decodeOne(call *decodeCall, path Path) {
 }
 
 // gradCall is what gradRows reads: queries [2][headDim][16], those of the gradients of out
-// behind them; probs and dprobs [keyCount][16]; lse [16]; of each sixteen, as many as a register
+// after them; probs and dprobs [keyCount][16]; lse [16]; of each sixteen, as many as a register
 // has lanes. Strides count bytes: keyStride is from row to row of keys and values, stride of dq.
 type gradCall struct {
 	dq, queries, keys, values, probs, dprobs, lse *float32
@@ -237,7 +237,7 @@ func (b *headGrad) addKeys(dst, weights, rows []float32, stride, n int) {
 // prefillCall is what prefillRows reads: queries [headDim][16], scores [keys of the last
 // row, rounded up to panels][16], sums and maxima [16]; of each sixteen, as many as a register
 // has lanes. Strides, of the panels of keys and of the rows of values and of out, count bytes. Where exponentials are
-// rounded, the others are unrounded bytes behind them.
+// rounded, the others are unrounded bytes after them.
 type prefillCall struct {
 	out, queries, keys, values, scores, sums, maxima *float32
 	n, rows, headDim, valueStride, stride, unrounded uintptr

@@ -132,7 +132,7 @@ func runChains(k chainSet, sums, a, b, c []float32, stride, rows, n int) bool {
 
 // decodeCall is what a routine of decodeHeads reads. Strides count bytes: panelStride from panel
 // to panel of keys, ld from head to head of scores, valueStride from key to key of values. Where
-// exponentials are rounded, the others are unrounded bytes behind them. nextKeys and nextValues
+// exponentials are rounded, the others are unrounded bytes after them. nextKeys and nextValues
 // are those of the query to come.
 type decodeCall struct {
 	out, q, keys, values, scores, sums, maxima *float32

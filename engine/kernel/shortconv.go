@@ -13,7 +13,7 @@ import (
 //
 // products rounded to float32 and added in the order of j. x has rows of n channels, stride
 // apart; dst is [rows, n]. tail holds the width-1 rows before the first, [width-1, n], and
-// then those before the row behind the last.
+// then those before the row after the last.
 func ShortConv(dst, x, tail, w []float32, rows, n, stride, width int) {
 	before := width - 1
 	if len(dst) < rows*n || rows > 0 && len(x) < (rows-1)*stride+n || len(tail) < before*n || len(w) < n*width {
@@ -118,7 +118,7 @@ func DeltaGatesGrad(dx, dbeta, ddecay, x, beta, decayLog, bias []float32, rows, 
 }
 
 // DeltaGatesParamGrad adds the gradients of decayLog and bias, rows in order: Σ ddecay·decay
-// and Σ da, where da are the entries behind heads in rows of dx, stride apart.
+// and Σ da, where da are the entries after heads in rows of dx, stride apart.
 func DeltaGatesParamGrad(dlog, dbias, ddecay, decay, dx []float32, rows, heads, stride int) {
 	for r := range rows {
 		for h := range heads {

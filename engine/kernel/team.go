@@ -60,7 +60,7 @@ const (
 	leastSpins = mostSpins / 4
 )
 
-// learn takes up whether looking was of use.
+// learn doubles the number of spins if spinning was of use, and halves it if not.
 func (p *patience) learn(ofUse bool) {
 	if ofUse {
 		p.now = min(2*p.now, p.most)

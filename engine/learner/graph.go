@@ -21,7 +21,7 @@ import (
 //
 //	tokens, θ.embed → embed → [θ.l.attention → attention → θ.l.ffn → experts]×L → θ.head → head+loss
 //
-// and, behind it, the gradient of the loss with respect to every θ. Edges carry
+// and, after it, the gradient of the loss with respect to every θ. Edges carry
 // views of the pass's buffers with room for capacity rows; only the rows of the
 // current pack are computed.
 type graph struct{ machine gorgonia.VM }

@@ -27,7 +27,7 @@ func (a answering) Reply(dst, _, response []int32) []int32 {
 }
 
 // With equal numerics the engines agree in every bit on what the policy wrote
-// behind, between and before the replies of a tool, and on the routes of all
+// after, between and before the replies of a tool, and on the routes of all
 // tokens, the replies' too; so replaying the routes changes no bit. On the
 // replies themselves every log-prob and entropy is 0, and so is the gradient.
 func TestEnginesAgreeAcrossReplies(t *testing.T) {

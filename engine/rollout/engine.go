@@ -252,14 +252,14 @@ func checkGiven(requests []Request, s Sampling) {
 // engine, an interpreter. Its tokens condition what follows but are nobody's
 // choice: they stand in the response with Mask false.
 type Tool interface {
-	// Reply appends to dst what the environment writes behind the newest token
+	// Reply appends to dst what the environment writes after the newest token
 	// of the response, and nothing where that token is no call. It is a function
 	// of its arguments, which it may not keep, and may be asked by several
 	// goroutines at a time.
 	Reply(dst, prompt, response []int32) []int32
 }
 
-// answer lets the environment of a response write behind its newest token. It
+// answer lets the environment of a response write after its newest token. It
 // reports false if the reply and one more token do not fit: then nothing is
 // written, and the response ends with its call.
 func (e *Engine) answer(m *sampler, r *response) bool {

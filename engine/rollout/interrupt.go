@@ -17,7 +17,7 @@ const (
 	// Reprefill reads prompt and response again with the new weights, and goes on
 	// with those (AReaL, arXiv:2505.24298): each token has the log-prob that the
 	// weights of its Version give it. The routes on record stay those of the pass that
-	// sampled the token behind a row, of a prompt's rows the first.
+	// sampled the token after a row, of a prompt's rows the first.
 	Reprefill Continuation = "reprefill"
 	// KeepStale goes on with the new weights and the old keys and values (SkyRL's
 	// default). What a token saw then belongs to no single version: it is Stale, and
@@ -141,7 +141,7 @@ func kept[T any](x []T, keep func(T) bool) []T {
 	return slices.DeleteFunc(x, func(v T) bool { return !keep(v) })
 }
 
-// Resume takes interrupted responses in, behind what is in progress, each of them
+// Resume takes interrupted responses in, after what is in progress, each of them
 // once: with the engine's weights, or pinned to those they have. Resumed as Pin, or
 // with the weights they had as KeepStale, in any engine of the same numerics and
 // settings, a response goes on as if nothing had happened; as Reprefill too, where

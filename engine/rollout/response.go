@@ -147,7 +147,7 @@ func (v visits) row(i, perRow int) visits {
 	return out
 }
 
-// from are the visits of row i and those behind it.
+// from are the visits of row i and those after it.
 func (v visits) from(i, perRow int) visits {
 	out := visits{routes: v.routes[i*perRow:]}
 	if v.gates != nil {
@@ -160,7 +160,7 @@ func (v visits) from(i, perRow int) visits {
 }
 
 // reads notes that n more rows have been read, whose visits are given. What stands
-// behind a row of the prompt or of a tool's reply is known: the row's visits are
+// after a row of the prompt or of a tool's reply is known: the row's visits are
 // recorded here, and its version, unless it was read before by other weights (then its
 // visits alone, where they are recorded again). The row that reads the newest token waits for the one to be drawn.
 func (r *response) reads(n int, v visits, perRow int) {
@@ -239,7 +239,7 @@ func (r *response) add(d drawn, v visits, logp []float32) {
 	if n > 0 {
 		turn = r.Turn[n-1]
 		if !r.Mask[n-1] {
-			turn++ // a turn begins behind a reply
+			turn++ // a turn begins after a reply
 		}
 	}
 	r.Token, r.Mask, r.Turn = append(r.Token, d.token), append(r.Mask, true), append(r.Turn, turn)

@@ -26,7 +26,7 @@ const (
 // Speculative says how tokens are drafted and verified (ReSpec,
 // arXiv:2510.26475). A drafter proposes tokens one by one; the engine reads them
 // in one pass and keeps the longest beginning that passes the test, and one
-// token of its own behind it.
+// token of its own after it.
 type Speculative struct {
 	// Draft is the number of tokens drafted for a pass; 0 drafts none.
 	Draft int
@@ -113,7 +113,7 @@ func (e *Engine) drafts(s Sampling) bool {
 
 // propose drafts tokens for every slot that is about to read its newest token and
 // nothing else for the first time: as many as asked for, as long as they and the
-// token behind them have room.
+// token after them have room.
 func (d *drafter) propose() {
 	e, most := d.engine, 0
 	for i := range e.slots {
@@ -201,7 +201,7 @@ func (m *sampler) law(d drawn) []float64 {
 
 // verify goes through the rows of a slot that read its newest token and its
 // drafts, from the first of them on. It emits the drafts that pass and one token
-// behind them, and takes back what the cache holds beyond.
+// after them, and takes back what the cache holds beyond.
 func (l *lane) verify(m *sampler, slot int, logits []float32, v visits) {
 	e, s := l.engine, l.engine.sampling
 	k, w := e.slots[slot].response, &e.drafter.slots[slot]

@@ -102,7 +102,7 @@ type process struct {
 
 // sum adds the probability of every sequence of so many tokens, over all paths:
 // every draft, every outcome of each test, every replacement. Windows draft as
-// many tokens as leave room for the one behind them.
+// many tokens as leave room for the one after them.
 func (c *process) sum(law map[[4]int]float64, prefix []int, left int, weight float64) {
 	if left == 0 {
 		var key [4]int

@@ -38,9 +38,9 @@ type Divergence struct {
 	Operations []OperationGap `json:"operations"`
 }
 
-// OperationGap is the difference of two engines behind one operation.
+// OperationGap is the difference of two engines after one operation.
 type OperationGap struct {
-	// Name and Layer say which; layer -1 is before the layers, and the number of layers behind them.
+	// Name and Layer say which; layer -1 is before the layers, and the number of layers after them.
 	Name  string `json:"name"`
 	Layer int    `json:"layer"`
 	// First is how many tokens part here: no operation before differs in any bit at this token. Differ is how many differ here.

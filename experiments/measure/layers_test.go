@@ -51,7 +51,7 @@ func TestLayersEqual(t *testing.T) {
 func TestFirstDivergence(t *testing.T) {
 	for _, c := range []struct {
 		rollout, first string
-		layer          int // -2: behind the layers
+		layer          int // -2: after the layers
 	}{
 		{"{base: fp32, router: bf16}", "router", 0},
 		{"{base: fp32, kv_cache: fp8_e4m3}", "keys", 0},

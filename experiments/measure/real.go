@@ -223,7 +223,7 @@ func newTokenScorer(p *model.Params, n engine.Numerics) *tokenScorer {
 	return &tokenScorer{weights: w, pass: engine.NewPass(p.Config, 1), vocab: p.Config.Vocab, routed: p.Config.Layers * p.Config.TopK}
 }
 
-// score returns the log-probs of the tokens behind the prompt, and the experts of the
+// score returns the log-probs of the tokens after the prompt, and the experts of the
 // positions that predict them, valid until the next call.
 func (s *tokenScorer) score(ids []int32, prompt int) (logp []float64, routes []uint8) {
 	s.pack.Reset()

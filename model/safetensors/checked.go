@@ -13,7 +13,7 @@ import (
 const checkTensor = "~sha256"
 
 // WriteChecked is Write with a checksum that OpenChecked verifies. No tensor
-// may sort behind "~sha256", as names of plain words do not.
+// may sort after "~sha256", as names of plain words do not.
 func WriteChecked(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	check := Tensor{Name: checkTensor, DType: "U8", Shape: []int{sha256.Size}, Data: make([]byte, sha256.Size)}
 	sorted := inOrder(append(tensors[:len(tensors):len(tensors)], check))

@@ -36,7 +36,7 @@ type Lesson struct {
 	Guess []Guess `json:"guess"`
 	// Controls choose what is shown.
 	Controls []Control `json:"controls"`
-	// Aha is the one thing to take away, Why what stands behind it.
+	// Aha is the one thing to take away, Why the reason for it.
 	Aha string   `json:"aha"`
 	Why []string `json:"why"`
 	// Shown are the published figures in the lesson's text, in its order.

@@ -18,7 +18,7 @@ type Memory interface {
 	SetState(state []byte) error
 }
 
-// AppendState appends numbers bit for bit, slices behind their lengths. It takes
+// AppendState appends numbers bit for bit, slices after their lengths. It takes
 // int, bool, float64, []float32 and []float64.
 func AppendState(dst []byte, numbers ...any) []byte {
 	for _, x := range numbers {

@@ -63,7 +63,7 @@ func routineText(t *text, isa isa, name, signature string, args int, consts map[
 	v.table(name)
 }
 
-// withConstants writes vectors behind the loading of their constants. Where there are 32
+// withConstants writes vectors after the loading of their constants. Where there are 32
 // registers, a trial run finds out which are wanted in some of them.
 func withConstants(t *text, isa isa, name string, consts map[string]uint32, write func(v *vec)) *vec {
 	v := newVec(t, isa, consts)

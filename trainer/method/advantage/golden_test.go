@@ -264,7 +264,7 @@ func matchSkyRL(c *golden.Case, k *golden.Check) {
 	}
 }
 
-// slime folds a KL penalty into the reward, and whitens behind the estimator.
+// slime folds a KL penalty into the reward, and whitens after the estimator.
 func matchSlime(c *golden.Case, k *golden.Check) {
 	v := c.Params
 	mask := c.Inputs.Matrix("mask")

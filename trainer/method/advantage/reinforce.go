@@ -171,7 +171,7 @@ func (e *GPG) Estimate(b *batch.Batch) error {
 }
 
 // Holes says what a discounted sum does at tokens the policy did not generate:
-// tool output in a response, padding behind it.
+// tool output in a response, padding after it.
 type Holes string
 
 // The rules for holes.

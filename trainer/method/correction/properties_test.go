@@ -491,7 +491,7 @@ func benchmark(b *testing.B, p *Pipeline) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4096, "ns/token")
 }
 
-// The clamp sits behind the sum, at 20 unless the pipeline says otherwise.
+// The clamp sits after the sum, at 20 unless the pipeline says otherwise.
 func TestClamp(t *testing.T) {
 	for _, c := range []struct{ clamp, want float64 }{{0, elementary.Exp(20)}, {5, elementary.Exp(5)}, {math.Inf(1), elementary.Exp(30)}} {
 		b := rows([][]float64{{-1, -1}}, [][]float64{{-11, -21}})

@@ -105,7 +105,7 @@ func (p *FlowRL) Eval(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
-// of is log Z of a prompt.
+// of returns log Z of a prompt.
 func (p *FlowRL) of(id int64) float64 {
 	if k, known := slices.BinarySearch(p.prompts, id); known {
 		return p.logZ[k]

@@ -1,6 +1,10 @@
 package loss
 
 import (
+	"math"
+	"slices"
+
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
@@ -87,4 +91,93 @@ func (p *TRM) largest(f *frame, i int) float64 {
 		largest = max(largest, d)
 	}
 	return largest
+}
+
+// SAT is PPO's clip whose range shrinks where a token is far from its anchor.
+//
+// d, the log of the ratio, is detached here. The bound on the side of its sign moves towards
+// 1, by a factor k that falls with |d| above a quantile q of the batch; the other bound
+// stays. Where q = 0 it is PPO's clip. The paper's ratio is to the rollout policy: that is
+// the anchor rollout.
+type SAT struct {
+	// EpsLow and EpsHigh are the distances of the bounds from 1 at |d| ≤ q.
+	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,1]"`
+	EpsHigh float64 `yaml:"eps_high" default:"0.2" range:"[0,inf]"`
+	// Quantile is the share of the active tokens whose range stays.
+	Quantile float64 `yaml:"quantile" default:"0.9" range:"[0,1]"`
+	// Aggregation over tokens.
+	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+var satSpec = method.Spec{
+	Name: "sat", Aliases: []string{"staleness_adaptive_trust_region"}, Unit: method.Batch,
+	Does:           "Is PPO's clip whose range shrinks for the tokens with the largest distance from the anchor.",
+	When:           "Use it for stale data, with anchor: rollout, if one clip range is too wide for the tail of the log-ratios and too narrow for the rest.",
+	Source:         "arXiv:2607.18722 (three notes that quote the formula in part; no code was found)",
+	Formula:        "L = max(-A·r, -A·clip(r, 1-ε_low·k_low, 1+ε_high·k_high)), r = exp(logp-old), d = logp-old, k_high (d > 0) or k_low (d < 0) = q²/(q²+(|d|-q)²) where |d| > q > 0, else 1; q the quantile of |d| over the batch",
+	Gradient:       "-A·r, or 0 where PPO's rule clips",
+	Needs:          batch.Columns{batch.Anchor, batch.Advantage},
+	Reconstruction: "the source has a Hill kernel of exponent 2 whose normalisation could not be read; this one is 1 at |d| = q",
+}
+
+// Eval computes the loss over the active tokens.
+func (p *SAT) Eval(out *Grad, in *batch.Batch) error {
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
+	if err != nil {
+		return err
+	}
+	var clips clipCounts
+	q := p.start(&f)
+	gated, below, above, distance, least := 0.0, 0.0, 0.0, 0.0, 1.0
+	f.eachToken(func(n int) (value, dlogp float64) {
+		k, low, high := p.bounds(&f, n, q)
+		gated += count(k < 1)
+		least = min(least, k)
+		below, above, distance = below+(1-low), above+(high-1), distance+math.Abs(f.sg[n]-in.Anchor[n])
+		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
+		return clips.add(clipped(in.Advantage[n], r, dr, low, high, 0, 0))
+	})
+	f.addClipFractions(clips, in.Anchor, 20)
+	out.Add("sat/gate_rate", f.mean(gated))
+	out.Add("sat/min_factor", least)
+	out.Add("sat/radius_low", f.mean(below))
+	out.Add("sat/radius_high", f.mean(above))
+	out.Add("sat/abs_log_ratio", f.mean(distance))
+	return nil
+}
+
+func (p *SAT) rule(r *rule) {
+	q := p.start(&r.frame)
+	r.ratio("r", "logp - old", 20)
+	r.Figure("low", func(n int) float64 { _, low, _ := p.bounds(&r.frame, n, q); return low })
+	r.Figure("high", func(n int) float64 { _, _, high := p.bounds(&r.frame, n, q); return high })
+	r.clip("r", 0)
+}
+
+// start is the quantile of |d| over the active tokens, 0 without one.
+func (p *SAT) start(f *frame) float64 {
+	distances := f.out.work(1, f.in.Tokens())[:0]
+	for n, active := range f.active {
+		if active {
+			distances = append(distances, math.Abs(f.sg[n]-f.in.Anchor[n]))
+		}
+	}
+	if len(distances) == 0 {
+		return 0
+	}
+	slices.Sort(distances)
+	return stats.Quantile(distances, p.Quantile)
+}
+
+// bounds are the factor of token n, where the kernel begins at q, and the bounds of its clip.
+func (p *SAT) bounds(f *frame, n int, q float64) (k, low, high float64) {
+	k, low, high = 1, 1-p.EpsLow, 1+p.EpsHigh
+	d := f.sg[n] - f.in.Anchor[n]
+	if over := math.Abs(d) - q; q > 0 && over > 0 {
+		k = 1 / (1 + float64(over/q*(over/q)))
+	}
+	if d < 0 {
+		return k, 1 - float64(p.EpsLow*k), high
+	}
+	return k, low, 1 + float64(p.EpsHigh*k)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// x has an infinity and a NaN behind the mask: 1, 2 and 6 count.
+// x has an infinity and a NaN under the mask: 1, 2 and 6 count.
 var (
 	x    = []float64{1, math.Inf(-1), 2, math.NaN(), 6}
 	mask = []bool{true, false, true, false, true}

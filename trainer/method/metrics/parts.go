@@ -63,7 +63,7 @@ func Update(dst []batch.Metric, b *batch.Batch, after batch.Scored) []batch.Metr
 }
 
 // TurnGap is the gap on what the policy wrote in one turn: before the first
-// reply of a tool in turn 0, behind one in the others.
+// reply of a tool in turn 0, after one in the others.
 type TurnGap struct {
 	// Turn counts from 0.
 	Turn int `json:"turn"`
@@ -424,7 +424,7 @@ func repeated(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 // nothing to take them of.
 type Speculation struct {
 	// Tests are the drafted tokens that were put to the test, Accepted those that
-	// passed. Places behind a rejection were not tested.
+	// passed. Places after a rejection were not tested.
 	Tests    int `json:"tests"`
 	Accepted int `json:"accepted"`
 	// Windows are the passes that tested anything, Passes all that made a token.

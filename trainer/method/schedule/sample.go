@@ -87,7 +87,7 @@ type Request struct {
 	length int
 	// allowed is the number of steps until it gives its slot up, -1 for any.
 	allowed int
-	// calls are the numbers of tokens behind which it is known to call a tool.
+	// calls are the numbers of tokens after which it is known to call a tool.
 	calls []int
 	// calling says that a tool has yet to answer it, at the time back, with a reply of so
 	// many tokens; replied are those of earlier replies.

@@ -232,7 +232,7 @@ type Outcome struct {
 	// is known beforehand; nil where it is not: then every step is a Decode of its
 	// own. Both make the same log.
 	Lengths []int
-	// Calls are, in addition to Lengths, the numbers of tokens behind which each response of a
+	// Calls are, in addition to Lengths, the numbers of tokens after which each response of a
 	// Start calls a tool; nil where none does.
 	Calls [][]int
 	// Finished are the requests that ended in a Decode, all in its last step.

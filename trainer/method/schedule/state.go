@@ -133,7 +133,7 @@ func (s *codec) ints(list *[]int) {
 	codeList(s, list, func(s *codec, v *int) { s.int(v) })
 }
 
-// codeList codes a list behind its length.
+// codeList codes a list after its length.
 func codeList[T any](s *codec, list *[]T, code func(*codec, *T)) {
 	n := len(*list)
 	s.int(&n)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// withTools gives a desk's responses calls of tools, behind some of their tokens, with
+// withTools gives a desk's responses calls of tools, after some of their tokens, with
 // replies of some length.
 func withTools(d *desk, seed uint64) *desk {
 	d.calls = func(origin, response int) (at []int) {
@@ -88,7 +88,7 @@ func TestToolsKeepPromises(t *testing.T) {
 	}
 }
 
-// By hand: a worker of two slots, one response of which calls behind its second token.
+// By hand: a worker of two slots, one response of which calls after its second token.
 // The other decodes on, faster; then the worker waits; then it reads the reply.
 func TestToolOnTheTimeline(t *testing.T) {
 	config := tiny()

@@ -10,17 +10,17 @@ import (
 // Addition is the sum of two numbers of Difficulty digits, with a scratchpad
 // that carries column by column. Columns come units first and their markers
 // count down; the answer is the sum, highest digit first, each digit but the
-// leading carry behind its column's marker. Here 297 + 34 = 331:
+// leading carry after its column's marker. Here 297 + 34 = 331:
 //
 //	prompt    <bos> c 7 + 4 b 9 + 3 a 2 + 0 =
 //	response  c 1 1 b 1 3 a 0 3 # 0 a 3 b 3 c 1 <eos>
 //
 // Every column of the working is the two-digit sum of its digits and the
 // carry, so the carry of the column before is the token two before the marker
-// (layer one, fixed offset), or zero behind "=". The digits carry the same
+// (layer one, fixed offset), or zero after "=". The digits carry the same
 // marker in the prompt, one and three tokens before them (layer one), and the
 // response's marker finds them by content (layer two). In the answer a marker
-// finds the units of its column the same way, two tokens behind the marker.
+// finds the units of its column the same way, two tokens after the marker.
 // The leading digit is the last carry, two tokens before "#".
 type Addition struct {
 	// Difficulty is the range of the number of digits.

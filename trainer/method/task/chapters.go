@@ -13,7 +13,7 @@ import (
 // length are knobs: words by the thousand, answers of two thousand tokens.
 //
 // A chapter is a fixed number of words. Behind it stand a colon and how many are
-// left; behind the last one the mark and, for an answer, how many there were.
+// left; after the last one the mark and, for an answer, how many there were.
 //
 // Words are noisy. They come in four classes (a word's number modulo four), which
 // follow each other in turn, from the second: c = c₁ + 1 (mod 4), c₁ = 0 before a
@@ -23,7 +23,7 @@ import (
 // however many words there are, and noise, tail and zipf set its entropy.
 //
 // It is learnable for the reasons given at Chain: the number before lies a fixed
-// number of tokens behind, and so does the end of the chapter before. The answer
+// number of tokens earlier, and so does the end of the chapter before. The answer
 // has to be fetched from the prompt. Without slips every chapter so far says where
 // in its own a word stands, and a model that asks them all is lost in a long answer
 // after the first slip of its own.

@@ -18,7 +18,7 @@
 // # One vocabulary
 //
 // All tasks share one vocabulary of 32 tokens with the same ids; the filler and
-// the lookup task add 32 of their own behind them, the chapters task as many words
+// the lookup task add 32 of their own after them, the chapters task as many words
 // as it is asked to. So a checkpoint of one task can be given another one.
 //
 // # Tools
@@ -26,7 +26,7 @@
 // A Tool is a task whose responses call an environment: what it replies stands
 // in the response, conditions what follows, and is nobody's choice. Reply says
 // what the environment writes, Generated who wrote what. The lookup task hides
-// operands that only its tool knows, behind symbols that the warm start has
+// operands that only its tool knows, after symbols that the warm start has
 // hardly seen.
 //
 // # Text that a two-layer rotary transformer can learn

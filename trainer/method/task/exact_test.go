@@ -119,7 +119,7 @@ func TestAnswersAgainstOracle(t *testing.T) {
 }
 
 // TestVerifyByBruteForce checks every response of up to four tokens, and every
-// answer of the right length behind a mark: accepted are exactly those that
+// answer of the right length after a mark: accepted are exactly those that
 // read "working # answer <eos>".
 func TestVerifyByBruteForce(t *testing.T) {
 	for i, k := range smallest() {
@@ -180,7 +180,7 @@ func increment(tokens []int32, vocab int) bool {
 	return false
 }
 
-// TestCorrectResponsesAreFragile: dropping any token behind the mark, or
+// TestCorrectResponsesAreFragile: dropping any token after the mark, or
 // adding any token there, makes a correct response wrong.
 func TestCorrectResponsesAreFragile(t *testing.T) {
 	each(t, func(t *testing.T, k Task) {

@@ -49,7 +49,7 @@ func Example() {
 	//   correct false, 8 steps
 }
 
-// A faulty step is found where it happens; the steps behind it follow from it
+// A faulty step is found where it happens; the steps after it follow from it
 // and are valid, but no longer those of the faultless working.
 func ExampleVerdict_Steps() {
 	c := task.NewChain()

@@ -10,7 +10,7 @@ import (
 )
 
 // Lookup is the chain task with operands that the prompt hides and a tool knows.
-// To call it the working writes "@" behind the marker in question. The
+// To call it the working writes "@" after the marker in question. The
 // environment replies with symbols of no bearing and, last, the operand:
 //
 //	prompt    <bos> c + 3 b + ? a + 2 : 7
@@ -22,7 +22,7 @@ import (
 // call can only guess.
 //
 // The symbols of replies are rare: demonstrations show replies of other, familiar
-// symbols, but for the share Rare. What the policy reads behind a call is
+// symbols, but for the share Rare. What the policy reads after a call is
 // therefore off the distribution it was trained on, as the output of a real
 // tool is.
 //
@@ -254,7 +254,7 @@ func (l *Lookup) Symbols(rare bool) []int32 {
 	return ids
 }
 
-// Reply implements Tool: behind "@" Output rare symbols and the operand of the
+// Reply implements Tool: after "@" Output rare symbols and the operand of the
 // marker before it. A call without a marker of the prompt is answered alike,
 // with a digit of no use; one beyond MaxCalls is not answered.
 func (l *Lookup) Reply(dst, prompt, response []int32) []int32 {

@@ -24,11 +24,11 @@ import (
 //
 // With Recheck a demonstration looks again, now and then, at a candidate that seems
 // to be the root, and goes on if it is none after all. A second look tells a slip
-// from a root, which pays where many candidates were tried; behind the first few it
+// from a root, which pays where many candidates were tried; after the first few it
 // is length for nothing: a policy can waste.
 //
 // It is learnable for the reasons given at Chain. Whether to stop is seen from
-// the value behind marker a alone, since the target is always zero (with a
+// the value after marker a alone, since the target is always zero (with a
 // free target the comparison was what the warm start failed to learn), and the
 // next candidate and the answer lie a fixed distance behind.
 type Search struct {

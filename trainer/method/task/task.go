@@ -181,7 +181,7 @@ func hashString(s string) uint64 {
 // stands in the response like any token, but the policy did not write it.
 type Tool interface {
 	Task
-	// Reply appends to dst what the environment writes behind the newest token
+	// Reply appends to dst what the environment writes after the newest token
 	// of the response, and nothing where that token is no call. It is a function
 	// of its arguments, and allocates nothing beyond dst.
 	Reply(dst, prompt, response []int32) []int32

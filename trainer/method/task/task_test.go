@@ -325,7 +325,7 @@ func TestSpecs(t *testing.T) {
 }
 
 // TestSpecExamples runs every worked example: the first line is a prompt, the
-// others are responses with the verdict behind three spaces.
+// others are responses with the verdict after three spaces.
 func TestSpecExamples(t *testing.T) {
 	for _, e := range Table {
 		k := e.New()

@@ -21,7 +21,7 @@ const (
 // AnswerMark opens the answer in every vocabulary.
 const AnswerMark = int32(answerMark)
 
-// The layout of the shared vocabulary behind PAD, BOS and EOS.
+// The layout of the shared vocabulary after PAD, BOS and EOS.
 const (
 	digit0     = EOS + 1     // ten digits
 	plus       = digit0 + 10 // the operators: plus, minus, times
@@ -34,10 +34,10 @@ const (
 	marker0    = plus + 7 // twelve markers, a to l
 	markers    = 12
 	sharedSize = int(marker0) + markers
-	fillerSize = 32 // tokens of no bearing, behind the shared vocabulary
+	fillerSize = 32 // tokens of no bearing, after the shared vocabulary
 )
 
-// The layout of the lookup task's vocabulary behind the shared one.
+// The layout of the lookup task's vocabulary after the shared one.
 const (
 	callMark     = int32(sharedSize) // calls the tool
 	noteMark     = callMark + 1      // opens a note, which the policy writes itself

@@ -157,7 +157,7 @@ func (p *parser) atom() *node {
 // The first part is the value of a token, the others define what stands in it. sg[x] is
 // x, and 1[a ≤ b] is 1 or 0.
 type Documented struct {
-	// lines are the definitions, each behind those that it names, and the value at last.
+	// lines are the definitions, each after those that it names, and the value at last.
 	lines []Line
 }
 

@@ -294,7 +294,7 @@ const mostShown = 6
 
 var spaced = map[string]string{"+": " + ", "-": " - ", "·": "·", "/": "/"}
 
-// within is the text of what stands behind a sign: a negative number is in brackets.
+// within is the text of what stands after a sign: a negative number is in brackets.
 func (n *node) within(k *Token) string {
 	text := n.text(k)
 	if n.kind == binary || strings.HasPrefix(text, "-") {

@@ -156,7 +156,7 @@ func (l Law) refused(seed uint64, sample int) bool {
 	return l.Refuse > 0 && int(stream.New(seed+1, stream.Lengths, sample).Uint64()>>32)*100>>32 < l.Refuse
 }
 
-// turns appends the numbers of tokens behind which each turn of that response to the prompt
+// turns appends the numbers of tokens after which each turn of that response to the prompt
 // with that number ends. They depend on nothing else, so that every policy has the same work.
 func (l Law) turns(ends []int, seed uint64, prompt, response int) []int {
 	ofPrompt := stream.New(seed, stream.Lengths, 2*prompt)

@@ -39,7 +39,7 @@ type engine struct {
 	run     *Run
 }
 
-// response is one under way; calls are the tokens behind which it calls a tool.
+// response is one under way; calls are the tokens after which it calls a tool.
 type response struct {
 	id, left, length int
 	calls            []int
