@@ -298,6 +298,9 @@ func describe(names []string, confidence Confidence, shares map[string][3]float6
 		if name == Unsynced {
 			name += " weights"
 		}
+		if s[0] == s[2] { // it is not measured as a part
+			return name
+		}
 		return fmt.Sprintf("%s (%s)", name, shareText(s, "of it", ""))
 	}
 	text := " The cause is " + part(names[0])

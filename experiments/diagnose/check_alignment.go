@@ -63,7 +63,7 @@ func (c *shift) judge(e *evidence) outcome {
 		}
 	}
 	value := share(moved, c.told)
-	if !c.distinct(moved) {
+	if !c.distinct(moved) || c.n[slid] > moved { // a response that slides from its first tokens on is moved as a whole
 		return pass(value, "")
 	}
 	const fix = "align the two columns: value i of both must belong to token i"
@@ -298,10 +298,11 @@ func (c *swapped) add(v *view) {
 
 func (c *swapped) judge(e *evidence) outcome {
 	z, back := c.forward.z(), c.backward.z()
+	off := math.Abs(c.backward.sum - float64(c.backward.n)) // of the mean that the learner's column would have as the law
 	switch {
 	case e.found["structured-gap"].result != Pass: // of a raw rollout column the same is true
 		return notApplicable("the sampling settings may differ")
-	case z <= lawFault || math.Abs(back) > lawWatch || c.forward.alone():
+	case z <= lawFault || off > max(float64(ofGap*c.backward.apart), lawWatch*c.backward.spread()) || c.forward.alone():
 		return pass(z, "")
 	}
 	n := float64(max(c.forward.n, 1))

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"driftlab/precision/elementary"
 )
@@ -172,6 +173,15 @@ func (structuredGap) add(*view) {}
 
 func (structuredGap) judge(e *evidence) outcome {
 	eta := e.logits().explained()
+	if eta <= structured && e.scope == everything {
+		if e.part = outlying(e.sample); e.part != nil {
+			if l := logitsOf(e.part); l.explained() > structured {
+				return fail(l.explained(), fmt.Sprintf("in %s, whose gap is far larger than that of the others, %.0f %% of it is a function of the token's probability alone: the engines apply different sampling settings there", ofResponses(len(e.part), len(e.sample)), 100*l.explained()),
+					"the same temperature and support on both sides, for every response")
+			}
+			e.part = nil
+		}
+	}
 	switch {
 	case eta > structured && e.recordedSupport():
 		return watch(eta, fmt.Sprintf("%.0f %% of the gap is a function of the token's probability alone, as it is where the rollout engine samples from a part of the vocabulary: the recorded kept mass is %.3f", 100*eta, e.keptMass))
@@ -182,6 +192,28 @@ func (structuredGap) judge(e *evidence) outcome {
 		return watch(eta, fmt.Sprintf("%.0f %% of the gap is a function of the token's probability alone: stale weights that have sharpened, or a temperature", 100*eta))
 	}
 	return pass(eta, "")
+}
+
+// outlying are the responses whose gap is far larger than that of most others, nil if they are few, or most: part of the workers may sample
+// with other settings.
+func outlying(rows []*kept) (part []*kept) {
+	var sizes []float64
+	for _, k := range rows {
+		size, _ := sizeOf(k)
+		sizes = append(sizes, size)
+	}
+	limit := aboveFloor * medianOf(slices.Clone(sizes))
+	tokens := 0
+	for i, k := range rows {
+		if sizes[i] > limit {
+			part = append(part, k)
+			tokens += len(k.roll)
+		}
+	}
+	if len(part) < leastResponses || tokens < leastTokens/2 || 2*len(part) > len(rows) {
+		return nil
+	}
+	return part
 }
 
 const (
@@ -253,7 +285,11 @@ func (temperature) judge(e *evidence) outcome {
 	if e.failed("support") {
 		return notApplicable("the support explains it")
 	}
-	slope, n := logitSlope(e.sample)
+	rows, where := e.sample, ""
+	if e.part != nil {
+		rows, where = e.part, "in "+ofResponses(len(e.part), len(e.sample))+" "
+	}
+	slope, n := logitSlope(rows)
 	if n < leastPairs {
 		return watch(slope, "the gap looks like a temperature, and too few tokens are in doubt to say which")
 	}
@@ -262,7 +298,7 @@ func (temperature) judge(e *evidence) outcome {
 	if e.found["law-identity"].value > lawWatch {
 		which, other, t = "rollout", "learner", 1/slope
 	}
-	why := fmt.Sprintf("the %s log-probs are raw, at temperature 1, where the %s has about %.2f (±15 %%)", which, other, t)
+	why := where + fmt.Sprintf("the %s log-probs are raw, at temperature 1, where the %s has about %.2f (±15 %%)", which, other, t)
 	if e.options.Temperature > 0 {
 		why += fmt.Sprintf(", sampled at %v", e.options.Temperature)
 	}

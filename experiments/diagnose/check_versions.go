@@ -119,7 +119,7 @@ const (
 // repairs say what to do about a fault of the stack. A correction only hides it.
 var repairs = map[string]string{
 	Sampler:     "replay the recorded support in the learner, or sample with top-p 1 and without top-k",
-	Unsynced:    "repair the weight sync: find the weights of the rollout engine that differ from the learner's right after a sync; a correction only hides the fault",
+	Unsynced:    "repair the weight sync: reload the weights after the engine wakes up, and compare a checksum of every weight of the two engines right after a sync (all differ where none arrives, some where a part is missed); a correction only hides the fault",
 	PartialSync: "repair the weight sync: find the tensors or workers of the rollout engine that differ from the learner's right after a sync; a correction only hides the fault",
 	StalePrefix: "flush the prefix cache at every weight sync, or make the version of the weights a part of its keys; a correction only hides the fault",
 	Index:       "replay the positions that the rollout engine's index chose in the learner, or give both indices the same number format; a correction only hides the fault",
@@ -196,8 +196,8 @@ func onsetOf(rows []*kept) *onset {
 	case separated(all) && to-from >= leastSteps:
 		switch slope := growth(steps[from:]); {
 		case slope >= growsFrom:
-			o.cause = PartialSync
-			o.why = fmt.Sprintf("the engines are equal to the last bit before step %d, and differ the more the more updates follow (exponent %.2f), although every version is the current one", o.step, slope)
+			o.cause, o.other = Unsynced, PartialSync
+			o.why = fmt.Sprintf("the engines are equal to the last bit before step %d, and differ the more the more updates follow (exponent %.2f), although every version is the current one: %s", o.step, slope, stays(o.step))
 		case slope <= flatUpTo:
 			o.cause = Adapters
 			o.why = fmt.Sprintf("the engines are equal to the last bit before step %d, and differ by as much at every step after it (exponent %.2f): they are equal until an adapter is not zero", o.step, slope)
@@ -211,6 +211,11 @@ func onsetOf(rows []*kept) *onset {
 		return nil
 	}
 	return o
+}
+
+// stays says what a gap that grows from a step on means.
+func stays(step int) string {
+	return fmt.Sprintf("from step %d on the rollout engine has the weights of before step %d, as where no sync reaches it (reload them after every wake-up), or every sync misses a part of them", step, step)
 }
 
 // sizesByStep takes responses apart by step, in the order of steps; nil where a step or a prompt is unknown.

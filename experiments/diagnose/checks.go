@@ -92,6 +92,7 @@ type evidence struct {
 	trained  int
 	answers  int // responses with such a token
 	sample   []*kept
+	part     []*kept // the responses that have other sampling settings, nil if all have
 	measured *logits
 	keptMass float64 // the mean of what is recorded of it, 1 where nothing is
 	found    map[string]outcome

@@ -109,7 +109,11 @@ func (k *known) equalWeights() bool {
 
 // repairable reports whether the cause is a fault of the stack.
 func (k *known) repairable() bool {
-	return len(k.causes) > 0 && k.named(k.causes[0]) && repairs[k.causes[0]] != ""
+	if len(k.causes) == 0 || repairs[k.causes[0]] == "" {
+		return false
+	}
+	either := !k.sure && len(k.causes) == 2 && repairs[k.causes[1]] != "" // the first step is the same
+	return either || k.named(k.causes[0])
 }
 
 // row is a row of the table.

@@ -86,8 +86,8 @@ func onsetAboveFloor(steps []stepSizes, rows []*kept) *onset {
 		case to < len(ratio):
 			return nil
 		case len(ratio)-from >= leastSteps && growthAbove(steps, level) >= growsFrom && aimedAt(rows, steps[from].step, math.MaxInt, 0):
-			o.cause = PartialSync
-			o.why = fmt.Sprintf("the gap grows with the updates, to %.1f times that of the first step, in the direction of old weights, although every version is the current one", ratio[len(ratio)-1])
+			o.cause, o.other = Unsynced, PartialSync
+			o.why = fmt.Sprintf("the gap grows with the updates, to %.1f times that of the first step, in the direction of old weights, although every version is the current one: %s", ratio[len(ratio)-1], stays(steps[from].step))
 		default:
 			return nil
 		}

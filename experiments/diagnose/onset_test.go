@@ -90,8 +90,8 @@ func TestOnsetOfFaults(t *testing.T) {
 				r := dumpOf(t, c.recipe, append(c.sets, "seed="+seed)...)
 				v := r.Verdict
 				named := v.Confidence == Confident && len(v.Causes) > 0
-				switch {
-				case named && v.Causes[0] == c.cause:
+				switch { // a sync that misses a part and one that does not arrive have the same trace
+				case named && v.Causes[0] == c.cause, c.cause == PartialSync && v.Confidence == Either && slices.Equal(v.Causes, []string{Unsynced, PartialSync}):
 					right++
 					if !strings.Contains(v.Next, "a correction only hides the fault") {
 						t.Errorf("seed %s: the next step is %q", seed, v.Next)

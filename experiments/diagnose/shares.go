@@ -56,6 +56,9 @@ func boundedLogit(s float64) float64 {
 func around(list []acceptance, s float64) [3]float64 {
 	x := boundedLogit(s)
 	low, high := s, s
+	if n := len(list); n > 0 { // where no true share is accepted: the one that comes nearest
+		low, high = list[n-1].Truth, list[0].Truth
+	}
 	for i, a := range list {
 		before := list[max(i-1, 0)].Truth
 		if a.High >= x { // from here on, or a little before
