@@ -205,12 +205,12 @@ func outlying(rows []*kept) (part []*kept) {
 	limit := aboveFloor * medianOf(slices.Clone(sizes))
 	tokens := 0
 	for i, k := range rows {
-		if sizes[i] > limit {
+		if sizes[i] > limit && k.lag <= 0 { // old weights have sharpened by themselves
 			part = append(part, k)
 			tokens += len(k.roll)
 		}
 	}
-	if len(part) < leastResponses || tokens < leastTokens/2 || 2*len(part) > len(rows) {
+	if len(part) < leastResponses || tokens < leastTokens/2 || 10*len(part) < len(rows) || 2*len(part) > len(rows) {
 		return nil
 	}
 	return part
