@@ -196,7 +196,11 @@ func (c *Config) settle(v *values) {
 		if slices.Contains(c.More, e.assignment) {
 			continue
 		}
-		if _, err := recipe.Load("default", append(slices.Concat(base, c.More), e.assignment)...); err != nil {
+		trial := append(slices.Concat(base, c.More), e.assignment)
+		if strings.HasPrefix(e.assignment, "lora=") {
+			trial = append(trial, "checkpoint=") // the default model's sizes, which are the shipped checkpoints', bound the rank
+		}
+		if _, err := recipe.Load("default", trial...); err != nil {
 			for _, key := range e.keys {
 				v.leave(key, "a recipe refuses "+e.assignment+": "+problem(err))
 			}

@@ -39,6 +39,20 @@ func TestLoRA(t *testing.T) {
 	}
 }
 
+// TestLoRARankTooLarge leaves a rank that the recipe's model has no room for, with the reason, and keeps the rest.
+func TestLoRARankTooLarge(t *testing.T) {
+	got, err := ReadAs("openrlhf", "a.sh", []byte("python3 -m openrlhf.cli.train_ppo_ray --ds.lora.rank 4000 --rollout.n_samples_per_prompt 4"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(got.Assignments(), "\n"); strings.Contains(all, "lora") || !strings.Contains(all, "rollout.group=4") {
+		t.Errorf("got\n%s", all)
+	}
+	if !strings.Contains(got.Table(), "a recipe refuses lora={rank: 4000}: 4000 is more than") {
+		t.Errorf("no reason:\n%s", got.Table())
+	}
+}
+
 // TestLogProbsNotSet has verl's correction off where its default leaves out the engine's log-probs, and on in bypass mode.
 func TestLogProbsNotSet(t *testing.T) {
 	const rest = "actor_rollout_ref: {rollout: {n: 4}}\n"
