@@ -68,7 +68,7 @@ var layers = []layer{
 	{"experiments/run/dump experiments/explain", session},
 	{"experiments/run", "experiments/run/dump model/safetensors " + session},
 	{"experiments/measure", session + " engine/kernel"},
-	{"experiments/diagnose/reader", numbers},
+	{"experiments/diagnose/reader", "precision " + numbers},
 	{"experiments/diagnose", "experiments/diagnose/reader " + session},
 	{"experiments/diagnose/diagnosetest", "experiments/diagnose experiments/diagnose/reader"},
 	{"experiments/diagnose/tables", "experiments/diagnose results/figure"},

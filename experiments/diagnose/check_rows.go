@@ -296,7 +296,7 @@ func (c *lateMask) add(v *view) {
 		}
 	}
 	c.responses++
-	if n > 0 && n <= farthest && 2*n <= len(before) && !slices.ContainsFunc(before[:len(before)-n], func(x float64) bool { return x != 0 && isFinite(x) }) {
+	if n > 0 && n <= farthest && (2*n <= len(before) || n == v.at[0]) && !slices.ContainsFunc(before[:len(before)-n], func(x float64) bool { return x != 0 && isFinite(x) }) {
 		c.late++
 		c.by[n]++
 	}

@@ -68,6 +68,7 @@ type known struct {
 	causes    []string
 	sure      bool // the first of them is named, or likely
 	faults    int
+	following int // failed checks that may be consequences
 	lag       *float64
 	median    float64 // length of a response
 	low, high float64 // the recommended geometric band
@@ -128,7 +129,13 @@ type row struct {
 
 // rows are the table, in the order in which it is evaluated.
 var rows = []row{
-	{"bookkeeping", "the checks", func(k *known) string { return count(k.faults, "check") + " failed" },
+	{"bookkeeping", "the checks", func(k *known) string {
+		text := count(k.faults, "check") + " failed"
+		if k.following > 0 {
+			text += fmt.Sprintf(", and %d that may follow from it", k.following)
+		}
+		return text
+	},
 		func(k *known) bool { return k.state == Repair },
 		always("repair the data; no correction before that"), none, nil},
 	{"agreement", "survey; verl FAQ", func(k *known) string {
@@ -326,6 +333,12 @@ func (t *trial) facts(r *Report, c *foreign.Config) *known {
 		}
 	}
 	k.faults = len(failed)
+	for _, c := range r.Checks {
+		if c.Result == Fail && !failed[c.ID] {
+			failed[c.ID] = true
+			k.following++
+		}
+	}
 	k.median, k.low, k.high = t.band()
 	k.dropped, k.behind = t.left(geometric(k))
 	k.jumps, _ = t.left(icePop(k))

@@ -294,7 +294,7 @@ func (p *LengthPart) close() {
 	for _, w := range p.weights {
 		p.Mean += w / float64(len(p.weights))
 	}
-	p.Median, p.Masked, p.Clipped = quantile(p.weights, 0.5), share(p.masked, p.tokens), share(p.clipped, p.tokens)
+	p.Median, p.Masked, p.Clipped = quantile(p.weights, 0.5)+0, share(p.masked, p.tokens), share(p.clipped, p.tokens)
 	p.weights = nil
 }
 

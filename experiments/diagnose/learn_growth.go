@@ -126,6 +126,24 @@ func pointColumn(list []stepPoint, of func(stepPoint) float64) (x []float64) {
 	return x
 }
 
+// normalTail is the chance of a standard normal above z: the continued fraction of Laplace where it converges fast, else the integral by Simpson's rule.
+func normalTail(z float64) float64 {
+	density := func(x float64) float64 { return elementary.Exp(-float64(x*x)/2) / math.Sqrt(2*math.Pi) }
+	if z > 3 {
+		fraction := z
+		for k := 60; k >= 1; k-- {
+			fraction = z + float64(k)/fraction
+		}
+		return density(z) / fraction
+	}
+	const parts = 200
+	sum, step := density(0)+density(z), z/parts
+	for i := 1; i < parts; i++ {
+		sum += float64(2+2*(i%2)) * density(float64(i)*step)
+	}
+	return 0.5 - sum*step/3
+}
+
 // mannKendall is the one-sided p of at least as many rising pairs if no step differed from another: exact up to 40 steps, normal beyond.
 func mannKendall(list []stepPoint) float64 {
 	n, falling := len(list), 0
@@ -137,7 +155,7 @@ func mannKendall(list []stepPoint) float64 {
 	pairs := n * (n - 1) / 2
 	if n > 40 {
 		z := (float64(pairs-2*falling) - 1) / math.Sqrt(float64(n*(n-1)*(2*n+5))/18)
-		return math.Erfc(z/math.Sqrt2) / 2
+		return normalTail(z)
 	}
 	chance := make([]float64, pairs+1) // of so many falling pairs
 	chance[0] = 1

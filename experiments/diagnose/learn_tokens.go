@@ -267,10 +267,10 @@ const (
 	// collapsed is the entropy, in nats a token, below which samples of a prompt hardly differ: at 0.01 nine of ten responses
 	// of ten tokens are the likeliest one.
 	collapsed = 0.01
-	// certain is the surprisal of a token that is sampled 9,999 times of 10,000, mostCertain the share of those from which a
+	// certain is the surprisal of a token whose probability is 0.9999, mostCertain the share of those from which a
 	// policy is nearly deterministic: of ten successive tokens nine leave no choice.
 	certain, mostCertain = 1e-4, 0.9
-	// mostSteps bounds how many steps are told apart.
+	// mostSteps bounds how many steps are distinguished.
 	mostSteps = 1 << 16
 	// fallsTo is the part of the first step's entropy that a series ends at where it has collapsed.
 	fallsTo = 0.1

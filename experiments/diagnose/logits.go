@@ -18,16 +18,23 @@ type logits struct {
 	median, q999 float64
 }
 
+// logitError is the error of a token in logits and the log-odds of the mean of both log-probs, false of a token that is nearly certain.
+func logitError(roll, old float64) (u, odds float64, ok bool) {
+	m := min(0, (old+roll)/2)
+	q := -elementary.Expm1(m)
+	if q < leastDoubt {
+		return 0, 0, false
+	}
+	return (old - roll) / q, m - elementary.Log(q), true
+}
+
 // logitsOf measures the errors of the tokens that are uncertain enough.
 func logitsOf(rows []*kept) logits {
 	var l logits
 	for _, k := range rows {
 		for i, roll := range k.roll {
-			m := min(0, (k.old[i]+roll)/2)
-			q := -elementary.Expm1(m)
-			if q >= leastDoubt {
-				l.u = append(l.u, (k.old[i]-roll)/q)
-				l.odds = append(l.odds, m-elementary.Log(q))
+			if u, odds, ok := logitError(roll, k.old[i]); ok {
+				l.u, l.odds = append(l.u, u), append(l.odds, odds)
 			}
 		}
 	}

@@ -236,6 +236,10 @@ func (a *Analysis) judgement() Report {
 			a.local(&r, l, rows)
 		} else if r.Verdict.State != Repair {
 			a.attribute(&r, rows)
+			if text, where := unevenOf(rows); text != "" {
+				r.Findings = append(r.Findings, Finding{ID: "uneven-gap", Topic: Mismatch, Level: Warning, Where: where, Text: text, Next: "compare what is different there first: the engine's version, its flags, its weights"})
+				r.Verdict.Summary = capital(text) + ". " + r.Verdict.Summary
+			}
 		}
 	}
 	for _, c := range r.Checks {

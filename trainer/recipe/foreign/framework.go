@@ -144,14 +144,14 @@ func Read(file string, text []byte) (*Config, error) { return ReadAs("", file, t
 // name leaves that to the keys.
 func ReadAs(name, file string, text []byte) (*Config, error) { return ReadWith(name, file, text, nil) }
 
-// ReadWith reads the configuration of a framework, and the files that it names as its parents by beside, which gets a path
-// relative to the file; nil finds none.
-func ReadWith(name, file string, text []byte, beside func(path string) ([]byte, error)) (*Config, error) {
+// ReadWith reads the configuration of a framework, and the files that it names as its parents, whose text parent
+// returns by their path relative to the file; nil finds none.
+func ReadWith(name, file string, text []byte, parent func(path string) ([]byte, error)) (*Config, error) {
 	documents, err := source.Parse(file, text)
 	if err != nil {
 		return nil, err
 	}
-	inherited := parents{beside: beside}
+	inherited := parents{open: parent}
 	for i := range documents {
 		documents[i].Settings = inherited.add(documents[i].Settings, "", 0)
 	}

@@ -13,7 +13,7 @@ const mostParents = 16
 
 // parents reads the files that a configuration names under defaults, as NeMo-RL and Hydra do: the file itself and later parents win.
 type parents struct {
-	beside  func(path string) ([]byte, error)
+	open    func(path string) ([]byte, error)
 	notes   []string
 	missing bool
 	read    int
@@ -47,12 +47,12 @@ func (p *parents) settings(name string, depth int) ([]source.Setting, error) {
 	if p.read++; p.read > mostParents || depth > mostParents {
 		return nil, fmt.Errorf("is one of more than %d parents", mostParents)
 	}
-	if p.beside == nil {
+	if p.open == nil {
 		return nil, fmt.Errorf("is not read here")
 	}
-	text, err := p.beside(name)
+	text, err := p.open(name)
 	if err != nil {
-		return nil, fmt.Errorf("is not beside the file")
+		return nil, fmt.Errorf("is not there")
 	}
 	documents, err := source.Parse(name, text)
 	if err != nil || len(documents) != 1 {
