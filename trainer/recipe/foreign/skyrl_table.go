@@ -57,7 +57,7 @@ var skyrlLosses = vocabulary{"loss", map[string]string{"regular": "ppo_clip", "d
 
 // skyrlReductions and skyrlAdvantages are its other names.
 var (
-	skyrlReductions = vocabulary{"aggregation", map[string]string{"token_mean": "token-mean", "token_mean_legacy": "token-mean-legacy", "sequence_mean": "seq-mean-token-mean", "seq_mean_token_sum_norm": "seq-mean-token-sum-norm", "prompt_mean": "prompt-mean"}}
+	skyrlReductions = vocabulary{"aggregation", map[string]string{"token_mean": "token-mean", "token_mean_legacy": "token-mean", "sequence_mean": "seq-mean-token-mean", "seq_mean_token_sum_norm": "seq-mean-token-sum-norm", "prompt_mean": "prompt-mean"}}
 	skyrlAdvantages = vocabulary{"advantage", map[string]string{"grpo": "grpo", "gae": "gae", "rloo": "rloo", "reinforce++": "reinforce_plus_plus", "maxrl": "maxrl"}}
 )
 
@@ -118,9 +118,11 @@ func skyrlLoss(v *values, c *Config) {
 	}
 	if reduction := a + "loss_reduction"; v.has(reduction) {
 		word, ok := v.translated(reduction, "token_mean", skyrlReductions)
-		horizon := map[string]string{"seq-mean-token-sum-norm": a + "max_seq_len", "token-mean-legacy": skyrlMicro}[word]
-		if n := v.number(horizon, 0); n > 0 {
+		if n := v.number(a+"max_seq_len", 0); n > 0 && word == "seq-mean-token-sum-norm" {
 			word += ":" + decimal(n)
+		}
+		if n := v.number(skyrlMicro, 0); v.text(reduction, "") == "token_mean_legacy" {
+			c.note("token_mean_legacy is the mean of the token means of micro-batches of %s responses; the recipe takes the token mean of the batch, and loss.aggregation=token-mean-legacy:%[1]s is exact", decimal(max(n, 1)))
 		}
 		if ok {
 			l.set("aggregation", word)
