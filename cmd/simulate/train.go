@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	runner "driftlab/experiments/run"
@@ -21,7 +22,8 @@ import (
 type trainCmd struct {
 	Recipe string `arg:"" complete:"recipes" optional:"" default:"default" help:"A shipped recipe or a file; without it, the recipe default."`
 	configFlag
-	Dump string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
+	Partial bool   `help:"With --config, train although its loss or advantage has no counterpart in a recipe."`
+	Dump    string `help:"Write one JSON line per sampled response; a name ending in .gz is compressed." placeholder:"FILE" complete:"files"`
 	scorerFlags
 	Recompute bool `help:"Compute activations again in the backward pass instead of keeping them: less memory, more time, the same bits."`
 	common
@@ -62,6 +64,9 @@ func (c *trainCmd) Run(a *app) error {
 		return err
 	}
 	if config != nil {
+		if len(config.Other) > 0 && !c.Partial {
+			return bad("--config %s: a recipe of it would have another objective: %s has no counterpart here: give --partial to take the rest", c.Config, strings.Join(config.Other, ", "))
+		}
 		if c.before, err = config.Changes(); err != nil {
 			return err
 		}

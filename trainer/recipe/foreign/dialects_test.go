@@ -71,6 +71,17 @@ func TestDialects(t *testing.T) {
 			"        trainer=PolicyTrainer.Config(optimizer=default_adamw(lr=1e-6), loss=ChunkedLossWrapper.Config(num_chunks=8, loss_fn=DAPOLoss.Config(ratio_clip_low=0.2, ratio_clip_high=0.28))),\n" +
 			"        generator=VLLMGenerator.Config(sampling=SamplingConfig(temperature=0.9)),\n    )\n", "torchtitan",
 			"mode: bypass loss={name: ppo_clip, eps_low: 0.2, eps_high: 0.28, dual_clip: 0, aggregation: token-mean} schedule={name: windowed_fifo, target_offpolicy_steps: 4, window_percent: 30} rollout.group=16 rollout.temperature=0.9"},
+		{"ready.yaml", "defaults: parent.yaml\nasync_rl: {sampler: {name: ready_first}}\nloss_fn: {ratio_clip_min: 0.2}\n", "nemo-rl", "schedule={name: nemo_ready_first, max_staleness_versions: 1}"},
+		{"flow.yaml", "algorithm: {adv_estimator: grpo}\nasync_flow: {staleness: 2}\nactor_rollout_ref: {actor: {megatron: {dtype: float16}}, rollout: {n: 4, dtype: float16}}\n", "verl",
+			"schedule={name: lag, k: 2} rollout.numerics=fp16 learner.numerics=fp16 rollout.group=4 kl={name: none}"},
+		{"weights.toml", "[orchestrator]\nbatch_size = 64\n[trainer.loss]\ntype = \"icepop\"\nratio_low = 0.25\nratio_high = 4.0\n[weight_broadcast]\nquantize_in_weight_transfer = true\n[inference.vllm]\nkv_cache_dtype = \"fp8\"\n", "prime-rl",
+			"loss={name: rollout_is, eps_low: 0.75, eps_high: 3} rollout.numerics=fp8-w8a8 rollout.numerics.kv_cache=fp8_e4m3 advantage={name: grpo, std: false} learner.numerics.router=fp32"},
+		{"launch.py", "import miles.utils.command_utils as U\nN = \"8\"\nargs = (\n    \"--advantage-estimator grpo \"\n    f\"--n-samples-per-prompt {N} \"\n    \"--use-tis --tis-clip 3.0 \"\n)\nif DEBUG:\n    args += \"--eps-clip 0.9 \"\nU.execute_train(train_args=args)\n", "slime",
+			"token_tis, cap: 3 rollout.group=8 eps_low: 0.2, eps_high: 0.2"},
+		{"vime.sh", "python train.py --rollout-function-path vime.rollout.x --pg-loss-type reinforce --use-tis --vllm-kv-cache-dtype fp8_e4m3 --n-samples-per-prompt 4\n", "vime",
+			"loss={name: reinforce} token_tis, cap: 2 rollout.numerics.kv_cache=fp8_e4m3 rollout.group=4"},
+		{"gate.sh", "python -m openrlhf.cli.train_ppo_ray --algo.advantage.is_correction_level token --algo.advantage.is_correction_mode clip --algo.advantage.is_correction_threshold 3\n", "openrlhf",
+			"token_tis, cap: 3, floor: 0 eps_low: 0.2, eps_high: 0.2"},
 		{"tinker.sh", "python -m tinker_cookbook.recipes.math_rl.train env=math group_size=16 groups_per_batch=64 loss_fn=ppo loss_fn_config='{\"clip_low_threshold\": 0.8, \"clip_high_threshold\": 1.28}' kl_penalty_coef=0.01 num_substeps=2 max_steps_off_policy=3", "tinker-cookbook",
 			"mode: bypass eps_low: 0.2, eps_high: 0.28 kl={name: k1, coef: 0.01, in: reward} schedule={name: trl, max_staleness: 3} learner.minibatches=2 rollout.group=16"},
 	} {

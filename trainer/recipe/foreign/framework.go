@@ -26,6 +26,8 @@ type Config struct {
 	More []string
 	// Off says why the framework would not apply what is configured, empty if it would.
 	Off string
+	// Other are settings of the loss or the advantage without a counterpart: a recipe of the rest has another objective.
+	Other []string
 	// Unknown says why it cannot be known whether and how the run is corrected, empty if it can.
 	Unknown string
 	// Notes name what a recipe cannot say, and what means something else here.
@@ -175,6 +177,7 @@ func ReadWith(name, file string, text []byte, parent func(path string) ([]byte, 
 		return nil, v.faults
 	}
 	f.unsure(v, c)
+	c.Other = v.other
 	f.fillUnset(v, c)
 	c.settle(v)
 	f.report(v, c)

@@ -181,7 +181,7 @@ func nemoRest(v *values, c *Config) {
 	on, age := v.first("grpo.async_grpo.enabled", "ppo.async_ppo.enabled"), v.first("grpo.async_grpo.max_trajectory_age_steps", "ppo.async_ppo.max_trajectory_age_steps")
 	versions := v.first("async_rl.sampler.max_staleness_versions", "async_rl.sampler.max_lookahead_versions")
 	switch {
-	case v.has(versions):
+	case v.any(versions, "async_rl.sampler.name"):
 		nemoSampler(v, c, versions)
 	case v.has(on) && v.truth(on, false):
 		k := v.number(age, 1)
@@ -205,7 +205,7 @@ func nemoRest(v *values, c *Config) {
 func nemoSampler(v *values, c *Config, versions string) {
 	name, fresh := "async_rl.sampler.name", "async_rl.sampler.sample_freshest_first"
 	otherwise := "windowed"
-	if strings.HasSuffix(versions, "lookahead_versions") {
+	if v.has(versions) && strings.HasSuffix(versions, "lookahead_versions") {
 		otherwise = "in_order"
 	}
 	switch kind := v.choice(name, otherwise, "windowed", "ready_first", "weight_fifo", "in_order", "custom"); kind {

@@ -38,7 +38,7 @@ trainer.model.moe_router_dtype ~ learner.numerics.router
 inference.model.dtype inference.vllm.dtype ~ rollout.numerics
 inference.vllm.kv_cache_dtype inference.model.kv_cache_dtype inference.kv_cache_dtype ~ rollout.numerics.kv_cache
 inference.enable_fp32_lm_head inference.model.enable_fp32_lm_head ~ rollout.numerics.head
-weight_broadcast.quantize_in_weight_transfer trainer.weight_broadcast.quantize_in_weight_transfer : numerics
+weight_broadcast.quantize_in_weight_transfer trainer.weight_broadcast.quantize_in_weight_transfer > rollout.numerics
 trainer.loss.* loss.* orchestrator.train.algo.* train.algo.* : feature
 orchestrator.max_off_policy_steps max_off_policy_steps orchestrator.max_async_level max_async_level trainer.max_async_level > schedule
 trainer.enable_router_replay enable_router_replay > routing
@@ -77,6 +77,9 @@ func primeRest(v *values, c *Config) {
 			c.take("support", "{replay: true}", at+"top_p", at+"top_k")
 			break
 		}
+	}
+	if key := v.first("weight_broadcast.quantize_in_weight_transfer", "trainer.weight_broadcast.quantize_in_weight_transfer"); v.truth(key, false) {
+		c.take("rollout.numerics", "fp8-w8a8", key)
 	}
 	switch {
 	case v.has(steps):

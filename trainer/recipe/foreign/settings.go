@@ -28,6 +28,8 @@ type values struct {
 	// what is not in it may well be elsewhere.
 	block  bool
 	faults recipe.Faults
+	// other are settings of the objective that have no counterpart.
+	other []string
 	// strange are the paths of keys in the correction's section that the framework does not have.
 	strange []string
 }
@@ -145,6 +147,9 @@ func (v *values) translated(key, otherwise string, words vocabulary) (name strin
 	name, ok = words.names[strings.ToLower(text)]
 	if !ok && v.has(key) {
 		v.leave(key, fmt.Sprintf("%q has no counterpart here", text))
+		if words.kind == "loss" || words.kind == "advantage" {
+			v.other = append(v.other, fmt.Sprintf("`%s` = %s", v.by[key].Path, text))
+		}
 	}
 	return name, ok
 }

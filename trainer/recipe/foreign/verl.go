@@ -219,6 +219,8 @@ func verlSchedule(v *values, c *Config) {
 			text += ", prox: true"
 		}
 		c.take("schedule", text+"}", staleness, verlAsync+"trigger_parameter_sync_step", verlAsync+"require_batches", verlAsync+"partial_rollout")
+	} else if k := "async_flow.staleness"; v.number(k, 0) > 0 {
+		c.take("schedule", fmt.Sprintf("{name: lag, k: %v}", v.number(k, 0)), k)
 	} else if strings.Contains(v.source, "one_step_off") {
 		c.take("schedule", "{name: one_step_off}")
 	} else if v.has(mode) && v.truth("trainer.use_v1", true) {

@@ -35,9 +35,10 @@ actor_rollout_ref.rollout.quantization_config_file : numerics
 actor_rollout_ref.actor.megatron.override_transformer_config.* : model
 actor_rollout_ref.actor.router_replay.* : feature
 async_training.staleness_threshold async_training.trigger_parameter_sync_step async_training.partial_rollout async_training.require_batches > schedule
-async_training.use_rollout_log_probs async_training.compute_prox_log_prob > schedule
+async_flow.staleness async_training.use_rollout_log_probs async_training.compute_prox_log_prob > schedule
 skip.* async_resources.* sandbox_fusion.* teacher_models.* : place
 async_training.* : place
+async_flow.* : place
 rollout.total_rollout_steps rollout.test_freq rollout.nnodes rollout.n_gpus_per_node : run
 rollout.* : place
 trainer.use_v1 trainer.v1.trainer_mode trainer.v1.colocate_async.num_warmup_batches trainer.v1.separate_async.num_warmup_batches trainer.v1.separate_async.parameter_sync_step trainer.v1.sampler.max_off_policy_threshold trainer.v1.sampler.max_off_policy_strategy > schedule
