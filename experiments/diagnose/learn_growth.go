@@ -139,7 +139,7 @@ func normalTail(z float64) float64 {
 	const parts = 200
 	sum, step := density(0)+density(z), z/parts
 	for i := 1; i < parts; i++ {
-		sum += float64(2+2*(i%2)) * density(float64(i)*step)
+		sum += float64(float64(2+2*(i%2)) * density(float64(i)*step))
 	}
 	return 0.5 - sum*step/3
 }

@@ -103,7 +103,7 @@ func (c *referenceKL) add(r *reader.Row) {
 		}
 		c.n++
 		c.k1 -= ratio
-		c.k2 += float64(ratio*ratio) / 2
+		c.k2 += float64(ratio * ratio / 2)
 		c.k3 += t.k3
 		if at, _ := slices.BinarySearchFunc(c.top, t, func(a, b klToken) int { return cmp.Compare(b.k3, a.k3) }); at < topKL {
 			c.top = slices.Insert(c.top, at, t)
@@ -122,7 +122,7 @@ func (c *referenceKL) findings(*Options) (found []Finding, columns []looked) {
 	few, sum, lost := 0, 0.0, 0.0 // the fewest that hold nine tenths
 	for few < len(c.top) && c.top[few].k3 > largestK3 && sum < 0.9*c.k3 {
 		sum += c.top[few].k3
-		lost += float64(c.top[few].ratio*c.top[few].ratio) / 2
+		lost += float64(c.top[few].ratio * c.top[few].ratio / 2)
 		few++
 	}
 	if few == 0 || sum < c.k3/2 {
@@ -248,7 +248,6 @@ func (c *ownMask) findings(*Options) (found []Finding, columns []looked) {
 
 // sureness finds a policy whose entropy has collapsed, by the recorded entropy or by how sure it is of what it samples.
 type sureness struct {
-	n     int
 	steps map[int]*tokenSum
 	all   tokenSum
 	sure  int  // tokens that are all but certain
@@ -296,7 +295,7 @@ func (c *sureness) add(r *reader.Row) {
 		c.steps[r.Step] = s
 	}
 	for i, m := range r.Mask {
-		if x := sign * column[i]; m && isLogp(-x) {
+		if x := float64(sign * column[i]); m && isLogp(-x) {
 			c.all.n, c.all.sum = c.all.n+1, c.all.sum+x
 			c.sure += count1(x < certain)
 			if s != nil {
