@@ -106,9 +106,14 @@ func (r *Report) conclude(at []string) {
 		if f.Level == Fault && sound {
 			v.LogProbs, v.Next = capital(f.String())+"; the figures below contain it.", f.Next
 			sound = false
-		} else if f.Level == Warning && !(f.ID == "gap-grows" && strings.Contains(v.Summary, "gap grows")) {
+		} else if f.Level == Warning && f.ID != unevenGap && !(f.ID == "gap-grows" && strings.Contains(v.Summary, "gap grows")) {
 			v.LogProbs += " " + capital(f.String()) + "."
 			break
+		}
+	}
+	for _, f := range r.Findings {
+		if f.ID == unevenGap {
+			v.LogProbs = capital(f.String()) + ". " + v.LogProbs // where it lies comes first
 		}
 	}
 	against := r.about(Warning, Learning, Configuration)

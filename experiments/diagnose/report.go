@@ -236,9 +236,8 @@ func (a *Analysis) judgement() Report {
 			a.local(&r, l, rows)
 		} else if r.Verdict.State != Repair {
 			a.attribute(&r, rows)
-			if text, where := unevenOf(rows); text != "" {
-				r.Findings = append(r.Findings, Finding{ID: "uneven-gap", Topic: Mismatch, Level: Warning, Where: where, Text: text, Next: "compare what is different there first: the engine's version, its flags, its weights"})
-				r.Verdict.Summary = capital(text) + ". " + r.Verdict.Summary
+			if text, _ := unevenOf(rows); text != "" {
+				r.Findings = append(r.Findings, Finding{ID: unevenGap, Topic: Mismatch, Level: Warning, Text: text, Next: "compare what is different there first: the engine's version, its flags, its weights"})
 			}
 		}
 	}

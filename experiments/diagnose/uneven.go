@@ -12,7 +12,12 @@ const (
 	uneven = 3
 	// mostUneven is the part of k3 that such parts hold at least, leastPart the tokens that a part is judged by.
 	mostUneven, leastPart = 0.8, 200
+	// mostOfDump is the part of the tokens that such parts have less than: where all steps but the first have a gap, the first one is what differs.
+	mostOfDump = 0.9
 )
+
+// unevenGap is the finding of a gap that some parts of a dump have.
+const unevenGap = "uneven-gap"
 
 // part is one of the environments, workers, files or steps of a dump.
 type part struct {
@@ -87,7 +92,7 @@ func unevenBy(rows []*kept, kind string, name func(k *kept) string) (text, where
 		for _, p := range high {
 			k3, of = k3+p.k3, of+p.tokens
 		}
-		if k3 < mostUneven*total {
+		if k3 < mostUneven*total || share(of, tokens) >= mostOfDump {
 			return "", ""
 		}
 		where = partNames(kind, high, list[n:])
