@@ -118,6 +118,13 @@ func (v *values) numberFormat(key, field string) string {
 		return ""
 	}
 	name, known := numberFormats[text]
+	switch { // a scheme that names its format, such as fp8_per_tensor
+	case known:
+	case strings.Contains(text, "fp8") || strings.Contains(text, "e4m3"):
+		name, known = "fp8_e4m3", true
+	case strings.Contains(text, "int8"):
+		name, known = "int8", true
+	}
 	if strings.HasSuffix(field, ".numerics") {
 		if preset, ok := enginePresets[name]; ok {
 			name = preset

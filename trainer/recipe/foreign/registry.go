@@ -59,7 +59,13 @@ func parseRegistry(text string) []Registry {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if name, ok := strings.CutPrefix(line, "== "); ok {
-			list, source = append(list, Registry{Framework: name}), ""
+			name, other, inherits := strings.Cut(name, " : ")
+			r := Registry{Framework: name}
+			if inherits {
+				from := list[slices.IndexFunc(list, func(x Registry) bool { return x.Framework == other })]
+				r.Has, r.Missing = slices.Clone(from.Has), slices.Clone(from.Missing)
+			}
+			list, source = append(list, r), ""
 			continue
 		}
 		if line == "" || line[0] == '#' {
