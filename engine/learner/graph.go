@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"runtime"
 	"strconv"
+	"sync"
 
 	"driftlab/engine"
 	"driftlab/model"
@@ -25,6 +26,9 @@ import (
 // views of the pass's buffers with room for capacity rows; only the rows of the
 // current pack are computed.
 type graph struct{ machine gorgonia.VM }
+
+// differentiating guards gorgonia.Grad: all graphs of a process begin with its one constant 1, whose hash the first of them writes.
+var differentiating sync.Mutex
 
 // newMachine is the graph of an eager machine.
 func newMachine(w *eager, params, grad *model.Params, capacity int) (machine, error) {
@@ -57,7 +61,9 @@ func newGraph(w *eager, params, grad *model.Params, capacity int) (*graph, error
 		wrt = append(wrt, blocks[block.Name])
 	}
 	if b.err == nil {
+		differentiating.Lock()
 		_, b.err = gorgonia.Grad(value, wrt...)
+		differentiating.Unlock()
 	}
 	if b.err != nil {
 		return nil, fmt.Errorf("learner: building the graph: %w", b.err)
