@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"html"
 	"math"
@@ -19,6 +20,8 @@ import (
 	"driftlab/experiments/table"
 	"driftlab/results/stats"
 )
+
+var update = flag.Bool("update", false, "write the published page again")
 
 // publishedTable is the folder of the published table.
 var publishedTable = filepath.Join("..", "..", "results", "published", "table")

@@ -3,14 +3,10 @@ package table
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
-	"driftlab/results/figure"
 	"driftlab/results/published"
 	"driftlab/results/record"
 	"driftlab/results/stats"
@@ -159,28 +155,6 @@ func (b *branch) text() string {
 	return "{" + strings.Join(fields, ", ") + "}"
 }
 
-// shortened keeps the file short: pass rates are of some hundred prompts.
-func shortened(v float64) float64 { return math.Round(v*1e6) / 1e6 }
-
-// problems describe by its letter what a stressor does to a run; %s is its level.
-var problems = map[string]string{
-	"A": "low-precision rollout engine (%s), training on negative advantages only",
-	"B": "stale rollouts (off-policy lag of %s updates), training on negative advantages only",
-	"C": "stale rollouts (off-policy lag of %s updates)",
-	"D": "low-precision MoE router in the rollout engine (%s)",
-	"E": "%s updates per batch",
-	"F": "truncated sampling (top-p %s)",
-	"G": "no stressor (%s rollouts)",
-}
-
-// problemText describes a stressor by its letter and level.
-func problemText(letter, level string) string {
-	if text, ok := problems[letter]; ok {
-		return fmt.Sprintf(text, level)
-	}
-	return level
-}
-
 // Alarms are the early-warning signals of a collapse with their rates, as they were measured on the
 // runs of the table's stages with common learning rates.
 type Alarms struct {
@@ -242,46 +216,3 @@ func (s Setting) configuration(frameworks []string) (string, error) {
 
 // logging are the lines that every correction needs in a framework; the note has them once.
 var logging = []string{"actor_rollout_ref: {rollout: {calculate_log_probs: true}}", "generator: {sampling_params: {logprobs: 1}}"}
-
-// interval is an estimate with its ends, which are NaN where one seed makes none.
-func interval(i stats.Interval) []float64 {
-	if i.N < 2 {
-		return []float64{i.Estimate, math.NaN(), math.NaN()}
-	}
-	return []float64{i.Estimate, i.Low, i.High}
-}
-
-// rounded is a number to four decimals: the pass rates are of some hundred prompts.
-func rounded(v float64) figure.Cell {
-	if !math.IsNaN(v) && !math.IsInf(v, 0) {
-		v = math.Round(v*1e4) / 1e4
-	}
-	return figure.Number(v, 3)
-}
-
-// number heads a column of figures.
-func number(name string) figure.Column {
-	return figure.Column{Name: name, Align: figure.Right}
-}
-
-// count is a whole number.
-func count(n int) figure.Cell {
-	return figure.Cell{Text: strconv.Itoa(n), Value: float64(n), Numeric: true}
-}
-
-// signed is a difference of pass rates, hundredths is a distance of some.
-func signed(v float64) figure.Cell {
-	return figure.Cell{Text: fmt.Sprintf("%+.2f", v), Value: v, Numeric: true}
-}
-
-func hundredths(v float64) figure.Cell {
-	return figure.Cell{Text: fmt.Sprintf("%.2f", v), Value: v, Numeric: true}
-}
-
-// between are the ends of an interval, empty if there is none.
-func between(i stats.Interval) figure.Cell {
-	if i.N < 2 {
-		return figure.Cell{}
-	}
-	return figure.Word(fmt.Sprintf("%+.2f to %+.2f", i.Low, i.High))
-}

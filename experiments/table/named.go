@@ -26,6 +26,17 @@ type Named struct {
 // Line is Recipe as lines of a recipe.
 func (n Named) Line() string { return recipeLine(n.Recipe) }
 
+// The columns of the shipped sweeps that are read here.
+const (
+	methodColumn   = "method"
+	groupColumn    = "group"
+	stressorColumn = "stressor"
+	doseColumn     = "dose"
+)
+
+// control is the method that every other one is compared with: none.
+const control = "none"
+
 // kinds are what the factors of the shipped sweeps have.
 var kinds = map[string]string{methodColumn: "setting", stressorColumn: "stressor"}
 

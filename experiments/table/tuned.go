@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats"
+	"driftlab/trainer/recipe/foreign"
 )
 
 // Tuned compares settings at their own learning rates: the stage transfer, whose rates follow from
@@ -29,9 +31,6 @@ type Tuned struct {
 	BetweenTasks stats.Interval `json:"rank_correlation_between_tasks"`
 	// Missing says what the stages plan and do not have yet.
 	Missing []string `json:"missing,omitempty"`
-
-	tuning      map[string][]Tuning // by task
-	transferred *transfer
 }
 
 // TunedTask is a task with its problems and settings.
@@ -94,223 +93,6 @@ type TunedEffect struct {
 	// OverClipped is the gain over the control with four minibatches; no interval where the stage has
 	// no such runs under the stressor.
 	OverClipped stats.Interval `json:"over_clipped"`
-
-	byModel []float64 // gains
-}
-
-// clippedControl is the control whose clip acts.
-const clippedControl = "minibatches-4"
-
-// Measure compares the settings of the tasks and scales that are whole. The stages judged and scales
-// may be nil.
-func Measure(tune, judged, scales *Stage) *Tuned {
-	named, err := AllNamed()
-	if err != nil {
-		panic("table: a shipped sweep: " + err.Error())
-	}
-	tunings := tune.Tunings()
-	t := &Tuned{TuningModels: len(tune.Index.Seeds), tuning: map[string][]Tuning{}}
-	for _, one := range tunings {
-		same, inactive := tune.sameRuns(one.Task)
-		one.idle = same[one.Method] != "" || inactive[cellKey{method: one.Method, stressor: one.Stressor}]
-		t.tuning[one.Task] = append(t.tuning[one.Task], one)
-		for _, rate := range one.Rates {
-			if !slices.Contains(t.Rates, rate) {
-				t.Rates = append(t.Rates, rate)
-			}
-		}
-	}
-	tuned, settings := tune.tunedTasks(tunings)
-	for _, f := range tune.Index.Factors {
-		if f.Name != taskColumn {
-			continue
-		}
-		for _, task := range f.Values {
-			if !slices.Contains(tuned, task) {
-				t.Missing = append(t.Missing, fmt.Sprintf("the tuning of the task %s", task))
-				continue
-			}
-			if untuned := tune.untuned(task, settings[task]); len(untuned) > 0 {
-				t.Missing = append(t.Missing, fmt.Sprintf("the tuning of %s on %s", strings.Join(untuned, ", "), task))
-			}
-			done, planned := 0, 0
-			if judged != nil {
-				t.Models = len(judged.Index.Seeds)
-				done, planned = judged.progress(task)
-			}
-			if planned == 0 { // A published stage has the points of the tasks that were tuned when it was run.
-				t.Missing = append(t.Missing, fmt.Sprintf("all runs of the stage transfer on %s", task))
-				continue
-			}
-			if done < planned {
-				t.Missing = append(t.Missing, fmt.Sprintf("%d of %d runs of the stage transfer on %s", planned-done, planned, task))
-				continue
-			}
-			t.Tasks = append(t.Tasks, judged.tunedTask(task, task, t.tuning[task], tune, named))
-		}
-	}
-	if scales != nil {
-		t.measureScales(scales, tune, named)
-	}
-	t.transferred = t.transfer()
-	if x := t.transferred.Tasks; x.N > 0 {
-		t.BetweenTasks = shortenedInterval(x)
-	}
-	return t
-}
-
-// measureScales compares the settings of the scales that are whole.
-func (t *Tuned) measureScales(scales, tune *Stage, named []Named) {
-	from := map[string]string{}
-	for _, p := range scales.Index.Points {
-		from[p.Values[taskColumn]] = p.Values[tunedColumn]
-	}
-	for _, f := range scales.Index.Factors {
-		if f.Name != taskColumn {
-			continue
-		}
-		for _, scale := range f.Values {
-			switch done, planned := scales.progress(scale); {
-			case planned == 0:
-				t.Missing = append(t.Missing, fmt.Sprintf("all runs of the stage scales on %s", scale))
-			case done < planned:
-				t.Missing = append(t.Missing, fmt.Sprintf("%d of %d runs of the stage scales on %s", planned-done, planned, scale))
-			default:
-				t.Scales = append(t.Scales, scales.tunedTask(scale, from[scale], t.tuning[from[scale]], tune, named))
-			}
-		}
-	}
-}
-
-// untuned are the settings that the stage plans for a task and has not tuned.
-func (s *Stage) untuned(task string, tuned []string) (list []string) {
-	for _, p := range s.Index.Points {
-		if m := p.Values[methodColumn]; p.Values[taskColumn] == task && !slices.Contains(tuned, m) && !slices.Contains(list, m) {
-			list = append(list, m)
-		}
-	}
-	return list
-}
-
-// progress counts a task's cells that are there, and those that are planned.
-func (s *Stage) progress(task string) (done, planned int) {
-	for _, p := range s.Index.Points {
-		if p.Values[taskColumn] == task {
-			planned += len(p.Runs)
-		}
-	}
-	for i := range s.Runs {
-		if s.Runs[i].Values[taskColumn] == task {
-			done++
-		}
-	}
-	return done, planned
-}
-
-// tunedTask judges a task whose runs are all there, at the rates that were tuned on the task from.
-func (s *Stage) tunedTask(task, from string, tunings []Tuning, tune *Stage, named []Named) TunedTask {
-	t := TunedTask{Name: task}
-	if from != task {
-		t.TunedOn = from
-	}
-	at := map[cellKey]*Tuning{}
-	for i := range tunings {
-		at[cellKey{method: tunings[i].Method, stressor: tunings[i].Stressor}] = &tunings[i]
-	}
-	means := s.meansByModel(task)
-	same, inactive := tune.sameRuns(from)
-	var methods []string
-	group := map[string]string{}
-	for _, p := range s.Index.Points {
-		v := p.Values
-		if v[taskColumn] != task {
-			continue
-		}
-		if m := v[methodColumn]; !slices.Contains(methods, m) {
-			methods = append(methods, m)
-			group[m] = v[groupColumn]
-		}
-		if v[againstColumn] == "" || slices.ContainsFunc(t.Problems, func(o TunedProblem) bool { return o.Name == v[stressorColumn] }) {
-			continue
-		}
-		own, matched := cellKey{method: control, stressor: v[stressorColumn]}, cellKey{method: control, stressor: v[againstColumn]}
-		t.Problems = append(t.Problems, TunedProblem{Name: v[stressorColumn], Problem: problemText(v[letterColumn], v[doseColumn]),
-			Rate: at[own].Rate(), Uncorrected: shortened(stats.Average(means[own])), MatchedRate: at[matched].Rate(), Matched: shortened(stats.Average(means[matched]))})
-	}
-	var lists [][]float64
-	for _, m := range methods {
-		own := TunedSetting{Name: m, Group: group[m], Recipe: recipeOf(named, "setting", m), SameAs: same[m]}
-		for j := range t.Problems {
-			p := &t.Problems[j]
-			e, key := TunedEffect{Effect: Effect{P: record.Number(math.NaN())}, Smallest: record.Number(math.NaN())}, cellKey{method: m, stressor: p.Name}
-			tuning := at[key]
-			if tuning == nil || inactive[key] {
-				e.Inactive = m != control
-			}
-			if tuning != nil {
-				e.Rate, e.RateLow, e.RateHigh, e.AtEdge = tuning.Rate(), tuning.Rates[tuning.Low], tuning.Rates[tuning.High], tuning.AtEdge()
-				e.PassRate = shortened(stats.Average(means[key]))
-				e.byModel = stats.Differences(means[key], means[cellKey{method: control, stressor: p.Name}])
-				if clipped := means[cellKey{method: clippedControl, stressor: p.Name}]; clipped != nil && m != clippedControl {
-					e.OverClipped = shortenedInterval(stats.T(stats.Differences(means[key], clipped)))
-				}
-				if first := at[cellKey{method: p.Recommended, stressor: p.Name}]; first == nil || tuning.Means[tuning.Best] > first.Means[first.Best] {
-					p.Recommended = m
-				}
-			}
-			own.Effects = append(own.Effects, e)
-			if own.tested(j) {
-				lists = append(lists, e.byModel)
-			}
-		}
-		t.Settings = append(t.Settings, own)
-	}
-	t.test(lists)
-	t.meanGains(gainsAt(tunings, commonRate))
-	slices.SortStableFunc(t.Settings, func(a, b TunedSetting) int { return cmp.Compare(b.meanGain(), a.meanGain()) })
-	return t
-}
-
-// test fills intervals and significance of the effects, whose lists by model are given in their
-// order, but for those that are not tested.
-func (t *TunedTask) test(lists [][]float64) {
-	p := stats.WestfallYoung(lists)
-	critical := stats.WestfallYoungCritical(lists, alpha)
-	t.Critical = record.Number(shortened(critical))
-	k := 0
-	for i := range t.Settings {
-		for j := range t.Settings[i].Effects {
-			e := &t.Settings[i].Effects[j]
-			if e.byModel == nil {
-				continue
-			}
-			over := stats.T(e.byModel)
-			e.Estimate, e.Low, e.High = shortened(over.Estimate), shortened(over.Low), shortened(over.High)
-			if !t.Settings[i].tested(j) {
-				continue
-			}
-			e.P = record.Number(p[k])
-			e.Smallest = record.Number(shortened(stats.SmallestEffectBeyond(stats.Deviation(e.byModel), len(e.byModel), critical)))
-			k++
-		}
-	}
-}
-
-// meanGains fills the mean gains over the settings, those at the common rate given.
-func (t *TunedTask) meanGains(common *gains) {
-	for j := range t.Problems {
-		p := &t.Problems[j]
-		var own, at []float64
-		for i := range t.Settings {
-			if s := &t.Settings[i]; s.tested(j) {
-				own = append(own, s.Effects[j].Estimate)
-				if byModel := common.by[s.Name][p.Name]; byModel != nil {
-					at = append(at, stats.Average(byModel))
-				}
-			}
-		}
-		p.MeanTuned, p.MeanCommon = record.Number(shortened(stats.Average(own))), record.Number(shortened(stats.Average(at)))
-	}
 }
 
 // tested reports whether the gain under a stressor is tested: not that of the control, nor of a
@@ -320,78 +102,305 @@ func (s *TunedSetting) tested(problem int) bool {
 	return e.Rate != "" && !e.Inactive && s.SameAs == "" && s.Name != control
 }
 
-// meanGain is over the stressors; where the setting cannot act its gain is zero.
-func (s *TunedSetting) meanGain() float64 {
-	sum := 0.0
-	for _, e := range s.Effects {
-		sum += e.Estimate
+// large is a gain that matters to a user, significant or not.
+const large = 0.15
+
+// combinations counts the pairs of task and stressor.
+func (t *Tuned) combinations() (n int) {
+	for i := range t.Tasks {
+		n += len(t.Tasks[i].Problems)
 	}
-	return sum / float64(max(len(s.Effects), 1))
+	return n
 }
 
-// meansByModel are the mean pass rates of the whole run by method and stressor of a task, a value for
-// each base model.
-func (s *Stage) meansByModel(task string) map[cellKey][]float64 {
-	book, steps := s.book(), s.evaluated()
-	means := map[cellKey][]float64{}
-	for _, p := range s.Index.Points {
-		if p.Values[taskColumn] != task {
+// across are a setting's effects over all tasks that have it.
+type across struct {
+	name, group             string
+	better, worse, compared int
+	gains                   []float64 // where it can act
+}
+
+// settings are those of all tasks, each once, in the order of their mean gain.
+func (t *Tuned) settings() []across {
+	var list []across
+	for i := range t.Tasks {
+		for _, s := range t.Tasks[i].Settings {
+			if s.SameAs != "" || s.Name == control {
+				continue
+			}
+			k := slices.IndexFunc(list, func(a across) bool { return a.name == s.Name })
+			if k < 0 {
+				k = len(list)
+				list = append(list, across{name: s.Name, group: s.Group})
+			}
+			for _, e := range s.Effects {
+				if e.Inactive {
+					continue
+				}
+				a := &list[k]
+				a.compared++
+				a.gains = append(a.gains, e.Estimate)
+				switch e.Significant() {
+				case 1:
+					a.better++
+				case -1:
+					a.worse++
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b across) int { return cmp.Compare(stats.Average(b.gains), stats.Average(a.gains)) })
+	return list
+}
+
+// byGain are the distinct settings in the order of their gain under a stressor.
+func byGain(settings []TunedSetting, problem int) []TunedSetting {
+	list := slices.DeleteFunc(slices.Clone(settings), func(s TunedSetting) bool { return s.SameAs != "" })
+	slices.SortStableFunc(list, func(a, b TunedSetting) int {
+		return cmp.Compare(b.Effects[problem].Estimate, a.Effects[problem].Estimate)
+	})
+	return list
+}
+
+// setting is the task's setting of that name; nil if it has none.
+func (t *TunedTask) setting(name string) *TunedSetting {
+	i := slices.IndexFunc(t.Settings, func(s TunedSetting) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &t.Settings[i]
+}
+
+// configurationTable is the setting that ranked first in the tuning stage, for each stressor and task as lines of a recipe and of
+// the frameworks' configurations.
+func (t *Tuned) configurationTable() (*figure.Figure, error) {
+	table := &figure.Figure{Kind: figure.Table, Title: "Which correction for which problem, at tuned learning rates",
+		Columns: []figure.Column{{Name: "problem"}, {Name: "task"}, {Name: "ranked first in tuning, at its learning rate"}, {Name: "improvement (95 % CI)"}, {Name: "pass rate without a correction, at its learning rate"}, {Name: "recipe line"}},
+		Note: fmt.Sprintf("Improvement: mean pass rate of the whole run minus that without a correction, both at their own learning rates, paired by base model, n = %d base models, 100 updates. Bold: significant (%s). "+
+			"Where it is not significant, use no correction, at its own learning rate. Setting and rates were selected in the tuning stage, on %d other base models, from the rates %s. verl also needs `actor_rollout_ref.rollout.calculate_log_probs: true`. \""+foreign.NotWritten+"\": this project does not write the setting for the framework, which may have one.",
+			t.Models, testName, t.TuningModels, strings.Join(t.Rates, ", "))}
+	for _, c := range configurations {
+		table.Columns = append(table.Columns, figure.Column{Name: c.head})
+	}
+	if len(t.Tasks) == 0 {
+		return table, nil
+	}
+	first := map[string]string{} // the row that has a setting's configurations
+	for j, p := range t.Tasks[0].Problems {
+		for i := range t.Tasks {
+			task := &t.Tasks[i]
+			own := task.Problems[j]
+			s := task.setting(own.Recommended)
+			e := &s.Effects[j]
+			improvement := fmt.Sprintf("%+.2f (%+.2f to %+.2f)", e.Estimate, e.Low, e.High)
+			switch e.Significant() {
+			case 1:
+				improvement = "**" + improvement + "**"
+			case 0:
+				improvement += ", not significant"
+			}
+			line := "`" + strings.ReplaceAll(recipeLine(s.Recipe), "\n", "`, `") + "`"
+			if s.Name == control {
+				improvement, line = "none", "no change"
+			}
+			row := []figure.Cell{figure.Word(p.Problem + ": `" + p.Name + "`"), figure.Word(task.Name), figure.Word("`" + s.Name + "`, " + e.Rate), figure.Word(improvement), figure.Word(fmt.Sprintf("%.2f, %s", own.Uncorrected, own.Rate)), figure.Word(line)}
+			for _, c := range configurations {
+				text, err := Setting{Recipe: s.Recipe}.configuration(c.frameworks)
+				if err != nil {
+					return nil, err
+				}
+				if at, ok := first[s.Name]; ok && text != foreign.NotWritten {
+					text = "as for " + at
+				}
+				row = append(row, figure.Word(text))
+			}
+			if first[s.Name] == "" {
+				first[s.Name] = fmt.Sprintf("`%s` on %s", p.Name, task.Name)
+			}
+			table.Add(row...)
+		}
+	}
+	return table, nil
+}
+
+// Readme is the README's table of corrections with the sentences below it, at tuned learning rates.
+func (t *Tuned) Readme() (*figure.Figure, string, error) {
+	table, err := t.configurationTable()
+	return table, t.readmeText(), err
+}
+
+// readmeText are the sentences below the README's table. Each names rate, n, task and model.
+func (t *Tuned) readmeText() string {
+	if len(t.Tasks) == 0 {
+		return ""
+	}
+	lines := []string{t.headline(), "How much of an effect is the learning rate: " + t.rateText(), ""}
+	for i := range t.Tasks {
+		for j := range t.Tasks[i].Problems {
+			lines = append(lines, "- "+t.Tasks[i].sentence(j))
+		}
+	}
+	lines = append(lines, "", t.broadest()+" "+t.controlText())
+	if t.BetweenTasks.N > 0 {
+		lines = append(lines, "", transferVerdict(t.BetweenTasks))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// headline says under how many combinations of task and stressor anything beats no correction.
+func (t *Tuned) headline() string {
+	helped, all := 0, t.combinations()
+	for i := range t.Tasks {
+		task := &t.Tasks[i]
+		for j := range task.Problems {
+			if better, _ := task.significant(j); len(better) > 0 {
+				helped++
+			}
+		}
+	}
+	how := fmt.Sprintf("Every setting, no correction included, has a learning rate of its own, tuned on %d other base models among %s (%s; n = %d base models of two layers; 100 updates; intervals 95 %%). ", t.TuningModels, strings.Join(t.Rates, ", "), t.taskNames(), t.Models)
+	if helped == 0 {
+		return how + "**At tuned learning rates no setting is significantly better than no correction.**"
+	}
+	return how + fmt.Sprintf("At least one setting is significantly better than no correction in %d of %d combinations of task and stressor.", helped, all)
+}
+
+// taskNames lists the tasks.
+func (t *Tuned) taskNames() string {
+	var names []string
+	for i := range t.Tasks {
+		names = append(names, t.Tasks[i].Name)
+	}
+	if len(names) == 1 {
+		return "task " + names[0]
+	}
+	return "tasks " + strings.Join(names, ", ")
+}
+
+// significant are the distinct settings that are significantly better and worse under a stressor.
+func (t *TunedTask) significant(problem int) (better, worse []TunedSetting) {
+	for _, s := range byGain(t.Settings, problem) {
+		switch s.Effects[problem].Significant() {
+		case 1:
+			better = append(better, s)
+		case -1:
+			worse = append(worse, s)
+		}
+	}
+	return better, worse
+}
+
+// tested counts the settings that are tested under a stressor, and those whose gain is large without
+// being significant.
+func (t *TunedTask) tested(problem int) (tested, largeUnproven int, smallest float64) {
+	var found []float64
+	for i := range t.Settings {
+		s := &t.Settings[i]
+		if !s.tested(problem) {
 			continue
 		}
-		key := cellKey{method: p.Values[methodColumn], stressor: p.Values[stressorColumn]}
-		for _, seed := range s.Index.Seeds {
-			run := placeOf(p.Values)
-			run.seed = seed
-			if o := book[run]; o != nil {
-				means[key] = append(means[key], stats.Average(passRates(o, steps)))
-			}
+		tested++
+		e := &s.Effects[problem]
+		if math.Abs(e.Estimate) >= large && e.Significant() == 0 {
+			largeUnproven++
 		}
+		found = append(found, float64(e.Smallest))
 	}
-	return means
+	slices.Sort(found)
+	if len(found) > 0 {
+		smallest = found[len(found)/2]
+	}
+	return tested, largeUnproven, smallest
 }
 
-// sameRuns compares the bits of a task's runs: for each setting an earlier one whose runs all have
-// the same, and the settings whose runs under a stressor all have those of no correction.
-func (s *Stage) sameRuns(task string) (same map[string]string, inactive map[cellKey]bool) {
-	traces, whole := map[cellKey]string{}, map[string]string{}
-	var order []string
-	for i := range s.Runs {
-		o := &s.Runs[i]
-		if v := o.Values; v[taskColumn] == task && v[againstColumn] != "" {
-			key := cellKey{method: v[methodColumn], stressor: v[stressorColumn]}
-			line := fmt.Sprintln(v[rateColumn], o.Seed, o.Trace)
-			traces[key] += line
-			if whole[key.method] == "" {
-				order = append(order, key.method)
-			}
-			whole[key.method] += v[stressorColumn] + " " + line
+// sentence says what helps and harms under a stressor of the task.
+func (t *TunedTask) sentence(problem int) string {
+	p := t.Problems[problem]
+	better, worse := t.significant(problem)
+	tested, unproven, smallest := t.tested(problem)
+	text := fmt.Sprintf("%s, `%s`: no correction has a mean pass rate of %.2f at %s (without the stressor: %.2f at %s). ", t.Name, p.Name, p.Uncorrected, p.Rate, p.Matched, p.MatchedRate)
+	if p.Uncorrected >= p.Matched {
+		text += "At its own rate this is no stressor. "
+	}
+	if len(better) == 0 {
+		text += fmt.Sprintf("**None of %d settings is significantly better**", tested)
+	} else {
+		text += fmt.Sprintf("Significantly better: %d of %d settings, %s the most", len(better), tested, better[0].gainText(problem))
+		corrections := slices.DeleteFunc(slices.Clone(better), func(s TunedSetting) bool { return s.Group == clippedGroup })
+		switch {
+		case better[0].Group != clippedGroup:
+		case len(corrections) == 0:
+			text += ", and no correction"
+		default:
+			text += ", of the corrections " + corrections[0].gainText(problem)
 		}
 	}
-	same, inactive = map[string]string{}, map[cellKey]bool{}
-	first := map[string]string{}
-	for _, m := range order {
-		if earlier, ok := first[whole[m]]; ok {
-			same[m] = earlier
-		} else {
-			first[whole[m]] = m
+	text += fmt.Sprintf("; significantly worse: %d", len(worse))
+	if unproven > 0 {
+		text += fmt.Sprintf("; %.2f or more without being significant: %d", large, unproven)
+	}
+	return text + fmt.Sprintf(". The test detects %.2f with 80 %% power (median).", smallest)
+}
+
+// clippedGroup are the controls whose clip acts; they correct nothing.
+const clippedGroup = "clipped control"
+
+// gainText is the setting with its gain and its rate.
+func (s *TunedSetting) gainText(problem int) string {
+	e := s.Effects[problem]
+	return fmt.Sprintf("`%s` %+.2f (%+.2f to %+.2f) at %s", s.Name, e.Estimate, e.Low, e.High, e.Rate)
+}
+
+// broadest names the settings that help in the most combinations and harm in none.
+func (t *Tuned) broadest() string {
+	list := slices.DeleteFunc(t.settings(), func(a across) bool { return a.worse > 0 || a.better == 0 })
+	most := 0
+	for _, a := range list {
+		most = max(most, a.better)
+	}
+	list = slices.DeleteFunc(list, func(a across) bool { return a.better < most })
+	if len(list) == 0 {
+		return "No setting is significantly better in one combination and significantly worse in none."
+	}
+	var names []string
+	for _, a := range list {
+		names = append(names, fmt.Sprintf("`%s` (in %d of %d where it can act)", a.name, a.better, a.compared))
+	}
+	return "Significantly better in the most combinations and significantly worse in none: " + strings.Join(names, ", ") + "."
+}
+
+// controlText says what no correction is.
+func (t *Tuned) controlText() string {
+	return "No correction (`none`) makes one update per batch except under `reuse8`, so its ratio is 1 and its clip cannot act; the controls whose clip acts are `minibatches-4` and `anchor-rollout-ppo_clip-0.2`."
+}
+
+// rateText says how much of the gains at a common learning rate is left at tuned ones.
+func (t *Tuned) rateText() string {
+	var parts []string
+	for i := range t.Tasks {
+		for _, p := range t.Tasks[i].Problems {
+			parts = append(parts, fmt.Sprintf("%+.2f and %+.2f under `%s` on %s", p.MeanCommon, p.MeanTuned, p.Name, t.Tasks[i].Name))
 		}
 	}
-	for key, text := range traces {
-		inactive[key] = key.method != control && text == traces[cellKey{method: control, stressor: key.stressor}]
-	}
-	return same, inactive
+	return "the mean gain over the settings is, with " + commonRate + " for all and with tuned rates, " + strings.Join(parts, "; ") + "."
 }
 
-// shortenedInterval keeps the file short.
-func shortenedInterval(i stats.Interval) stats.Interval {
-	return stats.Interval{Estimate: shortened(i.Estimate), Low: shortened(i.Low), High: shortened(i.High), N: i.N}
-}
+// transferBound is the rank correlation that the primary check of the transfer compares with.
+const transferBound = 0.5
 
-// recipeOf are the changes of a named setting or stressor.
-func recipeOf(named []Named, kind, name string) []string {
-	i := slices.IndexFunc(named, func(n Named) bool { return n.Kind == kind && n.Name == name })
-	if i < 0 {
-		return []string{}
+// commonRate is the learning rate of the comparison at one rate for all.
+const commonRate = "1e-3"
+
+// transferVerdict is the primary check in a word, with its reason.
+func transferVerdict(i stats.Interval) string {
+	figures := fmt.Sprintf("Spearman's ρ is %.2f (95 %% CI %.2f to %.2f)", i.Estimate, i.Low, i.High)
+	switch {
+	case i.N == 0:
+		return "No verdict: two tasks are needed."
+	case i.Low > transferBound:
+		return fmt.Sprintf("A ranking of settings **transfers between tasks**: %s, which lies above %.1f.", figures, transferBound)
+	case i.High < transferBound:
+		return fmt.Sprintf("A ranking of settings **does not transfer between tasks**: %s, which lies below %.1f.", figures, transferBound)
 	}
-	return named[i].Recipe
+	return fmt.Sprintf("Whether a ranking of settings transfers between tasks is **undecided**: %s, and the declared bound is %.1f.", figures, transferBound)
 }
