@@ -66,7 +66,7 @@ type looked struct {
 
 // newCollectors are all of them.
 func newCollectors() []collector {
-	return []collector{newAnswers(), &movedTokens{}, &referenceKL{}, &ownMask{}, &sureness{}, &gapGrowth{}}
+	return []collector{&answers{}, &movedTokens{}, &referenceKL{}, &ownMask{}, &sureness{}, &gapGrowth{}}
 }
 
 // collect takes the findings of the collectors in, and says what of the dump they looked at.

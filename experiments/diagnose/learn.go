@@ -14,9 +14,9 @@ import (
 
 // answer is what the checks of learning keep of a response.
 type answer struct {
-	step, length, lag int
-	group             uint64 // of the step and the group's id, or its prompt; 0 if neither is known
-	reward, acc       float64
+	number, step, length, lag int
+	group                     uint64 // of the step and the group's id, or its prompt; 0 if neither is known
+	reward, acc               float64
 	// advantage is the one that all trained tokens have, NaN if they differ or none is recorded; largest is that of the
 	// greatest size, NaN if none is recorded.
 	advantage, largest float64
@@ -24,21 +24,47 @@ type answer struct {
 	said               bool // why it ended is recorded
 }
 
-// answers keeps responses for the checks that compare them.
-type answers struct {
-	list []answer
-	// modulus is how many groups one is kept of, at first 1.
-	modulus uint64
-	tokens  int // trained, with an advantage
+// rank orders responses by a hash of their group, or of their number where none is known, and within a group by one of their number.
+type rank struct{ group, number uint64 }
+
+func (x *answer) rank() rank {
+	number := hashIDs(hashStart, []int32{int32(x.number)})
+	return rank{cmp.Or(x.group, number), number}
 }
 
-// mostAnswers lagKeys how many are kept, some 20 MB. Beyond, every second group is kept, then every fourth.
+func (r rank) compare(o rank) int {
+	return cmp.Or(cmp.Compare(r.group, o.group), cmp.Compare(r.number, o.number))
+}
+
+// answers keeps responses for the checks that compare them.
+type answers struct {
+	list   []answer
+	number int   // of responses seen
+	below  *rank // of those that are kept, nil while all are
+	tokens int   // trained, with an advantage
+}
+
+// mostAnswers is how many responses are kept, some 20 MB. Beyond, the half with the least rank stays: nearly all of its groups are whole.
 const mostAnswers = 1 << 18
 
-func newAnswers() *answers { return &answers{modulus: 1} }
+// keep takes a response in, and drops half where these are too many.
+func (a *answers) keep(x answer, most int) {
+	if a.below != nil && x.rank().compare(*a.below) >= 0 {
+		return
+	}
+	if a.list = append(a.list, x); len(a.list) <= most {
+		return
+	}
+	slices.SortFunc(a.list, func(x, y answer) int { return x.rank().compare(y.rank()) })
+	half := len(a.list) / 2
+	a.below = new(a.list[half].rank())
+	a.list = a.list[:half]
+	slices.SortFunc(a.list, func(x, y answer) int { return x.number - y.number })
+}
 
 func (a *answers) add(r *reader.Row) {
-	x := answer{step: r.Step, lag: lagOf(r), reward: r.Reward, acc: r.Acc, advantage: math.NaN(), largest: math.NaN(), said: r.Finish != "", cut: r.Finish == "length"}
+	a.number++
+	x := answer{number: a.number, step: r.Step, lag: lagOf(r), reward: r.Reward, acc: r.Acc, advantage: math.NaN(), largest: math.NaN(), said: r.Finish != "", cut: r.Finish == "length"}
 	if !math.IsNaN(r.Lag) {
 		x.lag = int(r.Lag)
 	}
@@ -51,9 +77,6 @@ func (a *answers) add(r *reader.Row) {
 		f := fnv.New64a()
 		fmt.Fprint(f, r.Step, r.PromptText)
 		x.group = f.Sum64()
-	}
-	if x.group%a.modulus != 0 {
-		return
 	}
 	first := true
 	for i, m := range r.Mask {
@@ -78,10 +101,7 @@ func (a *answers) add(r *reader.Row) {
 	if x.length == 0 && r.Text == "" {
 		return
 	}
-	if a.list = append(a.list, x); len(a.list) > mostAnswers {
-		a.modulus *= 2
-		a.list = slices.DeleteFunc(a.list, func(x answer) bool { return x.group%a.modulus != 0 })
-	}
+	a.keep(x, mostAnswers)
 }
 
 // rated is a group with what its rewards say.
@@ -320,7 +340,7 @@ const (
 // stride finds advantages whose baseline is that of so many rows each, where groups have fewer: the mean of the advantages is 0
 // within each part of the fixed size, and not within the groups.
 func (l *learning) stride() []Finding {
-	if l.modulus > 1 || len(l.groups) < 3 {
+	if l.below != nil || len(l.groups) < 3 {
 		return nil
 	}
 	size := 0

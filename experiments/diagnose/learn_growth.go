@@ -10,37 +10,78 @@ import (
 	"driftlab/precision/elementary"
 )
 
-// gapGrowth follows the gap over the steps of a series.
-type gapGrowth struct{ steps map[int]*stepGap }
-
-// stepGap is that of a step.
-type stepGap struct {
-	n, responses int
-	abs, k3      float64
+// stepSum adds up the tokens of a step: how many, their sizes, and k3.
+type stepSum struct {
+	n       int
+	sum, k3 float64
 }
+
+func (s *stepSum) join(o stepSum) { s.n, s.sum, s.k3 = s.n+o.n, s.sum+o.sum, s.k3+o.k3 }
+
+func (s stepSum) mean() float64 { return s.sum / float64(max(s.n, 1)) }
+
+// bySteps has a sum for each step, or for each block of 2^shift successive ones where the steps are more than mostSteps.
+type bySteps struct {
+	sums  map[int]*stepSum
+	shift int
+}
+
+// mostSteps bounds how many sums there are.
+const mostSteps = 1 << 16
+
+// at is the sum of a step, made where there is none.
+func (b *bySteps) at(step int) *stepSum {
+	for {
+		s := b.sums[step>>b.shift]
+		switch {
+		case s == nil && len(b.sums) >= mostSteps:
+			b.halve()
+		case s == nil:
+			if b.sums == nil {
+				b.sums = map[int]*stepSum{}
+			}
+			s = &stepSum{}
+			b.sums[step>>b.shift] = s
+			return s
+		default:
+			return s
+		}
+	}
+}
+
+// halve joins each two successive blocks.
+func (b *bySteps) halve() {
+	joined := map[int]*stepSum{}
+	for key, s := range b.sums { // a sum of two, in any order
+		if other := joined[key>>1]; other != nil {
+			other.join(*s)
+		} else {
+			joined[key>>1] = s
+		}
+	}
+	b.sums, b.shift = joined, b.shift+1
+}
+
+// inOrder are the first steps of the blocks, in their order, with their sums.
+func (b *bySteps) inOrder() (steps []int, sums []*stepSum) {
+	for _, key := range slices.Sorted(maps.Keys(b.sums)) {
+		steps, sums = append(steps, key<<b.shift), append(sums, b.sums[key])
+	}
+	return steps, sums
+}
+
+// gapGrowth follows the gap over the steps of a series.
+type gapGrowth struct{ steps bySteps }
 
 func (c *gapGrowth) add(r *reader.Row) {
 	if r.Roll == nil || r.Old == nil || r.Step == reader.Unknown {
 		return
 	}
-	if c.steps == nil {
-		c.steps = map[int]*stepGap{}
-	}
-	s := c.steps[r.Step]
-	if s == nil {
-		if len(c.steps) == mostSteps {
-			return
-		}
-		s = &stepGap{}
-		c.steps[r.Step] = s
-	}
-	s.responses++
+	s := c.steps.at(r.Step)
 	for i, m := range r.Mask {
 		if m && isLogp(r.Roll[i]) && isLogp(r.Old[i]) {
 			d := r.Old[i] - r.Roll[i]
-			s.n++
-			s.abs += min(abs(d), slidCap) // a wild token is not growth
-			s.k3 += k3Of(d)
+			s.join(stepSum{1, min(abs(d), slidCap), k3Of(d)}) // a wild token is not growth
 		}
 	}
 }
@@ -48,7 +89,7 @@ func (c *gapGrowth) add(r *reader.Row) {
 const (
 	// leastSeries is how many steps a trend is tested on: of fewer no order is rare enough.
 	leastSeries = 5
-	// leastStepTokens is how many tokens a step needs.
+	// leastStepTokens is how many tokens a step, or a block of steps, needs.
 	leastStepTokens = 100
 	// grownBy is the growth over the series from which it matters: less is what other prompts make of a gap.
 	grownBy = 1.5
@@ -100,21 +141,22 @@ func (c *gapGrowth) findings(*Options) ([]Finding, []looked) {
 		Next:  "find out what changed at that step: recorded lag, weight sync, length or context of the responses, learning rate; bound it before it grows further"}}, nil
 }
 
-// points are the steps with enough tokens, in blocks where there are many.
+// points are the steps, or blocks of them where they are many or have few tokens.
 func (c *gapGrowth) points() (list []stepPoint) {
-	steps := slices.Sorted(maps.Keys(c.steps))
-	steps = slices.DeleteFunc(steps, func(s int) bool { return c.steps[s].n < leastStepTokens || c.steps[s].abs == 0 })
+	steps, sums := c.steps.inOrder()
 	block := (len(steps) + mostBlocks - 1) / mostBlocks
-	for part := range slices.Chunk(steps, max(block, 1)) {
-		x, n := stepPoint{step: part[0]}, 0
-		for _, s := range part {
-			g := c.steps[s]
-			x.at += float64(s) / float64(len(part))
-			x.size, x.k3, n = x.size+g.abs, x.k3+g.k3, n+g.n
+	for from := 0; from < len(steps); {
+		var all stepSum
+		at, to := 0.0, from
+		for ; to < len(steps) && (to < from+block || all.n < leastStepTokens); to++ {
+			all.join(*sums[to])
+			at += float64(steps[to])
 		}
-		x.size, x.k3 = x.size/float64(n), x.k3/float64(n)
-		x.log = elementary.Log(x.size)
-		list = append(list, x)
+		if all.n >= leastStepTokens && all.sum > 0 {
+			n := float64(all.n)
+			list = append(list, stepPoint{step: steps[from], at: at / float64(to-from), size: all.sum / n, k3: all.k3 / n, log: elementary.Log(all.sum / n)})
+		}
+		from = to
 	}
 	return list
 }

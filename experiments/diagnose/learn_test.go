@@ -192,12 +192,11 @@ func TestGrowthFalseAlarms(t *testing.T) {
 			alarms, found := 0, 0
 			for range n {
 				var still, grows gapGrowth
-				still.steps, grows.steps = map[int]*stepGap{}, map[int]*stepGap{}
 				for s := range steps {
 					x := 0.02 * math.Exp(scatter*r.NormFloat64())
-					still.steps[s] = &stepGap{n: 1000, abs: 1000 * x}
+					still.steps.at(s).join(stepSum{n: 1000, sum: 1000 * x})
 					x *= math.Exp(12 * max(scatter, 0.1) * float64(s) / float64(steps-1))
-					grows.steps[s] = &stepGap{n: 1000, abs: 1000 * x}
+					grows.steps.at(s).join(stepSum{n: 1000, sum: 1000 * x})
 				}
 				for _, c := range []struct {
 					*gapGrowth
@@ -229,10 +228,10 @@ func TestGrowthOnset(t *testing.T) {
 		{"later", func(s int) float64 { return 0.5 * float64(max(0, s-6)) }, "from step 7 on"},
 		{"jump", func(s int) float64 { return map[bool]float64{true: 2}[s >= 10] }, "from step 10 on"},
 	} {
-		g := gapGrowth{steps: map[int]*stepGap{}}
+		var g gapGrowth
 		r := rand.New(rand.NewPCG(1, 1))
 		for s := range 20 {
-			g.steps[s] = &stepGap{n: 1000, abs: 20 * math.Exp(c.log(s)+0.02*r.NormFloat64())}
+			g.steps.at(s).join(stepSum{n: 1000, sum: 20 * math.Exp(c.log(s)+0.02*r.NormFloat64())})
 		}
 		f, _ := g.findings(nil)
 		if f[0].ID != "gap-grows" || !strings.Contains(f[0].Text, c.says) {
@@ -327,6 +326,50 @@ func TestLearningFaults(t *testing.T) {
 			if !slices.ContainsFunc(r.about(Warning, Learning), func(f Finding) bool { return f.ID == c.id }) {
 				t.Errorf("%s, seed %d: %s is not among %v", c.name, seed, c.id, r.Findings)
 			}
+		}
+	}
+}
+
+// What is kept of responses stays bounded, and nearly all of its groups are whole.
+func TestManyResponses(t *testing.T) {
+	const most, n = 1000, 20_000
+	for _, c := range []struct {
+		name  string
+		group func(i int) uint64
+		size  int // of most groups, 0 for any
+	}{
+		{"no groups", func(int) uint64 { return 0 }, 0},
+		{"one group", func(int) uint64 { return 7 }, 0},
+		{"groups of eight", func(i int) uint64 { return hashIDs(hashStart, []int32{int32(i / 8)}) }, 8},
+	} {
+		var a answers
+		for i := range n {
+			a.keep(answer{number: i + 1, group: c.group(i), reward: float64(i % 2)}, most)
+		}
+		if len(a.list) > most || len(a.list) < most/2 || !slices.IsSortedFunc(a.list, func(x, y answer) int { return x.number - y.number }) {
+			t.Errorf("%s: %d of %d responses are kept", c.name, len(a.list), n)
+		}
+		if c.size > 0 && len(a.groups()) != (len(a.list)+c.size-1)/c.size {
+			t.Errorf("%s: %d groups of %d responses", c.name, len(a.groups()), len(a.list))
+		}
+	}
+}
+
+// Sums by step are bounded, and no token is lost, however far apart the steps are.
+func TestManySteps(t *testing.T) {
+	for _, apart := range []int{1, 1 << 40} {
+		var b bySteps
+		const n = mostSteps + 100
+		for i := range n {
+			b.at(i * apart).join(stepSum{n: 1})
+		}
+		steps, sums := b.inOrder()
+		all := 0
+		for _, s := range sums {
+			all += s.n
+		}
+		if all != n || len(sums) > mostSteps || steps[0] != 0 || !slices.IsSorted(steps) {
+			t.Errorf("%d apart: %d sums of %d tokens, %d were there", apart, len(sums), all, n)
 		}
 	}
 }

@@ -248,19 +248,11 @@ func (c *ownMask) findings(*Options) (found []Finding, columns []looked) {
 
 // sureness finds a policy whose entropy has collapsed, by the recorded entropy or by how sure it is of what it samples.
 type sureness struct {
-	steps map[int]*tokenSum
-	all   tokenSum
+	steps bySteps
+	all   stepSum
 	sure  int  // tokens that are all but certain
 	own   bool // entropies are recorded
 }
-
-// tokenSum is a mean in the making.
-type tokenSum struct {
-	n   int
-	sum float64
-}
-
-func (s tokenSum) mean() float64 { return s.sum / float64(max(s.n, 1)) }
 
 const (
 	// collapsed is the entropy, in nats a token, below which samples of a prompt hardly differ: at 0.01 nine of ten responses
@@ -269,8 +261,6 @@ const (
 	// certain is the surprisal of a token whose probability is 0.9999, mostCertain the share of those from which a
 	// policy is nearly deterministic: of ten successive tokens nine leave no choice.
 	certain, mostCertain = 1e-4, 0.9
-	// mostSteps bounds how many steps are distinguished.
-	mostSteps = 1 << 16
 	// fallsTo is the part of the first step's entropy that a series ends at where it has collapsed.
 	fallsTo = 0.1
 )
@@ -286,21 +276,12 @@ func (c *sureness) add(r *reader.Row) {
 		return
 	}
 	c.own = c.own || r.Entropy != nil
-	if c.steps == nil {
-		c.steps = map[int]*tokenSum{}
-	}
-	s := c.steps[r.Step]
-	if s == nil && len(c.steps) < mostSteps {
-		s = &tokenSum{}
-		c.steps[r.Step] = s
-	}
+	s := c.steps.at(r.Step)
 	for i, m := range r.Mask {
 		if x := float64(sign * column[i]); m && isLogp(-x) {
-			c.all.n, c.all.sum = c.all.n+1, c.all.sum+x
+			c.all.join(stepSum{1, x, 0})
+			s.join(stepSum{1, x, 0})
 			c.sure += count1(x < certain)
-			if s != nil {
-				s.n, s.sum = s.n+1, s.sum+x
-			}
 		}
 	}
 }
@@ -313,8 +294,8 @@ func (c *sureness) findings(*Options) (found []Finding, columns []looked) {
 	if c.own {
 		what = "mean entropy"
 	}
-	steps := slices.Sorted(maps.Keys(c.steps))
-	first, last := c.steps[steps[0]], c.steps[steps[len(steps)-1]]
+	steps, sums := c.steps.inOrder()
+	first, last := sums[0], sums[len(sums)-1]
 	next := "raise the entropy: a larger upper clip, a higher temperature, or an earlier checkpoint; responses to a prompt are nearly all alike"
 	switch {
 	case c.all.mean() < collapsed || share(c.sure, c.all.n) >= mostCertain:

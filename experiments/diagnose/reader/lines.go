@@ -35,6 +35,8 @@ type lineFormat struct {
 	notes []string
 	// stable is a file that stands next to complete ones.
 	stable string
+
+	index map[string]placed
 }
 
 // key is one that a format reads, and what it may hold.
@@ -44,16 +46,33 @@ type key struct {
 }
 
 // lineFormats are tried in this order: those with more marks first.
-var lineFormats = []*lineFormat{&nemo, &prime, &torchtitan, &openInstruct, &tinker, &tinkerSummary, &driftlab, &verl, &neutral, &areal, &roll}
+var lineFormats = indexed(&nemo, &prime, &torchtitan, &openInstruct, &tinker, &tinkerSummary, &driftlab, &verl, &neutral, &areal, &roll)
+
+// placed is the place of a key among those of a format, and which of its names it is.
+type placed struct{ place, rank int }
+
+// indexed are formats with the places of their keys.
+func indexed(list ...*lineFormat) []*lineFormat {
+	for _, f := range list {
+		f.index = map[string]placed{}
+		for i, k := range f.keys {
+			f.index[k.name] = placed{i, 0}
+		}
+		for _, names := range f.also {
+			for rank, other := range names[1:] {
+				f.index[other] = placed{f.index[names[0]].place, rank + 1}
+			}
+		}
+	}
+	return list
+}
 
 // find is the place of a key in the format, -1 for none, and which of its names it is: 0 for its own.
 func (f *lineFormat) find(name string) (place, rank int) {
-	for _, names := range f.also {
-		if i := slices.Index(names, name); i > 0 {
-			name, rank = names[0], i
-		}
+	if at, known := f.index[name]; known {
+		return at.place, at.rank
 	}
-	return slices.IndexFunc(f.keys, func(k key) bool { return k.name == name }), rank
+	return -1, 0
 }
 
 // among reports whether keys have one, under whatever name.
