@@ -10,6 +10,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
+	"driftlab/engine/reference"
 	"driftlab/model"
 	"driftlab/moe"
 )
@@ -50,53 +51,28 @@ func gradient(p *model.Params, n engine.Numerics, sequences [][]int32, f functio
 	return grad, slices.Clone(pass.Routes())
 }
 
-// value is the functional of the reference, with the given routes.
-func (f functional) value(r *enginetest.Reference, sequences [][]int32, routes []uint8) float64 {
-	c := r.Config
-	per := c.Layers * c.TopK
-	var sum float64
-	var traces []enginetest.Trace
-	at, rows := 0, 0
+// reference is the gradient of the functional in the reference, with the given routes.
+func (f functional) reference(m *reference.Model, sequences [][]int32, routes []uint8) []float64 {
+	per := m.Config.Layers * m.Config.TopK
+	var passes []*reference.Pass
 	for _, tokens := range sequences {
 		var visited []uint8
-		if !c.Dense() {
-			visited = routes[rows*per : (rows+len(tokens))*per]
+		if !m.Config.Dense() {
+			visited, routes = routes[:len(tokens)*per], routes[len(tokens)*per:]
 		}
-		t := r.Forward(tokens, visited)
-		for _, logits := range t.Logits {
-			for _, z := range logits {
-				sum += float64(f.c[at]) * z
-				at++
-			}
-		}
-		rows += len(tokens)
-		traces = append(traces, t)
+		passes = append(passes, m.Forward(tokens, visited))
 	}
-	if f.balance != 0 && !c.Dense() {
-		for l := range c.Layers {
-			sum += f.balance * r.Balance(traces, l)
-		}
-	}
-	return sum
+	enginetest.Backward(m, passes, f.c, f.balance)
+	return m.Grad
 }
 
-var exhaustive = flag.Bool("exhaustive", false, "differentiate by every parameter, as in nightly tests, in place of one in five")
+var exhaustive = flag.Bool("exhaustive", false, "every model, format and form, as in nightly tests, in place of some")
 
-// parameters is the distance of those by which the reference is differentiated: five is
-// coprime to every width, so that all tensors have some, in all rows and columns.
-func parameters() int {
-	if *exhaustive {
-		return 1
-	}
-	return 5
-}
-
-// In fp32 the gradient of the parameters of every tensor equals the central
-// difference of the reference. Kernels err by a few units of the last place,
-// differences by 1e-9; the bound of 1e-4 of an entry, or 2e-6 of the tensor's
-// largest where terms cancel, is ten times tighter than what is asked of the
-// engine, and a wrong term in any formula is far outside.
-func TestGradientsAreDifferences(t *testing.T) {
+// In fp32 the gradient of every parameter equals that of the reference. Kernels
+// err by a few units of the last place; the bound of 1e-4 of an entry, or 2e-6
+// of the tensor's largest where terms cancel, is ten times tighter than what is
+// asked of the engine, and a wrong term in any formula is far outside.
+func TestGradientsAreTheReferences(t *testing.T) {
 	fp32 := preset(t, "fp32")
 	for i, m := range enginetest.Models(enginetest.Tiny) {
 		t.Run(m.Name, func(t *testing.T) {
@@ -110,8 +86,8 @@ func TestGradientsAreDifferences(t *testing.T) {
 			}
 			for _, replay := range replays {
 				grad, routes := gradient(p, fp32, sequences, f, replay, 1)
-				r := enginetest.NewReference(p)
-				want := r.Gradient(parameters(), func() float64 { return f.value(r, sequences, routes) })
+				r := reference.New(p)
+				want := f.reference(r, sequences, routes)
 				enginetest.CompareGradients(t, fmt.Sprintf("replayed: %t", replay != nil), p, grad.Theta, want, 2e-6)
 			}
 		})
@@ -213,9 +189,9 @@ func TestGradientsAreStraightThrough(t *testing.T) {
 				sequences := enginetest.Sequences(uint64(i), 2, c.Vocab, 3, 5)
 				f := functional{drawn(uint64(i), packOf(sequences).Rows()*c.Vocab), 0.7}
 				grad, routes := gradient(m.Params, n, sequences, f, nil, 1)
-				r := enginetest.NewReference(enginetest.Published(m.Params, n))
+				r := reference.New(enginetest.Published(m.Params, n))
 				want := make([]float32, len(grad.Theta))
-				for j, g := range r.Gradient(1, func() float64 { return f.value(r, sequences, routes) }) {
+				for j, g := range f.reference(r, sequences, routes) {
 					want[j] = float32(g)
 				}
 				whole, worst := distance(grad.Theta, want), 0.0

@@ -8,6 +8,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
+	"driftlab/engine/reference"
 	"driftlab/model"
 	"driftlab/moe"
 )
@@ -41,15 +42,10 @@ func someGates(n int, seed uint64) []float32 {
 	return g
 }
 
-// TestRecordedGatesAreStraightThrough: with recorded gates the gradient of
-// every parameter of every tensor is the central difference of
-//
-//	g(θ) = recorded + live(θ) − live(θ₀)
-//
-// at θ₀, in the float64 reference: experts are weighed by the recorded values,
-// and the router learns through the softmax of its current logits. Rows that
-// were not recorded keep their own gates. The bounds are those of
-// TestGradientsAreDifferences.
+// TestRecordedGatesAreStraightThrough: with recorded gates the gradient of every parameter is that
+// of the float64 reference in which experts are weighed by the recorded values and the router learns
+// through the softmax of its current logits. Rows that were not recorded keep their own gates. The
+// bounds are those of TestGradientsAreTheReferences.
 func TestRecordedGatesAreStraightThrough(t *testing.T) {
 	for i, m := range enginetest.Models(enginetest.Tiny) {
 		p, c := m.Params, m.Params.Config
@@ -68,40 +64,22 @@ func TestRecordedGatesAreStraightThrough(t *testing.T) {
 				}
 			}
 
-			r := enginetest.NewReference(p)
-			shift := make([]float64, rows*per)
+			r := reference.New(p)
+			var passes []*reference.Pass
 			from := 0 // of the current sequence, in decisions
-			inSequence := func(regate func(at int, live float64) float64) float64 {
-				r.Regate = func(at int, live float64) float64 { return regate(from+at, live) }
-				sum := 0.0
-				first := 0
-				var traces []enginetest.Trace
-				for _, tokens := range sequences {
-					from = first * per
-					tr := r.Forward(tokens, routes[from:from+len(tokens)*per])
-					for k, z := range slices.Concat(tr.Logits...) {
-						sum += float64(f.c[first*c.Vocab+k]) * z
-					}
-					traces = append(traces, tr)
-					first += len(tokens)
-				}
-				for l := range c.Layers {
-					sum += f.balance * r.Balance(traces, l)
-				}
-				return sum
-			}
-			inSequence(func(at int, live float64) float64 {
-				if replay[at] == moe.NoRoute {
+			r.Regate = func(at int, live float64) float64 {
+				if replay[from+at] == moe.NoRoute {
 					return live
 				}
-				shift[at] = float64(recorded[at]) - live
-				return float64(recorded[at])
-			})
-			want := r.Gradient(parameters(), func() float64 {
-				return inSequence(func(at int, live float64) float64 { return live + shift[at] })
-			})
+				return float64(recorded[from+at])
+			}
+			for _, tokens := range sequences {
+				passes = append(passes, r.Forward(tokens, routes[from:from+len(tokens)*per]))
+				from += len(tokens) * per
+			}
+			enginetest.Backward(r, passes, f.c, f.balance)
 			router := 0.0
-			enginetest.CompareGradients(t, m.Name, p, grad.Theta, want, 2e-6)
+			enginetest.CompareGradients(t, m.Name, p, grad.Theta, r.Grad, 2e-6)
 			for l := range c.Layers {
 				for _, g := range grad.Layer(l).Router {
 					router = max(router, math.Abs(float64(g)))

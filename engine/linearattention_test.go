@@ -9,6 +9,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/kernel"
+	"driftlab/engine/reference"
 	"driftlab/model"
 )
 
@@ -38,7 +39,7 @@ func TestFormsOfLinearAttention(t *testing.T) {
 			n := inForm(t, "fp32", form)
 			got := run(m.Params, n, sequences, 2, engine.Options{})
 			outcomes[form] = got
-			r := enginetest.NewReference(m.Params)
+			r := reference.New(m.Params)
 			for s, tokens := range sequences {
 				var routes []uint8
 				if !c.Dense() {
@@ -89,7 +90,7 @@ func TestEqualFormsEqualBits(t *testing.T) {
 	}
 }
 
-// The gradient of every parameter is the central difference of the reference, in either form;
+// The gradient of every parameter is that of the reference, in either form;
 // it does not depend on the number of workers.
 func TestGradientsOfLinearAttention(t *testing.T) {
 	for i, m := range enginetest.Hybrids(enginetest.Tiny) {
@@ -101,8 +102,8 @@ func TestGradientsOfLinearAttention(t *testing.T) {
 			sequences := enginetest.Sequences(uint64(i), 3, c.Vocab, 4, 8)
 			f := functional{drawn(uint64(i), packOf(sequences).Rows()*c.Vocab), 0}
 			grad, routes := gradient(p, n, sequences, f, nil, 1)
-			r := enginetest.NewReference(p)
-			want := r.Gradient(1, func() float64 { return f.value(r, sequences, routes) })
+			r := reference.New(p)
+			want := f.reference(r, sequences, routes)
 			for _, tensor := range grad.Tensors() {
 				w := want[tensor.Offset:tensor.End()]
 				floor := 1e-5 * largest(w)
@@ -111,7 +112,7 @@ func TestGradientsOfLinearAttention(t *testing.T) {
 				}
 				for j, g := range tensor.Data {
 					if off := math.Abs(float64(g) - w[j]); !(off <= 1e-4*math.Abs(w[j])+floor) {
-						t.Errorf("%s, %s, %s[%d]: gradient %g, difference %g", m.Name, form, tensor.Name, j, g, w[j])
+						t.Errorf("%s, %s, %s[%d]: gradient %g, reference %g", m.Name, form, tensor.Name, j, g, w[j])
 						break
 					}
 				}
@@ -134,9 +135,9 @@ func TestGradientsOfALowPrecisionState(t *testing.T) {
 		sequences := enginetest.Sequences(1, 3, c.Vocab, 4, 8)
 		f := functional{drawn(1, packOf(sequences).Rows()*c.Vocab), 0}
 		grad, _ := gradient(m.Params, n, sequences, f, nil, 1)
-		r := enginetest.NewReference(enginetest.Published(m.Params, n))
+		r := reference.New(enginetest.Published(m.Params, n))
 		want := make([]float32, len(grad.Theta))
-		for j, g := range r.Gradient(1, func() float64 { return f.value(r, sequences, nil) }) {
+		for j, g := range f.reference(r, sequences, nil) {
 			want[j] = float32(g)
 		}
 		if off := distance(grad.Theta, want); !(off < 0.25) || off < 1e-3 {

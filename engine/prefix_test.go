@@ -8,6 +8,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
+	"driftlab/engine/reference"
 	"driftlab/model"
 )
 
@@ -163,9 +164,9 @@ func TestPrefixGradient(t *testing.T) {
 	}
 }
 
-// It is the central difference of the reference, too: also where only what goes on
+// It is the gradient of the reference, too: also where only what goes on
 // from a prefix is wanted.
-func TestPrefixGradientsAreDifferences(t *testing.T) {
+func TestPrefixGradientsAreTheReferences(t *testing.T) {
 	for i, m := range enginetest.Models(enginetest.Tiny) {
 		p, c := m.Params, m.Params.Config
 		b := branched(uint64(i+4), 2, 5, c.Vocab, 4)
@@ -180,8 +181,8 @@ func TestPrefixGradientsAreDifferences(t *testing.T) {
 			routes = append(routes, pass.Routes()[row*per:(row+1)*per]...)
 		}
 		pass.Close()
-		f, r := functional{b.spread(dlogits, c.Vocab), 0}, enginetest.NewReference(p)
-		want := r.Gradient(parameters(), func() float64 { return f.value(r, b.whole, routes) })
+		f, r := functional{b.spread(dlogits, c.Vocab), 0}, reference.New(p)
+		want := f.reference(r, b.whole, routes)
 		enginetest.CompareGradients(t, m.Name, p, grad.Theta, want, 2e-6)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
+	"driftlab/engine/reference"
 )
 
 // chosen are the choices of a pass over the sequences: with a replay, those it replays.
@@ -34,7 +35,7 @@ func TestSparseAttentionIsItsDefinition(t *testing.T) {
 		sequences := enginetest.Sequences(uint64(i), 6, c.Vocab, 20, 48)
 		got, choices := chosen(m, n, sequences, nil)
 		per, at, left := c.Layers*engine.RetentionWords(c.Context), 0, 0
-		r := enginetest.NewReference(m.Params)
+		r := reference.New(m.Params)
 		for s, tokens := range sequences {
 			var routes []uint8
 			if !c.Dense() {
@@ -123,8 +124,8 @@ func TestReplayOfAnIndex(t *testing.T) {
 	}
 }
 
-// The gradient of every parameter is the central difference of the definition, in which a choice
-// does not change with a small step: that of the index is zero. It does not depend on workers,
+// The gradient of every parameter is that of the reference, in which a choice has no gradient: that
+// of the index is zero. It does not depend on workers,
 // nor on whether activations are computed again.
 func TestGradientsOfSparseAttention(t *testing.T) {
 	for i, m := range enginetest.Sparse(enginetest.Tiny) {
@@ -132,8 +133,8 @@ func TestGradientsOfSparseAttention(t *testing.T) {
 		sequences := enginetest.Sequences(uint64(i), 3, c.Vocab, 5, 8)
 		f := functional{drawn(uint64(i), packOf(sequences).Rows()*c.Vocab), 0}
 		grad, routes := gradient(p, n, sequences, f, nil, 1)
-		r := enginetest.NewReference(p)
-		want := r.Gradient(1, func() float64 { return f.value(r, sequences, routes) })
+		r := reference.New(p)
+		want := f.reference(r, sequences, routes)
 		enginetest.CompareGradients(t, m.Name, p, grad.Theta, want, 1e-5)
 		for _, tensor := range grad.Tensors() {
 			if zero := largest(want[tensor.Offset:tensor.End()]) == 0; zero != tensor.Index() {

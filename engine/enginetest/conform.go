@@ -10,6 +10,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/column"
+	"driftlab/engine/reference"
 	"driftlab/model"
 	"driftlab/precision"
 )
@@ -109,7 +110,7 @@ const conformTemperature = 0.8
 
 // Conform compares the subject with the reference for every model and preset.
 func Conform(t *testing.T, subject Subject) {
-	known := map[string]Trace{}
+	known := map[string]*reference.Pass{}
 	for _, n := range engine.Presets() {
 		t.Run(n.Name, func(t *testing.T) {
 			bound, ok := Tolerances[n.Name]
@@ -125,17 +126,17 @@ func Conform(t *testing.T, subject Subject) {
 // given numerics.
 func Compare(t testing.TB, subject Subject, n engine.Numerics, bound Tolerance) {
 	t.Helper()
-	compare(t, subject, n, bound, map[string]Trace{})
+	compare(t, subject, n, bound, map[string]*reference.Pass{})
 }
 
 // compare is Compare with what the reference is known to compute: most numerics route alike.
-func compare(t testing.TB, subject Subject, n engine.Numerics, bound Tolerance, known map[string]Trace) {
+func compare(t testing.TB, subject Subject, n engine.Numerics, bound Tolerance, known map[string]*reference.Pass) {
 	t.Helper()
 	var all distance
 	for i, m := range Models(Small) {
 		var d distance
-		r := NewReference(m.Params)
-		forward := func(tokens []int32, routes []uint8) Trace {
+		r := reference.New(m.Params)
+		forward := func(tokens []int32, routes []uint8) *reference.Pass {
 			key := fmt.Sprint(m.Name, tokens, routes)
 			trace, ok := known[key]
 			if !ok {
@@ -169,7 +170,7 @@ type distance struct {
 // add compares one observation with the reference under the engine's routes.
 // In fp32 the engine's routes must be the reference's own, unless two experts
 // were within rounding of each other.
-func (d *distance) add(t testing.TB, forward func([]int32, []uint8) Trace, o Observation, n engine.Numerics) {
+func (d *distance) add(t testing.TB, forward func([]int32, []uint8) *reference.Pass, o Observation, n engine.Numerics) {
 	t.Helper()
 	rows := o.First + len(o.LogProbs)
 	trace := forward(o.Tokens[:rows], o.Routes)
@@ -179,7 +180,7 @@ func (d *distance) add(t testing.TB, forward func([]int32, []uint8) Trace, o Obs
 		}
 	}
 	for i, logp := range o.LogProbs {
-		for v, want := range LogSoftmax(trace.Logits[o.First+i], conformTemperature) {
+		for v, want := range reference.LogSoftmax(trace.Logits[o.First+i], conformTemperature) {
 			off := math.Abs(float64(logp[v]) - want)
 			if math.IsNaN(off) {
 				t.Fatalf("row %d: log-prob %v, reference %v", o.First+i, logp[v], want)
@@ -247,29 +248,29 @@ func Published(p *model.Params, n engine.Numerics) *model.Params {
 // 1e-10 for losses of order one.
 const step = 1e-5
 
-// Gradient returns the derivative of f with respect to one parameter in every, by
+// Differences returns the derivative of f with respect to one parameter in every, by
 // central differences, and NaN for those between. f reads Theta; it must be smooth, so
 // models with experts need replayed routes.
-func (r *Reference) Gradient(every int, f func() float64) []float64 {
-	g := make([]float64, len(r.Theta))
-	for i, x := range r.Theta {
+func Differences(m *reference.Model, every int, f func() float64) []float64 {
+	g := make([]float64, len(m.Theta))
+	for i, x := range m.Theta {
 		if i%every != 0 {
 			g[i] = math.NaN()
 			continue
 		}
-		r.Theta[i] = x + step
+		m.Theta[i] = x + step
 		above := f()
-		r.Theta[i] = x - step
+		m.Theta[i] = x - step
 		below := f()
-		r.Theta[i] = x
+		m.Theta[i] = x
 		g[i] = (above - below) / (2 * step)
 	}
 	return g
 }
 
 // CompareGradients fails for the first entry of every tensor of p whose gradient is further
-// from its central difference than 1e-4 of that plus floor times the tensor's largest, where
-// terms cancel. Entries without a difference count as equal.
+// from that of the reference, want, than 1e-4 of it plus floor times the tensor's largest, where
+// terms cancel. Entries that are NaN in want count as equal.
 func CompareGradients(t testing.TB, what string, p *model.Params, grad []float32, want []float64, floor float64) {
 	t.Helper()
 	for _, tensor := range p.Tensors() {
@@ -280,7 +281,7 @@ func CompareGradients(t testing.TB, what string, p *model.Params, grad []float32
 		for i := tensor.Offset; i < tensor.End(); i++ {
 			g, w := float64(grad[i]), want[i]
 			if !math.IsNaN(w) && !(math.Abs(g-w) <= float64(1e-4*math.Abs(w))+float64(floor*largest)) {
-				t.Errorf("%s: %s[%d]: gradient %g, difference %g", what, tensor.Name, i-tensor.Offset, g, w)
+				t.Errorf("%s: %s[%d]: gradient %g, reference %g", what, tensor.Name, i-tensor.Offset, g, w)
 				break
 			}
 		}
@@ -291,8 +292,7 @@ func CompareGradients(t testing.TB, what string, p *model.Params, grad []float32
 // sequences, E·Σ_e f_e·P_e with f_e the share of assignments to expert e and
 // P_e the mean router probability (arXiv:2101.03961, equation 4, divided by
 // the top-k).
-func (r *Reference) Balance(traces []Trace, layer int) float64 {
-	c := r.Config
+func Balance(c model.Config, traces []*reference.Pass, layer int) float64 {
 	share, mean := make([]float64, c.Experts), make([]float64, c.Experts)
 	rows := 0
 	for _, t := range traces {
@@ -311,6 +311,43 @@ func (r *Reference) Balance(traces []Trace, layer int) float64 {
 		sum += share[e] / float64(rows*c.TopK) * mean[e] / float64(rows)
 	}
 	return float64(c.Experts) * sum
+}
+
+// Backward adds to m.Grad the gradient of a function of the logits of several sequences that is linear, plus
+// the load-balancing loss of every layer:
+//
+//	Σ_rv C_rv·logits_rv + balance·Σ_layers Balance
+//
+// c is [rows, vocab] over all sequences. A choice of experts has no gradient.
+func Backward(m *reference.Model, passes []*reference.Pass, c []float32, balance float64) {
+	config, rows := m.Config, 0
+	share := make([]float64, config.Layers*config.Experts)
+	for _, p := range passes {
+		rows += len(p.Logits)
+		for at, e := range p.Routes {
+			share[at/config.TopK%config.Layers*config.Experts+int(e)]++
+		}
+	}
+	perRow := balance * float64(config.Experts) / float64(rows*config.TopK) / float64(rows)
+	for _, p := range passes {
+		var logits [][]float64
+		var router [][][]float64
+		for _, z := range p.Logits {
+			d := make([]float64, len(z))
+			for v := range d {
+				d[v] = float64(c[v])
+			}
+			c = c[len(z):]
+			layers := make([][]float64, config.Layers)
+			for l := range layers {
+				for _, n := range share[l*config.Experts : (l+1)*config.Experts] {
+					layers[l] = append(layers[l], float64(perRow*n))
+				}
+			}
+			logits, router = append(logits, d), append(router, layers)
+		}
+		p.Backward(logits, router)
+	}
 }
 
 // Model is one shape the suites run, with its parameters.

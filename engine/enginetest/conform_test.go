@@ -6,6 +6,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
+	"driftlab/engine/reference"
 	"driftlab/model"
 	"driftlab/precision"
 )
@@ -16,11 +17,11 @@ func exact(spoil func(*enginetest.Observation)) enginetest.Subject {
 	return func(p *model.Params, n engine.Numerics, prompts [][]int32, temperature float64) []enginetest.Observation {
 		var list []enginetest.Observation
 		for _, tokens := range prompts {
-			trace := enginetest.NewReference(p).Forward(tokens, nil)
+			trace := reference.New(p).Forward(tokens, nil)
 			o := enginetest.Observation{Tokens: tokens, Routes: trace.Routes}
 			for _, logits := range trace.Logits {
 				var logp []float32
-				for _, x := range enginetest.LogSoftmax(logits, temperature) {
+				for _, x := range reference.LogSoftmax(logits, temperature) {
 					logp = append(logp, float32(x))
 				}
 				o.LogProbs = append(o.LogProbs, logp)
@@ -93,10 +94,10 @@ func TestCompareFails(t *testing.T) {
 
 // Central differences of a known function: the sum of the squares of all
 // parameters has the gradient 2θ.
-func TestGradient(t *testing.T) {
+func TestDifferences(t *testing.T) {
 	p := enginetest.Models(enginetest.Tiny)[0].Params
-	r := enginetest.NewReference(p)
-	g := r.Gradient(1, func() float64 {
+	r := reference.New(p)
+	g := enginetest.Differences(r, 1, func() float64 {
 		var sum float64
 		for _, x := range r.Theta {
 			sum += x * x

@@ -9,6 +9,7 @@ import (
 	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
+	"driftlab/engine/reference"
 )
 
 // Every column that is asked for is filled and the others are nil, whatever they
@@ -61,7 +62,7 @@ func TestHidden(t *testing.T) {
 				logits[v] += float64(h) * float64(p.Head[v*c.DModel+j])
 			}
 		}
-		for v, want := range enginetest.LogSoftmax(logits, 1) {
+		for v, want := range reference.LogSoftmax(logits, 1) {
 			if got := float64(b.Old.Dist[n*c.Vocab+v]); math.Abs(got-want) > 1e-5 {
 				t.Fatalf("token %d: log-prob %g, the hidden state gives %g", n, got, want)
 			}

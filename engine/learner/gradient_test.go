@@ -10,6 +10,7 @@ import (
 	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
+	"driftlab/engine/reference"
 	"driftlab/model"
 	"driftlab/moe"
 )
@@ -26,59 +27,93 @@ func coefficients(seed uint64, n int) []float64 {
 	return c
 }
 
-// value is the objective and the load-balancing loss in the reference, whose
-// routes are those of the batch's columns.
-func (o *linear) value(r *enginetest.Reference, b *enginetest.Responses, routes []uint8, prompts [][]uint8, temperature, balance float64) float64 {
+// objective is a function of the logits that token n was drawn from.
+type objective func(n int, logits []float64) float64
+
+// of is the objective at a temperature.
+func (o *linear) of(b *enginetest.Responses, temperature float64) objective {
+	return func(n int, logits []float64) float64 {
+		logp := reference.LogSoftmax(logits, temperature)
+		sum := o.at(n) * logp[b.Token[n]]
+		for _, lp := range logp {
+			sum -= o.entropy * math.Exp(lp) * lp
+		}
+		return sum
+	}
+}
+
+// forward runs the reference over every response, on the routes of one batch and with the masks of
+// another, nil for none. A prompt without a response has the routes that the batch knows.
+func forward(r *reference.Model, b, masks *enginetest.Responses) (passes []*reference.Pass) {
 	c := r.Config
 	per := c.Layers * c.TopK
-	var sum float64
-	var traces []enginetest.Trace
 	for i := range b.Len() {
 		from, to := b.Span(i)
+		prompt := len(b.Prompt[i])
 		tokens := append(slices.Clone(b.Prompt[i]), b.Token[from:max(to-1, from)]...)
+		r.Held = nil
+		if masks != nil {
+			r.Held = func(row, layer, head, position int) bool {
+				plane := 0
+				if masks.KVPlanes > 1 {
+					plane = layer*c.KVHeads + head
+				}
+				return row < prompt-1 || masks.KVKept[(from+row-prompt+1)*masks.KVPlanes+plane]>>position&1 == 1
+			}
+		}
 		var visited []uint8
 		if !c.Dense() {
-			visited = append(slices.Clone(prompts[i]), routes[from*per:to*per]...)
+			visited = append(slices.Clone(b.Old.PromptRoutes[i]), b.Old.Routes[from*per:to*per]...)
 			for len(visited) < len(tokens)*per {
 				visited = append(visited, moe.NoRoute) // the last row of a prompt without a response
 			}
 		}
-		t := r.Forward(tokens, visited)
-		traces = append(traces, t)
-		for n := from; n < to; n++ {
-			logp := enginetest.LogSoftmax(t.Logits[len(b.Prompt[i])-1+n-from], temperature)
-			sum += o.at(n) * logp[b.Token[n]]
-			for _, lp := range logp {
-				sum -= o.entropy * math.Exp(lp) * lp
+		passes = append(passes, r.Forward(tokens, visited))
+	}
+	return passes
+}
+
+// backward adds to r.Grad the gradient of the sum of f over all tokens and of the load-balancing loss, and
+// returns that sum. The derivatives of f are central differences in the logits.
+func backward(r *reference.Model, b *enginetest.Responses, passes []*reference.Pass, f objective, balance float64) (sum float64) {
+	var slope []float32
+	for i, p := range passes {
+		from, to := b.Span(i)
+		for row, logits := range p.Logits {
+			n := from + row - (len(b.Prompt[i]) - 1)
+			if n < from || n >= to {
+				slope = append(slope, make([]float32, len(logits))...)
+				continue
+			}
+			sum += f(n, logits)
+			for v := range logits {
+				const step = 1e-5
+				x := logits[v]
+				logits[v] = x + step
+				above := f(n, logits)
+				logits[v] = x - step
+				slope = append(slope, float32((above-f(n, logits))/(2*step)))
+				logits[v] = x
 			}
 		}
 	}
-	for l := range c.Layers {
-		if !c.Dense() {
-			sum += balance * r.Balance(traces, l)
+	enginetest.Backward(r, passes, slope, balance)
+	if !r.Config.Dense() {
+		for l := range r.Config.Layers {
+			sum += balance * enginetest.Balance(r.Config, passes, l)
 		}
 	}
 	return sum
 }
 
-var exhaustive = flag.Bool("exhaustive", false, "differentiate by every parameter, as in nightly tests, in place of one in five")
+var exhaustive = flag.Bool("exhaustive", false, "every model and format, as in nightly tests, in place of some")
 
-// parameters is the distance of those by which the reference is differentiated: five is
-// coprime to every width, so that all tensors have some, in all rows and columns.
-func parameters() int {
-	if *exhaustive {
-		return 1
-	}
-	return 5
-}
-
-// The gradient of the parameters of every tensor is the central difference of
-// the float64 reference: through temperature, policy loss, entropy and
+// The gradient of every parameter is that of the float64 reference: through temperature, policy loss, entropy and
 // load-balancing loss, for every variant of the architecture, with the
 // learner's own routes, with replayed ones, and with holes in the recording.
 // What is asked is 1e-3 relative; what holds is 1e-4, down to 3e-6 of the
 // tensor's largest entry where terms cancel.
-func TestGradientsAreDifferences(t *testing.T) {
+func TestGradientsAreTheReferences(t *testing.T) {
 	for i, m := range enginetest.Models(enginetest.Tiny) {
 		t.Run(m.Name, func(t *testing.T) {
 			p, c := m.Params, m.Params.Config
@@ -101,9 +136,9 @@ func TestGradientsAreDifferences(t *testing.T) {
 				// follows what it chose.
 				l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 0.7, Replay: replay}, Earlier: &b.Old})
 			}
-			r := enginetest.NewReference(p)
-			want := r.Gradient(parameters(), func() float64 { return o.value(r, b, b.Old.Routes, b.Old.PromptRoutes, 0.7, 0.5) })
-			enginetest.CompareGradients(t, "replay "+string(replay), p, grad, want, 3e-6)
+			r := reference.New(p)
+			backward(r, b, forward(r, b, nil), o.of(b, 0.7), 0.5)
+			enginetest.CompareGradients(t, "replay "+string(replay), p, grad, r.Grad, 3e-6)
 		})
 	}
 }
@@ -151,12 +186,12 @@ func TestGradientsAreStraightThrough(t *testing.T) {
 		if _, err := l.Gradient(&b.Now, &b.Sampled, o, learner.StepOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true, Entropy: true}); err != nil {
 			t.Fatal(err)
 		}
-		r := enginetest.NewReference(enginetest.Published(p, n))
-		want := r.Gradient(1, func() float64 { return o.value(r, b, b.Old.Routes, b.Old.PromptRoutes, 1, 0) })
+		r := reference.New(enginetest.Published(p, n))
+		backward(r, b, forward(r, b, nil), o.of(b, 1), 0)
 		var off, all float64
 		for i, g := range l.Grad() {
-			off += (float64(g) - want[i]) * (float64(g) - want[i])
-			all += want[i] * want[i]
+			off += (float64(g) - r.Grad[i]) * (float64(g) - r.Grad[i])
+			all += r.Grad[i] * r.Grad[i]
 		}
 		if d := math.Sqrt(off / all); d > test.bound || d < test.bound/20 {
 			t.Errorf("%s: the gradient is %.3g away, stated is %.3g to %.3g", test.numerics, d, test.bound/20, test.bound)

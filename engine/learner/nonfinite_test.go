@@ -10,6 +10,7 @@ import (
 	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
+	"driftlab/engine/reference"
 	"driftlab/model"
 )
 
@@ -115,7 +116,7 @@ func TestNonFiniteLogProb(t *testing.T) {
 		p.FinalNorm[i] = 100
 	}
 	prompt := []int32{1, 2, 3}
-	logit := enginetest.NewReference(p).Forward(prompt, nil).Logits[2][0]
+	logit := reference.New(p).Forward(prompt, nil).Logits[2][0]
 	p.Head[0] = float32(2.5e38 / math.Abs(logit))
 	p.Head[p.Config.DModel] = -p.Head[0]
 	unlikely := int32(0)

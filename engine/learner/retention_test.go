@@ -9,6 +9,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
+	"driftlab/engine/reference"
 	"driftlab/engine/rollout"
 	"driftlab/model"
 )
@@ -86,11 +87,10 @@ func TestFullRetentionChangesNothing(t *testing.T) {
 	}
 }
 
-// The gradient with masks replayed is the central difference of the float64
-// reference that sees the same positions, and with the dense objective that of
+// The gradient with masks replayed is that of the float64 reference that sees the same positions, and with the dense objective that of
 //
 //	Σ c·log shadow(token) + entropy + 0.7·Σ KL(dense‖shadow at the old weights)
-func TestRetentionGradientsAreDifferences(t *testing.T) {
+func TestRetentionGradientsAreTheReferences(t *testing.T) {
 	const warm = 0.7
 	for i, m := range enginetest.Models(enginetest.Tiny) {
 		p, c := m.Params, m.Params.Config
@@ -108,8 +108,8 @@ func TestRetentionGradientsAreDifferences(t *testing.T) {
 			return &scored
 		}
 		shadowRoutes, denseRoutes := routes(true), routes(false)
-		r := enginetest.NewReference(p)
-		shadow := distributions(r, shadowRoutes, b, warm)
+		r := reference.New(p)
+		shadow := forward(r, shadowRoutes, b)
 		coef := 0.7
 		if i%3 == 2 {
 			coef = 0
@@ -125,27 +125,25 @@ func TestRetentionGradientsAreDifferences(t *testing.T) {
 		if !slices.Equal(b.Now.Logp, shadowRoutes.Old.Logp) {
 			t.Errorf("%s: the gradient leaves other log-probs than the shadow's", m.Name)
 		}
-		value := func() (sum float64) {
-			for n, logp := range distributions(r, shadowRoutes, b, warm) {
-				sum += o.at(n) * logp[b.Token[n]]
-				for _, lp := range logp {
-					sum -= o.entropy * math.Exp(lp) * lp
-				}
+		var log [][]float64 // of the shadow at the old weights, by token
+		for i, p := range shadow {
+			for _, logits := range p.Logits[len(b.Prompt[i])-1:] {
+				log = append(log, reference.LogSoftmax(logits, warm))
 			}
-			if coef > 0 {
-				for n, logp := range distributions(r, denseRoutes, nil, warm) {
-					for a, lp := range logp {
-						sum += coef * math.Exp(lp) * (lp - shadow[n][a])
-					}
-				}
-			}
-			return sum
 		}
-		want := r.Gradient(parameters(), value)
-		if v := value(); math.Abs(report.Loss-v) > 1e-4*math.Abs(v)+1e-5 {
+		v := backward(r, b, shadow, o.of(b, warm), 0)
+		if coef > 0 {
+			v += backward(r, b, forward(r, denseRoutes, nil), func(n int, logits []float64) (sum float64) {
+				for a, lp := range reference.LogSoftmax(logits, warm) {
+					sum += coef * math.Exp(lp) * (lp - log[n][a])
+				}
+				return sum
+			}, 0)
+		}
+		if math.Abs(report.Loss-v) > 1e-4*math.Abs(v)+1e-5 {
 			t.Errorf("%s: loss %g, reference %g", m.Name, report.Loss, v)
 		}
-		enginetest.CompareGradients(t, fmt.Sprintf("%s, coefficient %g", m.Name, coef), p, l.Grad(), want, 1e-5)
+		enginetest.CompareGradients(t, fmt.Sprintf("%s, coefficient %g", m.Name, coef), p, l.Grad(), r.Grad, 1e-5)
 		l.Close()
 	}
 }
@@ -166,39 +164,6 @@ func hold(b *enginetest.Responses) {
 			}
 		}
 	}
-}
-
-// distributions are the reference's next-token log-probs of every response
-// token, on the routes of one batch and with the masks of another, nil for none.
-func distributions(r *enginetest.Reference, routes, masks *enginetest.Responses, temperature float64) (list [][]float64) {
-	c, b := r.Config, routes
-	per := c.Layers * c.TopK
-	for i := range b.Len() {
-		from, to := b.Span(i)
-		if from == to {
-			continue
-		}
-		prompt := len(b.Prompt[i])
-		r.Held = nil
-		if masks != nil {
-			r.Held = func(row, layer, head, position int) bool {
-				plane := 0
-				if masks.KVPlanes > 1 {
-					plane = layer*c.KVHeads + head
-				}
-				return row < prompt-1 || masks.KVKept[(from+row-prompt+1)*masks.KVPlanes+plane]>>position&1 == 1
-			}
-		}
-		var visited []uint8
-		if !c.Dense() {
-			visited = append(slices.Clone(b.Old.PromptRoutes[i]), b.Old.Routes[from*per:to*per]...)
-		}
-		logits := r.Forward(append(slices.Clone(b.Prompt[i]), b.Token[from:to-1]...), visited).Logits
-		for n := from; n < to; n++ {
-			list = append(list, enginetest.LogSoftmax(logits[prompt-1+n-from], temperature))
-		}
-	}
-	return list
 }
 
 // Masks that are not there, or that do not fit, are a programmer's fault.

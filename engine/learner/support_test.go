@@ -8,6 +8,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
+	"driftlab/engine/reference"
 	"driftlab/engine/rollout"
 	"driftlab/model"
 )
@@ -133,9 +134,8 @@ func TestSupportStatistics(t *testing.T) {
 	}
 }
 
-// The gradient on replayed supports is the central difference of the float64
-// reference's restricted policy, entropy included.
-func TestSupportGradientsAreDifferences(t *testing.T) {
+// The gradient on replayed supports is that of the float64 reference's restricted policy, entropy included.
+func TestSupportGradientsAreTheReferences(t *testing.T) {
 	const warm = 0.7
 	for i, m := range enginetest.Models(enginetest.Tiny)[:3] {
 		p, c := m.Params, m.Params.Config
@@ -159,45 +159,33 @@ func TestSupportGradientsAreDifferences(t *testing.T) {
 		if _, err := l.Gradient(&b.Now, &b.Sampled, o, learner.StepOptions{Policy: learner.Policy{Temperature: warm, Support: true}, Distributions: true, Entropy: true}); err != nil {
 			t.Fatal(err)
 		}
-		r := enginetest.NewReference(p)
-		want := r.Gradient(parameters(), func() float64 { return o.onSupport(r, b, warm) })
-		enginetest.CompareGradients(t, m.Name, p, l.Grad(), want, 1e-5)
+		r := reference.New(p)
+		backward(r, b, forward(r, b, nil), o.onSupport(b, warm), 0)
+		enginetest.CompareGradients(t, m.Name, p, l.Grad(), r.Grad, 1e-5)
 		l.Close()
 	}
 }
 
-// onSupport is the objective of the restricted policy in the reference, with
-// the routes of the batch's columns.
-func (o *linear) onSupport(r *enginetest.Reference, b *enginetest.Responses, temperature float64) (sum float64) {
-	per := r.Config.Layers * r.Config.TopK
-	for i := range b.Len() {
-		from, to := b.Span(i)
-		tokens := append(slices.Clone(b.Prompt[i]), b.Token[from:max(to-1, from)]...)
-		var visited []uint8
-		if !r.Config.Dense() && from < to {
-			visited = append(slices.Clone(b.Old.PromptRoutes[i]), b.Old.Routes[from*per:to*per]...)
-		}
-		logits := r.Forward(tokens, visited).Logits
-		for n := from; n < to; n++ {
-			row := logits[len(b.Prompt[i])-1+n-from]
-			kept := b.Support[n]
-			if kept == nil {
-				for a := range row {
-					kept = append(kept, int32(a))
-				}
-			}
-			z := 0.0
-			for _, a := range kept {
-				z += math.Exp(row[a] / temperature)
-			}
-			sum += o.at(n) * (row[b.Token[n]]/temperature - math.Log(z))
-			for _, a := range kept {
-				lp := row[a]/temperature - math.Log(z)
-				sum -= o.entropy * math.Exp(lp) * lp
+// onSupport is the objective of the restricted policy.
+func (o *linear) onSupport(b *enginetest.Responses, temperature float64) objective {
+	return func(n int, logits []float64) float64 {
+		kept := b.Support[n]
+		if kept == nil {
+			for a := range logits {
+				kept = append(kept, int32(a))
 			}
 		}
+		z := 0.0
+		for _, a := range kept {
+			z += math.Exp(logits[a] / temperature)
+		}
+		sum := o.at(n) * (logits[b.Token[n]]/temperature - math.Log(z))
+		for _, a := range kept {
+			lp := logits[a]/temperature - math.Log(z)
+			sum -= o.entropy * math.Exp(lp) * lp
+		}
+		return sum
 	}
-	return sum
 }
 
 // Supports that are not there, or that leave the sampled token out, are a

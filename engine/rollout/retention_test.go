@@ -9,6 +9,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
+	"driftlab/engine/reference"
 	"driftlab/engine/rollout"
 	"driftlab/model"
 )
@@ -134,7 +135,7 @@ func TestHeavyHittersAreTheReferences(t *testing.T) {
 		held := func(row, layer, head, position int) bool {
 			return row < prompt || slices.Contains(seen(b, from+row-prompt+1, layer*c.KVHeads+head), position)
 		}
-		ref := enginetest.NewReference(m.Params)
+		ref := reference.New(m.Params)
 		ref.Held = held
 		weights := map[[3]int][]float64{} // by row, layer and key head
 		ref.Attended = func(row, layer, head int, w []float64) {

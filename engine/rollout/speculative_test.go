@@ -9,6 +9,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
+	"driftlab/engine/reference"
 	"driftlab/engine/rollout"
 	"driftlab/model"
 )
@@ -185,10 +186,10 @@ func frequencies(t *testing.T, d drafting, responses int) (deviations float64, b
 		from, _ := b.Span(i)
 		count[[3]int32(b.Token[from:from+3])]++
 	}
-	ref := enginetest.NewReference(d.verifier)
+	ref := reference.New(d.verifier)
 	law := func(tokens ...int32) []float64 {
 		logits := ref.Forward(append(slices.Clone(prompt), tokens...), nil).Logits
-		return enginetest.LogSoftmax(logits[len(logits)-1], 1)
+		return reference.LogSoftmax(logits[len(logits)-1], 1)
 	}
 	chi, cells, rest, restCount := 0.0, 0, 0.0, 0
 	v := int32(c.Vocab)
