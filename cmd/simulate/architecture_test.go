@@ -83,7 +83,9 @@ var layers = []layer{
 	{"experiments/claims/age experiments/claims/attempts experiments/claims/correction experiments/claims/distillation experiments/claims/dynamic experiments/claims/estimator " +
 		"experiments/claims/length experiments/claims/precision experiments/claims/process experiments/claims/ratio experiments/claims/reduction experiments/claims/routing " +
 		"experiments/claims/scaling experiments/claims/text", "experiments/claims/claim experiments/measure " + shown + session},
-	{"experiments/claims", "experiments/claims/..."},
+	{"experiments/studies", ""},
+	{"experiments/measurements", "experiments/claims/claim experiments/measure engine/kernel " + shown + session},
+	{"experiments/claims", "experiments/claims/... experiments/measurements experiments/studies"},
 	{"experiments/sources", "experiments/claims experiments/claims/claim experiments/table results results/figure results/stats trainer/recipe"},
 	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/queue experiments/table " + shown + session},
 	{"experiments", "experiments/measure experiments/queue experiments/run experiments/sweep " + shown + session},

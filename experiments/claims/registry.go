@@ -1,8 +1,10 @@
-// Package claims is the list of all published claims that can be measured. They
-// stand in packages by theme, one file each; a new theme is a line here.
+// Package claims is the list of all published claims that can be measured. Each is a file of
+// package studies, by theme.
 package claims
 
 import (
+	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 
@@ -21,43 +23,70 @@ import (
 	"driftlab/experiments/claims/routing"
 	"driftlab/experiments/claims/scaling"
 	"driftlab/experiments/claims/text"
+	"driftlab/experiments/measurements"
+	"driftlab/experiments/studies"
+
+	"go.yaml.in/yaml/v4"
 )
 
-// themes are the packages, in the order of the survey.
-var themes = []struct {
-	name   string
-	claims func() []claim.Claim
-}{
-	{"ratio", ratio.Claims},
-	{"estimator", estimator.Claims},
-	{"precision", precision.Claims},
-	{"reduction", reduction.Claims},
-	{"text", text.Claims},
-	{"routing", routing.Claims},
-	{"correction", correction.Claims},
-	{"length", length.Claims},
-	{"attempts", attempts.Claims},
-	{"process", process.Claims},
-	{"distillation", distillation.Claims},
-	{"age", age.Claims},
-	{"dynamic", dynamic.Claims},
-	{"scaling", scaling.Claims},
+// inGo are the claims that are not files yet.
+func inGo() []claim.Claim {
+	return slices.Concat(age.Claims(), attempts.Claims(), correction.Claims(), distillation.Claims(), dynamic.Claims(), estimator.Claims(), length.Claims(),
+		precision.Claims(), process.Claims(), ratio.Claims(), reduction.Claims(), routing.Claims(), scaling.Claims(), text.Claims())
 }
 
 // All lists the claims in the order of the survey.
 func All() []claim.Claim { return slices.Clone(read()) }
 
-// read makes the list once: some claims are files.
+// read makes the list once. A file that is not a claim is a programmer's fault.
 var read = sync.OnceValue(func() []claim.Claim {
-	var all []claim.Claim
+	list, err := load(studies.Claims)
+	if err != nil {
+		panic("claims: " + err.Error())
+	}
+	return list
+})
+
+// load reads the claims below a folder in the order of order.yaml.
+func load(dir fs.FS) (list []claim.Claim, err error) {
+	dir, err = fs.Sub(dir, "claims")
+	if err != nil {
+		return nil, err
+	}
+	text, err := fs.ReadFile(dir, "order.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var themes []struct {
+		Theme, About string
+		Claims       []string
+	}
+	if err := yaml.Load(text, &themes, yaml.WithKnownFields()); err != nil {
+		return nil, fmt.Errorf("order.yaml: %w", err)
+	}
+	files, err := claim.Read(dir, &measurements.Library)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range inGo() {
+		files[c.ID] = c
+	}
 	for _, t := range themes {
-		for _, c := range t.claims() {
-			c.Theme = t.name
-			all = append(all, c)
+		for _, id := range t.Claims {
+			c, ok := files[id]
+			if !ok || c.Theme != "" && c.Theme != t.Theme {
+				return nil, fmt.Errorf("order.yaml: there is no %s/%s.yaml", t.Theme, id)
+			}
+			c.Theme = t.Theme
+			list = append(list, c)
+			delete(files, id)
 		}
 	}
-	return all
-})
+	for id := range files {
+		return nil, fmt.Errorf("order.yaml does not list %s", id)
+	}
+	return list, nil
+}
 
 // Lookup returns the claim of that id.
 func Lookup(id string) (claim.Claim, bool) {

@@ -41,6 +41,8 @@ type warmStartArm struct {
 	Name, Recipe string
 	Set          []string
 	Shared       bool
+	// Named is for the arms that name it alone: it is no other arm's start.
+	Named bool
 }
 
 // folder is the checkpoint of a warm start; a preview trains it for a few steps.
@@ -56,6 +58,11 @@ func (w warmStartArm) folder(ctx context.Context, e *Env) (string, error) {
 	return own.Warm(ctx, w.Recipe, set...)
 }
 
+// Measure makes the runs; see TrainArms.
+func (t *Training) Measure(ctx context.Context, e *Env, o *Observation) error {
+	return e.TrainArms(ctx, o, *t)
+}
+
 // TrainArms makes the runs of a training and records them, arm by arm. A change that names
 // $rate has the learning rate in it; without one the rate is the first change.
 func (e *Env) TrainArms(ctx context.Context, o *Observation, t Training) error {
@@ -66,7 +73,7 @@ func (e *Env) TrainArms(ctx context.Context, o *Observation, t Training) error {
 			return err
 		}
 		folders = append(folders, "warm/"+w.Name, dir)
-		if !w.Shared && start == nil {
+		if !w.Shared && !w.Named && start == nil {
 			start = []string{"checkpoint=" + dir}
 		}
 	}

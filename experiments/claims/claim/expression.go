@@ -11,34 +11,111 @@ import (
 	"strconv"
 	"strings"
 
+	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 )
 
-// An expression is a value per replication, written as in Go: numbers, + - * / and the
-// functions below of arms, averaged over learning rates.
+// An expression is a list of numbers per unit of replication, usually of one number. It is
+// written as in Go. A text is a figure of the observation, averaged over the runs of a unit,
+// [k] its entry, counted from the end where k is negative, and [a:b] a part of it:
 //
+//	"dense k3"[1] / "dense k3"[0]
 //	late("fp8, token TIS") - late("fp8, uncorrected")
+//
+// Functions are listed below. Four have a meaning of their own: each(x) is x of every run,
+// averaged over the runs of a unit; rates(x) is each(x) at every learning rate, averaged over
+// them, where $rate in a figure's name is the rate; overall(x) is the mean over units; and
+// interval(x) or interval(x, y) is estimate, low and high end of the 95 % interval of x or of
+// the ratio x/y.
 
-// armFunctions read an arm's runs, and a column of them where they take one.
-var armFunctions = map[string]struct {
-	column bool
-	of     func(j *Judge, rates []string, arm, column string) []float64
-}{
+// ListFunction takes so many lists (at least one if that is negative) and returns one.
+type ListFunction struct {
+	Arguments int
+	Of        func(x ...[]float64) []float64
+}
+
+// UnitFunction is a value per unit of replication, of texts.
+type UnitFunction struct {
+	// Texts is how many texts it takes. An arm function's first text is an arm, its second
+	// a column of it.
+	Texts int
+	Of    func(j *Judge, rates []string, texts []string) []float64
+	arm   bool
+}
+
+// each makes a list function of one of numbers.
+func eachEntry(of func(float64) float64) ListFunction {
+	return ListFunction{1, func(x ...[]float64) []float64 { return stats.Each(x[0], of) }}
+}
+
+// single makes a list function of one that has a number for a value.
+func single(of func([]float64) float64) ListFunction {
+	return ListFunction{1, func(x ...[]float64) []float64 { return []float64{of(x[0])} }}
+}
+
+// paired makes a list function of one of two lists that has a number for a value.
+func paired(of func(x, y []float64) float64) ListFunction {
+	return ListFunction{2, func(x ...[]float64) []float64 { return []float64{of(x[0], x[1])} }}
+}
+
+// extremum is the greatest (or by a least) entry of one list, or entry by entry of several.
+func extremum(of func(a, b float64) float64) ListFunction {
+	return ListFunction{-1, func(x ...[]float64) []float64 {
+		if len(x) == 1 && len(x[0]) > 0 { // the entries, as lists of one
+			for _, v := range x[0][1:] {
+				x = append(x, []float64{v})
+			}
+			x[0] = x[0][:1]
+		}
+		out := x[0]
+		for _, y := range x[1:] {
+			out = combine(out, y, of)
+		}
+		return out
+	}}
+}
+
+// listFunctions are those of every claim; a library has more.
+var listFunctions = map[string]ListFunction{
+	"log": eachEntry(elementary.Log), "exp": eachEntry(elementary.Exp), "log1p": eachEntry(elementary.Log1p), "sqrt": eachEntry(math.Sqrt),
+	"abs": eachEntry(math.Abs), "round": eachEntry(math.Round),
+	"min": extremum(func(a, b float64) float64 { return min(a, b) }), "max": extremum(func(a, b float64) float64 { return max(a, b) }),
+	"mean": single(stats.Average), "median": single(stats.Median), "auc": single(func(y []float64) float64 { return stats.AUC(Counting(len(y)), y) }),
+	"length": single(func(x []float64) float64 { return float64(len(x)) }),
+	// collapsed is 1 for a curve that ends 30 % or more below its own best.
+	"collapsed": single(func(x []float64) float64 { return truth(Collapsed(x)) }),
+	// count is 1, 2, ... in the place of the entries, half the latter half of them.
+	"count":  {1, func(x ...[]float64) []float64 { return Counting(len(x[0])) }},
+	"sorted": {1, func(x ...[]float64) []float64 { return slices.Sorted(slices.Values(x[0])) }},
+	"half":   {1, func(x ...[]float64) []float64 { return x[0][len(x[0])/2:] }},
+	"list":   {-1, func(x ...[]float64) []float64 { return slices.Concat(x...) }},
+	// where has the entries of its first list at which the second is not 0.
+	"where": {2, func(x ...[]float64) (out []float64) {
+		for i, v := range x[0] {
+			if x[1][i] != 0 {
+				out = append(out, v)
+			}
+		}
+		return out
+	}},
+	// blocks are means over so many entries in a row.
+	"blocks": {2, func(x ...[]float64) []float64 { return Blocks(x[0], int(x[1][0])) }},
+	"slope":  paired(stats.Slope), "rsquared": paired(stats.RSquared), "spearman": paired(stats.Spearman), "pow": {2, func(x ...[]float64) []float64 { return combine(x[0], x[1], elementary.Pow) }},
+}
+
+// unitFunctions read an arm's runs, averaged over learning rates, and a column of them where
+// they take one.
+var unitFunctions = map[string]UnitFunction{
 	// late is the late pass rate in the learner's engine, sampled in the rollout engine.
-	"late":    {false, func(j *Judge, rates []string, arm, _ string) []float64 { return j.Late(rates, arm) }},
-	"sampled": {false, func(j *Judge, rates []string, arm, _ string) []float64 { return j.OverRates(rates, arm, lateSampled) }},
-	// average is the mean of a column over a run.
-	"average": {true, (*Judge).Average},
-	// first and last are the means of the first and the last third of a column.
-	"first": {true, func(j *Judge, rates []string, arm, column string) []float64 {
-		return j.thirds(rates, arm, column, false)
-	}},
-	"last": {true, func(j *Judge, rates []string, arm, column string) []float64 {
-		return j.thirds(rates, arm, column, true)
-	}},
+	"late":    {1, func(j *Judge, rates, of []string) []float64 { return j.Late(rates, of[0]) }, true},
+	"sampled": {1, func(j *Judge, rates, of []string) []float64 { return j.OverRates(rates, of[0], lateSampled) }, true},
+	// average is the mean of a column over a run, first and last are those of its first and last third.
+	"average": {2, func(j *Judge, rates, of []string) []float64 { return j.Average(rates, of[0], of[1]) }, true},
+	"first":   {2, func(j *Judge, rates, of []string) []float64 { return j.thirds(rates, of[0], of[1], false) }, true},
+	"last":    {2, func(j *Judge, rates, of []string) []float64 { return j.thirds(rates, of[0], of[1], true) }, true},
 	// generated counts the tokens of the runs, tokens those of which a column has the share.
-	"generated": {false, func(j *Judge, rates []string, arm, _ string) []float64 { return j.countTokens(rates, arm, "") }},
-	"tokens":    {true, (*Judge).countTokens},
+	"generated": {1, func(j *Judge, rates, of []string) []float64 { return j.countTokens(rates, of[0], "") }, true},
+	"tokens":    {2, func(j *Judge, rates, of []string) []float64 { return j.countTokens(rates, of[0], of[1]) }, true},
 }
 
 // lengthColumn is the mean length of a batch's responses, of which the headline's recipe has
@@ -66,64 +143,252 @@ func (j *Judge) countTokens(rates []string, arm, share string) []float64 {
 	})
 }
 
-// Functions of values: mean is that over replications, as a number; slope is that of
-// y over x, of arguments x1, y1, x2, y2, ...
-const meanFunction, slopeFunction = "mean", "slope"
-
-// evaluate is the value of an expression that checkExpression took.
-func (j *Judge) evaluate(rates []string, text string) []float64 {
-	n, err := parser.ParseExpr(text)
-	if err != nil {
-		panic("claim: " + err.Error())
-	}
-	return j.value(rates, n)
+// scope is where an expression is evaluated.
+type scope struct {
+	j     *Judge
+	rates []string
+	rate  string // that stands for $rate; empty outside rates(...)
+	lib   *Library
 }
 
-func (j *Judge) value(rates []string, n ast.Expr) []float64 {
-	switch n := n.(type) {
-	case *ast.ParenExpr:
-		return j.value(rates, n.X)
-	case *ast.BasicLit:
-		v, _ := strconv.ParseFloat(n.Value, 64)
-		return j.Each(func(*Observation) float64 { return v })
-	case *ast.BinaryExpr:
-		x, y := j.value(rates, n.X), j.value(rates, n.Y)
-		for i := range x {
-			x[i] = operators[n.Op](x[i], y[i])
+// evaluate is the value of an expression that checkExpression took, one number per unit.
+func (s scope) evaluate(text string) []float64 {
+	lists := s.lists(text)
+	out := make([]float64, len(lists))
+	for i, x := range lists {
+		if len(x) != 1 {
+			panic(&FigureError{text, fmt.Sprintf("has %d values, not one", len(x))})
 		}
-		return x
-	}
-	call := n.(*ast.CallExpr)
-	name := call.Fun.(*ast.Ident).Name
-	if f, ok := armFunctions[name]; ok {
-		words := append(literals(call), "")
-		return f.of(j, rates, words[0], words[1])
-	}
-	var values [][]float64
-	for _, a := range call.Args {
-		values = append(values, j.value(rates, a))
-	}
-	if name == meanFunction {
-		mean := stats.Average(values[0])
-		return j.Each(func(*Observation) float64 { return mean })
-	}
-	out := make([]float64, len(values[0]))
-	for i := range out {
-		var x, y []float64
-		for k := 0; k < len(values); k += 2 {
-			x, y = append(x, values[k][i]), append(y, values[k+1][i])
-		}
-		out[i] = stats.Slope(x, y)
+		out[i] = x[0]
 	}
 	return out
 }
 
-// operators round their results, so that no product is fused with a sum.
+// lists is the value of an expression.
+func (s scope) lists(text string) [][]float64 {
+	n, err := parser.ParseExpr(text)
+	if err != nil {
+		panic("claim: " + err.Error())
+	}
+	return s.value(n)
+}
+
+func (s scope) value(n ast.Expr) [][]float64 {
+	switch n := n.(type) {
+	case *ast.ParenExpr:
+		return s.value(n.X)
+	case *ast.BasicLit:
+		if n.Kind == token.STRING {
+			name := s.figureName(n)
+			return s.runs(func(o *Observation) []float64 { return o.List(name) })
+		}
+		v, _ := strconv.ParseFloat(n.Value, 64)
+		return s.constant(v)
+	case *ast.UnaryExpr:
+		return apply(func(x ...[]float64) []float64 { return stats.Negated(x[0]) }, s.value(n.X))
+	case *ast.BinaryExpr:
+		return apply(func(x ...[]float64) []float64 { return combine(x[0], x[1], operators[n.Op]) }, s.value(n.X), s.value(n.Y))
+	case *ast.IndexExpr:
+		part := func(x ...[]float64) []float64 { k := place(x[0], n.Index); return x[0][k : k+1] }
+		if l, ok := n.X.(*ast.BasicLit); ok { // of the runs, whose lists may have unequal lengths
+			name := s.figureName(l)
+			return s.runs(func(o *Observation) []float64 { return part(o.List(name)) })
+		}
+		return apply(part, s.value(n.X))
+	case *ast.SliceExpr:
+		return apply(func(x ...[]float64) []float64 {
+			from, to := 0, len(x[0])
+			if n.Low != nil {
+				from = place(x[0], n.Low)
+			}
+			if n.High != nil {
+				to = place(x[0], n.High)
+			}
+			return x[0][from:to]
+		}, s.value(n.X))
+	}
+	call := n.(*ast.CallExpr)
+	name := call.Fun.(*ast.Ident).Name
+	if f, ok := s.lib.unit(name); ok {
+		texts := literals(call)
+		for i := range texts {
+			texts[i] = strings.ReplaceAll(texts[i], "$rate", s.rate)
+		}
+		var out [][]float64
+		for _, v := range f.Of(s.j, s.rates, texts) {
+			out = append(out, []float64{v})
+		}
+		return out
+	}
+	switch name {
+	case "each":
+		return s.single().average(s.j, s.single().value(call.Args[0]))
+	case "rates":
+		return s.overRates(call.Args[0])
+	}
+	var args [][][]float64
+	for _, a := range call.Args {
+		args = append(args, s.value(a))
+	}
+	switch name {
+	case "overall":
+		return s.constant(stats.Average(first(args[0])))
+	case "interval":
+		i := stats.T(first(args[0]))
+		if len(args) == 2 {
+			i = stats.TRatio(first(args[0]), first(args[1]))
+		}
+		return s.constant(i.Estimate, i.Low, i.High)
+	}
+	f, _ := s.lib.list(name)
+	return apply(f.Of, args...)
+}
+
+// figureName is the figure that a text names.
+func (s scope) figureName(l *ast.BasicLit) string {
+	name, _ := strconv.Unquote(l.Value)
+	return strings.ReplaceAll(name, "$rate", s.rate)
+}
+
+// runs are the lists of the runs, averaged over those of a unit.
+func (s scope) runs(of func(o *Observation) []float64) [][]float64 {
+	var lists [][]float64
+	for _, o := range s.j.Runs {
+		lists = append(lists, of(o))
+	}
+	return s.average(s.j, lists)
+}
+
+// average are the means of lists, one per run, over the runs of a judge's units, entry by entry.
+func (s scope) average(j *Judge, lists [][]float64) [][]float64 {
+	out := make([][]float64, j.Independent())
+	for u, group := range j.byWarmStart() {
+		if len(group) == 1 {
+			out[u] = lists[group[0]]
+			continue
+		}
+		for k := range lists[group[0]] {
+			var entry []float64
+			for _, i := range group {
+				if len(lists[i]) != len(lists[group[0]]) {
+					panic(&FigureError{"a list", "has unequal lengths in the runs of a warm start: it needs each(...)"})
+				}
+				entry = append(entry, lists[i][k])
+			}
+			out[u] = append(out[u], stats.Average(entry))
+		}
+	}
+	return out
+}
+
+// single is the scope in which every run is a unit.
+func (s scope) single() scope {
+	s.j = &Judge{Seeds: s.j.Seeds, Runs: s.j.Runs}
+	return s
+}
+
+// overRates is the mean of an expression over the learning rates, run by run.
+func (s scope) overRates(n ast.Expr) [][]float64 {
+	one := s.single()
+	sum := one.constant(0)
+	for _, rate := range s.rates {
+		one.rate, one.rates = rate, []string{rate}
+		sum = apply(func(x ...[]float64) []float64 { return combine(x[0], x[1], operators[token.ADD]) }, sum, one.value(n))
+	}
+	number := []float64{float64(len(s.rates))}
+	return s.average(s.j, apply(func(x ...[]float64) []float64 { return combine(x[0], number, operators[token.QUO]) }, sum))
+}
+
+// constant is the same list in every unit.
+func (s scope) constant(list ...float64) [][]float64 {
+	out := make([][]float64, s.j.Independent())
+	for i := range out {
+		out[i] = list
+	}
+	return out
+}
+
+// first are the first entries.
+func first(lists [][]float64) []float64 {
+	out := make([]float64, len(lists))
+	for i, x := range lists {
+		out[i] = x[0]
+	}
+	return out
+}
+
+// apply is a function of lists, unit by unit.
+func apply(of func(x ...[]float64) []float64, args ...[][]float64) [][]float64 {
+	out := make([][]float64, len(args[0]))
+	for u := range out {
+		var x [][]float64
+		for _, a := range args {
+			x = append(x, a[u])
+		}
+		out[u] = of(x...)
+	}
+	return out
+}
+
+// combine is an operation entry by entry; a list of one entry goes with every entry of the other.
+func combine(a, b []float64, of func(a, b float64) float64) []float64 {
+	out := make([]float64, max(len(a), len(b)))
+	if len(a) == 0 || len(b) == 0 {
+		return nil
+	}
+	if len(a) != len(b) && len(a) != 1 && len(b) != 1 {
+		panic(&FigureError{"a list", fmt.Sprintf("of %d entries meets one of %d", len(a), len(b))})
+	}
+	for i := range out {
+		out[i] = of(a[min(i, len(a)-1)], b[min(i, len(b)-1)])
+	}
+	return out
+}
+
+// place is the place in a list that an index means.
+func place(x []float64, n ast.Expr) int {
+	k, _ := constantIndex(n)
+	if k < 0 {
+		k += len(x)
+	}
+	if k < 0 || k > len(x) {
+		panic(&FigureError{"a list", fmt.Sprintf("of %d entries has none at %d", len(x), k)})
+	}
+	return k
+}
+
+// constantIndex reads an index: a whole number.
+func constantIndex(n ast.Expr) (int, bool) {
+	sign := 1
+	if u, ok := n.(*ast.UnaryExpr); ok && u.Op == token.SUB {
+		n, sign = u.X, -1
+	}
+	l, ok := n.(*ast.BasicLit)
+	if !ok || l.Kind != token.INT {
+		return 0, false
+	}
+	k, err := strconv.Atoi(l.Value)
+	return sign * k, err == nil
+}
+
+// truth is 1 for true.
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// operators round their results, so that no product is fused with a sum; a comparison is 1 or 0.
 var operators = map[token.Token]func(a, b float64) float64{
 	token.ADD: func(a, b float64) float64 { return float64(a + b) },
 	token.SUB: func(a, b float64) float64 { return float64(a - b) },
 	token.MUL: func(a, b float64) float64 { return float64(a * b) },
 	token.QUO: func(a, b float64) float64 { return float64(a / b) },
+	token.LSS: func(a, b float64) float64 { return truth(a < b) },
+	token.GTR: func(a, b float64) float64 { return truth(a > b) },
+	token.LEQ: func(a, b float64) float64 { return truth(a <= b) },
+	token.GEQ: func(a, b float64) float64 { return truth(a >= b) },
 }
 
 // literals are the arguments of a call that are texts.
@@ -138,72 +403,119 @@ func literals(call *ast.CallExpr) (out []string) {
 	return out
 }
 
+// own are the functions with a meaning of their own, and how many values they take at most.
+var own = map[string]int{"each": 1, "rates": 1, "overall": 1, "interval": 2}
+
 // functionsHelp lists what expressions can call.
-func functionsHelp() string {
-	return fmt.Sprintf("the functions are %s and %s of values, and %s of an arm", meanFunction, slopeFunction, strings.Join(slices.Sorted(maps.Keys(armFunctions)), ", "))
+func (lib *Library) functionsHelp() string {
+	names := slices.Concat(slices.Collect(maps.Keys(own)), slices.Collect(maps.Keys(listFunctions)), slices.Collect(maps.Keys(unitFunctions)),
+		slices.Collect(maps.Keys(lib.Lists)), slices.Collect(maps.Keys(lib.Units)))
+	slices.Sort(names)
+	return "the functions are " + strings.Join(names, ", ")
 }
 
-// checkExpression says what is wrong with an expression of the training's arms.
-func (t *Training) checkExpression(text string) error {
+// checkExpression says what is wrong with an expression of a claim's figures and arms.
+func (f *file) checkExpression(text string) error {
 	n, err := parser.ParseExpr(text)
 	if err != nil {
-		return fmt.Errorf("%s: %w: write function(arguments); %s", text, err, functionsHelp())
+		return fmt.Errorf("%s: %w: write an expression; %s", text, err, f.lib.functionsHelp())
 	}
-	if err := t.check(n); err != nil {
+	if err := f.check(n); err != nil {
 		return fmt.Errorf("%s: %w", text, err)
 	}
 	return nil
 }
 
-func (t *Training) check(n ast.Expr) error {
+func (f *file) check(n ast.Expr) error {
 	switch n := n.(type) {
 	case *ast.ParenExpr:
-		return t.check(n.X)
+		return f.check(n.X)
 	case *ast.BasicLit:
-		if n.Kind == token.INT || n.Kind == token.FLOAT {
+		switch n.Kind {
+		case token.INT, token.FLOAT:
 			return nil
+		case token.STRING:
+			name, _ := strconv.Unquote(n.Value)
+			return f.checkFigure(name)
+		}
+	case *ast.UnaryExpr:
+		if n.Op == token.SUB {
+			return f.check(n.X)
 		}
 	case *ast.BinaryExpr:
 		if operators[n.Op] == nil {
 			return fmt.Errorf("no operator %s", n.Op)
 		}
-		if err := t.check(n.X); err != nil {
+		if err := f.check(n.X); err != nil {
 			return err
 		}
-		return t.check(n.Y)
+		return f.check(n.Y)
+	case *ast.IndexExpr:
+		if _, ok := constantIndex(n.Index); !ok {
+			return fmt.Errorf("an index is a whole number")
+		}
+		return f.check(n.X)
+	case *ast.SliceExpr:
+		for _, at := range []ast.Expr{n.Low, n.High} {
+			if _, ok := constantIndex(at); at != nil && !ok {
+				return fmt.Errorf("an index is a whole number")
+			}
+		}
+		return f.check(n.X)
 	case *ast.CallExpr:
-		return t.checkCall(n)
+		return f.checkCall(n)
 	}
-	return fmt.Errorf("neither a number nor a function")
+	return fmt.Errorf("neither a number nor a figure nor a function")
 }
 
 // checkCall checks the names in a function's arguments, and their number.
-func (t *Training) checkCall(call *ast.CallExpr) error {
+func (f *file) checkCall(call *ast.CallExpr) error {
 	id, ok := call.Fun.(*ast.Ident)
 	if !ok {
 		return fmt.Errorf("no such function")
 	}
-	f, reads := armFunctions[id.Name]
-	switch words := literals(call); {
-	case !reads && id.Name == meanFunction && len(call.Args) == 1, !reads && id.Name == slopeFunction && len(call.Args) >= 4 && len(call.Args)%2 == 0:
-		for _, a := range call.Args {
-			if err := t.check(a); err != nil {
-				return err
-			}
+	if u, ok := f.lib.unit(id.Name); ok {
+		words := literals(call)
+		if len(words) != len(call.Args) || len(words) != u.Texts {
+			return fmt.Errorf("%s takes %d texts", id.Name, u.Texts)
+		}
+		if u.arm {
+			return f.checkArm(id.Name, words)
 		}
 		return nil
-	case !reads:
-		return fmt.Errorf("no function %s of %d values: %s", id.Name, len(call.Args), functionsHelp())
-	case len(words) != len(call.Args) || f.column != (len(words) == 2) || len(words) == 0:
-		return fmt.Errorf("%s takes an arm, and a column if it reads one", id.Name)
-	case t.arm(words[0]) == nil:
+	}
+	most, special := own[id.Name]
+	l, known := f.lib.list(id.Name)
+	switch n := len(call.Args); {
+	case special && n >= 1 && n <= most:
+	case !special && known && (n == l.Arguments || l.Arguments < 0 && n >= 1):
+	default:
+		return fmt.Errorf("no function %s of %d values: %s", id.Name, n, f.lib.functionsHelp())
+	}
+	for _, a := range call.Args {
+		if err := f.check(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkArm checks an arm, and the columns that a function of it reads.
+func (f *file) checkArm(function string, words []string) error {
+	if f.Training.arm(words[0]) == nil {
 		return fmt.Errorf("no arm %q", words[0])
-	case f.column && !t.keeps(words[0], words[1]):
-		return fmt.Errorf("arm %q keeps no column %q", words[0], words[1])
-	case (id.Name == "tokens" || id.Name == "generated") && !t.keeps(words[0], lengthColumn):
-		return fmt.Errorf("arm %q keeps no column %q", words[0], lengthColumn)
-	case id.Name == "sampled" && !t.keeps(words[0], sampledRate):
-		return fmt.Errorf("arm %q keeps no column %q", words[0], sampledRate)
+	}
+	columns := words[1:]
+	switch function {
+	case "tokens", "generated":
+		columns = append(columns, lengthColumn)
+	case "sampled":
+		columns = append(columns, sampledRate)
+	}
+	for _, c := range columns {
+		if !f.Training.keeps(words[0], c) {
+			return fmt.Errorf("arm %q keeps no column %q", words[0], c)
+		}
 	}
 	return nil
 }
@@ -215,4 +527,34 @@ func (t *Training) keeps(arm, column string) bool {
 		columns = own
 	}
 	return slices.Contains(columns, column)
+}
+
+// checkFigure checks that a figure is one that the claim records.
+func (f *file) checkFigure(name string) error {
+	for _, rate := range f.Training.Rates {
+		name = strings.ReplaceAll(name, " at lr $rate", " at lr "+rate)
+	}
+	if !f.records(name) {
+		return fmt.Errorf("no figure %q: figures lists what the measurement records", name)
+	}
+	return nil
+}
+
+// records reports whether a figure is listed, or is an arm's pass rate or column.
+func (f *file) records(name string) bool {
+	if slices.ContainsFunc(f.Figures, func(pattern string) bool {
+		begin, end, star := strings.Cut(pattern, "*")
+		return name == pattern || star && len(name) >= len(begin)+len(end) && strings.HasPrefix(name, begin) && strings.HasSuffix(name, end)
+	}) {
+		return true
+	}
+	for _, a := range f.Training.Arms {
+		for _, rate := range f.Training.Rates {
+			arm := AtLR(a.Name, rate)
+			if column, own := strings.CutPrefix(name, ArmColumn(arm, "")); name == arm || own && f.Training.keeps(a.Name, column) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -2,149 +2,254 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
-	"driftlab/results/figure"
-	"driftlab/results/stats"
-
 	"go.yaml.in/yaml/v4"
 )
 
-// file is a claim as data: its prose, the arms that are trained, the checks, the picture.
-// Lists are written out by loops, see expand; values are expressions, see expression.
+// file is a claim as data: its prose, what is trained and measured, the checks, picture, table
+// and notes. Lists are written out by loops and words stand for texts, see expand; values are
+// expressions, see expression.go.
 type file struct {
 	ID, Title, Statement, Source, Figure, Threshold, Setup string
 	LeftOut                                                string `yaml:"left out"`
+	Differs                                                *Difference
 	Commands                                               []string
+	Unit                                                   Unit
 	Replications, Version                                  int
 	Declared                                               Declaration
+	Words                                                  map[string]string
 
+	// Training and Measure are done in the order in which they stand.
 	Training Training
-	Checks   []fileCheck
-	Picture  struct {
-		Title, Label, Value string
-		Arms                []string
-	}
-	Table *fileTable
+	Measure  string
+	Params   yaml.Node
+	// Figures are what Measure records: names, or beginnings and ends of names around a star.
+	Figures []string
+
+	Checks  []fileCheck
+	Picture filePicture
+	Table   *fileTable
+	Notes   []fileNote
+
+	lib          *Library
+	measurements []Measurement // in their order
 }
 
-// fileCheck is a check: its name is that of a primary or of a secondary one. Rate leaves the
-// runs at other learning rates out.
+// Measurement records figures of one replication. Its fields are its parameters.
+type Measurement interface {
+	Measure(ctx context.Context, e *Env, o *Observation) error
+}
+
+// Library is what claims name: measurements, and functions of expressions next to those of this
+// package.
+type Library struct {
+	Measurements map[string]func() Measurement
+	Lists        map[string]ListFunction
+	Units        map[string]UnitFunction
+	// Notes are texts that a function makes of the observations.
+	Notes map[string]func(j *Judge, texts []string) string
+}
+
+func (lib *Library) unit(name string) (UnitFunction, bool) {
+	f, ok := unitFunctions[name]
+	if !ok {
+		f, ok = lib.Units[name]
+	}
+	return f, ok
+}
+
+func (lib *Library) list(name string) (ListFunction, bool) {
+	f, ok := listFunctions[name]
+	if !ok {
+		f, ok = lib.Lists[name]
+	}
+	return f, ok
+}
+
+// fileCheck is a check: its name is that of a primary or of a secondary one.
 type fileCheck struct {
 	Primary, Secondary string
 	Level              Level
-	Rate               string
-	Test               string
-	Of                 []string
-	Than               float64
+	// Rate leaves the runs at other learning rates out.
+	Rate string
+	// When is an expression; a check of value 0 is left out.
+	When string
+	Test string
+	Of   []string
+	// Than is the threshold, an expression; Between are those of "within".
+	Than    string
+	Between []float64
+	// ByRate false leaves out what a primary check comes to at each rate alone.
+	ByRate *bool `yaml:"by rate"`
+	// Arithmetic marks what follows from declared costs.
+	Arithmetic bool
 }
 
-// fileTable is a table of figures, each a mean over replications.
-type fileTable struct {
-	Title, Note string
-	Columns     []string
-	Rows        []struct {
-		Name  string
-		Cells []string
-	}
-}
+func (c *fileCheck) name() string { return c.Primary + c.Secondary }
 
-// Files returns the claims of YAML files, by id. A text in them that is "$" and the name of
-// a note stands for that note. A file that is not a claim is a programmer's fault.
-func Files(dir fs.FS, notes map[string]string) map[string]Claim {
+// Read returns the claims of the YAML files of a folder and those below it, by id. A theme is a
+// folder's name.
+func Read(dir fs.FS, lib *Library) (map[string]Claim, error) {
 	all := map[string]Claim{}
-	names, err := fs.Glob(dir, "*.yaml")
-	for _, name := range names {
-		var text []byte
-		if text, err = fs.ReadFile(dir, name); err != nil {
-			break
+	return all, fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || path.Dir(name) == "." || path.Ext(name) != ".yaml" {
+			return err
 		}
-		f, wrong := readFile(text, notes)
-		if wrong == nil && f.ID != strings.TrimSuffix(path.Base(name), ".yaml") {
-			wrong = fmt.Errorf("its id is %q, not its name", f.ID)
+		text, err := fs.ReadFile(dir, name)
+		if err != nil {
+			return err
 		}
-		if wrong != nil {
-			panic(fmt.Sprintf("claim: %s: %v", name, wrong))
+		f, err := readFile(text, lib)
+		if err == nil && f.ID != strings.TrimSuffix(path.Base(name), ".yaml") {
+			err = fmt.Errorf("its id is %q, not its name", f.ID)
 		}
-		all[f.ID] = f.claim()
-	}
-	if err != nil {
-		panic("claim: " + err.Error())
-	}
-	return all
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		c := f.claim()
+		c.Theme = path.Base(path.Dir(name))
+		all[f.ID] = c
+		return nil
+	})
 }
 
 // readFile reads a claim and checks all that can be without an observation.
-func readFile(text []byte, notes map[string]string) (*file, error) {
-	var root yaml.Node
-	if err := yaml.Load(text, &root); err != nil {
-		return nil, err
-	}
-	bound := map[string]string{"pass_rates": strings.TrimSpace(PassRateNote)}
-	for name, note := range notes {
-		bound[name] = note
-	}
-	all, err := expand(&root, bound)
+func readFile(text []byte, lib *Library) (*file, error) {
+	f, order, err := parseFile(text)
 	if err != nil {
 		return nil, err
 	}
-	if text, err = yaml.Dump(all[0]); err != nil {
-		return nil, err
-	}
-	f := new(file)
-	if err := yaml.Load(text, f, yaml.WithKnownFields()); err != nil {
-		return nil, err
+	f.lib = lib
+	for _, key := range order {
+		switch key {
+		case "training":
+			f.measurements = append(f.measurements, &f.Training)
+		case "measure":
+			m, err := lib.measurement(f.Measure, &f.Params)
+			if err != nil {
+				return nil, err
+			}
+			f.measurements = append(f.measurements, m)
+		}
 	}
 	return f, f.validate()
 }
 
-// validate checks names of arms, columns, levels and tests, and that expressions can be read.
+// parseFile reads a claim with its loops and words written out, and its keys in their order.
+func parseFile(text []byte) (f *file, keys []string, err error) {
+	var root, order yaml.Node
+	var own struct{ Words map[string]string }
+	if err := errors.Join(yaml.Load(text, &root), yaml.Load(text, &own)); err != nil {
+		return nil, nil, err
+	}
+	bound := map[string]string{"pass_rates": strings.TrimSpace(PassRateNote)}
+	maps.Copy(bound, own.Words)
+	all, err := expand(&root, bound)
+	if err != nil {
+		return nil, nil, err
+	}
+	if text, err = yaml.Dump(all[0]); err != nil {
+		return nil, nil, err
+	}
+	f = new(file)
+	if err := errors.Join(yaml.Load(text, f, yaml.WithKnownFields()), yaml.Load(text, &order)); err != nil {
+		return nil, nil, err
+	}
+	for i := 0; i < len(order.Content[0].Content); i += 2 {
+		keys = append(keys, order.Content[0].Content[i].Value)
+	}
+	return f, keys, nil
+}
+
+// measurement is one of the library with parameters.
+func (lib *Library) measurement(name string, params *yaml.Node) (Measurement, error) {
+	made, ok := lib.Measurements[name]
+	if !ok {
+		return nil, fmt.Errorf("no measurement %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(lib.Measurements)), ", "))
+	}
+	m := made()
+	if params.Kind == 0 {
+		return m, nil
+	}
+	text, err := yaml.Dump(params)
+	if err == nil {
+		err = yaml.Load(text, m, yaml.WithKnownFields())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("params of %s: %w", name, err)
+	}
+	return m, nil
+}
+
+// validate checks names of arms, figures, levels and tests, and that expressions can be read.
 func (f *file) validate() error {
 	t := &f.Training
-	if len(t.Steps) != int(Tiny)+1 || len(t.Rates) == 0 || len(t.Arms) == 0 {
+	if len(f.measurements) == 0 {
+		return errors.New("it has neither training nor measure")
+	}
+	if slices.Contains(f.measurements, Measurement(t)) && (len(t.Steps) != int(Tiny)+1 || len(t.Rates) == 0 || len(t.Arms) == 0) {
 		return fmt.Errorf("training needs three steps, rates and arms")
 	}
 	for i := range f.Checks {
-		c := &f.Checks[i]
-		kind, known := tests[c.Test]
-		switch name := c.Primary + c.Secondary; {
-		case (c.Primary == "") == (c.Secondary == ""):
-			return fmt.Errorf("check %d: one of primary and secondary is its name", i+1)
-		case !slices.Contains(Levels, c.Level):
-			return fmt.Errorf("check %q: no level %q", name, c.Level)
-		case !known || len(c.Of) != kind.operands:
-			return fmt.Errorf("check %q: no test %q of %d values", name, c.Test, len(c.Of))
-		case c.Rate != "" && !slices.Contains(t.Rates, c.Rate):
-			return fmt.Errorf("check %q: no learning rate %q", name, c.Rate)
-		}
-		if kind.arms {
-			if i := slices.IndexFunc(c.Of, func(arm string) bool { return t.arm(arm) == nil }); i >= 0 {
-				return fmt.Errorf("check %q: no arm %q", c.Primary+c.Secondary, c.Of[i])
-			}
-			continue
-		}
-		for _, text := range c.Of {
-			if err := t.checkExpression(text); err != nil {
-				return fmt.Errorf("check %q: %w", c.Primary+c.Secondary, err)
-			}
+		if err := f.validateCheck(&f.Checks[i], i); err != nil {
+			return err
 		}
 	}
-	for _, arm := range f.Picture.Arms {
-		if err := t.checkExpression(pictured(f.Picture.Value, arm)); err != nil {
-			return fmt.Errorf("picture: %w", err)
+	for _, e := range f.expressions() {
+		if err := f.checkExpression(e.text); err != nil {
+			return fmt.Errorf("%s: %w", e.at, err)
 		}
 	}
 	if f.Table != nil {
 		for _, r := range f.Table.Rows {
-			for _, text := range r.Cells {
-				if err := t.checkExpression(text); err != nil {
-					return fmt.Errorf("table: %w", err)
-				}
+			if len(r.Cells)+1 != len(f.Table.Columns) {
+				return fmt.Errorf("table: row %q has %d cells for %d columns", r.Name, len(r.Cells)+1, len(f.Table.Columns))
 			}
+		}
+	}
+	for _, n := range f.Notes {
+		if n.Function != "" && f.lib.Notes[n.Function] == nil {
+			return fmt.Errorf("notes: no function %q", n.Function)
+		}
+	}
+	return f.Picture.validate()
+}
+
+func (f *file) validateCheck(c *fileCheck, i int) error {
+	kind, known := tests[c.Test]
+	switch name := c.name(); {
+	case (c.Primary == "") == (c.Secondary == ""):
+		return fmt.Errorf("check %d: one of primary and secondary is its name", i+1)
+	case !slices.Contains(Levels, c.Level):
+		return fmt.Errorf("check %q: no level %q", name, c.Level)
+	case !known || len(c.Of) != kind.operands:
+		return fmt.Errorf("check %q: no test %q of %d values", name, c.Test, len(c.Of))
+	case c.Rate != "" && !slices.Contains(f.Training.Rates, c.Rate):
+		return fmt.Errorf("check %q: no learning rate %q", name, c.Rate)
+	case (c.Than == "") == kind.than || (len(c.Between) == 2) != kind.between:
+		return fmt.Errorf("check %q: than is the threshold of a test that has one, between those of within", name)
+	}
+	texts := []string{c.Than, c.When}
+	if kind.arms {
+		if i := slices.IndexFunc(c.Of, func(arm string) bool { return f.Training.arm(arm) == nil }); i >= 0 {
+			return fmt.Errorf("check %q: no arm %q", c.name(), c.Of[i])
+		}
+	} else {
+		texts = append(texts, c.Of...)
+	}
+	for _, text := range texts {
+		if text == "" {
+			continue
+		}
+		if err := f.checkExpression(text); err != nil {
+			return fmt.Errorf("check %q: %w", c.name(), err)
 		}
 	}
 	return nil
@@ -159,108 +264,122 @@ func (t *Training) arm(name string) *Arm {
 	return &t.Arms[i]
 }
 
-// pictured is the value of a picture's bar.
-func pictured(value, arm string) string { return strings.ReplaceAll(value, "$arm", arm) }
-
 // claim is the claim of a file.
 func (f *file) claim() Claim {
+	if f.Unit == "" {
+		f.Unit = Run
+	}
 	return Claim{ID: f.ID, Title: f.Title, Statement: f.Statement, Source: f.Source, Figure: f.Figure, Threshold: f.Threshold, Setup: f.Setup,
-		LeftOut: f.LeftOut, Commands: f.Commands, Declared: f.Declared, Unit: Run, Replications: f.Replications, Version: f.Version,
-		Measure: func(ctx context.Context, e *Env) (*Observation, error) {
-			o := new(Observation)
-			return o, e.TrainArms(ctx, o, f.Training)
-		},
-		Judge: f.judge,
+		LeftOut: f.LeftOut, Differs: f.Differs, Commands: f.Commands, Declared: f.Declared, Unit: f.Unit, Replications: f.Replications, Version: f.Version,
+		Measure: f.measure, Judge: f.judge,
 	}
 }
 
-// judge makes the checks in their order, the picture and the table.
+// measure makes the observation of a replication. A figure that the file does not list is a
+// programmer's fault, as is one that is missing.
+func (f *file) measure(ctx context.Context, e *Env) (*Observation, error) {
+	o := new(Observation)
+	for _, m := range f.measurements {
+		if err := m.Measure(ctx, e, o); err != nil {
+			return nil, err
+		}
+	}
+	for _, own := range o.figures {
+		if !f.records(own.Name) {
+			return nil, fmt.Errorf("claim %s: the measurement recorded %q, which its figures do not list", f.ID, own.Name)
+		}
+	}
+	for _, name := range f.Figures {
+		if !strings.Contains(name, "*") && !o.Has(name) {
+			return nil, fmt.Errorf("claim %s: the measurement did not record %q, which its figures list", f.ID, name)
+		}
+	}
+	return o, nil
+}
+
+// judge makes the checks in their order, the picture, the table and the notes.
 func (f *file) judge(j *Judge) {
-	rates := f.Training.Rates
+	all := scope{j: j, rates: f.Training.Rates, lib: f.lib}
 	for _, c := range f.Checks {
-		at := rates
+		if c.When != "" && all.number(c.When) == 0 {
+			continue
+		}
+		at := all.rates
 		if c.Rate != "" {
 			at = []string{c.Rate}
 		}
-		check := func(rates []string) Check { return tests[c.Test].of(j, rates, c) }
-		if c.Primary != "" {
-			j.PrimaryOver(at, check)
-		} else {
+		check := func(rates []string) Check {
+			s := all
+			s.rates = rates
+			made := tests[c.Test].of(s, &c)
+			if c.Arithmetic {
+				made = Arithmetic(made)
+			}
+			return made
+		}
+		switch {
+		case c.Primary == "":
 			j.Secondary(check(at))
+		case c.ByRate != nil && !*c.ByRate || len(at) == 0:
+			j.Primary(check(at))
+		default:
+			j.PrimaryOver(at, check)
 		}
 	}
-	var groups []Group
-	for _, rate := range rates {
-		groups = append(groups, Group{Name: "lr " + rate, Values: func(k int) []float64 {
-			return j.evaluate([]string{rate}, pictured(f.Picture.Value, f.Picture.Arms[k]))
-		}})
+	j.Evidence.Picture = f.Picture.draw(all)
+	if f.Table != nil {
+		j.Evidence.Table = f.Table.draw(all)
 	}
-	j.Evidence.Picture = j.Bars(f.Picture.Title, f.Picture.Label, false, f.Picture.Arms, groups...)
-	if f.Table == nil {
-		return
+	for _, n := range f.Notes {
+		n.add(all)
 	}
-	t := &figure.Figure{Kind: figure.Table, Title: f.Table.Title, Note: f.Table.Note}
-	for i, name := range f.Table.Columns {
-		column := figure.Column{Name: name, Align: figure.Right}
-		if i == 0 {
-			column.Align = figure.Left
-		}
-		t.Columns = append(t.Columns, column)
-	}
-	for _, r := range f.Table.Rows {
-		row := []figure.Cell{figure.Word(r.Name)}
-		for _, text := range r.Cells {
-			row = append(row, figure.Number(stats.Average(j.evaluate(rates, text)), 3))
-		}
-		t.Add(row...)
-	}
-	j.Evidence.Table = t
 }
 
-// tests are the tests of a check by name: of how many values, or of runs of how many arms.
+// number is the value of an expression in the first unit.
+func (s scope) number(text string) float64 { return s.evaluate(text)[0] }
+
+// tests are the tests of a check by name: of how many values, or of runs of how many arms, and
+// which thresholds it needs.
 var tests = map[string]struct {
-	operands int
-	arms     bool
-	of       func(j *Judge, rates []string, c fileCheck) Check
+	operands            int
+	than, between, arms bool
+	of                  func(s scope, c *fileCheck) Check
 }{
-	"better": {1, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return Better(c.Level, c.name(), j.evaluate(rates, c.Of[0]))
+	"better":         {operands: 1, of: func(s scope, c *fileCheck) Check { return Better(c.Level, c.name(), s.of(c, 0)) }},
+	"reported":       {operands: 1, of: func(s scope, c *fileCheck) Check { return Report(c.Level, c.name(), s.of(c, 0)) }},
+	"reported ratio": {operands: 2, of: func(s scope, c *fileCheck) Check { return ReportRatio(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }},
+	"above":          {operands: 1, than: true, of: func(s scope, c *fileCheck) Check { return Above(c.Level, c.name(), s.of(c, 0), s.number(c.Than)) }},
+	"below":          {operands: 1, than: true, of: func(s scope, c *fileCheck) Check { return Below(c.Level, c.name(), s.of(c, 0), s.number(c.Than)) }},
+	"at most":        {operands: 1, than: true, of: func(s scope, c *fileCheck) Check { return AtMost(c.Level, c.name(), s.of(c, 0), s.number(c.Than)) }},
+	"inside":         {operands: 1, than: true, of: func(s scope, c *fileCheck) Check { return Inside(c.Level, c.name(), s.of(c, 0), s.number(c.Than)) }},
+	"within": {operands: 1, between: true, of: func(s scope, c *fileCheck) Check {
+		return Within(c.Level, c.name(), s.of(c, 0), c.Between[0], c.Between[1])
 	}},
-	"reported": {1, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return Report(c.Level, c.name(), j.evaluate(rates, c.Of[0]))
+	"ratio above": {operands: 2, than: true, of: func(s scope, c *fileCheck) Check {
+		return Ratio(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.number(c.Than))
 	}},
-	"reported ratio": {2, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return ReportRatio(c.Level, c.name(), j.evaluate(rates, c.Of[0]), j.evaluate(rates, c.Of[1]))
+	"ratio below": {operands: 2, than: true, of: func(s scope, c *fileCheck) Check {
+		return RatioBelow(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.number(c.Than))
 	}},
-	"above": {1, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return Above(c.Level, c.name(), j.evaluate(rates, c.Of[0]), c.Than)
+	"zero": {operands: 1, of: func(s scope, c *fileCheck) Check { return Zero(c.Level, c.name(), s.of(c, 0)) }},
+	"same": {operands: 2, of: func(s scope, c *fileCheck) Check { return Same(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }},
+	// Of events and how many there could be, and the same of others.
+	"more frequent": {operands: 4, than: true, of: func(s scope, c *fileCheck) Check {
+		return Rates(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.of(c, 2), s.of(c, 3), s.number(c.Than))
 	}},
-	"below": {1, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return Below(c.Level, c.name(), j.evaluate(rates, c.Of[0]), c.Than)
+	"occurs": {operands: 2, of: func(s scope, c *fileCheck) Check { return Occurs(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }},
+	"fewer collapses": {operands: 2, arms: true, of: func(s scope, c *fileCheck) Check {
+		return FewerCollapses(c.Level, c.name(), s.j.Collapses(s.rates, c.Of[0]), s.j.Collapses(s.rates, c.Of[1]))
 	}},
-	"inside": {1, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return Inside(c.Level, c.name(), j.evaluate(rates, c.Of[0]), c.Than)
+	// Of what is 1 for a run that ends badly, at every learning rate.
+	"fewer runs": {operands: 2, of: func(s scope, c *fileCheck) Check {
+		return FewerCollapses(c.Level, c.name(), s.shares(c.Of[0]), s.shares(c.Of[1]))
 	}},
-	"ratio above": {2, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return Ratio(c.Level, c.name(), j.evaluate(rates, c.Of[0]), j.evaluate(rates, c.Of[1]), c.Than)
-	}},
-	"ratio below": {2, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return RatioBelow(c.Level, c.name(), j.evaluate(rates, c.Of[0]), j.evaluate(rates, c.Of[1]), c.Than)
-	}},
-	"zero": {1, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return Zero(c.Level, c.name(), j.evaluate(rates, c.Of[0]))
-	}},
-	"same": {2, false, func(j *Judge, rates []string, c fileCheck) Check {
-		return Same(c.Level, c.name(), j.evaluate(rates, c.Of[0]), j.evaluate(rates, c.Of[1]))
-	}},
-	// Of events and of other events, and how many there could be.
-	"more frequent": {3, false, func(j *Judge, rates []string, c fileCheck) Check {
-		all := j.evaluate(rates, c.Of[2])
-		return Rates(c.Level, c.name(), j.evaluate(rates, c.Of[0]), all, j.evaluate(rates, c.Of[1]), all, c.Than)
-	}},
-	"fewer collapses": {2, true, func(j *Judge, rates []string, c fileCheck) Check {
-		return FewerCollapses(c.Level, c.name(), j.Collapses(rates, c.Of[0]), j.Collapses(rates, c.Of[1]))
+	// Of deviations in units of their standard error: their sum over the square root of their number.
+	"sum of deviations at most": {operands: 1, than: true, of: func(s scope, c *fileCheck) Check {
+		return AtMost(c.Level, c.name(), []float64{pooledDeviation(s.of(c, 0))}, s.number(c.Than))
 	}},
 }
 
-func (c *fileCheck) name() string { return c.Primary + c.Secondary }
+// of is the value of a check's operand.
+func (s scope) of(c *fileCheck, k int) []float64 { return s.evaluate(c.Of[k]) }

@@ -1,22 +1,26 @@
 package claim
 
 import (
+	"context"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"driftlab/trainer/recipe"
 )
 
-// twoArms is a small claim with a loop over levels and a note.
+// twoArms is a small claim with loops over levels, words, a measurement next to the arms, a
+// table and notes.
 const twoArms = `
 id: two-arms
 title: Two arms
 setup: $pass_rates Then $note
 version: 1
+words: {note: more., gain: 'late("fp8, TIS") - late("fp8, plain")'}
 training:
   steps: [6, 6, 6]
   rates: [1e-3, 2e-3]
@@ -26,19 +30,46 @@ training:
       do:
         - {name: "$name, plain", set: [rollout.numerics=$name]}
         - {name: "$name, TIS", set: [rollout.numerics=$name, learner.optimizer.lr=$rate]}
+measure: powers
+params: {base: 2, name: powers}
+figures: [powers]
 checks:
   - for: *levels
     do:
       - {primary: TIS minus plain, level: $level, test: reported, of: ['late("$name, TIS") - 0.5 * late("$name, plain")']}
   - {secondary: "gap, lr 2e-3", level: natural, rate: 2e-3, test: reported, of: ['average("fp8, TIS", "gap/k3")']}
-  - {secondary: slope, level: natural, test: reported, of: ['slope(2, late("fp8, plain"), 6, late("fp8, TIS")) / mean(late("fp8, TIS"))']}
+  - {secondary: slope, level: natural, test: reported, of: ['slope(list(2, 6), list(late("fp8, plain"), late("fp8, TIS"))) / overall(late("fp8, TIS"))']}
   - {secondary: falls, level: natural, test: fewer collapses, of: ["fp8, TIS", "fp8, plain"]}
+  - {secondary: ends, level: natural, test: fewer runs, of: ['"fp8, TIS at lr $rate"[-1] < 0.25', '"fp8, plain at lr $rate"[-1] < 0.25']}
+  - {secondary: highest, level: natural, test: above, than: 3.5, of: ['max("powers") - each("powers"[1:][0] / -"powers"[0])']}
+  - {secondary: left out, when: 'overall("powers"[0]) > 2', level: natural, test: zero, of: ['1']}
 picture: {title: t, label: l, value: late("$arm"), arms: ["fp8, plain"]}
+table:
+  title: u
+  columns: [arm, rate, pass rate]
+  rows:
+    - for: {arm: [plain, TIS], level: [fp8]}
+      do: [{name: $arm, cells: [=both, 'late("$level, $arm")']}]
+notes:
+  - {when: 'interval($gain)[1] > 0', text: "Gain %.1f, %.0f powers.", of: [overall($gain), 'length("powers")']}
 `
+
+// powers records the first powers of a base.
+type powers struct {
+	Base float64
+	Name string
+}
+
+func (p *powers) Measure(_ context.Context, _ *Env, o *Observation) error {
+	o.Set(p.Name, p.Base, float64(p.Base*p.Base))
+	return nil
+}
+
+var testLibrary = Library{Measurements: map[string]func() Measurement{"powers": func() Measurement { return new(powers) }}}
 
 // TestFile reads a claim, and judges two replications whose figures are known.
 func TestFile(t *testing.T) {
-	f, err := readFile([]byte(twoArms), map[string]string{"note": "more."})
+	f, err := readFile([]byte(twoArms), &testLibrary)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,10 +100,13 @@ func TestFile(t *testing.T) {
 				o.Set(ArmColumn(AtLR(arm, rate), "gap/k3"), float64(r), float64(r))
 			}
 		}
+		if err := f.measurements[1].Measure(context.Background(), nil, o); err != nil {
+			t.Fatal(err)
+		}
 		j.Runs = append(j.Runs, o)
 	}
 	f.judge(j)
-	want := map[string][]float64{"TIS minus plain": {0.15, 0.2}, "gap, lr 2e-3": {1, 1}, "slope": {0.1, 0.1}}
+	want := map[string][]float64{"TIS minus plain": {0.15, 0.2}, "gap, lr 2e-3": {1, 1}, "slope": {0.1, 0.1}, "ends": {0, 1}, "highest": {6, 6}}
 	for _, c := range j.Evidence.Checks {
 		for i, v := range want[c.Name] {
 			if c.Level == Natural && math.Abs(c.Seeds[i]-v) > 1e-12 {
@@ -80,8 +114,30 @@ func TestFile(t *testing.T) {
 			}
 		}
 	}
-	if n := len(j.Evidence.Checks); n != 5 || j.Evidence.Picture == nil {
-		t.Errorf("%d checks of 5, picture %v", n, j.Evidence.Picture)
+	if n := len(j.Evidence.Checks); n != 7 || j.Evidence.Picture == nil {
+		t.Errorf("%d checks of 7, picture %v", n, j.Evidence.Picture)
+	}
+	if got := j.Evidence.Table.CSV(); !strings.HasPrefix(got, "arm,rate,pass rate\nplain,both,0.15") || !strings.Contains(got, "\nTIS,both,0.25") {
+		t.Errorf("table %q", got)
+	}
+	if got := j.Evidence.Notes; !slices.Equal(got, []string{"Gain 0.1, 2 powers."}) {
+		t.Errorf("notes %q", got)
+	}
+}
+
+// TestFileUnits: a function is one of a warm start's means, and inside each(...) one of the runs.
+func TestFileUnits(t *testing.T) {
+	j := &Judge{Seeds: []uint64{1, 11, 2}, SharedWarmStarts: true}
+	for _, x := range [][]float64{{1, 5}, {4, 2}, {3, 3}} {
+		o := new(Observation)
+		o.Set("x", x...)
+		j.Runs = append(j.Runs, o)
+	}
+	s := scope{j: j, lib: new(Library)}
+	for text, want := range map[string][]float64{`max("x")`: {3.5, 3}, `each(max("x"))`: {4.5, 3}, `"x"[0]`: {2.5, 3}, `overall("x"[-1])`: {3.25, 3.25}} {
+		if got := s.evaluate(text); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
 	}
 }
 
@@ -89,23 +145,58 @@ func TestFile(t *testing.T) {
 func TestFileFaults(t *testing.T) {
 	for change, want := range map[string]string{
 		"title: -> titel:": "titel",
-		`late("$name, TIS") - -> late("$name, TISS") - `:          `no arm "fp8, TISS"`,
+		`late("$name, TIS") - -> late("$name, TISS") -`:           `check "TIS minus plain": late("fp8, TISS") - 0.5 * late("fp8, plain"): no arm "fp8, TISS"`,
 		`"gap/k3")' -> "gap/k4")'`:                                `keeps no column "gap/k4"`,
-		"slope(2, -> slop(2, ":                                    "no function slop",
+		"slope(list -> slop(list":                                 "no function slop",
 		"rate: 2e-3, test -> rate: 3e-3, test":                    `no learning rate "3e-3"`,
 		"level: natural, test: fewer -> level: mild, test: fewer": `no level "mild"`,
 		"test: fewer collapses -> test: fewer":                    `no test "fewer"`,
 		"{secondary: slope -> {primary: x, secondary: slope":      "one of primary and secondary",
 		"steps: [6, 6, 6] -> steps: [6]":                          "three steps",
 		"0.5 * -> 0.5 % ":                                         "no operator",
+		"measure: powers -> measure: squares":                     `no measurement "squares": there are powers`,
+		"{base: 2, -> {bass: 2,":                                  "params of powers",
+		`max("powers") -> max("squares")`:                         `check "highest": max("squares") - each("powers"[1:][0] / -"powers"[0]): no figure "squares"`,
+		`TIS at lr $rate"[-1] -> TIS at lr 3e-3"[-1]`:             `no figure "fp8, TIS at lr 3e-3"`,
+		"test: above, than: 3.5 -> test: above":                   "than is the threshold",
+		`value: late("$arm") -> value: lat("$arm")`:               "picture: lat",
+		`'late("$level, $arm")' -> 'late("$level $arm")'`:         `table: late("fp8 plain"): no arm`,
+		`length("powers") -> lengths("powers")`:                   "notes: lengths",
+		"cells: [=both, -> cells: [=both, =none,":                 `table: row "plain" has 4 cells for 3 columns`,
 	} {
 		old, changed, _ := strings.Cut(change, " -> ")
 		text := strings.Replace(twoArms, old, changed, 1)
 		if text == twoArms {
 			t.Fatalf("%q is not there", old)
 		}
-		if _, err := readFile([]byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readFile([]byte(text), &testLibrary); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", change, err, want)
+		}
+	}
+}
+
+// TestReadFaults: the file is named, a folder's name is a theme, and the id is the file's name.
+func TestReadFaults(t *testing.T) {
+	if all, err := Read(fstest.MapFS{"theme/two-arms.yaml": {Data: []byte(twoArms)}}, &testLibrary); err != nil || all["two-arms"].Theme != "theme" {
+		t.Errorf("%v, %+v", err, all)
+	}
+	_, err := Read(fstest.MapFS{"theme/other.yaml": {Data: []byte(twoArms)}}, &testLibrary)
+	if want := `theme/other.yaml: its id is "two-arms", not its name`; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestFileFigures: a measurement that records what its claim does not list, or lacks what it
+// lists, is an error that names the figure.
+func TestFileFigures(t *testing.T) {
+	for name, want := range map[string]string{"powers": "", "cubes": `recorded "cubes", which its figures do not list`} {
+		text := "id: c\nversion: 1\nmeasure: powers\nparams: {base: 2, name: " + name + "}\nfigures: [powers, pow*]\npicture: {title: t, bars: [a], groups: [{name: g, value: '1'}]}\n"
+		f, err := readFile([]byte(text), &testLibrary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = f.measure(context.Background(), nil); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
 }
@@ -113,7 +204,7 @@ func TestFileFaults(t *testing.T) {
 // TestFilesNameRecipes: what the arms of every claim's file change is a recipe, at every
 // learning rate.
 func TestFilesNameRecipes(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join("..", "*", "*.yaml"))
+	paths, err := filepath.Glob(filepath.Join("..", "..", "studies", "claims", "*", "*.yaml"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%d files (%v)", len(paths), err)
 	}
@@ -122,7 +213,7 @@ func TestFilesNameRecipes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := readFile(text, nil)
+		f, _, err := parseFile(text)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}

@@ -3,21 +3,14 @@ package distillation
 
 import (
 	"context"
-	"embed"
 	"fmt"
 
 	"driftlab/experiments/claims/claim"
 )
 
-// files are the claims that are arms of a recipe and checks.
-//
-//go:embed *.yaml
-var files embed.FS
-
 // Claims lists them in the order of the survey.
 func Claims() []claim.Claim {
-	read := claim.Files(files, nil)
-	return []claim.Claim{opdK1K2(), opdGate(), read["opd-coefficient"], read["fusion-decay"], read["fusion-mixtures"], sftForgets()}
+	return []claim.Claim{opdK1K2(), opdGate(), sftForgets()}
 }
 
 // teacherBase is the recipe of a teacher's warm start.

@@ -1,0 +1,245 @@
+package claim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"driftlab/results/figure"
+	"driftlab/results/stats"
+)
+
+// filePicture is bars or lines. Bars stand for the texts of Bars, or for arms; a group of them,
+// one colour, has a value for each, in which $bar is the bar's text and $k its place. Arms have
+// one group per learning rate, of one value, in which $arm is the arm.
+type filePicture struct {
+	Title, Label, Note string
+	Log                bool
+	// High is the top of the axis; 0 leaves it to the data.
+	High float64
+
+	Bars   []string
+	Groups []struct{ Name, Value string }
+	Arms   []string
+	Value  string
+
+	// X is the label of the horizontal axis of lines. Over is x, of the first run; without it x is
+	// 1, 2, ... or what a line says.
+	X, Over string
+	Lines   []struct{ Name, X, Y string }
+}
+
+// barValue is a value with the bar's text and place in it.
+func barValue(value, bar string, k int) string {
+	return strings.NewReplacer("$arm", bar, "$bar", bar, "$k", strconv.Itoa(k)).Replace(value)
+}
+
+// validate checks that it is one kind of picture.
+func (p *filePicture) validate() error {
+	kinds := 0
+	for _, has := range []bool{len(p.Bars) > 0, len(p.Arms) > 0, len(p.Lines) > 0} {
+		if has {
+			kinds++
+		}
+	}
+	if kinds != 1 || (len(p.Bars) > 0) != (len(p.Groups) > 0) {
+		return fmt.Errorf("picture: it has bars and groups of them, or arms, or lines")
+	}
+	return nil
+}
+
+// expressions are the texts of the picture, the table and the notes, and where they stand.
+func (f *file) expressions() (all []struct{ at, text string }) {
+	add := func(at string, texts ...string) {
+		for _, text := range texts {
+			if text != "" {
+				all = append(all, struct{ at, text string }{at, text})
+			}
+		}
+	}
+	p := &f.Picture
+	for k, bar := range p.Bars {
+		for _, g := range p.Groups {
+			add("picture", barValue(g.Value, bar, k))
+		}
+	}
+	for k, arm := range p.Arms {
+		add("picture", barValue(p.Value, arm, k))
+	}
+	add("picture", p.Over)
+	for _, l := range p.Lines {
+		add("picture", l.X, l.Y)
+	}
+	if t := f.Table; t != nil {
+		add("table", t.Over)
+		for _, name := range t.Figures {
+			add("table", strconv.Quote(name))
+		}
+		for _, r := range t.Rows {
+			for _, cell := range r.Cells {
+				if !strings.HasPrefix(cell, "=") {
+					add("table", cell)
+				}
+			}
+		}
+	}
+	for _, n := range f.Notes {
+		add("notes", append(n.Of, n.When)...)
+	}
+	return all
+}
+
+// draw is the picture of the observations.
+func (p *filePicture) draw(s scope) *figure.Figure {
+	if len(p.Lines) > 0 {
+		return p.lines(s)
+	}
+	bars := p.Bars
+	var groups []Group
+	for _, g := range p.Groups {
+		groups = append(groups, Group{g.Name, func(k int) []float64 { return s.evaluate(barValue(g.Value, bars[k], k)) }})
+	}
+	if len(p.Arms) > 0 {
+		bars = p.Arms
+		for _, rate := range s.rates {
+			one := s
+			one.rates = []string{rate}
+			groups = append(groups, Group{"lr " + rate, func(k int) []float64 { return one.evaluate(barValue(p.Value, bars[k], k)) }})
+		}
+	}
+	b := s.j.Bars(p.Title, p.Label, p.Log, bars, groups...)
+	b.Y.High, b.Note = p.High, p.Note
+	return b
+}
+
+// lines has a curve of every run.
+func (p *filePicture) lines(s scope) *figure.Figure {
+	one := s.single()
+	c := Chart(p.Title, p.X, p.Label, p.Note, p.Log)
+	c.Y.High = p.High
+	for _, l := range p.Lines {
+		series := figure.Series{Name: l.Name}
+		ys := one.lists(l.Y)
+		for i, y := range ys {
+			x := Counting(len(y))
+			switch {
+			case l.X != "":
+				x = one.lists(l.X)[i]
+			case p.Over != "":
+				x = one.lists(p.Over)[0][:len(y)]
+			}
+			series.Seeds = append(series.Seeds, figure.Series{Name: fmt.Sprintf("seed %d", s.j.Seeds[i]), X: x, Y: y})
+		}
+		c.Series = append(c.Series, series)
+	}
+	return c
+}
+
+// fileTable is a table of means over replications: of expressions by row and column, or of the
+// entries of figures, a column each, in named rows or over the numbers of an expression.
+type fileTable struct {
+	Title, Note string
+	Columns     []string
+	// Rows are written out. A cell is an expression, or a word after "=".
+	Rows []tableRow
+	// Digits are those of the cells' columns, 3 where there is none.
+	Digits []int
+
+	// Row is the heading of the rows of figures, which are Names, or numbers Over the first run.
+	Row     string
+	Names   []string
+	Over    string
+	Figures []string
+}
+
+// tableRow is a row that is written out.
+type tableRow struct {
+	Name  string
+	Cells []string
+}
+
+// draw is the table of the observations.
+func (t *fileTable) draw(s scope) *figure.Figure {
+	switch {
+	case len(t.Names) > 0:
+		return s.j.NamedTable(t.Title, t.Row, t.Names, t.Figures...)
+	case len(t.Figures) > 0:
+		return s.j.CurvesTable(t.Title, t.Row, s.single().lists(t.Over)[0], t.Figures...)
+	}
+	out := &figure.Figure{Kind: figure.Table, Title: t.Title, Note: t.Note}
+	for i, name := range t.Columns {
+		words := i == 0 || !slices.ContainsFunc(t.Rows, func(r tableRow) bool { return !strings.HasPrefix(r.Cells[i-1], "=") })
+		out.Columns = append(out.Columns, figure.Column{Name: name, Align: figure.Align(!words)})
+	}
+	for _, r := range t.Rows {
+		row := []figure.Cell{figure.Word(r.Name)}
+		for i, text := range r.Cells {
+			if word, ok := strings.CutPrefix(text, "="); ok {
+				row = append(row, figure.Word(word))
+				continue
+			}
+			digits := 3
+			if i < len(t.Digits) {
+				digits = t.Digits[i]
+			}
+			row = append(row, figure.Number(stats.Average(s.evaluate(text)), digits))
+		}
+		out.Add(row...)
+	}
+	return out
+}
+
+// fileNote is a finding, unless the value of When is 0: a text with a verb of fmt for each of
+// the expressions Of, or what a function of the library says of texts.
+type fileNote struct {
+	When, Text string
+	Of         []string
+	Function   string
+	Texts      []string
+}
+
+// add adds the note.
+func (n *fileNote) add(s scope) {
+	if n.When != "" && s.number(n.When) == 0 {
+		return
+	}
+	if n.Function != "" {
+		s.j.Note("%s", s.lib.Notes[n.Function](s.j, n.Texts))
+		return
+	}
+	var values []any
+	for _, text := range n.Of {
+		values = append(values, s.number(text))
+	}
+	s.j.Note(n.Text, values...)
+}
+
+// shares counts the runs, one of each replication and learning rate, of which an expression is
+// not 0.
+func (s scope) shares(text string) Shares {
+	out, events := Shares{Runs: len(s.rates) * len(s.j.Runs)}, make([]float64, len(s.j.Runs))
+	for _, rate := range s.rates {
+		one := s.single()
+		one.rate, one.rates = rate, []string{rate}
+		for i, v := range one.evaluate(text) {
+			if v != 0 {
+				events[i]++
+				out.Events++
+			}
+		}
+	}
+	out.By = s.j.Means(stats.Each(events, func(n float64) float64 { return n / float64(len(s.rates)) }))
+	return out
+}
+
+// pooledDeviation is the sum of deviations from zero in units of their standard error, over the
+// square root of their number: again one in such units.
+func pooledDeviation(z []float64) float64 {
+	sum := 0.0
+	for _, v := range z {
+		sum += v / math.Sqrt(float64(len(z)))
+	}
+	return math.Abs(sum)
+}
