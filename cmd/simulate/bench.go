@@ -47,20 +47,6 @@ type benchCmd struct {
 	workFlags
 }
 
-func (*benchCmd) Help() string {
-	return `Times each phase of a training step: sampling with recorded log-probs, scoring, gradient and AdamW, on random weights
-and random prompts. Speeds depend on the current load of the machine. The roofline is the speed of a large matrix
-product on as many threads, measured in the same run.
-
-Examples:
-  simulate bench
-  simulate bench --rollout fp8-w8a8 --learner bf16 --json
-  simulate bench --d 256 --layers 4 --ff 512 --batch 64 --workers 1
-  simulate bench --against ./simulate-before --rounds 7
-  simulate bench --grow --workers 1
-  simulate bench --peer ./peer --workers 1`
-}
-
 // Run times the steps.
 func (c *benchCmd) Run(a *app) error {
 	step, err := c.checked()

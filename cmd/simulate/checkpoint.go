@@ -28,15 +28,6 @@ type checkpointCmd struct {
 	Export checkpointExportCmd `cmd:"" help:"Write a checkpoint to a folder, in the layout of Hugging Face or as a GGUF file."`
 }
 
-func (*checkpointCmd) Help() string {
-	return `Lists or exports the base checkpoints inside the binary. They are small models to start training from.
-
-Examples:
-  simulate checkpoint list
-  simulate checkpoint export chain-base ./chain-base
-  simulate checkpoint export chain-base ./gguf --format gguf --type q8_0   # for llama.cpp`
-}
-
 type checkpointListCmd struct{ jsonFlag }
 
 // checkpointInfo describes a shipped checkpoint.
@@ -163,15 +154,6 @@ func (c *checkpointExportCmd) files(ck *model.Checkpoint) (map[string][]byte, er
 type pretrainCmd struct {
 	Recipe string `arg:"" complete:"recipes" help:"A recipe with a pretrain section: a shipped name, such as chain-base, or a file."`
 	common
-}
-
-func (*pretrainCmd) Help() string {
-	return `Trains a model from random weights on noisy demonstrations of the task, and writes a checkpoint that recipes can name.
-
-Examples:
-  simulate pretrain chain-base --out ./my-base
-  simulate pretrain chain-base --set model.experts=16 --set pretrain.steps=3000 --out ./base-16
-  simulate train --set checkpoint=./my-base`
 }
 
 // pretrained is the document of pretrain --json.

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -93,13 +94,30 @@ func joinNegatives(args []string) []string {
 	return joined
 }
 
+// helpTexts has what each command's --help says after its usage: help/COMMAND.txt.
+//
+//go:embed help
+var helpTexts embed.FS
+
 // newParser makes the table of commands and flags.
 func newParser(a *app, c *cli) (*kong.Kong, error) {
-	return kong.New(c,
+	parser, err := kong.New(c,
 		kong.Name("simulate"), kong.Description(description), kong.Vars{"version": version()},
 		kong.Writers(a.stdout, a.stderr), kong.Exit(func(status int) { panic(exit(status)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
+	if err != nil {
+		return nil, err
+	}
+	return parser, kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
+		if command, ok := node.(*kong.Node); ok {
+			name := strings.ReplaceAll(commandName(command), " ", "-")
+			if text, err := helpTexts.ReadFile("help/" + name + ".txt"); err == nil {
+				command.Detail = strings.TrimSuffix(string(text), "\n")
+			}
+		}
+		return next(nil)
+	})
 }
 
 // load reads a recipe with the flags' changes and the models that it names, so
@@ -158,15 +176,6 @@ func openCheckpoint(nameOrDir string) (*model.Checkpoint, error) {
 type helpCmd struct {
 	Topic []string `arg:"" optional:"" name:"command" help:"The command to explain; without one, all are listed."`
 	Man   bool     `help:"Print the manual page of the whole program, in the format of man."`
-}
-
-func (*helpCmd) Help() string {
-	return `Explains a command, as COMMAND --help does, or lists all commands.
-
-Examples:
-  simulate help train
-  simulate help checkpoint export
-  simulate help --man | man -l -`
 }
 
 // Run prints the help of the command.

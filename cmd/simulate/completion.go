@@ -28,16 +28,6 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" complete:"shells" help:"bash, zsh or fish."`
 }
 
-func (*completionCmd) Help() string {
-	return `Prints a script with which a shell completes commands, flags, and the names of recipes, numerics, claims, methods and
-fields of recipes.
-
-Examples:
-  eval "$(simulate completion bash)"             # in ~/.bashrc
-  source <(simulate completion zsh)              # in ~/.zshrc, after compinit
-  simulate completion fish | source              # in config.fish`
-}
-
 // Run prints the script.
 func (c *completionCmd) Run(a *app) error {
 	script, err := completionScripts.ReadFile("completion/simulate." + c.Shell)

@@ -27,18 +27,6 @@ type evaluateCmd struct {
 	workFlags
 }
 
-func (*evaluateCmd) Help() string {
-	return `Samples each set of weights on held-out prompts, at temperature 1 in the numerics of its trainer, and ranks the sets by
-pass@k: the chance that at least one of k responses is correct. Up to --samples, pass@k is the unbiased estimate from counts.
-Beyond, it is computed from the Beta distribution that is fitted to the prompts' pass rates, with a 95 % interval.
-The ranking may change with k.
-
-Examples:
-  simulate evaluate default runs/first
-  simulate evaluate runs/first runs/second --samples 16 --most 512 --k 1,16,1000
-  simulate evaluate default --set checkpoint=./my-base --set task.difficulty=[6,12] --json`
-}
-
 // evaluated is one set of weights in the document of evaluate --json.
 type evaluated struct {
 	Name      string   `json:"name"`

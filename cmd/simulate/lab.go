@@ -34,22 +34,6 @@ type labCmd struct {
 	Quiet   bool   `short:"q" help:"No progress messages."`
 }
 
-func (*labCmd) Help() string {
-	return `Serves the lab to a browser on this machine: lessons about training-inference mismatch, each with a question, a guess,
-the recorded answer, and the same run computed in the page by this program, compiled to WebAssembly. It needs no account
-and no other server; the page can connect to nothing else. A second page diagnoses dumps of real runs as simulate diagnose does:
-they stay on this machine.
-
-In a checkout the program is compiled once, which takes a minute or two, and kept in the user's cache folder under the
-checksum of its sources.
-
-Examples:
-  simulate lab
-  simulate lab --export site
-  simulate lab --export lab.html
-  simulate lab --dumps diagnose.html`
-}
-
 // Run serves or exports the page.
 func (c *labCmd) Run(a *app) error {
 	if err := c.foreign(); err != nil { // before anything is compiled

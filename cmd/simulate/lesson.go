@@ -28,17 +28,6 @@ type lessonCmd struct {
 	workFlags
 }
 
-func (*lessonCmd) Help() string {
-	return `A lesson of the lab in the terminal: the question, your guess, the run, and its result next to the published result. No
-guess is asked for if standard input is not a terminal. With --out the charts are also written as PNG files.
-
-Examples:
-  simulate lesson
-  simulate lesson gap
-  simulate lesson gap --with rollout=fp8-w8a8 --with learner=bf16
-  simulate lesson age --skip --out runs/age`
-}
-
 func (c *lessonCmd) Run(a *app) error {
 	if c.Name == "" {
 		a.listLessons()

@@ -30,44 +30,6 @@ type measureCmd struct {
 	common
 }
 
-func (*measureCmd) Help() string {
-	return `Measures training-inference mismatch: it samples responses in one engine and scores them in the other, with equal
-weights. Every difference is therefore due to the declared numerics. Without --rollout and --learner it measures the
-recipe's engines, or the usual pairs if the recipe leaves both engines at their default.
-
-With --attribute the same tokens are scored again with each difference switched off, alone and in combination: what each
-mechanism adds alone, what removing it saves, its Shapley share, and the interactions. As a check, the rollout engine's
-log-probs are recomputed and must be equal in every bit. A fleet of several engines is attributed engine by engine.
-
-With --layers the same tokens run through both engines once more, and every operation of the forward pass is compared: where
-each token first differs in any bit, how large the difference is behind each operation, and where the router chooses other
-experts.
-
-If top_p, top_k or a temperature shapes the sampling, a self-test says whether the recorded log-probs belong to the sampling
-distribution: the ratio of the trainer's probability to the recorded one must average to the kept probability mass.
-
-With --doses it measures each mechanism alone: formats, order of summation, batching, routing and sampling. Each starts
-at level zero, where both engines must give the same bits, and rises to its highest level, which is measured without
-and with its correction.
-
-With --real it reads log-probs that a real program (llama.cpp, PyTorch) gave the tokens of a checkpoint, scores the same
-tokens with the numerics that emulate the program, and sets the two gaps to float32 next to each other, token by token.
-
-Examples:
-  simulate measure
-  simulate measure --rollout bf16 --learner bf16          # KL 0, exactly
-  simulate measure --rollout fp8-w8a8 --learner bf16 --json
-  simulate measure --rollout '{base: bf16, kv_cache: fp8_e4m3}' --learner bf16
-  simulate measure --rollout bf16 --learner fp32 --attribute
-  simulate measure --rollout bf16 --learner fp32 --layers
-  simulate measure lookup --rollout bf16 --learner fp32    # a task with a tool: the gap by turn
-  simulate measure --doses
-  simulate measure --rollout fp32 --learner fp32 --set 'rollout.kv_retention={policy: heavy_hitter, keep: 0.5}'
-  simulate measure --rollout fp32 --learner fp32 --set 'rollout.speculative={numerics: fp8-all, verify: lossy, tau: 0.5}'
-  simulate measure --set rollout.prompts=64 --dump gap.jsonl.gz
-  simulate measure --real testdata/real/filler-llama-q8_0.json`
-}
-
 func (c *measureCmd) Run(a *app) error {
 	if len(c.Real) > 0 {
 		return c.real(a)

@@ -25,40 +25,6 @@ type methodsCmd struct {
 	outFlag
 }
 
-func (*methodsCmd) Help() string {
-	return `Explains a name, or lists all methods that a recipe can name. A name is that of
-
-  a method      what it does, when to use it, formula, gradient, defaults, source (token_tis)
-  a field       its default and meaning; recipe lists all fields (rollout.kv_scales)
-  a recipe      what of its source is modelled, and its arms; recipes lists them (deepseek-v3.2)
-  a system      a published asynchronous system: rule, bound of staleness, what is inferred; systems lists them
-  a preset      a published correction: its parts; presets lists them
-  numerics      the presets of numerics and their differences
-  a paper       its arXiv id: the methods and recipes from it, its claims with their verdicts; papers lists them
-  coverage      each feature and statement of the sources, with its command and what it came to
-  a result      a setting, stressor, arm or claim of a table or plot: its lines in a recipe and in frameworks,
-                and its effects (anchor-ewma-0.75, age16)
-
-Examples:
-  simulate methods
-  simulate methods token_tis
-  simulate methods anchor-ewma-0.75
-  simulate methods age16
-  simulate methods ppo_clip --explain
-  simulate methods recipe
-  simulate methods rollout.kv_scales
-  simulate methods recipes
-  simulate methods deepseek-v3.2
-  simulate methods systems
-  simulate methods presets
-  simulate methods numerics
-  simulate methods 2512.02556
-  simulate methods papers
-  simulate methods coverage
-  simulate methods --framework verl
-  simulate methods --json | jq '.[] | select(.unit == "sequence") | .name'`
-}
-
 // Run lists the methods, or shows those of one name.
 func (c *methodsCmd) Run(a *app) error {
 	if c.Framework != "" {

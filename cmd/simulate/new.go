@@ -13,16 +13,6 @@ type newCmd struct {
 	Loss newLossCmd `cmd:"" help:"Write the file of a new loss and its line in the registry."`
 }
 
-func (*newCmd) Help() string {
-	return `Writes a new loss into a clone of the source: a file that compiles, passes the tests and trains, ready to be changed.
-
-Examples:
-  simulate new loss tanh_pg
-  go test ./trainer/method/loss                         # what the new file must hold
-  go run ./cmd/simulate train --set loss=tanh_pg
-  go run ./cmd/simulate sweep quick --loss tanh_pg --only method=none+token_tis-2+tanh_pg,stressor=matched+router4+age16`
-}
-
 type newLossCmd struct {
 	Name string `arg:"" help:"The name that recipes will use, such as tanh_pg."`
 }

@@ -26,19 +26,6 @@ type reportCmd struct {
 	outFlag
 }
 
-func (*reportCmd) Help() string {
-	return `Turns runs into one HTML page that works without a network, and its main charts into SVG files. Runs of one recipe are
-one line, with a band over the seeds. Unfinished runs are shown up to their last step.
-
---tensorboard writes the scalars that "tensorboard --logdir DIR" shows, under the names of metrics.jsonl. A run has no clock: the wall time of
-a step is its number in seconds.
-
-Examples:
-  simulate report runs
-  simulate report runs --tensorboard board
-  simulate report runs/default-seed1-3f2a9c01 --out ./look`
-}
-
 // reported is the document of report --json.
 type reported struct {
 	Report string      `json:"report"`
@@ -177,16 +164,6 @@ type compareCmd struct {
 	Recipes []string `arg:"" complete:"recipes" help:"Shipped recipes or files; --set applies to all."`
 	Seeds   number   `help:"Number of consecutive seeds, from --seed or the seed of the first recipe." default:"3" min:"1" max:"100000" placeholder:"N"`
 	common
-}
-
-func (*compareCmd) Help() string {
-	return `Trains each recipe with each seed, several runs at a time, and compares them in one table and one plot; asynchronous
-schedules also over virtual time. Finished runs are not repeated; interrupted runs are resumed.
-
-Examples:
-  simulate compare fp8-uncorrected fp8-token-tis
-  simulate compare a.yaml b.yaml --seeds 5 --set steps=100 --out runs/ab
-  simulate compare a.yaml b.yaml --json -q`
 }
 
 // compared is the document of compare --json.

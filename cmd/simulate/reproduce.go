@@ -32,21 +32,6 @@ type reproduceCmd struct {
 	workFlags
 }
 
-func (*reproduceCmd) Help() string {
-	return `Measures claims of papers and gives a verdict on each by one primary check, whose threshold is part of the code. A
-replication is a model with its own warm start, or a whole training run. Each replication is stored as soon as it is
-measured: the same command resumes after an interruption and measures nothing twice.
-
-Examples:
-  simulate reproduce --list
-  simulate reproduce --list dppo
-  simulate reproduce fp16-bf16-gap
-  simulate reproduce --all --quick
-  simulate reproduce --check --out results/published
-  simulate reproduce --all --fresh --out runs/both
-  simulate reproduce length-trap drift-sign --json -q`
-}
-
 // reproduced is the document of reproduce --json.
 type reproduced struct {
 	Dir    string        `json:"dir"`

@@ -26,22 +26,6 @@ type scheduleCmd struct {
 	outFlag
 }
 
-func (*scheduleCmd) Help() string {
-	return `Simulates the schedule of a published asynchronous system on a virtual cluster, without weights: who generates, trains and
-waits, the staleness of the trained tokens, and the speed-up under the definition of each paper. The baseline is the
-synchronous loop on the same devices, with the same prompts, lengths and costs. --out draws the timeline.
-
-Costs are ratios from published tables: the figures show which part waits for which; they do not predict a real cluster.
-
-Examples:
-  simulate schedule --list
-  simulate schedule dora --list
-  simulate schedule areal
-  simulate schedule areal eta=8 --gpus 1024 --json
-  simulate schedule verl_partial staleness_percent=50 cluster.generate=50 --out look
-  simulate schedule one_step_off --lengths fixed costs.decode_slot=0`
-}
-
 // Run simulates the system.
 func (c *scheduleCmd) Run(a *app) error {
 	if c.Name == "" {

@@ -28,45 +28,6 @@ type sweepCmd struct {
 	Job    sweepJobCmd    `cmd:"" help:"Print the job file for a cluster."`
 }
 
-func (*sweepCmd) Help() string {
-	return `Runs an ablation: every point of a grid over fields of recipes, with every seed, several runs at a time, one line of
-results per run. The grid is written in a file:
-
-  name: screen
-  base: headline                      # or a list: then the recipe is a factor
-  set: {steps: 150}                   # of all; each value below is one --set
-  seeds: {first: 101, count: 3}       # or a list: [101, 102, 103]
-  factors:                            # the first varies slowest
-    - {field: learner.optimizer.lr, values: [5e-4, 1e-3]}
-    - name: method                    # a name for what values set, and labels: columns of any name
-      values:
-        - {name: uncorrected, group: none}
-        - {name: token_tis, set: {correction: {weights: {name: token_tis, cap: 2}}}, group: weights}
-  except: [{method: uncorrected, learner.optimizer.lr: 1e-3}]   # or only
-
-or on the command line, as --sweep of recipes. A field is varied once and becomes a column. The field steps becomes the
-column recipe.steps, since the column steps has the number of steps that a run made. {seed} in a value stands for the
-seed of the run, for example checkpoint: "models/{seed}". Finished runs are not repeated, and equal recipes run once.
-
-The folder then has runs.csv, steps.csv and comparisons.csv (all also as .parquet), cells.jsonl.zst with a line for each
-run (compressed; cells.jsonl while the sweep runs), report.html and plots/. comparisons.csv ranks the values of each factor at each level of the other factors:
-paired differences to the first value (or --baseline) by seed, with confidence intervals and significance. During the
-sweep, running/ has the state from which an interrupted sweep resumes.
-
-On a cluster each part has its own folder below --out, and sweep merge joins the parts. Without --shard the part is taken
-from the job: a Slurm array (SLURM_ARRAY_TASK_ID, _MIN, _COUNT, _STEP) or a Kubernetes Indexed Job
-(JOB_COMPLETION_INDEX, with JOB_COMPLETIONS set in the job's file).
-
-Examples:
-  simulate sweep screen.yaml --dry-run
-  simulate sweep screen.yaml --out runs/screen
-  simulate sweep quick --loss sapo --only method=none+token_tis-2+sapo,stressor=matched+age16+router4 --out runs/sapo
-  simulate sweep screen.yaml --out runs/screen --shard 0/2
-  simulate sweep merge runs/screen
-  simulate sweep job slurm screen.yaml --parts 16 --out runs/screen > screen.sh && sh screen.sh
-  simulate sweep headline --sweep learner.optimizer.lr=3e-4,1e-3 --sweep loss=ppo_clip,gspo --seeds 3 --set steps=100`
-}
-
 type sweepRunCmd struct {
 	Of     []string `arg:"" name:"file" complete:"recipes" help:"File of a sweep, or a shipped sweep: tune, transfer, screen, confirm, models, doses, quick; with --sweep, recipes: shipped names or files."`
 	Sweep  []string `sep:"none" help:"Vary a field of the recipes; may be repeated, the first varies slowest." placeholder:"PATH=VALUE,VALUE" complete:"fields"`

@@ -29,16 +29,6 @@ type sweepJobCmd struct {
 	outFlag
 }
 
-func (*sweepJobCmd) Help() string {
-	return `Prints the job file of a sweep in parts, and of the job that joins the parts when all have ended. In Slurm, a part that
-reaches its time limit stops cleanly, is queued again and resumes.
-
-Examples:
-  simulate sweep job slurm screen.yaml --parts 16 --partition cpu --account lab --time 2:00:00 --out runs/screen > screen.sh && sh screen.sh
-  simulate sweep job slurm headline --sweep learner.optimizer.lr=3e-4,1e-3 --seeds 10 --cpus 2 --memory 2G > rates.sh
-  simulate sweep job kubernetes screen.yaml --image registry.lab/simulate:1 > screen-job.yaml`
-}
-
 // Run prints the file.
 func (c *sweepJobCmd) Run(a *app) error {
 	j := sweep.Job{Args: c.Of, Parts: int(c.Parts), Partition: c.Partition, Account: c.Account, CPUs: int(c.CPUs), Memory: c.Memory, Time: c.Time, Image: c.Image}
@@ -109,15 +99,6 @@ type sweepMergeCmd struct {
 	jsonFlag
 }
 
-func (*sweepMergeCmd) Help() string {
-	return `Joins the parts of one sweep in --out, by default in the first folder. The result has the same bytes as the unsharded
-sweep, wherever the parts ran. A missing run, and conflicting results of the same run, are reported.
-
-Examples:
-  simulate sweep merge runs/screen
-  simulate sweep merge here there --out whole`
-}
-
 func (c *sweepMergeCmd) Run(a *app) error {
 	parts, err := sweep.Parts(c.Dirs)
 	if err != nil {
@@ -144,13 +125,6 @@ type sweepReportCmd struct {
 	tableFlags
 	outFlag
 	jsonFlag
-}
-
-func (*sweepReportCmd) Help() string {
-	return `Writes the tables, the plots and the page of a sweep's runs so far, also while the sweep is running.
-
-Example:
-  simulate sweep report runs/screen --out look --no-steps`
 }
 
 func (c *sweepReportCmd) Run(a *app) error {

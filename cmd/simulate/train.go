@@ -29,20 +29,6 @@ type trainCmd struct {
 	common
 }
 
-func (*trainCmd) Help() string {
-	return `Trains one run and keeps its record in a folder: recipe.yaml (with all defaults), metrics.jsonl, summary.json, checkpoint/,
-plots/ and the page report.html; for an asynchronous schedule also clock.json, with plots of timeline and staleness. The
-same recipe maps to the same folder: an interrupted run resumes, and a finished run is not repeated.
-
-Examples:
-  simulate train
-  simulate train fp8-rollout-token-tis --seed 3
-  simulate train my.yaml --set learner.optimizer.lr=5e-4 --set loss=gspo --out runs/gspo
-  simulate train --set steps=50 --dump tokens.jsonl.gz --json
-  simulate train fp8-rollout-token-tis --config verl.yaml
-  simulate train --set rollout.numerics=llama-q8_0 --scorer ./llama.sh`
-}
-
 // trained is the document of train --json.
 type trained struct {
 	Dir     string         `json:"dir"`
