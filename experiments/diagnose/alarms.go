@@ -34,8 +34,8 @@ type alarm struct {
 // alarms are in the order of their figures.
 var alarms = []alarm{
 	{"|k1| > 0.1", "verl", "gap/k1", 0.1, false, func(g *Gap, _ float64) float64 { return math.Abs(g.K1) }},
-	{"chi2_token > 1", "verl", "rollout_corr/chi2_token", 1, false, func(g *Gap, _ float64) float64 { return g.Chi2Token }},
-	{"chi2_token > 0.3", "survey", "rollout_corr/chi2_token", 0.3, false, func(g *Gap, _ float64) float64 { return g.Chi2Token }},
+	{"chi2_token > 1", "verl", "rollout_corr/chi2_token", 1, false, func(g *Gap, _ float64) float64 { return max(g.Chi2Token, 0) }},
+	{"chi2_token > 0.3", "survey", "rollout_corr/chi2_token", 0.3, false, func(g *Gap, _ float64) float64 { return max(g.Chi2Token, 0) }},
 	{"ess_token < 0.5", "survey", "gap/ess_token", 0.5, true, func(g *Gap, _ float64) float64 { return g.ESSToken }},
 	{"ess_token < 0.3", "verl", "gap/ess_token", 0.3, true, func(g *Gap, _ float64) float64 { return g.ESSToken }},
 	{"pearson < 0.95", "survey", "training/rollout_actor_probs_pearson_corr", 0.95, true, func(g *Gap, _ float64) float64 { return g.Pearson }},

@@ -83,6 +83,14 @@ type known struct {
 	growth         *Growth
 }
 
+// chi2 is chi-squared next to its limit. It cannot be negative, and its estimate is where it is about 0.
+func (k *known) chi2(limit float64) string {
+	if k.Chi2Token <= 0 {
+		return fmt.Sprintf("chi2 about 0 (%v)", limit)
+	}
+	return fmt.Sprintf("chi2 %.3g (%v)", k.Chi2Token, limit)
+}
+
 // exploded reports whether few tokens dominate the weights.
 func (k *known) exploded() bool { return k.Chi2Token > explodedChi2 || k.ESSToken < leastESS }
 
@@ -183,7 +191,7 @@ var rows = []row{
 	}, func(k *known) bool { return k.state != Healthy && k.lag != nil && *k.lag > 0 },
 		always("bound the lag (4 updates for code, 8 for mathematics) and use a decoupled loss"), both, always(measuredStale)},
 	{"bias and variance", "survey", func(k *known) string {
-		return fmt.Sprintf("total variation %.2g (%v), chi2 %.3g (%v), ESS %.2g (%v)", k.TV, largeTV, k.Chi2Token, float64(explodedChi2), k.ESSToken, leastESS)
+		return fmt.Sprintf("total variation %.2g (%v), %s, ESS %.2g (%v)", k.TV, largeTV, k.chi2(explodedChi2), k.ESSToken, leastESS)
 	}, func(k *known) bool { return k.TV > largeTV && k.exploded() },
 		always("synchronise more often: token weights are biased, and exact ones noisy; until then mask jumps"), icePop, nil},
 	{"limits of rejection", "survey", func(k *known) string {
@@ -201,7 +209,7 @@ var rows = []row{
 	}, func(k *known) bool { return k.noise != nil && *k.noise > noisyWeights },
 		always("mask before weighting, or tighten the cap: the configured weights add noise to the gradient"), icePop, nil},
 	{"heavy tail", "survey", func(k *known) string {
-		return fmt.Sprintf("chi2 %.3g (%v), ESS %.2g (%v)", k.Chi2Token, heavyChi2, k.ESSToken, leastESS)
+		return fmt.Sprintf("%s, ESS %.2g (%v)", k.chi2(heavyChi2), k.ESSToken, leastESS)
 	}, func(k *known) bool {
 		return k.Chi2Token > heavyChi2 && k.Chi2Token <= explodedChi2 && k.ESSToken >= leastESS
 	},
@@ -213,11 +221,11 @@ var rows = []row{
 			return geometric(k)
 		}, nil},
 	{"exploded weights", "survey; verl", func(k *known) string {
-		return fmt.Sprintf("chi2 %.3g (%v), ESS %.2g (%v)", k.Chi2Token, float64(explodedChi2), k.ESSToken, leastESS)
+		return fmt.Sprintf("%s, ESS %.2g (%v)", k.chi2(explodedChi2), k.ESSToken, leastESS)
 	}, (*known).exploded,
 		always("mask before weighting; no weights of whole responses, however exact: few samples would decide"), icePop, nil},
 	{"broad shift", "survey; claim quadrants", func(k *known) string {
-		return fmt.Sprintf("total variation %.2g (%v), chi2 %.3g (%v)", k.TV, largeTV, k.Chi2Token, heavyChi2)
+		return fmt.Sprintf("total variation %.2g (%v), %s", k.TV, largeTV, k.chi2(heavyChi2))
 	}, func(k *known) bool { return k.TV > largeTV && k.Chi2Token <= heavyChi2 },
 		always("truncate token weights; a mask would drop ordinary tokens"), tokenTIS, nil},
 	{"clip saturation", "survey", func(k *known) string {

@@ -236,7 +236,7 @@ func (a *Analysis) judgement() Report {
 			a.local(&r, l, rows)
 		} else if r.Verdict.State != Repair {
 			a.attribute(&r, rows)
-			if text, _ := unevenOf(rows); text != "" {
+			if text := unevenOf(rows); text != "" {
 				r.Findings = append(r.Findings, Finding{ID: unevenGap, Topic: Mismatch, Level: Warning, Text: text, Next: "compare what is different there first: the engine's version, its flags, its weights"})
 			}
 		}

@@ -29,7 +29,7 @@ type part struct {
 }
 
 // unevenOf says which environments, workers, files or steps have nearly all of a gap, with an error at a token several times that of the others; empty where none do.
-func unevenOf(rows []*kept) (text, where string) {
+func unevenOf(rows []*kept) string {
 	for _, by := range []struct {
 		kind string
 		name func(k *kept) string
@@ -44,21 +44,21 @@ func unevenOf(rows []*kept) (text, where string) {
 		}},
 		{"file", func(k *kept) string { return k.file }},
 	} {
-		if text, where = unevenBy(rows, by.kind, by.name); text != "" {
-			return text, where
+		if text := unevenBy(rows, by.kind, by.name); text != "" {
+			return text
 		}
 	}
-	return "", ""
+	return ""
 }
 
 // unevenBy is unevenOf by one division.
-func unevenBy(rows []*kept, kind string, name func(k *kept) string) (text, where string) {
+func unevenBy(rows []*kept, kind string, name func(k *kept) string) string {
 	parts, total, tokens := map[string]*part{}, 0.0, 0
 	var list []*part
 	for _, k := range rows {
 		key := name(k)
 		if key == "" {
-			return "", ""
+			return ""
 		}
 		p := parts[key]
 		if p == nil {
@@ -93,13 +93,12 @@ func unevenBy(rows []*kept, kind string, name func(k *kept) string) (text, where
 			k3, of = k3+p.k3, of+p.tokens
 		}
 		if k3 < mostUneven*total || share(of, tokens) >= mostOfDump {
-			return "", ""
+			return ""
 		}
-		where = partNames(kind, high, list[n:])
 		return fmt.Sprintf("the gap lies in %s: %.0f %% of k3 on %.0f %% of the tokens; the median error in logits is %.2g there and at most %.2g elsewhere",
-			where, 100*k3/total, 100*share(of, tokens), list[n-1].median, list[n].median), where
+			partNames(kind, high, list[n:]), 100*k3/total, 100*share(of, tokens), list[n-1].median, list[n].median)
 	}
-	return "", ""
+	return ""
 }
 
 // partNames names the parts: steps that are all the last ones by the first of them, and a few of many by their number.

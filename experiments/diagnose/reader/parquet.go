@@ -2,6 +2,7 @@ package reader
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,10 @@ func (f *File) readParquet(in file, visit func(*Row) error) (err error) {
 			err = &Refused{in.name, fmt.Sprintf("a broken Parquet file: %v", p), "write it again"}
 		}
 	}()
+	var end [8]byte // the length of the footer, for which the library makes room before it reads, and PAR1
+	if n, _ := in.at.ReadAt(end[:], in.size-int64(len(end))); n < len(end) || int64(binary.LittleEndian.Uint32(end[:])) > in.size {
+		return &Refused{in.name, "a broken Parquet file: its footer is cut, or longer than the file", "write it again"}
+	}
 	table, err := parquet.OpenFile(in.at, in.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return &Refused{in.name, fmt.Sprintf("a broken Parquet file: %v", err), "write it again"}

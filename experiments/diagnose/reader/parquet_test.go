@@ -2,10 +2,14 @@ package reader_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"driftlab/experiments/diagnose/reader"
 )
 
 // TRL's files are compressed, with dictionaries, and a conversation is a list of messages.
@@ -46,5 +50,13 @@ func TestParquet(t *testing.T) {
 	}
 	if rows[16].Reward != 0.5 {
 		t.Errorf("the reward functions give %v together", rows[16].Reward)
+	}
+}
+
+// A footer that says it is longer than the file is refused before room is made for it.
+func TestParquetLongFooter(t *testing.T) {
+	_, _, err := readBytes([]byte("PAR1" + strings.Repeat("x", 100) + "\x00\x00\x00\xc0PAR1"))
+	if refused := (*reader.Refused)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), "its footer is cut, or longer than the file") {
+		t.Error(err)
 	}
 }

@@ -92,7 +92,7 @@ func (d *dictionary) entry(i, n int) *dictionary {
 
 // sampleKeys are those of samples that are read.
 var sampleKeys = strings.Fields(`tokens response_lengths response_length loss_masks loss_mask local_loss_mask rollout_log_probs log_probs old_log_probs train_log_probs
-	ref_log_probs entropy advantages sample_index sample_indices index group_index reward rewards status weight_versions`)
+	ref_log_probs entropy advantages sample_index sample_indices index group_index reward rewards status truncated weight_versions`)
 
 // rolled is what only slime's rollout_data has of a sample.
 type rolled struct {
@@ -189,7 +189,11 @@ func slimeSample(a *archive, d *dictionary, row *Row) error {
 	row.Index, row.Group = whole(d.first("sample_index", "index")), whole(d.get("group_index"))
 	row.Reward, _ = number(d.first("reward", "rewards"))
 	reason, _ := d.get("status").(string)
-	row.Finish = finish(reason, nan)
+	truncated, known := number(d.get("truncated"))
+	if !known {
+		truncated = nan
+	}
+	row.Finish = finish(reason, truncated)
 	if versions, ok := d.get("weight_versions").(*list); ok {
 		if a.left -= len(versions.items); a.left < 0 {
 			return fmt.Errorf("its samples have more entries than the file has bytes")

@@ -20,7 +20,7 @@ var withoutUse = strings.Fields(`
 	actual_version difficulty draft drafter_version format kv_kept logp_behaviour logp_law logp_verifier prompt_routes_learner
 	prompt_routes_rollout stale support top_k window
 	attention_mask values returns total_lengths rollout_position raw_reward remove_sample train_metadata
-	gen_len response_len response_length final_ob_len final_reward steps trajectory_metrics`)
+	gen_len prompt_len response_len response_length seqlen final_ob_len final_reward steps trajectory_metrics`)
 
 const (
 	// mostUnread is how many keys of a file that are not read are named, unreadBytes the most of one that is quoted.
