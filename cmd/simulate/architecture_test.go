@@ -81,7 +81,7 @@ var layers = []layer{
 	{"experiments/table", "experiments/sweep results/corrections results/published " + shown + session},
 	{"experiments/claims/claim", "experiments/measure experiments/run " + shown + session},
 	{"experiments/claims/age experiments/claims/attempts experiments/claims/correction experiments/claims/distillation experiments/claims/dynamic experiments/claims/estimator " +
-		"experiments/claims/length experiments/claims/precision experiments/claims/process experiments/claims/ratio experiments/claims/reduction experiments/claims/routing " +
+		"experiments/claims/length experiments/claims/process experiments/claims/ratio experiments/claims/routing " +
 		"experiments/claims/scaling experiments/claims/text", "experiments/claims/claim experiments/measure " + shown + session},
 	{"experiments/studies", ""},
 	{"experiments/measurements", "experiments/claims/claim experiments/measure engine/kernel " + shown + session},

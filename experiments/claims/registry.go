@@ -16,10 +16,8 @@ import (
 	"driftlab/experiments/claims/dynamic"
 	"driftlab/experiments/claims/estimator"
 	"driftlab/experiments/claims/length"
-	"driftlab/experiments/claims/precision"
 	"driftlab/experiments/claims/process"
 	"driftlab/experiments/claims/ratio"
-	"driftlab/experiments/claims/reduction"
 	"driftlab/experiments/claims/routing"
 	"driftlab/experiments/claims/scaling"
 	"driftlab/experiments/claims/text"
@@ -32,7 +30,7 @@ import (
 // inGo are the claims that are not files yet.
 func inGo() []claim.Claim {
 	return slices.Concat(age.Claims(), attempts.Claims(), correction.Claims(), distillation.Claims(), dynamic.Claims(), estimator.Claims(), length.Claims(),
-		precision.Claims(), process.Claims(), ratio.Claims(), reduction.Claims(), routing.Claims(), scaling.Claims(), text.Claims())
+		process.Claims(), ratio.Claims(), routing.Claims(), scaling.Claims(), text.Claims())
 }
 
 // All lists the claims in the order of the survey.

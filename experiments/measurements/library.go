@@ -16,8 +16,14 @@ func measurement[M any, P interface {
 
 // Library are the measurements and functions by the names that claims' files have for them.
 var Library = claim.Library{
-	Measurements: map[string]func() claim.Measurement{},
-	Lists:        map[string]claim.ListFunction{},
-	Units:        map[string]claim.UnitFunction{},
-	Notes:        map[string]func(j *claim.Judge, texts []string) string{},
+	Measurements: map[string]func() claim.Measurement{
+		"along":          measurement[along],
+		"configurations": measurement[configurations],
+		"copies":         measurement[copies],
+		"gaps":           measurement[gaps],
+		"runs":           measurement[runs],
+	},
+	Lists: map[string]claim.ListFunction{},
+	Units: map[string]claim.UnitFunction{},
+	Notes: map[string]func(j *claim.Judge, texts []string) string{},
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // filePicture is bars or lines. Bars stand for the texts of Bars, or for arms; a group of them,
-// one colour, has a value for each, in which $bar is the bar's text and $k its place. Arms have
+// one colour, has a value for each, in which $bar is the bar's text and $k its place, or Values.
+// Arms have
 // one group per learning rate, of one value, in which $arm is the arm.
 type filePicture struct {
 	Title, Label, Note string
@@ -21,7 +22,7 @@ type filePicture struct {
 	High float64
 
 	Bars   []string
-	Groups []struct{ Name, Value string }
+	Groups []barGroup
 	Arms   []string
 	Value  string
 
@@ -29,6 +30,20 @@ type filePicture struct {
 	// 1, 2, ... or what a line says.
 	X, Over string
 	Lines   []struct{ Name, X, Y string }
+}
+
+// barGroup is a colour of bars.
+type barGroup struct {
+	Name, Value string
+	Values      []string
+}
+
+// of is the expression of a bar.
+func (g *barGroup) of(bar string, k int) string {
+	if len(g.Values) > 0 {
+		return g.Values[k]
+	}
+	return barValue(g.Value, bar, k)
 }
 
 // barValue is a value with the bar's text and place in it.
@@ -43,6 +58,9 @@ func (p *filePicture) validate() error {
 		if has {
 			kinds++
 		}
+	}
+	if slices.ContainsFunc(p.Groups, func(g barGroup) bool { return len(g.Values) > 0 && len(g.Values) != len(p.Bars) }) {
+		return fmt.Errorf("picture: a group has a value for each of the bars")
 	}
 	if kinds != 1 || (len(p.Bars) > 0) != (len(p.Groups) > 0) {
 		return fmt.Errorf("picture: it has bars and groups of them, or arms, or lines")
@@ -62,7 +80,9 @@ func (f *file) expressions() (all []struct{ at, text string }) {
 	p := &f.Picture
 	for k, bar := range p.Bars {
 		for _, g := range p.Groups {
-			add("picture", barValue(g.Value, bar, k))
+			if len(g.Values) == 0 || k < len(g.Values) {
+				add("picture", g.of(bar, k))
+			}
 		}
 	}
 	for k, arm := range p.Arms {
@@ -99,7 +119,7 @@ func (p *filePicture) draw(s scope) *figure.Figure {
 	bars := p.Bars
 	var groups []Group
 	for _, g := range p.Groups {
-		groups = append(groups, Group{g.Name, func(k int) []float64 { return s.evaluate(barValue(g.Value, bars[k], k)) }})
+		groups = append(groups, Group{g.Name, func(k int) []float64 { return s.evaluate(g.of(bars[k], k)) }})
 	}
 	if len(p.Arms) > 0 {
 		bars = p.Arms

@@ -26,9 +26,10 @@ type file struct {
 	Declared                                               Declaration
 	Words                                                  map[string]string
 
-	// Training and Measure are done in the order in which they stand.
+	// Training and Measure are done in the order in which they stand. Measure is the name of a
+	// measurement with Params, or a list of {name: its parameters}.
 	Training Training
-	Measure  string
+	Measure  yaml.Node
 	Params   yaml.Node
 	// Figures are what Measure records: names, or beginnings and ends of names around a star.
 	Figures []string
@@ -132,11 +133,9 @@ func readFile(text []byte, lib *Library) (*file, error) {
 		case "training":
 			f.measurements = append(f.measurements, &f.Training)
 		case "measure":
-			m, err := lib.measurement(f.Measure, &f.Params)
-			if err != nil {
+			if err := f.addMeasurements(); err != nil {
 				return nil, err
 			}
-			f.measurements = append(f.measurements, m)
 		}
 	}
 	return f, f.validate()
@@ -168,6 +167,25 @@ func parseFile(text []byte) (f *file, keys []string, err error) {
 	return f, keys, nil
 }
 
+// addMeasurements adds those that the file names.
+func (f *file) addMeasurements() error {
+	list := []*yaml.Node{{Content: []*yaml.Node{&f.Measure, &f.Params}}}
+	if f.Measure.Kind == yaml.SequenceNode {
+		list = f.Measure.Content
+	}
+	for _, n := range list {
+		if len(n.Content) != 2 {
+			return fmt.Errorf("measure: an entry of the list is {name: its parameters}")
+		}
+		m, err := f.lib.measurement(n.Content[0].Value, n.Content[1])
+		if err != nil {
+			return err
+		}
+		f.measurements = append(f.measurements, m)
+	}
+	return nil
+}
+
 // measurement is one of the library with parameters.
 func (lib *Library) measurement(name string, params *yaml.Node) (Measurement, error) {
 	made, ok := lib.Measurements[name]
@@ -178,14 +196,19 @@ func (lib *Library) measurement(name string, params *yaml.Node) (Measurement, er
 	if params.Kind == 0 {
 		return m, nil
 	}
-	text, err := yaml.Dump(params)
-	if err == nil {
-		err = yaml.Load(text, m, yaml.WithKnownFields())
-	}
-	if err != nil {
+	if err := Decode(params, m); err != nil {
 		return nil, fmt.Errorf("params of %s: %w", name, err)
 	}
 	return m, nil
+}
+
+// Decode reads a value of known fields; what is in it already is a default.
+func Decode(n *yaml.Node, into any) error {
+	text, err := yaml.Dump(n)
+	if err != nil {
+		return err
+	}
+	return yaml.Load(text, into, yaml.WithKnownFields())
 }
 
 // validate checks names of arms, figures, levels and tests, and that expressions can be read.

@@ -22,6 +22,9 @@ func expand(n *yaml.Node, bound map[string]string) ([]*yaml.Node, error) {
 	case yaml.ScalarNode:
 		out := *n
 		out.Anchor, out.Value = "", replaced(n.Value, bound)
+		if out.Style == 0 && out.Value != n.Value {
+			out.Tag = "" // the text may be of a number
+		}
 		return []*yaml.Node{&out}, nil
 	case yaml.MappingNode:
 		if len(n.Content) == 4 && n.Content[0].Value == "for" && n.Content[2].Value == "do" {

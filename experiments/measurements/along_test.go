@@ -1,10 +1,9 @@
-package precision
+package measurements
 
 import (
 	"math"
 	"testing"
 
-	"driftlab/experiments/claims/claim"
 	"driftlab/trainer/method/batch"
 )
 
@@ -27,9 +26,7 @@ func TestQuarters(t *testing.T) {
 		}
 		b.Offsets = append(b.Offsets, len(b.Token))
 	}
-	o := new(claim.Observation)
-	quarters(o, "x", b, length)
-	plain, matched := o.List("x quarters"), o.List("x matched")
+	plain, matched := quarters(b, length)
 	for q := 1; q < 4; q++ {
 		if plain[q] < plain[q-1]*1.1 {
 			t.Errorf("plain means %v: quarter %d does not exceed the one before", plain, q)

@@ -1,4 +1,4 @@
-package reduction
+package measurements
 
 import (
 	"testing"
