@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"driftlab/experiments/claims/age"
 	"driftlab/experiments/claims/attempts"
 	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/claims/correction"
@@ -29,7 +28,7 @@ import (
 
 // inGo are the claims that are not files yet.
 func inGo() []claim.Claim {
-	return slices.Concat(age.Claims(), attempts.Claims(), correction.Claims(), distillation.Claims(), dynamic.Claims(), estimator.Claims(), length.Claims(),
+	return slices.Concat(attempts.Claims(), correction.Claims(), distillation.Claims(), dynamic.Claims(), estimator.Claims(), length.Claims(),
 		process.Claims(), ratio.Claims(), routing.Claims(), scaling.Claims(), text.Claims())
 }
 

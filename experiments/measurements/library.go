@@ -4,7 +4,10 @@
 // names them, see package studies; one file here is one idea.
 package measurements
 
-import "driftlab/experiments/claims/claim"
+import (
+	"driftlab/experiments/claims/claim"
+	"driftlab/results/figure"
+)
 
 // measurement makes a measurement whose parameters have no values yet.
 func measurement[M any, P interface {
@@ -17,13 +20,38 @@ func measurement[M any, P interface {
 // Library are the measurements and functions by the names that claims' files have for them.
 var Library = claim.Library{
 	Measurements: map[string]func() claim.Measurement{
-		"along":          measurement[along],
-		"configurations": measurement[configurations],
-		"copies":         measurement[copies],
-		"gaps":           measurement[gaps],
-		"runs":           measurement[runs],
+		"along":            measurement[along],
+		"configurations":   measurement[configurations],
+		"copies":           measurement[copies],
+		"gaps":             measurement[gaps],
+		"runs":             measurement[runs],
+		"counted training": measurement[countedTraining],
+		"matched rate":     measurement[matchedRate],
+		"virtual clock":    measurement[virtualClock],
 	},
-	Lists: map[string]claim.ListFunction{},
-	Units: map[string]claim.UnitFunction{},
-	Notes: map[string]func(j *claim.Judge, texts []string) string{},
+	Questions: map[string]func() claim.Question{
+		"attempts": func() claim.Question { return new(attempts) },
+		"searches": func() claim.Question { return new(searches) },
+	},
+	Lists: map[string]claim.ListFunction{
+		// breakEven is of shares and gains.
+		"breakEven": {Arguments: 2, Of: breakEvenShare},
+	},
+	Units: map[string]claim.UnitFunction{
+		"alarmLead":             {Texts: 3, Of: alarmLead},
+		"collapseOverRate":      {Of: collapseOverRate},
+		"collapseOverStaleness": {Of: collapseOverStaleness},
+		"lagLawESS":             {Of: lagLawESS},
+		"lagLawExponent":        {Texts: 1, Of: lagLawExponent},
+		"lagLawRight":           {Of: lagLawRight},
+		"lagLawStable":          {Of: lagLawStable},
+		"stableDoubling":        {Of: stableDoubling},
+		"stableSlope":           {Of: stableSlope},
+	},
+	Notes: map[string]func(j *claim.Judge, texts []string) string{
+		"collapses by staleness": collapsesNote,
+	},
+	Figures: map[string]func(j *claim.Judge) *figure.Figure{
+		"collapses by staleness": collapsesTable,
+	},
 }

@@ -3,6 +3,7 @@ package claim
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,26 +14,34 @@ import (
 type Arm struct {
 	Name string
 	Set  []string
-	// Columns and Steps stand in place of those of the training; nil for no other.
+	// Columns, Steps and Rates stand in place of those of the training; nil for no other.
 	Columns []string
 	Steps   []int
+	Rates   []string
+	// Untrained asks the weights of the arm's checkpoint as they are.
+	Untrained bool
 }
 
 // Training is arms that are paired by seed, each trained at every learning rate.
 type Training struct {
 	// Steps are those of a run at the full, the quick and the tiny size.
 	Steps []int
+	// Rates may be empty: runs then have the rate of their recipe.
 	Rates []string
 	// Columns are kept of every run next to its pass rates.
 	Columns []string
 	// Sixths keeps means over sixths of a run of the columns that every update has.
 	Sixths bool
-	// Warm are warm starts that arms name as warm/NAME, as their checkpoint or teacher. Arms start from
-	// the first one that is not shared, or without any from chain-base.
+	// Warm are warm starts that arms, and later warm starts, name as warm/NAME, as their checkpoint or teacher. Arms
+	// start from the first one that is neither shared nor named alone, or without any from chain-base.
 	Warm []warmStartArm
-	// Set are changes of all arms, made before their own.
+	// Set are changes of all arms, made before their own. In these, and in those of warm starts, $size(a | b | c) is a
+	// at the full, b at the quick and c at the tiny size.
 	Set  []string
 	Arms []Arm
+	// Record are figures in the place of pass rates, see record.go; Ask is what the trained weights are asked for them.
+	Record []recorded
+	Ask    []asked
 }
 
 // warmStartArm is a recipe of pretrain with changes; a shared one has the first seed's weights in
@@ -40,35 +49,70 @@ type Training struct {
 type warmStartArm struct {
 	Name, Recipe string
 	Set          []string
-	Shared       bool
+	// Steps are those of the full, the quick and the tiny size; nil for the recipe's own, and few in a preview.
+	Steps  []int
+	Shared bool
 	// Named is for the arms that name it alone: it is no other arm's start.
 	Named bool
+	// Shipped takes the shipped weights of the recipe's name in a preview.
+	Shipped bool
 }
 
-// folder is the checkpoint of a warm start; a preview trains it for a few steps.
-func (w warmStartArm) folder(ctx context.Context, e *Env) (string, error) {
+// folder is the checkpoint of a warm start with these changes.
+func (w warmStartArm) folder(ctx context.Context, e *Env, set []string) (string, error) {
 	own := *e
 	if w.Shared {
 		own.Seed = 1
 	}
-	set := w.Set
-	if e.Size != Full {
-		set = append(slices.Clone(set), fmt.Sprintf("pretrain.steps=%d", e.Pick(0, 300, 3)))
+	switch {
+	case w.Shipped && e.Size != Full:
+		return w.Recipe, nil
+	case w.Steps != nil:
+		set = append(set, fmt.Sprintf("pretrain.steps=%d", w.Steps[e.Size]))
+	case e.Size != Full:
+		set = append(set, fmt.Sprintf("pretrain.steps=%d", e.Pick(0, 300, 3)))
 	}
 	return own.Warm(ctx, w.Recipe, set...)
 }
 
-// Measure makes the runs; see TrainArms.
-func (t *Training) Measure(ctx context.Context, e *Env, o *Observation) error {
-	return e.TrainArms(ctx, o, *t)
+// ArmRun is a run of an arm at one learning rate.
+type ArmRun struct {
+	Arm     *Arm
+	Rate    string // empty for that of the recipe
+	Steps   int
+	Columns []string
+	Set     []string
 }
 
-// TrainArms makes the runs of a training and records them, arm by arm. A change that names
-// $rate has the learning rate in it; without one the rate is the first change.
-func (e *Env) TrainArms(ctx context.Context, o *Observation, t Training) error {
+// bySize is a choice by size in a change.
+var bySize = regexp.MustCompile(`\$size\(([^|)]*) \| ([^|)]*) \| ([^|)]*)\)`)
+
+// of is a text with the choices of a size.
+func (s Size) of(text string) string { return bySize.ReplaceAllString(text, fmt.Sprintf("${%d}", s+1)) }
+
+// ratesOf are those of an arm: a run without any has that of its recipe.
+func (t *Training) ratesOf(a *Arm) []string {
+	switch {
+	case a.Untrained || len(t.Rates) == 0 && a.Rates == nil:
+		return []string{""}
+	case a.Rates != nil:
+		return a.Rates
+	}
+	return t.Rates
+}
+
+// Runs makes the warm starts and calls do with each run of the arms, in their order.
+func (t *Training) Runs(ctx context.Context, e *Env, do func(r ArmRun) error) error {
 	var folders, start []string // pairs of a name and what stands for it; the arms' checkpoint
+	changes := func(set []string) []string {
+		named, out := strings.NewReplacer(folders...), make([]string, len(set))
+		for i, text := range set {
+			out[i] = named.Replace(e.Size.of(text))
+		}
+		return out
+	}
 	for _, w := range t.Warm {
-		dir, err := w.folder(ctx, e)
+		dir, err := w.folder(ctx, e, changes(w.Set))
 		if err != nil {
 			return err
 		}
@@ -77,38 +121,58 @@ func (e *Env) TrainArms(ctx context.Context, o *Observation, t Training) error {
 			start = []string{"checkpoint=" + dir}
 		}
 	}
-	named := strings.NewReplacer(folders...)
-	for _, a := range t.Arms {
-		size, columns := t.Steps, t.Columns
+	for i := range t.Arms {
+		a := &t.Arms[i]
+		r := ArmRun{Arm: a, Columns: t.Columns}
+		size := t.Steps
 		if a.Steps != nil {
 			size = a.Steps
 		}
 		if a.Columns != nil {
-			columns = a.Columns
+			r.Columns = a.Columns
 		}
-		steps := e.Pick(size[Full], size[Quick], size[Tiny])
-		for _, rate := range t.Rates {
-			name, run := AtLR(a.Name, rate), new(Observation)
-			set := slices.Concat(t.Set, withRate(a.Set, rate))
-			for i, text := range set {
-				set[i] = named.Replace(text)
-			}
-			if err := e.PassRates(ctx, run, name, steps, columns, append(slices.Clone(start), set...)...); err != nil {
+		r.Steps = size[e.Size]
+		for _, r.Rate = range t.ratesOf(a) {
+			r.Set = slices.Concat(start, changes(slices.Concat(t.Set, withRate(a.Set, r.Rate))))
+			if err := do(r); err != nil {
 				return err
-			}
-			for _, f := range run.figures {
-				if column, own := strings.CutPrefix(f.Name, ArmColumn(name, "")); own && t.Sixths && !strings.HasPrefix(column, "val/") {
-					f.Values = Blocks(f.Values, max(steps/evaluations, 1))
-				}
-				o.Set(f.Name, f.Values...)
 			}
 		}
 	}
 	return nil
 }
 
+// Measure makes the runs and records them, arm by arm. A change that names
+// $rate has the learning rate in it; without one the rate is the first change.
+func (t *Training) Measure(ctx context.Context, e *Env, o *Observation) error {
+	if t.Record != nil {
+		return t.record(ctx, e, o)
+	}
+	return t.Runs(ctx, e, func(r ArmRun) error {
+		name, run := AtLR(r.Arm.Name, r.Rate), new(Observation)
+		if err := e.PassRates(ctx, run, name, r.Steps, r.Columns, r.Set...); err != nil {
+			return err
+		}
+		for _, f := range run.figures {
+			if column, own := strings.CutPrefix(f.Name, ArmColumn(name, "")); own && t.Sixths && !strings.HasPrefix(column, "val/") {
+				f.Values = Blocks(f.Values, max(r.Steps/evaluations, 1))
+			}
+			o.Set(f.Name, f.Values...)
+		}
+		return nil
+	})
+}
+
+// TrainArms is Measure of a training.
+func (e *Env) TrainArms(ctx context.Context, o *Observation, t Training) error {
+	return t.Measure(ctx, e, o)
+}
+
 // withRate is an arm's changes at a learning rate.
 func withRate(set []string, rate string) []string {
+	if rate == "" {
+		return set
+	}
 	own := SetLR("$rate")
 	if i := slices.Index(set, own); i >= 0 {
 		set = slices.Clone(set)

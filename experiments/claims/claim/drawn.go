@@ -30,6 +30,9 @@ type filePicture struct {
 	// 1, 2, ... or what a line says.
 	X, Over string
 	Lines   []struct{ Name, X, Y string }
+
+	// Function draws it in the place of all these.
+	Function string
 }
 
 // barGroup is a colour of bars.
@@ -54,7 +57,7 @@ func barValue(value, bar string, k int) string {
 // validate checks that it is one kind of picture.
 func (p *filePicture) validate() error {
 	kinds := 0
-	for _, has := range []bool{len(p.Bars) > 0, len(p.Arms) > 0, len(p.Lines) > 0} {
+	for _, has := range []bool{len(p.Bars) > 0, len(p.Arms) > 0, len(p.Lines) > 0, p.Function != ""} {
 		if has {
 			kinds++
 		}
@@ -63,7 +66,7 @@ func (p *filePicture) validate() error {
 		return fmt.Errorf("picture: a group has a value for each of the bars")
 	}
 	if kinds != 1 || (len(p.Bars) > 0) != (len(p.Groups) > 0) {
-		return fmt.Errorf("picture: it has bars and groups of them, or arms, or lines")
+		return fmt.Errorf("picture: it has bars and groups of them, or arms, or lines, or a function")
 	}
 	return nil
 }
@@ -113,6 +116,9 @@ func (f *file) expressions() (all []struct{ at, text string }) {
 
 // draw is the picture of the observations.
 func (p *filePicture) draw(s scope) *figure.Figure {
+	if p.Function != "" {
+		return s.lib.Figures[p.Function](s.j)
+	}
 	if len(p.Lines) > 0 {
 		return p.lines(s)
 	}
@@ -172,6 +178,9 @@ type fileTable struct {
 	Names   []string
 	Over    string
 	Figures []string
+
+	// Function makes it in the place of all these.
+	Function string
 }
 
 // tableRow is a row that is written out.
@@ -183,6 +192,8 @@ type tableRow struct {
 // draw is the table of the observations.
 func (t *fileTable) draw(s scope) *figure.Figure {
 	switch {
+	case t.Function != "":
+		return s.lib.Figures[t.Function](s.j)
 	case len(t.Names) > 0:
 		return s.j.NamedTable(t.Title, t.Row, t.Names, t.Figures...)
 	case len(t.Figures) > 0:

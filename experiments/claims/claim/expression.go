@@ -17,14 +17,15 @@ import (
 
 // An expression is a list of numbers per unit of replication, usually of one number. It is
 // written as in Go. A text is a figure of the observation, averaged over the runs of a unit,
-// [k] its entry, counted from the end where k is negative, and [a:b] a part of it:
+// [k] its entry, counted from the end where k is negative, and [a:b] a part of it. A text with stars is one list of all
+// figures of such names, in their order:
 //
 //	"dense k3"[1] / "dense k3"[0]
 //	late("fp8, token TIS") - late("fp8, uncorrected")
 //
-// Functions are listed below. Four have a meaning of their own: each(x) is x of every run,
+// Functions are listed below. Five have a meaning of their own: each(x) is x of every run,
 // averaged over the runs of a unit; rates(x) is each(x) at every learning rate, averaged over
-// them, where $rate in a figure's name is the rate; overall(x) is the mean over units; and
+// them, where $rate in a figure's name is the rate; overall(x) is the mean over units, units(x) their number; and
 // interval(x) or interval(x, y) is estimate, low and high end of the 95 % interval of x or of
 // the ratio x/y.
 
@@ -84,7 +85,8 @@ var listFunctions = map[string]ListFunction{
 	"length": single(func(x []float64) float64 { return float64(len(x)) }),
 	// collapsed is 1 for a curve that ends 30 % or more below its own best.
 	"collapsed": single(func(x []float64) float64 { return truth(Collapsed(x)) }),
-	// count is 1, 2, ... in the place of the entries, half the latter half of them.
+	// count is 1, 2, ... in the place of the entries, begin the former half of them and half the latter.
+	"begin":  {1, func(x ...[]float64) []float64 { return x[0][:(len(x[0])+1)/2] }},
 	"count":  {1, func(x ...[]float64) []float64 { return Counting(len(x[0])) }},
 	"sorted": {1, func(x ...[]float64) []float64 { return slices.Sorted(slices.Values(x[0])) }},
 	"half":   {1, func(x ...[]float64) []float64 { return x[0][len(x[0])/2:] }},
@@ -95,6 +97,13 @@ var listFunctions = map[string]ListFunction{
 			if x[1][i] != 0 {
 				out = append(out, v)
 			}
+		}
+		return out
+	}},
+	// every has each so-manieth entry of a list, from a place on.
+	"every": {3, func(x ...[]float64) (out []float64) {
+		for k := int(x[2][0]); k < len(x[0]); k += int(x[1][0]) {
+			out = append(out, x[0][k])
 		}
 		return out
 	}},
@@ -180,7 +189,7 @@ func (s scope) value(n ast.Expr) [][]float64 {
 	case *ast.BasicLit:
 		if n.Kind == token.STRING {
 			name := s.figureName(n)
-			return s.runs(func(o *Observation) []float64 { return o.List(name) })
+			return s.runs(func(o *Observation) []float64 { return o.matching(name) })
 		}
 		v, _ := strconv.ParseFloat(n.Value, 64)
 		return s.constant(v)
@@ -192,7 +201,7 @@ func (s scope) value(n ast.Expr) [][]float64 {
 		part := func(x ...[]float64) []float64 { k := place(x[0], n.Index); return x[0][k : k+1] }
 		if l, ok := n.X.(*ast.BasicLit); ok { // of the runs, whose lists may have unequal lengths
 			name := s.figureName(l)
-			return s.runs(func(o *Observation) []float64 { return part(o.List(name)) })
+			return s.runs(func(o *Observation) []float64 { return part(o.matching(name)) })
 		}
 		return apply(part, s.value(n.X))
 	case *ast.SliceExpr:
@@ -231,6 +240,8 @@ func (s scope) value(n ast.Expr) [][]float64 {
 		args = append(args, s.value(a))
 	}
 	switch name {
+	case "units":
+		return s.constant(float64(len(args[0])))
 	case "overall":
 		return s.constant(stats.Average(first(args[0])))
 	case "interval":
@@ -404,7 +415,7 @@ func literals(call *ast.CallExpr) (out []string) {
 }
 
 // own are the functions with a meaning of their own, and how many values they take at most.
-var own = map[string]int{"each": 1, "rates": 1, "overall": 1, "interval": 2}
+var own = map[string]int{"each": 1, "rates": 1, "overall": 1, "units": 1, "interval": 2}
 
 // functionsHelp lists what expressions can call.
 func (lib *Library) functionsHelp() string {
@@ -522,36 +533,43 @@ func (f *file) checkArm(function string, words []string) error {
 
 // keeps reports whether a column of an arm is recorded.
 func (t *Training) keeps(arm, column string) bool {
-	columns := t.Columns
-	if own := t.arm(arm).Columns; own != nil {
-		columns = own
-	}
-	return slices.Contains(columns, column)
+	return slices.ContainsFunc(t.Arms, func(a Arm) bool {
+		columns := t.Columns
+		if a.Columns != nil {
+			columns = a.Columns
+		}
+		return a.Name == arm && slices.Contains(columns, column)
+	})
 }
 
 // checkFigure checks that a figure is one that the claim records.
 func (f *file) checkFigure(name string) error {
-	for _, rate := range f.Training.Rates {
-		name = strings.ReplaceAll(name, " at lr $rate", " at lr "+rate)
+	names := []string{name}
+	if strings.Contains(name, "$rate") {
+		names = nil
+		for _, rate := range f.rates() {
+			names = append(names, strings.ReplaceAll(name, "$rate", rate))
+		}
 	}
-	if !f.records(name) {
-		return fmt.Errorf("no figure %q: figures lists what the measurement records", name)
+	for _, name := range names {
+		if !f.records(name) && !(strings.Contains(name, "*") && slices.Contains(f.Figures, name)) {
+			return fmt.Errorf("no figure %q: figures lists what the measurement records", name)
+		}
 	}
 	return nil
 }
 
 // records reports whether a figure is listed, or is an arm's pass rate or column.
 func (f *file) records(name string) bool {
-	if slices.ContainsFunc(f.Figures, func(pattern string) bool {
-		begin, end, star := strings.Cut(pattern, "*")
-		return name == pattern || star && len(name) >= len(begin)+len(end) && strings.HasPrefix(name, begin) && strings.HasSuffix(name, end)
-	}) {
+	if slices.ContainsFunc(f.Figures, func(pattern string) bool { return fits(pattern, name) }) {
 		return true
 	}
-	for _, a := range f.Training.Arms {
-		for _, rate := range f.Training.Rates {
+	for i := range f.Training.Arms {
+		a := &f.Training.Arms[i]
+		for _, rate := range f.Training.ratesOf(a) {
 			arm := AtLR(a.Name, rate)
-			if column, own := strings.CutPrefix(name, ArmColumn(arm, "")); name == arm || own && f.Training.keeps(a.Name, column) {
+			column, own := strings.CutPrefix(name, ArmColumn(arm, ""))
+			if f.Training.Record == nil && (name == arm || own && f.Training.keeps(a.Name, column)) || f.Training.recordsFor(a, rate, name) {
 				return true
 			}
 		}

@@ -8,7 +8,10 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+
+	"driftlab/results/figure"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -25,13 +28,15 @@ type file struct {
 	Replications, Version                                  int
 	Declared                                               Declaration
 	Words                                                  map[string]string
+	// Rates are those at which Measure trains, where there is no training.
+	Rates []string
 
 	// Training and Measure are done in the order in which they stand. Measure is the name of a
 	// measurement with Params, or a list of {name: its parameters}.
 	Training Training
 	Measure  yaml.Node
 	Params   yaml.Node
-	// Figures are what Measure records: names, or beginnings and ends of names around a star.
+	// Figures are what Measure records: names, in which a star stands for any text.
 	Figures []string
 
 	Checks  []fileCheck
@@ -52,10 +57,13 @@ type Measurement interface {
 // package.
 type Library struct {
 	Measurements map[string]func() Measurement
-	Lists        map[string]ListFunction
-	Units        map[string]UnitFunction
-	// Notes are texts that a function makes of the observations.
-	Notes map[string]func(j *Judge, texts []string) string
+	// Questions are what trained weights can be asked.
+	Questions map[string]func() Question
+	Lists     map[string]ListFunction
+	Units     map[string]UnitFunction
+	// Notes are texts that a function makes of the observations, Figures its pictures and tables.
+	Notes   map[string]func(j *Judge, texts []string) string
+	Figures map[string]func(j *Judge) *figure.Figure
 }
 
 func (lib *Library) unit(name string) (UnitFunction, bool) {
@@ -132,6 +140,12 @@ func readFile(text []byte, lib *Library) (*file, error) {
 		switch key {
 		case "training":
 			f.measurements = append(f.measurements, &f.Training)
+			for i := range f.Training.Ask {
+				a := &f.Training.Ask[i]
+				if a.question, err = named(lib.Questions, "question", a.Question, &a.Params); err != nil {
+					return nil, err
+				}
+			}
 		case "measure":
 			if err := f.addMeasurements(); err != nil {
 				return nil, err
@@ -177,7 +191,7 @@ func (f *file) addMeasurements() error {
 		if len(n.Content) != 2 {
 			return fmt.Errorf("measure: an entry of the list is {name: its parameters}")
 		}
-		m, err := f.lib.measurement(n.Content[0].Value, n.Content[1])
+		m, err := named(f.lib.Measurements, "measurement", n.Content[0].Value, n.Content[1])
 		if err != nil {
 			return err
 		}
@@ -186,18 +200,19 @@ func (f *file) addMeasurements() error {
 	return nil
 }
 
-// measurement is one of the library with parameters.
-func (lib *Library) measurement(name string, params *yaml.Node) (Measurement, error) {
-	made, ok := lib.Measurements[name]
+// named is a measurement or a question of the library, with its parameters.
+func named[T any](list map[string]func() T, kind, name string, params *yaml.Node) (T, error) {
+	made, ok := list[name]
 	if !ok {
-		return nil, fmt.Errorf("no measurement %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(lib.Measurements)), ", "))
+		var none T
+		return none, fmt.Errorf("no %s %q: there are %s", kind, name, strings.Join(slices.Sorted(maps.Keys(list)), ", "))
 	}
 	m := made()
 	if params.Kind == 0 {
 		return m, nil
 	}
 	if err := Decode(params, m); err != nil {
-		return nil, fmt.Errorf("params of %s: %w", name, err)
+		return m, fmt.Errorf("params of %s: %w", name, err)
 	}
 	return m, nil
 }
@@ -217,8 +232,8 @@ func (f *file) validate() error {
 	if len(f.measurements) == 0 {
 		return errors.New("it has neither training nor measure")
 	}
-	if slices.Contains(f.measurements, Measurement(t)) && (len(t.Steps) != int(Tiny)+1 || len(t.Rates) == 0 || len(t.Arms) == 0) {
-		return fmt.Errorf("training needs three steps, rates and arms")
+	if slices.Contains(f.measurements, Measurement(t)) && (len(t.Steps) != int(Tiny)+1 || len(t.Rates) == 0 && t.Record == nil || len(t.Arms) == 0) {
+		return fmt.Errorf("training needs three steps, rates or what it records, and arms")
 	}
 	for i := range f.Checks {
 		if err := f.validateCheck(&f.Checks[i], i); err != nil {
@@ -235,6 +250,15 @@ func (f *file) validate() error {
 			if len(r.Cells)+1 != len(f.Table.Columns) {
 				return fmt.Errorf("table: row %q has %d cells for %d columns", r.Name, len(r.Cells)+1, len(f.Table.Columns))
 			}
+		}
+	}
+	functions := []string{f.Picture.Function}
+	if f.Table != nil {
+		functions = append(functions, f.Table.Function)
+	}
+	for _, name := range functions {
+		if name != "" && f.lib.Figures[name] == nil {
+			return fmt.Errorf("picture and table: no function %q", name)
 		}
 	}
 	for _, n := range f.Notes {
@@ -254,7 +278,7 @@ func (f *file) validateCheck(c *fileCheck, i int) error {
 		return fmt.Errorf("check %q: no level %q", name, c.Level)
 	case !known || len(c.Of) != kind.operands:
 		return fmt.Errorf("check %q: no test %q of %d values", name, c.Test, len(c.Of))
-	case c.Rate != "" && !slices.Contains(f.Training.Rates, c.Rate):
+	case c.Rate != "" && !slices.Contains(f.rates(), c.Rate):
 		return fmt.Errorf("check %q: no learning rate %q", name, c.Rate)
 	case (c.Than == "") == kind.than || (len(c.Between) == 2) != kind.between:
 		return fmt.Errorf("check %q: than is the threshold of a test that has one, between those of within", name)
@@ -285,6 +309,14 @@ func (t *Training) arm(name string) *Arm {
 		return nil
 	}
 	return &t.Arms[i]
+}
+
+// rates are the learning rates over which checks are averaged.
+func (f *file) rates() []string {
+	if f.Training.Rates != nil {
+		return f.Training.Rates
+	}
+	return f.Rates
 }
 
 // claim is the claim of a file.
@@ -322,7 +354,7 @@ func (f *file) measure(ctx context.Context, e *Env) (*Observation, error) {
 
 // judge makes the checks in their order, the picture, the table and the notes.
 func (f *file) judge(j *Judge) {
-	all := scope{j: j, rates: f.Training.Rates, lib: f.lib}
+	all := scope{j: j, rates: f.rates(), lib: f.lib}
 	for _, c := range f.Checks {
 		if c.When != "" && all.number(c.When) == 0 {
 			continue
@@ -335,6 +367,7 @@ func (f *file) judge(j *Judge) {
 			s := all
 			s.rates = rates
 			made := tests[c.Test].of(s, &c)
+			made.Name = strings.ReplaceAll(made.Name, "$n", strconv.Itoa(len(made.Seeds)))
 			if c.Arithmetic {
 				made = Arithmetic(made)
 			}

@@ -218,8 +218,12 @@ func TestFilesNameRecipes(t *testing.T) {
 			t.Fatalf("%s: %v", path, err)
 		}
 		for _, a := range f.Training.Arms {
-			for _, rate := range f.Training.Rates {
-				if _, err := recipe.Load("headline", slices.Concat(f.Training.Set, withRate(a.Set, rate))...); err != nil {
+			for _, rate := range f.Training.ratesOf(&a) {
+				set := slices.Concat(f.Training.Set, withRate(a.Set, rate))
+				for i := range set {
+					set[i] = Full.of(set[i])
+				}
+				if _, err := recipe.Load("headline", set...); err != nil {
 					t.Errorf("%s: %s: %v", path, a.Name, err)
 				}
 			}

@@ -3,6 +3,7 @@ package claim
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"driftlab/results/record"
 )
@@ -31,6 +32,15 @@ func (o *Observation) Set(name string, values ...float64) {
 // Has reports whether a figure was set.
 func (o *Observation) Has(name string) bool { return o.find(name) != nil }
 
+// Names are those of the figures, in the order they were set.
+func (o *Observation) Names() []string {
+	names := make([]string, len(o.figures))
+	for i, f := range o.figures {
+		names[i] = f.Name
+	}
+	return names
+}
+
 // Empty reports that no figure was set.
 func (o *Observation) Empty() bool { return len(o.figures) == 0 }
 
@@ -49,6 +59,38 @@ func (o *Observation) List(name string) []float64 {
 		panic(&FigureError{name, "is missing"})
 	}
 	return f.Values
+}
+
+// matching is a figure's values, or those of all figures whose names fit one with stars.
+func (o *Observation) matching(name string) []float64 {
+	if !strings.Contains(name, "*") || o.Has(name) {
+		return o.List(name)
+	}
+	var all []float64
+	for _, f := range o.figures {
+		if fits(name, f.Name) {
+			all = append(all, f.Values...)
+		}
+	}
+	if all == nil {
+		panic(&FigureError{name, "is missing"})
+	}
+	return all
+}
+
+// fits reports whether a name is a pattern, whose stars stand for any text.
+func fits(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return name == pattern
+	}
+	name, begins := strings.CutPrefix(name, parts[0])
+	last := len(parts) - 1
+	for _, part := range parts[1:last] {
+		_, rest, found := strings.Cut(name, part)
+		name, begins = rest, begins && found
+	}
+	return begins && strings.HasSuffix(name, parts[last])
 }
 
 // Number returns a figure of one value.

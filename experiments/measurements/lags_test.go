@@ -1,26 +1,27 @@
-package age
+package measurements
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 
 	"driftlab/experiments/claims/claim"
-	"driftlab/results/stats"
 )
 
-// TestFittedLaw: on runs that a law with alpha = 1.5 labels, the line finds the
+// TestLagLawFit: on runs that a law with alpha = 1.5 labels, the line finds the
 // exponent and nine of ten labels.
-func TestFittedLaw(t *testing.T) {
-	var runs []lawRun
+func TestLagLawFit(t *testing.T) {
+	var runs []lagRun
 	for i := range 9 {
 		for k := range 9 {
-			r := lawRun{lag: float64(7*i)/10 + 1, ess: -float64(k) / 2}
+			r := lagRun{lag: float64(7*i)/10 + 1, ess: -float64(k) / 2}
 			r.stable = r.lag < 3.91+float64(1.5*r.ess)
 			runs = append(runs, r)
 		}
 	}
-	l, right := fitted(runs), 0
+	l, right := fitLagLaw(runs), 0
 	for _, r := range runs {
 		if l.stable(r) == r.stable {
 			right++
@@ -31,29 +32,22 @@ func TestFittedLaw(t *testing.T) {
 	}
 }
 
-func TestBreakEven(t *testing.T) {
-	// In logarithms the gain crosses zero halfway between the shares 0.3 and 0.5.
-	if got := breakEven([]float64{0.8, 0.8, 1.25, 1.5, 2}); math.Abs(got-0.4) > 1e-12 {
+// TestBreakEvenShare: in logarithms the gain crosses zero halfway between the shares 0.3 and 0.5; one that never comes is NaN.
+func TestBreakEvenShare(t *testing.T) {
+	shares := []float64{0.1, 0.3, 0.5, 0.7, 0.9}
+	if got := breakEvenShare(shares, []float64{0.8, 0.8, 1.25, 1.5, 2}); math.Abs(got[0]-0.4) > 1e-12 {
 		t.Errorf("break-even at %v", got)
 	}
-	if got := breakEven([]float64{0.5, 0.6, 0.7, 0.8, 0.9}); !math.IsNaN(got) {
+	if got := breakEvenShare(shares, []float64{0.5, 0.6, 0.7, 0.8, 0.9}); !math.IsNaN(got[0]) {
 		t.Errorf("break-even at %v of a gain that never comes", got)
 	}
 }
 
-func TestSlopes(t *testing.T) {
-	got := slopes([]float64{2, 6}, [][]float64{{1, 1}, {0.6, 1.2}})
-	if want := []float64{-0.1, 0.05}; stats.Max(stats.Magnitudes(stats.Differences(got, want))) > 1e-12 {
-		t.Errorf("slopes %v, want %v", got, want)
-	}
-}
-
-// TestRateLaw: the smaller of the two bounds binds, and a rate above the first collapses within one cycle of the staleness.
-func TestRateLaw(t *testing.T) {
-	l := rateLaw{Batch: 0.016, Critical: 0.48}
+// TestRateBound: the smaller of the two bounds binds.
+func TestRateBound(t *testing.T) {
+	l := rateBound{Batch: 0.016, Critical: 0.48}
 	for _, c := range []struct{ got, want float64 }{
 		{l.stable(4, 480), 0.001}, {l.stable(16, 480), 0.001}, {l.stable(64, 480), 0.00025}, {l.stable(4, 960), 0.0005},
-		{l.horizon(4, 0.002), 240}, {l.horizon(64, 0.002), 64}, {l.horizon(64, 0.0002), 2400},
 	} {
 		if math.Abs(c.got/c.want-1) > 1e-12 {
 			t.Errorf("%v, want %v", c.got, c.want)
@@ -75,23 +69,24 @@ func TestCollapseAndSlopes(t *testing.T) {
 		}
 	}
 	o := new(claim.Observation)
-	for _, lag := range rateLags {
-		for _, rate := range rateRates {
-			curve := slices.Repeat([]float64{1}, rateLooks+1)
+	for _, lag := range []int{0, 4, 16, 64} {
+		for _, name := range []string{"2.5e-4", "5e-4", "1e-3", "2e-3", "4e-3"} {
+			rate, _ := strconv.ParseFloat(name, 64)
+			curve := slices.Repeat([]float64{1}, allEvaluations)
 			// Rates above 16e-3/S collapse, at the evaluation 0.02/rate.
-			if lag > 0 && rateOf(rate) > 0.0161/float64(lag) || lag == 0 && rate == "4e-3" {
-				at := int(0.02/rateOf(rate)) / 4
+			if lag > 0 && rate > 0.0161/float64(lag) || lag == 0 && name == "4e-3" {
+				at := int(0.02/rate) / 4
 				for k := at; k < len(curve); k++ {
 					curve[k] = 0
 				}
 			}
-			o.Set(rateArm(lag, rate), curve...)
+			o.Set(claim.AtLR(fmt.Sprintf("staleness %d", lag), name), curve...)
 		}
 	}
-	if got := rateSlope(o); math.Abs(got+1) > 0.25 {
+	if got := stableSlopeOf(o); math.Abs(got+1) > 0.25 {
 		t.Errorf("slope %v of a law of -1", got)
 	}
-	if r, s, ok := horizonSlopes(o); !ok || math.Abs(r+1) > 0.3 || math.Abs(s) > 0.1 {
+	if r, s, ok := collapseSlopes(o); !ok || math.Abs(r+1) > 0.3 || math.Abs(s) > 0.1 {
 		t.Errorf("slopes %v and %v of updates to collapse, %v", r, s, ok)
 	}
 }

@@ -1,0 +1,160 @@
+package claim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"driftlab/model"
+	"driftlab/results/stats"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// recorded is a figure of every arm, with $arm and $rate in its name for those of a run. Runs that give a figure one name add
+// their values to its list.
+type recorded struct {
+	Figure string
+	// Of is a quantity and what has it: "mean of COLUMN", or "ANSWER of QUESTION".
+	Of string
+	// Only and Not name an arm.
+	Only, Not string
+	// Times is a factor; 0 is 1.
+	Times float64
+	// Length, by size, is that to which zeros fill up the values of a run that ended early.
+	Length []int
+}
+
+// asked is a question of the library about trained weights, with a name for its answers.
+type asked struct {
+	Name, Question string
+	Params         yaml.Node
+	question       Question
+}
+
+// Question is asked of trained weights; its answers have names. Its fields are its parameters.
+type Question interface {
+	Ask(ctx context.Context, e *Env, p *model.Params) (map[string]float64, error)
+}
+
+// columnQuantities are what can be recorded of a column; early is its first ten values, late its last three.
+var columnQuantities = map[string]func(x []float64) []float64{
+	"values":            func(x []float64) []float64 { return x },
+	"mean":              func(x []float64) []float64 { return []float64{stats.Average(x)} },
+	"early mean":        func(x []float64) []float64 { return []float64{stats.Average(x[:min(10, len(x))])} },
+	"late mean":         func(x []float64) []float64 { return []float64{stats.Average(x[len(x)-3:])} },
+	"number":            func(x []float64) []float64 { return []float64{float64(len(x))} },
+	"mean times number": func(x []float64) []float64 { return []float64{stats.Average(x) * float64(len(x))} },
+	"sum": func(x []float64) []float64 {
+		sum := 0.0
+		for _, v := range x {
+			sum += v
+		}
+		return []float64{sum}
+	},
+}
+
+// figure is the name of a figure in a run of an arm; ok is false where it is not recorded.
+func (f *recorded) figure(arm *Arm, rate string) (name string, ok bool) {
+	return strings.NewReplacer("$arm", arm.Name, "$rate", rate).Replace(f.Figure), (f.Only == "" || f.Only == arm.Name) && (f.Not == "" || f.Not != arm.Name)
+}
+
+// recordsFor reports whether a run of an arm has a figure.
+func (t *Training) recordsFor(arm *Arm, rate, figure string) bool {
+	return slices.ContainsFunc(t.Record, func(f recorded) bool {
+		name, ok := f.figure(arm, rate)
+		return ok && name == figure
+	})
+}
+
+// record makes the runs, asks their weights, and records the figures.
+func (t *Training) record(ctx context.Context, e *Env, o *Observation) error {
+	var names []string
+	lists := map[string][]float64{}
+	err := t.Runs(ctx, e, func(r ArmRun) error {
+		columns, answers, err := t.outcome(ctx, e, r)
+		if err != nil {
+			return err
+		}
+		for _, f := range t.Record {
+			name, ok := f.figure(r.Arm, r.Rate)
+			if !ok {
+				continue
+			}
+			x, err := f.values(e, columns, answers)
+			if err != nil {
+				return fmt.Errorf("arm %q: %w", r.Arm.Name, err)
+			}
+			if lists[name] == nil {
+				names = append(names, name)
+			}
+			lists[name] = append(lists[name], x...)
+		}
+		return nil
+	})
+	for _, name := range names {
+		o.Set(name, lists[name]...)
+	}
+	return err
+}
+
+// outcome makes a run: its columns, and the answers of its weights by question. An untrained arm has no columns.
+func (t *Training) outcome(ctx context.Context, e *Env, r ArmRun) (columns map[string][]float64, answers map[string]map[string]float64, err error) {
+	var lists [][]float64
+	var weights *model.Params
+	switch {
+	case r.Arm.Untrained:
+		for _, change := range r.Set { // the last one counts
+			if dir, ok := strings.CutPrefix(change, "checkpoint="); ok {
+				weights, err = Loaded(dir, 0)
+			}
+		}
+	case len(t.Ask) > 0:
+		lists, weights, err = e.Trained(ctx, r.Columns, r.Steps, r.Set...)
+	default:
+		lists, err = e.Train(ctx, r.Columns, r.Steps, r.Set...)
+	}
+	columns, answers = map[string][]float64{}, map[string]map[string]float64{}
+	for i, x := range lists {
+		columns[r.Columns[i]] = x
+	}
+	for i := 0; i < len(t.Ask) && err == nil; i++ {
+		answers[t.Ask[i].Name], err = t.Ask[i].question.Ask(ctx, e, weights)
+	}
+	return columns, answers, err
+}
+
+// values are those of a figure in one run. A column that a run does not keep counts nothing.
+func (f *recorded) values(e *Env, columns map[string][]float64, answers map[string]map[string]float64) ([]float64, error) {
+	quantity, of := f.Of, ""
+	if at := strings.LastIndex(f.Of, " of "); at >= 0 {
+		quantity, of = f.Of[:at], f.Of[at+len(" of "):]
+	}
+	var x []float64
+	if known, ok := answers[of]; ok {
+		v, ok := known[quantity]
+		if !ok {
+			return nil, fmt.Errorf("%q has no answer %q: there are %s", of, quantity, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+		x = []float64{v}
+	} else if take := columnQuantities[quantity]; take == nil {
+		return nil, fmt.Errorf("no quantity %q of a column: there are %s", quantity, strings.Join(slices.Sorted(maps.Keys(columnQuantities)), ", "))
+	} else if column := columns[of]; len(column) > 0 || quantity == "values" {
+		x = slices.Clone(take(column))
+	} else {
+		x = []float64{0}
+	}
+	if f.Times != 0 {
+		for i := range x {
+			x[i] *= f.Times
+		}
+	}
+	if f.Length != nil {
+		for len(x) < f.Length[e.Size] {
+			x = append(x, 0)
+		}
+	}
+	return x, nil
+}

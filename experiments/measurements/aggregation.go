@@ -1,0 +1,66 @@
+package measurements
+
+import (
+	"context"
+	"math"
+
+	"driftlab/experiments/claims/claim"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+)
+
+// weightSpreads is how much the weight of a token's gradient varies over responses, by aggregation of the loss.
+type weightSpreads struct {
+	Aggregations []string
+	Groups       []int // of the full, the quick and the tiny size
+}
+
+// Measure reads the weights off the losses on a batch of the chain task.
+func (m *weightSpreads) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	p, err := e.Base(ctx, 0)
+	if err != nil {
+		return err
+	}
+	b := e.Graded(p, claim.Numerics("fp32"), claim.Numerics("fp32"), m.Groups[e.Size])
+	b.Now.Logp = b.Old.Logp
+	var spreads []float64
+	for _, name := range m.Aggregations {
+		spread, err := weightSpread(b, name)
+		if err != nil {
+			return err
+		}
+		spreads = append(spreads, spread)
+	}
+	o.Set("spread of the weight", spreads...)
+	return nil
+}
+
+// weightSpread is the relative spread over responses of what an aggregation
+// holds constant: d loss/d logp per unit of advantage, times the length for the
+// form that divides by it.
+func weightSpread(b *batch.Batch, aggregation string) (float64, error) {
+	l := method.New[loss.PPOClip]()
+	if err := l.Aggregation.UnmarshalText([]byte(aggregation)); err != nil {
+		return 0, err
+	}
+	var out loss.Grad
+	if err := l.Eval(&out, b); err != nil {
+		return 0, err
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		if b.Advantage[from] == 0 {
+			continue
+		}
+		for n := from; n < to; n++ {
+			w := -out.DLogp[n] / b.Advantage[n]
+			if aggregation == "seq-mean-token-mean" {
+				w *= float64(to - from)
+			}
+			low, high = min(low, w), max(high, w)
+		}
+	}
+	return high/low - 1, nil
+}

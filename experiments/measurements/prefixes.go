@@ -1,0 +1,383 @@
+package measurements
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
+	"driftlab/model"
+	"driftlab/precision/elementary"
+	"driftlab/results/stats"
+	"driftlab/trainer"
+	"driftlab/trainer/episode"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/schedule"
+	"driftlab/trainer/method/task"
+	"driftlab/trainer/recipe"
+)
+
+// siblings is the number of responses per prompt.
+const siblings = 8
+
+// programs is the task: a working with an episode for each step.
+const programs = "task={name: chain, difficulty: [3, 8]}"
+
+// prefixes are a batch of responses at frozen weights, and what values their prefixes.
+type prefixes struct {
+	recipe  recipe.Recipe
+	params  *model.Params
+	batch   *batch.Batch
+	prompts []task.Prompt // by response
+	engine  *episode.Engine
+}
+
+// samplePrograms samples groups of responses to programs from this replication's model.
+func samplePrograms(ctx context.Context, e *claim.Env, groups int) (*prefixes, error) {
+	p, err := e.Base(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	return samplePrefixes(e, p, groups, programs, "prefix_values={}")
+}
+
+// sampleSearches samples groups of responses to searches. An episode is a candidate.
+func sampleSearches(ctx context.Context, e *claim.Env, groups int) (*prefixes, error) {
+	dir := "search-base"
+	if e.Size == claim.Full {
+		var err error
+		if dir, err = e.Warm(ctx, dir, "pretrain.steps=1500"); err != nil {
+			return nil, err
+		}
+	}
+	p, err := claim.Loaded(dir, 0)
+	if err != nil {
+		return nil, err
+	}
+	return samplePrefixes(e, p, groups, "task={name: search, difficulty: [1, 10], operations: 2}", "rollout.max_tokens=96", "prefix_values={markers: '?'}")
+}
+
+func samplePrefixes(e *claim.Env, p *model.Params, groups int, set ...string) (*prefixes, error) {
+	r, err := recipe.Load("default", append(set, "reward=[exact, marginal_utility]")...)
+	if err != nil {
+		return nil, err
+	}
+	m := &prefixes{recipe: r, params: p, engine: episode.NewEngine(r, p)}
+	rng := e.Rand(claim.PromptStream)
+	var tokens [][]int32
+	for range groups {
+		q := task.Draw(r.Task.New(), rng)
+		for range siblings {
+			m.prompts, tokens = append(m.prompts, q), append(tokens, q.Tokens)
+		}
+	}
+	m.batch = e.Sample(claim.Probe{Params: p, Rollout: r.Rollout.Numerics, Sequences: len(tokens), Tokens: r.Rollout.MaxTokens, Stops: true, Prompts: tokens})
+	for i := range m.batch.Group {
+		m.batch.Group[i] = i / siblings
+	}
+	measure.Score(m.batch, p, measure.Scoring{Numerics: r.Learner.Numerics})
+	m.batch.Anchor = m.batch.Old.Logp
+	return m, nil
+}
+
+// value fills the batch's values as the options, a section of a recipe, say, and lists them by prefix.
+func (m *prefixes) value(options string, seed uint64) (list []float64, cost episode.Cost, err error) {
+	own, err := recipe.Load("default", "prefix_values="+options)
+	if err != nil {
+		return nil, cost, err
+	}
+	r := m.recipe
+	own.PrefixValues.Markers = r.PrefixValues.Markers
+	r.PrefixValues = own.PrefixValues
+	cost = episode.NewValuer(r).Fill(m.batch, m.prompts, m.engine, seed)
+	m.begins(func(_, n int) { list = append(list, m.batch.PrefixValue[n]) })
+	return list, cost, nil
+}
+
+// begins calls f with the first and another token of a response where a prefix ends: the prompt once for all siblings, then
+// where further episodes begin.
+func (m *prefixes) begins(f func(from, n int)) {
+	b := m.batch
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		for n := from; n < to; n++ {
+			if n == from && i%siblings == 0 || n > from && b.Episode[n] != b.Episode[n-1] {
+				f(from, n)
+			}
+		}
+	}
+}
+
+// advantages are those of an arm, by episode: its reward and its estimator.
+func (m *prefixes) advantages(set ...string) (list []float64, err error) {
+	r, err := recipe.Load("default", append([]string{programs}, set...)...)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := trainer.Grader(r)(m.batch, m.prompts); err != nil {
+		return nil, err
+	}
+	if err := r.Advantage.New().Estimate(m.batch); err != nil {
+		return nil, err
+	}
+	m.ends(func(n int) { list = append(list, m.batch.Advantage[n]) })
+	return list, nil
+}
+
+// ends calls f with the last token of every episode of the working.
+func (m *prefixes) ends(f func(n int)) {
+	for i := range m.batch.Len() {
+		from, to := m.batch.Span(i)
+		for n := from; n+1 < to; n++ {
+			if m.batch.Episode[n+1] != m.batch.Episode[n] {
+				f(n)
+			}
+		}
+	}
+}
+
+// pearson is Pearson's correlation.
+func pearson(x, y []float64) float64 {
+	return math.Copysign(math.Sqrt(stats.RSquared(x, y)), stats.Slope(x, y))
+}
+
+// prefixValues compares cheap values of prefixes with the share of many completions that are right.
+type prefixValues struct {
+	// Prompts and Completions are those of the full, the quick and the tiny size.
+	Prompts, Completions []int
+	// Values are sections prefix_values of a recipe.
+	Values []string
+}
+
+// Measure compares them on searches and on programs.
+func (v *prefixValues) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	for _, t := range []struct {
+		name   string
+		sample func(context.Context, *claim.Env, int) (*prefixes, error)
+	}{{"search", sampleSearches}, {"programs", samplePrograms}} {
+		m, err := t.sample(ctx, e, v.Prompts[e.Size])
+		if err != nil {
+			return err
+		}
+		err = v.compare(m, o, e, t.name+", ")
+		m.engine.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare records how well each value ranks prefixes, and what it costs.
+func (v *prefixValues) compare(m *prefixes, o *claim.Observation, e *claim.Env, name string) error {
+	truth, _, err := m.value(manyCompletions(v.Completions[e.Size]), e.Seed)
+	if err != nil {
+		return err
+	}
+	var lengths []int
+	m.begins(func(from, n int) { lengths = append(lengths, n-from) })
+	var rank, within, cheap, read []float64
+	for k, options := range v.Values {
+		value, cost, err := m.value(options, e.Seed+1<<32)
+		if err != nil {
+			return err
+		}
+		rank, within = append(rank, stats.Spearman(value, truth)), append(within, withinLengths(value, truth, lengths))
+		cheap, read = append(cheap, float64(cost.New)), append(read, float64(cost.New+cost.Read))
+		if k == 0 {
+			o.Set(name+"bias of the probability", stats.Average(stats.Differences(stats.Each(value, elementary.Exp), truth)))
+		}
+	}
+	o.Set(name+"rank correlation", rank...)
+	o.Set(name+"rank correlation, equal lengths", within...)
+	o.Set(name+"tokens at generation", cheap...)
+	o.Set(name+"tokens in training", read...)
+	costs := method.New[schedule.Costs]()
+	o.Set(name+"time, generation over training", float64(costs.Prefill(int(cheap[0]), 1))/float64(costs.Logp(int(read[0]), 1)))
+	if _, _, err := m.value(v.Values[0], e.Seed); err != nil {
+		return err
+	}
+	if _, err := trainer.Grader(m.recipe)(m.batch, m.prompts); err != nil {
+		return err
+	}
+	worst := 0.0
+	for i, parts := range m.batch.RewardParts {
+		from, to := m.batch.Span(i)
+		worst = max(worst, math.Abs(parts[1]-(m.batch.PrefixValue[to-1]-m.batch.PrefixValue[from])))
+	}
+	o.Set(name+"utilities minus rise", worst)
+	return nil
+}
+
+// manyCompletions values a prefix by so many completions.
+func manyCompletions(n int) string { return fmt.Sprintf("{by: completions, completions: %d}", n) }
+
+// withinLengths is the mean rank correlation of prefixes of one length, by how many
+// there are: no value earns it by growing along the response.
+func withinLengths(x, y []float64, length []int) float64 {
+	sum, weight := 0.0, 0.0
+	for n := range 1 + slices.Max(length) {
+		var a, b []float64
+		for k, l := range length {
+			if l == n && n > 0 {
+				a, b = append(a, x[k]), append(b, y[k])
+			}
+		}
+		if c := stats.Spearman(a, b); len(a) >= siblings && !math.IsNaN(c) {
+			sum, weight = sum+float64(c*float64(len(a))), weight+float64(len(a))
+		}
+	}
+	return sum / weight
+}
+
+// stepCredit is how well advantages of each episode agree with what it did to the share of many completions that are right.
+type stepCredit struct {
+	// Prompts and Completions are those of the full, the quick and the tiny size.
+	Prompts, Completions []int
+	// ByCompletions and ByLikelihood are changes of a recipe, whose prefixes have these values.
+	ByCompletions [][]string `yaml:"by completions"`
+	ByLikelihood  [][]string `yaml:"by likelihood"`
+}
+
+// Measure lists the correlations.
+func (c *stepCredit) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	m, err := samplePrograms(ctx, e, c.Prompts[e.Size])
+	if err != nil {
+		return err
+	}
+	defer m.engine.Close()
+	if _, _, err := m.value(manyCompletions(c.Completions[e.Size]), e.Seed); err != nil {
+		return err
+	}
+	// What each episode of the working has done to the value.
+	var truth, agree []float64
+	m.ends(func(n int) { truth = append(truth, m.batch.PrefixValue[n+1]-m.batch.PrefixValue[n]) })
+	for _, part := range []struct {
+		options string
+		seed    uint64
+		arms    [][]string
+	}{{"{by: completions}", e.Seed + 1<<32, c.ByCompletions}, {"{}", e.Seed, c.ByLikelihood}} {
+		if _, _, err := m.value(part.options, part.seed); err != nil {
+			return err
+		}
+		for _, set := range part.arms {
+			a, err := m.advantages(set...)
+			if err != nil {
+				return err
+			}
+			agree = append(agree, pearson(a, truth))
+		}
+	}
+	o.Set("correlation", agree...)
+	return nil
+}
+
+// scoreShares is the part of the gradient that step scores of several sizes have under estimators, and what a step that is
+// as good as all others still adds to an advantage.
+type scoreShares struct {
+	Prompts    []int // of the full, the quick and the tiny size
+	Sizes      []float64
+	Estimators []struct{ Name, Set string }
+}
+
+// Measure takes the gradients on one batch.
+func (s *scoreShares) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	m, err := samplePrograms(ctx, e, s.Prompts[e.Size])
+	if err != nil {
+		return err
+	}
+	defer m.engine.Close()
+	l := measure.NewLearner(m.params, m.recipe.Learner.Numerics)
+	defer l.Close()
+	for _, n := range s.Estimators {
+		var shares, drifts []float64
+		for _, size := range s.Sizes {
+			share, drift, err := m.scoreShare(l, n.Set, size)
+			if err != nil {
+				return err
+			}
+			shares, drifts = append(shares, share), append(drifts, drift)
+		}
+		o.Set("share, "+n.Name, shares...)
+		o.Set("drift, "+n.Name, drifts...)
+	}
+	return nil
+}
+
+// scoreShare is that of one size under an estimator.
+func (m *prefixes) scoreShare(l *measure.Learner, estimator string, scale float64) (share, drift float64, err error) {
+	r, err := recipe.Load("default", programs, fmt.Sprintf("reward=[exact, {name: process, coef: %v}]", scale), estimator)
+	if err != nil {
+		return 0, 0, err
+	}
+	b := m.batch
+	if _, err := trainer.Grader(r)(b, m.prompts); err != nil {
+		return 0, 0, err
+	}
+	advantages := func(set string) ([]float64, error) {
+		r, err := recipe.Load("default", programs, "reward=[exact, process]", estimator, set)
+		if err != nil {
+			return nil, err
+		}
+		err = r.Advantage.New().Estimate(b)
+		return slices.Clone(b.Advantage), err
+	}
+	all, err := advantages("advantage.process_weight=1")
+	if err != nil {
+		return 0, 0, err
+	}
+	outcome, err := advantages("advantage.process_weight=0")
+	if err != nil {
+		return 0, 0, err
+	}
+	scores := slices.Clone(b.StepReward)
+	flatten(b)
+	flat, err := advantages("advantage.process_weight=1")
+	if err != nil {
+		return 0, 0, err
+	}
+	b.StepReward = scores
+	norm := func(a []float64) float64 {
+		b.Advantage = a
+		if err == nil {
+			err = l.Gradient(b, method.New[loss.PPOClip]())
+		}
+		return math.Sqrt(dot32(l.Grad()))
+	}
+	own, others := norm(stats.Differences(all, flat)), norm(outcome)
+	from, _ := b.Span(0)
+	return own / (own + others), flat[from] - outcome[from], err
+}
+
+// flatten puts every score at the mean of its group.
+func flatten(b *batch.Batch) {
+	var groups batch.Groups
+	groups.Find(b.Group)
+	for k := range groups.Len() {
+		var scored []int
+		sum := 0.0
+		for _, i := range groups.Rows(k) {
+			from, to := b.Span(i)
+			for n := from; n < to; n++ {
+				if b.StepReward[n] != 0 {
+					scored, sum = append(scored, n), sum+b.StepReward[n]
+				}
+			}
+		}
+		for _, n := range scored {
+			b.StepReward[n] = sum / float64(len(scored))
+		}
+	}
+}
+
+// dot32 is the square of the norm.
+func dot32(x []float32) (sum float64) {
+	for _, v := range x {
+		sum += float64(float64(v) * float64(v))
+	}
+	return sum
+}

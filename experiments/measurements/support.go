@@ -1,0 +1,77 @@
+package measurements
+
+import (
+	"context"
+
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
+	"driftlab/precision/elementary"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+)
+
+// truncatedSupport compares ratios under truncated sampling with the kept mass.
+type truncatedSupport struct {
+	TopP []float64 `yaml:"top-p"`
+}
+
+// Measure samples in bf16 and scores in fp32.
+func (m *truncatedSupport) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	shipped, err := e.Base(ctx, 192)
+	if err != nil {
+		return err
+	}
+	n, t := e.Pick(256, 48, 4), e.Pick(96, 64, 16)
+	var ratio, masked, kept, outside, outsideMasked []float64
+	for _, p := range m.TopP {
+		q := claim.Probe{Params: shipped, Rollout: claim.Numerics("bf16"), Sequences: n, Tokens: t, TopP: p, Distributions: true}
+		b, _ := e.Measure(q, claim.Numerics("fp32"))
+		mean, out := ratioAndOutside(claim.LogRatios(b))
+		ratio, outside, kept = append(ratio, mean), append(outside, out), append(kept, stats.Average(b.KeptMass))
+		mean, out = ratioAndOutside(maskedRatios(b))
+		masked, outsideMasked = append(masked, mean), append(outsideMasked, out)
+		if p == 1 {
+			o.Set("entropy", stats.Average(b.Old.Entropy))
+		}
+	}
+	o.Set("ratio", ratio...)
+	o.Set("masked ratio", masked...)
+	o.Set("kept mass", kept...)
+	o.Set("outside", outside...)
+	o.Set("outside, masked", outsideMasked...)
+	for _, raw := range []bool{false, true} {
+		b := e.Sample(claim.Probe{Params: shipped, Rollout: claim.Numerics("fp32"), Sequences: n, Tokens: t, Temperature: 0.6, Raw: raw})
+		measure.Score(b, shipped, measure.Scoring{Numerics: claim.Numerics("fp32"), Temperature: 0.6})
+		o.Set(map[bool]string{false: "temperature, both sides", true: "temperature, one side"}[raw], stats.Average(stats.Magnitudes(claim.LogRatios(b))))
+	}
+	return nil
+}
+
+// ratioAndOutside are the mean ratio and the share of tokens outside [0.9, 1.1].
+func ratioAndOutside(e []float64) (mean, outside float64) {
+	for _, v := range e {
+		r := elementary.Exp(v)
+		mean += r / float64(len(e))
+		if r < 0.9 || r > 1.1 {
+			outside += 1 / float64(len(e))
+		}
+	}
+	return mean, outside
+}
+
+// maskedRatios are the log-ratios with the learner's distribution renormalised
+// over each token's sampling support.
+func maskedRatios(b *batch.Batch) []float64 {
+	e := claim.LogRatios(b)
+	for n, support := range b.Support {
+		if support == nil {
+			continue
+		}
+		mass := 0.0
+		for _, id := range support {
+			mass += elementary.Exp(float64(b.Old.Dist[n*b.Vocab+int(id)]))
+		}
+		e[n] -= elementary.Log(mass)
+	}
+	return e
+}

@@ -1,0 +1,167 @@
+package measurements
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
+	"driftlab/results/stats"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/masked"
+)
+
+// alone is a term without a policy loss.
+type alone struct{ loss.Term }
+
+func (a alone) Eval(out *loss.Grad, in *batch.Batch) error {
+	out.Reset(in.Tokens())
+	return a.AddLoss(out, in)
+}
+
+// teacherGradients are the gradients of a teacher's terms on the tokens of bins by |log p - log p_teacher|.
+type teacherGradients struct {
+	// Bins are from and end in nats; the last is of all tokens.
+	Bins [][2]float64
+}
+
+// Measure scores this replication's own responses by a teacher of its own.
+func (t *teacherGradients) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	dir, err := e.Warm(ctx, "teacher-base", fmt.Sprintf("pretrain.steps=%d", e.Pick(800, 200, 8)))
+	if err != nil {
+		return err
+	}
+	student, err := e.Base(ctx, 0)
+	if err != nil {
+		return err
+	}
+	teacher, err := claim.Loaded(dir, 0)
+	if err != nil {
+		return err
+	}
+	fp32 := claim.Numerics("fp32")
+	b := e.Graded(student, fp32, fp32, e.Pick(32, 32, 8))
+	read := *b
+	read.Old = batch.Scored{}
+	measure.Score(&read, teacher, measure.Scoring{Numerics: fp32, Distributions: true})
+	b.Teacher = read.Old
+	l := measure.NewLearner(student, fp32)
+	defer l.Close()
+	return t.record(o, l, b)
+}
+
+// record takes the gradients of every term on the tokens of every bin.
+func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *batch.Batch) error {
+	of := func(objective loss.Loss) (g []float64, err error) {
+		if err = l.Gradient(b, objective); err == nil {
+			for _, x := range l.Grad() {
+				g = append(g, float64(x))
+			}
+		}
+		return g, err
+	}
+	own := b.Advantage
+	b.Anchor = b.Old.Logp
+	policy, err := of(method.New[loss.PPOClip]())
+	if err != nil {
+		return err
+	}
+	value := 0.0
+	for n, m := range b.Mask {
+		if m {
+			value -= own[n]
+		}
+	}
+	o.Set("policy loss", math.Abs(value)/float64(b.Tokens()))
+	o.Set("gradient of the policy loss", norm(policy))
+
+	word := make([]float64, b.Tokens())
+	for n := range word {
+		word[n] = b.Teacher.Logp[n] - b.Old.Logp[n]
+	}
+	apart := append([]float64{}, word...)
+	masked.Whiten(apart, b.Mask)
+	scaled := append([]float64{}, word...)
+	size := math.Sqrt(stats.Dot(word, word) / float64(len(word)))
+	turned := 0.0
+	for n := range scaled {
+		scaled[n] /= size
+		if float64(word[n]*apart[n]) < 0 {
+			turned++
+		}
+	}
+	o.Set("share of signs turned", turned/float64(len(word)))
+
+	var k2s, k1s, rms, values, shares, along, same []float64
+	for k, bin := range t.Bins {
+		b.Guided = make([]bool, b.Tokens())
+		count, sum := 0.0, 0.0
+		for n, w := range word {
+			if gap := math.Abs(w); b.Mask[n] && gap >= bin[0] && gap < bin[1] {
+				b.Guided[n] = true
+				count, sum = count+1, sum+float64(w*w/2)
+			}
+		}
+		asLoss, err := of(alone{&loss.DistillK2{Coef: 1}})
+		if err != nil {
+			return err
+		}
+		as := func(advantage []float64) ([]float64, error) {
+			b.Advantage = make([]float64, b.Tokens())
+			for n, guided := range b.Guided {
+				if guided {
+					b.Advantage[n] = advantage[n]
+				}
+			}
+			return of(method.New[loss.PPOClip]())
+		}
+		var advantages [3][]float64
+		for i, a := range [3][]float64{apart, scaled, word} {
+			if advantages[i], err = as(a); err != nil {
+				return err
+			}
+		}
+		k2s, k1s, rms = append(k2s, norm(asLoss)), append(k1s, norm(advantages[0])), append(rms, norm(advantages[1]))
+		values, shares = append(values, sum/max(count, 1)), append(shares, count/float64(b.Tokens()))
+		same = append(same, relative(advantages[2], asLoss))
+		if k == len(t.Bins)-1 {
+			exact, err := of(alone{&loss.GKD{Coef: 1, Direction: "reverse"}})
+			if err != nil {
+				return err
+			}
+			forward, err := of(alone{&loss.GKD{Coef: 1, TopK: 10, Direction: "forward"}})
+			if err != nil {
+				return err
+			}
+			for _, g := range [][]float64{asLoss, advantages[0], advantages[1], forward} {
+				along = append(along, stats.Dot(g, exact)/(norm(g)*norm(exact)))
+			}
+		}
+	}
+	b.Guided, b.Advantage = nil, own
+	o.Set("gradient of k2", k2s...)
+	o.Set("gradient of k1 apart", k1s...)
+	o.Set("gradient of k1 scaled", rms...)
+	o.Set("k2 per token", values...)
+	o.Set("share of tokens", shares...)
+	o.Set("cosine with the reverse KL", along...)
+	o.Set("raw k1 against k2, relative", stats.Max(same))
+	return nil
+}
+
+func norm(g []float64) float64 { return math.Sqrt(stats.Dot(g, g)) }
+
+// relative is the distance of two gradients over the size of the second.
+func relative(a, b []float64) float64 {
+	sum := 0.0
+	for i := range a {
+		sum += float64((a[i] - b[i]) * (a[i] - b[i]))
+	}
+	if sum == 0 {
+		return 0
+	}
+	return math.Sqrt(sum) / norm(b)
+}
