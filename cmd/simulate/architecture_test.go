@@ -80,8 +80,8 @@ var layers = []layer{
 	{"experiments/sweep", "experiments/queue experiments/run " + shown + session},
 	{"experiments/table", "experiments/sweep results/corrections results/published " + shown + session},
 	{"experiments/claims/claim", "experiments/measure experiments/run " + shown + session},
-	{"experiments/claims/attempts experiments/claims/correction experiments/claims/distillation experiments/claims/dynamic experiments/claims/estimator " +
-		"experiments/claims/length experiments/claims/process experiments/claims/ratio experiments/claims/routing " +
+	{"experiments/claims/attempts experiments/claims/distillation experiments/claims/dynamic experiments/claims/estimator " +
+		"experiments/claims/length experiments/claims/process experiments/claims/routing " +
 		"experiments/claims/scaling experiments/claims/text", "experiments/claims/claim experiments/measure " + shown + session},
 	{"experiments/studies", ""},
 	{"experiments/measurements", "experiments/claims/claim experiments/measure engine/kernel " + shown + session},
@@ -90,7 +90,7 @@ var layers = []layer{
 	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/queue experiments/table " + shown + session},
 	{"experiments", "experiments/measure experiments/queue experiments/run experiments/sweep " + shown + session},
 	{"experiments/live", "experiments/measure results/figure results/lab/picture " + session},
-	{"experiments/lesson", "experiments experiments/claims/claim experiments/claims/ratio experiments/explain experiments/live experiments/measure experiments/run results/lab results/figure results/lab/picture " + session},
+	{"experiments/lesson", "experiments experiments/claims/claim experiments/measurements experiments/explain experiments/live experiments/measure experiments/run results/lab results/figure results/lab/picture " + session},
 	{"experiments/bench", "engine/kernel " + shown + session},
 
 	// What is drawn.

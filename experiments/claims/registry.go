@@ -10,13 +10,11 @@ import (
 
 	"driftlab/experiments/claims/attempts"
 	"driftlab/experiments/claims/claim"
-	"driftlab/experiments/claims/correction"
 	"driftlab/experiments/claims/distillation"
 	"driftlab/experiments/claims/dynamic"
 	"driftlab/experiments/claims/estimator"
 	"driftlab/experiments/claims/length"
 	"driftlab/experiments/claims/process"
-	"driftlab/experiments/claims/ratio"
 	"driftlab/experiments/claims/routing"
 	"driftlab/experiments/claims/scaling"
 	"driftlab/experiments/claims/text"
@@ -28,8 +26,8 @@ import (
 
 // inGo are the claims that are not files yet.
 func inGo() []claim.Claim {
-	return slices.Concat(attempts.Claims(), correction.Claims(), distillation.Claims(), dynamic.Claims(), estimator.Claims(), length.Claims(),
-		process.Claims(), ratio.Claims(), routing.Claims(), scaling.Claims(), text.Claims())
+	return slices.Concat(attempts.Claims(), distillation.Claims(), dynamic.Claims(), estimator.Claims(), length.Claims(),
+		process.Claims(), routing.Claims(), scaling.Claims(), text.Claims())
 }
 
 // All lists the claims in the order of the survey.

@@ -16,10 +16,10 @@ import (
 	"driftlab/engine"
 	"driftlab/experiments"
 	"driftlab/experiments/claims/claim"
-	"driftlab/experiments/claims/ratio"
 	"driftlab/experiments/explain"
 	"driftlab/experiments/live"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/measurements"
 	runner "driftlab/experiments/run"
 	"driftlab/precision/elementary"
 	"driftlab/results/figure"
@@ -142,7 +142,7 @@ func recordLength(ctx context.Context, o Options) ([]figure.Figure, error) {
 	for n := min(32, longest/8); n <= longest; n *= 2 {
 		lengths = append(lengths, float64(n))
 	}
-	grown, err := ratio.Grow(ctx, env, lengths)
+	grown, err := measurements.Grow(ctx, env, lengths)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func recordLength(ctx context.Context, o Options) ([]figure.Figure, error) {
 }
 
 // keptPanel is the share of responses that either rule keeps, by length.
-func keptPanel(g ratio.Growth, lengths []float64, at int) figure.Figure {
+func keptPanel(g measurements.Growth, lengths []float64, at int) figure.Figure {
 	limit := caps[at]
 	product, geometric := make([]float64, len(lengths)), make([]float64, len(lengths))
 	for k, sums := range g.Sum {
@@ -189,7 +189,7 @@ func keptPanel(g ratio.Growth, lengths []float64, at int) figure.Figure {
 }
 
 // dotsPanel is the log of the product ratio of the first responses, by length.
-func dotsPanel(g ratio.Growth, lengths []float64) figure.Figure {
+func dotsPanel(g measurements.Growth, lengths []float64) figure.Figure {
 	p := figure.Figure{Kind: figure.Dots, Name: "ratios", Title: "Log of the product ratio, response by response; drag the band",
 		X: figure.Axis{Label: "response length (tokens)", Log: true}, Y: figure.Axis{Label: "sum of the token log-ratios (nats)"},
 		Drag: &figure.Drag{Control: "cap", Axis: "y", Names: [2]string{"kept below", "kept above"}}, Note: "The cloud widens with the length; the band stays."}

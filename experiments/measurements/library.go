@@ -23,7 +23,13 @@ var Library = claim.Library{
 		"along":            measurement[along],
 		"configurations":   measurement[configurations],
 		"copies":           measurement[copies],
+		"factors":          measurement[factors],
 		"gaps":             measurement[gaps],
+		"opsm sets":        measurement[opsmSets],
+		"powers":           measurement[powers],
+		"product ratios":   measurement[productRatios],
+		"skew":             measurement[skew],
+		"trust regions":    measurement[trustRegions],
 		"runs":             measurement[runs],
 		"counted training": measurement[countedTraining],
 		"matched rate":     measurement[matchedRate],
@@ -36,6 +42,8 @@ var Library = claim.Library{
 	Lists: map[string]claim.ListFunction{
 		// breakEven is of shares and gains.
 		"breakEven": {Arguments: 2, Of: breakEvenShare},
+		"fall":      {Arguments: 1, Of: func(x ...[]float64) []float64 { return []float64{fall(x[0])} }},
+		"trend":     {Arguments: 2, Of: func(x ...[]float64) []float64 { return []float64{trend(x[0], x[1])} }},
 	},
 	Units: map[string]claim.UnitFunction{
 		"alarmLead":             {Texts: 3, Of: alarmLead},

@@ -48,6 +48,8 @@ type recorded struct {
 	// Blocks is how many updates a mean of As "blocks" and "all blocks" averages; the latter has
 	// a 0 for each block that a run which ended early lacks.
 	Blocks sizes
+	// Together records the values of all runs as one figure.
+	Together bool
 }
 
 // change is a change of a recipe, or those at the full, the quick and the tiny size.
@@ -97,6 +99,7 @@ func changes(ctx context.Context, e *claim.Env, list []change, rate string) (out
 
 // Measure makes the runs, arm by arm and rate by rate.
 func (r *runs) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	together := make([][]float64, len(r.Record))
 	for _, a := range r.Arms {
 		rates := r.Rates
 		if a.Rates != nil {
@@ -106,24 +109,29 @@ func (r *runs) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) 
 			rates = []string{""}
 		}
 		for _, rate := range rates {
-			if err := r.run(ctx, e, o, a, rate); err != nil {
+			if err := r.run(ctx, e, o, a, rate, together); err != nil {
 				return err
 			}
+		}
+	}
+	for i, c := range r.Record {
+		if c.Together {
+			o.Set(c.Figure, together[i]...)
 		}
 	}
 	return nil
 }
 
-func (r *runs) run(ctx context.Context, e *claim.Env, o *claim.Observation, a runArm, rate string) error {
+func (r *runs) run(ctx context.Context, e *claim.Env, o *claim.Observation, a runArm, rate string, together [][]float64) error {
 	set, err := changes(ctx, e, slices.Concat(r.Set, a.Set), rate)
 	if err != nil {
 		return err
 	}
-	var list []recorded
+	var list []int
 	var columns []string
-	for _, c := range r.Record {
+	for i, c := range r.Record {
 		if !slices.Contains(a.Without, c.Column) {
-			list, columns = append(list, c), append(columns, c.Column)
+			list, columns = append(list, i), append(columns, c.Column)
 		}
 	}
 	steps := r.Steps.of(e)
@@ -138,8 +146,13 @@ func (r *runs) run(ctx context.Context, e *claim.Env, o *claim.Observation, a ru
 		return err
 	}
 	name := strings.NewReplacer("$arm", a.Name, "$rate", rate)
-	for i, c := range list {
-		o.Set(name.Replace(c.Figure), c.of(e, values[i], steps)...)
+	for i, k := range list {
+		c := &r.Record[k]
+		if x := c.of(e, values[i], steps); c.Together {
+			together[k] = append(together[k], x...)
+		} else {
+			o.Set(name.Replace(c.Figure), x...)
+		}
 	}
 	if a.Moved != "" {
 		start, err := e.Base(ctx, 0)

@@ -108,7 +108,7 @@ var listFunctions = map[string]ListFunction{
 		return out
 	}},
 	// blocks are means over so many entries in a row.
-	"blocks": {2, func(x ...[]float64) []float64 { return Blocks(x[0], int(x[1][0])) }},
+	"blocks": {2, func(x ...[]float64) []float64 { return Blocks(x[0], max(min(int(x[1][0]), len(x[0])), 1)) }},
 	"slope":  paired(stats.Slope), "rsquared": paired(stats.RSquared), "spearman": paired(stats.Spearman), "pow": {2, func(x ...[]float64) []float64 { return combine(x[0], x[1], elementary.Pow) }},
 }
 
@@ -542,7 +542,7 @@ func (t *Training) keeps(arm, column string) bool {
 	})
 }
 
-// checkFigure checks that a figure is one that the claim records.
+// checkFigure checks that a figure, at every learning rate, is one that the claim records.
 func (f *file) checkFigure(name string) error {
 	names := []string{name}
 	if strings.Contains(name, "$rate") {

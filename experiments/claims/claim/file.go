@@ -38,7 +38,6 @@ type file struct {
 	Params   yaml.Node
 	// Figures are what Measure records: names, in which a star stands for any text.
 	Figures []string
-
 	Checks  []fileCheck
 	Picture filePicture
 	Table   *fileTable

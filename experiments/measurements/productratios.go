@@ -1,0 +1,274 @@
+package measurements
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"driftlab/experiments/claims/claim"
+	"driftlab/precision/elementary"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+)
+
+// productRatios measures what long responses say about the product of ratios, length by length.
+type productRatios struct {
+	Arms []struct {
+		Name string
+		pair `yaml:",inline"`
+	}
+	// Record is a quantity by what follows the arm's name in the figure's: mean, sd and spread of
+	// the log product ratio, chi2 and ESS of the product ratio as a weight, token chi2, responses,
+	// tokens outside (the share with a ratio outside [0.5, 2]), and "kept by product 2", "masked
+	// by geometric 1.01" and the like.
+	Record ordered
+}
+
+// Measure records the lengths of the first arm and the figures.
+func (m *productRatios) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	for i := range m.Arms {
+		a := &m.Arms[i]
+		p, err := panelOf(ctx, e, &a.pair)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			o.Set("lengths", p.lengths...)
+		}
+		for _, r := range m.Record {
+			values, err := p.quantity(r.value)
+			if err != nil {
+				return err
+			}
+			o.Set(a.Name+" "+r.name, values...)
+		}
+	}
+	return nil
+}
+
+// panel is what long responses say, position by position. A prefix of a response is itself a
+// response of that length, so one sample serves every length.
+type panel struct {
+	lengths []float64
+	// sum[k][i] is the log of the product ratio of response i over its first
+	// lengths[k] tokens.
+	sum [][]float64
+	// spread[k] is the standard deviation over responses of the same sum with
+	// every position divided by its own standard deviation.
+	spread []float64
+	// tokensOut[k] is the share of the first lengths[k] tokens with a ratio
+	// outside [0.5, 2].
+	tokensOut []float64
+	// chi2 is the mean of the token ratio's square, less one.
+	chi2 float64
+}
+
+// panelOf makes the panel of a pair, once per seed however many claims read it.
+func panelOf(ctx context.Context, e *claim.Env, p *pair) (*panel, error) {
+	return claim.Cached(e.Cache, fmt.Sprintf("panel %+v %d", *p, e.Seed), func() (*panel, error) {
+		b, err := p.sample(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		return newPanel(b, p.Tokens.of(e)), nil
+	})
+}
+
+// sample draws the responses of a pair and scores them.
+func (p *pair) sample(ctx context.Context, e *claim.Env) (*batch.Batch, error) {
+	q, err := p.probe(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	b := e.Sample(q)
+	p.score(e, b, q)
+	return b, nil
+}
+
+// Growth is the log of the product ratio of responses, by length.
+type Growth struct {
+	// Level says which pair of engines and which model.
+	Level string
+	// Sum has, for every length asked for, the sum over each response's first tokens.
+	Sum [][]float64
+}
+
+// Grow measures how the product ratio of long responses grows, on the pairs of length-trap and
+// the mixture of experts of geo-length-invariant.
+func Grow(ctx context.Context, e *claim.Env, lengths []float64) ([]Growth, error) {
+	preset := func(name string) format { return format{claim.Numerics(name)} }
+	length := sizes{1024, 1024, 64}
+	var out []Growth
+	for _, a := range []struct {
+		level string
+		pair  pair
+	}{
+		{"natural", pair{Model: frozen{Warm: "dense", Context: sizes{1088, 1088, 128}}, Rollout: preset("bf16"), Learner: preset("fp32"), Sequences: sizes{1024, 96, 16}, Tokens: length}},
+		{"amplified", pair{Model: frozen{Warm: "dense", Context: sizes{1088, 1088, 128}}, Rollout: preset("bf16-accumulate"), Learner: preset("bf16"), Sequences: sizes{96, 24, 16}, Tokens: length}},
+		{"moe", pair{Model: frozen{Warm: "chain-base", Context: sizes{1088, 1088, 128}}, Rollout: preset("bf16"), Learner: preset("fp32"), Sequences: sizes{128, 64, 16}, Tokens: length}},
+	} {
+		b, err := a.pair.sample(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Growth{a.level, claim.ProductRatios(b, lengths)})
+	}
+	return out, nil
+}
+
+func newPanel(b *batch.Batch, length int) *panel {
+	n := b.Len()
+	e := claim.LogRatios(b)
+	p := &panel{lengths: claim.PrefixLengths(length)}
+	p.sum = claim.ProductRatios(b, p.lengths)
+	sd := make([]float64, length)
+	for t := range length {
+		var sum, square float64
+		for i := range n {
+			v := e[b.Offsets[i]+t]
+			sum += v
+			square += float64(v * v)
+			p.chi2 += elementary.Expm1(2*v) / float64(n*length)
+		}
+		mean := sum / float64(n)
+		sd[t] = math.Sqrt(max(square/float64(n)-float64(mean*mean), 0))
+	}
+	scaled, outside := make([]float64, n), 0
+	at := 0
+	for t := range length {
+		for i := range n {
+			v := e[b.Offsets[i]+t]
+			if sd[t] > 0 {
+				scaled[i] += v / sd[t]
+			}
+			if math.Abs(v) > math.Ln2 {
+				outside++
+			}
+		}
+		if at < len(p.lengths) && float64(t+1) == p.lengths[at] {
+			p.spread = append(p.spread, stats.Deviation(scaled))
+			p.tokensOut = append(p.tokensOut, float64(outside)/float64(n*(t+1)))
+			at++
+		}
+	}
+	return p
+}
+
+// quantity is what is recorded under a name.
+func (p *panel) quantity(name string) ([]float64, error) {
+	switch name {
+	case "mean", "sd":
+		mean, sd := p.moments()
+		if name == "mean" {
+			return mean, nil
+		}
+		return sd, nil
+	case "chi2", "ESS":
+		chi2, ess := p.weights()
+		if name == "chi2" {
+			return chi2, nil
+		}
+		return ess, nil
+	case "spread":
+		return p.spread, nil
+	case "token chi2":
+		return []float64{p.chi2}, nil
+	case "responses":
+		return []float64{float64(len(p.sum[0]))}, nil
+	case "tokens outside":
+		return p.tokensOut, nil
+	}
+	words := strings.Fields(name)
+	if len(words) == 4 {
+		if bound, err := strconv.ParseFloat(words[3], 64); err == nil {
+			kept := p.accepted(elementary.Log(bound), words[2] == "geometric")
+			if words[0] == "masked" {
+				kept = stats.Complement(kept)
+			}
+			return kept, nil
+		}
+	}
+	return nil, fmt.Errorf("product ratios: there is no quantity %q", name)
+}
+
+// accepted is, per length, the share of responses whose log product ratio, or
+// its mean per token, lies within ±bound.
+func (p *panel) accepted(bound float64, perToken bool) []float64 {
+	out := make([]float64, len(p.lengths))
+	for k, sums := range p.sum {
+		kept := 0
+		for _, s := range sums {
+			if perToken {
+				s /= p.lengths[k]
+			}
+			if math.Abs(s) <= bound {
+				kept++
+			}
+		}
+		out[k] = float64(kept) / float64(len(sums))
+	}
+	return out
+}
+
+// moments are mean and standard deviation of the log product ratio per length.
+func (p *panel) moments() (mean, sd []float64) {
+	for _, sums := range p.sum {
+		mean, sd = append(mean, stats.Average(sums)), append(sd, stats.Deviation(sums))
+	}
+	return mean, sd
+}
+
+// weights are chi2 of the product ratio and the effective share of the
+// responses, (Σw)²/(n·Σw²), per length.
+func (p *panel) weights() (chi2, ess []float64) {
+	for _, sums := range p.sum {
+		var first, second float64
+		for _, s := range sums {
+			first += elementary.Exp(s)
+			second += elementary.Exp(2 * s)
+		}
+		n := float64(len(sums))
+		chi2, ess = append(chi2, second/n-1), append(ess, first*first/(n*second))
+	}
+	return chi2, ess
+}
+
+// fall is the total fall of a curve that never rises, and minus the largest
+// rise of one that does.
+func fall(y []float64) float64 {
+	rise := 0.0
+	for i := 1; i < len(y); i++ {
+		rise = max(rise, y[i]-y[i-1])
+	}
+	if rise > 0 {
+		return -rise
+	}
+	return y[0] - y[len(y)-1]
+}
+
+// trend is the rank correlation, 0 where one of the lists is constant.
+func trend(x, y []float64) float64 {
+	if r := stats.Spearman(x, y); !math.IsNaN(r) {
+		return r
+	}
+	return 0
+}
+
+// powers records the largest relative deviation of powers from quoted values.
+type powers struct {
+	Figure string
+	// Quoted are base, exponent and value.
+	Quoted [][3]float64
+}
+
+// Measure records the figure.
+func (m *powers) Measure(_ context.Context, _ *claim.Env, o *claim.Observation) error {
+	worst := 0.0
+	for _, q := range m.Quoted {
+		worst = max(worst, math.Abs(elementary.Pow(q[0], q[1])/q[2]-1))
+	}
+	o.Set(m.Figure, worst)
+	return nil
+}
