@@ -40,15 +40,6 @@ type ReaderAtCloser interface {
 	io.Closer
 }
 
-// Formats are the names that Read takes to force a format.
-func Formats() []string {
-	var names []string
-	for _, f := range lineFormats {
-		names = append(names, f.name)
-	}
-	return append(names, "skyrl", "slime", "miles", "trl", "prime-transport")
-}
-
 // read is Read without a goroutine of its own: the row is valid until visit returns.
 func (f *File) read(in Input, format string, visit func(*Row) error) error {
 	most := boundsOf(in.MaxMemory)

@@ -12,112 +12,34 @@ import (
 
 // record is an object of a file of lines by what its keys hold.
 type record struct {
-	format *lineFormat
+	format *Format
 	cells  []cell // of format.keys
 	unread func(key string)
 }
 
-// lineFormat is a format with an object a line.
-type lineFormat struct {
-	name string
-	// marks are the keys that tell it: all of them, and one of anyOf if there are any.
-	marks, anyOf []string
-	// keys are those that are read; each of also is the name of one and other names for it, the preferred first.
-	keys []key
-	also [][]string
-	// parts are what the objects of a key of objects hold, by that key.
-	parts map[string][]key
-	// unique are the keys whose values together a file has once.
-	unique []string
-	// rows hands the responses of an object on.
-	rows func(o *record, row *Row, visit func() error) error
-	// notes are what a reader of the figures must know.
-	notes []string
-	// stable is a file that stands next to complete ones.
-	stable string
-
-	index map[string]placed
-}
-
-// key is one that a format reads, and what it may hold.
-type key struct {
-	name string
-	kind kind
-}
-
-// lineFormats are tried in this order: those with more marks first.
-var lineFormats = indexed(&nemo, &prime, &torchtitan, &openInstruct, &tinker, &tinkerSummary, &driftlab, &verl, &neutral, &areal, &roll)
-
-// placed is the place of a key among those of a format, and which of its names it is.
-type placed struct{ place, rank int }
-
-// indexed are formats with the places of their keys.
-func indexed(list ...*lineFormat) []*lineFormat {
-	for _, f := range list {
-		f.index = map[string]placed{}
-		for i, k := range f.keys {
-			f.index[k.name] = placed{i, 0}
-		}
-		for _, names := range f.also {
-			for rank, other := range names[1:] {
-				f.index[other] = placed{f.index[names[0]].place, rank + 1}
-			}
-		}
-	}
-	return list
-}
-
-// find is the place of a key in the format, -1 for none, and which of its names it is: 0 for its own.
-func (f *lineFormat) find(name string) (place, rank int) {
-	if at, known := f.index[name]; known {
-		return at.place, at.rank
-	}
-	return -1, 0
-}
-
-// among reports whether keys have one, under whatever name.
-func (f *lineFormat) among(keys []string, name string) bool {
-	want, _ := f.find(name)
-	return slices.ContainsFunc(keys, func(k string) bool {
-		place, _ := f.find(k)
-		return place == want && place >= 0 || k == name
-	})
-}
-
-// fits reports whether a row with these keys is of the format.
-func (f *lineFormat) fits(keys []string) bool {
-	return len(f.lacking(keys)) == 0
-}
-
-// lacking are the marks that keys do not have.
-func (f *lineFormat) lacking(keys []string) []string {
-	var list []string
-	for _, m := range f.marks {
-		if !f.among(keys, m) {
-			list = append(list, m)
-		}
-	}
-	if len(f.anyOf) > 0 && !slices.ContainsFunc(f.anyOf, func(m string) bool { return f.among(keys, m) }) {
-		list = append(list, strings.Join(f.anyOf, " or "))
-	}
-	return list
-}
-
-func newRecord(f *lineFormat) *record {
+func newRecord(f *Format) *record {
 	o := &record{format: f, cells: make([]cell, len(f.keys))}
 	for i, k := range f.keys {
-		o.cells[i].kind, o.cells[i].parts = k.kind, f.partsOf(k.name)
+		o.cells[i].kind = k.kind
+		for _, p := range f.parts[k.name] {
+			o.cells[i].parts = append(o.cells[i].parts, part{name: p.name, cell: cell{kind: p.kind}})
+		}
 	}
 	return o
 }
 
+// nothing is the cell of a key that the format does not have. It is never written.
+var nothing cell
+
 // at is the cell of a key.
 func (o *record) at(name string) *cell {
-	place, _ := o.format.find(name)
-	return &o.cells[place]
+	if i, known := o.format.place[name]; known {
+		return &o.cells[i]
+	}
+	return &nothing
 }
 
-// keyOf is the name under which the row has a key, its own where it has none.
+// keyOf is what the row calls a key.
 func (o *record) keyOf(name string) string { return cmp.Or(o.at(name).key, name) }
 
 // column is the list of a key, nil if the row has none of n entries.
@@ -163,12 +85,12 @@ func (o *record) read(s *scanner) error {
 	s.stored, s.written = 0, 0
 	err := s.object(func(name []byte) error {
 		key := string(name)
-		i, rank := o.format.find(key)
-		if i < 0 {
+		at, known := o.format.index[key]
+		if !known {
 			o.unread(key)
 			return s.value(nil, 0)
 		}
-		c, null := &o.cells[i], s.peek() == 'n'
+		rank, c, null := at.rank, &o.cells[at.place], s.peek() == 'n'
 		if c.present && (rank > c.rank || rank < c.rank && null) {
 			return s.value(nil, 0) // a preferred name of it is there
 		}
@@ -185,8 +107,8 @@ func (o *record) read(s *scanner) error {
 	return err
 }
 
-// keysOf are those of the first complete object that has any; the error is that there is none where one belongs.
-func keysOf(s *scanner) ([]string, error) {
+// firstKeys are those of the first complete object that has any; the error is that there is none where one belongs.
+func firstKeys(s *scanner) ([]string, error) {
 	for more := s.begin(); more; more = s.nextRow() {
 		var keys []string
 		length := 0
@@ -213,7 +135,7 @@ func (in Input) probe(src io.Reader) (keys []string, whole io.Reader, err error)
 	if in.At == nil {
 		held.kept = new(chunks)
 	}
-	keys, err = keysOf(newScanner(held, boundsOf(in.MaxMemory)))
+	keys, err = firstKeys(newScanner(held, boundsOf(in.MaxMemory)))
 	if errors.Is(err, errProbed) || errors.Is(err, errExpansion) {
 		return nil, nil, &Refused{in.Name, err.Error(), "it is no dump: look at how it begins"}
 	}
@@ -249,14 +171,14 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 	if err != nil {
 		return err
 	}
-	format, err := chooseLines(in.Name, keys, forced)
+	format, err := choose(in.Name, keys, forced)
 	if err != nil {
 		return err
 	}
 	if format == nil { // nothing complete to tell by
-		format = &neutral
+		format = formatOf("neutral")
 	} else {
-		f.Format, f.Notes = format.name, format.notes
+		f.Format, f.Notes = format.Name, format.notes
 	}
 	seen := map[uint64]bool{}
 	var row Row
@@ -307,17 +229,10 @@ func (o *record) line(s *scanner) error {
 	if err := o.read(s); err != nil {
 		return err
 	}
-	for i, k := range o.format.keys {
-		if o.cells[i].present && slices.Contains(o.format.marks, k.name) {
-			return nil
-		}
+	if !slices.ContainsFunc(o.format.told, func(name string) bool { return o.at(name).present }) {
+		return foreignRow(o.format.Name)
 	}
-	for _, name := range o.format.anyOf {
-		if o.at(name).present {
-			return nil
-		}
-	}
-	return foreignRow(o.format.name)
+	return nil
 }
 
 // foreignRow is a complete object that is no row of the format of that name.
@@ -335,9 +250,9 @@ func (o *record) again(seen map[uint64]bool) string {
 		case !c.present:
 			return ""
 		case c.kind == texts:
-			parts = append(parts, fmt.Sprintf("%s %q", name, o.word(name)))
+			parts = append(parts, fmt.Sprintf("%s %q", c.key, o.word(name)))
 		default:
-			parts = append(parts, fmt.Sprintf("%s %v", name, o.scalar(name)))
+			parts = append(parts, fmt.Sprintf("%s %v", c.key, o.scalar(name)))
 		}
 	}
 	what := strings.Join(parts, ", ")
@@ -370,28 +285,4 @@ func (f *File) visitRows(o *record, row *Row, line int, from int64, seen map[uin
 		return sent
 	})
 	return sent, err
-}
-
-// chooseLines is the format of a row with these keys, nil for none at all.
-func chooseLines(name string, keys []string, forced string) (*lineFormat, error) {
-	for _, f := range lineFormats {
-		if forced == f.name || forced == "" && f.fits(keys) {
-			return f, nil
-		}
-	}
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	near, lacking := "", []string(nil)
-	for _, f := range lineFormats {
-		l := f.lacking(keys)
-		if had := len(f.marks) + min(len(f.anyOf), 1) - len(l); had > 0 && (near == "" || len(l) < len(lacking)) {
-			near, lacking = f.name, l
-		}
-	}
-	problem := fmt.Sprintf("the keys %.500s are of no format that is known", strings.Join(keys, ", "))
-	if near != "" {
-		problem += fmt.Sprintf("; the nearest is %s, without %s", near, strings.Join(lacking, ", "))
-	}
-	return nil, &Refused{name, problem, "choose one with --format, or write the neutral one"}
 }

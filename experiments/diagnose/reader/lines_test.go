@@ -205,7 +205,7 @@ func TestObjectsInRows(t *testing.T) {
 	rows, about, err := readText(`{"is_validation":false,"group_id":3,"turns":[{"prompt_token_ids":[5],"completion_token_ids":[7,8],"completion_logprobs":[-1,-2],"max_policy_version":4},`+
 		`{"completion_logprobs":[-3],"completion_logprobs":[-4,-5]},{"completion_token_ids":[9],"completion_logprobs":null,"x":{"completion_logprobs":[1]}},{}]}`+"\n"+
 		`{"is_validation":false,"group_id":4,"turns":[{"completion_token_ids":[7],"completion_logprobs":[-1,-2]}]}`+"\n"+`{"is_validation":false,"group_id":5,"turns":[{"completion_logprobs":["x"]}]}`, "")
-	if err != nil || len(rows) != 4 || about.Damaged != 2 || about.Damage[0].Reason != "turn 0: 2 log-probs for 1 tokens" ||
+	if err != nil || len(rows) != 4 || about.Damaged != 2 || about.Damage[0].Reason != "turn 0: token_ids has 1 entries for 2 tokens" ||
 		about.Damage[1].Reason != `turns: completion_logprobs: the text "x" where a number belongs` {
 		t.Fatalf("%v, %d rows, %+v", err, len(rows), about)
 	}

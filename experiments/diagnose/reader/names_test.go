@@ -57,7 +57,7 @@ func TestFaultsNameTheKeyOfTheFile(t *testing.T) {
 		`{"rollout_log_probs":[-1],"response_mask":[1,1]}`:      "response_mask has 2 entries for 1 tokens",
 		`{"rollout_log_probs":["x"]}`:                           `rollout_log_probs: the text "x" where a number belongs`,
 		`{"rollout_log_probs":[-1,-2],"advantages":[0.5]}`:      "advantages has 1 entries for 2 tokens",
-		`{"rollout_log_probs":[-1],"train_token_ids":[2,-1.5]}`: "train_token_ids: entry 0 is -1.5, and no whole number",
+		`{"rollout_log_probs":[-1],"train_token_ids":[2,-1.5]}`: "train_token_ids: entry 1 is -1.5, and no whole number",
 	} {
 		_, about, err := readText(plain+"\n"+line+"\n", "")
 		if err != nil || about.Damaged != 1 || about.Damage[0].Reason != want {

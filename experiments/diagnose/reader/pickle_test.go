@@ -224,7 +224,7 @@ func TestHostilePickles(t *testing.T) {
 		"call a list":   {[]byte("\x80\x04])R."), "no global"},
 		"huge tensor":   {[]byte(skyrlBatch(pairs{"format", "numpy", "data", []byte("12345678"), "shape", raw("J\xff\xff\xff\x7fJ\xff\xff\xff\x7f\x86"), "dtype", "float32"})), "in 8 bytes"},
 		"no dtype":      {[]byte(skyrlBatch(pairs{"format", "numpy", "data", []byte("1234"), "shape", raw("K\x01K\x01\x86"), "dtype", "object"})), "not known"},
-		"other shape":   {[]byte(skyrlBatch(pairs{"format", "numpy", "data", []byte("1234"), "shape", raw("K\x01K\x01\x86"), "dtype", "float32"})), "do not fit"},
+		"other shape":   {[]byte(skyrlBatch(pairs{"format", "numpy", "data", []byte("1234"), "shape", raw("K\x01K\x01\x86"), "dtype", "float32"})), "does not fit"},
 		"no samples":    {torchFile(t, pairs{"a", 1}, nil), "without samples"},
 	} {
 		rows, about, err := readBytes(c.file)

@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -99,4 +100,102 @@ func (r *Row) Trained() int {
 		}
 	}
 	return n
+}
+
+// numbered are the columns of numbers per token, by their names in the neutral format; prompt is that of the prompt's positions.
+var numbered = [...]struct {
+	name       string
+	of, prompt func(*Row) *[]float64
+}{
+	{"logp_rollout", func(r *Row) *[]float64 { return &r.Roll }, func(r *Row) *[]float64 { return &r.PromptRoll }},
+	{"logp_old", func(r *Row) *[]float64 { return &r.Old }, func(r *Row) *[]float64 { return &r.PromptOld }},
+	{"logp_new", func(r *Row) *[]float64 { return &r.New }, nil},
+	{"logp_old_recurrent", func(r *Row) *[]float64 { return &r.Recurrent }, nil},
+	{"logp_old_indexed", func(r *Row) *[]float64 { return &r.Indexed }, nil},
+	{"logp_ref", func(r *Row) *[]float64 { return &r.Ref }, nil},
+	{"entropy", func(r *Row) *[]float64 { return &r.Entropy }, nil},
+	{"advantage", func(r *Row) *[]float64 { return &r.Advantage }, nil},
+	{"kept_mass", func(r *Row) *[]float64 { return &r.KeptMass }, nil},
+}
+
+// sequence is what a format has of a response.
+type sequence struct {
+	// column is that of a name of the neutral format, nil where it was not recorded, and called the file's own name for it.
+	column func(name string) []float64
+	called func(name string) string
+	// Columns have an entry for each of n tokens, of which those from one on, up to another, are the response. What is before
+	// them is the prompt; where token_ids is longer than n, the prompt is its beginning.
+	n, from, to int
+	// trained reports whether a token is; nil goes by the column mask, and all are without one.
+	trained func(i int) bool
+}
+
+// named are columns by the names of the neutral format, for a sequence.
+type named map[string][]float64
+
+func (c named) column(name string) []float64 { return c[name] }
+
+// fill cuts the columns of a sequence into prompt and response.
+func (r *Row) fill(s sequence) (err error) {
+	column := func(name string) []float64 {
+		if c := s.column(name); c == nil || len(c) == s.n {
+			return c
+		} else if err == nil {
+			err = fmt.Errorf("%s has %d entries for %d tokens", s.called(name), len(c), s.n)
+		}
+		return nil
+	}
+	whole := func(name string, column []float64) []int32 {
+		list, wrong := int32s(column)
+		if wrong != nil && err == nil {
+			err = fmt.Errorf("%s: %w", s.called(name), wrong)
+		}
+		return list
+	}
+	cut := func(c []float64) []float64 {
+		if c = recorded(c); c != nil {
+			c = c[s.from:s.to]
+		}
+		return c
+	}
+	r.Prompt, r.Token = nil, nil
+	for _, c := range numbered {
+		all := column(c.name)
+		if *c.of(r) = cut(all); c.prompt == nil {
+			continue
+		}
+		if *c.prompt(r) = s.column("prompt_" + c.name); s.from > 0 && all != nil {
+			*c.prompt(r) = all[:s.from]
+		}
+	}
+	r.Masked, r.Version = truths(cut(column("is_masked"))), whole("version", cut(column("version")))
+	mask := column("mask")
+	r.Mask = make([]bool, s.to-s.from)
+	for i := range r.Mask {
+		r.Mask[i] = s.trained == nil && (mask == nil || mask[s.from+i] != 0 && mask[s.from+i] == mask[s.from+i]) || s.trained != nil && s.trained(s.from+i)
+	}
+	ids := s.column("token_ids")
+	if lead := len(ids) - s.n; ids != nil && lead < 0 {
+		column("token_ids") // says so
+	} else if ids != nil {
+		list := whole("token_ids", ids[:lead+s.to])
+		if list != nil {
+			r.Prompt, r.Token = list[:lead+s.from:lead+s.from], list[lead+s.from:]
+		}
+		if lead+s.from == 0 {
+			r.Prompt = nil
+		}
+	}
+	if prompt := s.column("prompt_ids"); prompt != nil {
+		r.Prompt = whole("prompt_ids", prompt)
+	}
+	for _, c := range [...][]float64{r.PromptRoll, r.PromptOld} {
+		if c != nil && r.Prompt != nil && len(c) != len(r.Prompt) && err == nil {
+			err = fmt.Errorf("the log-probs of the prompt do not fit its %d tokens", len(r.Prompt))
+		}
+	}
+	if len(r.Version) > 0 {
+		r.Head, r.Tail = int(slices.Min(r.Version)), int(slices.Max(r.Version))
+	}
+	return err
 }

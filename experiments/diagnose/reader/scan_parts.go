@@ -42,15 +42,6 @@ func (s *scanner) part(c *cell, depth int) error {
 	return err
 }
 
-// parts are those of a cell of objects.
-func (f *lineFormat) partsOf(name string) []part {
-	list := make([]part, len(f.parts[name]))
-	for i, k := range f.parts[name] {
-		list[i].name, list[i].kind = k.name, k.kind
-	}
-	return list
-}
-
 // part is that of a key of a cell of objects.
 func (o *record) part(name, key string) *part {
 	c := o.at(name)

@@ -3,7 +3,6 @@ package reader
 import (
 	"fmt"
 	"io"
-	"strings"
 )
 
 // readPickle reads SkyRL's global_step_{N}_training_input.pkl: a tensor batch,
@@ -33,8 +32,8 @@ func (f *File) readPickle(in file, visit func(*Row) error) error {
 	}
 	metadata, _ := state.get("metadata").(*dictionary)
 	s.groups(metadata)
-	f.unreadOf(batch, batchKeys)
-	f.noteUnread(batchKeys)
+	f.unreadOf(batch, formatOf("skyrl"))
+	f.noteUnread(formatOf("skyrl").names())
 	for i := range s.rows {
 		var row Row
 		row.reset()
@@ -53,51 +52,46 @@ func (f *File) readPickle(in file, visit func(*Row) error) error {
 	return nil
 }
 
-// batchKeys are the tensors of a batch that are read.
-var batchKeys = strings.Fields("sequences attention_mask response_mask loss_mask rollout_logprobs action_log_probs base_action_log_probs advantages")
-
-// skyrl is a tensor batch.
+// skyrl is a tensor batch. token_ids and attention_mask are B by S, the other tensors B by R.
 type skyrl struct {
-	in    file
-	batch *dictionary
-	// sequences and attention are B by S, the others B by R.
-	sequences, attention, response, mask, roll, old, ref, advantage *tensor
-	rows, wide, width                                               int
-	group                                                           map[int]int
+	in                file
+	batch             *dictionary
+	tensors           map[string]*tensor // by the keys of the format
+	rows, wide, width int
+	group             map[int]int
 }
 
 // open finds the tensors, and checks that they fit each other.
 func (s *skyrl) open() error {
-	for _, c := range []struct {
-		to   **tensor
-		name string
-	}{
-		{&s.sequences, "sequences"}, {&s.attention, "attention_mask"}, {&s.response, "response_mask"}, {&s.mask, "loss_mask"},
-		{&s.roll, "rollout_logprobs"}, {&s.old, "action_log_probs"}, {&s.ref, "base_action_log_probs"}, {&s.advantage, "advantages"},
-	} {
-		t, err := s.tensor(s.batch.get(c.name))
+	s.tensors = map[string]*tensor{}
+	for _, k := range formatOf("skyrl").keys {
+		t, err := s.tensor(s.batch.get(k.names[0]))
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
+			return fmt.Errorf("%s: %w", k.names[0], err)
 		}
 		if t != nil && len(t.shape) != 2 {
-			return fmt.Errorf("%s: a tensor of shape %v where rows belong", c.name, t.shape)
+			return fmt.Errorf("%s: a tensor of shape %v where rows belong", k.names[0], t.shape)
 		}
-		*c.to = t
+		if t != nil {
+			s.tensors[k.name] = t
+		}
 	}
-	if s.sequences == nil || s.mask == nil {
+	ids, mask := s.tensors["token_ids"], s.tensors["mask"]
+	if ids == nil || mask == nil {
 		return fmt.Errorf("there are no sequences or no loss_mask")
 	}
-	s.rows, s.wide, s.width = s.mask.shape[0], s.sequences.shape[1], s.mask.shape[1]
+	s.rows, s.wide, s.width = mask.shape[0], ids.shape[1], mask.shape[1]
 	if s.width == 0 || s.wide > rowTokens {
 		return fmt.Errorf("sequences of %d tokens with responses of %d: from 1 to %d can be read", s.wide, s.width, rowTokens)
 	}
-	for _, t := range []*tensor{s.response, s.mask, s.roll, s.old, s.ref, s.advantage} {
-		if t != nil && (t.shape[0] != s.rows || t.shape[1] != s.width) {
-			return fmt.Errorf("tensors of %v and %v do not fit each other", t.shape, s.mask.shape)
+	for _, k := range formatOf("skyrl").keys {
+		width := s.width
+		if k.name == "token_ids" || k.name == "attention_mask" {
+			width = s.wide
 		}
-	}
-	if s.sequences.shape[0] != s.rows || s.wide < s.width || s.attention != nil && (s.attention.shape[0] != s.rows || s.attention.shape[1] != s.wide) {
-		return fmt.Errorf("sequences of %v do not fit responses of %v", s.sequences.shape, s.mask.shape)
+		if t := s.tensors[k.name]; t != nil && (t.shape[0] != s.rows || t.shape[1] != width) || s.wide < s.width {
+			return fmt.Errorf("%s of %v does not fit sequences of %v and responses of %v", k.names[0], t.shape, ids.shape, mask.shape)
+		}
 	}
 	return nil
 }
@@ -156,46 +150,34 @@ func (s *skyrl) groups(metadata *dictionary) {
 
 // row fills a response.
 func (s *skyrl) row(i int, row *Row) error {
-	read := func(t *tensor, wide int) []float64 {
-		if t == nil {
-			return nil
+	c := named{}
+	for key, t := range s.tensors {
+		x, err := t.read(i*t.shape[1], t.shape[1])
+		if err == nil { // newTensor has seen that it is there
+			c[key] = x
 		}
-		x, err := t.read(i*wide, wide)
-		if err != nil {
-			return nil // newTensor has seen that it is there
-		}
-		return x
 	}
-	mask, response := read(s.mask, s.width), read(s.response, s.width)
+	response := c["response_mask"]
 	if response == nil {
-		response = mask
+		response = c["mask"]
 	}
 	first := 0
 	for first < s.width && response[first] == 0 {
 		first++
 	}
-	ids, err := int32s(read(s.sequences, s.wide))
-	if err != nil {
-		return err
-	}
-	begin := s.wide - s.width + first
+	lead := s.wide - s.width // of the sequences before the columns of the response
 	prompt := 0
-	if attention := read(s.attention, s.wide); attention != nil {
-		for prompt < begin && attention[prompt] == 0 {
-			prompt++
-		}
+	for attention := c["attention_mask"]; attention != nil && prompt < lead+first && attention[prompt] == 0; {
+		prompt++
 	}
-	row.Prompt, row.Token = ids[prompt:begin], ids[begin:]
 	if g, ok := s.group[i]; ok {
 		row.Group = g
 	}
-	cut := func(x []float64) []float64 {
-		if x == nil {
-			return nil
+	for key, x := range c {
+		if len(x) == s.width && key != "token_ids" {
+			c[key] = x[first:]
 		}
-		return x[first:]
 	}
-	return row.respond(s.width-first, map[string][]float64{
-		"mask": cut(mask), "roll": cut(read(s.roll, s.width)), "old": cut(read(s.old, s.width)), "ref": cut(read(s.ref, s.width)), "advantage": cut(read(s.advantage, s.width)),
-	})
+	c["token_ids"] = c["token_ids"][prompt:]
+	return row.fill(sequence{n: s.width - first, to: s.width - first, column: c.column, called: formatOf("skyrl").own})
 }

@@ -1,19 +1,16 @@
 package reader
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // transported are the fields of prime-rl's MicroBatch, in the order in which they stand: the first ones are always there,
-// what is behind them may be left out. A field that is skipped is not read.
+// what is behind them may be left out. A field that ends in a - is passed over.
 //
 // Source: prime-rl, src/prime_rl/transports/rollouts/types.py, commit 559b44772.
-var transported = []struct {
-	name string
-	kind kind
-}{
-	{"input_ids", numbers}, {"loss_mask", numbers}, {"advantages", numbers}, {"inference_logprobs", numbers}, {"position_ids", skipped},
-	{"sequence_lengths", numbers}, {"temperatures", numbers}, {"env_names", texts}, {"seq_lens", skipped}, {"ref_logprobs", numbers},
-	{"routed_experts", skipped}, {"mm_kwargs", skipped}, {"mm_token_type_ids", skipped}, {"rl_weights", numbers}, {"ce_weights", skipped}, {"ref_kl_weights", numbers},
-}
+var transported = strings.Fields(`input_ids loss_mask advantages inference_logprobs position_ids- sequence_lengths temperatures env_names seq_lens- ref_logprobs
+	routed_experts- mm_kwargs- mm_token_type_ids- rl_weights ce_weights- ref_kl_weights`)
 
 // transportedAlways is how many of them every micro batch has.
 const transportedAlways = 9
@@ -49,8 +46,9 @@ func (f *File) readTransport(in file, visit func(*Row) error) error {
 
 // microBatch is what is read of one.
 type microBatch struct {
-	column map[string][]float64
-	envs   []namedFrom // of the tokens
+	column  named
+	lengths []float64   // of its sequences
+	envs    []namedFrom // of the tokens
 }
 
 // namedFrom is a text that holds from a token on.
@@ -68,56 +66,64 @@ func (b *microBatch) read(m *unpacker) error {
 	if n < transportedAlways {
 		return fmt.Errorf("%d fields, where at least %d belong", n, transportedAlways)
 	}
-	b.column, b.envs, m.left = map[string][]float64{}, b.envs[:0], m.most
+	b.column, b.envs, m.left = named{}, b.envs[:0], m.most
+	format := formatOf("prime-transport")
 	for i := range n {
-		if i >= len(transported) {
-			if err := m.skip(0); err != nil {
-				return err
-			}
-			continue
+		field := "-"
+		if i < len(transported) {
+			field = transported[i]
 		}
-		field := transported[i]
-		switch field.kind {
-		case numbers:
-			b.column[field.name], err = m.numbers()
-		case texts:
+		switch {
+		case strings.HasSuffix(field, "-"):
+			err = m.skip(0)
+		case field == "sequence_lengths":
+			b.lengths, err = m.numbers()
+		case field == "env_names":
 			b.envs, err = m.texts(b.envs)
 		default:
-			err = m.skip(0)
+			b.column[format.keys[format.index[field].place].name], err = m.numbers()
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", field.name, err)
+			return fmt.Errorf("%s: %w", strings.TrimSuffix(field, "-"), err)
 		}
 	}
-	tokens := len(b.column["input_ids"])
-	for _, name := range []string{"loss_mask", "advantages", "inference_logprobs", "temperatures", "ref_logprobs", "rl_weights", "ref_kl_weights"} {
-		if c := b.column[name]; c != nil && len(c) != tokens {
-			return fmt.Errorf("%s has %d entries for %d tokens", name, len(c), tokens)
+	for _, k := range format.keys {
+		if c := b.column[k.name]; c != nil && len(c) != len(b.column["token_ids"]) {
+			return fmt.Errorf("%s has %d entries for %d tokens", k.names[0], len(c), len(b.column["token_ids"]))
 		}
 	}
 	return nil
 }
 
-// sequences hands the sequences of a micro batch on.
+// sequences hands the sequences of a micro batch on, each cut where its training begins and ends.
 func (f *File) sequences(b *microBatch, visit func(*Row) error) error {
 	from := 0
-	c := b.column
-	for _, length := range c["sequence_lengths"] {
+	for _, length := range b.lengths {
 		n := wholeOf(length)
-		if n < 0 || n > len(c["input_ids"])-from || n > rowTokens {
-			f.damage(f.Rows+1, 0, fmt.Sprintf("a sequence of %v tokens at token %d of %d", length, from, len(c["input_ids"])))
+		if n < 0 || n > len(b.column["token_ids"])-from || n > rowTokens {
+			f.damage(f.Rows+1, 0, fmt.Sprintf("a sequence of %v tokens at token %d of %d", length, from, len(b.column["token_ids"])))
 			return nil
 		}
-		cut := func(name string) []float64 {
-			if c[name] == nil {
-				return nil
+		c := named{}
+		for name, x := range b.column {
+			if x != nil {
+				c[name] = x[from : from+n]
 			}
-			return c[name][from : from+n]
+		}
+		s := sequence{n: n, to: n, column: c.column, called: formatOf("prime-transport").own, trained: primeTrained(c["mask"], c["rl_weights"], c["ref_kl_weights"])}
+		for s.from < s.to && !s.trained(s.from) {
+			s.from++
+		}
+		for s.to > s.from && !s.trained(s.to-1) {
+			s.to--
 		}
 		var row Row
 		row.reset()
 		row.Line, row.Step, row.Env = f.Rows+1, StepNamed(f.Name), b.env(from)
-		err := row.transported(cut)
+		err := row.fill(s)
+		if t := c["temperatures"]; s.from < s.to && t != nil {
+			row.Temperature = t[s.from]
+		}
 		from += n
 		if err != nil {
 			f.damage(row.Line, 0, err.Error())
@@ -126,35 +132,6 @@ func (f *File) sequences(b *microBatch, visit func(*Row) error) error {
 		if err := f.send(&row, visit); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// transported fills the row of a sequence, which is cut where the training begins and ends.
-func (r *Row) transported(cut func(name string) []float64) (err error) {
-	mask, rl, ref := cut("loss_mask"), cut("rl_weights"), cut("ref_kl_weights")
-	trained := func(i int) bool {
-		return mask[i] == 1 && (rl == nil || rl[i] != 0 || ref != nil && ref[i] != 0)
-	}
-	first, end := 0, len(mask)
-	for first < end && !trained(first) {
-		first++
-	}
-	for end > first && !trained(end-1) {
-		end--
-	}
-	if r.Prompt, r.Token, err = splitIDs(cut("input_ids"), first, end); err != nil {
-		return fmt.Errorf("input_ids: %w", err)
-	}
-	r.PromptRoll, r.Roll = split(recorded(cut("inference_logprobs")), first, end)
-	_, r.Ref = split(recorded(cut("ref_logprobs")), first, end)
-	_, r.Advantage = split(cut("advantages"), first, end)
-	if _, t := split(cut("temperatures"), first, end); len(t) > 0 {
-		r.Temperature = t[0]
-	}
-	r.Mask = make([]bool, end-first)
-	for i := range r.Mask {
-		r.Mask[i] = trained(first + i)
 	}
 	return nil
 }

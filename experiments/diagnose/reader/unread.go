@@ -59,22 +59,21 @@ func (f *File) noteUnread(known []string) {
 	f.note("not read: " + strings.Join(list, ", ") + more)
 }
 
-// names are all that the format reads.
-func (f *lineFormat) names() (list []string) {
+// names are all that files have for what the format reads.
+func (f *Format) names() (list []string) {
 	for _, k := range f.keys {
-		list = append(list, k.name)
-	}
-	for _, also := range f.also {
-		list = append(list, also[1:]...)
+		list = append(list, k.names...)
 	}
 	return list
 }
 
-// unreadOf notes the keys of a dictionary that are not among those that are known.
-func (f *File) unreadOf(d *dictionary, known []string) {
+// unreadOf notes the keys of a dictionary that the format does not read.
+func (f *File) unreadOf(d *dictionary, format *Format) {
 	for _, k := range d.keys {
-		if key, ok := k.(string); ok && !slices.Contains(known, key) {
-			f.unread(key)
+		if key, ok := k.(string); ok {
+			if _, known := format.index[key]; !known {
+				f.unread(key)
+			}
 		}
 		if len(f.notRead) > mostUnread {
 			return
