@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"driftlab/experiments/diagnose/reader"
 	"driftlab/model"
 	"driftlab/results/record"
 	"driftlab/trainer"
@@ -99,6 +100,9 @@ func joinNegatives(args []string) []string {
 //go:embed help
 var helpTexts embed.FS
 
+// indented is a text with two blanks before every line.
+func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
+
 // newParser makes the table of commands and flags.
 func newParser(a *app, c *cli) (*kong.Kong, error) {
 	parser, err := kong.New(c,
@@ -113,7 +117,7 @@ func newParser(a *app, c *cli) (*kong.Kong, error) {
 		if command, ok := node.(*kong.Node); ok {
 			name := strings.ReplaceAll(commandName(command), " ", "-")
 			if text, err := helpTexts.ReadFile("help/" + name + ".txt"); err == nil {
-				command.Detail = strings.TrimSuffix(string(text), "\n")
+				command.Detail = strings.NewReplacer("{formats}", reader.FormatTable(), "{neutral}", indented(reader.Neutral)).Replace(strings.TrimSuffix(string(text), "\n"))
 			}
 		}
 		return next(nil)

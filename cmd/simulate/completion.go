@@ -208,7 +208,10 @@ func values(kind string) []completion {
 			add(e.Source, e.Name)
 		}
 	case "formats":
-		add("format of dumps", reader.Formats()...)
+		formats, _ := reader.Formats()
+		for _, f := range formats {
+			add("dumps with "+f.Has, f.Name)
+		}
 	case "lengths":
 		add("distribution of lengths", simulation.Laws()...)
 	case "fields":

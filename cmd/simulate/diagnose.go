@@ -38,59 +38,6 @@ type diagnoseCmd struct {
 	workFlags
 }
 
-func (*diagnoseCmd) Help() string {
-	return `Reads per-token dumps of a real run, or of this program, and says first whether their log-probs can be trusted. It finds
-columns that are not real, shifted, reversed, permuted, swapped, rounded, of other tokens or of another sampling
-distribution, and penalties that one engine alone applies. Each fault is reported with the share of responses: overall, for
-each environment, for each file and for each third of a response. Then it measures the training-inference mismatch.
-
-The format is recognised from a file's first bytes and keys: NeMo-RL, prime-rl, SkyRL, slime, miles, driftlab; verl's
-{step}.jsonl with added columns of log-probs; torchtitan, open-instruct, tinker-cookbook and prime-rl's transport, which
-have the rollout engine's log-probs only; text of verl, TRL, AReaL and ROLL, which has no log-probs; JSON lines or one
-JSON array. Files may be plain, gzip or zstd. A folder stands for all dumps in it and below, in the order of their
-steps. Broken lines are counted and reported; the other lines are used. Nothing in a pickle is executed.
-
-If nothing has to be repaired, every correction and every preset of this program is evaluated on the tokens: the share
-that it changes and masks, the tokens concerned, the effective sample size, the distance of its weights from the exact
-ratios, and a random mask at the same rate as a placebo.
-
-The likely causes of a mismatch are classified from its statistical signature, by comparison with simulated dumps of
-known cause: number format, order of summation, routing, staleness, or, in a series of steps, weights that were never
-synchronised. Each cause has its share, and a test that would confirm it; causes that the data cannot distinguish are
-named. The interval of a share covers the true share in nine of ten simulated mixtures of two causes. Without recorded
-routes, routing is a possible cause only if the model has experts: say so with --experts, or by a model's name such as
-Qwen3-30B-A3B in the configuration or in the path of the dump.
-
-A decision table recommends what to do: its first row that applies decides. The recommended correction is evaluated on
-the tokens, too, and printed in the syntax of the framework that --dialect names, else of the configuration, else of the
-dump's format; where none of them says whose the run is, as a recipe. Where the sources of its limits
-disagree, the JSON document has the result of each limit.
-
-With --config, the loss and the correction of the run's own configuration are evaluated on the tokens: the mean and the
-median weight, the share masked, clipped or at a bound, by length, and what is left of the update. What needs a column that
-the dump lacks is named. Rules and numbers are shown next to the recommended ones, with the reason of each difference.
-
-With --reproduce, the cause is simulated in a toy run, at increasing levels, and the nearest is confirmed by a short run: it
-is reproduced if mean |d| and k3 are both within a factor of two. Train the written recipe with and without a correction. It takes seconds.
-
-The JSON document and the page also have common early-warning signals with their thresholds, and, where measured, their
-detection rate and false-alarm rate on simulated collapses.
-
-Exit status: 0 for any verdict; 3 with --strict if the verdict is repair or inactive, or learning has a fault; 2 for files that cannot be read.
-
-For other trainers, the neutral format:
-` + indented(reader.Neutral) + `
-
-Examples:
-  simulate diagnose train_data_step41.jsonl.gz train_data_step42.jsonl.gz
-  simulate diagnose token_exports/step_15/rank_0.jsonl --json
-  simulate diagnose train_data_step41.jsonl.gz --config grpo.yaml --strict
-  simulate diagnose dumped_data/global_step_28_training_input.pkl --strict --out look`
-}
-
-// indented is a text with two blanks before every line.
-func indented(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
-
 // Run reads the files and prints the verdict.
 func (c *diagnoseCmd) Run(a *app) error {
 	debug.SetMemoryLimit(int64(c.MaxMemory) / 8 * 3) // the collector works harder above it; the reader bounds what is held
@@ -164,7 +111,7 @@ func (c *diagnoseCmd) Run(a *app) error {
 
 // check refuses flags that mean nothing.
 func (c *diagnoseCmd) check() error {
-	if names := reader.Formats(); c.Format != "" && !slices.Contains(names, c.Format) {
+	if _, names := reader.Formats(); c.Format != "" && !slices.Contains(names, c.Format) {
 		return bad("--format: %v", method.UnknownName(c.Format, names))
 	}
 	if p := c.TopP; p != nil && !(*p > 0 && *p <= 1) {

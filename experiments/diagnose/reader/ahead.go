@@ -85,11 +85,11 @@ func (r *Row) large() bool { return len(r.Mask) > largeRow || len(r.Prompt) > la
 func (r *Row) copy(from *Row) {
 	own := *r
 	*r = *from
-	for _, column := range []struct{ to, own *[]float64 }{
-		{&r.PromptRoll, &own.PromptRoll}, {&r.PromptOld, &own.PromptOld}, {&r.Roll, &own.Roll}, {&r.Old, &own.Old}, {&r.New, &own.New}, {&r.Recurrent, &own.Recurrent}, {&r.Indexed, &own.Indexed},
-		{&r.Ref, &own.Ref}, {&r.Entropy, &own.Entropy}, {&r.Advantage, &own.Advantage}, {&r.KeptMass, &own.KeptMass},
-	} {
-		*column.to = copied(*column.own, *column.to)
+	for _, c := range numbered {
+		*c.of(r) = copied(*c.of(&own), *c.of(from))
+		if c.prompt != nil {
+			*c.prompt(r) = copied(*c.prompt(&own), *c.prompt(from))
+		}
 	}
 	r.Prompt, r.Token, r.Version = copied(own.Prompt, r.Prompt), copied(own.Token, r.Token), copied(own.Version, r.Version)
 	r.Mask, r.Flips, r.Masked = copied(own.Mask, r.Mask), copied(own.Flips, r.Flips), copied(own.Masked, r.Masked)

@@ -93,12 +93,12 @@ var sampleKeys = keysOf(numbers, `token_ids=tokens length=response_lengths,respo
 var formats = []*Format{
 	// Sequences are full and padded on the right; value i of every column belongs to token i. All values but idx may be wrapped in lists
 	// of length 1. Source: NeMo-RL, nemo_rl/algorithms/grpo.py, log_batched_dict_as_jsonl.
-	{Name: "nemo", Files: "train_data_step{n}.jsonl", Has: bothEngines, marks: []string{"mask"}, anyOf: []string{"logp_rollout", "logp_old"}, unique: []string{"index"}, rows: nemoRow,
+	{Name: "nemo", Files: "NeMo-RL, train_data_step{n}.jsonl", Has: bothEngines, marks: []string{"mask"}, anyOf: []string{"logp_rollout", "logp_old"}, unique: []string{"index"}, rows: nemoRow,
 		keys: slices.Concat(keysOf(numbers, `mask=token_loss_mask logp_rollout=generation_logprobs logp_old=prev_logprobs logp_ref=reference_policy_logprobs token_ids advantage=advantages
 			reward=rewards filtered_rewards input_lengths sample_loss_mask index=idx`), keysOf(counted, "messages=content"), keysOf(texts, "env=agent_ref"))},
 	// The trainer's column is that of the training forward: it is taken for the old policy's, too, and then contains staleness.
 	// Source: prime-rl, src/prime_rl/trainer/rl/token_export.py.
-	{Name: "prime", Files: "token_exports/step_{s}/rank_{r}.jsonl", Has: bothEngines, marks: []string{"schema_version", "mask"}, anyOf: []string{"logp_rollout", "logp_old"}, rows: primeRow, stable: "STABLE",
+	{Name: "prime", Files: "prime-rl, token_exports/step_{s}/rank_{r}.jsonl", Has: bothEngines, marks: []string{"schema_version", "mask"}, anyOf: []string{"logp_rollout", "logp_old"}, rows: primeRow, stable: "STABLE",
 		notes: []string{"trainer_logprobs are the training forward's, taken for the old policy's: the gap contains staleness"},
 		keys: slices.Concat(keysOf(numbers, `schema_version step index=export_sequence_idx token_ids mask=loss_mask advantage=advantages logp_rollout=inference_logprobs logp_old=trainer_logprobs
 			logp_ref=ref_logprobs entropy=entropy,entropies is_masked rl_weights ref_kl_weights mismatch_kl log_importance_ratio importance_ratio prob_delta`), keysOf(texts, "env=env_name worker=rank"))},
@@ -115,12 +115,12 @@ var formats = []*Format{
 		parts: map[string][]key{"request_info": keysOf(numbers, "tool_calleds")}},
 	// A request of the instrumented client a line, and a row for each sequence that it got. Requests of another split than train are no
 	// training data. Source: tinker-cookbook, tinker_cookbook/capture/instrument.py and exporter.py, commit 9dfcc3a2c.
-	{Name: "tinker", Files: "capture/sample.jsonl", Has: rolloutAlone, marks: []string{"kind", "scope", "num_samples"}, rows: tinkerRows, notes: []string{generatorAlone},
+	{Name: "tinker", Files: "tinker-cookbook, capture/sample.jsonl", Has: rolloutAlone, marks: []string{"kind", "scope", "num_samples"}, rows: tinkerRows, notes: []string{generatorAlone},
 		keys: slices.Concat(keysOf(texts, "kind"), keysOf(objects, "scope samples sampling_params"), keysOf(numbers, "num_samples prompt_tokens")),
 		parts: map[string][]key{"scope": slices.Concat(keysOf(texts, "split"), keysOf(numbers, "iteration group_idx traj_idx")),
 			"samples": slices.Concat(keysOf(numbers, "tokens logprobs"), keysOf(texts, "stop_reason")), "sampling_params": keysOf(numbers, "temperature top_p")}},
 	// A trajectory a line. Source: tinker-cookbook, tinker_cookbook/rl/rollout_logging.py, commit 9dfcc3a2c.
-	{Name: "tinker-summary", Files: "{split}_rollout_summaries.jsonl", Has: "lengths and rewards", marks: []string{"schema_version", "env", "step", "index", "reward"}, rows: responseRow,
+	{Name: "tinker-summary", Files: "tinker-cookbook, {split}_rollout_summaries.jsonl", Has: "lengths and rewards", marks: []string{"schema_version", "env", "step", "index", "reward"}, rows: responseRow,
 		notes: []string{"summaries have lengths and rewards, and no tokens"},
 		keys:  slices.Concat(keysOf(numbers, "schema_version step=iteration group=group_idx index=traj_idx head=sampling_client_step reward=total_reward"), keysOf(texts, "env=split"))},
 	// Source: results/record, DumpLine.
@@ -132,17 +132,17 @@ var formats = []*Format{
 		keys: slices.Concat(neutralKeys, keysOf(texts, "input text=output"))},
 	{Name: "neutral", Files: "what anybody can write", Has: bothEngines, anyOf: neutralColumns, keys: neutralKeys, rows: responseRow},
 	// AReaL's own workflows mark prompts with version -1, which makes head_version -1: then the span is unknown.
-	{Name: "areal", Files: "{tail_version}/{task_id}.jsonl", Has: noLogProbs, marks: []string{"head", "tail"}, rows: arealRow,
+	{Name: "areal", Files: "AReaL, {tail_version}/{task_id}.jsonl", Has: noLogProbs, marks: []string{"head", "tail"}, rows: arealRow,
 		keys: slices.Concat(keysOf(numbers, "head=head_version tail=tail_version group=task_id index=sample_idx reward"), keysOf(texts, "input=prompt text=completion"))},
 	// One line of columns.
-	{Name: "roll", Files: "rollout_dump_data.step_{n}.jsonl", Has: noLogProbs, marks: []string{"text", "scores"}, rows: rollRows,
+	{Name: "roll", Files: "ROLL, rollout_dump_data.step_{n}.jsonl", Has: noLogProbs, marks: []string{"text", "scores"}, rows: rollRows,
 		keys: slices.Concat(keysOf(texts, "text=responses input=prompt env=domain"), keysOf(numbers, "scores step=global_step"))},
-	{Name: "skyrl", Files: "global_step_{n}_training_input.pkl", Has: bothEngines,
+	{Name: "skyrl", Files: "SkyRL, global_step_{n}_training_input.pkl", Has: bothEngines,
 		keys: keysOf(numbers, "token_ids=sequences attention_mask response_mask mask=loss_mask logp_rollout=rollout_logprobs logp_old=action_log_probs logp_ref=base_action_log_probs advantage=advantages")},
 	{Name: "slime", Files: "train_data/{id}.pt, rollout_data/{id}.pt", Has: bothEngines, keys: sampleKeys},
 	{Name: "miles", Files: "train_data/{id}_{rank}.pt, policy_loss_debug/rank_{r}_call_{c}.pt", Has: bothEngines, keys: sampleKeys},
-	{Name: "trl", Files: "completions_{step}.parquet", Has: noLogProbs},
-	{Name: "prime-transport", Files: "rollouts/step_{s}/rank_{r}.bin", Has: rolloutAlone,
+	{Name: "trl", Files: "TRL, completions_{step}.parquet", Has: noLogProbs},
+	{Name: "prime-transport", Files: "prime-rl, rollouts/step_{s}/rank_{r}.bin", Has: rolloutAlone,
 		keys: keysOf(numbers, "token_ids=input_ids mask=loss_mask advantage=advantages logp_rollout=inference_logprobs logp_ref=ref_logprobs temperatures rl_weights ref_kl_weights")},
 }
 
@@ -186,6 +186,15 @@ func Formats() (list []Format, names []string) {
 		list, names = append(list, *f), append(names, f.Name)
 	}
 	return list, names
+}
+
+// FormatTable has a line for each format: its name, what its framework calls its files, and what they have.
+func FormatTable() string {
+	var lines []string
+	for _, f := range formats {
+		lines = append(lines, fmt.Sprintf("  %-17s%s: %s", f.Name, f.Files, f.Has))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // formatOf is the format of a name.
