@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"driftlab/experiments/claims/attempts"
 	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/claims/distillation"
 	"driftlab/experiments/claims/dynamic"
@@ -17,7 +16,6 @@ import (
 	"driftlab/experiments/claims/process"
 	"driftlab/experiments/claims/routing"
 	"driftlab/experiments/claims/scaling"
-	"driftlab/experiments/claims/text"
 	"driftlab/experiments/measurements"
 	"driftlab/experiments/studies"
 
@@ -26,8 +24,7 @@ import (
 
 // inGo are the claims that are not files yet.
 func inGo() []claim.Claim {
-	return slices.Concat(attempts.Claims(), distillation.Claims(), dynamic.Claims(), estimator.Claims(), length.Claims(),
-		process.Claims(), routing.Claims(), scaling.Claims(), text.Claims())
+	return slices.Concat(distillation.Claims(), dynamic.Claims(), estimator.Claims(), length.Claims(), process.Claims(), routing.Claims(), scaling.Claims())
 }
 
 // All lists the claims in the order of the survey.

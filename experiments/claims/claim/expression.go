@@ -23,11 +23,14 @@ import (
 //	"dense k3"[1] / "dense k3"[0]
 //	late("fp8, token TIS") - late("fp8, uncorrected")
 //
-// Functions are listed below. Five have a meaning of their own: each(x) is x of every run,
-// averaged over the runs of a unit; rates(x) is each(x) at every learning rate, averaged over
-// them, where $rate in a figure's name is the rate; overall(x) is the mean over units, units(x) their number; and
-// interval(x) or interval(x, y) is estimate, low and high end of the 95 % interval of x or of
-// the ratio x/y.
+// Functions are listed below. Some have a meaning of their own:
+//
+//	each(x)       x of every run, averaged over the runs of a unit
+//	rates(x)      each(x) at every learning rate, averaged over them; $rate in a figure's name is the rate
+//	ofRates(x)    the entries of a list, one per learning rate, likewise
+//	overall(x)    the mean over units, least(x) the least of them, units(x) their number
+//	kendall(x, y) the rank correlation over units
+//	interval(x)   estimate, low and high end of the 95 % interval of x, or of the ratio x/y of interval(x, y)
 
 // ListFunction takes so many lists (at least one if that is negative) and returns one.
 type ListFunction struct {
@@ -156,7 +159,8 @@ func (j *Judge) countTokens(rates []string, arm, share string) []float64 {
 type scope struct {
 	j     *Judge
 	rates []string
-	rate  string // that stands for $rate; empty outside rates(...)
+	all   []string // the claim's learning rates, of which rates are some
+	rate  string   // that stands for $rate; empty outside rates(...)
 	lib   *Library
 }
 
@@ -234,6 +238,8 @@ func (s scope) value(n ast.Expr) [][]float64 {
 		return s.single().average(s.j, s.single().value(call.Args[0]))
 	case "rates":
 		return s.overRates(call.Args[0])
+	case "ofRates":
+		return s.average(s.j, apply(s.ofRates, s.single().value(call.Args[0])))
 	}
 	var args [][][]float64
 	for _, a := range call.Args {
@@ -242,6 +248,10 @@ func (s scope) value(n ast.Expr) [][]float64 {
 	switch name {
 	case "units":
 		return s.constant(float64(len(args[0])))
+	case "least":
+		return s.constant(slices.Min(first(args[0])))
+	case "kendall":
+		return s.constant(stats.Kendall(first(args[0]), first(args[1])))
 	case "overall":
 		return s.constant(stats.Average(first(args[0])))
 	case "interval":
@@ -308,6 +318,15 @@ func (s scope) overRates(n ast.Expr) [][]float64 {
 	}
 	number := []float64{float64(len(s.rates))}
 	return s.average(s.j, apply(func(x ...[]float64) []float64 { return combine(x[0], number, operators[token.QUO]) }, sum))
+}
+
+// ofRates is the mean of the entries of a list, one for each of the claim's learning rates, at those at hand.
+func (s scope) ofRates(x ...[]float64) []float64 {
+	mean := 0.0
+	for _, rate := range s.rates {
+		mean += x[0][slices.Index(s.all, rate)] / float64(len(s.rates))
+	}
+	return []float64{mean}
 }
 
 // constant is the same list in every unit.
@@ -415,7 +434,7 @@ func literals(call *ast.CallExpr) (out []string) {
 }
 
 // own are the functions with a meaning of their own, and how many values they take at most.
-var own = map[string]int{"each": 1, "rates": 1, "overall": 1, "units": 1, "interval": 2}
+var own = map[string]int{"each": 1, "rates": 1, "ofRates": 1, "kendall": 2, "least": 1, "overall": 1, "units": 1, "interval": 2}
 
 // functionsHelp lists what expressions can call.
 func (lib *Library) functionsHelp() string {

@@ -353,7 +353,7 @@ func (f *file) measure(ctx context.Context, e *Env) (*Observation, error) {
 
 // judge makes the checks in their order, the picture, the table and the notes.
 func (f *file) judge(j *Judge) {
-	all := scope{j: j, rates: f.rates(), lib: f.lib}
+	all := scope{j: j, rates: f.rates(), all: f.rates(), lib: f.lib}
 	for _, c := range f.Checks {
 		if c.When != "" && all.number(c.When) == 0 {
 			continue
