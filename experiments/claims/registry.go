@@ -11,7 +11,6 @@ import (
 	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/claims/distillation"
 	"driftlab/experiments/claims/dynamic"
-	"driftlab/experiments/claims/estimator"
 	"driftlab/experiments/claims/length"
 	"driftlab/experiments/claims/process"
 	"driftlab/experiments/claims/routing"
@@ -24,7 +23,7 @@ import (
 
 // inGo are the claims that are not files yet.
 func inGo() []claim.Claim {
-	return slices.Concat(distillation.Claims(), dynamic.Claims(), estimator.Claims(), length.Claims(), process.Claims(), routing.Claims(), scaling.Claims())
+	return slices.Concat(distillation.Claims(), dynamic.Claims(), length.Claims(), process.Claims(), routing.Claims(), scaling.Claims())
 }
 
 // All lists the claims in the order of the survey.

@@ -1,14 +1,15 @@
-package estimator
+package measurements
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
 	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 	"driftlab/trainer/method/stream"
-	"math"
-	"math/rand/v2"
-	"slices"
 )
 
 // The tabular policy of k-estimators: logits for every prefix of up to two of
@@ -25,43 +26,23 @@ const (
 type kCell struct {
 	name      string
 	offPolicy bool
-	correct   bool
 	factor    func(l, w float64) float64
 }
 
 var kCells = []kCell{
-	{"k1 in the reward", false, true, func(l, _ float64) float64 { return l }},
-	{"k2 in the reward", false, false, func(l, _ float64) float64 { return l * l / 2 }},
-	{"k3 in the reward", false, false, func(l, _ float64) float64 { return elementary.Expm1(-l) + l }},
-	{"k1 as a loss", false, false, func(_, _ float64) float64 { return 1 }},
-	{"k2 as a loss", false, true, func(l, _ float64) float64 { return l }},
-	{"k3 as a loss", false, false, func(l, _ float64) float64 { return -elementary.Expm1(-l) }},
-	{"off-policy: k1 in the reward", true, false, func(l, _ float64) float64 { return l }},
-	{"off-policy: k2 as a loss", true, false, func(l, _ float64) float64 { return l }},
-	{"off-policy: k3 as a loss", true, false, func(l, _ float64) float64 { return -elementary.Expm1(-l) }},
-	{"off-policy: weighted k1 in the reward", true, true, func(l, w float64) float64 { return w * l }},
+	{"k1 in the reward", false, func(l, _ float64) float64 { return l }},
+	{"k2 in the reward", false, func(l, _ float64) float64 { return l * l / 2 }},
+	{"k3 in the reward", false, func(l, _ float64) float64 { return elementary.Expm1(-l) + l }},
+	{"k1 as a loss", false, func(_, _ float64) float64 { return 1 }},
+	{"k2 as a loss", false, func(l, _ float64) float64 { return l }},
+	{"k3 as a loss", false, func(l, _ float64) float64 { return -elementary.Expm1(-l) }},
+	{"off-policy: k1 in the reward", true, func(l, _ float64) float64 { return l }},
+	{"off-policy: k2 as a loss", true, func(l, _ float64) float64 { return l }},
+	{"off-policy: k3 as a loss", true, func(l, _ float64) float64 { return -elementary.Expm1(-l) }},
+	{"off-policy: weighted k1 in the reward", true, func(l, w float64) float64 { return w * l }},
 	// d(w·k3) = w·score·k3 + w·(1 - e^-l)·score = w·l·score: the weight is
 	// differentiated too.
-	{"off-policy: weighted k3 as a loss", true, true, func(l, w float64) float64 { return w * (elementary.Expm1(-l) + l - elementary.Expm1(-l)) }},
-}
-
-func kEstimators() claim.Claim {
-	return claim.Claim{
-		ID:        "k-estimators",
-		Title:     "k1 in the reward, k2 on-policy and weighted k3 have the gradient of the KL",
-		Statement: "k1 in the reward, k2 in an on-policy loss and importance-weighted k1 and k3 off-policy have the gradient of the reverse KL as their expectation.",
-		Source:    "Schulman's note on approximating KL; verl's k1+ and k3+.",
-		Figure:    "k1 as reward correct; k2 as loss correct on-policy; k3 needs the importance weight",
-		Threshold: "Relative error of the expected gradient, the largest of the four estimators: at most 1e-10 in every draw (the expectation is an enumeration).",
-		Setup: "Random tabular policies over three tokens of eight; all 512 responses enumerated, against the gradient by dynamic programming. Estimators act on whole responses. " +
-			"Also checked: the other estimators' error; the sampled gradient of 1e5 responses; and a k2 loss per token, which ignores the future.",
-		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Reproduced,
-			Check: "all 16 checks in five seeds, met; the leading one: relative error, k1 in the reward: ≤ 1e-10 in every seed"},
-		Unit:    claim.Draw,
-		Version: 2,
-		Measure: measureK,
-		Judge:   judgeK,
-	}
+	{"off-policy: weighted k3 as a loss", true, func(l, w float64) float64 { return w * (elementary.Expm1(-l) + l - elementary.Expm1(-l)) }},
 }
 
 // tabular is a policy over the prefixes, as log-probs.
@@ -146,8 +127,39 @@ func (p *tabular) gradientOfKL(ref *tabular) []float64 {
 
 func same(c float64) [kHorizon]float64 { return [kHorizon]float64{c, c, c} }
 
-func measureK(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
-	o := new(claim.Observation)
+// drawTexts draws n texts and counts them.
+func drawTexts(rng *rand.Rand, law []float64, n int) []int {
+	cumulative, sum := make([]float64, len(law)), 0.0
+	for y, p := range law {
+		sum += p
+		cumulative[y] = sum
+	}
+	counts := make([]int, len(law))
+	for range n {
+		y, _ := slices.BinarySearch(cumulative, rng.Float64()*sum)
+		counts[min(y, len(law)-1)]++
+	}
+	return counts
+}
+
+func distanceOf(a, b []float64) float64 {
+	sum := 0.0
+	for i := range a {
+		sum += float64((a[i] - b[i]) * (a[i] - b[i]))
+	}
+	return math.Sqrt(sum)
+}
+
+// klEstimators compares the expected gradients of estimators of KL(pi || ref), enumerated over all
+// responses, with the gradient by dynamic programming (Schulman's note on approximating KL), and
+// draws responses to see how far a sample is off.
+type klEstimators struct {
+	Responses sizes
+}
+
+// Measure records errors by estimator, of the expectation and of the sample along the gradient in standard errors,
+// the sampled gradient of k1 as a loss, and the error of a k2 loss per token.
+func (m *klEstimators) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
 	rng := e.Rand(1)
 	pi := randomTabular(rng, nil, 1)
 	ref, mu := randomTabular(rng, pi, 0.5), randomTabular(rng, pi, 0.3)
@@ -164,7 +176,7 @@ func measureK(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 		pi.addScore(myopic, y, each)
 	}
 	size := math.Sqrt(stats.Dot(truth, truth))
-	n := e.Pick(100_000, 100_000, 1000)
+	n := m.Responses.of(e)
 	var exact, along []float64
 	for _, cell := range kCells {
 		law := own
@@ -193,58 +205,5 @@ func measureK(ctx context.Context, e *claim.Env) (*claim.Observation, error) {
 	o.Set("exact error", exact...)
 	o.Set("error along the gradient", along...)
 	o.Set("per-token k2", distanceOf(myopic, truth)/size)
-	return o, nil
-}
-
-// drawTexts draws n texts and counts them.
-func drawTexts(rng *rand.Rand, law []float64, n int) []int {
-	cumulative, sum := make([]float64, len(law)), 0.0
-	for y, p := range law {
-		sum += p
-		cumulative[y] = sum
-	}
-	counts := make([]int, len(law))
-	for range n {
-		y, _ := slices.BinarySearch(cumulative, rng.Float64()*sum)
-		counts[min(y, len(law)-1)]++
-	}
-	return counts
-}
-
-func distanceOf(a, b []float64) float64 {
-	sum := 0.0
-	for i := range a {
-		sum += float64((a[i] - b[i]) * (a[i] - b[i]))
-	}
-	return math.Sqrt(sum)
-}
-
-func judgeK(j *claim.Judge) {
-	var names []string
-	for _, cell := range kCells {
-		names = append(names, cell.name)
-	}
-	j.Primary(claim.AtMost(claim.Exact, "relative error of the expected gradient, largest of the four", j.Each(func(o *claim.Observation) float64 {
-		worst := 0.0
-		for k, cell := range kCells {
-			if cell.correct {
-				worst = max(worst, o.List("exact error")[k])
-			}
-		}
-		return worst
-	}), 1e-10))
-	for k, cell := range kCells {
-		if !cell.correct {
-			j.Secondary(claim.Above(claim.Exact, "relative error, "+cell.name, j.Entry("exact error", k), 0.1))
-			continue
-		}
-		pooled := 0.0
-		for _, z := range j.Entry("error along the gradient", k) {
-			pooled += z / math.Sqrt(float64(len(j.Runs)))
-		}
-		j.Secondary(claim.AtMost(claim.Exact, "sampled error along the gradient, in standard errors, "+cell.name, []float64{math.Abs(pooled)}, 2.5))
-	}
-	j.Secondary(claim.AtMost(claim.Exact, "sampled gradient of k1 as a loss, in standard errors", j.Column("k1 as a loss, in standard errors"), 3))
-	j.Secondary(claim.Report(claim.Exact, "relative error of a k2 loss summed per token", j.Column("per-token k2")))
-	j.Evidence.Picture = j.Bars("Error of the expected gradient", "relative to the gradient of KL(pi || ref)", false, names, j.Listed("error", "exact error"))
+	return nil
 }

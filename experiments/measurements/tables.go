@@ -1,6 +1,7 @@
-package estimator
+package measurements
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -28,23 +29,6 @@ const (
 	// tableRight is the first logit of the right tokens: seven in ten are drawn, one response in four is right.
 	tableRight = 2.8
 )
-
-// tableArm is a run: what it changes in the headline's recipe, of which loss, correction, advantage and reward are read,
-// and where its batches come from.
-type tableArm struct {
-	name                 string
-	set                  []string
-	lag                  int
-	prompts, minibatches int // 0: 8 and 1
-	updates              int // 0: 48
-	anchor               string
-	noise                bool // the rollout engine's logits differ, most on a few tokens
-	from                 int  // the first update with noise
-	refuse               bool // groups of equal rewards are drawn again, three times at most
-}
-
-// tableRates are the learning rates.
-var tableRates = []float64{0.1, 0.2}
 
 // tableRun is what the arms of a draw have in common.
 type tableRun struct {
@@ -105,12 +89,16 @@ func score(b *batch.Batch, places []int, logits []float64) []float64 {
 
 // train makes a run and returns the mean pass rate over its last third.
 func (r *tableRun) train(rng *rand.Rand, a tableArm, rate float64) (float64, error) {
-	rec, err := recipe.Load("headline", a.set...)
+	rec, err := recipe.Load("headline", a.Set...)
 	if err != nil {
 		return 0, err
 	}
-	objective, pipeline, estimator, scorer := rec.Loss.New(), rec.Correction.Pipeline(), rec.Advantage.New(), reward.NewScorer(parts(rec)...)
-	groups, cuts, updates := max(a.prompts, 8), max(a.minibatches, 1), a.updates
+	var rewards []reward.Shaper
+	for _, p := range rec.Reward {
+		rewards = append(rewards, p.New())
+	}
+	objective, pipeline, estimator, scorer := rec.Loss.New(), rec.Correction.Pipeline(), rec.Advantage.New(), reward.NewScorer(rewards...)
+	groups, cuts, updates := max(a.Prompts, 8), max(a.Minibatches, 1), a.Updates
 	if updates == 0 {
 		updates = 48
 	}
@@ -119,14 +107,14 @@ func (r *tableRun) train(rng *rand.Rand, a tableArm, rate float64) (float64, err
 	var m, v [tableSize]float64
 	late, counted, done := 0.0, 0, 0
 	for step := 0; done < updates; step++ {
-		mu := history[max(len(history)-1-a.lag, 0)]
+		mu := history[max(len(history)-1-a.Lag, 0)]
 		behaviour := mu
-		if a.noise && done >= a.from {
+		if a.Noise && done >= a.From {
 			for i := range mu {
 				mu[i] += r.engine[i]
 			}
 		}
-		b, err := r.sample(rng, &mu, groups, a.refuse, scorer, step)
+		b, err := r.sample(rng, &mu, groups, a.Refuse, scorer, step)
 		if err != nil {
 			return 0, err
 		}
@@ -136,7 +124,7 @@ func (r *tableRun) train(rng *rand.Rand, a tableArm, rate float64) (float64, err
 			return 0, err
 		}
 		b.Anchor = b.Old.Logp
-		if a.anchor == "behaviour" {
+		if a.Sampler {
 			b.Anchor = b.Behaviour.Logp
 		}
 		for _, part := range claim.Minibatches(b, cuts) {
@@ -161,14 +149,6 @@ func (r *tableRun) train(rng *rand.Rand, a tableArm, rate float64) (float64, err
 		}
 	}
 	return late / float64(max(counted, 1)), nil
-}
-
-// parts are the reward's parts of a recipe.
-func parts(r recipe.Recipe) (list []reward.Shaper) {
-	for _, p := range r.Reward {
-		list = append(list, p.New())
-	}
-	return list
 }
 
 // placesOf is the table's entry of every token: the prompt's number is its id.
@@ -246,4 +226,50 @@ func adam(theta, m, v *[tableSize]float64, b *batch.Batch, places []int, dlogp [
 		v[i] = float64(0.999*v[i]) + float64(0.001*float64(g[i]*g[i]))
 		theta[i] -= float64(rate*(m[i]/c1)) / (math.Sqrt(v[i]/c2) + 1e-8)
 	}
+}
+
+// tableArm is a run: what it changes in the headline's recipe, of which loss, correction, advantage
+// and reward are read, and where its batches come from.
+type tableArm struct {
+	Name                 string
+	Set                  []string
+	Lag                  int
+	Prompts, Minibatches int // 0: 8 and 1
+	Updates              int // 0: 48
+	// Sampler makes the sampler's policy the anchor of the loss.
+	Sampler bool
+	Noise   bool // the rollout engine's logits differ, most on a few tokens
+	From    int  // the first update with noise
+	Refuse  bool // groups of equal rewards are drawn again, three times at most
+}
+
+// tables trains arms on tables of logits, each at every rate.
+type tables struct {
+	Rates []float64
+	Arms  []tableArm
+}
+
+// Measure records the first policy's exact pass rate, and that of each arm, mean over its last third
+// and over the rates.
+func (m *tables) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	run := newTableRun(e.Rand(1))
+	o.Set("at first", passRate(run.first[:]))
+	for k, a := range m.Arms {
+		mean := 0.0
+		for i, rate := range m.Rates {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if e.Size == claim.Tiny {
+				a.Updates = 6
+			}
+			x, err := run.train(e.Rand(uint64(10*k+i+2)), a, rate)
+			if err != nil {
+				return err
+			}
+			mean += x / float64(len(m.Rates))
+		}
+		o.Set(a.Name, mean)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package estimator
+package measurements
 
 import (
 	"context"
@@ -17,26 +17,6 @@ const (
 	boundActions = 3
 	boundGamma   = 0.9
 )
-
-func threePolicyBound() claim.Claim {
-	return claim.Claim{
-		ID:        "three-policy-bound",
-		Title:     "The three-policy bound leaves more than ten times the gap that is there",
-		Statement: "In small discounted decision processes the bound J >= L_mu - C(alpha0 + alpha1) leaves more than ten times as much room as J and L_mu are apart.",
-		Source:    "Trust region masking, 2512.23075; after TRPO (1502.05477) and CPO (1705.10528).",
-		Figure:    "C = 2 eps gamma/(1 - gamma)^2; at 4,096 tokens and KL 1e-4 bounds of 1677, 35 and 8.2",
-		Threshold: "Median over 1,000 random policies of (J - bound)/|J - L|: interval over the draws above 10. Violations of the bound, in 10,000 policies, are counted separately.",
-		Setup: "Random decision processes of 4 states and 3 actions, discount 0.9, solved exactly. The bound is the theorem's: eps is the largest |A_mu(s, a)| and alpha the largest total variation over the states. " +
-			"The sharper one, with the largest |E_pi A_mu(s, a)| and means over the states that mu visits, is reported. " +
-			"Engine gap: a random change of the logits of mu. Staleness: a change along the advantages of mu, the direction of a policy gradient; to compare the two, their largest total variations are matched, 0.1 and 0.02.",
-		Declared: claim.Declaration{When: claim.Revised, Date: "2026-11-21", Verdict: claim.Reproduced,
-			Check: "all 2 checks in five seeds, met; the leading one: median of slack over |J - L|: interval above 10"},
-		Unit:    claim.Draw,
-		Version: 2,
-		Measure: measureBound,
-		Judge:   judgeBound,
-	}
-}
 
 // process is a random decision process.
 type process struct {
@@ -154,10 +134,10 @@ func variation(visits [boundStates]float64, p, q choice) (largest, mean float64)
 	return largest, mean
 }
 
-// moved is softmax(logits + scale·direction), the scale chosen by bisection so
+// shifted is softmax(logits + scale·direction), the scale chosen by bisection so
 // that in the state where it moves most the policy lies at the wanted variation
 // from that of the logits.
-func moved(logits, direction choice, want float64) (choice, choice) {
+func shifted(logits, direction choice, want float64) (choice, choice) {
 	at := func(scale float64) (choice, choice) {
 		l := logits
 		for s := range l {
@@ -200,45 +180,6 @@ func randomLogits(rng *rand.Rand, sd float64) (l choice) {
 	return l
 }
 
-func measureBound(_ context.Context, e *claim.Env) (*claim.Observation, error) {
-	o := new(claim.Observation)
-	rng := e.Rand(1)
-	violations := 0.0
-	var ratios, sharp, effect []float64
-	for range e.Pick(1000, 500, 50) {
-		m := randomProcess(rng)
-		logits := randomLogits(rng, 1)
-		mu := softmax(logits)
-		value, visits := m.solve(mu)
-		oldLogits, old := moved(logits, randomLogits(rng, 1), 0.2*rng.Float64())
-		_, p := moved(oldLogits, randomLogits(rng, 1), 0.2*rng.Float64())
-		engineMost, engineMean := variation(visits, mu, old)
-		staleMost, staleMean := variation(visits, old, p)
-		b := m.bound(mu, p)
-		gap := math.Abs(b.truth - b.surrogate)
-		room := func(penalty float64) float64 { return b.truth - (b.surrogate - penalty) }
-		theorem, tight := room(float64(b.theorem*(engineMost+staleMost))), room(float64(b.sharp*(engineMean+staleMean)))
-		if min(theorem, tight) < -1e-9 {
-			violations++
-		}
-		ratios, sharp = append(ratios, theorem/gap), append(sharp, tight/gap)
-
-		engine, gradient := randomLogits(rng, 1), m.advantages(value)
-		apart := func(a0, a1 float64) float64 {
-			l, _ := moved(logits, engine, a0)
-			_, p := moved(l, gradient, a1)
-			b := m.bound(mu, p)
-			return elementary.Log(math.Abs(b.truth - b.surrogate))
-		}
-		effect = append(effect, apart(0.1, 0.02)-apart(0.02, 0.1))
-	}
-	o.Set("violations", violations)
-	o.Set("room over gap", tenths(ratios)...)
-	o.Set("room over gap, sharper", tenths(sharp)...)
-	o.Set("engine minus staleness", stats.Average(effect))
-	return o, nil
-}
-
 // tenths are the median, the lowest tenth and the highest.
 func tenths(x []float64) []float64 {
 	order := stats.Order(x)
@@ -258,20 +199,92 @@ func (m *process) advantages(value [boundStates]float64) (out choice) {
 	return out
 }
 
-func judgeBound(j *claim.Judge) {
-	j.Primary(claim.Above(claim.Exact, "room of the bound over |J - L|, median", j.Entry("room over gap", 0), 10))
-	j.Secondary(claim.Zero(claim.Exact, "violations of the bound", j.Column("violations")))
-	j.Secondary(claim.Above(claim.Exact, "the same by means over the states visited", j.Entry("room over gap, sharper", 0), 10))
-	effect := claim.Report(claim.Exact, "log |J - L|, engine-heavy minus staleness-heavy at matched variation", j.Column("engine minus staleness"))
-	j.Secondary(effect)
-	j.Evidence.Picture = j.Bars("Room of the bound over the true gap", "(J - bound) / |J - L|", true, []string{"median", "lowest tenth", "highest tenth"},
-		j.Listed("largest variation, largest |A|", "room over gap"), j.Listed("means over visits", "room over gap, sharper"))
-	switch i := effect.Value; {
-	case i.Low > 0:
-		j.Note("At matched total variation a random change of the policy, which is what an engine makes, opens the larger gap between J and its surrogate.")
-	case i.High < 0:
-		j.Note("At matched total variation a change along the gradient, which is what staleness makes, opens the larger gap between J and its surrogate.")
-	default:
-		j.Note("At matched total variation the two gaps cannot be distinguished here.")
+// policyBound compares the bound J ≥ L_mu − C(α0 + α1) of three policies (2512.23075; TRPO,
+// 1502.05477; CPO, 1705.10528) with |J − L|: mu samples, old is mu in another engine and pi an update
+// of old.
+type policyBound struct {
+	Policies sizes
+	// Largest is the largest total variation of either change; Matched are the two that are compared
+	// where an engine makes one and staleness the other.
+	Largest float64
+	Matched [2]float64
+}
+
+// Measure records violations, the room of the theorem and of its sharper form over |J − L| (median, lowest and
+// highest tenth), and log |J − L| of the engine-heavy minus the staleness-heavy change.
+func (m *policyBound) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+	rng := e.Rand(1)
+	violations := 0.0
+	var ratios, sharp, effect []float64
+	for range m.Policies.of(e) {
+		mdp := randomProcess(rng)
+		logits := randomLogits(rng, 1)
+		mu := softmax(logits)
+		value, visits := mdp.solve(mu)
+		oldLogits, old := shifted(logits, randomLogits(rng, 1), m.Largest*rng.Float64())
+		_, p := shifted(oldLogits, randomLogits(rng, 1), m.Largest*rng.Float64())
+		engineMost, engineMean := variation(visits, mu, old)
+		staleMost, staleMean := variation(visits, old, p)
+		b := mdp.bound(mu, p)
+		gap := math.Abs(b.truth - b.surrogate)
+		room := func(penalty float64) float64 { return b.truth - (b.surrogate - penalty) }
+		theorem, tight := room(float64(b.theorem*(engineMost+staleMost))), room(float64(b.sharp*(engineMean+staleMean)))
+		if min(theorem, tight) < -1e-9 {
+			violations++
+		}
+		ratios, sharp = append(ratios, theorem/gap), append(sharp, tight/gap)
+
+		engine, gradient := randomLogits(rng, 1), mdp.advantages(value)
+		apart := func(a0, a1 float64) float64 {
+			l, _ := shifted(logits, engine, a0)
+			_, p := shifted(l, gradient, a1)
+			b := mdp.bound(mu, p)
+			return elementary.Log(math.Abs(b.truth - b.surrogate))
+		}
+		effect = append(effect, apart(m.Matched[0], m.Matched[1])-apart(m.Matched[1], m.Matched[0]))
 	}
+	o.Set("violations", violations)
+	o.Set("room over gap", tenths(ratios)...)
+	o.Set("room over gap, sharper", tenths(sharp)...)
+	o.Set("engine minus staleness", stats.Average(effect))
+	return nil
+}
+
+// gapExponent fits the power of α0 + α1 with which |J − L_mu| grows, half of it an engine's random
+// change of mu and half a change along the advantages.
+type gapExponent struct {
+	Processes sizes
+	// Variations are α0 + α1.
+	Variations []float64
+}
+
+// Measure records the mean slope, and |J − L| by variation.
+func (m *gapExponent) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+	rng := e.Rand(1)
+	n := m.Processes.of(e)
+	x := stats.Logs(m.Variations)
+	mean := make([]float64, len(x))
+	slope := 0.0
+	for range n {
+		mdp := randomProcess(rng)
+		logits := randomLogits(rng, 1)
+		mu := softmax(logits)
+		value, _ := mdp.solve(mu)
+		engine, gradient := randomLogits(rng, 1), mdp.advantages(value)
+		y := make([]float64, len(x))
+		for i, a := range m.Variations {
+			old, _ := shifted(logits, engine, a/2)
+			_, p := shifted(old, gradient, a/2)
+			b := mdp.bound(mu, p)
+			y[i] = elementary.Log(math.Abs(b.truth - b.surrogate))
+			mean[i] += y[i] / float64(n)
+		}
+		slope += stats.Slope(x, y) / float64(n)
+	}
+	for i := range mean {
+		mean[i] = elementary.Exp(mean[i])
+	}
+	o.Set("slope", slope)
+	o.Set("gap", mean...)
+	return nil
 }

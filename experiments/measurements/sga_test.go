@@ -1,4 +1,4 @@
-package estimator
+package measurements
 
 import (
 	"math"
@@ -10,7 +10,7 @@ import (
 
 // enumerated are the moments by the definition: every response of the process,
 // its chance, its weights and its gradient.
-func enumerated(p *sgaProcess, muLogits, piLogits *sgaPolicy, k sgaEstimator) (mean [sgaParams]float64, square float64) {
+func enumerated(p *sgaProcess, muLogits, piLogits *sgaPolicy, k aggregation) (mean [sgaParams]float64, square float64) {
 	mu, pi := muLogits.probabilities(), piLogits.probabilities()
 	baseline, _ := p.gradient(muLogits)
 	factor, block := k.factors(&mu, &pi, p.length), k.block(p.length)
@@ -35,7 +35,7 @@ func enumerated(p *sgaProcess, muLogits, piLogits *sgaPolicy, k sgaEstimator) (m
 		var g [sgaParams]float64
 		for t := range p.length {
 			w, from, to := 1.0, t/block*block, min((t/block+1)*block, p.length)
-			if k.prefix {
+			if k.Prefix {
 				from, to = 0, t+1
 			}
 			for u := from; u < to; u++ {
@@ -55,6 +55,10 @@ func enumerated(p *sgaProcess, muLogits, piLogits *sgaPolicy, k sgaEstimator) (m
 	return mean, square
 }
 
+// everyAggregation is one of each kind.
+var everyAggregation = []aggregation{{Name: "no IS", Size: 1, Power: "0"}, {Name: "token TIS", Size: 1, Limit: 2}, {Name: "geometric", Power: "1/t"},
+	{Name: "block 4", Size: 4}, {Name: "root", Power: "1/sqrt(t)"}, {Name: "prefix", Prefix: true}, {Name: "sequence IS"}}
+
 func TestMomentsOfAggregations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var mu, pi sgaPolicy
@@ -64,23 +68,23 @@ func TestMomentsOfAggregations(t *testing.T) {
 			pi[s][a] = mu[s][a] + 0.5*stream.Normal(rng)
 		}
 	}
-	two := sgaEstimator{name: "block 2", size: 2}
+	two := aggregation{Name: "block 2", Size: 2}
 	terminal := terminalProcess(40)
 	terminal.length = 6 // the game is on for the first five
 	for _, p := range []*sgaProcess{denseProcess(3, rng), terminal} {
-		for _, k := range append(sgaEstimators[:len(sgaEstimators):len(sgaEstimators)], two) {
-			if k.sampled {
+		for _, k := range append(everyAggregation[:len(everyAggregation):len(everyAggregation)], two) {
+			if k.Sampled {
 				continue
 			}
 			mean, square := p.moments(&mu, &pi, k)
 			wantMean, wantSquare := enumerated(p, &mu, &pi, k)
 			for i := range mean {
 				if math.Abs(mean[i]-wantMean[i]) > 1e-12 {
-					t.Errorf("%s, %d tokens: mean %d is %v, enumerated %v", k.name, p.length, i, mean[i], wantMean[i])
+					t.Errorf("%s, %d tokens: mean %d is %v, enumerated %v", k.Name, p.length, i, mean[i], wantMean[i])
 				}
 			}
 			if math.Abs(square/wantSquare-1) > 1e-10 {
-				t.Errorf("%s, %d tokens: squared norm %v, enumerated %v", k.name, p.length, square, wantSquare)
+				t.Errorf("%s, %d tokens: squared norm %v, enumerated %v", k.Name, p.length, square, wantSquare)
 			}
 		}
 	}
@@ -98,7 +102,7 @@ func TestSequenceWeight(t *testing.T) {
 		}
 	}
 	_, truth := p.gradient(&pi)
-	mean, square := p.moments(&mu, &pi, sgaEstimator{name: "sequence IS"})
+	mean, square := p.moments(&mu, &pi, aggregation{Name: "sequence IS"})
 	if bias, _, _ := efficiency(mean, square, truth, 0); bias > 1e-12 {
 		t.Errorf("bias %v", bias)
 	}
@@ -117,22 +121,22 @@ func TestSequenceWeight(t *testing.T) {
 func TestWeightsOfAResponse(t *testing.T) {
 	logs := []float64{0.4, 0.6, -0.2}
 	for _, c := range []struct {
-		k    sgaEstimator
+		k    aggregation
 		want [3]float64 // logs of the weights
 	}{
-		{*sgaNamed("no IS"), [3]float64{0, 0, 0}},
-		{*sgaNamed("token IS"), [3]float64(logs)},
-		{sgaEstimator{size: 2}, [3]float64{1, 1, -0.2}},
-		{*sgaNamed("geometric"), [3]float64{0.8 / 3, 0.8 / 3, 0.8 / 3}},
-		{*sgaNamed("prefix"), [3]float64{0.4, 1, 0.8}},
-		{*sgaNamed("sequence IS"), [3]float64{0.8, 0.8, 0.8}},
-		{*sgaNamed("sequence TIS"), [3]float64{math.Ln2, math.Ln2, math.Ln2}},
+		{aggregation{Size: 1, Power: "0"}, [3]float64{0, 0, 0}},
+		{aggregation{Size: 1}, [3]float64(logs)},
+		{aggregation{Size: 2}, [3]float64{1, 1, -0.2}},
+		{aggregation{Power: "1/t"}, [3]float64{0.8 / 3, 0.8 / 3, 0.8 / 3}},
+		{aggregation{Prefix: true}, [3]float64{0.4, 1, 0.8}},
+		{aggregation{}, [3]float64{0.8, 0.8, 0.8}},
+		{aggregation{Limit: 2}, [3]float64{math.Ln2, math.Ln2, math.Ln2}},
 	} {
 		w := make([]float64, len(logs))
 		c.k.weights(w, logs)
 		for i, v := range w {
 			if math.Abs(math.Log(v)-c.want[i]) > 1e-12 {
-				t.Errorf("%s, block %d: log of weight %d is %v, want %v", c.k.name, c.k.size, i, math.Log(v), c.want[i])
+				t.Errorf("%s, block %d: log of weight %d is %v, want %v", c.k.Name, c.k.Size, i, math.Log(v), c.want[i])
 			}
 		}
 	}
@@ -149,15 +153,15 @@ func TestSampledGradient(t *testing.T) {
 			pi[s][a] = p.first[s][a] + 0.1*stream.Normal(rng)
 		}
 	}
-	for k := range sgaEstimators {
-		if sgaEstimators[k].sampled {
+	for k := range everyAggregation {
+		if everyAggregation[k].Sampled {
 			continue
 		}
-		g := p.sampledGradient(rng, &sgaEstimators[k], &p.first, &pi)
-		mean, square := p.moments(&p.first, &pi, sgaEstimators[k])
+		g := p.sampledGradient(rng, &everyAggregation[k], &p.first, &pi)
+		mean, square := p.moments(&p.first, &pi, everyAggregation[k])
 		for i := range g {
 			if d := math.Abs(g[i]/float64(p.responses) - mean[i]); d > 4*math.Sqrt(square/float64(p.responses)) {
-				t.Errorf("%s: mean %d is %v off", sgaEstimators[k].name, i, d)
+				t.Errorf("%s: mean %d is %v off", everyAggregation[k].Name, i, d)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package estimator
+package measurements
 
 import (
 	"context"
@@ -24,58 +24,6 @@ const (
 	// are taken over: the variance is theirs, products are between halves of them.
 	transformerParts = 4
 )
-
-// transformerEstimators are the aggregations measured there.
-var transformerEstimators = []string{"no IS", "token IS", "geometric", "block 16", "product^(1/√T)", "prefix", "sequence TIS", "sequence IS"}
-
-// measureTransformer measures efficiency and variance on the model of this
-// replication, over the gradient of all parameters: responses of its own weights
-// in bf16, for a learner some updates ahead.
-func measureTransformer(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	p, err := e.Base(ctx, 256)
-	if err != nil {
-		return err
-	}
-	bf16, fp32 := claim.Numerics("bf16"), claim.Numerics("fp32")
-	l := measure.NewLearner(p, fp32)
-	defer l.Close()
-	if err := l.Update(claim.Minibatches(e.Graded(p, bf16, fp32, e.Pick(16, 8, 2)), 1), method.New[loss.Reinforce](), 2e-4, transformerUpdates); err != nil {
-		return err
-	}
-	// On-policy no token past the stop matters to the mean, so the truth leaves them out.
-	own := rewarded(e, l.Params(), claim.Probe{Rollout: fp32, Sequences: e.Pick(4096, 1024, 64), Tokens: 48, Stops: true, Block: 1})
-	truth, err := gradients(l, claim.Minibatches(own, 2), nil)
-	if err != nil {
-		return err
-	}
-	b := rewarded(e, p, claim.Probe{Rollout: bf16, Sequences: e.Pick(256, 64, 64), Tokens: transformerLength, Block: 2})
-	measure.Score(b, l.Params(), measure.Scoring{Numerics: fp32})
-	parts := claim.Minibatches(b, transformerParts)
-	var power, variance []float64
-	for _, name := range transformerEstimators {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		g, err := gradients(l, parts, sgaNamed(name))
-		if err != nil {
-			return err
-		}
-		v, q := spread(g, truth, float64(parts[0].Len()))
-		variance, power = append(variance, v), append(power, q)
-	}
-	o.Set("transformer variance", variance...)
-	o.Set("transformer power", power...)
-	return nil
-}
-
-func sgaNamed(name string) *sgaEstimator {
-	for k := range sgaEstimators {
-		if sgaEstimators[k].name == name {
-			return &sgaEstimators[k]
-		}
-	}
-	panic("sga_frontier: there is no estimator " + name)
-}
 
 // rewarded samples responses to a few chain prompts, prompt by prompt, and
 // judges each up to its first stop.
@@ -112,7 +60,7 @@ func rewarded(e *claim.Env, p *model.Params, q claim.Probe) *batch.Batch {
 // gradients are those of the mean over each part's responses of gain · Σ_t
 // w_t · log π, the gain against the mean of the prompt's other responses in the
 // part. No estimator leaves the weights at 1.
-func gradients(l *measure.Learner, parts []*batch.Batch, k *sgaEstimator) ([][]float64, error) {
+func gradients(l *measure.Learner, parts []*batch.Batch, k *aggregation) ([][]float64, error) {
 	var out [][]float64
 	for _, m := range parts {
 		var sum, count [transformerPrompts]float64
@@ -153,14 +101,11 @@ func gradients(l *measure.Learner, parts []*batch.Batch, k *sgaEstimator) ([][]f
 }
 
 // weights fills the weight of every token of a response.
-func (k *sgaEstimator) weights(w, logs []float64) {
-	power, block := 1.0, k.block(len(logs))
-	if k.power != nil {
-		power = k.power(float64(len(logs)))
-	}
+func (k *aggregation) weights(w, logs []float64) {
+	power, block := k.power(len(logs)), k.block(len(logs))
 	sum := 0.0
 	for t := range logs {
-		if k.prefix {
+		if k.Prefix {
 			sum += logs[t]
 		} else if t%block == 0 {
 			sum = 0
@@ -168,8 +113,8 @@ func (k *sgaEstimator) weights(w, logs []float64) {
 				sum += v
 			}
 		}
-		if w[t] = elementary.Exp(float64(power * sum)); k.limit > 0 {
-			w[t] = min(w[t], k.limit)
+		if w[t] = elementary.Exp(float64(power * sum)); k.Limit > 0 {
+			w[t] = min(w[t], k.Limit)
 		}
 	}
 }
@@ -201,4 +146,51 @@ func spread(parts, truth [][]float64, responses float64) (variance, power float6
 		away += float64(stats.Dot(stats.Differences(h[0], truth[0]), stats.Differences(h[1], truth[1])) / 2)
 	}
 	return variance, along / (variance + max(away, 0))
+}
+
+// transformerAggregations measures efficiency and variance of aggregations on chain-base, over the
+// gradient of all parameters: responses of its own weights in bf16 that go on past their stop, for
+// a learner some updates ahead, compared with the gradient of the learner's own responses.
+type transformerAggregations struct {
+	Groups, Truth, Responses sizes
+	Rate                     float64
+	Aggregations             []aggregation
+}
+
+// Measure records variance and efficiency, a value for each aggregation.
+func (m *transformerAggregations) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	p, err := e.Base(ctx, 256)
+	if err != nil {
+		return err
+	}
+	bf16, fp32 := claim.Numerics("bf16"), claim.Numerics("fp32")
+	l := measure.NewLearner(p, fp32)
+	defer l.Close()
+	if err := l.Update(claim.Minibatches(e.Graded(p, bf16, fp32, m.Groups.of(e)), 1), method.New[loss.Reinforce](), m.Rate, transformerUpdates); err != nil {
+		return err
+	}
+	// On-policy no token past the stop matters to the mean, so the truth leaves them out.
+	own := rewarded(e, l.Params(), claim.Probe{Rollout: fp32, Sequences: m.Truth.of(e), Tokens: 48, Stops: true, Block: 1})
+	truth, err := gradients(l, claim.Minibatches(own, 2), nil)
+	if err != nil {
+		return err
+	}
+	b := rewarded(e, p, claim.Probe{Rollout: bf16, Sequences: m.Responses.of(e), Tokens: transformerLength, Block: 2})
+	measure.Score(b, l.Params(), measure.Scoring{Numerics: fp32})
+	parts := claim.Minibatches(b, transformerParts)
+	var power, variance []float64
+	for k := range m.Aggregations {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		g, err := gradients(l, parts, &m.Aggregations[k])
+		if err != nil {
+			return err
+		}
+		v, q := spread(g, truth, float64(parts[0].Len()))
+		variance, power = append(variance, v), append(power, q)
+	}
+	o.Set("transformer variance", variance...)
+	o.Set("transformer power", power...)
+	return nil
 }
