@@ -9,10 +9,8 @@ import (
 	"sync"
 
 	"driftlab/experiments/claims/claim"
-	"driftlab/experiments/claims/distillation"
 	"driftlab/experiments/claims/dynamic"
 	"driftlab/experiments/claims/length"
-	"driftlab/experiments/claims/process"
 	"driftlab/experiments/claims/routing"
 	"driftlab/experiments/claims/scaling"
 	"driftlab/experiments/measurements"
@@ -23,7 +21,7 @@ import (
 
 // inGo are the claims that are not files yet.
 func inGo() []claim.Claim {
-	return slices.Concat(distillation.Claims(), dynamic.Claims(), length.Claims(), process.Claims(), routing.Claims(), scaling.Claims())
+	return slices.Concat(dynamic.Claims(), length.Claims(), routing.Claims(), scaling.Claims())
 }
 
 // All lists the claims in the order of the survey.

@@ -57,6 +57,10 @@ var Library = claim.Library{
 		"tables":                   measurement[tables],
 		"transformer aggregations": measurement[transformerAggregations],
 		"truncated laws":           measurement[truncatedLaws],
+		"prefix values":            measurement[prefixValues],
+		"score shares":             measurement[scoreShares],
+		"step credit":              measurement[stepCredit],
+		"teacher gradients":        measurement[teacherGradients],
 	},
 	Questions: map[string]func() claim.Question{
 		"attempts": func() claim.Question { return new(attempts) },

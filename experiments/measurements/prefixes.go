@@ -86,7 +86,7 @@ func samplePrefixes(e *claim.Env, p *model.Params, groups int, set ...string) (*
 
 // value fills the batch's values as the options, a section of a recipe, say, and lists them by prefix.
 func (m *prefixes) value(options string, seed uint64) (list []float64, cost episode.Cost, err error) {
-	own, err := recipe.Load("default", "prefix_values="+options)
+	own, err := recipe.Load("default", "reward=[exact, marginal_utility]", "prefix_values="+options)
 	if err != nil {
 		return nil, cost, err
 	}
