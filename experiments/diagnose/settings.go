@@ -37,7 +37,7 @@ func (t *trial) settings(c *foreign.Config, r *Report, k *known) []Setting {
 	if recommended == nil {
 		recommended = &correction.Pipeline{}
 	} else if text := r.Config[ConfigKey(c.Framework)]; text != "" {
-		if own, err := foreign.Read("recommended", []byte(text)); err == nil {
+		if own, err := foreign.ReadAs(c.Framework, "recommended", []byte(text)); err == nil {
 			recommended = own.Pipeline
 		}
 	}

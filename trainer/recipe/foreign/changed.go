@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"driftlab/trainer/recipe"
 )
@@ -24,7 +25,7 @@ func WriteChanged(framework, base string, assignments []string) (text string, no
 	if err != nil {
 		return "", nil, err
 	}
-	text, notes = Write(framework, want)
+	text, notes = write(framework, old, want)
 	lost, err := lost(framework, base, text, assignments)
 	if err != nil {
 		return "", nil, err
@@ -35,8 +36,11 @@ func WriteChanged(framework, base string, assignments []string) (text string, no
 		case section == "correction": // pipelines differ in what frameworks have no word for; Write's notes name what is lost
 			written = written || len(notes) == 0
 		case slices.Contains(lost, section):
-			notes = append(notes, framework+"'s setting for "+section+" is "+NotWritten)
 			partly = true // and the rest is another setting
+			if section == "routing" && slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, section) }) {
+				break
+			}
+			notes = append(notes, framework+"'s setting for "+section+" is "+NotWritten)
 		default:
 			written = true
 		}
@@ -51,7 +55,7 @@ func WriteChanged(framework, base string, assignments []string) (text string, no
 // gets from a text.
 func lost(framework, base, text string, assignments []string) ([]string, error) {
 	var own []string
-	if c, err := Read(framework, []byte(text)); err == nil && c.Framework == framework {
+	if c, err := ReadAs(framework, framework, []byte(text)); err == nil && c.Framework == framework {
 		own = c.Assignments()
 	} // else the text has nothing that is the framework's alone
 	back, err := recipe.Load(base, own...)

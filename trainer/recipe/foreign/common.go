@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"driftlab/trainer/method/correction"
 )
 
 // lossFields collects the parameters of a loss in their order.
 type lossFields struct {
 	name   string
 	fields []string
+	// own says that its aggregation is its own, whatever is configured.
+	own bool
 }
 
 func (l *lossFields) set(name string, value any) {
@@ -29,7 +29,12 @@ func (l *lossFields) String() string {
 
 // decimal is a number without an exponent where it is whole.
 func decimal(x float64) string {
-	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
+	switch {
+	case math.IsInf(x, 1):
+		return ".inf"
+	case math.IsInf(x, -1):
+		return "-.inf"
+	case x == math.Trunc(x) && math.Abs(x) < 1e15:
 		return strconv.FormatFloat(x, 'f', -1, 64)
 	}
 	return strconv.FormatFloat(x, 'g', -1, 64)
@@ -48,13 +53,6 @@ func (c *Config) takeKL(estimator string, coef float64, in string, keys ...strin
 	c.take("kl", fmt.Sprintf("{name: %s, coef: %v, in: %s}", estimator, coef, in), keys...)
 }
 
-// takeTruncated adds the mask of responses that were cut.
-func (c *Config) takeTruncated(v *values, key string) {
-	if v.truth(key, false) {
-		c.Pipeline.Masks = append(c.Pipeline.Masks, &correction.Truncated{})
-	}
-}
-
 // takeLoRA sets adapters of low rank from the first pair of keys, rank and alpha, that has a rank above 0.
 func (c *Config) takeLoRA(v *values, pairs [][2]string) {
 	for _, p := range pairs {
@@ -68,16 +66,6 @@ func (c *Config) takeLoRA(v *values, pairs [][2]string) {
 		}
 		c.take("lora", text+"}", p[0], p[1])
 		return
-	}
-}
-
-// takeEntropy adds the entropy bonus; 0 is none.
-func (c *Config) takeEntropy(v *values, key string) {
-	if !v.has(key) {
-		return
-	}
-	if coef := v.number(key, 0); coef != 0 {
-		c.take("terms", fmt.Sprintf("[{name: entropy, coef: %v}]", coef), key)
 	}
 }
 
@@ -139,49 +127,12 @@ func (v *values) numberFormat(key, field string) string {
 	return name
 }
 
-// takeOneStepOff sets generation one step ahead. The recipe's system compares with the rollout
-// engine, as verl's does; a trainer that scores each batch with its own engine compares with that.
-func (c *Config) takeOneStepOff(schedule string, keys ...string) {
-	if c.Pipeline.Mode != correction.Bypass {
-		c.take("anchor", "old", keys...)
-	}
-	c.take("schedule", schedule, keys...)
-}
-
 // vocabulary is what the values of a framework's key mean in a recipe: its names of losses, of advantages and so on,
 // each with the name here.
 type vocabulary struct {
 	kind  string
 	names map[string]string
 }
-
-// vocabularies are those of each framework, by its name. A reader translates by no others.
-var vocabularies = map[string][]vocabulary{
-	verl.name:         {verlLosses, verlAdvantages, penalties},
-	skyrl.name:        {skyrlLosses, skyrlAdvantages, skyrlReductions, penalties},
-	trl.name:          {trlWords},
-	slime.name:        {slimeEstimators, penalties},
-	nemo.name:         {nemoAdvantages, penalties},
-	areal.name:        {penalties},
-	openrlhf.name:     {openrlhfLosses, openrlhfAdvantages, openrlhfAggregations, penalties},
-	roll.name:         {rollLosses, rollAdvantages, rollAggregations, penalties},
-	prime.name:        {primeLosses, primeAdvantages},
-	vime.name:         {slimeEstimators, penalties},
-	openInstruct.name: {openInstructLosses, openInstructPenalties, openInstructScales},
-	swift.name:        {trlWords, swiftAdvantages},
-	rllm.name:         {verlLosses, verlAdvantages, penalties},
-	torchtitan.name:   {{"loss", map[string]string{"grpo": "ppo_clip", "dapo": "ppo_clip"}}},
-	tinker.name:       {{"loss", map[string]string{"importance_sampling": "importance_sampling", "ppo": "ppo_clip", "cispo": "cispo", "dro": "dro"}}},
-}
-
-// trlWords are TRL's losses without how each aggregates.
-var trlWords = func() vocabulary {
-	v := vocabulary{"loss", map[string]string{}}
-	for name, own := range trlLosses { // another map, in any order
-		v.names[name] = own[0]
-	}
-	return v
-}()
 
 // Key is a key of a framework's configuration: the field of a recipe that it sets, or why it sets none.
 type Key struct {

@@ -151,9 +151,9 @@ func TestCannotSay(t *testing.T) {
 	for framework, want := range map[string]string{
 		"verl":     "verl bounds the inverse ratio: 0.99_1.01 there is 0.9901 to 1.0101 of the ratio",
 		"skyrl":    "",
-		"trl":      "TRL has no geometric",
+		"trl":      "trl has no mask geometric",
 		"slime":    "",
-		"prime-rl": "the weight is the untruncated ratio; a cap needs type = \"custom\"; prime-rl has no geometric: its own mask bounds the difference of probabilities",
+		"prime-rl": "prime-rl has no mask geometric",
 	} {
 		text, notes := Write(framework, r)
 		if got := strings.Join(notes, "; "); got != want {

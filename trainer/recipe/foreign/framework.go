@@ -3,6 +3,7 @@ package foreign
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -117,18 +118,102 @@ type framework struct {
 	unset string
 	// removed are keys that the framework had, each line with what is said of them.
 	removed string
+	// pipeline is what its correction has next to weights and masks.
+	pipeline correction.Pipeline
+	// batch says which keys state how many updates a batch has.
+	batch batches
+	// prepare puts settings into the form that the table reads, read adds what the table does not say, and write writes the correction where its rows do not.
+	prepare func(v *values, c *Config)
 	read    func(v *values, c *Config)
-	write   func(r recipe.Recipe) (string, []string)
+	write   func(w *writing, r recipe.Recipe)
+	// syntax is how it is written: yaml, flags, dashes, overrides, call or toml, also what goes with every correction, and under what stands before a loose key.
+	syntax string
+	also   []pair
+	under  map[string]string
+	// inFile are keys that stand in a file of their own.
+	inFile *regexp.Regexp
+}
+
+// batches are the keys of the prompts of a batch, the responses of a prompt, if a minibatch counts those, and the size of a minibatch; steps
+// is the number of updates itself. Defaults are the framework's.
+type batches struct {
+	whole, group, part []string
+	defaults           [3]float64
+	steps              string
+}
+
+// read sets the updates of a batch.
+func (b batches) read(v *values, c *Config) {
+	if b.steps != "" && v.has(b.steps) {
+		c.takeMinibatches(v, v.number(b.steps, 1), 1, b.steps)
+		v.leave(v.first(b.part...), last(b.steps)+" says how many updates a batch has")
+		v.leave(v.first(b.whole...), reasons["batch"].why)
+		return
+	}
+	if b.part == nil {
+		return
+	}
+	whole, part := v.first(b.whole...), v.first(b.part...)
+	number := func(key string, i int) float64 { return v.number(key, b.defaults[i]) }
+	stated := func(key string, i int) bool { return v.has(key) || b.defaults[i] > 0 }
+	n, group := 1.0, ""
+	if b.group != nil {
+		group = v.first(b.group...)
+		n = number(group, 1)
+	}
+	if v.any(whole, part) && stated(whole, 0) && stated(part, 2) && (group == "" || stated(group, 1)) {
+		c.takeMinibatches(v, number(whole, 0)*n, number(part, 2), part, whole)
+		return
+	}
+	v.leave(part, "the prompts of a batch, the responses of a prompt and the size of a minibatch together say how many updates a batch has")
+	v.leave(whole, reasons["batch"].why)
+}
+
+// last is the last part of a key.
+func last(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
+
+// path is where a key is written.
+func (f *framework) path(key string) string {
+	for _, in := range f.sections {
+		if in.has(key) {
+			return in.at + key
+		}
+	}
+	return f.under[key] + key
 }
 
 // section is a part of a configuration, by the name of the field that holds it.
 type section struct {
 	name string
 	keys []string
+	// at is the path of the section, with a point.
+	at string
 }
 
 // frameworks are in the order in which they are listed.
-var frameworks = []*framework{&verl, &skyrl, &trl, &slime, &vime, &nemo, &areal, &openrlhf, &roll, &prime, &openInstruct, &swift, &rllm, &torchtitan, &tinker}
+var frameworks = complete(&verl, &skyrl, &trl, &slime, &vime, &nemo, &areal, &openrlhf, &roll, &prime, &openInstruct, &swift, &rllm, &torchtitan, &tinker)
+
+// complete gives the keys of the groups lines in the tables.
+func complete(list ...*framework) []*framework {
+	for _, f := range list {
+		own := f.correctionKeys()
+		for _, g := range f.table.groups {
+			part := g.part
+			switch part {
+			case "weights", "mask", "mode", "note":
+				part = "correction"
+			case "aggregation":
+				part = "loss"
+			}
+			for _, key := range g.keys {
+				if !slices.Contains(own, key) && f.table.keys[key] == nil && !slices.ContainsFunc(f.sections, func(s section) bool { return s.has(key) }) {
+					f.table.set(&entry{key: key, field: part})
+				}
+			}
+		}
+	}
+	return list
+}
 
 // names lists the frameworks.
 func names() []string {
@@ -162,9 +247,19 @@ func ReadWith(name, file string, text []byte, parent func(path string) ([]byte, 
 		return nil, err
 	}
 	v := f.collect(file, d.Settings)
-	v.program = d.Name
+	if v.program = d.Name; d.Name != "" {
+		v.by["program"] = source.Setting{Text: d.Name}
+	}
 	c := &Config{Framework: f.name, Source: file, Pipeline: &correction.Pipeline{}, Notes: inherited.notes, open: inherited.missing}
-	f.read(v, c)
+	*c.Pipeline = f.pipeline
+	if f.prepare != nil {
+		f.prepare(v, c)
+	}
+	f.readGroups(v, c)
+	f.batch.read(v, c)
+	if f.read != nil {
+		f.read(v, c)
+	}
 	c.takeLoRA(v, f.lora)
 	f.table.direct(v, c)
 	if len(v.faults) == 0 {
@@ -308,6 +403,9 @@ func (f *framework) correctionKeys() []string {
 // collect takes the framework's settings, and faults those that are misspelt.
 func (f *framework) collect(name string, settings []source.Setting) *values {
 	v := &values{source: name, by: map[string]source.Setting{}, block: f.isBlock(settings), all: settings, used: map[string]bool{}, left: map[string]string{}, framework: f}
+	if name != "" {
+		v.by["file"] = source.Setting{Text: name} // as a key, for the conditions of rows
+	}
 	keys := f.correctionKeys()
 	for _, s := range settings {
 		key, whose := f.place(s, v.block)

@@ -1,7 +1,9 @@
 package foreign
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"driftlab/trainer/method/correction"
@@ -54,17 +56,26 @@ func TestRegistries(t *testing.T) {
 				t.Errorf("%s: nothing of the kind %s", r.Framework, kind)
 			}
 		}
-		for _, v := range vocabularies[r.Framework] {
-			// Shared by all, values of a parameter, those of its backend, TRL's.
-			if v.kind == "kl" || v.kind == "advantage.std" || r.Framework == rllm.name || r.Framework == swift.name && v.kind == "loss" {
+		at := slices.IndexFunc(frameworks, func(f *framework) bool { return f.name == r.Framework })
+		if at < 0 || r.Framework == rllm.name || r.Framework == swift.name { // of its backend, and TRL's
+			continue
+		}
+		for _, g := range frameworks[at].table.groups {
+			if g.choose == nil || !regexp.MustCompile(`estimator|algo\.type|loss_type|loss_mode|loss_agg|reduction|variant|loss_fn$|\.name$|^type$`).MatchString(g.choose[0]) || !slices.Contains([]string{"loss", "advantage", "aggregation"}, g.part) {
 				continue
 			}
-			for theirs, ours := range v.names {
-				found := slices.ContainsFunc(r.Has, func(c Counterpart) bool {
-					return c.Theirs == theirs && (c.Ours == ours || c.Field == "field" || v.kind == "loss" && c.Field == "advantage")
-				})
-				if !found {
-					t.Errorf("%s: its reader takes %s %s for %s, which its registry does not say", r.Framework, v.kind, theirs, ours)
+			for _, row := range g.rows {
+				if row.verdict != "" || row.written || row.conds == nil || row.conds[0].values == nil || !slices.Equal(row.conds[0].keys, g.choose) {
+					continue
+				}
+				ours := row.parts[0].name
+				for _, theirs := range row.conds[0].values {
+					found := slices.ContainsFunc(r.Has, func(c Counterpart) bool {
+						return strings.HasPrefix(c.Theirs, theirs) && (c.Ours == ours || (c.Kind == "loss" || c.Field == "loss") && g.part == "advantage" || c.Field == "field" || c.Field == "advantage" || g.part == "loss" && strings.HasPrefix(c.Ours, ours) || len(row.conds) > 1)
+					})
+					if !found {
+						t.Errorf("%s: its reader takes %s %s for %s, which its registry does not say", r.Framework, g.part, theirs, ours)
+					}
 				}
 			}
 		}

@@ -4,7 +4,15 @@ import "strings"
 
 // rllm is rLLM, whose own keys stand for verl's where the backend is verl: rllm-org/rllm
 // rllm/trainer/config/rllm/base.yaml, and _SHARED_KEYS of rllm/trainer/verl/utils.py.
-var rllm = framework{name: "rllm", root: "rllm", sections: verl.sections[:1:1], loose: verl.loose, table: rllmTable, read: readRLLM}
+var rllm = framework{name: "rllm", root: "rllm", sections: verl.sections[:1:1], loose: verl.loose, table: rllmTable, prepare: prepareRLLM, batch: verlBatch,
+	read: func(v *values, c *Config) {
+		readVerl(v, c)
+		for from, to := range rllmKeys { // reasons, each on its own
+			if why := v.left[to]; why != "" {
+				v.leave("rllm."+from, why)
+			}
+		}
+	}}
 
 // rllmKeys are rLLM's keys and verl's of the same meaning.
 var rllmKeys = map[string]string{
@@ -50,9 +58,9 @@ rllm.data.* : data
 rllm.* : place
 `)
 
-// readRLLM gives verl's keys the values of rLLM's, and reads them as verl's. rLLM keeps
+// prepareRLLM gives verl's keys the values of rLLM's, and reads them as verl's. rLLM keeps
 // both in step whichever side a user writes; its own wins where both are written.
-func readRLLM(v *values, c *Config) {
+func prepareRLLM(v *values, c *Config) {
 	on := v.truth("rllm.async_training.enable", true)
 	for _, s := range v.all {
 		path, own := strings.CutPrefix(s.Path, "rllm.")
@@ -73,10 +81,5 @@ func readRLLM(v *values, c *Config) {
 		s.Text = "true"
 		v.by[verlActor+"use_kl_loss"] = s
 	}
-	readVerl(v, c)
-	for from, to := range rllmKeys { // reasons, each on its own
-		if why := v.left[to]; why != "" {
-			v.leave("rllm."+from, why)
-		}
-	}
+	prepareVerl(v, c)
 }

@@ -1,12 +1,13 @@
 package foreign
 
 import (
-	"fmt"
-	"math"
+	"regexp"
+	"slices"
 	"strings"
 
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/recipe/foreign/source"
 )
 
 // slime: flags, and the file of its custom weights, mis.yaml.
@@ -16,10 +17,10 @@ var slime = framework{
 		"use_routing_replay", "use_rollout_routing_replay", "get_mismatch_metrics",
 		"tis_level", "tis_mode", "tis_lower_bound", "tis_upper_bound", "tis_batch_normalize",
 		"use_rs", "rs_level", "rs_lower_bound", "rs_upper_bound", "rs_veto_threshold"},
-	own:   []string{"tis_", "rs_", "opsm_", "use_tis", "use_opsm"},
-	table: slimeTable,
-	lora:  [][2]string{{"lora_rank", "lora_alpha"}},
-	read:  readSlime, write: writeSlime,
+	own:    []string{"tis_", "rs_", "opsm_", "use_tis", "use_opsm"},
+	table:  slimeTable,
+	lora:   [][2]string{{"lora_rank", "lora_alpha"}},
+	syntax: "dashes", inFile: misKeys, prepare: prepareSlime, read: readSlime, write: writeSlime, batch: slimeBatch,
 	unset: slimeUnset,
 }
 
@@ -32,171 +33,184 @@ rollout.temperature=1
 rollout.top_p=1`
 
 // vime is slime with vLLM's engine: its own flags, and slime's.
-var vime = framework{name: "vime", mark: "vime", program: "vime", loose: slime.loose, own: slime.own, table: vimeTable, read: readSlime, unset: slimeUnset}
+var vime = framework{name: "vime", mark: "vime", program: "vime", loose: slime.loose, own: slime.own, table: vimeTable, syntax: "dashes", inFile: misKeys,
+	prepare: prepareSlime, read: readSlime, write: writeSlime, batch: slimeBatch, unset: slimeUnset}
 
-func readSlime(v *values, c *Config) {
-	p := &correction.Pipeline{}
-	c.Pipeline = p
-	path := v.text("custom_tis_function_path", "")
-	mis := strings.Contains(path, "mis") || v.has("tis_level") || v.has("tis_mode") || v.has("tis_upper_bound") || v.has("use_rs")
-	switch {
-	case !v.truth("use_tis", false):
-		if path != "" || mis || v.has("tis_clip") {
-			c.Off = "--use-tis is not given"
-		}
-	case strings.HasSuffix(path, "icepop_function"):
-		p.Clamp = math.Inf(1)
-		p.Weights = &correction.IcePop{Low: v.number("tis_clip_low", 0), High: v.number("tis_clip", 2)}
-	case mis:
-		if !v.has("tis_upper_bound") {
-			c.note("mis.yaml was not given: its example's values stand for it")
-		}
-		readMIS(v, p)
-	case path != "":
-		c.note("custom_tis_function_path %s: what it computes cannot be known", path)
-	default:
-		p.Clamp = math.Inf(1)
-		p.Weights = &correction.TokenTIS{Cap: v.number("tis_clip", 2), Floor: v.number("tis_clip_low", 0)}
-	}
-	if v.truth("use_opsm", false) {
-		p.Masks = append(p.Masks, &correction.OPSM{Delta: v.number("opsm_delta", 1e-4), Signs: correction.Negative})
-	}
-	if v.truth("use_rollout_logprobs", false) {
-		p.Mode = correction.Bypass
-		if p.Weights != nil {
-			v.fault(v.by["use_rollout_logprobs"], "slime refuses it together with use_tis: leave one")
-		}
-	}
-	slimeRest(v, c)
-	switch {
-	case v.truth("use_rollout_routing_replay", false):
-		c.Routing = "{replay: r3}"
-	case v.truth("use_routing_replay", false):
-		c.Routing = "{replay: r2}"
-	}
-}
+// misKeys are the keys of mis.yaml.
+var misKeys = regexp.MustCompile("^(tis_(level|mode|upper_bound|lower_bound|batch_normalize)|use_rs|rs_.*)$")
 
-// readMIS reads mis.yaml: weights at a level, then rejection.
-func readMIS(v *values, p *correction.Pipeline) {
-	levels := []string{"token", "sequence", "geometric"}
-	level := v.choice("tis_level", "token", levels...)
-	high := v.number("tis_upper_bound", 2)
-	low := v.number("tis_lower_bound", 1/high)
-	floor, top := 0.0, high
-	switch v.choice("tis_mode", "truncate", "truncate", "clip", "mask") {
-	case "clip":
-		floor = low
-	case "mask":
-		top = math.Inf(1)
-		p.Masks = append(p.Masks, bandAt(level, low, high))
+// slimeBatch is how slime states the updates of a batch.
+var slimeBatch = batches{[]string{"rollout_batch_size"}, []string{"n_samples_per_prompt"}, []string{"global_batch_size"}, [3]float64{0, 1, 0}, "num_steps_per_rollout"}
+
+// prepareSlime gives mis.yaml the values that it leaves to others: each lower bound is the inverse of the upper one.
+func prepareSlime(v *values, c *Config) {
+	const path = "custom_tis_function_path"
+	if !v.has(path) && v.any("tis_level", "tis_mode", "tis_upper_bound", "tis_batch_normalize", "use_rs") {
+		v.by[path] = source.Setting{Text: "mis"}
 	}
-	switch level {
-	case "token":
-		p.Weights = &correction.TokenTIS{Cap: top, Floor: floor}
-	case "sequence":
-		p.Weights = &correction.SequenceTIS{Cap: top, Floor: floor}
-	default:
-		p.Weights = &correction.GeometricTIS{Cap: top, Floor: floor}
-	}
-	p.BatchNormalize = v.truth("tis_batch_normalize", false)
-	if !v.truth("use_rs", false) {
+	if !strings.Contains(v.by[path].Text, "mis") {
 		return
 	}
-	high = v.number("rs_upper_bound", high)
-	p.Masks = append(p.Masks, bandAt(v.choice("rs_level", "token", levels...), v.number("rs_lower_bound", v.number("tis_lower_bound", 1/high)), high))
-	if v.has("rs_veto_threshold") {
-		p.Masks = append(p.Masks, &correction.Veto{Threshold: v.number("rs_veto_threshold", 1)})
+	if !v.has("tis_upper_bound") && v.truth("use_tis", false) {
+		c.note("mis.yaml was not given: its example's values stand for it")
 	}
-}
-
-// bandAt is a test of the ratio at one of slime's levels.
-func bandAt(level string, low, high float64) correction.Masking {
-	switch level {
-	case "token":
-		return &correction.TokenMask{Low: low, High: high}
-	case "sequence":
-		return &correction.SequenceMask{Low: low, High: high}
-	}
-	return &correction.Geometric{Low: low, High: high}
-}
-
-const misPath = "examples.train_infer_mismatch_helper.mis.compute_mis_weights_with_cp"
-
-func writeSlime(r recipe.Recipe) (string, []string) {
-	w, p := &writing{framework: "slime"}, r.Correction.Pipeline()
-	var flags, mis []string
-	level, low, high := "", 0.0, 0.0
-	switch x := p.Weights.(type) {
-	case nil:
-	case *correction.TokenTIS:
-		level, low, high = "token", x.Floor, x.Cap
-	case *correction.SequenceTIS:
-		level, low, high = "sequence", x.Floor, x.Cap
-	case *correction.GeometricTIS:
-		level, low, high = "geometric", x.Floor, x.Cap
-	case *correction.IcePop:
-		flags = append(flags, "--use-tis --tis-clip "+number(x.High)+" --tis-clip-low "+number(x.Low),
-			"--custom-tis-function-path slime.backends.megatron_utils.loss.icepop_function")
-	default:
-		w.cannot("weights " + r.Correction.Weights.Name)
-	}
-	for i, m := range p.Masks {
-		name, low, high := "", 0.0, 0.0
-		switch x := m.(type) {
-		case *correction.TokenMask:
-			name, low, high = "token", x.Low, x.High
-		case *correction.SequenceMask:
-			name, low, high = "sequence", x.Low, x.High
-		case *correction.Geometric:
-			name, low, high = "geometric", x.Low, x.High
-		case *correction.OPSM:
-			flags = append(flags, "--use-opsm --opsm-delta "+number(x.Delta))
-			continue
-		case *correction.Veto:
-			mis = append(mis, "rs_veto_threshold: "+number(x.Threshold))
-			continue
+	given := func(key string, otherwise float64) float64 {
+		x := v.number(key, otherwise)
+		if !v.has(key) {
+			v.by[key] = source.Setting{Text: decimal(x)}
 		}
-		if name == "" || level == "" || len(mis) > 0 {
-			w.cannot("mask " + r.Correction.Masks[i].Name + " here")
-			continue
-		}
-		mis = append(mis, "use_rs: true", "rs_level: "+name, "rs_lower_bound: "+number(low), "rs_upper_bound: "+number(high))
+		return x
 	}
-	mode := "truncate"
-	if low > 0 {
-		mode = "clip"
+	_, low := v.by["tis_lower_bound"], v.has("tis_lower_bound")
+	high := given("tis_upper_bound", 2)
+	given("tis_lower_bound", 1/high)
+	rejected := given("rs_upper_bound", high)
+	if !low {
+		given("rs_lower_bound", 1/rejected)
 	}
-	plain := level == "token" && len(mis) == 0 && !p.BatchNormalize && math.IsInf(p.Clamp, 1)
-	switch {
-	case level == "":
-	case plain || level == "token" && len(mis) == 0 && !p.BatchNormalize:
-		flags = append([]string{"--use-tis --tis-clip " + number(high)}, flags...)
-		if low > 0 {
-			flags[0] += " --tis-clip-low " + number(low)
-		}
-	default:
-		flags = append([]string{"--use-tis --custom-tis-function-path " + misPath + " --custom-config-path mis.yaml"}, flags...)
-		mis = append([]string{"# mis.yaml", "tis_level: " + level, "tis_mode: " + mode, "tis_upper_bound: " + number(high), "tis_lower_bound: " + bound(low),
-			fmt.Sprintf("tis_batch_normalize: %v", p.BatchNormalize)}, mis...)
-	}
-	switch {
-	case p.Mode == correction.Bypass:
-		flags = append(flags, "--use-rollout-logprobs")
-	case r.Routing.Replay == recipe.ReplayR3:
-		flags = append(flags, "--use-rollout-routing-replay")
-	case r.Routing.Replay == recipe.ReplayR2:
-		flags = append(flags, "--use-routing-replay")
-	}
-	if n := r.Learner.Minibatches; n > 1 {
-		flags = append(flags, fmt.Sprintf("--num-steps-per-rollout %d", n))
-	}
-	return strings.Join(append([]string{strings.Join(flags, " ")}, mis...), "\n") + "\n", w.notes
+	given("rs_lower_bound", v.number("tis_lower_bound", 1/rejected))
 }
 
-// bound is a bound, null for none.
-func bound(x float64) string {
-	if x == 0 {
-		return "null"
+func readSlime(v *values, c *Config) {
+	if v.truth("use_rollout_logprobs", false) && c.Pipeline.Weights != nil {
+		v.fault(v.by["use_rollout_logprobs"], "slime refuses it together with use_tis: leave one")
 	}
-	return number(x)
+	if v.has("loss_type") && v.text("loss_type", "") != "policy_loss" {
+		v.leave("loss_type", "a loss of the user's own cannot be known")
+	}
+	v.text("get_mismatch_metrics", "")
 }
+
+// writeSlime leaves masks of the ratio to mis.yaml, which has its own keys of the weights.
+func writeSlime(w *writing, r recipe.Recipe) {
+	for _, m := range w.pipeline.Masks {
+		switch m.(type) {
+		case *correction.TokenMask, *correction.SequenceMask, *correction.Geometric, *correction.Veto:
+			w.skip = func(r *row) bool {
+				return slices.ContainsFunc(r.conds, func(c cond) bool { return c.not && c.keys[0] == "custom_tis_function_path" })
+			}
+		}
+	}
+	w.correction()
+	if slices.ContainsFunc(w.pairs, func(p pair) bool { return p.key == "tis_level" }) {
+		w.set("custom_config_path", "mis.yaml")
+	}
+}
+
+// slimeTable is of slime and of miles, which grew out of it. THUDM/slime slime/utils/arguments.py,
+// slime/backends/megatron_utils/loss.py; radixark/miles miles/utils/arguments.py. The flags of the
+// model and of Megatron are those of NVIDIA/Megatron-LM megatron/training/arguments.py.
+const slimeLines = `
+sglang_kv_cache_dtype ~ rollout.numerics.kv_cache
+sglang_dtype ~ rollout.numerics
+use_score_centering score_centering_top_k score_centering_head_size : feature
+lora_rank lora_alpha > lora
+n_samples_per_prompt = rollout.group
+rollout_temperature = rollout.temperature
+rollout_top_p = rollout.top_p
+rollout_top_k = rollout.top_k
+rollout_batch_size global_batch_size num_steps_per_rollout > learner.minibatches
+rollout_max_response_len rollout_max_prompt_len rollout_max_context_len seq_length max_position_embeddings : length
+lr lr_* min_lr optimizer adam_* weight_decay* clip_grad start_weight_decay end_weight_decay muon_* sgd_* use_precision_aware_optimizer optimizer_* use_stateless_adam : optimizer
+over_sampling_batch_size dynamic_sampling_filter_path buffer_filter_path rollout_sample_filter_path filter_zero_reward_samples partial_rollout mask_offpolicy_in_partial_rollout min_batch_collection_ratio : filter
+normalize_advantages disable_rewards_normalization custom_advantage_function_path custom_pg_loss_reducer_function_path custom_loss_function_path custom_convert_samples* ref_update_interval keep_old_actor use_rollout_entropy reset_optimizer_states true_on_policy_mode custom_config_path : feature
+use_rollout_indexer_replay use_indexer_replay recompute_logprobs_via_prefill apply_rope_* : feature
+use_opd opd_* : teacher
+rm_type rm_url group_rm reward_key custom_rm_path custom_reward_post_process_path eval_reward_key : reward
+custom_generate_function_path custom_rollout_log* rollout_stop* rollout_skip_special_tokens rollout_task_type loss_mask_type qwen_gdn_backend : feature
+value_clip num_critic_only_steps critic_* : critic
+hf_checkpoint experts_shared_outer_loras ref_load load model_name spec num_layers hidden_size ffn_hidden_size num_attention_heads num_query_groups group_query_attention kv_channels qk_* vocab_size swiglu normalization norm_epsilon rotary_* use_rotary_position_embeddings position_embedding_type disable_bias_linear add_qkv_bias untie_embeddings_and_output_weights make_vocab_size_divisible_by padded_vocab_size q_lora_rank kv_lora_rank v_head_dim multi_latent_attention attention_output_gate num_experts moe_* mtp_* enable_mtp_training first_k_dense freeze_indexer freeze_params_name_list only_train_params_name_list hidden_dropout attention_dropout apply_layernorm_1p no_bias* no_rope* rope_* experimental_* linear_* softmax_type window_* glu_* lora_* target_modules exclude_modules original_max_position_embeddings beta_fast beta_slow mscale* scaling_factor activation_func_clamp_value megatron_to_hf_mode qk_layernorm add_bias_linear ref_ckpt_step : model
+bf16 fp16 fp8_* fp8 transformer_impl int4_* extra_high_precision* megatron_deepgemm* te_precision_config_file quant* : model
+eval_* n_samples_per_eval_prompt skip_eval_before_train : eval
+save save_* use_wandb wandb_* disable_wandb_random_suffix use_tensorboard tb_* log_* ci_* dump_details dumper* debug_* use_mlflow mlflow* use_prometheus prometheus* check_* profile* record_memory_history memory_* timing* use_pytorch_profiler tensorboard* no_save_optim load_debug* async_save dist_ckpt* ckpt_* no_load* finetune env_report enable_witness use_rollout_all* rollout_all_samples_process_path : log
+prompt_data input_key label_key metadata_key tool_key multimodal_keys apply_chat_template* rollout_shuffle rollout_seed seed balance_data balance_by_flops data_* disable_rollout_global_dataset rollout_data* rollout_buffer_url chat_template_path : data
+num_rollout num_epoch start_rollout_id train_iters : run
+get_mismatch_metrics : log
+actor_num_* rollout_num_* num_gpus_per_node colocate offload* release_train tensor_model_parallel_size pipeline_model_parallel_size context_parallel_size expert_* sequence_parallel decoder_* recompute_* use_dynamic_batch_size max_tokens_per_gpu micro_batch_size log_probs_* sglang_* slime_* miles_* update_weight_* train_backend train_env_vars distributed_* attention_backend attention_softmax_in_fp32 accumulate_allreduce_grads_in_fp32 no_check* overlap_* use_distributed_* use_fault_tolerance rollout_health* rollout_external* http_proxy allgather_cp cp_* qkv_format no_gradient* gradient_accumulation* cross_entropy* empty_unused* grad_reduce* account_for* main_* exp_avg* attn_implementation gradient_checkpointing fsdp_* deepspeed* use_* actor_lr* custom_megatron* custom_model_provider_path megatron_config_path delay_* fine_grained* cuda_graph* moe_token* no_* manual_gc* router_* ft_* prefill_num_servers custom_update_weight* async_* p2p_* multi_lora* train_memory_margin_bytes low_memory_resume stream_optimizer* p2p* : place
+
+[mode]
+use_rollout_logprobs=true -> bypass
+
+ICEPOP := custom_tis_function_path=slime.backends.megatron_utils.loss.icepop_function*,icepop_function*
+MIS := custom_tis_function_path=examples.train_infer_mismatch_helper.mis.compute_mis_weights_with_cp*,mis*
+CAP := tis_clip?2
+FLOOR := tis_clip_low?0
+LEVEL := tis_level?token
+MODE := tis_mode?truncate
+HIGH := tis_upper_bound?2
+LOW := tis_lower_bound?0
+NORM := batch_normalize=tis_batch_normalize?false
+[weights]
+?custom_tis_function_path|tis_clip|tis_level|tis_mode|tis_upper_bound use_tis=false ! --use-tis is not given
+use_tis=true !custom_tis_function_path -> token_tis cap=$CAP floor=$FLOOR ; clamp .inf
+use_tis=true $ICEPOP -> icepop low=$FLOOR high=$CAP ; clamp .inf
+use_tis=true $MIS $LEVEL=token $MODE=truncate -> token_tis cap=$HIGH $NORM
+use_tis=true $MIS $LEVEL=token $MODE=clip -> token_tis cap=$HIGH floor=$LOW $NORM
+use_tis=true $MIS $LEVEL=token $MODE=mask -> token_tis cap:.inf $NORM ; mask token_mask low=$LOW high=$HIGH
+use_tis=true $MIS $LEVEL=sequence $MODE=truncate -> sequence_tis cap=$HIGH $NORM
+use_tis=true $MIS $LEVEL=sequence $MODE=clip -> sequence_tis cap=$HIGH floor=$LOW $NORM
+use_tis=true $MIS $LEVEL=sequence $MODE=mask -> sequence_tis cap:.inf $NORM ; mask sequence_mask low=$LOW high=$HIGH
+use_tis=true $MIS $LEVEL=geometric $MODE=truncate -> geometric_tis cap=$HIGH $NORM
+use_tis=true $MIS $LEVEL=geometric $MODE=clip -> geometric_tis cap=$HIGH floor=$LOW $NORM
+use_tis=true $MIS $LEVEL=geometric $MODE=mask -> geometric_tis cap:.inf $NORM ; mask geometric low=$LOW high=$HIGH
+use_tis=true ?custom_tis_function_path ? what the function of --custom-tis-function-path computes cannot be known
+
+[mask]
+use_tis=true $MIS use_rs=true rs_level?token=token -> token_mask low=rs_lower_bound?0 high=rs_upper_bound?2
+use_tis=true $MIS use_rs=true rs_level?token=sequence -> sequence_mask low=rs_lower_bound?0 high=rs_upper_bound?2
+use_tis=true $MIS use_rs=true rs_level?token=geometric -> geometric low=rs_lower_bound?0 high=rs_upper_bound?2
+
+[mask]
+use_tis=true $MIS use_rs=true ?rs_veto_threshold -> veto threshold=rs_veto_threshold?1
+
+[mask]
+use_opsm=true -> opsm delta=opsm_delta?1e-4 signs:negative
+
+EPS := eps_low=eps_clip?0.2 eps_high=eps_clip_high|eps_clip?0.2
+[loss] advantage_estimator?grpo
+pg_loss_type=reinforce -> reinforce
+!pg_loss_type use_score_centering=true program=vime* -> reinforce
+gspo -> gspo $EPS
+cispo -> cispo $EPS
+sapo -> sapo
+grpo,ppo,reinforce_plus_plus,reinforce_plus_plus_baseline,on_policy_distillation -> ppo_clip $EPS dual_clip=eps_clip_c?0
+
+[aggregation]
+calculate_per_token_loss=true -> token-mean@pre
+
+[advantage] advantage_estimator?grpo
+grpo,gspo,cispo,sapo -> grpo std=not@disable_grpo_std_normalization?false
+reinforce_plus_plus -> reinforce_plus_plus
+reinforce_plus_plus_baseline -> reinforce_plus_plus_baseline
+ppo -> gae gamma=gamma?1 lam=lambd?1
+on_policy_distillation : the teacher's term is not read
+
+[kl]
+use_kl_loss=true use_unbiased_kl=true kl_loss_type?k1=k3,low_var_kl -> k3_unbiased coef=kl_loss_coef?0 in:loss
+use_kl_loss=true -> k1 name=kl@kl_loss_type?k1 coef=kl_loss_coef?0 in:loss
+kl_coef?0!=0 -> k1 name=kl@kl_loss_type?k1 coef=kl_coef?0 in:reward
+?kl_loss_coef|kl_coef -> none coef:0
+
+[terms]
+?entropy_coef -> entropy coef=entropy_coef?0
+
+[schedule]
+fully_async=true -> miles max_weight_staleness=max_weight_staleness?0 group={sample>false,group>true}@rollout_submission_granularity?sample retry={drop>false,retry>true}@async_unused_samples_handler?drop in_place={retract>false,in_place>true}@pause_generation_mode?retract
+rollout_function_path=fully_async* -> slime_fully_async
+program=train_async.py* -> one_step_off interval=update_weights_interval?1 ; anchor old
+?rollout_function_path : a rollout of the user's own cannot be known
+
+[routing]
+use_rollout_routing_replay=true -> r3
+use_routing_replay=true -> r2
+
+`
+
+var slimeTable = parseTable(slimeLines)
+
+// vimeTable has vLLM's flags in the place of SGLang's.
+var vimeTable = parseTable(slimeLines + `
+vllm_kv_cache_dtype ~ rollout.numerics.kv_cache
+vllm_dtype ~ rollout.numerics
+vllm_* vime_* : place
+`)

@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"fmt"
 	"math"
 
 	"driftlab/trainer/method/correction"
@@ -10,10 +9,12 @@ import (
 // swift is ms-swift: flags of `swift rlhf --rlhf_type grpo` and of `megatron rlhf`.
 var swift = framework{
 	name: "ms-swift", program: "rlhf",
-	loose: []string{"rollout_importance_sampling_mode", "rollout_importance_sampling_threshold", "off_policy_sequence_mask_delta"},
-	own:   []string{"rollout_importance_sampling", "off_policy_sequence_mask"},
-	table: swiftTable,
-	read:  readSwift,
+	loose:    []string{"rollout_importance_sampling_mode", "rollout_importance_sampling_threshold", "off_policy_sequence_mask_delta"},
+	own:      []string{"rollout_importance_sampling", "off_policy_sequence_mask"},
+	table:    swiftTable,
+	syntax:   "flags",
+	pipeline: correction.Pipeline{Denominator: correction.Pre, Clamp: math.Inf(1)},
+	read:     func(v *values, c *Config) { v.leave("max_completion_length", reasons["length"].why) },
 	unset: `
 kl={name: k3, coef: 0.04, in: loss}
 advantage={name: grpo, std: true}
@@ -25,17 +26,11 @@ learner.epochs=1`,
 // swiftTable: modelscope/ms-swift swift/rlhf_trainers/args_mixin.py, swift/megatron/arguments/megatron_args.py,
 // swift/rlhf_trainers/grpo_trainer.py.
 var swiftTable = parseTable(`
-loss_type importance_sampling_level epsilon epsilon_high delta max_completion_length tau_pos tau_neg real_tau fipo_decay_rate fipo_clip_range fipo_clip_high_only fipo_safety_threshold > loss
-overlong_filter > correction
-beta kl_in_reward > kl
-scale_rewards advantage_estimator > advantage
 num_generations = rollout.group
 num_iterations = learner.epochs
 temperature = rollout.temperature
 top_p = rollout.top_p
 top_k = rollout.top_k
-async_generate > schedule
-router_replay_mode > routing
 rlhf_type train_type tuner_type : model
 max_length vllm_max_model_len max_prompt_length : length
 learning_rate lr lr_* min_lr warmup_* weight_decay adam_* max_grad_norm optim optimizer* use_precision_aware_optimizer : optimizer
@@ -50,64 +45,60 @@ dataset* val_dataset system columns split_dataset_ratio data_seed : data
 no_save_* finetune output_dir logging_* log_* save_* report_to wandb_* swanlab_* save add_version create_checkpoint_symlink : log
 num_train_epochs max_epochs max_steps seed train_iters : run
 eval_* num_generations_eval per_device_eval_batch_size : eval
+
+CAP := rollout_importance_sampling_threshold?2
+[weights] rollout_importance_sampling_mode
+token_truncate -> token_tis cap=$CAP
+token_mask -> token_mis high=$CAP
+token_mask ~> icepop low:0 high=$CAP
+sequence_truncate -> sequence_tis cap=$CAP
+sequence_mask -> sequence_mis high=$CAP
+
+[mask]
+?off_policy_sequence_mask_delta -> opsm delta=off_policy_sequence_mask_delta?0 signs:negative
+
+[mask]
+overlong_filter=true -> truncated
+
+PPO := dapo,grpo,bnpo,dr_grpo
+LEVEL := importance_sampling_level?token
+EPS := eps_low=epsilon?0.2 eps_high=epsilon_high|epsilon?0.2
+[loss!] loss_type?grpo
+$PPO $LEVEL=sequence -> gspo $EPS
+$PPO $LEVEL=sequence_token -> gspo_token $EPS
+$PPO $LEVEL=token -> ppo_clip $EPS dual_clip:0 delta=delta
+cispo -> cispo eps_high=above1@epsilon_high
+sapo -> sapo tau_pos=tau_pos?1 tau_neg=tau_neg?1.05
+luspo -> luspo $EPS
+vespo -> vespo
+real -> real tau=real_tau?0.5
+fipo -> fipo $EPS delta=delta?0 half_life=fipo_decay_rate?32 clip_range=fipo_clip_range?0.2 clip_high_only=fipo_clip_high_only?true safety_threshold=fipo_safety_threshold?4
+
+[aggregation] loss_type
+grpo $LEVEL=token -> grpo
+bnpo $LEVEL=token -> bnpo
+dapo $LEVEL=token -> dapo
+dr_grpo $LEVEL=token ?max_completion_length -> dr_grpo scale=max_completion_length
+dr_grpo $LEVEL=token -> dr_grpo
+
+[advantage] advantage_estimator?grpo
+rloo -> rloo
+reinforce_plus_plus -> reinforce_plus_plus
+grpo scale_rewards=group,true -> grpo std:true
+grpo scale_rewards=none,false -> grpo std:false
+grpo scale_rewards=batch -> normalize mean:group std:batch
+grpo scale_rewards=gdpo -> gdpo
+
+[kl]
+?beta kl_in_reward=true -> k3 coef=beta?0.04 in:reward
+?beta -> k3 coef=beta?0.04 in:loss
+
+[schedule]
+async_generate=true -> one_step_off ; anchor old
+
+[routing] router_replay_mode
+R2 -> r2
+R3 -> r3
+disabled -> none
+
 `)
-
-// swiftAdvantages are its estimators other than grpo.
-var swiftAdvantages = vocabulary{"advantage", map[string]string{"rloo": "rloo", "reinforce_plus_plus": "reinforce_plus_plus"}}
-
-func readSwift(v *values, c *Config) {
-	p := &correction.Pipeline{Denominator: correction.Pre, Clamp: math.Inf(1)}
-	c.Pipeline = p
-	cap := v.number("rollout_importance_sampling_threshold", 2)
-	switch v.choice("rollout_importance_sampling_mode", "", "token_truncate", "token_mask", "sequence_truncate", "sequence_mask") {
-	case "token_truncate":
-		p.Weights = &correction.TokenTIS{Cap: cap}
-	case "token_mask":
-		p.Weights = &correction.TokenMIS{High: cap}
-	case "sequence_truncate":
-		p.Weights = &correction.SequenceTIS{Cap: cap}
-	case "sequence_mask":
-		p.Weights = &correction.SequenceMIS{High: cap}
-	default:
-		v.leave("rollout_importance_sampling_threshold", "rollout_importance_sampling_mode is not given")
-	}
-	if v.has("off_policy_sequence_mask_delta") {
-		p.Masks = append(p.Masks, &correction.OPSM{Delta: v.number("off_policy_sequence_mask_delta", 0), Signs: correction.Negative})
-	}
-	c.takeTruncated(v, "overlong_filter")
-	switch kind := v.text("loss_type", "grpo"); kind {
-	case "real":
-		c.Loss = fmt.Sprintf("{name: real, tau: %v}", v.number("real_tau", 0.5))
-	case "fipo":
-		low := v.number("epsilon", 0.2)
-		c.Loss = fmt.Sprintf("{name: fipo, eps_low: %v, eps_high: %v, delta: %v, half_life: %v, clip_range: %v, clip_high_only: %v, safety_threshold: %v}", low, v.number("epsilon_high", low), v.number("delta", 0),
-			v.number("fipo_decay_rate", 32), v.number("fipo_clip_range", 0.2), v.truth("fipo_clip_high_only", true), v.number("fipo_safety_threshold", 4))
-	default:
-		trlLoss(v, c, "grpo", [2]string{"tau_pos", "tau_neg"})
-	}
-	v.leave("max_completion_length", reasons["length"].why)
-	if estimator := v.text("advantage_estimator", "grpo"); estimator != "grpo" {
-		if name, ok := v.translated("advantage_estimator", "grpo", swiftAdvantages); ok {
-			c.takeAdvantage(name, nil, "advantage_estimator")
-			v.leave("scale_rewards", "advantage_estimator has a normalisation of its own")
-		}
-	} else {
-		trlScale(v, c)
-	}
-	if v.has("beta") {
-		in := "loss"
-		if v.truth("kl_in_reward", false) {
-			in = "reward"
-		}
-		c.takeKL("k3", v.number("beta", 0.04), in, "beta", "kl_in_reward")
-	}
-	if v.truth("async_generate", false) {
-		c.takeOneStepOff("{name: one_step_off}", "async_generate")
-	}
-	switch v.choice("router_replay_mode", "disabled", "disabled", "R2", "R3") {
-	case "R2":
-		c.Routing = "{replay: r2}"
-	case "R3":
-		c.Routing = "{replay: r3}"
-	}
-}

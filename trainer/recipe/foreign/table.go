@@ -38,6 +38,7 @@ type table struct {
 	keys     map[string]*entry
 	prefixes []*entry // longest first
 	order    []*entry
+	groups   []*group
 }
 
 // entry is a line of a table.
@@ -63,6 +64,7 @@ var reasons = map[string]struct {
 	"format":    {"a number format that changes what is computed: a recipe has learner.numerics and rollout.numerics, and this key is not read", false},
 	"micro":     {"a recipe has no micro-batches: in the framework the sums, and with them the numbers, depend on them", false},
 	"filter":    {"selection of prompts and responses: see rollout.dynamic_sampling and rollout.pool of a recipe", false},
+	"inflight":  {"the recipe's lag does not change weights within a response: see the schedule pipeline_rl", false},
 	"base":      {"another file: see the notes", false},
 	"data":      {"where the data is and how it is loaded", true},
 	"place":     {"placement, memory and speed", true},
@@ -76,9 +78,26 @@ var reasons = map[string]struct {
 // parseTable reads a table's text; one that is wrong is a programming fault.
 func parseTable(text string) *table {
 	t := &table{keys: map[string]*entry{}}
+	var names []string
+	var current *group
 	for line := range strings.Lines(text) {
+		line = strings.NewReplacer(names...).Replace(strings.TrimSpace(line))
 		f := strings.Fields(line)
 		if len(f) == 0 {
+			current = nil
+			continue
+		}
+		if name, text, ok := strings.Cut(line, " := "); ok {
+			names = append([]string{"$" + name, text}, names...) // a later name may begin with an earlier one
+			continue
+		}
+		if line[0] == '[' {
+			current = parseGroup(line)
+			t.groups = append(t.groups, current)
+			continue
+		}
+		if current != nil {
+			current.add(line)
 			continue
 		}
 		at := slices.IndexFunc(f, func(s string) bool { return strings.Contains("=~>:", s) })
@@ -99,12 +118,17 @@ func parseTable(text string) *table {
 				t.prefixes = append(t.prefixes, e)
 				continue
 			}
-			t.keys[key] = e
-			t.order = append(t.order, e)
+			t.set(e)
 		}
 	}
 	slices.SortStableFunc(t.prefixes, func(a, b *entry) int { return len(b.key) - len(a.key) })
 	return t
+}
+
+// set gives a key a line of its own.
+func (t *table) set(e *entry) {
+	t.keys[e.key] = e
+	t.order = append(t.order, e)
 }
 
 // find is a key's own line.

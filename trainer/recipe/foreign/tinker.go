@@ -1,14 +1,10 @@
 package foreign
 
-import (
-	"fmt"
-
-	"driftlab/trainer/method/correction"
-)
+import "driftlab/trainer/method/correction"
 
 // tinker is tinker-cookbook: rl.train.Config, and the options of its recipes, which have the
 // same names. Its ratio is to the log-probs of sampling.
-var tinker = framework{name: "tinker-cookbook", program: "tinker_cookbook", table: tinkerTable, read: readTinker,
+var tinker = framework{name: "tinker-cookbook", program: "tinker_cookbook", table: tinkerTable, syntax: "overrides", pipeline: correction.Pipeline{Mode: correction.Bypass},
 	unset: `
 kl={name: none}
 rollout.temperature=1
@@ -19,12 +15,9 @@ max_steps_off_policy: removed from tinker-cookbook in autumn 2026; sampling_step
 // tinkerTable: thinking-machines-lab/tinker-cookbook tinker_cookbook/rl/train.py, tinker_cookbook/recipes/math_rl/train.py,
 // tinker_cookbook/rl/data_processing.py.
 var tinkerTable = parseTable(`
-loss_fn loss_fn_config.clip_low_threshold loss_fn_config.clip_high_threshold loss_fn_config.beta > loss
-kl_penalty_coef > kl
 group_size dataset_builder.group_size = rollout.group
 temperature = rollout.temperature
 num_substeps = learner.minibatches
-async_config.max_steps_off_policy max_steps_off_policy async_config.sampling_steps_ahead sampling_steps_ahead > schedule
 groups_per_batch async_config.groups_per_batch dataset_builder.batch_size stream_minibatch_config.groups_per_batch : batch
 stream_minibatch_config.* : place
 max_tokens : length
@@ -36,37 +29,27 @@ env dataset_builder.* termination* : reward
 log_path wandb_* save_every rolling_* ttl_seconds num_groups_to_log rollout_json_export enable_trace span_chart_every behavior_if_log_dir_exists base_url recipe_name : log
 eval_every evaluator_builders* : eval
 max_steps seed : run
-`)
 
-func readTinker(v *values, c *Config) {
-	p := &correction.Pipeline{Mode: correction.Bypass}
-	c.Pipeline = p
-	low, high := v.number("loss_fn_config.clip_low_threshold", 0.8), v.number("loss_fn_config.clip_high_threshold", 1.2)
-	switch kind := v.text("loss_fn", "stable_reinforce"); kind {
-	case "stable_reinforce":
-		v.leave("loss_fn", "the formula of stable_reinforce is not published")
-		c.Unknown = "loss_fn stable_reinforce, the default: its formula is not published, and so is not known here"
-		c.note("%s", c.Unknown)
-	case "importance_sampling":
-		c.Loss = "{name: importance_sampling, level: token, anchor: roll}"
-	case "ppo":
-		c.Loss = fmt.Sprintf("{name: ppo_clip, eps_low: %.6g, eps_high: %.6g, dual_clip: 0, aggregation: token-sum}", 1-low, high-1)
-	case "cispo":
-		c.Loss = fmt.Sprintf("{name: cispo, eps_low: %.6g, eps_high: %.6g, anchor: roll, aggregation: token-sum}", 1-low, high-1)
-	case "dro":
-		c.Loss = fmt.Sprintf("{name: dro, beta: %v, aggregation: token-sum}", v.number("loss_fn_config.beta", 1))
-	default:
-		v.leave("loss_fn", fmt.Sprintf("%q has no counterpart here", kind))
-	}
-	if v.has("kl_penalty_coef") {
-		c.takeKL("k1", v.number("kl_penalty_coef", 0), "reward", "kl_penalty_coef")
-	}
-	c.takeAdvantage("grpo", []string{"std: false"}) // the reward minus the group's mean
-	if ahead := v.first("async_config.sampling_steps_ahead", "sampling_steps_ahead"); v.has(ahead) {
-		c.take("schedule", fmt.Sprintf("{name: nemo_ready_first, max_staleness_versions: %v}", v.number(ahead, 0)), ahead)
-		c.note("sampling_steps_ahead: the oldest groups are trained first and none is dropped for its age, as in the recipe's schedule nemo_ready_first")
-	} else if steps := v.first("async_config.max_steps_off_policy", "max_steps_off_policy"); v.has(steps) {
-		c.take("schedule", fmt.Sprintf("{name: trl, max_staleness: %v}", v.number(steps, 1)), steps)
-		c.note("max_steps_off_policy: groups of older weights are discarded, which is the rule of the recipe's schedule trl")
-	}
-}
+LOW := eps_low=below1@loss_fn_config.clip_low_threshold?0.8
+HIGH := eps_high=above1@loss_fn_config.clip_high_threshold?1.2
+[loss!] loss_fn?stable_reinforce
+stable_reinforce ? loss_fn stable_reinforce, the default: its formula is not published, and so is not known here
+importance_sampling -> importance_sampling level:token anchor:roll
+ppo -> ppo_clip $LOW $HIGH dual_clip:0 aggregation:token-sum
+cispo -> cispo $LOW $HIGH anchor:roll aggregation:token-sum
+dro -> dro beta=loss_fn_config.beta?1 aggregation:token-sum
+
+[weights]
+loss_fn=cispo loss_fn_config.clip_low_threshold=0 ~> token_tis floor:0 cap=loss_fn_config.clip_high_threshold
+
+[kl]
+?kl_penalty_coef -> k1 coef=kl_penalty_coef?0 in:reward
+
+[advantage!]
+* -> grpo std:false
+
+[schedule]
+?async_config.sampling_steps_ahead|sampling_steps_ahead -> nemo_ready_first max_staleness_versions=async_config.sampling_steps_ahead|sampling_steps_ahead?0 ; note sampling_steps_ahead: the oldest groups are trained first and none is dropped for its age, as in the recipe's schedule nemo_ready_first
+?async_config.max_steps_off_policy|max_steps_off_policy -> trl max_staleness=async_config.max_steps_off_policy|max_steps_off_policy?1 ; note max_steps_off_policy: groups of older weights are discarded, which is the rule of the recipe's schedule trl
+
+`)

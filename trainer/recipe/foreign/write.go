@@ -1,77 +1,581 @@
 package foreign
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
-	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/recipe/foreign/source"
 )
 
-// Write is a recipe's correction, with the loss and the routing where they are part of
-// it, in a framework's own syntax. The notes name what the framework cannot say, which
-// is left out, and what differs by a hair.
+// Write is a recipe's correction, with the parts of the loss, the routing and the rest in which it differs from the default
+// recipe, in a framework's own syntax. The notes name what the framework cannot say, which is left out, and what
+// differs by a hair.
 func Write(name string, r recipe.Recipe) (text string, notes []string) {
-	for _, f := range frameworks {
-		if f.name == name && f.write != nil {
-			return f.write(r)
-		}
+	base, err := recipe.Load("default")
+	if err != nil {
+		panic("foreign: " + err.Error())
 	}
-	return "", []string{"nothing is written for " + name}
+	return write(name, base, r)
+}
+
+// write is what a recipe has, of the correction, and what it changes of another.
+func write(name string, base, r recipe.Recipe) (text string, notes []string) {
+	at := slices.IndexFunc(frameworks, func(f *framework) bool { return f.name == name && f.syntax != "" })
+	if at < 0 {
+		return "", []string{"nothing is written for " + name}
+	}
+	w := &writing{framework: frameworks[at], had: parts(base), want: parts(r), pipeline: r.Correction.Pipeline()}
+	w.all(r)
+	if len(w.pairs) == 0 {
+		return "", w.notes
+	}
+	return w.text(), w.notes
 }
 
 // Writable lists the frameworks that Write knows.
 func Writable() []string {
 	var list []string
 	for _, f := range frameworks {
-		if f.write != nil {
+		if f.syntax != "" {
 			list = append(list, f.name)
 		}
 	}
 	return list
 }
 
-// writing collects what cannot be said.
+// writing collects what is written, and what cannot be said.
 type writing struct {
-	framework string
+	framework *framework
+	had, want map[string]any
+	pipeline  *correction.Pipeline
+	pairs     []pair
+	comment   string
 	notes     []string
+	// skip leaves out rows that would not go with the rest.
+	skip func(r *row) bool
 }
 
-func (w *writing) cannot(what string) { w.notes = append(w.notes, w.framework+" has no "+what) }
+// pair is a key with its value; flag is one that stands alone.
+type pair struct{ key, value string }
 
-func (w *writing) unless(ok bool, what string) {
-	if !ok {
-		w.cannot(what)
+func (w *writing) cannot(what string) { w.notes = append(w.notes, w.framework.name+" has no "+what) }
+
+func (w *writing) set(key, value string) {
+	if !slices.ContainsFunc(w.pairs, func(p pair) bool { return p.key == key }) {
+		w.pairs = append(w.pairs, pair{key, value})
 	}
 }
 
-// minibatches are the prompts of a batch and of each of its updates, for a framework that states
-// both; zero for one update per batch, and where the parts would not be equal.
+// parts are the sections of a recipe.
+func parts(r recipe.Recipe) (all map[string]any) {
+	if err := json.Unmarshal(r.JSON(), &all); err != nil {
+		panic("foreign: a recipe is written as JSON")
+	}
+	return all
+}
+
+// shown is a value as it stands in a recipe.
+func shown(x any) string {
+	switch x := x.(type) {
+	case float64:
+		return decimal(x)
+	case nil:
+		return ""
+	}
+	return fmt.Sprint(x)
+}
+
+// all writes every part that the framework has.
+func (w *writing) all(r recipe.Recipe) {
+	f := w.framework
+	whole, part := w.minibatches(r)
+	if f.write != nil {
+		f.write(w, r)
+	} else {
+		w.correction()
+	}
+	for _, p := range f.also {
+		w.set(p.key, p.value)
+	}
+	if part > 0 {
+		w.set(f.batch.part[0], strconv.Itoa(part))
+	} else if whole > 0 {
+		w.set(f.batch.steps, strconv.Itoa(whole))
+	}
+	routed := false
+	for _, g := range f.table.groups {
+		if g.part == "weights" || g.part == "mask" || g.part == "aggregation" || g.part == "note" {
+			continue
+		}
+		own, ok := w.want[g.part].(map[string]any)
+		if g.part == "mode" {
+			own, ok = map[string]any{"name": string(w.pipeline.Mode)}, w.pipeline.Mode == correction.Bypass
+		} else if fmt.Sprint(w.want[g.part]) == fmt.Sprint(w.had[g.part]) {
+			continue
+		}
+		switch {
+		case g.part == "routing" && ok:
+			routed = true
+			own = map[string]any{"name": own["replay"]}
+		case g.part == "terms":
+			if list, many := w.want[g.part].([]any); many && len(list) == 1 {
+				own, ok = list[0].(map[string]any)
+			}
+		}
+		if ok {
+			w.group(g, own)
+		}
+	}
+	if !routed && fmt.Sprint(w.want["routing"]) != fmt.Sprint(w.had["routing"]) {
+		w.cannot("replay of the rollout engine's routing")
+	}
+	for _, e := range f.table.order {
+		if e.direct && !e.format && value(w.want, e.field) != value(w.had, e.field) {
+			w.set(e.key, value(w.want, e.field))
+			if at := slices.IndexFunc(f.table.order, func(o *entry) bool { return o.field == e.field }); f.table.order[at] != e {
+				w.pairs = w.pairs[:len(w.pairs)-1] // an older name of the key
+			}
+		}
+	}
+}
+
+// value is what a field has, by its path.
+func value(tree map[string]any, path string) string {
+	var x any = tree
+	for name := range strings.SplitSeq(path, ".") {
+		section, _ := x.(map[string]any)
+		x = section[name]
+	}
+	return shown(x)
+}
+
+// minibatches are the prompts of a batch and of each of its updates, for a framework that states both, else the number of updates; zero for
+// one update per batch, and where the parts would not be equal.
 func (w *writing) minibatches(r recipe.Recipe) (whole, part int) {
+	b := w.framework.batch
 	n := r.Learner.Minibatches
 	switch whole = r.Rollout.Prompts; {
-	case n <= 1:
+	case n <= 1 || b.part == nil && b.steps == "":
 		return 0, 0
+	case b.steps != "":
+		return n, 0
 	case whole%n != 0:
 		w.cannot(fmt.Sprintf("%d updates of equal size for %d prompts", n, whole))
 		return 0, 0
 	}
+	w.set(b.whole[0], strconv.Itoa(whole))
+	w.comment = fmt.Sprintf("with another: %s = %s / %d", last(b.part[0]), last(b.whole[0]), n)
+	if b.group != nil {
+		return whole, whole / n * r.Rollout.Group
+	}
 	return whole, whole / n
 }
 
-// inverse is a band of ρ as verl's k1 modes have it, as one of 1/ρ. A band that is its
-// own inverse but for a thousandth is written as it is, as verl's documents have it, and
-// others to six digits.
-func (w *writing) inverse(low, high float64) string {
-	if math.Abs(float64(low*high)-1) < 1e-3 {
-		if low*high != 1 {
-			w.notes = append(w.notes, fmt.Sprintf("%s bounds the inverse ratio: %s there is %.4f to %.4f of the ratio", w.framework, band(low, high), 1/high, 1/low))
-		}
-		return band(low, high)
+// correction writes the weights and the masks: a row that has both, or one of each.
+func (w *writing) correction() {
+	section := w.want["correction"].(map[string]any)
+	weights, _ := section["weights"].(map[string]any)
+	var masks []map[string]any
+	for _, m := range section["masks"].([]any) {
+		masks = append(masks, m.(map[string]any))
 	}
-	return strconv.FormatFloat(1/high, 'g', 6, 64) + "_" + strconv.FormatFloat(1/low, 'g', 6, 64)
+	used := map[*group]bool{}
+	mine := func(p piece) bool { return p.part != "weights" && p.part != "mask" }
+	take := func(m matched, g *group) {
+		used[g] = true
+		for _, p := range m.pairs {
+			w.set(p.key, p.value)
+		}
+		masks = slices.DeleteFunc(masks, func(x map[string]any) bool {
+			return slices.ContainsFunc(m.masks, func(y map[string]any) bool { return fmt.Sprint(x) == fmt.Sprint(y) })
+		})
+		for _, field := range m.lost {
+			w.cannot(field)
+		}
+	}
+	if weights["batch_normalize"] = section["batch_normalize"]; section["batch_normalize"] == false {
+		delete(weights, "batch_normalize")
+	}
+	found := weights["name"] == "none"
+	for _, part := range []string{"weights", "mask"} {
+		for _, g := range w.framework.table.groups {
+			if g.part != part || used[g] || part == "weights" && used[nil] {
+				continue
+			}
+			var best matched
+			for _, r := range g.rows {
+				if w.skip != nil && w.skip(r) {
+					continue
+				}
+				if m := r.match(g, weights, masks, mine); m.better(best) && (part == "mask") == (m.weights == nil) {
+					best = m
+				}
+			}
+			if best.row != nil {
+				take(best, g)
+				found, used[nil] = found || part == "weights", true
+			}
+		}
+		if part == "weights" && !found {
+			w.cannot("weights " + shown(weights["name"]))
+		}
+		used[nil] = false
+	}
+	for _, m := range masks {
+		w.cannot("mask " + shown(m["name"]))
+	}
+}
+
+// matched is a row that says what a recipe has.
+type matched struct {
+	row     *row
+	pairs   []pair
+	weights map[string]any
+	masks   []map[string]any
+	// lost are the fields that the row leaves out.
+	lost []string
+}
+
+// better prefers what loses less and then what says more; the first of equals wins.
+func (m matched) better(than matched) bool {
+	return m.row != nil && (than.row == nil || len(m.lost) < len(than.lost) || len(m.lost) == len(than.lost) && len(m.masks) > len(than.masks))
+}
+
+// match finds what of the weights and masks a row says.
+func (r *row) match(g *group, weights map[string]any, masks []map[string]any, other func(piece) bool) (m matched) {
+	if !r.writable() {
+		return m
+	}
+	for _, p := range r.parts {
+		switch {
+		case other(p):
+			continue
+		case p.part == "weights":
+			pairs, lost, ok := p.match(weights, false)
+			if !ok {
+				return matched{}
+			}
+			m.weights, m.pairs, m.lost = weights, append(m.pairs, pairs...), append(m.lost, lost...)
+			continue
+		}
+		found := false
+		for _, mask := range masks {
+			if pairs, lost, ok := p.match(mask, false); ok {
+				m.masks, m.pairs, m.lost, found = append(m.masks, mask), append(m.pairs, pairs...), append(m.lost, lost...), true
+				break
+			}
+		}
+		if !found {
+			return matched{}
+		}
+	}
+	m.row, m.pairs = r, append(r.stated(g), m.pairs...)
+	return m
+}
+
+// group writes one part by the row that loses least.
+func (w *writing) group(g *group, own map[string]any) {
+	var best matched
+	for _, r := range g.rows {
+		if !r.writable() {
+			continue
+		}
+		pairs, lost, ok := r.parts[0].match(own, w.framework.syntax == "toml" && g.part == "loss")
+		if m := (matched{row: r, pairs: append(r.stated(g), pairs...), lost: lost}); ok && m.better(best) {
+			best = m
+		}
+	}
+	if best.row == nil {
+		return
+	}
+	for _, p := range best.pairs {
+		w.set(p.key, p.value)
+	}
+	if g.part == "loss" && !slices.ContainsFunc(best.row.parts[0].fields, func(f field) bool { return f.name == "aggregation" }) {
+		w.aggregation(shown(own["aggregation"]), shown(usual("loss", shown(own["name"]))["aggregation"]))
+	}
+}
+
+// aggregation writes how the loss is summed, where it is not as before.
+func (w *writing) aggregation(own, before string) {
+	name, scale, scaled := strings.Cut(own, ":")
+	if own == before {
+		return
+	}
+	for _, g := range w.framework.table.groups {
+		for _, r := range g.rows {
+			if g.part == "aggregation" && r.verdict == "" && r.parts[0].name == name && len(r.parts[0].fields) > 0 == scaled {
+				for _, p := range r.stated(g) {
+					w.pairs = slices.DeleteFunc(w.pairs, func(x pair) bool { return x.key == p.key }) // where the loss and its sum have one key
+					w.set(p.key, p.value)
+				}
+				if scaled {
+					w.set(r.parts[0].fields[0].keys[0], scale)
+				}
+				return
+			}
+		}
+	}
+}
+
+// writable reports whether its conditions are settings that it states.
+func (r *row) writable() bool {
+	return r.verdict == "" && !slices.ContainsFunc(r.conds, func(c cond) bool {
+		given := slices.ContainsFunc(r.parts, func(p piece) bool {
+			return slices.ContainsFunc(p.fields, func(f field) bool { return len(f.keys) > 0 && slices.Contains(c.keys, f.keys[0]) })
+		})
+		return c.keys[0] == "program" || c.keys[0] == "file" || !given && (c.values == nil && !c.not || c.values != nil && c.not)
+	})
+}
+
+// stated are the conditions of a row as settings.
+func (r *row) stated(g *group) (pairs []pair) {
+	for _, c := range r.conds {
+		usual := c.values != nil && c.values[0] == c.otherwise && g.part != "weights" && g.part != "mask" && !slices.Equal(c.keys, g.choose)
+		if c.values != nil && !c.not && !usual && !(len(c.values) == 1 && c.values[0] == "false" && c.otherwise != "true") {
+			pairs = append(pairs, pair{c.keys[0], strings.TrimSuffix(c.values[0], "*")})
+		}
+	}
+	return pairs
+}
+
+// match is a piece as settings, if it says what a method has: the fields that it leaves out are lost, unless they are the method's defaults.
+func (p piece) match(own map[string]any, pointed bool) (pairs []pair, lost []string, ok bool) {
+	said := map[string]bool{"name": true, "aggregation": true}
+	if p.name != shown(own["name"]) && !slices.ContainsFunc(p.fields, func(f field) bool { return f.name == "name" }) {
+		return nil, nil, false
+	}
+	usual := usual(p.part, shown(own["name"]))
+	for _, f := range p.fields {
+		said[f.name] = true
+		theirs, ok := f.write(own[f.name])
+		switch {
+		case f.keys == nil && f.name == "aggregation": // a group of its own, or the loss's
+		case !ok:
+			return nil, nil, false
+		case f.keys != nil && theirs != "" && (f.otherwise != "" || theirs != "0" || shown(usual[f.name]) != "0"):
+			if x, err := strconv.ParseFloat(theirs, 64); err == nil && (p.part == "weights" || p.part == "mask" || pointed) {
+				theirs = number(x)
+			}
+			pairs = append(pairs, pair{f.keys[0], theirs})
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(own)) {
+		if !said[field] && shown(own[field]) != shown(usual[field]) {
+			lost = append(lost, fmt.Sprintf("%s of %s", field, shown(own["name"])))
+		}
+	}
+	return pairs, lost, true
+}
+
+// usual are the parameters of a method by default.
+func usual(part, name string) map[string]any {
+	assignment := part + "={name: " + name + "}"
+	switch part {
+	case "weights":
+		assignment = "correction={weights: {name: " + name + "}}"
+	case "mask":
+		assignment = "correction={masks: [{name: " + name + "}]}"
+	case "terms":
+		assignment = "terms=[{name: " + name + "}]"
+	}
+	r, err := recipe.Load("default", assignment)
+	if err != nil {
+		return nil
+	}
+	all := parts(r)
+	section, _ := all["correction"].(map[string]any)
+	var x any = all[part]
+	switch part {
+	case "weights":
+		x = section["weights"]
+	case "mask":
+		x = section["masks"].([]any)[0]
+	case "terms":
+		x = x.([]any)[0]
+	}
+	usual, _ := x.(map[string]any)
+	return usual
+}
+
+// write is a value in the framework's words: empty where the framework has it switched off without a word.
+func (f field) write(own any) (text string, ok bool) {
+	text = shown(own)
+	if f.keys == nil {
+		return "", text == f.constant || f.constant == "own"
+	}
+	if text == "" && f.otherwise == "false" || text == "false" && f.otherwise == text && f.function == "" {
+		return "", true
+	}
+	if f.words != nil {
+		for _, w := range f.words {
+			if w[1] == text {
+				return w[0], true
+			}
+		}
+		return "", false
+	}
+	switch f.function {
+	case "kl":
+		return text, penalties.names[text] == text
+	case "truth":
+		return text, text == "true" || text == "false"
+	case "not":
+		return fmt.Sprint(text == "false"), text == "true" || text == "false"
+	}
+	if text == "true" || text == "false" {
+		return text, true
+	}
+	x, err := strconv.ParseFloat(strings.Replace(text, ".inf", "inf", 1), 64)
+	if err != nil {
+		return "", text == "" && f.otherwise == ""
+	}
+	if f.function != "" {
+		x = functions[f.function][1](x)
+		if y := functions[f.function][0](x); decimal(y) != text {
+			return "", false
+		}
+	}
+	usual, err := strconv.ParseFloat(strings.Replace(f.otherwise, ".inf", "inf", 1), 64)
+	if err == nil && x == usual && (x == 0 || math.IsInf(x, 0)) {
+		return "", true
+	}
+	return decimal(x), true
+}
+
+// text puts the settings into the framework's syntax.
+func (w *writing) text() string {
+	var words []string
+	table, file := "", ""
+	for i, p := range w.pairs { // the first entry of a list is written first
+		if base, ok := strings.CutSuffix(p.key, ".0"); ok {
+			if at := slices.IndexFunc(w.pairs[:i], func(x pair) bool { return x.key == base+".1" }); at >= 0 {
+				w.pairs[i], w.pairs[at] = w.pairs[at], w.pairs[i]
+			}
+		}
+	}
+	for _, p := range w.pairs {
+		key, value := w.framework.path(p.key), p.value
+		if w.framework.mark != "" { // its own paths
+			value = strings.Replace(value, "slime.", w.framework.mark+".", 1)
+		}
+		plain := value == "true" || value == "false" || value == "null" || value == ".inf" || strings.Trim(value, "0123456789.e+-") == ""
+		switch w.framework.syntax {
+		case "flags", "dashes":
+			if w.framework.inFile != nil && w.framework.inFile.MatchString(key) {
+				file += key + ": " + value + "\n"
+				continue
+			}
+			entry := key[strings.LastIndexByte(key, '.')+1:]
+			if key = "--" + strings.TrimSuffix(key, "."+entry); !source.IsNumber(entry) {
+				key = "--" + w.framework.path(p.key)
+			} else if entry != "0" { // the next value of a list
+				words[len(words)-1] += " " + strings.TrimPrefix(value, ".")
+				continue
+			}
+			if w.framework.syntax == "dashes" {
+				key = strings.ReplaceAll(key, "_", "-")
+			}
+			if value != "true" {
+				key += " " + strings.TrimPrefix(value, ".")
+			}
+			words = append(words, key)
+		case "overrides":
+			words = append(words, key+"="+strings.TrimPrefix(value, "."))
+		case "call":
+			switch {
+			case value == "true" || value == "false":
+				value = strings.ToUpper(value[:1]) + value[1:]
+			case value == ".inf":
+				value = `float("inf")`
+			case !plain:
+				value = strconv.Quote(value)
+			}
+			words = append(words, key+"="+value)
+		case "toml":
+			if at := key[:max(strings.LastIndexByte(key, '.'), 0)]; at != table {
+				words, table = append(words, "["+at+"]"), at
+			}
+			if !plain {
+				value = strconv.Quote(value)
+			}
+			words = append(words, last(key)+" = "+strings.TrimPrefix(value, "."))
+		}
+	}
+	end := "\n"
+	if w.comment != "" {
+		end = " # " + w.comment + "\n"
+	}
+	switch w.framework.syntax {
+	case "call":
+		return w.framework.program + "(" + strings.Join(words, ", ") + ")" + end
+	case "toml":
+		return strings.Join(words, "\n") + end
+	case "yaml":
+		return w.yaml()
+	}
+	return strings.Join(words, " ") + end + file
+}
+
+// yaml writes a section a line.
+func (w *writing) yaml() string {
+	var b strings.Builder
+	top := &branches{}
+	for _, p := range w.pairs {
+		top.add(strings.Split(w.framework.path(p.key), "."), p.value)
+	}
+	for i, s := range top.names {
+		fmt.Fprintf(&b, "%s: %s", s, top.of[i])
+		if i == 0 && w.comment != "" {
+			b.WriteString(" # " + w.comment)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// branches is a tree of settings in the order in which they were set.
+type branches struct {
+	names []string
+	of    []*branches
+	value string
+}
+
+func (t *branches) add(path []string, value string) {
+	if len(path) == 0 {
+		t.value = value
+		return
+	}
+	at := slices.Index(t.names, path[0])
+	if at < 0 {
+		at = len(t.names)
+		t.names, t.of = append(t.names, path[0]), append(t.of, &branches{})
+	}
+	t.of[at].add(path[1:], value)
+}
+
+func (t *branches) String() string {
+	if len(t.names) == 1 && t.names[0] == "0" {
+		return "[" + t.of[0].String() + "]"
+	}
+	if len(t.names) == 0 {
+		if strings.Contains(t.value, ",") || strings.Count(t.value, "_") == 1 && strings.Trim(t.value, "0123456789._") == "" {
+			return strconv.Quote(t.value)
+		}
+		return t.value
+	}
+	var list []string
+	for i, name := range t.names {
+		list = append(list, name+": "+t.of[i].String())
+	}
+	return "{" + strings.Join(list, ", ") + "}"
 }
 
 // number is the shortest text that reads back, with a point.
@@ -81,49 +585,4 @@ func number(x float64) string {
 		text = strconv.FormatFloat(x, 'f', 1, 64)
 	}
 	return text
-}
-
-// band is verl's spelling of two bounds.
-func band(low, high float64) string { return number(low) + "_" + number(high) }
-
-// verlPolicyLoss is a loss in verl's words, with the keys and names that verlLoss reads; empty
-// for PPO's, which is verl's without a word, and for what it has not.
-func verlPolicyLoss(r recipe.Recipe) string {
-	mode := ""
-	var fields []string
-	bounds := func(low, high float64) {
-		fields = append(fields, "clip_ratio_low: "+decimal(low), "clip_ratio_high: "+decimal(high))
-	}
-	switch l := r.Loss.Params.(type) {
-	case *loss.GSPO:
-		mode = "gspo"
-		bounds(l.EpsLow, l.EpsHigh)
-	case *loss.CISPO:
-		mode = "cispo"
-		bounds(l.EpsLow, l.EpsHigh)
-	case *loss.SAPO:
-		mode = "sapo"
-		fields = append(fields, "tau_pos: "+decimal(l.TauPos), "tau_neg: "+decimal(l.TauNeg))
-	case *loss.GMPO:
-		mode = "geo_mean"
-		bounds(l.EpsLow, l.EpsHigh)
-	case *loss.KLCov:
-		return fmt.Sprintf("policy_loss: {loss_mode: kl_cov, kl_cov_ratio: %s, ppo_kl_coef: %s}", decimal(l.Share), decimal(l.Beta))
-	default:
-		return ""
-	}
-	return "policy_loss: {loss_mode: " + mode + "}, " + strings.Join(fields, ", ")
-}
-
-// trlPolicyLoss is a loss as arguments of TRL's configuration, with the names that trlLoss reads.
-func trlPolicyLoss(r recipe.Recipe) []string {
-	switch l := r.Loss.Params.(type) {
-	case *loss.GSPO:
-		return []string{`importance_sampling_level="sequence"`, "epsilon=" + decimal(l.EpsLow), "epsilon_high=" + decimal(l.EpsHigh)}
-	case *loss.CISPO:
-		return []string{`loss_type="cispo"`, "epsilon_high=" + decimal(1+l.EpsHigh)}
-	case *loss.SAPO:
-		return []string{`loss_type="sapo"`, "sapo_temperature_pos=" + decimal(l.TauPos), "sapo_temperature_neg=" + decimal(l.TauNeg)}
-	}
-	return nil
 }
