@@ -20,6 +20,8 @@ func measurement[M any, P interface {
 // Library are the measurements and functions by the names that claims' files have for them.
 var Library = claim.Library{
 	Measurements: map[string]func() claim.Measurement{
+		// training is for figures that a measurement's come before or after; see claim.Training.
+		"training":                 measurement[claim.Training],
 		"along":                    measurement[along],
 		"configurations":           measurement[configurations],
 		"copies":                   measurement[copies],
@@ -30,7 +32,6 @@ var Library = claim.Library{
 		"product ratios":           measurement[productRatios],
 		"skew":                     measurement[skew],
 		"trust regions":            measurement[trustRegions],
-		"runs":                     measurement[runs],
 		"counted training":         measurement[countedTraining],
 		"matched rate":             measurement[matchedRate],
 		"virtual clock":            measurement[virtualClock],

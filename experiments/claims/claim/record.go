@@ -8,19 +8,22 @@ import (
 	"strings"
 
 	"driftlab/model"
+	"driftlab/results/record"
 	"driftlab/results/stats"
 
 	"go.yaml.in/yaml/v4"
 )
 
 // recorded is a figure of every arm, with $arm and $rate in its name for those of a run. Runs that give a figure one name add
-// their values to its list.
+// their values to its list, which comes after the figures of single runs.
 type recorded struct {
 	Figure string
 	// Of is a quantity and what has it: "mean of COLUMN", or "ANSWER of QUESTION".
 	Of string
-	// Only and Not name an arm.
+	// Only and Not name arms, with stars for any text.
 	Only, Not string
+	// Blocks, by size, is the number of values in a row whose means are recorded.
+	Blocks []int
 	// Times is a factor; 0 is 1.
 	Times float64
 	// Length, by size, is that to which zeros fill up the values of a run that ended early.
@@ -45,6 +48,8 @@ var columnQuantities = map[string]func(x []float64) []float64{
 	"mean":              func(x []float64) []float64 { return []float64{stats.Average(x)} },
 	"early mean":        func(x []float64) []float64 { return []float64{stats.Average(x[:min(10, len(x))])} },
 	"late mean":         func(x []float64) []float64 { return []float64{stats.Average(x[len(x)-3:])} },
+	"largest":           func(x []float64) []float64 { return []float64{stats.Max(x)} },
+	"final":             func(x []float64) []float64 { _, end, _ := record.PeakAndEnd(x); return []float64{end} },
 	"number":            func(x []float64) []float64 { return []float64{float64(len(x))} },
 	"mean times number": func(x []float64) []float64 { return []float64{stats.Average(x) * float64(len(x))} },
 	"sum": func(x []float64) []float64 {
@@ -58,7 +63,7 @@ var columnQuantities = map[string]func(x []float64) []float64{
 
 // figure is the name of a figure in a run of an arm; ok is false where it is not recorded.
 func (f *recorded) figure(arm *Arm, rate string) (name string, ok bool) {
-	return strings.NewReplacer("$arm", arm.Name, "$rate", rate).Replace(f.Figure), (f.Only == "" || f.Only == arm.Name) && (f.Not == "" || f.Not != arm.Name)
+	return strings.NewReplacer("$arm", arm.Name, "$rate", rate).Replace(f.Figure), (f.Only == "" || fits(f.Only, arm.Name)) && (f.Not == "" || !fits(f.Not, arm.Name))
 }
 
 // recordsFor reports whether a run of an arm has a figure.
@@ -71,7 +76,7 @@ func (t *Training) recordsFor(arm *Arm, rate, figure string) bool {
 
 // record makes the runs, asks their weights, and records the figures.
 func (t *Training) record(ctx context.Context, e *Env, o *Observation) error {
-	var names []string
+	var names, shared []string
 	lists := map[string][]float64{}
 	err := t.Runs(ctx, e, func(r ArmRun) error {
 		columns, answers, err := t.outcome(ctx, e, r)
@@ -87,14 +92,16 @@ func (t *Training) record(ctx context.Context, e *Env, o *Observation) error {
 			if err != nil {
 				return fmt.Errorf("arm %q: %w", r.Arm.Name, err)
 			}
-			if lists[name] == nil {
+			if at := slices.Index(names, name); at >= 0 {
+				names, shared = slices.Delete(names, at, at+1), append(shared, name)
+			} else if !slices.Contains(shared, name) {
 				names = append(names, name)
 			}
 			lists[name] = append(lists[name], x...)
 		}
 		return nil
 	})
-	for _, name := range names {
+	for _, name := range append(names, shared...) {
 		o.Set(name, lists[name]...)
 	}
 	return err
@@ -150,6 +157,9 @@ func (f *recorded) values(e *Env, columns map[string][]float64, answers map[stri
 		for i := range x {
 			x[i] *= f.Times
 		}
+	}
+	if f.Blocks != nil {
+		x = Blocks(x, f.Blocks[e.Size])
 	}
 	if f.Length != nil {
 		for len(x) < f.Length[e.Size] {
