@@ -10,7 +10,6 @@ import (
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/claims/dynamic"
-	"driftlab/experiments/claims/length"
 	"driftlab/experiments/claims/routing"
 	"driftlab/experiments/claims/scaling"
 	"driftlab/experiments/measurements"
@@ -21,7 +20,7 @@ import (
 
 // inGo are the claims that are not files yet.
 func inGo() []claim.Claim {
-	return slices.Concat(dynamic.Claims(), length.Claims(), routing.Claims(), scaling.Claims())
+	return slices.Concat(dynamic.Claims(), routing.Claims(), scaling.Claims())
 }
 
 // All lists the claims in the order of the survey.

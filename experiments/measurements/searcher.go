@@ -273,7 +273,7 @@ func (m *searchers) Measure(ctx context.Context, e *claim.Env, o *claim.Observat
 			return err
 		}
 		run := a.Start.run(e)
-		r, err := recipe.Load("default", "reward="+cmp.Or(a.Reward, "exact"))
+		r, err := recipe.Load("default", "rollout.pool={prompts: 128}", "reward="+cmp.Or(a.Reward, "exact"))
 		if err != nil {
 			return err
 		}

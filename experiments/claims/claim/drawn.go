@@ -30,6 +30,8 @@ type filePicture struct {
 	// 1, 2, ... or what a line says.
 	X, Over string
 	Lines   []struct{ Name, X, Y string }
+	// Marks are numbers on the vertical axis.
+	Marks []struct{ Name, At string }
 
 	// Function draws it in the place of all these.
 	Function string
@@ -95,6 +97,9 @@ func (f *file) expressions() (all []struct{ at, text string }) {
 	for _, l := range p.Lines {
 		add("picture", l.X, l.Y)
 	}
+	for _, m := range p.Marks {
+		add("picture", m.At)
+	}
 	if t := f.Table; t != nil {
 		add("table", t.Over)
 		for _, name := range t.Figures {
@@ -145,6 +150,9 @@ func (p *filePicture) lines(s scope) *figure.Figure {
 	one := s.single()
 	c := Chart(p.Title, p.X, p.Label, p.Note, p.Log)
 	c.Y.High = p.High
+	for _, m := range p.Marks {
+		c.Marks = append(c.Marks, figure.Mark{Name: m.Name, At: s.number(m.At)})
+	}
 	for _, l := range p.Lines {
 		series := figure.Series{Name: l.Name}
 		ys := one.lists(l.Y)
