@@ -18,6 +18,10 @@ type GAE struct {
 	Gamma float64 `yaml:"gamma" default:"1" range:"[0,1]"`
 	// Lam is lambda; 1 is verl's, 0.95 classical.
 	Lam float64 `yaml:"lam" default:"1" range:"[0,1]"`
+	// Alpha, if not 0, makes lambda grow with the length L of a response, 1 − 1/(alpha·L), in place of lam: 1.5 in SAO, 0.4 in BPCO.
+	Alpha float64 `yaml:"alpha" range:"0=lam for all lengths|(0,inf]"`
+	// ReturnLam is lambda of the returns that the critic is fitted to: 1 are Monte Carlo returns.
+	ReturnLam float64 `yaml:"return_lam" range:"0=that of the advantages|(0,1]"`
 	// Whiten centres and scales over all generated tokens.
 	Whiten bool `yaml:"whiten" default:"true"`
 	// Holes is carry (verl) or through (SkyRL, slime, ROLL).
@@ -31,8 +35,8 @@ var gaeSpec = method.Spec{
 	Name: "gae", Unit: method.Token,
 	Does:    "Computes generalised advantage estimation (GAE) from a critic's values, with discount gamma and trace parameter lam.",
 	When:    "Use it for proximal policy optimisation (PPO) with a critic.",
-	Source:  "arXiv 1506.02438; verl, SkyRL, slime, ROLL",
-	Formula: "L_t = r_t + gamma·V_{t+1} − V_t + gamma·lam·L_{t+1};  A = whiten(L)",
+	Source:  "arXiv 1506.02438; verl, SkyRL, slime, ROLL; alpha: SAO (2607.07508), BPCO (2608.23566; QPHutu/golden_critic@14f5ef15e)",
+	Formula: "L_t = r_t + gamma·V_{t+1} − V_t + gamma·lam·L_{t+1};  A = whiten(L);  with alpha lam = 1 − 1/(alpha·T_i)",
 	Needs:   batch.Columns{batch.TokenReward, batch.Value},
 }
 
@@ -44,13 +48,18 @@ func (e *GAE) Estimate(b *batch.Batch) error {
 	b.Advantage, b.Return = batch.Zeroed(b.Advantage, b.Tokens()), batch.Zeroed(b.Return, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
-		running, next := 0.0, 0.0
+		lam := e.lambda(masked.Count(b.Mask[from:to]))
+		target := lam
+		if e.ReturnLam > 0 {
+			target = e.ReturnLam
+		}
+		running, forReturn, next := 0.0, 0.0, 0.0
 		for n := to - 1; n >= from; n-- {
 			if b.Mask[n] || e.Holes == Through {
 				delta := b.TokenReward[n] + float64(e.Gamma*next) - b.Value[n]
-				running, next = delta+float64(e.Gamma*e.Lam*running), b.Value[n]
+				running, forReturn, next = delta+float64(e.Gamma*lam*running), delta+float64(e.Gamma*target*forReturn), b.Value[n]
 			}
-			b.Return[n] = running + b.Value[n]
+			b.Return[n] = forReturn + b.Value[n]
 			if b.Mask[n] {
 				b.Advantage[n] = running
 			}
@@ -61,6 +70,14 @@ func (e *GAE) Estimate(b *batch.Batch) error {
 	}
 	e.apply(b)
 	return nil
+}
+
+// lambda is that of a response of so many tokens. Where alpha times them is below 1 it is negative, as in the source.
+func (e *GAE) lambda(tokens int) float64 {
+	if e.Alpha == 0 || tokens == 0 {
+		return e.Lam
+	}
+	return 1 - 1/float64(e.Alpha*float64(tokens))
 }
 
 // TurnLevel gives every turn of a response its own advantage: the reward from

@@ -19,6 +19,7 @@ import (
 func TestGolden(t *testing.T) {
 	golden.Run(t, "trainer/method/advantage", []golden.Matcher{
 		{File: "verl/adv_*.json", Match: matchVerl},
+		{File: "autumn/sao_bpco*.json", Match: matchLengthAdaptive},
 		{File: "verl/functional*.json", Source: "masked_", Match: matchFunctional},
 		{File: "areal/norm_kl*.json", Match: matchAReaL},
 		{File: "roll/advantages_kl*.json", Source: "reward_norm", Match: matchROLLNorm},
@@ -458,4 +459,29 @@ func matchEffective(k *golden.Check, threshold float64, b *batch.Batch) {
 		}
 	}
 	k.Vector("k3_rollout_old", k3)
+}
+
+// matchLengthAdaptive reads the estimator of BPCO: lambda by length, Monte Carlo returns, no whitening.
+func matchLengthAdaptive(c *golden.Case, k *golden.Check) {
+	e := &GAE{Asymmetry: symmetric, Gamma: c.Params.Float("gamma"), Alpha: c.Params.Float("alpha"), ReturnLam: 1, Holes: Carry}
+	b := golden.Batch(c.Inputs.Matrix("mask"))
+	b.TokenReward, b.Value = c.Inputs.Flat("token_rewards"), c.Inputs.Flat("values")
+	if err := e.Estimate(b); err != nil {
+		k.Fail("%v", err)
+		return
+	}
+	var lambdas []float64
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		tokens := masked.Count(b.Mask[from:to])
+		lambdas = append(lambdas, e.lambda(tokens))
+		for n := from; n < to; n++ {
+			if !b.Mask[n] {
+				b.Return[n] = 0 // what no token was drawn at has none there
+			}
+		}
+	}
+	k.Vector("advantages", b.Advantage)
+	k.Vector("returns", b.Return)
+	k.Vector("lam", lambdas)
 }

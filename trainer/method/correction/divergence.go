@@ -461,13 +461,16 @@ type Band struct {
 	// Level is token, segment (a run of generated tokens) or sequence.
 	Level string `yaml:"level" default:"token" oneof:"token segment sequence"`
 	// Statistic is ratio, exp(l); k1, l; k2, l²/2; k3, exp(l) − 1 − l; k3_inverse,
-	// exp(−l) − 1 + l; or difference, p_old − p_roll.
-	Statistic string `yaml:"statistic" default:"ratio" oneof:"ratio k1 k2 k3 k3_inverse difference"`
+	// exp(−l) − 1 + l; difference, p_old − p_roll; tv, its absolute value; roll_binary_kl, the KL
+	// divergence of "this token or another" from mu to old; or binary_kl, the larger one of both directions.
+	Statistic string `yaml:"statistic" default:"ratio" oneof:"ratio k1 k2 k3 k3_inverse difference tv binary_kl roll_binary_kl"`
 	// Aggregate is mean, sum or max, for segments and sequences: of the log-ratios for
 	// ratio, of the statistic itself otherwise.
 	Aggregate string `yaml:"aggregate" default:"mean" oneof:"mean sum max"`
 	// Eps is added to the number of tokens of a mean (ROLL: 1e-8).
 	Eps float64 `yaml:"eps" range:"[0,inf]"`
+	// Floor keeps probabilities of a binary KL between floor and 1 − floor (AReaL 1e-8; prime-rl, OpenRLHF 1e-6).
+	Floor float64 `yaml:"floor" default:"1e-6" range:"[0,0.5)"`
 	// Low is the lower bound, -.inf for none.
 	Low float64 `yaml:"low" range:"[-inf,high]"`
 	// High is the upper bound, .inf for none.
@@ -477,8 +480,8 @@ type Band struct {
 var bandSpec = method.Spec{
 	Name: "band", Unit: method.Token,
 	Does:    "Keeps tokens or responses for which a chosen statistic of the log-ratio lies inside a band.",
-	When:    "Use it to write a rejection rule of AReaL or ROLL that has no name of its own.",
-	Source:  "AReaL apply_rejection_sampling; ROLL compute_train_infer_correction filters",
+	When:    "Use it to write a rejection rule of AReaL, ROLL or OpenRLHF; with binary_kl (KPop) a rare token is not rejected for a large ratio.",
+	Source:  "AReaL apply_rejection_sampling (binary_kl: AReaL@cbff54d64); ROLL compute_train_infer_correction filters; OpenRLHF is_correction_gating; prime-rl and verl kpop",
 	Formula: "keep = 1[low ≤ aggregate over level of statistic(old − roll) ≤ high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
@@ -524,8 +527,8 @@ func (m *Band) unit(in *Input, from, to int) float64 {
 			x = elementary.Exp(x) - 1 - x
 		case "k3_inverse":
 			x = elementary.Exp(-x) - 1 + x
-		case "difference":
-			x = elementary.Exp(in.LogpRoll[n]+x) - elementary.Exp(in.LogpRoll[n])
+		case "difference", "tv", "binary_kl", "roll_binary_kl":
+			x = m.distance(in, n)
 		}
 		sum, count, largest = sum+x, count+1, max(largest, x)
 	}
@@ -543,10 +546,36 @@ func (m *Band) unit(in *Input, from, to int) float64 {
 	return sum
 }
 
-func (m *Band) rule(*Input) rule {
+// distance is a statistic of the two probabilities of token n.
+func (m *Band) distance(in *Input, n int) float64 {
+	roll, old := elementary.Exp(in.LogpRoll[n]), elementary.Exp(in.LogpRoll[n]+in.LogRatio[n])
+	switch m.Statistic {
+	case "difference":
+		return old - roll
+	case "tv":
+		return math.Abs(old - roll)
+	}
+	roll, old = truncate(roll, m.Floor, 1-m.Floor), truncate(old, m.Floor, 1-m.Floor)
+	kl := binaryKL(roll, old)
+	if m.Statistic == "binary_kl" {
+		kl = max(kl, binaryKL(old, roll))
+	}
+	return kl
+}
+
+// binaryKL is the KL divergence of two Bernoulli distributions.
+func binaryKL(p, q float64) float64 {
+	return float64(p*elementary.Log(p/q)) + float64((1-p)*elementary.Log((1-p)/(1-q)))
+}
+
+func (m *Band) rule(in *Input) rule {
 	token := map[string]string{"ratio": "e", "k1": "e", "k2": "e²/2", "k3": "exp(e) - 1 - e", "k3_inverse": "exp(-e) - 1 + e",
-		"difference": "exp(roll + e) - exp(roll)"}[m.Statistic]
-	r := rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Given("eps", m.Eps), trace.Formula("k", token)}}
+		"difference": "exp(roll + e) - exp(roll)", "tv": "|exp(roll + e) - exp(roll)|"}[m.Statistic]
+	of := trace.Formula("k", token)
+	if token == "" { // a binary KL
+		of = trace.Line{Name: "k", Value: func(n int) float64 { return m.distance(in, n) }}
+	}
+	r := rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Given("eps", m.Eps), of}}
 	over := map[string]string{"mean": "Σ(k)/(count(1) + eps)", "sum": "Σ(k)", "max": "most(k)"}[m.Aggregate]
 	switch m.Level {
 	case "segment": // a run is no column

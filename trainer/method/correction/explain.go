@@ -141,8 +141,8 @@ func (p *Pipeline) accountMask(m Masking, in *Input) error {
 func Worked() *batch.Batch {
 	b := &batch.Batch{
 		Sampled:   batch.Sampled{Offsets: []int{0, 3}, Mask: []bool{true, true, true}, LogpRoll: []float64{-0.6, -1.8, -2.2}, Turn: []int32{0, 0, 1}, Version: []int32{6, 7, 7}, Finished: []bool{false}, Vocab: 3},
-		Now:       batch.Scored{Logp: []float64{-0.5, -1.2, -2.0}},
-		Graded:    batch.Graded{Advantage: []float64{-1, -1, -1}},
+		Now:       batch.Scored{Logp: []float64{-0.5, -1.2, -2.0}, Entropy: []float64{0.5, 1, 2}},
+		Graded:    batch.Graded{Advantage: []float64{-1, -1, -1}, Correct: []bool{false}},
 		Corrected: batch.Corrected{Anchor: []float64{-0.7, -1.0, -2.5}},
 	}
 	for range b.Tokens() {

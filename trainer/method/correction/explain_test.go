@@ -18,7 +18,7 @@ func wildBatch(seed uint64) *batch.Batch {
 	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}, Vocab: 2}}
 	for _, length := range []int{1, 5, 9, 4, 7} {
 		b.Offsets = append(b.Offsets, b.Offsets[len(b.Offsets)-1]+length)
-		b.Finished = append(b.Finished, length != 9)
+		b.Finished, b.Correct = append(b.Finished, length != 9), append(b.Correct, length == 9)
 		for t := range length {
 			far := 0.0
 			if r.IntN(9) == 0 {
@@ -31,7 +31,7 @@ func wildBatch(seed uint64) *batch.Batch {
 			b.LogpRoll = append(b.LogpRoll, roll)
 			b.Anchor = append(b.Anchor, roll+0.2*r.NormFloat64()+far)
 			b.Now.Logp = append(b.Now.Logp, roll+0.3*r.NormFloat64()-far)
-			b.Advantage = append(b.Advantage, r.NormFloat64())
+			b.Advantage, b.Now.Entropy = append(b.Advantage, r.NormFloat64()), append(b.Now.Entropy, r.Float64())
 			p, q := 0.2+0.6*r.Float64(), 0.2+0.6*r.Float64()
 			b.DistRoll = append(b.DistRoll, float32(math.Log(p)), float32(math.Log(1-p)))
 			b.Now.Dist = append(b.Now.Dist, float32(math.Log(q)), float32(math.Log(1-q)))

@@ -463,6 +463,52 @@ func (m *RandomMask) rejectAsMany(keep []bool, in *Input, rng *rand.PCG) {
 // rule has no formula: the decision is drawn.
 func (m *RandomMask) rule(*Input) rule { return rule{lines: []trace.Line{trace.Given("rate", m.Rate)}} }
 
+// FailureTokens keeps, of responses that were judged wrong, only the tokens at which the policy is least certain.
+// Right responses keep all. Dropped tokens stay in the denominators.
+type FailureTokens struct {
+	// Share is the fraction of a wrong response's tokens that is kept, rounded up.
+	Share float64 `yaml:"share" default:"0.5" range:"(0,1]"`
+
+	order []int
+}
+
+var failureTokensSpec = method.Spec{
+	Name: "failure_tokens", Unit: method.Token,
+	Does:    "Drops the tokens of wrong responses at which the policy's entropy is lowest, and keeps a share of them.",
+	When:    "Use it with flash_reinforce if wrong responses should teach at their decisions alone.",
+	Source:  "yifanzhang-pro/FlashREINFORCE@d7604df3a negative_token_fraction",
+	Formula: "wrong responses keep the ⌈share·T_i⌉ tokens with the largest entropy",
+	Needs:   batch.Columns{batch.Correct, batch.Entropy},
+}
+
+func (*FailureTokens) atEveryStep() {}
+
+// Reject clears the certain tokens of wrong responses.
+func (m *FailureTokens) Reject(keep []bool, in *Input) error {
+	if err := in.Require(batch.Correct, batch.Entropy); err != nil {
+		return err
+	}
+	for i := range in.Len() {
+		if in.Correct[i] {
+			continue
+		}
+		m.order = m.order[:0]
+		for n := range in.Where(i, in.Mask) {
+			m.order = append(m.order, n)
+		}
+		slices.SortStableFunc(m.order, func(a, b int) int { return cmp.Compare(in.Now.Entropy[b], in.Now.Entropy[a]) })
+		for _, n := range m.order[int(math.Ceil(m.Share*float64(len(m.order)))):] {
+			keep[n] = false
+		}
+	}
+	return nil
+}
+
+// rule has no formula of the decision, which is a rank in the response.
+func (m *FailureTokens) rule(in *Input) rule {
+	return rule{lines: []trace.Line{trace.Given("share", m.Share), {Name: "H", Value: func(n int) float64 { return in.Now.Entropy[n] }}}}
+}
+
 // TailMask drops the share of a batch's tokens that the policy has moved farthest
 // from the rollout, among those whose advantage has a given sign. It is an
 // instrument: with signs negative and positive it asks which side of the tail

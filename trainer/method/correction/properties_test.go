@@ -27,12 +27,14 @@ func random(seed uint64, spread float64) *batch.Batch {
 			b.LogpRoll = append(b.LogpRoll, b.Anchor[n]+spread*r.NormFloat64())
 			b.Now.Logp = append(b.Now.Logp, b.Anchor[n]+spread*r.NormFloat64())
 			b.Advantage = append(b.Advantage, r.NormFloat64())
+			b.Now.Entropy = append(b.Now.Entropy, float64(n*7%5))
 			for range b.Vocab {
 				b.DistRoll, b.Now.Dist = append(b.DistRoll, float32(math.Log(0.25))), append(b.Now.Dist, float32(math.Log(0.25)))
 			}
 		}
 		b.Offsets = append(b.Offsets, len(b.Mask))
 		b.Finished = append(b.Finished, i%3 != 1)
+		b.Correct = append(b.Correct, i%2 == 0)
 	}
 	return b
 }
@@ -75,7 +77,7 @@ func TestOnPolicyChangesNothing(t *testing.T) {
 		b := random(1, 0)
 		clear(b.Version)
 		for i := range b.Finished {
-			b.Finished[i] = true
+			b.Finished[i], b.Correct[i] = true, true
 		}
 		if placebo(p) {
 			return // it rejects on-policy as it does anywhere
@@ -469,10 +471,10 @@ func benchmark(b *testing.B, p *Pipeline) {
 		for range 64 {
 			in.Mask, in.Turn = append(in.Mask, true), append(in.Turn, 0)
 			in.Anchor, in.LogpRoll = append(in.Anchor, -r.ExpFloat64()), append(in.LogpRoll, -r.ExpFloat64())
-			in.Advantage = append(in.Advantage, r.NormFloat64())
+			in.Advantage, in.Now.Entropy = append(in.Advantage, r.NormFloat64()), append(in.Now.Entropy, r.Float64())
 			in.Now.Dist, in.DistRoll = append(in.Now.Dist, -1, -1, -1, -1), append(in.DistRoll, -1, -1, -1, -1)
 		}
-		in.Offsets = append(in.Offsets, len(in.Mask))
+		in.Offsets, in.Correct = append(in.Offsets, len(in.Mask)), append(in.Correct, false)
 	}
 	in.Now.Logp = in.Anchor
 	step := func() {

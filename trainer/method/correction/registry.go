@@ -23,6 +23,7 @@ var Weightings = method.Table[Weighting]{
 	{Spec: tokenMisSpec, New: func() Weighting { return method.New[TokenMIS]() }},
 	{Spec: sequenceMisSpec, New: func() Weighting { return method.New[SequenceMIS]() }},
 	{Spec: icepopSpec, New: func() Weighting { return method.New[IcePop]() }},
+	{Spec: cisSpec, New: func() Weighting { return method.New[CIS]() }},
 }.Filled(method.Spec{Group: "correction weight", Gradient: "constant: d loss/d logp_t is multiplied by w_t"}, examples)
 
 // Masks lists the rejection rules a recipe can name under correction.masks.
@@ -41,6 +42,7 @@ var Masks = method.Table[Masking]{
 	{Spec: trmSpec, New: func() Masking { return method.New[TRM]() }},
 	{Spec: bandSpec, New: func() Masking { return method.New[Band]() }},
 	{Spec: randomMaskSpec, New: func() Masking { return method.New[RandomMask]() }},
+	{Spec: failureTokensSpec, New: func() Masking { return method.New[FailureTokens]() }},
 	{Spec: tailMaskSpec, New: func() Masking { return method.New[TailMask]() }},
 	rejection("token_k1", "k1_t", method.Token,
 		"Keeps tokens whose log-ratio k1 = log(mu/old) lies between two bounds, as verl's mode of this name.",

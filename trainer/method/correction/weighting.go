@@ -251,6 +251,56 @@ func (*TokenMIS) rule(in *Input) rule {
 	return rule{raw: in.exp("e"), applied: "ρ·inside(ρ, low, high)"}
 }
 
+// CIS truncates the ratio of a token at a cap that shrinks with the learner's confidence: confidence-aware
+// importance sampling. Where two engines differ by a shift of the log-odds, the ratio of a token that is nearly
+// certain stays near 1 whatever the shift, and a cap that is the same for all tokens never acts on it.
+//
+// The log-ratio is not clamped: the cap bounds it. The rollout engine must record its own log-probs, not those
+// rescaled by temperature or top-p.
+type CIS struct {
+	// Lambda is the largest rise of the odds; 0 truncates at 1.
+	Lambda float64 `yaml:"lambda" default:"2.3" range:"[0,inf]"`
+	// Kappa is the least 1 − old that the cap sees.
+	Kappa float64 `yaml:"kappa" default:"5e-3" range:"[0,1]"`
+}
+
+var cisSpec = method.Spec{
+	Name: "cis", Unit: method.Token,
+	Does:    "Multiplies each token's loss by its ratio old/mu, truncated at 1 + lambda·(1 − old): confidence-aware importance sampling (CIS).",
+	When:    "Use it in place of token_tis if most of the mismatch lies in confident tokens, where a fixed cap does not act.",
+	Source:  "arXiv:2609.32444; kzhao5/CIS-RL@a5b230c4a",
+	Formula: "w_t = min(ρ_t, 1 + λ·max(1 − old_t, κ)),  ρ_t = exp(old − roll)",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
+}
+
+// Weigh fills one weight per token.
+func (m *CIS) Weigh(w *Weights, in *Input) error {
+	for n, counts := range in.Mask {
+		if !counts {
+			continue
+		}
+		r := elementary.Exp(in.LogRatio[n])
+		w.Raw[n], w.Applied[n] = r, min(r, m.cap(in, n))
+	}
+	return nil
+}
+
+// cap is the largest weight of token n.
+func (m *CIS) cap(in *Input, n int) float64 {
+	old := elementary.Exp(in.LogpRoll[n] + in.LogRatio[n])
+	return 1 + float64(m.Lambda*max(1-old, m.Kappa))
+}
+
+// Level is token.
+func (*CIS) Level() method.Unit { return method.Token }
+
+// Bounds are 0 and the cap of a token without confidence.
+func (m *CIS) Bounds() (low, high float64) { return 0, 1 + m.Lambda }
+
+func (m *CIS) rule(in *Input) rule {
+	return rule{raw: "exp(e)", lines: []trace.Line{{Name: "cap", Value: func(n int) float64 { return m.cap(in, n) }}}, applied: "min(ρ, cap)"}
+}
+
 // IcePop keeps tokens whose ratio lies in a band and drops the others from the
 // loss, without touching its denominators. Unlike truncation it drops both tails.
 //

@@ -19,6 +19,9 @@ var owners = []struct{ File, Source, Package string }{
 	{"areal/norm_kl*.json", "Normalization", advantagePkg},
 	{"areal/rejection_sampling*.json", "", correctionPkg},
 
+	{"autumn/sao_bpco*.json", "compute_lagae", advantagePkg},
+	{"autumn/*.json", "", lossPkg},
+
 	{"miles/opd_topk*.json", "", lossPkg},
 	{"miles/train_rollout_kl*.json", "", diagnosePkg},
 

@@ -136,6 +136,12 @@ func markTop[F ~float32 | ~float64](kept []bool, logp []F, k int) []bool {
 	if k > 0 {
 		size = min(size, k)
 	}
+	if size == len(logp) {
+		for a := range kept {
+			kept[a] = true
+		}
+		return kept
+	}
 	for range size {
 		best := -1
 		for a, l := range logp {

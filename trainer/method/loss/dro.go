@@ -58,6 +58,8 @@ type IPO struct {
 	// AdvTau and KLTau weigh the two terms.
 	AdvTau float64 `yaml:"adv_tau" default:"1" range:"[0,inf]"`
 	KLTau  float64 `yaml:"kl_tau" default:"1e-3" range:"[0,inf]"`
+	// Cap bounds the ratio of a kept token and keeps its gradient; prime-rl of November 2026 has 1e4, delta 0.3 and kl_tau 0.
+	Cap float64 `yaml:"cap" range:"0=none|[1,inf]"`
 	// LogClamp bounds the log-ratio inside the exponential; 0 is no bound.
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
@@ -86,7 +88,7 @@ func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
 			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
 			drop := p.drops(&f, n)
 			m.token(l, a, drop, false, false)
-			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, drop)
+			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, p.Cap, drop)
 		})
 		m.endRow()
 	}
@@ -100,7 +102,7 @@ func (p *IPO) drops(f *frame, n int) bool {
 }
 
 func (p *IPO) rule(r *rule) {
-	r.ratioPlusSquare(func(n int) float64 { return r.in.Advantage[n] * p.AdvTau }, p.KLTau, p.LogClamp,
+	r.ratioPlusSquare(func(n int) float64 { return r.in.Advantage[n] * p.AdvTau }, p.KLTau, p.LogClamp, p.Cap,
 		func(n int) bool { return p.drops(&r.frame, n) })
 }
 

@@ -16,7 +16,7 @@ func TestGolden(t *testing.T) {
 }
 
 func goldenMatchers() []golden.Matcher {
-	return slices.Concat(verlMatchers, paperMatchers, primeMatchers, skyrlMatchers, peerMatchers, trlMatchers, swiftMatchers, openInstructMatchers)
+	return slices.Concat(verlMatchers, paperMatchers, primeMatchers, skyrlMatchers, peerMatchers, trlMatchers, swiftMatchers, openInstructMatchers, autumnMatchers)
 }
 
 // evaluate runs a loss on a case's batch and reports errors as failures.

@@ -36,7 +36,7 @@ func (r *rowMean) close() {
 
 // token adds a token with log-ratio l.
 func (m *mismatch) token(l, advantage float64, drop, low, high bool) {
-	k3 := elementary.Expm1(l) - l
+	k3 := min(elementary.Expm1(l)-l, 1e30) // prime-rl keeps its figures finite
 	m.all.add(k3)
 	if drop {
 		m.dropped.add(k3)

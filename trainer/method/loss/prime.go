@@ -169,7 +169,7 @@ func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
 			low, high := p.beyond(&f, n)
 			m.token(l, a, high || low, low, high)
-			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, high || low)
+			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, 0, high || low)
 		})
 		m.endRow()
 	}
@@ -185,28 +185,37 @@ func (p *PrimeDPPO) beyond(f *frame, n int) (low, high bool) {
 }
 
 func (p *PrimeDPPO) rule(r *rule) {
-	r.ratioPlusSquare(func(n int) float64 { return r.in.Advantage[n] * p.AdvTau }, p.KLTau, p.LogClamp,
+	r.ratioPlusSquare(func(n int) float64 { return r.in.Advantage[n] * p.AdvTau }, p.KLTau, p.LogClamp, 0,
 		func(n int) bool { low, high := p.beyond(&r.frame, n); return low || high })
 }
 
 // ratioPlusSquare is -a·exp(l), unless dropped, plus tau·l², l the log-ratio to the
-// rollout policy.
-func ratioPlusSquare(l, a, tau, limit float64, drop bool) (value, dlogp float64) {
-	value, dlogp = float64(tau*l*l), float64(2*tau*l)
+// rollout policy. A cap bounds exp(l), 0 for none, and keeps its gradient.
+func ratioPlusSquare(l, a, tau, limit, cap float64, drop bool) (value, dlogp float64) {
+	if tau > 0 {
+		value, dlogp = float64(tau*l*l), float64(2*tau*l)
+	}
 	if !drop {
 		r, dr := ratio(l, limit)
+		if cap > 0 && r > cap {
+			r, dr = cap, cap
+		}
 		value -= float64(a * r)
 		dlogp -= float64(a * dr)
 	}
 	return value, dlogp
 }
 
-func (r *rule) ratioPlusSquare(a func(n int) float64, tau, limit float64, drop func(n int) bool) {
+func (r *rule) ratioPlusSquare(a func(n int) float64, tau, limit, cap float64, drop func(n int) bool) {
 	r.Formula("l", "logp - roll")
 	r.Given("τ", tau)
 	r.Branch(trace.Case{Branch: trace.PenaltyOnly, If: drop, Value: "τ·l²", Slope: "2·τ·l"})
 	r.ratio("r", "l", limit)
 	r.Figure("a", a)
+	if cap > 0 {
+		r.Given("cap", cap)
+		r.Branch(trace.Case{Branch: trace.Capped, When: "r > cap", Value: "-a·cap + τ·l²", Slope: "-a·cap + 2·τ·l"})
+	}
 	if r.clamped != "" {
 		r.Branch(trace.Case{Branch: trace.PenaltyOnly, When: r.clamped, Value: "-a·r + τ·l²", Slope: "2·τ·l"})
 	}

@@ -256,8 +256,26 @@ type RolloutIS struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"0.5" range:"[0,inf]"`
 	EpsHigh float64 `yaml:"eps_high" default:"4" range:"[0,inf]"`
+	// Live leaves the weight in the graph: the value is -w·A, the gradient the same.
+	Live bool `yaml:"live"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
+}
+
+// saoSpec is the loss of SAO: a mask on both sides of the ratio to the recorded log-probs, whatever the sign of A.
+var saoSpec = method.Spec{
+	Name: "sao", Aliases: []string{"dis"}, Unit: method.Token,
+	Does:     "Weights the policy gradient by the ratio new/mu inside a wide band and drops tokens outside, with values and single rollouts.",
+	When:     "Use it asynchronously with one response a prompt and a critic; 0.3 and 5 for mathematics, 0.8 and 3 for code.",
+	Source:   "arXiv:2607.07508; eecrazy/SAO@98c02713a (a reproduction)",
+	Formula:  "L = -w·A·1[1-ε_low < w < 1+ε_high], w = exp(logp-roll)",
+	Gradient: "-w·A inside the band, else 0",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
+}
+
+// NewSAO is RolloutIS with SAO's bounds.
+func NewSAO() *RolloutIS {
+	return &RolloutIS{EpsLow: 0.3, EpsHigh: 5, Live: true, Aggregation: Aggregation{Pre: true}}
 }
 
 var rolloutISSpec = method.Spec{
@@ -283,6 +301,10 @@ func (p *RolloutIS) Eval(out *Grad, in *batch.Batch) error {
 			dropped++
 			return 0, 0
 		}
+		if p.Live {
+			r, dr := ratio(in.Now.Logp[n]-in.LogpRoll[n], 20)
+			return live(in.Advantage[n], r, dr)
+		}
 		return detached(w, in.Advantage[n], in.Now.Logp[n])
 	})
 	out.Add("actor/pg_clipfrac", f.mean(dropped))
@@ -295,5 +317,9 @@ func (p *RolloutIS) rule(r *rule) {
 	r.band(1-p.EpsLow, 1+p.EpsHigh)
 	r.Branch(trace.Case{Branch: trace.Dropped, When: "w ≤ low", Value: "0", Slope: "0"},
 		trace.Case{Branch: trace.Dropped, When: "w ≥ high", Value: "0", Slope: "0"})
+	if p.Live {
+		r.term("-A·w", "-A·w")
+		return
+	}
 	r.detached("")
 }

@@ -223,11 +223,11 @@ func TestSameExpertsIgnoresOrder(t *testing.T) {
 func full() *batch.Batch {
 	b := engines()
 	b.Prompt = [][]int32{{1, 2}, {1, 2}}
-	b.Reward, b.Group = []float64{1, 0}, []int{0, 0}
+	b.Reward, b.Correct, b.Group = []float64{1, 0}, []bool{true, false}, []int{0, 0}
 	b.TokenReward, b.Value = make([]float64, 4), []float64{.1, .2, .3, .4}
 	b.Old.Entropy, b.Old.SumSquares = []float64{1, 1, 1, 1}, []float64{.4, .4, .4, .4}
 	b.Now.Logp, b.Advantage, b.Return = []float64{-1, -1, -1, -1}, []float64{1, 1, -1, 0}, []float64{1, 1, 0, 0}
-	b.Now.Dist = b.Old.Dist
+	b.Now.Dist, b.Now.Entropy = b.Old.Dist, b.Old.Entropy
 	b.Turn = make([]int32, 4)
 	b.Version, b.Finished = make([]int32, 4), []bool{true, true}
 	return b

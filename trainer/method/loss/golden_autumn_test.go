@@ -1,0 +1,459 @@
+package loss
+
+import (
+	"math"
+	"strings"
+
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/golden"
+)
+
+// The methods of summer and autumn 2026.
+var autumnMatchers = []golden.Matcher{
+	{File: "autumn/cis*.json", Match: matchCIS},
+	{File: "autumn/kpop*.json", Match: matchKPop},
+	{File: "autumn/openrlhf_is_correction*.json", Match: matchOpenRLHF},
+	{File: "autumn/molt_is_correction*.json", Match: matchOpenRLHF},
+	{File: "autumn/nemo_correction_level*.json", Match: matchNeMoLevel},
+	{File: "autumn/bapo*.json", Match: matchBAPO},
+	{File: "autumn/score_centering_topk*.json", Match: matchCentering},
+	{File: "autumn/score_centering_ppo*.json", Match: matchCentredPPO},
+	{File: "autumn/prime_ipo_score_centering*.json", Match: matchCentredIPO},
+	{File: "autumn/prime_losses*.json", Match: matchPrimeLosses},
+	{File: "autumn/flash_reinforce*.json", Match: matchFlash},
+	{File: "autumn/sao_bpco*.json", Match: matchSAO},
+}
+
+// finiteLoss compares value and gradient, but for what is infinite where the reference overflows.
+func finiteLoss(c *golden.Case, k *golden.Check, out *Grad) {
+	k.Scalar("loss", out.Loss)
+	k.Vector("grad", out.DLogp)
+}
+
+// weights are those of the batch, 0 where a mask has rejected the token.
+func appliedWeights(b *batch.Batch) []float64 {
+	w := make([]float64, b.Tokens())
+	for n, active := range b.Active() {
+		if active {
+			w[n] = 1
+			if b.Weight != nil {
+				w[n] = b.Weight[n]
+			}
+		}
+	}
+	return w
+}
+
+// share is the mean of a condition over the tokens of the response mask.
+func share(b *batch.Batch, of func(n int) bool) float64 {
+	events, all := 0.0, 0.0
+	for n, counts := range b.Mask {
+		if counts {
+			all++
+			events += count(of(n))
+		}
+	}
+	return events / max(all, 1)
+}
+
+func matchCIS(c *golden.Case, k *golden.Check) {
+	b := paperBatch(c)
+	m := &correction.CIS{Lambda: c.Params.Float("lam"), Kappa: c.Params.Float("kappa")}
+	apply(k, &correction.Pipeline{Weights: m}, b)
+	k.Vector("weights", appliedWeights(b))
+	k.Scalar("filtered_fraction", share(b, func(n int) bool { return b.Weight[n] != elementary.Exp(b.Anchor[n]-b.LogpRoll[n]) }))
+	finiteLoss(c, k, evaluate(k, &PPOClip{EpsLow: c.Params.Float("eps_clip"), EpsHigh: c.Params.Float("eps_clip_higher")}, b))
+}
+
+func matchKPop(c *golden.Case, k *golden.Check) {
+	p, b := c.Params, paperBatch(c)
+	m := &correction.Band{Level: p.String("level"), Statistic: "binary_kl", Aggregate: p.String("agg"), Floor: 1e-8,
+		Low: p.FloatOr("lower", math.Inf(-1)), High: p.Float("upper")}
+	apply(k, &correction.Pipeline{Clamp: math.Inf(1), Weights: &correction.TokenTIS{Cap: math.Inf(1)}, Masks: []correction.Masking{m}}, b)
+	k.Mask("kept_mask", b.LossMask)
+	k.Vector("behave_imp_weight", appliedWeights(b))
+	k.Scalar("filtered_fraction", share(b, func(n int) bool { return !b.LossMask[n] }))
+	low := p.Float("eps_clip")
+	finiteLoss(c, k, evaluate(k, &PPOClip{EpsLow: low, EpsHigh: p.FloatOr("eps_clip_higher", low), DualClip: p.FloatOr("c_clip", 0), Aggregation: Aggregation{Pre: true}}, b))
+}
+
+// matchOpenRLHF reads OpenRLHF's is_correction, and that of molt, where seq is the product and geo the mean.
+func matchOpenRLHF(c *golden.Case, k *golden.Check) {
+	p, b := c.Params, paperBatch(c)
+	level, gating := p.String("is_correction_level"), p.String("is_correction_gating")
+	bounds := c.Params.Flat("is_correction_threshold")
+	pipeline := &correction.Pipeline{Clamp: math.Inf(1), Weights: &correction.TokenTIS{Cap: math.Inf(1)}}
+	switch p.String("is_correction_mode") {
+	case "clip", "trunc":
+		pipeline.Weights = &correction.TokenTIS{Floor: max(bounds[0], 0), Cap: bounds[1]}
+	default:
+		m := &correction.Band{Level: "sequence", Statistic: map[string]string{"ratio": "ratio", "binary_kl": "roll_binary_kl", "tv": "tv"}[gating],
+			Aggregate: "mean", Floor: 1e-6, Low: bounds[0], High: bounds[1]}
+		if level == "token" {
+			m.Level = "token"
+		}
+		if level == "seq" && gating == "ratio" && p.Has("loss_agg_mode") {
+			m.Aggregate = "sum"
+		}
+		pipeline.Masks = []correction.Masking{m}
+	}
+	apply(k, pipeline, b)
+	agg := Aggregation{Pre: true}
+	if p.Has("loss_agg_mode") {
+		agg.Mode = p.String("loss_agg_mode")
+	}
+	l := &PPOClip{EpsLow: p.Float("clip_eps_low"), EpsHigh: p.Float("clip_eps_high"), DualClip: p.FloatOr("dual_clip", 0), LogClamp: 20, Aggregation: agg}
+	kl, molt := "ppo_kl", strings.Contains(c.File, "molt")
+	if molt {
+		kl, l.LogClamp = "policy_kl", 30
+	}
+	out := evaluate(k, l, b)
+	finiteLoss(c, k, out)
+	tokens, drift, gap, clips, changed := 0.0, 0.0, 0.0, 0.0, 0.0
+	for n, counts := range b.Mask {
+		if counts {
+			tokens++
+			drift += b.Anchor[n] - b.Now.Logp[n]
+			gap += b.LogpRoll[n] - b.Anchor[n]
+			r := math.Exp(b.Now.Logp[n] - b.Anchor[n])
+			clips += count(clipped(b.Advantage[n], r, r, 1-l.EpsLow, 1+l.EpsHigh, 0, 0).clipped)
+			changed += count(!b.LossMask[n] || len(pipeline.Masks) == 0 && b.Weight[n] != elementary.Exp(b.Anchor[n]-b.LogpRoll[n]))
+		}
+	}
+	units := tokens
+	if level != "token" { // shares of responses; one without tokens is filtered in OpenRLHF, kept in molt
+		units, changed = float64(b.Len()), 0
+		for i := range b.Len() {
+			lost, all := 0, 0
+			for n := range b.Where(i, b.Mask) {
+				all++
+				lost += int(count(!b.LossMask[n]))
+			}
+			changed += count(lost > 0 || all == 0 && !molt)
+		}
+	}
+	k.Scalar("is_filter_ratio", changed/units)
+	if tokens > 0 {
+		k.Scalar(kl, drift/tokens)
+		k.Scalar("vllm_kl", gap/tokens)
+		k.Scalar("clip_ratio", clips/tokens)
+	}
+}
+
+// matchNeMoLevel reads NeMo-RL's is_correction_level next to PPO's clip and GSPO.
+func matchNeMoLevel(c *golden.Case, k *golden.Check) {
+	p, b := c.Params, paperBatch(c)
+	samples := 0.0
+	for i, whole := range c.Inputs.Flat("sample_mask") {
+		samples += whole
+		from, to := b.Span(i)
+		for n := from; n < to; n++ {
+			b.Mask[n] = b.Mask[n] && whole != 0
+		}
+	}
+	limit := p.FloatOr("truncated_importance_sampling_ratio", math.Inf(1))
+	pipeline := &correction.Pipeline{Clamp: math.Inf(1)}
+	switch p.String("is_correction_level") {
+	case "token":
+		pipeline.Weights = &correction.TokenTIS{Cap: limit}
+	case "sequence":
+		pipeline.Weights = &correction.SequenceTIS{Cap: limit}
+	case "sequence_mean":
+		pipeline.Weights = &correction.GeometricTIS{Cap: limit}
+	}
+	apply(k, pipeline, b)
+	low, high, dual := p.Float("ratio_clip_min"), p.Float("ratio_clip_max"), p.FloatOr("ratio_clip_c", 0)
+	agg := Aggregation{}
+	if !p.Bool("token_level_loss") {
+		agg.Mode = "seq-sum-token-mean"
+	}
+	var l Loss = &PPOClip{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
+	if p.Bool("sequence_level_importance_ratios") {
+		l = &GSPO{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
+	}
+	out := evaluate(k, l, b)
+	if tokens := float64(tokensOf(b)); p.Bool("token_level_loss") && tokens > 0 { // NeMo-RL's masked mean has tokens + 1e-8 below
+		out.Loss *= tokens / (tokens + 1e-8)
+		for n := range out.DLogp {
+			out.DLogp[n] *= tokens / (tokens + 1e-8)
+		}
+	}
+	if !p.Bool("token_level_loss") {
+		// Its means divide by a number + 1e-8 three times, of tokens in the ratio and in the loss, and of samples.
+		near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-7*max(math.Abs(want), 1e-3) }
+		ok := near(out.Loss/samples, c.Outputs.Float("loss"))
+		for n, want := range c.Outputs.Flat("grad") {
+			ok = ok && near(out.DLogp[n]/samples, want)
+		}
+		if !ok {
+			k.Fail("loss %g, gradient %g", out.Loss/samples, out.DLogp)
+		}
+	}
+	finiteLoss(c, k, out)
+}
+
+func matchBAPO(c *golden.Case, k *golden.Check) {
+	p, b := c.Params, paperBatch(c)
+	l := &BAPO{Target: p.Float("adv_ratio_target"), LowStep: p.Float("ratio_lower_step"), HighStep: p.Float("ratio_upper_step"), DualClip: p.Float("clip_ratio_c"), LogClamp: 20,
+		LowFrom: p.FloatOr("ratio_lower_start", 1-p.Float("clip_ratio_low")), HighFrom: p.FloatOr("ratio_upper_start", 1+p.Float("clip_ratio_high")),
+		Aggregation: Aggregation{Mode: p.String("loss_agg_mode")}}
+	l.LowTo, l.HighTo = p.FloatOr("ratio_lower_max", l.LowFrom), p.FloatOr("ratio_upper_max", l.HighFrom)
+	if c.Inputs.Has("rollout_is_weights") {
+		b.Weight = c.Inputs.Flat("rollout_is_weights")
+	}
+	out := evaluate(k, l, b)
+	k.Scalar("loss", out.Loss)
+	k.Vector("grad", out.DLogp)
+	for _, name := range []string{"pg_clipfrac", "ppo_kl", "pg_clipfrac_lower", "bapo_clip_low", "bapo_clip_high", "bapo_pos_neg_ratio"} {
+		value, ok := out.Metric("actor/" + name)
+		if !ok {
+			value = math.Inf(1) // the ratio, without negative contributions
+		}
+		k.Scalar(name, value)
+	}
+}
+
+// lawsOf are the log-softmax rows of logits, [N][V].
+func lawsOf(logits [][]float64) [][]float64 {
+	rows := make([][]float64, len(logits))
+	for n, z := range logits {
+		top, sum := math.Inf(-1), 0.0
+		for _, x := range z {
+			top = max(top, x)
+		}
+		for _, x := range z {
+			sum += math.Exp(x - top)
+		}
+		for _, x := range z {
+			rows[n] = append(rows[n], x-top-math.Log(sum))
+		}
+	}
+	return rows
+}
+
+// matchCentred evaluates a loss with centred scores in float64: base is the term of a token.
+func matchCentred(c *golden.Case, k *golden.Check, h *head, by centering, laws func(n int) policies[float64], base func(n int) (value, dlogp float64), scale float64) {
+	adv, mask, tokens := c.Inputs.Flat("adv"), c.Inputs.Flat("mask"), c.Inputs.Flat("tokens")
+	now := lawsOf(c.Inputs.Matrix("logits"))
+	var corrections, terms, grad []float64
+	loss := 0.0
+	for n := range now {
+		value, dlogp := base(n)
+		dlogits := make([]float64, len(now[n]))
+		shift := 0.0
+		if by != nil {
+			shift = centre(h, by, laws(n), adv[n], dlogits, adv[n])
+		}
+		for v := range dlogits {
+			onehot := count(v == int(tokens[n]))
+			grad = append(grad, mask[n]*scale*(dlogits[v]+dlogp*(onehot-math.Exp(laws(n).now[v]))))
+		}
+		corrections, terms = append(corrections, mask[n]*shift), append(terms, mask[n]*(value+adv[n]*shift))
+		loss += scale * terms[n]
+	}
+	k.Scalar("loss", loss)
+	k.Vector("grad_logits", grad)
+	if c.Outputs.Has("sc_correction") {
+		k.Vector("sc_correction", corrections)
+		k.Vector("token_loss", terms)
+	}
+}
+
+func matchCentering(c *golden.Case, k *golden.Check) {
+	p := c.Params
+	heads := c.Inputs.Matrix("head_ids")
+	l := &ScoreCentering{Weights: p.String("mode"), Cap: p.Float("tis_clip"), Low: p.Float("mis_low"), High: p.Float("mis_high"), Floor: p.Float("eps"), Head: len(heads[0])}
+	now, roll := lawsOf(c.Inputs.Matrix("logits")), lawsOf(c.Inputs.Matrix("sampler_logits"))
+	adv, tokens := c.Inputs.Flat("adv"), c.Inputs.Flat("tokens")
+	laws := func(n int) policies[float64] { return policies[float64]{now: now[n], roll: roll[n]} }
+	var weights, headP, headQ, ratios []float64
+	valid := 0.0
+	for n, m := range c.Inputs.Flat("mask") {
+		valid += m
+		y := int(tokens[n])
+		weights = append(weights, m*l.weight(math.Exp(now[n][y]-roll[n][y])))
+		var mp, mq float64
+		for v, kept := range markTop[float64](nil, roll[n], l.Head) {
+			if kept {
+				mp, mq = mp+math.Exp(now[n][v]), mq+math.Exp(roll[n][v])
+			}
+		}
+		headP, headQ = append(headP, m*mp), append(headQ, m*mq)
+		ratios = append(ratios, m*max(1-mq, l.Floor)/max(1-mp, l.Floor))
+	}
+	k.Vector("sc_importance_weight", weights)
+	k.Vector("sc_train_head_mass", headP)
+	k.Vector("sc_rollout_head_mass", headQ)
+	k.Vector("sc_tail_ratio", ratios)
+	matchCentred(c, k, &head{size: l.Head, floor: l.Floor}, l, laws, func(n int) (value, dlogp float64) {
+		return detached(weights[n], adv[n], now[n][int(tokens[n])])
+	}, 1/max(valid, 1))
+}
+
+func matchCentredPPO(c *golden.Case, k *golden.Check) {
+	p := c.Params
+	l := &CenteredPPO{EpsLow: p.Float("eps_clip_low"), EpsHigh: p.Float("eps_clip_high"), Cap: p.Float("tis_cap"), Head: len(c.Inputs.Matrix("head_ids")[0]), Floor: 1e-6}
+	now, old, roll := lawsOf(c.Inputs.Matrix("logits")), lawsOf(c.Inputs.Matrix("old_logits")), lawsOf(c.Inputs.Matrix("sampler_logits"))
+	adv, tokens, mask := c.Inputs.Flat("adv"), c.Inputs.Flat("tokens"), c.Inputs.Flat("mask")
+	valid, sum := 0.0, 0.0
+	for _, m := range mask {
+		valid += m
+	}
+	base := func(n int) (value, dlogp float64) {
+		y := int(tokens[n])
+		w := min(math.Exp(old[n][y]-roll[n][y]), l.Cap)
+		r, dr := ratio(now[n][y]-old[n][y], farthest)
+		s := clipped(adv[n], r, dr, 1-l.EpsLow, 1+l.EpsHigh, 0, 0)
+		return w * s.value, w * s.dlogp
+	}
+	h := &head{size: l.Head, floor: l.Floor}
+	var corrections []float64
+	for n := range now {
+		value, _ := base(n)
+		sum += mask[n] * value
+		corrections = append(corrections, mask[n]*adv[n]*centre(h, l, policies[float64]{now[n], old[n], roll[n]}, adv[n], make([]float64, len(now[n])), 0))
+	}
+	k.Scalar("base_loss", sum/max(valid, 1))
+	k.Vector("correction", corrections)
+	matchCentred(c, k, h, l,
+		func(n int) policies[float64] { return policies[float64]{now[n], old[n], roll[n]} }, base, 1/max(valid, 1))
+}
+
+// matchCentredIPO has laws over a recorded sampling support, on which the policy is renormalised.
+func matchCentredIPO(c *golden.Case, k *golden.Check) {
+	p := c.Params
+	l := &CenteredIPO{Delta: p.Float("eps"), Cap: p.Float("max_importance_ratio")}
+	whole := lawsOf(c.Inputs.Matrix("logits"))
+	support, logq := c.Inputs.Matrix("support_ids"), c.Inputs.Matrix("sampler_support_logp")
+	adv, tokens := c.Inputs.Flat("adv"), c.Inputs.Flat("tokens")
+	roll, now := make([][]float64, len(whole)), make([][]float64, len(whole))
+	for n := range whole {
+		masked := make([]float64, len(whole[n]))
+		for v := range masked {
+			masked[v] = math.Inf(-1)
+		}
+		roll[n] = append([]float64(nil), masked...)
+		any := false
+		for s, id := range support[n] {
+			if id >= 0 {
+				any = true
+				roll[n][int(id)], masked[int(id)] = logq[n][s], whole[n][int(id)]
+			}
+		}
+		now[n] = whole[n]
+		if any {
+			now[n] = lawsOf([][]float64{masked})[0]
+		}
+	}
+	base := func(n int) (value, dlogp float64) {
+		y := int(tokens[n])
+		q := roll[n][y]
+		if math.Abs(math.Exp(now[n][y])-math.Exp(q)) > l.Delta {
+			return 0, 0
+		}
+		return live(adv[n], min(math.Exp(now[n][y]-q), l.Cap), min(math.Exp(now[n][y]-q), l.Cap))
+	}
+	var by centering
+	if p.Float("score_centering") != 0 {
+		by = l
+	}
+	matchCentred(c, k, new(head), by, func(n int) policies[float64] { return policies[float64]{now: now[n], roll: roll[n]} }, base, 1/p.Float("rl_scale"))
+}
+
+func matchPrimeLosses(c *golden.Case, k *golden.Check) {
+	p, b := c.Params, paperBatch(c)
+	agg := Aggregation{Mode: "token-sum"} // the scale is the sum of the weights, which need not be whole
+	for n := range b.Advantage {
+		b.Advantage[n] *= p.Float("adv_tau")
+	}
+	b.Weight = c.Inputs.FlatOr("loss_weights")
+	var l Loss
+	switch p.String("type") {
+	case "ipo":
+		l = &IPO{Delta: p.Float("eps"), AdvTau: 1, Cap: p.Float("max_importance_ratio"), Aggregation: agg}
+	case "icepop":
+		l = &PrimeMasked{Low: p.Float("ratio_low"), High: p.Float("ratio_high"), Aggregation: agg}
+	case "ppo":
+		b.Anchor = b.LogpRoll
+		l = &PPOClip{EpsLow: 1 - p.Float("ratio_low"), EpsHigh: p.Float("ratio_high") - 1, Delta: p.Float("max_importance_ratio"), Aggregation: agg}
+	case "cispo":
+		l = &CISPO{EpsLow: 1 - p.Float("ratio_low"), EpsHigh: p.Float("ratio_high") - 1, Anchor: Roll, Level: "token", Aggregation: agg}
+	}
+	out := evaluate(k, l, b)
+	for n := range out.DLogp {
+		out.DLogp[n] /= p.Float("rl_scale")
+	}
+	k.Scaled("loss", out.Loss/p.Float("rl_scale"), largestTerm(out))
+	k.Vector("grad", out.DLogp)
+	for name := range c.Outputs.Sub("metrics") {
+		if value, ok := out.Metric(name); ok {
+			k.MetricMean("metrics", name, value)
+		}
+	}
+}
+
+// matchFlash reads FlashREINFORCE's gate, and that of miles.
+func matchFlash(c *golden.Case, k *golden.Check) {
+	b := paperBatch(c)
+	rewards, mean := c.Inputs.Flat("rewards"), 0.0
+	for _, r := range rewards {
+		mean += r / float64(len(rewards))
+	}
+	var advantages []float64
+	for i, r := range rewards {
+		advantages = append(advantages, r-mean)
+		from, to := b.Span(i)
+		for range to - from {
+			b.Advantage = append(b.Advantage, r-mean)
+		}
+	}
+	m := &correction.Band{Level: "sequence", Statistic: "roll_binary_kl", Aggregate: "mean", Floor: 1e-6, Low: math.Inf(-1),
+		High: c.Params.FloatOr("delta", c.Params.FloatOr("tis_binary_kl_threshold", 0))}
+	pipeline := &correction.Pipeline{Mode: correction.Bypass, Clamp: 30, Weights: &correction.TokenTIS{Cap: math.Inf(1)}, Masks: []correction.Masking{m}}
+	if c.Params.FloatOr("negative_token_fraction", 1) < 1 {
+		pipeline.Masks = append(pipeline.Masks, &correction.FailureTokens{Share: c.Params.Float("negative_token_fraction")})
+		b.Now.Entropy = c.Inputs.Flat("entropies")
+		for _, failed := range c.Inputs.Flat("failures") {
+			b.Correct = append(b.Correct, failed == 0)
+		}
+	}
+	apply(k, pipeline, b)
+	if c.Outputs.Has("advantages") {
+		k.Vector("advantages", advantages)
+	}
+	out := evaluate(k, &Reinforce{Anchor: Roll, Aggregation: Aggregation{Mode: "grpo", Pre: true}}, b)
+	k.Scalar("loss", out.Loss)
+	k.Vector("grad", out.DLogp)
+	if strings.Contains(c.Source, "miles") {
+		k.Vector("weights", appliedWeights(b))
+		return
+	}
+	var admitted, all, kept []float64
+	rate := 0.0
+	for i := range b.Len() {
+		tokens, left := 0.0, 0.0
+		for n := range b.Where(i, b.Mask) {
+			tokens++
+			left += count(b.Active()[n] && (b.Gate == nil || b.Gate[n]))
+		}
+		all, kept, admitted = append(all, tokens), append(kept, left), append(admitted, count(left > 0))
+		rate += count(left > 0) / float64(b.Len())
+	}
+	k.Vector("admitted", admitted)
+	k.Scalar("acceptance_rate", rate)
+	k.Vector("policy_tokens", all)
+	k.Vector("retained_tokens", kept)
+}
+
+// matchSAO reads the loss of SAO; BPCO's advantages are of package advantage.
+func matchSAO(c *golden.Case, k *golden.Check) {
+	b := paperBatch(c)
+	l := NewSAO()
+	l.EpsLow, l.EpsHigh = c.Params.Float("eps_low"), c.Params.Float("eps_high")
+	l.Aggregation = Aggregation{Mode: "seq-sum-token-mean"}
+	out := evaluate(k, l, b)
+	k.Scalar("loss", out.Loss)
+	k.Vector("grad", out.DLogp)
+}
