@@ -56,6 +56,15 @@ var Presets = []Preset{
 	skyrlPreset("skyrl_token_mask", 0, nil, &TokenMask{Low: 0.5, High: 2}),
 	skyrlPreset("skyrl_all", 2, &TokenTIS{Cap: 2}, &Outlier{Low: 1e-4, High: 100},
 		&TokenMask{Low: 0.5, High: 2}, &Geometric{Low: 0.99, High: 1.01}),
+
+	{Name: "kpop", Source: "AReaL metric binary_kl@cbff54d64; prime-rl and verl kpop (bound of prime-rl)", Loss: "ppo_clip", New: func() *Pipeline {
+		return &Pipeline{Clamp: unbounded, Weights: &TokenTIS{Cap: unbounded}, Denominator: Pre,
+			Masks: []Masking{&Band{Level: "token", Statistic: "binary_kl", Aggregate: "mean", Floor: 1e-6, Low: -unbounded, High: 0.1}}}
+	}},
+	{Name: "flash_reinforce", Source: "yifanzhang-pro/FlashREINFORCE@d7604df3a; miles binary_kl_trust_region", Loss: "reinforce", New: func() *Pipeline {
+		return &Pipeline{Mode: Bypass, Clamp: 30, Weights: &TokenTIS{Cap: unbounded}, Denominator: Pre,
+			Masks: []Masking{&Band{Level: "sequence", Statistic: "roll_binary_kl", Aggregate: "mean", Floor: 1e-6, Low: -unbounded, High: 5e-3}}}
+	}},
 }
 
 // Summary says what the preset does, in one line.
