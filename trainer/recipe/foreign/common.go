@@ -147,11 +147,11 @@ func Frameworks() []string { return names() }
 // Keys lists the keys of a framework's configuration: those of its correction, and all others.
 func Keys(name string) []Key {
 	var list []Key
-	at := slices.IndexFunc(frameworks, func(f *framework) bool { return f.name == name })
+	at := slices.IndexFunc(frameworks(), func(f *framework) bool { return f.name == name })
 	if at < 0 {
 		return nil
 	}
-	f := frameworks[at]
+	f := frameworks()[at]
 	for _, key := range f.correctionKeys() {
 		list = append(list, Key{Key: key, Field: "correction"})
 	}

@@ -59,7 +59,7 @@ func (c *Config) take(field, value string, keys ...string) {
 // Configured reports whether anything is to be corrected, by weights, by masks or
 // by the loss itself.
 func (c *Config) Configured() bool {
-	return c.Off != "" || c.Pipeline.Weights != nil || len(c.Pipeline.Masks) > 0 || c.Framework == prime.name
+	return c.Off != "" || c.Pipeline.Weights != nil || len(c.Pipeline.Masks) > 0 || c.Framework == "prime-rl"
 }
 
 // Assignments are the fields of a recipe, as --set takes them.
@@ -93,45 +93,21 @@ func (c *Config) Changes() ([]recipe.Change, error) {
 	return list, nil
 }
 
-// framework is a trainer whose configuration is known.
+// framework is a trainer whose configuration is known, as load has it from its file.
 type framework struct {
-	name string
-	// sections belong to the correction: a key that is like one of theirs is a misspelling.
-	sections []section
-	// loose keys of the correction stand anywhere, alone or below others.
-	loose []string
-	// lora are pairs of keys, the rank and alpha of adapters.
-	lora [][2]string
-	// own are the beginnings of keys that are nobody else's.
-	own []string
-	// program is part of the name of what it starts, where that says whose it is.
-	program string
-	// root is the first part of keys that only this framework has, where it reads another's keys, too.
-	root string
-	// mark is a text that stands in the values of this framework's configurations alone, where it reads another's keys, too.
-	mark string
-	// blocks are the sections whose inside may be given alone.
-	blocks []string
-	// table are all other keys, by their full paths.
-	table *table
-	// unset are the framework's own values of what a configuration may leave out, as assignments to a recipe, a line each.
-	unset string
-	// removed are keys that the framework had, each line with what is said of them.
-	removed string
-	// pipeline is what its correction has next to weights and masks.
-	pipeline correction.Pipeline
-	// batch says which keys state how many updates a batch has.
-	batch batches
-	// prepare puts settings into the form that the table reads, read adds what the table does not say, and write writes the correction where its rows do not.
-	prepare func(v *values, c *Config)
-	read    func(v *values, c *Config)
-	write   func(w *writing, r recipe.Recipe)
-	// syntax is how it is written: yaml, flags, dashes, overrides, call or toml, also what goes with every correction, and under what stands before a loose key.
-	syntax string
-	also   []pair
-	under  map[string]string
-	// inFile are keys that stand in a file of their own.
-	inFile *regexp.Regexp
+	name, program, root, mark, syntax string
+	sections                          []section
+	loose, own, blocks                []string
+	lora                              [][2]string
+	table                             *table
+	unset, removed, upper             []string
+	pipeline                          correction.Pipeline
+	batch                             batches
+	also, why, notes, same            []pair
+	under, null                       map[string]string
+	implied                           []implied
+	inFile                            *regexp.Regexp
+	hooks                             hooks
 }
 
 // batches are the keys of the prompts of a batch, the responses of a prompt, if a minibatch counts those, and the size of a minibatch; steps
@@ -182,43 +158,38 @@ func (f *framework) path(key string) string {
 	return f.under[key] + key
 }
 
-// section is a part of a configuration, by the name of the field that holds it.
+// section is a part of a configuration, by the name of the field that holds it, the path where it is written, with a point, and its keys.
 type section struct {
-	name string
-	keys []string
-	// at is the path of the section, with a point.
-	at string
+	name, at string
+	keys     []string
 }
 
-// frameworks are in the order in which they are listed.
-var frameworks = complete(&verl, &skyrl, &trl, &slime, &vime, &nemo, &areal, &openrlhf, &roll, &prime, &openInstruct, &swift, &rllm, &torchtitan, &tinker)
-
-// complete gives the keys of the groups lines in the tables.
-func complete(list ...*framework) []*framework {
-	for _, f := range list {
-		own := f.correctionKeys()
-		for _, g := range f.table.groups {
-			part := g.part
-			switch part {
-			case "weights", "mask", "mode", "note":
-				part = "correction"
-			case "aggregation":
-				part = "loss"
-			}
-			for _, key := range g.keys {
-				if !slices.Contains(own, key) && f.table.keys[key] == nil && !slices.ContainsFunc(f.sections, func(s section) bool { return s.has(key) }) {
-					f.table.set(&entry{key: key, field: part})
-				}
+// complete gives the keys of the groups lines in the table.
+func (f *framework) complete() {
+	own := f.correctionKeys()
+	for _, g := range f.table.groups {
+		part := g.part
+		switch part {
+		case "weights", "mask", "mode", "note":
+			part = "correction"
+		case "aggregation":
+			part = "loss"
+		}
+		for _, key := range g.keys {
+			if !slices.Contains(own, key) && f.table.keys[key] == nil && !slices.ContainsFunc(f.sections, func(s section) bool { return s.has(key) }) {
+				f.table.set(&entry{key: key, field: part})
 			}
 		}
 	}
-	return list
 }
+
+// settingOf is a setting that the text does not have.
+func settingOf(text string) source.Setting { return source.Setting{Text: text} }
 
 // names lists the frameworks.
 func names() []string {
 	var list []string
-	for _, f := range frameworks {
+	for _, f := range frameworks() {
 		list = append(list, f.name)
 	}
 	return list
@@ -252,16 +223,7 @@ func ReadWith(name, file string, text []byte, parent func(path string) ([]byte, 
 	}
 	c := &Config{Framework: f.name, Source: file, Pipeline: &correction.Pipeline{}, Notes: inherited.notes, open: inherited.missing}
 	*c.Pipeline = f.pipeline
-	if f.prepare != nil {
-		f.prepare(v, c)
-	}
-	f.readGroups(v, c)
-	f.batch.read(v, c)
-	if f.read != nil {
-		f.read(v, c)
-	}
-	c.takeLoRA(v, f.lora)
-	f.table.direct(v, c)
+	f.read(v, c)
 	if len(v.faults) == 0 {
 		if err := c.Pipeline.Validate(); err != nil {
 			v.faults = recipe.Faults{{Source: file, Problem: f.name + ": " + err.Error()}}

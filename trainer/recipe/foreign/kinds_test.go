@@ -7,7 +7,7 @@ import (
 
 // TestReasonOfNumbers says of no number format and no micro-batch that it is placement, in any framework's tables.
 func TestReasonOfNumbers(t *testing.T) {
-	for _, f := range frameworks {
+	for _, f := range frameworks() {
 		for _, e := range f.table.prefixes {
 			if e.reason != "place" && e.reason != "model" || formatKeys.MatchString(e.key) {
 				continue

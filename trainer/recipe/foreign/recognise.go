@@ -21,7 +21,7 @@ type candidate struct {
 // recognise finds whose keys they are, and in which of the documents: the most win.
 func recognise(name, file string, documents []source.Document) (*framework, source.Document, error) {
 	var list []candidate
-	for _, f := range frameworks {
+	for _, f := range frameworks() {
 		if name != "" && f.name != name {
 			continue
 		}

@@ -56,11 +56,11 @@ func TestRegistries(t *testing.T) {
 				t.Errorf("%s: nothing of the kind %s", r.Framework, kind)
 			}
 		}
-		at := slices.IndexFunc(frameworks, func(f *framework) bool { return f.name == r.Framework })
-		if at < 0 || r.Framework == rllm.name || r.Framework == swift.name { // of its backend, and TRL's
+		at := slices.IndexFunc(frameworks(), func(f *framework) bool { return f.name == r.Framework })
+		if at < 0 || r.Framework == "rllm" || r.Framework == "ms-swift" { // of its backend, and TRL's
 			continue
 		}
-		for _, g := range frameworks[at].table.groups {
+		for _, g := range frameworks()[at].table.groups {
 			if g.choose == nil || !regexp.MustCompile(`estimator|algo\.type|loss_type|loss_mode|loss_agg|reduction|variant|loss_fn$|\.name$|^type$`).MatchString(g.choose[0]) || !slices.Contains([]string{"loss", "advantage", "aggregation"}, g.part) {
 				continue
 			}

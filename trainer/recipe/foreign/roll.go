@@ -2,32 +2,9 @@ package foreign
 
 import (
 	"fmt"
-	"math"
 
 	"driftlab/trainer/method/correction"
-	"driftlab/trainer/recipe/foreign/source"
 )
-
-// roll: train_infer_correction.
-var roll = framework{
-	name: "roll",
-	sections: []section{{"train_infer_correction", []string{"is_weight.enabled", "is_weight.weight_type", "is_weight.upper_bound", "is_weight.detach",
-		"filters", "filters.*.enabled", "filters.*.agg_type", "filters.*.ratio_enabled", "filters.*.ratio_low", "filters.*.ratio_high",
-		"filters.*.diff_enabled", "filters.*.diff_low", "filters.*.diff_high"}, "train_infer_correction."}},
-	own:      []string{"train_infer_corr"},
-	table:    rollTable,
-	syntax:   "yaml",
-	pipeline: correction.Pipeline{Clamp: math.Inf(1)},
-	prepare: func(v *values, c *Config) {
-		if top := "is_weight.upper_bound"; v.nulled(top) {
-			v.by[top] = source.Setting{Text: "inf"}
-		}
-	},
-	read: readROLL,
-	unset: `
-kl={name: none}
-learner.epochs=1`,
-}
 
 func readROLL(v *values, c *Config) {
 	p := c.Pipeline
@@ -130,101 +107,3 @@ func rollNormalization(v *values, estimator string) (mean, std string) {
 	}
 	return word("norm_mean_type", ""), word("norm_std_type", "")
 }
-
-// rollTable is of ROLL's RLVR and agentic pipelines: alibaba/ROLL roll/configs/base_config.py,
-// roll/configs/worker_config.py, roll/configs/generating_args.py, roll/pipeline/agentic/agentic_actor_pg_worker.py.
-var rollTable = parseTable(`
-norm_mean_type norm_std_type reward_normalization.norm_mean_type reward_normalization.norm_std_type reward_normalization.grouping reward_normalization.method whiten_advantages > advantage
-target_kl kl_horizon : feature
-ppo_epochs = learner.epochs
-train_env_manager.group_size num_return_sequences_in_group actor_infer.generating_args.num_return_sequences student_infer.generating_args.num_return_sequences = rollout.group
-student_infer.generating_args.temperature actor_infer.generating_args.temperature = rollout.temperature
-student_infer.generating_args.top_p actor_infer.generating_args.top_p = rollout.top_p
-student_infer.generating_args.top_k actor_infer.generating_args.top_k = rollout.top_k
-student_train.model_args.dtype actor_train.model_args.dtype ~ learner.numerics
-student_infer.model_args.dtype actor_infer.model_args.dtype actor_infer.strategy_args.strategy_config.dtype ~ rollout.numerics
-actor_infer.strategy_args.strategy_config.kv_cache_dtype ~ rollout.numerics.kv_cache
-rollout_batch_size actor_train.training_args.gradient_accumulation_steps : batch
-actor_infer.generating_args.max_new_tokens response_length prompt_length sequence_length max_tokens_per_step : length
-actor_infer.generating_args.* : feature
-actor_train.training_args.learning_rate actor_train.training_args.weight_decay actor_train.training_args.warmup_steps actor_train.training_args.warmup_ratio actor_train.training_args.lr_scheduler_type actor_train.training_args.num_train_epochs max_grad_norm : optimizer
-actor_train.model_args.* pretrain reward_pretrain reference.model_args.* : model
-advantage_clip : feature
-reward_clip use_reward_scaling reward_normalize* use_reward_norm reward_norm reward_scale whiten_rewards add_len_reward reward_shift reward.* rewards.* : reward
-difficulty* query_filter* max_additional_running_prompts is_use_additional_prompts max_running_requests is_num_return* use_additional_prompts : filter
-enable_old_logprobs_recompute force_disable_old_logprobs_recompute enable_reference importance_sampling use_length* length_loss_weight difficulty_loss_weight* postive_loss_coef positive_loss_coef use_segment* ratio_type error_max_len* : feature
-step_reward_gamma step_reward_weight episode_reward_weight max_actions_per_traj val_env_manager.* train_env_manager.* custom_envs.* env* : reward
-student_infer.generating_args.max_new_tokens : length
-student_infer.generating_args.* : feature
-student_train.training_args.* : optimizer
-student_train.* student_infer.* : place
-critic.* critic_warmup value_clip : critic
-opd* teacher* student* is_pure_opd use_opd : teacher
-validation.* val_* eval_* : eval
-actor_train.* actor_infer.* reference.* system_envs.* num_gpus_per_node num_nodes is_offload* model_update* transfer* router_args.* : place
-checkpoint_config.* track_with tracker_kwargs.* logging* render_save_dir output_dir base_dir save_* exp_name rollout_dump_dir profiler* max_ckpt_to_keep log_* resume_from_checkpoint length_profiler_dir hydra.* : log
-max_steps seed local_rank rpc_timeout offload* : run
-data* tag* domain* : data
-defaults defaults.* : base
-pg_* actor_train.pg_* : feature
-
-TYPE := is_weight.enabled=true is_weight.weight_type?token
-CAP := cap=is_weight.upper_bound?1.2
-[weights]
-$TYPE=sequence -> sequence_tis $CAP
-$TYPE=geometric -> geometric_tis $CAP eps:1e-08
-$TYPE=geometric ~> geometric_tis $CAP
-$TYPE=segment -> segment_tis $CAP by:run geometric:true eps:1e-08
-$TYPE=token -> token_tis $CAP
-
-F := filters.0.enabled=true filters.0
-RATIO := low=filters.0.ratio_low high=filters.0.ratio_high
-DIFF := low=filters.0.diff_low high=filters.0.diff_high
-[mask]
-$F.agg_type=token filters.0.ratio_enabled=true ~> band level:token statistic:ratio aggregate:mean $RATIO
-$F.agg_type=token filters.0.ratio_enabled=true ~> token_mask $RATIO
-$F.agg_type=segment filters.0.ratio_enabled=true ~> band level:segment statistic:ratio aggregate:mean $RATIO
-$F.agg_type=geometric filters.0.ratio_enabled=true ~> band level:sequence statistic:ratio aggregate:mean $RATIO
-$F.agg_type=geometric filters.0.ratio_enabled=true ~> geometric $RATIO
-$F.agg_type=sequence filters.0.ratio_enabled=true ~> band level:sequence statistic:ratio aggregate:sum $RATIO
-$F.agg_type=sequence filters.0.ratio_enabled=true ~> sequence_mask $RATIO
-$F.agg_type=token filters.0.diff_enabled=true ~> band level:token statistic:difference aggregate:mean $DIFF
-$F.agg_type=segment filters.0.diff_enabled=true ~> band level:segment statistic:difference aggregate:mean $DIFF
-$F.agg_type=geometric filters.0.diff_enabled=true ~> band level:sequence statistic:difference aggregate:mean $DIFF
-$F.agg_type=sequence filters.0.diff_enabled=true ~> band level:sequence statistic:difference aggregate:sum $DIFF
-
-[mask]
-max_len_mask=true -> truncated
-
-LOW := pg_clip_low?0.2
-HIGH := pg_clip_high?0.2
-[loss!] actor_train.pg_variant|pg_variant?ppo
-use_topr_loss=true -> topr positive_weight=actor_train.topr_positive_weight?1 negative_weight=actor_train.topr_negative_weight?1
-topr -> topr positive_weight=actor_train.topr_positive_weight?1 negative_weight=actor_train.topr_negative_weight?1
-ppo use_pg_clip_range=true dual_clip_loss=true -> ppo_clip eps_low=$LOW eps_high=$HIGH dual_clip=roll@pg_clip_low?0.2
-ppo use_pg_clip_range=true -> ppo_clip eps_low=$LOW eps_high=$HIGH dual_clip:0
-ppo dual_clip_loss=true -> ppo_clip eps_low=pg_clip?0.2 eps_high=pg_clip?0.2 dual_clip=roll@pg_clip?0.2
-ppo -> ppo_clip eps_low=pg_clip?0.2 eps_high=pg_clip?0.2 dual_clip:0
-vanilla -> reinforce
-cispo -> cispo eps_low=actor_train.cispo_epsilon_low?0.1 eps_high=actor_train.cispo_epsilon_high?0.1 unified_mask=actor_train.cispo_use_unified_mask?false
-kimi15 -> kimi tau=actor_train.kimi15_tau?0.1 aggregation:own
-
-[aggregation] loss_agg_mode
-token-mean,seq-mean-token-sum,seq-mean-token-mean,seq-mean-token-sum-norm -> =
-
-[advantage] adv_estimator
-gae -> gae gamma=gamma?1 lam=lambd?0.95
-grpo,reinforce -> -
-
-[kl]
-use_kl_loss=true -> k3 coef=kl_loss_coef?0 in:loss
-add_token_level_kl=true -> k1 name=kl@kl_penalty?kl coef=init_kl_coef?0.2 in:reward
-?init_kl_coef|use_kl_loss|add_token_level_kl -> none coef:0
-
-[terms]
-?entropy_loss_coef -> entropy coef=entropy_loss_coef?0
-
-[schedule]
-?async_generation_ratio async_generation_ratio!=0 -> roll_flash ratio_percent=percent@async_generation_ratio
-?async_generation_ratio -> sync
-`)

@@ -11,7 +11,7 @@ import (
 // fillUnset sets what the configuration leaves out to the framework's own values, and lists them. The inside of a section says nothing of the
 // rest, nor does a file whose parent was not found.
 func (f *framework) fillUnset(v *values, c *Config) {
-	if v.block || c.open || f.unset == "" {
+	if v.block || c.open || f.unset == nil {
 		return
 	}
 	stated := map[string]bool{}
@@ -20,8 +20,7 @@ func (f *framework) fillUnset(v *values, c *Config) {
 		stated[field] = true
 	}
 	var filled []string
-	for line := range strings.Lines(f.unset) {
-		line = strings.TrimSpace(line)
+	for _, line := range f.unset {
 		field, value, ok := strings.Cut(line, "=")
 		switch {
 		case !ok || stated[field]:
@@ -40,11 +39,8 @@ func (f *framework) fillUnset(v *values, c *Config) {
 
 // unsure says which keys were removed from the framework, and that the correction is not known where its section has keys that are not.
 func (f *framework) unsure(v *values, c *Config) {
-	for line := range strings.Lines(f.removed) {
-		keys, text, ok := strings.Cut(strings.TrimSpace(line), ": ")
-		if !ok {
-			continue
-		}
+	for _, line := range f.removed {
+		keys, text, _ := strings.Cut(line, ": ")
 		var given []string
 		for key := range strings.FieldsSeq(keys) {
 			at := slices.IndexFunc(v.all, func(s source.Setting) bool { _, below := s.Below(key); return below })

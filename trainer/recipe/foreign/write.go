@@ -27,11 +27,11 @@ func Write(name string, r recipe.Recipe) (text string, notes []string) {
 
 // write is what a recipe has, of the correction, and what it changes of another.
 func write(name string, base, r recipe.Recipe) (text string, notes []string) {
-	at := slices.IndexFunc(frameworks, func(f *framework) bool { return f.name == name && f.syntax != "" })
+	at := slices.IndexFunc(frameworks(), func(f *framework) bool { return f.name == name && f.syntax != "" })
 	if at < 0 {
 		return "", []string{"nothing is written for " + name}
 	}
-	w := &writing{framework: frameworks[at], had: parts(base), want: parts(r), pipeline: r.Correction.Pipeline()}
+	w := &writing{framework: frameworks()[at], had: parts(base), want: parts(r), recipe: r, pipeline: r.Correction.Pipeline()}
 	w.all(r)
 	if len(w.pairs) == 0 {
 		return "", w.notes
@@ -42,7 +42,7 @@ func write(name string, base, r recipe.Recipe) (text string, notes []string) {
 // Writable lists the frameworks that Write knows.
 func Writable() []string {
 	var list []string
-	for _, f := range frameworks {
+	for _, f := range frameworks() {
 		if f.syntax != "" {
 			list = append(list, f.name)
 		}
@@ -54,6 +54,7 @@ func Writable() []string {
 type writing struct {
 	framework *framework
 	had, want map[string]any
+	recipe    recipe.Recipe
 	pipeline  *correction.Pipeline
 	pairs     []pair
 	comment   string
@@ -96,8 +97,8 @@ func shown(x any) string {
 func (w *writing) all(r recipe.Recipe) {
 	f := w.framework
 	whole, part := w.minibatches(r)
-	if f.write != nil {
-		f.write(w, r)
+	if f.hooks.write != nil {
+		f.hooks.write(w)
 	} else {
 		w.correction()
 	}
