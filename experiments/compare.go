@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"driftlab/experiments/queue"
-	"driftlab/experiments/sweep"
+	"driftlab/experiments/study"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
@@ -20,7 +19,7 @@ type Options struct {
 	Workers int
 	// Progress is called as runs advance, never from two goroutines at once. Its
 	// units are steps.
-	Progress func(queue.Progress)
+	Progress func(study.Progress)
 }
 
 // Compare runs every recipe with every seed and returns the records in that
@@ -29,21 +28,22 @@ type Options struct {
 // failure, or a cancelled context, stops the rest; with a directory, calling
 // again takes everything up where it was.
 func Compare(ctx context.Context, recipes []recipe.Recipe, seeds []uint64, o Options) ([]*record.Record, error) {
-	var jobs []queue.Job[*record.Record]
+	var tasks []study.Task
+	records := make([]*record.Record, len(recipes)*len(seeds))
 	for i := range recipes {
-		for _, seed := range seeds {
-			r := recipes[i]
+		for k, seed := range seeds {
+			r, at := recipes[i], i*len(seeds)+k
 			r.Seed = seed
 			dir := runDir(o.Dir, recipes, i, seed)
-			jobs = append(jobs, queue.Job[*record.Record]{
+			tasks = append(tasks, study.Task{
 				Name: fmt.Sprintf("%s, seed %d", r.Name, seed), Units: r.Steps, Cost: r.Work(),
-				Do: func(ctx context.Context, d *queue.JobContext) (*record.Record, error) {
-					run, _, err := sweep.Train(ctx, d, r, dir)
-					return run, err
+				Make: func(ctx context.Context, d *study.TaskContext) (outcome, curve any, err error) {
+					records[at], _, err = study.Train(ctx, d, r, dir)
+					return nil, nil, err
 				}})
 		}
 	}
-	return queue.Queue[*record.Record]{Cores: o.Workers, Progress: o.Progress}.Run(ctx, jobs)
+	return records, study.Work{Cores: o.Workers, Progress: o.Progress}.Do(ctx, tasks)
 }
 
 // runDir is the folder of one run; recipes of the same name are distinguished by

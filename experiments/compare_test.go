@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/experiments/queue"
+	"driftlab/experiments/study"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
@@ -20,8 +20,8 @@ func TestCompareTakenUp(t *testing.T) {
 	longer := r
 	longer.Steps = 3
 	dir := t.TempDir()
-	compare := func(o Options) (records []*record.Record, last queue.Progress) {
-		o.Progress = func(p queue.Progress) { last = p }
+	compare := func(o Options) (records []*record.Record, last study.Progress) {
+		o.Progress = func(p study.Progress) { last = p }
 		records, err := Compare(context.Background(), []recipe.Recipe{longer, r}, []uint64{1, 2}, o)
 		if err != nil {
 			t.Fatal(err)

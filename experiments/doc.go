@@ -7,9 +7,7 @@
 // Runs share nothing and each takes one core, so they go side by side; what
 // they find depends on neither their number nor their order.
 //
-//	queue       jobs that share nothing, side by side
-//	sweep       grids of recipes: a line for each run, parts that are put together
-//	stats       intervals over paired seeds, tests, trends
+//	study       plans, cells and their folder: grids of recipes, shards that are put together
 //	claim       what a claim is made of, and how it is judged
 //	claims      the list of them; below it the claims by theme, one file each
 //	reproduce   measures claims, keeps what was measured, writes their pages

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/experiments/sweep"
+	"driftlab/experiments/study"
 	"driftlab/results"
 	"driftlab/results/figure"
 )
@@ -120,7 +120,7 @@ func (h *HeadlineResult) Report(published []ArmOutcome, glossary []results.Term)
 	story.Blocks = append(story.Blocks, h.OutcomeTable(published), h.correctionTable())
 	// The sections of FromGroups after its outcome table, which the story replaces.
 	r.Sections = append([]results.Section{story, gap}, r.Sections[1:]...)
-	if t := sweep.NoEffectTable(h.NoEffects); t != nil {
+	if t := study.NoEffectTable(h.NoEffects); t != nil {
 		r.Sections = append(r.Sections, results.Section{Heading: "Settings without effect", Blocks: []results.Block{t}})
 	}
 	return r

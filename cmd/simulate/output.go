@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"driftlab/experiments/queue"
+	"driftlab/experiments/study"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer"
@@ -104,20 +104,20 @@ func (m *meter) run(label string) func(trainer.Progress) {
 
 // queue returns what to call as a queue of jobs advances. What had been done
 // before does not count towards the rate.
-func (m *meter) queue() func(queue.Progress) {
+func (m *meter) queue() func(study.Progress) {
 	kept := 0
-	return func(p queue.Progress) {
+	return func(p study.Progress) {
 		m.mu.Lock()
 		m.total = p.Total
 		if m.bar != nil {
 			m.bar.ChangeMax(p.Total)
 		}
-		m.open = p.Jobs - p.Ended
+		m.open = p.Tasks - p.Ended
 		done := m.done
 		m.mu.Unlock()
 		note := p.Latest
-		if p.Jobs != p.Total {
-			note = fmt.Sprintf("run %d/%d  %s", min(p.Ended+1, p.Jobs), p.Jobs, note)
+		if p.Tasks != p.Total {
+			note = fmt.Sprintf("run %d/%d  %s", min(p.Ended+1, p.Tasks), p.Tasks, note)
 		}
 		if p.Note != "" {
 			note += "  " + p.Note

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"driftlab/experiments/queue"
+	"driftlab/experiments/study"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer"
@@ -116,7 +116,7 @@ func TestMeterBarFitsTerminal(t *testing.T) {
 			m.mu.Lock()
 			m.first = time.Now().Add(-time.Minute)
 			m.mu.Unlock()
-			jobs(queue.Progress{Done: 100 * done, Total: 3600, Ended: done, Jobs: 30, Latest: "lag16-opsm-with-a-long-name seed 3  reward 0.55  KL 1.0e-5  length 20.0"})
+			jobs(study.Progress{Done: 100 * done, Total: 3600, Ended: done, Tasks: 30, Latest: "lag16-opsm-with-a-long-name seed 3  reward 0.55  KL 1.0e-5  length 20.0"})
 		}
 		if strings.Contains(out.String(), "\n") {
 			t.Errorf("%d columns: a line per refresh:\n%q", columns, out.String())
@@ -197,11 +197,11 @@ func TestMeter(t *testing.T) {
 	// Of a queue the last line is that of its last job, not of the last step.
 	out.Reset()
 	jobs := a.meter(false, "sweep", "step", 0).queue()
-	jobs(queue.Progress{Done: 8, Total: 8, Ended: 1, Jobs: 2, Latest: "second"})
+	jobs(study.Progress{Done: 8, Total: 8, Ended: 1, Tasks: 2, Latest: "second"})
 	if out.Len() > 0 {
 		t.Errorf("before the last job has ended: %q", out.String())
 	}
-	jobs(queue.Progress{Done: 8, Total: 8, Ended: 2, Jobs: 2, Latest: "second"})
+	jobs(study.Progress{Done: 8, Total: 8, Ended: 2, Tasks: 2, Latest: "second"})
 	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "sweep: step 8/8, run 2/2, second") {
 		t.Errorf("at the end of a queue: %q", got)
 	}

@@ -25,7 +25,7 @@ func pythonWithPandas(t *testing.T) string {
 // TestPandasLines runs the Python lines of the page of sweeps on a sweep's table of steps: they print the
 // mean of each setting, and write a file for each run whose steps count from 0. The notebook ranks the settings.
 func TestPandasLines(t *testing.T) {
-	page, err := os.ReadFile("../../experiments/sweep/README.md")
+	page, err := os.ReadFile("../../experiments/study/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestPandasLines(t *testing.T) {
 	if block == nil {
 		t.Fatal("the page of sweeps has no Python lines")
 	}
-	notebook, err := filepath.Abs("../../experiments/sweep/ranking.py")
+	notebook, err := filepath.Abs("../../experiments/study/ranking.py")
 	if err != nil {
 		t.Fatal(err)
 	}

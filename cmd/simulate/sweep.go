@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"driftlab/experiments/queue"
 	runner "driftlab/experiments/run"
-	"driftlab/experiments/sweep"
+	"driftlab/experiments/study"
 	"driftlab/experiments/table"
 	"driftlab/results/figure"
 	"driftlab/results/record"
@@ -47,7 +46,7 @@ func (c *sweepRunCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	o := sweep.Options{Dir: cmp.Or(c.Out, filepath.Join("runs", "sweep-"+plan.Name)), Keep: c.Keep, Workers: c.workers(), Now: time.Now}
+	o := study.Options{Dir: cmp.Or(c.Out, filepath.Join("runs", "sweep-"+plan.Name)), Keep: c.Keep, Workers: c.workers(), Now: time.Now}
 	if o.Only, err = c.only(plan); err != nil {
 		return err
 	}
@@ -74,12 +73,12 @@ func (c *sweepRunCmd) Run(a *app) error {
 	m := a.meter(c.Quiet, "sweep", "step", 0)
 	o.Progress = m.queue()
 	end := a.signals.begin()
-	err = sweep.Run(a.ctx, grid, o)
+	err = grid.Run(a.ctx, o)
 	m.close()
 	if stopped := end(); err == nil {
 		err = stopped
 	}
-	var failed sweep.FailedRuns
+	var failed study.FailedTasks
 	if err != nil && !errors.As(err, &failed) {
 		return resumable(err, o.Dir)
 	}
@@ -87,7 +86,7 @@ func (c *sweepRunCmd) Run(a *app) error {
 		fmt.Fprintf(a.stdout, "Part %d of %d: %s\nWhen all parts are finished: simulate sweep merge %s\n", o.Shard.Index, o.Shard.Count, o.Dir, whole)
 		return err
 	}
-	done, fault := sweep.Finish(o.Dir, tables)
+	done, fault := study.Finish(o.Dir, tables)
 	if fault != nil {
 		return errors.Join(fault, err)
 	}
@@ -103,15 +102,15 @@ func (c *sweepRunCmd) choosesLoss() bool {
 }
 
 // shard is the part that the flag names, or else the environment of a job.
-func (c *sweepRunCmd) shard(a *app) (sweep.Shard, error) {
+func (c *sweepRunCmd) shard(a *app) (study.Shard, error) {
 	if c.Shard != "" {
-		s, err := sweep.ParseShard(c.Shard)
+		s, err := study.ParseShard(c.Shard)
 		if err != nil {
 			return s, bad("--shard: %w", err)
 		}
 		return s, nil
 	}
-	s, from, err := sweep.ShardOf(os.Getenv)
+	s, from, err := study.ShardOf(os.Getenv)
 	if err != nil {
 		return s, badInput{err}
 	}
@@ -122,8 +121,8 @@ func (c *sweepRunCmd) shard(a *app) (sweep.Shard, error) {
 }
 
 // plan reads the file, or makes a plan of the flags.
-func (c *sweepRunCmd) plan() (*sweep.Plan, error) {
-	var plan *sweep.Plan
+func (c *sweepRunCmd) plan() (*study.Plan, error) {
+	var plan *study.Plan
 	if len(c.Sweep) == 0 {
 		if len(c.Of) != 1 {
 			return nil, bad("sweep: give one file, or recipes with --sweep")
@@ -141,7 +140,7 @@ func (c *sweepRunCmd) plan() (*sweep.Plan, error) {
 		return nil, bad("--loss: adds to the methods of a file: with --sweep use loss=A,B")
 	} else {
 		var err error
-		if plan, err = sweep.ParseFlags(c.Of, c.Sweep); err != nil {
+		if plan, err = study.ParseFlags(c.Of, c.Sweep); err != nil {
 			return nil, err
 		}
 		r, err := recipe.Load(c.Of[0])
@@ -170,14 +169,14 @@ func (c *sweepRunCmd) plan() (*sweep.Plan, error) {
 }
 
 // readPlan reads the file of a sweep.
-func readPlan(file string) (*sweep.Plan, error) {
+func readPlan(file string) (*study.Plan, error) {
 	text, shipped := table.Text(file)
 	var err error
 	if !shipped {
 		text, err = record.ReadFile(file)
 	}
 	if err == nil {
-		plan, fault := sweep.Parse(file, text)
+		plan, fault := study.Parse(file, text)
 		if fault == nil {
 			return plan, nil
 		}
@@ -194,9 +193,9 @@ func readPlan(file string) (*sweep.Plan, error) {
 }
 
 // only reads the conditions of --only.
-func (c *sweepRunCmd) only(plan *sweep.Plan) (list []sweep.Condition, err error) {
+func (c *sweepRunCmd) only(plan *study.Plan) (list []study.Condition, err error) {
 	for _, text := range c.Only {
-		one, err := sweep.ParseCondition(text)
+		one, err := study.ParseCondition(text)
 		if err == nil {
 			err = plan.Check(one)
 		}
@@ -219,7 +218,7 @@ func sweepFault(err error) error {
 }
 
 // dryRun says what there is to do.
-func (a *app) dryRun(g *sweep.Grid, o sweep.Options, loss bool) error {
+func (a *app) dryRun(g *study.Grid, o study.Options, loss bool) error {
 	left, err := g.Left(o)
 	if err != nil {
 		return err
@@ -240,7 +239,7 @@ func (a *app) dryRun(g *sweep.Grid, o sweep.Options, loss bool) error {
 	}
 	pace, finished := g.Pace(o.Dir)
 	how := fmt.Sprintf("from the times of %s", figure.Count(finished, "finished run"))
-	atOnce := queue.Parallelism(o.Workers) // as many as those were
+	atOnce := study.Parallelism(o.Workers) // as many as those were
 	if finished == 0 {
 		atOnce = o.Workers
 		var timed int
@@ -256,7 +255,7 @@ func (a *app) dryRun(g *sweep.Grid, o sweep.Options, loss bool) error {
 
 // timing makes a few steps of some runs, the first and others evenly from the list,
 // and returns how many seconds a unit of cost takes.
-func timing(ctx context.Context, left []*sweep.Cell) (pace float64, runs int, err error) {
+func timing(ctx context.Context, left []*study.Cell) (pace float64, runs int, err error) {
 	const most, steps = 4, 3
 	var took, cost float64
 	for i := range min(most, len(left)) {

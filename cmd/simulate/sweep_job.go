@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"driftlab/experiments/sweep"
+	"driftlab/experiments/study"
 	"driftlab/results"
 	"driftlab/results/columnar"
 	"driftlab/trainer/recipe"
@@ -31,7 +31,7 @@ type sweepJobCmd struct {
 
 // Run prints the file.
 func (c *sweepJobCmd) Run(a *app) error {
-	j := sweep.Job{Args: c.Of, Parts: int(c.Parts), Partition: c.Partition, Account: c.Account, CPUs: int(c.CPUs), Memory: c.Memory, Time: c.Time, Image: c.Image}
+	j := study.ClusterJob{Args: c.Of, Parts: int(c.Parts), Partition: c.Partition, Account: c.Account, CPUs: int(c.CPUs), Memory: c.Memory, Time: c.Time, Image: c.Image}
 	if err := j.Validate(); err != nil {
 		return badInput{err}
 	}
@@ -39,7 +39,7 @@ func (c *sweepJobCmd) Run(a *app) error {
 		return bad("sweep job: --partition and --account are Slurm's: leave them out for %s", c.Cluster)
 	}
 	if len(c.Sweep) > 0 {
-		if _, err := sweep.ParseFlags(c.Of, c.Sweep); err != nil {
+		if _, err := study.ParseFlags(c.Of, c.Sweep); err != nil {
 			return err
 		}
 	} else if len(c.Of) != 1 {
@@ -75,19 +75,19 @@ type tableFlags struct {
 }
 
 // tables are the choices of the flags for a sweep.
-func (f tableFlags) tables(dir string, x *sweep.Index) (sweep.Tables, error) {
+func (f tableFlags) tables(dir string, x *study.Index) (study.Tables, error) {
 	baselines, err := x.ParseBaselines(f.Baseline)
 	if err != nil {
-		return sweep.Tables{}, bad("--baseline: %w", err)
+		return study.Tables{}, bad("--baseline: %w", err)
 	}
-	return sweep.Tables{Dir: dir, Steps: f.Steps, Baselines: baselines, Parquet: columnar.New}, nil
+	return study.Tables{Dir: dir, Steps: f.Steps, Baselines: baselines, Parquet: columnar.New}, nil
 }
 
 // tablesOf is tables for the sweep of a folder.
-func (f tableFlags) tablesOf(dir, out string) (sweep.Tables, error) {
-	x, err := sweep.ReadIndex(dir)
+func (f tableFlags) tablesOf(dir, out string) (study.Tables, error) {
+	x, err := study.ReadIndex(dir)
 	if err != nil {
-		return sweep.Tables{}, err
+		return study.Tables{}, err
 	}
 	return f.tables(out, x)
 }
@@ -100,7 +100,7 @@ type sweepMergeCmd struct {
 }
 
 func (c *sweepMergeCmd) Run(a *app) error {
-	parts, err := sweep.Parts(c.Dirs)
+	parts, err := study.Parts(c.Dirs)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (c *sweepMergeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	done, err := sweep.Merge(parts, out, tables)
+	done, err := study.Merge(parts, out, tables)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (c *sweepReportCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	done, err := sweep.WriteTables(c.Dir, tables)
+	done, err := study.WriteTables(c.Dir, tables)
 	if err != nil {
 		return err
 	}
@@ -146,18 +146,18 @@ func (c *sweepReportCmd) Run(a *app) error {
 
 // sweepDone is the document of sweep --json.
 type sweepDone struct {
-	Dir    string          `json:"dir"`
-	Report string          `json:"report"`
-	Plots  []string        `json:"plots"`
-	Cells  int             `json:"cells"`
-	Rows   []sweep.Outcome `json:"rows"`
+	Dir    string      `json:"dir"`
+	Report string      `json:"report"`
+	Plots  []string    `json:"plots"`
+	Cells  int         `json:"cells"`
+	Rows   []study.Row `json:"rows"`
 }
 
 // mostPrinted is how many rows of a sweep's table are printed: the page and the files have more.
 const mostPrinted = 40
 
 // noteMissing says which runs of a sweep are missing.
-func (a *app) noteMissing(done *sweep.Folder) {
+func (a *app) noteMissing(done *study.Folder) {
 	if missing := done.Missing(); missing != "" {
 		fmt.Fprintf(a.stderr, "simulate: note: %s\n", missing)
 	}
@@ -165,7 +165,7 @@ func (a *app) noteMissing(done *sweep.Folder) {
 
 // showSweep writes the page and the pictures of a sweep's folder into out, where its
 // tables are, and prints the comparisons and the points.
-func (a *app) showSweep(done *sweep.Folder, dir, out string, asJSON bool) error {
+func (a *app) showSweep(done *study.Folder, dir, out string, asJSON bool) error {
 	report, pictures := done.Report()
 	doc := sweepDone{Dir: dir, Report: filepath.Join(out, "report.html"), Plots: []string{}}
 	if err := results.WriteReport(doc.Report, report); err != nil {

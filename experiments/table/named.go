@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/experiments/sweep"
+	"driftlab/experiments/study"
 )
 
 // Named is a setting or a stressor of the shipped sweeps.
@@ -45,7 +45,7 @@ func AllNamed() ([]Named, error) {
 	var list []Named
 	for _, file := range Names() {
 		text, _ := Text(file)
-		plan, err := sweep.Parse(file+".yaml", text)
+		plan, err := study.Parse(file+".yaml", text)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func AllNamed() ([]Named, error) {
 }
 
 // named is a value of a factor.
-func named(kind string, v sweep.Value) Named {
+func named(kind string, v study.Value) Named {
 	n := Named{Name: v.Name, Kind: kind, Recipe: []string{}}
 	for _, l := range v.Labels {
 		switch l.Name {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"driftlab/experiments/sweep"
+	"driftlab/experiments/study"
 	"driftlab/experiments/table"
 	"driftlab/trainer/recipe"
 )
@@ -14,11 +14,11 @@ import (
 const someSeeds = 1
 
 // read reads every shipped sweep with the recipes of its first seeds, once.
-var read = sync.OnceValues(func() (map[string]*sweep.Grid, error) {
-	all := map[string]*sweep.Grid{}
+var read = sync.OnceValues(func() (map[string]*study.Grid, error) {
+	all := map[string]*study.Grid{}
 	for _, name := range table.Names() {
 		text, _ := table.Text(name)
-		plan, err := sweep.Parse(name+".yaml", text)
+		plan, err := study.Parse(name+".yaml", text)
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +38,7 @@ var read = sync.OnceValues(func() (map[string]*sweep.Grid, error) {
 	return all, nil
 })
 
-func grids(t *testing.T) map[string]*sweep.Grid {
+func grids(t *testing.T) map[string]*study.Grid {
 	t.Helper()
 	all, err := read()
 	if err != nil {
@@ -111,9 +111,9 @@ func TestStagesShareNoSeed(t *testing.T) {
 
 // The stages tune and transfer have the same tasks, settings, stressors and rates.
 func TestTransferHasTheFactorsOfTune(t *testing.T) {
-	plan := func(name string) *sweep.Plan {
+	plan := func(name string) *study.Plan {
 		text, _ := table.Text(name)
-		p, err := sweep.Parse(name+".yaml", text)
+		p, err := study.Parse(name+".yaml", text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,12 +60,12 @@ func (p *published) read(name string) ([]byte, error) {
 		if missing != nil {
 			return nil, err
 		}
-		if p.cells[dir], err = record.ParseCells(at, packed, nil); err != nil {
+		if p.cells[dir], err = record.ParseCells(at, packed); err != nil {
 			return nil, err
 		}
 	}
 	if cell := p.cells[dir].Get(path.Join(path.Base(size), strings.TrimSuffix(seed, ".json"))); cell != nil {
-		return cell, nil
+		return cell.Outcome, nil
 	}
 	return nil, err
 }

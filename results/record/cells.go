@@ -20,63 +20,89 @@ const (
 	PackedCells = CellsFile + ".zst"
 )
 
-// Cells are those of a folder, by key.
-type Cells struct {
-	dir string
-	// differ says in what two values of one cell differ, and is empty where they are equal.
-	differ func(a, b []byte) string
-	values map[string][]byte
-	line   map[string]int    // in which a cell stands
-	from   map[string]string // the folder that a merged cell comes from
-	order  []string          // keys in the order of the lines
-	file   *os.File          // for more lines; nil until the first
-	size   int64             // of the whole lines
+// Cell is what a cell of an experiment came to: a line of the file.
+type Cell struct {
+	// Key is the hash of what decides the outcome, or a name that says it. Arm and Seed are for
+	// people: a cell that several arms share has the first one's.
+	Key  string `json:"key"`
+	Arm  string `json:"arm,omitempty"`
+	Seed uint64 `json:"seed"`
+	// Outcome is what it came to, Curve the figures of its steps; nil where there are none.
+	Outcome json.RawMessage `json:"outcome"`
+	Curve   json.RawMessage `json:"curve,omitempty"`
 }
 
-// cellLine is a line without its seal.
-type cellLine struct {
-	Key  string          `json:"key"`
-	Cell json.RawMessage `json:"cell"`
-}
-
-// NewCells are the cells of a folder without any.
-func NewCells(dir string, differ func(a, b []byte) string) *Cells {
-	if differ == nil {
-		differ = func(a, b []byte) string {
-			if bytes.Equal(a, b) {
-				return ""
+// differs says in what two cells of one key differ, whatever their arm is called; empty where
+// they are equal.
+func (c *Cell) differs(other *Cell) string {
+	if c.Curve != nil && other.Curve != nil && !bytes.Equal(c.Curve, other.Curve) {
+		return "curve"
+	}
+	if bytes.Equal(c.Outcome, other.Outcome) {
+		return ""
+	}
+	var a, b map[string]json.RawMessage
+	if json.Unmarshal(c.Outcome, &a) == nil && json.Unmarshal(other.Outcome, &b) == nil {
+		for _, field := range slices.Sorted(maps.Keys(a)) {
+			if !bytes.Equal(a[field], b[field]) {
+				return field
 			}
-			return "their values"
 		}
 	}
-	return &Cells{dir: dir, differ: differ, values: map[string][]byte{}, line: map[string]int{}, from: map[string]string{}}
+	return "outcome"
 }
 
-// ReadCells reads the cells of a folder, of which there may be none. Two values of one cell are
-// an error unless differ, nil for the comparison of bytes, finds no difference.
-func ReadCells(dir string, differ func(a, b []byte) string) (*Cells, error) {
+// Cells are those of a folder, by key.
+type Cells struct {
+	dir   string
+	sums  *Sums
+	cells map[string]*Cell
+	line  map[string]int    // in which a cell stands
+	from  map[string]string // the folder that a merged cell comes from
+	order []string          // keys in the order of the lines
+	file  *os.File          // for more lines; nil until the first
+	size  int64             // of the whole lines
+}
+
+// NewCells are the cells of a folder without any, which has these seals.
+func NewCells(dir string, sums *Sums) *Cells {
+	return &Cells{dir: dir, sums: sums, cells: map[string]*Cell{}, line: map[string]int{}, from: map[string]string{}}
+}
+
+// ReadCells reads the cells of a folder, of which there may be none. Two values of one cell that
+// differ are an error.
+func ReadCells(dir string, sums *Sums) (*Cells, error) {
 	path := filepath.Join(dir, CellsFile)
-	text, err := ReadFile(path)
+	text, err := readAtMost(path, mostCells)
 	if errors.Is(err, fs.ErrNotExist) {
 		path = filepath.Join(dir, PackedCells)
-		text, err = ReadFile(path)
+		if text, err = readAtMost(path, mostCells); err == nil {
+			err = sums.Check(PackedCells, text, restore)
+		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, folderError(path, err)
 	}
-	return ParseCells(path, text, differ)
+	c, err := ParseCells(path, text)
+	if c != nil {
+		c.sums = sums
+	}
+	return c, err
 }
+
+// restore is what to do about a damaged file that is finished.
+const restore = "restore the file from where it was copied or published"
 
 // ParseCells is ReadCells of the text of a file, plain or compressed as its name says. The last
 // line counts as none where a killed process left a part of it; every other line that is not
 // as it was written is an error.
-func ParseCells(path string, text []byte, differ func(a, b []byte) string) (*Cells, error) {
-	c := NewCells(filepath.Dir(path), differ)
+func ParseCells(path string, text []byte) (*Cells, error) {
+	c := NewCells(filepath.Dir(path), nil)
 	packed := filepath.Base(path) == PackedCells && text != nil
 	if packed {
 		plain, err := decompress(text)
 		if err != nil {
-			return nil, &FolderError{Path: path, Problem: "damaged: " + err.Error(), Fix: "restore the file from where it was copied or published", Err: err}
+			return nil, &FolderError{Path: path, Problem: "damaged: " + err.Error(), Fix: restore, Err: err}
 		}
 		text = plain
 	}
@@ -87,11 +113,11 @@ func ParseCells(path string, text []byte, differ func(a, b []byte) string) (*Cel
 		}
 		wrong := &FolderError{Path: fmt.Sprintf("%s:%d", path, n), Fix: "remove the line, and its cell is measured again"}
 		if packed {
-			wrong.Fix = "restore the file from where it was copied or published"
+			wrong.Fix = restore
 		}
-		var cell cellLine
+		cell := new(Cell)
 		bare, err := OpenLine(line)
-		if err == nil && (json.Unmarshal(bare, &cell) != nil || cell.Key == "") {
+		if err == nil && (json.Unmarshal(bare, cell) != nil || cell.Key == "" || cell.Outcome == nil) {
 			err = errors.New("not a cell")
 		}
 		if err != nil && !packed && bytes.IndexByte(rest, '\n') < 0 && !json.Valid(line) {
@@ -101,16 +127,15 @@ func ParseCells(path string, text []byte, differ func(a, b []byte) string) (*Cel
 			wrong.Problem, wrong.Err = err.Error(), err
 			return nil, wrong
 		}
-		if old, twice := c.values[cell.Key]; twice {
-			if in := c.differ(old, cell.Cell); in != "" {
+		if old := c.cells[cell.Key]; old != nil {
+			if in := old.differs(cell); in != "" {
 				wrong.Problem = fmt.Sprintf("a second outcome of %s, which differs from the one in line %d in %s", cell.Key, c.line[cell.Key], in)
 				wrong.Fix = "remove both lines, and the cell is measured again"
 				return nil, wrong
 			}
-		} else {
-			c.order = append(c.order, cell.Key)
 		}
-		c.values[cell.Key], c.line[cell.Key] = cell.Cell, n
+		c.put(cell)
+		c.line[cell.Key] = n
 		c.size += int64(len(line)) + 1
 	}
 }
@@ -128,17 +153,13 @@ func HasCells(dir string) bool {
 // Keys are the keys of the cells, in the order of the lines.
 func (c *Cells) Keys() []string { return c.order }
 
-// Get returns what a cell came to; nil for a cell that is not there.
-func (c *Cells) Get(key string) []byte { return c.values[key] }
+// Get returns a cell; nil for one that is not there.
+func (c *Cells) Get(key string) *Cell { return c.cells[key] }
 
 // Add appends a cell, and returns when it is on the disk. The caller holds the folder's lock. A
 // line that does not fit on the disk is taken back.
-func (c *Cells) Add(key string, value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	line, err := cellText(key, text)
+func (c *Cells) Add(cell Cell) error {
+	line, err := cell.text()
 	if err != nil {
 		return err
 	}
@@ -155,7 +176,7 @@ func (c *Cells) Add(key string, value any) error {
 		_ = c.file.Truncate(c.size) // what stays of a torn line counts as none
 		return folderError(path, err)
 	}
-	c.put(key, text)
+	c.put(&cell)
 	c.size += int64(len(line))
 	return nil
 }
@@ -164,28 +185,28 @@ func (c *Cells) Add(key string, value any) error {
 // are an error.
 func (c *Cells) Merge(other *Cells) error {
 	for _, key := range other.order {
-		value := other.values[key]
-		if old := c.values[key]; old != nil {
-			if in := c.differ(old, value); in != "" {
-				return &FolderError{Path: other.dir, Problem: fmt.Sprintf("%s ended otherwise than in %s: they differ in %s", key, c.from[key], in), Fix: "remove one of the two lines, of a program of another version"}
-			}
+		cell := other.cells[key]
+		old := c.cells[key]
+		if old == nil || old.Curve == nil && cell.Curve != nil {
+			c.put(cell)
+			c.from[key] = other.dir
+		}
+		if old == nil {
 			continue
 		}
-		c.put(key, value)
-		c.from[key] = other.dir
+		if in := old.differs(cell); in != "" {
+			return &FolderError{Path: other.dir, Problem: fmt.Sprintf("%s ended otherwise than in %s: they differ in %s", key, c.from[key], in), Fix: "remove one of the two lines, of a program of another version"}
+		}
 	}
 	return nil
 }
 
-// From is the folder that a merged cell comes from.
-func (c *Cells) From(key string) string { return c.from[key] }
-
 // put keeps a cell in memory.
-func (c *Cells) put(key string, text []byte) {
-	if c.values[key] == nil {
-		c.order = append(c.order, key)
+func (c *Cells) put(cell *Cell) {
+	if c.cells[cell.Key] == nil {
+		c.order = append(c.order, cell.Key)
 	}
-	c.values[key] = text
+	c.cells[cell.Key] = cell
 }
 
 // open opens the plain file behind its last whole line; compressed lines are written out first.
@@ -213,15 +234,22 @@ func (c *Cells) open(path string) error {
 		return errors.Join(err, f.Close())
 	}
 	c.file = f
+	if err := c.sums.Remove(PackedCells); err != nil {
+		return err
+	}
 	return removeFile(packed)
 }
 
-// Seal compresses the cells: those of the given keys in their order, then the others by key.
-// Equal cells give equal bytes, in whatever order they came.
+// Seal compresses the cells: those of the given keys in their order, then the others by key, and
+// seals the file. Equal cells give equal bytes, in whatever order they came.
 func (c *Cells) Seal(keys []string) error {
+	planned := map[string]bool{}
+	for _, key := range keys {
+		planned[key] = true
+	}
 	all := slices.Clone(keys)
-	for _, key := range slices.Sorted(maps.Keys(c.values)) {
-		if !slices.Contains(keys, key) {
+	for _, key := range slices.Sorted(maps.Keys(c.cells)) {
+		if !planned[key] {
 			all = append(all, key)
 		}
 	}
@@ -237,6 +265,9 @@ func (c *Cells) Seal(keys []string) error {
 	if err := makeFolder(c.dir); err != nil {
 		return err
 	}
+	if err := c.sums.Add(map[string][]byte{PackedCells: packed}); err != nil {
+		return err
+	}
 	if err := writeAtomic(filepath.Join(c.dir, PackedCells), packed); err != nil {
 		return err
 	}
@@ -247,8 +278,8 @@ func (c *Cells) Seal(keys []string) error {
 func (c *Cells) text(keys []string) ([]byte, error) {
 	var text []byte
 	for _, key := range keys {
-		if cell := c.values[key]; cell != nil {
-			line, err := cellText(key, cell)
+		if cell := c.cells[key]; cell != nil {
+			line, err := cell.text()
 			if err != nil {
 				return nil, err
 			}
@@ -266,9 +297,9 @@ func (c *Cells) Close() {
 	}
 }
 
-// cellText is the sealed line of a cell.
-func cellText(key string, cell []byte) ([]byte, error) {
-	text, err := json.Marshal(cellLine{key, cell})
+// text is the sealed line of a cell.
+func (c *Cell) text() ([]byte, error) {
+	text, err := json.Marshal(c)
 	return append(SealLine(text), '\n'), err
 }
 

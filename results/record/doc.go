@@ -25,8 +25,8 @@
 // file that is not what it was at its mark, or under its seal, is refused.
 // Errors about files are FolderErrors: one line with path, cause and fix.
 //
-// What comes in parts is sealed in parts: the files of a claim by Sums, the lines of a
-// sweep's log by SealLine. The seals are of the text, however it is stored.
+// The folder of a study has a file of cells (Cells), a line for each, sealed one by one while they are added and by
+// SHA256SUMS (Sums) as a whole when it is finished.
 //
 // Judge says what became of a run, by one metric.
 //

@@ -39,7 +39,7 @@ func ReadSums(dir string) (*Sums, error) {
 		n++
 		sum, name, two := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		if !two || len(sum) != 2*sha256.Size || !filepath.IsLocal(filepath.FromSlash(name)) {
-			return nil, &FolderError{Path: fmt.Sprintf("%s:%d", at, n), Problem: "not a SHA-256 and a file, as sha256sum writes them", Fix: "restore the file from where it was copied or published"}
+			return nil, &FolderError{Path: fmt.Sprintf("%s:%d", at, n), Problem: "not a SHA-256 and a file, as sha256sum writes them", Fix: restore}
 		}
 		s.sum[name] = sum
 	}
@@ -49,16 +49,14 @@ func ReadSums(dir string) (*Sums, error) {
 // Check returns an error unless data, the file of that name, is what was sealed. The fix
 // says what to do where it is not.
 func (s *Sums) Check(name string, data []byte, fix string) error {
-	e := &FolderError{Path: filepath.Join(s.dir, filepath.FromSlash(name)), Fix: fix}
+	problem := "not as it was written: its SHA-256 is not the one in "
 	switch s.sum[name] {
 	case sumOf(data):
 		return nil
 	case "":
-		e.Problem = fmt.Sprintf("it has no seal in %s", filepath.Join(s.dir, SumsFile))
-	default:
-		e.Problem = fmt.Sprintf("not as it was written: its SHA-256 is not the one in %s", filepath.Join(s.dir, SumsFile))
+		problem = "it has no seal in "
 	}
-	return e
+	return &FolderError{Path: filepath.Join(s.dir, filepath.FromSlash(name)), Problem: problem + filepath.Join(s.dir, SumsFile), Fix: fix}
 }
 
 // Add seals files and writes the seals. They come before the files that they are of, so that
@@ -67,6 +65,19 @@ func (s *Sums) Add(files map[string][]byte) error {
 	for name, data := range files {
 		s.sum[path.Clean(name)] = sumOf(data)
 	}
+	return s.write()
+}
+
+// Remove takes away the seal of a file that is about to be removed.
+func (s *Sums) Remove(name string) error {
+	if s.sum[name] == "" {
+		return nil
+	}
+	delete(s.sum, name)
+	return s.write()
+}
+
+func (s *Sums) write() error {
 	var text []byte
 	for _, name := range slices.Sorted(maps.Keys(s.sum)) {
 		text = fmt.Appendf(text, "%s  %s\n", s.sum[name], name)

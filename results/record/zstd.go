@@ -34,7 +34,7 @@ func decompress(packed []byte) ([]byte, error) {
 	codec.Lock()
 	defer codec.Unlock()
 	if codec.reader == nil {
-		r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*mostBytes))
+		r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostCells))
 		if err != nil {
 			return nil, err
 		}

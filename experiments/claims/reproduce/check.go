@@ -32,7 +32,7 @@ func Check(dir string) (changes []Change, checked int, err error) {
 			faults = append(faults, err)
 			continue
 		}
-		before, err := f.read(verdictFile)
+		before, err := f.Read(verdictFile)
 		if err != nil {
 			faults = append(faults, err)
 			continue
@@ -55,7 +55,7 @@ func Check(dir string) (changes []Change, checked int, err error) {
 func (f *folder) change(before []byte) (*Change, error) {
 	var old kept
 	if err := json.Unmarshal(before, &old); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(f.dir, verdictFile), err)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(f.Dir, verdictFile), err)
 	}
 	change := &Change{ID: f.claim.ID, Kept: old.Verdict}
 	if old.Version != f.claim.Version {

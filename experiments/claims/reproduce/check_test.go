@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 		if bytes.Equal(other, text) {
 			t.Fatalf("%s is not in the verdict file", c.from)
 		}
-		if err := f.write(verdictFile, other); err != nil {
+		if err := f.Write(verdictFile, other); err != nil {
 			t.Fatal(err)
 		}
 		changes, checked, err := Check(root)

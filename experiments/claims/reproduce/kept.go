@@ -14,10 +14,10 @@ import (
 // a page for readers, the picture. A preview does not replace a full verdict,
 // and fresh seeds that were measured earlier stay, whatever became of the old
 // verdict's file: it is made of the observations, again.
-// It also reads back the recipes of training runs that were kept earlier.
+// It also reads back the training runs that were kept earlier.
 func (r *Result) keep(f *folder) error {
 	var err error
-	if r.Recipes, err = f.recipes(); err != nil {
+	if r.Arms, err = f.arms(); err != nil {
 		return err
 	}
 	old, ok, damaged := f.verdict()
@@ -30,7 +30,7 @@ func (r *Result) keep(f *folder) error {
 		if ok && old.Fresh != nil && old.Size == r.Size.String() {
 			seeds = old.Fresh.Seeds
 		}
-		if r.Fresh, err = f.judged(seeds); err != nil {
+		if r.Fresh, _, err = f.judged(seeds); err != nil {
 			return err
 		}
 	}
@@ -43,16 +43,16 @@ func (r *Result) write(f *folder) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.finish(), f.write(verdictFile, text)); err != nil {
+	if err := errors.Join(f.finish(), f.Write(verdictFile, text)); err != nil {
 		return err
 	}
-	if err := record.WriteFile(f.dir, pageFile, []byte(r.markdown())); err != nil {
+	if err := record.WriteFile(f.Dir, pageFile, []byte(r.markdown())); err != nil {
 		return err
 	}
 	if r.Evidence.Picture == nil {
 		return nil
 	}
-	return record.WriteFile(f.dir, pictureFile, results.SVG(r.Evidence.Picture))
+	return record.WriteFile(f.Dir, pictureFile, results.SVG(r.Evidence.Picture))
 }
 
 // Kept returns the claims that a directory has a verdict of, in the order of
@@ -86,7 +86,7 @@ func (f *folder) result() (*Result, error) {
 	if !ok || !known {
 		return nil, nil
 	}
-	f.size = sizeFolder(f.claim, size)
+	f.choose(size)
 	r := &Result{Claim: f.claim, Size: size}
 	first, err := f.judgedWhole(k.Seeds)
 	if err != nil {
@@ -98,32 +98,42 @@ func (f *folder) result() (*Result, error) {
 			return nil, err
 		}
 	}
-	if r.Recipes, err = f.recipes(); err != nil {
+	if r.Arms, err = f.arms(); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// judged judges the observations of these seeds; nil where one is missing.
-func (f *folder) judged(seeds []uint64) (*Judged, error) {
-	runs, err := f.observations(seeds)
-	if len(runs) == 0 || err != nil {
-		return nil, err
-	}
-	j, err := judge(f.claim, seeds, runs)
-	return &j, err
-}
-
 // judgedWhole is judged where a missing observation is an error that says which.
 func (f *folder) judgedWhole(seeds []uint64) (*Judged, error) {
-	j, err := f.judged(seeds)
+	j, missing, err := f.judged(seeds)
 	if j != nil || err != nil {
 		return j, err
 	}
-	e := &record.FolderError{Path: f.dir, Problem: fmt.Sprintf("%s has no seeds", verdictFile), Fix: f.fix()}
-	if missing := f.missing(seeds); len(missing) > 0 {
+	e := &record.FolderError{Path: f.Dir, Problem: fmt.Sprintf("%s has no seeds", verdictFile), Fix: f.Fix}
+	if len(missing) > 0 {
 		e.Problem = fmt.Sprintf("the verdict is of %d seeds, and %d of their observations are missing, such as %s", len(seeds), len(missing), f.key(missing[0]))
 		e.Fix = fmt.Sprintf("measure them again with: simulate reproduce %s --out %s", f.claim.ID, f.root)
 	}
 	return nil, e
+}
+
+// judged judges the observations of seeds, or says which are missing.
+func (f *folder) judged(seeds []uint64) (j *Judged, missing []uint64, err error) {
+	var runs []*claim.Observation
+	for _, seed := range seeds {
+		o, err := f.observation(seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		if o == nil {
+			missing = append(missing, seed)
+		}
+		runs = append(runs, o)
+	}
+	if len(runs) == 0 || len(missing) > 0 {
+		return nil, missing, nil
+	}
+	of, err := judge(f.claim, seeds, runs)
+	return &of, nil, err
 }

@@ -39,8 +39,8 @@ func (r *Result) markdown() string {
 	if len(c.Commands) > 0 {
 		fmt.Fprintf(&b, "\nSimilar measurements with other commands:\n\n    %s\n", strings.Join(c.Commands, "\n    "))
 	}
-	if n := len(r.Recipes); n > 0 {
-		fmt.Fprintf(&b, "\nThe %d training runs are recipes in `%s-v%d/recipes/`, for `simulate train FILE`; a checkpoint in `warm/` is made by the command above, in its --out folder.\n", n, r.Size, c.Version)
+	if n := len(r.Arms); n > 0 {
+		fmt.Fprintf(&b, "\nThe %d training runs are the arms of `plan.yaml`, each with the command that makes it. A checkpoint in `warm/` is made by the command above, in its --out folder.\n", n)
 	}
 	return b.String()
 }

@@ -326,9 +326,12 @@ func (r *Result) section() results.Section {
 		add(results.Prose("**Why the toy differs.** " + r.difference()))
 	}
 	add(results.Prose("**Reproduce it**"), results.Code(r.again().Command))
-	for i, text := range r.Recipes {
-		head, _, _ := strings.Cut(strings.TrimPrefix(text, "# "), "\n")
-		add(results.Fold{Summary: fmt.Sprintf("Recipe of training run %d: %s", i+1, head), Blocks: []results.Block{results.Code(text)}})
+	if len(r.Arms) > 0 {
+		var commands []string
+		for _, arm := range r.Arms {
+			commands = append(commands, arm.Command)
+		}
+		add(results.Fold{Summary: fmt.Sprintf("The %d training runs", len(r.Arms)), Blocks: []results.Block{results.Code(strings.Join(commands, "\n"))}})
 	}
 	var how []results.Block
 	for _, p := range methodOf(c) {

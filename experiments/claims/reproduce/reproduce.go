@@ -13,7 +13,7 @@ import (
 
 	"driftlab/experiments/claims"
 	"driftlab/experiments/claims/claim"
-	"driftlab/experiments/queue"
+	"driftlab/experiments/study"
 	"driftlab/results/record"
 	"driftlab/trainer/method"
 )
@@ -32,15 +32,14 @@ type Options struct {
 	Fresh bool
 	// Size is how much each replication measures.
 	Size claim.Size
-	// Dir keeps what is measured, a folder per claim; empty keeps it in
-	// memory. What is there is not measured again.
+	// Dir keeps what is measured, a folder per claim; empty keeps nothing. What is there is not measured again.
 	Dir string
 	// Workers is the number of cores, which the replications share; 0 means one.
 	// It changes no figure.
 	Workers int
 	// Progress is called after every replication, never from two goroutines at
 	// once. Its units are replications, over all claims.
-	Progress func(queue.Progress)
+	Progress func(study.Progress)
 }
 
 // freshBase is the first seed of the second measurement. No setting of a claim
@@ -72,9 +71,8 @@ type Result struct {
 	// Fresh is the verdict of new seeds before; nil where they were
 	// not measured.
 	Fresh *Judged
-	// Recipes are the claim's training runs as recipe files, with the first
-	// seed; empty for a claim that measures frozen weights.
-	Recipes []string
+	// Arms are the claim's training runs with the first seed; empty for a claim that measures frozen weights.
+	Arms []study.Arm
 }
 
 // sample is n in words.
@@ -94,32 +92,29 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	warm := o.Dir
-	if warm == "" {
-		if warm, err = os.MkdirTemp("", "simulate-reproduce-"); err != nil {
+	if o.Dir == "" {
+		if o.Dir, err = os.MkdirTemp("", "simulate-reproduce-"); err != nil {
 			return nil, err
 		}
-		defer os.RemoveAll(warm)
+		defer os.RemoveAll(o.Dir)
 	}
-	cache := claim.NewCache(warm)
+	cache := claim.NewCache(o.Dir)
 	out := make([]Result, len(list))
-	var jobs []queue.Job[*claim.Observation]
+	var tasks []study.Task
 	for i, c := range list {
 		seeds, first := o.seeds(c)
 		m := &measurement{claim: c, seeds: seeds, first: first, options: &o, runs: make([]*claim.Observation, len(seeds))}
-		if o.Dir != "" {
-			if m.folder, err = openFolder(o.Dir, c, o.Size); err != nil {
-				return nil, err
-			}
-			defer m.folder.close()
-			record.Sweep(m.folder.dir, m.folder.size, filepath.Join(m.folder.size, recipesFolder))
+		if m.folder, err = openFolder(o.Dir, c, o.Size); err != nil {
+			return nil, err
 		}
+		defer m.folder.Close()
+		record.Sweep(m.folder.Dir)
 		m.left.Store(int64(len(seeds)))
 		for k := range seeds {
-			jobs = append(jobs, m.job(k, cache, &out[i]))
+			tasks = append(tasks, m.task(k, cache, &out[i]))
 		}
 	}
-	if _, err := (queue.Queue[*claim.Observation]{Cores: o.Workers, Progress: o.Progress}).Run(ctx, jobs); err != nil {
+	if err := (study.Work{Cores: o.Workers, Progress: o.Progress}).Do(ctx, tasks); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -141,69 +136,43 @@ type measurement struct {
 	seeds   []uint64 // the fresh ones last
 	first   int      // how many are not fresh
 	options *Options
-	folder  *folder      // nil where all is kept in memory
+	folder  *folder
 	left    atomic.Int64 // replications
 	runs    []*claim.Observation
-	recipes []string // of the first one
 }
 
-// job measures replication k. The last one of a claim judges it into out: its
+// task measures replication k. The last one of a claim judges it into out: its
 // verdict need not wait for other claims.
-func (m *measurement) job(k int, cache *claim.Cache, out *Result) queue.Job[*claim.Observation] {
+func (m *measurement) task(k int, cache *claim.Cache, out *Result) study.Task {
 	c, seed := m.claim, m.seeds[k]
-	do := func(ctx context.Context, d *queue.JobContext) (*claim.Observation, error) {
+	t := study.Task{Name: fmt.Sprintf("%s, seed %d", c.ID, seed), Units: 1, Store: m.folder.Store, Cell: record.Cell{Key: m.folder.key(seed), Seed: seed}}
+	t.Make = func(ctx context.Context, d *study.TaskContext) (outcome, curve any, err error) {
 		e := &claim.Env{Seed: seed, Size: m.options.Size, Cache: cache, Cores: d.Cores,
-			Progress: func(note string) { d.Report(queue.State{Note: note}) }}
-		observed, kept, err := m.observe(ctx, e, k == 0)
-		if err != nil {
-			return nil, err
+			Progress: func(note string) { d.Report(study.State{Note: note}) }}
+		o, err := c.Measure(ctx, e)
+		if err != nil || k > 0 {
+			return o, nil, err
 		}
-		m.runs[k] = observed
-		if k == 0 {
-			m.recipes = e.Recipes(c.ID)
+		return o, nil, m.folder.keepPlan(e.Recipes(c.ID))
+	}
+	t.Then = func(cell *record.Cell) (err error) {
+		if m.runs[k], err = observed(c.ID, cell); err != nil || m.left.Add(-1) > 0 {
+			return err
 		}
-		if kept {
-			d.Report(queue.State{Done: 1, Kept: 1})
-		}
-		if m.left.Add(-1) > 0 {
-			return observed, nil
-		}
-		*out = Result{Claim: c, Size: m.options.Size, Recipes: m.recipes}
+		*out = Result{Claim: c, Size: m.options.Size}
 		if out.Judged, err = judge(c, m.seeds[:m.first], m.runs[:m.first]); err != nil {
-			return nil, err
+			return err
 		}
 		if m.first < len(m.seeds) {
 			fresh, err := judge(c, m.seeds[m.first:], m.runs[m.first:])
 			if err != nil {
-				return nil, err
+				return err
 			}
 			out.Fresh = &fresh
 		}
-		if m.folder == nil {
-			return observed, nil
-		}
-		return observed, out.keep(m.folder)
+		return out.keep(m.folder)
 	}
-	return queue.Job[*claim.Observation]{Name: fmt.Sprintf("%s, seed %d", c.ID, seed), Units: 1, Do: do}
-}
-
-// observe returns the observation of one seed: the one that is kept, or a new one, which is
-// then kept, with the recipes of its runs if it is the first.
-func (m *measurement) observe(ctx context.Context, e *claim.Env, first bool) (o *claim.Observation, kept bool, err error) {
-	if m.folder != nil {
-		if o, err = m.folder.observation(e.Seed); o != nil || err != nil {
-			return o, true, err
-		}
-	}
-	if o, err = m.claim.Measure(ctx, e); err != nil || m.folder == nil {
-		return o, false, err
-	}
-	if first {
-		if err := m.folder.keepRecipes(e.Recipes(m.claim.ID)); err != nil {
-			return nil, false, err
-		}
-	}
-	return o, false, m.folder.keepObservation(e.Seed, o)
+	return t
 }
 
 // seeds are those of a claim, the fresh ones last, and how many come before them.

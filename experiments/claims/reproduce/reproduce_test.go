@@ -17,10 +17,9 @@ import (
 
 	"driftlab/experiments/claims"
 	"driftlab/experiments/claims/claim"
-	"driftlab/experiments/queue"
+	"driftlab/experiments/study"
 	"driftlab/results"
 	"driftlab/results/record"
-	"driftlab/trainer/recipe"
 )
 
 var exhaustive = flag.Bool("exhaustive", false, "measure every claim, as in nightly tests, in place of those of a few training runs")
@@ -147,7 +146,7 @@ func TestResume(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{Claims: cheap, Seeds: 5, Size: claim.Tiny, Dir: dir}
 	ctx, cancel := context.WithCancel(context.Background())
-	o.Progress = func(p queue.Progress) {
+	o.Progress = func(p study.Progress) {
 		if p.Done == 2 {
 			cancel()
 		}
@@ -158,8 +157,8 @@ func TestResume(t *testing.T) {
 	if s := List(dir)[slices.Index(claims.IDs(), cheap[0])]; s.Status != "partial" || s.Verdict != "" {
 		t.Errorf("after an interruption: %+v", s)
 	}
-	var last queue.Progress
-	o.Progress = func(p queue.Progress) { last = p }
+	var last study.Progress
+	o.Progress = func(p study.Progress) { last = p }
 	resumed, err := Run(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -217,9 +216,13 @@ func TestDamagedObservation(t *testing.T) {
 	}
 	c, _ := claims.Lookup(cheap[0])
 	at := claimFolder(dir, c)
-	cells, err := record.ReadCells(at, nil)
-	if err != nil || len(cells.Keys()) != 2 {
-		t.Fatalf("%d observations (%v), want 2", len(cells.Keys()), err)
+	f, err := openFolder(dir, c, claim.Tiny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell, err := f.Cell(f.key(1))
+	if keys, _ := f.Keys(); err != nil || len(keys) != 2 {
+		t.Fatalf("%d observations (%v), want 2", len(keys), err)
 	}
 	file, packed := filepath.Join(at, record.CellsFile), filepath.Join(at, record.PackedCells)
 	whole, err := os.ReadFile(packed)
@@ -229,10 +232,13 @@ func TestDamagedObservation(t *testing.T) {
 	if err := os.Remove(packed); err != nil {
 		t.Fatal(err)
 	}
-	first := record.NewCells(at, nil)
-	if err := first.Add(cells.Keys()[0], json.RawMessage(cells.Get(cells.Keys()[0]))); err != nil {
+	if f, err = openFolder(dir, c, claim.Tiny); err != nil {
 		t.Fatal(err)
 	}
+	if err := f.Add(cell); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
 	one, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -306,8 +312,8 @@ func TestClaimFolder(t *testing.T) {
 	}
 	for i, arms := range []int{0, 3} {
 		r := &list[i]
-		if len(r.Recipes) != arms {
-			t.Errorf("%s: %d recipes of training runs, want %d", r.Claim.ID, len(r.Recipes), arms)
+		if len(r.Arms) != arms {
+			t.Errorf("%s: %d training runs, want %d", r.Claim.ID, len(r.Arms), arms)
 		}
 		page, err := os.ReadFile(filepath.Join(dir, "claims", r.Claim.ID, pageFile))
 		if err != nil || string(page) != r.markdown() {
@@ -323,10 +329,9 @@ func TestClaimFolder(t *testing.T) {
 			t.Errorf("%s: no picture (%v)", r.Claim.ID, err)
 		}
 	}
-	for n, text := range list[1].Recipes {
-		r, err := recipe.Parse("arm", []byte(text))
-		if err != nil || r.Steps != 2 || r.Seed != 1 {
-			t.Errorf("recipe %d does not read back: %v\n%s", n, err, text)
+	for _, arm := range list[1].Arms {
+		if !strings.HasPrefix(arm.Command, "simulate train headline --set steps=2 ") || !strings.Contains(arm.Command, " --set checkpoint=") || !strings.HasSuffix(arm.Command, " --seed 1") {
+			t.Errorf("%s: the command %s", arm.Name, arm.Command)
 		}
 	}
 	kept, err := Kept(dir)

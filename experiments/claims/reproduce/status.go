@@ -154,7 +154,7 @@ func (s *Status) here(dir string, c claim.Claim) {
 		if k.provisional() {
 			s.Status = "quick"
 		}
-	case record.HasCells(f.dir):
+	case record.HasCells(f.Dir):
 		s.Status = "partial"
 	}
 }

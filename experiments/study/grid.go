@@ -1,0 +1,202 @@
+package study
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"driftlab/results/record"
+	"driftlab/trainer/recipe"
+)
+
+// Cell is a point of the grid with a seed.
+type Cell struct {
+	// Run names what it runs: equal recipes are one run, in whatever sweep.
+	Run string
+	// Values are the cell's columns: its value of every factor, and their labels.
+	Values map[string]string
+	// Point is its place among the points of the grid, Seed its seed.
+	Point int
+	Seed  uint64
+	// Recipe is resolved, and named by its run.
+	Recipe recipe.Recipe
+	at     []int    // by factor
+	names  []string // of its values, by factor
+}
+
+// Grid is a plan with every recipe read: its cells in the order of the points, the
+// seeds of each together.
+type Grid struct {
+	Plan  *Plan
+	Cells []Cell
+	// Points counts those of the plan, Commands say how each is run alone.
+	Commands []string
+	// CannotAct has for each point the parts of its recipe that cannot act.
+	CannotAct [][]string
+	byRun     map[string][]*Cell
+}
+
+// Loader reads a recipe, with its models, so that whatever is wrong is said before
+// anything runs.
+type Loader func(base string, changes []recipe.Change) (recipe.Recipe, error)
+
+// withoutModel reads a recipe whose model may be missing.
+func (load Loader) withoutModel(base string, changes []recipe.Change) (recipe.Recipe, error) {
+	if r, err := load(base, changes); err == nil {
+		return r, nil
+	}
+	return recipe.LoadChanged(base, changes...)
+}
+
+// Grid spans the plan. Faults say at which point they are. Where only names points, the
+// models of the others need not be there yet.
+func (p *Plan) Grid(load Loader, only ...Condition) (*Grid, error) {
+	g := &Grid{Plan: p}
+	if err := p.setTwice(); err != nil {
+		return nil, err
+	}
+	factors := p.factors()
+	for at := range product(factors) {
+		values, base, changes := p.point(factors, at)
+		if !p.keeps(values) {
+			continue
+		}
+		load := load
+		if len(only) > 0 && !meetsOne(only, values) {
+			load = load.withoutModel
+		}
+		for _, c := range changes {
+			if strings.HasPrefix(c.String(), "seed=") {
+				return nil, recipe.Faults{{Source: c.Source(), Path: "seed", Problem: "the seeds of a sweep stand under seeds"}}
+			}
+		}
+		var r recipe.Recipe
+		for k, seed := range p.Seeds {
+			if own, marked := forSeed(changes, seed); k == 0 || marked {
+				var err error
+				if r, err = load(base, own); err != nil {
+					return nil, placed(err, factors, at)
+				}
+			}
+			c := Cell{Values: values, Point: len(g.Commands), Seed: seed, Recipe: r, at: at}
+			for i, f := range factors {
+				c.names = append(c.names, f.Values[at[i]].Name)
+			}
+			c.Recipe.Seed = seed
+			c.Run = c.Recipe.Identity()
+			c.Recipe.Name = c.Run
+			g.Cells = append(g.Cells, c)
+		}
+		g.Commands = append(g.Commands, command(base, changes))
+		g.CannotAct = append(g.CannotAct, r.Inert())
+	}
+	if len(g.Cells) == 0 {
+		return nil, errors.New("no point of the grid is left: look at only and except")
+	}
+	return g, nil
+}
+
+// setTwice refuses a change of all points in a field that a factor varies, which would
+// be lost.
+func (p *Plan) setTwice() error {
+	var faults recipe.Faults
+	for _, c := range p.Set {
+		for _, f := range p.Factors {
+			if f.field != "" && strings.HasPrefix(c.String(), f.field+"=") {
+				faults = append(faults, recipe.Fault{Source: c.Source(), Path: f.field, Problem: "the sweep varies this field: leave it out here, or take the factor out of the sweep"})
+			}
+		}
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	return nil
+}
+
+// forSeed are the changes of a point for a seed; marked reports whether they name it.
+func forSeed(changes []recipe.Change, seed uint64) (own []recipe.Change, marked bool) {
+	for _, c := range changes {
+		c, one := c.ForSeed(seed)
+		own, marked = append(own, c), marked || one
+	}
+	return own, marked
+}
+
+// product yields the points of a grid, the last factor varying fastest.
+func product(factors []Factor) func(yield func([]int) bool) {
+	return func(yield func([]int) bool) {
+		at := make([]int, len(factors))
+		for yield(slices.Clone(at)) {
+			i := len(at) - 1
+			for ; i >= 0; i-- {
+				if at[i]++; at[i] < len(factors[i].Values) {
+					break
+				}
+				at[i] = 0
+			}
+			if i < 0 {
+				return
+			}
+		}
+	}
+}
+
+// point is what a point of the grid changes in which recipe, and its columns.
+func (p *Plan) point(factors []Factor, at []int) (values map[string]string, base string, changes []recipe.Change) {
+	base, changes, values = p.Bases[0], slices.Clone(p.Set), map[string]string{}
+	for i, f := range factors {
+		v := f.Values[at[i]]
+		if v.base != "" {
+			base = v.base
+		}
+		values[f.Name] = v.Name
+		for _, l := range v.Labels {
+			values[l.Name] = l.Text
+		}
+		changes = append(changes, v.Set...)
+	}
+	return values, base, changes
+}
+
+// keeps reports whether the conditions leave a point in the grid.
+func (p *Plan) keeps(values map[string]string) bool {
+	return (len(p.Only) == 0 || meetsOne(p.Only, values)) && !meetsOne(p.Except, values)
+}
+
+// meetsOne reports whether a point meets one of the conditions.
+func meetsOne(list []Condition, values map[string]string) bool {
+	return slices.ContainsFunc(list, func(c Condition) bool { return c.meets(values) })
+}
+
+// placed adds to faults the point at which they are.
+func placed(err error, factors []Factor, at []int) error {
+	var where []string
+	for i, f := range factors {
+		where = append(where, f.Name+"="+f.Values[at[i]].Name)
+	}
+	if len(where) == 0 {
+		return err
+	}
+	point := strings.Join(where, ", ")
+	var faults recipe.Faults
+	if !errors.As(err, &faults) {
+		return fmt.Errorf("%w (at %s)", err, point)
+	}
+	faults = slices.Clone(faults)
+	for i := range faults {
+		faults[i].Problem += " (at " + point + ")"
+	}
+	return faults
+}
+
+// command runs a point alone, but for its seed.
+func command(base string, changes []recipe.Change) string {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "simulate train %s", record.ShellWord(base))
+	for _, c := range changes {
+		fmt.Fprintf(&b, " --set %s", record.ShellWord(c.String()))
+	}
+	return b.String()
+}

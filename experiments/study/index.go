@@ -1,0 +1,197 @@
+package study
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"driftlab/results/record"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Index is a plan with every arm resolved: what a folder needs to be read, reported and
+// put together with others. It is the folder's plan.yaml.
+type Index struct {
+	Name    string        `yaml:"name"`
+	Version int           `yaml:"version"`
+	Seeds   []uint64      `yaml:"seeds"`
+	Factors []IndexFactor `yaml:"factors"`
+	Arms    []Arm         `yaml:"arms"`
+}
+
+// IndexFactor is a factor: its values and the names of their labels.
+type IndexFactor struct {
+	Name   string   `yaml:"name" json:"name"`
+	Labels []string `yaml:"labels" json:"labels,omitempty"`
+	Values []string `yaml:"values" json:"values"`
+}
+
+// Arm is what is run with every seed: a point of the grid, or a training run of a claim.
+type Arm struct {
+	Name string `yaml:"name"`
+	// Values are its columns.
+	Values map[string]string `yaml:"values"`
+	// Command runs it alone but for the seed.
+	Command string `yaml:"command"`
+	Steps   int    `yaml:"steps"`
+	// Keys are those of its cells, by seed.
+	Keys []string `yaml:"keys"`
+	// CannotAct are the notes of recipe.Recipe.Inert.
+	CannotAct []string `yaml:"cannot act"`
+}
+
+// command runs a cell alone.
+func (a *Arm) command(seed uint64) string { return fmt.Sprintf("%s --seed %d", a.Command, seed) }
+
+// Index is that of the grid.
+func (g *Grid) Index() *Index {
+	x := &Index{Name: g.Plan.Name, Seeds: g.Plan.Seeds}
+	for _, f := range g.Plan.factors() {
+		one := IndexFactor{Name: f.Name, Labels: f.labels()}
+		for _, v := range f.Values {
+			one.Values = append(one.Values, v.Name)
+		}
+		x.Factors = append(x.Factors, one)
+	}
+	for i := range g.Cells {
+		c := &g.Cells[i]
+		if c.Point == len(x.Arms) {
+			x.Arms = append(x.Arms, Arm{Values: c.Values, Command: g.Commands[c.Point], Steps: c.Recipe.Steps, CannotAct: g.CannotAct[c.Point]})
+		}
+		a := &x.Arms[c.Point]
+		a.Keys = append(a.Keys, c.Run)
+	}
+	return x
+}
+
+// keep gives the arms that none of only names the keys that an older index has of them: a
+// run's key depends on its model, and theirs may be missing.
+func (x *Index) keep(old *Index, only []Condition) {
+	if !slices.Equal(x.Seeds, old.Seeds) {
+		return
+	}
+	keys := map[string][]string{}
+	for _, a := range old.Arms {
+		keys[a.Command] = a.Keys
+	}
+	for i := range x.Arms {
+		if a := &x.Arms[i]; keys[a.Command] != nil && !meetsOne(only, a.Values) {
+			a.Keys = keys[a.Command]
+		}
+	}
+}
+
+// columns are the names of the columns that the factors make: each factor's, and
+// behind it those of its labels.
+func (x *Index) columns() []string {
+	var names []string
+	for _, f := range x.Factors {
+		names = append(append(names, f.Name), f.Labels...)
+	}
+	return names
+}
+
+// heads are the cells of the plan by key, the first arm's where several share one, in order.
+func (x *Index) heads() (list []record.Cell) {
+	seen := map[string]bool{}
+	for i := range x.Arms {
+		a := &x.Arms[i]
+		for k, key := range a.Keys {
+			if !seen[key] {
+				seen[key] = true
+				list = append(list, record.Cell{Key: key, Arm: x.armName(a), Seed: x.Seeds[k]})
+			}
+		}
+	}
+	return list
+}
+
+// armName is an arm's name, or its values in the order of the factors.
+func (x *Index) armName(a *Arm) string {
+	var names []string
+	for _, f := range x.Factors {
+		names = append(names, a.Values[f.Name])
+	}
+	if len(names) == 0 {
+		return x.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// Cells counts those of the plan.
+func (x *Index) Cells() (n int) {
+	for _, a := range x.Arms {
+		n += len(a.Keys)
+	}
+	return n
+}
+
+// text is the file: YAML with a line for each field of an arm.
+func (x *Index) text() []byte {
+	var b bytes.Buffer
+	field := func(indent, name string, value any, there bool) {
+		if there {
+			fmt.Fprintf(&b, "%s%s: ", indent, name)
+			e := json.NewEncoder(&b) // JSON is YAML
+			e.SetEscapeHTML(false)
+			if err := e.Encode(value); err != nil {
+				panic("study: " + err.Error())
+			}
+		}
+	}
+	field("", "name", x.Name, true)
+	field("", "version", x.Version, x.Version > 0)
+	field("", "seeds", x.Seeds, x.Seeds != nil)
+	if len(x.Factors) > 0 {
+		b.WriteString("factors:\n")
+	}
+	for _, f := range x.Factors {
+		b.WriteString("- ")
+		field("", "name", f.Name, true)
+		field("  ", "labels", f.Labels, f.Labels != nil)
+		field("  ", "values", f.Values, true)
+	}
+	if len(x.Arms) > 0 {
+		b.WriteString("arms:\n")
+	}
+	for _, a := range x.Arms {
+		b.WriteString("- ")
+		field("", "command", a.Command, true)
+		field("  ", "name", a.Name, a.Name != "")
+		field("  ", "values", a.Values, a.Values != nil)
+		field("  ", "steps", a.Steps, a.Steps > 0)
+		field("  ", "keys", a.Keys, a.Keys != nil)
+		field("  ", "cannot act", a.CannotAct, a.CannotAct != nil)
+	}
+	return b.Bytes()
+}
+
+// WriteIndex puts the plan into the folder, unless it is there.
+func (s *Store) WriteIndex(x *Index) error {
+	text := x.text()
+	if old, err := s.Read(PlanFile); err == nil && bytes.Equal(old, text) {
+		return nil
+	}
+	return s.Write(PlanFile, text)
+}
+
+// Index reads the plan of the folder; nil if it has none.
+func (s *Store) Index() (*Index, error) {
+	text, err := s.Read(PlanFile)
+	if text == nil || err != nil {
+		return nil, err
+	}
+	x := new(Index)
+	if err := yaml.Load(text, x, yaml.WithKnownFields()); err != nil {
+		return nil, &record.FolderError{Path: s.Dir, Problem: PlanFile + ": " + err.Error(), Fix: s.Fix, Err: err}
+	}
+	for i := range x.Arms {
+		if n := len(x.Arms[i].Keys); n > 0 && n != len(x.Seeds) {
+			return nil, &record.FolderError{Path: s.Dir, Problem: fmt.Sprintf("%s: arm %d has %d keys for %d seeds", PlanFile, i+1, n, len(x.Seeds)), Fix: s.Fix}
+		}
+	}
+	return x, nil
+}

@@ -1,0 +1,289 @@
+package study
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"driftlab/trainer/recipe"
+)
+
+// planFile is the file of a sweep.
+type planFile struct {
+	Name    string     `yaml:"name"`
+	Base    bases      `yaml:"base"`
+	Set     changes    `yaml:"set"`
+	Seeds   seeds      `yaml:"seeds"`
+	Factors []factor   `yaml:"factors"`
+	Only    conditions `yaml:"only"`
+	Except  conditions `yaml:"except"`
+}
+
+// Parse reads the file of a sweep, as strictly as recipes are read. The error is
+// recipe.Faults: everything wrong with it.
+func Parse(file string, text []byte) (*Plan, error) {
+	f := planFile{Name: strings.TrimSuffix(strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".yaml"), ".yml")}
+	f.Seeds = seeds{1}
+	if err := recipe.Decode("sweep", file, text, &f); err != nil {
+		return nil, err
+	}
+	p := &Plan{Name: f.Name, Bases: f.Base, Set: f.Set, Seeds: f.Seeds}
+	for _, x := range f.Factors {
+		p.Factors = append(p.Factors, x.Factor)
+	}
+	var faults recipe.Faults
+	fault := func(path, format string, args ...any) {
+		faults = append(faults, recipe.Fault{Source: file, Path: path, Problem: fmt.Sprintf(format, args...)})
+	}
+	if len(p.Bases) == 0 {
+		fault("base", "missing: name a recipe to start from, shipped or a file, such as base: headline")
+	}
+	for _, problem := range p.problems() {
+		fault(fmt.Sprintf("factors[%d]", problem.factor), "%s", problem.text)
+	}
+	for _, list := range []struct {
+		name string
+		from conditions
+		to   *[]Condition
+	}{{"only", f.Only, &p.Only}, {"except", f.Except, &p.Except}} {
+		for i, c := range list.from {
+			if err := p.Check(c); err != nil {
+				fault(fmt.Sprintf("%s[%d]", list.name, i), "%v", err)
+			}
+			*list.to = append(*list.to, c)
+		}
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return p, nil
+}
+
+// ParseFlags makes a plan of recipes and of texts of --sweep, by the rules of a file.
+func ParseFlags(bases, sweeps []string) (*Plan, error) {
+	p := &Plan{Bases: bases}
+	for _, text := range sweeps {
+		f, err := parseFactor(text)
+		if err != nil {
+			return nil, err
+		}
+		p.Factors = append(p.Factors, f)
+	}
+	p.Name = p.nameOfFactors()
+	var faults recipe.Faults
+	for i, base := range bases {
+		if slices.Contains(bases[:i], base) {
+			faults = append(faults, recipe.Fault{Source: "sweep", Problem: base + " is given twice"})
+		}
+	}
+	for _, problem := range p.problems() {
+		faults = append(faults, recipe.Fault{Source: "--sweep " + sweeps[problem.factor], Problem: problem.text})
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return p, nil
+}
+
+// nameOfFactors names a sweep after its recipes, if there are several, and the fields that it varies.
+func (p *Plan) nameOfFactors() string {
+	var names []string
+	if len(p.Bases) > 1 {
+		names = append(names, recipeFactor)
+	}
+	for _, f := range p.Factors {
+		names = append(names, fileName(f.Name[strings.LastIndexByte(f.Name, '.')+1:]))
+	}
+	return strings.Join(names, "-")
+}
+
+// problem is one thing wrong with a factor of a plan, by its place.
+type problem struct {
+	factor int
+	text   string
+}
+
+// problems are what is wrong between the parts of a plan: a field is varied once, and a
+// name heads one column of a table.
+func (p *Plan) problems() []problem {
+	var list []problem
+	columns := ownColumns()
+	if len(p.Bases) > 1 {
+		columns = append(columns, recipeFactor)
+	}
+	column := func(at int, name string) {
+		if strings.ContainsAny(name, ",=+\"`\\") {
+			list = append(list, problem{at, fmt.Sprintf("%q heads a column: leave commas, quotes, = and + out of it", name)})
+		}
+		if slices.Contains(columns, name) {
+			list = append(list, problem{at, fmt.Sprintf("there is another column named %s: choose another name", name)})
+		}
+		columns = append(columns, name)
+	}
+	for i, f := range p.Factors {
+		if f.field != "" && slices.ContainsFunc(p.Factors[:i], func(o Factor) bool { return o.field == f.field }) {
+			list = append(list, problem{i, fmt.Sprintf("%s is varied twice: put all of its values into one list", f.field)})
+			continue
+		}
+		column(i, f.Name)
+		for _, l := range f.labels() {
+			column(i, l)
+		}
+	}
+	return list
+}
+
+// columnOf is the name of the factor of a field: the field's, unless tables have a
+// column of that name anyway, such as the steps that a run made.
+func columnOf(field string) string {
+	if slices.Contains(ownColumns(), field) {
+		return recipeFactor + "." + field
+	}
+	return field
+}
+
+// bases is the field base: one recipe, or a list.
+type bases []string
+
+func (b *bases) ReadNode(n recipe.Node) {
+	for _, item := range n.Items() {
+		var name string
+		item.Into(&name)
+		if slices.Contains(*b, name) {
+			item.Fault("%s is given twice", name)
+		}
+		*b = append(*b, name)
+	}
+}
+
+// changes is a mapping of fields of recipes.
+type changes []recipe.Change
+
+func (c *changes) ReadNode(n recipe.Node) { *c = n.Changes() }
+
+// seeds is a list, or {first: 101, count: 3}.
+type seeds []uint64
+
+func (s *seeds) ReadNode(n recipe.Node) {
+	*s = nil
+	if n.Scalar() {
+		n.Fault("a bare number may mean one seed or so many: write [%[1]s] for seed %[1]s, or {first: 1, count: %[1]s} for %[1]s seeds in a row", n.Text())
+		return
+	}
+	if n.Mapping() {
+		row := struct {
+			First uint64 `yaml:"first"`
+			Count int    `yaml:"count"`
+		}{First: 1}
+		n.Into(&row)
+		const most = 100_000
+		if row.Count < 1 || row.Count > most || row.First > math.MaxUint64-uint64(row.Count-1) {
+			n.Fault("count must be from 1 to %d, and the last seed at most %d", most, uint64(math.MaxUint64))
+			return
+		}
+		for i := range row.Count {
+			*s = append(*s, row.First+uint64(i))
+		}
+		return
+	}
+	for _, item := range n.Items() {
+		var seed uint64
+		item.Into(&seed)
+		if slices.Contains(*s, seed) {
+			item.Fault("seed %d is given twice", seed)
+		}
+		*s = append(*s, seed)
+	}
+	if len(*s) == 0 {
+		n.Fault("no seed: give a list, or {first: 1, count: 3}")
+	}
+}
+
+// factor is a factor as the file has it: of a field, or with a name.
+type factor struct{ Factor }
+
+func (f *factor) ReadNode(n recipe.Node) {
+	var body struct {
+		Field  string `yaml:"field"`
+		Name   string `yaml:"name"`
+		Values values `yaml:"values"`
+	}
+	n.Into(&body)
+	f.Name = body.Name
+	switch {
+	case body.Name == "" && body.Field == "":
+		n.Fault("needs a field of the recipe, such as field: learner.optimizer.lr, or a name for what its values set")
+		return
+	case body.Name == "":
+		f.Name = columnOf(body.Field)
+	}
+	f.field = body.Field
+	if len(body.Values) == 0 {
+		n.Fault("%s has no values", cmp.Or(body.Field, f.Name))
+	}
+	for _, v := range body.Values {
+		value := readValue(v, body.Field)
+		if slices.ContainsFunc(f.Values, func(o Value) bool { return o.Name == value.Name }) {
+			v.Fault("%s is given twice", value.Name)
+		}
+		f.Values = append(f.Values, value)
+	}
+}
+
+// values are those of a factor, to be read when it is known of what.
+type values []recipe.Node
+
+func (v *values) ReadNode(n recipe.Node) { *v = n.Items() }
+
+// readValue reads a value: what a field is set to or, of a factor with nothing but
+// a name, a name with what it sets and with labels of any name.
+func readValue(n recipe.Node, field string) (v Value) {
+	if field != "" {
+		return Value{Name: n.Text(), Set: []recipe.Change{n.Change(field)}}
+	}
+	for _, x := range n.Fields() {
+		switch {
+		case x.Name == "name":
+			if !x.Scalar() {
+				x.Expected("a name")
+			}
+			v.Name = x.Text()
+		case x.Name == "set":
+			v.Set = x.Changes()
+		case !x.Scalar():
+			x.Fault("a label is a text or a number; what the value changes stands under set")
+		default:
+			v.Labels = append(v.Labels, Label{x.Name, x.Text()})
+		}
+	}
+	if n.Mapping() && v.Name == "" {
+		n.Fault("needs a name")
+	}
+	return v
+}
+
+// conditions are those of only and except.
+type conditions []Condition
+
+func (c *conditions) ReadNode(n recipe.Node) {
+	for _, item := range n.Items() {
+		var one Condition
+		for _, f := range item.Fields() {
+			part := struct {
+				Factor string
+				Values []string
+			}{Factor: f.Name}
+			for _, v := range f.Items() {
+				if !v.Scalar() {
+					v.Expected("the name of a value")
+				}
+				part.Values = append(part.Values, v.Text())
+			}
+			one = append(one, part)
+		}
+		*c = append(*c, one)
+	}
+}

@@ -1,0 +1,285 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"driftlab/results"
+	"driftlab/results/figure"
+	"driftlab/results/record"
+	"driftlab/results/stats"
+)
+
+// Picture is a figure with the name of its file.
+type Picture struct {
+	Name   string
+	Figure *figure.Figure
+}
+
+// What a page shows of a large sweep; the files have it all.
+const (
+	mostLines  = 14
+	mostPoints = 400
+	mostReruns = 60
+)
+
+// view is a sweep as a page shows it.
+type view struct {
+	*Folder
+	pictures []Picture
+}
+
+// metric is what the runs are judged by.
+func (d *Folder) metric() string {
+	for _, o := range d.Rows {
+		if o.Metric != "" {
+			return o.Metric
+		}
+	}
+	return ""
+}
+
+// BestTables rank the values of each factor, with at most so many rows each.
+func (d *Folder) BestTables(most int) (list []*figure.Figure) {
+	for _, f := range d.Factors {
+		if t := comparisonTable(d.compared(), f.Name, len(d.Seeds), d.metric(), most); t != nil {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// Report shows the sweep of a folder, as far as it has come: the values ranked, the points
+// in a table, a section for each factor, which keeps its colours, and a map for each two.
+// The pictures are those of the page.
+func (d *Folder) Report() (results.Report, []Picture) {
+	v := &view{Folder: d}
+	x := d.Index
+	r := results.Report{Eyebrow: "simulate sweep", Title: x.title(), Lead: strings.TrimSpace(strings.Join(slices.DeleteFunc([]string{d.Best(), v.better(), v.lead(), d.Missing()}, func(s string) bool { return s == "" }), " ")), Facts: v.facts()}
+	best := results.Section{Heading: "Which is best"}
+	for _, t := range d.BestTables(mostPoints) {
+		best.Blocks = append(best.Blocks, t)
+	}
+	if len(best.Blocks) > 0 {
+		r.Sections = append(r.Sections, best)
+	}
+	r.Sections = append(r.Sections, results.Section{Heading: "Every point", Blocks: []results.Block{d.PointTable(mostPoints)}})
+	if t := NoEffectTable(v.NoEffects()); t != nil {
+		r.Sections = append(r.Sections, results.Section{Heading: "Parts without effect", Blocks: []results.Block{t}})
+	}
+	for i, f := range x.Factors {
+		if len(f.Values) > 1 {
+			r.Sections = append(r.Sections, v.factor(i, f))
+		}
+	}
+	if s := v.maps(); len(s.Blocks) > 0 {
+		r.Sections = append(r.Sections, s)
+	}
+	for _, p := range x.Arms[:min(len(x.Arms), mostReruns)] {
+		var lines []string
+		for i := range p.Keys {
+			lines = append(lines, p.command(x.Seeds[i]))
+		}
+		r.Reruns = append(r.Reruns, results.Rerun{Name: v.armName(&p), Command: strings.Join(lines, "\n")})
+	}
+	return r, v.pictures
+}
+
+// title names the sweep and what it varies.
+func (x *Index) title() string {
+	var names []string
+	for _, f := range x.Factors {
+		if len(f.Values) > 1 {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "Sweep " + x.Name
+	}
+	return "Sweep " + x.Name + ": " + strings.Join(names, " × ")
+}
+
+func (v *view) lead() string {
+	collapsed := 0
+	for _, o := range v.Rows {
+		if o.Verdict.IsCollapse() {
+			collapsed++
+		}
+	}
+	text := fmt.Sprintf("%d of %d cells, judged by `%s`: %d collapsed.", len(v.Rows), v.Cells(), v.metric(), collapsed)
+	if len(v.Arms) > mostPoints || len(v.Arms) > mostReruns {
+		text += " The page shows the first of what is long; `runs.csv` has every cell with the command that makes it alone."
+	}
+	without := map[string]bool{}
+	for _, o := range v.Rows {
+		if cell, err := v.store.Cell(o.Run); err == nil && cell.Curve == nil {
+			without[o.Run] = true
+		}
+	}
+	if len(without) > 0 {
+		text += fmt.Sprintf(" The steps of %d runs are not here: the table of steps is without them.", len(without))
+	}
+	return text
+}
+
+func (v *view) facts() []results.Fact {
+	return []results.Fact{{Name: "factors", Value: fmt.Sprint(len(v.Factors))}, {Name: "points", Value: fmt.Sprint(len(v.Arms))},
+		{Name: "seeds", Value: fmt.Sprint(len(v.Seeds))}, {Name: "runs", Value: fmt.Sprint(len(v.heads()))}, {Name: "cells finished", Value: fmt.Sprintf("%d of %d", len(v.Rows), v.Cells())}}
+}
+
+// figures are the columns that tables show of a set of outcomes.
+var figures = []struct {
+	name string
+	of   func(o *Outcome) record.Number
+}{
+	{"final", func(o *Outcome) record.Number { return o.Final }},
+	{"mean", func(o *Outcome) record.Number { return o.Mean }},
+	{"peak", func(o *Outcome) record.Number { return o.Peak }},
+	{"drawdown", func(o *Outcome) record.Number { return o.Drawdown }},
+	{"ESS", func(o *Outcome) record.Number { return o.known("gap/ess_sequence") }},
+	{"masked", func(o *Outcome) record.Number { return o.known("correction/masked_fraction") }},
+}
+
+// known is the mean of a metric, NaN where it was not measured.
+func (o *Outcome) known(name string) record.Number {
+	if v, ok := o.Means[name]; ok {
+		return v
+	}
+	return record.Number(math.NaN())
+}
+
+// row are the cells of a table for a set of outcomes.
+func row(list []*Row) []figure.Cell {
+	var verdicts []record.Verdict
+	for _, o := range list {
+		verdicts = append(verdicts, o.Verdict)
+	}
+	cells := []figure.Cell{{Text: strconv.Itoa(len(list)), Value: float64(len(list)), Numeric: true}, results.Verdict(verdicts)}
+	for _, f := range figures {
+		if v := average(list, f.of); !math.IsNaN(v) {
+			cells = append(cells, figure.Number(v, 3))
+		} else {
+			cells = append(cells, figure.Cell{})
+		}
+	}
+	return cells
+}
+
+// average is over the outcomes that have the figure, NaN if none has.
+func average(list []*Row, of func(*Outcome) record.Number) float64 {
+	var values []float64
+	for _, o := range list {
+		if v := float64(of(&o.Outcome)); !math.IsNaN(v) {
+			values = append(values, v)
+		}
+	}
+	return stats.Average(values)
+}
+
+// table has a head of its own columns and those of row.
+func table(title, note string, heads ...string) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: title, Note: note}
+	for _, h := range heads {
+		t.Columns = append(t.Columns, figure.Column{Name: h})
+	}
+	t.Columns = append(t.Columns, figure.Column{Name: "cells", Align: figure.Right}, figure.Column{Name: "verdict"})
+	for _, f := range figures {
+		t.Columns = append(t.Columns, figure.Column{Name: f.name, Align: figure.Right})
+	}
+	return t
+}
+
+// having are the outcomes of the cells with those values.
+func (d *Folder) having(values map[string]string) (list []*Row) {
+	for i := range d.Rows {
+		o := &d.Rows[i]
+		meets := true
+		for name, want := range values {
+			meets = meets && o.Values[name] == want
+		}
+		if meets {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// PointTable shows the first points that have runs, at most so many.
+func (d *Folder) PointTable(most int) *figure.Figure {
+	note := fmt.Sprintf("Means over seeds. Final is the mean of the last %d evaluations, mean that of all after the start (the area under the curve), drawdown the furthest below an earlier such mean. %s", record.Window, record.CollapseRule())
+	t := table("Every point, means over its seeds", note, d.columns()...)
+	marks := d.marks()
+	if len(marks) > 0 {
+		t.Columns = append(t.Columns, figure.Column{Name: "no effect"}, figure.Column{Name: "same as"})
+		t.Note += " Cannot act: parts of the recipe without any effect there. Same as: all runs of the point were trained like those of that point, to the last bit; what parts their recipes did nothing, and the two are one result."
+	}
+	points := 0
+	for i, p := range d.Arms {
+		list := d.having(p.Values)
+		if len(list) > 0 {
+			points++
+		}
+		if len(list) == 0 || points > most {
+			continue
+		}
+		var cells []figure.Cell
+		for _, name := range d.columns() {
+			cells = append(cells, figure.Word(p.Values[name]))
+		}
+		cells = append(cells, row(list)...)
+		if len(marks) > 0 {
+			cells = append(cells, figure.Word(marks[i][0]), figure.Word(marks[i][1]))
+		}
+		t.Add(cells...)
+	}
+	if points > most {
+		t.Note += fmt.Sprintf(" The table shows the first %d of %d points; `%s.csv` has every run.", most, points, runsTable)
+	}
+	return t
+}
+
+// factor is the section of one factor: its values compared, whatever the
+// others are, over the steps and, where they are numbers, by value.
+func (v *view) factor(i int, f IndexFactor) results.Section {
+	s := results.Section{Heading: "By " + f.Name}
+	if len(f.Values) <= mostLines {
+		main := v.lines(f, v.metric(), "", func(o *Outcome) (x, y []float64) {
+			for k, step := range o.Evals.Step {
+				x, y = append(x, float64(step)), append(y, float64(o.Evals.Value[k]))
+			}
+			return x, y
+		})
+		main.Y.High = 1
+		main.Note = "Each line is a value of the factor, its seeds are means over all points with that value."
+		v.pictures = append(v.pictures, Picture{"by-" + fileName(f.Name), &main})
+		s.Blocks = append(s.Blocks, &main)
+		var more results.Charts
+		for _, name := range []string{"gap/k3", "gap/ess_sequence", "actor/entropy", "response_length/mean"} {
+			more = append(more, v.lines(f, name, fmt.Sprintf("means of %d steps", windowSteps), windowed(name)))
+		}
+		s.Blocks = append(s.Blocks, more)
+	}
+	t := table(f.Name+": means over all its cells", "", f.Name)
+	for _, value := range f.Values {
+		t.Add(append([]figure.Cell{figure.Word(value)}, row(v.having(map[string]string{f.Name: value}))...)...)
+	}
+	s.Blocks = append(s.Blocks, t)
+	if c, ok := v.doses(i, f); ok {
+		v.pictures = append(v.pictures, Picture{"dose-" + fileName(f.Name), &c})
+		s.Blocks = append(s.Blocks, &c)
+	}
+	return s
+}
+
+// fileName is a factor's name as part of a file's.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-", r) {
+			return r
+		}
+		return '-'
+	}, name)
+}

@@ -1,0 +1,141 @@
+package study
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"driftlab/results/record"
+)
+
+var exhaustive = flag.Bool("exhaustive", false, "kill a study at sixty random moments in place of six")
+
+// asJSON is a value as files have it.
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// change rewrites the first cell of a folder as another program would have made it, under a seal of its own.
+func change(t *testing.T, dir, from, to string) {
+	t.Helper()
+	s, err := openSweep(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := s.Keys()
+	if err != nil || len(keys) == 0 {
+		t.Fatalf("%d cells (%v)", len(keys), err)
+	}
+	cell, _ := s.Cell(keys[0])
+	other := *cell
+	other.Outcome = bytes.Replace(cell.Outcome, []byte(from), []byte(to), 1)
+	if err := os.RemoveAll(filepath.Join(dir, record.CellsFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := record.NewCells(dir, s.sums).Add(other); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStudyAfterKills: a study that is killed at random moments, a torn line and a snapshot of a run left behind, and
+// then made by two workers in shards has the bytes of one that ran whole.
+func TestStudyAfterKills(t *testing.T) {
+	g, kills := gridOf(t, tiny), 6
+	if *exhaustive {
+		kills = 60
+	}
+	whole := finished(t, g, t.TempDir(), Options{})
+	dir, rng := t.TempDir(), rand.New(rand.NewPCG(7, 1))
+	for range kills {
+		ctx, cancel := context.WithCancel(context.Background())
+		at := 1 + rng.IntN(6)
+		// A cancelled run leaves the snapshot that a killed one has from before; the line that it was writing is torn.
+		err := g.Run(ctx, Options{Dir: dir, Workers: 2, Shard: Shard{rng.IntN(2), 2}, Progress: func(Progress) {
+			if at--; at == 0 {
+				cancel()
+			}
+		}})
+		cancel()
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		tear(t, filepath.Join(dir, record.CellsFile), rng.IntN(40))
+	}
+	if got := finished(t, g, dir, Options{Workers: 2}); !maps.Equal(got, whole) {
+		for name := range whole {
+			t.Errorf("%s is equal: %t", name, got[name] == whole[name])
+		}
+		t.Errorf("%d files for %d", len(got), len(whole))
+	}
+}
+
+// TestDamagedStudy: a changed byte, whatever file it is in, is one line that names the file.
+func TestDamagedStudy(t *testing.T) {
+	g, dir := gridOf(t, tiny), t.TempDir()
+	files := finished(t, g, dir, Options{})
+	for _, name := range []string{PlanFile, record.PackedCells, record.SumsFile} {
+		text := []byte(files[name])
+		for i := 0; i < len(text); i += 1 + len(text)/20 {
+			changed := bytes.Clone(text)
+			changed[i] ^= 1
+			path := filepath.Join(dir, name)
+			if err := os.WriteFile(path, changed, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Read(dir)
+			var known *record.FolderError
+			if err == nil || !errors.As(err, &known) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), dir) {
+				t.Errorf("%s, byte %d: %v", name, i, err)
+			}
+			if err := os.WriteFile(path, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := Read(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTwoProcesses: a folder that another process holds is refused, with who holds it.
+func TestTwoProcesses(t *testing.T) {
+	g, dir := gridOf(t, tiny), t.TempDir()
+	lock, err := record.LockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release()
+	if err := g.Run(context.Background(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "in use by process") {
+		t.Errorf("a held folder: %v", err)
+	}
+}
+
+// TestPlanFile: a plan is read back as it was written.
+func TestPlanFile(t *testing.T) {
+	x := gridOf(t, tiny).Index()
+	x.Arms[0].Name, x.Version = "it's: \"one\"\n\u2028", 3
+	dir := t.TempDir()
+	s, err := OpenStore(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WriteIndex(x); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Index(); err != nil || asJSON(t, got) != asJSON(t, x) {
+		t.Errorf("%s (%v)\nwant %s", asJSON(t, got), err, asJSON(t, x))
+	}
+}
