@@ -68,6 +68,3 @@ func curve(cell *record.Cell) (columns map[string]*record.Column, last int, err 
 	}
 	return columns, last, nil
 }
-
-// CurveOf is for the command move.
-func CurveOf(r *record.Record) any { return curveOf(r) }
