@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"driftlab/experiments/claims/claim"
-	"driftlab/experiments/claims/dynamic"
 	"driftlab/experiments/claims/routing"
 	"driftlab/experiments/claims/scaling"
 	"driftlab/experiments/measurements"
@@ -20,7 +19,7 @@ import (
 
 // inGo are the claims that are not files yet.
 func inGo() []claim.Claim {
-	return slices.Concat(dynamic.Claims(), routing.Claims(), scaling.Claims())
+	return slices.Concat(routing.Claims(), scaling.Claims())
 }
 
 // All lists the claims in the order of the survey.

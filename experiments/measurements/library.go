@@ -20,6 +20,11 @@ func measurement[M any, P interface {
 // Library are the measurements and functions by the names that claims' files have for them.
 var Library = claim.Library{
 	Measurements: map[string]func() claim.Measurement{
+		"baseline variances":          measurement[baselineVariances],
+		"block middles":               measurement[blockMiddles],
+		"late mismatch":               measurement[lateMismatch],
+		"tail gradients":              measurement[tailGradients],
+		"training from a random time": measurement[randomStart],
 		// training is for figures that a measurement's come before or after; see claim.Training.
 		"training":                 measurement[claim.Training],
 		"along":                    measurement[along],
@@ -67,10 +72,15 @@ var Library = claim.Library{
 		"teacher gradients":        measurement[teacherGradients],
 	},
 	Questions: map[string]func() claim.Question{
+		"distance": func() claim.Question { return new(distance) },
 		"attempts": func() claim.Question { return new(attempts) },
 		"searches": func() claim.Question { return new(searches) },
 	},
 	Lists: map[string]claim.ListFunction{
+		"ceiling":    {Arguments: 2, Of: func(x ...[]float64) []float64 { return []float64{ceiling(x[0], x[1])} }},
+		"explained":  {Arguments: 2, Of: func(x ...[]float64) []float64 { return []float64{explained(x[0], x[1])} }},
+		"firstThird": {Arguments: 1, Of: func(x ...[]float64) []float64 { return x[0][:len(x[0])/3] }},
+		"windows":    {Arguments: 1, Of: func(x ...[]float64) []float64 { return claim.Windows(x[0]) }},
 		// breakEven is of shares and gains.
 		"breakEven":    {Arguments: 2, Of: breakEvenShare},
 		"chosen":       {Arguments: -1, Of: chosenGain},
@@ -79,6 +89,10 @@ var Library = claim.Library{
 		"trend":        {Arguments: 2, Of: func(x ...[]float64) []float64 { return []float64{trend(x[0], x[1])} }},
 	},
 	Units: map[string]claim.UnitFunction{
+		"budgetGain":            {Of: budgetGain},
+		"inBudget":              {Texts: 1, Of: inBudget},
+		"sparedByHeads":         {Texts: 1, Of: sparedByHeads},
+		"surgeLead":             {Texts: 1, Of: func(j *claim.Judge, rates, texts []string) []float64 { return surgesOf(j, rates, texts[0]).leads }},
 		"alarmLead":             {Texts: 3, Of: alarmLead},
 		"collapseOverRate":      {Of: collapseOverRate},
 		"collapseOverStaleness": {Of: collapseOverStaleness},
@@ -91,11 +105,13 @@ var Library = claim.Library{
 		"stableSlope":           {Of: stableSlope},
 	},
 	Notes: map[string]func(j *claim.Judge, texts []string) string{
+		"surges":                 surgesNote,
 		"best aggregations":      bestAggregations,
 		"collapses by staleness": collapsesNote,
 		"matched penalty":        matchedPenaltyNote,
 	},
 	Figures: map[string]func(j *claim.Judge) *figure.Figure{
+		"budget":                 budgetTable,
 		"collapses by staleness": collapsesTable,
 	},
 }

@@ -112,7 +112,7 @@ var listFunctions = map[string]ListFunction{
 	}},
 	// blocks are means over so many entries in a row.
 	"blocks": {2, func(x ...[]float64) []float64 { return Blocks(x[0], max(min(int(x[1][0]), len(x[0])), 1)) }},
-	"slope":  paired(stats.Slope), "rsquared": paired(stats.RSquared), "spearman": paired(stats.Spearman), "pow": {2, func(x ...[]float64) []float64 { return combine(x[0], x[1], elementary.Pow) }},
+	"slope":  paired(func(x, y []float64) float64 { return stats.Slope(x[:min(len(x), len(y))], y) }), "rsquared": paired(stats.RSquared), "spearman": paired(stats.Spearman), "pow": {2, func(x ...[]float64) []float64 { return combine(x[0], x[1], elementary.Pow) }},
 }
 
 // unitFunctions read an arm's runs, averaged over learning rates, and a column of them where
@@ -212,12 +212,12 @@ func (s scope) value(n ast.Expr) [][]float64 {
 		return apply(func(x ...[]float64) []float64 {
 			from, to := 0, len(x[0])
 			if n.Low != nil {
-				from = place(x[0], n.Low)
+				from = clamped(x[0], n.Low)
 			}
 			if n.High != nil {
-				to = place(x[0], n.High)
+				to = clamped(x[0], n.High)
 			}
-			return x[0][from:to]
+			return x[0][from:max(to, from)]
 		}, s.value(n.X))
 	}
 	call := n.(*ast.CallExpr)
@@ -387,6 +387,15 @@ func place(x []float64, n ast.Expr) int {
 	return k
 }
 
+// clamped is the place that the end of a part means, the nearest one where a list is too short.
+func clamped(x []float64, n ast.Expr) int {
+	k, _ := constantIndex(n)
+	if k < 0 {
+		k += len(x)
+	}
+	return max(min(k, len(x)), 0)
+}
+
 // constantIndex reads an index: a whole number.
 func constantIndex(n ast.Expr) (int, bool) {
 	sign := 1
@@ -417,6 +426,7 @@ var operators = map[token.Token]func(a, b float64) float64{
 	token.QUO: func(a, b float64) float64 { return float64(a / b) },
 	token.LSS: func(a, b float64) float64 { return truth(a < b) },
 	token.GTR: func(a, b float64) float64 { return truth(a > b) },
+	token.EQL: func(a, b float64) float64 { return truth(a == b) },
 	token.LEQ: func(a, b float64) float64 { return truth(a <= b) },
 	token.GEQ: func(a, b float64) float64 { return truth(a >= b) },
 }

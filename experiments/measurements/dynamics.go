@@ -1,0 +1,325 @@
+package measurements
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"driftlab/experiments/claims/claim"
+	"driftlab/model"
+	"driftlab/precision/elementary"
+	"driftlab/results/figure"
+	"driftlab/results/record"
+	"driftlab/results/stats"
+)
+
+// blockMiddles records the middles of blocks of updates, in hundreds of updates.
+type blockMiddles struct {
+	Figure string
+	Steps  sizes
+	Blocks int
+}
+
+// Measure records the figure.
+func (m *blockMiddles) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+	var middle []float64
+	for k := range m.Blocks {
+		middle = append(middle, (float64(k)+0.5)*float64(m.Steps.of(e))/float64(m.Blocks)/100)
+	}
+	o.Set(m.Figure, middle...)
+	return nil
+}
+
+// distance asks trained weights how far they are from chain-base, by the length of the latter.
+type distance struct{}
+
+// Ask answers "change"; weights of another form have no distance.
+func (distance) Ask(ctx context.Context, e *claim.Env, p *model.Params) (map[string]float64, error) {
+	start, err := e.Base(ctx, 0)
+	if err != nil || len(start.Theta) != len(p.Theta) {
+		return nil, err
+	}
+	return map[string]float64{"change": travelled(start.Theta, p.Theta)}, nil
+}
+
+// travelled is the distance between two weights by the length of the first.
+func travelled(from, to []float32) float64 {
+	moved, length := 0.0, 0.0
+	for i, w := range from {
+		d := float64(to[i]) - float64(w)
+		moved, length = moved+float64(d*d), length+float64(float64(w)*float64(w))
+	}
+	return math.Sqrt(moved / length)
+}
+
+// explained is the R² of a straight line of y over x, 0 where it rises.
+func explained(x, y []float64) float64 {
+	if len(x) < 3 || stats.Slope(x, y) >= 0 {
+		return 0
+	}
+	return stats.RSquared(x, y)
+}
+
+// ceiling is b - a of a fit y = -a·exp(x) + b: what it says of a policy without entropy.
+func ceiling(x, y []float64) float64 {
+	if len(x) < 3 {
+		return math.NaN()
+	}
+	b, slope := stats.Regress(y, stats.Each(x, elementary.Exp))
+	return b + slope[0]
+}
+
+// randomStart is a training in whose changes $start is a time that is drawn for each replication.
+type randomStart struct {
+	Low, Width float64
+	Training   claim.Training
+}
+
+// Measure draws the time and makes the runs.
+func (m *randomStart) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	start := fmt.Sprintf("%.4f", m.Low+float64(m.Width*e.Rand(claim.PromptStream).Float64()))
+	t := m.Training
+	t.Arms = slices.Clone(t.Arms)
+	for i, a := range t.Arms {
+		t.Arms[i].Set = slices.Clone(a.Set)
+		for k, text := range a.Set {
+			t.Arms[i].Set[k] = strings.ReplaceAll(text, "$start", start)
+		}
+	}
+	return t.Measure(ctx, e, o)
+}
+
+// surgeGrowth is the growth of the mean length over its first twenty updates that is an alarm.
+const surgeGrowth = 1.2
+
+// surgeReward and surgeLength are the columns of surges.
+const surgeReward, surgeLength = "critic/score/mean", "response_length/mean"
+
+// surges are the runs of an arm.
+type surges struct {
+	// leads are, for the runs that collapse, the updates by which the length's alarm comes before
+	// the reward's, as means over those of one warm start.
+	leads []float64
+	// collapsed and healthy are how many runs there are of either; early of the healthy ones raise
+	// the length's alarm.
+	collapsed, early, healthy int
+}
+
+func surgesOf(j *claim.Judge, rates []string, arm string) (s surges) {
+	each := make([][]float64, len(j.Runs))
+	for i, o := range j.Runs {
+		for _, rate := range rates {
+			name := claim.AtLR(arm, rate)
+			reward, length := o.List(claim.ArmColumn(name, surgeReward)), o.List(claim.ArmColumn(name, surgeLength))
+			first, end := stats.Average(length[:min(20, len(length))]), float64(len(length))
+			at := claim.FirstWindow(length, func(_, mean float64) bool { return mean > surgeGrowth*first })
+			means := claim.Windows(reward)
+			if len(means) > 0 && !record.HasCollapsed(stats.Max(means), means[len(means)-1]) {
+				s.healthy++
+				if !math.IsInf(at, 1) {
+					s.early++
+				}
+				continue
+			}
+			s.collapsed++
+			each[i] = append(each[i], min(claim.FirstWindow(reward, record.HasCollapsed), end)-min(at, end))
+		}
+	}
+	s.leads = j.Pooled(each)
+	return s
+}
+
+// surgesNote counts the runs of an arm, at the learning rates that follow its name and level.
+func surgesNote(j *claim.Judge, texts []string) string {
+	s := surgesOf(j, texts[2:], texts[1])
+	return fmt.Sprintf("%s: %d of %d runs at a constant rate collapse, from %d warm starts; %d of the %d others raise the length's alarm.",
+		texts[0], s.collapsed, s.collapsed+s.healthy, len(s.leads), s.early, s.healthy)
+}
+
+// sparedByHeads is what rounding in the head costs less than rounding in the router at equal token KL,
+// mean over the router formats that a text lists and over learning rates.
+func sparedByHeads(j *claim.Judge, rates, texts []string) []float64 {
+	formats := strings.Fields(texts[0])
+	return j.Each(func(o *claim.Observation) float64 {
+		sum := 0.0
+		for _, format := range formats {
+			for _, rate := range rates {
+				name := claim.AtLR("router "+format, rate)
+				sum += headAt(o, rate, earlyKL(o, name)) - claim.Late(o.List(name))
+			}
+		}
+		return sum / float64(len(formats)*len(rates))
+	})
+}
+
+// earlyKL is the exact KL of an arm's first updates.
+func earlyKL(o *claim.Observation, name string) float64 {
+	return o.List(claim.ArmColumn(name, "gap/exact_kl"))[0]
+}
+
+// headAt is the late pass rate that rounded heads reach at a KL: between the two of the
+// ladder around it, linearly in log KL, or that of the nearest end.
+func headAt(o *claim.Observation, rate string, kl float64) float64 {
+	type rung struct{ log, pass float64 }
+	var ladder []rung
+	for _, name := range o.Names() {
+		if strings.HasPrefix(name, "head ") && strings.HasSuffix(name, claim.AtLR("", rate)) {
+			ladder = append(ladder, rung{elementary.Log(earlyKL(o, name)), claim.Late(o.List(name))})
+		}
+	}
+	slices.SortFunc(ladder, func(a, b rung) int { return cmp.Compare(a.log, b.log) })
+	at := elementary.Log(kl)
+	i := slices.IndexFunc(ladder, func(r rung) bool { return r.log >= at })
+	switch i {
+	case -1:
+		return ladder[len(ladder)-1].pass
+	case 0:
+		return ladder[0].pass
+	}
+	below, above := ladder[i-1], ladder[i]
+	part := (at - below.log) / (above.log - below.log)
+	return below.pass + float64(part*(above.pass-below.pass))
+}
+
+// budgetLimits are the budget of the survey's conjecture: what each figure has to stay below.
+var budgetLimits = []struct {
+	column string
+	limit  float64
+}{{"gap/exact_tv_p95", 1e-4}, {"rollout_corr/chi2_seq", 0.1}, {"routes/flip_route", 1e-3}}
+
+// budgetName is the pass rates of a cell, which is a pair of engines, with its correction.
+var budgetName = regexp.MustCompile(`^(.*), sequence TIS at lr ([^ ,]+)$`)
+
+// budgetCells are the cells of observations, in their order, and their learning rates.
+func budgetCells(j *claim.Judge) (cells, rates []string) {
+	for _, name := range j.Runs[0].Names() {
+		if parts := budgetName.FindStringSubmatch(name); parts != nil {
+			if !slices.Contains(cells, parts[1]) {
+				cells = append(cells, parts[1])
+			}
+			if !slices.Contains(rates, parts[2]) {
+				rates = append(rates, parts[2])
+			}
+		}
+	}
+	return cells, rates
+}
+
+// budgetColumn is a cell's mean of a column over updates, rates and replications, of its
+// uncorrected runs; ok is false where they have none.
+func budgetColumn(j *claim.Judge, rates []string, cell, column string) (v float64, ok bool) {
+	if !j.Runs[0].Has(claim.ArmColumn(claim.AtLR(cell, rates[0]), column)) {
+		return 0, false
+	}
+	return stats.Average(j.Average(rates, cell, column)), true
+}
+
+// insideBudget reports whether a cell's uncorrected runs keep to the budget.
+func insideBudget(j *claim.Judge, cell string) bool {
+	_, rates := budgetCells(j)
+	for _, l := range budgetLimits {
+		if v, ok := budgetColumn(j, rates, cell, l.column); ok && !(v < l.limit) {
+			return false
+		}
+	}
+	return true
+}
+
+// inBudget is 1 for a cell inside the budget, or for "any" if there is one.
+func inBudget(j *claim.Judge, _, texts []string) []float64 {
+	inside := 0.0
+	cells, _ := budgetCells(j)
+	if slices.ContainsFunc(cells, func(c string) bool { return (texts[0] == "any" || texts[0] == c) && insideBudget(j, c) }) {
+		inside = 1
+	}
+	return stats.Each(make([]float64, j.Independent()), func(float64) float64 { return inside })
+}
+
+// budgetGain is what the correction adds to the pass rate, mean over the cells inside the budget;
+// NaN where there is none.
+func budgetGain(j *claim.Judge, rates, _ []string) []float64 {
+	cells, _ := budgetCells(j)
+	cells = slices.DeleteFunc(cells, func(c string) bool { return !insideBudget(j, c) })
+	mean := make([]float64, j.Independent())
+	for _, c := range cells {
+		for i, x := range stats.Differences(j.Late(rates, c+", sequence TIS"), j.Late(rates, c)) {
+			mean[i] += float64(x / float64(len(cells)))
+		}
+	}
+	if len(cells) == 0 {
+		return stats.Each(mean, func(float64) float64 { return math.NaN() })
+	}
+	return mean
+}
+
+// budgetTable shows the three figures of each cell and the gain there.
+func budgetTable(j *claim.Judge) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "The budget of each pair of engines", Columns: []figure.Column{{Name: "engines"}, {Name: "inside"}},
+		Note: "Means over the updates of the uncorrected runs: the total variation that one token in twenty exceeds, chi² of responses, share of router decisions that differ. Then the mean pass rate uncorrected, and what sequence TIS adds."}
+	for _, l := range budgetLimits {
+		t.Columns = append(t.Columns, figure.Column{Name: l.column, Align: figure.Right})
+	}
+	t.Columns = append(t.Columns, figure.Column{Name: "uncorrected", Align: figure.Right}, figure.Column{Name: "sequence TIS adds", Align: figure.Right})
+	cells, rates := budgetCells(j)
+	for _, c := range cells {
+		word := "no"
+		if insideBudget(j, c) {
+			word = "yes"
+		}
+		row := []figure.Cell{figure.Word(c), figure.Word(word)}
+		for _, l := range budgetLimits {
+			cell := figure.Word("-")
+			if v, ok := budgetColumn(j, rates, c, l.column); ok {
+				cell = figure.Number(v, 3)
+			}
+			row = append(row, cell)
+		}
+		bare, with := stats.Average(j.Late(rates, c)), stats.Average(j.Late(rates, c+", sequence TIS"))
+		t.Add(append(row, figure.Number(bare, 3), figure.Number(with-bare, 2))...)
+	}
+	return t
+}
+
+// lateMismatch trains the same number of updates with and without a mismatch, from a warm start
+// and from the policy that updates without it have made of it.
+type lateMismatch struct {
+	Warm     []string // changes of chain-base's recipe
+	Pretrain sizes
+	Before   sizes // updates of the later start
+	Steps    sizes
+	Set      []string
+	Mismatch []string
+}
+
+// Measure records pass rates and k3 of the four runs.
+func (m *lateMismatch) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	start, err := e.Warm(ctx, "chain-base", append([]string{"pretrain.steps=" + strconv.Itoa(m.Pretrain.of(e))}, m.Warm...)...)
+	if err != nil {
+		return err
+	}
+	_, p, err := e.Trained(ctx, nil, m.Before.of(e), append(slices.Clone(m.Set), "checkpoint="+start)...)
+	if err != nil {
+		return err
+	}
+	later, err := e.Keep(fmt.Sprintf("gap-timing-seed%d", e.Seed), p)
+	if err != nil {
+		return err
+	}
+	for _, from := range []struct{ name, dir string }{{"early", start}, {"late", later}} {
+		for _, arm := range []struct {
+			name string
+			set  []string
+		}{{"matched", nil}, {"mismatch", m.Mismatch}} {
+			set := slices.Concat([]string{"checkpoint=" + from.dir}, m.Set, arm.set)
+			if err := e.PassRates(ctx, o, from.name+", "+arm.name, m.Steps.of(e), []string{"gap/k3"}, set...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package measurements
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
+	"driftlab/precision/elementary"
+	"driftlab/results/stats"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/advantage"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/correction"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/masked"
+	"driftlab/trainer/recipe"
+)
+
+// tailGradients is the norm of the policy gradient of the tokens that masks drop over that of all
+// tokens, on a batch of chain-base some updates later.
+type tailGradients struct {
+	Groups, Updates sizes
+	Rate            string
+	// Masks are those of a recipe's correction, by name.
+	Masks ordered
+}
+
+// Measure records the norm's share, and that of the tokens, of each mask.
+func (m *tailGradients) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	first, err := e.Base(ctx, 0)
+	if err != nil {
+		return err
+	}
+	fp32 := claim.Numerics("fp32")
+	b := e.Graded(first, fp32, fp32, m.Groups.of(e))
+	_, later, err := e.Trained(ctx, nil, m.Updates.of(e), claim.SetLR(m.Rate))
+	if err != nil {
+		return err
+	}
+	measure.Score(b, later, measure.Scoring{Numerics: fp32})
+	b.Now.Logp, b.Anchor = b.Old.Logp, b.Old.Logp
+	l := measure.NewLearner(later, fp32)
+	defer l.Close()
+	whole, err := gradientNorm(l, b, b.Mask)
+	if err != nil {
+		return err
+	}
+	for _, mask := range m.Masks {
+		r, err := recipe.Load("headline", "correction.masks=["+mask.value+"]")
+		if err != nil {
+			return err
+		}
+		p := correction.Pipeline{Masks: r.Correction.Pipeline().Masks, Seed: e.Seed}
+		for _, stage := range []correction.Stage{correction.AtBatch, correction.AtStep} {
+			if err := p.Apply(b, stage); err != nil {
+				return err
+			}
+		}
+		tail := make([]bool, b.Tokens())
+		for n := range tail {
+			gated := len(b.Gate) > 0 && !b.Gate[n] // by a mask of every gradient step
+			tail[n] = b.Mask[n] && (gated || !b.LossMask[n])
+		}
+		norm, err := gradientNorm(l, b, tail)
+		if err != nil {
+			return err
+		}
+		o.Set("gradient of the "+mask.name+" and its share of the tokens", norm/whole, float64(masked.Count(tail))/float64(masked.Count(b.Mask)))
+	}
+	return nil
+}
+
+// gradientNorm is the norm of the summed policy gradient of the tokens of a mask.
+func gradientNorm(l *measure.Learner, b *batch.Batch, tokens []bool) (float64, error) {
+	b.LossMask, b.Gate = tokens, nil
+	objective := method.New[loss.ImportanceSampling]()
+	objective.Aggregation.Mode = "token-sum"
+	if err := l.Gradient(b, objective); err != nil {
+		return 0, err
+	}
+	return math.Sqrt(dot32(l.Grad())), nil
+}
+
+// baselineVariances is the trace of the variance of the gradient of one group of responses given
+// its prompt, by advantage estimator (OTB, 2602.07078), on chain-base's graded groups of eight,
+// halved: each prompt has two groups.
+type baselineVariances struct {
+	Groups sizes
+	// Estimators are names of advantages; Unbiased is that to whose scale they are compared.
+	Estimators []string
+	Unbiased   string
+}
+
+// baselineGroup is the size of the small groups.
+const baselineGroup = 4
+
+// Measure records the variance of each estimator, as it is and at equal scale.
+func (m *baselineVariances) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	p, err := e.Base(ctx, 0)
+	if err != nil {
+		return err
+	}
+	fp32 := claim.Numerics("fp32")
+	b := e.Graded(p, fp32, fp32, m.Groups.of(e))
+	halve(b)
+	l := measure.NewLearner(p, fp32)
+	defer l.Close()
+	plain, err := groupGradients(l, b, m.Unbiased)
+	if err != nil {
+		return err
+	}
+	unbiased := meanVector(plain)
+	for _, name := range m.Estimators {
+		g, err := groupGradients(l, b, name)
+		if err != nil {
+			return err
+		}
+		scale := stats.Dot(meanVector(g), unbiased) / stats.Dot(unbiased, unbiased)
+		o.Set("variance of the gradient, "+name, pairVariance(g), pairVariance(g)/float64(scale*scale))
+	}
+	return nil
+}
+
+// halve makes two groups of each of a batch's groups of eight, and completes what
+// the optimal baseline reads.
+func halve(b *batch.Batch) {
+	b.TokenReward = make([]float64, b.Tokens())
+	b.Old.SumSquares = make([]float64, b.Tokens())
+	for i := range b.Len() {
+		b.Group[i] = i / baselineGroup
+		from, to := b.Span(i)
+		b.TokenReward[to-1] = b.Reward[i]
+		for n := from; n < to; n++ {
+			for _, logp := range b.Old.Dist[n*b.Vocab : (n+1)*b.Vocab] {
+				b.Old.SumSquares[n] += elementary.Exp(2 * float64(logp))
+			}
+		}
+	}
+}
+
+// groupGradients are the summed policy gradients of the groups, one after another,
+// with the advantages of an estimator.
+func groupGradients(l *measure.Learner, b *batch.Batch, estimator string) ([][]float64, error) {
+	found, err := advantage.Registry.Lookup(estimator)
+	if err != nil {
+		return nil, err
+	}
+	method := found.New()
+	if g, ok := method.(*advantage.GRPO); ok {
+		g.Std = false
+	}
+	if err := method.Estimate(b); err != nil {
+		return nil, err
+	}
+	var list [][]float64
+	for from := 0; from < b.Len(); from += baselineGroup {
+		var rows []int
+		for i := range baselineGroup {
+			rows = append(rows, from+i)
+		}
+		part := new(batch.Batch)
+		b.Select(part, rows)
+		part.Anchor = part.Old.Logp
+		if _, err := gradientNorm(l, part, part.Mask); err != nil {
+			return nil, err
+		}
+		g := make([]float64, len(l.Grad()))
+		for i, v := range l.Grad() {
+			g[i] = float64(v)
+		}
+		list = append(list, g)
+	}
+	return list, nil
+}
+
+// pairVariance is the trace of the variance given the prompt: half of the squared
+// distance between the two groups of each, averaged.
+func pairVariance(g [][]float64) float64 {
+	sum := 0.0
+	for pair := range slices.Chunk(g, 2) {
+		d := stats.Differences(pair[0], pair[1])
+		sum += float64(stats.Dot(d, d) / 2)
+	}
+	return sum / float64(len(g)/2)
+}
+
+// meanVector is the mean of vectors.
+func meanVector(list [][]float64) []float64 {
+	out := make([]float64, len(list[0]))
+	for _, g := range list {
+		for i, v := range g {
+			out[i] += v / float64(len(list))
+		}
+	}
+	return out
+}
