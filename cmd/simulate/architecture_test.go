@@ -79,7 +79,7 @@ var layers = []layer{
 	{"experiments/study", "experiments/run " + shown + session},
 	{"experiments/table", "experiments/study results/corrections results/published " + shown + session},
 	{"experiments/claims/claim", "experiments/measure experiments/run " + shown + session},
-	{"experiments/claims/routing experiments/claims/scaling", "experiments/claims/claim experiments/measure " + shown + session},
+	{"experiments/claims/routing", "experiments/claims/claim experiments/measure " + shown + session},
 	{"experiments/studies", ""},
 	{"experiments/measurements", "experiments/claims/claim experiments/measure engine/kernel " + shown + session},
 	{"experiments/claims", "experiments/claims/... experiments/measurements experiments/studies"},

@@ -10,7 +10,6 @@ import (
 
 	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/claims/routing"
-	"driftlab/experiments/claims/scaling"
 	"driftlab/experiments/measurements"
 	"driftlab/experiments/studies"
 
@@ -19,7 +18,7 @@ import (
 
 // inGo are the claims that are not files yet.
 func inGo() []claim.Claim {
-	return slices.Concat(routing.Claims(), scaling.Claims())
+	return slices.Concat(routing.Claims())
 }
 
 // All lists the claims in the order of the survey.

@@ -230,7 +230,7 @@ func (t *fileTable) draw(s scope) *figure.Figure {
 	return out
 }
 
-// fileNote is a finding, unless the value of When is 0: a text with a verb of fmt for each of
+// fileNote is a finding, unless the value of When is 0 or the text is empty: a text with a verb of fmt for each of
 // the expressions Of, or what a function of the library says of texts.
 type fileNote struct {
 	When, Text string
@@ -245,7 +245,9 @@ func (n *fileNote) add(s scope) {
 		return
 	}
 	if n.Function != "" {
-		s.j.Note("%s", s.lib.Notes[n.Function](s.j, n.Texts))
+		if text := s.lib.Notes[n.Function](s.j, n.Texts); text != "" {
+			s.j.Note("%s", text)
+		}
 		return
 	}
 	var values []any

@@ -60,6 +60,8 @@ type Library struct {
 	Questions map[string]func() Question
 	Lists     map[string]ListFunction
 	Units     map[string]UnitFunction
+	// Tests are checks of what is no value per unit, of texts.
+	Tests map[string]func(j *Judge, level Level, name string, texts []string) Check
 	// Notes are texts that a function makes of the observations, Figures its pictures and tables.
 	Notes   map[string]func(j *Judge, texts []string) string
 	Figures map[string]func(j *Judge) *figure.Figure
@@ -91,6 +93,8 @@ type fileCheck struct {
 	When string
 	Test string
 	Of   []string
+	// Texts are for a test of the library.
+	Texts []string
 	// Than is the threshold, an expression; Between are those of "within".
 	Than    string
 	Between []float64
@@ -270,11 +274,14 @@ func (f *file) validate() error {
 
 func (f *file) validateCheck(c *fileCheck, i int) error {
 	kind, known := tests[c.Test]
+	own := f.lib.Tests[c.Test] != nil
 	switch name := c.name(); {
 	case (c.Primary == "") == (c.Secondary == ""):
 		return fmt.Errorf("check %d: one of primary and secondary is its name", i+1)
 	case !slices.Contains(Levels, c.Level):
 		return fmt.Errorf("check %q: no level %q", name, c.Level)
+	case own:
+		return nil
 	case !known || len(c.Of) != kind.operands:
 		return fmt.Errorf("check %q: no test %q of %d values", name, c.Test, len(c.Of))
 	case c.Rate != "" && !slices.Contains(f.rates(), c.Rate):
@@ -365,7 +372,12 @@ func (f *file) judge(j *Judge) {
 		check := func(rates []string) Check {
 			s := all
 			s.rates = rates
-			made := tests[c.Test].of(s, &c)
+			var made Check
+			if own := f.lib.Tests[c.Test]; own != nil {
+				made = own(j, c.Level, c.name(), c.Texts)
+			} else {
+				made = tests[c.Test].of(s, &c)
+			}
 			made.Name = strings.ReplaceAll(made.Name, "$n", strconv.Itoa(len(made.Seeds)))
 			if c.Arithmetic {
 				made = Arithmetic(made)

@@ -1,4 +1,4 @@
-package scaling
+package measurements
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func TestRungsCoverTheLadder(t *testing.T) {
 		off := 0
 		for _, a := range r.Family.axes() {
 			n := *a.of(&r.Size)
-			if n != *a.of(&base) {
+			if n != *a.of(&baseSize) {
 				off++
 			}
 			if r.Corner {
@@ -48,7 +48,7 @@ func TestRungsCoverTheLadder(t *testing.T) {
 			if off != len(r.Family.axes()) {
 				t.Errorf("the corner %s differs along %d axes", r.Name(), off)
 			}
-		} else if off > 1 && !(off == 2 && r.Size.TopK != base.TopK) {
+		} else if off > 1 && !(off == 2 && r.Size.TopK != baseSize.TopK) {
 			t.Errorf("%s differs along %d axes", r.Name(), off)
 		}
 		c, err := recipe.Load("chain-base", r.changes()...)
@@ -63,8 +63,8 @@ func TestRungsCoverTheLadder(t *testing.T) {
 			t.Errorf("%s: answers of %d tokens, words of %.4f nats", r.Name(), lengthOf(task.Difficulty[1]), task.Entropy())
 		}
 	}
-	for f, axes := range want {
-		for name, ends := range axes {
+	for f, sizeAxes := range want {
+		for name, ends := range sizeAxes {
 			if got[f][name] != ends {
 				t.Errorf("%s: %s from %v, want %v", f, name, got[f][name], ends)
 			}
@@ -99,8 +99,8 @@ func TestMeasureIsDeterministic(t *testing.T) {
 	dir := t.TempDir()
 	run := func(dir string, cores int) string {
 		e := &claim.Env{Seed: 7, Size: claim.Tiny, Cache: claim.NewCache(dir), Cores: func() int { return cores }}
-		o, err := measureLadder(context.Background(), e)
-		if err != nil {
+		o := new(claim.Observation)
+		if err := new(gapLadder).Measure(context.Background(), e, o); err != nil {
 			t.Fatal(err)
 		}
 		text, err := json.Marshal(o)

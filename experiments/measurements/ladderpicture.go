@@ -1,4 +1,4 @@
-package scaling
+package measurements
 
 import (
 	"cmp"
@@ -6,16 +6,18 @@ import (
 	"math"
 	"slices"
 
+	"driftlab/experiments/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
 
-// picture has a panel per axis, one of flips by depth, one of answers by length,
+// rungPicture has a panel per axis, one of flips by depth, one of answers by length,
 // and one of the way from the base to the published size.
-func (f *fitted) picture() *figure.Figure {
+func rungPicture(j *claim.Judge) *figure.Figure {
+	f := measuredRungs(j, metricKL)
 	p := &figure.Figure{Kind: figure.Multiples, Title: "The gap along the ladder of scale: means, and the range of the models"}
-	for k, a := range axes[:5] { // the sixth goes with the fifth
+	for k, a := range sizeAxes[:5] { // the sixth goes with the fifth
 		p.Parts = append(p.Parts, f.panel(k, a))
 	}
 	p.Parts = append(p.Parts, f.flipPanel(), f.answerPanel(), f.wayPanel())
@@ -23,16 +25,16 @@ func (f *fitted) picture() *figure.Figure {
 }
 
 // along are the rungs of a family on an axis, the base among them, in its order.
-func (f *fitted) along(family modelFamily, a axis) []rung {
+func (f *ladderRungs) along(family modelFamily, a axis) []rung {
 	var list []rung
 	for _, r := range f.rungs {
-		origin := base
+		origin := baseSize
 		if family == denseFamily {
 			origin.Experts, origin.TopK = 0, 0
 		}
 		*a.of(&origin) = *a.of(&r.Size)
 		if a.name == "experts" {
-			origin.TopK = max(base.TopK, r.Size.Experts/8)
+			origin.TopK = max(baseSize.TopK, r.Size.Experts/8)
 		}
 		if r.Family == family && !r.Corner && r.Size == origin {
 			list = append(list, r)
@@ -44,11 +46,11 @@ func (f *fitted) along(family modelFamily, a axis) []rung {
 
 // doublings is where a rung stands on an axis.
 func doublings(r rung, a axis) float64 {
-	return elementary.Log(float64(*a.of(&r.Size))/float64(*a.of(&base))) / math.Ln2
+	return elementary.Log(float64(*a.of(&r.Size))/float64(*a.of(&baseSize))) / math.Ln2
 }
 
 // arm is a metric along an axis, with a curve per model.
-func (f *fitted) arm(name string, m *gapMetric, rungs []rung, a axis, slot int) figure.Series {
+func (f *ladderRungs) arm(name string, m *gapMetric, rungs []rung, a axis, slot int) figure.Series {
 	arm := figure.Series{Name: name, Slot: slot}
 	for i, o := range f.runs {
 		c := figure.Series{Name: fmt.Sprintf("model %d", i+1)}
@@ -70,14 +72,14 @@ func sheet(title, x, y string) figure.Figure {
 }
 
 // panel is the exact KL along an axis.
-func (f *fitted) panel(k int, a axis) figure.Figure {
-	c := sheet("By "+a.name, fmt.Sprintf("doublings of %s from %d", a.unit, *a.of(&base)), "exact KL, nats per token")
+func (f *ladderRungs) panel(k int, a axis) figure.Figure {
+	c := sheet("By "+a.name, fmt.Sprintf("doublings of %s from %d", a.unit, *a.of(&baseSize)), "exact KL, nats per token")
 	c.Series = append(c.Series, f.arm("MoE", metricKL, f.along(moeFamily, a), a, 1))
 	c.Series = append(c.Series, f.arm("MoE, routes replayed", metricReplayed, f.along(moeFamily, a), a, 2))
 	if k < len(denseFamily.axes()) {
 		c.Series = append(c.Series, f.arm("dense", metricKL, f.along(denseFamily, a), a, 3))
 	}
-	if l := f.laws[metricKL][moeFamily]; l != nil {
+	if l := f.law(metricKL, moeFamily); l != nil {
 		line := figure.Series{Name: "law"}
 		for _, r := range f.along(moeFamily, a) {
 			line.X, line.Y = append(line.X, doublings(r, a)), append(line.Y, metricKL.figure(l.center(moeFamily.coordinates(r.Size))))
@@ -88,9 +90,9 @@ func (f *fitted) panel(k int, a axis) figure.Figure {
 }
 
 // flipPanel has flips per decision and tokens hit by depth.
-func (f *fitted) flipPanel() figure.Figure {
-	depth := axes[0]
-	c := sheet("Flips by depth", fmt.Sprintf("doublings of layers from %d", base.Layers), "share")
+func (f *ladderRungs) flipPanel() figure.Figure {
+	depth := sizeAxes[0]
+	c := sheet("Flips by depth", fmt.Sprintf("doublings of layers from %d", baseSize.Layers), "share")
 	rungs := f.along(moeFamily, depth)
 	c.Series = append(c.Series, f.arm("flips per decision", metricFlips, rungs, depth, 6))
 	c.Series = append(c.Series, f.arm("tokens hit", metricHit, rungs, depth, 7))
@@ -104,9 +106,9 @@ func (f *fitted) flipPanel() figure.Figure {
 }
 
 // answerPanel is the KL of whole answers of dense models by length.
-func (f *fitted) answerPanel() figure.Figure {
-	length := axes[3]
-	c := sheet("Whole answers by length, dense", fmt.Sprintf("doublings of tokens of an answer from %d", base.Length), "sequence KL, nats")
+func (f *ladderRungs) answerPanel() figure.Figure {
+	length := sizeAxes[3]
+	c := sheet("Whole answers by length, dense", fmt.Sprintf("doublings of tokens of an answer from %d", baseSize.Length), "sequence KL, nats")
 	rungs := f.along(denseFamily, length)
 	c.Series = append(c.Series, f.arm("dense", metricSequence, rungs, length, 3))
 	c.Series = append(c.Series, f.arm("dense, fp16", metricSequenceFP16, rungs, length, 4))
@@ -116,10 +118,10 @@ func (f *fitted) answerPanel() figure.Figure {
 // wayPanel is the law of the exact KL from the base, where all axes begin, to the
 // primary published size, where they end together; one model in twenty lies outside
 // its band.
-func (f *fitted) wayPanel() figure.Figure {
-	p := published()[0]
+func (f *ladderRungs) wayPanel() figure.Figure {
+	p := publishedFigures[0]
 	c := sheet("The way to "+p.Model, "share of the way, every axis in proportion to its logarithm", "exact KL, nats per token")
-	l := f.laws[p.Metric][p.Family]
+	l := f.law(p.Metric, p.Family)
 	if l == nil {
 		return c
 	}

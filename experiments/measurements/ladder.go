@@ -1,0 +1,434 @@
+package measurements
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/engine"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
+	"driftlab/model"
+	"driftlab/precision"
+	"driftlab/precision/elementary"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/metrics"
+	"driftlab/trainer/method/task"
+)
+
+// serving is the rollout engine of a format, as a serving stack sums: every sum
+// in four parts, and a decoding step splits the keys. The learner computes in the
+// same format, each sum in one chain: nothing but order differs.
+func serving(format string) engine.Numerics {
+	decoding := claim.Numerics("bf16-flash-decoding")
+	return claim.Named(claim.SplitK(claim.Numerics(format)), format+"-serving", func(n *engine.Numerics) {
+		n.Attention, n.Tile, n.Splits = decoding.Attention, decoding.Tile, decoding.Splits
+	})
+}
+
+// What a rung's observation lists, in this order.
+const (
+	entropyOf   = iota // nats per token
+	lengthMean         // tokens per answer
+	tokenCount         // how many there were
+	exactKL            // nats per token
+	k3PerToken         // nats per token
+	beyondTwo          // how many tokens have a ratio above 2 or below 1/2
+	sequenceKL         // nats per answer
+	flipShare          // share of router decisions; MoE only, as the rest
+	hitShare           // share of tokens with a flip in any layer
+	replayedKL         // exactKL with the rollout's routes replayed
+	replayedK3         // k3 likewise
+	replayedTwo        // beyondTwo likewise
+)
+
+// And what a dense rung's lists of fp16 on both sides.
+const (
+	fp16KL = iota
+	fp16SequenceKL
+)
+
+// gapLadder has a model of each rung of the ladder of scale.
+type gapLadder struct{}
+
+// Measure records them.
+func (*gapLadder) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	rungs := slices.DeleteFunc(ladder(e.Size), func(r rung) bool { return e.Seed%uint64(r.Every) != 0 })
+	for i, r := range rungs {
+		e.Report(fmt.Sprintf("rung %d/%d, %s: %s", i+1, len(rungs), r.Family, r.short()))
+		if err := r.measure(ctx, e, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probe asks the rung's model of this replication for its answers, in the rollout engine.
+func (r rung) probe(ctx context.Context, e *claim.Env) (claim.Probe, error) {
+	p, err := r.warm(ctx, e)
+	if err != nil {
+		return claim.Probe{}, err
+	}
+	t, rng := r.prose(), e.Rand(claim.PromptStream)
+	q := claim.Probe{Params: p, Rollout: serving("bf16"), Sequences: r.Answers, Tokens: t.MaxResponse(), Stops: true, Distributions: true}
+	for range r.Answers {
+		q.Prompts = append(q.Prompts, task.Draw(t, rng).Tokens)
+	}
+	return q, nil
+}
+
+// measure samples answers of the rung's model in the rollout engine, and scores
+// them in the learner's.
+func (r rung) measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	q, err := r.probe(ctx, e)
+	if err != nil {
+		return err
+	}
+	bf16 := claim.Numerics("bf16")
+	b, g := e.Measure(q, bf16)
+	values := []float64{stats.Average(b.Old.Entropy), perAnswer(g), float64(g.Tokens), g.ExactKL, g.K3, beyond(b, math.Ln2), g.ExactKL * perAnswer(g)}
+	if r.Family == moeFamily {
+		again := claim.Replayed(b, q.Params, bf16, true)
+		values = append(values, g.FlipRoute, g.FlipToken, again.ExactKL, again.K3, beyond(b, math.Ln2))
+	}
+	o.Set(r.Name(), values...)
+	if err := ctx.Err(); err != nil || r.Family == moeFamily {
+		return err
+	}
+	q.Rollout = serving("fp16")
+	_, g = e.Measure(q, claim.Numerics("fp16"))
+	o.Set(fp16Of(r), g.ExactKL, g.ExactKL*perAnswer(g))
+	return ctx.Err()
+}
+
+// fp16Of names the observation of fp16 on both sides.
+func fp16Of(r rung) string { return r.Name() + ", fp16" }
+
+// perAnswer is the mean length of the answers.
+func perAnswer(g metrics.Gap) float64 { return float64(g.Tokens) / float64(g.Sequences) }
+
+// modelFactors are the exact KLs of dense models that differ in one thing, under several learners.
+type modelFactors struct {
+	Learners []string
+	Answers  sizes
+	Models   []struct {
+		Name   string
+		Layers int
+		Steps  sizes
+		// Start names a change of the weights that training begins with.
+		Start string
+		// Raised names a further figure, with logits raised.
+		Raised string
+	}
+}
+
+// Measure samples in the rollout engine of the ladder.
+func (m *modelFactors) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	for _, own := range m.Models {
+		e.Report(own.Name)
+		r := rung{Family: denseFamily, Size: baseSize, Steps: own.Steps.of(e), Answers: m.Answers.of(e), Start: changedStarts[own.Start]}
+		r.Size.Layers, r.Size.Experts, r.Size.TopK = own.Layers, 0, 0
+		q, err := r.probe(ctx, e)
+		if err != nil {
+			return err
+		}
+		b := e.Sample(q)
+		gaps := func() (list []float64) {
+			for _, learner := range m.Learners {
+				list = append(list, scored(b, q.Params, claim.Numerics(learner)).ExactKL)
+			}
+			return list
+		}
+		o.Set(own.Name, gaps()...)
+		if own.Raised != "" {
+			q.Params = r.withPublishedLogits(q.Params, b)
+			b = e.Sample(q)
+			o.Set(own.Raised, gaps()...)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What an observation of dense-kl-law lists for a rung.
+const (
+	lawEntropy        = iota // nats per token
+	lawLength                // tokens per answer
+	lawLoss                  // of demonstrations that were not trained on, nats per token
+	asTrained                // exact KL in nats per token, order of sums alone
+	otherAsTrained           // likewise, where the learner rounds in other places too
+	higher                   // as asTrained, logits raised
+	otherHigher              // as otherAsTrained, logits raised
+	higherFP16               // as higher, with fp16 on both sides
+	logitAsTrained           // mean logit of a token
+	roundingAsTrained        // logitFigures.Rounding
+	logitHigher              // as logitAsTrained, logits raised
+	roundingHigher           // as roundingAsTrained, logits raised
+)
+
+// lawRungs is the dense ladder, each rung trained to the loss of the base: the steps were chosen by the loss of
+// other seeds' models.
+func lawRungs() []rung {
+	var list []rung
+	add := func(steps int, change func(*rung)) {
+		r := rung{Family: denseFamily, Size: baseSize, Steps: steps, Every: 1, Answers: usualAnswers / 4}
+		r.Size.Experts, r.Size.TopK = 0, 0
+		change(&r)
+		list = append(list, r)
+	}
+	add(usualSteps, func(*rung) {})
+	for _, n := range []int{4, 8, 16} {
+		add(usualSteps, func(r *rung) { r.Size.Layers = n })
+	}
+	for _, n := range [][2]int{{64, 100}, {128, 60}, {256, 50}} {
+		add(n[1], func(r *rung) { r.Size.Width = n[0] })
+	}
+	for _, n := range [][2]int{{32, usualSteps}, {512, 300}, {4096, 500}} {
+		add(n[1], func(r *rung) { r.Size.Vocabulary, r.Answers = n[0], min(r.Answers, 1<<18/n[0]) })
+	}
+	for _, n := range [][2]int{{26, 400}, {52, 600}, {103, 600}} { // chapters, steps
+		add(n[1], func(r *rung) { r.Size.Length, r.Answers = lengthOf(n[0]), 800/n[0] })
+	}
+	add(usualSteps, func(r *rung) {
+		r.Corner, r.Answers = true, 32
+		r.Size.Layers, r.Size.Width, r.Size.Vocabulary, r.Size.Length = 6, 64, 512, lengthOf(26)
+	})
+	return list
+}
+
+// heldOut is the loss of the rung's model on demonstrations that were not trained on.
+func (r rung) heldOut(p *model.Params, rng *rand.Rand) float64 {
+	t := r.prose()
+	b := &batch.Batch{}
+	b.Offsets = append(b.Offsets, 0)
+	for range max(heldOutTokens/r.Size.Length, 1) {
+		prompt := task.Draw(t, rng)
+		b.Token = t.Demonstration(b.Token, prompt, rng)
+		b.Prompt, b.Offsets = append(b.Prompt, prompt.Tokens), append(b.Offsets, len(b.Token))
+	}
+	for range b.Token {
+		b.Mask = append(b.Mask, true)
+	}
+	measure.Score(b, p, measure.Scoring{Numerics: claim.Numerics("fp32")})
+	return -stats.Average(b.Old.Logp)
+}
+
+// heldOutTokens is how many tokens of demonstrations measure a loss, heldOutStream their random stream, and
+// logitTokens of how many tokens the logits are read.
+const (
+	heldOutTokens = 16000
+	heldOutStream = 102
+	logitTokens   = 4000
+)
+
+// measureLaw measures a model as it is trained, and again with its logits raised.
+func (r rung) measureLaw(ctx context.Context, e *claim.Env) ([]float64, error) {
+	q, err := r.probe(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]float64, roundingHigher+1)
+	values[lawLoss] = r.heldOut(q.Params, e.Rand(heldOutStream))
+	bf16, other := claim.Numerics("bf16"), claim.Numerics("torch-bf16")
+	b := e.Sample(q)
+	g := scored(b, q.Params, bf16)
+	values[lawEntropy], values[lawLength], values[asTrained] = stats.Average(b.Old.Entropy), perAnswer(g), g.ExactKL
+	values[otherAsTrained] = scored(b, q.Params, other).ExactKL
+	some := r.some(b)
+	logits := readLogits(q.Params, some)
+	values[logitAsTrained], values[roundingAsTrained] = logits.Mean, logits.Rounding
+	q.Params = raised(q.Params, some, publishedLogit-logits.Mean)
+	logits = readLogits(q.Params, some)
+	values[logitHigher], values[roundingHigher] = logits.Mean, logits.Rounding
+	b = e.Sample(q)
+	values[higher], values[otherHigher] = scored(b, q.Params, bf16).ExactKL, scored(b, q.Params, other).ExactKL
+	q.Rollout = serving("fp16")
+	values[higherFP16] = scored(e.Sample(q), q.Params, claim.Numerics("fp16")).ExactKL
+	return values, ctx.Err()
+}
+
+// scored is the gap of a sampled batch to a learner at the same weights.
+func scored(b *batch.Batch, p *model.Params, learner engine.Numerics) metrics.Gap {
+	measure.Score(b, p, measure.Scoring{Numerics: learner, Distributions: true})
+	return metrics.Compare(b)
+}
+
+// some are the first answers of a batch, on which logits are read.
+func (r rung) some(b *batch.Batch) *batch.Batch {
+	var rows []int
+	for i := range min(b.Len(), max(logitTokens/r.Size.Length, 4)) {
+		rows = append(rows, i)
+	}
+	first := new(batch.Batch)
+	b.Select(first, rows)
+	return first
+}
+
+// withPublishedLogits is a model with its logits raised to publishedLogit, by answers that it sampled.
+func (r rung) withPublishedLogits(p *model.Params, b *batch.Batch) *model.Params {
+	first := r.some(b)
+	return raised(p, first, publishedLogit-readLogits(p, first).Mean)
+}
+
+// evenSteps are the wide rungs of lawRungs with the steps of the base, for half of the seeds.
+func evenSteps() []rung {
+	var list []rung
+	for _, r := range lawRungs() {
+		if !r.Corner && r.Size.Width > baseSize.Width {
+			r.Steps, r.Every = usualSteps, 2
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// evenName names the observation of a rung of evenSteps, and routedName that of a routed model.
+func evenName(r rung) string { return r.Name() + ", steps of the base" }
+
+const routedName = "MoE, base"
+
+// What the observation of the routed model lists.
+const (
+	routedAsTrained   = iota // exact KL in nats per token, order of sums alone
+	replayedAsTrained        // likewise, with the rollout's routes replayed
+	routedHigher             // as routedAsTrained, logits raised
+	replayedHigher           // as replayedAsTrained, logits raised
+)
+
+// equalLossLadder has a dense model of each rung that is trained to the loss of the base, as trained and with raised logits.
+type equalLossLadder struct{}
+
+// Measure records them.
+func (*equalLossLadder) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	for _, part := range []struct {
+		rungs []rung
+		name  func(rung) string
+	}{{lawRungs(), rung.Name}, {evenSteps(), evenName}} {
+		for _, r := range part.rungs {
+			if e.Size != claim.Full {
+				if s := r.Size; r.Corner || s.Layers > 8 || s.Width > 128 || s.Vocabulary > 512 || s.Length > lengthOf(52) {
+					continue
+				}
+				r.Every, r.Steps, r.Answers = 1, e.Pick(0, r.Steps/3, 2), e.Pick(0, max(r.Answers/8, 4), 2)
+			}
+			if e.Seed%uint64(r.Every) != 0 {
+				continue
+			}
+			e.Report(part.name(r))
+			values, err := r.measureLaw(ctx, e)
+			if err != nil {
+				return err
+			}
+			o.Set(part.name(r), values...)
+		}
+	}
+	e.Report(routedName)
+	values, err := measureRouted(ctx, e)
+	if err != nil {
+		return err
+	}
+	o.Set(routedName, values...)
+	return nil
+}
+
+// measureRouted measures the routed base as it is trained, and with its logits raised.
+func measureRouted(ctx context.Context, e *claim.Env) ([]float64, error) {
+	r := rung{Family: moeFamily, Size: baseSize, Steps: e.Pick(usualSteps, usualSteps/3, 2), Answers: e.Pick(usualAnswers/2, usualAnswers/8, 2)}
+	q, err := r.probe(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	learner := claim.Numerics("bf16")
+	b, free := e.Measure(q, learner)
+	values := []float64{free.ExactKL, claim.Replayed(b, q.Params, learner, true).ExactKL}
+	q.Params = r.withPublishedLogits(q.Params, b)
+	b, free = e.Measure(q, learner)
+	return append(values, free.ExactKL, claim.Replayed(b, q.Params, learner, true).ExactKL), ctx.Err()
+}
+
+// publishedLogit is the mean logit of sampled tokens that a model is raised to: the middle of 16 to 32, where
+// a step of bf16 is 1/8. That is where the logits of Qwen2.5 lie, by two public measurements. In the
+// cross-engine comparison of ServiceNow/Fast-LLM, pull request 525, a head in bf16 in place of fp32 adds 0.0226
+// nats (root mean square) to a log-prob of Qwen2.5-7B, for each of the two engines; in genlm/genlm-backend, pull request 66,
+// a log-prob of Qwen2.5-1.5B-Instruct differs by up to half a step of 1/8.
+const publishedLogit = 22.6
+
+// logitFigures describe the logits of a model on the tokens that it sampled.
+type logitFigures struct {
+	// Mean is the logit of a token, weighted by the token's probability.
+	Mean float64
+	// Rounding is the exact KL per token that two engines have if each rounds the logits to bf16
+	// and nothing else: rounding errors are uniform and independent, with variance step²/12, so
+	// that the KL is half the variance of their difference, Σ p(1-p)·step²/12.
+	Rounding float64
+}
+
+// readLogits computes them in fp32.
+func readLogits(p *model.Params, b *batch.Batch) (f logitFigures) {
+	measure.States(b, p, claim.Numerics("fp32"), false, func(pass *engine.Pass, rows []int) {
+		vocabulary := p.Config.Vocab
+		for _, row := range rows {
+			z := pass.Logits()[row*vocabulary:][:vocabulary]
+			log := pass.LogProbs()[row*vocabulary:][:vocabulary]
+			for k, v := range z {
+				share, step := elementary.Exp(float64(log[k])), bf16Step(v)
+				f.Mean += float64(share * float64(v))
+				f.Rounding += float64(float64(share*(1-share)) * float64(step*step) / 12)
+			}
+		}
+		f.Mean /= float64(len(rows))
+		f.Rounding /= float64(len(rows))
+	})
+	return f
+}
+
+// bf16Step is the distance of the bf16 numbers around x.
+func bf16Step(x float32) float64 {
+	_, exponent := math.Frexp(float64(x))
+	return math.Ldexp(1, exponent-1-precision.BF16.MantissaBits)
+}
+
+// raised returns the model with about by added to all its logits, which changes no probability: each row of
+// the head has one vector u more, the least-squares solution of u·h = by over the states h that the head
+// reads. In a softmax it cancels; in bf16 it sets how coarsely the logits are rounded.
+func raised(p *model.Params, b *batch.Batch, by float64) *model.Params {
+	width := p.Config.DModel
+	columns := make([][]float64, width)
+	var wanted []float64
+	measure.States(b, p, claim.Numerics("fp32"), false, func(pass *engine.Pass, rows []int) {
+		square := 0.0
+		for _, row := range rows {
+			for i, v := range pass.Hidden()[row*width:][:width] {
+				columns[i] = append(columns[i], float64(v))
+				square += float64(v * v)
+			}
+			wanted = append(wanted, by)
+		}
+		// A row for each channel keeps u short along directions that no state has.
+		short := math.Sqrt(float64(shortness * square / float64(width)))
+		for i := range width {
+			for k := range columns {
+				columns[k] = append(columns[k], 0)
+			}
+			columns[i][len(wanted)] = short
+			wanted = append(wanted, 0)
+		}
+	})
+	u, ok := stats.Solve(columns, wanted)
+	if !ok {
+		panic("scaling: the states of a model determine no vector")
+	}
+	p = p.Clone()
+	for i := range p.Head {
+		p.Head[i] += float32(u[i%width])
+	}
+	return p
+}
+
+// shortness is the penalty on the square of u, as a share of the mean square of a channel.
+const shortness = 1e-3

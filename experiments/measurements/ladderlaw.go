@@ -1,0 +1,811 @@
+package measurements
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"driftlab/experiments/claims/claim"
+	"driftlab/precision/elementary"
+	"driftlab/results/figure"
+	"driftlab/results/stats"
+)
+
+// point is a rung as a law sees it.
+type rungPoint struct {
+	// X are the coordinates of its size: logarithms over the base's.
+	X []float64
+	// Y are the logarithms of a figure, one per model.
+	Y []float64
+}
+
+// law is a line in logarithms: log y = a + Σ b_axis·log(x_axis/base), a power of
+// each axis and products over axes. The rung is the unit of its residuals, since
+// the models of a rung miss the law together; within a rung the model is the unit.
+// So the scatter of rungs about the law holds both lack of fit and models.
+type sizeLaw struct {
+	// Coefficients are the intercept, then an exponent per axis.
+	Coefficients []float64
+	// Rungs is how many it was fitted to, and Free how many more they are than
+	// the coefficients.
+	Rungs, Free int
+	// R2 is the share of the variance of the rungs' means that it explains.
+	R2 float64
+
+	residual float64     // mean square of the rungs' means about the law
+	within   float64     // variance of models within a rung
+	inverse  [][]float64 // of the normal matrix, by columns
+}
+
+// fitLaw is the law through the means of the points by least squares. It reports
+// false where they do not determine it with a residual to spare.
+func fitLaw(points []rungPoint) (*sizeLaw, bool) {
+	if len(points) == 0 {
+		return nil, false
+	}
+	k := len(points[0].X) + 1
+	columns, y := make([][]float64, k), make([]float64, len(points))
+	var within, models float64
+	for i, p := range points {
+		for c, v := range designRow(p.X) {
+			columns[c] = append(columns[c], v)
+		}
+		y[i] = stats.Average(p.Y)
+		for _, v := range p.Y {
+			within += float64((v - y[i]) * (v - y[i]))
+		}
+		models += float64(len(p.Y) - 1)
+	}
+	beta, ok := stats.Solve(columns, y)
+	l := &sizeLaw{Coefficients: beta, Rungs: len(points), Free: len(points) - k}
+	if !ok || l.Free < 1 || !l.invert(columns) {
+		return nil, false
+	}
+	if models > 0 {
+		l.within = within / models
+	}
+	mean, all := stats.Average(y), 0.0
+	for i, p := range points {
+		off := y[i] - l.center(p.X)
+		l.residual += float64(off * off)
+		all += float64((y[i] - mean) * (y[i] - mean))
+	}
+	l.R2 = 1 - l.residual/all
+	l.residual /= float64(l.Free)
+	return l, true
+}
+
+// row is the design's row of a point.
+func designRow(x []float64) []float64 { return append([]float64{1}, x...) }
+
+// invert fills the inverse of the normal matrix.
+func (l *sizeLaw) invert(columns [][]float64) bool {
+	k := len(columns)
+	normal := make([][]float64, k)
+	for a := range normal {
+		for b := range columns {
+			normal[a] = append(normal[a], stats.Dot(columns[a], columns[b]))
+		}
+	}
+	l.inverse = make([][]float64, k)
+	for a := range l.inverse {
+		unit := make([]float64, k)
+		unit[a] = 1
+		column, ok := stats.Solve(normal, unit)
+		if !ok {
+			return false
+		}
+		l.inverse[a] = column
+	}
+	return true
+}
+
+// center is the law at a size.
+func (l *sizeLaw) center(x []float64) float64 { return stats.Dot(l.Coefficients, designRow(x)) }
+
+// exponent is that of an axis, with its 95 % interval.
+func (l *sizeLaw) exponent(axis int) stats.Interval {
+	return l.interval(l.Coefficients[axis+1], l.residual*l.inverse[axis+1][axis+1])
+}
+
+// model is the logarithm of the figure that one model of a size has, with the 95 %
+// interval of a new one: of the law, of a rung about it and of a model about its
+// rung.
+func (l *sizeLaw) model(x []float64) stats.Interval {
+	return l.interval(l.center(x), float64(l.residual*(1+l.leverage(x)))+l.within)
+}
+
+// mean is the same for the mean of many models.
+func (l *sizeLaw) mean(x []float64) stats.Interval {
+	return l.interval(l.center(x), l.residual*(1+l.leverage(x)))
+}
+
+// leverage is what the law's own uncertainty at a size is to the residual's.
+func (l *sizeLaw) leverage(x []float64) float64 {
+	r := designRow(x)
+	sum := 0.0
+	for a, column := range l.inverse {
+		sum += float64(r[a] * stats.Dot(column, r))
+	}
+	return sum
+}
+
+func (l *sizeLaw) interval(center, variance float64) stats.Interval {
+	half := float64(stats.StudentQuantile(float64(l.Free)) * math.Sqrt(variance))
+	return stats.Interval{Estimate: center, Low: center - half, High: center + half, N: l.Rungs}
+}
+
+// gapMetric is a figure of a model that a law is fitted to.
+type gapMetric struct {
+	// Name says what it is.
+	Name string
+	// share is a metric that cannot exceed 1. Its law is of the hazard −ln(1−y),
+	// in which shares of layers that flip independently add up.
+	share bool
+	// pooled is a share of rare tokens: a rung's figure is that of all its models.
+	pooled bool
+	// equalLoss is a figure of the dense ladder of equal loss.
+	equalLoss bool
+	// of names the observation and reads it; events are counted for a pooled one.
+	of func(r rung, o *claim.Observation) (y float64, ok bool)
+}
+
+// listed reads entry k of a rung's list.
+func listed(k int) func(rung, *claim.Observation) (float64, bool) {
+	return func(r rung, o *claim.Observation) (float64, bool) {
+		if !o.Has(r.Name()) || k >= len(o.List(r.Name())) {
+			return 0, false
+		}
+		return o.List(r.Name())[k], true
+	}
+}
+
+// shareOf reads entry k as a share of the tokens.
+func shareOf(k int) func(rung, *claim.Observation) (float64, bool) {
+	return func(r rung, o *claim.Observation) (float64, bool) {
+		n, ok := listed(k)(r, o)
+		if !ok {
+			return 0, false
+		}
+		all, _ := listed(tokenCount)(r, o)
+		return n / all, true
+	}
+}
+
+// halved reads entry k of a dense rung's fp16 list.
+func halved(k int) func(rung, *claim.Observation) (float64, bool) {
+	return func(r rung, o *claim.Observation) (float64, bool) {
+		if !o.Has(fp16Of(r)) {
+			return 0, false
+		}
+		return o.List(fp16Of(r))[k], true
+	}
+}
+
+// The metrics.
+var (
+	metricKL           = &gapMetric{Name: "exact KL", of: listed(exactKL)}
+	metricK3           = &gapMetric{Name: "k3", of: listed(k3PerToken)}
+	metricSequence     = &gapMetric{Name: "sequence KL", of: listed(sequenceKL)}
+	metricTail         = &gapMetric{Name: "tokens beyond a factor 2", share: true, pooled: true, of: shareOf(beyondTwo)}
+	metricFlips        = &gapMetric{Name: "flips per decision", share: true, of: listed(flipShare)}
+	metricHit          = &gapMetric{Name: "tokens hit by a flip", share: true, of: listed(hitShare)}
+	metricReplayed     = &gapMetric{Name: "exact KL, routes replayed", of: listed(replayedKL)}
+	metricReplayedTail = &gapMetric{Name: "tokens beyond a factor 2, routes replayed", share: true, pooled: true, of: shareOf(replayedTwo)}
+	metricFP16         = &gapMetric{Name: "exact KL, fp16", of: halved(fp16KL)}
+	metricSequenceFP16 = &gapMetric{Name: "sequence KL, fp16", of: halved(fp16SequenceKL)}
+)
+
+// ladderMetrics are all of them.
+var ladderMetrics = []*gapMetric{metricKL, metricK3, metricSequence, metricTail, metricFlips, metricHit, metricReplayed, metricReplayedTail, metricFP16, metricSequenceFP16,
+	lawOther, lawOrder, trainedOrder, trainedOther, lawFP16}
+
+// metricNamed is the one of that name.
+func metricNamed(name string) *gapMetric {
+	for _, m := range ladderMetrics {
+		if m.Name == name {
+			return m
+		}
+	}
+	panic("measurements: no metric " + name)
+}
+
+// values of a rung, one per replication that has a model of it.
+func (m *gapMetric) values(r rung, runs []*claim.Observation) []float64 {
+	var out []float64
+	for _, o := range runs {
+		if y, ok := m.of(r, o); ok {
+			out = append(out, y)
+		}
+	}
+	return out
+}
+
+// leastEvents is how many rare tokens a rung needs for a figure.
+const leastEvents = 50
+
+// logs are the logarithms that a law is fitted to. Where a model has none of
+// what is counted, or few enough that the metric is pooled, the rung has the
+// logarithm of the mean for one; without any it has nothing.
+func (m *gapMetric) logs(r rung, runs []*claim.Observation) []float64 {
+	y := m.values(r, runs)
+	if len(y) == 0 {
+		return nil
+	}
+	mean, least := stats.Average(y), y[0]
+	for _, v := range y {
+		least = min(least, v)
+	}
+	if m.pooled && mean*stats.Average((&gapMetric{of: listed(tokenCount)}).values(r, runs))*float64(len(y)) < leastEvents || !(mean > 0) {
+		return nil
+	}
+	if m.pooled || least <= 0 {
+		y = []float64{mean}
+	}
+	return stats.Each(y, func(v float64) float64 { return elementary.Log(m.scale(v)) })
+}
+
+// scale is what the law is of, and figure its inverse.
+func (m *gapMetric) scale(y float64) float64 {
+	if m.share {
+		return -elementary.Log(1 - y)
+	}
+	return y
+}
+
+// figure turns a logarithm back into the metric.
+func (m *gapMetric) figure(log float64) float64 {
+	if m.share {
+		return -elementary.Expm1(-elementary.Exp(log))
+	}
+	return elementary.Exp(log)
+}
+
+// interval turns the ends of an interval of logarithms back.
+func (m *gapMetric) interval(i stats.Interval) stats.Interval {
+	i.Estimate, i.Low, i.High = m.figure(i.Estimate), m.figure(i.Low), m.figure(i.High)
+	return i
+}
+
+// width is how many times the upper end is the lower, on the law's own scale.
+func (m *gapMetric) width(i stats.Interval) float64 {
+	if low := m.scale(i.Low); low > 0 {
+		return m.scale(i.High) / low
+	}
+	return math.Inf(1)
+}
+
+// The models whose figures are published, as large as the config.json of each says.
+// The lengths of their answers are worth less: see the claim's source.
+var (
+	qwen3MoE   = modelSize{Layers: 48, Width: 2048, Vocabulary: 151936, Experts: 128, TopK: 8, Length: 10000}
+	qwen3Dense = modelSize{Layers: 36, Width: 4096, Vocabulary: 151936, Length: 10000}
+	distill    = modelSize{Layers: 28, Width: 1536, Vocabulary: 151936, Length: 7600}
+)
+
+// publishedFigure is a figure that a paper reports, and the size it belongs to.
+type publishedFigure struct {
+	Metric *gapMetric
+	Family modelFamily
+	Size   modelSize
+	Figure float64
+	// Model and Source say of which model it is, and who reports it.
+	Model, Source string
+}
+
+const (
+	r3Paper   = "R3, 2510.11370"
+	fp16Paper = "2510.26788"
+)
+
+// publishedFigures are those that the laws are compared with.
+var publishedFigures = []publishedFigure{
+	{metricKL, moeFamily, qwen3MoE, 1.535e-3, "Qwen3-30B-A3B", r3Paper},
+	{metricReplayed, moeFamily, qwen3MoE, 7.5e-4, "Qwen3-30B-A3B", r3Paper},
+	{metricFlips, moeFamily, qwen3MoE, 0.10, "Qwen3-30B-A3B", r3Paper},
+	{metricHit, moeFamily, qwen3MoE, 0.94, "Qwen3-30B-A3B", r3Paper},
+	{metricKL, denseFamily, qwen3Dense, 6.4e-4, "Qwen3-8B", r3Paper},
+	{metricSequence, denseFamily, distill, 7.64, "DeepSeek-R1-Distill-Qwen-1.5B", fp16Paper},
+	{metricSequenceFP16, denseFamily, distill, 0.32, "DeepSeek-R1-Distill-Qwen-1.5B", fp16Paper},
+}
+
+// publishedFigureOf is that of a metric and a model; the metrics of the ladder of equal loss are KLs, too.
+func publishedFigureOf(metric, model string) publishedFigure {
+	for _, p := range publishedFigures {
+		if p.Metric.Name == metric && p.Model == model {
+			return p
+		}
+	}
+	panic(fmt.Sprintf("measurements: no published %s of %s", metric, model))
+}
+
+// What a fit has to be before its word at the published size counts. They were
+// written before any gap was measured.
+const (
+	lowestEntropy  = 0.70
+	highestEntropy = 0.95
+	widestInterval = 100
+)
+
+// ladderRungs are the rungs that were measured.
+type ladderRungs struct {
+	rungs []rung
+	runs  []*claim.Observation
+}
+
+// measuredRungs are those of a metric's ladder that the runs have.
+func measuredRungs(j *claim.Judge, m *gapMetric) *ladderRungs {
+	all := allRungs
+	if m.equalLoss {
+		all = lawRungs
+	}
+	f := &ladderRungs{runs: j.Runs}
+	for _, r := range all() {
+		if len(metricKL.values(r, j.Runs)) > 0 {
+			f.rungs = append(f.rungs, r)
+		}
+	}
+	return f
+}
+
+// law is the one through a metric of a family; nil where the rungs do not determine it.
+func (f *ladderRungs) law(m *gapMetric, family modelFamily) *sizeLaw {
+	l, ok := fitLaw(f.points(m, family, nil))
+	if !ok {
+		return nil
+	}
+	return l
+}
+
+// points are what a law of a family is fitted to: every rung but the corners, and
+// but one that is left out.
+func (f *ladderRungs) points(m *gapMetric, family modelFamily, without *rung) []rungPoint {
+	var list []rungPoint
+	for _, r := range f.rungs {
+		if r.Family != family || r.Corner || without != nil && r.Size == without.Size {
+			continue
+		}
+		if y := m.logs(r, f.runs); len(y) > 0 {
+			list = append(list, rungPoint{family.coordinates(r.Size), y})
+		}
+	}
+	return list
+}
+
+// top is the highest rung of an axis that differs from the base along it alone.
+func (f *ladderRungs) top(family modelFamily, a axis) (top rung, ok bool) {
+	for _, r := range f.rungs {
+		if r.Family == family && !r.Corner && *a.of(&r.Size) > max(*a.of(&baseSize), *a.of(&top.Size)) {
+			top, ok = r, true
+		}
+	}
+	return top, ok
+}
+
+// corner is the one of a family.
+func (f *ladderRungs) corner(family modelFamily) (corner rung, ok bool) {
+	for _, r := range f.rungs {
+		if r.Family == family && r.Corner {
+			return r, true
+		}
+	}
+	return corner, false
+}
+
+// predicted is what the law, fitted without a rung, says of it, in the metric's own
+// unit; false where there is no law, or nothing to compare.
+func (f *ladderRungs) predicted(m *gapMetric, r rung) (said stats.Interval, found float64, ok bool) {
+	y := m.logs(r, f.runs)
+	l, fits := fitLaw(f.points(m, r.Family, &r))
+	if !fits || len(y) == 0 {
+		return said, found, false
+	}
+	return m.interval(l.mean(r.Family.coordinates(r.Size))), m.figure(stats.Average(y)), true
+}
+
+// comparable reports whether every rung's mean entropy lies in its band, and
+// names the first that does not.
+func (f *ladderRungs) comparable() (string, bool) {
+	entropy := &gapMetric{of: listed(entropyOf)}
+	for _, r := range f.rungs {
+		if h := stats.Average(entropy.values(r, f.runs)); !(h >= lowestEntropy && h <= highestEntropy) {
+			return fmt.Sprintf("%s %s has %.2f nats per token", r.Family, r.short(), h), false
+		}
+	}
+	return "", true
+}
+
+// noLaw is a check that could not be made.
+func noLaw(name string) claim.Check {
+	nan := math.NaN()
+	return claim.Check{Name: name, Level: claim.Ladder, Needs: "a law", Value: stats.Interval{Estimate: nan, Low: nan, High: nan}, P: nan, Outcome: claim.Open}
+}
+
+// holdsPublished asks whether a law's interval for one model of a published size holds the published figure; its texts are
+// the metric and the model.
+func holdsPublished(j *claim.Judge, level claim.Level, name string, texts []string) claim.Check {
+	p := publishedFigureOf(texts[0], texts[1])
+	l := measuredRungs(j, p.Metric).law(p.Metric, p.Family)
+	if l == nil {
+		return noLaw(name)
+	}
+	i := p.Metric.interval(l.model(p.Family.coordinates(p.Size)))
+	needs := fmt.Sprintf("holds %v (%s), at most a factor %d wide", p.Figure, p.Source, widestInterval)
+	return claim.Check{Name: name, Level: level, Needs: needs, Value: i, P: math.NaN(), Outcome: holds(i, p.Figure, p.Metric.width(i))}
+}
+
+// held is what becomes of a figure and an interval that should hold it.
+func holds(i stats.Interval, figure, width float64) claim.Mark {
+	switch {
+	case math.IsNaN(i.Low) || math.IsNaN(i.High):
+		return claim.Open
+	case figure < i.Low || figure > i.High:
+		return claim.Failed
+	case width > widestInterval:
+		return claim.Open
+	}
+	return claim.Passed
+}
+
+// holdsAndPasses is holdsPublished, for which the ladder itself has to pass too: what a law of rungs that do not compare, or one
+// that misses its corner, holds or excludes says nothing.
+func holdsAndPasses(j *claim.Judge, level claim.Level, name string, texts []string) claim.Check {
+	c, p := holdsPublished(j, level, name, texts), publishedFigureOf(texts[0], texts[1])
+	if odd, ok := measuredRungs(j, p.Metric).comparable(); !ok {
+		c.Outcome, c.Needs = claim.Open, c.Needs+"; "+odd
+	}
+	if predictsRung(j, level, "", []string{texts[0], string(p.Family), "corner"}).Outcome != claim.Passed {
+		c.Outcome, c.Needs = claim.Open, c.Needs+"; the corner is not predicted"
+	}
+	return c
+}
+
+// predictsRung asks whether a law that never saw a rung predicts the mean of its models; its texts are the metric, the family, and
+// corner or the axis whose top rung it is.
+func predictsRung(j *claim.Judge, level claim.Level, name string, texts []string) claim.Check {
+	m, family := metricNamed(texts[0]), modelFamily(texts[1])
+	f := measuredRungs(j, m)
+	r, ok := f.corner(family)
+	for _, a := range sizeAxes {
+		if a.name == texts[2] {
+			r, ok = f.top(family, a)
+		}
+	}
+	if !ok {
+		return noLaw(name)
+	}
+	said, found, ok := f.predicted(m, r)
+	if !ok {
+		return noLaw(name)
+	}
+	return claim.Check{Name: name, Level: level, Needs: fmt.Sprintf("contains %s, the figure of %s", figure.FormatNumber(found, 3), r.short()),
+		Value: said, P: math.NaN(), Outcome: holds(said, found, 1)}
+}
+
+// lawNote is a law in a paragraph; its texts are the metric and the family.
+func lawNote(j *claim.Judge, texts []string) string {
+	m, family := metricNamed(texts[0]), modelFamily(texts[1])
+	l := measuredRungs(j, m).law(m, family)
+	if l == nil {
+		return fmt.Sprintf("%s, %s: too few rungs have enough of it for a law.", m.Name, family)
+	}
+	var powers []string
+	for k, a := range family.axes() {
+		e := l.exponent(k)
+		powers = append(powers, fmt.Sprintf("%s^%.2f [%.2f, %.2f]", a.name, e.Estimate, e.Low, e.High))
+	}
+	what := m.Name
+	if m.share {
+		what = "−ln(1 − " + m.Name + ")"
+	}
+	return fmt.Sprintf("**%s, %s** ∝ %s. R² %.2f over %d rungs, %d to spare; a rung lies within a factor %.2f of the law, a model within %.2f of its rung (one standard deviation).",
+		what, family, strings.Join(powers, " · "), l.R2, l.Rungs, l.Free, elementary.Exp(math.Sqrt(l.residual)), elementary.Exp(math.Sqrt(l.within)))
+}
+
+// missNote says by how much a law misses what is published, and how wide it is there; its texts are the metric and the model.
+func missNote(j *claim.Judge, texts []string) string {
+	p := publishedFigureOf(texts[0], texts[1])
+	l := measuredRungs(j, p.Metric).law(p.Metric, p.Family)
+	if l == nil {
+		return ""
+	}
+	i := l.model(p.Family.coordinates(p.Size))
+	off := elementary.Exp(i.Estimate) / p.Metric.scale(p.Figure)
+	way := fmt.Sprintf("%s times too large", figure.FormatNumber(off, 3))
+	if off < 1 {
+		way = fmt.Sprintf("%s times too small", figure.FormatNumber(1/off, 3))
+	}
+	unit := ""
+	if p.Metric.share {
+		unit = " (both as −ln(1 − share))"
+	}
+	return fmt.Sprintf("%s, %s: published %v, the law's middle is %s%s; its interval there is a factor %s from end to end.", p.Metric.Name, p.Model, p.Figure, way, unit,
+		figure.FormatNumber(elementary.Exp(i.High-i.Low), 3))
+}
+
+// flipsNote says what flips that knew nothing of each other would do.
+func flipsNote(j *claim.Judge, _ []string) string {
+	l := measuredRungs(j, metricFlips).law(metricFlips, moeFamily)
+	if l == nil {
+		return ""
+	}
+	s := publishedFigures[0].Size
+	rate := metricFlips.figure(l.center(moeFamily.coordinates(s)))
+	return fmt.Sprintf("Flips that knew nothing of each other, at the law's %s per decision, would hit %s of the tokens in %d layers; at the published 10 %%, 99 %%. Published: 94 %%.",
+		figure.FormatNumber(rate, 3), figure.FormatNumber(1-elementary.Pow(1-rate, float64(s.Layers)), 3), s.Layers)
+}
+
+// rungTable has a line per rung.
+func rungTable(j *claim.Judge) *figure.Figure {
+	f := measuredRungs(j, metricKL)
+	t := &figure.Figure{Kind: figure.Table, Title: "Rungs", Columns: []figure.Column{{Name: "rung"}, {Name: "models", Align: figure.Right}, {Name: "entropy", Align: figure.Right}},
+		Note: "Means over a rung's models; the base is named by what it is, the others by what sets them apart from it. “If independent” is 1 − (1 − flips)^layers."}
+	for _, name := range []string{"answer", "exact KL", "k3", "beyond 2", "flips", "hit", "if independent", "KL, replayed", "beyond 2, replayed", "KL, fp16"} {
+		t.Columns = append(t.Columns, figure.Column{Name: name, Align: figure.Right})
+	}
+	for _, r := range f.rungs {
+		mean := func(m *gapMetric) figure.Cell {
+			y := m.values(r, f.runs)
+			if len(y) == 0 {
+				return figure.Word("-")
+			}
+			return figure.Number(stats.Average(y), 3)
+		}
+		entry := func(k int) figure.Cell { return mean(&gapMetric{of: listed(k)}) }
+		independent := &gapMetric{of: func(r rung, o *claim.Observation) (float64, bool) {
+			y, ok := metricFlips.of(r, o)
+			return 1 - elementary.Pow(1-y, float64(r.Size.Layers)), ok
+		}}
+		t.Add(figure.Word(string(r.Family)+", "+r.short()), figure.Word(fmt.Sprint(len(metricKL.values(r, f.runs)))), entry(entropyOf), entry(lengthMean),
+			mean(metricKL), mean(metricK3), mean(metricTail), mean(metricFlips), mean(metricHit), mean(independent), mean(metricReplayed), mean(metricReplayedTail), mean(metricFP16))
+	}
+	return t
+}
+
+// What the law of dense-kl-law has to be, written before any of its gaps was measured.
+const (
+	// withinFactor is how near the law has to come to a published figure, and cornerFactor to the corner.
+	withinFactor = 3
+	cornerFactor = 1.5
+	// lossBand is how far the mean held-out loss of a rung may be from that of the base, in nats.
+	lossBand = 0.04
+)
+
+// overRounding is entry k over what rounding of the raised logits gives: in fp16 the step is an eighth.
+func overRounding(k int, squaredSteps float64) func(rung, *claim.Observation) (float64, bool) {
+	return func(r rung, o *claim.Observation) (float64, bool) {
+		y, ok := listed(k)(r, o)
+		if !ok {
+			return 0, false
+		}
+		rounding, _ := listed(roundingHigher)(r, o)
+		return y / (rounding * squaredSteps), true
+	}
+}
+
+// fp16Steps is the square of a step of fp16 over one of bf16.
+const fp16Steps = 1.0 / 64
+
+// The metrics of dense-kl-law: the KL of raised logits over their rounding, and the KL as trained.
+var (
+	lawOther     = &gapMetric{equalLoss: true, Name: "exact KL over rounding of logits, rounding in other places", of: overRounding(otherHigher, 1)}
+	lawOrder     = &gapMetric{equalLoss: true, Name: "exact KL over rounding of logits, order of sums", of: overRounding(higher, 1)}
+	lawFP16      = &gapMetric{equalLoss: true, Name: "exact KL over rounding of logits, fp16", of: overRounding(higherFP16, fp16Steps)}
+	trainedOrder = &gapMetric{equalLoss: true, Name: "exact KL, logits as trained, order of sums", of: listed(asTrained)}
+	trainedOther = &gapMetric{equalLoss: true, Name: "exact KL, logits as trained, rounding in other places", of: listed(otherAsTrained)}
+)
+
+// denseLaw are the rungs of equal loss with the level that quotients by rounding are of.
+type denseLaw struct {
+	*ladderRungs
+	rounding float64 // logarithm of the base's KL by rounding alone
+}
+
+func denseLawOf(j *claim.Judge) *denseLaw {
+	return &denseLaw{measuredRungs(j, lawOther), stats.Average(stats.Logs(j.Entry(lawRungs()[0].Name(), roundingHigher)))}
+}
+
+// over is a law's prediction at a published size over the published figure: the interval of one model. Metrics
+// over rounding are at the base's, and a sequence KL is per token times the length.
+func (d *denseLaw) over(m *gapMetric, p publishedFigure) (stats.Interval, bool) {
+	l := d.law(m, denseFamily)
+	if l == nil {
+		return stats.Interval{}, false
+	}
+	level := -elementary.Log(p.Figure)
+	switch m {
+	case lawOther, lawOrder:
+		level += d.rounding
+	case lawFP16:
+		level += d.rounding + elementary.Log(fp16Steps)
+	}
+	if p.Metric != metricKL {
+		level += elementary.Log(float64(p.Size.Length))
+	}
+	i := l.model(denseFamily.coordinates(p.Size))
+	i.Estimate, i.Low, i.High = elementary.Exp(i.Estimate+level), elementary.Exp(i.Low+level), elementary.Exp(i.High+level)
+	return i, true
+}
+
+// comesNearPublished asks whether a law of the ladder of equal loss comes near a published figure; its texts are the metric and
+// the model.
+func comesNearPublished(j *claim.Judge, level claim.Level, name string, texts []string) claim.Check {
+	d, m := denseLawOf(j), metricNamed(texts[0])
+	p := densePublished(m, texts[1])
+	i, ok := d.over(m, p)
+	if !ok {
+		return noLaw(name)
+	}
+	return claim.Check{Name: name, Level: level, Needs: fmt.Sprintf("interval inside [1/%d, %d], published %v (%s)", withinFactor, withinFactor, p.Figure, p.Source),
+		Value: i, P: math.NaN(), Outcome: comesNear(i)}
+}
+
+// densePublished is the figure that a metric of the ladder of equal loss is compared with: the first KL of the model, in its format.
+func densePublished(m *gapMetric, model string) publishedFigure {
+	for _, p := range publishedFigures {
+		if p.Model == model && p.Family == denseFamily && (p.Metric == metricSequenceFP16) == (m == lawFP16) {
+			return p
+		}
+	}
+	panic("measurements: no published KL of " + model)
+}
+
+// comesNear is what becomes of a prediction over a figure.
+func comesNear(i stats.Interval) claim.Mark {
+	switch {
+	case math.IsNaN(i.Low) || math.IsNaN(i.High):
+		return claim.Open
+	case i.Low >= 1.0/withinFactor && i.High <= withinFactor:
+		return claim.Passed
+	case i.High < 1.0/withinFactor || i.Low > withinFactor:
+		return claim.Failed
+	}
+	return claim.Open
+}
+
+// comesNearBoth needs two models, its texts after the metric; it shows the farther one. Without comparable rungs, or a law that
+// predicts its corner, nothing follows.
+func comesNearBoth(j *claim.Judge, level claim.Level, name string, texts []string) claim.Check {
+	a, b := comesNearPublished(j, level, name, texts[:2]), comesNearPublished(j, level, name, []string{texts[0], texts[2]})
+	far := a
+	if math.Abs(elementary.Log(b.Value.Estimate)) > math.Abs(elementary.Log(a.Value.Estimate)) {
+		far = b
+	}
+	far.Needs = fmt.Sprintf("interval inside [1/%d, %d] at both sizes", withinFactor, withinFactor)
+	switch {
+	case a.Outcome == claim.Failed || b.Outcome == claim.Failed:
+		far.Outcome = claim.Failed
+	case a.Outcome != claim.Passed || b.Outcome != claim.Passed:
+		far.Outcome = claim.Open
+	}
+	if odd, ok := denseLawOf(j).evenLoss(); !ok {
+		far.Outcome, far.Needs = claim.Open, far.Needs+"; "+odd
+	}
+	if comesNearCorner(j, level, "", texts[:1]).Outcome != claim.Passed {
+		far.Outcome, far.Needs = claim.Open, far.Needs+"; the corner is not predicted"
+	}
+	return far
+}
+
+// evenLoss reports whether each rung's mean loss is near the base's, and names the first that is not.
+func (d *denseLaw) evenLoss() (string, bool) {
+	loss := &gapMetric{of: listed(lawLoss)}
+	first := math.NaN()
+	for i, r := range d.rungs {
+		mean := stats.Average(loss.values(r, d.runs))
+		if i == 0 {
+			first = mean
+		}
+		if !(math.Abs(mean-first) <= lossBand) {
+			return fmt.Sprintf("%s has a loss of %.3f, the base %.3f", r.short(), mean, first), false
+		}
+	}
+	return "", true
+}
+
+// comesNearCorner asks whether the law of a metric comes near the corner, which it was not fitted to.
+func comesNearCorner(j *claim.Judge, level claim.Level, name string, texts []string) claim.Check {
+	m := metricNamed(texts[0])
+	f := measuredRungs(j, m)
+	r, ok := f.corner(denseFamily)
+	if !ok {
+		return noLaw(name)
+	}
+	said, found, ok := f.predicted(m, r)
+	if !ok {
+		return noLaw(name)
+	}
+	i := stats.Interval{Estimate: said.Estimate / found, Low: said.Low / found, High: said.High / found, N: said.N}
+	mark := claim.Open
+	switch {
+	case i.Low >= 1/cornerFactor && i.High <= cornerFactor:
+		mark = claim.Passed
+	case i.High < 1/cornerFactor || i.Low > cornerFactor:
+		mark = claim.Failed
+	}
+	return claim.Check{Name: name, Level: level, Needs: fmt.Sprintf("interval inside [1/%v, %v]", cornerFactor, cornerFactor), Value: i, P: math.NaN(), Outcome: mark}
+}
+
+// widthExponents are the exponents of width, one per run that has all the rungs, of entry k, the second text; the first says
+// whether rungs have the loss or the steps of the base.
+func widthExponents(j *claim.Judge, _, texts []string) (slopes []float64) {
+	f := measuredRungs(j, lawOther)
+	rungs, name := f.along(denseFamily, sizeAxes[1])[1:], rung.Name
+	if texts[0] == "equal steps" {
+		rungs, name = evenSteps(), evenName
+	}
+	k, err := strconv.Atoi(texts[1])
+	if err != nil {
+		panic("measurements: " + err.Error())
+	}
+	for _, o := range j.Runs {
+		x, y := []float64{0}, []float64{elementary.Log(o.List(lawRungs()[0].Name())[k])}
+		for _, r := range rungs {
+			if o.Has(name(r)) {
+				x, y = append(x, elementary.Log(float64(r.Size.Width)/float64(baseSize.Width))), append(y, elementary.Log(o.List(name(r))[k]))
+			}
+		}
+		if len(x) > len(rungs) {
+			slopes = append(slopes, stats.Slope(x, y))
+		}
+	}
+	return slopes
+}
+
+// equalLossTable has a line per rung, and one per rung with the steps of the base.
+func equalLossTable(j *claim.Judge) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Rungs", Columns: []figure.Column{{Name: "rung"}, {Name: "steps", Align: figure.Right}, {Name: "models", Align: figure.Right}},
+		Note: "Means over the models of a rung. Loss: of demonstrations that were not trained on, nats per token. KL in nats per token, order of sums alone or with rounding in other places; " +
+			"rounding: Σ p(1-p)·step²/12 of the logits that are raised."}
+	columns := []struct {
+		name string
+		of   int
+	}{{"loss", lawLoss}, {"entropy", lawEntropy}, {"logit as trained", logitAsTrained}, {"KL as trained, order", asTrained}, {"KL as trained, other", otherAsTrained},
+		{"logit raised", logitHigher}, {"KL raised, order", higher}, {"KL raised, other", otherHigher}, {"rounding", roundingHigher}, {"KL raised, fp16", higherFP16}}
+	for _, c := range columns {
+		t.Columns = append(t.Columns, figure.Column{Name: c.name, Align: figure.Right})
+	}
+	line := func(title string, steps int, name string) {
+		var cells []figure.Cell
+		n := 0
+		for _, c := range columns {
+			var values []float64
+			for _, o := range j.Runs {
+				if o.Has(name) {
+					values = append(values, o.List(name)[c.of])
+				}
+			}
+			if n = len(values); n == 0 {
+				return
+			}
+			cells = append(cells, figure.Number(stats.Average(values), 3))
+		}
+		t.Add(append([]figure.Cell{figure.Word(title), figure.Word(fmt.Sprint(steps)), figure.Word(fmt.Sprint(n))}, cells...)...)
+	}
+	for _, r := range lawRungs() {
+		line(r.short(), r.Steps, r.Name())
+	}
+	for _, r := range evenSteps() {
+		line(r.short()+", steps of the base", r.Steps, evenName(r))
+	}
+	return t
+}
+
+// equalLossPicture has a panel per axis: the KL as trained, and with logits raised.
+func equalLossPicture(j *claim.Judge) *figure.Figure {
+	d := measuredRungs(j, lawOther)
+	p := &figure.Figure{Kind: figure.Multiples, Title: "Exact KL of dense models at equal loss: means, and the range of the models"}
+	for _, a := range denseFamily.axes() {
+		c := sheet("By "+a.name, fmt.Sprintf("doublings of %s from %d", a.unit, *a.of(&baseSize)), "exact KL, nats per token")
+		rungs := d.along(denseFamily, a)
+		for slot, m := range []*gapMetric{
+			{Name: "logits as trained, order of sums", of: listed(asTrained)}, {Name: "logits as trained, rounding in other places", of: listed(otherAsTrained)},
+			{Name: "logits raised, rounding in other places", of: listed(otherHigher)}, {Name: "rounding of the raised logits alone", of: listed(roundingHigher)},
+		} {
+			c.Series = append(c.Series, d.arm(m.Name, m, rungs, a, slot+1))
+		}
+		p.Parts = append(p.Parts, c)
+	}
+	return p
+}

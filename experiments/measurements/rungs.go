@@ -1,0 +1,322 @@
+package measurements
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"driftlab/experiments/claims/claim"
+	"driftlab/model"
+	"driftlab/precision/elementary"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/task"
+)
+
+// size is what scale means here: a model's, and that of its answers.
+type modelSize struct {
+	// Layers and Width are of the residual stream, Vocabulary is in tokens.
+	Layers, Width, Vocabulary int
+	// Experts is the number of a layer, TopK how many of them a token visits; a
+	// dense model has neither.
+	Experts, TopK int
+	// Length is that of an answer, in tokens.
+	Length int
+}
+
+// modelFamily is the kind of model that a law is fitted to.
+type modelFamily string
+
+// The families. A dense model is as wide inside as two of the other's experts.
+const (
+	moeFamily   modelFamily = "MoE"
+	denseFamily modelFamily = "dense"
+)
+
+// base is where the axes meet: every rung but the corners differs from it along
+// one of them.
+var baseSize = modelSize{Layers: 2, Width: 32, Vocabulary: 128, Experts: 8, TopK: 2, Length: lengthOf(baseChapters)}
+
+// axis is one dimension of Size.
+type axis struct {
+	name, unit string
+	of         func(*modelSize) *int
+}
+
+var sizeAxes = []axis{
+	{"depth", "layers", func(s *modelSize) *int { return &s.Layers }},
+	{"width", "width", func(s *modelSize) *int { return &s.Width }},
+	{"vocabulary", "tokens of the vocabulary", func(s *modelSize) *int { return &s.Vocabulary }},
+	{"length", "tokens of an answer", func(s *modelSize) *int { return &s.Length }},
+	{"experts", "experts", func(s *modelSize) *int { return &s.Experts }},
+	{"experts visited", "experts visited", func(s *modelSize) *int { return &s.TopK }},
+}
+
+// axes of a family: a dense model has no experts.
+func (f modelFamily) axes() []axis {
+	if f == denseFamily {
+		return sizeAxes[:4]
+	}
+	return sizeAxes
+}
+
+// coordinates are the logarithms of a size over the base's, axis by axis.
+func (f modelFamily) coordinates(s modelSize) []float64 {
+	origin := baseSize
+	var x []float64
+	for _, a := range f.axes() {
+		x = append(x, elementary.Log(float64(*a.of(&s))/float64(*a.of(&origin))))
+	}
+	return x
+}
+
+// rung is one size of one family, and how much of it is measured.
+type rung struct {
+	Family modelFamily
+	Size   modelSize
+	// Corner keeps the rung out of the fit: it differs from the base along every
+	// axis at once, and the law has to predict it.
+	Corner bool
+	// Steps is the length of the warm start. Wider models need fewer of them, long
+	// answers more.
+	Steps int
+	// Start changes the weights that the warm start begins with.
+	Start claim.Start
+	// Every is n where every n-th seed has a model of this rung; 1 for all.
+	Every int
+	// Answers is how many are sampled of each model.
+	Answers int
+}
+
+// Steps of a warm start, those of long answers and of the longest, and answers of
+// a model, where a rung does not say.
+const (
+	usualSteps   = 200
+	longSteps    = 300
+	longestSteps = 500
+	usualAnswers = 512
+)
+
+// allRungs is the ladder. Its rungs have ten models each, five of the dense ones, and
+// three at the corners: as many for each that a law is fitted to, so that no mean
+// counts for more than another.
+func allRungs() []rung {
+	var list []rung
+	add := func(f modelFamily, change func(*rung)) {
+		r := rung{Family: f, Size: baseSize, Steps: usualSteps, Every: 1, Answers: usualAnswers}
+		if f == denseFamily {
+			r.Size.Experts, r.Size.TopK, r.Every = 0, 0, 2
+		}
+		change(&r)
+		list = append(list, r)
+	}
+	for _, f := range []modelFamily{moeFamily, denseFamily} {
+		add(f, func(*rung) {})
+		for _, n := range []int{4, 8, 16} {
+			add(f, func(r *rung) { r.Size.Layers = n })
+		}
+		add(f, func(r *rung) { r.Size.Width = 64 })
+		add(f, func(r *rung) { r.Size.Width, r.Steps = 128, 50 })
+		add(f, func(r *rung) { r.Size.Width, r.Steps, r.Answers = 256, 45, usualAnswers/2 })
+		for _, n := range []int{32, 512, 4096} {
+			add(f, func(r *rung) {
+				r.Size.Vocabulary = n
+				if n > 512 { // whose distributions fill memory
+					r.Answers /= 8
+				}
+			})
+		}
+		for _, n := range []int{52, 103} { // chapters
+			add(f, func(r *rung) { r.Size.Length, r.Steps, r.Answers = lengthOf(n), longSteps, 2500/n })
+		}
+		if f == moeFamily {
+			add(f, func(r *rung) { r.Size.Length, r.Steps, r.Answers = lengthOf(205), longestSteps, 2500/205 })
+			for _, n := range [][2]int{{16, 2}, {32, 4}, {64, 2}, {64, 8}} {
+				add(f, func(r *rung) { r.Size.Experts, r.Size.TopK = n[0], n[1] })
+			}
+		}
+		add(f, func(r *rung) {
+			r.Corner, r.Every, r.Answers = true, 3, 96
+			r.Size.Layers, r.Size.Width, r.Size.Vocabulary, r.Size.Length = 6, 64, 512, lengthOf(26)
+			if f == moeFamily {
+				r.Size.Experts, r.Size.TopK = 32, 4
+			}
+		})
+	}
+	return list
+}
+
+// Name says which rung it is; observations carry it.
+func (r rung) Name() string {
+	s := r.Size
+	name := fmt.Sprintf("%s, %d layers, width %d, vocabulary %d, length %d", r.Family, s.Layers, s.Width, s.Vocabulary, s.Length)
+	if r.Family == moeFamily {
+		name += fmt.Sprintf(", %d experts top-%d", s.Experts, s.TopK)
+	}
+	return name
+}
+
+// short names what sets the rung apart from the base.
+func (r rung) short() string {
+	origin := baseSize
+	var parts []string
+	for _, a := range r.Family.axes() {
+		if n := *a.of(&r.Size); n != *a.of(&origin) {
+			parts = append(parts, fmt.Sprintf("%s %d", a.name, n))
+		}
+	}
+	if len(parts) == 0 {
+		return "base"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ladder is what an Env of that size measures of the rungs: a preview has shorter
+// warm starts, fewer rungs and no model above 8 layers or of width 64.
+func ladder(size claim.Size) []rung {
+	if size == claim.Full {
+		return allRungs()
+	}
+	var list []rung
+	for _, r := range allRungs() {
+		s := r.Size
+		if r.Corner || s.Layers > 8 || s.Width > 64 || s.Vocabulary > 512 || s.Length > lengthOf(52) || s.Experts > 32 && s.TopK > 2 {
+			continue
+		}
+		r.Every, r.Steps, r.Answers = 1, min(r.Steps, 70), max(r.Answers/8, 4)
+		if size == claim.Tiny {
+			r.Steps, r.Answers = 2, 2
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// chapterWords is the number of words of a chapter, and baseChapters how many
+// chapters an answer of the base has.
+const chapterWords, baseChapters = 6, 6
+
+// headWidth is that of an attention head: wider models have more heads.
+const headWidth = 16
+
+// lengthOf is the length of an answer of n chapters without slips, and about that
+// of one with them.
+func lengthOf(n int) int {
+	t := task.Chapters{Difficulty: task.Range{n, n}, Words: chapterWords}
+	return t.MaxResponse()
+}
+
+// tails holds the entropy of a word at 1.15 nats whatever the vocabulary: the
+// law of what is written stays what it is while the words grow in number.
+var wordTails = map[int]float64{32: 0.5829, 128: 0.1711, 512: 0.1276, 4096: 0.0987}
+
+// prose is the task of a rung. All its answers have one number of chapters: a model
+// this small does not read from the prompt how many are asked for, but it counts down.
+func (r rung) prose() *task.Chapters {
+	n := (r.Size.Length - 1) / (lengthOf(2) - lengthOf(1))
+	return &task.Chapters{Difficulty: task.Range{n, n}, Words: chapterWords, Vocabulary: r.Size.Vocabulary,
+		Tail: wordTails[r.Size.Vocabulary], Zipf: 1, Noise: 0.1, Slip: 0.1}
+}
+
+// changes turn the recipe of chain-base into the rung's warm start.
+func (r rung) changes() []string {
+	s, t := r.Size, r.prose()
+	dff := 2 * s.Width
+	if r.Family == denseFamily {
+		dff *= baseSize.TopK
+	}
+	return []string{
+		fmt.Sprintf("task={name: chapters, difficulty: [%d, %d], words: %d, vocabulary: %d, tail: %v, zipf: %v, noise: %v, slip: %v}",
+			t.Difficulty[0], t.Difficulty[1], t.Words, t.Vocabulary, t.Tail, t.Zipf, t.Noise, t.Slip),
+		fmt.Sprintf("model.layers=%d", s.Layers), fmt.Sprintf("model.d_model=%d", s.Width), fmt.Sprintf("model.heads=%d", s.Width/headWidth), fmt.Sprintf("model.d_ff=%d", dff),
+		fmt.Sprintf("model.experts=%d", s.Experts), fmt.Sprintf("model.top_k=%d", s.TopK),
+		fmt.Sprintf("model.context=%d", max(128, t.MaxPrompt()+t.MaxResponse())),
+		// Base 100 has no frequency that turns once in two thousand tokens.
+		"model.rope_theta=1000", fmt.Sprintf("pretrain.steps=%d", r.Steps), fmt.Sprintf("pretrain.batch=%d", r.batch()),
+	}
+}
+
+// batch is the number of demonstrations of a step: about a thousand tokens, and
+// at least one.
+func (r rung) batch() int { return max(1, 976/r.Size.Length) }
+
+// warm is the rung's model of this replication.
+func (r rung) warm(ctx context.Context, e *claim.Env) (*model.Params, error) {
+	dir, err := e.WarmFrom(ctx, r.Start, "chain-base", r.changes()...)
+	if err != nil {
+		return nil, err
+	}
+	c, err := model.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	return c.Params, nil
+}
+
+// changedStarts are changes of the weights at the start by name, each of which gives a model something that large models have.
+// None is undone by training of some hundred steps.
+var changedStarts = map[string]claim.Start{
+	// growing makes the output projections of attention and feed-forward network four times as large, so
+	// that the residual stream grows along the layers.
+	"growing": {Name: "growing", Change: eachTensor(func(name string, _ int, data []float32) {
+		if strings.Contains(name, ".o_proj.") || strings.Contains(name, ".w2.") || strings.Contains(name, ".down_proj.") {
+			for i := range data {
+				data[i] *= 4
+			}
+		}
+	})},
+	// heavy-tailed takes the cube of each weight, and scales the matrix to its root mean square: a
+	// kurtosis of about 46 in place of 3.
+	"heavy-tailed": {Name: "heavy-tailed", Change: eachTensor(func(_ string, _ int, data []float32) {
+		before := rms(data)
+		for i, v := range data {
+			data[i] = v * v * v
+		}
+		scale := before / rms(data)
+		for i := range data {
+			data[i] *= scale
+		}
+	})},
+	// massive-channel adds 30 to one channel of all embeddings, 60 times the standard deviation of the others.
+	"massive-channel": {Name: "massive-channel", Change: eachTensor(func(name string, width int, data []float32) {
+		if isEmbedding(name) {
+			for i := outlierChannel; i < len(data); i += width {
+				data[i] += 30
+			}
+		}
+	})},
+	// uneven-channels scales the channels of the embeddings by factors from 1/5 to 5, no powers of two.
+	"uneven-channels": {Name: "uneven-channels", Change: eachTensor(func(name string, width int, data []float32) {
+		if isEmbedding(name) {
+			for i := range data {
+				place := float64(2*(i%width))/float64(width-1) - 1
+				data[i] *= float32(elementary.Exp(float64(place * math.Ln2 * 7 / 3)))
+			}
+		}
+	})},
+}
+
+// outlierChannel is the one of massive-channel.
+const outlierChannel = 3
+
+func isEmbedding(name string) bool { return strings.Contains(name, "embed_") }
+
+// eachTensor changes each matrix, which has as many columns as width says.
+func eachTensor(change func(name string, width int, data []float32)) func(*model.Params) {
+	return func(p *model.Params) {
+		for _, t := range p.Tensors() {
+			if len(t.Shape) == 2 {
+				change(t.Name, t.Shape[1], t.Data)
+			}
+		}
+	}
+}
+
+// rms is the root mean square.
+func rms(x []float32) float32 {
+	squares := make([]float64, len(x))
+	for i, v := range x {
+		squares[i] = float64(v) * float64(v)
+	}
+	return float32(math.Sqrt(stats.Average(squares)))
+}
