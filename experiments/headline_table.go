@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"driftlab/experiments/study/judge"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats"
@@ -87,10 +88,10 @@ func correctionTable(arms []HeadlineArm, outcomes []ArmOutcome) *figure.Figure {
 		if len(o.MinusUncorrected) > 0 {
 			n, of := o.degradedOrCollapsed()
 			m, bare := outcomes[uncorrected(arms, arms[i])].degradedOrCollapsed()
-			fisher[i], flip[i] = stats.Fisher(n, of-n, m, bare-m), stats.SignFlip(o.MinusUncorrected)
+			fisher[i], flip[i] = judge.Unpaired(n, of, m, bare), judge.Flip(o.MinusUncorrected)
 		}
 	}
-	fisher, flip = stats.Holm(fisher), stats.Holm(flip)
+	fisher, flip = judge.Adjusted(fisher), judge.Adjusted(flip)
 	for i, o := range outcomes {
 		if o.Name == control {
 			continue

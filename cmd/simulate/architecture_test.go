@@ -76,16 +76,17 @@ var layers = []layer{
 	{"experiments/diagnose/tables", "experiments/diagnose results/figure"},
 	{"experiments/diagnose/page", "experiments/diagnose experiments/diagnose/tables " + shown + session},
 	{"experiments/diagnose/reproduce", "experiments/measure " + session},
-	{"experiments/study", "experiments/run " + shown + session},
+	{"experiments/study/judge", numbers},
+	{"experiments/study", "experiments/run experiments/study/judge " + shown + session},
 	{"experiments/table", "experiments/study results/corrections results/published " + shown + session},
-	{"experiments/claims/claim", "experiments/measure experiments/run " + shown + session},
+	{"experiments/claims/claim", "experiments/measure experiments/study/judge experiments/run " + shown + session},
 	{"experiments/claims/routing", "experiments/claims/claim experiments/measure " + shown + session},
 	{"experiments/studies", ""},
 	{"experiments/measurements", "experiments/claims/claim experiments/measure engine/kernel " + shown + session},
 	{"experiments/claims", "experiments/claims/... experiments/measurements experiments/studies"},
 	{"experiments/sources", "experiments/claims experiments/claims/claim experiments/table results results/figure results/stats trainer/recipe"},
 	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/study experiments/table " + shown + session},
-	{"experiments", "experiments/measure experiments/run experiments/study " + shown + session},
+	{"experiments", "experiments/measure experiments/run experiments/study experiments/study/judge " + shown + session},
 	{"experiments/live", "experiments/measure results/figure results/lab/picture " + session},
 	{"experiments/lesson", "experiments experiments/claims/claim experiments/measurements experiments/explain experiments/live experiments/measure experiments/run results/lab results/figure results/lab/picture " + session},
 	{"experiments/bench", "engine/kernel " + shown + session},
@@ -125,6 +126,7 @@ var capabilities = []capability{
 	{"mathematics with other bits elsewhere", "math.Acos math.Acosh math.Asin math.Asinh math.Atan math.Atan2 math.Atanh math.Cbrt math.Cos math.Cosh math.Erf math.Erfc " +
 		"math.Erfcinv math.Erfinv math.Exp math.Exp2 math.Expm1 math.Gamma math.Hypot math.J0 math.J1 math.Jn math.Lgamma math.Log " +
 		"math.Log10 math.Log1p math.Log2 math.Pow math.Sin math.Sincos math.Sinh math.Tan math.Tanh math.Y0 math.Y1 math.Yn", "precision/elementary engine/enginetest engine/reference"},
+	{"the tests of paired arms", "driftlab/results/stats.SignFlip driftlab/results/stats.WestfallYoung driftlab/results/stats.WestfallYoungCritical driftlab/results/stats.Holm driftlab/results/stats.Fisher driftlab/results/stats.TOST", "experiments/study/judge"},
 	{"C", "C", ""},
 }
 

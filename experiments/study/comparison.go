@@ -7,15 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/experiments/study/judge"
 	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
 
 // comparisonsTable is the table of Comparisons, as .csv and as .parquet.
 const comparisonsTable = "comparisons"
-
-// significance is the level of every test, family-wise over the comparisons of a factor.
-const significance = 0.05
 
 // comparison is a value of a factor compared with the factor's baseline, paired by seed, at
 // one level of the other factors. The figure is Outcome.Mean: the mean of the metric over the
@@ -101,7 +99,7 @@ func (x *Index) compare(f IndexFactor, rows []Row, baseline string) (list []comp
 	if len(list) == 0 {
 		return nil
 	}
-	for i, p := range stats.WestfallYoung(differences) {
+	for i, p := range judge.FamilyWise(differences) {
 		list[i].P = p
 	}
 	return list
@@ -184,17 +182,17 @@ func (x *Index) rank(f IndexFactor, level string, bySeed map[string][]float64, b
 	for i := range list {
 		p[i] = math.NaN()
 		if i > 0 {
-			p[i] = stats.SignFlip(stats.Differences(bySeed[list[i].Value], bySeed[list[0].Value]))
+			p[i] = judge.Flip(stats.Differences(bySeed[list[i].Value], bySeed[list[0].Value]))
 		}
 	}
-	for i, adjusted := range stats.Holm(p) {
-		list[i].Rank, list[i].TiesFirst = i+1, !(adjusted <= significance)
+	for i, adjusted := range judge.Adjusted(p) {
+		list[i].Rank, list[i].TiesFirst = i+1, !(adjusted <= judge.Significant)
 	}
 	return list
 }
 
 // significant reports whether the value differs significantly from the baseline.
-func (c comparison) significant() bool { return c.P <= significance }
+func (c comparison) significant() bool { return c.P <= judge.Significant }
 
 // firstRanks are at most so many comparisons of a factor: of each level the highest ranks
 // and the baseline, and the first levels where that is still too much.
@@ -229,7 +227,7 @@ func comparisonTable(list []comparison, factor string, seeds int, metric string,
 			{Name: "minus baseline", Align: figure.Right}, {Name: "95 % CI"}, {Name: "p", Align: figure.Right}, {Name: "difference"}, {Name: "first place"}}}
 	t.Note = fmt.Sprintf("Baseline: %s. Differences are paired by seed, n = %d; 95 %% CI by Student's t; p of the paired sign-flip permutation test, adjusted by Westfall and Young over all comparisons of the factor. "+
 		"\"Tied\": not significantly different from rank 1.", all[0].Baseline, seeds)
-	if least := math.Ldexp(1, 1-seeds); least > significance {
+	if least := math.Ldexp(1, 1-seeds); least > judge.Significant {
 		t.Note += fmt.Sprintf(" With %d seeds no difference can be significant (the least p is %.2g); six are needed.", seeds, least)
 	}
 	shown := firstRanks(all, most)

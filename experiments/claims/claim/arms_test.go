@@ -32,3 +32,16 @@ func TestCountTokens(t *testing.T) {
 		}
 	}
 }
+
+// TestPrimaryOnce: a level has one primary check.
+func TestPrimaryOnce(t *testing.T) {
+	var j Judge
+	j.Primary(Check{Level: Natural})
+	j.Primary(Check{Level: Amplified})
+	defer func() {
+		if recover() == nil {
+			t.Error("a second primary check at the same level is taken")
+		}
+	}()
+	j.Primary(Check{Level: Natural})
+}

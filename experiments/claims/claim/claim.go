@@ -191,7 +191,7 @@ func (j *Judge) PrimaryOver(rates []string, of func(rates []string) Check) {
 	for _, rate := range rates {
 		if len(rates) > 1 {
 			one := of([]string{rate})
-			c.ByRate = append(c.ByRate, RateOutcome{rate, one.Value, one.Outcome})
+			c.ByRate = append(c.ByRate, RateOutcome{Rate: rate, Value: one.Value, Outcome: one.Outcome})
 		}
 	}
 	j.Primary(c)

@@ -83,14 +83,6 @@ func OverRates(o *Observation, rates []string, arm string, of func(o *Observatio
 	return sum / float64(len(rates))
 }
 
-// Shares are how often something happens in the runs of an arm.
-type Shares struct {
-	// By is the share of the runs of each warm start.
-	By []float64
-	// Events of Runs runs, at all learning rates.
-	Events, Runs int
-}
-
 // Shares counts the runs, one of each replication and learning rate, of which something is true.
 func (j *Judge) Shares(rates []string, of func(o *Observation, rate string) bool) Shares {
 	s := Shares{Runs: len(rates) * len(j.Runs)}

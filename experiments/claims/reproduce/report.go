@@ -64,7 +64,7 @@ func holm(n int, decisive func(i int) (p float64, outcome claim.Mark)) []float64
 			list[i] = p
 		}
 	}
-	return stats.Holm(list)
+	return claim.Adjusted(list)
 }
 
 // marked is a verdict that says so where it is not significant after Holm's adjustment.

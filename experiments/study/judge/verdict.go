@@ -1,4 +1,4 @@
-package claim
+package judge
 
 // Verdict is what a claim came to. It is computed, never typed.
 type Verdict string

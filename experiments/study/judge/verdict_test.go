@@ -1,4 +1,4 @@
-package claim
+package judge
 
 import (
 	"math"
@@ -57,19 +57,6 @@ func TestDecisive(t *testing.T) {
 			t.Errorf("%s: decided by %q, want %q", v, got, k.want)
 		}
 	}
-}
-
-// TestPrimaryOnce: a level has one primary check.
-func TestPrimaryOnce(t *testing.T) {
-	var j Judge
-	j.Primary(Check{Level: Natural})
-	j.Primary(Check{Level: Amplified})
-	defer func() {
-		if recover() == nil {
-			t.Error("a second primary check at the same level is taken")
-		}
-	}()
-	j.Primary(Check{Level: Natural})
 }
 
 // TestMarks puts every kind of check on all sides of its threshold.

@@ -1,4 +1,9 @@
-package claim
+// Package judge applies the tests of results/stats to cells: it is the one place that imports the paired ones. A check
+// compares a statistic, a value for each unit (a model, a warm start, a seed), with a threshold; a verdict follows from
+// the checks of a study.
+//
+// What it is not: it reads no cells and prints nothing.
+package judge
 
 import (
 	"fmt"
@@ -137,15 +142,15 @@ func tTest(d Level, name string, x []float64, at float64, needs string, m Mark, 
 	return Check{Name: name, Level: d, Needs: needs, Value: i, P: stats.TTest(x, at), Power: power(x, at), Seeds: x, Outcome: m}
 }
 
-// significant is the level of every test.
-const significant = 0.05
+// Significant is the level of every test.
+const Significant = 0.05
 
 // Better checks that of two arms the first is better, by the exact paired
 // sign-flip permutation of their differences. The interval next to it is
 // Student's.
 func Better(d Level, name string, differences []float64) Check {
 	i, p := stats.T(differences), stats.SignFlip(differences)
-	sure := p < significant
+	sure := p < Significant
 	return Check{Name: name, Level: d, Needs: "above 0, sign-flip p < 0.05", Value: i, P: p, Power: power(differences, 0),
 		Seeds: differences, Outcome: mark(i, sure && i.Estimate > 0, sure && i.Estimate < 0, false)}
 }
@@ -167,7 +172,7 @@ func Same(d Level, name string, x, control []float64) Check {
 func Inside(d Level, name string, x []float64, delta float64) Check {
 	i, p := stats.T(x), stats.TOST(x, delta)
 	return Check{Name: name, Level: d, Needs: fmt.Sprintf("inside ±%.3g, two one-sided tests", delta), Value: i, P: p, Power: power(x, 0),
-		Seeds: x, Outcome: mark(i, p < significant || len(x) < 2 && math.Abs(i.Estimate) < delta, false, i.Low > delta || i.High < -delta)}
+		Seeds: x, Outcome: mark(i, p < Significant || len(x) < 2 && math.Abs(i.Estimate) < delta, false, i.Low > delta || i.High < -delta)}
 }
 
 // Rates checks that events are at least r times as frequent in a as in b, by
@@ -216,6 +221,14 @@ func pooled(events, all []float64) stats.Count {
 	return stats.Pool(counts)
 }
 
+// Shares are how often something happens in the runs of an arm.
+type Shares struct {
+	// By is the share of the runs of each warm start.
+	By []float64
+	// Events of Runs runs, at all learning rates.
+	Events, Runs int
+}
+
 // FewerCollapses checks that fewer runs end badly in a than in b, by the exact paired sign-flip
 // permutation of the shares of each warm start: its runs are not independent of each other. The
 // value is the difference of the shares, b's minus a's, with Student's interval inside [-1, 1];
@@ -227,7 +240,7 @@ func FewerCollapses(d Level, name string, a, b Shares) Check {
 		i = exactDifference(b.By, a.By)
 	}
 	i.Low, i.High = max(i.Low, -1), min(i.High, 1)
-	sure := p < significant
+	sure := p < Significant
 	return Check{Name: fmt.Sprintf("%s, %d of %d against %d of %d", name, a.Events, a.Runs, b.Events, b.Runs), Level: d, Needs: "fewer, sign-flip p < 0.05",
 		Value: i, P: p, Power: power(differences, 0), Seeds: differences, Outcome: mark(i, sure && i.Estimate > 0, sure && i.Estimate < 0, false)}
 }
@@ -284,3 +297,18 @@ func (c *Check) Label() string {
 	}
 	return string(c.Level) + ", " + c.Name
 }
+
+// FamilyWise are the p-values of sign-flip tests of several lists of paired differences, adjusted together by Westfall
+// and Young; NaN for a list without a difference.
+func FamilyWise(differences [][]float64) []float64 { return stats.WestfallYoung(differences) }
+
+// Adjusted are p-values adjusted by Holm; those that are NaN stay so and count for none.
+func Adjusted(p []float64) []float64 { return stats.Holm(p) }
+
+// Unpaired is the p-value of Fisher's exact test that events are as frequent among some runs as among others.
+func Unpaired(events, runs, otherEvents, otherRuns int) float64 {
+	return stats.Fisher(events, runs-events, otherEvents, otherRuns-otherEvents)
+}
+
+// Flip is the p-value of the exact paired sign-flip permutation test; adjust several with Adjusted.
+func Flip(differences []float64) float64 { return stats.SignFlip(differences) }
