@@ -1,11 +1,14 @@
 package diagnose
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
+	"driftlab/experiments/diagnose/reader"
 	"driftlab/precision/elementary"
+	"driftlab/trainer/method/metrics"
 )
 
 // Features are the statistical signature of a gap, from which its cause is classified. All but Med, Disp
@@ -288,4 +291,418 @@ func (s *deviations) dispersion() *float64 {
 		return nil
 	}
 	return new(found / chance)
+}
+
+// leastDoubt is the q below which a token says nothing of the size of an error.
+const leastDoubt = 1e-3
+
+// logits are the errors of a sample in units of logits, and where they stand.
+type logits struct {
+	u    []float64 // d/q
+	odds []float64 // the log-odds of the mean of both log-probs
+	// median and q999 are of |u|.
+	median, q999 float64
+}
+
+// logitError is the error of a token in logits and the log-odds of the mean of both log-probs, false of a token that is nearly certain.
+func logitError(roll, old float64) (u, odds float64, ok bool) {
+	m := min(0, (old+roll)/2)
+	q := -elementary.Expm1(m)
+	if q < leastDoubt {
+		return 0, 0, false
+	}
+	return (old - roll) / q, m - elementary.Log(q), true
+}
+
+// logitsOf measures the errors of the tokens that are uncertain enough.
+func logitsOf(rows []*kept) logits {
+	var l logits
+	for _, k := range rows {
+		for i, roll := range k.roll {
+			if u, odds, ok := logitError(roll, k.old[i]); ok {
+				l.u, l.odds = append(l.u, u), append(l.odds, odds)
+			}
+		}
+	}
+	size := magnitudes(l.u)
+	slices.Sort(size)
+	l.median, l.q999 = quantile(size, 0.5), quantile(size, 0.999)
+	return l
+}
+
+func magnitudes(x []float64) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = math.Abs(v)
+	}
+	return y
+}
+
+// quantile is that of a sorted list, 0 for an empty one.
+func quantile(sorted []float64, p float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[min(int(p*float64(len(sorted))), len(sorted)-1)]
+}
+
+// bins are how many parts of equally many tokens the log-odds are cut into.
+const bins = 16
+
+// explained is the share of Σu² that the mean of u in each bin of log-odds explains,
+// with |u| capped at its 98th percentile and the bins' own variance taken off.
+func (l *logits) explained() float64 {
+	n := len(l.u)
+	if n < 2*bins {
+		return 0
+	}
+	size := magnitudes(l.u)
+	slices.Sort(size)
+	limit := quantile(size, 0.98)
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case l.odds[a] < l.odds[b]:
+			return -1
+		case l.odds[a] > l.odds[b]:
+			return 1
+		}
+		return 0
+	})
+	all, systematic := 0.0, 0.0
+	for b := range bins {
+		part := order[b*n/bins : (b+1)*n/bins]
+		sum, squares := 0.0, 0.0
+		for _, i := range part {
+			u := max(-limit, min(limit, l.u[i]))
+			sum += u
+			squares += float64(u * u)
+		}
+		m := float64(len(part))
+		mean := sum / m
+		spread := (squares - float64(mean*sum)) / (m - 1)
+		systematic += float64(m*mean*mean) - spread
+		all += squares
+	}
+	if all == 0 {
+		return 0
+	}
+	return max(0, systematic/all)
+}
+
+// identities is the correlation of errors over pairs of one token id and one step, of
+// different prompts, and that over pairs of different steps in units of it. What is a
+// function of the log-odds is taken off before: ids differ in these, too. So is what pairs
+// of any ids have in common, which is what a permutation would leave.
+func (s *deviations) identities(limit float64) (icc, turn *float64, many bool) {
+	type key struct {
+		id   int32
+		step int
+		who  uint64
+	}
+	sums := map[key]*pairSum{}
+	var order []key
+	values := s.withoutOdds(limit)
+	squares := 0.0
+	for i, x := range s.all {
+		if x.id < 0 {
+			return nil, nil, false
+		}
+		k := s.rows[x.row]
+		at := key{x.id, k.step, k.prompt}
+		if !k.prompted {
+			at.who = uint64(k.number)
+		}
+		if sums[at] == nil {
+			sums[at] = &pairSum{}
+			order = append(order, at)
+		}
+		sums[at].sum += values[i]
+		sums[at].n++
+		squares += float64(values[i] * values[i])
+	}
+	type place struct {
+		id   int32
+		step int
+	}
+	ids, steps := map[place]*pairSum{}, map[int32]*pairSum{}
+	var within, between pairSum // sums of products, and how many
+	var places []place
+	var distinct []int32
+	for _, at := range order {
+		x := sums[at]
+		p := place{at.id, at.step}
+		if ids[p] == nil {
+			ids[p] = &pairSum{}
+			places = append(places, p)
+		}
+		ids[p].add(*x)
+		within.subtract(*x)
+	}
+	for _, p := range places {
+		x := ids[p]
+		within.square(*x)
+		if steps[p.id] == nil {
+			steps[p.id] = &pairSum{}
+			distinct = append(distinct, p.id)
+		} else {
+			steps[p.id].shared = true
+		}
+		steps[p.id].add(*x)
+		between.subtract(*x)
+	}
+	shared := 0
+	for _, id := range distinct {
+		between.square(*steps[id])
+		if steps[id].shared {
+			shared++
+		}
+	}
+	mean := squares / float64(len(s.all))
+	if len(distinct) < leastIDs || within.n < leastPairsOfIDs || mean == 0 {
+		return nil, nil, false
+	}
+	icc = new(within.sum / within.n / mean)
+	if shared >= leastSharedIDs && between.n >= leastPairsOfIDs && *icc > 0.02 {
+		turn = new(max(-1, min(1, between.sum/between.n/mean / *icc)))
+	}
+	return icc, turn, len(distinct) >= manyIDs
+}
+
+// pairSum is a sum of errors and their number, or of products of pairs and theirs.
+type pairSum struct {
+	sum, n float64
+	shared bool
+}
+
+func (p *pairSum) add(x pairSum) { p.sum, p.n = p.sum+x.sum, p.n+x.n }
+
+// square adds the products of all with all of a part, subtract takes them off.
+func (p *pairSum) square(x pairSum) {
+	p.sum, p.n = p.sum+float64(x.sum*x.sum), p.n+float64(x.n*x.n)
+}
+
+func (p *pairSum) subtract(x pairSum) {
+	p.sum, p.n = p.sum-float64(x.sum*x.sum), p.n-float64(x.n*x.n)
+}
+
+// withoutOdds are the errors, bounded, less the mean of those of like log-odds.
+func (s *deviations) withoutOdds(limit float64) []float64 {
+	order := make([]int, len(s.all))
+	values := make([]float64, len(s.all))
+	for i, x := range s.all {
+		order[i] = i
+		values[i] = max(-limit, min(limit, x.v))
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch x, y := s.all[a].odds, s.all[b].odds; {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	for b := range bins {
+		part := order[b*len(order)/bins : (b+1)*len(order)/bins]
+		sum := 0.0
+		for _, i := range part {
+			sum += values[i]
+		}
+		for _, i := range part {
+			values[i] -= sum / float64(len(part))
+		}
+	}
+	return values
+}
+
+// flips are the gap where other experts computed a token in one engine than in the other, and where not.
+type flips struct {
+	layer        []float64 // tokens with another set of experts, by layer
+	rows, any    int       // responses with routes, and those with a flip
+	tokens       [2]int    // the others, and those that flipped in any layer
+	absolute, k3 [2]float64
+}
+
+// add takes in a response whose routes were recorded.
+func (f *flips) add(v *view) {
+	if v.row.Flips == nil || len(v.ok) == 0 {
+		return
+	}
+	layers := len(v.row.Flips) / len(v.row.Mask)
+	for len(f.layer) < layers {
+		f.layer = append(f.layer, 0)
+	}
+	before := f.tokens[1]
+	for i, at := range v.ok {
+		side := 0
+		for l, flipped := range v.row.Flips[at*layers : (at+1)*layers] {
+			if flipped {
+				f.layer[l]++
+				side = 1
+			}
+		}
+		d := v.old[i] - v.roll[i]
+		f.tokens[side]++
+		f.absolute[side] += math.Abs(d)
+		f.k3[side] += elementary.Expm1(d) - d
+	}
+	f.rows++
+	if f.tokens[1] > before {
+		f.any++
+	}
+}
+
+// fill writes what a gap says of routes, over the responses that have them.
+func (f *flips) fill(g *metrics.Gap) {
+	if f.rows == 0 {
+		return
+	}
+	n := float64(f.tokens[0] + f.tokens[1])
+	g.HasRoutes = true
+	for _, count := range f.layer {
+		g.FlipLayer = append(g.FlipLayer, count/n)
+		g.FlipRoute += count / n / float64(len(f.layer))
+	}
+	g.FlipToken, g.FlipSequence = float64(f.tokens[1])/n, share(f.any, f.rows)
+	rest, flipped := float64(max(f.tokens[0], 1)), float64(max(f.tokens[1], 1))
+	g.RestAbsDlogp, g.FlippedAbsDlogp = f.absolute[0]/rest, f.absolute[1]/flipped
+	g.RestK3, g.FlippedK3 = f.k3[0]/rest, f.k3[1]/flipped
+}
+
+// lagSlope is how the size goes with the lag, where several are recorded.
+func (s *deviations) lagSlope() (slope, rank *float64) {
+	var m moments
+	lags := map[int]bool{}
+	var lag, size []float64
+	for n, k := range s.rows {
+		if k.lag >= 0 && s.median[n] > 0 {
+			lags[k.lag] = true
+			lag, size = append(lag, float64(k.lag)), append(size, s.median[n])
+			m.add(elementary.Log(float64(1+k.lag)), elementary.Log(s.median[n]))
+		}
+	}
+	xx, _, xy := m.centred()
+	if len(lags) < leastLags || m.n < leastTagged || xx == 0 {
+		return nil, nil
+	}
+	return new(xy / xx), new(spearman(lag, size))
+}
+
+// spearman is the correlation of ranks.
+func spearman(x, y []float64) float64 {
+	a, b := ranks(x), ranks(y)
+	var m moments
+	for i := range a {
+		m.add(a[i], b[i])
+	}
+	return m.pearson()
+}
+
+// ranks are the places in order, their mean where values are equal.
+func ranks(x []float64) []float64 {
+	sorted := slices.Sorted(slices.Values(x))
+	r := make([]float64, len(x))
+	for i, v := range x {
+		from, _ := slices.BinarySearch(sorted, v)
+		to := from
+		for to < len(sorted) && sorted[to] == v {
+			to++
+		}
+		r[i] = float64(from+to-1) / 2
+	}
+	return r
+}
+
+// lagOf is how many updates the oldest token of a response is behind the step that trained on it, -1 if unknown.
+// A step's number is one more than the updates before it.
+func lagOf(r *reader.Row) int {
+	learner := learnerOf(r)
+	if r.Head == reader.Unknown || r.Head < 0 || learner < 0 {
+		return -1
+	}
+	return max(0, learner-r.Head)
+}
+
+// learnerOf is the number of updates behind the learner's weights, -1 if unknown.
+func learnerOf(r *reader.Row) int {
+	switch {
+	case r.Step == reader.Unknown:
+		return -1
+	case r.Learner > 0:
+		return r.Learner
+	}
+	return max(0, r.Step-1)
+}
+
+// meanLag is that of the responses, nil unless every one is tagged.
+func meanLag(rows []*kept) *float64 {
+	sum := 0.0
+	for _, k := range rows {
+		if k.lag < 0 {
+			return nil
+		}
+		sum += float64(k.lag)
+	}
+	return new(sum / float64(len(rows)))
+}
+
+// repeatedRoutes finds recorded routes that are no routes: an engine's list has the same experts at all tokens of a response, whatever
+// the token is, in many responses, while the other engine's, or other responses', change.
+type repeatedRoutes struct {
+	roll, learner struct {
+		responses, repeated int
+		first               []int32 // of the first response that repeats one row
+		several             bool    // responses repeat different rows
+	}
+}
+
+func (c *repeatedRoutes) add(v *view) {
+	if v.row.Routes == 0 || len(v.ok) < leastLength {
+		return
+	}
+	for i, column := range [...][]int32{v.row.RouteRoll, v.row.RouteLearner} {
+		if column == nil {
+			continue
+		}
+		of := &c.roll
+		if i == 1 {
+			of = &c.learner
+		}
+		row := func(n int) []int32 { return column[v.ok[n]*v.row.Routes : (v.ok[n]+1)*v.row.Routes] }
+		same := true
+		for n := 1; n < len(v.ok) && same; n++ {
+			same = slices.Equal(row(n), row(0))
+		}
+		of.responses++
+		if same {
+			of.repeated++
+			if of.first == nil {
+				of.first = slices.Clone(row(0))
+			}
+			of.several = of.several || !slices.Equal(of.first, row(0))
+		}
+	}
+}
+
+func (c *repeatedRoutes) judge(*evidence) outcome {
+	if c.roll.responses+c.learner.responses == 0 {
+		return notApplicable("no routes are recorded")
+	}
+	// A token's experts are drawn from many rows: a response of five tokens that has one is rare, unless the model has few.
+	roll, learner := share(c.roll.repeated, c.roll.responses), share(c.learner.repeated, c.learner.responses)
+	for _, side := range []struct {
+		name         string
+		value, other float64
+		n, of        int
+		several      bool
+	}{{"rollout engine", roll, learner, c.roll.repeated, c.roll.responses, c.roll.several}, {"learner", learner, roll, c.learner.repeated, c.learner.responses, c.learner.several}} {
+		if side.value >= 10*misplaced && (side.several || side.value < nearlyAll || c.roll.responses > 0 && c.learner.responses > 0) && side.other < side.value/2 {
+			return watch(side.value, fmt.Sprintf("in %s the recorded routes of the %s are one row that is repeated at every token: they are no routes, and are not used as evidence", ofResponses(side.n, side.of), side.name))
+		}
+	}
+	return pass(max(roll, learner), "")
 }

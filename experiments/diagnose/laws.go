@@ -2,6 +2,8 @@ package diagnose
 
 import (
 	"cmp"
+	_ "embed" // of the fitted figures
+	"encoding/json"
 	"math"
 	"slices"
 
@@ -230,4 +232,494 @@ func logMean(x []float64) float64 {
 		sum += elementary.Exp(v - top)
 	}
 	return top + elementary.Log(sum/float64(len(x)))
+}
+
+// jumps is a two-state chain of error sizes along responses: now and then, for a few tokens, errors are many
+// times larger, which is what another route does. Each state's errors have Student's law, since positions are of
+// unequal size; its tail is chosen by likelihood.
+type jumps struct {
+	law          student
+	small, large float64 // scales
+	share        float64 // of tokens that jump
+	stay         float64 // that the next one jumps as well
+	// gain is by how much, in log-likelihood, two states explain the errors better than one.
+	gain float64
+	// chance is that of a jump, by deviation.
+	chance []float64
+}
+
+const (
+	// passes are those of the EM, which starts where jumps are rare and short.
+	passes     = 20
+	firstShare = 0.03
+	firstStay  = 0.5
+	firstLarge = 8.0
+	// leastGain is what two states, of three parameters more, gain if there are any, leastLarge how many
+	// times larger a jump is.
+	leastGain, leastLarge = 12, 4
+	// leastStay is the chance that a jump goes on from which it is one of routes: large errors that come one by
+	// one are the tail of another law. On runs of this program replaying the routes leaves them as they are.
+	leastStay = 0.25
+)
+
+// student is Student's law, and the logarithm of its constant.
+type student struct{ degrees, constant float64 }
+
+// students are the laws that are tried: from those of very unequal positions to the normal one. Their constants
+// are log Γ((n+1)/2) − log Γ(n/2) − log(nπ)/2.
+var students = []student{{3, -1.0008888496235095}, {4, -0.9808292530117257}, {8, -0.9501086121502307}, {30, -0.9272703253788515}}
+
+// of is the density of an error at a scale, and the weight that the EM gives it there.
+func (l student) of(v, scale float64) (density, weight float64) {
+	z := v / scale
+	w := 1 / (1 + float64(z*z)/l.degrees)
+	return elementary.Exp(l.constant+float64(0.5*(l.degrees+1)*elementary.Log(w))) / scale, (l.degrees + 1) / l.degrees * w
+}
+
+// jumpsOf fits the chain with the law that explains the errors best.
+func (s *deviations) jumpsOf() jumps {
+	var best jumps
+	alone := math.Inf(-1)
+	for i, l := range students {
+		j, one := s.chain(l)
+		if i == 0 || j.gain > best.gain {
+			best = j
+		}
+		alone = max(alone, one)
+	}
+	best.gain -= alone
+	return best
+}
+
+// chain fits the chain with a law, and has as its gain the log-likelihood; alone is that of one state.
+func (s *deviations) chain(l student) (j jumps, alone float64) {
+	n := len(s.all)
+	j = jumps{law: l, chance: make([]float64, n), share: firstShare, stay: firstStay}
+	size := make([]float64, n)
+	for i, x := range s.all {
+		size[i] = math.Abs(x.v)
+	}
+	j.small = max(medianOf(size)/0.741, 1e-300)
+	one := j.small
+	for range passes {
+		sum := 0.0
+		for _, x := range s.all {
+			_, w := l.of(x.v, one)
+			sum += float64(w * x.v * x.v)
+		}
+		one = math.Sqrt(sum / float64(n))
+	}
+	for _, x := range s.all {
+		p, _ := l.of(x.v, one)
+		alone += elementary.Log(max(p, 1e-300))
+	}
+	j.large = firstLarge * j.small
+	back, of := make([][2]float64, n), make([]emission, n)
+	for range passes {
+		likelihood, next := 0.0, jumps{}
+		var moves, from, weight float64
+		var square [2]float64
+		for i, x := range s.all {
+			of[i].small, of[i].weightSmall = l.of(x.v, j.small)
+			of[i].large, of[i].weightLarge = l.of(x.v, j.large)
+		}
+		for _, span := range s.span {
+			likelihood += j.smooth(of[span[0]:span[1]], j.chance[span[0]:span[1]], back[span[0]:span[1]])
+			for i := span[0]; i < span[1]; i++ {
+				v, g := s.all[i].v, j.chance[i]
+				square[0] += float64((1 - g) * of[i].weightSmall * v * v)
+				square[1] += float64(g * of[i].weightLarge * v * v)
+				weight += g
+				if i > span[0] {
+					// The chance that both jump, given each alone: the chain's own odds between them.
+					before := j.chance[i-1]
+					on := float64(j.stay * of[i].large * back[i][1])
+					off := float64((1 - j.stay) * of[i].small * back[i][0])
+					from += before
+					if on+off > 0 {
+						moves += float64(before * on / (on + off))
+					}
+				}
+			}
+		}
+		next = jumps{law: l, chance: j.chance, share: weight / float64(n), stay: firstStay, gain: likelihood}
+		next.small = math.Sqrt(square[0] / max(float64(n)-weight, 1))
+		next.large = math.Sqrt(square[1] / max(weight, 1e-9))
+		if from > 0 {
+			next.stay = min(moves/from, 0.98)
+		}
+		next.share = max(min(next.share, 0.3), 1e-4)
+		next.stay = max(next.stay, next.share)
+		j = next
+		j.small, j.large = max(j.small, 1e-12), max(j.large, j.small)
+	}
+	return j, alone
+}
+
+// emission is what an error has in the two states: its density, and its weight in the EM.
+type emission struct{ small, large, weightSmall, weightLarge float64 }
+
+// smooth sets the chances of a response by the forward and backward recursions, and returns its log-likelihood.
+// back are the likelihoods of what follows, by state.
+func (j *jumps) smooth(of []emission, chance []float64, back [][2]float64) float64 {
+	enter := j.share * (1 - j.stay) / (1 - j.share)
+	after := [2]float64{1, 1}
+	for i := len(of) - 1; i >= 0; i-- {
+		back[i] = after
+		x := [2]float64{
+			float64((1-enter)*of[i].small*after[0]) + float64(enter*of[i].large*after[1]),
+			float64((1-j.stay)*of[i].small*after[0]) + float64(j.stay*of[i].large*after[1]),
+		}
+		total := max(x[0]+x[1], 1e-300)
+		after = [2]float64{x[0] / total, x[1] / total}
+	}
+	likelihood := 0.0
+	state := [2]float64{1 - j.share, j.share}
+	for i := range of {
+		a0, a1 := float64(state[0]*of[i].small), float64(state[1]*of[i].large)
+		total := max(a0+a1, 1e-300)
+		likelihood += elementary.Log(total)
+		a0, a1 = a0/total, a1/total
+		b0, b1 := float64(a0*back[i][0]), float64(a1*back[i][1])
+		chance[i] = 0
+		if b0+b1 > 0 {
+			chance[i] = b1 / (b0 + b1)
+		}
+		state = [2]float64{float64(a0*(1-enter)) + float64(a1*(1-j.stay)), float64(a0*enter) + float64(a1*j.stay)}
+	}
+	return likelihood
+}
+
+// found reports whether there are jumps at all, alone whether they come one by one.
+func (j *jumps) found() (is, alone bool) {
+	is = j.gain > leastGain && j.large > leastLarge*j.small
+	return is && j.stay >= leastStay, is && j.stay < leastStay
+}
+
+// jumped is the part of Σk3 that jumps have beyond what the tokens would have without.
+type jumped struct {
+	share, stay *float64 // of all of it; nil where nothing jumps
+	lone        *float64 // the share of large errors that come one by one, which are not counted as jumps
+	// flips is the share of tokens with other experts, flipPart what they have of it; nil where routes are unknown.
+	flips, flipPart *float64
+	// routed is the part of all that jumps have where routes are known, nil where they are not.
+	routed *float64
+}
+
+// mostMixed bounds the tokens on which jumps are looked for.
+const mostMixed = 30_000
+
+// jumpedOf looks for jumps in the first responses of a sample. Where routes were recorded a jump is where they differ,
+// and of a response of fresh weights, whatever is there: old ones take other routes, too.
+func jumpedOf(rows []*kept) jumped {
+	tokens := 0
+	for i, k := range rows {
+		if tokens += len(k.roll); tokens > mostMixed {
+			rows = rows[:i+1]
+			break
+		}
+	}
+	s := deviationsOf(rows)
+	j := s.jumpsOf()
+	p := jumped{}
+	found, alone := j.found()
+	extra, counted := 0.0, 0.0
+	if found || alone {
+		extra = 1 - float64(j.small/j.large*j.small/j.large)
+	}
+	if found {
+		counted = 1
+	}
+	beyond := s.flipped(&p)
+	all, jumps, known, routed, flips := 0.0, 0.0, 0.0, 0.0, 0.0
+	for i, x := range s.all {
+		d := max(-overflow, min(overflow, x.d))
+		k3 := elementary.Expm1(d) - d
+		all += k3
+		look := float64(j.chance[i] * extra)
+		jumps += float64(k3 * look)
+		part := look * counted
+		switch k := s.rows[x.row]; {
+		case k.flipped == nil:
+		case !k.flipped[x.from]:
+			part = 0
+			routed += k3
+		default:
+			routed += k3
+			flips += float64(k3 * beyond)
+			if k.lag == 0 {
+				part = beyond
+			}
+		}
+		known += float64(k3 * part)
+	}
+	if all > 0 {
+		p.share, p.lone = new(counted*jumps/all), new((1-counted)*jumps/all)
+	}
+	if routed > 0 {
+		p.flipPart, p.routed = new(flips/routed), new(known/all)
+	}
+	if found {
+		p.stay = &j.stay
+	}
+	return p
+}
+
+// flipped fills the share of tokens with other experts, and returns the part of their squares beyond that of the
+// tokens with the same ones.
+func (s *deviations) flipped(p *jumped) (beyond float64) {
+	var n [2]int
+	var squares [2]float64
+	for _, x := range s.all {
+		if k := s.rows[x.row]; k.flipped != nil {
+			side := count1(k.flipped[x.from])
+			n[side]++
+			squares[side] += float64(x.v * x.v)
+		}
+	}
+	if n[0]+n[1] == 0 {
+		return 0
+	}
+	p.flips = new(share(n[1], n[0]+n[1]))
+	if n[0] == 0 || n[1] == 0 || squares[1] == 0 {
+		return 0
+	}
+	return max(0, 1-squares[0]/float64(n[0])*float64(n[1])/squares[1])
+}
+
+// splitters predict the parts of a gap that causes have: that of routing, and that of staleness in what is left. Of each there
+// are several, for dumps with token ids and without; the first that has all its coordinates predicts.
+type splitters struct {
+	Routed []regression `json:"routed"`
+	Stale  []regression `json:"stale"`
+}
+
+// predicted is the share that the first regression with all its coordinates predicts, 0 if none has.
+func predicted(list []regression, x []float64) float64 {
+	for _, g := range list {
+		if logit, ok := g.logit(x); ok {
+			return unbounded(1 / (1 + elementary.Exp(-logit)))
+		}
+	}
+	return 0
+}
+
+// parts are the shares of Σk3 of a gap with these features. Recorded routes say what is routing.
+func (s splitters) parts(f *Features) map[string]float64 {
+	x := point(f)
+	routed, stale := predicted(s.Routed, x), predicted(s.Stale, x)
+	if f.routes != nil {
+		routed = *f.routes
+	}
+	if f.onPolicy() {
+		stale = 0
+	}
+	return map[string]float64{Precision: (1 - routed) * (1 - stale), Routing: routed, Staleness: (1 - routed) * stale}
+}
+
+// acceptance is where 90 % of the predicted shares are, in log-odds, of N simulated dumps whose true share is about Truth.
+type acceptance struct {
+	Truth float64 `json:"truth"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	N     int     `json:"n"`
+}
+
+// boundedLogit is the log-odds of a share that is kept off 0 and 1.
+func boundedLogit(s float64) float64 {
+	x := bounded + float64((1-2*bounded)*s)
+	return elementary.Log(x / (1 - x))
+}
+
+// around is the interval of a predicted share: the true shares that it is accepted at, so that whatever the truth is,
+// nine of ten intervals have it.
+func around(list []acceptance, s float64) [3]float64 {
+	x := boundedLogit(s)
+	low, high := s, s
+	if n := len(list); n > 0 { // where no true share is accepted: the one that comes nearest
+		low, high = list[n-1].Truth, list[0].Truth
+	}
+	for i, a := range list {
+		before := list[max(i-1, 0)].Truth
+		if a.High >= x { // from here on, or a little before
+			low = before
+			if i > 0 && a.High > list[i-1].High {
+				low += float64((a.Truth - before) * (x - list[i-1].High) / (a.High - list[i-1].High))
+			}
+			if i == 0 {
+				low = 0
+			}
+			break
+		}
+	}
+	for i, a := range slices.Backward(list) {
+		if a.Low <= x {
+			high = 1
+			if i+1 < len(list) {
+				after := list[i+1]
+				high = a.Truth
+				if after.Low > a.Low {
+					high += float64((after.Truth - a.Truth) * (x - a.Low) / (after.Low - a.Low))
+				}
+			}
+			break
+		}
+	}
+	return [3]float64{min(s, low), s, max(s, high)}
+}
+
+// splitCauses are those that a gap is split into.
+var splitCauses = []string{Precision, Routing, Staleness}
+
+// shares are the parts of Σk3 with their intervals. A dense model has no routing.
+func (r *reference) shares(f *Features, dense bool) map[string][3]float64 {
+	parts := r.Split.parts(f)
+	if left := 1 - parts[Routing]; dense && left > 0 {
+		parts = map[string]float64{Precision: parts[Precision] / left, Routing: 0, Staleness: parts[Staleness] / left}
+	}
+	list := map[string][3]float64{}
+	for _, cause := range splitCauses {
+		s := parts[cause]
+		list[cause] = around(r.Accepted[cause], s)
+		if math.IsNaN(s) || cause == Routing && (dense || f.routes != nil) || cause == Staleness && f.onPolicy() {
+			list[cause] = [3]float64{s, s, s} // which is known
+		}
+	}
+	return list
+}
+
+// regression predicts staleness' part of what of a gap is not jumps: its log-odds are linear
+// in the coordinates named, and their squares.
+type regression struct {
+	Coordinates []string  `json:"coordinates"`
+	Mean        []float64 `json:"mean"`
+	Deviation   []float64 `json:"deviation"`
+	Weight      []float64 `json:"weight"` // of the constant first
+}
+
+// ridge is the weight of the penalty, bounded how near to 0 and 1 shares are taken to come.
+const (
+	ridge   = 1.0
+	bounded = 0.03
+)
+
+// terms are the constant, the standardised coordinates and their products, as far as three deviations.
+func (r regression) terms(x []float64) []float64 {
+	z := make([]float64, len(x))
+	for k, v := range x {
+		z[k] = max(-3, min(3, (v-r.Mean[k])/r.Deviation[k]))
+	}
+	list := append([]float64{1}, z...)
+	for i, a := range z {
+		for _, b := range z[:i+1] {
+			list = append(list, a*b)
+		}
+	}
+	return list
+}
+
+// logit predicts the log-odds, false where a coordinate is missing.
+func (r regression) logit(point []float64) (float64, bool) {
+	x := make([]float64, len(r.Coordinates))
+	for k, name := range r.Coordinates {
+		x[k] = point[slices.IndexFunc(coordinates, func(c coordinate) bool { return c.name == name })]
+	}
+	if slices.ContainsFunc(x, math.IsNaN) {
+		return 0, false
+	}
+	logit := 0.0
+	for k, t := range r.terms(x) {
+		logit += float64(r.Weight[k] * t)
+	}
+	return logit, true
+}
+
+// unbounded is a share as it was before the regression bounded it.
+func unbounded(s float64) float64 { return max(0, min(1, (s-bounded)/(1-2*bounded))) }
+
+// reference is what attribution compares with, and how it was made.
+type reference struct {
+	// Made says of what, and by which command.
+	Made    string `json:"made"`
+	Classes laws   `json:"classes"`
+	// Split predicts the parts that causes have, and Accepted is where it lies for shares that are known, by cause.
+	Split    splitters               `json:"split"`
+	Accepted map[string][]acceptance `json:"accepted"`
+	// Signatures are where features lie, by cause.
+	Signatures []Signature `json:"looks"`
+	// Checks are where the values of checks lie, by name.
+	Checks map[string]*Range `json:"checks"`
+	// Accuracy is how often the classes are right on what they were not fitted to.
+	Accuracy []Accuracy `json:"accuracy"`
+}
+
+// Accuracy is that of attribution on simulated dumps of one cause that it was not fitted to.
+type Accuracy struct {
+	// Test says what was left out of the fit.
+	Test string `json:"test"`
+	// Of N dumps Right have the likeliest cause right; Unlike are unlike any that was fitted; Named are named,
+	// NamedRight of them rightly.
+	N          int `json:"n"`
+	Right      int `json:"right"`
+	Unlike     int `json:"unlike"`
+	Named      int `json:"named"`
+	NamedRight int `json:"named_right"`
+}
+
+//go:embed reference.json
+var referenceText []byte
+
+// the is the shipped reference.
+var the = func() (r reference) {
+	if err := json.Unmarshal(referenceText, &r); err != nil {
+		panic("advise: reference.json: " + err.Error())
+	}
+	return r
+}()
+
+// Signature is a feature of a gap next to what it is in simulated gaps of each cause.
+type Signature struct {
+	// Feature is its name among the features, About what it is.
+	Feature string  `json:"feature"`
+	About   string  `json:"about"`
+	Value   float64 `json:"value"`
+	// Ranges are of the reference set.
+	Ranges []Range `json:"ranges"`
+}
+
+// Range is where a figure lies in N simulated dumps: a feature in those of a cause, the
+// value of a check in all, none of which has anything to repair.
+type Range struct {
+	Cause string `json:"cause,omitempty"`
+	N     int    `json:"n"`
+	// Quantiles are those of 5, 25, 50, 75 and 95 %.
+	Quantiles [5]float64 `json:"quantiles"`
+}
+
+// signatureFeatures are the features that are shown.
+var signatureFeatures = []struct {
+	name, about string
+	of          func(f *Features) *float64
+}{
+	{"med", "median error, in logits", func(f *Features) *float64 { return f.Med }},
+	{"t99", "99 % quantile of errors, in medians", func(f *Features) *float64 { return f.T99 }},
+	{"lift", "large errors side by side, over chance", func(f *Features) *float64 { return f.Lift }},
+	{"jumps", "part of k3 in short runs of large errors", func(f *Features) *float64 { return f.Jumps }},
+	{"eta2", "part of the squares that goes by the log-odds", func(f *Features) *float64 { return f.Eta2 }},
+	{"icc", "correlation of errors of one token id", func(f *Features) *float64 { return f.ICC }},
+	{"disp", "scatter from response to response, over chance", func(f *Features) *float64 { return f.Disp }},
+	{"flip_part", "part of k3 where other experts computed a token", func(f *Features) *float64 { return f.FlipPart }},
+}
+
+// signatures puts the features that were measured next to the reference's.
+func (r *reference) signatures(f *Features) []Signature {
+	var list []Signature
+	for i, l := range signatureFeatures {
+		if x := l.of(f); x != nil {
+			s := r.Signatures[i]
+			s.Value = *x
+			list = append(list, s)
+		}
+	}
+	return list
 }

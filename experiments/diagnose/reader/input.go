@@ -183,3 +183,234 @@ func StepNamed(name string) int {
 	}
 	return Unknown
 }
+
+// DefaultMemory is the memory that a dump may take where the caller allows no other, in bytes.
+const DefaultMemory = 1 << 30
+
+// bounds are what may be held of a dump at any time, as parts of the memory that the caller allows. A collected heap may be
+// twice what is held, and a growing list is held twice while it is copied: the parts that are held together come to less
+// than half.
+type bounds struct {
+	// numbers are those of a row in the columns that are read, and text the bytes of its texts.
+	numbers, text int
+	// unpacked is what is held of a pickle, a torch file or a Parquet file that comes compressed or through a pipe: they
+	// cannot be read from front to back. pickled is what the values of a pickle may take, chunk a column chunk of a Parquet
+	// file when it is unpacked.
+	unpacked, pickled, chunk int64
+	// joined is how many numbers are kept of another file, to be joined to the rows of this one.
+	joined int
+}
+
+func boundsOf(memory int64) bounds {
+	if memory <= 0 {
+		memory = DefaultMemory
+	}
+	return bounds{numbers: int(memory / 64), text: int(memory / 8), unpacked: memory / 16 * 3, pickled: memory / 32 * 5, chunk: memory / 8, joined: int(memory / 128)}
+}
+
+// Limits of single things.
+const (
+	// rowTokens is the most tokens of a response, longestText the most bytes of a text.
+	rowTokens   = 1 << 21
+	longestText = 1 << 25
+	// deepestStack is the most values on the stack of a pickle: writers put at most a thousand entries of a list there, and
+	// tuples whole.
+	deepestStack = 1 << 20
+	// rowKeys is the most bytes of the keys of the row that decides the format.
+	rowKeys = 1 << 20
+	// probed is how many bytes are read before the first complete row must have ended.
+	probed = 192 << 20
+	// From expandedBytes on, a compressed stream may not be more than expansion times as long as what it was made of. Rows of
+	// log-probs shrink to a tenth, and the zeros of a padded row to a thousandth: a row of 32,768 places with 500 tokens in
+	// it shrinks to a fiftieth.
+	expandedBytes = 64 << 20
+	expansion     = 200
+	// directoryBytes is the most that is read to find the entries of a torch file.
+	directoryBytes = 16 << 20
+	// rememberedRows are the rows of a file whose names are compared with those of later ones.
+	rememberedRows = 1 << 21
+)
+
+// errExpansion ends the reading of a compressed stream.
+var errExpansion = fmt.Errorf("it expands to more than %d times its length, which no dump does", expansion)
+
+// expanding is a decompressed stream that ends with errExpansion where it grows out of proportion.
+type expanding struct {
+	io.Reader
+	packed *counting
+	out    int64
+}
+
+func (e *expanding) Read(b []byte) (int, error) {
+	n, err := e.Reader.Read(b)
+	if e.out += int64(n); e.out > expandedBytes && e.out/expansion > e.packed.n {
+		return 0, errExpansion
+	}
+	return n, err
+}
+
+// counting counts the bytes of a stream.
+type counting struct {
+	io.Reader
+	n int64
+}
+
+func (c *counting) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// errProbed says that nothing tells what a file is.
+var errProbed = fmt.Errorf("there is no complete row in its first %d MiB", probed>>20)
+
+// chunks is what is held of a stream, without ever copying it into a larger array.
+type chunks struct {
+	list [][]byte
+	size int64
+}
+
+const chunkSize = 1 << 20
+
+func (c *chunks) Write(b []byte) (int, error) {
+	n := len(b)
+	for len(b) > 0 {
+		at := int(c.size % chunkSize)
+		if at == 0 {
+			c.list = append(c.list, make([]byte, chunkSize))
+		}
+		k := copy(c.list[len(c.list)-1][at:], b)
+		b, c.size = b[k:], c.size+int64(k)
+	}
+	return n, nil
+}
+
+func (c *chunks) ReadAt(b []byte, from int64) (n int, err error) {
+	if from < 0 {
+		return 0, errors.New("a place before the beginning")
+	}
+	for n < len(b) && from < c.size {
+		in := c.list[from/chunkSize]
+		k := copy(b[n:], in[from%chunkSize:min(chunkSize, c.size-from/chunkSize*chunkSize)])
+		n, from = n+k, from+int64(k)
+	}
+	if n < len(b) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// frugal is a file of which only so many bytes are read.
+type frugal struct {
+	io.ReaderAt
+	left int64
+}
+
+func (f *frugal) ReadAt(b []byte, from int64) (int, error) {
+	if f.left -= int64(len(b)); f.left < 0 {
+		return 0, fmt.Errorf("its directory has more than %d MiB", directoryBytes>>20)
+	}
+	return f.ReaderAt.ReadAt(b, from)
+}
+
+// ahead is how many rows may be read before they are asked for: enough to keep two cores busy, and few enough that their
+// copies take little memory.
+const ahead = 2
+
+// largeRow is how many tokens make a row too large to be copied.
+const largeRow = 1 << 17
+
+// errStopped ends the reading of a file whose visitor has had enough.
+var errStopped = errors.New("the visitor has stopped")
+
+// Read reads a dump and calls visit for every complete row that counts, until it
+// returns an error. A format that is not empty is taken for the file's. An error is
+// visit's, or a Refused for a file that cannot be read at all.
+//
+// A file is read in a goroutine of its own, while visit, in the caller's, takes in the rows in
+// their order; a row is valid until it returns. A row is copied to be read ahead of, unless it is so large that the
+// reader waits for it.
+func Read(in Input, format string, visit func(*Row) error) (f *File, err error) {
+	rows, free := make(chan *Row, ahead), make(chan *Row, ahead+1)
+	for range ahead + 1 {
+		free <- new(Row)
+	}
+	stop, taken := make(chan struct{}), make(chan struct{})
+	f = &File{Name: in.Name, Step: Unknown}
+	go func() {
+		defer close(rows)
+		defer func() {
+			if p := recover(); p != nil {
+				err = f.panicked(p)
+			}
+		}()
+		err = f.read(in, format, func(r *Row) error {
+			var to *Row
+			select {
+			case to = <-free:
+			case <-stop:
+				return errStopped
+			}
+			if r.large() {
+				free <- to
+				rows <- r
+				<-taken
+				return nil
+			}
+			to.copy(r)
+			rows <- to
+			return nil
+		})
+	}()
+	var sent error
+	for r := range rows {
+		if sent == nil {
+			if sent = visit(r); sent != nil {
+				close(stop)
+			}
+		}
+		if r.large() {
+			taken <- struct{}{}
+		} else {
+			free <- r
+		}
+	}
+	if sent != nil {
+		err = sent
+	}
+	return f, err
+}
+
+// panicked is the refusal of a file that this program fails to read.
+func (f *File) panicked(p any) error {
+	return &Refused{f.Name, fmt.Sprintf("a fault of this program (%v) after row %d", p, f.Rows), "please report it, with this file if you can"}
+}
+
+// large says that a row takes several megabytes.
+func (r *Row) large() bool { return len(r.Mask) > largeRow || len(r.Prompt) > largeRow }
+
+// copy makes the row another's, in memory of its own.
+func (r *Row) copy(from *Row) {
+	own := *r
+	*r = *from
+	for _, c := range numbered {
+		*c.of(r) = copied(*c.of(&own), *c.of(from))
+		if c.prompt != nil {
+			*c.prompt(r) = copied(*c.prompt(&own), *c.prompt(from))
+		}
+	}
+	r.Prompt, r.Token, r.Version = copied(own.Prompt, r.Prompt), copied(own.Token, r.Token), copied(own.Version, r.Version)
+	r.Mask, r.Flips, r.Masked = copied(own.Mask, r.Mask), copied(own.Flips, r.Flips), copied(own.Masked, r.Masked)
+	r.RouteRoll, r.RouteLearner = copied(own.RouteRoll, r.RouteRoll), copied(own.RouteLearner, r.RouteLearner)
+}
+
+// copied is a column in the memory of another; nil stays nil.
+func copied[T any](own, from []T) []T {
+	if from == nil {
+		return nil
+	}
+	if own == nil {
+		own = make([]T, 0, len(from))
+	}
+	return append(own[:0], from...)
+}
