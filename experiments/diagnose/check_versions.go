@@ -248,8 +248,8 @@ func sizesByStep(rows []*kept) (steps []stepSizes) {
 func sizeOf(k *kept) (float64, bool) {
 	var size []float64
 	for i, roll := range k.roll {
-		if q := -elementary.Expm1(min(0, (k.old[i]+roll)/2)); q >= leastDoubt {
-			size = append(size, math.Abs(k.old[i]-roll)/q)
+		if u, _, q := logitError(roll, k.old[i]); q >= leastDoubt {
+			size = append(size, math.Abs(u))
 		}
 	}
 	return medianOf(size), len(size) > 0

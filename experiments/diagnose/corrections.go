@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -418,13 +417,8 @@ func grouped(rows []*kept) (g grouping) {
 
 // ranked cuts values into parts of equally many, the least first.
 func ranked(x []float64, parts int) []int {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
 	part := make([]int, len(x))
-	for rank, i := range order {
+	for rank, i := range ascending(x) {
 		part[i] = rank * parts / len(x)
 	}
 	return part

@@ -1,7 +1,9 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -138,12 +140,11 @@ func deviationsOf(rows []*kept) *deviations {
 	for n, k := range rows {
 		first := len(s.all)
 		for i, roll := range k.roll {
-			m := min(0, (k.old[i]+roll)/2)
-			q := -elementary.Expm1(m)
+			u, odds, q := logitError(roll, k.old[i])
 			if q < leastDoubt {
 				continue
 			}
-			x := deviation{u: (k.old[i] - roll) / q, d: k.old[i] - roll, q: q, odds: m - elementary.Log(q), row: n, from: i, id: -1}
+			x := deviation{u: u, d: k.old[i] - roll, q: q, odds: odds, row: n, from: i, id: -1}
 			if k.id != nil {
 				x.id = k.id[i]
 			}
@@ -304,14 +305,12 @@ type logits struct {
 	median, q999 float64
 }
 
-// logitError is the error of a token in logits and the log-odds of the mean of both log-probs, false of a token that is nearly certain.
-func logitError(roll, old float64) (u, odds float64, ok bool) {
+// logitError is the error of a token in logits, the log-odds of the mean of both log-probs, and how far that is from certain: of less
+// than leastDoubt nothing can be said.
+func logitError(roll, old float64) (u, odds, q float64) {
 	m := min(0, (old+roll)/2)
-	q := -elementary.Expm1(m)
-	if q < leastDoubt {
-		return 0, 0, false
-	}
-	return (old - roll) / q, m - elementary.Log(q), true
+	q = -elementary.Expm1(m)
+	return (old - roll) / q, m - elementary.Log(q), q
 }
 
 // logitsOf measures the errors of the tokens that are uncertain enough.
@@ -319,22 +318,23 @@ func logitsOf(rows []*kept) logits {
 	var l logits
 	for _, k := range rows {
 		for i, roll := range k.roll {
-			if u, odds, ok := logitError(roll, k.old[i]); ok {
+			if u, odds, q := logitError(roll, k.old[i]); q >= leastDoubt {
 				l.u, l.odds = append(l.u, u), append(l.odds, odds)
 			}
 		}
 	}
 	size := magnitudes(l.u)
-	slices.Sort(size)
 	l.median, l.q999 = quantile(size, 0.5), quantile(size, 0.999)
 	return l
 }
 
+// magnitudes are the sizes of numbers, sorted.
 func magnitudes(x []float64) []float64 {
 	y := make([]float64, len(x))
 	for i, v := range x {
 		y[i] = math.Abs(v)
 	}
+	slices.Sort(y)
 	return y
 }
 
@@ -349,6 +349,28 @@ func quantile(sorted []float64, p float64) float64 {
 // bins are how many parts of equally many tokens the log-odds are cut into.
 const bins = 16
 
+// binned are the places of numbers in bins of equally many, the least first.
+func binned(x []float64) iter.Seq[[]int] {
+	order := ascending(x)
+	return func(yield func([]int) bool) {
+		for b := range bins {
+			if !yield(order[b*len(order)/bins : (b+1)*len(order)/bins]) {
+				return
+			}
+		}
+	}
+}
+
+// ascending are the places of numbers in their order.
+func ascending(x []float64) []int {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	return order
+}
+
 // explained is the share of Σu² that the mean of u in each bin of log-odds explains,
 // with |u| capped at its 98th percentile and the bins' own variance taken off.
 func (l *logits) explained() float64 {
@@ -356,25 +378,9 @@ func (l *logits) explained() float64 {
 	if n < 2*bins {
 		return 0
 	}
-	size := magnitudes(l.u)
-	slices.Sort(size)
-	limit := quantile(size, 0.98)
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case l.odds[a] < l.odds[b]:
-			return -1
-		case l.odds[a] > l.odds[b]:
-			return 1
-		}
-		return 0
-	})
+	limit := quantile(magnitudes(l.u), 0.98)
 	all, systematic := 0.0, 0.0
-	for b := range bins {
-		part := order[b*n/bins : (b+1)*n/bins]
+	for part := range binned(l.odds) {
 		sum, squares := 0.0, 0.0
 		for _, i := range part {
 			u := max(-limit, min(limit, l.u[i]))
@@ -398,13 +404,12 @@ func (l *logits) explained() float64 {
 // function of the log-odds is taken off before: ids differ in these, too. So is what pairs
 // of any ids have in common, which is what a permutation would leave.
 func (s *deviations) identities(limit float64) (icc, turn *float64, many bool) {
-	type key struct {
+	type place struct {
 		id   int32
 		step int
-		who  uint64
+		who  uint64 // the prompt, or the response where there is none
 	}
-	sums := map[key]*pairSum{}
-	var order []key
+	at, order := make([]place, len(s.all)), make([]int, len(s.all))
 	values := s.withoutOdds(limit)
 	squares := 0.0
 	for i, x := range s.all {
@@ -412,102 +417,71 @@ func (s *deviations) identities(limit float64) (icc, turn *float64, many bool) {
 			return nil, nil, false
 		}
 		k := s.rows[x.row]
-		at := key{x.id, k.step, k.prompt}
+		at[i], order[i] = place{x.id, k.step, k.prompt}, i
 		if !k.prompted {
-			at.who = uint64(k.number)
+			at[i].who = uint64(k.number)
 		}
-		if sums[at] == nil {
-			sums[at] = &pairSum{}
-			order = append(order, at)
-		}
-		sums[at].sum += values[i]
-		sums[at].n++
 		squares += float64(values[i] * values[i])
 	}
-	type place struct {
-		id   int32
-		step int
-	}
-	ids, steps := map[place]*pairSum{}, map[int32]*pairSum{}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := at[i], at[j]
+		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.step, b.step), cmp.Compare(a.who, b.who))
+	})
 	var within, between pairSum // sums of products, and how many
-	var places []place
-	var distinct []int32
-	for _, at := range order {
-		x := sums[at]
-		p := place{at.id, at.step}
-		if ids[p] == nil {
-			ids[p] = &pairSum{}
-			places = append(places, p)
+	var own, ofStep, ofID pairSum
+	distinct, shared, steps := 0, 0, 0
+	for n, i := range order {
+		own.sum, own.n = own.sum+values[i], own.n+1
+		here, next := at[i], place{id: -1}
+		if n+1 < len(order) {
+			next = at[order[n+1]]
 		}
-		ids[p].add(*x)
-		within.subtract(*x)
-	}
-	for _, p := range places {
-		x := ids[p]
-		within.square(*x)
-		if steps[p.id] == nil {
-			steps[p.id] = &pairSum{}
-			distinct = append(distinct, p.id)
-		} else {
-			steps[p.id].shared = true
+		if next == here {
+			continue
 		}
-		steps[p.id].add(*x)
-		between.subtract(*x)
-	}
-	shared := 0
-	for _, id := range distinct {
-		between.square(*steps[id])
-		if steps[id].shared {
-			shared++
+		within.products(own, -1)
+		ofStep.add(own)
+		if own = (pairSum{}); next.id == here.id && next.step == here.step {
+			continue
 		}
+		within.products(ofStep, 1)
+		between.products(ofStep, -1)
+		ofID.add(ofStep)
+		if ofStep, steps = (pairSum{}), steps+1; next.id == here.id {
+			continue
+		}
+		between.products(ofID, 1)
+		distinct, shared = distinct+1, shared+count1(steps > 1)
+		ofID, steps = pairSum{}, 0
 	}
 	mean := squares / float64(len(s.all))
-	if len(distinct) < leastIDs || within.n < leastPairsOfIDs || mean == 0 {
+	if distinct < leastIDs || within.n < leastPairsOfIDs || mean == 0 {
 		return nil, nil, false
 	}
 	icc = new(within.sum / within.n / mean)
 	if shared >= leastSharedIDs && between.n >= leastPairsOfIDs && *icc > 0.02 {
 		turn = new(max(-1, min(1, between.sum/between.n/mean / *icc)))
 	}
-	return icc, turn, len(distinct) >= manyIDs
+	return icc, turn, distinct >= manyIDs
 }
 
 // pairSum is a sum of errors and their number, or of products of pairs and theirs.
-type pairSum struct {
-	sum, n float64
-	shared bool
-}
+type pairSum struct{ sum, n float64 }
 
 func (p *pairSum) add(x pairSum) { p.sum, p.n = p.sum+x.sum, p.n+x.n }
 
-// square adds the products of all with all of a part, subtract takes them off.
-func (p *pairSum) square(x pairSum) {
-	p.sum, p.n = p.sum+float64(x.sum*x.sum), p.n+float64(x.n*x.n)
-}
-
-func (p *pairSum) subtract(x pairSum) {
-	p.sum, p.n = p.sum-float64(x.sum*x.sum), p.n-float64(x.n*x.n)
+// products adds the products of all errors of a part with all of it, or with -1 takes them off.
+func (p *pairSum) products(x pairSum, sign float64) {
+	p.sum, p.n = p.sum+float64(sign*x.sum*x.sum), p.n+float64(sign*x.n*x.n)
 }
 
 // withoutOdds are the errors, bounded, less the mean of those of like log-odds.
 func (s *deviations) withoutOdds(limit float64) []float64 {
-	order := make([]int, len(s.all))
-	values := make([]float64, len(s.all))
+	values, odds := make([]float64, len(s.all)), make([]float64, len(s.all))
 	for i, x := range s.all {
-		order[i] = i
-		values[i] = max(-limit, min(limit, x.v))
+		values[i], odds[i] = max(-limit, min(limit, x.v)), x.odds
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch x, y := s.all[a].odds, s.all[b].odds; {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
-	for b := range bins {
-		part := order[b*len(order)/bins : (b+1)*len(order)/bins]
+	for part := range binned(odds) {
 		sum := 0.0
 		for _, i := range part {
 			sum += values[i]

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -171,15 +172,7 @@ func (d dimension) largest(rows []*kept, tokens int, total float64) *locus {
 			s.k3 += k3Of(k.old[i] - roll)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b *sum) int {
-		switch x, y := a.k3/float64(a.tokens), b.k3/float64(b.tokens); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b *sum) int { return cmp.Compare(b.k3/float64(b.tokens), a.k3/float64(a.tokens)) })
 	l := &locus{dimension: d, keys: map[uint64]bool{}}
 	held := 0.0
 	for _, s := range order {
@@ -390,7 +383,7 @@ func unevenBy(rows []*kept, kind string, name func(k *kept) string) string {
 		for i, roll := range k.roll {
 			x := k3Of(k.old[i] - roll)
 			p.k3, total, p.tokens, tokens = p.k3+x, total+x, p.tokens+1, tokens+1
-			if u, _, ok := logitError(roll, k.old[i]); ok {
+			if u, _, q := logitError(roll, k.old[i]); q >= leastDoubt {
 				p.errors = append(p.errors, abs(u))
 			}
 		}
@@ -399,12 +392,7 @@ func unevenBy(rows []*kept, kind string, name func(k *kept) string) string {
 	for _, p := range list {
 		p.median = medianOf(p.errors)
 	}
-	slices.SortStableFunc(list, func(a, b *part) int {
-		if a.median > b.median {
-			return -1
-		}
-		return count1(a.median < b.median)
-	})
+	slices.SortStableFunc(list, func(a, b *part) int { return cmp.Compare(b.median, a.median) })
 	for n := 1; n < len(list); n++ {
 		if list[n-1].median < uneven*list[n].median {
 			continue
