@@ -17,13 +17,13 @@ import (
 type Options struct {
 	// Format overrules what a file is taken for; empty lets it say so itself.
 	Format string
-	// TopP and Temperature are those of sampling.
+	// TopP and Temperature are the sampling's.
 	TopP, Temperature float64
 	// Experts is how many experts a layer of the model has, 1 if it is dense: only then is a gap never that of routing.
 	Experts int
 	// Framework is whose syntax the recommended setting is to be in; empty lets the configuration or the dump say.
 	Framework string
-	// Config is the configuration of the run's correction, nil if nobody gave it.
+	// Config is the configuration of the run's correction, nil if none is given.
 	Config *foreign.Config
 	// Rates are how often alarms were right, nil if that is not known.
 	Rates *AlarmRates
@@ -136,12 +136,8 @@ func (a *Analysis) row(r *reader.Row, file string) {
 	}
 	a.columns.rows++
 	a.columns.trained += r.Trained()
-	if r.Roll != nil {
-		a.columns.roll++
-	}
-	if r.Old != nil {
-		a.columns.old++
-	}
+	a.columns.roll += count1(r.Roll != nil)
+	a.columns.old += count1(r.Old != nil)
 	if r.Roll == nil || r.Old == nil {
 		return
 	}
@@ -180,12 +176,8 @@ func (a *Analysis) measure(v *view) {
 			ratio = elementary.Exp(-d)
 		}
 		x.expAbs += ratio
-		if math.Abs(d) > math.Ln2 {
-			x.outside++
-		}
-		if math.Abs(d) > overflow {
-			x.clamped++
-		}
+		x.outside += count1(math.Abs(d) > math.Ln2)
+		x.clamped += count1(math.Abs(d) > overflow)
 	}
 }
 
@@ -223,9 +215,7 @@ func (a *Analysis) in(s scope) *scoped {
 func (s *scoped) add(v *view) {
 	s.trained += len(v.at)
 	s.tokens += len(v.ok)
-	if len(v.at) > 0 {
-		s.answers++
-	}
+	s.answers += count1(len(v.at) > 0)
 	for i, g := range s.gauges {
 		if v.whole || !checks[i].whole {
 			g.add(v)
@@ -255,6 +245,8 @@ func (a *Analysis) judged() []Check {
 				continue
 			case i > 0 && !e.enough():
 				o = notApplicable("too few tokens")
+			case slices.ContainsFunc(c.unless, e.failed):
+				o = notApplicable(unlessWhy[c.unless[slices.IndexFunc(c.unless, e.failed)]])
 			default:
 				o = s.gauges[i].judge(e)
 			}

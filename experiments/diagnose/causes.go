@@ -20,7 +20,7 @@ const (
 	Staleness = "staleness"
 	// Unsynced is weights that were never synced: what differs is the same at every step, where old weights turn.
 	Unsynced = "unsynced"
-	// Sampler is a law other than the recorded one, Bookkeeping columns that are not what they seem.
+	// Sampler is a sampling distribution other than the recorded one, Bookkeeping columns that are not what they seem.
 	Sampler = "sampler"
 	// Penalty is a repetition, presence or frequency penalty of one engine alone.
 	Penalty     = "penalty"
@@ -98,11 +98,9 @@ const (
 func (a *Analysis) attribute(r *Report, rows []*kept) {
 	f := featuresOf(rows)
 	r.Features = f
-	for _, c := range r.Checks {
-		if c.ID == "support" && c.scope == everything && c.Result == Watch {
-			r.begins(&onset{cause: Sampler, why: c.Why}, Confident)
-			return
-		}
+	if c := r.check("support"); c.Result == Watch {
+		r.begins(&onset{cause: Sampler, why: c.Why}, Confident)
+		return
 	}
 	if o := onsetOf(rows); o != nil && o.cause != "" {
 		r.begins(o, Confident)

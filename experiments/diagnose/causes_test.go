@@ -261,16 +261,6 @@ func TestJumps(t *testing.T) {
 	}
 }
 
-// Ranks are means where values are equal.
-func TestRanks(t *testing.T) {
-	if got := ranks([]float64{3, 1, 3, 2}); !slices.Equal(got, []float64{2.5, 0, 2.5, 1}) {
-		t.Errorf("%v", got)
-	}
-	if got := spearman([]float64{1, 2, 3}, []float64{5, 4, 0}); math.Abs(got+1) > 1e-12 {
-		t.Errorf("%v", got)
-	}
-}
-
 // The words go by the ratio, the distance, and what the data cannot tell.
 func TestConfidence(t *testing.T) {
 	none, some := 0.0, 3.0

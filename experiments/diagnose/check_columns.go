@@ -42,12 +42,8 @@ type columnNotReal struct{ tokens, roll, old int }
 func (c *columnNotReal) add(v *view) {
 	for i, x := range v.roll {
 		c.tokens++
-		if x == 0 {
-			c.roll++
-		}
-		if v.old[i] == 0 {
-			c.old++
-		}
+		c.roll += count1(x == 0)
+		c.old += count1(v.old[i] == 0)
 	}
 }
 
@@ -168,9 +164,7 @@ type identical struct{ tokens, equal, prompt, copied, silent int }
 func (c *identical) add(v *view) {
 	for i, x := range v.roll {
 		c.tokens++
-		if x == v.old[i] {
-			c.equal++
-		}
+		c.equal += count1(x == v.old[i])
 	}
 	roll, old := v.row.PromptRoll, v.row.PromptOld
 	for i := range min(len(roll), len(old)) {
@@ -251,12 +245,8 @@ type column struct {
 func (c *column) add(x, other []float64, whole bool) {
 	falling, flat := true, true
 	for i, v := range x {
-		if v > 0 {
-			c.positive++
-		}
-		if v >= 0 && v <= 1 {
-			c.probable++
-		}
+		c.positive += count1(v > 0)
+		c.probable += count1(v >= 0 && v <= 1)
 		c.sum += v
 		if i > 0 {
 			falling, flat = falling && v <= x[i-1], flat && v == x[i-1]
@@ -291,9 +281,6 @@ func (c *signUnits) add(v *view) {
 }
 
 func (c *signUnits) judge(e *evidence) outcome {
-	if e.failed("column-not-real") {
-		return notApplicable("a column is not real")
-	}
 	for _, column := range []struct {
 		name string
 		of   *column
@@ -362,7 +349,7 @@ const (
 	prompted
 )
 
-// occurrences are those of a response's tokens at these places.
+// occurrences says of the tokens at these places how their ids have occurred before.
 func occurrences(prompt, ids []int32, at []int) []uint8 {
 	if ids == nil {
 		return nil
@@ -398,9 +385,6 @@ type penalty struct{}
 func (penalty) add(*view) {}
 
 func (penalty) judge(e *evidence) outcome {
-	if e.failed("structured-gap") {
-		return notApplicable("the sampling settings differ")
-	}
 	p := repetitionOf(e.sample)
 	if p.tokens < leastOfIDs {
 		return notApplicable("too few token ids are there both for the first time and again")
@@ -528,8 +512,6 @@ func (c *impossibleValue) add(v *view) {
 func (c *impossibleValue) judge(e *evidence) outcome {
 	value := share(c.found, c.tokens)
 	switch {
-	case e.failed("column-not-real") || e.failed("sign-units"):
-		return notApplicable("the values are not natural log-probs of tokens")
 	case c.found == 0:
 		return pass(value, "")
 	}
@@ -577,12 +559,8 @@ func (g *gridCount) add(x float64) {
 	g.n++
 	narrow := float32(x)
 	zeroes := bits.TrailingZeros32(math.Float32bits(narrow) | 1<<23)
-	if zeroes >= bf16Zeroes {
-		g.on[0]++
-	}
-	if zeroes >= fp16Zeroes {
-		g.on[5]++
-	}
+	g.on[0] += count1(zeroes >= bf16Zeroes)
+	g.on[5] += count1(zeroes >= fp16Zeroes)
 	for k := mostDecimals; k >= 1 && hasDecimals(x, k); k-- {
 		g.on[k]++
 	}
@@ -638,9 +616,6 @@ func (c *storageGrid) add(v *view) {
 }
 
 func (c *storageGrid) judge(e *evidence) outcome {
-	if e.failed("column-not-real") {
-		return notApplicable("a column is not real")
-	}
 	roll, on := c.roll.format()
 	old, other := c.old.format()
 	if roll < 0 && old < 0 {
@@ -693,7 +668,7 @@ func (l *lowest) add(x, other float64, response int) {
 	}
 }
 
-// floored reports whether the least value is a floor. One near 0 is that of a token that is nearly sure wherever it comes.
+// floored reports whether the least value is a floor. A least value near 0 belongs to a token that is nearly certain wherever it comes.
 func (l *lowest) floored() bool {
 	return l.value < clearly && l.n >= leastFloored && l.rows > 1 && share(l.below, l.n) >= belowFloor
 }
@@ -708,9 +683,6 @@ func (c *floor) add(v *view) {
 }
 
 func (c *floor) judge(e *evidence) outcome {
-	if e.failed("column-not-real") || e.failed("sign-units") {
-		return notApplicable("a column is of other numbers")
-	}
 	for _, column := range []struct {
 		name string
 		of   lowest

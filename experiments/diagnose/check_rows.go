@@ -38,9 +38,7 @@ func (c *duplicates) add(v *view) {
 			h = hashIDs(h, []int32{int32(b), int32(b >> 32)})
 		}
 	}
-	if c.seen[h] {
-		c.repeats++
-	}
+	c.repeats += count1(c.seen[h])
 	if len(c.seen) < mostCompared {
 		c.seen[h] = true
 	}
@@ -104,9 +102,7 @@ func (c *maskedIn) add(v *view) {
 	for from := 0; from < len(v.roll); {
 		to, found := from, 0
 		for to < len(v.roll) && v.roll[to] == 0 {
-			if v.old[to] < surely {
-				found++
-			}
+			found += count1(v.old[to] < surely)
 			to++
 		}
 		switch {
@@ -178,8 +174,6 @@ type someNotReal struct {
 	copied        [longest + 1]int
 }
 
-func newRowsNotReal() *someNotReal { return &someNotReal{} }
-
 func (c *someNotReal) add(v *view) {
 	if len(v.ok) == 0 {
 		return
@@ -236,16 +230,13 @@ func (c *someNotReal) copies() (n int) {
 	return n
 }
 
-// rowsKind is a way in which columns are not real, of so many responses.
+// rowsKind is a way in which columns are not real, with the number of its responses.
 type rowsKind struct {
 	rows     int
 	why, fix string
 }
 
 func (c *someNotReal) judge(e *evidence) outcome {
-	if e.failed("column-not-real") {
-		return notApplicable("a column is not real")
-	}
 	copied := c.copies()
 	kinds := []rowsKind{
 		{c.zero.roll, "the rollout log-probs are all zero: they were not recorded", "have every worker of the rollout engine return log-probs"},
@@ -453,7 +444,7 @@ func (v *view) align(own distance, chance float64) alignment {
 	return alignment{}
 }
 
-// moved is the distance from some token on when the rollout column is late by so many tokens.
+// moved is the distance from some token on when the rollout column is late by this number of tokens.
 func (v *view) moved(by, from int) (s distance) {
 	for n := from; n < len(v.ok); n++ {
 		if m := n + by; m >= 0 && m < len(v.ok) && v.ok[m] == v.ok[n]+by {
@@ -562,7 +553,7 @@ func (c *stood) add(v *view) {
 	}
 }
 
-// distinct reports whether so many responses stand otherwise for a reason: they are most of them, or the rest fits well.
+// distinct reports whether n responses stand otherwise for a reason: they are most of them, or the rest fits well.
 func (c *stood) distinct(n int) bool {
 	return n > 0 && share(n, c.told) >= misplaced && (2*n >= c.told || c.apart[aligned] <= wellFitted*c.chance[aligned])
 }
@@ -571,9 +562,6 @@ func (c *stood) distinct(n int) bool {
 type shift struct{ stood }
 
 func (c *shift) judge(e *evidence) outcome {
-	if e.failed("sign-units") {
-		return notApplicable("a column is of other numbers")
-	}
 	moved, most := c.n[shifted]+c.n[fromPrompt], 0
 	for i, n := range c.by {
 		if n > c.by[most] {
@@ -604,9 +592,6 @@ func ofResponses(n, of int) string {
 type sameTokens struct{ stood }
 
 func (c *sameTokens) judge(e *evidence) outcome {
-	if e.failed("sign-units") {
-		return notApplicable("a column is of other numbers")
-	}
 	odd := c.n[reversed] + c.n[unrelated]
 	value := share(odd, c.told)
 	switch {
@@ -648,7 +633,7 @@ func exchanged(rows []*kept) (n, of int) {
 	return n, len(odd)
 }
 
-// fitsTo reports whether the learner's column fits another response's rollout column, which is late by so many tokens. Where
+// fitsTo reports whether the learner's column fits another response's rollout column, which is late by this number of tokens. Where
 // whole sequences were exchanged, a response begins behind a prompt of another length.
 func (k *kept) fitsTo(other *kept, by int) bool {
 	var old, roll []float64
@@ -732,9 +717,6 @@ func (v *view) sameID(i, j int) bool {
 }
 
 func (c *padding) judge(e *evidence) outcome {
-	if e.failed("column-not-real") {
-		return notApplicable("a column is not real")
-	}
 	var most padded
 	for _, p := range c.byID { // the largest, in any order
 		if p.responses > most.responses || p.responses == most.responses && p.tokens > most.tokens {
@@ -782,17 +764,13 @@ func (c *retokenised) add(v *view) {
 	for i, roll := range v.roll {
 		low, high = min(low, v.old[i]-roll), max(high, v.old[i]-roll)
 	}
-	if low < replacedBelow && high <= -replacedBelow {
-		c.replaced++
-	}
+	c.replaced += count1(low < replacedBelow && high <= -replacedBelow)
 }
 
 func (c *retokenised) judge(e *evidence) outcome {
 	value := share(c.slid+c.replaced, c.responses)
 	const fix = "give the learner the token ids that were sampled, and never the decoded text"
 	switch l := e.logits(); {
-	case e.failed("shift"):
-		return notApplicable("all tokens are shifted")
 	case share(c.slid, c.responses) >= misplaced:
 		return fail(value, fmt.Sprintf("%d of %d responses have slid by a token somewhere, in %d others tokens are different ones: they were decoded and encoded again", c.slid, c.responses, c.replaced), fix)
 	case value >= replacedShare && l.q999 > replacedTail*l.median:
@@ -801,7 +779,7 @@ func (c *retokenised) judge(e *evidence) outcome {
 	return pass(value, "")
 }
 
-// swapped asks of which column the law is that was sampled from: the mean of ρ = exp(old - roll) is 1 if it is the
+// swapped asks which column has the distribution that was sampled from: the mean of ρ = exp(old - roll) is 1 if it is the
 // rollout column's, that of 1/ρ if it is the learner's.
 type swapped struct{ forward, backward lawIdentity }
 
@@ -816,7 +794,7 @@ func (c *swapped) add(v *view) {
 
 func (c *swapped) judge(e *evidence) outcome {
 	z, back := c.forward.z(), c.backward.z()
-	off := math.Abs(c.backward.sum - float64(c.backward.n)) // of the mean that the learner's column would have as the law
+	off := math.Abs(c.backward.sum - float64(c.backward.n)) // of the mean that the learner's column would have if it was sampled from
 	switch {
 	case e.found["structured-gap"].result != Pass: // of a raw rollout column the same is true
 		return notApplicable("the sampling settings may differ")

@@ -30,7 +30,7 @@ var bets = [...]float64{0.003, 0.01, 0.03, 0.1, 0.3, 0.9}
 // lawIdentity asks whether the mean of ρ is the mass that sampling kept, 1 without
 // top-p: on tokens that the rollout engine drew it is, whatever the learner thinks,
 // unless the recorded log-probs are not those of the sampling distribution. It is
-// blind to a learner at the wrong temperature, whose law is one as well.
+// blind to a learner at the wrong temperature, which has a distribution as well.
 //
 // Ratios of stale weights have heavy tails, of which a sample's mean and variance say little. Given the tokens before it, a token's ρ has the mean 1, so that
 // what a bet on more has won is a martingale, whatever the tail: it wins e^12.5 times the stake with a chance of e^-12.5. A mean below 1 may always lie in
@@ -282,9 +282,6 @@ func (temperature) judge(e *evidence) outcome {
 	if !e.failed("structured-gap") {
 		return notApplicable("the gap is no function of the probability")
 	}
-	if e.failed("support") {
-		return notApplicable("the support explains it")
-	}
 	rows, where := e.sample, ""
 	if e.part != nil {
 		rows, where = e.part, "in "+ofResponses(len(e.part), len(e.sample))+" "
@@ -293,7 +290,7 @@ func (temperature) judge(e *evidence) outcome {
 	if n < leastPairs {
 		return watch(slope, "the gap looks like a temperature, and too few tokens are in doubt to say which")
 	}
-	// The side that is raw has temperature 1, and only a raw rollout breaks the law's identity.
+	// The side that is raw has temperature 1, and only a raw rollout column makes the mean ratio differ from 1.
 	which, other, t := "learner's", "rollout", slope
 	if e.found["law-identity"].value > lawWatch {
 		which, other, t = "rollout", "learner", 1/slope

@@ -53,36 +53,42 @@ type check struct {
 	// whole says that it needs whole responses, and has nothing to say of a third.
 	whole bool
 	make  func() gauge
+	// unless are checks whose fault leaves this one nothing to say.
+	unless []string
 }
+
+// unlessWhy says what the fault of a check leaves of the tokens.
+var unlessWhy = map[string]string{"column-not-real": "a column is not real", "sign-units": "a column is of other numbers", "shift": "all tokens are shifted",
+	"structured-gap": "the sampling settings differ", "support": "the support explains it"}
 
 // checks come in this order: what is wrong further up explains what is odd further
 // down. Their limits were chosen on simulated dumps, and stand with the checks.
 var checks = []check{
-	{"usable", leastTokens, Bookkeeping, false, func() gauge { return &usable{} }},
-	{"column-not-real", notReal, Bookkeeping, false, func() gauge { return &columnNotReal{} }},
-	{"non-finite", 0, Bookkeeping, false, func() gauge { return &nonFinite{} }},
-	{"sign-units", mostSigns, Bookkeeping, false, func() gauge { return &signUnits{} }},
-	{"impossible-value", 0, Bookkeeping, false, func() gauge { return &impossibleValue{} }},
-	{"storage-grid", onGrid, Bookkeeping, false, func() gauge { return &storageGrid{} }},
-	{"identical", equalShare, Bookkeeping, false, func() gauge { return &identical{} }},
-	{"rows-not-real", rowsNotReal, Bookkeeping, true, func() gauge { return newRowsNotReal() }},
-	{"padding", rowsNotReal, Bookkeeping, true, func() gauge { return &padding{} }},
-	{"floor", 0, Bookkeeping, true, func() gauge { return &floor{} }},
-	{"duplicates", 0, Bookkeeping, true, func() gauge { return newDuplicates() }},
-	{"shift", misplaced, Bookkeeping, true, func() gauge { return &shift{} }},
-	{"same-tokens", misplaced, Bookkeeping, true, func() gauge { return &sameTokens{} }},
-	{"masked-in", maskedShare, Bookkeeping, false, func() gauge { return &maskedIn{} }},
-	{"late-mask", rowsNotReal, Bookkeeping, true, func() gauge { return &lateMask{} }},
-	{"retokenised", replacedShare, Bookkeeping, true, func() gauge { return &retokenised{} }},
-	{"law-identity", lawFault, Sampler, false, func() gauge { return &lawIdentity{} }},
-	{"structured-gap", structured, Sampler, true, func() gauge { return structuredGap{} }},
-	{"support", supportShare, Sampler, true, func() gauge { return &support{} }},
-	{"temperature", 0, Sampler, true, func() gauge { return temperature{} }},
-	{"swapped", lawFault, Bookkeeping, true, func() gauge { return &swapped{} }},
-	{"penalty", penalised, Penalty, true, func() gauge { return penalty{} }},
-	{"version-tag", 0, Bookkeeping, true, func() gauge { return &versionTag{} }},
-	{"repeated-routes", 10 * misplaced, Bookkeeping, true, func() gauge { return &repeatedRoutes{} }},
-	{"same-prefix", 0, Bookkeeping, true, func() gauge { return samePrefix{} }},
+	{"usable", leastTokens, Bookkeeping, false, func() gauge { return &usable{} }, nil},
+	{"column-not-real", notReal, Bookkeeping, false, func() gauge { return &columnNotReal{} }, nil},
+	{"non-finite", 0, Bookkeeping, false, func() gauge { return &nonFinite{} }, nil},
+	{"sign-units", mostSigns, Bookkeeping, false, func() gauge { return &signUnits{} }, []string{"column-not-real"}},
+	{"impossible-value", 0, Bookkeeping, false, func() gauge { return &impossibleValue{} }, []string{"column-not-real", "sign-units"}},
+	{"storage-grid", onGrid, Bookkeeping, false, func() gauge { return &storageGrid{} }, []string{"column-not-real"}},
+	{"identical", equalShare, Bookkeeping, false, func() gauge { return &identical{} }, nil},
+	{"rows-not-real", rowsNotReal, Bookkeeping, true, func() gauge { return &someNotReal{} }, []string{"column-not-real"}},
+	{"padding", rowsNotReal, Bookkeeping, true, func() gauge { return &padding{} }, []string{"column-not-real"}},
+	{"floor", 0, Bookkeeping, true, func() gauge { return &floor{} }, []string{"column-not-real", "sign-units"}},
+	{"duplicates", 0, Bookkeeping, true, func() gauge { return newDuplicates() }, nil},
+	{"shift", misplaced, Bookkeeping, true, func() gauge { return &shift{} }, []string{"sign-units"}},
+	{"same-tokens", misplaced, Bookkeeping, true, func() gauge { return &sameTokens{} }, []string{"sign-units"}},
+	{"masked-in", maskedShare, Bookkeeping, false, func() gauge { return &maskedIn{} }, nil},
+	{"late-mask", rowsNotReal, Bookkeeping, true, func() gauge { return &lateMask{} }, nil},
+	{"retokenised", replacedShare, Bookkeeping, true, func() gauge { return &retokenised{} }, []string{"shift"}},
+	{"law-identity", lawFault, Sampler, false, func() gauge { return &lawIdentity{} }, nil},
+	{"structured-gap", structured, Sampler, true, func() gauge { return structuredGap{} }, nil},
+	{"support", supportShare, Sampler, true, func() gauge { return &support{} }, nil},
+	{"temperature", 0, Sampler, true, func() gauge { return temperature{} }, []string{"support"}},
+	{"swapped", lawFault, Bookkeeping, true, func() gauge { return &swapped{} }, nil},
+	{"penalty", penalised, Penalty, true, func() gauge { return penalty{} }, []string{"structured-gap"}},
+	{"version-tag", 0, Bookkeeping, true, func() gauge { return &versionTag{} }, nil},
+	{"repeated-routes", 10 * misplaced, Bookkeeping, true, func() gauge { return &repeatedRoutes{} }, nil},
+	{"same-prefix", 0, Bookkeeping, true, func() gauge { return samePrefix{} }, nil},
 }
 
 // evidence is what the checks of a scope have found so far.

@@ -7,6 +7,7 @@ import (
 
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
@@ -23,7 +24,7 @@ type Fix struct {
 	// NotTried says which column is missing; then there are no figures.
 	NotTried string `json:"not_tried,omitempty"`
 	*Effect  `json:",omitempty"`
-	// Masked is who is masked, nil if nobody is; Placebo drops as many tokens at random.
+	// Masked says which tokens are masked, nil if none is; Placebo drops as many tokens at random.
 	Masked  *Masked `json:"masked,omitempty"`
 	Placebo *Effect `json:"placebo,omitempty"`
 }
@@ -105,7 +106,7 @@ const (
 )
 
 func newTrial(rows []*kept) *trial {
-	// One expert of one layer, and a vocabulary of one: routes and distributions that nobody recorded are then missing.
+	// One expert of one layer, and a vocabulary of one: routes and distributions that were not recorded are then missing.
 	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}, Layers: 1, TopK: 1, Vocab: 1}}
 	t := &trial{batch: b, graded: len(rows) > 0, updated: len(rows) > 0}
 	for _, k := range rows {
@@ -165,14 +166,7 @@ func newTrial(rows []*kept) *trial {
 	if !t.graded {
 		b.Advantage = nil
 	}
-	mean, squares := 0.0, 0.0
-	for _, a := range b.Advantage {
-		mean += a
-		squares += float64(a * a)
-	}
-	n := float64(max(len(b.Advantage), 1))
-	mean /= n
-	t.spread = math.Sqrt(max(0, squares/n-float64(mean*mean)))
+	t.spread = momentsOf(b.Advantage).deviation
 	t.groups = grouped(rows)
 	r := rand.New(rand.NewPCG(5, 16))
 	for range bootstraps {
@@ -255,72 +249,49 @@ func (t *trial) weights(p *correction.Pipeline) ([]float64, error) {
 	return w, nil
 }
 
-// sums are those of a response, from which every figure of the sample is made.
-type sums struct {
-	n, changed, responses, touched           float64
-	removed, added, w, ww, mean, meanSquares float64
-	off, wa, ra, wwaa, aa                    float64
-}
-
-func (s *sums) add(o sums) {
-	s.n, s.changed, s.responses, s.touched = s.n+o.n, s.changed+o.changed, s.responses+o.responses, s.touched+o.touched
-	s.removed, s.added, s.w, s.ww = s.removed+o.removed, s.added+o.added, s.w+o.w, s.ww+o.ww
-	s.mean, s.meanSquares = s.mean+o.mean, s.meanSquares+o.meanSquares
-	s.off, s.wa, s.ra, s.wwaa, s.aa = s.off+o.off, s.wa+o.wa, s.ra+o.ra, s.wwaa+o.wwaa, s.aa+o.aa
-}
-
-// response sums response i, with the ratios that correct exactly.
-func (t *trial) response(w, exact []float64, i int) (s sums) {
-	from, to := t.batch.Span(i)
-	for n := from; n < to; n++ {
-		s.n++
-		if math.Abs(w[n]-1) > changedBy {
-			s.changed++
-		}
-		s.removed, s.added = s.removed+max(1-w[n], 0), s.added+max(w[n]-1, 0)
-		s.w, s.ww = s.w+w[n], s.ww+float64(w[n]*w[n])
-		s.off += math.Abs(w[n] - exact[n])
-		if t.graded {
-			a := t.batch.Advantage[n]
-			wa := float64(w[n] * a)
-			s.wa, s.ra = s.wa+wa, s.ra+float64(exact[n]*a)
-			s.wwaa, s.aa = s.wwaa+float64(wa*wa), s.aa+float64(a*a)
-		}
-	}
-	s.responses, s.touched = 1, min(s.changed, 1)
-	if s.n > 0 {
-		s.mean = s.w / s.n
-	}
-	s.meanSquares = float64(s.mean * s.mean)
-	return s
-}
-
-// effect is that of weights on the sample, with its intervals.
+// effect measures weights on the sample, with intervals.
 func (t *trial) effect(w []float64, by Ratio) *Effect {
 	exact := t.rho
 	if by == SequenceRatio {
 		exact = t.product
 	}
+	type sums struct{ n, changed, off float64 }
 	rows := make([]sums, t.batch.Len())
 	var all sums
+	e := &Effect{Ratio: by}
+	var weights, squares, means, meanSquares, biased, unbiased, weighed, plain float64
 	for i := range rows {
-		rows[i] = t.response(w, exact, i)
-		all.add(rows[i])
+		s, sum := &rows[i], 0.0
+		from, to := t.batch.Span(i)
+		for n := from; n < to; n++ {
+			s.changed += float64(count1(math.Abs(w[n]-1) > changedBy))
+			s.off += math.Abs(w[n] - exact[n])
+			e.WeightRemoved, e.WeightAdded = e.WeightRemoved+max(1-w[n], 0), e.WeightAdded+max(w[n]-1, 0)
+			sum += w[n]
+			weights, squares = weights+w[n], squares+float64(w[n]*w[n])
+			if t.graded {
+				a := t.batch.Advantage[n]
+				wa := float64(w[n] * a)
+				biased, unbiased = biased+wa, unbiased+float64(exact[n]*a)
+				weighed, plain = weighed+float64(wa*wa), plain+float64(a*a)
+			}
+		}
+		s.n = float64(to - from)
+		sum /= max(s.n, 1)
+		means, meanSquares = means+sum, meanSquares+float64(sum*sum)
+		all = sums{all.n + s.n, all.changed + s.changed, all.off + s.off}
+		e.ResponsesChanged += min(s.changed, 1) / float64(len(rows))
 	}
-	e := &Effect{
-		TokensChanged: all.changed / all.n, ResponsesChanged: all.touched / all.responses,
-		WeightRemoved: all.removed / all.n, WeightAdded: all.added / all.n,
-		ESSToken: effective(all.w, all.ww, all.n), ESSSequence: effective(all.mean, all.meanSquares, all.responses), Ratio: by, Distance: all.off / all.n,
-	}
-	if all.aa > 0 && t.spread > 0 {
-		bias, variance := math.Abs(all.wa-all.ra)/all.n/t.spread, all.wwaa/all.aa
-		e.BiasGradient, e.Variance = &bias, &variance
+	e.TokensChanged, e.Distance, e.WeightRemoved, e.WeightAdded = all.changed/all.n, all.off/all.n, e.WeightRemoved/all.n, e.WeightAdded/all.n
+	e.ESSToken, e.ESSSequence = effective(weights, squares, all.n), effective(means, meanSquares, float64(len(rows)))
+	if plain > 0 && t.spread > 0 {
+		e.BiasGradient, e.Variance = new(math.Abs(biased-unbiased)/all.n/t.spread), new(weighed/plain)
 	}
 	var changed, off []float64
 	for _, draw := range t.draws {
 		var s sums
 		for _, i := range draw {
-			s.n, s.changed, s.off = s.n+rows[i].n, s.changed+rows[i].changed, s.off+rows[i].off
+			s = sums{s.n + rows[i].n, s.changed + rows[i].changed, s.off + rows[i].off}
 		}
 		changed, off = append(changed, s.changed/s.n), append(off, s.off/s.n)
 	}
@@ -375,7 +346,7 @@ type grouping struct {
 	length, env []int // by response
 	terciles    []int // by response, of the lengths
 	probability []int // by token
-	turn        []int // by token, all 0 where nobody has two
+	turn        []int // by token, all 0 where no response has two
 	turns       int
 	envs        []string
 }
@@ -418,7 +389,7 @@ func grouped(rows []*kept) (g grouping) {
 // ranked cuts values into parts of equally many, the least first.
 func ranked(x []float64, parts int) []int {
 	part := make([]int, len(x))
-	for rank, i := range ascending(x) {
+	for rank, i := range stats.Order(x) {
 		part[i] = rank * parts / len(x)
 	}
 	return part
@@ -435,9 +406,7 @@ func (t *trial) masked(w []float64) *Masked {
 		dropped := 0
 		for n := from; n < to; n++ {
 			off := w[n] == 0
-			if off {
-				dropped++
-			}
+			dropped += count1(off)
 			all.add(off)
 			length[t.groups.length[i]].add(off)
 			probability[t.groups.probability[n]].add(off)
@@ -451,9 +420,7 @@ func (t *trial) masked(w []float64) *Masked {
 				positive.add(off)
 			}
 		}
-		if dropped == to-from {
-			gone++
-		}
+		gone += count1(dropped == to-from)
 	}
 	if all.off == 0 {
 		return nil
@@ -475,14 +442,11 @@ func (t *trial) masked(w []float64) *Masked {
 			m.Env = append(m.Env, EnvShare{t.groups.envs[i], c.share()})
 		}
 	}
-	for _, sign := range []struct {
-		to **float64
-		c  tokenCount
-	}{{&m.Negative, negative}, {&m.Positive, positive}} {
-		if sign.c.all > 0 {
-			s := sign.c.share()
-			*sign.to = &s
-		}
+	if negative.all > 0 {
+		m.Negative = new(negative.share())
+	}
+	if positive.all > 0 {
+		m.Positive = new(positive.share())
 	}
 	return m
 }
@@ -492,9 +456,7 @@ type tokenCount struct{ all, off int }
 
 func (c *tokenCount) add(off bool) {
 	c.all++
-	if off {
-		c.off++
-	}
+	c.off += count1(off)
 }
 
 func (c tokenCount) share() float64 { return share(c.off, c.all) }

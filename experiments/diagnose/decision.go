@@ -40,7 +40,7 @@ const (
 // Source: verl's FAQ (difference of probabilities), the survey (Pearson, kl, chi-squared,
 // effective sample size, masked share, clip fraction, length). The survey has no figure for a
 // large total variation: ours is Pinsker's bound √(kl/2) at its kl of 0.05; nor for variance
-// that rises with the weights: ours is that of weights whose chi-squared is heavy.
+// that rises with the weights: ours is the variance of weights whose chi-squared is heavy.
 const (
 	precisionDp   = 0.01
 	apartPearson  = 0.95
@@ -79,7 +79,7 @@ type known struct {
 	product   float64 // the mean weight of responses' products of ratios, truncated at 5
 	moved     bool    // the policy has moved between the batch's old policy and its training forward
 	// clipped is PPO's clip fraction, noise mean w²A² over mean A² of the configured weights: nil
-	// where the dump lacks a column or nobody configured any.
+	// where the dump lacks a column or none are configured.
 	clipped, noise *float64
 	growth         *Growth
 }
@@ -352,9 +352,7 @@ func (t *trial) facts(r *Report, c *foreign.Config) *known {
 	k.dropped, k.behind = t.left(geometric(k))
 	k.jumps, _ = t.left(icePop(k))
 	if w, err := t.weights(weighted(&correction.SequenceTIS{Cap: 5})); err == nil {
-		for _, x := range w {
-			k.product += x / float64(len(w))
-		}
+		k.product = momentsOf(w).mean
 	}
 	k.clipped = t.clipFraction()
 	k.moved = t.moved()
@@ -390,9 +388,7 @@ func (t *trial) clipFraction() *float64 {
 	n := 0
 	for i, a := range t.batch.Advantage {
 		ratio := ratioOf(t.batch.Now.Logp[i] - t.batch.Old.Logp[i])
-		if a > 0 && ratio > 1+clipWidth || a < 0 && ratio < 1-clipWidth {
-			n++
-		}
+		n += count1(a > 0 && ratio > 1+clipWidth || a < 0 && ratio < 1-clipWidth)
 	}
 	return new(share(n, len(t.batch.Advantage)))
 }
@@ -417,16 +413,12 @@ func (t *trial) band() (median, low, high float64) {
 		from, to := t.batch.Span(i)
 		lengths = append(lengths, float64(to-from))
 	}
-	slices.Sort(lengths)
-	sum, squares, n := 0.0, 0.0, float64(max(t.batch.Tokens(), 1))
+	var d []float64
 	for i, roll := range t.batch.LogpRoll {
-		d := t.batch.Old.Logp[i] - roll
-		sum += d
-		squares += float64(d * d)
+		d = append(d, t.batch.Old.Logp[i]-roll)
 	}
-	mean := sum / n
-	median = max(1, quantile(lengths, 0.5))
-	wide := max(narrowestBand, widestLog*math.Sqrt(max(0, squares/n-float64(mean*mean))/median))
+	median = max(1, medianOf(lengths))
+	wide := max(narrowestBand, widestLog*momentsOf(d).deviation/math.Sqrt(median))
 	low = (1000 - min(math.Ceil(float64(wide*1000)-1e-9), 900)) / 1000
 	return median, low, math.Round(1000/low) / 1000
 }
@@ -497,7 +489,7 @@ func (k *known) alarms(rates *AlarmRates) (list []Alarm) {
 
 // Rates is how a rule did on simulated runs, of which many collapsed.
 type Rates struct {
-	// Detected are the collapses before which it exceeded its limit, of so many; Low and High bound their share, at 95 %.
+	// Detected are the collapses before which it exceeded its limit, of all Of; Low and High bound their share, at 95 %.
 	Detected int     `json:"detected"`
 	Of       int     `json:"of"`
 	Low      float64 `json:"low"`
@@ -508,7 +500,7 @@ type Rates struct {
 	FlaggedRuns float64 `json:"flagged_runs"`
 }
 
-// AlarmRates are those of rules that were measured, in the form of the published ones.
+// AlarmRates has the rates of rules that were measured, in the form of the published ones.
 type AlarmRates struct {
 	Rules []struct {
 		Metric   string  `json:"metric"`

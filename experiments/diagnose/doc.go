@@ -14,18 +14,25 @@
 // forward. d = old - roll, ρ = exp(d). The size of an error at a token is measured
 // in logits: u = d/q, where q is how far the token is from certain.
 //
-// Checks, a table of which is checks.go, come in a fixed order: a fault makes what
-// comes behind it conditional, since the figures are then of other numbers than they
-// seem. Each runs over everything, and over every environment, file and third of a
-// response that has enough tokens: a fault of a single environment hides in the rest.
+// The files are layers, each of which uses those before it:
 //
-// A dump is read once. Sums run over all of it; what needs an order or a grouping of
-// tokens sees a sample of whole responses, which is everything up to 200,000 tokens.
+//	finding.go, report.go          what a report says
+//	advise.go, sample.go, text.go  every row once: gaps by scope, a sample of whole responses, rewards and lengths
+//	checks.go, check_*.go          faults of the log-probs, in a table with a fixed order
+//	learn*.go                      faults of learning, by every recorded column
+//	locality.go                    few tokens, or parts of a dump, that have most of the gap
+//	features.go, classes.go        the cause of a gap, by its statistical signature
+//	onset.go, causes.go            and by where it begins
+//	corrections.go, evaluate.go    what corrections do to the tokens
+//	decision.go, settings.go       what to do, and what is configured
 //
-// The cause of a genuine gap is classified from its statistical signature: features.go measures it, laws.go
-// compares it with gaps that were simulated, mixture.go, regression.go and shares.go split
-// it. reference.json has the fitted figures; reference_test.go makes them, from
-// short runs of this program and from synthetic dumps.
+// A fault makes the checks that follow conditional, since the figures are then of other numbers than they seem. Each check runs over
+// everything, and over every environment, file and third of a response that has enough tokens: a fault of a single environment hides
+// in the rest.
+//
+// A dump is read once. Sums run over all of it; what needs an order or a grouping of tokens sees a sample of whole responses, which
+// is everything up to 200,000 tokens. reference.json has the fitted figures of causes; reference_test.go makes them, from short runs
+// of this program and from synthetic dumps.
 //
 // What it is not: it opens no file and draws nothing, and it corrects nothing. Equal log-probs of the sampled tokens do
 // not prove that two engines have equal distributions.

@@ -113,7 +113,7 @@ func (t *trial) evaluable(r recipe.Recipe) (p *correction.Pipeline, missing []st
 	return p, missing
 }
 
-// evaluate runs the loss and the correction of a recipe on the tokens. The weights are those of all tokens, with 1
+// evaluate runs the loss and the correction of a recipe on the tokens. Every token has a weight, 1
 // where the loss has no gradient to weigh.
 func (t *trial) evaluate(r recipe.Recipe) (*Evaluation, []float64, error) {
 	e := &Evaluation{Loss: r.Loss.Name, Missing: []string{}}
@@ -254,7 +254,7 @@ func (t *trial) summarise(e *Evaluation, attempts []*attempt) {
 	}
 }
 
-// bounds are those that weights have, nil where no two tokens, or responses, have one; each of them was tried so many times.
+// bounds are those that weights have, nil where no two tokens, or responses, have one; each of them was tried as often as tries says.
 func bounds(weights []float64, tries int) (low, high *Bound) {
 	slices.Sort(weights)
 	first, _ := slices.BinarySearch(weights, math.SmallestNonzeroFloat64)

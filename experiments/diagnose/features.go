@@ -10,6 +10,7 @@ import (
 
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 	"driftlab/trainer/method/metrics"
 )
 
@@ -19,7 +20,7 @@ import (
 type Features struct {
 	// Med is the median |u|, in logits: the size of the gap.
 	Med *float64 `json:"med"`
-	// T90 and T99 are quantiles of |u| in medians, 2.4 and 3.8 of a normal law; Big8 the
+	// T90 and T99 are quantiles of |u| in medians, 2.4 and 3.8 of a normal distribution; Big8 the
 	// share of |u| above 8 medians.
 	T90  *float64 `json:"t90"`
 	T99  *float64 `json:"t99"`
@@ -83,7 +84,7 @@ func (f *Features) aimed() *float64 {
 }
 
 // routed is how far recorded routes speak for routing, from -1 to 1: where the same experts computed every token it is out of
-// the question, and where the gap is that of the tokens with other ones, it is nothing else. Old weights take other
+// the question, and where the tokens with other ones have the gap, it is nothing else. Old weights take other
 // routes, too: of these it says nothing.
 func (f *Features) routed() float64 {
 	if f.FlipPart == nil {
@@ -124,7 +125,7 @@ type deviation struct {
 	id        int32
 }
 
-// deviations are those of a sample, response by response.
+// deviations are the errors of a sample, response by response.
 type deviations struct {
 	rows []*kept
 	all  []deviation
@@ -212,9 +213,7 @@ func (s *deviations) lift(top float64) *float64 {
 	for _, span := range s.span {
 		for i := span[0] + 1; i < span[1]; i++ {
 			pairs++
-			if math.Abs(s.all[i].v) > top && math.Abs(s.all[i-1].v) > top {
-				both++
-			}
+			both += count1(math.Abs(s.all[i].v) > top && math.Abs(s.all[i-1].v) > top)
 		}
 	}
 	if pairs == 0 {
@@ -239,9 +238,7 @@ func (s *deviations) along(f *Features) {
 			side = 1
 		}
 		tokens[side]++
-		if x.u > 0 {
-			positive[side]++
-		}
+		positive[side] += count1(x.u > 0)
 		k := s.rows[x.row]
 		if x.u != 0 {
 			power.add(elementary.Log(x.q), elementary.Log(math.Abs(x.d)))
@@ -338,7 +335,7 @@ func magnitudes(x []float64) []float64 {
 	return y
 }
 
-// quantile is that of a sorted list, 0 for an empty one.
+// quantile is a value of a sorted list, 0 for an empty one.
 func quantile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -351,7 +348,7 @@ const bins = 16
 
 // binned are the places of numbers in bins of equally many, the least first.
 func binned(x []float64) iter.Seq[[]int] {
-	order := ascending(x)
+	order := stats.Order(x)
 	return func(yield func([]int) bool) {
 		for b := range bins {
 			if !yield(order[b*len(order)/bins : (b+1)*len(order)/bins]) {
@@ -359,16 +356,6 @@ func binned(x []float64) iter.Seq[[]int] {
 			}
 		}
 	}
-}
-
-// ascending are the places of numbers in their order.
-func ascending(x []float64) []int {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
-	return order
 }
 
 // explained is the share of Σu² that the mean of u in each bin of log-odds explains,
@@ -525,9 +512,7 @@ func (f *flips) add(v *view) {
 		f.k3[side] += elementary.Expm1(d) - d
 	}
 	f.rows++
-	if f.tokens[1] > before {
-		f.any++
-	}
+	f.any += count1(f.tokens[1] > before)
 }
 
 // fill writes what a gap says of routes, over the responses that have them.
@@ -563,32 +548,10 @@ func (s *deviations) lagSlope() (slope, rank *float64) {
 	if len(lags) < leastLags || m.n < leastTagged || xx == 0 {
 		return nil, nil
 	}
-	return new(xy / xx), new(spearman(lag, size))
-}
-
-// spearman is the correlation of ranks.
-func spearman(x, y []float64) float64 {
-	a, b := ranks(x), ranks(y)
-	var m moments
-	for i := range a {
-		m.add(a[i], b[i])
+	if rank = new(stats.Spearman(lag, size)); math.IsNaN(*rank) {
+		*rank = 0 // of equal sizes
 	}
-	return m.pearson()
-}
-
-// ranks are the places in order, their mean where values are equal.
-func ranks(x []float64) []float64 {
-	sorted := slices.Sorted(slices.Values(x))
-	r := make([]float64, len(x))
-	for i, v := range x {
-		from, _ := slices.BinarySearch(sorted, v)
-		to := from
-		for to < len(sorted) && sorted[to] == v {
-			to++
-		}
-		r[i] = float64(from+to-1) / 2
-	}
-	return r
+	return new(xy / xx), rank
 }
 
 // lagOf is how many updates the oldest token of a response is behind the step that trained on it, -1 if unknown.
@@ -612,7 +575,7 @@ func learnerOf(r *reader.Row) int {
 	return max(0, r.Step-1)
 }
 
-// meanLag is that of the responses, nil unless every one is tagged.
+// meanLag is the mean lag of the responses, nil unless every one is tagged.
 func meanLag(rows []*kept) *float64 {
 	sum := 0.0
 	for _, k := range rows {

@@ -224,8 +224,8 @@ func rangeOf(cause string, values []float64) Range {
 }
 
 // fitted estimates the classes of labelled points; of is a class without its figures.
-func fitted(points [][]float64, label []string, of map[string]class) (laws, error) {
-	var g laws
+func fitted(points [][]float64, label []string, of map[string]class) (classes, error) {
+	var g classes
 	dims := classified
 	sum, pairs := matrix(dims), matrix(dims)
 	for _, name := range slices.Sorted(maps.Keys(of)) {

@@ -17,7 +17,7 @@ type answer struct {
 	number, step, length, lag int
 	group                     uint64 // of the step and the group's id, or its prompt; 0 if neither is known
 	reward, acc               float64
-	// advantage is the one that all trained tokens have, NaN if they differ or none is recorded; largest is that of the
+	// advantage is the one that all trained tokens have, NaN if they differ or none is recorded; largest is the one of the
 	// greatest size, NaN if none is recorded.
 	advantage, largest float64
 	cut                bool // it ended at the cap
@@ -128,7 +128,7 @@ func momentsOf(x []float64) moments1 {
 // equalTo is the spread below which the numbers of a group are equal, but for their last digits.
 const equalTo = 1e-6
 
-// groups are those of at least two responses, in the order of their first one.
+// groups have at least two responses, and the order of their first one.
 func (a *answers) groups() []rated {
 	at := map[uint64]int{}
 	var list []rated
@@ -150,8 +150,8 @@ func (a *answers) groups() []rated {
 	return list
 }
 
-// valuesOf is a column of responses without those that were not recorded.
-func valuesOf(list []answer, of func(answer) float64) (column []float64) {
+// valuesOf are figures of a list without those that were not recorded.
+func valuesOf[T any](list []T, of func(T) float64) (column []float64) {
 	for _, x := range list {
 		if v := of(x); isFinite(v) {
 			column = append(column, v)
@@ -245,7 +245,7 @@ const (
 	// throughout, of none the second. The deviation of the others is a thirtieth of the group's only where they are all but equal.
 	spikeFrom = 30
 	// wildFrom is the same without rewards, in medians of what is not 0. The advantage of a single response in a group of n
-	// is n - 1 times those of the others: no one samples a thousand.
+	// is n - 1 times those of the others: no run samples a thousand.
 	wildFrom = 1000
 )
 
@@ -255,46 +255,33 @@ func (l *learning) spikes() []Finding {
 	if key := l.o.setting("use_leave_one_out_baseline", "leave_one_out"); key != "" {
 		next += "; " + key + " makes the deviation that of the other responses"
 	}
-	type implied struct{ byDeviation, byReward float64 }
-	var list []answer
-	var ratios []implied
-	var deviations []float64 // of the reward from the mean of the others
+	type implied struct{ size, byDeviation, byReward, off float64 } // off: the reward from the mean of the others
+	var list []implied
 	for _, g := range l.groups {
 		n := float64(len(g.list))
 		for _, x := range g.list {
-			off := abs(x.reward - g.reward.mean)
-			if g.reward.deviation < equalTo || off < equalTo || !isFinite(x.largest) {
-				continue
+			if off := abs(x.reward - g.reward.mean); g.reward.deviation >= equalTo && off >= equalTo && isFinite(x.largest) {
+				list = append(list, implied{abs(x.largest), abs(x.largest) * g.reward.deviation / off, abs(x.largest) / off, (x.reward - g.reward.mean) * n / (n - 1)})
 			}
-			list = append(list, x)
-			ratios = append(ratios, implied{abs(x.largest) * g.reward.deviation / off, abs(x.largest) / off})
-			deviations = append(deviations, (x.reward-g.reward.mean)*n/(n-1))
 		}
 	}
-	var a, b []float64
-	for _, r := range ratios {
-		a, b = append(a, r.byDeviation), append(b, r.byReward)
-	}
-	typicalA, typicalB := medianOf(a), medianOf(b)
-	var spikes []int
+	byDeviation := spikeFrom * medianOf(valuesOf(list, func(x implied) float64 { return x.byDeviation }))
+	byReward := spikeFrom * medianOf(valuesOf(list, func(x implied) float64 { return x.byReward }))
+	var spikes []implied
 	rest := 0.0
-	for i, r := range ratios {
-		if r.byDeviation > spikeFrom*typicalA && r.byReward > spikeFrom*typicalB {
-			spikes = append(spikes, i)
+	for _, x := range list {
+		if x.byDeviation > byDeviation && x.byReward > byReward {
+			spikes = append(spikes, x)
 		} else {
-			rest = max(rest, abs(list[i].largest))
+			rest = max(rest, x.size)
 		}
 	}
 	if len(spikes) > 0 {
-		worst := slices.MaxFunc(spikes, func(i, j int) int { return cmp.Compare(abs(list[i].largest), abs(list[j].largest)) })
-		verb := "have"
-		if len(spikes) == 1 {
-			verb = "has"
-		}
+		worst := slices.MaxFunc(spikes, func(a, b implied) int { return cmp.Compare(a.size, b.size) })
 		return learns("advantage-spike", Fault, next, "%d of %s %s |advantage| up to %s, the others at most %.2g; the reward of the worst is %.2g from the mean of its group's others: the deviation it is divided by is near 0",
-			len(spikes), count(len(l.advantages), "response"), verb, thousands(abs(list[worst].largest)), rest, deviations[worst])
+			len(spikes), count(len(l.advantages), "response"), map[bool]string{true: "has", false: "have"}[len(spikes) == 1], thousands(worst.size), rest, worst.off)
 	}
-	if len(ratios) > 0 {
+	if len(list) > 0 {
 		return nil
 	}
 	var sizes []float64
@@ -337,7 +324,7 @@ const (
 	strideShare = 0.9
 )
 
-// stride finds advantages whose baseline is that of so many rows each, where groups have fewer: the mean of the advantages is 0
+// stride finds advantages whose baseline is of a fixed number of rows each, where groups have fewer: the mean of the advantages is 0
 // within each part of the fixed size, and not within the groups.
 func (l *learning) stride() []Finding {
 	if l.below != nil || len(l.groups) < 3 {

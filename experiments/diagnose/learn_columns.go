@@ -166,9 +166,7 @@ func (c *ownMask) add(r *reader.Row) {
 		off := r.Masked[i]
 		trained++
 		masked += count1(off)
-		if off && !slices.Contains(r.Mask[i+1:], true) {
-			c.last++
-		}
+		c.last += count1(off && !slices.Contains(r.Mask[i+1:], true))
 		if r.Roll != nil && r.Old != nil && isFinite(r.Old[i]-r.Roll[i]) {
 			x := k3Of(r.Old[i] - r.Roll[i])
 			c.k3 += x
@@ -240,7 +238,7 @@ func (c *ownMask) findings(*Options) (found []Finding, columns []looked) {
 	}
 	level, next := Note, ""
 	if share(c.masked, c.n) > mostMasked {
-		level, next = Warning, "find out why so many are masked: that is a loss of data and no correction (survey)"
+		level, next = Warning, "find out why more than a quarter is masked: that is a loss of data and no correction (survey)"
 	}
 	f := learns("own-mask", level, next, "%s", text)
 	f[0].Where = where
@@ -427,7 +425,7 @@ func (c *gapGrowth) findings(*Options) ([]Finding, []looked) {
 	if len(late) > 1 {
 		rate = theilSen(late)
 	}
-	before := medianOf(pointColumn(points[:from], func(x stepPoint) float64 { return x.size }))
+	before := medianOf(valuesOf(points[:from], func(x stepPoint) float64 { return x.size }))
 	text := fmt.Sprintf("the gap grows: mean |d| %.2g at step %d, %.2g at step %d (k3 %.2g to %.2g), from step %d on",
 		first.size, first.step, last.size, last.step, first.k3, last.k3, points[from].step)
 	if rate > 0 {
@@ -456,13 +454,6 @@ func (c *gapGrowth) points() (list []stepPoint) {
 		from = to
 	}
 	return list
-}
-
-func pointColumn(list []stepPoint, of func(stepPoint) float64) (x []float64) {
-	for _, p := range list {
-		x = append(x, of(p))
-	}
-	return x
 }
 
 // normalTail is the chance of a standard normal above z: the continued fraction of Laplace where it converges fast, else the integral by Simpson's rule.
@@ -496,7 +487,7 @@ func mannKendall(list []stepPoint) float64 {
 		z := (float64(pairs-2*falling) - 1) / math.Sqrt(float64(n*(n-1)*(2*n+5))/18)
 		return normalTail(z)
 	}
-	chance := make([]float64, pairs+1) // of so many falling pairs
+	chance := make([]float64, pairs+1) // by the number of falling pairs
 	chance[0] = 1
 	for k := 2; k <= n; k++ {
 		next := make([]float64, pairs+1)
@@ -527,9 +518,9 @@ func theilSen(list []stepPoint) float64 {
 
 // detectable is the growth over the series that the test finds in four of five series with this scatter about the slope.
 func detectable(list []stepPoint, slope float64) float64 {
-	at := momentsOf(pointColumn(list, func(p stepPoint) float64 { return p.at }))
-	level := momentsOf(pointColumn(list, func(p stepPoint) float64 { return p.log - float64(slope*p.at) }))
-	off := medianOf(pointColumn(list, func(p stepPoint) float64 { return abs(p.log - float64(slope*p.at) - level.mean) }))
+	at := momentsOf(valuesOf(list, func(p stepPoint) float64 { return p.at }))
+	level := momentsOf(valuesOf(list, func(p stepPoint) float64 { return p.log - float64(slope*p.at) }))
+	off := medianOf(valuesOf(list, func(p stepPoint) float64 { return abs(p.log - float64(slope*p.at) - level.mean) }))
 	se := 1.4826 * off / (at.deviation * math.Sqrt(float64(len(list)))) // of a normal scatter, by its median
 	return max(grownBy, elementary.Exp(min((zTrend+zPower)*se*(list[len(list)-1].at-list[0].at), overflow)))
 }
@@ -538,7 +529,7 @@ func detectable(list []stepPoint, slope float64) float64 {
 // first whose rise over all before is at least half of the greatest, and where there is none, the step that parts the series
 // into two levels best.
 func onsetAt(list []stepPoint) int {
-	logs := pointColumn(list, func(p stepPoint) float64 { return p.log })
+	logs := valuesOf(list, func(p stepPoint) float64 { return p.log })
 	rise := make([]float64, len(logs))
 	best, least := 0, math.Inf(1) // of two levels
 	for i := 1; i < len(logs); i++ {

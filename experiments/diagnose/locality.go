@@ -88,7 +88,7 @@ func dimensions(cap int) []dimension {
 			says: func(k *kept, _ int) string { return fmt.Sprintf("response %d", k.number) }})
 }
 
-// hashText is that of a name.
+// hashText is FNV-1a of a name.
 func hashText(s string) uint64 {
 	h := uint64(hashStart)
 	for _, b := range []byte(s) {

@@ -57,7 +57,7 @@ func (o *observation) class() class {
 }
 
 // fitObservations fits the classes of those of a single cause.
-func fitObservations(list []observation) (laws, error) {
+func fitObservations(list []observation) (classes, error) {
 	var points [][]float64
 	var labels []string
 	classes := map[string]class{}
@@ -83,7 +83,7 @@ func referenceOf(list []observation) (r reference, err error) {
 }
 
 // accuracy judges the classes on observations of a single cause.
-func (g laws) accuracy(test string, list []observation) Accuracy {
+func (g classes) accuracy(test string, list []observation) Accuracy {
 	a := Accuracy{Test: test}
 	for _, o := range list {
 		if !o.single() {

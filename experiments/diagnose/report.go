@@ -45,7 +45,7 @@ type Report struct {
 	Attribution []Accuracy `json:"attribution,omitempty"`
 	// Fixes are what corrections would do to these tokens; absent where the data is to be repaired first.
 	Fixes []Fix `json:"fixes,omitempty"`
-	// Reproduced is the toy run that was looked for, absent where nobody asked.
+	// Reproduced is the toy run that was looked for, absent where it was not asked for.
 	Reproduced *Reproduced `json:"reproduced,omitempty"`
 }
 
@@ -69,7 +69,7 @@ type Reproduced struct {
 	Recipe string `json:"recipe"`
 	Cause  string `json:"cause"`
 	Level  string `json:"dose"`
-	// MeanAbsDlogp and K3 are those of a short run. Factor is how far the one that is further off is from the dump's.
+	// MeanAbsDlogp and K3 were measured on a short run. Factor is how far the one that is further off is from the dump's.
 	MeanAbsDlogp float64 `json:"mean_abs_dlogp"`
 	K3           float64 `json:"k3"`
 	Factor       float64 `json:"factor"`
@@ -82,7 +82,7 @@ func (r *Reproduced) Met() bool { return r.Factor <= 2 }
 type Input struct {
 	File   string `json:"file"`
 	Format string `json:"format"`
-	// Step is null where nobody says.
+	// Step is null where neither rows nor name say it.
 	Step *int `json:"step"`
 	// Rows were complete, RowsUsed of them have trained tokens that count, Tokens of these.
 	Rows     int `json:"rows"`
@@ -241,10 +241,8 @@ func (a *Analysis) judgement() Report {
 			}
 		}
 	}
-	for _, c := range r.Checks {
-		if c.ID == "law-identity" && c.scope == everything && c.Result != NotApplicable {
-			r.Alarms = alarmsOf(r.Gap, c.Value, a.options.Rates)
-		}
+	if c := r.check("law-identity"); c.Result != NotApplicable {
+		r.Alarms = alarmsOf(r.Gap, c.Value, a.options.Rates)
 	}
 	return r
 }
@@ -261,7 +259,7 @@ func (a *Analysis) measured() *Gap {
 	return g
 }
 
-// Within these a gap is that of two engines which agree.
+// Two engines agree whose gap is within these.
 //
 // Source: the survey's "no drift" (Pearson, |kl|, perplexity ratio) and verl's FAQ
 // (difference of probabilities), NeMo-RL's guide (k3); the width of the perplexity
@@ -282,7 +280,7 @@ func agrees(g metrics.Gap) bool {
 // evidence are the responses of the sample with what of their records can be believed: routes that repeat one row are left out.
 func (a *Analysis) evidence(r *Report) []*kept {
 	rows := a.sample.inOrder()
-	if i := slices.IndexFunc(r.Checks, func(c Check) bool { return c.ID == "repeated-routes" && c.Result == Watch }); i >= 0 {
+	if r.check("repeated-routes").Result == Watch {
 		r.Gap.HasRoutes, r.Gap.FlipLayer = false, nil
 		for n, k := range rows {
 			part := *k
@@ -308,11 +306,11 @@ func (a *Analysis) verdict(r *Report, missing string) Verdict {
 	g := r.Gap
 	size := fmt.Sprintf("mean |d| %.2g, k3 %.2g, Pearson %.4f on %s", g.MeanAbsDlogp, g.K3, g.Pearson, count(g.Tokens, "token"))
 	switch {
-	case g.Unequal <= 1-equalShare && whyOf(r, "identical") == unknownCopy:
+	case g.Unequal <= 1-equalShare && r.check("identical").Why == unknownCopy:
 		return Verdict{State: Inactive, Causes: []string{}, Summary: capital(unknownCopy) + ": every weight is 1, and every correction does nothing.",
 			Next: "record both engines' log-probs on the prompt as well, which a rollout engine does not score by itself, or compare a step of the two engines directly"}
 	case g.Unequal <= 1-equalShare:
-		return Verdict{State: Healthy, Causes: []string{}, Summary: capital(whyOf(r, "identical")) +
+		return Verdict{State: Healthy, Causes: []string{}, Summary: capital(r.check("identical").Why) +
 			". Agreement on sampled tokens does not prove equal distributions, and a copied column would give the same result.", Next: "no correction; check that both columns are recorded, each by its own engine"}
 	case agrees(g.Gap):
 		return Verdict{State: Healthy, Causes: []string{}, Summary: "The engines agree as well as engines do (" + size + ")." + notProved, Next: "no correction is needed; log the metrics"}
@@ -329,7 +327,7 @@ const notProved = " Agreement on sampled tokens does not prove equal distributio
 var rowChecks = []string{"rows-not-real", "shift", "same-tokens"}
 
 // repair is the verdict on faults, of which the first decides; of the sampler's that
-// which says what law it was, over everything if it is found there.
+// which says what distribution it was, over everything if it is found there.
 func repair(faults []Check) Verdict {
 	first := slices.MinFunc(faults, func(a, b Check) int { return a.at - b.at })
 	if first.family == Sampler {
@@ -373,17 +371,15 @@ func narrower(faults []Check, of Check) (only string) {
 	return ""
 }
 
-// whyOf is the reason of a check of everything.
-func whyOf(r *Report, id string) string {
-	for _, c := range r.Checks {
-		if c.ID == id && c.Scope == everything.String() {
-			return c.Why
-		}
+// check is one of everything, by its name.
+func (r *Report) check(id string) Check {
+	if i := slices.IndexFunc(r.Checks, func(c Check) bool { return c.ID == id && c.Scope == everything.String() }); i >= 0 {
+		return r.Checks[i]
 	}
-	return ""
+	return Check{Result: NotApplicable}
 }
 
-// remedyFor says what to do about a column that nobody recorded.
+// remedyFor says what to do about a column that was not recorded.
 func remedyFor(missing string) string {
 	switch {
 	case strings.Contains(missing, "learner"):

@@ -15,9 +15,9 @@ const sampled = 200_000
 // kept is a response of the sample: its trained tokens with finite log-probs.
 type kept struct {
 	roll, old []float64
-	// now, advantage, ref (the reference's log-probs) and entropy are those of the same tokens, nil if they were not recorded.
+	// now, advantage, ref (the reference's log-probs) and entropy are of the same tokens, nil if they were not recorded.
 	now, advantage, ref, entropy []float64
-	// control are those of controls, nil if they were not recorded.
+	// control are the columns of controls, nil if they were not recorded.
 	control [len(controls)][]float64
 
 	reward, acc float64 // NaN if they were not recorded
@@ -37,7 +37,7 @@ type kept struct {
 	mass      []float64 // that sampling kept, nil if it was not recorded
 	env, file string
 	worker    string
-	step, lag int // lag is that of lagOf
+	step, lag int // lag is what lagOf says
 	number    int // in the order of reading
 	lead      int // how many tokens the prompt has
 	stands    alignment
@@ -202,7 +202,7 @@ func (v *view) fill(row *reader.Row, file string) {
 	}
 }
 
-// third is that of a third of the tokens.
+// third is a third of the tokens.
 func (v *view) third(k int) view {
 	n := len(v.at)
 	from, to := k*n/3, (k+1)*n/3

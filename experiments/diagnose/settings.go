@@ -168,9 +168,7 @@ func (t *trial) weightReason(_, own, other *correction.Rule) string {
 			}
 			n := 0
 			for _, x := range ratios {
-				if x > limit {
-					n++
-				}
+				n += count1(x > limit)
 			}
 			if n == 0 {
 				return fmt.Sprintf("none of the %s lies above %s", of, p.Value)
@@ -432,8 +430,8 @@ func (t *trial) active(c *foreign.Config, r *Report) (a *Active, run recipe.Reci
 		a.Why = "off: " + c.Off
 	case r.Gap == nil || t.batch.Tokens() == 0:
 		unknown("the dump does not have the log-probs of both engines")
-	case failedHere(r, "column-not-real"):
-		a.Why = "off: " + whyOf(r, "column-not-real")
+	case r.check("column-not-real").Result == Fail:
+		a.Why = "off: " + r.check("column-not-real").Why
 	case r.Gap.Unequal <= 1-equalShare:
 		a.Why = "off: the log-probs of both engines are equal, so every ratio is 1"
 	default:
@@ -462,7 +460,7 @@ func (t *trial) apply(a *Active, run recipe.Recipe) {
 	a.Why = "on: " + e.String()
 }
 
-// harmless reports whether the evaluation is that of a plain policy gradient but for 1 %.
+// harmless reports whether the loss and the correction are a plain policy gradient but for 1 %.
 func (e *Evaluation) harmless() bool {
 	return e.ESS >= 1-changedBy && abs(e.Update-1) <= changedBy && abs(e.Mean-1) <= changedBy && e.Masked+e.Clipped <= changedBy
 }
@@ -561,12 +559,8 @@ func (t *trial) perToken() string {
 	if err != nil {
 		return ""
 	}
-	sum, squares := 0.0, 0.0
-	for _, x := range w {
-		sum, squares = sum+x, squares+float64(x*x)
-	}
-	n := float64(len(w))
-	return fmt.Sprintf("; token_tis (cap 2) has mean weight %.2g and ESS %.2g", sum/n, effective(sum, squares, n))
+	m := momentsOf(w)
+	return fmt.Sprintf("; token_tis (cap 2) has mean weight %.2g and ESS %.2g", m.mean, 1/(1+float64(m.deviation/m.mean*m.deviation/m.mean)))
 }
 
 // above is how many ratios lie above the cap of weights, empty where nothing is capped.
@@ -580,16 +574,6 @@ func (t *trial) above(weights *correction.Rule) string {
 
 // moved reports whether the training forward's log-probs are recorded, and others than those before the update.
 func (t *trial) moved() bool { return !slices.Equal(t.batch.Now.Logp, t.batch.Old.Logp) }
-
-// failedHere reports whether a check of everything has failed.
-func failedHere(r *Report, id string) bool {
-	for _, c := range r.Checks {
-		if c.ID == id && c.Scope == everything.String() {
-			return c.Result == Fail
-		}
-	}
-	return false
-}
 
 // given is the verdict on data that need no repair with a correction that does nothing.
 func (v Verdict) given(a *Active) Verdict {

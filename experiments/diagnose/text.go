@@ -106,7 +106,7 @@ type Responses struct {
 	// Lag is the mean number of updates from the weights that sampled to those that learn, Span that of versions inside a response.
 	Lag  *float64 `json:"lag,omitempty"`
 	Span *float64 `json:"version_span,omitempty"`
-	// Growth is that of the length, absent where there is one step, or one of few responses.
+	// Growth is how the length grows, absent where there is one step, or one of few responses.
 	Growth *Growth `json:"growth,omitempty"`
 }
 
@@ -122,7 +122,7 @@ type PassAt struct {
 func (t *text) passAt() (list []PassAt) {
 	least := math.MaxInt
 	var tallies []passk.Tally
-	for _, at := range t.prompts { // sums of a few values each: the order is that of the counts below
+	for _, at := range t.prompts { // sums of a few values each: the counts below decide their order
 		tallies = append(tallies, passk.Tally{Samples: at.n, Correct: at.right})
 		least = min(least, at.n)
 	}
@@ -194,9 +194,7 @@ func (t *text) summary() Responses {
 	if len(t.prompts) > 0 {
 		solved := 0
 		for _, at := range t.prompts { // counted, in any order
-			if at.right > 0 {
-				solved++
-			}
+			solved += count1(at.right > 0)
 		}
 		part := share(solved, len(t.prompts))
 		s.Solved = &part

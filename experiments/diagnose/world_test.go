@@ -8,7 +8,7 @@ import (
 	"driftlab/experiments/diagnose/reader"
 )
 
-// world makes responses of two engines whose laws have two tokens each: the rollout
+// world makes responses of two engines whose distributions have two tokens each: the rollout
 // engine draws, the learner's logits are off by sigma.
 type world struct {
 	r     *rand.Rand

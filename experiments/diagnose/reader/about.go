@@ -28,7 +28,7 @@ const (
 type File struct {
 	Name   string
 	Format string
-	// Step is that of its rows, Unknown where they disagree or nobody says.
+	// Step is the rows' training step, Unknown where they disagree or none has one.
 	Step int
 	// Rows were complete, Used of them have a trained token that counts, with Tokens of these.
 	Rows, Used, Tokens int

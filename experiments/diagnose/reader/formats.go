@@ -2,6 +2,7 @@ package reader
 
 import (
 	"cmp"
+	_ "embed" // of the neutral format
 	"fmt"
 	"math"
 	"slices"
@@ -66,7 +67,7 @@ const (
 	generatorAlone = "the log-probs are the rollout engine's alone" // a note
 )
 
-// neutralKeys are those of the neutral format, which are those of driftlab's dumps, with the names that they have in trainers' own
+// neutralKeys are the keys of the neutral format and of driftlab's dumps, with the names that they have in trainers' own
 // tensors and in what people write from them. response_logprobs has a key of its own: it is the rollout engine's in verl's agent
 // loop, where nothing else is.
 var neutralKeys = slices.Concat(keysOf(numbers, `
@@ -85,7 +86,7 @@ var neutralKeys = slices.Concat(keysOf(numbers, `
 // neutralColumns are the keys one of which every row has.
 var neutralColumns = []string{"logp_rollout", "logp_old", "logp_new", "response_logprobs"}
 
-// sampleKeys are those of slime's and miles' samples.
+// sampleKeys are the keys of slime's and miles' samples.
 var sampleKeys = keysOf(numbers, `token_ids=tokens length=response_lengths,response_length mask=loss_masks,loss_mask,local_loss_mask logp_rollout=rollout_log_probs logp_old=old_log_probs,log_probs
 	logp_new=train_log_probs logp_ref=ref_log_probs entropy advantage=advantages index=sample_index,sample_indices,index group=group_index reward=reward,rewards finish_reason=status truncated version=weight_versions`)
 
@@ -96,7 +97,7 @@ var formats = []*Format{
 	{Name: "nemo", Files: "NeMo-RL, train_data_step{n}.jsonl", Has: bothEngines, marks: []string{"mask"}, anyOf: []string{"logp_rollout", "logp_old"}, unique: []string{"index"}, rows: nemoRow,
 		keys: slices.Concat(keysOf(numbers, `mask=token_loss_mask logp_rollout=generation_logprobs logp_old=prev_logprobs logp_ref=reference_policy_logprobs token_ids advantage=advantages
 			reward=rewards filtered_rewards input_lengths sample_loss_mask index=idx`), keysOf(counted, "messages=content"), keysOf(texts, "env=agent_ref"))},
-	// The trainer's column is that of the training forward: it is taken for the old policy's, too, and then contains staleness.
+	// The training forward writes the trainer's column: it is taken for the old policy's, too, and then contains staleness.
 	// Source: prime-rl, src/prime_rl/trainer/rl/token_export.py.
 	{Name: "prime", Files: "prime-rl, token_exports/step_{s}/rank_{r}.jsonl", Has: bothEngines, marks: []string{"schema_version", "mask"}, anyOf: []string{"logp_rollout", "logp_old"}, rows: primeRow, stable: "STABLE",
 		notes: []string{"trainer_logprobs are the training forward's, taken for the old policy's: the gap contains staleness"},
@@ -146,27 +147,11 @@ var formats = []*Format{
 		keys: keysOf(numbers, "token_ids=input_ids mask=loss_mask advantage=advantages logp_rollout=inference_logprobs logp_ref=ref_logprobs temperatures rl_weights ref_kl_weights")},
 }
 
+//go:embed neutral.txt
+var neutralText string
+
 // Neutral says how to write a dump that any trainer can write.
-const Neutral = `One JSON object per response and line, or a JSON array of them. All lists have an entry per response token.
-  logp_rollout  log-probs of the sampled tokens in the rollout engine     one of the three
-  logp_old      in the learner before the update                          log-probs must be
-  logp_new      in the training forward; taken for logp_old without it    in every row
-  logp_old_recurrent   as logp_old, with linear attention computed token by token, as the rollout engine decodes
-  logp_old_indexed     as logp_old, over the positions that the rollout engine's index of sparse attention chose
-  token_ids, prompt_ids   tokens of response and prompt; where token_ids is longer, the response is its end
-  mask          true or 1 on tokens that are trained; without it all are
-  advantage, version, kept_mass   per token, or one number for all of them
-  learner_version   updates behind logp_old, if a step makes several; without it step - 1
-  prompt_logp_rollout, prompt_logp_old   per token of the prompt
-  routes_rollout, routes_learner   [token][layer][rank], the experts of each
-  logp_ref, entropy, is_masked   per token: the reference model's log-probs, the learner's entropy, what a correction has removed
-  reward, score, acc, group, step, env, worker, temperature, top_p, lag, finish_reason     one value per response
-The names that trainers use are read, too: rollout_log_probs, rollout_logprobs, generation_logprobs, response_logprobs;
-old_log_probs, old_logprobs, prev_logprobs; train_log_probs, new_log_probs; response_ids, train_token_ids; response_mask,
-loss_mask; advantages; global_step; data_source; ref_log_prob, base_action_log_probs, ref_logprobs; accuracy, is_correct; truncated.
-A score without a reward is the reward.
-Log-probs are natural logarithms. What was not recorded is left out or null, never zero.
-NaN, Infinity and -Infinity may stand where a number belongs, as "nan", "inf" and "-inf" do.`
+var Neutral = strings.TrimSpace(neutralText)
 
 func init() {
 	for _, f := range formats {
@@ -372,7 +357,7 @@ func (r *Row) routes(roll, learner *cell, n int) error {
 	return nil
 }
 
-// sequence is that of a row whose columns hold the prompt, too, up to a token: the response begins at the first trained one.
+// sequence describes a row whose columns hold the prompt, too, up to a token: the response begins at the first trained one.
 func (o *record) sequence(n, to int, trained func(i int) bool) sequence {
 	s := sequence{n: n, to: to, trained: trained, called: o.keyOf, column: o.column}
 	for s.from < to && !trained(s.from) {

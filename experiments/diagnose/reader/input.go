@@ -20,7 +20,7 @@ var nan = math.NaN()
 type Input struct {
 	// Name is what faults are reported under. It does not decide the format.
 	Name string
-	// At and Size are those of a file; without At, Stream is read.
+	// At and Size are a file's; without At, Stream is read.
 	At   io.ReaderAt
 	Size int64
 	// Stream is what has no Size, as a pipe.
@@ -191,7 +191,7 @@ const DefaultMemory = 1 << 30
 // twice what is held, and a growing list is held twice while it is copied: the parts that are held together come to less
 // than half.
 type bounds struct {
-	// numbers are those of a row in the columns that are read, and text the bytes of its texts.
+	// numbers is how many a row has in the columns that are read, and text the bytes of its texts.
 	numbers, text int
 	// unpacked is what is held of a pickle, a torch file or a Parquet file that comes compressed or through a pipe: they
 	// cannot be read from front to back. pickled is what the values of a pickle may take, chunk a column chunk of a Parquet
@@ -300,7 +300,7 @@ func (c *chunks) ReadAt(b []byte, from int64) (n int, err error) {
 	return n, err
 }
 
-// frugal is a file of which only so many bytes are read.
+// frugal is a file of which a limited number of bytes is read.
 type frugal struct {
 	io.ReaderAt
 	left int64

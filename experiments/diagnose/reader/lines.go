@@ -107,7 +107,7 @@ func (o *record) read(s *scanner) error {
 	return err
 }
 
-// firstKeys are those of the first complete object that has any; the error is that there is none where one belongs.
+// firstKeys are the keys of the first complete object that has any; the error is that there is none where one belongs.
 func firstKeys(s *scanner) ([]string, error) {
 	for more := s.begin(); more; more = s.nextRow() {
 		var keys []string

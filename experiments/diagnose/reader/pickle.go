@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -66,7 +65,7 @@ type unpickler struct {
 	stored []*stored // in the order in which they were named
 }
 
-// newUnpickler reads pickles between two places of a file, whose values may take so many bytes.
+// newUnpickler reads pickles between two places of a file, whose values may take most bytes.
 func newUnpickler(at io.ReaderAt, from, to, most int64) *unpickler {
 	return &unpickler{most: most, at: at, pos: from, size: to, in: bufio.NewReaderSize(io.NewSectionReader(at, from, to-from), 1<<16)}
 }
@@ -220,23 +219,11 @@ func long(b []byte) any {
 	return f
 }
 
-// decimal is a number that is written in digits.
-func decimal(text string) (any, error) {
-	switch text = strings.TrimSuffix(text, "L"); text {
-	case "00":
-		return false, nil
-	case "01":
-		return true, nil
-	}
-	x, err := strconv.ParseInt(text, 10, 64)
-	return x, err
-}
-
 // float is the number of eight bytes, the greatest first.
 func float(b []byte) float64 { return math.Float64frombits(binary.BigEndian.Uint64(b)) }
 
-// step does one instruction. What pickles of these formats do not have is refused
-// with the rest: instances of classes, extensions, buffers from outside.
+// step does one instruction of the protocols from 2 on. What pickles of these formats do not have is refused: instances of classes,
+// extensions, buffers from outside, and the instructions in text of older protocols.
 func (u *unpickler) step(op byte) error {
 	switch op {
 	case 0x80: // PROTO
@@ -268,13 +255,13 @@ func (u *unpickler) step(op byte) error {
 		u.push(&list{})
 	case '}':
 		u.push(&dictionary{})
-	case 'I', 'L', 'F', 'J', 'K', 'M', 'G', 0x8a, 0x8b:
+	case 'J', 'K', 'M', 'G', 0x8a, 0x8b:
 		return u.numeric(op)
-	case 'V', 'X', 0x8c, 0x8d, 'U', 'T', 'B', 'C', 0x8e, 0x96:
+	case 'X', 0x8c, 0x8d, 'U', 'T', 'B', 'C', 0x8e, 0x96:
 		return u.textual(op)
-	case 'l', 't', 'd', 'a', 'e', 's', 'u', 0x85, 0x86, 0x87, 0x90, 0x91:
+	case 't', 'a', 'e', 's', 'u', 0x85, 0x86, 0x87, 0x90, 0x91:
 		return u.collect(op)
-	case 'p', 'g', 'q', 'h', 'r', 'j', 0x94:
+	case 'q', 'h', 'r', 'j', 0x94:
 		return u.remember(op)
 	case 'c', 0x93, 'R', 0x81, 'b', 'Q':
 		return u.build(op)
@@ -287,22 +274,6 @@ func (u *unpickler) step(op byte) error {
 // numeric pushes a number.
 func (u *unpickler) numeric(op byte) error {
 	switch op {
-	case 'I', 'L':
-		text, err := u.text()
-		if err != nil {
-			return err
-		}
-		v, err := decimal(text)
-		u.push(v)
-		return err
-	case 'F':
-		text, err := u.text()
-		if err != nil {
-			return err
-		}
-		v, err := strconv.ParseFloat(text, 64)
-		u.push(v)
-		return err
 	case 'G':
 		b, err := u.take(8)
 		if err == nil {
@@ -331,11 +302,6 @@ func (u *unpickler) numeric(op byte) error {
 
 // textual pushes a text, or the place of bytes.
 func (u *unpickler) textual(op byte) error {
-	if op == 'V' {
-		text, err := u.text()
-		u.push(text)
-		return err
-	}
 	n, err := u.number(map[byte]int64{'X': 4, 0x8c: 1, 0x8d: 8, 'U': 1, 'T': 4, 'B': 4, 'C': 1, 0x8e: 8, 0x96: 8}[op])
 	if err != nil {
 		return err
@@ -367,11 +333,9 @@ func (u *unpickler) collect(op byte) error {
 		return err
 	}
 	switch op {
-	case 'l', 't', 0x85, 0x86, 0x87, 0x91:
+	case 't', 0x85, 0x86, 0x87, 0x91:
 		u.push(&list{items: slices.Clone(items)})
 		return nil
-	case 'd':
-		u.push(&dictionary{})
 	}
 	if len(u.stack) == 0 {
 		return fmt.Errorf("nothing to fill")
@@ -383,7 +347,7 @@ func (u *unpickler) collect(op byte) error {
 			return nil
 		}
 	case *dictionary:
-		if (op == 's' || op == 'u' || op == 'd') && len(items)%2 == 0 {
+		if (op == 's' || op == 'u') && len(items)%2 == 0 {
 			for i := 0; i < len(items); i += 2 {
 				to.keys, to.values = append(to.keys, items[i]), append(to.values, items[i+1])
 			}
@@ -398,12 +362,6 @@ func (u *unpickler) remember(op byte) error {
 	at, read := int64(len(u.memo)), false
 	var err error
 	switch op {
-	case 'p', 'g':
-		var text string
-		if text, err = u.text(); err == nil {
-			at, err = strconv.ParseInt(text, 10, 64)
-		}
-		read = op == 'g'
 	case 'q', 'h':
 		at, err = u.number(1)
 		read = op == 'h'

@@ -64,7 +64,7 @@ type Row struct {
 
 	// Head and Tail are the least and the greatest version of the response.
 	Head, Tail int
-	// Learner is the number of updates behind Old, 0 where it is that of the steps before.
+	// Learner is the number of updates behind Old, 0 where it is the number of the steps before.
 	Learner int
 	// Messages is how many messages the conversation has, 0 if unknown.
 	Messages int
@@ -102,7 +102,7 @@ func (r *Row) Trained() int {
 	return n
 }
 
-// numbered are the columns of numbers per token, by their names in the neutral format; prompt is that of the prompt's positions.
+// numbered are the columns of numbers per token, by their names in the neutral format; prompt is the column of the prompt's positions.
 var numbered = [...]struct {
 	name       string
 	of, prompt func(*Row) *[]float64
@@ -120,7 +120,7 @@ var numbered = [...]struct {
 
 // sequence is what a format has of a response.
 type sequence struct {
-	// column is that of a name of the neutral format, nil where it was not recorded, and called the file's own name for it.
+	// column is the column of a name of the neutral format, nil where it was not recorded, and called the file's own name for it.
 	column func(name string) []float64
 	called func(name string) string
 	// Columns have an entry for each of n tokens, of which those from one on, up to another, are the response. What is before

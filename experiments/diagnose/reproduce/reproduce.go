@@ -189,7 +189,7 @@ func (q Request) off(size, k3 float64) float64 {
 	return off
 }
 
-// distance of two sizes is that of their logarithms.
+// distance is how far the logarithms of two sizes are apart.
 func distance(a, b float64) float64 {
 	if !(a > 0 && b > 0) {
 		return math.MaxFloat64

@@ -70,7 +70,7 @@ func point(f *Features) []float64 {
 	return x
 }
 
-// class is a kind of gap that was simulated: a law about its mean.
+// class is a kind of gap that was simulated: a distribution about its mean.
 type class struct {
 	Name  string    `json:"name"`
 	Cause string    `json:"cause"`
@@ -81,8 +81,8 @@ type class struct {
 	Routed bool `json:"routed,omitempty"`
 }
 
-// laws are classes with one covariance.
-type laws struct {
+// classes are kinds of gap with one covariance.
+type classes struct {
 	Classes    []class     `json:"classes"`
 	Covariance [][]float64 `json:"covariance"`
 }
@@ -92,7 +92,7 @@ const (
 	// a factor of e, which is about what the kinds of gap that both generators make differ by. With strange, that of
 	// a quarter, a point is compared that may be unlike any.
 	transfer, strange = 1.0, 0.25
-	// degrees are those of Student's law about a mean: what lies outside of everything that was simulated
+	// degrees are the degrees of freedom of Student's distribution about a mean: what lies outside of everything that was simulated
 	// shall not decide by how far it does.
 	degrees = 4.0
 )
@@ -135,7 +135,7 @@ type score struct {
 }
 
 // from scores a point in a class. What the point lacks is integrated out. A constant that all classes have is left out of the density.
-func (g laws) from(c class, x []float64) score {
+func (g classes) from(c class, x []float64) score {
 	var at []int
 	for i, v := range x[:classified] {
 		if !math.IsNaN(v) {
@@ -151,7 +151,7 @@ func (g laws) from(c class, x []float64) score {
 
 // mahalanobis is the squared distance of a point from a class's mean, in the coordinates given, where that mean has a
 // deviation of its own, and half the logarithm of the covariance's determinant.
-func (g laws) mahalanobis(c class, x []float64, at []int, deviation float64) (square, logRoot float64) {
+func (g classes) mahalanobis(c class, x []float64, at []int, deviation float64) (square, logRoot float64) {
 	part := matrix(len(at))
 	for i, a := range at {
 		for j, b := range at {
@@ -186,7 +186,7 @@ type evidenceFor struct {
 }
 
 // families weighs the causes, the likeliest first.
-func (g laws) families(f *Features) []evidenceFor {
+func (g classes) families(f *Features) []evidenceFor {
 	x := point(f)
 	var list []evidenceFor
 	logs := map[string][]float64{}
@@ -235,7 +235,7 @@ func logMean(x []float64) float64 {
 }
 
 // jumps is a two-state chain of error sizes along responses: now and then, for a few tokens, errors are many
-// times larger, which is what another route does. Each state's errors have Student's law, since positions are of
+// times larger, which is what another route does. Each state's errors have Student's distribution, since positions are of
 // unequal size; its tail is chosen by likelihood.
 type jumps struct {
 	law          student
@@ -244,12 +244,12 @@ type jumps struct {
 	stay         float64 // that the next one jumps as well
 	// gain is by how much, in log-likelihood, two states explain the errors better than one.
 	gain float64
-	// chance is that of a jump, by deviation.
+	// chance is the probability of a jump, by deviation.
 	chance []float64
 }
 
 const (
-	// passes are those of the EM, which starts where jumps are rare and short.
+	// passes is how many the EM makes, which starts where jumps are rare and short.
 	passes     = 20
 	firstShare = 0.03
 	firstStay  = 0.5
@@ -258,14 +258,14 @@ const (
 	// times larger a jump is.
 	leastGain, leastLarge = 12, 4
 	// leastStay is the chance that a jump goes on from which it is one of routes: large errors that come one by
-	// one are the tail of another law. On runs of this program replaying the routes leaves them as they are.
+	// one are the tail of another distribution. On runs of this program replaying the routes leaves them as they are.
 	leastStay = 0.25
 )
 
-// student is Student's law, and the logarithm of its constant.
+// student is Student's distribution, with the logarithm of its constant.
 type student struct{ degrees, constant float64 }
 
-// students are the laws that are tried: from those of very unequal positions to the normal one. Their constants
+// students are the distributions that are tried: from those of very unequal positions to the normal one. Their constants
 // are log Γ((n+1)/2) − log Γ(n/2) − log(nπ)/2.
 var students = []student{{3, -1.0008888496235095}, {4, -0.9808292530117257}, {8, -0.9501086121502307}, {30, -0.9272703253788515}}
 
@@ -276,7 +276,7 @@ func (l student) of(v, scale float64) (density, weight float64) {
 	return elementary.Exp(l.constant+float64(0.5*(l.degrees+1)*elementary.Log(w))) / scale, (l.degrees + 1) / l.degrees * w
 }
 
-// jumpsOf fits the chain with the law that explains the errors best.
+// jumpsOf fits the chain with the distribution that explains the errors best.
 func (s *deviations) jumpsOf() jumps {
 	var best jumps
 	alone := math.Inf(-1)
@@ -291,7 +291,7 @@ func (s *deviations) jumpsOf() jumps {
 	return best
 }
 
-// chain fits the chain with a law, and has as its gain the log-likelihood; alone is that of one state.
+// chain fits the chain with a distribution, and has as its gain the log-likelihood; alone is the log-likelihood of one state.
 func (s *deviations) chain(l student) (j jumps, alone float64) {
 	n := len(s.all)
 	j = jumps{law: l, chance: make([]float64, n), share: firstShare, stay: firstStay}
@@ -640,8 +640,8 @@ func unbounded(s float64) float64 { return max(0, min(1, (s-bounded)/(1-2*bounde
 // reference is what attribution compares with, and how it was made.
 type reference struct {
 	// Made says of what, and by which command.
-	Made    string `json:"made"`
-	Classes laws   `json:"classes"`
+	Made    string  `json:"made"`
+	Classes classes `json:"classes"`
 	// Split predicts the parts that causes have, and Accepted is where it lies for shares that are known, by cause.
 	Split    splitters               `json:"split"`
 	Accepted map[string][]acceptance `json:"accepted"`
@@ -653,7 +653,7 @@ type reference struct {
 	Accuracy []Accuracy `json:"accuracy"`
 }
 
-// Accuracy is that of attribution on simulated dumps of one cause that it was not fitted to.
+// Accuracy says how often attribution is right on simulated dumps of one cause that it was not fitted to.
 type Accuracy struct {
 	// Test says what was left out of the fit.
 	Test string `json:"test"`
@@ -692,7 +692,7 @@ type Signature struct {
 type Range struct {
 	Cause string `json:"cause,omitempty"`
 	N     int    `json:"n"`
-	// Quantiles are those of 5, 25, 50, 75 and 95 %.
+	// Quantiles are the 5, 25, 50, 75 and 95 % quantiles.
 	Quantiles [5]float64 `json:"quantiles"`
 }
 
