@@ -134,7 +134,7 @@ func TestFixes(t *testing.T) {
 		}
 	}
 	if want := "estr: the dump has no full distributions\nlast_version: the dump has no versions of the weights\n" +
-		"truncated: the dump has no finish reason\ntrm: the dump has no full distributions\n"; untried != want {
+		"truncated: the dump has no finish reason\ntrm: the dump has no full distributions\nfailure_tokens: the dump has no entropies\n"; untried != want {
 		t.Errorf("not tried:\n%swant:\n%s", untried, want)
 	}
 	if masks < 10 {

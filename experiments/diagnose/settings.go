@@ -196,9 +196,8 @@ func (t *trial) maskedBy(p *correction.Pipeline, name string) float64 {
 	return 0
 }
 
-// recommend tries what the table recommends, nil if that is nothing, and writes it in
-// the syntax of verl, SkyRL, TRL, slime and prime-rl. What one of them cannot say
-// stands behind a #.
+// recommend tries what the table recommends, nil if that is nothing, and writes it in the syntax of each framework. What one of them
+// cannot say stands after a #.
 func (t *trial) recommend(evaluated []Decision) (*Fix, map[string]string) {
 	last := evaluated[len(evaluated)-1]
 	if last.correction == nil {

@@ -26,7 +26,7 @@ func TestPage(t *testing.T) {
 	p := Of(r, shown)
 	text := string(p.HTML())
 	for _, want := range []string{
-		"Diagnosis of &lt;b&gt;", r.Decisions[len(r.Decisions)-1].Advice, "rollout_is: token", "# TRL has no geometric",
+		"Diagnosis of &lt;b&gt;", r.Decisions[len(r.Decisions)-1].Advice, "rollout_is: token", "# trl has no mask geometric",
 		"law-identity", "recommended", "correlation of errors of one token id", "detection rate", "mean exp|d|", "slime, a comment", "token_mult_prob_error", `class="token less4"`, `class="token more1"`,
 	} {
 		if !strings.Contains(text, want) {
