@@ -1,8 +1,9 @@
 package foreign
 
 import (
-	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,81 +13,100 @@ import (
 // NotWritten is shown where WriteChanged has no text for a framework.
 const NotWritten = "not written here"
 
-// WriteChanged is what to set in a framework for what assignments, as --set takes them,
-// change of a recipe: the text of Write, empty where it has not all of them. The notes name
-// what the framework cannot say: each changed section that its own reader does not get back
-// from the text, next to those of Write.
+// Write is a recipe's correction, with all else in which it differs from the default recipe, in a framework's own
+// syntax. The notes name what the framework cannot say, which is left out, and what differs by a hair.
+func Write(name string, r recipe.Recipe) (text string, notes []string) {
+	text, notes, _ = write(name, "default", r)
+	return text, notes
+}
+
+// WriteChanged is what to set in a framework for what assignments, as --set takes them, change of a recipe: the text of
+// Write, empty where it has not all of them.
 func WriteChanged(framework, base string, assignments []string) (text string, notes []string, err error) {
-	old, err := recipe.Load(base)
-	if err != nil {
-		return "", nil, err
-	}
 	want, err := recipe.Load(base, assignments...)
 	if err != nil {
 		return "", nil, err
 	}
-	text, notes = write(framework, old, want)
-	lost, err := lost(framework, base, text, assignments)
+	old, err := recipe.Load(base)
 	if err != nil {
 		return "", nil, err
 	}
-	written, partly := false, false
-	for _, section := range differing(old, want) {
+	text, notes, lost := write(framework, base, want)
+	had, has := parts(old), parts(want)
+	written := false
+	for section := range has { // each for itself, in any order
 		switch {
-		case section == "correction": // pipelines differ in what frameworks have no word for; Write's notes name what is lost
+		case fmt.Sprint(had[section]) == fmt.Sprint(has[section]):
+		case section == "correction": // pipelines differ in what frameworks have no word for; the notes name what is lost
 			written = written || len(notes) == 0
-		case slices.Contains(lost, section):
-			partly = true // and the rest is another setting
-			if section == "routing" && slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, section) }) {
-				break
-			}
-			notes = append(notes, framework+"'s setting for "+section+" is "+NotWritten)
-		default:
+		case !slices.Contains(lost, section):
 			written = true
 		}
 	}
-	if !written || partly {
+	if !written || len(lost) > 0 {
 		text = ""
 	}
 	return text, notes, nil
 }
 
-// lost are the sections that the assignments still change of what the framework's reader
-// gets from a text.
-func lost(framework, base, text string, assignments []string) ([]string, error) {
+// write is what a recipe has, of the correction, and what it changes of another. It is read back: each section that its own reader
+// does not get from the text is lost, and a note says so.
+func write(name, base string, r recipe.Recipe) (text string, notes, lost []string) {
+	at := slices.IndexFunc(frameworks(), func(f *framework) bool { return f.name == name && f.syntax != "" })
+	if at < 0 {
+		return "", []string{"nothing is written for " + name}, nil
+	}
+	old, err := recipe.Load(base)
+	if err != nil {
+		panic("foreign: " + err.Error())
+	}
+	w := &writing{framework: frameworks()[at], had: parts(old), want: parts(r), recipe: r, pipeline: r.Correction.Pipeline()}
+	w.all()
+	if len(w.pairs) > 0 {
+		text = w.text()
+	}
 	var own []string
-	if c, err := ReadAs(framework, framework, []byte(text)); err == nil && c.Framework == framework {
+	if c, err := ReadAs(name, name, []byte(text)); err == nil {
 		own = c.Assignments()
-	} // else the text has nothing that is the framework's alone
+	} // else nothing in the text is the framework's
 	back, err := recipe.Load(base, own...)
 	if err != nil {
-		return nil, err
+		panic(fmt.Sprintf("foreign: what is written for %s is refused: %v\n%s", name, err, text))
 	}
-	want, err := recipe.Load(base, slices.Concat(own, assignments)...)
-	if err != nil { // they do not go with what the framework always has
-		if want, err = recipe.Load(base, assignments...); err != nil {
-			return nil, err
+	before, after, got := map[string]string{}, map[string]string{}, map[string]string{}
+	leaves("", w.had, before)
+	leaves("", w.want, after)
+	leaves("", parts(back), got)
+	for _, path := range slices.Sorted(maps.Keys(after)) {
+		section, _, _ := strings.Cut(path, ".")
+		whole := slices.Contains([]string{"loss", "kl", "advantage", "schedule"}, section) // all its parameters are the method's
+		changed := after[path] != before[path] || whole && fmt.Sprint(w.had[section]) != fmt.Sprint(w.want[section])
+		counted := strings.NewReplacer("@pre", "", "@post", "", "dapo", "token-mean") // which differ where tokens are masked, or gradients accumulated
+		if !changed || section == "correction" && (w.inLoss || path != "correction.mode") || slices.Contains(lost, section) || counted.Replace(after[path]) == counted.Replace(got[path]) {
+			continue
 		}
+		lost = append(lost, section)
+		w.notes = append(w.notes, name+"'s setting for "+section+" is "+NotWritten)
 	}
-	return differing(back, want), nil
+	return text, w.notes, lost
 }
 
-// differing are the sections in which two recipes differ.
-func differing(a, b recipe.Recipe) (sections []string) {
-	var own, other map[string]json.RawMessage
-	if json.Unmarshal(a.JSON(), &own) != nil || json.Unmarshal(b.JSON(), &other) != nil {
+// leaves lists the values of a recipe by their paths; a list is one value.
+func leaves(path string, x any, into map[string]string) {
+	section, ok := x.(map[string]any)
+	if !ok {
+		into[path] = shown(x)
+		return
+	}
+	for name, x := range section { // each for itself, in any order
+		leaves(strings.TrimPrefix(path+"."+name, "."), x, into)
+	}
+}
+
+// parts are the sections of a recipe.
+func parts(r recipe.Recipe) (all map[string]any) {
+	if err := json.Unmarshal(r.JSON(), &all); err != nil {
 		panic("foreign: a recipe is written as JSON")
 	}
-	for name := range other { // sorted below
-		if !bytes.Equal(own[name], other[name]) {
-			sections = append(sections, name)
-		}
-	}
-	for name := range own {
-		if _, ok := other[name]; !ok {
-			sections = append(sections, name)
-		}
-	}
-	slices.Sort(sections)
-	return sections
+	return all
 }

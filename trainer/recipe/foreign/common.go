@@ -44,31 +44,6 @@ func decimal(x float64) string {
 var penalties = vocabulary{"kl", map[string]string{"k1": "k1", "kl": "k1", "abs": "abs", "k2": "k2", "mse": "k2", "k3": "k3", "low_var_kl": "k3", "full": "exact",
 	"kl+": "k1+", "k1+": "k1+", "k3+": "k3+", "low_var_kl+": "k3+", "unbiased_kl": "k3_unbiased"}}
 
-// takeKL sets the penalty to the reference policy: none where the coefficient is 0.
-func (c *Config) takeKL(estimator string, coef float64, in string, keys ...string) {
-	if coef == 0 {
-		c.take("kl", "{name: none}", keys...)
-		return
-	}
-	c.take("kl", fmt.Sprintf("{name: %s, coef: %v, in: %s}", estimator, coef, in), keys...)
-}
-
-// takeLoRA sets adapters of low rank from the first pair of keys, rank and alpha, that has a rank above 0.
-func (c *Config) takeLoRA(v *values, pairs [][2]string) {
-	for _, p := range pairs {
-		rank := v.number(p[0], 0)
-		if rank <= 0 {
-			continue
-		}
-		text := "{rank: " + decimal(rank)
-		if v.has(p[1]) {
-			text += ", alpha: " + decimal(v.number(p[1], rank))
-		}
-		c.take("lora", text+"}", p[0], p[1])
-		return
-	}
-}
-
 // takeMinibatches sets the updates of a batch: whole over part, if both are known.
 func (c *Config) takeMinibatches(v *values, whole, part float64, keys ...string) {
 	n := whole / part

@@ -82,6 +82,10 @@ func TestDialects(t *testing.T) {
 			"loss={name: reinforce} token_tis, cap: 2 rollout.numerics.kv_cache=fp8_e4m3 rollout.group=4"},
 		{"gate.sh", "python -m openrlhf.cli.train_ppo_ray --algo.advantage.is_correction_level token --algo.advantage.is_correction_mode clip --algo.advantage.is_correction_threshold 3\n", "openrlhf",
 			"token_tis, cap: 3, floor: 0 eps_low: 0.2, eps_high: 0.2"},
+		{"flash.sh", "python -m openrlhf.cli.train_ppo_ray --algo.advantage.is_correction_level seq --algo.advantage.is_correction_gating binary_kl --algo.advantage.is_correction_threshold 0.004\n", "openrlhf",
+			"token_tis, cap: .inf level: sequence, statistic: roll_binary_kl, aggregate: mean, eps: 0, floor: 1e-06, low: 0, high: 0.004"},
+		{"kpop.yaml", "actor: {use_decoupled_loss: true, overlong_reward_penalty: true, overlong_penalty_factor: 0.5, rejection_sampling: {metric: binary_kl, upper: 0.1}}", "areal",
+			"level: token, statistic: binary_kl, aggregate: mean, eps: 0, floor: 1e-08, low: -.inf, high: 0.1 reward=[{name: exact}, {name: overlong, coef: 0.5}]"},
 		{"tinker.sh", "python -m tinker_cookbook.recipes.math_rl.train env=math group_size=16 groups_per_batch=64 loss_fn=ppo loss_fn_config='{\"clip_low_threshold\": 0.8, \"clip_high_threshold\": 1.28}' kl_penalty_coef=0.01 num_substeps=2 max_steps_off_policy=3", "tinker-cookbook",
 			"mode: bypass eps_low: 0.2, eps_high: 0.28 kl={name: k1, coef: 0.01, in: reward} schedule={name: trl, max_staleness: 3} learner.minibatches=2 rollout.group=16"},
 	} {

@@ -43,7 +43,7 @@ func TestRead(t *testing.T) {
 		{"openrlhf", "python -m openrlhf.cli.train_ppo_ray --enable_vllm_is_correction --vllm_is_truncated_threshold 0.5 5.0 --vllm_is_correction_type icepop", "openrlhf", "icepop, low: 0.5, high: 5", "", ""},
 		{"openrlhf 2026", "--algo.advantage.is_correction_enable --algo.advantage.is_correction_threshold 0.8 1.25", "openrlhf", "token_tis, cap: 1.25, floor: 0.8", "", ""},
 		{"roll", "train_infer_correction:\n  is_weight: {enabled: true, weight_type: segment}\n  filters:\n    - {enabled: true, agg_type: token, diff_enabled: true}\n", "roll",
-			"segment_tis, cap: 1.2, floor: 0, by: run, geometric: true, eps: 1e-08}, batch_normalize: false, masks: [{name: band, level: token, statistic: difference, aggregate: mean, eps: 1e-08, low: -0.2, high: 0.2}]", "", ""},
+			"segment_tis, cap: 1.2, floor: 0, by: run, geometric: true, eps: 1e-08}, batch_normalize: false, masks: [{name: band, level: token, statistic: difference, aggregate: mean, eps: 1e-08, floor: 0, low: -0.2, high: 0.2}]", "", ""},
 		{"prime", "[trainer.loss]\nkl_tau = 1e-3\ndppo_mask_high = 0.3\n", "prime-rl", "order", "loss={name: prime_dppo, delta_low: 0.2, delta_high: 0.3, adv_tau: 1, kl_tau: 0.001, log_clamp: 0}", ""},
 	} {
 		got, err := Read("x", []byte(c.text))

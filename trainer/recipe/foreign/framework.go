@@ -98,7 +98,6 @@ type framework struct {
 	name, program, root, mark, syntax string
 	sections                          []section
 	loose, own, blocks                []string
-	lora                              [][2]string
 	table                             *table
 	unset, removed, upper             []string
 	pipeline                          correction.Pipeline

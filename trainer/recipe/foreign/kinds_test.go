@@ -27,6 +27,9 @@ func TestLoRA(t *testing.T) {
 		{"verl", "a.sh", "python -m verl.trainer.main_ppo actor_rollout_ref.model.lora_rank=16 actor_rollout_ref.model.lora_alpha=24 algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=4"},
 		{"slime", "a.sh", "python3 train.py --use-tis --lora-rank 16 --lora-alpha 24 --n-samples-per-prompt 4"},
 		{"openrlhf", "a.sh", "python3 -m openrlhf.cli.train_ppo_ray --ds.lora.rank 16 --ds.lora.alpha 24 --rollout.n_samples_per_prompt 4"},
+		{"nemo-rl", "a.yaml", "policy: {megatron_cfg: {peft: {enabled: true, dim: 16, alpha: 24}}}\nloss_fn: {ratio_clip_min: 0.2}\n"},
+		{"trl", "a.py", "GRPOConfig(use_peft=True, lora_r=16, lora_alpha=24, num_generations=4)"},
+		{"ms-swift", "a.sh", "swift rlhf --rlhf_type grpo --train_type lora --lora_rank 16 --lora_alpha 24 --num_generations 4"},
 		{"areal", "a.yaml", "actor: {lora_rank: 16, lora_alpha: 24, use_decoupled_loss: true, eps_clip: 0.2}\ngconfig: {n_samples: 4}\n"},
 	} {
 		got, err := ReadAs(c.name, c.file, []byte(c.text))

@@ -19,7 +19,6 @@ import (
 //	@loose KEY...               keys of the correction that stand anywhere; @under PATH KEY: where one is written
 //	@own BEGINNING...           beginnings of keys that are nobody else's
 //	@blocks PATH...             sections whose inside may be given alone
-//	@lora RANK ALPHA            the keys of adapters
 //	@whole, @group, @part, @steps, @defaults   see batches
 //	@syntax WORD                yaml, flags, dashes, overrides, call or toml; none is written where it is missing. @file KEYS: which keys
 //	                            stand in a file of their own, @also KEY VALUE: what goes with every correction
@@ -94,8 +93,6 @@ func (f *framework) directive(word, text string, words []string) {
 		f.own = words
 	case "@blocks":
 		f.blocks = words
-	case "@lora":
-		f.lora = append(f.lora, [2]string{words[0], words[1]})
 	case "@whole":
 		f.batch.whole = words
 	case "@group":
@@ -195,6 +192,5 @@ func (f *framework) read(v *values, c *Config) {
 			c.note("%s", p.value)
 		}
 	}
-	c.takeLoRA(v, f.lora)
 	f.table.direct(v, c)
 }

@@ -24,7 +24,7 @@ import (
 //	value ! reason                        the correction is off
 //	value -> -                            read by the framework's own code
 //	value,other -> =                      each under its own name
-//	value ~> name field=key               written and not read
+//	value ~> name field=key               written and not read; <~ read and not written
 //
 // The first row counts whose conditions hold: the chosen value, another key's value, that a key is given, or not; * is any value.
 // The value of a field is that of the first key that is given, through a function that stands before an @: see functions. A line
@@ -43,6 +43,8 @@ type row struct {
 	verdict, why string
 	// written says that it is written and not read: another row reads what it writes.
 	written bool
+	// older says that it is read and not written: the framework does not have it any more.
+	older bool
 }
 
 // cond holds where a key has one of the values or, without values, is given.
@@ -100,7 +102,7 @@ func parseGroup(line string) *group {
 // add reads a row; one that is wrong is a programming fault.
 func (g *group) add(line string) {
 	words := strings.Fields(line)
-	at := slices.IndexFunc(words, func(w string) bool { return slices.Contains([]string{"->", "~>", ":", "?", "!"}, w) })
+	at := slices.IndexFunc(words, func(w string) bool { return slices.Contains([]string{"->", "~>", "<~", ":", "?", "!"}, w) })
 	if at < 0 {
 		panic("foreign: row " + line)
 	}
@@ -110,7 +112,7 @@ func (g *group) add(line string) {
 		}
 		return
 	}
-	r := &row{written: words[at] == "~>"}
+	r := &row{written: words[at] == "~>", older: words[at] == "<~"}
 	for _, w := range words[:at] {
 		c := cond{keys: g.choose, otherwise: g.otherwise}
 		key, values, stated := strings.Cut(w, "=")
@@ -129,7 +131,7 @@ func (g *group) add(line string) {
 		g.keys = append(g.keys, c.keys...)
 		r.conds = append(r.conds, c)
 	}
-	if words[at] != "->" && !r.written {
+	if words[at] != "->" && !r.written && !r.older {
 		r.verdict, r.why = words[at], strings.Join(words[at+1:], " ")
 		g.rows = append(g.rows, r)
 		return
@@ -455,6 +457,11 @@ func (p piece) take(v *values, c *Config, l *lossFields, keys []string) {
 		if c.Pipeline.Mode != correction.Bypass {
 			c.take("anchor", p.name, keys...)
 		}
+	case "lora":
+		c.take("lora", "{"+strings.Join(fields, ", ")+"}", keys...)
+	case "reward": // its lengths are those of the real model
+		c.take("reward", "[{name: exact}, "+text+"]", keys...)
+		c.note("the penalty of long responses is the recipe's reward overlong, with max_length and buffer of the recipe's own task")
 	case "support":
 		c.take("support", "{replay: true}", keys...)
 	default:

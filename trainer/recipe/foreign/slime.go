@@ -43,15 +43,19 @@ func readSlime(v *values, c *Config) {
 	v.text("get_mismatch_metrics", "")
 }
 
-// writeSlime leaves masks of the ratio to mis.yaml, which has its own keys of the weights.
+// writeSlime leaves masks of the ratio to mis.yaml, which has its own keys of the weights and no mask without them.
 func writeSlime(w *writing) {
-	for _, m := range w.pipeline.Masks {
+	ratio := slices.ContainsFunc(w.pipeline.Masks, func(m correction.Masking) bool {
 		switch m.(type) {
-		case *correction.TokenMask, *correction.SequenceMask, *correction.Geometric, *correction.Veto:
-			w.skip = func(r *row) bool {
-				return slices.ContainsFunc(r.conds, func(c cond) bool { return c.not && c.keys[0] == "custom_tis_function_path" })
-			}
+		case *correction.TokenMask, *correction.SequenceMask, *correction.Geometric:
+			return true
 		}
+		return false
+	})
+	w.skip = func(r *row) bool {
+		return slices.ContainsFunc(r.conds, func(c cond) bool {
+			return ratio && c.not && c.keys[0] == "custom_tis_function_path" || c.keys[0] == "use_rs" && (!ratio || w.pipeline.Weights == nil)
+		})
 	}
 	w.correction()
 	if slices.ContainsFunc(w.pairs, func(p pair) bool { return p.key == "tis_level" }) {

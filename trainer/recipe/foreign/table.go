@@ -64,6 +64,7 @@ var reasons = map[string]struct {
 	"format":    {"a number format that changes what is computed: a recipe has learner.numerics and rollout.numerics, and this key is not read", false},
 	"micro":     {"a recipe has no micro-batches: in the framework the sums, and with them the numbers, depend on them", false},
 	"filter":    {"selection of prompts and responses: see rollout.dynamic_sampling and rollout.pool of a recipe", false},
+	"centering": {"it is not taken over: a recipe has it as the losses score_centering, score_centering_ppo and score_centering_ipo", false},
 	"inflight":  {"the recipe's lag does not change weights within a response: see the schedule pipeline_rl", false},
 	"base":      {"another file: see the notes", false},
 	"data":      {"where the data is and how it is loaded", true},

@@ -127,9 +127,11 @@ func writeVerl(w *writing) {
 		w.set("rollout_is_threshold", number(x.Cap))
 		w.unless(x.Floor == 0, "floor of sequence_tis")
 	case *correction.IcePop:
+		w.unless(x.Low > 0, "lower bound 0 of a band")
 		w.set("rollout_is", "token")
 		w.set("rollout_is_threshold", band(x.Low, x.High))
 	case *correction.SequenceMIS:
+		w.unless(x.Low > 0, "lower bound 0 of a band")
 		w.set("rollout_is", "sequence")
 		w.set("rollout_is_threshold", band(x.Low, x.High))
 	default:
@@ -189,4 +191,9 @@ func (w *writing) inverse(low, high float64) string {
 }
 
 // band is verl's spelling of two bounds.
-func band(low, high float64) string { return number(low) + "_" + number(high) }
+func band(low, high float64) string {
+	if low == 0 { // which verl takes for a cap
+		return number(high)
+	}
+	return number(low) + "_" + number(high)
+}

@@ -1,43 +1,18 @@
 package foreign
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/recipe/foreign/source"
 )
-
-// Write is a recipe's correction, with the parts of the loss, the routing and the rest in which it differs from the default
-// recipe, in a framework's own syntax. The notes name what the framework cannot say, which is left out, and what
-// differs by a hair.
-func Write(name string, r recipe.Recipe) (text string, notes []string) {
-	base, err := recipe.Load("default")
-	if err != nil {
-		panic("foreign: " + err.Error())
-	}
-	return write(name, base, r)
-}
-
-// write is what a recipe has, of the correction, and what it changes of another.
-func write(name string, base, r recipe.Recipe) (text string, notes []string) {
-	at := slices.IndexFunc(frameworks(), func(f *framework) bool { return f.name == name && f.syntax != "" })
-	if at < 0 {
-		return "", []string{"nothing is written for " + name}
-	}
-	w := &writing{framework: frameworks()[at], had: parts(base), want: parts(r), recipe: r, pipeline: r.Correction.Pipeline()}
-	w.all(r)
-	if len(w.pairs) == 0 {
-		return "", w.notes
-	}
-	return w.text(), w.notes
-}
 
 // Writable lists the frameworks that Write knows.
 func Writable() []string {
@@ -61,6 +36,8 @@ type writing struct {
 	notes     []string
 	// skip leaves out rows that would not go with the rest.
 	skip func(r *row) bool
+	// inLoss says that a correction was written in other words than those that are read.
+	inLoss bool
 }
 
 // pair is a key with its value; flag is one that stands alone.
@@ -72,14 +49,6 @@ func (w *writing) set(key, value string) {
 	if !slices.ContainsFunc(w.pairs, func(p pair) bool { return p.key == key }) {
 		w.pairs = append(w.pairs, pair{key, value})
 	}
-}
-
-// parts are the sections of a recipe.
-func parts(r recipe.Recipe) (all map[string]any) {
-	if err := json.Unmarshal(r.JSON(), &all); err != nil {
-		panic("foreign: a recipe is written as JSON")
-	}
-	return all
 }
 
 // shown is a value as it stands in a recipe.
@@ -94,9 +63,9 @@ func shown(x any) string {
 }
 
 // all writes every part that the framework has.
-func (w *writing) all(r recipe.Recipe) {
+func (w *writing) all() {
 	f := w.framework
-	whole, part := w.minibatches(r)
+	whole, part := w.minibatches()
 	if f.hooks.write != nil {
 		f.hooks.write(w)
 	} else {
@@ -110,7 +79,6 @@ func (w *writing) all(r recipe.Recipe) {
 	} else if whole > 0 {
 		w.set(f.batch.steps, strconv.Itoa(whole))
 	}
-	routed := false
 	for _, g := range f.table.groups {
 		if g.part == "weights" || g.part == "mask" || g.part == "aggregation" || g.part == "note" {
 			continue
@@ -123,7 +91,6 @@ func (w *writing) all(r recipe.Recipe) {
 		}
 		switch {
 		case g.part == "routing" && ok:
-			routed = true
 			own = map[string]any{"name": own["replay"]}
 		case g.part == "terms":
 			if list, many := w.want[g.part].([]any); many && len(list) == 1 {
@@ -133,9 +100,6 @@ func (w *writing) all(r recipe.Recipe) {
 		if ok {
 			w.group(g, own)
 		}
-	}
-	if !routed && fmt.Sprint(w.want["routing"]) != fmt.Sprint(w.had["routing"]) {
-		w.cannot("replay of the rollout engine's routing")
 	}
 	for _, e := range f.table.order {
 		if e.direct && !e.format && value(w.want, e.field) != value(w.had, e.field) {
@@ -159,9 +123,9 @@ func value(tree map[string]any, path string) string {
 
 // minibatches are the prompts of a batch and of each of its updates, for a framework that states both, else the number of updates; zero for
 // one update per batch, and where the parts would not be equal.
-func (w *writing) minibatches(r recipe.Recipe) (whole, part int) {
+func (w *writing) minibatches() (whole, part int) {
 	b := w.framework.batch
-	n := r.Learner.Minibatches
+	r, n := w.recipe, w.recipe.Learner.Minibatches
 	switch whole = r.Rollout.Prompts; {
 	case n <= 1 || b.part == nil && b.steps == "":
 		return 0, 0
@@ -191,6 +155,7 @@ func (w *writing) correction() {
 	mine := func(p piece) bool { return p.part != "weights" && p.part != "mask" }
 	take := func(m matched, g *group) {
 		used[g] = true
+		w.inLoss = w.inLoss || m.row.written
 		for _, p := range m.pairs {
 			w.set(p.key, p.value)
 		}
@@ -328,7 +293,7 @@ func (w *writing) aggregation(own, before string) {
 
 // writable reports whether its conditions are settings that it states.
 func (r *row) writable() bool {
-	return r.verdict == "" && !slices.ContainsFunc(r.conds, func(c cond) bool {
+	return r.verdict == "" && !r.older && !slices.ContainsFunc(r.conds, func(c cond) bool {
 		given := slices.ContainsFunc(r.parts, func(p piece) bool {
 			return slices.ContainsFunc(p.fields, func(f field) bool { return len(f.keys) > 0 && slices.Contains(c.keys, f.keys[0]) })
 		})
@@ -365,6 +330,9 @@ func (p piece) match(own map[string]any, pointed bool) (pairs []pair, lost []str
 			if x, err := strconv.ParseFloat(theirs, 64); err == nil && (p.part == "weights" || p.part == "mask" || pointed) {
 				theirs = number(x)
 			}
+			if slices.ContainsFunc(pairs, func(x pair) bool { return x.key == f.keys[0] && x.value != theirs }) {
+				return nil, nil, false // one key for two fields that differ
+			}
 			pairs = append(pairs, pair{f.keys[0], theirs})
 		}
 	}
@@ -376,8 +344,15 @@ func (p piece) match(own map[string]any, pointed bool) (pairs []pair, lost []str
 	return pairs, lost, true
 }
 
-// usual are the parameters of a method by default.
+// usual are the parameters of a method by default, made once.
 func usual(part, name string) map[string]any {
+	known, _ := usuals.LoadOrStore(part+" "+name, sync.OnceValue(func() map[string]any { return defaults(part, name) }))
+	return known.(func() map[string]any)()
+}
+
+var usuals sync.Map
+
+func defaults(part, name string) map[string]any {
 	assignment := part + "={name: " + name + "}"
 	switch part {
 	case "weights":
