@@ -9,17 +9,11 @@ import (
 	"sync"
 
 	"driftlab/experiments/claims/claim"
-	"driftlab/experiments/claims/routing"
 	"driftlab/experiments/measurements"
 	"driftlab/experiments/studies"
 
 	"go.yaml.in/yaml/v4"
 )
-
-// inGo are the claims that are not files yet.
-func inGo() []claim.Claim {
-	return slices.Concat(routing.Claims())
-}
 
 // All lists the claims in the order of the survey.
 func All() []claim.Claim { return slices.Clone(read()) }
@@ -54,16 +48,12 @@ func load(dir fs.FS) (list []claim.Claim, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range inGo() {
-		files[c.ID] = c
-	}
 	for _, t := range themes {
 		for _, id := range t.Claims {
 			c, ok := files[id]
-			if !ok || c.Theme != "" && c.Theme != t.Theme {
+			if !ok || c.Theme != t.Theme {
 				return nil, fmt.Errorf("order.yaml: there is no %s/%s.yaml", t.Theme, id)
 			}
-			c.Theme = t.Theme
 			list = append(list, c)
 			delete(files, id)
 		}

@@ -61,12 +61,16 @@ func workers(e *claim.Env) int {
 
 // gapMetrics are what can be recorded of a scored batch.
 var gapMetrics = map[string]func(b *batch.Batch, g metrics.Gap) []float64{
-	"mean |dlogp|":             func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.MeanAbsDlogp} },
-	"largest |dlogp|":          func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.MaxAbsDlogp} },
-	"k3":                       func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.K3} },
-	"exact KL":                 func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.ExactKL} },
-	"1 - Pearson":              func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{1 - g.Pearson} },
-	"perplexity ratio minus 1": func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.PPLRatio - 1} },
+	"mean |dlogp|":                  func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.MeanAbsDlogp} },
+	"largest |dlogp|":               func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.MaxAbsDlogp} },
+	"k3":                            func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.K3} },
+	"exact KL":                      func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.ExactKL} },
+	"1 - Pearson":                   func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{1 - g.Pearson} },
+	"perplexity ratio minus 1":      func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.PPLRatio - 1} },
+	"flips of decisions and tokens": func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.FlipRoute, g.FlipToken} },
+	"tokens with a flip if independent": func(b *batch.Batch, g metrics.Gap) []float64 {
+		return []float64{1 - elementary.Pow(1-g.FlipRoute, float64(b.Layers))}
+	},
 	"flips per decision":       func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.FlipRoute} },
 	"tokens with a flip":       func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.FlipToken} },
 	"entropy":                  func(b *batch.Batch, _ metrics.Gap) []float64 { return []float64{stats.Average(b.Old.Entropy)} },
@@ -101,6 +105,11 @@ func (g *gapGroup) UnmarshalYAML(n *yaml.Node) error {
 	}
 	for i := range raw.Pairs {
 		p := raw.Base
+		for k := 0; k < len(raw.Pairs[i].Content); k += 2 {
+			if raw.Pairs[i].Content[k].Value == "model" { // another one, whole
+				p.Model = frozen{}
+			}
+		}
 		if err := claim.Decode(&raw.Pairs[i], &p); err != nil {
 			return err
 		}
@@ -126,31 +135,38 @@ func (g *gapGroup) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// Measure records the figures, group by group.
+// Measure records the figures, group by group. Pairs with the same rollouts score the same responses.
 func (m *gaps) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	type rollouts struct {
+		q claim.Probe
+		b *batch.Batch
+	}
+	sampled := map[string]rollouts{}
 	for _, g := range m.Groups {
 		values := make([][]float64, len(g.record))
-		var b *batch.Batch
-		var q claim.Probe
 		for _, p := range g.pairs {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			// A replay scores the responses of the pair before it.
-			if p.Replay == "" || b == nil {
-				var err error
-				if q, err = p.probe(ctx, e); err != nil {
+			same := p
+			same.Learner, same.Replay = format{}, ""
+			key := fmt.Sprintf("%+v", same)
+			r, ok := sampled[key]
+			if !ok {
+				q, err := p.probe(ctx, e)
+				if err != nil {
 					return err
 				}
-				b = e.Sample(q)
+				r = rollouts{q, e.Sample(q)}
+				sampled[key] = r
 			}
-			gap := p.score(e, b, q)
-			for k, r := range g.record {
-				values[k] = append(values[k], gapMetrics[r.value](b, gap)...)
+			gap := p.score(e, r.b, r.q)
+			for k, f := range g.record {
+				values[k] = append(values[k], gapMetrics[f.value](r.b, gap)...)
 			}
 		}
-		for k, r := range g.record {
-			o.Set(r.name, values[k]...)
+		for k, f := range g.record {
+			o.Set(f.name, values[k]...)
 		}
 	}
 	return nil

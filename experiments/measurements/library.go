@@ -20,6 +20,11 @@ func measurement[M any, P interface {
 // Library are the measurements and functions by the names that claims' files have for them.
 var Library = claim.Library{
 	Measurements: map[string]func() claim.Measurement{
+		"flip bias":                   measurement[flipBias],
+		"margins":                     measurement[margins],
+		"replay runs":                 measurement[replayRuns],
+		"reroutes":                    measurement[reroutes],
+		"residuals":                   measurement[residuals],
 		"baseline variances":          measurement[baselineVariances],
 		"block middles":               measurement[blockMiddles],
 		"late mismatch":               measurement[lateMismatch],
@@ -80,10 +85,12 @@ var Library = claim.Library{
 		"searches": func() claim.Question { return new(searches) },
 	},
 	Lists: map[string]claim.ListFunction{
-		"ceiling":    {Arguments: 2, Of: func(x ...[]float64) []float64 { return []float64{ceiling(x[0], x[1])} }},
-		"explained":  {Arguments: 2, Of: func(x ...[]float64) []float64 { return []float64{explained(x[0], x[1])} }},
-		"firstThird": {Arguments: 1, Of: func(x ...[]float64) []float64 { return x[0][:len(x[0])/3] }},
-		"windows":    {Arguments: 1, Of: func(x ...[]float64) []float64 { return claim.Windows(x[0]) }},
+		"lastOfFirst":     {Arguments: 2, Of: lastOfFirst},
+		"mostMinusFewest": {Arguments: 3, Of: mostMinusFewest},
+		"ceiling":         {Arguments: 2, Of: func(x ...[]float64) []float64 { return []float64{ceiling(x[0], x[1])} }},
+		"explained":       {Arguments: 2, Of: func(x ...[]float64) []float64 { return []float64{explained(x[0], x[1])} }},
+		"firstThird":      {Arguments: 1, Of: func(x ...[]float64) []float64 { return x[0][:len(x[0])/3] }},
+		"windows":         {Arguments: 1, Of: func(x ...[]float64) []float64 { return claim.Windows(x[0]) }},
 		// breakEven is of shares and gains.
 		"breakEven":    {Arguments: 2, Of: breakEvenShare},
 		"chosen":       {Arguments: -1, Of: chosenGain},
@@ -92,6 +99,8 @@ var Library = claim.Library{
 		"trend":        {Arguments: 2, Of: func(x ...[]float64) []float64 { return []float64{trend(x[0], x[1])} }},
 	},
 	Units: map[string]claim.UnitFunction{
+		"flipExponent":          {Texts: 1, Of: flipExponent(2)},
+		"flipExponentWithK":     {Texts: 1, Of: flipExponent(3)},
 		"budgetGain":            {Of: budgetGain},
 		"inBudget":              {Texts: 1, Of: inBudget},
 		"sparedByHeads":         {Texts: 1, Of: sparedByHeads},
@@ -126,6 +135,8 @@ var Library = claim.Library{
 		"law at the published size": missNote,
 	},
 	Figures: map[string]func(j *claim.Judge) *figure.Figure{
+		"flip bias":              flipChart,
+		"flip bias cells":        flipTable,
 		"budget":                 budgetTable,
 		"collapses by staleness": collapsesTable,
 		"rungs":                  rungTable,

@@ -442,6 +442,8 @@ var tests = map[string]struct {
 	"fewer runs": {operands: 2, of: func(s scope, c *fileCheck) Check {
 		return FewerCollapses(c.Level, c.name(), s.shares(c.Of[0]), s.shares(c.Of[1]))
 	}},
+	// Of an exponent: that its interval holds 1 and lies above 0.7.
+	"proportional": {operands: 1, of: func(s scope, c *fileCheck) Check { return Proportional(c.Level, c.name(), s.of(c, 0)) }},
 	// Of deviations in units of their standard error: their sum over the square root of their number.
 	"sum of deviations at most": {operands: 1, than: true, of: func(s scope, c *fileCheck) Check {
 		return AtMost(c.Level, c.name(), []float64{pooledDeviation(s.of(c, 0))}, s.number(c.Than))

@@ -46,6 +46,7 @@ var (
 	Inside         = judge.Inside
 	Rates          = judge.Rates
 	Occurs         = judge.Occurs
+	Proportional   = judge.Proportional
 	FewerCollapses = judge.FewerCollapses
 	AtMost         = judge.AtMost
 	Zero           = judge.Zero

@@ -142,6 +142,23 @@ func tTest(d Level, name string, x []float64, at float64, needs string, m Mark, 
 	return Check{Name: name, Level: d, Needs: needs, Value: i, P: stats.TTest(x, at), Power: power(x, at), Seeds: x, Outcome: m}
 }
 
+// Proportional checks that the t-interval of an exponent holds 1 and lies above 0.7; one below 1 is
+// contrary.
+func Proportional(d Level, name string, x []float64) Check {
+	i := stats.T(x)
+	out := Open
+	switch {
+	case math.IsNaN(i.Estimate) || math.IsNaN(i.Low):
+	case i.High < 1:
+		out = Contrary
+	case i.Low > 1:
+		out = Failed
+	case i.Low > 0.7:
+		out = Passed
+	}
+	return Check{Name: name, Level: d, Needs: "interval holds 1 and lies above 0.7", Value: i, P: stats.TTest(x, 0.7), Seeds: x, Outcome: out}
+}
+
 // Significant is the level of every test.
 const Significant = 0.05
 

@@ -1,4 +1,4 @@
-package routing
+package measurements
 
 import (
 	"driftlab/experiments/claims/claim"

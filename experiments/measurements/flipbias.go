@@ -1,0 +1,723 @@
+package measurements
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"driftlab/engine"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
+	"driftlab/model"
+	"driftlab/precision/elementary"
+	"driftlab/results/figure"
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/stream"
+)
+
+// gradientBias measures gradient bias at frozen weights. The learner pi is a model
+// without any gap; the sampler mu is the same model with two injected faults:
+//
+//   - flips: in every layer the experts are the top-k of the clean router
+//     logits plus noise; gates are live;
+//   - logit noise: independent normal noise of some size on the output logits of
+//     every token, which raises the token KL without touching a route.
+//
+// Everything is evaluated on the responses of pi, the same for every cell, and
+// what mu would have done there enters with its exact probabilities. With
+// credit for the token that earns the reward, r(a) less a constant, the mean
+// gradient under mu less the oracle's is
+//
+//	b = E_pi[ Σ_t w_t·m_t(mu̅) − m_t(pi) ],  m_t(q) = Σ_a q_a·r̃_a·∇ log pi_a,
+//	w_t = Π_{u<t} mu̅(y_u)/pi(y_u)
+//
+// where mu̅ is the mean of mu over the logit noise, of which every token draws
+// its own: no sample of actions, of noise or of weights adds variance.
+type gradientBias struct {
+	params  *model.Params
+	grad    *model.Params
+	weights *engine.Weights
+	pass    *engine.Pass
+	pack    engine.Pack
+	targets []int32
+
+	b         *batch.Batch
+	lengths   []int // prefixes that are measured, ascending; a segment lies between two
+	chunk     int   // responses per pass, and per group of the variance
+	lead      int   // rows of a prompt before the one that predicts
+	reward    []float64
+	baseline  float64
+	noiseSeed uint64
+
+	logp    []float32     // [response][t][vocab] of pi
+	routes  []uint8       // [response][row][layer][rank] of pi
+	router  []float32     // [response][t][layer][expert] router logits of pi
+	normals []float32     // as router: the noise of the flips
+	oracle  [][][]float32 // [chunk][segment] mean gradient per response under pi
+}
+
+// Random streams of the measurement.
+const (
+	tkdRewardStream = 301 + iota
+	tkdRouterStream
+	tkdNoiseStream
+)
+
+// tkdPairs is how many antithetic pairs of draws average the logit noise.
+const tkdPairs = 2
+
+// newGradientBias samples the responses of a model of that many experts, and
+// measures what does not depend on a cell.
+func newGradientBias(e *claim.Env, experts, responses, chunk int, lengths []int) *gradientBias {
+	const vocab = 64
+	k := &gradientBias{lengths: lengths, chunk: chunk, noiseSeed: e.Seed, params: thin(e, experts, vocab, longest(lengths)+8)}
+	k.weights = engine.NewWeights(k.params.Config, claim.Numerics("fp32"))
+	k.weights.Publish(k.params, 0)
+	k.pass, k.grad = engine.NewPass(k.params.Config, 1), model.New(k.params.Config)
+	k.b = e.Sample(claim.Probe{Params: k.params, Rollout: claim.Numerics("fp32"), Sequences: responses, Tokens: k.length()})
+	k.lead = len(k.b.Prompt[0]) - 1
+	k.reward = make([]float64, vocab)
+	for i, a := range e.Rand(tkdRewardStream).Perm(vocab) {
+		k.reward[a] = float64(2*(i%2) - 1)
+	}
+	k.measureOracle()
+	rng := e.Rand(tkdRouterStream)
+	k.normals = make([]float32, len(k.router))
+	for i := range k.normals {
+		k.normals[i] = float32(stream.Normal(rng))
+	}
+	return k
+}
+
+// longest is the longest of the lengths.
+func longest(lengths []int) int { return lengths[len(lengths)-1] }
+
+// thin is a random model of four layers with narrow experts.
+func thin(e *claim.Env, experts, vocab, context int) *model.Params {
+	c := model.Default()
+	c.Layers, c.Experts, c.DFF, c.Vocab, c.Context = 4, experts, 16, vocab, context
+	return e.Random(c)
+}
+
+func (k *gradientBias) close() { k.pass.Close() }
+
+func (k *gradientBias) length() int { return longest(k.lengths) }
+
+func (k *gradientBias) responses() int { return k.b.Len() }
+
+func (k *gradientBias) chunks() int { return k.responses() / k.chunk }
+
+func (k *gradientBias) vocab() int { return k.params.Config.Vocab }
+
+// segment is the range of positions between two lengths.
+func (k *gradientBias) segment(s int) (from, to int) {
+	if s > 0 {
+		from = k.lengths[s-1]
+	}
+	return from, k.lengths[s]
+}
+
+// forward runs the first tokens of the responses of a chunk. replay, for all
+// responses at full length, says where they are routed; nil routes natively.
+func (k *gradientBias) forward(chunk, length int, replay []uint8, save bool) {
+	k.pack.Reset()
+	k.targets = k.targets[:0]
+	from := chunk * k.chunk
+	for i := from; i < from+k.chunk; i++ {
+		at, first := k.b.Offsets[i], k.pack.Rows()+k.lead
+		k.pack.Add(0, k.b.Prompt[i], k.b.Token[at:at+length-1])
+		for t := range length {
+			k.targets = append(k.targets, int32(first+t))
+		}
+	}
+	k.pack.Targets = k.targets
+	o := engine.Options{Save: save}
+	if replay != nil {
+		per := (k.lead + length) * k.params.Config.Layers * k.params.Config.TopK
+		o.Replay = replay[from*per : (from+k.chunk)*per]
+	}
+	k.pass.Begin(k.weights, &k.pack, o)
+	k.pass.Forward()
+}
+
+// backward returns the gradient that goes with d/d logits of the targets of the
+// last forward pass, which saved its layers. It is valid until the next one.
+func (k *gradientBias) backward(dlogits []float32) []float32 {
+	clear(k.grad.Theta)
+	k.pass.BeginBackward(k.grad, 0)
+	k.pass.BackwardHead(dlogits)
+	for l := k.params.Config.Layers - 1; l >= 0; l-- {
+		k.pass.BackwardExperts(l)
+		k.pass.BackwardAttention(l)
+	}
+	k.pass.BackwardEmbed()
+	return k.grad.Theta
+}
+
+// measureOracle fills what pi does on its own responses: distributions, routes,
+// router logits, mean reward, and the gradient of every segment.
+func (k *gradientBias) measureOracle() {
+	v, length := k.vocab(), k.length()
+	p, dlogits := make([]float64, v), make([]float32, k.chunk*length*v)
+	mean := 0.0
+	for c := range k.chunks() {
+		k.forward(c, length, nil, true)
+		k.routes = append(k.routes, k.pass.Routes()...)
+		rows := make([]int, len(k.targets))
+		for i, r := range k.targets {
+			rows[i] = int(r)
+		}
+		for _, s := range measure.RouterLogits(k.pass, k.params, rows) {
+			k.router = append(k.router, float32(s))
+		}
+		k.logp = append(k.logp, k.pass.LogProbs()...)
+		logp := k.logp[len(k.logp)-len(dlogits):]
+		grads := make([][]float32, len(k.lengths))
+		for s := range k.lengths {
+			clear(dlogits)
+			from, to := k.segment(s)
+			for n := range k.targets {
+				if t := n % length; t < from || t >= to {
+					continue
+				}
+				softmaxInto(p, logp[n*v:(n+1)*v], nil, 0)
+				earned := stats.Dot(p, k.reward)
+				mean += earned
+				for a := range p {
+					dlogits[n*v+a] = float32(p[a] * (k.reward[a] - earned) / float64(k.chunk))
+				}
+			}
+			grads[s] = append([]float32(nil), k.backward(dlogits)...)
+		}
+		k.oracle = append(k.oracle, grads)
+	}
+	k.baseline = mean / float64(k.responses()*length)
+}
+
+// softmaxInto writes the probabilities of logp plus size times noise.
+func softmaxInto(p []float64, logp []float32, noise []float64, size float64) {
+	sum := 0.0
+	for a, l := range logp {
+		x := float64(l)
+		if noise != nil {
+			x += float64(size * noise[a])
+		}
+		p[a] = elementary.Exp(x)
+		sum += p[a]
+	}
+	for a := range p {
+		p[a] /= sum
+	}
+}
+
+// flip returns the routes with noise of a size on the router logits, and Kδ per
+// length: how many memberships, a token's in a layer's expert, come out
+// different per decision, summed over the K experts.
+func (k *gradientBias) flip(size float64) (routes []uint8, rates []float64) {
+	c := k.params.Config
+	length := k.length()
+	routes = append(routes, k.routes...)
+	counts := make([]int, length)
+	noisy := make([]float32, c.Experts)
+	for i := range k.responses() {
+		for t := range length {
+			for l := range c.Layers {
+				at := ((i*length+t)*c.Layers + l) * c.Experts
+				clean := k.router[at : at+c.Experts]
+				for e := range noisy {
+					noisy[e] = clean[e] + float32(float32(size)*k.normals[at+e])
+				}
+				was, is := topTwo(clean), topTwo(noisy)
+				changed := memberships(was, is)
+				if changed == 0 {
+					continue
+				}
+				counts[t] += changed
+				row := i*(k.lead+length) + k.lead + t
+				copy(routes[(row*c.Layers+l)*c.TopK:], is[:])
+			}
+		}
+	}
+	total := 0
+	for s := range k.lengths {
+		from, to := k.segment(s)
+		for _, n := range counts[from:to] {
+			total += n
+		}
+		rates = append(rates, float64(total)/float64(k.responses()*to*c.Layers))
+	}
+	return routes, rates
+}
+
+// memberships counts the experts that are in one of the pairs alone.
+func memberships(a, b [2]uint8) int {
+	n := 4
+	for _, id := range a {
+		if id == b[0] || id == b[1] {
+			n -= 2
+		}
+	}
+	return n
+}
+
+// topTwo are the two largest entries, the largest first, the lower id of equals.
+func topTwo(x []float32) [2]uint8 {
+	first, second := 0, -1
+	for e := 1; e < len(x); e++ {
+		switch {
+		case x[e] > x[first]:
+			first, second = e, first
+		case second < 0 || x[e] > x[second]:
+			second = e
+		}
+	}
+	return [2]uint8{uint8(first), uint8(second)}
+}
+
+// sizeFor is the size of the router noise at which Kδ is a rate.
+func (k *gradientBias) sizeFor(rate float64) float64 {
+	low, high := 0.0, 1.0
+	for range 20 {
+		middle := (low + high) / 2
+		if _, rates := k.flip(middle); rates[len(rates)-1] < rate {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// sampler returns the log-probs of mu before its logit noise, on the given
+// routes: [response][t][vocab].
+func (k *gradientBias) sampler(routes []uint8) []float32 {
+	out := make([]float32, 0, len(k.logp))
+	for c := range k.chunks() {
+		k.forward(c, k.length(), routes, false)
+		out = append(out, k.pass.LogProbs()...)
+	}
+	return out
+}
+
+// noiseOf restarts the logit noise of a response and pair.
+func (k *gradientBias) noiseOf(rng *rand.PCG, response, pair int) {
+	rng.Seed(k.noiseSeed, uint64(tkdNoiseStream)<<32+uint64(response*tkdPairs+pair))
+}
+
+// tokenKL is the mean of KL(mu || pi) over the tokens of every segment, mu with
+// logit noise of a size per segment: of the first antithetic pair of draws.
+func (k *gradientBias) tokenKL(logits []float32, size []float64) []float64 {
+	v, length := k.vocab(), k.length()
+	sums := make([]float64, len(k.lengths))
+	noise, q := make([]float64, v), make([]float64, v)
+	var source rand.PCG
+	rng := rand.New(&source)
+	for i := range k.responses() {
+		k.noiseOf(&source, i, 0)
+		for s := range k.lengths {
+			from, to := k.segment(s)
+			for t := from; t < to; t++ {
+				for a := range noise {
+					noise[a] = stream.Normal(rng)
+				}
+				at := (i*length + t) * v
+				for _, sign := range []float64{1, -1} {
+					softmaxInto(q, logits[at:at+v], noise, sign*size[s])
+					for a, x := range q {
+						sums[s] += float64(x * (elementary.Log(x) - float64(k.logp[at+a])) / 2)
+					}
+				}
+			}
+		}
+	}
+	for s := range sums {
+		from, to := k.segment(s)
+		sums[s] /= float64(k.responses() * (to - from))
+	}
+	return sums
+}
+
+// match finds the size of the logit noise at which the token KL of every segment
+// is the given one, by false position on the square of the size, and returns
+// sizes and what they give. A KL that is there without noise already stays.
+func (k *gradientBias) match(logits []float32, want float64) (size, have []float64) {
+	n := len(k.lengths)
+	size = make([]float64, n)
+	low, atLow := make([]float64, n), k.tokenKL(logits, size) // squares of sizes
+	high, atHigh := make([]float64, n), make([]float64, n)
+	for s := range size {
+		// KL grows by no more than half the square of the size.
+		high[s] = 4 * max(want-atLow[s], 0)
+		size[s] = math.Sqrt(high[s])
+	}
+	copy(atHigh, k.tokenKL(logits, size))
+	for range 12 {
+		for s := range size {
+			if high[s] > 0 && atHigh[s] > atLow[s] {
+				size[s] = math.Sqrt(max(low[s]+(high[s]-low[s])*(want-atLow[s])/(atHigh[s]-atLow[s]), 0))
+			}
+		}
+		have = k.tokenKL(logits, size)
+		done := true
+		for s := range size {
+			done = done && (high[s] == 0 || math.Abs(have[s]/want-1) < 1e-5)
+			if have[s] < want {
+				low[s], atLow[s] = size[s]*size[s], have[s]
+			} else {
+				high[s], atHigh[s] = size[s]*size[s], have[s]
+			}
+		}
+		if done {
+			break
+		}
+	}
+	return size, have
+}
+
+// difference replaces the sampler's log-probs by d/d logits of b, see gradientBias,
+// and returns the mean of w - 1 per chunk and segment: the coefficient of the
+// oracle's gradient that has expectation zero.
+func (k *gradientBias) difference(logits []float32, size []float64) (weight [][]float64) {
+	v, length := k.vocab(), k.length()
+	p, q, mean, noise := make([]float64, v), make([]float64, v), make([]float64, v), make([]float64, v)
+	for range k.chunks() {
+		weight = append(weight, make([]float64, len(k.lengths)))
+	}
+	var sources [tkdPairs]rand.PCG
+	var streams [tkdPairs]*rand.Rand
+	for j := range sources {
+		streams[j] = rand.New(&sources[j])
+	}
+	for i := range k.responses() {
+		for j := range sources {
+			k.noiseOf(&sources[j], i, j)
+		}
+		drift := 0.0 // log of w
+		for s := range k.lengths {
+			from, to := k.segment(s)
+			for t := from; t < to; t++ {
+				at := (i*length + t) * v
+				clear(mean)
+				for _, rng := range streams {
+					for a := range noise {
+						noise[a] = stream.Normal(rng)
+					}
+					for _, sign := range []float64{1, -1} {
+						softmaxInto(q, logits[at:at+v], noise, sign*size[s])
+						for a, x := range q {
+							mean[a] += x
+						}
+					}
+				}
+				softmaxInto(p, k.logp[at:at+v], nil, 0)
+				for a := range mean {
+					mean[a] /= 2 * tkdPairs
+				}
+				w := elementary.Exp(drift)
+				weight[i/k.chunk][s] += (w - 1) / float64(k.chunk*(to-from))
+				earned, oracle := 0.0, 0.0
+				for a, r := range k.reward {
+					earned += float64(mean[a] * (r - k.baseline))
+					oracle += float64(p[a] * (r - k.baseline))
+				}
+				token := k.b.Token[k.b.Offsets[i]+t]
+				drift += elementary.Log(mean[token] / p[token])
+				for a, r := range k.reward {
+					r -= k.baseline
+					d := float64(w*(float64(mean[a]*r)-float64(p[a]*earned))) - (float64(p[a]*r) - float64(p[a]*oracle))
+					logits[at+a] = float32(d / float64(k.chunk))
+				}
+			}
+		}
+	}
+	return weight
+}
+
+// tkdNorm accumulates the squared norm of the mean of group vectors without the
+// noise of that mean: (|Σ g|² − Σ |g|²)/(n(n − 1)) has expectation |E g|², and
+// may come out negative where there is little but noise.
+type tkdNorm struct {
+	sum     []float64
+	squares float64
+	n       int
+}
+
+func (m *tkdNorm) add(g []float32) {
+	if m.sum == nil {
+		m.sum = make([]float64, len(g))
+	}
+	m.n++
+	for i, x := range g {
+		m.sum[i] += float64(x)
+		m.squares += float64(float64(x) * float64(x))
+	}
+}
+
+// square is the estimate.
+func (m *tkdNorm) square() float64 {
+	total := 0.0
+	for _, x := range m.sum {
+		total += float64(x * x)
+	}
+	n := float64(m.n)
+	return (total - m.squares) / (n * (n - 1))
+}
+
+// biases are the squared norms of b per length for each of the differences, and
+// that of the oracle's gradient.
+func (k *gradientBias) biases(differences [][]float32, weights [][][]float64) (bias [][]float64, oracle []float64) {
+	norms := make([][]tkdNorm, len(differences))
+	for d := range norms {
+		norms[d] = make([]tkdNorm, len(k.lengths))
+	}
+	truth := make([]tkdNorm, len(k.lengths))
+	size := len(k.params.Theta)
+	all := k.oracleSums()
+	v := k.vocab()
+	var dlogits []float32
+	for c := range k.chunks() {
+		prefix, oracleSoFar := make([][]float32, len(differences)), make([]float32, size)
+		for d := range prefix {
+			prefix[d] = make([]float32, size)
+		}
+		for s := range k.lengths {
+			from, to := k.segment(s)
+			k.forward(c, to, nil, true)
+			for i, x := range k.oracle[c][s] {
+				oracleSoFar[i] += x
+			}
+			truth[s].add(oracleSoFar)
+			for d, difference := range differences {
+				dlogits = batch.Zeroed(dlogits, k.chunk*to*v)
+				for i := range k.chunk {
+					at := ((c*k.chunk+i)*k.length() + from) * v
+					copy(dlogits[(i*to+from)*v:(i*to+to)*v], difference[at:])
+				}
+				g := k.backward(dlogits)
+				// Less what has expectation zero, with the oracle of the other chunks.
+				w := float32(weights[d][c][s] / float64(max(k.chunks()-1, 1)))
+				for i, x := range g {
+					prefix[d][i] += x - float32(w*(all[s][i]-k.oracle[c][s][i]))
+				}
+				norms[d][s].add(prefix[d])
+			}
+		}
+	}
+	for d := range norms {
+		var list []float64
+		for s := range norms[d] {
+			list = append(list, norms[d][s].square())
+		}
+		bias = append(bias, list)
+	}
+	for s := range truth {
+		oracle = append(oracle, truth[s].square())
+	}
+	return bias, oracle
+}
+
+// oracleSums adds the oracle's gradients over the chunks, per segment.
+func (k *gradientBias) oracleSums() [][]float32 {
+	out := make([][]float32, len(k.lengths))
+	for s := range out {
+		out[s] = make([]float32, len(k.params.Theta))
+		for _, chunk := range k.oracle {
+			for i, x := range chunk[s] {
+				out[s][i] += x
+			}
+		}
+	}
+	return out
+}
+
+// flipBias measures the gradient bias that injected flips of routes cause at equal token KL, on
+// random models of some numbers of experts: see gradientBias.
+type flipBias struct {
+	Experts []int
+	// Rates are Kδ, memberships that change per decision.
+	Rates            []float64
+	Lengths          []int
+	TinyLengths      []int `yaml:"tiny lengths"`
+	Responses, Chunk sizes
+}
+
+// Measure records, cell by cell over models, rates and lengths: K, K delta, T, KL, bias² and
+// control², the last two over the square of the oracle's gradient.
+func (f *flipBias) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	lengths := f.Lengths
+	if e.Size == claim.Tiny {
+		lengths = f.TinyLengths
+	}
+	var models []*gradientBias
+	defer func() {
+		for _, k := range models {
+			k.close()
+		}
+	}()
+	logits, rates, least := make([][][]float32, len(f.Experts)), make([][][]float64, len(f.Experts)), 0.0
+	for m, experts := range f.Experts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		k := newGradientBias(e, experts, f.Responses.of(e), f.Chunk.of(e), lengths)
+		models = append(models, k)
+		for _, rate := range f.Rates {
+			routes, have := k.flip(k.sizeFor(rate))
+			sampler := k.sampler(routes)
+			logits[m], rates[m] = append(logits[m], sampler), append(rates[m], have)
+			least = max(least, stats.Max(k.tokenKL(sampler, make([]float64, len(lengths)))))
+		}
+		// The control: logit noise alone.
+		logits[m] = append(logits[m], append([]float32(nil), k.logp...))
+	}
+	cells := map[string][]float64{}
+	add := func(name string, v float64) { cells[name] = append(cells[name], v) }
+	for m, k := range models {
+		var weights [][][]float64
+		var kls [][]float64
+		for _, sampler := range logits[m] {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			size, kl := k.match(sampler, 1.25*least)
+			weights, kls = append(weights, k.difference(sampler, size)), append(kls, kl)
+		}
+		bias, oracle := k.biases(logits[m], weights)
+		control := bias[len(f.Rates)]
+		for i := range f.Rates {
+			for at, length := range lengths {
+				add("K", float64(f.Experts[m]))
+				add("K delta", rates[m][i][at])
+				add("T", float64(length))
+				add("KL", kls[i][at])
+				add("bias²", bias[i][at]/oracle[at])
+				add("control²", control[at]/oracle[at])
+			}
+		}
+	}
+	for _, name := range tkdNames {
+		o.Set(name, cells[name]...)
+	}
+	return nil
+}
+
+// tkdNames are the figures of cells.
+var tkdNames = []string{"K", "K delta", "T", "KL", "bias²", "control²"}
+
+// tkdRates are the nominal Kδ of the claim, which its observations do not have.
+var tkdRates = []float64{0.02, 0.06, 0.18}
+
+// tkdMean is the law of the means over models, without model number skip:
+// squares of bias and control, and the logarithms of Kδ, T and K. The noise of
+// a square grows with the number of flips.
+func tkdMean(j *claim.Judge, skip int) *excess {
+	var runs claim.Judge
+	for i, o := range j.Runs {
+		if i != skip {
+			runs.Runs = append(runs.Runs, o)
+		}
+	}
+	rates := stats.Each(runs.Mean("K delta"), func(v float64) float64 { return max(v, 1e-6) })
+	return &excess{y: runs.Mean("bias²"), floor: runs.Mean("control²"), scale: rates,
+		x: [][]float64{stats.Logs(rates), stats.Logs(runs.Mean("T")), stats.Logs(runs.Mean("K"))}}
+}
+
+// jackknife gives each model the value that it adds to a statistic of the
+// means over models: their mean and deviation are the statistic's.
+func jackknife(j *claim.Judge, of func(*excess) float64) []float64 {
+	all, n := of(tkdMean(j, -1)), len(j.Runs)
+	if n == 1 {
+		return []float64{all}
+	}
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = float64(float64(n)*all) - float64(float64(n-1)*of(tkdMean(j, i)))
+	}
+	return out
+}
+
+// flipExponent is the exponent of the bias in Kδ, T or K, in a regression on the first so many of
+// these.
+func flipExponent(regressors int) func(j *claim.Judge, rates, texts []string) []float64 {
+	return func(j *claim.Judge, _, texts []string) []float64 {
+		k := slices.Index([]string{"", "K delta", "T", "K"}, texts[0])
+		start := make([]float64, regressors)
+		start[0] = 2
+		return jackknife(j, func(f *excess) float64 {
+			f.x = f.x[:regressors]
+			return f.fit(start...)[k] / 2
+		})
+	}
+}
+
+// mostMinusFewest is, at the longest T, bias² of the most flips minus that of the fewest, mean over
+// models of the same K.
+func mostMinusFewest(lists ...[]float64) []float64 {
+	cells, experts, times := lists[0], distinctValues(lists[1]), distinctValues(lists[2])
+	per, sum := len(cells)/experts, 0.0
+	for m := range experts {
+		sum += (cells[(m+1)*per-1] - cells[m*per+times-1]) / float64(experts)
+	}
+	return []float64{sum}
+}
+
+// lastOfFirst is the last of the first K's entries.
+func lastOfFirst(lists ...[]float64) []float64 {
+	return []float64{lists[0][len(lists[0])/distinctValues(lists[1])-1]}
+}
+
+// distinctValues is how many different values a list has.
+func distinctValues(x []float64) int {
+	return len(slices.Compact(slices.Sorted(slices.Values(x))))
+}
+
+// flipChart draws the bias at the longest T over nominal Kδ, a line per K, with
+// two to compare with: proportionality through the most flips, and what logit
+// noise does by itself. All are roots of means over models of squares.
+func flipChart(j *claim.Judge) *figure.Figure {
+	x := stats.Each(tkdRates, elementary.Log10)
+	cells, k := tkdMean(j, -1), j.Mean("K")
+	experts := slices.Compact(slices.Clone(k))
+	lengths := len(k) / len(experts) / len(x)
+	most, alone := 0.0, 0.0
+	var arms []figure.Series
+	for m, number := range experts {
+		y := make([]float64, len(x))
+		for i := range y {
+			cell := (m*len(x)+i+1)*lengths - 1
+			y[i] = math.Sqrt(max(cells.y[cell], cells.floor[cell]/100, 1e-12))
+			alone += math.Sqrt(max(cells.floor[cell], 0)) / float64(len(x)*len(experts))
+		}
+		most += y[len(x)-1] / float64(len(experts))
+		arms = append(arms, figure.Series{Name: fmt.Sprintf("K = %.0f", number), Seeds: []figure.Series{{X: x, Y: y}}})
+	}
+	line, floor := make([]float64, len(x)), make([]float64, len(x))
+	for i := range x {
+		line[i], floor[i] = most*elementary.Pow(10, x[i]-x[len(x)-1]), alone
+	}
+	arms = append(arms, figure.Series{Name: "proportional to K·δ", Seeds: []figure.Series{{X: x, Y: line}}},
+		figure.Series{Name: "no flips, same KL", Seeds: []figure.Series{{X: x, Y: floor}}})
+	return claim.Chart("Gradient bias over the oracle at equal token KL: flips are injected", "log10 of memberships changed per decision, K·δ", "share of the gradient's norm",
+		"At the longest responses. The proportional line ends at the mean of the most flips; the flat one is logit noise alone.", true, arms...)
+}
+
+// flipTable lists the cells.
+func flipTable(j *claim.Judge) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Cells, flips and compensating logit noise injected", Note: "Means over models. Bias and control: norm of the mean gradient's difference over that of the oracle's gradient, squared."}
+	columns := make([][]float64, len(tkdNames))
+	for i, name := range tkdNames {
+		t.Columns = append(t.Columns, figure.Column{Name: name, Align: figure.Right})
+		columns[i] = j.Mean(name)
+	}
+	for row := range columns[0] {
+		var cells []figure.Cell
+		for i := range tkdNames {
+			cells = append(cells, figure.Number(columns[i][row], 3))
+		}
+		t.Add(cells...)
+	}
+	return t
+}

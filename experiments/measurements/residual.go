@@ -1,0 +1,100 @@
+package measurements
+
+import (
+	"context"
+	"math"
+
+	"driftlab/engine"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
+	"driftlab/model"
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/metrics"
+)
+
+// streamDifference is the mean relative difference of the residual stream after
+// every layer, between the rollout engine's pass and the learner's on the same
+// tokens, and the geometric mean of that difference after the expert block over
+// before it: over the decisions that flipped (NaN without any), and over those
+// that did not.
+func streamDifference(b *batch.Batch, p *model.Params, rollout, learner engine.Numerics, replay bool) (layers []float64, flipped, kept float64) {
+	c := p.Config
+	var middle, out [][]float32
+	measure.States(b, p, rollout, false, func(pass *engine.Pass, rows []int) {
+		for l := range c.Layers {
+			middle, out = append(middle, gather(pass.Middle(l), rows, c.DModel)), append(out, gather(pass.Out(l), rows, c.DModel))
+		}
+	})
+	var logs, count [2]float64 // not flipped, flipped
+	measure.States(b, p, learner, replay, func(pass *engine.Pass, rows []int) {
+		for l := range c.Layers {
+			before, after := gather(pass.Middle(l), rows, c.DModel), gather(pass.Out(l), rows, c.DModel)
+			sum := 0.0
+			for n := range rows {
+				from, to := n*c.DModel, (n+1)*c.DModel
+				d := relativeDistance(out[l][from:to], after[from:to])
+				sum += d
+				at := 0
+				if !c.Dense() && !replay && metrics.Flipped(b, n, l) {
+					at = 1
+				}
+				if first := relativeDistance(middle[l][from:to], before[from:to]); d > 0 && first > 0 {
+					logs[at] += elementary.Log(d / first)
+					count[at]++
+				}
+			}
+			layers = append(layers, sum/float64(len(rows)))
+		}
+	})
+	return layers, elementary.Exp(logs[1] / count[1]), elementary.Exp(logs[0] / count[0])
+}
+
+// gather copies the rows of a matrix of width d.
+func gather(x []float32, rows []int, d int) []float32 {
+	out := make([]float32, 0, len(rows)*d)
+	for _, r := range rows {
+		out = append(out, x[r*d:(r+1)*d]...)
+	}
+	return out
+}
+
+// relativeDistance is the norm of a - b over the norm of b.
+func relativeDistance(a, b []float32) float64 {
+	var difference, size float64
+	for i := range a {
+		d := float64(a[i]) - float64(b[i])
+		difference += float64(d * d)
+		size += float64(float64(b[i]) * float64(b[i]))
+	}
+	return math.Sqrt(difference / size)
+}
+
+// residuals measures where two engines' residual streams part, layer by layer.
+type residuals struct {
+	Pairs []struct {
+		Name string
+		pair `yaml:",inline"`
+		// Forced runs the learner along the rollout engine's routes.
+		Forced bool
+	}
+}
+
+// Measure records, by pair, the share of tokens with a flip, the relative difference after each
+// layer, and its factor over an expert block where experts flip and where none does.
+func (m *residuals) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	for i := range m.Pairs {
+		r := &m.Pairs[i]
+		q, err := r.probe(ctx, e)
+		if err != nil {
+			return err
+		}
+		b := e.Sample(q)
+		g := r.score(e, b, q)
+		o.Set(r.Name+" flips", g.FlipToken)
+		layers, flipped, kept := streamDifference(b, q.Params, q.Rollout, r.Learner.Numerics, r.Forced)
+		o.Set(r.Name+" layers", layers...)
+		o.Set(r.Name+" jump", flipped, kept)
+	}
+	return nil
+}

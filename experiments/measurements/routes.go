@@ -1,0 +1,239 @@
+package measurements
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"driftlab/engine"
+	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/measure"
+	"driftlab/model"
+	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/metrics"
+)
+
+// updated is a learner that has made updates on a batch, in as many minibatches.
+func updated(b *batch.Batch, p *model.Params, rate float64, updates int) (*measure.Learner, error) {
+	l := measure.NewLearner(p, claim.Numerics("fp32"))
+	if err := l.Update(claim.Minibatches(b, updates), method.New[loss.PPOClip](), rate, 1); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// rescored is a batch with the log-probs and routes of a learner's new weights,
+// which replay keeps on the old routes.
+func rescored(l *measure.Learner, b *batch.Batch, replay bool) *batch.Batch {
+	now := claim.Minibatches(b, 1)[0]
+	var along *batch.Scored
+	if replay {
+		along = &now.Old
+	}
+	var after batch.Scored
+	l.Score(&after, now, along)
+	now.Now.Logp, now.Old.Routes = after.Logp, after.Routes
+	return now
+}
+
+// rerouted is the share of tokens that visit another expert than in the
+// rollout, whose routes are those of the first weights: engines are equal.
+func rerouted(b *batch.Batch) float64 {
+	hits := 0
+	for n := range b.Tokens() {
+		for l := range b.Layers {
+			if metrics.Flipped(b, n, l) {
+				hits++
+				break
+			}
+		}
+	}
+	return float64(hits) / float64(b.Tokens())
+}
+
+// clips counts the tokens that GRPO's clip at 0.2 cuts and those of the
+// responses that GSPO's clip cuts; spread is the mean |log-ratio| of the tokens.
+func clips(b *batch.Batch) (clipped []float64, spread float64) {
+	gspo := method.New[loss.GSPO]()
+	token, sequence := 0.0, 0.0
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		sum := 0.0
+		for n := from; n < to; n++ {
+			e := b.Now.Logp[n] - b.Old.Logp[n]
+			sum += e
+			spread += math.Abs(e)
+			if r, a := elementary.Exp(e), b.Advantage[n]; a > 0 && r > 1.2 || a < 0 && r < 0.8 {
+				token++
+			}
+		}
+		s := elementary.Exp(sum / float64(to-from))
+		if a := b.Advantage[from]; a > 0 && s > 1+gspo.EpsHigh || a < 0 && s < 1-gspo.EpsLow {
+			sequence += float64(to - from)
+		}
+	}
+	return []float64{token, sequence}, spread / float64(b.Tokens())
+}
+
+// reroutes measures what updates of the learner change in routes and ratios, on graded batches of
+// equal engines (GSPO, 2507.18071).
+type reroutes struct {
+	Models []struct {
+		Name  string
+		Model frozen
+		// Rates are those of the single update; without any the model has no routes.
+		Rates []float64
+	}
+	Groups sizes
+	// Rate is that of the updates after which ratios are taken.
+	Rate    float64
+	Updates int
+}
+
+// Measure records, by model, shares of rerouted tokens, tokens that clips cut, and the mean
+// |log-ratio| along the new routes and along the old ones.
+func (m *reroutes) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	fp32 := claim.Numerics("fp32")
+	for _, f := range m.Models {
+		p, err := f.Model.params(ctx, e)
+		if err != nil {
+			return err
+		}
+		b := e.Graded(p, fp32, fp32, m.Groups.of(e))
+		if f.Rates != nil {
+			var changed []float64
+			for _, rate := range f.Rates {
+				l, err := updated(b, p, rate, 1)
+				if err != nil {
+					return err
+				}
+				changed = append(changed, rerouted(rescored(l, b, false)))
+				l.Close()
+			}
+			o.Set(f.Name+" changed", changed...)
+		}
+		l, err := updated(b, p, m.Rate, m.Updates)
+		if err != nil {
+			return err
+		}
+		now := rescored(l, b, false)
+		clipped, spread := clips(now)
+		o.Set(f.Name+" clipped", clipped...)
+		o.Set(f.Name+" tokens", float64(now.Tokens()))
+		o.Set(f.Name+" spread", spread)
+		if f.Rates != nil {
+			clipped, spread = clips(rescored(l, b, true))
+			o.Set(f.Name+", old routes clipped", clipped...)
+			o.Set(f.Name+", old routes spread", spread)
+		}
+		l.Close()
+	}
+	return nil
+}
+
+// displacement is how far the router's weights and all others have moved.
+func displacement(p, from *model.Params) (router, rest float64) {
+	for i, t := range p.Tensors() {
+		sum := 0.0
+		for k, v := range t.Data {
+			d := float64(v) - float64(from.Tensors()[i].Data[k])
+			sum += float64(d * d)
+		}
+		if strings.Contains(t.Name, "gate.weight") {
+			router += sum
+		} else {
+			rest += sum
+		}
+	}
+	return math.Sqrt(router), math.Sqrt(rest)
+}
+
+// replayRuns trains chain-base without replay of routes and with it, and measures the gap of what
+// was trained, along the rollout engine's routes and along free ones.
+type replayRuns struct {
+	Levels           []struct{ Name, Rollout string }
+	Replay           []string
+	Set              []string
+	Steps, Responses sizes
+}
+
+// Measure records, by level, the visible and the true gap and how far the router's weights and the
+// others moved, a value for each kind of replay.
+func (m *replayRuns) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	first, err := e.Base(ctx, 0)
+	if err != nil {
+		return err
+	}
+	for _, d := range m.Levels {
+		var visible, free, moved, rest []float64
+		for _, arm := range m.Replay {
+			_, p, err := e.Trained(ctx, nil, m.Steps.of(e), append(slices.Clone(m.Set), "rollout.numerics="+d.Rollout, "routing.replay="+arm)...)
+			if err != nil {
+				return err
+			}
+			q := claim.Probe{Params: p, Rollout: claim.Numerics(d.Rollout), Sequences: m.Responses.of(e), Tokens: 32, Stops: true, Distributions: true}
+			b, g := e.Measure(q, claim.Numerics("fp32"))
+			free = append(free, g.ExactKL)
+			visible = append(visible, claim.Replayed(b, p, claim.Numerics("fp32"), true).ExactKL)
+			router, others := displacement(p, first)
+			moved, rest = append(moved, router), append(rest, others)
+		}
+		o.Set(d.Name+" visible", visible...)
+		o.Set(d.Name+" true", free...)
+		o.Set(d.Name+" router moved", moved...)
+		o.Set(d.Name+" rest moved", rest...)
+	}
+	return nil
+}
+
+// flipsByMargin counts flips and decisions by decile of the learner's router margin.
+func flipsByMargin(b *batch.Batch, p *model.Params, learner engine.Numerics) (flips, decisions []float64) {
+	type decision struct {
+		margin float64
+		flip   bool
+	}
+	var all []decision
+	measure.States(b, p, learner, false, func(pass *engine.Pass, rows []int) {
+		for i, m := range measure.RouterMargins(pass, p, rows) {
+			all = append(all, decision{m, metrics.Flipped(b, i/b.Layers, i%b.Layers)})
+		}
+	})
+	slices.SortStableFunc(all, func(x, y decision) int { return cmp.Compare(x.margin, y.margin) })
+	flips, decisions = make([]float64, 10), make([]float64, 10)
+	for k := range flips {
+		part := all[k*len(all)/10 : (k+1)*len(all)/10]
+		decisions[k] = float64(len(part))
+		for _, d := range part {
+			if d.flip {
+				flips[k]++
+			}
+		}
+	}
+	return flips, decisions
+}
+
+// margins counts flips and decisions of a pair by tenth of the learner's router margin.
+type margins struct {
+	Figure string
+	pair   `yaml:",inline"`
+}
+
+// Measure records both counts.
+func (m *margins) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+	q, err := m.probe(ctx, e)
+	if err != nil {
+		return err
+	}
+	b := e.Sample(q)
+	m.score(e, b, q)
+	flips, all := flipsByMargin(b, q.Params, m.Learner.Numerics)
+	o.Set(m.Figure+" flips by margin", flips...)
+	o.Set(m.Figure+" decisions by margin", all...)
+	return nil
+}
