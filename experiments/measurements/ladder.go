@@ -292,14 +292,6 @@ func evenName(r rung) string { return r.Name() + ", steps of the base" }
 
 const routedName = "MoE, base"
 
-// What the observation of the routed model lists.
-const (
-	routedAsTrained   = iota // exact KL in nats per token, order of sums alone
-	replayedAsTrained        // likewise, with the rollout's routes replayed
-	routedHigher             // as routedAsTrained, logits raised
-	replayedHigher           // as replayedAsTrained, logits raised
-)
-
 // equalLossLadder has a dense model of each rung that is trained to the loss of the base, as trained and with raised logits.
 type equalLossLadder struct{}
 

@@ -12,7 +12,7 @@ import (
 	"driftlab/results/stats"
 )
 
-// point is a rung as a law sees it.
+// rungPoint is a rung as a law sees it.
 type rungPoint struct {
 	// X are the coordinates of its size: logarithms over the base's.
 	X []float64
@@ -20,7 +20,7 @@ type rungPoint struct {
 	Y []float64
 }
 
-// law is a line in logarithms: log y = a + Σ b_axis·log(x_axis/base), a power of
+// sizeLaw is a line in logarithms: log y = a + Σ b_axis·log(x_axis/base), a power of
 // each axis and products over axes. The rung is the unit of its residuals, since
 // the models of a rung miss the law together; within a rung the model is the unit.
 // So the scatter of rungs about the law holds both lack of fit and models.
@@ -76,7 +76,7 @@ func fitLaw(points []rungPoint) (*sizeLaw, bool) {
 	return l, true
 }
 
-// row is the design's row of a point.
+// designRow is the design's row of a point.
 func designRow(x []float64) []float64 { return append([]float64{1}, x...) }
 
 // invert fills the inverse of the normal matrix.
@@ -435,7 +435,7 @@ func holdsPublished(j *claim.Judge, level claim.Level, name string, texts []stri
 	return claim.Check{Name: name, Level: level, Needs: needs, Value: i, P: math.NaN(), Outcome: holds(i, p.Figure, p.Metric.width(i))}
 }
 
-// held is what becomes of a figure and an interval that should hold it.
+// holds is what becomes of a figure and an interval that should hold it.
 func holds(i stats.Interval, figure, width float64) claim.Mark {
 	switch {
 	case math.IsNaN(i.Low) || math.IsNaN(i.High):
@@ -638,7 +638,7 @@ func comesNearPublished(j *claim.Judge, level claim.Level, name string, texts []
 		return noLaw(name)
 	}
 	return claim.Check{Name: name, Level: level, Needs: fmt.Sprintf("interval inside [1/%d, %d], published %v (%s)", withinFactor, withinFactor, p.Figure, p.Source),
-		Value: i, P: math.NaN(), Outcome: comesNear(i)}
+		Value: i, P: math.NaN(), Outcome: comesNear(i, withinFactor)}
 }
 
 // densePublished is the figure that a metric of the ladder of equal loss is compared with: the first KL of the model, in its format.
@@ -651,17 +651,15 @@ func densePublished(m *gapMetric, model string) publishedFigure {
 	panic("measurements: no published KL of " + model)
 }
 
-// comesNear is what becomes of a prediction over a figure.
-func comesNear(i stats.Interval) claim.Mark {
+// comesNear is what becomes of a prediction over a figure that has to lie within a factor.
+func comesNear(i stats.Interval, factor float64) claim.Mark {
 	switch {
-	case math.IsNaN(i.Low) || math.IsNaN(i.High):
-		return claim.Open
-	case i.Low >= 1.0/withinFactor && i.High <= withinFactor:
+	case i.Low >= 1/factor && i.High <= factor:
 		return claim.Passed
-	case i.High < 1.0/withinFactor || i.Low > withinFactor:
+	case i.High < 1/factor || i.Low > factor:
 		return claim.Failed
 	}
-	return claim.Open
+	return claim.Open // NaN is neither
 }
 
 // comesNearBoth needs two models, its texts after the metric; it shows the farther one. Without comparable rungs, or a law that
@@ -717,14 +715,7 @@ func comesNearCorner(j *claim.Judge, level claim.Level, name string, texts []str
 		return noLaw(name)
 	}
 	i := stats.Interval{Estimate: said.Estimate / found, Low: said.Low / found, High: said.High / found, N: said.N}
-	mark := claim.Open
-	switch {
-	case i.Low >= 1/cornerFactor && i.High <= cornerFactor:
-		mark = claim.Passed
-	case i.High < 1/cornerFactor || i.Low > cornerFactor:
-		mark = claim.Failed
-	}
-	return claim.Check{Name: name, Level: level, Needs: fmt.Sprintf("interval inside [1/%v, %v]", cornerFactor, cornerFactor), Value: i, P: math.NaN(), Outcome: mark}
+	return claim.Check{Name: name, Level: level, Needs: fmt.Sprintf("interval inside [1/%v, %v]", cornerFactor, cornerFactor), Value: i, P: math.NaN(), Outcome: comesNear(i, cornerFactor)}
 }
 
 // widthExponents are the exponents of width, one per run that has all the rungs, of entry k, the second text; the first says

@@ -13,7 +13,7 @@ import (
 	"driftlab/trainer/method/task"
 )
 
-// size is what scale means here: a model's, and that of its answers.
+// modelSize is what scale means here: a model's, and that of its answers.
 type modelSize struct {
 	// Layers and Width are of the residual stream, Vocabulary is in tokens.
 	Layers, Width, Vocabulary int
@@ -33,7 +33,7 @@ const (
 	denseFamily modelFamily = "dense"
 )
 
-// base is where the axes meet: every rung but the corners differs from it along
+// baseSize is where the axes meet: every rung but the corners differs from it along
 // one of them.
 var baseSize = modelSize{Layers: 2, Width: 32, Vocabulary: 128, Experts: 8, TopK: 2, Length: lengthOf(baseChapters)}
 
@@ -206,7 +206,7 @@ func lengthOf(n int) int {
 	return t.MaxResponse()
 }
 
-// tails holds the entropy of a word at 1.15 nats whatever the vocabulary: the
+// wordTails holds the entropy of a word at 1.15 nats whatever the vocabulary: the
 // law of what is written stays what it is while the words grow in number.
 var wordTails = map[int]float64{32: 0.5829, 128: 0.1711, 512: 0.1276, 4096: 0.0987}
 

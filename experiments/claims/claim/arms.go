@@ -163,11 +163,6 @@ func (t *Training) Measure(ctx context.Context, e *Env, o *Observation) error {
 	})
 }
 
-// TrainArms is Measure of a training.
-func (e *Env) TrainArms(ctx context.Context, o *Observation, t Training) error {
-	return t.Measure(ctx, e, o)
-}
-
 // withRate is an arm's changes at a learning rate.
 func withRate(set []string, rate string) []string {
 	if rate == "" {

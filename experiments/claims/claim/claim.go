@@ -224,14 +224,6 @@ func (j *Judge) Entry(figure string, k int) []float64 {
 	return j.Each(func(o *Observation) float64 { return o.List(figure)[k] })
 }
 
-// Last is the last entry of a list, as Each.
-func (j *Judge) Last(figure string) []float64 {
-	return j.Each(func(o *Observation) float64 {
-		v := o.List(figure)
-		return v[len(v)-1]
-	})
-}
-
 // Slope is that of a list over its places, as Each.
 func (j *Judge) Slope(figure string) []float64 {
 	return j.Each(func(o *Observation) float64 {

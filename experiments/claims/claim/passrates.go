@@ -103,12 +103,3 @@ func (j *Judge) Shares(rates []string, of func(o *Observation, rate string) bool
 func (j *Judge) Collapses(rates []string, arm string) Shares {
 	return j.Shares(rates, func(o *Observation, rate string) bool { return Collapsed(o.List(AtLR(arm, rate))) })
 }
-
-// PassRateBars draws the late pass rates of arms, one colour per learning rate.
-func (j *Judge) PassRateBars(title string, rates, arms []string) {
-	var groups []Group
-	for _, r := range rates {
-		groups = append(groups, Group{Name: "lr " + r, Values: func(k int) []float64 { return j.Late([]string{r}, arms[k]) }})
-	}
-	j.Evidence.Picture = j.Bars(title, "pass rate", false, arms, groups...)
-}
