@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"driftlab/experiments/measure"
+	"driftlab/experiments/studies"
+	"driftlab/experiments/study"
 	"driftlab/results/record"
 	"driftlab/trainer/method"
 	"driftlab/trainer/recipe"
@@ -29,50 +32,46 @@ type HeadlineArm struct {
 }
 
 // headlinePart is one side-by-side comparison.
-type headlinePart int
+type headlinePart string
 
-// The parts of the headline, in the order they are shown.
+// The parts of the headline.
 const (
 	// age has stale rollouts; both engines compute the same bits.
-	age headlinePart = iota
+	age headlinePart = "age"
 	// router samples with a low-precision router.
-	router
+	router headlinePart = "router"
 )
 
 // control is the arm that all others are compared with: equal engines, fresh weights.
 const control = "equal"
 
-// HeadlineArms are the runs of the headline: ordinary GRPO, positives and
-// negatives, at a learning rate that the control bears.
-func HeadlineArms() []HeadlineArm {
-	const (
-		old    = "schedule={name: lag, k: 16}"
-		coarse = "rollout.numerics={base: bf16, router: fp4_e2m1}"
-		tis    = "correction.weights={name: token_tis, cap: 2}"
-		bypass = "correction.mode=bypass"
-	)
-	arms := []HeadlineArm{
-		{control, "equal engines", age, nil},
-		{"lag16", "off-policy lag 16, uncorrected", age, []string{old}},
-		{"lag16-opsm", "off-policy lag 16, OPSM", age, []string{old, "correction.masks=[{name: opsm, delta: 0.05}]"}},
-		{"lag16-bypass", "off-policy lag 16, clip against the rollout", age, []string{old, bypass}},
-		{"lag16-token-tis", "off-policy lag 16, token TIS", age, []string{old, tis}},
-		{"router4", "4-bit router, uncorrected", router, []string{coarse}},
-		{"router4-r3", "4-bit router, R3 replay", router, []string{coarse, "routing.replay=r3"}},
-		{"router4-sequence-tis", "4-bit router, sequence TIS", router, []string{coarse, "correction.weights=sequence_tis"}},
-		{"router4-token-tis", "4-bit router, token TIS", router, []string{coarse, tis}},
-		{"router4-bypass", "4-bit router, clip against the rollout", router, []string{coarse, bypass}},
+// HeadlineArms are the arms of the headline's plan.
+var HeadlineArms = sync.OnceValue(func() (arms []HeadlineArm) {
+	plan, err := study.Parse("headline.yaml", studies.Headline)
+	if err != nil {
+		panic("experiments: " + err.Error())
 	}
-	for i := range arms {
-		arms[i].Set = append([]string{"learner.optimizer.lr=7e-4"}, arms[i].Set...)
+	for _, v := range plan.Factors[0].Values {
+		arm := HeadlineArm{Name: v.Name}
+		for _, l := range v.Labels {
+			if l.Name == "title" {
+				arm.Title = l.Text
+			} else {
+				arm.Part = headlinePart(l.Text)
+			}
+		}
+		for _, c := range slices.Concat(plan.Set, v.Set) {
+			arm.Set = append(arm.Set, c.String())
+		}
+		arms = append(arms, arm)
 	}
 	return arms
-}
+})
 
 // ChooseArms returns the arms of those names, in the order of HeadlineArms; all
 // without a name.
 func ChooseArms(names []string) ([]HeadlineArm, error) {
-	all := HeadlineArms()
+	all := slices.Clone(HeadlineArms())
 	if len(names) == 0 {
 		return all, nil
 	}

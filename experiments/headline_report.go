@@ -15,13 +15,13 @@ import (
 const judged = "val/learner/pass_rate"
 
 // partTitles are the headings of the parts.
-var partTitles = [...]string{
+var partTitles = map[headlinePart]string{
 	age:    "Equal engines, stale rollouts (off-policy lag of 16 updates)",
 	router: "Rollout engine with a low-precision (4-bit) router",
 }
 
 // partProse says what was done, not what came out.
-var partProse = [...]string{
+var partProse = map[headlinePart]string{
 	age:    "Both engines compute the same bits, but the weights that sample are 16 updates behind those that are trained.",
 	router: "The rollout engine computes in bf16 with an unscaled 4-bit router, the trainer (learner) in fp32, with the same weights.",
 }

@@ -31,9 +31,9 @@ func outcomeTable(arms []HeadlineArm, outcomes, published []ArmOutcome) *figure.
 		t.Columns = append(t.Columns, right("published", ""), right("95 %", ""))
 		t.Note += " Published: the same difference at the end, n = 10 seeds."
 	}
-	part := headlinePart(-1)
+	part := headlinePart("")
 	for i, o := range outcomes {
-		if arms[i].Part != part {
+		if i == 0 || arms[i].Part != part {
 			part = arms[i].Part
 			t.Add(append([]figure.Cell{figure.Word(partTitles[part]).As(figure.Muted)}, make([]figure.Cell, len(t.Columns)-1)...)...)
 		}

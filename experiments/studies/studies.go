@@ -1,4 +1,4 @@
-// Package studies holds the experiments that are published as data: the claims of papers.
+// Package studies holds the experiments that are published as data: the main job and the claims of papers.
 package studies
 
 import "embed"
@@ -8,3 +8,8 @@ import "embed"
 //
 //go:embed claims
 var Claims embed.FS
+
+// Headline is the plan of the main job.
+//
+//go:embed headline.yaml
+var Headline []byte

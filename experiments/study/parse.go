@@ -11,9 +11,12 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// planFile is the file of a sweep.
+// planFile is the file of a study. Arms are the values of a factor of that name, which varies slowest, and rates those of the learning rate.
 type planFile struct {
 	Name    string     `yaml:"name"`
+	Title   string     `yaml:"title"`
+	Arms    arms       `yaml:"arms"`
+	Rates   rates      `yaml:"rates"`
 	Base    bases      `yaml:"base"`
 	Set     changes    `yaml:"set"`
 	Seeds   seeds      `yaml:"seeds"`
@@ -30,7 +33,13 @@ func Parse(file string, text []byte) (*Plan, error) {
 	if err := recipe.Decode("sweep", file, text, &f); err != nil {
 		return nil, err
 	}
-	p := &Plan{Name: f.Name, Bases: f.Base, Set: f.Set, Seeds: f.Seeds}
+	p := &Plan{Name: f.Name, Title: f.Title, Bases: f.Base, Set: f.Set, Seeds: f.Seeds}
+	if len(f.Arms) > 0 {
+		p.Factors = append(p.Factors, Factor{Name: ArmFactor, Values: f.Arms})
+	}
+	if len(f.Rates) > 0 {
+		p.Factors = append(p.Factors, Factor{Name: rateField, field: rateField, Values: f.Rates})
+	}
 	for _, x := range f.Factors {
 		p.Factors = append(p.Factors, x.Factor)
 	}
@@ -224,19 +233,34 @@ func (f *factor) ReadNode(n recipe.Node) {
 	if len(body.Values) == 0 {
 		n.Fault("%s has no values", cmp.Or(body.Field, f.Name))
 	}
-	for _, v := range body.Values {
-		value := readValue(v, body.Field)
-		if slices.ContainsFunc(f.Values, func(o Value) bool { return o.Name == value.Name }) {
-			v.Fault("%s is given twice", value.Name)
-		}
-		f.Values = append(f.Values, value)
-	}
+	f.Values = body.Values.read(body.Field)
 }
+
+// arms are values with names, rates those of the learning rate.
+type (
+	arms  []Value
+	rates []Value
+)
+
+func (a *arms) ReadNode(n recipe.Node)  { *a = values(n.Items()).read("") }
+func (r *rates) ReadNode(n recipe.Node) { *r = values(n.Items()).read(rateField) }
 
 // values are those of a factor, to be read when it is known of what.
 type values []recipe.Node
 
 func (v *values) ReadNode(n recipe.Node) { *v = n.Items() }
+
+// read reads the values of a field, or those with names.
+func (v values) read(field string) (list []Value) {
+	for _, n := range v {
+		value := readValue(n, field)
+		if slices.ContainsFunc(list, func(o Value) bool { return o.Name == value.Name }) {
+			n.Fault("%s is given twice", value.Name)
+		}
+		list = append(list, value)
+	}
+	return list
+}
 
 // readValue reads a value: what a field is set to or, of a factor with nothing but
 // a name, a name with what it sets and with labels of any name.

@@ -233,3 +233,23 @@ func FuzzParse(f *testing.F) {
 		})
 	})
 }
+
+// TestParseArms: arms and rates are factors, the arms outermost, with their faults.
+func TestParseArms(t *testing.T) {
+	p, err := Parse("s.yaml", []byte("title: T\nbase: headline\nrates: [5e-4, 1e-3]\narms: [{name: a, part: x}, {name: b, set: {steps: 3}}]\n"))
+	if err != nil || len(p.Factors) != 2 || p.Title != "T" {
+		t.Fatalf("%+v (%v)", p, err)
+	}
+	if a := p.Factors[0]; a.Name != ArmFactor || len(a.Values) != 2 || a.Values[0].Labels[0] != (Label{"part", "x"}) || a.Values[1].Set[0].String() != "steps=3" {
+		t.Errorf("arms %+v", a)
+	}
+	if r := p.Factors[1]; r.Name != "learner.optimizer.lr" || r.Values[1].Set[0].String() != "learner.optimizer.lr=1e-3" {
+		t.Errorf("rates %+v", r)
+	}
+	for text, want := range map[string]string{"arms: [{name: a}, {name: a}]": "a is given twice", "arms: [{set: {steps: 3}}]": "needs a name"} {
+		_, err := Parse("s.yaml", []byte("base: headline\n"+text+"\n"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 // Plan is a sweep as somebody wrote it.
 type Plan struct {
 	// Name labels folders and pages.
-	Name string
+	Name, Title string
 	// Bases are the recipes to start from, by shipped name or file. Several are the
 	// values of a factor named recipe, the outermost.
 	Bases []string
@@ -66,8 +66,12 @@ func (c Condition) meets(values map[string]string) bool {
 	return true
 }
 
-// recipeFactor is the factor that several bases make.
-const recipeFactor = "recipe"
+// recipeFactor is the factor that several bases make, ArmFactor that of arms, rateField the field of rates.
+const (
+	recipeFactor = "recipe"
+	ArmFactor    = "arm"
+	rateField    = "learner.optimizer.lr"
+)
 
 // factors are those of the grid, with that of the bases.
 func (p *Plan) factors() []Factor {
