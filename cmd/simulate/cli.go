@@ -29,6 +29,7 @@ type cli struct {
 	Train      trainCmd      `cmd:"" help:"Train one run from a recipe."`
 	Compare    compareCmd    `cmd:"" help:"Train several recipes with several seeds: one table, one plot."`
 	Sweep      sweepCmd      `cmd:"" help:"Ablation: a grid over any fields of recipes, resumable, parallel, on one machine or a cluster."`
+	Study      studyCmd      `cmd:"" help:"Run a study: the main job, a claim, a shipped sweep or the file of a plan."`
 	Reproduce  reproduceCmd  `cmd:"" help:"Reproduce claims of papers: effect, interval, verdict."`
 	Evaluate   evaluateCmd   `cmd:"" help:"Pass@k of trained weights, ranked at each k."`
 	Schedule   scheduleCmd   `cmd:"" help:"Simulate an asynchronous system on a virtual clock: idle time, staleness, speed-up."`

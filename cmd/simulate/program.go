@@ -43,7 +43,7 @@ func sameFile(a, b string) bool {
 }
 
 // commandInText is a command of this program in a text: its name, followed by a command or a flag.
-var commandInText = regexp.MustCompile(`(^|[^\w./-])simulate( (?:--[a-z]|(?:headline|measure|train|compare|sweep|reproduce|evaluate|schedule|diagnose|lab|pretrain|lesson|methods|checkpoint|report|bench|new|help|completion)\b))`)
+var commandInText = regexp.MustCompile(`(^|[^\w./-])simulate( (?:--[a-z]|(?:headline|measure|train|compare|sweep|study|reproduce|evaluate|schedule|diagnose|lab|pretrain|lesson|methods|checkpoint|report|bench|new|help|completion)\b))`)
 
 // typable is a text whose commands are written as the program was started.
 func typable(text, program string) string {

@@ -2,6 +2,7 @@ package table_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -133,6 +134,19 @@ func TestTransferHasTheFactorsOfTune(t *testing.T) {
 			if !same {
 				t.Errorf("%s %s is set otherwise in transfer", f.Name, v.Name)
 			}
+		}
+	}
+}
+
+// TestPublishedSweeps: the published runs are read, each in its place in the plan.
+func TestPublishedSweeps(t *testing.T) {
+	for name, cells := range map[string]int{"tune": 2910, "transfer": 1940, "scales": 190} {
+		done, err := study.Read(filepath.Join(publishedTable, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done.Name != name || len(done.Rows) != cells || done.Missing() != "" {
+			t.Errorf("%s: %d rows of the sweep %s", name, len(done.Rows), done.Name)
 		}
 	}
 }

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+
+	"driftlab/experiments/claims"
+)
+
+// studyCmd runs a plan, whoever wrote it, by the command that shows its result.
+type studyCmd struct {
+	Of     string `arg:"" name:"study" complete:"files" help:"headline, claims/NAME, a shipped sweep, or the file of a plan."`
+	Seeds  number `help:"Number of consecutive seeds; 0: those of the plan." default:"0" max:"100000" placeholder:"N"`
+	Short  bool   `name:"quick" help:"Smaller measurements of a claim: a preview in minutes."`
+	Shard  string `help:"Run part I, from 0, of N parts of a sweep." placeholder:"I/N"`
+	DryRun bool   `help:"Print the number of missing runs of a sweep and their expected duration, and run nothing."`
+	common
+}
+
+// Run hands the study to its command.
+func (c *studyCmd) Run(a *app) error {
+	claim, isClaim := strings.CutPrefix(filepath.ToSlash(c.Of), "claims/")
+	isHeadline := c.Of == "headline"
+	switch {
+	case c.Short && !isClaim:
+		return bad("study: --quick is for claims: leave it out for %s, or set fewer steps", c.Of)
+	case (c.Shard != "" || c.DryRun) && (isClaim || isHeadline):
+		return bad("study: --shard and --dry-run are for sweeps: leave them out for %s", c.Of)
+	case isClaim && len(c.Set) > 0:
+		return bad("study: --set changes no claim: leave it out for %s", c.Of)
+	case isClaim:
+		if _, ok := claims.Lookup(claim); !ok {
+			return unknownClaim(claim)
+		}
+		r := reproduceCmd{Claims: []string{claim}, Seeds: c.Seeds, Seed: 1, Short: c.Short, jsonFlag: c.jsonFlag, outFlag: c.outFlag, workFlags: c.workFlags}
+		if c.Seed != nil {
+			r.Seed = *c.Seed
+		}
+		return r.Run(a)
+	case isHeadline:
+		h := headlineCmd{Seeds: c.Seeds, common: c.common}
+		if h.Seeds == 0 {
+			h.Seeds = 3
+		}
+		return h.Run(a)
+	}
+	return (&sweepRunCmd{Of: []string{c.Of}, Seeds: c.Seeds, Shard: c.Shard, DryRun: c.DryRun, tableFlags: tableFlags{Steps: true}, common: c.common}).Run(a)
+}
