@@ -9,7 +9,6 @@ import (
 
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/recipe"
 )
 
 // movedTokens compares the training forward with the log-probs before the update.
@@ -41,7 +40,7 @@ func (c *movedTokens) findings(o *Options) (found []Finding, columns []looked) {
 	}
 	once := false
 	if o.Config != nil {
-		if run, err := recipe.Load("default", o.Config.Assignments()...); err == nil {
+		if run, err := o.Config.Recipe(); err == nil {
 			once = run.Learner.Updates() == 1
 		}
 	}

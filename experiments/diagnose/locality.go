@@ -3,6 +3,7 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
@@ -90,11 +91,9 @@ func dimensions(cap int) []dimension {
 
 // hashText is FNV-1a of a name.
 func hashText(s string) uint64 {
-	h := uint64(hashStart)
-	for _, b := range []byte(s) {
-		h = (h ^ uint64(b)) * 1099511628211
-	}
-	return h
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	return h.Sum64()
 }
 
 // locus is a small set of tokens that holds most of a gap.

@@ -410,7 +410,7 @@ const idle = 1e-4
 // active tries a configuration on the tokens.
 func (t *trial) active(c *foreign.Config, r *Report) (a *Active, run recipe.Recipe) {
 	a = &Active{Framework: c.Framework, Recipe: c.Pipeline.Recipe(), Configured: c.Configured(), Notes: c.Notes, Known: true}
-	run, refused := recipe.Load("default", c.Assignments()...)
+	run, refused := c.Recipe()
 	corrects := refused == nil && weighsByRollout(run)
 	a.Configured = a.Configured || corrects
 	if c.Off != "" {

@@ -8,13 +8,12 @@
 //	c.Off, c.Notes                                // why it would do nothing; what a recipe cannot say
 //	text, notes := foreign.Write("trl", r)        // GRPOConfig(...), and what TRL cannot say
 //
-// Package source takes the text apart: YAML or JSON, TOML, a Python call, a script. What the
-// settings mean is a table per framework (parseTable) and a function that reads what several
-// keys say together. Whose they are, the keys decide; where two frameworks fit alike, both are
-// named, and ReadAs takes the right name. Every setting of the text is in Config.Settings: taken over,
-// not taken over and why, or without effect here. A key that is a letter or two from one of the
-// correction is a fault.
+// Package source takes the text apart: YAML or JSON, TOML, a Python call, a script. What the settings mean is a table per
+// framework, in the folder tables: its keys, the fields of a recipe that they set or why they set none, its defaults, what was removed,
+// and rows of what several keys say together (see group). The same rows are the reader, the writer and the page of a framework; what they
+// cannot say is code (see hooks). Whose they are, the keys decide; where two frameworks fit alike, both are named, and ReadAs takes the
+// right name. Every setting of the text is in Config.Settings: taken over, not taken over and why, or without effect here. A key that
+// is a letter or two from one of the correction is a fault.
 //
-// One framework is one file or two: its keys, their defaults, and what they mean here. They
-// were read in the frameworks' source, of 2026, whose files the tables name.
+// The tables were read in the frameworks' source, of 2026, whose files they name.
 package foreign

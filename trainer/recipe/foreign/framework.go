@@ -80,6 +80,9 @@ func (c *Config) correction() []string {
 	return list
 }
 
+// Recipe is the default recipe with what the configuration states.
+func (c *Config) Recipe() (recipe.Recipe, error) { return recipe.Load("default", c.Assignments()...) }
+
 // Changes are the assignments, to be applied to a recipe.
 func (c *Config) Changes() ([]recipe.Change, error) {
 	var list []recipe.Change
