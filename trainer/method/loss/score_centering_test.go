@@ -1,0 +1,107 @@
+package loss
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// randomLaw is a law over n tokens with logits of that spread around others.
+func randomLaw(rng *rand.Rand, around []float64, spread float64, n int) []float64 {
+	z := make([]float64, n)
+	for v := range z {
+		z[v] = spread * (2*rng.Float64() - 1)
+		if around != nil {
+			z[v] += around[v]
+		}
+	}
+	return lawsOf([][]float64{z})[0]
+}
+
+// expected is the expectation over the sampler of the logits' gradient for a constant advantage: base gives a
+// token's derivative with respect to its log-prob.
+func expected(laws policies[float64], h *head, by centering, a float64, base func(y int) float64) []float64 {
+	sum := make([]float64, len(laws.now))
+	for y, logq := range laws.roll {
+		g := make([]float64, len(sum))
+		centre(h, by, laws, a, g, a)
+		slope := base(y)
+		for v := range g {
+			onehot := 0.0
+			if v == y {
+				onehot = 1
+			}
+			sum[v] += math.Exp(logq) * (g[v] + slope*(onehot-math.Exp(laws.now[v])))
+		}
+	}
+	return sum
+}
+
+// Over the whole vocabulary the expectation of the gradient under the sampler is zero for equal advantages,
+// whatever the engines and the weights; over a head it is small, and smaller over a larger head.
+func TestCenteredGradientHasNoDrift(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		roll := randomLaw(rng, nil, 3, 12)
+		old := randomLaw(rng, roll, 0.5, 12)
+		laws := policies[float64]{now: randomLaw(rng, old, 0.5, 12), old: old, roll: roll}
+		for _, a := range []float64{-1.5, 2} {
+			ppo, ipo := &CenteredPPO{EpsLow: 0.2, EpsHigh: 0.28, Cap: 1.2}, &CenteredIPO{Delta: 0.05, Cap: 1.5}
+			forms := map[string]struct {
+				by   centering
+				base func(y int) float64
+			}{
+				"ppo": {ppo, func(y int) float64 {
+					r := math.Exp(laws.now[y] - old[y])
+					return min(math.Exp(old[y]-roll[y]), ppo.Cap) * clipped(a, r, r, 0.8, 1.28, 0, 0).dlogp
+				}},
+				"ipo": {ipo, func(y int) float64 {
+					if math.Abs(math.Exp(laws.now[y])-math.Exp(roll[y])) > ipo.Delta {
+						return 0
+					}
+					return -a * min(math.Exp(laws.now[y]-roll[y]), ipo.Cap)
+				}},
+			}
+			for _, weights := range []string{"none", "tis", "mis"} {
+				l := &ScoreCentering{Weights: weights, Cap: 1.3, Low: 0.7, High: 1.6}
+				forms[weights] = struct {
+					by   centering
+					base func(y int) float64
+				}{l, func(y int) float64 { return -a * l.weight(math.Exp(laws.now[y]-roll[y])) }}
+			}
+			for name, form := range forms {
+				for v, g := range expected(laws, new(head), form.by, a, form.base) {
+					if math.Abs(g) > 1e-12 {
+						t.Fatalf("%s, A = %v: the expected gradient of logit %d is %g", name, a, v, g)
+					}
+				}
+			}
+			largest := func(size int) (x float64) {
+				for _, g := range expected(laws, &head{size: size, floor: 1e-6}, forms["none"].by, a, forms["none"].base) {
+					x = max(x, math.Abs(g))
+				}
+				return x
+			}
+			if top2, top8 := largest(2), largest(8); top2 < 1e-9 || top8 > top2 {
+				t.Errorf("the drift that is left is %g with a head of 2 and %g with one of 8", top2, top8)
+			}
+		}
+	}
+}
+
+// Where the engines agree the correction has no gradient: the loss is the plain policy gradient.
+func TestCenteringOfEqualEngines(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	law := randomLaw(rng, nil, 3, 12)
+	for _, size := range []int{0, 4} {
+		for _, by := range []centering{&ScoreCentering{Weights: "none"}, &ScoreCentering{Weights: "tis", Cap: 2}, &ScoreCentering{Weights: "mis", Low: 0.5, High: 5}, &CenteredPPO{EpsLow: 0.2, EpsHigh: 0.28, Cap: 2}} {
+			g := make([]float64, len(law))
+			centre(&head{size: size, floor: 1e-6}, by, policies[float64]{law, law, law}, 1, g, 1)
+			for v, x := range g {
+				if math.Abs(x) > 1e-12 {
+					t.Errorf("%T, head %d: the gradient of logit %d is %g", by, size, v, x)
+				}
+			}
+		}
+	}
+}
