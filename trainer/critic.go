@@ -41,6 +41,9 @@ func newCritic(s *Session) (stage, error) {
 	if !s.columns.value {
 		return nil, nil
 	}
+	if s.recipe.Critic.Trained() {
+		return newTrainedCritic(s), nil
+	}
 	return criticOf(s.recipe.Model.DModel, s.recipe.Rollout.MaxTokens), nil
 }
 
@@ -52,6 +55,9 @@ func (c *critic) run(s *Session) error {
 
 // newCriticFit makes the stage that fits the critic to the returns of the step.
 func newCriticFit(s *Session) (stage, error) {
+	if c := stageOf[*trainedCritic](s); c != nil {
+		return stageFunc(c.fit), nil
+	}
 	c := stageOf[*critic](s)
 	if c == nil {
 		return nil, nil

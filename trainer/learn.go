@@ -56,6 +56,9 @@ func (s *Session) update(step, number int, mini *batch.Batch) error {
 			return err
 		}
 	}
+	if c := r.Critic; c.Trained() && step < c.Warmup {
+		decision.Skip = true // the critic alone is trained
+	}
 	rate := decision.Scale * r.Learner.Optimizer.Rate(s.learner.Updates(), r.Steps*r.Learner.Updates())
 	if !decision.Skip {
 		s.learner.Update(rate)

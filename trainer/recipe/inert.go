@@ -57,6 +57,7 @@ func (r Recipe) Inert() []string {
 		notes = append(notes, note)
 	}
 	notes = append(notes, r.inertDistillation()...)
+	notes = append(notes, r.inertCritic()...)
 	notes = append(notes, r.inertForms()...)
 	if _, tool := r.Task.Params.(task.Tool); r.Rollout.LearnReplies && !tool {
 		notes = append(notes, "rollout.learn_replies: no tool writes in the task "+r.Task.Name+": leave it out, or take the task lookup")

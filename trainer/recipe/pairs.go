@@ -23,6 +23,7 @@ func (c *checker) pairs(r Recipe) {
 	c.counts(r)
 	c.kinds(r)
 	c.distillation(r)
+	c.critic(r)
 	c.countedTwice(r)
 	c.prefixValues(r)
 	c.layerTypes(r)

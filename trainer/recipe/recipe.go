@@ -104,6 +104,8 @@ type Recipe struct {
 	PrefixValues *PrefixValues `yaml:"prefix_values"`
 	// Advantage turns rewards into advantages.
 	Advantage Choice[advantage.Estimator] `yaml:"advantage" default:"grpo"`
+	// Critic values states for an advantage that reads values. Nil where the recipe has no such section: ridge.
+	Critic *Critic `yaml:"critic"`
 	// Correction handles the gap between the two engines.
 	Correction Correction `yaml:"correction"`
 	// Loss is the policy loss.

@@ -31,7 +31,7 @@ type FieldReference struct {
 // sources are the files that declare the sections. What a field means is said
 // once, in its comment, and read from there.
 //
-//go:embed recipe.go rollout.go routing.go cluster.go fleet.go fusion.go pool.go prefix_values.go distillation.go weightsync.go lora.go correction.go optimizer.go
+//go:embed recipe.go rollout.go routing.go cluster.go fleet.go fusion.go pool.go prefix_values.go distillation.go critic.go weightsync.go lora.go correction.go optimizer.go
 var sources embed.FS
 
 // Reference lists every field of a recipe in the order of its text, those of

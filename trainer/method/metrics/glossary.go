@@ -35,6 +35,8 @@ var glossary = []Term{
 	{"critic/advantages/*", "advantage", "", "A over generated tokens", "mean far from 0 means the baseline does not centre", verl},
 	{"critic/returns/*", "return", "", "Σ_{s≥t} gamma^(s−t)·r_s", "the critic's target", verl},
 	{"critic/values/*", "critic value", "", "V over generated tokens", "", verl},
+	{"critic/vf_loss", "critic loss", "", "mean over the step's critic updates of the mean of (V − return)²/2 over generated tokens", "", verl},
+	{"critic/vf_updates", "critic updates", "", "updates of the trained critic so far", "", ours},
 	{"critic/vf_explained_var", "explained variance", "", "1 − Var(return − V)/(Var(return) + 1e-5)", "1 for a perfect critic, 0 for a constant", verl},
 	{"reward/*/mean", "part of the reward", "", "mean_i R_ik", "of a reward of several parts", ours},
 	{"reward/*/share", "responses with this part", "", "share of responses with R_ik ≠ 0", "0: the part has no effect", ours},

@@ -1,0 +1,145 @@
+package trainer
+
+import (
+	"math"
+	"slices"
+
+	"driftlab/engine/column"
+	"driftlab/engine/learner"
+	"driftlab/precision/elementary"
+	"driftlab/trainer/engines"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/recipe"
+)
+
+// trainedCritic is a transformer of its own whose value head is the difference of two rows of the output
+// head, of the tokens padding and begin-of-sequence, which no response contains:
+//
+//	z = logit_0 - logit_1 = (w_0 - w_1)·h,  V = z, or low + (high-low)·(1/2 + atan(z)/π)
+//
+// So the kernels, the graph and AdamW of a learner train it as they are. Both rows are zero at the start,
+// and so is z; the body is a copy of the policy's.
+type trainedCritic struct {
+	recipe  recipe.Critic
+	learner *learner.Learner
+	updates int // per step
+	all     int // of the run
+	scored  batch.Scored
+	now     batch.Scored
+	target  valueTarget
+}
+
+// criticPolicy is how the critic reads a response: as it stands, without replay of routes or supports.
+var criticPolicy = learner.Policy{Temperature: 1}
+
+func newTrainedCritic(s *Session) stage {
+	c := &trainedCritic{recipe: *s.recipe.Critic, updates: s.recipe.Critic.Updates * s.recipe.Learner.Updates()}
+	c.all = c.updates * s.recipe.Steps
+	p := s.initial.Clone()
+	clear(p.Head[:2*p.Config.DModel])
+	settings := engines.LearnerSettings(s.recipe.Learner, c.recipe.Optimizer)
+	settings.Recompute = s.options.Recompute
+	c.learner = learner.New(p, settings, s.options.Workers)
+	c.target.recipe = c.recipe
+	return c
+}
+
+// Close releases the critic's workers.
+func (c *trainedCritic) Close() { c.learner.Close() }
+
+// run fills Value, of every token the value of the state that it was drawn in.
+func (c *trainedCritic) run(s *Session) error {
+	c.learner.Score(&c.scored, &s.batch.Sampled, learner.ScoreOptions{Policy: criticPolicy, Distributions: true, WithoutRoutes: true})
+	s.batch.Value = s.batch.Value[:0]
+	for n := range s.batch.Tokens() {
+		v, _ := c.target.value(c.scored.Dist, n, s.batch.Vocab)
+		s.batch.Value = append(s.batch.Value, v)
+	}
+	return nil
+}
+
+// fit makes the updates that a step has, on the returns of its batch.
+func (c *trainedCritic) fit(s *Session) error {
+	b := &s.batch
+	c.target.returns, c.target.values, c.target.mask, c.target.vocab = b.Return, b.Value, b.Mask, b.Vocab
+	loss := 0.0
+	for range c.updates {
+		report, err := c.learner.Gradient(&c.now, &b.Sampled, &c.target, learner.StepOptions{Policy: criticPolicy, Distributions: true})
+		if err != nil {
+			return err
+		}
+		loss += report.Loss / float64(c.updates)
+		if !report.Skipped {
+			c.learner.Update(c.recipe.Optimizer.Rate(c.learner.Updates(), c.all))
+		}
+	}
+	s.log("critic/vf_loss", loss)
+	s.log("critic/vf_updates", float64(c.learner.Updates()))
+	return c.learner.CheckWeights()
+}
+
+// valueTarget is the critic's objective: the mean squared error of the values of the generated tokens, halved.
+type valueTarget struct {
+	recipe          recipe.Critic
+	returns, values []float64 // returns, and values before the step
+	mask            []bool
+	vocab           int
+}
+
+// value is that of the state of token n, and its derivative with respect to z.
+func (v *valueTarget) value(dist []float32, n, vocab int) (value, slope float64) {
+	z := float64(dist[n*vocab]) - float64(dist[n*vocab+1])
+	if !v.recipe.Bounded {
+		return z, 1
+	}
+	width := v.recipe.High - v.recipe.Low
+	return v.recipe.Low + float64(width*(0.5+elementary.Atan(z)/math.Pi)), width / (math.Pi * (1 + float64(z*z)))
+}
+
+// Eval computes the loss over the generated tokens.
+func (v *valueTarget) Eval(out *column.Grad, now *column.Scored) error {
+	tokens := len(v.mask)
+	out.Reset(tokens)
+	out.NeedLogits(tokens, v.vocab)
+	count := 0.0
+	for _, generated := range v.mask {
+		if generated {
+			count++
+		}
+	}
+	for n, generated := range v.mask {
+		if !generated {
+			continue
+		}
+		value, slope := v.value(now.Dist, n, v.vocab)
+		gap := value - v.returns[n]
+		if c := v.recipe.Clip; c > 0 {
+			held := min(max(value, v.values[n]-c), v.values[n]+c)
+			if far := held - v.returns[n]; far*far > gap*gap {
+				gap, slope = far, 0 // the value has moved as far as it may
+			}
+		}
+		out.Loss += float64(gap*gap) / (2 * count)
+		d := gap * slope / count
+		out.DLogits[n*v.vocab] += d
+		out.DLogits[n*v.vocab+1] -= d
+	}
+	return nil
+}
+
+// AppendState appends the weights, the moments of AdamW and the number of updates.
+func (c *trainedCritic) AppendState(dst []byte) []byte {
+	state := c.learner.State()
+	return method.AppendState(dst, c.learner.Params().Theta, state.First, state.Second, state.Updates, state.Scale, state.Clean)
+}
+
+// SetState takes what AppendState appended.
+func (c *trainedCritic) SetState(data []byte) error {
+	state := c.learner.State()
+	state.First, state.Second = slices.Clone(state.First), slices.Clone(state.Second)
+	if err := method.ReadState(data, c.learner.Params().Theta, state.First, state.Second, &state.Updates, &state.Scale, &state.Clean); err != nil {
+		return err
+	}
+	return c.learner.SetState(state)
+}

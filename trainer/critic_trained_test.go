@@ -1,0 +1,91 @@
+package trainer
+
+import (
+	"bytes"
+	"math"
+	"testing"
+)
+
+// A trained critic learns a return that the text decides, within its bounds: here that of a
+// response is 1 if its prompt's first operand is even.
+func TestTrainedCriticFits(t *testing.T) {
+	for _, section := range []string{"critic={optimizer: {lr: 3e-3}, updates: 40}", "critic={optimizer: {lr: 3e-3}, updates: 40, bounded: true, clip: 2}"} {
+		s := sessionOf(t, Options{}, "advantage=gae", section)
+		c := stageOf[*trainedCritic](s)
+		runTo(t, s, 0, "advantage.critic")
+		for n := range s.batch.Value {
+			if want := c.recipe.Low + float64((c.recipe.High-c.recipe.Low)/2); c.recipe.Bounded && s.batch.Value[n] != want || !c.recipe.Bounded && s.batch.Value[n] != 0 {
+				t.Fatalf("%s: the first value is %v", section, s.batch.Value[n])
+			}
+		}
+		s.batch.Return = make([]float64, s.batch.Tokens())
+		for i := range s.batch.Len() {
+			from, to := s.batch.Span(i)
+			for n := from; n < to; n++ {
+				s.batch.Return[n] = float64(s.batch.Prompt[i][2] % 2)
+			}
+		}
+		distance := func() (sum float64) {
+			if err := c.run(s); err != nil {
+				t.Fatal(err)
+			}
+			for n, generated := range s.batch.Mask {
+				if generated {
+					sum += math.Pow(s.batch.Value[n]-s.batch.Return[n], 2)
+				}
+				if c.recipe.Bounded && (s.batch.Value[n] < c.recipe.Low || s.batch.Value[n] > c.recipe.High) {
+					t.Fatalf("%s: the value %v lies outside the bounds", section, s.batch.Value[n])
+				}
+			}
+			return sum
+		}
+		before := distance()
+		if err := c.fit(s); err != nil {
+			t.Fatal(err)
+		}
+		if after := distance(); !(after < before/4) {
+			t.Errorf("%s: the squared error is %.3g after 40 updates, %.3g before", section, after, before)
+		}
+	}
+}
+
+// A critic that takes up another's state goes on with the same values; a state of another size is refused.
+func TestTrainedCriticState(t *testing.T) {
+	sets := []string{"advantage=gae", "critic={optimizer: {lr: 3e-3}, updates: 2}"}
+	first, second := sessionOf(t, Options{}, sets...), sessionOf(t, Options{}, sets...)
+	if err := first.Step(0); err != nil {
+		t.Fatal(err)
+	}
+	a, b := stageOf[*trainedCritic](first), stageOf[*trainedCritic](second)
+	state := a.AppendState(nil)
+	if err := b.SetState(state); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(state, b.AppendState(nil)) {
+		t.Error("the state that was taken up is another one")
+	}
+	if b.SetState(state[:len(state)-1]) == nil {
+		t.Error("a state that is cut is taken up")
+	}
+}
+
+// In the first steps of a warm-up the policy stays as it is, and the critic moves.
+func TestCriticWarmup(t *testing.T) {
+	s := sessionOf(t, Options{}, "advantage=gae", "critic={warmup: 1}", "steps=3")
+	before := append([]float32(nil), s.Params().Theta...)
+	for step, moves := range []bool{false, true} {
+		if err := s.Step(step); err != nil {
+			t.Fatal(err)
+		}
+		moved := false
+		for i, x := range s.Params().Theta {
+			moved = moved || x != before[i]
+		}
+		if moved != moves {
+			t.Errorf("step %d: the policy has moved: %t", step, moved)
+		}
+		if got := stageOf[*trainedCritic](s).learner.Updates(); got != step+1 {
+			t.Errorf("step %d: %d updates of the critic", step, got)
+		}
+	}
+}
