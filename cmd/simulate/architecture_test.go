@@ -84,7 +84,7 @@ var layers = []layer{
 	{"experiments/measurements", "experiments/claims/claim experiments/measure engine/kernel " + shown + session},
 	{"experiments/claims", "experiments/claims/claim experiments/measurements experiments/studies"},
 	{"experiments/sources", "experiments/claims experiments/claims/claim experiments/table results results/figure results/stats trainer/recipe"},
-	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/study experiments/table " + shown + session},
+	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/study experiments/study/judge experiments/table " + shown + session},
 	{"experiments", "experiments/measure experiments/run experiments/studies experiments/study experiments/study/judge " + shown + session},
 	{"experiments/live", "experiments/measure results/figure results/lab/picture " + session},
 	{"experiments/lesson", "experiments experiments/claims/claim experiments/measurements experiments/explain experiments/live experiments/measure experiments/run results/lab results/figure results/lab/picture " + session},

@@ -22,7 +22,7 @@ func (m *weightSpreads) Measure(ctx context.Context, e *claim.Env, o *claim.Obse
 	if err != nil {
 		return err
 	}
-	b := e.Graded(p, claim.Numerics("fp32"), claim.Numerics("fp32"), m.Groups[e.Size])
+	b := graded(e, p, numerics("fp32"), numerics("fp32"), m.Groups[e.Size])
 	b.Now.Logp = b.Old.Logp
 	var spreads []float64
 	for _, name := range m.Aggregations {

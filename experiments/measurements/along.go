@@ -24,22 +24,22 @@ type along struct {
 
 // Measure records the prefix lengths of the first pair, and the figures.
 func (m *along) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	o.Set("lengths", claim.PrefixLengths(m.Pairs[0].Tokens.of(e))...)
+	o.Set("lengths", prefixLengths(m.Pairs[0].Tokens.of(e))...)
 	var b *batch.Batch
-	var q claim.Probe
+	var q probe
 	for _, p := range m.Pairs {
 		if p.Replay == "" || b == nil {
 			var err error
 			if q, err = p.probe(ctx, e); err != nil {
 				return err
 			}
-			b = e.Sample(q)
+			b = sample(e, q)
 		}
 		p.score(e, b, q)
 		for _, r := range p.Record {
 			switch r.name {
 			case "product":
-				o.Set(r.value, accumulated(b, claim.PrefixLengths(q.Tokens))...)
+				o.Set(r.value, accumulated(b, prefixLengths(q.Tokens))...)
 			case "quarters":
 				plain, matched := quarters(b, q.Tokens)
 				o.Set(r.value+" quarters", plain...)
@@ -55,7 +55,7 @@ func (m *along) Measure(ctx context.Context, e *claim.Env, o *claim.Observation)
 // accumulated is the mean |log product ratio| over the first tokens of those numbers.
 func accumulated(b *batch.Batch, lengths []float64) []float64 {
 	var out []float64
-	for _, sums := range claim.ProductRatios(b, lengths) {
+	for _, sums := range logProducts(b, lengths) {
 		out = append(out, stats.Average(stats.Magnitudes(sums)))
 	}
 	return out
@@ -69,7 +69,7 @@ func quarters(b *batch.Batch, length int) (plain, matched []float64) {
 	plain, matched = make([]float64, 4), make([]float64, 4)
 	var count [4]float64
 	var inBin, binCount [4][bins]float64
-	e := claim.LogRatios(b)
+	e := logRatiosOf(b)
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {

@@ -32,7 +32,7 @@ func (m *factors) Measure(ctx context.Context, e *claim.Env, o *claim.Observatio
 	}
 	l := measure.NewLearner(p, m.Learner.Numerics)
 	defer l.Close()
-	parts := claim.Minibatches(e.Graded(p, m.Rollout.Numerics, m.Learner.Numerics, m.Groups.of(e)), 1)
+	parts := minibatches(graded(e, p, m.Rollout.Numerics, m.Learner.Numerics, m.Groups.of(e)), 1)
 	b := parts[0]
 	var identity, first float64
 	for round := range m.Updates {
@@ -43,11 +43,11 @@ func (m *factors) Measure(ctx context.Context, e *claim.Env, o *claim.Observatio
 		if round == 0 {
 			first = outsideClip(staleness)
 		}
-		for n, engine := range claim.LogRatios(b) {
+		for n, engine := range logRatiosOf(b) {
 			identity = max(identity, math.Abs(engine+staleness[n]-(b.Now.Logp[n]-b.LogpRoll[n])))
 		}
 	}
-	twin, fresh := e.Graded(p, m.Learner.Numerics, m.Learner.Numerics, 2), measure.NewLearner(p, m.Learner.Numerics)
+	twin, fresh := graded(e, p, m.Learner.Numerics, m.Learner.Numerics, 2), measure.NewLearner(p, m.Learner.Numerics)
 	defer fresh.Close()
 	if err := fresh.Gradient(twin, method.New[loss.PPOClip]()); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (m *opsmSets) Measure(ctx context.Context, e *claim.Env, o *claim.Observati
 	}
 	l := measure.NewLearner(p, m.Learner.Numerics)
 	defer l.Close()
-	parts := claim.Minibatches(e.Graded(p, m.Rollout.Numerics, m.Learner.Numerics, m.Groups.of(e)), 1)
+	parts := minibatches(graded(e, p, m.Rollout.Numerics, m.Learner.Numerics, m.Groups.of(e)), 1)
 	different, masked := 0.0, make([]float64, len(m.Deltas))
 	for _, rounds := range m.Updates {
 		if err := l.Update(parts, method.New[loss.PPOClip](), m.Rate, rounds); err != nil {
@@ -122,7 +122,7 @@ func compareOPSM(b *batch.Batch, delta float64) (alone, dropped float64, err err
 // rejected says which tokens a mask removes from the policy term of the current
 // weights, with the ratio taken against the rollout engine.
 func rejected(b *batch.Batch, m correction.Masking) ([]bool, error) {
-	own := claim.Minibatches(b, 1)[0]
+	own := minibatches(b, 1)[0]
 	p := correction.Pipeline{Mode: correction.Bypass, Masks: []correction.Masking{m}}
 	for _, s := range []correction.Stage{correction.AtBatch, correction.AtStep} {
 		if err := p.Apply(own, s); err != nil {
@@ -150,8 +150,8 @@ func (m *skew) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) 
 	if err != nil {
 		return err
 	}
-	b := e.Graded(p, m.Rollout.Numerics, m.Learner.Numerics, m.Groups.of(e))
-	up, down := skews(b.Advantage, claim.LogRatios(b))
+	b := graded(e, p, m.Rollout.Numerics, m.Learner.Numerics, m.Groups.of(e))
+	up, down := skews(b.Advantage, logRatiosOf(b))
 	o.Set(m.Figure, up, down)
 	return nil
 }

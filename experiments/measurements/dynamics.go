@@ -82,7 +82,7 @@ type randomStart struct {
 
 // Measure draws the time and makes the runs.
 func (m *randomStart) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	start := fmt.Sprintf("%.4f", m.Low+float64(m.Width*e.Rand(claim.PromptStream).Float64()))
+	start := fmt.Sprintf("%.4f", m.Low+float64(m.Width*e.Rand(promptStream).Float64()))
 	t := m.Training
 	t.Arms = slices.Clone(t.Arms)
 	for i, a := range t.Arms {
@@ -117,8 +117,8 @@ func surgesOf(j *claim.Judge, rates []string, arm string) (s surges) {
 			name := claim.AtLR(arm, rate)
 			reward, length := o.List(claim.ArmColumn(name, surgeReward)), o.List(claim.ArmColumn(name, surgeLength))
 			first, end := stats.Average(length[:min(20, len(length))]), float64(len(length))
-			at := claim.FirstWindow(length, func(_, mean float64) bool { return mean > surgeGrowth*first })
-			means := claim.Windows(reward)
+			at := firstWindow(length, func(_, mean float64) bool { return mean > surgeGrowth*first })
+			means := windows(reward)
 			if len(means) > 0 && !record.HasCollapsed(stats.Max(means), means[len(means)-1]) {
 				s.healthy++
 				if !math.IsInf(at, 1) {
@@ -127,7 +127,7 @@ func surgesOf(j *claim.Judge, rates []string, arm string) (s surges) {
 				continue
 			}
 			s.collapsed++
-			each[i] = append(each[i], min(claim.FirstWindow(reward, record.HasCollapsed), end)-min(at, end))
+			each[i] = append(each[i], min(firstWindow(reward, record.HasCollapsed), end)-min(at, end))
 		}
 	}
 	s.leads = j.Pooled(each)

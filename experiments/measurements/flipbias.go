@@ -74,10 +74,10 @@ const tkdPairs = 2
 func newGradientBias(e *claim.Env, experts, responses, chunk int, lengths []int) *gradientBias {
 	const vocab = 64
 	k := &gradientBias{lengths: lengths, chunk: chunk, noiseSeed: e.Seed, params: thin(e, experts, vocab, longest(lengths)+8)}
-	k.weights = engine.NewWeights(k.params.Config, claim.Numerics("fp32"))
+	k.weights = engine.NewWeights(k.params.Config, numerics("fp32"))
 	k.weights.Publish(k.params, 0)
 	k.pass, k.grad = engine.NewPass(k.params.Config, 1), model.New(k.params.Config)
-	k.b = e.Sample(claim.Probe{Params: k.params, Rollout: claim.Numerics("fp32"), Sequences: responses, Tokens: k.length()})
+	k.b = sample(e, probe{Params: k.params, Rollout: numerics("fp32"), Sequences: responses, Tokens: k.length()})
 	k.lead = len(k.b.Prompt[0]) - 1
 	k.reward = make([]float64, vocab)
 	for i, a := range e.Rand(tkdRewardStream).Perm(vocab) {

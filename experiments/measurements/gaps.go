@@ -33,19 +33,19 @@ type pair struct {
 }
 
 // probe asks for the responses of a pair.
-func (p *pair) probe(ctx context.Context, e *claim.Env) (claim.Probe, error) {
+func (p *pair) probe(ctx context.Context, e *claim.Env) (probe, error) {
 	params, err := p.Model.params(ctx, e)
-	return claim.Probe{Params: params, Rollout: p.Rollout.Numerics, Sequences: p.Sequences.of(e), Tokens: p.Tokens.of(e), Stops: p.Stops, TopP: p.TopP,
+	return probe{Params: params, Rollout: p.Rollout.Numerics, Sequences: p.Sequences.of(e), Tokens: p.Tokens.of(e), Stops: p.Stops, TopP: p.TopP,
 		Distributions: p.Distributions, Gates: p.Gates}, err
 }
 
 // score scores responses as the pair's learner does.
-func (p *pair) score(e *claim.Env, b *batch.Batch, q claim.Probe) metrics.Gap {
+func (p *pair) score(e *claim.Env, b *batch.Batch, q probe) metrics.Gap {
 	switch p.Replay {
 	case "routes":
-		return claim.Replayed(b, q.Params, p.Learner.Numerics, p.Distributions)
+		return replayed(b, q.Params, p.Learner.Numerics, p.Distributions)
 	case "gates":
-		return claim.Gated(b, q.Params, p.Learner.Numerics)
+		return gated(b, q.Params, p.Learner.Numerics)
 	}
 	measure.Score(b, q.Params, measure.Scoring{Numerics: p.Learner.Numerics, Distributions: p.Distributions, Workers: workers(e)})
 	return metrics.Compare(b)
@@ -76,9 +76,9 @@ var gapMetrics = map[string]func(b *batch.Batch, g metrics.Gap) []float64{
 	"entropy":                  func(b *batch.Batch, _ metrics.Gap) []float64 { return []float64{stats.Average(b.Old.Entropy)} },
 	"tokens":                   func(b *batch.Batch, _ metrics.Gap) []float64 { return []float64{float64(b.Tokens())} },
 	"tokens beyond 2":          func(b *batch.Batch, _ metrics.Gap) []float64 { return []float64{beyond(b, math.Ln2)} },
-	"share outside [0.8, 1.2]": func(b *batch.Batch, _ metrics.Gap) []float64 { return []float64{outsideClip(claim.LogRatios(b))} },
+	"share outside [0.8, 1.2]": func(b *batch.Batch, _ metrics.Gap) []float64 { return []float64{outsideClip(logRatiosOf(b))} },
 	"tokens outside [0.8, 1.2]": func(b *batch.Batch, _ metrics.Gap) []float64 {
-		return []float64{math.Round(float64(outsideClip(claim.LogRatios(b)) * float64(b.Tokens())))}
+		return []float64{math.Round(float64(outsideClip(logRatiosOf(b)) * float64(b.Tokens())))}
 	},
 	"largest KL of the first 4, 8, 16 and 32 tokens": func(b *batch.Batch, _ metrics.Gap) []float64 { return largestKL(b, []int{4, 8, 16, 32}) },
 }
@@ -123,7 +123,7 @@ func (g *gapGroup) UnmarshalYAML(n *yaml.Node) error {
 			return fmt.Errorf("line %d: pair %d lacks rollout, learner, sequences or tokens", n.Line, i+1)
 		}
 		if p.Ranks > 1 {
-			g.pairs[i].Rollout.Numerics = claim.TensorParallel(p.Rollout.Numerics, p.Ranks)
+			g.pairs[i].Rollout.Numerics = tensorParallel(p.Rollout.Numerics, p.Ranks)
 		}
 	}
 	for _, r := range raw.Record {
@@ -138,7 +138,7 @@ func (g *gapGroup) UnmarshalYAML(n *yaml.Node) error {
 // Measure records the figures, group by group. Pairs with the same rollouts score the same responses.
 func (m *gaps) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
 	type rollouts struct {
-		q claim.Probe
+		q probe
 		b *batch.Batch
 	}
 	sampled := map[string]rollouts{}
@@ -157,7 +157,7 @@ func (m *gaps) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) 
 				if err != nil {
 					return err
 				}
-				r = rollouts{q, e.Sample(q)}
+				r = rollouts{q, sample(e, q)}
 				sampled[key] = r
 			}
 			gap := p.score(e, r.b, r.q)
@@ -175,7 +175,7 @@ func (m *gaps) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) 
 // beyond counts the tokens whose log-ratio is beyond ±bound.
 func beyond(b *batch.Batch, bound float64) float64 {
 	n := 0.0
-	for _, e := range claim.LogRatios(b) {
+	for _, e := range logRatiosOf(b) {
 		if math.Abs(e) > bound {
 			n++
 		}

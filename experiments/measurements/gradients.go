@@ -33,8 +33,8 @@ func (m *tailGradients) Measure(ctx context.Context, e *claim.Env, o *claim.Obse
 	if err != nil {
 		return err
 	}
-	fp32 := claim.Numerics("fp32")
-	b := e.Graded(first, fp32, fp32, m.Groups.of(e))
+	fp32 := numerics("fp32")
+	b := graded(e, first, fp32, fp32, m.Groups.of(e))
 	_, later, err := e.Trained(ctx, nil, m.Updates.of(e), claim.SetLR(m.Rate))
 	if err != nil {
 		return err
@@ -102,8 +102,8 @@ func (m *baselineVariances) Measure(ctx context.Context, e *claim.Env, o *claim.
 	if err != nil {
 		return err
 	}
-	fp32 := claim.Numerics("fp32")
-	b := e.Graded(p, fp32, fp32, m.Groups.of(e))
+	fp32 := numerics("fp32")
+	b := graded(e, p, fp32, fp32, m.Groups.of(e))
 	halve(b)
 	l := measure.NewLearner(p, fp32)
 	defer l.Close()

@@ -36,7 +36,7 @@ func (m *configurations) numerics(kind, ranks int) engine.Numerics {
 	k := m.Kinds[kind]
 	n := k.Numerics.Numerics
 	if !k.Fixed {
-		n = claim.TensorParallel(n, ranks)
+		n = tensorParallel(n, ranks)
 	}
 	if k.BatchVariant {
 		n.Reduction.BatchVariant = true
@@ -51,13 +51,13 @@ func (m *configurations) Measure(ctx context.Context, e *claim.Env, o *claim.Obs
 		if err != nil {
 			return err
 		}
-		prompts := claim.Prompts(e.Rand(claim.PromptStream), p.Config.Vocab, f.Prompts.of(e))
+		prompts := promptsFor(e.Rand(promptStream), p.Config.Vocab, f.Prompts.of(e))
 		var distinct, kl []float64
 		for kind := range m.Kinds {
 			outputs := make([][][]int32, len(prompts))
 			for _, slots := range m.Slots {
 				for _, ranks := range m.Ranks {
-					b := e.Sample(claim.Probe{Params: p, Rollout: m.numerics(kind, ranks), Sequences: len(prompts), Slots: slots, Tokens: f.Tokens.of(e), Prompts: prompts, Greedy: true})
+					b := sample(e, probe{Params: p, Rollout: m.numerics(kind, ranks), Sequences: len(prompts), Slots: slots, Tokens: f.Tokens.of(e), Prompts: prompts, Greedy: true})
 					for i := range prompts {
 						from, to := b.Span(i)
 						outputs[i] = distinctTexts(outputs[i], b.Token[from:to])
@@ -72,7 +72,7 @@ func (m *configurations) Measure(ctx context.Context, e *claim.Env, o *claim.Obs
 				mean += float64(len(texts)) / float64(len(outputs))
 			}
 			distinct = append(distinct, mean)
-			b := e.Sample(claim.Probe{Params: p, Rollout: m.numerics(kind, slices.Max(m.Ranks)), Sequences: len(prompts), Tokens: f.Tokens.of(e), Prompts: prompts, Distributions: true})
+			b := sample(e, probe{Params: p, Rollout: m.numerics(kind, slices.Max(m.Ranks)), Sequences: len(prompts), Tokens: f.Tokens.of(e), Prompts: prompts, Distributions: true})
 			measure.Score(b, p, measure.Scoring{Numerics: m.numerics(kind, slices.Min(m.Ranks)), Distributions: true})
 			kl = append(kl, metrics.Compare(b).ExactKL)
 		}
@@ -127,8 +127,8 @@ func (m *copies) Measure(ctx context.Context, e *claim.Env, o *claim.Observation
 
 // decode decodes copies of the prompts among fillers.
 func (m *copies) decode(e *claim.Env, p *model.Params, n engine.Numerics, each int) (distinct, split float64) {
-	rng, length := e.Rand(claim.PromptStream), m.Tokens.of(e)
-	own := claim.Prompts(rng, p.Config.Vocab, m.Prompts)
+	rng, length := e.Rand(promptStream), m.Tokens.of(e)
+	own := promptsFor(rng, p.Config.Vocab, m.Prompts)
 	var prompts [][]int32
 	var owner []int
 	for range each {
@@ -143,7 +143,7 @@ func (m *copies) decode(e *claim.Env, p *model.Params, n engine.Numerics, each i
 			prompts, owner = append(prompts, filler), append(owner, -1)
 		}
 	}
-	b := e.Sample(claim.Probe{Params: p, Rollout: n, Sequences: len(prompts), Tokens: length, Slots: m.Slots, Prompts: prompts, Greedy: true})
+	b := sample(e, probe{Params: p, Rollout: n, Sequences: len(prompts), Tokens: length, Slots: m.Slots, Prompts: prompts, Greedy: true})
 	for k := range own {
 		d, s := differing(b, owner, k, length)
 		distinct += float64(d / float64(m.Prompts))

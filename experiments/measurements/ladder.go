@@ -23,8 +23,8 @@ import (
 // in four parts, and a decoding step splits the keys. The learner computes in the
 // same format, each sum in one chain: nothing but order differs.
 func serving(format string) engine.Numerics {
-	decoding := claim.Numerics("bf16-flash-decoding")
-	return claim.Named(claim.SplitK(claim.Numerics(format)), format+"-serving", func(n *engine.Numerics) {
+	decoding := numerics("bf16-flash-decoding")
+	return renamed(splitK(numerics(format)), format+"-serving", func(n *engine.Numerics) {
 		n.Attention, n.Tile, n.Splits = decoding.Attention, decoding.Tile, decoding.Splits
 	})
 }
@@ -67,13 +67,13 @@ func (*gapLadder) Measure(ctx context.Context, e *claim.Env, o *claim.Observatio
 }
 
 // probe asks the rung's model of this replication for its answers, in the rollout engine.
-func (r rung) probe(ctx context.Context, e *claim.Env) (claim.Probe, error) {
+func (r rung) probe(ctx context.Context, e *claim.Env) (probe, error) {
 	p, err := r.warm(ctx, e)
 	if err != nil {
-		return claim.Probe{}, err
+		return probe{}, err
 	}
-	t, rng := r.prose(), e.Rand(claim.PromptStream)
-	q := claim.Probe{Params: p, Rollout: serving("bf16"), Sequences: r.Answers, Tokens: t.MaxResponse(), Stops: true, Distributions: true}
+	t, rng := r.prose(), e.Rand(promptStream)
+	q := probe{Params: p, Rollout: serving("bf16"), Sequences: r.Answers, Tokens: t.MaxResponse(), Stops: true, Distributions: true}
 	for range r.Answers {
 		q.Prompts = append(q.Prompts, task.Draw(t, rng).Tokens)
 	}
@@ -87,11 +87,11 @@ func (r rung) measure(ctx context.Context, e *claim.Env, o *claim.Observation) e
 	if err != nil {
 		return err
 	}
-	bf16 := claim.Numerics("bf16")
-	b, g := e.Measure(q, bf16)
+	bf16 := numerics("bf16")
+	b, g := measuredGap(e, q, bf16)
 	values := []float64{stats.Average(b.Old.Entropy), perAnswer(g), float64(g.Tokens), g.ExactKL, g.K3, beyond(b, math.Ln2), g.ExactKL * perAnswer(g)}
 	if r.Family == moeFamily {
-		again := claim.Replayed(b, q.Params, bf16, true)
+		again := replayed(b, q.Params, bf16, true)
 		values = append(values, g.FlipRoute, g.FlipToken, again.ExactKL, again.K3, beyond(b, math.Ln2))
 	}
 	o.Set(r.Name(), values...)
@@ -99,7 +99,7 @@ func (r rung) measure(ctx context.Context, e *claim.Env, o *claim.Observation) e
 		return err
 	}
 	q.Rollout = serving("fp16")
-	_, g = e.Measure(q, claim.Numerics("fp16"))
+	_, g = measuredGap(e, q, numerics("fp16"))
 	o.Set(fp16Of(r), g.ExactKL, g.ExactKL*perAnswer(g))
 	return ctx.Err()
 }
@@ -135,17 +135,17 @@ func (m *modelFactors) Measure(ctx context.Context, e *claim.Env, o *claim.Obser
 		if err != nil {
 			return err
 		}
-		b := e.Sample(q)
+		b := sample(e, q)
 		gaps := func() (list []float64) {
 			for _, learner := range m.Learners {
-				list = append(list, scored(b, q.Params, claim.Numerics(learner)).ExactKL)
+				list = append(list, scored(b, q.Params, numerics(learner)).ExactKL)
 			}
 			return list
 		}
 		o.Set(own.Name, gaps()...)
 		if own.Raised != "" {
 			q.Params = r.withPublishedLogits(q.Params, b)
-			b = e.Sample(q)
+			b = sample(e, q)
 			o.Set(own.Raised, gaps()...)
 		}
 		if err := ctx.Err(); err != nil {
@@ -214,7 +214,7 @@ func (r rung) heldOut(p *model.Params, rng *rand.Rand) float64 {
 	for range b.Token {
 		b.Mask = append(b.Mask, true)
 	}
-	measure.Score(b, p, measure.Scoring{Numerics: claim.Numerics("fp32")})
+	measure.Score(b, p, measure.Scoring{Numerics: numerics("fp32")})
 	return -stats.Average(b.Old.Logp)
 }
 
@@ -234,8 +234,8 @@ func (r rung) measureLaw(ctx context.Context, e *claim.Env) ([]float64, error) {
 	}
 	values := make([]float64, roundingHigher+1)
 	values[lawLoss] = r.heldOut(q.Params, e.Rand(heldOutStream))
-	bf16, other := claim.Numerics("bf16"), claim.Numerics("torch-bf16")
-	b := e.Sample(q)
+	bf16, other := numerics("bf16"), numerics("torch-bf16")
+	b := sample(e, q)
 	g := scored(b, q.Params, bf16)
 	values[lawEntropy], values[lawLength], values[asTrained] = stats.Average(b.Old.Entropy), perAnswer(g), g.ExactKL
 	values[otherAsTrained] = scored(b, q.Params, other).ExactKL
@@ -245,10 +245,10 @@ func (r rung) measureLaw(ctx context.Context, e *claim.Env) ([]float64, error) {
 	q.Params = raised(q.Params, some, publishedLogit-logits.Mean)
 	logits = readLogits(q.Params, some)
 	values[logitHigher], values[roundingHigher] = logits.Mean, logits.Rounding
-	b = e.Sample(q)
+	b = sample(e, q)
 	values[higher], values[otherHigher] = scored(b, q.Params, bf16).ExactKL, scored(b, q.Params, other).ExactKL
 	q.Rollout = serving("fp16")
-	values[higherFP16] = scored(e.Sample(q), q.Params, claim.Numerics("fp16")).ExactKL
+	values[higherFP16] = scored(sample(e, q), q.Params, numerics("fp16")).ExactKL
 	return values, ctx.Err()
 }
 
@@ -335,12 +335,12 @@ func measureRouted(ctx context.Context, e *claim.Env) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	learner := claim.Numerics("bf16")
-	b, free := e.Measure(q, learner)
-	values := []float64{free.ExactKL, claim.Replayed(b, q.Params, learner, true).ExactKL}
+	learner := numerics("bf16")
+	b, free := measuredGap(e, q, learner)
+	values := []float64{free.ExactKL, replayed(b, q.Params, learner, true).ExactKL}
 	q.Params = r.withPublishedLogits(q.Params, b)
-	b, free = e.Measure(q, learner)
-	return append(values, free.ExactKL, claim.Replayed(b, q.Params, learner, true).ExactKL), ctx.Err()
+	b, free = measuredGap(e, q, learner)
+	return append(values, free.ExactKL, replayed(b, q.Params, learner, true).ExactKL), ctx.Err()
 }
 
 // publishedLogit is the mean logit of sampled tokens that a model is raised to: the middle of 16 to 32, where
@@ -362,7 +362,7 @@ type logitFigures struct {
 
 // readLogits computes them in fp32.
 func readLogits(p *model.Params, b *batch.Batch) (f logitFigures) {
-	measure.States(b, p, claim.Numerics("fp32"), false, func(pass *engine.Pass, rows []int) {
+	measure.States(b, p, numerics("fp32"), false, func(pass *engine.Pass, rows []int) {
 		vocabulary := p.Config.Vocab
 		for _, row := range rows {
 			z := pass.Logits()[row*vocabulary:][:vocabulary]
@@ -392,7 +392,7 @@ func raised(p *model.Params, b *batch.Batch, by float64) *model.Params {
 	width := p.Config.DModel
 	columns := make([][]float64, width)
 	var wanted []float64
-	measure.States(b, p, claim.Numerics("fp32"), false, func(pass *engine.Pass, rows []int) {
+	measure.States(b, p, numerics("fp32"), false, func(pass *engine.Pass, rows []int) {
 		square := 0.0
 		for _, row := range rows {
 			for i, v := range pass.Hidden()[row*width:][:width] {

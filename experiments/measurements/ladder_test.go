@@ -187,7 +187,7 @@ func TestRaised(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := e.Sample(q)
+	b := sample(e, q)
 	p := r.withPublishedLogits(q.Params, b)
 	if mean := readLogits(p, b).Mean; math.Abs(mean-publishedLogit) > 1 {
 		t.Errorf("the mean logit is %.2f, want %v", mean, publishedLogit)
@@ -196,9 +196,9 @@ func TestRaised(t *testing.T) {
 		numerics  string
 		low, high float64
 	}{{"fp32", 0, 1e-4}, {"bf16", 1e-3, 1}} {
-		measure.Score(b, q.Params, measure.Scoring{Numerics: claim.Numerics(c.numerics)})
+		measure.Score(b, q.Params, measure.Scoring{Numerics: numerics(c.numerics)})
 		before := append([]float64{}, b.Old.Logp...)
-		measure.Score(b, p, measure.Scoring{Numerics: claim.Numerics(c.numerics)})
+		measure.Score(b, p, measure.Scoring{Numerics: numerics(c.numerics)})
 		most := 0.0
 		for i, v := range b.Old.Logp {
 			most = max(most, math.Abs(v-before[i]))

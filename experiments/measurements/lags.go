@@ -97,8 +97,8 @@ func alarmLead(j *claim.Judge, rates, texts []string) []float64 {
 			if !claim.Collapsed(o.List(name)) {
 				continue
 			}
-			early := claim.FirstWindow(o.List(claim.ArmColumn(name, warning)), func(_, mean float64) bool { return mean < 0.3 })
-			late := claim.FirstWindow(o.List(claim.ArmColumn(name, falls)), record.HasCollapsed)
+			early := firstWindow(o.List(claim.ArmColumn(name, warning)), func(_, mean float64) bool { return mean < 0.3 })
+			late := firstWindow(o.List(claim.ArmColumn(name, falls)), record.HasCollapsed)
 			if !math.IsInf(early, 0) || !math.IsInf(late, 0) {
 				n := float64(len(o.List(claim.ArmColumn(name, warning))))
 				out[i] = append(out[i], min(late, n)-min(early, n))

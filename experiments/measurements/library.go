@@ -90,7 +90,7 @@ var Library = claim.Library{
 		"ceiling":         {Arguments: 2, Of: func(x ...[]float64) []float64 { return []float64{ceiling(x[0], x[1])} }},
 		"explained":       {Arguments: 2, Of: func(x ...[]float64) []float64 { return []float64{explained(x[0], x[1])} }},
 		"firstThird":      {Arguments: 1, Of: func(x ...[]float64) []float64 { return x[0][:len(x[0])/3] }},
-		"windows":         {Arguments: 1, Of: func(x ...[]float64) []float64 { return claim.Windows(x[0]) }},
+		"windows":         {Arguments: 1, Of: func(x ...[]float64) []float64 { return windows(x[0]) }},
 		// breakEven is of shares and gains.
 		"breakEven":    {Arguments: 2, Of: breakEvenShare},
 		"chosen":       {Arguments: -1, Of: chosenGain},

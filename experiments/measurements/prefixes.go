@@ -67,7 +67,7 @@ func samplePrefixes(e *claim.Env, p *model.Params, groups int, set ...string) (*
 		return nil, err
 	}
 	m := &prefixes{recipe: r, params: p, engine: episode.NewEngine(r, p)}
-	rng := e.Rand(claim.PromptStream)
+	rng := e.Rand(promptStream)
 	var tokens [][]int32
 	for range groups {
 		q := task.Draw(r.Task.New(), rng)
@@ -75,7 +75,7 @@ func samplePrefixes(e *claim.Env, p *model.Params, groups int, set ...string) (*
 			m.prompts, tokens = append(m.prompts, q), append(tokens, q.Tokens)
 		}
 	}
-	m.batch = e.Sample(claim.Probe{Params: p, Rollout: r.Rollout.Numerics, Sequences: len(tokens), Tokens: r.Rollout.MaxTokens, Stops: true, Prompts: tokens})
+	m.batch = sample(e, probe{Params: p, Rollout: r.Rollout.Numerics, Sequences: len(tokens), Tokens: r.Rollout.MaxTokens, Stops: true, Prompts: tokens})
 	for i := range m.batch.Group {
 		m.batch.Group[i] = i / siblings
 	}

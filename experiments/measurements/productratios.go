@@ -82,7 +82,7 @@ func (p *pair) sample(ctx context.Context, e *claim.Env) (*batch.Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := e.Sample(q)
+	b := sample(e, q)
 	p.score(e, b, q)
 	return b, nil
 }
@@ -98,7 +98,7 @@ type Growth struct {
 // Grow measures how the product ratio of long responses grows, on the pairs of length-trap and
 // the mixture of experts of geo-length-invariant.
 func Grow(ctx context.Context, e *claim.Env, lengths []float64) ([]Growth, error) {
-	preset := func(name string) format { return format{claim.Numerics(name)} }
+	preset := func(name string) format { return format{numerics(name)} }
 	length := sizes{1024, 1024, 64}
 	var out []Growth
 	for _, a := range []struct {
@@ -113,16 +113,16 @@ func Grow(ctx context.Context, e *claim.Env, lengths []float64) ([]Growth, error
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Growth{a.level, claim.ProductRatios(b, lengths)})
+		out = append(out, Growth{a.level, logProducts(b, lengths)})
 	}
 	return out, nil
 }
 
 func newPanel(b *batch.Batch, length int) *panel {
 	n := b.Len()
-	e := claim.LogRatios(b)
-	p := &panel{lengths: claim.PrefixLengths(length)}
-	p.sum = claim.ProductRatios(b, p.lengths)
+	e := logRatiosOf(b)
+	p := &panel{lengths: prefixLengths(length)}
+	p.sum = logProducts(b, p.lengths)
 	sd := make([]float64, length)
 	for t := range length {
 		var sum, square float64

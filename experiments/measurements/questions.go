@@ -46,7 +46,7 @@ type searches struct{ Candidates task.Range }
 func (q *searches) Ask(_ context.Context, e *claim.Env, p *model.Params) (map[string]float64, error) {
 	t := task.NewSearch()
 	t.Difficulty, t.Operations = q.Candidates, 2
-	rng := e.Rand(claim.PromptStream)
+	rng := e.Rand(promptStream)
 	count := e.Pick(1024, 256, 16)
 	questions := make([]task.Prompt, count)
 	prompts := make([][]int32, count)
@@ -54,7 +54,7 @@ func (q *searches) Ask(_ context.Context, e *claim.Env, p *model.Params) (map[st
 		questions[i] = task.DrawHeldOut(t, rng)
 		prompts[i] = questions[i].Tokens
 	}
-	b := e.Sample(claim.Probe{Params: p, Rollout: claim.Numerics("fp32"), Sequences: count, Tokens: searchTokens, Stops: true, Prompts: prompts})
+	b := sample(e, probe{Params: p, Rollout: numerics("fp32"), Sequences: count, Tokens: searchTokens, Stops: true, Prompts: prompts})
 	answers := make([]searchAnswer, count)
 	for i, q := range questions {
 		from, to := b.Span(i)

@@ -36,10 +36,10 @@ func (m *repetition) Measure(ctx context.Context, e *claim.Env, o *claim.Observa
 		return err
 	}
 	for _, name := range m.Engines {
-		b := e.Sample(claim.Probe{Params: p, Rollout: claim.Numerics(name), Sequences: e.Pick(64, 32, 4), Tokens: most})
+		b := sample(e, probe{Params: p, Rollout: numerics(name), Sequences: e.Pick(64, 32, 4), Tokens: most})
 		o.Set(name+", repeated", metrics.Repeated(b, 0, most/2), metrics.Repeated(b, most/2, most))
 		if name == m.Clipped {
-			measure.Score(b, p, measure.Scoring{Numerics: claim.Numerics("bf16")})
+			measure.Score(b, p, measure.Scoring{Numerics: numerics("bf16")})
 			o.Set("outside GSPO's clip", clippedByGSPO(b, m.Lengths)...)
 		}
 		if err := ctx.Err(); err != nil {
@@ -53,7 +53,7 @@ func (m *repetition) Measure(ctx context.Context, e *claim.Env, o *claim.Observa
 // length.
 func clippedByGSPO(b *batch.Batch, lengths []int) []float64 {
 	out := make([]float64, len(lengths))
-	ratios := claim.LogRatios(b)
+	ratios := logRatiosOf(b)
 	for i := range b.Len() {
 		from, _ := b.Span(i)
 		for k, length := range lengths {

@@ -89,7 +89,7 @@ func (m *residuals) Measure(ctx context.Context, e *claim.Env, o *claim.Observat
 		if err != nil {
 			return err
 		}
-		b := e.Sample(q)
+		b := sample(e, q)
 		g := r.score(e, b, q)
 		o.Set(r.Name+" flips", g.FlipToken)
 		layers, flipped, kept := streamDifference(b, q.Params, q.Rollout, r.Learner.Numerics, r.Forced)

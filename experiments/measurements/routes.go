@@ -20,8 +20,8 @@ import (
 
 // updated is a learner that has made updates on a batch, in as many minibatches.
 func updated(b *batch.Batch, p *model.Params, rate float64, updates int) (*measure.Learner, error) {
-	l := measure.NewLearner(p, claim.Numerics("fp32"))
-	if err := l.Update(claim.Minibatches(b, updates), method.New[loss.PPOClip](), rate, 1); err != nil {
+	l := measure.NewLearner(p, numerics("fp32"))
+	if err := l.Update(minibatches(b, updates), method.New[loss.PPOClip](), rate, 1); err != nil {
 		l.Close()
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func updated(b *batch.Batch, p *model.Params, rate float64, updates int) (*measu
 // rescored is a batch with the log-probs and routes of a learner's new weights,
 // which replay keeps on the old routes.
 func rescored(l *measure.Learner, b *batch.Batch, replay bool) *batch.Batch {
-	now := claim.Minibatches(b, 1)[0]
+	now := minibatches(b, 1)[0]
 	var along *batch.Scored
 	if replay {
 		along = &now.Old
@@ -99,13 +99,13 @@ type reroutes struct {
 // Measure records, by model, shares of rerouted tokens, tokens that clips cut, and the mean
 // |log-ratio| along the new routes and along the old ones.
 func (m *reroutes) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	fp32 := claim.Numerics("fp32")
+	fp32 := numerics("fp32")
 	for _, f := range m.Models {
 		p, err := f.Model.params(ctx, e)
 		if err != nil {
 			return err
 		}
-		b := e.Graded(p, fp32, fp32, m.Groups.of(e))
+		b := graded(e, p, fp32, fp32, m.Groups.of(e))
 		if f.Rates != nil {
 			var changed []float64
 			for _, rate := range f.Rates {
@@ -177,10 +177,10 @@ func (m *replayRuns) Measure(ctx context.Context, e *claim.Env, o *claim.Observa
 			if err != nil {
 				return err
 			}
-			q := claim.Probe{Params: p, Rollout: claim.Numerics(d.Rollout), Sequences: m.Responses.of(e), Tokens: 32, Stops: true, Distributions: true}
-			b, g := e.Measure(q, claim.Numerics("fp32"))
+			q := probe{Params: p, Rollout: numerics(d.Rollout), Sequences: m.Responses.of(e), Tokens: 32, Stops: true, Distributions: true}
+			b, g := measuredGap(e, q, numerics("fp32"))
 			free = append(free, g.ExactKL)
-			visible = append(visible, claim.Replayed(b, p, claim.Numerics("fp32"), true).ExactKL)
+			visible = append(visible, replayed(b, p, numerics("fp32"), true).ExactKL)
 			router, others := displacement(p, first)
 			moved, rest = append(moved, router), append(rest, others)
 		}
@@ -230,7 +230,7 @@ func (m *margins) Measure(ctx context.Context, e *claim.Env, o *claim.Observatio
 	if err != nil {
 		return err
 	}
-	b := e.Sample(q)
+	b := sample(e, q)
 	m.score(e, b, q)
 	flips, all := flipsByMargin(b, q.Params, m.Learner.Numerics)
 	o.Set(m.Figure+" flips by margin", flips...)

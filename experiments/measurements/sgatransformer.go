@@ -27,10 +27,10 @@ const (
 
 // rewarded samples responses to a few chain prompts, prompt by prompt, and
 // judges each up to its first stop.
-func rewarded(e *claim.Env, p *model.Params, q claim.Probe) *batch.Batch {
+func rewarded(e *claim.Env, p *model.Params, q probe) *batch.Batch {
 	t := task.NewChain()
 	t.Difficulty = task.Range{3, 8}
-	rng := e.Rand(claim.PromptStream)
+	rng := e.Rand(promptStream)
 	each := q.Sequences / transformerPrompts
 	var questions []task.Prompt
 	for range transformerPrompts {
@@ -40,7 +40,7 @@ func rewarded(e *claim.Env, p *model.Params, q claim.Probe) *batch.Batch {
 		}
 	}
 	q.Params = p
-	b := e.Sample(q)
+	b := sample(e, q)
 	b.Advantage = make([]float64, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
@@ -163,21 +163,21 @@ func (m *transformerAggregations) Measure(ctx context.Context, e *claim.Env, o *
 	if err != nil {
 		return err
 	}
-	bf16, fp32 := claim.Numerics("bf16"), claim.Numerics("fp32")
+	bf16, fp32 := numerics("bf16"), numerics("fp32")
 	l := measure.NewLearner(p, fp32)
 	defer l.Close()
-	if err := l.Update(claim.Minibatches(e.Graded(p, bf16, fp32, m.Groups.of(e)), 1), method.New[loss.Reinforce](), m.Rate, transformerUpdates); err != nil {
+	if err := l.Update(minibatches(graded(e, p, bf16, fp32, m.Groups.of(e)), 1), method.New[loss.Reinforce](), m.Rate, transformerUpdates); err != nil {
 		return err
 	}
 	// On-policy no token past the stop matters to the mean, so the truth leaves them out.
-	own := rewarded(e, l.Params(), claim.Probe{Rollout: fp32, Sequences: m.Truth.of(e), Tokens: 48, Stops: true, Block: 1})
-	truth, err := gradients(l, claim.Minibatches(own, 2), nil)
+	own := rewarded(e, l.Params(), probe{Rollout: fp32, Sequences: m.Truth.of(e), Tokens: 48, Stops: true, Block: 1})
+	truth, err := gradients(l, minibatches(own, 2), nil)
 	if err != nil {
 		return err
 	}
-	b := rewarded(e, p, claim.Probe{Rollout: bf16, Sequences: m.Responses.of(e), Tokens: transformerLength, Block: 2})
+	b := rewarded(e, p, probe{Rollout: bf16, Sequences: m.Responses.of(e), Tokens: transformerLength, Block: 2})
 	measure.Score(b, l.Params(), measure.Scoring{Numerics: fp32})
-	parts := claim.Minibatches(b, transformerParts)
+	parts := minibatches(b, transformerParts)
 	var power, variance []float64
 	for k := range m.Aggregations {
 		if err := ctx.Err(); err != nil {

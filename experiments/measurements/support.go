@@ -24,9 +24,9 @@ func (m *truncatedSupport) Measure(ctx context.Context, e *claim.Env, o *claim.O
 	n, t := e.Pick(256, 48, 4), e.Pick(96, 64, 16)
 	var ratio, masked, kept, outside, outsideMasked []float64
 	for _, p := range m.TopP {
-		q := claim.Probe{Params: shipped, Rollout: claim.Numerics("bf16"), Sequences: n, Tokens: t, TopP: p, Distributions: true}
-		b, _ := e.Measure(q, claim.Numerics("fp32"))
-		mean, out := ratioAndOutside(claim.LogRatios(b))
+		q := probe{Params: shipped, Rollout: numerics("bf16"), Sequences: n, Tokens: t, TopP: p, Distributions: true}
+		b, _ := measuredGap(e, q, numerics("fp32"))
+		mean, out := ratioAndOutside(logRatiosOf(b))
 		ratio, outside, kept = append(ratio, mean), append(outside, out), append(kept, stats.Average(b.KeptMass))
 		mean, out = ratioAndOutside(maskedRatios(b))
 		masked, outsideMasked = append(masked, mean), append(outsideMasked, out)
@@ -40,9 +40,9 @@ func (m *truncatedSupport) Measure(ctx context.Context, e *claim.Env, o *claim.O
 	o.Set("outside", outside...)
 	o.Set("outside, masked", outsideMasked...)
 	for _, raw := range []bool{false, true} {
-		b := e.Sample(claim.Probe{Params: shipped, Rollout: claim.Numerics("fp32"), Sequences: n, Tokens: t, Temperature: 0.6, Raw: raw})
-		measure.Score(b, shipped, measure.Scoring{Numerics: claim.Numerics("fp32"), Temperature: 0.6})
-		o.Set(map[bool]string{false: "temperature, both sides", true: "temperature, one side"}[raw], stats.Average(stats.Magnitudes(claim.LogRatios(b))))
+		b := sample(e, probe{Params: shipped, Rollout: numerics("fp32"), Sequences: n, Tokens: t, Temperature: 0.6, Raw: raw})
+		measure.Score(b, shipped, measure.Scoring{Numerics: numerics("fp32"), Temperature: 0.6})
+		o.Set(map[bool]string{false: "temperature, both sides", true: "temperature, one side"}[raw], stats.Average(stats.Magnitudes(logRatiosOf(b))))
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func ratioAndOutside(e []float64) (mean, outside float64) {
 // maskedRatios are the log-ratios with the learner's distribution renormalised
 // over each token's sampling support.
 func maskedRatios(b *batch.Batch) []float64 {
-	e := claim.LogRatios(b)
+	e := logRatiosOf(b)
 	for n, support := range b.Support {
 		if support == nil {
 			continue

@@ -127,7 +127,7 @@ func (r *tableRun) train(rng *rand.Rand, a tableArm, rate float64) (float64, err
 		if a.Sampler {
 			b.Anchor = b.Behaviour.Logp
 		}
-		for _, part := range claim.Minibatches(b, cuts) {
+		for _, part := range minibatches(b, cuts) {
 			where := placesOf(part)
 			if err := pipeline.Apply(part, correction.AtBatch); err != nil {
 				return 0, err

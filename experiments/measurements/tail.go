@@ -30,7 +30,7 @@ func (*probabilityTail) Measure(ctx context.Context, e *claim.Env, o *claim.Obse
 		params *model.Params
 		n, t   int
 	}{{"MoE", shipped, e.Pick(256, 64, 4), e.Pick(128, 64, 16)}, {"dense", twin, e.Pick(256, 64, 4), e.Pick(128, 64, 16)}, {"deep", deep, e.Pick(48, 12, 2), e.Pick(96, 64, 16)}} {
-		b, g := e.Measure(claim.Probe{Params: m.params, Rollout: claim.Numerics("bf16"), Sequences: m.n, Tokens: m.t, Distributions: true}, claim.Numerics("fp32"))
+		b, g := measuredGap(e, probe{Params: m.params, Rollout: numerics("bf16"), Sequences: m.n, Tokens: m.t, Distributions: true}, numerics("fp32"))
 		p, gap, signed := byProbability(b, 10)
 		o.Set(m.name+" p", p...)
 		o.Set(m.name+" gap", gap...)
@@ -43,9 +43,9 @@ func (*probabilityTail) Measure(ctx context.Context, e *claim.Env, o *claim.Obse
 		o.Set(m.name+" chi2", full, pruned)
 		o.Set(m.name+" k1", g.K1)
 	}
-	b := e.Sample(claim.Probe{Params: shipped, Rollout: claim.Numerics("bf16"), Sequences: 8, Tokens: 16})
-	measure.Score(b, shipped, measure.Scoring{Numerics: claim.Numerics("bf16")})
-	o.Set("control", stats.Max(stats.Magnitudes(claim.LogRatios(b))))
+	b := sample(e, probe{Params: shipped, Rollout: numerics("bf16"), Sequences: 8, Tokens: 16})
+	measure.Score(b, shipped, measure.Scoring{Numerics: numerics("bf16")})
+	o.Set("control", stats.Max(stats.Magnitudes(logRatiosOf(b))))
 	return nil
 }
 
@@ -53,7 +53,7 @@ func (*probabilityTail) Measure(ctx context.Context, e *claim.Env, o *claim.Obse
 // probability, the mean probability, mean |log-ratio| and mean log-ratio.
 func byProbability(b *batch.Batch, bins int) (p, gap, signed []float64) {
 	order := stats.Order(b.LogpRoll)
-	e := claim.LogRatios(b)
+	e := logRatiosOf(b)
 	for k := range bins {
 		part := order[k*len(order)/bins : (k+1)*len(order)/bins]
 		var sp, sg, ss float64
@@ -88,7 +88,7 @@ func (g gapsOf) mean() float64 { return g.sum / g.tokens }
 
 // extremes are the gaps of the tokens with p < 0.01 and p > 0.99.
 func extremes(b *batch.Batch) (rare, sure gapsOf) {
-	for n, e := range claim.LogRatios(b) {
+	for n, e := range logRatiosOf(b) {
 		switch p := elementary.Exp(b.LogpRoll[n]); {
 		case p < 0.01:
 			rare.add(e)

@@ -42,8 +42,8 @@ func (t *teacherGradients) Measure(ctx context.Context, e *claim.Env, o *claim.O
 	if err != nil {
 		return err
 	}
-	fp32 := claim.Numerics("fp32")
-	b := e.Graded(student, fp32, fp32, e.Pick(32, 32, 8))
+	fp32 := numerics("fp32")
+	b := graded(e, student, fp32, fp32, e.Pick(32, 32, 8))
 	read := *b
 	read.Old = batch.Scored{}
 	measure.Score(&read, teacher, measure.Scoring{Numerics: fp32, Distributions: true})

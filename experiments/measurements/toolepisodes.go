@@ -79,20 +79,20 @@ type workings struct {
 func worked(e *claim.Env, p *model.Params, n engine.Numerics, episodes int) []workings {
 	t := task.NewLookup()
 	t.Difficulty, t.Calls = task.Range{toolSteps, toolSteps}, task.Range{toolSteps, toolSteps}
-	rng := e.Rand(claim.PromptStream)
+	rng := e.Rand(promptStream)
 	hidden, noted := make([][]int32, episodes), make([][]int32, episodes)
 	for i := range hidden {
 		hidden[i] = task.Draw(t, rng).Tokens
 		noted[i] = withNotes(t, hidden[i])
 	}
-	q := claim.Probe{Params: p, Rollout: n, Sequences: episodes, Tokens: toolLength + 1, Stops: true}
+	q := probe{Params: p, Rollout: n, Sequences: episodes, Tokens: toolLength + 1, Stops: true}
 	var sampled []*batch.Batch
 	for _, arm := range []struct {
 		prompts [][]int32
 		tool    measure.Tool
 	}{{hidden, t}, {hidden, familiarTool{t}}, {noted, nil}} {
 		q.Prompts, q.Tool = arm.prompts, func(int) measure.Tool { return arm.tool }
-		sampled = append(sampled, e.Sample(q))
+		sampled = append(sampled, sample(e, q))
 	}
 	var kept, blocks []int
 	for i := range episodes {
@@ -224,14 +224,14 @@ func interrupted(e *claim.Env, p *model.Params, n engine.Numerics, episodes int)
 	if err != nil {
 		panic(err)
 	}
-	q := claim.Probe{Params: p, Rollout: n, Sequences: episodes, Tokens: interruptedLength, Block: 1}
-	rng := e.Rand(claim.PromptStream + 1)
+	q := probe{Params: p, Rollout: n, Sequences: episodes, Tokens: interruptedLength, Block: 1}
+	rng := e.Rand(promptStream + 1)
 	for range episodes {
 		q.Prompts = append(q.Prompts, task.Draw(t, rng).Tokens)
 	}
-	own := e.Sample(q)
+	own := sample(e, q)
 	q.Tool = func(i int) measure.Tool { return &interruption{t.Symbols(true), digits, e.Seed, uint64(i)} }
-	return []*batch.Batch{e.Sample(q), own}
+	return []*batch.Batch{sample(e, q), own}
 }
 
 // interruptedTurns are the turns of such episodes, -1 in the blocks.
@@ -333,9 +333,9 @@ func (m *toolGaps) Measure(ctx context.Context, e *claim.Env, o *claim.Observati
 		return err
 	}
 	for k, d := range m.Pairs {
-		arms := worked(e, p, claim.Numerics(d.Rollout), e.Pick(512, 160, 24))
+		arms := worked(e, p, numerics(d.Rollout), e.Pick(512, 160, 24))
 		for _, b := range arms {
-			measure.Score(b.Batch, p, measure.Scoring{Numerics: claim.Numerics(d.Learner)})
+			measure.Score(b.Batch, p, measure.Scoring{Numerics: numerics(d.Learner)})
 		}
 		recordWorked(o, d.Name, arms)
 		recordInterrupted(e, o, d.Name, p, d.Rollout, d.Learner)
@@ -349,14 +349,14 @@ func (m *toolGaps) Measure(ctx context.Context, e *claim.Env, o *claim.Observati
 			o.Set("episodes", float64(arms[0].Len()), last)
 			o.Set("difference before the first reply", beforeTheFirst(arms[0].Batch, arms[1].Batch))
 			for _, b := range arms {
-				measure.Score(b.Batch, p, measure.Scoring{Numerics: claim.Numerics(d.Learner), Replay: true})
+				measure.Score(b.Batch, p, measure.Scoring{Numerics: numerics(d.Learner), Replay: true})
 			}
 			recordBehind(o, d.Name+", replayed", arms[0], arms[2])
 		}
 	}
-	equal := worked(e, p, claim.Numerics("bf16"), 16)
-	measure.Score(equal[0].Batch, p, measure.Scoring{Numerics: claim.Numerics("bf16")})
-	o.Set("control", stats.Max(append([]float64{0}, stats.Magnitudes(claim.LogRatios(equal[0].Batch))...)))
+	equal := worked(e, p, numerics("bf16"), 16)
+	measure.Score(equal[0].Batch, p, measure.Scoring{Numerics: numerics("bf16")})
+	o.Set("control", stats.Max(append([]float64{0}, stats.Magnitudes(logRatiosOf(equal[0].Batch))...)))
 	return nil
 }
 
@@ -404,7 +404,7 @@ func recordBehind(o *claim.Observation, name string, a, b workings) {
 // the first block.
 func beforeTheFirst(a, b *batch.Batch) float64 {
 	largest := 0.0
-	x, y := claim.LogRatios(a), claim.LogRatios(b)
+	x, y := logRatiosOf(a), logRatiosOf(b)
 	for i := range a.Len() {
 		inA, _ := a.Span(i)
 		inB, _ := b.Span(i)
@@ -417,9 +417,9 @@ func beforeTheFirst(a, b *batch.Batch) float64 {
 
 // recordInterrupted records episodes on and past the stop token.
 func recordInterrupted(e *claim.Env, o *claim.Observation, name string, p *model.Params, rollout, scorer string) {
-	arms := interrupted(e, p, claim.Numerics(rollout), e.Pick(128, 64, 6))
+	arms := interrupted(e, p, numerics(rollout), e.Pick(128, 64, 6))
 	for _, b := range arms {
-		measure.Score(b, p, measure.Scoring{Numerics: claim.Numerics(scorer)})
+		measure.Score(b, p, measure.Scoring{Numerics: numerics(scorer)})
 	}
 	turn := interruptedTurns(arms[0])
 	plain, matched := grouped(2, behind(arms[0], turn, 0), behind(arms[1], turn, 1))
@@ -446,10 +446,10 @@ func (m *toolRatios) Measure(ctx context.Context, e *claim.Env, o *claim.Observa
 	if err != nil {
 		return err
 	}
-	fp32 := claim.Numerics("fp32")
+	fp32 := numerics("fp32")
 	arms := worked(e, p, fp32, e.Pick(512, 160, 24))
 	measure.Score(arms[0].Batch, p, measure.Scoring{Numerics: fp32})
-	o.Set("control", stats.Max(append([]float64{0}, stats.Magnitudes(claim.LogRatios(arms[0].Batch))...)))
+	o.Set("control", stats.Max(append([]float64{0}, stats.Magnitudes(logRatiosOf(arms[0].Batch))...)))
 	for _, b := range arms {
 		measure.Score(b.Batch, trained, measure.Scoring{Numerics: fp32})
 	}
@@ -465,7 +465,7 @@ func (m *toolRatios) Measure(ctx context.Context, e *claim.Env, o *claim.Observa
 func clippedBehind(w workings, clip float64) float64 {
 	turn, _ := places(w)
 	var outside, all float64
-	for n, d := range claim.LogRatios(w.Batch) {
+	for n, d := range logRatiosOf(w.Batch) {
 		if turn[n] < 1 {
 			continue
 		}

@@ -32,10 +32,10 @@ func (m *trustRegions) Measure(ctx context.Context, e *claim.Env, o *claim.Obser
 	if err != nil {
 		return err
 	}
-	bf16, fp32 := claim.Numerics("bf16"), claim.Numerics("fp32")
-	graded := e.Graded(chain, bf16, fp32, m.Groups.of(e))
+	bf16, fp32 := numerics("bf16"), numerics("fp32")
+	graded := graded(e, chain, bf16, fp32, m.Groups.of(e))
 	large := e.Deep(2, 8, m.Vocab.of(e), 64)
-	alternate := e.Sample(claim.Probe{Params: large, Rollout: bf16, Sequences: m.Sequences.of(e), Tokens: 40})
+	alternate := sample(e, probe{Params: large, Rollout: bf16, Sequences: m.Sequences.of(e), Tokens: 40})
 	measure.Score(alternate, large, measure.Scoring{Numerics: fp32})
 	alternate.Anchor, alternate.Advantage = alternate.Old.Logp, make([]float64, alternate.Tokens())
 	for i := range alternate.Len() {
@@ -75,12 +75,12 @@ func after(ctx context.Context, p *model.Params, b *batch.Batch, objective loss.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	l := measure.NewLearner(p, claim.Numerics("fp32"))
+	l := measure.NewLearner(p, numerics("fp32"))
 	defer l.Close()
-	if err := l.Update(claim.Minibatches(b, 4), objective, rate, rounds); err != nil {
+	if err := l.Update(minibatches(b, 4), objective, rate, rounds); err != nil {
 		return nil, err
 	}
-	now := claim.Minibatches(b, 1)[0]
+	now := minibatches(b, 1)[0]
 	l.Score(&now.Old, now, nil)
 	return now, nil
 }

@@ -224,14 +224,6 @@ func (j *Judge) Entry(figure string, k int) []float64 {
 	return j.Each(func(o *Observation) float64 { return o.List(figure)[k] })
 }
 
-// Slope is that of a list over its places, as Each.
-func (j *Judge) Slope(figure string) []float64 {
-	return j.Each(func(o *Observation) float64 {
-		y := o.List(figure)
-		return stats.Slope(Counting(len(y)), y)
-	})
-}
-
 // Mean is the mean over replications of a list, entry by entry.
 func (j *Judge) Mean(name string) []float64 {
 	sum := make([]float64, len(j.Runs[0].List(name)))

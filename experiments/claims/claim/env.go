@@ -57,14 +57,6 @@ type Env struct {
 // Pick chooses by size.
 func (e *Env) Pick(full, quick, tiny int) int { return [...]int{full, quick, tiny}[e.Size] }
 
-// cores is how many the measurement may use now.
-func (e *Env) cores() int {
-	if e.Cores == nil {
-		return 1
-	}
-	return e.Cores()
-}
-
 // Report tells Progress what is being measured now.
 func (e *Env) Report(note string) {
 	if e.Progress != nil {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"driftlab/experiments/study/judge"
 	"driftlab/results/figure"
 
 	"go.yaml.in/yaml/v4"
@@ -380,7 +381,7 @@ func (f *file) judge(j *Judge) {
 			}
 			made.Name = strings.ReplaceAll(made.Name, "$n", strconv.Itoa(len(made.Seeds)))
 			if c.Arithmetic {
-				made = Arithmetic(made)
+				made = judge.Arithmetic(made)
 			}
 			return made
 		}
@@ -412,41 +413,45 @@ var tests = map[string]struct {
 	than, between, arms bool
 	of                  func(s scope, c *fileCheck) Check
 }{
-	"better":         {operands: 1, of: func(s scope, c *fileCheck) Check { return Better(c.Level, c.name(), s.of(c, 0)) }},
-	"reported":       {operands: 1, of: func(s scope, c *fileCheck) Check { return Report(c.Level, c.name(), s.of(c, 0)) }},
-	"reported ratio": {operands: 2, of: func(s scope, c *fileCheck) Check { return ReportRatio(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }},
-	"above":          {operands: 1, than: true, of: func(s scope, c *fileCheck) Check { return Above(c.Level, c.name(), s.of(c, 0), s.number(c.Than)) }},
-	"below":          {operands: 1, than: true, of: func(s scope, c *fileCheck) Check { return Below(c.Level, c.name(), s.of(c, 0), s.number(c.Than)) }},
-	"at most":        {operands: 1, than: true, of: func(s scope, c *fileCheck) Check { return AtMost(c.Level, c.name(), s.of(c, 0), s.number(c.Than)) }},
-	"inside":         {operands: 1, than: true, of: func(s scope, c *fileCheck) Check { return Inside(c.Level, c.name(), s.of(c, 0), s.number(c.Than)) }},
+	"better":         {operands: 1, of: func(s scope, c *fileCheck) Check { return judge.Better(c.Level, c.name(), s.of(c, 0)) }},
+	"reported":       {operands: 1, of: func(s scope, c *fileCheck) Check { return judge.Report(c.Level, c.name(), s.of(c, 0)) }},
+	"reported ratio": {operands: 2, of: func(s scope, c *fileCheck) Check { return judge.ReportRatio(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }},
+	"above":          {operands: 1, than: true, of: func(s scope, c *fileCheck) Check { return judge.Above(c.Level, c.name(), s.of(c, 0), s.number(c.Than)) }},
+	"below":          {operands: 1, than: true, of: func(s scope, c *fileCheck) Check { return judge.Below(c.Level, c.name(), s.of(c, 0), s.number(c.Than)) }},
+	"at most": {operands: 1, than: true, of: func(s scope, c *fileCheck) Check {
+		return judge.AtMost(c.Level, c.name(), s.of(c, 0), s.number(c.Than))
+	}},
+	"inside": {operands: 1, than: true, of: func(s scope, c *fileCheck) Check {
+		return judge.Inside(c.Level, c.name(), s.of(c, 0), s.number(c.Than))
+	}},
 	"within": {operands: 1, between: true, of: func(s scope, c *fileCheck) Check {
-		return Within(c.Level, c.name(), s.of(c, 0), c.Between[0], c.Between[1])
+		return judge.Within(c.Level, c.name(), s.of(c, 0), c.Between[0], c.Between[1])
 	}},
 	"ratio above": {operands: 2, than: true, of: func(s scope, c *fileCheck) Check {
-		return Ratio(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.number(c.Than))
+		return judge.Ratio(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.number(c.Than))
 	}},
 	"ratio below": {operands: 2, than: true, of: func(s scope, c *fileCheck) Check {
-		return RatioBelow(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.number(c.Than))
+		return judge.RatioBelow(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.number(c.Than))
 	}},
-	"zero": {operands: 1, of: func(s scope, c *fileCheck) Check { return Zero(c.Level, c.name(), s.of(c, 0)) }},
-	"same": {operands: 2, of: func(s scope, c *fileCheck) Check { return Same(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }},
+	"zero": {operands: 1, of: func(s scope, c *fileCheck) Check { return judge.Zero(c.Level, c.name(), s.of(c, 0)) }},
+	"same": {operands: 2, of: func(s scope, c *fileCheck) Check { return judge.Same(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }},
 	// Of events and how many there could be, and the same of others.
 	"more frequent": {operands: 4, than: true, of: func(s scope, c *fileCheck) Check {
-		return Rates(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.of(c, 2), s.of(c, 3), s.number(c.Than))
+		return judge.Rates(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.of(c, 2), s.of(c, 3), s.number(c.Than))
 	}},
-	"occurs": {operands: 2, of: func(s scope, c *fileCheck) Check { return Occurs(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }},
+	"occurs": {operands: 2, of: func(s scope, c *fileCheck) Check { return judge.Occurs(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }},
 	"fewer collapses": {operands: 2, arms: true, of: func(s scope, c *fileCheck) Check {
-		return FewerCollapses(c.Level, c.name(), s.j.Collapses(s.rates, c.Of[0]), s.j.Collapses(s.rates, c.Of[1]))
+		return judge.FewerCollapses(c.Level, c.name(), s.j.Collapses(s.rates, c.Of[0]), s.j.Collapses(s.rates, c.Of[1]))
 	}},
 	// Of what is 1 for a run that ends badly, at every learning rate.
 	"fewer runs": {operands: 2, of: func(s scope, c *fileCheck) Check {
-		return FewerCollapses(c.Level, c.name(), s.shares(c.Of[0]), s.shares(c.Of[1]))
+		return judge.FewerCollapses(c.Level, c.name(), s.shares(c.Of[0]), s.shares(c.Of[1]))
 	}},
 	// Of an exponent: that its interval holds 1 and lies above 0.7.
-	"proportional": {operands: 1, of: func(s scope, c *fileCheck) Check { return Proportional(c.Level, c.name(), s.of(c, 0)) }},
+	"proportional": {operands: 1, of: func(s scope, c *fileCheck) Check { return judge.Proportional(c.Level, c.name(), s.of(c, 0)) }},
 	// Of deviations in units of their standard error: their sum over the square root of their number.
 	"sum of deviations at most": {operands: 1, than: true, of: func(s scope, c *fileCheck) Check {
-		return AtMost(c.Level, c.name(), []float64{pooledDeviation(s.of(c, 0))}, s.number(c.Than))
+		return judge.AtMost(c.Level, c.name(), []float64{pooledDeviation(s.of(c, 0))}, s.number(c.Than))
 	}},
 }
 

@@ -34,25 +34,8 @@ const (
 
 // The checks, and what follows from them.
 var (
-	Adjusted       = judge.Adjusted
-	Arithmetic     = judge.Arithmetic
-	Ratio          = judge.Ratio
-	RatioBelow     = judge.RatioBelow
-	Above          = judge.Above
-	Below          = judge.Below
-	Within         = judge.Within
-	Better         = judge.Better
-	Same           = judge.Same
-	Inside         = judge.Inside
-	Rates          = judge.Rates
-	Occurs         = judge.Occurs
-	Proportional   = judge.Proportional
-	FewerCollapses = judge.FewerCollapses
-	AtMost         = judge.AtMost
-	Zero           = judge.Zero
-	Report         = judge.Report
-	ReportRatio    = judge.ReportRatio
-	Decide         = judge.Decide
-	Verdicts       = judge.Verdicts
-	Levels         = judge.Levels
+	Adjusted = judge.Adjusted
+	Decide   = judge.Decide
+	Verdicts = judge.Verdicts
+	Levels   = judge.Levels
 )

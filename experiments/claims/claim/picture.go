@@ -7,17 +7,6 @@ import (
 	"driftlab/results/stats"
 )
 
-// Arm is a line of a chart, read from the observations: y over x, one curve
-// per replication.
-func (j *Judge) Arm(name string, x []float64, observed string) figure.Series {
-	a := figure.Series{Name: name}
-	for i, o := range j.Runs {
-		y := o.List(observed)
-		a.Seeds = append(a.Seeds, figure.Series{Name: fmt.Sprintf("seed %d", j.Seeds[i]), X: x[:len(y)], Y: y})
-	}
-	return a
-}
-
 // Counting is 1, 2, ..., n.
 func Counting(n int) []float64 {
 	x := make([]float64, n)
@@ -51,13 +40,6 @@ func (j *Judge) Bars(title, value string, log bool, categories []string, groups 
 type Group struct {
 	Name   string
 	Values func(category int) []float64
-}
-
-// Listed reads category k from entry k of a list.
-func (j *Judge) Listed(name, figure string) Group {
-	return Group{Name: name, Values: func(k int) []float64 {
-		return j.Each(func(o *Observation) float64 { return o.List(figure)[k] })
-	}}
 }
 
 // CurvesTable lists the means of several lists over a common x.

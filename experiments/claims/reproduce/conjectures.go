@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"driftlab/experiments/claims/claim"
+	checks "driftlab/experiments/study/judge"
 	"driftlab/experiments/table"
 )
 
@@ -67,7 +68,7 @@ func alarmsAnswer() string {
 	for _, s := range four.AUROC {
 		auroc = append(auroc, s.AUROC)
 	}
-	check := claim.Above(claim.Natural, "AUROC of the four on a stressor left out of the fit", auroc, 0.90)
+	check := checks.Above(claim.Natural, "AUROC of the four on a stressor left out of the fit", auroc, 0.90)
 	check.Primary = true
 	return fmt.Sprintf("Of %d runs of the table of methods %d collapse; each stressor was left out of the fit in turn. **Verdict: %s.** %s: %s, n = %d stressors. Criterion: %s: %s. "+
 		"With all metrics that every stack logs the AUROC is %.2f; metrics of the stack itself add %+.3f to the four. [The table](../table/table.md) has it at its end.",

@@ -1,10 +1,11 @@
-package claim
+package measurements
 
 import (
 	"cmp"
 	"math/rand/v2"
 
 	"driftlab/engine"
+	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
 	"driftlab/model"
 	"driftlab/trainer/method/batch"
@@ -13,8 +14,8 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// Probe asks for responses at frozen weights.
-type Probe struct {
+// probe asks for responses at frozen weights.
+type probe struct {
 	Params  *model.Params
 	Rollout engine.Numerics
 	// Sequences of at most tokens response tokens.
@@ -38,7 +39,7 @@ type Probe struct {
 
 // Random streams of the measurements.
 const (
-	PromptStream   = 101
+	promptStream   = 101
 	samplingStream = 1 << 40
 )
 
@@ -53,9 +54,9 @@ func chainPrompts(rng *rand.Rand, n int) []task.Prompt {
 	return prompts
 }
 
-// Prompts gives every sequence a prompt: of the chain task where the
+// promptsFor gives every sequence a prompt: of the chain task where the
 // vocabulary is its own, else four random tokens.
-func Prompts(rng *rand.Rand, vocab, n int) [][]int32 {
+func promptsFor(rng *rand.Rand, vocab, n int) [][]int32 {
 	out := make([][]int32, n)
 	if vocab == len(task.NewChain().Vocab()) {
 		for i, p := range chainPrompts(rng, n) {
@@ -72,10 +73,10 @@ func Prompts(rng *rand.Rand, vocab, n int) [][]int32 {
 }
 
 // Sample draws the responses in the rollout engine.
-func (e *Env) Sample(q Probe) *batch.Batch {
+func sample(e *claim.Env, q probe) *batch.Batch {
 	prompts := q.Prompts
 	if prompts == nil {
-		prompts = Prompts(e.Rand(PromptStream+q.Block<<20), q.Params.Config.Vocab, q.Sequences)
+		prompts = promptsFor(e.Rand(promptStream+q.Block<<20), q.Params.Config.Vocab, q.Sequences)
 	}
 	r := recipe.Rollout{Numerics: q.Rollout, Slots: cmp.Or(q.Slots, min(q.Sequences, 64)),
 		Temperature: cmp.Or(q.Temperature, 1), TopP: cmp.Or(q.TopP, 1), MaxTokens: q.Tokens}
@@ -86,7 +87,7 @@ func (e *Env) Sample(q Probe) *batch.Batch {
 		r.LogProbs = recipe.RawLogProbs
 	}
 	p := measure.NewProbe(q.Params, r, measure.Requests(prompts[:q.Sequences], e.Seed, samplingStream+q.Block<<20, q.Tool))
-	p.Workers = e.cores()
+	p.Workers = workers(e)
 	s := p.Sampling()
 	s.Distributions, s.Gates = q.Distributions, q.Gates
 	if !q.Stops {
@@ -96,20 +97,20 @@ func (e *Env) Sample(q Probe) *batch.Batch {
 }
 
 // Measure is a probe scored at the same weights: the gap of the pair.
-func (e *Env) Measure(q Probe, scorer engine.Numerics) (*batch.Batch, metrics.Gap) {
-	b := e.Sample(q)
-	measure.Score(b, q.Params, measure.Scoring{Numerics: scorer, Distributions: q.Distributions, Workers: e.cores()})
+func measuredGap(e *claim.Env, q probe, scorer engine.Numerics) (*batch.Batch, metrics.Gap) {
+	b := sample(e, q)
+	measure.Score(b, q.Params, measure.Scoring{Numerics: scorer, Distributions: q.Distributions, Workers: workers(e)})
 	return b, metrics.Compare(b)
 }
 
-// Replayed scores b again along the rollout engine's routes.
-func Replayed(b *batch.Batch, p *model.Params, scorer engine.Numerics, dists bool) metrics.Gap {
+// replayed scores b again along the rollout engine's routes.
+func replayed(b *batch.Batch, p *model.Params, scorer engine.Numerics, dists bool) metrics.Gap {
 	measure.Score(b, p, measure.Scoring{Numerics: scorer, Replay: true, Distributions: dists})
 	return metrics.Compare(b)
 }
 
-// Gated scores b once more along the rollout engine's routes, with its gates too.
-func Gated(b *batch.Batch, p *model.Params, scorer engine.Numerics) metrics.Gap {
+// gated scores b once more along the rollout engine's routes, with its gates too.
+func gated(b *batch.Batch, p *model.Params, scorer engine.Numerics) metrics.Gap {
 	measure.Score(b, p, measure.Scoring{Numerics: scorer, Replay: true, Gates: true, Distributions: true})
 	return metrics.Compare(b)
 }

@@ -1,9 +1,9 @@
-package claim
+package measurements
 
 import "driftlab/trainer/method/batch"
 
-// LogRatios returns the token log-ratios, learner minus rollout.
-func LogRatios(b *batch.Batch) []float64 {
+// logRatiosOf returns the token log-ratios, learner minus rollout.
+func logRatiosOf(b *batch.Batch) []float64 {
 	e := make([]float64, b.Tokens())
 	for i := range e {
 		e[i] = b.Old.Logp[i] - b.LogpRoll[i]
@@ -11,9 +11,9 @@ func LogRatios(b *batch.Batch) []float64 {
 	return e
 }
 
-// PrefixLengths are the powers of two up to the length, from 32 (or the length
+// prefixLengths are the powers of two up to the length, from 32 (or the length
 // over eight, if that is less).
-func PrefixLengths(length int) []float64 {
+func prefixLengths(length int) []float64 {
 	var out []float64
 	for t := min(32, length/8); t <= length; t *= 2 {
 		out = append(out, float64(t))
@@ -21,10 +21,10 @@ func PrefixLengths(length int) []float64 {
 	return out
 }
 
-// ProductRatios returns, for every length and response, the log of the product
+// logProducts returns, for every length and response, the log of the product
 // of the token ratios over the first tokens of that number.
-func ProductRatios(b *batch.Batch, lengths []float64) [][]float64 {
-	e := LogRatios(b)
+func logProducts(b *batch.Batch, lengths []float64) [][]float64 {
+	e := logRatiosOf(b)
 	out := make([][]float64, len(lengths))
 	for i := range b.Len() {
 		from, _ := b.Span(i)

@@ -1,4 +1,4 @@
-package claim
+package measurements
 
 import (
 	"math"
@@ -9,8 +9,8 @@ import (
 // alarmWindow is the number of updates over which an alarm averages a curve.
 const alarmWindow = 10
 
-// Windows are the means of every ten values in a row.
-func Windows(x []float64) []float64 {
+// windows are the means of every ten values in a row.
+func windows(x []float64) []float64 {
 	var out []float64
 	for end := alarmWindow; end <= len(x); end++ {
 		out = append(out, stats.Average(x[end-alarmWindow:end]))
@@ -18,11 +18,11 @@ func Windows(x []float64) []float64 {
 	return out
 }
 
-// FirstWindow is the update that ends the first window whose mean, given the best
+// firstWindow is the update that ends the first window whose mean, given the best
 // mean so far, is an alarm; infinite where none is.
-func FirstWindow(x []float64, alarm func(best, mean float64) bool) float64 {
+func firstWindow(x []float64, alarm func(best, mean float64) bool) float64 {
 	best := math.Inf(-1)
-	for k, mean := range Windows(x) {
+	for k, mean := range windows(x) {
 		best = max(best, mean)
 		if alarm(best, mean) {
 			return float64(k + alarmWindow)

@@ -1,4 +1,4 @@
-package claim
+package measurements
 
 import (
 	"math"
@@ -13,10 +13,10 @@ func TestFirstWindow(t *testing.T) {
 		x = append(x, []float64{1, 0}[i/20])
 	}
 	half := func(best, mean float64) bool { return mean <= best/2 }
-	if got := FirstWindow(x, half); got != 25 {
+	if got := firstWindow(x, half); got != 25 {
 		t.Errorf("falls at update %v, want 25", got)
 	}
-	if got := FirstWindow(x[:20], half); !math.IsInf(got, 1) {
+	if got := firstWindow(x[:20], half); !math.IsInf(got, 1) {
 		t.Errorf("a curve that is flat falls at %v", got)
 	}
 }

@@ -1,7 +1,8 @@
-package claim
+package measurements
 
 import (
 	"driftlab/engine"
+	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
 	"driftlab/model"
 	"driftlab/results/stats"
@@ -12,16 +13,16 @@ import (
 // Graded samples responses to chain prompts in groups of eight, scores them in
 // the learner's engine, and gives them group-relative advantages: a batch as a
 // training step sees it.
-func (e *Env) Graded(p *model.Params, rollout, scorer engine.Numerics, groups int) *batch.Batch {
+func graded(e *claim.Env, p *model.Params, rollout, scorer engine.Numerics, groups int) *batch.Batch {
 	const size = 8
-	questions := chainPrompts(e.Rand(PromptStream), groups)
+	questions := chainPrompts(e.Rand(promptStream), groups)
 	var prompts [][]int32
 	for _, q := range questions {
 		for range size {
 			prompts = append(prompts, q.Tokens)
 		}
 	}
-	b := e.Sample(Probe{Params: p, Rollout: rollout, Sequences: len(prompts), Tokens: 48, Stops: true, Prompts: prompts, Distributions: true})
+	b := sample(e, probe{Params: p, Rollout: rollout, Sequences: len(prompts), Tokens: 48, Stops: true, Prompts: prompts, Distributions: true})
 	measure.Score(b, p, measure.Scoring{Numerics: scorer, Distributions: true})
 	b.Anchor = b.Old.Logp
 	t := task.NewChain()
@@ -48,8 +49,8 @@ func (e *Env) Graded(p *model.Params, rollout, scorer engine.Numerics, groups in
 	return b
 }
 
-// Minibatches cuts a batch into n interleaved parts.
-func Minibatches(b *batch.Batch, n int) []*batch.Batch {
+// minibatches cuts a batch into n interleaved parts.
+func minibatches(b *batch.Batch, n int) []*batch.Batch {
 	out := make([]*batch.Batch, n)
 	for k := range out {
 		var rows []int
