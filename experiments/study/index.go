@@ -16,6 +16,7 @@ import (
 // put together with others. It is the folder's plan.yaml.
 type Index struct {
 	Name    string        `yaml:"name"`
+	Title   string        `yaml:"title"`
 	Version int           `yaml:"version"`
 	Seeds   []uint64      `yaml:"seeds"`
 	Factors []IndexFactor `yaml:"factors"`
@@ -48,7 +49,7 @@ func (a *Arm) command(seed uint64) string { return fmt.Sprintf("%s --seed %d", a
 
 // Index is that of the grid.
 func (g *Grid) Index() *Index {
-	x := &Index{Name: g.Plan.Name, Seeds: g.Plan.Seeds}
+	x := &Index{Name: g.Plan.Name, Title: g.Plan.Title, Seeds: g.Plan.Seeds}
 	for _, f := range g.Plan.factors() {
 		one := IndexFactor{Name: f.Name, Labels: f.labels()}
 		for _, v := range f.Values {
@@ -143,6 +144,7 @@ func (x *Index) text() []byte {
 		}
 	}
 	field("", "name", x.Name, true)
+	field("", "title", x.Title, x.Title != "")
 	field("", "version", x.Version, x.Version > 0)
 	field("", "seeds", x.Seeds, x.Seeds != nil)
 	if len(x.Factors) > 0 {

@@ -12,7 +12,7 @@ import (
 
 // Plan is a sweep as somebody wrote it.
 type Plan struct {
-	// Name labels folders and pages.
+	// Name labels folders; Title heads the page, which is named after the factors without one.
 	Name, Title string
 	// Bases are the recipes to start from, by shipped name or file. Several are the
 	// values of a factor named recipe, the outermost.

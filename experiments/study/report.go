@@ -88,8 +88,11 @@ func (d *Folder) Report() (results.Report, []Picture) {
 	return r, v.pictures
 }
 
-// title names the sweep and what it varies.
+// title is the plan's, or names the sweep and what it varies.
 func (x *Index) title() string {
+	if x.Title != "" {
+		return x.Title
+	}
 	var names []string
 	for _, f := range x.Factors {
 		if len(f.Values) > 1 {

@@ -127,6 +127,9 @@ func TestTwoProcesses(t *testing.T) {
 func TestPlanFile(t *testing.T) {
 	x := gridOf(t, tiny).Index()
 	x.Arms[0].Name, x.Version = "it's: \"one\"\n\u2028", 3
+	if x.Title = "A title: of words"; x.title() != x.Title {
+		t.Errorf("the page is titled %q", x.title())
+	}
 	dir := t.TempDir()
 	s, err := OpenStore(dir, "")
 	if err != nil {
