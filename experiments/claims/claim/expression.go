@@ -62,9 +62,12 @@ func paired(of func(x, y []float64) float64) ListFunction {
 	return ListFunction{2, func(x ...[]float64) []float64 { return []float64{of(x[0], x[1])} }}
 }
 
-// extremum is the greatest (or by a least) entry of one list, or entry by entry of several.
+// extremum is the greatest (or by a least) entry of one list, NaN of an empty one, or entry by entry of several.
 func extremum(of func(a, b float64) float64) ListFunction {
 	return ListFunction{-1, func(x ...[]float64) []float64 {
+		if len(x) == 1 && len(x[0]) == 0 {
+			return []float64{math.NaN()}
+		}
 		if len(x) == 1 && len(x[0]) > 0 { // the entries, as lists of one
 			for _, v := range x[0][1:] {
 				x = append(x, []float64{v})
