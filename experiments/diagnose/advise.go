@@ -125,7 +125,6 @@ func (a *Analysis) Read(in reader.Input) error {
 	return err
 }
 
-// row takes in a response.
 func (a *Analysis) row(r *reader.Row, file string) {
 	a.text.add(r)
 	for _, c := range a.collectors {
@@ -158,7 +157,6 @@ func (a *Analysis) row(r *reader.Row, file string) {
 	}
 }
 
-// measure adds a response to the gap.
 func (a *Analysis) measure(v *view) {
 	a.gap.Add(v.old, v.roll, nil)
 	a.flips.add(v)
@@ -304,7 +302,6 @@ func (a *Analysis) missing() string {
 	return ""
 }
 
-// count is a number with its noun.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -289,7 +289,6 @@ func (v *Verdict) because(names []string, word Confidence, shares map[string][3]
 	}
 }
 
-// describe is the sentence about causes.
 func describe(names []string, confidence Confidence, shares map[string][3]float64) string {
 	part := func(name string) string {
 		s := shares[name]

@@ -16,7 +16,6 @@ const (
 	leastResponses = 8
 )
 
-// usable asks whether there is enough to judge.
 type usable struct{}
 
 func (*usable) add(*view) {}
@@ -29,14 +28,12 @@ func (*usable) judge(e *evidence) outcome {
 	return pass(value, count(e.trained, "trained token")+" in "+count(e.answers, "response"))
 }
 
-// enough reports whether the scope is judged at all.
 func (e *evidence) enough() bool { return e.trained >= leastTokens && e.answers >= leastResponses }
 
 // notReal is the share of zeroes from which a column was never filled: a log-prob
 // of exactly 0 is a certain token, and not all tokens are certain.
 const notReal = 0.999
 
-// columnNotReal finds a column of zeroes.
 type columnNotReal struct{ tokens, roll, old int }
 
 func (c *columnNotReal) add(v *view) {
@@ -315,7 +312,6 @@ func (c *signUnits) judge(e *evidence) outcome {
 	return pass(value, "")
 }
 
-// moments are the sums that a regression needs.
 type moments struct {
 	n                int
 	x, y, xx, yy, xy float64
@@ -327,13 +323,11 @@ func (m *moments) add(x, y float64) {
 	m.xx, m.yy, m.xy = m.xx+float64(x*x), m.yy+float64(y*y), m.xy+float64(x*y)
 }
 
-// centred are the second moments about the means.
 func (m *moments) centred() (xx, yy, xy float64) {
 	n := float64(max(m.n, 1))
 	return m.xx - float64(m.x*m.x)/n, m.yy - float64(m.y*m.y)/n, m.xy - float64(m.x*m.y)/n
 }
 
-// pearson is the correlation, 0 where there is none.
 func (m *moments) pearson() float64 {
 	xx, yy, xy := m.centred()
 	if m.n < 2 || xx <= 0 || yy <= 0 {
@@ -519,7 +513,6 @@ func (c *impossibleValue) judge(e *evidence) outcome {
 		"find out what wrote it: a probability is at most 1, and a token with one of e^-100 is never sampled; mask it until then")
 }
 
-// place is the file and the line, or the sample, of the row.
 func (v *view) place() string { return fmt.Sprintf("%s:%d", v.file, v.row.Line) }
 
 const (

@@ -207,7 +207,6 @@ func (c *someNotReal) add(v *view) {
 	}
 }
 
-// isSum reports whether a value is about the sum of a column.
 func isSum(x float64, column []float64) bool {
 	sum := 0.0
 	for _, v := range column {

@@ -67,7 +67,6 @@ func (c *lawIdentity) spread() float64 {
 	return math.Sqrt(max(c.squares-float64(c.missing*c.missing)/float64(max(c.responses, 1)), 1e-300))
 }
 
-// count takes in the ratio of a token.
 func (c *lawIdentity) count(rho float64, v *view, i int) {
 	mass := 1.0
 	if kept := v.row.KeptMass; kept != nil && isFinite(kept[v.ok[i]]) {

@@ -6,7 +6,6 @@ type gauge interface {
 	judge(e *evidence) outcome
 }
 
-// outcome is what a check says of a scope.
 type outcome struct {
 	value  float64
 	result Result
@@ -28,7 +27,6 @@ const (
 	NotApplicable Result = "n/a"
 )
 
-// pass and its like make outcomes.
 func pass(value float64, why string) outcome { return outcome{value: value, result: Pass, why: why} }
 
 func watch(value float64, why string) outcome { return outcome{value: value, result: Watch, why: why} }
@@ -43,7 +41,6 @@ func fail(value float64, why, fix string) outcome {
 
 func notApplicable(why string) outcome { return outcome{result: NotApplicable, why: why} }
 
-// check is one of the checks.
 type check struct {
 	id string
 	// limit is what the value is compared with, as the report shows it.
@@ -119,7 +116,6 @@ func (e *evidence) recordedSupport() bool {
 	return e.keptMass < 1-supportShare/2 && !e.failed("law-identity")
 }
 
-// failed reports whether an earlier check has found a fault.
 func (e *evidence) failed(id string) bool { return e.found[id].result == Fail }
 
 // share is a part of a whole, 0 of nothing.

@@ -185,7 +185,6 @@ type evidenceFor struct {
 	look          float64 // log without what versions say
 }
 
-// families weighs the causes, the likeliest first.
 func (g classes) families(f *Features) []evidenceFor {
 	x := point(f)
 	var list []evidenceFor
@@ -225,7 +224,6 @@ func (g classes) families(f *Features) []evidenceFor {
 	return list
 }
 
-// logMean is the logarithm of the mean of exponentials.
 func logMean(x []float64) float64 {
 	top, sum := slices.Max(x), 0.0
 	for _, v := range x {

@@ -249,7 +249,6 @@ func (t *trial) weights(p *correction.Pipeline) ([]float64, error) {
 	return w, nil
 }
 
-// effect measures weights on the sample, with intervals.
 func (t *trial) effect(w []float64, by Ratio) *Effect {
 	exact := t.rho
 	if by == SequenceRatio {
@@ -307,7 +306,6 @@ func effective(w, ww, n float64) float64 {
 	return w / n * w / ww
 }
 
-// ninety is the middle 90 % of draws.
 func ninety(draws []float64) [2]float64 {
 	slices.Sort(draws)
 	return [2]float64{quantile(draws, 0.05), quantile(draws, 0.95)}

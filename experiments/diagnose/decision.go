@@ -62,7 +62,6 @@ const (
 	surelyLonger  = 3 // standard errors
 )
 
-// known are the figures that the table looks at.
 type known struct {
 	*Gap
 	state     State
@@ -92,7 +91,6 @@ func (k *known) chi2(limit float64) string {
 	return fmt.Sprintf("chi2 %.3g (%v)", k.Chi2Token, limit)
 }
 
-// exploded reports whether few tokens dominate the weights.
 func (k *known) exploded() bool { return k.Chi2Token > explodedChi2 || k.ESSToken < leastESS }
 
 // tailed reports whether the weights have a heavy tail: a gap of the number formats in use has none.
@@ -101,7 +99,6 @@ func (k *known) tailed() bool { return k.Chi2Token > heavyChi2 || k.exploded() }
 // saturated reports whether PPO's clip takes the gradient of many tokens.
 func (k *known) saturated() bool { return k.clipped != nil && *k.clipped > mostClipped }
 
-// longer reports whether responses have grown fast.
 func (k *known) longer() bool {
 	g := k.growth
 	return g != nil && g.After > surge*g.Before && g.After-g.Before > surelyLonger*g.Error
@@ -126,7 +123,6 @@ func (k *known) repairable() bool {
 	return either || k.named(k.causes[0])
 }
 
-// row is a row of the table.
 type row struct {
 	name, source string
 	why          func(k *known) string
@@ -306,7 +302,6 @@ func named(p *correction.Pipeline) string {
 	return strings.Join(list, " and ")
 }
 
-// decide walks the table.
 func decide(k *known) []Decision {
 	var evaluated []Decision
 	for _, r := range rows {
@@ -327,7 +322,6 @@ func decide(k *known) []Decision {
 	return evaluated
 }
 
-// facts gathers what the table looks at.
 func (t *trial) facts(r *Report, c *foreign.Config) *known {
 	k := &known{Gap: r.Gap, state: r.Verdict.State, causes: r.Verdict.Causes, sure: r.Verdict.Confidence != Either, lag: r.Responses.Span, growth: r.Responses.Growth}
 	if k.state == Healthy {

@@ -200,7 +200,6 @@ func (t *trial) attempt(policy func() loss.Loss, p *correction.Pipeline, advanta
 	return x, nil
 }
 
-// summarise works out the figures of an evaluation.
 func (t *trial) summarise(e *Evaluation, attempts []*attempt) {
 	parts := make([]LengthPart, lengthParts)
 	total := LengthPart{}
@@ -277,7 +276,6 @@ func bounds(weights []float64, tries int) (low, high *Bound) {
 // rounding is how far weights are apart that are equal but for their last digits.
 const rounding = 1e-9
 
-// count counts a token.
 func (p *LengthPart) count(w float64, masked bool) {
 	p.tokens++
 	switch {
@@ -288,7 +286,6 @@ func (p *LengthPart) count(w float64, masked bool) {
 	}
 }
 
-// close works the figures out.
 func (p *LengthPart) close() {
 	slices.Sort(p.weights)
 	for _, w := range p.weights {

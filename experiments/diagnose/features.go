@@ -207,7 +207,6 @@ func featuresOf(rows []*kept) *Features {
 	return f
 }
 
-// lift compares neighbours.
 func (s *deviations) lift(top float64) *float64 {
 	pairs, both := 0, 0
 	for _, span := range s.span {
@@ -325,7 +324,6 @@ func logitsOf(rows []*kept) logits {
 	return l
 }
 
-// magnitudes are the sizes of numbers, sorted.
 func magnitudes(x []float64) []float64 {
 	y := make([]float64, len(x))
 	for i, v := range x {

@@ -64,7 +64,6 @@ type looked struct {
 	there bool
 }
 
-// newCollectors are all of them.
 func newCollectors() []collector {
 	return []collector{&answers{}, &movedTokens{}, &referenceKL{}, &ownMask{}, &sureness{}, &gapGrowth{}}
 }

@@ -110,7 +110,6 @@ type rated struct {
 	reward moments1 // of the rewards
 }
 
-// moments1 are a mean and a deviation.
 type moments1 struct{ mean, deviation float64 }
 
 func momentsOf(x []float64) moments1 {
@@ -160,7 +159,6 @@ func valuesOf[T any](list []T, of func(T) float64) (column []float64) {
 	return column
 }
 
-// learning is what the checks of answers look at.
 type learning struct {
 	*answers
 	o          *Options
@@ -187,7 +185,6 @@ func (a *answers) findings(o *Options) (found []Finding, columns []looked) {
 	return found, a.columns()
 }
 
-// columns are those that the checks of answers look at.
 func (a *answers) columns() []looked {
 	has := func(of func(answer) bool) bool { return slices.ContainsFunc(a.list, of) }
 	return []looked{
@@ -200,7 +197,6 @@ func (a *answers) columns() []looked {
 	}
 }
 
-// learns is a finding on learning.
 func learns(id string, level Level, next, format string, args ...any) []Finding {
 	return []Finding{{ID: id, Topic: Learning, Level: level, Text: fmt.Sprintf(format, args...), Next: next}}
 }

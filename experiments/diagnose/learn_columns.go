@@ -186,13 +186,10 @@ func (c *ownMask) add(r *reader.Row) {
 		if c.ids == nil {
 			c.ids = map[int32]*tokenCount{}
 		}
-		id := c.ids[r.Token[i]]
-		if id == nil && len(c.ids) < mostIDs {
-			id = &tokenCount{}
-			c.ids[r.Token[i]] = id
-		}
-		if id != nil {
-			id.add(off)
+		if id := r.Token[i]; c.ids[id] != nil {
+			c.ids[id].add(off)
+		} else if len(c.ids) < mostIDs {
+			c.ids[id] = &tokenCount{1, count1(off)}
 		}
 	}
 	if trained > 0 {
@@ -325,35 +322,25 @@ const mostSteps = 1 << 16
 
 // at is the sum of a step, made where there is none.
 func (b *bySteps) at(step int) *stepSum {
-	for {
-		s := b.sums[step>>b.shift]
-		switch {
-		case s == nil && len(b.sums) >= mostSteps:
-			b.halve()
-		case s == nil:
-			if b.sums == nil {
-				b.sums = map[int]*stepSum{}
+	if b.sums == nil {
+		b.sums = map[int]*stepSum{}
+	}
+	for b.sums[step>>b.shift] == nil {
+		if len(b.sums) < mostSteps {
+			b.sums[step>>b.shift] = &stepSum{}
+			break
+		}
+		joined := map[int]*stepSum{}
+		for key, s := range b.sums { // sums of two, in any order
+			if other := joined[key>>1]; other != nil {
+				other.join(*s)
+			} else {
+				joined[key>>1] = s
 			}
-			s = &stepSum{}
-			b.sums[step>>b.shift] = s
-			return s
-		default:
-			return s
 		}
+		b.sums, b.shift = joined, b.shift+1
 	}
-}
-
-// halve joins each two successive blocks.
-func (b *bySteps) halve() {
-	joined := map[int]*stepSum{}
-	for key, s := range b.sums { // a sum of two, in any order
-		if other := joined[key>>1]; other != nil {
-			other.join(*s)
-		} else {
-			joined[key>>1] = s
-		}
-	}
-	b.sums, b.shift = joined, b.shift+1
+	return b.sums[step>>b.shift]
 }
 
 // inOrder are the first steps of the blocks, in their order, with their sums.

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"driftlab/experiments/diagnose/reader"
@@ -74,19 +75,36 @@ func dimensions(cap int) []dimension {
 	for i := range list {
 		list[i].ofTokens = true
 	}
-	return append(list,
-		dimension{key: func(k *kept, _ int) (uint64, bool) { return hashText(k.worker), k.worker != "" },
-			says: func(k *kept, _ int) string { return "worker " + k.worker }},
-		dimension{key: func(k *kept, _ int) (uint64, bool) { return hashText(k.file), true },
-			says: func(k *kept, _ int) string { return "file " + k.file }},
-		dimension{key: func(k *kept, _ int) (uint64, bool) { return hashText(k.env), k.env != "" },
-			says: func(k *kept, _ int) string { return "environment " + k.env }},
-		dimension{key: func(k *kept, _ int) (uint64, bool) { return uint64(k.step), k.step >= 0 },
-			says: func(k *kept, _ int) string { return fmt.Sprintf("step %d", k.step) }},
-		dimension{key: func(k *kept, _ int) (uint64, bool) { return uint64(k.step)<<32 + uint64(k.group), k.group >= 0 },
-			says: func(k *kept, _ int) string { return fmt.Sprintf("group %d of step %d", k.group, k.step) }},
-		dimension{key: func(k *kept, _ int) (uint64, bool) { return uint64(k.number), true },
-			says: func(k *kept, _ int) string { return fmt.Sprintf("response %d", k.number) }})
+	for _, part := range append(divisions[:len(divisions):len(divisions)],
+		division{"group", func(k *kept) string {
+			if k.group < 0 {
+				return ""
+			}
+			return fmt.Sprintf("%d of step %d", k.group, k.step)
+		}},
+		division{"response", func(k *kept) string { return strconv.Itoa(k.number) }}) {
+		list = append(list, dimension{key: func(k *kept, _ int) (uint64, bool) { name := part.name(k); return hashText(name), name != "" },
+			says: func(k *kept, _ int) string { return part.kind + " " + part.name(k) }})
+	}
+	return list
+}
+
+// division is a way to put whole responses into parts of a dump, each with a name, empty where it was not recorded.
+type division struct {
+	kind string
+	name func(k *kept) string
+}
+
+var divisions = []division{
+	{"worker", func(k *kept) string { return k.worker }},
+	{"file", func(k *kept) string { return k.file }},
+	{"environment", func(k *kept) string { return k.env }},
+	{"step", func(k *kept) string {
+		if k.step < 0 {
+			return ""
+		}
+		return strconv.Itoa(k.step)
+	}},
 }
 
 // hashText is FNV-1a of a name.
@@ -106,7 +124,6 @@ type locus struct {
 	median, rest      float64 // |d| in it, and the quantile of |d| outside
 }
 
-// has reports whether the set has a token.
 func (l *locus) has(k *kept, i int) bool {
 	key, ok := l.dimension.key(k, i)
 	return ok && l.keys[key]
@@ -193,7 +210,6 @@ func (d dimension) largest(rows []*kept, tokens int, total float64) *locus {
 	return l
 }
 
-// compare measures the tokens of the set and the others.
 func (l *locus) compare(rows []*kept) {
 	var in, out []float64
 	for _, k := range rows {
@@ -211,7 +227,6 @@ func (l *locus) compare(rows []*kept) {
 	l.median, l.rest = medianOf(in), quantile(out, farOut)
 }
 
-// without is the response without the tokens of the set.
 func (l *locus) without(k *kept) *kept {
 	var at []int
 	for i := range k.roll {
@@ -233,7 +248,6 @@ func (l *locus) without(k *kept) *kept {
 	return &part
 }
 
-// pick is a column at some places, nil for no column.
 func pick[T any](column []T, at []int) []T {
 	if column == nil {
 		return nil
@@ -344,20 +358,8 @@ type part struct {
 
 // unevenOf says which environments, workers, files or steps have nearly all of a gap, with an error at a token several times that of the others; empty where none do.
 func unevenOf(rows []*kept) string {
-	for _, by := range []struct {
-		kind string
-		name func(k *kept) string
-	}{
-		{"environment", func(k *kept) string { return k.env }},
-		{"worker", func(k *kept) string { return k.worker }},
-		{"step", func(k *kept) string {
-			if k.step < 0 {
-				return ""
-			}
-			return fmt.Sprint(k.step)
-		}},
-		{"file", func(k *kept) string { return k.file }},
-	} {
+	for _, kind := range []string{"environment", "worker", "step", "file"} {
+		by := divisions[slices.IndexFunc(divisions, func(d division) bool { return d.kind == kind })]
 		if text := unevenBy(rows, by.kind, by.name); text != "" {
 			return text
 		}

@@ -115,7 +115,6 @@ func onsetOf(rows []*kept) *onset {
 	return o
 }
 
-// stays says what a gap that grows from a step on means.
 func stays(step int) string {
 	return fmt.Sprintf("from step %d on the rollout engine has the weights of before step %d, as where no sync reaches it (reload them after every wake-up), or every sync misses a part of them", step, step)
 }

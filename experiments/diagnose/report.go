@@ -247,7 +247,6 @@ func (a *Analysis) judgement() Report {
 	return r
 }
 
-// measured is the gap of all tokens.
 func (a *Analysis) measured() *Gap {
 	x := a.extra
 	g := &Gap{Gap: a.gap.Gap(), NonFinite: x.nonFinite, Clamped: x.clamped, OutsideHalfToTwo: share(x.outside, x.n)}
@@ -272,7 +271,6 @@ const (
 	agreeK3      = 1e-3
 )
 
-// agrees reports whether a gap is within these.
 func agrees(g metrics.Gap) bool {
 	return g.Pearson >= agreePearson && abs(g.K1) < agreeKL && abs(g.PPLRatio-1) <= agreePPL && g.MeanAbsDp < agreeDp && g.K3 < agreeK3
 }

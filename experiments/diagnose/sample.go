@@ -55,7 +55,6 @@ type reservoir struct {
 
 func newReservoir() *reservoir { return &reservoir{r: rand.New(rand.NewPCG(1, 16))} }
 
-// add offers a response.
 func (s *reservoir) add(v *view, file string) {
 	s.number++
 	k := &kept{number: s.number, chance: s.r.Uint64(), env: v.row.Env, file: file, step: v.row.Step, lag: lagOf(v.row), worker: v.row.Worker, prompted: len(v.row.Prompt) > 0, lead: len(v.row.Prompt), stands: v.alignment(), reward: v.row.Reward, acc: v.row.Acc, finish: v.row.Finish, group: v.row.Group}
@@ -120,7 +119,6 @@ func gather(column []float64, at []int) []float64 {
 	return list
 }
 
-// inOrder are the responses as they were read.
 func (s *reservoir) inOrder() []*kept {
 	rows := slices.Clone(s.rows)
 	slices.SortFunc(rows, func(a, b *kept) int { return a.number - b.number })
@@ -202,7 +200,6 @@ func (v *view) fill(row *reader.Row, file string) {
 	}
 }
 
-// third is a third of the tokens.
 func (v *view) third(k int) view {
 	n := len(v.at)
 	from, to := k*n/3, (k+1)*n/3

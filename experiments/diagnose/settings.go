@@ -407,7 +407,6 @@ func (a *Active) Fix() Fix {
 // idle is the share of weights below which a correction that is on does nothing.
 const idle = 1e-4
 
-// active tries a configuration on the tokens.
 func (t *trial) active(c *foreign.Config, r *Report) (a *Active, run recipe.Recipe) {
 	a = &Active{Framework: c.Framework, Recipe: c.Pipeline.Recipe(), Configured: c.Configured(), Notes: c.Notes, Known: true}
 	run, refused := c.Recipe()
@@ -552,7 +551,6 @@ func (e *Evaluation) byLength() string {
 	return fmt.Sprintf(" (%.2g up to %d tokens, %.2g from %d on)", first.Mean, first.To, last.Mean, last.From)
 }
 
-// perToken is what truncated token weights would be here.
 func (t *trial) perToken() string {
 	w, err := t.weights(tokenTIS(nil))
 	if err != nil {

@@ -52,7 +52,6 @@ func Of(r diagnose.Report, shown []diagnose.Shown) results.Report {
 
 var stateMarks = map[diagnose.State]figure.Emphasis{diagnose.Healthy: figure.Good, diagnose.Genuine: figure.Warn, diagnose.Repair: figure.Bad, diagnose.Inactive: figure.Bad, diagnose.CannotLearn: figure.Bad}
 
-// title names the first file.
 func title(r diagnose.Report) string {
 	if len(r.Inputs) == 0 {
 		return "Diagnosis"
@@ -70,7 +69,6 @@ func threeDigits(x float64) string { return figure.FormatNumber(x, 3) }
 // unmarked keeps a text from being read as markup.
 func unmarked(text string) string { return strings.NewReplacer("`", "'", "**", "∗∗").Replace(text) }
 
-// nothingIn reports whether a block has nothing to show.
 func nothingIn(b results.Block) bool {
 	switch b := b.(type) {
 	case *figure.Figure:
@@ -120,7 +118,6 @@ func nextBlocks(r diagnose.Report) []results.Block {
 	return list
 }
 
-// uncheckedBlock says what the dump does not answer.
 func uncheckedBlock(r diagnose.Report) results.Block {
 	if len(r.Unchecked) == 0 {
 		return results.Prose("")

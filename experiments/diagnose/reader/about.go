@@ -104,14 +104,12 @@ func (f *File) close() {
 	}
 }
 
-// note says something, once.
 func (f *File) note(text string) {
 	if !slices.Contains(f.Notes, text) {
 		f.Notes = append(slices.Clone(f.Notes), text)
 	}
 }
 
-// damage notes a fault.
 func (f *File) damage(line int, byte int64, reason string) {
 	f.Damaged++
 	if len(reason) > longestReason {

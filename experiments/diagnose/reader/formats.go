@@ -182,7 +182,6 @@ func FormatTable() string {
 	return strings.Join(lines, "\n")
 }
 
-// formatOf is the format of a name.
 func formatOf(name string) *Format {
 	return formats[slices.IndexFunc(formats, func(f *Format) bool { return f.Name == name })]
 }

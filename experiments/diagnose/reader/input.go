@@ -42,25 +42,24 @@ type ReaderAtCloser interface {
 
 // read is Read without a goroutine of its own: the row is valid until visit returns.
 func (f *File) read(in Input, format string, visit func(*Row) error) error {
-	most := boundsOf(in.MaxMemory)
+	most := in.most()
 	head, src, compressed, err := in.opened()
 	if len(head) == 0 {
 		f.nothing(err)
 		return nil
 	}
-	at, size := in.At, in.Size
 	binary := binaryFormat(head)
-	if binary != nil && (compressed || at == nil) {
+	if binary != nil && (compressed || in.At == nil) {
 		var held chunks
 		if n, err := io.Copy(&held, io.LimitReader(src, most.unpacked+1)); errors.Is(err, errExpansion) {
 			return &Refused{in.Name, err.Error(), "it is no dump"}
 		} else if err != nil || n > most.unpacked {
 			return &Refused{in.Name, fmt.Sprintf("a compressed or piped file of this format that is cut or above %d MiB", most.unpacked>>20), "unpack it first, or raise --max-memory"}
 		}
-		at, size = &held, held.size
+		in.At, in.Size = &held, held.size
 	}
 	if binary != nil {
-		err = binary(f, file{in.Name, at, size, in.Open, in.MaxMemory, most}, visit)
+		err = binary(f, in, visit)
 	} else {
 		err = f.readLines(in, src, format, visit)
 	}
@@ -139,19 +138,8 @@ func decompressed(head []byte, src io.Reader) (io.Reader, error) {
 	return nil, nil
 }
 
-// file is a file that can be read anywhere.
-type file struct {
-	name string
-	at   io.ReaderAt
-	size int64
-	open func(path string) (ReaderAtCloser, int64, error)
-
-	memory int64
-	most   bounds
-}
-
 // binaryFormat is how a file with this beginning is read, nil for lines.
-func binaryFormat(head []byte) func(*File, file, func(*Row) error) error {
+func binaryFormat(head []byte) func(*File, Input, func(*Row) error) error {
 	switch {
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")), string(head) == legacyMagic:
 		return (*File).readTorch
@@ -201,6 +189,9 @@ type bounds struct {
 	joined int
 }
 
+// most are the bounds of an input.
+func (in Input) most() bounds { return boundsOf(in.MaxMemory) }
+
 func boundsOf(memory int64) bounds {
 	if memory <= 0 {
 		memory = DefaultMemory
@@ -249,7 +240,6 @@ func (e *expanding) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// counting counts the bytes of a stream.
 type counting struct {
 	io.Reader
 	n int64
@@ -386,7 +376,6 @@ func (f *File) panicked(p any) error {
 	return &Refused{f.Name, fmt.Sprintf("a fault of this program (%v) after row %d", p, f.Rows), "please report it, with this file if you can"}
 }
 
-// large says that a row takes several megabytes.
 func (r *Row) large() bool { return len(r.Mask) > largeRow || len(r.Prompt) > largeRow }
 
 // copy makes the row another's, in memory of its own.

@@ -101,7 +101,6 @@ func (s *scanner) wrong(format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// expect takes one byte.
 func (s *scanner) expect(c byte) error {
 	if s.peek() != c {
 		return s.wrong("%q where %q belongs", s.peek(), c)
@@ -172,7 +171,6 @@ type cell struct {
 	parts   []part // what they hold
 }
 
-// kind is what a key may hold.
 type kind uint8
 
 const (
@@ -278,7 +276,6 @@ func (s *scanner) textValue(c *cell) error {
 	return nil
 }
 
-// store puts a number into a cell.
 func (s *scanner) store(c *cell, x float64) error {
 	if s.stored++; s.stored > s.most.numbers {
 		return fmt.Errorf("a row of more than %d numbers: raise --max-memory", s.most.numbers)

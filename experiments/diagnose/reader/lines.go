@@ -31,7 +31,6 @@ func newRecord(f *Format) *record {
 // nothing is the cell of a key that the format does not have. It is never written.
 var nothing cell
 
-// at is the cell of a key.
 func (o *record) at(name string) *cell {
 	if i, known := o.format.place[name]; known {
 		return &o.cells[i]
@@ -135,7 +134,7 @@ func (in Input) probe(src io.Reader) (keys []string, whole io.Reader, err error)
 	if in.At == nil {
 		held.kept = new(chunks)
 	}
-	keys, err = firstKeys(newScanner(held, boundsOf(in.MaxMemory)))
+	keys, err = firstKeys(newScanner(held, in.most()))
 	if errors.Is(err, errProbed) || errors.Is(err, errExpansion) {
 		return nil, nil, &Refused{in.Name, err.Error(), "it is no dump: look at how it begins"}
 	}
@@ -165,7 +164,6 @@ func (p *probing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readLines reads a file of lines.
 func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row) error) error {
 	keys, whole, err := in.probe(src)
 	if err != nil {
@@ -182,7 +180,7 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 	}
 	seen := map[uint64]bool{}
 	var row Row
-	s, o := newScanner(whole, boundsOf(in.MaxMemory)), newRecord(format)
+	s, o := newScanner(whole, in.most()), newRecord(format)
 	o.unread = f.unread
 	for more := s.begin(); more; more = s.nextRow() {
 		line, from := s.line, s.place()
@@ -221,7 +219,6 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 	return nil
 }
 
-// line reads the object of a line.
 func (o *record) line(s *scanner) error {
 	if s.peek() == '\n' {
 		return errors.New("a blank line")

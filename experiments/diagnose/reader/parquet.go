@@ -16,19 +16,19 @@ import (
 // readParquet reads TRL's completions_{step}.parquet: step, prompt, completion, a
 // column for every reward function, advantage. Conversations are lists of messages,
 // whose texts are put one after the other.
-func (f *File) readParquet(in file, visit func(*Row) error) (err error) {
+func (f *File) readParquet(in Input, visit func(*Row) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // of the library, on a file that is broken
-			err = &Refused{in.name, fmt.Sprintf("a broken Parquet file: %v", p), "write it again"}
+			err = &Refused{in.Name, fmt.Sprintf("a broken Parquet file: %v", p), "write it again"}
 		}
 	}()
 	var end [8]byte // the length of the footer, for which the library makes room before it reads, and PAR1
-	if n, _ := in.at.ReadAt(end[:], in.size-int64(len(end))); n < len(end) || int64(binary.LittleEndian.Uint32(end[:])) > in.size {
-		return &Refused{in.name, "a broken Parquet file: its footer is cut, or longer than the file", "write it again"}
+	if n, _ := in.At.ReadAt(end[:], in.Size-int64(len(end))); n < len(end) || int64(binary.LittleEndian.Uint32(end[:])) > in.Size {
+		return &Refused{in.Name, "a broken Parquet file: its footer is cut, or longer than the file", "write it again"}
 	}
-	table, err := parquet.OpenFile(in.at, in.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	table, err := parquet.OpenFile(in.At, in.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return &Refused{in.name, fmt.Sprintf("a broken Parquet file: %v", err), "write it again"}
+		return &Refused{in.Name, fmt.Sprintf("a broken Parquet file: %v", err), "write it again"}
 	}
 	var names []string
 	has := map[string]bool{}
@@ -41,14 +41,14 @@ func (f *File) readParquet(in file, visit func(*Row) error) (err error) {
 		has[path[0]] = true
 	}
 	if !has["completion"] || !has["prompt"] {
-		return &Refused{in.name, fmt.Sprintf("a Parquet file with the columns %q", names), "TRL's have prompt and completion"}
+		return &Refused{in.Name, fmt.Sprintf("a Parquet file with the columns %q", names), "TRL's have prompt and completion"}
 	}
 	f.Format = "trl"
-	left := max(expandedBytes, expansion*in.size)
+	left := max(expandedBytes, expansion*in.Size)
 	for _, group := range table.Metadata().RowGroups {
 		for _, c := range group.Columns {
 			if err := in.pages(&c.MetaData, &left); err != nil {
-				return &Refused{in.name, err.Error(), "write smaller row groups, or raise --max-memory"}
+				return &Refused{in.Name, err.Error(), "write smaller row groups, or raise --max-memory"}
 			}
 		}
 	}
@@ -65,17 +65,17 @@ const valueBytes = 32
 
 // pages adds up what the pages of a column chunk unpack to, by their headers: the library believes them, and what the
 // footer says of the chunk is a promise. left is what all chunks may still take.
-func (in file) pages(chunk *format.ColumnMetaData, left *int64) error {
+func (in Input) pages(chunk *format.ColumnMetaData, left *int64) error {
 	from := chunk.DataPageOffset
 	if chunk.DictionaryPageOffset != 0 {
 		from = chunk.DictionaryPageOffset
 	}
-	if from < 0 || chunk.TotalCompressedSize < 0 || chunk.TotalCompressedSize > in.size {
-		return fmt.Errorf("a Parquet file with a column chunk of %d bytes at byte %d of %d", chunk.TotalCompressedSize, from, in.size)
+	if from < 0 || chunk.TotalCompressedSize < 0 || chunk.TotalCompressedSize > in.Size {
+		return fmt.Errorf("a Parquet file with a column chunk of %d bytes at byte %d of %d", chunk.TotalCompressedSize, from, in.Size)
 	}
-	chunkLeft := in.most.chunk
+	chunkLeft := in.most().chunk
 	for to := from + chunk.TotalCompressedSize; from < to; {
-		head := new(thrift.CompactProtocol).NewReader(bufio.NewReaderSize(io.NewSectionReader(in.at, from, to-from), 512))
+		head := new(thrift.CompactProtocol).NewReader(bufio.NewReaderSize(io.NewSectionReader(in.At, from, to-from), 512))
 		var page format.PageHeader
 		if err := thrift.NewDecoder(head).Decode(&page); err != nil || page.CompressedPageSize < 0 || page.UncompressedPageSize < 0 {
 			return nil // the library reads as far, and says why not further
@@ -84,7 +84,7 @@ func (in file) pages(chunk *format.ColumnMetaData, left *int64) error {
 		need := int64(page.UncompressedPageSize) + valueBytes*int64(values)
 		chunkLeft, *left = chunkLeft-need, *left-need
 		if chunkLeft < 0 {
-			return fmt.Errorf("a Parquet file with a column chunk that unpacks to more than %d MiB", in.most.chunk>>20)
+			return fmt.Errorf("a Parquet file with a column chunk that unpacks to more than %d MiB", in.most().chunk>>20)
 		}
 		if *left < 0 {
 			return fmt.Errorf("a broken Parquet file: %w", errExpansion)
@@ -94,7 +94,6 @@ func (in file) pages(chunk *format.ColumnMetaData, left *int64) error {
 	return nil
 }
 
-// readGroup reads the rows of a group of a Parquet file.
 func (f *File) readGroup(group parquet.RowGroup, names []string, left *int64, visit func(*Row) error) error {
 	rows := group.Rows()
 	defer rows.Close()

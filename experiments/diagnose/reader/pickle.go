@@ -34,7 +34,6 @@ type (
 	mark   struct{}
 )
 
-// get is the entry of a key, nil if there is none.
 func (d *dictionary) get(key string) any {
 	if d.place == nil {
 		d.place = map[string]int{}
@@ -124,7 +123,6 @@ func (u *unpickler) bytes(n int64) error {
 	return err
 }
 
-// number reads a little-endian number of n bytes.
 func (u *unpickler) number(n int64) (int64, error) {
 	b, err := u.take(n)
 	if err != nil {
@@ -135,7 +133,6 @@ func (u *unpickler) number(n int64) (int64, error) {
 	return int64(binary.LittleEndian.Uint64(full[:])), nil
 }
 
-// text reads a line.
 func (u *unpickler) text() (string, error) {
 	var line []byte
 	for {
@@ -178,7 +175,6 @@ func (u *unpickler) pop() (any, error) {
 	return v, nil
 }
 
-// popN takes the last n values.
 func (u *unpickler) popN(n int) ([]any, error) {
 	items := make([]any, n)
 	for i := n - 1; i >= 0; i-- {
@@ -271,7 +267,6 @@ func (u *unpickler) step(op byte) error {
 	return nil
 }
 
-// numeric pushes a number.
 func (u *unpickler) numeric(op byte) error {
 	switch op {
 	case 'G':
@@ -357,7 +352,6 @@ func (u *unpickler) collect(op byte) error {
 	return fmt.Errorf("entries for something that holds none")
 }
 
-// remember writes and reads the memo.
 func (u *unpickler) remember(op byte) error {
 	at, read := int64(len(u.memo)), false
 	var err error
@@ -474,7 +468,6 @@ func (l *list) len() int {
 	return len(l.items) + len(l.numbers)
 }
 
-// at is an entry.
 func (l *list) at(i int) any {
 	switch {
 	case l.items != nil:
@@ -539,7 +532,6 @@ var allowed = map[string][]string{
 // batches are the classes of SkyRL, which has moved them between modules.
 var batches = []string{"_rebuild_tensor_batch", "TrainingInputBatch", "TensorBatch"}
 
-// known reports whether a global is one of those.
 func (g global) known() bool {
 	if strings.HasPrefix(g.module, "skyrl") && strings.HasSuffix(g.module, "training_batch") {
 		return slices.Contains(batches, g.name)

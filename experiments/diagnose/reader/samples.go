@@ -13,10 +13,10 @@ import (
 //
 // Source: slime 624b824a8, slime/observability/train_data_utils.py and slime/ray/rollout.py; miles 31f1ca961,
 // miles/utils/train_dump_utils.py and miles/backends/training_utils/debug_dump.py.
-func (f *File) readTorch(in file, visit func(*Row) error) error {
-	a, err := openArchive(in.at, in.size, in.most.pickled)
+func (f *File) readTorch(in Input, visit func(*Row) error) error {
+	a, err := openArchive(in.At, in.Size, in.most().pickled)
 	if err != nil {
-		return refuse(in.name, err)
+		return refuse(in.Name, err)
 	}
 	root, ok := a.root.(*dictionary)
 	samples, listed := root.lookup("samples").(*list)
@@ -26,13 +26,13 @@ func (f *File) readTorch(in file, visit func(*Row) error) error {
 	case ok && !listed && columned:
 		format = formatOf("miles")
 		if n := whole(root.get("cp_size")); n > 1 {
-			return &Refused{in.name, fmt.Sprintf("the columns of one of %d ranks of context parallelism, each of which has a part of the tokens", n), "--dump-details without context parallelism writes whole responses"}
+			return &Refused{in.Name, fmt.Sprintf("the columns of one of %d ranks of context parallelism, each of which has a part of the tokens", n), "--dump-details without context parallelism writes whole responses"}
 		}
 		lengths, _ := columns.get("response_lengths").(*list)
 		f.unreadOf(columns, format)
 		count, at = lengths.len(), func(i int) any { return columns.entry(i, lengths.len()) }
 	case !ok || !listed:
-		return &Refused{in.name, "a torch file without samples", "slime's and miles' train_data and rollout_data and miles' policy_loss_debug can be read"}
+		return &Refused{in.Name, "a torch file without samples", "slime's and miles' train_data and rollout_data and miles' policy_loss_debug can be read"}
 	case root.get("call") != nil:
 		format = formatOf("miles")
 	}
@@ -92,17 +92,17 @@ type rolled struct {
 }
 
 // rollout reads the rollout_data that belongs to a train_data, nil if there is none.
-func (f *File) rollout(in file, id int) map[int]*rolled {
-	if in.open == nil || id == Unknown {
+func (f *File) rollout(in Input, id int) map[int]*rolled {
+	if in.Open == nil || id == Unknown {
 		return nil
 	}
-	at, size, err := in.open(fmt.Sprintf("../rollout_data/%d.pt", id))
+	at, size, err := in.Open(fmt.Sprintf("../rollout_data/%d.pt", id))
 	if err != nil {
 		return nil
 	}
 	defer at.Close()
-	found, left := map[int]*rolled{}, in.most.joined
-	err = new(File).read(Input{Name: "rollout_data", At: at, Size: size, MaxMemory: in.memory}, "", func(r *Row) error {
+	found, left := map[int]*rolled{}, in.most().joined
+	err = new(File).read(Input{Name: "rollout_data", At: at, Size: size, MaxMemory: in.MaxMemory}, "", func(r *Row) error {
 		if left -= 8 + len(r.Roll); left < 0 {
 			return errStopped
 		}

@@ -11,24 +11,24 @@ import (
 // are the reference model's.
 //
 // Source: SkyRL, skyrl/backends/skyrl_train/training_batch.py.
-func (f *File) readPickle(in file, visit func(*Row) error) error {
-	root, err := newUnpickler(in.at, 0, in.size, in.most.pickled).value()
+func (f *File) readPickle(in Input, visit func(*Row) error) error {
+	root, err := newUnpickler(in.At, 0, in.Size, in.most().pickled).value()
 	if err != nil {
-		return refuse(in.name, err)
+		return refuse(in.Name, err)
 	}
 	b, ok := root.(*built)
 	if !ok || b.by.name != "_rebuild_tensor_batch" || len(b.args) != 2 {
-		return &Refused{in.name, "a pickle that is no tensor batch of SkyRL", "other pickles must be converted into the neutral format"}
+		return &Refused{in.Name, "a pickle that is no tensor batch of SkyRL", "other pickles must be converted into the neutral format"}
 	}
 	state, ok := b.args[1].(*dictionary)
 	batch, filled := state.lookup("batch_dict").(*dictionary)
 	if !ok || !filled {
-		return &Refused{in.name, "a tensor batch without batch_dict", "write it again"}
+		return &Refused{in.Name, "a tensor batch without batch_dict", "write it again"}
 	}
 	f.Format = "skyrl"
 	s := skyrl{in: in, batch: batch, group: map[int]int{}}
 	if err := s.open(); err != nil {
-		return &Refused{in.name, err.Error(), "write it again"}
+		return &Refused{in.Name, err.Error(), "write it again"}
 	}
 	metadata, _ := state.get("metadata").(*dictionary)
 	s.groups(metadata)
@@ -54,7 +54,7 @@ func (f *File) readPickle(in file, visit func(*Row) error) error {
 
 // skyrl is a tensor batch. token_ids and attention_mask are B by S, the other tensors B by R.
 type skyrl struct {
-	in                file
+	in                Input
 	batch             *dictionary
 	tensors           map[string]*tensor // by the keys of the format
 	rows, wide, width int
@@ -116,12 +116,12 @@ func (s *skyrl) tensor(v any) (*tensor, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newTensor(s.in.at, data.from, data.n, kind, shape)
+		return newTensor(s.in.At, data.from, data.n, kind, shape)
 	}
-	if !beginsAs(s.in.at, data, "PK") {
+	if !beginsAs(s.in.At, data, "PK") {
 		return nil, fmt.Errorf("a tensor of torch that is no torch file")
 	}
-	a, err := openArchive(io.NewSectionReader(s.in.at, data.from, data.n), data.n, s.in.most.pickled/8) // one of eight
+	a, err := openArchive(io.NewSectionReader(s.in.At, data.from, data.n), data.n, s.in.most().pickled/8) // one of eight
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,6 @@ func (s *skyrl) tensor(v any) (*tensor, error) {
 	return a.tensor(b)
 }
 
-// groups reads the boundaries of prompts.
 func (s *skyrl) groups(metadata *dictionary) {
 	bounds, _ := metadata.lookup("policy_prompt_boundaries").(*list)
 	if bounds == nil {
@@ -148,7 +147,6 @@ func (s *skyrl) groups(metadata *dictionary) {
 	}
 }
 
-// row fills a response.
 func (s *skyrl) row(i int, row *Row) error {
 	c := named{}
 	for key, t := range s.tensors {

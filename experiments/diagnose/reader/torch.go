@@ -267,7 +267,6 @@ var elements = func() map[string]element {
 	return table
 }()
 
-// half is the value of a float16.
 func half(b uint16) float64 {
 	exponent, mantissa := int(b>>10&31), float64(b&1023)
 	x := math.Ldexp(mantissa, -24)
@@ -313,7 +312,6 @@ func newTensor(at io.ReaderAt, from, size int64, kind string, shape []int) (*ten
 	return &tensor{shape, e, at, from}, nil
 }
 
-// entries is how many there are.
 func (t *tensor) entries() int {
 	n := 1
 	for _, d := range t.shape {
@@ -338,7 +336,6 @@ func (t *tensor) read(from, n int) ([]float64, error) {
 	return x, nil
 }
 
-// shapeOf is a tuple of sizes.
 func shapeOf(v any) ([]int, error) {
 	l, ok := v.(*list)
 	if !ok || l.len() > 8 {

@@ -21,17 +21,17 @@ const transportedAlways = 9
 
 // readTransport reads prime-rl's rollouts/step_{n}/rank_{r}.bin, a list of micro batches in msgpack: each packs sequences,
 // prompt and response alike, with the rollout engine's log-probs.
-func (f *File) readTransport(in file, visit func(*Row) error) error {
-	m := newUnpacker(in.at, in.size, in.most)
+func (f *File) readTransport(in Input, visit func(*Row) error) error {
+	m := newUnpacker(in.At, in.Size, in.most())
 	batches, err := m.list()
 	if err != nil {
-		return &Refused{in.name, err.Error(), "of files of msgpack prime-rl's rank_{r}.bin can be read"}
+		return &Refused{in.Name, err.Error(), "of files of msgpack prime-rl's rank_{r}.bin can be read"}
 	}
 	var b microBatch
 	for i := range batches {
 		if err := b.read(m); err != nil {
 			if i == 0 {
-				return &Refused{in.name, "no list of micro batches as prime-rl 559b44772 writes it: " + err.Error(), "enable_token_export of the trainer writes what can be read"}
+				return &Refused{in.Name, "no list of micro batches as prime-rl 559b44772 writes it: " + err.Error(), "enable_token_export of the trainer writes what can be read"}
 			}
 			f.damage(f.Rows+1, m.pos, fmt.Sprintf("micro batch %d: %v", i, err))
 			return nil // where the next one begins is unknown
@@ -43,7 +43,7 @@ func (f *File) readTransport(in file, visit func(*Row) error) error {
 		}
 	}
 	if f.Format == "" {
-		return &Refused{in.name, "a list without micro batches", "write it again"}
+		return &Refused{in.Name, "a list without micro batches", "write it again"}
 	}
 	return nil
 }
@@ -61,7 +61,6 @@ type namedFrom struct {
 	text string
 }
 
-// read takes in the next micro batch.
 func (b *microBatch) read(m *unpacker) error {
 	n, err := m.list()
 	if err != nil {
@@ -194,7 +193,6 @@ func (m *unpacker) take(n int) (uint64, error) {
 	return binary.BigEndian.Uint64(b[:]), nil
 }
 
-// next reads the beginning of a value.
 func (m *unpacker) next() (packed, error) {
 	tag, err := m.take(1)
 	if err != nil {
@@ -325,7 +323,6 @@ func (m *unpacker) texts(list []namedFrom) ([]namedFrom, error) {
 	return list, nil
 }
 
-// pass goes over n bytes.
 func (m *unpacker) pass(n int64) error {
 	for n > 0 {
 		k, err := m.in.Discard(int(min(n, math.MaxInt32)))
@@ -337,7 +334,6 @@ func (m *unpacker) pass(n int64) error {
 	return nil
 }
 
-// skip goes over a value.
 func (m *unpacker) skip(depth int) error {
 	v, err := m.next()
 	if err != nil {

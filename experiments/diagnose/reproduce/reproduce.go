@@ -60,13 +60,11 @@ type measured struct {
 	Size  float64
 }
 
-// level is a setting of a dial.
 type level struct {
 	name string
 	sets []string
 }
 
-// dial is one mechanism with its levels.
 type dial struct {
 	cause  string
 	levels []level
@@ -136,7 +134,6 @@ const (
 	settled = 3 // steps that the confirming run measures over
 )
 
-// recipe is the run with a level.
 func (d *dial) recipe(x level) (recipe.Recipe, error) {
 	sets := append([]string{"name=reproduce-" + d.cause, fmt.Sprintf("steps=%d", steps), fmt.Sprintf("rollout.prompts=%d", prompts)}, x.sets...)
 	if d.lag > 0 {
@@ -206,7 +203,6 @@ func scaled(x level, by float64) level {
 	return level{text, []string{text}}
 }
 
-// measure is the size of a level's gap.
 func (d *dial) measure(ctx context.Context, q Request, x level) (size, k3 float64, err error) {
 	r, err := d.recipe(x)
 	if err != nil {
