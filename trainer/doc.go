@@ -22,9 +22,9 @@
 // What methods need beyond log-probs is recorded only where a recipe names one
 // that reads it: greedy rewards by one more rollout per prompt, score norms by
 // one backward pass per response, the log-probs of a frozen reference or
-// teacher, full distributions. Values come from a critic that is linear in the
-// learner's final hidden state and fitted to the returns of earlier steps:
-// enough for a baseline that is honest, not a second network.
+// teacher, full distributions. Values come from a critic: one that is linear in the
+// learner's final hidden state and fitted to the returns of earlier steps, or a
+// second network that is trained next to the policy.
 //
 // With an asynchronous schedule the rollout stage asks trainer/cluster, which
 // executes what trainer/method/schedule decides on a virtual clock, for the responses of
