@@ -51,7 +51,7 @@ func (c *trainCmd) Run(a *app) error {
 	}
 	if config != nil {
 		if len(config.Other) > 0 && !c.Partial {
-			return bad("--config %s: a recipe of it would have another objective: %s has no counterpart here: give --partial to take the rest", c.Config, strings.Join(config.Other, ", "))
+			return bad("--config %s: a recipe of it would have another objective: %s has no counterpart here: give --partial to take the rest", c.Config, strings.Join(slices.Compact(config.Other), ", "))
 		}
 		if c.before, err = config.Changes(); err != nil {
 			return err

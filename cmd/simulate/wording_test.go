@@ -56,7 +56,7 @@ type passage struct {
 }
 
 // notProse are files that others wrote, or that quote.
-var notProse = regexp.MustCompile(`(^|/)(testdata|uplot|axe|\.git|\.ci)(/|$)|wasm_exec\.js$|_test\.go$`)
+var notProse = regexp.MustCompile(`(^|/)(testdata|uplot|axe|\.git|\.ci)(/|$)|wasm_exec\.js$|_test\.go$|^results/published/table/.*plan\.yaml$`)
 
 var (
 	codeSpan   = regexp.MustCompile("`[^`]*`")

@@ -658,6 +658,9 @@ func flipExponent(regressors int) func(j *claim.Judge, rates, texts []string) []
 func mostMinusFewest(lists ...[]float64) []float64 {
 	cells, experts, times := lists[0], distinctValues(lists[1]), distinctValues(lists[2])
 	per, sum := len(cells)/experts, 0.0
+	if per < times {
+		return []float64{math.NaN()} // not the cells of a grid
+	}
 	for m := range experts {
 		sum += (cells[(m+1)*per-1] - cells[m*per+times-1]) / float64(experts)
 	}
@@ -666,7 +669,11 @@ func mostMinusFewest(lists ...[]float64) []float64 {
 
 // lastOfFirst is the last of the first K's entries.
 func lastOfFirst(lists ...[]float64) []float64 {
-	return []float64{lists[0][len(lists[0])/distinctValues(lists[1])-1]}
+	at := len(lists[0])/distinctValues(lists[1]) - 1
+	if at < 0 {
+		return []float64{math.NaN()} // not the cells of a grid
+	}
+	return []float64{lists[0][at]}
 }
 
 // distinctValues is how many different values a list has.
@@ -679,15 +686,15 @@ func distinctValues(x []float64) int {
 // noise does by itself. All are roots of means over models of squares.
 func flipChart(j *claim.Judge) *figure.Figure {
 	x := stats.Each(tkdRates, elementary.Log10)
-	cells, k := tkdMean(j, -1), j.Mean("K")
-	experts := slices.Compact(slices.Clone(k))
-	lengths := len(k) / len(experts) / len(x)
+	cells, k := tkdMean(j, -1), j.Runs[0].List("K")
+	experts := slices.Compact(slices.Sorted(slices.Values(k)))
+	lengths := max(len(k)/len(experts)/len(x), 1)
 	most, alone := 0.0, 0.0
 	var arms []figure.Series
 	for m, number := range experts {
 		y := make([]float64, len(x))
 		for i := range y {
-			cell := (m*len(x)+i+1)*lengths - 1
+			cell := min((m*len(x)+i+1)*lengths, len(k)) - 1
 			y[i] = math.Sqrt(max(cells.y[cell], cells.floor[cell]/100, 1e-12))
 			alone += math.Sqrt(max(cells.floor[cell], 0)) / float64(len(x)*len(experts))
 		}

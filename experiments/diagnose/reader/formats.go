@@ -16,7 +16,7 @@ import (
 type Format struct {
 	// Name is what --format takes. Files are what its framework calls them, and Has says what they have.
 	Name, Files, Has string
-	// Marks are the keys that tell a file of lines, all of them, and one of AnyOf if there are any; a format without either is told by
+	// Marks are the keys that tell a file of lines, all of them, and one of AnyOf if there are any; a format without either is recognised by
 	// its first bytes.
 	marks, anyOf []string
 	// keys are those that are read.
