@@ -21,7 +21,6 @@ import (
 // So the kernels, the graph and AdamW of a learner train it as they are. Both rows are zero at the start,
 // and so is z; the body is a copy of the policy's.
 type trainedCritic struct {
-	recipe  recipe.Critic
 	learner *learner.Learner
 	updates int // per step
 	all     int // of the run
@@ -34,23 +33,23 @@ type trainedCritic struct {
 var criticPolicy = learner.Policy{Temperature: 1}
 
 func newTrainedCritic(s *Session) stage {
-	c := &trainedCritic{recipe: *s.recipe.Critic, updates: s.recipe.Critic.Updates * s.recipe.Learner.Updates()}
+	c := &trainedCritic{target: valueTarget{recipe: s.recipe.Critic}, updates: s.recipe.Critic.Updates * s.recipe.Learner.Updates()}
 	c.all = c.updates * s.recipe.Steps
 	p := s.initial.Clone()
 	clear(p.Head[:2*p.Config.DModel])
-	settings := engines.LearnerSettings(s.recipe.Learner, c.recipe.Optimizer)
+	settings := engines.LearnerSettings(s.recipe.Learner, s.recipe.Critic.Optimizer)
 	settings.Recompute = s.options.Recompute
 	c.learner = learner.New(p, settings, s.options.Workers)
-	c.target.recipe = c.recipe
 	return c
 }
 
 // Close releases the critic's workers.
 func (c *trainedCritic) Close() { c.learner.Close() }
 
-// run fills Value, of every token the value of the state that it was drawn in.
+// run fills Value, of every token the value of the state that it was drawn in. Its pass is also the forward pass of
+// the first update, which nothing comes before.
 func (c *trainedCritic) run(s *Session) error {
-	c.learner.Score(&c.scored, &s.batch.Sampled, learner.ScoreOptions{Policy: criticPolicy, Distributions: true, WithoutRoutes: true})
+	c.learner.ScoreAhead(&c.scored, &s.batch.Sampled, learner.ScoreOptions{Policy: criticPolicy, Distributions: true, WithoutRoutes: true})
 	s.batch.Value = s.batch.Value[:0]
 	for n := range s.batch.Tokens() {
 		v, _ := c.target.value(c.scored.Dist, n, s.batch.Vocab)
@@ -71,7 +70,7 @@ func (c *trainedCritic) fit(s *Session) error {
 		}
 		loss += report.Loss / float64(c.updates)
 		if !report.Skipped {
-			c.learner.Update(c.recipe.Optimizer.Rate(c.learner.Updates(), c.all))
+			c.learner.Update(c.target.recipe.Optimizer.Rate(c.learner.Updates(), c.all))
 		}
 	}
 	s.log("critic/vf_loss", loss)
@@ -81,7 +80,7 @@ func (c *trainedCritic) fit(s *Session) error {
 
 // valueTarget is the critic's objective: the mean squared error of the values of the generated tokens, halved.
 type valueTarget struct {
-	recipe          recipe.Critic
+	recipe          *recipe.Critic
 	returns, values []float64 // returns, and values before the step
 	mask            []bool
 	vocab           int

@@ -14,7 +14,7 @@ func TestTrainedCriticFits(t *testing.T) {
 		c := stageOf[*trainedCritic](s)
 		runTo(t, s, 0, "advantage.critic")
 		for n := range s.batch.Value {
-			if want := c.recipe.Low + float64((c.recipe.High-c.recipe.Low)/2); c.recipe.Bounded && s.batch.Value[n] != want || !c.recipe.Bounded && s.batch.Value[n] != 0 {
+			if want := c.target.recipe.Low + float64((c.target.recipe.High-c.target.recipe.Low)/2); c.target.recipe.Bounded && s.batch.Value[n] != want || !c.target.recipe.Bounded && s.batch.Value[n] != 0 {
 				t.Fatalf("%s: the first value is %v", section, s.batch.Value[n])
 			}
 		}
@@ -33,7 +33,7 @@ func TestTrainedCriticFits(t *testing.T) {
 				if generated {
 					sum += math.Pow(s.batch.Value[n]-s.batch.Return[n], 2)
 				}
-				if c.recipe.Bounded && (s.batch.Value[n] < c.recipe.Low || s.batch.Value[n] > c.recipe.High) {
+				if c.target.recipe.Bounded && (s.batch.Value[n] < c.target.recipe.Low || s.batch.Value[n] > c.target.recipe.High) {
 					t.Fatalf("%s: the value %v lies outside the bounds", section, s.batch.Value[n])
 				}
 			}

@@ -47,20 +47,24 @@ type head struct {
 	size  int     // 0 is all
 	floor float64 // the least mass of a tail
 	kept  []bool
+	prob  [][3]float64 // of every token, under now, old and roll
 }
 
 // centre returns C = Σ_H c_v·logp_v and adds scale times its derivative to dlogits: c - p·Σ_H c.
 func centre[T float32 | float64](h *head, by centering, laws policies[T], a float64, dlogits []float64, scale float64) (value float64) {
-	h.kept = markTop(h.kept, laws.roll, h.size)
-	var mass [3]float64 // of the head, under now, old and roll
+	h.kept, h.prob = markTop(h.kept, laws.roll, h.size), h.prob[:0]
+	var mass [3]float64 // of the head
 	whole := true
 	for v, kept := range h.kept {
-		p, o, q := laws.at(v)
+		x := laws.at(v)
+		h.prob = append(h.prob, x)
 		if !kept {
-			whole = whole && q == 0
+			whole = whole && x[2] == 0
 			continue
 		}
-		mass[0], mass[1], mass[2] = mass[0]+p, mass[1]+o, mass[2]+q
+		for law := range mass {
+			mass[law] += x[law]
+		}
 	}
 	tail := by.tail(a, 1, 1, 1)
 	if !whole {
@@ -68,7 +72,7 @@ func centre[T float32 | float64](h *head, by centering, laws policies[T], a floa
 	}
 	sum := 0.0
 	for v, kept := range h.kept {
-		p, o, q := laws.at(v)
+		p, o, q := h.prob[v][0], h.prob[v][1], h.prob[v][2]
 		if !kept || p == 0 && q == 0 {
 			continue
 		}
@@ -78,18 +82,18 @@ func centre[T float32 | float64](h *head, by centering, laws policies[T], a floa
 		dlogits[v] += float64(scale * c)
 	}
 	for v := range dlogits {
-		dlogits[v] -= float64(scale * sum * elementary.Exp(float64(laws.now[v])))
+		dlogits[v] -= float64(scale * sum * h.prob[v][0])
 	}
 	return value
 }
 
-// at are the probabilities of token v; without an old law it is the current one.
-func (l policies[T]) at(v int) (p, o, q float64) {
-	p, q = elementary.Exp(float64(l.now[v])), elementary.Exp(float64(l.roll[v]))
+// at are the probabilities of token v under now, old and roll; without an old law it is the current one.
+func (l policies[T]) at(v int) [3]float64 {
+	p, q := elementary.Exp(float64(l.now[v])), elementary.Exp(float64(l.roll[v]))
 	if l.old == nil {
-		return p, p, q
+		return [3]float64{p, p, q}
 	}
-	return p, elementary.Exp(float64(l.old[v])), q
+	return [3]float64{p, elementary.Exp(float64(l.old[v])), q}
 }
 
 // centred adds the term of a token and its correction, which the advantage multiplies.
