@@ -131,8 +131,19 @@ var capabilities = []capability{
 
 // transitiveDeps are what a package may not be built from, through others either.
 var transitiveDeps = []struct{ root, not string }{
-	{"./trainer", `^gonum\.org/v1/plot|progressbar|lipgloss|^golang\.org/x/image|^html|^image/(png|jpeg|gif|draw)|^net(/http)?$|^os/exec$`},
+	{"./trainer", `^gonum\.org/v1/plot|progressbar|lipgloss|^golang\.org/x/(term|image)|^html|^image/(png|jpeg|gif|draw)|^net(/http)?$|^os/exec$`},
 	{"./experiments/...", `progressbar|lipgloss`},
+	// What reads configurations of other trainers is built from a shell's interpreter, which asks for terminals.
+	{"./experiments", `^golang\.org/x/term`},
+	{"./experiments/study/...", `^golang\.org/x/term`},
+	{"./experiments/measurements", `^golang\.org/x/term`},
+	{"./experiments/claims/claim", `^golang\.org/x/term`},
+	{"./experiments/run/...", `^golang\.org/x/term`},
+	{"./experiments/measure", `^golang\.org/x/term`},
+	{"./experiments/bench", `^golang\.org/x/term`},
+	{"./experiments/explain", `^golang\.org/x/term`},
+	{"./experiments/lesson", `^golang\.org/x/term`},
+	{"./experiments/live", `^golang\.org/x/term`},
 	{"./experiments/claims/...", `^net(/http)?$`},
 }
 

@@ -26,13 +26,13 @@ var autumnMatchers = []golden.Matcher{
 	{File: "autumn/sao_bpco*.json", Match: matchSAO},
 }
 
-// finiteLoss compares value and gradient, but for what is infinite where the reference overflows.
-func finiteLoss(c *golden.Case, k *golden.Check, out *Grad) {
+// valueAndGradient compares what a loss came to.
+func valueAndGradient(k *golden.Check, out *Grad) {
 	k.Scalar("loss", out.Loss)
 	k.Vector("grad", out.DLogp)
 }
 
-// weights are those of the batch, 0 where a mask has rejected the token.
+// appliedWeights are those of the batch, 0 where a mask has rejected the token.
 func appliedWeights(b *batch.Batch) []float64 {
 	w := make([]float64, b.Tokens())
 	for n, active := range b.Active() {
@@ -64,7 +64,7 @@ func matchCIS(c *golden.Case, k *golden.Check) {
 	apply(k, &correction.Pipeline{Weights: m}, b)
 	k.Vector("weights", appliedWeights(b))
 	k.Scalar("filtered_fraction", share(b, func(n int) bool { return b.Weight[n] != elementary.Exp(b.Anchor[n]-b.LogpRoll[n]) }))
-	finiteLoss(c, k, evaluate(k, &PPOClip{EpsLow: c.Params.Float("eps_clip"), EpsHigh: c.Params.Float("eps_clip_higher")}, b))
+	valueAndGradient(k, evaluate(k, &PPOClip{EpsLow: c.Params.Float("eps_clip"), EpsHigh: c.Params.Float("eps_clip_higher")}, b))
 }
 
 func matchKPop(c *golden.Case, k *golden.Check) {
@@ -76,7 +76,7 @@ func matchKPop(c *golden.Case, k *golden.Check) {
 	k.Vector("behave_imp_weight", appliedWeights(b))
 	k.Scalar("filtered_fraction", share(b, func(n int) bool { return !b.LossMask[n] }))
 	low := p.Float("eps_clip")
-	finiteLoss(c, k, evaluate(k, &PPOClip{EpsLow: low, EpsHigh: p.FloatOr("eps_clip_higher", low), DualClip: p.FloatOr("c_clip", 0), Aggregation: Aggregation{Pre: true}}, b))
+	valueAndGradient(k, evaluate(k, &PPOClip{EpsLow: low, EpsHigh: p.FloatOr("eps_clip_higher", low), DualClip: p.FloatOr("c_clip", 0), Aggregation: Aggregation{Pre: true}}, b))
 }
 
 // matchOpenRLHF reads OpenRLHF's is_correction, and that of molt, where seq is the product and geo the mean.
@@ -110,7 +110,7 @@ func matchOpenRLHF(c *golden.Case, k *golden.Check) {
 		kl, l.LogClamp = "policy_kl", 30
 	}
 	out := evaluate(k, l, b)
-	finiteLoss(c, k, out)
+	valueAndGradient(k, out)
 	tokens, drift, gap, clips, changed := 0.0, 0.0, 0.0, 0.0, 0.0
 	for n, counts := range b.Mask {
 		if counts {
@@ -191,7 +191,7 @@ func matchNeMoLevel(c *golden.Case, k *golden.Check) {
 			k.Fail("loss %g, gradient %g", out.Loss/samples, out.DLogp)
 		}
 	}
-	finiteLoss(c, k, out)
+	valueAndGradient(k, out)
 }
 
 func matchBAPO(c *golden.Case, k *golden.Check) {
@@ -204,8 +204,7 @@ func matchBAPO(c *golden.Case, k *golden.Check) {
 		b.Weight = c.Inputs.Flat("rollout_is_weights")
 	}
 	out := evaluate(k, l, b)
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
+	valueAndGradient(k, out)
 	for _, name := range []string{"pg_clipfrac", "ppo_kl", "pg_clipfrac_lower", "bapo_clip_low", "bapo_clip_high", "bapo_pos_neg_ratio"} {
 		value, ok := out.Metric("actor/" + name)
 		if !ok {
@@ -424,8 +423,7 @@ func matchFlash(c *golden.Case, k *golden.Check) {
 		k.Vector("advantages", advantages)
 	}
 	out := evaluate(k, &Reinforce{Anchor: Roll, Aggregation: Aggregation{Mode: "grpo", Pre: true}}, b)
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
+	valueAndGradient(k, out)
 	if strings.Contains(c.Source, "miles") {
 		k.Vector("weights", appliedWeights(b))
 		return
@@ -454,6 +452,5 @@ func matchSAO(c *golden.Case, k *golden.Check) {
 	l.EpsLow, l.EpsHigh = c.Params.Float("eps_low"), c.Params.Float("eps_high")
 	l.Aggregation = Aggregation{Mode: "seq-sum-token-mean"}
 	out := evaluate(k, l, b)
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
+	valueAndGradient(k, out)
 }

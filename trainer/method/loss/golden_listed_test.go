@@ -15,7 +15,7 @@ var goldenListings = slices.Concat(golden.Listings{
 		Reason: "the divergence of every token, for the logger: the mask that it decides and the weights are matched",
 	},
 	{
-		File: "autumn/bapo*.json", Output: "*", When: func(c *golden.Case) bool { return c.Name == "single_token/yaml_token-mean" },
+		File: "autumn/bapo*.json", Output: "*", When: func(c *golden.Case) bool { return countTokens(c) == 1 },
 		Reason: "verl's masked mean divides by the number of tokens + 1e-8, which shows where there is one token; ours divides by their number",
 	},
 	{
@@ -27,15 +27,15 @@ var goldenListings = slices.Concat(golden.Listings{
 		Reason: "no valid token: OpenRLHF returns 0/0, molt 0; ours returns 0 and logs no mean over no token",
 	},
 	{
-		File: "autumn/prime_losses*.json", Output: "metrics/is_masked", When: func(c *golden.Case) bool { return strings.HasSuffix(c.Name, "/icepop") },
+		File: "autumn/prime_losses*.json", Output: "metrics/is_masked", When: func(c *golden.Case) bool { return c.Params.String("type") == "icepop" },
 		Reason: "prime-rl means the share over responses, the loss prime_masked over tokens, as prime-rl did when it had that loss: a response without tokens tells them apart",
 	},
 	{
-		File: "autumn/prime_losses*.json", Output: "grad", When: func(c *golden.Case) bool { return c.Name == "nasty/ppo" },
+		File: "autumn/prime_losses*.json", Output: "grad", When: func(c *golden.Case) bool { return c.Params.String("type") == "ppo" && beyondCap(c) },
 		Reason: "a ratio above 1e4 keeps its gradient in prime-rl, though the value is capped there: the loss is then not the one that is differentiated",
 	},
 	{
-		File: "autumn/sao_bpco*.json", Output: "grad", When: func(c *golden.Case) bool { return strings.HasPrefix(c.Name, "dis/overflow") },
+		File: "autumn/sao_bpco*.json", Output: "grad", When: func(c *golden.Case) bool { return !finite(c.Outputs.Flat("grad")) },
 		Reason: "the reproduction multiplies an infinite ratio by 0 and has NaN; ours leaves the token out",
 	},
 	{
@@ -233,18 +233,33 @@ func listOutputsWhen(file, source string, when func(*golden.Case) bool, reason s
 func drawn(c *golden.Case) bool { return c.Params.Sub("clip_cov").Float("clip_ratio") < 1 }
 
 // anyToken reports whether the mask of a verl case has a valid token.
-func anyToken(c *golden.Case) bool {
+func anyToken(c *golden.Case) bool { return countTokens(c) != 0 }
+
+// countTokens is the number of valid tokens of the case, -1 where it has no mask.
+func countTokens(c *golden.Case) int {
 	for _, key := range []string{"response_mask", "loss_mask", "mask"} {
 		if c.Inputs.Has(key) {
+			valid := 0
 			for _, m := range c.Inputs.Flat(key) {
 				if m != 0 {
-					return true
+					valid++
 				}
 			}
-			return false
+			return valid
 		}
 	}
-	return true
+	return -1
+}
+
+// beyondCap reports whether the ratio of a valid token to the rollout is above the cap of prime-rl's losses.
+func beyondCap(c *golden.Case) bool {
+	logp, roll, mask := c.Inputs.Flat("logp"), c.Inputs.Flat("rollout_logp"), c.Inputs.Flat("mask")
+	for n, m := range mask {
+		if m != 0 && math.Exp(logp[n]-roll[n]) > c.Params.Float("max_importance_ratio") {
+			return true
+		}
+	}
+	return false
 }
 
 // isNaN reports whether the output is there and is NaN.
