@@ -67,7 +67,7 @@ var layers = []layer{
 	{"trainer/trainertest", "model results/record trainer/recipe"},
 
 	// What uses the loop.
-	{"experiments/run/dump experiments/explain", session},
+	{"experiments/run/dump experiments/measure/explain", session},
 	{"experiments/run", "experiments/run/dump model/safetensors " + session},
 	{"experiments/measure", session + " engine/kernel"},
 	{"experiments/diagnose/reader", "precision " + numbers},
@@ -79,15 +79,15 @@ var layers = []layer{
 	{"experiments/study/judge", numbers},
 	{"experiments/study", "experiments/run experiments/study/judge " + shown + session},
 	{"experiments/table", "experiments/study results/corrections results/published " + shown + session},
-	{"experiments/claims/claim", "experiments/measure experiments/study/judge experiments/run " + shown + session},
+	{"experiments/study/claims/claim", "experiments/measure experiments/study/judge experiments/run " + shown + session},
 	{"experiments/studies", ""},
-	{"experiments/measurements", "experiments/claims/claim experiments/measure engine/kernel " + shown + session},
-	{"experiments/claims", "experiments/claims/claim experiments/measurements experiments/studies"},
-	{"experiments/sources", "experiments/claims experiments/claims/claim experiments/table results results/figure results/stats trainer/recipe"},
-	{"experiments/claims/reproduce", "experiments/claims experiments/claims/claim experiments/study experiments/study/judge experiments/table " + shown + session},
+	{"experiments/measurements", "experiments/study/claims/claim experiments/study/judge experiments/measure engine/kernel " + shown + session},
+	{"experiments/study/claims", "experiments/study/claims/claim experiments/measurements experiments/studies"},
+	{"experiments/study/sources", "experiments/study/claims experiments/study/claims/claim experiments/table results results/figure results/stats trainer/recipe"},
+	{"experiments/study/claims/reproduce", "experiments/study/claims experiments/study/claims/claim experiments/study experiments/study/judge experiments/table " + shown + session},
 	{"experiments", "experiments/measure experiments/run experiments/studies experiments/study experiments/study/judge " + shown + session},
-	{"experiments/live", "experiments/measure results/figure results/lab/picture " + session},
-	{"experiments/lesson", "experiments experiments/claims/claim experiments/measurements experiments/explain experiments/live experiments/measure experiments/run results/lab results/figure results/lab/picture " + session},
+	{"experiments/lesson/live", "experiments/measure results/figure results/lab/picture " + session},
+	{"experiments/lesson", "experiments experiments/study/claims/claim experiments/measurements experiments/measure/explain experiments/lesson/live experiments/measure experiments/run results/lab results/figure results/lab/picture " + session},
 	{"experiments/bench", "engine/kernel " + shown + session},
 
 	// What is drawn.
@@ -109,7 +109,7 @@ const onlyTests = "experiments/diagnose/diagnosetest engine/enginetest engine/re
 type capability struct{ what, uses, packages string }
 
 var capabilities = []capability{
-	{"files", "os os/* io/ioutil", "cmd/... engine/kernel/gen experiments/diagnose/diagnosetest experiments/claims/reproduce experiments/run experiments/study model results/record results/record/atomicfile trainer/recipe trainer/method/golden trainer/method/loss/scaffold"},
+	{"files", "os os/* io/ioutil", "cmd/... engine/kernel/gen experiments/diagnose/diagnosetest experiments/study/claims/reproduce experiments/run experiments/study model results/record results/record/atomicfile trainer/recipe trainer/method/golden trainer/method/loss/scaffold"},
 	{"system calls", "syscall golang.org/x/sys/unix golang.org/x/sys/windows", "cmd/... experiments/bench model results/record"},
 	{"processes and the network", "os/exec os/signal net/...", "cmd/..."},
 	{"the clock", "time.Now time.Since time.Until time.Sleep time.After time.AfterFunc time.Tick time.NewTimer time.NewTicker", "cmd/..."},
@@ -135,16 +135,16 @@ var transitiveDeps = []struct{ root, not string }{
 	{"./experiments/...", `progressbar|lipgloss`},
 	// What reads configurations of other trainers is built from a shell's interpreter, which asks for terminals.
 	{"./experiments", `^golang\.org/x/term`},
-	{"./experiments/study/...", `^golang\.org/x/term`},
+	{"./experiments/study", `^golang\.org/x/term`},
 	{"./experiments/measurements", `^golang\.org/x/term`},
-	{"./experiments/claims/claim", `^golang\.org/x/term`},
+	{"./experiments/study/claims/claim", `^golang\.org/x/term`},
 	{"./experiments/run/...", `^golang\.org/x/term`},
 	{"./experiments/measure", `^golang\.org/x/term`},
 	{"./experiments/bench", `^golang\.org/x/term`},
-	{"./experiments/explain", `^golang\.org/x/term`},
+	{"./experiments/measure/explain", `^golang\.org/x/term`},
 	{"./experiments/lesson", `^golang\.org/x/term`},
-	{"./experiments/live", `^golang\.org/x/term`},
-	{"./experiments/claims/...", `^net(/http)?$`},
+	{"./experiments/lesson/live", `^golang\.org/x/term`},
+	{"./experiments/study/claims/...", `^net(/http)?$`},
 }
 
 // source is a file that is no test, by its imports and by what it uses of them.

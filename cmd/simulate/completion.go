@@ -8,8 +8,8 @@ import (
 
 	"driftlab/engine"
 	"driftlab/experiments"
-	"driftlab/experiments/claims"
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/experiments/study/claims"
 	"driftlab/model"
 	"driftlab/results/lab"
 	"driftlab/trainer/method/schedule"

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/experiments/sources"
+	"driftlab/experiments/study/sources"
 )
 
 var exhaustive = flag.Bool("exhaustive", false, "run every command of the list of coverage, as in nightly tests, in place of reading its names and flags")

@@ -17,8 +17,8 @@ import (
 	"testing"
 
 	"driftlab/cmd/simulate/program"
-	"driftlab/experiments/explain"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/measure/explain"
 	runs "driftlab/experiments/run"
 	"driftlab/results/figure"
 	"driftlab/results/lab"

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"driftlab/engine"
-	"driftlab/experiments/sources"
+	"driftlab/experiments/study/sources"
 	"driftlab/results/figure"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/correction"

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"driftlab/experiments"
-	"driftlab/experiments/claims"
-	"driftlab/experiments/sources"
+	"driftlab/experiments/study/claims"
+	"driftlab/experiments/study/sources"
 	"driftlab/experiments/table"
 	"driftlab/trainer/recipe/foreign"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/experiments/claims"
+	"driftlab/experiments/study/claims"
 	"driftlab/results/record"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/experiments/sources"
+	"driftlab/experiments/study/sources"
 	"driftlab/trainer/recipe"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"driftlab/experiments"
-	"driftlab/experiments/claims"
+	"driftlab/experiments/study/claims"
 	"driftlab/experiments/table"
 	"driftlab/trainer/recipe"
 

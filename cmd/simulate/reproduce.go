@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/experiments/claims"
-	"driftlab/experiments/claims/claim"
-	"driftlab/experiments/claims/reproduce"
-	"driftlab/experiments/sources"
+	"driftlab/experiments/study/claims"
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/claims/reproduce"
+	"driftlab/experiments/study/judge"
+	"driftlab/experiments/study/sources"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/record"
@@ -44,7 +45,7 @@ type claimResult struct {
 	reproduce.Status
 	Provisional bool          `json:"provisional"`
 	Threshold   string        `json:"threshold"`
-	Checks      []claim.Check `json:"checks"`
+	Checks      []judge.Check `json:"checks"`
 }
 
 // Run measures the claims, or lists them.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/experiments/claims"
+	"driftlab/experiments/study/claims"
 	"driftlab/trainer/recipe"
 )
 

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"driftlab/experiments/claims"
+	"driftlab/experiments/study/claims"
 )
 
 // studyCmd runs a plan, whoever wrote it, by the command that shows its result.

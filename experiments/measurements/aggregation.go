@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"

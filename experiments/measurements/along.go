@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/results/stats"
 	"driftlab/trainer/method/batch"
 )

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/method/schedule/simulation"
 )

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/results/figure"

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 )
 
 // TestLawFit: a curve drawn by the law is explained, one that rises with the

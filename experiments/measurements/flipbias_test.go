@@ -1,12 +1,13 @@
 package measurements
 
 import (
-	"driftlab/experiments/claims/claim"
-	"driftlab/results/stats"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/results/stats"
 )
 
 // smallTKD is a measurement of milliseconds.

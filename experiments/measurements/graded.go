@@ -2,8 +2,8 @@ package measurements
 
 import (
 	"driftlab/engine"
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/results/stats"
 	"driftlab/trainer/method/batch"

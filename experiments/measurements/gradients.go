@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 	"driftlab/trainer/method"

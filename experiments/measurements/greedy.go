@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"driftlab/engine"
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/metrics"

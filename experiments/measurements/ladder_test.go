@@ -6,8 +6,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/judge"
 	"driftlab/precision"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
@@ -138,7 +139,7 @@ func observed(rng *rand.Rand, seed uint64, offset float64) *claim.Observation {
 func TestVerdict(t *testing.T) {
 	p := publishedFigures[0]
 	level := math.Log(p.Figure) - stats.Dot(truth, designRow(moeFamily.coordinates(p.Size)))
-	judged := func(offset float64, change func(*claim.Observation)) (claim.Verdict, *claim.Judge) {
+	judged := func(offset float64, change func(*claim.Observation)) (judge.Verdict, *claim.Judge) {
 		rng := rand.New(rand.NewPCG(4, 4))
 		j := &claim.Judge{}
 		for seed := range uint64(10) {
@@ -148,17 +149,17 @@ func TestVerdict(t *testing.T) {
 			}
 			j.Seeds, j.Runs = append(j.Seeds, seed+1), append(j.Runs, o)
 		}
-		j.Primary(holdsAndPasses(j, claim.Ladder, "", []string{"exact KL", "Qwen3-30B-A3B"}))
-		return claim.Decide(j.Evidence.Checks), j
+		j.Primary(holdsAndPasses(j, judge.Ladder, "", []string{"exact KL", "Qwen3-30B-A3B"}))
+		return judge.Decide(j.Evidence.Checks), j
 	}
-	if v, j := judged(0, nil); v != claim.Extrapolates {
+	if v, j := judged(0, nil); v != judge.Extrapolates {
 		t.Errorf("a law that ends at the figure: %s, %+v", v, j.Evidence.Checks[0])
 	}
-	if v, j := judged(4, nil); v != claim.NotReproduced {
+	if v, j := judged(4, nil); v != judge.NotReproduced {
 		t.Errorf("a law that ends at 55 times the figure: %s, %+v", v, j.Evidence.Checks[0])
 	}
 	for _, offset := range []float64{0, 4} {
-		if v, j := judged(offset, func(o *claim.Observation) { o.List(allRungs()[1].Name())[entropyOf] = 1.2 }); v != claim.Undecided {
+		if v, j := judged(offset, func(o *claim.Observation) { o.List(allRungs()[1].Name())[entropyOf] = 1.2 }); v != judge.Undecided {
 			t.Errorf("a rung of another entropy, %v off: %s, %+v", offset, v, j.Evidence.Checks[0])
 		}
 	}
@@ -172,7 +173,7 @@ func TestVerdict(t *testing.T) {
 		if o.Has(corner.Name()) {
 			o.List(corner.Name())[exactKL] *= 3
 		}
-	}); v != claim.Undecided {
+	}); v != judge.Undecided {
 		t.Errorf("a corner at three times what the law says: %s, %+v", v, j.Evidence.Checks[0])
 	}
 }
@@ -274,7 +275,7 @@ func TestLawRungs(t *testing.T) {
 // rungs have other losses, does not.
 func TestDenseLawVerdict(t *testing.T) {
 	large := densePublished(lawOther, "Qwen3-8B")
-	judged := func(level float64, loss float64) claim.Verdict {
+	judged := func(level float64, loss float64) judge.Verdict {
 		rng := rand.New(rand.NewPCG(6, 6))
 		j := &claim.Judge{}
 		for seed := range uint64(10) {
@@ -296,13 +297,13 @@ func TestDenseLawVerdict(t *testing.T) {
 			o.Set(routedName, stats.Each([]float64{1, 1, 20, 20}, func(v float64) float64 { return level * v })...)
 			j.Seeds, j.Runs = append(j.Seeds, seed+1), append(j.Runs, o)
 		}
-		j.Primary(comesNearBoth(j, claim.Ladder, "", []string{lawOther.Name, "Qwen3-8B", "DeepSeek-R1-Distill-Qwen-1.5B"}))
-		return claim.Decide(j.Evidence.Checks)
+		j.Primary(comesNearBoth(j, judge.Ladder, "", []string{lawOther.Name, "Qwen3-8B", "DeepSeek-R1-Distill-Qwen-1.5B"}))
+		return judge.Decide(j.Evidence.Checks)
 	}
 	for _, c := range []struct {
 		level, loss float64
-		want        claim.Verdict
-	}{{large.Figure, 0, claim.Extrapolates}, {large.Figure / 10, 0, claim.NotReproduced}, {large.Figure, 0.1, claim.Undecided}} {
+		want        judge.Verdict
+	}{{large.Figure, 0, judge.Extrapolates}, {large.Figure / 10, 0, judge.NotReproduced}, {large.Figure, 0.1, judge.Undecided}} {
 		if got := judged(c.level, c.loss); got != c.want {
 			t.Errorf("level %.3g, losses %.2f apart: %s, want %s", c.level, c.loss, got, c.want)
 		}

@@ -6,7 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/judge"
 	"driftlab/precision/elementary"
 	"driftlab/results/figure"
 	"driftlab/results/stats"
@@ -417,14 +418,14 @@ func (f *ladderRungs) comparable() (string, bool) {
 }
 
 // noLaw is a check that could not be made.
-func noLaw(name string) claim.Check {
+func noLaw(name string) judge.Check {
 	nan := math.NaN()
-	return claim.Check{Name: name, Level: claim.Ladder, Needs: "a law", Value: stats.Interval{Estimate: nan, Low: nan, High: nan}, P: nan, Outcome: claim.Open}
+	return judge.Check{Name: name, Level: judge.Ladder, Needs: "a law", Value: stats.Interval{Estimate: nan, Low: nan, High: nan}, P: nan, Outcome: judge.Open}
 }
 
 // holdsPublished asks whether a law's interval for one model of a published size holds the published figure; its texts are
 // the metric and the model.
-func holdsPublished(j *claim.Judge, level claim.Level, name string, texts []string) claim.Check {
+func holdsPublished(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check {
 	p := publishedFigureOf(texts[0], texts[1])
 	l := measuredRungs(j, p.Metric).law(p.Metric, p.Family)
 	if l == nil {
@@ -432,38 +433,38 @@ func holdsPublished(j *claim.Judge, level claim.Level, name string, texts []stri
 	}
 	i := p.Metric.interval(l.model(p.Family.coordinates(p.Size)))
 	needs := fmt.Sprintf("holds %v (%s), at most a factor %d wide", p.Figure, p.Source, widestInterval)
-	return claim.Check{Name: name, Level: level, Needs: needs, Value: i, P: math.NaN(), Outcome: holds(i, p.Figure, p.Metric.width(i))}
+	return judge.Check{Name: name, Level: level, Needs: needs, Value: i, P: math.NaN(), Outcome: holds(i, p.Figure, p.Metric.width(i))}
 }
 
 // holds is what becomes of a figure and an interval that should hold it.
-func holds(i stats.Interval, figure, width float64) claim.Mark {
+func holds(i stats.Interval, figure, width float64) judge.Mark {
 	switch {
 	case math.IsNaN(i.Low) || math.IsNaN(i.High):
-		return claim.Open
+		return judge.Open
 	case figure < i.Low || figure > i.High:
-		return claim.Failed
+		return judge.Failed
 	case width > widestInterval:
-		return claim.Open
+		return judge.Open
 	}
-	return claim.Passed
+	return judge.Passed
 }
 
 // holdsAndPasses is holdsPublished, for which the ladder itself has to pass too: what a law of rungs that do not compare, or one
 // that misses its corner, holds or excludes says nothing.
-func holdsAndPasses(j *claim.Judge, level claim.Level, name string, texts []string) claim.Check {
+func holdsAndPasses(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check {
 	c, p := holdsPublished(j, level, name, texts), publishedFigureOf(texts[0], texts[1])
 	if odd, ok := measuredRungs(j, p.Metric).comparable(); !ok {
-		c.Outcome, c.Needs = claim.Open, c.Needs+"; "+odd
+		c.Outcome, c.Needs = judge.Open, c.Needs+"; "+odd
 	}
-	if predictsRung(j, level, "", []string{texts[0], string(p.Family), "corner"}).Outcome != claim.Passed {
-		c.Outcome, c.Needs = claim.Open, c.Needs+"; the corner is not predicted"
+	if predictsRung(j, level, "", []string{texts[0], string(p.Family), "corner"}).Outcome != judge.Passed {
+		c.Outcome, c.Needs = judge.Open, c.Needs+"; the corner is not predicted"
 	}
 	return c
 }
 
 // predictsRung asks whether a law that never saw a rung predicts the mean of its models; its texts are the metric, the family, and
 // corner or the axis whose top rung it is.
-func predictsRung(j *claim.Judge, level claim.Level, name string, texts []string) claim.Check {
+func predictsRung(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check {
 	m, family := metricNamed(texts[0]), modelFamily(texts[1])
 	f := measuredRungs(j, m)
 	r, ok := f.corner(family)
@@ -479,7 +480,7 @@ func predictsRung(j *claim.Judge, level claim.Level, name string, texts []string
 	if !ok {
 		return noLaw(name)
 	}
-	return claim.Check{Name: name, Level: level, Needs: fmt.Sprintf("contains %s, the figure of %s", figure.FormatNumber(found, 3), r.short()),
+	return judge.Check{Name: name, Level: level, Needs: fmt.Sprintf("contains %s, the figure of %s", figure.FormatNumber(found, 3), r.short()),
 		Value: said, P: math.NaN(), Outcome: holds(said, found, 1)}
 }
 
@@ -630,14 +631,14 @@ func (d *denseLaw) over(m *gapMetric, p publishedFigure) (stats.Interval, bool) 
 
 // comesNearPublished asks whether a law of the ladder of equal loss comes near a published figure; its texts are the metric and
 // the model.
-func comesNearPublished(j *claim.Judge, level claim.Level, name string, texts []string) claim.Check {
+func comesNearPublished(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check {
 	d, m := denseLawOf(j), metricNamed(texts[0])
 	p := densePublished(m, texts[1])
 	i, ok := d.over(m, p)
 	if !ok {
 		return noLaw(name)
 	}
-	return claim.Check{Name: name, Level: level, Needs: fmt.Sprintf("interval inside [1/%d, %d], published %v (%s)", withinFactor, withinFactor, p.Figure, p.Source),
+	return judge.Check{Name: name, Level: level, Needs: fmt.Sprintf("interval inside [1/%d, %d], published %v (%s)", withinFactor, withinFactor, p.Figure, p.Source),
 		Value: i, P: math.NaN(), Outcome: comesNear(i, withinFactor)}
 }
 
@@ -652,19 +653,19 @@ func densePublished(m *gapMetric, model string) publishedFigure {
 }
 
 // comesNear is what becomes of a prediction over a figure that has to lie within a factor.
-func comesNear(i stats.Interval, factor float64) claim.Mark {
+func comesNear(i stats.Interval, factor float64) judge.Mark {
 	switch {
 	case i.Low >= 1/factor && i.High <= factor:
-		return claim.Passed
+		return judge.Passed
 	case i.High < 1/factor || i.Low > factor:
-		return claim.Failed
+		return judge.Failed
 	}
-	return claim.Open // NaN is neither
+	return judge.Open // NaN is neither
 }
 
 // comesNearBoth needs two models, its texts after the metric; it shows the farther one. Without comparable rungs, or a law that
 // predicts its corner, nothing follows.
-func comesNearBoth(j *claim.Judge, level claim.Level, name string, texts []string) claim.Check {
+func comesNearBoth(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check {
 	a, b := comesNearPublished(j, level, name, texts[:2]), comesNearPublished(j, level, name, []string{texts[0], texts[2]})
 	far := a
 	if math.Abs(elementary.Log(b.Value.Estimate)) > math.Abs(elementary.Log(a.Value.Estimate)) {
@@ -672,16 +673,16 @@ func comesNearBoth(j *claim.Judge, level claim.Level, name string, texts []strin
 	}
 	far.Needs = fmt.Sprintf("interval inside [1/%d, %d] at both sizes", withinFactor, withinFactor)
 	switch {
-	case a.Outcome == claim.Failed || b.Outcome == claim.Failed:
-		far.Outcome = claim.Failed
-	case a.Outcome != claim.Passed || b.Outcome != claim.Passed:
-		far.Outcome = claim.Open
+	case a.Outcome == judge.Failed || b.Outcome == judge.Failed:
+		far.Outcome = judge.Failed
+	case a.Outcome != judge.Passed || b.Outcome != judge.Passed:
+		far.Outcome = judge.Open
 	}
 	if odd, ok := denseLawOf(j).evenLoss(); !ok {
-		far.Outcome, far.Needs = claim.Open, far.Needs+"; "+odd
+		far.Outcome, far.Needs = judge.Open, far.Needs+"; "+odd
 	}
-	if comesNearCorner(j, level, "", texts[:1]).Outcome != claim.Passed {
-		far.Outcome, far.Needs = claim.Open, far.Needs+"; the corner is not predicted"
+	if comesNearCorner(j, level, "", texts[:1]).Outcome != judge.Passed {
+		far.Outcome, far.Needs = judge.Open, far.Needs+"; the corner is not predicted"
 	}
 	return far
 }
@@ -703,7 +704,7 @@ func (d *denseLaw) evenLoss() (string, bool) {
 }
 
 // comesNearCorner asks whether the law of a metric comes near the corner, which it was not fitted to.
-func comesNearCorner(j *claim.Judge, level claim.Level, name string, texts []string) claim.Check {
+func comesNearCorner(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check {
 	m := metricNamed(texts[0])
 	f := measuredRungs(j, m)
 	r, ok := f.corner(denseFamily)
@@ -715,7 +716,7 @@ func comesNearCorner(j *claim.Judge, level claim.Level, name string, texts []str
 		return noLaw(name)
 	}
 	i := stats.Interval{Estimate: said.Estimate / found, Low: said.Low / found, High: said.High / found, N: said.N}
-	return claim.Check{Name: name, Level: level, Needs: fmt.Sprintf("interval inside [1/%v, %v]", cornerFactor, cornerFactor), Value: i, P: math.NaN(), Outcome: comesNear(i, cornerFactor)}
+	return judge.Check{Name: name, Level: level, Needs: fmt.Sprintf("interval inside [1/%v, %v]", cornerFactor, cornerFactor), Value: i, P: math.NaN(), Outcome: comesNear(i, cornerFactor)}
 }
 
 // widthExponents are the exponents of width, one per run that has all the rungs, of entry k, the second text; the first says

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results/figure"
 	"driftlab/results/stats"

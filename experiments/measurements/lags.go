@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results/figure"
 	"driftlab/results/record"

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 )
 
 // TestLagLawFit: on runs that a law with alpha = 1.5 labels, the line finds the

@@ -5,7 +5,8 @@
 package measurements
 
 import (
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/judge"
 	"driftlab/results/figure"
 )
 
@@ -117,7 +118,7 @@ var Library = claim.Library{
 		"stableDoubling":        {Of: stableDoubling},
 		"stableSlope":           {Of: stableSlope},
 	},
-	Tests: map[string]func(j *claim.Judge, level claim.Level, name string, texts []string) claim.Check{
+	Tests: map[string]func(j *claim.Judge, level judge.Level, name string, texts []string) judge.Check{
 		"law comes near the corner":                     comesNearCorner,
 		"law comes near the published figure":           comesNearPublished,
 		"law comes near both published figures":         comesNearBoth,

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"driftlab/engine"
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/trainer/recipe"
 

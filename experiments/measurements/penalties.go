@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/results/stats"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 )
 
 // TestMatchedPenalty: of coefficients whose first lengths are 0.95, 0.9 and 0.5 of that without penalty the second is judged, and

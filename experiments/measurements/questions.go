@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats/passk"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/metrics"

@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"driftlab/engine"
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"driftlab/engine"
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"

@@ -7,7 +7,7 @@ import (
 	"math"
 	"testing"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/trainer/recipe"
 )
 

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 	"driftlab/trainer/method/batch"

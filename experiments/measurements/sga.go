@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 	"driftlab/trainer/method/stream"

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/trainer/method/stream"
 )
 

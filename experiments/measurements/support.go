@@ -3,8 +3,8 @@ package measurements
 import (
 	"context"
 
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 	"driftlab/trainer/method/batch"

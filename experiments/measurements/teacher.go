@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"

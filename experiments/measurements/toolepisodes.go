@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"driftlab/engine"
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"

@@ -4,8 +4,9 @@ import (
 	"context"
 	"math"
 
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/judge"
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
@@ -46,11 +47,11 @@ func (m *trustRegions) Measure(ctx context.Context, e *claim.Env, o *claim.Obser
 	}
 	rounds := m.Rounds.of(e)
 	for _, d := range []struct {
-		level claim.Level
+		level judge.Level
 		model *model.Params
 		batch *batch.Batch
 		rate  float64
-	}{{claim.Natural, chain, graded, m.NaturalRate}, {claim.Amplified, large, alternate, m.AmplifiedRate}} {
+	}{{judge.Natural, chain, graded, m.NaturalRate}, {judge.Amplified, large, alternate, m.AmplifiedRate}} {
 		now, err := after(ctx, d.model, d.batch, method.New[loss.ImportanceSampling](), d.rate, rounds)
 		if err != nil {
 			return err

@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 
-	"driftlab/experiments/explain"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/measure/explain"
 	"driftlab/results/figure"
 	"driftlab/results/lab/picture"
 	"driftlab/results/record"

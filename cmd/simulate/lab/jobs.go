@@ -12,7 +12,7 @@ import (
 	"syscall/js"
 	"time"
 
-	"driftlab/experiments/live"
+	"driftlab/experiments/lesson/live"
 	"driftlab/experiments/measure"
 	"driftlab/experiments/run"
 	"driftlab/model"

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"driftlab/experiments/claims"
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims"
+	"driftlab/experiments/study/claims/claim"
 )
 
 // TestCheck: nothing changes in what this version published, and a verdict, a figure and the version of a

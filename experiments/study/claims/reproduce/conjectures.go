@@ -5,8 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/experiments/claims/claim"
-	checks "driftlab/experiments/study/judge"
+	"driftlab/experiments/study/judge"
 	"driftlab/experiments/table"
 )
 
@@ -68,9 +67,9 @@ func alarmsAnswer() string {
 	for _, s := range four.AUROC {
 		auroc = append(auroc, s.AUROC)
 	}
-	check := checks.Above(claim.Natural, "AUROC of the four on a stressor left out of the fit", auroc, 0.90)
+	check := judge.Above(judge.Natural, "AUROC of the four on a stressor left out of the fit", auroc, 0.90)
 	check.Primary = true
 	return fmt.Sprintf("Of %d runs of the table of methods %d collapse; each stressor was left out of the fit in turn. **Verdict: %s.** %s: %s, n = %d stressors. Criterion: %s: %s. "+
 		"With all metrics that every stack logs the AUROC is %.2f; metrics of the stack itself add %+.3f to the four. [The table](../table/table.md) has it at its end.",
-		alarms.Runs, alarms.Collapses, claim.Decide([]claim.Check{check}), check.Label(), effectText(check.Value), len(auroc), check.Needs, check.Outcome.Term(), float64(logged.Mean), float64(alarms.Adds))
+		alarms.Runs, alarms.Collapses, judge.Decide([]judge.Check{check}), check.Label(), effectText(check.Value), len(auroc), check.Needs, check.Outcome.Term(), float64(logged.Mean), float64(alarms.Adds))
 }

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/judge"
 	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
@@ -88,7 +89,7 @@ func (r *Result) byRate() string {
 		alike = alike && at.Outcome == d.Outcome
 	}
 	text := " By learning rate: " + strings.Join(parts, ", ") + "."
-	if !alike && (d.Outcome == claim.Passed || d.Outcome == claim.Contrary) {
+	if !alike && (d.Outcome == judge.Passed || d.Outcome == judge.Contrary) {
 		text += " Over learning rates that leaves it undecided: the verdict holds for their mean."
 	}
 	return text
@@ -98,14 +99,14 @@ func (r *Result) byRate() string {
 func (r *Result) unmet() string {
 	var b strings.Builder
 	tested := 0
-	for _, outcome := range []claim.Mark{claim.Failed, claim.Contrary, claim.Open} {
+	for _, outcome := range []judge.Mark{judge.Failed, judge.Contrary, judge.Open} {
 		var names []string
 		for i := range r.Evidence.Checks {
 			c := &r.Evidence.Checks[i]
-			if c.Primary || c.Outcome == claim.Reported {
+			if c.Primary || c.Outcome == judge.Reported {
 				continue
 			}
-			if outcome == claim.Failed {
+			if outcome == judge.Failed {
 				tested++
 			}
 			if c.Outcome == outcome {
@@ -114,10 +115,10 @@ func (r *Result) unmet() string {
 		}
 		switch {
 		case len(names) == 0:
-		case outcome == claim.Open:
+		case outcome == judge.Open:
 			fmt.Fprintf(&b, " Inconclusive: %d of the %d secondary checks.", len(names), tested)
 		default:
-			fmt.Fprintf(&b, " %s, %d of %d secondary checks: %s.", map[claim.Mark]string{claim.Failed: "Not met", claim.Contrary: "Opposite"}[outcome], len(names), tested, strings.Join(names, "; "))
+			fmt.Fprintf(&b, " %s, %d of %d secondary checks: %s.", map[judge.Mark]string{judge.Failed: "Not met", judge.Contrary: "Opposite"}[outcome], len(names), tested, strings.Join(names, "; "))
 		}
 	}
 	return b.String()
@@ -166,13 +167,13 @@ func sentence(s string) string {
 }
 
 // verdictSentences say what each verdict means.
-var verdictSentences = map[claim.Verdict]string{
-	claim.Reproduced:    "The primary check is met.",
-	claim.Extrapolates:  "The law that was fitted to small models predicts the published figure within its 95 % interval.",
-	claim.OnlyAmplified: "The primary check is met with an amplified mismatch, and not with that of real stacks.",
-	claim.NotReproduced: "The primary check is not met: the 95 % confidence interval excludes the threshold.",
-	claim.Refuted:       "The effect is significant in the opposite direction.",
-	claim.Undecided:     "The primary check is inconclusive.",
+var verdictSentences = map[judge.Verdict]string{
+	judge.Reproduced:    "The primary check is met.",
+	judge.Extrapolates:  "The law that was fitted to small models predicts the published figure within its 95 % interval.",
+	judge.OnlyAmplified: "The primary check is met with an amplified mismatch, and not with that of real stacks.",
+	judge.NotReproduced: "The primary check is not met: the 95 % confidence interval excludes the threshold.",
+	judge.Refuted:       "The effect is significant in the opposite direction.",
+	judge.Undecided:     "The primary check is inconclusive.",
 }
 
 // effect is that of the check which the verdict rests on, with its interval and n, what so many
@@ -184,7 +185,7 @@ func (r *Result) effect() string {
 	}
 	var b strings.Builder
 	b.WriteString("**Effect")
-	if d.Level != claim.Exact {
+	if d.Level != judge.Exact {
 		fmt.Fprintf(&b, " at the %s level", d.Level)
 	}
 	fmt.Fprintf(&b, ".** %s: %s, n = %s. Criterion: %s; %s.", d.Name, effectText(d.Value), r.sample(), d.Needs, d.Outcome.Term())

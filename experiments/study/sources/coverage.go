@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/experiments/claims"
+	"driftlab/experiments/study/claims"
 	"driftlab/experiments/table"
 	"driftlab/results"
 	"driftlab/results/figure"

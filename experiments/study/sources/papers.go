@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/experiments/claims"
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/trainer/recipe"

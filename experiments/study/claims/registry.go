@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/measurements"
 	"driftlab/experiments/studies"
+	"driftlab/experiments/study/claims/claim"
 
 	"go.yaml.in/yaml/v4"
 )

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"driftlab/experiments/study/judge"
 	"driftlab/trainer/recipe"
 )
 
@@ -109,7 +110,7 @@ func TestFile(t *testing.T) {
 	want := map[string][]float64{"TIS minus plain": {0.15, 0.2}, "gap, lr 2e-3": {1, 1}, "slope": {0.1, 0.1}, "ends": {0, 1}, "highest": {6, 6}}
 	for _, c := range j.Evidence.Checks {
 		for i, v := range want[c.Name] {
-			if c.Level == Natural && math.Abs(c.Seeds[i]-v) > 1e-12 {
+			if c.Level == judge.Natural && math.Abs(c.Seeds[i]-v) > 1e-12 {
 				t.Errorf("%s: %v, want %v", c.Name, c.Seeds, want[c.Name])
 			}
 		}

@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"math"
 
-	"driftlab/experiments/claims"
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims"
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/judge"
 	"driftlab/results"
 	"driftlab/results/record"
 )
@@ -42,7 +43,7 @@ type Status struct {
 type FirstVersion struct {
 	Date    string        `json:"date"`
 	Check   string        `json:"check"`
-	Verdict claim.Verdict `json:"verdict"`
+	Verdict judge.Verdict `json:"verdict"`
 	// Again is what later publications with the same check had; empty for none.
 	Again string `json:"again,omitempty"`
 }
@@ -57,7 +58,7 @@ func firstVersion(d claim.Declaration) *FirstVersion {
 
 // Outcome is what a number of replications came to; without a verdict it is empty.
 type Outcome struct {
-	Verdict claim.Verdict `json:"verdict"`
+	Verdict judge.Verdict `json:"verdict"`
 	// Replications is how many there were, Independent how many warm starts they had, where they
 	// share them, and Seeds which.
 	Replications int      `json:"replications"`
@@ -71,14 +72,14 @@ type Outcome struct {
 // NaN, as ratios to an empty tail are.
 type Decisive struct {
 	Name  string      `json:"name"`
-	Level claim.Level `json:"dose"`
+	Level judge.Level `json:"dose"`
 	Needs string      `json:"needs"`
 	// Ours is the statistic with its 95 % interval.
 	Ours record.Floats `json:"estimate_low_high"`
 	// P is the p-value against the threshold, the smallest effect that this many
 	// replications detect with 80 % power, and how many detect the one measured.
 	P       record.Floats `json:"p_smallest_enough"`
-	Outcome claim.Mark    `json:"outcome"`
+	Outcome judge.Mark    `json:"outcome"`
 }
 
 // kept is what is read back of the verdict file.
@@ -120,11 +121,11 @@ func List(dir string) []Status {
 		}
 		list = append(list, s)
 	}
-	adjusted := holm(len(list), func(i int) (float64, claim.Mark) {
+	adjusted := holm(len(list), func(i int) (float64, judge.Mark) {
 		if p := list[i].Primary; p != nil {
 			return p.P[0], p.Outcome
 		}
-		return math.NaN(), claim.Open
+		return math.NaN(), judge.Open
 	})
 	for i := range list {
 		list[i].Holm = record.Number(adjusted[i])
@@ -160,7 +161,7 @@ func (s *Status) here(dir string, c claim.Claim) {
 }
 
 // decisive is a check as the verdict file has it.
-func decisive(c *claim.Check) *Decisive {
+func decisive(c *judge.Check) *Decisive {
 	return &Decisive{c.Name, c.Level, c.Needs, record.Floats{c.Value.Estimate, c.Value.Low, c.Value.High},
 		record.Floats{c.P, c.Power.Smallest, float64(c.Power.Enough)}, c.Outcome}
 }

@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 
+	"driftlab/experiments/study/judge"
 	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
@@ -95,7 +96,7 @@ func (c *Claim) Needed() int {
 type Evidence struct {
 	// Checks are the comparisons. The primary ones decide; there is one at most
 	// per level, and they ask the same question.
-	Checks []Check
+	Checks []judge.Check
 	// Picture makes the point without the text.
 	Picture *figure.Figure
 	// Table has the figures behind it; nil leaves the checks alone.
@@ -175,7 +176,7 @@ func (j *Judge) Pooled(x [][]float64) []float64 {
 
 // Primary adds the check that the verdict rests on. The same question may be
 // asked at two levels; a second one at the same level is a programmer's fault.
-func (j *Judge) Primary(c Check) {
+func (j *Judge) Primary(c judge.Check) {
 	for _, old := range j.Evidence.Checks {
 		if old.Primary && old.Level == c.Level {
 			panic(fmt.Sprintf("claim: %q is a second primary check at level %s", c.Name, c.Level))
@@ -186,19 +187,19 @@ func (j *Judge) Primary(c Check) {
 }
 
 // PrimaryOver is Primary of a check over learning rates, with what it comes to at each alone.
-func (j *Judge) PrimaryOver(rates []string, of func(rates []string) Check) {
+func (j *Judge) PrimaryOver(rates []string, of func(rates []string) judge.Check) {
 	c := of(rates)
 	for _, rate := range rates {
 		if len(rates) > 1 {
 			one := of([]string{rate})
-			c.ByRate = append(c.ByRate, RateOutcome{Rate: rate, Value: one.Value, Outcome: one.Outcome})
+			c.ByRate = append(c.ByRate, judge.RateOutcome{Rate: rate, Value: one.Value, Outcome: one.Outcome})
 		}
 	}
 	j.Primary(c)
 }
 
 // Secondary adds a comparison that decides nothing.
-func (j *Judge) Secondary(c Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) }
+func (j *Judge) Secondary(c judge.Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) }
 
 // Note adds a finding.
 func (j *Judge) Note(format string, args ...any) {

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"driftlab/experiments/claims"
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims"
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/judge"
 )
 
 // Change is what this version of the program would change of a claim's verdict file.
@@ -16,8 +17,8 @@ type Change struct {
 	ID string `json:"id"`
 	// Kept is the verdict in the file, Now the one that this version gives to the same
 	// observations; Now is empty where it cannot use them.
-	Kept claim.Verdict `json:"kept"`
-	Now  claim.Verdict `json:"now"`
+	Kept judge.Verdict `json:"kept"`
+	Now  judge.Verdict `json:"now"`
 	// Why says what differs.
 	Why string `json:"why"`
 }

@@ -1,5 +1,7 @@
 package claim
 
+import "driftlab/experiments/study/judge"
+
 // Declaration says when the primary check of a claim was written, and which verdicts were
 // published before it was changed.
 type Declaration struct {
@@ -9,7 +11,7 @@ type Declaration struct {
 	// revised after it: Check is what was to be met, and what decided. Again is what became of the
 	// same check in later publications; empty where there was none.
 	Date    string
-	Verdict Verdict
+	Verdict judge.Verdict
 	Check   string
 	Again   string
 	// Corrected says what moved when n became the number of warm starts; empty where nothing did.

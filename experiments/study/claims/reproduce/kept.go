@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"driftlab/experiments/claims"
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/results"
 	"driftlab/results/record"
 )
@@ -134,6 +134,6 @@ func (f *folder) judged(seeds []uint64) (j *Judged, missing []uint64, err error)
 	if len(runs) == 0 || len(missing) > 0 {
 		return nil, missing, nil
 	}
-	of, err := judge(f.claim, seeds, runs)
+	of, err := judgeRuns(f.claim, seeds, runs)
 	return &of, nil, err
 }

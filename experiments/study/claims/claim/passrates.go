@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"driftlab/experiments/study/judge"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
@@ -84,8 +85,8 @@ func OverRates(o *Observation, rates []string, arm string, of func(o *Observatio
 }
 
 // Shares counts the runs, one of each replication and learning rate, of which something is true.
-func (j *Judge) Shares(rates []string, of func(o *Observation, rate string) bool) Shares {
-	s := Shares{Runs: len(rates) * len(j.Runs)}
+func (j *Judge) Shares(rates []string, of func(o *Observation, rate string) bool) judge.Shares {
+	s := judge.Shares{Runs: len(rates) * len(j.Runs)}
 	s.By = j.Each(func(o *Observation) float64 {
 		events := 0
 		for _, rate := range rates {
@@ -100,6 +101,6 @@ func (j *Judge) Shares(rates []string, of func(o *Observation, rate string) bool
 }
 
 // Collapses counts the runs of an arm that collapse.
-func (j *Judge) Collapses(rates []string, arm string) Shares {
+func (j *Judge) Collapses(rates []string, arm string) judge.Shares {
 	return j.Shares(rates, func(o *Observation, rate string) bool { return Collapsed(o.List(AtLR(arm, rate))) })
 }

@@ -5,7 +5,8 @@ import (
 	"math"
 	"strings"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/judge"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/record"
@@ -46,25 +47,25 @@ func VerdictTable(list []Result) *figure.Figure {
 
 // holmOf is holm of claims that were judged.
 func holmOf(list []Result) []float64 {
-	return holm(len(list), func(i int) (float64, claim.Mark) {
+	return holm(len(list), func(i int) (float64, judge.Mark) {
 		if d := list[i].decisive(); d != nil {
 			return d.P, d.Outcome
 		}
-		return math.NaN(), claim.Open
+		return math.NaN(), judge.Open
 	})
 }
 
 // holm are the adjusted p-values of n claims whose verdict rejects; NaN of the others.
-func holm(n int, decisive func(i int) (p float64, outcome claim.Mark)) []float64 {
+func holm(n int, decisive func(i int) (p float64, outcome judge.Mark)) []float64 {
 	list := make([]float64, n)
 	for i := range list {
 		p, outcome := decisive(i)
 		list[i] = math.NaN()
-		if outcome == claim.Passed || outcome == claim.Contrary {
+		if outcome == judge.Passed || outcome == judge.Contrary {
 			list[i] = p
 		}
 	}
-	return claim.Adjusted(list)
+	return judge.Adjusted(list)
 }
 
 // marked is a verdict that says so where it is not significant after Holm's adjustment.
@@ -83,7 +84,7 @@ func DeclaredTable(list []Status) *figure.Figure {
 			{Name: "the first version of the revised", Align: figure.Right}, {Name: "not after Holm", Align: figure.Right}},
 		Note: "A revised check has its first version, with verdict and date, on the claim's page. Not after Holm: significant, with an adjusted p-value above 0.05."}
 	total := [4]int{}
-	for _, v := range claim.Verdicts {
+	for _, v := range judge.Verdicts {
 		n := [4]int{}
 		for i := range list {
 			s := &list[i]
@@ -148,7 +149,7 @@ func adjustedCell(p float64) figure.Cell {
 }
 
 // decisive is the check that the verdict rests on.
-func (j *Judged) decisive() *claim.Check { return j.Verdict.Decisive(j.Evidence.Checks) }
+func (j *Judged) decisive() *judge.Check { return j.Verdict.Decisive(j.Evidence.Checks) }
 
 // figure is the value of the check that the verdict rests on. One of the natural
 // level has the amplified one next to it and the other way round, where both were
@@ -158,7 +159,7 @@ func (j *Judged) figure() string {
 	if d == nil {
 		return "-"
 	}
-	if d.Level == claim.Exact {
+	if d.Level == judge.Exact {
 		return intervalText(d.Value)
 	}
 	text := string(d.Level) + " " + intervalText(d.Value)
@@ -191,7 +192,7 @@ func checkTable(r *Result) *figure.Figure {
 		Note: "The primary check decides; the others are secondary. Inconclusive: the interval contains both answers. Opposite: significant in the opposite direction.",
 	}
 	for _, primary := range []bool{true, false} {
-		for _, level := range claim.Levels {
+		for _, level := range judge.Levels {
 			for i, c := range r.Evidence.Checks {
 				if c.Primary != primary || c.Level != level {
 					continue
@@ -235,14 +236,14 @@ func intervalText(i stats.Interval) string {
 	return fmt.Sprintf("%s [%s, %s]", show(i.Estimate), show(i.Low), show(i.High))
 }
 
-func outcomeCell(o claim.Mark) figure.Cell {
+func outcomeCell(o judge.Mark) figure.Cell {
 	e := figure.Muted
 	switch o {
-	case claim.Passed:
+	case judge.Passed:
 		e = figure.Good
-	case claim.Failed, claim.Contrary:
+	case judge.Failed, judge.Contrary:
 		e = figure.Bad
-	case claim.Open:
+	case judge.Open:
 		e = figure.Warn
 	}
 	return figure.Word(o.Term()).As(e)
@@ -260,11 +261,11 @@ func (r *Result) verdictText() string {
 	return string(r.Verdict)
 }
 
-func emphasis(v claim.Verdict) figure.Emphasis {
+func emphasis(v judge.Verdict) figure.Emphasis {
 	switch v {
-	case claim.Reproduced:
+	case judge.Reproduced:
 		return figure.Good
-	case claim.Extrapolates, claim.OnlyAmplified, claim.Undecided:
+	case judge.Extrapolates, judge.OnlyAmplified, judge.Undecided:
 		return figure.Warn
 	}
 	return figure.Bad
@@ -272,7 +273,7 @@ func emphasis(v claim.Verdict) figure.Emphasis {
 
 // Report is the page: one section per claim with its picture.
 func Report(list []Result) results.Report {
-	count := map[claim.Verdict]int{}
+	count := map[judge.Verdict]int{}
 	for i := range list {
 		count[list[i].Verdict]++
 	}
@@ -282,7 +283,7 @@ func Report(list []Result) results.Report {
 			"One primary check per claim decides, by a threshold that stands in its code; an independent model or warm start is one replication.", len(list)) + agreement(list),
 		Sections: []results.Section{{Heading: "Verdicts", Blocks: []results.Block{DeclaredTable(statuses(list)), VerdictTable(list)}}},
 	}
-	for _, v := range claim.Verdicts {
+	for _, v := range judge.Verdicts {
 		if count[v] > 0 {
 			page.Facts = append(page.Facts, results.Fact{Name: string(v), Value: fmt.Sprint(count[v])})
 		}
@@ -295,9 +296,9 @@ func Report(list []Result) results.Report {
 }
 
 // verdictLead is the finding: how many claims have each verdict.
-func verdictLead(count map[claim.Verdict]int) string {
+func verdictLead(count map[judge.Verdict]int) string {
 	var parts []string
-	for _, v := range claim.Verdicts {
+	for _, v := range judge.Verdicts {
 		if count[v] > 0 {
 			parts = append(parts, fmt.Sprintf("**%d %s**", count[v], v))
 		}

@@ -1,5 +1,7 @@
 package claim
 
+import "driftlab/experiments/study/judge"
+
 import "testing"
 
 // TestLateSampled: the evaluation of the first update counts for nothing, and a
@@ -36,12 +38,12 @@ func TestCountTokens(t *testing.T) {
 // TestPrimaryOnce: a level has one primary check.
 func TestPrimaryOnce(t *testing.T) {
 	var j Judge
-	j.Primary(Check{Level: Natural})
-	j.Primary(Check{Level: Amplified})
+	j.Primary(judge.Check{Level: judge.Natural})
+	j.Primary(judge.Check{Level: judge.Amplified})
 	defer func() {
 		if recover() == nil {
 			t.Error("a second primary check at the same level is taken")
 		}
 	}()
-	j.Primary(Check{Level: Natural})
+	j.Primary(judge.Check{Level: judge.Natural})
 }

@@ -62,7 +62,7 @@ type Library struct {
 	Lists     map[string]ListFunction
 	Units     map[string]UnitFunction
 	// Tests are checks of what is no value per unit, of texts.
-	Tests map[string]func(j *Judge, level Level, name string, texts []string) Check
+	Tests map[string]func(j *Judge, level judge.Level, name string, texts []string) judge.Check
 	// Notes are texts that a function makes of the observations, Figures its pictures and tables.
 	Notes   map[string]func(j *Judge, texts []string) string
 	Figures map[string]func(j *Judge) *figure.Figure
@@ -87,7 +87,7 @@ func (lib *Library) list(name string) (ListFunction, bool) {
 // fileCheck is a check: its name is that of a primary or of a secondary one.
 type fileCheck struct {
 	Primary, Secondary string
-	Level              Level
+	Level              judge.Level
 	// Rate leaves the runs at other learning rates out.
 	Rate string
 	// When is an expression; a check of value 0 is left out.
@@ -279,7 +279,7 @@ func (f *file) validateCheck(c *fileCheck, i int) error {
 	switch name := c.name(); {
 	case (c.Primary == "") == (c.Secondary == ""):
 		return fmt.Errorf("check %d: one of primary and secondary is its name", i+1)
-	case !slices.Contains(Levels, c.Level):
+	case !slices.Contains(judge.Levels, c.Level):
 		return fmt.Errorf("check %q: no level %q", name, c.Level)
 	case own:
 		return nil
@@ -370,10 +370,10 @@ func (f *file) judge(j *Judge) {
 		if c.Rate != "" {
 			at = []string{c.Rate}
 		}
-		check := func(rates []string) Check {
+		check := func(rates []string) judge.Check {
 			s := all
 			s.rates = rates
-			var made Check
+			var made judge.Check
 			if own := f.lib.Tests[c.Test]; own != nil {
 				made = own(j, c.Level, c.name(), c.Texts)
 			} else {
@@ -411,46 +411,54 @@ func (s scope) number(text string) float64 { return s.evaluate(text)[0] }
 var tests = map[string]struct {
 	operands            int
 	than, between, arms bool
-	of                  func(s scope, c *fileCheck) Check
+	of                  func(s scope, c *fileCheck) judge.Check
 }{
-	"better":         {operands: 1, of: func(s scope, c *fileCheck) Check { return judge.Better(c.Level, c.name(), s.of(c, 0)) }},
-	"reported":       {operands: 1, of: func(s scope, c *fileCheck) Check { return judge.Report(c.Level, c.name(), s.of(c, 0)) }},
-	"reported ratio": {operands: 2, of: func(s scope, c *fileCheck) Check { return judge.ReportRatio(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }},
-	"above":          {operands: 1, than: true, of: func(s scope, c *fileCheck) Check { return judge.Above(c.Level, c.name(), s.of(c, 0), s.number(c.Than)) }},
-	"below":          {operands: 1, than: true, of: func(s scope, c *fileCheck) Check { return judge.Below(c.Level, c.name(), s.of(c, 0), s.number(c.Than)) }},
-	"at most": {operands: 1, than: true, of: func(s scope, c *fileCheck) Check {
+	"better":   {operands: 1, of: func(s scope, c *fileCheck) judge.Check { return judge.Better(c.Level, c.name(), s.of(c, 0)) }},
+	"reported": {operands: 1, of: func(s scope, c *fileCheck) judge.Check { return judge.Report(c.Level, c.name(), s.of(c, 0)) }},
+	"reported ratio": {operands: 2, of: func(s scope, c *fileCheck) judge.Check {
+		return judge.ReportRatio(c.Level, c.name(), s.of(c, 0), s.of(c, 1))
+	}},
+	"above": {operands: 1, than: true, of: func(s scope, c *fileCheck) judge.Check {
+		return judge.Above(c.Level, c.name(), s.of(c, 0), s.number(c.Than))
+	}},
+	"below": {operands: 1, than: true, of: func(s scope, c *fileCheck) judge.Check {
+		return judge.Below(c.Level, c.name(), s.of(c, 0), s.number(c.Than))
+	}},
+	"at most": {operands: 1, than: true, of: func(s scope, c *fileCheck) judge.Check {
 		return judge.AtMost(c.Level, c.name(), s.of(c, 0), s.number(c.Than))
 	}},
-	"inside": {operands: 1, than: true, of: func(s scope, c *fileCheck) Check {
+	"inside": {operands: 1, than: true, of: func(s scope, c *fileCheck) judge.Check {
 		return judge.Inside(c.Level, c.name(), s.of(c, 0), s.number(c.Than))
 	}},
-	"within": {operands: 1, between: true, of: func(s scope, c *fileCheck) Check {
+	"within": {operands: 1, between: true, of: func(s scope, c *fileCheck) judge.Check {
 		return judge.Within(c.Level, c.name(), s.of(c, 0), c.Between[0], c.Between[1])
 	}},
-	"ratio above": {operands: 2, than: true, of: func(s scope, c *fileCheck) Check {
+	"ratio above": {operands: 2, than: true, of: func(s scope, c *fileCheck) judge.Check {
 		return judge.Ratio(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.number(c.Than))
 	}},
-	"ratio below": {operands: 2, than: true, of: func(s scope, c *fileCheck) Check {
+	"ratio below": {operands: 2, than: true, of: func(s scope, c *fileCheck) judge.Check {
 		return judge.RatioBelow(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.number(c.Than))
 	}},
-	"zero": {operands: 1, of: func(s scope, c *fileCheck) Check { return judge.Zero(c.Level, c.name(), s.of(c, 0)) }},
-	"same": {operands: 2, of: func(s scope, c *fileCheck) Check { return judge.Same(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }},
+	"zero": {operands: 1, of: func(s scope, c *fileCheck) judge.Check { return judge.Zero(c.Level, c.name(), s.of(c, 0)) }},
+	"same": {operands: 2, of: func(s scope, c *fileCheck) judge.Check { return judge.Same(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }},
 	// Of events and how many there could be, and the same of others.
-	"more frequent": {operands: 4, than: true, of: func(s scope, c *fileCheck) Check {
+	"more frequent": {operands: 4, than: true, of: func(s scope, c *fileCheck) judge.Check {
 		return judge.Rates(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.of(c, 2), s.of(c, 3), s.number(c.Than))
 	}},
-	"occurs": {operands: 2, of: func(s scope, c *fileCheck) Check { return judge.Occurs(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }},
-	"fewer collapses": {operands: 2, arms: true, of: func(s scope, c *fileCheck) Check {
+	"occurs": {operands: 2, of: func(s scope, c *fileCheck) judge.Check {
+		return judge.Occurs(c.Level, c.name(), s.of(c, 0), s.of(c, 1))
+	}},
+	"fewer collapses": {operands: 2, arms: true, of: func(s scope, c *fileCheck) judge.Check {
 		return judge.FewerCollapses(c.Level, c.name(), s.j.Collapses(s.rates, c.Of[0]), s.j.Collapses(s.rates, c.Of[1]))
 	}},
 	// Of what is 1 for a run that ends badly, at every learning rate.
-	"fewer runs": {operands: 2, of: func(s scope, c *fileCheck) Check {
+	"fewer runs": {operands: 2, of: func(s scope, c *fileCheck) judge.Check {
 		return judge.FewerCollapses(c.Level, c.name(), s.shares(c.Of[0]), s.shares(c.Of[1]))
 	}},
 	// Of an exponent: that its interval holds 1 and lies above 0.7.
-	"proportional": {operands: 1, of: func(s scope, c *fileCheck) Check { return judge.Proportional(c.Level, c.name(), s.of(c, 0)) }},
+	"proportional": {operands: 1, of: func(s scope, c *fileCheck) judge.Check { return judge.Proportional(c.Level, c.name(), s.of(c, 0)) }},
 	// Of deviations in units of their standard error: their sum over the square root of their number.
-	"sum of deviations at most": {operands: 1, than: true, of: func(s scope, c *fileCheck) Check {
+	"sum of deviations at most": {operands: 1, than: true, of: func(s scope, c *fileCheck) judge.Check {
 		return judge.AtMost(c.Level, c.name(), []float64{pooledDeviation(s.of(c, 0))}, s.number(c.Than))
 	}},
 }

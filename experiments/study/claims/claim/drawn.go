@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"driftlab/experiments/study/judge"
 	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
@@ -259,8 +260,8 @@ func (n *fileNote) add(s scope) {
 
 // shares counts the runs, one of each replication and learning rate, of which an expression is
 // not 0.
-func (s scope) shares(text string) Shares {
-	out, events := Shares{Runs: len(s.rates) * len(s.j.Runs)}, make([]float64, len(s.j.Runs))
+func (s scope) shares(text string) judge.Shares {
+	out, events := judge.Shares{Runs: len(s.rates) * len(s.j.Runs)}, make([]float64, len(s.j.Runs))
 	for _, rate := range s.rates {
 		one := s.single()
 		one.rate, one.rates = rate, []string{rate}

@@ -17,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "write the recordings of the lab")
 
 // folder holds the recordings that the lab shows.
-const folder = "../../results/published/lab"
+const folder = "../../../results/published/lab"
 
 // pairs are rollout and learner numerics of the recordings.
 var pairs = [][2]string{{"bf16", "fp32"}, {"fp8-w8a8", "fp32"}, {"fp4-w4a16", "fp32"}}
@@ -85,6 +85,6 @@ func published(t *testing.T, name string, recording any) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(have, text) {
-		t.Errorf("%s is not what the code gives: go test ./experiments/explain -update writes it", path)
+		t.Errorf("%s is not what the code gives: go test ./experiments/measure/explain -update writes it", path)
 	}
 }

@@ -15,9 +15,10 @@ import (
 	"sync"
 	"testing"
 
-	"driftlab/experiments/claims"
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/study"
+	"driftlab/experiments/study/claims"
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/judge"
 	"driftlab/results"
 	"driftlab/results/record"
 )
@@ -46,7 +47,7 @@ func identities(t *testing.T, id string) bool {
 	}
 	for i := range list {
 		for _, c := range list[i].Evidence.Checks {
-			if list[i].Claim.ID == id && c.Level == claim.Exact && c.Outcome != claim.Passed && c.Outcome != claim.Reported {
+			if list[i].Claim.ID == id && c.Level == judge.Exact && c.Outcome != judge.Passed && c.Outcome != judge.Reported {
 				return false
 			}
 		}
@@ -82,12 +83,12 @@ func TestEveryClaimRuns(t *testing.T) {
 		if r.Evidence.Picture == nil {
 			t.Errorf("%s: no picture", id)
 		}
-		if d := r.decisive(); d == nil || d.Outcome == claim.Reported {
+		if d := r.decisive(); d == nil || d.Outcome == judge.Reported {
 			t.Errorf("%s: nothing is judged", id)
 		}
 		for _, c := range r.Evidence.Checks {
 			// Sampled estimates are exact in law only; at this size they may stray.
-			if c.Level == claim.Exact && c.Outcome != claim.Passed && c.Outcome != claim.Reported && !strings.Contains(c.Name, "standard errors") && identities(t, id) {
+			if c.Level == judge.Exact && c.Outcome != judge.Passed && c.Outcome != judge.Reported && !strings.Contains(c.Name, "standard errors") && identities(t, id) {
 				t.Errorf("%s: %s: %+v, %s", id, c.Name, c.Value, c.Outcome)
 			}
 		}
@@ -358,7 +359,7 @@ func TestPublishedObservations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdicts := map[string]claim.Verdict{}
+	verdicts := map[string]judge.Verdict{}
 	for _, s := range List("") {
 		if s.Status == "published" {
 			verdicts[s.ID] = s.Verdict

@@ -11,9 +11,10 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"driftlab/experiments/claims"
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/study"
+	"driftlab/experiments/study/claims"
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/judge"
 	"driftlab/results/record"
 	"driftlab/trainer/method"
 )
@@ -51,7 +52,7 @@ type Judged struct {
 	Seeds []uint64
 	// Independent is how many of them are independent: the warm starts of runs.
 	Independent int
-	Verdict     claim.Verdict
+	Verdict     judge.Verdict
 	Evidence    claim.Evidence
 }
 
@@ -160,11 +161,11 @@ func (m *measurement) task(k int, cache *claim.Cache, out *Result) study.Task {
 			return err
 		}
 		*out = Result{Claim: c, Size: m.options.Size}
-		if out.Judged, err = judge(c, m.seeds[:m.first], m.runs[:m.first]); err != nil {
+		if out.Judged, err = judgeRuns(c, m.seeds[:m.first], m.runs[:m.first]); err != nil {
 			return err
 		}
 		if m.first < len(m.seeds) {
-			fresh, err := judge(c, m.seeds[m.first:], m.runs[m.first:])
+			fresh, err := judgeRuns(c, m.seeds[m.first:], m.runs[m.first:])
 			if err != nil {
 				return err
 			}
@@ -213,9 +214,9 @@ func chosen(ids []string) ([]claim.Claim, error) {
 	return list, nil
 }
 
-// judge computes checks and verdict from the observations. An observation that lacks a
+// judgeRuns computes checks and verdict from the observations. An observation that lacks a
 // figure is an error: its file was damaged before it was sealed.
-func judge(c claim.Claim, seeds []uint64, runs []*claim.Observation) (judged Judged, err error) {
+func judgeRuns(c claim.Claim, seeds []uint64, runs []*claim.Observation) (judged Judged, err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -231,5 +232,5 @@ func judge(c claim.Claim, seeds []uint64, runs []*claim.Observation) (judged Jud
 	}()
 	j := claim.Judge{Seeds: seeds, Runs: runs, SharedWarmStarts: c.Unit != claim.Draw}
 	c.Judge(&j)
-	return Judged{Seeds: seeds, Independent: j.Independent(), Verdict: claim.Decide(j.Evidence.Checks), Evidence: j.Evidence}, nil
+	return Judged{Seeds: seeds, Independent: j.Independent(), Verdict: judge.Decide(j.Evidence.Checks), Evidence: j.Evidence}, nil
 }

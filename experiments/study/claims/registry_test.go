@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/judge"
 )
 
 // TestClaimsAreComplete checks that every claim says what a reader needs.
@@ -29,7 +30,7 @@ func TestClaimsAreComplete(t *testing.T) {
 				t.Errorf("%s: declared before any result, and has a first version", c.ID)
 			}
 		case claim.Revised:
-			if _, err := time.Parse(time.DateOnly, d.Date); err != nil || d.Check == "" || !slices.Contains(claim.Verdicts, d.Verdict) {
+			if _, err := time.Parse(time.DateOnly, d.Date); err != nil || d.Check == "" || !slices.Contains(judge.Verdicts, d.Verdict) {
 				t.Errorf("%s: revised without date, check or verdict of its first version: %+v", c.ID, d)
 			}
 		default:

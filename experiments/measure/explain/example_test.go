@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"driftlab/experiments/explain"
+	"driftlab/experiments/measure/explain"
 	"driftlab/trainer/recipe"
 )
 

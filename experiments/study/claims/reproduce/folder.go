@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/experiments/claims/claim"
 	"driftlab/experiments/study"
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/results/record"
 
 	"go.yaml.in/yaml/v4"

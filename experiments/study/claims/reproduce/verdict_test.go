@@ -8,7 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/experiments/claims/claim"
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/judge"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
@@ -72,7 +73,7 @@ func tenths(runs []figures) []figures {
 
 // outcomeOf is what a claim's primary check says of observations; false where it cannot
 // read such nonsense.
-func outcomeOf(c claim.Claim, seeds []uint64, runs []figures) (o claim.Mark, ok bool) {
+func outcomeOf(c claim.Claim, seeds []uint64, runs []figures) (o judge.Mark, ok bool) {
 	defer func() {
 		if recover() != nil {
 			ok = false
@@ -86,7 +87,7 @@ func outcomeOf(c claim.Claim, seeds []uint64, runs []figures) (o claim.Mark, ok 
 		}
 		list = append(list, one)
 	}
-	j, err := judge(c, seeds, list)
+	j, err := judgeRuns(c, seeds, list)
 	if err != nil {
 		return o, false
 	}
@@ -107,7 +108,7 @@ func TestVerdictsFollowTheData(t *testing.T) {
 	for i := range list {
 		r := &list[i]
 		was := r.decisive().Outcome
-		if was == claim.Failed {
+		if was == judge.Failed {
 			continue // as most of what is thrown together does
 		}
 		var runs []figures
