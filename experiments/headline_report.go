@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/experiments/measure/tables"
 	"driftlab/experiments/study"
 	"driftlab/results"
 	"driftlab/results/figure"
@@ -40,7 +41,7 @@ func (h *HeadlineResult) groups(part headlinePart) []results.RunGroup {
 // Markdown is the headline's tables as text.
 func (h *HeadlineResult) Markdown() string {
 	text := "# Headline\n\n" + h.lead() + "\n"
-	tables := []*figure.Figure{h.OutcomeTable(nil), h.correctionTable(), GapTable(h.Gap), RouteTable(h.Gap)}
+	tables := []*figure.Figure{h.OutcomeTable(nil), h.correctionTable(), tables.GapTable(h.Gap), tables.RouteTable(h.Gap)}
 	for _, t := range tables {
 		if len(t.Rows) > 0 {
 			text += "\n" + t.Markdown()
@@ -100,15 +101,15 @@ func (h *HeadlineResult) Report(published []ArmOutcome, glossary []results.Term)
 	r := results.FromGroups(groups, glossary...)
 	r.Title, r.Eyebrow = "Training-inference mismatch on a laptop", "simulate"
 	r.Lead = h.lead()
-	bars := GapBars(h.Gap)
+	bars := tables.GapBars(h.Gap)
 	bars.Title = "" // the section's
 	gap := results.Section{Heading: "Training-inference mismatch at equal weights", Blocks: []results.Block{
 		results.Prose("The rollout engine samples, and the trainer scores the same tokens with the **same weights**. Nothing is trained. " +
 			"Every difference is due to the declared number formats and orders of summation."),
 		bars,
-		GapTable(h.Gap),
+		tables.GapTable(h.Gap),
 	}}
-	if t := RouteTable(h.Gap); len(t.Rows) > 0 {
+	if t := tables.RouteTable(h.Gap); len(t.Rows) > 0 {
 		gap.Blocks = append(gap.Blocks, t)
 	}
 	story := results.Section{Heading: "Training under staleness and mismatch, without and with a correction"}

@@ -116,6 +116,11 @@ func correctionTable(arms []HeadlineArm, outcomes []ArmOutcome) *figure.Figure {
 // probability is a p-value.
 func probability(p float64) figure.Cell { return figure.Word(fmt.Sprintf("%.3f", p)) }
 
+// right is a column of figures.
+func right(name, unit string) figure.Column {
+	return figure.Column{Name: name, Unit: unit, Align: figure.Right}
+}
+
 // signed is a difference of pass rates.
 func signed(i stats.Interval) figure.Cell { return figure.Word(fmt.Sprintf("%+.2f", i.Estimate)) }
 

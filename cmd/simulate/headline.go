@@ -10,6 +10,7 @@ import (
 
 	"driftlab/experiments"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/measure/tables"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/record"
@@ -99,8 +100,8 @@ func (c *headlineCmd) Run(a *app) error {
 		Set:     c.Set,
 		Measured: func(gap *measure.Measurement) {
 			if !c.JSON {
-				a.printTable(experiments.GapTable(gap))
-				a.printTable(experiments.RouteTable(gap))
+				a.printTable(tables.GapTable(gap))
+				a.printTable(tables.RouteTable(gap))
 			}
 		},
 	})

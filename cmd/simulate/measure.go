@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"driftlab/experiments"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/measure/tables"
 	"driftlab/experiments/run/dump"
 	"driftlab/results"
 	"driftlab/results/figure"
@@ -91,7 +91,7 @@ func (c *measureCmd) Run(a *app) error {
 		return err
 	}
 	fault := err // of one pair; the others are shown
-	document := measureDocument{Measurement: *measured, Intervals: experiments.GapIntervals(measured)}
+	document := measureDocument{Measurement: *measured, Intervals: tables.GapIntervals(measured)}
 	if c.Attribute && fault == nil {
 		if document.Attributions, err = c.attribute(a, q); err != nil {
 			return err
@@ -106,14 +106,14 @@ func (c *measureCmd) Run(a *app) error {
 			document.Layers = append(document.Layers, x)
 		}
 	}
-	tables := []*figure.Figure{experiments.GapTable(measured), experiments.TurnTable(measured), experiments.RouteTable(measured),
-		experiments.FlipTable(measured), experiments.RetentionTable(measured), experiments.KeptMassTable(measured),
-		experiments.SpeculativeTable(measured)}
+	shown := []*figure.Figure{tables.GapTable(measured), tables.TurnTable(measured), tables.RouteTable(measured),
+		tables.FlipTable(measured), tables.RetentionTable(measured), tables.KeptMassTable(measured),
+		tables.SpeculativeTable(measured)}
 	for _, x := range document.Attributions {
-		tables = append(tables, experiments.AttributionTable(x))
+		shown = append(shown, tables.AttributionTable(x))
 	}
 	for _, x := range document.Layers {
-		tables = append(tables, experiments.LayerTable(x))
+		shown = append(shown, tables.LayerTable(x))
 	}
 	if c.Out != "" {
 		if err := c.write(document); err != nil {
@@ -123,7 +123,7 @@ func (c *measureCmd) Run(a *app) error {
 	if c.JSON {
 		return cmp.Or(a.printJSON(document), fault)
 	}
-	for _, t := range tables {
+	for _, t := range shown {
 		if len(t.Rows) > 0 {
 			a.printTable(t)
 		}
@@ -146,9 +146,9 @@ func stacked(r recipe.Recipe) bool {
 // and, on request, where its gaps come from.
 type measureDocument struct {
 	measure.Measurement
-	Intervals    []experiments.GapInterval `json:"intervals"`
-	Attributions []*measure.Attribution    `json:"attributions,omitempty"`
-	Layers       []*measure.Divergence     `json:"layers,omitempty"`
+	Intervals    []tables.GapInterval   `json:"intervals"`
+	Attributions []*measure.Attribution `json:"attributions,omitempty"`
+	Layers       []*measure.Divergence  `json:"layers,omitempty"`
 }
 
 // pairsOf are the pairs of engines that a request measures.
@@ -191,11 +191,11 @@ func (c *measureCmd) write(d measureDocument) error {
 	}
 	m := &d.Measurement
 	gap := results.Section{Heading: "Training-inference mismatch at equal weights", Blocks: []results.Block{
-		experiments.GapBars(m),
-		experiments.GapTable(m),
+		tables.GapBars(m),
+		tables.GapTable(m),
 	}}
-	for _, t := range []*figure.Figure{experiments.TurnTable(m), experiments.RouteTable(m), experiments.FlipTable(m), experiments.RetentionTable(m),
-		experiments.KeptMassTable(m), experiments.SpeculativeTable(m)} {
+	for _, t := range []*figure.Figure{tables.TurnTable(m), tables.RouteTable(m), tables.FlipTable(m), tables.RetentionTable(m),
+		tables.KeptMassTable(m), tables.SpeculativeTable(m)} {
 		if len(t.Rows) > 0 {
 			gap.Blocks = append(gap.Blocks, t)
 		}
@@ -205,16 +205,16 @@ func (c *measureCmd) write(d measureDocument) error {
 		causes := results.Section{Heading: "Attribution to mechanisms"}
 		for _, x := range d.Attributions {
 			if len(x.Mechanisms) > 0 {
-				causes.Blocks = append(causes.Blocks, experiments.AttributionBars(x))
+				causes.Blocks = append(causes.Blocks, tables.AttributionBars(x))
 			}
-			causes.Blocks = append(causes.Blocks, experiments.AttributionTable(x))
+			causes.Blocks = append(causes.Blocks, tables.AttributionTable(x))
 		}
 		sections = append(sections, causes)
 	}
 	if len(d.Layers) > 0 {
 		layers := results.Section{Heading: "First divergence"}
 		for _, x := range d.Layers {
-			layers.Blocks = append(layers.Blocks, experiments.LayerBars(x), experiments.LayerTable(x))
+			layers.Blocks = append(layers.Blocks, tables.LayerBars(x), tables.LayerTable(x))
 		}
 		sections = append(sections, layers)
 	}
@@ -251,7 +251,7 @@ func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 	if c.JSON {
 		return a.printJSON(table)
 	}
-	a.printTable(experiments.LevelTable(table))
+	a.printTable(tables.LevelTable(table))
 	if c.Out != "" {
 		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(c.Out, "report.html"))
 	}
@@ -268,11 +268,11 @@ func (c *measureCmd) writeDoses(t *measure.LevelTable) error {
 	if err := writeFile(c.Out, "doses.json", text); err != nil {
 		return err
 	}
-	tables := experiments.LevelTable(t).Markdown() + "\n" + experiments.LevelReading(t).Markdown()
-	if err := writeFile(c.Out, "doses.md", []byte(tables)); err != nil {
+	page := tables.LevelTable(t).Markdown() + "\n" + tables.LevelReading(t).Markdown()
+	if err := writeFile(c.Out, "doses.md", []byte(page)); err != nil {
 		return err
 	}
-	bars := experiments.LevelBars(t)
+	bars := tables.LevelBars(t)
 	if err := results.SavePlot(filepath.Join(c.Out, "doses.png"), bars); err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func (c *measureCmd) writeDoses(t *measure.LevelTable) error {
 		Title: "Mechanisms of training-inference mismatch", Eyebrow: dosesPage,
 		Lead: fmt.Sprintf("Each mechanism alone, on responses of `%s` to the task `%s`, at equal weights.", t.Checkpoint, t.Task),
 		Sections: []results.Section{{Heading: "Level and response", Blocks: []results.Block{
-			bars, experiments.LevelTable(t), experiments.LevelReading(t),
+			bars, tables.LevelTable(t), tables.LevelReading(t),
 		}}},
 	})
 }

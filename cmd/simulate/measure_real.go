@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"driftlab/experiments"
 	"driftlab/experiments/measure"
+	"driftlab/experiments/measure/tables"
 	"driftlab/model"
 	"driftlab/results"
 	"driftlab/results/record"
@@ -40,7 +40,7 @@ func (c *measureCmd) real(a *app) error {
 	if c.JSON {
 		return a.printJSON(gaps)
 	}
-	a.printTable(experiments.RealTable(gaps))
+	a.printTable(tables.RealTable(gaps))
 	if c.Out != "" {
 		fmt.Fprintf(a.stdout, "Tables and plots: %s\n", c.Out)
 	}
@@ -82,14 +82,14 @@ func (c *measureCmd) writeReal(gaps []*measure.RealGap) error {
 	if err := writeFile(c.Out, "reality.json", text); err != nil {
 		return err
 	}
-	if err := writeFile(c.Out, "table.md", []byte(experiments.RealTable(gaps).Markdown())); err != nil {
+	if err := writeFile(c.Out, "table.md", []byte(tables.RealTable(gaps).Markdown())); err != nil {
 		return err
 	}
 	var engines []string
 	for _, g := range gaps {
 		if !slices.Contains(engines, g.Engine) {
 			engines = append(engines, g.Engine)
-			if err := results.SavePlot(filepath.Join(c.Out, g.Engine+".png"), experiments.RealPlot(g.Engine, gaps)); err != nil {
+			if err := results.SavePlot(filepath.Join(c.Out, g.Engine+".png"), tables.RealPlot(g.Engine, gaps)); err != nil {
 				return err
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"driftlab/engine"
-	"driftlab/experiments"
+	"driftlab/experiments/measure/tables"
 	"driftlab/model"
 	"driftlab/results/figure"
 	"driftlab/trainer/method"
@@ -157,7 +157,7 @@ func (c *methodsCmd) presets(a *app, presets []correction.Preset) error {
 
 // numerics shows the presets.
 func (c *methodsCmd) numerics(a *app) error {
-	t := experiments.PresetTable()
+	t := tables.PresetTable()
 	return c.show(a, "numerics.md", t.Markdown(), engine.Presets(), func() { a.printTable(t) })
 }
 

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"driftlab/experiments"
+	"driftlab/experiments/measure/tables"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/record"
@@ -66,7 +66,7 @@ func (c *scheduleCmd) Run(a *app) error {
 	if c.JSON {
 		return a.printJSON(report)
 	}
-	for _, t := range experiments.ScheduleTables(report) {
+	for _, t := range tables.ScheduleTables(report) {
 		a.printTable(t)
 	}
 	if picture != "" {
@@ -85,7 +85,7 @@ func (c *scheduleCmd) write(r simulation.Report) (picture string, err error) {
 		return "", err
 	}
 	picture = filepath.Join(c.Out, "timeline.svg")
-	return picture, results.SavePlot(picture, experiments.ScheduleTimeline(r))
+	return picture, results.SavePlot(picture, tables.ScheduleTimeline(r))
 }
 
 // listed is one system as --list --json prints it.

@@ -1,4 +1,4 @@
-package experiments
+package tables
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func TestPublishedReality(t *testing.T) {
 	var gaps []*measure.RealGap
 	for _, engine := range []string{"llama-f16", "llama-bf16", "llama-q8_0", "llama-q4_0", "onnx-int8", "torch-bf16"} {
 		for _, task := range []string{"chain", "filler", "lookup"} {
-			text, err := os.ReadFile(fmt.Sprintf("../testdata/real/%s-%s.json", task, engine))
+			text, err := os.ReadFile(fmt.Sprintf("../../../testdata/real/%s-%s.json", task, engine))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestPublishedReality(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string][]byte{"reality.json": document, "table.md": []byte(RealTable(gaps).Markdown())} {
-		name = filepath.Join("../results/published/reality", name)
+		name = filepath.Join("../../../results/published/reality", name)
 		if *updateReality {
 			if err := os.WriteFile(name, want, 0o644); err != nil {
 				t.Fatal(err)
@@ -61,7 +61,7 @@ func TestPublishedReality(t *testing.T) {
 	}
 	summary := realSummary(gaps, "filler-base", "lookup-base")
 	_, table, _ := strings.Cut(summary.Markdown(), "\n\n")
-	readme, err := os.ReadFile("../README.md")
+	readme, err := os.ReadFile("../../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package experiments
+package tables
 
 import (
 	"context"
@@ -23,9 +23,9 @@ var (
 )
 
 const (
-	trainingFile = "../results/published/reality/training.json"
-	trainingPage = "../results/published/reality/training.md"
-	recorded     = "../testdata/real/training/%s-%s-%d.jsonl.gz"
+	trainingFile = "../../../results/published/reality/training.json"
+	trainingPage = "../../../results/published/reality/training.md"
+	recorded     = "../../../testdata/real/training/%s-%s-%d.jsonl.gz"
 )
 
 // The published comparison of runs that llama.cpp scored is what the recordings give, and the page has its
