@@ -205,7 +205,7 @@ func TestFileFigures(t *testing.T) {
 // TestFilesNameRecipes: what the arms of every claim's file change is a recipe, at every
 // learning rate.
 func TestFilesNameRecipes(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join("..", "..", "studies", "claims", "*", "*.yaml"))
+	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "studies", "claims", "*", "*.yaml"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%d files (%v)", len(paths), err)
 	}

@@ -16,7 +16,7 @@ func TestCheck(t *testing.T) {
 	const id = "length-trap"
 	root := t.TempDir()
 	dir := filepath.Join(root, "claims", id)
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "..", "results", "published", "claims", id))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "..", "..", "results", "published", "claims", id))); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, verdictFile))

@@ -347,7 +347,7 @@ func TestClaimFolder(t *testing.T) {
 	}
 }
 
-var publishedDir = filepath.Join("..", "..", "..", "results", "published")
+var publishedDir = filepath.Join("..", "..", "..", "..", "results", "published")
 
 // judgedPublished judges what is published, once for all tests.
 var judgedPublished = sync.OnceValues(func() ([]Result, error) { return Kept(publishedDir) })
