@@ -47,7 +47,7 @@ const control = "equal"
 
 // HeadlineArms are the arms of the headline's plan.
 var HeadlineArms = sync.OnceValue(func() (arms []HeadlineArm) {
-	plan, err := study.Parse("headline.yaml", studies.Headline)
+	plan, err := study.Parse("headline.yaml", headlinePlan())
 	if err != nil {
 		panic("experiments: " + err.Error())
 	}
@@ -175,4 +175,10 @@ func Headline(ctx context.Context, o HeadlineOptions) (*HeadlineResult, error) {
 		out.Runs = append(out.Runs, records[i*len(seeds):(i+1)*len(seeds)])
 	}
 	return out, nil
+}
+
+// headlinePlan is the text of the plan.
+func headlinePlan() []byte {
+	text, _ := studies.Plan("headline")
+	return text
 }

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"driftlab/cmd/simulate/program"
-	"driftlab/experiments/table"
+	"driftlab/experiments/study/sources"
 	"driftlab/results"
 	"driftlab/results/lab"
 	"driftlab/results/lab/sheet"
@@ -150,7 +150,7 @@ func oldPrograms(dir string) []string {
 
 // correctionsPart is the page of corrections, of the published effects.
 func correctionsPart() (results.Part, error) {
-	effects, err := table.PublishedEffects()
+	effects, err := sources.PublishedEffects()
 	if err != nil {
 		return results.Part{}, err
 	}

@@ -173,7 +173,6 @@ func methodText(m recipe.Method) string {
 			fmt.Fprintf(&b, "  %s\n", line)
 		}
 	}
-	section("Significant effects in the published table: improvement in pass rate over no correction (95 % CI); simulate methods SETTING has all", settingsOf(m.Name))
 	if m.Group != "schedule" { // whose papers make other claims as well
 		section("Published claims on its source", claimsOn(m.Source))
 	}

@@ -1,47 +1,32 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
-	"driftlab/experiments"
+	"driftlab/experiments/studies"
+	"driftlab/experiments/study"
 	"driftlab/experiments/study/claims"
 	"driftlab/experiments/study/sources"
-	"driftlab/experiments/table"
 	"driftlab/trainer/recipe/foreign"
 )
 
-// namedPage is a name that a table, plot or claim prints, as --json has it.
+// namedPage is a name that a plan, plot or claim prints, as --json has it.
 type namedPage struct {
-	table.Named
-	Problem    string           `json:"problem,omitempty"`
-	SameAs     string           `json:"same_as,omitempty"`
-	Seeds      int              `json:"seeds,omitempty"`
-	Effects    []namedEffect    `json:"effects,omitempty"`
-	Models     int              `json:"models,omitempty"`
-	Tuned      []tunedEffect    `json:"tuned,omitempty"`
+	Name string `json:"name"`
+	// Kind is setting, stressor, study, claim or arm of the main job.
+	Kind string `json:"kind"`
+	// Studies are those that have a setting or a stressor.
+	Studies []string `json:"studies,omitempty"`
+	// Group is the kind of method of a setting, Level the strength of a stressor.
+	Group string `json:"group,omitempty"`
+	Level string `json:"level,omitempty"`
+	// Recipe are the changes to a recipe, as --set takes them.
+	Recipe     []string         `json:"recipe"`
+	Title      string           `json:"title,omitempty"`
 	Frameworks []frameworkLines `json:"frameworks,omitempty"`
 	Command    string           `json:"command"`
-}
-
-// namedEffect is an effect with the names of what it is of.
-type namedEffect struct {
-	Setting  string `json:"setting"`
-	Stressor string `json:"stressor"`
-	Problem  string `json:"problem"`
-	table.Effect
-}
-
-// tunedEffect is an effect at tuned learning rates with the names of what it is of.
-type tunedEffect struct {
-	Setting     string `json:"setting"`
-	Task        string `json:"task"`
-	Stressor    string `json:"stressor"`
-	ControlRate string `json:"control_rate"`
-	table.TunedEffect
 }
 
 // frameworkLines is a setting in the syntax of a framework.
@@ -51,30 +36,58 @@ type frameworkLines struct {
 	Notes     []string `json:"notes"`
 }
 
-// printedNames are the names of settings, stressors, arms of the headline, sweeps and claims.
-func printedNames() ([]namedPage, error) {
-	all, err := table.AllNamed()
-	if err != nil {
-		return nil, err
-	}
-	var pages []namedPage
-	for _, n := range all {
-		only := "stressor=" + n.Name
-		if n.Kind == "setting" {
-			only = "method=none+" + n.Name
+// factorKinds are what the values of a factor are, by its name: those of other factors are numbers.
+var factorKinds = map[string]string{"method": "setting", "stressor": "stressor", "gap": "stressor", study.ArmFactor: "arm"}
+
+// printedNames are the names of settings and stressors of the shipped studies, of the studies and of the claims.
+func printedNames() (pages []namedPage, err error) {
+	for _, file := range studies.Names() {
+		text, _ := studies.Plan(file)
+		plan, err := study.Parse(file+".yaml", text)
+		if err != nil {
+			return nil, err
 		}
-		pages = append(pages, namedPage{Named: n, Command: fmt.Sprintf("simulate sweep %s --only %s", n.Sweeps[0], only)})
-	}
-	for _, arm := range experiments.HeadlineArms() {
-		pages = append(pages, namedPage{Named: table.Named{Name: arm.Name, Kind: "arm of the main job", Recipe: append([]string{}, arm.Set...)}, Problem: arm.Title, Command: "simulate --arms " + arm.Name})
-	}
-	for _, name := range table.Names() {
-		pages = append(pages, namedPage{Named: table.Named{Name: name, Kind: "sweep"}, Command: "simulate sweep " + name})
+		command := "simulate study " + file
+		for _, f := range plan.Factors {
+			kind, ok := factorKinds[f.Name]
+			if !ok {
+				continue
+			}
+			for _, v := range f.Values {
+				i := slices.IndexFunc(pages, func(p namedPage) bool { return p.Name == v.Name && p.Kind == kind })
+				if i < 0 {
+					i = len(pages)
+					pages = append(pages, namedValue(kind, v))
+					pages[i].Command = command
+				}
+				pages[i].Studies = append(pages[i].Studies, file)
+			}
+		}
+		pages = append(pages, namedPage{Name: file, Kind: "study", Title: plan.Title, Recipe: []string{}, Command: command})
 	}
 	for _, c := range claims.All() {
-		pages = append(pages, namedPage{Named: table.Named{Name: c.ID, Kind: "claim"}, Problem: c.Title, Command: "simulate reproduce " + c.ID + " --quick"})
+		pages = append(pages, namedPage{Name: c.ID, Kind: "claim", Title: c.Title, Recipe: []string{}, Command: "simulate reproduce " + c.ID + " --quick"})
 	}
 	return pages, nil
+}
+
+// namedValue is the page of a value of a factor.
+func namedValue(kind string, v study.Value) namedPage {
+	p := namedPage{Name: v.Name, Kind: kind, Recipe: []string{}}
+	for _, l := range v.Labels {
+		switch l.Name {
+		case "group":
+			p.Group = l.Text
+		case "dose":
+			p.Level = l.Text
+		case "title":
+			p.Title = l.Text
+		}
+	}
+	for _, c := range v.Set {
+		p.Recipe = append(p.Recipe, c.String())
+	}
+	return p
 }
 
 // named shows what a printed name stands for; ok is false where it is none.
@@ -95,22 +108,9 @@ func (c *methodsCmd) named(a *app) (ok bool, err error) {
 	return true, c.show(a, "methods.md", "# "+p.Name+"\n\n```\n"+text+"```\n", p, func() { fmt.Fprint(a.stdout, text) })
 }
 
-// fill adds the published effects and the lines of the frameworks.
+// fill adds the lines of the frameworks.
 func (p *namedPage) fill() error {
-	effects := publishedEffects()
-	p.Seeds = effects.Seeds
-	p.fillTuned(effects.Tuned)
-	switch p.Kind {
-	case "setting":
-		if s, ok := effects.Setting(p.Name); ok {
-			p.SameAs = s.SameAs
-			for j, e := range s.Effects {
-				p.Effects = append(p.Effects, namedEffect{s.Name, effects.Stressors[j].Name, effects.Stressors[j].Problem, e})
-			}
-		}
-		if len(p.Recipe) == 0 {
-			return nil
-		}
+	if p.Kind == "setting" && len(p.Recipe) > 0 {
 		for _, name := range foreign.Writable() {
 			text, notes, err := foreign.WriteChanged(name, "headline", p.Recipe)
 			if err != nil {
@@ -118,56 +118,9 @@ func (p *namedPage) fill() error {
 			}
 			p.Frameworks = append(p.Frameworks, frameworkLines{name, text, notes})
 		}
-	case "stressor":
-		for j, stressor := range effects.Stressors {
-			if stressor.Name == p.Name {
-				p.Problem = stressor.Problem
-				p.Effects = best(effects, j)
-			}
-		}
 	}
 	return nil
 }
-
-// fillTuned adds the effects at tuned learning rates, the largest first where the page is a stressor's.
-func (p *namedPage) fillTuned(t *table.Tuned) {
-	if t == nil {
-		return
-	}
-	p.Models = t.Models
-	for i := range t.Tasks {
-		task := &t.Tasks[i]
-		var own []tunedEffect
-		for _, s := range task.Settings {
-			for j, e := range s.Effects {
-				problem := task.Problems[j]
-				named := p.Kind == "setting" && p.Name == s.Name || p.Kind == "stressor" && p.Name == problem.Name
-				if named && s.SameAs == "" && len(s.Recipe) > 0 && !e.Inactive {
-					own = append(own, tunedEffect{s.Name, task.Name, problem.Name, problem.Rate, e})
-				}
-			}
-		}
-		if p.Kind == "stressor" {
-			slices.SortStableFunc(own, func(a, b tunedEffect) int { return cmp.Compare(b.Estimate, a.Estimate) })
-			own = own[:min(len(own), shownEffects)]
-		}
-		p.Tuned = append(p.Tuned, own...)
-	}
-}
-
-// best are the effects of the distinct settings under a stressor, the largest first.
-func best(effects *table.Effects, stressor int) (list []namedEffect) {
-	for _, s := range effects.Settings {
-		if s.SameAs == "" && len(s.Recipe) > 0 {
-			list = append(list, namedEffect{s.Name, effects.Stressors[stressor].Name, effects.Stressors[stressor].Problem, s.Effects[stressor]})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b namedEffect) int { return cmp.Compare(b.Estimate, a.Estimate) })
-	return list
-}
-
-// shownEffects is how many settings a stressor's page lists.
-const shownEffects = 10
 
 // String is the page for a terminal.
 func (p *namedPage) String() string {
@@ -180,14 +133,11 @@ func (p *namedPage) String() string {
 		head += ", level " + p.Level
 	}
 	fmt.Fprintf(&b, "%s (%s)\n", p.Name, head)
-	if p.Problem != "" {
-		fmt.Fprintf(&b, "  %s\n", p.Problem)
-	}
-	if p.SameAs != "" {
-		fmt.Fprintf(&b, "  Every published run is equal in every bit to that with %s.\n", p.SameAs)
+	if p.Title != "" {
+		fmt.Fprintf(&b, "  %s\n", p.Title)
 	}
 	if len(p.Recipe) > 0 {
-		fmt.Fprintf(&b, "\nIn a recipe\n%s\n", indented(p.Line()))
+		fmt.Fprintf(&b, "\nIn a recipe\n%s\n", indented(sources.RecipeLine(p.Recipe)))
 	}
 	if len(p.Frameworks) > 0 {
 		b.WriteString("\nIn frameworks\n")
@@ -202,88 +152,8 @@ func (p *namedPage) String() string {
 			fmt.Fprintf(&b, "    # %s\n", note)
 		}
 	}
-	p.writeTuned(&b)
-	writeEffects(&b, p.Kind, p.Seeds, p.Effects)
 	fmt.Fprintf(&b, "\nRun\n  %s\n\n", p.Command)
 	return b.String()
-}
-
-// writeTuned lists the effects at tuned learning rates.
-func (p *namedPage) writeTuned(b *strings.Builder) {
-	if len(p.Tuned) == 0 {
-		return
-	}
-	name := func(e tunedEffect) string { return e.Task + ", " + e.Stressor }
-	if p.Kind == "stressor" {
-		name = func(e tunedEffect) string { return e.Task + ", " + e.Setting }
-	}
-	width := 0
-	for _, e := range p.Tuned {
-		width = max(width, len(name(e)))
-	}
-	fmt.Fprintf(b, "\nImprovement over no correction, both at their own learning rates: paired by base model, n = %d\n", p.Models)
-	for _, e := range p.Tuned {
-		fmt.Fprintf(b, "  %-*s  %+.2f (%+.2f to %+.2f) at %s, no correction at %s  %s\n", width, name(e), e.Estimate, e.Low, e.High, e.Rate, e.ControlRate, significance(e.Effect))
-	}
-}
-
-// significance says on which side an effect is significant.
-func significance(e table.Effect) string {
-	return [...]string{"significantly worse", "not significant", "significantly better"}[e.Significant()+1]
-}
-
-// writeEffects lists effects with their intervals, under the name of the stressor; of a
-// stressor, the first under the name of the setting.
-func writeEffects(b *strings.Builder, kind string, seeds int, list []namedEffect) {
-	if len(list) == 0 {
-		return
-	}
-	name := func(e namedEffect) string { return e.Stressor }
-	if kind == "stressor" {
-		list, name = list[:min(len(list), shownEffects)], func(e namedEffect) string { return e.Setting }
-	}
-	width := 0
-	for _, e := range list {
-		width = max(width, len(name(e)))
-	}
-	fmt.Fprintf(b, "\nImprovement over no correction, the same learning rates for both: mean pass rate of the whole run, paired by seed, n = %d\n(95 %% CI of each comparison, unadjusted; significance is adjusted over the whole table, family-wise 5 %%, so that\na CI that excludes zero need not be significant)\n", seeds)
-	for _, e := range list {
-		verdict := significance(e.Effect)
-		if e.Inactive {
-			verdict = "has no effect: every bit equals the run without a correction"
-		}
-		fmt.Fprintf(b, "  %-*s  %+.2f (%+.2f to %+.2f)  %s\n", width, name(e), e.Estimate, e.Low, e.High, verdict)
-	}
-}
-
-// settingsOf are the settings of the published table that name a method, a line each with
-// their significant effects.
-func settingsOf(method string) string {
-	effects := publishedEffects()
-	named := regexp.MustCompile(`(^|[^\w-])` + regexp.QuoteMeta(method) + `($|[^\w-])`)
-	var b strings.Builder
-	for _, s := range effects.Settings {
-		if !named.MatchString(strings.Join(s.Recipe, "\n")) {
-			continue
-		}
-		var found []string
-		for j, e := range s.Effects {
-			if e.Significant() != 0 {
-				found = append(found, fmt.Sprintf("%s %+.2f (%+.2f to %+.2f)", effects.Stressors[j].Name, e.Estimate, e.Low, e.High))
-			}
-		}
-		fmt.Fprintf(&b, "%s: %s\n", s.Name, cmp.Or(strings.Join(found, ", "), "no significant effect"))
-	}
-	return b.String()
-}
-
-// publishedEffects are those that the program has with it.
-func publishedEffects() *table.Effects {
-	effects, err := table.PublishedEffects()
-	if err != nil {
-		panic("effects.json: " + err.Error()) // tests read it
-	}
-	return effects
 }
 
 // claimsOn are the published claims that cite a paper of a method's source, a line each with the verdict and the command.

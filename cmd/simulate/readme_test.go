@@ -11,7 +11,6 @@ import (
 
 	"driftlab/experiments"
 	"driftlab/experiments/study/claims"
-	"driftlab/experiments/table"
 	"driftlab/trainer/recipe"
 
 	"github.com/alecthomas/kong"
@@ -125,34 +124,6 @@ func TestPageLinks(t *testing.T) {
 func TestReadmeIsShort(t *testing.T) {
 	if n := strings.Count(pages(t)["README.md"], "\n"); n > 150 {
 		t.Errorf("the README has %d lines, more than 150", n)
-	}
-}
-
-// TestReadmeCorrections: the README's table of corrections and the sentences below it are those
-// that the published effects make, at tuned learning rates where there are any.
-func TestReadmeCorrections(t *testing.T) {
-	effects, err := table.PublishedEffects()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, sentences, err := effects.Tuned.Readme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, _ := strings.Cut(want.Markdown(), "\n\n") // the title
-	const name, opens, closes = "../../README.md", "| problem ", "[The table of methods]"
-	readme := pages(t)["README.md"]
-	part := strings.TrimSpace(text) + "\n\n" + strings.TrimSpace(sentences) + "\n\n"
-	if strings.Contains(readme, "\n"+part+closes) {
-		return
-	}
-	before, rest, ok := strings.Cut(readme, "\n"+opens)
-	_, after, closed := strings.Cut(rest, closes)
-	if !*update || !ok || !closed {
-		t.Fatalf("the README does not have this before %s; -update writes it there:\n%s", closes, part)
-	}
-	if err := os.WriteFile(name, []byte(before+"\n"+part+closes+after), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }
 

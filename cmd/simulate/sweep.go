@@ -13,8 +13,8 @@ import (
 	"time"
 
 	runner "driftlab/experiments/run"
+	"driftlab/experiments/studies"
 	"driftlab/experiments/study"
-	"driftlab/experiments/table"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
@@ -28,7 +28,7 @@ type sweepCmd struct {
 }
 
 type sweepRunCmd struct {
-	Of     []string `arg:"" name:"file" complete:"recipes" help:"File of a sweep, or a shipped sweep: tune, transfer, screen, confirm, models, doses, quick; with --sweep, recipes: shipped names or files."`
+	Of     []string `arg:"" name:"file" complete:"recipes" help:"File of a sweep, or a shipped study, such as quick; with --sweep, recipes: shipped names or files."`
 	Sweep  []string `sep:"none" help:"Vary a field of the recipes; may be repeated, the first varies slowest." placeholder:"PATH=VALUE,VALUE" complete:"fields"`
 	Loss   []string `help:"Add policy losses to the methods of the file, with the rollout engine's log-probs as anchor." placeholder:"NAME"`
 	Seeds  number   `help:"Number of consecutive seeds, from --seed or the first seed of the file or recipe; 0: the seeds of the file, or one seed." default:"0" max:"100000" placeholder:"N"`
@@ -170,7 +170,7 @@ func (c *sweepRunCmd) plan() (*study.Plan, error) {
 
 // readPlan reads the file of a sweep.
 func readPlan(file string) (*study.Plan, error) {
-	text, shipped := table.Text(file)
+	text, shipped := studies.Plan(file)
 	var err error
 	if !shipped {
 		text, err = record.ReadFile(file)
@@ -187,7 +187,7 @@ func readPlan(file string) (*study.Plan, error) {
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		err = bad("%s: %w: give the file of a sweep, or a shipped sweep: %s", file, path.Err, strings.Join(table.Names(), ", "))
+		err = bad("%s: %w: give the file of a sweep, or a shipped study: %s", file, path.Err, strings.Join(studies.Names(), ", "))
 	}
 	return nil, err
 }

@@ -1,7 +1,13 @@
-// Package studies holds the experiments that are published as data: the main job and the claims of papers.
+// Package studies holds the experiments that are published as data: the main job, the stability map, a quick comparison of
+// methods, and the claims of papers.
 package studies
 
-import "embed"
+import (
+	"embed"
+	"io/fs"
+	"path"
+	"strings"
+)
 
 // Claims are claims/order.yaml, the themes and claims in their order, and a file
 // claims/THEME/ID.yaml for each claim.
@@ -9,7 +15,27 @@ import "embed"
 //go:embed claims
 var Claims embed.FS
 
-// Headline is the plan of the main job.
+// plans are those of training runs.
 //
-//go:embed headline.yaml
-var Headline []byte
+//go:embed *.yaml stability
+var plans embed.FS
+
+// Names lists the plans of training runs, without their suffix, in alphabetical order: headline, stability/gap.
+func Names() (names []string) {
+	err := fs.WalkDir(plans, ".", func(name string, _ fs.DirEntry, err error) error {
+		if plan, ok := strings.CutSuffix(name, ".yaml"); ok {
+			names = append(names, plan)
+		}
+		return err
+	})
+	if err != nil {
+		panic("studies: " + err.Error()) // the files are in the program
+	}
+	return names
+}
+
+// Plan is the text of the plan of that name; ok is false if there is none.
+func Plan(name string) (text []byte, ok bool) {
+	text, err := plans.ReadFile(path.Clean(name) + ".yaml")
+	return text, err == nil
+}

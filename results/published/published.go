@@ -5,12 +5,12 @@ package published
 
 import _ "embed" // of the files
 
-// Alarms is what warned before a collapse in the runs of the table of methods, rule by rule, as JSON.
+// Alarms is what warned before a collapse in runs of 100 updates, rule by rule, as JSON.
 //
 //go:embed table/alarms.json
 var Alarms []byte
 
-// Effects is the effect of every setting of the table of methods under every stressor, as JSON.
+// Effects is the effect of every setting under every stressor, after 100 updates, as JSON.
 //
 //go:embed table/effects.json
 var Effects []byte

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"driftlab/experiments/study/claims"
-	"driftlab/experiments/table"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/stats"
@@ -39,7 +38,7 @@ type Covered struct {
 	Kind   string `json:"kind"` // feature or statement
 	Source string `json:"source"`
 	Item   string `json:"item"`
-	// Answers are commands, claims, checks of claims, effects and signals; Found says what each came to.
+	// Answers are commands, claims, checks of claims and signals; Found says what each came to.
 	Answers []string `json:"answers"`
 	Found   []string `json:"found"`
 	// Limit is what is missing; without an answer, why.
@@ -73,7 +72,7 @@ func (c Covered) status() string {
 // Coverage is the list.
 func Coverage() ([]Covered, error) { return ParseCoverage(coverageText) }
 
-// ParseCoverage reads a list and looks every claim, check and effect up. It reads no command. Errors name the line.
+// ParseCoverage reads a list and looks every claim, check and signal up. It reads no command. Errors name the line.
 func ParseCoverage(text string) (list []Covered, faults error) {
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		if strings.HasPrefix(line, "#") {
@@ -134,9 +133,6 @@ func answer(a string) (string, error) {
 	case "check":
 		id, name, _ := strings.Cut(rest, ": ")
 		return publishedCheck(id, name)
-	case "effect":
-		setting, stressor, _ := strings.Cut(rest, " ")
-		return publishedEffect(setting, stressor)
 	case "alarm":
 		return publishedAlarm(rest)
 	}
@@ -179,28 +175,10 @@ func publishedCheck(id, name string) (string, error) {
 	return "", fmt.Errorf("%s has no check %q", id, name)
 }
 
-// publishedEffect is the improvement of a setting under a stressor in the table of methods.
-func publishedEffect(setting, stressor string) (string, error) {
-	all, err := table.PublishedEffects()
-	if err != nil {
-		return "", err
-	}
-	column := slices.IndexFunc(all.Stressors, func(s table.Stressor) bool { return s.Name == stressor })
-	s, ok := all.Setting(setting)
-	if !ok || column < 0 {
-		return "", fmt.Errorf("the table of methods has no %s under %s", setting, stressor)
-	}
-	e := s.Effects[column]
-	if e.Inactive {
-		return "has no effect under " + stressor, nil
-	}
-	return fmt.Sprintf("%s: %+.2f (%+.2f to %+.2f)", stressor, e.Estimate, e.Low, e.High), nil
-}
-
 // publishedAlarm says how often a signal fired before a collapse, and how often without one, or how well a predictor
 // separates runs before a collapse from others: the median over the stressors that it was not fitted on.
 func publishedAlarm(name string) (string, error) {
-	all, err := table.PublishedAlarms()
+	all, err := PublishedAlarms()
 	if err != nil {
 		return "", err
 	}
@@ -218,7 +196,7 @@ func publishedAlarm(name string) (string, error) {
 			return fmt.Sprintf("AUROC %.2g (median of %d stressors)", stats.Median(each), len(each)), nil
 		}
 	}
-	return "", fmt.Errorf("the table of methods has no signal %q", name)
+	return "", fmt.Errorf("no signal is called %q", name)
 }
 
 // coverageCommand is an answer as a command to type.
@@ -230,11 +208,8 @@ func coverageCommand(a string) string {
 	case "check":
 		id, name, _ := strings.Cut(rest, ": ")
 		return "reproduce " + id + " (" + name + ")"
-	case "effect":
-		setting, _, _ := strings.Cut(rest, " ")
-		return "methods " + setting
 	case "alarm":
-		return "table (signal " + rest + ")"
+		return "diagnose (signal " + rest + ")"
 	}
 	return a
 }
@@ -267,7 +242,7 @@ func CoverageTables(list []Covered) []*figure.Figure {
 func CoveragePage(list []Covered) string {
 	var b strings.Builder
 	b.WriteString("# Coverage of the sources\n\nWhat the program has of each feature and each testable statement of the texts that it started from. ")
-	b.WriteString("A verdict or an outcome is read from [the published claims](claims/verdicts.md), an effect from [the table of methods](table/table.md): improvement of the mean pass rate over no correction, with a 95 % confidence interval, n = 10 base models. ")
+	b.WriteString("A verdict or an outcome is read from [the published claims](claims/verdicts.md), a signal from runs of 100 updates ([history](table/README.md)). ")
 	b.WriteString("A claim may judge a narrower question than the statement: its page says which. A row without a command says why.\n\n")
 	for _, s := range coverageSources {
 		fmt.Fprintf(&b, "- %s: %s\n", s.id, s.name)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"driftlab/experiments/study/judge"
-	"driftlab/experiments/table"
+	"driftlab/experiments/study/sources"
 )
 
 // conjectures are the five that a survey of off-policy drift closes with. The sentences
@@ -54,11 +54,11 @@ func Conjectures(list []Result) string {
 	return b.String()
 }
 
-// alarmsAnswer is the second conjecture's: what the published table of methods has of the
+// alarmsAnswer is the second conjecture's: what the runs of 100 updates have of the
 // predictors, compared with the conjecture's figures by the rule of every claim, with the
 // stressors as replications.
 func alarmsAnswer() string {
-	alarms, err := table.PublishedAlarms()
+	alarms, err := sources.PublishedAlarms()
 	if err != nil || len(alarms.Predictors) < 2 {
 		panic(fmt.Sprintf("reproduce: the published alarms have no predictors: %v", err))
 	}
@@ -69,7 +69,7 @@ func alarmsAnswer() string {
 	}
 	check := judge.Above(judge.Natural, "AUROC of the four on a stressor left out of the fit", auroc, 0.90)
 	check.Primary = true
-	return fmt.Sprintf("Of %d runs of the table of methods %d collapse; each stressor was left out of the fit in turn. **Verdict: %s.** %s: %s, n = %d stressors. Criterion: %s: %s. "+
-		"With all metrics that every stack logs the AUROC is %.2f; metrics of the stack itself add %+.3f to the four. [The table](../table/table.md) has it at its end.",
+	return fmt.Sprintf("Of %d runs of 100 updates %d collapse; each stressor was left out of the fit in turn. **Verdict: %s.** %s: %s, n = %d stressors. Criterion: %s: %s. "+
+		"With all metrics that every stack logs the AUROC is %.2f; metrics of the stack itself add %+.3f to the four. [How these runs were made](../table/README.md).",
 		alarms.Runs, alarms.Collapses, judge.Decide([]judge.Check{check}), check.Label(), effectText(check.Value), len(auroc), check.Needs, check.Outcome.Term(), float64(logged.Mean), float64(alarms.Adds))
 }

@@ -1,4 +1,4 @@
-package table
+package sources
 
 import (
 	"encoding/json"
@@ -11,9 +11,6 @@ import (
 	"driftlab/trainer/recipe/foreign"
 )
 
-// CorrectionsFile is the page that answers which correction to use.
-const CorrectionsFile = "corrections.html"
-
 // correctedRecipe is what the lines of a setting are changes of.
 const correctedRecipe = "headline"
 
@@ -21,11 +18,8 @@ const correctedRecipe = "headline"
 // frameworks, and with what explains it.
 func (e *Effects) Corrections() (*corrections.Page, error) {
 	p := &corrections.Page{Seeds: e.Seeds, Rates: e.Rates, Test: testName}
-	if e.Tuned != nil {
-		p.Note = "The effects on this page are at the same learning rates for all settings, the control included. The learning rate is a large part of them: " + strings.ReplaceAll(e.Tuned.rateText(), "`", "") + " The README and table.md have the effects at tuned rates."
-	}
 	for _, s := range e.Stressors {
-		own := corrections.Problem{Name: s.Name, Text: s.Problem, Healthy: s.Healthy, Recipe: recipeLine(s.Recipe), Uncorrected: s.Uncorrected,
+		own := corrections.Problem{Name: s.Name, Text: s.Problem, Healthy: s.Healthy, Recipe: RecipeLine(s.Recipe), Uncorrected: s.Uncorrected,
 			Recommended: slices.IndexFunc(e.Settings, func(m Setting) bool { return m.Name == s.Recommended })}
 		if s.Healthy {
 			own.Recommended = -1 // there is nothing to correct
@@ -37,7 +31,7 @@ func (e *Effects) Corrections() (*corrections.Page, error) {
 		return nil, err
 	}
 	for _, s := range e.Settings {
-		own := corrections.Setting{Name: s.Name, Group: s.Group, Line: s.Line(), SameAs: s.SameAs, Control: s.Name == control, Regret: s.Regret}
+		own := corrections.Setting{Name: s.Name, Group: s.Group, Line: RecipeLine(s.Recipe), SameAs: s.SameAs, Control: len(s.Recipe) == 0, Regret: s.Regret}
 		for _, effect := range s.Effects {
 			own.Effects = append(own.Effects, corrections.Effect{Estimate: effect.Estimate, Low: effect.Low, High: effect.High, P: float64(effect.P), Sign: effect.Significant(), Inactive: effect.Inactive})
 		}
@@ -87,7 +81,7 @@ func (x *explainer) in(r recipe.Recipe) (keys []string) {
 	walk = func(field string) {
 		token, err := d.Token()
 		if err != nil {
-			panic("table: a recipe is written as JSON: " + err.Error())
+			panic("sources: a recipe is written as JSON: " + err.Error())
 		}
 		switch token {
 		case json.Delim('{'):

@@ -1,8 +1,7 @@
-package table_test
+package sources_test
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -17,14 +16,13 @@ import (
 	"sync"
 	"testing"
 
-	"driftlab/experiments/table"
-	"driftlab/results/stats"
+	"driftlab/experiments/study/sources"
 )
 
 var update = flag.Bool("update", false, "write the published page again")
 
 // publishedTable is the folder of the published table.
-var publishedTable = filepath.Join("..", "..", "results", "published", "table")
+var publishedTable = filepath.Join("..", "..", "..", "results", "published", "table")
 
 // correctionsData are the figures that the page's script sorts and filters by.
 type correctionsData struct {
@@ -40,8 +38,8 @@ type correctionsData struct {
 }
 
 // corrections are the published effects and their page, made once.
-var corrections = sync.OnceValues(func() (page string, effects *table.Effects) {
-	effects, err := table.PublishedEffects()
+var corrections = sync.OnceValues(func() (page string, effects *sources.Effects) {
+	effects, err := sources.PublishedEffects()
 	if err != nil {
 		panic(err)
 	}
@@ -53,7 +51,7 @@ var corrections = sync.OnceValues(func() (page string, effects *table.Effects) {
 })
 
 // correctionsPage is the page of the published effects, with its data.
-func correctionsPage(t *testing.T) (string, *table.Effects, correctionsData) {
+func correctionsPage(t *testing.T) (string, *sources.Effects, correctionsData) {
 	t.Helper()
 	page, effects := corrections()
 	_, text, _ := strings.Cut(page, `<script type="application/json">`)
@@ -68,7 +66,7 @@ func correctionsPage(t *testing.T) (string, *table.Effects, correctionsData) {
 // The published page is the one that the published effects make.
 func TestPublishedCorrections(t *testing.T) {
 	page, _, _ := correctionsPage(t)
-	path := filepath.Join(publishedTable, table.CorrectionsFile)
+	path := filepath.Join(publishedTable, "corrections.html")
 	if *update {
 		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
@@ -77,102 +75,6 @@ func TestPublishedCorrections(t *testing.T) {
 	text, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(text, []byte(page)) {
 		t.Fatalf("%s is not what the effects, the methods and the frameworks make (%v): run this test with -update", path, err)
-	}
-}
-
-// Every figure of the page is that of table.csv, which has four decimals and a row for each
-// learning rate; what effects.json alone has, the page has as it stands there.
-func TestCorrectionsHaveTheFiguresOfTheTable(t *testing.T) {
-	_, effects, data := correctionsPage(t)
-	file, err := os.Open(filepath.Join(publishedTable, "table.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := map[string]int{}
-	for i, name := range rows[0] {
-		at[name] = i
-	}
-	read := func(row []string, column string) float64 {
-		v, err := strconv.ParseFloat(row[at[column]], 64)
-		if err != nil {
-			t.Fatalf("%s: %v", column, err)
-		}
-		return v
-	}
-	type place struct{ setting, problem string }
-	toNone, toMatched, acted := map[place][]float64{}, map[place][]float64{}, map[place]float64{}
-	for _, row := range rows[1:] {
-		if row[at["stage"]] != effects.Stage {
-			continue
-		}
-		key := place{row[at["method"]], row[at["stressor"]]}
-		toNone[key] = append(toNone[key], read(row, "auc_minus_none"))
-		toMatched[key] = append(toMatched[key], read(row, "auc_minus_matched"))
-		acted[key] += read(row, "acted")
-		if n := read(row, "n"); int(n) != effects.Seeds {
-			t.Errorf("%v: n = %g, the page says %d", key, n, effects.Seeds)
-		}
-		if !slices.Contains(effects.Rates, row[at["rate"]]) {
-			t.Errorf("%v: the page does not have the rate %s", key, row[at["rate"]])
-		}
-	}
-	const rounding = 1e-4
-	near := func(a, b float64) bool { return math.Abs(a-b) <= rounding }
-	whole := map[place]float64{} // the mean minus the matched control, over the rates
-	best := map[string]float64{}
-	for _, s := range data.Settings {
-		for _, problem := range data.Problems {
-			key := place{s.Name, problem}
-			if toMatched[key] == nil {
-				toMatched[key] = toMatched[place{"none", problem}] // the plan leaves out what cannot act
-			}
-			whole[key] = stats.Average(toMatched[key])
-			if highest, ok := best[problem]; !ok || whole[key] > highest {
-				best[problem] = whole[key]
-			}
-		}
-	}
-	figures := 0
-	for i, s := range data.Settings {
-		own := effects.Settings[i]
-		if s.Name != own.Name || s.Family != own.Group || s.SameAs != own.SameAs || len(s.Effects) != len(data.Problems) {
-			t.Fatalf("setting %d is %+v, want %s", i, s, own.Name)
-		}
-		worse, regret := 0, 0.0
-		for j, problem := range data.Problems {
-			key, want := place{s.Name, problem}, own.Effects[j]
-			estimate, low, high, p, sign := *s.Effects[j][0], *s.Effects[j][1], *s.Effects[j][2], s.Effects[j][3], *s.Effects[j][4]
-			if rows := toNone[key]; rows != nil && (len(rows) != len(effects.Rates) || !near(stats.Average(rows), estimate)) || rows == nil && estimate != 0 {
-				t.Errorf("%v: the page has %v, the rows of the table %v", key, estimate, rows)
-			}
-			if estimate != want.Estimate || low != want.Low || high != want.High || (p == nil) != math.IsNaN(float64(want.P)) || p != nil && *p != float64(want.P) || int(sign) != want.Significant() {
-				t.Errorf("%v: the page has %v (%v to %v), p %v, effects.json %+v", key, estimate, low, high, p, want)
-			}
-			if inactive := slices.Contains(s.Inactive, j); inactive != want.Inactive || inactive && acted[key] != 0 || !inactive && acted[key] == 0 && s.Name != "none" {
-				t.Errorf("%v: cannot act: %v, and acted in %g runs", key, inactive, acted[key])
-			}
-			if sign < 0 {
-				worse++
-			}
-			regret += (best[problem] - whole[key]) / float64(len(data.Problems))
-			figures += 4
-		}
-		if !near(regret, s.Regret[0]) || s.Regret[0] != own.Regret.Estimate || s.Regret[1] != own.Regret.Low || s.Regret[2] != own.Regret.High || int(s.Regret[3]) != worse {
-			t.Errorf("%s: the page has the regret %v, the table %v and effects.json %+v", s.Name, s.Regret, regret, own.Regret)
-		}
-	}
-	for j, stressor := range effects.Stressors {
-		if data.Problems[j] != stressor.Name || !near(whole[place{"none", stressor.Name}], stressor.Uncorrected) {
-			t.Errorf("%s: uncorrected %v, the table has %v", stressor.Name, stressor.Uncorrected, whole[place{"none", stressor.Name}])
-		}
-	}
-	if figures < 2000 {
-		t.Errorf("only %d figures were compared", figures)
 	}
 }
 
@@ -272,7 +174,7 @@ func TestCorrectionsAreExplained(t *testing.T) {
 		if s.Name == "none" {
 			continue
 		}
-		if !strings.Contains(own, `<pre tabindex="0" data-for="recipe"><code>`+html.EscapeString(s.Line())+`</code>`) {
+		if !strings.Contains(own, `<pre tabindex="0" data-for="recipe"><code>`+html.EscapeString(sources.RecipeLine(s.Recipe))+`</code>`) {
 			t.Errorf("%s has no line for a recipe: %.300s", s.Name, own)
 		}
 		if !strings.Contains(own, `Explained below: <a href="#`) {

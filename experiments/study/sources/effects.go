@@ -1,16 +1,14 @@
-package table
+package sources
 
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
 	"sync"
 
 	"driftlab/results/published"
 	"driftlab/results/record"
 	"driftlab/results/stats"
-	"driftlab/trainer/recipe/foreign"
 )
 
 // alpha is the family-wise level of the test of all settings and stressors of a stage.
@@ -29,8 +27,6 @@ type Effects struct {
 	Stressors []Stressor `json:"stressors"`
 	// Settings are ranked by their mean regret.
 	Settings []Setting `json:"settings"`
-	// Tuned compares settings at their own learning rates; nil while no task is whole.
-	Tuned *Tuned `json:"tuned,omitempty"`
 }
 
 // Stressor is a problem that a run is given.
@@ -92,26 +88,8 @@ var PublishedEffects = sync.OnceValues(func() (*Effects, error) {
 	return e, json.Unmarshal(published.Effects, e)
 })
 
-// JSON is the file, indented.
-func (e *Effects) JSON() ([]byte, error) {
-	text, err := json.MarshalIndent(e, "", " ")
-	return append(text, '\n'), err
-}
-
-// Setting is the one of that name.
-func (e *Effects) Setting(name string) (Setting, bool) {
-	i := slices.IndexFunc(e.Settings, func(s Setting) bool { return s.Name == name })
-	if i < 0 {
-		return Setting{}, false
-	}
-	return e.Settings[i], true
-}
-
-// Line is a setting's changes as lines of a recipe.
-func (s Setting) Line() string { return recipeLine(s.Recipe) }
-
-// recipeLine writes changes as a recipe has them: "a.b=1" and "a.c=2" are "a: {b: 1, c: 2}".
-func recipeLine(changes []string) string {
+// RecipeLine writes changes as a recipe has them: "a.b=1" and "a.c=2" are "a: {b: 1, c: 2}".
+func RecipeLine(changes []string) string {
 	var root branch
 	for _, c := range changes {
 		path, value, _ := strings.Cut(c, "=")
@@ -187,32 +165,3 @@ type Alarms struct {
 
 // PublishedAlarms reads the published ones.
 var PublishedAlarms = sync.OnceValues(func() (a Alarms, err error) { return a, json.Unmarshal(published.Alarms, &a) })
-
-// configurations are the frameworks of each column: the first that has the setting is shown.
-var configurations = []struct {
-	head       string
-	frameworks []string
-}{{"verl", []string{"verl"}}, {"TRL, SkyRL or prime-rl", []string{"trl", "skyrl", "prime-rl"}}}
-
-// configuration is the setting in the first of the frameworks that has all of it.
-func (s Setting) configuration(frameworks []string) (string, error) {
-	for _, name := range frameworks {
-		text, _, err := foreign.WriteChanged(name, "headline", s.Recipe)
-		if err != nil {
-			return "", err
-		}
-		var lines []string
-		for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
-			if line != "" && !slices.Contains(logging, line) {
-				lines = append(lines, "`"+line+"`")
-			}
-		}
-		if len(lines) > 0 {
-			return strings.Join(lines, " "), nil
-		}
-	}
-	return foreign.NotWritten, nil
-}
-
-// logging are the lines that every correction needs in a framework; the note has them once.
-var logging = []string{"actor_rollout_ref: {rollout: {calculate_log_probs: true}}", "generator: {sampling_params: {logprobs: 1}}"}
