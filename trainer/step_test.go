@@ -61,8 +61,14 @@ func TestLearningRateZero(t *testing.T) {
 // TestLag holds the responses of a lagging run against those of an engine with
 // the weights of k updates ago, kept by hand.
 func TestLag(t *testing.T) {
-	const k = 3
-	s := sessionOf(t, Options{}, "schedule={name: lag, k: 3}", "learner.minibatches=2", "rollout.numerics=bf16")
+	for form, k := range map[string]int{"schedule={name: lag, k: 3}": 3, "schedule={name: lag, batches: 2}": 4} {
+		t.Run(form, func(t *testing.T) { lagsBy(t, form, k) })
+	}
+}
+
+// lagsBy is TestLag of a schedule that lags by k updates.
+func lagsBy(t *testing.T, form string, k int) {
+	s := sessionOf(t, Options{}, form, "learner.minibatches=2", "rollout.numerics=bf16")
 	history := []*model.Params{s.learner.Params().Clone()}
 	var before *model.Params // the weights after the first update of the step
 	s.objective.loss = &spy{inner: s.objective.loss, see: func(*batch.Batch) { before = s.learner.Params().Clone() }}

@@ -40,7 +40,7 @@ func (r Recipe) OnClock() bool {
 // that is not on a clock.
 func (r Recipe) Lag() int {
 	if l, ok := r.Schedule.Params.(*schedule.Lag); ok && !r.OnClock() {
-		return l.K
+		return l.Updates(r.Learner.Updates())
 	}
 	return 0
 }

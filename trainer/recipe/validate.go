@@ -11,6 +11,7 @@ import (
 	"driftlab/engine"
 	"driftlab/model"
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/schedule"
 )
 
 const (
@@ -225,6 +226,10 @@ func (c *checker) learner(r Recipe) {
 	c.numerics("learner.numerics", l.Numerics)
 	c.that(l.Minibatches <= r.Rollout.Responses(), "learner.minibatches",
 		"%d are more than the %d responses of a step (rollout.prompts x rollout.group)", l.Minibatches, r.Rollout.Responses())
+	if lag, ok := r.Schedule.Params.(*schedule.Lag); ok && lag.Batches > 0 {
+		const most = 1024 // weights that a run keeps, as of k
+		c.that(lag.Batches <= most/max(l.Updates(), 1), "schedule.batches", "%d batches of %d updates are more than %d updates: the run keeps the weights of each", lag.Batches, l.Updates(), most)
+	}
 	fraction, _ := math.Frexp(l.LossScale.Initial)
 	c.that(fraction == 0.5, "learner.loss_scale.initial", "%v is not a power of two between 1 and 2^24", l.LossScale.Initial)
 }

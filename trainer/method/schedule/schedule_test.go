@@ -21,9 +21,13 @@ func TestPolicies(t *testing.T) {
 }
 
 func TestLagRange(t *testing.T) {
-	for k, valid := range map[int]bool{-1: false, 0: false, 1: true, 32: true, 1024: true, 1025: false} {
-		if err := method.Check(&schedule.Lag{K: k}); (err == nil) != valid {
-			t.Errorf("k %d: %v", k, err)
+	for _, c := range []struct {
+		lag   schedule.Lag
+		valid bool
+	}{{schedule.Lag{K: -1}, false}, {schedule.Lag{}, false}, {schedule.Lag{K: 1}, true}, {schedule.Lag{K: 1024}, true}, {schedule.Lag{K: 1025}, false},
+		{schedule.Lag{K: 1, Batches: 16}, true}, {schedule.Lag{Batches: 1025}, false}, {schedule.Lag{K: 2, Batches: 16}, false}} {
+		if err := method.Check(&c.lag); (err == nil) != c.valid {
+			t.Errorf("%+v: %v", c.lag, err)
 		}
 	}
 }

@@ -127,11 +127,23 @@ type Lag struct {
 	// weights; without lag it is sync. A step makes epochs x
 	// minibatches updates. 1 is the one-step-off-policy pipeline.
 	K int `yaml:"k" default:"1" range:"[0,1024]"`
+	// Batches is the staleness in batches, in place of k; 0 for k. Methods that make several updates of a batch are compared at
+	// equal batches: their rollouts are equally old in samples.
+	Batches int `yaml:"batches" range:"[0,1024]"`
 }
 
-// Traits implements Policy.
+// Updates is the staleness in optimiser updates where a batch has so many.
+func (l *Lag) Updates(perBatch int) int {
+	if l.Batches > 0 {
+		return l.Batches * perBatch
+	}
+	return l.K
+}
+
+// Traits implements Policy. A version is that of a batch.
 func (l *Lag) Traits() Traits {
-	return Traits{Colocated: true, InOrder: true, Behind: l.K, Bound: l.K}
+	behind := l.Updates(1)
+	return Traits{Colocated: true, InOrder: true, Behind: behind, Bound: behind}
 }
 
 // Admit is that of Sync.
@@ -139,7 +151,10 @@ func (*Lag) Admit(v View) int { return admitWhole(v) }
 
 // Validate refuses no lag at all.
 func (l *Lag) Validate() error {
-	if l.K == 0 {
+	switch {
+	case l.Batches > 0 && l.K > 1:
+		return errors.New("k and batches: give the lag in updates or in batches, not both")
+	case l.Batches == 0 && l.K == 0:
 		return errors.New("k 0: must be at least 1: use sync for no lag")
 	}
 	return nil
@@ -147,10 +162,10 @@ func (l *Lag) Validate() error {
 
 var lagSpec = method.Spec{
 	Name: "lag", Aliases: []string{"stale"},
-	Does:    "Generates each batch with the weights of k updates ago: a fixed staleness, without a model of any system.",
-	When:    "Use it to study the effect of staleness alone, at a level that you set.",
+	Does:    "Generates each batch with the weights of k updates, or of some batches, ago: a fixed staleness, without a model of any system.",
+	When:    "Use it to study the effect of staleness alone, at a level that you set; give it in batches to compare methods that make several updates of a batch.",
 	Source:  "fixed off-policy delay, arXiv:2410.18252; a ceiling instead in AReaL, arXiv:2505.24298",
-	Formula: "version_roll(s) = max(0, version(s) - k)",
+	Formula: "version_roll(s) = max(0, version(s) - k), with k = batches x epochs x minibatches where batches is given",
 }
 
 // LlamaRL generates batches ahead of the learner, in order; a worker takes new
