@@ -5,7 +5,6 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// func magnitudesNEON(amax, src *float32, n, runs int)
 TEXT ·magnitudesNEON(SB), NOSPLIT, $0-32
 	MOVD          $magnitudesNEONConstants<>(SB), R15
 	FMOVQ         0(R15), F31
@@ -48,7 +47,6 @@ DATA magnitudesNEONConstants<>+0(SB)/8, $0x7fffffff7fffffff
 DATA magnitudesNEONConstants<>+8(SB)/8, $0x7fffffff7fffffff
 GLOBL magnitudesNEONConstants<>(SB), RODATA|NOPTR, $16
 
-// func divideNarrowNEON(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)
 TEXT ·divideNarrowNEON(SB), NOSPLIT, $0-49
 	MOVD          $divideNarrowNEONConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
@@ -129,7 +127,6 @@ DATA divideNarrowNEONConstants<>+48(SB)/8, $0x8000000080000000
 DATA divideNarrowNEONConstants<>+56(SB)/8, $0x8000000080000000
 GLOBL divideNarrowNEONConstants<>(SB), RODATA|NOPTR, $64
 
-// func divideWholeNEON(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)
 TEXT ·divideWholeNEON(SB), NOSPLIT, $0-49
 	MOVD          $divideWholeNEONConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
@@ -197,7 +194,6 @@ DATA divideWholeNEONConstants<>+32(SB)/8, $0x4b4000004b400000
 DATA divideWholeNEONConstants<>+40(SB)/8, $0x4b4000004b400000
 GLOBL divideWholeNEONConstants<>(SB), RODATA|NOPTR, $48
 
-// func multiplyNEON(dst, src *float32, n, runs int, scales *float32)
 TEXT ·multiplyNEON(SB), NOSPLIT, $0-40
 	MOVD          dst+0(FP), R5
 	MOVD          src+8(FP), R4

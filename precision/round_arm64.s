@@ -5,7 +5,6 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// func roundWideInfiniteNEON(dst, src *float32, n int, r *Rounder)
 TEXT ·roundWideInfiniteNEON(SB), NOSPLIT, $0-32
 	MOVD          dst+0(FP), R5
 	MOVD          src+8(FP), R4
@@ -54,7 +53,6 @@ one:
 done:
 	RET           
 
-// func roundWideNEON(dst, src *float32, n int, r *Rounder)
 TEXT ·roundWideNEON(SB), NOSPLIT, $0-32
 	MOVD          $roundWideNEONConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
@@ -123,7 +121,6 @@ DATA roundWideNEONConstants<>+16(SB)/8, $0x8000000080000000
 DATA roundWideNEONConstants<>+24(SB)/8, $0x8000000080000000
 GLOBL roundWideNEONConstants<>(SB), RODATA|NOPTR, $32
 
-// func roundNarrowNEON(dst, src *float32, n int, r *Rounder)
 TEXT ·roundNarrowNEON(SB), NOSPLIT, $0-32
 	MOVD          $roundNarrowNEONConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
@@ -195,7 +192,6 @@ DATA roundNarrowNEONConstants<>+32(SB)/8, $0x8000000080000000
 DATA roundNarrowNEONConstants<>+40(SB)/8, $0x8000000080000000
 GLOBL roundNarrowNEONConstants<>(SB), RODATA|NOPTR, $48
 
-// func roundWholeNEON(dst, src *float32, n int, r *Rounder)
 TEXT ·roundWholeNEON(SB), NOSPLIT, $0-32
 	MOVD          $roundWholeNEONConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)

@@ -5,9 +5,8 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// func softRowsNEON(scores, maxima *float32, ld, m, n, causal int, scale float32)
-TEXT ·softRowsNEON(SB), NOSPLIT, $0-52
-	MOVD          $softRowsNEONConstants<>(SB), R15
+TEXT ·vectorSoftRows(SB), NOSPLIT, $0-52
+	MOVD          $vectorSoftRowsConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
 	FLDPQ         32(R15), (F29, F28)
 	FLDPQ         64(R15), (F27, F26)
@@ -150,40 +149,39 @@ exp_done:
 	BNE           row
 	RET           
 
-DATA softRowsNEONConstants<>+0(SB)/8, $0xff800000ff800000
-DATA softRowsNEONConstants<>+8(SB)/8, $0xff800000ff800000
-DATA softRowsNEONConstants<>+16(SB)/8, $0xc2d00000c2d00000
-DATA softRowsNEONConstants<>+24(SB)/8, $0xc2d00000c2d00000
-DATA softRowsNEONConstants<>+32(SB)/8, $0x42b2000042b20000
-DATA softRowsNEONConstants<>+40(SB)/8, $0x42b2000042b20000
-DATA softRowsNEONConstants<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA softRowsNEONConstants<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA softRowsNEONConstants<>+64(SB)/8, $0x4b4000004b400000
-DATA softRowsNEONConstants<>+72(SB)/8, $0x4b4000004b400000
-DATA softRowsNEONConstants<>+80(SB)/8, $0x3f3180003f318000
-DATA softRowsNEONConstants<>+88(SB)/8, $0x3f3180003f318000
-DATA softRowsNEONConstants<>+96(SB)/8, $0xb95e8083b95e8083
-DATA softRowsNEONConstants<>+104(SB)/8, $0xb95e8083b95e8083
-DATA softRowsNEONConstants<>+112(SB)/8, $0x3950696739506967
-DATA softRowsNEONConstants<>+120(SB)/8, $0x3950696739506967
-DATA softRowsNEONConstants<>+128(SB)/8, $0x3ab743ce3ab743ce
-DATA softRowsNEONConstants<>+136(SB)/8, $0x3ab743ce3ab743ce
-DATA softRowsNEONConstants<>+144(SB)/8, $0x3c0889083c088908
-DATA softRowsNEONConstants<>+152(SB)/8, $0x3c0889083c088908
-DATA softRowsNEONConstants<>+160(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA softRowsNEONConstants<>+168(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA softRowsNEONConstants<>+176(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA softRowsNEONConstants<>+184(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA softRowsNEONConstants<>+192(SB)/8, $0x3f0000003f000000
-DATA softRowsNEONConstants<>+200(SB)/8, $0x3f0000003f000000
-DATA softRowsNEONConstants<>+208(SB)/8, $0x3f8000003f800000
-DATA softRowsNEONConstants<>+216(SB)/8, $0x3f8000003f800000
-DATA softRowsNEONConstants<>+224(SB)/8, $0x0000007f0000007f
-DATA softRowsNEONConstants<>+232(SB)/8, $0x0000007f0000007f
-GLOBL softRowsNEONConstants<>(SB), RODATA|NOPTR, $240
+DATA vectorSoftRowsConstants<>+0(SB)/8, $0xff800000ff800000
+DATA vectorSoftRowsConstants<>+8(SB)/8, $0xff800000ff800000
+DATA vectorSoftRowsConstants<>+16(SB)/8, $0xc2d00000c2d00000
+DATA vectorSoftRowsConstants<>+24(SB)/8, $0xc2d00000c2d00000
+DATA vectorSoftRowsConstants<>+32(SB)/8, $0x42b2000042b20000
+DATA vectorSoftRowsConstants<>+40(SB)/8, $0x42b2000042b20000
+DATA vectorSoftRowsConstants<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA vectorSoftRowsConstants<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA vectorSoftRowsConstants<>+64(SB)/8, $0x4b4000004b400000
+DATA vectorSoftRowsConstants<>+72(SB)/8, $0x4b4000004b400000
+DATA vectorSoftRowsConstants<>+80(SB)/8, $0x3f3180003f318000
+DATA vectorSoftRowsConstants<>+88(SB)/8, $0x3f3180003f318000
+DATA vectorSoftRowsConstants<>+96(SB)/8, $0xb95e8083b95e8083
+DATA vectorSoftRowsConstants<>+104(SB)/8, $0xb95e8083b95e8083
+DATA vectorSoftRowsConstants<>+112(SB)/8, $0x3950696739506967
+DATA vectorSoftRowsConstants<>+120(SB)/8, $0x3950696739506967
+DATA vectorSoftRowsConstants<>+128(SB)/8, $0x3ab743ce3ab743ce
+DATA vectorSoftRowsConstants<>+136(SB)/8, $0x3ab743ce3ab743ce
+DATA vectorSoftRowsConstants<>+144(SB)/8, $0x3c0889083c088908
+DATA vectorSoftRowsConstants<>+152(SB)/8, $0x3c0889083c088908
+DATA vectorSoftRowsConstants<>+160(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA vectorSoftRowsConstants<>+168(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA vectorSoftRowsConstants<>+176(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA vectorSoftRowsConstants<>+184(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA vectorSoftRowsConstants<>+192(SB)/8, $0x3f0000003f000000
+DATA vectorSoftRowsConstants<>+200(SB)/8, $0x3f0000003f000000
+DATA vectorSoftRowsConstants<>+208(SB)/8, $0x3f8000003f800000
+DATA vectorSoftRowsConstants<>+216(SB)/8, $0x3f8000003f800000
+DATA vectorSoftRowsConstants<>+224(SB)/8, $0x0000007f0000007f
+DATA vectorSoftRowsConstants<>+232(SB)/8, $0x0000007f0000007f
+GLOBL vectorSoftRowsConstants<>(SB), RODATA|NOPTR, $240
 
-// func tailRowsNEON(out, probs, values *float32, ldo, ldp, ldv, n int)
-TEXT ·tailRowsNEON(SB), NOSPLIT, $0-56
+TEXT ·vectorTailRows(SB), NOSPLIT, $0-56
 	MOVD          out+0(FP), R0
 	MOVD          probs+8(FP), R1
 	MOVD          values+16(FP), R3
@@ -422,7 +420,6 @@ one:
 done:
 	RET           
 
-// func transposeStripNEON(dst, src *float32, ldd, lds, n int)
 TEXT ·transposeStripNEON(SB), NOSPLIT, $0-40
 	MOVD          dst+0(FP), R1
 	MOVD          src+8(FP), R0
@@ -461,7 +458,6 @@ square:
 	BNE           square
 	RET           
 
-// func rotateHeadsNEON(x, cos, sin *float32, heads, half int, flip uint32)
 TEXT ·rotateHeadsNEON(SB), NOSPLIT, $0-44
 	MOVD          x+0(FP), R4
 	MOVD          cos+8(FP), R11
@@ -532,8 +528,7 @@ pair_done:
 	BNE           head
 	RET           
 
-// func decodeHeadsNEONx4(call *decodeCall)
-TEXT ·decodeHeadsNEONx4(SB), NOSPLIT, $0-8
+TEXT ·decodeHeads4(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R19
 	MOVD          decodeCall_q(R19), R1
 	MOVD          decodeCall_scores(R19), R4
@@ -627,7 +622,7 @@ score_column:
 	ADD           $64, R4
 	SUBS          $1, R16
 	BNE           panel
-	MOVD          $decodeHeadsNEONx4Constants<>(SB), R15
+	MOVD          $decodeHeads4Constants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
 	FLDPQ         32(R15), (F29, F28)
 	FLDPQ         64(R15), (F27, F26)
@@ -1060,44 +1055,43 @@ divide8:
 mixed:
 	RET           
 
-DATA decodeHeadsNEONx4Constants<>+0(SB)/8, $0xff800000ff800000
-DATA decodeHeadsNEONx4Constants<>+8(SB)/8, $0xff800000ff800000
-DATA decodeHeadsNEONx4Constants<>+16(SB)/8, $0xc2d00000c2d00000
-DATA decodeHeadsNEONx4Constants<>+24(SB)/8, $0xc2d00000c2d00000
-DATA decodeHeadsNEONx4Constants<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA decodeHeadsNEONx4Constants<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA decodeHeadsNEONx4Constants<>+48(SB)/8, $0x4b4000004b400000
-DATA decodeHeadsNEONx4Constants<>+56(SB)/8, $0x4b4000004b400000
-DATA decodeHeadsNEONx4Constants<>+64(SB)/8, $0x3f3180003f318000
-DATA decodeHeadsNEONx4Constants<>+72(SB)/8, $0x3f3180003f318000
-DATA decodeHeadsNEONx4Constants<>+80(SB)/8, $0xb95e8083b95e8083
-DATA decodeHeadsNEONx4Constants<>+88(SB)/8, $0xb95e8083b95e8083
-DATA decodeHeadsNEONx4Constants<>+96(SB)/8, $0x3950696739506967
-DATA decodeHeadsNEONx4Constants<>+104(SB)/8, $0x3950696739506967
-DATA decodeHeadsNEONx4Constants<>+112(SB)/8, $0x3ab743ce3ab743ce
-DATA decodeHeadsNEONx4Constants<>+120(SB)/8, $0x3ab743ce3ab743ce
-DATA decodeHeadsNEONx4Constants<>+128(SB)/8, $0x3c0889083c088908
-DATA decodeHeadsNEONx4Constants<>+136(SB)/8, $0x3c0889083c088908
-DATA decodeHeadsNEONx4Constants<>+144(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA decodeHeadsNEONx4Constants<>+152(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA decodeHeadsNEONx4Constants<>+160(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA decodeHeadsNEONx4Constants<>+168(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA decodeHeadsNEONx4Constants<>+176(SB)/8, $0x3f0000003f000000
-DATA decodeHeadsNEONx4Constants<>+184(SB)/8, $0x3f0000003f000000
-DATA decodeHeadsNEONx4Constants<>+192(SB)/8, $0x3f8000003f800000
-DATA decodeHeadsNEONx4Constants<>+200(SB)/8, $0x3f8000003f800000
-DATA decodeHeadsNEONx4Constants<>+208(SB)/8, $0x0000007f0000007f
-DATA decodeHeadsNEONx4Constants<>+216(SB)/8, $0x0000007f0000007f
-DATA decodeHeadsNEONx4Constants<>+224(SB)/8, $0x0000000100000001
-DATA decodeHeadsNEONx4Constants<>+232(SB)/8, $0x0000000100000001
-DATA decodeHeadsNEONx4Constants<>+240(SB)/8, $0x00007fff00007fff
-DATA decodeHeadsNEONx4Constants<>+248(SB)/8, $0x00007fff00007fff
-DATA decodeHeadsNEONx4Constants<>+256(SB)/8, $0xffff0000ffff0000
-DATA decodeHeadsNEONx4Constants<>+264(SB)/8, $0xffff0000ffff0000
-GLOBL decodeHeadsNEONx4Constants<>(SB), RODATA|NOPTR, $272
+DATA decodeHeads4Constants<>+0(SB)/8, $0xff800000ff800000
+DATA decodeHeads4Constants<>+8(SB)/8, $0xff800000ff800000
+DATA decodeHeads4Constants<>+16(SB)/8, $0xc2d00000c2d00000
+DATA decodeHeads4Constants<>+24(SB)/8, $0xc2d00000c2d00000
+DATA decodeHeads4Constants<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA decodeHeads4Constants<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA decodeHeads4Constants<>+48(SB)/8, $0x4b4000004b400000
+DATA decodeHeads4Constants<>+56(SB)/8, $0x4b4000004b400000
+DATA decodeHeads4Constants<>+64(SB)/8, $0x3f3180003f318000
+DATA decodeHeads4Constants<>+72(SB)/8, $0x3f3180003f318000
+DATA decodeHeads4Constants<>+80(SB)/8, $0xb95e8083b95e8083
+DATA decodeHeads4Constants<>+88(SB)/8, $0xb95e8083b95e8083
+DATA decodeHeads4Constants<>+96(SB)/8, $0x3950696739506967
+DATA decodeHeads4Constants<>+104(SB)/8, $0x3950696739506967
+DATA decodeHeads4Constants<>+112(SB)/8, $0x3ab743ce3ab743ce
+DATA decodeHeads4Constants<>+120(SB)/8, $0x3ab743ce3ab743ce
+DATA decodeHeads4Constants<>+128(SB)/8, $0x3c0889083c088908
+DATA decodeHeads4Constants<>+136(SB)/8, $0x3c0889083c088908
+DATA decodeHeads4Constants<>+144(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA decodeHeads4Constants<>+152(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA decodeHeads4Constants<>+160(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA decodeHeads4Constants<>+168(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA decodeHeads4Constants<>+176(SB)/8, $0x3f0000003f000000
+DATA decodeHeads4Constants<>+184(SB)/8, $0x3f0000003f000000
+DATA decodeHeads4Constants<>+192(SB)/8, $0x3f8000003f800000
+DATA decodeHeads4Constants<>+200(SB)/8, $0x3f8000003f800000
+DATA decodeHeads4Constants<>+208(SB)/8, $0x0000007f0000007f
+DATA decodeHeads4Constants<>+216(SB)/8, $0x0000007f0000007f
+DATA decodeHeads4Constants<>+224(SB)/8, $0x0000000100000001
+DATA decodeHeads4Constants<>+232(SB)/8, $0x0000000100000001
+DATA decodeHeads4Constants<>+240(SB)/8, $0x00007fff00007fff
+DATA decodeHeads4Constants<>+248(SB)/8, $0x00007fff00007fff
+DATA decodeHeads4Constants<>+256(SB)/8, $0xffff0000ffff0000
+DATA decodeHeads4Constants<>+264(SB)/8, $0xffff0000ffff0000
+GLOBL decodeHeads4Constants<>(SB), RODATA|NOPTR, $272
 
-// func decodeHeadsNEONx1(call *decodeCall)
-TEXT ·decodeHeadsNEONx1(SB), NOSPLIT, $0-8
+TEXT ·decodeHeads1(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R19
 	MOVD          decodeCall_q(R19), R1
 	MOVD          decodeCall_scores(R19), R4
@@ -1140,7 +1134,7 @@ score_column:
 	ADD           $64, R4
 	SUBS          $1, R16
 	BNE           panel
-	MOVD          $decodeHeadsNEONx1Constants<>(SB), R15
+	MOVD          $decodeHeads1Constants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
 	FLDPQ         32(R15), (F29, F28)
 	FLDPQ         64(R15), (F27, F26)
@@ -1402,38 +1396,38 @@ divide8:
 mixed:
 	RET           
 
-DATA decodeHeadsNEONx1Constants<>+0(SB)/8, $0xff800000ff800000
-DATA decodeHeadsNEONx1Constants<>+8(SB)/8, $0xff800000ff800000
-DATA decodeHeadsNEONx1Constants<>+16(SB)/8, $0xc2d00000c2d00000
-DATA decodeHeadsNEONx1Constants<>+24(SB)/8, $0xc2d00000c2d00000
-DATA decodeHeadsNEONx1Constants<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA decodeHeadsNEONx1Constants<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA decodeHeadsNEONx1Constants<>+48(SB)/8, $0x4b4000004b400000
-DATA decodeHeadsNEONx1Constants<>+56(SB)/8, $0x4b4000004b400000
-DATA decodeHeadsNEONx1Constants<>+64(SB)/8, $0x3f3180003f318000
-DATA decodeHeadsNEONx1Constants<>+72(SB)/8, $0x3f3180003f318000
-DATA decodeHeadsNEONx1Constants<>+80(SB)/8, $0xb95e8083b95e8083
-DATA decodeHeadsNEONx1Constants<>+88(SB)/8, $0xb95e8083b95e8083
-DATA decodeHeadsNEONx1Constants<>+96(SB)/8, $0x3950696739506967
-DATA decodeHeadsNEONx1Constants<>+104(SB)/8, $0x3950696739506967
-DATA decodeHeadsNEONx1Constants<>+112(SB)/8, $0x3ab743ce3ab743ce
-DATA decodeHeadsNEONx1Constants<>+120(SB)/8, $0x3ab743ce3ab743ce
-DATA decodeHeadsNEONx1Constants<>+128(SB)/8, $0x3c0889083c088908
-DATA decodeHeadsNEONx1Constants<>+136(SB)/8, $0x3c0889083c088908
-DATA decodeHeadsNEONx1Constants<>+144(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA decodeHeadsNEONx1Constants<>+152(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA decodeHeadsNEONx1Constants<>+160(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA decodeHeadsNEONx1Constants<>+168(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA decodeHeadsNEONx1Constants<>+176(SB)/8, $0x3f0000003f000000
-DATA decodeHeadsNEONx1Constants<>+184(SB)/8, $0x3f0000003f000000
-DATA decodeHeadsNEONx1Constants<>+192(SB)/8, $0x3f8000003f800000
-DATA decodeHeadsNEONx1Constants<>+200(SB)/8, $0x3f8000003f800000
-DATA decodeHeadsNEONx1Constants<>+208(SB)/8, $0x0000007f0000007f
-DATA decodeHeadsNEONx1Constants<>+216(SB)/8, $0x0000007f0000007f
-DATA decodeHeadsNEONx1Constants<>+224(SB)/8, $0x0000000100000001
-DATA decodeHeadsNEONx1Constants<>+232(SB)/8, $0x0000000100000001
-DATA decodeHeadsNEONx1Constants<>+240(SB)/8, $0x00007fff00007fff
-DATA decodeHeadsNEONx1Constants<>+248(SB)/8, $0x00007fff00007fff
-DATA decodeHeadsNEONx1Constants<>+256(SB)/8, $0xffff0000ffff0000
-DATA decodeHeadsNEONx1Constants<>+264(SB)/8, $0xffff0000ffff0000
-GLOBL decodeHeadsNEONx1Constants<>(SB), RODATA|NOPTR, $272
+DATA decodeHeads1Constants<>+0(SB)/8, $0xff800000ff800000
+DATA decodeHeads1Constants<>+8(SB)/8, $0xff800000ff800000
+DATA decodeHeads1Constants<>+16(SB)/8, $0xc2d00000c2d00000
+DATA decodeHeads1Constants<>+24(SB)/8, $0xc2d00000c2d00000
+DATA decodeHeads1Constants<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA decodeHeads1Constants<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA decodeHeads1Constants<>+48(SB)/8, $0x4b4000004b400000
+DATA decodeHeads1Constants<>+56(SB)/8, $0x4b4000004b400000
+DATA decodeHeads1Constants<>+64(SB)/8, $0x3f3180003f318000
+DATA decodeHeads1Constants<>+72(SB)/8, $0x3f3180003f318000
+DATA decodeHeads1Constants<>+80(SB)/8, $0xb95e8083b95e8083
+DATA decodeHeads1Constants<>+88(SB)/8, $0xb95e8083b95e8083
+DATA decodeHeads1Constants<>+96(SB)/8, $0x3950696739506967
+DATA decodeHeads1Constants<>+104(SB)/8, $0x3950696739506967
+DATA decodeHeads1Constants<>+112(SB)/8, $0x3ab743ce3ab743ce
+DATA decodeHeads1Constants<>+120(SB)/8, $0x3ab743ce3ab743ce
+DATA decodeHeads1Constants<>+128(SB)/8, $0x3c0889083c088908
+DATA decodeHeads1Constants<>+136(SB)/8, $0x3c0889083c088908
+DATA decodeHeads1Constants<>+144(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA decodeHeads1Constants<>+152(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA decodeHeads1Constants<>+160(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA decodeHeads1Constants<>+168(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA decodeHeads1Constants<>+176(SB)/8, $0x3f0000003f000000
+DATA decodeHeads1Constants<>+184(SB)/8, $0x3f0000003f000000
+DATA decodeHeads1Constants<>+192(SB)/8, $0x3f8000003f800000
+DATA decodeHeads1Constants<>+200(SB)/8, $0x3f8000003f800000
+DATA decodeHeads1Constants<>+208(SB)/8, $0x0000007f0000007f
+DATA decodeHeads1Constants<>+216(SB)/8, $0x0000007f0000007f
+DATA decodeHeads1Constants<>+224(SB)/8, $0x0000000100000001
+DATA decodeHeads1Constants<>+232(SB)/8, $0x0000000100000001
+DATA decodeHeads1Constants<>+240(SB)/8, $0x00007fff00007fff
+DATA decodeHeads1Constants<>+248(SB)/8, $0x00007fff00007fff
+DATA decodeHeads1Constants<>+256(SB)/8, $0xffff0000ffff0000
+DATA decodeHeads1Constants<>+264(SB)/8, $0xffff0000ffff0000
+GLOBL decodeHeads1Constants<>(SB), RODATA|NOPTR, $272

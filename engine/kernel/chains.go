@@ -4,8 +4,8 @@ package kernel
 // from sums[r]; rows do not touch each other. Row r begins at a[r*stride] (and
 // b[r*stride]) and has n elements.
 
-// chainSet is what a step adds.
-type chainSet uint8
+// chainSet is what a step adds; assembly has the kinds in this order.
+type chainSet int
 
 const (
 	sumChain      chainSet = iota // a

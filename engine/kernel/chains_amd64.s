@@ -5,14 +5,14 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// func sumChains8(sums, a, b, c *float32, stride, n int)
-TEXT ·sumChains8(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
+TEXT ·chains8(SB), NOSPLIT, $0-56
+	MOVQ          k+0(FP), R9
+	MOVQ          sums+8(FP), DI
+	MOVQ          a+16(FP), AX
+	MOVQ          b+24(FP), BX
+	MOVQ          c+32(FP), R8
+	MOVQ          stride+40(FP), DX
+	MOVQ          n+48(FP), CX
 	SHLQ          $2, DX
 	LEAQ          (DX)(DX*2), R12
 	LEAQ          (AX)(DX*4), SI
@@ -27,7 +27,13 @@ TEXT ·sumChains8(SB), NOSPLIT, $0-48
 	VMOVSS        28(DI), X7
 	TESTQ         CX, CX
 	JEQ           done
-next:
+	CMPQ          R9, $1
+	JEQ           square
+	CMPQ          R9, $2
+	JEQ           dot
+	CMPQ          R9, $3
+	JEQ           weighted
+sum:
 	VADDSS        (AX), X0, X0
 	VADDSS        (AX)(DX*1), X1, X1
 	VADDSS        (AX)(DX*2), X2, X2
@@ -41,107 +47,9 @@ next:
 	ADDQ          $4, SI
 	ADDQ          $4, R13
 	DECQ          CX
-	JNZ           next
-done:
-	VMOVSS        X0, 0(DI)
-	VMOVSS        X1, 4(DI)
-	VMOVSS        X2, 8(DI)
-	VMOVSS        X3, 12(DI)
-	VMOVSS        X4, 16(DI)
-	VMOVSS        X5, 20(DI)
-	VMOVSS        X6, 24(DI)
-	VMOVSS        X7, 28(DI)
-	VZEROUPPER    
-	RET           
-
-// func sumChains4(sums, a, b, c *float32, stride, n int)
-TEXT ·sumChains4(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
-	LEAQ          (DX)(DX*2), R12
-	LEAQ          (AX)(DX*4), SI
-	LEAQ          (BX)(DX*4), R13
-	VMOVSS        0(DI), X0
-	VMOVSS        4(DI), X1
-	VMOVSS        8(DI), X2
-	VMOVSS        12(DI), X3
-	TESTQ         CX, CX
-	JEQ           done
-next:
-	VADDSS        (AX), X0, X0
-	VADDSS        (AX)(DX*1), X1, X1
-	VADDSS        (AX)(DX*2), X2, X2
-	VADDSS        (AX)(R12*1), X3, X3
-	ADDQ          $4, AX
-	ADDQ          $4, BX
-	ADDQ          $4, SI
-	ADDQ          $4, R13
-	DECQ          CX
-	JNZ           next
-done:
-	VMOVSS        X0, 0(DI)
-	VMOVSS        X1, 4(DI)
-	VMOVSS        X2, 8(DI)
-	VMOVSS        X3, 12(DI)
-	VZEROUPPER    
-	RET           
-
-// func sumChains1(sums, a, b, c *float32, stride, n int)
-TEXT ·sumChains1(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
-	LEAQ          (DX)(DX*2), R12
-	LEAQ          (AX)(DX*4), SI
-	LEAQ          (BX)(DX*4), R13
-	VMOVSS        0(DI), X0
-	TESTQ         CX, CX
-	JEQ           done
-next:
-	VADDSS        (AX), X0, X0
-	ADDQ          $4, AX
-	ADDQ          $4, BX
-	ADDQ          $4, SI
-	ADDQ          $4, R13
-	DECQ          CX
-	JNZ           next
-done:
-	VMOVSS        X0, 0(DI)
-	VZEROUPPER    
-	RET           
-
-// func squareChains8(sums, a, b, c *float32, stride, n int)
-TEXT ·squareChains8(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
-	LEAQ          (DX)(DX*2), R12
-	LEAQ          (AX)(DX*4), SI
-	LEAQ          (BX)(DX*4), R13
-	VMOVSS        0(DI), X0
-	VMOVSS        4(DI), X1
-	VMOVSS        8(DI), X2
-	VMOVSS        12(DI), X3
-	VMOVSS        16(DI), X4
-	VMOVSS        20(DI), X5
-	VMOVSS        24(DI), X6
-	VMOVSS        28(DI), X7
-	TESTQ         CX, CX
-	JEQ           done
-next:
+	JNZ           sum
+	JMP           done
+square:
 	VMOVSS        (AX), X8
 	VFMADD231SS   X8, X8, X0
 	VMOVSS        (AX)(DX*1), X9
@@ -163,112 +71,9 @@ next:
 	ADDQ          $4, SI
 	ADDQ          $4, R13
 	DECQ          CX
-	JNZ           next
-done:
-	VMOVSS        X0, 0(DI)
-	VMOVSS        X1, 4(DI)
-	VMOVSS        X2, 8(DI)
-	VMOVSS        X3, 12(DI)
-	VMOVSS        X4, 16(DI)
-	VMOVSS        X5, 20(DI)
-	VMOVSS        X6, 24(DI)
-	VMOVSS        X7, 28(DI)
-	VZEROUPPER    
-	RET           
-
-// func squareChains4(sums, a, b, c *float32, stride, n int)
-TEXT ·squareChains4(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
-	LEAQ          (DX)(DX*2), R12
-	LEAQ          (AX)(DX*4), SI
-	LEAQ          (BX)(DX*4), R13
-	VMOVSS        0(DI), X0
-	VMOVSS        4(DI), X1
-	VMOVSS        8(DI), X2
-	VMOVSS        12(DI), X3
-	TESTQ         CX, CX
-	JEQ           done
-next:
-	VMOVSS        (AX), X8
-	VFMADD231SS   X8, X8, X0
-	VMOVSS        (AX)(DX*1), X9
-	VFMADD231SS   X9, X9, X1
-	VMOVSS        (AX)(DX*2), X10
-	VFMADD231SS   X10, X10, X2
-	VMOVSS        (AX)(R12*1), X11
-	VFMADD231SS   X11, X11, X3
-	ADDQ          $4, AX
-	ADDQ          $4, BX
-	ADDQ          $4, SI
-	ADDQ          $4, R13
-	DECQ          CX
-	JNZ           next
-done:
-	VMOVSS        X0, 0(DI)
-	VMOVSS        X1, 4(DI)
-	VMOVSS        X2, 8(DI)
-	VMOVSS        X3, 12(DI)
-	VZEROUPPER    
-	RET           
-
-// func squareChains1(sums, a, b, c *float32, stride, n int)
-TEXT ·squareChains1(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
-	LEAQ          (DX)(DX*2), R12
-	LEAQ          (AX)(DX*4), SI
-	LEAQ          (BX)(DX*4), R13
-	VMOVSS        0(DI), X0
-	TESTQ         CX, CX
-	JEQ           done
-next:
-	VMOVSS        (AX), X8
-	VFMADD231SS   X8, X8, X0
-	ADDQ          $4, AX
-	ADDQ          $4, BX
-	ADDQ          $4, SI
-	ADDQ          $4, R13
-	DECQ          CX
-	JNZ           next
-done:
-	VMOVSS        X0, 0(DI)
-	VZEROUPPER    
-	RET           
-
-// func dotChains8(sums, a, b, c *float32, stride, n int)
-TEXT ·dotChains8(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
-	LEAQ          (DX)(DX*2), R12
-	LEAQ          (AX)(DX*4), SI
-	LEAQ          (BX)(DX*4), R13
-	VMOVSS        0(DI), X0
-	VMOVSS        4(DI), X1
-	VMOVSS        8(DI), X2
-	VMOVSS        12(DI), X3
-	VMOVSS        16(DI), X4
-	VMOVSS        20(DI), X5
-	VMOVSS        24(DI), X6
-	VMOVSS        28(DI), X7
-	TESTQ         CX, CX
-	JEQ           done
-next:
+	JNZ           square
+	JMP           done
+dot:
 	VMOVSS        (AX), X8
 	VMULSS        (BX), X8, X8
 	VADDSS        X8, X0, X0
@@ -298,117 +103,9 @@ next:
 	ADDQ          $4, SI
 	ADDQ          $4, R13
 	DECQ          CX
-	JNZ           next
-done:
-	VMOVSS        X0, 0(DI)
-	VMOVSS        X1, 4(DI)
-	VMOVSS        X2, 8(DI)
-	VMOVSS        X3, 12(DI)
-	VMOVSS        X4, 16(DI)
-	VMOVSS        X5, 20(DI)
-	VMOVSS        X6, 24(DI)
-	VMOVSS        X7, 28(DI)
-	VZEROUPPER    
-	RET           
-
-// func dotChains4(sums, a, b, c *float32, stride, n int)
-TEXT ·dotChains4(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
-	LEAQ          (DX)(DX*2), R12
-	LEAQ          (AX)(DX*4), SI
-	LEAQ          (BX)(DX*4), R13
-	VMOVSS        0(DI), X0
-	VMOVSS        4(DI), X1
-	VMOVSS        8(DI), X2
-	VMOVSS        12(DI), X3
-	TESTQ         CX, CX
-	JEQ           done
-next:
-	VMOVSS        (AX), X8
-	VMULSS        (BX), X8, X8
-	VADDSS        X8, X0, X0
-	VMOVSS        (AX)(DX*1), X9
-	VMULSS        (BX)(DX*1), X9, X9
-	VADDSS        X9, X1, X1
-	VMOVSS        (AX)(DX*2), X10
-	VMULSS        (BX)(DX*2), X10, X10
-	VADDSS        X10, X2, X2
-	VMOVSS        (AX)(R12*1), X11
-	VMULSS        (BX)(R12*1), X11, X11
-	VADDSS        X11, X3, X3
-	ADDQ          $4, AX
-	ADDQ          $4, BX
-	ADDQ          $4, SI
-	ADDQ          $4, R13
-	DECQ          CX
-	JNZ           next
-done:
-	VMOVSS        X0, 0(DI)
-	VMOVSS        X1, 4(DI)
-	VMOVSS        X2, 8(DI)
-	VMOVSS        X3, 12(DI)
-	VZEROUPPER    
-	RET           
-
-// func dotChains1(sums, a, b, c *float32, stride, n int)
-TEXT ·dotChains1(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
-	LEAQ          (DX)(DX*2), R12
-	LEAQ          (AX)(DX*4), SI
-	LEAQ          (BX)(DX*4), R13
-	VMOVSS        0(DI), X0
-	TESTQ         CX, CX
-	JEQ           done
-next:
-	VMOVSS        (AX), X8
-	VMULSS        (BX), X8, X8
-	VADDSS        X8, X0, X0
-	ADDQ          $4, AX
-	ADDQ          $4, BX
-	ADDQ          $4, SI
-	ADDQ          $4, R13
-	DECQ          CX
-	JNZ           next
-done:
-	VMOVSS        X0, 0(DI)
-	VZEROUPPER    
-	RET           
-
-// func weightedChains8(sums, a, b, c *float32, stride, n int)
-TEXT ·weightedChains8(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
-	LEAQ          (DX)(DX*2), R12
-	LEAQ          (AX)(DX*4), SI
-	LEAQ          (BX)(DX*4), R13
-	VMOVSS        0(DI), X0
-	VMOVSS        4(DI), X1
-	VMOVSS        8(DI), X2
-	VMOVSS        12(DI), X3
-	VMOVSS        16(DI), X4
-	VMOVSS        20(DI), X5
-	VMOVSS        24(DI), X6
-	VMOVSS        28(DI), X7
-	TESTQ         CX, CX
-	JEQ           done
-next:
+	JNZ           dot
+	JMP           done
+weighted:
 	VMOVSS        (R8), X15
 	ADDQ          $4, R8
 	VMULSS        (AX), X15, X8
@@ -440,7 +137,7 @@ next:
 	ADDQ          $4, SI
 	ADDQ          $4, R13
 	DECQ          CX
-	JNZ           next
+	JNZ           weighted
 done:
 	VMOVSS        X0, 0(DI)
 	VMOVSS        X1, 4(DI)
@@ -453,14 +150,14 @@ done:
 	VZEROUPPER    
 	RET           
 
-// func weightedChains4(sums, a, b, c *float32, stride, n int)
-TEXT ·weightedChains4(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
+TEXT ·chains4(SB), NOSPLIT, $0-56
+	MOVQ          k+0(FP), R9
+	MOVQ          sums+8(FP), DI
+	MOVQ          a+16(FP), AX
+	MOVQ          b+24(FP), BX
+	MOVQ          c+32(FP), R8
+	MOVQ          stride+40(FP), DX
+	MOVQ          n+48(FP), CX
 	SHLQ          $2, DX
 	LEAQ          (DX)(DX*2), R12
 	LEAQ          (AX)(DX*4), SI
@@ -471,7 +168,61 @@ TEXT ·weightedChains4(SB), NOSPLIT, $0-48
 	VMOVSS        12(DI), X3
 	TESTQ         CX, CX
 	JEQ           done
-next:
+	CMPQ          R9, $1
+	JEQ           square
+	CMPQ          R9, $2
+	JEQ           dot
+	CMPQ          R9, $3
+	JEQ           weighted
+sum:
+	VADDSS        (AX), X0, X0
+	VADDSS        (AX)(DX*1), X1, X1
+	VADDSS        (AX)(DX*2), X2, X2
+	VADDSS        (AX)(R12*1), X3, X3
+	ADDQ          $4, AX
+	ADDQ          $4, BX
+	ADDQ          $4, SI
+	ADDQ          $4, R13
+	DECQ          CX
+	JNZ           sum
+	JMP           done
+square:
+	VMOVSS        (AX), X8
+	VFMADD231SS   X8, X8, X0
+	VMOVSS        (AX)(DX*1), X9
+	VFMADD231SS   X9, X9, X1
+	VMOVSS        (AX)(DX*2), X10
+	VFMADD231SS   X10, X10, X2
+	VMOVSS        (AX)(R12*1), X11
+	VFMADD231SS   X11, X11, X3
+	ADDQ          $4, AX
+	ADDQ          $4, BX
+	ADDQ          $4, SI
+	ADDQ          $4, R13
+	DECQ          CX
+	JNZ           square
+	JMP           done
+dot:
+	VMOVSS        (AX), X8
+	VMULSS        (BX), X8, X8
+	VADDSS        X8, X0, X0
+	VMOVSS        (AX)(DX*1), X9
+	VMULSS        (BX)(DX*1), X9, X9
+	VADDSS        X9, X1, X1
+	VMOVSS        (AX)(DX*2), X10
+	VMULSS        (BX)(DX*2), X10, X10
+	VADDSS        X10, X2, X2
+	VMOVSS        (AX)(R12*1), X11
+	VMULSS        (BX)(R12*1), X11, X11
+	VADDSS        X11, X3, X3
+	ADDQ          $4, AX
+	ADDQ          $4, BX
+	ADDQ          $4, SI
+	ADDQ          $4, R13
+	DECQ          CX
+	JNZ           dot
+	JMP           done
+weighted:
 	VMOVSS        (R8), X15
 	ADDQ          $4, R8
 	VMULSS        (AX), X15, X8
@@ -491,7 +242,7 @@ next:
 	ADDQ          $4, SI
 	ADDQ          $4, R13
 	DECQ          CX
-	JNZ           next
+	JNZ           weighted
 done:
 	VMOVSS        X0, 0(DI)
 	VMOVSS        X1, 4(DI)
@@ -500,14 +251,14 @@ done:
 	VZEROUPPER    
 	RET           
 
-// func weightedChains1(sums, a, b, c *float32, stride, n int)
-TEXT ·weightedChains1(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
+TEXT ·chains1(SB), NOSPLIT, $0-56
+	MOVQ          k+0(FP), R9
+	MOVQ          sums+8(FP), DI
+	MOVQ          a+16(FP), AX
+	MOVQ          b+24(FP), BX
+	MOVQ          c+32(FP), R8
+	MOVQ          stride+40(FP), DX
+	MOVQ          n+48(FP), CX
 	SHLQ          $2, DX
 	LEAQ          (DX)(DX*2), R12
 	LEAQ          (AX)(DX*4), SI
@@ -515,7 +266,43 @@ TEXT ·weightedChains1(SB), NOSPLIT, $0-48
 	VMOVSS        0(DI), X0
 	TESTQ         CX, CX
 	JEQ           done
-next:
+	CMPQ          R9, $1
+	JEQ           square
+	CMPQ          R9, $2
+	JEQ           dot
+	CMPQ          R9, $3
+	JEQ           weighted
+sum:
+	VADDSS        (AX), X0, X0
+	ADDQ          $4, AX
+	ADDQ          $4, BX
+	ADDQ          $4, SI
+	ADDQ          $4, R13
+	DECQ          CX
+	JNZ           sum
+	JMP           done
+square:
+	VMOVSS        (AX), X8
+	VFMADD231SS   X8, X8, X0
+	ADDQ          $4, AX
+	ADDQ          $4, BX
+	ADDQ          $4, SI
+	ADDQ          $4, R13
+	DECQ          CX
+	JNZ           square
+	JMP           done
+dot:
+	VMOVSS        (AX), X8
+	VMULSS        (BX), X8, X8
+	VADDSS        X8, X0, X0
+	ADDQ          $4, AX
+	ADDQ          $4, BX
+	ADDQ          $4, SI
+	ADDQ          $4, R13
+	DECQ          CX
+	JNZ           dot
+	JMP           done
+weighted:
 	VMOVSS        (R8), X15
 	ADDQ          $4, R8
 	VMULSS        (AX), X15, X8
@@ -526,22 +313,28 @@ next:
 	ADDQ          $4, SI
 	ADDQ          $4, R13
 	DECQ          CX
-	JNZ           next
+	JNZ           weighted
 done:
 	VMOVSS        X0, 0(DI)
 	VZEROUPPER    
 	RET           
 
-// func sumSquares512(sums, a, b, c *float32, stride, n int)
-TEXT ·sumSquares512(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
+TEXT chainSquares512<>(SB), NOSPLIT, $0-56
+	MOVQ          k+0(FP), R9
+	MOVQ          sums+8(FP), DI
+	MOVQ          a+16(FP), AX
+	MOVQ          b+24(FP), BX
+	MOVQ          c+32(FP), R8
+	MOVQ          stride+40(FP), DX
+	MOVQ          n+48(FP), CX
 	SHLQ          $2, DX
-square:
+	CMPQ          R9, $1
+	JEQ           square
+	CMPQ          R9, $2
+	JEQ           dot
+	CMPQ          R9, $3
+	JEQ           weighted
+sum:
 	MOVQ          AX, SI
 	MOVQ          BX, R13
 	VMOVUPS       (SI), Z0
@@ -669,19 +462,9 @@ square:
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	SUBQ          $16, CX
-	JNZ           square
+	JNZ           sum
 	VZEROUPPER    
 	RET           
-
-// func squareSquares512(sums, a, b, c *float32, stride, n int)
-TEXT ·squareSquares512(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
 square:
 	MOVQ          AX, SI
 	MOVQ          BX, R13
@@ -813,17 +596,7 @@ square:
 	JNZ           square
 	VZEROUPPER    
 	RET           
-
-// func dotSquares512(sums, a, b, c *float32, stride, n int)
-TEXT ·dotSquares512(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
-square:
+dot:
 	MOVQ          AX, SI
 	MOVQ          BX, R13
 	VMOVUPS       (SI), Z0
@@ -983,20 +756,10 @@ square:
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	SUBQ          $16, CX
-	JNZ           square
+	JNZ           dot
 	VZEROUPPER    
 	RET           
-
-// func weightedSquares512(sums, a, b, c *float32, stride, n int)
-TEXT ·weightedSquares512(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
-square:
+weighted:
 	MOVQ          AX, SI
 	MOVQ          BX, R13
 	VMOVUPS       (R8), Z16
@@ -1158,20 +921,30 @@ square:
 	ADDQ          $64, AX
 	ADDQ          $64, BX
 	SUBQ          $16, CX
-	JNZ           square
+	JNZ           weighted
 	VZEROUPPER    
 	RET           
 
-// func sumSquares256(sums, a, b, c *float32, stride, n int)
-TEXT ·sumSquares256(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
+TEXT ·chainSquares(SB), NOSPLIT, $0-56
+	CMPL          ·current(SB), $const_PathAVX2
+	JEQ           chosen
+	JMP           chainSquares512<>(SB)
+chosen:
+	MOVQ          k+0(FP), R9
+	MOVQ          sums+8(FP), DI
+	MOVQ          a+16(FP), AX
+	MOVQ          b+24(FP), BX
+	MOVQ          c+32(FP), R8
+	MOVQ          stride+40(FP), DX
+	MOVQ          n+48(FP), CX
 	SHLQ          $2, DX
-square:
+	CMPQ          R9, $1
+	JEQ           square
+	CMPQ          R9, $2
+	JEQ           dot
+	CMPQ          R9, $3
+	JEQ           weighted
+sum:
 	MOVQ          AX, SI
 	MOVQ          BX, R13
 	VMOVUPS       (SI), Y0
@@ -1227,19 +1000,9 @@ square:
 	ADDQ          $32, AX
 	ADDQ          $32, BX
 	SUBQ          $8, CX
-	JNZ           square
+	JNZ           sum
 	VZEROUPPER    
 	RET           
-
-// func squareSquares256(sums, a, b, c *float32, stride, n int)
-TEXT ·squareSquares256(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
 square:
 	MOVQ          AX, SI
 	MOVQ          BX, R13
@@ -1299,17 +1062,7 @@ square:
 	JNZ           square
 	VZEROUPPER    
 	RET           
-
-// func dotSquares256(sums, a, b, c *float32, stride, n int)
-TEXT ·dotSquares256(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
-square:
+dot:
 	MOVQ          AX, SI
 	MOVQ          BX, R13
 	VMOVUPS       (SI), Y0
@@ -1381,20 +1134,10 @@ square:
 	ADDQ          $32, AX
 	ADDQ          $32, BX
 	SUBQ          $8, CX
-	JNZ           square
+	JNZ           dot
 	VZEROUPPER    
 	RET           
-
-// func weightedSquares256(sums, a, b, c *float32, stride, n int)
-TEXT ·weightedSquares256(SB), NOSPLIT, $0-48
-	MOVQ          sums+0(FP), DI
-	MOVQ          a+8(FP), AX
-	MOVQ          b+16(FP), BX
-	MOVQ          c+24(FP), R8
-	MOVQ          stride+32(FP), DX
-	MOVQ          n+40(FP), CX
-	SHLQ          $2, DX
-square:
+weighted:
 	MOVQ          AX, SI
 	MOVQ          BX, R13
 	VMOVUPS       (R8), Y8
@@ -1468,6 +1211,6 @@ square:
 	ADDQ          $32, AX
 	ADDQ          $32, BX
 	SUBQ          $8, CX
-	JNZ           square
+	JNZ           weighted
 	VZEROUPPER    
 	RET           

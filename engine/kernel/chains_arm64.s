@@ -5,14 +5,14 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// func sumChains8(sums, a, b, c *float32, stride, n int)
-TEXT ·sumChains8(SB), NOSPLIT, $0-48
-	MOVD          sums+0(FP), R5
-	MOVD          a+8(FP), R0
-	MOVD          b+16(FP), R1
-	MOVD          c+24(FP), R8
-	MOVD          stride+32(FP), R3
-	MOVD          n+40(FP), R2
+TEXT ·chains8(SB), NOSPLIT, $0-56
+	MOVD          k+0(FP), R9
+	MOVD          sums+8(FP), R5
+	MOVD          a+16(FP), R0
+	MOVD          b+24(FP), R1
+	MOVD          c+32(FP), R8
+	MOVD          stride+40(FP), R3
+	MOVD          n+48(FP), R2
 	LSL           $2, R3
 	ADD           R3<<1, R3, R12
 	ADD           R3<<2, R0, R4
@@ -28,7 +28,13 @@ TEXT ·sumChains8(SB), NOSPLIT, $0-48
 	FMOVS         28(R5), F7
 	CMP           $0, R2
 	BEQ           done
-next:
+	CMP           $1, R9
+	BEQ           square
+	CMP           $2, R9
+	BEQ           dot
+	CMP           $3, R9
+	BEQ           weighted
+sum:
 	FMOVS         (R0), F8
 	FADDS         F8, F0, F0
 	FMOVS         (R0)(R3), F9
@@ -50,112 +56,9 @@ next:
 	ADD           $4, R4
 	ADD           $4, R13
 	SUBS          $1, R2
-	BNE           next
-done:
-	FMOVS         F0, 0(R5)
-	FMOVS         F1, 4(R5)
-	FMOVS         F2, 8(R5)
-	FMOVS         F3, 12(R5)
-	FMOVS         F4, 16(R5)
-	FMOVS         F5, 20(R5)
-	FMOVS         F6, 24(R5)
-	FMOVS         F7, 28(R5)
-	RET           
-
-// func sumChains4(sums, a, b, c *float32, stride, n int)
-TEXT ·sumChains4(SB), NOSPLIT, $0-48
-	MOVD          sums+0(FP), R5
-	MOVD          a+8(FP), R0
-	MOVD          b+16(FP), R1
-	MOVD          c+24(FP), R8
-	MOVD          stride+32(FP), R3
-	MOVD          n+40(FP), R2
-	LSL           $2, R3
-	ADD           R3<<1, R3, R12
-	ADD           R3<<2, R0, R4
-	ADD           R3<<2, R1, R13
-	ADD           R3, R3, R14
-	FMOVS         0(R5), F0
-	FMOVS         4(R5), F1
-	FMOVS         8(R5), F2
-	FMOVS         12(R5), F3
-	CMP           $0, R2
-	BEQ           done
-next:
-	FMOVS         (R0), F8
-	FADDS         F8, F0, F0
-	FMOVS         (R0)(R3), F9
-	FADDS         F9, F1, F1
-	FMOVS         (R0)(R14), F10
-	FADDS         F10, F2, F2
-	FMOVS         (R0)(R12), F11
-	FADDS         F11, F3, F3
-	ADD           $4, R0
-	ADD           $4, R1
-	ADD           $4, R4
-	ADD           $4, R13
-	SUBS          $1, R2
-	BNE           next
-done:
-	FMOVS         F0, 0(R5)
-	FMOVS         F1, 4(R5)
-	FMOVS         F2, 8(R5)
-	FMOVS         F3, 12(R5)
-	RET           
-
-// func sumChains1(sums, a, b, c *float32, stride, n int)
-TEXT ·sumChains1(SB), NOSPLIT, $0-48
-	MOVD          sums+0(FP), R5
-	MOVD          a+8(FP), R0
-	MOVD          b+16(FP), R1
-	MOVD          c+24(FP), R8
-	MOVD          stride+32(FP), R3
-	MOVD          n+40(FP), R2
-	LSL           $2, R3
-	ADD           R3<<1, R3, R12
-	ADD           R3<<2, R0, R4
-	ADD           R3<<2, R1, R13
-	ADD           R3, R3, R14
-	FMOVS         0(R5), F0
-	CMP           $0, R2
-	BEQ           done
-next:
-	FMOVS         (R0), F8
-	FADDS         F8, F0, F0
-	ADD           $4, R0
-	ADD           $4, R1
-	ADD           $4, R4
-	ADD           $4, R13
-	SUBS          $1, R2
-	BNE           next
-done:
-	FMOVS         F0, 0(R5)
-	RET           
-
-// func squareChains8(sums, a, b, c *float32, stride, n int)
-TEXT ·squareChains8(SB), NOSPLIT, $0-48
-	MOVD          sums+0(FP), R5
-	MOVD          a+8(FP), R0
-	MOVD          b+16(FP), R1
-	MOVD          c+24(FP), R8
-	MOVD          stride+32(FP), R3
-	MOVD          n+40(FP), R2
-	LSL           $2, R3
-	ADD           R3<<1, R3, R12
-	ADD           R3<<2, R0, R4
-	ADD           R3<<2, R1, R13
-	ADD           R3, R3, R14
-	FMOVS         0(R5), F0
-	FMOVS         4(R5), F1
-	FMOVS         8(R5), F2
-	FMOVS         12(R5), F3
-	FMOVS         16(R5), F4
-	FMOVS         20(R5), F5
-	FMOVS         24(R5), F6
-	FMOVS         28(R5), F7
-	CMP           $0, R2
-	BEQ           done
-next:
+	BNE           sum
+	JMP           done
+square:
 	FMOVS         (R0), F8
 	FMADDS        F8, F0, F8, F0
 	FMOVS         (R0)(R3), F9
@@ -177,112 +80,9 @@ next:
 	ADD           $4, R4
 	ADD           $4, R13
 	SUBS          $1, R2
-	BNE           next
-done:
-	FMOVS         F0, 0(R5)
-	FMOVS         F1, 4(R5)
-	FMOVS         F2, 8(R5)
-	FMOVS         F3, 12(R5)
-	FMOVS         F4, 16(R5)
-	FMOVS         F5, 20(R5)
-	FMOVS         F6, 24(R5)
-	FMOVS         F7, 28(R5)
-	RET           
-
-// func squareChains4(sums, a, b, c *float32, stride, n int)
-TEXT ·squareChains4(SB), NOSPLIT, $0-48
-	MOVD          sums+0(FP), R5
-	MOVD          a+8(FP), R0
-	MOVD          b+16(FP), R1
-	MOVD          c+24(FP), R8
-	MOVD          stride+32(FP), R3
-	MOVD          n+40(FP), R2
-	LSL           $2, R3
-	ADD           R3<<1, R3, R12
-	ADD           R3<<2, R0, R4
-	ADD           R3<<2, R1, R13
-	ADD           R3, R3, R14
-	FMOVS         0(R5), F0
-	FMOVS         4(R5), F1
-	FMOVS         8(R5), F2
-	FMOVS         12(R5), F3
-	CMP           $0, R2
-	BEQ           done
-next:
-	FMOVS         (R0), F8
-	FMADDS        F8, F0, F8, F0
-	FMOVS         (R0)(R3), F9
-	FMADDS        F9, F1, F9, F1
-	FMOVS         (R0)(R14), F10
-	FMADDS        F10, F2, F10, F2
-	FMOVS         (R0)(R12), F11
-	FMADDS        F11, F3, F11, F3
-	ADD           $4, R0
-	ADD           $4, R1
-	ADD           $4, R4
-	ADD           $4, R13
-	SUBS          $1, R2
-	BNE           next
-done:
-	FMOVS         F0, 0(R5)
-	FMOVS         F1, 4(R5)
-	FMOVS         F2, 8(R5)
-	FMOVS         F3, 12(R5)
-	RET           
-
-// func squareChains1(sums, a, b, c *float32, stride, n int)
-TEXT ·squareChains1(SB), NOSPLIT, $0-48
-	MOVD          sums+0(FP), R5
-	MOVD          a+8(FP), R0
-	MOVD          b+16(FP), R1
-	MOVD          c+24(FP), R8
-	MOVD          stride+32(FP), R3
-	MOVD          n+40(FP), R2
-	LSL           $2, R3
-	ADD           R3<<1, R3, R12
-	ADD           R3<<2, R0, R4
-	ADD           R3<<2, R1, R13
-	ADD           R3, R3, R14
-	FMOVS         0(R5), F0
-	CMP           $0, R2
-	BEQ           done
-next:
-	FMOVS         (R0), F8
-	FMADDS        F8, F0, F8, F0
-	ADD           $4, R0
-	ADD           $4, R1
-	ADD           $4, R4
-	ADD           $4, R13
-	SUBS          $1, R2
-	BNE           next
-done:
-	FMOVS         F0, 0(R5)
-	RET           
-
-// func dotChains8(sums, a, b, c *float32, stride, n int)
-TEXT ·dotChains8(SB), NOSPLIT, $0-48
-	MOVD          sums+0(FP), R5
-	MOVD          a+8(FP), R0
-	MOVD          b+16(FP), R1
-	MOVD          c+24(FP), R8
-	MOVD          stride+32(FP), R3
-	MOVD          n+40(FP), R2
-	LSL           $2, R3
-	ADD           R3<<1, R3, R12
-	ADD           R3<<2, R0, R4
-	ADD           R3<<2, R1, R13
-	ADD           R3, R3, R14
-	FMOVS         0(R5), F0
-	FMOVS         4(R5), F1
-	FMOVS         8(R5), F2
-	FMOVS         12(R5), F3
-	FMOVS         16(R5), F4
-	FMOVS         20(R5), F5
-	FMOVS         24(R5), F6
-	FMOVS         28(R5), F7
-	CMP           $0, R2
-	BEQ           done
-next:
+	BNE           square
+	JMP           done
+dot:
 	FMOVS         (R0), F8
 	FMOVS         (R1), F30
 	FMULS         F30, F8, F8
@@ -320,122 +120,9 @@ next:
 	ADD           $4, R4
 	ADD           $4, R13
 	SUBS          $1, R2
-	BNE           next
-done:
-	FMOVS         F0, 0(R5)
-	FMOVS         F1, 4(R5)
-	FMOVS         F2, 8(R5)
-	FMOVS         F3, 12(R5)
-	FMOVS         F4, 16(R5)
-	FMOVS         F5, 20(R5)
-	FMOVS         F6, 24(R5)
-	FMOVS         F7, 28(R5)
-	RET           
-
-// func dotChains4(sums, a, b, c *float32, stride, n int)
-TEXT ·dotChains4(SB), NOSPLIT, $0-48
-	MOVD          sums+0(FP), R5
-	MOVD          a+8(FP), R0
-	MOVD          b+16(FP), R1
-	MOVD          c+24(FP), R8
-	MOVD          stride+32(FP), R3
-	MOVD          n+40(FP), R2
-	LSL           $2, R3
-	ADD           R3<<1, R3, R12
-	ADD           R3<<2, R0, R4
-	ADD           R3<<2, R1, R13
-	ADD           R3, R3, R14
-	FMOVS         0(R5), F0
-	FMOVS         4(R5), F1
-	FMOVS         8(R5), F2
-	FMOVS         12(R5), F3
-	CMP           $0, R2
-	BEQ           done
-next:
-	FMOVS         (R0), F8
-	FMOVS         (R1), F30
-	FMULS         F30, F8, F8
-	FADDS         F8, F0, F0
-	FMOVS         (R0)(R3), F9
-	FMOVS         (R1)(R3), F29
-	FMULS         F29, F9, F9
-	FADDS         F9, F1, F1
-	FMOVS         (R0)(R14), F10
-	FMOVS         (R1)(R14), F28
-	FMULS         F28, F10, F10
-	FADDS         F10, F2, F2
-	FMOVS         (R0)(R12), F11
-	FMOVS         (R1)(R12), F27
-	FMULS         F27, F11, F11
-	FADDS         F11, F3, F3
-	ADD           $4, R0
-	ADD           $4, R1
-	ADD           $4, R4
-	ADD           $4, R13
-	SUBS          $1, R2
-	BNE           next
-done:
-	FMOVS         F0, 0(R5)
-	FMOVS         F1, 4(R5)
-	FMOVS         F2, 8(R5)
-	FMOVS         F3, 12(R5)
-	RET           
-
-// func dotChains1(sums, a, b, c *float32, stride, n int)
-TEXT ·dotChains1(SB), NOSPLIT, $0-48
-	MOVD          sums+0(FP), R5
-	MOVD          a+8(FP), R0
-	MOVD          b+16(FP), R1
-	MOVD          c+24(FP), R8
-	MOVD          stride+32(FP), R3
-	MOVD          n+40(FP), R2
-	LSL           $2, R3
-	ADD           R3<<1, R3, R12
-	ADD           R3<<2, R0, R4
-	ADD           R3<<2, R1, R13
-	ADD           R3, R3, R14
-	FMOVS         0(R5), F0
-	CMP           $0, R2
-	BEQ           done
-next:
-	FMOVS         (R0), F8
-	FMOVS         (R1), F30
-	FMULS         F30, F8, F8
-	FADDS         F8, F0, F0
-	ADD           $4, R0
-	ADD           $4, R1
-	ADD           $4, R4
-	ADD           $4, R13
-	SUBS          $1, R2
-	BNE           next
-done:
-	FMOVS         F0, 0(R5)
-	RET           
-
-// func weightedChains8(sums, a, b, c *float32, stride, n int)
-TEXT ·weightedChains8(SB), NOSPLIT, $0-48
-	MOVD          sums+0(FP), R5
-	MOVD          a+8(FP), R0
-	MOVD          b+16(FP), R1
-	MOVD          c+24(FP), R8
-	MOVD          stride+32(FP), R3
-	MOVD          n+40(FP), R2
-	LSL           $2, R3
-	ADD           R3<<1, R3, R12
-	ADD           R3<<2, R0, R4
-	ADD           R3<<2, R1, R13
-	ADD           R3, R3, R14
-	FMOVS         0(R5), F0
-	FMOVS         4(R5), F1
-	FMOVS         8(R5), F2
-	FMOVS         12(R5), F3
-	FMOVS         16(R5), F4
-	FMOVS         20(R5), F5
-	FMOVS         24(R5), F6
-	FMOVS         28(R5), F7
-	CMP           $0, R2
-	BEQ           done
-next:
+	BNE           dot
+	JMP           done
+weighted:
 	FMOVS         (R8), F31
 	ADD           $4, R8
 	FMOVS         (R0), F8
@@ -483,7 +170,7 @@ next:
 	ADD           $4, R4
 	ADD           $4, R13
 	SUBS          $1, R2
-	BNE           next
+	BNE           weighted
 done:
 	FMOVS         F0, 0(R5)
 	FMOVS         F1, 4(R5)
@@ -495,14 +182,14 @@ done:
 	FMOVS         F7, 28(R5)
 	RET           
 
-// func weightedChains4(sums, a, b, c *float32, stride, n int)
-TEXT ·weightedChains4(SB), NOSPLIT, $0-48
-	MOVD          sums+0(FP), R5
-	MOVD          a+8(FP), R0
-	MOVD          b+16(FP), R1
-	MOVD          c+24(FP), R8
-	MOVD          stride+32(FP), R3
-	MOVD          n+40(FP), R2
+TEXT ·chains4(SB), NOSPLIT, $0-56
+	MOVD          k+0(FP), R9
+	MOVD          sums+8(FP), R5
+	MOVD          a+16(FP), R0
+	MOVD          b+24(FP), R1
+	MOVD          c+32(FP), R8
+	MOVD          stride+40(FP), R3
+	MOVD          n+48(FP), R2
 	LSL           $2, R3
 	ADD           R3<<1, R3, R12
 	ADD           R3<<2, R0, R4
@@ -514,7 +201,69 @@ TEXT ·weightedChains4(SB), NOSPLIT, $0-48
 	FMOVS         12(R5), F3
 	CMP           $0, R2
 	BEQ           done
-next:
+	CMP           $1, R9
+	BEQ           square
+	CMP           $2, R9
+	BEQ           dot
+	CMP           $3, R9
+	BEQ           weighted
+sum:
+	FMOVS         (R0), F8
+	FADDS         F8, F0, F0
+	FMOVS         (R0)(R3), F9
+	FADDS         F9, F1, F1
+	FMOVS         (R0)(R14), F10
+	FADDS         F10, F2, F2
+	FMOVS         (R0)(R12), F11
+	FADDS         F11, F3, F3
+	ADD           $4, R0
+	ADD           $4, R1
+	ADD           $4, R4
+	ADD           $4, R13
+	SUBS          $1, R2
+	BNE           sum
+	JMP           done
+square:
+	FMOVS         (R0), F8
+	FMADDS        F8, F0, F8, F0
+	FMOVS         (R0)(R3), F9
+	FMADDS        F9, F1, F9, F1
+	FMOVS         (R0)(R14), F10
+	FMADDS        F10, F2, F10, F2
+	FMOVS         (R0)(R12), F11
+	FMADDS        F11, F3, F11, F3
+	ADD           $4, R0
+	ADD           $4, R1
+	ADD           $4, R4
+	ADD           $4, R13
+	SUBS          $1, R2
+	BNE           square
+	JMP           done
+dot:
+	FMOVS         (R0), F8
+	FMOVS         (R1), F30
+	FMULS         F30, F8, F8
+	FADDS         F8, F0, F0
+	FMOVS         (R0)(R3), F9
+	FMOVS         (R1)(R3), F29
+	FMULS         F29, F9, F9
+	FADDS         F9, F1, F1
+	FMOVS         (R0)(R14), F10
+	FMOVS         (R1)(R14), F28
+	FMULS         F28, F10, F10
+	FADDS         F10, F2, F2
+	FMOVS         (R0)(R12), F11
+	FMOVS         (R1)(R12), F27
+	FMULS         F27, F11, F11
+	FADDS         F11, F3, F3
+	ADD           $4, R0
+	ADD           $4, R1
+	ADD           $4, R4
+	ADD           $4, R13
+	SUBS          $1, R2
+	BNE           dot
+	JMP           done
+weighted:
 	FMOVS         (R8), F31
 	ADD           $4, R8
 	FMOVS         (R0), F8
@@ -542,7 +291,7 @@ next:
 	ADD           $4, R4
 	ADD           $4, R13
 	SUBS          $1, R2
-	BNE           next
+	BNE           weighted
 done:
 	FMOVS         F0, 0(R5)
 	FMOVS         F1, 4(R5)
@@ -550,14 +299,14 @@ done:
 	FMOVS         F3, 12(R5)
 	RET           
 
-// func weightedChains1(sums, a, b, c *float32, stride, n int)
-TEXT ·weightedChains1(SB), NOSPLIT, $0-48
-	MOVD          sums+0(FP), R5
-	MOVD          a+8(FP), R0
-	MOVD          b+16(FP), R1
-	MOVD          c+24(FP), R8
-	MOVD          stride+32(FP), R3
-	MOVD          n+40(FP), R2
+TEXT ·chains1(SB), NOSPLIT, $0-56
+	MOVD          k+0(FP), R9
+	MOVD          sums+8(FP), R5
+	MOVD          a+16(FP), R0
+	MOVD          b+24(FP), R1
+	MOVD          c+32(FP), R8
+	MOVD          stride+40(FP), R3
+	MOVD          n+48(FP), R2
 	LSL           $2, R3
 	ADD           R3<<1, R3, R12
 	ADD           R3<<2, R0, R4
@@ -566,7 +315,45 @@ TEXT ·weightedChains1(SB), NOSPLIT, $0-48
 	FMOVS         0(R5), F0
 	CMP           $0, R2
 	BEQ           done
-next:
+	CMP           $1, R9
+	BEQ           square
+	CMP           $2, R9
+	BEQ           dot
+	CMP           $3, R9
+	BEQ           weighted
+sum:
+	FMOVS         (R0), F8
+	FADDS         F8, F0, F0
+	ADD           $4, R0
+	ADD           $4, R1
+	ADD           $4, R4
+	ADD           $4, R13
+	SUBS          $1, R2
+	BNE           sum
+	JMP           done
+square:
+	FMOVS         (R0), F8
+	FMADDS        F8, F0, F8, F0
+	ADD           $4, R0
+	ADD           $4, R1
+	ADD           $4, R4
+	ADD           $4, R13
+	SUBS          $1, R2
+	BNE           square
+	JMP           done
+dot:
+	FMOVS         (R0), F8
+	FMOVS         (R1), F30
+	FMULS         F30, F8, F8
+	FADDS         F8, F0, F0
+	ADD           $4, R0
+	ADD           $4, R1
+	ADD           $4, R4
+	ADD           $4, R13
+	SUBS          $1, R2
+	BNE           dot
+	JMP           done
+weighted:
 	FMOVS         (R8), F31
 	ADD           $4, R8
 	FMOVS         (R0), F8
@@ -579,7 +366,7 @@ next:
 	ADD           $4, R4
 	ADD           $4, R13
 	SUBS          $1, R2
-	BNE           next
+	BNE           weighted
 done:
 	FMOVS         F0, 0(R5)
 	RET           

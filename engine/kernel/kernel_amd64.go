@@ -21,15 +21,11 @@ func init() {
 
 // tiles covers C with the tiles of a path, a last group of fewer columns with masked ones.
 func (p *product) tiles(call *tileCall, a, b []float32, path Path) {
-	full, masked := &tile256, &tile256Masked
-	if path == PathAVX512 {
-		full, masked = &tile512, &tile512Masked
-	}
-	groups := p.n / panelWidth
-	p.cover(full, call, a, b, 0, groups)
+	sets, groups := &tileSets[path-PathAVX2], p.n/panelWidth
+	p.cover(&sets[fullTiles], call, a, b, 0, groups)
 	if rest := p.n % panelWidth; rest > 0 {
 		call.mask = mask(path, rest)
-		p.cover(masked, call, a, b, groups, groups+1)
+		p.cover(&sets[partialTiles], call, a, b, groups, groups+1)
 	}
 }
 
@@ -43,15 +39,12 @@ func mask(path Path, columns int) *uint32 {
 
 // bands computes rows with a B each, four side by side, then two and one.
 func (p *product) bands(call *tileCall, a, b []float32, path Path) {
-	several, one := &tile256Banded, &tile256Masked
-	if path == PathAVX512 {
-		several, one = &tile512Banded, &tile512Masked
-	}
+	sets := &tileSets[path-PathAVX2]
 	call.group = 4 * uintptr(p.band)
 	for i, rows := 0, 4; rows > 0; rows /= 2 {
-		set := several
+		set := &sets[bandedTiles]
 		if rows == 1 {
-			set = one
+			set = &sets[partialTiles]
 		}
 		for ; p.m-i >= rows; i += rows {
 			for j := 0; j < p.n; j += panelWidth {
@@ -61,36 +54,6 @@ func (p *product) bands(call *tileCall, a, b []float32, path Path) {
 			}
 		}
 	}
-}
-
-// softRowsVector runs softRows if the path has it.
-func softRowsVector(scores, maxima []float32, ld, m, n, causal int, scale float32) bool {
-	path := CurrentPath()
-	if path == PathGo || m == 0 || n == 0 {
-		return false
-	}
-	_, _ = maxima[m-1], scores[(m-1)*ld+n+(m-1)*causal-1]
-	if path == PathAVX512 {
-		softRows512(&scores[0], &maxima[0], ld, m, n, causal, scale)
-	} else {
-		softRows256(&scores[0], &maxima[0], ld, m, n, causal, scale)
-	}
-	return true
-}
-
-// tailRowsVector runs tailRows for a whole block, if the path has it.
-func tailRowsVector(out, probs, values []float32, ldo, ldp, ldv, m, n int) bool {
-	path := CurrentPath()
-	if path == PathGo || m != attentionRows || n == 0 {
-		return false
-	}
-	_, _, _ = out[(m-1)*ldo+n-1], probs[(m-1)*ldp+m-2], values[(m-2)*ldv+n-1]
-	if path == PathAVX512 {
-		tailRows512(&out[0], &probs[0], &values[0], ldo, ldp, ldv, n)
-	} else {
-		tailRows256(&out[0], &probs[0], &values[0], ldo, ldp, ldv, n)
-	}
-	return true
 }
 
 // transposeVector transposes as many columns as fill registers, if the path can,
@@ -137,43 +100,18 @@ func rotateHeadsVector(x, cos, sin []float32, heads int, flip uint32) bool {
 // squareRows runs a chain routine over whole registers of rows, a square of elements at a
 // time and what is left of them in chains, and returns how many rows it did.
 func squareRows(k chainSet, sums, a, b, c []float32, stride, rows, n int) (done int) {
-	width := 8
-	if CurrentPath() == PathAVX512 {
-		width = 16
-	}
+	width := laneCount()
 	whole := n - n%width
 	if whole == 0 {
 		return 0
 	}
 	for ; done+width <= rows; done += width {
-		if width == 16 {
-			chainSquares512(k, &sums[done], &a[done*stride], &b[done*stride], &c[0], stride, whole)
-		} else {
-			chainSquares256(k, &sums[done], &a[done*stride], &b[done*stride], &c[0], stride, whole)
-		}
+		chainSquares(k, &sums[done], &a[done*stride], &b[done*stride], &c[0], stride, whole)
 		for r := done; r < done+width && whole < n; r += 8 {
 			chains8(k, &sums[r], &a[r*stride+whole], &b[r*stride+whole], &c[whole], stride, n-whole)
 		}
 	}
 	return done
-}
-
-// decodeFour attends four heads of one query.
-func decodeFour(call *decodeCall, path Path) {
-	if path == PathAVX512 {
-		decodeHeads512x4(call)
-	} else {
-		decodeHeads256x4(call)
-	}
-}
-
-// decodeOne attends one.
-func decodeOne(call *decodeCall, path Path) {
-	if path == PathAVX512 {
-		decodeHeads512x1(call)
-	} else {
-		decodeHeads256x1(call)
-	}
 }
 
 // gradCall is what gradRows reads: queries [2][headDim][16], those of the gradients of out
@@ -213,11 +151,7 @@ func (b *headGrad) inLanes(p, ds []float32, r, m int, s *Scratch) {
 		*call = gradCall{dq: &dq[i*b.qd], queries: &queries[i], keys: &b.k[0], values: &b.v[0], probs: &p[i], dprobs: &ds[i], lse: &lse[i],
 			n: uintptr(b.before + r + i + 1), rows: uintptr(min(lanes, m-i)), keyCount: uintptr(last), headDim: uintptr(b.headDim),
 			keyStride: 4 * uintptr(b.kd), stride: 4 * uintptr(b.qd), scale: b.scale}
-		if lanes == panelWidth {
-			gradRows512(call)
-		} else {
-			gradRows256(call)
-		}
+		queryGrads(call)
 	}
 }
 
@@ -286,13 +220,22 @@ func (a *attention) prefill(out, scores, q, sums, maxima []float32, b *block) bo
 		*call = prefillCall{out: &out[r*b.stride], queries: &queries[r], keys: &a.keys[0], values: &a.values[0], scores: &scores[r], sums: &sums[r], maxima: &maxima[r],
 			n: uintptr(b.n + r), rows: uintptr(min(lanes, b.m-r)), headDim: uintptr(a.headDim),
 			panelStride: 4 * panelWidth * uintptr(a.width), valueStride: 4 * uintptr(a.width), stride: 4 * uintptr(b.stride), unrounded: 4 * uintptr(unrounded), scale: a.scale}
-		if lanes == panelWidth {
-			prefillRows512(call)
-		} else {
-			prefillRows256(call)
-		}
+		prefillRows(call)
 	}
 	return true
+}
+
+// hasSumExpColumns reports whether the path has sumExpColumns.
+func hasSumExpColumns() bool { return CurrentPath() != PathGo }
+
+// sumExpColumns sets the maxima and sums of sumExp for the first rows of panelWidth, which are
+// given column by column. The number of columns is a multiple of four, and the scale keeps the
+// order.
+func sumExpColumns(maxima, sums *[panelWidth]float32, columns []float32, rows, n int, scale float32) {
+	_ = columns[n*panelWidth-1]
+	for r := 0; r < rows; r += laneCount() {
+		sumExps(&sums[r], &maxima[r], &columns[r], n, scale)
+	}
 }
 
 // assembled asks the processor which of the assembly it can run.

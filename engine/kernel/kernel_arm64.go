@@ -5,7 +5,7 @@ package kernel
 // tiles covers the full groups of C with tiles of 6 rows, then 4, 2 and 1, and
 // what columns are left with narrow tiles.
 func (p *product) tiles(call *tileCall, a, b []float32, _ Path) {
-	p.cover(&tileNEON, call, a, b, 0, p.n/panelWidth)
+	p.cover(&tileSets[0][fullTiles], call, a, b, 0, p.n/panelWidth)
 	p.narrow(call, a, b, 0, p.m)
 }
 
@@ -27,7 +27,7 @@ func (p *product) narrow(call *tileCall, a, b []float32, from, to int) {
 			if tiles := (to - i) / rows; tiles > 0 {
 				call.c, call.a, call.b = &p.c[i*p.ldc+j], &a[i*p.ais], &b[i*p.band+j%panelWidth]
 				call.tiles = uintptr(tiles)
-				tileNEONNarrow.run(call, rows, width, p.unfused)
+				tileSets[0][partialTiles].run(call, rows, width, p.unfused)
 				i += tiles * rows
 			}
 		}
@@ -45,9 +45,9 @@ func (p *product) bands(call *tileCall, a, b []float32, _ Path) {
 			for g := range full {
 				call.c, call.a, call.b = &p.c[i*p.ldc+g*panelWidth], &a[i*p.ais], &b[i*p.band+g*p.group]
 				if rows == 1 {
-					tileNEON.run(call, 1, 1, p.unfused)
+					tileSets[0][fullTiles].run(call, 1, 1, p.unfused)
 				} else {
-					tileNEONBanded.run(call, rows, 1, p.unfused)
+					tileSets[0][bandedTiles].run(call, rows, 1, p.unfused)
 				}
 			}
 		}
@@ -55,26 +55,6 @@ func (p *product) bands(call *tileCall, a, b []float32, _ Path) {
 	for i := range p.m {
 		p.narrow(call, a, b, i, i+1)
 	}
-}
-
-// softRowsVector runs softRows if the path has it.
-func softRowsVector(scores, maxima []float32, ld, m, n, causal int, scale float32) bool {
-	if CurrentPath() == PathGo || m == 0 || n == 0 {
-		return false
-	}
-	_, _ = maxima[m-1], scores[(m-1)*ld+n+(m-1)*causal-1]
-	softRowsNEON(&scores[0], &maxima[0], ld, m, n, causal, scale)
-	return true
-}
-
-// tailRowsVector runs tailRows for a whole block, if the path has it.
-func tailRowsVector(out, probs, values []float32, ldo, ldp, ldv, m, n int) bool {
-	if CurrentPath() == PathGo || m != attentionRows || n == 0 {
-		return false
-	}
-	_, _, _ = out[(m-1)*ldo+n-1], probs[(m-1)*ldp+m-2], values[(m-2)*ldv+n-1]
-	tailRowsNEON(&out[0], &probs[0], &values[0], ldo, ldp, ldv, n)
-	return true
 }
 
 // transposeVector transposes as many columns as fill registers, if the path can,
@@ -111,12 +91,6 @@ func rotateHeadsVector(x, cos, sin []float32, heads int, flip uint32) bool {
 
 // squareRows has no routine here.
 func squareRows(chainSet, []float32, []float32, []float32, []float32, int, int, int) int { return 0 }
-
-// decodeFour attends four heads of one query.
-func decodeFour(call *decodeCall, _ Path) { decodeHeadsNEONx4(call) }
-
-// decodeOne attends one.
-func decodeOne(call *decodeCall, _ Path) { decodeHeadsNEONx1(call) }
 
 // assembled: no arm64 processor that Go runs on is without NEON.
 func assembled() []Path { return []Path{PathNEON} }

@@ -23,8 +23,17 @@ type tileCall struct {
 // highest is how many rows the highest tile of all has.
 const highest = 8
 
-// tileSet holds routines by rows<<4 | groups of columns: fused, unfused.
-type tileSet [highest<<4 + 9][2]func(*tileCall)
+// tileSet holds the addresses of routines by rows<<4 | groups of columns: fused, unfused.
+type tileSet [highest<<4 + 9][2]uintptr
+
+// tileSets has the sets of each instruction set, by kind.
+var tileSets = tileTable()
+
+const (
+	fullTiles    = iota
+	partialTiles // of a last group that is not full: masked on amd64, narrow on arm64
+	bandedTiles
+)
 
 // run calls the routine of a shape; there must be one.
 func (t *tileSet) run(call *tileCall, rows, groups int, unfused bool) {
@@ -32,10 +41,10 @@ func (t *tileSet) run(call *tileCall, rows, groups int, unfused bool) {
 	if unfused {
 		routine = t[rows<<4|groups][1]
 	}
-	if routine == nil {
+	if routine == 0 {
 		panic("kernel: no such tile")
 	}
-	routine(call)
+	callTile(call, routine)
 }
 
 // runVector computes the product with assembly tiles, if the path has them.
@@ -80,7 +89,7 @@ func (p *product) steps(call *tileCall, a, b []float32, path Path, s *Scratch) {
 func (p *product) cover(set *tileSet, call *tileCall, a, b []float32, from, to int) {
 	ahead := uintptr(1) // what the first rows ask for the others find near
 	for i, rows := 0, highest; i < p.m; rows-- {
-		if rows > p.m-i || set[rows<<4|1][0] == nil {
+		if rows > p.m-i || set[rows<<4|1][0] == 0 {
 			continue
 		}
 		tiles := (p.m - i) / rows
@@ -105,7 +114,7 @@ func (p *product) cover(set *tileSet, call *tileCall, a, b []float32, from, to i
 // widest is how many of the groups that are left the widest tile of so many rows takes.
 func (t *tileSet) widest(rows, left int) int {
 	width := 8
-	for width > left || t[rows<<4|width][0] == nil {
+	for width > left || t[rows<<4|width][0] == 0 {
 		width /= 2
 	}
 	return width
@@ -130,6 +139,26 @@ func runChains(k chainSet, sums, a, b, c []float32, stride, rows, n int) bool {
 	return true
 }
 
+// softRowsVector runs softRows if the path has it.
+func softRowsVector(scores, maxima []float32, ld, m, n, causal int, scale float32) bool {
+	if CurrentPath() == PathGo || m == 0 || n == 0 {
+		return false
+	}
+	_, _ = maxima[m-1], scores[(m-1)*ld+n+(m-1)*causal-1]
+	vectorSoftRows(&scores[0], &maxima[0], ld, m, n, causal, scale)
+	return true
+}
+
+// tailRowsVector runs tailRows for a whole block, if the path has it.
+func tailRowsVector(out, probs, values []float32, ldo, ldp, ldv, m, n int) bool {
+	if CurrentPath() == PathGo || m != attentionRows || n == 0 {
+		return false
+	}
+	_, _, _ = out[(m-1)*ldo+n-1], probs[(m-1)*ldp+m-2], values[(m-2)*ldv+n-1]
+	vectorTailRows(&out[0], &probs[0], &values[0], ldo, ldp, ldv, n)
+	return true
+}
+
 // decodeCall is what a routine of decodeHeads reads. Strides count bytes: panelStride from panel
 // to panel of keys, ld from head to head of scores, valueStride from key to key of values. Where
 // exponentials are rounded, the others are unrounded bytes after them. nextKeys and nextValues
@@ -146,8 +175,8 @@ type decodeCall struct {
 // three share keys. It reports that it cannot if they have other numerics than the plain ones, or
 // if so many share keys that they fill a tile.
 func (a *attention) decode(out, scores, q, sums, maxima []float32, b *block, ld int) bool {
-	path, perKey := CurrentPath(), b.m/b.keyHeads
-	if path == PathGo || b.causal != 0 || !a.inCalls || perKey >= 4 {
+	perKey := b.m / b.keyHeads
+	if CurrentPath() == PathGo || b.causal != 0 || !a.inCalls || perKey >= 4 {
 		return false
 	}
 	unrounded := a.unrounded(len(scores))
@@ -168,10 +197,10 @@ func (a *attention) decode(out, scores, q, sums, maxima []float32, b *block, ld 
 		call.nextKeys, call.nextValues = &next.Keys[key*ld], &next.Values[key]
 		call.scores, call.sums, call.maxima = &scores[h*ld], &sums[h], &maxima[h]
 		if perKey == 1 && b.m-h >= 4 {
-			decodeFour(call, path)
+			decodeHeads4(call)
 			h += 4
 		} else {
-			decodeOne(call, path)
+			decodeHeads1(call)
 			h++
 		}
 	}

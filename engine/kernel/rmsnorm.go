@@ -125,6 +125,7 @@ func RMSNormInputGrad(dx, dy, x, inv, gain []float32, rows, d int, add bool) {
 
 // normInputGrad is the elementwise part of one row.
 func normInputGrad(dx, dy, x, gain []float32, s, m float32, add bool) {
+	gain = gain[:len(dx)]
 	if add && normInputGradAddVector(dx, dy, x, gain, s, m) || !add && normInputGradVector(dx, dy, x, gain, s, m) {
 		return
 	}

@@ -5,8 +5,7 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// func fusedNEONx6x1(call *tileCall)
-TEXT ·fusedNEONx6x1(SB), NOSPLIT, $0-8
+TEXT fusedNEONx6x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -132,8 +131,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONx4x1(call *tileCall)
-TEXT ·fusedNEONx4x1(SB), NOSPLIT, $0-8
+TEXT fusedNEONx4x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -227,8 +225,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONx2x2(call *tileCall)
-TEXT ·fusedNEONx2x2(SB), NOSPLIT, $0-8
+TEXT fusedNEONx2x2<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -318,8 +315,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONx2x1(call *tileCall)
-TEXT ·fusedNEONx2x1(SB), NOSPLIT, $0-8
+TEXT fusedNEONx2x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -381,8 +377,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONx1x4(call *tileCall)
-TEXT ·fusedNEONx1x4(SB), NOSPLIT, $0-8
+TEXT fusedNEONx1x4<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -477,8 +472,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONx1x2(call *tileCall)
-TEXT ·fusedNEONx1x2(SB), NOSPLIT, $0-8
+TEXT fusedNEONx1x2<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -541,8 +535,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONx1x1(call *tileCall)
-TEXT ·fusedNEONx1x1(SB), NOSPLIT, $0-8
+TEXT fusedNEONx1x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -589,8 +582,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONNarrowx8x8(call *tileCall)
-TEXT ·fusedNEONNarrowx8x8(SB), NOSPLIT, $0-8
+TEXT fusedNEONNarrowx8x8<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -699,8 +691,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONNarrowx4x8(call *tileCall)
-TEXT ·fusedNEONNarrowx4x8(SB), NOSPLIT, $0-8
+TEXT fusedNEONNarrowx4x8<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -769,8 +760,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONNarrowx1x8(call *tileCall)
-TEXT ·fusedNEONNarrowx1x8(SB), NOSPLIT, $0-8
+TEXT fusedNEONNarrowx1x8<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -810,8 +800,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONNarrowx8x4(call *tileCall)
-TEXT ·fusedNEONNarrowx8x4(SB), NOSPLIT, $0-8
+TEXT fusedNEONNarrowx8x4<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -904,8 +893,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONNarrowx4x4(call *tileCall)
-TEXT ·fusedNEONNarrowx4x4(SB), NOSPLIT, $0-8
+TEXT fusedNEONNarrowx4x4<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -966,8 +954,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONNarrowx1x4(call *tileCall)
-TEXT ·fusedNEONNarrowx1x4(SB), NOSPLIT, $0-8
+TEXT fusedNEONNarrowx1x4<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -1005,8 +992,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONNarrowx8x2(call *tileCall)
-TEXT ·fusedNEONNarrowx8x2(SB), NOSPLIT, $0-8
+TEXT fusedNEONNarrowx8x2<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -1099,8 +1085,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONNarrowx4x2(call *tileCall)
-TEXT ·fusedNEONNarrowx4x2(SB), NOSPLIT, $0-8
+TEXT fusedNEONNarrowx4x2<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -1161,8 +1146,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONNarrowx1x2(call *tileCall)
-TEXT ·fusedNEONNarrowx1x2(SB), NOSPLIT, $0-8
+TEXT fusedNEONNarrowx1x2<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -1200,8 +1184,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONNarrowx8x1(call *tileCall)
-TEXT ·fusedNEONNarrowx8x1(SB), NOSPLIT, $0-8
+TEXT fusedNEONNarrowx8x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -1294,8 +1277,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONNarrowx4x1(call *tileCall)
-TEXT ·fusedNEONNarrowx4x1(SB), NOSPLIT, $0-8
+TEXT fusedNEONNarrowx4x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -1356,8 +1338,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONNarrowx1x1(call *tileCall)
-TEXT ·fusedNEONNarrowx1x1(SB), NOSPLIT, $0-8
+TEXT fusedNEONNarrowx1x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -1395,8 +1376,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONBandedx4x1(call *tileCall)
-TEXT ·fusedNEONBandedx4x1(SB), NOSPLIT, $0-8
+TEXT fusedNEONBandedx4x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -1502,8 +1482,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func fusedNEONBandedx2x1(call *tileCall)
-TEXT ·fusedNEONBandedx2x1(SB), NOSPLIT, $0-8
+TEXT fusedNEONBandedx2x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -1569,8 +1548,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONx6x1(call *tileCall)
-TEXT ·unfusedNEONx6x1(SB), NOSPLIT, $0-8
+TEXT unfusedNEONx6x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -1720,8 +1698,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONx4x1(call *tileCall)
-TEXT ·unfusedNEONx4x1(SB), NOSPLIT, $0-8
+TEXT unfusedNEONx4x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -1831,8 +1808,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONx2x2(call *tileCall)
-TEXT ·unfusedNEONx2x2(SB), NOSPLIT, $0-8
+TEXT unfusedNEONx2x2<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -1938,8 +1914,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONx2x1(call *tileCall)
-TEXT ·unfusedNEONx2x1(SB), NOSPLIT, $0-8
+TEXT unfusedNEONx2x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -2009,8 +1984,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONx1x4(call *tileCall)
-TEXT ·unfusedNEONx1x4(SB), NOSPLIT, $0-8
+TEXT unfusedNEONx1x4<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -2121,8 +2095,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONx1x2(call *tileCall)
-TEXT ·unfusedNEONx1x2(SB), NOSPLIT, $0-8
+TEXT unfusedNEONx1x2<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -2193,8 +2166,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONx1x1(call *tileCall)
-TEXT ·unfusedNEONx1x1(SB), NOSPLIT, $0-8
+TEXT unfusedNEONx1x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -2245,8 +2217,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONNarrowx8x8(call *tileCall)
-TEXT ·unfusedNEONNarrowx8x8(SB), NOSPLIT, $0-8
+TEXT unfusedNEONNarrowx8x8<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -2371,8 +2342,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONNarrowx4x8(call *tileCall)
-TEXT ·unfusedNEONNarrowx4x8(SB), NOSPLIT, $0-8
+TEXT unfusedNEONNarrowx4x8<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -2449,8 +2419,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONNarrowx1x8(call *tileCall)
-TEXT ·unfusedNEONNarrowx1x8(SB), NOSPLIT, $0-8
+TEXT unfusedNEONNarrowx1x8<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -2492,8 +2461,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONNarrowx8x4(call *tileCall)
-TEXT ·unfusedNEONNarrowx8x4(SB), NOSPLIT, $0-8
+TEXT unfusedNEONNarrowx8x4<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -2594,8 +2562,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONNarrowx4x4(call *tileCall)
-TEXT ·unfusedNEONNarrowx4x4(SB), NOSPLIT, $0-8
+TEXT unfusedNEONNarrowx4x4<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -2660,8 +2627,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONNarrowx1x4(call *tileCall)
-TEXT ·unfusedNEONNarrowx1x4(SB), NOSPLIT, $0-8
+TEXT unfusedNEONNarrowx1x4<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -2700,8 +2666,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONNarrowx8x2(call *tileCall)
-TEXT ·unfusedNEONNarrowx8x2(SB), NOSPLIT, $0-8
+TEXT unfusedNEONNarrowx8x2<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -2802,8 +2767,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONNarrowx4x2(call *tileCall)
-TEXT ·unfusedNEONNarrowx4x2(SB), NOSPLIT, $0-8
+TEXT unfusedNEONNarrowx4x2<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -2868,8 +2832,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONNarrowx1x2(call *tileCall)
-TEXT ·unfusedNEONNarrowx1x2(SB), NOSPLIT, $0-8
+TEXT unfusedNEONNarrowx1x2<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -2908,8 +2871,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONNarrowx8x1(call *tileCall)
-TEXT ·unfusedNEONNarrowx8x1(SB), NOSPLIT, $0-8
+TEXT unfusedNEONNarrowx8x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -3010,8 +2972,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONNarrowx4x1(call *tileCall)
-TEXT ·unfusedNEONNarrowx4x1(SB), NOSPLIT, $0-8
+TEXT unfusedNEONNarrowx4x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -3076,8 +3037,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONNarrowx1x1(call *tileCall)
-TEXT ·unfusedNEONNarrowx1x1(SB), NOSPLIT, $0-8
+TEXT unfusedNEONNarrowx1x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -3116,8 +3076,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONBandedx4x1(call *tileCall)
-TEXT ·unfusedNEONBandedx4x1(SB), NOSPLIT, $0-8
+TEXT unfusedNEONBandedx4x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -3239,8 +3198,7 @@ chain:
 	BNE           tile
 	RET           
 
-// func unfusedNEONBandedx2x1(call *tileCall)
-TEXT ·unfusedNEONBandedx2x1(SB), NOSPLIT, $0-8
+TEXT unfusedNEONBandedx2x1<>(SB), NOSPLIT, $0-8
 	MOVD          call+0(FP), R0
 	MOVD          tileCall_a(R0), R1
 	MOVD          tileCall_c(R0), R2
@@ -3313,3 +3271,56 @@ chain:
 	SUBS          $1, R19
 	BNE           tile
 	RET           
+
+DATA tiles<>+272(SB)/8, $fusedNEONx1x1<>(SB)
+DATA tiles<>+280(SB)/8, $unfusedNEONx1x1<>(SB)
+DATA tiles<>+288(SB)/8, $fusedNEONx1x2<>(SB)
+DATA tiles<>+296(SB)/8, $unfusedNEONx1x2<>(SB)
+DATA tiles<>+320(SB)/8, $fusedNEONx1x4<>(SB)
+DATA tiles<>+328(SB)/8, $unfusedNEONx1x4<>(SB)
+DATA tiles<>+528(SB)/8, $fusedNEONx2x1<>(SB)
+DATA tiles<>+536(SB)/8, $unfusedNEONx2x1<>(SB)
+DATA tiles<>+544(SB)/8, $fusedNEONx2x2<>(SB)
+DATA tiles<>+552(SB)/8, $unfusedNEONx2x2<>(SB)
+DATA tiles<>+1040(SB)/8, $fusedNEONx4x1<>(SB)
+DATA tiles<>+1048(SB)/8, $unfusedNEONx4x1<>(SB)
+DATA tiles<>+1552(SB)/8, $fusedNEONx6x1<>(SB)
+DATA tiles<>+1560(SB)/8, $unfusedNEONx6x1<>(SB)
+DATA tiles<>+2464(SB)/8, $fusedNEONNarrowx1x1<>(SB)
+DATA tiles<>+2472(SB)/8, $unfusedNEONNarrowx1x1<>(SB)
+DATA tiles<>+2480(SB)/8, $fusedNEONNarrowx1x2<>(SB)
+DATA tiles<>+2488(SB)/8, $unfusedNEONNarrowx1x2<>(SB)
+DATA tiles<>+2512(SB)/8, $fusedNEONNarrowx1x4<>(SB)
+DATA tiles<>+2520(SB)/8, $unfusedNEONNarrowx1x4<>(SB)
+DATA tiles<>+2576(SB)/8, $fusedNEONNarrowx1x8<>(SB)
+DATA tiles<>+2584(SB)/8, $unfusedNEONNarrowx1x8<>(SB)
+DATA tiles<>+3232(SB)/8, $fusedNEONNarrowx4x1<>(SB)
+DATA tiles<>+3240(SB)/8, $unfusedNEONNarrowx4x1<>(SB)
+DATA tiles<>+3248(SB)/8, $fusedNEONNarrowx4x2<>(SB)
+DATA tiles<>+3256(SB)/8, $unfusedNEONNarrowx4x2<>(SB)
+DATA tiles<>+3280(SB)/8, $fusedNEONNarrowx4x4<>(SB)
+DATA tiles<>+3288(SB)/8, $unfusedNEONNarrowx4x4<>(SB)
+DATA tiles<>+3344(SB)/8, $fusedNEONNarrowx4x8<>(SB)
+DATA tiles<>+3352(SB)/8, $unfusedNEONNarrowx4x8<>(SB)
+DATA tiles<>+4256(SB)/8, $fusedNEONNarrowx8x1<>(SB)
+DATA tiles<>+4264(SB)/8, $unfusedNEONNarrowx8x1<>(SB)
+DATA tiles<>+4272(SB)/8, $fusedNEONNarrowx8x2<>(SB)
+DATA tiles<>+4280(SB)/8, $unfusedNEONNarrowx8x2<>(SB)
+DATA tiles<>+4304(SB)/8, $fusedNEONNarrowx8x4<>(SB)
+DATA tiles<>+4312(SB)/8, $unfusedNEONNarrowx8x4<>(SB)
+DATA tiles<>+4368(SB)/8, $fusedNEONNarrowx8x8<>(SB)
+DATA tiles<>+4376(SB)/8, $unfusedNEONNarrowx8x8<>(SB)
+DATA tiles<>+4912(SB)/8, $fusedNEONBandedx2x1<>(SB)
+DATA tiles<>+4920(SB)/8, $unfusedNEONBandedx2x1<>(SB)
+DATA tiles<>+5424(SB)/8, $fusedNEONBandedx4x1<>(SB)
+DATA tiles<>+5432(SB)/8, $unfusedNEONBandedx4x1<>(SB)
+GLOBL tiles<>(SB), RODATA, $6576
+
+TEXT ·tileTable(SB), NOSPLIT, $0-8
+	MOVD          $tiles<>(SB), R0
+	MOVD          R0, ret+0(FP)
+	RET           
+
+TEXT ·callTile(SB), NOSPLIT, $0-16
+	MOVD          routine+8(FP), R0
+	JMP           (R0)

@@ -5,9 +5,13 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// func expAffineNEON(dst, src *float32, n int, scale float32, shift float32)
-TEXT ·expAffineNEON(SB), NOSPLIT, $0-32
-	MOVD          $expAffineNEONConstants<>(SB), R15
+TEXT ·expAffineVector(SB), NOSPLIT, $0-57
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+56(FP)
+	BEQ           none
+	MOVD          $expAffineVectorConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
 	FLDPQ         32(R15), (F29, F28)
 	FLDPQ         64(R15), (F27, F26)
@@ -15,12 +19,12 @@ TEXT ·expAffineNEON(SB), NOSPLIT, $0-32
 	FLDPQ         128(R15), (F23, F22)
 	FLDPQ         160(R15), (F21, F20)
 	FLDPQ         192(R15), (F19, F18)
-	MOVD          dst+0(FP), R0
-	MOVD          src+8(FP), R1
-	MOVD          n+16(FP), R2
-	FMOVS         scale+24(FP), F0
+	MOVD          dst_len+8(FP), R2
+	MOVD          dst_base+0(FP), R0
+	MOVD          src_base+24(FP), R1
+	FMOVS         scale+48(FP), F0
 	VDUP          V0.S[0], V0.S4
-	FMOVS         shift+28(FP), F1
+	FMOVS         shift+52(FP), F1
 	VDUP          V1.S[0], V1.S4
 	SUBS          $4, R2
 	BLT           rest
@@ -111,46 +115,51 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-DATA expAffineNEONConstants<>+0(SB)/8, $0xc2d00000c2d00000
-DATA expAffineNEONConstants<>+8(SB)/8, $0xc2d00000c2d00000
-DATA expAffineNEONConstants<>+16(SB)/8, $0x42b2000042b20000
-DATA expAffineNEONConstants<>+24(SB)/8, $0x42b2000042b20000
-DATA expAffineNEONConstants<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA expAffineNEONConstants<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA expAffineNEONConstants<>+48(SB)/8, $0x4b4000004b400000
-DATA expAffineNEONConstants<>+56(SB)/8, $0x4b4000004b400000
-DATA expAffineNEONConstants<>+64(SB)/8, $0x3f3180003f318000
-DATA expAffineNEONConstants<>+72(SB)/8, $0x3f3180003f318000
-DATA expAffineNEONConstants<>+80(SB)/8, $0xb95e8083b95e8083
-DATA expAffineNEONConstants<>+88(SB)/8, $0xb95e8083b95e8083
-DATA expAffineNEONConstants<>+96(SB)/8, $0x3950696739506967
-DATA expAffineNEONConstants<>+104(SB)/8, $0x3950696739506967
-DATA expAffineNEONConstants<>+112(SB)/8, $0x3ab743ce3ab743ce
-DATA expAffineNEONConstants<>+120(SB)/8, $0x3ab743ce3ab743ce
-DATA expAffineNEONConstants<>+128(SB)/8, $0x3c0889083c088908
-DATA expAffineNEONConstants<>+136(SB)/8, $0x3c0889083c088908
-DATA expAffineNEONConstants<>+144(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA expAffineNEONConstants<>+152(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA expAffineNEONConstants<>+160(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA expAffineNEONConstants<>+168(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA expAffineNEONConstants<>+176(SB)/8, $0x3f0000003f000000
-DATA expAffineNEONConstants<>+184(SB)/8, $0x3f0000003f000000
-DATA expAffineNEONConstants<>+192(SB)/8, $0x3f8000003f800000
-DATA expAffineNEONConstants<>+200(SB)/8, $0x3f8000003f800000
-DATA expAffineNEONConstants<>+208(SB)/8, $0x0000007f0000007f
-DATA expAffineNEONConstants<>+216(SB)/8, $0x0000007f0000007f
-GLOBL expAffineNEONConstants<>(SB), RODATA|NOPTR, $224
+DATA expAffineVectorConstants<>+0(SB)/8, $0xc2d00000c2d00000
+DATA expAffineVectorConstants<>+8(SB)/8, $0xc2d00000c2d00000
+DATA expAffineVectorConstants<>+16(SB)/8, $0x42b2000042b20000
+DATA expAffineVectorConstants<>+24(SB)/8, $0x42b2000042b20000
+DATA expAffineVectorConstants<>+32(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA expAffineVectorConstants<>+40(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA expAffineVectorConstants<>+48(SB)/8, $0x4b4000004b400000
+DATA expAffineVectorConstants<>+56(SB)/8, $0x4b4000004b400000
+DATA expAffineVectorConstants<>+64(SB)/8, $0x3f3180003f318000
+DATA expAffineVectorConstants<>+72(SB)/8, $0x3f3180003f318000
+DATA expAffineVectorConstants<>+80(SB)/8, $0xb95e8083b95e8083
+DATA expAffineVectorConstants<>+88(SB)/8, $0xb95e8083b95e8083
+DATA expAffineVectorConstants<>+96(SB)/8, $0x3950696739506967
+DATA expAffineVectorConstants<>+104(SB)/8, $0x3950696739506967
+DATA expAffineVectorConstants<>+112(SB)/8, $0x3ab743ce3ab743ce
+DATA expAffineVectorConstants<>+120(SB)/8, $0x3ab743ce3ab743ce
+DATA expAffineVectorConstants<>+128(SB)/8, $0x3c0889083c088908
+DATA expAffineVectorConstants<>+136(SB)/8, $0x3c0889083c088908
+DATA expAffineVectorConstants<>+144(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA expAffineVectorConstants<>+152(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA expAffineVectorConstants<>+160(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA expAffineVectorConstants<>+168(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA expAffineVectorConstants<>+176(SB)/8, $0x3f0000003f000000
+DATA expAffineVectorConstants<>+184(SB)/8, $0x3f0000003f000000
+DATA expAffineVectorConstants<>+192(SB)/8, $0x3f8000003f800000
+DATA expAffineVectorConstants<>+200(SB)/8, $0x3f8000003f800000
+DATA expAffineVectorConstants<>+208(SB)/8, $0x0000007f0000007f
+DATA expAffineVectorConstants<>+216(SB)/8, $0x0000007f0000007f
+GLOBL expAffineVectorConstants<>(SB), RODATA|NOPTR, $224
 
-// func affineNEON(dst, src *float32, n int, scale float32, shift float32)
-TEXT ·affineNEON(SB), NOSPLIT, $0-32
-	MOVD          dst+0(FP), R0
-	MOVD          src+8(FP), R1
-	MOVD          n+16(FP), R2
-	FMOVS         scale+24(FP), F0
+TEXT ·affineVector(SB), NOSPLIT, $0-57
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+56(FP)
+	BEQ           none
+	MOVD          dst_len+8(FP), R2
+	MOVD          dst_base+0(FP), R0
+	MOVD          src_base+24(FP), R1
+	FMOVS         scale+48(FP), F0
 	VDUP          V0.S[0], V0.S4
-	FMOVS         shift+28(FP), F1
+	FMOVS         shift+52(FP), F1
 	VDUP          V1.S[0], V1.S4
 	SUBS          $4, R2
 	BLT           rest
@@ -177,13 +186,18 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-// func scaleNEON(dst *float32, n int, by float32)
-TEXT ·scaleNEON(SB), NOSPLIT, $0-20
-	MOVD          dst+0(FP), R0
-	MOVD          n+8(FP), R2
-	FMOVS         by+16(FP), F0
+TEXT ·scaleVector(SB), NOSPLIT, $0-33
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+32(FP)
+	BEQ           none
+	MOVD          dst_len+8(FP), R2
+	MOVD          dst_base+0(FP), R0
+	FMOVS         by+24(FP), F0
 	VDUP          V0.S[0], V0.S4
 	SUBS          $4, R2
 	BLT           rest
@@ -206,13 +220,18 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-// func divideNEON(dst *float32, n int, by float32)
-TEXT ·divideNEON(SB), NOSPLIT, $0-20
-	MOVD          dst+0(FP), R0
-	MOVD          n+8(FP), R2
-	FMOVS         by+16(FP), F0
+TEXT ·divideVector(SB), NOSPLIT, $0-33
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+32(FP)
+	BEQ           none
+	MOVD          dst_len+8(FP), R2
+	MOVD          dst_base+0(FP), R0
+	FMOVS         by+24(FP), F0
 	VDUP          V0.S[0], V0.S4
 	SUBS          $4, R2
 	BLT           rest
@@ -235,14 +254,19 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-// func addNEON(dst, a, b *float32, n int)
-TEXT ·addNEON(SB), NOSPLIT, $0-32
-	MOVD          dst+0(FP), R0
-	MOVD          a+8(FP), R1
-	MOVD          b+16(FP), R3
-	MOVD          n+24(FP), R2
+TEXT ·addVector(SB), NOSPLIT, $0-73
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+72(FP)
+	BEQ           none
+	MOVD          dst_len+8(FP), R2
+	MOVD          dst_base+0(FP), R0
+	MOVD          a_base+24(FP), R1
+	MOVD          b_base+48(FP), R3
 	SUBS          $4, R2
 	BLT           rest
 whole:
@@ -270,14 +294,19 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-// func multiplyNEON(dst, a, b *float32, n int)
-TEXT ·multiplyNEON(SB), NOSPLIT, $0-32
-	MOVD          dst+0(FP), R0
-	MOVD          a+8(FP), R1
-	MOVD          b+16(FP), R3
-	MOVD          n+24(FP), R2
+TEXT ·multiplyVector(SB), NOSPLIT, $0-73
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+72(FP)
+	BEQ           none
+	MOVD          dst_len+8(FP), R2
+	MOVD          dst_base+0(FP), R0
+	MOVD          a_base+24(FP), R1
+	MOVD          b_base+48(FP), R3
 	SUBS          $4, R2
 	BLT           rest
 whole:
@@ -305,14 +334,19 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-// func scaleBothNEON(dst, by *float32, n int, row float32)
-TEXT ·scaleBothNEON(SB), NOSPLIT, $0-28
-	MOVD          dst+0(FP), R0
-	MOVD          by+8(FP), R1
-	MOVD          n+16(FP), R2
-	FMOVS         row+24(FP), F0
+TEXT ·scaleBothVector(SB), NOSPLIT, $0-57
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+56(FP)
+	BEQ           none
+	MOVD          dst_len+8(FP), R2
+	MOVD          dst_base+0(FP), R0
+	MOVD          by_base+24(FP), R1
+	FMOVS         row+48(FP), F0
 	VDUP          V0.S[0], V0.S4
 	SUBS          $4, R2
 	BLT           rest
@@ -341,14 +375,19 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-// func addScaledNEON(dst, src *float32, n int, by float32)
-TEXT ·addScaledNEON(SB), NOSPLIT, $0-28
-	MOVD          dst+0(FP), R0
-	MOVD          src+8(FP), R1
-	MOVD          n+16(FP), R2
-	FMOVS         by+24(FP), F0
+TEXT ·addScaledVector(SB), NOSPLIT, $0-57
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+56(FP)
+	BEQ           none
+	MOVD          dst_len+8(FP), R2
+	MOVD          dst_base+0(FP), R0
+	MOVD          src_base+24(FP), R1
+	FMOVS         by+48(FP), F0
 	VDUP          V0.S[0], V0.S4
 	SUBS          $4, R2
 	BLT           rest
@@ -377,14 +416,19 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-// func addFusedNEON(dst, src *float32, n int, by float32)
-TEXT ·addFusedNEON(SB), NOSPLIT, $0-28
-	MOVD          dst+0(FP), R0
-	MOVD          src+8(FP), R1
-	MOVD          n+16(FP), R2
-	FMOVS         by+24(FP), F0
+TEXT ·addFusedVector(SB), NOSPLIT, $0-57
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+56(FP)
+	BEQ           none
+	MOVD          dst_len+8(FP), R2
+	MOVD          dst_base+0(FP), R0
+	MOVD          src_base+24(FP), R1
+	FMOVS         by+48(FP), F0
 	VDUP          V0.S[0], V0.S4
 	SUBS          $4, R2
 	BLT           rest
@@ -411,14 +455,19 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-// func maximumNEON(x *float32, n int) (m float32)
-TEXT ·maximumNEON(SB), NOSPLIT, $0-20
-	MOVD          $maximumNEONConstants<>(SB), R15
+TEXT ·maximumVector(SB), NOSPLIT, $0-29
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+28(FP)
+	BEQ           none
+	MOVD          $maximumVectorConstants<>(SB), R15
 	FMOVQ         0(R15), F31
-	MOVD          x+0(FP), R0
-	MOVD          n+8(FP), R2
+	MOVD          x_len+8(FP), R2
+	MOVD          x_base+0(FP), R0
 	VMOV          V31.B16, V0.B16
 	SUBS          $4, R2
 	BLT           rest
@@ -442,16 +491,21 @@ done:
 	WORD          $0x6e30f800 // FMAXV S0, V0.4S
 	VMOVI         $0, V1.B16
 	FADDS         F1, F0, F0
-	FMOVS         F0, m+16(FP)
+	FMOVS         F0, m+24(FP)
+none:
 	RET           
 
-DATA maximumNEONConstants<>+0(SB)/8, $0xff800000ff800000
-DATA maximumNEONConstants<>+8(SB)/8, $0xff800000ff800000
-GLOBL maximumNEONConstants<>(SB), RODATA|NOPTR, $16
+DATA maximumVectorConstants<>+0(SB)/8, $0xff800000ff800000
+DATA maximumVectorConstants<>+8(SB)/8, $0xff800000ff800000
+GLOBL maximumVectorConstants<>(SB), RODATA|NOPTR, $16
 
-// func siluNEON(dst, x *float32, n int)
-TEXT ·siluNEON(SB), NOSPLIT, $0-24
-	MOVD          $siluNEONConstants<>(SB), R15
+TEXT ·siluVector(SB), NOSPLIT, $0-49
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+48(FP)
+	BEQ           none
+	MOVD          $siluVectorConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
 	FLDPQ         32(R15), (F29, F28)
 	FLDPQ         64(R15), (F27, F26)
@@ -460,9 +514,9 @@ TEXT ·siluNEON(SB), NOSPLIT, $0-24
 	FLDPQ         160(R15), (F21, F20)
 	FLDPQ         192(R15), (F19, F18)
 	FMOVQ         224(R15), F17
-	MOVD          dst+0(FP), R0
-	MOVD          x+8(FP), R1
-	MOVD          n+16(FP), R2
+	MOVD          dst_len+8(FP), R2
+	MOVD          dst_base+0(FP), R0
+	MOVD          x_base+24(FP), R1
 	SUBS          $4, R2
 	BLT           rest
 whole:
@@ -554,43 +608,48 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-DATA siluNEONConstants<>+0(SB)/8, $0x8000000080000000
-DATA siluNEONConstants<>+8(SB)/8, $0x8000000080000000
-DATA siluNEONConstants<>+16(SB)/8, $0xc2d00000c2d00000
-DATA siluNEONConstants<>+24(SB)/8, $0xc2d00000c2d00000
-DATA siluNEONConstants<>+32(SB)/8, $0x42b2000042b20000
-DATA siluNEONConstants<>+40(SB)/8, $0x42b2000042b20000
-DATA siluNEONConstants<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA siluNEONConstants<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA siluNEONConstants<>+64(SB)/8, $0x4b4000004b400000
-DATA siluNEONConstants<>+72(SB)/8, $0x4b4000004b400000
-DATA siluNEONConstants<>+80(SB)/8, $0x3f3180003f318000
-DATA siluNEONConstants<>+88(SB)/8, $0x3f3180003f318000
-DATA siluNEONConstants<>+96(SB)/8, $0xb95e8083b95e8083
-DATA siluNEONConstants<>+104(SB)/8, $0xb95e8083b95e8083
-DATA siluNEONConstants<>+112(SB)/8, $0x3950696739506967
-DATA siluNEONConstants<>+120(SB)/8, $0x3950696739506967
-DATA siluNEONConstants<>+128(SB)/8, $0x3ab743ce3ab743ce
-DATA siluNEONConstants<>+136(SB)/8, $0x3ab743ce3ab743ce
-DATA siluNEONConstants<>+144(SB)/8, $0x3c0889083c088908
-DATA siluNEONConstants<>+152(SB)/8, $0x3c0889083c088908
-DATA siluNEONConstants<>+160(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA siluNEONConstants<>+168(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA siluNEONConstants<>+176(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA siluNEONConstants<>+184(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA siluNEONConstants<>+192(SB)/8, $0x3f0000003f000000
-DATA siluNEONConstants<>+200(SB)/8, $0x3f0000003f000000
-DATA siluNEONConstants<>+208(SB)/8, $0x3f8000003f800000
-DATA siluNEONConstants<>+216(SB)/8, $0x3f8000003f800000
-DATA siluNEONConstants<>+224(SB)/8, $0x0000007f0000007f
-DATA siluNEONConstants<>+232(SB)/8, $0x0000007f0000007f
-GLOBL siluNEONConstants<>(SB), RODATA|NOPTR, $240
+DATA siluVectorConstants<>+0(SB)/8, $0x8000000080000000
+DATA siluVectorConstants<>+8(SB)/8, $0x8000000080000000
+DATA siluVectorConstants<>+16(SB)/8, $0xc2d00000c2d00000
+DATA siluVectorConstants<>+24(SB)/8, $0xc2d00000c2d00000
+DATA siluVectorConstants<>+32(SB)/8, $0x42b2000042b20000
+DATA siluVectorConstants<>+40(SB)/8, $0x42b2000042b20000
+DATA siluVectorConstants<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA siluVectorConstants<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA siluVectorConstants<>+64(SB)/8, $0x4b4000004b400000
+DATA siluVectorConstants<>+72(SB)/8, $0x4b4000004b400000
+DATA siluVectorConstants<>+80(SB)/8, $0x3f3180003f318000
+DATA siluVectorConstants<>+88(SB)/8, $0x3f3180003f318000
+DATA siluVectorConstants<>+96(SB)/8, $0xb95e8083b95e8083
+DATA siluVectorConstants<>+104(SB)/8, $0xb95e8083b95e8083
+DATA siluVectorConstants<>+112(SB)/8, $0x3950696739506967
+DATA siluVectorConstants<>+120(SB)/8, $0x3950696739506967
+DATA siluVectorConstants<>+128(SB)/8, $0x3ab743ce3ab743ce
+DATA siluVectorConstants<>+136(SB)/8, $0x3ab743ce3ab743ce
+DATA siluVectorConstants<>+144(SB)/8, $0x3c0889083c088908
+DATA siluVectorConstants<>+152(SB)/8, $0x3c0889083c088908
+DATA siluVectorConstants<>+160(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA siluVectorConstants<>+168(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA siluVectorConstants<>+176(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA siluVectorConstants<>+184(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA siluVectorConstants<>+192(SB)/8, $0x3f0000003f000000
+DATA siluVectorConstants<>+200(SB)/8, $0x3f0000003f000000
+DATA siluVectorConstants<>+208(SB)/8, $0x3f8000003f800000
+DATA siluVectorConstants<>+216(SB)/8, $0x3f8000003f800000
+DATA siluVectorConstants<>+224(SB)/8, $0x0000007f0000007f
+DATA siluVectorConstants<>+232(SB)/8, $0x0000007f0000007f
+GLOBL siluVectorConstants<>(SB), RODATA|NOPTR, $240
 
-// func siluGateNEON(dst, x, up *float32, n int)
-TEXT ·siluGateNEON(SB), NOSPLIT, $0-32
-	MOVD          $siluGateNEONConstants<>(SB), R15
+TEXT ·siluGateVector(SB), NOSPLIT, $0-73
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+72(FP)
+	BEQ           none
+	MOVD          $siluGateVectorConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
 	FLDPQ         32(R15), (F29, F28)
 	FLDPQ         64(R15), (F27, F26)
@@ -599,10 +658,10 @@ TEXT ·siluGateNEON(SB), NOSPLIT, $0-32
 	FLDPQ         160(R15), (F21, F20)
 	FLDPQ         192(R15), (F19, F18)
 	FMOVQ         224(R15), F17
-	MOVD          dst+0(FP), R0
-	MOVD          x+8(FP), R1
-	MOVD          up+16(FP), R3
-	MOVD          n+24(FP), R2
+	MOVD          dst_len+8(FP), R2
+	MOVD          dst_base+0(FP), R0
+	MOVD          x_base+24(FP), R1
+	MOVD          up_base+48(FP), R3
 	SUBS          $4, R2
 	BLT           rest
 whole:
@@ -700,43 +759,48 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-DATA siluGateNEONConstants<>+0(SB)/8, $0x8000000080000000
-DATA siluGateNEONConstants<>+8(SB)/8, $0x8000000080000000
-DATA siluGateNEONConstants<>+16(SB)/8, $0xc2d00000c2d00000
-DATA siluGateNEONConstants<>+24(SB)/8, $0xc2d00000c2d00000
-DATA siluGateNEONConstants<>+32(SB)/8, $0x42b2000042b20000
-DATA siluGateNEONConstants<>+40(SB)/8, $0x42b2000042b20000
-DATA siluGateNEONConstants<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA siluGateNEONConstants<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA siluGateNEONConstants<>+64(SB)/8, $0x4b4000004b400000
-DATA siluGateNEONConstants<>+72(SB)/8, $0x4b4000004b400000
-DATA siluGateNEONConstants<>+80(SB)/8, $0x3f3180003f318000
-DATA siluGateNEONConstants<>+88(SB)/8, $0x3f3180003f318000
-DATA siluGateNEONConstants<>+96(SB)/8, $0xb95e8083b95e8083
-DATA siluGateNEONConstants<>+104(SB)/8, $0xb95e8083b95e8083
-DATA siluGateNEONConstants<>+112(SB)/8, $0x3950696739506967
-DATA siluGateNEONConstants<>+120(SB)/8, $0x3950696739506967
-DATA siluGateNEONConstants<>+128(SB)/8, $0x3ab743ce3ab743ce
-DATA siluGateNEONConstants<>+136(SB)/8, $0x3ab743ce3ab743ce
-DATA siluGateNEONConstants<>+144(SB)/8, $0x3c0889083c088908
-DATA siluGateNEONConstants<>+152(SB)/8, $0x3c0889083c088908
-DATA siluGateNEONConstants<>+160(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA siluGateNEONConstants<>+168(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA siluGateNEONConstants<>+176(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA siluGateNEONConstants<>+184(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA siluGateNEONConstants<>+192(SB)/8, $0x3f0000003f000000
-DATA siluGateNEONConstants<>+200(SB)/8, $0x3f0000003f000000
-DATA siluGateNEONConstants<>+208(SB)/8, $0x3f8000003f800000
-DATA siluGateNEONConstants<>+216(SB)/8, $0x3f8000003f800000
-DATA siluGateNEONConstants<>+224(SB)/8, $0x0000007f0000007f
-DATA siluGateNEONConstants<>+232(SB)/8, $0x0000007f0000007f
-GLOBL siluGateNEONConstants<>(SB), RODATA|NOPTR, $240
+DATA siluGateVectorConstants<>+0(SB)/8, $0x8000000080000000
+DATA siluGateVectorConstants<>+8(SB)/8, $0x8000000080000000
+DATA siluGateVectorConstants<>+16(SB)/8, $0xc2d00000c2d00000
+DATA siluGateVectorConstants<>+24(SB)/8, $0xc2d00000c2d00000
+DATA siluGateVectorConstants<>+32(SB)/8, $0x42b2000042b20000
+DATA siluGateVectorConstants<>+40(SB)/8, $0x42b2000042b20000
+DATA siluGateVectorConstants<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA siluGateVectorConstants<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA siluGateVectorConstants<>+64(SB)/8, $0x4b4000004b400000
+DATA siluGateVectorConstants<>+72(SB)/8, $0x4b4000004b400000
+DATA siluGateVectorConstants<>+80(SB)/8, $0x3f3180003f318000
+DATA siluGateVectorConstants<>+88(SB)/8, $0x3f3180003f318000
+DATA siluGateVectorConstants<>+96(SB)/8, $0xb95e8083b95e8083
+DATA siluGateVectorConstants<>+104(SB)/8, $0xb95e8083b95e8083
+DATA siluGateVectorConstants<>+112(SB)/8, $0x3950696739506967
+DATA siluGateVectorConstants<>+120(SB)/8, $0x3950696739506967
+DATA siluGateVectorConstants<>+128(SB)/8, $0x3ab743ce3ab743ce
+DATA siluGateVectorConstants<>+136(SB)/8, $0x3ab743ce3ab743ce
+DATA siluGateVectorConstants<>+144(SB)/8, $0x3c0889083c088908
+DATA siluGateVectorConstants<>+152(SB)/8, $0x3c0889083c088908
+DATA siluGateVectorConstants<>+160(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA siluGateVectorConstants<>+168(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA siluGateVectorConstants<>+176(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA siluGateVectorConstants<>+184(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA siluGateVectorConstants<>+192(SB)/8, $0x3f0000003f000000
+DATA siluGateVectorConstants<>+200(SB)/8, $0x3f0000003f000000
+DATA siluGateVectorConstants<>+208(SB)/8, $0x3f8000003f800000
+DATA siluGateVectorConstants<>+216(SB)/8, $0x3f8000003f800000
+DATA siluGateVectorConstants<>+224(SB)/8, $0x0000007f0000007f
+DATA siluGateVectorConstants<>+232(SB)/8, $0x0000007f0000007f
+GLOBL siluGateVectorConstants<>(SB), RODATA|NOPTR, $240
 
-// func siluGradNEON(dgate, dup, dy, gate, up *float32, n int)
-TEXT ·siluGradNEON(SB), NOSPLIT, $0-48
-	MOVD          $siluGradNEONConstants<>(SB), R15
+TEXT ·siluGradVector(SB), NOSPLIT, $0-121
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+120(FP)
+	BEQ           none
+	MOVD          $siluGradVectorConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
 	FLDPQ         32(R15), (F29, F28)
 	FLDPQ         64(R15), (F27, F26)
@@ -745,12 +809,12 @@ TEXT ·siluGradNEON(SB), NOSPLIT, $0-48
 	FLDPQ         160(R15), (F21, F20)
 	FLDPQ         192(R15), (F19, F18)
 	FMOVQ         224(R15), F17
-	MOVD          dgate+0(FP), R0
-	MOVD          dup+8(FP), R1
-	MOVD          dy+16(FP), R3
-	MOVD          gate+24(FP), R4
-	MOVD          up+32(FP), R5
-	MOVD          n+40(FP), R2
+	MOVD          dgate_len+8(FP), R2
+	MOVD          dgate_base+0(FP), R0
+	MOVD          dup_base+24(FP), R1
+	MOVD          dy_base+48(FP), R3
+	MOVD          gate_base+72(FP), R4
+	MOVD          up_base+96(FP), R5
 	SUBS          $4, R2
 	BLT           rest
 whole:
@@ -874,43 +938,48 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-DATA siluGradNEONConstants<>+0(SB)/8, $0x8000000080000000
-DATA siluGradNEONConstants<>+8(SB)/8, $0x8000000080000000
-DATA siluGradNEONConstants<>+16(SB)/8, $0xc2d00000c2d00000
-DATA siluGradNEONConstants<>+24(SB)/8, $0xc2d00000c2d00000
-DATA siluGradNEONConstants<>+32(SB)/8, $0x42b2000042b20000
-DATA siluGradNEONConstants<>+40(SB)/8, $0x42b2000042b20000
-DATA siluGradNEONConstants<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA siluGradNEONConstants<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA siluGradNEONConstants<>+64(SB)/8, $0x4b4000004b400000
-DATA siluGradNEONConstants<>+72(SB)/8, $0x4b4000004b400000
-DATA siluGradNEONConstants<>+80(SB)/8, $0x3f3180003f318000
-DATA siluGradNEONConstants<>+88(SB)/8, $0x3f3180003f318000
-DATA siluGradNEONConstants<>+96(SB)/8, $0xb95e8083b95e8083
-DATA siluGradNEONConstants<>+104(SB)/8, $0xb95e8083b95e8083
-DATA siluGradNEONConstants<>+112(SB)/8, $0x3950696739506967
-DATA siluGradNEONConstants<>+120(SB)/8, $0x3950696739506967
-DATA siluGradNEONConstants<>+128(SB)/8, $0x3ab743ce3ab743ce
-DATA siluGradNEONConstants<>+136(SB)/8, $0x3ab743ce3ab743ce
-DATA siluGradNEONConstants<>+144(SB)/8, $0x3c0889083c088908
-DATA siluGradNEONConstants<>+152(SB)/8, $0x3c0889083c088908
-DATA siluGradNEONConstants<>+160(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA siluGradNEONConstants<>+168(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA siluGradNEONConstants<>+176(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA siluGradNEONConstants<>+184(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA siluGradNEONConstants<>+192(SB)/8, $0x3f0000003f000000
-DATA siluGradNEONConstants<>+200(SB)/8, $0x3f0000003f000000
-DATA siluGradNEONConstants<>+208(SB)/8, $0x3f8000003f800000
-DATA siluGradNEONConstants<>+216(SB)/8, $0x3f8000003f800000
-DATA siluGradNEONConstants<>+224(SB)/8, $0x0000007f0000007f
-DATA siluGradNEONConstants<>+232(SB)/8, $0x0000007f0000007f
-GLOBL siluGradNEONConstants<>(SB), RODATA|NOPTR, $240
+DATA siluGradVectorConstants<>+0(SB)/8, $0x8000000080000000
+DATA siluGradVectorConstants<>+8(SB)/8, $0x8000000080000000
+DATA siluGradVectorConstants<>+16(SB)/8, $0xc2d00000c2d00000
+DATA siluGradVectorConstants<>+24(SB)/8, $0xc2d00000c2d00000
+DATA siluGradVectorConstants<>+32(SB)/8, $0x42b2000042b20000
+DATA siluGradVectorConstants<>+40(SB)/8, $0x42b2000042b20000
+DATA siluGradVectorConstants<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA siluGradVectorConstants<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA siluGradVectorConstants<>+64(SB)/8, $0x4b4000004b400000
+DATA siluGradVectorConstants<>+72(SB)/8, $0x4b4000004b400000
+DATA siluGradVectorConstants<>+80(SB)/8, $0x3f3180003f318000
+DATA siluGradVectorConstants<>+88(SB)/8, $0x3f3180003f318000
+DATA siluGradVectorConstants<>+96(SB)/8, $0xb95e8083b95e8083
+DATA siluGradVectorConstants<>+104(SB)/8, $0xb95e8083b95e8083
+DATA siluGradVectorConstants<>+112(SB)/8, $0x3950696739506967
+DATA siluGradVectorConstants<>+120(SB)/8, $0x3950696739506967
+DATA siluGradVectorConstants<>+128(SB)/8, $0x3ab743ce3ab743ce
+DATA siluGradVectorConstants<>+136(SB)/8, $0x3ab743ce3ab743ce
+DATA siluGradVectorConstants<>+144(SB)/8, $0x3c0889083c088908
+DATA siluGradVectorConstants<>+152(SB)/8, $0x3c0889083c088908
+DATA siluGradVectorConstants<>+160(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA siluGradVectorConstants<>+168(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA siluGradVectorConstants<>+176(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA siluGradVectorConstants<>+184(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA siluGradVectorConstants<>+192(SB)/8, $0x3f0000003f000000
+DATA siluGradVectorConstants<>+200(SB)/8, $0x3f0000003f000000
+DATA siluGradVectorConstants<>+208(SB)/8, $0x3f8000003f800000
+DATA siluGradVectorConstants<>+216(SB)/8, $0x3f8000003f800000
+DATA siluGradVectorConstants<>+224(SB)/8, $0x0000007f0000007f
+DATA siluGradVectorConstants<>+232(SB)/8, $0x0000007f0000007f
+GLOBL siluGradVectorConstants<>(SB), RODATA|NOPTR, $240
 
-// func siluGradAgainNEON(dgate, dup, dy, gate, up, value *float32, n int)
-TEXT ·siluGradAgainNEON(SB), NOSPLIT, $0-56
-	MOVD          $siluGradAgainNEONConstants<>(SB), R15
+TEXT ·siluGradAgainVector(SB), NOSPLIT, $0-145
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+144(FP)
+	BEQ           none
+	MOVD          $siluGradAgainVectorConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
 	FLDPQ         32(R15), (F29, F28)
 	FLDPQ         64(R15), (F27, F26)
@@ -919,13 +988,13 @@ TEXT ·siluGradAgainNEON(SB), NOSPLIT, $0-56
 	FLDPQ         160(R15), (F21, F20)
 	FLDPQ         192(R15), (F19, F18)
 	FMOVQ         224(R15), F17
-	MOVD          dgate+0(FP), R0
-	MOVD          dup+8(FP), R1
-	MOVD          dy+16(FP), R3
-	MOVD          gate+24(FP), R4
-	MOVD          up+32(FP), R5
-	MOVD          value+40(FP), R8
-	MOVD          n+48(FP), R2
+	MOVD          dgate_len+8(FP), R2
+	MOVD          dgate_base+0(FP), R0
+	MOVD          dup_base+24(FP), R1
+	MOVD          dy_base+48(FP), R3
+	MOVD          gate_base+72(FP), R4
+	MOVD          up_base+96(FP), R5
+	MOVD          value_base+120(FP), R8
 	SUBS          $4, R2
 	BLT           rest
 whole:
@@ -1057,47 +1126,52 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-DATA siluGradAgainNEONConstants<>+0(SB)/8, $0x8000000080000000
-DATA siluGradAgainNEONConstants<>+8(SB)/8, $0x8000000080000000
-DATA siluGradAgainNEONConstants<>+16(SB)/8, $0xc2d00000c2d00000
-DATA siluGradAgainNEONConstants<>+24(SB)/8, $0xc2d00000c2d00000
-DATA siluGradAgainNEONConstants<>+32(SB)/8, $0x42b2000042b20000
-DATA siluGradAgainNEONConstants<>+40(SB)/8, $0x42b2000042b20000
-DATA siluGradAgainNEONConstants<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA siluGradAgainNEONConstants<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA siluGradAgainNEONConstants<>+64(SB)/8, $0x4b4000004b400000
-DATA siluGradAgainNEONConstants<>+72(SB)/8, $0x4b4000004b400000
-DATA siluGradAgainNEONConstants<>+80(SB)/8, $0x3f3180003f318000
-DATA siluGradAgainNEONConstants<>+88(SB)/8, $0x3f3180003f318000
-DATA siluGradAgainNEONConstants<>+96(SB)/8, $0xb95e8083b95e8083
-DATA siluGradAgainNEONConstants<>+104(SB)/8, $0xb95e8083b95e8083
-DATA siluGradAgainNEONConstants<>+112(SB)/8, $0x3950696739506967
-DATA siluGradAgainNEONConstants<>+120(SB)/8, $0x3950696739506967
-DATA siluGradAgainNEONConstants<>+128(SB)/8, $0x3ab743ce3ab743ce
-DATA siluGradAgainNEONConstants<>+136(SB)/8, $0x3ab743ce3ab743ce
-DATA siluGradAgainNEONConstants<>+144(SB)/8, $0x3c0889083c088908
-DATA siluGradAgainNEONConstants<>+152(SB)/8, $0x3c0889083c088908
-DATA siluGradAgainNEONConstants<>+160(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA siluGradAgainNEONConstants<>+168(SB)/8, $0x3d2aa9c13d2aa9c1
-DATA siluGradAgainNEONConstants<>+176(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA siluGradAgainNEONConstants<>+184(SB)/8, $0x3e2aaaaa3e2aaaaa
-DATA siluGradAgainNEONConstants<>+192(SB)/8, $0x3f0000003f000000
-DATA siluGradAgainNEONConstants<>+200(SB)/8, $0x3f0000003f000000
-DATA siluGradAgainNEONConstants<>+208(SB)/8, $0x3f8000003f800000
-DATA siluGradAgainNEONConstants<>+216(SB)/8, $0x3f8000003f800000
-DATA siluGradAgainNEONConstants<>+224(SB)/8, $0x0000007f0000007f
-DATA siluGradAgainNEONConstants<>+232(SB)/8, $0x0000007f0000007f
-GLOBL siluGradAgainNEONConstants<>(SB), RODATA|NOPTR, $240
+DATA siluGradAgainVectorConstants<>+0(SB)/8, $0x8000000080000000
+DATA siluGradAgainVectorConstants<>+8(SB)/8, $0x8000000080000000
+DATA siluGradAgainVectorConstants<>+16(SB)/8, $0xc2d00000c2d00000
+DATA siluGradAgainVectorConstants<>+24(SB)/8, $0xc2d00000c2d00000
+DATA siluGradAgainVectorConstants<>+32(SB)/8, $0x42b2000042b20000
+DATA siluGradAgainVectorConstants<>+40(SB)/8, $0x42b2000042b20000
+DATA siluGradAgainVectorConstants<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA siluGradAgainVectorConstants<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA siluGradAgainVectorConstants<>+64(SB)/8, $0x4b4000004b400000
+DATA siluGradAgainVectorConstants<>+72(SB)/8, $0x4b4000004b400000
+DATA siluGradAgainVectorConstants<>+80(SB)/8, $0x3f3180003f318000
+DATA siluGradAgainVectorConstants<>+88(SB)/8, $0x3f3180003f318000
+DATA siluGradAgainVectorConstants<>+96(SB)/8, $0xb95e8083b95e8083
+DATA siluGradAgainVectorConstants<>+104(SB)/8, $0xb95e8083b95e8083
+DATA siluGradAgainVectorConstants<>+112(SB)/8, $0x3950696739506967
+DATA siluGradAgainVectorConstants<>+120(SB)/8, $0x3950696739506967
+DATA siluGradAgainVectorConstants<>+128(SB)/8, $0x3ab743ce3ab743ce
+DATA siluGradAgainVectorConstants<>+136(SB)/8, $0x3ab743ce3ab743ce
+DATA siluGradAgainVectorConstants<>+144(SB)/8, $0x3c0889083c088908
+DATA siluGradAgainVectorConstants<>+152(SB)/8, $0x3c0889083c088908
+DATA siluGradAgainVectorConstants<>+160(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA siluGradAgainVectorConstants<>+168(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA siluGradAgainVectorConstants<>+176(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA siluGradAgainVectorConstants<>+184(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA siluGradAgainVectorConstants<>+192(SB)/8, $0x3f0000003f000000
+DATA siluGradAgainVectorConstants<>+200(SB)/8, $0x3f0000003f000000
+DATA siluGradAgainVectorConstants<>+208(SB)/8, $0x3f8000003f800000
+DATA siluGradAgainVectorConstants<>+216(SB)/8, $0x3f8000003f800000
+DATA siluGradAgainVectorConstants<>+224(SB)/8, $0x0000007f0000007f
+DATA siluGradAgainVectorConstants<>+232(SB)/8, $0x0000007f0000007f
+GLOBL siluGradAgainVectorConstants<>(SB), RODATA|NOPTR, $240
 
-// func scaleGainNEON(dst, x, gain *float32, n int, inv float32)
-TEXT ·scaleGainNEON(SB), NOSPLIT, $0-36
-	MOVD          dst+0(FP), R0
-	MOVD          x+8(FP), R1
-	MOVD          gain+16(FP), R3
-	MOVD          n+24(FP), R2
-	FMOVS         inv+32(FP), F0
+TEXT ·scaleGainVector(SB), NOSPLIT, $0-81
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+80(FP)
+	BEQ           none
+	MOVD          dst_len+8(FP), R2
+	MOVD          dst_base+0(FP), R0
+	MOVD          x_base+24(FP), R1
+	MOVD          gain_base+48(FP), R3
+	FMOVS         inv+72(FP), F0
 	VDUP          V0.S[0], V0.S4
 	SUBS          $4, R2
 	BLT           rest
@@ -1128,18 +1202,23 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-// func normInputGradNEON(dx, dy, x, gain *float32, n int, s float32, m float32)
-TEXT ·normInputGradNEON(SB), NOSPLIT, $0-48
-	MOVD          dx+0(FP), R0
-	MOVD          dy+8(FP), R1
-	MOVD          x+16(FP), R3
-	MOVD          gain+24(FP), R4
-	MOVD          n+32(FP), R2
-	FMOVS         s+40(FP), F0
+TEXT ·normInputGradVector(SB), NOSPLIT, $0-105
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+104(FP)
+	BEQ           none
+	MOVD          dx_len+8(FP), R2
+	MOVD          dx_base+0(FP), R0
+	MOVD          dy_base+24(FP), R1
+	MOVD          x_base+48(FP), R3
+	MOVD          gain_base+72(FP), R4
+	FMOVS         s+96(FP), F0
 	VDUP          V0.S[0], V0.S4
-	FMOVS         m+44(FP), F1
+	FMOVS         m+100(FP), F1
 	VDUP          V1.S[0], V1.S4
 	SUBS          $4, R2
 	BLT           rest
@@ -1178,18 +1257,23 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-// func normInputGradAddNEON(dx, dy, x, gain *float32, n int, s float32, m float32)
-TEXT ·normInputGradAddNEON(SB), NOSPLIT, $0-48
-	MOVD          dx+0(FP), R0
-	MOVD          dy+8(FP), R1
-	MOVD          x+16(FP), R3
-	MOVD          gain+24(FP), R4
-	MOVD          n+32(FP), R2
-	FMOVS         s+40(FP), F0
+TEXT ·normInputGradAddVector(SB), NOSPLIT, $0-105
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+104(FP)
+	BEQ           none
+	MOVD          dx_len+8(FP), R2
+	MOVD          dx_base+0(FP), R0
+	MOVD          dy_base+24(FP), R1
+	MOVD          x_base+48(FP), R3
+	MOVD          gain_base+72(FP), R4
+	FMOVS         s+96(FP), F0
 	VDUP          V0.S[0], V0.S4
-	FMOVS         m+44(FP), F1
+	FMOVS         m+100(FP), F1
 	VDUP          V1.S[0], V1.S4
 	SUBS          $4, R2
 	BLT           rest
@@ -1232,15 +1316,20 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-// func normGainGradNEON(dgain, dy, x *float32, n int, inv float32)
-TEXT ·normGainGradNEON(SB), NOSPLIT, $0-36
-	MOVD          dgain+0(FP), R0
-	MOVD          dy+8(FP), R1
-	MOVD          x+16(FP), R3
-	MOVD          n+24(FP), R2
-	FMOVS         inv+32(FP), F0
+TEXT ·normGainGradVector(SB), NOSPLIT, $0-81
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+80(FP)
+	BEQ           none
+	MOVD          dgain_len+8(FP), R2
+	MOVD          dgain_base+0(FP), R0
+	MOVD          dy_base+24(FP), R1
+	MOVD          x_base+48(FP), R3
+	FMOVS         inv+72(FP), F0
 	VDUP          V0.S[0], V0.S4
 	SUBS          $4, R2
 	BLT           rest
@@ -1275,32 +1364,37 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-// func adamWNEON(theta, m, v, grad *float32, n int, scale float32, beta1 float32, rest1 float32, beta2 float32, rest2 float32, root2 float32, eps float32, keep float32, step float32)
-TEXT ·adamWNEON(SB), NOSPLIT, $0-76
-	MOVD          theta+0(FP), R0
-	MOVD          m+8(FP), R1
-	MOVD          v+16(FP), R3
-	MOVD          grad+24(FP), R4
-	MOVD          n+32(FP), R2
-	FMOVS         scale+40(FP), F0
+TEXT ·adamWVector(SB), NOSPLIT, $0-137
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+136(FP)
+	BEQ           none
+	MOVD          theta_len+8(FP), R2
+	MOVD          theta_base+0(FP), R0
+	MOVD          m_base+24(FP), R1
+	MOVD          v_base+48(FP), R3
+	MOVD          grad_base+72(FP), R4
+	FMOVS         scale+96(FP), F0
 	VDUP          V0.S[0], V0.S4
-	FMOVS         beta1+44(FP), F1
+	FMOVS         beta1+100(FP), F1
 	VDUP          V1.S[0], V1.S4
-	FMOVS         rest1+48(FP), F2
+	FMOVS         rest1+104(FP), F2
 	VDUP          V2.S[0], V2.S4
-	FMOVS         beta2+52(FP), F3
+	FMOVS         beta2+108(FP), F3
 	VDUP          V3.S[0], V3.S4
-	FMOVS         rest2+56(FP), F4
+	FMOVS         rest2+112(FP), F4
 	VDUP          V4.S[0], V4.S4
-	FMOVS         root2+60(FP), F5
+	FMOVS         root2+116(FP), F5
 	VDUP          V5.S[0], V5.S4
-	FMOVS         eps+64(FP), F6
+	FMOVS         eps+120(FP), F6
 	VDUP          V6.S[0], V6.S4
-	FMOVS         keep+68(FP), F7
+	FMOVS         keep+124(FP), F7
 	VDUP          V7.S[0], V7.S4
-	FMOVS         step+72(FP), F8
+	FMOVS         step+128(FP), F8
 	VDUP          V8.S[0], V8.S4
 	SUBS          $4, R2
 	BLT           rest
@@ -1367,16 +1461,21 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           
 
-// func softmaxInputNEON(dp, p *float32, n int, sum float32, scale float32)
-TEXT ·softmaxInputNEON(SB), NOSPLIT, $0-32
-	MOVD          dp+0(FP), R0
-	MOVD          p+8(FP), R1
-	MOVD          n+16(FP), R2
-	FMOVS         sum+24(FP), F0
+TEXT ·softmaxInputVector(SB), NOSPLIT, $0-57
+	MOVW          ·current(SB), R11
+	CMPW          $const_PathGo, R11
+	CSET          NE, R11
+	MOVB          R11, ok+56(FP)
+	BEQ           none
+	MOVD          dp_len+8(FP), R2
+	MOVD          dp_base+0(FP), R0
+	MOVD          p_base+24(FP), R1
+	FMOVS         sum+48(FP), F0
 	VDUP          V0.S[0], V0.S4
-	FMOVS         scale+28(FP), F1
+	FMOVS         scale+52(FP), F1
 	VDUP          V1.S[0], V1.S4
 	SUBS          $4, R2
 	BLT           rest
@@ -1407,4 +1506,5 @@ one:
 	SUBS          $1, R2
 	BNE           one
 done:
+none:
 	RET           

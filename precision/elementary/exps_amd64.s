@@ -5,7 +5,6 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// func exps512(dst *float64, src *float32, n int) (done int)
 TEXT ·exps512(SB), NOSPLIT, $0-32
 	MOVQ          dst+0(FP), DI
 	MOVQ          src+8(FP), SI
@@ -71,7 +70,6 @@ done:
 	VZEROUPPER    
 	RET           
 
-// func exps256(dst *float64, src *float32, n int) (done int)
 TEXT ·exps256(SB), NOSPLIT, $0-32
 	MOVQ          dst+0(FP), DI
 	MOVQ          src+8(FP), SI

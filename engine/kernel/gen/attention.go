@@ -1,38 +1,37 @@
 package main
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Routines, of attention above all, over several rows at once: they replace a handful of
 // calls per row by one per block of rows.
 
-// attentionFile is the assembly of these routines for one instruction set.
-func attentionFile(v isa) string {
-	t := newText(v)
+// attentionFile is the assembly of these routines for the instruction sets of a processor.
+func attentionFile(sets ...isa) *text {
+	t := newText(sets[0])
 	consts := map[string]uint32{}
-	softRows(t, v, consts)
-	tailRows(t, v)
-	transposeTile(t, v)
-	rotateHeads(t, v)
-	if v == avx2 {
-		rotateEights(t, consts)
-	}
-	for _, heads := range decodeHeadCounts {
-		if v == neon {
-			decodeHeadsNEON(t, heads)
-		} else {
-			decodeHeads(t, v, consts, heads)
+	for _, v := range sets {
+		softRows(t, v, consts)
+		tailRows(t, v)
+		transposeTile(t, v)
+		rotateHeads(t, v)
+		if v == avx2 {
+			rotateEights(t, consts)
+		}
+		for _, heads := range decodeHeadCounts {
+			if v == neon {
+				decodeHeadsNEON(t, heads)
+			} else {
+				decodeHeads(t, v, consts, heads)
+			}
+		}
+		if v != neon {
+			prefillRows(t, v, consts)
+			gradRows(t, v, consts)
+			gradKeys(t, v)
 		}
 	}
-	if v != neon {
-		prefillRows(t, v, consts)
-		gradRows(t, v, consts)
-		gradKeys(t, v)
-	}
-	constSection(t, v, consts)
-	return t.String()
+	constSection(t, consts)
+	return t
 }
 
 // softRows writes the routine that takes, row by row, the maximum and then the
@@ -41,8 +40,8 @@ func attentionFile(v isa) string {
 //	SI row   DI maximum   R8 stride   R9 rows left   R10 elements of the row   R11 causal
 //	AX, CX element, elements left
 func softRows(t *text, isa isa, consts map[string]uint32) {
-	name := "softRows" + isa.name
-	routineText(t, isa, name, name+"(scores, maxima *float32, ld, m, n, causal int, scale float32)", 52, consts, func(v *vec) {
+	e := entry{name: "vectorSoftRows", parameters: "(scores, maxima *float32, ld, m, n, causal int, scale float32)", args: 52, chosen: true}
+	routineText(t, isa, e, consts, func(v *vec) {
 		v.address["x"] = "AX"
 		for i, name := range []string{"scores+0", "maxima+8", "ld+16", "m+24", "n+32", "causal+40"} {
 			v.op("MOVQ", name+"(FP)", []string{"SI", "DI", "R8", "R9", "R10", "R11"}[i])
@@ -95,8 +94,8 @@ func (v *vec) overRow(name string, body func()) {
 //	arm64: SI row of out   R19..R25 rows 1..7 of probs
 func tailRows(t *text, isa isa) {
 	const rows = 8
-	name := "tailRows" + isa.name
-	routineText(t, isa, name, name+"(out, probs, values *float32, ldo, ldp, ldv, n int)", 56, nil, func(v *vec) {
+	e := entry{name: "vectorTailRows", parameters: "(out, probs, values *float32, ldo, ldp, ldv, n int)", args: 56, chosen: true}
+	routineText(t, isa, e, nil, func(v *vec) {
 		for i, name := range []string{"out+0", "probs+8", "values+16", "ldo+24", "ldp+32", "ldv+40", "n+48"} {
 			v.op("MOVQ", name+"(FP)", []string{"AX", "BX", "DX", "R8", "R9", "R10", "CX"}[i])
 		}
@@ -185,7 +184,7 @@ func transposeTile(t *text, isa isa) {
 		return
 	}
 	n := isa.lanes()
-	fmt.Fprintf(t, "\n// func transposeTile%s(dst, src *float32, ldd, lds, rows int)\nTEXT ·transposeTile%s(SB), NOSPLIT, $0-40\n", isa.name, isa.name)
+	t.open(isa, entry{name: "transposeTile", parameters: "(dst, src *float32, ldd, lds, rows int)", args: 40})
 	v := newVec(t, isa, nil)
 	for i, name := range []string{"dst+0", "src+8", "ldd+16", "lds+24", "rows+32"} {
 		v.op("MOVQ", name+"(FP)", []string{"BX", "AX", "R8", "R9", "CX"}[i])
@@ -258,7 +257,7 @@ func transposeSquare(t *text, isa isa) {
 //
 //	AX src   BX dst   CX columns left   R8, R9 strides   SI row
 func transposeStrip(t *text) {
-	fmt.Fprintf(t, "\n// func transposeStripNEON(dst, src *float32, ldd, lds, n int)\nTEXT ·transposeStripNEON(SB), NOSPLIT, $0-40\n")
+	t.open(neon, entry{name: "transposeStrip", parameters: "(dst, src *float32, ldd, lds, n int)", args: 40})
 	for i, name := range []string{"dst+0", "src+8", "ldd+16", "lds+24", "n+32"} {
 		t.op("MOVQ", name+"(FP)", []string{"BX", "AX", "R8", "R9", "CX"}[i])
 	}
@@ -288,47 +287,14 @@ func transposeStrip(t *text) {
 	t.end()
 }
 
-// attentionStubs declares the routines.
-func attentionStubs(sets ...isa) string {
-	var t text
-	t.WriteString(generated + "\npackage kernel\n")
-	for _, routine := range []string{
-		"softRows%s(scores, maxima *float32, ld, m, n, causal int, scale float32)",
-		"tailRows%s(out, probs, values *float32, ldo, ldp, ldv, n int)",
-		"transposeTile%s(dst, src *float32, ldd, lds, rows int)",
-		"rotateHeads%s(x, cos, sin *float32, heads, half int, flip uint32)",
-	} {
-		for _, v := range sets {
-			if v == neon {
-				routine = strings.Replace(routine, "Tile%s(dst, src *float32, ldd, lds, rows", "Strip%s(dst, src *float32, ldd, lds, n", 1)
-			}
-			fmt.Fprintf(&t, "\n//go:noescape\nfunc "+routine+"\n", v.name)
-		}
-	}
-	for _, v := range sets {
-		if v == avx2 {
-			t.WriteString("\n//go:noescape\nfunc rotateEights256(x, cos, sin *float32, heads int, flip uint32)\n")
-		}
-		for _, heads := range decodeHeadCounts {
-			fmt.Fprintf(&t, "\n//go:noescape\nfunc decodeHeads%sx%d(call *decodeCall)\n", v.name, heads)
-		}
-		if v != neon {
-			fmt.Fprintf(&t, "\n//go:noescape\nfunc prefillRows%s(call *prefillCall)\n", v.name)
-			fmt.Fprintf(&t, "\n//go:noescape\nfunc gradRows%s(call *gradCall)\n", v.name)
-			fmt.Fprintf(&t, "\n//go:noescape\nfunc gradKeys%s(dst, weights, rows *float32, dstStride, rowStride, keys, headDim int)\n", v.name)
-		}
-	}
-	return t.String()
-}
-
 // rotateHeads writes the routine that turns the pairs of a row's heads by the same
 // angles: one call where there would be one for each head.
 //
 //	SI head   R8 bytes of half of one   R9 heads left   R10 pairs of one   R11, R12 cosines, sines
 //	AX, BX, DX, DI, CX the halves, cosines, sines, pairs left
 func rotateHeads(t *text, isa isa) {
-	name := "rotateHeads" + isa.name
-	routineText(t, isa, name, name+"(x, cos, sin *float32, heads, half int, flip uint32)", 44, nil, func(v *vec) {
+	e := entry{name: "rotateHeads", parameters: "(x, cos, sin *float32, heads, half int, flip uint32)", args: 44}
+	routineText(t, isa, e, nil, func(v *vec) {
 		v.address = map[string]string{"x1": "AX", "x2": "BX", "cos": "DX", "sin": "DI"}
 		for i, name := range []string{"x+0", "cos+8", "sin+16", "heads+24", "half+32", "half+32"} {
 			v.op("MOVQ", name+"(FP)", []string{"SI", "R11", "R12", "R9", "R10", "R8"}[i])
@@ -354,8 +320,8 @@ func rotateHeads(t *text, isa isa) {
 //
 //	SI head   AX heads left
 func rotateEights(t *text, consts map[string]uint32) {
-	const name = "rotateEights256"
-	routineText(t, avx2, name, name+"(x, cos, sin *float32, heads int, flip uint32)", 36, consts, func(v *vec) {
+	e := entry{name: "rotateEights", parameters: "(x, cos, sin *float32, heads int, flip uint32)", args: 36}
+	routineText(t, avx2, e, consts, func(v *vec) {
 		for i, name := range []string{"x+0", "cos+8", "sin+16", "heads+24"} {
 			v.op("MOVQ", name+"(FP)", []string{"SI", "BX", "DX", "AX"}[i])
 		}
@@ -385,7 +351,8 @@ func rotateEights(t *text, consts map[string]uint32) {
 //
 //	SI column   AX first column   CX columns left
 func sumExps(t *text, isa isa, consts map[string]uint32) {
-	routineText(t, isa, "sumExps"+isa.name, sumExpsSignature(isa), 36, consts, func(v *vec) {
+	e := entry{name: "sumExps", parameters: "(sums, maxima, columns *float32, n int, scale float32)", args: 36, chosen: true}
+	routineText(t, isa, e, consts, func(v *vec) {
 		v.op("MOVQ", "columns+16(FP)", "AX")
 		columns := fourVectors("SI")
 		over := func(name string, body func()) {
@@ -420,8 +387,4 @@ func sumExps(t *text, isa isa, consts map[string]uint32) {
 		v.move(sum, "(DX)", false)
 		v.drop(m, scale, sum)
 	})
-}
-
-func sumExpsSignature(v isa) string {
-	return "sumExps" + v.name + "(sums, maxima, columns *float32, n int, scale float32)"
 }

@@ -6,10 +6,10 @@ import "fmt"
 // single chain waits for the latency of each addition, eight fill the adders.
 // It is scalar code, on amd64 the same for both instruction sets.
 //
-//	func sumChains8(sums, a, b, c *float32, stride, n int)
+//	func chains8(k chainSet, sums, a, b, c *float32, stride, n int)
 //
 // sums[r] continues over elements 0..n-1 of row r; b is read by dots alone, c,
-// one row for all, by weighted dots.
+// one row for all, by weighted dots. A routine has a loop for each kind.
 //
 // On amd64 as many rows as a register has lanes go square by square (chainSquares):
 // products along the rows, then a transposition, then a step of all sums per column.
@@ -45,82 +45,80 @@ var chainKinds = []chainKind{
 
 var chainRows = []int{8, 4, 1}
 
-func chainName(k chainKind, rows int) string { return fmt.Sprintf("%sChains%d", k.name, rows) }
-
 // chainFile is the assembly of all chain routines.
-func chainFile(v isa) string {
+func chainFile(v isa) *text {
 	t := newText(v)
-	for _, k := range chainKinds {
-		for _, rows := range chainRows {
-			chain(t, k, rows)
-		}
+	for _, rows := range chainRows {
+		chains(t, v, rows)
 	}
 	if !t.arm() {
-		for _, v := range []isa{avx512, avx2} {
-			for _, k := range chainKinds {
-				chainSquares(t, k, v)
-			}
-		}
+		chainSquares(t, avx512)
+		chainSquares(t, avx2)
 	}
-	return t.String()
+	return t
 }
 
-func squaresName(k chainKind, v isa) string { return k.name + "Squares" + v.name }
+// openChains opens a routine and reads what it is called with.
+func openChains(t *text, v isa, e entry) {
+	e.parameters, e.args = "(k chainSet, sums, a, b, c *float32, stride, n int)", 56
+	t.open(v, e)
+	for i, name := range []string{"k", "sums", "a", "b", "c", "stride", "n"} {
+		t.op("MOVQ", fmt.Sprintf("%s+%d(FP)", name, 8*i), []string{"R9", "DI", "AX", "BX", "R8", "DX", "CX"}[i])
+	}
+	t.op("SHLQ", "$2", "DX")
+}
+
+// chooseChain goes to the loop of the kind in R9.
+func chooseChain(t *text) {
+	for i, k := range chainKinds[1:] {
+		t.op("CMPQ", "R9", fmt.Sprintf("$%d", i+1))
+		t.op("JEQ", k.name)
+	}
+}
 
 // chainSquares writes a routine of whole squares. SI and R13 go down the rows that AX and
 // BX begin.
-func chainSquares(t *text, k chainKind, v isa) {
+func chainSquares(t *text, v isa) {
 	n := v.lanes()
-	fmt.Fprintf(t, "\n// func %[1]s(sums, a, b, c *float32, stride, n int)\nTEXT ·%[1]s(SB), NOSPLIT, $0-48\n", squaresName(k, v))
-	for i, name := range []string{"sums+0", "a+8", "b+16", "c+24", "stride+32", "n+40"} {
-		t.op("MOVQ", name+"(FP)", []string{"DI", "AX", "BX", "R8", "DX", "CX"}[i])
-	}
-	t.op("SHLQ", "$2", "DX")
-	t.label("square")
-	t.op("MOVQ", "AX", "SI")
-	t.op("MOVQ", "BX", "R13")
-	if k.shared {
-		t.op("VMOVUPS", "(R8)", v.r(n))
-		t.op("ADDQ", fmt.Sprintf("$%d", v.bytes), "R8")
-	}
-	for i := range n {
-		if k.shared {
-			t.op("VMULPS", "(SI)", v.r(n), v.r(i))
-		} else {
-			t.op("VMOVUPS", "(SI)", v.r(i))
-		}
-		t.op("ADDQ", "DX", "SI")
-		if k.paired {
-			t.op("VMULPS", "(R13)", v.r(i), v.r(i))
-			t.op("ADDQ", "DX", "R13")
-		}
-	}
-	transposeSquare(t, v)
+	openChains(t, v, entry{name: "chainSquares", chosen: true})
 	sums := v.r(0)
-	t.op("VMOVUPS", "(DI)", sums)
-	for c := range n {
-		if k.squared {
-			t.op("VFMADD231PS", v.r(n+c), v.r(n+c), sums)
-		} else {
-			t.op("VADDPS", v.r(n+c), sums, sums)
+	chooseChain(t)
+	for _, k := range chainKinds {
+		t.label(k.name)
+		t.op("MOVQ", "AX", "SI")
+		t.op("MOVQ", "BX", "R13")
+		if k.shared {
+			t.op("VMOVUPS", "(R8)", v.r(n))
+			t.op("ADDQ", fmt.Sprintf("$%d", v.bytes), "R8")
 		}
+		for i := range n {
+			if k.shared {
+				t.op("VMULPS", "(SI)", v.r(n), v.r(i))
+			} else {
+				t.op("VMOVUPS", "(SI)", v.r(i))
+			}
+			t.op("ADDQ", "DX", "SI")
+			if k.paired {
+				t.op("VMULPS", "(R13)", v.r(i), v.r(i))
+				t.op("ADDQ", "DX", "R13")
+			}
+		}
+		transposeSquare(t, v)
+		t.op("VMOVUPS", "(DI)", sums)
+		for c := range n {
+			if k.squared {
+				t.op("VFMADD231PS", v.r(n+c), v.r(n+c), sums)
+			} else {
+				t.op("VADDPS", v.r(n+c), sums, sums)
+			}
+		}
+		t.op("VMOVUPS", sums, "(DI)")
+		t.op("ADDQ", fmt.Sprintf("$%d", v.bytes), "AX")
+		t.op("ADDQ", fmt.Sprintf("$%d", v.bytes), "BX")
+		t.op("SUBQ", fmt.Sprintf("$%d", n), "CX")
+		t.op("JNZ", k.name)
+		t.end()
 	}
-	t.op("VMOVUPS", sums, "(DI)")
-	t.op("ADDQ", fmt.Sprintf("$%d", v.bytes), "AX")
-	t.op("ADDQ", fmt.Sprintf("$%d", v.bytes), "BX")
-	t.op("SUBQ", fmt.Sprintf("$%d", n), "CX")
-	t.op("JNZ", "square")
-	t.end()
-}
-
-// squareStubs is the Go of the routines of whole squares.
-func squareStubs() string {
-	var t text
-	t.WriteString(generated + "\npackage kernel\n")
-	for _, v := range []isa{avx512, avx2} {
-		chainFamily(&t, "chainSquares"+v.name, v.lanes(), func(k chainKind) string { return squaresName(k, v) })
-	}
-	return t.String()
 }
 
 // chainStep spells a step of one row: tmp is the value to be added, other a
@@ -194,14 +192,10 @@ func (t *text) address(base, index string, shift int, to string) {
 	}
 }
 
-// chain writes one routine. DX, R14 and R12 are one, two and three strides; SI and
-// R13 point at rows 4 of AX and BX, so that four addresses reach all rows from each.
-func chain(t *text, k chainKind, rows int) {
-	fmt.Fprintf(t, "\n// func %s(sums, a, b, c *float32, stride, n int)\nTEXT ·%s(SB), NOSPLIT, $0-48\n", chainName(k, rows), chainName(k, rows))
-	for i, name := range []string{"sums+0", "a+8", "b+16", "c+24", "stride+32", "n+40"} {
-		t.op("MOVQ", name+"(FP)", []string{"DI", "AX", "BX", "R8", "DX", "CX"}[i])
-	}
-	t.op("SHLQ", "$2", "DX")
+// chains writes the routine for a number of rows. DX, R14 and R12 are one, two and three strides;
+// SI and R13 point at rows 4 of AX and BX, so that four addresses reach all rows from each.
+func chains(t *text, v isa, rows int) {
+	openChains(t, isa{arch: v.arch}, entry{name: fmt.Sprintf("chains%d", rows)})
 	t.address("DX", "DX", 1, "R12")
 	t.address("AX", "DX", 2, "SI")
 	t.address("BX", "DX", 2, "R13")
@@ -218,51 +212,34 @@ func chain(t *text, k chainKind, rows int) {
 	}
 	t.op("TESTQ", "CX", "CX")
 	t.op("JEQ", "done")
-	t.label("next")
-	if k.shared {
-		t.scalar("(R8)", r(last))
-		t.op("ADDQ", "$4", "R8")
-	}
-	for i := range rows {
-		at := func(base string) string {
-			if i >= 4 {
-				base = map[string]string{"AX": "SI", "BX": "R13"}[base]
-			}
-			return fmt.Sprintf("(%s)%s", base, strides[i%4])
+	chooseChain(t)
+	for kind, k := range chainKinds {
+		t.label(k.name)
+		if k.shared {
+			t.scalar("(R8)", r(last))
+			t.op("ADDQ", "$4", "R8")
 		}
-		k.step(chainStep{text: t, at: at, acc: r(i), tmp: r(8 + i%7), other: r(last - 1 - i), shared: r(last)})
+		for i := range rows {
+			at := func(base string) string {
+				if i >= 4 {
+					base = map[string]string{"AX": "SI", "BX": "R13"}[base]
+				}
+				return fmt.Sprintf("(%s)%s", base, strides[i%4])
+			}
+			k.step(chainStep{text: t, at: at, acc: r(i), tmp: r(8 + i%7), other: r(last - 1 - i), shared: r(last)})
+		}
+		for _, p := range []string{"AX", "BX", "SI", "R13"} {
+			t.op("ADDQ", "$4", p)
+		}
+		t.op("DECQ", "CX")
+		t.op("JNZ", k.name)
+		if kind+1 < len(chainKinds) {
+			t.op("JMP", "done")
+		}
 	}
-	for _, p := range []string{"AX", "BX", "SI", "R13"} {
-		t.op("ADDQ", "$4", p)
-	}
-	t.op("DECQ", "CX")
-	t.op("JNZ", "next")
 	t.label("done")
 	for i := range rows {
 		t.scalar(r(i), fmt.Sprintf("%d(DI)", 4*i))
 	}
 	t.end()
-}
-
-// chainStubs is the Go of the routines that amd64 and arm64 share.
-func chainStubs() string {
-	var t text
-	t.WriteString(generatedShared + "\npackage kernel\n")
-	for _, rows := range chainRows {
-		chainFamily(&t, fmt.Sprintf("chains%d", rows), rows, func(k chainKind) string { return chainName(k, rows) })
-	}
-	return t.String()
-}
-
-// chainFamily declares a routine for each kind, and the function that chooses among them.
-func chainFamily(t *text, chooser string, rows int, routine func(chainKind) string) {
-	const signature = "sums, a, b, c *float32, stride, n int"
-	for _, k := range chainKinds {
-		fmt.Fprintf(t, "\n//go:noescape\nfunc %s(%s)\n", routine(k), signature)
-	}
-	fmt.Fprintf(t, "\n// %s runs %d rows of a kind.\nfunc %[1]s(k chainSet, %[3]s) {\n\tswitch k {\n", chooser, rows, signature)
-	for _, k := range chainKinds {
-		fmt.Fprintf(t, "\tcase %sChain:\n\t\t%s(sums, a, b, c, stride, n)\n", k.name, routine(k))
-	}
-	t.WriteString("\t}\n}\n")
 }

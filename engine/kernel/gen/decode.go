@@ -6,6 +6,10 @@ import "fmt"
 // hide the latency of their sums.
 var decodeHeadCounts = []int{4, 1}
 
+func decodeEntry(heads int) entry {
+	return entry{name: fmt.Sprintf("decodeHeads%d", heads), parameters: "(call *decodeCall)", args: 8, chosen: true}
+}
+
 // decodeHeads writes the routine that attends some heads of one query, each to the keys and
 // values of its own head: scores, their exponentials, and the mix divided by their sum. The
 // width of a head is a multiple of eight. Exponentials may be rounded to bf16, as in prefillRows.
@@ -14,8 +18,7 @@ var decodeHeadCounts = []int{4, 1}
 //	SI scores   BX q   DX keys   R8 from head to head of q   R9 of the scores   R13 of the keys
 //	R15, AX, R12 three times R8, R9, R13   R10 keys to come   R11 from panel to panel
 func decodeHeads(t *text, isa isa, consts map[string]uint32, heads int) {
-	name := fmt.Sprintf("decodeHeads%sx%d", isa.name, heads)
-	routineText(t, isa, name, name+"(call *decodeCall)", 8, consts, func(v *vec) {
+	routineText(t, isa, decodeEntry(heads), consts, func(v *vec) {
 		v.op("MOVQ", "call+0(FP)", "CX")
 		for _, r := range [][2]string{{"scores", "SI"}, {"q", "BX"}, {"keys", "DX"}, {"headDim", "R8"}, {"ld", "R9"}, {"headDim", "R13"}, {"nextKeys", "R10"}, {"panelStride", "R11"}} {
 			v.op("MOVQ", "decodeCall_"+r[0]+"(CX)", r[1])
@@ -280,8 +283,7 @@ func (v *vec) mixColumns(name string, heads, columns int) {
 //
 //	R19 call
 func decodeHeadsNEON(t *text, heads int) {
-	name := fmt.Sprintf("decodeHeadsNEONx%d", heads)
-	fmt.Fprintf(t, "\n// func %s(call *decodeCall)\nTEXT ·%s(SB), NOSPLIT, $0-8\n", name, name)
+	name := t.open(neon, decodeEntry(heads))
 	t.op("MOVD", "call+0(FP)", "R19")
 	d := neonDecoder{t, heads}
 	d.score()

@@ -86,7 +86,7 @@ func (v *vec) softExps(scale string, scores, maxima []string) []string {
 }
 
 // expFile is the assembly of package elementary for amd64: its Exp of several float32 side by side, in float64.
-func expFile() string {
+func expFile() *text {
 	t, consts := newText(avx512), map[uint64]bool{}
 	for _, isa := range []isa{avx512, avx2} {
 		exps64(t, isa, consts)
@@ -99,17 +99,7 @@ func expFile() string {
 		}
 		fmt.Fprintf(t, "GLOBL %s(SB), RODATA|NOPTR, $%d\n", name, avx2.bytes)
 	}
-	return t.String()
-}
-
-// expStubs declares the routines.
-func expStubs() string {
-	t := text{}
-	t.WriteString(generated + "\npackage elementary\n")
-	for _, isa := range []isa{avx512, avx2} {
-		fmt.Fprintf(&t, "\n//go:noescape\nfunc exps%s(dst *float64, src *float32, n int) (done int)\n", isa.name)
-	}
-	return t.String()
+	return t
 }
 
 // constant64 names a constant of 64 bits in memory.
@@ -121,8 +111,7 @@ func constant64(bits uint64) string { return fmt.Sprintf("c_%016x<>", bits) }
 //
 //	SI src   DI dst   CX left   AX taken   DX the table
 func exps64(t *text, isa isa, consts map[uint64]bool) {
-	name := "exps" + isa.name
-	fmt.Fprintf(t, "\n// func %s(dst *float64, src *float32, n int) (done int)\nTEXT ·%s(SB), NOSPLIT, $0-32\n", name, name)
+	t.open(isa, entry{name: "exps", parameters: "(dst *float64, src *float32, n int) (done int)", args: 32})
 	next := 0
 	register := func() string { next++; return isa.r(next - 1) }
 	x, size, k, n, q, high, low := register(), register(), register(), register(), register(), register(), register()

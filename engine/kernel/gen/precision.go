@@ -15,12 +15,12 @@ import (
 //	DI dst   SI src   CX elements left   R8 the Rounder
 //	R9 scale of the run   R11 elements of a run   DX runs left   BX whether to restore
 
-func roundFile() string {
+func roundFile() *text {
 	t := newText(neon)
 	for _, r := range roundings {
 		r.assemble(t)
 	}
-	return t.String()
+	return t
 }
 
 // rounding is one kind of a Rounder: constants takes registers for what body reads.
@@ -54,8 +54,7 @@ var roundings = []rounding{
 const magnitudeMask = ^uint32(signMask)
 
 func (r rounding) assemble(t *text) {
-	name := r.name + neon.name
-	routineText(t, neon, name, name+"(dst, src *float32, n int, r *Rounder)", 32, nil, func(v *vec) {
+	routineText(t, neon, entry{name: r.name, parameters: "(dst, src *float32, n int, r *Rounder)", args: 32}, nil, func(v *vec) {
 		v.arguments("dst DI", "src SI", "n CX", "r R8")
 		v.address = map[string]string{"dst": "DI", "src": "SI"}
 		body := r.body(v)
@@ -151,7 +150,7 @@ func (v *vec) keepNaN(y, x string) string {
 	return y
 }
 
-func quantizeFile() string {
+func quantizeFile() *text {
 	t := newText(neon)
 	magnitudes(t)
 	divide(t, "divideNarrow", func(v *vec) func(string) string {
@@ -165,8 +164,7 @@ func quantizeFile() string {
 		}
 	})
 	divide(t, "divideWhole", func(v *vec) func(string) string { return v.wholeNumbers() })
-	name := "multiply" + neon.name
-	routineText(t, neon, name, name+"(dst, src *float32, n, runs int, scales *float32)", 40, nil, func(v *vec) {
+	routineText(t, neon, entry{name: "multiply", parameters: "(dst, src *float32, n, runs int, scales *float32)", args: 40}, nil, func(v *vec) {
 		v.arguments("dst DI", "src SI", "n R11", "runs DX", "scales R9")
 		v.address = map[string]string{"dst": "DI", "src": "SI"}
 		scale := v.new()
@@ -176,7 +174,7 @@ func quantizeFile() string {
 			v.overLanes("", []string{"DI", "SI"}, func() { v.store(v.mul(v.load("src"), scale), "dst") })
 		})
 	})
-	return t.String()
+	return t
 }
 
 // overRuns writes a loop over runs, each with a number at R9.
@@ -191,8 +189,8 @@ func (v *vec) overRuns(body func()) {
 // divide writes a routine that divides runs by their scales, rounds and, if it is
 // to restore, multiplies by the scales again, else by 1.
 func divide(t *text, name string, rounder func(v *vec) func(string) string) {
-	name += neon.name
-	routineText(t, neon, name, name+"(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)", 49, nil, func(v *vec) {
+	e := entry{name: name, parameters: "(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)", args: 49}
+	routineText(t, neon, e, nil, func(v *vec) {
 		v.arguments("dst DI", "src SI", "n R11", "runs DX", "scales R9", "r R8")
 		v.op("MOVBU", "restore+48(FP)", "BX")
 		v.address = map[string]string{"dst": "DI", "src": "SI"}
@@ -213,8 +211,7 @@ func divide(t *text, name string, rounder func(v *vec) func(string) string) {
 // magnitudes writes the routine that finds the largest magnitude of each run:
 // patterns of magnitudes are ordered as these are.
 func magnitudes(t *text) {
-	name := "magnitudes" + neon.name
-	routineText(t, neon, name, name+"(amax, src *float32, n, runs int)", 32, nil, func(v *vec) {
+	routineText(t, neon, entry{name: "magnitudes", parameters: "(amax, src *float32, n, runs int)", args: 32}, nil, func(v *vec) {
 		v.arguments("amax R9", "src SI", "n R11", "runs DX")
 		v.address = map[string]string{"src": "SI"}
 		m := v.new()

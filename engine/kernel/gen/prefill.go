@@ -13,8 +13,7 @@ import "fmt"
 //	first row   R11 from panel to panel   R12 headDim   R13 key at a column   R14 columns left
 //	R15 queries at a column
 func prefillRows(t *text, isa isa, consts map[string]uint32) {
-	name := "prefillRows" + isa.name
-	routineText(t, isa, name, name+"(call *prefillCall)", 8, consts, func(v *vec) {
+	routineText(t, isa, entry{name: "prefillRows", parameters: "(call *prefillCall)", args: 8, chosen: true}, consts, func(v *vec) {
 		v.op("MOVQ", "call+0(FP)", "CX")
 		for _, r := range [][2]string{{"rows", "R9"}, {"n", "R10"}, {"headDim", "R12"}} {
 			v.op("MOVQ", "prefillCall_"+r[0]+"(CX)", r[1])
@@ -337,8 +336,7 @@ func (v isa) gradKeyCount() int { return v.lanes() / 2 }
 //	SI probabilities   DI gradients   R9 rows   R10 keys of the first row
 //	R8 from key to key   CX keys left
 func gradRows(t *text, isa isa, consts map[string]uint32) {
-	name := "gradRows" + isa.name
-	routineText(t, isa, name, name+"(call *gradCall)", 8, consts, func(v *vec) {
+	routineText(t, isa, entry{name: "queryGrads", parameters: "(call *gradCall)", args: 8, chosen: true}, consts, func(v *vec) {
 		v.op("MOVQ", "call+0(FP)", "CX")
 		for _, r := range [][2]string{{"rows", "R9"}, {"n", "R10"}, {"keyStride", "R8"}} {
 			v.op("MOVQ", "gradCall_"+r[0]+"(CX)", r[1])
@@ -504,8 +502,8 @@ func (v *vec) gradQueries() {
 //	SI weights   DX rows at these columns   R13 dst   R8, R14 strides of dst and of the rows
 //	R12 three times R8   R11 columns left   CX keys left   DI, R15 keys 0 and 4 of dst
 func gradKeys(t *text, isa isa) {
-	name := "gradKeys" + isa.name
-	routineText(t, isa, name, name+"(dst, weights, rows *float32, dstStride, rowStride, keys, headDim int)", 56, nil, func(v *vec) {
+	e := entry{name: "gradKeys", parameters: "(dst, weights, rows *float32, dstStride, rowStride, keys, headDim int)", args: 56}
+	routineText(t, isa, e, nil, func(v *vec) {
 		for i, name := range []string{"dst+0", "rows+16", "dstStride+24", "rowStride+32", "headDim+48"} {
 			v.op("MOVQ", name+"(FP)", []string{"R13", "DX", "R8", "R14", "R11"}[i])
 		}

@@ -235,7 +235,7 @@ func maximum() routine {
 		v.maxStep("x", m, nan)
 	}, finish: func(v *vec) {
 		v.maxEnd(m, nan)
-		v.storeFirst(m, "m+16(FP)")
+		v.storeFirst(m, "m+24(FP)")
 	}}
 }
 

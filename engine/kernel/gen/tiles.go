@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A tile routine computes rows x (16·groups) elements of a product: each
 // accumulator lane is one chain over k. It takes one pointer to a tileCall and
@@ -36,21 +39,53 @@ func shapes(v isa) (full, masked []shape) {
 	return shapes256, shapesMasked256
 }
 
-func tileFile(v isa) string {
-	t := newText(v)
-	full, masked := shapes(v)
+// tileFile is the assembly of amd64's tiles.
+func tileFile() *text {
+	t := newText(avx2)
+	instructions, sets := []isa{avx2, avx512}, [][]shape{}
+	for _, v := range instructions {
+		full, masked := shapes(v)
+		sets = append(sets, full, masked, shapesBanded)
+	}
 	for _, unfused := range []bool{false, true} {
-		for _, s := range full {
-			tile(t, v, s, unfused, false, false)
-		}
-		for _, s := range masked {
-			tile(t, v, s, unfused, true, false)
-		}
-		for _, s := range shapesBanded {
-			tile(t, v, s, unfused, true, true)
+		for i, set := range sets {
+			for _, s := range set {
+				tile(t, instructions[i/3], s, unfused, i%3 > 0, i%3 == 2)
+			}
 		}
 	}
-	return t.String()
+	tileTable(t, avx2, sets, func(set int, s shape, unfused bool) string {
+		return tileName(instructions[set/3], s, unfused, set%3 > 0, set%3 == 2)
+	})
+	return t
+}
+
+// tileTable writes the addresses of tile routines, three sets for an instruction set: full groups
+// of columns, what is left of one, and rows with a B each. Go calls a routine by its address.
+func tileTable(t *text, v isa, sets [][]shape, name func(set int, s shape, unfused bool) string) {
+	const bytes = 16 * (8<<4 + 9) // of the kernel's tileSet
+	index := func(s shape) int { return s.rows<<4 | s.groups }
+	fmt.Fprintln(t)
+	for i, set := range sets {
+		// The assembler wants data in order.
+		for _, s := range slices.SortedFunc(slices.Values(set), func(a, b shape) int { return index(a) - index(b) }) {
+			for k, unfused := range []bool{false, true} {
+				fmt.Fprintf(t, "DATA tiles<>+%d(SB)/8, $%s<>(SB)\n", i*bytes+16*index(s)+8*k, name(i, s, unfused))
+			}
+		}
+	}
+	fmt.Fprintf(t, "GLOBL tiles<>(SB), RODATA, $%d\n", len(sets)*bytes)
+	t.open(isa{arch: v.arch}, entry{name: "tileTable", parameters: fmt.Sprintf("() *[%d][3]tileSet", len(sets)/3), args: 8})
+	t.op("MOVQ", "$tiles<>(SB)", "AX")
+	t.op("MOVQ", "AX", "ret+0(FP)")
+	t.end()
+	t.open(isa{arch: v.arch}, entry{name: "callTile", parameters: "(call *tileCall, routine uintptr)", args: 16})
+	t.op("MOVQ", "routine+8(FP)", "AX")
+	if t.arm() {
+		t.op("JMP", "(AX)")
+	} else {
+		t.op("JMP", "AX")
+	}
 }
 
 // tileName is the routine's name without the package.
@@ -81,8 +116,7 @@ type tiler struct {
 
 func tile(t *text, v isa, s shape, unfused, masked, banded bool) {
 	w := tiler{t, v, s, unfused, masked, banded, 16 / v.lanes()}
-	name := tileName(v, s, unfused, masked, banded)
-	fmt.Fprintf(t, "\n// func %s(call *tileCall)\nTEXT ·%s(SB), NOSPLIT, $0-8\n", name, name)
+	t.begin(tileName(v, s, unfused, masked, banded)+"<>", 8)
 	w.prologue()
 	w.label("tile")
 	w.start()
@@ -370,10 +404,13 @@ func neonTiles(f func(s shape, k tileKind)) {
 	}
 }
 
-func neonTileFile() string {
+func neonTileFile() *text {
 	t := newText(neon)
 	neonTiles(func(s shape, k tileKind) { neonTile(t, s, k) })
-	return t.String()
+	tileTable(t, neon, [][]shape{shapes256, shapesNarrow, shapesBanded}, func(set int, s shape, unfused bool) string {
+		return tileKind{unfused, set == 2, set == 1}.name(s)
+	})
+	return t
 }
 
 // neonTiler writes one routine.
@@ -389,7 +426,7 @@ func neonTile(t *text, s shape, k tileKind) {
 	if k.narrow {
 		w.width = s.groups
 	}
-	fmt.Fprintf(t, "\n// func %s(call *tileCall)\nTEXT ·%s(SB), NOSPLIT, $0-8\n", k.name(s), k.name(s))
+	t.begin(k.name(s)+"<>", 8)
 	w.prologue()
 	w.label("tile")
 	w.start()

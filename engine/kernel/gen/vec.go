@@ -2,9 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -56,9 +56,12 @@ func newVec(t *text, isa isa, consts map[string]uint32) *vec {
 }
 
 // routineText writes a routine of vectors.
-func routineText(t *text, isa isa, name, signature string, args int, consts map[string]uint32, write func(v *vec)) {
-	fmt.Fprintf(t, "\n// func %s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", signature, name, args)
+func routineText(t *text, isa isa, e entry, consts map[string]uint32, write func(v *vec)) {
+	name := t.open(isa, e)
 	v := withConstants(t, isa, name, consts, write)
+	if e.reports != "" {
+		v.label("none")
+	}
 	v.end()
 	v.table(name)
 }
@@ -86,38 +89,34 @@ func splitNumber(s string) (name, goType string) {
 	return s, "float32"
 }
 
-// signature is the routine's Go declaration.
-func (r routine) signature(v isa) string {
-	params := strings.Join(r.slices, ", ") + " *float32, n int"
-	for _, s := range r.numbers {
-		name, goType := splitNumber(s)
-		params += ", " + name + " " + goType
-	}
-	result := ""
-	if r.result != "" {
-		result = " (" + r.result + " float32)"
-	}
-	return fmt.Sprintf("%s%s(%s)%s", r.name, v.name, params, result)
-}
-
-// assemble writes the routine.
+// assemble writes the routine. Go calls it with the slices: whoever calls sees to it that none
+// is shorter than the first.
 func (r routine) assemble(t *text, isa isa, consts map[string]uint32) {
-	args := 8*(len(r.slices)+1) + 4*len(r.numbers)
-	if r.result != "" {
-		args = (args+7)/8*8 + 4
+	args := 24 * len(r.slices)
+	e := entry{name: r.name + "Vector", chosen: true, reports: "ok"}
+	parameters, result := strings.Join(r.slices, ", ")+" []float32", "ok bool"
+	numberAt := make([]string, len(r.numbers))
+	for i, s := range r.numbers {
+		name, goType := splitNumber(s)
+		parameters += ", " + name + " " + goType
+		numberAt[i] = fmt.Sprintf("%s+%d(FP)", name, args)
+		args += 4
 	}
-	routineText(t, isa, r.name+isa.name, r.signature(isa), args, consts, func(v *vec) {
+	args = (args + 7) / 8 * 8
+	if r.result != "" {
+		result = r.result + " float32, " + result
+		args += 4
+	}
+	e.parameters, e.reports, e.args = fmt.Sprintf("(%s) (%s)", parameters, result), fmt.Sprintf("ok+%d(FP)", args), args+1
+	routineText(t, isa, e, consts, func(v *vec) {
+		v.op("MOVQ", r.slices[0]+"_len+8(FP)", "CX")
 		for i, s := range r.slices {
-			v.op("MOVQ", fmt.Sprintf("%s+%d(FP)", s, 8*i), pointers[i])
+			v.op("MOVQ", fmt.Sprintf("%s_base+%d(FP)", s, 24*i), pointers[i])
 			v.address[s] = pointers[i]
 		}
-		off := 8 * len(r.slices)
-		v.op("MOVQ", fmt.Sprintf("n+%d(FP)", off), "CX")
-		off += 8
-		for _, s := range r.numbers {
+		for i, s := range r.numbers {
 			name, _ := splitNumber(s)
-			v.numbers[name] = v.broadcast(fmt.Sprintf("%s+%d(FP)", name, off))
-			off += 4
+			v.numbers[name] = v.broadcast(numberAt[i])
 		}
 		v.takeMask()
 		if r.start != nil {
@@ -308,26 +307,16 @@ func (v *vec) preload(name string, consts []uint32) {
 	}
 }
 
-// constSection writes amd64's constants, in order of name. Those of AVX-512 are no vectors: a
-// constant as wide as a register may lie across two cache lines, for the linker aligns no
-// more than 32 bytes.
-func constSection(t *text, v isa, consts map[string]uint32) {
-	names := make([]string, 0, len(consts))
-	for n := range consts {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	for _, n := range names {
-		fmt.Fprintf(t, "\n")
-		if v == avx512 {
-			fmt.Fprintf(t, "DATA %s<>+0(SB)/4, $0x%08x\nGLOBL %s<>(SB), RODATA|NOPTR, $4\n", n, consts[n], n)
-			continue
+// constSection writes amd64's constants, in order of name: vectors of AVX2, of which AVX-512 reads
+// the first element. One as wide as its registers may lie across two cache lines, for the linker
+// aligns no more than 32 bytes.
+func constSection(t *text, consts map[string]uint32) {
+	for _, n := range slices.Sorted(maps.Keys(consts)) {
+		fmt.Fprintln(t)
+		for off := 0; off < avx2.bytes; off += 8 {
+			fmt.Fprintf(t, "DATA %s<>+%d(SB)/8, $0x%08x%08x\n", n, off, consts[n], consts[n])
 		}
-		double := uint64(consts[n])<<32 | uint64(consts[n])
-		for off := 0; off < v.bytes; off += 8 {
-			fmt.Fprintf(t, "DATA %s<>+%d(SB)/8, $0x%016x\n", n, off, double)
-		}
-		fmt.Fprintf(t, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", n, v.bytes)
+		fmt.Fprintf(t, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", n, avx2.bytes)
 	}
 }
 

@@ -5,8 +5,7 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// func softRows512(scores, maxima *float32, ld, m, n, causal int, scale float32)
-TEXT ·softRows512(SB), NOSPLIT, $0-52
+TEXT vectorSoftRows512<>(SB), NOSPLIT, $0-52
 	VBROADCASTSS  c_ff800000<>(SB), Z31
 	VBROADCASTSS  c_c2d00000<>(SB), Z30
 	VBROADCASTSS  c_42b20000<>(SB), Z29
@@ -158,8 +157,7 @@ exp_done:
 	VZEROUPPER    
 	RET           
 
-// func tailRows512(out, probs, values *float32, ldo, ldp, ldv, n int)
-TEXT ·tailRows512(SB), NOSPLIT, $0-56
+TEXT vectorTailRows512<>(SB), NOSPLIT, $0-56
 	MOVQ          out+0(FP), AX
 	MOVQ          probs+8(FP), BX
 	MOVQ          values+16(FP), DX
@@ -366,7 +364,6 @@ done:
 	VZEROUPPER    
 	RET           
 
-// func transposeTile512(dst, src *float32, ldd, lds, rows int)
 TEXT ·transposeTile512(SB), NOSPLIT, $0-40
 	MOVQ          dst+0(FP), BX
 	MOVQ          src+8(FP), AX
@@ -547,7 +544,6 @@ loaded:
 	VZEROUPPER    
 	RET           
 
-// func rotateHeads512(x, cos, sin *float32, heads, half int, flip uint32)
 TEXT ·rotateHeads512(SB), NOSPLIT, $0-44
 	MOVQ          x+0(FP), SI
 	MOVQ          cos+8(FP), R11
@@ -615,8 +611,7 @@ pair_done:
 	VZEROUPPER    
 	RET           
 
-// func decodeHeads512x4(call *decodeCall)
-TEXT ·decodeHeads512x4(SB), NOSPLIT, $0-8
+TEXT decodeHeads4512<>(SB), NOSPLIT, $0-8
 	VBROADCASTSS  c_ff800000<>(SB), Z31
 	VBROADCASTSS  c_c2d00000<>(SB), Z30
 	VBROADCASTSS  c_3fb8aa3b<>(SB), Z29
@@ -1195,8 +1190,7 @@ mixed:
 	VZEROUPPER    
 	RET           
 
-// func decodeHeads512x1(call *decodeCall)
-TEXT ·decodeHeads512x1(SB), NOSPLIT, $0-8
+TEXT decodeHeads1512<>(SB), NOSPLIT, $0-8
 	VBROADCASTSS  c_ff800000<>(SB), Z31
 	VBROADCASTSS  c_c2d00000<>(SB), Z30
 	VBROADCASTSS  c_3fb8aa3b<>(SB), Z29
@@ -1484,8 +1478,7 @@ mixed:
 	VZEROUPPER    
 	RET           
 
-// func prefillRows512(call *prefillCall)
-TEXT ·prefillRows512(SB), NOSPLIT, $0-8
+TEXT prefillRows512<>(SB), NOSPLIT, $0-8
 	VBROADCASTSS  c_ff800000<>(SB), Z31
 	VBROADCASTSS  c_c2d00000<>(SB), Z30
 	VBROADCASTSS  c_3fb8aa3b<>(SB), Z29
@@ -2187,8 +2180,7 @@ done:
 	VZEROUPPER    
 	RET           
 
-// func gradRows512(call *gradCall)
-TEXT ·gradRows512(SB), NOSPLIT, $0-8
+TEXT queryGrads512<>(SB), NOSPLIT, $0-8
 	VBROADCASTSS  c_c2d00000<>(SB), Z31
 	VBROADCASTSS  c_42b20000<>(SB), Z30
 	VBROADCASTSS  c_3fb8aa3b<>(SB), Z29
@@ -2992,7 +2984,6 @@ done:
 	VZEROUPPER    
 	RET           
 
-// func gradKeys512(dst, weights, rows *float32, dstStride, rowStride, keys, headDim int)
 TEXT ·gradKeys512(SB), NOSPLIT, $0-56
 	MOVQ          dst+0(FP), R13
 	MOVQ          rows+16(FP), DX
@@ -3225,50 +3216,2844 @@ done:
 	VZEROUPPER    
 	RET           
 
-DATA c_00000001<>+0(SB)/4, $0x00000001
-GLOBL c_00000001<>(SB), RODATA|NOPTR, $4
+TEXT ·vectorSoftRows(SB), NOSPLIT, $0-52
+	CMPL          ·current(SB), $const_PathAVX2
+	JEQ           chosen
+	JMP           vectorSoftRows512<>(SB)
+chosen:
+	MOVQ          scores+0(FP), SI
+	MOVQ          maxima+8(FP), DI
+	MOVQ          ld+16(FP), R8
+	MOVQ          m+24(FP), R9
+	MOVQ          n+32(FP), R10
+	MOVQ          causal+40(FP), R11
+	SHLQ          $2, R8
+	VBROADCASTSS  scale+48(FP), Y0
+row:
+	VMOVUPS       c_ff800000<>(SB), Y2
+	VPXOR         Y3, Y3, Y3
+	MOVQ          SI, AX
+	MOVQ          R10, CX
+	SUBQ          $8, CX
+	JLT           max_rest
+max_whole:
+	VMOVUPS       (AX), Y4
+	VCMPPS        $3, Y4, Y4, Y5
+	VPOR          Y5, Y3, Y3
+	VMAXPS        Y4, Y2, Y2
+	ADDQ          $32, AX
+	SUBQ          $8, CX
+	JGE           max_whole
+max_rest:
+	ADDQ          $8, CX
+	TESTQ         CX, CX
+	JEQ           max_done
+	LEAQ          ·masks256+64(SB), R15
+	SHLQ          $2, CX
+	SUBQ          CX, R15
+	VMOVUPS       (R15), Y1
+	VMASKMOVPS    (AX), Y1, Y4
+	VMOVUPS       c_ff800000<>(SB), Y5
+	VBLENDVPS     Y1, Y4, Y5, Y4
+	VCMPPS        $3, Y4, Y4, Y5
+	VPOR          Y5, Y3, Y3
+	VMAXPS        Y4, Y2, Y2
+max_done:
+	VEXTRACTF128  $1, Y2, X4
+	VMAXPS        X4, X2, X2
+	VEXTRACTF128  $1, Y3, X4
+	VPOR          X4, X3, X3
+	VPSHUFD       $0x4e, X2, X4
+	VMAXPS        X4, X2, X2
+	VPSHUFD       $0x4e, X3, X4
+	VPOR          X4, X3, X3
+	VPSHUFD       $0xb1, X2, X4
+	VMAXPS        X4, X2, X2
+	VPSHUFD       $0xb1, X3, X4
+	VPOR          X4, X3, X3
+	VPXOR         X4, X4, X4
+	VADDSS        X4, X2, X2
+	VPOR          X3, X2, X2
+	VMULSS        X0, X2, X2
+	VMOVSS        X2, (DI)
+	VBROADCASTSS  X2, Y2
+	MOVQ          SI, AX
+	MOVQ          R10, CX
+	SUBQ          $8, CX
+	JLT           exp_rest
+exp_whole:
+	VMOVUPS       (AX), Y4
+	VMULPS        Y0, Y4, Y4
+	VSUBPS        Y2, Y4, Y4
+	VMOVUPS       c_42b20000<>(SB), Y5
+	VMINPS        Y4, Y5, Y4
+	VMOVUPS       c_c2d00000<>(SB), Y5
+	VMAXPS        Y4, Y5, Y4
+	VMULPS        c_3fb8aa3b<>(SB), Y4, Y5
+	VADDPS        c_4b400000<>(SB), Y5, Y5
+	VSUBPS        c_4b400000<>(SB), Y5, Y5
+	VMULPS        c_3f318000<>(SB), Y5, Y6
+	VSUBPS        Y6, Y4, Y4
+	VMULPS        c_b95e8083<>(SB), Y5, Y6
+	VSUBPS        Y6, Y4, Y4
+	VMULPS        c_39506967<>(SB), Y4, Y6
+	VADDPS        c_3ab743ce<>(SB), Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VADDPS        c_3c088908<>(SB), Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VADDPS        c_3d2aa9c1<>(SB), Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VADDPS        c_3e2aaaaa<>(SB), Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VADDPS        c_3f000000<>(SB), Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VMULPS        Y4, Y6, Y6
+	VADDPS        Y4, Y6, Y6
+	VADDPS        c_3f800000<>(SB), Y6, Y6
+	VCVTPS2DQ     Y5, Y5
+	VPSRAD        $1, Y5, Y4
+	VPSUBD        Y4, Y5, Y5
+	VPADDD        c_0000007f<>(SB), Y4, Y4
+	VPSLLD        $23, Y4, Y4
+	VMULPS        Y4, Y6, Y6
+	VPADDD        c_0000007f<>(SB), Y5, Y5
+	VPSLLD        $23, Y5, Y5
+	VMULPS        Y5, Y6, Y6
+	VMOVUPS       Y6, (AX)
+	ADDQ          $32, AX
+	SUBQ          $8, CX
+	JGE           exp_whole
+exp_rest:
+	ADDQ          $8, CX
+	TESTQ         CX, CX
+	JEQ           exp_done
+	LEAQ          ·masks256+64(SB), R15
+	SHLQ          $2, CX
+	SUBQ          CX, R15
+	VMOVUPS       (R15), Y1
+	VMASKMOVPS    (AX), Y1, Y6
+	VMULPS        Y0, Y6, Y6
+	VSUBPS        Y2, Y6, Y6
+	VMOVUPS       c_42b20000<>(SB), Y4
+	VMINPS        Y6, Y4, Y6
+	VMOVUPS       c_c2d00000<>(SB), Y4
+	VMAXPS        Y6, Y4, Y6
+	VMULPS        c_3fb8aa3b<>(SB), Y6, Y4
+	VADDPS        c_4b400000<>(SB), Y4, Y4
+	VSUBPS        c_4b400000<>(SB), Y4, Y4
+	VMULPS        c_3f318000<>(SB), Y4, Y5
+	VSUBPS        Y5, Y6, Y6
+	VMULPS        c_b95e8083<>(SB), Y4, Y5
+	VSUBPS        Y5, Y6, Y6
+	VMULPS        c_39506967<>(SB), Y6, Y5
+	VADDPS        c_3ab743ce<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        c_3c088908<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        c_3f000000<>(SB), Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VMULPS        Y6, Y5, Y5
+	VADDPS        Y6, Y5, Y5
+	VADDPS        c_3f800000<>(SB), Y5, Y5
+	VCVTPS2DQ     Y4, Y4
+	VPSRAD        $1, Y4, Y6
+	VPSUBD        Y6, Y4, Y4
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y5, Y5
+	VPADDD        c_0000007f<>(SB), Y4, Y4
+	VPSLLD        $23, Y4, Y4
+	VMULPS        Y4, Y5, Y5
+	VMASKMOVPS    Y5, Y1, (AX)
+exp_done:
+	ADDQ          R8, SI
+	ADDQ          $4, DI
+	ADDQ          R11, R10
+	DECQ          R9
+	JNZ           row
+	VZEROUPPER    
+	RET           
 
-DATA c_00007fff<>+0(SB)/4, $0x00007fff
-GLOBL c_00007fff<>(SB), RODATA|NOPTR, $4
+TEXT ·vectorTailRows(SB), NOSPLIT, $0-56
+	CMPL          ·current(SB), $const_PathAVX2
+	JEQ           chosen
+	JMP           vectorTailRows512<>(SB)
+chosen:
+	MOVQ          out+0(FP), AX
+	MOVQ          probs+8(FP), BX
+	MOVQ          values+16(FP), DX
+	MOVQ          ldo+24(FP), R8
+	MOVQ          ldp+32(FP), R9
+	MOVQ          ldv+40(FP), R10
+	MOVQ          n+48(FP), CX
+	SHLQ          $2, R8
+	SHLQ          $2, R9
+	SHLQ          $2, R10
+	LEAQ          (R8)(R8*2), R11
+	LEAQ          (R9)(R9*2), R12
+	LEAQ          (BX)(R9*4), DI
+	SUBQ          $8, CX
+	JLT           rest
+whole:
+	LEAQ          (AX)(R8*4), SI
+	VMOVUPS       0(AX)(R8*1), Y0
+	VMOVUPS       0(AX)(R8*2), Y1
+	VMOVUPS       0(AX)(R11*1), Y2
+	VMOVUPS       0(SI), Y3
+	VMOVUPS       0(SI)(R8*1), Y4
+	VMOVUPS       0(SI)(R8*2), Y5
+	VMOVUPS       0(SI)(R11*1), Y6
+	MOVQ          DX, R13
+	VMOVUPS       (R13), Y7
+	VBROADCASTSS  0(BX)(R9*1), Y8
+	VFMADD231PS   Y7, Y8, Y0
+	VBROADCASTSS  0(BX)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y1
+	VBROADCASTSS  0(BX)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y2
+	VBROADCASTSS  0(DI), Y8
+	VFMADD231PS   Y7, Y8, Y3
+	VBROADCASTSS  0(DI)(R9*1), Y8
+	VFMADD231PS   Y7, Y8, Y4
+	VBROADCASTSS  0(DI)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y5
+	VBROADCASTSS  0(DI)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y6
+	ADDQ          R10, R13
+	VMOVUPS       (R13), Y7
+	VBROADCASTSS  4(BX)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y1
+	VBROADCASTSS  4(BX)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y2
+	VBROADCASTSS  4(DI), Y8
+	VFMADD231PS   Y7, Y8, Y3
+	VBROADCASTSS  4(DI)(R9*1), Y8
+	VFMADD231PS   Y7, Y8, Y4
+	VBROADCASTSS  4(DI)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y5
+	VBROADCASTSS  4(DI)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y6
+	ADDQ          R10, R13
+	VMOVUPS       (R13), Y7
+	VBROADCASTSS  8(BX)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y2
+	VBROADCASTSS  8(DI), Y8
+	VFMADD231PS   Y7, Y8, Y3
+	VBROADCASTSS  8(DI)(R9*1), Y8
+	VFMADD231PS   Y7, Y8, Y4
+	VBROADCASTSS  8(DI)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y5
+	VBROADCASTSS  8(DI)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y6
+	ADDQ          R10, R13
+	VMOVUPS       (R13), Y7
+	VBROADCASTSS  12(DI), Y8
+	VFMADD231PS   Y7, Y8, Y3
+	VBROADCASTSS  12(DI)(R9*1), Y8
+	VFMADD231PS   Y7, Y8, Y4
+	VBROADCASTSS  12(DI)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y5
+	VBROADCASTSS  12(DI)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y6
+	ADDQ          R10, R13
+	VMOVUPS       (R13), Y7
+	VBROADCASTSS  16(DI)(R9*1), Y8
+	VFMADD231PS   Y7, Y8, Y4
+	VBROADCASTSS  16(DI)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y5
+	VBROADCASTSS  16(DI)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y6
+	ADDQ          R10, R13
+	VMOVUPS       (R13), Y7
+	VBROADCASTSS  20(DI)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y5
+	VBROADCASTSS  20(DI)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y6
+	ADDQ          R10, R13
+	VMOVUPS       (R13), Y7
+	VBROADCASTSS  24(DI)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y6
+	ADDQ          R10, R13
+	LEAQ          (AX)(R8*4), SI
+	VMOVUPS       Y0, 0(AX)(R8*1)
+	VMOVUPS       Y1, 0(AX)(R8*2)
+	VMOVUPS       Y2, 0(AX)(R11*1)
+	VMOVUPS       Y3, 0(SI)
+	VMOVUPS       Y4, 0(SI)(R8*1)
+	VMOVUPS       Y5, 0(SI)(R8*2)
+	VMOVUPS       Y6, 0(SI)(R11*1)
+	ADDQ          $32, AX
+	ADDQ          $32, DX
+	SUBQ          $8, CX
+	JGE           whole
+rest:
+	ADDQ          $8, CX
+	TESTQ         CX, CX
+	JEQ           done
+	LEAQ          ·masks256+64(SB), R15
+	SHLQ          $2, CX
+	SUBQ          CX, R15
+	VMOVUPS       (R15), Y9
+	LEAQ          (AX)(R8*4), SI
+	VMASKMOVPS    0(AX)(R8*1), Y9, Y0
+	VMASKMOVPS    0(AX)(R8*2), Y9, Y1
+	VMASKMOVPS    0(AX)(R11*1), Y9, Y2
+	VMASKMOVPS    0(SI), Y9, Y3
+	VMASKMOVPS    0(SI)(R8*1), Y9, Y4
+	VMASKMOVPS    0(SI)(R8*2), Y9, Y5
+	VMASKMOVPS    0(SI)(R11*1), Y9, Y6
+	MOVQ          DX, R13
+	VMASKMOVPS    (R13), Y9, Y7
+	VBROADCASTSS  0(BX)(R9*1), Y8
+	VFMADD231PS   Y7, Y8, Y0
+	VBROADCASTSS  0(BX)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y1
+	VBROADCASTSS  0(BX)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y2
+	VBROADCASTSS  0(DI), Y8
+	VFMADD231PS   Y7, Y8, Y3
+	VBROADCASTSS  0(DI)(R9*1), Y8
+	VFMADD231PS   Y7, Y8, Y4
+	VBROADCASTSS  0(DI)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y5
+	VBROADCASTSS  0(DI)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y6
+	ADDQ          R10, R13
+	VMASKMOVPS    (R13), Y9, Y7
+	VBROADCASTSS  4(BX)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y1
+	VBROADCASTSS  4(BX)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y2
+	VBROADCASTSS  4(DI), Y8
+	VFMADD231PS   Y7, Y8, Y3
+	VBROADCASTSS  4(DI)(R9*1), Y8
+	VFMADD231PS   Y7, Y8, Y4
+	VBROADCASTSS  4(DI)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y5
+	VBROADCASTSS  4(DI)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y6
+	ADDQ          R10, R13
+	VMASKMOVPS    (R13), Y9, Y7
+	VBROADCASTSS  8(BX)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y2
+	VBROADCASTSS  8(DI), Y8
+	VFMADD231PS   Y7, Y8, Y3
+	VBROADCASTSS  8(DI)(R9*1), Y8
+	VFMADD231PS   Y7, Y8, Y4
+	VBROADCASTSS  8(DI)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y5
+	VBROADCASTSS  8(DI)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y6
+	ADDQ          R10, R13
+	VMASKMOVPS    (R13), Y9, Y7
+	VBROADCASTSS  12(DI), Y8
+	VFMADD231PS   Y7, Y8, Y3
+	VBROADCASTSS  12(DI)(R9*1), Y8
+	VFMADD231PS   Y7, Y8, Y4
+	VBROADCASTSS  12(DI)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y5
+	VBROADCASTSS  12(DI)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y6
+	ADDQ          R10, R13
+	VMASKMOVPS    (R13), Y9, Y7
+	VBROADCASTSS  16(DI)(R9*1), Y8
+	VFMADD231PS   Y7, Y8, Y4
+	VBROADCASTSS  16(DI)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y5
+	VBROADCASTSS  16(DI)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y6
+	ADDQ          R10, R13
+	VMASKMOVPS    (R13), Y9, Y7
+	VBROADCASTSS  20(DI)(R9*2), Y8
+	VFMADD231PS   Y7, Y8, Y5
+	VBROADCASTSS  20(DI)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y6
+	ADDQ          R10, R13
+	VMASKMOVPS    (R13), Y9, Y7
+	VBROADCASTSS  24(DI)(R12*1), Y8
+	VFMADD231PS   Y7, Y8, Y6
+	ADDQ          R10, R13
+	LEAQ          (AX)(R8*4), SI
+	VMASKMOVPS    Y0, Y9, 0(AX)(R8*1)
+	VMASKMOVPS    Y1, Y9, 0(AX)(R8*2)
+	VMASKMOVPS    Y2, Y9, 0(AX)(R11*1)
+	VMASKMOVPS    Y3, Y9, 0(SI)
+	VMASKMOVPS    Y4, Y9, 0(SI)(R8*1)
+	VMASKMOVPS    Y5, Y9, 0(SI)(R8*2)
+	VMASKMOVPS    Y6, Y9, 0(SI)(R11*1)
+done:
+	VZEROUPPER    
+	RET           
 
-DATA c_39506967<>+0(SB)/4, $0x39506967
-GLOBL c_39506967<>(SB), RODATA|NOPTR, $4
+TEXT ·transposeTile256(SB), NOSPLIT, $0-40
+	MOVQ          dst+0(FP), BX
+	MOVQ          src+8(FP), AX
+	MOVQ          ldd+16(FP), R8
+	MOVQ          lds+24(FP), R9
+	MOVQ          rows+32(FP), CX
+	SHLQ          $2, R8
+	SHLQ          $2, R9
+	VMOVUPS       (AX), Y0
+	CMPQ          CX, $1
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Y1
+	CMPQ          CX, $2
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Y2
+	CMPQ          CX, $3
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Y3
+	CMPQ          CX, $4
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Y4
+	CMPQ          CX, $5
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Y5
+	CMPQ          CX, $6
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Y6
+	CMPQ          CX, $7
+	JEQ           loaded
+	ADDQ          R9, AX
+	VMOVUPS       (AX), Y7
+loaded:
+	VUNPCKLPS     Y1, Y0, Y8
+	VUNPCKHPS     Y1, Y0, Y9
+	VUNPCKLPS     Y3, Y2, Y10
+	VUNPCKHPS     Y3, Y2, Y11
+	VUNPCKLPS     Y5, Y4, Y12
+	VUNPCKHPS     Y5, Y4, Y13
+	VUNPCKLPS     Y7, Y6, Y14
+	VUNPCKHPS     Y7, Y6, Y15
+	VUNPCKLPD     Y10, Y8, Y0
+	VUNPCKHPD     Y10, Y8, Y1
+	VUNPCKLPD     Y11, Y9, Y2
+	VUNPCKHPD     Y11, Y9, Y3
+	VUNPCKLPD     Y14, Y12, Y4
+	VUNPCKHPD     Y14, Y12, Y5
+	VUNPCKLPD     Y15, Y13, Y6
+	VUNPCKHPD     Y15, Y13, Y7
+	VPERM2F128    $0x20, Y4, Y0, Y8
+	VPERM2F128    $0x31, Y4, Y0, Y12
+	VPERM2F128    $0x20, Y5, Y1, Y9
+	VPERM2F128    $0x31, Y5, Y1, Y13
+	VPERM2F128    $0x20, Y6, Y2, Y10
+	VPERM2F128    $0x31, Y6, Y2, Y14
+	VPERM2F128    $0x20, Y7, Y3, Y11
+	VPERM2F128    $0x31, Y7, Y3, Y15
+	LEAQ          ·masks256+64(SB), R15
+	SHLQ          $2, CX
+	SUBQ          CX, R15
+	VMOVUPS       (R15), Y0
+	VMASKMOVPS    Y8, Y0, (BX)
+	ADDQ          R8, BX
+	VMASKMOVPS    Y9, Y0, (BX)
+	ADDQ          R8, BX
+	VMASKMOVPS    Y10, Y0, (BX)
+	ADDQ          R8, BX
+	VMASKMOVPS    Y11, Y0, (BX)
+	ADDQ          R8, BX
+	VMASKMOVPS    Y12, Y0, (BX)
+	ADDQ          R8, BX
+	VMASKMOVPS    Y13, Y0, (BX)
+	ADDQ          R8, BX
+	VMASKMOVPS    Y14, Y0, (BX)
+	ADDQ          R8, BX
+	VMASKMOVPS    Y15, Y0, (BX)
+	VZEROUPPER    
+	RET           
 
-DATA c_3ab743ce<>+0(SB)/4, $0x3ab743ce
-GLOBL c_3ab743ce<>(SB), RODATA|NOPTR, $4
+TEXT ·rotateHeads256(SB), NOSPLIT, $0-44
+	MOVQ          x+0(FP), SI
+	MOVQ          cos+8(FP), R11
+	MOVQ          sin+16(FP), R12
+	MOVQ          heads+24(FP), R9
+	MOVQ          half+32(FP), R10
+	MOVQ          half+32(FP), R8
+	SHLQ          $2, R8
+	VBROADCASTSS  flip+40(FP), Y0
+head:
+	MOVQ          SI, AX
+	MOVQ          SI, BX
+	MOVQ          R11, DX
+	MOVQ          R12, DI
+	MOVQ          R10, CX
+	ADDQ          R8, BX
+	SUBQ          $8, CX
+	JLT           pair_rest
+pair_whole:
+	VMOVUPS       (AX), Y2
+	VMOVUPS       (BX), Y3
+	VMOVUPS       (DX), Y4
+	VMOVUPS       (DI), Y5
+	VPXOR         Y0, Y5, Y5
+	VMULPS        Y4, Y2, Y6
+	VMULPS        Y4, Y3, Y7
+	VMULPS        Y5, Y3, Y3
+	VMULPS        Y5, Y2, Y2
+	VSUBPS        Y3, Y6, Y6
+	VADDPS        Y2, Y7, Y7
+	VMOVUPS       Y6, (AX)
+	VMOVUPS       Y7, (BX)
+	ADDQ          $32, AX
+	ADDQ          $32, BX
+	ADDQ          $32, DX
+	ADDQ          $32, DI
+	SUBQ          $8, CX
+	JGE           pair_whole
+pair_rest:
+	ADDQ          $8, CX
+	TESTQ         CX, CX
+	JEQ           pair_done
+	LEAQ          ·masks256+64(SB), R15
+	SHLQ          $2, CX
+	SUBQ          CX, R15
+	VMOVUPS       (R15), Y1
+	VMASKMOVPS    (AX), Y1, Y7
+	VMASKMOVPS    (BX), Y1, Y6
+	VMASKMOVPS    (DX), Y1, Y5
+	VMASKMOVPS    (DI), Y1, Y4
+	VPXOR         Y0, Y4, Y4
+	VMULPS        Y5, Y7, Y3
+	VMULPS        Y5, Y6, Y2
+	VMULPS        Y4, Y6, Y6
+	VMULPS        Y4, Y7, Y7
+	VSUBPS        Y6, Y3, Y3
+	VADDPS        Y7, Y2, Y2
+	VMASKMOVPS    Y3, Y1, (AX)
+	VMASKMOVPS    Y2, Y1, (BX)
+pair_done:
+	ADDQ          R8, SI
+	ADDQ          R8, SI
+	DECQ          R9
+	JNZ           head
+	VZEROUPPER    
+	RET           
 
-DATA c_3c088908<>+0(SB)/4, $0x3c088908
-GLOBL c_3c088908<>(SB), RODATA|NOPTR, $4
+TEXT ·rotateEights256(SB), NOSPLIT, $0-36
+	MOVQ          x+0(FP), SI
+	MOVQ          cos+8(FP), BX
+	MOVQ          sin+16(FP), DX
+	MOVQ          heads+24(FP), AX
+	VBROADCASTF128 (BX), Y0
+	VBROADCASTF128 (DX), Y1
+	VBROADCASTSS  flip+32(FP), Y2
+	VPXOR         Y2, Y1, Y1
+	VPXOR         c_80000000<>(SB), Y1, Y2
+	VBLENDPS      $0x0f, Y2, Y1, Y1
+head:
+	VMOVUPS       (SI), Y3
+	VPERM2F128    $1, Y3, Y3, Y4
+	VMULPS        Y0, Y3, Y3
+	VMULPS        Y1, Y4, Y4
+	VADDPS        Y4, Y3, Y3
+	VMOVUPS       Y3, (SI)
+	ADDQ          $32, SI
+	DECQ          AX
+	JNZ           head
+	VZEROUPPER    
+	RET           
 
-DATA c_3d2aa9c1<>+0(SB)/4, $0x3d2aa9c1
-GLOBL c_3d2aa9c1<>(SB), RODATA|NOPTR, $4
+TEXT ·decodeHeads4(SB), NOSPLIT, $0-8
+	CMPL          ·current(SB), $const_PathAVX2
+	JEQ           chosen
+	JMP           decodeHeads4512<>(SB)
+chosen:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_scores(CX), SI
+	MOVQ          decodeCall_q(CX), BX
+	MOVQ          decodeCall_keys(CX), DX
+	MOVQ          decodeCall_headDim(CX), R8
+	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_headDim(CX), R13
+	MOVQ          decodeCall_nextKeys(CX), R10
+	MOVQ          decodeCall_panelStride(CX), R11
+	SHLQ          $2, R8
+	SHLQ          $6, R13
+	LEAQ          (R8)(R8*2), R15
+	LEAQ          (R9)(R9*2), AX
+	LEAQ          (R13)(R13*2), R12
+	VMOVUPS       c_ff800000<>(SB), Y0
+	VMOVUPS       c_ff800000<>(SB), Y1
+	VMOVUPS       c_ff800000<>(SB), Y2
+	VMOVUPS       c_ff800000<>(SB), Y3
+	MOVQ          decodeCall_n(CX), CX
+	SHRQ          $4, CX
+	TESTQ         CX, CX
+	JEQ           part
+single:
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+	VPXOR         Y8, Y8, Y8
+	VPXOR         Y9, Y9, Y9
+	VPXOR         Y10, Y10, Y10
+	VPXOR         Y11, Y11, Y11
+	MOVQ          R8, R14
+	SHRQ          $2, R14
+single_column:
+	PREFETCHT1    0(R10)
+	PREFETCHT1    64(R10)
+	PREFETCHT1    128(R10)
+	PREFETCHT1    192(R10)
+	ADDQ          $256, R10
+	VBROADCASTSS  0(BX), Y12
+	VFMADD231PS   0(DX), Y12, Y4
+	VFMADD231PS   32(DX), Y12, Y5
+	VBROADCASTSS  0(BX)(R8*1), Y12
+	VFMADD231PS   0(DX)(R13*1), Y12, Y6
+	VFMADD231PS   32(DX)(R13*1), Y12, Y7
+	VBROADCASTSS  0(BX)(R8*2), Y12
+	VFMADD231PS   0(DX)(R13*2), Y12, Y8
+	VFMADD231PS   32(DX)(R13*2), Y12, Y9
+	VBROADCASTSS  0(BX)(R15*1), Y12
+	VFMADD231PS   0(DX)(R12*1), Y12, Y10
+	VFMADD231PS   32(DX)(R12*1), Y12, Y11
+	ADDQ          $4, BX
+	ADDQ          $64, DX
+	DECQ          R14
+	JNZ           single_column
+	SUBQ          R8, BX
+	SUBQ          R13, DX
+	ADDQ          R11, DX
+	VMOVUPS       Y4, 0(SI)
+	VMOVUPS       Y5, 32(SI)
+	VMOVUPS       Y6, 0(SI)(R9*1)
+	VMOVUPS       Y7, 32(SI)(R9*1)
+	VMOVUPS       Y8, 0(SI)(R9*2)
+	VMOVUPS       Y9, 32(SI)(R9*2)
+	VMOVUPS       Y10, 0(SI)(AX*1)
+	VMOVUPS       Y11, 32(SI)(AX*1)
+	VMAXPS        Y4, Y0, Y0
+	VMAXPS        Y5, Y0, Y0
+	VMAXPS        Y6, Y1, Y1
+	VMAXPS        Y7, Y1, Y1
+	VMAXPS        Y8, Y2, Y2
+	VMAXPS        Y9, Y2, Y2
+	VMAXPS        Y10, Y3, Y3
+	VMAXPS        Y11, Y3, Y3
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           single
+part:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_n(CX), CX
+	ANDQ          $15, CX
+	JEQ           scored
+	VPXOR         Y11, Y11, Y11
+	VPXOR         Y10, Y10, Y10
+	VPXOR         Y9, Y9, Y9
+	VPXOR         Y8, Y8, Y8
+	VPXOR         Y7, Y7, Y7
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y4, Y4, Y4
+	MOVQ          R8, R14
+	SHRQ          $2, R14
+part_column:
+	PREFETCHT1    0(R10)
+	PREFETCHT1    64(R10)
+	PREFETCHT1    128(R10)
+	PREFETCHT1    192(R10)
+	ADDQ          $256, R10
+	VBROADCASTSS  0(BX), Y12
+	VFMADD231PS   0(DX), Y12, Y11
+	VFMADD231PS   32(DX), Y12, Y10
+	VBROADCASTSS  0(BX)(R8*1), Y12
+	VFMADD231PS   0(DX)(R13*1), Y12, Y9
+	VFMADD231PS   32(DX)(R13*1), Y12, Y8
+	VBROADCASTSS  0(BX)(R8*2), Y12
+	VFMADD231PS   0(DX)(R13*2), Y12, Y7
+	VFMADD231PS   32(DX)(R13*2), Y12, Y6
+	VBROADCASTSS  0(BX)(R15*1), Y12
+	VFMADD231PS   0(DX)(R12*1), Y12, Y5
+	VFMADD231PS   32(DX)(R12*1), Y12, Y4
+	ADDQ          $4, BX
+	ADDQ          $64, DX
+	DECQ          R14
+	JNZ           part_column
+	SUBQ          R8, BX
+	SUBQ          R13, DX
+	ADDQ          R11, DX
+	VMOVUPS       Y11, 0(SI)
+	VMOVUPS       Y10, 32(SI)
+	VMOVUPS       Y9, 0(SI)(R9*1)
+	VMOVUPS       Y8, 32(SI)(R9*1)
+	VMOVUPS       Y7, 0(SI)(R9*2)
+	VMOVUPS       Y6, 32(SI)(R9*2)
+	VMOVUPS       Y5, 0(SI)(AX*1)
+	VMOVUPS       Y4, 32(SI)(AX*1)
+	LEAQ          ·masks256+64(SB), R14
+	SHLQ          $2, CX
+	SUBQ          CX, R14
+	VMOVUPS       0(R14), Y12
+	VBLENDVPS     Y12, Y11, Y0, Y11
+	VMAXPS        Y11, Y0, Y0
+	VMOVUPS       32(R14), Y11
+	VBLENDVPS     Y11, Y10, Y0, Y10
+	VMAXPS        Y10, Y0, Y0
+	VMOVUPS       0(R14), Y10
+	VBLENDVPS     Y10, Y9, Y1, Y9
+	VMAXPS        Y9, Y1, Y1
+	VMOVUPS       32(R14), Y9
+	VBLENDVPS     Y9, Y8, Y1, Y8
+	VMAXPS        Y8, Y1, Y1
+	VMOVUPS       0(R14), Y8
+	VBLENDVPS     Y8, Y7, Y2, Y7
+	VMAXPS        Y7, Y2, Y2
+	VMOVUPS       32(R14), Y7
+	VBLENDVPS     Y7, Y6, Y2, Y6
+	VMAXPS        Y6, Y2, Y2
+	VMOVUPS       0(R14), Y6
+	VBLENDVPS     Y6, Y5, Y3, Y5
+	VMAXPS        Y5, Y3, Y3
+	VMOVUPS       32(R14), Y5
+	VBLENDVPS     Y5, Y4, Y3, Y4
+	VMAXPS        Y4, Y3, Y3
+	ADDQ          $64, SI
+scored:
+	MOVQ          call+0(FP), DX
+	MOVQ          decodeCall_maxima(DX), DI
+	MOVQ          decodeCall_scores(DX), SI
+	MOVQ          decodeCall_n(DX), R10
+	VBROADCASTSS  decodeCall_scale(DX), Y4
+	MOVQ          DI, BX
+	MOVQ          decodeCall_unrounded(DX), DI
+	ADDQ          SI, DI
+	VEXTRACTF128  $1, Y0, X5
+	VMAXPS        X5, X0, X0
+	VPSHUFD       $0x4e, X0, X5
+	VMAXPS        X5, X0, X0
+	VPSHUFD       $0xb1, X0, X5
+	VMAXPS        X5, X0, X0
+	VPXOR         X5, X5, X5
+	VADDSS        X5, X0, X0
+	VMULSS        X4, X0, X0
+	VMOVSS        X0, 0(BX)
+	VBROADCASTSS  X0, Y0
+	VEXTRACTF128  $1, Y1, X5
+	VMAXPS        X5, X1, X1
+	VPSHUFD       $0x4e, X1, X5
+	VMAXPS        X5, X1, X1
+	VPSHUFD       $0xb1, X1, X5
+	VMAXPS        X5, X1, X1
+	VPXOR         X5, X5, X5
+	VADDSS        X5, X1, X1
+	VMULSS        X4, X1, X1
+	VMOVSS        X1, 4(BX)
+	VBROADCASTSS  X1, Y1
+	VEXTRACTF128  $1, Y2, X5
+	VMAXPS        X5, X2, X2
+	VPSHUFD       $0x4e, X2, X5
+	VMAXPS        X5, X2, X2
+	VPSHUFD       $0xb1, X2, X5
+	VMAXPS        X5, X2, X2
+	VPXOR         X5, X5, X5
+	VADDSS        X5, X2, X2
+	VMULSS        X4, X2, X2
+	VMOVSS        X2, 8(BX)
+	VBROADCASTSS  X2, Y2
+	VEXTRACTF128  $1, Y3, X5
+	VMAXPS        X5, X3, X3
+	VPSHUFD       $0x4e, X3, X5
+	VMAXPS        X5, X3, X3
+	VPSHUFD       $0xb1, X3, X5
+	VMAXPS        X5, X3, X3
+	VPXOR         X5, X5, X5
+	VADDSS        X5, X3, X3
+	VMULSS        X4, X3, X3
+	VMOVSS        X3, 12(BX)
+	VBROADCASTSS  X3, Y3
+exp:
+	VMOVUPS       0(SI), Y5
+	VMULPS        Y4, Y5, Y5
+	VSUBPS        Y0, Y5, Y5
+	VMOVUPS       0(SI)(R9*1), Y6
+	VMULPS        Y4, Y6, Y6
+	VSUBPS        Y1, Y6, Y6
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y5, Y7, Y5
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y6, Y7, Y6
+	VMULPS        c_3fb8aa3b<>(SB), Y5, Y7
+	VMULPS        c_3fb8aa3b<>(SB), Y6, Y8
+	VADDPS        c_4b400000<>(SB), Y7, Y7
+	VADDPS        c_4b400000<>(SB), Y8, Y8
+	VSUBPS        c_4b400000<>(SB), Y7, Y7
+	VSUBPS        c_4b400000<>(SB), Y8, Y8
+	VMULPS        c_3f318000<>(SB), Y7, Y9
+	VMULPS        c_3f318000<>(SB), Y8, Y10
+	VSUBPS        Y9, Y5, Y5
+	VSUBPS        Y10, Y6, Y6
+	VMULPS        c_b95e8083<>(SB), Y7, Y9
+	VMULPS        c_b95e8083<>(SB), Y8, Y10
+	VSUBPS        Y9, Y5, Y5
+	VSUBPS        Y10, Y6, Y6
+	VMULPS        c_39506967<>(SB), Y5, Y10
+	VMULPS        c_39506967<>(SB), Y6, Y9
+	VADDPS        c_3ab743ce<>(SB), Y10, Y10
+	VADDPS        c_3ab743ce<>(SB), Y9, Y9
+	VMULPS        Y5, Y10, Y10
+	VMULPS        Y6, Y9, Y9
+	VADDPS        c_3c088908<>(SB), Y10, Y10
+	VADDPS        c_3c088908<>(SB), Y9, Y9
+	VMULPS        Y5, Y10, Y10
+	VMULPS        Y6, Y9, Y9
+	VADDPS        c_3d2aa9c1<>(SB), Y10, Y10
+	VADDPS        c_3d2aa9c1<>(SB), Y9, Y9
+	VMULPS        Y5, Y10, Y10
+	VMULPS        Y6, Y9, Y9
+	VADDPS        c_3e2aaaaa<>(SB), Y10, Y10
+	VADDPS        c_3e2aaaaa<>(SB), Y9, Y9
+	VMULPS        Y5, Y10, Y10
+	VMULPS        Y6, Y9, Y9
+	VADDPS        c_3f000000<>(SB), Y10, Y10
+	VADDPS        c_3f000000<>(SB), Y9, Y9
+	VMULPS        Y5, Y10, Y10
+	VMULPS        Y6, Y9, Y9
+	VMULPS        Y5, Y10, Y10
+	VMULPS        Y6, Y9, Y9
+	VADDPS        Y5, Y10, Y10
+	VADDPS        Y6, Y9, Y9
+	VADDPS        c_3f800000<>(SB), Y10, Y10
+	VADDPS        c_3f800000<>(SB), Y9, Y9
+	VCVTPS2DQ     Y7, Y7
+	VPSRAD        $1, Y7, Y6
+	VPSUBD        Y6, Y7, Y7
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y10, Y10
+	VPADDD        c_0000007f<>(SB), Y7, Y7
+	VPSLLD        $23, Y7, Y7
+	VMULPS        Y7, Y10, Y10
+	VCVTPS2DQ     Y8, Y8
+	VPSRAD        $1, Y8, Y6
+	VPSUBD        Y6, Y8, Y8
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y9, Y9
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y9, Y9
+	VMOVUPS       Y10, 0(DI)
+	VMOVUPS       Y9, 0(DI)(R9*1)
+	CMPQ          SI, DI
+	JEQ           kept_0_0
+	VPSRLD        $16, Y10, Y6
+	VPAND         c_00000001<>(SB), Y6, Y6
+	VPADDD        c_00007fff<>(SB), Y10, Y10
+	VPADDD        Y6, Y10, Y10
+	VPAND         c_ffff0000<>(SB), Y10, Y10
+	VMOVUPS       Y10, 0(SI)
+	VPSRLD        $16, Y9, Y6
+	VPAND         c_00000001<>(SB), Y6, Y6
+	VPADDD        c_00007fff<>(SB), Y9, Y9
+	VPADDD        Y6, Y9, Y9
+	VPAND         c_ffff0000<>(SB), Y9, Y9
+	VMOVUPS       Y9, 0(SI)(R9*1)
+kept_0_0:
+	VMOVUPS       0(SI)(R9*2), Y9
+	VMULPS        Y4, Y9, Y9
+	VSUBPS        Y2, Y9, Y9
+	VMOVUPS       0(SI)(AX*1), Y10
+	VMULPS        Y4, Y10, Y10
+	VSUBPS        Y3, Y10, Y10
+	VMOVUPS       c_c2d00000<>(SB), Y6
+	VMAXPS        Y9, Y6, Y9
+	VMOVUPS       c_c2d00000<>(SB), Y6
+	VMAXPS        Y10, Y6, Y10
+	VMULPS        c_3fb8aa3b<>(SB), Y9, Y6
+	VMULPS        c_3fb8aa3b<>(SB), Y10, Y8
+	VADDPS        c_4b400000<>(SB), Y6, Y6
+	VADDPS        c_4b400000<>(SB), Y8, Y8
+	VSUBPS        c_4b400000<>(SB), Y6, Y6
+	VSUBPS        c_4b400000<>(SB), Y8, Y8
+	VMULPS        c_3f318000<>(SB), Y6, Y7
+	VMULPS        c_3f318000<>(SB), Y8, Y5
+	VSUBPS        Y7, Y9, Y9
+	VSUBPS        Y5, Y10, Y10
+	VMULPS        c_b95e8083<>(SB), Y6, Y7
+	VMULPS        c_b95e8083<>(SB), Y8, Y5
+	VSUBPS        Y7, Y9, Y9
+	VSUBPS        Y5, Y10, Y10
+	VMULPS        c_39506967<>(SB), Y9, Y5
+	VMULPS        c_39506967<>(SB), Y10, Y7
+	VADDPS        c_3ab743ce<>(SB), Y5, Y5
+	VADDPS        c_3ab743ce<>(SB), Y7, Y7
+	VMULPS        Y9, Y5, Y5
+	VMULPS        Y10, Y7, Y7
+	VADDPS        c_3c088908<>(SB), Y5, Y5
+	VADDPS        c_3c088908<>(SB), Y7, Y7
+	VMULPS        Y9, Y5, Y5
+	VMULPS        Y10, Y7, Y7
+	VADDPS        c_3d2aa9c1<>(SB), Y5, Y5
+	VADDPS        c_3d2aa9c1<>(SB), Y7, Y7
+	VMULPS        Y9, Y5, Y5
+	VMULPS        Y10, Y7, Y7
+	VADDPS        c_3e2aaaaa<>(SB), Y5, Y5
+	VADDPS        c_3e2aaaaa<>(SB), Y7, Y7
+	VMULPS        Y9, Y5, Y5
+	VMULPS        Y10, Y7, Y7
+	VADDPS        c_3f000000<>(SB), Y5, Y5
+	VADDPS        c_3f000000<>(SB), Y7, Y7
+	VMULPS        Y9, Y5, Y5
+	VMULPS        Y10, Y7, Y7
+	VMULPS        Y9, Y5, Y5
+	VMULPS        Y10, Y7, Y7
+	VADDPS        Y9, Y5, Y5
+	VADDPS        Y10, Y7, Y7
+	VADDPS        c_3f800000<>(SB), Y5, Y5
+	VADDPS        c_3f800000<>(SB), Y7, Y7
+	VCVTPS2DQ     Y6, Y6
+	VPSRAD        $1, Y6, Y10
+	VPSUBD        Y10, Y6, Y6
+	VPADDD        c_0000007f<>(SB), Y10, Y10
+	VPSLLD        $23, Y10, Y10
+	VMULPS        Y10, Y5, Y5
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y5, Y5
+	VCVTPS2DQ     Y8, Y8
+	VPSRAD        $1, Y8, Y10
+	VPSUBD        Y10, Y8, Y8
+	VPADDD        c_0000007f<>(SB), Y10, Y10
+	VPSLLD        $23, Y10, Y10
+	VMULPS        Y10, Y7, Y7
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y7, Y7
+	VMOVUPS       Y5, 0(DI)(R9*2)
+	VMOVUPS       Y7, 0(DI)(AX*1)
+	CMPQ          SI, DI
+	JEQ           kept_0_2
+	VPSRLD        $16, Y5, Y10
+	VPAND         c_00000001<>(SB), Y10, Y10
+	VPADDD        c_00007fff<>(SB), Y5, Y5
+	VPADDD        Y10, Y5, Y5
+	VPAND         c_ffff0000<>(SB), Y5, Y5
+	VMOVUPS       Y5, 0(SI)(R9*2)
+	VPSRLD        $16, Y7, Y10
+	VPAND         c_00000001<>(SB), Y10, Y10
+	VPADDD        c_00007fff<>(SB), Y7, Y7
+	VPADDD        Y10, Y7, Y7
+	VPAND         c_ffff0000<>(SB), Y7, Y7
+	VMOVUPS       Y7, 0(SI)(AX*1)
+kept_0_2:
+	VMOVUPS       32(SI), Y7
+	VMULPS        Y4, Y7, Y7
+	VSUBPS        Y0, Y7, Y7
+	VMOVUPS       32(SI)(R9*1), Y5
+	VMULPS        Y4, Y5, Y5
+	VSUBPS        Y1, Y5, Y5
+	VMOVUPS       c_c2d00000<>(SB), Y10
+	VMAXPS        Y7, Y10, Y7
+	VMOVUPS       c_c2d00000<>(SB), Y10
+	VMAXPS        Y5, Y10, Y5
+	VMULPS        c_3fb8aa3b<>(SB), Y7, Y10
+	VMULPS        c_3fb8aa3b<>(SB), Y5, Y8
+	VADDPS        c_4b400000<>(SB), Y10, Y10
+	VADDPS        c_4b400000<>(SB), Y8, Y8
+	VSUBPS        c_4b400000<>(SB), Y10, Y10
+	VSUBPS        c_4b400000<>(SB), Y8, Y8
+	VMULPS        c_3f318000<>(SB), Y10, Y6
+	VMULPS        c_3f318000<>(SB), Y8, Y9
+	VSUBPS        Y6, Y7, Y7
+	VSUBPS        Y9, Y5, Y5
+	VMULPS        c_b95e8083<>(SB), Y10, Y6
+	VMULPS        c_b95e8083<>(SB), Y8, Y9
+	VSUBPS        Y6, Y7, Y7
+	VSUBPS        Y9, Y5, Y5
+	VMULPS        c_39506967<>(SB), Y7, Y9
+	VMULPS        c_39506967<>(SB), Y5, Y6
+	VADDPS        c_3ab743ce<>(SB), Y9, Y9
+	VADDPS        c_3ab743ce<>(SB), Y6, Y6
+	VMULPS        Y7, Y9, Y9
+	VMULPS        Y5, Y6, Y6
+	VADDPS        c_3c088908<>(SB), Y9, Y9
+	VADDPS        c_3c088908<>(SB), Y6, Y6
+	VMULPS        Y7, Y9, Y9
+	VMULPS        Y5, Y6, Y6
+	VADDPS        c_3d2aa9c1<>(SB), Y9, Y9
+	VADDPS        c_3d2aa9c1<>(SB), Y6, Y6
+	VMULPS        Y7, Y9, Y9
+	VMULPS        Y5, Y6, Y6
+	VADDPS        c_3e2aaaaa<>(SB), Y9, Y9
+	VADDPS        c_3e2aaaaa<>(SB), Y6, Y6
+	VMULPS        Y7, Y9, Y9
+	VMULPS        Y5, Y6, Y6
+	VADDPS        c_3f000000<>(SB), Y9, Y9
+	VADDPS        c_3f000000<>(SB), Y6, Y6
+	VMULPS        Y7, Y9, Y9
+	VMULPS        Y5, Y6, Y6
+	VMULPS        Y7, Y9, Y9
+	VMULPS        Y5, Y6, Y6
+	VADDPS        Y7, Y9, Y9
+	VADDPS        Y5, Y6, Y6
+	VADDPS        c_3f800000<>(SB), Y9, Y9
+	VADDPS        c_3f800000<>(SB), Y6, Y6
+	VCVTPS2DQ     Y10, Y10
+	VPSRAD        $1, Y10, Y5
+	VPSUBD        Y5, Y10, Y10
+	VPADDD        c_0000007f<>(SB), Y5, Y5
+	VPSLLD        $23, Y5, Y5
+	VMULPS        Y5, Y9, Y9
+	VPADDD        c_0000007f<>(SB), Y10, Y10
+	VPSLLD        $23, Y10, Y10
+	VMULPS        Y10, Y9, Y9
+	VCVTPS2DQ     Y8, Y8
+	VPSRAD        $1, Y8, Y5
+	VPSUBD        Y5, Y8, Y8
+	VPADDD        c_0000007f<>(SB), Y5, Y5
+	VPSLLD        $23, Y5, Y5
+	VMULPS        Y5, Y6, Y6
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y6, Y6
+	VMOVUPS       Y9, 32(DI)
+	VMOVUPS       Y6, 32(DI)(R9*1)
+	CMPQ          SI, DI
+	JEQ           kept_1_0
+	VPSRLD        $16, Y9, Y5
+	VPAND         c_00000001<>(SB), Y5, Y5
+	VPADDD        c_00007fff<>(SB), Y9, Y9
+	VPADDD        Y5, Y9, Y9
+	VPAND         c_ffff0000<>(SB), Y9, Y9
+	VMOVUPS       Y9, 32(SI)
+	VPSRLD        $16, Y6, Y5
+	VPAND         c_00000001<>(SB), Y5, Y5
+	VPADDD        c_00007fff<>(SB), Y6, Y6
+	VPADDD        Y5, Y6, Y6
+	VPAND         c_ffff0000<>(SB), Y6, Y6
+	VMOVUPS       Y6, 32(SI)(R9*1)
+kept_1_0:
+	VMOVUPS       32(SI)(R9*2), Y6
+	VMULPS        Y4, Y6, Y6
+	VSUBPS        Y2, Y6, Y6
+	VMOVUPS       32(SI)(AX*1), Y9
+	VMULPS        Y4, Y9, Y9
+	VSUBPS        Y3, Y9, Y9
+	VMOVUPS       c_c2d00000<>(SB), Y5
+	VMAXPS        Y6, Y5, Y6
+	VMOVUPS       c_c2d00000<>(SB), Y5
+	VMAXPS        Y9, Y5, Y9
+	VMULPS        c_3fb8aa3b<>(SB), Y6, Y5
+	VMULPS        c_3fb8aa3b<>(SB), Y9, Y8
+	VADDPS        c_4b400000<>(SB), Y5, Y5
+	VADDPS        c_4b400000<>(SB), Y8, Y8
+	VSUBPS        c_4b400000<>(SB), Y5, Y5
+	VSUBPS        c_4b400000<>(SB), Y8, Y8
+	VMULPS        c_3f318000<>(SB), Y5, Y10
+	VMULPS        c_3f318000<>(SB), Y8, Y7
+	VSUBPS        Y10, Y6, Y6
+	VSUBPS        Y7, Y9, Y9
+	VMULPS        c_b95e8083<>(SB), Y5, Y10
+	VMULPS        c_b95e8083<>(SB), Y8, Y7
+	VSUBPS        Y10, Y6, Y6
+	VSUBPS        Y7, Y9, Y9
+	VMULPS        c_39506967<>(SB), Y6, Y7
+	VMULPS        c_39506967<>(SB), Y9, Y10
+	VADDPS        c_3ab743ce<>(SB), Y7, Y7
+	VADDPS        c_3ab743ce<>(SB), Y10, Y10
+	VMULPS        Y6, Y7, Y7
+	VMULPS        Y9, Y10, Y10
+	VADDPS        c_3c088908<>(SB), Y7, Y7
+	VADDPS        c_3c088908<>(SB), Y10, Y10
+	VMULPS        Y6, Y7, Y7
+	VMULPS        Y9, Y10, Y10
+	VADDPS        c_3d2aa9c1<>(SB), Y7, Y7
+	VADDPS        c_3d2aa9c1<>(SB), Y10, Y10
+	VMULPS        Y6, Y7, Y7
+	VMULPS        Y9, Y10, Y10
+	VADDPS        c_3e2aaaaa<>(SB), Y7, Y7
+	VADDPS        c_3e2aaaaa<>(SB), Y10, Y10
+	VMULPS        Y6, Y7, Y7
+	VMULPS        Y9, Y10, Y10
+	VADDPS        c_3f000000<>(SB), Y7, Y7
+	VADDPS        c_3f000000<>(SB), Y10, Y10
+	VMULPS        Y6, Y7, Y7
+	VMULPS        Y9, Y10, Y10
+	VMULPS        Y6, Y7, Y7
+	VMULPS        Y9, Y10, Y10
+	VADDPS        Y6, Y7, Y7
+	VADDPS        Y9, Y10, Y10
+	VADDPS        c_3f800000<>(SB), Y7, Y7
+	VADDPS        c_3f800000<>(SB), Y10, Y10
+	VCVTPS2DQ     Y5, Y5
+	VPSRAD        $1, Y5, Y9
+	VPSUBD        Y9, Y5, Y5
+	VPADDD        c_0000007f<>(SB), Y9, Y9
+	VPSLLD        $23, Y9, Y9
+	VMULPS        Y9, Y7, Y7
+	VPADDD        c_0000007f<>(SB), Y5, Y5
+	VPSLLD        $23, Y5, Y5
+	VMULPS        Y5, Y7, Y7
+	VCVTPS2DQ     Y8, Y8
+	VPSRAD        $1, Y8, Y9
+	VPSUBD        Y9, Y8, Y8
+	VPADDD        c_0000007f<>(SB), Y9, Y9
+	VPSLLD        $23, Y9, Y9
+	VMULPS        Y9, Y10, Y10
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y10, Y10
+	VMOVUPS       Y7, 32(DI)(R9*2)
+	VMOVUPS       Y10, 32(DI)(AX*1)
+	CMPQ          SI, DI
+	JEQ           kept_1_2
+	VPSRLD        $16, Y7, Y9
+	VPAND         c_00000001<>(SB), Y9, Y9
+	VPADDD        c_00007fff<>(SB), Y7, Y7
+	VPADDD        Y9, Y7, Y7
+	VPAND         c_ffff0000<>(SB), Y7, Y7
+	VMOVUPS       Y7, 32(SI)(R9*2)
+	VPSRLD        $16, Y10, Y9
+	VPAND         c_00000001<>(SB), Y9, Y9
+	VPADDD        c_00007fff<>(SB), Y10, Y10
+	VPADDD        Y9, Y10, Y10
+	VPAND         c_ffff0000<>(SB), Y10, Y10
+	VMOVUPS       Y10, 32(SI)(AX*1)
+kept_1_2:
+	ADDQ          $64, SI
+	ADDQ          $64, DI
+	SUBQ          $16, R10
+	JGT           exp
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_scores(CX), AX
+	MOVQ          decodeCall_values(CX), DX
+	MOVQ          decodeCall_out(CX), BX
+	MOVQ          decodeCall_headDim(CX), R8
+	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_valueStride(CX), R10
+	MOVQ          decodeCall_headDim(CX), R11
+	SHLQ          $2, R8
+	LEAQ          (R9)(R9*2), R12
+	LEAQ          (R8)(R8*2), R14
+columns:
+	SUBQ          $16, R11
+	JLT           eight
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y10, Y10, Y10
+	VPXOR         Y7, Y7, Y7
+	VPXOR         Y9, Y9, Y9
+	VPXOR         Y8, Y8, Y8
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y11, Y11, Y11
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_nextValues(CX), R13
+	SUBQ          decodeCall_values(CX), R13
+	ADDQ          DX, R13
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	TESTQ         R15, R15
+	JEQ           mix16
+	ADDQ          SI, R15
+mix16_rounded:
+	PREFETCHT1    0(R13)
+	VBROADCASTSS  0(SI), Y12
+	VADDSS        0(R15), X0, X0
+	VFMADD231PS   0(DI), Y12, Y4
+	VFMADD231PS   32(DI), Y12, Y10
+	PREFETCHT1    0(R13)(R8*1)
+	VBROADCASTSS  0(SI)(R9*1), Y12
+	VADDSS        0(R15)(R9*1), X1, X1
+	VFMADD231PS   0(DI)(R8*1), Y12, Y7
+	VFMADD231PS   32(DI)(R8*1), Y12, Y9
+	PREFETCHT1    0(R13)(R8*2)
+	VBROADCASTSS  0(SI)(R9*2), Y12
+	VADDSS        0(R15)(R9*2), X2, X2
+	VFMADD231PS   0(DI)(R8*2), Y12, Y8
+	VFMADD231PS   32(DI)(R8*2), Y12, Y5
+	PREFETCHT1    0(R13)(R14*1)
+	VBROADCASTSS  0(SI)(R12*1), Y12
+	VADDSS        0(R15)(R12*1), X3, X3
+	VFMADD231PS   0(DI)(R14*1), Y12, Y6
+	VFMADD231PS   32(DI)(R14*1), Y12, Y11
+	ADDQ          $4, SI
+	ADDQ          $4, R15
+	ADDQ          R10, DI
+	ADDQ          R10, R13
+	DECQ          CX
+	JNZ           mix16_rounded
+	JMP           mix16_divide
+mix16:
+	PREFETCHT1    0(R13)
+	VBROADCASTSS  0(SI), Y12
+	VADDSS        X12, X0, X0
+	VFMADD231PS   0(DI), Y12, Y4
+	VFMADD231PS   32(DI), Y12, Y10
+	PREFETCHT1    0(R13)(R8*1)
+	VBROADCASTSS  0(SI)(R9*1), Y12
+	VADDSS        X12, X1, X1
+	VFMADD231PS   0(DI)(R8*1), Y12, Y7
+	VFMADD231PS   32(DI)(R8*1), Y12, Y9
+	PREFETCHT1    0(R13)(R8*2)
+	VBROADCASTSS  0(SI)(R9*2), Y12
+	VADDSS        X12, X2, X2
+	VFMADD231PS   0(DI)(R8*2), Y12, Y8
+	VFMADD231PS   32(DI)(R8*2), Y12, Y5
+	PREFETCHT1    0(R13)(R14*1)
+	VBROADCASTSS  0(SI)(R12*1), Y12
+	VADDSS        X12, X3, X3
+	VFMADD231PS   0(DI)(R14*1), Y12, Y6
+	VFMADD231PS   32(DI)(R14*1), Y12, Y11
+	ADDQ          $4, SI
+	ADDQ          R10, DI
+	ADDQ          R10, R13
+	DECQ          CX
+	JNZ           mix16
+mix16_divide:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_sums(CX), CX
+	VMOVSS        X0, 0(CX)
+	VBROADCASTSS  X0, Y0
+	VDIVPS        Y0, Y4, Y4
+	VMOVUPS       Y4, 0(BX)
+	VDIVPS        Y0, Y10, Y10
+	VMOVUPS       Y10, 32(BX)
+	VMOVSS        X1, 4(CX)
+	VBROADCASTSS  X1, Y1
+	VDIVPS        Y1, Y7, Y7
+	VMOVUPS       Y7, 0(BX)(R8*1)
+	VDIVPS        Y1, Y9, Y9
+	VMOVUPS       Y9, 32(BX)(R8*1)
+	VMOVSS        X2, 8(CX)
+	VBROADCASTSS  X2, Y2
+	VDIVPS        Y2, Y8, Y8
+	VMOVUPS       Y8, 0(BX)(R8*2)
+	VDIVPS        Y2, Y5, Y5
+	VMOVUPS       Y5, 32(BX)(R8*2)
+	VMOVSS        X3, 12(CX)
+	VBROADCASTSS  X3, Y3
+	VDIVPS        Y3, Y6, Y6
+	VMOVUPS       Y6, 0(BX)(R14*1)
+	VDIVPS        Y3, Y11, Y11
+	VMOVUPS       Y11, 32(BX)(R14*1)
+	ADDQ          $64, DX
+	ADDQ          $64, BX
+	JMP           columns
+eight:
+	ADDQ          $16, R11
+	JEQ           mixed
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_nextValues(CX), R13
+	SUBQ          decodeCall_values(CX), R13
+	ADDQ          DX, R13
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	TESTQ         R15, R15
+	JEQ           mix8
+	ADDQ          SI, R15
+mix8_rounded:
+	PREFETCHT1    0(R13)
+	VBROADCASTSS  0(SI), Y8
+	VADDSS        0(R15), X0, X0
+	VFMADD231PS   0(DI), Y8, Y4
+	PREFETCHT1    0(R13)(R8*1)
+	VBROADCASTSS  0(SI)(R9*1), Y8
+	VADDSS        0(R15)(R9*1), X1, X1
+	VFMADD231PS   0(DI)(R8*1), Y8, Y5
+	PREFETCHT1    0(R13)(R8*2)
+	VBROADCASTSS  0(SI)(R9*2), Y8
+	VADDSS        0(R15)(R9*2), X2, X2
+	VFMADD231PS   0(DI)(R8*2), Y8, Y6
+	PREFETCHT1    0(R13)(R14*1)
+	VBROADCASTSS  0(SI)(R12*1), Y8
+	VADDSS        0(R15)(R12*1), X3, X3
+	VFMADD231PS   0(DI)(R14*1), Y8, Y7
+	ADDQ          $4, SI
+	ADDQ          $4, R15
+	ADDQ          R10, DI
+	ADDQ          R10, R13
+	DECQ          CX
+	JNZ           mix8_rounded
+	JMP           mix8_divide
+mix8:
+	PREFETCHT1    0(R13)
+	VBROADCASTSS  0(SI), Y8
+	VADDSS        X8, X0, X0
+	VFMADD231PS   0(DI), Y8, Y4
+	PREFETCHT1    0(R13)(R8*1)
+	VBROADCASTSS  0(SI)(R9*1), Y8
+	VADDSS        X8, X1, X1
+	VFMADD231PS   0(DI)(R8*1), Y8, Y5
+	PREFETCHT1    0(R13)(R8*2)
+	VBROADCASTSS  0(SI)(R9*2), Y8
+	VADDSS        X8, X2, X2
+	VFMADD231PS   0(DI)(R8*2), Y8, Y6
+	PREFETCHT1    0(R13)(R14*1)
+	VBROADCASTSS  0(SI)(R12*1), Y8
+	VADDSS        X8, X3, X3
+	VFMADD231PS   0(DI)(R14*1), Y8, Y7
+	ADDQ          $4, SI
+	ADDQ          R10, DI
+	ADDQ          R10, R13
+	DECQ          CX
+	JNZ           mix8
+mix8_divide:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_sums(CX), CX
+	VMOVSS        X0, 0(CX)
+	VBROADCASTSS  X0, Y0
+	VDIVPS        Y0, Y4, Y4
+	VMOVUPS       Y4, 0(BX)
+	VMOVSS        X1, 4(CX)
+	VBROADCASTSS  X1, Y1
+	VDIVPS        Y1, Y5, Y5
+	VMOVUPS       Y5, 0(BX)(R8*1)
+	VMOVSS        X2, 8(CX)
+	VBROADCASTSS  X2, Y2
+	VDIVPS        Y2, Y6, Y6
+	VMOVUPS       Y6, 0(BX)(R8*2)
+	VMOVSS        X3, 12(CX)
+	VBROADCASTSS  X3, Y3
+	VDIVPS        Y3, Y7, Y7
+	VMOVUPS       Y7, 0(BX)(R14*1)
+	ADDQ          $32, DX
+	ADDQ          $32, BX
+mixed:
+	VZEROUPPER    
+	RET           
 
-DATA c_3e2aaaaa<>+0(SB)/4, $0x3e2aaaaa
-GLOBL c_3e2aaaaa<>(SB), RODATA|NOPTR, $4
+TEXT ·decodeHeads1(SB), NOSPLIT, $0-8
+	CMPL          ·current(SB), $const_PathAVX2
+	JEQ           chosen
+	JMP           decodeHeads1512<>(SB)
+chosen:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_scores(CX), SI
+	MOVQ          decodeCall_q(CX), BX
+	MOVQ          decodeCall_keys(CX), DX
+	MOVQ          decodeCall_headDim(CX), R8
+	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_headDim(CX), R13
+	MOVQ          decodeCall_nextKeys(CX), R10
+	MOVQ          decodeCall_panelStride(CX), R11
+	SHLQ          $2, R8
+	SHLQ          $6, R13
+	LEAQ          (R8)(R8*2), R15
+	LEAQ          (R9)(R9*2), AX
+	LEAQ          (R13)(R13*2), R12
+	VMOVUPS       c_ff800000<>(SB), Y0
+	MOVQ          decodeCall_n(CX), CX
+	SHRQ          $4, CX
+	TESTQ         CX, CX
+	JEQ           part
+single:
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	MOVQ          R8, R14
+	SHRQ          $2, R14
+single_column:
+	PREFETCHT1    0(R10)
+	ADDQ          $64, R10
+	VBROADCASTSS  0(BX), Y3
+	VFMADD231PS   0(DX), Y3, Y1
+	VFMADD231PS   32(DX), Y3, Y2
+	ADDQ          $4, BX
+	ADDQ          $64, DX
+	DECQ          R14
+	JNZ           single_column
+	SUBQ          R8, BX
+	SUBQ          R13, DX
+	ADDQ          R11, DX
+	VMOVUPS       Y1, 0(SI)
+	VMOVUPS       Y2, 32(SI)
+	VMAXPS        Y1, Y0, Y0
+	VMAXPS        Y2, Y0, Y0
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           single
+part:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_n(CX), CX
+	ANDQ          $15, CX
+	JEQ           scored
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y1, Y1, Y1
+	MOVQ          R8, R14
+	SHRQ          $2, R14
+part_column:
+	PREFETCHT1    0(R10)
+	ADDQ          $64, R10
+	VBROADCASTSS  0(BX), Y3
+	VFMADD231PS   0(DX), Y3, Y2
+	VFMADD231PS   32(DX), Y3, Y1
+	ADDQ          $4, BX
+	ADDQ          $64, DX
+	DECQ          R14
+	JNZ           part_column
+	SUBQ          R8, BX
+	SUBQ          R13, DX
+	ADDQ          R11, DX
+	VMOVUPS       Y2, 0(SI)
+	VMOVUPS       Y1, 32(SI)
+	LEAQ          ·masks256+64(SB), R14
+	SHLQ          $2, CX
+	SUBQ          CX, R14
+	VMOVUPS       0(R14), Y3
+	VBLENDVPS     Y3, Y2, Y0, Y2
+	VMAXPS        Y2, Y0, Y0
+	VMOVUPS       32(R14), Y2
+	VBLENDVPS     Y2, Y1, Y0, Y1
+	VMAXPS        Y1, Y0, Y0
+	ADDQ          $64, SI
+scored:
+	MOVQ          call+0(FP), DX
+	MOVQ          decodeCall_maxima(DX), DI
+	MOVQ          decodeCall_scores(DX), SI
+	MOVQ          decodeCall_n(DX), R10
+	VBROADCASTSS  decodeCall_scale(DX), Y1
+	MOVQ          DI, BX
+	MOVQ          decodeCall_unrounded(DX), DI
+	ADDQ          SI, DI
+	VEXTRACTF128  $1, Y0, X2
+	VMAXPS        X2, X0, X0
+	VPSHUFD       $0x4e, X0, X2
+	VMAXPS        X2, X0, X0
+	VPSHUFD       $0xb1, X0, X2
+	VMAXPS        X2, X0, X0
+	VPXOR         X2, X2, X2
+	VADDSS        X2, X0, X0
+	VMULSS        X1, X0, X0
+	VMOVSS        X0, 0(BX)
+	VBROADCASTSS  X0, Y0
+exp:
+	VMOVUPS       0(SI), Y2
+	VMULPS        Y1, Y2, Y2
+	VSUBPS        Y0, Y2, Y2
+	VMOVUPS       c_c2d00000<>(SB), Y3
+	VMAXPS        Y2, Y3, Y2
+	VMULPS        c_3fb8aa3b<>(SB), Y2, Y3
+	VADDPS        c_4b400000<>(SB), Y3, Y3
+	VSUBPS        c_4b400000<>(SB), Y3, Y3
+	VMULPS        c_3f318000<>(SB), Y3, Y4
+	VSUBPS        Y4, Y2, Y2
+	VMULPS        c_b95e8083<>(SB), Y3, Y4
+	VSUBPS        Y4, Y2, Y2
+	VMULPS        c_39506967<>(SB), Y2, Y4
+	VADDPS        c_3ab743ce<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3c088908<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3d2aa9c1<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3e2aaaaa<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        c_3f000000<>(SB), Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VMULPS        Y2, Y4, Y4
+	VADDPS        Y2, Y4, Y4
+	VADDPS        c_3f800000<>(SB), Y4, Y4
+	VCVTPS2DQ     Y3, Y3
+	VPSRAD        $1, Y3, Y2
+	VPSUBD        Y2, Y3, Y3
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y4, Y4
+	VPADDD        c_0000007f<>(SB), Y3, Y3
+	VPSLLD        $23, Y3, Y3
+	VMULPS        Y3, Y4, Y4
+	VMOVUPS       Y4, 0(DI)
+	CMPQ          SI, DI
+	JEQ           kept_0_0
+	VPSRLD        $16, Y4, Y2
+	VPAND         c_00000001<>(SB), Y2, Y2
+	VPADDD        c_00007fff<>(SB), Y4, Y4
+	VPADDD        Y2, Y4, Y4
+	VPAND         c_ffff0000<>(SB), Y4, Y4
+	VMOVUPS       Y4, 0(SI)
+kept_0_0:
+	VMOVUPS       32(SI), Y4
+	VMULPS        Y1, Y4, Y4
+	VSUBPS        Y0, Y4, Y4
+	VMOVUPS       c_c2d00000<>(SB), Y2
+	VMAXPS        Y4, Y2, Y4
+	VMULPS        c_3fb8aa3b<>(SB), Y4, Y2
+	VADDPS        c_4b400000<>(SB), Y2, Y2
+	VSUBPS        c_4b400000<>(SB), Y2, Y2
+	VMULPS        c_3f318000<>(SB), Y2, Y3
+	VSUBPS        Y3, Y4, Y4
+	VMULPS        c_b95e8083<>(SB), Y2, Y3
+	VSUBPS        Y3, Y4, Y4
+	VMULPS        c_39506967<>(SB), Y4, Y3
+	VADDPS        c_3ab743ce<>(SB), Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VADDPS        c_3c088908<>(SB), Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VADDPS        c_3d2aa9c1<>(SB), Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VADDPS        c_3e2aaaaa<>(SB), Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VADDPS        c_3f000000<>(SB), Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VMULPS        Y4, Y3, Y3
+	VADDPS        Y4, Y3, Y3
+	VADDPS        c_3f800000<>(SB), Y3, Y3
+	VCVTPS2DQ     Y2, Y2
+	VPSRAD        $1, Y2, Y4
+	VPSUBD        Y4, Y2, Y2
+	VPADDD        c_0000007f<>(SB), Y4, Y4
+	VPSLLD        $23, Y4, Y4
+	VMULPS        Y4, Y3, Y3
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y3, Y3
+	VMOVUPS       Y3, 32(DI)
+	CMPQ          SI, DI
+	JEQ           kept_1_0
+	VPSRLD        $16, Y3, Y4
+	VPAND         c_00000001<>(SB), Y4, Y4
+	VPADDD        c_00007fff<>(SB), Y3, Y3
+	VPADDD        Y4, Y3, Y3
+	VPAND         c_ffff0000<>(SB), Y3, Y3
+	VMOVUPS       Y3, 32(SI)
+kept_1_0:
+	ADDQ          $64, SI
+	ADDQ          $64, DI
+	SUBQ          $16, R10
+	JGT           exp
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_scores(CX), AX
+	MOVQ          decodeCall_values(CX), DX
+	MOVQ          decodeCall_out(CX), BX
+	MOVQ          decodeCall_headDim(CX), R8
+	MOVQ          decodeCall_ld(CX), R9
+	MOVQ          decodeCall_valueStride(CX), R10
+	MOVQ          decodeCall_headDim(CX), R11
+	SHLQ          $2, R8
+	LEAQ          (R9)(R9*2), R12
+	LEAQ          (R8)(R8*2), R14
+columns:
+	SUBQ          $16, R11
+	JLT           eight
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y3, Y3, Y3
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_nextValues(CX), R13
+	SUBQ          decodeCall_values(CX), R13
+	ADDQ          DX, R13
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	TESTQ         R15, R15
+	JEQ           mix16
+	ADDQ          SI, R15
+mix16_rounded:
+	PREFETCHT1    0(R13)
+	VBROADCASTSS  0(SI), Y4
+	VADDSS        0(R15), X0, X0
+	VFMADD231PS   0(DI), Y4, Y1
+	VFMADD231PS   32(DI), Y4, Y3
+	ADDQ          $4, SI
+	ADDQ          $4, R15
+	ADDQ          R10, DI
+	ADDQ          R10, R13
+	DECQ          CX
+	JNZ           mix16_rounded
+	JMP           mix16_divide
+mix16:
+	PREFETCHT1    0(R13)
+	VBROADCASTSS  0(SI), Y4
+	VADDSS        X4, X0, X0
+	VFMADD231PS   0(DI), Y4, Y1
+	VFMADD231PS   32(DI), Y4, Y3
+	ADDQ          $4, SI
+	ADDQ          R10, DI
+	ADDQ          R10, R13
+	DECQ          CX
+	JNZ           mix16
+mix16_divide:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_sums(CX), CX
+	VMOVSS        X0, 0(CX)
+	VBROADCASTSS  X0, Y0
+	VDIVPS        Y0, Y1, Y1
+	VMOVUPS       Y1, 0(BX)
+	VDIVPS        Y0, Y3, Y3
+	VMOVUPS       Y3, 32(BX)
+	ADDQ          $64, DX
+	ADDQ          $64, BX
+	JMP           columns
+eight:
+	ADDQ          $16, R11
+	JEQ           mixed
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_unrounded(CX), R15
+	MOVQ          decodeCall_nextValues(CX), R13
+	SUBQ          decodeCall_values(CX), R13
+	ADDQ          DX, R13
+	MOVQ          decodeCall_n(CX), CX
+	MOVQ          AX, SI
+	MOVQ          DX, DI
+	TESTQ         R15, R15
+	JEQ           mix8
+	ADDQ          SI, R15
+mix8_rounded:
+	PREFETCHT1    0(R13)
+	VBROADCASTSS  0(SI), Y2
+	VADDSS        0(R15), X0, X0
+	VFMADD231PS   0(DI), Y2, Y1
+	ADDQ          $4, SI
+	ADDQ          $4, R15
+	ADDQ          R10, DI
+	ADDQ          R10, R13
+	DECQ          CX
+	JNZ           mix8_rounded
+	JMP           mix8_divide
+mix8:
+	PREFETCHT1    0(R13)
+	VBROADCASTSS  0(SI), Y2
+	VADDSS        X2, X0, X0
+	VFMADD231PS   0(DI), Y2, Y1
+	ADDQ          $4, SI
+	ADDQ          R10, DI
+	ADDQ          R10, R13
+	DECQ          CX
+	JNZ           mix8
+mix8_divide:
+	MOVQ          call+0(FP), CX
+	MOVQ          decodeCall_sums(CX), CX
+	VMOVSS        X0, 0(CX)
+	VBROADCASTSS  X0, Y0
+	VDIVPS        Y0, Y1, Y1
+	VMOVUPS       Y1, 0(BX)
+	ADDQ          $32, DX
+	ADDQ          $32, BX
+mixed:
+	VZEROUPPER    
+	RET           
 
-DATA c_3f000000<>+0(SB)/4, $0x3f000000
-GLOBL c_3f000000<>(SB), RODATA|NOPTR, $4
+TEXT ·prefillRows(SB), NOSPLIT, $0-8
+	CMPL          ·current(SB), $const_PathAVX2
+	JEQ           chosen
+	JMP           prefillRows512<>(SB)
+chosen:
+	MOVQ          call+0(FP), CX
+	MOVQ          prefillCall_rows(CX), R9
+	MOVQ          prefillCall_n(CX), R10
+	MOVQ          prefillCall_headDim(CX), R12
+	MOVQ          prefillCall_scores(CX), SI
+	MOVQ          prefillCall_keys(CX), DX
+	MOVQ          prefillCall_queries(CX), BX
+	MOVQ          prefillCall_panelStride(CX), R11
+	LEAQ          14(R10)(R9*1), CX
+	SHRQ          $4, CX
+panel:
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+	MOVQ          DX, R13
+	MOVQ          BX, R15
+	MOVQ          R12, R14
+column0:
+	VMOVUPS       (R15), Y8
+	VBROADCASTSS  0(R13), Y9
+	VFMADD231PS   Y9, Y8, Y0
+	VBROADCASTSS  4(R13), Y9
+	VFMADD231PS   Y9, Y8, Y1
+	VBROADCASTSS  8(R13), Y9
+	VFMADD231PS   Y9, Y8, Y2
+	VBROADCASTSS  12(R13), Y9
+	VFMADD231PS   Y9, Y8, Y3
+	VBROADCASTSS  16(R13), Y9
+	VFMADD231PS   Y9, Y8, Y4
+	VBROADCASTSS  20(R13), Y9
+	VFMADD231PS   Y9, Y8, Y5
+	VBROADCASTSS  24(R13), Y9
+	VFMADD231PS   Y9, Y8, Y6
+	VBROADCASTSS  28(R13), Y9
+	VFMADD231PS   Y9, Y8, Y7
+	ADDQ          $64, R15
+	ADDQ          $64, R13
+	DECQ          R14
+	JNZ           column0
+	VMOVUPS       Y0, 0(SI)
+	VMOVUPS       Y1, 64(SI)
+	VMOVUPS       Y2, 128(SI)
+	VMOVUPS       Y3, 192(SI)
+	VMOVUPS       Y4, 256(SI)
+	VMOVUPS       Y5, 320(SI)
+	VMOVUPS       Y6, 384(SI)
+	VMOVUPS       Y7, 448(SI)
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+	MOVQ          DX, R13
+	MOVQ          BX, R15
+	MOVQ          R12, R14
+column8:
+	VMOVUPS       (R15), Y8
+	VBROADCASTSS  32(R13), Y9
+	VFMADD231PS   Y9, Y8, Y0
+	VBROADCASTSS  36(R13), Y9
+	VFMADD231PS   Y9, Y8, Y1
+	VBROADCASTSS  40(R13), Y9
+	VFMADD231PS   Y9, Y8, Y2
+	VBROADCASTSS  44(R13), Y9
+	VFMADD231PS   Y9, Y8, Y3
+	VBROADCASTSS  48(R13), Y9
+	VFMADD231PS   Y9, Y8, Y4
+	VBROADCASTSS  52(R13), Y9
+	VFMADD231PS   Y9, Y8, Y5
+	VBROADCASTSS  56(R13), Y9
+	VFMADD231PS   Y9, Y8, Y6
+	VBROADCASTSS  60(R13), Y9
+	VFMADD231PS   Y9, Y8, Y7
+	ADDQ          $64, R15
+	ADDQ          $64, R13
+	DECQ          R14
+	JNZ           column8
+	VMOVUPS       Y0, 512(SI)
+	VMOVUPS       Y1, 576(SI)
+	VMOVUPS       Y2, 640(SI)
+	VMOVUPS       Y3, 704(SI)
+	VMOVUPS       Y4, 768(SI)
+	VMOVUPS       Y5, 832(SI)
+	VMOVUPS       Y6, 896(SI)
+	VMOVUPS       Y7, 960(SI)
+	ADDQ          $1024, SI
+	ADDQ          R11, DX
+	DECQ          CX
+	JNZ           panel
+	MOVQ          call+0(FP), DX
+	MOVQ          prefillCall_scores(DX), SI
+	VMOVUPS       c_ff800000<>(SB), Y7
+	MOVQ          R10, CX
+max:
+	VMAXPS        (SI), Y7, Y7
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           max
+	MOVQ          R9, CX
+	DECQ          CX
+	JEQ           max_done
+	LEAQ          ·masks256+60(SB), AX
+max_later:
+	VMOVUPS       (AX), Y6
+	VMAXPS        (SI), Y7, Y5
+	VBLENDVPS     Y6, Y7, Y5, Y7
+	SUBQ          $4, AX
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           max_later
+max_done:
+	VBROADCASTSS  prefillCall_scale(DX), Y6
+	VPXOR         Y5, Y5, Y5
+	VADDPS        Y5, Y7, Y7
+	VMULPS        Y6, Y7, Y7
+	MOVQ          prefillCall_maxima(DX), AX
+	MOVQ          prefillCall_scores(DX), SI
+	VMOVUPS       Y7, (AX)
+	LEAQ          -1(R10)(R9*1), CX
+	MOVQ          prefillCall_unrounded(DX), DI
+	ADDQ          SI, DI
+exp:
+	VMOVUPS       0(SI), Y5
+	VMULPS        Y6, Y5, Y5
+	VSUBPS        Y7, Y5, Y5
+	VMOVUPS       64(SI), Y4
+	VMULPS        Y6, Y4, Y4
+	VSUBPS        Y7, Y4, Y4
+	VMOVUPS       128(SI), Y3
+	VMULPS        Y6, Y3, Y3
+	VSUBPS        Y7, Y3, Y3
+	VMOVUPS       192(SI), Y2
+	VMULPS        Y6, Y2, Y2
+	VSUBPS        Y7, Y2, Y2
+	VMOVUPS       c_c2d00000<>(SB), Y1
+	VMAXPS        Y5, Y1, Y5
+	VMOVUPS       c_c2d00000<>(SB), Y1
+	VMAXPS        Y4, Y1, Y4
+	VMOVUPS       c_c2d00000<>(SB), Y1
+	VMAXPS        Y3, Y1, Y3
+	VMOVUPS       c_c2d00000<>(SB), Y1
+	VMAXPS        Y2, Y1, Y2
+	VMULPS        c_3fb8aa3b<>(SB), Y5, Y1
+	VMULPS        c_3fb8aa3b<>(SB), Y4, Y0
+	VMULPS        c_3fb8aa3b<>(SB), Y3, Y8
+	VMULPS        c_3fb8aa3b<>(SB), Y2, Y9
+	VADDPS        c_4b400000<>(SB), Y1, Y1
+	VADDPS        c_4b400000<>(SB), Y0, Y0
+	VADDPS        c_4b400000<>(SB), Y8, Y8
+	VADDPS        c_4b400000<>(SB), Y9, Y9
+	VSUBPS        c_4b400000<>(SB), Y1, Y1
+	VSUBPS        c_4b400000<>(SB), Y0, Y0
+	VSUBPS        c_4b400000<>(SB), Y8, Y8
+	VSUBPS        c_4b400000<>(SB), Y9, Y9
+	VMULPS        c_3f318000<>(SB), Y1, Y10
+	VMULPS        c_3f318000<>(SB), Y0, Y11
+	VMULPS        c_3f318000<>(SB), Y8, Y12
+	VMULPS        c_3f318000<>(SB), Y9, Y13
+	VSUBPS        Y10, Y5, Y5
+	VSUBPS        Y11, Y4, Y4
+	VSUBPS        Y12, Y3, Y3
+	VSUBPS        Y13, Y2, Y2
+	VMULPS        c_b95e8083<>(SB), Y1, Y10
+	VMULPS        c_b95e8083<>(SB), Y0, Y11
+	VMULPS        c_b95e8083<>(SB), Y8, Y12
+	VMULPS        c_b95e8083<>(SB), Y9, Y13
+	VSUBPS        Y10, Y5, Y5
+	VSUBPS        Y11, Y4, Y4
+	VSUBPS        Y12, Y3, Y3
+	VSUBPS        Y13, Y2, Y2
+	VMULPS        c_39506967<>(SB), Y5, Y13
+	VMULPS        c_39506967<>(SB), Y4, Y12
+	VMULPS        c_39506967<>(SB), Y3, Y11
+	VMULPS        c_39506967<>(SB), Y2, Y10
+	VADDPS        c_3ab743ce<>(SB), Y13, Y13
+	VADDPS        c_3ab743ce<>(SB), Y12, Y12
+	VADDPS        c_3ab743ce<>(SB), Y11, Y11
+	VADDPS        c_3ab743ce<>(SB), Y10, Y10
+	VMULPS        Y5, Y13, Y13
+	VMULPS        Y4, Y12, Y12
+	VMULPS        Y3, Y11, Y11
+	VMULPS        Y2, Y10, Y10
+	VADDPS        c_3c088908<>(SB), Y13, Y13
+	VADDPS        c_3c088908<>(SB), Y12, Y12
+	VADDPS        c_3c088908<>(SB), Y11, Y11
+	VADDPS        c_3c088908<>(SB), Y10, Y10
+	VMULPS        Y5, Y13, Y13
+	VMULPS        Y4, Y12, Y12
+	VMULPS        Y3, Y11, Y11
+	VMULPS        Y2, Y10, Y10
+	VADDPS        c_3d2aa9c1<>(SB), Y13, Y13
+	VADDPS        c_3d2aa9c1<>(SB), Y12, Y12
+	VADDPS        c_3d2aa9c1<>(SB), Y11, Y11
+	VADDPS        c_3d2aa9c1<>(SB), Y10, Y10
+	VMULPS        Y5, Y13, Y13
+	VMULPS        Y4, Y12, Y12
+	VMULPS        Y3, Y11, Y11
+	VMULPS        Y2, Y10, Y10
+	VADDPS        c_3e2aaaaa<>(SB), Y13, Y13
+	VADDPS        c_3e2aaaaa<>(SB), Y12, Y12
+	VADDPS        c_3e2aaaaa<>(SB), Y11, Y11
+	VADDPS        c_3e2aaaaa<>(SB), Y10, Y10
+	VMULPS        Y5, Y13, Y13
+	VMULPS        Y4, Y12, Y12
+	VMULPS        Y3, Y11, Y11
+	VMULPS        Y2, Y10, Y10
+	VADDPS        c_3f000000<>(SB), Y13, Y13
+	VADDPS        c_3f000000<>(SB), Y12, Y12
+	VADDPS        c_3f000000<>(SB), Y11, Y11
+	VADDPS        c_3f000000<>(SB), Y10, Y10
+	VMULPS        Y5, Y13, Y13
+	VMULPS        Y4, Y12, Y12
+	VMULPS        Y3, Y11, Y11
+	VMULPS        Y2, Y10, Y10
+	VMULPS        Y5, Y13, Y13
+	VMULPS        Y4, Y12, Y12
+	VMULPS        Y3, Y11, Y11
+	VMULPS        Y2, Y10, Y10
+	VADDPS        Y5, Y13, Y13
+	VADDPS        Y4, Y12, Y12
+	VADDPS        Y3, Y11, Y11
+	VADDPS        Y2, Y10, Y10
+	VADDPS        c_3f800000<>(SB), Y13, Y13
+	VADDPS        c_3f800000<>(SB), Y12, Y12
+	VADDPS        c_3f800000<>(SB), Y11, Y11
+	VADDPS        c_3f800000<>(SB), Y10, Y10
+	VCVTPS2DQ     Y1, Y1
+	VPSRAD        $1, Y1, Y2
+	VPSUBD        Y2, Y1, Y1
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y13, Y13
+	VPADDD        c_0000007f<>(SB), Y1, Y1
+	VPSLLD        $23, Y1, Y1
+	VMULPS        Y1, Y13, Y13
+	VCVTPS2DQ     Y0, Y0
+	VPSRAD        $1, Y0, Y2
+	VPSUBD        Y2, Y0, Y0
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y12, Y12
+	VPADDD        c_0000007f<>(SB), Y0, Y0
+	VPSLLD        $23, Y0, Y0
+	VMULPS        Y0, Y12, Y12
+	VCVTPS2DQ     Y8, Y8
+	VPSRAD        $1, Y8, Y2
+	VPSUBD        Y2, Y8, Y8
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y11, Y11
+	VPADDD        c_0000007f<>(SB), Y8, Y8
+	VPSLLD        $23, Y8, Y8
+	VMULPS        Y8, Y11, Y11
+	VCVTPS2DQ     Y9, Y9
+	VPSRAD        $1, Y9, Y2
+	VPSUBD        Y2, Y9, Y9
+	VPADDD        c_0000007f<>(SB), Y2, Y2
+	VPSLLD        $23, Y2, Y2
+	VMULPS        Y2, Y10, Y10
+	VPADDD        c_0000007f<>(SB), Y9, Y9
+	VPSLLD        $23, Y9, Y9
+	VMULPS        Y9, Y10, Y10
+	VMOVUPS       Y13, 0(DI)
+	VMOVUPS       Y12, 64(DI)
+	VMOVUPS       Y11, 128(DI)
+	VMOVUPS       Y10, 192(DI)
+	CMPQ          SI, DI
+	JEQ           kept
+	VPSRLD        $16, Y13, Y2
+	VPAND         c_00000001<>(SB), Y2, Y2
+	VPADDD        c_00007fff<>(SB), Y13, Y13
+	VPADDD        Y2, Y13, Y13
+	VPAND         c_ffff0000<>(SB), Y13, Y13
+	VMOVUPS       Y13, 0(SI)
+	VPSRLD        $16, Y12, Y2
+	VPAND         c_00000001<>(SB), Y2, Y2
+	VPADDD        c_00007fff<>(SB), Y12, Y12
+	VPADDD        Y2, Y12, Y12
+	VPAND         c_ffff0000<>(SB), Y12, Y12
+	VMOVUPS       Y12, 64(SI)
+	VPSRLD        $16, Y11, Y2
+	VPAND         c_00000001<>(SB), Y2, Y2
+	VPADDD        c_00007fff<>(SB), Y11, Y11
+	VPADDD        Y2, Y11, Y11
+	VPAND         c_ffff0000<>(SB), Y11, Y11
+	VMOVUPS       Y11, 128(SI)
+	VPSRLD        $16, Y10, Y2
+	VPAND         c_00000001<>(SB), Y2, Y2
+	VPADDD        c_00007fff<>(SB), Y10, Y10
+	VPADDD        Y2, Y10, Y10
+	VPAND         c_ffff0000<>(SB), Y10, Y10
+	VMOVUPS       Y10, 192(SI)
+kept:
+	ADDQ          $256, DI
+	ADDQ          $256, SI
+	SUBQ          $4, CX
+	JGT           exp
+	MOVQ          call+0(FP), CX
+	MOVQ          prefillCall_valueStride(CX), R8
+	MOVQ          call+0(FP), BX
+	MOVQ          prefillCall_values(BX), DX
+	MOVQ          prefillCall_out(BX), R13
+	MOVQ          prefillCall_headDim(BX), R11
+columns:
+	SUBQ          $8, R11
+	JLT           fewer
+	MOVQ          prefillCall_scores(BX), SI
+	MOVQ          DX, DI
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+	VPXOR         Y9, Y9, Y9
+	MOVQ          prefillCall_unrounded(BX), R14
+	MOVQ          R10, CX
+mix:
+	VMOVUPS       (SI), Y8
+	VADDPS        (SI)(R14*1), Y9, Y9
+	VBROADCASTSS  0(DI), Y10
+	VFMADD231PS   Y10, Y8, Y0
+	VBROADCASTSS  4(DI), Y10
+	VFMADD231PS   Y10, Y8, Y1
+	VBROADCASTSS  8(DI), Y10
+	VFMADD231PS   Y10, Y8, Y2
+	VBROADCASTSS  12(DI), Y10
+	VFMADD231PS   Y10, Y8, Y3
+	VBROADCASTSS  16(DI), Y10
+	VFMADD231PS   Y10, Y8, Y4
+	VBROADCASTSS  20(DI), Y10
+	VFMADD231PS   Y10, Y8, Y5
+	VBROADCASTSS  24(DI), Y10
+	VFMADD231PS   Y10, Y8, Y6
+	VBROADCASTSS  28(DI), Y10
+	VFMADD231PS   Y10, Y8, Y7
+	ADDQ          R8, DI
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           mix
+	MOVQ          R9, CX
+	DECQ          CX
+	JEQ           mix_done
+	LEAQ          ·masks256+60(SB), AX
+mix_later:
+	VMOVUPS       (AX), Y10
+	VMOVUPS       (SI), Y8
+	VADDPS        (SI)(R14*1), Y9, Y11
+	VBLENDVPS     Y10, Y9, Y11, Y9
+	VMOVUPS       Y0, Y11
+	VBROADCASTSS  0(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y0, Y11, Y0
+	VMOVUPS       Y1, Y11
+	VBROADCASTSS  4(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y1, Y11, Y1
+	VMOVUPS       Y2, Y11
+	VBROADCASTSS  8(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y2, Y11, Y2
+	VMOVUPS       Y3, Y11
+	VBROADCASTSS  12(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y3, Y11, Y3
+	VMOVUPS       Y4, Y11
+	VBROADCASTSS  16(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y4, Y11, Y4
+	VMOVUPS       Y5, Y11
+	VBROADCASTSS  20(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y5, Y11, Y5
+	VMOVUPS       Y6, Y11
+	VBROADCASTSS  24(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y6, Y11, Y6
+	VMOVUPS       Y7, Y11
+	VBROADCASTSS  28(DI), Y12
+	VFMADD231PS   Y12, Y8, Y11
+	VBLENDVPS     Y10, Y7, Y11, Y7
+	ADDQ          R8, DI
+	SUBQ          $4, AX
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           mix_later
+mix_done:
+	MOVQ          prefillCall_sums(BX), SI
+	VMOVUPS       Y9, (SI)
+	VDIVPS        Y9, Y0, Y0
+	VDIVPS        Y9, Y1, Y1
+	VDIVPS        Y9, Y2, Y2
+	VDIVPS        Y9, Y3, Y3
+	VDIVPS        Y9, Y4, Y4
+	VDIVPS        Y9, Y5, Y5
+	VDIVPS        Y9, Y6, Y6
+	VDIVPS        Y9, Y7, Y7
+	MOVQ          prefillCall_stride(BX), R14
+	MOVQ          R13, DI
+	MOVQ          R9, CX
+	VUNPCKLPS     Y1, Y0, Y8
+	VUNPCKHPS     Y1, Y0, Y9
+	VUNPCKLPS     Y3, Y2, Y10
+	VUNPCKHPS     Y3, Y2, Y11
+	VUNPCKLPS     Y5, Y4, Y12
+	VUNPCKHPS     Y5, Y4, Y13
+	VUNPCKLPS     Y7, Y6, Y14
+	VUNPCKHPS     Y7, Y6, Y15
+	VUNPCKLPD     Y10, Y8, Y0
+	VUNPCKHPD     Y10, Y8, Y1
+	VUNPCKLPD     Y11, Y9, Y2
+	VUNPCKHPD     Y11, Y9, Y3
+	VUNPCKLPD     Y14, Y12, Y4
+	VUNPCKHPD     Y14, Y12, Y5
+	VUNPCKLPD     Y15, Y13, Y6
+	VUNPCKHPD     Y15, Y13, Y7
+	VPERM2F128    $0x20, Y4, Y0, Y8
+	VPERM2F128    $0x31, Y4, Y0, Y12
+	VPERM2F128    $0x20, Y5, Y1, Y9
+	VPERM2F128    $0x31, Y5, Y1, Y13
+	VPERM2F128    $0x20, Y6, Y2, Y10
+	VPERM2F128    $0x31, Y6, Y2, Y14
+	VPERM2F128    $0x20, Y7, Y3, Y11
+	VPERM2F128    $0x31, Y7, Y3, Y15
+	VMOVUPS       Y8, (DI)
+	DECQ          CX
+	JEQ           mix_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y9, (DI)
+	DECQ          CX
+	JEQ           mix_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y10, (DI)
+	DECQ          CX
+	JEQ           mix_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y11, (DI)
+	DECQ          CX
+	JEQ           mix_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y12, (DI)
+	DECQ          CX
+	JEQ           mix_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y13, (DI)
+	DECQ          CX
+	JEQ           mix_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y14, (DI)
+	DECQ          CX
+	JEQ           mix_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y15, (DI)
+mix_stored:
+	ADDQ          $32, DX
+	ADDQ          $32, R13
+	JMP           columns
+fewer:
+	VZEROUPPER    
+	RET           
 
-DATA c_3f318000<>+0(SB)/4, $0x3f318000
-GLOBL c_3f318000<>(SB), RODATA|NOPTR, $4
+TEXT ·queryGrads(SB), NOSPLIT, $0-8
+	CMPL          ·current(SB), $const_PathAVX2
+	JEQ           chosen
+	JMP           queryGrads512<>(SB)
+chosen:
+	MOVQ          call+0(FP), CX
+	MOVQ          gradCall_rows(CX), R9
+	MOVQ          gradCall_n(CX), R10
+	MOVQ          gradCall_keyStride(CX), R8
+	MOVQ          gradCall_probs(CX), SI
+	MOVQ          gradCall_dprobs(CX), DI
+	MOVQ          gradCall_keys(CX), R13
+	MOVQ          gradCall_values(CX), AX
+	LEAQ          (R13)(R8*4), R15
+	LEAQ          (AX)(R8*4), R12
+	LEAQ          (R8)(R8*2), R11
+	MOVQ          gradCall_keyCount(CX), CX
+keys:
+	MOVQ          call+0(FP), BX
+	MOVQ          gradCall_headDim(BX), R14
+	MOVQ          gradCall_queries(BX), BX
+	MOVQ          R14, DX
+	SHLQ          $6, DX
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+column:
+	VMOVUPS       0(BX), Y8
+	VMOVUPS       0(BX)(DX*1), Y9
+	VBROADCASTSS  0(R13), Y10
+	VFMADD231PS   Y10, Y8, Y0
+	VBROADCASTSS  0(AX), Y10
+	VFMADD231PS   Y10, Y9, Y4
+	VBROADCASTSS  0(R13)(R8*1), Y10
+	VFMADD231PS   Y10, Y8, Y1
+	VBROADCASTSS  0(AX)(R8*1), Y10
+	VFMADD231PS   Y10, Y9, Y5
+	VBROADCASTSS  0(R13)(R8*2), Y10
+	VFMADD231PS   Y10, Y8, Y2
+	VBROADCASTSS  0(AX)(R8*2), Y10
+	VFMADD231PS   Y10, Y9, Y6
+	VBROADCASTSS  0(R13)(R11*1), Y10
+	VFMADD231PS   Y10, Y8, Y3
+	VBROADCASTSS  0(AX)(R11*1), Y10
+	VFMADD231PS   Y10, Y9, Y7
+	VMOVUPS       64(BX), Y8
+	VMOVUPS       64(BX)(DX*1), Y9
+	VBROADCASTSS  4(R13), Y10
+	VFMADD231PS   Y10, Y8, Y0
+	VBROADCASTSS  4(AX), Y10
+	VFMADD231PS   Y10, Y9, Y4
+	VBROADCASTSS  4(R13)(R8*1), Y10
+	VFMADD231PS   Y10, Y8, Y1
+	VBROADCASTSS  4(AX)(R8*1), Y10
+	VFMADD231PS   Y10, Y9, Y5
+	VBROADCASTSS  4(R13)(R8*2), Y10
+	VFMADD231PS   Y10, Y8, Y2
+	VBROADCASTSS  4(AX)(R8*2), Y10
+	VFMADD231PS   Y10, Y9, Y6
+	VBROADCASTSS  4(R13)(R11*1), Y10
+	VFMADD231PS   Y10, Y8, Y3
+	VBROADCASTSS  4(AX)(R11*1), Y10
+	VFMADD231PS   Y10, Y9, Y7
+	VMOVUPS       128(BX), Y8
+	VMOVUPS       128(BX)(DX*1), Y9
+	VBROADCASTSS  8(R13), Y10
+	VFMADD231PS   Y10, Y8, Y0
+	VBROADCASTSS  8(AX), Y10
+	VFMADD231PS   Y10, Y9, Y4
+	VBROADCASTSS  8(R13)(R8*1), Y10
+	VFMADD231PS   Y10, Y8, Y1
+	VBROADCASTSS  8(AX)(R8*1), Y10
+	VFMADD231PS   Y10, Y9, Y5
+	VBROADCASTSS  8(R13)(R8*2), Y10
+	VFMADD231PS   Y10, Y8, Y2
+	VBROADCASTSS  8(AX)(R8*2), Y10
+	VFMADD231PS   Y10, Y9, Y6
+	VBROADCASTSS  8(R13)(R11*1), Y10
+	VFMADD231PS   Y10, Y8, Y3
+	VBROADCASTSS  8(AX)(R11*1), Y10
+	VFMADD231PS   Y10, Y9, Y7
+	VMOVUPS       192(BX), Y8
+	VMOVUPS       192(BX)(DX*1), Y9
+	VBROADCASTSS  12(R13), Y10
+	VFMADD231PS   Y10, Y8, Y0
+	VBROADCASTSS  12(AX), Y10
+	VFMADD231PS   Y10, Y9, Y4
+	VBROADCASTSS  12(R13)(R8*1), Y10
+	VFMADD231PS   Y10, Y8, Y1
+	VBROADCASTSS  12(AX)(R8*1), Y10
+	VFMADD231PS   Y10, Y9, Y5
+	VBROADCASTSS  12(R13)(R8*2), Y10
+	VFMADD231PS   Y10, Y8, Y2
+	VBROADCASTSS  12(AX)(R8*2), Y10
+	VFMADD231PS   Y10, Y9, Y6
+	VBROADCASTSS  12(R13)(R11*1), Y10
+	VFMADD231PS   Y10, Y8, Y3
+	VBROADCASTSS  12(AX)(R11*1), Y10
+	VFMADD231PS   Y10, Y9, Y7
+	ADDQ          $256, BX
+	ADDQ          $16, R13
+	ADDQ          $16, R15
+	ADDQ          $16, AX
+	ADDQ          $16, R12
+	SUBQ          $4, R14
+	JNZ           column
+	VMOVUPS       Y4, 0(DI)
+	VMOVUPS       Y5, 64(DI)
+	VMOVUPS       Y6, 128(DI)
+	VMOVUPS       Y7, 192(DI)
+	MOVQ          call+0(FP), BX
+	VBROADCASTSS  gradCall_scale(BX), Y8
+	MOVQ          gradCall_lse(BX), BX
+	VMOVUPS       (BX), Y9
+	VMULPS        Y8, Y0, Y0
+	VSUBPS        Y9, Y0, Y0
+	VMULPS        Y8, Y1, Y1
+	VSUBPS        Y9, Y1, Y1
+	VMULPS        Y8, Y2, Y2
+	VSUBPS        Y9, Y2, Y2
+	VMULPS        Y8, Y3, Y3
+	VSUBPS        Y9, Y3, Y3
+	VMOVUPS       c_42b20000<>(SB), Y7
+	VMINPS        Y0, Y7, Y0
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y0, Y7, Y0
+	VMOVUPS       c_42b20000<>(SB), Y7
+	VMINPS        Y1, Y7, Y1
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y1, Y7, Y1
+	VMOVUPS       c_42b20000<>(SB), Y7
+	VMINPS        Y2, Y7, Y2
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y2, Y7, Y2
+	VMOVUPS       c_42b20000<>(SB), Y7
+	VMINPS        Y3, Y7, Y3
+	VMOVUPS       c_c2d00000<>(SB), Y7
+	VMAXPS        Y3, Y7, Y3
+	VMULPS        c_3fb8aa3b<>(SB), Y0, Y7
+	VMULPS        c_3fb8aa3b<>(SB), Y1, Y6
+	VMULPS        c_3fb8aa3b<>(SB), Y2, Y5
+	VMULPS        c_3fb8aa3b<>(SB), Y3, Y4
+	VADDPS        c_4b400000<>(SB), Y7, Y7
+	VADDPS        c_4b400000<>(SB), Y6, Y6
+	VADDPS        c_4b400000<>(SB), Y5, Y5
+	VADDPS        c_4b400000<>(SB), Y4, Y4
+	VSUBPS        c_4b400000<>(SB), Y7, Y7
+	VSUBPS        c_4b400000<>(SB), Y6, Y6
+	VSUBPS        c_4b400000<>(SB), Y5, Y5
+	VSUBPS        c_4b400000<>(SB), Y4, Y4
+	VMULPS        c_3f318000<>(SB), Y7, Y10
+	VMULPS        c_3f318000<>(SB), Y6, Y11
+	VMULPS        c_3f318000<>(SB), Y5, Y12
+	VMULPS        c_3f318000<>(SB), Y4, Y13
+	VSUBPS        Y10, Y0, Y0
+	VSUBPS        Y11, Y1, Y1
+	VSUBPS        Y12, Y2, Y2
+	VSUBPS        Y13, Y3, Y3
+	VMULPS        c_b95e8083<>(SB), Y7, Y10
+	VMULPS        c_b95e8083<>(SB), Y6, Y11
+	VMULPS        c_b95e8083<>(SB), Y5, Y12
+	VMULPS        c_b95e8083<>(SB), Y4, Y13
+	VSUBPS        Y10, Y0, Y0
+	VSUBPS        Y11, Y1, Y1
+	VSUBPS        Y12, Y2, Y2
+	VSUBPS        Y13, Y3, Y3
+	VMULPS        c_39506967<>(SB), Y0, Y13
+	VMULPS        c_39506967<>(SB), Y1, Y12
+	VMULPS        c_39506967<>(SB), Y2, Y11
+	VMULPS        c_39506967<>(SB), Y3, Y10
+	VADDPS        c_3ab743ce<>(SB), Y13, Y13
+	VADDPS        c_3ab743ce<>(SB), Y12, Y12
+	VADDPS        c_3ab743ce<>(SB), Y11, Y11
+	VADDPS        c_3ab743ce<>(SB), Y10, Y10
+	VMULPS        Y0, Y13, Y13
+	VMULPS        Y1, Y12, Y12
+	VMULPS        Y2, Y11, Y11
+	VMULPS        Y3, Y10, Y10
+	VADDPS        c_3c088908<>(SB), Y13, Y13
+	VADDPS        c_3c088908<>(SB), Y12, Y12
+	VADDPS        c_3c088908<>(SB), Y11, Y11
+	VADDPS        c_3c088908<>(SB), Y10, Y10
+	VMULPS        Y0, Y13, Y13
+	VMULPS        Y1, Y12, Y12
+	VMULPS        Y2, Y11, Y11
+	VMULPS        Y3, Y10, Y10
+	VADDPS        c_3d2aa9c1<>(SB), Y13, Y13
+	VADDPS        c_3d2aa9c1<>(SB), Y12, Y12
+	VADDPS        c_3d2aa9c1<>(SB), Y11, Y11
+	VADDPS        c_3d2aa9c1<>(SB), Y10, Y10
+	VMULPS        Y0, Y13, Y13
+	VMULPS        Y1, Y12, Y12
+	VMULPS        Y2, Y11, Y11
+	VMULPS        Y3, Y10, Y10
+	VADDPS        c_3e2aaaaa<>(SB), Y13, Y13
+	VADDPS        c_3e2aaaaa<>(SB), Y12, Y12
+	VADDPS        c_3e2aaaaa<>(SB), Y11, Y11
+	VADDPS        c_3e2aaaaa<>(SB), Y10, Y10
+	VMULPS        Y0, Y13, Y13
+	VMULPS        Y1, Y12, Y12
+	VMULPS        Y2, Y11, Y11
+	VMULPS        Y3, Y10, Y10
+	VADDPS        c_3f000000<>(SB), Y13, Y13
+	VADDPS        c_3f000000<>(SB), Y12, Y12
+	VADDPS        c_3f000000<>(SB), Y11, Y11
+	VADDPS        c_3f000000<>(SB), Y10, Y10
+	VMULPS        Y0, Y13, Y13
+	VMULPS        Y1, Y12, Y12
+	VMULPS        Y2, Y11, Y11
+	VMULPS        Y3, Y10, Y10
+	VMULPS        Y0, Y13, Y13
+	VMULPS        Y1, Y12, Y12
+	VMULPS        Y2, Y11, Y11
+	VMULPS        Y3, Y10, Y10
+	VADDPS        Y0, Y13, Y13
+	VADDPS        Y1, Y12, Y12
+	VADDPS        Y2, Y11, Y11
+	VADDPS        Y3, Y10, Y10
+	VADDPS        c_3f800000<>(SB), Y13, Y13
+	VADDPS        c_3f800000<>(SB), Y12, Y12
+	VADDPS        c_3f800000<>(SB), Y11, Y11
+	VADDPS        c_3f800000<>(SB), Y10, Y10
+	VCVTPS2DQ     Y7, Y7
+	VPSRAD        $1, Y7, Y3
+	VPSUBD        Y3, Y7, Y7
+	VPADDD        c_0000007f<>(SB), Y3, Y3
+	VPSLLD        $23, Y3, Y3
+	VMULPS        Y3, Y13, Y13
+	VPADDD        c_0000007f<>(SB), Y7, Y7
+	VPSLLD        $23, Y7, Y7
+	VMULPS        Y7, Y13, Y13
+	VCVTPS2DQ     Y6, Y6
+	VPSRAD        $1, Y6, Y3
+	VPSUBD        Y3, Y6, Y6
+	VPADDD        c_0000007f<>(SB), Y3, Y3
+	VPSLLD        $23, Y3, Y3
+	VMULPS        Y3, Y12, Y12
+	VPADDD        c_0000007f<>(SB), Y6, Y6
+	VPSLLD        $23, Y6, Y6
+	VMULPS        Y6, Y12, Y12
+	VCVTPS2DQ     Y5, Y5
+	VPSRAD        $1, Y5, Y3
+	VPSUBD        Y3, Y5, Y5
+	VPADDD        c_0000007f<>(SB), Y3, Y3
+	VPSLLD        $23, Y3, Y3
+	VMULPS        Y3, Y11, Y11
+	VPADDD        c_0000007f<>(SB), Y5, Y5
+	VPSLLD        $23, Y5, Y5
+	VMULPS        Y5, Y11, Y11
+	VCVTPS2DQ     Y4, Y4
+	VPSRAD        $1, Y4, Y3
+	VPSUBD        Y3, Y4, Y4
+	VPADDD        c_0000007f<>(SB), Y3, Y3
+	VPSLLD        $23, Y3, Y3
+	VMULPS        Y3, Y10, Y10
+	VPADDD        c_0000007f<>(SB), Y4, Y4
+	VPSLLD        $23, Y4, Y4
+	VMULPS        Y4, Y10, Y10
+	VMOVUPS       Y13, 0(SI)
+	VMOVUPS       Y12, 64(SI)
+	VMOVUPS       Y11, 128(SI)
+	VMOVUPS       Y10, 192(SI)
+	SUBQ          $4, CX
+	JEQ           multiplied
+	MOVQ          $4, BX
+	CMPQ          CX, BX
+	CMOVQLT       CX, BX
+	MOVQ          BX, R14
+	IMULQ         R8, R14
+	SHRQ          $4, DX
+	SUBQ          DX, R14
+	ADDQ          R14, R13
+	ADDQ          R14, R15
+	ADDQ          R14, AX
+	ADDQ          R14, R12
+	SHLQ          $6, BX
+	ADDQ          BX, SI
+	ADDQ          BX, DI
+	CMPQ          CX, $4
+	JGE           keys
+	MOVQ          $4, CX
+	JMP           keys
+multiplied:
+	MOVQ          call+0(FP), BX
+	MOVQ          gradCall_probs(BX), SI
+	MOVQ          gradCall_dprobs(BX), DI
+	VPXOR         Y10, Y10, Y10
+	MOVQ          R10, CX
+sum:
+	VMOVUPS       (SI), Y9
+	VMULPS        (DI), Y9, Y8
+	VADDPS        Y8, Y10, Y10
+	ADDQ          $64, DI
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           sum
+	MOVQ          R9, CX
+	DECQ          CX
+	JEQ           sum_done
+	LEAQ          ·masks256+60(SB), AX
+sum_later:
+	VMOVUPS       (AX), Y11
+	VMOVUPS       (SI), Y9
+	VANDNPS       Y9, Y11, Y9
+	VMOVUPS       Y9, (SI)
+	VMULPS        (DI), Y9, Y8
+	VANDNPS       Y8, Y11, Y8
+	VADDPS        Y8, Y10, Y10
+	ADDQ          $64, DI
+	SUBQ          $4, AX
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           sum_later
+sum_done:
+	MOVQ          gradCall_probs(BX), SI
+	MOVQ          gradCall_dprobs(BX), DI
+	VBROADCASTSS  gradCall_scale(BX), Y11
+	MOVQ          R10, CX
+scores:
+	VMOVUPS       (DI), Y8
+	VSUBPS        Y10, Y8, Y8
+	VMULPS        (SI), Y8, Y8
+	VMULPS        Y11, Y8, Y8
+	VMOVUPS       Y8, (DI)
+	ADDQ          $64, DI
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           scores
+	MOVQ          R9, CX
+	DECQ          CX
+	JEQ           scores_done
+	LEAQ          ·masks256+60(SB), AX
+scores_later:
+	VMOVUPS       (AX), Y12
+	VMOVUPS       (DI), Y8
+	VSUBPS        Y10, Y8, Y8
+	VMULPS        (SI), Y8, Y8
+	VMULPS        Y11, Y8, Y8
+	VANDNPS       Y8, Y12, Y8
+	VMOVUPS       Y8, (DI)
+	ADDQ          $64, DI
+	SUBQ          $4, AX
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           scores_later
+scores_done:
+	MOVQ          gradCall_keyCount(BX), CX
+	SUBQ          R10, CX
+	SUBQ          R9, CX
+	ADDQ          $1, CX
+	JEQ           ended
+	VPXOR         Y8, Y8, Y8
+behind:
+	VMOVUPS       Y8, (SI)
+	VMOVUPS       Y8, (DI)
+	ADDQ          $64, SI
+	ADDQ          $64, DI
+	DECQ          CX
+	JNZ           behind
+ended:
+	MOVQ          call+0(FP), BX
+	MOVQ          gradCall_keys(BX), DX
+	MOVQ          gradCall_dq(BX), R13
+	MOVQ          gradCall_headDim(BX), R11
+columns:
+	SUBQ          $8, R11
+	JLT           fewer
+	MOVQ          gradCall_dprobs(BX), SI
+	MOVQ          DX, DI
+	VPXOR         Y0, Y0, Y0
+	VPXOR         Y1, Y1, Y1
+	VPXOR         Y2, Y2, Y2
+	VPXOR         Y3, Y3, Y3
+	VPXOR         Y4, Y4, Y4
+	VPXOR         Y5, Y5, Y5
+	VPXOR         Y6, Y6, Y6
+	VPXOR         Y7, Y7, Y7
+	MOVQ          gradCall_keyCount(BX), CX
+mix:
+	VMOVUPS       (SI), Y11
+	VBROADCASTSS  0(DI), Y10
+	VFMADD231PS   Y10, Y11, Y0
+	VBROADCASTSS  4(DI), Y10
+	VFMADD231PS   Y10, Y11, Y1
+	VBROADCASTSS  8(DI), Y10
+	VFMADD231PS   Y10, Y11, Y2
+	VBROADCASTSS  12(DI), Y10
+	VFMADD231PS   Y10, Y11, Y3
+	VBROADCASTSS  16(DI), Y10
+	VFMADD231PS   Y10, Y11, Y4
+	VBROADCASTSS  20(DI), Y10
+	VFMADD231PS   Y10, Y11, Y5
+	VBROADCASTSS  24(DI), Y10
+	VFMADD231PS   Y10, Y11, Y6
+	VBROADCASTSS  28(DI), Y10
+	VFMADD231PS   Y10, Y11, Y7
+	ADDQ          R8, DI
+	ADDQ          $64, SI
+	DECQ          CX
+	JNZ           mix
+	MOVQ          gradCall_stride(BX), R14
+	MOVQ          R13, DI
+	MOVQ          R9, CX
+	VUNPCKLPS     Y1, Y0, Y8
+	VUNPCKHPS     Y1, Y0, Y9
+	VUNPCKLPS     Y3, Y2, Y10
+	VUNPCKHPS     Y3, Y2, Y11
+	VUNPCKLPS     Y5, Y4, Y12
+	VUNPCKHPS     Y5, Y4, Y13
+	VUNPCKLPS     Y7, Y6, Y14
+	VUNPCKHPS     Y7, Y6, Y15
+	VUNPCKLPD     Y10, Y8, Y0
+	VUNPCKHPD     Y10, Y8, Y1
+	VUNPCKLPD     Y11, Y9, Y2
+	VUNPCKHPD     Y11, Y9, Y3
+	VUNPCKLPD     Y14, Y12, Y4
+	VUNPCKHPD     Y14, Y12, Y5
+	VUNPCKLPD     Y15, Y13, Y6
+	VUNPCKHPD     Y15, Y13, Y7
+	VPERM2F128    $0x20, Y4, Y0, Y8
+	VPERM2F128    $0x31, Y4, Y0, Y12
+	VPERM2F128    $0x20, Y5, Y1, Y9
+	VPERM2F128    $0x31, Y5, Y1, Y13
+	VPERM2F128    $0x20, Y6, Y2, Y10
+	VPERM2F128    $0x31, Y6, Y2, Y14
+	VPERM2F128    $0x20, Y7, Y3, Y11
+	VPERM2F128    $0x31, Y7, Y3, Y15
+	VMOVUPS       Y8, (DI)
+	DECQ          CX
+	JEQ           mix_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y9, (DI)
+	DECQ          CX
+	JEQ           mix_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y10, (DI)
+	DECQ          CX
+	JEQ           mix_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y11, (DI)
+	DECQ          CX
+	JEQ           mix_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y12, (DI)
+	DECQ          CX
+	JEQ           mix_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y13, (DI)
+	DECQ          CX
+	JEQ           mix_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y14, (DI)
+	DECQ          CX
+	JEQ           mix_stored
+	ADDQ          R14, DI
+	VMOVUPS       Y15, (DI)
+mix_stored:
+	ADDQ          $32, DX
+	ADDQ          $32, R13
+	JMP           columns
+fewer:
+	VZEROUPPER    
+	RET           
 
-DATA c_3f800000<>+0(SB)/4, $0x3f800000
-GLOBL c_3f800000<>(SB), RODATA|NOPTR, $4
+TEXT ·gradKeys256(SB), NOSPLIT, $0-56
+	MOVQ          dst+0(FP), R13
+	MOVQ          rows+16(FP), DX
+	MOVQ          dstStride+24(FP), R8
+	MOVQ          rowStride+32(FP), R14
+	MOVQ          headDim+48(FP), R11
+	SHLQ          $2, R8
+	SHLQ          $2, R14
+	LEAQ          (R8)(R8*2), R12
+columns:
+	MOVQ          DX, AX
+	VMOVUPS       (AX), Y0
+	ADDQ          R14, AX
+	VMOVUPS       (AX), Y1
+	ADDQ          R14, AX
+	VMOVUPS       (AX), Y2
+	ADDQ          R14, AX
+	VMOVUPS       (AX), Y3
+	ADDQ          R14, AX
+	VMOVUPS       (AX), Y4
+	ADDQ          R14, AX
+	VMOVUPS       (AX), Y5
+	ADDQ          R14, AX
+	VMOVUPS       (AX), Y6
+	ADDQ          R14, AX
+	VMOVUPS       (AX), Y7
+	ADDQ          R14, AX
+	MOVQ          weights+8(FP), SI
+	MOVQ          keys+40(FP), CX
+	MOVQ          R13, DI
+	SUBQ          $4, CX
+	JLT           single
+several:
+	LEAQ          (DI)(R8*4), R15
+	VMOVUPS       (DI), Y8
+	VMOVUPS       (DI)(R8*1), Y9
+	VMOVUPS       (DI)(R8*2), Y10
+	VMOVUPS       (DI)(R12*1), Y11
+	VBROADCASTSS  0(SI), Y12
+	VFMADD231PS   Y12, Y0, Y8
+	VBROADCASTSS  64(SI), Y12
+	VFMADD231PS   Y12, Y0, Y9
+	VBROADCASTSS  128(SI), Y12
+	VFMADD231PS   Y12, Y0, Y10
+	VBROADCASTSS  192(SI), Y12
+	VFMADD231PS   Y12, Y0, Y11
+	VBROADCASTSS  4(SI), Y12
+	VFMADD231PS   Y12, Y1, Y8
+	VBROADCASTSS  68(SI), Y12
+	VFMADD231PS   Y12, Y1, Y9
+	VBROADCASTSS  132(SI), Y12
+	VFMADD231PS   Y12, Y1, Y10
+	VBROADCASTSS  196(SI), Y12
+	VFMADD231PS   Y12, Y1, Y11
+	VBROADCASTSS  8(SI), Y12
+	VFMADD231PS   Y12, Y2, Y8
+	VBROADCASTSS  72(SI), Y12
+	VFMADD231PS   Y12, Y2, Y9
+	VBROADCASTSS  136(SI), Y12
+	VFMADD231PS   Y12, Y2, Y10
+	VBROADCASTSS  200(SI), Y12
+	VFMADD231PS   Y12, Y2, Y11
+	VBROADCASTSS  12(SI), Y12
+	VFMADD231PS   Y12, Y3, Y8
+	VBROADCASTSS  76(SI), Y12
+	VFMADD231PS   Y12, Y3, Y9
+	VBROADCASTSS  140(SI), Y12
+	VFMADD231PS   Y12, Y3, Y10
+	VBROADCASTSS  204(SI), Y12
+	VFMADD231PS   Y12, Y3, Y11
+	VBROADCASTSS  16(SI), Y12
+	VFMADD231PS   Y12, Y4, Y8
+	VBROADCASTSS  80(SI), Y12
+	VFMADD231PS   Y12, Y4, Y9
+	VBROADCASTSS  144(SI), Y12
+	VFMADD231PS   Y12, Y4, Y10
+	VBROADCASTSS  208(SI), Y12
+	VFMADD231PS   Y12, Y4, Y11
+	VBROADCASTSS  20(SI), Y12
+	VFMADD231PS   Y12, Y5, Y8
+	VBROADCASTSS  84(SI), Y12
+	VFMADD231PS   Y12, Y5, Y9
+	VBROADCASTSS  148(SI), Y12
+	VFMADD231PS   Y12, Y5, Y10
+	VBROADCASTSS  212(SI), Y12
+	VFMADD231PS   Y12, Y5, Y11
+	VBROADCASTSS  24(SI), Y12
+	VFMADD231PS   Y12, Y6, Y8
+	VBROADCASTSS  88(SI), Y12
+	VFMADD231PS   Y12, Y6, Y9
+	VBROADCASTSS  152(SI), Y12
+	VFMADD231PS   Y12, Y6, Y10
+	VBROADCASTSS  216(SI), Y12
+	VFMADD231PS   Y12, Y6, Y11
+	VBROADCASTSS  28(SI), Y12
+	VFMADD231PS   Y12, Y7, Y8
+	VBROADCASTSS  92(SI), Y12
+	VFMADD231PS   Y12, Y7, Y9
+	VBROADCASTSS  156(SI), Y12
+	VFMADD231PS   Y12, Y7, Y10
+	VBROADCASTSS  220(SI), Y12
+	VFMADD231PS   Y12, Y7, Y11
+	VMOVUPS       Y8, (DI)
+	VMOVUPS       Y9, (DI)(R8*1)
+	VMOVUPS       Y10, (DI)(R8*2)
+	VMOVUPS       Y11, (DI)(R12*1)
+	ADDQ          $256, SI
+	MOVQ          R15, DI
+	SUBQ          $4, CX
+	JGE           several
+single:
+	ADDQ          $4, CX
+	JEQ           done
+one:
+	VMOVUPS       (DI), Y8
+	VBROADCASTSS  0(SI), Y12
+	VFMADD231PS   Y12, Y0, Y8
+	VBROADCASTSS  4(SI), Y12
+	VFMADD231PS   Y12, Y1, Y8
+	VBROADCASTSS  8(SI), Y12
+	VFMADD231PS   Y12, Y2, Y8
+	VBROADCASTSS  12(SI), Y12
+	VFMADD231PS   Y12, Y3, Y8
+	VBROADCASTSS  16(SI), Y12
+	VFMADD231PS   Y12, Y4, Y8
+	VBROADCASTSS  20(SI), Y12
+	VFMADD231PS   Y12, Y5, Y8
+	VBROADCASTSS  24(SI), Y12
+	VFMADD231PS   Y12, Y6, Y8
+	VBROADCASTSS  28(SI), Y12
+	VFMADD231PS   Y12, Y7, Y8
+	VMOVUPS       Y8, (DI)
+	ADDQ          $64, SI
+	ADDQ          R8, DI
+	DECQ          CX
+	JNZ           one
+done:
+	ADDQ          $32, DX
+	ADDQ          $32, R13
+	SUBQ          $8, R11
+	JNZ           columns
+	VZEROUPPER    
+	RET           
 
-DATA c_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
-GLOBL c_3fb8aa3b<>(SB), RODATA|NOPTR, $4
+DATA c_00000001<>+0(SB)/8, $0x0000000100000001
+DATA c_00000001<>+8(SB)/8, $0x0000000100000001
+DATA c_00000001<>+16(SB)/8, $0x0000000100000001
+DATA c_00000001<>+24(SB)/8, $0x0000000100000001
+GLOBL c_00000001<>(SB), RODATA|NOPTR, $32
 
-DATA c_42b20000<>+0(SB)/4, $0x42b20000
-GLOBL c_42b20000<>(SB), RODATA|NOPTR, $4
+DATA c_0000007f<>+0(SB)/8, $0x0000007f0000007f
+DATA c_0000007f<>+8(SB)/8, $0x0000007f0000007f
+DATA c_0000007f<>+16(SB)/8, $0x0000007f0000007f
+DATA c_0000007f<>+24(SB)/8, $0x0000007f0000007f
+GLOBL c_0000007f<>(SB), RODATA|NOPTR, $32
 
-DATA c_b95e8083<>+0(SB)/4, $0xb95e8083
-GLOBL c_b95e8083<>(SB), RODATA|NOPTR, $4
+DATA c_00007fff<>+0(SB)/8, $0x00007fff00007fff
+DATA c_00007fff<>+8(SB)/8, $0x00007fff00007fff
+DATA c_00007fff<>+16(SB)/8, $0x00007fff00007fff
+DATA c_00007fff<>+24(SB)/8, $0x00007fff00007fff
+GLOBL c_00007fff<>(SB), RODATA|NOPTR, $32
 
-DATA c_c2d00000<>+0(SB)/4, $0xc2d00000
-GLOBL c_c2d00000<>(SB), RODATA|NOPTR, $4
+DATA c_39506967<>+0(SB)/8, $0x3950696739506967
+DATA c_39506967<>+8(SB)/8, $0x3950696739506967
+DATA c_39506967<>+16(SB)/8, $0x3950696739506967
+DATA c_39506967<>+24(SB)/8, $0x3950696739506967
+GLOBL c_39506967<>(SB), RODATA|NOPTR, $32
 
-DATA c_ff800000<>+0(SB)/4, $0xff800000
-GLOBL c_ff800000<>(SB), RODATA|NOPTR, $4
+DATA c_3ab743ce<>+0(SB)/8, $0x3ab743ce3ab743ce
+DATA c_3ab743ce<>+8(SB)/8, $0x3ab743ce3ab743ce
+DATA c_3ab743ce<>+16(SB)/8, $0x3ab743ce3ab743ce
+DATA c_3ab743ce<>+24(SB)/8, $0x3ab743ce3ab743ce
+GLOBL c_3ab743ce<>(SB), RODATA|NOPTR, $32
 
-DATA c_ffff0000<>+0(SB)/4, $0xffff0000
-GLOBL c_ffff0000<>(SB), RODATA|NOPTR, $4
+DATA c_3c088908<>+0(SB)/8, $0x3c0889083c088908
+DATA c_3c088908<>+8(SB)/8, $0x3c0889083c088908
+DATA c_3c088908<>+16(SB)/8, $0x3c0889083c088908
+DATA c_3c088908<>+24(SB)/8, $0x3c0889083c088908
+GLOBL c_3c088908<>(SB), RODATA|NOPTR, $32
+
+DATA c_3d2aa9c1<>+0(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA c_3d2aa9c1<>+8(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA c_3d2aa9c1<>+16(SB)/8, $0x3d2aa9c13d2aa9c1
+DATA c_3d2aa9c1<>+24(SB)/8, $0x3d2aa9c13d2aa9c1
+GLOBL c_3d2aa9c1<>(SB), RODATA|NOPTR, $32
+
+DATA c_3e2aaaaa<>+0(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA c_3e2aaaaa<>+8(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA c_3e2aaaaa<>+16(SB)/8, $0x3e2aaaaa3e2aaaaa
+DATA c_3e2aaaaa<>+24(SB)/8, $0x3e2aaaaa3e2aaaaa
+GLOBL c_3e2aaaaa<>(SB), RODATA|NOPTR, $32
+
+DATA c_3f000000<>+0(SB)/8, $0x3f0000003f000000
+DATA c_3f000000<>+8(SB)/8, $0x3f0000003f000000
+DATA c_3f000000<>+16(SB)/8, $0x3f0000003f000000
+DATA c_3f000000<>+24(SB)/8, $0x3f0000003f000000
+GLOBL c_3f000000<>(SB), RODATA|NOPTR, $32
+
+DATA c_3f318000<>+0(SB)/8, $0x3f3180003f318000
+DATA c_3f318000<>+8(SB)/8, $0x3f3180003f318000
+DATA c_3f318000<>+16(SB)/8, $0x3f3180003f318000
+DATA c_3f318000<>+24(SB)/8, $0x3f3180003f318000
+GLOBL c_3f318000<>(SB), RODATA|NOPTR, $32
+
+DATA c_3f800000<>+0(SB)/8, $0x3f8000003f800000
+DATA c_3f800000<>+8(SB)/8, $0x3f8000003f800000
+DATA c_3f800000<>+16(SB)/8, $0x3f8000003f800000
+DATA c_3f800000<>+24(SB)/8, $0x3f8000003f800000
+GLOBL c_3f800000<>(SB), RODATA|NOPTR, $32
+
+DATA c_3fb8aa3b<>+0(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA c_3fb8aa3b<>+8(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA c_3fb8aa3b<>+16(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA c_3fb8aa3b<>+24(SB)/8, $0x3fb8aa3b3fb8aa3b
+GLOBL c_3fb8aa3b<>(SB), RODATA|NOPTR, $32
+
+DATA c_42b20000<>+0(SB)/8, $0x42b2000042b20000
+DATA c_42b20000<>+8(SB)/8, $0x42b2000042b20000
+DATA c_42b20000<>+16(SB)/8, $0x42b2000042b20000
+DATA c_42b20000<>+24(SB)/8, $0x42b2000042b20000
+GLOBL c_42b20000<>(SB), RODATA|NOPTR, $32
+
+DATA c_4b400000<>+0(SB)/8, $0x4b4000004b400000
+DATA c_4b400000<>+8(SB)/8, $0x4b4000004b400000
+DATA c_4b400000<>+16(SB)/8, $0x4b4000004b400000
+DATA c_4b400000<>+24(SB)/8, $0x4b4000004b400000
+GLOBL c_4b400000<>(SB), RODATA|NOPTR, $32
+
+DATA c_80000000<>+0(SB)/8, $0x8000000080000000
+DATA c_80000000<>+8(SB)/8, $0x8000000080000000
+DATA c_80000000<>+16(SB)/8, $0x8000000080000000
+DATA c_80000000<>+24(SB)/8, $0x8000000080000000
+GLOBL c_80000000<>(SB), RODATA|NOPTR, $32
+
+DATA c_b95e8083<>+0(SB)/8, $0xb95e8083b95e8083
+DATA c_b95e8083<>+8(SB)/8, $0xb95e8083b95e8083
+DATA c_b95e8083<>+16(SB)/8, $0xb95e8083b95e8083
+DATA c_b95e8083<>+24(SB)/8, $0xb95e8083b95e8083
+GLOBL c_b95e8083<>(SB), RODATA|NOPTR, $32
+
+DATA c_c2d00000<>+0(SB)/8, $0xc2d00000c2d00000
+DATA c_c2d00000<>+8(SB)/8, $0xc2d00000c2d00000
+DATA c_c2d00000<>+16(SB)/8, $0xc2d00000c2d00000
+DATA c_c2d00000<>+24(SB)/8, $0xc2d00000c2d00000
+GLOBL c_c2d00000<>(SB), RODATA|NOPTR, $32
+
+DATA c_ff800000<>+0(SB)/8, $0xff800000ff800000
+DATA c_ff800000<>+8(SB)/8, $0xff800000ff800000
+DATA c_ff800000<>+16(SB)/8, $0xff800000ff800000
+DATA c_ff800000<>+24(SB)/8, $0xff800000ff800000
+GLOBL c_ff800000<>(SB), RODATA|NOPTR, $32
+
+DATA c_ffff0000<>+0(SB)/8, $0xffff0000ffff0000
+DATA c_ffff0000<>+8(SB)/8, $0xffff0000ffff0000
+DATA c_ffff0000<>+16(SB)/8, $0xffff0000ffff0000
+DATA c_ffff0000<>+24(SB)/8, $0xffff0000ffff0000
+GLOBL c_ffff0000<>(SB), RODATA|NOPTR, $32
