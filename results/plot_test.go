@@ -194,7 +194,7 @@ func TestTicks(t *testing.T) {
 			ticks = logTicks(c.low, c.high)
 		}
 		for _, k := range ticks {
-			labels = append(labels, k.Label)
+			labels = append(labels, k.label)
 		}
 		if got := strings.Join(labels, " "); got != c.want {
 			t.Errorf("%v..%v: %s, want %s", c.low, c.high, got, c.want)

@@ -6,11 +6,13 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"driftlab/precision/elementary"
 	"driftlab/results/figure"
 
-	"gonum.org/v1/plot"
+	"codeberg.org/go-fonts/liberation/liberationsansregular"
+	"golang.org/x/image/font/opentype"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -72,25 +74,13 @@ func logRange(low, high float64) (float64, float64) {
 // clamp is v between low and high.
 func clamp(v, low, high float64) float64 { return math.Min(math.Max(v, low), high) }
 
-// scale places values along an axis from 0 to 1, in decades or not. What lies
-// far beyond the ends stays near enough to be printed and clipped.
-type scale struct{ log bool }
-
-func (s scale) Normalize(low, high, v float64) float64 {
-	if s.log {
-		low, high, v = elementary.Log10(low), elementary.Log10(high), elementary.Log10(math.Max(v, tiny))
-	}
-	return clamp((clamp(v, -huge, huge)-low)/(high-low), -100, 100)
-}
-
 // mostTicks bounds the marks of a linear axis; 1, 2 and 5 times a power of ten
 // make at most seven of them.
 const mostTicks = 12
 
 // linearTicks marks the multiples of 1, 2 or 5 times a power of ten, some five
-// of them, and none where the ends are not two numbers. gonum's own choice
-// often leaves two labels on a short axis.
-func linearTicks(low, high float64) []plot.Tick {
+// of them, and none where the ends are not two numbers.
+func linearTicks(low, high float64) []tick {
 	rough := high/5 - low/5
 	if !(rough > 0) || math.IsInf(rough, 1) {
 		return nil
@@ -107,15 +97,15 @@ func linearTicks(low, high float64) []plot.Tick {
 	if step == 0 {
 		return nil // below the smallest number
 	}
-	var ticks []plot.Tick
+	var ticks []tick
 	// The count ends the loop where a step is too small to change its place.
 	for n, k := 0, math.Ceil(low/step-1e-9); n < mostTicks && k*step <= high+float64(1e-9*step); n, k = n+1, k+1 {
 		// Through decimal text, so that 3*0.1 is marked 0.3; +0 takes the sign off a zero.
 		v, _ := strconv.ParseFloat(strconv.FormatFloat(float64(k*step)+0, 'g', 12, 64), 64)
-		if !finite(v) || len(ticks) > 0 && v <= ticks[len(ticks)-1].Value {
+		if !finite(v) || len(ticks) > 0 && v <= ticks[len(ticks)-1].value {
 			continue
 		}
-		ticks = append(ticks, plot.Tick{Value: v, Label: tickLabel(v)})
+		ticks = append(ticks, tick{v, tickLabel(v)})
 	}
 	return ticks
 }
@@ -123,7 +113,7 @@ func linearTicks(low, high float64) []plot.Tick {
 // logTicks marks the decades, every n-th where there are many, and 2 and 5
 // between them where there are few; none where the ends are not two positive
 // numbers.
-func logTicks(low, high float64) []plot.Tick {
+func logTicks(low, high float64) []tick {
 	if !(low > 0 && high > low) || math.IsInf(high, 1) {
 		return nil
 	}
@@ -134,7 +124,7 @@ func logTicks(low, high float64) []plot.Tick {
 	if span < 2.5 {
 		inner = []int{1, 2, 5}
 	}
-	var ticks []plot.Tick
+	var ticks []tick
 	for d := first; d <= last; d++ {
 		for _, m := range inner {
 			v, err := strconv.ParseFloat(strconv.Itoa(m)+"e"+strconv.Itoa(d), 64)
@@ -145,10 +135,18 @@ func logTicks(low, high float64) []plot.Tick {
 			if d%every == 0 {
 				label = tickLabel(v)
 			}
-			ticks = append(ticks, plot.Tick{Value: v, Label: label})
+			ticks = append(ticks, tick{v, label})
 		}
 	}
 	return ticks
+}
+
+// ticksOf marks an axis in decades or not.
+func ticksOf(log bool) func(low, high float64) []tick {
+	if log {
+		return logTicks
+	}
+	return linearTicks
 }
 
 // tickLabel is short: 0.001, 1, 200, 1e-5.
@@ -220,12 +218,20 @@ func hex(c color.NRGBA) string {
 	return string(b)
 }
 
-// textStyle is Liberation Sans, which gonum/plot carries with it.
-func textStyle(size float64, c color.Color) text.Style {
-	return text.Style{
-		Color: c, Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Length(size)},
-		XAlign: draw.XLeft, YAlign: draw.YTop, Handler: plot.DefaultTextHandler,
+// sans lays text out in Liberation Sans, the only font in use of the twelve that gonum/plot brings.
+var sans = sync.OnceValue(func() text.Plain {
+	face, err := opentype.Parse(liberationsansregular.TTF)
+	if err != nil {
+		panic("results: " + err.Error())
 	}
+	return text.Plain{Fonts: font.NewCache(font.Collection{{Font: sansFont, Face: face}})}
+})
+
+var sansFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
+
+// textStyle is text in Liberation Sans from its upper left corner on.
+func textStyle(size float64, c color.Color) text.Style {
+	return text.Style{Color: c, Font: font.From(sansFont, vg.Length(size)), XAlign: draw.XLeft, YAlign: draw.YTop, Handler: sans()}
 }
 
 // Text sizes, in points.
@@ -235,25 +241,127 @@ const (
 	tickSize  = 9
 )
 
-// newPlot is an empty plot in the style of all figures: no frame, a light grid, ticks
-// without lines.
-func newPlot(th theme) *plot.Plot {
-	p := plot.New()
-	p.BackgroundColor = nil
-	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		a.Label.TextStyle.Font = textStyle(labelSize, nil).Font
-		a.Label.TextStyle.Color = th.muted
-		a.Label.Padding = 4
-		a.Tick.Label.Font = textStyle(tickSize, nil).Font
-		a.Tick.Label.Color = th.muted
-		a.Tick.LineStyle = draw.LineStyle{}
-		a.Tick.Length = 3
-		a.LineStyle = draw.LineStyle{}
-		a.Padding = 0
+// tick is a mark of an axis; one without a label has a grid line alone.
+type tick struct {
+	value float64
+	label string
+}
+
+// axis is what an axis shows: its ends, its marks, and its name, which only a horizontal axis has.
+type axis struct {
+	low, high float64
+	log       bool
+	ticks     []tick
+	label     string
+	ink       color.Color // of the tick labels
+}
+
+// place is where v lies along the axis, from 0 to 1, in decades or not. What lies
+// far beyond the ends stays near enough to be printed and clipped.
+func (a *axis) place(v float64) float64 {
+	low, high := a.low, a.high
+	if a.log {
+		low, high, v = elementary.Log10(low), elementary.Log10(high), elementary.Log10(math.Max(v, tiny))
 	}
-	p.X.LineStyle = draw.LineStyle{Color: th.muted, Width: 0.75}
-	p.X.Tick.Length = 5 // no line, but distance from the lowest label of y
+	return clamp((clamp(v, -huge, huge)-low)/(high-low), -100, 100)
+}
+
+// span is what a tick label, or the axis' name, takes up along the axis: beyond its place, and at all.
+type span struct {
+	place        float64
+	beyond, size vg.Length
+}
+
+// shortened is the end of an axis from low to high that leaves space for the text that would stand out farthest.
+func shortened(low, high vg.Length, texts []span) vg.Length {
+	farthest, end := high, high
+	for _, s := range texts {
+		if at := low + vg.Length(vg.Length(s.place)*(high-low)) + s.beyond; s.size > 0 && s.place <= 1 && at > farthest {
+			farthest = at
+			end = low + (high-s.beyond-low)/vg.Length(s.place)
+		}
+	}
+	return end
+}
+
+// plot is the rectangle of the data between its two axes.
+type plot struct {
+	draw.Canvas
+	x, y axis
+	th   theme
+}
+
+// tx and ty are where a value of the axis lies on the canvas.
+func (p *plot) tx(v float64) vg.Length { return p.X(p.x.place(v)) }
+
+func (p *plot) ty(v float64) vg.Length { return p.Y(p.y.place(v)) }
+
+// newPlot draws two axes on a canvas: no frame, no marks but their labels, a line below. What is left is for the data.
+func newPlot(canvas draw.Canvas, th theme, x, y axis) *plot {
+	p := &plot{canvas, x, y, th}
+	name, below, left := textStyle(labelSize, th.muted), textStyle(tickSize, x.ink), textStyle(tickSize, y.ink)
+	name.XAlign, name.YAlign = draw.XCenter, draw.YBottom
+	below.XAlign = draw.XCenter
+	left.XAlign, left.YAlign = draw.XRight, draw.YCenter
+	floor := canvas.Min.Y // of the tick labels of x, whose height there is
+	var along, upward []span
+	if x.label != "" {
+		width := name.Width(x.label)
+		along = append(along, span{0.5, width / 2, width})
+		floor += name.Height(x.label) + 4
+	}
+	var height, width vg.Length
+	for _, t := range x.ticks {
+		if box := below.Rectangle(t.label); t.label != "" {
+			height = max(height, box.Size().Y)
+			along = append(along, span{x.place(t.value), box.Max.X, box.Size().X})
+		}
+	}
+	rise := left.FontExtents().Height - left.FontExtents().Ascent
+	for _, t := range y.ticks {
+		if box := left.Rectangle(t.label); t.label != "" {
+			width = max(width, box.Size().X)
+			upward = append(upward, span{y.place(t.value), box.Max.Y + rise, box.Size().Y})
+		}
+	}
+	if width > 0 {
+		p.Min.X += width + name.Width(" ")
+	}
+	p.Min.Y = floor + height + axisWidth/2
+	p.Max.X, p.Max.Y = shortened(p.Min.X, p.Max.X, along), shortened(p.Min.Y, p.Max.Y, upward)
+	if x.label != "" {
+		p.FillText(name, vg.Point{X: p.Center().X, Y: canvas.Min.Y + name.FontExtents().Descent}, x.label)
+	}
+	for _, t := range x.ticks {
+		if at := p.tx(t.value); t.label != "" && p.ContainsX(at) {
+			p.FillText(below, vg.Point{X: at, Y: floor + height + below.FontExtents().Descent}, t.label)
+		}
+	}
+	line := draw.LineStyle{Color: th.muted, Width: axisWidth}
+	p.StrokeLine2(line, p.Min.X, floor+height, p.Max.X, floor+height)
+	for _, t := range y.ticks {
+		if at := p.ty(t.value); t.label != "" && p.ContainsY(at) {
+			p.FillText(left, vg.Point{X: canvas.Min.X + width, Y: at + left.FontExtents().Descent}, t.label)
+		}
+	}
 	return p
+}
+
+// axisWidth is that of the line below a plot.
+const axisWidth = vg.Length(0.75)
+
+// grid draws a hairline across the plot at every tick of one axis.
+func (p *plot) grid(a *axis) {
+	style := draw.LineStyle{Color: p.th.grid, Width: 0.6}
+	for _, t := range a.ticks {
+		switch {
+		case t.value < a.low || t.value > a.high:
+		case a == &p.y:
+			p.StrokeLine2(style, p.Min.X, p.ty(t.value), p.Max.X, p.ty(t.value))
+		default:
+			p.StrokeLine2(style, p.tx(t.value), p.Min.Y, p.tx(t.value), p.Max.Y)
+		}
+	}
 }
 
 // key is one entry of a legend.
@@ -341,7 +449,7 @@ func (c *chart) namesWidth(width vg.Length) vg.Length {
 
 // names writes the name of every line at its end, in its colour, moved apart
 // where lines end together.
-func (g *curves) names(c draw.Canvas, ty func(float64) vg.Length) {
+func (g *curves) names(c *plot) {
 	type ending struct {
 		name string
 		slot int
@@ -351,7 +459,7 @@ func (g *curves) names(c draw.Canvas, ty func(float64) vg.Length) {
 	for i, arm := range g.points {
 		for k := len(arm) - 1; k >= 0; k-- {
 			if g.drawable(arm[k].Mean) {
-				y := min(max(ty(arm[k].Mean), c.Min.Y), c.Max.Y)
+				y := min(max(c.ty(arm[k].Mean), c.Min.Y), c.Max.Y)
 				ends = append(ends, ending{g.chart.lines[i].Name, g.chart.slot(i), y})
 				break
 			}

@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"testing"
 
-	"gonum.org/v1/plot"
-
 	"driftlab/results/figure"
 )
 
@@ -23,18 +21,18 @@ var extremes = []float64{
 
 // checkTicks checks marks for what a reader and a drawing need: few, finite, in
 // order, inside the axis up to their twelve digits.
-func checkTicks(t *testing.T, kind string, low, high float64, ticks []plot.Tick, most int) {
+func checkTicks(t *testing.T, kind string, low, high float64, ticks []tick, most int) {
 	t.Helper()
 	if len(ticks) > most {
 		t.Fatalf("%s %v..%v: %d ticks", kind, low, high, len(ticks))
 	}
 	for i, k := range ticks {
-		if !finite(k.Value) || i > 0 && k.Value <= ticks[i-1].Value {
+		if !finite(k.value) || i > 0 && k.value <= ticks[i-1].value {
 			t.Errorf("%s %v..%v: tick %d of %v", kind, low, high, i, ticks)
 		}
 		// Twelve digits, or the last bits of the smallest numbers.
-		if padding := 1e-11*math.Max(math.Abs(low), math.Abs(high)) + 1e-322; k.Value < low-padding || k.Value > high+padding {
-			t.Errorf("%s %v..%v: tick %v is outside", kind, low, high, k.Value)
+		if padding := 1e-11*math.Max(math.Abs(low), math.Abs(high)) + 1e-322; k.value < low-padding || k.value > high+padding {
+			t.Errorf("%s %v..%v: tick %v is outside", kind, low, high, k.value)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"driftlab/results/figure"
 	"driftlab/results/record"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -56,31 +55,24 @@ func (b bars) draw(canvas draw.Canvas, th theme) {
 		}
 		canvas.Max.Y -= drawKeys(canvas, keys, th)
 	}
-	p := newPlot(th)
-	n := len(b.Labels)
-	var names plot.ConstantTicks
+	x, y := axis{log: b.Y.Log, ink: th.muted}, axis{low: -0.5, high: max(float64(len(b.Labels)), 1) - 0.5, ink: th.ink}
 	for i, name := range b.Labels {
-		names = append(names, plot.Tick{Value: float64(n - 1 - i), Label: name})
+		y.ticks = append(y.ticks, tick{float64(len(b.Labels) - 1 - i), name})
 	}
-	p.Y.Tick.Marker = names
-	p.Y.Tick.Label.Color = th.ink
-	p.Y.Min, p.Y.Max = -0.5, float64(n)-0.5
-	p.X.Min, p.X.Max = b.extent()
-	if b.zeros() {
-		// A column left of the floor.
-		p.X.Min = elementary.Pow(10, math.Max(float64(1.12*elementary.Log10(p.X.Min))-float64(0.12*elementary.Log10(p.X.Max)), -307))
-	}
-	p.X.Tick.Length = 3
-	p.X.Scale = scale{b.Y.Log}
-	p.X.Tick.Marker = plot.TickerFunc(linearTicks)
-	if b.Y.Log {
-		p.X.Tick.Marker = plot.TickerFunc(b.decades)
-		p.Add(&gridLines{th, false}, &dots{b, th})
-	} else {
-		p.Add(&gridLines{th, false}, &barPlot{b, th})
+	floor, high := b.extent()
+	x.low, x.high, x.ticks = floor, high, ticksOf(x.log)(floor, high)
+	if b.zeros() { // stand in a column left of the floor
+		x.low = elementary.Pow(10, math.Max(float64(1.12*elementary.Log10(floor))-float64(0.12*elementary.Log10(high)), -307))
+		x.ticks = append([]tick{{math.Sqrt(x.low) * math.Sqrt(floor), "exactly 0"}}, x.ticks...)
 	}
 	// Space at the right for the figure after the longest bar.
-	p.Draw(draw.Crop(canvas, 0, -46, 0, -4))
+	p := newPlot(draw.Crop(canvas, 0, -46, 0, -4), th, x, y)
+	p.grid(&p.x)
+	if b.Y.Log {
+		dots{b}.draw(p)
+	} else {
+		b.bars(p)
+	}
 }
 
 // extent is the range of the value axis.
@@ -101,51 +93,29 @@ func (b bars) extent() (low, high float64) {
 	return axisRange(low, high, b.Y.Log)
 }
 
-// floor is where the decades of a log axis begin, right of the exact zeros.
-func (b bars) floor() float64 {
-	low, _ := b.extent()
-	return low
-}
-
-// decades are the ticks of a log axis, and a zero in the column of the zeros.
-func (b bars) decades(low, high float64) []plot.Tick {
-	floor := b.floor()
-	ticks := logTicks(floor, high)
-	if b.zeros() {
-		ticks = append([]plot.Tick{{Value: math.Sqrt(low) * math.Sqrt(floor), Label: "exactly 0"}}, ticks...)
-	}
-	return ticks
-}
-
-// barPlot draws the bars, whiskers and figures of a linear axis.
-type barPlot struct {
-	bars
-	theme theme
-}
-
-func (b *barPlot) Plot(c draw.Canvas, p *plot.Plot) {
-	tx, ty := p.Transforms(&c)
+// bars draws the bars, whiskers and figures of a linear axis.
+func (b bars) bars(c *plot) {
 	groups, n := len(b.Series), len(b.Labels)
-	height := (ty(1) - ty(0)) * 0.76 / vg.Length(max(groups, 1))
-	style := textStyle(tickSize, b.theme.ink)
+	height := (c.ty(1) - c.ty(0)) * 0.76 / vg.Length(max(groups, 1))
+	style := textStyle(tickSize, c.th.ink)
 	style.YAlign = draw.YCenter
-	floor := tx(0)
+	floor := c.tx(0)
 	for k, g := range b.Series {
 		for i := range n {
 			v := at(g.Y, i)
 			if math.IsNaN(v) {
 				continue
 			}
-			y := ty(float64(n-1-i)) + vg.Length(height*(vg.Length(vg.Length(groups-1)/2)-vg.Length(k)))
+			y := c.ty(float64(n-1-i)) + vg.Length(height*(vg.Length(vg.Length(groups-1)/2)-vg.Length(k)))
 			end := floor
 			if finite(v) {
-				end = tx(clamp(v, p.X.Min, p.X.Max))
+				end = c.tx(clamp(v, c.x.low, c.x.high))
 				c.FillPolygon(armColor(k), []vg.Point{{X: floor, Y: y - vg.Length(height*0.42)}, {X: end, Y: y - vg.Length(height*0.42)},
 					{X: end, Y: y + vg.Length(height*0.42)}, {X: floor, Y: y + vg.Length(height*0.42)}})
 			}
 			if low, high := at(g.Low, i), at(g.High, i); finite(low) && finite(high) && low < high {
-				left, right := tx(clamp(low, p.X.Min, p.X.Max)), tx(clamp(high, p.X.Min, p.X.Max))
-				whisker := draw.LineStyle{Color: b.theme.ink, Width: 1}
+				left, right := c.tx(clamp(low, c.x.low, c.x.high)), c.tx(clamp(high, c.x.low, c.x.high))
+				whisker := draw.LineStyle{Color: c.th.ink, Width: 1}
 				c.StrokeLine2(whisker, left, y, right, y)
 				c.StrokeLine2(whisker, left, y-vg.Length(height*0.2), left, y+vg.Length(height*0.2))
 				c.StrokeLine2(whisker, right, y-vg.Length(height*0.2), right, y+vg.Length(height*0.2))
@@ -343,12 +313,12 @@ func (t timeline) axis(c draw.Canvas, th theme, x func(float64) vg.Length, botto
 	style := textStyle(tickSize, th.muted)
 	style.XAlign = draw.XCenter
 	for _, tick := range linearTicks(t.X.Low, t.X.High) {
-		if tick.Label == "" || tick.Value < t.X.Low || tick.Value > t.X.High {
+		if tick.label == "" || tick.value < t.X.Low || tick.value > t.X.High {
 			continue
 		}
-		at := x(tick.Value)
+		at := x(tick.value)
 		c.StrokeLine2(draw.LineStyle{Color: th.grid, Width: 0.75}, at, bottom, at, c.Max.Y)
-		c.FillText(style, vg.Point{X: at, Y: bottom - 4}, tick.Label)
+		c.FillText(style, vg.Point{X: at, Y: bottom - 4}, tick.label)
 	}
 	style.XAlign = draw.XRight
 	c.FillText(style, vg.Point{X: c.Max.X, Y: bottom - 16}, t.X.Label)

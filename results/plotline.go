@@ -8,7 +8,6 @@ import (
 
 	"driftlab/results/figure"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -125,8 +124,7 @@ func (c *chart) axes(canvas draw.Canvas, th theme, nameSpace vg.Length) {
 		instead(canvas, th, text)
 		return
 	}
-	p := newPlot(th)
-	lines := &curves{chart: c, theme: th, named: nameSpace > 0}
+	lines := &curves{chart: c}
 	for i := range c.lines {
 		if c.Kind == figure.Dots {
 			lines.points = append(lines.points, dotsOf(&c.lines[i]))
@@ -134,19 +132,16 @@ func (c *chart) axes(canvas draw.Canvas, th theme, nameSpace vg.Length) {
 			lines.points = append(lines.points, pointsOf(&c.lines[i], c.Band))
 		}
 	}
-	xlow, xhigh, ylow, yhigh := lines.extent()
-	p.X.Label.Text = c.X.Label
-	p.X.Min, p.X.Max = xlow, xhigh
-	p.Y.Min, p.Y.Max = ylow, yhigh
-	p.X.Tick.Marker = plot.TickerFunc(linearTicks)
-	p.Y.Scale = scale{c.Y.Log}
-	p.Y.Tick.Marker = plot.TickerFunc(linearTicks)
-	if c.Y.Log {
-		p.Y.Tick.Marker = plot.TickerFunc(logTicks)
-	}
-	p.Add(&gridLines{th, true}, lines)
+	x, y := axis{label: c.X.Label, ink: th.muted}, axis{log: c.Y.Log, ink: th.muted}
+	x.low, x.high, y.low, y.high = lines.extent()
+	x.ticks, y.ticks = linearTicks(x.low, x.high), ticksOf(y.log)(y.low, y.high)
 	// Space for the last tick label, which is centred under the axis' end.
-	p.Draw(draw.Crop(canvas, 0, -max(nameSpace, 14), 0, -2))
+	p := newPlot(draw.Crop(canvas, 0, -max(nameSpace, 14), 0, -2), th, x, y)
+	p.grid(&p.y)
+	lines.draw(p)
+	if nameSpace > 0 {
+		lines.names(p)
+	}
 }
 
 // instead writes what there is to say of a figure without anything to draw.
@@ -156,37 +151,10 @@ func instead(canvas draw.Canvas, th theme, text string) {
 	canvas.FillText(style, canvas.Center(), text)
 }
 
-// gridLines draws a hairline across the plot at every tick of one axis.
-type gridLines struct {
-	theme      theme
-	horizontal bool // the lines are horizontal: ticks of the y axis
-}
-
-func (g *gridLines) Plot(c draw.Canvas, p *plot.Plot) {
-	style := draw.LineStyle{Color: g.theme.grid, Width: 0.6}
-	tx, ty := p.Transforms(&c)
-	axis := p.X
-	if g.horizontal {
-		axis = p.Y
-	}
-	for _, t := range axis.Tick.Marker.Ticks(axis.Min, axis.Max) {
-		if t.Value < axis.Min || t.Value > axis.Max {
-			continue
-		}
-		if g.horizontal {
-			c.StrokeLine2(style, c.Min.X, ty(t.Value), c.Max.X, ty(t.Value))
-		} else {
-			c.StrokeLine2(style, tx(t.Value), c.Min.Y, tx(t.Value), c.Max.Y)
-		}
-	}
-}
-
 // curves draws the arms of a chart: bands first, then references, then single
 // seeds where there is no band, then means, so that no band covers a line.
 type curves struct {
 	chart  *chart
-	theme  theme
-	named  bool
 	points [][]point // per arm
 }
 
@@ -220,8 +188,7 @@ func (g *curves) extent() (xlow, xhigh, ylow, yhigh float64) {
 // drawable reports whether the y axis can show v.
 func (g *curves) drawable(v float64) bool { return finite(v) && (!g.chart.Y.Log || v > 0) }
 
-func (g *curves) Plot(c draw.Canvas, p *plot.Plot) {
-	tx, ty := p.Transforms(&c)
+func (g *curves) draw(c *plot) {
 	for i, arm := range g.points {
 		if !g.chart.banded() {
 			break
@@ -230,27 +197,27 @@ func (g *curves) Plot(c draw.Canvas, p *plot.Plot) {
 		g.runs(arm, func(q point) bool { return g.drawable(q.High) && finite(q.Low) }, func(run []point) {
 			outline := make([]vg.Point, 0, 2*len(run))
 			for _, q := range run {
-				outline = append(outline, vg.Point{X: tx(q.X), Y: ty(q.High)})
+				outline = append(outline, vg.Point{X: c.tx(q.X), Y: c.ty(q.High)})
 			}
 			for k := len(run) - 1; k >= 0; k-- {
 				low := run[k].Low
 				if !g.drawable(low) {
-					low = p.Y.Min // down to the floor of a log axis
+					low = c.y.low // down to the floor of a log axis
 				}
-				outline = append(outline, vg.Point{X: tx(run[k].X), Y: ty(low)})
+				outline = append(outline, vg.Point{X: c.tx(run[k].X), Y: c.ty(low)})
 			}
 			c.FillPolygon(fill, c.ClipPolygonXY(outline))
 		})
 	}
 	for _, r := range g.chart.Marks {
-		if g.drawable(r.At) && r.At >= p.Y.Min && r.At <= p.Y.Max {
-			c.StrokeLine2(referenceLine(g.theme), c.Min.X, ty(r.At), c.Max.X, ty(r.At))
+		if g.drawable(r.At) && r.At >= c.y.low && r.At <= c.y.high {
+			c.StrokeLine2(referenceLine(c.th), c.Min.X, c.ty(r.At), c.Max.X, c.ty(r.At))
 		}
 	}
 	for i, arm := range g.points {
 		style := meanLine(g.chart.slot(i))
 		dot := func(q point) {
-			c.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: 2, Shape: draw.CircleGlyph{}}, vg.Point{X: tx(q.X), Y: ty(q.Mean)})
+			c.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: 2, Shape: draw.CircleGlyph{}}, vg.Point{X: c.tx(q.X), Y: c.ty(q.Mean)})
 		}
 		if g.chart.Kind == figure.Dots {
 			for _, q := range arm {
@@ -265,13 +232,10 @@ func (g *curves) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 			line := make([]vg.Point, len(run))
 			for k, q := range run {
-				line[k] = vg.Point{X: tx(q.X), Y: ty(q.Mean)}
+				line[k] = vg.Point{X: c.tx(q.X), Y: c.ty(q.Mean)}
 			}
 			c.StrokeLines(style, c.ClipLinesXY(line)...)
 		})
-	}
-	if g.named {
-		g.names(c, ty)
 	}
 }
 
@@ -292,10 +256,7 @@ func (g *curves) runs(points []point, ok func(point) bool, visit func([]point)) 
 
 // dots draws bars on a log axis, where a bar's length would mean nothing: a dot
 // for each value, its whisker, and a column of their own for exact zeros.
-type dots struct {
-	bars
-	theme theme
-}
+type dots struct{ bars }
 
 // mostFigures is how many groups have a figure next to every dot; with more
 // there is one for the highest dot of a row.
@@ -324,19 +285,19 @@ func (b bars) zeros() bool {
 	return false
 }
 
-func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
-	scaled, ty := p.Transforms(&c)
-	tx := func(v float64) vg.Length { return scaled(clamp(v, p.X.Min, p.X.Max)) }
+func (d dots) draw(c *plot) {
+	tx := func(v float64) vg.Length { return c.tx(clamp(v, c.x.low, c.x.high)) }
 	height, _ := d.rowSize()
 	zero := c.Min.X
 	if d.zeros() {
-		edge := tx(d.floor())
+		floor, _ := d.extent()
+		edge := tx(floor)
 		zero = (c.Min.X + edge) / 2
-		c.StrokeLine2(draw.LineStyle{Color: d.theme.muted, Width: 0.75, Dashes: []vg.Length{1.5, 2.5}}, edge, c.Min.Y, edge, c.Max.Y)
+		c.StrokeLine2(draw.LineStyle{Color: c.th.muted, Width: 0.75, Dashes: []vg.Length{1.5, 2.5}}, edge, c.Min.Y, edge, c.Max.Y)
 	}
 	for i := range d.Labels {
-		row := ty(float64(len(d.Labels) - 1 - i))
-		c.StrokeLine2(draw.LineStyle{Color: d.theme.grid, Width: 0.6}, c.Min.X, row, c.Max.X, row)
+		row := c.ty(float64(len(d.Labels) - 1 - i))
+		c.StrokeLine2(draw.LineStyle{Color: c.th.grid, Width: 0.6}, c.Min.X, row, c.Max.X, row)
 		highest, farthest := math.NaN(), zero
 		for k, g := range d.Series {
 			v := at(g.Y, i)
@@ -368,8 +329,8 @@ func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
 }
 
 // number writes a value right of its dot.
-func (d *dots) number(c draw.Canvas, v float64, x, y vg.Length) {
-	style := textStyle(tickSize, d.theme.ink)
+func (d dots) number(c *plot, v float64, x, y vg.Length) {
+	style := textStyle(tickSize, c.th.ink)
 	style.YAlign = draw.YCenter
 	text := figure.FormatNumber(v, 2)
 	if v == 0 {
