@@ -11,16 +11,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	"driftlab/experiments/study"
 	"driftlab/model"
 	"driftlab/model/gguf"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/method"
-	"driftlab/trainer/method/task"
 )
 
 type checkpointCmd struct {
@@ -196,10 +195,7 @@ func (c *pretrainCmd) Run(a *app) error {
 		return err
 	}
 	lock.Release() // a folder that was made for the lock goes, so that Save can make it whole or not at all
-	bos, eos := int(task.BOS), int(task.EOS)
-	err = model.Save(dir, result.Params, model.Extras{Vocab: r.Task.Params.Vocab(), BOS: &bos, EOS: &eos,
-		Notes: map[string]string{"recipe": r.Name, "seed": strconv.FormatUint(r.Seed, 10)}})
-	if err != nil {
+	if err := study.SaveBase(dir, r, result.Params); err != nil {
 		return err
 	}
 	if c.JSON {

@@ -11,7 +11,7 @@ import (
 type studyCmd struct {
 	Of     string `arg:"" name:"study" complete:"files" help:"headline, claims/NAME, a shipped sweep, or the file of a plan."`
 	Seeds  number `help:"Number of consecutive seeds; 0: those of the plan." default:"0" max:"100000" placeholder:"N"`
-	Short  bool   `name:"quick" help:"Smaller measurements of a claim: a preview in minutes."`
+	Short  bool   `name:"quick" help:"A preview in minutes: smaller measurements of a claim, the quick form of a plan."`
 	Shard  string `help:"Run part I, from 0, of N parts of a sweep." placeholder:"I/N"`
 	DryRun bool   `help:"Print the number of missing runs of a sweep and their expected duration, and run nothing."`
 	common
@@ -22,8 +22,8 @@ func (c *studyCmd) Run(a *app) error {
 	claim, isClaim := strings.CutPrefix(filepath.ToSlash(c.Of), "claims/")
 	isHeadline := c.Of == "headline"
 	switch {
-	case c.Short && !isClaim:
-		return bad("study: --quick is for claims: leave it out for %s, or set fewer steps", c.Of)
+	case c.Short && isHeadline:
+		return bad("study: --quick is for claims and plans with a quick form: leave it out for %s, or set fewer steps", c.Of)
 	case (c.Shard != "" || c.DryRun) && (isClaim || isHeadline):
 		return bad("study: --shard and --dry-run are for sweeps: leave them out for %s", c.Of)
 	case isClaim && len(c.Set) > 0:
@@ -44,5 +44,5 @@ func (c *studyCmd) Run(a *app) error {
 		}
 		return h.Run(a)
 	}
-	return (&sweepRunCmd{Of: []string{c.Of}, Seeds: c.Seeds, Shard: c.Shard, DryRun: c.DryRun, tableFlags: tableFlags{Steps: true}, common: c.common}).Run(a)
+	return (&sweepRunCmd{Of: []string{c.Of}, Seeds: c.Seeds, Shard: c.Shard, DryRun: c.DryRun, tableFlags: tableFlags{Steps: true}, common: c.common, preview: c.Short}).Run(a)
 }

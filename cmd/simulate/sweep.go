@@ -38,6 +38,7 @@ type sweepRunCmd struct {
 	DryRun bool     `help:"Print the number of missing runs and their expected duration, and run nothing."`
 	tableFlags
 	common
+	preview bool // the plan's quick form
 }
 
 // Run makes the runs.
@@ -46,6 +47,11 @@ func (c *sweepRunCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if c.preview {
+		if plan, err = plan.Preview(); err != nil {
+			return bad("study: %w", err)
+		}
+	}
 	o := study.Options{Dir: cmp.Or(c.Out, filepath.Join("runs", "sweep-"+plan.Name)), Keep: c.Keep, Workers: c.workers(), Now: time.Now}
 	if o.Only, err = c.only(plan); err != nil {
 		return err
@@ -53,7 +59,16 @@ func (c *sweepRunCmd) Run(a *app) error {
 	if o.Shard, err = c.shard(a); err != nil {
 		return err
 	}
-	grid, err := plan.Grid(loadChanged, o.Only...)
+	if err := a.baseModels(plan, &c.common, c.DryRun); err != nil {
+		return err
+	}
+	load := study.Loader(loadChanged)
+	if plan.MissingModels() > 0 {
+		load = func(base string, changes []recipe.Change) (recipe.Recipe, error) { // a dry run before they are made
+			return recipe.LoadChanged(base, changes...)
+		}
+	}
+	grid, err := plan.Grid(load, o.Only...)
 	if err != nil {
 		return sweepFault(err)
 	}
@@ -94,6 +109,25 @@ func (c *sweepRunCmd) Run(a *app) error {
 		a.noteMissing(done)
 	}
 	return errors.Join(a.showSweep(done, o.Dir, o.Dir, c.JSON), err)
+}
+
+// baseModels makes the base models of a plan that are missing, or says how many.
+func (a *app) baseModels(plan *study.Plan, c *common, dryRun bool) error {
+	missing := plan.MissingModels()
+	if missing == 0 {
+		return nil
+	}
+	if dryRun {
+		fmt.Fprintf(a.stdout, "%s to make first\n", figure.Count(missing, "base model"))
+		return nil
+	}
+	m := a.meter(c.Quiet, "base models", "model", missing)
+	err := plan.MakeModels(a.ctx, loadChanged, c.workers(), m.queue())
+	m.close()
+	if errors.Is(err, context.Canceled) {
+		return interrupted{"the base models that are finished stay; run the same command again"}
+	}
+	return err
 }
 
 // choosesLoss reports whether the loss is a factor or set.
@@ -164,6 +198,7 @@ func (c *sweepRunCmd) plan() (*study.Plan, error) {
 		first = uint64(*c.Seed)
 	}
 	var err error
+	plan.Confirm = nil
 	plan.Seeds, err = seedsFrom(first, cmp.Or(int(c.Seeds), 1))
 	return plan, err
 }
@@ -229,14 +264,27 @@ func (a *app) dryRun(g *study.Grid, o study.Options, loss bool) error {
 	if part := o.Shard; part.Count > 0 {
 		fmt.Fprintf(a.stdout, "Part %d of %d: ", part.Index, part.Count)
 	}
-	fmt.Fprintf(a.stdout, "%d to make\n", len(left))
+	most := len(left)
+	if g.Plan.Ladder == nil {
+		fmt.Fprintf(a.stdout, "%d to make\n", most)
+	} else {
+		if most, err = g.Most(o); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "%d to make now, at most %d in all: each ladder of learning rates goes on by what its runs come to\n", len(left), most)
+	}
 	if len(left) == 0 {
+		return nil
+	}
+	if plan := g.Plan; plan.MissingModels() > 0 {
+		fmt.Fprintln(a.stdout, "Their duration is not known before the base models are made.")
 		return nil
 	}
 	var total float64
 	for _, c := range left {
 		total += c.Recipe.Work()
 	}
+	total *= float64(most) / float64(len(left))
 	pace, finished := g.Pace(o.Dir)
 	how := fmt.Sprintf("from the times of %s", figure.Count(finished, "finished run"))
 	atOnce := study.Parallelism(o.Workers) // as many as those were
@@ -249,7 +297,11 @@ func (a *app) dryRun(g *study.Grid, o study.Options, loss bool) error {
 		how = fmt.Sprintf("from a few steps of %s", figure.Count(timed, "run"))
 	}
 	seconds := time.Duration(total * pace / float64(min(atOnce, len(left))) * float64(time.Second))
-	fmt.Fprintf(a.stdout, "About %s on %s, %s\n", seconds.Round(max(time.Second, seconds.Round(time.Minute)/60)), figure.Count(min(o.Workers, len(left)), "core"), how)
+	about := "About"
+	if most > len(left) {
+		about = "At most"
+	}
+	fmt.Fprintf(a.stdout, "%s %s on %s, %s\n", about, seconds.Round(max(time.Second, seconds.Round(time.Minute)/60)), figure.Count(min(o.Workers, len(left)), "core"), how)
 	return nil
 }
 

@@ -117,32 +117,37 @@ func (d *Folder) compared() []comparison {
 }
 
 // missing are the cells without an outcome, one for each run, by what they are.
-func (d *Folder) missing() (list []string) {
+func (d *Folder) missing(wanted []place) (list []string) {
 	seen := map[string]bool{}
-	for i := range d.Arms {
-		for k, key := range d.Arms[i].Keys {
-			if d.done[key] != nil || seen[key] {
-				continue
-			}
-			seen[key] = true
-			name := fmt.Sprintf("seed %d", d.Seeds[k])
-			for _, f := range d.Factors {
-				name = f.Name + "=" + d.Arms[i].Values[f.Name] + ", " + name
-			}
-			list = append(list, name)
+	for _, w := range wanted {
+		if key := d.Arms[w.arm].Keys[w.seed]; d.done[key] != nil || seen[key] {
+			continue
 		}
+		seen[d.Arms[w.arm].Keys[w.seed]] = true
+		name := fmt.Sprintf("seed %d", d.Seeds[w.seed])
+		for _, f := range d.Factors {
+			name = f.Name + "=" + d.Arms[w.arm].Values[f.Name] + ", " + name
+		}
+		list = append(list, name)
 	}
 	return list
 }
 
 // Missing says which runs are missing; empty if none is.
-func (d *Folder) Missing() string {
+func (d *Folder) Missing() string { return d.lacks(d.wanted(d.done)) }
+
+// lacks is Missing of some cells.
+func (d *Folder) lacks(wanted []place) string {
 	const most = 3
-	list := d.missing()
+	list := d.missing(wanted)
 	if len(list) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%d of %d runs are missing: %s", len(list), len(d.heads()), strings.Join(list[:min(len(list), most)], "; "))
+	of := fmt.Sprintf("%d of %d runs are missing", len(list), len(d.heads()))
+	if d.Ladder != nil {
+		of = fmt.Sprintf("at least %d runs are missing", len(list))
+	}
+	text := of + ": " + strings.Join(list[:min(len(list), most)], "; ")
 	if more := len(list) - most; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
@@ -292,7 +297,7 @@ func Merge(parts []string, dir string, o Tables) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if missing := d.Missing(); missing != "" {
+	if missing := d.lacks(d.asked(d.done, nil)); missing != "" { // a check at the limit of another arm may add cells, which no shard knows of
 		return nil, &record.FolderError{Path: dir, Problem: strings.TrimSuffix(missing, "."), Fix: "run their shards to the end"}
 	}
 	if err := s.WriteIndex(index); err != nil {

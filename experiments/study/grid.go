@@ -36,6 +36,7 @@ type Grid struct {
 	// CannotAct has for each point the parts of its recipe that cannot act.
 	CannotAct [][]string
 	byRun     map[string][]*Cell
+	resolved  *Index
 }
 
 // Loader reads a recipe, with its models, so that whatever is wrong is said before

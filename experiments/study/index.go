@@ -19,6 +19,9 @@ type Index struct {
 	Title   string        `yaml:"title"`
 	Version int           `yaml:"version"`
 	Seeds   []uint64      `yaml:"seeds"`
+	Confirm []uint64      `yaml:"confirm"`
+	Ladder  *Ladder       `yaml:"ladder"`
+	Judge   []Declared    `yaml:"judge"`
 	Factors []IndexFactor `yaml:"factors"`
 	Arms    []Arm         `yaml:"arms"`
 }
@@ -49,7 +52,7 @@ func (a *Arm) command(seed uint64) string { return fmt.Sprintf("%s --seed %d", a
 
 // Index is that of the grid.
 func (g *Grid) Index() *Index {
-	x := &Index{Name: g.Plan.Name, Title: g.Plan.Title, Seeds: g.Plan.Seeds}
+	x := &Index{Name: g.Plan.Name, Title: g.Plan.Title, Seeds: g.Plan.Seeds, Confirm: g.Plan.Confirm, Ladder: g.Plan.Ladder, Judge: g.Plan.Judge}
 	for _, f := range g.Plan.factors() {
 		one := IndexFactor{Name: f.Name, Labels: f.labels()}
 		for _, v := range f.Values {
@@ -147,6 +150,9 @@ func (x *Index) text() []byte {
 	field("", "title", x.Title, x.Title != "")
 	field("", "version", x.Version, x.Version > 0)
 	field("", "seeds", x.Seeds, x.Seeds != nil)
+	field("", "confirm", x.Confirm, x.Confirm != nil)
+	field("", "ladder", x.Ladder, x.Ladder != nil)
+	field("", "judge", x.Judge, x.Judge != nil)
 	if len(x.Factors) > 0 {
 		b.WriteString("factors:\n")
 	}

@@ -13,16 +13,21 @@ import (
 
 // planFile is the file of a study. Arms are the values of a factor of that name, which varies slowest, and rates those of the learning rate.
 type planFile struct {
-	Name    string     `yaml:"name"`
-	Title   string     `yaml:"title"`
-	Arms    arms       `yaml:"arms"`
-	Rates   rates      `yaml:"rates"`
-	Base    bases      `yaml:"base"`
-	Set     changes    `yaml:"set"`
-	Seeds   seeds      `yaml:"seeds"`
-	Factors []factor   `yaml:"factors"`
-	Only    conditions `yaml:"only"`
-	Except  conditions `yaml:"except"`
+	Name     string     `yaml:"name"`
+	Title    string     `yaml:"title"`
+	Declared string     `yaml:"declared"` // what was written down before the runs, for readers
+	Arms     arms       `yaml:"arms"`
+	Rates    rates      `yaml:"rates"`
+	Base     bases      `yaml:"base"`
+	Set      changes    `yaml:"set"`
+	Models   []models   `yaml:"models"`
+	Seeds    seeds      `yaml:"seeds"`
+	Confirm  seeds      `yaml:"confirm"`
+	Judge    []Declared `yaml:"judge"`
+	Quick    *quick     `yaml:"quick"`
+	Factors  []factor   `yaml:"factors"`
+	Only     conditions `yaml:"only"`
+	Except   conditions `yaml:"except"`
 }
 
 // Parse reads the file of a sweep, as strictly as recipes are read. The error is
@@ -33,19 +38,37 @@ func Parse(file string, text []byte) (*Plan, error) {
 	if err := recipe.Decode("sweep", file, text, &f); err != nil {
 		return nil, err
 	}
-	p := &Plan{Name: f.Name, Title: f.Title, Bases: f.Base, Set: f.Set, Seeds: f.Seeds}
+	p := &Plan{Name: f.Name, Title: f.Title, Bases: f.Base, Set: f.Set, Seeds: f.Seeds, Confirm: f.Confirm, Ladder: f.Rates.ladder, Judge: f.Judge}
+	for _, m := range f.Models {
+		p.Models = append(p.Models, m.Models)
+	}
 	if len(f.Arms) > 0 {
 		p.Factors = append(p.Factors, Factor{Name: ArmFactor, Values: f.Arms})
 	}
-	if len(f.Rates) > 0 {
-		p.Factors = append(p.Factors, Factor{Name: rateField, field: rateField, Values: f.Rates})
+	if len(f.Rates.list) > 0 {
+		p.Factors = append(p.Factors, Factor{Name: rateField, field: rateField, Values: f.Rates.list})
 	}
 	for _, x := range f.Factors {
 		p.Factors = append(p.Factors, x.Factor)
 	}
+	if p.Ladder != nil {
+		p.Factors = append(p.Factors, p.Ladder.factor())
+	}
 	var faults recipe.Faults
 	fault := func(path, format string, args ...any) {
 		faults = append(faults, recipe.Fault{Source: file, Path: path, Problem: fmt.Sprintf(format, args...)})
+	}
+	for _, seed := range p.Confirm {
+		if slices.Contains(p.Seeds, seed) {
+			fault("confirm", "seed %d is among those that locate the limits: name others", seed)
+		}
+	}
+	if p.Ladder == nil && len(p.Confirm) > 0 {
+		fault("confirm", "confirms what a ladder located: write rates as a ladder, such as {from: 5e-4}")
+	}
+	p.Seeds = append(slices.Clone(p.Seeds), p.Confirm...)
+	if f.Quick != nil {
+		p.Quick = &Quick{Set: f.Quick.Set, Seeds: f.Quick.Seeds, Confirm: f.Quick.Confirm, Only: f.Quick.Only}
 	}
 	if len(p.Bases) == 0 {
 		fault("base", "missing: name a recipe to start from, shipped or a file, such as base: headline")
@@ -236,14 +259,51 @@ func (f *factor) ReadNode(n recipe.Node) {
 	f.Values = body.Values.read(body.Field)
 }
 
-// arms are values with names, rates those of the learning rate.
+// arms are values with names, rates those of the learning rate or a ladder of them.
 type (
 	arms  []Value
-	rates []Value
+	rates struct {
+		list   []Value
+		ladder *Ladder
+	}
 )
 
-func (a *arms) ReadNode(n recipe.Node)  { *a = values(n.Items()).read("") }
-func (r *rates) ReadNode(n recipe.Node) { *r = values(n.Items()).read(rateField) }
+func (a *arms) ReadNode(n recipe.Node) { *a = values(n.Items()).read("") }
+func (r *rates) ReadNode(n recipe.Node) {
+	if !n.Mapping() {
+		r.list = values(n.Items()).read(rateField)
+		return
+	}
+	r.ladder = new(Ladder)
+	n.Into(r.ladder)
+	if problem := r.ladder.fill(); problem != "" {
+		n.Fault("%s", problem)
+	}
+}
+
+// models are base models of a plan.
+type models struct{ Models }
+
+func (m *models) ReadNode(n recipe.Node) {
+	var body struct {
+		Recipe string  `yaml:"recipe"`
+		Dir    string  `yaml:"dir"`
+		Set    changes `yaml:"set"`
+	}
+	n.Into(&body)
+	if body.Recipe == "" || body.Dir == "" {
+		n.Fault("needs the recipe of a warm start and the folder of its models, such as {recipe: chain-base, dir: models/chain}")
+	}
+	m.Models = Models{Recipe: body.Recipe, Dir: body.Dir, Set: body.Set}
+}
+
+// quick is the preview of a plan.
+type quick struct {
+	Set     changes    `yaml:"set"`
+	Seeds   seeds      `yaml:"seeds"`
+	Confirm seeds      `yaml:"confirm"`
+	Only    conditions `yaml:"only"`
+}
 
 // values are those of a factor, to be read when it is known of what.
 type values []recipe.Node

@@ -19,8 +19,15 @@ type Plan struct {
 	Bases []string
 	// Set is what is changed in all of them.
 	Set []recipe.Change
-	// Seeds are those of every point.
-	Seeds []uint64
+	// Seeds are those of every point; with a ladder the first ones locate its limits, and Confirm, the last ones, judge what was located.
+	Seeds, Confirm []uint64
+	// Ladder chooses the learning rates by the outcomes; nil where the factors name all.
+	Ladder *Ladder
+	// Models are the base models that the study makes first, one for each seed.
+	Models []Models
+	// Judge are the checks that were declared before the runs; Quick is a preview of the plan, nil for none.
+	Judge []Declared
+	Quick *Quick
 	// Factors span the grid; the first varies slowest.
 	Factors []Factor
 	// Only, unless it is empty, lists the points there are: those that meet one of

@@ -64,7 +64,7 @@ func (g *Grid) Run(ctx context.Context, o Options) error {
 			}
 		}
 	}
-	x := g.Index()
+	x := g.index()
 	if old, err := s.Index(); err == nil && old != nil && len(o.Only) > 0 {
 		x.keep(old, o.Only)
 	}
@@ -72,11 +72,27 @@ func (g *Grid) Run(ctx context.Context, o Options) error {
 		return err
 	}
 	times := &times{path: filepath.Join(o.Dir, timesFile), now: o.Now}
-	var tasks []Task
-	for _, c := range g.left(done, o) {
-		tasks = append(tasks, c.task(x, s, times, o.Keep))
+	var before Progress
+	for err == nil { // a ladder's next rungs follow from the outcomes; everything else is there after a round
+		var tasks []Task
+		for _, c := range g.left(done, o) {
+			tasks = append(tasks, c.task(x, s, times, o.Keep))
+		}
+		if len(tasks) == 0 {
+			break
+		}
+		round := before
+		err = Work{Cores: o.Workers, GoOn: true, Progress: func(p Progress) {
+			round = Progress{before.Done + p.Done, before.Kept + p.Kept, before.Total + p.Total, before.Ended + p.Ended, before.Tasks + p.Tasks, p.Latest, p.Note}
+			if o.Progress != nil {
+				o.Progress(round)
+			}
+		}}.Do(ctx, tasks)
+		before = round
+		if err == nil {
+			done, err = outcomes(s)
+		}
 	}
-	err = Work{Cores: o.Workers, Progress: o.Progress, GoOn: true}.Do(ctx, tasks)
 	_ = os.Remove(filepath.Join(o.Dir, runsFolder)) // unless something is left in it
 	return err
 }
@@ -143,11 +159,14 @@ func (g *Grid) Left(o Options) ([]*Cell, error) {
 // the order in which they begin.
 func (g *Grid) left(done map[string]*Outcome, o Options) []*Cell {
 	var cells []*Cell
+	wanted := map[string]bool{}
+	for _, w := range g.index().wanted(done) {
+		if c := g.at(w); (len(o.Only) == 0 || meetsOne(o.Only, c.Values)) && (g.Plan.Ladder == nil || o.Shard.has(w.ladder)) {
+			wanted[c.Run] = true
+		}
+	}
 	for i, c := range g.Runs() {
-		asked := len(o.Only) == 0 || slices.ContainsFunc(g.cellsOf(c.Run), func(c *Cell) bool {
-			return meetsOne(o.Only, c.Values)
-		})
-		if asked && o.Shard.has(i) && done[c.Run] == nil {
+		if wanted[c.Run] && (g.Plan.Ladder != nil || o.Shard.has(i)) && done[c.Run] == nil {
 			cells = append(cells, c)
 		}
 	}
@@ -158,6 +177,34 @@ func (g *Grid) left(done map[string]*Outcome, o Options) []*Cell {
 	})
 	return cells
 }
+
+// Most bounds the cells that a ladder may still ask for: all of its rungs that have not been run.
+func (g *Grid) Most(o Options) (most int, err error) {
+	s, err := openSweep(o.Dir)
+	if err != nil {
+		return 0, err
+	}
+	done, err := outcomes(s)
+	if err != nil {
+		return 0, err
+	}
+	bound := *g
+	bound.Plan = new(Plan)
+	*bound.Plan = *g.Plan
+	bound.Plan.Ladder, bound.resolved = nil, nil
+	return len(bound.left(done, o)), nil
+}
+
+// index is Index, made once.
+func (g *Grid) index() *Index {
+	if g.resolved == nil {
+		g.resolved = g.Index()
+	}
+	return g.resolved
+}
+
+// at is the cell of a place of the index: the cells of an arm stand together, in the order of the seeds.
+func (g *Grid) at(w place) *Cell { return &g.Cells[w.arm*len(g.Plan.Seeds)+w.seed] }
 
 // Runs are the first cells of all runs.
 func (g *Grid) Runs() []*Cell {

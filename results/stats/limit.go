@@ -10,19 +10,19 @@ import (
 	"driftlab/precision/elementary"
 )
 
-// Trial is a run at a dose, such as a learning rate, that succeeded or did not. Trials of one unit, such as a base model, are
+// Trial is a run at a learning rate that succeeded or did not. Trials of one unit, such as a base model, are
 // not independent.
 type Trial struct {
-	// Unit and Dose say which run it is.
+	// Unit and Rate say which run it is.
 	Unit uint64
-	Dose float64
+	Rate float64
 	// Success is the outcome.
 	Success bool
 }
 
-// Limit is the dose at which half of the trials succeed, by a logistic in the logarithm of the dose, where success becomes
-// rarer with the dose. A limit outside the doses that were tried is not a number but a range: From the highest dose to
-// infinity where more than half succeed there, 0 to To where fewer than half do at the lowest dose.
+// Limit is the rate at which half of the trials succeed, by a logistic in the logarithm of the rate, where success becomes
+// rarer with the rate. A limit outside the rates that were tried is not a number but a range: From the highest rate to
+// infinity where more than half succeed there, 0 to To where fewer than half do at the lowest rate.
 type Limit struct {
 	// From and To are equal where the limit is known.
 	From, To float64
@@ -38,7 +38,7 @@ func (l Limit) Known() bool { return l.From == l.To }
 // LimitOf is the limit of one arm.
 func LimitOf(trials []Trial) Limit {
 	units := unitsOf(trials)
-	d := newDoses(trials, units)
+	d := newRates(trials, units)
 	return bootstrapLimits(len(units), d.limit)
 }
 
@@ -47,7 +47,7 @@ func LimitOf(trials []Trial) Limit {
 func LimitRatio(a, b []Trial) Limit {
 	other := unitsOf(b)
 	units := slices.DeleteFunc(unitsOf(a), func(u uint64) bool { return !slices.Contains(other, u) })
-	da, db := newDoses(a, units), newDoses(b, units)
+	da, db := newRates(a, units), newRates(b, units)
 	return bootstrapLimits(len(units), func(weight []float64) [2]float64 {
 		x, y := da.limit(weight), db.limit(weight)
 		return [2]float64{quotient(x[0], y[1]), quotient(x[1], y[0])}
@@ -98,10 +98,10 @@ func bootstrapLimits(units int, of func(weight []float64) [2]float64) Limit {
 // draws, is far below the width of a rung.
 const limitResamples = 2000
 
-// doses are the trials of an arm by dose and unit.
-type doses struct {
+// rates are the trials of an arm by rate and unit.
+type rates struct {
 	at    []float64      // increasing
-	count [][][2]float64 // by dose and unit: successes and trials
+	count [][][2]float64 // by rate and unit: successes and trials
 	found map[string][2]float64
 }
 
@@ -115,17 +115,17 @@ func unitsOf(trials []Trial) []uint64 {
 	return slices.Compact(units)
 }
 
-func newDoses(trials []Trial, units []uint64) *doses {
-	d := &doses{found: map[string][2]float64{}}
+func newRates(trials []Trial, units []uint64) *rates {
+	d := &rates{found: map[string][2]float64{}}
 	sorted := slices.Clone(trials)
-	slices.SortStableFunc(sorted, func(a, b Trial) int { return cmp.Compare(a.Dose, b.Dose) })
+	slices.SortStableFunc(sorted, func(a, b Trial) int { return cmp.Compare(a.Rate, b.Rate) })
 	for _, t := range sorted {
 		unit, ok := slices.BinarySearch(units, t.Unit)
 		if !ok {
 			continue
 		}
-		if n := len(d.at); n == 0 || d.at[n-1] != t.Dose {
-			d.at, d.count = append(d.at, t.Dose), append(d.count, make([][2]float64, len(units)))
+		if n := len(d.at); n == 0 || d.at[n-1] != t.Rate {
+			d.at, d.count = append(d.at, t.Rate), append(d.count, make([][2]float64, len(units)))
 		}
 		c := &d.count[len(d.count)-1][unit]
 		if t.Success {
@@ -137,18 +137,18 @@ func newDoses(trials []Trial, units []uint64) *doses {
 }
 
 // limit is the range of the limit where each unit counts so many times. Resamples with the same counts have the same one.
-func (d *doses) limit(weight []float64) [2]float64 {
+func (d *rates) limit(weight []float64) [2]float64 {
 	var key []byte
 	x, successes, trials := make([]float64, 0, len(d.at)), make([]float64, 0, len(d.at)), make([]float64, 0, len(d.at))
 	var all, of float64
-	for i, dose := range d.at {
+	for i, rate := range d.at {
 		var s, n float64
 		for u, w := range weight {
 			s, n = s+float64(w*d.count[i][u][0]), n+float64(w*d.count[i][u][1])
 		}
 		key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(s)), uint64(n))
 		if n > 0 {
-			x, successes, trials = append(x, dose), append(successes, s), append(trials, n)
+			x, successes, trials = append(x, rate), append(successes, s), append(trials, n)
 			all, of = all+s, of+n
 		}
 	}
@@ -160,7 +160,7 @@ func (d *doses) limit(weight []float64) [2]float64 {
 	return known
 }
 
-// limitRange is the range of the limit of shares of successes at increasing doses, of which so many in all.
+// limitRange is the range of the limit of shares of successes at increasing rates, of which so many in all.
 func limitRange(x, successes, trials []float64, all, of float64) [2]float64 {
 	unknown := [2]float64{0, math.Inf(1)}
 	if of == 0 {
@@ -178,7 +178,7 @@ func limitRange(x, successes, trials []float64, all, of float64) [2]float64 {
 	intercept, slope := Firth(Logs(x), successes, trials)
 	at := elementary.Exp(-intercept / slope)
 	switch {
-	case !(slope < 0): // success does not become rarer with the dose
+	case !(slope < 0): // success does not become rarer with the rate
 		return unknown
 	case at > x[len(x)-1]:
 		return above
@@ -189,7 +189,7 @@ func limitRange(x, successes, trials []float64, all, of float64) [2]float64 {
 }
 
 // Firth is the logistic regression of shares of successes on x with the penalty of Firth (Biometrika 80 (1993), 27): half the
-// logarithm of the determinant of the information is added to the likelihood. The estimates are finite also where a dose separates
+// logarithm of the determinant of the information is added to the likelihood. The estimates are finite also where a rate separates
 // all successes from all failures, as with a steep dependence as a rule, and where maximum likelihood diverges.
 func Firth(x, successes, trials []float64) (intercept, slope float64) {
 	paired("Firth", x, successes)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Maximum likelihood has no estimate where a dose separates the outcomes; Firth's is the posterior mode under Jeffreys' prior,
+// Maximum likelihood has no estimate where a rate separates the outcomes; Firth's is the posterior mode under Jeffreys' prior,
 // which for a single binomial share is (s + 1/2)/(n + 1) and for two shares, a saturated model, that of each.
 func TestFirthSaturated(t *testing.T) {
 	for _, k := range []struct {
@@ -60,8 +60,8 @@ func TestLimitOf(t *testing.T) {
 	}
 }
 
-// An arm whose limit lies beyond the doses gives a bound of the ratio, never a number.
-func TestLimitRatioBeyondTheDoses(t *testing.T) {
+// An arm whose limit lies beyond the rates gives a bound of the ratio, never a number.
+func TestLimitRatioBeyondTheRates(t *testing.T) {
 	base, above := ladder([]float64{6e-4, 6e-4, 6e-4}, 1.25e-4, 5), ladder([]float64{1, 1, 1}, 1.25e-4, 6)
 	r := LimitRatio(above, base)
 	if want := 4e-3 / 7.07e-4; r.Known() || math.Abs(r.From-want) > .1 || math.Abs(r.Low-want) > .1 || !math.IsInf(r.High, 1) {

@@ -1,0 +1,195 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"driftlab/results/record"
+)
+
+// laddered is an index of one arm with a key for each rate and seed.
+func laddered(l Ladder, seeds, confirm int) *Index {
+	if problem := l.fill(); problem != "" {
+		panic(problem)
+	}
+	x := &Index{Ladder: &l, Factors: []IndexFactor{{Name: "method", Values: []string{"none"}}, {Name: rateFactor, Values: l.names()}}}
+	for k := range seeds + confirm {
+		x.Seeds = append(x.Seeds, uint64(k))
+	}
+	x.Confirm = x.Seeds[seeds:]
+	for _, name := range l.names() {
+		a := Arm{Values: map[string]string{"method": "none", rateFactor: name}}
+		for k := range x.Seeds {
+			a.Keys = append(a.Keys, fmt.Sprintf("%s/%d", name, k))
+		}
+		x.Arms = append(x.Arms, a)
+	}
+	return x
+}
+
+// climbed are the rates that a ladder runs with its locating and its confirming seeds, in the order in which it asks for them, where
+// a run at a rate ends at final.
+func climbed(t *testing.T, x *Index, final func(rate float64, seed int) float64) (located, confirmed []string) {
+	t.Helper()
+	done := map[string]*Outcome{}
+	for round := 0; ; round++ {
+		asked := 0
+		for _, w := range x.wanted(done) {
+			a := &x.Arms[w.arm]
+			name := a.Values[rateFactor]
+			if done[a.Keys[w.seed]] != nil {
+				continue
+			}
+			asked++
+			var rate float64
+			fmt.Sscan(name, &rate)
+			o := &Outcome{Status: record.StatusFinished}
+			o.Final, o.Peak = record.Number(final(rate, w.seed)), 0.95
+			done[a.Keys[w.seed]] = o
+			list := &located
+			if w.seed >= len(x.Seeds)-len(x.Confirm) {
+				list = &confirmed
+			}
+			if !slices.Contains(*list, name) {
+				*list = append(*list, name)
+			}
+		}
+		if asked == 0 {
+			return located, confirmed
+		}
+		if round > 100 {
+			t.Fatal("the ladder does not end")
+		}
+	}
+}
+
+func TestLadder(t *testing.T) {
+	// A run ends at .95 below its limit, lower where the rate is too small to get there, and at .1 above.
+	upTo := func(limits ...float64) func(float64, int) float64 {
+		return func(rate float64, seed int) float64 {
+			if rate > limits[seed%len(limits)] {
+				return .1
+			}
+			return min(.95, .9+rate*100)
+		}
+	}
+	check := func(d Declared) []Declared {
+		d.Statistic, d.Arms, d.Over = statisticFinal, []string{"none"}, "none"
+		return []Declared{d}
+	}
+	for _, k := range []struct {
+		name               string
+		l                  Ladder
+		checks             []Declared
+		confirm            int
+		final              func(float64, int) float64
+		located, confirmed string
+	}{
+		{"climbs until every seed fails", Ladder{From: 5e-4}, nil, 0, upTo(1.5e-3, 3e-3), "5e-4 1e-3 2e-3 4e-3", ""},
+		{"goes down from a rate that fails", Ladder{From: 5e-4}, nil, 0, upTo(2e-4), "5e-4 2.5e-4 1.25e-4 6.25e-5", ""},
+		{"ends at the highest rate where all works", Ladder{From: 5e-4, Highest: 2e-3}, nil, 0, upTo(1), "5e-4 1e-3 2e-3", ""},
+		{"ends at the lowest rate where nothing works", Ladder{From: 5e-4, Lowest: 1.25e-4}, nil, 0, upTo(0), "5e-4 2.5e-4 1.25e-4", ""},
+		{"confirms from the best rate to the first that fails", Ladder{From: 5e-4}, nil, 3, upTo(1.5e-3), "5e-4 1e-3 2e-3", "1e-3 2e-3"},
+		{"runs the rate that a check needs", Ladder{From: 5e-4}, check(Declared{At: 1.25e-4}), 3, upTo(1.5e-3), "5e-4 1.25e-4 1e-3 2e-3", "1.25e-4 1e-3 2e-3"},
+		{"runs half the limit that a check needs", Ladder{From: 5e-4}, check(Declared{HalfLimit: "none"}), 3, upTo(1.1e-3), "5e-4 1e-3 2e-3", "1e-3 2e-3 5e-4"},
+		{"bisects for a limit", Ladder{From: 5e-4, Find: findLimit}, nil, 2, upTo(1.5e-3), "5e-4 2e-3 1e-3", "1e-3 2e-3"},
+	} {
+		x := laddered(k.l, 2, k.confirm)
+		x.Judge = k.checks
+		located, confirmed := climbed(t, x, k.final)
+		if got := strings.Join(located, " "); got != k.located {
+			t.Errorf("%s: ran %s, want %s", k.name, got, k.located)
+		}
+		if got := strings.Join(confirmed, " "); got != k.confirmed {
+			t.Errorf("%s: confirmed %s, want %s", k.name, got, k.confirmed)
+		}
+	}
+}
+
+// tinyLadder is a ladder of milliseconds over two arms.
+const tinyLadder = `
+base: headline
+set: {steps: 4, eval: {every: 1, prompts: 4}, rollout: {prompts: 2, group: 2, max_tokens: 8}}
+seeds: [3, 4]
+confirm: [5]
+rates: {from: 1e-3, lowest: 5e-4, highest: 4e-3}
+factors:
+  - name: method
+    values:
+      - {name: none}
+      - {name: opsm, set: {correction: {masks: [{name: opsm}]}}}
+`
+
+// A ladder that is run in parts, each interrupted again and again, has the cells of one that is run as a whole, and then lacks none.
+func TestLadderShardedAndKilled(t *testing.T) {
+	g, whole, parts := gridOf(t, tinyLadder), t.TempDir(), t.TempDir()
+	sweepInto(t, g, Options{Dir: whole, Workers: 2})
+	done, err := Finish(whole, Tables{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if missing := done.Missing(); missing != "" {
+		t.Error(missing)
+	}
+	if most, err := g.Most(Options{Dir: whole}); err != nil || most+len(done.Rows) < len(g.Cells) {
+		t.Errorf("%d more at most beside %d of %d (%v)", most, len(done.Rows), len(g.Cells), err)
+	}
+	var dirs []string
+	for i := range 2 {
+		o := Options{Dir: filepath.Join(parts, fmt.Sprint(i)), Workers: 1, Shard: Shard{i, 2}}
+		for stop := 7; ; stop += 7 {
+			ctx, cancel := context.WithCancel(context.Background())
+			made := 0
+			o.Progress = func(Progress) {
+				if made++; made == stop {
+					cancel()
+				}
+			}
+			err := g.Run(ctx, o)
+			cancel()
+			if err == nil {
+				break
+			}
+		}
+		dirs = append(dirs, o.Dir)
+	}
+	out := filepath.Join(parts, "out")
+	if _, err := Merge(dirs[:1], filepath.Join(parts, "half"), Tables{}); err == nil {
+		t.Error("one of two parts was taken for the whole")
+	}
+	if _, err := Merge(dirs, out, Tables{}); err != nil {
+		t.Fatal(err)
+	}
+	want, got := filesOf(t, whole), filesOf(t, out)
+	delete(want, ".lock")
+	delete(got, ".lock")
+	if !maps.Equal(want, got) {
+		for name := range want {
+			if want[name] != got[name] {
+				t.Errorf("%s differs", name)
+			}
+		}
+		t.Errorf("%d files, want %d", len(got), len(want))
+	}
+}
+
+func TestParseLadder(t *testing.T) {
+	for _, k := range []struct{ name, text, want string }{
+		{"no rate", "rates: {lowest: 1e-4}", "0 < lowest <= from <= highest"},
+		{"below the lowest", "rates: {from: 1e-4, lowest: 1e-3}", "0 < lowest <= from <= highest"},
+		{"too wide", "rates: {from: 1, lowest: 1e-9}", "more than 16 factors of 2"},
+		{"unknown search", "rates: {from: 1e-4, find: speed}", "neither level nor limit"},
+		{"confirms nothing", "confirm: [7]", "confirms what a ladder located"},
+		{"confirms the same seed", "rates: {from: 1e-4}\nseeds: [7]\nconfirm: [7]", "seed 7 is among those that locate"},
+		{"a model without a folder", "models: [{recipe: chain-base}]", "needs the recipe of a warm start and the folder"},
+	} {
+		if _, err := Parse("p.yaml", []byte("base: headline\n"+k.text+"\n")); err == nil || !strings.Contains(err.Error(), k.want) {
+			t.Errorf("%s: %v", k.name, err)
+		}
+	}
+}
