@@ -132,7 +132,6 @@ func (p *Pass) lowRank(k *worker, list []adapter, x []float32, rows int) {
 	}
 }
 
-// addLowRank adds them to the rows y, [rows, width], of the projection.
 func (p *Pass) addLowRank(k *worker, list []adapter, y []float32, width, rows int) {
 	z := k.products
 	for i := range list {
@@ -151,7 +150,6 @@ func (p *Pass) addLowRank(k *worker, list []adapter, y []float32, width, rows in
 	}
 }
 
-// grownKeeping is grown with the contents kept.
 func grownKeeping(x []float32, n int) []float32 {
 	if cap(x) < n {
 		return append(make([]float32, 0, n+n/8), x...)[:n]

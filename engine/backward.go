@@ -68,7 +68,6 @@ func (p *Pass) BeginBackward(grad *model.Params, auxWeight float64) {
 	}
 }
 
-// growBack makes room for the gradients of a block.
 func (p *Pass) growBack(b *blockGrad, n int) {
 	c := &p.config
 	slots := n * max(c.TopK, 1)

@@ -171,7 +171,6 @@ type combiner struct {
 	out   []float32 // the experts' outputs, [slots, d]
 }
 
-// output is the output of the expert of a rank.
 func (k *combiner) output(rank, d int) []float32 { return k.out[int(k.slots[rank])*d:][:d] }
 
 // sum adds gates[rank] times the output of that rank over all ranks into dst.
@@ -212,7 +211,6 @@ func (k *combiner) sum(dst []float32, x ExpertParallel, all int, experts []uint8
 	}
 }
 
-// at is the sum of a device that has one.
 func (k *combiner) at(device, d int) []float32 { return k.sums[k.plane[device]*d:][:d] }
 
 func (k *combiner) byExpert(dst []float32, experts []uint8, gates []float32) {

@@ -210,7 +210,6 @@ func (p *Pass) expertsInside(k *worker, layer int, s *layerState, from, to int) 
 	}
 }
 
-// planRoutes sorts the routed rows of a layer by expert.
 func (p *Pass) planRoutes(k *worker, layer int, plan *moe.Dispatch, rows int, all bool) {
 	c, top := &p.config, p.config.TopK
 	_, ids := p.routing(k, layer)
@@ -376,7 +375,6 @@ func (p *Pass) headInputs(normed []float32, from, to int) (values, scales []floa
 	return values, scales
 }
 
-// targetRow returns the pack row of target i.
 func (p *Pass) targetRow(i int) int {
 	if p.pack.Targets == nil {
 		return i

@@ -186,7 +186,6 @@ func (p *Pass) reached(layer, sequence int) {
 	}
 }
 
-// deltaMemorySize is the number of floats of deltaMemory.
 func deltaMemorySize(c model.Config, n Numerics) int {
 	return (model.ConvWidth-1)*3*c.DModel + kernel.DeltaStateSize(c.Heads, c.HeadDim(), n.LinearAttention)
 }
@@ -315,7 +314,6 @@ type Retention struct {
 // RetentionWords is the number of words that hold a bit for each of so many positions.
 func RetentionWords(positions int) int { return (positions + 63) / 64 }
 
-// plane returns the bits of a row for one key head of a layer.
 func (r *Retention) plane(row, layer, head, kvHeads int) []uint64 {
 	at := row * r.Planes
 	switch {
@@ -339,7 +337,6 @@ func (r *Retention) check(rows int, c *model.Config, indexed bool) {
 	}
 }
 
-// count is the number of positions in a plane.
 func count(plane []uint64) int {
 	n := 0
 	for _, w := range plane {

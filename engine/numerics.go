@@ -360,7 +360,6 @@ func expertParallelText(n *Numerics) string {
 	return n.ExpertParallel.String()
 }
 
-// indexText is the format of an index that has one of its own.
 func indexText(n *Numerics) string {
 	if n.Index == precision.Unscaled(n.Activations) {
 		return orOf(precision.Quantizer{}, "activations")

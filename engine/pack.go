@@ -83,7 +83,6 @@ func (p *Pack) before(sequence int) (from, to int) {
 	return p.Offsets[p.After[sequence]], p.Offsets[p.After[sequence]+1]
 }
 
-// prefixRows is the number of rows of prefixes.
 func (p *Pack) prefixRows() int {
 	if p.Prefixes == 0 {
 		return 0

@@ -332,7 +332,6 @@ func (p *Pass) noise(k *worker, layer int) []float32 {
 	return rowsOf(p.options.Perturb.Noise[layer*size:(layer+1)*size], k, p.config.DModel)
 }
 
-// perturb adds the noise to what enters a layer.
 func (p *Pass) perturb(k *worker, layer int) {
 	if p.options.Perturb == nil || layer == p.config.Layers {
 		return

@@ -51,7 +51,6 @@ func flashDecoding(n *Numerics) { n.Attention, n.Tile, n.Splits = kernel.SplitKV
 // largest of some products; here each step is rounded to nearest.
 var fp22 = must(precision.ParseFormat("e8m13"))
 
-// experts parses an expert-parallel text form.
 func experts(text string) ExpertParallel { return must(ParseExpertParallel(text)) }
 
 // llama is llama.cpp on the CPU with weights of one type in its file, f32 keys and

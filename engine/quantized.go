@@ -53,7 +53,6 @@ func (p *Pass) store(m *quantized, from, to, width int) {
 	}
 }
 
-// rows returns values and scales of the rows from..to.
 func (m *quantized) rows(from, to, width int, q precision.Quantizer) (values, scales []float32) {
 	values = m.values[from*width : to*width]
 	if m.scales != nil {

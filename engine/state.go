@@ -76,7 +76,6 @@ type headState struct {
 // kept reports whether the insides of the layers wait for the backward pass.
 func (p *Pass) kept() bool { return p.options.Save && !p.options.Recompute }
 
-// grow makes room for the pack.
 func (p *Pass) grow() {
 	c := &p.config
 	rows, longest := p.largest()
@@ -109,7 +108,6 @@ func (p *Pass) grow() {
 	}
 }
 
-// growPlans makes room for a plan for each block.
 func (p *Pass) growPlans(s *layerState, rows int) {
 	if n := len(p.blocks); len(s.dispatch) < n {
 		s.dispatch = append(s.dispatch, make([]moe.Dispatch, n+n/8+len(p.workers)-len(s.dispatch))...)
@@ -220,7 +218,6 @@ func (p *Pass) between(k *worker, layer int) []float32 {
 	return k.stream.middle[:(k.rowTo-k.rowFrom)*p.config.DModel]
 }
 
-// leaving returns the stream that leaves a layer.
 func (p *Pass) leaving(k *worker, layer int) []float32 {
 	if p.options.Save {
 		return rowsOf(p.streams[layer].out, k, p.config.DModel)
@@ -228,7 +225,6 @@ func (p *Pass) leaving(k *worker, layer int) []float32 {
 	return k.stream.out[:(k.rowTo-k.rowFrom)*p.config.DModel]
 }
 
-// routing returns the router's logits and decisions.
 func (p *Pass) routing(k *worker, layer int) (logits []float32, routes []uint8) {
 	c := &p.config
 	if p.options.Save {

@@ -71,7 +71,6 @@ func (p *Params) mixtralLike() bool {
 	return c.Positions == Rotary && c.LayerTypes == "" && p.RouterBias == nil && (c.GateOrder != SoftmaxThenTopK || c.Renormalise)
 }
 
-// formatConfig is the text of config.json.
 func formatConfig(p *Params, x Extras, weightsSHA256, vocabSHA256 string) ([]byte, error) {
 	c := p.Config
 	h := hfConfig{

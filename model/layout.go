@@ -232,7 +232,6 @@ func (t LayerTypes) List() []string {
 	return strings.Split(string(t), ",")
 }
 
-// of is the type of a layer.
 func (t LayerTypes) of(layer int) string {
 	list := t.List()
 	if len(list) == 0 {
@@ -261,7 +260,6 @@ func (t LayerTypes) expanded(layers int) LayerTypes {
 	return NewLayerTypes(list...)
 }
 
-// validate says what is wrong with the types of so many layers.
 func (t LayerTypes) validate(layers int) error {
 	list := t.List()
 	for _, name := range list {

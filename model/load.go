@@ -38,7 +38,6 @@ func (e *CheckpointError) Error() string { return "checkpoint " + e.Dir + ": " +
 // Unwrap returns the error underneath.
 func (e *CheckpointError) Unwrap() error { return e.Err }
 
-// unusable makes a CheckpointError.
 func unusable(dir, format string, args ...any) error {
 	return &CheckpointError{dir, fmt.Errorf(format, args...)}
 }
@@ -119,7 +118,6 @@ func load(fsys fs.FS, dir, shown string) (*Checkpoint, error) {
 	return &Checkpoint{Params: p, Extras: x}, nil
 }
 
-// readFile reads a file of at most limit bytes.
 func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {

@@ -250,7 +250,6 @@ func insert(ids []uint8, keys, logits, bias []float32) {
 // each other, which leaves the lower id first.
 func ranksAbove(a, b float32) bool { return a > b || (b != b && a == a) }
 
-// weigh computes the gates of the given ids.
 func (g Gate) weigh(weights, logits []float32, ids []uint8, rows int) {
 	var e [MaxExperts + 1]float64
 	for r := range rows {

@@ -266,7 +266,6 @@ func shortNumber(s string) (int, bool) {
 	return int(n), err == nil
 }
 
-// unknownFormat builds the error for a name that is none.
 func unknownFormat(name, base string) error {
 	names := make([]string, 0, len(namedFormats))
 	for _, f := range namedFormats {

@@ -10,7 +10,6 @@ type pass struct {
 	grid        Rounder
 }
 
-// set prepares a pass of q over src.
 func (p *pass) set(q *Quantizer, src []float32, restore bool) {
 	p.granularity, p.tensor, p.restore = q.Granularity, 1, restore
 	p.grid.set(&q.Format)
@@ -58,7 +57,6 @@ func (p *pass) runs(dst, scales, src []float32, n int) {
 	}
 }
 
-// runsWithoutScales is runs with scales that nobody keeps.
 func (p *pass) runsWithoutScales(dst, src []float32, n int) {
 	var held [32]float32
 	for n < len(src) {

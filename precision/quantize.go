@@ -81,7 +81,6 @@ func eachRun(dst, values, scales []float32, n int) {
 // scale, one after the other, as many as there are scales. This is the plain Go
 // that assembly is held to.
 
-// magnitudesGo writes the largest magnitude of each run.
 func magnitudesGo(amax, src []float32, n int) {
 	for i := range amax {
 		amax[i] = math.Float32frombits(maxMagnitude(src[i*n:][:n]))
@@ -143,7 +142,6 @@ func divideNarrow(dst, src []float32, scale, back float32, minExp, lift, top uin
 	}
 }
 
-// multiplyGo writes src times the scale of its run.
 func multiplyGo(dst, src, scales []float32, n int) {
 	for i, scale := range scales {
 		to, from := dst[i*n:][:n], src[i*n:][:n]

@@ -36,7 +36,6 @@ func (m Mode) String() string {
 	return named("Mode", uint8(m), "nearest-even", "toward-zero", "stochastic")
 }
 
-// named is the name with that number, or the kind of name with a number that has none.
 func named(kind string, n uint8, names ...string) string {
 	if int(n) < len(names) {
 		return names[n]
@@ -183,7 +182,6 @@ func roundSliceBF16(dst, src []float32) {
 	}
 }
 
-// roundSliceWide applies roundWide.
 func roundSliceWide(dst, src []float32, drop uint, limit, over uint32) {
 	dst = dst[:len(src)]
 	drop &= 31 // spares the shifts a test for longer ones
@@ -215,7 +213,6 @@ func roundSliceNarrow(dst, src []float32, minExp, lift, limit, over uint32) {
 	}
 }
 
-// roundSliceInteger applies roundInteger.
 func roundSliceInteger(dst, src []float32, limit float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {

@@ -103,7 +103,6 @@ func (r *Rounder) RoundSlice(dst, src []float32) {
 	r.slice(dst, src)
 }
 
-// sliceGo rounds slices of one length in plain Go.
 func (r *Rounder) sliceGo(dst, src []float32) {
 	switch r.kind {
 	case keepAll:

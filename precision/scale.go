@@ -62,7 +62,6 @@ type grouping struct {
 	down, across int // tiles in the grid
 }
 
-// count is the number of scales.
 func (g *grouping) count() int { return g.down * g.across }
 
 // inRuns reports whether the elements of each group follow each other in
@@ -71,7 +70,6 @@ func (g *grouping) inRuns(cols int) bool {
 	return g.across == 1 || g.rows == 1 && g.across*g.cols == cols
 }
 
-// group returns the grouping of a rows×cols matrix.
 func (q *Quantizer) group(rows, cols int) grouping {
 	if q.Granularity == None || rows == 0 || cols == 0 {
 		return grouping{}

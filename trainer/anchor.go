@@ -63,7 +63,6 @@ func (p *behaviour) present(b *batch.Batch) {
 	}
 }
 
-// at scores responses with the weights of a version.
 func (p *behaviour) at(s *Session, version int, dst *batch.Scored, in *batch.Sampled) error {
 	weights := s.weightsAt(version)
 	s.publishTo(p.Scorer, weights, version)
@@ -216,7 +215,6 @@ func (a *average) run(s *Session) error {
 	return s.checkFrozen("logp_anchor", "the moving average", &s.batch.Sampled, a.now.Logp, a.Scorer, a.mean)
 }
 
-// follow takes the weights into the average.
 func (a *average) follow(p *model.Params) {
 	a.count++
 	weight := 1 - elementary.Pow(a.decay, float64(a.count))
@@ -228,7 +226,6 @@ func (a *average) follow(p *model.Params) {
 	a.mean.Merge()
 }
 
-// AppendState appends the sums.
 func (a *average) AppendState(dst []byte) []byte { return method.AppendState(dst, a.count, a.sum) }
 
 // SetState takes what AppendState appended.

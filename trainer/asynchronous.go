@@ -20,7 +20,6 @@ type asynchronous struct {
 	fleet *engines.Fleet
 }
 
-// newAsynchronous makes the engines of a recipe.
 func newAsynchronous(s *Session) (stage, error) {
 	c, err := cluster.New(s.recipe, s.source, s.fleet.Main(), s.initial, newJudge(s.recipe))
 	if err != nil {
@@ -47,7 +46,6 @@ func (a *asynchronous) run(s *Session) (err error) {
 	return a.fleet.Check(&s.batch)
 }
 
-// Close releases the engines.
 func (a *asynchronous) Close() { a.fleet.Close() }
 
 // figures appends what the clock says of the run so far: all of it counts, the

@@ -53,7 +53,6 @@ func (c *critic) run(s *Session) error {
 	return nil
 }
 
-// newCriticFit makes the stage that fits the critic to the returns of the step.
 func newCriticFit(s *Session) (stage, error) {
 	if c := stageOf[*trainedCritic](s); c != nil {
 		return stageFunc(c.fit), nil

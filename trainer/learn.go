@@ -140,7 +140,6 @@ func (s *Session) keepTrained(mini *batch.Batch) {
 	}
 }
 
-// perturbation is the noise of the gradient of that number.
 func (s *Session) perturbation(number int) *learner.Perturbation {
 	layers := s.initial.Config.Layers
 	rng := stream.New(s.recipe.Seed, stream.Perturbation, number)

@@ -33,10 +33,8 @@ type component struct {
 	logWeight float64
 }
 
-// version is that of token t.
 func (c *component) version(t int) int32 { return c.versions[min(t, len(c.versions)-1)] }
 
-// run fills Anchor.
 func (m *mixture) run(s *Session) error {
 	b := &s.batch
 	m.of.present(b)

@@ -53,7 +53,6 @@ func (p *prefixValues) run(s *Session) error {
 	return nil
 }
 
-// Close releases the engine.
 func (p *prefixValues) Close() {
 	if p.own != nil {
 		p.own.Close()

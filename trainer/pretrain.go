@@ -121,7 +121,6 @@ func demonstrate(b *batch.Batch, t task.Task, n int, rng *rand.Rand) {
 	})
 }
 
-// demonstrations fills a batch with n of what next appends.
 func demonstrations(b *batch.Batch, t task.Task, n int, next func(dst []int32) (task.Prompt, []int32)) {
 	b.Offsets = append(b.Offsets[:0], 0)
 	b.Prompt, b.Token, b.Mask = b.Prompt[:0], b.Token[:0], b.Mask[:0]
@@ -182,7 +181,6 @@ func reject(ctx context.Context, r recipe.Recipe, p *model.Params, t task.Task, 
 	return a, nil
 }
 
-// add keeps a response.
 func (a *answers) add(p task.Prompt, response []int32) {
 	own := append([]int32{}, response...)
 	if f, ok := a.task.(task.Templater); ok {

@@ -156,7 +156,6 @@ func (f *promptSampler) run(s *Session) error {
 	return nil
 }
 
-// AppendState appends what is remembered of the prompts.
 func (f *promptSampler) AppendState(dst []byte) []byte {
 	return method.AppendState(f.appendAnswers(dst), f.right, f.tried)
 }

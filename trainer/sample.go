@@ -15,7 +15,6 @@ import (
 // rolloutStage is the rollout side of a session: the fleet, and its drafter.
 type rolloutStage struct{ *engines.Fleet }
 
-// newRolloutStage makes the engines of a recipe.
 func newRolloutStage(s *Session) (stage, error) {
 	drafter, err := openDrafter(s.recipe)
 	if err != nil {
@@ -65,7 +64,6 @@ func (s *Session) learnReplies() {
 	s.log("turns/learned_replies", float64(replies)/float64(b.Tokens()))
 }
 
-// Close releases the engines.
 func (f rolloutStage) Close() { f.Fleet.Close() }
 
 // generate samples the step's responses with weights as old as the schedule says.

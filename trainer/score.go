@@ -63,7 +63,6 @@ func newReference(s *Session) (stage, error) {
 	return &reference{s.scorerOf(s.initial)}, nil
 }
 
-// run fills Ref.
 func (f *reference) run(s *Session) error {
 	o := s.scoring()
 	o.Distributions, o.WithoutRoutes = s.columns.distRef, true

@@ -85,7 +85,6 @@ func NewSession(r recipe.Recipe, p *model.Params, o Options) (*Session, error) {
 	return s, nil
 }
 
-// open makes the parts.
 func (s *Session) open(r recipe.Recipe, p *model.Params, o Options) error {
 	settings := engines.LearnerSettings(r.Learner, r.Learner.Optimizer)
 	settings.Recompute = o.Recompute

@@ -87,7 +87,6 @@ type stageFunc func(*Session) error
 
 func (f stageFunc) run(s *Session) error { return f(s) }
 
-// always makes a stage that every session has.
 func always(run stageFunc) func(*Session) (stage, error) {
 	return func(*Session) (stage, error) { return run, nil }
 }

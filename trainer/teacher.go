@@ -49,7 +49,6 @@ func (t *teacher) run(s *Session) error {
 	return nil
 }
 
-// read scores responses.
 func (t *teacher) read(s *Session, dst *batch.Scored, in *batch.Sampled) error {
 	t.Score(dst, in, learner.ScoreOptions{
 		Policy:        learner.Policy{Temperature: s.policy.Temperature, Support: s.policy.Support},

@@ -29,7 +29,6 @@ func (l *tokenLimit) run(s *Session) error {
 // reached reports whether the run ends here; without a limit it does not.
 func (l *tokenLimit) reached() bool { return l != nil && l.generated >= l.most }
 
-// AppendState appends the counts.
 func (l *tokenLimit) AppendState(dst []byte) []byte {
 	return method.AppendState(dst, []float64{l.generated, l.trained})
 }

@@ -42,7 +42,6 @@ type column[H any] struct {
 	read   func(dst *H, r *reader)
 }
 
-// of makes a column from the way to its slice.
 func of[H, T any](e Extent, at func(*H) *[]T) column[H] {
 	return column[H]{
 		choose: func(dst, src *H, in *Sampled, rows []int) { *at(dst) = Gather(*at(dst), *at(src), e, in, rows) },
@@ -53,7 +52,6 @@ func of[H, T any](e Extent, at func(*H) *[]T) column[H] {
 	}
 }
 
-// choose selects rows of every column of a holder.
 func choose[H any](columns []column[H], dst, src *H, in *Sampled, rows []int) {
 	for _, c := range columns {
 		c.choose(dst, src, in, rows)

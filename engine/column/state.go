@@ -119,7 +119,6 @@ func (r *reader) count() int {
 	return int(n)
 }
 
-// readSlice reads what appendSlice appended.
 func readSlice[T any](r *reader) []T {
 	n := r.count() - 1
 	if n < 0 || n > len(r.rest) {

@@ -260,7 +260,6 @@ func tailRows(out, probs, values []float32, ldo, ldp, ldv, m, n int) {
 	}
 }
 
-// transpose sets dst[n][ld] to the transpose of src[rows][stride], n columns.
 func transpose(dst, src []float32, rows, n, stride, ld int) {
 	if rows == 1 && ld == panelWidth {
 		spreadRow(dst, src[:n])
@@ -275,7 +274,6 @@ func transpose(dst, src []float32, rows, n, stride, ld int) {
 	}
 }
 
-// spreadRow writes a row to the lane at hand of a panel.
 func spreadRow(lane, row []float32) {
 	for ; len(row) >= 4; lane, row = lane[min(4*panelWidth, len(lane)):], row[4:] {
 		to := (*[3*panelWidth + 1]float32)(lane)

@@ -26,7 +26,6 @@ type block struct {
 	keyHeads     int
 }
 
-// keys is the number of keys of row r.
 func (b *block) keys(r int) int { return b.n + r*b.causal }
 
 // rows attends a block and leaves out unrounded.

@@ -19,7 +19,6 @@ func toldFirstLevel() int {
 	return 0
 }
 
-// toldSecondLevel asks the processor.
 func toldSecondLevel() int {
 	if most, _, _ := cpuid(0x80000000); most < 0x80000006 {
 		return 0

@@ -32,7 +32,6 @@ func affine(dst, src []float32, scale, shift float32) {
 	}
 }
 
-// scaleInto multiplies x by c.
 func scaleInto(x []float32, c float32) {
 	if scaleVector(x, c) {
 		return
@@ -42,7 +41,6 @@ func scaleInto(x []float32, c float32) {
 	}
 }
 
-// divideInto divides x by c.
 func divideInto(x []float32, c float32) {
 	if divideVector(x, c) {
 		return
@@ -63,7 +61,6 @@ func scaleBoth(x, by []float32, row float32) {
 	}
 }
 
-// addInto adds src to dst.
 func addInto(dst, src []float32) { Add(dst, dst, src) }
 
 // Add sets dst = a + b. dst may be a or b.
@@ -242,7 +239,6 @@ func roundSlice(f precision.Format, dst, src []float32) {
 // Format stands for FP32.
 func exact(f precision.Format) bool { return f.Identity() || f.MantissaBits == 0 }
 
-// roundTo rounds dst in place to f.
 func roundTo(f precision.Format, dst []float32) {
 	if !exact(f) {
 		f.RoundSlice(dst, dst)

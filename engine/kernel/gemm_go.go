@@ -4,7 +4,6 @@ package kernel
 // columns of one row advance together, their sums in registers; the rest, one
 // at a time. There are three ways to take a step, all with the bits of step.
 
-// runGo computes the product in plain Go.
 func (p *product) runGo(s *Scratch) {
 	if p.unfused || contracts || p.band != 0 || p.m < tileRows {
 		p.runRows()
@@ -13,7 +12,6 @@ func (p *product) runGo(s *Scratch) {
 	}
 }
 
-// runRows computes it row by row.
 func (p *product) runRows() {
 	chains4 := softChains4
 	switch {

@@ -50,7 +50,6 @@ func (p *product) packed(call *tileCall, a, b []float32, path Path, s *Scratch) 
 	return true
 }
 
-// rowAt is where a row of A begins.
 func (p *product) rowAt(i int) int {
 	if p.tall == 0 {
 		return i * p.ais
@@ -58,7 +57,6 @@ func (p *product) rowAt(i int) int {
 	return i/p.tall*p.panel + i%p.tall
 }
 
-// packsA reports whether A is worth a copy.
 func (p *product) packsA(steps int) bool { return p.ais == 1 && p.n >= 128 && spread(steps, p.aks) }
 
 // panelGap is the space between panels of a copy, a cache line: without it the lines that

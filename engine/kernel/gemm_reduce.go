@@ -224,7 +224,6 @@ func combineRing(row []float32, size, ranks, n, j, all int, wire precision.Forma
 	}
 }
 
-// addRounded adds src to dst and rounds to f.
 func addRounded(dst, src []float32, f precision.Format) {
 	addInto(dst, src)
 	roundTo(f, dst)

@@ -94,7 +94,6 @@ func haveSpare(left []leftTile, spare int) bool {
 	return true
 }
 
-// copyLeft copies the rows of a tile.
 func (p *product) copyLeft(dst []leftTile, i int) {
 	if p.ais == 1 {
 		for k := range dst {

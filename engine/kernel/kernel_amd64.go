@@ -225,7 +225,6 @@ func (a *attention) prefill(out, scores, q, sums, maxima []float32, b *block) bo
 	return true
 }
 
-// hasSumExpColumns reports whether the path has sumExpColumns.
 func hasSumExpColumns() bool { return CurrentPath() != PathGo }
 
 // sumExpColumns sets the maxima and sums of sumExp for the first rows of panelWidth, which are

@@ -89,7 +89,6 @@ func rotateHeadsVector(x, cos, sin []float32, heads int, flip uint32) bool {
 	return true
 }
 
-// squareRows has no routine here.
 func squareRows(chainSet, []float32, []float32, []float32, []float32, int, int, int) int { return 0 }
 
 // assembled: no arm64 processor that Go runs on is without NEON.

@@ -21,7 +21,6 @@ func (*headGrad) inLanes(_, _ []float32, _, _ int, _ *Scratch) {}
 
 func (*headGrad) addKeys(_, _, _ []float32, _, _ int) {}
 
-// hasSumExpColumns reports whether the path has sumExpColumns.
 func hasSumExpColumns() bool { return false }
 
 func sumExpColumns(_, _ *[panelWidth]float32, _ []float32, _, _ int, _ float32) {}

@@ -14,7 +14,6 @@ func packPanels(dst, rows []float32, n, k, ld, columns, panel int) {
 	}
 }
 
-// runVector reports that there is no assembly here.
 func (p *product) runVector(Path, *Scratch) bool { return false }
 
 // decodeCall is what assembly reads; there is none here.
@@ -31,7 +30,6 @@ func transposeVector(dst, src []float32, rows, n, stride, ld int) int { return 0
 
 func rotateHeadsVector(x, cos, sin []float32, heads int, flip uint32) bool { return false }
 
-// runChains reports that there is no assembly here.
 func runChains(chainSet, []float32, []float32, []float32, []float32, int, int, int) bool {
 	return false
 }

@@ -36,7 +36,6 @@ func init() { current.Store(int32(bestPath())) }
 // Paths returns the paths that this processor has, the fastest last.
 func Paths() []Path { return append([]Path{PathGo}, assembled()...) }
 
-// bestPath is the fastest path.
 func bestPath() Path {
 	all := Paths()
 	return all[len(all)-1]

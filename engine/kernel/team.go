@@ -114,7 +114,6 @@ func (t *Team) serve(i int) {
 	}
 }
 
-// begin starts a round.
 func (t *Team) begin() {
 	t.pending.Store(int64(len(t.helpers)))
 	round := t.round.Add(1)
@@ -233,7 +232,6 @@ func grown[T any](buf *[]T, n int) []T {
 	return *buf
 }
 
-// orNew returns s, or a new Scratch for a nil one.
 func (s *Scratch) orNew() *Scratch {
 	if s == nil {
 		return new(Scratch)

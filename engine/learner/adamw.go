@@ -131,7 +131,6 @@ func newLossScaler(s LossScale) lossScaler { return lossScaler{settings: s, scal
 
 func (s *lossScaler) active() bool { return s.settings.Initial > 0 }
 
-// factor is what the loss is multiplied by.
 func (s *lossScaler) factor() float64 {
 	if !s.active() {
 		return 1

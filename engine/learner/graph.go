@@ -30,7 +30,6 @@ type graph struct{ machine gorgonia.VM }
 // differentiating guards gorgonia.Grad: all graphs of a process begin with its one constant 1, whose hash the first of them writes.
 var differentiating sync.Mutex
 
-// newMachine is the graph of an eager machine.
 func newMachine(w *eager, params, grad *model.Params, capacity int) (machine, error) {
 	return newGraph(w, params, grad, capacity)
 }

@@ -45,7 +45,6 @@ type replay struct {
 	routeGates   []float32
 }
 
-// recorded finds what a policy replays.
 func recorded(b *column.Sampled, earlier *column.Scored, p Policy) replay {
 	r := replay{of: p.Replay, gates: p.Gates}
 	switch r.of {
@@ -67,7 +66,6 @@ func recorded(b *column.Sampled, earlier *column.Scored, p Policy) replay {
 	return r
 }
 
-// samePrompt reports whether the same is replayed of the prompts of two responses.
 func (r *replay) samePrompt(i, j int) bool {
 	return slices.Equal(of(r.promptRoutes, i), of(r.promptRoutes, j)) && slices.Equal(of(r.promptGates, i), of(r.promptGates, j))
 }

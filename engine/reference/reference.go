@@ -123,7 +123,6 @@ func (m *Model) Forward(tokens []int32, routes []uint8) *Pass {
 	return p
 }
 
-// row is a row of a matrix as wide as the model.
 func (m *Model) row(name string, i int) *vector {
 	return m.tensors[name].part(i*m.Config.DModel, (i+1)*m.Config.DModel)
 }

@@ -231,7 +231,6 @@ func (m *sampler) read(logits []float32, s Sampling, token int32) drawn {
 	return d
 }
 
-// ended reports whether a response is complete with its newest token.
 func (e *Engine) ended(r *response, token int32) bool {
 	if r.request.Given != nil {
 		return len(r.Token) == len(r.request.Given)

@@ -167,7 +167,6 @@ func (m *sampler) apart(x, y []float32, s Sampling) float64 {
 	return sum / 2
 }
 
-// fuses reports whether a request has a part for the partner.
 func (e *Engine) fuses(requests []Request) bool {
 	for i := range requests {
 		f := requests[i].Fuse

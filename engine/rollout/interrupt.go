@@ -174,7 +174,6 @@ func (e *Engine) resume(partials []*Partial, s Sampling, how Continuation) error
 	return nil
 }
 
-// hold returns what a slot holds.
 func (e *Engine) hold(slot int) *held {
 	r := e.slots[slot].response
 	h := &held{keys: e.cache.AppendSlot(nil, slot, r.length)}
@@ -188,7 +187,6 @@ func (e *Engine) hold(slot int) *held {
 	return h
 }
 
-// restore gives a slot what was held of its response.
 func (e *Engine) restore(slot int, r *response) {
 	h := r.held
 	if h == nil {

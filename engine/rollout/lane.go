@@ -112,10 +112,8 @@ func (e *Engine) deal(first, n int) {
 // lanes are one per worker, a kernel.Job for all of them.
 type lanes []lane
 
-// Part runs a lane.
 func (l *lanes) Part(i int) { (*l)[i].decode() }
 
-// share gives a lane slots of an engine.
 func (l *lane) share(e *Engine, first, stride, end int) {
 	l.engine, l.first, l.stride, l.end = e, first, stride, end
 }
@@ -198,7 +196,6 @@ func (l *lane) layOut(drains bool) bool {
 	return len(l.ids) > 0
 }
 
-// add packs what a slot reads.
 func (l *lane) add(i int) {
 	e := l.engine
 	k := e.slots[i].response

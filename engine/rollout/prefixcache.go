@@ -74,7 +74,6 @@ type prefixBlock struct {
 	visits
 }
 
-// synced runs at every weight sync.
 func (s *prefixStore) synced() {
 	if s != nil && s.Policy == FlushPrefixes {
 		clear(s.blocks)

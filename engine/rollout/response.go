@@ -105,7 +105,6 @@ func (r *response) uncache() {
 	}
 }
 
-// withCapacity returns x with capacity for n entries.
 func withCapacity[T any](x []T, n int) []T {
 	if x != nil && cap(x) >= n {
 		return x
@@ -135,7 +134,6 @@ type visits struct {
 	words  int
 }
 
-// row are the visits of one row of perRow entries.
 func (v visits) row(i, perRow int) visits {
 	out := visits{routes: v.routes[i*perRow : (i+1)*perRow]}
 	if v.gates != nil {
@@ -147,7 +145,6 @@ func (v visits) row(i, perRow int) visits {
 	return out
 }
 
-// from are the visits of row i and those after it.
 func (v visits) from(i, perRow int) visits {
 	out := visits{routes: v.routes[i*perRow:]}
 	if v.gates != nil {
@@ -233,7 +230,6 @@ func (r *response) forgetPrompt() {
 	}
 }
 
-// add appends a token to the response.
 func (r *response) add(d drawn, v visits, logp []float32) {
 	n, turn := len(r.Token), int32(0)
 	if n > 0 {
@@ -276,7 +272,6 @@ func store(b *column.Sampled, responses []*column.Sampled, c model.Config) {
 	own(b.PromptKept)
 }
 
-// own gives slices memory of their own.
 func own[T any](list [][]T) {
 	n := 0
 	for _, x := range list {

@@ -42,7 +42,6 @@ type Retention struct {
 	Sinks, Recent int
 }
 
-// held is the number of positions that stay at a length.
 func (r Retention) held(length int) int {
 	n := r.Budget
 	if n == 0 {
@@ -88,7 +87,6 @@ type retainer struct {
 	mass            *engine.Mass // nil where the policy does not read it
 }
 
-// perRow is the number of words of one row.
 func (k *retainer) perRow() int { return k.planes * k.words }
 
 // plan lays out what every row of the pack may see, and adds it to the options.

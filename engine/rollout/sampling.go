@@ -119,7 +119,6 @@ func (m *sampler) draw(logits []float32, s Sampling, rng *rand.PCG) drawn {
 	return m.drawPrepared(logits, s, rng)
 }
 
-// drawPrepared is draw of the row at hand.
 func (m *sampler) drawPrepared(logits []float32, s Sampling, rng *rand.PCG) drawn {
 	if s.Temperature == 0 {
 		best := 0

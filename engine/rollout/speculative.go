@@ -106,7 +106,6 @@ type draft struct {
 	rows   []float32 // [drafted][vocab] and of the whole vocabulary
 }
 
-// drafts reports whether tokens are drafted with that sampling.
 func (e *Engine) drafts(s Sampling) bool {
 	return e.drafter != nil && e.drafter.setting.Draft > 0 && s.Temperature > 0
 }
@@ -154,7 +153,6 @@ func (d *drafter) extend(j int) {
 	d.pass.Forward()
 }
 
-// catchUp adds what the drafter has not read of a response to its pack.
 func (d *drafter) catchUp(w *draft, r *response) {
 	prompt := r.request.Prompt
 	d.pack.Add(w.length, prompt[min(w.length, len(prompt)):], r.Token[max(w.length-len(prompt), 0):])

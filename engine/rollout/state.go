@@ -296,7 +296,6 @@ func (e *Engine) AdvanceWithout(steps int, absent []int) int {
 	return max(steps, 0)
 }
 
-// away reports whether a response makes no step now.
 func (e *Engine) away(r *response) bool {
 	return e.absent != nil && slices.Contains(e.absent, r.request.ID)
 }
@@ -363,7 +362,6 @@ func (q *queue) add(r *response) {
 	q.waiting = append(q.waiting, r)
 }
 
-// rest are the responses that wait.
 func (q *queue) rest() []*response {
 	return q.waiting[min(int(q.next.Load()), len(q.waiting)):]
 }

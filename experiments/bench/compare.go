@@ -98,14 +98,12 @@ func Compare(against string, here, there *Build) Comparison {
 	return doc
 }
 
-// spreadOf is the spread of a list, which stays as it is.
 func spreadOf(list []float64) spread {
 	list = slices.Sorted(slices.Values(list))
 	n := len(list)
 	return spread{list[0], (list[(n-1)/2] + list[n/2]) / 2, list[n-1]}
 }
 
-// text shows the spread in a cell.
 func (s spread) text(digits int) string {
 	number := func(v float64) string { return figure.FormatNumber(v, digits) }
 	return fmt.Sprintf("%s  (%s - %s)", number(s.Median), number(s.Least), number(s.Most))

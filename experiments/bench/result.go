@@ -56,7 +56,6 @@ type phaseFigures struct {
 // counts of phaseFigures.
 type work struct{ computed, unshared float64 }
 
-// times is so many times the work.
 func (w work) times(n float64) work { return work{n * w.computed, n * w.unshared} }
 
 // forward is the work of a forward pass over the batch. Every response reads the
@@ -77,7 +76,6 @@ func (c Step) forward(n engine.Numerics) work {
 	return work{float64(prompts*prompt) + float64(responses*response), responses * (prompt + response)}
 }
 
-// tokens is so many for each response.
 func (c Step) tokens(each int) float64 { return float64(c.Batch) * float64(each) }
 
 // add takes the times of a phase up, one per step. Rates are those of all steps

@@ -112,7 +112,6 @@ func otherThanRecorded(b *batch.Batch, pass *engine.Pass, rows []int, q Probe) (
 	return n
 }
 
-// compare fills the operations in.
 func (d *Divergence) compare(here, there *engine.Pass, rows []int, c model.Config) {
 	parted := make([]bool, len(rows))
 	relative := make([]float64, len(rows))

@@ -205,7 +205,6 @@ func (row *levelRow) measure(ctx context.Context, r recipe.Recipe, p *model.Para
 	return out, nil
 }
 
-// measureLevel measures the recipe with a level.
 func measureLevel(r recipe.Recipe, p *model.Params, d level, requests []rollout.Request, workers int) (LevelGap, error) {
 	if err := r.Set(d.sets...); err != nil {
 		return LevelGap{}, err

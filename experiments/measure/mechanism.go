@@ -161,7 +161,6 @@ type subset uint64
 
 func (s subset) has(i int) bool { return s>>i&1 != 0 }
 
-// count is the number of mechanisms in the set.
 func (s subset) count() int { return bits.OnesCount64(uint64(s)) }
 
 // only and without are the sets of one mechanism and of all but one.
@@ -262,7 +261,6 @@ func (m *mixer) kvScales(n engine.Numerics, s subset) engine.KVScales {
 	return m.scales
 }
 
-// tokens counts what is compared.
 func (m *mixer) tokens() int {
 	n := 0
 	for _, counts := range m.batch.Mask {
@@ -273,7 +271,6 @@ func (m *mixer) tokens() int {
 	return n
 }
 
-// at reports whether the mechanism of that name is in the set.
 func (m *mixer) at(s subset, name string) bool {
 	for i := range m.mechanisms {
 		if m.mechanisms[i].name == name {

@@ -192,7 +192,6 @@ func CompareReal(p *model.Params, r *RealDump) (*RealGap, error) {
 	return g, nil
 }
 
-// checkTokens reports tokens and routes that the model does not have.
 func checkTokens(c model.Config, ids []int32, tokens int, routes []uint8) error {
 	if len(ids) > c.Context {
 		return fmt.Errorf("%d tokens, the checkpoint has a context of %d", len(ids), c.Context)

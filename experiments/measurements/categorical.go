@@ -46,7 +46,6 @@ func normalised(p []float64) []float64 {
 	return p
 }
 
-// law is the softmax of logits.
 func law(logits []float64) []float64 {
 	p := make([]float64, len(logits))
 	for a, l := range logits {

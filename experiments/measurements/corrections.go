@@ -144,7 +144,6 @@ type skew struct {
 	Groups           sizes
 }
 
-// Measure records the figure.
 func (m *skew) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
 	p, err := e.Base(ctx, 0)
 	if err != nil {

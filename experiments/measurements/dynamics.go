@@ -25,7 +25,6 @@ type blockMiddles struct {
 	Blocks int
 }
 
-// Measure records the figure.
 func (m *blockMiddles) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
 	var middle []float64
 	for k := range m.Blocks {

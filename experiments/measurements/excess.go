@@ -59,7 +59,6 @@ func (f *excess) fit(start ...float64) []float64 {
 	return beta
 }
 
-// law is the excess at one place.
 func (f *excess) law(beta []float64, i int) float64 {
 	at := beta[0]
 	for k, x := range f.x {

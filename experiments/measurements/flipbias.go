@@ -92,7 +92,6 @@ func newGradientBias(e *claim.Env, experts, responses, chunk int, lengths []int)
 	return k
 }
 
-// longest is the longest of the lengths.
 func longest(lengths []int) int { return lengths[len(lengths)-1] }
 
 // thin is a random model of four layers with narrow experts.
@@ -277,7 +276,6 @@ func topTwo(x []float32) [2]uint8 {
 	return [2]uint8{uint8(first), uint8(second)}
 }
 
-// sizeFor is the size of the router noise at which Kδ is a rate.
 func (k *gradientBias) sizeFor(rate float64) float64 {
 	low, high := 0.0, 1.0
 	for range 20 {
@@ -302,7 +300,6 @@ func (k *gradientBias) sampler(routes []uint8) []float32 {
 	return out
 }
 
-// noiseOf restarts the logit noise of a response and pair.
 func (k *gradientBias) noiseOf(rng *rand.PCG, response, pair int) {
 	rng.Seed(k.noiseSeed, uint64(tkdNoiseStream)<<32+uint64(response*tkdPairs+pair))
 }
@@ -456,7 +453,6 @@ func (m *tkdNorm) add(g []float32) {
 	}
 }
 
-// square is the estimate.
 func (m *tkdNorm) square() float64 {
 	total := 0.0
 	for _, x := range m.sum {
@@ -711,7 +707,6 @@ func flipChart(j *claim.Judge) *figure.Figure {
 		"At the longest responses. The proportional line ends at the mean of the most flips; the flat one is logit noise alone.", true, arms...)
 }
 
-// flipTable lists the cells.
 func flipTable(j *claim.Judge) *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: "Cells, flips and compensating logit noise injected", Note: "Means over models. Bias and control: norm of the mean gradient's difference over that of the oracle's gradient, squared."}
 	columns := make([][]float64, len(tkdNames))

@@ -32,7 +32,6 @@ type pair struct {
 	Gates         bool
 }
 
-// probe asks for the responses of a pair.
 func (p *pair) probe(ctx context.Context, e *claim.Env) (probe, error) {
 	params, err := p.Model.params(ctx, e)
 	return probe{Params: params, Rollout: p.Rollout.Numerics, Sequences: p.Sequences.of(e), Tokens: p.Tokens.of(e), Stops: p.Stops, TopP: p.TopP,

@@ -186,7 +186,6 @@ func pairVariance(g [][]float64) float64 {
 	return sum / float64(len(g)/2)
 }
 
-// meanVector is the mean of vectors.
 func meanVector(list [][]float64) []float64 {
 	out := make([]float64, len(list[0]))
 	for _, g := range list {

@@ -66,7 +66,6 @@ func randomTabular(rng *rand.Rand, from *tabular, sd float64) *tabular {
 	return p
 }
 
-// path returns the prefixes and tokens of text y.
 func path(y int) (prefix, token [kHorizon]int) {
 	token = [kHorizon]int{y / (kVocab * kVocab), y / kVocab % kVocab, y % kVocab}
 	prefix = [kHorizon]int{0, 1 + token[0], 1 + kVocab + token[0]*kVocab + token[1]}
@@ -127,7 +126,6 @@ func (p *tabular) gradientOfKL(ref *tabular) []float64 {
 
 func same(c float64) [kHorizon]float64 { return [kHorizon]float64{c, c, c} }
 
-// drawTexts draws n texts and counts them.
 func drawTexts(rng *rand.Rand, law []float64, n int) []int {
 	cumulative, sum := make([]float64, len(law)), 0.0
 	for y, p := range law {

@@ -54,7 +54,6 @@ const (
 // gapLadder has a model of each rung of the ladder of scale.
 type gapLadder struct{}
 
-// Measure records them.
 func (*gapLadder) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
 	rungs := slices.DeleteFunc(ladder(e.Size), func(r rung) bool { return e.Seed%uint64(r.Every) != 0 })
 	for i, r := range rungs {
@@ -295,7 +294,6 @@ const routedName = "MoE, base"
 // equalLossLadder has a dense model of each rung that is trained to the loss of the base, as trained and with raised logits.
 type equalLossLadder struct{}
 
-// Measure records them.
 func (*equalLossLadder) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
 	for _, part := range []struct {
 		rungs []rung

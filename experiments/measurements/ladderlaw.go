@@ -77,7 +77,6 @@ func fitLaw(points []rungPoint) (*sizeLaw, bool) {
 	return l, true
 }
 
-// designRow is the design's row of a point.
 func designRow(x []float64) []float64 { return append([]float64{1}, x...) }
 
 // invert fills the inverse of the normal matrix.
@@ -102,7 +101,6 @@ func (l *sizeLaw) invert(columns [][]float64) bool {
 	return true
 }
 
-// center is the law at a size.
 func (l *sizeLaw) center(x []float64) float64 { return stats.Dot(l.Coefficients, designRow(x)) }
 
 // exponent is that of an axis, with its 95 % interval.
@@ -152,7 +150,6 @@ type gapMetric struct {
 	of func(r rung, o *claim.Observation) (y float64, ok bool)
 }
 
-// listed reads entry k of a rung's list.
 func listed(k int) func(rung, *claim.Observation) (float64, bool) {
 	return func(r rung, o *claim.Observation) (float64, bool) {
 		if !o.Has(r.Name()) || k >= len(o.List(r.Name())) {
@@ -162,7 +159,6 @@ func listed(k int) func(rung, *claim.Observation) (float64, bool) {
 	}
 }
 
-// shareOf reads entry k as a share of the tokens.
 func shareOf(k int) func(rung, *claim.Observation) (float64, bool) {
 	return func(r rung, o *claim.Observation) (float64, bool) {
 		n, ok := listed(k)(r, o)
@@ -202,7 +198,6 @@ var (
 var ladderMetrics = []*gapMetric{metricKL, metricK3, metricSequence, metricTail, metricFlips, metricHit, metricReplayed, metricReplayedTail, metricFP16, metricSequenceFP16,
 	lawOther, lawOrder, trainedOrder, trainedOther, lawFP16}
 
-// metricNamed is the one of that name.
 func metricNamed(name string) *gapMetric {
 	for _, m := range ladderMetrics {
 		if m.Name == name {
@@ -384,7 +379,6 @@ func (f *ladderRungs) top(family modelFamily, a axis) (top rung, ok bool) {
 	return top, ok
 }
 
-// corner is the one of a family.
 func (f *ladderRungs) corner(family modelFamily) (corner rung, ok bool) {
 	for _, r := range f.rungs {
 		if r.Family == family && r.Corner {
@@ -417,7 +411,6 @@ func (f *ladderRungs) comparable() (string, bool) {
 	return "", true
 }
 
-// noLaw is a check that could not be made.
 func noLaw(name string) judge.Check {
 	nan := math.NaN()
 	return judge.Check{Name: name, Level: judge.Ladder, Needs: "a law", Value: stats.Interval{Estimate: nan, Low: nan, High: nan}, P: nan, Outcome: judge.Open}
@@ -436,7 +429,6 @@ func holdsPublished(j *claim.Judge, level judge.Level, name string, texts []stri
 	return judge.Check{Name: name, Level: level, Needs: needs, Value: i, P: math.NaN(), Outcome: holds(i, p.Figure, p.Metric.width(i))}
 }
 
-// holds is what becomes of a figure and an interval that should hold it.
 func holds(i stats.Interval, figure, width float64) judge.Mark {
 	switch {
 	case math.IsNaN(i.Low) || math.IsNaN(i.High):
@@ -537,7 +529,6 @@ func flipsNote(j *claim.Judge, _ []string) string {
 		figure.FormatNumber(rate, 3), figure.FormatNumber(1-elementary.Pow(1-rate, float64(s.Layers)), 3), s.Layers)
 }
 
-// rungTable has a line per rung.
 func rungTable(j *claim.Judge) *figure.Figure {
 	f := measuredRungs(j, metricKL)
 	t := &figure.Figure{Kind: figure.Table, Title: "Rungs", Columns: []figure.Column{{Name: "rung"}, {Name: "models", Align: figure.Right}, {Name: "entropy", Align: figure.Right}},

@@ -44,7 +44,6 @@ func (f *ladderRungs) along(family modelFamily, a axis) []rung {
 	return list
 }
 
-// doublings is where a rung stands on an axis.
 func doublings(r rung, a axis) float64 {
 	return elementary.Log(float64(*a.of(&r.Size))/float64(*a.of(&baseSize))) / math.Ln2
 }

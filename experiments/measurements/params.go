@@ -16,7 +16,6 @@ import (
 // sizes is a number at the full, the quick and the tiny size; one stands for all.
 type sizes []int
 
-// of is the number at the size of a measurement.
 func (s sizes) of(e *claim.Env) int {
 	switch len(s) {
 	case 0:
@@ -27,7 +26,6 @@ func (s sizes) of(e *claim.Env) int {
 	return e.Pick(s[0], s[1], s[2])
 }
 
-// UnmarshalYAML reads a number or three.
 func (s *sizes) UnmarshalYAML(n *yaml.Node) error {
 	var list []int
 	if n.Kind != yaml.SequenceNode {
@@ -48,7 +46,6 @@ func (s *sizes) UnmarshalYAML(n *yaml.Node) error {
 // format is an engine's numerics as recipes write them: a preset, or a base with changes.
 type format struct{ engine.Numerics }
 
-// UnmarshalYAML reads them.
 func (f *format) UnmarshalYAML(n *yaml.Node) error {
 	text, err := yaml.Dump(n)
 	if err != nil {
@@ -65,7 +62,6 @@ func (f *format) UnmarshalYAML(n *yaml.Node) error {
 // ordered is a mapping of texts in its order.
 type ordered []struct{ name, value string }
 
-// UnmarshalYAML reads it.
 func (o *ordered) UnmarshalYAML(n *yaml.Node) error {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		*o = append(*o, struct{ name, value string }{n.Content[i].Value, n.Content[i+1].Value})
@@ -92,7 +88,6 @@ type frozen struct {
 	Head, Outliers float64
 }
 
-// params are the weights.
 func (f *frozen) params(ctx context.Context, e *claim.Env) (*model.Params, error) {
 	switch room := f.Context.of(e); {
 	case f.Warm == "chain-base" && f.Set == nil && f.Steps == nil:

@@ -186,7 +186,6 @@ type checkpointRanks struct {
 	Repeats []int // of the full, the quick and the tiny size
 }
 
-// Measure draws sets of checkpoints.
 func (m *checkpointRanks) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
 	rng, repeats, prompts := e.Rand(1), float64(m.Repeats[e.Size]), float64(m.Prompts)
 	var far, near, turned float64

@@ -53,7 +53,6 @@ func penaltyMatched(j *claim.Judge, rates, texts []string) []float64 {
 	return penaltyEntry(j, rates, arm, k)
 }
 
-// matchedPenaltyNote says which arm is judged.
 func matchedPenaltyNote(j *claim.Judge, texts []string) string {
 	arm, ratio := matchedPenalty(j, texts[0])
 	return fmt.Sprintf("%s is judged at %s: %.2f of the length without penalty over the first 10 steps.", texts[0], arm, ratio)

@@ -140,7 +140,6 @@ func (m *prefixes) ends(f func(n int)) {
 	}
 }
 
-// pearson is Pearson's correlation.
 func pearson(x, y []float64) float64 {
 	return math.Copysign(math.Sqrt(stats.RSquared(x, y)), stats.Slope(x, y))
 }
@@ -213,7 +212,6 @@ func (v *prefixValues) compare(m *prefixes, o *claim.Observation, e *claim.Env, 
 	return nil
 }
 
-// manyCompletions values a prefix by so many completions.
 func manyCompletions(n int) string { return fmt.Sprintf("{by: completions, completions: %d}", n) }
 
 // withinLengths is the mean rank correlation of prefixes of one length, by how many
@@ -243,7 +241,6 @@ type stepCredit struct {
 	ByLikelihood  [][]string `yaml:"by likelihood"`
 }
 
-// Measure lists the correlations.
 func (c *stepCredit) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
 	m, err := samplePrograms(ctx, e, c.Prompts[e.Size])
 	if err != nil {
@@ -308,7 +305,6 @@ func (s *scoreShares) Measure(ctx context.Context, e *claim.Env, o *claim.Observ
 	return nil
 }
 
-// scoreShare is that of one size under an estimator.
 func (m *prefixes) scoreShare(l *measure.Learner, estimator string, scale float64) (share, drift float64, err error) {
 	r, err := recipe.Load("default", programs, fmt.Sprintf("reward=[exact, {name: process, coef: %v}]", scale), estimator)
 	if err != nil {

@@ -43,7 +43,6 @@ const (
 	samplingStream = 1 << 40
 )
 
-// chainPrompts draws prompts of the shipped task.
 func chainPrompts(rng *rand.Rand, n int) []task.Prompt {
 	t := task.NewChain()
 	t.Difficulty = task.Range{3, 8}

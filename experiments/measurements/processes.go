@@ -45,7 +45,6 @@ func randomProcess(rng *rand.Rand) *process {
 	return m
 }
 
-// softmax is the policy of logits.
 func softmax(logits choice) choice {
 	for s := range logits {
 		sum := 0.0

@@ -156,7 +156,6 @@ func newPanel(b *batch.Batch, length int) *panel {
 	return p
 }
 
-// quantity is what is recorded under a name.
 func (p *panel) quantity(name string) ([]float64, error) {
 	switch name {
 	case "mean", "sd":
@@ -263,7 +262,6 @@ type powers struct {
 	Quoted [][3]float64
 }
 
-// Measure records the figure.
 func (m *powers) Measure(_ context.Context, _ *claim.Env, o *claim.Observation) error {
 	worst := 0.0
 	for _, q := range m.Quoted {

@@ -240,7 +240,6 @@ func (r rung) changes() []string {
 // at least one.
 func (r rung) batch() int { return max(1, 976/r.Size.Length) }
 
-// warm is the rung's model of this replication.
 func (r rung) warm(ctx context.Context, e *claim.Env) (*model.Params, error) {
 	dir, err := e.WarmFrom(ctx, r.Start, "chain-base", r.changes()...)
 	if err != nil {

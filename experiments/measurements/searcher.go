@@ -305,7 +305,6 @@ type searchLengths struct {
 	Risk     float64
 }
 
-// Measure makes the runs.
 func (m *searchLengths) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
 	var firsts, lasts []float64
 	for k, start := range m.Starts {

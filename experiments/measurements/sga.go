@@ -28,7 +28,6 @@ type aggregation struct {
 	Sampled bool
 }
 
-// power is that of the ratio in a response of that length.
 func (k *aggregation) power(length int) float64 {
 	switch k.Power {
 	case "0":
@@ -65,7 +64,6 @@ type sgaProcess struct {
 	final [sgaStates]float64
 }
 
-// newSGAProcess is that of a kind of reward.
 func newSGAProcess(rng *rand.Rand, kind string, length int) *sgaProcess {
 	if kind == "dense" {
 		return denseProcess(length, rng)
@@ -108,7 +106,6 @@ func denseProcess(length int, rng *rand.Rand) *sgaProcess {
 	return p
 }
 
-// step returns the law of the state after token t.
 func (p *sgaProcess) step(t int) *[sgaStates][sgaTokens][sgaStates]float64 {
 	if t+1 >= p.early && p.early < p.length {
 		return &p.late
@@ -288,7 +285,6 @@ func (p *sgaProcess) moments(muLogits, piLogits *sgaPolicy, k aggregation) (mean
 	return mean, all[2][atGG]
 }
 
-// add adds m by a probability.
 func (to *sgaMoments) add(m *sgaMoments, chance float64) {
 	if chance == 0 {
 		return

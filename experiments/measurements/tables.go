@@ -61,7 +61,6 @@ func logLaw(dst []float64, logits []float64) {
 	}
 }
 
-// passRate is the exact one of a policy.
 func passRate(logits []float64) (rate float64) {
 	var p [tokenChoices]float64
 	for i := range tablePrompts {

@@ -15,7 +15,6 @@ import (
 // probabilityTail has the gap of tokens by their probability, in three models.
 type probabilityTail struct{}
 
-// Measure records them.
 func (*probabilityTail) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
 	shipped, twin, err := e.MoEAndDense(ctx, 256)
 	if err != nil {

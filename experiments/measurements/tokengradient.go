@@ -55,7 +55,6 @@ func dot(x, y []float64) (sum float64) {
 	return sum
 }
 
-// The weights of a ratio.
 func plainWeight(float64) float64 { return 1 }
 
 func ratioWeight(w float64) float64 { return w }
@@ -81,7 +80,6 @@ func randomRewards(rng *rand.Rand, n int) []float64 {
 	return r
 }
 
-// noisyLaw has normal noise of that size in the logits.
 func noisyLaw(rng *rand.Rand, logits []float64, noise float64) []float64 {
 	out := make([]float64, len(logits))
 	for a := range out {

@@ -254,7 +254,6 @@ type part struct {
 	group []int
 }
 
-// behind is one group of the tokens behind a block.
 func behind(b *batch.Batch, turn []int, group int) part {
 	out := make([]int, len(turn))
 	for n, k := range turn {

@@ -166,7 +166,6 @@ func interleaved(x []float32, heads, headDim, cols int) []float32 {
 	return out
 }
 
-// appendString appends a string with its length before it.
 func appendString(out []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint64(out, uint64(len(s))), s...)
 }

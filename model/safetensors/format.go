@@ -72,7 +72,6 @@ func Float32(name string, shape []int, values []float32) Tensor {
 	return Tensor{Name: name, DType: F32, Shape: shape, values: values}
 }
 
-// size is the number of bytes of the values.
 func (t *Tensor) size() int {
 	if t.values != nil {
 		return 4 * len(t.values)
@@ -142,7 +141,6 @@ func (t *Tensor) Float32s(dst []float32) error {
 	return nil
 }
 
-// convert writes the values of raw to dst.
 func (t *Tensor) convert(dst []float32, raw []byte) error {
 	switch t.DType {
 	case F32:

@@ -23,7 +23,6 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	return writeFile(w, header, sorted)
 }
 
-// inOrder is the tensors in the order of the file.
 func inOrder(tensors []Tensor) []Tensor {
 	sorted := slices.Clone(tensors)
 	slices.SortFunc(sorted, func(a, b Tensor) int {
@@ -32,7 +31,6 @@ func inOrder(tensors []Tensor) []Tensor {
 	return sorted
 }
 
-// writeFile writes the header and the values.
 func writeFile(w io.Writer, header []byte, sorted []Tensor) error {
 	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))); err != nil {
 		return err

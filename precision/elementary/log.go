@@ -31,7 +31,6 @@ func Log(x float64) float64 {
 	return s + (big - s + r + (low + (float64((n+float64(k))*ln2Low) + t.low) + float64(float64(r*r)*log1pTail(r))))
 }
 
-// logSpecial is Log of what is no number above zero.
 func logSpecial(x float64) (y float64, is bool) {
 	switch {
 	case x == 0:

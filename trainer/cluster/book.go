@@ -16,7 +16,6 @@ type book struct {
 	prompts []task.Prompt
 }
 
-// prompt is that of a sample.
 func (b *book) prompt(sample int) task.Prompt {
 	if step := sample / b.batch; step != b.step {
 		b.step, b.prompts = step, b.from.Step(b.prompts[:0], step, b.batch)

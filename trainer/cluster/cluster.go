@@ -247,7 +247,6 @@ func (c *Cluster) misses(worker int) bool {
 	return w != nil && worker >= len(c.workers)-w.StaleWorkers(len(c.workers))
 }
 
-// load gives a worker weights.
 func (c *Cluster) load(command schedule.Command) {
 	e, w := c.workers[command.Worker], c.versions.published(command.Version).of(c.misses(command.Worker))
 	c.served[command.Worker] = command.Version

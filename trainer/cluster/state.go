@@ -124,7 +124,6 @@ func appendInts(dst []byte, values ...int) []byte {
 	return dst
 }
 
-// appendBytes appends bytes behind their number.
 func appendBytes(dst, data []byte) []byte { return append(appendInts(dst, len(data)), data...) }
 
 // reader takes a state apart. Once broken it gives zeroes, and no bytes.

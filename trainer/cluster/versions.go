@@ -79,7 +79,6 @@ func (v *versions) weights(updates, actual int) *engine.Weights {
 	return nil
 }
 
-// of are the weights of a version as a worker has them.
 func (x *Version) of(misses bool) *engine.Weights {
 	if misses {
 		return x.missed
@@ -87,5 +86,4 @@ func (x *Version) of(misses bool) *engine.Weights {
 	return x.weights
 }
 
-// newest is the last published.
 func (v *versions) newest() *Version { return &v.kept[len(v.kept)-1] }

@@ -103,7 +103,6 @@ func (s *LogProbs) cause(one *batch.Batch) string {
 	return fmt.Sprintf("no format is to blame alone; use finer %s, or a smaller learner.optimizer.lr", s.Field)
 }
 
-// fieldOf is where the numerics have a mechanism.
 func fieldOf(mechanism string) string {
 	if mechanism == engine.WireField {
 		return "reduction"

@@ -91,7 +91,6 @@ type reader struct {
 	broken bool
 }
 
-// bytes returns the next n.
 func (s *reader) bytes(n int) []byte {
 	if s.broken || n > len(s.rest) {
 		s.broken = true

@@ -58,7 +58,6 @@ func setDefaults(v reflect.Value) {
 	}
 }
 
-// setText reads a value from text.
 func setText(v reflect.Value, text string) (err error) {
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))
@@ -140,7 +139,6 @@ func checkFields(v reflect.Value, prefix string, validate bool) (faults []error)
 	return slices.DeleteFunc(faults, func(err error) bool { return err == nil })
 }
 
-// checkField checks a field of a struct, and its elements.
 func checkField(name string, value reflect.Value, tag reflect.StructTag, in reflect.Value, validate bool) (faults []error) {
 	if value.Kind() == reflect.Pointer && !value.IsNil() {
 		value = value.Elem()
@@ -193,7 +191,6 @@ func checkRange(name string, value reflect.Value, text string, in reflect.Value)
 	return outside(fmt.Sprintf("%s %v", name, value), toFloat(value), parts)
 }
 
-// toFloat is a number of any kind.
 func toFloat(v reflect.Value) float64 {
 	switch {
 	case v.CanInt():
@@ -268,7 +265,6 @@ func parseNumber(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// has reports whether a number lies in the interval.
 func (p interval) has(x float64) bool {
 	return (x > p.low || x == p.low && !p.openLow) && (x < p.high || x == p.high && !p.openHigh)
 }

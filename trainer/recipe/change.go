@@ -130,7 +130,6 @@ func (d *decoder) changes(n *yaml.Node, path string) []Change {
 	return append(first, rest...)
 }
 
-// copyTree copies a tree.
 func copyTree(n *yaml.Node) *yaml.Node {
 	c := *n
 	c.Content = nil
@@ -174,7 +173,6 @@ func (doc *document) assign(assignments []string) error {
 	return nil
 }
 
-// readValue parses the YAML of one value.
 func readValue(text string) (n *yaml.Node, problem string) {
 	text = strings.TrimSpace(text)
 	if text == "" {

@@ -70,7 +70,6 @@ func canonical(v reflect.Value) {
 	}
 }
 
-// mustChoose is Choose for names that are written in this package.
 func mustChoose[T any](name string) Choice[T] {
 	c, err := Choose[T](name)
 	if err != nil {
@@ -99,7 +98,6 @@ func (c Choice[T]) entry() method.Entry[T] {
 	return e
 }
 
-// table is the registry of a group of methods.
 func table[T any]() method.Table[T] {
 	var t any
 	switch any((*T)(nil)).(type) {
@@ -207,7 +205,6 @@ func (r Reward) New() *reward.Scorer {
 // path is the field of the i-th part.
 func (r Reward) path(i int) string { return fmt.Sprintf("reward[%d]", i) }
 
-// read implements reader.
 func (r *Reward) read(d *decoder, n *yaml.Node, path string) {
 	if n.Kind == yaml.SequenceNode {
 		d.list(n, path, reflect.ValueOf(r).Elem())

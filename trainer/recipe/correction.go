@@ -50,7 +50,6 @@ func (c Correction) Pipeline() *correction.Pipeline {
 	return p
 }
 
-// read implements reader.
 func (c *Correction) read(d *decoder, n *yaml.Node, path string) {
 	if n.Kind != yaml.MappingNode {
 		c.preset(d, n, path)

@@ -30,7 +30,6 @@ type Critic struct {
 // Trained reports whether the values come from a trained critic.
 func (c *Critic) Trained() bool { return c != nil && c.Name == "trained" }
 
-// critic checks what is valued.
 func (c *checker) critic(r Recipe) {
 	if r.Critic == nil {
 		return

@@ -44,13 +44,11 @@ func newSection(t reflect.Type) reflect.Value {
 	return p
 }
 
-// fault records what is wrong at a node.
 func (d *decoder) fault(n *yaml.Node, path, format string, args ...any) {
 	source, line := d.doc.origin(n)
 	d.faults = append(d.faults, Fault{source, line, path, fmt.Sprintf(format, args...)})
 }
 
-// expected records that a node is not of the wanted type.
 func (d *decoder) expected(n *yaml.Node, path, want string) {
 	d.fault(n, path, "expected %s, got %s", want, describe(n))
 }
@@ -76,7 +74,6 @@ func describe(n *yaml.Node) string {
 	return fmt.Sprintf("the text %q", n.Value)
 }
 
-// value fills v from the node.
 func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
@@ -347,7 +344,6 @@ func (d *decoder) numerics(n *yaml.Node, path string, num *engine.Numerics) {
 	d.structure(n, path, reflect.ValueOf(num).Elem(), extra{"base", ignore}, extra{"name", ignore})
 }
 
-// preset reads the name of a preset.
 func (d *decoder) preset(n *yaml.Node, path string, num *engine.Numerics) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
 		d.expected(n, path, "a preset's name, such as bf16, or a mapping")

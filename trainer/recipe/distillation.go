@@ -41,7 +41,6 @@ const (
 // replaces reports whether the teacher signal replaces advantages.
 func (o *Distillation) replaces() bool { return o != nil && o.Advantage != DistilNone }
 
-// distillation checks what the teacher guides.
 func (c *checker) distillation(r Recipe) {
 	o := r.Distillation
 	if o == nil {

@@ -93,7 +93,6 @@ func (c *checker) kvScales(r Rollout) {
 		r.KVScales.Prompts, r.Numerics.KVCache)
 }
 
-// noise checks the schedule of noise.
 func (c *checker) noise(n Noise) {
 	c.that(n.Start == 0 || n.End <= n.Start, "rollout.noise.end", "%v is above start, %v: the noise fades", n.End, n.Start)
 }

@@ -56,7 +56,6 @@ func projects(tensor string) bool {
 	return matches(loraTargets[0], tensor) || matches(loraTargets[1], tensor)
 }
 
-// lora checks what the adapters go to.
 func (c *checker) lora(r Recipe) {
 	l := r.LoRA
 	if l == nil {

@@ -50,7 +50,6 @@ func (d Defaults) YAML() string {
 // text ".inf", as in YAML.
 func (d Defaults) MarshalJSON() ([]byte, error) { return appendNode(nil, d.node), nil }
 
-// appendNode writes a tree as JSON.
 func appendNode(b []byte, n *yaml.Node) []byte {
 	text := func(s string) []byte {
 		var out bytes.Buffer
@@ -109,7 +108,6 @@ func Methods() []Method {
 	return appendMethods[Guard](all, "guards")
 }
 
-// appendMethods lists one table.
 func appendMethods[T any](all []Method, field string) []Method {
 	for _, e := range table[T]() {
 		c := mustChoose[T](e.Name)

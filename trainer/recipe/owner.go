@@ -67,7 +67,6 @@ func (d *decoder) lineWith(at *yaml.Node, path, name string, parameters []*yaml.
 	return fmt.Sprintf("say --set %s%s=%s%[1]s", quote, path, flow(value))
 }
 
-// ownersOf are the methods of a table that have all of these parameters.
 func ownersOf[T any](all method.Table[T], keys []string) []string {
 	var names []string
 	for _, e := range all {
@@ -108,7 +107,6 @@ func parametersAre(keys []string) string {
 	return strings.Join(keys, " and ") + " are parameters"
 }
 
-// someOf lists a few names.
 func someOf(names []string) string {
 	const most = 3
 	if more := len(names) - most; more > 0 {

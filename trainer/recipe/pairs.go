@@ -48,7 +48,6 @@ func (c *checker) pairs(r Recipe) {
 		"true compares with the truncated rollout policy, and rollout.log_probs %s is not its log-prob: use processed", r.Rollout.LogProbs)
 }
 
-// counts checks parameters that count what the recipe has.
 func (c *checker) counts(r Recipe) {
 	least, group := r.Rollout.Group, "a group (rollout.group)"
 	if p := r.Rollout.Pool; p != nil && least > p.least(least) {
@@ -172,7 +171,6 @@ func (r Recipe) Needs(column batch.Column) bool {
 	})
 }
 
-// columns checks that every method finds what it reads.
 func (c *checker) columns(r Recipe) {
 	if p, ok := r.Loss.Params.(*loss.PrimeGeo); ok && r.Teacher == "" {
 		c.that(p.TeacherTau == 0, "loss.teacher_tau", "%v needs a teacher: name a checkpoint under teacher, or use 0", p.TeacherTau)

@@ -63,7 +63,6 @@ func (r *Recipe) Set(assignments ...string) error {
 	return nil
 }
 
-// recipe decodes and checks the document.
 func (doc *document) recipe() (Recipe, error) {
 	d := &decoder{doc: doc}
 	r := Default()
@@ -122,7 +121,6 @@ var allPaths = sync.OnceValue(func() []string {
 	return paths
 })
 
-// findText returns the text of a shipped recipe or of a file.
 func findText(nameOrPath string) (file string, text []byte, err error) {
 	fail := func(format string, args ...any) (string, []byte, error) {
 		return "", nil, Faults{{Source: nameOrPath, Problem: fmt.Sprintf(format, args...)}}

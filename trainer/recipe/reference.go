@@ -105,7 +105,6 @@ func (r *reference) read(text string) {
 	}
 }
 
-// list lists the fields of a struct.
 func (r *reference) list(path string, v reflect.Value) {
 	t := v.Type()
 	r.seen[t] = true
@@ -148,7 +147,6 @@ func (r *reference) list(path string, v reflect.Value) {
 	}
 }
 
-// isText reports whether the value is written as one text.
 func isText(v reflect.Value) bool {
 	_, ok := v.Interface().(interface{ MarshalText() ([]byte, error) })
 	return ok

@@ -26,7 +26,6 @@ type document struct {
 	sets map[*yaml.Node]string
 }
 
-// readTree parses the text of a recipe.
 func readTree(source string, text []byte) (*document, error) {
 	return readTreeOf("recipe", source, text)
 }
@@ -108,7 +107,6 @@ func indentedByTab(line []byte) bool {
 	return bytes.IndexByte(indent, '\t') >= 0
 }
 
-// origin returns where a node was written.
 func (d *document) origin(n *yaml.Node) (source string, line int) {
 	if set, ok := d.sets[n]; ok {
 		return set, 0
@@ -144,7 +142,6 @@ func find(n *yaml.Node, name string) *yaml.Node {
 // found later, in the decoded value, can still name its line.
 type index map[string]*yaml.Node
 
-// indexOf indexes a whole tree.
 func indexOf(d *document) index {
 	ix := index{}
 	ix.add("", d.root)
@@ -177,7 +174,6 @@ func (ix index) nearest(path string) *yaml.Node {
 	return nil
 }
 
-// join appends a field to a path.
 func join(path, field string) string {
 	if path == "" {
 		return field

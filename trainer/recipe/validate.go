@@ -52,7 +52,6 @@ func (c *checker) errs(path string, err error, fields []string) {
 	}
 }
 
-// flatten lists the messages of a joined error.
 func flatten(err error) []string {
 	var joined interface{ Unwrap() []error }
 	switch {
@@ -85,7 +84,6 @@ func splitField(line string, fields []string) (field, problem string) {
 	return word, strings.TrimLeft(line[len(word):], ": ")
 }
 
-// faults checks every section.
 func (r Recipe) faults() Faults {
 	c := &checker{}
 	c.errs("", method.CheckTags(&r), nil) // what tags say; the rest is of several fields
@@ -139,7 +137,6 @@ func (c *checker) choice(path, name string, params any) {
 	c.errs(path, method.Check(params), fields)
 }
 
-// model checks the architecture, if the recipe has one.
 func (c *checker) model(r Recipe) {
 	m := r.Resolved().Model
 	if m == (model.Config{}) {
@@ -170,7 +167,6 @@ func differences(m, checkpoint model.Config, name string) Faults {
 	return faults
 }
 
-// rollout checks the sampling engine.
 func (c *checker) rollout(r Rollout) {
 	c.numerics("rollout.numerics", r.Numerics)
 	c.that(r.Responses() <= maxResponses, "rollout.prompts", "%d prompts of %d responses are %d, more than %d", r.Prompts, r.Group, r.Responses(), maxResponses)
@@ -208,7 +204,6 @@ func (c *checker) speculative(r Rollout) {
 	c.that(r.KVRetention == nil, "rollout.speculative", "drafts are taken back from the KV cache, and what kv_retention gave up does not come back: leave one of the two out")
 }
 
-// numerics checks one engine's arithmetic.
 func (c *checker) numerics(path string, n engine.Numerics) {
 	if _, ok := engine.Preset(n.Name); !ok && n.Name != "" {
 		c.that(false, join(path, "name"), "%v", method.UnknownName(n.Name, engine.PresetNames()))
@@ -220,7 +215,6 @@ func (c *checker) numerics(path string, n engine.Numerics) {
 	c.errs(path, n.Validate(), fields)
 }
 
-// learner checks the gradient engine.
 func (c *checker) learner(r Recipe) {
 	l := r.Learner
 	c.numerics("learner.numerics", l.Numerics)

@@ -88,7 +88,6 @@ func (w *WeightSync) StaleWorkers(workers int) int {
 	return int(float64(w.Workers*float64(workers)) + 0.5)
 }
 
-// weightSync checks what does not arrive.
 func (c *checker) weightSync(r Recipe) {
 	w, o := r.Rollout.WeightSync, r.Rollout
 	if w == nil {
@@ -115,7 +114,6 @@ func (c *checker) weightSync(r Recipe) {
 	c.that(o.Noise.Start == 0, "rollout.weight_sync", "keeps weights of earlier syncs, and noise draws others at every sync: leave one of the two out")
 }
 
-// missableWords lists the words of Missed.
 func missableWords() string {
 	var words []string
 	for _, m := range missable {

@@ -42,7 +42,6 @@ func (r Recipe) text(sparse bool) []byte {
 	return text
 }
 
-// nodeOf turns a value into a tree.
 func nodeOf(v reflect.Value, sparse bool) *yaml.Node {
 	switch x := v.Interface().(type) {
 	case writer:

@@ -84,7 +84,6 @@ func (t *text) open(v isa, e entry) string {
 	return name
 }
 
-// begin writes the symbol of a routine.
 func (t *text) begin(symbol string, args int) {
 	fmt.Fprintf(t, "\nTEXT %s(SB), NOSPLIT, $0-%d\n", symbol, args)
 }
@@ -140,7 +139,6 @@ func armWords(name string, operands []string) (string, []string) {
 	return name, operands
 }
 
-// label writes a jump target.
 func (t *text) label(name string) { fmt.Fprintf(t, "%s:\n", name) }
 
 // word writes an instruction of arm64 that Go's assembler lacks; vector registers
@@ -158,7 +156,6 @@ func (t *text) raw(word uint32, spelling string) {
 	fmt.Fprintf(t, "\t%-13s $0x%08x // %s\n", "WORD", word, spelling)
 }
 
-// number is that of a vector register.
 func number(r string) int {
 	n, err := strconv.Atoi(r[1:])
 	if err != nil {
@@ -167,7 +164,6 @@ func number(r string) int {
 	return n
 }
 
-// end returns from a routine.
 func (t *text) end() {
 	if !t.arm() {
 		t.op("VZEROUPPER")

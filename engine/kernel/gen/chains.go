@@ -45,7 +45,6 @@ var chainKinds = []chainKind{
 
 var chainRows = []int{8, 4, 1}
 
-// chainFile is the assembly of all chain routines.
 func chainFile(v isa) *text {
 	t := newText(v)
 	for _, rows := range chainRows {
@@ -58,7 +57,6 @@ func chainFile(v isa) *text {
 	return t
 }
 
-// openChains opens a routine and reads what it is called with.
 func openChains(t *text, v isa, e entry) {
 	e.parameters, e.args = "(k chainSet, sums, a, b, c *float32, stride, n int)", 56
 	t.open(v, e)

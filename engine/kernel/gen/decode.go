@@ -314,7 +314,6 @@ func (d neonDecoder) apart(pointers []string, bytes string) {
 	}
 }
 
-// zero clears registers.
 func (d neonDecoder) zero(from, n int) {
 	for i := range n {
 		d.op("VMOVI", "$0", neon.r(from+i)+".B16")
@@ -381,7 +380,6 @@ func (d neonDecoder) multiply(head, vectors int, at, by string) (x string) {
 	return x
 }
 
-// save writes a head's sums.
 func (d neonDecoder) save(head, vectors int, to string) {
 	for i := 0; i < vectors; i += 2 {
 		r := head*vectors + i

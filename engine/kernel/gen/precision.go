@@ -135,13 +135,11 @@ func (v *vec) outside() func(y, x string) string {
 	}
 }
 
-// takeSign gives y the signs of x.
 func (v *vec) takeSign(y, x string) string {
 	v.op("VBIT", v.bits(signMask)+".B16", x+".B16", y+".B16")
 	return y
 }
 
-// keepNaN puts the NaNs of x into y.
 func (v *vec) keepNaN(y, x string) string {
 	number := v.new()
 	v.word("FCMEQ", number, x, x)

@@ -135,7 +135,6 @@ func (v *vec) under(mask, name, a, b string) {
 	}
 }
 
-// fmaSpreadUnder is fmaSpread in the lanes of the mask.
 func (v *vec) fmaSpreadUnder(mask, acc, a, x string) {
 	switch {
 	case mask == "":

@@ -89,7 +89,6 @@ func routines() []routine {
 	}
 }
 
-// rotatePair turns pairs by their angles.
 func rotatePair(v *vec) {
 	a, b, c, s := v.load("x1"), v.load("x2"), v.load("cos"), v.load("sin")
 	v.xor(s, v.numbers["flip"])
@@ -324,7 +323,6 @@ func (v *vec) maxEnd(m, nan string) {
 	}
 }
 
-// scaleFirst multiplies the first lane of m by that of by.
 func (v *vec) scaleFirst(m, by string) {
 	if v.v == neon {
 		v.op("FMULS", f(by), f(m), f(m))
@@ -333,7 +331,6 @@ func (v *vec) scaleFirst(m, by string) {
 	}
 }
 
-// storeFirst writes the first lane.
 func (v *vec) storeFirst(m, to string) {
 	if v.v == neon {
 		v.op("FMOVS", f(m), to)

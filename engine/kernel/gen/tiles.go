@@ -237,7 +237,6 @@ func (w tiler) start() {
 	w.op("MOVQ", "AX", "R13")
 }
 
-// eachC moves the tile of C to or from the accumulators.
 func (w tiler) eachC(load bool) {
 	w.op("MOVQ", "DX", "R13")
 	for i := range w.s.rows {
@@ -389,7 +388,6 @@ func (k tileKind) name(s shape) string {
 	return fmt.Sprintf("%s%s%sx%dx%d", order, neon.name, kind, s.rows, s.groups)
 }
 
-// neonTiles calls f with every tile.
 func neonTiles(f func(s shape, k tileKind)) {
 	for _, unfused := range []bool{false, true} {
 		for _, s := range shapes256 {
@@ -477,7 +475,6 @@ func (w neonTiler) prologue() {
 	}
 }
 
-// acc is the register of a sum.
 func (w neonTiler) acc(row, vector int) string { return neon.r(row*w.vectors() + vector) }
 
 // start points R10, R4 and those of B at the tile and loads or clears its sums.
@@ -498,7 +495,6 @@ func (w neonTiler) start() {
 	}
 }
 
-// eachC moves the tile of C to or from the accumulators.
 func (w neonTiler) eachC(load bool) {
 	w.op("MOVD", "R2", "R11")
 	for i := range w.rows {
@@ -515,7 +511,6 @@ func (w neonTiler) eachC(load bool) {
 	}
 }
 
-// next is the register after r.
 func (w neonTiler) next(r string) string { return neon.r((number(r) + 1) % neon.regs) }
 
 // load reads vectors c and c+1 of a row, as many as there are, into two registers.

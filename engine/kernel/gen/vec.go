@@ -46,7 +46,6 @@ type vec struct {
 	order    []uint32
 }
 
-// newVec has all registers free.
 func newVec(t *text, isa isa, consts map[string]uint32) *vec {
 	v := &vec{text: t, v: isa, consts: consts, address: map[string]string{}, numbers: map[string]string{}, mask: "K1", resident: map[uint32]string{}}
 	for i := isa.regs - 1; i >= 0; i-- {
@@ -55,7 +54,6 @@ func newVec(t *text, isa isa, consts map[string]uint32) *vec {
 	return v
 }
 
-// routineText writes a routine of vectors.
 func routineText(t *text, isa isa, e entry, consts map[string]uint32, write func(v *vec)) {
 	name := t.open(isa, e)
 	v := withConstants(t, isa, name, consts, write)
@@ -81,7 +79,6 @@ func withConstants(t *text, isa isa, name string, consts map[string]uint32, writ
 
 var pointers = []string{"AX", "BX", "DX", "SI", "DI", "R8", "R9", "R10"}
 
-// splitNumber returns the name and Go type of a numeric parameter.
 func splitNumber(s string) (name, goType string) {
 	if n, ok := strings.CutSuffix(s, ":bits"); ok {
 		return n, "uint32"
@@ -179,7 +176,6 @@ func (v *vec) new() string {
 	return r
 }
 
-// take takes the free register of a number.
 func (v *vec) take(i int) string {
 	at := slices.Index(v.free, v.v.r(i))
 	if at < 0 {
@@ -211,7 +207,6 @@ func (v *vec) loads(slice string, vectors int) []string {
 	return regs
 }
 
-// stores writes and drops the vectors.
 func (v *vec) stores(regs []string, slice string) {
 	for i, r := range regs {
 		v.move(r, fmt.Sprintf("%s(%s)", offset(i*v.v.bytes), v.address[slice]), false)
@@ -227,7 +222,6 @@ func offset(bytes int) string {
 	return fmt.Sprint(bytes)
 }
 
-// store writes and drops r.
 func (v *vec) store(r, slice string) { v.stores([]string{r}, slice) }
 
 // move loads or stores a vector, or what is left of one.
@@ -267,7 +261,6 @@ func (v *vec) spread(r string) {
 	}
 }
 
-// c is a constant in every lane.
 func (v *vec) c(x float32) string { return v.bits(math.Float32bits(x)) }
 
 func (v *vec) bits(b uint32) string {
@@ -354,7 +347,6 @@ func (v *vec) preloadNEON(name string, consts []uint32) {
 	}
 }
 
-// table writes the constants that preload reads.
 func (v *vec) table(name string) {
 	if v.v != neon || len(v.order) == 0 {
 		return
@@ -417,7 +409,6 @@ func (v *vec) xor(a, b string) string  { return v.into(xorBits, a, a, b) }
 func (v *vec) addI(a, b string) string { return v.into(addIntegers, a, a, b) }
 func (v *vec) subI(a, b string) string { return v.into(subIntegers, a, a, b) }
 
-// squareRoot replaces a by its root.
 func (v *vec) squareRoot(a string) {
 	if v.v == neon {
 		v.word("FSQRT", a, a)
@@ -453,7 +444,6 @@ func (v *vec) halved(a string) string {
 	return r
 }
 
-// shiftLeft shifts the integers in a by a constant.
 func (v *vec) shiftLeft(n int, a string) {
 	if v.v == neon {
 		v.op("VSHL", fmt.Sprintf("$%d", n), a+".S4", a+".S4")
@@ -462,7 +452,6 @@ func (v *vec) shiftLeft(n int, a string) {
 	}
 }
 
-// shiftedRight writes the bits of a shifted to the right by a constant to dst.
 func (v *vec) shiftedRight(n int, a, dst string) {
 	if v.v == neon {
 		v.op("VUSHR", fmt.Sprintf("$%d", n), a+".S4", dst+".S4")
@@ -480,14 +469,12 @@ func (v *vec) toIntegers(a string) {
 	}
 }
 
-// copy returns a copy of a register or of a constant.
 func (v *vec) copy(a string) string {
 	r := v.new()
 	v.set(r, a)
 	return r
 }
 
-// set writes a register or a constant to r.
 func (v *vec) set(r, a string) {
 	if v.v == neon {
 		v.op("VMOV", a+".B16", r+".B16")

@@ -98,7 +98,6 @@ func newFollower(u *record.Update, b *batch.Batch, after [][]float64, l loss.Los
 	return f
 }
 
-// fill fills the Update.
 func (f *follower) fill(vocab []string, tokens int) error {
 	f.Count = masked.Count(f.batch.Mask)
 	chosen := f.choose(tokens)
@@ -165,7 +164,6 @@ func (f *follower) choose(tokens int) []int {
 // engine is the log-ratio of old over mu.
 func (f *follower) engine(n int) float64 { return f.batch.Old.Logp[n] - f.batch.LogpRoll[n] }
 
-// token is what is known of token n.
 func (f *follower) token(n int, vocab []string) record.UpdatedToken {
 	b := f.batch
 	i, found := slices.BinarySearch(b.Offsets, n)

@@ -11,7 +11,6 @@ import (
 
 const intervalNote = "interval of the bootstrap over responses."
 
-// sampleText says how much was sampled for a measurement.
 func sampleText(m *measure.Measurement) string {
 	return fmt.Sprintf("%d prompts × %d responses of at most %d tokens", m.Prompts, m.Group, m.MaxTokens)
 }
@@ -92,7 +91,6 @@ func GapIntervals(m *measure.Measurement) []GapInterval {
 	return list
 }
 
-// intervalCell shows both ends of an interval.
 func intervalCell(i stats.Interval, end func(float64) figure.Cell) figure.Cell {
 	return figure.Word(end(i.Low).Text + " to " + end(i.High).Text)
 }

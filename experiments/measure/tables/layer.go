@@ -29,7 +29,6 @@ func LayerTable(d *measure.Divergence) *figure.Figure {
 	return t
 }
 
-// layerName is where an operation stands.
 func layerName(d *measure.Divergence, o measure.OperationGap) string {
 	switch {
 	case o.Layer < 0:

@@ -48,7 +48,6 @@ func PresetTable() *figure.Figure {
 	return t
 }
 
-// mutedIf is a text, muted where it says what its neighbour says.
 func mutedIf(text, neighbour string) figure.Cell {
 	if text == neighbour {
 		return figure.Word(text).As(figure.Muted)

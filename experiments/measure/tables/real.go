@@ -28,7 +28,6 @@ func RealTable(gaps []*measure.RealGap) *figure.Figure {
 	return t
 }
 
-// withInterval is an estimate with its interval in brackets.
 func withInterval(i stats.Interval, digits int) figure.Cell {
 	return figure.Word(fmt.Sprintf("%.*f (%.*f to %.*f)", digits, i.Estimate, digits, i.Low, digits, i.High))
 }

@@ -48,7 +48,6 @@ func ScheduleTables(r simulation.Report) []*figure.Figure {
 	return []*figure.Figure{t, lagTable(r.LagHistogram), speedupTable(r.Speedup)}
 }
 
-// lagTable is the lag histogram.
 func lagTable(histogram []int) *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: "Lag of trained samples", Columns: []figure.Column{
 		{Name: "lag", Unit: "versions", Align: figure.Right}, {Name: "samples", Align: figure.Right}, {Name: ""},

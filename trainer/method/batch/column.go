@@ -120,7 +120,6 @@ type named struct {
 	choose func(dst, src *Batch, rows []int)
 }
 
-// of makes a column from the way to its slice.
 func of[T any](name string, extent column.Extent, at func(*Batch) *[]T) named {
 	return named{name, extent,
 		func(b *Batch) int { return len(*at(b)) },

@@ -303,7 +303,6 @@ func (v Values) Strings(key string) []string {
 	return text
 }
 
-// appendFlat appends the numbers of a nested list.
 func appendFlat(flat []float64, x any) ([]float64, bool) {
 	if list, ok := x.([]any); ok {
 		for _, e := range list {

@@ -33,7 +33,6 @@ func (k *Check) guarded(do func()) {
 	do()
 }
 
-// run gives the case to its matcher.
 func (k *Check) run(matchers []Matcher) {
 	for _, m := range matchers {
 		if covers(k.c, m.File, m.Source) {
@@ -179,7 +178,6 @@ func (k *Check) hold(output string, compare func()) {
 	k.failures = k.failures[:before]
 }
 
-// claim marks an output as compared.
 func (k *Check) claim(output string) {
 	k.seen[output] = true
 	k.compared++
@@ -210,7 +208,6 @@ func (k *Check) number(output string, got float64, entry any, scale float64) {
 	k.compare(output, got, want, scale)
 }
 
-// compare compares one number within the tolerance.
 func (k *Check) compare(where string, got, want, scale float64) {
 	if !Close(got, want, scale) {
 		k.Fail("%s: got %.17g, want %.17g", where, got, want)

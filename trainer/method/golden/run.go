@@ -39,7 +39,6 @@ type Listing struct {
 	SecondSet bool
 }
 
-// covers reports whether file and source patterns fit the case.
 func covers(c *Case, file, source string) bool {
 	ok, err := path.Match(file, c.File)
 	if err != nil {
@@ -63,7 +62,6 @@ func (list Listings) of(c *Case, output string) *Listing {
 	return nil
 }
 
-// fits reports whether the listing may be of this case.
 func (l *Listing) fits(c *Case) bool {
 	return covers(c, l.File, l.Source) && (l.When == nil || l.When(c))
 }
@@ -124,7 +122,6 @@ func (list Listings) check(owned []*Case) (faults []string) {
 	return faults
 }
 
-// hasOutput reports whether some output of the case fits the pattern.
 func (c *Case) hasOutput(pattern string) bool {
 	for key, value := range c.Outputs {
 		if matchOutput(pattern, key) {

@@ -256,7 +256,6 @@ func Lookup(name string) (Term, bool) {
 	return Term{}, false
 }
 
-// fits reports whether the term is of a metric of that name.
 func (t Term) fits(name string) bool {
 	ok, _ := path.Match(t.Name, name)
 	return ok || t.Name == name

@@ -42,7 +42,6 @@ var linearSpec = method.Spec{
 		"20 generated tokens: −0.125",
 }
 
-// follows implements follower.
 func (*LengthLinear) follows() {}
 
 // Part implements Shaper.

@@ -329,7 +329,6 @@ var stopProperlySpec = method.Spec{
 		"ended by the stop token: 0",
 }
 
-// follows implements follower.
 func (*StopProperly) follows() {}
 
 // Part implements Shaper.

@@ -63,12 +63,10 @@ type asyncFlow struct {
 	Micro int `yaml:"micro" default:"1" range:"[1,2^20]"`
 }
 
-// Traits implements Policy.
 func (p *asyncFlow) Traits() Traits {
 	return Traits{Stream: p.Micro, Bound: boundOfCount(p.Threshold)}
 }
 
-// Admit is what the count leaves.
 func (p *asyncFlow) Admit(v View) int {
 	return v.ahead(p.Threshold*v.Batch, v.Version)
 }
@@ -92,7 +90,6 @@ type echo2 struct {
 	Hop int `yaml:"hop" default:"10000" range:"[0,1000000000]"`
 }
 
-// Traits implements Policy.
 func (p *echo2) Traits() Traits {
 	return Traits{Hop: p.Hop, Bound: p.Staleness}
 }
@@ -123,7 +120,6 @@ type pipelineRL struct {
 	MaxLag int `yaml:"max_lag" default:"1024" range:"[0,2^20]"`
 }
 
-// Traits implements Policy.
 func (p *pipelineRL) Traits() Traits {
 	return Traits{Reload: Interrupt, Cache: KeepStale, Old: Rollout, Bound: boundOfCount(p.MaxLag)}
 }
@@ -152,7 +148,6 @@ type primeRL struct {
 	Concurrent int `yaml:"concurrent" range:"[0,2^20]"`
 }
 
-// Traits implements Policy.
 func (p *primeRL) Traits() Traits {
 	return Traits{Reload: Interrupt, Old: Rollout, Bound: p.MaxOffPolicy}
 }
@@ -233,12 +228,10 @@ type slimeFullyAsync struct {
 	Pool int `yaml:"pool" range:"[0,2^20]"`
 }
 
-// Traits implements Policy.
 func (*slimeFullyAsync) Traits() Traits {
 	return Traits{Reload: Interrupt, Cache: Restart, Bound: Unbounded}
 }
 
-// Admit fills the pool.
 func (p *slimeFullyAsync) Admit(v View) int {
 	pool := pooled(v, p.Pool)
 	if len(v.Done) >= pool {
@@ -276,7 +269,6 @@ type streamRL struct {
 	Micro int `yaml:"micro" default:"1" range:"[1,2^20]"`
 }
 
-// Traits implements Policy.
 func (p *streamRL) Traits() Traits {
 	t := Traits{Stream: p.Micro}
 	if p.Async {
@@ -285,7 +277,6 @@ func (p *streamRL) Traits() Traits {
 	return t
 }
 
-// Admit is a batch at a time.
 func (p *streamRL) Admit(v View) int {
 	if !p.Async {
 		return admitWhole(v)
@@ -317,7 +308,6 @@ type trl struct {
 	WeightSyncSteps int `yaml:"weight_sync_steps" default:"1" range:"[1,1024]"`
 }
 
-// Traits implements Policy.
 func (p *trl) Traits() Traits {
 	return Traits{Reload: Interrupt, Interval: p.WeightSyncSteps, Old: Rollout, Bound: p.MaxStaleness}
 }
@@ -438,12 +428,10 @@ type rollAgentic struct {
 	Redundancy int `yaml:"redundancy" range:"[0,64]"`
 }
 
-// Traits implements Policy.
 func (p *rollAgentic) Traits() Traits {
 	return Traits{Reload: Interrupt, Extra: p.Redundancy, InOrder: true, Bound: p.RatioPercent / 100}
 }
 
-// Admit is what the count leaves.
 func (p *rollAgentic) Admit(v View) int { return admitAhead(v, p.RatioPercent) }
 
 // Verdict drops what was created too long ago.
@@ -532,7 +520,6 @@ func (p *Verl) Batch(v View) []*Sample {
 	return byID(v.Done[:n])
 }
 
-// verl makes the policy of one of the modes.
 func verl(k, stalenessPercent int, partial bool) func() Policy {
 	return func() Policy {
 		p := method.New[Verl]()
@@ -569,7 +556,6 @@ type verlV1 struct {
 	SyncStep int `yaml:"parameter_sync_step" range:"[0,1024]"`
 }
 
-// Traits implements Policy.
 func (p *verlV1) Traits() Traits {
 	t := Traits{Reload: Interrupt, Colocated: p.SyncStep == 0, Interval: p.SyncStep, Bound: p.Threshold - 1}
 	if p.Wait {

@@ -206,7 +206,6 @@ func (c *Core) Counts() Counts { return c.counts }
 // Now is the virtual time.
 func (c *Core) Now() int { return c.now }
 
-// emit asks for a command.
 func (c *Core) emit(command Command) {
 	command.Time = c.now
 	c.pending = append(c.pending, command)

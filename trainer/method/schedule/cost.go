@@ -70,7 +70,6 @@ func (c Costs) Decode(requests, devices int) int {
 // Logp is the ticks of a scoring pass over the tokens on that many devices.
 func (c Costs) Logp(tokens, devices int) int { return ceilDiv(tokens*c.LearnToken, devices) }
 
-// train is the ticks of a training pass.
 func (c Costs) train(tokens, devices int) int { return ceilDiv(3*tokens*c.LearnToken, devices) }
 
 // tools reports whether a tool's reply costs anything; without that, drivers are not

@@ -17,12 +17,10 @@ type dora struct {
 	Flight int `yaml:"flight" range:"[0,2^20]"`
 }
 
-// Traits implements Policy.
 func (p *dora) Traits() Traits {
 	return Traits{Reload: Pin, Old: Rollout, Bound: p.K}
 }
 
-// flight is RBS.
 func (p *dora) flight(v View) int {
 	if p.Flight == 0 {
 		return 2 * v.Batch

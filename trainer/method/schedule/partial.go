@@ -14,7 +14,6 @@ type kimi struct {
 	Budget int `yaml:"budget" default:"4096" range:"[1,2^24]"`
 }
 
-// Traits implements Policy.
 func (p *kimi) Traits() Traits {
 	return Traits{Colocated: true, Quota: p.Budget, Reload: Interrupt, Bound: Unbounded}
 }
@@ -52,7 +51,6 @@ type april struct {
 	OverSampling int `yaml:"over_sampling" range:"[0,2^20]"`
 }
 
-// Traits implements Policy.
 func (*april) Traits() Traits {
 	return Traits{Colocated: true, Reload: Interrupt, Bound: Unbounded}
 }
@@ -101,12 +99,10 @@ type copris struct {
 	Pool int `yaml:"pool" range:"[0,2^20]"`
 }
 
-// Traits implements Policy.
 func (*copris) Traits() Traits {
 	return Traits{Colocated: true, Reload: Interrupt, Old: AtInterrupt, Bound: Unbounded}
 }
 
-// Admit fills the pool.
 func (p *copris) Admit(v View) int {
 	if !v.Idle || v.Unpublished > 0 {
 		return 0
@@ -283,7 +279,6 @@ type tailBatching struct {
 	Extra int `yaml:"extra_responses" default:"2" range:"[0,1024]"`
 }
 
-// Traits implements Policy.
 func (p *tailBatching) Traits() Traits {
 	return Traits{Colocated: true, Reload: Interrupt, Extra: p.Extra}
 }

@@ -17,10 +17,8 @@ type plan struct {
 	ranking []*Worker
 }
 
-// newPlan has no moves yet.
 func newPlan(v View) *plan { return &plan{view: v} }
 
-// load is what a worker has with the moves so far.
 func (p *plan) load(w *Worker) int {
 	if p.added == nil {
 		return w.Load()
@@ -111,7 +109,6 @@ func (p *plan) sink(i int) {
 	}
 }
 
-// move adds a move.
 func (p *plan) move(m Move) {
 	if p.added == nil {
 		p.added, p.first = make([]int, len(p.view.Workers)), slices.Repeat([]int{-1}, len(p.view.Workers))

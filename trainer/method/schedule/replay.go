@@ -70,7 +70,6 @@ func Worth(reward float64) int {
 	return int(math.Round(min(math.Abs(reward), 1<<32) * worthUnit))
 }
 
-// priority is p of an entry.
 func (p Replay) priority(worth, age int) float64 {
 	if p.Order == Uniformly {
 		return 1
@@ -82,7 +81,6 @@ func (p Replay) priority(worth, age int) float64 {
 	return x
 }
 
-// beta is that of an update of so many.
 func (p Replay) beta(step, steps int) float64 {
 	return p.Beta + float64((1-p.Beta)*float64(step)/float64(max(steps-1, 1)))
 }

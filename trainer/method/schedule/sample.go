@@ -58,7 +58,6 @@ func (s *Sample) longest() int {
 	return longest
 }
 
-// noteVersion records tokens of a version.
 func (s *Sample) noteVersion(version int) {
 	if s.Oldest < 0 || version < s.Oldest {
 		s.Oldest = version
@@ -233,7 +232,6 @@ type Counts struct {
 	Lags, TokenLags []int
 }
 
-// count adds n to the entry of a histogram.
 func count(histogram []int, at, n int) []int {
 	for len(histogram) <= at {
 		histogram = append(histogram, 0)
@@ -304,7 +302,6 @@ func (v View) room(pool int, singleSlots bool) int {
 	return pool - v.Running
 }
 
-// byID returns the samples in the order of their submission.
 func byID(samples []*Sample) []*Sample {
 	return slices.SortedFunc(slices.Values(samples), func(a, b *Sample) int { return cmp.Compare(a.ID, b.ID) })
 }

@@ -133,7 +133,6 @@ func (s *codec) ints(list *[]int) {
 	codeList(s, list, func(s *codec, v *int) { s.int(v) })
 }
 
-// codeList codes a list after its length.
 func codeList[T any](s *codec, list *[]T, code func(*codec, *T)) {
 	n := len(*list)
 	s.int(&n)
@@ -149,7 +148,6 @@ func codeList[T any](s *codec, list *[]T, code func(*codec, *T)) {
 	}
 }
 
-// codeRefs codes a list of what has numbers.
 func codeRefs[T any](s *codec, list *[]*T, number func(*T) int, find func(int) *T) {
 	codeList(s, list, func(s *codec, x **T) {
 		n := -1

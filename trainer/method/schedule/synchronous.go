@@ -219,7 +219,6 @@ func (p *oapl) Traits() Traits {
 	return t
 }
 
-// Admit fills the pool.
 func (p *oapl) Admit(v View) int { return (&slimeFullyAsync{Pool: p.Pool}).Admit(v) }
 
 // Verdict clears what older weights made.

@@ -85,7 +85,6 @@ type nemoReadyFirst struct {
 	InFlight bool `yaml:"in_flight"`
 }
 
-// Traits implements Policy.
 func (p *nemoReadyFirst) Traits() Traits { return nemoTraits(boundOfCount(p.MaxStaleness), p.InFlight) }
 
 // Admit lets one batch per version in, m ahead.
@@ -109,7 +108,6 @@ type nemoWeightFIFO struct {
 	InFlight bool `yaml:"in_flight"`
 }
 
-// Traits implements Policy.
 func (p *nemoWeightFIFO) Traits() Traits { return nemoTraits(p.MaxStaleness, p.InFlight) }
 
 // Admit lets one batch per version in, m ahead.
@@ -137,13 +135,11 @@ type nemoInOrder struct {
 	InFlight bool `yaml:"in_flight"`
 }
 
-// Traits implements Policy.
 func (p *nemoInOrder) Traits() Traits { return nemoTraits(p.MaxStaleness, p.InFlight) }
 
 // Admit lets one batch per version in, m ahead.
 func (p *nemoInOrder) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
 
-// Batch is the next in the order of dispatch.
 func (*nemoInOrder) Batch(v View) []*Sample { return batchWithin(v, 1) }
 
 var nemoInOrderSpec = method.Spec{
@@ -172,7 +168,6 @@ type miles struct {
 	InPlace bool `yaml:"in_place"`
 }
 
-// Traits implements Policy.
 func (p *miles) Traits() Traits {
 	t := Traits{Reload: Interrupt, Bound: Unbounded}
 	if p.InPlace {
@@ -193,7 +188,6 @@ func (p *miles) Admit(v View) int {
 	return v.room(pool, !p.Group) - max(0, len(v.Done)-2*v.Batch)
 }
 
-// Verdict looks at what is done.
 func (p *miles) Verdict(v View, s *Sample) Fate {
 	switch {
 	case p.MaxStaleness == 0 || !s.Done() || s.Lag(v.Version) <= p.MaxStaleness:
@@ -257,7 +251,6 @@ type tinkerPaced struct {
 // Traits: a response has the weights of one sampling client.
 func (p *tinkerPaced) Traits() Traits { return Traits{Old: Rollout, Bound: p.MaxOffPolicy} }
 
-// Admit is what the count leaves.
 func (p *tinkerPaced) Admit(v View) int {
 	return v.ahead(min(p.Depth, p.MaxOffPolicy)*v.Batch, v.Version)
 }

@@ -103,7 +103,6 @@ func (h *heap) swap(i, j int) {
 // top is the worker to which something happens first.
 func (h *heap) top() *Worker { return h.workers[0] }
 
-// set gives a worker another time.
 func (h *heap) set(w *Worker, until int) {
 	w.until = until
 	i := w.slot

@@ -80,7 +80,6 @@ func appendNumber(dst []int32, sums []int) []int32 {
 	return dst
 }
 
-// parseColumns reads an addition prompt.
 func parseColumns(tokens []int32) (c columns, ok bool) {
 	c.n = (len(tokens) - 2) / 4
 	if c.n < 1 || c.n > markers || len(tokens) != 4*c.n+2 || tokens[0] != BOS || tokens[len(tokens)-1] != equals {
@@ -118,7 +117,6 @@ func (a *Addition) Verify(p Prompt, response []int32) Verdict {
 	return v
 }
 
-// readWorking adds a verdict per column and reports whether all are there.
 func (c *columns) readWorking(v *Verdict, work []int32) (complete bool) {
 	written, exact := 0, 0 // carries
 	for i := range c.n {

@@ -76,7 +76,6 @@ func (c *Chain) Verify(p Prompt, response []int32) Verdict {
 	return v
 }
 
-// isDigit reports whether tokens are one digit.
 func isDigit(tokens []int32) bool {
 	if len(tokens) != 1 {
 		return false

@@ -78,12 +78,10 @@ func (c *Chapters) Reproduce(id int64) Prompt {
 	})
 }
 
-// appendCount writes a number as three digits.
 func appendCount(dst []int32, n int) []int32 {
 	return append(dst, digit(n/100), digit(n/10%10), digit(n%10))
 }
 
-// countOf reads what appendCount wrote.
 func countOf(tokens []int32) (n int, ok bool) {
 	for _, id := range tokens {
 		d, isDigit := digitOf(id)
@@ -95,7 +93,6 @@ func countOf(tokens []int32) (n int, ok bool) {
 	return n, len(tokens) == counterDigits
 }
 
-// isWord reports whether a token is one of the words.
 func (c *Chapters) isWord(id int32) bool { return id >= marker0 && int(id) < c.Vocabulary }
 
 // chapters reads how many a prompt asks for.
@@ -195,7 +192,6 @@ func (c *Chapters) length(rng *rand.Rand) int {
 	return c.Words - 1 + 2*rng.IntN(2)
 }
 
-// ranks is the number of words of a class.
 func (c *Chapters) ranks(class int) int {
 	return (c.Vocabulary - int(marker0) - class + wordClasses - 1) / wordClasses
 }
@@ -214,7 +210,6 @@ func (c *Chapters) mass(x float64) float64 {
 	return (elementary.Pow(1+x, 1-c.Zipf) - 1) / (1 - c.Zipf)
 }
 
-// rankAt is the inverse of mass.
 func (c *Chapters) rankAt(mass float64) float64 {
 	if c.Zipf == 1 {
 		return elementary.Exp(mass) - 1

@@ -123,7 +123,6 @@ func parseLookup(tokens []int32) (g program, start int, ok bool) {
 	return parsePrompt(whole[:len(tokens)], colon)
 }
 
-// wantsNotes reports whether a prompt asks for a note at every step.
 func wantsNotes(prompt []int32) bool {
 	return len(prompt) > 1 && prompt[len(prompt)-2] == equals
 }

@@ -51,7 +51,6 @@ func drawProgram(rng *rand.Rand, n int) program {
 // programTokens is the length of a program of n operations as text.
 func programTokens(n int) int { return 3 * n }
 
-// appendProgram writes the program as tokens.
 func appendProgram(dst []int32, g *program) []int32 {
 	for i, o := range g.ops[:g.n] {
 		dst = append(dst, marker(i, g.n), o.op, digit(o.operand))

@@ -105,7 +105,6 @@ func Parse(vocab []string, text string) ([]int32, error) {
 // digit returns the token of a digit 0..9.
 func digit(d int) int32 { return digit0 + int32(d) }
 
-// digitOf returns the digit that a token stands for.
 func digitOf(id int32) (d int, ok bool) {
 	d = int(id - digit0)
 	return d, d >= 0 && d < 10

@@ -171,7 +171,6 @@ func (t *Trace) try(n int, c *Case) (taken bool, err error) {
 	return true, nil
 }
 
-// meets reports whether a token meets every part of a condition.
 func (k *Token) meets(condition string) (bool, error) {
 	if condition == "" {
 		return true, nil
@@ -303,7 +302,6 @@ func negated(x []float64) []float64 {
 	return y
 }
 
-// names reports whether a name stands in the formula.
 func (n *node) names(s string) bool {
 	return n.kind == name && n.op == s || slices.ContainsFunc(n.parts, func(p *node) bool { return p.names(s) })
 }
@@ -381,7 +379,6 @@ func evalAll(parts []*node, k *Token) ([]float64, error) {
 	return x, errors.Join(faults...)
 }
 
-// folded is the argument of a fold at every token that it takes in.
 func (n *node) folded(f fold, k *Token) (x []float64, err error) {
 	for _, other := range k.response() {
 		if !f.in(k, other) {

@@ -35,7 +35,6 @@ const (
 	Rejected Branch = "rejected"
 )
 
-// flat reports whether a branch has no gradient.
 func (b Branch) flat() bool {
 	return !slices.Contains([]Branch{Kept, Capped, PenaltyOnly, ""}, b)
 }
@@ -169,7 +168,6 @@ func (k *Token) evaluate(i int) (float64, error) {
 	return n.eval(k.before(i))
 }
 
-// response is the tokens of token k's response that have terms.
 func (k *Token) response() []*Token {
 	var list []*Token
 	all := k.trace.Tokens
@@ -230,7 +228,6 @@ func (k *Token) lines(shown func(Term) bool) []string {
 	return lines
 }
 
-// line is the line of the i-th term.
 func (k *Token) line(i int) string {
 	term := k.Terms[i]
 	value := term.Value.String()

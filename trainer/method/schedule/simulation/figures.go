@@ -82,7 +82,6 @@ func covered(log []schedule.Span, end int) int {
 	return total
 }
 
-// mean is that of a histogram.
 func mean(histogram []int) float64 {
 	sum, n := 0, 0
 	for value, count := range histogram {
@@ -151,7 +150,6 @@ func LookupLaw(name string) (Law, error) {
 	return Law{}, method.UnknownName(name, Laws())
 }
 
-// refused reports whether the sample with that number is refused when it is done.
 func (l Law) refused(seed uint64, sample int) bool {
 	return l.Refuse > 0 && int(stream.New(seed+1, stream.Lengths, sample).Uint64()>>32)*100>>32 < l.Refuse
 }
@@ -317,7 +315,6 @@ func Compare(c Cluster, name string, policy schedule.Policy, law Law, seed uint6
 	return r, nil
 }
 
-// speedup compares a run with the synchronous one and with its own.
 func speedup(run, sync *Run, f, base, own Figures) Speedup {
 	samples := func(r *Run, f Figures) float64 { return ratio(f.Seconds, float64(r.Counts.Trained)) }
 	gen := base.RolloutSeconds

@@ -67,7 +67,6 @@ func Simulate(config schedule.Config, policy schedule.Policy, law Law, seed uint
 	return e.run, nil
 }
 
-// execute does what a command says.
 func (e *engine) execute(c schedule.Command) schedule.Outcome {
 	var o schedule.Outcome
 	switch c.Kind {
@@ -318,7 +317,6 @@ func set(field reflect.Value, text string) error {
 	return nil
 }
 
-// unknownKey lists what there is.
 func unknownKey(key string, policy schedule.Policy, c *Cluster) error {
 	var known []string
 	for _, group := range []struct {
