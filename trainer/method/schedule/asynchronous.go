@@ -34,11 +34,7 @@ func (p *AReaL) Traits() Traits {
 
 // Admit is what concurrency and the count leave.
 func (p *AReaL) Admit(v View) int {
-	concurrent := p.Concurrent
-	if concurrent == 0 {
-		concurrent = v.capacity()
-	}
-	return min(concurrent-v.Running, v.ahead(p.Eta*v.Batch, v.Version))
+	return min(cmp.Or(p.Concurrent, v.capacity())-v.Running, v.ahead(p.Eta*v.Batch, v.Version))
 }
 
 var arealSpec = method.Spec{
@@ -155,14 +151,10 @@ func (p *primeRL) Traits() Traits {
 // Admit fills the pool, as long as a batch for every version in the window is not
 // waiting already.
 func (p *primeRL) Admit(v View) int {
-	concurrent := p.Concurrent
-	if concurrent == 0 {
-		concurrent = v.capacity()
-	}
 	if len(v.Done) >= (p.MaxOffPolicy+1)*v.Batch {
 		return 0
 	}
-	return concurrent - v.Running
+	return cmp.Or(p.Concurrent, v.capacity()) - v.Running
 }
 
 // Verdict drops what is older than m.
@@ -204,11 +196,7 @@ func (p *SkyRL) Traits() Traits {
 
 // Admit is what concurrency and the count leave.
 func (p *SkyRL) Admit(v View) int {
-	concurrent := p.Workers
-	if concurrent == 0 {
-		concurrent = v.capacity()
-	}
-	concurrent = min(max(concurrent, v.Batch), v.Batch*(p.Staleness+1))
+	concurrent := min(max(cmp.Or(p.Workers, v.capacity()), v.Batch), v.Batch*(p.Staleness+1))
 	return min(concurrent-v.Running, v.ahead(p.Staleness*v.Batch, v.Version))
 }
 
@@ -242,12 +230,7 @@ func (p *slimeFullyAsync) Admit(v View) int {
 
 // pooled is a number of samples in flight: 0 stands for what the slots hold, and a
 // batch is the least.
-func pooled(v View, pool int) int {
-	if pool == 0 {
-		pool = v.capacity()
-	}
-	return max(pool, v.Batch)
-}
+func pooled(v View, pool int) int { return max(cmp.Or(pool, v.capacity()), v.Batch) }
 
 var slimeFullyAsyncSpec = method.Spec{
 	Name: "slime_fully_async", Aliases: []string{"slime"},

@@ -181,11 +181,7 @@ func (p *miles) Traits() Traits {
 
 // Admit is what the pool leaves; samples beyond two batches that wait keep their places.
 func (p *miles) Admit(v View) int {
-	pool := p.Pool
-	if pool == 0 {
-		pool = v.Batch
-	}
-	return v.room(pool, !p.Group) - max(0, len(v.Done)-2*v.Batch)
+	return v.room(cmp.Or(p.Pool, v.Batch), !p.Group) - max(0, len(v.Done)-2*v.Batch)
 }
 
 func (p *miles) Verdict(v View, s *Sample) Fate {
