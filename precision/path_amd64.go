@@ -14,3 +14,13 @@ func assembled() []path {
 	}
 	return []path{pathAVX2}
 }
+
+// The routines of AVX-512, which those of AVX2 go on to.
+func roundWideInfinite512(dst, src *float32, n int, r *Rounder)
+func roundWide512(dst, src *float32, n int, r *Rounder)
+func roundNarrow512(dst, src *float32, n int, r *Rounder)
+func roundWhole512(dst, src *float32, n int, r *Rounder)
+func magnitudes512(amax, src *float32, n, runs int)
+func divideNarrow512(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)
+func divideWhole512(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)
+func multiply512(dst, src *float32, n, runs int, scales *float32)

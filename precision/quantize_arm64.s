@@ -5,8 +5,8 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-TEXT ·magnitudesNEON(SB), NOSPLIT, $0-32
-	MOVD          $magnitudesNEONConstants<>(SB), R15
+TEXT ·magnitudesVector(SB), NOSPLIT, $0-32
+	MOVD          $magnitudesVectorConstants<>(SB), R15
 	FMOVQ         0(R15), F31
 	MOVD          amax+0(FP), R9
 	MOVD          src+8(FP), R4
@@ -43,12 +43,12 @@ done:
 	BNE           run
 	RET           
 
-DATA magnitudesNEONConstants<>+0(SB)/8, $0x7fffffff7fffffff
-DATA magnitudesNEONConstants<>+8(SB)/8, $0x7fffffff7fffffff
-GLOBL magnitudesNEONConstants<>(SB), RODATA|NOPTR, $16
+DATA magnitudesVectorConstants<>+0(SB)/8, $0x7fffffff7fffffff
+DATA magnitudesVectorConstants<>+8(SB)/8, $0x7fffffff7fffffff
+GLOBL magnitudesVectorConstants<>(SB), RODATA|NOPTR, $16
 
-TEXT ·divideNarrowNEON(SB), NOSPLIT, $0-49
-	MOVD          $divideNarrowNEONConstants<>(SB), R15
+TEXT ·divideNarrowVector(SB), NOSPLIT, $0-49
+	MOVD          $divideNarrowVectorConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
 	FLDPQ         32(R15), (F29, F28)
 	MOVD          dst+0(FP), R5
@@ -117,18 +117,18 @@ done:
 	BNE           run
 	RET           
 
-DATA divideNarrowNEONConstants<>+0(SB)/8, $0x3f8000003f800000
-DATA divideNarrowNEONConstants<>+8(SB)/8, $0x3f8000003f800000
-DATA divideNarrowNEONConstants<>+16(SB)/8, $0x7fffffff7fffffff
-DATA divideNarrowNEONConstants<>+24(SB)/8, $0x7fffffff7fffffff
-DATA divideNarrowNEONConstants<>+32(SB)/8, $0x7f8000007f800000
-DATA divideNarrowNEONConstants<>+40(SB)/8, $0x7f8000007f800000
-DATA divideNarrowNEONConstants<>+48(SB)/8, $0x8000000080000000
-DATA divideNarrowNEONConstants<>+56(SB)/8, $0x8000000080000000
-GLOBL divideNarrowNEONConstants<>(SB), RODATA|NOPTR, $64
+DATA divideNarrowVectorConstants<>+0(SB)/8, $0x3f8000003f800000
+DATA divideNarrowVectorConstants<>+8(SB)/8, $0x3f8000003f800000
+DATA divideNarrowVectorConstants<>+16(SB)/8, $0x7fffffff7fffffff
+DATA divideNarrowVectorConstants<>+24(SB)/8, $0x7fffffff7fffffff
+DATA divideNarrowVectorConstants<>+32(SB)/8, $0x7f8000007f800000
+DATA divideNarrowVectorConstants<>+40(SB)/8, $0x7f8000007f800000
+DATA divideNarrowVectorConstants<>+48(SB)/8, $0x8000000080000000
+DATA divideNarrowVectorConstants<>+56(SB)/8, $0x8000000080000000
+GLOBL divideNarrowVectorConstants<>(SB), RODATA|NOPTR, $64
 
-TEXT ·divideWholeNEON(SB), NOSPLIT, $0-49
-	MOVD          $divideWholeNEONConstants<>(SB), R15
+TEXT ·divideWholeVector(SB), NOSPLIT, $0-49
+	MOVD          $divideWholeVectorConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
 	FMOVQ         32(R15), F29
 	MOVD          dst+0(FP), R5
@@ -186,15 +186,15 @@ done:
 	BNE           run
 	RET           
 
-DATA divideWholeNEONConstants<>+0(SB)/8, $0x3f8000003f800000
-DATA divideWholeNEONConstants<>+8(SB)/8, $0x3f8000003f800000
-DATA divideWholeNEONConstants<>+16(SB)/8, $0x8000000080000000
-DATA divideWholeNEONConstants<>+24(SB)/8, $0x8000000080000000
-DATA divideWholeNEONConstants<>+32(SB)/8, $0x4b4000004b400000
-DATA divideWholeNEONConstants<>+40(SB)/8, $0x4b4000004b400000
-GLOBL divideWholeNEONConstants<>(SB), RODATA|NOPTR, $48
+DATA divideWholeVectorConstants<>+0(SB)/8, $0x3f8000003f800000
+DATA divideWholeVectorConstants<>+8(SB)/8, $0x3f8000003f800000
+DATA divideWholeVectorConstants<>+16(SB)/8, $0x8000000080000000
+DATA divideWholeVectorConstants<>+24(SB)/8, $0x8000000080000000
+DATA divideWholeVectorConstants<>+32(SB)/8, $0x4b4000004b400000
+DATA divideWholeVectorConstants<>+40(SB)/8, $0x4b4000004b400000
+GLOBL divideWholeVectorConstants<>(SB), RODATA|NOPTR, $48
 
-TEXT ·multiplyNEON(SB), NOSPLIT, $0-40
+TEXT ·multiplyVector(SB), NOSPLIT, $0-40
 	MOVD          dst+0(FP), R5
 	MOVD          src+8(FP), R4
 	MOVD          n+16(FP), R11

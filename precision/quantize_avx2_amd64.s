@@ -3,6 +3,13 @@
 #include "textflag.h"
 #include "go_asm.h"
 
+// CHOOSE goes on to the routine of AVX-512 where that is the path.
+#define CHOOSE(wide) \
+	CMPB ·current(SB), $const_pathAVX512; \
+	JNE  chosen;                          \
+	JMP  wide;                            \
+chosen:
+
 // The loops of a Quantizer with AVX2: runs of n numbers that share a scale, one
 // run after the other, eight numbers at a time, the rest of a run under a mask.
 // Each routine spells the steps of its twin in runs.go.
@@ -107,8 +114,9 @@ next:                            \
 	VPOR       Y4, Y1, Y1  \
 	VMULPS     Y6, Y1, Y1
 
-// func divideNarrow256(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)
-TEXT ·divideNarrow256(SB), NOSPLIT, $0-49
+// func divideNarrowVector(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)
+TEXT ·divideNarrowVector(SB), NOSPLIT, $0-49
+	CHOOSE(·divideNarrow512(SB))
 	DIVIDE_ARGUMENTS
 	VPBROADCASTD Rounder_top(R8), Y7
 	VPBROADCASTD Rounder_normal(R8), Y8
@@ -127,8 +135,9 @@ TEXT ·divideNarrow256(SB), NOSPLIT, $0-49
 	VSUBPS     Y9, Y1, Y1 \
 	VMULPS     Y6, Y1, Y1
 
-// func divideWhole256(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)
-TEXT ·divideWhole256(SB), NOSPLIT, $0-49
+// func divideWholeVector(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)
+TEXT ·divideWholeVector(SB), NOSPLIT, $0-49
+	CHOOSE(·divideWhole512(SB))
 	DIVIDE_ARGUMENTS
 	VBROADCASTSS Rounder_top(R8), Y7
 	VPBROADCASTD signBit<>(SB), Y8
@@ -142,8 +151,9 @@ TEXT ·divideWhole256(SB), NOSPLIT, $0-49
 #define TIMES \
 	VMULPS     Y5, Y0, Y1
 
-// func multiply256(dst, src *float32, n, runs int, scales *float32)
-TEXT ·multiply256(SB), NOSPLIT, $0-40
+// func multiplyVector(dst, src *float32, n, runs int, scales *float32)
+TEXT ·multiplyVector(SB), NOSPLIT, $0-40
+	CHOOSE(·multiply512(SB))
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ n+16(FP), R11
@@ -151,8 +161,9 @@ TEXT ·multiply256(SB), NOSPLIT, $0-40
 	MOVQ scales+32(FP), R9
 	EACH(SCALE, TIMES)
 
-// func magnitudes256(amax, src *float32, n, runs int)
-TEXT ·magnitudes256(SB), NOSPLIT, $0-32
+// func magnitudesVector(amax, src *float32, n, runs int)
+TEXT ·magnitudesVector(SB), NOSPLIT, $0-32
+	CHOOSE(·magnitudes512(SB))
 	MOVQ         amax+0(FP), R9
 	MOVQ         src+8(FP), SI
 	MOVQ         n+16(FP), R11

@@ -5,7 +5,7 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-TEXT ·roundWideInfiniteNEON(SB), NOSPLIT, $0-32
+TEXT ·roundWideInfiniteVector(SB), NOSPLIT, $0-32
 	MOVD          dst+0(FP), R5
 	MOVD          src+8(FP), R4
 	MOVD          n+16(FP), R2
@@ -53,8 +53,8 @@ one:
 done:
 	RET           
 
-TEXT ·roundWideNEON(SB), NOSPLIT, $0-32
-	MOVD          $roundWideNEONConstants<>(SB), R15
+TEXT ·roundWideVector(SB), NOSPLIT, $0-32
+	MOVD          $roundWideVectorConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
 	MOVD          dst+0(FP), R5
 	MOVD          src+8(FP), R4
@@ -115,14 +115,14 @@ one:
 done:
 	RET           
 
-DATA roundWideNEONConstants<>+0(SB)/8, $0x7fffffff7fffffff
-DATA roundWideNEONConstants<>+8(SB)/8, $0x7fffffff7fffffff
-DATA roundWideNEONConstants<>+16(SB)/8, $0x8000000080000000
-DATA roundWideNEONConstants<>+24(SB)/8, $0x8000000080000000
-GLOBL roundWideNEONConstants<>(SB), RODATA|NOPTR, $32
+DATA roundWideVectorConstants<>+0(SB)/8, $0x7fffffff7fffffff
+DATA roundWideVectorConstants<>+8(SB)/8, $0x7fffffff7fffffff
+DATA roundWideVectorConstants<>+16(SB)/8, $0x8000000080000000
+DATA roundWideVectorConstants<>+24(SB)/8, $0x8000000080000000
+GLOBL roundWideVectorConstants<>(SB), RODATA|NOPTR, $32
 
-TEXT ·roundNarrowNEON(SB), NOSPLIT, $0-32
-	MOVD          $roundNarrowNEONConstants<>(SB), R15
+TEXT ·roundNarrowVector(SB), NOSPLIT, $0-32
+	MOVD          $roundNarrowVectorConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
 	FMOVQ         32(R15), F29
 	MOVD          dst+0(FP), R5
@@ -184,16 +184,16 @@ one:
 done:
 	RET           
 
-DATA roundNarrowNEONConstants<>+0(SB)/8, $0x7fffffff7fffffff
-DATA roundNarrowNEONConstants<>+8(SB)/8, $0x7fffffff7fffffff
-DATA roundNarrowNEONConstants<>+16(SB)/8, $0x7f8000007f800000
-DATA roundNarrowNEONConstants<>+24(SB)/8, $0x7f8000007f800000
-DATA roundNarrowNEONConstants<>+32(SB)/8, $0x8000000080000000
-DATA roundNarrowNEONConstants<>+40(SB)/8, $0x8000000080000000
-GLOBL roundNarrowNEONConstants<>(SB), RODATA|NOPTR, $48
+DATA roundNarrowVectorConstants<>+0(SB)/8, $0x7fffffff7fffffff
+DATA roundNarrowVectorConstants<>+8(SB)/8, $0x7fffffff7fffffff
+DATA roundNarrowVectorConstants<>+16(SB)/8, $0x7f8000007f800000
+DATA roundNarrowVectorConstants<>+24(SB)/8, $0x7f8000007f800000
+DATA roundNarrowVectorConstants<>+32(SB)/8, $0x8000000080000000
+DATA roundNarrowVectorConstants<>+40(SB)/8, $0x8000000080000000
+GLOBL roundNarrowVectorConstants<>(SB), RODATA|NOPTR, $48
 
-TEXT ·roundWholeNEON(SB), NOSPLIT, $0-32
-	MOVD          $roundWholeNEONConstants<>(SB), R15
+TEXT ·roundWholeVector(SB), NOSPLIT, $0-32
+	MOVD          $roundWholeVectorConstants<>(SB), R15
 	FLDPQ         0(R15), (F31, F30)
 	MOVD          dst+0(FP), R5
 	MOVD          src+8(FP), R4
@@ -239,8 +239,8 @@ one:
 done:
 	RET           
 
-DATA roundWholeNEONConstants<>+0(SB)/8, $0x8000000080000000
-DATA roundWholeNEONConstants<>+8(SB)/8, $0x8000000080000000
-DATA roundWholeNEONConstants<>+16(SB)/8, $0x4b4000004b400000
-DATA roundWholeNEONConstants<>+24(SB)/8, $0x4b4000004b400000
-GLOBL roundWholeNEONConstants<>(SB), RODATA|NOPTR, $32
+DATA roundWholeVectorConstants<>+0(SB)/8, $0x8000000080000000
+DATA roundWholeVectorConstants<>+8(SB)/8, $0x8000000080000000
+DATA roundWholeVectorConstants<>+16(SB)/8, $0x4b4000004b400000
+DATA roundWholeVectorConstants<>+24(SB)/8, $0x4b4000004b400000
+GLOBL roundWholeVectorConstants<>(SB), RODATA|NOPTR, $32

@@ -3,6 +3,13 @@
 #include "textflag.h"
 #include "go_asm.h"
 
+// CHOOSE goes on to the routine of AVX-512 where that is the path.
+#define CHOOSE(wide) \
+	CMPB ·current(SB), $const_pathAVX512; \
+	JNE  chosen;                          \
+	JMP  wide;                            \
+chosen:
+
 // Rounding of slices with AVX2. Each routine spells the steps of its twin in
 // round_slice.go, eight numbers at a time, the rest under a mask.
 //
@@ -101,8 +108,9 @@ done:                           \
 	VCMPPS     $3, Y0, Y0, Y3      \
 	VBLENDVPS  Y3, Y0, Y1, Y1
 
-// func roundWideInfinite256(dst, src *float32, n int, r *Rounder)
-TEXT ·roundWideInfinite256(SB), NOSPLIT, $0-32
+// func roundWideInfiniteVector(dst, src *float32, n int, r *Rounder)
+TEXT ·roundWideInfiniteVector(SB), NOSPLIT, $0-32
+	CHOOSE(·roundWideInfinite512(SB))
 	ARGUMENTS
 	DROP_CONSTANTS
 	EACH(WIDE_INFINITE)
@@ -112,8 +120,9 @@ TEXT ·roundWideInfinite256(SB), NOSPLIT, $0-32
 	VPAND      Y14, Y0, Y2 \
 	OUTSIDE
 
-// func roundWide256(dst, src *float32, n int, r *Rounder)
-TEXT ·roundWide256(SB), NOSPLIT, $0-32
+// func roundWideVector(dst, src *float32, n int, r *Rounder)
+TEXT ·roundWideVector(SB), NOSPLIT, $0-32
+	CHOOSE(·roundWide512(SB))
 	ARGUMENTS
 	DROP_CONSTANTS
 	OUTSIDE_CONSTANTS
@@ -129,8 +138,9 @@ TEXT ·roundWide256(SB), NOSPLIT, $0-32
 	VSUBPS     Y3, Y1, Y1  \
 	OUTSIDE
 
-// func roundNarrow256(dst, src *float32, n int, r *Rounder)
-TEXT ·roundNarrow256(SB), NOSPLIT, $0-32
+// func roundNarrowVector(dst, src *float32, n int, r *Rounder)
+TEXT ·roundNarrowVector(SB), NOSPLIT, $0-32
+	CHOOSE(·roundNarrow512(SB))
 	ARGUMENTS
 	OUTSIDE_CONSTANTS
 	VPBROADCASTD Rounder_normal(R8), Y5
@@ -147,8 +157,9 @@ TEXT ·roundNarrow256(SB), NOSPLIT, $0-32
 	VSUBPS     Y7, Y1, Y1      \
 	VBLENDVPS  Y3, Y0, Y1, Y1
 
-// func roundWhole256(dst, src *float32, n int, r *Rounder)
-TEXT ·roundWhole256(SB), NOSPLIT, $0-32
+// func roundWholeVector(dst, src *float32, n int, r *Rounder)
+TEXT ·roundWholeVector(SB), NOSPLIT, $0-32
+	CHOOSE(·roundWhole512(SB))
 	ARGUMENTS
 	VBROADCASTSS Rounder_top(R8), Y5
 	VPBROADCASTD signBit<>(SB), Y6

@@ -54,7 +54,7 @@ var roundings = []rounding{
 const magnitudeMask = ^uint32(signMask)
 
 func (r rounding) assemble(t *text) {
-	routineText(t, neon, entry{name: r.name, parameters: "(dst, src *float32, n int, r *Rounder)", args: 32}, nil, func(v *vec) {
+	routineText(t, neon, entry{chosen: true, name: r.name + "Vector", parameters: "(dst, src *float32, n int, r *Rounder)", args: 32}, nil, func(v *vec) {
 		v.arguments("dst DI", "src SI", "n CX", "r R8")
 		v.address = map[string]string{"dst": "DI", "src": "SI"}
 		body := r.body(v)
@@ -162,7 +162,7 @@ func quantizeFile() *text {
 		}
 	})
 	divide(t, "divideWhole", func(v *vec) func(string) string { return v.wholeNumbers() })
-	routineText(t, neon, entry{name: "multiply", parameters: "(dst, src *float32, n, runs int, scales *float32)", args: 40}, nil, func(v *vec) {
+	routineText(t, neon, entry{chosen: true, name: "multiplyVector", parameters: "(dst, src *float32, n, runs int, scales *float32)", args: 40}, nil, func(v *vec) {
 		v.arguments("dst DI", "src SI", "n R11", "runs DX", "scales R9")
 		v.address = map[string]string{"dst": "DI", "src": "SI"}
 		scale := v.new()
@@ -187,7 +187,7 @@ func (v *vec) overRuns(body func()) {
 // divide writes a routine that divides runs by their scales, rounds and, if it is
 // to restore, multiplies by the scales again, else by 1.
 func divide(t *text, name string, rounder func(v *vec) func(string) string) {
-	e := entry{name: name, parameters: "(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)", args: 49}
+	e := entry{chosen: true, name: name + "Vector", parameters: "(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)", args: 49}
 	routineText(t, neon, e, nil, func(v *vec) {
 		v.arguments("dst DI", "src SI", "n R11", "runs DX", "scales R9", "r R8")
 		v.op("MOVBU", "restore+48(FP)", "BX")
@@ -209,7 +209,7 @@ func divide(t *text, name string, rounder func(v *vec) func(string) string) {
 // magnitudes writes the routine that finds the largest magnitude of each run:
 // patterns of magnitudes are ordered as these are.
 func magnitudes(t *text) {
-	routineText(t, neon, entry{name: "magnitudes", parameters: "(amax, src *float32, n, runs int)", args: 32}, nil, func(v *vec) {
+	routineText(t, neon, entry{chosen: true, name: "magnitudesVector", parameters: "(amax, src *float32, n, runs int)", args: 32}, nil, func(v *vec) {
 		v.arguments("amax R9", "src SI", "n R11", "runs DX")
 		v.address = map[string]string{"src": "SI"}
 		m := v.new()
