@@ -252,6 +252,9 @@ func (p *Pass) route(k *worker, layer int, s *layerState, from, to int) {
 		if p.options.KeepGates {
 			copy(p.gates[at:], gates[r*top:(r+1)*top])
 		}
+		if p.options.KeepRouter {
+			copy(p.router[at/top*c.Experts:], logits[r*c.Experts:(r+1)*c.Experts])
+		}
 	}
 }
 

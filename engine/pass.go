@@ -33,6 +33,8 @@ type Options struct {
 	Gates []float32
 	// KeepGates keeps the gates of every row and layer for Pass.Gates.
 	KeepGates bool
+	// KeepRouter keeps the logits of the routers for Pass.Router.
+	KeepRouter bool
 	// Cache receives and supplies keys and values; nil keeps them for the pass
 	// alone, and every sequence then starts at position 0.
 	Cache *Cache
@@ -101,6 +103,7 @@ type Pass struct {
 	prefix  []prefixState // by layer
 	routes  []uint8       // [rows][layer][rank] experts visited
 	gates   []float32     // [rows][layer][rank] and their gates, if they are kept
+	router  []float32     // [rows][layer][expert] logits of the routers, if they are kept
 	head    headState
 	// of sparse attention: what the rows attend to, and what of that is replayed
 	choice   Retention
@@ -203,6 +206,15 @@ func (p *Pass) Gates() []float32 {
 		panic("engine: Gates of a pass that did not keep them")
 	}
 	return p.gates
+}
+
+// Router returns the logits of the routers in the order [row][layer][expert], valid
+// until the next Begin. The pass must have kept them.
+func (p *Pass) Router() []float32 {
+	if !p.options.KeepRouter {
+		panic("engine: Router of a pass that did not keep its logits")
+	}
+	return p.router
 }
 
 // Forward runs the whole pass.

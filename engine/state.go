@@ -83,6 +83,9 @@ func (p *Pass) grow() {
 	if p.options.KeepGates {
 		p.gates = grown(p.gates, p.rows*c.Layers*c.TopK)
 	}
+	if p.options.KeepRouter {
+		p.router = grown(p.router, p.rows*c.Layers*c.Experts)
+	}
 	if p.options.Save {
 		p.growStreams()
 	}

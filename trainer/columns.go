@@ -12,6 +12,8 @@ import (
 type columns struct {
 	// dist and entropy are those of the current weights, at every gradient.
 	dist, entropy bool
+	// router is the router's log-probs, of the old and of the current policy.
+	router bool
 	// distRef and distTeacher are the distributions of frozen policies.
 	distRef, distTeacher bool
 	// tokenReward is the reward on the last generated token, where no part of it
@@ -29,7 +31,7 @@ func columnsOf(r recipe.Recipe) columns {
 	kl := r.KL.Name != "none"
 	turns, byTurn := r.Advantage.Params.(*advantage.TurnLevel)
 	return columns{
-		dist: r.Needs(batch.Dist), entropy: r.Needs(batch.Entropy), distRef: r.Needs(batch.DistRef), distTeacher: r.Needs(batch.DistTeacher),
+		dist: r.Needs(batch.Dist), entropy: r.Needs(batch.Entropy), router: r.Needs(batch.RouterNow), distRef: r.Needs(batch.DistRef), distTeacher: r.Needs(batch.DistTeacher),
 		tokenReward: kl || r.Needs(batch.TokenReward),
 		greedy:      r.Needs(batch.GreedyReward), scoreNorm: r.Needs(batch.ScoreNorm), value: r.Needs(batch.Value) || byTurn && turns.Baseline == "value",
 		reference: kl || r.Needs(batch.LogpRef), teacher: r.Teacher != "",

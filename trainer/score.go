@@ -15,7 +15,7 @@ import (
 // what follows from their pass.
 func (s *Session) score() error {
 	o := s.scoring()
-	o.Distributions, o.SumSquares = true, true
+	o.Distributions, o.SumSquares, o.Router = true, true, s.columns.router
 	if s.policy.Replay == learner.ReplayOld {
 		// The routes this pass records, and their gates, are the ones replayed later.
 		o.KeepGates = s.policy.Gates == learner.RecordedGates

@@ -226,6 +226,10 @@ type Scored struct {
 	Gates        []float32
 	PromptRoutes [][]uint8
 	PromptGates  [][]float32
+	// RouterLogp are log-probs of the routers' softmax over all experts, in the order of
+	// Routes: of the experts that the rows visited, or in a gradient of those that the
+	// earlier pass did.
+	RouterLogp []float64
 }
 
 // scored lists the columns of Scored.
@@ -236,6 +240,7 @@ var scored = []column[Scored]{
 	of(PerEntry, func(s *Scored) *[]float32 { return &s.Dist }),
 	of(PerRoute, func(s *Scored) *[]uint8 { return &s.Routes }),
 	of(PerRoute, func(s *Scored) *[]float32 { return &s.Gates }),
+	of(PerRoute, func(s *Scored) *[]float64 { return &s.RouterLogp }),
 	of(PerResponse, func(s *Scored) *[][]uint8 { return &s.PromptRoutes }),
 	of(PerResponse, func(s *Scored) *[][]float32 { return &s.PromptGates }),
 }

@@ -43,6 +43,8 @@ type StepOptions struct {
 	Dense Objective
 	// Distributions records the full log-probs, Entropy their entropies.
 	Distributions, Entropy bool
+	// Router records the router's log-probs of the experts that Earlier visited.
+	Router bool
 	// Perturb adds noise to what enters the layers of the first pass; nil adds none.
 	Perturb *Perturbation
 }
@@ -173,7 +175,7 @@ func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Obj
 			return Report{}, err
 		}
 		options := l.saving()
-		options.Perturb = l.perturbation(o.Perturb)
+		options.Perturb, options.KeepRouter = l.perturbation(o.Perturb), o.Router
 		l.begin(in, o.Policy, o.Earlier, options)
 	}
 	l.ahead = ahead{}
@@ -308,6 +310,9 @@ func (l *Learner) evaluate() error {
 		now.Entropy = l.entropies(now.Entropy)
 	}
 	now.Dist = l.distributions(now.Dist, l.options.Distributions)
+	if l.options.Router {
+		now.RouterLogp = l.routerLogp(now.RouterLogp, l.in, l.options.Earlier.Routes, true)
+	}
 	if err := l.checkForward(); err != nil {
 		return err
 	}
@@ -371,7 +376,7 @@ func (l *Learner) ScoreAhead(dst *column.Scored, in *column.Sampled, o ScoreOpti
 		return
 	}
 	options := l.saving()
-	options.KeepGates = o.KeepGates
+	options.KeepGates, options.KeepRouter = o.KeepGates, o.Router
 	l.begin(in, o.Policy, o.Earlier, options)
 	l.score(dst, in, o)
 	l.ahead = ahead{in, o.Policy}

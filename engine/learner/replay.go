@@ -6,6 +6,7 @@ import (
 
 	"driftlab/engine/column"
 	"driftlab/moe"
+	"driftlab/precision/elementary"
 )
 
 // Replay says whose routes a forward pass follows.
@@ -129,6 +130,31 @@ func (s *Scorer) recordRoutes(dst *column.Scored, in *column.Sampled, gates bool
 		return
 	}
 	dst.PromptGates, dst.Gates = fromRows(s, in, dst.PromptGates, dst.Gates, s.pass.Gates())
+}
+
+// routerLogp returns the log-probs of experts, given in the order of Routes, under the softmax of the routers'
+// logits over all experts, or nil if they are not wanted.
+func (s *Scorer) routerLogp(dst []float64, in *column.Sampled, experts []uint8, wanted bool) []float64 {
+	if !wanted {
+		return nil
+	}
+	layers, top, e := s.config.Layers, s.config.TopK, s.config.Experts
+	dst = resized(dst, len(experts))
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		for at := from * layers; at < to*layers; at++ {
+			logits := s.pass.Router()[(s.layout.first[i]*layers+at-from*layers)*e:][:e]
+			largest, sum := float64(slices.Max(logits)), 0.0
+			for _, x := range logits {
+				sum += elementary.Exp(float64(x) - largest)
+			}
+			norm := largest + elementary.Log(sum)
+			for rank := at * top; rank < (at+1)*top; rank++ {
+				dst[rank] = float64(logits[experts[rank]]) - norm
+			}
+		}
+	}
+	return dst
 }
 
 // fromRows is the inverse of inRows. What belongs to the prompts, slices of

@@ -17,6 +17,8 @@ type ScoreOptions struct {
 	WithoutRoutes bool
 	// KeepGates records the gates in addition to the routes, for replay of both.
 	KeepGates bool
+	// Router records the router's log-probs of the experts that were visited.
+	Router bool
 	// Distributions records the full next-token log-probs, SumSquares their sum of
 	// squared probabilities; columns that are not wanted are nil afterwards.
 	Distributions, SumSquares bool
@@ -87,7 +89,7 @@ func (s *Scorer) Close() { s.pass.Close() }
 // says of them. Responses that no engine sampled take the model's shape.
 func (s *Scorer) Score(dst *column.Scored, in *column.Sampled, o ScoreOptions) {
 	s.layOut(in, recorded(in, o.Earlier, o.Policy))
-	s.begin(in, o.Policy, o.Earlier, engine.Options{Save: s.save, KeepGates: o.KeepGates})
+	s.begin(in, o.Policy, o.Earlier, engine.Options{Save: s.save, KeepGates: o.KeepGates, KeepRouter: o.Router})
 	s.score(dst, in, o)
 }
 
@@ -110,6 +112,7 @@ func (s *Scorer) score(dst *column.Scored, in *column.Sampled, o ScoreOptions) {
 	if !o.WithoutRoutes {
 		s.recordRoutes(dst, in, o.KeepGates)
 	}
+	dst.RouterLogp = s.routerLogp(dst.RouterLogp, in, dst.Routes, o.Router)
 }
 
 // Hidden is the final hidden state of the row that predicts each response

@@ -33,6 +33,8 @@ const (
 	RoutesRoll
 	RoutesOld
 	GatesRoll
+	RouterOld
+	RouterNow
 	Version
 	Stale
 	Turn
@@ -83,6 +85,8 @@ var columns = [...]named{
 	RoutesRoll:    of("RoutesRoll", column.PerRoute, func(b *Batch) *[]uint8 { return &b.RoutesRoll }),
 	RoutesOld:     of("RoutesOld", column.PerRoute, func(b *Batch) *[]uint8 { return &b.Old.Routes }),
 	GatesRoll:     of("GatesRoll", column.PerRoute, func(b *Batch) *[]float32 { return &b.GatesRoll }),
+	RouterOld:     of("RouterOld", column.PerRoute, func(b *Batch) *[]float64 { return &b.Old.RouterLogp }),
+	RouterNow:     of("RouterNow", column.PerRoute, func(b *Batch) *[]float64 { return &b.Now.RouterLogp }),
 	Version:       of("Version", column.PerToken, func(b *Batch) *[]int32 { return &b.Version }),
 	Stale:         of("Stale", column.PerToken, func(b *Batch) *[]bool { return &b.Stale }),
 	Turn:          of("Turn", column.PerToken, func(b *Batch) *[]int32 { return &b.Turn }),

@@ -8,6 +8,7 @@ import (
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/golden"
+	"driftlab/trainer/method/masked"
 )
 
 // The methods of summer and autumn 2026.
@@ -24,6 +25,7 @@ var autumnMatchers = []golden.Matcher{
 	{File: "autumn/prime_losses*.json", Match: matchPrimeLosses},
 	{File: "autumn/flash_reinforce*.json", Match: matchFlash},
 	{File: "autumn/sao_bpco*.json", Match: matchSAO},
+	{File: "autumn/rspo*.json", Match: matchRSPO},
 }
 
 // valueAndGradient compares what a loss came to.
@@ -452,5 +454,56 @@ func matchSAO(c *golden.Case, k *golden.Check) {
 	l.EpsLow, l.EpsHigh = c.Params.Float("eps_low"), c.Params.Float("eps_high")
 	l.Aggregation = Aggregation{Mode: "seq-sum-token-mean"}
 	out := evaluate(k, l, b)
+	valueAndGradient(k, out)
+}
+
+// matchRSPO reads the router-shift ratio of two forms, and the loss of the first.
+func matchRSPO(c *golden.Case, k *golden.Check) {
+	p, b := c.Params, paperBatch(c)
+	old, now := c.Inputs.Flat("old_router_logits"), c.Inputs.Flat("router_logits")
+	shape := c.Inputs["router_logits"].([]any)[0].([]any)[0].([]any)
+	experts := len(shape[0].([]any))
+	b.Layers, b.TopK = len(shape), p.Int("top_k")
+	for at := 0; at < len(old); at += experts {
+		law, moved := lawsOf([][]float64{old[at : at+experts]})[0], lawsOf([][]float64{now[at : at+experts]})[0]
+		for e, kept := range markTop[float64](nil, law, b.TopK) {
+			if kept {
+				b.Old.Routes = append(b.Old.Routes, uint8(e))
+				b.Old.RouterLogp, b.Now.RouterLogp = append(b.Old.RouterLogp, law[e]), append(b.Now.RouterLogp, moved[e])
+			}
+		}
+	}
+	form := map[string]string{"v2": "mean", "fork_product": "product", "fork_geo": "geometric"}[p.String("form")]
+	l := &RSPO{EpsLow: p.FloatOr("eps_low", 0.2), EpsHigh: p.FloatOr("eps_high", 0.2), Form: form, Floor: p.FloatOr("gamma_min", 0), Threshold: p.FloatOr("threshold", 0),
+		Aggregation: Aggregation{Mode: "seq-sum-token-mean"}}
+	out := evaluate(k, l, b)
+	raw, gamma, deviation := make([]float64, b.Tokens()), make([]float64, b.Tokens()), make([]float64, b.Tokens())
+	rejected := make([]bool, b.Tokens())
+	for n := range raw {
+		raw[n] = l.shift(b, n)
+		deviation[n], gamma[n] = -elementary.Log(raw[n]), max(raw[n], l.Floor)
+		if form != "mean" && !b.Mask[n] {
+			gamma[n] = 0
+		}
+	}
+	copy(rejected, out.Rejected())
+	k.Vector("gamma", gamma)
+	if form != "mean" {
+		k.Mask("clip_mask", rejected)
+		k.Scalar("clipfrac", share(b, func(n int) bool { return rejected[n] })*float64(tokensOf(b))/(float64(tokensOf(b))+1e-8))
+		return
+	}
+	k.Vector("gamma_raw", raw)
+	k.Vector("deviation", deviation)
+	k.Scalar("floor_fraction", share(b, func(n int) bool { return raw[n] < l.Floor }))
+	rows := 0.0
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		rows += count(masked.Count(b.Mask[from:to]) > 0)
+	}
+	out.Loss /= max(rows, 1)
+	for n := range out.DLogp {
+		out.DLogp[n] /= max(rows, 1)
+	}
 	valueAndGradient(k, out)
 }

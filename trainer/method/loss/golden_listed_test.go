@@ -43,10 +43,6 @@ var goldenListings = slices.Concat(golden.Listings{
 		Reason: "NeMo-RL's means divide by a number + 1e-8, also in GSPO's ratio; the matcher holds value and gradient to 1e-7",
 	},
 	{
-		File:   "autumn/rspo*.json",
-		Reason: "not built: RSPO needs the router's probabilities over all experts in both policies, and a batch records gates of the chosen ones alone",
-	},
-	{
 		File: "autumn/flash_reinforce*.json", When: (*golden.Case).Raised,
 		Reason: "the authors' code raises on a response without tokens and on a ratio that overflows; ours, as miles and molt, keeps the first and clamps the log-ratio at 30",
 	},

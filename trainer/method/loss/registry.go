@@ -68,6 +68,7 @@ var Registry = method.Table[Loss]{
 	{Spec: refKLSpec, New: func() Loss { return method.New[RefKL]() }},
 	{Spec: reinforceSpec, New: func() Loss { return method.New[Reinforce]() }},
 	{Spec: rolloutISSpec, New: func() Loss { return method.New[RolloutIS]() }},
+	{Spec: rspoSpec, New: func() Loss { return method.New[RSPO]() }},
 	{Spec: saoSpec, New: func() Loss { return NewSAO() }},
 	{Spec: sapoSpec, New: func() Loss { return method.New[SAPO]() }},
 	{Spec: satSpec, New: func() Loss { return method.New[SAT]() }},
