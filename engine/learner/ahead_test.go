@@ -1,6 +1,7 @@
 package learner
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -39,7 +40,7 @@ func TestScoreAheadChangesNoBit(t *testing.T) {
 				l := New(m.Params.Clone(), Settings{Numerics: numericsOf(t, test.numerics), Recompute: i%2 == 1,
 					LossScale: LossScale{Initial: 8, Growth: 100}, AdamW: AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}}, 1+i%3)
 				for range 2 { // the second time at other weights
-					o := ScoreOptions{Policy: test.policy, KeepGates: true, Distributions: true, SumSquares: true}
+					o := ScoreOptions{Policy: test.policy, KeepGates: true, Router: true, Distributions: true, SumSquares: true}
 					if o.Replay == ReplayOld {
 						o.Replay = ReplayNone
 					}
@@ -48,7 +49,7 @@ func TestScoreAheadChangesNoBit(t *testing.T) {
 						score = l.ScoreAhead
 					}
 					score(&got.old, b, o)
-					steps := StepOptions{Policy: test.policy, Earlier: &got.old, Distributions: true, Entropy: true}
+					steps := StepOptions{Policy: test.policy, Earlier: &got.old, Distributions: true, Entropy: true, Router: true}
 					if test.policy.Retention {
 						steps.Dense = plainSum{}
 					}
@@ -72,6 +73,45 @@ func TestScoreAheadChangesNoBit(t *testing.T) {
 			if !slices.Equal(one.grad, two.grad) || !slices.Equal(one.theta, two.theta) {
 				t.Errorf("%s, %+v: another gradient or update", m.Name, test)
 			}
+		}
+	}
+}
+
+// The router's log-probs are those of the experts that the old policy visited, under a softmax over all experts: the
+// gates are their ratios, in a gradient at the same weights they are the same, and after an update others.
+func TestRouterLogp(t *testing.T) {
+	p := enginetest.Named("moe").Params
+	b := grouped(t, p, "fp4-all", rollout.Retention{})
+	for _, replay := range []Replay{ReplayNone, ReplayRollout} {
+		l := New(p.Clone(), Settings{Numerics: numericsOf(t, "fp32"), AdamW: AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}}, 2)
+		defer l.Close()
+		var old, now column.Scored
+		policy := Policy{Temperature: 0.8, Replay: replay}
+		l.Score(&old, b, ScoreOptions{Policy: policy, KeepGates: true, Router: true})
+		top := p.Config.TopK
+		if len(old.RouterLogp) != b.Tokens()*p.Config.Layers*top {
+			t.Fatalf("%d log-probs", len(old.RouterLogp))
+		}
+		for at := 0; at < len(old.Gates); at += top {
+			sum := 0.0
+			for k := range top {
+				sum += math.Exp(old.RouterLogp[at+k])
+				if ratio := math.Exp(old.RouterLogp[at+k] - old.RouterLogp[at]); math.Abs(ratio-float64(old.Gates[at+k]/old.Gates[at])) > 1e-5*max(ratio, 1) {
+					t.Fatalf("replay %q, entry %d: the ratio is %v, that of the gates %v", replay, at+k, ratio, old.Gates[at+k]/old.Gates[at])
+				}
+			}
+			if sum > 1+1e-9 {
+				t.Fatalf("replay %q: probabilities of some experts sum to %v", replay, sum)
+			}
+		}
+		for i := range 2 {
+			if _, err := l.Gradient(&now, b, plainSum{}, StepOptions{Policy: policy, Earlier: &old, Router: true}); err != nil {
+				t.Fatal(err)
+			}
+			if equal := slices.Equal(now.RouterLogp, old.RouterLogp); equal != (i == 0) {
+				t.Errorf("replay %q, after %d updates: the log-probs are the same: %t", replay, i, equal)
+			}
+			l.Update(1e-2)
 		}
 	}
 }

@@ -174,8 +174,8 @@ func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Obj
 		if err := l.ensureMachine(); err != nil {
 			return Report{}, err
 		}
-		options := l.saving()
-		options.Perturb, options.KeepRouter = l.perturbation(o.Perturb), o.Router
+		options := l.saving(o.Router)
+		options.Perturb = l.perturbation(o.Perturb)
 		l.begin(in, o.Policy, o.Earlier, options)
 	}
 	l.ahead = ahead{}
@@ -219,8 +219,8 @@ func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Obj
 }
 
 // saving are the options of a pass that a gradient goes back through.
-func (l *Learner) saving() engine.Options {
-	return engine.Options{Save: true, Recompute: l.settings.Recompute}
+func (l *Learner) saving(router bool) engine.Options {
+	return engine.Options{Save: true, Recompute: l.settings.Recompute, KeepRouter: router}
 }
 
 // perturbation draws the noise of the pack that is laid out.
@@ -375,8 +375,8 @@ func (l *Learner) ScoreAhead(dst *column.Scored, in *column.Sampled, o ScoreOpti
 		l.Score(dst, in, o)
 		return
 	}
-	options := l.saving()
-	options.KeepGates, options.KeepRouter = o.KeepGates, o.Router
+	options := l.saving(o.Router)
+	options.KeepGates = o.KeepGates
 	l.begin(in, o.Policy, o.Earlier, options)
 	l.score(dst, in, o)
 	l.ahead = ahead{in, o.Policy}

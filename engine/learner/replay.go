@@ -133,9 +133,9 @@ func (s *Scorer) recordRoutes(dst *column.Scored, in *column.Sampled, gates bool
 }
 
 // routerLogp returns the log-probs of experts, given in the order of Routes, under the softmax of the routers'
-// logits over all experts, or nil if they are not wanted.
+// logits over all experts, or nil if they are not wanted or there are no routers.
 func (s *Scorer) routerLogp(dst []float64, in *column.Sampled, experts []uint8, wanted bool) []float64 {
-	if !wanted {
+	if !wanted || s.config.Dense() {
 		return nil
 	}
 	layers, top, e := s.config.Layers, s.config.TopK, s.config.Experts

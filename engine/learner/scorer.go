@@ -223,7 +223,7 @@ func (l *Learner) addDense(in *column.Sampled, r *Report, o StepOptions) error {
 	o.Policy, o.Distributions, o.Entropy = policy, true, false
 	l.out, l.denseOut = l.denseOut, l.out
 	l.made = false
-	l.begin(in, o.Policy, o.Earlier, l.saving())
+	l.begin(in, o.Policy, o.Earlier, l.saving(o.Router))
 	err := l.propagate(&l.dense, in, dense, o, 0)
 	l.out, l.denseOut = l.denseOut, l.out
 	r.Loss += l.denseOut.Loss

@@ -38,6 +38,9 @@ func (c *checker) pairs(r Recipe) {
 	if m := r.Resolved().Model; m != (model.Config{}) && m.Dense() && r.Routing.Router == RouterFrozen {
 		c.that(false, "routing.router", "frozen, and a dense model has no router: use trained")
 	}
+	if m := r.Resolved().Model; m != (model.Config{}) && m.Dense() && r.Needs(batch.RouterNow) {
+		c.that(false, "loss", "%s compares the routers of two policies, and a dense model has none: use ppo_clip", r.Loss.Name)
+	}
 	c.that(r.Routing.Gates != GatesRecorded || r.Routing.Replay != ReplayNone, "routing.gates",
 		"recorded goes with replayed routes, and with replay none the router chooses and weighs: use live, or a replay")
 	c.that(!r.Routing.Released || r.Routing.FromRollout(), "routing.released",
