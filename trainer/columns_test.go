@@ -169,7 +169,7 @@ func TestCritic(t *testing.T) {
 	for i := range planted {
 		planted[i] = rng.NormFloat64()
 	}
-	c := criticOf(hidden, longest)
+	c := criticOf(hidden, longest, false)
 	for step := range 4 {
 		b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 		var states []float32
@@ -202,7 +202,7 @@ func TestCritic(t *testing.T) {
 		}
 		c.fit(b)
 	}
-	again := criticOf(hidden, longest)
+	again := criticOf(hidden, longest, false)
 	if err := again.SetState(c.AppendState(nil)); err != nil || !slices.Equal(again.weights, c.weights) {
 		t.Errorf("restored: %v, %v instead of %v", err, again.weights, c.weights)
 	}

@@ -3,6 +3,7 @@ package trainer
 import (
 	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
@@ -11,7 +12,7 @@ import (
 // linear function of what the learner's head reads, fitted to the returns of
 // earlier steps.
 //
-//	V_t = w·x_t,   x_t = (1, t/T, h_t)
+//	V_t = w·x_t,   x_t = (1, t/T, h_t), and with confidence min_{s<t} π_s, Π_{s<t} π_s and both times t/T
 //	A ← μA + Σ x xᵀ,   c ← μc + Σ x·Return,   w = (A + I)⁻¹c
 //
 // h_t is the final hidden state that predicts token t, t counts from the start
@@ -22,13 +23,17 @@ import (
 // forgetting are fixed: one unit against thousands of tokens, and ten steps,
 // since the hidden states move with the policy.
 type critic struct {
-	longest  float64
-	features []float64 // [tokens, width] of the current batch
-	width    int
-	gram     []float64 // A, [width, width]
-	moment   []float64 // c
-	weights  []float64 // w
-	factor   []float64 // Cholesky factor, scratch
+	longest float64
+	// confidence adds the probabilities that the old policy gave to the tokens so far. Where a wrong token is an unlikely
+	// one they tell what the text alone tells to a critic that can do the task itself.
+	confidence bool
+	features   []float64 // [tokens, width] of the current batch
+	width      int
+	hidden     int
+	gram       []float64 // A, [width, width]
+	moment     []float64 // c
+	weights    []float64 // w
+	factor     []float64 // Cholesky factor, scratch
 }
 
 const (
@@ -44,7 +49,7 @@ func newCritic(s *Session) (stage, error) {
 	if s.recipe.Critic.Trained() {
 		return newTrainedCritic(s), nil
 	}
-	return criticOf(s.recipe.Model.DModel, s.recipe.Rollout.MaxTokens), nil
+	return criticOf(s.recipe.Model.DModel, s.recipe.Rollout.MaxTokens, s.recipe.Critic != nil && s.recipe.Critic.Confidence), nil
 }
 
 // run fills Value from the hidden states of the pass of pi_old.
@@ -69,21 +74,33 @@ func newCriticFit(s *Session) (stage, error) {
 
 // criticOf returns a critic for hidden states of that width and responses of
 // that length at most.
-func criticOf(hidden, longest int) *critic {
+func criticOf(hidden, longest int, confidence bool) *critic {
 	n := hidden + 2
-	return &critic{longest: float64(longest), width: n, gram: make([]float64, n*n), moment: make([]float64, n),
+	if confidence {
+		n += 4
+	}
+	return &critic{longest: float64(longest), confidence: confidence, width: n, hidden: hidden, gram: make([]float64, n*n), moment: make([]float64, n),
 		weights: make([]float64, n), factor: make([]float64, n*n)}
 }
 
 // values returns the value of every token's state in dst's memory. hidden is
-// [tokens, width-2].
+// [tokens, its width].
 func (c *critic) values(dst []float64, b *batch.Batch, hidden []float32) []float64 {
-	d := c.width - 2
+	d := c.hidden
 	c.features, dst = c.features[:0], dst[:0]
 	for i := range b.Len() {
 		from, to := b.Span(i)
+		least, all := 1.0, 1.0
 		for n := from; n < to; n++ {
-			c.features = append(c.features, 1, float64(n-from)/c.longest)
+			at := float64(n-from) / c.longest
+			c.features = append(c.features, 1, at)
+			if c.confidence {
+				c.features = append(c.features, least, all, at*least, at*all)
+				if b.Mask[n] {
+					p := elementary.Exp(b.Old.Logp[n])
+					least, all = min(least, p), all*p
+				}
+			}
 			for _, h := range hidden[n*d : (n+1)*d] {
 				c.features = append(c.features, float64(h))
 			}

@@ -18,6 +18,7 @@ import (
 //
 //	z = logit_0 - logit_1 = (w_0 - w_1)·h,  V = z, or low + (high-low)·(1/2 + atan(z)/π)
 //
+// With confidence z is added to a ridge on the probabilities of the tokens so far, and trained on what that leaves.
 // So the kernels, the graph and AdamW of a learner train it as they are. Both rows are zero at the start,
 // and so is z; the body is a copy of the policy's.
 type trainedCritic struct {
@@ -27,6 +28,9 @@ type trainedCritic struct {
 	scored  batch.Scored
 	now     batch.Scored
 	target  valueTarget
+	base    *critic // nil without confidence
+	rest    []float64
+	seen    float64 // mean version of the tokens of the last fit
 }
 
 // criticPolicy is how the critic reads a response: as it stands, without replay of routes or supports.
@@ -35,6 +39,9 @@ var criticPolicy = learner.Policy{Temperature: 1}
 func newTrainedCritic(s *Session) stage {
 	c := &trainedCritic{target: valueTarget{recipe: s.recipe.Critic}, updates: s.recipe.Critic.Updates * s.recipe.Learner.Updates()}
 	c.all = c.updates * s.recipe.Steps
+	if s.recipe.Critic.Confidence {
+		c.base = criticOf(0, s.recipe.Rollout.MaxTokens, true)
+	}
 	p := s.initial.Clone()
 	clear(p.Head[:2*p.Config.DModel])
 	settings := engines.LearnerSettings(s.recipe.Learner, s.recipe.Critic.Optimizer)
@@ -55,13 +62,30 @@ func (c *trainedCritic) run(s *Session) error {
 		v, _ := c.target.value(c.scored.Dist, n, s.batch.Vocab)
 		s.batch.Value = append(s.batch.Value, v)
 	}
+	c.target.values = append(c.target.values[:0], s.batch.Value...)
+	if c.learner.Updates() > 0 {
+		s.log("critic/vf_age", float64(s.batch.LearnerVersion)-c.seen)
+	}
+	if c.base != nil {
+		c.rest = c.base.values(c.rest, &s.batch, nil)
+		for n, v := range c.rest {
+			s.batch.Value[n] += v
+		}
+	}
 	return nil
 }
 
 // fit makes the updates that a step has, on the returns of its batch.
 func (c *trainedCritic) fit(s *Session) error {
 	b := &s.batch
-	c.target.returns, c.target.values, c.target.mask, c.target.vocab = b.Return, b.Value, b.Mask, b.Vocab
+	c.target.returns, c.target.mask, c.target.vocab = b.Return, b.Mask, b.Vocab
+	if c.base != nil { // what the ridge of the step leaves
+		for n, r := range b.Return {
+			c.rest[n] = r - c.rest[n]
+		}
+		c.target.returns = c.rest
+		c.base.fit(b)
+	}
 	loss := 0.0
 	for range c.updates {
 		report, err := c.learner.Gradient(&c.now, &b.Sampled, &c.target, learner.StepOptions{Policy: criticPolicy, Distributions: true})
@@ -73,6 +97,13 @@ func (c *trainedCritic) fit(s *Session) error {
 			c.learner.Update(c.target.recipe.Optimizer.Rate(c.learner.Updates(), c.all))
 		}
 	}
+	versions, tokens := 0.0, 0.0
+	for n, generated := range b.Mask {
+		if generated {
+			versions, tokens = versions+float64(b.Version[n]), tokens+1
+		}
+	}
+	c.seen = versions / max(tokens, 1)
 	s.log("critic/vf_loss", loss)
 	s.log("critic/vf_updates", float64(c.learner.Updates()))
 	return c.learner.CheckWeights()
@@ -130,15 +161,26 @@ func (v *valueTarget) Eval(out *column.Grad, now *column.Scored) error {
 // AppendState appends the weights, the moments of AdamW and the number of updates.
 func (c *trainedCritic) AppendState(dst []byte) []byte {
 	state := c.learner.State()
-	return method.AppendState(dst, c.learner.Params().Theta, state.First, state.Second, state.Updates, state.Scale, state.Clean)
+	dst = method.AppendState(dst, c.learner.Params().Theta, state.First, state.Second, state.Updates, state.Scale, state.Clean, c.seen)
+	if c.base != nil {
+		dst = method.AppendState(dst, c.base.gram, c.base.moment)
+	}
+	return dst
 }
 
 // SetState takes what AppendState appended.
 func (c *trainedCritic) SetState(data []byte) error {
 	state := c.learner.State()
 	state.First, state.Second = slices.Clone(state.First), slices.Clone(state.Second)
-	if err := method.ReadState(data, c.learner.Params().Theta, state.First, state.Second, &state.Updates, &state.Scale, &state.Clean); err != nil {
+	into := []any{c.learner.Params().Theta, state.First, state.Second, &state.Updates, &state.Scale, &state.Clean, &c.seen}
+	if c.base != nil {
+		into = append(into, c.base.gram, c.base.moment)
+	}
+	if err := method.ReadState(data, into...); err != nil {
 		return err
+	}
+	if c.base != nil {
+		c.base.solve()
 	}
 	return c.learner.SetState(state)
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"testing"
+
+	"driftlab/trainer/recipe"
 )
 
 // A trained critic learns a return that the text decides, within its bounds: here that of a
@@ -51,7 +53,13 @@ func TestTrainedCriticFits(t *testing.T) {
 
 // A critic that takes up another's state goes on with the same values; a state of another size is refused.
 func TestTrainedCriticState(t *testing.T) {
-	sets := []string{"advantage=gae", "critic={optimizer: {lr: 3e-3}, updates: 2}"}
+	for _, confidence := range []string{"false", "true"} {
+		testCriticState(t, "advantage=gae", "critic={optimizer: {lr: 3e-3}, updates: 2, confidence: "+confidence+"}")
+	}
+}
+
+func testCriticState(t *testing.T, sets ...string) {
+	t.Helper()
 	first, second := sessionOf(t, Options{}, sets...), sessionOf(t, Options{}, sets...)
 	if err := first.Step(0); err != nil {
 		t.Fatal(err)
@@ -87,5 +95,67 @@ func TestCriticWarmup(t *testing.T) {
 		if got := stageOf[*trainedCritic](s).learner.Updates(); got != step+1 {
 			t.Errorf("step %d: %d updates of the critic", step, got)
 		}
+	}
+}
+
+// A critic is fitted and its figures are finite whatever schedule the batch is from, and a run that is cut and goes on has
+// the bits of one that is not.
+func TestTrainedCriticInSchedules(t *testing.T) {
+	for _, sets := range [][]string{
+		{"schedule={name: lag, k: 2}"},
+		{"schedule={name: areal, eta: 2}", "cluster={workers: 2, costs: {sync: 500, push: 500}}"},
+		{"replay={draws: 1}", "schedule={name: areal, eta: 2}", "cluster={workers: 2, costs: {sync: 500, push: 500}}"},
+	} {
+		for _, critic := range []string{"critic={confidence: true}", "critic={updates: 2, clip: 0.5}"} {
+			s := sessionOf(t, Options{}, append([]string{"advantage=gae", critic, "steps=4"}, sets...)...)
+			aged := false
+			for step := range 4 {
+				if err := s.Step(step); err != nil {
+					t.Fatalf("%v: %v", sets, err)
+				}
+				figures := map[string]float64{}
+				for _, m := range s.metrics {
+					figures[m.Name] = m.Value
+				}
+				for _, name := range []string{"critic/vf_explained_var", "critic/vf_loss", "critic/vf_age"} {
+					if v, ok := figures[name]; math.IsNaN(v) || math.IsInf(v, 0) || !ok && step > 0 {
+						t.Errorf("%v, step %d: %s is %v, recorded: %t", sets, step, name, v, ok)
+					}
+				}
+				aged = aged || figures["critic/vf_age"] > 1
+			}
+			if !aged {
+				t.Errorf("%v: the critic is never older than the step before", sets)
+			}
+		}
+	}
+}
+
+// The prompt and the response of a chain decide what it is worth, and a critic of two layers does not work that out in 100 updates. It reads it
+// off the probabilities of the tokens so far.
+func TestConfidenceExplainsReturns(t *testing.T) {
+	if !*exhaustive {
+		t.Skip("a run of 100 updates: -exhaustive")
+	}
+	for _, name := range []string{"trained", "ridge"} {
+		r, err := recipe.Load("sao", "steps=100", "eval.every=0", "critic.confidence=true", "critic.name="+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, sum := sessionIn(t, r, Options{Workers: 2}), 0.0
+		for step := range 100 {
+			if err := s.Step(step); err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range s.metrics {
+				if step >= 90 && m.Name == "critic/vf_explained_var" {
+					sum += m.Value / 10
+				}
+			}
+		}
+		if sum < 0.3 {
+			t.Errorf("%s: the explained variance of the last ten batches is %.3f", name, sum)
+		}
+		t.Logf("%s: explained variance %.3f", name, sum)
 	}
 }

@@ -21,6 +21,9 @@ type Critic struct {
 	// Bounded keeps values between low and high by V = low + (high-low)·(1/2 + atan(z)/π)
 	// (BPCO, 2608.23566).
 	Bounded bool `yaml:"bounded"`
+	// Confidence lets the critic see the probabilities of the tokens so far, in the old policy: the least one and their
+	// product. ridge has them among its features; to a trained critic's value a ridge on them is added.
+	Confidence bool `yaml:"confidence"`
 	// Low is the least reward that there is, of bounded values.
 	Low float64 `yaml:"low"`
 	// High is the largest reward that there is, of bounded values. Default 1.
@@ -36,6 +39,7 @@ func (c *checker) critic(r Recipe) {
 	}
 	c.that(r.Needs(batch.Value), "critic", "the advantage %s reads no values: set advantage: gae", r.Advantage.Name)
 	c.that(r.Critic.Low < r.Critic.High, "critic.high", "%v is not above critic.low, %v", r.Critic.High, r.Critic.Low)
+	c.that(!r.Critic.Trained() || !r.Critic.Confidence || !r.Critic.Bounded, "critic.bounded", "bounds keep the trained part alone, and with confidence the value is a sum: set bounded: false, or confidence: false")
 	c.that(!r.Critic.Trained() || r.LoRA == nil, "critic.name", "a trained critic has all its weights trained, and the recipe has adapters: remove lora, or use ridge")
 	c.that(!r.Critic.Trained() || r.Critic.Warmup < r.Steps, "critic.warmup", "%d steps without an update of the policy, of %d: set it lower", r.Critic.Warmup, r.Steps)
 }
