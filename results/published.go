@@ -5,15 +5,6 @@ import (
 	"path"
 )
 
-// headline are the outcomes of the headline that the program was released with.
-//
-//go:embed published/headline/headline.json
-var headline []byte
-
-// PublishedHeadline returns the outcomes of the headline as results/published has
-// them, in JSON.
-func PublishedHeadline() []byte { return headline }
-
 // published are the verdicts that the program was released with.
 //
 //go:embed published/claims/*/verdict.json

@@ -85,9 +85,8 @@ var layers = []layer{
 	{"experiments/study/sources", "experiments/study/claims experiments/study/claims/claim results/corrections results/published trainer/recipe/foreign trainer/recipe " + drawn},
 	{"experiments/study/claims/reproduce", "experiments/study/claims experiments/study/claims/claim experiments/study experiments/study/judge experiments/study/sources " + shown + session},
 	{"experiments/measure/tables", "experiments/measure experiments/run " + shown + session},
-	{"experiments", "experiments/measure experiments/measure/tables experiments/run experiments/studies experiments/study experiments/study/judge " + shown + session},
 	{"experiments/lesson/live", "experiments/measure results/figure results/lab/picture " + session},
-	{"experiments/lesson", "experiments experiments/study/claims/claim experiments/measurements experiments/measure/explain experiments/lesson/live experiments/measure experiments/run results/lab results/figure results/lab/picture " + session},
+	{"experiments/lesson", "experiments/study experiments/study/claims/claim experiments/measurements experiments/measure/explain experiments/lesson/live experiments/measure experiments/run results/lab results/figure results/lab/picture " + session},
 	{"experiments/bench", "engine/kernel " + shown + session},
 
 	// What is drawn.
@@ -134,7 +133,6 @@ var transitiveDeps = []struct{ root, not string }{
 	{"./trainer", `^gonum\.org/v1/plot|progressbar|lipgloss|^golang\.org/x/(term|image)|^html|^image/(png|jpeg|gif|draw)|^net(/http)?$|^os/exec$`},
 	{"./experiments/...", `progressbar|lipgloss`},
 	// What reads configurations of other trainers is built from a shell's interpreter, which asks for terminals.
-	{"./experiments", `^golang\.org/x/term`},
 	{"./experiments/study", `^golang\.org/x/term`},
 	{"./experiments/measurements", `^golang\.org/x/term`},
 	{"./experiments/study/claims/claim", `^golang\.org/x/term`},

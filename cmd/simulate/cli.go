@@ -24,7 +24,7 @@ import (
 
 // cli is the command line: one field per command.
 type cli struct {
-	Headline   headlineCmd   `cmd:"" default:"withargs" help:"The main job: measure the mismatch, make runs collapse, compare corrections. Runs without a command."`
+	Headline   headlineCmd   `cmd:"" default:"withargs" help:"The main job: a small map of where training is stable, by learning rate. Runs without a command."`
 	Measure    measureCmd    `cmd:"" help:"Training-inference mismatch at equal weights: no training, seconds."`
 	Train      trainCmd      `cmd:"" help:"Train one run from a recipe."`
 	Compare    compareCmd    `cmd:"" help:"Train several recipes with several seeds: one table, one plot."`

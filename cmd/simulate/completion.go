@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"driftlab/engine"
-	"driftlab/experiments"
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/experiments/study/claims"
 	"driftlab/model"
@@ -220,8 +219,8 @@ func values(kind string) []completion {
 			add(first, f.Path+"=")
 		}
 	case "arms":
-		for _, arm := range experiments.HeadlineArms() {
-			add(arm.Title, arm.Name)
+		for _, arm := range mainArms() {
+			add(arm.Labels[0].Text, arm.Name)
 		}
 	case "lessons":
 		for _, l := range lab.Load().Lessons {

@@ -55,6 +55,7 @@ const pageFile = "report.html"
 
 // The eyebrows of pages that cmd/simulate titles, which name the command that made them.
 const (
+	mainPage    = "simulate"
 	runsPage    = "simulate report" // also train's
 	comparePage = "simulate compare"
 	measurePage = "simulate measure"

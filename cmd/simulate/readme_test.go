@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/experiments"
 	"driftlab/experiments/study/claims"
 	"driftlab/trainer/recipe"
 
@@ -52,7 +51,7 @@ func knownNames(k *kong.Context, c *cli) error {
 	var err error
 	switch command, _, _ := strings.Cut(k.Command(), " "); command {
 	case "headline":
-		_, err = experiments.ChooseArms(c.Headline.Arms)
+		err = chooseArms(mainPlan(), c.Headline.Arms)
 	case "measure":
 		c.Measure.setBy("--rollout", "rollout.numerics", c.Measure.Rollout)
 		c.Measure.setBy("--learner", "learner.numerics", c.Measure.Learner)

@@ -2,21 +2,16 @@ package main
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"driftlab/experiments"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/tensorboard"
 	"driftlab/trainer/method/metrics"
-	"driftlab/trainer/recipe"
 )
 
 type reportCmd struct {
@@ -160,20 +155,6 @@ func glossary(records []*record.Record) []results.Term {
 	return terms
 }
 
-type compareCmd struct {
-	Recipes []string `arg:"" complete:"recipes" help:"Shipped recipes or files; --set applies to all."`
-	Seeds   number   `help:"Number of consecutive seeds, from --seed or the seed of the first recipe." default:"3" min:"1" max:"100000" placeholder:"N"`
-	common
-}
-
-// compared is the document of compare --json.
-type compared struct {
-	Dir    string      `json:"dir"`
-	Report string      `json:"report"`
-	Metric string      `json:"metric"`
-	Arms   []armResult `json:"arms"`
-}
-
 // armResult is one recipe over its seeds.
 type armResult struct {
 	Name string      `json:"name"`
@@ -196,90 +177,6 @@ type runResult struct {
 	Final   *float64       `json:"final,omitempty"`
 }
 
-// Run makes the runs and shows them.
-func (c *compareCmd) Run(a *app) error {
-	recipes, err := c.recipes()
-	if err != nil {
-		return err
-	}
-	seeds, err := seedsFrom(recipes[0].Seed, int(c.Seeds))
-	if err != nil {
-		return err
-	}
-	out := cmp.Or(c.Out, filepath.Join("runs", "compare-"+hashOf(recipes, int(c.Seeds))))
-	if err := ownPage(out, comparePage); err != nil {
-		return err
-	}
-	lock, err := a.hold(out, "compare.svg", "compare-time.svg")
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	for _, r := range recipes {
-		a.tellRandom(c.Quiet, r)
-	}
-	a.warnNoEffect(c.Quiet, c.choosesLoss(), "", recipe.NoEffects(recipes...))
-	m := a.meter(c.Quiet, "compare", "step", 0)
-	end := a.signals.begin()
-	records, err := experiments.Compare(a.ctx, recipes, seeds, experiments.Options{
-		Dir: out, Workers: c.workers(), Progress: m.queue(),
-	})
-	m.close()
-	if stopped := end(); err == nil {
-		err = stopped
-	}
-	if err != nil {
-		return resumable(err, out)
-	}
-	report := results.FromRuns(records, glossary(records)...)
-	report.Eyebrow = comparePage
-	path := filepath.Join(out, "report.html")
-	if err := results.WriteReport(path, report); err != nil {
-		return err
-	}
-	groups := results.Group(records)
-	metric := results.JudgedBy(records)
-	picture := results.ChartOf(groups, metric, glossary(records))
-	if err := results.SavePlot(filepath.Join(out, "compare.svg"), &picture); err != nil {
-		return err
-	}
-	over := results.TimeChartOf(groups, metric, glossary(records))
-	clocked := len(over.Series) > 0
-	if clocked {
-		if err := results.SavePlot(filepath.Join(out, "compare-time.svg"), &over); err != nil {
-			return err
-		}
-	}
-	if c.JSON {
-		return a.printJSON(compared{out, path, metric, armsOf(groups, metric)})
-	}
-	a.printOutcome(report)
-	fmt.Fprintf(a.stdout, "Report: %s\nPlot: %s\n", path, filepath.Join(out, "compare.svg"))
-	if clocked {
-		fmt.Fprintf(a.stdout, "Over virtual time: %s\n", filepath.Join(out, "compare-time.svg"))
-	}
-	return nil
-}
-
-// recipes reads the recipes; none may come twice.
-func (c *compareCmd) recipes() ([]recipe.Recipe, error) {
-	var recipes []recipe.Recipe
-	var texts []string
-	for _, name := range c.Recipes {
-		r, err := c.load(name)
-		if err != nil {
-			return nil, err
-		}
-		text := string(r.YAML())
-		if slices.Contains(texts, text) {
-			return nil, bad("compare: %s is given twice", name)
-		}
-		texts = append(texts, text)
-		recipes = append(recipes, r)
-	}
-	return recipes, nil
-}
-
 // seedsFrom lists n seeds in a row.
 func seedsFrom(first uint64, n int) ([]uint64, error) {
 	if left := math.MaxUint64 - first; uint64(n-1) > left {
@@ -290,16 +187,6 @@ func seedsFrom(first uint64, n int) ([]uint64, error) {
 		seeds[i] = first + uint64(i)
 	}
 	return seeds, nil
-}
-
-// hashOf names a set of runs by what they are.
-func hashOf(recipes []recipe.Recipe, seeds int) string {
-	h := sha256.New()
-	for _, r := range recipes {
-		h.Write(r.YAML())
-	}
-	fmt.Fprintln(h, seeds)
-	return hex.EncodeToString(h.Sum(nil)[:4])
 }
 
 // armsOf are the figures behind the table.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,12 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	runner "driftlab/experiments/run"
 	"driftlab/experiments/studies"
 	"driftlab/experiments/study"
-	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
@@ -52,82 +48,14 @@ func (c *sweepRunCmd) Run(a *app) error {
 			return bad("study: %w", err)
 		}
 	}
-	o := study.Options{Dir: cmp.Or(c.Out, filepath.Join("runs", "sweep-"+plan.Name)), Keep: c.Keep, Workers: c.workers(), Now: time.Now}
+	o := study.Options{Dir: cmp.Or(c.Out, filepath.Join("runs", "sweep-"+plan.Name)), Keep: c.Keep}
 	if o.Only, err = c.only(plan); err != nil {
 		return err
 	}
 	if o.Shard, err = c.shard(a); err != nil {
 		return err
 	}
-	if err := a.baseModels(plan, &c.common, c.DryRun); err != nil {
-		return err
-	}
-	load := study.Loader(loadChanged)
-	if plan.MissingModels() > 0 {
-		load = func(base string, changes []recipe.Change) (recipe.Recipe, error) { // a dry run before they are made
-			return recipe.LoadChanged(base, changes...)
-		}
-	}
-	grid, err := plan.Grid(load, o.Only...)
-	if err != nil {
-		return sweepFault(err)
-	}
-	tables, err := c.tables("", grid.Index())
-	if err != nil {
-		return err
-	}
-	whole := o.Dir
-	o.Dir = filepath.Join(whole, o.Shard.Folder())
-	if c.DryRun {
-		return a.dryRun(grid, o, c.choosesLoss())
-	}
-	if err := ownPage(o.Dir, sweepPage); err != nil {
-		return err
-	}
-	a.warnNoEffect(c.Quiet, c.choosesLoss(), "the page has all of them", grid.Index().NoEffects())
-	m := a.meter(c.Quiet, "sweep", "step", 0)
-	o.Progress = m.queue()
-	end := a.signals.begin()
-	err = grid.Run(a.ctx, o)
-	m.close()
-	if stopped := end(); err == nil {
-		err = stopped
-	}
-	var failed study.FailedTasks
-	if err != nil && !errors.As(err, &failed) {
-		return resumable(err, o.Dir)
-	}
-	if o.Shard.Count > 0 {
-		fmt.Fprintf(a.stdout, "Part %d of %d: %s\nWhen all parts are finished: simulate sweep merge %s\n", o.Shard.Index, o.Shard.Count, o.Dir, whole)
-		return err
-	}
-	done, fault := study.Finish(o.Dir, tables)
-	if fault != nil {
-		return errors.Join(fault, err)
-	}
-	if len(o.Only) == 0 { // else most were not asked for
-		a.noteMissing(done)
-	}
-	return errors.Join(a.showSweep(done, o.Dir, o.Dir, c.JSON), err)
-}
-
-// baseModels makes the base models of a plan that are missing, or says how many.
-func (a *app) baseModels(plan *study.Plan, c *common, dryRun bool) error {
-	missing := plan.MissingModels()
-	if missing == 0 {
-		return nil
-	}
-	if dryRun {
-		fmt.Fprintf(a.stdout, "%s to make first\n", figure.Count(missing, "base model"))
-		return nil
-	}
-	m := a.meter(c.Quiet, "base models", "model", missing)
-	err := plan.MakeModels(a.ctx, loadChanged, c.workers(), m.queue())
-	m.close()
-	if errors.Is(err, context.Canceled) {
-		return interrupted{"the base models that are finished stay; run the same command again"}
-	}
-	return err
+	return a.runStudy(studyRun{plan: plan, maker: sweepPage, options: o, tables: c.tableFlags, dryRun: c.DryRun, loss: c.choosesLoss(), common: &c.common})
 }
 
 // choosesLoss reports whether the loss is a factor or set.
@@ -240,86 +168,4 @@ func (c *sweepRunCmd) only(plan *study.Plan) (list []study.Condition, err error)
 		list = append(list, one)
 	}
 	return list, nil
-}
-
-// sweepFault makes an error about a plan one about the input.
-func sweepFault(err error) error {
-	var faults recipe.Faults
-	var folder *record.FolderError
-	if errors.As(err, &faults) || errors.As(err, &folder) {
-		return err
-	}
-	return badInput{err}
-}
-
-// dryRun says what there is to do.
-func (a *app) dryRun(g *study.Grid, o study.Options, loss bool) error {
-	left, err := g.Left(o)
-	if err != nil {
-		return err
-	}
-	a.warnNoEffect(false, loss, "the page of the sweep has all of them", g.Index().NoEffects())
-	runs := len(g.Runs())
-	fmt.Fprintf(a.stdout, "%s, %s, %s (equal recipes are counted once)\n", figure.Count(len(g.Commands), "point"), figure.Count(len(g.Cells), "cell"), figure.Count(runs, "run"))
-	if part := o.Shard; part.Count > 0 {
-		fmt.Fprintf(a.stdout, "Part %d of %d: ", part.Index, part.Count)
-	}
-	most := len(left)
-	if g.Plan.Ladder == nil {
-		fmt.Fprintf(a.stdout, "%d to make\n", most)
-	} else {
-		if most, err = g.Most(o); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.stdout, "%d to make now, at most %d in all: each ladder of learning rates goes on by what its runs come to\n", len(left), most)
-	}
-	if len(left) == 0 {
-		return nil
-	}
-	if plan := g.Plan; plan.MissingModels() > 0 {
-		fmt.Fprintln(a.stdout, "Their duration is not known before the base models are made.")
-		return nil
-	}
-	var total float64
-	for _, c := range left {
-		total += c.Recipe.Work()
-	}
-	total *= float64(most) / float64(len(left))
-	pace, finished := g.Pace(o.Dir)
-	how := fmt.Sprintf("from the times of %s", figure.Count(finished, "finished run"))
-	atOnce := study.Parallelism(o.Workers) // as many as those were
-	if finished == 0 {
-		atOnce = o.Workers
-		var timed int
-		if pace, timed, err = timing(a.ctx, left); err != nil {
-			return err
-		}
-		how = fmt.Sprintf("from a few steps of %s", figure.Count(timed, "run"))
-	}
-	seconds := time.Duration(total * pace / float64(min(atOnce, len(left))) * float64(time.Second))
-	about := "About"
-	if most > len(left) {
-		about = "At most"
-	}
-	fmt.Fprintf(a.stdout, "%s %s on %s, %s\n", about, seconds.Round(max(time.Second, seconds.Round(time.Minute)/60)), figure.Count(min(o.Workers, len(left)), "core"), how)
-	return nil
-}
-
-// timing makes a few steps of some runs, the first and others evenly from the list,
-// and returns how many seconds a unit of cost takes.
-func timing(ctx context.Context, left []*study.Cell) (pace float64, runs int, err error) {
-	const most, steps = 4, 3
-	var took, cost float64
-	for i := range min(most, len(left)) {
-		r := left[i*len(left)/min(most, len(left))].Recipe
-		r.Steps = min(steps, r.Steps)
-		began := time.Now()
-		if _, err := runner.Run(ctx, r, runner.Options{}); err != nil && ctx.Err() != nil {
-			return 0, 0, err
-		}
-		took += time.Since(began).Seconds()
-		cost += r.Work()
-		runs++
-	}
-	return took / cost, runs, nil
 }

@@ -3,12 +3,9 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"fmt"
-	"path/filepath"
 	"strconv"
 
 	"driftlab/experiments/study"
-	"driftlab/results"
 	"driftlab/results/columnar"
 	"driftlab/trainer/recipe"
 )
@@ -117,7 +114,7 @@ func (c *sweepMergeCmd) Run(a *app) error {
 		return err
 	}
 	a.noteMissing(done)
-	return a.showSweep(done, out, out, c.JSON)
+	return a.showStudy(done, out, out, sweepPage, c.JSON)
 }
 
 type sweepReportCmd struct {
@@ -141,53 +138,5 @@ func (c *sweepReportCmd) Run(a *app) error {
 		return err
 	}
 	a.noteMissing(done)
-	return a.showSweep(done, c.Dir, out, c.JSON)
-}
-
-// sweepDone is the document of sweep --json.
-type sweepDone struct {
-	Dir    string      `json:"dir"`
-	Report string      `json:"report"`
-	Plots  []string    `json:"plots"`
-	Cells  int         `json:"cells"`
-	Rows   []study.Row `json:"rows"`
-}
-
-// mostPrinted is how many rows of a sweep's table are printed: the page and the files have more.
-const mostPrinted = 40
-
-// noteMissing says which runs of a sweep are missing.
-func (a *app) noteMissing(done *study.Folder) {
-	if missing := done.Missing(); missing != "" {
-		fmt.Fprintf(a.stderr, "simulate: note: %s\n", missing)
-	}
-}
-
-// showSweep writes the page and the pictures of a sweep's folder into out, where its
-// tables are, and prints the comparisons and the points.
-func (a *app) showSweep(done *study.Folder, dir, out string, asJSON bool) error {
-	report, pictures := done.Report()
-	doc := sweepDone{Dir: dir, Report: filepath.Join(out, "report.html"), Plots: []string{}}
-	if err := results.WriteReport(doc.Report, report); err != nil {
-		return err
-	}
-	for _, p := range pictures {
-		path := filepath.Join(out, "plots", p.Name+".svg")
-		if err := results.SavePlot(path, p.Figure); err != nil {
-			return err
-		}
-		doc.Plots = append(doc.Plots, path)
-	}
-	if asJSON {
-		doc.Rows, doc.Cells = done.Rows, len(done.Rows)
-		return a.printJSON(doc)
-	}
-	for _, t := range append(done.BestTables(mostPrinted), done.PointTable(mostPrinted)) {
-		a.printTable(t)
-	}
-	if best := done.Best(); best != "" {
-		fmt.Fprintln(a.stdout, best)
-	}
-	fmt.Fprintf(a.stdout, "Table: %s\nReport: %s\n", filepath.Join(out, "runs.csv"), doc.Report)
-	return nil
+	return a.showStudy(done, c.Dir, out, sweepPage, c.JSON)
 }

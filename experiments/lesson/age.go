@@ -14,12 +14,12 @@ import (
 	"strings"
 
 	"driftlab/engine"
-	"driftlab/experiments"
 	"driftlab/experiments/lesson/live"
 	"driftlab/experiments/measure"
 	"driftlab/experiments/measure/explain"
 	"driftlab/experiments/measurements"
 	runner "driftlab/experiments/run"
+	"driftlab/experiments/study"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/precision/elementary"
 	"driftlab/results/figure"
@@ -56,7 +56,7 @@ func recordAge(ctx context.Context, o Options) ([]figure.Figure, error) {
 		if err != nil {
 			return nil, err
 		}
-		runs, err := experiments.Compare(ctx, []recipe.Recipe{r}, seeds, experiments.Options{Workers: o.Workers()})
+		runs, err := study.Records(ctx, r, seeds, o.Workers())
 		if err != nil {
 			return nil, err
 		}

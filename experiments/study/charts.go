@@ -131,7 +131,7 @@ func (v *view) maps() results.Section {
 				}
 				h.Series = append(h.Series, figure.Series{Name: r, Y: line})
 			}
-			v.pictures = append(v.pictures, Picture{"map-" + fileName(rows.Name) + "-" + fileName(columns.Name), h})
+			v.pictures = append(v.pictures, Picture{"map-" + fileName(rows.Name) + "-" + fileName(columns.Name), h, []string{".svg"}})
 			s.Blocks = append(s.Blocks, h)
 		}
 	}

@@ -2,6 +2,8 @@ package study
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -69,6 +71,15 @@ func (g *Grid) Index() *Index {
 		a.Keys = append(a.Keys, c.Run)
 	}
 	return x
+}
+
+// Hash names the runs of a grid in a few letters, for a folder of their own.
+func (g *Grid) Hash() string {
+	h := sha256.New()
+	for i := range g.Cells {
+		fmt.Fprintln(h, g.Cells[i].Run)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:4])
 }
 
 // keep gives the arms that none of only names the keys that an older index has of them: a

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"driftlab/results/record"
 	"embed"
 	"fmt"
 	"io"
@@ -9,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
+
+	"driftlab/results/record"
 )
 
 //go:embed jobs

@@ -2,9 +2,10 @@ package study
 
 import (
 	"bytes"
-	"driftlab/results/record"
 	"strings"
 	"testing"
+
+	"driftlab/results/record"
 
 	"go.yaml.in/yaml/v4"
 )

@@ -13,10 +13,11 @@ import (
 	"driftlab/results/stats"
 )
 
-// Picture is a figure with the name of its file.
+// Picture is a figure with the name of its file and the forms that it is written in.
 type Picture struct {
-	Name   string
-	Figure *figure.Figure
+	Name    string
+	Figure  *figure.Figure
+	Endings []string
 }
 
 // What a page shows of a large sweep; the files have it all.
@@ -54,11 +55,16 @@ func (d *Folder) BestTables(most int) (list []*figure.Figure) {
 
 // Report shows the sweep of a folder, as far as it has come: the values ranked, the points
 // in a table, a section for each factor, which keeps its colours, and a map for each two.
-// The pictures are those of the page.
-func (d *Folder) Report() (results.Report, []Picture) {
+// Where the folders of runs were kept, their metrics follow, explained by the glossary. The pictures are those of the page.
+func (d *Folder) Report(kept []results.RunGroup, glossary []results.Term) (results.Report, []Picture) {
 	v := &view{Folder: d}
 	x := d.Index
-	r := results.Report{Eyebrow: "simulate sweep", Title: x.title(), Lead: strings.TrimSpace(strings.Join(slices.DeleteFunc([]string{d.Best(), v.better(), v.lead(), d.Missing()}, func(s string) bool { return s == "" }), " ")), Facts: v.facts()}
+	r := results.Report{Title: x.title(), Lead: strings.TrimSpace(strings.Join(slices.DeleteFunc([]string{d.finding(), v.better(), v.lead(), d.Missing()}, func(s string) bool { return s == "" }), " ")), Facts: v.facts(), Glossary: glossary}
+	if m := d.rateMap(); m != nil {
+		picture := m.picture()
+		v.pictures = append(v.pictures, Picture{"rates", picture, []string{".svg", ".png"}})
+		r.Sections = append(r.Sections, results.Section{Heading: "Where training is stable", Blocks: []results.Block{picture, m.table()}})
+	}
 	best := results.Section{Heading: "Which is best"}
 	for _, t := range d.BestTables(mostPoints) {
 		best.Blocks = append(best.Blocks, t)
@@ -77,6 +83,9 @@ func (d *Folder) Report() (results.Report, []Picture) {
 	}
 	if s := v.maps(); len(s.Blocks) > 0 {
 		r.Sections = append(r.Sections, s)
+	}
+	if len(kept) > 0 {
+		r.Sections = append(r.Sections, results.FromGroups(kept, glossary...).Sections[1:]...) // the first has what the study's tables have
 	}
 	for _, p := range x.Arms[:min(len(x.Arms), mostReruns)] {
 		var lines []string
@@ -257,7 +266,7 @@ func (v *view) factor(i int, f IndexFactor) results.Section {
 		})
 		main.Y.High = 1
 		main.Note = "Each line is a value of the factor, its seeds are means over all points with that value."
-		v.pictures = append(v.pictures, Picture{"by-" + fileName(f.Name), &main})
+		v.pictures = append(v.pictures, Picture{"by-" + fileName(f.Name), &main, []string{".svg"}})
 		s.Blocks = append(s.Blocks, &main)
 		var more results.Charts
 		for _, name := range []string{"gap/k3", "gap/ess_sequence", "actor/entropy", "response_length/mean"} {
@@ -271,7 +280,7 @@ func (v *view) factor(i int, f IndexFactor) results.Section {
 	}
 	s.Blocks = append(s.Blocks, t)
 	if c, ok := v.doses(i, f); ok {
-		v.pictures = append(v.pictures, Picture{"dose-" + fileName(f.Name), &c})
+		v.pictures = append(v.pictures, Picture{"dose-" + fileName(f.Name), &c, []string{".svg"}})
 		s.Blocks = append(s.Blocks, &c)
 	}
 	return s

@@ -103,7 +103,11 @@ func (c *Cell) task(x *Index, s *Store, times *times, keep bool) Task {
 	return Task{Name: name, Units: c.Recipe.Steps, Store: s, Cell: record.Cell{Key: c.Run, Arm: x.armName(&x.Arms[c.Point]), Seed: c.Seed},
 		Make: func(ctx context.Context, d *TaskContext) (any, any, error) {
 			began := times.read()
-			r, made, err := Train(ctx, d, c.Recipe, dir)
+			own := c.Recipe
+			if keep { // somebody will read the name
+				own.Name = x.armName(&x.Arms[c.Point])
+			}
+			r, made, err := Train(ctx, d, own, dir)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -172,7 +172,7 @@ func TestCellsWithoutCurves(t *testing.T) {
 	if table := filesOf(t, dir)["steps.csv"]; strings.Count(table, "\n") != 1 {
 		t.Errorf("the table of steps has more than its head:\n%s", table)
 	}
-	if page, _ := done.Report(); !strings.Contains(page.Lead, "The steps of 4 runs are not here") {
+	if page, _ := done.Report(nil, nil); !strings.Contains(page.Lead, "The steps of 4 runs are not here") {
 		t.Errorf("the page says %q", page.Lead)
 	}
 	if _, err := Merge([]string{dir}, t.TempDir(), Tables{}); err != nil {

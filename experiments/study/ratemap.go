@@ -1,0 +1,240 @@
+package study
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"driftlab/results/figure"
+	"driftlab/results/record"
+	"driftlab/results/stats"
+)
+
+// Labels of arms that a map of learning rates reads: the title in tables and figures, and the problem that the arm has. The first
+// arm of a problem has no correction; the first arm of all has no problem.
+const (
+	titleLabel   = "title"
+	problemLabel = "problem"
+)
+
+// rateMap is a study of arms over learning rates: where each arm is stable, and where it ends.
+type rateMap struct {
+	rates []string // from the lowest
+	arms  []mapArm
+}
+
+// mapArm is an arm over the rates.
+type mapArm struct {
+	name, title, problem string
+	at                   []mapCell // by rate
+	k3                   float64   // the mean mismatch of the runs at the lowest rate; NaN if it was not measured
+}
+
+// mapCell is an arm at a rate, over its seeds.
+type mapCell struct {
+	final  float64 // the mean of the runs' last evaluations; NaN without runs
+	stable int     // runs that end within stableLoss of their best
+	seeds  []*Row
+}
+
+// whole reports whether every run is stable.
+func (c mapCell) whole() bool { return len(c.seeds) > 0 && c.stable == len(c.seeds) }
+
+// limit is the place of the largest rate up to which every run is stable, -1 for none.
+func (a *mapArm) limit() int {
+	i := slices.IndexFunc(a.at, func(c mapCell) bool { return !c.whole() })
+	if i < 0 {
+		i = len(a.at)
+	}
+	return i - 1
+}
+
+// level is the highest mean pass rate at the end among the stable rates, or among all rates where none is.
+func (a *mapArm) level() float64 {
+	best := math.NaN()
+	for i, c := range a.at {
+		if (a.limit() < 0 || i <= a.limit()) && !(c.final <= best) && !math.IsNaN(c.final) {
+			best = c.final
+		}
+	}
+	return best
+}
+
+// rateMap is that of a folder whose plan varies arms and learning rates; nil for any other.
+func (d *Folder) rateMap() *rateMap {
+	if len(d.Factors) != 2 || d.Factors[0].Name != ArmFactor || d.Factors[1].Name != rateField {
+		return nil
+	}
+	m := &rateMap{}
+	numbers := Factor{}
+	for _, v := range d.Factors[1].Values {
+		numbers.Values = append(numbers.Values, Value{Name: v})
+	}
+	order := numbers.numbers()
+	if order == nil {
+		return nil
+	}
+	for _, i := range stats.Order(order) {
+		m.rates = append(m.rates, d.Factors[1].Values[i])
+	}
+	for _, name := range d.Factors[0].Values {
+		arm := mapArm{name: name, title: name, k3: math.NaN()}
+		for i, rate := range m.rates {
+			c := mapCell{final: math.NaN(), seeds: d.having(map[string]string{ArmFactor: name, rateField: rate})}
+			for _, o := range c.seeds {
+				arm.title, arm.problem = cmp.Or(o.Values[titleLabel], name), o.Values[problemLabel]
+				if o.stable() {
+					c.stable++
+				}
+			}
+			c.final = average(c.seeds, func(o *Outcome) record.Number { return o.Final })
+			if i == 0 {
+				arm.k3 = average(c.seeds, func(o *Outcome) record.Number { return o.known("gap/k3") })
+			}
+			arm.at = append(arm.at, c)
+		}
+		m.arms = append(m.arms, arm)
+	}
+	return m
+}
+
+// problems are those of the arms, each once, with the places of their arms; the first arm is in none.
+func (m *rateMap) problems() (names []string, arms map[string][]*mapArm) {
+	arms = map[string][]*mapArm{}
+	for i := range m.arms {
+		a := &m.arms[i]
+		if a.problem == "" {
+			continue
+		}
+		if arms[a.problem] == nil {
+			names = append(names, a.problem)
+		}
+		arms[a.problem] = append(arms[a.problem], a)
+	}
+	return names, arms
+}
+
+// table has a row for each arm and a column for each rate.
+func (m *rateMap) table() *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Pass rate at the end by learning rate, and how many runs are stable", Columns: []figure.Column{{Name: "arm"}, {Name: "k3", Align: figure.Right}},
+		Note: fmt.Sprintf("Each cell: mean pass rate of the last %d evaluations (stable runs/all runs).\nStable: a run ends within %g of its own best. k3: mean mismatch of the runs at the lowest rate, in nats per token.", record.Window, stableLoss)}
+	for _, rate := range m.rates {
+		t.Columns = append(t.Columns, figure.Column{Name: rate, Align: figure.Right})
+	}
+	problem := ""
+	for _, a := range m.arms {
+		if a.problem != problem {
+			problem = a.problem
+			t.Add(append([]figure.Cell{figure.Word(problem).As(figure.Muted)}, make([]figure.Cell, len(t.Columns)-1)...)...)
+		}
+		row := []figure.Cell{figure.Word(a.title), {}}
+		if !math.IsNaN(a.k3) {
+			row[1] = figure.Number(a.k3, 2)
+		}
+		for _, c := range a.at {
+			cell := figure.Word("stopped")
+			if len(c.seeds) == 0 {
+				cell = figure.Word("-")
+			} else if !math.IsNaN(c.final) {
+				cell = figure.Word(fmt.Sprintf("%.2f", c.final))
+			}
+			if len(c.seeds) > 0 {
+				cell.Text += fmt.Sprintf(" (%d/%d)", c.stable, len(c.seeds))
+			}
+			if len(c.seeds) > 0 && !c.whole() {
+				cell = cell.As(figure.Warn)
+			}
+			row = append(row, cell)
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+// picture has a panel for each problem: the pass rate at the end by learning rate, a curve for each arm and the first arm's in all.
+func (m *rateMap) picture() *figure.Figure {
+	p := &figure.Figure{Kind: figure.Multiples, Title: "Pass rate at the end by learning rate"}
+	names, arms := m.problems()
+	for _, name := range names {
+		c := figure.Figure{Kind: figure.Lines, Title: name, X: figure.Axis{Label: "learning rate", Log: true}, Y: figure.Axis{Label: "pass rate at the end", High: 1}}
+		for i, a := range append([]*mapArm{&m.arms[0]}, arms[name]...) {
+			line := figure.Series{Name: a.title, Slot: i + 1}
+			for k := range a.at[0].seeds {
+				one := figure.Series{Name: fmt.Sprintf("seed %d", a.at[0].seeds[k].Seed)}
+				for r, c := range a.at {
+					if k < len(c.seeds) && !math.IsNaN(float64(c.seeds[k].Final)) {
+						one.X, one.Y = append(one.X, number(m.rates[r])), append(one.Y, float64(c.seeds[k].Final))
+					}
+				}
+				line.Seeds = append(line.Seeds, one)
+			}
+			c.Series = append(c.Series, line)
+		}
+		p.Parts = append(p.Parts, c)
+	}
+	return p
+}
+
+// number is a rate that rateMap has read as one before.
+func number(rate string) float64 {
+	return Factor{Values: []Value{{Name: rate}, {Name: rate}}}.numbers()[0]
+}
+
+// finding says for each problem in a sentence where training is stable and where it ends, without and with the corrections, and
+// then the largest rate at which a lower one does what a correction does.
+func (m *rateMap) finding() string {
+	if len(m.arms) == 0 || len(m.arms[0].at[0].seeds) == 0 {
+		return ""
+	}
+	equal := &m.arms[0]
+	var parts, lessons []string
+	names, arms := m.problems()
+	for _, name := range names {
+		bare := arms[name][0]
+		text := fmt.Sprintf("**%s**: without a correction training is stable %s and ends at a pass rate of %.2f (%s: %s, %.2f)", name, m.upTo(bare), bare.level(), equal.title, m.upTo(equal), equal.level())
+		for i, a := range arms[name][1:] {
+			text += [...]string{"; with ", ", with "}[min(i, 1)] + fmt.Sprintf("**%s** %s, at %.2f", a.title, m.upTo(a), a.level())
+		}
+		parts = append(parts, text+".")
+		if i := bare.limit(); i >= 0 && i+1 < len(m.rates) && i < equal.limit() {
+			next := bare.at[i+1]
+			lessons = append(lessons, fmt.Sprintf("at %s %d of %d runs without a correction end more than %g below their best, at %s none does", m.rates[i+1], len(next.seeds)-next.stable, len(next.seeds), stableLoss, m.rates[i]))
+		}
+	}
+	if len(lessons) > 0 {
+		parts = append(parts, "Lower the learning rate first: "+strings.Join(lessons, "; ")+".")
+	}
+	return strings.Join(parts, " ")
+}
+
+// upTo says up to which rate an arm is stable.
+func (m *rateMap) upTo(a *mapArm) string {
+	switch i := a.limit(); i {
+	case -1:
+		return "at no rate tried"
+	case len(m.rates) - 1:
+		return "at every rate tried, up to " + m.rates[i]
+	default:
+		return "up to a rate of " + m.rates[i]
+	}
+}
+
+// Finding says in a few sentences what the study found; empty where it compares nothing.
+func (d *Folder) Finding() string { return strings.ReplaceAll(d.finding(), "**", "") }
+
+func (d *Folder) finding() string {
+	if m := d.rateMap(); m != nil {
+		return m.finding()
+	}
+	return d.Best()
+}
+
+// Tables are what a reader needs first: the map of rates, or the values ranked and the points, with at most so many rows each.
+func (d *Folder) Tables(most int) []*figure.Figure {
+	if m := d.rateMap(); m != nil {
+		return []*figure.Figure{m.table()}
+	}
+	return append(d.BestTables(most), d.PointTable(most))
+}
