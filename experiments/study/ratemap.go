@@ -73,7 +73,7 @@ func (d *Folder) rateMap() *rateMap {
 		numbers.Values = append(numbers.Values, Value{Name: v})
 	}
 	order := numbers.numbers()
-	if order == nil {
+	if order == nil || len(d.Rows) == 0 {
 		return nil
 	}
 	for _, i := range stats.Order(order) {
@@ -182,53 +182,93 @@ func number(rate string) float64 {
 	return Factor{Values: []Value{{Name: rate}, {Name: rate}}}.numbers()[0]
 }
 
-// finding says for each problem in a sentence where training is stable and where it ends, without and with the corrections, and
-// then the largest rate at which a lower one does what a correction does.
-func (m *rateMap) finding() string {
-	if len(m.arms) == 0 || len(m.arms[0].at[0].seeds) == 0 {
-		return ""
-	}
+// alike is the difference of pass rates that the stability studies declare as none.
+const alike = 0.05
+
+// limits says for each problem in a sentence up to which rate training is stable and where it ends there, without and with the
+// corrections.
+func (m *rateMap) limits() string {
 	equal := &m.arms[0]
-	var parts, lessons []string
+	var parts []string
 	names, arms := m.problems()
 	for _, name := range names {
-		bare := arms[name][0]
-		text := fmt.Sprintf("**%s**: without a correction training is stable %s and ends at a pass rate of %.2f (%s: %s, %.2f)", name, m.upTo(bare), bare.level(), equal.title, m.upTo(equal), equal.level())
-		for i, a := range arms[name][1:] {
-			text += [...]string{"; with ", ", with "}[min(i, 1)] + fmt.Sprintf("**%s** %s, at %.2f", a.title, m.upTo(a), a.level())
+		var rates, levels []string
+		for i, a := range arms[name] {
+			with := "without a correction"
+			if i > 0 {
+				with = "with **" + a.title + "**"
+			}
+			rates, levels = append(rates, m.limitText(a)+" "+with), append(levels, fmt.Sprintf("%.2f", a.level()))
 		}
-		parts = append(parts, text+".")
-		if i := bare.limit(); i >= 0 && i+1 < len(m.rates) && i < equal.limit() {
-			next := bare.at[i+1]
-			lessons = append(lessons, fmt.Sprintf("at %s %d of %d runs without a correction end more than %g below their best, at %s none does", m.rates[i+1], len(next.seeds)-next.stable, len(next.seeds), stableLoss, m.rates[i]))
-		}
-	}
-	if len(lessons) > 0 {
-		parts = append(parts, "Lower the learning rate first: "+strings.Join(lessons, "; ")+".")
+		parts = append(parts, fmt.Sprintf("%s: the largest stable learning rate is %s (%s: %s); the pass rate there is %s (%.2f).",
+			capital(name), series(rates), equal.title, m.limitText(equal), series(levels), equal.level()))
 	}
 	return strings.Join(parts, " ")
 }
 
-// upTo says up to which rate an arm is stable.
-func (m *rateMap) upTo(a *mapArm) string {
+// finding says for each problem whether a lower rate does what a correction does: in a sentence each where there is something to say.
+func (m *rateMap) finding() string {
+	equal := &m.arms[0]
+	var parts []string
+	names, arms := m.problems()
+	for _, name := range names {
+		bare := arms[name][0]
+		i := bare.limit()
+		switch {
+		case math.IsNaN(bare.level()) || math.IsNaN(equal.level()):
+		case i >= 0 && i < equal.limit() && bare.at[i].final >= equal.at[i].final-alike:
+			next := bare.at[i+1]
+			parts = append(parts, fmt.Sprintf("**With %s, lower the learning rate before you add a correction**: without one, %d of %d runs lose more than %g at %s, and at %s none does (pass rate %.2f, %s %.2f).",
+				name, len(next.seeds)-next.stable, len(next.seeds), stableLoss, m.rates[i+1], m.rates[i], bare.at[i].final, equal.title, equal.at[i].final))
+		case bare.level() < equal.level()-alike:
+			parts = append(parts, fmt.Sprintf("**With %s, no learning rate is enough**: without a correction the best pass rate is %.2f (%s %.2f)%s.", name, bare.level(), equal.title, equal.level(), corrected(arms[name][1:])))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// corrected names what corrections come to.
+func corrected(arms []*mapArm) string {
+	var list []string
+	for _, a := range arms {
+		list = append(list, fmt.Sprintf("%.2f with %s", a.level(), a.title))
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return ", and " + series(list)
+}
+
+// series is a list in a sentence.
+func series(list []string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
+}
+
+// capital begins a text with a capital.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// limitText is the largest stable rate of an arm.
+func (m *rateMap) limitText(a *mapArm) string {
 	switch i := a.limit(); i {
 	case -1:
-		return "at no rate tried"
+		return "none"
 	case len(m.rates) - 1:
-		return "at every rate tried, up to " + m.rates[i]
+		return m.rates[i] + " or more"
 	default:
-		return "up to a rate of " + m.rates[i]
+		return m.rates[i]
 	}
 }
 
-// Finding says in a few sentences what the study found; empty where it compares nothing.
-func (d *Folder) Finding() string { return strings.ReplaceAll(d.finding(), "**", "") }
-
-func (d *Folder) finding() string {
-	if m := d.rateMap(); m != nil {
-		return m.finding()
+// Finding says in a sentence or two what the study found; empty where it compares nothing.
+func (d *Folder) Finding() string {
+	m := d.rateMap()
+	if m == nil {
+		return d.Best()
 	}
-	return d.Best()
+	return strings.ReplaceAll(cmp.Or(m.finding(), m.limits()), "**", "")
 }
 
 // Tables are what a reader needs first: the map of rates, or the values ranked and the points, with at most so many rows each.

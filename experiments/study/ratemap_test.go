@@ -35,16 +35,15 @@ func TestRateMap(t *testing.T) {
 	if got := strings.Join(m.rates, " "); got != "5e-4 1e-3 2e-3" {
 		t.Fatalf("rates %s", got)
 	}
-	for i, want := range []string{"at every rate tried, up to 2e-3 0.88", "up to a rate of 1e-3 0.88", "at no rate tried 0.90", "at no rate tried 0.50"} {
-		if got := fmt.Sprintf("%s %.2f", m.upTo(&m.arms[i]), m.arms[i].level()); got != want {
+	for i, want := range []string{"2e-3 or more 0.88", "1e-3 0.88", "none 0.90", "none 0.50"} {
+		if got := fmt.Sprintf("%s %.2f", m.limitText(&m.arms[i]), m.arms[i].level()); got != want {
 			t.Errorf("%s: %s, want %s", m.arms[i].name, got, want)
 		}
 	}
-	finding := d.Finding()
+	finding := d.Finding() + " " + strings.ReplaceAll(m.limits(), "**", "")
 	for _, want := range []string{
-		"lag: without a correction training is stable up to a rate of 1e-3 and ends at a pass rate of 0.88 (equal: at every rate tried, up to 2e-3, 0.88)",
-		"; with mask at no rate tried, at 0.90, with drop at no rate tried, at 0.50.",
-		"Lower the learning rate first: at 2e-3 1 of 2 runs without a correction end more than 0.1 below their best, at 1e-3 none does.",
+		"Lag: the largest stable learning rate is 1e-3 without a correction, none with mask and none with drop (equal: 2e-3 or more); the pass rate there is 0.88, 0.90 and 0.50 (0.88).",
+		"With lag, lower the learning rate before you add a correction: without one, 1 of 2 runs lose more than 0.1 at 2e-3, and at 1e-3 none does (pass rate 0.88, equal 0.88).",
 	} {
 		if !strings.Contains(finding, want) {
 			t.Errorf("the finding lacks %q:\n%s", want, finding)
@@ -70,6 +69,11 @@ func TestRateMapUnfinished(t *testing.T) {
 	}
 	if text := d.rateMap().table().Markdown(); !strings.Contains(text, " - ") {
 		t.Errorf("table\n%s", text)
+	}
+	d = mapped(map[string][][]float64{"equal": {{0.9}, {0.9}}, "none": {{0.85}, {0.8}}}, [][2]string{{"equal", ""}, {"none", "router"}}, "1e-3", "2e-3")
+	d.Rows[2].Final, d.Rows[3].Final, d.Rows[2].Peak, d.Rows[3].Peak = 0.6, 0.5, 0.6, 0.5
+	if want := "With router, no learning rate is enough: without a correction the best pass rate is 0.60 (equal 0.90)."; !strings.HasSuffix(d.Finding(), want) {
+		t.Errorf("finding %q", d.Finding())
 	}
 	d.Rows = nil
 	if got := d.Finding(); got != "" {

@@ -59,8 +59,9 @@ func (d *Folder) BestTables(most int) (list []*figure.Figure) {
 func (d *Folder) Report(kept []results.RunGroup, glossary []results.Term) (results.Report, []Picture) {
 	v := &view{Folder: d}
 	x := d.Index
-	r := results.Report{Title: x.title(), Lead: strings.TrimSpace(strings.Join(slices.DeleteFunc([]string{d.finding(), v.better(), v.lead(), d.Missing()}, func(s string) bool { return s == "" }), " ")), Facts: v.facts(), Glossary: glossary}
+	r := results.Report{Title: x.title(), Lead: strings.TrimSpace(strings.Join(slices.DeleteFunc([]string{d.Best(), v.better(), v.lead(), d.Missing()}, func(s string) bool { return s == "" }), " ")), Facts: v.facts(), Glossary: glossary}
 	if m := d.rateMap(); m != nil {
+		r.Lead = strings.TrimSpace(m.finding() + " " + m.limits() + " " + d.Missing())
 		picture := m.picture()
 		v.pictures = append(v.pictures, Picture{"rates", picture, []string{".svg", ".png"}})
 		r.Sections = append(r.Sections, results.Section{Heading: "Where training is stable", Blocks: []results.Block{picture, m.table()}})
