@@ -308,7 +308,3 @@ func (c Config) projectionWidth(layer int) int {
 // IndexWidth is the number of rows of the projections of a sparse-attention layer's index:
 // its query heads, one key and the weight of each head.
 func (c Config) IndexWidth() int { return (c.IndexHeads+1)*c.HeadDim() + c.IndexHeads }
-
-// linearExtras is the number of parameters that a linear-attention layer has next to its
-// projections.
-func (c Config) linearExtras() int { return 3*c.DModel*ConvWidth + 2*c.Heads + c.HeadDim() }

@@ -105,7 +105,7 @@ func (c Config) params() int64 {
 	for l := range c.Layers {
 		n += layer + int64(c.projectionWidth(l))*d
 		if c.LayerType(l) == LinearAttention {
-			n += int64(c.linearExtras())
+			n += int64(3*c.DModel*ConvWidth + 2*c.Heads + c.HeadDim()) // next to the projections
 		}
 		if c.LayerType(l) == SparseAttention {
 			n += int64(c.IndexWidth()) * d

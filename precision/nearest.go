@@ -62,9 +62,6 @@ func (f *Format) limit() uint32 {
 // minExp is the exponent field, in place, of the smallest normal number.
 func (f *Format) minExp() uint32 { return uint32(1-f.Bias+floatBias) << 23 }
 
-// lift is the number of mantissa bits that are lost, as an exponent field.
-func (f *Format) lift() uint32 { return uint32(23-f.MantissaBits) << 23 }
-
 // integerPower is 1.5·2^23: added to a number of magnitude below 2^22 it leaves
 // no room for a fraction, so the sum is rounded to a whole number. Taking it
 // away again gives +0 for every zero, the only one integers have.

@@ -24,3 +24,6 @@ func magnitudes512(amax, src *float32, n, runs int)
 func divideNarrow512(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)
 func divideWhole512(dst, src *float32, n, runs int, scales *float32, r *Rounder, restore bool)
 func multiply512(dst, src *float32, n, runs int, scales *float32)
+
+// Go calls none of them.
+var _ = [...]any{roundWideInfinite512, roundWide512, roundNarrow512, roundWhole512, magnitudes512, divideNarrow512, divideWhole512, multiply512}

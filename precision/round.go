@@ -58,7 +58,7 @@ func (f Format) Round(x float32) float32 {
 		f.mustBeSet()
 		return roundInteger(x, f.Max)
 	}
-	return math.Float32frombits(roundNarrow(b, f.minExp(), f.lift(), f.limit(), f.overflowBits()))
+	return math.Float32frombits(roundNarrow(b, f.minExp(), uint32(23-f.MantissaBits)<<23, f.limit(), f.overflowBits()))
 }
 
 // RoundMode rounds x in the given direction. u supplies 32 uniform random bits

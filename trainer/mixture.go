@@ -33,8 +33,6 @@ type component struct {
 	logWeight float64
 }
 
-func (c *component) version(t int) int32 { return c.versions[min(t, len(c.versions)-1)] }
-
 func (m *mixture) run(s *Session) error {
 	b := &s.batch
 	m.of.present(b)
@@ -96,7 +94,7 @@ func (m *mixture) next(n, t int) float64 {
 	most := math.Inf(-1)
 	for k := range m.components {
 		c := &m.components[k]
-		version, _ := slices.BinarySearch(m.of.versions, int(c.version(t)))
+		version, _ := slices.BinarySearch(m.of.versions, int(c.versions[min(t, len(c.versions)-1)]))
 		c.logWeight += m.logps[version][n]
 		most = max(most, c.logWeight)
 	}

@@ -127,8 +127,6 @@ type lossScaler struct {
 	clean    int
 }
 
-func newLossScaler(s LossScale) lossScaler { return lossScaler{settings: s, scale: s.Initial} }
-
 func (s *lossScaler) active() bool { return s.settings.Initial > 0 }
 
 func (s *lossScaler) factor() float64 {

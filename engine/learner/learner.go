@@ -117,7 +117,7 @@ func New(p *model.Params, s Settings, workers int) *Learner {
 	if p.LoRA != nil {
 		l.trained = make([]float32, len(p.LoRA.Theta))
 	}
-	l.scale, l.layout.apart = newLossScaler(s.LossScale), l.layout.apart || s.Balance != 0
+	l.scale, l.layout.apart = lossScaler{settings: s.LossScale, scale: s.LossScale.Initial}, l.layout.apart || s.Balance != 0
 	return l
 }
 

@@ -56,8 +56,6 @@ type phaseFigures struct {
 // counts of phaseFigures.
 type work struct{ computed, unshared float64 }
 
-func (w work) times(n float64) work { return work{n * w.computed, n * w.unshared} }
-
 // forward is the work of a forward pass over the batch. Every response reads the
 // last token of its prompt, and all that it generates but the last. What comes
 // before is read once for a group by numerics that give a row the same bits in

@@ -84,7 +84,8 @@ func (c Step) Measure(threads int, clocks Clocks, peak Memory, done func()) Resu
 	d.add("score", score, c.tokens(c.Prompt+c.Gen), c.forward(c.Learner))
 	// The gradients by inputs and by weights are as many products each. The forward
 	// pass of training is the one that scored.
-	back := c.forward(c.Learner).times(2)
+	back := c.forward(c.Learner)
+	back.computed, back.unshared = 2*back.computed, 2*back.unshared
 	back.unshared *= 1.5
 	d.add("train", train, c.tokens(c.Prompt+c.Gen), back)
 	return d

@@ -11,7 +11,6 @@ import (
 	"driftlab/model"
 	"driftlab/trainer"
 	"driftlab/trainer/method"
-	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )
 
@@ -225,12 +224,8 @@ func measureLevel(r recipe.Recipe, p *model.Params, d level, requests []rollout.
 			gap = pair.ReplayedGates
 		}
 	}
-	return levelGap(d, gap), nil
-}
-
-func levelGap(d level, g *metrics.Gap) LevelGap {
-	return LevelGap{Level: d.text, Set: d.sets, Tokens: g.Tokens,
-		K3: g.K3, MeanAbsDlogp: g.MeanAbsDlogp, FlipToken: g.FlipToken, Unequal: g.Unequal}
+	return LevelGap{Level: d.text, Set: d.sets, Tokens: gap.Tokens,
+		K3: gap.K3, MeanAbsDlogp: gap.MeanAbsDlogp, FlipToken: gap.FlipToken, Unequal: gap.Unequal}, nil
 }
 
 // levelRow is one mechanism of the level table: what to set in a recipe for each

@@ -24,7 +24,7 @@ import (
 // same format, each sum in one chain: nothing but order differs.
 func serving(format string) engine.Numerics {
 	decoding := numerics("bf16-flash-decoding")
-	return renamed(splitK(numerics(format)), format+"-serving", func(n *engine.Numerics) {
+	return renamed(reordered(numerics(format), format+"-splitk4", "split_k:4"), format+"-serving", func(n *engine.Numerics) {
 		n.Attention, n.Tile, n.Splits = decoding.Attention, decoding.Tile, decoding.Splits
 	})
 }

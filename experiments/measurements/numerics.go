@@ -34,9 +34,6 @@ func reordered(n engine.Numerics, name, order string) engine.Numerics {
 	})
 }
 
-// splitK is n with every sum cut into four parts.
-func splitK(n engine.Numerics) engine.Numerics { return reordered(n, n.Name+"-splitk4", "split_k:4") }
-
 // tensorParallel is n over that many tensor-parallel ranks with a bf16 wire.
 func tensorParallel(n engine.Numerics, ranks int) engine.Numerics {
 	if ranks == 1 {

@@ -232,13 +232,9 @@ func (r rung) changes() []string {
 		fmt.Sprintf("model.experts=%d", s.Experts), fmt.Sprintf("model.top_k=%d", s.TopK),
 		fmt.Sprintf("model.context=%d", max(128, t.MaxPrompt()+t.MaxResponse())),
 		// Base 100 has no frequency that turns once in two thousand tokens.
-		"model.rope_theta=1000", fmt.Sprintf("pretrain.steps=%d", r.Steps), fmt.Sprintf("pretrain.batch=%d", r.batch()),
+		"model.rope_theta=1000", fmt.Sprintf("pretrain.steps=%d", r.Steps), fmt.Sprintf("pretrain.batch=%d", max(1, 976/r.Size.Length)), // about a thousand tokens
 	}
 }
-
-// batch is the number of demonstrations of a step: about a thousand tokens, and
-// at least one.
-func (r rung) batch() int { return max(1, 976/r.Size.Length) }
 
 func (r rung) warm(ctx context.Context, e *claim.Env) (*model.Params, error) {
 	dir, err := e.WarmFrom(ctx, r.Start, "chain-base", r.changes()...)

@@ -58,9 +58,6 @@ func (t Type) String() string {
 	return fmt.Sprintf("type(%d)", uint32(t))
 }
 
-// blocked reports whether numbers are stored in blocks with a scale.
-func (t Type) blocked() bool { return t == Q8_0 || t == Q4_0 }
-
 // encode appends the numbers of a matrix with cols columns.
 func (t Type) encode(dst []byte, x []float32, cols int) []byte {
 	switch t {

@@ -72,7 +72,7 @@ func check(p *model.Params, t Type) error {
 		return fmt.Errorf("a router bias: the llama architecture of GGUF has none")
 	case !c.Dense() && c.GateOrder == model.SoftmaxThenTopK && !c.Renormalise:
 		return fmt.Errorf("gates that do not sum to 1: the llama architecture of GGUF divides them by their sum")
-	case t.blocked() && (c.DModel%blockLength != 0 || c.DFF%blockLength != 0):
+	case (t == Q8_0 || t == Q4_0) && (c.DModel%blockLength != 0 || c.DFF%blockLength != 0):
 		return fmt.Errorf("width %d and expert width %d: %s has blocks of %d; use f32, f16 or bf16", c.DModel, c.DFF, t, blockLength)
 	}
 	return nil

@@ -2,7 +2,6 @@ package engines
 
 import (
 	"driftlab/engine"
-	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/trainer/recipe"
 )
@@ -14,11 +13,6 @@ func DrafterNumerics(s *recipe.Speculative, verifier engine.Numerics) engine.Num
 		return *s.Numerics
 	}
 	return verifier
-}
-
-// drafting translates how drafts are verified.
-func drafting(s *recipe.Speculative) rollout.Speculative {
-	return rollout.Speculative{Draft: s.Draft, Verify: rollout.Verify(s.Verify), Tau: s.Tau, LogProbs: rollout.DraftLogProbs(s.LogProbs)}
 }
 
 // DraftCost is what drafting a token costs as a share of a pass of the

@@ -42,7 +42,7 @@ func NewFleet(r recipe.Recipe, main engine.Numerics, workers int) *Fleet {
 	f, slots := &Fleet{recipe: r.Rollout, sync: NewSync(r.Rollout)}, cmp.Or(r.Rollout.Slots, r.Rollout.Responses())
 	add := func(n engine.Numerics, share float64) {
 		e := rollout.New(r.Model, n, slots, workers)
-		e.SetPrefill(prefill(r.Rollout))
+		e.SetPrefill(rollout.Prefill{Chunk: r.Rollout.PrefillChunk, PrefixCache: r.Rollout.PrefixCache, RecordAgain: r.Rollout.RecomputedRoutes})
 		e.SetRetention(Retention(r.Rollout))
 		e.SetSharedPrefixCache(SharedPrefixes(r.Rollout))
 		f.engines, f.numerics, f.parts = append(f.engines, e), append(f.numerics, n), append(f.parts, new(batch.Sampled))
@@ -77,7 +77,8 @@ func (f *Fleet) Noisy() *model.Params { return f.noisy }
 // static KV cache are not its.
 func (f *Fleet) DraftWith(s *recipe.Speculative, p *model.Params, version int) {
 	for i, e := range f.engines {
-		e.SetSpeculative(drafting(s), p.Config, DrafterNumerics(s, f.numerics[i]))
+		e.SetSpeculative(rollout.Speculative{Draft: s.Draft, Verify: rollout.Verify(s.Verify), Tau: s.Tau, LogProbs: rollout.DraftLogProbs(s.LogProbs)},
+			p.Config, DrafterNumerics(s, f.numerics[i]))
 	}
 	f.PublishDrafter(p, version, s.Draft)
 }

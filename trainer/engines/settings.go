@@ -30,11 +30,6 @@ func Tool(t task.Task) rollout.Tool {
 	return nil
 }
 
-// prefill translates how a recipe's rollout engine reads prompts.
-func prefill(r recipe.Rollout) rollout.Prefill {
-	return rollout.Prefill{Chunk: r.PrefillChunk, PrefixCache: r.PrefixCache, RecordAgain: r.RecomputedRoutes}
-}
-
 // Policy is the learner's policy of a recipe: its temperature, and what of the
 // rollout it replays.
 func Policy(r recipe.Recipe) learner.Policy {

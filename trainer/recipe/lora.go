@@ -51,11 +51,6 @@ func matches(word, tensor string) bool {
 	return false
 }
 
-// projects reports whether the tensor of a checkpoint's name is one that adapters go to.
-func projects(tensor string) bool {
-	return matches(loraTargets[0], tensor) || matches(loraTargets[1], tensor)
-}
-
 func (c *checker) lora(r Recipe) {
 	l := r.LoRA
 	if l == nil {
@@ -75,7 +70,7 @@ func (c *checker) lora(r Recipe) {
 				continue
 			}
 			found = true
-			c.that(projects(t.Name), "lora.targets", "%q is for %s, and adapters go to the projections of attention and experts: use attention, experts, or a pattern such as \"*.q_proj.*\"", word, t.Name)
+			c.that(matches(loraTargets[0], t.Name) || matches(loraTargets[1], t.Name), "lora.targets", "%q is for %s, and adapters go to the projections of attention and experts: use attention, experts, or a pattern such as \"*.q_proj.*\"", word, t.Name)
 		}
 		c.that(found, "lora.targets", "%q is no tensor of the model: use attention, experts, or a pattern of names such as \"*.q_proj.*\"", word)
 	}

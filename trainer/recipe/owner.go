@@ -11,11 +11,6 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// takes reports whether the chosen method has all of a mapping's fields as parameters.
-func (c Choice[T]) takes(n *yaml.Node) bool {
-	return c.Name != "" && hasAll(parametersOf(c.Params), keysOf(n))
-}
-
 // unnamed records that a mapping names no method: which ones have its fields, and the line
 // that works with the first of them.
 func (c Choice[T]) unnamed(d *decoder, n *yaml.Node, path string) {

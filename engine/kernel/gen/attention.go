@@ -73,7 +73,7 @@ func (v *vec) softRow(scale, m, nan string) {
 		x := v.load("x")
 		v.mul(x, scale)
 		v.sub(x, m)
-		v.store(v.exp(x), "x")
+		v.store(v.exps(x)[0], "x")
 	})
 }
 

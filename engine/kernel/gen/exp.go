@@ -7,9 +7,6 @@ import (
 	"slices"
 )
 
-// exp is Exp32.
-func (v *vec) exp(x string) string { return v.exps(x)[0] }
-
 // exps is Exp32 of several registers side by side, which hides the latency of its chain of
 // operations.
 func (v *vec) exps(xs ...string) []string {

@@ -237,7 +237,7 @@ func (c *Core) advance() {
 		c.deliverMail()
 		c.considerPublishing()
 	case batching:
-		if c.finished() {
+		if c.step >= c.config.Steps && !c.learner.busy { // the last update is on its way
 			c.stop()
 			return
 		}

@@ -2,9 +2,6 @@ package schedule
 
 import "slices"
 
-// finished reports whether all updates are made and the last is on its way.
-func (c *Core) finished() bool { return c.step >= c.config.Steps && !c.learner.busy }
-
 // takeBatch starts the learner on what the policy gives it.
 func (c *Core) takeBatch() {
 	if c.learner.busy {

@@ -35,10 +35,6 @@ const (
 	Rejected Branch = "rejected"
 )
 
-func (b Branch) flat() bool {
-	return !slices.Contains([]Branch{Kept, Capped, PenaltyOnly, ""}, b)
-}
-
 // Number is a value that JSON may not have a number for.
 type Number float64
 
@@ -198,7 +194,7 @@ func (t *Trace) Check() error {
 			if !Agree(got, float64(term.Value)) {
 				return fmt.Errorf("trace: token %d of response %d: %s = %s is %v, and the method has %v", k.Position, k.Response, term.Name, term.Formula, got, term.Value)
 			}
-			if term.Name == Slope && k.Branch.flat() != (term.Formula == "0") {
+			if term.Name == Slope && slices.Contains([]Branch{Kept, Capped, PenaltyOnly, ""}, k.Branch) == (term.Formula == "0") {
 				return fmt.Errorf("trace: token %d of response %d: %s, with the slope %s", k.Position, k.Response, k.Branch, term.Formula)
 			}
 		}
