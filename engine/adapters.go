@@ -69,7 +69,6 @@ func (a *Adapters) UnmarshalText(text []byte) (err error) {
 // AdaptersField is the name of the field of Numerics.
 const AdaptersField = "adapters"
 
-// adapterFormat is that of an unmerged adapter's products.
 func (n *Numerics) adapterFormat() precision.Format {
 	if n.Adapters.Format == (precision.Format{}) {
 		return n.Activations

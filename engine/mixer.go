@@ -269,7 +269,6 @@ type linearWeights struct {
 	gains                           [2][]float32 // of the norms of queries and keys
 }
 
-// publish takes the parameters over.
 func (w *linearWeights) publish(p *model.LinearLayer, headDim int, n *Numerics) {
 	w.conv, w.norm = rounded(w.conv, p.Conv, n.Activations), rounded(w.norm, p.Norm, n.Activations)
 	w.decayLog, w.decayBias = rounded(w.decayLog, p.DecayLog, n.Activations), rounded(w.decayBias, p.DecayBias, n.Activations)

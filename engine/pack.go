@@ -116,7 +116,6 @@ type prefixState struct {
 	dkv []float32 // [rows of prefixes, 2·kvHeads·headDim]
 }
 
-// growPrefixes makes room for the keys and values of prefixes.
 func (p *Pass) growPrefixes() {
 	n := p.pack.prefixRows() * 2 * p.config.KVDim()
 	for len(p.prefix) < p.config.Layers {
@@ -153,7 +152,6 @@ func appendRows(dst, rows []float32, stride, width int) []float32 {
 	return dst
 }
 
-// keepPrefix keeps the keys and values of a block of prefixes.
 func (p *Pass) keepPrefix(k *worker, layer int, s *layerState, from, to int) {
 	if k.seqTo > p.pack.Prefixes || p.kept() {
 		return

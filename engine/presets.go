@@ -38,7 +38,6 @@ func must[T any](v T, err error) T {
 // quantizer parses a quantiser's text form.
 func quantizer(text string) precision.Quantizer { return must(precision.ParseQuantizer(text)) }
 
-// reduction parses a reduction's text form.
 func reduction(text string) kernel.Reduction { return must(kernel.ParseReduction(text)) }
 
 // flashDecoding is what serving stacks run: flash attention reads the prompt, and

@@ -155,7 +155,6 @@ func (p *Pass) growState(s *layerState, rows int, kinds []mixer) {
 	s.expertOut = grown(s.expertOut, slots*c.DModel)
 }
 
-// growWorker makes room for a block and its longest sequence.
 func (p *Pass) growWorker(k *worker, rows, longest int) {
 	c := &p.config
 	if !p.kept() {
@@ -189,7 +188,6 @@ func (p *Pass) place(k *worker, layer int) (s *layerState, from, to int) {
 	return &k.layer, 0, k.rowTo - k.rowFrom
 }
 
-// fusedWidth is the number of columns of a layer's fused projection.
 func (p *Pass) fusedWidth(layer int) int { return p.weights.layers[layer].qkv.Out }
 
 // plan returns which rows of a worker's block go to which expert.

@@ -305,7 +305,6 @@ type file struct {
 	data []byte
 }
 
-// encode makes the files of a checkpoint in the order they are written.
 func encode(p *Params, x Extras) ([]file, error) {
 	if len(x.Vocab) > p.Config.Vocab {
 		return nil, fmt.Errorf("%d tokens for a vocabulary of %d", len(x.Vocab), p.Config.Vocab)

@@ -62,7 +62,6 @@ func (p *Params) AddLoRA(rank int, alpha float64, targets func(name string) bool
 	}
 }
 
-// view cuts the adapters out of theta.
 func (a *LoRA) view(theta []float32) {
 	a.Theta = theta
 	for i := range a.Adapters {

@@ -278,7 +278,6 @@ func (p *Params) Init(seed uint64) {
 	p.RouterBias = nil
 }
 
-// initVector is entry j of n of a tensor with one dimension.
 func initVector(name string, j, n int) float32 {
 	switch {
 	case strings.HasSuffix(name, decayLog):
@@ -289,7 +288,6 @@ func initVector(name string, j, n int) float32 {
 	return 1
 }
 
-// initStd is the standard deviation of a matrix of that name.
 func initStd(name string, fanIn int) float64 {
 	switch {
 	case strings.Contains(name, "embed_"):

@@ -220,7 +220,6 @@ func ParseFormat(name string) (Format, error) {
 	return Format{}, fmt.Errorf("precision: unknown overflow rule %q in %q; want inf, sat or nan", rule, name)
 }
 
-// baseName strips the overflow suffix.
 func baseName(name string) string {
 	base, _, _ := strings.Cut(name, ":")
 	return base

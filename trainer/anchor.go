@@ -149,7 +149,6 @@ func (s *Session) publishTo(p *learner.Scorer, weights *model.Params, version in
 	}
 }
 
-// newParts makes the stage that logs the two parts of the gap.
 func newParts(s *Session) (stage, error) {
 	if stageOf[*behaviour](s) == nil {
 		return nil, nil
@@ -228,7 +227,6 @@ func (a *average) follow(p *model.Params) {
 
 func (a *average) AppendState(dst []byte) []byte { return method.AppendState(dst, a.count, a.sum) }
 
-// SetState takes what AppendState appended.
 func (a *average) SetState(state []byte) error {
 	if err := method.ReadState(state, &a.count, a.sum); err != nil {
 		return err

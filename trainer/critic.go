@@ -178,7 +178,6 @@ func (c *critic) solve() {
 // AppendState appends A and c; the weights follow.
 func (c *critic) AppendState(dst []byte) []byte { return method.AppendState(dst, c.gram, c.moment) }
 
-// SetState takes what AppendState appended.
 func (c *critic) SetState(state []byte) error {
 	if err := method.ReadState(state, c.gram, c.moment); err != nil {
 		return err

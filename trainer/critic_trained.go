@@ -50,7 +50,6 @@ func newTrainedCritic(s *Session) stage {
 	return c
 }
 
-// Close releases the critic's workers.
 func (c *trainedCritic) Close() { c.learner.Close() }
 
 // run fills Value, of every token the value of the state that it was drawn in. Its pass is also the forward pass of
@@ -168,7 +167,6 @@ func (c *trainedCritic) AppendState(dst []byte) []byte {
 	return dst
 }
 
-// SetState takes what AppendState appended.
 func (c *trainedCritic) SetState(data []byte) error {
 	state := c.learner.State()
 	state.First, state.Second = slices.Clone(state.First), slices.Clone(state.Second)

@@ -265,7 +265,6 @@ func (r *Evaluation) strata(metrics []batch.Metric, first []PromptTally) []batch
 	return metrics
 }
 
-// add takes another prompt into the sum.
 func (p *PromptTally) add(q PromptTally) {
 	p.Correct, p.Samples, p.Tokens, p.Surprisal = p.Correct+q.Correct, p.Samples+q.Samples, p.Tokens+q.Tokens, p.Surprisal+q.Surprisal
 }

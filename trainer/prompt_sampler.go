@@ -160,7 +160,6 @@ func (f *promptSampler) AppendState(dst []byte) []byte {
 	return method.AppendState(f.appendAnswers(dst), f.right, f.tried)
 }
 
-// SetState takes what AppendState appended.
 func (f *promptSampler) SetState(state []byte) error {
 	state, err := f.readAnswers(state)
 	if err != nil {

@@ -224,7 +224,6 @@ func (s *Session) correctBatch() error {
 	return s.correct.Apply(&s.batch, correction.AtBatch)
 }
 
-// diagnose appends the figures of the batch.
 func (s *Session) diagnose() error {
 	limits := metrics.Limits{Response: s.recipe.Rollout.MaxTokens, Prompt: s.task.MaxPrompt()}
 	s.metrics = metrics.Step(s.metrics, &s.batch, limits)

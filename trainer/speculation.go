@@ -106,7 +106,6 @@ func (d *speculation) metrics(dst []batch.Metric) []batch.Metric {
 		batch.Metric{Name: "speculative/speedup", Value: speed})
 }
 
-// newDistillation makes the stage behind the drafts of a step.
 func newDistillation(s *Session) (stage, error) {
 	if s.speculation == nil {
 		return nil, nil
@@ -196,7 +195,6 @@ func (d *speculation) AppendState(dst []byte) []byte {
 	return dst
 }
 
-// SetState takes what AppendState appended.
 func (d *speculation) SetState(state []byte) error {
 	numbers := []any{&d.version, &d.acceptance, &d.known, d.params.Trained()}
 	if d.learner == nil {

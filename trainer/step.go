@@ -91,7 +91,6 @@ func always(run stageFunc) func(*Session) (stage, error) {
 	return func(*Session) (stage, error) { return run, nil }
 }
 
-// assemble makes the stages that the recipe asks for.
 func (s *Session) assemble() error {
 	for _, w := range stages {
 		p, err := w.make(s)
@@ -122,7 +121,6 @@ func (s *Session) Step(step int) error {
 	return nil
 }
 
-// log appends a figure of the step.
 func (s *Session) log(name string, value float64) {
 	s.metrics = append(s.metrics, batch.Metric{Name: name, Value: value})
 }

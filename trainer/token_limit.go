@@ -33,7 +33,6 @@ func (l *tokenLimit) AppendState(dst []byte) []byte {
 	return method.AppendState(dst, []float64{l.generated, l.trained})
 }
 
-// SetState takes what AppendState appended.
 func (l *tokenLimit) SetState(state []byte) error {
 	counts := make([]float64, 2)
 	err := method.ReadState(state, counts)

@@ -150,7 +150,6 @@ func RMSNormGainGrad(dgain, dy, x, inv []float32, rows, d int) {
 	}
 }
 
-// normGainGrad adds one row's part.
 func normGainGrad(dgain, dy, x []float32, inv float32) {
 	if normGainGradVector(dgain, dy, x, inv) {
 		return

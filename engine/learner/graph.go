@@ -257,7 +257,6 @@ func (f *fused) Hashcode() uint32 {
 	return h.Sum32()
 }
 
-// DiffWRT says which inputs take a gradient.
 func (f *fused) DiffWRT(int) []bool { return f.wrt }
 
 // SymDiff adds the gradient operations to the graph.

@@ -48,7 +48,6 @@ type lane struct {
 	_       [64]byte // the next lane's is another cache line
 }
 
-// begin makes a lane whose pass has that many workers.
 func (l *lane) begin(c model.Config, workers int) {
 	l.pass, l.samplers = engine.NewPass(c, workers), make([]sampler, max(workers, 1))
 	l.targets = []int32{} // to a pack, nil would mean every row

@@ -385,7 +385,6 @@ func (r *response) borrow(from *response, n int) {
 	r.length, r.read = n, max(r.read, n)
 }
 
-// commonPrefix is the number of tokens with which both begin.
 func commonPrefix(a, b []int32) int {
 	n := min(len(a), len(b))
 	for i := range n {

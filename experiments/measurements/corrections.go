@@ -24,7 +24,6 @@ type factors struct {
 	Rate             float64
 }
 
-// Measure records the three figures.
 func (m *factors) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
 	p, err := e.Base(ctx, 192)
 	if err != nil {

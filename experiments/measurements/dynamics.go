@@ -79,7 +79,6 @@ type randomStart struct {
 	Training   claim.Training
 }
 
-// Measure draws the time and makes the runs.
 func (m *randomStart) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
 	start := fmt.Sprintf("%.4f", m.Low+float64(m.Width*e.Rand(promptStream).Float64()))
 	t := m.Training

@@ -672,7 +672,6 @@ func lastOfFirst(lists ...[]float64) []float64 {
 	return []float64{lists[0][at]}
 }
 
-// distinctValues is how many different values a list has.
 func distinctValues(x []float64) int {
 	return len(slices.Compact(slices.Sorted(slices.Values(x))))
 }

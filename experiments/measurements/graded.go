@@ -49,7 +49,6 @@ func graded(e *claim.Env, p *model.Params, rollout, scorer engine.Numerics, grou
 	return b
 }
 
-// minibatches cuts a batch into n interleaved parts.
 func minibatches(b *batch.Batch, n int) []*batch.Batch {
 	out := make([]*batch.Batch, n)
 	for k := range out {

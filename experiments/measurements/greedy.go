@@ -125,7 +125,6 @@ func (m *copies) Measure(ctx context.Context, e *claim.Env, o *claim.Observation
 	return nil
 }
 
-// decode decodes copies of the prompts among fillers.
 func (m *copies) decode(e *claim.Env, p *model.Params, n engine.Numerics, each int) (distinct, split float64) {
 	rng, length := e.Rand(promptStream), m.Tokens.of(e)
 	own := promptsFor(rng, p.Config.Vocab, m.Prompts)

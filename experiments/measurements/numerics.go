@@ -15,7 +15,6 @@ func numerics(preset string) engine.Numerics {
 	return n
 }
 
-// renamed returns n under another name after an edit.
 func renamed(n engine.Numerics, name string, edit func(*engine.Numerics)) engine.Numerics {
 	n.Name = name
 	if edit != nil {

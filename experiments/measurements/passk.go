@@ -143,7 +143,6 @@ type sampledUntilSolved struct {
 	Repeats []int
 }
 
-// Measure draws prompts and responses.
 func (m *sampledUntilSolved) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
 	rng, repeats := e.Rand(1), float64(m.Repeats[e.Size])
 	var errs, used [2]float64

@@ -281,7 +281,6 @@ type scoreShares struct {
 	Estimators []struct{ Name, Set string }
 }
 
-// Measure takes the gradients on one batch.
 func (s *scoreShares) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
 	m, err := samplePrograms(ctx, e, s.Prompts[e.Size])
 	if err != nil {

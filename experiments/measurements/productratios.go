@@ -76,7 +76,6 @@ func panelOf(ctx context.Context, e *claim.Env, p *pair) (*panel, error) {
 	})
 }
 
-// sample draws the responses of a pair and scores them.
 func (p *pair) sample(ctx context.Context, e *claim.Env) (*batch.Batch, error) {
 	q, err := p.probe(ctx, e)
 	if err != nil {

@@ -42,7 +42,6 @@ func (q *attempts) Ask(ctx context.Context, e *claim.Env, p *model.Params) (map[
 // searches asks trained weights for answers to fresh prompts of the search task, whose root is found with so many candidates.
 type searches struct{ Candidates task.Range }
 
-// Ask are means over the answers.
 func (q *searches) Ask(_ context.Context, e *claim.Env, p *model.Params) (map[string]float64, error) {
 	t := task.NewSearch()
 	t.Difficulty, t.Operations = q.Candidates, 2

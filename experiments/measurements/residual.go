@@ -50,7 +50,6 @@ func streamDifference(b *batch.Batch, p *model.Params, rollout, learner engine.N
 	return layers, elementary.Exp(logs[1] / count[1]), elementary.Exp(logs[0] / count[0])
 }
 
-// gather copies the rows of a matrix of width d.
 func gather(x []float32, rows []int, d int) []float32 {
 	out := make([]float32, 0, len(rows)*d)
 	for _, r := range rows {
@@ -59,7 +58,6 @@ func gather(x []float32, rows []int, d int) []float32 {
 	return out
 }
 
-// relativeDistance is the norm of a - b over the norm of b.
 func relativeDistance(a, b []float32) float64 {
 	var difference, size float64
 	for i := range a {

@@ -224,7 +224,6 @@ type margins struct {
 	pair   `yaml:",inline"`
 }
 
-// Measure records both counts.
 func (m *margins) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
 	q, err := m.probe(ctx, e)
 	if err != nil {

@@ -307,7 +307,6 @@ func eachTensor(change func(name string, width int, data []float32)) func(*model
 	}
 }
 
-// rms is the root mean square.
 func rms(x []float32) float32 {
 	squares := make([]float64, len(x))
 	for i, v := range x {

@@ -189,7 +189,6 @@ func (p *sgaProcess) gradient(l *sgaPolicy) (reward float64, g [sgaParams]float6
 	return value[0], g
 }
 
-// draw picks an index by weights that sum to one.
 func draw(rng *rand.Rand, weights []float64) int {
 	u := rng.Float64()
 	for i, w := range weights {

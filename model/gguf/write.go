@@ -60,7 +60,6 @@ func Write(w io.Writer, p *model.Params, name string, t Type) error {
 	return err
 }
 
-// check reports what the file cannot say.
 func check(p *model.Params, t Type) error {
 	c := p.Config
 	switch {
@@ -170,7 +169,6 @@ func appendString(out []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint64(out, uint64(len(s))), s...)
 }
 
-// aligned is n rounded up to the alignment.
 func aligned(n int) int { return (n + alignment - 1) / alignment * alignment }
 
 // padded fills up to the alignment with zeros.

@@ -135,7 +135,6 @@ func (f *Fleet) Publish(sync int, p *model.Params, version int, sigma float64, r
 	}
 }
 
-// addNoise adds Gaussian noise to the gain of every norm.
 func addNoise(p *model.Params, sigma float64, rng *rand.Rand) {
 	gains := func(x []float32) {
 		for i := range x {

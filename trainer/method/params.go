@@ -201,7 +201,6 @@ func toFloat(v reflect.Value) float64 {
 	return v.Float()
 }
 
-// outside reports a number that lies in none of the parts of a range.
 func outside(what string, x float64, parts []interval) error {
 	var words []string
 	for _, p := range parts {

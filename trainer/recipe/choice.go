@@ -202,7 +202,6 @@ func (r Reward) New() *reward.Scorer {
 	return reward.NewScorer(parts...)
 }
 
-// path is the field of the i-th part.
 func (r Reward) path(i int) string { return fmt.Sprintf("reward[%d]", i) }
 
 func (r *Reward) read(d *decoder, n *yaml.Node, path string) {

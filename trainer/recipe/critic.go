@@ -44,7 +44,6 @@ func (c *checker) critic(r Recipe) {
 	c.that(!r.Critic.Trained() || r.Critic.Warmup < r.Steps, "critic.warmup", "%d steps without an update of the policy, of %d: set it lower", r.Critic.Warmup, r.Steps)
 }
 
-// inertCritic says what of the section cannot act.
 func (r Recipe) inertCritic() (notes []string) {
 	c := r.Critic
 	if c == nil {

@@ -52,7 +52,6 @@ func (c *checker) distillation(r Recipe) {
 		"%s replaces advantages, and the advantage %s fits what it estimates to returns: use none, or grpo", o.Advantage, r.Advantage.Name)
 }
 
-// inertDistillation says what of the section cannot act.
 func (r Recipe) inertDistillation() (notes []string) {
 	o := r.Distillation
 	if o == nil {

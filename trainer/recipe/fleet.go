@@ -68,7 +68,6 @@ func (n Noise) Sigma(step, steps int) float64 {
 // start implements starter: an engine is fp32 unless it says otherwise.
 func (m *FleetMember) start() { m.Numerics, _ = engine.Preset("fp32") }
 
-// fleet checks the engines in addition to the main one.
 func (c *checker) fleet(r Rollout) {
 	sum := 0.0
 	for i, m := range r.Fleet {
@@ -78,7 +77,6 @@ func (c *checker) fleet(r Rollout) {
 	c.that(sum <= 1, "rollout.fleet", "the shares sum to %v, more than 1", sum)
 }
 
-// kvScales checks the calibration of a static cache.
 func (c *checker) kvScales(r Rollout) {
 	const at = "rollout.kv_scales"
 	if r.KVScales.Prompts == 0 {

@@ -95,7 +95,6 @@ func (r Recipe) unmerged() (fields []string) {
 	return fields
 }
 
-// inertLoRA says what of adapters cannot act.
 func (r Recipe) inertLoRA() (notes []string) {
 	if r.LoRA == nil {
 		for _, field := range r.unmerged() {

@@ -72,7 +72,6 @@ func ownersOf[T any](all method.Table[T], keys []string) []string {
 	return names
 }
 
-// parametersOf are the names of a method's parameters.
 func parametersOf(m any) []string {
 	var names []string
 	for _, f := range fieldsOf(reflect.ValueOf(m).Elem()) {

@@ -14,7 +14,6 @@ import (
 	"driftlab/trainer/method/reward"
 )
 
-// pairs checks fields against each other.
 func (c *checker) pairs(r Recipe) {
 	c.anchor(r)
 	c.cluster(r)
@@ -102,7 +101,6 @@ func (c *checker) kinds(r Recipe) {
 	}
 }
 
-// retention checks what reads the masks of a compressed cache.
 func (c *checker) retention(r Recipe) {
 	m := r.Resolved().Model
 	sparse := m != (model.Config{}) && m.HasLayer(model.SparseAttention)

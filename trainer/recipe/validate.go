@@ -114,7 +114,6 @@ func (r Recipe) faults() Faults {
 	return c.faults
 }
 
-// name checks that the name can be a folder's.
 func (c *checker) name(name string) {
 	c.that(name != "", "name", "missing: give the run a name")
 	ok := len(name) <= maxName && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "-")
@@ -183,7 +182,6 @@ func (c *checker) rollout(r Rollout) {
 	c.noise(r.Noise)
 }
 
-// speculative checks how tokens are drafted.
 func (c *checker) speculative(r Rollout) {
 	s := r.Speculative
 	if s == nil {

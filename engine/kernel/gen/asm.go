@@ -88,7 +88,6 @@ func (t *text) begin(symbol string, args int) {
 	fmt.Fprintf(t, "\nTEXT %s(SB), NOSPLIT, $0-%d\n", symbol, args)
 }
 
-// newText opens an assembly file.
 func newText(v isa) *text {
 	t := &text{arch: v.arch}
 	t.WriteString(generated + "\n#include \"textflag.h\"\n#include \"go_asm.h\"\n")

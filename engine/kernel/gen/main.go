@@ -33,7 +33,6 @@ func main() {
 	}
 }
 
-// files returns the text of every generated file by name.
 func files() map[string]string {
 	exps := expFile()
 	texts := map[string]*text{

@@ -175,7 +175,6 @@ func siluGrad(again bool) routine {
 	return r
 }
 
-// adamW moves parameters and moments.
 func adamW(v *vec) {
 	by := v.numbers
 	g := v.mul(v.load("grad"), by["scale"])
@@ -224,7 +223,6 @@ func normInputGrad(add bool) routine {
 	}}
 }
 
-// maximum is the largest element of a slice.
 func maximum() routine {
 	var m, nan string
 	return routine{name: "maximum", slices: []string{"x"}, result: "m", start: func(v *vec) {

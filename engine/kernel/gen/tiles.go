@@ -140,7 +140,6 @@ func tile(t *text, v isa, s shape, unfused, masked, banded bool) {
 	w.end()
 }
 
-// chain writes the loop over k.
 func (w tiler) chain(name string, more func()) {
 	w.label(name)
 	more()
@@ -301,7 +300,6 @@ func (w tiler) aAt(i int) string {
 // it, for the next columns of B: the one that does nearly all of the work.
 func (w tiler) prefetches() bool { return w.v == avx512 && w.s == (shape{8, 2}) }
 
-// step advances all chains by one k.
 func (w tiler) step() {
 	cols := w.s.groups * w.per
 	if w.prefetches() {
@@ -347,7 +345,6 @@ func (w tiler) fma(i, c int) {
 	w.op("VFMADD231PS", b, x, acc)
 }
 
-// store writes the tile and moves to the next rows.
 func (w tiler) store() {
 	w.eachC(false)
 	w.op("ADDQ", "R11", "R13")
@@ -605,7 +602,6 @@ func (w neonTiler) fma(acc, b, x, product string) {
 	w.word("FMLA by element", acc, b, x)
 }
 
-// store writes the tile and moves to the next rows.
 func (w neonTiler) store() {
 	w.eachC(false)
 	w.op("MOVD", "R11", "R2")

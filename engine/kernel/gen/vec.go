@@ -136,14 +136,12 @@ func (r routine) assemble(t *text, isa isa, consts map[string]uint32) {
 	})
 }
 
-// takeMask reserves the register for the mask of the rest.
 func (v *vec) takeMask() {
 	if v.v == avx2 {
 		v.mask = v.new()
 	}
 }
 
-// tailMask sets the mask of the CX elements that are left.
 func (v *vec) tailMask() {
 	v.maskLeft("R15")
 	if v.v == avx2 {
@@ -289,7 +287,6 @@ func (v *vec) residentBits(b uint32) string {
 	return r
 }
 
-// preload reads a routine's constants.
 func (v *vec) preload(name string, consts []uint32) {
 	if v.v == neon {
 		v.preloadNEON(name, consts)

@@ -120,7 +120,6 @@ func (p *pipelineRL) Traits() Traits {
 	return Traits{Reload: Interrupt, Cache: KeepStale, Old: Rollout, Bound: boundOfCount(p.MaxLag)}
 }
 
-// Admit is what the count of submissions leaves.
 func (p *pipelineRL) Admit(v View) int {
 	return v.ahead(ceilDiv(p.MaxLag, v.Group), v.Step)
 }
@@ -157,7 +156,6 @@ func (p *primeRL) Admit(v View) int {
 	return cmp.Or(p.Concurrent, v.capacity()) - v.Running
 }
 
-// Verdict drops what is older than m.
 func (p *primeRL) Verdict(v View, s *Sample) Fate { return youngerThan(v, s, p.MaxOffPolicy) }
 
 // youngerThan takes a sample whose oldest token is at most so many versions old.
@@ -295,7 +293,6 @@ func (p *trl) Traits() Traits {
 	return Traits{Reload: Interrupt, Interval: p.WeightSyncSteps, Old: Rollout, Bound: p.MaxStaleness}
 }
 
-// Admit fills what may be in flight.
 func (p *trl) Admit(v View) int { return p.MaxStaleness*v.Batch - v.Running - len(v.Done) }
 
 // Verdict looks at what is done, not at what runs.

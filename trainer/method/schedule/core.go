@@ -149,7 +149,6 @@ func New(config Config, policy Policy) (*Core, error) {
 	return c, nil
 }
 
-// arrange brings the workers into their sequence.
 func (c *Core) arrange() {
 	c.ordered = c.ordered[:0]
 	for _, i := range c.sequence {

@@ -243,7 +243,6 @@ func (c *Core) arrive(r *Request) {
 	}
 }
 
-// put brings a request that is with no worker to where it goes.
 func (c *Core) put(r *Request, where place) {
 	r.at, r.Worker = where, -1
 	switch where {

@@ -313,7 +313,6 @@ func (c *Core) collect(refused []int) {
 	c.fresh = c.fresh[:0]
 }
 
-// loaded gives a worker its new weights.
 func (c *Core) loaded(command Command) {
 	w := c.workers[command.Worker]
 	load := c.scoredBefore(w) + c.config.Costs.Sync + c.loadedBeside()

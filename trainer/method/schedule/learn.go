@@ -2,7 +2,6 @@ package schedule
 
 import "slices"
 
-// takeBatch starts the learner on what the policy gives it.
 func (c *Core) takeBatch() {
 	if c.learner.busy {
 		return

@@ -200,7 +200,6 @@ func (s *codec) counts(n *Counts) {
 	s.ints(&n.TokenLags)
 }
 
-// admit submits what the policy allows.
 func (c *Core) admit() {
 	for range c.policy.Admit(c.view()) {
 		c.submit(c.submitted)

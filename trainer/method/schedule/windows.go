@@ -288,7 +288,6 @@ func (p *windowedFIFO) Traits() Traits {
 // Admit is what the count leaves: a place is free when the weights of its update are published.
 func (p *windowedFIFO) Admit(v View) int { return v.ahead(p.Steps*v.Batch, v.Version) }
 
-// Batch is the oldest that are done within the window.
 func (p *windowedFIFO) Batch(v View) []*Sample { return batchWithin(v, p.window(v.Batch)) }
 
 var windowedFIFOSpec = method.Spec{

@@ -135,7 +135,6 @@ func (c *columns) readWorking(v *Verdict, work []int32) (complete bool) {
 	return true
 }
 
-// isNumber reports whether tokens have the form of appendNumber for n columns.
 func isNumber(tokens []int32, n int) bool {
 	if len(tokens) != 2*n+1 || !isDigit(tokens[:1]) {
 		return false

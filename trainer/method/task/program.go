@@ -28,7 +28,6 @@ func (o operation) apply(v int) int {
 	return v % 10
 }
 
-// run applies the whole program to a digit.
 func (g *program) run(v int) int {
 	for _, o := range g.ops[:g.n] {
 		v = o.apply(v)
@@ -48,7 +47,6 @@ func drawProgram(rng *rand.Rand, n int) program {
 	return g
 }
 
-// programTokens is the length of a program of n operations as text.
 func programTokens(n int) int { return 3 * n }
 
 func appendProgram(dst []int32, g *program) []int32 {

@@ -221,7 +221,6 @@ var functions = map[string]func(x []float64) (float64, error){
 	"above":  of(2, func(x []float64) float64 { return below(x[1], x[0]) }),
 }
 
-// functionNames lists what formulas can call.
 func functionNames() string {
 	return strings.Join(slices.Sorted(maps.Keys(functions)), ", ") + " of numbers, " + strings.Join(slices.Sorted(maps.Keys(folds)), ", ") + " of a response's tokens"
 }
