@@ -90,3 +90,27 @@ func unitsOf(b *batch.Batch, level string) []int {
 	}
 	return units
 }
+
+// KPop's gate keeps every token of a response that both engines score alike, at any level and at the least threshold.
+func TestBinaryKLOfEqualEnginesMasksNothing(t *testing.T) {
+	b := gaps(rand.New(rand.NewPCG(7, 7)))
+	b.Anchor = slices.Clone(b.LogpRoll)
+	for _, level := range []string{"token", "sequence"} {
+		one := *b
+		p := &Pipeline{Masks: []Masking{&Band{Level: level, Statistic: "binary_kl", Aggregate: "max", Floor: 1e-8, Low: math.Inf(-1)}}}
+		if err := p.Apply(&one, AtBatch); err != nil {
+			t.Fatal(err)
+		}
+		if one.LossMask != nil && !slices.Equal(one.LossMask, one.Mask) {
+			t.Errorf("%s: a token is masked", level)
+		}
+		one.Anchor = slices.Clone(b.Anchor)
+		one.Anchor[0] -= 0.5
+		if err := p.Apply(&one, AtBatch); err != nil {
+			t.Fatal(err)
+		}
+		if one.LossMask[0] {
+			t.Errorf("%s: a token that the engines score differently is kept at a threshold of 0", level)
+		}
+	}
+}
