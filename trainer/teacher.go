@@ -9,6 +9,7 @@ import (
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 	"driftlab/trainer/method/stream"
+	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
 )
 
@@ -50,10 +51,25 @@ func (t *teacher) run(s *Session) error {
 }
 
 func (t *teacher) read(s *Session, dst *batch.Scored, in *batch.Sampled) error {
+	other := s.recipe.Distillation != nil && s.recipe.Distillation.Stop == recipe.StopOther
 	t.Score(dst, in, learner.ScoreOptions{
 		Policy:        learner.Policy{Temperature: s.policy.Temperature, Support: s.policy.Support},
-		Distributions: s.columns.distTeacher, WithoutRoutes: true})
+		Distributions: s.columns.distTeacher || other, WithoutRoutes: true})
+	if other {
+		exchangeStops(dst, in)
+	}
 	return s.checkFrozen("logp_teacher", "the teacher", in, dst.Logp, t.Scorer, t.params)
+}
+
+// exchangeStops makes the scores those of a teacher that ends responses with padding.
+func exchangeStops(dst *batch.Scored, in *batch.Sampled) {
+	for n, token := range in.Token {
+		row := dst.Dist[n*in.Vocab : (n+1)*in.Vocab]
+		row[task.EOS], row[task.PAD] = row[task.PAD], row[task.EOS]
+		if token == task.EOS || token == task.PAD {
+			dst.Logp[n] = float64(row[token])
+		}
+	}
 }
 
 // choose lists the responses that the recipe wants guided, and logs the share of
@@ -147,6 +163,15 @@ func (t *teacher) observe(s *Session) {
 	s.log("opd/teacher_tokens", float64(tokens))
 	s.log("opd/tokens", guided/float64(max(masked.Count(b.Mask), 1)))
 	s.log("opd/k1", gap/per)
+	ends, stops := 0.0, 0.0
+	for n, guided := range t.guided {
+		if guided && b.Token[n] == task.EOS {
+			ends, stops = ends+b.Old.Logp[n]-b.Teacher.Logp[n], stops+1
+		}
+	}
+	if stops > 0 {
+		s.log("opd/stop_k1", ends/stops)
+	}
 	s.log("opd/k2", square/per)
 	s.log("opd/overlap", overlap/per)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"driftlab/model"
+	"driftlab/trainer/recipe"
 	"driftlab/trainer/trainertest"
 )
 
@@ -131,5 +132,34 @@ func TestDistillationActs(t *testing.T) {
 		if slices.Equal(plain.learner.Params().Theta, s.learner.Params().Theta) || !(s.figure(t, acts) > 0) {
 			t.Errorf("%v changes nothing: %s is %v", sets, acts, s.figure(t, acts))
 		}
+	}
+}
+
+// A teacher that ends its responses with another id than the rollout engine's makes lengths more than double in 30 updates; the same teacher with the
+// engine's stop id does not. The figure opd/stop_k1 shows it in the first step.
+func TestTeacherWithAnotherStop(t *testing.T) {
+	length := map[string]float64{}
+	for _, stop := range []string{"same", "other"} {
+		r, err := recipe.Load("headline", "steps=30", "eval.every=0", "rollout.prompts=4", "teacher=chain-base", "distillation={advantage: none, stop: "+stop+"}", "terms=[{name: gkd, coef: 1}]", "rollout.max_tokens=48", "learner.optimizer.lr=1e-3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := sessionIn(t, r, Options{Workers: 1})
+		for step := range 30 {
+			if err := s.Step(step); err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range s.metrics {
+				switch {
+				case step == 0 && m.Name == "opd/stop_k1" && (stop == "other") != (m.Value > 5):
+					t.Errorf("%s: opd/stop_k1 is %.3f in the first step", stop, m.Value)
+				case m.Name == "response_length/mean":
+					length[stop] = m.Value
+				}
+			}
+		}
+	}
+	if length["other"] < 2*length["same"] {
+		t.Errorf("responses have %.1f tokens with another stop id, %.1f with the same", length["other"], length["same"])
 	}
 }

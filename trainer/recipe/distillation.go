@@ -25,6 +25,11 @@ type Distillation struct {
 	// Horizon is the number of tokens of a response, from its first on, that are guided; 0
 	// for all.
 	Horizon int `yaml:"horizon" range:"[0,2^16]"`
+	// Stop is same, or other: a teacher that ends its responses with padding, an id at which the rollout engine does not stop
+	// (2609.20511). Then it finds every end of the learner's unlikely, and lengths grow to the limit
+	// where a term has its distributions; the sampled token alone has almost no gradient at an end that is certain. The fix is to map one stop id to the
+	// other, which is same.
+	Stop string `yaml:"stop" default:"same" oneof:"same other"`
 	// Random guides as many responses as the rule says, drawn at random: what the rule is
 	// worth at the same number of calls.
 	Random bool `yaml:"random"`
@@ -36,6 +41,8 @@ const (
 	DistilScaled   = "scaled"
 	DistilJoint    = "joint"
 	DistilNone     = "none"
+	// StopOther is a value of Distillation.Stop.
+	StopOther = "other"
 )
 
 // replaces reports whether the teacher signal replaces advantages.
