@@ -116,7 +116,6 @@ func pointsOf(a *figure.Series, band figure.Band) []point {
 	return points
 }
 
-// dotsOf are the dots of a cloud, in their order.
 func dotsOf(s *figure.Series) []point {
 	var dots []point
 	for i, x := range s.X {
@@ -175,7 +174,6 @@ type chartView struct {
 	Data              template.JS
 }
 
-// chart is a plot of lines on the page.
 func (p *page) chart(f *figure.Figure) chartView {
 	c := newChart(f)
 	return chartView{f, c.describe(), c.note(p), c.numbers(), template.JS(c.data(p.group + " " + c.X.Label))}
@@ -364,7 +362,6 @@ func appendText(b []byte, s string) []byte {
 	return append(b, text...)
 }
 
-// appendShort appends a list of numbers in short.
 func appendShort(b []byte, list []float64) []byte { return appendNumbers(b, list, 6) }
 
 // appendNumbers appends a list of numbers to so many digits, -1 for all.

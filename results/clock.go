@@ -13,7 +13,6 @@ import (
 // a microsecond.
 const ticksMetric = "clock/ticks"
 
-// seconds are those of ticks.
 func seconds(ticks int) float64 { return float64(ticks) / 1e6 }
 
 // mostLanes bounds the workers of a timeline.
@@ -96,7 +95,6 @@ func TimeChartOf(groups []RunGroup, metric string, terms []Term) figure.Figure {
 	return c
 }
 
-// timed is arm over virtual time.
 func (g *RunGroup) timed(metric string) figure.Series {
 	clocked := RunGroup{Name: g.Name}
 	for _, r := range g.Runs {

@@ -151,7 +151,6 @@ func JudgedBy(records []*record.Record) string {
 	return ""
 }
 
-// facts are the tiles at the top.
 func facts(records []*record.Record, groups []RunGroup) []Fact {
 	steps, finished := 0, 0
 	var seeds []string
@@ -209,7 +208,6 @@ func (a area) section(groups []RunGroup, left *[]string, terms []Term) (Section,
 	return s, true
 }
 
-// rerun says how to repeat a group.
 func rerun(g RunGroup) Rerun {
 	a := Rerun{Name: g.Name}
 	for i, r := range g.Runs {

@@ -29,7 +29,6 @@ type groupOutcome struct {
 	lost                   float64
 }
 
-// outcomes judges every group.
 func outcomes(groups []RunGroup, metric string) outcome {
 	o := outcome{metric: metric}
 	for _, g := range groups {
@@ -149,7 +148,6 @@ func (o outcome) blocks(groups []RunGroup, terms []Term) []Block {
 	return blocks
 }
 
-// row is one line of the table.
 func (o outcome) row(i int, g RunGroup) []figure.Cell {
 	var seeds []string
 	least, most := math.MaxInt, 0

@@ -92,7 +92,6 @@ func passCurves(r *record.Record, at func(*record.Column) int) (counted, fitted 
 	return counted, fitted
 }
 
-// logTwo is log₂ k.
 func logTwo(k int) float64 { return elementary.Log(float64(k)) / math.Ln2 }
 
 // passFamilies are pass rates that an evaluation with several samples per prompt sorts

@@ -234,7 +234,6 @@ func textStyle(size float64, c color.Color) text.Style {
 	return text.Style{Color: c, Font: font.From(sansFont, vg.Length(size)), XAlign: draw.XLeft, YAlign: draw.YTop, Handler: sans()}
 }
 
-// Text sizes, in points.
 const (
 	titleSize = 13
 	labelSize = 10
@@ -364,7 +363,6 @@ func (p *plot) grid(a *axis) {
 	}
 }
 
-// key is one entry of a legend.
 type key struct {
 	name  string
 	slot  int
@@ -398,7 +396,6 @@ func drawKeys(c draw.Canvas, keys []key, th theme) vg.Length {
 	return c.Max.Y - y + row/2 + 2
 }
 
-// drawSwatch draws the sample of a legend entry.
 func drawSwatch(c draw.Canvas, k key, th theme, x, y, width vg.Length) {
 	switch {
 	case k.block:
@@ -412,7 +409,6 @@ func drawSwatch(c draw.Canvas, k key, th theme, x, y, width vg.Length) {
 	}
 }
 
-// meanLine is the line style of an arm.
 func meanLine(slot int) draw.LineStyle {
 	style := draw.LineStyle{Color: armColor(slot), Width: 1.6}
 	for _, d := range armDash(slot) {
@@ -421,7 +417,6 @@ func meanLine(slot int) draw.LineStyle {
 	return style
 }
 
-// referenceLine is the line style of a Reference.
 func referenceLine(th theme) draw.LineStyle {
 	return draw.LineStyle{Color: th.muted, Width: 0.9, Dashes: []vg.Length{3, 3}}
 }

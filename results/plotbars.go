@@ -75,7 +75,6 @@ func (b bars) draw(canvas draw.Canvas, th theme) {
 	}
 }
 
-// extent is the range of the value axis.
 func (b bars) extent() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, g := range b.Series {
@@ -159,7 +158,6 @@ func sign(row figure.Series, column int) int {
 	return cmp.Compare(row.Signs[column], 0)
 }
 
-// full is the distance from zero of the strongest colour.
 func (h heat) full() float64 {
 	if h.Full > 0 {
 		return h.Full
@@ -175,7 +173,6 @@ func (h heat) full() float64 {
 	return most
 }
 
-// shade is the colour of a figure.
 func (h heat) shade(v float64) color.NRGBA {
 	c := palette[0]
 	if v < 0 {
@@ -308,7 +305,6 @@ func (t timeline) draw(canvas draw.Canvas, th theme) {
 	}
 }
 
-// axis draws the times below the lanes.
 func (t timeline) axis(c draw.Canvas, th theme, x func(float64) vg.Length, bottom vg.Length) {
 	style := textStyle(tickSize, th.muted)
 	style.XAlign = draw.XCenter

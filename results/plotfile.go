@@ -17,7 +17,6 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// drawing is a figure that can be drawn.
 type drawing interface {
 	size() (w, h float64)
 	describe() string

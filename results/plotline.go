@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// size is that of a chart in points.
 func (c *chart) size() (w, h float64) { return 560, 320 }
 
 // describe is the text alternative.
@@ -71,7 +70,6 @@ func (c *chart) undrawn(arm int) string {
 	return " (never above 0)"
 }
 
-// draw paints the chart with its own legend.
 func (c *chart) draw(canvas draw.Canvas, th theme) {
 	canvas = heading(canvas, th, c.Title, c.Y.Label)
 	nameSpace := c.namesWidth(canvas.Size().X)
@@ -158,7 +156,6 @@ type curves struct {
 	points [][]point // per arm
 }
 
-// extent is the range of both axes.
 func (g *curves) extent() (xlow, xhigh, ylow, yhigh float64) {
 	xlow, xhigh, ylow, yhigh = math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
 	grow := func(v float64) {
@@ -328,7 +325,6 @@ func (d dots) draw(c *plot) {
 	}
 }
 
-// number writes a value right of its dot.
 func (d dots) number(c *plot, v float64, x, y vg.Length) {
 	style := textStyle(tickSize, c.th.ink)
 	style.YAlign = draw.YCenter

@@ -161,7 +161,6 @@ type page struct {
 	explained map[string]bool // which kinds of band the section has explained
 }
 
-// contents is a section with its anchor.
 type contents struct {
 	ID, Heading string
 	Badges      []Badge
@@ -201,7 +200,6 @@ func (p *page) section(heading string, badges []Badge, part string, data any) {
 	p.Contents = append(p.Contents, contents{p.group, heading, badges, p.part(part, data)})
 }
 
-// part fills in a part of the template.
 func (p *page) part(name string, data any) template.HTML {
 	var b strings.Builder
 	if err := p.parts.ExecuteTemplate(&b, name, data); err != nil {
@@ -210,7 +208,6 @@ func (p *page) part(name string, data any) template.HTML {
 	return template.HTML(b.String())
 }
 
-// render renders a block.
 func (p *page) render(block Block) template.HTML {
 	switch b := block.(type) {
 	case Prose:
@@ -235,7 +232,6 @@ func (p *page) render(block Block) template.HTML {
 	panic(fmt.Sprintf("results: no rendering for a block of type %T", block))
 }
 
-// figure renders a figure as its kind asks for.
 func (p *page) figure(f *figure.Figure) template.HTML {
 	switch f.Kind {
 	case figure.Table:
@@ -249,7 +245,6 @@ func (p *page) figure(f *figure.Figure) template.HTML {
 	return p.part("drawing", map[string]any{"SVG": template.HTML(svg(f, false)), "Note": f.Note})
 }
 
-// anchor makes a unique anchor of a heading.
 func (p *page) anchor(heading string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(heading) {
@@ -335,7 +330,6 @@ func heads(row []figure.Cell) bool {
 	return len(row) > 1 && row[0].Emphasis == figure.Muted && !slices.ContainsFunc(row[1:], func(c figure.Cell) bool { return c.Text != "" })
 }
 
-// tableLabel names the table for a screen reader.
 func tableLabel(t *figure.Figure) string {
 	if t.Title != "" {
 		return "Table: " + t.Title
@@ -368,7 +362,6 @@ func writeCell(b *strings.Builder, c figure.Cell, a figure.Align, head, sorted b
 	b.WriteString(text + end)
 }
 
-// alignClass is the class attribute of an alignment.
 func alignClass(a figure.Align) string {
 	if a == figure.Right {
 		return ` class="num"`

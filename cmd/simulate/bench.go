@@ -139,7 +139,6 @@ func (c *benchCmd) largest() (flag string, value number) {
 	return flag, value
 }
 
-// presetNamed finds a preset or says which there are.
 func presetNamed(flag, name string) (engine.Numerics, error) {
 	n, ok := engine.Preset(name)
 	if !ok {
@@ -235,7 +234,6 @@ func (b *build) time(a *app, args []string) error {
 	return b.Add(doc, command.ProcessState.UserTime().Seconds()+command.ProcessState.SystemTime().Seconds())
 }
 
-// The files of bench --peer.
 const (
 	peerCheckpoint = "checkpoint"
 	peerGGUF       = "model.f32.gguf"

@@ -29,7 +29,6 @@ type checkpointCmd struct {
 
 type checkpointListCmd struct{ jsonFlag }
 
-// checkpointInfo describes a shipped checkpoint.
 type checkpointInfo struct {
 	Name       string            `json:"name"`
 	Parameters int               `json:"parameters"`
@@ -118,7 +117,6 @@ func (c *checkpointExportCmd) Run(a *app) error {
 	return nil
 }
 
-// files are those of the format, by name.
 func (c *checkpointExportCmd) files(ck *model.Checkpoint) (map[string][]byte, error) {
 	kind, err := gguf.ParseType(c.Type)
 	if err != nil {
@@ -155,7 +153,6 @@ type pretrainCmd struct {
 	common
 }
 
-// pretrained is the document of pretrain --json.
 type pretrained struct {
 	Dir     string           `json:"dir"`
 	Name    string           `json:"name"`

@@ -200,7 +200,6 @@ func (c *helpCmd) Run(a *app) error {
 	return err
 }
 
-// The exit statuses.
 const (
 	statusOK          = 0
 	statusFailure     = 1
@@ -215,7 +214,6 @@ type badInput struct{ error }
 // Unwrap returns the cause.
 func (b badInput) Unwrap() error { return b.error }
 
-// bad is an error about the input.
 func bad(format string, args ...any) error { return badInput{fmt.Errorf(format, args...)} }
 
 // interrupted says that a signal stopped the work, and how to go on.
@@ -224,7 +222,6 @@ type interrupted struct{ resume string }
 // Error is one line.
 func (i interrupted) Error() string { return "stopped; " + i.resume }
 
-// internalError is a panic as an error.
 func internalError(p any) error {
 	return fmt.Errorf("internal error, please report it with the command (SIMULATE_TRACE=1 shows where): %v", p)
 }
@@ -264,7 +261,6 @@ func errorLines(err error) []string {
 	return lines
 }
 
-// statusOf classifies an error.
 func statusOf(err error) int {
 	var (
 		stop    interrupted

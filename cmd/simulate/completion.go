@@ -289,7 +289,6 @@ func (p *roff) command(node *kong.Node) {
 // roff is a page as it grows.
 type roff struct{ strings.Builder }
 
-// macro writes a request with its arguments, each one word.
 func (p *roff) macro(name string, args ...string) {
 	p.WriteString("." + name)
 	for _, arg := range args {
@@ -309,7 +308,6 @@ func (p *roff) text(text string) {
 	}
 }
 
-// item is a term and its meaning.
 func (p *roff) item(term, meaning string) {
 	p.macro("TP")
 	p.macro("B", term)
@@ -337,7 +335,6 @@ func (p *roff) prose(text string) {
 	}
 }
 
-// roffText escapes what roff would read as its own.
 func roffText(text string) string {
 	return strings.NewReplacer(`\`, `\e`, `-`, `\-`).Replace(text)
 }

@@ -220,7 +220,6 @@ func (a *app) printFindings(r diagnose.Report) {
 	}
 }
 
-// printInputs prints what was read.
 func (a *app) printInputs(r diagnose.Report) {
 	for i, in := range r.Inputs {
 		if i == mostInputs && len(r.Inputs) > mostInputs+1 {
@@ -231,7 +230,6 @@ func (a *app) printInputs(r diagnose.Report) {
 	}
 }
 
-// printGap prints the figures of the gap.
 func (a *app) printGap(r diagnose.Report) {
 	if g := r.Gap; g != nil {
 		n := figure.FormatNumber

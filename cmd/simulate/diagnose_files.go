@@ -174,7 +174,6 @@ func (a *app) printActive(r diagnose.Report) {
 	}
 }
 
-// toyFile is what --reproduce writes.
 const toyFile = "reproduce.yaml"
 
 // reproduce looks for a toy run with a gap of the same cause and size, and writes its recipe.
@@ -225,7 +224,6 @@ func causeOf(r *diagnose.Report) (string, error) {
 	return "precision", nil // the one that every pair of engines has
 }
 
-// printReproduced says what was found, with both sizes.
 func (a *app) printReproduced(r diagnose.Report) {
 	p := r.Reproduced
 	if p == nil {

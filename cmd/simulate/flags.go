@@ -36,7 +36,6 @@ type workFlags struct {
 	Workers number `help:"Cores to use; 0 means all. Results do not depend on it." default:"0" max:"4096" placeholder:"N" aliases:"threads"`
 }
 
-// workers is the number of cores to use.
 func (f *workFlags) workers() int {
 	if f.Workers > 0 {
 		return int(f.Workers)
@@ -61,7 +60,6 @@ type common struct {
 	workFlags
 }
 
-// shorthand is a flag that stands for an assignment.
 type shorthand struct{ flag, path, value string }
 
 // assignment is what --set would take.
@@ -108,7 +106,6 @@ func (f *recipeFlags) givenTwice() error {
 	return nil
 }
 
-// changes are the assignments, read.
 func (f *recipeFlags) changes() ([]recipe.Change, error) {
 	if err := f.givenTwice(); err != nil {
 		return nil, err
@@ -369,7 +366,6 @@ func fieldsNamed(name string) []string {
 	return fields[:min(len(fields), most)]
 }
 
-// flagsOf are the names of a command's flags.
 func flagsOf(command *kong.Node) map[string]bool {
 	names := map[string]bool{}
 	for _, group := range command.AllFlags(true) {

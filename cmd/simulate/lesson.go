@@ -97,7 +97,6 @@ func (c *lessonCmd) ask(a *app, l *lab.Lesson) []string {
 	return readGuesses(bufio.NewReader(os.Stdin), a.stdout, l)
 }
 
-// run computes the lesson's panels.
 func (c *lessonCmd) run(a *app, l *lab.Lesson, chosen map[string]string) ([]figure.Figure, error) {
 	run, err := lesson.NewRun(l, chosen)
 	if err != nil || l.Live == nil {
@@ -108,7 +107,6 @@ func (c *lessonCmd) run(a *app, l *lab.Lesson, chosen map[string]string) ([]figu
 	return run.Panels(a.ctx, c.workers(), m.run(""))
 }
 
-// record makes a lesson's recording.
 func (c *lessonCmd) record(a *app) error {
 	if err := lesson.CheckRecorded(c.Name); err != nil {
 		return badInput{err}
@@ -142,7 +140,6 @@ func figureSources(l *lab.Lesson) []string {
 	return slices.Compact(list)
 }
 
-// printFigure writes a figure as text.
 func (a *app) printFigure(f *figure.Figure) {
 	if t := f.Tabular(); t != nil {
 		a.printTable(t)
@@ -151,7 +148,6 @@ func (a *app) printFigure(f *figure.Figure) {
 	fmt.Fprintln(a.stdout, f.Text())
 }
 
-// draw writes the charts of a lesson.
 func (c *lessonCmd) draw(a *app, name string, panels []figure.Figure) error {
 	if c.Out == "" {
 		return nil

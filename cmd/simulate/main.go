@@ -64,7 +64,6 @@ func (w *checkedWriter) Write(p []byte) (int, error) {
 // document writes a document for programs: it is escaped and otherwise as it is.
 func (w *checkedWriter) document(p []byte) { _, _ = w.put(p, escape(string(p))) }
 
-// put writes the text of what was given.
 func (w *checkedWriter) put(p []byte, text string) (int, error) {
 	_, err := io.WriteString(w.Writer, text)
 	var path *fs.PathError

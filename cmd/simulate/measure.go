@@ -151,7 +151,6 @@ type measureDocument struct {
 	Layers       []*measure.Divergence  `json:"layers,omitempty"`
 }
 
-// pairsOf are the pairs of engines that a request measures.
 func pairsOf(q measure.GapRequest) []measure.Pair {
 	if len(q.Pairs) > 0 {
 		return q.Pairs

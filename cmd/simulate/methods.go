@@ -124,7 +124,6 @@ func findMethods(name string) ([]recipe.Method, error) {
 	return nil, bad("methods: unknown name %q; `simulate methods` lists all", name)
 }
 
-// listMethods prints a table per room.
 func (a *app) listMethods(all []recipe.Method) {
 	for _, t := range methodTables(all) {
 		a.printTable(t)
@@ -160,7 +159,6 @@ func methodTables(all []recipe.Method) []*figure.Figure {
 // rollOrLogp are the columns by which formulas name the policies mu and new.
 var rollOrLogp = regexp.MustCompile(`\b(roll|logp|lr)(_|\b)`)
 
-// methodText shows one method in full.
 func methodText(m recipe.Method) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s, unit: %s)\n\n%s\n%s\n", m.Name, m.Group, m.Unit, m.Does, m.When)
@@ -233,7 +231,6 @@ type explanation struct {
 	Rest   []trace.Term  `json:"rest,omitempty"`
 }
 
-// explain shows the traces of the methods that have one.
 func (c *methodsCmd) explain(a *app, found []recipe.Method) error {
 	var all []explanation
 	for _, m := range found {

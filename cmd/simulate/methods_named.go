@@ -29,7 +29,6 @@ type namedPage struct {
 	Command    string           `json:"command"`
 }
 
-// frameworkLines is a setting in the syntax of a framework.
 type frameworkLines struct {
 	Framework string   `json:"framework"`
 	Text      string   `json:"text"`
@@ -71,7 +70,6 @@ func printedNames() (pages []namedPage, err error) {
 	return pages, nil
 }
 
-// namedValue is the page of a value of a factor.
 func namedValue(kind string, v study.Value) namedPage {
 	p := namedPage{Name: v.Name, Kind: kind, Recipe: []string{}}
 	for _, l := range v.Labels {
@@ -108,7 +106,6 @@ func (c *methodsCmd) named(a *app) (ok bool, err error) {
 	return true, c.show(a, "methods.md", "# "+p.Name+"\n\n```\n"+text+"```\n", p, func() { fmt.Fprint(a.stdout, text) })
 }
 
-// fill adds the lines of the frameworks.
 func (p *namedPage) fill() error {
 	if p.Kind == "setting" && len(p.Recipe) > 0 {
 		for _, name := range foreign.Writable() {
@@ -169,14 +166,12 @@ func claimsOn(source string) string {
 	return b.String()
 }
 
-// papers lists the papers.
 func (c *methodsCmd) papers(a *app) error {
 	list := sources.Papers()
 	t := sources.PapersTable(list)
 	return c.show(a, "papers.md", t.Markdown(), list, func() { a.printTable(t) })
 }
 
-// onePaper shows what the program has of a paper.
 func (c *methodsCmd) onePaper(a *app) error {
 	list := sources.Papers()
 	at := slices.IndexFunc(list, func(p sources.Paper) bool { return p.ID == c.Name })
@@ -187,7 +182,6 @@ func (c *methodsCmd) onePaper(a *app) error {
 	return c.show(a, "paper.txt", text, list[at], func() { fmt.Fprint(a.stdout, text) })
 }
 
-// coverage lists features and statements.
 func (c *methodsCmd) coverage(a *app) error {
 	list, err := sources.Coverage()
 	if err != nil {

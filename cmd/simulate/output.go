@@ -70,7 +70,6 @@ func (a *app) meter(quiet bool, label, unit string, total int) *meter {
 	return m
 }
 
-// barWidth is the width of the bar itself.
 const barWidth = 20
 
 // draw makes the meter a bar on a terminal of that width, drawn again so often at most.
@@ -150,7 +149,6 @@ func (m *meter) add(steps, skipped int, note string) {
 	}
 }
 
-// line is the state as text.
 func (m *meter) line(now time.Time, note string) string {
 	text := fmt.Sprintf("%s: %s %d/%d", m.label, m.unit, m.done, m.total)
 	if note != "" {
@@ -194,7 +192,6 @@ func roughly(d time.Duration) string {
 	return fmt.Sprintf("%.1f h", d.Hours())
 }
 
-// close takes the bar away.
 func (m *meter) close() {
 	if m.bar != nil {
 		_ = m.bar.Clear()

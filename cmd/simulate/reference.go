@@ -35,7 +35,6 @@ func (c *methodsCmd) show(a *app, file, text string, document any, print func())
 	return nil
 }
 
-// fields shows fields of a recipe.
 func (c *methodsCmd) fields(a *app, fields []recipe.FieldReference) error {
 	var b strings.Builder
 	for _, f := range fields {
@@ -50,7 +49,6 @@ type shipped struct {
 	For  string `json:"for"`
 }
 
-// recipes lists the shipped recipes and what they are for.
 func (c *methodsCmd) recipes(a *app) error {
 	t := &figure.Figure{Kind: figure.Table, Title: "Shipped recipes", Columns: []figure.Column{{Name: "recipe"}, {Name: "purpose"}},
 		Note: "simulate train NAME trains a recipe; simulate measure NAME measures its engines without training."}
@@ -62,7 +60,6 @@ func (c *methodsCmd) recipes(a *app) error {
 	return c.show(a, "recipes.md", t.Markdown(), list, func() { a.printTable(t) })
 }
 
-// recipePage is what --json says of a shipped recipe.
 type recipePage struct {
 	Name string       `json:"name"`
 	Page string       `json:"page"`
@@ -155,7 +152,6 @@ func (c *methodsCmd) presets(a *app, presets []correction.Preset) error {
 	})
 }
 
-// numerics shows the presets.
 func (c *methodsCmd) numerics(a *app) error {
 	t := tables.PresetTable()
 	return c.show(a, "numerics.md", t.Markdown(), engine.Presets(), func() { a.printTable(t) })
@@ -245,7 +241,6 @@ func pageOf(r foreign.Registry) frameworkPage {
 	return frameworkPage{r.Framework, r.Has, r.Missing, foreign.Keys(keys)}
 }
 
-// tables are the page as tables.
 func (p frameworkPage) tables() []*figure.Figure {
 	count := map[string]int{}
 	var sources []string
@@ -272,7 +267,6 @@ func (p frameworkPage) tables() []*figure.Figure {
 	return []*figure.Figure{names, keys}
 }
 
-// framework shows a framework's page.
 func (c *methodsCmd) framework(a *app) error {
 	registries := foreign.Registries()
 	var known []string

@@ -75,7 +75,6 @@ func (c *scheduleCmd) Run(a *app) error {
 	return nil
 }
 
-// write writes the report and the timeline.
 func (c *scheduleCmd) write(r simulation.Report) (picture string, err error) {
 	text, err := record.Document(r)
 	if err != nil {

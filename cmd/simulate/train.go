@@ -29,7 +29,6 @@ type trainCmd struct {
 	common
 }
 
-// trained is the document of train --json.
 type trained struct {
 	Dir     string         `json:"dir"`
 	Report  string         `json:"report"`
@@ -128,7 +127,6 @@ func resumable(err error, dir string) error {
 	return interrupted{"run the same command again to resume from " + dir}
 }
 
-// summaryTable shows a run's figures.
 func summaryTable(s record.Summary) *figure.Figure {
 	t := &figure.Figure{
 		Kind:    figure.Table,

@@ -54,7 +54,6 @@ type Analysis struct {
 	thirds  [3]view
 }
 
-// scoped is what has been counted of a scope.
 type scoped struct {
 	scope
 	gauges                   []gauge

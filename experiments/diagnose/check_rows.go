@@ -656,7 +656,6 @@ type padding struct {
 	inside            int    // responses without ids that have as many inside
 }
 
-// padded counts tokens and the responses that they are in.
 type padded struct{ tokens, responses int }
 
 func (p *padded) add(n int) {

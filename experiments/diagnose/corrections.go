@@ -449,7 +449,6 @@ func (t *trial) masked(w []float64) *Masked {
 	return m
 }
 
-// tokenCount counts tokens and those of them that are dropped.
 type tokenCount struct{ all, off int }
 
 func (c *tokenCount) add(off bool) {

@@ -125,7 +125,6 @@ type deviation struct {
 	id        int32
 }
 
-// deviations are the errors of a sample, response by response.
 type deviations struct {
 	rows []*kept
 	all  []deviation

@@ -104,7 +104,6 @@ func (a *answers) add(r *reader.Row) {
 	a.keep(x, mostAnswers)
 }
 
-// rated is a group with what its rewards say.
 type rated struct {
 	list   []answer
 	reward moments1 // of the rewards

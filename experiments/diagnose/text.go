@@ -27,7 +27,6 @@ type text struct {
 	last           int                     // the greatest step
 }
 
-// attempts are those at one prompt.
 type attempts struct{ n, right int }
 
 // mostPrompts bounds how many prompts are distinguished.

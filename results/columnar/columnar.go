@@ -15,7 +15,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// table writes rows in columns.
 type table struct {
 	*parquet.Writer
 	columns []record.Head

@@ -250,7 +250,6 @@ func (f *Figure) Tabular() *Figure {
 	return nil
 }
 
-// mostRows is how many places of a curve are printed.
 const mostRows = 13
 
 // curveTable has a row for each x and a column for each curve that is not one of many.

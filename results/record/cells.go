@@ -201,7 +201,6 @@ func (c *Cells) Merge(other *Cells) error {
 	return nil
 }
 
-// put keeps a cell in memory.
 func (c *Cells) put(cell *Cell) {
 	if c.cells[cell.Key] == nil {
 		c.order = append(c.order, cell.Key)

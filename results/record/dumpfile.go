@@ -147,7 +147,6 @@ func (w *DumpWriter) Write(d *DumpLine) error {
 	return w.writeLine(line)
 }
 
-// writeLine appends the text of a line and its newline.
 func (w *DumpWriter) writeLine(line []byte) error {
 	var to io.Writer = w.out
 	if w.gz != nil {
@@ -186,7 +185,6 @@ func (w *DumpWriter) endMember() error {
 	return fileError(w.path, w.gz.Close())
 }
 
-// flush hands everything written so far to the operating system.
 func (w *DumpWriter) flush() error {
 	if err := w.endMember(); err != nil {
 		return err

@@ -118,7 +118,6 @@ func (m *KVMasks) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// appendKVMasks appends masks of a valid shape.
 func appendKVMasks(b []byte, m KVMasks) []byte {
 	if m.Kept == nil {
 		return append(b, "null"...)

@@ -33,7 +33,6 @@ func (e *FolderError) Error() string {
 // Unwrap returns the error underneath.
 func (e *FolderError) Unwrap() error { return e.Err }
 
-// folderError explains an error of the operating system.
 func folderError(path string, err error) error {
 	if err == nil {
 		return nil
@@ -85,7 +84,6 @@ func cause(err error) error {
 	return err
 }
 
-// makeFolder creates dir and its parents.
 func makeFolder(dir string) error { return folderError(dir, os.MkdirAll(dir, 0o777)) }
 
 // writeAtomic puts data at path, whole or not at all.

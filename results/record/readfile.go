@@ -17,7 +17,6 @@ const (
 // an error.
 func ReadFile(path string) ([]byte, error) { return readAtMost(path, mostBytes) }
 
-// readAtMost is ReadFile with a limit.
 func readAtMost(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

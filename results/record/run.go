@@ -29,7 +29,6 @@ const (
 // every step; a run whose rollout engine gave them has none.
 const ScoredFile = "scored.jsonl"
 
-// runFiles is all that a run directory holds.
 var runFiles = []string{RecipeFile, MetricsFile, SummaryFile, ClockFile, StateFile, CheckpointFolder, ReportFile, doneFile, plotFolder, LockFile, dumpClaimFile, ScoredFile}
 
 // Run writes one run directory. It is not safe for concurrent use.

@@ -62,7 +62,6 @@ func (c *dumpClaim) path() string {
 	return filepath.Join(c.dir, filepath.FromSlash(c.File))
 }
 
-// keep writes the claim.
 func (c *dumpClaim) keep() error {
 	text, err := json.Marshal(c)
 	if err != nil {

@@ -59,7 +59,6 @@ func (j *job) explain(ctx context.Context, r recipe.Recipe, m message) error {
 	return nil
 }
 
-// workingsOf are the panels of one token.
 func workingsOf(panels []figure.Figure, token int) (found []figure.Figure) {
 	for _, p := range panels {
 		if p.When[picture.Which] == fmt.Sprint(token) {

@@ -26,7 +26,6 @@ import (
 // tick is the time between two messages of a run at least.
 const tick = 100 * time.Millisecond
 
-// measure compares the two engines of a recipe.
 func (j *job) measure(ctx context.Context, r recipe.Recipe, m message) error {
 	var panels []figure.Figure
 	var sampled *batch.Batch
@@ -110,7 +109,6 @@ func bytesOf(raw []byte) js.Value {
 	return array
 }
 
-// saved is a run that has ended.
 type saved struct {
 	result *run.Result
 	lines  []byte

@@ -40,7 +40,6 @@ import (
 // protocol is the version of the messages.
 const protocol = 1
 
-// message is what the page sends.
 type message struct {
 	V      int      `json:"v"`
 	ID     int      `json:"id"`
@@ -72,13 +71,11 @@ type progress struct {
 	ETA  float64 `json:"eta,omitempty"`
 }
 
-// row is a step of a run.
 type row struct {
 	Step    int            `json:"step"`
 	Metrics record.Metrics `json:"metrics"`
 }
 
-// post sends a reply to the page.
 func post(r reply) {
 	r.V = protocol
 	text, err := json.Marshal(r)

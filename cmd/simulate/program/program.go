@@ -68,7 +68,6 @@ func Load(ctx context.Context, compiling func() error) (lab.Program, error) {
 	return p, err
 }
 
-// keep writes the files of a program into a folder.
 func keep(dir string, p lab.Program) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err

@@ -65,7 +65,6 @@ var columns = [...]struct {
 	{"routes", func(r *Row) bool { return r.Flips != nil }},
 }
 
-// send counts a row and hands it on.
 func (f *File) send(row *Row, visit func(*Row) error) error {
 	f.Rows++
 	if len(row.Env) > longestEnv {

@@ -378,7 +378,6 @@ func (f *File) panicked(p any) error {
 
 func (r *Row) large() bool { return len(r.Mask) > largeRow || len(r.Prompt) > largeRow }
 
-// copy makes the row another's, in memory of its own.
 func (r *Row) copy(from *Row) {
 	own := *r
 	*r = *from

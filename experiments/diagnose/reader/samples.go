@@ -72,7 +72,6 @@ func (f *File) readTorch(in Input, visit func(*Row) error) error {
 	return nil
 }
 
-// entry is a sample of columns of n entries.
 func (d *dictionary) entry(i, n int) *dictionary {
 	sample := &dictionary{}
 	for _, k := range sampleKeys {

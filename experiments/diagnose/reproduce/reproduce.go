@@ -54,7 +54,6 @@ type Toy struct {
 	Factor float64
 }
 
-// measured is a level with the size of its gap.
 type measured struct {
 	Level string
 	Size  float64

@@ -11,10 +11,8 @@ import (
 	"driftlab/results/figure"
 )
 
-// resultMarks are how results of checks are shown.
 var resultMarks = map[diagnose.Result]figure.Emphasis{diagnose.Pass: figure.Good, diagnose.Watch: figure.Warn, diagnose.Fail: figure.Bad, diagnose.NotApplicable: figure.Muted}
 
-// levelMarks are how levels of findings are shown.
 var levelMarks = map[diagnose.Level]figure.Emphasis{diagnose.Fault: figure.Bad, diagnose.Warning: figure.Warn, diagnose.Undecided: figure.Warn, diagnose.Note: figure.Muted}
 
 // Findings are all statements of the report, the gravest first.

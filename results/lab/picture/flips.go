@@ -206,7 +206,6 @@ func tables(u *record.Update, mode string, made int, caps []float64) []figure.Fi
 	return all
 }
 
-// formulas are the workings of one token.
 func formulas(u *record.Update, mode string, made, token int) figure.Figure {
 	t := u.Tokens[token]
 	lines := t.MergedLines[made]

@@ -50,7 +50,6 @@ func Files(d *lab.Document) (map[string][]byte, error) {
 	return out, nil
 }
 
-// minutes are what lessons take together.
 func minutes(lessons []lab.Lesson) (sum int) {
 	for _, l := range lessons {
 		sum += l.Minutes
@@ -66,7 +65,6 @@ func only(lessons []lab.Lesson) []lab.Lesson {
 	return slices.DeleteFunc(slices.Clone(lessons), func(l lab.Lesson) bool { return !slices.Contains(short, l.Name) })
 }
 
-// row is one of a table on paper.
 type row struct {
 	Name  string
 	Cells []string

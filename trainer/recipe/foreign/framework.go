@@ -147,7 +147,6 @@ func (b batches) read(v *values, c *Config) {
 	v.leave(whole, reasons["batch"].why)
 }
 
-// last is the last part of a key.
 func last(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
 // path is where a key is written.
@@ -188,7 +187,6 @@ func (f *framework) complete() {
 // settingOf is a setting that the text does not have.
 func settingOf(text string) source.Setting { return source.Setting{Text: text} }
 
-// names lists the frameworks.
 func names() []string {
 	var list []string
 	for _, f := range frameworks() {
@@ -355,7 +353,6 @@ func (s section) has(key string) bool {
 	return slices.Contains(s.keys, strings.Join(parts, "."))
 }
 
-// correctionKeys are the keys of the correction.
 func (f *framework) correctionKeys() []string {
 	keys := slices.Clone(f.loose)
 	for _, in := range f.sections {
@@ -417,7 +414,6 @@ func (f *framework) misspeltSection(s source.Setting) bool {
 	return false
 }
 
-// unknown faults a key that is misspelt.
 func (v *values) unknown(f *framework, key string, s source.Setting, keys []string) {
 	if near := method.Nearest(key, keys); near != "" {
 		v.fault(s, "unknown to %s; did you mean %q?", f.name, near)

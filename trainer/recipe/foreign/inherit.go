@@ -42,7 +42,6 @@ func (p *parents) add(own []source.Setting, folder string, depth int) []source.S
 	return override(merged, own)
 }
 
-// settings are those of a parent and its own parents.
 func (p *parents) settings(name string, depth int) ([]source.Setting, error) {
 	if p.read++; p.read > mostParents || depth > mostParents {
 		return nil, fmt.Errorf("is one of more than %d parents", mostParents)

@@ -169,7 +169,6 @@ func (f *framework) prepare(v *values, c *Config) {
 	}
 }
 
-// read takes the configuration.
 func (f *framework) read(v *values, c *Config) {
 	f.prepare(v, c)
 	f.readGroups(v, c)

@@ -86,7 +86,6 @@ func unlimited(x float64, none bool) float64 {
 	return x
 }
 
-// parseGroup reads the head of a group.
 func parseGroup(line string) *group {
 	part, rest, _ := strings.Cut(strings.TrimPrefix(line, "["), "]")
 	g := &group{}
@@ -317,7 +316,6 @@ func (v *values) nowhere(key, text, part string) {
 	}
 }
 
-// readGroups reads all groups of a framework.
 func (f *framework) readGroups(v *values, c *Config) {
 	l := &lossFields{}
 	checked := map[string]bool{} // those that an earlier group chooses by

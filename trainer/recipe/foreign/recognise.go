@@ -56,7 +56,6 @@ func recognise(name, file string, documents []source.Document) (*framework, sour
 	return list[0].framework, list[0].document, nil
 }
 
-// below are settings as they stand under a section.
 func below(section string, settings []source.Setting) []source.Setting {
 	if section == "" {
 		return settings

@@ -45,7 +45,6 @@ func (v *values) leave(key, why string) {
 	}
 }
 
-// leaveUnread leaves those of the keys that nothing has read.
 func (v *values) leaveUnread(why string, keys ...string) {
 	for _, key := range keys {
 		if !v.used[key] {
@@ -81,7 +80,6 @@ func (v *values) first(keys ...string) string {
 	return keys[0]
 }
 
-// text is a key's value, or the framework's default.
 func (v *values) text(key, otherwise string) string {
 	v.used[key] = true
 	if !v.has(key) {
@@ -114,7 +112,6 @@ func (v *values) number(key string, otherwise float64) float64 {
 	return x
 }
 
-// truth is a key's value, or the default.
 func (v *values) truth(key string, otherwise bool) bool {
 	v.used[key] = true
 	if !v.has(key) {

@@ -126,13 +126,11 @@ func parseTable(text string) *table {
 	return t
 }
 
-// set gives a key a line of its own.
 func (t *table) set(e *entry) {
 	t.keys[e.key] = e
 	t.order = append(t.order, e)
 }
 
-// find is a key's own line.
 func (t *table) find(key string) *entry {
 	if t == nil {
 		return nil

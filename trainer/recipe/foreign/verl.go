@@ -15,7 +15,6 @@ const (
 	verlAsync   = "async_training."
 )
 
-// verlConfig is the section as verl's own reader has it.
 func verlConfig(v *values) correction.VerlConfig {
 	c := correction.VerlConfig{
 		IS: v.text("rollout_is", ""), ISThreshold: v.text("rollout_is_threshold", "2.0"), ISBatchNormalize: v.truth("rollout_is_batch_normalize", false),
@@ -112,7 +111,6 @@ func bandAt(level string, low, high float64) correction.Masking {
 	return &correction.Geometric{Low: low, High: high}
 }
 
-// writeVerl writes the correction.
 func writeVerl(w *writing) {
 	p := w.pipeline
 	switch x := p.Weights.(type) {

@@ -111,7 +111,6 @@ func (w *writing) all() {
 	}
 }
 
-// value is what a field has, by its path.
 func value(tree map[string]any, path string) string {
 	var x any = tree
 	for name := range strings.SplitSeq(path, ".") {
@@ -426,7 +425,6 @@ func (f field) write(own any) (text string, ok bool) {
 	return decimal(x), true
 }
 
-// text puts the settings into the framework's syntax.
 func (w *writing) text() string {
 	var words []string
 	table, file := "", ""

@@ -123,7 +123,6 @@ type outcome struct {
 	vars     map[string]expand.Variable
 }
 
-// started is a program with its words, or a here-document.
 type started struct {
 	words   []word
 	heredoc string
@@ -201,7 +200,6 @@ func (s *shell) ask(id string) bool {
 	return !s.no[id]
 }
 
-// answer is a command that succeeds or fails.
 func answer(yes bool) []string {
 	if yes {
 		return []string{"true"}

@@ -86,7 +86,6 @@ func quoted(parts ...syntax.WordPart) *syntax.Word {
 	return &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{Parts: parts}}}
 }
 
-// command is a simple command.
 func command(name string, words ...any) *syntax.Stmt {
 	c := &syntax.CallExpr{Args: []*syntax.Word{lit(name)}}
 	for _, w := range words {
@@ -407,7 +406,6 @@ func (r *rewriter) parts(list []syntax.WordPart, mark bool) {
 	}
 }
 
-// param rewrites a variable.
 func (r *rewriter) param(x *syntax.ParamExp, mark bool) syntax.WordPart {
 	name := nameOf(x.Param)
 	unknown := &syntax.Lit{Value: undecided("${" + name + "}")}
@@ -454,7 +452,6 @@ func (r *rewriter) param(x *syntax.ParamExp, mark bool) syntax.WordPart {
 	return x
 }
 
-// arithm rewrites the words of an arithmetic expression.
 func (r *rewriter) arithm(x syntax.ArithmExpr) {
 	if x == nil {
 		return
