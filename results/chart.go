@@ -247,46 +247,93 @@ func (c *chart) numbers() *figure.Figure {
 	return t
 }
 
-// data is the chart for the script, which makes means and ranges of the seeds
-// itself. Numbers carry four significant digits, more than any screen shows; a
-// curve that never moves is one number, and an x axis that arms share is
-// written once.
-func (c *chart) data(group string) []byte {
-	b := appendText([]byte(`{"group":`), group)
-	b = appendText(append(b, `,"xlabel":`...), c.X.Label)
-	b = strconv.AppendBool(append(b, `,"log":`...), c.Y.Log)
-	b = strconv.AppendBool(append(b, `,"bands":`...), c.banded())
-	if c.Y.Low < c.Y.High {
-		b = appendShort(append(b, `,"range":`...), []float64{c.Y.Low, c.Y.High})
-	}
-	if text := c.empty(); text != "" {
-		return append(appendText(append(b, `,"empty":`...), text), `,"arms":[],"refs":[]}`...)
-	}
-	b = append(b, `,"arms":[`...)
-	var shared []float64
-	for i := range c.lines {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b, shared = c.appendArm(b, i, shared)
-	}
-	b = append(b, `],"refs":[`...)
-	for i, r := range c.Marks {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendText(append(b, `{"name":`...), r.Name)
-		b = append(appendNumber(append(b, `,"y":`...), r.At, 6), '}')
-	}
-	return append(b, ']', '}')
+// chartData is a chart for the page's script, which makes means and ranges of the seeds itself.
+type chartData struct {
+	Group  string     `json:"group"`
+	XLabel string     `json:"xlabel"`
+	Log    bool       `json:"log"`
+	Bands  bool       `json:"bands"`
+	Range  *numbers   `json:"range,omitempty"`
+	Empty  string     `json:"empty,omitempty"`
+	Arms   []armData  `json:"arms"`
+	Refs   []markData `json:"refs"`
 }
 
-// appendArm writes one arm: its x, unless it is that of the arm before, an
-// interval that the script cannot compute, and the seeds on that x. It returns
-// the arm's x.
-func (c *chart) appendArm(b []byte, i int, before []float64) ([]byte, []float64) {
+// armData is a line. X is left out where it is that of the line before, Low and High where the script can compute them.
+type armData struct {
+	Name   string     `json:"name"`
+	Color  string     `json:"color"`
+	Dark   string     `json:"dark"`
+	Dash   *numbers   `json:"dash,omitempty"`
+	Remark string     `json:"remark,omitempty"`
+	X      *numbers   `json:"x,omitempty"`
+	Low    *numbers   `json:"low,omitempty"`
+	High   *numbers   `json:"high,omitempty"`
+	Seeds  []markData `json:"seeds"`
+}
+
+// markData is a curve, or a level.
+type markData struct {
+	Name string   `json:"name"`
+	Y    *numbers `json:"y"`
+}
+
+// numbers are written with so many significant digits, -1 for all, and null for what is not finite.
+type numbers struct {
+	list   []float64
+	digits int
+	single bool // the first stands for all
+}
+
+// MarshalJSON is a list, or a single number.
+func (n *numbers) MarshalJSON() ([]byte, error) {
+	var b []byte
+	for _, v := range n.list {
+		if b = append(b, ','); !finite(v) {
+			b = append(b, "null"...)
+		} else {
+			b = strconv.AppendFloat(b, v, 'g', n.digits, 64)
+		}
+		if n.single {
+			return b[1:], nil
+		}
+	}
+	if b == nil {
+		return []byte("[]"), nil
+	}
+	b[0] = '['
+	return append(b, ']'), nil
+}
+
+// short is a list with more digits than a screen shows.
+func short(list ...float64) *numbers { return &numbers{list: list, digits: 6} }
+
+func (c *chart) data(group string) []byte {
+	d := chartData{Group: group, XLabel: c.X.Label, Log: c.Y.Log, Bands: c.banded(), Empty: c.empty(), Arms: []armData{}, Refs: []markData{}}
+	if c.Y.Low < c.Y.High {
+		d.Range = short(c.Y.Low, c.Y.High)
+	}
+	if d.Empty == "" {
+		var before []float64
+		for i := range c.lines {
+			arm, x := c.armData(i)
+			if i > 0 && slices.Equal(x, before) {
+				arm.X = nil
+			}
+			d.Arms, before = append(d.Arms, arm), x
+		}
+		for _, r := range c.Marks {
+			d.Refs = append(d.Refs, markData{r.Name, &numbers{[]float64{r.At}, 6, true}})
+		}
+	}
+	text, _ := json.Marshal(d) // texts and numbers cannot fail
+	return text
+}
+
+// armData is line i with its x.
+func (c *chart) armData(i int) (d armData, x []float64) {
 	a := &c.lines[i]
-	var x, low, high []float64
+	var low, high []float64
 	stride := c.stride()
 	points := pointsOf(a, c.Band)
 	for k, q := range points {
@@ -295,30 +342,20 @@ func (c *chart) appendArm(b []byte, i int, before []float64) ([]byte, []float64)
 		}
 	}
 	slot := c.slot(i)
-	b = appendText(append(b, `{"name":`...), a.Name)
-	b = fmt.Appendf(b, `,"color":"%s","dark":"%s"`, hex(armColor(slot)), hex(armColorDark(slot)))
-	if d := armDash(slot); d != nil {
-		b = appendShort(append(b, `,"dash":`...), d)
-	}
-	if r := c.undrawn(i); r != "" {
-		b = appendText(append(b, `,"remark":`...), r[2:len(r)-1]) // without " (" and ")"
-	}
-	if i == 0 || !slices.Equal(x, before) {
-		b = appendNumbers(append(b, `,"x":`...), x, -1)
+	d = armData{Name: a.Name, Color: hex(armColor(slot)), Dark: hex(armColorDark(slot)), X: &numbers{list: x, digits: -1}, Seeds: []markData{},
+		Remark: strings.TrimSuffix(strings.TrimPrefix(c.undrawn(i), " ("), ")")}
+	if dash := armDash(slot); dash != nil {
+		d.Dash = short(dash...)
 	}
 	if c.Band == figure.Band95 && len(a.Curves()) > 1 {
-		b = appendShort(append(b, `,"low":`...), low)
-		b = appendShort(append(b, `,"high":`...), high)
+		d.Low, d.High = short(low...), short(high...)
 	}
-	b = append(b, `,"seeds":[`...)
-	for k, s := range a.Curves() {
-		if k > 0 {
-			b = append(b, ',')
-		}
-		b = appendText(append(b, `{"name":`...), s.Name)
-		b = append(appendCurve(append(b, `,"y":`...), on(&s, x)), '}')
+	for _, s := range a.Curves() {
+		y := on(&s, x)
+		flat := len(y) > 0 && finite(y[0]) && !slices.ContainsFunc(y, func(v float64) bool { return v != y[0] })
+		d.Seeds = append(d.Seeds, markData{s.Name, &numbers{y, 4, flat}})
 	}
-	return append(b, ']', '}'), x
+	return d, x
 }
 
 // stride is how many steps lie between two that the page draws.
@@ -335,14 +372,6 @@ func (c *chart) stride() int {
 	return (values + c.Most - 1) / c.Most
 }
 
-// appendCurve appends the values of a seed, or the one value it always has.
-func appendCurve(b []byte, y []float64) []byte {
-	if len(y) > 0 && finite(y[0]) && !slices.ContainsFunc(y, func(v float64) bool { return v != y[0] }) {
-		return appendNumber(b, y[0], 4)
-	}
-	return appendNumbers(b, y, 4)
-}
-
 // on places the curve's values on xs, which contains its X; NaN elsewhere.
 func on(s *figure.Series, xs []float64) []float64 {
 	out := make([]float64, len(xs))
@@ -354,32 +383,4 @@ func on(s *figure.Series, xs []float64) []float64 {
 		}
 	}
 	return out
-}
-
-// appendText appends a JSON string that is safe inside a script element.
-func appendText(b []byte, s string) []byte {
-	text, _ := json.Marshal(s) // a string cannot fail
-	return append(b, text...)
-}
-
-func appendShort(b []byte, list []float64) []byte { return appendNumbers(b, list, 6) }
-
-// appendNumbers appends a list of numbers to so many digits, -1 for all.
-func appendNumbers(b []byte, list []float64, digits int) []byte {
-	b = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendNumber(b, v, digits)
-	}
-	return append(b, ']')
-}
-
-// appendNumber appends v, null if it is not finite.
-func appendNumber(b []byte, v float64, digits int) []byte {
-	if !finite(v) {
-		return append(b, "null"...)
-	}
-	return strconv.AppendFloat(b, v, 'g', digits, 64)
 }

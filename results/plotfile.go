@@ -43,17 +43,6 @@ func drawingOf(f *figure.Figure) drawing {
 // margin surrounds a figure, in points.
 const margin = 12
 
-// Background is the paper of a PNG.
-type Background int
-
-// Backgrounds.
-const (
-	LightPaper Background = iota
-	DarkPaper
-	// Transparent keeps the light theme's ink on no paper.
-	Transparent
-)
-
 // SVG draws the figure as a file of its own: the fonts are named, the paper is
 // explicit, and a dark theme is taken up where the viewer asks for one. Equal
 // figures give equal bytes.
@@ -115,34 +104,27 @@ func darkRules(scope string) string {
 	return b.String()
 }
 
-// PNG draws the figure at twice its size in points, for sharp text on the web.
+// PNG draws the figure on light paper, at twice its size in points for sharp text on the web.
 // Equal figures give equal bytes.
-func PNG(f *figure.Figure, paper Background) []byte {
-	th, back := light, color.Color(light.paper)
-	switch paper {
-	case DarkPaper:
-		th, back = dark, dark.paper
-	case Transparent:
-		back = color.Transparent
-	}
+func PNG(f *figure.Figure) []byte {
 	d := drawingOf(f)
 	w, h := d.size()
-	c := vgimg.NewWith(vgimg.UseWH(vg.Length(w), vg.Length(h)), vgimg.UseDPI(144), vgimg.UseBackgroundColor(back))
-	d.draw(draw.Crop(draw.New(c), margin, -margin, margin, -margin), th)
+	c := vgimg.NewWith(vgimg.UseWH(vg.Length(w), vg.Length(h)), vgimg.UseDPI(144), vgimg.UseBackgroundColor(light.paper))
+	d.draw(draw.Crop(draw.New(c), margin, -margin, margin, -margin), light)
 	var b bytes.Buffer
 	_, _ = vgimg.PngCanvas{Canvas: c}.WriteTo(&b)
 	return b.Bytes()
 }
 
 // SavePlot draws the figure to a file; the name's end, .svg or .png, decides
-// the format. A PNG has light paper.
+// the format.
 func SavePlot(path string, f *figure.Figure) error {
 	var data []byte
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".svg":
 		data = SVG(f)
 	case ".png":
-		data = PNG(f, LightPaper)
+		data = PNG(f)
 	default:
 		return &record.FolderError{Path: path, Problem: fmt.Sprintf("plots cannot be written as %q", ext), Fix: "use .svg or .png"}
 	}

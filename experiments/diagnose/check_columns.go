@@ -16,11 +16,7 @@ const (
 	leastResponses = 8
 )
 
-type usable struct{}
-
-func (*usable) add(*view) {}
-
-func (*usable) judge(e *evidence) outcome {
+func enoughTokens(e *evidence) outcome {
 	value := float64(e.trained)
 	if !e.enough() {
 		return watch(value, fmt.Sprintf("only %s in %s: too few to judge", count(e.trained, "trained token"), count(e.answers, "response")))
@@ -371,14 +367,10 @@ const (
 	leastOfIDs = 100
 )
 
-// penalty finds a repetition, presence or frequency penalty that one engine alone applies: of the same token id, at the same
+// penaltyOf finds a repetition, presence or frequency penalty that one engine alone applies: of the same token id, at the same
 // log-odds, the error where the response has it already is another than where it comes first. Old weights have an error of an
 // id, which is the same in both places; rounding has none.
-type penalty struct{}
-
-func (penalty) add(*view) {}
-
-func (penalty) judge(e *evidence) outcome {
+func penaltyOf(e *evidence) outcome {
 	p := repetitionOf(e.sample)
 	if p.tokens < leastOfIDs {
 		return notApplicable("too few token ids are there both for the first time and again")

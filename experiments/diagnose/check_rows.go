@@ -20,8 +20,6 @@ type duplicates struct {
 	rows, repeats int
 }
 
-func newDuplicates() *duplicates { return &duplicates{seen: map[uint64]bool{}} }
-
 func (c *duplicates) add(v *view) {
 	sum := 0.0
 	for _, x := range v.roll {

@@ -166,11 +166,7 @@ const (
 
 // structuredGap asks how much of the errors the log-odds of a token explain: a wrong
 // temperature or support is a function of them, rounding and old weights are not.
-type structuredGap struct{}
-
-func (structuredGap) add(*view) {}
-
-func (structuredGap) judge(e *evidence) outcome {
+func structuredGap(e *evidence) outcome {
 	eta := e.logits().explained()
 	if eta <= structured && e.scope == everything {
 		if e.part = outlying(e.sample); e.part != nil {
@@ -273,11 +269,7 @@ func (c *support) judge(e *evidence) outcome {
 const leastProbable, mostProbable = 0.05, 0.95
 
 // temperature finds columns at different temperatures: their log-odds are proportional.
-type temperature struct{}
-
-func (temperature) add(*view) {}
-
-func (temperature) judge(e *evidence) outcome {
+func temperature(e *evidence) outcome {
 	if !e.failed("structured-gap") {
 		return notApplicable("the gap is no function of the probability")
 	}

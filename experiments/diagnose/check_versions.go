@@ -59,11 +59,7 @@ const (
 
 // samePrefix compares tokens behind the same prompt and the same beginning: an
 // engine that scores them differently depends on its batch or its cache.
-type samePrefix struct{}
-
-func (samePrefix) add(*view) {}
-
-func (samePrefix) judge(e *evidence) outcome {
+func samePrefix(e *evidence) outcome {
 	type scores struct{ roll, old float64 }
 	seen := map[uint64]scores{}
 	shared := 0

@@ -6,6 +6,13 @@ type gauge interface {
 	judge(e *evidence) outcome
 }
 
+// ofEvidence is a check of what others and the sample have collected.
+type ofEvidence func(e *evidence) outcome
+
+func (ofEvidence) add(*view) {}
+
+func (j ofEvidence) judge(e *evidence) outcome { return j(e) }
+
 type outcome struct {
 	value  float64
 	result Result
@@ -61,7 +68,7 @@ var unlessWhy = map[string]string{"column-not-real": "a column is not real", "si
 // checks come in this order: what is wrong further up explains what is odd further
 // down. Their limits were chosen on simulated dumps, and stand with the checks.
 var checks = []check{
-	{"usable", leastTokens, Bookkeeping, false, func() gauge { return &usable{} }, nil},
+	{"usable", leastTokens, Bookkeeping, false, func() gauge { return ofEvidence(enoughTokens) }, nil},
 	{"column-not-real", notReal, Bookkeeping, false, func() gauge { return &columnNotReal{} }, nil},
 	{"non-finite", 0, Bookkeeping, false, func() gauge { return &nonFinite{} }, nil},
 	{"sign-units", mostSigns, Bookkeeping, false, func() gauge { return &signUnits{} }, []string{"column-not-real"}},
@@ -71,21 +78,21 @@ var checks = []check{
 	{"rows-not-real", rowsNotReal, Bookkeeping, true, func() gauge { return &someNotReal{} }, []string{"column-not-real"}},
 	{"padding", rowsNotReal, Bookkeeping, true, func() gauge { return &padding{} }, []string{"column-not-real"}},
 	{"floor", 0, Bookkeeping, true, func() gauge { return &floor{} }, []string{"column-not-real", "sign-units"}},
-	{"duplicates", 0, Bookkeeping, true, func() gauge { return newDuplicates() }, nil},
+	{"duplicates", 0, Bookkeeping, true, func() gauge { return &duplicates{seen: map[uint64]bool{}} }, nil},
 	{"shift", misplaced, Bookkeeping, true, func() gauge { return &shift{} }, []string{"sign-units"}},
 	{"same-tokens", misplaced, Bookkeeping, true, func() gauge { return &sameTokens{} }, []string{"sign-units"}},
 	{"masked-in", maskedShare, Bookkeeping, false, func() gauge { return &maskedIn{} }, nil},
 	{"late-mask", rowsNotReal, Bookkeeping, true, func() gauge { return &lateMask{} }, nil},
 	{"retokenised", replacedShare, Bookkeeping, true, func() gauge { return &retokenised{} }, []string{"shift"}},
 	{"law-identity", lawFault, Sampler, false, func() gauge { return &lawIdentity{} }, nil},
-	{"structured-gap", structured, Sampler, true, func() gauge { return structuredGap{} }, nil},
+	{"structured-gap", structured, Sampler, true, func() gauge { return ofEvidence(structuredGap) }, nil},
 	{"support", supportShare, Sampler, true, func() gauge { return &support{} }, nil},
-	{"temperature", 0, Sampler, true, func() gauge { return temperature{} }, []string{"support"}},
+	{"temperature", 0, Sampler, true, func() gauge { return ofEvidence(temperature) }, []string{"support"}},
 	{"swapped", lawFault, Bookkeeping, true, func() gauge { return &swapped{} }, nil},
-	{"penalty", penalised, Penalty, true, func() gauge { return penalty{} }, []string{"structured-gap"}},
+	{"penalty", penalised, Penalty, true, func() gauge { return ofEvidence(penaltyOf) }, []string{"structured-gap"}},
 	{"version-tag", 0, Bookkeeping, true, func() gauge { return &versionTag{} }, nil},
 	{"repeated-routes", 10 * misplaced, Bookkeeping, true, func() gauge { return &repeatedRoutes{} }, nil},
-	{"same-prefix", 0, Bookkeeping, true, func() gauge { return samePrefix{} }, nil},
+	{"same-prefix", 0, Bookkeeping, true, func() gauge { return ofEvidence(samePrefix) }, nil},
 }
 
 // evidence is what the checks of a scope have found so far.

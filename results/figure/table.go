@@ -1,15 +1,12 @@
 package figure
 
 import (
-	"bytes"
-	"encoding/csv"
 	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"driftlab/precision/elementary"
-	"driftlab/results/record"
 )
 
 // Align is the alignment of a column: Right for numbers.
@@ -56,7 +53,7 @@ func (c Column) Head() string {
 type Cell struct {
 	// Text is what a reader sees.
 	Text string
-	// Value is the full number, written to CSV; it counts only where Numeric is true.
+	// Value is the full number; it counts only where Numeric is true.
 	Value   float64
 	Numeric bool
 	// Emphasis colours the text.
@@ -219,30 +216,5 @@ func (t *Figure) Markdown() string {
 	if t.Note != "" {
 		b.WriteString("\n" + escape.Replace(t.Note) + "\n")
 	}
-	return b.String()
-}
-
-// CSV renders the table for a spreadsheet: numbers in full precision, without
-// the title and the note.
-func (t *Figure) CSV() string {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	line := make([]string, len(t.Columns))
-	for j, c := range t.Columns {
-		line[j] = c.Head()
-	}
-	// Writing to memory cannot fail.
-	_ = w.Write(line)
-	for _, row := range t.Rows {
-		for j := range line {
-			c := Entry(row, j)
-			line[j] = c.Text
-			if c.Numeric {
-				line[j] = strings.Trim(string(record.AppendFloat(nil, c.Value)), `"`)
-			}
-		}
-		_ = w.Write(line)
-	}
-	w.Flush()
 	return b.String()
 }

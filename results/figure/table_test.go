@@ -34,17 +34,6 @@ Means over ` + "`3`" + ` seeds.
 	}
 }
 
-func TestTableCSV(t *testing.T) {
-	want := `rollout,mean |d| (nats),flips,verdict
-"bf16, same order",0,0,equal bits
-fp8 | w8a8,0.0312345678901,0.0371,gap
-int8 é,nan,,
-`
-	if got := demoTable().CSV(); got != want {
-		t.Errorf("have:\n%s\nwant:\n%s", got, want)
-	}
-}
-
 func TestFormatNumber(t *testing.T) {
 	for _, c := range []struct {
 		v      float64

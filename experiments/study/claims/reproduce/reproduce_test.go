@@ -112,7 +112,7 @@ var cheap = []string{"k-estimators", "three-policy-bound"}
 func render(t *testing.T, list []Result) string {
 	t.Helper()
 	page := Report(list)
-	return string(page.HTML()) + VerdictTable(list).CSV()
+	return string(page.HTML()) + VerdictTable(list).Markdown()
 }
 
 // TestDeterminism: neither the number of workers nor the order of the claims

@@ -1,6 +1,9 @@
 package source
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // parsePython lists the keyword arguments of the calls of a Python text, such as
 // GRPOConfig(loss_type="dapo", ...): a document for each outermost call with
@@ -125,15 +128,12 @@ func (p *pythonReader) statement() {
 			return
 		default:
 			value.WriteByte(c)
-			switch {
-			case c == '_' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
+			if c == '_' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
 				name += string(c)
-				if len(name) > 256 {
-					name = ""
-				}
-			case c != ' ':
+			} else {
 				name = ""
-			default:
+			}
+			if len(name) > 256 {
 				name = ""
 			}
 			if c == '\n' {
@@ -184,9 +184,5 @@ func (p *pythonReader) quoted(quote byte) string {
 
 // literal reports whether a Python value is a number, a truth or none.
 func literal(text string) bool {
-	switch text {
-	case "True", "False", "None":
-		return true
-	}
-	return strings.HasPrefix(text, "[") || text != "" && strings.Trim(text, "0123456789.eE+-_") == ""
+	return slices.Contains([]string{"True", "False", "None"}, text) || strings.HasPrefix(text, "[") || text != "" && strings.Trim(text, "0123456789.eE+-_") == ""
 }

@@ -150,7 +150,7 @@ func variants(readings [][]Setting) []Setting {
 				order = append(order, s.Path)
 			}
 			x.n++
-			if text := s.Shown(); len(x.values) < 8 && !contains(x.values, text) {
+			if text := s.Shown(); len(x.values) < 8 && !slices.Contains(x.values, text) {
 				x.values = append(x.values, text)
 			}
 		}
@@ -167,15 +167,6 @@ func variants(readings [][]Setting) []Setting {
 		list = append(list, x.Setting)
 	}
 	return list
-}
-
-func contains(list []string, text string) bool {
-	for _, s := range list {
-		if s == text {
-			return true
-		}
-	}
-	return false
 }
 
 // lastWins keeps the last of several settings of one path, as every framework here does.
