@@ -57,20 +57,26 @@ type Cause struct {
 	Confirm string `json:"confirm"`
 }
 
-// confirms are the experiments.
-var confirms = map[string]string{
-	Sampler:     "sample a step with top-p 1 and without top-k: the gap is gone",
-	Precision:   "score the same file with both engines in fp32 or fp16: a gap of precision is gone",
-	Order:       "score one batch twice, at another batch size: a gap of the order of sums is there again",
-	Routing:     "record the routes of both engines, or replay the rollout's: the jumps vanish",
-	StalePrefix: "run a step without the prefix cache: the gap is gone",
-	PartialSync: "compare a checksum of every weight, on every worker, in both engines right after a sync: some differ",
-	Adapters:    "score one batch with the adapter merged in both engines: the gap is gone",
-
-	LinearAttention: "score one batch in the learner with linear attention computed token by token, as the rollout engine does: the gap is gone",
-	Index:           "replay the positions that the rollout engine's index chose in the learner: the gap is gone",
-	Unsynced:        "compare a checksum of every weight in both engines right after a sync: some differ",
-	Staleness:       "run a step with learning rate 0 and freshly loaded weights: a gap that stays is not lag",
+// causes are those that are known, each with the experiment that confirms it, and what to do about it where it is a fault of the stack: a
+// correction only hides that.
+var causes = map[string]struct{ confirm, repair string }{
+	Sampler: {"sample a step with top-p 1 and without top-k: the gap is gone",
+		"replay the recorded support in the learner, or sample with top-p 1 and without top-k"},
+	Precision: {"score the same file with both engines in fp32 or fp16: a gap of precision is gone", ""},
+	Order:     {"score one batch twice, at another batch size: a gap of the order of sums is there again", ""},
+	Routing:   {"record the routes of both engines, or replay the rollout's: the jumps vanish", ""},
+	StalePrefix: {"run a step without the prefix cache: the gap is gone",
+		"flush the prefix cache at every weight sync, or make the version of the weights a part of its keys; a correction only hides the fault"},
+	PartialSync: {"compare a checksum of every weight, on every worker, in both engines right after a sync: some differ",
+		"repair the weight sync: find the tensors or workers of the rollout engine that differ from the learner's right after a sync; a correction only hides the fault"},
+	Adapters: {"score one batch with the adapter merged in both engines: the gap is gone",
+		"apply the adapter alike in both engines: merged in both, or unmerged in both; a correction only hides the fault"},
+	LinearAttention: {"score one batch in the learner with linear attention computed token by token, as the rollout engine does: the gap is gone", ""},
+	Index: {"replay the positions that the rollout engine's index chose in the learner: the gap is gone",
+		"replay the positions that the rollout engine's index chose in the learner, or give both indices the same number format; a correction only hides the fault"},
+	Unsynced: {"compare a checksum of every weight in both engines right after a sync: some differ",
+		"repair the weight sync: reload the weights after the engine wakes up, and compare a checksum of every weight of the two engines right after a sync (all differ where none arrives, some where a part is missed); a correction only hides the fault"},
+	Staleness: {"run a step with learning rate 0 and freshly loaded weights: a gap that stays is not lag", ""},
 }
 
 const (
@@ -114,7 +120,7 @@ func (a *Analysis) attribute(r *Report, rows []*kept) {
 		return
 	}
 	if *f.Med < finest {
-		r.Causes = []Cause{{Name: Order, ShareK3: [3]float64{1, 1, 1}, Log10LR: excluded, Confirm: confirms[Order]}}
+		r.Causes = []Cause{{Name: Order, ShareK3: [3]float64{1, 1, 1}, Log10LR: excluded, Confirm: causes[Order].confirm}}
 		r.Ambiguous = [][2]string{{Order, Precision}}
 		r.Verdict.because([]string{Order}, Likely, map[string][3]float64{Order: {1, 1, 1}})
 		return
@@ -155,7 +161,7 @@ func (a *Analysis) attribute(r *Report, rows []*kept) {
 	for i, cause := range names {
 		name, why := f.called(cause)
 		names[i], shares[name] = name, shares[cause]
-		r.Causes = append(r.Causes, Cause{Name: name, ShareK3: shares[cause], Log10LR: ratio[cause], Why: why, Confirm: confirms[name]})
+		r.Causes = append(r.Causes, Cause{Name: name, ShareK3: shares[cause], Log10LR: ratio[cause], Why: why, Confirm: causes[name].confirm})
 	}
 	switch names = names[:sure]; {
 	case word == Unknown:
@@ -176,7 +182,7 @@ func (a *Analysis) attribute(r *Report, rows []*kept) {
 // begins makes a verdict of where the gap begins, or of a control that takes it away. A fault of the stack is to be repaired however small the gap still is.
 func (r *Report) begins(o *onset, word Confidence) {
 	whole := [3]float64{1, 1, 1}
-	r.Causes = []Cause{{Name: o.cause, ShareK3: whole, Log10LR: excluded, Why: o.why, Confirm: confirms[o.cause]}}
+	r.Causes = []Cause{{Name: o.cause, ShareK3: whole, Log10LR: excluded, Why: o.why, Confirm: causes[o.cause].confirm}}
 	names := []string{o.cause}
 	if o.other != "" {
 		names, word = append(names, o.other), Either
@@ -184,7 +190,7 @@ func (r *Report) begins(o *onset, word Confidence) {
 	}
 	r.Verdict.because(names, word, map[string][3]float64{o.cause: whole})
 	r.Verdict.Summary += " " + capital(o.why) + "."
-	r.Verdict.Next = cmp.Or(repairs[o.cause], sameForm)
+	r.Verdict.Next = cmp.Or(causes[o.cause].repair, sameForm)
 }
 
 // partners are the causes that a verdict names: what the gap looks like, and what else has a part of it. Where the look is
@@ -285,7 +291,7 @@ func (v *Verdict) because(names []string, word Confidence, shares map[string][3]
 	v.Confidence = word
 	v.Summary += describe(names, word, shares)
 	if v.State == Genuine {
-		v.Next = confirms[names[0]]
+		v.Next = causes[names[0]].confirm
 	}
 }
 

@@ -423,17 +423,9 @@ func (t *trial) masked(w []float64) *Masked {
 	if all.off == 0 {
 		return nil
 	}
-	m := &Masked{Tokens: all.share(), Responses: share(gone, t.batch.Len())}
-	for _, c := range length {
-		m.Length = append(m.Length, c.share())
-	}
-	for _, c := range probability {
-		m.Probability = append(m.Probability, c.share())
-	}
-	for _, c := range turn {
-		if len(turn) > 1 {
-			m.Turn = append(m.Turn, c.share())
-		}
+	m := &Masked{Tokens: all.share(), Responses: share(gone, t.batch.Len()), Length: shares(length), Probability: shares(probability)}
+	if len(turn) > 1 {
+		m.Turn = shares(turn)
 	}
 	for i, c := range envs {
 		if len(envs) > 1 {
@@ -457,3 +449,10 @@ func (c *tokenCount) add(off bool) {
 }
 
 func (c tokenCount) share() float64 { return share(c.off, c.all) }
+
+func shares(list []tokenCount) (parts []float64) {
+	for _, c := range list {
+		parts = append(parts, c.share())
+	}
+	return parts
+}

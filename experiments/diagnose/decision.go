@@ -116,10 +116,10 @@ func (k *known) equalWeights() bool {
 
 // repairable reports whether the cause is a fault of the stack.
 func (k *known) repairable() bool {
-	if len(k.causes) == 0 || repairs[k.causes[0]] == "" {
+	if len(k.causes) == 0 || causes[k.causes[0]].repair == "" {
 		return false
 	}
-	either := !k.sure && len(k.causes) == 2 && repairs[k.causes[1]] != "" // the first step is the same
+	either := !k.sure && len(k.causes) == 2 && causes[k.causes[1]].repair != "" // the first step is the same
 	return either || k.named(k.causes[0])
 }
 
@@ -169,7 +169,7 @@ var rows = []row{
 			return measuredNatural
 		}},
 	{"weight sync", "survey", causesOf, func(k *known) bool { return k.repairable() },
-		func(k *known) string { return repairs[k.causes[0]] }, none, nil},
+		func(k *known) string { return causes[k.causes[0]].repair }, none, nil},
 	{"staleness", "survey", func(k *known) string {
 		return causesOf(k) + fmt.Sprintf(", ESS %.2g (%v), median length %.0f", k.ESSToken, leastESS, k.median)
 	}, func(k *known) bool { return k.named(Staleness) && k.ESSToken >= leastESS },
@@ -248,10 +248,10 @@ func always(advice string) func(*known) string { return func(*known) string { re
 // apart is advice that comes behind telling two causes apart, where it is either.
 func apart(advice string) func(*known) string {
 	return func(k *known) string {
-		if k.sure || len(k.causes) < 2 || confirms[k.causes[0]] == "" {
+		if k.sure || len(k.causes) < 2 || causes[k.causes[0]].confirm == "" {
 			return advice
 		}
-		return fmt.Sprintf("distinguish %s from %s first (%s); if it is not %[1]s, %[4]s", k.causes[0], k.causes[1], confirms[k.causes[0]], advice)
+		return fmt.Sprintf("distinguish %s from %s first (%s); if it is not %[1]s, %[4]s", k.causes[0], k.causes[1], causes[k.causes[0]].confirm, advice)
 	}
 }
 

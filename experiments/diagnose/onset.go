@@ -18,16 +18,6 @@ const (
 	Adapters    = "adapter merged in one engine"
 )
 
-// repairs say what to do about a fault of the stack. A correction only hides it.
-var repairs = map[string]string{
-	Sampler:     "replay the recorded support in the learner, or sample with top-p 1 and without top-k",
-	Unsynced:    "repair the weight sync: reload the weights after the engine wakes up, and compare a checksum of every weight of the two engines right after a sync (all differ where none arrives, some where a part is missed); a correction only hides the fault",
-	PartialSync: "repair the weight sync: find the tensors or workers of the rollout engine that differ from the learner's right after a sync; a correction only hides the fault",
-	StalePrefix: "flush the prefix cache at every weight sync, or make the version of the weights a part of its keys; a correction only hides the fault",
-	Index:       "replay the positions that the rollout engine's index chose in the learner, or give both indices the same number format; a correction only hides the fault",
-	Adapters:    "apply the adapter alike in both engines: merged in both, or unmerged in both; a correction only hides the fault",
-}
-
 const (
 	// leastSteps is how many steps an onset needs, leastOfStep how many responses each of them.
 	leastSteps, leastOfStep = 3, 8

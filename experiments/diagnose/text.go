@@ -20,14 +20,12 @@ type text struct {
 	characters     int
 	rewards        int
 	reward         float64
-	lags, lag      int // responses with a recorded lag, and the sum of it
-	spans, span    int // responses with a first and a last version, and the sum of what lies between
-	prompts        map[uint64]*attempts
+	lags, lag      int                     // responses with a recorded lag, and the sum of it
+	spans, span    int                     // responses with a first and a last version, and the sum of what lies between
+	prompts        map[uint64]*passk.Tally // the attempts at each
 	lengths        map[int]*masked.Running // by step, of the last growthSteps
 	last           int                     // the greatest step
 }
-
-type attempts struct{ n, right int }
 
 // mostPrompts bounds how many prompts are distinguished.
 const mostPrompts = 1 << 18
@@ -74,19 +72,19 @@ func (t *text) add(r *reader.Row) {
 		h = f.Sum64()
 	}
 	if t.prompts == nil {
-		t.prompts = map[uint64]*attempts{}
+		t.prompts = map[uint64]*passk.Tally{}
 	}
 	at := t.prompts[h]
 	if at == nil {
 		if len(t.prompts) == mostPrompts {
 			return
 		}
-		at = &attempts{}
+		at = &passk.Tally{}
 		t.prompts[h] = at
 	}
-	at.n++
+	at.Samples++
 	if right := r.Reward > 0; math.IsNaN(r.Acc) && right || r.Acc > 0.5 {
-		at.right++
+		at.Correct++
 	}
 }
 
@@ -122,8 +120,8 @@ func (t *text) passAt() (list []PassAt) {
 	least := math.MaxInt
 	var tallies []passk.Tally
 	for _, at := range t.prompts { // sums of a few values each: the counts below decide their order
-		tallies = append(tallies, passk.Tally{Samples: at.n, Correct: at.right})
-		least = min(least, at.n)
+		tallies = append(tallies, *at)
+		least = min(least, at.Samples)
 	}
 	slices.SortFunc(tallies, func(a, b passk.Tally) int { return cmp.Or(a.Samples-b.Samples, a.Correct-b.Correct) })
 	for k := 1; len(tallies) > 0 && least > 1 && k <= least; k *= 2 {
@@ -193,7 +191,7 @@ func (t *text) summary() Responses {
 	if len(t.prompts) > 0 {
 		solved := 0
 		for _, at := range t.prompts { // counted, in any order
-			solved += count1(at.right > 0)
+			solved += count1(at.Correct > 0)
 		}
 		part := share(solved, len(t.prompts))
 		s.Solved = &part

@@ -41,8 +41,8 @@ func decimal(x float64) string {
 }
 
 // penalties are the KL estimators that frameworks share.
-var penalties = vocabulary{"kl", map[string]string{"k1": "k1", "kl": "k1", "abs": "abs", "k2": "k2", "mse": "k2", "k3": "k3", "low_var_kl": "k3", "full": "exact",
-	"kl+": "k1+", "k1+": "k1+", "k3+": "k3+", "low_var_kl+": "k3+", "unbiased_kl": "k3_unbiased"}}
+var penalties = map[string]string{"k1": "k1", "kl": "k1", "abs": "abs", "k2": "k2", "mse": "k2", "k3": "k3", "low_var_kl": "k3", "full": "exact",
+	"kl+": "k1+", "k1+": "k1+", "k3+": "k3+", "low_var_kl+": "k3+", "unbiased_kl": "k3_unbiased"}
 
 // takeMinibatches sets the updates of a batch: whole over part, if both are known.
 func (c *Config) takeMinibatches(v *values, whole, part float64, keys ...string) {
@@ -102,13 +102,6 @@ func (v *values) numberFormat(key, field string) string {
 	return name
 }
 
-// vocabulary is what the values of a framework's key mean in a recipe: its names of losses, of advantages and so on,
-// each with the name here.
-type vocabulary struct {
-	kind  string
-	names map[string]string
-}
-
 // Key is a key of a framework's configuration: the field of a recipe that it sets, or why it sets none.
 type Key struct {
 	Key   string `json:"key"`
@@ -117,7 +110,12 @@ type Key struct {
 }
 
 // Frameworks lists the frameworks whose configurations are read.
-func Frameworks() []string { return names() }
+func Frameworks() (names []string) {
+	for _, f := range frameworks() {
+		names = append(names, f.name)
+	}
+	return names
+}
 
 // Keys lists the keys of a framework's configuration: those of its correction, and all others.
 func Keys(name string) []Key {
@@ -129,9 +127,6 @@ func Keys(name string) []Key {
 	f := frameworks()[at]
 	for _, key := range f.correctionKeys() {
 		list = append(list, Key{Key: key, Field: "correction"})
-	}
-	if f.table == nil {
-		return list
 	}
 	for _, e := range f.table.order {
 		list = append(list, e.row(""))

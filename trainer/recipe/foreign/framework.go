@@ -187,14 +187,6 @@ func (f *framework) complete() {
 // settingOf is a setting that the text does not have.
 func settingOf(text string) source.Setting { return source.Setting{Text: text} }
 
-func names() []string {
-	var list []string
-	for _, f := range frameworks() {
-		list = append(list, f.name)
-	}
-	return list
-}
-
 // Read makes what it can of a configuration. The error is recipe.Faults, all of them.
 func Read(file string, text []byte) (*Config, error) { return ReadAs("", file, text) }
 

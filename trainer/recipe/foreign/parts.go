@@ -193,7 +193,12 @@ func (f field) read(v *values) (text string, ok bool) {
 	}
 	switch {
 	case f.function == "kl":
-		return v.translated(key, f.otherwise, penalties)
+		text = v.text(key, f.otherwise)
+		name, ok := penalties[strings.ToLower(text)]
+		if !ok && v.has(key) {
+			v.nowhere(key, text, "")
+		}
+		return name, ok
 	case f.words != nil:
 		var known []string
 		for _, w := range f.words {
@@ -264,7 +269,7 @@ func (t *table) vocabulary(key string) (words []string) {
 			for _, p := range r.parts {
 				for _, f := range p.fields {
 					if f.function == "kl" && slices.Contains(f.keys, key) {
-						words = slices.AppendSeq(words, maps.Keys(penalties.names)) // looked up, in any order
+						words = slices.AppendSeq(words, maps.Keys(penalties)) // looked up, in any order
 					}
 					for _, w := range f.words {
 						if slices.Contains(f.keys, key) {

@@ -44,10 +44,10 @@ func recognise(name, file string, documents []source.Document) (*framework, sour
 		return nil, source.Document{}, recipe.Faults{{Source: file, Problem: problem}}
 	}
 	switch {
-	case name != "" && !slices.Contains(names(), name):
-		return fail(fmt.Sprintf("--dialect: %v", method.UnknownName(name, names())))
+	case name != "" && !slices.Contains(Frameworks(), name):
+		return fail(fmt.Sprintf("--dialect: %v", method.UnknownName(name, Frameworks())))
 	case len(list) == 0:
-		return fail("no setting of a correction is known here: expected those of " + strings.Join(names(), ", ") +
+		return fail("no setting of a correction is known here: expected those of " + strings.Join(Frameworks(), ", ") +
 			", such as verl's algorithm.rollout_correction.rollout_is or slime's --use-tis")
 	case len(list) > 1 && list[1].score*10 >= list[0].score*9 && list[0].score-list[1].score <= 8:
 		return fail(fmt.Sprintf("could be of %s or of %s: say which with --dialect %s or --dialect %s, or give more of the file",

@@ -138,20 +138,6 @@ func (v *values) choice(key, otherwise string, known ...string) string {
 	return text
 }
 
-// translated is a key's value by a vocabulary; ok is false where it has none, or one that is not known.
-func (v *values) translated(key, otherwise string, words vocabulary) (name string, ok bool) {
-	text := v.text(key, otherwise)
-	name, ok = words.names[strings.ToLower(text)]
-	if !ok && v.has(key) {
-		v.leave(key, fmt.Sprintf("%q has no counterpart here", text))
-		if words.kind == "loss" || words.kind == "advantage" {
-			v.other = append(v.other, fmt.Sprintf("`%s` = %s", v.by[key].Path, text))
-		}
-	}
-	return name, ok
-}
-
-// entries is how many a list has.
 func (v *values) entries(list string) int {
 	n := 0
 	for key := range v.by { // a maximum, in any order

@@ -132,9 +132,6 @@ func (t *table) set(e *entry) {
 }
 
 func (t *table) find(key string) *entry {
-	if t == nil {
-		return nil
-	}
 	if e := t.keys[key]; e != nil {
 		return e
 	}
@@ -147,9 +144,6 @@ func (t *table) find(key string) *entry {
 // key is the key of a path that has a line of its own: the path, or what is left of it
 // without what a file wraps around everything.
 func (t *table) key(path string) string {
-	if t == nil {
-		return ""
-	}
 	for range 3 {
 		if t.find(path) != nil {
 			return path
@@ -165,9 +159,6 @@ func (t *table) key(path string) string {
 
 // line is the line that a path falls under, of its own or of what begins alike.
 func (t *table) line(path string) *entry {
-	if t == nil {
-		return nil
-	}
 	if key := t.key(path); key != "" {
 		return t.find(key)
 	}
@@ -181,9 +172,6 @@ func (t *table) line(path string) *entry {
 
 // direct sets the fields whose value a key has as it is.
 func (t *table) direct(v *values, c *Config) {
-	if t == nil {
-		return
-	}
 	set := map[string]bool{}
 	for _, e := range t.order {
 		if !e.direct || !v.has(e.key) || set[e.field] {

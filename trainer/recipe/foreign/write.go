@@ -399,7 +399,7 @@ func (f field) write(own any) (text string, ok bool) {
 	}
 	switch f.function {
 	case "kl":
-		return text, penalties.names[text] == text
+		return text, penalties[text] == text
 	case "truth":
 		return text, text == "true" || text == "false"
 	case "not":
