@@ -278,7 +278,7 @@ type markData struct {
 	Y    *numbers `json:"y"`
 }
 
-// numbers are written with so many significant digits, -1 for all, and null for what is not finite.
+// numbers are written with a number of significant digits, -1 for all, and null for what is not finite.
 type numbers struct {
 	list   []float64
 	digits int

@@ -320,7 +320,7 @@ func (t timeline) axis(c draw.Canvas, th theme, x func(float64) vg.Length, botto
 	c.FillText(style, vg.Point{X: c.Max.X, Y: bottom - 16}, t.X.Label)
 }
 
-// bars draws a lane. Neighbours that nobody could tell apart are one bar.
+// bars draws a lane. Neighbours too close to be distinguished are one bar.
 func (t timeline) bars(c draw.Canvas, th theme, lane figure.Lane, x func(float64) vg.Length, floor vg.Length) {
 	const fine, wide = 0.4, 4 // points
 	for i := 0; i < len(lane.Spans); {

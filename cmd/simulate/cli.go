@@ -240,8 +240,8 @@ func (a *app) fail(err error) int {
 	return statusOf(err)
 }
 
-// errorLines are the faults in an error, a line each. Whatever else is in two
-// lines repeats what somebody wrote, and is put into one.
+// errorLines are the faults in an error, a line each. Any other text of two
+// lines quotes an input, and is put into one.
 func errorLines(err error) []string {
 	var lines []string
 	switch e := err.(type) {

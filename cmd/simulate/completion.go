@@ -162,7 +162,7 @@ func flagWords(node *kong.Node) []completion {
 	return list
 }
 
-// startingWith keeps the words that go on from what is typed, each behind prefix.
+// startingWith keeps the words that go on from what is typed, each after prefix.
 func startingWith(typed, prefix string, all []completion) []completion {
 	var found []completion
 	for _, c := range all {

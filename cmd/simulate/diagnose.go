@@ -150,7 +150,7 @@ func (c *diagnoseCmd) status(r diagnose.Report, refused []error) error {
 	return nil
 }
 
-// A summary is a page of a terminal: so many lines of so many columns.
+// A summary fits on a page of a terminal, of these lines and columns.
 const (
 	pageLines   = 40
 	pageColumns = 100
@@ -159,7 +159,7 @@ const (
 	mostChecks = 5
 )
 
-// summary has the parts of the summary behind the verdict, the first needed most.
+// summary has the parts of the summary after the verdict, the first needed most.
 var summary = []func(*app, diagnose.Report){(*app).printFindings, (*app).printInputs, (*app).printGap, (*app).printCauses, (*app).printActive, (*app).printDecision, (*app).printChecks, (*app).printFixes}
 
 // printDiagnosis prints the verdict, and what a page has room for: a part that does not fit is left to the JSON document.
@@ -292,7 +292,7 @@ func describeInput(in diagnose.Input) string {
 }
 
 // printChecks prints the checks that did not pass, and which did. Where none has failed, the odd ones share a line: the table
-// of corrections comes behind it, and all of it shall fit on a screen.
+// of corrections comes after it, and all of it shall fit on a screen.
 func (a *app) printChecks(r diagnose.Report) {
 	checks := r.Checks
 	t := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "check"}, {Name: "where"}, {Name: "result"}, {Name: "value", Align: figure.Right}, {Name: "why"}}}

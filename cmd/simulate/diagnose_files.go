@@ -203,7 +203,7 @@ func (c *diagnoseCmd) reproduce(a *app, r *diagnose.Report) error {
 	return nil
 }
 
-// causeOf is what is to be reproduced: the likeliest cause, or the fault of the sampler's law.
+// causeOf is what is to be reproduced: the likeliest cause, or the fault of the sampling distribution.
 func causeOf(r *diagnose.Report) (string, error) {
 	switch {
 	case r.Gap == nil || r.Gap.MeanAbsDlogp == 0:

@@ -108,7 +108,7 @@ func (c *trainCmd) Run(a *app) error {
 	return err
 }
 
-// runDir is where a run is kept if nobody says otherwise. The name holds the
+// runDir is where a run is kept by default. The name holds the
 // recipe's identity, so that another recipe never meets this one's record.
 func runDir(r recipe.Recipe) string {
 	return filepath.Join("runs", fmt.Sprintf("%s-seed%d-%s", r.Name, r.Seed, r.Identity()[:8]))

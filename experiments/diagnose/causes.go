@@ -245,7 +245,7 @@ func (r *Report) untagged(rank float64) {
 	}
 }
 
-// confidence is the word for the first of the causes, and the pairs that this data cannot tell apart.
+// confidence is the word for the first of the causes, and the pairs that this data cannot distinguish.
 func confidence(f *Features, families []evidenceFor) (word Confidence, pairs [][2]string) {
 	first, second := families[0].cause, families[1].cause
 	ratio := (families[0].log - families[1].log) / math.Ln10

@@ -314,7 +314,7 @@ const (
 	aligned          // value i of both belongs to token i
 	shifted          // all of one column is some tokens late or early
 	fromPrompt       // the rollout column begins where the prompt does
-	slid             // behind some token the columns fit when one is moved by a token
+	slid             // after some token the columns fit when one is moved by a token
 	reversed         // the last value comes first
 	unrelated        // they fit nowhere
 )
@@ -337,8 +337,8 @@ const (
 	informative = 4
 	// farthest is the longest shift that is looked for.
 	farthest = 3
-	// slidGain is how much closer, in nats, the columns must come behind a cut when one of them is moved by a
-	// token, and slidTokens how many tokens must lie behind it.
+	// slidGain is how much closer, in nats, the columns must come after a cut when one of them is moved by a
+	// token, and slidTokens how many tokens must lie after it.
 	slidGain, slidTokens = 3, 4
 	// fewPairs is up to how many tokens all pairs are compared.
 	fewPairs = 48
@@ -631,7 +631,7 @@ func exchanged(rows []*kept) (n, of int) {
 }
 
 // fitsTo reports whether the learner's column fits another response's rollout column, which is late by this number of tokens. Where
-// whole sequences were exchanged, a response begins behind a prompt of another length.
+// whole sequences were exchanged, a response begins after a prompt of another length.
 func (k *kept) fitsTo(other *kept, by int) bool {
 	var old, roll []float64
 	var s distance

@@ -50,14 +50,14 @@ func (c *versionTag) judge(*evidence) outcome {
 }
 
 const (
-	// leastShared is how many tokens behind an equal prefix are needed, equalWithin a
+	// leastShared is how many tokens after an equal prefix are needed, equalWithin a
 	// spread that is none, and anotherContext one that no engine has by itself.
 	leastShared    = 20
 	equalWithin    = 1e-6
 	anotherContext = 0.3
 )
 
-// samePrefix compares tokens behind the same prompt and the same beginning: an
+// samePrefix compares tokens after the same prompt and the same beginning: an
 // engine that scores them differently depends on its batch or its cache.
 func samePrefix(e *evidence) outcome {
 	type scores struct{ roll, old float64 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Decision is a row of the decision table, as far as it was evaluated: the first that
-// fires decides, and what comes behind it would be its consequence.
+// fires decides, and what comes after it would be its consequence.
 type Decision struct {
 	Row string `json:"row"`
 	// Why are the figures that the row looks at, with their limits.
@@ -245,7 +245,7 @@ var rows = []row{
 
 func always(advice string) func(*known) string { return func(*known) string { return advice } }
 
-// apart is advice that comes behind telling two causes apart, where it is either.
+// apart is advice to be followed once two causes are distinguished, where it is either.
 func apart(advice string) func(*known) string {
 	return func(k *known) string {
 		if k.sure || len(k.causes) < 2 || causes[k.causes[0]].confirm == "" {

@@ -295,7 +295,7 @@ func (p *LengthPart) close() {
 	p.weights = nil
 }
 
-// gradient is d loss/d logp of every token behind the correction, and which tokens a mask of the correction or of the loss
+// gradient is d loss/d logp of every token after the correction, and which tokens a mask of the correction or of the loss
 // leaves out. agree puts the log-probs of the training forward in the place of all others.
 func (t *trial) gradient(l loss.Loss, p *correction.Pipeline, advantage []float64, agree bool) (dlogp []float64, off []bool, err error) {
 	b := *t.batch

@@ -33,11 +33,11 @@ const (
 type dimension struct {
 	key  func(k *kept, i int) (uint64, bool)
 	says func(k *kept, i int) string // the set of that token
-	// ofTokens says that it tells tokens of a response apart, and not responses.
+	// ofTokens says that it distinguishes tokens of a response, and not responses.
 	ofTokens bool
 }
 
-// dimensions are those that are looked at. What comes first explains as much as what comes behind it in fewer words.
+// dimensions are those that are looked at. What comes first explains as much as what comes after it in fewer words.
 func dimensions(cap int) []dimension {
 	var list []dimension
 	from := func(i int) string {

@@ -109,7 +109,7 @@ func stays(step int) string {
 	return fmt.Sprintf("from step %d on the rollout engine has the weights of before step %d, as where no sync reaches it (reload them after every wake-up), or every sync misses a part of them", step, step)
 }
 
-// sizesByStep takes responses apart by step, in the order of steps; nil where a step or a prompt is unknown.
+// sizesByStep groups responses by step, in the order of steps; nil where a step or a prompt is unknown.
 func sizesByStep(rows []*kept) (steps []stepSizes) {
 	order := slices.Clone(rows)
 	slices.SortStableFunc(order, func(a, b *kept) int { return a.step - b.step })

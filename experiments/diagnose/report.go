@@ -38,7 +38,7 @@ type Report struct {
 	Features *Features `json:"features,omitempty"`
 	// Signatures are features next to what they are in simulated gaps of each cause; absent without causes.
 	Signatures []Signature `json:"looks,omitempty"`
-	// Causes are what may have made it, the likeliest first, and Ambiguous the pairs that this data cannot tell apart.
+	// Causes are what may have made it, the likeliest first, and Ambiguous the pairs that this data cannot distinguish.
 	Causes    []Cause     `json:"causes"`
 	Ambiguous [][2]string `json:"ambiguous"`
 	// Attribution says how often causes are right on simulated dumps that were left out of the fit; absent without causes.

@@ -345,7 +345,7 @@ func (t *trial) disagreements(k *known) []Disagreement {
 	return append(list, t.order(k), k.mode())
 }
 
-// mode is the question whether the old policy is scored apart from the rollout engine.
+// mode is the question whether the old policy is scored separately from the rollout engine.
 func (k *known) mode() Disagreement {
 	value, effect := "bypass", "the gap is small, and nothing says that the weights differ: a scoring pass is saved"
 	switch {

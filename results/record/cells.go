@@ -208,7 +208,7 @@ func (c *Cells) put(cell *Cell) {
 	c.cells[cell.Key] = cell
 }
 
-// open opens the plain file behind its last whole line; compressed lines are written out first.
+// open opens the plain file after its last whole line; compressed lines are written out first.
 func (c *Cells) open(path string) error {
 	packed := filepath.Join(c.dir, PackedCells)
 	if err := makeFolder(c.dir); err != nil {

@@ -71,7 +71,7 @@ type DumpLine struct {
 	Draft          []int32 `json:"draft"`
 	Window         []int32 `json:"window"`
 	DrafterVersion []int32 `json:"drafter_version"`
-	// LogpVerifier is the log-prob in the verifier, LogpLaw that of the law by which verification emitted the token.
+	// LogpVerifier is the log-prob in the verifier, LogpLaw that of the distribution from which verification emitted the token.
 	LogpVerifier Floats `json:"logp_verifier"`
 	LogpLaw      Floats `json:"logp_law"`
 	// TurnID numbers the turn of a multi-turn response, from 0.
@@ -81,7 +81,7 @@ type DumpLine struct {
 	// engine (behaviour to rollout), which has what keys of older weights make of it, too.
 	LogpBehaviour Floats `json:"logp_behaviour"`
 	// Stale is true on tokens that saw keys and values of older weights than their Version's: each position's are of
-	// the Version of the token behind it, the prompt's of the first token's. Null where none did.
+	// the Version of the token after it, the prompt's of the first token's. Null where none did.
 	Stale []bool `json:"stale"`
 	// ActualVersion is the number of updates behind the oldest tensor of the weights that produced each token: less
 	// than Version where a weight sync was not whole. Left out of a run whose recipe has no rollout.weight_sync.

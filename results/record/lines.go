@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// eachLine calls visit for every complete line of data, with the offset behind
+// eachLine calls visit for every complete line of data, with the offset after
 // it, until visit returns false. Bytes after the last newline are a line that
 // a killed process was still writing: they are left out. Errors of visit are
 // given the file and the line.

@@ -85,11 +85,11 @@ func holder(f *os.File) string {
 // nothing was put there.
 func (l *Lock) Release() {
 	if l.file == nil {
-		return // it may be somebody else's by now
+		return // another process may hold it by now
 	}
 	path := filepath.Join(l.dir, LockFile)
-	// Removed while it is held, so that nobody's later lock is taken away; where
-	// open files cannot be removed, nobody else's can either.
+	// Removed while it is held, so that no later lock is taken away; where
+	// open files cannot be removed, no other lock can be either.
 	removed := os.Remove(path)
 	_ = l.file.Close()
 	l.file = nil

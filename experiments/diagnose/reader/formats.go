@@ -127,7 +127,7 @@ var formats = []*Format{
 	// Source: results/record, DumpLine.
 	{Name: "driftlab", Files: "the dumps of this program", Has: bothEngines, marks: []string{"run", "sample", "logp_rollout", "logp_old"}, unique: []string{"run", "step", "sample"}, rows: responseRow,
 		keys: slices.Concat(neutralKeys, keysOf(numbers, "sample"), keysOf(texts, "run"))},
-	// What trainer.rollout_data_dir receives. Columns of log-probs and tokens that somebody adds have the names of verl's tensors, or
+	// What trainer.rollout_data_dir receives. Columns of log-probs and tokens that are added have the names of verl's tensors, or
 	// those of the neutral format.
 	{Name: "verl", Files: "{step}.jsonl", Has: noLogProbs + ", and columns of log-probs that were added", marks: []string{"input", "text", "score", "step"}, rows: responseRow,
 		keys: slices.Concat(neutralKeys, keysOf(texts, "input text=output"))},

@@ -65,7 +65,7 @@ func (s *scanner) more(n int) bool {
 	return s.end-s.at >= n
 }
 
-// peek is the next byte behind blanks; a newline is none. It is 0 at the end.
+// peek is the next byte after blanks; a newline is none. It is 0 at the end.
 func (s *scanner) peek() byte {
 	for {
 		for s.at < s.end {
@@ -380,7 +380,7 @@ func (s *scanner) word() (float64, error) {
 		return x, nil
 	}
 	if n == s.end && s.err != nil {
-		return 0, s.wrong("") // a number may go on behind the end
+		return 0, s.wrong("") // a number may go on after the end
 	}
 	switch string(word) {
 	case "null", "None":
@@ -445,7 +445,7 @@ func (s *scanner) string(keep bool) ([]byte, error) {
 	}
 }
 
-// escaped reads what stands behind a backslash.
+// escaped reads what stands after a backslash.
 func (s *scanner) escaped() error {
 	if !s.more(12) && !s.more(2) {
 		s.at = s.end
@@ -487,7 +487,7 @@ func (s *scanner) unicode(at int) (rune, int) {
 	return rune(x), 6
 }
 
-// part is what the objects of a cell hold under a key, one behind the other: the entries of object i end at ends[i].
+// part is what the objects of a cell hold under a key, one after the other: the entries of object i end at ends[i].
 type part struct {
 	name string
 	cell

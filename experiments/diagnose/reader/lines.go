@@ -76,7 +76,7 @@ func (o *record) word(name string) string {
 	return ""
 }
 
-// read reads an object and what is behind it on its line.
+// read reads an object and what follows it on its line.
 func (o *record) read(s *scanner) error {
 	for i := range o.cells {
 		o.cells[i].reset()
@@ -198,7 +198,7 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 			continue
 		}
 		if s.at >= s.end && s.err != nil && s.err != io.EOF {
-			f.damage(line, s.place(), s.wrong("").Error()) // behind a row that is complete
+			f.damage(line, s.place(), s.wrong("").Error()) // after a row that is complete
 		}
 		if sent, err := f.visitRows(o, &row, line, from, seen, visit); sent != nil {
 			return sent

@@ -444,7 +444,7 @@ func (u *unpickler) global(module, name string) error {
 	return nil
 }
 
-// What values of a pickle take in memory: a place on the stack or in a list, a number behind it, anything that has
+// What values of a pickle take in memory: a place on the stack or in a list, a number after it, anything that has
 // parts, and an entry of the memo.
 const (
 	placeBytes  = 16
@@ -478,7 +478,7 @@ func (l *list) at(i int) any {
 	return l.numbers[i]
 }
 
-// extend puts entries behind those of a list; folded is how many of them it holds as numbers.
+// extend puts entries after those of a list; folded is how many of them it holds as numbers.
 func (l *list) extend(items []any) (folded int) {
 	if l.items == nil && len(items) > 0 {
 		_, whole := items[0].(int64)
@@ -496,7 +496,7 @@ func (l *list) extend(items []any) (folded int) {
 	return 0
 }
 
-// fold puts entries behind the numbers, if all of them are of the kind that these are.
+// fold puts entries after the numbers, if all of them are of the kind that these are.
 func (l *list) fold(items []any, whole bool) bool {
 	before := len(l.numbers)
 	for _, item := range items {

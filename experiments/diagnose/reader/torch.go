@@ -68,7 +68,7 @@ func openArchive(at io.ReaderAt, size, most int64) (*archive, error) {
 const legacyMagic = "\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 
 // legacy reads the pickles that follow the magic number: the version of the protocol,
-// what the machine was, the root, and the keys of the storages, which stand behind
+// what the machine was, the root, and the keys of the storages, which stand after
 // them in that order, each after its length.
 func (a *archive) legacy(size, most int64) error {
 	u := newUnpickler(a.at, int64(len(legacyMagic)), size, most)

@@ -10,7 +10,7 @@ import (
 )
 
 // transported are the fields of prime-rl's MicroBatch, in the order in which they stand: the first ones are always there,
-// what is behind them may be left out. A field that ends in a - is passed over.
+// what comes after them may be left out. A field that ends in a - is passed over.
 //
 // Source: prime-rl, src/prime_rl/transports/rollouts/types.py, commit 559b44772.
 var transported = strings.Fields(`input_ids loss_mask advantages inference_logprobs position_ids- sequence_lengths temperatures env_names seq_lens- ref_logprobs

@@ -17,7 +17,7 @@ import (
 //	@program TEXT...            part of the name of what it starts; @mark: of a value, @root: the first part of its keys
 //	@section NAME PATH KEY...   a part of the configuration that belongs to the correction, where it is written, and its keys
 //	@loose KEY...               keys of the correction that stand anywhere; @under PATH KEY: where one is written
-//	@own BEGINNING...           beginnings of keys that are nobody else's
+//	@own BEGINNING...           beginnings of keys that no other framework has
 //	@blocks PATH...             sections whose inside may be given alone
 //	@whole, @group, @part, @steps, @defaults   see batches
 //	@syntax WORD                yaml, flags, dashes, overrides, call or toml; none is written where it is missing. @file KEYS: which keys

@@ -49,7 +49,7 @@ type Registry struct {
 // Registries are those of all frameworks whose code was read; more of them than have configurations that are read.
 func Registries() []Registry { return slices.Clone(registries()) }
 
-// registries reads the text when somebody asks: few commands do.
+// registries reads the text on first use: few commands need it.
 var registries = sync.OnceValue(func() []Registry { return parseRegistry(registryText) })
 
 // parseRegistry reads the text; one that is wrong is a programming fault.

@@ -33,7 +33,7 @@ type Document struct {
 	Line int
 }
 
-// Parse takes a text apart, whatever it is written in.
+// Parse reads the settings of a text, whatever it is written in.
 func Parse(name string, text []byte) ([]Document, error) {
 	fail := func(format string, args ...any) ([]Document, error) {
 		return nil, recipe.Faults{{Source: name, Problem: fmt.Sprintf(format, args...)}}

@@ -31,7 +31,7 @@ func (s Setting) Shown() string {
 	return s.Text
 }
 
-// Below is what of a path is behind a key that ends it: the numbers of a list.
+// Below is what of a path follows a key that ends it: the numbers of a list.
 func (s Setting) Below(key string) (rest string, ok bool) {
 	path := s.Path
 	for {

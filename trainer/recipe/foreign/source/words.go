@@ -59,7 +59,7 @@ func program(words []word) (name string, rest []word, ok bool) {
 	return first, words[1:], true
 }
 
-// starts reports whether a command starts a script that stands among its words, behind options of its own.
+// starts reports whether a command starts a script that stands among its words, after options of its own.
 func starts(command string) bool {
 	name := command[strings.LastIndexByte(command, '/')+1:]
 	for _, launcher := range []string{"python", "pypy", "torchrun", "accelerate", "deepspeed", "uv", "ray", "srun", "mpirun", "bash", "sh", "nohup", "env", "numactl", "docker", "singularity", "apptainer", "conda", "poetry"} {
