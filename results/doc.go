@@ -3,7 +3,7 @@
 // kept and read by results/record.
 //
 // What is shown is a figure.Figure. Lines with seed bands, bars, maps, timelines and
-// small multiples are drawn through gonum/plot: SavePlot writes SVG or PNG. WriteReport
+// small multiples are drawn on the canvases of gonum.org/v1/plot/vg: SavePlot writes SVG or PNG. WriteReport
 // makes one HTML file that needs no network, from the template assets/report.html: uPlot
 // is compiled in, and every chart answers to mouse, finger and keyboard. FromRuns
 // groups the runs of a folder by recipe, draws their seeds as bands and returns

@@ -67,11 +67,7 @@ func (c *benchCmd) Run(a *app) error {
 		return err
 	}
 	doc := results[0]
-	if c.JSON {
-		return a.printJSON(doc)
-	}
-	a.printTable(doc.Table(step))
-	return nil
+	return a.show(c.JSON, doc, doc.Table(step))
 }
 
 // measure times steps, one after the other.
@@ -185,11 +181,7 @@ func (c *benchCmd) timeInTurns(a *app) error {
 	}
 	m.close()
 	doc := bench.Compare(c.Against, &pair[0].Build, &pair[1].Build)
-	if c.JSON {
-		return a.printJSON(doc)
-	}
-	a.printTable(doc.Table())
-	return nil
+	return a.show(c.JSON, doc, doc.Table())
 }
 
 // changed are a command's flags as the user changed them, without those that say
@@ -293,9 +285,5 @@ func (c *benchCmd) grow(a *app, step bench.Step) error {
 	if err != nil {
 		return bad("bench: --grow: %v", err)
 	}
-	if c.JSON {
-		return a.printJSON(doc)
-	}
-	a.printTable(doc.Table())
-	return nil
+	return a.show(c.JSON, doc, doc.Table())
 }

@@ -55,11 +55,7 @@ func (c *checkpointListCmd) Run(a *app) error {
 		t.Add(figure.Word(name).As(figure.Strong), figure.Word(fmt.Sprint(m.Params())), figure.Word(fmt.Sprint(m.Layers)),
 			figure.Word(fmt.Sprint(m.DModel)), figure.Word(experts), figure.Word(fmt.Sprint(m.Vocab)), figure.Word(fmt.Sprint(m.Context)))
 	}
-	if c.JSON {
-		return a.printJSON(infos)
-	}
-	a.printTable(t)
-	return nil
+	return a.show(c.JSON, infos, t)
 }
 
 type checkpointExportCmd struct {

@@ -17,7 +17,6 @@ import (
 	"driftlab/experiments/diagnose/tables"
 	"driftlab/results/figure"
 	"driftlab/results/published"
-	"driftlab/results/record"
 	"driftlab/trainer/method"
 
 	"github.com/charmbracelet/x/ansi"
@@ -87,11 +86,7 @@ func (c *diagnoseCmd) Run(a *app) error {
 		}
 	}
 	if c.Out != "" {
-		text, err := record.Document(r)
-		if err != nil {
-			return err
-		}
-		if err := writeFile(c.Out, "report.json", text); err != nil {
+		if err := writeDocument(c.Out, "report.json", r); err != nil {
 			return err
 		}
 		document := page.Of(r, analysis.Shown())

@@ -85,11 +85,7 @@ func (c *evaluateCmd) Run(a *app) error {
 	}
 	m.close()
 	rank(all)
-	if c.JSON {
-		return a.printJSON(all)
-	}
-	a.printTable(c.table(all))
-	return nil
+	return a.show(c.JSON, all, c.table(all))
 }
 
 // weights reads what one argument names, as a recipe whose checkpoint they are.

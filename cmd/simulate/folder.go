@@ -24,6 +24,15 @@ func writeFile(dir, name string, data []byte) error {
 	return record.WriteFile(dir, name, data)
 }
 
+// writeDocument puts the JSON of a document into a folder.
+func writeDocument(dir, name string, document any) error {
+	text, err := record.Document(document)
+	if err != nil {
+		return err
+	}
+	return writeFile(dir, name, text)
+}
+
 // hold keeps the folder of a set of runs for this process: the runs lock their
 // own. It tells of files there that are somebody else's.
 func (a *app) hold(dir string, known ...string) (*record.Lock, error) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -120,15 +119,10 @@ func (c *measureCmd) Run(a *app) error {
 			return err
 		}
 	}
-	if c.JSON {
-		return cmp.Or(a.printJSON(document), fault)
+	if err := a.show(c.JSON, document, shown...); err != nil {
+		return err
 	}
-	for _, t := range shown {
-		if len(t.Rows) > 0 {
-			a.printTable(t)
-		}
-	}
-	if c.Out != "" {
+	if c.Out != "" && !c.JSON {
 		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(c.Out, "report.html"))
 	}
 	return fault
@@ -181,11 +175,7 @@ func (c *measureCmd) attribute(a *app, q measure.GapRequest) ([]*measure.Attribu
 
 // write keeps the measurement in a folder, as data and as a page.
 func (c *measureCmd) write(d measureDocument) error {
-	text, err := record.Document(d)
-	if err != nil {
-		return err
-	}
-	if err := writeFile(c.Out, "measure.json", text); err != nil {
+	if err := writeDocument(c.Out, "measure.json", d); err != nil {
 		return err
 	}
 	m := &d.Measurement
@@ -226,13 +216,8 @@ func (c *measureCmd) write(d measureDocument) error {
 
 // doses measures the mismatch of every mechanism at growing levels.
 func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
-	for _, f := range []struct {
-		flag  string
-		given bool
-	}{{"--rollout", c.Rollout != ""}, {"--learner", c.Learner != ""}, {"--attribute", c.Attribute}, {"--layers", c.Layers}, {"--dump", c.Dump != ""}} {
-		if f.given {
-			return bad("measure: --doses chooses the engines: leave %s out", f.flag)
-		}
+	if err := c.without("--doses chooses the engines", c.flags()); err != nil {
+		return err
 	}
 	q := measure.LevelRequest{Recipe: r, Workers: c.workers()}
 	m := a.meter(c.Quiet, "doses", "mechanism", len(measure.Mechanisms()))
@@ -247,12 +232,30 @@ func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 			return err
 		}
 	}
-	if c.JSON {
-		return a.printJSON(table)
-	}
-	a.printTable(tables.LevelTable(table))
-	if c.Out != "" {
+	err = a.show(c.JSON, table, tables.LevelTable(table))
+	if err == nil && c.Out != "" && !c.JSON {
 		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(c.Out, "report.html"))
+	}
+	return err
+}
+
+// givenFlag is a flag that may have been given.
+type givenFlag struct {
+	name  string
+	given bool
+}
+
+// flags are those that choose the engines and what is measured of them.
+func (c *measureCmd) flags() []givenFlag {
+	return []givenFlag{{"--rollout", c.Rollout != ""}, {"--learner", c.Learner != ""}, {"--attribute", c.Attribute}, {"--layers", c.Layers}, {"--dump", c.Dump != ""}}
+}
+
+// without refuses flags next to one that decides in their place.
+func (c *measureCmd) without(why string, flags []givenFlag) error {
+	for _, f := range flags {
+		if f.given {
+			return bad("measure: %s: leave %s out", why, f.name)
+		}
 	}
 	return nil
 }
@@ -260,11 +263,7 @@ func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 // writeDoses keeps the mechanisms by level in a folder: as data, as tables, as a
 // picture and as a page.
 func (c *measureCmd) writeDoses(t *measure.LevelTable) error {
-	text, err := record.Document(t)
-	if err != nil {
-		return err
-	}
-	if err := writeFile(c.Out, "doses.json", text); err != nil {
+	if err := writeDocument(c.Out, "doses.json", t); err != nil {
 		return err
 	}
 	page := tables.LevelTable(t).Markdown() + "\n" + tables.LevelReading(t).Markdown()

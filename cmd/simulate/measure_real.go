@@ -15,14 +15,9 @@ import (
 
 // real sets real engines next to the numerics that emulate them.
 func (c *measureCmd) real(a *app) error {
-	for _, f := range []struct {
-		flag  string
-		given bool
-	}{{"--rollout", c.Rollout != ""}, {"--learner", c.Learner != ""}, {"--checkpoint", c.Checkpoint != ""}, {"--attribute", c.Attribute},
-		{"--layers", c.Layers}, {"--doses", c.Doses}, {"--dump", c.Dump != ""}, {"--set", len(c.Set) > 0}} {
-		if f.given {
-			return bad("measure: --real takes engine, checkpoint and tokens from its file: leave %s out", f.flag)
-		}
+	others := []givenFlag{{"--checkpoint", c.Checkpoint != ""}, {"--doses", c.Doses}, {"--set", len(c.Set) > 0}}
+	if err := c.without("--real takes engine, checkpoint and tokens from its file", append(c.flags(), others...)); err != nil {
+		return err
 	}
 	var gaps []*measure.RealGap
 	for _, name := range c.Real {
@@ -37,14 +32,11 @@ func (c *measureCmd) real(a *app) error {
 			return err
 		}
 	}
-	if c.JSON {
-		return a.printJSON(gaps)
-	}
-	a.printTable(tables.RealTable(gaps))
-	if c.Out != "" {
+	err := a.show(c.JSON, gaps, tables.RealTable(gaps))
+	if err == nil && c.Out != "" && !c.JSON {
 		fmt.Fprintf(a.stdout, "Tables and plots: %s\n", c.Out)
 	}
-	return nil
+	return err
 }
 
 // readReal reads one file and scores its tokens.
@@ -75,11 +67,7 @@ func (c *measureCmd) writeReal(gaps []*measure.RealGap) error {
 		return err
 	}
 	defer lock.Release()
-	text, err := record.Document(gaps)
-	if err != nil {
-		return err
-	}
-	if err := writeFile(c.Out, "reality.json", text); err != nil {
+	if err := writeDocument(c.Out, "reality.json", gaps); err != nil {
 		return err
 	}
 	if err := writeFile(c.Out, "table.md", []byte(tables.RealTable(gaps).Markdown())); err != nil {

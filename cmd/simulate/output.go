@@ -27,6 +27,19 @@ func (a *app) printJSON(v any) error {
 	return a.printText(text)
 }
 
+// show prints the document where it is asked for, else the tables that have rows.
+func (a *app) show(asJSON bool, document any, tables ...*figure.Figure) error {
+	if asJSON {
+		return a.printJSON(document)
+	}
+	for _, t := range tables {
+		if len(t.Rows) > 0 {
+			a.printTable(t)
+		}
+	}
+	return nil
+}
+
 // printText prints a text for programs, which takes no notice of the terminal.
 func (a *app) printText(text []byte) error {
 	if w, ok := a.stdout.(*checkedWriter); ok {

@@ -8,7 +8,6 @@ import (
 	"driftlab/experiments/measure/tables"
 	"driftlab/results"
 	"driftlab/results/figure"
-	"driftlab/results/record"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/method/schedule/simulation"
@@ -63,24 +62,15 @@ func (c *scheduleCmd) Run(a *app) error {
 			return err
 		}
 	}
-	if c.JSON {
-		return a.printJSON(report)
-	}
-	for _, t := range tables.ScheduleTables(report) {
-		a.printTable(t)
-	}
-	if picture != "" {
+	err = a.show(c.JSON, report, tables.ScheduleTables(report)...)
+	if err == nil && picture != "" && !c.JSON {
 		fmt.Fprintf(a.stdout, "Timeline: %s\n", picture)
 	}
-	return nil
+	return err
 }
 
 func (c *scheduleCmd) write(r simulation.Report) (picture string, err error) {
-	text, err := record.Document(r)
-	if err != nil {
-		return "", err
-	}
-	if err := writeFile(c.Out, "schedule.json", text); err != nil {
+	if err := writeDocument(c.Out, "schedule.json", r); err != nil {
 		return "", err
 	}
 	picture = filepath.Join(c.Out, "timeline.svg")
