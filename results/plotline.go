@@ -130,9 +130,9 @@ func (c *chart) axes(canvas draw.Canvas, th theme, nameSpace vg.Length) {
 			lines.points = append(lines.points, pointsOf(&c.lines[i], c.Band))
 		}
 	}
-	x, y := axis{label: c.X.Label, ink: th.muted}, axis{log: c.Y.Log, ink: th.muted}
+	x, y := axis{label: c.X.Label, log: c.X.Log, ink: th.muted}, axis{log: c.Y.Log, ink: th.muted}
 	x.low, x.high, y.low, y.high = lines.extent()
-	x.ticks, y.ticks = linearTicks(x.low, x.high), ticksOf(y.log)(y.low, y.high)
+	x.ticks, y.ticks = ticksOf(x.log)(x.low, x.high), ticksOf(y.log)(y.low, y.high)
 	// Space for the last tick label, which is centred under the axis' end.
 	p := newPlot(draw.Crop(canvas, 0, -max(nameSpace, 14), 0, -2), th, x, y)
 	p.grid(&p.y)
@@ -233,6 +233,9 @@ func (g *curves) draw(c *plot) {
 			}
 			c.StrokeLines(style, c.ClipLinesXY(line)...)
 		})
+		if at := g.chart.lines[i].Marked; at >= c.x.low && at <= c.x.high {
+			c.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: 4, Shape: draw.TriangleGlyph{}}, vg.Point{X: c.tx(at), Y: c.Min.Y + 4})
+		}
 	}
 }
 

@@ -77,7 +77,7 @@ var layers = []layer{
 	{"experiments/diagnose/page", "experiments/diagnose experiments/diagnose/tables " + shown + session},
 	{"experiments/diagnose/reproduce", "experiments/measure " + session},
 	{"experiments/study/judge", numbers},
-	{"experiments/study", "experiments/run experiments/study/judge " + shown + session},
+	{"experiments/study", "experiments/run experiments/study/judge results/stability " + shown + session},
 	{"experiments/study/claims/claim", "experiments/measure experiments/study/judge experiments/run " + shown + session},
 	{"experiments/studies", ""},
 	{"experiments/measurements", "experiments/study/claims/claim experiments/study/judge experiments/measure engine/kernel " + shown + session},
@@ -95,6 +95,7 @@ var layers = []layer{
 	{"results/lab", drawn},
 	{"results/lab/sheet", "results/lab"},
 	{"results/published", ""},
+	{"results/stability", "results/figure results/published " + numbers + " results/record"},
 
 	// The command, which nothing imports.
 	{"cmd/simulate cmd/simulate/lab cmd/simulate/lab/diagnose cmd/simulate/limits cmd/simulate/program", "cmd/simulate/... engine/... experiments/... model model/gguf precision/... results/... trainer/..."},

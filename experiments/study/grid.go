@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -76,9 +78,14 @@ func (p *Plan) Grid(load Loader, only ...Condition) (*Grid, error) {
 		var r recipe.Recipe
 		for k, seed := range p.Seeds {
 			if own, marked := forSeed(changes, seed); k == 0 || marked {
-				var err error
-				if r, err = load(base, own); err != nil {
-					return nil, placed(err, factors, at)
+				if k > 0 && otherModel(&r, own, changes) {
+					marked = false
+				}
+				if k == 0 || marked {
+					var err error
+					if r, err = load(base, own); err != nil {
+						return nil, placed(err, factors, at)
+					}
 				}
 			}
 			c := Cell{Values: values, Point: len(g.Commands), Seed: seed, Recipe: r, at: at}
@@ -123,6 +130,30 @@ func forSeed(changes []recipe.Change, seed uint64) (own []recipe.Change, marked 
 		own, marked = append(own, c), marked || one
 	}
 	return own, marked
+}
+
+// otherModel gives a recipe the base model of another seed, where nothing else of it depends on the seed and the model is there: its
+// recipe is then the one that was read, as the base models of a plan have one form.
+func otherModel(r *recipe.Recipe, own, changes []recipe.Change) bool {
+	at := -1
+	for i, c := range changes {
+		if own[i].String() == c.String() {
+			continue
+		}
+		if at >= 0 || !strings.HasPrefix(c.String(), "checkpoint=") {
+			return false
+		}
+		at = i
+	}
+	if at < 0 {
+		return false
+	}
+	dir := strings.Trim(strings.TrimPrefix(own[at].String(), "checkpoint="), `"'`)
+	if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
+		return false
+	}
+	r.Checkpoint = dir
+	return true
 }
 
 // product yields the points of a grid, the last factor varying fastest.

@@ -38,7 +38,7 @@ func Parse(file string, text []byte) (*Plan, error) {
 	if err := recipe.Decode("sweep", file, text, &f); err != nil {
 		return nil, err
 	}
-	p := &Plan{Name: f.Name, Title: f.Title, Bases: f.Base, Set: f.Set, Seeds: f.Seeds, Confirm: f.Confirm, Ladder: f.Rates.ladder, Judge: f.Judge}
+	p := &Plan{Name: f.Name, Title: f.Title, Declared: f.Declared, Bases: f.Base, Set: f.Set, Seeds: f.Seeds, Confirm: f.Confirm, Ladder: f.Rates.ladder, Judge: f.Judge}
 	for _, m := range f.Models {
 		p.Models = append(p.Models, m.Models)
 	}

@@ -14,6 +14,8 @@ import (
 type Plan struct {
 	// Name labels folders; Title heads the page, which is named after the factors without one.
 	Name, Title string
+	// Declared is what was written down before the runs.
+	Declared string
 	// Bases are the recipes to start from, by shipped name or file. Several are the
 	// values of a factor named recipe, the outermost.
 	Bases []string

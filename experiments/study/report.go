@@ -59,6 +59,11 @@ func (d *Folder) BestTables(most int) (list []*figure.Figure) {
 func (d *Folder) Report(kept []results.RunGroup, glossary []results.Term) (results.Report, []Picture) {
 	v := &view{Folder: d}
 	x := d.Index
+	if d.Ladder != nil && len(d.Rows) > 0 {
+		r := v.limitReport()
+		r.Glossary = glossary
+		return r, v.pictures
+	}
 	r := results.Report{Title: x.title(), Lead: strings.TrimSpace(strings.Join(slices.DeleteFunc([]string{d.Best(), v.better(), v.lead(), d.Missing()}, func(s string) bool { return s == "" }), " ")), Facts: v.facts(), Glossary: glossary}
 	if m := d.rateMap(); m != nil {
 		r.Lead = strings.TrimSpace(m.finding() + " " + m.limits() + " " + d.Missing())

@@ -119,6 +119,8 @@ type Series struct {
 	// Slot is the place in the palette, from 1, so that a line keeps its colour in every
 	// plot of a report; 0 takes the place in the plot.
 	Slot int `json:"-"`
+	// Marked is a place on the x axis that is marked in the colour of a line, such as a limit; 0 for none.
+	Marked float64 `json:"-"`
 	// Seeds are the curves of a line that is a mean over seeds, in place of X and Y.
 	Seeds []Series `json:"-"`
 }

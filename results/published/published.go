@@ -14,3 +14,8 @@ var Alarms []byte
 //
 //go:embed table/effects.json
 var Effects []byte
+
+// Stability is the map of stability: limits, levels and speeds by stressor and correction, as JSON.
+//
+//go:embed stability/map.json
+var Stability []byte

@@ -30,6 +30,8 @@ type Limit struct {
 	Low, High float64
 	// Units is the number of units.
 	Units int
+	// P is of a ratio the two-sided p-value that it is 1: twice the smaller share of the draws that are not clearly on the other side.
+	P float64
 }
 
 // Known reports whether the limit is a number.
@@ -72,7 +74,7 @@ func bootstrapLimits(units int, of func(weight []float64) [2]float64) Limit {
 		weight[i] = 1
 	}
 	whole := of(weight)
-	l := Limit{From: whole[0], To: whole[1], Low: whole[0], High: whole[1], Units: units}
+	l := Limit{From: whole[0], To: whole[1], Low: whole[0], High: whole[1], Units: units, P: math.NaN()}
 	if units < 2 {
 		return l
 	}
@@ -88,6 +90,10 @@ func bootstrapLimits(units int, of func(weight []float64) [2]float64) Limit {
 	}
 	slices.Sort(low)
 	slices.Sort(high)
+	above, _ := slices.BinarySearch(low, math.Nextafter(1, 2)) // draws whose lower end is at most 1
+	below, _ := slices.BinarySearch(high, 1.0)
+	below = limitResamples - below // draws whose upper end is at least 1
+	l.P = min(1, float64(2*float64(min(above, below)+1)/(limitResamples+1)))
 	// Order statistics: between a number and infinity there is nothing to interpolate.
 	const tail = int((1 - level) / 2 * limitResamples)
 	l.Low, l.High = low[tail], high[limitResamples-1-tail]

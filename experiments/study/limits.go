@@ -1,0 +1,311 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"driftlab/experiments/study/judge"
+	"driftlab/results/record"
+	"driftlab/results/stability"
+	"driftlab/results/stats"
+)
+
+// methodFactor is the factor of a ladder's corrections, whose first value is none; the other factors make the stressor, of which the first
+// is equal engines.
+const methodFactor = "method"
+
+// ladderArm is an arm over its rates, with what it came to.
+type ladderArm struct {
+	label, stressor, method string
+	rungs                   [][]*Row // what was run at each rate, increasing
+	rates                   []float64
+}
+
+// ladderArms are those of a folder that have runs.
+func (d *Folder) ladderArms() (list []*ladderArm) {
+	ladders, labels := d.ladders()
+	for i, rungs := range ladders {
+		a := &ladderArm{label: labels[i]}
+		var stressor []string
+		for _, f := range d.Factors {
+			switch value := d.Arms[rungs[0].arm].Values[f.Name]; f.Name {
+			case rateFactor:
+			case methodFactor:
+				a.method = value
+			default:
+				stressor = append(stressor, value)
+			}
+		}
+		a.stressor = strings.Join(stressor, ", ")
+		for _, r := range rungs {
+			if rows := d.having(d.Arms[r.arm].Values); len(rows) > 0 {
+				a.rungs, a.rates = append(a.rungs, rows), append(a.rates, r.rate)
+			}
+		}
+		if len(a.rungs) > 0 {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// only are the runs of some seeds.
+func (a *ladderArm) only(seeds func(uint64) bool) *ladderArm {
+	own := *a
+	own.rungs, own.rates = nil, nil
+	for i, rows := range a.rungs {
+		rows = slices.DeleteFunc(slices.Clone(rows), func(r *Row) bool { return !seeds(r.Seed) })
+		if len(rows) > 0 {
+			own.rungs, own.rates = append(own.rungs, rows), append(own.rates, a.rates[i])
+		}
+	}
+	return &own
+}
+
+func (a *ladderArm) trials() (list []stats.Trial) {
+	for i, rows := range a.rungs {
+		for _, r := range rows {
+			list = append(list, stats.Trial{Unit: r.Seed, Rate: a.rates[i], Success: r.stable()})
+		}
+	}
+	return list
+}
+
+// whole are the places of the rates that all of the arm's models ran.
+func (a *ladderArm) whole() (list []int) {
+	most := 0
+	for _, rows := range a.rungs {
+		most = max(most, len(rows))
+	}
+	for i, rows := range a.rungs {
+		if len(rows) == most {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// levelAt is the place of the rate with the best mean among those below the limit, or among all where none is below it.
+func (a *ladderArm) levelAt() int {
+	limit := stats.LimitOf(a.trials()).From
+	best, mean := -1, math.Inf(-1)
+	for _, below := range []bool{true, false} {
+		for _, i := range a.whole() {
+			if m := stats.Average(finals(a.rungs[i])); m >= mean && (!below || a.rates[i] <= limit) { // the higher rate of two that are equal
+				best, mean = i, m
+			}
+		}
+		if best >= 0 {
+			break
+		}
+	}
+	return best
+}
+
+// finals are the last pass rates of runs.
+func finals(rows []*Row) (list []float64) {
+	for _, r := range rows {
+		list = append(list, r.finalRate())
+	}
+	return list
+}
+
+// pairs are the last pass rates of an arm at one rate and of another at one of its own, by the models that both have.
+func pairs(a, b []*Row) (x, y []float64) {
+	for _, r := range a {
+		if i := slices.IndexFunc(b, func(o *Row) bool { return o.Seed == r.Seed }); i >= 0 {
+			x, y = append(x, r.finalRate()), append(y, b[i].finalRate())
+		}
+	}
+	return x, y
+}
+
+// sides are two arms by the models that judge both: those that confirm where both have any, else those that located the limits.
+func (d *Folder) sides(a, b *ladderArm) (x, y *ladderArm) {
+	fresh := func(seed uint64) bool { return slices.Contains(d.Confirm, seed) }
+	if x, y = a.only(fresh), b.only(fresh); len(x.rungs) > 0 && len(y.rungs) > 0 {
+		return x, y
+	}
+	located := func(seed uint64) bool { return !fresh(seed) }
+	return a.only(located), b.only(located)
+}
+
+// Limits judges the ladders of a folder.
+func (d *Folder) Limits() *stability.Study {
+	arms := d.ladderArms()
+	s := &stability.Study{Name: d.Name, Title: d.Title, Arms: []stability.Arm{}, Checks: []stability.Check{}}
+	if len(arms) == 0 {
+		return s
+	}
+	s.Equal, s.None = arms[0].stressor, arms[0].method
+	find := func(stressor, method string) *ladderArm {
+		i := slices.IndexFunc(arms, func(a *ladderArm) bool { return a.stressor == stressor && a.method == method })
+		if i < 0 {
+			return &ladderArm{}
+		}
+		return arms[i]
+	}
+	equal := arms[0]
+	for _, all := range arms {
+		none := find(all.stressor, s.None)
+		a, _ := d.sides(all, all)
+		l := a.levelAt()
+		rows := a.rungs[l]
+		out := stability.Arm{Stressor: a.stressor, Method: a.method, Edge: a.rates[l] == all.rates[0] || a.rates[l] == all.rates[len(all.rates)-1], Limit: rangeOf(stats.LimitOf(a.trials())), LevelRate: rateName(a.rates[l]), Level: meanOf(stats.T(finals(rows)).Within(0, 1)),
+			FirstK3: record.Number(average(rows, (*Outcome).firstK3)), K3: mean(rows, "gap/k3"), Flips: mean(rows, "routes/flip_token"), Speed: record.Number(d.speed(all, equal))}
+		out.OverNone, out.GainNone = d.against(all, none)
+		out.OverEqual, out.GainEqual = d.against(all, equal)
+		for i, rows := range a.rungs {
+			r := stability.Rate{Rate: a.rates[i], Runs: len(rows), Finals: finals(rows)}
+			for _, row := range rows {
+				if row.stable() {
+					r.Stable++
+				}
+				if row.Verdict.IsCollapse() {
+					r.Collapsed++
+				}
+			}
+			share := stats.ClopperPearson(r.Collapsed, r.Runs)
+			r.CollapsedLow, r.CollapsedHigh = record.Number(share.Low), record.Number(share.High)
+			out.Rates = append(out.Rates, r)
+		}
+		s.Arms = append(s.Arms, out)
+	}
+	for _, check := range d.Judge {
+		s.Checks = append(s.Checks, d.judged(check, arms)...)
+	}
+	return s
+}
+
+// against are the ratio of the limits of two arms and the paired difference of their levels; nothing where an arm is missing.
+func (d *Folder) against(a, b *ladderArm) (ratio stability.Range, gain stability.Mean) {
+	if a, b = d.sides(a, b); len(a.rungs) == 0 || len(b.rungs) == 0 || a.label == b.label {
+		return ratio, gain
+	}
+	x, y := pairs(a.rungs[a.levelAt()], b.rungs[b.levelAt()])
+	return rangeOf(stats.LimitRatio(a.trials(), b.trials())), meanOf(stats.TShares(x, y))
+}
+
+func rangeOf(l stats.Limit) stability.Range {
+	return stability.Range{From: record.Number(l.From), To: record.Number(l.To), Low: record.Number(l.Low), High: record.Number(l.High), N: l.Units}
+}
+
+func meanOf(i stats.Interval) stability.Mean {
+	return stability.Mean{Estimate: record.Number(i.Estimate), Low: record.Number(i.Low), High: record.Number(i.High), N: i.N}
+}
+
+// mean is that of a kept metric over runs.
+func mean(rows []*Row, name string) record.Number {
+	return record.Number(average(rows, func(o *Outcome) record.Number { return o.known(name) }))
+}
+
+// firstK3 is the mismatch of the first window of a run.
+func (o *Outcome) firstK3() record.Number {
+	if w := o.Windows.Values["gap/k3"]; len(w) > 0 {
+		return w[0]
+	}
+	return record.Number(math.NaN())
+}
+
+// speed is the median number of updates to 0.9 of the level of equal engines, at the largest rate below the limit.
+func (d *Folder) speed(a, equal *ladderArm) float64 {
+	const share = 0.9
+	a, equal = d.sides(a, equal)
+	if len(a.rungs) == 0 || len(equal.rungs) == 0 {
+		return math.NaN()
+	}
+	goal := share * stats.Average(finals(equal.rungs[equal.levelAt()]))
+	limit, fastest := stats.LimitOf(a.trials()).From, -1
+	for _, i := range a.whole() {
+		if a.rates[i] <= limit {
+			fastest = i
+		}
+	}
+	if fastest < 0 {
+		return math.NaN()
+	}
+	var updates []float64
+	for _, r := range a.rungs[fastest] {
+		reached := math.Inf(1)
+		for k, v := range r.Evals.Value {
+			if float64(v) >= goal {
+				reached = float64(r.Evals.Step[k])
+				break
+			}
+		}
+		updates = append(updates, reached)
+	}
+	slices.Sort(updates)
+	return updates[len(updates)/2] // the higher of two in the middle: infinities have no mean
+}
+
+// judged is what became of a declared check, a line for each of its arms that has runs.
+func (d *Folder) judged(check Declared, arms []*ladderArm) (list []stability.Check) {
+	find := func(label string) *ladderArm {
+		i := slices.IndexFunc(arms, func(a *ladderArm) bool { return a.label == label })
+		if i < 0 {
+			return nil
+		}
+		return arms[i]
+	}
+	rate := check.At
+	if half := find(check.HalfLimit); half != nil {
+		own, _ := d.sides(half, half)
+		rate = halfOf(stats.LimitOf(own.trials()))
+	}
+	over := find(check.Over)
+	var made []judge.Check
+	for _, label := range check.Arms {
+		a := find(label)
+		if a == nil || over == nil {
+			continue
+		}
+		a, b := d.sides(a, over)
+		line := stability.Check{Name: check.Name, Alternative: check.Alternative, Primary: check.Primary, Arm: label, Over: check.Over}
+		var c judge.Check
+		switch check.Statistic {
+		case statisticLimit:
+			c = judge.LimitRatio(check.Name, stats.LimitRatio(a.trials(), b.trials()), check.Needs, check.Bound)
+			line.Value = rangeOf(stats.LimitRatio(a.trials(), b.trials())).Text(stability.FactorText)
+		default:
+			x, y := a.levelAt(), b.levelAt()
+			if check.Statistic == statisticFinal {
+				x, y = a.at(rate), b.at(rate)
+			}
+			if x < 0 || y < 0 {
+				continue
+			}
+			u, v := pairs(a.rungs[x], b.rungs[y])
+			c = judge.Difference(check.Name, stats.Differences(u, v), check.Needs, check.Bound)
+			line.Value = meanOf(stats.TShares(u, v)).Text(true)
+			if check.Needs == judge.NeedsWithin {
+				line.Smallest = record.Number(c.Power.Smallest)
+			}
+			if check.Statistic == statisticFinal {
+				line.Arm += fmt.Sprintf(" at %s", rateName(a.rates[x]))
+			}
+		}
+		line.Needs = c.Needs
+		made, list = append(made, c), append(list, line)
+	}
+	judge.AdjustFamily(made)
+	for i := range list {
+		list[i].Outcome = made[i].Outcome.Term()
+		if n := made[i].Value.N; len(d.Confirm) > 0 && n < len(d.Confirm) {
+			list[i].Outcome = fmt.Sprintf("%s, preliminary: %d models of %d", list[i].Outcome, n, len(d.Confirm))
+		}
+	}
+	return list
+}
+
+// at is the place of the rate of the arm nearest to a given one, -1 where it is none of those around it.
+func (a *ladderArm) at(rate float64) int {
+	for i, own := range a.rates {
+		if factor := max(own/rate, rate/own); factor < math.Sqrt2*1.03 {
+			return i
+		}
+	}
+	return -1
+}

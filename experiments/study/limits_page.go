@@ -1,0 +1,369 @@
+package study
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"driftlab/results"
+	"driftlab/results/figure"
+	"driftlab/results/record"
+	"driftlab/results/stability"
+)
+
+// limitsNote says what the columns of LimitTable are.
+const limitsNote = "Limit: the learning rate at which half of the runs end within 0.1 of their own best (logistic in log2 of the rate with Firth's penalty; 95 % percentile bootstrap over base models); \"above\" and \"below\" name an end of the rates that were run. " +
+	"Ratios are paired by base model. Level: pass rate at the end, at the best rate below the limit. Speed: median updates to 0.9 of the level of equal engines at the largest rate below the limit. k3: mean mismatch at the rate of the level, in nats per token."
+
+// LimitTable has a row for each stressor and correction.
+func LimitTable(s *stability.Study) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Largest stable learning rate, level and speed", Note: limitsNote, Sortable: true,
+		Columns: []figure.Column{{Name: "stressor"}, {Name: "correction"}, {Name: "limit"}, {Name: "× no correction"}, {Name: "× equal engines"}, {Name: "level"}, {Name: "at rate"}, {Name: "− no correction"},
+			{Name: "speed", Align: figure.Right}, {Name: "k3", Align: figure.Right}, {Name: "models", Align: figure.Right}}}
+	for _, a := range s.Arms {
+		speed := ""
+		switch v := float64(a.Speed); {
+		case math.IsInf(v, 1):
+			speed = "not reached"
+		case v >= 0:
+			speed = fmt.Sprintf("%.0f", v)
+		}
+		gain := figure.Word(a.GainNone.Text(true))
+		if a.GainNone.N > 1 && a.GainNone.Low > 0 {
+			gain = gain.As(figure.Good)
+		} else if a.GainNone.N > 1 && a.GainNone.High < 0 {
+			gain = gain.As(figure.Bad)
+		}
+		t.Add(figure.Word(a.Stressor), figure.Word(a.Method).As(figure.Strong), figure.Word(a.Limit.Text(stability.RateText)), figure.Word(a.OverNone.Text(stability.FactorText)), figure.Word(a.OverEqual.Text(stability.FactorText)),
+			figure.Word(a.Level.Text(false)), figure.Word(a.LevelRate), gain, figure.Word(speed), figure.Number(float64(a.K3), 2), figure.Number(float64(a.Level.N), 2))
+	}
+	return t
+}
+
+// checkTable has the declared checks.
+func checkTable(s *stability.Study) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Checks that were declared before the runs",
+		Note:    "A ratio is that of two limits, a difference that of two pass rates at the end, paired by base model, with 95 % intervals. Smallest: the least difference that so many models would show with 80 % power.",
+		Columns: []figure.Column{{Name: "check"}, {Name: "arm"}, {Name: "against"}, {Name: "value"}, {Name: "needs"}, {Name: "outcome"}, {Name: "smallest", Align: figure.Right}, {Name: "otherwise"}}}
+	for _, c := range s.Checks {
+		smallest := figure.Cell{}
+		if c.Smallest > 0 {
+			smallest = figure.Number(float64(c.Smallest), 2)
+		}
+		t.Add(figure.Word(c.Name), figure.Word(c.Arm), figure.Word(c.Over), figure.Word(c.Value), figure.Word(c.Needs), figure.Word(c.Outcome).As(figure.Strong), smallest, figure.Word(c.Alternative))
+	}
+	return t
+}
+
+// rateTable has the share of runs that collapsed, and the pass rate at the end, for each arm and rate.
+func rateTable(s *stability.Study) *figure.Figure {
+	var rates []float64
+	for _, a := range s.Arms {
+		for _, r := range a.Rates {
+			if !slices.Contains(rates, r.Rate) {
+				rates = append(rates, r.Rate)
+			}
+		}
+	}
+	slices.Sort(rates)
+	t := &figure.Figure{Kind: figure.Table, Title: "Pass rate at the end by learning rate, and how many runs collapsed",
+		Note: "Mean pass rate at the end, then collapsed runs of all runs, with the interval of Clopper and Pearson of the share. " + record.CollapseRule(), Columns: []figure.Column{{Name: "stressor"}, {Name: "correction"}}}
+	for _, rate := range rates {
+		t.Columns = append(t.Columns, figure.Column{Name: rateName(rate)})
+	}
+	for _, a := range s.Arms {
+		row := []figure.Cell{figure.Word(a.Stressor), figure.Word(a.Method)}
+		for _, rate := range rates {
+			i := slices.IndexFunc(a.Rates, func(r stability.Rate) bool { return r.Rate == rate })
+			if i < 0 {
+				row = append(row, figure.Cell{})
+				continue
+			}
+			r := a.Rates[i]
+			cell := figure.Word(fmt.Sprintf("%.2f; %d/%d (%.2f to %.2f)", average64(r.Finals), r.Collapsed, r.Runs, float64(r.CollapsedLow), float64(r.CollapsedHigh)))
+			if 2*r.Stable < r.Runs {
+				cell = cell.As(figure.Warn)
+			}
+			row = append(row, cell)
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+func average64(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(max(len(x), 1))
+}
+
+// limitFigure draws the limit of each correction by stressor, with its interval: the boundary of what is stable. Limits beyond the
+// rates that were run stand at their end.
+func limitFigure(s *stability.Study) *figure.Figure {
+	c := &figure.Figure{Kind: figure.Bars, Title: "Largest stable learning rate by stressor: " + s.Name, Labels: s.Stressors(), Y: figure.Axis{Label: "learning rate; a limit beyond the rates that were run stands at their end, without an interval", Log: true}}
+	var methods []string
+	for _, a := range s.Arms {
+		if !slices.Contains(methods, a.Method) {
+			methods = append(methods, a.Method)
+		}
+	}
+	for _, method := range methods {
+		line := figure.Series{Name: method}
+		for _, stressor := range c.Labels {
+			at, low, high := math.NaN(), math.NaN(), math.NaN()
+			if a := s.Arm(stressor, method); a != nil {
+				at, low, high = float64(a.Limit.From), float64(a.Limit.Low), float64(a.Limit.High)
+				if at == 0 {
+					at = float64(a.Limit.To)
+				}
+				top := a.Rates[len(a.Rates)-1].Rate
+				low, high = max(low, a.Rates[0].Rate), min(high, top)
+				if math.IsInf(at, 1) {
+					at = math.NaN()
+				}
+			}
+			line.Y, line.Low, line.High = append(line.Y, at), append(line.Low, low), append(line.High, high)
+		}
+		c.Series = append(c.Series, line)
+	}
+	return c
+}
+
+// stableFigure maps the share of stable runs without a correction, rate by stressor.
+func stableFigure(s *stability.Study) *figure.Figure {
+	h := &figure.Figure{Kind: figure.Heat, Title: "Share of stable runs without a correction: " + s.Name, Full: 1, Y: figure.Axis{Label: "Runs that end within 0.1 of their own best; empty: not run."}}
+	var rates []float64
+	for _, a := range s.Arms {
+		for _, r := range a.Rates {
+			if a.Method == s.None && !slices.Contains(rates, r.Rate) {
+				rates = append(rates, r.Rate)
+			}
+		}
+	}
+	slices.Sort(rates)
+	for _, rate := range rates {
+		h.Labels = append(h.Labels, rateName(rate))
+	}
+	for _, a := range s.Arms {
+		if a.Method != s.None {
+			continue
+		}
+		row := figure.Series{Name: a.Stressor}
+		for _, rate := range rates {
+			v := math.NaN()
+			for _, r := range a.Rates {
+				if r.Rate == rate {
+					v = float64(r.Stable) / float64(r.Runs)
+				}
+			}
+			row.Y = append(row.Y, v)
+		}
+		h.Series = append(h.Series, row)
+	}
+	return h
+}
+
+// panel draws the pass rate at the end against the learning rate under a stressor, a line for each correction and one for equal engines,
+// with their limits marked.
+func panel(s *stability.Study, title, stressor string, slots *[]string) figure.Figure {
+	c := figure.Figure{Kind: figure.Lines, Title: title, Band: figure.BandNone, X: figure.Axis{Label: "learning rate", Log: true}, Y: figure.Axis{Label: "pass rate at the end", High: 1}}
+	for _, a := range s.Arms {
+		name := a.Method
+		switch {
+		case a.Stressor == s.Equal && a.Method == s.None:
+			name = "equal engines"
+		case a.Stressor != stressor:
+			continue
+		case a.Method == s.None:
+			name = "no correction"
+		}
+		if !slices.Contains(*slots, name) {
+			*slots = append(*slots, name)
+		}
+		line := figure.Series{Name: name, Slot: slices.Index(*slots, name) + 1}
+		if a.Limit.From == a.Limit.To {
+			line.Marked = float64(a.Limit.From)
+		}
+		for _, r := range a.Rates {
+			line.X, line.Y = append(line.X, r.Rate), append(line.Y, average64(r.Finals))
+		}
+		c.Series = append(c.Series, line)
+	}
+	return c
+}
+
+// Picture has a panel for each problem of the map that has runs.
+func mapPicture(m *stability.Map) *figure.Figure {
+	p := &figure.Figure{Kind: figure.Multiples, Title: "Pass rate at the end against the learning rate; △ marks the largest stable rate", PartColumns: 3}
+	var slots []string
+	for _, problem := range stability.Problems {
+		for i := range m.Studies {
+			if s := &m.Studies[i]; s.Name == problem.Study && s.Arm(problem.Stressor, s.None) != nil {
+				p.Parts = append(p.Parts, panel(s, problem.Title, problem.Stressor, &slots))
+			}
+		}
+	}
+	return p
+}
+
+// pictureForms are the files of a picture.
+var pictureForms = []string{".svg", ".png"}
+
+// limitPictures are the phase diagrams: the boundary of each correction, and the share of stable runs without one.
+func limitPictures(s *stability.Study) []Picture {
+	return []Picture{{"limits", limitFigure(s), pictureForms}, {"stable", stableFigure(s), pictureForms}}
+}
+
+// limitReport is the page of a study of ladders.
+func (v *view) limitReport() results.Report {
+	s := v.Limits()
+	r := results.Report{Title: v.title(), Lead: strings.TrimSpace(fmt.Sprintf("%d runs. %s", len(v.Rows), v.Missing())), Facts: v.facts()}
+	v.pictures = limitPictures(s)
+	r.Sections = append(r.Sections, results.Section{Heading: "Where training is stable", Blocks: []results.Block{LimitTable(s), v.pictures[0].Figure, v.pictures[1].Figure}})
+	if len(s.Checks) > 0 {
+		r.Sections = append(r.Sections, results.Section{Heading: "What was declared before the runs", Blocks: []results.Block{checkTable(s)}})
+	}
+	section := results.Section{Heading: "By learning rate", Blocks: []results.Block{rateTable(s)}}
+	for _, stressor := range s.Stressors() {
+		var slots []string
+		if c := panel(s, stressor, stressor, &slots); len(c.Series) > 2 {
+			v.pictures = append(v.pictures, Picture{"rates-" + fileName(stressor), &c, pictureForms})
+			section.Blocks = append(section.Blocks, &c)
+		}
+	}
+	r.Sections = append(r.Sections, section)
+	return r
+}
+
+// mapFile has the figures of a published map, which everything that recommends a correction quotes.
+const mapFile = "map.json"
+
+// PublishMap takes what the folders of studies have of their plans into a published map: dir/NAME has the plan, the cells without their
+// curves and a page; dir has the figures of all, the picture and the page of problems. What is published already stays. No run is made.
+func PublishMap(dir string, grids []*Grid, from []string) error {
+	m := &stability.Map{Studies: []stability.Study{}}
+	for _, g := range grids {
+		d, err := g.take(filepath.Join(dir, g.Plan.Name), from)
+		if err != nil {
+			return err
+		}
+		if d == nil {
+			continue
+		}
+		study, err := d.publish(g.Plan.Declared)
+		if err != nil {
+			return err
+		}
+		m.Studies = append(m.Studies, *study)
+	}
+	text, err := record.Document(m)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o777)
+	}
+	if err != nil {
+		return err
+	}
+	if err := record.WriteFile(dir, mapFile, text); err != nil {
+		return err
+	}
+	if err := savePicture(dir, "picture", mapPicture(m)); err != nil {
+		return err
+	}
+	return record.WriteFile(dir, "README.md", mapPage(m))
+}
+
+// take reads a published study and adds the cells that other folders have of its plan, without their curves; nil where there are none.
+func (g *Grid) take(dir string, from []string) (*Folder, error) {
+	s, err := openSweep(dir)
+	if err != nil {
+		return nil, err
+	}
+	all := &Store{Dir: dir, sums: s.sums, cells: record.NewCells(dir, s.sums)}
+	for _, folder := range append([]string{dir}, from...) {
+		other, err := openSweep(folder)
+		if err == nil {
+			err = all.Merge(other) // which compares what both have
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	x := g.index()
+	var keys []string
+	for _, head := range x.heads() {
+		cell, err := all.Cell(head.Key)
+		if err != nil {
+			return nil, err
+		}
+		if cell == nil {
+			continue
+		}
+		keys = append(keys, head.Key)
+		if old, err := s.Cell(head.Key); err != nil || old != nil {
+			continue
+		}
+		if err := s.Add(&record.Cell{Key: head.Key, Arm: head.Arm, Seed: head.Seed, Outcome: cell.Outcome}); err != nil {
+			return nil, err
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	if err := s.Seal(keys); err != nil {
+		return nil, err
+	}
+	if err := s.WriteIndex(x); err != nil {
+		return nil, err
+	}
+	return newFolder(s, x)
+}
+
+// publish judges a folder and writes its page and pictures.
+func (d *Folder) publish(declared string) (*stability.Study, error) {
+	s := d.Limits()
+	var page bytes.Buffer
+	fmt.Fprintf(&page, "# %s\n\n%s\n\n", d.title(), cmp.Or(declared, "No check was declared."))
+	for _, p := range limitPictures(s) {
+		fmt.Fprintf(&page, "![%s](%s.svg)\n\n", p.Figure.Title, p.Name)
+		if err := savePicture(d.store.Dir, p.Name, p.Figure); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range []*figure.Figure{LimitTable(s), checkTable(s), rateTable(s)} {
+		fmt.Fprintf(&page, "%s\n", t.Markdown())
+	}
+	if missing := d.Missing(); missing != "" {
+		fmt.Fprintf(&page, "Not run yet: %s\n", missing)
+	}
+	return s, record.WriteFile(d.store.Dir, "README.md", page.Bytes())
+}
+
+// savePicture writes a figure in its forms, which replace those that are there.
+func savePicture(dir, name string, f *figure.Figure) error {
+	if err := record.WriteFile(dir, name+pictureForms[0], results.SVG(f)); err != nil {
+		return err
+	}
+	return record.WriteFile(dir, name+pictureForms[1], results.PNG(f, results.LightPaper))
+}
+
+// mapPage has the answer to each problem.
+func mapPage(m *stability.Map) []byte {
+	var b bytes.Buffer
+	b.WriteString("# The stability map\n\nWhich correction for which problem, from runs of 1,000 updates over a ladder of learning rates.\n\n![" + mapPicture(m).Title + "](picture.svg)\n\n")
+	for _, p := range stability.Problems {
+		if a, ok := m.Answer(p.Name); ok {
+			fmt.Fprintf(&b, "**%s.** %s\n\n", p.Title, a.Text)
+		}
+	}
+	for _, s := range m.Studies {
+		fmt.Fprintf(&b, "- [%s](%s/README.md)\n", s.Title, s.Name)
+	}
+	return b.Bytes()
+}

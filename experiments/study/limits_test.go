@@ -1,0 +1,122 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"driftlab/results/record"
+	"driftlab/results/stability"
+)
+
+// mapped is a folder of a ladder over two stressors and three methods with ten models, without any run.
+func mapped(final func(stressor, method string, rate float64, model int) float64) *Folder {
+	l := Ladder{From: 5e-4, Lowest: 1.25e-4, Highest: 4e-3}
+	if problem := l.fill(); problem != "" {
+		panic(problem)
+	}
+	x := &Index{Name: "gap", Ladder: &l, Factors: []IndexFactor{{Name: "gap", Values: []string{"equal", "router-fp4"}}, {Name: methodFactor, Values: []string{"none", "tis", "opsm"}}, {Name: rateFactor, Values: l.names()}}}
+	d := &Folder{Index: x, done: map[string]*Outcome{}}
+	for k := range 10 {
+		x.Seeds = append(x.Seeds, uint64(k))
+	}
+	for _, stressor := range x.Factors[0].Values {
+		for _, method := range x.Factors[1].Values {
+			for i, name := range l.names() {
+				a := Arm{Values: map[string]string{"gap": stressor, methodFactor: method, rateFactor: name}}
+				for k := range x.Seeds {
+					o := Outcome{Status: record.StatusFinished, Evals: Evals{Step: []int{50, 100}, Value: []record.Number{.5, .95}}}
+					o.Final, o.Peak, o.Verdict = record.Number(final(stressor, method, l.rates()[i], k)), .95, record.NotCollapsed
+					if o.Final < .6 {
+						o.Verdict = record.Collapsed
+					}
+					key := fmt.Sprint(stressor, method, name, k)
+					a.Keys = append(a.Keys, key)
+					d.done[key] = &o
+					d.Rows = append(d.Rows, Row{Run: key, Values: a.Values, Seed: uint64(k), Outcome: o})
+				}
+				x.Arms = append(x.Arms, a)
+			}
+		}
+	}
+	return d
+}
+
+// biased: without a gap a model is stable up to its own limit, which TIS doubles; the router costs .4, which TIS removes, and OPSM destroys.
+func biased(stressor, method string, rate float64, model int) float64 {
+	limit, level := 6e-4*math.Exp2(.2*math.Sin(float64(model))), .95+.001*float64(model%3)
+	if method == "tis" {
+		limit *= 2
+	}
+	if stressor == "router-fp4" {
+		level = map[string]float64{"none": .55 + .01*float64(model%4), "tis": level, "opsm": .1}[method]
+		if method != "tis" {
+			return level - .01*math.Abs(math.Log2(rate/5e-4)) // no rate makes up for it
+		}
+	}
+	if rate > limit {
+		return .1
+	}
+	return level
+}
+
+func TestLimits(t *testing.T) {
+	d := mapped(biased)
+	d.Judge = []Declared{
+		{Name: "tis raises the limit", Statistic: statisticLimit, Arms: []string{"equal, tis"}, Over: "equal, none", Needs: "above", Bound: 1},
+		{Name: "opsm moves no limit", Statistic: statisticLimit, Arms: []string{"equal, opsm"}, Over: "equal, none", Needs: "within", Bound: 2},
+		{Name: "tis lowers the limit", Statistic: statisticLimit, Arms: []string{"equal, tis"}, Over: "equal, none", Needs: "below", Bound: 1},
+		{Name: "tis raises the level", Statistic: statisticLevel, Arms: []string{"router-fp4, tis"}, Over: "router-fp4, none", Needs: "above", Bound: 0},
+		{Name: "opsm lowers the level", Statistic: statisticLevel, Arms: []string{"router-fp4, opsm"}, Over: "router-fp4, none", Needs: "below", Bound: 0},
+		{Name: "at half the limit nothing changes", Statistic: statisticFinal, Arms: []string{"equal, tis", "equal, opsm"}, Over: "equal, none", HalfLimit: "equal, none", Needs: "within", Bound: .05},
+		{Name: "at 1e-3 nothing changes", Statistic: statisticFinal, Arms: []string{"equal, tis"}, Over: "equal, none", At: 1e-3, Needs: "within", Bound: .05},
+	}
+	s := d.Limits()
+	none, tis, routed := s.Arm("equal", "none"), s.Arm("equal", "tis"), s.Arm("router-fp4", "none")
+	if from := float64(none.Limit.From); from < 5e-4 || from > 1e-3 || none.Limit.To != none.Limit.From || none.LevelRate != "5e-4" || none.Speed != 100 {
+		t.Errorf("equal engines: %+v", none)
+	}
+	if ratio := float64(tis.OverNone.From); math.Abs(ratio-2) > .1 || tis.OverNone.Low <= 1 {
+		t.Errorf("a doubled limit: %+v", tis.OverNone)
+	}
+	if !math.IsInf(float64(routed.Speed), 1) && !math.IsNaN(float64(routed.Speed)) {
+		t.Errorf("speed of an arm that never gets there: %v", routed.Speed)
+	}
+	if routed.Limit.From != 0 || routed.Limit.Text(stability.RateText) != "below 1.3e-4" {
+		t.Errorf("an arm that is nowhere stable: %+v", routed.Limit)
+	}
+	if last := none.Rates[len(none.Rates)-1]; last.Collapsed != 10 || last.Stable != 0 || last.CollapsedLow < .65 {
+		t.Errorf("at the highest rate: %+v", last)
+	}
+	var got []string
+	for _, c := range s.Checks {
+		got = append(got, c.Arm+": "+c.Outcome)
+	}
+	want := []string{"equal, tis: met", "equal, opsm: met", "equal, tis: opposite", "router-fp4, tis: met", "router-fp4, opsm: met", "equal, tis at 2.5e-4: met", "equal, opsm at 2.5e-4: met", "equal, tis at 1e-3: not met"}
+	if !slices.Equal(got, want) {
+		t.Errorf("checks %q\nwant %q", got, want)
+	}
+	report, pictures := d.Report(nil, nil)
+	if len(report.Sections) != 3 || len(pictures) != 4 {
+		t.Errorf("%d sections, %d pictures", len(report.Sections), len(pictures))
+	}
+	m := &stability.Map{Studies: []stability.Study{*s}}
+	answer, ok := m.Answer("routing")
+	if !ok || !answer.Settled || answer.Arm == nil || answer.Arm.Method != "tis" {
+		t.Errorf("%+v", answer)
+	}
+	if _, ok := m.Answer("staleness"); ok {
+		t.Error("a problem without a study has an answer")
+	}
+}
+
+// Five models settle nothing: a correction is recommended on ten or more.
+func TestLimitsFewModels(t *testing.T) {
+	d := mapped(biased)
+	d.Rows = slices.DeleteFunc(d.Rows, func(r Row) bool { return r.Seed >= 5 })
+	m := &stability.Map{Studies: []stability.Study{*d.Limits()}}
+	if answer, ok := m.Answer("routing"); !ok || answer.Settled || answer.Arm != nil {
+		t.Errorf("%+v", answer)
+	}
+}

@@ -1,0 +1,279 @@
+// Package stability is the published map of stability: for each stressor and correction the largest stable learning rate, the level
+// that is reached and how fast, judged on base models. Whatever recommends a correction asks it here.
+//
+// What it is not: it runs and judges nothing; package experiments/study does.
+package stability
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"driftlab/results/figure"
+	"driftlab/results/published"
+	"driftlab/results/record"
+)
+
+// LeastModels is the number of base models below which nothing is recommended.
+const LeastModels = 10
+
+// Map are the studies of the map.
+type Map struct {
+	Studies []Study `json:"studies"`
+}
+
+// Study is a map of learning rates over one kind of stressor.
+type Study struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	// Equal names the stressor that is none: equal engines and fresh rollouts; None the method that corrects nothing.
+	Equal  string  `json:"equal"`
+	None   string  `json:"none"`
+	Arms   []Arm   `json:"arms"`
+	Checks []Check `json:"checks"`
+}
+
+// Arm is a correction under a stressor, over all learning rates.
+type Arm struct {
+	Stressor string `json:"stressor"`
+	Method   string `json:"method"`
+	// Limit is the largest stable learning rate; OverNone and OverEqual are its ratios to that of no correction under the stressor and of
+	// equal engines without a correction.
+	Limit     Range `json:"limit"`
+	OverNone  Range `json:"over_none"`
+	OverEqual Range `json:"over_equal"`
+	// Level is the last pass rate at the best rate below the limit, LevelRate that rate; Edge: it is the lowest or the highest that was
+	// run, so that a better one may lie beyond. GainNone and GainEqual are the paired
+	// differences to no correction and to equal engines, each at its own best rate.
+	LevelRate string `json:"level_rate"`
+	Edge      bool   `json:"edge"`
+	Level     Mean   `json:"level"`
+	GainNone  Mean   `json:"gain_none"`
+	GainEqual Mean   `json:"gain_equal"`
+	// Speed is the median number of updates to 0.9 of the level of equal engines at the largest rate below the limit, infinite where
+	// half of the models do not get there.
+	Speed record.Number `json:"speed"`
+	// FirstK3 and K3 are the mismatch in the first ten updates and over the run, Flips the share of tokens with another route, at the
+	// rate of the level.
+	FirstK3 record.Number `json:"first_k3"`
+	K3      record.Number `json:"k3"`
+	Flips   record.Number `json:"flips"`
+	// Rates are what was run, increasing.
+	Rates []Rate `json:"rates"`
+}
+
+// Rate is an arm at one learning rate.
+type Rate struct {
+	Rate float64 `json:"rate"`
+	// Runs were made, Stable of them end within 0.1 of their own best, Collapsed of them lost 30 % of it.
+	Runs      int `json:"runs"`
+	Stable    int `json:"stable"`
+	Collapsed int `json:"collapsed"`
+	// CollapsedLow and CollapsedHigh are the interval of Clopper and Pearson of the share that collapsed.
+	CollapsedLow  record.Number `json:"collapsed_low"`
+	CollapsedHigh record.Number `json:"collapsed_high"`
+	// Finals are the last pass rates by model.
+	Finals record.Floats `json:"finals"`
+}
+
+// Range is a limit, or a ratio of two, that may be known from one side only: From and To are equal where it is a number.
+type Range struct {
+	From record.Number `json:"from"`
+	To   record.Number `json:"to"`
+	Low  record.Number `json:"low"`
+	High record.Number `json:"high"`
+	N    int           `json:"n"`
+}
+
+// Mean is a mean with its 95 % interval over models; NaN where it was not measured.
+type Mean struct {
+	Estimate record.Number `json:"estimate"`
+	Low      record.Number `json:"low"`
+	High     record.Number `json:"high"`
+	N        int           `json:"n"`
+}
+
+// Check is a check that was declared before the runs, for one arm, with what became of it.
+type Check struct {
+	Name        string `json:"name"`
+	Alternative string `json:"alternative,omitempty"`
+	Primary     bool   `json:"primary"`
+	Arm         string `json:"arm"`
+	Over        string `json:"over"`
+	// Value is the statistic with its interval, Needs what it is to meet, Outcome what became of it.
+	Value   string `json:"value"`
+	Needs   string `json:"needs"`
+	Outcome string `json:"outcome"`
+	// Smallest is the least difference that so many models would show with 80 % power; 0 where the check is no test of means.
+	Smallest record.Number `json:"smallest,omitempty"`
+}
+
+// RateText writes a learning rate: 4.9e-4.
+func RateText(v float64) string {
+	if v == 0 || math.IsInf(v, 0) {
+		return endText(v)
+	}
+	return figure.ShortExponent(strconv.FormatFloat(v, 'e', 1, 64))
+}
+
+// FactorText writes a ratio: 2.1.
+func FactorText(v float64) string {
+	if v == 0 || math.IsInf(v, 0) {
+		return endText(v)
+	}
+	return figure.FormatNumber(v, 3)
+}
+
+func endText(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	return "∞"
+}
+
+// Text is the range with its interval: "7.1e-4 (5.0e-4 to 1.0e-3)", or the end of the rates beyond which it lies: "above 4.0e-3".
+func (r Range) Text(of func(float64) string) string {
+	from, to := float64(r.From), float64(r.To)
+	switch {
+	case r.N == 0:
+		return ""
+	case from == to:
+		return fmt.Sprintf("%s (%s to %s)", of(from), of(float64(r.Low)), of(float64(r.High)))
+	case from > 0 && math.IsInf(to, 1):
+		return "above " + of(from)
+	case from == 0 && !math.IsInf(to, 1):
+		return "below " + of(to)
+	case from > 0:
+		return of(from) + " to " + of(to)
+	}
+	return "not determined"
+}
+
+// Text is the mean with its interval.
+func (m Mean) Text(signed bool) string {
+	if m.N == 0 || math.IsNaN(float64(m.Estimate)) {
+		return ""
+	}
+	form := "%.2f"
+	if signed {
+		form = "%+.2f"
+	}
+	if m.N < 2 {
+		return fmt.Sprintf(form, float64(m.Estimate))
+	}
+	return fmt.Sprintf(form+" ("+form+" to "+form+")", float64(m.Estimate), float64(m.Low), float64(m.High))
+}
+
+// Arm finds a correction under a stressor; nil if there is none.
+func (s *Study) Arm(stressor, method string) *Arm {
+	i := slices.IndexFunc(s.Arms, func(a Arm) bool { return a.Stressor == stressor && a.Method == method })
+	if i < 0 {
+		return nil
+	}
+	return &s.Arms[i]
+}
+
+// Stressors are those of the study, in its order.
+func (s *Study) Stressors() (names []string) {
+	for _, a := range s.Arms {
+		if !slices.Contains(names, a.Stressor) {
+			names = append(names, a.Stressor)
+		}
+	}
+	return names
+}
+
+// Published is the map that the program was released with.
+func Published() (*Map, error) {
+	m := new(Map)
+	if err := json.Unmarshal(published.Stability, m); err != nil {
+		return nil, fmt.Errorf("the published map of stability: %w", err)
+	}
+	return m, nil
+}
+
+// Problem is a problem that users have, with the stressor of the map that stands for it.
+type Problem struct{ Name, Title, Study, Stressor string }
+
+// Problems are those of the picture.
+var Problems = []Problem{
+	{"staleness", "Stale rollouts: a lag of 16 batches", "staleness", "16"},
+	{"natural", "A gap of natural size: fp8 rollouts, bf16 learner", "gap", "fp8"},
+	{"routing", "A large routing gap: a 4-bit router", "gap", "router-fp4"},
+}
+
+// Answer is which correction to use for a problem, and why.
+type Answer struct {
+	Problem
+	// Arm is the recommended correction, nil where none is; None is no correction and Equal equal engines.
+	Arm, None, Equal *Arm
+	// Settled: at least LeastModels models judged it, and no rate that it names stands at an end of those that were run.
+	Settled bool
+	// Text says it in a sentence or two.
+	Text string
+}
+
+// Answer is the answer of the map for a problem; ok is false where the map lacks it. A correction is recommended for its level where that is
+// significantly above that of no correction, and else for the learning rate that it allows, where that limit is significantly higher and
+// costs no level.
+func (m *Map) Answer(problem string) (answer Answer, ok bool) {
+	const cost = 0.05 // a difference of pass rates that the studies declare as none
+	i := slices.IndexFunc(Problems, func(p Problem) bool { return p.Name == problem })
+	if i < 0 {
+		return answer, false
+	}
+	answer.Problem = Problems[i]
+	at := slices.IndexFunc(m.Studies, func(s Study) bool { return s.Name == answer.Study })
+	if at < 0 {
+		return answer, false
+	}
+	s := &m.Studies[at]
+	answer.None, answer.Equal = s.Arm(answer.Stressor, s.None), s.Arm(s.Equal, s.None)
+	if answer.None == nil || answer.Equal == nil {
+		return answer, false
+	}
+	tried, bias := 0, false
+	for i := range s.Arms {
+		a := &s.Arms[i]
+		if a.Stressor != answer.Stressor || a.Method == s.None || a.GainNone.N < LeastModels {
+			continue
+		}
+		tried++
+		better := answer.Arm == nil
+		switch {
+		case a.GainNone.Low > 0:
+			better = better || !bias || a.Level.Estimate > answer.Arm.Level.Estimate
+			bias = true
+		case bias || !(a.OverNone.Low > 1 && a.GainNone.Estimate > -cost):
+			better = false
+		default:
+			better = better || a.OverNone.From > answer.Arm.OverNone.From
+		}
+		if better {
+			answer.Arm = a
+		}
+	}
+	models := answer.None.Level.N
+	enough := models >= LeastModels && tried > 0
+	answer.Settled = enough && !answer.None.Edge && (answer.Arm == nil || !answer.Arm.Edge)
+	none := fmt.Sprintf("Without a correction the largest stable learning rate is %s (equal engines: %s), and training ends at %s (equal engines: %s).",
+		answer.None.Limit.Text(RateText), answer.Equal.Limit.Text(RateText), answer.None.Level.Text(false), answer.Equal.Level.Text(false))
+	switch {
+	case !enough:
+		answer.Arm = nil
+		answer.Text = fmt.Sprintf("%s Which correction helps is not judged yet: %d base models ran without one and %d corrections on %d or more; %[4]d models and a correction are needed.", none, models, tried, LeastModels)
+	case bias:
+		answer.Text = fmt.Sprintf("Use %s at a learning rate of %s: training ends at %s, without a correction at %s at its own best rate. The difference is %s.",
+			answer.Arm.Method, answer.Arm.LevelRate, answer.Arm.Level.Text(false), answer.None.Level.Text(false), answer.Arm.GainNone.Text(true))
+	case answer.Arm != nil:
+		answer.Text = fmt.Sprintf("Lower the learning rate first. %s If you need a higher rate, %s raises the limit: the ratio is %s.", none, answer.Arm.Method, answer.Arm.OverNone.Text(FactorText))
+	default:
+		answer.Text = fmt.Sprintf("Use no correction. %s None of %d corrections is significantly better.", none, tried)
+	}
+	if enough && !answer.Settled {
+		answer.Text += " This is preliminary: the best rate stands at an end of those that were run."
+	}
+	return answer, true
+}

@@ -1,0 +1,106 @@
+package stability
+
+import (
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"driftlab/results/record"
+)
+
+// The pages of the published map quote its figures: the answer to each problem, and the limit, level and ratio of each arm.
+func TestPublishedPages(t *testing.T) {
+	m, err := Published()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(path string) string {
+		text, err := os.ReadFile("../published/stability/" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	page, answers := read("README.md"), 0
+	for _, p := range Problems {
+		a, ok := m.Answer(p.Name)
+		if !ok {
+			continue
+		}
+		answers++
+		if !strings.Contains(page, "**"+p.Title+".** "+a.Text) {
+			t.Errorf("the page of the map lacks %q", a.Text)
+		}
+	}
+	if answers == 0 {
+		t.Error("the published map has no answer")
+	}
+	for _, s := range m.Studies {
+		page := read(s.Name + "/README.md")
+		for _, a := range s.Arms {
+			if a.Level.N == 0 || len(a.Rates) == 0 {
+				t.Errorf("%s, %s: no run", a.Stressor, a.Method)
+			}
+			for _, text := range []string{a.Limit.Text(RateText), a.OverNone.Text(FactorText), a.Level.Text(false), a.GainNone.Text(true)} {
+				if !strings.Contains(page, text) {
+					t.Errorf("the page of %s lacks %s, %s: %q", s.Name, a.Stressor, a.Method, text)
+				}
+			}
+		}
+	}
+}
+
+func TestRangeText(t *testing.T) {
+	inf := record.Number(math.Inf(1))
+	for _, k := range []struct {
+		r    Range
+		want string
+	}{
+		{Range{5e-4, 5e-4, 2.5e-4, 1e-3, 10}, "5.0e-4 (2.5e-4 to 1.0e-3)"},
+		{Range{5e-4, 5e-4, 2.5e-4, inf, 10}, "5.0e-4 (2.5e-4 to ∞)"},
+		{Range{4e-3, inf, 4e-3, inf, 10}, "above 4.0e-3"},
+		{Range{0, 6.25e-5, 0, 6.25e-5, 10}, "below 6.3e-5"},
+		{Range{0, inf, 0, inf, 10}, "not determined"},
+		{Range{}, ""},
+	} {
+		if got := k.r.Text(RateText); got != k.want {
+			t.Errorf("%+v: %q, want %q", k.r, got, k.want)
+		}
+	}
+}
+
+// An answer is a correction for its level, else one for the rate that it allows, else none; never one on few models or at an end of the rates.
+func TestAnswer(t *testing.T) {
+	arm := func(method string, gain, low, ratio float64, n int) Arm {
+		return Arm{Stressor: "16", Method: method, Level: Mean{Estimate: record.Number(.6 + gain), N: n}, GainNone: Mean{record.Number(gain), record.Number(low), 1, n},
+			OverNone: Range{record.Number(ratio), record.Number(ratio), record.Number(ratio / 1.1), record.Number(ratio * 2), n}}
+	}
+	none := Arm{Stressor: "16", Method: "none", Level: Mean{.6, .5, .7, 10}}
+	equal := Arm{Stressor: "0", Method: "none", Level: Mean{.9, .9, .9, 10}}
+	edge := arm("edge", .3, .2, 1, 10)
+	edge.Edge = true
+	for _, k := range []struct {
+		name    string
+		arms    []Arm
+		want    string
+		settled bool
+	}{
+		{"none judged", nil, "", false},
+		{"on five models", []Arm{arm("tis", .3, .2, 1, 5)}, "", false},
+		{"none is better", []Arm{arm("tis", .1, -.1, 1, 10)}, "", true},
+		{"a higher level before a higher limit", []Arm{arm("opsm", 0, -.1, 4, 10), arm("tis", .3, .2, 1, 10), arm("mis", .2, .1, 1, 10)}, "tis", true},
+		{"the highest limit", []Arm{arm("clip", 0, -.1, 1.3, 10), arm("opsm", 0, -.1, 4, 10), arm("harm", -.2, -.3, 8, 10)}, "opsm", true},
+		{"at an end of the rates", []Arm{edge}, "edge", false},
+	} {
+		m := Map{Studies: []Study{{Name: "staleness", Equal: "0", None: "none", Arms: append([]Arm{equal, none}, k.arms...)}}}
+		a, ok := m.Answer("staleness")
+		got := ""
+		if a.Arm != nil {
+			got = a.Arm.Method
+		}
+		if !ok || got != k.want || a.Settled != k.settled || a.Text == "" {
+			t.Errorf("%s: %q, settled %v: %s", k.name, got, a.Settled, a.Text)
+		}
+	}
+}
