@@ -18,7 +18,7 @@ import (
 
 // limitsNote says what the columns of LimitTable are.
 const limitsNote = "Limit: the learning rate at which half of the runs end within 0.1 of their own best (logistic in log2 of the rate with Firth's penalty; 95 % percentile bootstrap over base models); \"above\" and \"below\" name an end of the rates that were run. " +
-	"Ratios are paired by base model. Level: pass rate at the end, at the best rate below the limit. Speed: median updates to 0.9 of the level of equal engines at the largest rate below the limit. k3: mean mismatch at the rate of the level, in nats per token."
+	"Ratios and differences are over the base models that both arms have: those that located the limits where one arm has no other. Level: pass rate at the end, at the best rate below the limit. Speed: median updates to 0.9 of the level of equal engines at the largest rate below the limit. k3: mean mismatch at the rate of the level, in nats per token."
 
 // LimitTable has a row for each stressor and correction.
 func LimitTable(s *stability.Study) *figure.Figure {
@@ -201,7 +201,7 @@ func panel(s *stability.Study, title, stressor string, slots *[]string) figure.F
 
 // Picture has a panel for each problem of the map that has runs.
 func mapPicture(m *stability.Map) *figure.Figure {
-	p := &figure.Figure{Kind: figure.Multiples, Title: "Pass rate at the end against the learning rate; △ marks the largest stable rate", PartColumns: 3}
+	p := &figure.Figure{Kind: figure.Multiples, Title: "Pass rate at the end against the learning rate; triangles mark the largest stable rate", PartColumns: 3}
 	var slots []string
 	for _, problem := range stability.Problems {
 		for i := range m.Studies {
@@ -356,7 +356,7 @@ func savePicture(dir, name string, f *figure.Figure) error {
 // mapPage has the answer to each problem.
 func mapPage(m *stability.Map) []byte {
 	var b bytes.Buffer
-	b.WriteString("# The stability map\n\nWhich correction for which problem, from runs of 1,000 updates over a ladder of learning rates.\n\n![" + mapPicture(m).Title + "](picture.svg)\n\n")
+	b.WriteString("# The stability map\n\nWhich correction for which problem, from runs of 1,000 updates over a ladder of learning rates. The page of each study says which runs are missing, and how many base models judged each arm.\n\n![" + mapPicture(m).Title + "](picture.svg)\n\n")
 	for _, p := range stability.Problems {
 		if a, ok := m.Answer(p.Name); ok {
 			fmt.Fprintf(&b, "**%s.** %s\n\n", p.Title, a.Text)

@@ -10,8 +10,8 @@ import (
 	"driftlab/results/stability"
 )
 
-// mapped is a folder of a ladder over two stressors and three methods with ten models, without any run.
-func mapped(final func(stressor, method string, rate float64, model int) float64) *Folder {
+// ladderMap is a folder of a ladder over two stressors and three methods with ten models, without any run.
+func ladderMap(final func(stressor, method string, rate float64, model int) float64) *Folder {
 	l := Ladder{From: 5e-4, Lowest: 1.25e-4, Highest: 4e-3}
 	if problem := l.fill(); problem != "" {
 		panic(problem)
@@ -62,7 +62,7 @@ func biased(stressor, method string, rate float64, model int) float64 {
 }
 
 func TestLimits(t *testing.T) {
-	d := mapped(biased)
+	d := ladderMap(biased)
 	d.Judge = []Declared{
 		{Name: "tis raises the limit", Statistic: statisticLimit, Arms: []string{"equal, tis"}, Over: "equal, none", Needs: "above", Bound: 1},
 		{Name: "opsm moves no limit", Statistic: statisticLimit, Arms: []string{"equal, opsm"}, Over: "equal, none", Needs: "within", Bound: 2},
@@ -113,7 +113,7 @@ func TestLimits(t *testing.T) {
 
 // Five models settle nothing: a correction is recommended on ten or more.
 func TestLimitsFewModels(t *testing.T) {
-	d := mapped(biased)
+	d := ladderMap(biased)
 	d.Rows = slices.DeleteFunc(d.Rows, func(r Row) bool { return r.Seed >= 5 })
 	m := &stability.Map{Studies: []stability.Study{*d.Limits()}}
 	if answer, ok := m.Answer("routing"); !ok || answer.Settled || answer.Arm != nil {
