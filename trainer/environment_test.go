@@ -100,6 +100,8 @@ func appendToken(b *batch.Batch, rng *rand.Rand, generated bool, turn int) {
 	for range holesWidth {
 		r := uint8(rng.IntN(4))
 		b.RoutesRoll, b.Old.Routes = append(b.RoutesRoll, r), append(b.Old.Routes, r^uint8(rng.IntN(2)))
+		old := -3 * rng.Float64()
+		b.Old.RouterLogp, b.Now.RouterLogp = append(b.Old.RouterLogp, old), append(b.Now.RouterLogp, old-0.1*rng.Float64())
 	}
 	if !generated {
 		at := len(b.Old.Routes) - holesWidth
@@ -138,6 +140,7 @@ func withoutReplies(b *batch.Batch) (out *batch.Batch, from []int) {
 	out.Token, out.Turn, out.Version, out.Episode = pick(b.Token, from, 1), pick(b.Turn, from, 1), pick(b.Version, from, 1), pick(b.Episode, from, 1)
 	out.Mask, out.Support = pick(b.Mask, from, 1), pick(b.Support, from, 1)
 	out.RoutesRoll, out.Old.Routes = pick(b.RoutesRoll, from, holesWidth), pick(b.Old.Routes, from, holesWidth)
+	out.Old.RouterLogp, out.Now.RouterLogp = pick(b.Old.RouterLogp, from, holesWidth), pick(b.Now.RouterLogp, from, holesWidth)
 	return out, from
 }
 

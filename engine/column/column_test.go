@@ -15,7 +15,7 @@ func three() *Sampled {
 // a column that is not in its list shows.
 func fill[H any](h *H, columns []column[H], in *Sampled) *H {
 	wide := map[string]int{"DistRoll": in.Vocab, "Dist": in.Vocab, "KVKept": in.KVPlanes * in.KVWords}
-	for _, name := range []string{"RoutesRoll", "GatesRoll", "Routes", "Gates"} {
+	for _, name := range []string{"RoutesRoll", "GatesRoll", "Routes", "Gates", "RouterLogp"} {
 		wide[name] = in.Layers * in.TopK
 	}
 	PerResponse := map[string]bool{"Prompt": true, "Group": true, "PromptID": true, "Finished": true, "PromptRoutes": true, "PromptGates": true, "PromptKept": true,

@@ -350,7 +350,7 @@ func savePicture(dir, name string, f *figure.Figure) error {
 	if err := record.WriteFile(dir, name+pictureForms[0], results.SVG(f)); err != nil {
 		return err
 	}
-	return record.WriteFile(dir, name+pictureForms[1], results.PNG(f, results.LightPaper))
+	return record.WriteFile(dir, name+pictureForms[1], results.PNG(f))
 }
 
 // mapPage has the answer to each problem.
