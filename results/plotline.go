@@ -233,7 +233,7 @@ func (g *curves) draw(c *plot) {
 			}
 			c.StrokeLines(style, c.ClipLinesXY(line)...)
 		})
-		if at := g.chart.lines[i].Marked; at >= c.x.low && at <= c.x.high {
+		if at := g.chart.lines[i].Marked; at > 0 && at >= c.x.low && at <= c.x.high {
 			c.DrawGlyph(draw.GlyphStyle{Color: style.Color, Radius: 4, Shape: draw.TriangleGlyph{}}, vg.Point{X: c.tx(at), Y: c.Min.Y + 4})
 		}
 	}
