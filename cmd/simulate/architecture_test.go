@@ -82,7 +82,7 @@ var layers = []layer{
 	{"experiments/studies", ""},
 	{"experiments/measurements", "experiments/study/claims/claim experiments/study/judge experiments/measure engine/kernel " + shown + session},
 	{"experiments/study/claims", "experiments/study/claims/claim experiments/measurements experiments/studies"},
-	{"experiments/study/sources", "experiments/study/claims experiments/study/claims/claim results/corrections results/published trainer/recipe/foreign trainer/recipe " + drawn},
+	{"experiments/study/sources", "experiments/study/claims experiments/study/claims/claim results/published trainer/recipe " + drawn},
 	{"experiments/study/claims/reproduce", "experiments/study/claims experiments/study/claims/claim experiments/study experiments/study/judge experiments/study/sources " + shown + session},
 	{"experiments/measure/tables", "experiments/measure experiments/run " + shown + session},
 	{"experiments/lesson/live", "experiments/measure results/figure results/lab/picture " + session},
@@ -91,7 +91,6 @@ var layers = []layer{
 
 	// What is drawn.
 	{"results results/lab/picture results/columnar results/tensorboard", drawn},
-	{"results/corrections", drawn},
 	{"results/lab", drawn},
 	{"results/lab/sheet", "results/lab"},
 	{"results/published", ""},
@@ -115,7 +114,7 @@ var capabilities = []capability{
 	{"the clock", "time.Now time.Since time.Until time.Sleep time.After time.AfterFunc time.Tick time.NewTimer time.NewTicker", "cmd/..."},
 	{"terminals and the end of the process", "os.Exit os.Args os.Stdin os.Stdout os.Stderr flag log log.* fmt.Print fmt.Printf fmt.Println " +
 		"github.com/schollz/progressbar/... github.com/charmbracelet/... charm.land/... golang.org/x/term", "cmd/... engine/kernel/gen"},
-	{"drawing", "gonum.org/v1/plot/... golang.org/x/image/... image/... html/...", "cmd/... results results/corrections results/lab results/lab/sheet"},
+	{"drawing", "gonum.org/v1/plot/... golang.org/x/image/... image/... html/...", "cmd/... results results/lab results/lab/sheet"},
 	{"the graph and its gradients", "gorgonia.org/... github.com/chewxy/...", "engine/learner"},
 	{"random numbers without a seed", "math/rand crypto/rand hash/maphash math/rand/v2.ExpFloat64 math/rand/v2.Float32 math/rand/v2.Float64 math/rand/v2.Int math/rand/v2.Int32 math/rand/v2.Int32N " +
 		"math/rand/v2.Int64 math/rand/v2.Int64N math/rand/v2.IntN math/rand/v2.N math/rand/v2.NormFloat64 math/rand/v2.Perm math/rand/v2.Shuffle math/rand/v2.Uint32 math/rand/v2.Uint32N " +

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
 	"net"
 	"net/http"
@@ -19,11 +20,12 @@ import (
 	"time"
 
 	"driftlab/cmd/simulate/program"
-	"driftlab/experiments/study/sources"
 	"driftlab/results"
 	"driftlab/results/lab"
 	"driftlab/results/lab/sheet"
+	"driftlab/results/published"
 	"driftlab/results/record"
+	"driftlab/results/stability"
 )
 
 type labCmd struct {
@@ -58,7 +60,7 @@ func (c *labCmd) Run(a *app) error {
 		fmt.Fprintf(a.stdout, "Page: %s\n", c.Dumps)
 		return nil
 	}
-	which, err := correctionsPart()
+	which, err := mapPart()
 	if err != nil {
 		return err
 	}
@@ -148,17 +150,38 @@ func oldPrograms(dir string) []string {
 	})
 }
 
-// correctionsPart is the page of corrections, of the published effects.
-func correctionsPart() (results.Part, error) {
-	effects, err := sources.PublishedEffects()
+// answers lays the map of stability out: what to do under each problem, its picture, and the limit and level of every arm.
+var answers = template.Must(template.New("answers").Parse(`<div class="answers">
+{{range .Answers}}<h2>{{.Title}}</h2>
+<p>{{.Text}}</p>
+{{end}}<figure role="img" aria-label="Pass rate at the end against the learning rate, by problem and correction">{{.Picture}}</figure>
+{{range .Studies}}<h2>{{.Title}}</h2>
+<div class="wide"><table><thead><tr><th scope="col">stressor</th><th scope="col">correction</th><th scope="col">largest stable learning rate</th><th scope="col">pass rate at the end</th><th scope="col">at rate</th><th scope="col">models</th></tr></thead><tbody>
+{{range .Arms}}<tr><td>{{.Stressor}}</td><th scope="row">{{.Method}}</th><td>{{.Limit.Text $.Rate}}</td><td>{{.Level.Text false}}</td><td>{{.LevelRate}}</td><td>{{.Level.N}}</td></tr>
+{{end}}</tbody></table></div>
+{{end}}<p>Runs of 1,000 updates of a toy model on the chain task, over a ladder of learning rates; intervals 95 % over base models.</p>
+</div>`))
+
+// mapPart is the map of stability as a tab of the lab.
+func mapPart() (results.Part, error) {
+	m, err := stability.Published()
 	if err != nil {
 		return results.Part{}, err
 	}
-	page, err := effects.Corrections()
-	if err != nil {
-		return results.Part{}, err
+	page := struct {
+		Answers []stability.Answer
+		Picture template.HTML
+		Studies []stability.Study
+		Rate    func(float64) string
+	}{Picture: template.HTML(published.StabilityPicture[bytes.Index(published.StabilityPicture, []byte("<svg")):]), Studies: m.Studies, Rate: stability.RateText}
+	for _, p := range stability.Problems {
+		if answer, ok := m.Answer(p.Name); ok {
+			page.Answers = append(page.Answers, answer)
+		}
 	}
-	return page.Part(), nil
+	var text bytes.Buffer
+	err = answers.Execute(&text, page)
+	return results.Part{HTML: template.HTML(text.String()), Style: ".answers figure { margin: 1em 0; } .answers figure svg { width: 100%; height: auto; background: #fff; } .answers .wide { overflow-x: auto; } .answers td, .answers th { padding: .2em .7em .2em 0; text-align: left; }"}, err
 }
 
 // labFiles are the page, the program and the sheets to print.

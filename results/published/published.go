@@ -10,12 +10,12 @@ import _ "embed" // of the files
 //go:embed table/alarms.json
 var Alarms []byte
 
-// Effects is the effect of every setting under every stressor, after 100 updates, as JSON.
-//
-//go:embed table/effects.json
-var Effects []byte
-
 // Stability is the map of stability: limits, levels and speeds by stressor and correction, as JSON.
 //
 //go:embed stability/map.json
 var Stability []byte
+
+// StabilityPicture draws the map's three problems, as SVG.
+//
+//go:embed stability/picture.svg
+var StabilityPicture []byte

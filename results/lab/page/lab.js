@@ -6,7 +6,7 @@
   const lab = await unpacked("lab").json();
   const main = document.getElementById("main"), spoken = document.getElementById("spoken");
   const free = { name: "free", title: "Free", free: true, controls: [], guess: [], data: { panels: [] } };
-  const which = { name: "which", title: "All corrections", which: true, controls: [], guess: [], data: { panels: [] } };
+  const which = { name: "which", title: "Which correction?", which: true, controls: [], guess: [], data: { panels: [] } };
   const lessons = [...lab.lessons, free, which];
   const patience = 10; // seconds until the recording appears by itself, where a teacher wants that
   const byItself = document.getElementById("by-itself");
@@ -447,15 +447,14 @@
     changed();
   }
 
-  // buildWhich shows the page of corrections, which keeps its own state in the address.
+  // buildWhich shows the map of stability.
   async function buildWhich() {
     const me = now, box = element("div", "which");
     now.stage = element("div"); // nothing to repaint
     box.innerHTML = await unpacked("which").text();
     if (now !== me) return; // another lesson was opened meanwhile
-    main.replaceChildren(element("h1", "", "Which correction?"), element("h2", "", "Your problem"), box);
+    main.replaceChildren(element("h1", "", "Which correction?"), box);
     main.className = "whole";
-    corrections(box.querySelector(".corrections"), { read: () => me.q, write: (q) => history.replaceState(null, "", "#lesson=which&" + q) });
   }
 
   // Keys: digits open lessons, Space runs and pauses; where something is typed, neither.
