@@ -98,8 +98,7 @@ func TestCriticWarmup(t *testing.T) {
 	}
 }
 
-// A critic is fitted and its figures are finite whatever schedule the batch is from, and a run that is cut and goes on has
-// the bits of one that is not.
+// A critic is fitted and its figures are finite whatever schedule the batch is from.
 func TestTrainedCriticInSchedules(t *testing.T) {
 	for _, sets := range [][]string{
 		{"schedule={name: lag, k: 2}"},

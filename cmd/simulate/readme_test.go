@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/study/claims"
+	"driftlab/results/stability"
 	"driftlab/trainer/recipe"
 
 	"github.com/alecthomas/kong"
@@ -121,8 +123,61 @@ func TestPageLinks(t *testing.T) {
 
 // TestReadmeIsShort: the README is an entry; everything else has a page of its own.
 func TestReadmeIsShort(t *testing.T) {
-	if n := strings.Count(pages(t)["README.md"], "\n"); n > 150 {
-		t.Errorf("the README has %d lines, more than 150", n)
+	page := pages(t)["README.md"]
+	if n := strings.Count(page, "\n"); n > 120 || len(page) > 7000 {
+		t.Errorf("the README has %d lines and %d bytes: 120 and 7,000 are its limits", n, len(page))
+	}
+}
+
+// readmeAnswers are the README's lines on what to do, as the map of stability has them.
+func readmeAnswers(t *testing.T) []string {
+	t.Helper()
+	m, err := stability.Published()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := func(problem string) stability.Answer {
+		a, ok := m.Answer(problem)
+		if !ok {
+			t.Fatalf("the map has no answer to %s", problem)
+		}
+		return a
+	}
+	stale, natural, routing := answer("staleness"), answer("natural"), answer("routing")
+	lines := []string{
+		fmt.Sprintf("- **Stale rollouts** (a lag of 16 batches): lower the learning rate first. The largest stable one is %s of that of equal engines.", factor(stale.None.OverEqual)),
+		fmt.Sprintf("- **A gap of natural size** (fp8 rollouts, bf16 learner): correct nothing. Training ends at %.2f, with equal engines at %.2f.", natural.None.Level.Estimate, natural.Equal.Level.Estimate),
+		fmt.Sprintf("- **A large routing gap** (a 4-bit router): no learning rate removes it; correct it. Without a correction training ends at %.2f at its best rate.", routing.None.Level.Estimate),
+	}
+	if stale.Arm != nil {
+		lines[0] += fmt.Sprintf(" If you need a higher one, `%s` allows %s times the rate.", stale.Arm.Method, factor(stale.Arm.OverNone))
+	}
+	if natural.Arm != nil {
+		t.Errorf("a correction helps under a natural gap: %s", natural.Text)
+	}
+	if routing.Arm != nil {
+		lines[2] += fmt.Sprintf(" With `%s` it ends at %.2f.", routing.Arm.Method, routing.Arm.Level.Estimate)
+	}
+	return lines
+}
+
+// factor is a ratio to two digits, or the end beyond which it lies.
+func factor(r stability.Range) string {
+	if r.From == r.To {
+		return fmt.Sprintf("%.2g", r.From)
+	}
+	if r.From > 0 {
+		return fmt.Sprintf("more than %.2g", r.From)
+	}
+	return fmt.Sprintf("less than %.2g", r.To)
+}
+
+// TestReadmeAnswers: what the README says to do is what the map of stability found.
+func TestReadmeAnswers(t *testing.T) {
+	for _, line := range readmeAnswers(t) {
+		if !strings.Contains(pages(t)["README.md"], line) {
+			t.Errorf("the README does not have this line:\n%s", line)
+		}
 	}
 }
 

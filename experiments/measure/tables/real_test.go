@@ -61,19 +61,19 @@ func TestPublishedReality(t *testing.T) {
 	}
 	summary := realSummary(gaps, "filler-base", "lookup-base")
 	_, table, _ := strings.Cut(summary.Markdown(), "\n\n")
-	readme, err := os.ReadFile("../../../README.md")
+	page, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(readme), strings.TrimSpace(table)) {
-		t.Errorf("the README does not have this table:\n%s", table)
+	if !strings.Contains(string(page), strings.TrimSpace(table)) {
+		t.Errorf("experiments/README.md does not have this table:\n%s", table)
 	}
 	if plot := RealPlot("llama-f16", gaps); len(plot.Series) != 3 || len(plot.Series[0].X) != gaps[0].Tokens {
 		t.Error("the plot of llama-f16 has not every token of three checkpoints")
 	}
 }
 
-// realSummary is the table of the README: it has a row for each engine, and the ratio of k3 and the correlation on each
+// realSummary is the table of experiments/README.md: it has a row for each engine, and the ratio of k3 and the correlation on each
 // of the checkpoints that were not looked at while the numerics were declared.
 func realSummary(gaps []*measure.RealGap, checkpoints ...string) *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: "Emulated engines next to real ones",
