@@ -6,7 +6,7 @@
   const lab = await unpacked("lab").json();
   const main = document.getElementById("main"), spoken = document.getElementById("spoken");
   const free = { name: "free", title: "Free", free: true, controls: [], guess: [], data: { panels: [] } };
-  const which = { name: "which", title: "Which correction?", which: true, controls: [], guess: [], data: { panels: [] } };
+  const which = { name: "which", title: "Stability map", which: true, controls: [], guess: [], data: { panels: [] } };
   const lessons = [...lab.lessons, free, which];
   const patience = 10; // seconds until the recording appears by itself, where a teacher wants that
   const byItself = document.getElementById("by-itself");
@@ -453,7 +453,7 @@
     now.stage = element("div"); // nothing to repaint
     box.innerHTML = await unpacked("which").text();
     if (now !== me) return; // another lesson was opened meanwhile
-    main.replaceChildren(element("h1", "", "Which correction?"), box);
+    main.replaceChildren(element("h1", "", "Stability map: which correction?"), box);
     main.className = "whole";
   }
 
