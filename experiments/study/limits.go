@@ -267,8 +267,9 @@ func (d *Folder) judged(check Declared, arms []*ladderArm) (list []stability.Che
 		var c judge.Check
 		switch check.Statistic {
 		case statisticLimit:
-			c = judge.LimitRatio(check.Name, stats.LimitRatio(a.trials(), b.trials()), check.Needs, check.Bound)
-			line.Value = rangeOf(stats.LimitRatio(a.trials(), b.trials())).Text(stability.FactorText)
+			ratio := stats.LimitRatio(a.trials(), b.trials())
+			c = judge.LimitRatio(check.Name, ratio, check.Needs, check.Bound)
+			line.Value = rangeOf(ratio).Text(stability.FactorText)
 		default:
 			x, y := a.levelAt(), b.levelAt()
 			if check.Statistic == statisticFinal {

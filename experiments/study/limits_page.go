@@ -14,14 +14,15 @@ import (
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stability"
+	"driftlab/results/stats"
 )
 
-// limitsNote says what the columns of LimitTable are.
+// limitsNote says what the columns of limitTable are.
 const limitsNote = "Limit: the learning rate at which half of the runs end within 0.1 of their own best (logistic in log2 of the rate with Firth's penalty; 95 % percentile bootstrap over base models); \"above\" and \"below\" name an end of the rates that were run. " +
 	"Ratios and differences are over the base models that both arms have: those that located the limits where one arm has no other. Level: pass rate at the end, at the best rate below the limit. Speed: median updates to 0.9 of the level of equal engines at the largest rate below the limit. k3: mean mismatch at the rate of the level, in nats per token."
 
-// LimitTable has a row for each stressor and correction.
-func LimitTable(s *stability.Study) *figure.Figure {
+// limitTable has a row for each stressor and correction.
+func limitTable(s *stability.Study) *figure.Figure {
 	t := &figure.Figure{Kind: figure.Table, Title: "Largest stable learning rate, level and speed", Note: limitsNote, Sortable: true,
 		Columns: []figure.Column{{Name: "stressor"}, {Name: "correction"}, {Name: "limit"}, {Name: "× no correction"}, {Name: "× equal engines"}, {Name: "level"}, {Name: "at rate"}, {Name: "− no correction"},
 			{Name: "speed", Align: figure.Right}, {Name: "k3", Align: figure.Right}, {Name: "models", Align: figure.Right}}}
@@ -62,15 +63,7 @@ func checkTable(s *stability.Study) *figure.Figure {
 
 // rateTable has the share of runs that collapsed, and the pass rate at the end, for each arm and rate.
 func rateTable(s *stability.Study) *figure.Figure {
-	var rates []float64
-	for _, a := range s.Arms {
-		for _, r := range a.Rates {
-			if !slices.Contains(rates, r.Rate) {
-				rates = append(rates, r.Rate)
-			}
-		}
-	}
-	slices.Sort(rates)
+	rates := ratesOf(s.Arms)
 	t := &figure.Figure{Kind: figure.Table, Title: "Pass rate at the end by learning rate, and how many runs collapsed",
 		Note: "Mean pass rate at the end, then collapsed runs of all runs, with the interval of Clopper and Pearson of the share. " + record.CollapseRule(), Columns: []figure.Column{{Name: "stressor"}, {Name: "correction"}}}
 	for _, rate := range rates {
@@ -79,13 +72,12 @@ func rateTable(s *stability.Study) *figure.Figure {
 	for _, a := range s.Arms {
 		row := []figure.Cell{figure.Word(a.Stressor), figure.Word(a.Method)}
 		for _, rate := range rates {
-			i := slices.IndexFunc(a.Rates, func(r stability.Rate) bool { return r.Rate == rate })
-			if i < 0 {
+			r := atRate(&a, rate)
+			if r == nil {
 				row = append(row, figure.Cell{})
 				continue
 			}
-			r := a.Rates[i]
-			cell := figure.Word(fmt.Sprintf("%.2f; %d/%d (%.2f to %.2f)", average64(r.Finals), r.Collapsed, r.Runs, float64(r.CollapsedLow), float64(r.CollapsedHigh)))
+			cell := figure.Word(fmt.Sprintf("%.2f; %d/%d (%.2f to %.2f)", stats.Average(r.Finals), r.Collapsed, r.Runs, float64(r.CollapsedLow), float64(r.CollapsedHigh)))
 			if 2*r.Stable < r.Runs {
 				cell = cell.As(figure.Warn)
 			}
@@ -96,12 +88,24 @@ func rateTable(s *stability.Study) *figure.Figure {
 	return t
 }
 
-func average64(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
+// ratesOf are the learning rates of arms, each once, increasing.
+func ratesOf(arms []stability.Arm) (rates []float64) {
+	for _, a := range arms {
+		for _, r := range a.Rates {
+			rates = append(rates, r.Rate)
+		}
 	}
-	return sum / float64(max(len(x), 1))
+	slices.Sort(rates)
+	return slices.Compact(rates)
+}
+
+// atRate is an arm at a learning rate; nil where it was not run there.
+func atRate(a *stability.Arm, rate float64) *stability.Rate {
+	i := slices.IndexFunc(a.Rates, func(r stability.Rate) bool { return r.Rate == rate })
+	if i < 0 {
+		return nil
+	}
+	return &a.Rates[i]
 }
 
 // limitFigure draws the limit of each correction by stressor, with its interval: the boundary of what is stable. Limits beyond the
@@ -139,29 +143,17 @@ func limitFigure(s *stability.Study) *figure.Figure {
 // stableFigure maps the share of stable runs without a correction, rate by stressor.
 func stableFigure(s *stability.Study) *figure.Figure {
 	h := &figure.Figure{Kind: figure.Heat, Title: "Share of stable runs without a correction: " + s.Name, Full: 1, Y: figure.Axis{Label: "Runs that end within 0.1 of their own best; empty: not run."}}
-	var rates []float64
-	for _, a := range s.Arms {
-		for _, r := range a.Rates {
-			if a.Method == s.None && !slices.Contains(rates, r.Rate) {
-				rates = append(rates, r.Rate)
-			}
-		}
-	}
-	slices.Sort(rates)
+	none := slices.DeleteFunc(slices.Clone(s.Arms), func(a stability.Arm) bool { return a.Method != s.None })
+	rates := ratesOf(none)
 	for _, rate := range rates {
 		h.Labels = append(h.Labels, rateName(rate))
 	}
-	for _, a := range s.Arms {
-		if a.Method != s.None {
-			continue
-		}
+	for _, a := range none {
 		row := figure.Series{Name: a.Stressor}
 		for _, rate := range rates {
 			v := math.NaN()
-			for _, r := range a.Rates {
-				if r.Rate == rate {
-					v = float64(r.Stable) / float64(r.Runs)
-				}
+			if r := atRate(&a, rate); r != nil {
+				v = float64(r.Stable) / float64(r.Runs)
 			}
 			row.Y = append(row.Y, v)
 		}
@@ -192,14 +184,14 @@ func panel(s *stability.Study, title, stressor string, slots *[]string) figure.F
 			line.Marked = float64(a.Limit.From)
 		}
 		for _, r := range a.Rates {
-			line.X, line.Y = append(line.X, r.Rate), append(line.Y, average64(r.Finals))
+			line.X, line.Y = append(line.X, r.Rate), append(line.Y, stats.Average(r.Finals))
 		}
 		c.Series = append(c.Series, line)
 	}
 	return c
 }
 
-// Picture has a panel for each problem of the map that has runs.
+// mapPicture has a panel for each problem of the map that has runs.
 func mapPicture(m *stability.Map) *figure.Figure {
 	p := &figure.Figure{Kind: figure.Multiples, Title: "Pass rate at the end against the learning rate; triangles mark the largest stable rate", PartColumns: 3}
 	var slots []string
@@ -226,7 +218,7 @@ func (v *view) limitReport() results.Report {
 	s := v.Limits()
 	r := results.Report{Title: v.title(), Lead: strings.TrimSpace(fmt.Sprintf("%d runs. %s", len(v.Rows), v.Missing())), Facts: v.facts()}
 	v.pictures = limitPictures(s)
-	r.Sections = append(r.Sections, results.Section{Heading: "Where training is stable", Blocks: []results.Block{LimitTable(s), v.pictures[0].Figure, v.pictures[1].Figure}})
+	r.Sections = append(r.Sections, results.Section{Heading: "Where training is stable", Blocks: []results.Block{limitTable(s), v.pictures[0].Figure, v.pictures[1].Figure}})
 	if len(s.Checks) > 0 {
 		r.Sections = append(r.Sections, results.Section{Heading: "What was declared before the runs", Blocks: []results.Block{checkTable(s)}})
 	}
@@ -336,7 +328,7 @@ func (d *Folder) publish(declared string) (*stability.Study, error) {
 			return nil, err
 		}
 	}
-	for _, t := range []*figure.Figure{LimitTable(s), checkTable(s), rateTable(s)} {
+	for _, t := range []*figure.Figure{limitTable(s), checkTable(s), rateTable(s)} {
 		fmt.Fprintf(&page, "%s\n", t.Markdown())
 	}
 	if missing := d.Missing(); missing != "" {

@@ -21,8 +21,9 @@ const (
 
 // rateMap is a study of arms over learning rates: where each arm is stable, and where it ends.
 type rateMap struct {
-	rates []string // from the lowest
-	arms  []mapArm
+	rates  []string // from the lowest
+	values []float64
+	arms   []mapArm
 }
 
 // mapArm is an arm over the rates.
@@ -77,7 +78,7 @@ func (d *Folder) rateMap() *rateMap {
 		return nil
 	}
 	for _, i := range stats.Order(order) {
-		m.rates = append(m.rates, d.Factors[1].Values[i])
+		m.rates, m.values = append(m.rates, d.Factors[1].Values[i]), append(m.values, order[i])
 	}
 	for _, name := range d.Factors[0].Values {
 		arm := mapArm{name: name, title: name, k3: math.NaN()}
@@ -165,7 +166,7 @@ func (m *rateMap) picture() *figure.Figure {
 				one := figure.Series{Name: fmt.Sprintf("seed %d", a.at[0].seeds[k].Seed)}
 				for r, c := range a.at {
 					if k < len(c.seeds) && !math.IsNaN(float64(c.seeds[k].Final)) {
-						one.X, one.Y = append(one.X, number(m.rates[r])), append(one.Y, float64(c.seeds[k].Final))
+						one.X, one.Y = append(one.X, m.values[r]), append(one.Y, float64(c.seeds[k].Final))
 					}
 				}
 				line.Seeds = append(line.Seeds, one)
@@ -175,11 +176,6 @@ func (m *rateMap) picture() *figure.Figure {
 		p.Parts = append(p.Parts, c)
 	}
 	return p
-}
-
-// number is a rate that rateMap has read as one before.
-func number(rate string) float64 {
-	return Factor{Values: []Value{{Name: rate}, {Name: rate}}}.numbers()[0]
 }
 
 // alike is the difference of pass rates that the stability studies declare as none.
