@@ -271,13 +271,14 @@ func PublishMap(dir string, grids []*Grid, from []string) error {
 	return record.WriteFile(dir, "README.md", mapPage(m))
 }
 
-// take reads a published study and adds the cells that other folders have of its plan, without their curves; nil where there are none.
+// take reads a published study and adds the cells that other folders have of its plan, without their curves; nil where no folder is of
+// that study: cells that it shares with another are no study of their own.
 func (g *Grid) take(dir string, from []string) (*Folder, error) {
 	s, err := openSweep(dir)
 	if err != nil {
 		return nil, err
 	}
-	all := &Store{Dir: dir, sums: s.sums, cells: record.NewCells(dir, s.sums)}
+	all, own := &Store{Dir: dir, sums: s.sums, cells: record.NewCells(dir, s.sums)}, false
 	for _, folder := range append([]string{dir}, from...) {
 		other, err := openSweep(folder)
 		if err == nil {
@@ -286,6 +287,14 @@ func (g *Grid) take(dir string, from []string) (*Folder, error) {
 		if err != nil {
 			return nil, err
 		}
+		made, err := other.Index()
+		if err != nil {
+			return nil, err
+		}
+		own = own || made != nil && made.Name == g.Plan.Name
+	}
+	if !own {
+		return nil, nil
 	}
 	x := g.index()
 	var keys []string
