@@ -16,7 +16,8 @@ import (
 // Ladder are learning rates by factors of 2, of which each arm runs those that its outcomes ask for. From From it climbs until every
 // seed fails and goes down while the lowest rate is the best or fewer than half of the seeds succeed there: an arm ends at an edge
 // that still works only at Lowest or Highest. The seeds that confirm then run the rates from the best one below the limit up to the
-// first at which every seed failed. What is run follows from the outcomes alone.
+// first at which every seed failed, and where all of them part between two rates, the rate in the middle. What is run follows from the
+// outcomes alone.
 type Ladder struct {
 	From float64 `yaml:"from" json:"from"`
 	// Lowest and Highest bound the rates: 16 times below and above From unless they are given.
@@ -58,17 +59,24 @@ func (l *Ladder) fill() string {
 	return ""
 }
 
-// rates are all of the ladder, increasing.
+// rates are all of the ladder, increasing: the steps by factors of 2, and between two of them the middle, in two digits.
 func (l *Ladder) rates() []float64 {
 	rate := l.From
 	for rate/2 >= l.Lowest {
 		rate /= 2
 	}
-	var list []float64
-	for ; rate <= l.Highest; rate *= 2 {
-		list = append(list, rate)
+	list := []float64{rate}
+	for ; 2*rate <= l.Highest; rate *= 2 {
+		middle, _ := strconv.ParseFloat(strconv.FormatFloat(rate*math.Sqrt2, 'e', 1, 64), 64)
+		list = append(list, middle, 2*rate)
 	}
 	return list
+}
+
+// isStep reports whether a rate is From by factors of 2.
+func (l *Ladder) isStep(rate float64) bool {
+	_, fraction := math.Modf(math.Log2(rate / l.From))
+	return math.Abs(fraction) < 0.1 || math.Abs(fraction) > 0.9
 }
 
 func (l *Ladder) names() (list []string) {
@@ -155,7 +163,14 @@ func (x *Index) asked(done map[string]*Outcome, checks []Declared) (list []place
 	climbs := make([]climb, len(ladders))
 	for number, rungs := range ladders {
 		c := &climbs[number]
-		*c = climb{x: x, done: done, rungs: rungs, number: number, asked: map[place]bool{}}
+		*c = climb{x: x, done: done, number: number, asked: map[place]bool{}}
+		for _, r := range rungs {
+			if x.Ladder.isStep(r.rate) {
+				c.rungs = append(c.rungs, r)
+			} else {
+				c.middles = append(c.middles, r)
+			}
+		}
 		c.run()
 	}
 	for _, check := range checks {
@@ -171,7 +186,7 @@ func (x *Index) asked(done map[string]*Outcome, checks []Declared) (list []place
 		}
 		for number, label := range labels {
 			if c := &climbs[number]; label == check.Over || slices.Contains(check.Arms, label) {
-				c.visit(nearest(c.rungs, rate), 0, len(x.Seeds))
+				c.visit(c.rungs[nearest(c.rungs, rate)], 0, len(x.Seeds))
 			}
 		}
 	}
@@ -189,10 +204,12 @@ func halfOf(l stats.Limit) float64 {
 	return l.To / 2
 }
 
+// clearly is how much nearer a rate is than a lower one to be taken in its place.
+const clearly = 0.95
+
 // nearest is the rung whose rate is nearest to a given one by the factor between them; the lower one where a rate is about in the
 // middle, as half the limit is where all seeds part between the same two rates.
 func nearest(rungs []rung, rate float64) int {
-	const clearly = 0.95
 	best, least := 0, math.Inf(1)
 	for i, r := range rungs {
 		if factor := max(r.rate/rate, rate/r.rate); factor < clearly*least {
@@ -204,14 +221,15 @@ func nearest(rungs []rung, rate float64) int {
 
 // climb is the search of one ladder.
 type climb struct {
-	x      *Index
-	done   map[string]*Outcome
-	rungs  []rung
-	number int
-	places []place
-	seen   []stats.Trial // of the seeds that locate
-	stuck  bool          // a rung lacks an outcome
-	asked  map[place]bool
+	x    *Index
+	done map[string]*Outcome
+	// rungs are the steps, middles the rates between them.
+	rungs, middles []rung
+	number         int
+	places         []place
+	seen           []stats.Trial // of the seeds that locate
+	stuck          bool          // a rung lacks an outcome
+	asked          map[place]bool
 }
 
 // tally is what a rung came to.
@@ -221,10 +239,10 @@ type tally struct {
 }
 
 // visit asks for a rung with some seeds, by number from first on, and returns what it came to so far.
-func (c *climb) visit(i, first, end int) (t tally) {
-	a := &c.x.Arms[c.rungs[i].arm]
+func (c *climb) visit(r rung, first, end int) (t tally) {
+	a := &c.x.Arms[r.arm]
 	for k := first; k < end; k++ {
-		at := place{c.rungs[i].arm, k, c.number}
+		at := place{r.arm, k, c.number}
 		o := c.done[a.Keys[k]]
 		if c.asked[at] {
 			continue // by another check
@@ -239,7 +257,7 @@ func (c *climb) visit(i, first, end int) (t tally) {
 			t.successes++
 		}
 		t.final += float64(o.finalRate() / float64(end-first))
-		c.seen = append(c.seen, stats.Trial{Unit: c.x.Seeds[k], Rate: c.rungs[i].rate, Success: o.stable()})
+		c.seen = append(c.seen, stats.Trial{Unit: c.x.Seeds[k], Rate: r.rate, Success: o.stable()})
 	}
 	return t
 }
@@ -256,7 +274,7 @@ func (c *climb) run() {
 	tallies := map[int]tally{}
 	visit := func(i int) tally {
 		if _, there := tallies[i]; !there {
-			tallies[i] = c.visit(i, 0, locate)
+			tallies[i] = c.visit(c.rungs[i], 0, locate)
 		}
 		return tallies[i]
 	}
@@ -281,14 +299,32 @@ func (c *climb) run() {
 			visit(low)
 		}
 	}
-	if c.stuck || len(c.x.Confirm) == 0 {
+	if c.stuck {
 		return
 	}
-	if l.Find == findLevel {
-		low = c.best(tallies, stats.LimitOf(c.seen).From)
+	judges := 0
+	if len(c.x.Confirm) > 0 {
+		judges = locate
+		if l.Find == findLevel {
+			low = c.best(tallies, stats.LimitOf(c.seen).From)
+		}
+		clear(tallies)
+		for i := low; i <= high; i++ {
+			tallies[i] = c.visit(c.rungs[i], judges, len(c.x.Seeds))
+		}
 	}
-	for i := low; i <= high; i++ {
-		c.visit(i, locate, len(c.x.Seeds))
+	for i := low; i < high && !c.stuck; i++ {
+		under, over := tallies[i], tallies[i+1]
+		if under.runs > 0 && under.successes == under.runs && over.runs > 0 && over.successes == 0 {
+			c.middle(c.rungs[i].rate, c.rungs[i+1].rate, judges)
+		}
+	}
+}
+
+// middle asks for the rate between two.
+func (c *climb) middle(low, high float64, first int) {
+	if i := slices.IndexFunc(c.middles, func(r rung) bool { return low < r.rate && r.rate < high }); i >= 0 {
+		c.visit(c.middles[i], first, len(c.x.Seeds))
 	}
 }
 

@@ -273,7 +273,7 @@ func (d *Folder) judged(check Declared, arms []*ladderArm) (list []stability.Che
 		default:
 			x, y := a.levelAt(), b.levelAt()
 			if check.Statistic == statisticFinal {
-				x, y = a.at(rate), b.at(rate)
+				x, y = a.at(rate, d.Ladder), b.at(rate, d.Ladder)
 			}
 			if x < 0 || y < 0 {
 				continue
@@ -301,12 +301,14 @@ func (d *Folder) judged(check Declared, arms []*ladderArm) (list []stability.Che
 	return list
 }
 
-// at is the place of the rate of the arm nearest to a given one, -1 where it is none of those around it.
-func (a *ladderArm) at(rate float64) int {
+// at is the place of the step of the ladder nearest to a rate, the lower of two, -1 where it is none of those around it.
+func (a *ladderArm) at(rate float64, l *Ladder) int {
+	best, least := -1, 0.0
 	for i, own := range a.rates {
-		if factor := max(own/rate, rate/own); factor < math.Sqrt2*1.03 {
-			return i
+		factor := max(own/rate, rate/own)
+		if l.isStep(own) && factor < math.Sqrt2*1.03 && (best < 0 || factor < clearly*least) {
+			best, least = i, factor
 		}
 	}
-	return -1
+	return best
 }

@@ -182,7 +182,7 @@ func (g *Grid) left(done map[string]*Outcome, o Options) []*Cell {
 	return cells
 }
 
-// Most bounds the cells that a ladder may still ask for: all of its rungs that have not been run.
+// Most bounds the cells that a ladder may still ask for: all of its steps that have not been run, and a middle of two.
 func (g *Grid) Most(o Options) (most int, err error) {
 	s, err := openSweep(o.Dir)
 	if err != nil {
@@ -196,7 +196,16 @@ func (g *Grid) Most(o Options) (most int, err error) {
 	bound.Plan = new(Plan)
 	*bound.Plan = *g.Plan
 	bound.Plan.Ladder, bound.resolved = nil, nil
-	return len(bound.left(done, o)), nil
+	for _, c := range bound.left(done, o) {
+		if rate := c.Recipe.Learner.Optimizer.LR; g.Plan.Ladder == nil || g.Plan.Ladder.isStep(rate) {
+			most++
+		}
+	}
+	if x := g.index(); x.Ladder != nil {
+		ladders, _ := x.ladders()
+		most += len(ladders) * len(x.Seeds)
+	}
+	return most, nil
 }
 
 // index is Index, made once.

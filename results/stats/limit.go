@@ -26,7 +26,8 @@ type Trial struct {
 type Limit struct {
 	// From and To are equal where the limit is known.
 	From, To float64
-	// Low and High are the percentile interval of the bootstrap over units, by the ends of the ranges.
+	// Low and High are the percentile interval of the bootstrap over units, by the ends of the ranges. A draw in which every
+	// trial succeeds up to one rate and none from the next one on says no more than that the limit lies between the two.
 	Low, High float64
 	// Units is the number of units.
 	Units int
@@ -50,9 +51,9 @@ func LimitRatio(a, b []Trial) Limit {
 	other := unitsOf(b)
 	units := slices.DeleteFunc(unitsOf(a), func(u uint64) bool { return !slices.Contains(other, u) })
 	da, db := newRates(a, units), newRates(b, units)
-	return bootstrapLimits(len(units), func(weight []float64) [2]float64 {
+	return bootstrapLimits(len(units), func(weight []float64) drawn {
 		x, y := da.limit(weight), db.limit(weight)
-		return [2]float64{quotient(x[0], y[1]), quotient(x[1], y[0])}
+		return drawn{quotient(x.from, y.to), quotient(x.to, y.from), quotient(x.low, y.high), quotient(x.high, y.low)}
 	})
 }
 
@@ -67,14 +68,17 @@ func quotient(a, b float64) float64 {
 	return a / b
 }
 
+// drawn is the limit of one resample: from and to as in a Limit, and low and high between which the trials leave it.
+type drawn struct{ from, to, low, high float64 }
+
 // bootstrapLimits is a range with the percentile interval over units.
-func bootstrapLimits(units int, of func(weight []float64) [2]float64) Limit {
+func bootstrapLimits(units int, of func(weight []float64) drawn) Limit {
 	weight := make([]float64, units)
 	for i := range weight {
 		weight[i] = 1
 	}
 	whole := of(weight)
-	l := Limit{From: whole[0], To: whole[1], Low: whole[0], High: whole[1], Units: units, P: math.NaN()}
+	l := Limit{From: whole.from, To: whole.to, Low: whole.low, High: whole.high, Units: units, P: math.NaN()}
 	if units < 2 {
 		return l
 	}
@@ -86,7 +90,7 @@ func bootstrapLimits(units int, of func(weight []float64) [2]float64) Limit {
 			weight[rng.IntN(units)]++
 		}
 		draw := of(weight)
-		low, high = append(low, draw[0]), append(high, draw[1])
+		low, high = append(low, draw.low), append(high, draw.high)
 	}
 	slices.Sort(low)
 	slices.Sort(high)
@@ -108,7 +112,7 @@ const limitResamples = 2000
 type rates struct {
 	at    []float64      // increasing
 	count [][][2]float64 // by rate and unit: successes and trials
-	found map[string][2]float64
+	found map[string]drawn
 }
 
 // unitsOf are the units of trials, in order.
@@ -122,7 +126,7 @@ func unitsOf(trials []Trial) []uint64 {
 }
 
 func newRates(trials []Trial, units []uint64) *rates {
-	d := &rates{found: map[string][2]float64{}}
+	d := &rates{found: map[string]drawn{}}
 	sorted := slices.Clone(trials)
 	slices.SortStableFunc(sorted, func(a, b Trial) int { return cmp.Compare(a.Rate, b.Rate) })
 	for _, t := range sorted {
@@ -143,7 +147,7 @@ func newRates(trials []Trial, units []uint64) *rates {
 }
 
 // limit is the range of the limit where each unit counts so many times. Resamples with the same counts have the same one.
-func (d *rates) limit(weight []float64) [2]float64 {
+func (d *rates) limit(weight []float64) drawn {
 	var key []byte
 	x, successes, trials := make([]float64, 0, len(d.at)), make([]float64, 0, len(d.at)), make([]float64, 0, len(d.at))
 	var all, of float64
@@ -167,12 +171,13 @@ func (d *rates) limit(weight []float64) [2]float64 {
 }
 
 // limitRange is the range of the limit of shares of successes at increasing rates, of which so many in all.
-func limitRange(x, successes, trials []float64, all, of float64) [2]float64 {
-	unknown := [2]float64{0, math.Inf(1)}
+func limitRange(x, successes, trials []float64, all, of float64) drawn {
+	between := func(low, high float64) drawn { return drawn{low, high, low, high} }
+	unknown := between(0, math.Inf(1))
 	if of == 0 {
 		return unknown
 	}
-	below, above := [2]float64{0, x[0]}, [2]float64{x[len(x)-1], math.Inf(1)}
+	below, above := between(0, x[0]), between(x[len(x)-1], math.Inf(1))
 	switch {
 	case all == of:
 		return above
@@ -191,7 +196,13 @@ func limitRange(x, successes, trials []float64, all, of float64) [2]float64 {
 	case at < x[0]:
 		return below
 	}
-	return [2]float64{at, at}
+	found := between(at, at)
+	first := slices.IndexFunc(x, func(rate float64) bool { return rate > at })
+	parted := slices.Equal(successes[:first], trials[:first]) && !slices.ContainsFunc(successes[first:], func(n float64) bool { return n > 0 })
+	if parted {
+		found.low, found.high = x[first-1], x[first]
+	}
+	return found
 }
 
 // Firth is the logistic regression of shares of successes on x with the penalty of Firth (Biometrika 80 (1993), 27): half the

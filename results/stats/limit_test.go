@@ -42,13 +42,13 @@ func TestLimitOf(t *testing.T) {
 		from, to       float64 // of the limit
 		low, high, tol float64
 	}{
-		{"separated", ladder([]float64{6e-4, 6e-4, 6e-4, 6e-4}, 1.25e-4, 5), 7.07e-4, 7.07e-4, 7.07e-4, 7.07e-4, .02},
+		{"separated", ladder([]float64{6e-4, 6e-4, 6e-4, 6e-4}, 1.25e-4, 5), 7.07e-4, 7.07e-4, 5e-4, 1e-3, .02},
 		{"all succeed", ladder([]float64{1, 1, 1}, 1e-3, 3), 4e-3, inf, 4e-3, inf, 1e-9},
 		{"all fail", ladder([]float64{0, 0, 0}, 6.25e-5, 4), 0, 6.25e-5, 0, 6.25e-5, 1e-9},
 		{"one rate, all succeed", ladder([]float64{1, 1, 1}, 1e-3, 1), 1e-3, inf, 1e-3, inf, 1e-9},
 		{"one rate, mixed", ladder([]float64{1, 0, 1, 0}, 1e-3, 1), 0, inf, 0, inf, 1e-9},
 		{"more succeed at higher rates", []Trial{{1, 1, false}, {1, 2, true}, {2, 1, false}, {2, 2, true}}, 0, inf, 0, inf, 1e-9},
-		{"one unit", ladder([]float64{6e-4}, 1.25e-4, 5), 7.07e-4, 7.07e-4, 7.07e-4, 7.07e-4, .03},
+		{"one unit", ladder([]float64{6e-4}, 1.25e-4, 5), 7.07e-4, 7.07e-4, 5e-4, 1e-3, .03},
 		{"none", nil, 0, inf, 0, inf, 0},
 	} {
 		l := LimitOf(k.trials)
@@ -64,13 +64,13 @@ func TestLimitOf(t *testing.T) {
 func TestLimitRatioBeyondTheRates(t *testing.T) {
 	base, above := ladder([]float64{6e-4, 6e-4, 6e-4}, 1.25e-4, 5), ladder([]float64{1, 1, 1}, 1.25e-4, 6)
 	r := LimitRatio(above, base)
-	if want := 4e-3 / 7.07e-4; r.Known() || math.Abs(r.From-want) > .1 || math.Abs(r.Low-want) > .1 || !math.IsInf(r.High, 1) {
+	if want := 4e-3 / 7.07e-4; r.Known() || math.Abs(r.From-want) > .1 || math.Abs(r.Low-4) > .1 || !math.IsInf(r.High, 1) {
 		t.Errorf("%+v", r)
 	}
 	if r := LimitRatio(above, above); r.From != 0 || !math.IsInf(r.To, 1) {
 		t.Errorf("two unknown limits: %+v", r)
 	}
-	if r := LimitRatio(base, base); r.From != 1 || r.To != 1 || r.Low != 1 || r.High != 1 {
+	if r := LimitRatio(base, base); r.From != 1 || r.To != 1 || math.Abs(r.Low-.5) > 1e-9 || math.Abs(r.High-2) > 1e-9 {
 		t.Errorf("an arm over itself: %+v", r)
 	}
 }
