@@ -71,7 +71,7 @@ var layers = []layer{
 	{"experiments/run", "experiments/run/dump model/safetensors " + session},
 	{"experiments/measure", session + " engine/kernel"},
 	{"experiments/diagnose/reader", "precision " + numbers},
-	{"experiments/diagnose", "experiments/diagnose/reader " + session},
+	{"experiments/diagnose", "results/stability experiments/diagnose/reader " + session},
 	{"experiments/diagnose/diagnosetest", "experiments/diagnose experiments/diagnose/reader"},
 	{"experiments/diagnose/tables", "experiments/diagnose results/figure"},
 	{"experiments/diagnose/page", "experiments/diagnose experiments/diagnose/tables " + shown + session},

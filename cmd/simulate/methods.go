@@ -174,6 +174,7 @@ func methodText(m recipe.Method) string {
 	if m.Group != "schedule" { // whose papers make other claims as well
 		section("Published claims on its source", claimsOn(m.Source))
 	}
+	section("Measured on the stability map", effectsOf(m))
 	section("Also called", strings.Join(m.Aliases, ", "))
 	section("Source", m.Source)
 	section("Formula", m.Formula)
@@ -196,6 +197,15 @@ func methodText(m recipe.Method) string {
 	section("Reconstruction", m.Reconstruction)
 	b.WriteByte('\n')
 	return b.String()
+}
+
+// effectsOf are the effects that the stability map has of the settings that a method is in.
+func effectsOf(m recipe.Method) string {
+	if m.Group == "schedule" { // which is a stressor there
+		return ""
+	}
+	named := regexp.MustCompile(`(name: |=)` + regexp.QuoteMeta(m.Name) + `($|[,}])`)
+	return measuredEffects(func(p namedPage) bool { return p.Kind == "setting" && named.MatchString(strings.Join(p.Recipe, "\n")) })
 }
 
 // methodsMarkdown is the same for a file.

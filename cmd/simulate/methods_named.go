@@ -9,6 +9,7 @@ import (
 	"driftlab/experiments/study"
 	"driftlab/experiments/study/claims"
 	"driftlab/experiments/study/sources"
+	"driftlab/results/stability"
 	"driftlab/trainer/recipe/foreign"
 )
 
@@ -136,6 +137,9 @@ func (p *namedPage) String() string {
 	if len(p.Recipe) > 0 {
 		fmt.Fprintf(&b, "\nIn a recipe\n%s\n", indented(sources.RecipeLine(p.Recipe)))
 	}
+	if effects := measuredEffects(func(other namedPage) bool { return other.Name == p.Name }); effects != "" {
+		fmt.Fprintf(&b, "\nMeasured on the stability map\n%s\n", indented(effects))
+	}
 	if len(p.Frameworks) > 0 {
 		b.WriteString("\nIn frameworks\n")
 	}
@@ -151,6 +155,25 @@ func (p *namedPage) String() string {
 	}
 	fmt.Fprintf(&b, "\nRun\n  %s\n\n", p.Command)
 	return b.String()
+}
+
+// measuredEffects are the lines of the published stability map on some settings.
+func measuredEffects(of func(namedPage) bool) string {
+	pages, err := printedNames()
+	if err != nil {
+		return ""
+	}
+	m, err := stability.Published()
+	if err != nil {
+		return ""
+	}
+	var lines []string
+	for _, p := range pages {
+		if of(p) {
+			lines = append(lines, m.Effects(p.Name)...)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // claimsOn are the published claims that cite a paper of a method's source, a line each with the verdict and the command.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/results/stability"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe/foreign"
 )
@@ -25,15 +26,19 @@ type Decision struct {
 	Measured string `json:"measured,omitempty"`
 
 	correction *correction.Pipeline // what it recommends; nil is none
+	problem    string               // of the map of stability
 }
 
-// What runs of this program say: the task chain, three models each, 1,000 updates, pass rates at the end. Equal engines end at
-// 0.97 to 1, k3 is 0.002 of fp8 rollouts and 0.4 of a router of four bits.
-const (
-	measuredNatural = "runs of this program: a gap of natural size (fp8 rollouts, k3 0.002) changed neither the largest usable learning rate nor the pass rate, with or without a correction"
-	measuredStale   = "runs of this program: at lags up to 64 a correction raised the largest usable learning rate and changed nothing at a safe one: if training is unstable, lower the learning rate first"
-	measuredRouted  = "runs of this program with a large routing gap (k3 0.4, responses of 14 tokens): pass rates of 0.92 to 0.97 with sequence_tis at 5, 0.45 to 0.83 without a correction, 0.1 to 0.2 with a mask of sequences (OPSM)"
-)
+// The problems of the map of stability, which says what runs of this program came to under such a gap.
+const naturalGap, staleRollouts, routingGap = "natural", "staleness", "routing"
+
+// measured is the map's answer to a problem, empty where it has none.
+func measured(problem string) string {
+	if a, ok := stability.Ask(problem); ok {
+		return a.Measured()
+	}
+	return ""
+}
 
 // The limits of the table, next to those of a healthy gap.
 //
@@ -129,7 +134,7 @@ type row struct {
 	fires        func(k *known) bool
 	advice       func(k *known) string
 	correction   func(k *known) *correction.Pipeline
-	measured     func(k *known) string // nil for nothing
+	problem      func(k *known) string // of the map; nil for none
 }
 
 // rows are the table, in the order in which it is evaluated.
@@ -154,7 +159,7 @@ var rows = []row{
 	}, apart("align dtype, tensor parallelism and kernels of the two engines; leave corrections off while bisecting"), none, nil},
 	{"precision", "verl FAQ", func(k *known) string { return fmt.Sprintf("mean |dp| %.2g (%v)", k.MeanAbsDp, precisionDp) },
 		func(k *known) bool { return k.equalWeights() && k.MeanAbsDp > precisionDp },
-		apart("raise the precision of the rollout engine, or make both engines compute alike"), both, natural},
+		apart("raise the precision of the rollout engine, or make both engines compute alike"), both, untailed},
 	{"routing", "Zoey Li; survey", causesOf, func(k *known) bool { return k.named(Routing) },
 		always("replay the rollout engine's routes where they can be recorded (R3)"),
 		func(k *known) *correction.Pipeline {
@@ -164,29 +169,29 @@ var rows = []row{
 			return icePop(k)
 		}, func(k *known) string {
 			if k.tailed() {
-				return measuredRouted
+				return routingGap
 			}
-			return measuredNatural
+			return untailed(k)
 		}},
 	{"weight sync", "survey", causesOf, func(k *known) bool { return k.repairable() },
 		func(k *known) string { return causes[k.causes[0]].repair }, none, nil},
 	{"staleness", "survey", func(k *known) string {
 		return causesOf(k) + fmt.Sprintf(", ESS %.2g (%v), median length %.0f", k.ESSToken, leastESS, k.median)
 	}, func(k *known) bool { return k.named(Staleness) && k.ESSToken >= leastESS },
-		always("lower the lag"),
+		always("lower the learning rate or the lag"),
 		func(k *known) *correction.Pipeline {
 			if k.median > longResponse || k.lag != nil && *k.lag > 0 {
 				return weighted(&correction.SequenceTIS{Cap: 2}, &correction.Geometric{Low: k.low, High: k.high})
 			}
 			return tokenTIS(k)
-		}, always(measuredStale)},
+		}, always(staleRollouts)},
 	{"asynchrony", "Zoey Li", func(k *known) string {
 		if k.lag == nil {
 			return "versions inside a response: not recorded"
 		}
 		return fmt.Sprintf("versions inside a response: %.2g (0)", *k.lag)
 	}, func(k *known) bool { return k.state != Healthy && k.lag != nil && *k.lag > 0 },
-		always("bound the lag (4 updates for code, 8 for mathematics) and use a decoupled loss"), both, always(measuredStale)},
+		always("bound the lag (4 updates for code, 8 for mathematics) and use a decoupled loss"), both, always(staleRollouts)},
 	{"bias and variance", "survey", func(k *known) string {
 		return fmt.Sprintf("total variation %.2g (%v), %s, ESS %.2g (%v)", k.TV, largeTV, k.chi2(explodedChi2), k.ESSToken, leastESS)
 	}, func(k *known) bool { return k.TV > largeTV && k.exploded() },
@@ -240,7 +245,7 @@ var rows = []row{
 	}, (*known).longer,
 		always("halve the learning rate and mask responses by their geometric mean; if the length goes on rising, audit the reward and the stop token"), geometric, nil},
 	{"none of these", "SkyRL", func(*known) string { return "" }, func(*known) bool { return true },
-		always("truncate token weights, and mask only if training is unstable with them"), tokenTIS, natural},
+		always("truncate token weights, and mask only if training is unstable with them"), tokenTIS, untailed},
 }
 
 func always(advice string) func(*known) string { return func(*known) string { return advice } }
@@ -255,12 +260,14 @@ func apart(advice string) func(*known) string {
 	}
 }
 
-// natural is what was measured of gaps without a heavy tail.
-func natural(k *known) string {
-	if k.tailed() {
+// untailed is the problem of a gap without a heavy tail; of one that is much larger than that of the map nothing was measured.
+func untailed(k *known) string {
+	const comparable = 3 // times the k3 of the map
+	a, ok := stability.Ask(naturalGap)
+	if !ok || k.tailed() || k.K3 > comparable*float64(a.None.K3) {
 		return ""
 	}
-	return measuredNatural
+	return naturalGap
 }
 
 func none(*known) *correction.Pipeline { return nil }
@@ -311,8 +318,9 @@ func decide(k *known) []Decision {
 			if d.correction != nil {
 				d.Advice += "; correct with " + named(d.correction)
 			}
-			if r.measured != nil {
-				d.Measured = r.measured(k)
+			if r.problem != nil {
+				d.problem = r.problem(k)
+				d.Measured = measured(d.problem)
 			}
 		}
 		if evaluated = append(evaluated, d); d.Fired {

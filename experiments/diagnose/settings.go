@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"driftlab/results/stability"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
@@ -531,8 +532,12 @@ func (a *Active) findings(t *trial, r *Report, run recipe.Recipe) (list []Findin
 	default:
 		say("correction-acts", Note, "", "the configured loss and correction: %s%s", e, e.byLength())
 	}
-	if last := r.Decisions[len(r.Decisions)-1]; last.Row == "routing" && last.Measured == measuredRouted && slices.ContainsFunc(masks, func(m correction.Rule) bool { return m.Unit == method.Sequence }) {
-		say("sequence-mask-under-routing", Warning, "leave the mask of sequences out", "a mask of sequences is configured under a large routing gap: runs of this program ended there at pass rates of 0.1 to 0.2 with one (OPSM), and at 0.45 to 0.83 without a correction")
+	if r.Decisions[len(r.Decisions)-1].problem == routingGap && slices.ContainsFunc(masks, func(m correction.Rule) bool { return m.Unit == method.Sequence }) {
+		if a, ok := stability.Ask(routingGap); ok && len(a.Harmful) > 0 {
+			worst := a.Harmful[0]
+			say("sequence-mask-under-routing", Warning, "leave the mask of sequences out", "a mask of sequences is configured under a large routing gap: runs of this program ended there at %s with one (%s), and at %s without a correction",
+				worst.Level.Text(false), worst.Method, a.None.Level.Text(false))
+		}
 	}
 	return list
 }

@@ -75,8 +75,8 @@ func (l *Ladder) rates() []float64 {
 
 // isStep reports whether a rate is From by factors of 2.
 func (l *Ladder) isStep(rate float64) bool {
-	_, fraction := math.Modf(math.Log2(rate / l.From))
-	return math.Abs(fraction) < 0.1 || math.Abs(fraction) > 0.9
+	fraction, _ := math.Frexp(rate / l.From) // 0.5 of a power of 2, 0.7 of a middle
+	return fraction < 0.55 || fraction > 0.95
 }
 
 func (l *Ladder) names() (list []string) {

@@ -209,17 +209,21 @@ type Answer struct {
 	Problem
 	// Arm is the recommended correction, nil where none is; None is no correction and Equal equal engines.
 	Arm, None, Equal *Arm
+	// Harmful are the corrections whose level is significantly below that of none.
+	Harmful []*Arm
 	// Settled: at least LeastModels models judged it, and no rate that it names stands at an end of those that were run.
 	Settled bool
 	// Text says it in a sentence or two.
 	Text string
 }
 
-// Answer is the answer of the map for a problem; ok is false where the map lacks it. A correction is recommended for its level where that is
-// significantly above that of no correction, and else for the learning rate that it allows, where that limit is significantly higher and
-// costs no level.
+// cost is a difference of pass rates that the studies declare as none.
+const cost = 0.05
+
+// Answer is the answer of the map for a problem; ok is false where the map lacks it. Nothing is to be corrected where neither the level nor
+// the limit is below that of equal engines. Else a correction is recommended for its level where that is significantly above that of no
+// correction, and else for the learning rate that it allows, where that limit is significantly higher and costs no level.
 func (m *Map) Answer(problem string) (answer Answer, ok bool) {
-	const cost = 0.05 // a difference of pass rates that the studies declare as none
 	i := slices.IndexFunc(Problems, func(p Problem) bool { return p.Name == problem })
 	if i < 0 {
 		return answer, false
@@ -241,6 +245,9 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 			continue
 		}
 		tried++
+		if a.GainNone.High < 0 && a.GainNone.Estimate < -cost {
+			answer.Harmful = append(answer.Harmful, a)
+		}
 		better := answer.Arm == nil
 		switch {
 		case a.GainNone.Low > 0:
@@ -260,7 +267,13 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	answer.Settled = enough && !answer.None.Edge && (answer.Arm == nil || !answer.Arm.Edge)
 	none := fmt.Sprintf("Without a correction the largest stable learning rate is %s (equal engines: %s), and training ends at %s (equal engines: %s).",
 		answer.None.Limit.Text(RateText), answer.Equal.Limit.Text(RateText), answer.None.Level.Text(false), answer.Equal.Level.Text(false))
+	harmless := models >= LeastModels && answer.None.GainEqual.N >= LeastModels && answer.None.GainEqual.Low > -cost && answer.None.OverEqual.High >= 1
+	if harmless {
+		answer.Arm, answer.Settled = nil, !answer.None.Edge
+	}
 	switch {
+	case harmless:
+		answer.Text = fmt.Sprintf("Correct nothing. %s The difference is %s.", none, answer.None.GainEqual.Text(true))
 	case !enough:
 		answer.Arm = nil
 		answer.Text = fmt.Sprintf("%s Which correction helps is not judged yet: %d base models ran without one and %d corrections on %d or more; %[4]d models and a correction are needed.", none, models, tried, LeastModels)
@@ -272,8 +285,45 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	default:
 		answer.Text = fmt.Sprintf("Use no correction. %s None of %d corrections is significantly better.", none, tried)
 	}
-	if enough && !answer.Settled {
+	for _, a := range answer.Harmful {
+		answer.Text += fmt.Sprintf(" Do not use %s: it ends at %s.", a.Method, a.Level.Text(false))
+	}
+	if (enough || harmless) && !answer.Settled {
 		answer.Text += " This is preliminary: the best rate stands at an end of those that were run."
 	}
 	return answer, true
+}
+
+// Ask is the answer of the published map.
+func Ask(problem string) (answer Answer, ok bool) {
+	m, err := Published()
+	if err != nil {
+		return answer, false
+	}
+	return m.Answer(problem)
+}
+
+// Measured says what the answer is and of what runs.
+func (a *Answer) Measured() string {
+	return fmt.Sprintf("measured in runs of this program (%s; k3 %s nats per token; %d base models, 1,000 updates each): %s",
+		a.Title, figure.FormatNumber(float64(a.None.K3), 2), a.None.Level.N, a.Text)
+}
+
+// Effects are the arms of a correction in all studies, a line each, that were compared with no correction on as many models as a
+// recommendation needs.
+func (m *Map) Effects(method string) (lines []string) {
+	for _, s := range m.Studies {
+		for _, a := range s.Arms {
+			if a.Method != method || a.Method == s.None || a.GainNone.N < LeastModels {
+				continue
+			}
+			line := fmt.Sprintf("%s, %s %s: pass rate at the end %s, difference to no correction %s, each at its best rate",
+				method, s.Name, a.Stressor, a.Level.Text(false), a.GainNone.Text(true))
+			if a.OverNone.From > 0 || !math.IsInf(float64(a.OverNone.To), 1) {
+				line += "; largest stable learning rate over that of no correction: " + a.OverNone.Text(FactorText)
+			}
+			lines = append(lines, fmt.Sprintf("%s; %d base models", line, a.GainNone.N))
+		}
+	}
+	return lines
 }
