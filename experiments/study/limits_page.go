@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/experiments/study/judge"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/record"
@@ -44,6 +45,30 @@ func limitTable(s *stability.Study) *figure.Figure {
 			figure.Word(a.Level.Text(false)), figure.Word(a.LevelRate), gain, figure.Word(speed), figure.Number(float64(a.K3), 2), figure.Number(float64(a.Level.N), 2))
 	}
 	return t
+}
+
+// limitsFinding says which learning rates are stable without a correction, and what became of the declared checks.
+func limitsFinding(s *stability.Study) string {
+	var limits []string
+	for _, a := range s.Arms {
+		if a.Method == s.None {
+			limits = append(limits, fmt.Sprintf("%s: %s", a.Stressor, a.Limit.Text(stability.RateText)))
+		}
+	}
+	if limits == nil {
+		return ""
+	}
+	text := fmt.Sprintf("Largest stable learning rate without a correction, by stressor: %s.", strings.Join(limits, "; "))
+	met := 0
+	for _, c := range s.Checks {
+		if c.Outcome == judge.Passed.Term() {
+			met++
+		}
+	}
+	if len(s.Checks) > 0 {
+		text += fmt.Sprintf(" Declared checks that are met: %d of %d.", met, len(s.Checks))
+	}
+	return text
 }
 
 // checkTable has the declared checks.

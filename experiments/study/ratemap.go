@@ -260,6 +260,9 @@ func (m *rateMap) limitText(a *mapArm) string {
 
 // Finding says in a sentence or two what the study found; empty where it compares nothing.
 func (d *Folder) Finding() string {
+	if d.Ladder != nil {
+		return limitsFinding(d.Limits())
+	}
 	m := d.rateMap()
 	if m == nil {
 		return d.Best()
@@ -269,6 +272,9 @@ func (d *Folder) Finding() string {
 
 // Tables are what a reader needs first: the map of rates, or the values ranked and the points, with at most so many rows each.
 func (d *Folder) Tables(most int) []*figure.Figure {
+	if d.Ladder != nil {
+		return []*figure.Figure{limitTable(d.Limits())}
+	}
 	if m := d.rateMap(); m != nil {
 		return []*figure.Figure{m.table()}
 	}
