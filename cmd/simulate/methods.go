@@ -18,7 +18,7 @@ import (
 
 type methodsCmd struct {
 	Name    string `arg:"" complete:"methods" optional:"" help:"A method, setting, stressor, claim, recipe or field of a recipe, or an arXiv id; or recipe, recipes, systems, presets, numerics, papers, coverage. Without a name, all methods are listed."`
-	Explain bool   `help:"Compute the formula of a policy loss, weight or mask step by step on the tokens of its example."`
+	Explain bool   `help:"Show what a policy loss, weight or mask computes on every token of its example, with a check of the gradient."`
 
 	Framework string `help:"A framework's page: its losses, advantages, corrections, schedulers and metrics with those here or the reason, and its keys likewise." placeholder:"NAME"`
 	jsonFlag
@@ -229,14 +229,11 @@ type explanation struct {
 	Name    string `json:"name"`
 	Field   string `json:"field"`
 	Formula string `json:"formula"`
-	// Compared says of a loss's formula whether it was evaluated on every token: equal,
-	// different, or not, with the reason.
-	Compared string `json:"compared,omitempty"`
-	// Computed are the formulas that the loss gave for its value, by branch.
-	Computed []string `json:"computed,omitempty"`
+	// Gradient is the documented formula of a loss's derivative.
+	Gradient string `json:"gradient,omitempty"`
 	// Loss is a loss's value, absent of a weight or mask.
 	Loss *float64 `json:"loss,omitempty"`
-	// Tokens have every figure with its formula, and Rest is what the loss has in addition.
+	// Tokens have the figures that the evaluation recorded, and Rest is what the loss has in addition.
 	Tokens []trace.Token `json:"tokens"`
 	Rest   []trace.Term  `json:"rest,omitempty"`
 }
@@ -265,7 +262,7 @@ func (c *methodsCmd) explain(a *app, found []recipe.Method) error {
 // explained is the trace of a method on its worked example, with its defaults; nil for
 // what has none.
 func explained(m recipe.Method) (*explanation, error) {
-	x := &explanation{Name: m.Name, Field: m.Field, Formula: m.Formula}
+	x := &explanation{Name: m.Name, Field: m.Field, Formula: m.Formula, Gradient: m.Gradient}
 	var t *trace.Trace
 	switch m.Field {
 	case "loss":
@@ -274,12 +271,16 @@ func explained(m recipe.Method) (*explanation, error) {
 			return nil, err
 		}
 		l := e.New()
-		told, out, err := loss.Explain(l, loss.Worked(l))
+		b := loss.Worked(l)
+		all := make([]int, b.Tokens())
+		for n := range all {
+			all[n] = n
+		}
+		told, out, err := loss.Explain(l, b, all)
 		if err != nil {
 			return nil, err
 		}
 		t, x.Loss, x.Rest = told, &out.Loss, told.Rest
-		x.compare(l, t)
 	case "correction.weights", "correction.masks":
 		p := &correction.Pipeline{}
 		if e, err := correction.Weightings.Lookup(m.Name); err == nil && m.Field == "correction.weights" {
@@ -304,52 +305,13 @@ func explained(m recipe.Method) (*explanation, error) {
 	return x, nil
 }
 
-// compare evaluates the documented formula on the trace.
-func (x *explanation) compare(l loss.Loss, t *trace.Trace) {
-	checked, why, err := loss.CheckFormula(l, x.Formula, t)
-	switch {
-	case err != nil:
-		x.Compared = "different: " + err.Error()
-	case checked:
-		x.Compared = "equal"
-	default:
-		why, _, _ = strings.Cut(why, "\n")
-		x.Compared = "not evaluated: " + why
-	}
-	for i := range t.Tokens {
-		k := &t.Tokens[i]
-		value, ok := k.Find(trace.Value)
-		line := fmt.Sprintf("L = %s   (%s)", value.Formula, k.Branch)
-		if ok && !slices.Contains(x.Computed, line) {
-			x.Computed = append(x.Computed, line)
-		}
-	}
-}
-
-// heading is the formula: the documented one where it has the values below, else the
-// computed ones.
-func (x *explanation) heading(b *strings.Builder) {
-	documented := strings.ReplaceAll(x.Formula, "\n", "\n  ")
-	switch {
-	case x.Compared == "" || x.Compared == "equal":
-		fmt.Fprintf(b, "  %s\n", documented)
-		if x.Compared != "" {
-			b.WriteString("  This formula, evaluated on every token below, is L.\n")
-		}
-	case strings.HasPrefix(x.Compared, "different"):
-		fmt.Fprintf(b, "  computed:   %s\n  documented: %s\n  The two are %s.\n", strings.Join(x.Computed, "\n              "), documented, x.Compared)
-	default:
-		fmt.Fprintf(b, "  computed:   %s\n  documented: %s\n  The documented formula is %s.\n", strings.Join(x.Computed, "\n              "), documented, x.Compared)
-	}
-}
-
 // text shows a token after the other, line by line.
 func (x *explanation) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s)\n", x.Name, x.Field)
-	x.heading(&b)
+	fmt.Fprintf(&b, "%s (%s)\n  %s\n", x.Name, x.Field, strings.ReplaceAll(x.Formula, "\n", "\n  "))
 	if x.Loss != nil {
-		b.WriteString("  L is a token's term and dL its derivative by logp; loss and grad include the token's weight in the batch.\n")
+		fmt.Fprintf(&b, "  gradient: %s\n  L is the token's term and dL its derivative by logp; loss and grad are its parts of the batch's loss and gradient.\n"+
+			"  difference is the central difference of the batch's loss in logp: it equals grad, and is missing where the loss has a kink.\n", x.Gradient)
 	}
 	for i := range x.Tokens {
 		k := &x.Tokens[i]

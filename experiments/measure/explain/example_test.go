@@ -22,9 +22,9 @@ func Example() {
 	fmt.Println("outside the band before any update:", u.OutsideMerged[0] > 0, "merged,", u.OutsideDecoupled[0] > 0, "decoupled")
 	t := u.Tokens[0]
 	fmt.Printf("token %s: %.3f x %.3f = %.3f\n", t.Token, t.Engine, t.Staleness[2], t.Merged[2])
-	fmt.Println(t.DecoupledLines[2][2])
+	fmt.Println(t.DecoupledLines[2][6])
 	// Output:
 	// outside the band before any update: true merged, false decoupled
 	// token 4: 0.745 x 0.726 = 0.541
-	// w = clip(ρ, low, high) = clip(0.744942, 0, 2) = 0.744942   (kept)
+	// w = 0.744942   (kept)
 }

@@ -105,11 +105,11 @@ func (f *follower) fill(vocab []string, tokens int) error {
 		f.Tokens = append(f.Tokens, f.token(n, vocab))
 	}
 	for update := range f.after {
-		merged, _, err := f.price(update, f.batch.LogpRoll, false)
+		merged, _, err := f.price(update, f.batch.LogpRoll, false, chosen)
 		if err != nil {
 			return err
 		}
-		decoupled, weights, err := f.price(update, f.batch.Old.Logp, true)
+		decoupled, weights, err := f.price(update, f.batch.Old.Logp, true, chosen)
 		if err != nil {
 			return err
 		}
@@ -119,8 +119,8 @@ func (f *follower) fill(vocab []string, tokens int) error {
 			t := &f.Tokens[k]
 			t.MergedBranch = append(t.MergedBranch, string(merged.Tokens[n].Branch))
 			t.DecoupledBranch = append(t.DecoupledBranch, string(decoupled.Tokens[n].Branch))
-			t.MergedLines = append(t.MergedLines, renamed(merged.Tokens[n].Workings()))
-			t.DecoupledLines = append(t.DecoupledLines, append(weights.Tokens[n].Workings(), decoupled.Tokens[n].Workings()...))
+			t.MergedLines = append(t.MergedLines, renamed(merged.Tokens[n].Lines()))
+			t.DecoupledLines = append(t.DecoupledLines, append(weights.Tokens[n].Lines(), decoupled.Tokens[n].Lines()...))
 		}
 	}
 	return nil
@@ -129,7 +129,7 @@ func (f *follower) fill(vocab []string, tokens int) error {
 // renamed calls the anchor by its name where that is the sampler's policy.
 func renamed(lines []string) []string {
 	for i := range lines {
-		lines[i] = strings.ReplaceAll(lines[i], "logp - old", "logp - roll")
+		lines[i] = strings.Replace(lines[i], "old =", "roll =", 1)
 	}
 	return lines
 }
@@ -197,8 +197,8 @@ func (f *follower) outside(update int, anchor []float64) float64 {
 
 // price is what the clipped loss makes of every token after so many updates, with a
 // policy in the place of the old one and, in decoupled mode, the correction between that
-// and the sampler.
-func (f *follower) price(update int, anchor []float64, corrected bool) (*trace.Trace, *trace.Trace, error) {
+// and the sampler. The gradients of the chosen tokens are checked.
+func (f *follower) price(update int, anchor []float64, corrected bool, chosen []int) (*trace.Trace, *trace.Trace, error) {
 	view := *f.batch
 	view.Now.Logp, view.Anchor = f.after[update], anchor
 	view.LossMask, view.Weight, view.Gate = nil, nil, nil
@@ -212,6 +212,6 @@ func (f *follower) price(update int, anchor []float64, corrected bool) (*trace.T
 		}
 		weights = accounts[0].Trace
 	}
-	priced, _, err := loss.Explain(&f.clip, &view)
+	priced, _, err := loss.Explain(&f.clip, &view, chosen)
 	return priced, weights, err
 }

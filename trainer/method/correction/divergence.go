@@ -8,7 +8,6 @@ import (
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
-	"driftlab/trainer/method/trace"
 )
 
 // The eleven rejection modes of verl (compute_rollout_rejection_mask) threshold
@@ -95,8 +94,8 @@ func rejectMeasured(keep []bool, in *Input, m measured) error {
 		low = math.Inf(-1)
 	}
 	for n, counts := range in.Mask {
-		if counts && !within(stat[n], low, high) {
-			keep[n] = false
+		if counts {
+			in.judge(keep, n, n+1, stat[n], low, high)
 		}
 	}
 	return nil
@@ -150,24 +149,6 @@ func newRejection(name string) Masking {
 	return &K1Rejection{aggregate: how, Low: 0.5, High: 2}
 }
 
-func (m *K1Rejection) rule(in *Input) rule {
-	low, high, _ := m.limits()
-	bounds := []trace.Line{trace.Given("low", low), trace.Given("high", high)}
-	return rule{lines: append(bounds, statistic(in, "k1", m.aggregate)...), keep: "inside(S, low, high)"}
-}
-
-func (m *DivergenceRejection) rule(in *Input) rule {
-	return rule{lines: append([]trace.Line{trace.Given("high", m.High)}, statistic(in, m.estimator, m.aggregate)...), keep: "not(above(S, high))"}
-}
-
-// statistic is measure as formulas: that of a token, and S.
-func statistic(in *Input, k estimator, how aggregate) []trace.Line {
-	x := strings.TrimSuffix(strings.TrimPrefix(in.exp("e"), "exp("), ")") // e, clamped
-	token := map[estimator]string{"k1": "-x", "k2": "x²/2", "k3": "exp(x) - 1 - x"}[k]
-	over := map[aggregate]string{"token": "k", "seq_sum": "Σ(k)", "seq_mean": "Σ(k)/(count(1) + 0.00000001)", "seq_max": "most(k)"}[how]
-	return []trace.Line{trace.Formula("x", x), trace.Formula("k", token), trace.Formula("S", over)}
-}
-
 // TVDivergence drops the tokens that would widen the gap between old and mu, in
 // responses whose mean |ρ − 1| leaves a band: the total variation that the sampled
 // tokens estimate.
@@ -206,11 +187,12 @@ func (m *TVDivergence) Reject(keep []bool, in *Input) error {
 			sum += math.Abs(in.ratio(in.Anchor[n]-in.LogpRoll[n]) - 1)
 			count++
 		}
-		if within(sum/float64(max(count, 1)), m.Low, m.High) {
-			continue
-		}
+		mean := sum / float64(max(count, 1))
+		inside := within(mean, m.Low, m.High)
 		for n := range in.Where(i, in.Mask) {
-			if widens(in, n) {
+			in.note(n, "A", in.Advantage[n])
+			in.note(n, "D", mean)
+			if !inside && widens(in, n) {
 				keep[n] = false
 			}
 		}
@@ -222,14 +204,6 @@ func (m *TVDivergence) Reject(keep []bool, in *Input) error {
 func widens(in *Input, n int) bool {
 	e := in.Anchor[n] - in.LogpRoll[n]
 	return e > 0 && in.Advantage[n] > 0 || e < 0 && in.Advantage[n] < 0
-}
-
-func (m *TVDivergence) rule(in *Input) rule {
-	return rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High),
-		{Name: "ρ", Value: func(n int) float64 { return in.ratio(in.Anchor[n] - in.LogpRoll[n]) }},
-		{Name: "A", Value: func(n int) float64 { return in.Advantage[n] }},
-		{Name: "widens", Value: func(n int) float64 { return count(widens(in, n)) }},
-		trace.Formula("D", "mean(|ρ - 1|)")}, keep: "not(not(inside(D, low, high))·widens)"}
 }
 
 // TRM is the trust-region mask: a response is admitted only if the rollout
@@ -265,13 +239,12 @@ func (m *TRM) Reject(keep []bool, in *Input) error {
 	}
 	v := in.Vocab
 	for i := range in.Len() {
-		from, to := in.Span(i)
-		for n := from; n < to; n++ {
-			if in.Mask[n] && !(klDivergence(in.DistRoll[n*v:(n+1)*v], in.Now.Dist[n*v:(n+1)*v]) <= m.Delta) {
-				reject(keep, in, from, to)
-				break
-			}
+		largest := -unbounded
+		for n := range in.Where(i, in.Mask) {
+			largest = max(largest, klDivergence(in.DistRoll[n*v:(n+1)*v], in.Now.Dist[n*v:(n+1)*v]))
 		}
+		from, to := in.Span(i)
+		in.judge(keep, from, to, largest, -unbounded, m.Delta)
 	}
 	return nil
 }
@@ -285,12 +258,6 @@ func klDivergence(logP, logQ []float32) float64 {
 		}
 	}
 	return kl
-}
-
-func (m *TRM) rule(in *Input) rule {
-	v := in.Vocab
-	kl := func(n int) float64 { return klDivergence(in.DistRoll[n*v:(n+1)*v], in.Now.Dist[n*v:(n+1)*v]) }
-	return rule{lines: []trace.Line{trace.Given("δ", m.Delta), {Name: "KL", Value: kl}, trace.Formula("S", "most(KL)")}, keep: "not(above(S, δ))"}
 }
 
 // ESTR is the entropy-scaled trust region: the log-ratio of the policy to mu that a
@@ -324,8 +291,8 @@ func (m *ESTR) Reject(keep []bool, in *Input) error {
 		return err
 	}
 	for n, counts := range in.Mask {
-		if d := in.Now.Logp[n] - in.LogpRoll[n]; counts && !(d*d <= m.Tau*(in.entropy(n)+m.Epsilon)) {
-			keep[n] = false
+		if d := in.Now.Logp[n] - in.LogpRoll[n]; counts {
+			in.judge(keep, n, n+1, d*d, 0, m.Tau*(in.entropy(n)+m.Epsilon))
 		}
 	}
 	return nil
@@ -340,13 +307,6 @@ func (in *Input) entropy(n int) float64 {
 		}
 	}
 	return h
-}
-
-func (m *ESTR) rule(in *Input) rule {
-	return rule{lines: []trace.Line{trace.Given("τ", m.Tau), trace.Given("ε", m.Epsilon),
-		{Name: "d", Value: func(n int) float64 { return in.Now.Logp[n] - in.LogpRoll[n] }},
-		{Name: "H", Value: in.entropy},
-		trace.Formula("band", "τ·(H + ε)")}, keep: "not(above(d², band))"}
 }
 
 // OPSM is DeepSeek-V3.2's off-policy sequence masking: responses with a
@@ -413,7 +373,6 @@ func (m *OPSM) Reject(keep []bool, in *Input) error {
 		}
 	}
 	for i := range in.Len() {
-		from, to := in.Span(i)
 		engine, stale, count := 0.0, 0.0, 0
 		for n := range in.Where(i, in.Mask) {
 			count++
@@ -425,23 +384,16 @@ func (m *OPSM) Reject(keep []bool, in *Input) error {
 			}
 		}
 		length := float64(max(count, 1))
-		if !(engine/length+stale/length > m.Delta) {
-			continue
-		}
-		for n := from; n < to; n++ {
-			if in.Mask[n] && m.Signs.has(in.Advantage[n]) {
+		mean := engine/length + stale/length
+		for n := range in.Where(i, in.Mask) {
+			in.note(n, "A", in.Advantage[n])
+			in.note(n, "D", mean)
+			if mean > m.Delta && m.Signs.has(in.Advantage[n]) {
 				keep[n] = false
 			}
 		}
 	}
 	return nil
-}
-
-func (m *OPSM) rule(in *Input) rule {
-	return rule{lines: []trace.Line{trace.Given("δ", m.Delta),
-		{Name: "A", Value: func(n int) float64 { return in.Advantage[n] }},
-		{Name: "droppable", Value: func(n int) float64 { return count(m.Signs.has(in.Advantage[n])) }},
-		trace.Formula("D", "-mean(e)")}, keep: "not(above(D, δ)·droppable)"}
 }
 
 // count is 1 for true.
@@ -492,9 +444,7 @@ func (m *Band) Reject(keep []bool, in *Input) error {
 		from, to := in.Span(i)
 		for from < to {
 			end := m.next(in, from, to)
-			if !within(m.unit(in, from, end), m.Low, m.High) {
-				reject(keep, in, from, end)
-			}
+			in.judge(keep, from, end, m.unit(in, from, end), m.Low, m.High)
 			from = end
 		}
 	}
@@ -566,26 +516,4 @@ func (m *Band) distance(in *Input, n int) float64 {
 // binaryKL is the KL divergence of two Bernoulli distributions.
 func binaryKL(p, q float64) float64 {
 	return float64(p*elementary.Log(p/q)) + float64((1-p)*elementary.Log((1-p)/(1-q)))
-}
-
-func (m *Band) rule(in *Input) rule {
-	token := map[string]string{"ratio": "e", "k1": "e", "k2": "e²/2", "k3": "exp(e) - 1 - e", "k3_inverse": "exp(-e) - 1 + e",
-		"difference": "exp(roll + e) - exp(roll)", "tv": "|exp(roll + e) - exp(roll)|"}[m.Statistic]
-	of := trace.Formula("k", token)
-	if token == "" { // a binary KL
-		of = trace.Line{Name: "k", Value: func(n int) float64 { return m.distance(in, n) }}
-	}
-	r := rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Given("eps", m.Eps), of}}
-	over := map[string]string{"mean": "Σ(k)/(count(1) + eps)", "sum": "Σ(k)", "max": "most(k)"}[m.Aggregate]
-	switch m.Level {
-	case "segment": // a run is no column
-		return r
-	case "token":
-		over = "k"
-	}
-	if m.Statistic == "ratio" {
-		over = "exp(" + over + ")"
-	}
-	r.lines, r.keep = append(r.lines, trace.Formula("S", over)), "inside(S, low, high)"
-	return r
 }

@@ -132,7 +132,6 @@ func distance(a, b tabular) (d float64) {
 // here to show what a new method takes.
 type prefixIS struct{}
 
-func (prefixIS) rule(in *Input) rule { return rule{raw: in.exp("Σ_≤t(e)"), applied: "ρ"} }
 func (prefixIS) Weigh(w *Weights, in *Input) error {
 	for i := range in.Len() {
 		from, to := in.Span(i)

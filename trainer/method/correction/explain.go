@@ -2,9 +2,6 @@ package correction
 
 import (
 	"fmt"
-	"math"
-	"slices"
-	"strings"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
@@ -19,9 +16,12 @@ type Account struct {
 	Trace *trace.Trace
 }
 
-// Explain applies the pipeline and returns how its weights and masks came about, method
-// by method. Weights and decisions are the pipeline's own; every formula is worked out
-// again, and one that gives another value is an error.
+// statistic is the name of the figure that a mask compares with its bounds low and high.
+const statistic = "S"
+
+// Explain applies the pipeline and returns what its methods recorded of the tokens. It is an error
+// if the batch has another weight than the one recorded, if a token is open that a mask rejected, or if
+// a decision is not that of the recorded statistic and bounds.
 func (p *Pipeline) Explain(b *batch.Batch, s Stage) ([]Account, error) {
 	p.accounts = &[]Account{}
 	defer func() { p.accounts = nil }()
@@ -29,78 +29,49 @@ func (p *Pipeline) Explain(b *batch.Batch, s Stage) ([]Account, error) {
 		return nil, err
 	}
 	for _, a := range *p.accounts {
-		if err := a.Trace.Check(); err != nil {
-			return nil, fmt.Errorf("%s: %w", a.Name, err)
+		for n := range a.Trace.Tokens {
+			k := &a.Trace.Tokens[n]
+			find := func(name string) (float64, bool) { t, ok := k.Find(name); return float64(t.Value), ok }
+			if w, ok := find("w"); ok && !p.BatchNormalize && w != b.Weight[n] {
+				return nil, fmt.Errorf("%s: token %d of response %d has the weight %v, and the batch %v", a.Name, k.Position+1, k.Response+1, w, b.Weight[n])
+			}
+			keep, masked := find(trace.Keeping)
+			if masked && keep == 0 && b.LossMask[n] && (b.Gate == nil || b.Gate[n]) {
+				return nil, fmt.Errorf("%s: token %d of response %d is rejected, and trains", a.Name, k.Position+1, k.Response+1)
+			}
+			low, _ := find("low")
+			high, _ := find("high")
+			if x, ok := find(statistic); ok && within(x, low, high) != (keep == 1) {
+				return nil, fmt.Errorf("%s: token %d of response %d has the statistic %v between %v and %v, and keep is %v", a.Name, k.Position+1, k.Response+1, x, low, high, keep)
+			}
 		}
 	}
 	return *p.accounts, nil
 }
 
-// rule says how a method comes to its weight or its decision, for a trace.
-type rule struct {
-	lines []trace.Line
-	// raw and applied are the formulas of a weight, keep that of a mask; empty where
-	// there is none.
-	raw, applied, keep string
-}
-
-// byTurn reports whether a formula goes over the tokens of a turn.
-func (r rule) byTurn() bool {
-	return strings.Contains(r.raw, "_turn") || slices.ContainsFunc(r.lines, func(l trace.Line) bool { return strings.Contains(l.Formula, "_turn") })
-}
-
-// exp is ratio as a formula.
-func (in *Input) exp(logRatio string) string {
-	bound := in.Clamp
-	if bound == 0 {
-		bound = DefaultClamp
-	}
-	if math.IsInf(bound, 1) {
-		return "exp(" + logRatio + ")"
-	}
-	return fmt.Sprintf("exp(clip(%s, -%g, %g))", logRatio, bound, bound)
-}
-
 // begin opens the account of a method with its inputs.
-func (p *Pipeline) begin(in *Input, s Stage, r rule) (*trace.Trace, error) {
-	t := trace.New(in.Offsets)
+func (p *Pipeline) begin(in *Input) {
+	in.record = trace.New(in.Offsets)
 	upper, name := in.Anchor, "old"
-	if s == AtStep {
+	if p.stage == AtStep {
 		upper, name = in.Now.Logp, "logp"
 	}
-	lines := []trace.Line{
-		{Name: name, Value: func(n int) float64 { return upper[n] }},
-		{Name: "roll", Value: func(n int) float64 { return in.LogpRoll[n] }},
-		trace.Formula("e", name+" - roll"),
+	for n := range in.Mask {
+		in.note(n, name, upper[n])
+		in.note(n, "roll", in.LogpRoll[n])
+		in.note(n, "e", in.LogRatio[n])
 	}
-	if r.byTurn() {
-		lines = append(lines, trace.Line{Name: "turn", Value: func(n int) float64 { return float64(in.Turn[n]) }})
-	}
-	var tokens []int
-	for n, counts := range in.Mask {
-		if counts {
-			tokens = append(tokens, n)
-		}
-	}
-	return t, t.Evaluate(tokens, append(lines, r.lines...)...)
 }
 
 // accountWeights notes the weights that were computed.
-func (p *Pipeline) accountWeights(in *Input) error {
+func (p *Pipeline) accountWeights(in *Input) {
 	low, high := p.Weights.Bounds()
-	r := p.Weights.rule(in)
-	r.lines = append([]trace.Line{trace.Given("low", low), trace.Given("high", high)}, r.lines...)
-	t, err := p.begin(in, p.stage, r)
-	if err != nil {
-		return err
-	}
-	for n, counts := range in.Mask {
-		if !counts {
-			continue
-		}
+	for n := range in.Mask {
 		raw, applied := p.weights.Raw[n], p.weights.Applied[n]
-		t.Add(n, "ρ", r.raw, raw)
-		t.Add(n, "w", r.applied, applied)
+		in.note(n, "low", low)
+		in.note(n, "high", high)
+		in.note(n, "ρ", raw)
+		in.note(n, "w", applied)
 		branch := trace.Kept
 		switch {
 		case applied == 0 && raw != 0:
@@ -108,32 +79,22 @@ func (p *Pipeline) accountWeights(in *Input) error {
 		case applied != raw:
 			branch = trace.Capped
 		}
-		t.Tokens[n].Branch = branch
+		in.record.Tokens[n].Branch = branch
 	}
-	*p.accounts = append(*p.accounts, Account{weightName(p.Weights), t})
-	return nil
+	*p.accounts = append(*p.accounts, Account{weightName(p.Weights), in.record})
 }
 
 // accountMask notes the decisions of a mask.
-func (p *Pipeline) accountMask(m Masking, in *Input) error {
-	r := m.rule(in)
-	t, err := p.begin(in, p.stage, r)
-	if err != nil {
-		return err
-	}
-	for n, counts := range in.Mask {
-		if !counts {
-			continue
-		}
+func (p *Pipeline) accountMask(m Masking, in *Input) {
+	for n := range in.Mask {
 		kept := 0.0
-		t.Tokens[n].Branch = trace.Rejected
+		in.record.Tokens[n].Branch = trace.Rejected
 		if p.keep[n] {
-			kept, t.Tokens[n].Branch = 1, trace.Kept
+			kept, in.record.Tokens[n].Branch = 1, trace.Kept
 		}
-		t.Add(n, trace.Keeping, r.keep, kept)
+		in.note(n, trace.Keeping, kept)
 	}
-	*p.accounts = append(*p.accounts, Account{maskName(m), t})
-	return nil
+	*p.accounts = append(*p.accounts, Account{maskName(m), in.record})
 }
 
 // Worked is the batch of the worked examples: one response of three tokens, of which one

@@ -10,7 +10,6 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // Masking is a rejection rule: one small file each, a pointer to a parameter
@@ -19,8 +18,6 @@ type Masking interface {
 	// Reject clears keep for every token of in.Mask that the rule rejects. It
 	// never sets an entry. It allocates nothing.
 	Reject(keep []bool, in *Input) error
-	// rule says how a decision comes about, for a trace.
-	rule(in *Input) rule
 }
 
 // stepMasking marks the rules that compare the current weights with the
@@ -39,6 +36,18 @@ func reject(keep []bool, in *Input, from, to int) {
 		if in.Mask[n] {
 			keep[n] = false
 		}
+	}
+}
+
+// judge rejects the entries from..to that count if their statistic s lies outside low..high, and records it.
+func (in *Input) judge(keep []bool, from, to int, s, low, high float64) {
+	if !within(s, low, high) {
+		reject(keep, in, from, to)
+	}
+	for n := from; n < to && in.record != nil; n++ {
+		in.note(n, "low", low)
+		in.note(n, "high", high)
+		in.note(n, statistic, s)
 	}
 }
 
@@ -84,15 +93,11 @@ var tokenMaskSpec = method.Spec{
 // Reject clears tokens outside the band.
 func (m *TokenMask) Reject(keep []bool, in *Input) error {
 	for n, counts := range in.Mask {
-		if counts && !within(in.ratio(in.LogRatio[n]), m.Low, m.High) {
-			keep[n] = false
+		if counts {
+			in.judge(keep, n, n+1, in.ratio(in.LogRatio[n]), m.Low, m.High)
 		}
 	}
 	return nil
-}
-
-func (m *TokenMask) rule(in *Input) rule {
-	return rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Formula("ρ", in.exp("e"))}, keep: "inside(ρ, low, high)"}
 }
 
 // SequenceMask drops responses whose weight, the product of the ratios, leaves
@@ -122,15 +127,9 @@ func (m *SequenceMask) Reject(keep []bool, in *Input) error {
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		sum, _ := in.spanSum(from, to)
-		if !within(in.ratio(sum), m.Low, m.High) {
-			reject(keep, in, from, to)
-		}
+		in.judge(keep, from, to, in.ratio(sum), m.Low, m.High)
 	}
 	return nil
-}
-
-func (m *SequenceMask) rule(in *Input) rule {
-	return rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Formula("S", in.exp("Σ(e)"))}, keep: "inside(S, low, high)"}
 }
 
 // Geometric drops responses whose geometric mean ratio leaves a band. It is a
@@ -158,16 +157,10 @@ var geometricSpec = method.Spec{
 // Reject clears responses outside the band.
 func (m *Geometric) Reject(keep []bool, in *Input) error {
 	for i := range in.Len() {
-		if !within(in.geometricMean(i), m.Low, m.High) {
-			from, to := in.Span(i)
-			reject(keep, in, from, to)
-		}
+		from, to := in.Span(i)
+		in.judge(keep, from, to, in.geometricMean(i), m.Low, m.High)
 	}
 	return nil
-}
-
-func (m *Geometric) rule(in *Input) rule {
-	return rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Formula("S", in.exp("mean(e)"))}, keep: "inside(S, low, high)"}
 }
 
 // SegmentMask drops segments, turns or runs of generated tokens, whose
@@ -200,21 +193,11 @@ func (m *SegmentMask) Reject(keep []bool, in *Input) error {
 		for from < to {
 			end := m.By.next(in, from, to)
 			sum, count := in.spanSum(from, end)
-			if !within(elementary.Exp(in.clamp(sum/float64(max(count, 1)))), m.Low, m.High) {
-				reject(keep, in, from, end)
-			}
+			in.judge(keep, from, end, elementary.Exp(in.clamp(sum/float64(max(count, 1)))), m.Low, m.High)
 			from = end
 		}
 	}
 	return nil
-}
-
-func (m *SegmentMask) rule(in *Input) rule {
-	r := rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High)}}
-	if m.By == ByTurn { // a run is no column
-		r.lines, r.keep = append(r.lines, trace.Formula("S", in.exp("mean_turn(e)"))), "inside(S, low, high)"
-	}
-	return r
 }
 
 // Outlier drops a whole response if any of its tokens has an extreme ratio: it finds
@@ -250,10 +233,6 @@ func (m *Outlier) Reject(keep []bool, in *Input) error {
 	return nil
 }
 
-func (m *Outlier) rule(in *Input) rule {
-	return rule{lines: []trace.Line{trace.Given("low", m.Low), trace.Given("high", m.High), trace.Formula("ρ", in.exp("e"))}, keep: "least(inside(ρ, low, high))"}
-}
-
 // Veto drops a whole response if its worst token's ratio is below a threshold.
 //
 // The comparison is strict and made on the log-ratio without the clamp, so
@@ -280,19 +259,13 @@ func (m *Veto) Reject(keep []bool, in *Input) error {
 	floor := elementary.Log(m.Threshold)
 	for i := range in.Len() {
 		from, to := in.Span(i)
-		for n := from; n < to; n++ {
-			if in.Mask[n] && !(in.LogRatio[n] >= floor) {
-				reject(keep, in, from, to)
-				break
-			}
+		least := unbounded
+		for n := range in.Where(i, in.Mask) {
+			least = min(least, in.LogRatio[n])
 		}
+		in.judge(keep, from, to, least, floor, unbounded)
 	}
 	return nil
-}
-
-func (m *Veto) rule(*Input) rule {
-	threshold := elementary.Log(m.Threshold)
-	return rule{lines: []trace.Line{trace.Given("θ", threshold), trace.Formula("S", "least(e)")}, keep: "not(above(θ, S))"}
 }
 
 // Truncated drops the responses that did not end with the stop token.
@@ -325,16 +298,6 @@ func (*Truncated) Reject(keep []bool, in *Input) error {
 	return nil
 }
 
-func (*Truncated) rule(in *Input) rule {
-	cut := make([]float64, in.Tokens())
-	for i, finished := range in.Finished {
-		for n := range in.Where(i, in.Mask) {
-			cut[n] = count(!finished)
-		}
-	}
-	return rule{lines: []trace.Line{{Name: "cut", Value: func(n int) float64 { return cut[n] }}}, keep: "not(cut)"}
-}
-
 // LastVersion drops the tokens of a response that older weights sampled than those
 // that ended it: of a response that was interrupted and resumed only the last part trains.
 //
@@ -360,6 +323,8 @@ func (*LastVersion) Reject(keep []bool, in *Input) error {
 	for i := range in.Len() {
 		last := in.lastVersion(i)
 		for n := range in.Where(i, in.Mask) {
+			in.note(n, "version", float64(in.Version[n]))
+			in.note(n, "last", float64(last))
 			if in.Version[n] < last {
 				keep[n] = false
 			}
@@ -374,17 +339,6 @@ func (in *Input) lastVersion(i int) (last int32) {
 		last = max(last, in.Version[n])
 	}
 	return last
-}
-
-func (*LastVersion) rule(in *Input) rule {
-	last := make([]float64, in.Tokens())
-	for i := range in.Len() {
-		for n := range in.Where(i, in.Mask) {
-			last[n] = float64(in.lastVersion(i))
-		}
-	}
-	return rule{lines: []trace.Line{{Name: "version", Value: func(n int) float64 { return float64(in.Version[n]) }},
-		{Name: "last", Value: func(n int) float64 { return last[n] }}}, keep: "not(above(last, version))"}
 }
 
 // RandomMask drops tokens at random: a placebo, not a correction. An arm with
@@ -460,9 +414,6 @@ func (m *RandomMask) rejectAsMany(keep []bool, in *Input, rng *rand.PCG) {
 	}
 }
 
-// rule has no formula: the decision is drawn.
-func (m *RandomMask) rule(*Input) rule { return rule{lines: []trace.Line{trace.Given("rate", m.Rate)}} }
-
 // FailureTokens keeps, of responses that were judged wrong, only the tokens at which the policy is least certain.
 // Right responses keep all. Dropped tokens stay in the denominators.
 type FailureTokens struct {
@@ -495,6 +446,7 @@ func (m *FailureTokens) Reject(keep []bool, in *Input) error {
 		m.order = m.order[:0]
 		for n := range in.Where(i, in.Mask) {
 			m.order = append(m.order, n)
+			in.note(n, "H", in.Now.Entropy[n])
 		}
 		slices.SortStableFunc(m.order, func(a, b int) int { return cmp.Compare(in.Now.Entropy[b], in.Now.Entropy[a]) })
 		for _, n := range m.order[int(math.Ceil(m.Share*float64(len(m.order)))):] {
@@ -502,11 +454,6 @@ func (m *FailureTokens) Reject(keep []bool, in *Input) error {
 		}
 	}
 	return nil
-}
-
-// rule has no formula of the decision, which is a rank in the response.
-func (m *FailureTokens) rule(in *Input) rule {
-	return rule{lines: []trace.Line{trace.Given("share", m.Share), {Name: "H", Value: func(n int) float64 { return in.Now.Entropy[n] }}}}
 }
 
 // TailMask drops the share of a batch's tokens that the policy has moved farthest
@@ -558,7 +505,8 @@ func (m *TailMask) Reject(keep []bool, in *Input) error {
 		if m.By == "tv" {
 			d = elementary.Exp(in.LogpRoll[n]) * elementary.Expm1(d)
 		}
-		if distance[n] = math.Abs(d); distance[n] > 0 {
+		distance[n] = math.Abs(d)
+		if in.note(n, "d", distance[n]); distance[n] > 0 {
 			m.order = append(m.order, n)
 		}
 	}
@@ -567,13 +515,4 @@ func (m *TailMask) Reject(keep []bool, in *Input) error {
 		keep[n] = false
 	}
 	return nil
-}
-
-// rule has no formula of the decision, which is a rank in the batch.
-func (m *TailMask) rule(*Input) rule {
-	d := "|e|"
-	if m.By == "tv" {
-		d = "|exp(logp) - exp(roll)|"
-	}
-	return rule{lines: []trace.Line{trace.Given("share", m.Share), trace.Formula("d", d)}}
 }

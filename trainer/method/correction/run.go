@@ -74,6 +74,9 @@ func (p *Pipeline) compare(b *batch.Batch, s Stage) error {
 // passed through an interface would be allocated every time.
 func (p *Pipeline) see(b *batch.Batch) *Input {
 	p.input = Input{Batch: b, LogRatio: p.logRatio, Mask: p.current, Clamp: p.Clamp, Seed: p.Seed, buffer: p.buffer}
+	if p.accounts != nil {
+		p.begin(&p.input)
+	}
 	return &p.input
 }
 
@@ -89,9 +92,7 @@ func (p *Pipeline) weigh(b *batch.Batch) error {
 		return err
 	}
 	if p.accounts != nil {
-		if err := p.accountWeights(in); err != nil {
-			return err
-		}
+		p.accountWeights(in)
 	}
 	if p.Names == "skyrl" {
 		p.skyrlWeights(in)
@@ -141,9 +142,7 @@ func (p *Pipeline) mask(b *batch.Batch, m Masking, everyStep bool) error {
 		return err
 	}
 	if p.accounts != nil {
-		if err := p.accountMask(m, in); err != nil {
-			return err
-		}
+		p.accountMask(m, in)
 	}
 	if p.Names == "skyrl" {
 		p.skyrlMask(m, in)

@@ -25,8 +25,17 @@ type Input struct {
 	// Seed is the run's, for rules that draw.
 	Seed uint64
 
+	// record, unless it is nil, takes what the method computes of the tokens.
+	record *trace.Trace
 	// buffer is the pipeline's memory for one statistic per token.
 	buffer []float64
+}
+
+// note records a figure of token n, if it counts.
+func (in *Input) note(n int, name string, value float64) {
+	if in.record != nil && in.Mask[n] {
+		in.record.Add(n, name, value)
+	}
 }
 
 // scratch returns memory for one statistic per token, with anything in it.
@@ -47,8 +56,6 @@ type Weighting interface {
 	Level() method.Unit
 	// Bounds are the truncation bounds; 0 and +Inf where there is none.
 	Bounds() (low, high float64)
-	// rule says how a weight comes about, for a trace.
-	rule(in *Input) rule
 }
 
 // Weights are the importance weights of a batch, one entry per token.
@@ -144,8 +151,6 @@ func (*None) Level() method.Unit { return method.Token }
 // Bounds are 0 and +Inf.
 func (*None) Bounds() (low, high float64) { return 0, unbounded }
 
-func (*None) rule(*Input) rule { return rule{raw: "1", applied: "ρ"} }
-
 // TokenTIS is token-level truncated importance sampling. It bounds the variance of every
 // token's weight and leaves the bias of correcting the last token only, not the prefix it
 // follows.
@@ -198,19 +203,6 @@ func (*TokenTIS) Level() method.Unit { return method.Token }
 // Bounds are floor and cap.
 func (m *TokenTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
 
-func (m *TokenTIS) rule(in *Input) rule {
-	if m.FromTurn == 0 {
-		return rule{raw: in.exp("e"), applied: "clip(ρ, low, high)"}
-	}
-	weighed := trace.Line{Name: "weighed", Value: func(n int) float64 {
-		if m.weighs(in, n) {
-			return 1
-		}
-		return 0
-	}}
-	return rule{raw: in.exp("e"), lines: []trace.Line{weighed}, applied: "max(weighed·clip(ρ, low, high), 1 - weighed)"}
-}
-
 // TokenMIS is token-level masked importance sampling: the raw ratio inside the
 // band, nothing outside. The rejected tokens stay in the loss's denominators; for slime's
 // way put a token_mask next to token_tis with an infinite cap.
@@ -247,10 +239,6 @@ func (*TokenMIS) Level() method.Unit { return method.Token }
 // Bounds are low and high.
 func (m *TokenMIS) Bounds() (low, high float64) { return m.Low, m.High }
 
-func (*TokenMIS) rule(in *Input) rule {
-	return rule{raw: in.exp("e"), applied: "ρ·inside(ρ, low, high)"}
-}
-
 // CIS truncates the ratio of a token at a cap that shrinks with the learner's confidence: confidence-aware
 // importance sampling. Where two engines differ by a shift of the log-odds, the ratio of a token that is nearly
 // certain stays near 1 whatever the shift, and a cap that is the same for all tokens never acts on it.
@@ -279,8 +267,9 @@ func (m *CIS) Weigh(w *Weights, in *Input) error {
 		if !counts {
 			continue
 		}
-		r := elementary.Exp(in.LogRatio[n])
-		w.Raw[n], w.Applied[n] = r, min(r, m.cap(in, n))
+		r, cap := elementary.Exp(in.LogRatio[n]), m.cap(in, n)
+		in.note(n, "cap", cap)
+		w.Raw[n], w.Applied[n] = r, min(r, cap)
 	}
 	return nil
 }
@@ -296,10 +285,6 @@ func (*CIS) Level() method.Unit { return method.Token }
 
 // Bounds are 0 and the cap of a token without confidence.
 func (m *CIS) Bounds() (low, high float64) { return 0, 1 + m.Lambda }
-
-func (m *CIS) rule(in *Input) rule {
-	return rule{raw: "exp(e)", lines: []trace.Line{{Name: "cap", Value: func(n int) float64 { return m.cap(in, n) }}}, applied: "min(ρ, cap)"}
-}
 
 // IcePop keeps tokens whose ratio lies in a band and drops the others from the
 // loss, without touching its denominators. Unlike truncation it drops both tails.
@@ -347,13 +332,6 @@ func (*IcePop) Level() method.Unit { return method.Token }
 // Bounds are low and high.
 func (m *IcePop) Bounds() (low, high float64) { return m.Low, m.High }
 
-func (m *IcePop) rule(in *Input) rule {
-	if m.Binary {
-		return rule{raw: in.exp("e"), applied: "inside(ρ, low, high)"}
-	}
-	return rule{raw: in.exp("e"), applied: "ρ·inside(ρ, low, high)"}
-}
-
 // SequenceTIS is sequence-level truncated importance sampling: every token of a
 // response carries the response's weight. Without truncation it is the exact correction.
 // The product grows or shrinks exponentially with length, so long responses have a weight
@@ -391,10 +369,6 @@ func (*SequenceTIS) Level() method.Unit { return method.Sequence }
 
 // Bounds are floor and cap.
 func (m *SequenceTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
-
-func (*SequenceTIS) rule(in *Input) rule {
-	return rule{raw: in.exp("Σ(e)"), applied: "clip(ρ, low, high)"}
-}
 
 // SequenceMIS is sequence-level masked importance sampling: the exact weight of
 // the response if it lies in the band, else nothing. With Low at 0 it is the
@@ -434,10 +408,6 @@ func (*SequenceMIS) Level() method.Unit { return method.Sequence }
 // Bounds are low and high.
 func (m *SequenceMIS) Bounds() (low, high float64) { return m.Low, m.High }
 
-func (*SequenceMIS) rule(in *Input) rule {
-	return rule{raw: in.exp("Σ(e)"), applied: "ρ·inside(ρ, low, high)"}
-}
-
 // GeometricTIS weights a response by the geometric mean of its ratios,
 // truncated. It does not depend on length and corrects almost nothing on long responses.
 type GeometricTIS struct {
@@ -475,10 +445,6 @@ func (*GeometricTIS) Level() method.Unit { return method.Sequence }
 
 // Bounds are floor and cap.
 func (m *GeometricTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
-
-func (m *GeometricTIS) rule(in *Input) rule {
-	return rule{lines: []trace.Line{trace.Given("eps", m.Eps)}, raw: in.exp("Σ(e)/(count(1) + eps)"), applied: "clip(ρ, low, high)"}
-}
 
 // Segmentation says what a segment of a response is.
 type Segmentation string
@@ -568,14 +534,3 @@ func (*SegmentTIS) Level() method.Unit { return method.Turn }
 
 // Bounds are floor and cap.
 func (m *SegmentTIS) Bounds() (low, high float64) { return m.Floor, m.Cap }
-
-func (m *SegmentTIS) rule(in *Input) rule {
-	r := rule{lines: []trace.Line{trace.Given("eps", m.Eps)}, applied: "clip(ρ, low, high)"}
-	switch { // a run is no column: its ratio is the method's own
-	case m.By == ByTurn && m.Geometric:
-		r.raw = in.exp("Σ_turn(e)/(count_turn(1) + eps)")
-	case m.By == ByTurn:
-		r.raw = in.exp("Σ_turn(e)")
-	}
-	return r
-}

@@ -43,8 +43,9 @@ func (p *ACR) Eval(out *Grad, in *batch.Batch) error {
 		x, _ := ratio(in.Anchor[n]-in.LogpRoll[n], 20)
 		w := min(x, p.Cap)
 		truncated += count(w < x)
+		f.note("w", w)
 		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-		c := clipped(in.Advantage[n], r, dr, 1-p.EpsLow, (1+p.EpsHigh)*x/w, 0, 0)
+		c := f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, (1+p.EpsHigh)*x/w, 0, 0)
 		clips += count(c.clipped)
 		return w * c.value, w * c.dlogp
 	})
@@ -52,18 +53,4 @@ func (p *ACR) Eval(out *Grad, in *batch.Batch) error {
 	out.Add("acr/truncated", f.mean(truncated))
 	f.addKL(in.Anchor, 20)
 	return nil
-}
-
-func (p *ACR) rule(r *rule) {
-	r.ratio("x", "old - roll", 20)
-	r.Given("cap", p.Cap)
-	r.Formula("w", "min(x, cap)")
-	r.ratio("r", "logp - old", 20)
-	r.Given("low", 1-p.EpsLow)
-	r.Figure("high", func(n int) float64 {
-		x, _ := ratio(r.in.Anchor[n]-r.in.LogpRoll[n], 20)
-		return (1 + p.EpsHigh) * x / min(x, p.Cap)
-	})
-	r.clip("r", 0)
-	r.Scale("w")
 }

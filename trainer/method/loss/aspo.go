@@ -60,10 +60,11 @@ func (p *ASPO) Eval(out *Grad, in *batch.Batch) error {
 				negatives++
 				lower += count(r < 1-eps)
 				if max(r, 1-eps) > p.CapNeg {
+					f.took(trace.Capped)
 					negDual++
-					return detached(p.CapNeg, a, in.Now.Logp[n])
+					return f.detached(p.CapNeg, a, in.Now.Logp[n])
 				}
-				c := clipped(a, r, dr, 1-eps, math.Inf(1), 0, 0)
+				c := f.clipped(a, r, dr, 1-eps, math.Inf(1), 0, 0)
 				return c.value, c.dlogp
 			}
 			upper += count(r > 1+eps)
@@ -87,10 +88,14 @@ func (p *ASPO) flipped(f *frame, n int, r, dr, bound float64) (value, dlogp floa
 	a := f.in.Advantage[n]
 	held, _ := ratio(f.sg[n]-f.in.Anchor[n], 20)
 	u := min(held, bound)
+	f.note("r", r)
+	f.note("high", bound)
 	switch {
 	case 1/u > p.CapPos:
-		return detached(p.CapPos, a, f.in.Now.Logp[n])
+		f.took(trace.Capped)
+		return f.detached(p.CapPos, a, f.in.Now.Logp[n])
 	case r > bound:
+		f.took(trace.ClippedHigh)
 		return -a / bound, 0
 	}
 	return -a * r / (u * u), -a * dr / (u * u)
@@ -108,25 +113,6 @@ func (p *ASPO) epsilon(f *frame, n int, threshold float64) float64 {
 		return p.LowEntropyEpsPos
 	}
 	return p.HighEntropyEpsPos
-}
-
-func (p *ASPO) rule(r *rule) {
-	r.ratio("r", "logp - old", 20)
-	threshold := r.ofResponse(func(i int) float64 { return r.entropyQuantile(i, p.Quantile) })
-	eps := func(n int) float64 { return p.epsilon(&r.frame, n, threshold(n)) }
-	r.Add(trace.Line{Name: "low", Value: func(n int) float64 { return 1 - eps(n) }, When: "A < 0"},
-		trace.Line{Name: "high", Value: func(int) float64 { return math.Inf(1) }, When: "A < 0"})
-	high := trace.Line{Name: "high", Value: func(n int) float64 { return 1 + eps(n) }}
-	capped := func(c float64, when string) trace.Case {
-		return trace.Case{Branch: trace.Capped, Lines: []trace.Line{trace.Given("w", c)}, When: when, Value: "-w·A·logp", Slope: "-w·A"}
-	}
-	r.Branch(capped(p.CapNeg, "A < 0, max(r, low) > w"),
-		trace.Case{Branch: trace.ClippedLow, When: "A < 0, r < low", Value: "-A·low", Slope: "0"},
-		trace.Case{Branch: trace.Clamped, When: "A < 0, " + r.clamped, Value: "-A·r", Slope: "0"},
-		trace.Case{Branch: trace.Kept, When: "A < 0", Value: "-A·r", Slope: "-A·r"})
-	r.Branch(trace.Case{Branch: trace.ClippedHigh, Lines: []trace.Line{high}, When: "r > high", Value: "-A/high", Slope: "0"},
-		capped(p.CapPos, "1/r > w"))
-	r.kept("-A/r", "-A/r", high)
 }
 
 // entropyQuantile is the q quantile of the entropies of response i's active tokens.

@@ -59,7 +59,7 @@ func (p *BAPO) Eval(out *Grad, in *batch.Batch) error {
 	var clips clipCounts
 	f.eachToken(func(n int) (value, dlogp float64) {
 		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
-		return clips.add(clipped(in.Advantage[n], r, dr, low, high, p.DualClip, 0))
+		return clips.add(f.clipped(in.Advantage[n], r, dr, low, high, p.DualClip, 0))
 	})
 	f.addClipFractions(clips, in.Anchor, p.LogClamp)
 	out.Add("actor/bapo_clip_low", low)
@@ -105,11 +105,4 @@ func (p *BAPO) share(f *frame, low, high float64) float64 {
 		return math.Inf(1)
 	}
 	return positive / (negative + 1e-8)
-}
-
-func (p *BAPO) rule(r *rule) {
-	low, high, _ := p.bounds(&r.frame)
-	r.ratio("r", "logp - old", p.LogClamp)
-	r.band(low, high)
-	r.clip("r", p.DualClip)
 }

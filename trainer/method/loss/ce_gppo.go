@@ -46,32 +46,23 @@ func (p *CEGPPO) Eval(out *Grad, in *batch.Batch) error {
 	f.eachToken(func(n int) (value, dlogp float64) {
 		a, r := in.Advantage[n], elementary.Exp(in.Now.Logp[n]-in.Anchor[n])
 		one := elementary.Exp(in.Now.Logp[n] - f.sg[n]) // r/sg[r], which has a derivative
+		f.note("ratio", r)
 		switch {
 		case a < 0 && r < 1-p.EpsLow:
+			f.took(trace.Capped)
 			r = float64(p.BetaLow * (1 - p.EpsLow) * one)
 			clips.upper++
 		case a > 0 && r > 1+p.EpsHigh:
+			f.took(trace.Capped)
 			r = float64(p.BetaHigh * (1 + p.EpsHigh) * one)
 			clips.upper++
 		case p.DualClip > 0 && a < 0 && r > p.DualClip:
 			clips.lower++
+			f.took(trace.DualClipped)
 			return -a * p.DualClip, 0
 		}
-		return live(a, r, r)
+		return f.live(a, r, r)
 	})
 	f.addClipFractions(clips, in.Anchor, 0)
 	return nil
-}
-
-func (p *CEGPPO) rule(r *rule) {
-	r.ratio("r", "logp - old", 0)
-	r.band(1-p.EpsLow, 1+p.EpsHigh)
-	r.Given("β_low", p.BetaLow)
-	r.Given("β_high", p.BetaHigh)
-	r.Branch(trace.Case{Branch: trace.Capped, When: "A > 0, r > high", Value: "-A·β_high·high", Slope: "-A·β_high·high"},
-		trace.Case{Branch: trace.Capped, When: "A < 0, r < low", Value: "-A·β_low·low", Slope: "-A·β_low·low"})
-	if p.DualClip > 0 {
-		r.Branch(trace.Case{Branch: trace.DualClipped, Lines: []trace.Line{trace.Given("c", p.DualClip)}, When: "A < 0, r > c", Value: "-A·c", Slope: "0"})
-	}
-	r.kept("-A·r", "-A·r")
 }

@@ -5,7 +5,6 @@ import (
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // CISPO clips the importance weight instead of the objective, so that no token
@@ -69,10 +68,11 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 			changed += count(w != r)
 			raw.add(r)
 			held.add(w)
+			f.weighed(r, w)
 			if p.UnifiedMask && (a > 0 && r > high || a < 0 && r < low) {
-				return 0, 0
+				return f.drop()
 			}
-			return detached(w, a, in.Now.Logp[n])
+			return f.detached(w, a, in.Now.Logp[n])
 		})
 	}
 	out.Add("actor/pg_clipfrac", f.mean(changed))
@@ -90,20 +90,6 @@ func (p *CISPO) bounds() (low, high float64) {
 		return math.Inf(-1), p.Cap
 	}
 	return 1 - p.EpsLow, 1 + p.EpsHigh
-}
-
-func (p *CISPO) rule(r *rule) {
-	if p.Level == "token" {
-		r.ratio("r", p.Anchor.logRatio(), p.LogClamp)
-	} else {
-		r.Figure("r", r.ofResponse(func(i int) float64 { return r.meanRatio(i, p.Anchor.Of(r.in), p.LogClamp) }))
-	}
-	r.band(p.bounds())
-	if p.UnifiedMask {
-		r.Branch(trace.Case{Branch: trace.Dropped, When: "A > 0, r > high", Value: "0", Slope: "0"},
-			trace.Case{Branch: trace.Dropped, When: "A < 0, r < low", Value: "0", Slope: "0"})
-	}
-	r.detached("not(inside(r, low, high))", trace.Formula("w", "clip(r, low, high)"))
 }
 
 // meanRatio is the geometric mean of the ratios of response i, detached.
@@ -155,7 +141,8 @@ func (p *DISPO) Eval(out *Grad, in *batch.Batch) error {
 			r, _ := ratio(f.sg[n]-in.Anchor[n], 20)
 			w := clamp(r, low, high)
 			changed += count(w != r)
-			return detached(w, in.Advantage[n], in.Now.Logp[n])
+			f.weighed(r, w)
+			return f.detached(w, in.Advantage[n], in.Now.Logp[n])
 		})
 	}
 	out.Add("actor/pg_clipfrac", f.mean(changed))
@@ -169,13 +156,6 @@ func (p *DISPO) bounds(correct bool) (low, high float64) {
 		return 1 - p.CorrectLow, 1 + p.CorrectHigh
 	}
 	return 1 - p.IncorrectLow, 1 + p.IncorrectHigh
-}
-
-func (p *DISPO) rule(r *rule) {
-	r.ratio("r", "logp - old", 20)
-	r.Figure("low", r.ofResponse(func(i int) float64 { low, _ := p.bounds(r.in.Correct[i]); return low }))
-	r.Figure("high", r.ofResponse(func(i int) float64 { _, high := p.bounds(r.in.Correct[i]); return high }))
-	r.detached("not(inside(r, low, high))", trace.Formula("w", "clip(r, low, high)"))
 }
 
 // AIPO is LlamaRL's asynchronous importance-weighted policy optimisation: the
@@ -210,16 +190,11 @@ func (p *AIPO) Eval(out *Grad, in *batch.Batch) error {
 	cut := 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
 		r, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
-		w, above := capped(r, p.Cap)
+		w, above := f.capped(r, p.Cap)
 		cut += count(above)
-		return detached(w, in.Advantage[n], in.Now.Logp[n])
+		return f.detached(w, in.Advantage[n], in.Now.Logp[n])
 	})
 	out.Add("actor/pg_clipfrac", f.mean(cut))
 	f.addKL(in.LogpRoll, 20)
 	return nil
-}
-
-func (p *AIPO) rule(r *rule) {
-	r.ratio("r", "logp - roll", 20)
-	r.capped(p.Cap)
 }

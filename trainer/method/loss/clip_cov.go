@@ -2,7 +2,6 @@ package loss
 
 import (
 	"math/rand/v2"
-	"slices"
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -63,26 +62,17 @@ func (p *ClipCov) Eval(out *Grad, in *batch.Batch) error {
 		dropped[n] = 1
 	}
 	f.eachToken(func(n int) (value, dlogp float64) {
+		f.note("c", cov[n])
 		if dropped[n] == 1 {
-			return 0, 0
+			return f.drop()
 		}
 		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
-		c := clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+		c := f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
 		return c.value, c.dlogp
 	})
 	out.Add("actor/pg_clipfrac", f.mean(float64(len(drawn))))
 	f.addKL(in.Anchor, 0)
 	return nil
-}
-
-func (p *ClipCov) rule(r *rule) {
-	cov := r.covariance()
-	drawn := p.draw(&r.frame, cov)
-	r.Figure("c", func(n int) float64 { return cov[n] })
-	r.drop(func(n int) bool { return slices.Contains(drawn, n) })
-	r.ratio("r", "logp - old", p.LogClamp)
-	r.band(1-p.EpsLow, 1+p.EpsHigh)
-	r.clip("r", 0)
 }
 
 // clips reports whether PPO's rule clips token n.

@@ -4,7 +4,6 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // CTPO corrects a token by the ratio of its whole prefix, with a clip that
@@ -76,7 +75,7 @@ func (p *CTPO) token(f *frame, n int, x, position float64, s *prefixTally) (valu
 	a := f.in.Advantage[n]
 	r, dr := cappedExp(x, sequenceCap)
 	low, high, dual := p.bounds(position)
-	c := clipped(a, r, dr, low, high, dual, 0)
+	c := f.clipped(a, r, dr, low, high, dual, 0)
 	if !p.RatioClip {
 		s.scales.add(elementary.Pow(position, p.Power))
 		s.lows.add(low)
@@ -94,41 +93,6 @@ func (p *CTPO) bounds(position float64) (low, high, dual float64) {
 	}
 	scale := elementary.Pow(position, p.Power)
 	return elementary.Exp(-p.Low * scale), elementary.Exp(p.High * scale), elementary.Exp(p.Dual * scale)
-}
-
-func (p *CTPO) rule(r *rule) {
-	r.Formula("t", "count_≤t(1)")
-	prefix := "Σ_≤t(clip(logp - old, -20, 20))"
-	if p.Form == "geomean" {
-		prefix += "/t"
-	}
-	r.Formula("x", prefix)
-	r.cappedExp("r", sequenceCap)
-	position := r.positions()
-	bound := func(name string, k int) trace.Line {
-		return trace.Line{Name: name, Value: func(n int) float64 {
-			low, high, dual := p.bounds(position[n])
-			return [...]float64{low, high, dual}[k]
-		}}
-	}
-	r.Add(bound("low", 0), bound("high", 1))
-	if !p.RatioClip || p.Dual > 0 {
-		r.dualClip("r", bound("c", 2))
-	}
-	r.clip("r", 0)
-}
-
-// positions are the places of the active tokens among those of their response, from 1.
-func (f *frame) positions() []float64 {
-	positions := make([]float64, f.in.Tokens())
-	for i := range f.in.Len() {
-		t := 0.0
-		for n := range f.in.Where(i, f.active) {
-			t++
-			positions[n] = t
-		}
-	}
-	return positions
 }
 
 // prefixTally collects what CTPO's code logs of its ratios.

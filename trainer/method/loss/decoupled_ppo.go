@@ -4,7 +4,6 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // DecoupledPPO is AReaL's loss: PPO's clip around a proximal policy, weighted by
@@ -85,29 +84,17 @@ func (p *DecoupledPPO) Eval(out *Grad, in *batch.Batch) error {
 		geo := p.geometricMean(&f, i, prox)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			r, dr := ratio(in.Now.Logp[n]-prox[n], p.LogClamp)
-			value, dlogp = clips.add(clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
+			value, dlogp = clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
 			w := p.weight(prox[n]-in.LogpRoll[n], geo)
 			weights += w
+			f.note("prox", prox[n])
+			f.note("w", w)
 			return w * value, w * dlogp
 		})
 	}
 	out.Add("behave_imp_weight", weights/max(f.tokens, 1))
 	f.addClipFractions(clips, prox, p.LogClamp)
 	return nil
-}
-
-func (p *DecoupledPPO) rule(r *rule) {
-	prox := make([]float64, r.in.Tokens())
-	for n := range prox {
-		prox[n] = p.proximal(&r.frame, n)
-	}
-	geo := r.ofResponse(func(i int) float64 { return p.geometricMean(&r.frame, i, prox) })
-	r.Figure("prox", func(n int) float64 { return prox[n] })
-	r.ratio("r", "logp - prox", p.LogClamp)
-	r.band(1-p.EpsLow, 1+p.EpsHigh)
-	r.clip("r", p.DualClip)
-	r.After(trace.Line{Name: "w", Value: func(n int) float64 { return p.weight(prox[n]-r.in.LogpRoll[n], geo(n)) }})
-	r.Scale("w")
 }
 
 // geometricMean is that of the ratios of response i from the rollout to the proximal policy.

@@ -21,9 +21,8 @@
 //     it into their sequence weight), Batch.LossMask removes tokens from sums and
 //     statistics, Batch.Gate closes the policy term of a token that stays in every
 //     denominator. A batch without a single token gives loss and gradient zero.
-//   - Traces. Explain returns how every token's part of a loss came about, by the
-//     method rule next to Eval. It is evaluated for a trace only, and
-//     compared with what Eval returned; see package trace.
+//   - Traces. Explain returns what Eval recorded of every token: its ratio, weight and
+//     branch, and its part of the loss. It checks their sum and the gradient; see package trace.
 //   - Clips. A bound belongs to the band; where two branches tie, each has half
 //     of the gradient, as automatic differentiation has it.
 //   - Logits. Methods that need full distributions (exact KL, entropy, kl_cov's

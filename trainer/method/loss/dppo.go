@@ -107,39 +107,22 @@ func (p *DPPO) Eval(out *Grad, in *batch.Batch) error {
 		if p.outside(f.sg[n], band[n], a, p.DeltaLow, p.DeltaHigh) {
 			masked++
 			negative += count(a <= 0)
-			return 0, 0
+			return f.drop()
 		}
 		r, _ := ratio(f.sg[n]-anchor[n], p.LogClamp)
-		w, above := capped(r, p.Cap)
+		w, above := f.capped(r, p.Cap)
 		cut += count(above)
 		if p.LiveRatio {
 			r, dr := ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
-			return live(a, r, dr)
+			return f.live(a, r, dr)
 		}
-		return detached(w, a, in.Now.Logp[n])
+		return f.detached(w, a, in.Now.Logp[n])
 	})
 	out.Add("actor/pg_clipfrac", f.mean(masked))
 	f.addKL(anchor, p.LogClamp)
 	out.Add("actor/pg_clipfrac_lower", f.mean(cut))
 	out.Add("dppo/masked_negative", f.mean(negative))
 	return nil
-}
-
-func (p *DPPO) rule(r *rule) {
-	band := p.MaskAnchor.Of(r.in)
-	r.ratio("r", p.Anchor.logRatio(), p.LogClamp)
-	r.drop(func(n int) bool { return p.outside(r.sg[n], band[n], r.in.Advantage[n], p.DeltaLow, p.DeltaHigh) })
-	if !p.LiveRatio {
-		r.capped(p.Cap)
-		return
-	}
-	if p.Cap > 0 {
-		r.Given("cap", p.Cap)
-		r.Formula("w", "min(r, cap)")
-	} else {
-		r.Formula("w", "r")
-	}
-	r.kept("-A·r", "-A·r")
 }
 
 // outsideTV is the mask of total variation of {token, rest}.
@@ -216,22 +199,15 @@ func (p *DPPOTopK) Eval(out *Grad, in *batch.Batch) error {
 	f.eachToken(func(n int) (value, dlogp float64) {
 		if p.leaves(in, n, taken) {
 			masked++
-			return 0, 0
+			return f.drop()
 		}
 		r, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
-		w, _ := capped(r, p.Cap)
-		return detached(w, in.Advantage[n], in.Now.Logp[n])
+		w, _ := f.capped(r, p.Cap)
+		return f.detached(w, in.Advantage[n], in.Now.Logp[n])
 	})
 	out.Add("actor/pg_clipfrac", f.mean(masked))
 	f.addKL(in.LogpRoll, 20)
 	return nil
-}
-
-func (p *DPPOTopK) rule(r *rule) {
-	taken := make([]float64, r.in.Vocab)
-	r.drop(func(n int) bool { return p.leaves(r.in, n, taken) })
-	r.ratio("r", "logp - roll", 20)
-	r.capped(p.Cap)
 }
 
 // leaves reports whether token n moves outwards, beyond δ. taken is memory for the vocabulary.

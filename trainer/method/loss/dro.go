@@ -43,11 +43,6 @@ func (p *DRO) Eval(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
-func (p *DRO) rule(r *rule) {
-	r.Given("β", p.Beta)
-	r.term("-(A·logp - β/2·(logp - old)²)", "-(A - β·(logp - old))")
-}
-
 // IPO is prime-rl's symmetric variant: a token is dropped when its probability
 // has moved too far, whichever way and whatever the advantage.
 //
@@ -88,7 +83,7 @@ func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
 			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
 			drop := p.drops(&f, n)
 			m.token(l, a, drop, false, false)
-			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, p.Cap, drop)
+			return f.ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, p.Cap, drop)
 		})
 		m.endRow()
 	}
@@ -99,11 +94,6 @@ func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
 // drops reports whether the probability of token n has moved too far.
 func (p *IPO) drops(f *frame, n int) bool {
 	return math.Abs(elementary.Exp(f.sg[n])-elementary.Exp(f.in.LogpRoll[n])) > p.Delta
-}
-
-func (p *IPO) rule(r *rule) {
-	r.ratioPlusSquare(func(n int) float64 { return r.in.Advantage[n] * p.AdvTau }, p.KLTau, p.LogClamp, p.Cap,
-		func(n int) bool { return p.drops(&r.frame, n) })
 }
 
 // TBPO is GSPO with a second bound on negative responses: a trust band on both
@@ -136,8 +126,6 @@ var tbpoSpec = method.Spec{
 func (p *TBPO) Eval(out *Grad, in *batch.Batch) error {
 	return p.gspo().Eval(out, in)
 }
-
-func (p *TBPO) rule(r *rule) { p.gspo().rule(r) }
 
 func (p *TBPO) gspo() *GSPO {
 	return &GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, DualClip: p.Dual, LogCap: sequenceCap, MeanAdvantage: true, Aggregation: p.Aggregation}

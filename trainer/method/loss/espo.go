@@ -52,7 +52,7 @@ func (p *ESPO) Eval(out *Grad, in *batch.Batch) error {
 		p.bucket(&f, i, logs, eps, &entropies, &widths)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			s, ds := cappedExp(logs[n]+in.Now.Logp[n]-f.sg[n], sequenceCap)
-			c := clipped(in.Advantage[n], s, ds, 1-eps[n], 1+eps[n], 0, 0)
+			c := f.clipped(in.Advantage[n], s, ds, 1-eps[n], 1+eps[n], 0, 0)
 			confident += count(c.clipped && eps[n] < p.Eps)
 			uncertain += count(c.clipped && eps[n] >= p.Eps)
 			return c.value, c.dlogp
@@ -65,18 +65,6 @@ func (p *ESPO) Eval(out *Grad, in *batch.Batch) error {
 	widths.log(out, "espo/eps", "espo/eps_min", "espo/eps_max")
 	f.addKL(in.Anchor, 0)
 	return nil
-}
-
-func (p *ESPO) rule(r *rule) {
-	logs, eps := make([]float64, r.in.Tokens()), make([]float64, r.in.Tokens())
-	for i := range r.in.Len() {
-		p.bucket(&r.frame, i, logs, eps, new(spread), new(spread))
-	}
-	r.Figure("x", func(n int) float64 { return logs[n] })
-	r.cappedExp("s", sequenceCap)
-	r.Figure("low", func(n int) float64 { return 1 - eps[n] })
-	r.Figure("high", func(n int) float64 { return 1 + eps[n] })
-	r.clip("s", 0)
 }
 
 // bucket writes the bucket's mean log-ratio and clip of every active token of

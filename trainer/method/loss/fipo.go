@@ -4,7 +4,6 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // FIPO weights each token of PPO's loss by its influence on the rest of the
@@ -55,8 +54,10 @@ func (p *FIPO) Eval(out *Grad, in *batch.Batch) error {
 	f.eachToken(func(n int) (value, dlogp float64) {
 		futures += future[n]
 		influences += influence[n]
+		f.note("future", future[n])
+		f.note("f", influence[n])
 		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 0)
-		value, dlogp = clips.add(clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, p.Delta))
+		value, dlogp = clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, p.Delta))
 		return influence[n] * value, influence[n] * dlogp
 	})
 	f.addClipFractions(clips, in.Anchor, 0)
@@ -102,19 +103,4 @@ func (p *FIPO) bounded(influence float64) float64 {
 		return clamp(influence, 1, 1+p.ClipRange)
 	}
 	return clamp(influence, 1-p.ClipRange, 1+p.ClipRange)
-}
-
-func (p *FIPO) rule(r *rule) {
-	future, influence := make([]float64, r.in.Tokens()), make([]float64, r.in.Tokens())
-	p.influence(&r.frame, future, influence)
-	r.Figure("F", func(n int) float64 { return future[n] })
-	r.Figure("f", func(n int) float64 { return influence[n] })
-	r.Formula("fA", "f·A")
-	r.Add(trace.Line{Name: "A", Formula: "fA"})
-	r.ratio("r", "logp - old", 0)
-	r.band(1-p.EpsLow, 1+p.EpsHigh)
-	if p.Delta > 0 {
-		(&PPOClip{EpsHigh: p.EpsHigh, Delta: p.Delta}).bounded(r)
-	}
-	r.clip("r", 0)
 }

@@ -82,7 +82,9 @@ func (p *FlowRL) Eval(out *Grad, in *batch.Batch) error {
 	logZ, weights := 0.0, 0.0
 	for i := range in.Len() {
 		d, w := p.violation(&f, i), p.weight(&f, i)
-		out.Loss += w * d * d / rows
+		f.share(i, "D", d)
+		f.share(i, "w", w)
+		f.addResponse(i, w*d*d/rows)
 		f.spread(i, 2*w*d/(rows*(f.length(i)+1e-8)))
 		logZ += p.of(in.PromptID[i])
 		weights += w
@@ -143,20 +145,4 @@ func (p *FlowRL) violation(f *frame, i int) float64 {
 // weight is W of response i.
 func (p *FlowRL) weight(f *frame, i int) float64 {
 	return min(elementary.Exp(f.sumLogRatio(i, f.sg, f.in.Anchor)), p.Cap)
-}
-
-func (p *FlowRL) rule(r *rule) {
-	violations, weights := make([]float64, r.in.Len()), make([]float64, r.in.Len())
-	for i := range violations {
-		violations[i], weights[i] = p.violation(&r.frame, i), p.weight(&r.frame, i)
-	}
-	r.Figure("D", r.ofResponse(func(i int) float64 { return violations[i] }))
-	r.Formula("T", "count(1)")
-	r.term("D²", "2·D/(T + 0.00000001)")
-	r.whole(func(i int) float64 { return weights[i] / float64(r.in.Len()) })
-	for i, d := range violations {
-		if r.length(i) == 0 {
-			r.remain("a response without tokens", weights[i]*d*d/float64(r.in.Len()))
-		}
-	}
 }

@@ -56,10 +56,13 @@ func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...batch.Column) (
 
 // restrict sums over these tokens alone.
 func (f *frame) restrict(active []bool) {
-	f.active = active
-	if f.out.record != nil {
-		f.out.record.frame, f.out.record.restricted = *f, true
+	for n, counts := range f.active {
+		if counts && !active[n] {
+			f.begin(n)
+			f.took(trace.Dropped)
+		}
 	}
+	f.active = active
 }
 
 // restrictToOpen sums over the tokens whose gate is open, and returns the mask, grown, for the next call.
@@ -117,12 +120,12 @@ func (f *frame) eachToken(term func(n int) (value, dlogp float64)) {
 // rowTokens is eachToken for response i.
 func (f *frame) rowTokens(i int, term func(n int) (value, dlogp float64)) {
 	for n := range f.in.Where(i, f.active) {
+		f.begin(n)
 		value, dlogp := term(n)
-		if f.out.record != nil {
-			f.out.record.computed[n] = &trace.Result{Value: value, Slope: dlogp}
-		}
+		f.note(trace.Value, value)
+		f.note(trace.Slope, dlogp)
 		if w := f.weight(i, n); w != 0 {
-			f.out.Loss += float64(w * value)
+			f.add(n, w, float64(w*value))
 			f.out.DLogp[n] += float64(w * dlogp)
 		}
 	}
@@ -132,6 +135,17 @@ func (f *frame) rowTokens(i int, term func(n int) (value, dlogp float64)) {
 func (f *frame) spread(i int, dlogp float64) {
 	for n := range f.in.Where(i, f.active) {
 		f.out.DLogp[n] += float64(dlogp) // rounded before it is added, whatever product it is
+	}
+}
+
+// share records a figure that the active tokens of response i have in common.
+func (f *frame) share(i int, name string, value float64) {
+	if f.out.record == nil {
+		return
+	}
+	for n := range f.in.Where(i, f.active) {
+		f.begin(n)
+		f.note(name, value)
 	}
 }
 
@@ -230,6 +244,27 @@ func clipped(a, r, dr, low, high, dualClip, delta float64) surrogate {
 	return s
 }
 
+// clipped is the clipped surrogate of the token at hand.
+func (f *frame) clipped(a, r, dr, low, high, dualClip, delta float64) surrogate {
+	s := clipped(a, r, dr, low, high, dualClip, delta)
+	f.note("r", r)
+	f.note("low", low)
+	f.note("high", high)
+	switch {
+	case s.dual:
+		f.took(trace.DualClipped)
+	case s.clipped && r > high:
+		f.took(trace.ClippedHigh)
+	case s.clipped && r < low:
+		f.took(trace.ClippedLow)
+	case delta > 0 && r > delta && s.dlogp == 0:
+		f.took(trace.Bounded)
+	case dr == 0:
+		f.took(trace.Clamped)
+	}
+	return s
+}
+
 // pick returns x if first, y if not, and half of each derivative if they tie.
 func pick(first bool, x, dx, y, dy float64) (value, derivative float64) {
 	switch {
@@ -268,27 +303,58 @@ func (s *spread) log(out *Grad, mean, smallest, largest string) {
 	}
 }
 
-// reject is the term of token n where a mask of the loss keeps it out.
+// stop records the branch of token n of a response whose tokens have one term together.
+func (f *frame) stop(n int, b trace.Branch) {
+	f.begin(n)
+	f.took(b)
+}
+
+// drop is the term of the token at hand where the loss leaves it out.
+func (f *frame) drop() (value, dlogp float64) {
+	f.took(trace.Dropped)
+	return 0, 0
+}
+
+// reject is drop of token n by a mask of the loss, of which metrics count the tokens.
 func (f *frame) reject(n int) (value, dlogp float64) {
 	if len(f.out.rejected) == 0 {
 		f.out.rejected = batch.Zeroed(f.out.rejected, f.in.Tokens())
 	}
 	f.out.rejected[n] = true
-	return 0, 0
+	f.begin(n)
+	return f.drop()
 }
 
 // live is -A·r, differentiated through the ratio.
-func live(a, r, dr float64) (value, dlogp float64) { return -a * r, -a * dr }
+func (f *frame) live(a, r, dr float64) (value, dlogp float64) {
+	f.note("r", r)
+	if dr == 0 {
+		f.took(trace.Clamped)
+	}
+	return -a * r, -a * dr
+}
 
 // detached is -sg[w]·A·logp.
-func detached(w, a, logp float64) (value, dlogp float64) { return -w * a * logp, -w * a }
+func (f *frame) detached(w, a, logp float64) (value, dlogp float64) {
+	f.note("w", w)
+	return -w * a * logp, -w * a
+}
 
 // capped bounds a detached ratio by a limit, 0 for none; above says that it acted.
-func capped(r, limit float64) (w float64, above bool) {
-	if limit > 0 && r > limit {
-		return limit, true
+func (f *frame) capped(r, limit float64) (w float64, above bool) {
+	if w = r; limit > 0 {
+		w = min(r, limit)
 	}
-	return r, false
+	f.weighed(r, w)
+	return w, w < r
+}
+
+// weighed records a ratio and the weight that it becomes.
+func (f *frame) weighed(r, w float64) {
+	f.note("r", r)
+	if w != r {
+		f.took(trace.Capped)
+	}
 }
 
 // Anchor is the policy in the denominator of a ratio.
@@ -310,14 +376,6 @@ func (a Anchor) Column() batch.Column {
 		return batch.LogpRoll
 	}
 	return batch.Anchor
-}
-
-// logRatio is the log-ratio to it, as a formula.
-func (a Anchor) logRatio() string {
-	if a == Roll {
-		return "logp - roll"
-	}
-	return "logp - old"
 }
 
 // Of returns the anchor's log-probs.

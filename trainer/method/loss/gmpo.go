@@ -59,14 +59,20 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 			continue
 		}
 		value := float64(-t.a * t.g * t.w)
-		out.Loss += value
-		if t.live { // d exp(x/divisor)/d logp, on the tokens the clip left alone
-			from, to := in.Span(i)
-			for n := from; n < to; n++ {
-				lr := in.Now.Logp[n] - in.Anchor[n]
-				if f.active[n] && p.passes(in.Advantage[n], lr) {
-					out.DLogp[n] += value / t.divisor
-				}
+		f.addResponse(i, value)
+		f.share(i, "a", t.a)
+		f.share(i, "g", t.g)
+		f.share(i, "weight", t.w)
+		for n := range in.Where(i, f.active) { // d exp(x/divisor)/d logp, on the tokens the clip left alone
+			switch lr := in.Now.Logp[n] - in.Anchor[n]; {
+			case !t.live:
+				f.stop(n, trace.Bounded)
+			case p.passes(in.Advantage[n], lr):
+				out.DLogp[n] += value / t.divisor
+			case lr > 0:
+				f.stop(n, trace.ClippedHigh)
+			default:
+				f.stop(n, trace.ClippedLow)
 			}
 		}
 		high, low := p.clippedTokens(&f, i)
@@ -96,33 +102,6 @@ func (p *GMPO) response(f *frame, i int) (t geometric) {
 	t.g = elementary.Exp(t.x / t.divisor)
 	t.w = f.rowWeight[i] * f.geometricWeight(i, t.length, p.Epsilon)
 	return t
-}
-
-func (p *GMPO) rule(r *rule) {
-	logRatio := func(n int) float64 { return r.in.Now.Logp[n] - r.in.Anchor[n] }
-	if p.Clip == "token" {
-		r.Add(trace.Line{Name: "high", Value: func(int) float64 { return p.EpsHigh }, When: "A > 0"},
-			trace.Line{Name: "low", Value: func(int) float64 { return -p.EpsLow }, When: "A < 0"},
-			trace.Line{Name: "x", Formula: "min(logp - old, high)", When: "A > 0"},
-			trace.Line{Name: "x", Formula: "max(logp - old, low)", When: "A < 0"},
-			trace.Line{Name: "x", Value: func(int) float64 { return 0 }, When: "|A| ≤ 0"})
-	} else {
-		r.Figure("x", logRatio)
-	}
-	figure := func(name string, of func(t geometric) float64) {
-		r.Figure(name, r.ofResponse(func(i int) float64 { return of(p.response(&r.frame, i)) }))
-	}
-	figure("T", func(t geometric) float64 { return t.divisor })
-	figure("a", func(t geometric) float64 { return t.a })
-	figure("X", func(t geometric) float64 { return t.x })
-	r.Formula("g", "exp(X/T)")
-	held := func(n int) bool { return !p.passes(r.in.Advantage[n], logRatio(n)) }
-	still := r.ofResponse(func(i int) float64 { return count(!p.response(&r.frame, i).live) })
-	r.Branch(trace.Case{Branch: trace.Bounded, If: func(n int) bool { return still(n) == 1 }, Value: "-a·g", Slope: "0"},
-		trace.Case{Branch: trace.ClippedHigh, If: held, When: "logp > old", Value: "-a·g", Slope: "0"},
-		trace.Case{Branch: trace.ClippedLow, If: held, Value: "-a·g", Slope: "0"})
-	r.term("-a·g", "-a·g/T")
-	r.whole(func(i int) float64 { return p.response(&r.frame, i).w })
 }
 
 // logRatio is Σ_t x_t of response i, and whether it has a gradient.

@@ -289,7 +289,7 @@ func matchCentering(c *golden.Case, k *golden.Check) {
 	k.Vector("sc_rollout_head_mass", headQ)
 	k.Vector("sc_tail_ratio", ratios)
 	matchCentred(c, k, &head{size: l.Head, floor: l.Floor}, l, laws, func(n int) (value, dlogp float64) {
-		return detached(weights[n], adv[n], now[n][int(tokens[n])])
+		return -weights[n] * adv[n] * now[n][int(tokens[n])], -weights[n] * adv[n]
 	}, 1/max(valid, 1))
 }
 
@@ -354,7 +354,8 @@ func matchCentredIPO(c *golden.Case, k *golden.Check) {
 		if math.Abs(math.Exp(now[n][y])-math.Exp(q)) > l.Delta {
 			return 0, 0
 		}
-		return live(adv[n], min(math.Exp(now[n][y]-q), l.Cap), min(math.Exp(now[n][y]-q), l.Cap))
+		slope := -adv[n] * min(math.Exp(now[n][y]-q), l.Cap)
+		return slope, slope
 	}
 	var by centering
 	if p.Float("score_centering") != 0 {

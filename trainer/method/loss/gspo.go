@@ -54,26 +54,15 @@ func (p *GSPO) Eval(out *Grad, in *batch.Batch) error {
 				a = mean
 			}
 			w := f.weight(i, n)
-			value, dlogp := clips.add(clipped(a, s, ds, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
-			out.Loss += float64(w * value)
+			f.begin(n)
+			value, dlogp := clips.add(f.clipped(a, s, ds, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
+			f.add(n, w, float64(w*value))
 			gradient += w * dlogp / length
 		}
 		f.spread(i, gradient)
 	}
 	f.addClipFractions(clips, in.Anchor, 0)
 	return nil
-}
-
-func (p *GSPO) rule(r *rule) {
-	r.Formula("x", "mean(logp - old)")
-	r.cappedExp("s", p.LogCap)
-	r.Formula("mean_A", "mean(A)")
-	if p.MeanAdvantage {
-		r.Formula("A", "mean_A")
-	}
-	r.band(1-p.EpsLow, 1+p.EpsHigh)
-	r.clip("s", p.DualClip)
-	r.shared("Σ(w·dL)/count(1)")
 }
 
 // meanAdvantage is the mean advantage over the active tokens of response i.
@@ -143,7 +132,7 @@ func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
 		mean := whole.meanLogRatio(i)
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			s, ds := cappedExp(mean+in.Now.Logp[n]-f.sg[n], p.LogCap)
-			c := clipped(in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+			c := f.clipped(in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
 			clips += count(c.clipped)
 			return c.value, c.dlogp
 		})
@@ -151,19 +140,6 @@ func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
 	out.Add("actor/pg_clipfrac", f.mean(clips))
 	f.addKL(in.Anchor, 0)
 	return nil
-}
-
-func (p *GSPOToken) rule(r *rule) {
-	if p.RatioMask == "pre" { // a mean over tokens that have no lines
-		whole := r.frame
-		whole.active = r.in.Mask
-		r.Figure("x", r.ofResponse(whole.meanLogRatio))
-	} else {
-		r.Formula("x", "mean(logp - old)")
-	}
-	r.cappedExp("s", p.LogCap)
-	r.band(1-p.EpsLow, 1+p.EpsHigh)
-	r.clip("s", 0)
 }
 
 // meanLogRatio is the mean detached log-ratio of response i.
@@ -200,8 +176,6 @@ var luspoSpec = method.Spec{
 func (p *LUSPO) Eval(out *Grad, in *batch.Batch) error {
 	return p.gspo().Eval(out, in)
 }
-
-func (p *LUSPO) rule(r *rule) { p.gspo().rule(r) }
 
 func (p *LUSPO) gspo() *GSPO {
 	return &GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, LogCap: p.LogCap, MeanAdvantage: true, Aggregation: Aggregation{Mode: "seq-all-token-sum"}}

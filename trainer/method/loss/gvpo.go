@@ -41,7 +41,8 @@ func (p *GVPO) Eval(out *Grad, in *batch.Batch) error {
 	centres, weights := p.centres(&f)
 	for i := range in.Len() {
 		e := p.logRatio(&f, i, in.Now.Logp) - centres[i] - f.meanAdvantage(i, f.length(i))
-		out.Loss += float64(weights[i] * e * e / 2)
+		f.share(i, "e", e)
+		f.addResponse(i, float64(weights[i]*e*e/2))
 		f.spread(i, weights[i]*p.Beta*e)
 	}
 	f.addKL(in.Anchor, 0)
@@ -72,15 +73,4 @@ func (p *GVPO) centres(f *frame) (centres, weights []float64) {
 		}
 	}
 	return centres, weights
-}
-
-func (p *GVPO) rule(r *rule) {
-	centres, weights := p.centres(&r.frame)
-	r.Given("β", p.Beta)
-	r.Formula("S", "β·Σ(logp - old)")
-	r.Figure("mean_S", r.ofResponse(func(i int) float64 { return centres[i] }))
-	r.Formula("mean_A", "mean(A)")
-	r.Formula("e", "S - mean_S - mean_A")
-	r.term("e²/2", "β·e")
-	r.whole(func(i int) float64 { return weights[i] })
 }

@@ -53,7 +53,8 @@ func (p *IWOPD) Eval(out *Grad, in *batch.Batch) error {
 		advantages += float64(v * a)
 		sizes += math.Abs(a)
 		weights.add(v)
-		return detached(v, a, in.Now.Logp[n])
+		f.note("a", a)
+		return f.detached(v, a, in.Now.Logp[n])
 	})
 	out.Add("iw_opd/mean_advantage", advantages/max(f.tokens, 1))
 	out.Add("iw_opd/mean_abs_advantage", sizes/max(f.tokens, 1))
@@ -81,14 +82,4 @@ func (p *IWOPD) before(f *frame, share []float64) {
 			share[n] /= max(total, 1e-8)
 		}
 	}
-}
-
-func (p *IWOPD) rule(r *rule) {
-	before := make([]float64, r.in.Tokens())
-	p.before(&r.frame, before)
-	r.Given("γ", p.Gamma)
-	r.Figure("before", func(n int) float64 { return before[n] })
-	r.Figure("a", func(n int) float64 { return p.gap(&r.frame, n) })
-	r.Formula("v", "1 + γ·(1 - before)")
-	r.term("-v·a·logp", "-v·a")
 }

@@ -3,7 +3,6 @@ package loss
 import (
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // Kimi is the regression-style policy update of Kimi k1.5: a policy gradient
@@ -53,29 +52,11 @@ func (p *Kimi) Eval(out *Grad, in *batch.Batch) error {
 		for i := range in.Len() {
 			w := f.rowSum(i) / max(f.length(i), 1)
 			sum := f.sumLogRatio(i, in.Now.Logp, anchor)
-			out.Loss += float64(w * p.Tau / 2 * sum * sum)
+			f.share(i, "S", sum)
+			f.addResponse(i, float64(w*p.Tau/2*sum*sum))
 			f.spread(i, w*p.Tau*sum)
 		}
 	}
 	f.addKL(anchor, 0)
 	return nil
-}
-
-func (p *Kimi) rule(r *rule) {
-	r.Given("τ", p.Tau)
-	if p.Level == "token" {
-		r.Formula("l", p.Anchor.logRatio())
-		r.term("-A·logp + τ/2·l²", "-A + τ·l")
-		return
-	}
-	r.term("-A·logp", "-A")
-	penalty := rule{frame: r.frame}
-	penalty.Formula("S", "Σ("+p.Anchor.logRatio()+")")
-	sum := func(i int) float64 { return r.sumLogRatio(i, r.in.Now.Logp, p.Anchor.Of(r.in)) }
-	weight := func(i int) float64 { return r.rowSum(i) / max(r.length(i), 1) }
-	penalty.share = []trace.Line{
-		{Name: trace.Share, Value: r.ofResponse(func(i int) float64 { return weight(i) * p.Tau / 2 * sum(i) * sum(i) / r.length(i) })},
-		{Name: trace.Grad, Value: r.ofResponse(func(i int) float64 { return weight(i) * p.Tau * sum(i) })},
-	}
-	r.also = []rule{penalty}
 }

@@ -8,7 +8,6 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // KLCov restrains the few tokens with the largest covariance of advantage and
@@ -64,6 +63,7 @@ func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
 			absolute += math.Abs(lr)
 			r, dr := ratio(lr, p.LogClamp)
 			value, dlogp = float64(-in.Advantage[n]*r), float64(-in.Advantage[n]*dr)
+			f.note("r", r)
 			switch {
 			case chosen[n] == 0:
 			case p.Exact:
@@ -110,25 +110,6 @@ func (p *KLCov) choose(f *frame, cov []float64) []float64 {
 		chosen[n] = count(cov[order[0]] > 0)
 	}
 	return chosen
-}
-
-func (p *KLCov) rule(r *rule) {
-	cov := r.covariance()
-	chosen := p.choose(&r.frame, cov)
-	r.ratio("r", "logp - old", p.LogClamp)
-	r.Figure("c", func(n int) float64 { return cov[n] })
-	r.Given("β", p.Beta)
-	r.keptIf(func(n int) bool { return chosen[n] == 0 }, "-A·r", "-A·r")
-	if p.Exact {
-		r.Figure("KL", func(n int) float64 { return p.exact(nil, r.in, n, 0) })
-		r.kept("-A·r + β·KL", "-A·r")
-		return
-	}
-	const value, slope = "-A·r + β·|logp - old|", "β·sign(logp - old)"
-	if r.clamped != "" {
-		r.Branch(trace.Case{Branch: trace.Kept, When: r.clamped, Value: value, Slope: slope})
-	}
-	r.term(value, "-A·r + "+slope)
 }
 
 // covariance returns (A - mean A)·(sg[logp] - mean logp) of every active token.

@@ -56,21 +56,25 @@ func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
 		if p.Ratio == "decoupled" {
 			x, _ := ratio(in.Anchor[n]-in.LogpRoll[n], 20)
 			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-			c, w := clipped(a, r, dr, 1-p.Eps, 1+p.Eps, 0, 0), min(x, p.Cap)
+			c, w := f.clipped(a, r, dr, 1-p.Eps, 1+p.Eps, 0, 0), min(x, p.Cap)
+			f.note("w", w)
 			return w * c.value, w * c.dlogp
 		}
 		x, dx := p.shape(ratio(in.Now.Logp[n]-anchor[n], 20))
 		held, _ := p.shape(ratio(f.sg[n]-anchor[n], 20))
+		f.note("x", x)
 		switch {
 		case held < p.Floor:
 			low++
+			f.took(trace.Bounded)
 			return -a * p.Floor, 0
 		case held < p.Cap:
-			return -a * x, -a * dx
+			return f.live(a, x, dx)
 		}
 		high++
-		if p.SoftCap {
-			return detached(p.Cap, a, in.Now.Logp[n])
+		if f.took(trace.Bounded); p.SoftCap {
+			f.took(trace.Capped)
+			return f.detached(p.Cap, a, in.Now.Logp[n])
 		}
 		return -a * p.Cap, 0
 	})
@@ -96,34 +100,4 @@ func (p *LogitFusion) shape(r, dr float64) (x, dx float64) {
 		return r, dr
 	}
 	return r / (r + p.Gamma), dr * p.Gamma / ((r + p.Gamma) * (r + p.Gamma))
-}
-
-func (p *LogitFusion) rule(r *rule) {
-	lr, shape, slope := "logp - roll", "r", "-A·r"
-	switch p.Ratio {
-	case "decoupled":
-		r.ratio("x", "old - roll", 20)
-		r.ratio("r", "logp - old", 20)
-		r.band(1-p.Eps, 1+p.Eps)
-		r.clip("r", 0)
-		r.After(trace.Given("cap", p.Cap), trace.Formula("w", "min(x, cap)"))
-		r.Scale("w")
-		return
-	case "student":
-		lr = "logp - old"
-	}
-	r.ratio("r", lr, 20)
-	if p.Ratio == "shaped" {
-		r.Given("γ", p.Gamma)
-		shape, slope = "r/(r + γ)", "-A·r·γ/(r + γ)²"
-	}
-	r.Formula("x", shape)
-	r.Given("floor", p.Floor)
-	r.Given("cap", p.Cap)
-	above := trace.Case{Branch: trace.Bounded, When: "x ≥ cap", Value: "-A·cap", Slope: "0"}
-	if p.SoftCap {
-		above = trace.Case{Branch: trace.Capped, When: "x ≥ cap", Value: "-A·cap·logp", Slope: "-A·cap"}
-	}
-	r.Branch(trace.Case{Branch: trace.Bounded, When: "x < floor", Value: "-A·floor", Slope: "0"}, above)
-	r.kept("-A·x", slope)
 }

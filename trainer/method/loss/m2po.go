@@ -47,19 +47,13 @@ func (p *M2PO) Eval(out *Grad, in *batch.Batch) error {
 	clips := 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
 		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-		c := clipped(in.Advantage[n], r, dr, low, high, 0, 0)
+		c := f.clipped(in.Advantage[n], r, dr, low, high, 0, 0)
 		clips += count(c.clipped)
 		return c.value, c.dlogp
 	})
 	out.Add("actor/pg_clipfrac", f.mean(clips))
 	f.addKL(in.Anchor, 0)
 	return nil
-}
-
-func (p *M2PO) rule(r *rule) {
-	r.ratio("r", "logp - old", 20)
-	r.band(p.bounds(&r.frame))
-	r.clip("r", 0)
 }
 
 // bounds returns the clip of the ratio for this batch.
@@ -174,17 +168,11 @@ func (p *M2Mask) Eval(out *Grad, in *batch.Batch) error {
 	var clips clipCounts
 	f.eachToken(func(n int) (value, dlogp float64) {
 		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
-		return clips.add(clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
+		return clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
 	})
 	out.Add("m2po/masked", (before-f.tokens)/max(before, 1))
 	f.addClipFractions(clips, in.Anchor, p.LogClamp)
 	return nil
-}
-
-func (p *M2Mask) rule(r *rule) {
-	r.ratio("r", "logp - old", p.LogClamp)
-	r.band(1-p.EpsLow, 1+p.EpsHigh)
-	r.clip("r", p.DualClip)
 }
 
 // fill computes the mask over the generated tokens: p.mask[:N].

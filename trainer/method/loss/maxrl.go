@@ -50,11 +50,12 @@ func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
 		for _, i := range rows {
 			a := p.advantage(in.Reward[i], mean)
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				f.note("A", a)
 				if !p.Ratio {
-					return detached(1, a, in.Now.Logp[n])
+					return f.detached(1, a, in.Now.Logp[n])
 				}
 				r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-				return live(a, r, dr)
+				return f.live(a, r, dr)
 			})
 		}
 	}
@@ -68,19 +69,6 @@ func (p *MaxRL) advantage(reward, mean float64) float64 {
 		a -= mean
 	}
 	return a / (mean + p.Epsilon)
-}
-
-func (p *MaxRL) rule(r *rule) {
-	r.Figure("A", r.ofGroup(func(rows []int) func(i int) float64 {
-		mean := r.meanReward(rows)
-		return func(i int) float64 { return p.advantage(r.in.Reward[i], mean) }
-	}))
-	if !p.Ratio {
-		r.term("-A·logp", "-A")
-		return
-	}
-	r.ratio("r", "logp - old", 20)
-	r.kept("-A·r", "-A·r")
 }
 
 // meanReward is that of these responses.

@@ -56,34 +56,22 @@ func (p *MinPRO) Eval(out *Grad, in *batch.Batch) error {
 			smallest = min(smallest, held)
 			r, dr := ratio(in.Now.Logp[n]-anchor[n], 20)
 			a := in.Advantage[n]
+			f.note("b", b)
 			if p.Variant == "clip" {
-				c := clipped(a, b*r, b*dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+				c := f.clipped(a, b*r, b*dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
 				clips += count(c.clipped)
 				return c.value, c.dlogp
 			}
 			if p.Cap > 0 && b*held > p.Cap { // a soft cap: the weight is bounded, the gradient stays
 				clips++
-				return detached(p.Cap, a, in.Now.Logp[n])
+				f.took(trace.Capped)
+				return f.detached(p.Cap, a, in.Now.Logp[n])
 			}
+			f.note("r", r)
 			return -a * b * r, -a * b * dr
 		})
 	}
 	out.Add("actor/pg_clipfrac", f.mean(clips))
 	f.addKL(anchor, 20)
 	return nil
-}
-
-func (p *MinPRO) rule(r *rule) {
-	r.ratio("r", p.Anchor.logRatio(), 20)
-	r.Formula("b", "least_<t(r)")
-	if p.Variant == "clip" {
-		r.Formula("br", "b·r")
-		r.band(1-p.EpsLow, 1+p.EpsHigh)
-		r.clip("br", 0)
-		return
-	}
-	if p.Cap > 0 {
-		r.Branch(trace.Case{Branch: trace.Capped, Lines: []trace.Line{trace.Given("w", p.Cap)}, When: "b·r > w", Value: "-w·A·logp", Slope: "-w·A"})
-	}
-	r.kept("-A·b·r", "-A·b·r")
 }

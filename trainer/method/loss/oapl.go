@@ -71,7 +71,9 @@ func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
 			implicit := float64(scale * f.sumLogRatio(i, in.Now.Logp, in.LogpRoll))
 			residual := implicit - (in.Reward[i] - value)
 			w := p.weight(&f, i)
-			out.Loss += float64(w * residual * residual)
+			f.share(i, "e", residual)
+			f.share(i, "weight", w)
+			f.addResponse(i, float64(w*residual*residual))
 			f.spread(i, 2*w*scale*residual)
 			reward += implicit
 			advantage += in.Reward[i] - value
@@ -93,29 +95,6 @@ func (p *OAPL) scale(f *frame, i int) float64 {
 // weight is that of response i in the loss.
 func (p *OAPL) weight(f *frame, i int) float64 {
 	return float64(f.rowWeight[i] * f.openShare(i, f.length(i)))
-}
-
-func (p *OAPL) rule(r *rule) {
-	r.Formula("S", "Σ(logp - roll)")
-	r.Figure("β", r.ofResponse(func(i int) float64 { return p.scale(&r.frame, i) }))
-	value := func(rows []int) func(i int) float64 {
-		v := optimalValue(r.rewards(rows), p.Beta1)
-		return func(int) float64 { return v }
-	}
-	r.Figure("V", r.ofGroup(value))
-	r.Formula("e", "β·S - (R - V)")
-	r.term("e²", "2·β·e")
-	r.whole(func(i int) float64 { return p.weight(&r.frame, i) })
-	groups := r.groups()
-	for k := range groups.Len() {
-		rows := groups.Rows(k)
-		for _, i := range rows {
-			if r.length(i) == 0 {
-				residual := value(rows)(i) - r.in.Reward[i]
-				r.remain("a response without tokens", p.weight(&r.frame, i)*residual*residual)
-			}
-		}
-	}
 }
 
 // optimalValue is β·log mean exp(R/β), the value of the optimal policy whose KL

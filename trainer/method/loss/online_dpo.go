@@ -2,12 +2,10 @@ package loss
 
 import (
 	"math"
-	"slices"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // OnlineDPO prefers the better response of a pair from the same prompt. No
@@ -43,7 +41,9 @@ func (p *OnlineDPO) Eval(out *Grad, in *batch.Batch) error {
 	p.eachPair(&f, func(w, l int) {
 		d := p.difference(&f, w, l)
 		accurate += count(d > 0)
-		out.Loss += softplus(-d) / pairs
+		f.share(w, "D", d)
+		f.share(l, "D", d)
+		f.addResponse(w, softplus(-d)/pairs) // the pair's, under its winner
 		slope := p.Beta * sigmoid(-d) / pairs
 		f.spread(w, -slope)
 		f.spread(l, slope)
@@ -56,31 +56,6 @@ func (p *OnlineDPO) Eval(out *Grad, in *batch.Batch) error {
 // difference is D of a pair, the implicit reward of the winner above the loser's.
 func (p *OnlineDPO) difference(f *frame, w, l int) float64 {
 	return p.Beta * (f.sumLogRatio(w, f.in.Now.Logp, f.in.Ref.Logp) - f.sumLogRatio(l, f.in.Now.Logp, f.in.Ref.Logp))
-}
-
-func (p *OnlineDPO) rule(r *rule) {
-	pairs := 0.0
-	p.eachPair(&r.frame, func(w, l int) { pairs++ })
-	p.eachPair(&r.frame, func(w, l int) {
-		d := p.difference(&r.frame, w, l)
-		for _, half := range [2]struct {
-			row  int
-			side float64
-		}{{w, -1}, {l, 1}} {
-			part := rule{frame: r.frame, tokens: slices.Collect(r.in.Where(half.row, r.active))}
-			if part.tokens == nil {
-				r.remain("half of a pair, a response without tokens", softplus(-d)/pairs/2)
-				continue
-			}
-			part.Formula("S", "Σ(logp - ref)")
-			part.Given("D", d)
-			part.Given("β", p.Beta)
-			part.Given("side", half.side)
-			part.term("log(1 + exp(-D))", "side·β·σ(-D)")
-			part.share = []trace.Line{trace.Given("pairs", pairs), trace.Formula(trace.Share, "L/pairs/2/count(1)"), trace.Formula(trace.Grad, "dL/pairs")}
-			r.also = append(r.also, part)
-		}
-	})
 }
 
 // eachPair calls visit with winner and loser of every pair.

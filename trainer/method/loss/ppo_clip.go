@@ -2,11 +2,9 @@ package loss
 
 import (
 	"fmt"
-	"strconv"
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // PPOClip is the clipped surrogate of PPO with separate bounds, an optional
@@ -51,34 +49,10 @@ func (p *PPOClip) Eval(out *Grad, in *batch.Batch) error {
 	var clips clipCounts
 	f.eachToken(func(n int) (value, dlogp float64) {
 		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
-		return clips.add(clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, p.Delta))
+		return clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, p.Delta))
 	})
 	f.addClipFractions(clips, in.Anchor, p.LogClamp)
 	return nil
-}
-
-func (p *PPOClip) rule(r *rule) {
-	r.ratio("r", "logp - old", p.LogClamp)
-	r.band(1-p.EpsLow, 1+p.EpsHigh)
-	if p.Delta > 0 {
-		p.bounded(r)
-	}
-	r.clip("r", p.DualClip)
-}
-
-// bounded appends the branches of the clip where delta bounds the ratio of the unclipped term.
-func (p *PPOClip) bounded(r *rule) {
-	bound := strconv.FormatFloat(p.Delta, 'f', -1, 64)
-	if p.DualClip > 0 {
-		r.Branch(trace.Case{Branch: trace.DualClipped, Lines: []trace.Line{trace.Given("c", p.DualClip)},
-			When: "A < 0, max(min(r, " + bound + "), clip(r, low, high)) > c", Value: "-A·c", Slope: "0"})
-	}
-	r.Branch(trace.Case{Branch: trace.ClippedHigh, When: "A > 0, min(r, " + bound + ") > high", Value: "-A·high", Slope: "0"})
-	if p.Delta < 1+p.EpsHigh { // below the band's end it acts where A > 0 alone
-		r.Branch(trace.Case{Branch: trace.ClippedHigh, When: "A < 0, r > high", Value: "-A·high", Slope: "0"},
-			trace.Case{Branch: trace.Kept, When: "A < 0, r ≥ low", Value: "-A·r", Slope: "-A·r"})
-	}
-	r.Branch(trace.Case{Branch: trace.Bounded, Lines: []trace.Line{trace.Given("δ", p.Delta)}, When: "r > δ", Value: "-A·δ", Slope: "0"})
 }
 
 // check returns an error with the message if the condition fails.

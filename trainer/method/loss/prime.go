@@ -72,7 +72,7 @@ func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
 				return -r * a / length, -dr * a / length
 			}
 			r, dr := ratio(l, p.LogClamp)
-			return live(a, r, dr)
+			return f.live(a, r, dr)
 		})
 		m.endRow()
 	}
@@ -88,22 +88,6 @@ func (p *PrimeMasked) logRatio(f *frame, i int) float64 {
 		return sum / max(f.length(i), 1)
 	}
 	return sum
-}
-
-func (p *PrimeMasked) rule(r *rule) {
-	sum := r.ofResponse(func(i int) float64 { return p.logRatio(&r.frame, i) })
-	veto := r.ofResponse(func(i int) float64 { return count(p.vetoes(&r.frame, i, p.logRatio(&r.frame, i))) })
-	held := func(n int) float64 { return p.ratio(sum(n), r.sg[n]-r.in.LogpRoll[n]) }
-	r.drop(func(n int) bool { return held(n) < p.Low || held(n) > p.High || veto(n) == 1 })
-	if !p.Sequence {
-		r.ratio("r", "logp - roll", p.LogClamp)
-		r.kept("-A·r", "-A·r")
-		return
-	}
-	r.Figure("T", r.ofResponse(r.length))
-	r.Figure("r", held)
-	r.Branch(trace.Case{Branch: trace.Clamped, If: func(n int) bool { return sum(n) > sequenceCap }, Value: "-r·A/T", Slope: "0"})
-	r.term("-r·A/T", "-r·A/T")
 }
 
 // ratio is the detached ratio of a token with log-ratio l in a response whose
@@ -169,7 +153,7 @@ func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
 			low, high := p.beyond(&f, n)
 			m.token(l, a, high || low, low, high)
-			return ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, 0, high || low)
+			return f.ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, 0, high || low)
 		})
 		m.endRow()
 	}
@@ -184,42 +168,26 @@ func (p *PrimeDPPO) beyond(f *frame, n int) (low, high bool) {
 	return a <= 0 && d < -p.DeltaLow, a > 0 && d > p.DeltaHigh
 }
 
-func (p *PrimeDPPO) rule(r *rule) {
-	r.ratioPlusSquare(func(n int) float64 { return r.in.Advantage[n] * p.AdvTau }, p.KLTau, p.LogClamp, 0,
-		func(n int) bool { low, high := p.beyond(&r.frame, n); return low || high })
-}
-
 // ratioPlusSquare is -a·exp(l), unless dropped, plus tau·l², l the log-ratio to the
 // rollout policy. A cap bounds exp(l), 0 for none, and keeps its gradient.
-func ratioPlusSquare(l, a, tau, limit, cap float64, drop bool) (value, dlogp float64) {
+func (f *frame) ratioPlusSquare(l, a, tau, limit, cap float64, drop bool) (value, dlogp float64) {
 	if tau > 0 {
 		value, dlogp = float64(tau*l*l), float64(2*tau*l)
 	}
-	if !drop {
-		r, dr := ratio(l, limit)
-		if cap > 0 && r > cap {
-			r, dr = cap, cap
-		}
-		value -= float64(a * r)
-		dlogp -= float64(a * dr)
+	if drop {
+		f.took(trace.PenaltyOnly)
+		return value, dlogp
 	}
-	return value, dlogp
-}
-
-func (r *rule) ratioPlusSquare(a func(n int) float64, tau, limit, cap float64, drop func(n int) bool) {
-	r.Formula("l", "logp - roll")
-	r.Given("τ", tau)
-	r.Branch(trace.Case{Branch: trace.PenaltyOnly, If: drop, Value: "τ·l²", Slope: "2·τ·l"})
-	r.ratio("r", "l", limit)
-	r.Figure("a", a)
-	if cap > 0 {
-		r.Given("cap", cap)
-		r.Branch(trace.Case{Branch: trace.Capped, When: "r > cap", Value: "-a·cap + τ·l²", Slope: "-a·cap + 2·τ·l"})
+	r, dr := ratio(l, limit)
+	f.note("r", r)
+	switch {
+	case cap > 0 && r > cap:
+		r, dr = cap, cap
+		f.took(trace.Capped)
+	case dr == 0:
+		f.took(trace.PenaltyOnly)
 	}
-	if r.clamped != "" {
-		r.Branch(trace.Case{Branch: trace.PenaltyOnly, When: r.clamped, Value: "-a·r + τ·l²", Slope: "2·τ·l"})
-	}
-	r.term("-a·r + τ·l²", "-a·r + 2·τ·l")
+	return value - float64(a*r), dlogp - float64(a*dr)
 }
 
 // PrimeGeo is prime-rl's loss of February 2026: token mask, geometric mask,
@@ -294,7 +262,7 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 			if p.Sequence {
 				r = weight
 			}
-			return detached(r, p.coefficient(&f, n), in.Now.Logp[n])
+			return f.detached(r, p.coefficient(&f, n), in.Now.Logp[n])
 		})
 		m.endRow()
 		t.teacher.close()
@@ -323,19 +291,6 @@ func (p *PrimeGeo) coefficient(f *frame, n int) float64 {
 		coef += float64(p.TeacherTau * (f.in.Teacher.Logp[n] - f.sg[n]))
 	}
 	return coef
-}
-
-func (p *PrimeGeo) rule(r *rule) {
-	ratio := func(n int) float64 { return tokenRatio(r.sg[n] - r.in.LogpRoll[n]) }
-	out := r.ofResponse(func(i int) float64 { return count(p.dropsResponse(&r.frame, i, &responseTally{})) })
-	r.drop(func(n int) bool { return ratio(n) < p.Low || ratio(n) > p.High || out(n) == 1 })
-	if p.Sequence {
-		r.Figure("r", r.ofResponse(func(i int) float64 { return p.weight(&r.frame, i) }))
-	} else {
-		r.Figure("r", ratio)
-	}
-	r.Figure("coef", func(n int) float64 { return p.coefficient(&r.frame, n) })
-	r.term("-r·coef·logp", "-r·coef")
 }
 
 // responseTally counts what the tests on whole responses dropped.

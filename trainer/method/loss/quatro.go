@@ -57,7 +57,9 @@ func (p *QUATRO) Eval(out *Grad, in *batch.Batch) error {
 		for _, i := range rows {
 			push, pull, w := p.coefficient(&f, i, mean, lambda)
 			coef := w * (push - pull)
-			f.rowTokens(i, func(n int) (value, dlogp float64) { return detached(1, coef, in.Now.Logp[n]) })
+			f.share(i, "λ", lambda)
+			f.share(i, "coef", coef)
+			f.rowTokens(i, func(n int) (value, dlogp float64) { return f.detached(1, coef, in.Now.Logp[n]) })
 		}
 	}
 	out.Add("quatro/lambda", lambdas/float64(max(groups.Len(), 1)))
@@ -76,25 +78,6 @@ func (p *QUATRO) coefficient(f *frame, i int, mean, lambda float64) (push, pull,
 		w = min(r, p.Cap)
 	}
 	return push, pull, w
-}
-
-func (p *QUATRO) rule(r *rule) {
-	figure := func(of func(push, w, lambda float64) float64) func(n int) float64 {
-		return r.ofGroup(func(rows []int) func(i int) float64 {
-			mean, _ := meanStd(r.rewards(rows))
-			lambda := klDual(r.rewards(rows), p.Delta)
-			return func(i int) float64 {
-				push, _, w := p.coefficient(&r.frame, i, mean, lambda)
-				return of(push, w, lambda)
-			}
-		})
-	}
-	r.Figure("λ", figure(func(_, _, lambda float64) float64 { return lambda }))
-	r.Formula("S", "Σ(logp - old)")
-	r.Figure("push", figure(func(push, _, _ float64) float64 { return push }))
-	r.Figure("w", figure(func(_, w, _ float64) float64 { return w }))
-	r.Formula("coef", "w·(push - S)")
-	r.term("-coef·logp", "-coef")
 }
 
 // meanStd is the mean and the population standard deviation.

@@ -5,7 +5,6 @@ import (
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // R2VPO replaces the clip by a constraint on the variance of the ratio, with a dual variable.
@@ -78,11 +77,13 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 				r, dr := ratio(in.Now.Logp[n]-anchor[n], 20)
 				variance += float64(f.rowWeight[i] * (r - mean) * (r - mean))
 				if p.Variant == "adaptive_clip" {
-					c := clipped(a, r, dr, 1-eps, 1+eps, 0, 0)
+					c := f.clipped(a, r, dr, 1-eps, 1+eps, 0, 0)
 					upper += count(c.clipped && r > 1)
 					lower += count(c.clipped && r < 1)
 					return c.value, c.dlogp
 				}
+				f.note("r", r)
+				f.note("mean_r", mean)
 				return p.penalised(a, r, dr, mean)
 			})
 		}
@@ -100,7 +101,7 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 	out.Add("r2vpo/variance", variance)
 	f.addKL(anchor, 20)
 	if f.tokens > 0 {
-		out.Loss -= float64(p.Lambda * p.Delta)
+		f.addResponse(in.Len(), -float64(p.Lambda*p.Delta))
 	}
 	if out.frozen == nil { // a finite difference is not a step
 		p.Lambda = clamp(p.Lambda+float64(p.DualRate*min(variance-p.Delta, 1)), 0, p.LambdaMax)
@@ -120,31 +121,6 @@ func (p *R2VPO) penalised(a, r, dr, mean float64) (value, dlogp float64) {
 		return float64(-a*r) + float64(p.Lambda*(2*math.Abs(d)-1)), (-a + math.Copysign(2*p.Lambda, d)) * dr
 	}
 	return float64(-a*r) + float64(p.Lambda*(r-mean)*(r-mean)), (-a + float64(2*p.Lambda*(r-mean))) * dr
-}
-
-func (p *R2VPO) rule(r *rule) {
-	r.ratio("r", p.Anchor.logRatio(), 20)
-	figure := func(of func(mean, variance float64) float64) func(n int) float64 {
-		return r.ofGroup(func(rows []int) func(i int) float64 {
-			x := of(p.moments(&r.frame, p.Anchor.Of(r.in), rows))
-			return func(int) float64 { return x }
-		})
-	}
-	if p.Variant == "adaptive_clip" {
-		r.Figure("low", figure(func(_, variance float64) float64 { return 1 - p.epsilon(variance) }))
-		r.Figure("high", figure(func(_, variance float64) float64 { return 1 + p.epsilon(variance) }))
-		r.clip("r", 0)
-		return
-	}
-	r.Given("λ", p.Lambda)
-	r.Figure("mean", figure(func(mean, _ float64) float64 { return mean }))
-	const far = "-A·r + λ·(2·|r - mean| - 1)"
-	r.Branch(trace.Case{Branch: trace.Clamped, When: "|r - mean| > 1, " + r.clamped, Value: far, Slope: "0"},
-		trace.Case{Branch: trace.Kept, When: "|r - mean| > 1", Value: far, Slope: "(-A + 2·λ·sign(r - mean))·r"})
-	r.kept("-A·r + λ·(r - mean)²", "(-A + 2·λ·(r - mean))·r")
-	if r.frame.tokens > 0 {
-		r.remain("-λ·δ", -p.Lambda*p.Delta)
-	}
 }
 
 // moments are the mean ratio of these responses and its variance, detached.

@@ -40,7 +40,8 @@ func (p *REAL) Eval(out *Grad, in *batch.Batch) error {
 	terms, slopes := p.responses(&f)
 	groups := float64(f.groups().Len())
 	for i := range in.Len() {
-		out.Loss += terms[i] / groups
+		f.share(i, "slope", slopes[i])
+		f.addResponse(i, terms[i]/groups)
 		f.spread(i, slopes[i]/groups)
 	}
 	f.addKL(in.Anchor, 0)
@@ -94,19 +95,4 @@ func logOnePlus(x, side []float64, which float64, rows []int) (total, members fl
 		}
 	}
 	return largest + elementary.Log(sum), members
-}
-
-func (p *REAL) rule(r *rule) {
-	terms, slopes := p.responses(&r.frame)
-	groups := float64(r.groups().Len())
-	r.Formula("s", "mean(logp - old)")
-	r.Figure("L_i", r.ofResponse(func(i int) float64 { return terms[i] }))
-	r.Figure("g_i", r.ofResponse(func(i int) float64 { return slopes[i] }))
-	r.term("L_i", "g_i")
-	r.whole(func(int) float64 { return 1 / groups })
-	for i := range r.in.Len() {
-		if r.length(i) == 0 {
-			r.remain("a response without tokens", terms[i]/groups)
-		}
-	}
 }

@@ -52,7 +52,7 @@ func (p *RefKL) Eval(out *Grad, in *batch.Batch) error {
 			drop := p.drops(&f, n)
 			m.token(l, a, drop, drop, false)
 			gap.add(a)
-			return ratioPlusSquare(l, a, p.KLTau, p.LogClamp, 0, drop)
+			return f.ratioPlusSquare(l, a, p.KLTau, p.LogClamp, 0, drop)
 		})
 		m.endRow()
 		gap.close()
@@ -74,10 +74,4 @@ func (p *RefKL) teacher(in *batch.Batch) []float64 {
 // drops reports whether the probability of token n has fallen too far.
 func (p *RefKL) drops(f *frame, n int) bool {
 	return elementary.Exp(f.sg[n])-elementary.Exp(f.in.LogpRoll[n]) < -p.Delta
-}
-
-func (p *RefKL) rule(r *rule) {
-	ref := p.teacher(r.in)
-	r.ratioPlusSquare(func(n int) float64 { return ref[n] - r.sg[n] }, p.KLTau, p.LogClamp, 0,
-		func(n int) bool { return p.drops(&r.frame, n) })
 }

@@ -3,7 +3,6 @@ package loss
 import (
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // Reinforce is the plain policy gradient, with whatever importance weight the
@@ -41,8 +40,6 @@ func (p *Reinforce) Eval(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
-func (*Reinforce) rule(r *rule) { r.term("-A·logp", "-A") }
-
 // GPG is the policy-gradient loss of Group Policy Gradient: no ratio, no clip.
 //
 // It goes with the advantage estimator gpg, and differs from Reinforce in its
@@ -74,8 +71,6 @@ func (p *GPG) Eval(out *Grad, in *batch.Batch) error {
 	})
 	return nil
 }
-
-func (*GPG) rule(r *rule) { r.term("-A·logp", "-A") }
 
 // CrossEntropy is supervised learning on the sampled tokens.
 //
@@ -111,8 +106,6 @@ func (p *CrossEntropy) Eval(out *Grad, in *batch.Batch) error {
 	out.Add("nll", nll.total/f.rows(true))
 	return nil
 }
-
-func (*CrossEntropy) rule(r *rule) { r.term("-logp", "-1") }
 
 // PositiveNLL adds the negative log-likelihood of the responses with a positive
 // reward.
@@ -206,7 +199,7 @@ func (p *ImportanceSampling) Eval(out *Grad, in *batch.Batch) error {
 		f.eachToken(func(n int) (value, dlogp float64) {
 			r, dr := ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
 			sum += r
-			return live(in.Advantage[n], r, dr)
+			return f.live(in.Advantage[n], r, dr)
 		})
 		out.Add("importance_ratio", sum/max(f.tokens, 1))
 		return nil
@@ -219,24 +212,14 @@ func (p *ImportanceSampling) Eval(out *Grad, in *batch.Batch) error {
 		r, dr := ratio(f.sumLogRatio(i, in.Now.Logp, anchor), p.LogClamp)
 		a, w := f.meanAdvantage(i, length), f.rowSum(i)
 		sum += r
-		out.Loss -= float64(w * a * r)
+		f.share(i, "a", a)
+		f.share(i, "r", r)
+		f.share(i, "weight", w)
+		f.addResponse(i, -float64(w*a*r))
 		f.spread(i, -w*a*dr)
 	}
 	out.Add("importance_ratio", sum/max(float64(in.Len()), 1))
 	return nil
-}
-
-func (p *ImportanceSampling) rule(r *rule) {
-	if p.Level == "token" {
-		r.ratio("r", p.Anchor.logRatio(), p.LogClamp)
-		r.kept("-A·r", "-A·r")
-		return
-	}
-	r.Formula("S", "Σ("+p.Anchor.logRatio()+")")
-	r.ratio("r", "S", p.LogClamp)
-	r.Formula("a", "mean(A)")
-	r.kept("-a·r", "-a·r")
-	r.whole(r.rowSum)
 }
 
 // rowSum is the weight of response i's tokens together.
@@ -297,29 +280,18 @@ func (p *RolloutIS) Eval(out *Grad, in *batch.Batch) error {
 	dropped := 0.0
 	f.eachToken(func(n int) (value, dlogp float64) {
 		w, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
+		f.note("w", w)
 		if w <= 1-p.EpsLow || w >= 1+p.EpsHigh {
 			dropped++
-			return 0, 0
+			return f.drop()
 		}
 		if p.Live {
 			r, dr := ratio(in.Now.Logp[n]-in.LogpRoll[n], 20)
-			return live(in.Advantage[n], r, dr)
+			return f.live(in.Advantage[n], r, dr)
 		}
-		return detached(w, in.Advantage[n], in.Now.Logp[n])
+		return f.detached(w, in.Advantage[n], in.Now.Logp[n])
 	})
 	out.Add("actor/pg_clipfrac", f.mean(dropped))
 	f.addKL(in.LogpRoll, 20)
 	return nil
-}
-
-func (p *RolloutIS) rule(r *rule) {
-	r.ratio("w", "logp - roll", 20)
-	r.band(1-p.EpsLow, 1+p.EpsHigh)
-	r.Branch(trace.Case{Branch: trace.Dropped, When: "w ≤ low", Value: "0", Slope: "0"},
-		trace.Case{Branch: trace.Dropped, When: "w ≥ high", Value: "0", Slope: "0"})
-	if p.Live {
-		r.term("-A·w", "-A·w")
-		return
-	}
-	r.detached("")
 }

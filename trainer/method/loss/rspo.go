@@ -6,7 +6,6 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // RSPO is PPO's clip of a ratio that the drift of the routers makes smaller: the router-shift ratio γ compares, on the
@@ -82,28 +81,18 @@ func (p *RSPO) Eval(out *Grad, in *batch.Batch) error {
 		gamma := p.shift(in, n)
 		raw += gamma
 		floored += count(gamma < p.Floor)
+		f.note("γ", gamma)
 		if gamma < p.Threshold {
 			return f.reject(n)
 		}
 		gamma = max(gamma, p.Floor)
 		used += gamma
 		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
-		return clips.add(clipped(in.Advantage[n], gamma*r, gamma*dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0))
+		return clips.add(f.clipped(in.Advantage[n], gamma*r, gamma*dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0))
 	})
 	f.addClipFractions(clips, in.Anchor, p.LogClamp)
 	out.Add("router_shift/raw_gamma_mean", f.mean(raw))
 	out.Add("router_shift/weight_mean", f.mean(used))
 	out.Add("router_shift/floor_fraction", f.mean(floored))
 	return nil
-}
-
-func (p *RSPO) rule(r *rule) {
-	r.ratio("r", "logp - old", p.LogClamp)
-	r.Figure("γ", func(n int) float64 { return max(p.shift(r.in, n), p.Floor) })
-	r.Formula("w", "γ·r")
-	r.band(1-p.EpsLow, 1+p.EpsHigh)
-	if p.Threshold > 0 {
-		r.Branch(trace.Case{Branch: trace.Dropped, If: func(n int) bool { return p.shift(r.in, n) < p.Threshold }, Value: "0", Slope: "0"})
-	}
-	r.clip("w", 0)
 }

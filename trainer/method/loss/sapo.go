@@ -60,8 +60,14 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 			if p.Level == "token" {
 				r, dr = ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
 			}
+			f.begin(n)
+			f.note("A", a)
+			f.note("r", r)
+			if dr == 0 {
+				f.took(trace.Clamped)
+			}
 			value, d := p.gate(a, r)
-			out.Loss += float64(w * value)
+			f.add(n, w, float64(w*value))
 			if p.Level == "token" {
 				out.DLogp[n] += float64(w * d * dr)
 			} else {
@@ -74,29 +80,6 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 	}
 	f.addKL(anchor, p.LogClamp)
 	return nil
-}
-
-func (p *SAPO) rule(r *rule) {
-	anchor := p.Anchor.Of(r.in)
-	if p.Level == "token" {
-		r.ratio("r", p.Anchor.logRatio(), p.LogClamp)
-	} else {
-		r.Figure("r", r.ofResponse(func(i int) float64 {
-			mean, _ := ratio(r.sumLogRatio(i, r.in.Now.Logp, anchor)/max(r.length(i), 1), p.LogClamp)
-			return mean
-		}))
-		if p.LogClamp > 0 {
-			r.clamped = "|mean(" + p.Anchor.logRatio() + ")| > " + trace.Number(p.LogClamp).String()
-		}
-		r.shared("Σ(w·dL)/count(1)")
-	}
-	if p.MeanAdvantage {
-		r.Figure("A", r.ofResponse(func(i int) float64 { return r.meanAdvantage(i, max(r.length(i), 1)) }))
-	}
-	r.Add(trace.Line{Name: "τ", Value: func(int) float64 { return p.TauPos }, When: "A > 0"},
-		trace.Line{Name: "τ", Value: func(int) float64 { return p.TauNeg }, When: "A ≤ 0"})
-	r.Formula("g", "σ(τ·(r - 1))")
-	r.kept("-4/τ·g·A", "-4·g·(1 - g)·A·r")
 }
 
 // gate is -(4/τ)·σ(τ(r-1))·A and its derivative with respect to r.

@@ -6,7 +6,6 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // Score centering (arXiv:2609.20807) subtracts from the policy gradient its expectation under the sampler for equal
@@ -107,17 +106,12 @@ func (f *frame) centred(h *head, by centering, base func(n int) (value, dlogp fl
 			a := in.Advantage[n]
 			c := centre(h, by, policiesOf(in, n), a, out.DLogits[n*in.Vocab:(n+1)*in.Vocab], float64(a*f.weight(i, n)))
 			total += math.Abs(c)
+			f.note("C", c)
 			return value + float64(a*c), dlogp
 		})
 	}
 	out.Add("sc_correction", f.mean(total))
 	f.addKL(in.LogpRoll, 0)
-}
-
-// centred gives a rule the figure C.
-func (r *rule) centred(size int, floor float64, by centering) {
-	h, scratch := &head{size: size, floor: floor}, make([]float64, r.in.Vocab)
-	r.Figure("C", func(n int) float64 { return centre(h, by, policiesOf(r.in, n), r.in.Advantage[n], scratch, 0) })
 }
 
 // ScoreCentering is the policy gradient with centred scores, and with truncated or masked importance weights.
@@ -183,15 +177,9 @@ func (p *ScoreCentering) Eval(out *Grad, in *batch.Batch) error {
 	}
 	p.memory.size, p.memory.floor = p.Head, p.Floor
 	f.centred(&p.memory, p, func(n int) (value, dlogp float64) {
-		return detached(p.weight(elementary.Exp(f.sg[n]-in.LogpRoll[n])), in.Advantage[n], in.Now.Logp[n])
+		return f.detached(p.weight(elementary.Exp(f.sg[n]-in.LogpRoll[n])), in.Advantage[n], in.Now.Logp[n])
 	})
 	return nil
-}
-
-func (p *ScoreCentering) rule(r *rule) {
-	r.Figure("w", func(n int) float64 { return p.weight(elementary.Exp(r.sg[n] - r.in.LogpRoll[n])) })
-	r.centred(p.Head, p.Floor, p)
-	r.term("-w·A·logp + A·C", "-w·A")
 }
 
 // CenteredPPO is PPO's clip with a truncated importance weight old/mu and the correction of score centering for it.
@@ -245,10 +233,11 @@ func (p *CenteredPPO) tail(a, prob, o, q float64) float64 {
 }
 
 // term is that of token n without the correction.
-func (p *CenteredPPO) term(in *batch.Batch, n int) (value, dlogp float64) {
+func (p *CenteredPPO) term(f *frame, n int) (value, dlogp float64) {
+	in := f.in
 	w := min(elementary.Exp(in.Anchor[n]-in.LogpRoll[n]), p.Cap)
 	r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], farthest)
-	s := clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+	s := f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
 	return w * s.value, w * s.dlogp
 }
 
@@ -259,21 +248,8 @@ func (p *CenteredPPO) Eval(out *Grad, in *batch.Batch) error {
 		return err
 	}
 	p.memory.size, p.memory.floor = p.Head, p.Floor
-	f.centred(&p.memory, p, func(n int) (value, dlogp float64) { return p.term(in, n) })
+	f.centred(&p.memory, p, func(n int) (value, dlogp float64) { return p.term(&f, n) })
 	return nil
-}
-
-func (p *CenteredPPO) rule(r *rule) {
-	r.Figure("w", func(n int) float64 { return min(elementary.Exp(r.in.Anchor[n]-r.in.LogpRoll[n]), p.Cap) })
-	r.centred(p.Head, p.Floor, p)
-	r.ratio("r", "logp - old", farthest)
-	r.band(1-p.EpsLow, 1+p.EpsHigh)
-	r.Branch(trace.Case{Branch: trace.ClippedHigh, When: "A > 0, r > high", Value: "-w·A·high + A·C", Slope: "0"},
-		trace.Case{Branch: trace.ClippedLow, When: "A < 0, r < low", Value: "-w·A·low + A·C", Slope: "0"})
-	if r.clamped != "" {
-		r.Branch(trace.Case{Branch: trace.Clamped, When: r.clamped, Value: "-w·A·r + A·C", Slope: "0"})
-	}
-	r.term("-w·A·r + A·C", "-w·A·r")
 }
 
 // CenteredIPO is IPO without its penalty, and with the correction of score centering for it: over the tokens that the
@@ -323,14 +299,7 @@ func (p *CenteredIPO) Eval(out *Grad, in *batch.Batch) error {
 		if p.drops(&f, n) {
 			return f.reject(n)
 		}
-		return detached(min(elementary.Exp(f.sg[n]-in.LogpRoll[n]), p.Cap), in.Advantage[n], in.Now.Logp[n])
+		return f.detached(min(elementary.Exp(f.sg[n]-in.LogpRoll[n]), p.Cap), in.Advantage[n], in.Now.Logp[n])
 	})
 	return nil
-}
-
-func (p *CenteredIPO) rule(r *rule) {
-	r.Figure("w", func(n int) float64 { return min(elementary.Exp(r.sg[n]-r.in.LogpRoll[n]), p.Cap) })
-	r.centred(0, 0, p)
-	r.Branch(trace.Case{Branch: trace.Dropped, If: func(n int) bool { return p.drops(&r.frame, n) }, Value: "A·C", Slope: "0"})
-	r.term("-w·A·logp + A·C", "-w·A")
 }

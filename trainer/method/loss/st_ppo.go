@@ -2,12 +2,10 @@ package loss
 
 import (
 	"math"
-	"strconv"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // STPPO is turn-level PPO with a correction that a high clip rate triggers.
@@ -119,12 +117,15 @@ func (p *STPPO) turn(f *frame, i, from, end int, clips *clipCounts) {
 		if !f.active[n] {
 			continue
 		}
+		f.begin(n)
 		w, lr := f.weight(i, n), f.in.Now.Logp[n]-f.in.Anchor[n]
 		if p.CTN == "kl" {
-			f.out.Loss += float64(w * p.Lambda * t.harmful / t.length * lr * lr / 2)
+			f.add(n, w, float64(w*p.Lambda*t.harmful/t.length*lr*lr/2))
 			f.out.DLogp[n] += float64(w * p.Lambda * t.harmful / t.length * lr)
 		}
+		f.note("c_k", t.scale)
 		if p.CTN == "survivors" && p.harms(f, n) {
+			f.drop()
 			continue
 		}
 		y := t.x + f.in.Now.Logp[n] - f.sg[n]
@@ -132,8 +133,8 @@ func (p *STPPO) turn(f *frame, i, from, end int, clips *clipCounts) {
 			y = t.live
 		}
 		u, du := cappedExp(y, p.LogCap)
-		value, dlogp := clips.add(clipped(f.in.Advantage[n], u, du, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
-		f.out.Loss += float64(w * t.scale * value)
+		value, dlogp := clips.add(f.clipped(f.in.Advantage[n], u, du, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
+		f.add(n, w, float64(w*t.scale*value))
 		if p.Gradient == "live" {
 			slope += float64(w * t.scale * dlogp)
 			continue
@@ -144,50 +145,6 @@ func (p *STPPO) turn(f *frame, i, from, end int, clips *clipCounts) {
 		if f.active[n] {
 			f.out.DLogp[n] += float64(slope * t.share)
 		}
-	}
-}
-
-func (p *STPPO) rule(r *rule) {
-	turns := make([]turnTerm, r.in.Tokens())
-	for i := range r.in.Len() {
-		for from, to := r.in.Span(i); from < to; {
-			end := r.turnEnd(from, to)
-			t := p.term(&r.frame, from, end)
-			for ; from < end; from++ {
-				turns[from] = t
-			}
-		}
-	}
-	if p.CTN == "survivors" {
-		r.drop(func(n int) bool { return p.harms(&r.frame, n) })
-	}
-	switch {
-	case p.TurnRatio == "product":
-		r.Formula("x", "Σ_turn(logp - old)")
-	case p.TurnRatio == "geo" && p.Epsilon == 0:
-		r.Formula("x", "mean_turn(logp - old)")
-	default:
-		r.Figure("x", func(n int) float64 { return turns[n].x })
-	}
-	r.cappedExp("u", p.LogCap)
-	r.band(1-p.EpsLow, 1+p.EpsHigh)
-	r.clip("u", p.DualClip)
-	r.After(trace.Line{Name: "c_k", Value: func(n int) float64 { return turns[n].scale }})
-	r.Scale("c_k")
-	switch live := p.Gradient == "live"; { // its gradient is the turn's
-	case live && p.TurnRatio == "product":
-		r.shared("Σ_turn(w·dL)")
-	case live && p.Epsilon == 0:
-		r.shared("Σ_turn(w·dL)/count_turn(1)")
-	case live:
-		r.shared("Σ_turn(w·dL)/(count_turn(1) + " + strconv.FormatFloat(p.Epsilon, 'f', -1, 64) + ")")
-	}
-	if p.CTN == "kl" {
-		slope := r.ofToken(func(i, n int) float64 {
-			return r.weight(i, n) * p.Lambda * turns[n].harmful / turns[n].length * (r.in.Now.Logp[n] - r.in.Anchor[n])
-		})
-		half := func(n int) float64 { return slope(n) * (r.in.Now.Logp[n] - r.in.Anchor[n]) / 2 }
-		r.also = []rule{{frame: r.frame, share: []trace.Line{{Name: trace.Share, Value: half}, {Name: trace.Grad, Value: slope}}}}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // TOPR is tapered off-policy REINFORCE: good responses are learned as in
@@ -71,9 +70,11 @@ func (p *TOPR) Eval(out *Grad, in *batch.Batch) error {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			w := p.PositiveWeight
 			if score <= 0 {
-				w = p.NegativeWeight * clamp(p.ratioAt(&f, i, n, &s), p.Low, p.High)
+				r := p.ratioAt(&f, i, n, &s)
+				w = p.NegativeWeight * clamp(r, p.Low, p.High)
+				f.note("r", r)
 			}
-			return detached(w, in.Advantage[n], in.Now.Logp[n])
+			return f.detached(w, in.Advantage[n], in.Now.Logp[n])
 		})
 	}
 	out.Add("topr/positive_samples", good)
@@ -121,14 +122,4 @@ func (p *TOPR) ratioAt(f *frame, i, n int, s *segment) float64 {
 	}
 	s.ratio, _ = ratio(sum/(max(length, 1)+p.Epsilon), p.LogClamp)
 	return s.ratio
-}
-
-func (p *TOPR) rule(r *rule) {
-	var s segment
-	rho := r.ofToken(func(i, n int) float64 { return p.ratioAt(&r.frame, i, n, &s) })
-	bad := r.ofResponse(func(i int) float64 { return count(p.score(&r.frame, i) <= 0) })
-	negative := func(n int) float64 { return p.NegativeWeight * clamp(rho(n), p.Low, p.High) }
-	r.Branch(trace.Case{Branch: trace.Kept, If: func(n int) bool { return bad(n) == 0 }, Lines: []trace.Line{trace.Given("w", p.PositiveWeight)},
-		Value: "-w·A·logp", Slope: "-w·A"})
-	r.detached("", trace.Line{Name: "ρ", Value: rho}, trace.Line{Name: "w", Value: negative})
 }

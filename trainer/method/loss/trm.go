@@ -7,7 +7,6 @@ import (
 	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // TRM admits a response to an importance-weighted loss only if the policies
@@ -58,20 +57,12 @@ func (p *TRM) Eval(out *Grad, in *batch.Batch) error {
 		admitted++
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			r, dr := ratio(in.Now.Logp[n]-in.LogpRoll[n], 20)
-			return live(in.Advantage[n], r, dr)
+			return f.live(in.Advantage[n], r, dr)
 		})
 	}
 	out.Add("trm/admitted", admitted/max(float64(in.Len()), 1))
 	f.addKL(in.LogpRoll, 20)
 	return nil
-}
-
-func (p *TRM) rule(r *rule) {
-	largest := r.ofResponse(func(i int) float64 { return p.largest(&r.frame, i) })
-	r.Branch(trace.Case{Branch: trace.Dropped, If: func(n int) bool { return largest(n) > p.Delta },
-		Lines: []trace.Line{{Name: "D", Value: largest}}, Value: "0", Slope: "0"})
-	r.ratio("r", "logp - roll", 20)
-	r.kept("-A·r", "-A·r")
 }
 
 // largest is the largest divergence of a token of response i, 0 if it has none.
@@ -135,7 +126,7 @@ func (p *SAT) Eval(out *Grad, in *batch.Batch) error {
 		least = min(least, k)
 		below, above, distance = below+(1-low), above+(high-1), distance+math.Abs(f.sg[n]-in.Anchor[n])
 		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-		return clips.add(clipped(in.Advantage[n], r, dr, low, high, 0, 0))
+		return clips.add(f.clipped(in.Advantage[n], r, dr, low, high, 0, 0))
 	})
 	f.addClipFractions(clips, in.Anchor, 20)
 	out.Add("sat/gate_rate", f.mean(gated))
@@ -144,14 +135,6 @@ func (p *SAT) Eval(out *Grad, in *batch.Batch) error {
 	out.Add("sat/radius_high", f.mean(above))
 	out.Add("sat/abs_log_ratio", f.mean(distance))
 	return nil
-}
-
-func (p *SAT) rule(r *rule) {
-	q := p.start(&r.frame)
-	r.ratio("r", "logp - old", 20)
-	r.Figure("low", func(n int) float64 { _, low, _ := p.bounds(&r.frame, n, q); return low })
-	r.Figure("high", func(n int) float64 { _, _, high := p.bounds(&r.frame, n, q); return high })
-	r.clip("r", 0)
 }
 
 // start is the quantile of |d| over the active tokens, 0 without one.

@@ -4,7 +4,6 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/trace"
 )
 
 // VESPO weights a response by a smooth, detached function of its full
@@ -52,7 +51,9 @@ func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
 		weights.add(elementary.Exp(x))
 		for n := range in.Where(i, f.active) {
 			w := f.gated(i, n)
-			out.Loss -= float64(w * phi * in.Advantage[n] * in.Now.Logp[n])
+			f.begin(n)
+			f.note("φ", phi)
+			f.add(n, w, -float64(w*phi*in.Advantage[n]*in.Now.Logp[n]))
 			out.DLogp[n] -= float64(w * phi * in.Advantage[n])
 		}
 	}
@@ -61,14 +62,6 @@ func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
 	weights.log(out, "vespo/w_seq_mean", "vespo/w_seq_min", "vespo/w_seq_max")
 	out.Add("actor/approx_kl", kl/max(float64(in.Len()), 1))
 	return nil
-}
-
-func (p *VESPO) rule(r *rule) {
-	x := func(i int) float64 { x, _ := r.logWeight(i, p.SequenceWeights); return x }
-	r.Figure("x", r.ofResponse(func(i int) float64 { return max(x(i), elementary.Log(1e-8)) }))
-	r.Figure("φ", r.ofResponse(func(i int) float64 { return p.phi(x(i), r.firstAdvantage(i)) }))
-	r.term("-φ·A·logp", "-φ·A")
-	r.share = []trace.Line{{Name: "gated", Value: r.ofToken(r.gated)}, trace.Formula(trace.Share, "gated·L"), trace.Formula(trace.Grad, "gated·dL")}
 }
 
 // phi is the weight of a response with log-weight x, which has a floor.

@@ -16,7 +16,7 @@ import (
 var exhaustive = flag.Bool("exhaustive", false, "all tests of the losses and a training step with the new one, as in nightly tests")
 
 // judges are the tests of the losses that judge every entry of the registry.
-const judges = "TestSpecsComplete|TestWorkedExamples|TestGradientOfEveryLoss|TestDocumentedFormulas|TestNeedsAreComplete|TestDependsOnIsDeclared|TestMemory"
+const judges = "TestSpecsComplete|TestWorkedExamples|TestExplainEveryLoss|TestNeedsAreComplete|TestDependsOnIsDeclared|TestMemory"
 
 // overlay writes the files beside the clone and returns what makes the go
 // command see them in it.
