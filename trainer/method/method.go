@@ -132,20 +132,41 @@ type Entry[T any] struct {
 type Table[T any] []Entry[T]
 
 // Filled returns the table with what its entries leave out: the group, the unit and the
-// gradient of all, and the example of each, from a text with a paragraph for every method,
-// its name first.
-func (t Table[T]) Filled(all Spec, examples string) Table[T] {
-	text := map[string]string{}
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(examples), "\n\n") {
-		name, example, _ := strings.Cut(paragraph, "\n")
-		text[name] = example
-	}
+// gradient of all; the example of each; and what about says of each in the lines does, when,
+// source and reconstruction. Both texts have a paragraph for every method, its name first.
+func (t Table[T]) Filled(all Spec, examples, about string) Table[T] {
+	example, said := paragraphs(examples), paragraphs(about)
 	for i := range t {
 		s := &t[i].Spec
 		s.Group, s.Unit, s.Gradient = cmp.Or(s.Group, all.Group), cmp.Or(s.Unit, all.Unit), cmp.Or(s.Gradient, all.Gradient)
-		s.Example = cmp.Or(s.Example, text[s.Name])
+		s.Example = cmp.Or(s.Example, example[s.Name])
+		for line := range strings.Lines(said[s.Name]) {
+			key, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+			switch key {
+			case "does":
+				s.Does = text
+			case "when":
+				s.When = text
+			case "source":
+				s.Source = text
+			case "reconstruction":
+				s.Reconstruction = text
+			default:
+				panic(fmt.Sprintf("method: the text of %s has the line %q: want does, when, source or reconstruction", s.Name, line))
+			}
+		}
 	}
 	return t
+}
+
+// paragraphs are those of a text, by their first lines.
+func paragraphs(text string) map[string]string {
+	all := map[string]string{}
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		name, rest, _ := strings.Cut(paragraph, "\n")
+		all[name] = rest
+	}
+	return all
 }
 
 // Names returns the names in the order of the table, without aliases.

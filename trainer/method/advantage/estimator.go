@@ -57,6 +57,11 @@ func broadcast(b *batch.Batch, score []float64) {
 //go:embed examples.txt
 var examples string
 
+// about is the text of the methods: what each does, when to use it, and its source.
+//
+//go:embed methods.txt
+var about string
+
 // Registry lists the estimators a recipe can name under advantage.
 var Registry = method.Table[Estimator]{
 	{Spec: grpoSpec, New: func() Estimator { return method.New[GRPO]() }},
@@ -95,7 +100,7 @@ var Registry = method.Table[Estimator]{
 	{Spec: processSpec, New: func() Estimator { return method.New[Process]() }},
 	{Spec: vineSpec, New: func() Estimator { return method.New[Vine]() }},
 	{Spec: rlZvpSpec, New: func() Estimator { return method.New[ZeroVariance]() }},
-}.Filled(method.Spec{Group: "advantage", Gradient: "constant"}, examples)
+}.Filled(method.Spec{Group: "advantage", Gradient: "constant"}, examples, about)
 
 // Normalize centres and scales rewards at chosen levels: the general form that TRL,
 // ROLL and AReaL configure.
@@ -124,9 +129,6 @@ type Normalize struct {
 
 var normalizeSpec = method.Spec{
 	Name: "normalize", Aliases: []string{"reward_norm"}, Unit: method.Batch,
-	Does:    "Centres and scales rewards by a mean and a deviation that are each taken over the group, the batch or not at all.",
-	When:    "Use it to reproduce the normalisation settings of TRL, ROLL or AReaL.",
-	Source:  "TRL scale_rewards; ROLL reward_norm; AReaL Normalization; group mean and batch std: arXiv 2508.08221",
 	Formula: "A_i = (R_i − mean)/(std + eps), mean and std each over group, batch or none",
 	Needs:   batch.Columns{batch.Reward, batch.Group},
 }

@@ -33,9 +33,6 @@ type GAE struct {
 
 var gaeSpec = method.Spec{
 	Name: "gae", Unit: method.Token,
-	Does:    "Computes generalised advantage estimation (GAE) from a critic's values, with discount gamma and trace parameter lam.",
-	When:    "Use it for proximal policy optimisation (PPO) with a critic.",
-	Source:  "arXiv 1506.02438; verl, SkyRL, slime, ROLL; alpha: SAO (2607.07508), BPCO (2608.23566; QPHutu/golden_critic@14f5ef15e)",
 	Formula: "L_t = r_t + gamma·V_{t+1} − V_t + gamma·lam·L_{t+1};  A = whiten(L);  with alpha lam = 1 − 1/(alpha·T_i)",
 	Needs:   batch.Columns{batch.TokenReward, batch.Value},
 }
@@ -104,12 +101,8 @@ type TurnLevel struct {
 
 var turnLevelSpec = method.Spec{
 	Name: "turn_level", Unit: method.Turn,
-	Does:           "Gives each turn its own advantage: the reward from that turn on, relative to the same turn of the group.",
-	When:           "Use it in multi-turn runs with rewards per turn.",
-	Source:         "arXiv 2511.20718, read through notes",
-	Formula:        "A_k = (R_k − mean_g)/(std_g + eps) over siblings with turn k, R_k = Σ_{j≥k} gamma^(j−k)·r_j; or R_k − V",
-	Needs:          batch.Columns{batch.TokenReward, batch.Turn, batch.Group},
-	Reconstruction: "group form of the published A_k = R_k − V(s_k), which baseline: value selects",
+	Formula: "A_k = (R_k − mean_g)/(std_g + eps) over siblings with turn k, R_k = Σ_{j≥k} gamma^(j−k)·r_j; or R_k − V",
+	Needs:   batch.Columns{batch.TokenReward, batch.Turn, batch.Group},
 }
 
 // Estimate fills b.Return and b.Advantage from TokenReward and Turn.
@@ -242,9 +235,6 @@ type Process struct {
 
 var processSpec = method.Spec{
 	Name: "process", Aliases: []string{"grpo_process"}, Unit: method.Token,
-	Does:    "Normalises outcome and process rewards separately and leaves process rewards at their tokens.",
-	When:    "Use it with the reward process or marginal_utility, so that credit reaches the step that earned it.",
-	Source:  "arXiv 2402.03300 section 4.1.3; normalisation per kind as arXiv 2601.05242",
 	Formula: "A_t = outcome_weight·O_i + process_weight·Σ_{s≥t} p̃_s, each normalised in the group, or both together",
 	Needs:   batch.Columns{batch.OutcomeParts, batch.StepReward, batch.Group},
 }
@@ -363,9 +353,6 @@ type Vine struct {
 
 var vineSpec = method.Spec{
 	Name: "vine", Aliases: []string{"vineppo"}, Unit: method.Token,
-	Does:    "Gives each token the change of the policy's own value of the response over the token's episode.",
-	When:    "Use it for credit per step without a critic, if the recipe has prefix_values.",
-	Source:  "VinePPO, arXiv 2410.01679",
 	Formula: "A_t = whiten(V(end of t's episode) − V(its start)), V(end of the answer) = R_i",
 	Needs:   batch.Columns{batch.Reward, batch.Episode, batch.PrefixValue},
 }
@@ -436,9 +423,6 @@ type gigpoStep struct{ row, turn, from, to int }
 
 var gigpoSpec = method.Spec{
 	Name: "gigpo", Unit: method.Turn,
-	Does:    "Adds the group-relative advantage of the whole response to that of each turn among the turns that began in the same state.",
-	When:    "Use it in multi-turn runs with a tool, where responses of a group meet the same replies.",
-	Source:  "arXiv 2505.10978; ROLL",
 	Formula: "A_k = episode_weight·norm(R over turns of the group) + step_weight·norm(G_k over turns of equal state), G_k = r_k + gamma·G_(k+1)",
 	Needs:   batch.Columns{batch.Reward, batch.TokenReward, batch.Token, batch.Turn, batch.Group},
 }

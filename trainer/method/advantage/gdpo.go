@@ -34,9 +34,6 @@ type GDPO struct {
 
 var gdpoSpec = method.Spec{
 	Name: "gdpo", Unit: method.Batch,
-	Does:    "Normalises each reward part within its group, adds the parts, and normalises the sum over the batch.",
-	When:    "Use it with several rewards of different scale, so that no part dominates the sum.",
-	Source:  "arXiv 2601.05242; verl; TRL normalize_then_sum",
 	Formula: "A = whiten(Σ_k weight_k·(R_ik − mean_g)/(std_g + eps))",
 	Needs:   batch.Columns{batch.RewardParts, batch.Group},
 }

@@ -29,9 +29,6 @@ type GRPO struct {
 
 var grpoSpec = method.Spec{
 	Name: "grpo", Aliases: []string{"grpo_vectorized"}, Unit: method.Group,
-	Does:    "Subtracts the group's mean reward and divides by the group's standard deviation.",
-	When:    "Use it as the default for verifiable rewards without a critic; std: false makes it Dr. GRPO.",
-	Source:  "arXiv 2402.03300; std: false is Dr. GRPO, arXiv 2503.20783; verl, SkyRL, TRL",
 	Formula: "A_i = (R_i − mean_g)/(std_g + eps), the same on every token",
 	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
@@ -82,13 +79,8 @@ type GRPOPassK struct {
 
 var grpoPasskSpec = method.Spec{
 	Name: "grpo_passk", Unit: method.Group,
-	Does:    "Gives an advantage to the best response of a group only, by its lead over the second best.",
-	When:    "Use it to train for the best of k responses with graded rewards; most groups with rewards of 0 and 1 have no gradient.",
-	Source:  "arXiv 2503.19595; verl grpo_passk",
 	Formula: "A_best = (R_max − R_second)/(std_g + eps), 0 for the others",
 	Needs:   batch.Columns{batch.Reward, batch.Group},
-	Reconstruction: "with rewards of 0 and 1 a group learns only if exactly one response is correct; the source has no other setting " +
-		"for them, so give rewards with degrees, or use reward pass_at_k with another estimator",
 }
 
 // Estimate fills b.Advantage from Reward.
@@ -132,9 +124,6 @@ type RLOO struct {
 
 var rlooSpec = method.Spec{
 	Name: "rloo", Aliases: []string{"rloo_vectorized"}, Unit: method.Group,
-	Does:    "Subtracts the mean reward of the other responses of the group: a leave-one-out baseline.",
-	When:    "Use it in place of grpo for an unbiased baseline and no division by the group's deviation.",
-	Source:  "arXiv 2402.14740; verl, SkyRL",
 	Formula: "A_i = G/(G−1)·(R_i − mean_g)",
 	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
@@ -169,9 +158,6 @@ type OPO struct {
 
 var opoSpec = method.Spec{
 	Name: "opo", Unit: method.Group,
-	Does:    "Subtracts the length-weighted mean reward of the group, the optimal baseline if score norms grow with length.",
-	When:    "Use it for on-policy training with responses of very different lengths.",
-	Source:  "arXiv 2505.23585; verl",
 	Formula: "A_i = R_i − Σ_j L_j·R_j/Σ_j L_j, L in generated tokens",
 	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
@@ -215,18 +201,12 @@ type MaxRL struct {
 
 var primeMaxRLSpec = method.Spec{
 	Name: "max_rl", Unit: method.Group,
-	Does:    "Centres the reward within the group and divides it by the group's mean reward; without a positive mean the advantage is 0.",
-	When:    "Use it in place of maxrl to reproduce prime-rl, where groups of one have no advantage.",
-	Source:  "arXiv 2602.02710; prime-rl",
 	Formula: "A_i = (R_i − mean_g)/(mean_g + eps) if mean_g > 0, else 0",
 	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
 
 var maxrlSpec = method.Spec{
 	Name: "maxrl", Unit: method.Group,
-	Does:    "Centres the reward within the group and divides it by the group's mean reward, not by its deviation.",
-	When:    "Use it with any policy loss to give rare successes on hard prompts more weight.",
-	Source:  "arXiv 2602.02710; SkyRL",
 	Formula: "A_i = (R_i − mean_g)/(mean_g + eps)",
 	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
@@ -269,15 +249,8 @@ type ZeroVariance struct {
 
 var rlZvpSpec = method.Spec{
 	Name: "rl_zvp", Aliases: []string{"zero_variance"}, Unit: method.Group,
-	Does:    "Uses token entropy as the advantage in groups with equal rewards, and grpo in all others.",
-	When:    "Use it if many groups have zero advantage under grpo.",
-	Source:  "arXiv 2509.21880 (a NeMo-RL port); CompassMax, arXiv 2512.07710",
 	Formula: "mixed group: GRPO; all correct: A_t = scale·H_t; all wrong: A_t = −scale·(max H − H_t)",
 	Needs:   batch.Columns{batch.Reward, batch.EntropyOld, batch.Group},
-	Reconstruction: "read from a port; the maximum of H runs over the response's generated tokens. Of CompassMax's stages this is the fourth. " +
-		"The first is rollout.dynamic_sampling with refuse solved, by the group at hand and not by a running pass rate (0.95) of its prompt. " +
-		"The second, more responses to a prompt whose group has no variance, is not modelled: all groups have one size. " +
-		"Of the third, length penalties and the penalty for repetition are parts of the reward",
 }
 
 // Estimate fills b.Advantage from Reward and Entropy.
@@ -344,12 +317,8 @@ type RAE struct {
 
 var raeSpec = method.Spec{
 	Name: "rae", Unit: method.Batch,
-	Does:           "Subtracts an exponential moving average of all rewards so far, without groups and without normalisation.",
-	When:           "Use it as the baseline of self-play, or as the plainest baseline that needs no group.",
-	Source:         "arXiv 2506.24119; prime-rl rae",
-	Formula:        "A_i = R_i − b; then b = decay·b + (1 − decay)·R_i, in the order of the responses",
-	Needs:          batch.Columns{batch.Reward},
-	Reconstruction: "one role: the published estimator keeps a baseline for each role of a game and each player, and a recipe has one policy that answers prompts",
+	Formula: "A_i = R_i − b; then b = decay·b + (1 − decay)·R_i, in the order of the responses",
+	Needs:   batch.Columns{batch.Reward},
 }
 
 // Estimate fills b.Advantage from Reward and moves the baseline.

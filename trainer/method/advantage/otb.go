@@ -38,18 +38,12 @@ type OTB struct {
 
 var optimalTokenBaselineSpec = method.Spec{
 	Name: "optimal_token_baseline", Aliases: []string{"otb"}, Unit: method.Token,
-	Does:    "Subtracts a baseline per token position, weighted by the gradient energy that each response has accumulated up to that position.",
-	When:    "Use it to reduce gradient variance in long responses or under importance weights, without a critic.",
-	Source:  "arXiv 2602.07078; verl",
 	Formula: "B_t = Σ_i G_it·W_it/(Σ_i W_it + eps), W_t = Σ_{s≤t} (1 − 2q_s + Σ_a q(a)²)·w_s²;  A_t = G_t − B_t",
 	Needs:   batch.Columns{batch.TokenReward, batch.LogpOld, batch.SumSquares, batch.Group},
 }
 
 var tirOptimalTokenBaselineSpec = method.Spec{
 	Name: "tir_optimal_token_baseline", Aliases: []string{"tir_otb"}, Unit: method.Token,
-	Does:    "Is the optimal token baseline with positions counted over generated tokens only.",
-	When:    "Use it in tool-integrated runs, where tool output would shift the positions of a group's responses.",
-	Source:  "verl tir_optimal_token_baseline; arXiv 2602.07078",
 	Formula: "optimal_token_baseline over the j-th generated tokens of a group in place of the t-th positions",
 	Needs:   batch.Columns{batch.TokenReward, batch.LogpOld, batch.SumSquares, batch.Group},
 }
@@ -197,9 +191,6 @@ type OPOB struct {
 
 var opobSpec = method.Spec{
 	Name: "opob", Aliases: []string{"vcpo"}, Unit: method.Group,
-	Does:    "Subtracts the constant that minimises the variance of a group's importance-weighted gradient.",
-	When:    "Use it for off-policy data with importance weights; it needs the score norm of each response.",
-	Source:  "arXiv 2602.17616; mit-han-lab/vcpo",
 	Formula: "A_i = R_i − Σ_j w_j²·n_j²·R_j/(Σ_j w_j²·n_j² + eps)",
 	Needs:   batch.Columns{batch.Reward, batch.ScoreNorm, batch.LogpOld, batch.LogpRoll, batch.Group},
 }

@@ -23,18 +23,12 @@ type Reinforce struct {
 
 var reinforceSpec = method.Spec{
 	Name: "reinforce", Aliases: []string{"returns"}, Unit: method.Token,
-	Does:    "Uses the discounted sum of the rewards to come, without a baseline.",
-	When:    "Use it as a control without baseline, or with rewards at tokens; its variance is high.",
-	Source:  "Williams 1992; ROLL adv_estimator reinforce",
 	Formula: "A_t = Σ_{s≥t} gamma^(s−t)·r_s",
 	Needs:   batch.Columns{batch.TokenReward},
 }
 
 var reinforcePlusPlusSpec = method.Spec{
 	Name: "reinforce_plus_plus", Aliases: []string{"reinforce++"}, Unit: method.Batch,
-	Does:    "Normalises the discounted returns over all tokens of the batch and not within each group.",
-	When:    "Use it if groups are small or absent, since it needs no statistic of a group.",
-	Source:  "arXiv 2501.03262; verl, SkyRL",
 	Formula: "A_t = whiten(Σ_{s≥t} gamma^(s−t)·r_s) over the tokens of the batch",
 	Needs:   batch.Columns{batch.TokenReward},
 }
@@ -70,9 +64,6 @@ type ReinforceBaseline struct {
 
 var reinforcePlusPlusBaselineSpec = method.Spec{
 	Name: "reinforce_plus_plus_baseline", Aliases: []string{"reinforce++_baseline"}, Unit: method.Batch,
-	Does:    "Subtracts the group's mean reward, then normalises over all tokens of the batch.",
-	When:    "Use it if division by each group's deviation gives nearly solved prompts too much weight.",
-	Source:  "arXiv 2501.03262; verl",
 	Formula: "A = whiten(R_i − mean_g) over the tokens of the batch",
 	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
@@ -105,9 +96,6 @@ type ReMax struct {
 
 var remaxSpec = method.Spec{
 	Name: "remax", Unit: method.Sequence,
-	Does:    "Subtracts the reward of the greedy response to the same prompt.",
-	When:    "Use it with single samples per prompt: it needs one more rollout per prompt, and neither a group nor a critic.",
-	Source:  "arXiv 2310.10505; verl",
 	Formula: "A_t = Σ_{s≥t} r_s − R_greedy",
 	Needs:   batch.Columns{batch.TokenReward, batch.GreedyReward},
 }
@@ -142,9 +130,6 @@ type GPG struct {
 
 var gpgSpec = method.Spec{
 	Name: "gpg", Unit: method.Batch,
-	Does:    "Centres the reward within the group and scales it by batch size over the number of responses with a nonzero reward.",
-	When:    "Use it with the loss gpg, to offset groups that have no gradient.",
-	Source:  "arXiv 2504.02546; verl",
 	Formula: "A_i = B/max(1, #{R≠0})·(R_i − mean_g)/f_norm",
 	Needs:   batch.Columns{batch.Reward, batch.Group},
 }

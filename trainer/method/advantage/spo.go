@@ -33,13 +33,8 @@ type SPO struct {
 
 var spoSpec = method.Spec{
 	Name: "spo", Unit: method.Batch,
-	Does:    "Subtracts the prompt's success rate in earlier steps, and normalises over the responses of the batch.",
-	When:    "Use it with rollout.group 1 and rollout.pool: without a pool no prompt repeats, and the baseline is 0.5 for all.",
-	Source:  "arXiv 2509.13232; verl-recipe spo",
 	Formula: "A_i = (a_i − mean)/(std + eps), a_i = R_i − α/(α + β); then α = rho·α + R_i, β = rho·β + 1 − R_i",
 	Needs:   batch.Columns{batch.Reward, batch.PromptID},
-	Reconstruction: "rho is constant. The published adaptive form takes it from the distance between the log-probs of the prompt's previous response " +
-		"then and now, for which the loop would have to keep and score old responses. The published start from eight offline samples per prompt and the weighted choice of prompts are left out",
 }
 
 // Estimate fills b.Advantage from Reward and updates the prompts' distributions.

@@ -167,9 +167,6 @@ type TVDivergence struct {
 
 var tvDivergenceSpec = method.Spec{
 	Name: "tv_divergence", Aliases: []string{"rho_mask_tv_divergence", "vaco"}, Unit: method.Token,
-	Does:    "In responses whose mean |old/mu − 1| leaves a band, drops the tokens whose update would move the policy further from mu.",
-	When:    "Use it if only updates that widen the mismatch should be masked, and only in responses far from the rollout policy.",
-	Source:  "open-instruct rho_mask_tv_divergence, for arXiv 2603.01365 (VACO, not read)",
 	Formula: "D_i = Σ_t |ρ_t − 1|/max(T_i,1); drop iff (D_i > high or D_i < low) and (old_t − roll_t)·A_t > 0",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor, batch.Advantage},
 }
@@ -222,12 +219,8 @@ type TRM struct {
 
 var trmSpec = method.Spec{
 	Name: "trm", Unit: method.Sequence,
-	Does:           "Drops responses in which the KL divergence from mu to new exceeds delta at any token: trust-region masking (TRM).",
-	When:           "Use it if a limit on the worst token is needed and the rollout engine records whole distributions.",
-	Source:         "arXiv 2512.23075 (read through two notes that quote it)",
-	Formula:        "keep_i = 1[max_t KL(mu_t || pi_t) ≤ delta], over the whole vocabulary",
-	Needs:          batch.Columns{batch.LogpRoll, batch.Logp, batch.DistRoll, batch.Dist},
-	Reconstruction: "read as KL(behaviour || current), rejected responses kept as zeros in the denominators; sampled-token readings: seq_max_k2, seq_max_k3",
+	Formula: "keep_i = 1[max_t KL(mu_t || pi_t) ≤ delta], over the whole vocabulary",
+	Needs:   batch.Columns{batch.LogpRoll, batch.Logp, batch.DistRoll, batch.Dist},
 }
 
 func (*TRM) atEveryStep() {}
@@ -276,9 +269,6 @@ type ESTR struct {
 
 var estrSpec = method.Spec{
 	Name: "estr", Aliases: []string{"entropy_scaled_trust_region"}, Unit: method.Token,
-	Does:    "Drops tokens whose squared log-ratio of the policy to mu is large relative to the entropy of mu.",
-	When:    "Use it if a fixed band rejects too many tokens where mu is uncertain and too few where it is certain.",
-	Source:  "arXiv 2607.22186 (two notes that quote the formula; no code was found)",
 	Formula: "keep = 1[(logp − roll)² ≤ τ·(H + ε)], H = −Σ_a mu(a)·log mu(a)",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Logp, batch.DistRoll},
 }
@@ -330,9 +320,6 @@ type OPSM struct {
 
 var opsmSpec = method.Spec{
 	Name: "opsm", Unit: method.Sequence,
-	Does:     "Drops responses with a negative advantage whose mean log-ratio mu/new exceeds delta: off-policy sequence masking (OPSM).",
-	When:     "Use it if stale or mismatched responses with a negative advantage destabilise training.",
-	Source:   "DeepSeek-V3.2, arXiv 2512.02556; TRL get_off_policy_mask; slime compute_opsm_mask",
 	Formula:  "D_i = Σ_t (roll_t − logp_t)/max(T_i,1); drop iff A < 0 and D_i > delta",
 	Gradient: "constant: dropped tokens have none from the policy term, KL terms keep theirs",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Logp, batch.Advantage},
@@ -431,9 +418,6 @@ type Band struct {
 
 var bandSpec = method.Spec{
 	Name: "band", Unit: method.Token,
-	Does:    "Keeps tokens or responses for which a chosen statistic of the log-ratio lies inside a band.",
-	When:    "Use it to write a rejection rule of AReaL, ROLL or OpenRLHF; with binary_kl (KPop) a rare token is not rejected for a large ratio.",
-	Source:  "AReaL apply_rejection_sampling (binary_kl: AReaL@cbff54d64); ROLL compute_train_infer_correction filters; OpenRLHF is_correction_gating; prime-rl and verl kpop",
 	Formula: "keep = 1[low ≤ aggregate over level of statistic(old − roll) ≤ high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }

@@ -83,9 +83,6 @@ type TokenMask struct {
 
 var tokenMaskSpec = method.Spec{
 	Name: "token_mask", Aliases: []string{"icepop_mask"}, Unit: method.Token,
-	Does:    "Removes tokens whose ratio old/mu leaves a band, from the loss and from its denominators.",
-	When:    "Use it as the mask form of IcePop, if rejected tokens should not count in the average.",
-	Source:  "SkyRL token_mask_is_threshold; slime mis.py; ROLL filters",
 	Formula: "keep_t = 1[low ≤ ρ_t ≤ high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
@@ -115,9 +112,6 @@ type SequenceMask struct {
 
 var sequenceMaskSpec = method.Spec{
 	Name: "sequence_mask", Aliases: []string{"product"}, Unit: method.Sequence,
-	Does:    "Drops responses whose product of token ratios leaves a band.",
-	When:    "Use it for short responses; the product spreads with length, so that long responses are rejected more often.",
-	Source:  "SkyRL sequence_mask_metric product; slime rs_level sequence",
 	Formula: "keep_i = 1[low ≤ exp(clamp(Σ_t (old_t − roll_t), ±20)) ≤ high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
@@ -147,9 +141,6 @@ type Geometric struct {
 
 var geometricSpec = method.Spec{
 	Name: "geometric", Aliases: []string{"geo_mask"}, Unit: method.Sequence,
-	Does:    "Drops responses whose geometric mean ratio old/mu leaves a band.",
-	When:    "Use it to reject responses by their mean mismatch per token; a narrow band rejects short responses more often.",
-	Source:  "When Speed Kills Stability (Geo-RS); SkyRL sequence_mask_metric geometric",
 	Formula: "keep_i = 1[low ≤ exp(Σ_t (old_t − roll_t)/max(T_i,1)) ≤ high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
@@ -176,9 +167,6 @@ type SegmentMask struct {
 
 var segmentMaskSpec = method.Spec{
 	Name: "segment_mask", Aliases: []string{"turn_mask"}, Unit: method.Turn,
-	Does:    "Drops turns or segments whose geometric mean ratio leaves a band.",
-	When:    "Use it in multi-turn runs, to reject a turn and keep the rest of the response.",
-	Source:  "ROLL filters agg_type segment",
 	Formula: "keep_k = 1[low ≤ exp(mean_{t∈k}(old_t − roll_t)) ≤ high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor, batch.Turn},
 }
@@ -212,9 +200,6 @@ type Outlier struct {
 
 var outlierSpec = method.Spec{
 	Name: "outlier", Aliases: []string{"outlier_mask"}, Unit: method.Sequence,
-	Does:    "Drops a response if any of its tokens has a ratio beyond an extreme bound on either side.",
-	When:    "Use it to reject responses with broken tokens, which a mean over the response would hide.",
-	Source:  "SkyRL outlier_token_is_threshold",
 	Formula: "keep_i = 1[no t: ρ_t < low or ρ_t > high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
@@ -247,9 +232,6 @@ type Veto struct {
 
 var vetoSpec = method.Spec{
 	Name: "veto", Aliases: []string{"token_veto", "wtrs"}, Unit: method.Sequence,
-	Does:    "Drops a response if the smallest ratio of its tokens is below a threshold.",
-	When:    "Use it in addition to another correction, against tokens that the trainer finds nearly impossible.",
-	Source:  "verl rollout_token_veto_threshold (former); slime rs_veto_threshold; INTELLECT-3, arXiv 2512.16144",
 	Formula: "keep_i = 1[min_t (old_t − roll_t) ≥ log threshold]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
@@ -277,9 +259,6 @@ type Truncated struct{}
 
 var truncatedSpec = method.Spec{
 	Name: "truncated", Aliases: []string{"mask_truncated_completions", "overlong_filtering"}, Unit: method.Sequence,
-	Does:    "Drops responses that were cut at the length limit; they still count in the baseline of their group.",
-	When:    "Use it if a cut response says nothing about its reasoning, so that its reward of 0 should not be learned from.",
-	Source:  "DAPO overlong filtering, arXiv 2503.14476; TRL mask_truncated_completions, SkyRL apply_overlong_filtering, NeMo-RL overlong_filtering",
 	Formula: "keep = 1[the response ended with the stop token]",
 	Needs:   batch.Columns{batch.Finished},
 }
@@ -308,9 +287,6 @@ type LastVersion struct{}
 
 var lastVersionSpec = method.Spec{
 	Name: "last_version", Aliases: []string{"mask_offpolicy_in_partial_rollout"}, Unit: method.Token,
-	Does:    "Drops the tokens of a response that older weights sampled than its last token.",
-	When:    "Use it with partial rollouts, if no token of a resumed response should be more off-policy than its last part.",
-	Source:  "slime and miles --mask-offpolicy-in-partial-rollout",
 	Formula: "keep = 1[version_t = version of the response's last token]",
 	Needs:   batch.Columns{batch.Version},
 }
@@ -360,9 +336,6 @@ type RandomMask struct {
 
 var randomMaskSpec = method.Spec{
 	Name: "random_mask", Aliases: []string{"placebo"}, Unit: method.Token,
-	Does:    "Drops tokens at random, at a given rate or at the rate of a given band.",
-	When:    "Use it as the placebo of another mask: the remaining difference is due to which tokens that mask drops.",
-	Source:  "none: a control arm, to be run at the rate of the mask it is compared with",
 	Formula: "keep_t = 1[u_t ≥ rate],  u_t uniform from (seed, step, t): independent of every ratio; with a band, as many as lie outside it",
 }
 
@@ -425,9 +398,6 @@ type FailureTokens struct {
 
 var failureTokensSpec = method.Spec{
 	Name: "failure_tokens", Unit: method.Token,
-	Does:    "Drops the tokens of wrong responses at which the policy's entropy is lowest, and keeps a share of them.",
-	When:    "Use it with flash_reinforce if wrong responses should teach at their decisions alone.",
-	Source:  "yifanzhang-pro/FlashREINFORCE@d7604df3a negative_token_fraction",
 	Formula: "wrong responses keep the ⌈share·T_i⌉ tokens with the largest entropy",
 	Needs:   batch.Columns{batch.Correct, batch.Entropy},
 }
@@ -476,9 +446,6 @@ type TailMask struct {
 
 var tailMaskSpec = method.Spec{
 	Name: "tail_mask", Unit: method.Token,
-	Does:    "Drops a fixed share of tokens, those that the policy has moved farthest from the rollout, by sign of the advantage.",
-	When:    "Use it as an ablation, to see which side of the tail destabilises training.",
-	Source:  "an instrument: the ablation by sign of DPPO, arXiv 2602.04879, read through notes",
 	Formula: "drop the ⌊share·M⌋ tokens, at least one, with the largest |exp(logp_t) − exp(roll_t)| or |logp_t − roll_t| of those with sign(A_t) in signs",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Logp, batch.Advantage},
 }

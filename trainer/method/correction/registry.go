@@ -13,6 +13,11 @@ import (
 //go:embed examples.txt
 var examples string
 
+// about is the text of the methods: what each does, when to use it, and its source.
+//
+//go:embed methods.txt
+var about string
+
 // Weightings lists the weightings a recipe can name under correction.weights.
 var Weightings = method.Table[Weighting]{
 	{Spec: noneSpec, New: func() Weighting { return method.New[None]() }},
@@ -24,7 +29,7 @@ var Weightings = method.Table[Weighting]{
 	{Spec: sequenceMisSpec, New: func() Weighting { return method.New[SequenceMIS]() }},
 	{Spec: icepopSpec, New: func() Weighting { return method.New[IcePop]() }},
 	{Spec: cisSpec, New: func() Weighting { return method.New[CIS]() }},
-}.Filled(method.Spec{Group: "correction weight", Gradient: "constant: d loss/d logp_t is multiplied by w_t"}, examples)
+}.Filled(method.Spec{Group: "correction weight", Gradient: "constant: d loss/d logp_t is multiplied by w_t"}, examples, about)
 
 // Masks lists the rejection rules a recipe can name under correction.masks.
 var Masks = method.Table[Masking]{
@@ -77,7 +82,7 @@ var Masks = method.Table[Masking]{
 	rejection("seq_max_k3", "max_t k3_t", method.Sequence,
 		"Keeps responses whose largest k3 is at most high.",
 		"Use it to approximate the mask trm from sampled tokens, where the rollout engine records no distributions."),
-}.Filled(method.Spec{Group: "correction mask", Gradient: "constant: rejected tokens have none"}, examples)
+}.Filled(method.Spec{Group: "correction mask", Gradient: "constant: rejected tokens have none"}, examples, about)
 
 // rejection is the entry of one of verl's eleven modes.
 func rejection(name, statistic string, unit method.Unit, does, when string) method.Entry[Masking] {

@@ -131,9 +131,6 @@ type None struct{}
 
 var noneSpec = method.Spec{
 	Name: "none", Unit: method.Token,
-	Does:     "Leaves every token with weight 1.",
-	When:     "Use it as the uncorrected baseline, or if the measured mismatch is negligible.",
-	Source:   "-",
 	Formula:  "w_t = 1",
 	Gradient: "constant: nothing to differentiate",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
@@ -166,9 +163,6 @@ type TokenTIS struct {
 
 var tokenTisSpec = method.Spec{
 	Name: "token_tis", Aliases: []string{"tis"}, Unit: method.Token,
-	Does:    "Multiplies each token's loss by min(old/mu, cap): token-level truncated importance sampling (TIS).",
-	When:    "Use it as the usual first correction of a rollout engine's mismatch: low variance, at the price of a bias.",
-	Source:  "verl rollout_corr_helper rollout_is=token; SkyRL; slime; FlashRL",
 	Formula: "w_t = min(max(ρ_t, floor), cap) from turn from_turn on, 1 before;  ρ_t = exp(clamp(old_t − roll_t, ±20))",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor}, May: method.If("from_turn above 0", batch.Turn),
 }
@@ -215,9 +209,6 @@ type TokenMIS struct {
 
 var tokenMisSpec = method.Spec{
 	Name: "token_mis", Unit: method.Token,
-	Does:    "Weights a token by its ratio old/mu inside the bounds and by 0 outside: token-level masked importance sampling (MIS).",
-	When:    "Use it in place of token_tis if tokens with extreme ratios should have no gradient.",
-	Source:  "slime mis.py; two-sided it is IcePop (arXiv 2510.18855)",
 	Formula: "w_t = ρ_t·1[low ≤ ρ_t ≤ high]; low 0 is the one-sided form",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
@@ -254,9 +245,6 @@ type CIS struct {
 
 var cisSpec = method.Spec{
 	Name: "cis", Unit: method.Token,
-	Does:    "Multiplies each token's loss by its ratio old/mu, truncated at 1 + lambda·(1 − old): confidence-aware importance sampling (CIS).",
-	When:    "Use it in place of token_tis if most of the mismatch lies in confident tokens, where a fixed cap does not act.",
-	Source:  "arXiv:2609.32444; kzhao5/CIS-RL@a5b230c4a",
 	Formula: "w_t = min(ρ_t, 1 + λ·max(1 − old_t, κ)),  ρ_t = exp(old − roll)",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
@@ -303,9 +291,6 @@ type IcePop struct {
 
 var icepopSpec = method.Spec{
 	Name: "icepop", Unit: method.Token,
-	Does:    "Weights a token by its ratio old/mu inside a band on both sides of 1 and by 0 outside; denominators do not change.",
-	When:    "Use it for mixture-of-experts models, where a few tokens have extreme ratios in both directions.",
-	Source:  "Ring-1T, arXiv 2510.18855; verl decoupled_token_icepop; slime icepop_function",
 	Formula: "w_t = ρ_t·1[low ≤ ρ_t ≤ high]; binary: w_t = 1[low ≤ ρ_t ≤ high]",
 	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
@@ -345,9 +330,6 @@ type SequenceTIS struct {
 
 var sequenceTisSpec = method.Spec{
 	Name: "sequence_tis", Aliases: []string{"seq_tis"}, Unit: method.Sequence,
-	Does:     "Multiplies the loss of a response by the truncated product of its token ratios: sequence-level truncated importance sampling (TIS).",
-	When:     "Use it if the weight should be unbiased up to the cap; in long responses most weights are truncated or near zero.",
-	Source:   "verl rollout_corr_helper rollout_is=sequence; SkyRL; VCPO (arXiv 2602.17616)",
 	Formula:  "w_i = min(max(exp(clamp(Σ_t (old_t − roll_t), ±20)), floor), cap)",
 	Gradient: "constant: d loss/d logp_t is multiplied by w_i",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
@@ -383,9 +365,6 @@ type SequenceMIS struct {
 
 var sequenceMisSpec = method.Spec{
 	Name: "sequence_mis", Aliases: []string{"seq_mis"}, Unit: method.Sequence,
-	Does:     "Weights a response by its exact ratio inside the bounds and by 0 outside: sequence-level masked importance sampling (MIS).",
-	When:     "Use it to drop responses that truncation would leave at the cap; under large mismatch it drops most long responses.",
-	Source:   "When Speed Kills Stability (richardli.xyz/rl-collapse); verl rollout_is=sequence with low_high",
 	Formula:  "w_i = W_i·1[low ≤ W_i ≤ high],  W_i = exp(clamp(Σ_t (old_t − roll_t), ±20))",
 	Gradient: "constant: d loss/d logp_t is multiplied by w_i",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
@@ -421,9 +400,6 @@ type GeometricTIS struct {
 
 var geometricTisSpec = method.Spec{
 	Name: "geometric_tis", Aliases: []string{"geo_tis"}, Unit: method.Sequence,
-	Does:     "Multiplies the loss of a response by the truncated geometric mean of its token ratios.",
-	When:     "Use it for a weight per response whose size does not depend on length; it is not an unbiased importance weight.",
-	Source:   "AReaL apply_rejection_sampling (sequence, mean); ROLL weight_type geometric; slime mis.py",
 	Formula:  "w_i = min(max(exp(clamp(Σ_t (old_t − roll_t)/max(T_i,1), ±20)), floor), cap)",
 	Gradient: "constant: d loss/d logp_t is multiplied by w_i",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
@@ -500,9 +476,6 @@ type SegmentTIS struct {
 
 var segmentTisSpec = method.Spec{
 	Name: "segment_tis", Aliases: []string{"turn_tis"}, Unit: method.Turn,
-	Does:     "Gives each turn or segment a truncated weight, from the mean or the sum of its log-ratios.",
-	When:     "Use it in multi-turn runs, as a compromise between token and sequence weights.",
-	Source:   "ROLL compute_train_infer_correction weight_type segment",
 	Formula:  "w_k = min(max(exp(clamp(mean_{t∈k}(old_t − roll_t), ±20)), floor), cap); the sum with geometric: false",
 	Gradient: "constant: d loss/d logp_t is multiplied by w_k",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor, batch.Turn},

@@ -73,12 +73,17 @@ func Apply(guards []Guard, grad []float32, in Input) (Decision, error) {
 //go:embed examples.txt
 var examples string
 
+// about is the text of the methods: what each does, when to use it, and its source.
+//
+//go:embed methods.txt
+var about string
+
 // Registry lists the guards a recipe can name under guards.
 var Registry = method.Table[Guard]{
 	{Spec: essLrSpec, New: func() Guard { return method.New[ESSLearningRate]() }},
 	{Spec: lengthSurgeSpec, New: func() Guard { return method.New[LengthSurge]() }},
 	{Spec: gradientAlignmentSpec, New: func() Guard { return method.New[GradientAlignment]() }},
-}.Filled(method.Spec{Group: "guard", Gradient: "unchanged"}, examples)
+}.Filled(method.Spec{Group: "guard", Gradient: "unchanged"}, examples, about)
 
 // ESSLearningRate scales the learning rate by how many effective samples the
 // minibatch holds, so that steps shrink as the data become stale.
@@ -101,9 +106,6 @@ type ESSLearningRate struct {
 
 var essLrSpec = method.Spec{
 	Name: "ess_lr", Aliases: []string{"vcpo_lr"}, Unit: method.Optimiser,
-	Does:    "Multiplies the learning rate by the square root of the minibatch's effective sample size relative to base.",
-	When:    "Use it for stale data or several updates per batch: the step shrinks when few samples have most of the weight.",
-	Source:  "VCPO, arXiv 2602.17616; mit-han-lab/vcpo",
 	Formula: "lr ← lr·sqrt(min(1, ess/base)),  ess = (Σw)²/(Σw² + 1e-8)/B,  w_i = exp(Σ_t (old_t − roll_t))",
 	Needs:   batch.Columns{batch.LogpOld, batch.LogpRoll},
 }
@@ -185,12 +187,8 @@ type GradientAlignment struct {
 
 var gradientAlignmentSpec = method.Spec{
 	Name: "gradient_alignment", Aliases: []string{"gac"}, Unit: method.Optimiser,
-	Does:           "Removes part of the gradient that agrees with the previous gradient, and skips the update if both are nearly parallel.",
-	When:           "Use it in asynchronous training, where stale data repeat the same direction of the gradient.",
-	Source:         "GAC, arXiv 2603.01501 (abstract and a note)",
-	Formula:        "c = cos(g, g_prev): c ≤ low: g;  low < c < high: g − (1 − low/c)·⟨g,u⟩·u;  c ≥ high: skip",
-	Gradient:       "the part along the previous raw gradient is reduced",
-	Reconstruction: "thresholds 0.1 and 0.9 are this project's; the parallel share left is low/c, full: true removes all of it",
+	Formula:  "c = cos(g, g_prev): c ≤ low: g;  low < c < high: g − (1 − low/c)·⟨g,u⟩·u;  c ≥ high: skip",
+	Gradient: "the part along the previous raw gradient is reduced",
 }
 
 // Guard projects the gradient or skips the step.
@@ -285,11 +283,7 @@ type LengthSurge struct {
 
 var lengthSurgeSpec = method.Spec{
 	Name: "length_surge", Aliases: []string{"length_decay"}, Unit: method.Optimiser,
-	Does:           "Lowers the learning rate step by step after the mean response length has grown far beyond its early level.",
-	When:           "Use it in long runs in which a surge of response length precedes collapse.",
-	Source:         "arXiv 2602.01826, read in a reproduction recipe; rejection from the surge on: a survey's decision tree, cause F",
-	Formula:        "lr ← lr·max(decay^floor((t − t_s)/(stretch·t_s)), floor) after the first t_s with length ≥ factor·baseline",
-	Reconstruction: "baseline rule of the reproduction recipe; rule: ratio is the other reading (growth within warmup steps, decay once)",
+	Formula: "lr ← lr·max(decay^floor((t − t_s)/(stretch·t_s)), floor) after the first t_s with length ≥ factor·baseline",
 }
 
 // Withholds implements Withholder.

@@ -23,13 +23,9 @@ type ACR struct {
 
 var acrSpec = method.Spec{
 	Name: "acr", Aliases: []string{"qurl"}, Unit: method.Token,
-	Does:           "Is PPO's clip with a truncated importance weight, whose upper clip bound widens as much as truncation shrinks the weight.",
-	When:           "Use it with a quantised rollout engine and without any other correction, since the loss contains the weight.",
-	Source:         "arXiv:2602.13953 (QuRL, note)",
-	Formula:        "L = sg[min(x,c)]·max(-A·r, -A·clip(r, 1-ε_low, (1+ε_high)/κ)), x = exp(old-roll), κ = min(x,c)/x",
-	Gradient:       "-min(x,c)·A·r, or 0 where PPO's rule clips",
-	Needs:          batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},
-	Reconstruction: "κ is the factor by which truncation shrinks the weight; only the upper bound moves",
+	Formula:  "L = sg[min(x,c)]·max(-A·r, -A·clip(r, 1-ε_low, (1+ε_high)/κ)), x = exp(old-roll), κ = min(x,c)/x",
+	Gradient: "-min(x,c)·A·r, or 0 where PPO's rule clips",
+	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

@@ -29,12 +29,8 @@ type ALP struct {
 
 var alpSpec = method.Spec{
 	Name: "alp", Aliases: []string{"layerwise_perturbation"}, Unit: method.Token,
-	Does:           "Adds Gaussian noise of a learned size to the input of each layer, in the forward pass of every gradient.",
-	When:           "Use it to make the policy robust against small differences between rollout engine and trainer.",
-	Source:         "arXiv:2603.19470 (the authors' page and a note)",
-	Formula:        "h_l ← h_l + σ_l·ξ, ξ ~ N(0, I), in the forward pass of every gradient",
-	Gradient:       "the loss's, at the perturbed policy; d L/d σ_l = Σ_rows ⟨d L/d h_l, ξ⟩, Adam on log σ_l",
-	Reconstruction: "σ as an exponential and Adam's constants are ours",
+	Formula:  "h_l ← h_l + σ_l·ξ, ξ ~ N(0, I), in the forward pass of every gradient",
+	Gradient: "the loss's, at the perturbed policy; d L/d σ_l = Σ_rows ⟨d L/d h_l, ξ⟩, Adam on log σ_l",
 }
 
 // Perturber is a term that puts noise into the layers of a gradient's forward pass.

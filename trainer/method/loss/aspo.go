@@ -36,9 +36,6 @@ type ASPO struct {
 
 var aspoSpec = method.Spec{
 	Name: "aspo", Aliases: []string{"archer"}, Unit: method.Token,
-	Does:     "Inverts the importance ratio of tokens with a positive advantage, so that tokens that are still unlikely get more weight.",
-	When:     "Use it if likely positive tokens dominate the updates and entropy collapses.",
-	Source:   "arXiv:2510.06062; wizard-III/Archer2.0",
 	Formula:  "A<0: PPO's lower clip, -A·c·logp where r > c; A≥0: -A/sg[min(r,1+ε)], -A·c·logp where 1/r > c; ε by entropy",
 	Gradient: "A<0: -A·r (0 below 1-ε, -A·c above c); A≥0: -A·min(1/r, c), 0 above 1+ε",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy},

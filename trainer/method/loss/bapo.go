@@ -35,9 +35,6 @@ type BAPO struct {
 
 var bapoSpec = method.Spec{
 	Name: "bapo", Unit: method.Token,
-	Does:     "Clips the ratio new/old to bounds that are searched for each minibatch until positive advantages have a target share of the objective.",
-	When:     "Use it off-policy if negative advantages dominate the gradient and entropy falls under a fixed clip.",
-	Source:   "arXiv:2510.18927; WooooDyy/BAPO@728704444",
 	Formula:  "L = max(-A·r, -A·clip(r, low, high)); A<0: min(L, -A·c); the least low, then high, with Σ_{A>0} A·min(r,high) ≥ target·Σ_{A<0} |A|·max(r,low)",
 	Gradient: "-A·r, or 0 where A>0 and r>high, where A<0 and r<low, where A<0 and r>c; the bounds are constants",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},

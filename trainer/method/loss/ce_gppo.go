@@ -28,9 +28,6 @@ type CEGPPO struct {
 
 var ceGPPOSpec = method.Spec{
 	Name: "ce_gppo", Aliases: []string{"gppo"}, Unit: method.Token,
-	Does:     "Keeps a bounded gradient for the tokens that PPO clips: low-probability tokens with A < 0 and with A > 0 have a coefficient each.",
-	When:     "Use it to control the entropy: a larger beta_low lowers it faster, a larger beta_high slows its fall.",
-	Source:   "arXiv:2509.20712, 2508.07629 (GPPO); Kwai-Klear/CE-GPPO",
 	Formula:  "A<0, r<1-ε_low: L = -A·β_low·(1-ε_low)·r/sg[r]; A>0, r>1+ε_high: L = -A·β_high·(1+ε_high)·r/sg[r]; else L = -A·r; A<0: min(L, -A·c)",
 	Gradient: "-A·β_low·(1-ε_low), -A·β_high·(1+ε_high), 0 where A<0 and r>c, else -A·r",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},

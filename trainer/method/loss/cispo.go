@@ -35,9 +35,6 @@ type CISPO struct {
 
 var cispoSpec = method.Spec{
 	Name: "cispo", Unit: method.Token,
-	Does:     "Clips the detached importance weight and not the objective, so that no token loses its gradient.",
-	When:     "Use it if PPO's clip removes the gradient of rare but important tokens.",
-	Source:   "arXiv:2506.13585 eq. 4; verl cispo, slime, SkyRL, TRL, ROLL",
 	Formula:  "L = -sg[clip(r, 1-ε_low, 1+ε_high)]·A·logp, r = exp(logp-anchor)",
 	Gradient: "-clip(r, 1-ε_low, 1+ε_high)·A, never zero",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
@@ -117,15 +114,9 @@ type DISPO struct {
 
 var dispoSpec = method.Spec{
 	Name: "dispo", Unit: method.Token,
-	Does:     "Clips the detached importance weight by separate bounds for correct and for incorrect responses.",
-	When:     "Use it to tune the updates from correct and incorrect responses separately; its defaults are CISPO's.",
-	Source:   "arXiv:2602.00983 (abstract)",
 	Formula:  "L = -sg[clip(r, 1-ε_low(y), 1+ε_high(y))]·A·logp, y = correct or incorrect",
 	Gradient: "-clip(r, 1-ε_low(y), 1+ε_high(y))·A",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Correct},
-	Reconstruction: "regimes {correct, incorrect} × {weight above 1, below 1}, as the abstract says; the four bounds " +
-		"are free. The abstract gives none, and the defaults are ours: equal for both labels, which is CISPO with upper bound 5 — set " +
-		"them apart to run DISPO",
 }
 
 // Eval computes the loss over the active tokens.
@@ -172,13 +163,9 @@ type AIPO struct {
 
 var aipoSpec = method.Spec{
 	Name: "aipo", Aliases: []string{"llamarl"}, Unit: method.Token,
-	Does:           "Weights the policy gradient by a detached ratio new/mu that is capped from above only.",
-	When:           "Use it in asynchronous pipelines, to correct staleness and engine mismatch by a single weight.",
-	Source:         "arXiv:2505.24034 (LlamaRL)",
-	Formula:        "L = -sg[min(w, c)]·A·logp, w = exp(logp-roll)",
-	Gradient:       "-min(w, c)·A",
-	Needs:          batch.Columns{batch.LogpRoll, batch.Advantage},
-	Reconstruction: "the formula is quoted by later implementations; the cap 4 is ours, within their range of 2 to 10",
+	Formula:  "L = -sg[min(w, c)]·A·logp, w = exp(logp-roll)",
+	Gradient: "-min(w, c)·A",
+	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

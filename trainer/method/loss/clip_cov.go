@@ -36,9 +36,6 @@ type ClipCov struct {
 
 var clipCovSpec = method.Spec{
 	Name: "clip_cov", Unit: method.Token,
-	Does:     "Removes the gradient of a few random tokens with a large covariance of advantage and log-prob, and applies PPO's clip to the others.",
-	When:     "Use it to slow down entropy collapse by clipping.",
-	Source:   "arXiv:2505.22617; PRIME-RL/Entropy-Mechanism-of-RL, verl clip_cov, SkyRL clip_cov",
 	Formula:  "L = 0 on max(1, ⌊share·M⌋) random tokens with low < c < high, c = (A-mean A)(logp-mean logp); else PPO clip",
 	Gradient: "0 on the drawn tokens, else PPO's",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},

@@ -34,9 +34,6 @@ type CTPO struct {
 
 var ctpoSpec = method.Spec{
 	Name: "ctpo", Unit: method.Prefix,
-	Does:     "Weights a token by the ratio of its whole prefix, with a clip range that widens with the position.",
-	When:     "Use it for off-policy data if the drift of a token's prefix should count, and not its own ratio only.",
-	Source:   "arXiv:2605.07331; horizon-llm/CTPO",
 	Formula:  "L = max(-A·R_t, -A·exp(clip(x_t, -lo·√t, hi·√t))), A<0: min(L, -A·exp(d·√t)); x_t = Σ_{s≤t} lr_s, R = exp(x)",
 	Gradient: "-A·R_t, or 0 where x_t leaves its band on the harmful side",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},

@@ -43,9 +43,6 @@ func NewA3PO() *DecoupledPPO {
 
 var decoupledPPOSpec = method.Spec{
 	Name: "decoupled_ppo", Aliases: []string{"areal"}, Unit: method.Token,
-	Does:     "Clips the ratio to a proximal policy and weights the token by the ratio of that proximal policy to the rollout policy.",
-	When:     "Use it for asynchronous training: its clip limits the update and does not react to staleness.",
-	Source:   "arXiv:2505.24298, 2110.00641; inclusionAI/AReaL",
 	Formula:  "L = sg[exp(prox-roll)]·max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)), r = exp(logp-prox)",
 	Gradient: "-exp(prox-roll)·A·r, or 0 where PPO's rule clips r",
 	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage}, May: method.If("prox loglinear, linear", batch.Version),
@@ -53,9 +50,6 @@ var decoupledPPOSpec = method.Spec{
 
 var a3poSpec = method.Spec{
 	Name: "a3po", Aliases: []string{"a-3po"}, Unit: method.Token,
-	Does:     "Is decoupled_ppo with a proximal policy that is interpolated between mu and the current policy by staleness.",
-	When:     "Use it in place of decoupled_ppo if a second forward pass for old is too expensive.",
-	Source:   "arXiv:2512.06547; inclusionAI/AReaL compute_prox_logp_approximations",
 	Formula:  "decoupled PPO with prox = roll + α·(sg[logp]-roll), α = clip((v_θ-1-v)/(v_θ-v), 0, 1), v the version of the token's weights",
 	Gradient: "as decoupled_ppo, prox detached",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Version, batch.Advantage},

@@ -32,13 +32,9 @@ type GKD struct {
 
 var gkdSpec = method.Spec{
 	Name: "gkd", Unit: method.Token,
-	Does:     "Adds the KL divergence to a teacher over the teacher's top-k tokens, on the policy's own samples.",
-	When:     "Use it for on-policy distillation from a distribution and not from the sampled token alone.",
-	Source:   "arXiv:2306.13649 (GKD); verl recipe gkd",
 	Formula:  "L += coef·Σ agg·guided·Σ_{a∈K} t_a·(log t_a - log p_a), K the teacher's top_k; reverse: Σ_{a∈K} p_a·(log p_a - log t_a)",
 	Gradient: "d/d logit_b = m·p_b - 1[b∈K]·t_b, m = Σ_{a∈K} t_a; reverse: p_b·(1[b∈K]·(log p_b - log t_b + 1) - D - Σ_{a∈K} p_a)",
 	Needs:    batch.Columns{batch.Dist, batch.DistTeacher}, May: method.If("guided tokens, where the recipe has a section distillation", batch.Guided),
-	Reconstruction: "the teacher's tokens outside K are left out and its mass is not renormalised",
 }
 
 // Prepare does nothing.
@@ -173,13 +169,9 @@ type JSD struct {
 
 var jsdSpec = method.Spec{
 	Name: "jsd", Unit: method.Token, Aliases: []string{"generalised_jsd"},
-	Does:     "Adds the generalised Jensen-Shannon divergence between the policy and a teacher, on the policy's own samples.",
-	When:     "Use it for distillation that neither covers all of the teacher's modes, as forward KL does, nor seeks one, as reverse KL does.",
-	Source:   "arXiv:2306.13649 (GKD); TRL GKDTrainer generalized_jsd_loss, ms-swift gkd_loss jsd_loss, ROLL js_divergence (beta 0.5)",
 	Formula:  "L += coef·Σ agg·guided·Σ_{a∈K} (beta·t_a·log(t_a/m_a) + (1 - beta)·p_a·log(p_a/m_a)), m = beta·t + (1 - beta)·p, K the teacher's top_k or all",
 	Gradient: "d/d logit_b = p_b·(g_b - Σ_a p_a·g_a), g_a = 1[a∈K]·(1 - beta)·log(p_a/m_a)",
 	Needs:    batch.Columns{batch.Dist, batch.DistTeacher}, May: method.If("guided tokens, where the recipe has a section distillation", batch.Guided),
-	Reconstruction: "the teacher's tokens outside K are left out and its mass is not renormalised, as in gkd",
 }
 
 // Prepare does nothing.
@@ -239,13 +231,9 @@ type DistillK2 struct {
 
 var distillK2Spec = method.Spec{
 	Name: "distill_k2", Aliases: []string{"opd_k2"}, Unit: method.Token,
-	Does:     "Adds half the squared log-ratio to a teacher, on the policy's own samples.",
-	When:     "Use it to combine a teacher signal with a reward; coef sets the balance.",
-	Source:   "a practitioner's account of on-policy distillation; KDRL, arXiv:2506.08946",
 	Formula:  "L += coef·Σ agg·guided·d²/2, d = clamp(logp - teacher, ±log ratio_clip)",
 	Gradient: "coef·agg·guided·d, 0 where the clamp acts",
 	Needs:    batch.Columns{batch.LogpTeacher}, May: method.If("guided tokens, where the recipe has a section distillation", batch.Guided),
-	Reconstruction: "the source clamps the ratio of teacher and student without saying what becomes of the gradient there: it is 0 here, as PPO's",
 }
 
 // Prepare does nothing.
@@ -336,9 +324,6 @@ type OPDTopK struct {
 
 var opdTopKSpec = method.Spec{
 	Name: "opd_topk", Unit: method.Token,
-	Does:     "Subtracts the reverse KL divergence to a teacher, over the top-k tokens of student or teacher, from the advantages.",
-	When:     "Use it to reproduce miles' on-policy distillation; top_k 0 is the form whose expected gradient is not 0.",
-	Source:   "miles --opd-log-prob-top-k, --opd-top-k-strategy, --opd-reward-weight-mode",
 	Formula:  "A ← A - coef·K, K = Σ_{j∈J} w_j·(log p_old(j) - log p_teacher(j)); top_k 0: K = old - teacher of the sampled token",
 	Gradient: "that of the loss with the lowered advantage; nothing of its own",
 	Needs:    batch.Columns{batch.LogpOld, batch.LogpTeacher, batch.DistOld, batch.DistTeacher, batch.Advantage},
@@ -429,9 +414,6 @@ type ShadowDistillation struct {
 
 var shadowDistillationSpec = method.Spec{
 	Name: "shadow_distillation", Aliases: []string{"smd"}, Unit: method.Token,
-	Does:     "Adds a KL term that draws the full-attention policy towards the same weights under the rollout engine's KV cache retention masks.",
-	When:     "Use it if the rollout engine compresses its KV cache (rollout.kv_retention).",
-	Source:   "arXiv:2605.06850 (Shadow Mask Distillation), the authors' README",
 	Formula:  "L += coef·Σ agg·KL(dense‖sg[shadow]), over the whole vocabulary",
 	Gradient: "d L/d dense logit_a = coef·agg·p(a)·(log p(a) - log s(a) - KL)",
 	Needs:    batch.Columns{batch.Dist, batch.DistShadow},
@@ -499,9 +481,6 @@ type RLSD struct {
 
 var rlsdSpec = method.Spec{
 	Name: "rlsd", Unit: method.Token,
-	Does:     "Scales the advantages by the clipped ratio of teacher and old policy on the sampled tokens, without a change of sign.",
-	When:     "Use it to let a teacher say which tokens of a response deserve its reward or its blame.",
-	Source:   "arXiv:2604.03128 (not read); ms-swift advantage_reweight rlsd",
 	Formula:  "A ← A·((1-λ) + λ·clip(exp(sign(A)·(teacher - old)), 1-c, 1+c)), λ by step: warm-up, then decay",
 	Gradient: "that of the loss with the scaled advantage; nothing of its own",
 	Needs:    batch.Columns{batch.LogpTeacher, batch.Anchor, batch.Advantage},
@@ -559,9 +538,6 @@ type SDAR struct {
 
 var sdarSpec = method.Spec{
 	Name: "sdar", Unit: method.Token,
-	Does:     "Adds the log-ratio of teacher and policy on the sampled tokens, each weighted by a sigmoid of that log-ratio.",
-	When:     "Use it to add a teacher signal to a reward; it raises every sampled token, so keep coef small.",
-	Source:   "arXiv:2605.15155; ms-swift sdar_loss_coef",
 	Formula:  "L += coef·Σ agg·sg[g]·(teacher - logp), g = σ(β·(teacher - logp))",
 	Gradient: "-coef·agg·g",
 	Needs:    batch.Columns{batch.LogpTeacher},

@@ -66,8 +66,6 @@ var eitherMask = slices.Concat(method.If("anchor or mask_anchor roll", batch.Log
 
 var dppoTVSpec = method.Spec{
 	Name: "dppo_tv", Aliases: []string{"dppo", "dppo_binary_tv"}, Unit: method.Token,
-	Does:     "Masks tokens whose update would move their probability further out of a bound on total variation from the rollout.",
-	When:     "Use it for stale rollouts, to limit the change in probability and not the ratio.",
 	Source:   dppoSource,
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and p-q > δ_high, or A≤0 and p-q < -δ_low",
 	Gradient: "-min(r,c)·V·A",
@@ -76,8 +74,6 @@ var dppoTVSpec = method.Spec{
 
 var dppoKLSpec = method.Spec{
 	Name: "dppo_kl", Aliases: []string{"dppo_binary_kl"}, Unit: method.Token,
-	Does:     "Masks tokens whose update would move their probability further out of a bound on the binary KL divergence from the rollout.",
-	When:     "Use it if a ratio clip is too strict for rare tokens and too loose for frequent tokens.",
 	Source:   dppoSource,
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0, b>δ_high, p>q, or A≤0, b>δ_low, p<q; b = KL of {token, rest}",
 	Gradient: "-min(r,c)·V·A",
@@ -86,8 +82,6 @@ var dppoKLSpec = method.Spec{
 
 var ppoMaskSpec = method.Spec{
 	Name: "ppo_mask", Unit: method.Token,
-	Does:     "Masks tokens that leave PPO's clip range around the rollout, and weights the others by a capped, detached ratio.",
-	When:     "Use it as the control of DPPO: the same loss with a criterion on the ratio and not on a divergence.",
 	Source:   dppoSource + " (loss_mode ppo)",
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and r > 1+δ_high, or A≤0 and r < 1-δ_low",
 	Gradient: "-min(r,c)·V·A",
@@ -180,8 +174,6 @@ type DPPOTopK struct {
 
 var dppoTopKSpec = method.Spec{
 	Name: "dppo_topk", Aliases: []string{"dppo_topk_kl"}, Unit: method.Token,
-	Does:     "Is DPPO with the divergence over the k likeliest tokens and a bucket for the rest of the vocabulary.",
-	When:     "Use it if the trust region should also see shifts among tokens that were not sampled.",
 	Source:   dppoSource + " (top-K)",
 	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff D_topK(q,p) > δ and the token moves outwards",
 	Gradient: "-min(r,c)·V·A",

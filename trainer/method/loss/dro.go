@@ -21,9 +21,6 @@ type DRO struct {
 
 var droSpec = method.Spec{
 	Name: "dro", Unit: method.Token,
-	Does:     "Is a policy gradient with a quadratic penalty on each token's log-ratio to old.",
-	When:     "Use it for off-policy data if a smooth penalty is preferred to clipping.",
-	Source:   "arXiv:2405.19107; verl dro",
 	Formula:  "L = -(A·logp - (β/2)·(logp-old)²)",
 	Gradient: "-(A - β·(logp-old))",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
@@ -63,9 +60,6 @@ type IPO struct {
 
 var ipoSpec = method.Spec{
 	Name: "ipo", Unit: method.Token,
-	Does:     "Drops tokens whose probability differs from the rollout's by more than delta in either direction, and adds a squared log-ratio.",
-	When:     "Use it with prime-rl's settings if the mask should not depend on the sign of the advantage.",
-	Source:   "PrimeIntellect-ai/prime-rl ipo_loss_fn",
 	Formula:  "L = -1[|p-q| ≤ δ]·adv_tau·A·exp(l) + kl_tau·l², l = logp-roll",
 	Gradient: "-1[|p-q| ≤ δ]·adv_tau·A·exp(l) + 2·kl_tau·l",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
@@ -113,13 +107,9 @@ type TBPO struct {
 
 var tbpoSpec = method.Spec{
 	Name: "tbpo", Aliases: []string{"qarl"}, Unit: method.Sequence,
-	Does:           "Is GSPO with a second bound for responses with a negative advantage: a dual clip per response.",
-	When:           "Use it with quantised rollouts, whose broken responses have extreme ratios.",
-	Source:         "arXiv:2604.07853 (QaRL, notes)",
-	Formula:        "A≥0: -min(A·s, A·clip(s)); A<0: -max(min(A·s, A·clip(s)), c·A); s = exp(mean_t lr)",
-	Gradient:       "-A·s/T on every token; 0 for A>0 and s>1+ε_high, for A<0 and s<1-ε_low or s>c",
-	Needs:          batch.Columns{batch.Anchor, batch.Advantage},
-	Reconstruction: "dual clip at sequence level; bounds as GSPO, c = 1.05 ours",
+	Formula:  "A≥0: -min(A·s, A·clip(s)); A<0: -max(min(A·s, A·clip(s)), c·A); s = exp(mean_t lr)",
+	Gradient: "-A·s/T on every token; 0 for A>0 and s>1+ε_high, for A<0 and s<1-ε_low or s>c",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

@@ -23,9 +23,6 @@ type Entropy struct {
 
 var entropySpec = method.Spec{
 	Name: "entropy", Aliases: []string{"entropy_bonus"}, Unit: method.Token,
-	Does:     "Adds a bonus for the entropy of the policy.",
-	When:     "Use it if entropy collapses before the reward stops rising.",
-	Source:   "arXiv:1602.01783; verl entropy_coeff, TRL entropy_coef",
 	Formula:  "L -= coef·Σ agg·H, H = -Σ_a p(a)·log p(a)",
 	Gradient: "d L/d logit_a = coef·agg·p(a)·(log p(a) + H)",
 	Needs:    batch.Columns{batch.Dist},
@@ -92,9 +89,6 @@ type TopEntropy struct {
 
 var topEntropySpec = method.Spec{
 	Name: "top_entropy", Aliases: []string{"top_entropy_mask", "80/20"}, Unit: method.Batch,
-	Does:     "Restricts the policy loss to the share of tokens with the highest entropy.",
-	When:     "Use it to concentrate the gradient on tokens at which responses branch.",
-	Source:   "arXiv:2506.01939; TRL top_entropy_quantile",
 	Formula:  "gate_n = 1[H_n ≥ quantile(H, 1-share)]",
 	Gradient: "none of its own: it closes the gate of the policy term",
 	Needs:    batch.Columns{batch.Entropy},
@@ -157,9 +151,6 @@ type AdaptiveEntropy struct {
 
 var adaptiveEntropySpec = method.Spec{
 	Name: "adaptive_entropy", Unit: method.Token,
-	Does:     "Adds a bonus for the entropy of the policy while that is at or below a target, with a coefficient that adapts from update to update.",
-	When:     "Use it if a constant entropy bonus is too strong early or too weak late.",
-	Source:   "arXiv:2505.22312 (Skywork-OR1); TRL use_adaptive_entropy",
 	Formula:  "L -= coef·1[h ≤ target]·mean(H), h the mean of the last update; then coef ← coef ± delta within [min, max], + where mean(H) ≤ target",
 	Gradient: "d L/d logit_a = coef·1[h ≤ target]·p(a)·(log p(a) + H)/tokens",
 	Needs:    batch.Columns{batch.Dist},

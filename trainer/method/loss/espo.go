@@ -30,13 +30,9 @@ type ESPO struct {
 
 var espoSpec = method.Spec{
 	Name: "espo", Unit: method.Sequence,
-	Does:           "Shares a ratio among the tokens of similar entropy in a response, and clips low-entropy tokens more tightly.",
-	When:           "Use it for long responses, as a compromise between the ratios of PPO and GSPO.",
-	Source:         "arXiv:2512.07710 (CompassMax, prose)",
-	Formula:        "L = max(-A·r_t, -A·clip(r_t, 1-ε_b, 1+ε_b)), r_t = sg[exp(mean_{bucket} lr)]·exp(logp-sg[logp]), ε_b = ε·clip(H̄_b/H̄, 1/2, 2)",
-	Gradient:       "-A·s_b, or 0 where PPO's rule clips s_b",
-	Needs:          batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy},
-	Reconstruction: "quantile buckets of the response's entropies, geometric mean per bucket, clip proportional to mean entropy within a factor 2",
+	Formula:  "L = max(-A·r_t, -A·clip(r_t, 1-ε_b, 1+ε_b)), r_t = sg[exp(mean_{bucket} lr)]·exp(logp-sg[logp]), ε_b = ε·clip(H̄_b/H̄, 1/2, 2)",
+	Gradient: "-A·s_b, or 0 where PPO's rule clips s_b",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy},
 }
 
 // Eval computes the loss over the active tokens.

@@ -33,9 +33,6 @@ type FIPO struct {
 
 var fipoSpec = method.Spec{
 	Name: "fipo", Aliases: []string{"future_kl"}, Unit: method.Prefix,
-	Does:     "Weights the clipped loss of each token by the discounted log-ratios of the tokens that follow it.",
-	When:     "Use it for long reasoning responses with one reward, to give tokens whose continuation became more likely a larger update.",
-	Source:   "arXiv:2603.19835; ms-swift fipo",
 	Formula:  "L = f·L_PPO, f = sg[clip(exp(Σ_{k≥t} γ^(k-t)·lr_k), 1 or 1-c, 1+c)], γ = 2^(-1/half_life); A<0, r>safety: clip(f, 0.8, 1)",
 	Gradient: "f times that of ppo_clip",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},

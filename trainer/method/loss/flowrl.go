@@ -37,13 +37,9 @@ type FlowRL struct {
 
 var flowRLSpec = method.Spec{
 	Name: "flowrl", Aliases: []string{"trajectory_balance"}, Unit: method.Sequence,
-	Does:           "Squares the violation of trajectory balance, with a learned log Z per prompt, so that the policy matches a distribution of rewards.",
-	When:           "Use it if diverse correct responses are wanted and not the most rewarded one, on a task that repeats its prompts.",
-	Source:         "arXiv:2509.15207; verl-recipe flowrl",
-	Formula:        "L = Σ_i W_i·D_i²/B, D_i = log Z + mean(logp) - β·mean(A) - mean(ref), W_i = sg[min(exp(Σ lr), cap)]",
-	Gradient:       "2·W_i·D_i/(B·(T_i + 1e-8)) on every token of the response; log Z ← log Z - rate·2·mean_prompt(W_i·D_i)",
-	Needs:          batch.Columns{batch.Anchor, batch.Advantage, batch.LogpRef, batch.PromptID},
-	Reconstruction: "log Z is a number per prompt with a learning rate of its own, in the place of a network on the prompt's hidden states",
+	Formula:  "L = Σ_i W_i·D_i²/B, D_i = log Z + mean(logp) - β·mean(A) - mean(ref), W_i = sg[min(exp(Σ lr), cap)]",
+	Gradient: "2·W_i·D_i/(B·(T_i + 1e-8)) on every token of the response; log Z ← log Z - rate·2·mean_prompt(W_i·D_i)",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.LogpRef, batch.PromptID},
 }
 
 // AppendState appends log Z of every prompt.

@@ -33,9 +33,6 @@ type GMPO struct {
 
 var gmpoSpec = method.Spec{
 	Name: "gmpo", Aliases: []string{"geo_mean"}, Unit: method.Sequence,
-	Does:     "Maximises the geometric mean of the token ratios, each clipped on one side in log space.",
-	When:     "Use it if extreme ratios of single tokens destabilise GRPO.",
-	Source:   "arXiv:2507.20673; callsys/GMPO, verl geo_mean, TRL",
 	Formula:  "L_i = -A·exp(mean_t x_t), x = min(lr, ε_high) if A>0, max(lr, -ε_low) if A<0",
 	Gradient: "-A·exp(mean x)/T on tokens with x = lr, else 0",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},

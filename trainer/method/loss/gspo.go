@@ -29,9 +29,6 @@ type GSPO struct {
 
 var gspoSpec = method.Spec{
 	Name: "gspo", Unit: method.Sequence,
-	Does:     "Clips one ratio per response, the geometric mean of its token ratios.",
-	When:     "Use it for rewards per response, especially with a mixture of experts, where token ratios are noisy.",
-	Source:   "arXiv:2507.18071 eq. 5-7; slime gspo, TRL importance_sampling_level sequence, AReaL",
 	Formula:  "L_i = max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high)), s = exp(mean_t lr)",
 	Gradient: "-A·s/T on every token of the response, or 0 where s is clipped",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
@@ -110,9 +107,6 @@ type GSPOToken struct {
 
 var gspoTokenSpec = method.Spec{
 	Name: "gspo_token", Unit: method.Sequence,
-	Does:     "Clips the ratio of the response as gspo does, but lets each token have its own advantage and gradient.",
-	When:     "Use it in place of gspo with advantages per token or turn; verl and SkyRL call this variant gspo.",
-	Source:   "arXiv:2507.18071 eq. 13-14; verl gspo, SkyRL gspo, TRL sequence_token",
 	Formula:  "L = max(-A·s_t, -A·clip(s_t, 1-ε_low, 1+ε_high)), s_t = sg[s]·exp(logp - sg[logp]), s = exp(mean lr)",
 	Gradient: "-A·s, or 0 where PPO's rule clips s",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
@@ -163,9 +157,6 @@ type LUSPO struct {
 
 var luspoSpec = method.Spec{
 	Name: "luspo", Unit: method.Sequence,
-	Does:     "Is GSPO with each response's term multiplied by the length of the response.",
-	When:     "Use it if GSPO makes responses shorter than the task needs.",
-	Source:   "arXiv:2602.05261; TRL luspo",
 	Formula:  "L = mean_i T_i·max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high)), s = exp(mean_t lr)",
 	Gradient: "-A·s/B on every token, or 0 where s is clipped",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},

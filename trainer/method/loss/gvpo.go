@@ -23,9 +23,6 @@ type GVPO struct {
 
 var gvpoSpec = method.Spec{
 	Name: "gvpo", Unit: method.Group,
-	Does:     "Regresses the log-ratio of each response, minus the mean of its group, onto its reward, minus the mean of the group.",
-	When:     "Use it with advantages that are centred but not normalised (std: false), for off-policy data without importance weights.",
-	Source:   "arXiv:2504.19599; verl-recipe gvpo",
 	Formula:  "L = Σ_i (S_i - sg[mean_g S] - A_i)²/2/(n-1), S = β·Σ lr, A_i the response's mean advantage, n responses in the group",
 	Gradient: "β·(S_i - mean_g S - A_i)/(n-1) on every token of the response",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Group},

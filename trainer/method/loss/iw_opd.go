@@ -26,9 +26,6 @@ type IWOPD struct {
 
 var iwOPDSpec = method.Spec{
 	Name: "iw_opd", Unit: method.Token,
-	Does:     "Distils from a teacher on the policy's own samples, with more weight on the tokens before teacher and policy disagree.",
-	When:     "Use it for on-policy distillation without rewards, if later tokens of a response that has left the teacher's distribution should count less.",
-	Source:   "arXiv:2606.22600 (not read); TRL experimental iw_opd",
 	Formula:  "L = -sg[v·a]·logp, a = teacher - roll, v_t = 1 + γ·(1 - Σ_{k<t} |a_k|/max(Σ_k |a_k|, 1e-8))",
 	Gradient: "-v·a",
 	Needs:    batch.Columns{batch.LogpTeacher}, May: method.If("student roll", batch.LogpRoll),

@@ -25,9 +25,6 @@ type Kimi struct {
 
 var kimiSpec = method.Spec{
 	Name: "kimi", Aliases: []string{"kimi15", "kimi_k1.5"}, Unit: method.Sequence,
-	Does:     "Is a policy gradient with a quadratic penalty on the log-ratio of the response.",
-	When:     "Use it as a smooth alternative to clipping per response, as in Kimi k1.5.",
-	Source:   "arXiv:2501.12599 section 2.3; ROLL kimi15",
 	Formula:  "L_i = -A·Σ logp + (τ/2)·(Σ lr)²",
 	Gradient: "-A + τ·Σ lr on every token (level token: -A + τ·lr)",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,

@@ -341,9 +341,6 @@ type ExactKL struct {
 
 var exactKLSpec = method.Spec{
 	Name: "exact", Aliases: []string{"full"}, Unit: method.Token,
-	Does:     "Computes the KL divergence to the reference over the whole vocabulary at every sampled state.",
-	When:     "Use it as the control without sampling error; large vocabularies make it expensive.",
-	Source:   "the definition; verl reserves the name full and raises NotImplementedError",
 	Formula:  "K_n = Σ_a p(a)·(log p(a) - log p_ref(a))",
 	Gradient: "d K_n/d logit_a = p(a)·(log p(a) - log p_ref(a) - K_n)",
 	Needs:    batch.Columns{batch.Dist, batch.DistRef}, May: method.If("in reward", batch.DistOld),
@@ -453,9 +450,6 @@ type UnbiasedKL struct {
 
 var unbiasedKLSpec = method.Spec{
 	Name: "k3_unbiased", Aliases: []string{"unbiased_kl", "unbiased_k3", "v3.2"}, Unit: method.Token,
-	Does:     "Multiplies k3 by the ratio to the sampling policy, so that its expected gradient is that of the KL divergence.",
-	When:     "Use it off-policy, as DeepSeek-V3.2 does, if rollouts are stale or the rollout engine differs from the trainer.",
-	Source:   "arXiv:2512.02556 eq. 7 (DeepSeek-V3.2); TRL use_bias_correction_kl, slime use_unbiased_kl",
 	Formula:  "K = x·(exp(u) - u - 1), x = exp(logp - anchor), u = ref - logp",
 	Gradient: "x·(logp - ref)",
 	Needs:    batch.Columns{batch.LogpRef}, May: eitherAnchor,

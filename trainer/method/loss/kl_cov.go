@@ -35,9 +35,6 @@ type KLCov struct {
 
 var klCovSpec = method.Spec{
 	Name: "kl_cov", Unit: method.Token,
-	Does:     "Penalises the log-ratio of the few tokens with the largest covariance of advantage and log-prob, and clips nothing.",
-	When:     "Use it to slow down entropy collapse by a penalty, as a softer alternative to clip_cov.",
-	Source:   "arXiv:2505.22617; PRIME-RL/Entropy-Mechanism-of-RL, verl kl_cov, SkyRL kl_cov",
 	Formula:  "L = -A·r + β·|lr|·1[c in the largest max(1, ⌊share·N⌋)], c = (A-mean A)(logp-mean logp)",
 	Gradient: "-A·r + β·sign(lr) on the selected tokens",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage}, May: method.If("exact", batch.DistOld, batch.Dist),

@@ -31,13 +31,9 @@ type LogitFusion struct {
 
 var logitFusionSpec = method.Spec{
 	Name: "logit_fusion", Unit: method.Token,
-	Does:     "Is the student's loss for samples from a mixture of teacher and student logits, with a capped ratio to the mixture.",
-	When:     "Use it with the recipe section rollout.fusion, which samples from that mixture.",
-	Source:   "a survey's prose (Logit Fusion, technical note)",
 	Formula:  "L = -A·min(x, c), x = exp(logp - roll), roll the log-prob of the mixture that sampled",
 	Gradient: "-A·x below the cap, 0 above (soft cap: -A·c)",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: method.If("ratio student, decoupled", batch.Anchor),
-	Reconstruction: "ratio to the mixture with a hard upper cap; student, shaped and decoupled ratios and a soft cap are selectable. The section rollout.fusion samples from the mixture",
 }
 
 // Eval computes the loss over the active tokens.

@@ -29,9 +29,6 @@ type M2PO struct {
 
 var m2poSpec = method.Spec{
 	Name: "m2po", Unit: method.Batch,
-	Does:     "Chooses the clip range so that the second moment of the log-ratio over harmful tokens stays within a budget.",
-	When:     "Use it for stale data, to clip only as many tokens as the budget needs.",
-	Source:   "arXiv:2510.01161; Infini-AI-Lab/M2PO",
 	Formula:  "L = max(-A·r, -A·clip(r, e^-τ, e^τ)), τ the largest with mean of min(lr², τ²) over harmful tokens below the budget",
 	Gradient: "-A·r, or 0 where PPO's rule clips at e^±τ",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
@@ -134,9 +131,6 @@ type M2Mask struct {
 
 var m2MaskSpec = method.Spec{
 	Name: "m2_mask", Unit: method.Batch,
-	Does:     "Masks tokens with the largest log-ratio between old and mu until the second moment of the rest is below a threshold.",
-	When:     "Use it for stale data, to mask only as many tokens as the threshold needs; PPO's clip applies to the rest.",
-	Source:   "arXiv:2510.01161; inclusionAI/AReaL m2_threshold",
 	Formula:  "mask the largest (roll-old)² until the mean of the rest is below the threshold; PPO clip on the rest",
 	Gradient: "PPO's on the rest, 0 on masked tokens",
 	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},

@@ -24,13 +24,9 @@ type MaxRL struct {
 
 var maxRLSpec = method.Spec{
 	Name: "maxrl", Unit: method.Group,
-	Does:     "Maximises the log of the success rate in place of the success rate itself, without a clip.",
-	When:     "Use it on-policy if rare successes on hard prompts should have more weight; rewards must not be negative.",
-	Source:   "arXiv:2602.02710; SkyRL adv_estimator maxrl",
 	Formula:  "L = -A·exp(logp-old), A = (R - mean R)/(mean R + ε) over the group",
 	Gradient: "-A·r",
 	Needs:    batch.Columns{batch.Reward, batch.Group}, May: method.If("ratio", batch.Anchor),
-	Reconstruction: "SkyRL has it as an advantage under a PPO loss; here the loss computes that advantage itself, without a clip",
 }
 
 // Eval computes the loss over the active tokens.

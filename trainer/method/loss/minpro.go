@@ -29,13 +29,9 @@ type MinPRO struct {
 
 var minPROSpec = method.Spec{
 	Name: "minpro", Unit: method.Prefix,
-	Does:     "Weights a token by its own ratio and by the smallest ratio among the earlier tokens of its response.",
-	When:     "Use it for off-policy data, to damp what follows an unlikely token without a product that grows with length.",
-	Source:   "arXiv:2601.22718 (abstract)",
 	Formula:  "L = -A·sg[b_t]·r_t, b_t = min_{s<t} r_s, b_1 = 1",
 	Gradient: "-A·b_t·r_t",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
-	Reconstruction: "prefix minimum detached, current ratio live; variant clip puts PPO's clip on the product",
 }
 
 // Eval computes the loss over the active tokens.

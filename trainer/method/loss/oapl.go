@@ -32,27 +32,16 @@ func NewA2PO() *OAPL {
 
 var oaplSpec = method.Spec{
 	Name: "oapl", Unit: method.Sequence,
-	Does:     "Regresses the scaled log-ratio between new and mu onto the optimal advantage of the response, with a squared loss.",
-	When:     "Use it for very stale data with a low learning rate; it needs neither a clip nor an importance weight.",
-	Source:   "arXiv:2602.19362; ports in NeMo-RL, TRL a2po",
 	Formula:  "L = mean_i (β₂·Σ lr - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G), lr = logp-roll",
 	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Reward, batch.Group},
-	Reconstruction: "β₁ = 1, β₂ = 1e-3 are the ports' (with a sampler that lags 50 updates behind). Their optimum is a log-ratio of A*/β₂, hundreds " +
-		"of nats per response, and nothing holds a small model on the way there: at learning rates of 1e-3 the run collapses. The survey's one β, " +
-		"beta1 = beta2, puts it at A*/β",
 }
 
 var a2poSpec = method.Spec{
 	Name: "a2po", Unit: method.Sequence,
-	Does:     "Regresses the scaled log-ratio of a response onto its reward minus an estimated optimal value, with a squared loss (A*-PO).",
-	When:     "Use it for off-policy data with verifiable rewards, without clipping and without importance weights.",
-	Source:   "arXiv:2505.20686 (A*-PO); TRL a2po",
 	Formula:  "L = mean_i (β₂·Σ (logp-roll) - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G)",
 	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Reward, batch.Group},
-	Reconstruction: "the paper estimates V* offline from the reference policy; here, as in OAPL, it comes from the " +
-		"group at hand, and the reference is the rollout policy",
 }
 
 // Eval computes the loss over the responses.

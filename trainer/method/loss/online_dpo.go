@@ -22,9 +22,6 @@ type OnlineDPO struct {
 
 var onlineDPOSpec = method.Spec{
 	Name: "online_dpo", Aliases: []string{"dpo"}, Unit: method.Group,
-	Does:     "Prefers the better of two responses to a prompt, by a logistic loss on their log-ratios to a reference.",
-	When:     "Use it for rewards that only rank responses; no ratio to the sampling policy appears, which helps with stale data.",
-	Source:   "arXiv:2305.18290, 2410.18252; mnoukhov/async_rlhf",
 	Formula:  "L = -log σ(β·[(Σ logp_w - ref_w) - (Σ logp_l - ref_l)]), mean over pairs",
 	Gradient: "-β·σ(-D) on the tokens of the winner, +β·σ(-D) on the loser's, divided by the pairs",
 	Needs:    batch.Columns{batch.LogpRef, batch.Reward, batch.Group},

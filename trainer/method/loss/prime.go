@@ -33,9 +33,6 @@ type PrimeMasked struct {
 
 var primeMaskedSpec = method.Spec{
 	Name: "prime_masked", Aliases: []string{"intellect3", "wtrs"}, Unit: method.Token,
-	Does:     "Keeps tokens whose ratio to the rollout lies in a band, and drops responses that contain a nearly impossible token.",
-	When:     "Use it to reproduce the training of INTELLECT-3.",
-	Source:   "PrimeIntellect-ai/prime-rl@f69b5a91 (INTELLECT-3)",
 	Formula:  "L = -r·A·1[low ≤ r ≤ high]·1[min_t r ≥ veto], r = exp(logp-roll)",
 	Gradient: "-r·A on kept tokens, else 0",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
@@ -133,9 +130,6 @@ type PrimeDPPO struct {
 
 var primeDPPOSpec = method.Spec{
 	Name: "prime_dppo", Aliases: []string{"prime_default"}, Unit: method.Token,
-	Does:     "Masks tokens whose probability would move out of a bound on total variation, and adds a squared log-ratio to the rollout.",
-	When:     "Use it for stale rollouts in place of a ratio clip; it is the default loss of prime-rl.",
-	Source:   "PrimeIntellect-ai/prime-rl default_loss_fn; arXiv:2602.04879",
 	Formula:  "L = -keep·adv_tau·A·exp(l) + kl_tau·l², l = logp-roll; drop if A>0, p-q > δ_high or A≤0, p-q < -δ_low",
 	Gradient: "-keep·adv_tau·A·exp(l) + 2·kl_tau·l",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
@@ -219,9 +213,6 @@ type PrimeGeo struct {
 
 var primeGeoSpec = method.Spec{
 	Name: "prime_geo", Unit: method.Token,
-	Does:     "Masks tokens and responses by their ratios to the rollout, and weights the rest by a detached coefficient with KL and teacher terms.",
-	When:     "Use it to reproduce prime-rl's loss of February 2026.",
-	Source:   "PrimeIntellect-ai/prime-rl@f870f3cb default_loss_fn",
 	Formula:  "L = -Σ_keep sg[R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l)]·logp, l = logp-roll",
 	Gradient: "-R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l) on kept tokens, else 0",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: method.If("teacher_tau above 0", batch.LogpTeacher),

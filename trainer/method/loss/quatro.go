@@ -27,13 +27,9 @@ type QUATRO struct {
 
 var quatroSpec = method.Spec{
 	Name: "quatro", Unit: method.Group,
-	Does:     "Follows the exact solution of a KL-constrained problem for each prompt, found by a one-dimensional search.",
-	When:     "Use it if responses that have left a clip range should still be pulled back.",
-	Source:   "arXiv:2602.04620 (abstract)",
 	Formula:  "L_i = -sg[w·((R-mean R)/λ - Σ lr)]·Σ logp, λ = argmin λδ + λ·log mean exp(R/λ)",
 	Gradient: "-w·((R-mean R)/λ - Σ lr) on every token",
 	Needs:    batch.Columns{batch.Anchor, batch.Reward, batch.Group}, May: method.If("off_policy", batch.LogpRoll),
-	Reconstruction: "dual per prompt solved exactly by golden section, log-ratio of the whole response detached; δ and C are ours",
 }
 
 // Eval computes the loss over the responses.

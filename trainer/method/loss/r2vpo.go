@@ -36,14 +36,10 @@ type R2VPO struct {
 
 var r2vpoSpec = method.Spec{
 	Name: "r2vpo", Unit: method.Group,
-	Does:   "Replaces the clip by a penalty on the variance of the ratio within a group, with an adaptive multiplier.",
-	When:   "Use it if a hard clip discards too many tokens and a soft constraint on the ratio is enough.",
-	Source: "arXiv:2601.03320, 2605.26784 (abstracts)",
 	Formula: "L = -A·r + λ·h(r - sg[r̄_group]) - λ·δ, h(d) = d² up to |d| = 1, 2|d| - 1 beyond; λ ← clip(λ + η·min(V-δ, 1), 0, λ_max)\n" +
 		"adaptive_clip: max(-A·r, -A·clip(r, 1-ε_g, 1+ε_g)), ε_g = ε·min(4, √(δ/V_group))",
 	Gradient: "-A·r + λ·h'(r - r̄)·r, h'(d) = 2·max(-1, min(d, 1))",
 	Needs:    batch.Columns{batch.Advantage, batch.Group}, May: eitherAnchor,
-	Reconstruction: "soft variance penalty with dual ascent, mean detached, per group; variant adaptive_clip is the survey's reading; δ, η, λ and the bounds 1 and 4 are ours",
 }
 
 // Validate checks the parameters that depend on each other.

@@ -22,9 +22,6 @@ type REAL struct {
 
 var realSpec = method.Spec{
 	Name: "real", Unit: method.Group,
-	Does:     "Uses the sign of the advantage as a label, and separates positive from negative responses of a group by a logistic loss.",
-	When:     "Use it if bounded gradients per response are wanted in place of a clip; nothing is detached.",
-	Source:   "arXiv:2602.05630; ms-swift real",
 	Formula:  "L = mean over groups of log(1 + Σ_neg exp(s)) + log(1 + Σ_pos exp(-s)), s = mean(lr)/τ",
 	Gradient: "-exp(-s)/(1 + Σ_pos exp(-s))/(τ·T) on a positive's tokens, +exp(s)/(1 + Σ_neg exp(s))/(τ·T) on a negative's, divided by the groups",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Group},

@@ -24,9 +24,6 @@ type RefKL struct {
 
 var refKLSpec = method.Spec{
 	Name: "ref_kl", Aliases: []string{"on_policy_distillation"}, Unit: method.Token,
-	Does:     "Distils from the reference model, or a teacher, on the policy's own samples: the log-ratio to that model is the advantage.",
-	When:     "Use it for on-policy distillation without rewards.",
-	Source:   "PrimeIntellect-ai/prime-rl ref_kl_loss_fn",
 	Formula:  "L = -1[p-q ≥ -δ]·sg[ref-logp]·exp(l) + kl_tau·l², l = logp-roll",
 	Gradient: "-1[p-q ≥ -δ]·(ref-logp)·exp(l) + 2·kl_tau·l",
 	Needs:    batch.Columns{batch.LogpRoll, batch.LogpRef}, May: method.If("in the place of LogpRef, where a teacher is named", batch.LogpTeacher),

@@ -13,6 +13,11 @@ import (
 //go:embed examples.txt
 var examples string
 
+// about is the text of the methods: what each does, when to use it, and its source.
+//
+//go:embed methods.txt
+var about string
+
 // onTwoResponses is what the worked example of a loss begins with.
 const onTwoResponses = "logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0\n"
 
@@ -80,7 +85,7 @@ var Registry = method.Table[Loss]{
 	{Spec: toprSpec, New: func() Loss { return method.New[TOPR]() }},
 	{Spec: trmSpec, New: func() Loss { return method.New[TRM]() }},
 	{Spec: vespoSpec, New: func() Loss { return method.New[VESPO]() }},
-}.Filled(method.Spec{Group: "loss"}, examples)
+}.Filled(method.Spec{Group: "loss"}, examples, about)
 
 // KLRegistry has every KL term. Recipe syntax:
 //
@@ -92,13 +97,10 @@ var KLRegistry = slices.Concat(method.Table[KL]{
 }, estimators(), method.Table[KL]{
 	{Spec: unbiasedKLSpec, New: func() KL { return method.New[UnbiasedKL]() }},
 	{Spec: exactKLSpec, New: func() KL { return method.New[ExactKL]() }},
-}).Filled(method.Spec{Group: "kl"}, examples)
+}).Filled(method.Spec{Group: "kl"}, examples, about)
 
 var noKLSpec = method.Spec{
 	Name: "none", Unit: method.Token,
-	Does:    "Adds no KL penalty.",
-	When:    "Use it for verifiable rewards, as DAPO and Dr. GRPO do.",
-	Source:  "no penalty, as in DAPO (2503.14476) and Dr. GRPO (2503.20783)",
 	Formula: "K = 0", Gradient: "0",
 }
 
@@ -118,4 +120,4 @@ var TermRegistry = method.Table[Term]{
 	{Spec: sdarSpec, New: func() Term { return method.New[SDAR]() }},
 	{Spec: shadowDistillationSpec, New: func() Term { return method.New[ShadowDistillation]() }},
 	{Spec: topEntropySpec, New: func() Term { return method.New[TopEntropy]() }},
-}.Filled(method.Spec{Group: "loss"}, examples)
+}.Filled(method.Spec{Group: "loss"}, examples, about)

@@ -18,9 +18,6 @@ type Reinforce struct {
 
 var reinforceSpec = method.Spec{
 	Name: "reinforce", Aliases: []string{"policy_gradient"}, Unit: method.Token,
-	Does:     "Is the plain policy gradient, multiplied by the weights of the correction.",
-	When:     "Use it to see the effect of a correction alone, without a clip.",
-	Source:   "Williams (1992); verl reinforce and bypass mode, ROLL vanilla",
 	Formula:  "L = -w·A·logp",
 	Gradient: "-w·A",
 	Needs:    batch.Columns{batch.Advantage}, Shows: batch.Columns{batch.LogpRoll, batch.Anchor},
@@ -51,9 +48,6 @@ type GPG struct {
 
 var gpgSpec = method.Spec{
 	Name: "gpg", Unit: method.Token,
-	Does:     "Is the plain policy gradient, without ratio and clip.",
-	When:     "Use it on-policy, together with the advantage gpg.",
-	Source:   "arXiv:2504.02546; verl gpg",
 	Formula:  "L = -w·A·logp",
 	Gradient: "-w·A",
 	Needs:    batch.Columns{batch.Advantage},
@@ -82,9 +76,6 @@ type CrossEntropy struct {
 
 var crossEntropySpec = method.Spec{
 	Name: "cross_entropy", Aliases: []string{"ce", "sft"}, Unit: method.Token,
-	Does:     "Is supervised learning on the sampled tokens, whatever their advantage.",
-	When:     "Use it for supervised or rejection-sampling fine-tuning on filtered responses.",
-	Source:   "SkyRL cross_entropy, prime-rl ce_loss_fn",
 	Formula:  "L = -w·logp",
 	Gradient: "-w",
 }
@@ -121,9 +112,6 @@ type PositiveNLL struct {
 
 var positiveNLLSpec = method.Spec{
 	Name: "positive_nll", Aliases: []string{"positive_example_nll"}, Unit: method.Token,
-	Does:     "Adds the mean negative log-likelihood of the tokens of responses with a reward above 0.",
-	When:     "Use it if correct responses are rare and should be imitated as well as reinforced, as in VAPO.",
-	Source:   "arXiv:2504.05118 (VAPO) eq. 10; NeMo-RL positive_example_nll_weight",
 	Formula:  "L += coef·Σ -logp/(N + 1e-8) over the N tokens of responses with R > 0",
 	Gradient: "-coef/(N + 1e-8) on those tokens",
 	Needs:    batch.Columns{batch.Reward},
@@ -180,9 +168,6 @@ type ImportanceSampling struct {
 
 var importanceSamplingSpec = method.Spec{
 	Name: "importance_sampling", Aliases: []string{"is"}, Unit: method.Token,
-	Does:     "Multiplies the policy gradient by the ratio new/mu, per token or over the response, without any clip.",
-	When:     "Use it as the textbook control; the variance of the sequence form grows exponentially with length.",
-	Source:   "SkyRL importance_sampling; textbook",
 	Formula:  "token: L = -A·exp(lr); sequence: L_i = -A·exp(Σ_t lr)",
 	Gradient: "token: -A·exp(lr); sequence: -A·exp(Σ lr) on every token",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
@@ -248,9 +233,6 @@ type RolloutIS struct {
 // saoSpec is the loss of SAO: a mask on both sides of the ratio to the recorded log-probs, whatever the sign of A.
 var saoSpec = method.Spec{
 	Name: "sao", Aliases: []string{"dis"}, Unit: method.Token,
-	Does:     "Weights the policy gradient by the ratio new/mu inside a wide band and drops tokens outside, with values and single rollouts.",
-	When:     "Use it asynchronously with one response a prompt and a critic; 0.3 and 5 for mathematics, 0.8 and 3 for code.",
-	Source:   "arXiv:2607.07508; eecrazy/SAO@98c02713a (a reproduction)",
 	Formula:  "L = -w·A·1[1-ε_low < w < 1+ε_high], w = exp(logp-roll)",
 	Gradient: "-w·A inside the band, else 0",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
@@ -263,9 +245,6 @@ func NewSAO() *RolloutIS {
 
 var rolloutISSpec = method.Spec{
 	Name: "rollout_is", Aliases: []string{"icepop"}, Unit: method.Token,
-	Does:     "Weights the policy gradient by the detached ratio new/mu inside a band and drops tokens outside (IcePop in bypass mode).",
-	When:     "Use it if the trainer does not score old and IcePop is wanted.",
-	Source:   "arXiv:2510.18855 (IcePop); SkyRL rollout_is",
 	Formula:  "L = -sg[w·1[1-ε_low < w < 1+ε_high]]·A·logp, w = exp(logp-roll)",
 	Gradient: "-w·A inside the band, else 0",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},

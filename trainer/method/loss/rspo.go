@@ -34,9 +34,6 @@ type RSPO struct {
 
 var rspoSpec = method.Spec{
 	Name: "rspo", Unit: method.Token,
-	Does:     "Clips the ratio new/old times a router-shift ratio, which falls below 1 as the routers' probabilities of the experts move away from the old policy's.",
-	When:     "Use it for mixtures of experts with several updates per batch, in place of replaying routes, if tokens whose routing has changed destabilise training.",
-	Source:   "arXiv:2510.23027 v2, read through a re-implementation; a fork of verl",
 	Formula:  "L = max(-A·w, -A·clip(w, 1-ε_low, 1+ε_high)), w = γ·r, γ = sg[max(exp(-mean_{layer, old expert} |log s - log s_old|), floor)], s = softmax of the router",
 	Gradient: "-A·w, or 0 where the clip acts",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.RoutesOld, batch.RouterOld, batch.RouterNow},

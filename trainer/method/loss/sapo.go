@@ -33,9 +33,6 @@ type SAPO struct {
 
 var sapoSpec = method.Spec{
 	Name: "sapo", Unit: method.Token,
-	Does:     "Replaces the clip by a sigmoid of the ratio, which decays faster for negative advantages.",
-	When:     "Use it if the abrupt edge of a clip makes updates unstable.",
-	Source:   "arXiv:2511.20347; verl sapo, AReaL, TRL, SkyRL",
 	Formula:  "L = -(4/τ)·σ(τ(r-1))·A, τ = τ_pos if A>0 else τ_neg",
 	Gradient: "-A·r·4·s·(1-s), s = σ(τ(r-1))",
 	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,

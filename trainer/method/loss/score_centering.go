@@ -135,8 +135,6 @@ type ScoreCentering struct {
 
 var scoreCenteringSpec = method.Spec{
 	Name: "score_centering", Aliases: []string{"sc"}, Unit: method.Token,
-	Does:     "Is the policy gradient less the expected score under the sampler, over the whole vocabulary or a top-k head.",
-	When:     "Use it if rollouts are quantised or stale and the mean score, not its noise, drifts; with weights tis or mis under staleness.",
 	Source:   centeringSource,
 	Formula:  "L = -A·(sg[w]·logp - C), C = Σ_H sg[q_v·f(p_v/q_v) - α·p_v]·logp_v, α = ρ·f(1/ρ), ρ = (1-Q_H)/(1-P_H); f: 1, min(r,c) or r·1[low ≤ r ≤ high]",
 	Gradient: "-A·w, and on the logits +A·∂C",
@@ -201,8 +199,6 @@ type CenteredPPO struct {
 
 var centeredPPOSpec = method.Spec{
 	Name: "score_centering_ppo", Aliases: []string{"sc_ppo"}, Unit: method.Token,
-	Does:     "Is ppo_clip with token_tis, less its expected gradient under the sampler for equal advantages.",
-	When:     "Use it as score_centering if the loss is PPO's clip; put no correction weight next to it.",
 	Source:   centeringSource,
 	Formula:  "L = min(o/q, c)·max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)) + A·Σ_H sg[h_v - t·p_v]·logp_v, h_v = q_v·min(o_v/q_v, c)·(p_v/o_v)·1[the clip leaves a gradient]",
 	Gradient: "-min(o/q, c)·A·r or 0, and on the logits +A·∂C",
@@ -267,8 +263,6 @@ type CenteredIPO struct {
 
 var centeredIPOSpec = method.Spec{
 	Name: "score_centering_ipo", Aliases: []string{"sc_ipo"}, Unit: method.Token,
-	Does:     "Is prime-rl's ipo without a penalty, less its expected gradient under the sampler for equal advantages.",
-	When:     "Use it to reproduce prime-rl with score centering; replay sampling supports if rollouts are truncated.",
 	Source:   centeringSource,
 	Formula:  "L = -A·(sg[min(r,c)]·1[|p-q| ≤ δ]·logp - Σ_v sg[q_v·min(p_v/q_v, c)·1[|p_v-q_v| ≤ δ]]·logp_v), r = exp(logp-roll)",
 	Gradient: "-A·min(r,c) on kept tokens, and on the logits +A·∂C",

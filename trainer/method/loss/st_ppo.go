@@ -41,14 +41,9 @@ type STPPO struct {
 
 var stPPOSpec = method.Spec{
 	Name: "st_ppo", Aliases: []string{"turn_ppo", "sorl"}, Unit: method.Turn,
-	Does:     "Is PPO with a ratio per turn, which lowers the weight of turns in which many tokens would be clipped.",
-	When:     "Use it in multi-turn runs, together with the advantage turn_level.",
-	Source:   "arXiv:2511.20718 (second-hand notes); ROLL segment ratio",
 	Formula:  "L = (1-f_k)·max(-A·u_t, -A·clip(u_t, 1-ε_low, 1+ε_high)), u_t = sg[exp(mean_{turn} lr)]·exp(logp-sg[logp])",
 	Gradient: "-(1-f_k)·A·u_k, or 0 where the turn is clipped",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Turn},
-	Reconstruction: "turn ratio: geometric mean (mean, product selectable); clipping-triggered normalisation: " +
-		"downweight, the one reading both notes' effects share (bias_norm, survivors, kl, none selectable)",
 }
 
 // Validate checks the parameters that depend on each other.

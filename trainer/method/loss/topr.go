@@ -35,9 +35,6 @@ type TOPR struct {
 
 var toprSpec = method.Spec{
 	Name: "topr", Unit: method.Sequence,
-	Does:     "Trains on good responses as in supervised learning, and on bad responses with an importance weight of at most 1.",
-	When:     "Use it for off-policy data with many wrong responses.",
-	Source:   "arXiv:2503.14286 eq. 8; ROLL topr",
 	Formula:  "R>0: L = -A·logp; R≤0: L = -sg[min(1, exp(Σ lr))]·A·logp",
 	Gradient: "-A for good responses, -min(1, exp(Σ lr))·A for bad ones",
 	Needs:    batch.Columns{batch.Advantage, batch.Reward}, May: slices.Concat(eitherAnchor, method.If("level turn", batch.Turn)),

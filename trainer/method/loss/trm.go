@@ -27,13 +27,9 @@ type TRM struct {
 
 var trmSpec = method.Spec{
 	Name: "trm", Unit: method.Sequence,
-	Does:     "Drops responses in which the KL divergence from mu to new exceeds delta at any token, and importance-weights the others.",
-	When:     "Use it for trust-region masking (TRM) without a clip; the mask trm adds the same criterion to any loss.",
-	Source:   "arXiv:2512.23075 (two notes that quote it)",
 	Formula:  "L = -1[max_t KL(mu_t‖p_t) ≤ δ]·A·exp(logp-roll)",
 	Gradient: "-A·exp(logp-roll) in admitted responses, else 0",
 	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: method.If("divergence exact", batch.DistRoll, batch.Dist),
-	Reconstruction: "direction behaviour‖current, denominators over all responses; the paper gives 1e-4 only as an illustration, δ is ours",
 }
 
 // Eval computes the loss over the active tokens of admitted responses.
@@ -102,13 +98,9 @@ type SAT struct {
 
 var satSpec = method.Spec{
 	Name: "sat", Aliases: []string{"staleness_adaptive_trust_region"}, Unit: method.Batch,
-	Does:           "Is PPO's clip whose range shrinks for the tokens with the largest distance from the anchor.",
-	When:           "Use it for stale data, with anchor: rollout, if one clip range is too wide for the tail of the log-ratios and too narrow for the rest.",
-	Source:         "arXiv:2607.18722 (three notes that quote the formula in part; no code was found)",
-	Formula:        "L = max(-A·r, -A·clip(r, 1-ε_low·k_low, 1+ε_high·k_high)), r = exp(logp-old), d = logp-old, k_high (d > 0) or k_low (d < 0) = q²/(q²+(|d|-q)²) where |d| > q > 0, else 1; q the quantile of |d| over the batch",
-	Gradient:       "-A·r, or 0 where PPO's rule clips",
-	Needs:          batch.Columns{batch.Anchor, batch.Advantage},
-	Reconstruction: "the source has a Hill kernel of exponent 2 whose normalisation could not be read; this one is 1 at |d| = q",
+	Formula:  "L = max(-A·r, -A·clip(r, 1-ε_low·k_low, 1+ε_high·k_high)), r = exp(logp-old), d = logp-old, k_high (d > 0) or k_low (d < 0) = q²/(q²+(|d|-q)²) where |d| > q > 0, else 1; q the quantile of |d| over the batch",
+	Gradient: "-A·r, or 0 where PPO's rule clips",
+	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

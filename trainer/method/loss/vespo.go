@@ -28,9 +28,6 @@ type VESPO struct {
 
 var vespoSpec = method.Spec{
 	Name: "vespo", Unit: method.Sequence,
-	Does:     "Weights a response by a smooth, detached function of its importance weight that decays on both sides of 1.",
-	When:     "Use it for stale data if hard bounds on sequence weights discard too many responses.",
-	Source:   "arXiv:2602.10693; FloyedShen/VESPO, TRL",
 	Formula:  "L = -sg[φ]·A·logp, φ = W^k·exp(λ(1-W)), W = exp(Σ lr + Σ log w)",
 	Gradient: "-φ·A",
 	Needs:    batch.Columns{batch.Anchor, batch.Advantage},

@@ -31,15 +31,9 @@ type LengthLinear struct {
 
 var linearSpec = method.Spec{
 	Name: "length_linear", Aliases: []string{"length_penalty"}, Unit: method.Group,
-	Does:   "Lowers the reward by tokens and turns relative to the longest response of the group, in proportion to the group's mean reward.",
-	When:   "Use it behind the other parts of a reward, to save tokens in groups that are already solved.",
-	Source: "prime-rl algo.length_penalty",
 	Formula: "R = −mean_g(R before)·(output·o/max(1, max_g o) + input·i/max(1, max_g i) + turns·u/max(1, max_g u))\n" +
 		"o generated tokens, i other tokens with the prompt's, u turns",
 	Needs: batch.Columns{batch.Group},
-	Example: "output 0.25, input 0, turns 0, rewards before 1 and 0: mean 0.5\n" +
-		"10 generated tokens of at most 20: −0.5·0.25·10/20 = −0.0625\n" +
-		"20 generated tokens: −0.125",
 }
 
 func (*LengthLinear) follows() {}
@@ -117,17 +111,9 @@ const (
 
 var anchorSpec = method.Spec{
 	Name: "length_anchor", Aliases: []string{"anchor"}, Unit: method.Sequence,
-	Does:   "Penalises length beyond an anchor, which is the length at which a prompt was first solved reliably.",
-	When:   "Use it to stop the growth of solved prompts, while unsolved prompts may use more tokens.",
-	Source: "the anchor penalty of a length study by this project's survey (γ = 0.01, solved above 90 %)",
 	Formula: "R = −γ · max(0, (L − anchor)/anchor), 0 before there is an anchor\n" +
 		"anchor = mean L of the correct responses in the first group of the key with pass rate > solved",
 	Needs: batch.Columns{batch.Group, batch.PromptID},
-	Example: "γ = 0.1, anchor 10\n" +
-		"15 tokens: −0.05\n" +
-		"10 tokens or fewer: 0",
-	Reconstruction: "published is that the anchor is set when pass@1 first exceeds 90 %; that its length is the mean over " +
-		"the correct responses of that group is ours, as are by: prompt_tokens, the default, and only_solved for fresh prompts",
 }
 
 // Fresh returns an error if the anchors are of no use to prompts that never repeat.
@@ -226,15 +212,9 @@ type Group struct {
 
 var groupSpec = method.Spec{
 	Name: "length_group", Aliases: []string{"kimi_length"}, Unit: method.Group,
-	Does:   "Raises the reward of responses that are short within their group and lowers that of long ones; a wrong response never gains.",
-	When:   "Use it to shorten correct answers relative to the current lengths of the policy.",
-	Source: "length reward of Kimi k1.5, arXiv:2501.12599; β = 0.1 is ours",
 	Formula: "λ = 0.5 − (L − min)/(max − min) over the group, 0 if max = min\n" +
 		"R = β·λ if correct, β·min(0, λ) if not",
 	Needs: batch.Columns{batch.Group},
-	Example: "β = 0.1, lengths 3, 8, 13: λ = 0.5, 0, −0.5\n" +
-		"all correct: 0.05, 0, −0.05\n" +
-		"all wrong: 0, 0, −0.05",
 }
 
 // Part implements Shaper.
@@ -281,16 +261,9 @@ type Relative struct {
 
 var relativeSpec = method.Spec{
 	Name: "length_relative", Aliases: []string{"reason_efficiently"}, Unit: method.Group,
-	Does:   "Lowers the reward of correct responses by their length relative to the other correct responses of the group.",
-	When:   "Use it to trade accuracy against length with one coefficient; a correct response always earns more than a wrong response.",
-	Source: "Training Language Models to Reason Efficiently, arXiv:2502.04463",
 	Formula: "R = −α · σ((L − mean)/(std + eps)) if correct, 0 if not\n" +
 		"mean and std (over n) of L among the correct responses of the group",
 	Needs: batch.Columns{batch.Group},
-	Example: "α = 0.4, correct lengths 5 and 15: mean 10, std 5\n" +
-		"5 tokens: −0.4·σ(−1) = −0.107577\n" +
-		"15 tokens: −0.4·σ(1) = −0.292423",
-	Reconstruction: "the paper sweeps α from 0 to 0.4; 0.2 as the default and eps 1e-6 are ours",
 }
 
 // Part implements Shaper.
@@ -352,15 +325,8 @@ type Step struct {
 
 var stepSpec = method.Spec{
 	Name: "length_step", Aliases: []string{"laser"}, Unit: method.Sequence,
-	Does:   "Adds a bonus to correct responses within a target length, whatever they save beyond it.",
-	When:   "Use it if the wanted length is known; the target does not move with the policy.",
-	Source: "LASER, arXiv:2505.15612; explore is the exploration of its variant LASER-DE, recalled and not read again",
 	Formula: "R = α · 1[L ≤ target] if correct, 0 if not\n" +
 		"explore: R = α · 1[L > target] if not correct",
-	Example: "α = 0.5, target 16\n" +
-		"16 tokens, correct: 0.5; 17 tokens, correct: 0\n" +
-		"17 tokens, wrong, explore: 0.5",
-	Reconstruction: "target 16 is ours, for responses of tens of tokens; that LASER-D moves the target by difficulty during training is not modelled",
 }
 
 // Part implements Shaper.
@@ -388,14 +354,7 @@ type Uniform struct {
 
 var uniformSpec = method.Spec{
 	Name: "length_uniform", Aliases: []string{"uniform"}, Unit: method.Sequence,
-	Does:    "Subtracts the same amount for every generated token.",
-	When:    "Use it as the plainest length penalty, with a small coefficient; a large coefficient leads to empty responses.",
-	Source:  "the uniform penalty of a length study by this project's survey (α = 1e-4 at about 1,000 tokens)",
 	Formula: "R = −α · L",
-	Example: "α = 0.01\n" +
-		"14 tokens: −0.14\n" +
-		"3 tokens: −0.03",
-	Reconstruction: "α = 0.005 is ours: the published value scaled to responses of tens of tokens",
 }
 
 // Part implements Shaper.
@@ -421,15 +380,7 @@ type Overlong struct {
 
 var overlongSpec = method.Spec{
 	Name: "overlong", Aliases: []string{"soft_overlong", "dapo_length"}, Unit: method.Sequence,
-	Does:    "Penalises responses linearly over the last buffer tokens before the maximum length, and fully at the maximum.",
-	When:    "Use it to discourage truncated responses, as DAPO does.",
-	Source:  "soft overlong punishment of DAPO, arXiv:2503.14476; verl's DAPO reward manager",
 	Formula: "R = coef · clip((L_max − L_cache − L)/L_cache, −1, 0)",
-	Example: "L_max = 64, L_cache = 16, coef = 1\n" +
-		"48 tokens: 0\n" +
-		"56 tokens: −0.5; 64 tokens: −1",
-	Reconstruction: "the paper has L_max = 20480 and L_cache = 4096, one fifth; ours are 64 and 16 for short tasks. " +
-		"verl does not stop at −1 beyond L_max, where no response can be",
 }
 
 // Part implements Shaper.

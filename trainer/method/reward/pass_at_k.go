@@ -26,16 +26,9 @@ type PassAtK struct {
 
 var passAtKSpec = method.Spec{
 	Name: "pass_at_k", Aliases: []string{"pkpo"}, Unit: method.Group,
-	Does:   "Scores responses so that the policy gradient raises the chance that at least one of k responses is correct.",
-	When:   "Use it if answers are drawn k times in deployment, or to keep diversity that training for pass@1 loses.",
-	Source: "Pass@K Policy Optimization, arXiv:2505.15201, binary rewards",
 	Formula: "ρ(n, c, k) = 1 − C(n−c, k)/C(n, k)\n" +
 		"R = k if correct, k·ρ(n−1, c, k−1) if not;  n the group's size, c its correct responses",
 	Needs: batch.Columns{batch.Group},
-	Example: "k = 2, n = 4, c = 1: ρ(3, 1, 1) = 1/3\n" +
-		"correct: 2\n" +
-		"wrong: 0.666667",
-	Reconstruction: "the paper's reward times n, so that the mean over a group has the gradient of pass@k and k = 1 is the exact reward",
 }
 
 // Part implements Shaper. A group with fewer than K responses is an error.
@@ -83,14 +76,8 @@ type GroupMax struct {
 
 var groupMaxSpec = method.Spec{
 	Name: "group_max", Unit: method.Group,
-	Does:    "Gives each response the best result among its block of k siblings, which is one sample of pass@k.",
-	When:    "Use it as a simpler and noisier alternative to pass_at_k.",
-	Source:  "Pass@k training, arXiv:2508.10751, full sampling",
 	Formula: "R_i = 1 if any response of i's block is correct, else 0;  blocks are K responses of the group in a row",
 	Needs:   batch.Columns{batch.Group},
-	Example: "K = 2, two blocks\n" +
-		"no, yes: 1, 1\n" +
-		"no, no: 0, 0",
 }
 
 // Part implements Shaper.
@@ -138,15 +125,8 @@ type Utility struct {
 
 var utilitySpec = method.Spec{
 	Name: "marginal_utility", Aliases: []string{"training_free_prm"}, Unit: method.Token,
-	Does: "Rewards each episode of the working by the change of the policy's own value of the response, without a trained reward model.",
-	When: "Use it with an advantage that keeps rewards at their tokens; a sum over the response only leaves last value minus first.",
-	Source: "process rewards from the policy's own values as a practitioner's account of verl has them; VinePPO, arXiv:2410.01679; " +
-		"progress as reward, arXiv:2410.08146",
 	Formula: "U_e = V(prefix with episode e) − V(prefix without), on the episode's last token;  R = coef · Σ_e U_e",
 	Needs:   batch.Columns{batch.Episode, batch.PrefixValue},
-	Example: "V of the prompt and after two episodes: −2.3, −2.3, −0.1\n" +
-		"per episode: 0, 2.2\n" +
-		"sum: 2.2",
 }
 
 // Part implements Shaper.

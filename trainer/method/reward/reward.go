@@ -1,6 +1,7 @@
 package reward
 
 import (
+	_ "embed"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -145,6 +146,16 @@ func length(b *batch.Batch, i int) float64 {
 	return float64(masked.Count(b.Mask[from:to]))
 }
 
+// examples are the worked examples of the rewards.
+//
+//go:embed examples.txt
+var examples string
+
+// about is the text of the methods: what each does, when to use it, and its source.
+//
+//go:embed methods.txt
+var about string
+
 // Registry lists the parts of a reward that a recipe can name. To add one,
 // write the file and add a line.
 //
@@ -166,7 +177,7 @@ var Registry = method.Table[Shaper]{
 	{Spec: stopProperlySpec, New: func() Shaper { return method.New[StopProperly]() }},
 	{Spec: repetitionSpec, New: func() Shaper { return method.New[Repetition]() }},
 	{Spec: overlongSpec, New: func() Shaper { return method.New[Overlong]() }},
-}.Filled(method.Spec{Group: "reward", Gradient: "constant: rewards are data"}, "")
+}.Filled(method.Spec{Group: "reward", Gradient: "constant: rewards are data"}, examples, about)
 
 // Exact is the outcome: 1 for a response that the verifier calls correct, 0
 // for any other. It has no parameters, so that pass rates can be read from it.
@@ -174,13 +185,7 @@ type Exact struct{}
 
 var exactSpec = method.Spec{
 	Name: "exact", Aliases: []string{"outcome"}, Unit: method.Sequence,
-	Does:    "Gives 1 to a response that the verifier accepts and 0 to any other.",
-	When:    "Use it as the main reward, to which the other parts are added.",
-	Source:  "rule-based outcome reward, DeepSeekMath arXiv:2402.03300",
 	Formula: "R = 1[correct]",
-	Example: "correct: 1\n" +
-		"wrong: 0\n" +
-		"cut off before <eos>: 0",
 }
 
 // Part implements Shaper.
@@ -208,14 +213,7 @@ type Format struct {
 
 var formatSpec = method.Spec{
 	Name: "format", Unit: method.Sequence,
-	Does:    "Adds a small bonus for a response that has the form of a demonstration, right or wrong.",
-	When:    "Use it early in training, when few responses have a form that the verifier can read.",
-	Source:  "format reward in addition to the accuracy reward, DeepSeek-R1 arXiv:2501.12948; it states no coefficient",
 	Formula: "R = coef · 1[working and answer have the form]",
-	Example: "coef = 0.1\n" +
-		"whole working, wrong answer: 0.1\n" +
-		"right answer without the working: 0",
-	Reconstruction: "coef 0.1 is ours: small against the outcome, so that form alone never pays more than an answer",
 }
 
 // Part implements Shaper.
@@ -251,17 +249,9 @@ type Ternary struct {
 
 var ternarySpec = method.Spec{
 	Name: "genrm_ternary", Aliases: []string{"ternary", "genrm"}, Unit: method.Sequence,
-	Does:   "Simulates a generative reward model that labels a response better than, similar to or worse than a reference, from a noisy score.",
-	When:   "Use it to study reward noise: three labels keep small errors of the score from changing the sign of an advantage.",
-	Source: "generative reward model of CompassMax-V3-Thinking, arXiv:2512.07710",
 	Formula: "quality = (1 − w)·1[correct] + w·(share of exact steps);  x = quality − reference + N(0, s²)\n" +
 		"R = +1 if x > τ, −1 if x < −τ, else 0",
 	Needs: batch.Columns{batch.PromptID},
-	Example: "s = 0, τ = 0.25, w = 0.5, reference 0.5\n" +
-		"correct, all steps exact: x = 0.5, R = 1; wrong, 2 of 3 exact: x = −0.1667, R = 0\n" +
-		"wrong, no step exact: x = −0.5, R = −1",
-	Reconstruction: "published is the ternary label in words; the latent quality, the noise and the threshold are ours. " +
-		"continuous: true gives the score x itself to compare with",
 }
 
 // Part implements Shaper.
@@ -320,13 +310,7 @@ type StopProperly struct {
 
 var stopProperlySpec = method.Spec{
 	Name: "stop_properly", Aliases: []string{"stop_properly_penalty"}, Unit: method.Sequence,
-	Does:    "Multiplies the reward of responses that did not end with the stop token by a factor from 0 to 1.",
-	When:    "Use it behind parts that pay truncated responses too, such as format or process; exact alone gives them 0 already.",
-	Source:  "NeMo-RL reward_shaping.stop_properly_penalty_coef",
 	Formula: "R = (coef − 1)·R before if truncated, 0 if not",
-	Example: "coef = 0.25, reward before 0.4\n" +
-		"truncated: −0.75·0.4 = −0.3\n" +
-		"ended by the stop token: 0",
 }
 
 func (*StopProperly) follows() {}
@@ -363,14 +347,8 @@ type Repetition struct {
 
 var repetitionSpec = method.Spec{
 	Name: "repetition", Aliases: []string{"repetition_penalty"}, Unit: method.Sequence,
-	Does:    "Penalises a response by the share of its n-grams that occur in it before.",
-	When:    "Use it if responses repeat themselves, as under long generation limits or a low-precision rollout engine.",
-	Source:  "Demystifying Long Chain-of-Thought Reasoning, arXiv:2502.03373; open-r1 repetition_penalty, ms-swift repetition_n_grams; the third stage of CompassMax, arXiv:2512.07710, has one without a formula",
 	Formula: "R = −coef·(1 − distinct/total), over the n-grams of the response",
-	Example: "coef = 1, n = 2: a b a b a b\n" +
-		"n-grams: 5, distinct 2\n" +
-		"R = −(1 − 2/5) = −0.6",
-	Needs: batch.Columns{batch.Token},
+	Needs:   batch.Columns{batch.Token},
 }
 
 // Part implements Shaper.

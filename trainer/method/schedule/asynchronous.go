@@ -39,13 +39,8 @@ func (p *AReaL) Admit(v View) int {
 
 var arealSpec = method.Spec{
 	Name: "areal", Aliases: []string{"counting"},
-	Does:   "Limits by a count of samples how far generation may run ahead, and interrupts running requests at each weight update.",
-	When:   "Use it for fully asynchronous training with a mean staleness of about eta, together with decoupled_ppo.",
-	Source: "AReaL, arXiv:2505.24298; inclusionAI/AReaL areal/infra/staleness_manager.py, workflow_executor.py, remote_inf_engine.py; A-3PO, arXiv:2512.06547",
 	Formula: "Admit = min(maxconc - run, (η + V + 1)·B - (acc + run))\n" +
 		"Batch = the B done samples with the oldest submission\nOnPublish = Interrupt, Reprefill",
-	Reconstruction: "The scheduler's labels are exact here; AReaL's may be one version too new, where a reply arrives late. Its dynamic batch, which counts refused samples into B, is not selectable. " +
-		"Its micro-batches (algorithm 1: longest first, each into the fitting one with the fewest sequences, at most 32,768 tokens; +30 % in the paper) are not modelled: the clock's training pass is linear in tokens, so that no cut of a batch is faster than another.",
 }
 
 // asyncFlow streams rows through queues of tasks and defers the update of workers
@@ -69,11 +64,7 @@ func (p *asyncFlow) Admit(v View) int {
 
 var asyncFlowSpec = method.Spec{
 	Name: "asyncflow", Aliases: []string{"transfer_queue"},
-	Does:           "Streams samples through a queue per task and defers a worker's weight update until its requests are done, within a threshold.",
-	When:           "Use it to model a pipeline whose stages start on a few samples and do not wait for a whole batch.",
-	Source:         "AsyncFlow, arXiv:2507.01663; verl docs/data/transfer_queue.md",
-	Formula:        "Batch = q rows at a time, an update after B; a worker loads when it has finished its requests",
-	Reconstruction: "The reference's and the reward's stages are part of the learner's pass; the threshold as AReaL's count is inferred.",
+	Formula: "Batch = q rows at a time, an update after B; a worker loads when it has finished its requests",
 }
 
 // echo2 serves a learner by remote workers, which weights reach late: worker i runs
@@ -103,11 +94,7 @@ func (p *echo2) Verdict(v View, s *Sample) Fate {
 
 var echo2Spec = method.Spec{
 	Name: "echo2", Aliases: []string{"echo-2"},
-	Does:           "Serves a trainer by remote workers that receive new weights late, and generates samples again that exceed the staleness limit.",
-	When:           "Use it for rollout workers behind slow networks, to see how much delay a staleness limit allows.",
-	Source:         "ECHO-2, arXiv:2602.02192",
-	Formula:        "accept iff V - V0 ≤ S; T_bcast + R/μ_pool ≤ S·T_train",
-	Reconstruction: "The paper's inequality was not seen: this one, AReaL's count as admission, workers that drain, and the chain's constant delay are inferred.",
+	Formula: "accept iff V - V0 ≤ S; T_bcast + R/μ_pool ≤ S·T_train",
 }
 
 // pipelineRL updates weights in flight and counts its lag in samples.
@@ -126,11 +113,7 @@ func (p *pipelineRL) Admit(v View) int {
 
 var pipelineRLSpec = method.Spec{
 	Name: "pipeline_rl", Aliases: []string{"pipelinerl"},
-	Does:           "Updates the weights of the rollout engine while requests run, and limits the lag by counting samples.",
-	When:           "Use it to study in-flight weight updates, where a response has tokens of several versions.",
-	Source:         "ServiceNow/PipelineRL",
-	Formula:        "submitted ≤ ⌈max_lag / attempts⌉ + per_update·(1 + updates); too old is counted, not dropped",
-	Reconstruction: "That in-flight updates keep the cache is inferred; a refused sample leaves the count.",
+	Formula: "submitted ≤ ⌈max_lag / attempts⌉ + per_update·(1 + updates); too old is counted, not dropped",
 }
 
 // primeRL keeps a pool of requests running and throws away what is too old. The step
@@ -168,11 +151,7 @@ func youngerThan(v View, s *Sample, lag int) Fate {
 
 var primeRLSpec = method.Spec{
 	Name: "prime_rl", Aliases: []string{"prime-rl"},
-	Does:           "Keeps a pool of requests running and cancels samples that are more than max_off_policy steps old.",
-	When:           "Use it to model prime-rl, where every trained sample respects the staleness limit and cancelled tokens are wasted.",
-	Source:         "PrimeIntellect-ai/prime-rl orchestrator/{dispatcher,train_sink,utils}.py",
-	Formula:        "keep iff V0 ≥ (step - 1) - m; cancelled in flight before each load, swept before each batch",
-	Reconstruction: "The pool is what the slots hold, and pauses while m + 1 batches wait; KV caches are computed anew.",
+	Formula: "keep iff V0 ≥ (step - 1) - m; cancelled in flight before each load, swept before each batch",
 }
 
 // SkyRL admits by AReaL's count, within B ≤ W ≤ B·(S + 1), and keeps stale keys and
@@ -200,9 +179,6 @@ func (p *SkyRL) Admit(v View) int {
 
 var skyRLSpec = method.Spec{
 	Name: "skyrl", Aliases: []string{"sky-rl"},
-	Does:    "Admits requests by a count of samples and a staleness limit, and keeps the KV cache when the weights change.",
-	When:    "Use it to model SkyRL's fully asynchronous trainer, whose interrupted requests continue with a stale KV cache.",
-	Source:  "NovaSky-AI/SkyRL skyrl/train/fully_async_trainer.py, docs tutorial fully_async",
 	Formula: "Admit = min(W - run, (S + step)·B - (acc + run)), step = V + 1\nBatch = B in the order of their end; OnPublish = Interrupt, KeepStale",
 }
 
@@ -232,11 +208,7 @@ func pooled(v View, pool int) int { return max(cmp.Or(pool, v.capacity()), v.Bat
 
 var slimeFullyAsyncSpec = method.Spec{
 	Name: "slime_fully_async", Aliases: []string{"slime"},
-	Does:           "Keeps a pool of constant size running without any limit on staleness; aborted groups start again from their prompt.",
-	When:           "Use it to model slime's fully asynchronous example, together with a correction, since nothing limits the staleness.",
-	Source:         "THUDM/slime examples/fully_async/fully_async_rollout.py",
-	Formula:        "pool of constant size; Batch = B in the order of their end; aborted groups begin again",
-	Reconstruction: "That an aborted group is requeued from its prompt, response by response, is inferred.",
+	Formula: "pool of constant size; Batch = B in the order of their end; aborted groups begin again",
 }
 
 // streamRL gives finished samples to the learner at once: the gradient is the
@@ -273,11 +245,7 @@ func (p *streamRL) Admit(v View) int {
 
 var streamRLSpec = method.Spec{
 	Name: "stream", Aliases: []string{"streamrl"},
-	Does:           "Sends each finished sample to the trainer at once and accumulates gradients, with one update per batch.",
-	When:           "Use it to start training before the slowest response ends; the staleness is zero unless async is set.",
-	Source:         "StreamRL, arXiv:2504.15930; verl docs/advance/fully_async.md, mode b",
-	Formula:        "Batch = any k ≤ B done samples; Σ of gradients; an update after B",
-	Reconstruction: "Admission follows sync and one_step_off; the ranker that gives predicted long responses workers of their own is left out: neither what it reads nor where it cuts was at hand. Among all workers seer places by length.",
+	Formula: "Batch = any k ≤ B done samples; Σ of gradients; an update after B",
 }
 
 // trl is its asynchronous GRPO: samples that are too old are dropped when taken.
@@ -305,11 +273,7 @@ func (p *trl) Verdict(v View, s *Sample) Fate {
 
 var trlSpec = method.Spec{
 	Name: "trl", Aliases: []string{"trl_async"},
-	Does:           "Drops samples older than max_staleness when the trainer takes a batch, and limits the samples in flight by the same number.",
-	When:           "Use it to model TRL's asynchronous GRPO trainer.",
-	Source:         "huggingface/trl, asynchronous GRPO trainer and its configuration",
-	Formula:        "in flight ≤ max_staleness·B; drop at take if V - V0 > max_staleness",
-	Reconstruction: "What is in flight includes what is done and waits; KV caches are computed anew.",
+	Formula: "in flight ≤ max_staleness·B; drop at take if V - V0 > max_staleness",
 }
 
 // RollFlash bounds the staleness of each sample by waiting for the oldest: its scheduler for
@@ -391,12 +355,8 @@ func (p *RollFlash) most() int { return ceilDiv(p.RatioPercent, 100) }
 
 var rollFlashSpec = method.Spec{
 	Name: "roll_flash", Aliases: []string{"roll", "roll_flash_rlvr"},
-	Does:   "Limits the staleness of every sample by waiting for the oldest running sample.",
-	When:   "Use it to model ROLL Flash for verifiable rewards, where asynchrony stays within a fixed ratio.",
-	Source: "ROLL Flash, arXiv:2510.11345; alibaba/ROLL roll/distributed/scheduler/generate_scheduler.py",
 	Formula: "Admit = ⌈a·B⌉ + (n + 1)·B - (acc + run), or max_additional - (run + extra) if that is more\n" +
 		"Batch: from start step n - ⌈a⌉ up what is done; waits while an older step has running ones",
-	Reconstruction: "Fractions of a are taken, as the scheduler takes them. Additional prompts come on top of the count, as a docstring has it; the scheduler's own test counts otherwise, and what counts as one too many once it is done is inferred.",
 }
 
 // rollAgentic is ROLL Flash for episodes (user_defined_rollout_loop.py): it waits for
@@ -424,12 +384,8 @@ func (p *rollAgentic) Verdict(v View, s *Sample) Fate {
 
 var rollAgenticSpec = method.Spec{
 	Name: "roll_flash_agentic", Aliases: []string{"roll_agentic"},
-	Does:   "Trains the finished groups with the smallest episode number and drops groups that are too old, without waiting.",
-	When:   "Use it to model ROLL Flash for agents, whose episodes differ much in length.",
-	Source: "ROLL Flash, arXiv:2510.11345; alibaba/ROLL roll/distributed/scheduler/rollout_scheduler.py",
 	Formula: "Batch = the B done groups with the smallest episode number\n" +
 		"dropped when step - create > a; G + redundancy begin, the first G are kept",
-	Reconstruction: "Admission is that of the RLVR scheduler.",
 }
 
 // Verl is verl's fully asynchronous trainer in its four modes:
@@ -569,10 +525,6 @@ func (p *verlV1) Verdict(v View, s *Sample) Fate {
 
 var verlV1Spec = method.Spec{
 	Name: "verl_v1", Aliases: []string{"verl_colocate_async", "verl_separate_async"},
-	Does:   "Runs verl's v1 asynchronous trainer: unfinished requests carry over to the next step, and samples past max_off_policy_threshold are dropped or waited for.",
-	When:   "Use it to compare verl's strategies drop and wait; the strategy wait does not limit the span of what is trained.",
-	Source: "volcengine/verl docs/advance/v1_async_trainer.md, verl/trainer/ppo/v1/{replay_buffer,trainer_colocate_async,trainer_separate_async}.py",
 	Formula: "span = step - dispatch step + 1; Admit = (warmup + step + 1)·B - (acc + run)\n" +
 		"Batch = the B done samples with the smallest dispatch step\ndrop: done with span > t; wait: no batch while a running one has span ≥ t",
-	Reconstruction: "The batch per step is a count of samples, which also replaces what is dropped. Replicas that switch between training and generation are left out: the devices of a cluster here have one task each for the whole run.",
 }

@@ -175,11 +175,7 @@ func emptiestOf(v View, version int) []*Worker {
 
 var doraSpec = method.Spec{
 	Name: "dora", Aliases: []string{"multi_version"},
-	Does:           "Serves several weight versions at once: each response stays with the version that started it, within a window of k versions.",
-	When:           "Use it to avoid responses of mixed versions in asynchronous training, at the price of fewer slots per version.",
-	Source:         "DORA, arXiv:2604.26256",
-	Formula:        "V - v ≤ K; the window slides when all of the oldest version are handed over\nDP_w = round(DP·R_w/ΣR); OnPublish = Pin; migration within a version",
-	Reconstruction: "Rounding, one worker at least per version that is in use, RBS = 2B, and refilling old versions only with what can be trained within K are inferred. |W| ≤ K would allow K - 1; this is the bound V - v ≤ K.",
+	Formula: "V - v ≤ K; the window slides when all of the oldest version are handed over\nDP_w = round(DP·R_w/ΣR); OnPublish = Pin; migration within a version",
 }
 
 // leave marks a running request: at the end of its worker's step it goes.

@@ -37,11 +37,7 @@ func (*kimi) Batch(v View) []*Sample {
 
 var kimiSpec = method.Spec{
 	Name: "kimi", Aliases: []string{"partial_rollout"},
-	Does:           "Gives each response a token budget per iteration and continues unfinished responses in the next iteration: partial rollouts.",
-	When:           "Use it for very long responses, if a response may have tokens of several policy versions.",
-	Source:         "Kimi k1.5, arXiv:2501.12599",
-	Formula:        "at most budget tokens of a response per iteration; Batch = what is done then; the rest goes on in the next",
-	Reconstruction: "The budget and its default are from memory; repetition, which Kimi ends early, is a matter of the reward. If nothing is done when all budgets are used up, they begin anew without an update.",
+	Formula: "at most budget tokens of a response per iteration; Batch = what is done then; the rest goes on in the next",
 }
 
 // april starts more than it needs, stops at B and continues the rest next time. What
@@ -84,11 +80,7 @@ func (*april) Verdict(v View, s *Sample) Fate {
 
 var aprilSpec = method.Spec{
 	Name: "april", Aliases: []string{"slime_partial"},
-	Does:           "Starts more requests than a batch needs, stops at a full batch, and continues the partial responses first in the next step.",
-	When:           "Use it to avoid waiting for the slowest responses in a synchronous trainer, at the price of responses of mixed versions.",
-	Source:         "APRIL, arXiv:2509.18521; THUDM/slime slime/rollout/sglang_rollout.py",
-	Formula:        "submit O ≥ B; stop at B; abort all; the partial ones are continued first\nBatch = the first B to end, by index",
-	Reconstruction: "O = 2B is a default of ours. A partial response stays on its worker.",
+	Formula: "submit O ≥ B; stop at B; abort all; the partial ones are continued first\nBatch = the first B to end, by index",
 }
 
 // copris holds the number of running samples constant, stops at B, continues the
@@ -112,9 +104,6 @@ func (p *copris) Admit(v View) int {
 
 var coprisSpec = method.Spec{
 	Name: "copris", Aliases: []string{"concurrency_controlled"},
-	Does:    "Keeps a constant number of samples in flight, stops at a full batch, and scores partial responses with the weights that generated them.",
-	When:    "Use it for partial rollouts when the correction needs each token's log-prob under its own version of the weights.",
-	Source:  "CoPRIS, arXiv:2511.05589; its verl/experimental/agent_loop, ppo/ray_trainer.py",
 	Formula: "N' in flight; stop at B; the unfinished first; old(token) = π_v(token), scored at the stop",
 }
 
@@ -188,13 +177,7 @@ func urgency(r *Request) int {
 
 var seerSpec = method.Spec{
 	Name: "seer", Aliases: []string{"divided_rollout"},
-	Does:    "Cuts rollouts into chunks, estimates a group's length from a probe response and starts the longest group first, within a synchronous step.",
-	When:    "Use it to shorten the long tail of generation without staleness, where most requests of a batch have to wait for a slot.",
-	Source:  "Seer, arXiv:2511.14617",
 	Formula: "chunks; a probe per group first, then the longest group first, to the least busy worker; drafts yield (1 - p^(k+1))/(1 - p)",
-	Reconstruction: "The yield is the exact law of independent acceptances, and drafts are free; both are inferred. What a group's length is becomes known when its probe ends. " +
-		"Where a batch comes in one or two waves, most of it runs by then, the probes of short groups stand before siblings of long ones, and the tail is no shorter, even with equal lengths in a group (on the clock up to a tenth longer). " +
-		"In eight waves it falls to about a third: the gain is what waits.",
 }
 
 // Laminar lets every worker pull weights on its own, when it is empty, and packs
@@ -261,11 +244,7 @@ func past(v View) []*Worker {
 
 var laminarSpec = method.Spec{
 	Name: "laminar", Aliases: []string{"relay"},
-	Does:           "Lets each worker load the newest weights when it is empty, and moves long requests together so that workers become empty sooner.",
-	When:           "Use it to study workers with different versions and no global synchronisation; no staleness limit is configured.",
-	Source:         "Laminar, arXiv:2510.12633",
-	Formula:        "a worker pulls when empty; every 5 s, per version: requests of nearly empty workers are packed onto others",
-	Reconstruction: "Past its peak is a draining worker at most half full; the buffer holds two batches, first in first out; both are inferred.",
+	Formula: "a worker pulls when empty; every 5 s, per version: requests of nearly empty workers are packed onto others",
 }
 
 // tailBatching is synchronous and puts the long responses of many steps together: a short round starts more
@@ -347,10 +326,5 @@ func (*tailBatching) Verdict(v View, s *Sample) Fate {
 
 var tailBatchingSpec = method.Spec{
 	Name: "tail_batching", Aliases: []string{"rollpacker"},
-	Does:    "Starts surplus prompts and responses, keeps a batch of what ends first, and collects the prompts left over into long rounds of their own.",
-	When:    "Use it to shorten the tail of a synchronous step without staleness; the long responses are trained later and together.",
-	Source:  "RollPacker, arXiv:2509.21009, read through a review",
 	Formula: "short round: η·P prompts with R + extra responses, the first P·R are kept, the other prompts wait; long round, once P wait: those P with R responses",
-	Reconstruction: "What is left over begins again: its tokens are waste. Both surpluses are ours. Where dynamic sampling refuses part of a long round, others that wait fill it, then new prompts. " +
-		"SortedRL (arXiv:2603.23414), which updates on short responses first and limits the rest by a cache, is left out: its abstract alone was read, which gives no rule and no parameters.",
 }

@@ -12,6 +12,11 @@ import (
 //go:embed examples.txt
 var examples string
 
+// about is the text of the methods: what each does, when to use it, and its source.
+//
+//go:embed methods.txt
+var about string
+
 // Systems holds every policy that a Core can run.
 var Systems = method.Table[Policy]{
 	{Spec: syncSpec, New: func() Policy { return method.New[Sync]() }},
@@ -60,7 +65,7 @@ var Systems = method.Table[Policy]{
 	{Spec: tinkerPacedSpec, New: func() Policy { return method.New[tinkerPaced]() }},
 	{Spec: tailBatchingSpec, New: func() Policy { return method.New[tailBatching]() }},
 	{Spec: queueDropSpec, New: func() Policy { return method.New[QueueDrop]() }},
-}.Filled(method.Spec{Group: "schedule", Unit: method.System, Gradient: "none: a schedule chooses weights"}, examples)
+}.Filled(method.Spec{Group: "schedule", Unit: method.System, Gradient: "none: a schedule chooses weights"}, examples, about)
 
 // Use is how much of its time a cluster worked so far. What is under way counts for
 // the workers up to now, and for the learner to its end, which is known.

@@ -31,9 +31,6 @@ func admitWhole(v View) int {
 
 var syncSpec = method.Spec{
 	Name: "sync", Aliases: []string{"on-policy"},
-	Does:    "Generates each batch with the current weights and waits for it: generation and training alternate, and the staleness is zero.",
-	When:    "Use it as the on-policy control, or where idle devices cost less than staleness.",
-	Source:  "synchronous GRPO, arXiv:2402.03300; verl's colocated trainer",
 	Formula: "version_roll(s) = version(s)",
 }
 
@@ -56,11 +53,7 @@ func (p *distFlow) Traits() Traits {
 
 var distFlowSpec = method.Spec{
 	Name: "distflow", Aliases: []string{"siirl"},
-	Does:           "Is the synchronous algorithm with several data controllers in place of a single controller, so that moving the data takes less time.",
-	When:           "Use it to see when a single controller limits a large cluster; the updates are those of sync.",
-	Source:         "DistFlow, arXiv:2507.13833; sii-research/siiRL",
-	Formula:        "controller time N·c/W instead of N·c; the algorithm of sync",
-	Reconstruction: "The service time is inferred; the claim moved from 7x on 1024 devices to 2.63x on 512.",
+	Formula: "controller time N·c/W instead of N·c; the algorithm of sync",
 }
 
 // OneStepOff generates the next batch while the learner trains the present one. The
@@ -88,11 +81,7 @@ func (p *OneStepOff) Admit(v View) int {
 
 var oneStepOffSpec = method.Spec{
 	Name: "one_step_off", Aliases: []string{"one-step-off", "async-1"},
-	Does:           "Generates the next batch while the trainer learns from the current batch, so that each batch has a staleness of one update.",
-	When:           "Use it to overlap generation and training at a staleness of one update, as verl, SkyRL and slime do.",
-	Source:         "verl docs/advance/one_step_off.md; SkyRL examples/train/async; slime train_async.py",
-	Formula:        "loop: wait b(n); Sync; launch b(n+1); train b(n)\nlag 0, 1, 1, ...; wall(n) = max(gen, logp + train) + Sync",
-	Reconstruction: "Published 1.24x (FSDP2) and 1.40x (Megatron); the learner scores nothing, as in the recipe, though that run's step times show a scoring pass.",
+	Formula: "loop: wait b(n); Sync; launch b(n+1); train b(n)\nlag 0, 1, 1, ...; wall(n) = max(gen, logp + train) + Sync",
 }
 
 // Periodic synchronises once per iteration, generates all of it with these weights
@@ -113,11 +102,7 @@ func (*Periodic) Admit(v View) int { return admitWhole(v) }
 
 var periodicSpec = method.Spec{
 	Name: "periodic", Aliases: []string{"periodic-asynchrony"},
-	Does:           "Synchronises the weights once per iteration and trains samples as they finish, with one update at the end.",
-	When:           "Use it to overlap generation and training within an iteration and stay on-policy.",
-	Source:         "Periodic Asynchrony, arXiv:2511.18871",
-	Formula:        "sync; generate B from one policy, train as they finish; one step after all: lag 0",
-	Reconstruction: "The claimed speed-up moved from threefold to about 2x \"from asynchrony plus system gains\"; only the asynchrony is here.",
+	Formula: "sync; generate B from one policy, train as they finish; one step after all: lag 0",
 }
 
 // Lag generates every step's rollouts from the weights of K updates ago: a
@@ -162,9 +147,6 @@ func (l *Lag) Validate() error {
 
 var lagSpec = method.Spec{
 	Name: "lag", Aliases: []string{"stale"},
-	Does:    "Generates each batch with the weights of k updates, or of some batches, ago: a fixed staleness, without a model of any system.",
-	When:    "Use it to study the effect of staleness alone, at a level that you set; give it in batches to compare methods that make several updates of a batch.",
-	Source:  "fixed off-policy delay, arXiv:2410.18252; a ceiling instead in AReaL, arXiv:2505.24298",
 	Formula: "version_roll(s) = max(0, version(s) - k), with k = batches x epochs x minibatches where batches is given",
 }
 
@@ -189,11 +171,7 @@ func (*LlamaRL) Batch(v View) []*Sample { return batchWithin(v, 1) }
 
 var llamaRLSpec = method.Spec{
 	Name: "llamarl", Aliases: []string{"llama_rl", "aipo"},
-	Does:           "Generates batches ahead of the trainer, in order; a worker loads new weights between requests.",
-	When:           "Use it for a pipeline with a queue of depth batches, together with the loss aipo.",
-	Source:         "LlamaRL, arXiv:2505.24034",
-	Formula:        "Admit = taken + d·B - submitted; Batch = the next B in the order of submission",
-	Reconstruction: "The rule is that of a one-step queue of depth d with updates per worker: inferred.",
+	Formula: "Admit = taken + d·B - submitted; Batch = the next B in the order of submission",
 }
 
 // oapl serves one policy for many updates, trains off it, and clears the buffer when it
@@ -231,9 +209,5 @@ func (p *oapl) Verdict(v View, s *Sample) Fate {
 
 var oaplSpec = method.Spec{
 	Name: "oapl", Aliases: []string{"clearing"},
-	Does:           "Generates with the same weights for many updates, then publishes new weights and clears older samples from the buffer.",
-	When:           "Use it with the loss oapl, to study many updates between two synchronisations.",
-	Source:         "OAPL, arXiv:2602.19362",
-	Formula:        "publish every L updates; what is done and older than the published weights is cleared\nBatch = B in the order of their end",
-	Reconstruction: "That the generator goes on between synchronisations, with back pressure at its pool, and that what runs begins again are inferred.",
+	Formula: "publish every L updates; what is done and older than the published weights is cleared\nBatch = B in the order of their end",
 }

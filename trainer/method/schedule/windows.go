@@ -70,8 +70,6 @@ func (p *NeMoWindowed) Verdict(v View, s *Sample) Fate {
 
 var nemoWindowedSpec = method.Spec{
 	Name: "nemo_windowed", Aliases: []string{"nemo_rl"},
-	Does:           "Generates without regard to the trainer, trains samples dispatched at most max_staleness_versions ago, and drops older ones, running or done.",
-	When:           "Use it to model NeMo RL's windowed sampler; with long responses and a small window it trains mostly on short ones.",
 	Source:         nemoSource + "WindowedSampler",
 	Formula:        "Admit = concurrency - run while done < buffer\nBatch = B done with V - m ≤ start ≤ V, oldest or freshest first; drop and abort if start < V - m",
 	Reconstruction: nemoInferred + "The buffer's default there is 64 groups.",
@@ -92,8 +90,6 @@ func (p *nemoReadyFirst) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Bat
 
 var nemoReadyFirstSpec = method.Spec{
 	Name: "nemo_ready_first", Aliases: []string{"nemo_ready"},
-	Does:           "Dispatches one batch per update, max_staleness_versions batches ahead of the trainer, and trains whatever is done.",
-	When:           "Use it to model NeMo RL's ready-first sampler: the mean staleness is limited, that of one sample is not.",
 	Source:         nemoSource + "ReadyFirstSampler",
 	Formula:        "Admit = (m + V + 1)·B - (acc + run)\nBatch = the B done samples with the oldest dispatch",
 	Reconstruction: nemoInferred + "A refused sample leaves the count, or the trainer would wait for its batch for ever.",
@@ -120,8 +116,6 @@ func (p *nemoWeightFIFO) Batch(v View) []*Sample {
 
 var nemoWeightFIFOSpec = method.Spec{
 	Name: "nemo_weight_fifo", Aliases: []string{"weight_fifo"},
-	Does:           "Trains all samples dispatched under one version of the weights before those of the next version.",
-	When:           "Use it to model NeMo RL's weight-FIFO sampler: every sample is at most max_staleness_versions old, and the trainer waits for stragglers.",
 	Source:         nemoSource + "WeightFifoSampler",
 	Formula:        "Admit = (m + V + 1)·B - (acc + run)\nBatch: t = the smallest start in [V - m, V], running or done; done samples of t, then of the next",
 	Reconstruction: nemoInferred + "Where a refused sample leaves a version short of a batch, the next version's fill it; NeMo RL's sampler would wait.",
@@ -144,8 +138,6 @@ func (*nemoInOrder) Batch(v View) []*Sample { return batchWithin(v, 1) }
 
 var nemoInOrderSpec = method.Spec{
 	Name: "nemo_in_order", Aliases: []string{"in_order"},
-	Does:    "Trains batches in the order of dispatch: each batch is for one update, at most max_staleness_versions after its dispatch.",
-	When:    "Use it to model NeMo RL's in-order sampler: the trained samples do not depend on which response ends first.",
 	Source:  nemoSource + "InOrderSampler",
 	Formula: "Admit = (m + V + 1)·B - (acc + run), target = the index of the batch\nBatch = the samples whose target is V",
 	Reconstruction: nemoInferred + "The place of a refused sample goes to the next one in the order of dispatch. " +
@@ -196,12 +188,8 @@ func (p *miles) Verdict(v View, s *Sample) Fate {
 
 var milesSpec = method.Spec{
 	Name: "miles", Aliases: []string{"miles_fully_async"},
-	Does:   "Keeps a pool of responses running and checks the staleness of each sample when the trainer gets it; too old samples are dropped or submitted again.",
-	When:   "Use it to model miles' fully asynchronous rollout, by single responses or by whole groups.",
-	Source: "radixark/miles docs/user-guide/fully-async.md, miles/rollout/{fully_async_data_buffer,submission_scheduler}.py",
 	Formula: "Admit: responses in flight + n ≤ pool·n, or samples in flight < pool\n" +
 		"Batch = B in the order of their end; refused when taken if V - V0 > max_weight_staleness\nOnPublish = Interrupt; retract: Reprefill, in_place: KeepStale",
-	Reconstruction: "What is too old is refused as soon as the trainer looks for a batch. A sample that finds the buffer full keeps its place in the pool in both modes: inferred. The weight update `abort` is left out.",
 }
 
 // QueueDrop keeps every slot busy and puts what is done into a queue that drops its oldest entry when it is
@@ -229,11 +217,7 @@ func (p *QueueDrop) Verdict(v View, s *Sample) Fate {
 
 var queueDropSpec = method.Spec{
 	Name: "queue_drop", Aliases: []string{"drop_oldest"},
-	Does:           "Generates without pause into a queue of q batches, and drops the oldest samples of the queue when it is full.",
-	When:           "Use it as the free-running reference for the mean staleness; dropping from the queue favours no length, unlike a limit on the age.",
-	Source:         "Applied Compute, appliedcompute.com/research/staleness-in-fully-async-rl, July 2026",
-	Formula:        "all slots busy; done samples beyond q·B: the oldest ends are dropped\nBatch = B in the order of their end",
-	Reconstruction: "The source was read in two transcripts that agree. The queue is cut when the trainer takes a batch and at publications, which leaves what cutting at every end leaves.",
+	Formula: "all slots busy; done samples beyond q·B: the oldest ends are dropped\nBatch = B in the order of their end",
 }
 
 // tinkerPaced runs some batches ahead and waits for a sample that would become too old, in place of throwing it away.
@@ -258,11 +242,7 @@ func (p *tinkerPaced) Batch(v View) []*Sample {
 
 var tinkerPacedSpec = method.Spec{
 	Name: "tinker_paced", Aliases: []string{"tinker"},
-	Does:           "Generates pipeline_depth batches ahead, trains the oldest done samples first, and waits for running samples that would exceed max_steps_off_policy.",
-	When:           "Use it to model the paced trainer proposed for tinker-cookbook, which trains every sample within its limit and discards none.",
-	Source:         "thinking-machines-lab/tinker-cookbook pull 822 (open), tinker_cookbook/rl/train.py",
-	Formula:        "Admit = (min(depth, m) + V + 1)·B - (acc + run)\nBatch = the B oldest done; waits while what it leaves could not all be trained at V - start ≤ m",
-	Reconstruction: "The pull request's text was read, not its code. Workers that drain stand for sampling clients: a response keeps its weights, and those of a group may begin under different ones.",
+	Formula: "Admit = (min(depth, m) + V + 1)·B - (acc + run)\nBatch = the B oldest done; waits while what it leaves could not all be trained at V - start ≤ m",
 }
 
 // windowedFIFO takes samples almost in the order of submission: from a window that begins at the oldest one
@@ -292,10 +272,6 @@ func (p *windowedFIFO) Batch(v View) []*Sample { return batchWithin(v, p.window(
 
 var windowedFIFOSpec = method.Spec{
 	Name: "windowed_fifo", Aliases: []string{"minimax_forge", "torchtitan"},
-	Does:   "Trains samples in the order of submission, except that up to W - 1 younger samples may pass the oldest one that still runs.",
-	When:   "Use it for a bound on the staleness of every sample without dropping any: the trainer waits for a straggler only once the window is used up.",
-	Source: "MiniMax Forge, arXiv:2605.26494, section 6.2.4; pytorch/torchtitan torchtitan/experiments/rl/docs/windowed_fifo.md, components/work_buffer.py",
 	Formula: "B = (S + 1)·P; W = max(1, ⌊f·B⌋); Admit = B - active\n" +
 		"Batch = the P oldest done samples, none beyond h + W - 1, h the oldest that is not taken\nlag ≤ ⌊(B + W - 2)/P⌋ = S + ⌈(W - 1)/P⌉",
-	Reconstruction: "The batch is chosen when all of it is there; torchtitan's batcher takes sample by sample, so that a young one which it took early stays in. A sample that runs for ever stops the trainer: a limit on its time is not part of the rule.",
 }

@@ -32,9 +32,6 @@ type Addition struct {
 
 var additionSpec = method.Spec{
 	Name: "addition", Unit: method.Sequence,
-	Does:    "Asks for the sum of two multi-digit numbers, worked out column by column with a carry.",
-	When:    "Use it as a second task with checkable steps, to see whether a result depends on the chain task.",
-	Source:  "this project; multi-digit addition with a scratchpad (arXiv:2112.00114)",
 	Formula: "sᵢ = xᵢ + yᵢ + ⌊sᵢ₋₁/10⌋;  answer = ⌊sₙ/10⌋, sₙ mod 10, …, s₁ mod 10,  n = difficulty",
 }
 

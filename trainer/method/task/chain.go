@@ -30,9 +30,6 @@ type Chain struct {
 
 var chainSpec = method.Spec{
 	Name: "chain", Unit: method.Sequence,
-	Does:    "Asks for the result of a chain of additions, subtractions and multiplications modulo 10, with one running value per step as working.",
-	When:    "Use it as the default task: responses are short, and each step of the working can be checked.",
-	Source:  "this project; iterated modular arithmetic with a running value",
 	Formula: "v₀ = start;  vᵢ = vᵢ₋₁ opᵢ dᵢ (mod 10);  answer = vₙ,  n = difficulty",
 }
 

@@ -46,9 +46,6 @@ type Chapters struct {
 
 var chaptersSpec = method.Spec{
 	Name: "chapters", Aliases: []string{"prose"}, Unit: method.Sequence,
-	Does:    "Asks for noisy text in numbered chapters that are counted down, with an adjustable vocabulary and length.",
-	When:    "Use it to study mismatch at large vocabularies and in long responses.",
-	Source:  "this project; Zipfian words in chapters that are counted down, for large vocabularies and long answers",
 	Formula: "class cₖ = cₖ₋₁ + 1 (mod 4), random with chance noise;  first of its class, with chance tail rank r ∝ ∫ x^−zipf dx, r to r+1;  answer = chapters",
 }
 

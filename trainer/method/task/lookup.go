@@ -61,9 +61,6 @@ type Lookup struct {
 
 var lookupSpec = method.Spec{
 	Name: "lookup", Aliases: []string{"tool"}, Unit: method.Sequence,
-	Does:     "Is the chain task with operands that the policy must fetch by calling a tool, whose reply stands in the response.",
-	When:     "Use it for tool-integrated, multi-turn runs: masks of tool output, turn-level advantages and mismatch by turn.",
-	Source:   "this project; chain with operands that a tool knows, whose replies are off-distribution (tool-integrated runs)",
 	Formula:  "chain with h hidden operands, dᵢ = mix(fnv(prompt) ⊕ markerᵢ) (mod 10);  reply = output symbols, dᵢ",
 	Gradient: "none: a task makes prompts and verdicts; what the tool writes has Mask false",
 }

@@ -47,9 +47,6 @@ type Search struct {
 
 var searchSpec = method.Spec{
 	Name: "search", Aliases: []string{"guess-and-check"}, Unit: method.Sequence,
-	Does:    "Asks for the root of a small modular program by guess and check, so that a longer working raises the chance of success.",
-	When:    "Use it to study response length: its growth, length penalties and wasted tokens.",
-	Source:  "this project; search with verification, where a longer working is right more often",
 	Formula: "find x: f(x) = 0, f = opₙ ∘ … ∘ op₁ (mod 10);  P(right | k candidates) = (k+1)/10",
 }
 

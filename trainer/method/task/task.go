@@ -96,6 +96,11 @@ func (v *Verdict) add(s Step) {
 //go:embed examples.txt
 var examples string
 
+// about is the text of the methods: what each does, when to use it, and its source.
+//
+//go:embed methods.txt
+var about string
+
 // Table lists the tasks a recipe can name. New gives the parameters with
 // their defaults; decode the recipe into them and call Validate.
 var Table = method.Table[Task]{
@@ -106,7 +111,7 @@ var Table = method.Table[Task]{
 	{Spec: lookupSpec, New: func() Task { return NewLookup() }},
 	{Spec: chaptersSpec, New: func() Task { return NewChapters() }},
 	{Spec: taggedSpec, New: func() Task { return NewTagged() }},
-}.Filled(method.Spec{Group: "task", Gradient: "none: a task makes prompts and verdicts"}, examples)
+}.Filled(method.Spec{Group: "task", Gradient: "none: a task makes prompts and verdicts"}, examples, about)
 
 // Range is the inclusive range of the difficulty knob: [low, high].
 type Range [2]int
@@ -218,9 +223,6 @@ type Tagged struct {
 
 var taggedSpec = method.Spec{
 	Name: "tagged", Unit: method.Sequence,
-	Does:    "Is the chain task with the working between two tags, as between <think> and </think>; responses without tags also count.",
-	When:    "Use it for distillation where teacher and student were trained on different templates.",
-	Source:  "this project; chain in another template (teacher and student of unlike chat templates)",
 	Formula: "chain, the working between two tags",
 }
 
@@ -307,9 +309,6 @@ type Filler struct {
 
 var fillerSpec = method.Spec{
 	Name: "filler", Unit: method.Sequence,
-	Does:    "Adds fillers, tokens without any effect on the reward, between the working and the answer of the chain task.",
-	When:    "Use it to study mismatch at high entropy, where many tokens with a gradient are noise.",
-	Source:  "this project; idle tokens between working and answer",
 	Formula: "chain, then m fillers: P(m ≥ k) = continueᵏ up to max_fillers, P(rank r) ∝ r^−zipf",
 }
 
