@@ -21,35 +21,26 @@ func SmallestEffect(sd float64, n int) float64 {
 	if n < 2 {
 		return math.Inf(1)
 	}
-	return SmallestEffectBeyond(sd, n, studentQuantile(float64(n-1)))
+	return smallestShift(n) * (sd / math.Sqrt(float64(n)))
 }
 
-// SmallestEffectBeyond is SmallestEffect of the test that takes a mean for different from zero
-// where |t| is beyond critical, such as that of WestfallYoungCritical.
-func SmallestEffectBeyond(sd float64, n int, critical float64) float64 {
-	if n < 2 || !(critical < mostCritical) {
-		return math.Inf(1)
-	}
-	return smallestShift(n, critical) * (sd / math.Sqrt(float64(n)))
-}
-
-// mostCritical is the |t| beyond which no effect counts as detectable, mostShift the largest
-// noncentrality that is looked at: beyond some 37 its Poisson weights are too small for a float64.
-const mostCritical, mostShift = 20, 32
+// mostShift is the largest noncentrality that is looked at, that of the test of two values is 16.3: beyond some 37 its Poisson weights are
+// too small for a float64.
+const mostShift = 32
 
 // shifts has what smallestShift has found: each takes milliseconds, and the same ones are asked
 // for again and again.
 var shifts sync.Map
 
-// smallestShift is the noncentrality that the test of n values with that critical |t| detects with
-// 80 % power.
-func smallestShift(n int, critical float64) float64 {
-	key := [2]float64{float64(n), critical}
-	if known, ok := shifts.Load(key); ok {
+// smallestShift is the noncentrality that the test of n values detects with 80 % power.
+func smallestShift(n int) float64 {
+	if known, ok := shifts.Load(n); ok {
 		return known.(float64)
 	}
-	shift := root(0, mostShift, func(shift float64) bool { return rejects(shift, critical, float64(n-1)) > power }) // that of the t-test is at most 16.3, of two
-	shifts.Store(key, shift)
+	df := float64(n - 1)
+	critical := studentQuantile(df)
+	shift := root(0, mostShift, func(shift float64) bool { return rejects(shift, critical, df) > power })
+	shifts.Store(n, shift)
 	return shift
 }
 

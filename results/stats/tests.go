@@ -230,41 +230,6 @@ func WestfallYoung(lists [][]float64) []float64 {
 	return adjusted
 }
 
-// WestfallYoungCritical is the |t| beyond which WestfallYoung gives a list a p of at most level
-// whatever the others are: that of the largest |t| of all lists over the sign patterns. It is
-// +Inf where the pairs are too few for that p, and NaN where no list is tested.
-func WestfallYoungCritical(lists [][]float64, level float64) float64 {
-	var units [][]float64
-	n := 0
-	for _, d := range lists {
-		if length := math.Sqrt(Dot(d, d)); length > 0 && !math.IsInf(length, 0) {
-			units = append(units, Each(d, func(v float64) float64 { return v / length }))
-			n = len(d)
-		}
-	}
-	if len(units) == 0 {
-		return math.NaN()
-	}
-	var most []float64 // by pattern
-	for signs := range signPatterns(n) {
-		largest := 0.0
-		for _, u := range units {
-			largest = max(largest, math.Abs(Dot(u, signs)))
-		}
-		most = append(most, largest)
-	}
-	slices.SortFunc(most, func(a, b float64) int { return cmp.Compare(b, a) })
-	k := int(level*float64(len(most))) - 1
-	if k < 0 {
-		return math.Inf(1)
-	}
-	square := float64(most[k] * most[k]) // of Σd/√Σd², which is t/√(n-1+t²) times √n
-	if left := float64(n) - square; left > 1e-9 {
-		return math.Sqrt(float64(n-1) * square / left)
-	}
-	return math.Inf(1)
-}
-
 // Slope is the least-squares slope of y on x.
 func Slope(x, y []float64) float64 {
 	paired("Slope", x, y)

@@ -322,10 +322,5 @@ func FamilyWise(differences [][]float64) []float64 { return stats.WestfallYoung(
 // Adjusted are p-values adjusted by Holm; those that are NaN stay so and count for none.
 func Adjusted(p []float64) []float64 { return stats.Holm(p) }
 
-// Unpaired is the p-value of Fisher's exact test that events are as frequent among some runs as among others.
-func Unpaired(events, runs, otherEvents, otherRuns int) float64 {
-	return stats.Fisher(events, runs-events, otherEvents, otherRuns-otherEvents)
-}
-
 // Flip is the p-value of the exact paired sign-flip permutation test; adjust several with Adjusted.
 func Flip(differences []float64) float64 { return stats.SignFlip(differences) }
