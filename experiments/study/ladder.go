@@ -113,11 +113,23 @@ type rung struct {
 	arm  int
 }
 
+// rateColumn is the factor of learning rates over which a study maps where training is stable: that of a ladder, or of the rates that the
+// arms of a plan share; empty for none.
+func (x *Index) rateColumn() string {
+	switch {
+	case x.Ladder != nil:
+		return rateFactor
+	case len(x.Factors) == 2 && x.Factors[0].Name == ArmFactor && x.Factors[1].Name == rateField:
+		return rateField
+	}
+	return ""
+}
+
 // ladders are the arms of an index that differ in their rate alone, each by increasing rate; the label is that of the arm without its
 // rate.
 func (x *Index) ladders() (list [][]rung, labels []string) {
 	for i := range x.Arms {
-		rate, err := strconv.ParseFloat(x.Arms[i].Values[rateFactor], 64)
+		rate, err := strconv.ParseFloat(x.Arms[i].Values[x.rateColumn()], 64)
 		if err != nil {
 			continue
 		}
@@ -138,7 +150,7 @@ func (x *Index) ladders() (list [][]rung, labels []string) {
 func (x *Index) withoutRate(values map[string]string) string {
 	var names []string
 	for _, f := range x.Factors {
-		if f.Name != rateFactor {
+		if f.Name != x.rateColumn() {
 			names = append(names, values[f.Name])
 		}
 	}

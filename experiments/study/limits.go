@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,8 +14,41 @@ import (
 )
 
 // methodFactor is the factor of a ladder's corrections, whose first value is none; the other factors make the stressor, of which the first
-// is equal engines.
-const methodFactor = "method"
+// is equal engines. Arms that were written out have both as labels.
+const (
+	methodFactor = "method"
+	titleLabel   = "title"
+	problemLabel = "problem"
+)
+
+// What a declared check compares.
+const (
+	statisticLimit = "limit"
+	statisticLevel = "level"
+	statisticFinal = "final"
+)
+
+// Declared is a check that was written down before the runs.
+type Declared struct {
+	// Name says what is expected, Alternative what is true otherwise; Primary marks those that the conclusion rests on.
+	Name        string `yaml:"name" json:"name"`
+	Alternative string `yaml:"alternative" json:"alternative,omitempty"`
+	Primary     bool   `yaml:"primary" json:"primary,omitempty"`
+	// Statistic is limit (a ratio of the arms' limits), level (a difference of their levels) or final (a difference of their last pass
+	// rates at one learning rate).
+	Statistic string `yaml:"statistic" json:"statistic"`
+	// Arms are compared with Over, by their values without the rate: "64, none". Several are adjusted together.
+	Arms []string `yaml:"arms" json:"arms"`
+	Over string   `yaml:"over" json:"over"`
+	// At is the learning rate of final; HalfLimit names in its place the arm at half of whose limit it is. The nearest rate of the ladder
+	// counts.
+	At        float64 `yaml:"at" json:"at,omitempty"`
+	HalfLimit string  `yaml:"half limit of" json:"half limit of,omitempty"`
+	// Needs is above, below or within: the interval of a ratio lies above or below Bound, or within a factor of it; that of a
+	// difference above or below Bound, or within it on both sides.
+	Needs string  `yaml:"needs" json:"needs"`
+	Bound float64 `yaml:"bound" json:"bound"`
+}
 
 // ladderArm is an arm over its rates, with what it came to.
 type ladderArm struct {
@@ -30,10 +64,13 @@ func (d *Folder) ladderArms() (list []*ladderArm) {
 		a := &ladderArm{label: labels[i]}
 		var stressor []string
 		for _, f := range d.Factors {
-			switch value := d.Arms[rungs[0].arm].Values[f.Name]; f.Name {
-			case rateFactor:
+			values := d.Arms[rungs[0].arm].Values
+			switch value := values[f.Name]; f.Name {
+			case d.rateColumn():
 			case methodFactor:
 				a.method = value
+			case ArmFactor:
+				a.method, stressor = cmp.Or(values[titleLabel], value), append(stressor, values[problemLabel])
 			default:
 				stressor = append(stressor, value)
 			}

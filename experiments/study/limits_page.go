@@ -47,13 +47,29 @@ func limitTable(s *stability.Study) *figure.Figure {
 	return t
 }
 
-// limitsFinding says which learning rates are stable without a correction, and what became of the declared checks.
-func limitsFinding(s *stability.Study) string {
-	var limits []string
+// limits is Limits of a folder with runs that maps learning rates; nil for any other.
+func (d *Folder) limits() *stability.Study {
+	if d.rateColumn() == "" || len(d.Rows) == 0 {
+		return nil
+	}
+	return d.Limits()
+}
+
+// limitsFinding says what became of each stressor by the rule of the published map or, of a study of many, which learning rates are stable
+// without a correction, and of its declared checks which are met.
+func limitsFinding(s *stability.Study, each bool) string {
+	var limits, answers []string
 	for _, a := range s.Arms {
-		if a.Method == s.None {
-			limits = append(limits, fmt.Sprintf("%s: %s", a.Stressor, a.Limit.Text(stability.RateText)))
+		if a.Method != s.None {
+			continue
 		}
+		limits = append(limits, fmt.Sprintf("%s: %s", a.Stressor, a.Limit.Text(stability.RateText)))
+		if answer, ok := s.Answer(stability.Problem{Title: a.Stressor, Study: s.Name, Stressor: a.Stressor}); ok && each && a.Stressor != s.Equal {
+			answers = append(answers, fmt.Sprintf("With %s: %s", a.Stressor, answer.Text))
+		}
+	}
+	if answers != nil {
+		return strings.Join(answers, " ")
 	}
 	if limits == nil {
 		return ""
@@ -238,25 +254,23 @@ func limitPictures(s *stability.Study) []Picture {
 	return []Picture{{"limits", limitFigure(s), pictureForms}, {"stable", stableFigure(s), pictureForms}}
 }
 
-// limitReport is the page of a study of ladders.
-func (v *view) limitReport() results.Report {
-	s := v.Limits()
-	r := results.Report{Title: v.title(), Lead: strings.TrimSpace(fmt.Sprintf("%d runs. %s", len(v.Rows), v.Missing())), Facts: v.facts()}
-	v.pictures = limitPictures(s)
-	r.Sections = append(r.Sections, results.Section{Heading: "Where training is stable", Blocks: []results.Block{limitTable(s), v.pictures[0].Figure, v.pictures[1].Figure}})
-	if len(s.Checks) > 0 {
-		r.Sections = append(r.Sections, results.Section{Heading: "What was declared before the runs", Blocks: []results.Block{checkTable(s)}})
-	}
-	section := results.Section{Heading: "By learning rate", Blocks: []results.Block{rateTable(s)}}
+// limitSections are those of a study over learning rates.
+func (v *view) limitSections(s *stability.Study) []results.Section {
+	rates := &figure.Figure{Kind: figure.Multiples, Title: "Pass rate at the end by learning rate"}
+	byRate := results.Section{Heading: "By learning rate", Blocks: []results.Block{rateTable(s)}}
 	for _, stressor := range s.Stressors() {
 		var slots []string
 		if c := panel(s, stressor, stressor, &slots); len(c.Series) > 2 {
-			v.pictures = append(v.pictures, Picture{"rates-" + fileName(stressor), &c, pictureForms})
-			section.Blocks = append(section.Blocks, &c)
+			rates.Parts = append(rates.Parts, c)
+			byRate.Blocks = append(byRate.Blocks, &c)
 		}
 	}
-	r.Sections = append(r.Sections, section)
-	return r
+	v.pictures = append([]Picture{{"rates", rates, pictureForms}}, limitPictures(s)...)
+	list := []results.Section{{Heading: "Where training is stable", Blocks: []results.Block{limitTable(s), v.pictures[1].Figure, v.pictures[2].Figure}}}
+	if len(s.Checks) > 0 {
+		list = append(list, results.Section{Heading: "What was declared before the runs", Blocks: []results.Block{checkTable(s)}})
+	}
+	return append(list, byRate)
 }
 
 // mapFile has the figures of a published map, which everything that recommends a correction quotes.

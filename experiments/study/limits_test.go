@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"driftlab/results/record"
@@ -98,7 +99,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("checks %q\nwant %q", got, want)
 	}
 	report, pictures := d.Report(nil, nil)
-	if len(report.Sections) != 3 || len(pictures) != 4 {
+	if len(report.Sections) != 3 || len(pictures) != 3 {
 		t.Errorf("%d sections, %d pictures", len(report.Sections), len(pictures))
 	}
 	m := &stability.Map{Studies: []stability.Study{*s}}
@@ -118,5 +119,59 @@ func TestLimitsFewModels(t *testing.T) {
 	m := &stability.Map{Studies: []stability.Study{*d.Limits()}}
 	if answer, ok := m.Answer("routing"); !ok || answer.Settled || answer.Arm != nil {
 		t.Errorf("%+v", answer)
+	}
+}
+
+// mapped is a study of arms over rates whose runs end as given: arm, rate, then a final pass rate for each seed. Every run was at
+// 0.9 before.
+func mapped(ends map[string][][]float64, arms [][2]string, rates ...string) *Folder {
+	d := &Folder{Index: &Index{Factors: []IndexFactor{{Name: ArmFactor}, {Name: rateField, Values: rates}}}}
+	for _, arm := range arms {
+		d.Factors[0].Values = append(d.Factors[0].Values, arm[0])
+		for r, rate := range rates {
+			a := Arm{Values: map[string]string{ArmFactor: arm[0], rateField: rate, titleLabel: arm[0], problemLabel: arm[1]}}
+			if arm[0] == "equal" || arm[0] == "bare" {
+				a.Values[titleLabel] = "none"
+			}
+			d.Arms = append(d.Arms, a)
+			for seed, final := range ends[arm[0]][r] {
+				o := Outcome{Status: record.StatusFinished, RunOutcome: record.RunOutcome{Peak: 0.9, Final: record.Number(final)}}
+				d.Rows = append(d.Rows, Row{Seed: uint64(seed), Outcome: o, Values: a.Values})
+			}
+		}
+	}
+	return d
+}
+
+// TestLimitsOfArms: the arms of a plan that share rates are mapped as those of a ladder are, with rates in numeric order; three models
+// recommend nothing.
+func TestLimitsOfArms(t *testing.T) {
+	good, bad := []float64{0.9, 0.85, 0.9}, []float64{0.2, 0.1, 0.1}
+	d := mapped(map[string][][]float64{"equal": {good, good, good}, "bare": {good, bad, good}, "mask": {good, good, bad}},
+		[][2]string{{"equal", "equal engines"}, {"bare", "lag"}, {"mask", "lag"}}, "1e-3", "2e-3", "5e-4")
+	s := d.Limits()
+	for i, want := range []string{"equal engines none above 2.0e-3", "lag none 1.4e-3 (1.0e-3 to 2.0e-3)", "lag mask not determined"} {
+		a := s.Arms[i]
+		if got := fmt.Sprintf("%s %s %s", a.Stressor, a.Method, a.Limit.Text(stability.RateText)); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got := d.Finding(); !strings.HasPrefix(got, "With lag: Without a correction the largest stable learning rate is 1.4e-3 (1.0e-3 to 2.0e-3) (equal engines: above 2.0e-3)") || !strings.Contains(got, "not judged yet") {
+		t.Errorf("finding %q", got)
+	}
+	text := strings.Join(strings.Fields(rateTable(s).Markdown()), " ")
+	if want := "| equal engines | none | 0.88; 0/3 (0.00 to 0.71) |"; !strings.Contains(text, want) {
+		t.Errorf("the table lacks %q:\n%s", want, text)
+	}
+	r, pictures := d.Report(nil, nil)
+	if pictures[0].Name != "rates" || len(pictures[0].Figure.Parts) != 1 || len(pictures[0].Figure.Parts[0].Series) != 3 || r.Sections[0].Heading != "Where training is stable" {
+		t.Errorf("pictures %+v, first section %s", pictures[0], r.Sections[0].Heading)
+	}
+	d.Rows = nil
+	if got := d.Finding(); got != "" {
+		t.Errorf("without runs: %q", got)
+	}
+	if d.Factors[0].Name = "method"; d.rateColumn() != "" {
+		t.Error("a map of methods")
 	}
 }

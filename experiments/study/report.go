@@ -59,17 +59,14 @@ func (d *Folder) BestTables(most int) (list []*figure.Figure) {
 func (d *Folder) Report(kept []results.RunGroup, glossary []results.Term) (results.Report, []Picture) {
 	v := &view{Folder: d}
 	x := d.Index
-	if d.Ladder != nil && len(d.Rows) > 0 {
-		r := v.limitReport()
-		r.Glossary = glossary
-		return r, v.pictures
-	}
-	r := results.Report{Title: x.title(), Lead: strings.TrimSpace(strings.Join(slices.DeleteFunc([]string{d.Best(), v.better(), v.lead(), d.Missing()}, func(s string) bool { return s == "" }), " ")), Facts: v.facts(), Glossary: glossary}
-	if m := d.rateMap(); m != nil {
-		r.Lead = strings.TrimSpace(m.finding() + " " + m.limits() + " " + d.Missing())
-		picture := m.picture()
-		v.pictures = append(v.pictures, Picture{"rates", picture, []string{".svg", ".png"}})
-		r.Sections = append(r.Sections, results.Section{Heading: "Where training is stable", Blocks: []results.Block{picture, m.table()}})
+	r := results.Report{Title: x.title(), Facts: v.facts(), Glossary: glossary}
+	if s := d.limits(); s == nil {
+		r.Lead = sentences(d.Best(), v.better(), v.lead(), d.Missing())
+	} else {
+		r.Lead, r.Sections = sentences(fmt.Sprintf("%d runs.", len(d.Rows)), d.Finding(), d.Missing()), v.limitSections(s)
+		if d.Ladder != nil {
+			return r, v.pictures
+		}
 	}
 	best := results.Section{Heading: "Which is best"}
 	for _, t := range d.BestTables(mostPoints) {
@@ -101,6 +98,32 @@ func (d *Folder) Report(kept []results.RunGroup, glossary []results.Term) (resul
 		r.Reruns = append(r.Reruns, results.Rerun{Name: v.armName(&p), Command: strings.Join(lines, "\n")})
 	}
 	return r, v.pictures
+}
+
+// sentences are those that are not empty.
+func sentences(list ...string) string {
+	return strings.Join(slices.DeleteFunc(list, func(s string) bool { return s == "" }), " ")
+}
+
+// Finding says in a sentence or two what the study found; empty where it compares nothing.
+func (d *Folder) Finding() string {
+	s := d.limits()
+	if s == nil {
+		return d.Best()
+	}
+	return limitsFinding(s, d.Ladder == nil)
+}
+
+// Tables are what a reader needs first: the limits of a ladder, a map of rates, or the values ranked and the points, with at most so many rows each.
+func (d *Folder) Tables(most int) []*figure.Figure {
+	s := d.limits()
+	switch {
+	case s == nil:
+		return append(d.BestTables(most), d.PointTable(most))
+	case d.Ladder == nil:
+		return []*figure.Figure{rateTable(s)}
+	}
+	return []*figure.Figure{limitTable(s)}
 }
 
 // title is the plan's, or names the sweep and what it varies.

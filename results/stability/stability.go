@@ -233,7 +233,12 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	if at < 0 {
 		return answer, false
 	}
-	s := &m.Studies[at]
+	return m.Studies[at].Answer(answer.Problem)
+}
+
+// Answer is that of a map of this study alone for a problem under one of its stressors.
+func (s *Study) Answer(problem Problem) (answer Answer, ok bool) {
+	answer.Problem = problem
 	answer.None, answer.Equal = s.Arm(answer.Stressor, s.None), s.Arm(s.Equal, s.None)
 	if answer.None == nil || answer.Equal == nil {
 		return answer, false
