@@ -1,69 +1,49 @@
 package results
 
 import (
+	_ "embed" // of the areas
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"driftlab/results/figure"
 	"driftlab/results/record"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // area is a section of the report: metrics by prefix, the main ones first.
 type area struct {
-	heading  string
-	prose    Prose
-	prefixes []string
-	main     []string
+	Heading  string
+	Prose    Prose
+	Prefixes []string
+	Main     []struct{ Metric, Title string }
 }
 
-var areas = []area{
-	{
-		"Reward and pass rate", "Evaluations sample held-out prompts with the **current** weights. The training reward lags behind: it is that of the weights that generated the rollouts, in the rollout engine.",
-		[]string{"val/", "eval/", "critic/", "response_length/"},
-		[]string{"val/learner/pass_rate", "val/rollout/pass_rate", "critic/score/mean", "response_length/mean"},
-	},
-	{
-		"Training-inference mismatch", "Difference between the trainer's (learner's) log-probs before the first update of the step and those of the rollout engine.",
-		[]string{"gap/", "rollout_corr/", "routes/", "correction/", "training/"},
-		[]string{"gap/k3", "gap/dlogp_mean", "routes/flip_token", "gap/ess_sequence", "correction/masked_fraction", "gap/exact_kl"},
-	},
-	{
-		"The updates", "Gradients and updates of the optimiser.",
-		[]string{"actor/", "clip_ratio/"},
-		[]string{"actor/entropy", "actor/grad_norm", "actor/pg_clipfrac", "actor/ppo_kl"},
-	},
-	{"Staleness and virtual time", "Staleness of the trained tokens, in updates, and the virtual clock of the run so far.", []string{"staleness/", "clock/"},
-		[]string{"staleness/tokens/mean", "staleness/mixed_responses", "clock/tokens_per_s", "clock/idle_trainer", "clock/idle_rollout"}},
-	{"All other metrics", "", []string{""}, nil},
-}
+//go:embed areas.yaml
+var areasText []byte
 
-// titles are the headings of the main charts, where the glossary has none.
-var titles = []Term{
-	{Name: "actor/entropy", Title: "Entropy"},
-	{Name: "actor/grad_norm", Title: "Gradient norm"},
-	{Name: "actor/pg_clipfrac", Title: "Share of clipped tokens"},
-	{Name: "actor/ppo_kl", Title: "Change of the policy within the step"},
-	{Name: "correction/masked_fraction", Title: "Share of tokens that the correction masks"},
-	{Name: "critic/score/mean", Title: "Training reward"},
-	{Name: "gap/dlogp_mean", Title: "Mean difference of log-probs"},
-	{Name: "gap/ess_sequence", Title: "Effective sample size, share of the responses"},
-	{Name: "gap/exact_kl", Title: "Exact KL over the vocabulary"},
-	{Name: "gap/k3", Title: "Training-inference mismatch (k3)"},
-	{Name: "response_length/mean", Title: "Response length"},
-	{Name: "routes/flip_token", Title: "Share of tokens with a routing flip"},
-	{Name: "val/learner/pass_rate", Title: "Pass rate in the trainer's (learner's) engine"},
-	{Name: "val/rollout/pass_rate", Title: "Pass rate in the rollout engine"},
-}
+var areas = sync.OnceValue(func() (list []area) {
+	if err := yaml.Load(areasText, &list, yaml.WithKnownFields()); err != nil {
+		panic("results: areas.yaml: " + err.Error()) // every report reads it
+	}
+	return list
+})
 
 // titleOf is the metric's short name, or the metric itself.
 func titleOf(metric string, terms []Term) string {
-	for _, list := range [][]Term{terms, titles} {
-		for _, t := range list {
-			if t.Name == metric && t.Title != "" {
-				return t.Title
+	for _, t := range terms {
+		if t.Name == metric && t.Title != "" {
+			return t.Title
+		}
+	}
+	for _, a := range areas() {
+		for _, m := range a.Main {
+			if m.Metric == metric && m.Title != "" {
+				return m.Title
 			}
 		}
 	}
@@ -109,7 +89,7 @@ func fromGroups(groups []RunGroup, records []*record.Record, glossary []Term) Re
 		}
 		r.Sections = append(r.Sections, Section{Heading: "Several attempts", Blocks: blocks})
 	}
-	for _, a := range areas {
+	for _, a := range areas() {
 		if s, ok := a.section(groups, &left, glossary); ok {
 			r.Sections = append(r.Sections, s)
 		}
@@ -172,7 +152,7 @@ func facts(records []*record.Record, groups []RunGroup) []Fact {
 func (a area) section(groups []RunGroup, left *[]string, terms []Term) (Section, bool) {
 	var mine, rest []string
 	for _, name := range *left {
-		if slices.ContainsFunc(a.prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+		if slices.ContainsFunc(a.Prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			mine = append(mine, name)
 		} else {
 			rest = append(rest, name)
@@ -183,21 +163,19 @@ func (a area) section(groups []RunGroup, left *[]string, terms []Term) (Section,
 		return Section{}, false
 	}
 	var open, folded Charts
-	for _, name := range a.main {
-		if slices.Contains(mine, name) {
-			open = append(open, ChartOf(groups, name, terms))
+	for _, m := range a.Main {
+		if i := slices.Index(mine, m.Metric); i >= 0 {
+			open, mine = append(open, ChartOf(groups, m.Metric, terms)), slices.Delete(mine, i, i+1)
 		}
 	}
 	for _, name := range mine {
-		if !slices.Contains(a.main, name) {
-			c := ChartOf(groups, name, terms)
-			c.Most = mostFolded
-			folded = append(folded, c)
-		}
+		c := ChartOf(groups, name, terms)
+		c.Most = mostFolded
+		folded = append(folded, c)
 	}
-	s := Section{Heading: a.heading}
-	if a.prose != "" {
-		s.Blocks = append(s.Blocks, a.prose)
+	s := Section{Heading: a.Heading}
+	if a.Prose != "" {
+		s.Blocks = append(s.Blocks, a.Prose)
 	}
 	if len(open) > 0 {
 		s.Blocks = append(s.Blocks, open)

@@ -3,8 +3,6 @@ package measurements
 import (
 	"context"
 	"fmt"
-	"math"
-	"slices"
 
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/results/stats"
@@ -64,36 +62,12 @@ func accumulated(b *batch.Batch, lengths []float64) []float64 {
 // quarters are the mean |dlogp| by quarter of the positions, plain and matched on the rollout
 // probability in ten bins of equal weight.
 func quarters(b *batch.Batch, length int) (plain, matched []float64) {
-	const bins = 10
-	edges := stats.Edges(b.LogpRoll, bins)
-	plain, matched = make([]float64, 4), make([]float64, 4)
-	var count [4]float64
-	var inBin, binCount [4][bins]float64
-	e := logRatiosOf(b)
+	quarter := make([]int, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		for n := from; n < to; n++ {
-			q := (n - from) * 4 / length
-			k, _ := slices.BinarySearch(edges, b.LogpRoll[n])
-			plain[q] += math.Abs(e[n])
-			count[q]++
-			inBin[q][k] += math.Abs(e[n])
-			binCount[q][k]++
+			quarter[n] = (n - from) * 4 / length
 		}
 	}
-	// Only bins that every quarter has tokens in are compared.
-	used := 0.0
-	for k := range bins {
-		if binCount[0][k] > 0 && binCount[1][k] > 0 && binCount[2][k] > 0 && binCount[3][k] > 0 {
-			used++
-			for q := range 4 {
-				matched[q] += inBin[q][k] / binCount[q][k]
-			}
-		}
-	}
-	for q := range 4 {
-		plain[q] /= count[q]
-		matched[q] /= used
-	}
-	return plain, matched
+	return grouped(4, part{b, quarter})
 }

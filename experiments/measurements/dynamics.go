@@ -43,17 +43,7 @@ func (distance) Ask(ctx context.Context, e *claim.Env, p *model.Params) (map[str
 	if err != nil || len(start.Theta) != len(p.Theta) {
 		return nil, err
 	}
-	return map[string]float64{"change": travelled(start.Theta, p.Theta)}, nil
-}
-
-// travelled is the distance between two weights by the length of the first.
-func travelled(from, to []float32) float64 {
-	moved, length := 0.0, 0.0
-	for i, w := range from {
-		d := float64(to[i]) - float64(w)
-		moved, length = moved+float64(d*d), length+float64(float64(w)*float64(w))
-	}
-	return math.Sqrt(moved / length)
+	return map[string]float64{"change": relativeDistance(p.Theta, start.Theta)}, nil
 }
 
 // explained is the R² of a straight line of y over x, 0 where it rises.

@@ -34,7 +34,7 @@ func TestLawFit(t *testing.T) {
 
 // TestTravelled: a distance by the length of the first weights.
 func TestTravelled(t *testing.T) {
-	if got := travelled([]float32{3, 4}, []float32{3, 4.5}); math.Abs(got-0.1) > 1e-12 {
+	if got := relativeDistance([]float32{3, 4.5}, []float32{3, 4}); math.Abs(got-0.1) > 1e-12 {
 		t.Errorf("a change of 0.5 in weights of length 5 is %v", got)
 	}
 }

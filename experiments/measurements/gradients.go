@@ -2,7 +2,6 @@ package measurements
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"driftlab/experiments/measure"
@@ -80,7 +79,7 @@ func gradientNorm(l *measure.Learner, b *batch.Batch, tokens []bool) (float64, e
 	if err := l.Gradient(b, objective); err != nil {
 		return 0, err
 	}
-	return math.Sqrt(dot32(l.Grad())), nil
+	return norm(doubles(l.Grad())), nil
 }
 
 // baselineVariances is the trace of the variance of the gradient of one group of responses given
@@ -166,11 +165,7 @@ func groupGradients(l *measure.Learner, b *batch.Batch, estimator string) ([][]f
 		if _, err := gradientNorm(l, part, part.Mask); err != nil {
 			return nil, err
 		}
-		g := make([]float64, len(l.Grad()))
-		for i, v := range l.Grad() {
-			g[i] = float64(v)
-		}
-		list = append(list, g)
+		list = append(list, doubles(l.Grad()))
 	}
 	return list, nil
 }

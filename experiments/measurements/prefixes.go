@@ -336,14 +336,14 @@ func (m *prefixes) scoreShare(l *measure.Learner, estimator string, scale float6
 		return 0, 0, err
 	}
 	b.StepReward = scores
-	norm := func(a []float64) float64 {
+	size := func(a []float64) float64 {
 		b.Advantage = a
 		if err == nil {
 			err = l.Gradient(b, method.New[loss.PPOClip]())
 		}
-		return math.Sqrt(dot32(l.Grad()))
+		return norm(doubles(l.Grad()))
 	}
-	own, others := norm(stats.Differences(all, flat)), norm(outcome)
+	own, others := size(stats.Differences(all, flat)), size(outcome)
 	from, _ := b.Span(0)
 	return own / (own + others), flat[from] - outcome[from], err
 }
@@ -369,10 +369,11 @@ func flatten(b *batch.Batch) {
 	}
 }
 
-// dot32 is the square of the norm.
-func dot32(x []float32) (sum float64) {
-	for _, v := range x {
-		sum += float64(float64(v) * float64(v))
+// doubles are the values in double precision.
+func doubles(x []float32) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = float64(v)
 	}
-	return sum
+	return out
 }

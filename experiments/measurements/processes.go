@@ -31,14 +31,10 @@ func randomProcess(rng *rand.Rand) *process {
 	m := new(process)
 	for s := range m.next {
 		for a := range m.next[s] {
-			sum := 0.0
 			for t := range m.next[s][a] {
 				m.next[s][a][t] = stream.Exponential(rng)
-				sum += m.next[s][a][t]
 			}
-			for t := range m.next[s][a] {
-				m.next[s][a][t] /= sum
-			}
+			normalised(m.next[s][a][:])
 			m.reward[s][a] = stream.Normal(rng)
 		}
 	}
@@ -47,14 +43,7 @@ func randomProcess(rng *rand.Rand) *process {
 
 func softmax(logits choice) choice {
 	for s := range logits {
-		sum := 0.0
-		for a := range logits[s] {
-			logits[s][a] = elementary.Exp(logits[s][a])
-			sum += logits[s][a]
-		}
-		for a := range logits[s] {
-			logits[s][a] /= sum
-		}
+		copy(logits[s][:], law(logits[s][:]))
 	}
 	return logits
 }

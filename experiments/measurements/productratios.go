@@ -156,27 +156,12 @@ func newPanel(b *batch.Batch, length int) *panel {
 }
 
 func (p *panel) quantity(name string) ([]float64, error) {
-	switch name {
-	case "mean", "sd":
-		mean, sd := p.moments()
-		if name == "mean" {
-			return mean, nil
-		}
-		return sd, nil
-	case "chi2", "ESS":
-		chi2, ess := p.weights()
-		if name == "chi2" {
-			return chi2, nil
-		}
-		return ess, nil
-	case "spread":
-		return p.spread, nil
-	case "token chi2":
-		return []float64{p.chi2}, nil
-	case "responses":
-		return []float64{float64(len(p.sum[0]))}, nil
-	case "tokens outside":
-		return p.tokensOut, nil
+	mean, sd := p.moments()
+	chi2, ess := p.weights()
+	known := map[string][]float64{"mean": mean, "sd": sd, "chi2": chi2, "ESS": ess, "spread": p.spread, "token chi2": {p.chi2},
+		"responses": {float64(len(p.sum[0]))}, "tokens outside": p.tokensOut}
+	if x, ok := known[name]; ok {
+		return x, nil
 	}
 	words := strings.Fields(name)
 	if len(words) == 4 {

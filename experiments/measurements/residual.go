@@ -58,6 +58,7 @@ func gather(x []float32, rows []int, d int) []float32 {
 	return out
 }
 
+// relativeDistance is that of a from b by the length of b.
 func relativeDistance(a, b []float32) float64 {
 	var difference, size float64
 	for i := range a {

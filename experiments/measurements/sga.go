@@ -118,14 +118,7 @@ type sgaPolicy [sgaStates][sgaTokens]float64
 
 func (l *sgaPolicy) probabilities() (p sgaPolicy) {
 	for s := range l {
-		sum := 0.0
-		for a, v := range l[s] {
-			p[s][a] = elementary.Exp(v)
-			sum += p[s][a]
-		}
-		for a := range p[s] {
-			p[s][a] /= sum
-		}
+		copy(p[s][:], law(l[s][:]))
 	}
 	return p
 }

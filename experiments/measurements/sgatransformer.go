@@ -91,11 +91,7 @@ func gradients(l *measure.Learner, parts []*batch.Batch, k *aggregation) ([][]fl
 		if err := l.Gradient(m, method.New[loss.Reinforce]()); err != nil {
 			return nil, err
 		}
-		row := make([]float64, len(l.Grad()))
-		for i, v := range l.Grad() {
-			row[i] = float64(v)
-		}
-		out = append(out, row)
+		out = append(out, doubles(l.Grad()))
 	}
 	return out, nil
 }

@@ -130,11 +130,8 @@ func (m *mixedVersions) Measure(_ context.Context, e *claim.Env, o *claim.Observ
 
 // relativeTo is the distance from the exact gradient over its length.
 func relativeTo(g, exact []float64) float64 {
-	d := make([]float64, len(g))
-	for i := range d {
-		d[i] = g[i] - exact[i]
-	}
-	return math.Sqrt(dot(d, d) / dot(exact, exact))
+	d := stats.Differences(g, exact)
+	return math.Sqrt(stats.Dot(d, d) / stats.Dot(exact, exact))
 }
 
 // regionVariance fits how the KL divergence of an exponentiated step from a prompt's old policy, and

@@ -16,7 +16,11 @@ import (
 type probabilityTail struct{}
 
 func (*probabilityTail) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	shipped, twin, err := e.MoEAndDense(ctx, 256)
+	twin, err := e.Dense(ctx, 256)
+	if err != nil {
+		return err
+	}
+	shipped, err := e.Base(ctx, 256)
 	if err != nil {
 		return err
 	}

@@ -56,12 +56,8 @@ func (t *teacherGradients) Measure(ctx context.Context, e *claim.Env, o *claim.O
 // record takes the gradients of every term on the tokens of every bin.
 func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *batch.Batch) error {
 	of := func(objective loss.Loss) (g []float64, err error) {
-		if err = l.Gradient(b, objective); err == nil {
-			for _, x := range l.Grad() {
-				g = append(g, float64(x))
-			}
-		}
-		return g, err
+		err = l.Gradient(b, objective)
+		return doubles(l.Grad()), err
 	}
 	own := b.Advantage
 	b.Anchor = b.Old.Logp
@@ -156,12 +152,9 @@ func norm(g []float64) float64 { return math.Sqrt(stats.Dot(g, g)) }
 
 // relative is the distance of two gradients over the size of the second.
 func relative(a, b []float64) float64 {
-	sum := 0.0
-	for i := range a {
-		sum += float64((a[i] - b[i]) * (a[i] - b[i]))
-	}
-	if sum == 0 {
+	d := distanceOf(a, b)
+	if d == 0 {
 		return 0
 	}
-	return math.Sqrt(sum) / norm(b)
+	return d / norm(b)
 }

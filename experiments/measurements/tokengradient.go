@@ -7,6 +7,7 @@ import (
 
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/precision/elementary"
+	"driftlab/results/stats"
 	"driftlab/trainer/method/stream"
 )
 
@@ -41,18 +42,8 @@ func gradientOf(mu, pi, reward []float64, weight func(w float64) float64) tokenG
 
 // error is the mean squared error of the mean of n samples as an estimate of the exact gradient.
 func (g tokenGradient) error(exact []float64, n float64) float64 {
-	bias := make([]float64, len(exact))
-	for a := range exact {
-		bias[a] = g.mean[a] - exact[a]
-	}
-	return dot(bias, bias) + float64((g.second-dot(g.mean, g.mean))/n)
-}
-
-func dot(x, y []float64) (sum float64) {
-	for i := range x {
-		sum += float64(x[i] * y[i])
-	}
-	return sum
+	bias := stats.Differences(g.mean, exact)
+	return stats.Dot(bias, bias) + float64((g.second-stats.Dot(g.mean, g.mean))/n)
 }
 
 func plainWeight(float64) float64 { return 1 }
@@ -124,7 +115,7 @@ func (m *quadrants) Measure(_ context.Context, e *claim.Env, o *claim.Observatio
 				mean += float64(mu[a] * truncatedWeight(pi[a]/mu[a]))
 				square += float64(pi[a]*pi[a]) / mu[a]
 			}
-			scale := dot(gradientOf(mu, pi, reward, truncatedWeight).mean, exact) / dot(exact, exact)
+			scale := stats.Dot(gradientOf(mu, pi, reward, truncatedWeight).mean, exact) / stats.Dot(exact, exact)
 			plain[k] += math.Abs(scale-1) / float64(n)
 			normal[k] += math.Abs(scale/mean-1) / float64(n)
 			tv[k] += apart(mu, pi) / float64(n)
@@ -165,13 +156,13 @@ func (m *replayErrors) Measure(_ context.Context, e *claim.Env, o *claim.Observa
 			for a := range sum {
 				sum[a] += g.mean[a]
 			}
-			variance += float64((g.second - dot(g.mean, g.mean)) / m.Tokens)
+			variance += float64((g.second - stats.Dot(g.mean, g.mean)) / m.Tokens)
 			if used := float64(age + 1); age+1 == m.Updates[k] {
 				bias := make([]float64, categories)
 				for a := range bias {
 					bias[a] = sum[a]/used - exact[a]
 				}
-				logs[k] += elementary.Log(dot(bias, bias)+variance/float64(used*used)) / float64(n)
+				logs[k] += elementary.Log(stats.Dot(bias, bias)+variance/float64(used*used)) / float64(n)
 				k++
 			}
 			for a := range logits {

@@ -18,7 +18,7 @@ func TestSharedWarmStarts(t *testing.T) {
 	if got := j.Column("x"); j.Independent() != 10 || got[0] != 5 || got[9] != 14 {
 		t.Errorf("%d warm starts: %v", j.Independent(), got)
 	}
-	s := j.Shares([]string{"1e-3"}, func(o *Observation, _ string) bool { return o.Number("x") < 11 })
+	s := scope{j: &j, rates: []string{"1e-3"}}.shares(`"x" < 11`)
 	if s.Events != 11 || s.Runs != 20 || s.By[0] != 1 || s.By[1] != 0.5 {
 		t.Errorf("shares %+v", s)
 	}

@@ -28,6 +28,3 @@ const (
 	// Revised after a result was published.
 	Revised When = "revised"
 )
-
-// BeforeResults is the declaration of a check that was never revised.
-var BeforeResults = Declaration{When: Before}

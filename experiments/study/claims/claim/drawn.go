@@ -204,9 +204,13 @@ func (t *fileTable) draw(s scope) *figure.Figure {
 	case t.Function != "":
 		return s.lib.Figures[t.Function](s.j)
 	case len(t.Names) > 0:
-		return s.j.NamedTable(t.Title, t.Row, t.Names, t.Figures...)
+		return s.j.meansTable(t.Title, figure.Column{Name: t.Row}, t.Names, t.Figures...)
 	case len(t.Figures) > 0:
-		return s.j.CurvesTable(t.Title, t.Row, s.single().lists(t.Over)[0], t.Figures...)
+		var rows []string
+		for _, x := range s.single().lists(t.Over)[0] {
+			rows = append(rows, fmt.Sprintf("%.4g", x))
+		}
+		return s.j.meansTable(t.Title, figure.Column{Name: t.Row, Align: figure.Right}, rows, t.Figures...)
 	}
 	out := &figure.Figure{Kind: figure.Table, Title: t.Title, Note: t.Note}
 	for i, name := range t.Columns {
@@ -274,6 +278,11 @@ func (s scope) shares(text string) judge.Shares {
 	}
 	out.By = s.j.Means(stats.Each(events, func(n float64) float64 { return n / float64(len(s.rates)) }))
 	return out
+}
+
+// collapses counts the runs of an arm that collapse.
+func (s scope) collapses(arm string) judge.Shares {
+	return s.shares(fmt.Sprintf("collapsed(%q)", AtLR(arm, "$rate")))
 }
 
 // pooledDeviation is the sum of deviations from zero in units of their standard error, over the

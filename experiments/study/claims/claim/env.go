@@ -184,33 +184,19 @@ func (e *Env) Base(ctx context.Context, context int) (*model.Params, error) {
 	return Loaded(dir, context)
 }
 
-// DenseFolder is the checkpoint of the dense counterpart: the same recipe and seed with
+// Dense is the dense counterpart of Base: the same recipe and seed with
 // one feed-forward network as wide as the two experts a token visits, so that
 // the active parameters are equal.
-func (e *Env) DenseFolder(ctx context.Context) (string, error) {
+func (e *Env) Dense(ctx context.Context, context int) (*model.Params, error) {
 	set := []string{"model.experts=0", "model.d_ff=128"}
 	if e.Size != Full {
 		set = append(set, fmt.Sprintf("pretrain.steps=%d", e.Pick(0, 300, 3)))
 	}
-	return e.Warm(ctx, baseRecipe, set...)
-}
-
-// Dense is the model of DenseFolder, with room for context tokens.
-func (e *Env) Dense(ctx context.Context, context int) (*model.Params, error) {
-	dir, err := e.DenseFolder(ctx)
+	dir, err := e.Warm(ctx, baseRecipe, set...)
 	if err != nil {
 		return nil, err
 	}
 	return Loaded(dir, context)
-}
-
-// MoEAndDense returns Base and Dense.
-func (e *Env) MoEAndDense(ctx context.Context, context int) (moe, dense *model.Params, err error) {
-	if dense, err = e.Dense(ctx, context); err != nil {
-		return nil, nil, err
-	}
-	moe, err = e.Base(ctx, context)
-	return moe, dense, err
 }
 
 // deepHead scales the output head of random models: at the usual initialisation

@@ -449,7 +449,7 @@ var tests = map[string]struct {
 		return judge.Occurs(c.Level, c.name(), s.of(c, 0), s.of(c, 1))
 	}},
 	"fewer collapses": {operands: 2, arms: true, of: func(s scope, c *fileCheck) judge.Check {
-		return judge.FewerCollapses(c.Level, c.name(), s.j.Collapses(s.rates, c.Of[0]), s.j.Collapses(s.rates, c.Of[1]))
+		return judge.FewerCollapses(c.Level, c.name(), s.collapses(c.Of[0]), s.collapses(c.Of[1]))
 	}},
 	// Of what is 1 for a run that ends badly, at every learning rate.
 	"fewer runs": {operands: 2, of: func(s scope, c *fileCheck) judge.Check {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"driftlab/experiments/study/judge"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
@@ -82,25 +81,4 @@ func OverRates(o *Observation, rates []string, arm string, of func(o *Observatio
 		sum += of(o, AtLR(arm, r))
 	}
 	return sum / float64(len(rates))
-}
-
-// Shares counts the runs, one of each replication and learning rate, of which something is true.
-func (j *Judge) Shares(rates []string, of func(o *Observation, rate string) bool) judge.Shares {
-	s := judge.Shares{Runs: len(rates) * len(j.Runs)}
-	s.By = j.Each(func(o *Observation) float64 {
-		events := 0
-		for _, rate := range rates {
-			if of(o, rate) {
-				events++
-			}
-		}
-		s.Events += events
-		return float64(events) / float64(len(rates))
-	})
-	return s
-}
-
-// Collapses counts the runs of an arm that collapse.
-func (j *Judge) Collapses(rates []string, arm string) judge.Shares {
-	return j.Shares(rates, func(o *Observation, rate string) bool { return Collapsed(o.List(AtLR(arm, rate))) })
 }

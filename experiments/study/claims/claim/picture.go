@@ -1,8 +1,6 @@
 package claim
 
 import (
-	"fmt"
-
 	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
@@ -42,37 +40,20 @@ type Group struct {
 	Values func(category int) []float64
 }
 
-// CurvesTable lists the means of several lists over a common x.
-func (j *Judge) CurvesTable(title, xName string, x []float64, columns ...string) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: title, Columns: []figure.Column{{Name: xName, Align: figure.Right}}, Note: "Means over replications."}
-	for _, c := range columns {
-		t.Columns = append(t.Columns, figure.Column{Name: c, Align: figure.Right})
-	}
-	for k := range x {
-		row := []figure.Cell{figure.Word(fmt.Sprintf("%.4g", x[k]))}
-		for _, c := range columns {
-			m := j.Mean(c)
-			if k < len(m) {
-				row = append(row, figure.Number(m[k], 3))
-			} else {
-				row = append(row, figure.Word("-"))
-			}
-		}
-		t.Add(row...)
-	}
-	return t
-}
-
-// NamedTable lists the means of several lists over named rows.
-func (j *Judge) NamedTable(title, rowName string, rows []string, columns ...string) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: title, Columns: []figure.Column{{Name: rowName}}, Note: "Means over replications."}
+// meansTable lists the means of several lists over rows, which are named or numbers.
+func (j *Judge) meansTable(title string, head figure.Column, rows []string, columns ...string) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: title, Columns: []figure.Column{head}, Note: "Means over replications."}
 	for _, c := range columns {
 		t.Columns = append(t.Columns, figure.Column{Name: c, Align: figure.Right})
 	}
 	for k, name := range rows {
 		row := []figure.Cell{figure.Word(name)}
 		for _, c := range columns {
-			row = append(row, figure.Number(j.Mean(c)[k], 3))
+			cell := figure.Word("-")
+			if m := j.Mean(c); k < len(m) {
+				cell = figure.Number(m[k], 3)
+			}
+			row = append(row, cell)
 		}
 		t.Add(row...)
 	}

@@ -16,11 +16,6 @@ type armRecipe struct {
 	dir    string // the claims' folder
 }
 
-// newArm is the arm of a run.
-func newArm(set []string, r recipe.Recipe, dir string) armRecipe {
-	return armRecipe{set: set, recipe: r, dir: dir}
-}
-
 // text is the recipe as a file that `simulate train` takes, with the arm's
 // number for a name. A model that was made for the claims, checkpoint or teacher,
 // is named as seen from their folder, so that the recipe is the same in any.

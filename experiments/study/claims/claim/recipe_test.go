@@ -17,7 +17,7 @@ func TestRecipesNameNoFolder(t *testing.T) {
 	dir := filepath.Join("some", "where")
 	made := filepath.Join(dir, "warm", "twin")
 	r.Checkpoint, r.Teacher = made, made
-	a := newArm([]string{"checkpoint=" + made, "steps=3"}, r, dir)
+	a := armRecipe{[]string{"checkpoint=" + made, "steps=3"}, r, dir}
 	if text := a.text("a-claim", 2); strings.Contains(text, "where") || !strings.Contains(text, "\ncheckpoint: warm/twin\nteacher: warm/twin\n") ||
 		!strings.HasPrefix(text, "# checkpoint="+filepath.Join("warm", "twin")+"  steps=3\n") {
 		t.Errorf("recipe of an arm:\n%s", text)

@@ -22,7 +22,6 @@ func (e *Env) Train(ctx context.Context, columns []string, steps int, set ...str
 	if err != nil {
 		return nil, err
 	}
-	e.arms = append(e.arms, newArm(set, r.Resolved(), e.Cache.dir))
 	key := fmt.Sprint("run ", columns, string(r.Resolved().YAML()))
 	return Cached(e.Cache, key, func() ([][]float64, error) {
 		made, _, err := e.made(ctx, columns, r)
@@ -30,8 +29,9 @@ func (e *Env) Train(ctx context.Context, columns []string, steps int, set ...str
 	})
 }
 
-// runRecipe is the headline's recipe with a replication's seed and changes.
+// runRecipe is the headline's recipe with a replication's seed and changes, which is then an arm.
 func (e *Env) runRecipe(ctx context.Context, steps int, set []string) (recipe.Recipe, error) {
+	own := set
 	if e.Size == Tiny {
 		set = append([]string{"rollout.prompts=2"}, set...)
 	}
@@ -43,7 +43,11 @@ func (e *Env) runRecipe(ctx context.Context, steps int, set []string) (recipe.Re
 		}
 		first = append(first, "checkpoint="+warm)
 	}
-	return recipe.Load("headline", append(first, set...)...)
+	r, err := recipe.Load("headline", append(first, set...)...)
+	if err == nil {
+		e.arms = append(e.arms, armRecipe{own, r.Resolved(), e.Cache.dir})
+	}
+	return r, err
 }
 
 // Trained is train with the final weights.
@@ -52,7 +56,6 @@ func (e *Env) Trained(ctx context.Context, columns []string, steps int, set ...s
 	if err != nil {
 		return nil, nil, err
 	}
-	e.arms = append(e.arms, newArm(set, r.Resolved(), e.Cache.dir))
 	return e.made(ctx, columns, r)
 }
 

@@ -1,46 +1,44 @@
 package reproduce
 
 import (
+	_ "embed" // of the conjectures
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"driftlab/experiments/study/judge"
 	"driftlab/experiments/study/sources"
+
+	"go.yaml.in/yaml/v4"
 )
 
-// conjectures are the five that a survey of off-policy drift closes with. The sentences
-// are those of its own text, shortened; what fails them is the survey's word, too.
-var conjectures = []struct {
-	name, sentence, fails string
-	// claims put it to the test; where none does, answer says what did.
-	claims []string
-	answer func() string
-}{
-	{"Intermediate aggregation", "For responses of 200 tokens and more under mismatch, the best gradient lies strictly between the token surrogate and the weight of the whole sequence.",
-		"an extreme of the list is best at every such length.", []string{"sga-frontier", "sga-training"}, nil},
-	{"A sufficient diagnostic", "The 95th percentile of token chi², the effective share of responses, the clip fraction and the mean length predict a collapse within 200 updates with an AUROC of 0.90.",
-		"no calibrated predictor on the four reaches it, or signals of the stack add more than 0.03.", nil,
-		alarmsAnswer},
-	{"The routing penalty", "At fixed token KL the bias of the gradient grows in proportion to length, experts and flip rate.",
-		"the bias grows more slowly than experts × flip rate, or token chi² or KL predict it alone.", []string{"moe-tkd", "routing-penalty"}, nil},
-	{"A budget of mismatch", "With a 95th percentile of the total variation below 1e-4, chi² of responses below 0.1 and flips below 1e-3, a correction brings less than 0.3 %.",
-		"a correction brings 0.3 % or more inside the budget.", []string{"budget"}, nil},
-	{"Tolerance of lag", "Objectives that are regularised toward the rollout policy stand lags up to 50 times a power near one of the effective share of responses.",
-		"no power law parts what is stable from what is not, or its power differs by more than 0.5 between tasks.", []string{"lag-law"}, nil},
-}
+//go:embed conjectures.yaml
+var conjecturesText []byte
+
+// conjectures are the five of the survey.
+var conjectures = sync.OnceValue(func() (list []struct {
+	Name, Sentence, Fails string
+	Claims                []string
+	Alarms                bool
+}) {
+	if err := yaml.Load(conjecturesText, &list, yaml.WithKnownFields()); err != nil {
+		panic("conjectures.yaml: " + err.Error()) // a test reads it
+	}
+	return list
+})
 
 // Conjectures is the page of the survey's five conjectures: the sentence, what was
 // measured, and what it came to.
 func Conjectures(list []Result) string {
 	var b strings.Builder
 	b.WriteString("# Five conjectures of a survey, and what was measured\n")
-	for i, c := range conjectures {
-		fmt.Fprintf(&b, "\n## %d. %s\n\n%s It fails if %s\n", i+1, c.name, c.sentence, c.fails)
-		if c.answer != nil {
-			fmt.Fprintf(&b, "\nMeasured: %s\n", c.answer())
+	for i, c := range conjectures() {
+		fmt.Fprintf(&b, "\n## %d. %s\n\n%s It fails if %s\n", i+1, c.Name, c.Sentence, c.Fails)
+		if c.Alarms {
+			fmt.Fprintf(&b, "\nMeasured: %s\n", alarmsAnswer())
 		}
-		for _, id := range c.claims {
+		for _, id := range c.Claims {
 			at := slices.IndexFunc(list, func(r Result) bool { return r.Claim.ID == id })
 			if at < 0 {
 				fmt.Fprintf(&b, "\nNot measured yet: `simulate reproduce %s`.\n", id)
