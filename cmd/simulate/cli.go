@@ -186,7 +186,11 @@ type helpCmd struct {
 // Run prints the help of the command.
 func (c *helpCmd) Run(a *app) error {
 	if c.Man {
-		return a.printText([]byte(manPage(a.parser.Model, version())))
+		page, err := manPage(version())
+		if err != nil {
+			return err
+		}
+		return a.printText([]byte(page))
 	}
 	node := a.parser.Model.Node
 	for _, word := range c.Topic {

@@ -230,109 +230,40 @@ func values(kind string) []completion {
 	return list
 }
 
-// manPage is the manual page, in the macros of man(7), from the same table of
-// commands and flags as everything else.
-func manPage(app *kong.Application, version string) string {
-	p := &roff{}
-	p.macro("TH", "SIMULATE", "1", "", version, "driftlab")
-	p.macro("SH", "NAME")
-	first, rest, _ := strings.Cut(app.Help, "\n")
-	p.text(app.Name + " - " + strings.TrimSuffix(strings.ToLower(first[:1])+first[1:], "."))
-	p.macro("SH", "SYNOPSIS")
-	p.macro("B", app.Name)
-	p.text("[command] [arguments] [flags]")
-	p.macro("SH", "DESCRIPTION")
-	p.prose(strings.TrimSpace(rest))
-	p.macro("SH", "COMMANDS")
-	for _, node := range app.Leaves(true) {
-		p.command(node)
-	}
-	p.macro("SH", "EXIT STATUS")
-	for _, s := range []struct{ status, meaning string }{
-		{fmt.Sprint(statusOK), "Success."},
-		{fmt.Sprint(statusFailure), "An error that is not due to the input."},
-		{fmt.Sprint(statusBadInput), "Bad input: a line on standard error names the place and what to do."},
-		{fmt.Sprint(statusStrict), "diagnose --strict: the data must be repaired, or a correction is off."},
-		{fmt.Sprint(statusInterrupted), "Stopped by a signal; the message says how to resume."},
-	} {
-		p.item(s.status, s.meaning)
-	}
-	p.macro("SH", "ENVIRONMENT")
-	p.item("COLUMNS", "Width of tables, instead of the terminal's.")
-	p.item("NO_COLOR", "No colours, if set.")
-	p.item("SIMULATE_TRACE", "After an internal error, print where it happened, if set.")
-	return p.String()
-}
+//go:embed completion/simulate.1
+var manText string
 
-// command is a subsection: usage, what it does, arguments, flags.
-func (p *roff) command(node *kong.Node) {
-	usage := commandName(node)
-	for _, arg := range node.Positional {
-		usage += " " + arg.Summary()
+// manPage is the manual page, in the macros of man(7): that of the file, with the help of every command set in as it stands.
+func manPage(version string) (string, error) {
+	var help, commands strings.Builder
+	parser, err := newParser(&app{stdout: &help, stderr: &help}, &cli{})
+	if err != nil {
+		return "", err
 	}
-	p.macro("SS", usage)
-	p.text(node.Help)
-	if node.Parent.Type != kong.ApplicationNode && node.Parent.Detail != "" {
-		p.prose(node.Parent.Detail)
-	}
-	p.prose(node.Detail)
-	for _, arg := range node.Positional {
-		p.item(arg.Summary(), arg.Help)
-	}
-	for _, f := range node.Flags {
-		if !f.Hidden {
-			p.item(f.String(), f.Help)
+	for _, node := range parser.Model.Leaves(true) {
+		help.Reset()
+		k, err := kong.Trace(parser, strings.Fields(commandName(node)))
+		if err == nil {
+			err = k.PrintUsage(false)
 		}
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&commands, ".SS \"%s\"\n.nf\n%s.fi\n", roffText(commandName(node)), roffLines(help.String()))
 	}
+	return strings.NewReplacer("{version}", roffText(version), "{about}\n", roffLines(parser.Model.Help+"\n"), "{commands}\n", commands.String()).Replace(manText), nil
 }
 
-// roff is a page as it grows.
-type roff struct{ strings.Builder }
-
-func (p *roff) macro(name string, args ...string) {
-	p.WriteString("." + name)
-	for _, arg := range args {
-		fmt.Fprintf(p, " \"%s\"", strings.ReplaceAll(roffText(arg), `"`, `\(dq`))
-	}
-	p.WriteByte('\n')
-}
-
-// text writes lines that are filled; one that would be read as a request is not.
-func (p *roff) text(text string) {
-	for line := range strings.SplitSeq(text, "\n") {
-		line = roffText(line)
+// roffLines are lines of text; one that would be read as a request is not.
+func roffLines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
-			line = `\&` + line
+			b.WriteString(`\&`)
 		}
-		p.WriteString(line + "\n")
+		b.WriteString(roffText(line))
 	}
-}
-
-func (p *roff) item(term, meaning string) {
-	p.macro("TP")
-	p.macro("B", term)
-	p.text(meaning)
-}
-
-// prose writes paragraphs; lines that are set in stand as they are.
-func (p *roff) prose(text string) {
-	if text == "" {
-		return
-	}
-	for paragraph := range strings.SplitSeq(text, "\n\n") {
-		p.macro("PP")
-		verbatim := false
-		for line := range strings.SplitSeq(paragraph, "\n") {
-			if in := strings.HasPrefix(line, "  "); in != verbatim {
-				verbatim = in
-				p.macro(map[bool]string{true: "nf", false: "fi"}[in])
-			}
-			p.text(line)
-		}
-		if verbatim {
-			p.macro("fi")
-		}
-	}
+	return b.String()
 }
 
 func roffText(text string) string {

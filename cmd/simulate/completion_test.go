@@ -104,7 +104,10 @@ func TestCompletionScripts(t *testing.T) {
 // its place in the manual page.
 func TestHelpComplete(t *testing.T) {
 	model := commandTable(t)
-	page := manPage(model, "driftlab, a commit")
+	page, err := manPage("driftlab, a commit")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if !strings.Contains(page, "a commit") {
 		t.Error("the page does not say of which build it is")
 	}
