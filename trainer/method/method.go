@@ -133,7 +133,7 @@ type Table[T any] []Entry[T]
 
 // Filled returns the table with what its entries leave out: the group, the unit and the
 // gradient of all; the example of each; and what about says of each in the lines does, when,
-// source and reconstruction. Both texts have a paragraph for every method, its name first.
+// source, formula and reconstruction. Both texts have a paragraph for every method, its name first.
 func (t Table[T]) Filled(all Spec, examples, about string) Table[T] {
 	example, said := paragraphs(examples), paragraphs(about)
 	for i := range t {
@@ -149,10 +149,12 @@ func (t Table[T]) Filled(all Spec, examples, about string) Table[T] {
 				s.When = text
 			case "source":
 				s.Source = text
+			case "formula":
+				s.Formula = strings.TrimPrefix(s.Formula+"\n"+text, "\n")
 			case "reconstruction":
 				s.Reconstruction = text
 			default:
-				panic(fmt.Sprintf("method: the text of %s has the line %q: want does, when, source or reconstruction", s.Name, line))
+				panic(fmt.Sprintf("method: the text of %s has the line %q: want does, when, source, formula or reconstruction", s.Name, line))
 			}
 		}
 	}

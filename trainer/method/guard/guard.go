@@ -81,7 +81,7 @@ var about string
 // Registry lists the guards a recipe can name under guards.
 var Registry = method.Table[Guard]{
 	{Spec: essLrSpec, New: func() Guard { return method.New[ESSLearningRate]() }},
-	{Spec: lengthSurgeSpec, New: func() Guard { return method.New[LengthSurge]() }},
+	{Spec: method.Spec{Name: "length_surge", Aliases: []string{"length_decay"}, Unit: method.Optimiser}, New: func() Guard { return method.New[LengthSurge]() }},
 	{Spec: gradientAlignmentSpec, New: func() Guard { return method.New[GradientAlignment]() }},
 }.Filled(method.Spec{Group: "guard", Gradient: "unchanged"}, examples, about)
 
@@ -106,8 +106,7 @@ type ESSLearningRate struct {
 
 var essLrSpec = method.Spec{
 	Name: "ess_lr", Aliases: []string{"vcpo_lr"}, Unit: method.Optimiser,
-	Formula: "lr ← lr·sqrt(min(1, ess/base)),  ess = (Σw)²/(Σw² + 1e-8)/B,  w_i = exp(Σ_t (old_t − roll_t))",
-	Needs:   batch.Columns{batch.LogpOld, batch.LogpRoll},
+	Needs: batch.Columns{batch.LogpOld, batch.LogpRoll},
 }
 
 // Guard scales the learning rate.
@@ -187,7 +186,6 @@ type GradientAlignment struct {
 
 var gradientAlignmentSpec = method.Spec{
 	Name: "gradient_alignment", Aliases: []string{"gac"}, Unit: method.Optimiser,
-	Formula:  "c = cos(g, g_prev): c ≤ low: g;  low < c < high: g − (1 − low/c)·⟨g,u⟩·u;  c ≥ high: skip",
 	Gradient: "the part along the previous raw gradient is reduced",
 }
 
@@ -279,11 +277,6 @@ type LengthSurge struct {
 	counts  []float64 // gradient steps that make up each
 	surge   int       // step of the surge plus one, or the last decay's; 0 for none
 	scale   float64
-}
-
-var lengthSurgeSpec = method.Spec{
-	Name: "length_surge", Aliases: []string{"length_decay"}, Unit: method.Optimiser,
-	Formula: "lr ← lr·max(decay^floor((t − t_s)/(stretch·t_s)), floor) after the first t_s with length ≥ factor·baseline",
 }
 
 // Withholds implements Withholder.

@@ -37,12 +37,6 @@ func (p *AReaL) Admit(v View) int {
 	return min(cmp.Or(p.Concurrent, v.capacity())-v.Running, v.ahead(p.Eta*v.Batch, v.Version))
 }
 
-var arealSpec = method.Spec{
-	Name: "areal", Aliases: []string{"counting"},
-	Formula: "Admit = min(maxconc - run, (η + V + 1)·B - (acc + run))\n" +
-		"Batch = the B done samples with the oldest submission\nOnPublish = Interrupt, Reprefill",
-}
-
 // asyncFlow streams rows through queues of tasks and defers the update of workers
 // within a threshold. A task reads a row when its input columns are there, each row once.
 // Admission is AReaL's with η = threshold.
@@ -60,11 +54,6 @@ func (p *asyncFlow) Traits() Traits {
 
 func (p *asyncFlow) Admit(v View) int {
 	return v.ahead(p.Threshold*v.Batch, v.Version)
-}
-
-var asyncFlowSpec = method.Spec{
-	Name: "asyncflow", Aliases: []string{"transfer_queue"},
-	Formula: "Batch = q rows at a time, an update after B; a worker loads when it has finished its requests",
 }
 
 // echo2 serves a learner by remote workers, which weights reach late: worker i runs
@@ -92,11 +81,6 @@ func (p *echo2) Verdict(v View, s *Sample) Fate {
 	return Take
 }
 
-var echo2Spec = method.Spec{
-	Name: "echo2", Aliases: []string{"echo-2"},
-	Formula: "accept iff V - V0 ≤ S; T_bcast + R/μ_pool ≤ S·T_train",
-}
-
 // pipelineRL updates weights in flight and counts its lag in samples.
 type pipelineRL struct {
 	// MaxLag is max_lag, in responses.
@@ -109,11 +93,6 @@ func (p *pipelineRL) Traits() Traits {
 
 func (p *pipelineRL) Admit(v View) int {
 	return v.ahead(ceilDiv(p.MaxLag, v.Group), v.Step)
-}
-
-var pipelineRLSpec = method.Spec{
-	Name: "pipeline_rl", Aliases: []string{"pipelinerl"},
-	Formula: "submitted ≤ ⌈max_lag / attempts⌉ + per_update·(1 + updates); too old is counted, not dropped",
 }
 
 // primeRL keeps a pool of requests running and throws away what is too old. The step
@@ -149,11 +128,6 @@ func youngerThan(v View, s *Sample, lag int) Fate {
 	return Take
 }
 
-var primeRLSpec = method.Spec{
-	Name: "prime_rl", Aliases: []string{"prime-rl"},
-	Formula: "keep iff V0 ≥ (step - 1) - m; cancelled in flight before each load, swept before each batch",
-}
-
 // SkyRL admits by AReaL's count, within B ≤ W ≤ B·(S + 1), and keeps stale keys and
 // values (clear_kv_cache_on_weight_sync is false). Samples older than S are trained and
 // counted. A group that is filtered out after it was done leaves acc, or the run would
@@ -175,11 +149,6 @@ func (p *SkyRL) Traits() Traits {
 func (p *SkyRL) Admit(v View) int {
 	concurrent := min(max(cmp.Or(p.Workers, v.capacity()), v.Batch), v.Batch*(p.Staleness+1))
 	return min(concurrent-v.Running, v.ahead(p.Staleness*v.Batch, v.Version))
-}
-
-var skyRLSpec = method.Spec{
-	Name: "skyrl", Aliases: []string{"sky-rl"},
-	Formula: "Admit = min(W - run, (S + step)·B - (acc + run)), step = V + 1\nBatch = B in the order of their end; OnPublish = Interrupt, KeepStale",
 }
 
 // slimeFullyAsync keeps a constant pool running, without any bound on the lag, while
@@ -205,11 +174,6 @@ func (p *slimeFullyAsync) Admit(v View) int {
 // pooled is a number of samples in flight: 0 stands for what the slots hold, and a
 // batch is the least.
 func pooled(v View, pool int) int { return max(cmp.Or(pool, v.capacity()), v.Batch) }
-
-var slimeFullyAsyncSpec = method.Spec{
-	Name: "slime_fully_async", Aliases: []string{"slime"},
-	Formula: "pool of constant size; Batch = B in the order of their end; aborted groups begin again",
-}
 
 // streamRL gives finished samples to the learner at once: the gradient is the
 // synchronous one up to the order of its sum. Admission is Sync's; with Async, B more begin
@@ -243,11 +207,6 @@ func (p *streamRL) Admit(v View) int {
 	return 0
 }
 
-var streamRLSpec = method.Spec{
-	Name: "stream", Aliases: []string{"streamrl"},
-	Formula: "Batch = any k ≤ B done samples; Σ of gradients; an update after B",
-}
-
 // trl is its asynchronous GRPO: samples that are too old are dropped when taken.
 type trl struct {
 	// MaxStaleness is the greatest lag. Default 4 (the configuration's; the data
@@ -269,11 +228,6 @@ func (p *trl) Verdict(v View, s *Sample) Fate {
 		return Take
 	}
 	return youngerThan(v, s, p.MaxStaleness)
-}
-
-var trlSpec = method.Spec{
-	Name: "trl", Aliases: []string{"trl_async"},
-	Formula: "in flight ≤ max_staleness·B; drop at take if V - V0 > max_staleness",
 }
 
 // RollFlash bounds the staleness of each sample by waiting for the oldest: its scheduler for
@@ -353,12 +307,6 @@ func (p *RollFlash) Batch(v View) []*Sample {
 // most is ⌈a⌉, the greatest lag.
 func (p *RollFlash) most() int { return ceilDiv(p.RatioPercent, 100) }
 
-var rollFlashSpec = method.Spec{
-	Name: "roll_flash", Aliases: []string{"roll", "roll_flash_rlvr"},
-	Formula: "Admit = ⌈a·B⌉ + (n + 1)·B - (acc + run), or max_additional - (run + extra) if that is more\n" +
-		"Batch: from start step n - ⌈a⌉ up what is done; waits while an older step has running ones",
-}
-
 // rollAgentic is ROLL Flash for episodes (user_defined_rollout_loop.py): it waits for
 // nobody and drops the old.
 type rollAgentic struct {
@@ -380,12 +328,6 @@ func (p *rollAgentic) Verdict(v View, s *Sample) Fate {
 		return Drop
 	}
 	return Take
-}
-
-var rollAgenticSpec = method.Spec{
-	Name: "roll_flash_agentic", Aliases: []string{"roll_agentic"},
-	Formula: "Batch = the B done groups with the smallest episode number\n" +
-		"dropped when step - create > a; G + redundancy begin, the first G are kept",
 }
 
 // Verl is verl's fully asynchronous trainer in its four modes:
@@ -521,10 +463,4 @@ func (p *verlV1) Verdict(v View, s *Sample) Fate {
 		return Drop
 	}
 	return Take
-}
-
-var verlV1Spec = method.Spec{
-	Name: "verl_v1", Aliases: []string{"verl_colocate_async", "verl_separate_async"},
-	Formula: "span = step - dispatch step + 1; Admit = (warmup + step + 1)·B - (acc + run)\n" +
-		"Batch = the B done samples with the smallest dispatch step\ndrop: done with span > t; wait: no batch while a running one has span ≥ t",
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"driftlab/trainer/method"
 )
 
 // dora serves several versions at once: each trajectory stays with the version that
@@ -171,11 +170,6 @@ func emptiestOf(v View, version int) []*Worker {
 		return cmp.Or(cmp.Compare(len(a.Active), len(b.Active)), cmp.Compare(b.oldest(), a.oldest()))
 	})
 	return workers
-}
-
-var doraSpec = method.Spec{
-	Name: "dora", Aliases: []string{"multi_version"},
-	Formula: "V - v ≤ K; the window slides when all of the oldest version are handed over\nDP_w = round(DP·R_w/ΣR); OnPublish = Pin; migration within a version",
 }
 
 // leave marks a running request: at the end of its worker's step it goes.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"driftlab/trainer/method"
 )
 
 // kimi gives every response a budget of tokens per iteration; what is left over
@@ -33,11 +32,6 @@ func (*kimi) Batch(v View) []*Sample {
 		return nil
 	}
 	return byID(v.Done)
-}
-
-var kimiSpec = method.Spec{
-	Name: "kimi", Aliases: []string{"partial_rollout"},
-	Formula: "at most budget tokens of a response per iteration; Batch = what is done then; the rest goes on in the next",
 }
 
 // april starts more than it needs, stops at B and continues the rest next time. What
@@ -78,11 +72,6 @@ func (*april) Verdict(v View, s *Sample) Fate {
 	return Take
 }
 
-var aprilSpec = method.Spec{
-	Name: "april", Aliases: []string{"slime_partial"},
-	Formula: "submit O ≥ B; stop at B; abort all; the partial ones are continued first\nBatch = the first B to end, by index",
-}
-
 // copris holds the number of running samples constant, stops at B, continues the
 // rest first, and knows the learner's log-prob of every token at its own version: at each
 // stop the learner scores what is partial. What is carried over must stay below N'.
@@ -100,11 +89,6 @@ func (p *copris) Admit(v View) int {
 		return 0
 	}
 	return pooled(v, p.Pool) - v.Running
-}
-
-var coprisSpec = method.Spec{
-	Name: "copris", Aliases: []string{"concurrency_controlled"},
-	Formula: "N' in flight; stop at B; the unfinished first; old(token) = π_v(token), scored at the stop",
 }
 
 // Seer is synchronous and makes the rollout itself shorter: requests run in chunks,
@@ -175,11 +159,6 @@ func urgency(r *Request) int {
 	return longest
 }
 
-var seerSpec = method.Spec{
-	Name: "seer", Aliases: []string{"divided_rollout"},
-	Formula: "chunks; a probe per group first, then the longest group first, to the least busy worker; drafts yield (1 - p^(k+1))/(1 - p)",
-}
-
 // Laminar lets every worker pull weights on its own, when it is empty, and packs
 // stragglers together so that workers become empty sooner: every 5 s and after each update.
 // No bound is configured; the published staleness is mostly below 3, at most 4.
@@ -240,11 +219,6 @@ func past(v View) []*Worker {
 		return b.oldest() - a.oldest()
 	})
 	return workers
-}
-
-var laminarSpec = method.Spec{
-	Name: "laminar", Aliases: []string{"relay"},
-	Formula: "a worker pulls when empty; every 5 s, per version: requests of nearly empty workers are packed onto others",
 }
 
 // tailBatching is synchronous and puts the long responses of many steps together: a short round starts more
@@ -322,9 +296,4 @@ func (*tailBatching) Verdict(v View, s *Sample) Fate {
 		return Requeue
 	}
 	return Take
-}
-
-var tailBatchingSpec = method.Spec{
-	Name: "tail_batching", Aliases: []string{"rollpacker"},
-	Formula: "short round: η·P prompts with R + extra responses, the first P·R are kept, the other prompts wait; long round, once P wait: those P with R responses",
 }

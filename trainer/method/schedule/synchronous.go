@@ -3,7 +3,6 @@ package schedule
 import (
 	"errors"
 
-	"driftlab/trainer/method"
 )
 
 // Sync generates every step's rollouts from the weights the step starts with. One
@@ -29,11 +28,6 @@ func admitWhole(v View) int {
 	return missing
 }
 
-var syncSpec = method.Spec{
-	Name: "sync", Aliases: []string{"on-policy"},
-	Formula: "version_roll(s) = version(s)",
-}
-
 // distFlow is the synchronous loop with its data handed out by several controllers.
 // The algorithm is that of Sync, and so are the weights.
 type distFlow struct {
@@ -49,11 +43,6 @@ func (p *distFlow) Traits() Traits {
 	t := p.Sync.Traits()
 	t.Service = ceilDiv(p.Service, p.Controllers)
 	return t
-}
-
-var distFlowSpec = method.Spec{
-	Name: "distflow", Aliases: []string{"siirl"},
-	Formula: "controller time N·c/W instead of N·c; the algorithm of sync",
 }
 
 // OneStepOff generates the next batch while the learner trains the present one. The
@@ -79,11 +68,6 @@ func (p *OneStepOff) Admit(v View) int {
 	return v.Batch - v.Running - len(v.Done)
 }
 
-var oneStepOffSpec = method.Spec{
-	Name: "one_step_off", Aliases: []string{"one-step-off", "async-1"},
-	Formula: "loop: wait b(n); Sync; launch b(n+1); train b(n)\nlag 0, 1, 1, ...; wall(n) = max(gen, logp + train) + Sync",
-}
-
 // Periodic synchronises once per iteration, generates all of it with these weights
 // and trains what is finished meanwhile; one step after all: on policy, and at most twice
 // as fast.
@@ -99,11 +83,6 @@ func (p *Periodic) Traits() Traits {
 
 // Admit is a batch at the start of an iteration.
 func (*Periodic) Admit(v View) int { return admitWhole(v) }
-
-var periodicSpec = method.Spec{
-	Name: "periodic", Aliases: []string{"periodic-asynchrony"},
-	Formula: "sync; generate B from one policy, train as they finish; one step after all: lag 0",
-}
 
 // Lag generates every step's rollouts from the weights of K updates ago: a
 // fixed staleness, the simplest stand-in for an asynchronous system.
@@ -145,11 +124,6 @@ func (l *Lag) Validate() error {
 	return nil
 }
 
-var lagSpec = method.Spec{
-	Name: "lag", Aliases: []string{"stale"},
-	Formula: "version_roll(s) = max(0, version(s) - k), with k = batches x epochs x minibatches where batches is given",
-}
-
 // LlamaRL generates batches ahead of the learner, in order; a worker takes new
 // weights between requests. Overlap alone gains (T_g + T_t) / max(T_g, T_t) ≤ 2. Its loss,
 // AIPO, weighs by min(π/μ, C).
@@ -168,11 +142,6 @@ func (p *LlamaRL) Admit(v View) int { return v.Taken + p.Depth*v.Batch - v.Submi
 
 // Batch is the next in the order of submission.
 func (*LlamaRL) Batch(v View) []*Sample { return batchWithin(v, 1) }
-
-var llamaRLSpec = method.Spec{
-	Name: "llamarl", Aliases: []string{"llama_rl", "aipo"},
-	Formula: "Admit = taken + d·B - submitted; Batch = the next B in the order of submission",
-}
 
 // oapl serves one policy for many updates, trains off it, and clears the buffer when it
 // synchronises. Its loss regresses the log-ratio to the sampler and needs no old log-probs.
@@ -205,9 +174,4 @@ func (p *oapl) Verdict(v View, s *Sample) Fate {
 		return Take
 	}
 	return youngerThan(v, s, 0)
-}
-
-var oaplSpec = method.Spec{
-	Name: "oapl", Aliases: []string{"clearing"},
-	Formula: "publish every L updates; what is done and older than the published weights is cleared\nBatch = B in the order of their end",
 }

@@ -71,7 +71,6 @@ func (p *NeMoWindowed) Verdict(v View, s *Sample) Fate {
 var nemoWindowedSpec = method.Spec{
 	Name: "nemo_windowed", Aliases: []string{"nemo_rl"},
 	Source:         nemoSource + "WindowedSampler",
-	Formula:        "Admit = concurrency - run while done < buffer\nBatch = B done with V - m ≤ start ≤ V, oldest or freshest first; drop and abort if start < V - m",
 	Reconstruction: nemoInferred + "The buffer's default there is 64 groups.",
 }
 
@@ -91,7 +90,6 @@ func (p *nemoReadyFirst) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Bat
 var nemoReadyFirstSpec = method.Spec{
 	Name: "nemo_ready_first", Aliases: []string{"nemo_ready"},
 	Source:         nemoSource + "ReadyFirstSampler",
-	Formula:        "Admit = (m + V + 1)·B - (acc + run)\nBatch = the B done samples with the oldest dispatch",
 	Reconstruction: nemoInferred + "A refused sample leaves the count, or the trainer would wait for its batch for ever.",
 }
 
@@ -117,7 +115,6 @@ func (p *nemoWeightFIFO) Batch(v View) []*Sample {
 var nemoWeightFIFOSpec = method.Spec{
 	Name: "nemo_weight_fifo", Aliases: []string{"weight_fifo"},
 	Source:         nemoSource + "WeightFifoSampler",
-	Formula:        "Admit = (m + V + 1)·B - (acc + run)\nBatch: t = the smallest start in [V - m, V], running or done; done samples of t, then of the next",
 	Reconstruction: nemoInferred + "Where a refused sample leaves a version short of a batch, the next version's fill it; NeMo RL's sampler would wait.",
 }
 
@@ -138,8 +135,7 @@ func (*nemoInOrder) Batch(v View) []*Sample { return batchWithin(v, 1) }
 
 var nemoInOrderSpec = method.Spec{
 	Name: "nemo_in_order", Aliases: []string{"in_order"},
-	Source:  nemoSource + "InOrderSampler",
-	Formula: "Admit = (m + V + 1)·B - (acc + run), target = the index of the batch\nBatch = the samples whose target is V",
+	Source: nemoSource + "InOrderSampler",
 	Reconstruction: nemoInferred + "The place of a refused sample goes to the next one in the order of dispatch. " +
 		"StaleFlow (arXiv:2601.12784), read through a note, is this rule with a target that is chosen among several buffers; which one a reservation takes is not public, so it is left out.",
 }
@@ -186,12 +182,6 @@ func (p *miles) Verdict(v View, s *Sample) Fate {
 	return Drop
 }
 
-var milesSpec = method.Spec{
-	Name: "miles", Aliases: []string{"miles_fully_async"},
-	Formula: "Admit: responses in flight + n ≤ pool·n, or samples in flight < pool\n" +
-		"Batch = B in the order of their end; refused when taken if V - V0 > max_weight_staleness\nOnPublish = Interrupt; retract: Reprefill, in_place: KeepStale",
-}
-
 // QueueDrop keeps every slot busy and puts what is done into a queue that drops its oldest entry when it is
 // full: a free-running system, which no count holds back.
 type QueueDrop struct {
@@ -215,11 +205,6 @@ func (p *QueueDrop) Verdict(v View, s *Sample) Fate {
 	return Take
 }
 
-var queueDropSpec = method.Spec{
-	Name: "queue_drop", Aliases: []string{"drop_oldest"},
-	Formula: "all slots busy; done samples beyond q·B: the oldest ends are dropped\nBatch = B in the order of their end",
-}
-
 // tinkerPaced runs some batches ahead and waits for a sample that would become too old, in place of throwing it away.
 type tinkerPaced struct {
 	// MaxOffPolicy is max_steps_off_policy. Default 2 (ours).
@@ -238,11 +223,6 @@ func (p *tinkerPaced) Admit(v View) int {
 // Batch takes the oldest that are done, unless what is left could then not be trained in time.
 func (p *tinkerPaced) Batch(v View) []*Sample {
 	return inWindow(v, batchWhole(v), p.MaxOffPolicy, func(s *Sample) int { return s.Version })
-}
-
-var tinkerPacedSpec = method.Spec{
-	Name: "tinker_paced", Aliases: []string{"tinker"},
-	Formula: "Admit = (min(depth, m) + V + 1)·B - (acc + run)\nBatch = the B oldest done; waits while what it leaves could not all be trained at V - start ≤ m",
 }
 
 // windowedFIFO takes samples almost in the order of submission: from a window that begins at the oldest one
@@ -269,9 +249,3 @@ func (p *windowedFIFO) Traits() Traits {
 func (p *windowedFIFO) Admit(v View) int { return v.ahead(p.Steps*v.Batch, v.Version) }
 
 func (p *windowedFIFO) Batch(v View) []*Sample { return batchWithin(v, p.window(v.Batch)) }
-
-var windowedFIFOSpec = method.Spec{
-	Name: "windowed_fifo", Aliases: []string{"minimax_forge", "torchtitan"},
-	Formula: "B = (S + 1)·P; W = max(1, ⌊f·B⌋); Admit = B - active\n" +
-		"Batch = the P oldest done samples, none beyond h + W - 1, h the oldest that is not taken\nlag ≤ ⌊(B + W - 2)/P⌋ = S + ⌈(W - 1)/P⌉",
-}

@@ -30,11 +30,6 @@ type Addition struct {
 	Noise float64 `yaml:"noise" default:"0.15" range:"[0,1]"`
 }
 
-var additionSpec = method.Spec{
-	Name: "addition", Unit: method.Sequence,
-	Formula: "sᵢ = xᵢ + yᵢ + ⌊sᵢ₋₁/10⌋;  answer = ⌊sₙ/10⌋, sₙ mod 10, …, s₁ mod 10,  n = difficulty",
-}
-
 // columns holds the digits of both summands, units first.
 type columns struct {
 	x, y [markers]int

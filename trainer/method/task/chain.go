@@ -28,11 +28,6 @@ type Chain struct {
 	Direct float64 `yaml:"direct" range:"[0,1]"`
 }
 
-var chainSpec = method.Spec{
-	Name: "chain", Unit: method.Sequence,
-	Formula: "v₀ = start;  vᵢ = vᵢ₋₁ opᵢ dᵢ (mod 10);  answer = vₙ,  n = difficulty",
-}
-
 // NewChain returns the default chain task: 3 to 8 operations, noise 0.15, all
 // demonstrations worked.
 func NewChain() *Chain { return method.New[Chain]() }

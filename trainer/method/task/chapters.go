@@ -44,11 +44,6 @@ type Chapters struct {
 	Slip float64 `yaml:"slip" range:"[0,1]"`
 }
 
-var chaptersSpec = method.Spec{
-	Name: "chapters", Aliases: []string{"prose"}, Unit: method.Sequence,
-	Formula: "class cₖ = cₖ₋₁ + 1 (mod 4), random with chance noise;  first of its class, with chance tail rank r ∝ ∫ x^−zipf dx, r to r+1;  answer = chapters",
-}
-
 // What chapters are made of.
 const (
 	wordClasses    = 4

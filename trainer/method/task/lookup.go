@@ -61,7 +61,6 @@ type Lookup struct {
 
 var lookupSpec = method.Spec{
 	Name: "lookup", Aliases: []string{"tool"}, Unit: method.Sequence,
-	Formula:  "chain with h hidden operands, dᵢ = mix(fnv(prompt) ⊕ markerᵢ) (mod 10);  reply = output symbols, dᵢ",
 	Gradient: "none: a task makes prompts and verdicts; what the tool writes has Mask false",
 }
 

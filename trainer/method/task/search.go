@@ -45,11 +45,6 @@ type Search struct {
 	Recheck float64 `yaml:"recheck" range:"[0,1]"`
 }
 
-var searchSpec = method.Spec{
-	Name: "search", Aliases: []string{"guess-and-check"}, Unit: method.Sequence,
-	Formula: "find x: f(x) = 0, f = opₙ ∘ … ∘ op₁ (mod 10);  P(right | k candidates) = (k+1)/10",
-}
-
 // With one operation some roots would have two programs in all; with six the
 // longest demonstration has 143 tokens.
 const (

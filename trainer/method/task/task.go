@@ -104,13 +104,13 @@ var about string
 // Table lists the tasks a recipe can name. New gives the parameters with
 // their defaults; decode the recipe into them and call Validate.
 var Table = method.Table[Task]{
-	{Spec: chainSpec, New: func() Task { return NewChain() }},
-	{Spec: additionSpec, New: func() Task { return NewAddition() }},
-	{Spec: searchSpec, New: func() Task { return NewSearch() }},
-	{Spec: fillerSpec, New: func() Task { return NewFiller() }},
+	{Spec: method.Spec{Name: "chain", Unit: method.Sequence}, New: func() Task { return NewChain() }},
+	{Spec: method.Spec{Name: "addition", Unit: method.Sequence}, New: func() Task { return NewAddition() }},
+	{Spec: method.Spec{Name: "search", Aliases: []string{"guess-and-check"}, Unit: method.Sequence}, New: func() Task { return NewSearch() }},
+	{Spec: method.Spec{Name: "filler", Unit: method.Sequence}, New: func() Task { return NewFiller() }},
 	{Spec: lookupSpec, New: func() Task { return NewLookup() }},
-	{Spec: chaptersSpec, New: func() Task { return NewChapters() }},
-	{Spec: taggedSpec, New: func() Task { return NewTagged() }},
+	{Spec: method.Spec{Name: "chapters", Aliases: []string{"prose"}, Unit: method.Sequence}, New: func() Task { return NewChapters() }},
+	{Spec: method.Spec{Name: "tagged", Unit: method.Sequence}, New: func() Task { return NewTagged() }},
 }.Filled(method.Spec{Group: "task", Gradient: "none: a task makes prompts and verdicts"}, examples, about)
 
 // Range is the inclusive range of the difficulty knob: [low, high].
@@ -221,11 +221,6 @@ type Tagged struct {
 	Chain `yaml:",inline"`
 }
 
-var taggedSpec = method.Spec{
-	Name: "tagged", Unit: method.Sequence,
-	Formula: "chain, the working between two tags",
-}
-
 // NewTagged returns the default chain task in this template.
 func NewTagged() *Tagged { return &Tagged{*NewChain()} }
 
@@ -305,11 +300,6 @@ type Filler struct {
 	// the greedy policy answers at once; with s = 1.2 it would have to count up
 	// to MaxFillers before it may stop.
 	Zipf float64 `yaml:"zipf" default:"0.4" range:"[0,10]"`
-}
-
-var fillerSpec = method.Spec{
-	Name: "filler", Unit: method.Sequence,
-	Formula: "chain, then m fillers: P(m ≥ k) = continueᵏ up to max_fillers, P(rank r) ∝ r^−zipf",
 }
 
 // NewFiller returns the default filler task: 3 to 6 operations, noise 0.15,

@@ -8,18 +8,13 @@ package scaffold
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
-	"go/ast"
 	"go/build"
-	"go/parser"
-	"go/token"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -126,27 +121,23 @@ func unexported(name string) string {
 
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
-// registryFile holds the table of losses, tableName.
-const (
-	registryFile = "registry.go"
-	tableName    = "Registry"
-)
+// registryFile holds the table of losses.
+const registryFile = "registry.go"
 
 // source is the package of the losses as text.
 type source struct {
 	declared map[string]string // file by top-level identifier
 	names    map[string]string // the recipe's name by the identifier of its Spec
 	registry string
-	entries  []entry
 }
 
-// entry is a line of the registry.
-type entry struct {
-	spec   string
-	offset int // of its line
-}
+var (
+	declaration = regexp.MustCompile(`(?m)^(?:func|type|var|const) (\w+)`)
+	specName    = regexp.MustCompile(`(?m)^var (\w+) = method\.Spec\{\s*Name:\s*"([^"]+)"`)
+	tableLine   = regexp.MustCompile(`(?m)^\t\{Spec: (\w+), New: func\(\) Loss .*\n`)
+)
 
-// read parses the package in a folder.
+// read reads the package in a folder.
 func read(dir string) (*source, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil || len(paths) == 0 {
@@ -158,114 +149,32 @@ func read(dir string) (*source, error) {
 		if err != nil {
 			return nil, err
 		}
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, path, text, parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
+		for _, m := range declaration.FindAllStringSubmatch(string(text), -1) {
+			s.declared[m[1]] = filepath.Base(path)
 		}
-		for _, decl := range file.Decls {
-			s.declaration(filepath.Base(path), decl)
+		for _, m := range specName.FindAllStringSubmatch(string(text), -1) {
+			s.names[m[1]] = m[2]
 		}
 		if filepath.Base(path) == registryFile {
 			s.registry = string(text)
-			s.table(fset, file)
 		}
 	}
-	if len(s.entries) == 0 {
-		return nil, errors.New(dir + ": " + registryFile + " has no table " + tableName)
+	if !tableLine.MatchString(s.registry) {
+		return nil, fmt.Errorf("%s: %s has no table of losses", dir, registryFile)
 	}
 	return s, nil
 }
 
-// declaration records what is declared, and the names in Specs.
-func (s *source) declaration(file string, decl ast.Decl) {
-	switch d := decl.(type) {
-	case *ast.FuncDecl:
-		if d.Recv == nil {
-			s.declared[d.Name.Name] = file
-		}
-	case *ast.GenDecl:
-		for _, spec := range d.Specs {
-			switch x := spec.(type) {
-			case *ast.TypeSpec:
-				s.declared[x.Name.Name] = file
-			case *ast.ValueSpec:
-				for i, name := range x.Names {
-					s.declared[name.Name] = file
-					if i < len(x.Values) {
-						s.names[name.Name] = stringField(x.Values[i], "Name")
-					}
-				}
-			}
-		}
-	}
-}
-
-// stringField is a field of a composite literal that is a literal string.
-func stringField(x ast.Expr, name string) string {
-	if value, ok := field(x, name).(*ast.BasicLit); ok {
-		if text, err := strconv.Unquote(value.Value); err == nil {
-			return text
-		}
-	}
-	return ""
-}
-
-// field is the value of a field in a composite literal, nil if it is not there.
-func field(x ast.Expr, name string) ast.Expr {
-	literal, ok := x.(*ast.CompositeLit)
-	if !ok {
-		return nil
-	}
-	for _, element := range literal.Elts {
-		if kv, ok := element.(*ast.KeyValueExpr); ok {
-			if key, ok := kv.Key.(*ast.Ident); ok && key.Name == name {
-				return kv.Value
-			}
-		}
-	}
-	return nil
-}
-
-// table reads the lines of the registry.
-func (s *source) table(fset *token.FileSet, file *ast.File) {
-	ast.Inspect(file, func(n ast.Node) bool {
-		v, ok := n.(*ast.ValueSpec)
-		if !ok || v.Names[0].Name != tableName || len(v.Values) == 0 {
-			return true
-		}
-		value := v.Values[0]
-		if call, ok := value.(*ast.CallExpr); ok { // the table, filled with what its entries leave out
-			if method, ok := call.Fun.(*ast.SelectorExpr); ok {
-				value = method.X
-			}
-		}
-		if table, ok := value.(*ast.CompositeLit); ok {
-			for _, element := range table.Elts {
-				if spec, ok := field(element, "Spec").(*ast.Ident); ok {
-					at := fset.Position(element.Pos())
-					s.entries = append(s.entries, entry{spec.Name, at.Offset - at.Column + 1})
-				}
-			}
-		}
-		return false
-	})
-}
-
 // withLine is the registry with one more line, in the order of the names.
 func (s *source) withLine(name, line string) (string, error) {
-	at := -1
-	for _, e := range s.entries {
-		switch known := s.names[e.spec]; {
+	at := tableLine.FindStringIndex(s.registry)[0]
+	for _, m := range tableLine.FindAllStringSubmatchIndex(s.registry, -1) {
+		switch known := s.names[s.registry[m[2]:m[3]]]; {
 		case known == name:
 			return "", fmt.Errorf("%q: there is a loss of that name: choose another one", name)
-		case known > name && at < 0:
-			at = e.offset
+		case known < name:
+			at = m[1]
 		}
-	}
-	if at < 0 { // after the last one
-		last := s.entries[len(s.entries)-1].offset
-		at = last + strings.IndexByte(s.registry[last:], '\n') + 1
 	}
 	return s.registry[:at] + line + s.registry[at:], nil
 }
