@@ -3,7 +3,6 @@ package schedule
 import (
 	"cmp"
 	"slices"
-
 )
 
 // dora serves several versions at once: each trajectory stays with the version that

@@ -3,7 +3,6 @@ package schedule
 import (
 	"cmp"
 	"slices"
-
 )
 
 // kimi gives every response a budget of tokens per iteration; what is left over

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"errors"
-
 )
 
 // Sync generates every step's rollouts from the weights the step starts with. One
