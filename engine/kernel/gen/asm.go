@@ -110,6 +110,23 @@ func (t *text) op(name string, operands ...any) {
 	fmt.Fprintf(t, "\t%-13s %s\n", name, strings.Join(parts, ", "))
 }
 
+// arguments loads parameters of eight bytes into registers; "_" stands for one that is left out.
+func (t *text) arguments(list ...string) {
+	for i, s := range list {
+		if name, register, ok := strings.Cut(s, " "); ok {
+			t.op("MOVQ", fmt.Sprintf("%s+%d(FP)", name, 8*i), register)
+		}
+	}
+}
+
+// fields loads fields of a call, whose address is in a register, into others.
+func (t *text) fields(call, at string, list ...string) {
+	for _, s := range list {
+		name, register, _ := strings.Cut(s, " ")
+		t.op("MOVQ", fmt.Sprintf("%s_%s(%s)", call, name, at), register)
+	}
+}
+
 // arm says that the file is one of arm64.
 func (t *text) arm() bool { return t.arch == neon.arch }
 

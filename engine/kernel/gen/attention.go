@@ -43,9 +43,7 @@ func softRows(t *text, isa isa, consts map[string]uint32) {
 	e := entry{name: "vectorSoftRows", parameters: "(scores, maxima *float32, ld, m, n, causal int, scale float32)", args: 52, chosen: true}
 	routineText(t, isa, e, consts, func(v *vec) {
 		v.address["x"] = "AX"
-		for i, name := range []string{"scores+0", "maxima+8", "ld+16", "m+24", "n+32", "causal+40"} {
-			v.op("MOVQ", name+"(FP)", []string{"SI", "DI", "R8", "R9", "R10", "R11"}[i])
-		}
+		v.arguments("scores SI", "maxima DI", "ld R8", "m R9", "n R10", "causal R11")
 		v.op("SHLQ", "$2", "R8")
 		scale := v.broadcast("scale+48(FP)")
 		v.takeMask()
@@ -96,9 +94,7 @@ func tailRows(t *text, isa isa) {
 	const rows = 8
 	e := entry{name: "vectorTailRows", parameters: "(out, probs, values *float32, ldo, ldp, ldv, n int)", args: 56, chosen: true}
 	routineText(t, isa, e, nil, func(v *vec) {
-		for i, name := range []string{"out+0", "probs+8", "values+16", "ldo+24", "ldp+32", "ldv+40", "n+48"} {
-			v.op("MOVQ", name+"(FP)", []string{"AX", "BX", "DX", "R8", "R9", "R10", "CX"}[i])
-		}
+		v.arguments("out AX", "probs BX", "values DX", "ldo R8", "ldp R9", "ldv R10", "n CX")
 		for _, r := range []string{"R8", "R9", "R10"} {
 			v.op("SHLQ", "$2", r)
 		}
@@ -186,9 +182,7 @@ func transposeTile(t *text, isa isa) {
 	n := isa.lanes()
 	t.open(isa, entry{name: "transposeTile", parameters: "(dst, src *float32, ldd, lds, rows int)", args: 40})
 	v := newVec(t, isa, nil)
-	for i, name := range []string{"dst+0", "src+8", "ldd+16", "lds+24", "rows+32"} {
-		v.op("MOVQ", name+"(FP)", []string{"BX", "AX", "R8", "R9", "CX"}[i])
-	}
+	v.arguments("dst BX", "src AX", "ldd R8", "lds R9", "rows CX")
 	v.op("SHLQ", "$2", "R8")
 	v.op("SHLQ", "$2", "R9")
 	for i := range n {
@@ -258,9 +252,7 @@ func transposeSquare(t *text, isa isa) {
 //	AX src   BX dst   CX columns left   R8, R9 strides   SI row
 func transposeStrip(t *text) {
 	t.open(neon, entry{name: "transposeStrip", parameters: "(dst, src *float32, ldd, lds, n int)", args: 40})
-	for i, name := range []string{"dst+0", "src+8", "ldd+16", "lds+24", "n+32"} {
-		t.op("MOVQ", name+"(FP)", []string{"BX", "AX", "R8", "R9", "CX"}[i])
-	}
+	t.arguments("dst BX", "src AX", "ldd R8", "lds R9", "n CX")
 	t.op("SHLQ", "$2", "R8")
 	t.op("SHLQ", "$2", "R9")
 	t.label("square")
@@ -296,9 +288,8 @@ func rotateHeads(t *text, isa isa) {
 	e := entry{name: "rotateHeads", parameters: "(x, cos, sin *float32, heads, half int, flip uint32)", args: 44}
 	routineText(t, isa, e, nil, func(v *vec) {
 		v.address = map[string]string{"x1": "AX", "x2": "BX", "cos": "DX", "sin": "DI"}
-		for i, name := range []string{"x+0", "cos+8", "sin+16", "heads+24", "half+32", "half+32"} {
-			v.op("MOVQ", name+"(FP)", []string{"SI", "R11", "R12", "R9", "R10", "R8"}[i])
-		}
+		v.arguments("x SI", "cos R11", "sin R12", "heads R9", "half R10")
+		v.op("MOVQ", "half+32(FP)", "R8")
 		v.op("SHLQ", "$2", "R8")
 		v.numbers["flip"] = v.broadcast("flip+40(FP)")
 		v.takeMask()
@@ -322,9 +313,7 @@ func rotateHeads(t *text, isa isa) {
 func rotateEights(t *text, consts map[string]uint32) {
 	e := entry{name: "rotateEights", parameters: "(x, cos, sin *float32, heads int, flip uint32)", args: 36}
 	routineText(t, avx2, e, consts, func(v *vec) {
-		for i, name := range []string{"x+0", "cos+8", "sin+16", "heads+24"} {
-			v.op("MOVQ", name+"(FP)", []string{"SI", "BX", "DX", "AX"}[i])
-		}
+		v.arguments("x SI", "cos BX", "sin DX", "heads AX")
 		cos, sin, negative, x, swapped := v.new(), v.new(), v.new(), v.new(), v.new()
 		v.op("VBROADCASTF128", "(BX)", cos)
 		v.op("VBROADCASTF128", "(DX)", sin)
@@ -373,8 +362,7 @@ func sumExps(t *text, isa isa, consts map[string]uint32) {
 		})
 		scale := v.broadcast("scale+32(FP)")
 		v.scaleMaxima(m, scale)
-		sum := v.new()
-		v.into(xorBits, sum, sum, sum)
+		sum := v.zeroed()
 		v.op("MOVQ", "maxima+8(FP)", "DX")
 		v.move(m, "(DX)", false)
 		over("exp", func() {

@@ -60,9 +60,7 @@ func chainFile(v isa) *text {
 func openChains(t *text, v isa, e entry) {
 	e.parameters, e.args = "(k chainSet, sums, a, b, c *float32, stride, n int)", 56
 	t.open(v, e)
-	for i, name := range []string{"k", "sums", "a", "b", "c", "stride", "n"} {
-		t.op("MOVQ", fmt.Sprintf("%s+%d(FP)", name, 8*i), []string{"R9", "DI", "AX", "BX", "R8", "DX", "CX"}[i])
-	}
+	t.arguments("k R9", "sums DI", "a AX", "b BX", "c R8", "stride DX", "n CX")
 	t.op("SHLQ", "$2", "DX")
 }
 

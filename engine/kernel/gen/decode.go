@@ -20,9 +20,7 @@ func decodeEntry(heads int) entry {
 func decodeHeads(t *text, isa isa, consts map[string]uint32, heads int) {
 	routineText(t, isa, decodeEntry(heads), consts, func(v *vec) {
 		v.op("MOVQ", "call+0(FP)", "CX")
-		for _, r := range [][2]string{{"scores", "SI"}, {"q", "BX"}, {"keys", "DX"}, {"headDim", "R8"}, {"ld", "R9"}, {"headDim", "R13"}, {"nextKeys", "R10"}, {"panelStride", "R11"}} {
-			v.op("MOVQ", "decodeCall_"+r[0]+"(CX)", r[1])
-		}
+		v.fields("decodeCall", "CX", "scores SI", "q BX", "keys DX", "headDim R8", "ld R9", "headDim R13", "nextKeys R10", "panelStride R11")
 		v.op("SHLQ", "$2", "R8")
 		v.op("SHLQ", "$6", "R13")
 		for _, triple := range [][2]string{{"R8", "R15"}, {"R9", "AX"}, {"R13", "R12"}} {
@@ -85,8 +83,7 @@ func (v *vec) scorePanels(name string, panels int, maxima []string, part bool) {
 	sums := make([][]string, len(maxima))
 	for h := range sums {
 		for range panels * per {
-			r := v.new()
-			sums[h] = append(sums[h], v.into(xorBits, r, r, r))
+			sums[h] = append(sums[h], v.zeroed())
 		}
 	}
 	v.op("MOVQ", "R8", "R14")
@@ -151,9 +148,7 @@ func (v *vec) scorePanels(name string, panels int, maxima []string, part bool) {
 // belongs to no key is not read. A maximum need not know of NaN, for the sum will.
 func (v *vec) softHeads(maxima []string) {
 	v.op("MOVQ", "call+0(FP)", "DX")
-	for _, r := range [][2]string{{"maxima", "DI"}, {"scores", "SI"}, {"n", "R10"}} {
-		v.op("MOVQ", "decodeCall_"+r[0]+"(DX)", r[1])
-	}
+	v.fields("decodeCall", "DX", "maxima DI", "scores SI", "n R10")
 	scale := v.broadcast("decodeCall_scale(DX)")
 	v.op("MOVQ", "DI", "BX")
 	v.op("MOVQ", "decodeCall_unrounded(DX)", "DI")
@@ -198,9 +193,7 @@ func (v *vec) softHeads(maxima []string) {
 //	R11 columns left
 func (v *vec) mixHeads(heads int) {
 	v.op("MOVQ", "call+0(FP)", "CX")
-	for _, r := range [][2]string{{"scores", "AX"}, {"values", "DX"}, {"out", "BX"}, {"headDim", "R8"}, {"ld", "R9"}, {"valueStride", "R10"}, {"headDim", "R11"}} {
-		v.op("MOVQ", "decodeCall_"+r[0]+"(CX)", r[1])
-	}
+	v.fields("decodeCall", "CX", "scores AX", "values DX", "out BX", "headDim R8", "ld R9", "valueStride R10", "headDim R11")
 	v.op("SHLQ", "$2", "R8")
 	for _, triple := range [][2]string{{"R9", "R12"}, {"R8", "R14"}} {
 		v.op("LEAQ", fmt.Sprintf("(%s)(%s*2)", triple[0], triple[0]), triple[1])
@@ -223,8 +216,7 @@ func (v *vec) mixColumns(name string, heads, columns int) {
 	per := columns / v.v.lanes()
 	sums, mix := v.zeros(heads), make([]string, heads*per)
 	for i := range mix {
-		mix[i] = v.new()
-		v.into(xorBits, mix[i], mix[i], mix[i])
+		mix[i] = v.zeroed()
 	}
 	v.op("MOVQ", "call+0(FP)", "CX")
 	v.op("MOVQ", "decodeCall_unrounded(CX)", "R15")
@@ -300,13 +292,6 @@ type neonDecoder struct {
 	heads int
 }
 
-// fields loads fields of the call to registers, given one after the other.
-func (d neonDecoder) fields(list ...string) {
-	for i := 0; i < len(list); i += 2 {
-		d.op("MOVD", "decodeCall_"+list[i]+"(R19)", list[i+1])
-	}
-}
-
 // apart sets the pointers of all heads, the first of which is there, so many bytes apart.
 func (d neonDecoder) apart(pointers []string, bytes string) {
 	for h := 1; h < d.heads; h++ {
@@ -333,7 +318,7 @@ func indexed(base, stride string, head int) string {
 //	R2 columns left   R6 q at a column   R7 scores of a head   R20..R23 keys of the heads
 func (d neonDecoder) score() {
 	keys := []string{"R20", "R21", "R22", "R23"}
-	d.fields("q", "R1", "scores", "R4", "keys", "R20", "headDim", "R8", "ld", "R9", "panelStride", "R17", "n", "R16")
+	d.fields("decodeCall", "R19", "q R1", "scores R4", "keys R20", "headDim R8", "ld R9", "panelStride R17", "n R16")
 	d.op("LSL", "$6", "R8", "R13")
 	d.op("LSL", "$2", "R8")
 	d.op("ADD", "R8", "R8", "R12")
@@ -393,9 +378,7 @@ func (d neonDecoder) save(head, vectors int, to string) {
 //	SI scores   DI unrounded   R7 maximum   R10 keys   R9 from head to head   R16 heads left
 //	AX, R6 score, unrounded   CX keys left
 func softHeadsNEON(v *vec, heads int) {
-	for _, r := range [][2]string{{"scores", "SI"}, {"unrounded", "DI"}, {"maxima", "R7"}, {"n", "R10"}, {"ld", "R9"}} {
-		v.op("MOVQ", "decodeCall_"+r[0]+"(R19)", r[1])
-	}
+	v.fields("decodeCall", "R19", "scores SI", "unrounded DI", "maxima R7", "n R10", "ld R9")
 	v.op("ADDQ", "SI", "DI")
 	v.op("MOVQ", fmt.Sprintf("$%d", heads), "R16")
 	scale, m := v.broadcast("decodeCall_scale(R19)"), v.new()
@@ -432,7 +415,7 @@ func softHeadsNEON(v *vec, heads int) {
 //	R1 out   R3 values   R8 from head to head of both   R9 of scores   R12, R14 two and three
 //	times R9   R10 from key to key   R11 columns left
 func (d neonDecoder) mix() {
-	d.fields("out", "R1", "values", "R3", "headDim", "R8", "ld", "R9", "valueStride", "R10", "headDim", "R11")
+	d.fields("decodeCall", "R19", "out R1", "values R3", "headDim R8", "ld R9", "valueStride R10", "headDim R11")
 	d.op("LSL", "$2", "R8")
 	d.op("ADD", "R9", "R9", "R12")
 	d.op("ADD", "R12", "R9", "R14")
@@ -456,7 +439,7 @@ func (d neonDecoder) mixColumns(name string, vectors int) {
 	values, sum := []string{"R20", "R21", "R22", "R23"}, func(h int) string { return neon.r(26 + h) }
 	d.zero(0, vectors*d.heads)
 	d.zero(26, d.heads)
-	d.fields("scores", "R4", "unrounded", "R5", "n", "R2", "sums", "R7")
+	d.fields("decodeCall", "R19", "scores R4", "unrounded R5", "n R2", "sums R7")
 	d.op("MOVD", "R3", "R20")
 	d.apart(values, "R8")
 	plain, differ := "mix"+name+"_key", "rounded"+name+"_key"

@@ -53,12 +53,12 @@ func (v *vec) expsWithin(xs ...string) []string {
 		return p
 	}
 	each(func(i int) {
-		v.toIntegers(n[i])
+		v.unary("VCVTPS2DQ", "FCVTNS", n[i]) // what they make of a NaN differs
 		h := v.halved(n[i])
 		v.subI(n[i], h)
 		for _, e := range []string{h, n[i]} {
 			v.addI(e, v.bits(127))
-			v.shiftLeft(23, e)
+			v.shift("VPSLLD", "VSHL", 23, e, e)
 			v.mul(p[i], e)
 		}
 		v.drop(n[i], h)
@@ -123,9 +123,7 @@ func exps64(t *text, isa isa, consts map[uint64]bool) {
 		return r
 	}
 	number := func(f float64) string { return constant(math.Float64bits(f)) }
-	for i, from := range []string{"dst+0(FP)", "src+8(FP)", "n+16(FP)"} {
-		t.op("MOVQ", from, []string{"DI", "SI", "CX"}[i])
-	}
+	t.arguments("dst DI", "src SI", "n CX")
 	t.op("LEAQ", "·exp2Table(SB)", "DX")
 	t.op("XORL", "AX", "AX")
 	const wholeNumber = 0x1.8p52

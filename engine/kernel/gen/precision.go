@@ -1,10 +1,5 @@
 package main
 
-import (
-	"fmt"
-	"strings"
-)
-
 // The loops of package precision for arm64. Those of amd64 are written by hand
 // next to them; here most instructions are words, which nobody should have to
 // write. Each routine spells the steps of its twin there, in round.go or
@@ -64,14 +59,6 @@ func (r rounding) assemble(t *text) {
 			v.drop(x)
 		})
 	})
-}
-
-// arguments loads parameters of eight bytes into registers.
-func (v *vec) arguments(list ...string) {
-	for i, s := range list {
-		name, register, _ := strings.Cut(s, " ")
-		v.op("MOVQ", fmt.Sprintf("%s+%d(FP)", name, 8*i), register)
-	}
 }
 
 // field returns a register filled with a field of the Rounder.

@@ -15,9 +15,7 @@ import "fmt"
 func prefillRows(t *text, isa isa, consts map[string]uint32) {
 	routineText(t, isa, entry{name: "prefillRows", parameters: "(call *prefillCall)", args: 8, chosen: true}, consts, func(v *vec) {
 		v.op("MOVQ", "call+0(FP)", "CX")
-		for _, r := range [][2]string{{"rows", "R9"}, {"n", "R10"}, {"headDim", "R12"}} {
-			v.op("MOVQ", "prefillCall_"+r[0]+"(CX)", r[1])
-		}
+		v.fields("prefillCall", "CX", "rows R9", "n R10", "headDim R12")
 		v.scoreQueries()
 		v.softQueries()
 		newVec(v.text, isa, nil).mixQueries() // registers of constants are free by then
@@ -48,9 +46,7 @@ func (v *vec) zeros(n int) []string {
 // scoreQueries multiplies the queries by the keys of a panel, as many at a time as a register
 // has lanes.
 func (v *vec) scoreQueries() {
-	for _, r := range [][2]string{{"scores", "SI"}, {"keys", "DX"}, {"queries", "BX"}} {
-		v.op("MOVQ", "prefillCall_"+r[0]+"(CX)", r[1])
-	}
+	v.fields("prefillCall", "CX", "scores SI", "keys DX", "queries BX")
 	v.op("MOVQ", "prefillCall_panelStride(CX)", "R11")
 	v.op("LEAQ", "14(R10)(R9*1)", "CX")
 	v.op("SHRQ", "$4", "CX")
@@ -170,9 +166,7 @@ func (v *vec) softQueries() {
 	v.overKeys("max", func(mask string) { v.under(mask, "VMAXPS", "(SI)", m) })
 	scale := v.broadcast("prefillCall_scale(DX)")
 	v.scaleMaxima(m, scale)
-	for _, r := range [][2]string{{"maxima", "AX"}, {"scores", "SI"}} {
-		v.op("MOVQ", "prefillCall_"+r[0]+"(DX)", r[1])
-	}
+	v.fields("prefillCall", "DX", "maxima AX", "scores SI")
 	v.move(m, "(AX)", false)
 	v.op("LEAQ", "-1(R10)(R9*1)", "CX")
 	v.op("MOVQ", "prefillCall_unrounded(DX)", "DI")
@@ -206,7 +200,7 @@ func (v *vec) storeProbs(p, rounded, unrounded []string, kept string) {
 // roundBF16 rounds finite numbers to bfloat16, halves to the even one.
 func (v *vec) roundBF16(x string) {
 	odd := v.new()
-	v.shiftedRight(16, x, odd)
+	v.shift("VPSRLD", "VUSHR", 16, x, odd)
 	v.into(andBits, odd, odd, v.bits(1))
 	v.addI(x, v.bits(0x7fff))
 	v.addI(x, odd)
@@ -225,8 +219,7 @@ func fourVectors(base string) []string {
 
 // scaleMaxima multiplies the maximum of each lane, a zero as +0.
 func (v *vec) scaleMaxima(m, scale string) {
-	zero := v.new()
-	v.into(xorBits, zero, zero, zero)
+	zero := v.zeroed()
 	v.add(m, zero)
 	v.drop(zero)
 	v.mul(m, scale)
@@ -237,8 +230,7 @@ func (v *vec) mixQueries() {
 	v.op("MOVQ", "call+0(FP)", "CX")
 	v.op("MOVQ", "prefillCall_valueStride(CX)", "R8")
 	v.overColumns("prefillCall", "scores", "values", "out", func(name string, mix []string, add func(mask, weights string)) {
-		p, sum := v.new(), v.new()
-		v.into(xorBits, sum, sum, sum)
+		p, sum := v.new(), v.zeroed()
 		v.op("MOVQ", "prefillCall_unrounded(BX)", "R14")
 		v.overKeys(name, func(mask string) {
 			v.move("(SI)", p, true)
@@ -261,9 +253,7 @@ func (v *vec) mixQueries() {
 //	DX values at these columns   R13 out   R11 columns left   DI value at a key
 func (v *vec) overColumns(call, weights, values, out string, body func(name string, sums []string, add func(mask, weights string))) {
 	v.op("MOVQ", "call+0(FP)", "BX")
-	for _, r := range [][2]string{{values, "DX"}, {out, "R13"}, {"headDim", "R11"}} {
-		v.op("MOVQ", call+"_"+r[0]+"(BX)", r[1])
-	}
+	v.fields(call, "BX", values+" DX", out+" R13", "headDim R11")
 	columns := func(name string, n int) {
 		v.op("MOVQ", call+"_"+weights+"(BX)", "SI")
 		v.op("MOVQ", "DX", "DI")
@@ -337,9 +327,7 @@ func (v isa) gradKeyCount() int { return v.lanes() / 2 }
 func gradRows(t *text, isa isa, consts map[string]uint32) {
 	routineText(t, isa, entry{name: "queryGrads", parameters: "(call *gradCall)", args: 8, chosen: true}, consts, func(v *vec) {
 		v.op("MOVQ", "call+0(FP)", "CX")
-		for _, r := range [][2]string{{"rows", "R9"}, {"n", "R10"}, {"keyStride", "R8"}} {
-			v.op("MOVQ", "gradCall_"+r[0]+"(CX)", r[1])
-		}
+		v.fields("gradCall", "CX", "rows R9", "n R10", "keyStride R8")
 		v.gradProbs()
 		v.gradScores()
 		v.gradQueries()
@@ -352,9 +340,7 @@ func gradRows(t *text, isa isa, consts map[string]uint32) {
 //	R13, R15 keys 0 and 4 at a column   AX, R12 values   R11 three times R8   BX queries at a
 //	column   DX from queries to their gradients   R14 columns left
 func (v *vec) gradProbs() {
-	for _, r := range [][2]string{{"probs", "SI"}, {"dprobs", "DI"}, {"keys", "R13"}, {"values", "AX"}} {
-		v.op("MOVQ", "gradCall_"+r[0]+"(CX)", r[1])
-	}
+	v.fields("gradCall", "CX", "probs SI", "dprobs DI", "keys R13", "values AX")
 	v.op("LEAQ", "(R13)(R8*4)", "R15")
 	v.op("LEAQ", "(AX)(R8*4)", "R12")
 	v.op("LEAQ", "(R8)(R8*2)", "R11")
@@ -438,8 +424,7 @@ func (v *vec) gradScores() {
 		v.op("MOVQ", "gradCall_dprobs(BX)", "DI")
 	}
 	load()
-	p, g, sum := v.new(), v.new(), v.new()
-	v.into(xorBits, sum, sum, sum)
+	p, g, sum := v.new(), v.new(), v.zeroed()
 	v.overKeys("sum", func(mask string) {
 		v.move("(SI)", p, true)
 		if mask != "" {
@@ -503,9 +488,7 @@ func (v *vec) gradQueries() {
 func gradKeys(t *text, isa isa) {
 	e := entry{name: "gradKeys", parameters: "(dst, weights, rows *float32, dstStride, rowStride, keys, headDim int)", args: 56}
 	routineText(t, isa, e, nil, func(v *vec) {
-		for i, name := range []string{"dst+0", "rows+16", "dstStride+24", "rowStride+32", "headDim+48"} {
-			v.op("MOVQ", name+"(FP)", []string{"R13", "DX", "R8", "R14", "R11"}[i])
-		}
+		v.arguments("dst R13", "_", "rows DX", "dstStride R8", "rowStride R14", "_", "headDim R11")
 		v.op("SHLQ", "$2", "R8")
 		v.op("SHLQ", "$2", "R14")
 		v.op("LEAQ", "(R8)(R8*2)", "R12")

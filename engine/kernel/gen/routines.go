@@ -20,24 +20,8 @@ func routines() []routine {
 			v.mul(x, v.numbers["scale"])
 			v.store(v.sub(x, v.numbers["shift"]), "dst")
 		}},
-		{name: "scale", slices: []string{"dst"}, numbers: []string{"by"}, body: func(v *vec) {
-			v.store(v.mul(v.load("dst"), v.numbers["by"]), "dst")
-		}},
-		{name: "divide", slices: []string{"dst"}, numbers: []string{"by"}, body: func(v *vec) {
-			v.store(v.div(v.load("dst"), v.numbers["by"]), "dst")
-		}},
-		{name: "add", slices: []string{"dst", "a", "b"}, body: func(v *vec) {
-			x, y := v.load("a"), v.load("b")
-			v.add(x, y)
-			v.drop(y)
-			v.store(x, "dst")
-		}},
-		{name: "multiply", slices: []string{"dst", "a", "b"}, body: func(v *vec) {
-			x, y := v.load("a"), v.load("b")
-			v.mul(x, y)
-			v.drop(y)
-			v.store(x, "dst")
-		}},
+		byNumber("scale", multiplication), byNumber("divide", division),
+		ofTwo("add", addition), ofTwo("multiply", multiplication),
 		{name: "scaleBoth", slices: []string{"dst", "by"}, numbers: []string{"row"}, body: func(v *vec) {
 			x, s := v.load("dst"), v.load("by")
 			v.mul(s, v.numbers["row"])
@@ -87,6 +71,24 @@ func routines() []routine {
 			v.store(g, "dp")
 		}},
 	}
+}
+
+// byNumber is an operation of each element and one number, in place.
+func byNumber(name string, o operation) routine {
+	return routine{name: name, slices: []string{"dst"}, numbers: []string{"by"}, body: func(v *vec) {
+		x := v.load("dst")
+		v.store(v.into(o, x, x, v.numbers["by"]), "dst")
+	}}
+}
+
+// ofTwo is an operation of two slices.
+func ofTwo(name string, o operation) routine {
+	return routine{name: name, slices: []string{"dst", "a", "b"}, body: func(v *vec) {
+		x, y := v.load("a"), v.load("b")
+		v.into(o, x, x, y)
+		v.drop(y)
+		v.store(x, "dst")
+	}}
 }
 
 func rotatePair(v *vec) {
@@ -189,7 +191,7 @@ func adamW(v *vec) {
 	v.add(d, t)
 	v.drop(t)
 	v.move(d, "("+v.address["v"]+")", false)
-	v.squareRoot(d)
+	v.unary("VSQRTPS", "FSQRT", d)
 	v.mul(d, by["root2"])
 	v.add(d, by["eps"])
 	v.mul(m, by["step"])

@@ -174,6 +174,12 @@ func (v *vec) new() string {
 	return r
 }
 
+// zeroed takes a free register and sets it to zero.
+func (v *vec) zeroed() string {
+	r := v.new()
+	return v.into(xorBits, r, r, r)
+}
+
 func (v *vec) take(i int) string {
 	at := slices.Index(v.free, v.v.r(i))
 	if at < 0 {
@@ -406,11 +412,12 @@ func (v *vec) xor(a, b string) string  { return v.into(xorBits, a, a, b) }
 func (v *vec) addI(a, b string) string { return v.into(addIntegers, a, a, b) }
 func (v *vec) subI(a, b string) string { return v.into(subIntegers, a, a, b) }
 
-func (v *vec) squareRoot(a string) {
+// unary replaces a by what an operation makes of it.
+func (v *vec) unary(amd64, arm64, a string) {
 	if v.v == neon {
-		v.word("FSQRT", a, a)
+		v.word(arm64, a, a)
 	} else {
-		v.op("VSQRTPS", a, a)
+		v.op(amd64, a, a)
 	}
 }
 
@@ -441,28 +448,11 @@ func (v *vec) halved(a string) string {
 	return r
 }
 
-func (v *vec) shiftLeft(n int, a string) {
+func (v *vec) shift(amd64, arm64 string, n int, a, dst string) {
 	if v.v == neon {
-		v.op("VSHL", fmt.Sprintf("$%d", n), a+".S4", a+".S4")
+		v.op(arm64, fmt.Sprintf("$%d", n), a+".S4", dst+".S4")
 	} else {
-		v.op("VPSLLD", fmt.Sprintf("$%d", n), a, a)
-	}
-}
-
-func (v *vec) shiftedRight(n int, a, dst string) {
-	if v.v == neon {
-		v.op("VUSHR", fmt.Sprintf("$%d", n), a+".S4", dst+".S4")
-	} else {
-		v.op("VPSRLD", fmt.Sprintf("$%d", n), a, dst)
-	}
-}
-
-// toIntegers converts whole numbers; what it makes of a NaN differs.
-func (v *vec) toIntegers(a string) {
-	if v.v == neon {
-		v.word("FCVTNS", a, a)
-	} else {
-		v.op("VCVTPS2DQ", a, a)
+		v.op(amd64, fmt.Sprintf("$%d", n), a, dst)
 	}
 }
 
