@@ -126,7 +126,7 @@ func (c *sweepRunCmd) plan() (*study.Plan, error) {
 		first = uint64(*c.Seed)
 	}
 	var err error
-	plan.Confirm = nil
+	plan.Confirm, plan.Fresh = nil, nil
 	plan.Seeds, err = seedsFrom(first, cmp.Or(int(c.Seeds), 1))
 	return plan, err
 }

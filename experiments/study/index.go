@@ -22,6 +22,7 @@ type Index struct {
 	Version int           `yaml:"version"`
 	Seeds   []uint64      `yaml:"seeds"`
 	Confirm []uint64      `yaml:"confirm"`
+	Fresh   []uint64      `yaml:"fresh"`
 	Ladder  *Ladder       `yaml:"ladder"`
 	Judge   []Declared    `yaml:"judge"`
 	Factors []IndexFactor `yaml:"factors"`
@@ -54,7 +55,7 @@ func (a *Arm) command(seed uint64) string { return fmt.Sprintf("%s --seed %d", a
 
 // Index is that of the grid.
 func (g *Grid) Index() *Index {
-	x := &Index{Name: g.Plan.Name, Title: g.Plan.Title, Seeds: g.Plan.Seeds, Confirm: g.Plan.Confirm, Ladder: g.Plan.Ladder, Judge: g.Plan.Judge}
+	x := &Index{Name: g.Plan.Name, Title: g.Plan.Title, Seeds: g.Plan.Seeds, Confirm: g.Plan.Confirm, Fresh: g.Plan.Fresh, Ladder: g.Plan.Ladder, Judge: g.Plan.Judge}
 	for _, f := range g.Plan.factors() {
 		one := IndexFactor{Name: f.Name, Labels: f.labels()}
 		for _, v := range f.Values {
@@ -162,6 +163,7 @@ func (x *Index) text() []byte {
 	field("", "version", x.Version, x.Version > 0)
 	field("", "seeds", x.Seeds, x.Seeds != nil)
 	field("", "confirm", x.Confirm, x.Confirm != nil)
+	field("", "fresh", x.Fresh, x.Fresh != nil)
 	field("", "ladder", x.Ladder, x.Ladder != nil)
 	field("", "judge", x.Judge, x.Judge != nil)
 	if len(x.Factors) > 0 {

@@ -16,8 +16,8 @@ import (
 // Ladder are learning rates by factors of 2, of which each arm runs those that its outcomes ask for. From From it climbs until every
 // seed fails and goes down while the lowest rate is the best or fewer than half of the seeds succeed there: an arm ends at an edge
 // that still works only at Lowest or Highest. The seeds that confirm then run the rates from the best one below the limit up to the
-// first at which every seed failed, and where all of them part between two rates, the rate in the middle. What is run follows from the
-// outcomes alone.
+// first at which every seed failed, go down in their turn while the lowest is the best, and where all of them part between two rates, the rate in the middle. What is run follows from the
+// outcomes alone. Fresh seeds run the rates of those that confirm, after them.
 type Ladder struct {
 	From float64 `yaml:"from" json:"from"`
 	// Lowest and Highest bound the rates: 16 times below and above From unless they are given.
@@ -171,20 +171,7 @@ func (x *Index) asked(done map[string]*Outcome, checks []Declared) (list []place
 		}
 		return list
 	}
-	ladders, labels := x.ladders()
-	climbs := make([]climb, len(ladders))
-	for number, rungs := range ladders {
-		c := &climbs[number]
-		*c = climb{x: x, done: done, number: number, asked: map[place]bool{}}
-		for _, r := range rungs {
-			if x.Ladder.isStep(r.rate) {
-				c.rungs = append(c.rungs, r)
-			} else {
-				c.middles = append(c.middles, r)
-			}
-		}
-		c.run()
-	}
+	climbs, labels := x.climbs(done)
 	for _, check := range checks {
 		if check.Statistic != statisticFinal {
 			continue
@@ -198,7 +185,7 @@ func (x *Index) asked(done map[string]*Outcome, checks []Declared) (list []place
 		}
 		for number, label := range labels {
 			if c := &climbs[number]; label == check.Over || slices.Contains(check.Arms, label) {
-				c.visit(c.rungs[nearest(c.rungs, rate)], 0, len(x.Seeds))
+				c.visit(c.rungs[nearest(c.rungs, rate)], 0, len(x.Seeds)-len(x.Fresh))
 			}
 		}
 	}
@@ -206,6 +193,49 @@ func (x *Index) asked(done map[string]*Outcome, checks []Declared) (list []place
 		list = append(list, c.places...)
 	}
 	return list
+}
+
+// climbs are the searches of all ladders as far as the outcomes tell, with their labels.
+func (x *Index) climbs(done map[string]*Outcome) (climbs []climb, labels []string) {
+	ladders, labels := x.ladders()
+	climbs = make([]climb, len(ladders))
+	for number, rungs := range ladders {
+		c := &climbs[number]
+		*c = climb{x: x, done: done, number: number, asked: map[place]bool{}}
+		for _, r := range rungs {
+			if x.Ladder.isStep(r.rate) {
+				c.rungs = append(c.rungs, r)
+			} else {
+				c.middles = append(c.middles, r)
+			}
+		}
+		c.run()
+	}
+	return climbs, labels
+}
+
+// premature are the keys of cells that judge an arm, or check it on fresh models, before all that are to do so have run: levels at
+// different rates would be compared on different models.
+func (x *Index) premature(done map[string]*Outcome) map[string]bool {
+	early := map[string]bool{}
+	if x.Ladder == nil {
+		return early
+	}
+	climbs, _ := x.climbs(done)
+	for _, c := range climbs {
+		from := len(x.Seeds) - len(x.Fresh)
+		if !c.judged {
+			from -= len(x.Confirm)
+		} else if !c.stuck {
+			continue
+		}
+		for _, r := range append(slices.Clone(c.rungs), c.middles...) {
+			for _, key := range x.Arms[r.arm].Keys[from:] {
+				early[key] = true
+			}
+		}
+	}
+	return early
 }
 
 // halfOf is half a limit, or half of the end of the ladder beyond which it lies.
@@ -241,6 +271,7 @@ type climb struct {
 	places         []place
 	seen           []stats.Trial // of the seeds that locate
 	stuck          bool          // a rung lacks an outcome
+	judged         bool          // what the seeds are to judge has been run
 	asked          map[place]bool
 }
 
@@ -269,14 +300,17 @@ func (c *climb) visit(r rung, first, end int) (t tally) {
 			t.successes++
 		}
 		t.final += float64(o.finalRate() / float64(end-first))
-		c.seen = append(c.seen, stats.Trial{Unit: c.x.Seeds[k], Rate: r.rate, Success: o.stable()})
+		if k < len(c.x.Seeds)-len(c.x.Fresh) {
+			c.seen = append(c.seen, stats.Trial{Unit: c.x.Seeds[k], Rate: r.rate, Success: o.stable()})
+		}
 	}
 	return t
 }
 
 // run asks for one rung after another until one lacks outcomes, or the ladder is done.
 func (c *climb) run() {
-	l, locate := c.x.Ladder, len(c.x.Seeds)-len(c.x.Confirm)
+	l, end := c.x.Ladder, len(c.x.Seeds)-len(c.x.Fresh)
+	locate := end - len(c.x.Confirm)
 	from := 0
 	for i, r := range c.rungs {
 		if r.rate <= l.From {
@@ -322,21 +356,29 @@ func (c *climb) run() {
 		}
 		clear(tallies)
 		for i := low; i <= high; i++ {
-			tallies[i] = c.visit(c.rungs[i], judges, len(c.x.Seeds))
+			tallies[i] = c.visit(c.rungs[i], judges, end)
+		}
+		for l.Find == findLevel && !c.stuck && low > 0 && c.best(tallies, math.Inf(1)) == low { // no level at an edge
+			low--
+			tallies[low] = c.visit(c.rungs[low], judges, end)
 		}
 	}
 	for i := low; i < high && !c.stuck; i++ {
 		under, over := tallies[i], tallies[i+1]
 		if under.runs > 0 && under.successes == under.runs && over.runs > 0 && over.successes == 0 {
-			c.middle(c.rungs[i].rate, c.rungs[i+1].rate, judges)
+			c.middle(c.rungs[i].rate, c.rungs[i+1].rate, judges, end)
 		}
+	}
+	c.judged = !c.stuck
+	for i := low; i <= high && !c.stuck; i++ { // once all of them are judged
+		c.visit(c.rungs[i], end, len(c.x.Seeds))
 	}
 }
 
 // middle asks for the rate between two.
-func (c *climb) middle(low, high float64, first int) {
+func (c *climb) middle(low, high float64, first, end int) {
 	if i := slices.IndexFunc(c.middles, func(r rung) bool { return low < r.rate && r.rate < high }); i >= 0 {
-		c.visit(c.middles[i], first, len(c.x.Seeds))
+		c.visit(c.middles[i], first, end)
 	}
 }
 

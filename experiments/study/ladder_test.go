@@ -94,9 +94,9 @@ func TestLadder(t *testing.T) {
 		{"goes down from a rate that fails", Ladder{From: 5e-4}, nil, 0, upTo(2e-4), "5e-4 2.5e-4 1.25e-4 6.25e-5 1.8e-4", ""},
 		{"ends at the highest rate where all works", Ladder{From: 5e-4, Highest: 2e-3}, nil, 0, upTo(1), "5e-4 1e-3 2e-3", ""},
 		{"ends at the lowest rate where nothing works", Ladder{From: 5e-4, Lowest: 1.25e-4}, nil, 0, upTo(0), "5e-4 2.5e-4 1.25e-4", ""},
-		{"confirms from the best rate to the first that fails", Ladder{From: 5e-4}, nil, 3, upTo(1.5e-3, 3e-3), "5e-4 1e-3 2e-3 4e-3", "1e-3 2e-3 4e-3"},
-		{"runs the rate that a check needs", Ladder{From: 5e-4}, check(Declared{At: 1.25e-4}), 3, upTo(1.5e-3), "5e-4 1.25e-4 1e-3 2e-3", "1.25e-4 1e-3 2e-3 1.4e-3"},
-		{"runs half the limit that a check needs", Ladder{From: 5e-4}, check(Declared{HalfLimit: "none"}), 3, upTo(1.1e-3), "5e-4 1e-3 2e-3", "1e-3 2e-3 1.4e-3 5e-4"},
+		{"confirms from the best rate to the first that fails", Ladder{From: 5e-4}, nil, 3, upTo(1.5e-3, 3e-3), "5e-4 1e-3 2e-3 4e-3", "1e-3 2e-3 4e-3 5e-4"},
+		{"runs the rate that a check needs", Ladder{From: 5e-4}, check(Declared{At: 1.25e-4}), 3, upTo(1.5e-3), "5e-4 1.25e-4 1e-3 2e-3", "1.25e-4 1e-3 2e-3 5e-4 1.4e-3"},
+		{"runs half the limit that a check needs", Ladder{From: 5e-4}, check(Declared{HalfLimit: "none"}), 3, upTo(1.1e-3), "5e-4 1e-3 2e-3", "1e-3 2e-3 5e-4 1.4e-3"},
 		{"bisects for a limit", Ladder{From: 5e-4, Find: findLimit}, nil, 2, upTo(1.5e-3), "5e-4 2e-3 1e-3", "1e-3 2e-3 1.4e-3"},
 	} {
 		x := laddered(k.l, 2, k.confirm)
@@ -108,6 +108,55 @@ func TestLadder(t *testing.T) {
 		if got := strings.Join(confirmed, " "); got != k.confirmed {
 			t.Errorf("%s: confirmed %s, want %s", k.name, got, k.confirmed)
 		}
+	}
+}
+
+// Fresh seeds run the rates that were confirmed, once every seed that confirms has run them.
+func TestLadderFreshAfterConfirm(t *testing.T) {
+	x := laddered(Ladder{From: 5e-4}, 2, 5)
+	x.Confirm, x.Fresh = x.Seeds[2:5], x.Seeds[5:]
+	done, seen := map[string]*Outcome{}, map[string]bool{}
+	if early := x.premature(done); !early["1e-3/2"] || !early["1e-3/5"] || early["1e-3/1"] {
+		t.Errorf("before any run: %v", early)
+	}
+	for {
+		asked := 0
+		for _, w := range x.wanted(done) {
+			a := &x.Arms[w.arm]
+			if done[a.Keys[w.seed]] != nil {
+				continue
+			}
+			asked++
+			var rate float64
+			fmt.Sscan(a.Values[rateFactor], &rate)
+			o := &Outcome{Status: record.StatusFinished}
+			o.Peak, o.Final = .95, .95
+			if rate > 1e-3 {
+				o.Final = .1
+			}
+			if w.seed >= 5 {
+				seen[a.Values[rateFactor]] = true
+				for _, confirmed := range a.Keys[2:5] {
+					if done[confirmed] == nil {
+						t.Errorf("a fresh seed runs %s before %s", a.Values[rateFactor], confirmed)
+					}
+				}
+			}
+			done[a.Keys[w.seed]] = o
+		}
+		if asked == 0 {
+			break
+		}
+	}
+	if early := x.premature(done); len(early) > 0 {
+		t.Errorf("after all runs: %v", early)
+	}
+	delete(done, "2e-3/6")
+	if early := x.premature(done); early["1e-3/2"] || !early["1e-3/5"] {
+		t.Errorf("without a run of a fresh seed: %v", early)
+	}
+	if len(seen) != 3 || !seen["5e-4"] || !seen["1e-3"] || !seen["2e-3"] {
+		t.Errorf("fresh seeds ran %v", seen)
 	}
 }
 
@@ -184,8 +233,9 @@ func TestParseLadder(t *testing.T) {
 		{"below the lowest", "rates: {from: 1e-4, lowest: 1e-3}", "0 < lowest <= from <= highest"},
 		{"too wide", "rates: {from: 1, lowest: 1e-9}", "more than 16 factors of 2"},
 		{"unknown search", "rates: {from: 1e-4, find: speed}", "neither level nor limit"},
-		{"confirms nothing", "confirm: [7]", "confirms what a ladder located"},
-		{"confirms the same seed", "rates: {from: 1e-4}\nseeds: [7]\nconfirm: [7]", "seed 7 is among those that locate"},
+		{"confirms nothing", "confirm: [7]", "checks what a ladder located"},
+		{"confirms the same seed", "rates: {from: 1e-4}\nseeds: [7]\nconfirm: [7]", "seed 7 is among those before"},
+		{"fresh without confirm", "rates: {from: 1e-4}\nseeds: [7]\nfresh: [8]", "checks what other models judged"},
 		{"a model without a folder", "models: [{recipe: chain-base}]", "needs the recipe of a warm start and the folder"},
 	} {
 		if _, err := Parse("p.yaml", []byte("base: headline\n"+k.text+"\n")); err == nil || !strings.Contains(err.Error(), k.want) {

@@ -161,11 +161,11 @@ func pairs(a, b []*Row) (x, y []float64) {
 
 // sides are two arms by the models that judge both: those that confirm where both have any, else those that located the limits.
 func (d *Folder) sides(a, b *ladderArm) (x, y *ladderArm) {
-	fresh := func(seed uint64) bool { return slices.Contains(d.Confirm, seed) }
-	if x, y = a.only(fresh), b.only(fresh); len(x.rungs) > 0 && len(y.rungs) > 0 {
+	confirm := func(seed uint64) bool { return slices.Contains(d.Confirm, seed) }
+	if x, y = a.only(confirm), b.only(confirm); len(x.rungs) > 0 && len(y.rungs) > 0 {
 		return x, y
 	}
-	located := func(seed uint64) bool { return !fresh(seed) }
+	located := func(seed uint64) bool { return !confirm(seed) && !slices.Contains(d.Fresh, seed) }
 	return a.only(located), b.only(located)
 }
 
@@ -208,12 +208,36 @@ func (d *Folder) Limits() *stability.Study {
 			r.CollapsedLow, r.CollapsedHigh = record.Number(share.Low), record.Number(share.High)
 			out.Rates = append(out.Rates, r)
 		}
+		out.Fresh = d.onFresh(all, none, &out)
 		s.Arms = append(s.Arms, out)
 	}
 	for _, check := range d.Judge {
 		s.Checks = append(s.Checks, d.judged(check, arms)...)
 	}
 	return s
+}
+
+// onFresh is what models that judged nothing say of an arm; nil where none ran it.
+func (d *Folder) onFresh(a, none *ladderArm, judged *stability.Arm) *stability.Fresh {
+	fresh := func(seed uint64) bool { return slices.Contains(d.Fresh, seed) }
+	x, y := a.only(fresh), none.only(fresh)
+	if len(x.rungs) == 0 {
+		return nil
+	}
+	limit := rangeOf(stats.LimitOf(x.trials()))
+	f := &stability.Fresh{Limit: limit, LimitAgrees: limit.Near(judged.Limit, 2), GainAgrees: true}
+	own, _ := d.sides(a, a)
+	base, _ := d.sides(none, none)
+	if judged.GainNone.N > 0 && len(y.rungs) > 0 {
+		i, k := x.at(own.rates[own.levelAt()], d.Ladder), y.at(base.rates[base.levelAt()], d.Ladder)
+		if i >= 0 && k >= 0 {
+			f.GainNone = meanOf(stats.TShares(pairs(x.rungs[i], y.rungs[k])))
+		}
+	}
+	if g := judged.GainNone; f.GainNone.N > 0 && g.N > 1 && g.Low*g.High > 0 {
+		f.GainAgrees = f.GainNone.Estimate*g.Estimate > 0
+	}
+	return f
 }
 
 // against are the ratio of the limits of two arms and the paired difference of their levels; nothing where an arm is missing.

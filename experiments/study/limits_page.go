@@ -3,6 +3,7 @@ package study
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -246,12 +247,110 @@ func mapPicture(m *stability.Map) *figure.Figure {
 	return p
 }
 
+// gapFigure draws limit and level without a correction against the size of the gap at the start, beside what was published of real models; nil
+// where fewer than three stressors have a gap there.
+func gapFigure(s *stability.Study) *figure.Figure {
+	gaps := slices.DeleteFunc(slices.Clone(s.Arms), func(a stability.Arm) bool { return a.Method != s.None || !(a.FirstK3 > 0) })
+	if len(gaps) < 3 {
+		return nil
+	}
+	slices.SortStableFunc(gaps, func(a, b stability.Arm) int { return cmp.Compare(a.FirstK3, b.FirstK3) })
+	p := &figure.Figure{Kind: figure.Multiples, Title: "Size of the gap at the start, and what it costs without a correction: " + s.Name, PartColumns: 2}
+	for _, of := range []struct {
+		title string
+		y     figure.Axis
+		value func(*stability.Arm) float64
+	}{
+		{"Largest stable learning rate", figure.Axis{Label: "learning rate", Log: true}, func(a *stability.Arm) float64 {
+			if a.Limit.From != a.Limit.To {
+				return math.NaN()
+			}
+			return float64(a.Limit.From)
+		}},
+		{"Level", figure.Axis{Label: "pass rate at the end, at the best rate", High: 1}, func(a *stability.Arm) float64 { return float64(a.Level.Estimate) }},
+	} {
+		c := figure.Figure{Kind: figure.Lines, Title: of.title, Band: figure.BandNone, X: figure.Axis{Label: "k3 in the first ten updates, nats per token", Log: true}, Y: of.y}
+		line, bottom := figure.Series{Name: "no correction"}, math.Inf(1)
+		for i := range gaps {
+			if y := of.value(&gaps[i]); !math.IsNaN(y) {
+				line.X, line.Y, bottom = append(line.X, float64(gaps[i].FirstK3)), append(line.Y, y), min(bottom, y)
+			}
+		}
+		c.Series = append(c.Series, line)
+		for i, real := range stability.RealGaps {
+			y := bottom * (1 - float64(0.1*float64(i+1)))
+			c.Series = append(c.Series, figure.Series{Name: "published: " + real.Name, X: []float64{real.Low, real.High}, Y: []float64{y, y}})
+		}
+		p.Parts = append(p.Parts, c)
+	}
+	return p
+}
+
+// gapTable has the size of each stressor's gap without a correction, and what was published of real models.
+func gapTable(s *stability.Study) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "Size of the mismatch", Note: "Mean k3 per token, without a correction, at the rate of the level; published: of real models, mostly the KL divergence of sampled tokens.",
+		Columns: []figure.Column{{Name: "stressor"}, {Name: "k3, first ten updates", Align: figure.Right}, {Name: "k3, whole run", Align: figure.Right}, {Name: "tokens with another route", Align: figure.Right}, {Name: "source"}}}
+	for _, a := range s.Arms {
+		if a.Method == s.None {
+			t.Add(figure.Word(a.Stressor).As(figure.Strong), figure.Number(float64(a.FirstK3), 2), figure.Number(float64(a.K3), 2), figure.Percent(float64(a.Flips), 1), figure.Word("this study"))
+		}
+	}
+	for _, real := range stability.RealGaps {
+		t.Add(figure.Word("published: "+real.Name), figure.Cell{}, figure.Word(figure.FormatNumber(real.Low, 2)+" to "+figure.FormatNumber(real.High, 2)), figure.Cell{}, figure.Word(real.Source))
+	}
+	return t
+}
+
+// freshTable has what fresh models say; nil where none was run.
+func freshTable(s *stability.Study) *figure.Figure {
+	t := &figure.Figure{Kind: figure.Table, Title: "On fresh models, run once at the end",
+		Columns: []figure.Column{{Name: "stressor"}, {Name: "correction"}, {Name: "limit"}, {Name: "on fresh models"}, {Name: "within a factor of 2"}, {Name: "− no correction"}, {Name: "on fresh models"}, {Name: "same sign"}, {Name: "models", Align: figure.Right}}}
+	word := func(agrees bool) figure.Cell {
+		if agrees {
+			return figure.Word("yes")
+		}
+		return figure.Word("no").As(figure.Bad)
+	}
+	limits, gains, significant := 0, 0, 0
+	for _, a := range s.Arms {
+		f := a.Fresh
+		if f == nil {
+			continue
+		}
+		sign := figure.Word("")
+		if a.GainNone.N > 1 {
+			sign = figure.Word("not significant before")
+		}
+		if a.GainNone.N > 1 && a.GainNone.Low*a.GainNone.High > 0 {
+			significant++
+			sign = word(f.GainAgrees)
+			if f.GainAgrees {
+				gains++
+			}
+		}
+		if f.LimitAgrees {
+			limits++
+		}
+		t.Add(figure.Word(a.Stressor), figure.Word(a.Method).As(figure.Strong), figure.Word(a.Limit.Text(stability.RateText)), figure.Word(f.Limit.Text(stability.RateText)), word(f.LimitAgrees),
+			figure.Word(a.GainNone.Text(true)), figure.Word(f.GainNone.Text(true)), sign, figure.Number(float64(f.Limit.N), 2))
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	t.Note = fmt.Sprintf("Limits within a factor of 2: %d of %d. Significant differences with the same sign: %d of %d.", limits, len(t.Rows), gains, significant)
+	return t
+}
+
 // pictureForms are the files of a picture.
 var pictureForms = []string{".svg", ".png"}
 
 // limitPictures are the phase diagrams: the boundary of each correction, and the share of stable runs without one.
 func limitPictures(s *stability.Study) []Picture {
-	return []Picture{{"limits", limitFigure(s), pictureForms}, {"stable", stableFigure(s), pictureForms}}
+	list := []Picture{{"limits", limitFigure(s), pictureForms}, {"stable", stableFigure(s), pictureForms}}
+	if gaps := gapFigure(s); gaps != nil {
+		list = append(list, Picture{"gaps", gaps, pictureForms})
+	}
+	return list
 }
 
 // limitSections are those of a study over learning rates.
@@ -267,8 +366,16 @@ func (v *view) limitSections(s *stability.Study) []results.Section {
 	}
 	v.pictures = append([]Picture{{"rates", rates, pictureForms}}, limitPictures(s)...)
 	list := []results.Section{{Heading: "Where training is stable", Blocks: []results.Block{limitTable(s), v.pictures[1].Figure, v.pictures[2].Figure}}}
+	sizes := results.Section{Heading: "Size of the mismatch", Blocks: []results.Block{gapTable(s)}}
+	if len(v.pictures) > 3 {
+		sizes.Blocks = append(sizes.Blocks, v.pictures[3].Figure)
+	}
+	list = append(list, sizes)
 	if len(s.Checks) > 0 {
 		list = append(list, results.Section{Heading: "What was declared before the runs", Blocks: []results.Block{checkTable(s)}})
+	}
+	if t := freshTable(s); t != nil {
+		list = append(list, results.Section{Heading: "On fresh models", Blocks: []results.Block{t}})
 	}
 	return append(list, byRate)
 }
@@ -307,22 +414,71 @@ func PublishMap(dir string, grids []*Grid, from []string) error {
 	if err := savePicture(dir, "picture", mapPicture(m)); err != nil {
 		return err
 	}
+	for _, p := range stability.Problems {
+		if err := publishProblem(dir, m, p); err != nil {
+			return err
+		}
+	}
 	return record.WriteFile(dir, "README.md", mapPage(m))
 }
 
-// take reads a published study and adds the cells that other folders have of its plan, without their curves; nil where no folder is of
-// that study: cells that it shares with another are no study of their own.
+// publishProblem writes the page of a problem: the answer, the curves and the figures of its corrections.
+func publishProblem(dir string, m *stability.Map, p stability.Problem) error {
+	a, ok := m.Answer(p.Name)
+	if !ok {
+		return nil
+	}
+	s := *m.Study(p.Study)
+	var slots []string
+	curves := panel(&s, p.Title, p.Stressor, &slots)
+	if err := savePicture(dir, p.Name, &curves); err != nil {
+		return err
+	}
+	s.Arms = slices.DeleteFunc(slices.Clone(s.Arms), func(arm stability.Arm) bool {
+		return arm.Stressor != p.Stressor && !(arm.Stressor == s.Equal && arm.Method == s.None)
+	})
+	s.Checks = slices.DeleteFunc(slices.Clone(s.Checks), func(c stability.Check) bool { return !strings.HasPrefix(c.Arm, p.Stressor+", ") })
+	var page bytes.Buffer
+	fmt.Fprintf(&page, "# %s\n\n%s\n\n![%s](%s.svg)\n\n", p.Title, a.Text, curves.Title, p.Name)
+	for _, t := range []*figure.Figure{limitTable(&s), gapTable(&s), checkTable(&s)} {
+		fmt.Fprintf(&page, "%s\n", t.Markdown())
+	}
+	fmt.Fprintf(&page, "`simulate methods NAME` prints what a correction stands for, and its lines for each framework. All stressors are on [the page of the study](%s/README.md).\n", s.Name)
+	return record.WriteFile(dir, p.Name+".md", page.Bytes())
+}
+
+// take joins what a published study and other folders have of its plan, in short; nil where no folder is of that study: cells that it
+// shares with another are no study of their own.
 func (g *Grid) take(dir string, from []string) (*Folder, error) {
-	s, err := openSweep(dir)
+	published, err := openSweep(dir)
 	if err != nil {
 		return nil, err
 	}
-	all, own := &Store{Dir: dir, sums: s.sums, cells: record.NewCells(dir, s.sums)}, false
+	x := g.index()
+	planned, keys := map[string]record.Cell{}, []string(nil)
+	for _, head := range x.heads() {
+		planned[head.Key], keys = head, append(keys, head.Key)
+	}
+	all, own := record.NewCells(dir, published.sums), false
 	for _, folder := range append([]string{dir}, from...) {
 		other, err := openSweep(folder)
-		if err == nil {
-			err = all.Merge(other) // which compares what both have
+		if err != nil {
+			return nil, err
 		}
+		err = other.withCells(func(cells *record.Cells) error {
+			short, err := cells.With(func(c *record.Cell) (bool, error) {
+				head, wanted := planned[c.Key]
+				if !wanted {
+					return false, nil
+				}
+				c.Arm, c.Seed, c.Curve = head.Arm, head.Seed, nil
+				return true, shorten(&c.Outcome)
+			})
+			if err != nil {
+				return err
+			}
+			return all.Merge(short) // which compares what both have
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -332,37 +488,46 @@ func (g *Grid) take(dir string, from []string) (*Folder, error) {
 		}
 		own = own || made != nil && made.Name == g.Plan.Name
 	}
-	if !own {
+	if !own || len(all.Keys()) == 0 {
 		return nil, nil
 	}
-	x := g.index()
-	var keys []string
-	for _, head := range x.heads() {
-		cell, err := all.Cell(head.Key)
-		if err != nil {
+	done := map[string]*Outcome{}
+	for _, key := range all.Keys() {
+		o := new(Outcome)
+		if err := json.Unmarshal(all.Get(key).Outcome, o); err != nil {
 			return nil, err
 		}
-		if cell == nil {
-			continue
-		}
-		keys = append(keys, head.Key)
-		if old, err := s.Cell(head.Key); err != nil || old != nil {
-			continue
-		}
-		if err := s.Add(&record.Cell{Key: head.Key, Arm: head.Arm, Seed: head.Seed, Outcome: cell.Outcome}); err != nil {
-			return nil, err
-		}
+		done[key] = o
 	}
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	if err := s.Seal(keys); err != nil {
+	early := x.premature(done)
+	if all, err = all.With(func(c *record.Cell) (bool, error) { return !early[c.Key], nil }); err != nil {
 		return nil, err
 	}
-	if err := s.WriteIndex(x); err != nil {
+	if err := all.Seal(keys); err != nil {
 		return nil, err
 	}
-	return newFolder(s, x)
+	if published, err = openSweep(dir); err != nil {
+		return nil, err
+	}
+	if err := published.WriteIndex(x); err != nil {
+		return nil, err
+	}
+	return newFolder(published, x)
+}
+
+// shorten leaves the first window of each metric of an outcome: a map is judged by how large a gap is at first, and a thousand runs with
+// all of their windows are ten megabytes.
+func shorten(outcome *json.RawMessage) error {
+	var o Outcome
+	if err := json.Unmarshal(*outcome, &o); err != nil {
+		return err
+	}
+	for name, values := range o.Windows.Values {
+		o.Windows.Values[name] = values[:min(1, len(values))]
+	}
+	text, err := json.Marshal(&o)
+	*outcome = text
+	return err
 }
 
 // publish judges a folder and writes its page and pictures.
@@ -376,8 +541,10 @@ func (d *Folder) publish(declared string) (*stability.Study, error) {
 			return nil, err
 		}
 	}
-	for _, t := range []*figure.Figure{limitTable(s), checkTable(s), rateTable(s)} {
-		fmt.Fprintf(&page, "%s\n", t.Markdown())
+	for _, t := range []*figure.Figure{limitTable(s), freshTable(s), gapTable(s), checkTable(s), rateTable(s)} {
+		if t != nil {
+			fmt.Fprintf(&page, "%s\n", t.Markdown())
+		}
 	}
 	if missing := d.Missing(); missing != "" {
 		fmt.Fprintf(&page, "Not run yet: %s\n", missing)
@@ -399,7 +566,7 @@ func mapPage(m *stability.Map) []byte {
 	b.WriteString("# The stability map\n\nWhich correction for which problem, from runs of 1,000 updates over a ladder of learning rates. The page of each study says which runs are missing, and how many base models judged each arm.\n\n![" + mapPicture(m).Title + "](picture.svg)\n\n")
 	for _, p := range stability.Problems {
 		if a, ok := m.Answer(p.Name); ok {
-			fmt.Fprintf(&b, "**%s.** %s\n\n", p.Title, a.Text)
+			fmt.Fprintf(&b, "**[%s](%s.md).** %s\n\n", p.Title, p.Name, a.Text)
 		}
 	}
 	for _, s := range m.Studies {

@@ -99,7 +99,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("checks %q\nwant %q", got, want)
 	}
 	report, pictures := d.Report(nil, nil)
-	if len(report.Sections) != 3 || len(pictures) != 3 {
+	if len(report.Sections) != 4 || len(pictures) != 3 {
 		t.Errorf("%d sections, %d pictures", len(report.Sections), len(pictures))
 	}
 	m := &stability.Map{Studies: []stability.Study{*s}}
@@ -109,6 +109,25 @@ func TestLimits(t *testing.T) {
 	}
 	if _, ok := m.Answer("staleness"); ok {
 		t.Error("a problem without a study has an answer")
+	}
+}
+
+// Models that judge nothing are compared with those that did.
+func TestLimitsOnFreshModels(t *testing.T) {
+	d := ladderMap(biased)
+	d.Confirm, d.Fresh = d.Seeds[:7], d.Seeds[7:]
+	s := d.Limits()
+	tis := s.Arm("router-fp4", "tis")
+	if f := tis.Fresh; f == nil || f.Limit.N != 3 || !f.LimitAgrees || !f.GainAgrees || f.GainNone.N != 3 || tis.Level.N != 7 {
+		t.Errorf("%+v of %+v", f, tis)
+	}
+	for i := range d.Rows { // fresh models that find the contrary
+		if r := &d.Rows[i]; slices.Contains(d.Fresh, r.Seed) && r.Values["gap"] == "router-fp4" && r.Values[methodFactor] == "tis" {
+			r.Final = 0
+		}
+	}
+	if f := d.Limits().Arm("router-fp4", "tis").Fresh; f.LimitAgrees || f.GainAgrees {
+		t.Errorf("the contrary agrees: %+v", f)
 	}
 }
 

@@ -37,6 +37,7 @@ func (p *Plan) Preview() (*Plan, error) {
 	}
 	short := *p
 	short.Set = append(append([]recipe.Change(nil), p.Set...), p.Quick.Set...)
+	short.Fresh = nil
 	short.Seeds, short.Confirm = append(append([]uint64(nil), p.Quick.Seeds...), p.Quick.Confirm...), p.Quick.Confirm
 	if len(p.Quick.Only) > 0 {
 		short.Only = p.Quick.Only

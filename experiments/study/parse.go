@@ -23,6 +23,7 @@ type planFile struct {
 	Models   []models   `yaml:"models"`
 	Seeds    seeds      `yaml:"seeds"`
 	Confirm  seeds      `yaml:"confirm"`
+	Fresh    seeds      `yaml:"fresh"`
 	Judge    []Declared `yaml:"judge"`
 	Quick    *quick     `yaml:"quick"`
 	Factors  []factor   `yaml:"factors"`
@@ -38,7 +39,7 @@ func Parse(file string, text []byte) (*Plan, error) {
 	if err := recipe.Decode("sweep", file, text, &f); err != nil {
 		return nil, err
 	}
-	p := &Plan{Name: f.Name, Title: f.Title, Declared: f.Declared, Bases: f.Base, Set: f.Set, Seeds: f.Seeds, Confirm: f.Confirm, Ladder: f.Rates.ladder, Judge: f.Judge}
+	p := &Plan{Name: f.Name, Title: f.Title, Declared: f.Declared, Bases: f.Base, Set: f.Set, Seeds: f.Seeds, Confirm: f.Confirm, Fresh: f.Fresh, Ladder: f.Rates.ladder, Judge: f.Judge}
 	for _, m := range f.Models {
 		p.Models = append(p.Models, m.Models)
 	}
@@ -58,15 +59,24 @@ func Parse(file string, text []byte) (*Plan, error) {
 	fault := func(path, format string, args ...any) {
 		faults = append(faults, recipe.Fault{Source: file, Path: path, Problem: fmt.Sprintf(format, args...)})
 	}
-	for _, seed := range p.Confirm {
-		if slices.Contains(p.Seeds, seed) {
-			fault("confirm", "seed %d is among those that locate the limits: name others", seed)
+	p.Seeds = slices.Clone(p.Seeds)
+	for _, more := range []struct {
+		name  string
+		seeds []uint64
+	}{{"confirm", p.Confirm}, {"fresh", p.Fresh}} {
+		for _, seed := range more.seeds {
+			if slices.Contains(p.Seeds, seed) {
+				fault(more.name, "seed %d is among those before: name others", seed)
+			}
 		}
+		if p.Ladder == nil && len(more.seeds) > 0 {
+			fault(more.name, "checks what a ladder located: write rates as a ladder, such as {from: 5e-4}")
+		}
+		p.Seeds = append(p.Seeds, more.seeds...)
 	}
-	if p.Ladder == nil && len(p.Confirm) > 0 {
-		fault("confirm", "confirms what a ladder located: write rates as a ladder, such as {from: 5e-4}")
+	if len(p.Fresh) > 0 && len(p.Confirm) == 0 {
+		fault("fresh", "checks what other models judged: name their seeds, such as confirm: {first: 11, count: 10}")
 	}
-	p.Seeds = append(slices.Clone(p.Seeds), p.Confirm...)
 	if f.Quick != nil {
 		p.Quick = &Quick{Set: f.Quick.Set, Seeds: f.Quick.Seeds, Confirm: f.Quick.Confirm, Only: f.Quick.Only}
 	}

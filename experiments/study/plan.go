@@ -21,8 +21,9 @@ type Plan struct {
 	Bases []string
 	// Set is what is changed in all of them.
 	Set []recipe.Change
-	// Seeds are those of every point; with a ladder the first ones locate its limits, and Confirm, the last ones, judge what was located.
-	Seeds, Confirm []uint64
+	// Seeds are those of every point. With a ladder the first ones locate its limits, Confirm, after them, judge what was located, and
+	// Fresh, the last ones, are run once at the end: whether what was judged holds on other models.
+	Seeds, Confirm, Fresh []uint64
 	// Ladder chooses the learning rates by the outcomes; nil where the factors name all.
 	Ladder *Ladder
 	// Models are the base models that the study makes first, one for each seed.

@@ -201,6 +201,22 @@ func (c *Cells) Merge(other *Cells) error {
 	return nil
 }
 
+// With is what change makes of the cells, in memory; it leaves out those that it does not want.
+func (c *Cells) With(change func(*Cell) (wanted bool, err error)) (*Cells, error) {
+	changed := NewCells(c.dir, c.sums)
+	for _, key := range c.order {
+		cell := *c.cells[key]
+		wanted, err := change(&cell)
+		if err != nil {
+			return nil, err
+		}
+		if wanted {
+			changed.put(&cell)
+		}
+	}
+	return changed, nil
+}
+
 func (c *Cells) put(cell *Cell) {
 	if c.cells[cell.Key] == nil {
 		c.order = append(c.order, cell.Key)

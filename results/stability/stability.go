@@ -62,6 +62,18 @@ type Arm struct {
 	Flips   record.Number `json:"flips"`
 	// Rates are what was run, increasing.
 	Rates []Rate `json:"rates"`
+	// Fresh is what models say that neither located nor judged; nil where none was run.
+	Fresh *Fresh `json:"fresh,omitempty"`
+}
+
+// Fresh is an arm on fresh models, at the rates at which others judged it.
+type Fresh struct {
+	Limit Range `json:"limit"`
+	// GainNone is the difference to no correction, each at the rate of its judged level.
+	GainNone Mean `json:"gain_none"`
+	// LimitAgrees: the limits may lie within a factor of 2. GainAgrees: the difference has the sign of the judged one, where that is significant.
+	LimitAgrees bool `json:"limit_agrees"`
+	GainAgrees  bool `json:"gain_agrees"`
 }
 
 // Rate is an arm at one learning rate.
@@ -133,6 +145,11 @@ func endText(v float64) string {
 	return "∞"
 }
 
+// Near reports whether two ranges are within a factor of each other at some of their places.
+func (r Range) Near(o Range, factor float64) bool {
+	return float64(r.From) <= factor*float64(o.To) && float64(o.From) <= factor*float64(r.To)
+}
+
 // Text is the range with its interval: "7.1e-4 (5.0e-4 to 1.0e-3)", or the end of the rates beyond which it lies: "above 4.0e-3".
 func (r Range) Text(of func(float64) string) string {
 	from, to := float64(r.From), float64(r.To)
@@ -175,6 +192,15 @@ func (s *Study) Arm(stressor, method string) *Arm {
 	return &s.Arms[i]
 }
 
+// Study finds a study of the map; nil if it is not there.
+func (m *Map) Study(name string) *Study {
+	i := slices.IndexFunc(m.Studies, func(s Study) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &m.Studies[i]
+}
+
 // Stressors are those of the study, in its order.
 func (s *Study) Stressors() (names []string) {
 	for _, a := range s.Arms {
@@ -194,6 +220,20 @@ func Published() (*Map, error) {
 	return m, nil
 }
 
+// RealGap is the size of a mismatch that was published for training of a real model, in nats per token.
+type RealGap struct {
+	Name      string
+	Low, High float64
+	Source    string
+}
+
+// RealGaps are those beside which the gaps of the map are shown.
+var RealGaps = []RealGap{
+	{"dense models, Miles", 1e-5, 1e-3, "Miles' blog"},
+	{"mixtures of experts, Miles", 1e-3, 1e-1, "Miles' blog"},
+	{"dense and mixture of experts, R3", 6.4e-4, 1.535e-3, "arXiv:2510.11370, Qwen3-8B and Qwen3-30B-A3B"},
+}
+
 // Problem is a problem that users have, with the stressor of the map that stands for it.
 type Problem struct{ Name, Title, Study, Stressor string }
 
@@ -209,6 +249,8 @@ type Answer struct {
 	Problem
 	// Arm is the recommended correction, nil where none is; None is no correction and Equal equal engines.
 	Arm, None, Equal *Arm
+	// Also are other corrections whose level is significantly above that of none.
+	Also []*Arm
 	// Harmful are the corrections whose level is significantly below that of none.
 	Harmful []*Arm
 	// Settled: at least LeastModels models judged it, and no rate that it names stands at an end of those that were run.
@@ -229,11 +271,11 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 		return answer, false
 	}
 	answer.Problem = Problems[i]
-	at := slices.IndexFunc(m.Studies, func(s Study) bool { return s.Name == answer.Study })
-	if at < 0 {
+	s := m.Study(answer.Study)
+	if s == nil {
 		return answer, false
 	}
-	return m.Studies[at].Answer(answer.Problem)
+	return s.Answer(answer.Problem)
 }
 
 // Answer is that of a map of this study alone for a problem under one of its stressors.
@@ -257,6 +299,11 @@ func (s *Study) Answer(problem Problem) (answer Answer, ok bool) {
 		switch {
 		case a.GainNone.Low > 0:
 			better = better || !bias || a.Level.Estimate > answer.Arm.Level.Estimate
+			if bias && better {
+				answer.Also = append(answer.Also, answer.Arm)
+			} else if bias {
+				answer.Also = append(answer.Also, a)
+			}
 			bias = true
 		case bias || !(a.OverNone.Low > 1 && a.GainNone.Estimate > -cost):
 			better = false
@@ -289,6 +336,9 @@ func (s *Study) Answer(problem Problem) (answer Answer, ok bool) {
 		answer.Text = fmt.Sprintf("Lower the learning rate first. %s If you need a higher rate, %s raises the limit: the ratio is %s.", none, answer.Arm.Method, answer.Arm.OverNone.Text(FactorText))
 	default:
 		answer.Text = fmt.Sprintf("Use no correction. %s None of %d corrections is significantly better.", none, tried)
+	}
+	for _, a := range answer.Also {
+		answer.Text += fmt.Sprintf(" %s helps as well: it ends at %s.", a.Method, a.Level.Text(false))
 	}
 	for _, a := range answer.Harmful {
 		answer.Text += fmt.Sprintf(" Do not use %s: it ends at %s.", a.Method, a.Level.Text(false))

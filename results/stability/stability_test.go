@@ -29,8 +29,11 @@ func TestPublishedPages(t *testing.T) {
 			continue
 		}
 		answers++
-		if !strings.Contains(page, "**"+p.Title+".** "+a.Text) {
+		if !strings.Contains(page, "**["+p.Title+"]("+p.Name+".md).** "+a.Text) {
 			t.Errorf("the page of the map lacks %q", a.Text)
+		}
+		if !strings.Contains(read(p.Name+".md"), a.Text) {
+			t.Errorf("the page of %s lacks its answer", p.Name)
 		}
 	}
 	if answers == 0 {
