@@ -156,7 +156,14 @@ func readmeAnswers(t *testing.T) []string {
 		t.Errorf("a correction helps under a natural gap: %s", natural.Text)
 	}
 	if routing.Arm != nil {
-		lines[2] += fmt.Sprintf(" With `%s` it ends at %.2f.", routing.Arm.Method, routing.Arm.Level.Estimate)
+		ends := []string{fmt.Sprintf("With `%s` it ends at %.2f", routing.Arm.Method, routing.Arm.Level.Estimate)}
+		for _, a := range routing.Also {
+			ends = append(ends, fmt.Sprintf("with `%s` at %.2f", a.Method, a.Level.Estimate))
+		}
+		for _, a := range routing.Harmful {
+			ends = append(ends, fmt.Sprintf("with `%s` at %.2f", a.Method, a.Level.Estimate))
+		}
+		lines[2] += " " + strings.Join(ends, ", ") + "."
 	}
 	return lines
 }
