@@ -36,8 +36,8 @@ import (
 // ageSeeds are those of the recording; the run in the page is that of the first.
 var ageSeeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
-// recordAge makes the lesson's live run at every off-policy lag that its control offers, over
-// the same seeds. The first lag is none.
+// recordAge makes the lesson's live run at every off-policy lag and learning rate that its controls offer, over the same seeds. The
+// first lag is none.
 func recordAge(ctx context.Context, o Options) ([]figure.Figure, error) {
 	seeds, short := ageSeeds, []string(nil)
 	if o.Tiny {
@@ -47,61 +47,62 @@ func recordAge(ctx context.Context, o Options) ([]figure.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	lags, rates := l.Controls[0], l.Controls[1]
 	var out []figure.Figure
-	var names []string
-	var ends [][]float64
-	for _, lag := range l.Controls[0].Options {
-		chosen := map[string]string{l.Controls[0].Key: lag.Value}
-		r, err := recipe.Load(l.Live.Recipe, append(l.Assignments(chosen), short...)...)
-		if err != nil {
-			return nil, err
+	degraded, final := degradedByLag(len(seeds), lags)
+	for i, rate := range rates.Options {
+		colour := []figure.Method{figure.Equal, figure.Clip, figure.Uncorrected}[i]
+		var first, means, counts []float64
+		for _, lag := range lags.Options {
+			chosen := map[string]string{lags.Key: lag.Value, rates.Key: rate.Value}
+			r, err := recipe.Load(l.Live.Recipe, append(l.Assignments(chosen), short...)...)
+			if err != nil {
+				return nil, err
+			}
+			runs, err := study.Records(ctx, r, seeds, o.Workers())
+			if err != nil {
+				return nil, err
+			}
+			panels := recordedRuns(runs)
+			for _, p := range panels {
+				p.When = chosen
+				out = append(out, p)
+			}
+			var ends []float64
+			fell := 0.0
+			for k, s := range panels[0].Series {
+				ends = append(ends, s.Y[len(s.Y)-1])
+				if first != nil && record.HasDegraded(first[k], ends[k]) {
+					fell++
+				}
+			}
+			if first == nil {
+				first = ends
+			} else {
+				counts = append(counts, fell)
+			}
+			means = append(means, stats.Average(ends))
 		}
-		runs, err := study.Records(ctx, r, seeds, o.Workers())
-		if err != nil {
-			return nil, err
-		}
-		panels := recordedRuns(runs)
-		for _, p := range panels {
-			p.When = chosen
-			out = append(out, p)
-		}
-		var end []float64
-		for _, s := range panels[0].Series {
-			end = append(end, s.Y[len(s.Y)-1])
-		}
-		name, _, _ := strings.Cut(lag.Label, " (")
-		names, ends = append(names, name), append(ends, end)
+		degraded.Series = append(degraded.Series, figure.Series{Name: rate.Value, Method: colour, Y: counts})
+		final.Series = append(final.Series, figure.Series{Name: rate.Value, Method: colour, Y: means})
 	}
-	return append(degradedByLag(names, ends), out...), nil
+	return append([]figure.Figure{degraded, final}, out...), nil
 }
 
-// degradedByLag says at which off-policy lag runs degrade: how many seeds end below the
-// same seed of the first lag, and where they end on average.
-func degradedByLag(names []string, ends [][]float64) []figure.Figure {
-	var means, counts []float64
-	var said []string
-	for i, end := range ends {
-		n := 0
-		for j := range end {
-			if record.HasDegraded(ends[0][j], end[j]) {
-				n++
-			}
-		}
-		means, counts = append(means, stats.Average(end)), append(counts, float64(n))
-		if i > 0 {
-			said = append(said, fmt.Sprintf("%s: %d", names[i], n))
-		}
+// degradedByLag are the figures of how many seeds end below the same seed of the first lag, and where they end on average, with a series
+// for each learning rate to be filled in.
+func degradedByLag(seeds int, lags lab.Control) (degraded, final figure.Figure) {
+	var names []string
+	for _, o := range lags.Options {
+		name, _, _ := strings.Cut(o.Label, " (")
+		names = append(names, name)
 	}
-	seeds := len(ends[0])
-	return []figure.Figure{
-		{Kind: figure.Bars, Name: "degraded", Title: fmt.Sprintf("Recorded: seeds of %d that degrade, by off-policy lag", seeds), Labels: names[1:],
-			Y:      figure.Axis{Label: fmt.Sprintf("seeds that end more than %g below the same seed with %s", record.DegradationLoss, names[0]), High: float64(seeds), Count: true},
-			Series: []figure.Series{{Name: "degraded seeds", Method: figure.Uncorrected, Y: counts[1:]}},
-			Note:   fmt.Sprintf("Of %d seeds degrade at %s.", seeds, strings.Join(said, ", "))},
-		{Kind: figure.Bars, Name: "final", Title: "Recorded: mean pass rate at the end, by off-policy lag", Labels: names, Y: figure.Axis{Label: "pass rate", High: 1},
-			Series: []figure.Series{{Name: "mean pass rate", Method: figure.Uncorrected, Y: means}},
-			Note:   fmt.Sprintf("The mean pass rate of %d seeds ends at %.2f with %s and at %.2f with %s.", seeds, means[0], names[0], means[len(means)-1], names[len(names)-1])},
-	}
+	degraded = figure.Figure{Kind: figure.Bars, Name: "degraded", Title: fmt.Sprintf("Recorded: seeds of %d that degrade, by off-policy lag and learning rate", seeds), Labels: names[1:],
+		Y:    figure.Axis{Label: fmt.Sprintf("seeds that end more than %g below the same seed with %s", record.DegradationLoss, names[0]), High: float64(seeds), Count: true},
+		Note: "A series is a learning rate: what a lag costs depends on it."}
+	final = figure.Figure{Kind: figure.Bars, Name: "final", Title: "Recorded: mean pass rate at the end, by off-policy lag and learning rate", Labels: names, Y: figure.Axis{Label: "pass rate", High: 1},
+		Note: fmt.Sprintf("Means of %d seeds.", seeds)}
+	return degraded, final
 }
 
 // recordedRuns are the figures of runs that differ by their seeds alone, each faint.

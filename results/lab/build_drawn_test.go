@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"path"
 
 	"driftlab/results/figure"
 	"driftlab/results/lab/picture"
@@ -17,8 +16,7 @@ var drawn = map[string]func(*published) ([]figure.Figure, error){
 }
 
 // decode reads a recording that is no panels.
-func (p *published) decode(name string, into any) error {
-	file := path.Join("lab", name+".json")
+func (p *published) decode(file string, into any) error {
 	text, err := fs.ReadFile(p.dir, file)
 	if err == nil {
 		err = json.Unmarshal(text, into)
@@ -81,7 +79,7 @@ func drawPolicies(p *published) ([]figure.Figure, error) {
 			written("%.2g", natural[2]), written("%.2g", natural[3]), written("%.2g", amplified[2]), written("%.2g", amplified[3])),
 	}}
 	var updates []record.Update
-	if err := p.decode("update", &updates); err != nil {
+	if err := p.decode("lab/update.json", &updates); err != nil {
 		return nil, err
 	}
 	for i := range updates {
@@ -116,7 +114,7 @@ func drawRouting(p *published) ([]figure.Figure, error) {
 	}
 	out := []figure.Figure{kl, margins}
 	var flips []record.Flips
-	if err := p.decode("flips", &flips); err != nil {
+	if err := p.decode("lab/flips.json", &flips); err != nil {
 		return nil, err
 	}
 	for i := range flips {

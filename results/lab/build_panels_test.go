@@ -9,7 +9,7 @@ func panels(p *published, lesson string) ([]figure.Figure, error) {
 	var out []figure.Figure
 	if recorded[lesson] {
 		var d Data
-		if err := p.decode(lesson, &d); err != nil {
+		if err := p.decode("lab/"+lesson+".json", &d); err != nil {
 			return nil, err
 		}
 		out = d.Panels
