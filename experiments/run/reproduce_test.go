@@ -58,6 +58,10 @@ var variants = []struct {
 		return trainertest.Recipe(t, "steps=12", "advantage=gae", "learner.minibatches=2", "terms=[entropy, top_entropy]",
 			"kl={name: k1, in: reward, coef: 0.1, controller: {target: 0.01, horizon: 20}}", "correction.mode=bypass")
 	}},
+	{"trained critic", func(t testing.TB) recipe.Recipe {
+		return trainertest.Recipe(t, "steps=12", "schedule={name: lag, k: 2}", "rollout.group=1", "rollout.prompts=6", "rollout.numerics=bf16", "advantage={name: gae, alpha: 1.5, return_lam: 1, holes: through}", "loss=sao",
+			"critic={updates: 2, warmup: 3, confidence: true, optimizer: {lr: 2.5e-3}}")
+	}},
 	{"fleet", func(t testing.TB) recipe.Recipe {
 		return trainertest.Recipe(t, "steps=12", "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "learner.temperature=1.1",
 			"rollout.fleet=[{numerics: fp16, share: 0.3}, {numerics: {base: fp32, kv_cache: fp8_e4m3}, share: 0.25}]",
@@ -84,16 +88,18 @@ var variants = []struct {
 // the tests below would prove less than they say.
 func TestVariants(t *testing.T) {
 	happens := map[string][]string{
-		"lag":     {"gap/k3", "routes/flip_token"},
-		"fp16":    {"actor/skipped_updates", "gap/k3"},
-		"guards":  {"guard/length_surge", "guard/grad_removed", "guard/grad_skipped", "actor/skipped_updates"},
-		"fleet":   {"gap/unequal", "rollout/noise_sigma"},
-		"drafts":  {"speculative/law_tv", "speculative/distill_loss", "speculative/drafter_age"},
-		"shadow":  {"actor/shadow_kl", "gap/k3"},
-		"clock":   {"staleness/mixed_responses", "clock/reprefilled_tokens"},
-		"fusion":  {"rollout/fusion_tv"},
-		"critic":  {"critic/values/max", "actor/reward_kl_penalty"},
-		"rewards": {"critic/score/min", "actor/kl_loss"},
+		"lag":    {"gap/k3", "routes/flip_token"},
+		"fp16":   {"actor/skipped_updates", "gap/k3"},
+		"guards": {"guard/length_surge", "guard/grad_removed", "guard/grad_skipped", "actor/skipped_updates"},
+		"fleet":  {"gap/unequal", "rollout/noise_sigma"},
+		"drafts": {"speculative/law_tv", "speculative/distill_loss", "speculative/drafter_age"},
+		"shadow": {"actor/shadow_kl", "gap/k3"},
+		"clock":  {"staleness/mixed_responses", "clock/reprefilled_tokens"},
+		"fusion": {"rollout/fusion_tv"},
+		"critic": {"critic/values/max", "actor/reward_kl_penalty"},
+
+		"trained critic": {"critic/vf_explained_var", "critic/vf_loss", "critic/vf_age", "gap/k3"},
+		"rewards":        {"critic/score/min", "actor/kl_loss"},
 	}
 	for _, v := range variants {
 		run := mustRun(t, v.make(t), Options{}).Record
