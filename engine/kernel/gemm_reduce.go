@@ -163,7 +163,7 @@ func combine(planes []float32, segs, m, n, j, all int, red Reduction, acc precis
 	case TensorParallel:
 		roundTo(red.Wire, planes[:segs*size])
 		if red.Topology == TreeAllReduce {
-			combineNeighbours(planes, size, segs, red.Wire)
+			combineNeighbours(planes, size, segs, 1, red.Wire)
 			return
 		}
 		for r := range m {
@@ -183,9 +183,9 @@ func combineHalves(planes []float32, size, lo, hi int, f precision.Format) {
 	addRounded(planes[lo*size:][:size], planes[mid*size:][:size], f)
 }
 
-// combineNeighbours adds neighbouring planes level by level into plane 0.
-func combineNeighbours(planes []float32, size, segs int, f precision.Format) {
-	for d := 1; d < segs; d *= 2 {
+// combineNeighbours adds planes level by level into plane 0: at first those that lie a distance d from each other.
+func combineNeighbours(planes []float32, size, segs, d int, f precision.Format) {
+	for ; d < segs; d *= 2 {
 		for g := 0; g+d < segs; g += 2 * d {
 			addRounded(planes[g*size:][:size], planes[(g+d)*size:][:size], f)
 		}
@@ -198,13 +198,9 @@ func combineNeighbours(planes []float32, size, segs int, f precision.Format) {
 func combineRanks(planes []float32, size, segs, ranks int, f precision.Format) {
 	per := ceilDiv(segs, max(ranks, 1))
 	for from := 0; from < segs; from += per {
-		combineNeighbours(planes[from*size:], size, min(per, segs-from), f)
+		combineNeighbours(planes[from*size:], size, min(per, segs-from), 1, f)
 	}
-	for d := per; d < segs; d *= 2 {
-		for g := 0; g+d < segs; g += 2 * d {
-			addRounded(planes[g*size:][:size], planes[(g+d)*size:][:size], f)
-		}
-	}
+	combineNeighbours(planes, size, segs, per, f)
 }
 
 // combineRing sums one row: each column's chunk starts at the rank that owns it

@@ -127,12 +127,12 @@ func checkSlopes(l Loss, in *batch.Batch, t *trace.Trace, out *Grad, tokens []in
 		}
 		view.Now.Logp[n] = in.Now.Logp[n]
 		left, right := (out.Loss-at[0])/h, (at[1]-out.Loss)/h
-		if math.Abs(left-right) > 1e-3*(math.Abs(left)+math.Abs(right))+1e-5*(1+math.Abs(out.Loss)) {
+		if math.Abs(left-right) > float64(1e-3*(math.Abs(left)+math.Abs(right)))+float64(1e-5*(1+math.Abs(out.Loss))) {
 			continue
 		}
 		slope := (at[1] - at[0]) / (2 * h)
 		// 1e-6 of the slope, and the rounding of a difference of losses over 2h.
-		if got := out.DLogp[n]; math.Abs(got-slope) > 1e-6*max(math.Abs(slope), 1e-2)+1e-9*math.Abs(out.Loss) {
+		if got := out.DLogp[n]; math.Abs(got-slope) > float64(1e-6*max(math.Abs(slope), 1e-2))+float64(1e-9*math.Abs(out.Loss)) {
 			return fmt.Errorf("explain: token %d of response %d: the gradient of %T is %.9g, and the difference of the loss %.9g", k.Position+1, k.Response+1, l, got, slope)
 		}
 		k.Terms = append(k.Terms, trace.Term{Name: trace.Difference, Value: trace.Number(slope)})
