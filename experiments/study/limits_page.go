@@ -56,21 +56,17 @@ func (d *Folder) limits() *stability.Study {
 	return d.Limits()
 }
 
-// limitsFinding says what became of each stressor by the rule of the published map or, of a study of many, which learning rates are stable
-// without a correction, and of its declared checks which are met.
-func limitsFinding(s *stability.Study, each bool) string {
-	var limits, answers []string
-	for _, a := range s.Arms {
-		if a.Method != s.None {
-			continue
-		}
-		limits = append(limits, fmt.Sprintf("%s: %s", a.Stressor, a.Limit.Text(stability.RateText)))
-		if answer, ok := s.Answer(stability.Problem{Title: a.Stressor, Study: s.Name, Stressor: a.Stressor}); ok && each && a.Stressor != s.Equal {
-			answers = append(answers, fmt.Sprintf("With %s: %s", a.Stressor, answer.Text))
-		}
+// limitsFinding says up to which learning rate the runs of each arm are stable and where they end or, of a ladder, the limits without a
+// correction and which of its declared checks are met.
+func limitsFinding(s *stability.Study, ladder bool) string {
+	if !ladder {
+		return stableFinding(s)
 	}
-	if answers != nil {
-		return strings.Join(answers, " ")
+	var limits []string
+	for _, a := range s.Arms {
+		if a.Method == s.None {
+			limits = append(limits, fmt.Sprintf("%s: %s", a.Stressor, a.Limit.Text(stability.RateText)))
+		}
 	}
 	if limits == nil {
 		return ""
@@ -86,6 +82,46 @@ func limitsFinding(s *stability.Study, each bool) string {
 		text += fmt.Sprintf(" Declared checks that are met: %d of %d.", met, len(s.Checks))
 	}
 	return text
+}
+
+// stableFinding is a sentence for each stressor, of few runs: what they came to, and no advice.
+func stableFinding(s *stability.Study) string {
+	var sentences []string
+	for _, stressor := range s.Stressors() {
+		var arms []string
+		for i := range s.Arms {
+			a := &s.Arms[i]
+			if a.Stressor != stressor {
+				continue
+			}
+			name := "with " + a.Method
+			if a.Method == s.None {
+				name = "without a correction"
+			}
+			arms = append(arms, fmt.Sprintf("%s %s (ends at %.2f)", name, stableUpTo(a), float64(a.Level.Estimate)))
+		}
+		if stressor == s.Equal && len(arms) == 1 {
+			a := s.Arm(stressor, s.None)
+			sentences = append(sentences, fmt.Sprintf("With %s training is stable %s, and ends at a pass rate of %.2f at its best rate.", stressor, strings.Replace(stableUpTo(a), "to ", "to a learning rate of ", 1), float64(a.Level.Estimate)))
+			continue
+		}
+		sentences = append(sentences, fmt.Sprintf("With %s it is stable %s.", stressor, strings.Join(arms, "; ")))
+	}
+	return strings.Join(sentences, " ")
+}
+
+// stableUpTo is the largest rate at which at least half of an arm's runs are stable.
+func stableUpTo(a *stability.Arm) string {
+	for i := len(a.Rates) - 1; i >= 0; i-- {
+		if r := a.Rates[i]; 2*r.Stable >= r.Runs {
+			text := "up to " + rateName(r.Rate)
+			if i == len(a.Rates)-1 {
+				text += " or more"
+			}
+			return text
+		}
+	}
+	return "at no rate"
 }
 
 // checkTable has the declared checks.

@@ -111,7 +111,7 @@ func (d *Folder) Finding() string {
 	if s == nil {
 		return d.Best()
 	}
-	return limitsFinding(s, d.Ladder == nil)
+	return limitsFinding(s, d.Ladder != nil)
 }
 
 // Tables are what a reader needs first: the limits of a ladder, a map of rates, or the values ranked and the points, with at most so many rows each.
