@@ -283,7 +283,7 @@ func mapPicture(m *stability.Map) *figure.Figure {
 	return p
 }
 
-// gapFigure draws limit and level without a correction against the size of the gap at the start, beside what was published of real models; nil
+// gapFigure draws limit and level without a correction against the size of the gap at the start, next to what was published of real models; nil
 // where fewer than three stressors have a gap there.
 func gapFigure(s *stability.Study) *figure.Figure {
 	gaps := slices.DeleteFunc(slices.Clone(s.Arms), func(a stability.Arm) bool { return a.Method != s.None || !(a.FirstK3 > 0) })

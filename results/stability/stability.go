@@ -227,7 +227,7 @@ type RealGap struct {
 	Source    string
 }
 
-// RealGaps are those beside which the gaps of the map are shown.
+// RealGaps are those next to which the gaps of the map are shown.
 var RealGaps = []RealGap{
 	{"dense models, Miles", 1e-5, 1e-3, "Miles' blog"},
 	{"mixtures of experts, Miles", 1e-3, 1e-1, "Miles' blog"},
