@@ -16,8 +16,8 @@ import (
 // Ladder are learning rates by factors of 2, of which each arm runs those that its outcomes ask for. From From it climbs until every
 // seed fails and goes down while the lowest rate is the best or fewer than half of the seeds succeed there: an arm ends at an edge
 // that still works only at Lowest or Highest. The seeds that confirm then run the rates from the best one below the limit up to the
-// first at which every seed failed, go down in their turn while the lowest is the best, and where all of them part between two rates, the rate in the middle. What is run follows from the
-// outcomes alone. Fresh seeds run the rates of those that confirm, after them.
+// first at which every seed failed, go down in their turn while the lowest is the best, and where all of them part between two rates, run
+// the rate in the middle. Fresh seeds run the rates of those that confirm, after them. What is run follows from the outcomes alone.
 type Ladder struct {
 	From float64 `yaml:"from" json:"from"`
 	// Lowest and Highest bound the rates: 16 times below and above From unless they are given.
@@ -181,7 +181,7 @@ func (x *Index) asked(done map[string]*Outcome, checks []Declared) (list []place
 			if climbs[at].stuck {
 				continue // its limit is not known yet
 			}
-			rate = halfOf(stats.LimitOf(climbs[at].seen))
+			rate = halfOf(climbs[at].seen)
 		}
 		for number, label := range labels {
 			if c := &climbs[number]; label == check.Over || slices.Contains(check.Arms, label) {
@@ -238,12 +238,13 @@ func (x *Index) premature(done map[string]*Outcome) map[string]bool {
 	return early
 }
 
-// halfOf is half a limit, or half of the end of the ladder beyond which it lies.
-func halfOf(l stats.Limit) float64 {
-	if math.IsInf(l.To, 1) {
-		return l.From / 2
+// halfOf is half the limit of trials, or half of the end of the ladder beyond which it lies.
+func halfOf(trials []stats.Trial) float64 {
+	from, to := stats.LimitRange(trials)
+	if math.IsInf(to, 1) {
+		return from / 2
 	}
-	return l.To / 2
+	return to / 2
 }
 
 // clearly is how much nearer a rate is than a lower one to be taken in its place.
@@ -352,7 +353,8 @@ func (c *climb) run() {
 	if len(c.x.Confirm) > 0 {
 		judges = locate
 		if l.Find == findLevel {
-			low = c.best(tallies, stats.LimitOf(c.seen).From)
+			limit, _ := stats.LimitRange(c.seen)
+			low = c.best(tallies, limit)
 		}
 		clear(tallies)
 		for i := low; i <= high; i++ {

@@ -126,7 +126,7 @@ func (a *ladderArm) whole() (list []int) {
 
 // levelAt is the place of the rate with the best mean among those below the limit, or among all where none is below it.
 func (a *ladderArm) levelAt() int {
-	limit := stats.LimitOf(a.trials()).From
+	limit, _ := stats.LimitRange(a.trials())
 	best, mean := -1, math.Inf(-1)
 	for _, below := range []bool{true, false} {
 		for _, i := range a.whole() {
@@ -278,7 +278,8 @@ func (d *Folder) speed(a, equal *ladderArm) float64 {
 		return math.NaN()
 	}
 	goal := share * stats.Average(finals(equal.rungs[equal.levelAt()]))
-	limit, fastest := stats.LimitOf(a.trials()).From, -1
+	limit, _ := stats.LimitRange(a.trials())
+	fastest := -1
 	for _, i := range a.whole() {
 		if a.rates[i] <= limit {
 			fastest = i
@@ -314,7 +315,7 @@ func (d *Folder) judged(check Declared, arms []*ladderArm) (list []stability.Che
 	rate := check.At
 	if half := find(check.HalfLimit); half != nil {
 		own, _ := d.sides(half, half)
-		rate = halfOf(stats.LimitOf(own.trials()))
+		rate = halfOf(own.trials())
 	}
 	over := find(check.Over)
 	var made []judge.Check

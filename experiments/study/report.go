@@ -63,7 +63,7 @@ func (d *Folder) Report(kept []results.RunGroup, glossary []results.Term) (resul
 	if s := d.limits(); s == nil {
 		r.Lead = sentences(d.Best(), v.better(), v.lead(), d.Missing())
 	} else {
-		r.Lead, r.Sections = sentences(fmt.Sprintf("%d runs.", len(d.Rows)), d.Finding(), d.Missing()), v.limitSections(s)
+		r.Lead, r.Sections = sentences(fmt.Sprintf("%d runs.", len(d.Rows)), limitsFinding(s, d.Ladder != nil), d.Missing()), v.limitSections(s)
 		if d.Ladder != nil {
 			return r, v.pictures
 		}

@@ -45,6 +45,22 @@ func LimitOf(trials []Trial) Limit {
 	return bootstrapLimits(len(units), d.limit)
 }
 
+// LimitRange is the limit of one arm without its interval: From and To of LimitOf, which fits each resample too.
+func LimitRange(trials []Trial) (from, to float64) {
+	units := unitsOf(trials)
+	whole := newRates(trials, units).limit(onceEach(len(units)))
+	return whole.from, whole.to
+}
+
+// onceEach weighs each unit as it is.
+func onceEach(units int) []float64 {
+	weight := make([]float64, units)
+	for i := range weight {
+		weight[i] = 1
+	}
+	return weight
+}
+
 // LimitRatio is the limit of an arm over that of another, over the units that both have: each resample of the bootstrap takes
 // the same units of both. The limits are ranges where the trials give no number, and so is their ratio.
 func LimitRatio(a, b []Trial) Limit {
@@ -73,10 +89,7 @@ type drawn struct{ from, to, low, high float64 }
 
 // bootstrapLimits is a range with the percentile interval over units.
 func bootstrapLimits(units int, of func(weight []float64) drawn) Limit {
-	weight := make([]float64, units)
-	for i := range weight {
-		weight[i] = 1
-	}
+	weight := onceEach(units)
 	whole := of(weight)
 	l := Limit{From: whole.from, To: whole.to, Low: whole.low, High: whole.high, Units: units, P: math.NaN()}
 	if units < 2 {
