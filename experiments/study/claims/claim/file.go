@@ -161,9 +161,12 @@ func readFile(text []byte, lib *Library) (*file, error) {
 
 // parseFile reads a claim with its loops and words written out, and its keys in their order.
 func parseFile(text []byte) (f *file, keys []string, err error) {
-	var root, order yaml.Node
+	var root yaml.Node
 	var own struct{ Words map[string]string }
-	if err := errors.Join(yaml.Load(text, &root), yaml.Load(text, &own)); err != nil {
+	if err := yaml.Load(text, &root); err != nil {
+		return nil, nil, err
+	}
+	if err := root.Load(&own); err != nil {
 		return nil, nil, err
 	}
 	bound := map[string]string{"pass_rates": strings.TrimSpace(PassRateNote)}
@@ -172,15 +175,13 @@ func parseFile(text []byte) (f *file, keys []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if text, err = yaml.Dump(all[0]); err != nil {
-		return nil, nil, err
-	}
 	f = new(file)
-	if err := errors.Join(yaml.Load(text, f, yaml.WithKnownFields()), yaml.Load(text, &order)); err != nil {
+	if err := Decode(all[0], f); err != nil {
 		return nil, nil, err
 	}
-	for i := 0; i < len(order.Content[0].Content); i += 2 {
-		keys = append(keys, order.Content[0].Content[i].Value)
+	entries := all[0].Content[0].Content
+	for i := 0; i < len(entries); i += 2 {
+		keys = append(keys, entries[i].Value)
 	}
 	return f, keys, nil
 }
@@ -222,13 +223,7 @@ func named[T any](list map[string]func() T, kind, name string, params *yaml.Node
 }
 
 // Decode reads a value of known fields; what is in it already is a default.
-func Decode(n *yaml.Node, into any) error {
-	text, err := yaml.Dump(n)
-	if err != nil {
-		return err
-	}
-	return yaml.Load(text, into, yaml.WithKnownFields())
-}
+func Decode(n *yaml.Node, into any) error { return n.Load(into, yaml.WithKnownFields()) }
 
 // validate checks names of arms, figures, levels and tests, and that expressions can be read.
 func (f *file) validate() error {
