@@ -426,9 +426,9 @@ const nameStep = labelSize + 2
 
 // namesWidth is the width that the names of the lines need at their ends; 0 if
 // the chart is better served by a legend: one line, names that would take more
-// than a third of it, or more than fit below each other.
+// than a third of it, more than fit below each other, or lines that end before the right edge.
 func (c *chart) namesWidth(width vg.Length) vg.Length {
-	if c.Kind == figure.Dots || len(c.lines) < 2 || len(c.lines) > 10 || c.empty() != "" {
+	if c.Kind == figure.Dots || len(c.lines) < 2 || len(c.lines) > 10 || c.empty() != "" || !c.endTogether() {
 		return 0
 	}
 	style := textStyle(labelSize, nil)
@@ -440,6 +440,23 @@ func (c *chart) namesWidth(width vg.Length) vg.Length {
 		return 0
 	}
 	return names
+}
+
+// endTogether reports whether all lines end at the same x.
+func (c *chart) endTogether() bool {
+	ends := map[float64]bool{}
+	for _, a := range c.lines {
+		last := math.Inf(-1)
+		for _, p := range pointsOf(&a, c.Band) {
+			if finite(p.Mean) {
+				last = p.X
+			}
+		}
+		if !math.IsInf(last, -1) {
+			ends[last] = true
+		}
+	}
+	return len(ends) < 2
 }
 
 // names writes the name of every line at its end, in its colour, moved apart
