@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	_ "embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -14,79 +13,33 @@ import (
 
 // Numerics says how one engine computes: every choice that can change a bit.
 // Two engines with equal Numerics that decode as they score agree bit for bit.
-// There is no empty one: start from a preset.
+// There is no empty one: start from a preset. What each field means stands in
+// trainer/recipe/fields.txt, under rollout.numerics.
 type Numerics struct {
-	// Name is the preset this value started from; it decides nothing.
-	Name string `yaml:"name,omitempty" json:"name,omitempty"`
-	// Weights is the format of the attention and expert projections, with scales where it needs them.
-	Weights precision.Quantizer `yaml:"weights" json:"weights"`
-	// Inputs quantises what enters those projections, row by row; a plain format rounds.
-	Inputs precision.Quantizer `yaml:"inputs" json:"inputs"`
-	// Activations is the format of everything stored between operations:
-	// embeddings, norms, the residual stream, queries, expert outputs.
-	Activations precision.Format `yaml:"activations" json:"activations"`
-	// Accumulator is the format of the running sums of matrix products; fp32 on
-	// most hardware, narrower in fp8 tensor cores.
-	Accumulator precision.Format `yaml:"accumulator" json:"accumulator"`
-	// Scores is the format of attention scores before the softmax.
-	Scores precision.Format `yaml:"scores" json:"scores"`
-	// Probabilities is the format of attention weights as they enter the mix with the values.
-	Probabilities precision.Format `yaml:"probabilities" json:"probabilities"`
-	// KVCache is the format keys and values are stored in, quantised per token and head.
-	KVCache precision.Quantizer `yaml:"kv_cache" json:"kv_cache"`
-	// Router is the format of the router's weights and logits.
-	Router precision.Format `yaml:"router" json:"router"`
-	// Head is the format of the output head's weights and logits.
-	Head precision.Format `yaml:"head" json:"head"`
-	// Embedding is the format of the token embeddings, with scales where it needs
-	// them; without it they have that of the activations.
-	Embedding precision.Quantizer `yaml:"embedding,omitempty" json:"embedding,omitzero"`
-	// HeadWeights is the format of the output head's weights, with scales where it
-	// needs them; without it they have that of head, which then is that of the logits.
-	HeadWeights precision.Quantizer `yaml:"head_weights,omitempty" json:"head_weights,omitzero"`
-	// HeadInputs quantises what enters the output head, row by row; without it a head
-	// coarser than the activations rounds its inputs to its own format.
-	HeadInputs precision.Quantizer `yaml:"head_inputs,omitempty" json:"head_inputs,omitzero"`
-	// Queries is the format of the queries as they meet the keys; without it they
-	// have that of the activations.
-	Queries precision.Format `yaml:"queries,omitempty" json:"queries,omitzero"`
-	// Eager rounds after every elementwise operation, as frameworks do that store
-	// each tensor: a norm before its gain, the products of a rotation, scores before
-	// they are scaled, each step of SiLU, each expert's output times its gate, and
-	// their sum.
-	Eager bool `yaml:"eager,omitempty" json:"eager,omitzero"`
-	// Gradients is the format gradients are rounded to between operations of the backward pass.
-	Gradients precision.Format `yaml:"gradients" json:"gradients"`
-	// Reduction is the order of the sums in matrix products and norms. The
-	// tensor-parallel kinds act on the row-parallel projections only: attention
-	// output and expert down projection.
-	Reduction kernel.Reduction `yaml:"reduction" json:"reduction"`
-	// ExpertParallel is the order in which the outputs of a token's experts are
-	// added: by gate rank, by expert, or device by device over a wire.
-	ExpertParallel ExpertParallel `yaml:"expert_parallel" json:"expert_parallel"`
-	// Adapters says how the low-rank adapters of a recipe with lora act: merged into the weights
-	// before these are rounded, unmerged (a product of their own in the activations' format), or
-	// unmerged:FORMAT.
-	Adapters Adapters `yaml:"adapters" json:"adapters,omitzero"`
-	// Attention is the attention kernel: two_pass, normalized, online over tiles, split_kv,
-	// whose decode splits the keys and so differs from prefill, or context_parallel, whose
-	// ranks each hold the keys of tile positions.
-	Attention kernel.AttentionKernel `yaml:"attention" json:"attention"`
-	// Tile is the number of keys per tile of the online and split_kv kernels, and per rank
-	// of context_parallel.
-	Tile int `yaml:"tile,omitempty" json:"tile,omitempty"`
-	// Splits is the number of parts of the keys in a decoding step of split_kv.
-	Splits int `yaml:"splits,omitempty" json:"splits,omitempty"`
-	// LinearAttention is the form in which a linear-attention layer computes its gated delta
-	// rule: recurrent (token by token, as decoding does) or chunked:16 (chunks of so many
-	// positions by matrix products, as training and prefill do), with the format of the state
-	// behind it where that is not fp32: recurrent:bf16. Each form decodes as it scores. The
-	// operands of the matrix products have the format of the activations. It acts on no other layer.
+	Name            string                 `yaml:"name,omitempty" json:"name,omitempty"`
+	Weights         precision.Quantizer    `yaml:"weights" json:"weights"`
+	Inputs          precision.Quantizer    `yaml:"inputs" json:"inputs"`
+	Activations     precision.Format       `yaml:"activations" json:"activations"`
+	Accumulator     precision.Format       `yaml:"accumulator" json:"accumulator"`
+	Scores          precision.Format       `yaml:"scores" json:"scores"`
+	Probabilities   precision.Format       `yaml:"probabilities" json:"probabilities"`
+	KVCache         precision.Quantizer    `yaml:"kv_cache" json:"kv_cache"`
+	Router          precision.Format       `yaml:"router" json:"router"`
+	Head            precision.Format       `yaml:"head" json:"head"`
+	Embedding       precision.Quantizer    `yaml:"embedding,omitempty" json:"embedding,omitzero"`
+	HeadWeights     precision.Quantizer    `yaml:"head_weights,omitempty" json:"head_weights,omitzero"`
+	HeadInputs      precision.Quantizer    `yaml:"head_inputs,omitempty" json:"head_inputs,omitzero"`
+	Queries         precision.Format       `yaml:"queries,omitempty" json:"queries,omitzero"`
+	Eager           bool                   `yaml:"eager,omitempty" json:"eager,omitzero"`
+	Gradients       precision.Format       `yaml:"gradients" json:"gradients"`
+	Reduction       kernel.Reduction       `yaml:"reduction" json:"reduction"`
+	ExpertParallel  ExpertParallel         `yaml:"expert_parallel" json:"expert_parallel"`
+	Adapters        Adapters               `yaml:"adapters" json:"adapters,omitzero"`
+	Attention       kernel.AttentionKernel `yaml:"attention" json:"attention"`
+	Tile            int                    `yaml:"tile,omitempty" json:"tile,omitempty"`
+	Splits          int                    `yaml:"splits,omitempty" json:"splits,omitempty"`
 	LinearAttention kernel.LinearAttention `yaml:"linear_attention,omitempty" json:"linear_attention,omitzero"`
-	// Index is the format of the queries and keys of a sparse-attention layer's index as they
-	// meet, quantised per token and head; without it they have that of the activations. Engines
-	// that serve such a model have fp8_e4m3/channel there. It acts on no other layer.
-	Index precision.Quantizer `yaml:"index,omitempty" json:"index,omitzero"`
+	Index           precision.Quantizer    `yaml:"index,omitempty" json:"index,omitzero"`
 }
 
 // BatchInvariant reports whether a row's result is independent of the rows next to it.
@@ -239,15 +192,6 @@ func scalesMeet(field string, w, x precision.Quantizer) error {
 	}
 	return nil
 }
-
-// numericsSource is the declaration of Numerics.
-//
-//go:embed numerics.go
-var numericsSource string
-
-// NumericsSource is the text of the file that declares Numerics: the reference of
-// recipes takes the meaning of each field from its comments.
-func NumericsSource() string { return numericsSource }
 
 // Field is a field of Numerics, or a part of one that can be changed alone.
 type Field struct {

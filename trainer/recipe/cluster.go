@@ -6,24 +6,13 @@ import (
 	"driftlab/trainer/method/schedule"
 )
 
-// Cluster is where an asynchronous schedule runs, in virtual time: what takes how
-// long decides which weights sample what. sync and lag have no clock.
+// Cluster is where an asynchronous schedule runs, in virtual time.
 type Cluster struct {
-	// Workers is the number of rollout engines, 1 or more. Each decodes rollout.slots
-	// responses at a time, or, where that is 0, its share of a step's.
-	Workers int `yaml:"workers" default:"3" range:"[1,2^16]"`
-	// Engine is the number of devices of each, 1 or more: they share its tokens.
-	Engine int `yaml:"engine" default:"1" range:"[1,1024]"`
-	// Trainers is the number of the learner's devices, 1 or more. Default 1: with
-	// three workers AReaL's share (2505.24298).
-	Trainers int `yaml:"trainers" default:"1" range:"[1,2^16]"`
-	// Behaviour is how the log-probs of anchor behaviour come about, all to the same bits,
-	// and so what they cost: snapshots of every version, a dedicated model for each
-	// engine, at each interrupt, or as the schedule's system has it, which is snapshots
-	// for one that does not score by version. (2605.12070)
-	Behaviour string `yaml:"behaviour" default:"system" oneof:"system snapshots dedicated interrupt"`
-	// Costs is what everything takes on the clock.
-	Costs schedule.Costs `yaml:"costs"`
+	Workers   int            `yaml:"workers" default:"3" range:"[1,2^16]"`
+	Engine    int            `yaml:"engine" default:"1" range:"[1,1024]"`
+	Trainers  int            `yaml:"trainers" default:"1" range:"[1,2^16]"`
+	Behaviour string         `yaml:"behaviour" default:"system" oneof:"system snapshots dedicated interrupt"`
+	Costs     schedule.Costs `yaml:"costs"`
 }
 
 // OnClock reports whether the run is on a virtual clock: its schedule is neither sync nor

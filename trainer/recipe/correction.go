@@ -11,28 +11,17 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Correction is the section that handles the gap between the engines. It may be
-// the name of a published preset (simulate methods presets lists them), or a
-// mapping that says under preset which one its other fields change.
+// Correction is the section that handles the gap between the engines.
 type Correction struct {
-	// Mode is decoupled or bypass.
-	Mode correction.Mode `yaml:"mode" default:"decoupled" oneof:"decoupled bypass"`
-	// Weights is the importance weight.
-	Weights Choice[correction.Weighting] `yaml:"weights" default:"none"`
-	// BatchNormalize divides the weights by their mean.
-	BatchNormalize bool `yaml:"batch_normalize"`
-	// Masks are the rejection rules; a token must pass all.
-	Masks []Choice[correction.Masking] `yaml:"masks"`
-	// Clamp bounds log-ratios, and their sums, before exp; 0 means 20.
-	Clamp float64 `yaml:"clamp"`
-	// Order is independent or sequential.
-	Order correction.Order `yaml:"order" default:"independent" oneof:"independent sequential"`
-	// WeightsAfter is, with order sequential, the number of masks before the weights.
-	WeightsAfter int `yaml:"weights_after"`
-	// Denominator is post or pre (rejection).
-	Denominator correction.Denominator `yaml:"denominator" default:"post" oneof:"post pre"`
-	// Names chooses the code base whose metric names are logged: verl, skyrl, nemo-rl or miles.
-	Names string `yaml:"names" default:"verl" oneof:"verl skyrl nemo-rl miles"`
+	Mode           correction.Mode              `yaml:"mode" default:"decoupled" oneof:"decoupled bypass"`
+	Weights        Choice[correction.Weighting] `yaml:"weights" default:"none"`
+	BatchNormalize bool                         `yaml:"batch_normalize"`
+	Masks          []Choice[correction.Masking] `yaml:"masks"`
+	Clamp          float64                      `yaml:"clamp"`
+	Order          correction.Order             `yaml:"order" default:"independent" oneof:"independent sequential"`
+	WeightsAfter   int                          `yaml:"weights_after"`
+	Denominator    correction.Denominator       `yaml:"denominator" default:"post" oneof:"post pre"`
+	Names          string                       `yaml:"names" default:"verl" oneof:"verl skyrl nemo-rl miles"`
 }
 
 // Pipeline returns a fresh pipeline that does what the section says.

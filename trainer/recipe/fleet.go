@@ -9,45 +9,22 @@ import (
 
 // FleetMember is an engine in addition to the main one.
 type FleetMember struct {
-	// Numerics is how it computes.
 	Numerics engine.Numerics `yaml:"numerics"`
-	// Share is the part of a step's responses that it samples, above 0; the shares
-	// of a fleet sum to at most 1, the rest is the main engine's.
-	Share float64 `yaml:"share" range:"(0,1]"`
+	Share    float64         `yaml:"share" range:"(0,1]"`
 }
 
-// KVScales are scales of keys and values that are fixed between calibrations, one
-// per layer, side and head: the largest magnitude over the calibration prompts,
-// over the largest number of the cache's format. They are for every engine whose
-// kv_cache is a format of 8 bits without scales, such as fp8_e4m3; the learner's,
-// where it has such a cache, are calibrated at every step.
-// Source: FP8-RL (2601.18150).
+// KVScales are scales of keys and values that are fixed between calibrations (FP8-RL, 2601.18150).
 type KVScales struct {
-	// Prompts is how many prompts of a step calibrate. 0, the default, never does:
-	// all scales are one, as in a server that was given none.
-	Prompts int `yaml:"prompts" range:"[0,2^16]"`
-	// Every is the number of weight syncs (steps) from one calibration to the next; in
-	// between the scales go stale and clip. simulate measure makes the steps up to the
-	// oldest scales, since weights that stay have none that are stale.
-	Every int `yaml:"every" default:"1" range:"[1,2^24]"`
-	// Margin multiplies the magnitudes found; below 1 clips.
-	Margin float64 `yaml:"margin" default:"1" range:"(0,100]"`
+	Prompts int     `yaml:"prompts" range:"[0,2^16]"`
+	Every   int     `yaml:"every" default:"1" range:"[1,2^24]"`
+	Margin  float64 `yaml:"margin" default:"1" range:"(0,100]"`
 }
 
-// Noise is a schedule of noise on the gains of all norms in the rollout engine's
-// weights, drawn anew at every weight sync and never added up: exploration
-// (AQN, QeRL, 2510.11696), and the one mechanism here that injects a gap. The run
-// is cut into stages of equal length. The first has none; stage j of the others,
-// from 0, has the standard deviation start·(end/start)^(j/(stages-2)), with two
-// stages start. simulate measure takes start.
+// Noise is a schedule of noise on the gains of all norms in the rollout engine's weights (AQN, QeRL, 2510.11696).
 type Noise struct {
-	// Start is the largest standard deviation; 0, the default, is no noise. QeRL
-	// starts at 1e-2 and ends at 1e-4.
-	Start float64 `yaml:"start" range:"[0,1]"`
-	// End is the standard deviation of the last stage.
-	End float64 `yaml:"end" default:"1e-4" range:"(0,1]"`
-	// Stages is their number, 2 or more.
-	Stages int `yaml:"stages" default:"10" range:"[2,2^24]"`
+	Start  float64 `yaml:"start" range:"[0,1]"`
+	End    float64 `yaml:"end" default:"1e-4" range:"(0,1]"`
+	Stages int     `yaml:"stages" default:"10" range:"[2,2^24]"`
 }
 
 // Sigma is the standard deviation at a step of so many, from 0.

@@ -7,20 +7,10 @@ import (
 	"driftlab/model"
 )
 
-// LoRA trains low-rank adapters next to frozen weights (2106.09685): W + alpha/rank·B·A for
-// every target, with A drawn from Seed and B zero at the start. Optimiser, gradient norm
-// and guards see the adapters alone. How an engine applies them is a field of its numerics:
-// adapters merged, the default, rounds W + alpha/rank·B·A to the format of the weights at
-// every weight sync; unmerged keeps the product apart. Where the two engines differ in that,
-// equal weights have a gap (TRL #6688, SkyRL #1776, NeMo-RL #3696).
+// LoRA trains low-rank adapters next to frozen weights (2106.09685).
 type LoRA struct {
-	// Rank is that of every adapter, 1 or more. Default 8.
-	Rank int `yaml:"rank" default:"8" range:"[1,2^12]"`
-	// Alpha is the numerator of their scale. Default 16.
-	Alpha float64 `yaml:"alpha" default:"16" range:"(0,2^20]"`
-	// Targets are the matrices with an adapter: attention, experts (the matrices of the
-	// feed-forward network, of a dense one too), or a pattern of names such as
-	// "*.q_proj.*". An empty list, the default, is attention and experts.
+	Rank    int      `yaml:"rank" default:"8" range:"[1,2^12]"`
+	Alpha   float64  `yaml:"alpha" default:"16" range:"(0,2^20]"`
 	Targets []string `yaml:"targets"`
 }
 

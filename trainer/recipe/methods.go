@@ -96,8 +96,7 @@ func Methods() []Method {
 	var all []Method
 	all = appendMethods[task.Task](all, "task")
 	all = appendMethods[schedule.Policy](all, "schedule")
-	all = appendSpecs(all, "routing.replay", replays)
-	all = appendSpecs(all, "routing.gates", gatings)
+	all = appendRoutings(all)
 	all = appendMethods[reward.Shaper](all, "reward")
 	all = appendMethods[advantage.Estimator](all, "advantage")
 	all = appendMethods[correction.Weighting](all, "correction.weights")

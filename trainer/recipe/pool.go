@@ -1,34 +1,12 @@
 package recipe
 
-import ()
-
-// Pool is a training set of a fixed size: prompts come back, every epoch in a new
-// order, and how hard each is for the first weights can be known.
+// Pool is a training set of a fixed size.
 type Pool struct {
-	// Prompts is its size, 1 or more.
-	Prompts int `yaml:"prompts" default:"256" range:"[1,2^16]"`
-	// Keep leaves out the prompts that the first weights solve less or more often than
-	// this, as pass rates in [low, high]: the hard tail, or what is solved already.
-	// Default [0, 1]: none is left out.
-	Keep [2]float64 `yaml:"keep" default:"0 1" range:"[0,1]"`
-	// From is the number of steps before that.
-	From int `yaml:"from" range:"[0,2^24]"`
-	// Samples is the number of responses to each prompt by which its pass rate is found,
-	// in the learner's numerics, before the first step. Nothing is sampled if all are
-	// kept.
-	Samples int `yaml:"samples" default:"16" range:"[1,1024]"`
-	// Focus gives hard prompts more of the responses: upsample (prompts
-	// that were solved less at their last visit are drawn more often, with weight 1.1
-	// less that pass rate), knapsack (each step's responses go where the next one adds
-	// most to the sum of p(1-p)²·(1 - pⁿ - (1-p)ⁿ), p the pass rate at the last visit and n
-	// the size of the group: Knapsack RL, 2509.25849), adaptive (a group comes in four
-	// stages and ends with the first that has a right response; a group without one reuses
-	// the last right response to its prompt in the place of a wrong one, with its recorded
-	// log-probs: AR3PO, 2509.25808) or uniform (groups of one size, as without, with the
-	// figures of the others). A group has 2 or more; a prompt that was never visited has a
-	// rate of one half, and rates are smoothed by one response of either kind: inferred, as
-	// are four stages. Default: none of these.
-	Focus string `yaml:"focus" oneof:"upsample knapsack uniform adaptive"`
+	Prompts int        `yaml:"prompts" default:"256" range:"[1,2^16]"`
+	Keep    [2]float64 `yaml:"keep" default:"0 1" range:"[0,1]"`
+	From    int        `yaml:"from" range:"[0,2^24]"`
+	Samples int        `yaml:"samples" default:"16" range:"[1,1024]"`
+	Focus   string     `yaml:"focus" oneof:"upsample knapsack uniform adaptive"`
 }
 
 // Values of Pool.Focus.

@@ -8,30 +8,14 @@ import (
 	"driftlab/trainer/method/task"
 )
 
-// PrefixValues has the policy itself value its responses, from the prompt alone to the
-// end of the working: what reward marginal_utility and advantage vine read. The
-// working is cut into episodes; the answer, from the mark on, is another one.
+// PrefixValues has the policy itself value its responses, from the prompt alone to the end of the working.
 type PrefixValues struct {
-	// By is log_prob (the mean log-prob of the true answer's tokens, put behind the prefix
-	// and force), probability (its exponential) or completions (the share of responses
-	// sampled from the prefix on that are correct, VinePPO, 2410.01679: no bias, at the
-	// cost of those responses).
-	By string `yaml:"by" default:"log_prob" oneof:"log_prob probability completions"`
-	// Completions is K, the number of responses per prefix, 1 to 1024; only completions
-	// reads it.
-	Completions int `yaml:"completions" default:"4" range:"[1,1024]"`
-	// At is generation (the engine that has just sampled the response, whose cache holds
-	// the prefix: only what comes behind it is computed) or training (the learner's
-	// numerics and newest weights, which read every prefix again).
-	At string `yaml:"at" default:"generation" oneof:"generation training"`
-	// Markers are the words of the vocabulary that open an episode. Default those of a
-	// working: a candidate of a search, a step of a program.
-	Markers string `yaml:"markers" default:"? a b c d e f g h i j k l"`
-	// Longest is the most tokens of an episode, whatever it contains.
-	Longest int `yaml:"longest" default:"16" range:"[1,2^16]"`
-	// Force are the words that ask for the answer at once; empty for none. Default "#",
-	// the mark.
-	Force string `yaml:"force" default:"#"`
+	By          string `yaml:"by" default:"log_prob" oneof:"log_prob probability completions"`
+	Completions int    `yaml:"completions" default:"4" range:"[1,1024]"`
+	At          string `yaml:"at" default:"generation" oneof:"generation training"`
+	Markers     string `yaml:"markers" default:"? a b c d e f g h i j k l"`
+	Longest     int    `yaml:"longest" default:"16" range:"[1,2^16]"`
+	Force       string `yaml:"force" default:"#"`
 }
 
 // Values of PrefixValues.By.

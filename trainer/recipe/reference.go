@@ -1,19 +1,14 @@
 package recipe
 
 import (
-	"embed"
+	_ "embed"
 	"encoding"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"reflect"
+	"slices"
 	"strings"
-	"sync"
 
 	"driftlab/engine"
-	"driftlab/model"
-	"driftlab/trainer/method/schedule"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -28,128 +23,51 @@ type FieldReference struct {
 	Doc string `json:"doc"`
 }
 
-// sources are the files that declare the sections. What a field means is said
-// once, in its comment, and read from there.
+// meanings says what each field means: a line with its path, then its text, indented by a tab. The fields of a section
+// that stands in several places, such as numerics, are listed once.
 //
-//go:embed recipe.go rollout.go routing.go cluster.go fleet.go fusion.go pool.go prefix_values.go distillation.go critic.go weightsync.go lora.go correction.go optimizer.go
-var sources embed.FS
+//go:embed fields.txt
+var meanings string
 
 // Reference lists every field of a recipe in the order of its text, those of
 // numerics once, under rollout. Parameters of methods are not among them: see
 // Methods.
-//
-// It is no variable with its value, which every program would carry, read or not: the
-// parser, the sources and all.
-func Reference() []FieldReference {
-	referenceOnce.Do(func() { referenceFields = readReference() })
-	return referenceFields
-}
-
-var (
-	referenceOnce   sync.Once
-	referenceFields []FieldReference
-)
-
-func readReference() []FieldReference {
-	r := &reference{docs: map[string]string{}, seen: map[reflect.Type]bool{}}
-	files, err := sources.ReadDir(".")
-	if err != nil {
-		panic("recipe: " + err.Error())
-	}
-	for _, f := range files {
-		text, err := sources.ReadFile(f.Name())
-		if err != nil {
-			panic("recipe: " + err.Error())
-		}
-		r.read(string(text))
-	}
-	r.read(engine.NumericsSource())
-	r.read(model.ConfigSource())
-	r.read(schedule.CostsSource())
-	r.read(schedule.ReplaySource())
-	r.list("", reflect.ValueOf(Default()))
-	return r.fields
-}
-
-// reference collects the fields.
-type reference struct {
-	docs   map[string]string // by type and Go field
-	seen   map[reflect.Type]bool
-	fields []FieldReference
-}
-
-// read takes the comments of all struct fields of a file.
-func (r *reference) read(text string) {
-	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.ParseComments)
-	if err != nil {
-		panic("recipe: " + err.Error())
-	}
-	for _, d := range file.Decls {
-		declaration, ok := d.(*ast.GenDecl)
-		if !ok || declaration.Tok != token.TYPE {
-			continue
-		}
-		for _, s := range declaration.Specs {
-			spec := s.(*ast.TypeSpec)
-			fields, ok := spec.Type.(*ast.StructType)
-			if !ok {
-				continue
-			}
-			r.docs[spec.Name.Name] = strings.TrimSpace(declaration.Doc.Text())
-			for _, f := range fields.Fields.List {
-				for _, name := range f.Names {
-					r.docs[spec.Name.Name+"."+name.Name] = strings.TrimSpace(f.Doc.Text())
-				}
-			}
+func Reference() (list []FieldReference) {
+	root := reflect.ValueOf(Default())
+	for line := range strings.Lines(meanings) {
+		if text, ok := strings.CutPrefix(line, "\t"); ok || line == "\n" {
+			list[len(list)-1].Doc += text
+		} else {
+			path := strings.TrimSpace(line)
+			list = append(list, FieldReference{Path: path, Default: defaultAt(root, path)})
 		}
 	}
+	for i := range list {
+		list[i].Doc = strings.TrimSpace(list[i].Doc)
+	}
+	return list
 }
 
-func (r *reference) list(path string, v reflect.Value) {
-	t := v.Type()
-	r.seen[t] = true
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		if name == "" || name == "-" {
-			continue
-		}
-		at, value := join(path, name), v.Field(i)
-		doc := r.docs[t.Name()+"."+f.Name]
-		if rest, ok := strings.CutPrefix(doc, f.Name+" "); ok {
-			doc = name + " " + rest
-		}
-		section := value
-		if value.Kind() == reflect.Pointer {
+// defaultAt is the default at a path: of a section its name, where it has one.
+func defaultAt(section reflect.Value, path string) string {
+	value := section
+	for part := range strings.SplitSeq(path, ".") {
+		name, _, entry := strings.Cut(part, "[")
+		fields := fieldsOf(section)
+		value = fields[slices.IndexFunc(fields, func(f field) bool { return f.name == name })].value
+		if section = value; value.Kind() == reflect.Pointer || entry {
 			section = newSection(value.Type().Elem()).Elem()
 		}
-		if value.Type() == reflect.TypeFor[[]FleetMember]() {
-			section, at = newSection(value.Type().Elem()).Elem(), at+"[0]"
-		}
-		if _, ok := section.Interface().(writer); ok || section.Kind() != reflect.Struct || isText(section) {
-			r.fields = append(r.fields, FieldReference{at, defaultText(value), doc})
-			continue
-		}
-		shown := ""
-		if n, ok := section.Interface().(engine.Numerics); ok {
-			shown = n.Name
-		}
-		if more := r.docs[section.Type().Name()]; !r.seen[section.Type()] {
-			if rest, ok := strings.CutPrefix(more, section.Type().Name()+" "); ok {
-				more = name + " " + rest
-			}
-			doc = strings.TrimSpace(doc + "\n" + more)
-		}
-		r.fields = append(r.fields, FieldReference{at, shown, doc})
-		if !r.seen[section.Type()] {
-			r.list(at, section)
-		}
 	}
-}
-
-func isText(v reflect.Value) bool {
-	_, ok := v.Interface().(interface{ MarshalText() ([]byte, error) })
-	return ok
+	_, writes := section.Interface().(writer)
+	_, text := section.Interface().(encoding.TextMarshaler)
+	if numerics, ok := section.Interface().(engine.Numerics); ok {
+		return numerics.Name
+	}
+	if section.Kind() == reflect.Struct && !writes && !text {
+		return ""
+	}
+	return defaultText(value)
 }
 
 // defaultText is a value on one line: of a method the name.

@@ -2,7 +2,6 @@ package recipe
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +31,7 @@ func TestRoutingExample(t *testing.T) {
 
 // TestRoutingNames: what is listed is what validation admits.
 func TestRoutingNames(t *testing.T) {
-	for _, s := range slices.Concat(replays, gatings) {
+	for _, s := range routings {
 		field := "routing.replay=" + s.Name
 		if s.Name == GatesRecorded {
 			field = "routing={replay: keep_routing, gates: recorded}"

@@ -7,30 +7,13 @@ import (
 	"driftlab/model"
 )
 
-// WeightSync is a weight sync that is not whole: some tensors do not arrive, some workers
-// are not reached, or a rollout engine begins again with the weights of the start after a
-// resume (SkyRL #1680, slime #1695, verl #7904, open-instruct #1627, marin #1829). The
-// tokens claim the version that was published all the same; what they were sampled with is
-// recorded next to it, as actual_version. The first sync brings the first weights, and is
-// whole. Evaluations have whole weights.
+// WeightSync is a weight sync that is not whole.
 type WeightSync struct {
-	// Missed lists the tensors that do not arrive: all, embedding, attention, norms, router,
-	// experts (the matrices of a feed-forward network, of a dense one too), head, or a
-	// pattern of their names, such as "model.layers.0.*". An empty list is a whole sync.
-	Missed []string `yaml:"missed"`
-	// Workers is the share of the rollout workers that miss them: the last ones. Without a
-	// clock it is the share of a step's responses.
-	Workers float64 `yaml:"workers" default:"1" range:"(0,1]"`
-	// From is the number of the first sync at which they are missed, those of the first
-	// weights being sync 0: the sync of step N+1, or publication N of a schedule on a clock.
-	From int `yaml:"from" default:"1" range:"[1,2^24]"`
-	// Syncs is how many syncs in a row miss them; 0, the default, is all that follow.
-	Syncs int `yaml:"syncs" range:"[0,2^24]"`
-	// Old says what is there in their place: last (what the last whole sync brought) or
-	// initial (the weights of the start: an engine that is started again and loads the
-	// checkpoint, so that {missed: [all], old: initial, from: 50, syncs: 1} is a resume at
-	// step 51 whose first rollouts come from the base model).
-	Old string `yaml:"old" default:"last" oneof:"last initial"`
+	Missed  []string `yaml:"missed"`
+	Workers float64  `yaml:"workers" default:"1" range:"(0,1]"`
+	From    int      `yaml:"from" default:"1" range:"[1,2^24]"`
+	Syncs   int      `yaml:"syncs" range:"[0,2^24]"`
+	Old     string   `yaml:"old" default:"last" oneof:"last initial"`
 }
 
 // OldInitial is the WeightSync.Old of an engine that was started again.

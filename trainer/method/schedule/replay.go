@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	_ "embed"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,42 +8,17 @@ import (
 	"driftlab/precision/elementary"
 )
 
-//go:embed replay.go
-var replaySource string
-
-// ReplaySource is the declaration of Replay, for what the comments of its fields say.
-func ReplaySource() string { return replaySource }
-
 // Replay keeps prompt groups that were trained, and adds some of them to the fresh
 // ones of every update (freshness-aware PER, 2604.16918; FIFO and uniform draws,
-// 2604.08706). With |R| the mean of a group's absolute rewards and its staleness in updates
-// since it was submitted:
-//
-//	p = ((|R| + 1e-6)·exp(-staleness/tau))^exponent,  P = p/Σp
-//	weight = (N·P)^-beta / max of the draws,  beta from its value to 1 over the run
-//
-// The staleness is that of the moment, for all entries, drawn or not. Draws are stratified,
-// with replacement, by random numbers of the update's own.
+// 2604.08706). Its fields and formulas stand in trainer/recipe/fields.txt.
 type Replay struct {
-	// Draws is the number of replayed groups in addition to the fresh ones of an update; none
-	// while fewer are there, and with 0.
-	Draws int `yaml:"draws" default:"8" range:"[0,2^20]"`
-	// Order is fresh, priority (tau infinite: plain PER), uniform, or fifo: the least
-	// reused, of these the oldest.
-	Order string `yaml:"order" default:"fresh" oneof:"fresh priority uniform fifo"`
-	// Capacity is the number of groups kept; the oldest goes first. The paper
-	// has 50000 responses.
-	Capacity int `yaml:"capacity" default:"256" range:"[1,2^20]"`
-	// Tau is the staleness, in updates, at which a priority has fallen to 1/e. The paper
-	// has 500, and 1000 for slow tasks.
-	Tau float64 `yaml:"tau" default:"500" range:"[1e-3,inf)"`
-	// Exponent flattens the priorities, from 0, which is uniform, to 1.
+	Draws    int     `yaml:"draws" default:"8" range:"[0,2^20]"`
+	Order    string  `yaml:"order" default:"fresh" oneof:"fresh priority uniform fifo"`
+	Capacity int     `yaml:"capacity" default:"256" range:"[1,2^20]"`
+	Tau      float64 `yaml:"tau" default:"500" range:"[1e-3,inf)"`
 	Exponent float64 `yaml:"exponent" default:"0.6" range:"[0,1]"`
-	// Beta is how far a draw's weight takes back that it was likely, from 0 to 1, at
-	// the run's start.
-	Beta float64 `yaml:"beta" default:"0.4" range:"[0,1]"`
-	// Clear empties the buffer whenever weights are published (OAPL, 2602.19362).
-	Clear bool `yaml:"clear"`
+	Beta     float64 `yaml:"beta" default:"0.4" range:"[0,1]"`
+	Clear    bool    `yaml:"clear"`
 }
 
 // Values of Replay.Order.
