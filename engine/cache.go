@@ -45,9 +45,6 @@ func NewCache(c model.Config, n Numerics, slots int) *Cache {
 	return k
 }
 
-// Slots returns the number of sequences the cache can hold.
-func (k *Cache) Slots() int { return k.slots }
-
 // CopyPrefix gives slot dst the keys and values of the first n positions of
 // slot src, in every layer. What dst held beyond them is lost.
 func (k *Cache) CopyPrefix(dst, src, n int) {

@@ -16,31 +16,11 @@ import "fmt"
 //
 // The zero value is ready; it holds scratch that is reused.
 type Balance struct {
-	load, mean, probs []float64
+	load, probs []float64
 }
 
-// Loss returns the value for logits [rows, experts] and the ids that were
-// chosen, [rows, topK]. It is 0 for no rows.
-func (b *Balance) Loss(logits []float32, ids []uint8, rows, topK, experts int) float64 {
-	if rows == 0 {
-		return 0
-	}
-	b.count(logits, ids, rows, topK, experts)
-	clear(b.mean)
-	for r := range rows {
-		softmax(b.probs, logits[r*experts:(r+1)*experts])
-		for e, p := range b.probs {
-			b.mean[e] += p
-		}
-	}
-	var sum float64
-	for e, f := range b.load {
-		sum += float64(f * b.mean[e])
-	}
-	return float64(experts) * sum / float64(rows)
-}
-
-// AddGrad adds scale · dL/dlogits to dlogits, [rows, experts]:
+// AddGrad adds scale · dL/dlogits to dlogits, [rows, experts], for logits of that shape and
+// the ids that were chosen, [rows, topK]:
 //
 //	dL/ds_te = (E/rows) p_te (f_e - Σ_j f_j p_tj)
 func (b *Balance) AddGrad(dlogits []float32, scale float64, logits []float32, ids []uint8, rows, topK, experts int) {
@@ -72,9 +52,9 @@ func (b *Balance) count(logits []float32, ids []uint8, rows, topK, experts int) 
 			rows, len(logits), rows, experts, len(ids), rows, topK))
 	}
 	if cap(b.load) < experts {
-		b.load, b.mean, b.probs = make([]float64, experts), make([]float64, experts), make([]float64, experts)
+		b.load, b.probs = make([]float64, experts), make([]float64, experts)
 	}
-	b.load, b.mean, b.probs = b.load[:experts], b.mean[:experts], b.probs[:experts]
+	b.load, b.probs = b.load[:experts], b.probs[:experts]
 	clear(b.load)
 	for _, id := range ids {
 		b.load[id]++

@@ -74,17 +74,8 @@ func grown(s []int32, n int) []int32 {
 	return s[:n]
 }
 
-// Slots is the number of (row, rank) pairs.
-func (d *Dispatch) Slots() int { return len(d.Row) }
-
-// Count is the number of rows that expert e receives.
-func (d *Dispatch) Count(e int) int { return int(d.Offsets[e+1] - d.Offsets[e]) }
-
 // Span is the half-open range of the slots of expert e.
 func (d *Dispatch) Span(e int) (from, to int) { return int(d.Offsets[e]), int(d.Offsets[e+1]) }
-
-// Rows are the token rows of expert e, ascending.
-func (d *Dispatch) Rows(e int) []int32 { return d.Row[d.Offsets[e]:d.Offsets[e+1]] }
 
 // Gather copies the rows of x, [rows, width], into slot order: dst is [Slots, width].
 func (d *Dispatch) Gather(dst, x []float32, width int) {

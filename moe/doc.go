@@ -20,7 +20,7 @@
 //	var d moe.Dispatch
 //	d.Plan(ids, rows, gate.TopK, gate.Experts)     // tokens sorted by expert
 //	for e := range gate.Experts {
-//		rowsOf := d.Rows(e)                    // run expert e on these rows
+//		from, to := d.Span(e)                  // run expert e on the rows d.Row[from:to]
 //	}
 //
 //	gate.Replay(weights, logits, ids, rows)        // in the other engine: its logits, those experts

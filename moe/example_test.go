@@ -32,7 +32,8 @@ func ExampleDispatch() {
 	var d moe.Dispatch
 	d.Plan([]uint8{0, 1, 2, 1, 0, 2}, 3, 2, 3)
 	for e := range d.Experts {
-		fmt.Println("expert", e, "rows", d.Rows(e))
+		from, to := d.Span(e)
+		fmt.Println("expert", e, "rows", d.Row[from:to])
 	}
 	// Output:
 	// expert 0 rows [0 2]

@@ -2,10 +2,7 @@ package moe
 
 import "math"
 
-var (
-	inf32    = float32(math.Inf(1))
-	minusInf = math.Inf(-1)
-)
+var minusInf = math.Inf(-1)
 
 // maximum is the largest of the values, NaN left out; -Inf if there is none.
 func maximum(values []float32) float64 {

@@ -129,27 +129,6 @@ func (g Gate) Fill(ids []uint8, weights, logits, bias []float32, rows int) {
 	g.Replay(weights, logits, ids, rows)
 }
 
-// Margins writes, for each row, by how much the last chosen expert beats the
-// first one left out: the change of a logit difference that flips the routing.
-// It is +Inf if all experts are chosen.
-func (g Gate) Margins(margins, logits, bias []float32, rows int) {
-	if len(margins) != rows || len(logits) != rows*g.Experts {
-		panic(fmt.Sprintf("moe: Margins of %d rows: margins %d, logits %d, want [%d, %d]", rows, len(margins), len(logits), rows, g.Experts))
-	}
-	g.checkBias(bias)
-	var ids [MaxExperts + 1]uint8
-	var keys [MaxExperts + 1]float32
-	k := g.TopK
-	for r := range rows {
-		if k == g.Experts {
-			margins[r] = inf32
-			continue
-		}
-		g.choose(ids[:k+1], keys[:k+1], logits[r*g.Experts:(r+1)*g.Experts], bias)
-		margins[r] = keys[k-1] - keys[k]
-	}
-}
-
 func (g Gate) checkBias(bias []float32) {
 	if bias != nil && len(bias) != g.Experts {
 		panic(fmt.Sprintf("moe: router bias has %d entries for %d experts", len(bias), g.Experts))

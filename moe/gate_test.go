@@ -11,8 +11,9 @@ import (
 )
 
 var (
-	nan  = float32(math.NaN())
-	ninf = float32(math.Inf(-1))
+	nan   = float32(math.NaN())
+	ninf  = float32(math.Inf(-1))
+	inf32 = float32(math.Inf(1))
 )
 
 // gates are all kinds of gate, for a number of experts and a top-k.
@@ -216,24 +217,6 @@ func TestWeightsSum(t *testing.T) {
 	})
 }
 
-func TestMargins(t *testing.T) {
-	g := Gate{Experts: 4, TopK: 2}
-	logits := []float32{1, 4, 2.5, 3 /**/, 7, 7, 7, 7}
-	margins := make([]float32, 2)
-	g.Margins(margins, logits, nil, 2)
-	if margins[0] != 0.5 || margins[1] != 0 {
-		t.Errorf("margins %v, want [0.5 0]", margins)
-	}
-	g.Margins(margins, logits, []float32{2, 0, 0, 0}, 2) // keys 3 4 2.5 3
-	if margins[0] != 0 {
-		t.Errorf("margin with bias %v, want 0: ids 0 and 3 tie for the second place", margins[0])
-	}
-	g.TopK = 4
-	if g.Margins(margins, logits, nil, 2); margins[0] != inf32 {
-		t.Errorf("margin with every expert chosen %v, want +Inf", margins[0])
-	}
-}
-
 // reference computes the gates in float64 straight from the definition.
 func (g Gate) reference(logits []float64, ids []uint8) []float64 {
 	var all, chosen float64
@@ -363,7 +346,6 @@ func TestShapesPanic(t *testing.T) {
 		"short gradient": func() {
 			g.Grad(make([]float32, 3), make([]float32, 2), make([]float32, 2), make([]float32, 4), make([]uint8, 2), 1)
 		},
-		"margins":        func() { g.Margins(make([]float32, 2), make([]float32, 4), nil, 1) },
 		"plan of expert": func() { new(Dispatch).Plan([]uint8{9}, 1, 1, 4) },
 		"plan of shape":  func() { new(Dispatch).Plan([]uint8{1, 2}, 1, 1, 4) },
 	} {
@@ -384,16 +366,13 @@ func TestGateAllocations(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 3))
 		logits, dw, grad := normals(rng, rows*8), normals(rng, rows*2), make([]float32, rows*8)
 		ids, w := make([]uint8, rows*2), make([]float32, rows*2)
-		margins := make([]float32, rows)
 		var d Dispatch
 		var b Balance
 		step := func() {
 			g.Select(ids, w, logits, nil, rows)
 			g.Replay(w, logits, ids, rows)
 			g.Grad(grad, dw, w, logits, ids, rows)
-			g.Margins(margins, logits, nil, rows)
 			d.Plan(ids, rows, 2, 8)
-			b.Loss(logits, ids, rows, 2, 8)
 			b.AddGrad(grad, 0.01, logits, ids, rows, 2, 8)
 		}
 		step()

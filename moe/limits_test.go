@@ -45,11 +45,11 @@ func TestEachShapeIsChecked(t *testing.T) {
 		"gradient's dweights": {false, func() { two.Grad(f(6), f(4), f(3), f(6), u(3), 3) }},
 		"plan fits":           {true, func() { new(Dispatch).Plan(u(2), 2, 1, MaxExperts) }},
 		"plan of more":        {false, func() { new(Dispatch).Plan(u(2), 2, 1, MaxExperts+1) }},
-		"balance fits":        {true, func() { new(Balance).Loss(f(3), u(3), 3, 1, 1) }},
-		"balance's logits":    {false, func() { new(Balance).Loss(f(7), u(3), 3, 1, 2) }},
-		"balance's ids":       {false, func() { new(Balance).Loss(f(6), u(4), 3, 1, 2) }},
-		"balance of top 0":    {false, func() { new(Balance).Loss(f(6), nil, 3, 0, 2) }},
-		"balance of none":     {false, func() { new(Balance).Loss(nil, u(3), 3, 1, 0) }},
+		"balance fits":        {true, func() { new(Balance).AddGrad(f(3), 1, f(3), u(3), 3, 1, 1) }},
+		"balance's logits":    {false, func() { new(Balance).AddGrad(f(7), 1, f(7), u(3), 3, 1, 2) }},
+		"balance's ids":       {false, func() { new(Balance).AddGrad(f(6), 1, f(6), u(4), 3, 1, 2) }},
+		"balance of top 0":    {false, func() { new(Balance).AddGrad(f(6), 1, f(6), nil, 3, 0, 2) }},
+		"balance of none":     {false, func() { new(Balance).AddGrad(nil, 1, nil, u(3), 3, 1, 0) }},
 	} {
 		if said := panics(tc.call); (said == "") != tc.ok || !tc.ok && !strings.HasPrefix(said, "moe: ") {
 			t.Errorf("%s: %q", name, said)
@@ -71,17 +71,6 @@ func TestForeignExperts(t *testing.T) {
 	}
 }
 
-// With all experts chosen every margin is infinite, not the first alone.
-func TestMarginsOfAll(t *testing.T) {
-	margins := []float32{0, 0, 0}
-	Gate{Experts: 2, TopK: 2}.Margins(margins, make([]float32, 6), nil, 3)
-	for r, m := range margins {
-		if m != inf32 {
-			t.Errorf("row %d: %v", r, m)
-		}
-	}
-}
-
 // The largest finite result has an exponent that no single power of two can
 // give; beyond its argument lies infinity.
 func TestExpLargest(t *testing.T) {
@@ -96,12 +85,13 @@ func TestExpLargest(t *testing.T) {
 	}
 }
 
-// Logits far from zero have the balance of their differences.
+// Logits far from zero have the gradient of their differences.
 func TestBalanceOfLargeLogits(t *testing.T) {
-	small, large := []float32{1, 0, 0, 1}, []float32{801, 800, 800, 801}
-	ids := []uint8{0, 0}
-	if a, b := new(Balance).Loss(small, ids, 2, 1, 2), new(Balance).Loss(large, ids, 2, 1, 2); a != b {
-		t.Errorf("%v at 0 and %v at 800", a, b)
+	var near, far [4]float32
+	new(Balance).AddGrad(near[:], 1, []float32{1, 0, 0, 1}, []uint8{0, 0}, 2, 1, 2)
+	new(Balance).AddGrad(far[:], 1, []float32{801, 800, 800, 801}, []uint8{0, 0}, 2, 1, 2)
+	if near != far {
+		t.Errorf("%v at 0 and %v at 800", near, far)
 	}
 }
 

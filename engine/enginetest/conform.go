@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -44,66 +45,23 @@ type Tolerance struct{ Max, Mean float64 }
 // The pattern is that of the formats: a step of fp32 is 6e-8, of fp16 and tf32
 // 5e-4, of bf16 4e-3, of fp8 e4m3 6e-2 and of fp4 0.25 relative to the value,
 // and errors of a dozen roundings in a row add up as their root mean square.
-var Tolerances = map[string]Tolerance{
-	"fp32":                fp32Bound,
-	"fp32-unfused":        fp32Bound,
-	"fp32-pairwise":       fp32Bound,
-	"fp32-splitk4":        fp32Bound,
-	"fp32-tp2":            fp32Bound,
-	"fp32-tp4":            fp32Bound,
-	"fp32-tp8":            fp32Bound,
-	"fp32-flash-decoding": fp32Bound,
-	"fp32-batch-variant":  fp32Bound,
-	"fp32-online":         fp32Bound,
-	"tf32":                {5e-3, 5e-4},
-	"fp16":                {8e-3, 1e-3},
-	"fp16-tp2":            {8e-3, 1e-3},
-	"fp16-tp4":            {8e-3, 1e-3},
-	"bf16":                bf16Bound,
-	"bf16-splitk4":        bf16Bound,
-	"bf16-tp2":            bf16Bound,
-	"bf16-tp4":            bf16Bound,
-	"bf16-tp8":            bf16Bound,
-	"bf16-tp4-tree":       bf16Bound,
-	"bf16-tp8-tree":       bf16Bound,
-	"bf16-tp4-fp32-wire":  bf16Bound,
-	"bf16-tbik-tp1":       bf16Bound,
-	"bf16-tbik-tp2":       bf16Bound,
-	"bf16-tbik-tp4":       bf16Bound,
-	"bf16-tbik-tp8":       bf16Bound,
-	"bf16-flash-decoding": bf16Bound,
-	"bf16-cp8":            bf16Bound,
-	"bf16-ep2":            bf16Bound,
-	"bf16-ep4":            bf16Bound,
-	"bf16-batch-variant":  bf16Bound,
-	"bf16-fp32-head":      bf16Bound,
-	"bf16-fp32-router":    bf16Bound,
-	"bf16-online":         bf16Bound,
-	"bf16-accumulate":     {0.1, 0.013},
-	"int8-w8a8":           {0.1, 0.015},
-	"fp8-w8a8":            {0.5, 0.06},
-	"fp8-block":           {0.5, 0.06},
-	"fp8-tensor":          {0.5, 0.06},
-	"fp8-block16":         {0.5, 0.06},
-	"fp8-acc14":           {0.5, 0.06},
-	"fp8-acc14-promoted":  {0.5, 0.06},
-	"fp8-kv8":             {0.5, 0.06},
-	"fp8-all":             {0.8, 0.09},
-	"fp4-w4a16":           {2, 0.2},
-	"fp4-mx":              {2, 0.2},
-	"fp4-all":             {2, 0.2},
-	"llama-f16":           {8e-3, 1e-3},
-	"llama-bf16":          {0.08, 9e-3},
-	"llama-q8_0":          {0.1, 0.015},
-	"llama-q4_0":          {2, 0.2},
-	"onnx-int8":           {0.25, 0.02},
-	"torch-bf16":          bf16Bound,
-}
+var Tolerances = func() map[string]Tolerance {
+	bounds := map[string]Tolerance{}
+	for line := range strings.Lines(tolerances) {
+		words := strings.Fields(line)
+		var bound Tolerance
+		if _, err := fmt.Sscan(line, &bound.Max, &bound.Mean); err != nil {
+			continue // a comment
+		}
+		for _, preset := range words[2:] {
+			bounds[preset] = bound
+		}
+	}
+	return bounds
+}()
 
-var (
-	fp32Bound = Tolerance{2.5e-6, 3e-7}
-	bf16Bound = Tolerance{0.08, 9e-3}
-)
+//go:embed tolerances.txt
+var tolerances string
 
 // conformTemperature is not one, so that an engine that forgets it fails.
 const conformTemperature = 0.8
@@ -241,31 +199,6 @@ func Published(p *model.Params, n engine.Numerics) *model.Params {
 		}
 	}
 	return p
-}
-
-// step is the half-width of the central differences. Their error is of order
-// step² times the third derivative, and 1e-16/step from rounding: both near
-// 1e-10 for losses of order one.
-const step = 1e-5
-
-// Differences returns the derivative of f with respect to one parameter in every, by
-// central differences, and NaN for those between. f reads Theta; it must be smooth, so
-// models with experts need replayed routes.
-func Differences(m *reference.Model, every int, f func() float64) []float64 {
-	g := make([]float64, len(m.Theta))
-	for i, x := range m.Theta {
-		if i%every != 0 {
-			g[i] = math.NaN()
-			continue
-		}
-		m.Theta[i] = x + step
-		above := f()
-		m.Theta[i] = x - step
-		below := f()
-		m.Theta[i] = x
-		g[i] = (above - below) / (2 * step)
-	}
-	return g
 }
 
 // CompareGradients fails for the first entry of every tensor of p whose gradient is further

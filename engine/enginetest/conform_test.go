@@ -91,25 +91,3 @@ func TestCompareFails(t *testing.T) {
 		})
 	}
 }
-
-// Central differences of a known function: the sum of the squares of all
-// parameters has the gradient 2θ.
-func TestDifferences(t *testing.T) {
-	p := enginetest.Models(enginetest.Tiny)[0].Params
-	r := reference.New(p)
-	g := enginetest.Differences(r, 1, func() float64 {
-		var sum float64
-		for _, x := range r.Theta {
-			sum += x * x
-		}
-		return sum
-	})
-	for i, x := range p.Theta {
-		if d := g[i] - 2*float64(x); d > 1e-7 || d < -1e-7 {
-			t.Fatalf("parameter %d: %g, want %g", i, g[i], 2*x)
-		}
-		if r.Theta[i] != float64(x) {
-			t.Fatalf("parameter %d is left at %g", i, r.Theta[i])
-		}
-	}
-}

@@ -115,9 +115,6 @@ func (e *Engine) KVScales() engine.KVScales { return e.weights.KVScales() }
 // SetKVScales puts a copy of the scales in place; nil stands for ones.
 func (e *Engine) SetKVScales(s engine.KVScales) { e.weights.SetKVScales(s) }
 
-// Version returns the version of the weights.
-func (e *Engine) Version() int { return e.weights.Version }
-
 // Close releases the workers, those of its siblings too.
 func (e *Engine) Close() {
 	e.together.pass.Close()

@@ -102,9 +102,6 @@ func (p *Partial) Request() Request { return p.response.request }
 // Tokens are those of the response so far.
 func (p *Partial) Tokens() []int32 { return p.response.Token }
 
-// Versions are those of the tokens' weights.
-func (p *Partial) Versions() []int32 { return p.response.Version }
-
 // held is what a slot held of a response.
 type held struct {
 	keys []float32 // and values, as engine.Cache appends them

@@ -252,33 +252,15 @@ func (e *Engine) idle(what string) {
 	}
 }
 
-// InProgress returns how many responses have slots, and how many wait for one.
-func (e *Engine) InProgress() (running, waiting int) {
-	for _, r := range e.begun {
-		if !r.done {
-			waiting++
-		}
-	}
-	for i := range e.slots {
-		if e.slots[i].running() {
-			running++
-		}
-	}
-	return running, waiting - running
-}
-
 // Advance makes at most so many decode steps, and stops after the first that
 // completes a response. It returns how many it made: 0 when nothing is in progress.
 // A step brings every running response one token further, several where tokens are
 // drafted and none where a prompt is read in chunks; free slots take what waits
 // before it. Steps are the same on any number of workers, and what is lent of a
 // prompt comes from what is in progress alone: how responses go on, and after how
-// many steps each is complete, is a function of what is in progress.
-func (e *Engine) Advance(steps int) int { return e.AdvanceWithout(steps, nil) }
-
-// AdvanceWithout is Advance for all but the named requests: these stay in their slots as
-// they are, since their tools have yet to answer.
-func (e *Engine) AdvanceWithout(steps int, absent []int) int {
+// many steps each is complete, is a function of what is in progress. The requests that are
+// absent stay in their slots as they are, since their tools have yet to answer.
+func (e *Engine) Advance(steps int, absent ...int) int {
 	e.absent = absent
 	defer func() { e.absent = nil }()
 	l := &e.together

@@ -212,7 +212,7 @@ func (c *Cluster) start(command schedule.Command) (prompts []int, err error) {
 // tool.
 func (c *Cluster) decode(command schedule.Command) (o schedule.Outcome, err error) {
 	e := c.workers[command.Worker]
-	if made := e.AdvanceWithout(command.Steps, command.Requests); made != command.Steps {
+	if made := e.Advance(command.Steps, command.Requests...); made != command.Steps {
 		return o, fmt.Errorf("schedule: worker %d made %d of %d steps", command.Worker, made, command.Steps)
 	}
 	if c.tool != nil {

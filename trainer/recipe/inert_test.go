@@ -77,24 +77,3 @@ func TestInert(t *testing.T) {
 		}
 	}
 }
-
-// TestCautions: grpo_passk gives nothing to a group with two right answers, unless the
-// reward tells them apart.
-func TestCautions(t *testing.T) {
-	for _, tc := range []struct {
-		sets []string
-		n    int
-	}{
-		{nil, 0}, {[]string{"advantage=grpo_passk"}, 1}, {[]string{"advantage=grpo_passk", "reward=pass_at_k"}, 1},
-		{[]string{"advantage=grpo_passk", "reward=[exact, length_uniform]"}, 0},
-	} {
-		r, err := Load("default", tc.sets...)
-		if err != nil {
-			t.Fatal(tc.sets, err)
-		}
-		notes := r.Resolved().Cautions()
-		if len(notes) != tc.n || tc.n > 0 && !strings.HasPrefix(notes[0], "advantage grpo_passk: ") {
-			t.Errorf("%v: %q, want %d", tc.sets, notes, tc.n)
-		}
-	}
-}

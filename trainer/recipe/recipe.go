@@ -103,11 +103,8 @@ type Support struct {
 	Replay bool `yaml:"replay"`
 }
 
-// Values of Routing.Router.
-const (
-	RouterTrained = "trained"
-	RouterFrozen  = "frozen"
-)
+// RouterFrozen is a value of Routing.Router.
+const RouterFrozen = "frozen"
 
 // Values of Routing.Replay.
 const (
@@ -118,10 +115,8 @@ const (
 	ReplayKeep = "keep_routing"
 )
 
-// Values of Routing.Gates.
-const (
-	GatesRecorded = "recorded"
-)
+// GatesRecorded is a value of Routing.Gates.
+const GatesRecorded = "recorded"
 
 // Eval is the evaluation of the current weights on held-out prompts, in both engines.
 type Eval struct {

@@ -39,7 +39,6 @@ type DynamicSampling struct {
 
 // Values of DynamicSampling.Refuse.
 const (
-	RefuseEqual       = "equal"
 	RefuseEqualReward = "equal_reward"
 	RefuseSolved      = "solved"
 )
@@ -66,15 +65,9 @@ type Distill struct {
 
 // Values of Speculative's words.
 const (
-	DrafterSelf = "self"
-
-	VerifyExact  = "exact"
-	VerifyLossy  = "lossy"
-	VerifyGreedy = "greedy"
-
+	DrafterSelf      = "self"
+	VerifyLossy      = "lossy"
 	VerifierLogProbs = "verifier"
-	DrafterLogProbs  = "drafter"
-	LawLogProbs      = "law"
 )
 
 // KVRetention says which part of the KV cache stays while a response is decoded.
@@ -86,11 +79,8 @@ type KVRetention struct {
 	Recent int     `yaml:"recent" default:"8" range:"[1,2^16]"`
 }
 
-// Values of KVRetention.Policy.
-const (
-	retainWindow      = "window"
-	retainHeavyHitter = "heavy_hitter"
-)
+// retainHeavyHitter is a value of KVRetention.Policy.
+const retainHeavyHitter = "heavy_hitter"
 
 // Retention says over which positions the learner attends.
 type Retention struct {

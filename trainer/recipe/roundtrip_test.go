@@ -56,14 +56,14 @@ func drawRecipe(t *rapid.T) Recipe {
 	r.Rollout.TopP = rapid.Float64Range(0.01, 1).Draw(t, "top_p")
 	r.Rollout.PrefillChunk = rapid.IntRange(0, 64).Draw(t, "prefill_chunk")
 	r.Rollout.PrefixCache = rapid.Bool().Draw(t, "prefix_cache")
-	r.Routing.Router = rapid.SampledFrom([]string{RouterTrained, RouterFrozen}).Draw(t, "router")
+	r.Routing.Router = rapid.SampledFrom([]string{"trained", RouterFrozen}).Draw(t, "router")
 	if r.Routing.Released = rapid.Bool().Draw(t, "released"); r.Routing.Released {
 		r.Routing.Replay, r.Routing.Gates = ReplayR3, GatesRecorded
 	}
 	r.Support.Replay = rapid.Bool().Draw(t, "support")
 	if rapid.Bool().Draw(t, "compresses") {
 		k := newOf[KVRetention]()
-		k.Policy = rapid.SampledFrom([]string{retainWindow, retainHeavyHitter}).Draw(t, "policy")
+		k.Policy = rapid.SampledFrom([]string{"window", retainHeavyHitter}).Draw(t, "policy")
 		k.Keep, k.Budget = rapid.Float64Range(0, 1).Draw(t, "keep"), rapid.IntRange(0, 50).Draw(t, "budget")
 		r.Rollout.KVRetention = k
 		r.Retention = &Retention{Replay: rapid.Bool().Draw(t, "retention")}
@@ -96,8 +96,8 @@ func drawRecipe(t *rapid.T) Recipe {
 	if rapid.Bool().Draw(t, "drafts") {
 		s := newOf[Speculative]()
 		s.Draft, s.Refresh = rapid.IntRange(1, 64).Draw(t, "draft"), rapid.IntRange(0, 9).Draw(t, "refresh")
-		s.Verify = rapid.SampledFrom([]string{VerifyExact, VerifyLossy, VerifyGreedy}).Draw(t, "verify")
-		s.LogProbs = rapid.SampledFrom([]string{VerifierLogProbs, DrafterLogProbs, LawLogProbs}).Draw(t, "whose")
+		s.Verify = rapid.SampledFrom([]string{"exact", VerifyLossy, "greedy"}).Draw(t, "verify")
+		s.LogProbs = rapid.SampledFrom([]string{VerifierLogProbs, "drafter", "law"}).Draw(t, "whose")
 		s.Adaptive, s.Cost = rapid.Bool().Draw(t, "adaptive"), rapid.Float64Range(0, 2).Draw(t, "cost")
 		if rapid.Bool().Draw(t, "coarse") {
 			n := preset.Draw(t, "drafter")
@@ -109,7 +109,7 @@ func drawRecipe(t *rapid.T) Recipe {
 	r.Schedule = drawChoice[schedule.Policy](t, "schedule")
 	if rapid.Bool().Draw(t, "refuses") {
 		s := newOf[DynamicSampling]()
-		s.Refuse, s.MaxBatches = rapid.SampledFrom([]string{RefuseEqual, RefuseEqualReward, RefuseSolved}).Draw(t, "refuse"), rapid.IntRange(1, 20).Draw(t, "batches")
+		s.Refuse, s.MaxBatches = rapid.SampledFrom([]string{"equal", RefuseEqualReward, RefuseSolved}).Draw(t, "refuse"), rapid.IntRange(1, 20).Draw(t, "batches")
 		r.Rollout.DynamicSampling = s
 	}
 	if rapid.Bool().Draw(t, "replays") {
