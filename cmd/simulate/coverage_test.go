@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -11,6 +12,9 @@ import (
 	"testing"
 
 	"driftlab/experiments/study/sources"
+	"driftlab/trainer/recipe"
+
+	"mvdan.cc/sh/v3/shell"
 )
 
 var exhaustive = flag.Bool("exhaustive", false, "run every command of the list of coverage, as in nightly tests, in place of reading its names and flags")
@@ -21,11 +25,14 @@ func TestPublishedCoverage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkPublished(t, "seeds.md", sources.CoveragePage(list))
+	for _, p := range sources.CoveragePages(list) {
+		checkPublished(t, p.Name, p.Text)
+	}
 }
 
 // TestCoverageCommands: every command of the list has a subcommand and flags that exist, names
-// recipes, methods, systems, fields and files that exist, and a recipe that is valid with its changes.
+// recipes, methods, systems, fields and files that exist, and a recipe that is valid with its changes,
+// each of which acts. A shell reads the command as it is meant.
 func TestCoverageCommands(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 	list, err := sources.Coverage()
@@ -39,6 +46,10 @@ func TestCoverageCommands(t *testing.T) {
 				continue
 			}
 			seen[line] = true
+			typed, err := shell.Fields(sources.CoverageCommand(line), nil)
+			if err != nil || !slices.Equal(typed, strings.Fields(line)) {
+				t.Errorf("%s: a shell reads %s as %q (%v)", c.Item, sources.CoverageCommand(line), typed, err)
+			}
 			if err := tryCommand(t, strings.Fields(line)); err != nil {
 				t.Errorf("%s: simulate %s: %v", c.Item, line, err)
 			}
@@ -86,8 +97,16 @@ func tryCommand(t *testing.T, args []string) error {
 				return err
 			}
 		}
-		_, err = c.Train.load(c.Train.Recipe)
-		return err
+		r, err := c.Train.load(c.Train.Recipe)
+		if err != nil {
+			return err
+		}
+		for _, n := range recipe.NoEffects(r) {
+			if !n.OfUsualLoss() {
+				return errors.New(n.Note)
+			}
+		}
+		return nil
 	case "measure":
 		m := &c.Measure
 		m.setBy("--rollout", "rollout.numerics", m.Rollout)
@@ -99,6 +118,9 @@ func tryCommand(t *testing.T, args []string) error {
 		return err
 	case "diagnose":
 		_, err := os.Stat(args[1])
+		return err
+	case "study":
+		_, err := readPlan(args[1])
 		return err
 	case "pretrain":
 		_, err := c.Pretrain.load(c.Pretrain.Recipe)

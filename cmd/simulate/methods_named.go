@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -210,7 +211,15 @@ func (c *methodsCmd) coverage(a *app) error {
 	if err != nil {
 		return err
 	}
-	return c.show(a, "coverage.md", sources.CoveragePage(list), list, func() {
+	pages := sources.CoveragePages(list)
+	for _, p := range pages[1:] {
+		if c.Out != "" {
+			if err := writeFile(filepath.Dir(filepath.Join(c.Out, p.Name)), filepath.Base(p.Name), []byte(p.Text)); err != nil {
+				return err
+			}
+		}
+	}
+	return c.show(a, pages[0].Name, pages[0].Text, list, func() {
 		for _, t := range sources.CoverageTables(list) {
 			a.printTable(t)
 		}

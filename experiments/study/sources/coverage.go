@@ -12,6 +12,7 @@ import (
 	"driftlab/experiments/study/claims"
 	"driftlab/results"
 	"driftlab/results/figure"
+	"driftlab/results/record"
 	"driftlab/results/stats"
 )
 
@@ -20,24 +21,26 @@ import (
 //go:embed coverage.tsv
 var coverageText string
 
-// coverageSources are the texts that the list is about, in the order of the page.
-var coverageSources = []struct{ id, name string }{
-	{"S0", "OPSM, a practitioner's account"},
-	{"S1", "SkyRL, off-policy correction"},
-	{"S2-off", "off-policy training, a practitioner's account"},
-	{"S2-pass", "pass@k, a practitioner's account"},
-	{"S2-proc", "process rewards, a practitioner's account"},
-	{"S2-opd", "on-policy distillation, a practitioner's account"},
-	{"S2-len", "response length, a practitioner's account"},
-	{"S3", "three-policy trust region"},
-	{"S4", "survey of training-inference mismatch"},
+// coverageSources are the texts that the list is about, in the order of the pages, and the page of each.
+var coverageSources = []struct{ id, page, name string }{
+	{"S0", "opsm", "OPSM, a practitioner's account"},
+	{"S1", "skyrl", "SkyRL, off-policy correction"},
+	{"S2-off", "off-policy", "off-policy training, a practitioner's account"},
+	{"S2-pass", "pass-at-k", "pass@k, a practitioner's account"},
+	{"S2-proc", "process-rewards", "process rewards, a practitioner's account"},
+	{"S2-opd", "distillation", "on-policy distillation, a practitioner's account"},
+	{"S2-len", "length", "response length, a practitioner's account"},
+	{"S3", "three-policies", "three-policy trust region"},
+	{"S4", "survey", "survey of training-inference mismatch"},
 }
 
 // Covered is a feature or a statement of a source, and what the program has of it.
 type Covered struct {
 	Kind   string `json:"kind"` // feature or statement
 	Source string `json:"source"`
-	Item   string `json:"item"`
+	// Topic is the heading in the list that the item stands below.
+	Topic string `json:"topic"`
+	Item  string `json:"item"`
 	// Answers are commands, claims, checks of claims and signals; Found says what each came to.
 	Answers []string `json:"answers"`
 	Found   []string `json:"found"`
@@ -45,28 +48,19 @@ type Covered struct {
 	Limit string `json:"limit"`
 }
 
-// status summarises what there is.
-func (c Covered) status() string {
+// state is whether there is an answer.
+func (c Covered) state() string {
 	switch {
 	case len(c.Answers) == 0 && c.Kind == "statement":
 		return "not tested"
 	case len(c.Answers) == 0:
 		return "absent"
+	case c.Limit != "":
+		return "in part"
+	case c.Kind == "statement":
+		return "tested"
 	}
-	var said []string
-	for _, f := range c.Found {
-		if f != "" {
-			said = append(said, f)
-		}
-	}
-	if c.Kind == "feature" {
-		runs := "runs"
-		if c.Limit != "" {
-			runs = "in part"
-		}
-		said = append([]string{runs}, said...)
-	}
-	return strings.Join(said, "; ")
+	return "runs"
 }
 
 // Coverage is the list.
@@ -74,7 +68,11 @@ func Coverage() ([]Covered, error) { return ParseCoverage(coverageText) }
 
 // ParseCoverage reads a list and looks every claim, check and signal up. It reads no command. Errors name the line.
 func ParseCoverage(text string) (list []Covered, faults error) {
+	topic := ""
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		if heading, ok := strings.CutPrefix(line, "## "); ok {
+			topic = heading
+		}
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
@@ -83,7 +81,7 @@ func ParseCoverage(text string) (list []Covered, faults error) {
 			return nil, fmt.Errorf("coverage.tsv:%d: %d columns, not 5", i+1, len(fields))
 		}
 		var err error
-		c := Covered{Kind: fields[0], Source: fields[1], Item: fields[2], Answers: []string{}, Found: []string{}, Limit: fields[4]}
+		c := Covered{Kind: fields[0], Source: fields[1], Topic: topic, Item: fields[2], Answers: []string{}, Found: []string{}, Limit: fields[4]}
 		if fields[3] != "" {
 			c.Answers = strings.Split(fields[3], " ; ")
 		}
@@ -199,68 +197,106 @@ func publishedAlarm(name string) (string, error) {
 	return "", fmt.Errorf("no signal is called %q", name)
 }
 
-// coverageCommand is an answer as a command to type.
-func coverageCommand(a string) string {
-	kind, rest, _ := strings.Cut(a, " ")
+// CoverageCommand is an answer as a command of a shell, without the program's name; empty for a signal.
+func CoverageCommand(answer string) string {
+	kind, rest, _ := strings.Cut(answer, " ")
 	switch kind {
-	case "claim":
-		return "reproduce " + rest
-	case "check":
-		id, name, _ := strings.Cut(rest, ": ")
-		return "reproduce " + id + " (" + name + ")"
+	case "claim", "check":
+		id, _, _ := strings.Cut(rest, ": ")
+		return "reproduce " + id + " --quick"
 	case "alarm":
-		return "diagnose (signal " + rest + ")"
+		return ""
 	}
-	return a
+	words := strings.Fields(answer)
+	for i, w := range words {
+		words[i] = record.ShellWord(w)
+	}
+	return strings.Join(words, " ")
 }
 
-// CoverageTables are a table of features and one of statements.
-func CoverageTables(list []Covered) []*figure.Figure {
-	var tables []*figure.Figure
-	for _, kind := range []struct{ name, title string }{{"feature", "Features"}, {"statement", "Statements"}} {
-		t := &figure.Figure{Kind: figure.Table, Title: kind.title, Columns: []figure.Column{{Name: "source"}, {Name: kind.name}, {Name: "simulate ..."}, {Name: "status"}, {Name: "limit"}}}
-		for _, source := range coverageSources {
-			for _, c := range list {
-				if c.Kind != kind.name || c.Source != source.id {
-					continue
-				}
-				var commands []string
-				for _, a := range c.Answers {
-					if s := coverageCommand(a); !slices.Contains(commands, s) {
-						commands = append(commands, s)
-					}
-				}
-				t.Add(figure.Word(c.Source), figure.Word(c.Item), figure.Word(strings.Join(commands, "; ")), figure.Word(c.status()), figure.Word(c.Limit))
-			}
+// shown is an answer: its command, the check or the signal, and what it came to.
+func shown(answer, found, mark string) string {
+	text := CoverageCommand(answer)
+	if text != "" {
+		text = mark + "./simulate " + text + mark
+	}
+	kind, rest, _ := strings.Cut(answer, " ")
+	if _, check, ok := strings.Cut(rest, ": "); ok && kind == "check" {
+		text += ", " + check
+	} else if kind == "alarm" {
+		text = "signal " + rest
+	}
+	if found != "" {
+		text += ": " + found
+	}
+	return text
+}
+
+// coverageTables are the tables of a source, one for each topic.
+func coverageTables(list []Covered, source, mark string) (tables []*figure.Figure) {
+	for _, c := range list {
+		if c.Source != source {
+			continue
 		}
-		tables = append(tables, t)
+		title := c.Topic
+		if n := len(tables); n == 0 || tables[n-1].Title != title {
+			tables = append(tables, &figure.Figure{Kind: figure.Table, Title: title, Columns: []figure.Column{{Name: c.Kind}, {Name: "state"}, {Name: "command, and what it came to"}, {Name: "limit"}}})
+		}
+		var answers []string
+		for i, a := range c.Answers {
+			answers = append(answers, shown(a, c.Found[i], mark))
+		}
+		tables[len(tables)-1].Add(figure.Word(c.Item), figure.Word(c.state()), figure.Word(strings.Join(answers, "; ")), figure.Word(c.Limit))
 	}
 	return tables
 }
 
-// CoveragePage is the list as Markdown.
-func CoveragePage(list []Covered) string {
-	var b strings.Builder
-	b.WriteString("# Coverage of the sources\n\nWhat the program has of each feature and each testable statement of the texts that it started from. ")
-	b.WriteString("A verdict or an outcome is read from [the published claims](claims/verdicts.md), a signal from runs of 100 updates ([history](table/README.md)). ")
-	b.WriteString("A claim may judge a narrower question than the statement: its page says which. A row without a command says why.\n\n")
+// CoverageTables are the tables of all sources.
+func CoverageTables(list []Covered) (tables []*figure.Figure) {
 	for _, s := range coverageSources {
-		fmt.Fprintf(&b, "- %s: %s\n", s.id, s.name)
-	}
-	counts := map[string]int{}
-	for _, c := range list {
-		counts[c.Kind]++
-		if len(c.Answers) > 0 {
-			counts[c.Kind+" answered"]++
-			if c.Limit == "" {
-				counts[c.Kind+" whole"]++
-			}
+		for _, t := range coverageTables(list, s.id, "") {
+			t.Title = s.name + ": " + t.Title
+			tables = append(tables, t)
 		}
 	}
-	fmt.Fprintf(&b, "\n%d features: %d run, %d run in part, %d are absent. ", counts["feature"], counts["feature whole"], counts["feature answered"]-counts["feature whole"], counts["feature"]-counts["feature answered"])
-	fmt.Fprintf(&b, "%d statements: %d have published figures, %d of these with a limit; %d are not tested.\n", counts["statement"], counts["statement answered"], counts["statement answered"]-counts["statement whole"], counts["statement"]-counts["statement answered"])
-	for _, t := range CoverageTables(list) {
-		fmt.Fprintf(&b, "\n%s", t.Markdown())
+	return tables
+}
+
+// Page is a file of Markdown.
+type Page struct{ Name, Text string }
+
+// CoveragePages are the list as Markdown: an index, and a page for each source.
+func CoveragePages(list []Covered) []Page {
+	var index strings.Builder
+	index.WriteString("# Coverage of the sources\n\nWhat the program has of each feature and each testable statement of the texts that it started from. ")
+	index.WriteString("A verdict or an outcome is read from [the published claims](claims/verdicts.md), a signal from runs of 100 updates ([history](table/README.md)). ")
+	index.WriteString("A claim may judge a narrower question than the statement: its page says which. A row without a command says why. ")
+	index.WriteString("Commands are typed in a clone, after `go build ./cmd/simulate`; `reproduce` without `--quick` makes the whole measurement.\n\n")
+	index.WriteString("| source | features | run | in part | absent | statements | tested | in part | not tested |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	pages := []Page{{Name: "seeds.md"}}
+	row := func(name string, of []Covered) {
+		fmt.Fprintf(&index, "| %s ", name)
+		for _, kind := range [][]string{{"feature", "runs", "in part", "absent"}, {"statement", "tested", "in part", "not tested"}} {
+			count := map[string]int{}
+			for _, c := range of {
+				if c.Kind == kind[0] {
+					count[""]++
+					count[c.state()]++
+				}
+			}
+			fmt.Fprintf(&index, "| %d | %d | %d | %d ", count[""], count[kind[1]], count[kind[2]], count[kind[3]])
+		}
+		index.WriteString("|\n")
 	}
-	return b.String()
+	for _, s := range coverageSources {
+		row(fmt.Sprintf("[%s](seeds/%s.md)", s.name, s.page), slices.DeleteFunc(slices.Clone(list), func(c Covered) bool { return c.Source != s.id }))
+		text := "# " + strings.ToUpper(s.name[:1]) + s.name[1:] + "\n\n[All sources](../seeds.md)\n"
+		for _, t := range coverageTables(list, s.id, "`") {
+			text += "\n" + t.Markdown()
+		}
+		pages = append(pages, Page{"seeds/" + s.page + ".md", text})
+	}
+	row("all", list)
+	pages[0].Text = index.String()
+	return pages
 }
