@@ -372,13 +372,22 @@ func (m *Map) Effects(method string) (lines []string) {
 			if a.Method != method || a.Method == s.None || a.GainNone.N < LeastModels {
 				continue
 			}
-			line := fmt.Sprintf("%s, %s %s: pass rate at the end %s, difference to no correction %s, each at its best rate",
-				method, s.Name, a.Stressor, a.Level.Text(false), a.GainNone.Text(true))
-			if a.OverNone.From > 0 || !math.IsInf(float64(a.OverNone.To), 1) {
-				line += "; largest stable learning rate over that of no correction: " + a.OverNone.Text(FactorText)
-			}
-			lines = append(lines, fmt.Sprintf("%s; %d base models", line, a.GainNone.N))
+			lines = append(lines, fmt.Sprintf("%s, %s %s: %s", method, s.Name, a.Stressor, a.Effect()))
 		}
 	}
 	return lines
+}
+
+// Effect is what a correction changes, or where it is none, what the stressor does, in one line.
+func (a *Arm) Effect() string {
+	models, ratio, of := a.Level.N, a.OverEqual, "equal engines"
+	text := "pass rate at the end " + a.Level.Text(false)
+	if a.GainNone.N > 0 {
+		models, ratio, of = a.GainNone.N, a.OverNone, "no correction"
+		text += ", difference to no correction " + a.GainNone.Text(true) + ", each at its best rate"
+	}
+	if ratio.From > 0 || !math.IsInf(float64(ratio.To), 1) {
+		text += "; largest stable learning rate over that of " + of + ": " + ratio.Text(FactorText)
+	}
+	return fmt.Sprintf("%s; %d base models", text, models)
 }

@@ -13,6 +13,7 @@ import (
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/record"
+	"driftlab/results/stability"
 	"driftlab/results/stats"
 )
 
@@ -41,7 +42,7 @@ type Covered struct {
 	// Topic is the heading in the list that the item stands below.
 	Topic string `json:"topic"`
 	Item  string `json:"item"`
-	// Answers are commands, claims, checks of claims and signals; Found says what each came to.
+	// Answers are commands, claims, checks of claims, arms of the map of stability and signals; Found says what each came to.
 	Answers []string `json:"answers"`
 	Found   []string `json:"found"`
 	// Limit is what is missing; without an answer, why.
@@ -131,6 +132,8 @@ func answer(a string) (string, error) {
 	case "check":
 		id, name, _ := strings.Cut(rest, ": ")
 		return publishedCheck(id, name)
+	case "map":
+		return publishedArm(rest)
 	case "alarm":
 		return publishedAlarm(rest)
 	}
@@ -173,6 +176,22 @@ func publishedCheck(id, name string) (string, error) {
 	return "", fmt.Errorf("%s has no check %q", id, name)
 }
 
+// publishedArm is what the map of stability has of a correction under a stressor: "staleness: 16, opsm-1e-4".
+func publishedArm(name string) (string, error) {
+	m, err := stability.Published()
+	if err != nil {
+		return "", err
+	}
+	of, arm, _ := strings.Cut(name, ": ")
+	stressor, method, _ := strings.Cut(arm, ", ")
+	if s := m.Study(of); s != nil {
+		if a := s.Arm(stressor, method); a != nil {
+			return a.Effect(), nil
+		}
+	}
+	return "", fmt.Errorf("the map of stability has no %q", name)
+}
+
 // publishedAlarm says how often a signal fired before a collapse, and how often without one, or how well a predictor
 // separates runs before a collapse from others: the median over the stressors that it was not fitted on.
 func publishedAlarm(name string) (string, error) {
@@ -200,10 +219,12 @@ func publishedAlarm(name string) (string, error) {
 // CoverageCommand is an answer as a command of a shell, without the program's name; empty for a signal.
 func CoverageCommand(answer string) string {
 	kind, rest, _ := strings.Cut(answer, " ")
+	id, _, _ := strings.Cut(rest, ": ")
 	switch kind {
 	case "claim", "check":
-		id, _, _ := strings.Cut(rest, ": ")
 		return "reproduce " + id + " --quick"
+	case "map":
+		return "study stability/" + id + " --quick"
 	case "alarm":
 		return ""
 	}
@@ -221,7 +242,7 @@ func shown(answer, found, mark string) string {
 		text = mark + "./simulate " + text + mark
 	}
 	kind, rest, _ := strings.Cut(answer, " ")
-	if _, check, ok := strings.Cut(rest, ": "); ok && kind == "check" {
+	if _, check, ok := strings.Cut(rest, ": "); ok && (kind == "check" || kind == "map") {
 		text += ", " + check
 	} else if kind == "alarm" {
 		text = "signal " + rest
