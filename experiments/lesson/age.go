@@ -143,8 +143,8 @@ func recordLength(ctx context.Context, o Options) ([]figure.Figure, error) {
 	for n := min(32, longest/8); n <= longest; n *= 2 {
 		lengths = append(lengths, float64(n))
 	}
-	grown, err := measurements.Grow(ctx, env, lengths)
-	if err != nil {
+	var grown []measurements.Growth
+	if err := env.Do(ctx, func() { grown = measurements.Grow(env, lengths) }); err != nil {
 		return nil, err
 	}
 	var out []figure.Figure

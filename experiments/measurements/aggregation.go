@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"math"
 
 	"driftlab/experiments/study/claims/claim"
@@ -17,37 +16,26 @@ type weightSpreads struct {
 }
 
 // Measure reads the weights off the losses on a batch of the chain task.
-func (m *weightSpreads) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	p, err := e.Base(ctx, 0)
-	if err != nil {
-		return err
-	}
+func (m *weightSpreads) Measure(e *claim.Env, o *claim.Observation) {
+	p := e.Base(0)
 	b := graded(e, p, numerics("fp32"), numerics("fp32"), m.Groups[e.Size])
 	b.Now.Logp = b.Old.Logp
 	var spreads []float64
 	for _, name := range m.Aggregations {
-		spread, err := weightSpread(b, name)
-		if err != nil {
-			return err
-		}
+		spread := weightSpread(b, name)
 		spreads = append(spreads, spread)
 	}
 	o.Set("spread of the weight", spreads...)
-	return nil
 }
 
 // weightSpread is the relative spread over responses of what an aggregation
 // holds constant: d loss/d logp per unit of advantage, times the length for the
 // form that divides by it.
-func weightSpread(b *batch.Batch, aggregation string) (float64, error) {
+func weightSpread(b *batch.Batch, aggregation string) float64 {
 	l := method.New[loss.PPOClip]()
-	if err := l.Aggregation.UnmarshalText([]byte(aggregation)); err != nil {
-		return 0, err
-	}
+	claim.StopOn(l.Aggregation.UnmarshalText([]byte(aggregation)))
 	var out loss.Grad
-	if err := l.Eval(&out, b); err != nil {
-		return 0, err
-	}
+	claim.StopOn(l.Eval(&out, b))
 	low, high := math.Inf(1), math.Inf(-1)
 	for i := range b.Len() {
 		from, to := b.Span(i)
@@ -62,5 +50,5 @@ func weightSpread(b *batch.Batch, aggregation string) (float64, error) {
 			low, high = min(low, w), max(high, w)
 		}
 	}
-	return high/low - 1, nil
+	return high/low - 1
 }

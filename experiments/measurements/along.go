@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 
 	"driftlab/experiments/study/claims/claim"
@@ -21,16 +20,13 @@ type along struct {
 }
 
 // Measure records the prefix lengths of the first pair, and the figures.
-func (m *along) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *along) Measure(e *claim.Env, o *claim.Observation) {
 	o.Set("lengths", prefixLengths(m.Pairs[0].Tokens.of(e))...)
 	var b *batch.Batch
 	var q probe
 	for _, p := range m.Pairs {
 		if p.Replay == "" || b == nil {
-			var err error
-			if q, err = p.probe(ctx, e); err != nil {
-				return err
-			}
+			q = p.probe(e)
 			b = sample(e, q)
 		}
 		p.score(e, b, q)
@@ -43,11 +39,11 @@ func (m *along) Measure(ctx context.Context, e *claim.Env, o *claim.Observation)
 				o.Set(r.value+" quarters", plain...)
 				o.Set(r.value+" matched", matched...)
 			default:
-				return fmt.Errorf("along: there is no record of %q", r.name)
+				claim.StopOn(fmt.Errorf("along: there is no record of %q", r.name))
 			}
 		}
 	}
-	return ctx.Err()
+	e.Continue()
 }
 
 // accumulated is the mean |log product ratio| over the first tokens of those numbers.

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 
@@ -83,7 +82,7 @@ type chi2Bound struct {
 }
 
 // Measure records the pairs beyond the bound, and the geometric mean of bound over chi2 by shift.
-func (m *chi2Bound) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *chi2Bound) Measure(e *claim.Env, o *claim.Observation) {
 	rng := e.Rand(1)
 	violations := 0.0
 	var looseness []float64
@@ -110,7 +109,6 @@ func (m *chi2Bound) Measure(_ context.Context, e *claim.Env, o *claim.Observatio
 	}
 	o.Set("violations", violations)
 	o.Set("bound over chi2", looseness...)
-	return nil
 }
 
 // truncatedLaws compares the distribution that weighted samples train, mu·w(r) after normalisation,
@@ -122,7 +120,7 @@ type truncatedLaws struct {
 }
 
 // Measure records the mean total variation from mu, a value for each weight.
-func (m *truncatedLaws) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *truncatedLaws) Measure(e *claim.Env, o *claim.Observation) {
 	rng := e.Rand(1)
 	mean := make([]float64, len(m.Weights))
 	n := m.Pairs.of(e)
@@ -138,7 +136,6 @@ func (m *truncatedLaws) Measure(_ context.Context, e *claim.Env, o *claim.Observ
 		}
 	}
 	o.Set("variation", mean...)
-	return nil
 }
 
 // boundedWeight is the ratio cut at high, or 0 outside a band that has a low end; a high end of 0
@@ -165,7 +162,7 @@ type mixtures struct {
 
 // Measure records the mean entropies by share, and how often the geometric mixture has the higher one at equal
 // shares.
-func (m *mixtures) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *mixtures) Measure(e *claim.Env, o *claim.Observation) {
 	rng := e.Rand(1)
 	n := m.Pairs.of(e)
 	geometric, linear := make([]float64, len(m.Shares)), make([]float64, len(m.Shares))
@@ -191,5 +188,4 @@ func (m *mixtures) Measure(_ context.Context, e *claim.Env, o *claim.Observation
 	o.Set("geometric", geometric...)
 	o.Set("linear", linear...)
 	o.Set("contrary", contrary)
-	return nil
 }

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -74,33 +73,27 @@ var clockQuantities = map[string]func(r *clockRun) float64{
 }
 
 // Measure runs the systems and records the figures.
-func (p *virtualClock) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (p *virtualClock) Measure(e *claim.Env, o *claim.Observation) {
 	made := map[string]*clockRun{}
 	for _, f := range p.Figures {
 		var values []float64
 		for _, line := range f.Of {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			r, err := p.run(e, made, f, line)
-			if err != nil {
-				return fmt.Errorf("figure %q: %q: %w", f.Figure, line, err)
-			}
+			e.Continue()
+			r := p.run(e, made, f, line)
 			for _, name := range f.Is {
 				of, ok := clockQuantities[name]
 				if !ok {
-					return fmt.Errorf("figure %q: no quantity %q", f.Figure, name)
+					claim.StopOn(fmt.Errorf("figure %q: no quantity %q", f.Figure, name))
 				}
 				values = append(values, of(r))
 			}
 		}
 		o.Set(f.Figure, values...)
 	}
-	return nil
 }
 
 // run makes a run of a figure, and that of its reference: the same problem, with the settings of the figure.
-func (p *virtualClock) run(e *claim.Env, made map[string]*clockRun, f clockFigure, line string) (r *clockRun, err error) {
+func (p *virtualClock) run(e *claim.Env, made map[string]*clockRun, f clockFigure, line string) *clockRun {
 	settings, own, over := strings.Fields(f.Settings), strings.Fields(line), strings.Fields(f.Over)
 	words := slices.Concat(own[:1], settings, own[1:])
 	if len(over) == 0 {
@@ -110,28 +103,20 @@ func (p *virtualClock) run(e *claim.Env, made map[string]*clockRun, f clockFigur
 	share := 0
 	for _, w := range own[1:] {
 		if percent, ok := strings.CutPrefix(w, "generation="); ok {
-			if share, err = strconv.Atoi(percent); err != nil {
-				return nil, err
-			}
+			share = claim.Must(strconv.Atoi(percent))
 		} else if strings.HasPrefix(w, "lengths") || strings.HasPrefix(w, "devices=") {
 			over = append(over, w)
 		}
 	}
-	reference, err := p.simulated(e, made, over)
-	if err == nil && share > 0 {
+	reference := p.simulated(e, made, over)
+	if share > 0 {
 		learn := fmt.Sprintf("costs.learn_token=%d", reference.learnCost(float64(share)/100))
 		words = append(words, learn)
-		reference, err = p.simulated(e, made, append(over, learn))
+		reference = p.simulated(e, made, append(over, learn))
 	}
-	if err != nil {
-		return nil, err
-	}
-	if r, err = p.simulated(e, made, words); err != nil {
-		return nil, err
-	}
-	compared := *r
+	compared := *p.simulated(e, made, words)
 	compared.over = reference
-	return &compared, nil
+	return &compared
 }
 
 // learnCost is the learner's cost per token at which generation takes that share of a step.
@@ -161,23 +146,18 @@ func (a *audited) Admit(v schedule.View) int {
 }
 
 // simulated makes the run of a system with its settings, once for each.
-func (p *virtualClock) simulated(e *claim.Env, made map[string]*clockRun, words []string) (*clockRun, error) {
+func (p *virtualClock) simulated(e *claim.Env, made map[string]*clockRun, words []string) *clockRun {
 	key := strings.Join(words, " ")
 	if made[key] != nil {
-		return made[key], nil
+		return made[key]
 	}
-	system, err := schedule.Systems.Lookup(words[0])
-	if err != nil {
-		return nil, err
-	}
+	system := claim.Must(schedule.Systems.Lookup(words[0]))
 	policy, cluster := system.New(), simulation.DefaultCluster(e.Pick(p.Devices[0], p.Devices[1], p.Devices[2]))
 	cluster.Steps = e.Pick(p.Updates[0], p.Updates[1], p.Updates[2])
-	law, err := simulation.LookupLaw("reasoning")
+	var err error
+	law := claim.Must(simulation.LookupLaw("reasoning"))
 	apart := false
 	for _, w := range words[1:] {
-		if err != nil {
-			return nil, err
-		}
 		switch key, text, _ := strings.Cut(w, "="); key {
 		case "apart":
 			apart = true
@@ -197,9 +177,9 @@ func (p *virtualClock) simulated(e *claim.Env, made map[string]*clockRun, words 
 		default:
 			err = simulation.Assign(policy, &cluster, w)
 		}
-	}
-	if err != nil {
-		return nil, err
+		if err != nil {
+			claim.StopOn(fmt.Errorf("%s: %w", key, err))
+		}
 	}
 	config := cluster.For(policy)
 	if apart {
@@ -210,12 +190,9 @@ func (p *virtualClock) simulated(e *claim.Env, made map[string]*clockRun, words 
 		count.AReaL = *rule
 		policy = count
 	}
-	run, err := simulation.Simulate(config, policy, law, e.Seed+p.Seeds)
-	if err != nil {
-		return nil, err
-	}
+	run := claim.Must(simulation.Simulate(config, policy, law, e.Seed+p.Seeds))
 	if run.Stuck {
-		return nil, fmt.Errorf("%T stopped short", policy)
+		claim.StopOn(fmt.Errorf("%T stopped short", policy))
 	}
 	r := &clockRun{Run: run, beyond: count.beyond}
 	if queue, ok := policy.(*schedule.QueueDrop); ok {
@@ -225,5 +202,5 @@ func (p *virtualClock) simulated(e *claim.Env, made map[string]*clockRun, words 
 		}
 	}
 	made[key] = r
-	return r, nil
+	return r
 }

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"math"
 
 	"driftlab/experiments/measure"
@@ -24,20 +23,15 @@ type factors struct {
 	Rate             float64
 }
 
-func (m *factors) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	p, err := e.Base(ctx, 192)
-	if err != nil {
-		return err
-	}
+func (m *factors) Measure(e *claim.Env, o *claim.Observation) {
+	p := e.Base(192)
 	l := measure.NewLearner(p, m.Learner.Numerics)
 	defer l.Close()
 	parts := minibatches(graded(e, p, m.Rollout.Numerics, m.Learner.Numerics, m.Groups.of(e)), 1)
 	b := parts[0]
 	var identity, first float64
 	for round := range m.Updates {
-		if err := l.Update(parts, method.New[loss.PPOClip](), m.Rate, 1); err != nil {
-			return err
-		}
+		claim.StopOn(l.Update(parts, method.New[loss.PPOClip](), m.Rate, 1))
 		staleness := stats.Differences(b.Now.Logp, b.Old.Logp)
 		if round == 0 {
 			first = outsideClip(staleness)
@@ -48,13 +42,10 @@ func (m *factors) Measure(ctx context.Context, e *claim.Env, o *claim.Observatio
 	}
 	twin, fresh := graded(e, p, m.Learner.Numerics, m.Learner.Numerics, 2), measure.NewLearner(p, m.Learner.Numerics)
 	defer fresh.Close()
-	if err := fresh.Gradient(twin, method.New[loss.PPOClip]()); err != nil {
-		return err
-	}
+	claim.StopOn(fresh.Gradient(twin, method.New[loss.PPOClip]()))
 	o.Set("identity", identity)
 	o.Set("decoupled at the first gradient", first)
 	o.Set("merged, equal engines", outsideClip(stats.Differences(twin.Now.Logp, twin.LogpRoll)))
-	return nil
 }
 
 // opsmSets compares what OPSM drops with what the one-sided geometric mask rejects among negative
@@ -69,44 +60,29 @@ type opsmSets struct {
 }
 
 // Measure records the tokens in one set only, and those that OPSM drops by threshold.
-func (m *opsmSets) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	p, err := e.Base(ctx, 0)
-	if err != nil {
-		return err
-	}
+func (m *opsmSets) Measure(e *claim.Env, o *claim.Observation) {
+	p := e.Base(0)
 	l := measure.NewLearner(p, m.Learner.Numerics)
 	defer l.Close()
 	parts := minibatches(graded(e, p, m.Rollout.Numerics, m.Learner.Numerics, m.Groups.of(e)), 1)
 	different, masked := 0.0, make([]float64, len(m.Deltas))
 	for _, rounds := range m.Updates {
-		if err := l.Update(parts, method.New[loss.PPOClip](), m.Rate, rounds); err != nil {
-			return err
-		}
+		claim.StopOn(l.Update(parts, method.New[loss.PPOClip](), m.Rate, rounds))
 		for k, delta := range m.Deltas {
-			alone, dropped, err := compareOPSM(parts[0], delta)
-			if err != nil {
-				return err
-			}
+			alone, dropped := compareOPSM(parts[0], delta)
 			different += alone
 			masked[k] += dropped
 		}
 	}
 	o.Set("tokens in one set only", different)
 	o.Set("tokens masked", masked...)
-	return nil
 }
 
 // compareOPSM counts the tokens in one of the two sets only, and those that
 // OPSM drops.
-func compareOPSM(b *batch.Batch, delta float64) (alone, dropped float64, err error) {
-	opsm, err := rejected(b, &correction.OPSM{Delta: delta, Signs: correction.Negative})
-	if err != nil {
-		return 0, 0, err
-	}
-	low, err := rejected(b, &correction.Geometric{Low: elementary.Exp(-delta), High: math.Inf(1)})
-	if err != nil {
-		return 0, 0, err
-	}
+func compareOPSM(b *batch.Batch, delta float64) (alone, dropped float64) {
+	opsm := rejected(b, &correction.OPSM{Delta: delta, Signs: correction.Negative})
+	low := rejected(b, &correction.Geometric{Low: elementary.Exp(-delta), High: math.Inf(1)})
 	for n := range opsm {
 		if opsm[n] != (low[n] && b.Advantage[n] < 0) {
 			alone++
@@ -115,24 +91,22 @@ func compareOPSM(b *batch.Batch, delta float64) (alone, dropped float64, err err
 			dropped++
 		}
 	}
-	return alone, dropped, nil
+	return alone, dropped
 }
 
 // rejected says which tokens a mask removes from the policy term of the current
 // weights, with the ratio taken against the rollout engine.
-func rejected(b *batch.Batch, m correction.Masking) ([]bool, error) {
+func rejected(b *batch.Batch, m correction.Masking) []bool {
 	own := minibatches(b, 1)[0]
 	p := correction.Pipeline{Mode: correction.Bypass, Masks: []correction.Masking{m}}
 	for _, s := range []correction.Stage{correction.AtBatch, correction.AtStep} {
-		if err := p.Apply(own, s); err != nil {
-			return nil, err
-		}
+		claim.StopOn(p.Apply(own, s))
 	}
 	out := make([]bool, own.Tokens())
 	for n := range out {
 		out[n] = !own.LossMask[n] || own.Gate != nil && !own.Gate[n]
 	}
-	return out, nil
+	return out
 }
 
 // skew records the means of (r - 1)·A of the engine ratio r of chain-base over the tokens with
@@ -143,15 +117,11 @@ type skew struct {
 	Groups           sizes
 }
 
-func (m *skew) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	p, err := e.Base(ctx, 0)
-	if err != nil {
-		return err
-	}
+func (m *skew) Measure(e *claim.Env, o *claim.Observation) {
+	p := e.Base(0)
 	b := graded(e, p, m.Rollout.Numerics, m.Learner.Numerics, m.Groups.of(e))
 	up, down := skews(b.Advantage, logRatiosOf(b))
 	o.Set(m.Figure, up, down)
-	return nil
 }
 
 // skews are the means of (r - 1)·A over the tokens with positive and with

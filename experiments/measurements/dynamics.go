@@ -2,7 +2,6 @@ package measurements
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"regexp"
@@ -25,25 +24,24 @@ type blockMiddles struct {
 	Blocks int
 }
 
-func (m *blockMiddles) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *blockMiddles) Measure(e *claim.Env, o *claim.Observation) {
 	var middle []float64
 	for k := range m.Blocks {
 		middle = append(middle, (float64(k)+0.5)*float64(m.Steps.of(e))/float64(m.Blocks)/100)
 	}
 	o.Set(m.Figure, middle...)
-	return nil
 }
 
 // distance asks trained weights how far they are from chain-base, by the length of the latter.
 type distance struct{}
 
 // Ask answers "change"; weights of another form have no distance.
-func (distance) Ask(ctx context.Context, e *claim.Env, p *model.Params) (map[string]float64, error) {
-	start, err := e.Base(ctx, 0)
-	if err != nil || len(start.Theta) != len(p.Theta) {
-		return nil, err
+func (distance) Ask(e *claim.Env, p *model.Params) map[string]float64 {
+	start := e.Base(0)
+	if len(start.Theta) != len(p.Theta) {
+		return nil
 	}
-	return map[string]float64{"change": relativeDistance(p.Theta, start.Theta)}, nil
+	return map[string]float64{"change": relativeDistance(p.Theta, start.Theta)}
 }
 
 // explained is the R² of a straight line of y over x, 0 where it rises.
@@ -69,7 +67,7 @@ type randomStart struct {
 	Training   claim.Training
 }
 
-func (m *randomStart) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *randomStart) Measure(e *claim.Env, o *claim.Observation) {
 	start := fmt.Sprintf("%.4f", m.Low+float64(m.Width*e.Rand(promptStream).Float64()))
 	t := m.Training
 	t.Arms = slices.Clone(t.Arms)
@@ -79,7 +77,7 @@ func (m *randomStart) Measure(ctx context.Context, e *claim.Env, o *claim.Observ
 			t.Arms[i].Set[k] = strings.ReplaceAll(text, "$start", start)
 		}
 	}
-	return t.Measure(ctx, e, o)
+	t.Measure(e, o)
 }
 
 // surgeGrowth is the growth of the mean length over its first twenty updates that is an alarm.
@@ -285,29 +283,17 @@ type lateMismatch struct {
 }
 
 // Measure records pass rates and k3 of the four runs.
-func (m *lateMismatch) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	start, err := e.Warm(ctx, "chain-base", append([]string{"pretrain.steps=" + strconv.Itoa(m.Pretrain.of(e))}, m.Warm...)...)
-	if err != nil {
-		return err
-	}
-	_, p, err := e.Trained(ctx, nil, m.Before.of(e), append(slices.Clone(m.Set), "checkpoint="+start)...)
-	if err != nil {
-		return err
-	}
-	later, err := e.Keep(fmt.Sprintf("gap-timing-seed%d", e.Seed), p)
-	if err != nil {
-		return err
-	}
+func (m *lateMismatch) Measure(e *claim.Env, o *claim.Observation) {
+	start := e.Warm("chain-base", append([]string{"pretrain.steps=" + strconv.Itoa(m.Pretrain.of(e))}, m.Warm...)...)
+	_, p := e.Trained(nil, m.Before.of(e), append(slices.Clone(m.Set), "checkpoint="+start)...)
+	later := e.Keep(fmt.Sprintf("gap-timing-seed%d", e.Seed), p)
 	for _, from := range []struct{ name, dir string }{{"early", start}, {"late", later}} {
 		for _, arm := range []struct {
 			name string
 			set  []string
 		}{{"matched", nil}, {"mismatch", m.Mismatch}} {
 			set := slices.Concat([]string{"checkpoint=" + from.dir}, m.Set, arm.set)
-			if err := e.PassRates(ctx, o, from.name+", "+arm.name, m.Steps.of(e), []string{"gap/k3"}, set...); err != nil {
-				return err
-			}
+			e.PassRates(o, from.name+", "+arm.name, m.Steps.of(e), []string{"gap/k3"}, set...)
 		}
 	}
-	return nil
 }

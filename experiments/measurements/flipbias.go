@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -542,7 +541,7 @@ type flipBias struct {
 
 // Measure records, cell by cell over models, rates and lengths: K, K delta, T, KL, bias² and
 // control², the last two over the square of the oracle's gradient.
-func (f *flipBias) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (f *flipBias) Measure(e *claim.Env, o *claim.Observation) {
 	lengths := f.Lengths
 	if e.Size == claim.Tiny {
 		lengths = f.TinyLengths
@@ -555,9 +554,7 @@ func (f *flipBias) Measure(ctx context.Context, e *claim.Env, o *claim.Observati
 	}()
 	logits, rates, least := make([][][]float32, len(f.Experts)), make([][][]float64, len(f.Experts)), 0.0
 	for m, experts := range f.Experts {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+		e.Continue()
 		k := newGradientBias(e, experts, f.Responses.of(e), f.Chunk.of(e), lengths)
 		models = append(models, k)
 		for _, rate := range f.Rates {
@@ -575,9 +572,7 @@ func (f *flipBias) Measure(ctx context.Context, e *claim.Env, o *claim.Observati
 		var weights [][][]float64
 		var kls [][]float64
 		for _, sampler := range logits[m] {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+			e.Continue()
 			size, kl := k.match(sampler, 1.25*least)
 			weights, kls = append(weights, k.difference(sampler, size)), append(kls, kl)
 		}
@@ -597,7 +592,6 @@ func (f *flipBias) Measure(ctx context.Context, e *claim.Env, o *claim.Observati
 	for _, name := range tkdNames {
 		o.Set(name, cells[name]...)
 	}
-	return nil
 }
 
 // tkdNames are the figures of cells.

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -32,10 +31,9 @@ type pair struct {
 	Gates         bool
 }
 
-func (p *pair) probe(ctx context.Context, e *claim.Env) (probe, error) {
-	params, err := p.Model.params(ctx, e)
-	return probe{Params: params, Rollout: p.Rollout.Numerics, Sequences: p.Sequences.of(e), Tokens: p.Tokens.of(e), Stops: p.Stops, TopP: p.TopP,
-		Distributions: p.Distributions, Gates: p.Gates}, err
+func (p *pair) probe(e *claim.Env) probe {
+	return probe{Params: p.Model.params(e), Rollout: p.Rollout.Numerics, Sequences: p.Sequences.of(e), Tokens: p.Tokens.of(e), Stops: p.Stops, TopP: p.TopP,
+		Distributions: p.Distributions, Gates: p.Gates}
 }
 
 // score scores responses as the pair's learner does.
@@ -135,7 +133,7 @@ func (g *gapGroup) UnmarshalYAML(n *yaml.Node) error {
 }
 
 // Measure records the figures, group by group. Pairs with the same rollouts score the same responses.
-func (m *gaps) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *gaps) Measure(e *claim.Env, o *claim.Observation) {
 	type rollouts struct {
 		q probe
 		b *batch.Batch
@@ -144,18 +142,13 @@ func (m *gaps) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) 
 	for _, g := range m.Groups {
 		values := make([][]float64, len(g.record))
 		for _, p := range g.pairs {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+			e.Continue()
 			same := p
 			same.Learner, same.Replay = format{}, ""
 			key := fmt.Sprintf("%+v", same)
 			r, ok := sampled[key]
 			if !ok {
-				q, err := p.probe(ctx, e)
-				if err != nil {
-					return err
-				}
+				q := p.probe(e)
 				r = rollouts{q, sample(e, q)}
 				sampled[key] = r
 			}
@@ -168,7 +161,6 @@ func (m *gaps) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) 
 			o.Set(f.name, values[k]...)
 		}
 	}
-	return nil
 }
 
 // beyond counts the tokens whose log-ratio is beyond ±bound.

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"slices"
 
 	"driftlab/experiments/measure"
@@ -27,59 +26,39 @@ type tailGradients struct {
 }
 
 // Measure records the norm's share, and that of the tokens, of each mask.
-func (m *tailGradients) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	first, err := e.Base(ctx, 0)
-	if err != nil {
-		return err
-	}
+func (m *tailGradients) Measure(e *claim.Env, o *claim.Observation) {
+	first := e.Base(0)
 	fp32 := numerics("fp32")
 	b := graded(e, first, fp32, fp32, m.Groups.of(e))
-	_, later, err := e.Trained(ctx, nil, m.Updates.of(e), claim.SetLR(m.Rate))
-	if err != nil {
-		return err
-	}
+	_, later := e.Trained(nil, m.Updates.of(e), claim.SetLR(m.Rate))
 	measure.Score(b, later, measure.Scoring{Numerics: fp32})
 	b.Now.Logp, b.Anchor = b.Old.Logp, b.Old.Logp
 	l := measure.NewLearner(later, fp32)
 	defer l.Close()
-	whole, err := gradientNorm(l, b, b.Mask)
-	if err != nil {
-		return err
-	}
+	whole := gradientNorm(l, b, b.Mask)
 	for _, mask := range m.Masks {
-		r, err := recipe.Load("headline", "correction.masks=["+mask.value+"]")
-		if err != nil {
-			return err
-		}
+		r := claim.Must(recipe.Load("headline", "correction.masks=["+mask.value+"]"))
 		p := correction.Pipeline{Masks: r.Correction.Pipeline().Masks, Seed: e.Seed}
 		for _, stage := range []correction.Stage{correction.AtBatch, correction.AtStep} {
-			if err := p.Apply(b, stage); err != nil {
-				return err
-			}
+			claim.StopOn(p.Apply(b, stage))
 		}
 		tail := make([]bool, b.Tokens())
 		for n := range tail {
 			gated := len(b.Gate) > 0 && !b.Gate[n] // by a mask of every gradient step
 			tail[n] = b.Mask[n] && (gated || !b.LossMask[n])
 		}
-		norm, err := gradientNorm(l, b, tail)
-		if err != nil {
-			return err
-		}
+		norm := gradientNorm(l, b, tail)
 		o.Set("gradient of the "+mask.name+" and its share of the tokens", norm/whole, float64(masked.Count(tail))/float64(masked.Count(b.Mask)))
 	}
-	return nil
 }
 
 // gradientNorm is the norm of the summed policy gradient of the tokens of a mask.
-func gradientNorm(l *measure.Learner, b *batch.Batch, tokens []bool) (float64, error) {
+func gradientNorm(l *measure.Learner, b *batch.Batch, tokens []bool) float64 {
 	b.LossMask, b.Gate = tokens, nil
 	objective := method.New[loss.ImportanceSampling]()
 	objective.Aggregation.Mode = "token-sum"
-	if err := l.Gradient(b, objective); err != nil {
-		return 0, err
-	}
-	return norm(doubles(l.Grad())), nil
+	claim.StopOn(l.Gradient(b, objective))
+	return norm(doubles(l.Grad()))
 }
 
 // baselineVariances is the trace of the variance of the gradient of one group of responses given
@@ -96,30 +75,20 @@ type baselineVariances struct {
 const baselineGroup = 4
 
 // Measure records the variance of each estimator, as it is and at equal scale.
-func (m *baselineVariances) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	p, err := e.Base(ctx, 0)
-	if err != nil {
-		return err
-	}
+func (m *baselineVariances) Measure(e *claim.Env, o *claim.Observation) {
+	p := e.Base(0)
 	fp32 := numerics("fp32")
 	b := graded(e, p, fp32, fp32, m.Groups.of(e))
 	halve(b)
 	l := measure.NewLearner(p, fp32)
 	defer l.Close()
-	plain, err := groupGradients(l, b, m.Unbiased)
-	if err != nil {
-		return err
-	}
+	plain := groupGradients(l, b, m.Unbiased)
 	unbiased := meanVector(plain)
 	for _, name := range m.Estimators {
-		g, err := groupGradients(l, b, name)
-		if err != nil {
-			return err
-		}
+		g := groupGradients(l, b, name)
 		scale := stats.Dot(meanVector(g), unbiased) / stats.Dot(unbiased, unbiased)
 		o.Set("variance of the gradient, "+name, pairVariance(g), pairVariance(g)/float64(scale*scale))
 	}
-	return nil
 }
 
 // halve makes two groups of each of a batch's groups of eight, and completes what
@@ -141,18 +110,13 @@ func halve(b *batch.Batch) {
 
 // groupGradients are the summed policy gradients of the groups, one after another,
 // with the advantages of an estimator.
-func groupGradients(l *measure.Learner, b *batch.Batch, estimator string) ([][]float64, error) {
-	found, err := advantage.Registry.Lookup(estimator)
-	if err != nil {
-		return nil, err
-	}
+func groupGradients(l *measure.Learner, b *batch.Batch, estimator string) [][]float64 {
+	found := claim.Must(advantage.Registry.Lookup(estimator))
 	method := found.New()
 	if g, ok := method.(*advantage.GRPO); ok {
 		g.Std = false
 	}
-	if err := method.Estimate(b); err != nil {
-		return nil, err
-	}
+	claim.StopOn(method.Estimate(b))
 	var list [][]float64
 	for from := 0; from < b.Len(); from += baselineGroup {
 		var rows []int
@@ -162,12 +126,10 @@ func groupGradients(l *measure.Learner, b *batch.Batch, estimator string) ([][]f
 		part := new(batch.Batch)
 		b.Select(part, rows)
 		part.Anchor = part.Old.Logp
-		if _, err := gradientNorm(l, part, part.Mask); err != nil {
-			return nil, err
-		}
+		gradientNorm(l, part, part.Mask)
 		list = append(list, doubles(l.Grad()))
 	}
-	return list, nil
+	return list
 }
 
 // pairVariance is the trace of the variance given the prompt: half of the squared

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"slices"
 
 	"driftlab/engine"
@@ -45,12 +44,9 @@ func (m *configurations) numerics(kind, ranks int) engine.Numerics {
 }
 
 // Measure records counts and KL of every model, a value for each kind.
-func (m *configurations) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *configurations) Measure(e *claim.Env, o *claim.Observation) {
 	for _, f := range m.Models {
-		p, err := f.Model.params(ctx, e)
-		if err != nil {
-			return err
-		}
+		p := f.Model.params(e)
 		prompts := promptsFor(e.Rand(promptStream), p.Config.Vocab, f.Prompts.of(e))
 		var distinct, kl []float64
 		for kind := range m.Kinds {
@@ -63,9 +59,7 @@ func (m *configurations) Measure(ctx context.Context, e *claim.Env, o *claim.Obs
 						outputs[i] = distinctTexts(outputs[i], b.Token[from:to])
 					}
 				}
-				if err := ctx.Err(); err != nil {
-					return err
-				}
+				e.Continue()
 			}
 			mean := 0.0
 			for _, texts := range outputs {
@@ -79,7 +73,6 @@ func (m *configurations) Measure(ctx context.Context, e *claim.Env, o *claim.Obs
 		o.Set(f.Name+" distinct", distinct...)
 		o.Set(f.Name+" KL", kl...)
 	}
-	return nil
 }
 
 // distinctTexts are the texts with another one if it is not among them.
@@ -105,24 +98,18 @@ type copies struct {
 
 // Measure records the mean number of distinct completions per prompt and the mean position of the
 // first split (the length where there is none), a value for each engine.
-func (m *copies) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *copies) Measure(e *claim.Env, o *claim.Observation) {
 	for _, f := range m.Models {
-		p, err := f.Model.params(ctx, e)
-		if err != nil {
-			return err
-		}
+		p := f.Model.params(e)
 		var distinct, split []float64
 		for _, n := range m.Engines {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+			e.Continue()
 			d, s := m.decode(e, p, n.Numerics, f.Copies.of(e))
 			distinct, split = append(distinct, d), append(split, s)
 		}
 		o.Set(f.Name+" distinct", distinct...)
 		o.Set(f.Name+" first split", split...)
 	}
-	return nil
 }
 
 func (m *copies) decode(e *claim.Env, p *model.Params, n engine.Numerics, each int) (distinct, split float64) {

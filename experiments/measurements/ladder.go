@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -54,38 +53,28 @@ const (
 // gapLadder has a model of each rung of the ladder of scale.
 type gapLadder struct{}
 
-func (*gapLadder) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (*gapLadder) Measure(e *claim.Env, o *claim.Observation) {
 	rungs := slices.DeleteFunc(ladder(e.Size), func(r rung) bool { return e.Seed%uint64(r.Every) != 0 })
 	for i, r := range rungs {
 		e.Report(fmt.Sprintf("rung %d/%d, %s: %s", i+1, len(rungs), r.Family, r.short()))
-		if err := r.measure(ctx, e, o); err != nil {
-			return err
-		}
+		r.measure(e, o)
 	}
-	return nil
 }
 
 // probe asks the rung's model of this replication for its answers, in the rollout engine.
-func (r rung) probe(ctx context.Context, e *claim.Env) (probe, error) {
-	p, err := r.warm(ctx, e)
-	if err != nil {
-		return probe{}, err
-	}
+func (r rung) probe(e *claim.Env) probe {
 	t, rng := r.prose(), e.Rand(promptStream)
-	q := probe{Params: p, Rollout: serving("bf16"), Sequences: r.Answers, Tokens: t.MaxResponse(), Stops: true, Distributions: true}
+	q := probe{Params: r.warm(e), Rollout: serving("bf16"), Sequences: r.Answers, Tokens: t.MaxResponse(), Stops: true, Distributions: true}
 	for range r.Answers {
 		q.Prompts = append(q.Prompts, task.Draw(t, rng).Tokens)
 	}
-	return q, nil
+	return q
 }
 
 // measure samples answers of the rung's model in the rollout engine, and scores
 // them in the learner's.
-func (r rung) measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	q, err := r.probe(ctx, e)
-	if err != nil {
-		return err
-	}
+func (r rung) measure(e *claim.Env, o *claim.Observation) {
+	q := r.probe(e)
 	bf16 := numerics("bf16")
 	b, g := measuredGap(e, q, bf16)
 	values := []float64{stats.Average(b.Old.Entropy), perAnswer(g), float64(g.Tokens), g.ExactKL, g.K3, beyond(b, math.Ln2), g.ExactKL * perAnswer(g)}
@@ -94,13 +83,12 @@ func (r rung) measure(ctx context.Context, e *claim.Env, o *claim.Observation) e
 		values = append(values, g.FlipRoute, g.FlipToken, again.ExactKL, again.K3, beyond(b, math.Ln2))
 	}
 	o.Set(r.Name(), values...)
-	if err := ctx.Err(); err != nil || r.Family == moeFamily {
-		return err
+	e.Continue()
+	if r.Family == denseFamily {
+		q.Rollout = serving("fp16")
+		_, g = measuredGap(e, q, numerics("fp16"))
+		o.Set(fp16Of(r), g.ExactKL, g.ExactKL*perAnswer(g))
 	}
-	q.Rollout = serving("fp16")
-	_, g = measuredGap(e, q, numerics("fp16"))
-	o.Set(fp16Of(r), g.ExactKL, g.ExactKL*perAnswer(g))
-	return ctx.Err()
 }
 
 // fp16Of names the observation of fp16 on both sides.
@@ -125,15 +113,12 @@ type modelFactors struct {
 }
 
 // Measure samples in the rollout engine of the ladder.
-func (m *modelFactors) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *modelFactors) Measure(e *claim.Env, o *claim.Observation) {
 	for _, own := range m.Models {
 		e.Report(own.Name)
 		r := rung{Family: denseFamily, Size: baseSize, Steps: own.Steps.of(e), Answers: m.Answers.of(e), Start: changedStarts[own.Start]}
 		r.Size.Layers, r.Size.Experts, r.Size.TopK = own.Layers, 0, 0
-		q, err := r.probe(ctx, e)
-		if err != nil {
-			return err
-		}
+		q := r.probe(e)
 		b := sample(e, q)
 		gaps := func() (list []float64) {
 			for _, learner := range m.Learners {
@@ -147,11 +132,8 @@ func (m *modelFactors) Measure(ctx context.Context, e *claim.Env, o *claim.Obser
 			b = sample(e, q)
 			o.Set(own.Raised, gaps()...)
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+		e.Continue()
 	}
-	return nil
 }
 
 // What an observation of dense-kl-law lists for a rung.
@@ -226,11 +208,8 @@ const (
 )
 
 // measureLaw measures a model as it is trained, and again with its logits raised.
-func (r rung) measureLaw(ctx context.Context, e *claim.Env) ([]float64, error) {
-	q, err := r.probe(ctx, e)
-	if err != nil {
-		return nil, err
-	}
+func (r rung) measureLaw(e *claim.Env) []float64 {
+	q := r.probe(e)
 	values := make([]float64, roundingHigher+1)
 	values[lawLoss] = r.heldOut(q.Params, e.Rand(heldOutStream))
 	bf16, other := numerics("bf16"), numerics("torch-bf16")
@@ -248,7 +227,7 @@ func (r rung) measureLaw(ctx context.Context, e *claim.Env) ([]float64, error) {
 	values[higher], values[otherHigher] = scored(b, q.Params, bf16).ExactKL, scored(b, q.Params, other).ExactKL
 	q.Rollout = serving("fp16")
 	values[higherFP16] = scored(sample(e, q), q.Params, numerics("fp16")).ExactKL
-	return values, ctx.Err()
+	return values
 }
 
 // scored is the gap of a sampled batch to a learner at the same weights.
@@ -294,7 +273,7 @@ const routedName = "MoE, base"
 // equalLossLadder has a dense model of each rung that is trained to the loss of the base, as trained and with raised logits.
 type equalLossLadder struct{}
 
-func (*equalLossLadder) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (*equalLossLadder) Measure(e *claim.Env, o *claim.Observation) {
 	for _, part := range []struct {
 		rungs []rung
 		name  func(rung) string
@@ -310,35 +289,25 @@ func (*equalLossLadder) Measure(ctx context.Context, e *claim.Env, o *claim.Obse
 				continue
 			}
 			e.Report(part.name(r))
-			values, err := r.measureLaw(ctx, e)
-			if err != nil {
-				return err
-			}
+			values := r.measureLaw(e)
 			o.Set(part.name(r), values...)
 		}
 	}
 	e.Report(routedName)
-	values, err := measureRouted(ctx, e)
-	if err != nil {
-		return err
-	}
+	values := measureRouted(e)
 	o.Set(routedName, values...)
-	return nil
 }
 
 // measureRouted measures the routed base as it is trained, and with its logits raised.
-func measureRouted(ctx context.Context, e *claim.Env) ([]float64, error) {
+func measureRouted(e *claim.Env) []float64 {
 	r := rung{Family: moeFamily, Size: baseSize, Steps: e.Pick(usualSteps, usualSteps/3, 2), Answers: e.Pick(usualAnswers/2, usualAnswers/8, 2)}
-	q, err := r.probe(ctx, e)
-	if err != nil {
-		return nil, err
-	}
+	q := r.probe(e)
 	learner := numerics("bf16")
 	b, free := measuredGap(e, q, learner)
 	values := []float64{free.ExactKL, replayed(b, q.Params, learner, true).ExactKL}
 	q.Params = r.withPublishedLogits(q.Params, b)
 	b, free = measuredGap(e, q, learner)
-	return append(values, free.ExactKL, replayed(b, q.Params, learner, true).ExactKL), ctx.Err()
+	return append(values, free.ExactKL, replayed(b, q.Params, learner, true).ExactKL)
 }
 
 // publishedLogit is the mean logit of sampled tokens that a model is raised to: the middle of 16 to 32, where

@@ -184,8 +184,8 @@ func TestRaised(t *testing.T) {
 	e := &claim.Env{Seed: 7, Size: claim.Tiny, Cache: claim.NewCache(t.TempDir())}
 	r := lawRungs()[0]
 	r.Steps, r.Answers = 20, 16
-	q, err := r.probe(context.Background(), e)
-	if err != nil {
+	var q probe
+	if err := e.Do(context.Background(), func() { q = r.probe(e) }); err != nil {
 		t.Fatal(err)
 	}
 	b := sample(e, q)

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"regexp"
@@ -26,7 +25,7 @@ type countedTraining struct {
 }
 
 // Measure records each allowance's arms and figure of the clock, then the lags.
-func (m *countedTraining) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *countedTraining) Measure(e *claim.Env, o *claim.Observation) {
 	for k, allowance := range m.Allowances {
 		part, clock := m.Training, m.Clock
 		part.Arms, clock.Figures = nil, m.Clock.Figures[k:k+1]
@@ -35,19 +34,14 @@ func (m *countedTraining) Measure(ctx context.Context, e *claim.Env, o *claim.Ob
 				part.Arms = append(part.Arms, a)
 			}
 		}
-		if err := part.Measure(ctx, e, o); err != nil {
-			return err
-		}
-		if err := clock.Measure(ctx, e, o); err != nil {
-			return err
-		}
+		part.Measure(e, o)
+		clock.Measure(e, o)
 	}
 	var lags []float64
 	for _, name := range m.Lags {
 		lags = append(lags, claim.Late(o.List(name)))
 	}
 	o.Set("lag", lags...)
-	return nil
 }
 
 // matchedRate trains an arm, the same under a guard that scales its learning rate, and the same at the mean of the rates
@@ -60,30 +54,20 @@ type matchedRate struct {
 }
 
 // Measure records the pass rates, and the rates of the matched arm.
-func (m *matchedRate) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *matchedRate) Measure(e *claim.Env, o *claim.Observation) {
 	for _, rate := range m.Rates {
-		run := func(o *claim.Observation, name, rate string, columns []string, set ...string) error {
-			return e.PassRates(ctx, o, name, m.Steps[e.Size], columns, slices.Concat(m.Set, []string{claim.SetLR(rate)}, set)...)
+		run := func(o *claim.Observation, name, rate string, columns []string, set ...string) {
+			e.PassRates(o, name, m.Steps[e.Size], columns, slices.Concat(m.Set, []string{claim.SetLR(rate)}, set)...)
 		}
-		if err := run(o, claim.AtLR(m.Plain, rate), rate, m.Columns); err != nil {
-			return err
-		}
+		run(o, claim.AtLR(m.Plain, rate), rate, m.Columns)
 		name, scaled := claim.AtLR(m.Scaled, rate), new(claim.Observation)
-		if err := run(scaled, name, rate, []string{m.Scale}, m.Guard); err != nil {
-			return err
-		}
+		run(scaled, name, rate, []string{m.Scale}, m.Guard)
 		o.Set(name, scaled.List(name)...)
-		value, err := strconv.ParseFloat(rate, 64)
-		if err != nil {
-			return err
-		}
+		value := claim.Must(strconv.ParseFloat(rate, 64))
 		value *= stats.Average(scaled.List(claim.ArmColumn(name, m.Scale)))
-		if err := run(o, claim.AtLR(m.Constant, rate), strconv.FormatFloat(value, 'g', -1, 64), nil); err != nil {
-			return err
-		}
+		run(o, claim.AtLR(m.Constant, rate), strconv.FormatFloat(value, 'g', -1, 64), nil)
 		o.Set(claim.AtLR("matched", rate), value)
 	}
-	return nil
 }
 
 // alarmLead are, for the runs of an arm that collapse, the updates from the first window in which the mean of a column is

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -88,22 +87,18 @@ type frozen struct {
 	Head, Outliers float64
 }
 
-func (f *frozen) params(ctx context.Context, e *claim.Env) (*model.Params, error) {
+func (f *frozen) params(e *claim.Env) *model.Params {
 	switch room := f.Context.of(e); {
 	case f.Warm == "chain-base" && f.Set == nil && f.Steps == nil:
-		return e.Base(ctx, room)
+		return e.Base(room)
 	case f.Warm == "dense":
-		return e.Dense(ctx, room)
+		return e.Dense(room)
 	case f.Warm != "":
 		set := f.Set
 		if f.Steps != nil {
 			set = append(append([]string{}, set...), fmt.Sprintf("pretrain.steps=%d", f.Steps.of(e)))
 		}
-		dir, err := e.Warm(ctx, f.Warm, set...)
-		if err != nil {
-			return nil, err
-		}
-		return claim.Loaded(dir, room)
+		return claim.Loaded(e.Warm(f.Warm, set...), room)
 	}
 	p := e.Deep(f.Layers, f.Experts, f.Vocab.of(e), f.Context.of(e))
 	if f.Head != 0 {
@@ -116,7 +111,7 @@ func (f *frozen) params(ctx context.Context, e *claim.Env) (*model.Params, error
 			scale(p.Embed[token*d:token*d+2], float32(f.Outliers))
 		}
 	}
-	return p, nil
+	return p
 }
 
 func scale(x []float32, by float32) {

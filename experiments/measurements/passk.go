@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -28,24 +27,14 @@ type passkEstimates struct {
 }
 
 // Measure samples responses of this replication's model, and estimates.
-func (m *passkEstimates) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	p, err := e.Base(ctx, 0)
-	if err != nil {
-		return err
-	}
+func (m *passkEstimates) Measure(e *claim.Env, o *claim.Observation) {
+	p := e.Base(0)
 	for i, of := range m.Of {
-		r, err := recipe.Load("default", fmt.Sprintf("task={name: chain, difficulty: %s}", of.Difficulty))
-		if err != nil {
-			return err
-		}
+		r := claim.Must(recipe.Load("default", fmt.Sprintf("task={name: chain, difficulty: %s}", of.Difficulty)))
 		r.Seed = e.Seed
-		all, err := trainer.Evaluate(ctx, p, r, trainer.Attempts{Prompts: m.Prompts[e.Size], Samples: m.Samples[e.Size]}, trainer.Options{Cores: e.Cores})
-		if err != nil {
-			return err
-		}
+		all := claim.Must(trainer.Evaluate(e.Context(), p, r, trainer.Attempts{Prompts: m.Prompts[e.Size], Samples: m.Samples[e.Size]}, trainer.Options{Cores: e.Cores}))
 		m.estimate(o, of.Name, all, e.Rand(uint64(i)))
 	}
-	return nil
 }
 
 // estimate compares estimates from few samples with those from all.
@@ -143,7 +132,7 @@ type sampledUntilSolved struct {
 	Repeats []int
 }
 
-func (m *sampledUntilSolved) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *sampledUntilSolved) Measure(e *claim.Env, o *claim.Observation) {
 	rng, repeats := e.Rand(1), float64(m.Repeats[e.Size])
 	var errs, used [2]float64
 	for range int(repeats) {
@@ -172,7 +161,6 @@ func (m *sampledUntilSolved) Measure(_ context.Context, e *claim.Env, o *claim.O
 	}
 	o.Set("error", errs[:]...)
 	o.Set("samples", used[:]...)
-	return nil
 }
 
 // checkpointRanks ranks simulated checkpoints by pass@Far from the pass rates of samples, and by pass@Near by counting. A
@@ -185,7 +173,7 @@ type checkpointRanks struct {
 	Repeats []int // of the full, the quick and the tiny size
 }
 
-func (m *checkpointRanks) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *checkpointRanks) Measure(e *claim.Env, o *claim.Observation) {
 	rng, repeats, prompts := e.Rand(1), float64(m.Repeats[e.Size]), float64(m.Prompts)
 	var far, near, turned float64
 	for range int(repeats) {
@@ -224,5 +212,4 @@ func (m *checkpointRanks) Measure(_ context.Context, e *claim.Env, o *claim.Obse
 	}
 	o.Set("rank correlation", far, near)
 	o.Set("pairs that turn", turned)
-	return nil
 }

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -37,35 +36,21 @@ type prefixes struct {
 }
 
 // samplePrograms samples groups of responses to programs from this replication's model.
-func samplePrograms(ctx context.Context, e *claim.Env, groups int) (*prefixes, error) {
-	p, err := e.Base(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	return samplePrefixes(e, p, groups, programs, "prefix_values={}")
+func samplePrograms(e *claim.Env, groups int) *prefixes {
+	return samplePrefixes(e, e.Base(0), groups, programs, "prefix_values={}")
 }
 
 // sampleSearches samples groups of responses to searches. An episode is a candidate.
-func sampleSearches(ctx context.Context, e *claim.Env, groups int) (*prefixes, error) {
+func sampleSearches(e *claim.Env, groups int) *prefixes {
 	dir := "search-base"
 	if e.Size == claim.Full {
-		var err error
-		if dir, err = e.Warm(ctx, dir, "pretrain.steps=1500"); err != nil {
-			return nil, err
-		}
+		dir = e.Warm(dir, "pretrain.steps=1500")
 	}
-	p, err := claim.Loaded(dir, 0)
-	if err != nil {
-		return nil, err
-	}
-	return samplePrefixes(e, p, groups, "task={name: search, difficulty: [1, 10], operations: 2}", "rollout.max_tokens=96", "prefix_values={markers: '?'}")
+	return samplePrefixes(e, claim.Loaded(dir, 0), groups, "task={name: search, difficulty: [1, 10], operations: 2}", "rollout.max_tokens=96", "prefix_values={markers: '?'}")
 }
 
-func samplePrefixes(e *claim.Env, p *model.Params, groups int, set ...string) (*prefixes, error) {
-	r, err := recipe.Load("default", append(set, "reward=[exact, marginal_utility]")...)
-	if err != nil {
-		return nil, err
-	}
+func samplePrefixes(e *claim.Env, p *model.Params, groups int, set ...string) *prefixes {
+	r := claim.Must(recipe.Load("default", append(set, "reward=[exact, marginal_utility]")...))
 	m := &prefixes{recipe: r, params: p, engine: episode.NewEngine(r, p)}
 	rng := e.Rand(promptStream)
 	var tokens [][]int32
@@ -81,21 +66,18 @@ func samplePrefixes(e *claim.Env, p *model.Params, groups int, set ...string) (*
 	}
 	measure.Score(m.batch, p, measure.Scoring{Numerics: r.Learner.Numerics})
 	m.batch.Anchor = m.batch.Old.Logp
-	return m, nil
+	return m
 }
 
 // value fills the batch's values as the options, a section of a recipe, say, and lists them by prefix.
-func (m *prefixes) value(options string, seed uint64) (list []float64, cost episode.Cost, err error) {
-	own, err := recipe.Load("default", "reward=[exact, marginal_utility]", "prefix_values="+options)
-	if err != nil {
-		return nil, cost, err
-	}
+func (m *prefixes) value(options string, seed uint64) (list []float64, cost episode.Cost) {
+	own := claim.Must(recipe.Load("default", "reward=[exact, marginal_utility]", "prefix_values="+options))
 	r := m.recipe
 	own.PrefixValues.Markers = r.PrefixValues.Markers
 	r.PrefixValues = own.PrefixValues
 	cost = episode.NewValuer(r).Fill(m.batch, m.prompts, m.engine, seed)
 	m.begins(func(_, n int) { list = append(list, m.batch.PrefixValue[n]) })
-	return list, cost, nil
+	return list, cost
 }
 
 // begins calls f with the first and another token of a response where a prefix ends: the prompt once for all siblings, then
@@ -113,19 +95,12 @@ func (m *prefixes) begins(f func(from, n int)) {
 }
 
 // advantages are those of an arm, by episode: its reward and its estimator.
-func (m *prefixes) advantages(set ...string) (list []float64, err error) {
-	r, err := recipe.Load("default", append([]string{programs}, set...)...)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := trainer.Grader(r)(m.batch, m.prompts); err != nil {
-		return nil, err
-	}
-	if err := r.Advantage.New().Estimate(m.batch); err != nil {
-		return nil, err
-	}
+func (m *prefixes) advantages(set ...string) (list []float64) {
+	r := claim.Must(recipe.Load("default", append([]string{programs}, set...)...))
+	claim.Must(trainer.Grader(r)(m.batch, m.prompts))
+	claim.StopOn(r.Advantage.New().Estimate(m.batch))
 	m.ends(func(n int) { list = append(list, m.batch.Advantage[n]) })
-	return list, nil
+	return list
 }
 
 // ends calls f with the last token of every episode of the working.
@@ -153,38 +128,25 @@ type prefixValues struct {
 }
 
 // Measure compares them on searches and on programs.
-func (v *prefixValues) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (v *prefixValues) Measure(e *claim.Env, o *claim.Observation) {
 	for _, t := range []struct {
 		name   string
-		sample func(context.Context, *claim.Env, int) (*prefixes, error)
+		sample func(*claim.Env, int) *prefixes
 	}{{"search", sampleSearches}, {"programs", samplePrograms}} {
-		m, err := t.sample(ctx, e, v.Prompts[e.Size])
-		if err != nil {
-			return err
-		}
-		err = v.compare(m, o, e, t.name+", ")
+		m := t.sample(e, v.Prompts[e.Size])
+		v.compare(m, o, e, t.name+", ")
 		m.engine.Close()
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // compare records how well each value ranks prefixes, and what it costs.
-func (v *prefixValues) compare(m *prefixes, o *claim.Observation, e *claim.Env, name string) error {
-	truth, _, err := m.value(manyCompletions(v.Completions[e.Size]), e.Seed)
-	if err != nil {
-		return err
-	}
+func (v *prefixValues) compare(m *prefixes, o *claim.Observation, e *claim.Env, name string) {
+	truth, _ := m.value(manyCompletions(v.Completions[e.Size]), e.Seed)
 	var lengths []int
 	m.begins(func(from, n int) { lengths = append(lengths, n-from) })
 	var rank, within, cheap, read []float64
 	for k, options := range v.Values {
-		value, cost, err := m.value(options, e.Seed+1<<32)
-		if err != nil {
-			return err
-		}
+		value, cost := m.value(options, e.Seed+1<<32)
 		rank, within = append(rank, stats.Spearman(value, truth)), append(within, withinLengths(value, truth, lengths))
 		cheap, read = append(cheap, float64(cost.New)), append(read, float64(cost.New+cost.Read))
 		if k == 0 {
@@ -197,19 +159,14 @@ func (v *prefixValues) compare(m *prefixes, o *claim.Observation, e *claim.Env, 
 	o.Set(name+"tokens in training", read...)
 	costs := method.New[schedule.Costs]()
 	o.Set(name+"time, generation over training", float64(costs.Prefill(int(cheap[0]), 1))/float64(costs.Logp(int(read[0]), 1)))
-	if _, _, err := m.value(v.Values[0], e.Seed); err != nil {
-		return err
-	}
-	if _, err := trainer.Grader(m.recipe)(m.batch, m.prompts); err != nil {
-		return err
-	}
+	m.value(v.Values[0], e.Seed)
+	claim.Must(trainer.Grader(m.recipe)(m.batch, m.prompts))
 	worst := 0.0
 	for i, parts := range m.batch.RewardParts {
 		from, to := m.batch.Span(i)
 		worst = max(worst, math.Abs(parts[1]-(m.batch.PrefixValue[to-1]-m.batch.PrefixValue[from])))
 	}
 	o.Set(name+"utilities minus rise", worst)
-	return nil
 }
 
 func manyCompletions(n int) string { return fmt.Sprintf("{by: completions, completions: %d}", n) }
@@ -241,15 +198,10 @@ type stepCredit struct {
 	ByLikelihood  [][]string `yaml:"by likelihood"`
 }
 
-func (c *stepCredit) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	m, err := samplePrograms(ctx, e, c.Prompts[e.Size])
-	if err != nil {
-		return err
-	}
+func (c *stepCredit) Measure(e *claim.Env, o *claim.Observation) {
+	m := samplePrograms(e, c.Prompts[e.Size])
 	defer m.engine.Close()
-	if _, _, err := m.value(manyCompletions(c.Completions[e.Size]), e.Seed); err != nil {
-		return err
-	}
+	m.value(manyCompletions(c.Completions[e.Size]), e.Seed)
 	// What each episode of the working has done to the value.
 	var truth, agree []float64
 	m.ends(func(n int) { truth = append(truth, m.batch.PrefixValue[n+1]-m.batch.PrefixValue[n]) })
@@ -258,19 +210,13 @@ func (c *stepCredit) Measure(ctx context.Context, e *claim.Env, o *claim.Observa
 		seed    uint64
 		arms    [][]string
 	}{{"{by: completions}", e.Seed + 1<<32, c.ByCompletions}, {"{}", e.Seed, c.ByLikelihood}} {
-		if _, _, err := m.value(part.options, part.seed); err != nil {
-			return err
-		}
+		m.value(part.options, part.seed)
 		for _, set := range part.arms {
-			a, err := m.advantages(set...)
-			if err != nil {
-				return err
-			}
+			a := m.advantages(set...)
 			agree = append(agree, pearson(a, truth))
 		}
 	}
 	o.Set("correlation", agree...)
-	return nil
 }
 
 // scoreShares is the part of the gradient that step scores of several sizes have under estimators, and what a step that is
@@ -281,71 +227,45 @@ type scoreShares struct {
 	Estimators []struct{ Name, Set string }
 }
 
-func (s *scoreShares) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	m, err := samplePrograms(ctx, e, s.Prompts[e.Size])
-	if err != nil {
-		return err
-	}
+func (s *scoreShares) Measure(e *claim.Env, o *claim.Observation) {
+	m := samplePrograms(e, s.Prompts[e.Size])
 	defer m.engine.Close()
 	l := measure.NewLearner(m.params, m.recipe.Learner.Numerics)
 	defer l.Close()
 	for _, n := range s.Estimators {
 		var shares, drifts []float64
 		for _, size := range s.Sizes {
-			share, drift, err := m.scoreShare(l, n.Set, size)
-			if err != nil {
-				return err
-			}
+			share, drift := m.scoreShare(l, n.Set, size)
 			shares, drifts = append(shares, share), append(drifts, drift)
 		}
 		o.Set("share, "+n.Name, shares...)
 		o.Set("drift, "+n.Name, drifts...)
 	}
-	return nil
 }
 
-func (m *prefixes) scoreShare(l *measure.Learner, estimator string, scale float64) (share, drift float64, err error) {
-	r, err := recipe.Load("default", programs, fmt.Sprintf("reward=[exact, {name: process, coef: %v}]", scale), estimator)
-	if err != nil {
-		return 0, 0, err
-	}
+func (m *prefixes) scoreShare(l *measure.Learner, estimator string, scale float64) (share, drift float64) {
+	r := claim.Must(recipe.Load("default", programs, fmt.Sprintf("reward=[exact, {name: process, coef: %v}]", scale), estimator))
 	b := m.batch
-	if _, err := trainer.Grader(r)(b, m.prompts); err != nil {
-		return 0, 0, err
+	claim.Must(trainer.Grader(r)(b, m.prompts))
+	advantages := func(set string) []float64 {
+		r := claim.Must(recipe.Load("default", programs, "reward=[exact, process]", estimator, set))
+		claim.StopOn(r.Advantage.New().Estimate(b))
+		return slices.Clone(b.Advantage)
 	}
-	advantages := func(set string) ([]float64, error) {
-		r, err := recipe.Load("default", programs, "reward=[exact, process]", estimator, set)
-		if err != nil {
-			return nil, err
-		}
-		err = r.Advantage.New().Estimate(b)
-		return slices.Clone(b.Advantage), err
-	}
-	all, err := advantages("advantage.process_weight=1")
-	if err != nil {
-		return 0, 0, err
-	}
-	outcome, err := advantages("advantage.process_weight=0")
-	if err != nil {
-		return 0, 0, err
-	}
+	all := advantages("advantage.process_weight=1")
+	outcome := advantages("advantage.process_weight=0")
 	scores := slices.Clone(b.StepReward)
 	flatten(b)
-	flat, err := advantages("advantage.process_weight=1")
-	if err != nil {
-		return 0, 0, err
-	}
+	flat := advantages("advantage.process_weight=1")
 	b.StepReward = scores
 	size := func(a []float64) float64 {
 		b.Advantage = a
-		if err == nil {
-			err = l.Gradient(b, method.New[loss.PPOClip]())
-		}
+		claim.StopOn(l.Gradient(b, method.New[loss.PPOClip]()))
 		return norm(doubles(l.Grad()))
 	}
 	own, others := size(stats.Differences(all, flat)), size(outcome)
 	from, _ := b.Span(0)
-	return own / (own + others), flat[from] - outcome[from], err
+	return own / (own + others), flat[from] - outcome[from]
 }
 
 // flatten puts every score at the mean of its group.

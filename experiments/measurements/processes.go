@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 
@@ -200,7 +199,7 @@ type policyBound struct {
 
 // Measure records violations, the room of the theorem and of its sharper form over |J − L| (median, lowest and
 // highest tenth), and log |J − L| of the engine-heavy minus the staleness-heavy change.
-func (m *policyBound) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *policyBound) Measure(e *claim.Env, o *claim.Observation) {
 	rng := e.Rand(1)
 	violations := 0.0
 	var ratios, sharp, effect []float64
@@ -235,7 +234,6 @@ func (m *policyBound) Measure(_ context.Context, e *claim.Env, o *claim.Observat
 	o.Set("room over gap", tenths(ratios)...)
 	o.Set("room over gap, sharper", tenths(sharp)...)
 	o.Set("engine minus staleness", stats.Average(effect))
-	return nil
 }
 
 // gapExponent fits the power of α0 + α1 with which |J − L_mu| grows, half of it an engine's random
@@ -247,7 +245,7 @@ type gapExponent struct {
 }
 
 // Measure records the mean slope, and |J − L| by variation.
-func (m *gapExponent) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *gapExponent) Measure(e *claim.Env, o *claim.Observation) {
 	rng := e.Rand(1)
 	n := m.Processes.of(e)
 	x := stats.Logs(m.Variations)
@@ -274,5 +272,4 @@ func (m *gapExponent) Measure(_ context.Context, e *claim.Env, o *claim.Observat
 	}
 	o.Set("slope", slope)
 	o.Set("gap", mean...)
-	return nil
 }

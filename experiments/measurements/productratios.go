@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"strconv"
@@ -27,25 +26,17 @@ type productRatios struct {
 }
 
 // Measure records the lengths of the first arm and the figures.
-func (m *productRatios) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *productRatios) Measure(e *claim.Env, o *claim.Observation) {
 	for i := range m.Arms {
 		a := &m.Arms[i]
-		p, err := panelOf(ctx, e, &a.pair)
-		if err != nil {
-			return err
-		}
+		p := panelOf(e, &a.pair)
 		if i == 0 {
 			o.Set("lengths", p.lengths...)
 		}
 		for _, r := range m.Record {
-			values, err := p.quantity(r.value)
-			if err != nil {
-				return err
-			}
-			o.Set(a.Name+" "+r.name, values...)
+			o.Set(a.Name+" "+r.name, p.quantity(r.value)...)
 		}
 	}
-	return nil
 }
 
 // panel is what long responses say, position by position. A prefix of a response is itself a
@@ -66,24 +57,15 @@ type panel struct {
 }
 
 // panelOf makes the panel of a pair, once per seed however many claims read it.
-func panelOf(ctx context.Context, e *claim.Env, p *pair) (*panel, error) {
-	return claim.Cached(e.Cache, fmt.Sprintf("panel %+v %d", *p, e.Seed), func() (*panel, error) {
-		b, err := p.sample(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		return newPanel(b, p.Tokens.of(e)), nil
-	})
+func panelOf(e *claim.Env, p *pair) *panel {
+	return claim.Cached(e.Cache, fmt.Sprintf("panel %+v %d", *p, e.Seed), func() *panel { return newPanel(p.sample(e), p.Tokens.of(e)) })
 }
 
-func (p *pair) sample(ctx context.Context, e *claim.Env) (*batch.Batch, error) {
-	q, err := p.probe(ctx, e)
-	if err != nil {
-		return nil, err
-	}
+func (p *pair) sample(e *claim.Env) *batch.Batch {
+	q := p.probe(e)
 	b := sample(e, q)
 	p.score(e, b, q)
-	return b, nil
+	return b
 }
 
 // Growth is the log of the product ratio of responses, by length.
@@ -96,10 +78,9 @@ type Growth struct {
 
 // Grow measures how the product ratio of long responses grows, on the pairs of length-trap and
 // the mixture of experts of geo-length-invariant.
-func Grow(ctx context.Context, e *claim.Env, lengths []float64) ([]Growth, error) {
+func Grow(e *claim.Env, lengths []float64) (out []Growth) {
 	preset := func(name string) format { return format{numerics(name)} }
 	length := sizes{1024, 1024, 64}
-	var out []Growth
 	for _, a := range []struct {
 		level string
 		pair  pair
@@ -108,13 +89,9 @@ func Grow(ctx context.Context, e *claim.Env, lengths []float64) ([]Growth, error
 		{"amplified", pair{Model: frozen{Warm: "dense", Context: sizes{1088, 1088, 128}}, Rollout: preset("bf16-accumulate"), Learner: preset("bf16"), Sequences: sizes{96, 24, 16}, Tokens: length}},
 		{"moe", pair{Model: frozen{Warm: "chain-base", Context: sizes{1088, 1088, 128}}, Rollout: preset("bf16"), Learner: preset("fp32"), Sequences: sizes{128, 64, 16}, Tokens: length}},
 	} {
-		b, err := a.pair.sample(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, Growth{a.level, logProducts(b, lengths)})
+		out = append(out, Growth{a.level, logProducts(a.pair.sample(e), lengths)})
 	}
-	return out, nil
+	return out
 }
 
 func newPanel(b *batch.Batch, length int) *panel {
@@ -155,13 +132,13 @@ func newPanel(b *batch.Batch, length int) *panel {
 	return p
 }
 
-func (p *panel) quantity(name string) ([]float64, error) {
+func (p *panel) quantity(name string) []float64 {
 	mean, sd := p.moments()
 	chi2, ess := p.weights()
 	known := map[string][]float64{"mean": mean, "sd": sd, "chi2": chi2, "ESS": ess, "spread": p.spread, "token chi2": {p.chi2},
 		"responses": {float64(len(p.sum[0]))}, "tokens outside": p.tokensOut}
 	if x, ok := known[name]; ok {
-		return x, nil
+		return x
 	}
 	words := strings.Fields(name)
 	if len(words) == 4 {
@@ -170,10 +147,10 @@ func (p *panel) quantity(name string) ([]float64, error) {
 			if words[0] == "masked" {
 				kept = stats.Complement(kept)
 			}
-			return kept, nil
+			return kept
 		}
 	}
-	return nil, fmt.Errorf("product ratios: there is no quantity %q", name)
+	return claim.Must[[]float64](nil, fmt.Errorf("product ratios: there is no quantity %q", name))
 }
 
 // accepted is, per length, the share of responses whose log product ratio, or
@@ -246,11 +223,10 @@ type powers struct {
 	Quoted [][3]float64
 }
 
-func (m *powers) Measure(_ context.Context, _ *claim.Env, o *claim.Observation) error {
+func (m *powers) Measure(_ *claim.Env, o *claim.Observation) {
 	worst := 0.0
 	for _, q := range m.Quoted {
 		worst = max(worst, math.Abs(elementary.Pow(q[0], q[1])/q[2]-1))
 	}
 	o.Set(m.Figure, worst)
-	return nil
 }

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 
 	"driftlab/experiments/study/claims/claim"
@@ -21,28 +20,22 @@ type attempts struct {
 }
 
 // Ask is pass@1, and pass@k of all samples.
-func (q *attempts) Ask(ctx context.Context, e *claim.Env, p *model.Params) (map[string]float64, error) {
-	r, err := recipe.Load("default", fmt.Sprintf("task={name: chain, difficulty: %s}", q.Difficulty))
-	if err != nil {
-		return nil, err
-	}
+func (q *attempts) Ask(e *claim.Env, p *model.Params) map[string]float64 {
+	r := claim.Must(recipe.Load("default", fmt.Sprintf("task={name: chain, difficulty: %s}", q.Difficulty)))
 	r.Seed = e.Seed
 	samples := q.Samples[e.Size]
-	all, err := trainer.Evaluate(ctx, p, r, trainer.Attempts{Prompts: q.Prompts[e.Size], Samples: samples}, trainer.Options{Cores: e.Cores})
-	if err != nil {
-		return nil, err
-	}
+	all := claim.Must(trainer.Evaluate(e.Context(), p, r, trainer.Attempts{Prompts: q.Prompts[e.Size], Samples: samples}, trainer.Options{Cores: e.Cores}))
 	var tallies []passk.Tally
 	for _, p := range all.Prompts {
 		tallies = append(tallies, p.Tally)
 	}
-	return map[string]float64{"pass@1": passk.Mean(tallies, 1), "pass@all": passk.Mean(tallies, samples)}, nil
+	return map[string]float64{"pass@1": passk.Mean(tallies, 1), "pass@all": passk.Mean(tallies, samples)}
 }
 
 // searches asks trained weights for answers to fresh prompts of the search task, whose root is found with so many candidates.
 type searches struct{ Candidates task.Range }
 
-func (q *searches) Ask(_ context.Context, e *claim.Env, p *model.Params) (map[string]float64, error) {
+func (q *searches) Ask(e *claim.Env, p *model.Params) map[string]float64 {
 	t := task.NewSearch()
 	t.Difficulty, t.Operations = q.Candidates, 2
 	rng := e.Rand(promptStream)
@@ -59,7 +52,7 @@ func (q *searches) Ask(_ context.Context, e *claim.Env, p *model.Params) (map[st
 		from, to := b.Span(i)
 		answers[i] = searchAnswer{float64(to - from), t.Verify(q, b.Token[from:to]).Correct}
 	}
-	return searchFigures(answers), nil
+	return searchFigures(answers)
 }
 
 // searchTokens is the longest response to a prompt of the search task here: ten

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"driftlab/experiments/study/claims/claim"
 	"driftlab/trainer/method/batch"
 )
 
@@ -29,14 +30,14 @@ func TestWeightSpread(t *testing.T) {
 		v := math.Log(ratio)
 		b.Now.Logp = []float64{0, 0, v, v, v, v}
 		for _, aggregation := range []string{"token-mean", "seq-mean-token-mean", "seq-mean-token-sum-norm:96"} {
-			got, err := weightSpread(b, aggregation)
+			got := weightSpread(b, aggregation)
 			// The length is divided by with 1e-8 added.
-			if want := ratio - 1; err != nil || math.Abs(got-want) > 1e-7 {
-				t.Errorf("%s, ratio %v: spread %v (%v), want %v", aggregation, ratio, got, err, want)
+			if want := ratio - 1; math.Abs(got-want) > 1e-7 {
+				t.Errorf("%s, ratio %v: spread %v, want %v", aggregation, ratio, got, want)
 			}
 		}
 	}
-	if got, err := weightSpread(b, "seq-mean-token-mean:2"); err == nil {
-		t.Errorf("a divisor that this aggregation has no use for: spread %v", got)
+	if new(claim.Env).Do(t.Context(), func() { weightSpread(b, "seq-mean-token-mean:2") }) == nil {
+		t.Error("a divisor that this aggregation has no use for is taken")
 	}
 }

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -25,16 +24,9 @@ type repetition struct {
 }
 
 // Measure samples with the same random numbers in each engine.
-func (m *repetition) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *repetition) Measure(e *claim.Env, o *claim.Observation) {
 	most := slices.Max(m.Lengths)
-	dir, err := e.Warm(ctx, "chain-base", fmt.Sprintf("pretrain.steps=%d", e.Pick(900, 300, 3)), "task.difficulty=[2,5]")
-	if err != nil {
-		return err
-	}
-	p, err := claim.Loaded(dir, 160)
-	if err != nil {
-		return err
-	}
+	p := claim.Loaded(e.Warm("chain-base", fmt.Sprintf("pretrain.steps=%d", e.Pick(900, 300, 3)), "task.difficulty=[2,5]"), 160)
 	for _, name := range m.Engines {
 		b := sample(e, probe{Params: p, Rollout: numerics(name), Sequences: e.Pick(64, 32, 4), Tokens: most})
 		o.Set(name+", repeated", metrics.Repeated(b, 0, most/2), metrics.Repeated(b, most/2, most))
@@ -42,11 +34,8 @@ func (m *repetition) Measure(ctx context.Context, e *claim.Env, o *claim.Observa
 			measure.Score(b, p, measure.Scoring{Numerics: numerics("bf16")})
 			o.Set("outside GSPO's clip", clippedByGSPO(b, m.Lengths)...)
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+		e.Continue()
 	}
-	return nil
 }
 
 // clippedByGSPO is the share of responses whose geometric mean of learner over rollout is outside GSPO's clip, by

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"math"
 
 	"driftlab/engine"
@@ -81,13 +80,10 @@ type residuals struct {
 
 // Measure records, by pair, the share of tokens with a flip, the relative difference after each
 // layer, and its factor over an expert block where experts flip and where none does.
-func (m *residuals) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *residuals) Measure(e *claim.Env, o *claim.Observation) {
 	for i := range m.Pairs {
 		r := &m.Pairs[i]
-		q, err := r.probe(ctx, e)
-		if err != nil {
-			return err
-		}
+		q := r.probe(e)
 		b := sample(e, q)
 		g := r.score(e, b, q)
 		o.Set(r.Name+" flips", g.FlipToken)
@@ -95,5 +91,4 @@ func (m *residuals) Measure(ctx context.Context, e *claim.Env, o *claim.Observat
 		o.Set(r.Name+" layers", layers...)
 		o.Set(r.Name+" jump", flipped, kept)
 	}
-	return nil
 }

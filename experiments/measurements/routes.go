@@ -2,7 +2,6 @@ package measurements
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"slices"
 	"strings"
@@ -19,13 +18,10 @@ import (
 )
 
 // updated is a learner that has made updates on a batch, in as many minibatches.
-func updated(b *batch.Batch, p *model.Params, rate float64, updates int) (*measure.Learner, error) {
+func updated(b *batch.Batch, p *model.Params, rate float64, updates int) *measure.Learner {
 	l := measure.NewLearner(p, numerics("fp32"))
-	if err := l.Update(minibatches(b, updates), method.New[loss.PPOClip](), rate, 1); err != nil {
-		l.Close()
-		return nil, err
-	}
-	return l, nil
+	claim.StopOn(l.Update(minibatches(b, updates), method.New[loss.PPOClip](), rate, 1))
+	return l
 }
 
 // rescored is a batch with the log-probs and routes of a learner's new weights,
@@ -98,30 +94,21 @@ type reroutes struct {
 
 // Measure records, by model, shares of rerouted tokens, tokens that clips cut, and the mean
 // |log-ratio| along the new routes and along the old ones.
-func (m *reroutes) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *reroutes) Measure(e *claim.Env, o *claim.Observation) {
 	fp32 := numerics("fp32")
 	for _, f := range m.Models {
-		p, err := f.Model.params(ctx, e)
-		if err != nil {
-			return err
-		}
+		p := f.Model.params(e)
 		b := graded(e, p, fp32, fp32, m.Groups.of(e))
 		if f.Rates != nil {
 			var changed []float64
 			for _, rate := range f.Rates {
-				l, err := updated(b, p, rate, 1)
-				if err != nil {
-					return err
-				}
+				l := updated(b, p, rate, 1)
 				changed = append(changed, rerouted(rescored(l, b, false)))
 				l.Close()
 			}
 			o.Set(f.Name+" changed", changed...)
 		}
-		l, err := updated(b, p, m.Rate, m.Updates)
-		if err != nil {
-			return err
-		}
+		l := updated(b, p, m.Rate, m.Updates)
 		now := rescored(l, b, false)
 		clipped, spread := clips(now)
 		o.Set(f.Name+" clipped", clipped...)
@@ -134,7 +121,6 @@ func (m *reroutes) Measure(ctx context.Context, e *claim.Env, o *claim.Observati
 		}
 		l.Close()
 	}
-	return nil
 }
 
 // displacement is how far the router's weights and all others have moved.
@@ -165,18 +151,12 @@ type replayRuns struct {
 
 // Measure records, by level, the visible and the true gap and how far the router's weights and the
 // others moved, a value for each kind of replay.
-func (m *replayRuns) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	first, err := e.Base(ctx, 0)
-	if err != nil {
-		return err
-	}
+func (m *replayRuns) Measure(e *claim.Env, o *claim.Observation) {
+	first := e.Base(0)
 	for _, d := range m.Levels {
 		var visible, free, moved, rest []float64
 		for _, arm := range m.Replay {
-			_, p, err := e.Trained(ctx, nil, m.Steps.of(e), append(slices.Clone(m.Set), "rollout.numerics="+d.Rollout, "routing.replay="+arm)...)
-			if err != nil {
-				return err
-			}
+			_, p := e.Trained(nil, m.Steps.of(e), append(slices.Clone(m.Set), "rollout.numerics="+d.Rollout, "routing.replay="+arm)...)
 			q := probe{Params: p, Rollout: numerics(d.Rollout), Sequences: m.Responses.of(e), Tokens: 32, Stops: true, Distributions: true}
 			b, g := measuredGap(e, q, numerics("fp32"))
 			free = append(free, g.ExactKL)
@@ -189,7 +169,6 @@ func (m *replayRuns) Measure(ctx context.Context, e *claim.Env, o *claim.Observa
 		o.Set(d.Name+" router moved", moved...)
 		o.Set(d.Name+" rest moved", rest...)
 	}
-	return nil
 }
 
 // flipsByMargin counts flips and decisions by decile of the learner's router margin.
@@ -224,15 +203,11 @@ type margins struct {
 	pair   `yaml:",inline"`
 }
 
-func (m *margins) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	q, err := m.probe(ctx, e)
-	if err != nil {
-		return err
-	}
+func (m *margins) Measure(e *claim.Env, o *claim.Observation) {
+	q := m.probe(e)
 	b := sample(e, q)
 	m.score(e, b, q)
 	flips, all := flipsByMargin(b, q.Params, m.Learner.Numerics)
 	o.Set(m.Figure+" flips by margin", flips...)
 	o.Set(m.Figure+" decisions by margin", all...)
-	return nil
 }

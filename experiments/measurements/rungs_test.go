@@ -100,7 +100,7 @@ func TestMeasureIsDeterministic(t *testing.T) {
 	run := func(dir string, cores int) string {
 		e := &claim.Env{Seed: 7, Size: claim.Tiny, Cache: claim.NewCache(dir), Cores: func() int { return cores }}
 		o := new(claim.Observation)
-		if err := new(gapLadder).Measure(context.Background(), e, o); err != nil {
+		if err := e.Do(context.Background(), func() { new(gapLadder).Measure(e, o) }); err != nil {
 			t.Fatal(err)
 		}
 		text, err := json.Marshal(o)

@@ -2,7 +2,6 @@ package measurements
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -146,7 +145,7 @@ func (r *searcherRun) respond(rng *rand.Rand, s, grad *searcher, root int) (a an
 type searcherStep struct{ length, pass, candidates, checks, kl float64 }
 
 // train makes the run: GRPO on the reward's parts, and one step along the gradient per update.
-func (r *searcherRun) train(rng *rand.Rand) (last searcher, steps []searcherStep, err error) {
+func (r *searcherRun) train(rng *rand.Rand) (last searcher, steps []searcherStep) {
 	s := r.first
 	scorer := r.scorer
 	if scorer == nil {
@@ -174,9 +173,7 @@ func (r *searcherRun) train(rng *rand.Rand) (last searcher, steps []searcherStep
 		for n := range b.Mask {
 			b.Mask[n] = true
 		}
-		if err := scorer.Score(b, verdicts); err != nil {
-			return s, nil, err
-		}
+		claim.StopOn(scorer.Score(b, verdicts))
 		keep := r.filter.kept(rng, answers)
 		for g := range r.groups {
 			rewards := b.Reward[g*r.responses : (g+1)*r.responses]
@@ -202,7 +199,7 @@ func (r *searcherRun) train(rng *rand.Rand) (last searcher, steps []searcherStep
 			s.stop[i] += float64(r.rate*grad.stop[i]) / n
 		}
 	}
-	return s, steps, nil
+	return s, steps
 }
 
 func (m *searcherStep) add(a *answer, n float64) {
@@ -267,21 +264,13 @@ type searchers struct {
 }
 
 // Measure makes the runs, each with random numbers of its own.
-func (m *searchers) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *searchers) Measure(e *claim.Env, o *claim.Observation) {
 	for k, a := range m.Arms {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+		e.Continue()
 		run := a.Start.run(e)
-		r, err := recipe.Load("default", "rollout.pool={prompts: 128}", "reward="+cmp.Or(a.Reward, "exact"))
-		if err != nil {
-			return err
-		}
+		r := claim.Must(recipe.Load("default", "rollout.pool={prompts: 128}", "reward="+cmp.Or(a.Reward, "exact")))
 		run.limit, run.scorer, run.filter = a.Limit, r.Reward.New(), a.Filter
-		_, steps, err := run.train(e.Rand(uint64(10 + k)))
-		if err != nil {
-			return err
-		}
+		_, steps := run.train(e.Rand(uint64(10 + k)))
 		var length, kl, pass []float64
 		for _, s := range steps {
 			length, kl, pass = append(length, s.length), append(kl, s.kl/max(s.length, 1)), append(pass, s.pass)
@@ -293,7 +282,6 @@ func (m *searchers) Measure(ctx context.Context, e *claim.Env, o *claim.Observat
 		}
 		o.Set(a.Start.Name, values...)
 	}
-	return nil
 }
 
 // searchLengths is the course of the lengths from several starts; of the one Examined it is also what grew, pass rates by
@@ -305,17 +293,12 @@ type searchLengths struct {
 	Risk     float64
 }
 
-func (m *searchLengths) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *searchLengths) Measure(e *claim.Env, o *claim.Observation) {
 	var firsts, lasts []float64
 	for k, start := range m.Starts {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+		e.Continue()
 		run, rng := start.run(e), e.Rand(uint64(10+k))
-		last, steps, err := run.train(rng)
-		if err != nil {
-			return err
-		}
+		last, steps := run.train(rng)
 		length := func(s searcherStep) float64 { return s.length }
 		a, b := ends(steps, length)
 		firsts, lasts = append(firsts, a), append(lasts, b)
@@ -342,15 +325,12 @@ func (m *searchLengths) Measure(ctx context.Context, e *claim.Env, o *claim.Obse
 		}
 		risky := start.run(e)
 		risky.risk = m.Risk
-		if _, steps, err = risky.train(e.Rand(20)); err != nil {
-			return err
-		}
+		_, steps = risky.train(e.Rand(20))
 		_, r := ends(steps, length)
 		o.Set("length at the end, without and with risk", b, r)
 	}
 	o.Set("first lengths", firsts...)
 	o.Set("last lengths", lasts...)
-	return nil
 }
 
 // ends are means over the first and the last twelfth of the updates.

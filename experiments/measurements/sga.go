@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -475,7 +474,7 @@ type ahead struct {
 var rewardKinds = []string{"terminal", "dense"}
 
 // Measure records the lengths, and three figures over them by reward, level and aggregation.
-func (m *aggregations) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *aggregations) Measure(e *claim.Env, o *claim.Observation) {
 	lengths := m.Lengths
 	if e.Size == claim.Tiny {
 		lengths = m.TinyLengths
@@ -485,9 +484,7 @@ func (m *aggregations) Measure(ctx context.Context, e *claim.Env, o *claim.Obser
 		for _, d := range m.Ahead {
 			var cells []sgaCell
 			for _, length := range lengths {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
+				e.Continue()
 				rng := e.Rand(uint64(length)<<8 + uint64(d.Updates)<<1 + uint64(len(kind)))
 				cells = append(cells, newSGACell(rng, m.Aggregations, kind, int(length), d.Updates, m.Responses.of(e)))
 			}
@@ -510,7 +507,6 @@ func (m *aggregations) Measure(ctx context.Context, e *claim.Env, o *claim.Obser
 			}
 		}
 	}
-	return nil
 }
 
 // kendallAlong is Kendall's tau of entries along the lists, mean over the entries' places. Values

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 
@@ -93,7 +92,7 @@ type aggregationRuns struct {
 
 // Measure records, by reward, level and aggregation, the shares of what exact gradients gain: at
 // every step's length in the first run, and then in the second.
-func (m *aggregationRuns) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *aggregationRuns) Measure(e *claim.Env, o *claim.Observation) {
 	for _, kind := range rewardKinds {
 		for _, d := range m.Ahead {
 			rng := e.Rand(uint64(d.Updates)<<1 + uint64(len(kind)))
@@ -110,9 +109,7 @@ func (m *aggregationRuns) Measure(ctx context.Context, e *claim.Env, o *claim.Ob
 				var gains []float64
 				for range 2 {
 					for _, rate := range m.Steps {
-						if err := ctx.Err(); err != nil {
-							return err
-						}
+						e.Continue()
 						got := p.train(rate, func(mu, pi *sgaPolicy) [sgaParams]float64 {
 							return p.sampledGradient(rng, &m.Aggregations[k], mu, pi)
 						})
@@ -123,7 +120,6 @@ func (m *aggregationRuns) Measure(ctx context.Context, e *claim.Env, o *claim.Ob
 			}
 		}
 	}
-	return nil
 }
 
 // chosenGain is the gain of the best of some aggregations and steps by the first run, in the second.

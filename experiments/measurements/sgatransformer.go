@@ -1,8 +1,6 @@
 package measurements
 
 import (
-	"context"
-
 	"driftlab/experiments/measure"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
@@ -60,7 +58,7 @@ func rewarded(e *claim.Env, p *model.Params, q probe) *batch.Batch {
 // gradients are those of the mean over each part's responses of gain · Σ_t
 // w_t · log π, the gain against the mean of the prompt's other responses in the
 // part. No estimator leaves the weights at 1.
-func gradients(l *measure.Learner, parts []*batch.Batch, k *aggregation) ([][]float64, error) {
+func gradients(l *measure.Learner, parts []*batch.Batch, k *aggregation) [][]float64 {
 	var out [][]float64
 	for _, m := range parts {
 		var sum, count [transformerPrompts]float64
@@ -88,12 +86,10 @@ func gradients(l *measure.Learner, parts []*batch.Batch, k *aggregation) ([][]fl
 				w[t] *= gain
 			}
 		}
-		if err := l.Gradient(m, method.New[loss.Reinforce]()); err != nil {
-			return nil, err
-		}
+		claim.StopOn(l.Gradient(m, method.New[loss.Reinforce]()))
 		out = append(out, doubles(l.Grad()))
 	}
-	return out, nil
+	return out
 }
 
 // weights fills the weight of every token of a response.
@@ -154,39 +150,25 @@ type transformerAggregations struct {
 }
 
 // Measure records variance and efficiency, a value for each aggregation.
-func (m *transformerAggregations) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	p, err := e.Base(ctx, 256)
-	if err != nil {
-		return err
-	}
+func (m *transformerAggregations) Measure(e *claim.Env, o *claim.Observation) {
+	p := e.Base(256)
 	bf16, fp32 := numerics("bf16"), numerics("fp32")
 	l := measure.NewLearner(p, fp32)
 	defer l.Close()
-	if err := l.Update(minibatches(graded(e, p, bf16, fp32, m.Groups.of(e)), 1), method.New[loss.Reinforce](), m.Rate, transformerUpdates); err != nil {
-		return err
-	}
+	claim.StopOn(l.Update(minibatches(graded(e, p, bf16, fp32, m.Groups.of(e)), 1), method.New[loss.Reinforce](), m.Rate, transformerUpdates))
 	// On-policy no token past the stop matters to the mean, so the truth leaves them out.
 	own := rewarded(e, l.Params(), probe{Rollout: fp32, Sequences: m.Truth.of(e), Tokens: 48, Stops: true, Block: 1})
-	truth, err := gradients(l, minibatches(own, 2), nil)
-	if err != nil {
-		return err
-	}
+	truth := gradients(l, minibatches(own, 2), nil)
 	b := rewarded(e, p, probe{Rollout: bf16, Sequences: m.Responses.of(e), Tokens: transformerLength, Block: 2})
 	measure.Score(b, l.Params(), measure.Scoring{Numerics: fp32})
 	parts := minibatches(b, transformerParts)
 	var power, variance []float64
 	for k := range m.Aggregations {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		g, err := gradients(l, parts, &m.Aggregations[k])
-		if err != nil {
-			return err
-		}
+		e.Continue()
+		g := gradients(l, parts, &m.Aggregations[k])
 		v, q := spread(g, truth, float64(parts[0].Len()))
 		variance, power = append(variance, v), append(power, q)
 	}
 	o.Set("transformer variance", variance...)
 	o.Set("transformer power", power...)
-	return nil
 }

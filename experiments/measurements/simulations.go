@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -25,7 +24,7 @@ type labelFlips struct {
 }
 
 // Measure records shares of turned signs under scores and labels and of advantages 0 under labels, by noise.
-func (m *labelFlips) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *labelFlips) Measure(e *claim.Env, o *claim.Observation) {
 	rng := e.Rand(1)
 	groups := m.Groups.of(e)
 	for _, noise := range m.Noise {
@@ -63,7 +62,6 @@ func (m *labelFlips) Measure(_ context.Context, e *claim.Env, o *claim.Observati
 		}
 		o.Set(fmt.Sprint("noise ", noise), scores/all, labels/all, silent/all)
 	}
-	return nil
 }
 
 // mixedVersions enumerates the gradient of responses of two tokens whose first token an older version
@@ -75,7 +73,7 @@ type mixedVersions struct {
 }
 
 // Measure records the relative errors: newer version alone, own versions, older version alone and uncorrected.
-func (m *mixedVersions) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *mixedVersions) Measure(e *claim.Env, o *claim.Observation) {
 	rng := e.Rand(1)
 	n := m.Problems.of(e)
 	var newer, own, stale float64
@@ -125,7 +123,6 @@ func (m *mixedVersions) Measure(_ context.Context, e *claim.Env, o *claim.Observ
 		stale += relativeTo(gradient(old, old, pi, pi), exact) / float64(n)
 	}
 	o.Set("relative error", newer, own, stale)
-	return nil
 }
 
 // relativeTo is the distance from the exact gradient over its length.
@@ -144,7 +141,7 @@ type regionVariance struct {
 }
 
 // Measure records the slopes of both logs on the log of the variance.
-func (m *regionVariance) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *regionVariance) Measure(e *claim.Env, o *claim.Observation) {
 	rng := e.Rand(1)
 	var variance, moved, multiplier []float64
 	for range m.Prompts.of(e) {
@@ -180,7 +177,6 @@ func (m *regionVariance) Measure(_ context.Context, e *claim.Env, o *claim.Obser
 	}
 	o.Set("slope of KL", stats.Slope(variance, moved))
 	o.Set("slope of the multiplier", stats.Slope(variance, multiplier))
-	return nil
 }
 
 // tilted is the KL divergence from a policy to the one proportional to it times exp(step·reward), of

@@ -1,8 +1,6 @@
 package measurements
 
 import (
-	"context"
-
 	"driftlab/experiments/measure"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/precision/elementary"
@@ -16,11 +14,8 @@ type truncatedSupport struct {
 }
 
 // Measure samples in bf16 and scores in fp32.
-func (m *truncatedSupport) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	shipped, err := e.Base(ctx, 192)
-	if err != nil {
-		return err
-	}
+func (m *truncatedSupport) Measure(e *claim.Env, o *claim.Observation) {
+	shipped := e.Base(192)
 	n, t := e.Pick(256, 48, 4), e.Pick(96, 64, 16)
 	var ratio, masked, kept, outside, outsideMasked []float64
 	for _, p := range m.TopP {
@@ -44,7 +39,6 @@ func (m *truncatedSupport) Measure(ctx context.Context, e *claim.Env, o *claim.O
 		measure.Score(b, shipped, measure.Scoring{Numerics: numerics("fp32"), Temperature: 0.6})
 		o.Set(map[bool]string{false: "temperature, both sides", true: "temperature, one side"}[raw], stats.Average(stats.Magnitudes(logRatiosOf(b))))
 	}
-	return nil
 }
 
 // ratioAndOutside are the mean ratio and the share of tokens outside [0.9, 1.1].

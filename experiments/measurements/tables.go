@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -87,11 +86,8 @@ func score(b *batch.Batch, places []int, logits []float64) []float64 {
 }
 
 // train makes a run and returns the mean pass rate over its last third.
-func (r *tableRun) train(rng *rand.Rand, a tableArm, rate float64) (float64, error) {
-	rec, err := recipe.Load("headline", a.Set...)
-	if err != nil {
-		return 0, err
-	}
+func (r *tableRun) train(rng *rand.Rand, a tableArm, rate float64) float64 {
+	rec := claim.Must(recipe.Load("headline", a.Set...))
 	var rewards []reward.Shaper
 	for _, p := range rec.Reward {
 		rewards = append(rewards, p.New())
@@ -113,32 +109,21 @@ func (r *tableRun) train(rng *rand.Rand, a tableArm, rate float64) (float64, err
 				mu[i] += r.engine[i]
 			}
 		}
-		b, err := r.sample(rng, &mu, groups, a.Refuse, scorer, step)
-		if err != nil {
-			return 0, err
-		}
+		b := r.sample(rng, &mu, groups, a.Refuse, scorer, step)
 		places := placesOf(b)
 		b.Old.Logp, b.Behaviour.Logp, b.Ref.Logp = score(b, places, theta[:]), score(b, places, behaviour[:]), score(b, places, r.first[:])
-		if err := estimator.Estimate(b); err != nil {
-			return 0, err
-		}
+		claim.StopOn(estimator.Estimate(b))
 		b.Anchor = b.Old.Logp
 		if a.Sampler {
 			b.Anchor = b.Behaviour.Logp
 		}
 		for _, part := range minibatches(b, cuts) {
 			where := placesOf(part)
-			if err := pipeline.Apply(part, correction.AtBatch); err != nil {
-				return 0, err
-			}
+			claim.StopOn(pipeline.Apply(part, correction.AtBatch))
 			part.Now.Logp = score(part, where, theta[:])
-			if err := pipeline.Apply(part, correction.AtStep); err != nil {
-				return 0, err
-			}
+			claim.StopOn(pipeline.Apply(part, correction.AtStep))
 			var out loss.Grad
-			if err := objective.Eval(&out, part); err != nil {
-				return 0, err
-			}
+			claim.StopOn(objective.Eval(&out, part))
 			done++
 			adam(&theta, &m, &v, part, where, out.DLogp, rate, done)
 			history = append(history, theta)
@@ -147,7 +132,7 @@ func (r *tableRun) train(rng *rand.Rand, a tableArm, rate float64) (float64, err
 			}
 		}
 	}
-	return late / float64(max(counted, 1)), nil
+	return late / float64(max(counted, 1))
 }
 
 // placesOf is the table's entry of every token: the prompt's number is its id.
@@ -163,7 +148,7 @@ func placesOf(b *batch.Batch) []int {
 }
 
 // sample draws groups of eight responses, and their rewards.
-func (r *tableRun) sample(rng *rand.Rand, mu *[tableSize]float64, groups int, refuse bool, scorer *reward.Scorer, step int) (*batch.Batch, error) {
+func (r *tableRun) sample(rng *rand.Rand, mu *[tableSize]float64, groups int, refuse bool, scorer *reward.Scorer, step int) *batch.Batch {
 	const group = 8
 	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	b.Step = step
@@ -204,7 +189,8 @@ func (r *tableRun) sample(rng *rand.Rand, mu *[tableSize]float64, groups int, re
 		}
 	}
 	b.Mask = slices.Repeat([]bool{true}, len(b.Token))
-	return b, scorer.Score(b, verdicts)
+	claim.StopOn(scorer.Score(b, verdicts))
+	return b
 }
 
 // adam makes an update along the derivative of the loss with respect to the tokens' log-probs.
@@ -250,25 +236,19 @@ type tables struct {
 
 // Measure records the first policy's exact pass rate, and that of each arm, mean over its last third
 // and over the rates.
-func (m *tables) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *tables) Measure(e *claim.Env, o *claim.Observation) {
 	run := newTableRun(e.Rand(1))
 	o.Set("at first", passRate(run.first[:]))
 	for k, a := range m.Arms {
 		mean := 0.0
 		for i, rate := range m.Rates {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+			e.Continue()
 			if e.Size == claim.Tiny {
 				a.Updates = 6
 			}
-			x, err := run.train(e.Rand(uint64(10*k+i+2)), a, rate)
-			if err != nil {
-				return err
-			}
+			x := run.train(e.Rand(uint64(10*k+i+2)), a, rate)
 			mean += x / float64(len(m.Rates))
 		}
 		o.Set(a.Name, mean)
 	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"math"
 
 	"driftlab/experiments/measure"
@@ -15,15 +14,9 @@ import (
 // probabilityTail has the gap of tokens by their probability, in three models.
 type probabilityTail struct{}
 
-func (*probabilityTail) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	twin, err := e.Dense(ctx, 256)
-	if err != nil {
-		return err
-	}
-	shipped, err := e.Base(ctx, 256)
-	if err != nil {
-		return err
-	}
+func (*probabilityTail) Measure(e *claim.Env, o *claim.Observation) {
+	twin := e.Dense(256)
+	shipped := e.Base(256)
 	deep := e.Deep(8, 8, 256, 128)
 	for i := range deep.Head {
 		deep.Head[i] *= 2
@@ -49,7 +42,6 @@ func (*probabilityTail) Measure(ctx context.Context, e *claim.Env, o *claim.Obse
 	b := sample(e, probe{Params: shipped, Rollout: numerics("bf16"), Sequences: 8, Tokens: 16})
 	measure.Score(b, shipped, measure.Scoring{Numerics: numerics("bf16")})
 	o.Set("control", stats.Max(stats.Magnitudes(logRatiosOf(b))))
-	return nil
 }
 
 // byProbability returns, per bin of equally many tokens by the rollout

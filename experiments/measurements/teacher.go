@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -29,19 +28,10 @@ type teacherGradients struct {
 }
 
 // Measure scores this replication's own responses by a teacher of its own.
-func (t *teacherGradients) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	dir, err := e.Warm(ctx, "teacher-base", fmt.Sprintf("pretrain.steps=%d", e.Pick(800, 200, 8)))
-	if err != nil {
-		return err
-	}
-	student, err := e.Base(ctx, 0)
-	if err != nil {
-		return err
-	}
-	teacher, err := claim.Loaded(dir, 0)
-	if err != nil {
-		return err
-	}
+func (t *teacherGradients) Measure(e *claim.Env, o *claim.Observation) {
+	dir := e.Warm("teacher-base", fmt.Sprintf("pretrain.steps=%d", e.Pick(800, 200, 8)))
+	student := e.Base(0)
+	teacher := claim.Loaded(dir, 0)
 	fp32 := numerics("fp32")
 	b := graded(e, student, fp32, fp32, e.Pick(32, 32, 8))
 	read := *b
@@ -50,21 +40,18 @@ func (t *teacherGradients) Measure(ctx context.Context, e *claim.Env, o *claim.O
 	b.Teacher = read.Old
 	l := measure.NewLearner(student, fp32)
 	defer l.Close()
-	return t.record(o, l, b)
+	t.record(o, l, b)
 }
 
 // record takes the gradients of every term on the tokens of every bin.
-func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *batch.Batch) error {
-	of := func(objective loss.Loss) (g []float64, err error) {
-		err = l.Gradient(b, objective)
-		return doubles(l.Grad()), err
+func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *batch.Batch) {
+	of := func(objective loss.Loss) []float64 {
+		claim.StopOn(l.Gradient(b, objective))
+		return doubles(l.Grad())
 	}
 	own := b.Advantage
 	b.Anchor = b.Old.Logp
-	policy, err := of(method.New[loss.PPOClip]())
-	if err != nil {
-		return err
-	}
+	policy := of(method.New[loss.PPOClip]())
 	value := 0.0
 	for n, m := range b.Mask {
 		if m {
@@ -101,11 +88,8 @@ func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *b
 				count, sum = count+1, sum+float64(w*w/2)
 			}
 		}
-		asLoss, err := of(alone{&loss.DistillK2{Coef: 1}})
-		if err != nil {
-			return err
-		}
-		as := func(advantage []float64) ([]float64, error) {
+		asLoss := of(alone{&loss.DistillK2{Coef: 1}})
+		as := func(advantage []float64) []float64 {
 			b.Advantage = make([]float64, b.Tokens())
 			for n, guided := range b.Guided {
 				if guided {
@@ -116,22 +100,14 @@ func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *b
 		}
 		var advantages [3][]float64
 		for i, a := range [3][]float64{apart, scaled, word} {
-			if advantages[i], err = as(a); err != nil {
-				return err
-			}
+			advantages[i] = as(a)
 		}
 		k2s, k1s, rms = append(k2s, norm(asLoss)), append(k1s, norm(advantages[0])), append(rms, norm(advantages[1]))
 		values, shares = append(values, sum/max(count, 1)), append(shares, count/float64(b.Tokens()))
 		same = append(same, relative(advantages[2], asLoss))
 		if k == len(t.Bins)-1 {
-			exact, err := of(alone{&loss.GKD{Coef: 1, Direction: "reverse"}})
-			if err != nil {
-				return err
-			}
-			forward, err := of(alone{&loss.GKD{Coef: 1, TopK: 10, Direction: "forward"}})
-			if err != nil {
-				return err
-			}
+			exact := of(alone{&loss.GKD{Coef: 1, Direction: "reverse"}})
+			forward := of(alone{&loss.GKD{Coef: 1, TopK: 10, Direction: "forward"}})
 			for _, g := range [][]float64{asLoss, advantages[0], advantages[1], forward} {
 				along = append(along, stats.Dot(g, exact)/(norm(g)*norm(exact)))
 			}
@@ -145,7 +121,6 @@ func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *b
 	o.Set("share of tokens", shares...)
 	o.Set("cosine with the reverse KL", along...)
 	o.Set("raw k1 against k2, relative", stats.Max(same))
-	return nil
 }
 
 func norm(g []float64) float64 { return math.Sqrt(stats.Dot(g, g)) }

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 
@@ -91,7 +90,7 @@ type quadrants struct {
 
 // Measure records log-ratios of mean squared errors, distances of the gradient's scale from 1, total variation
 // and chi2, for either gap.
-func (m *quadrants) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *quadrants) Measure(e *claim.Env, o *claim.Observation) {
 	rng := e.Rand(1)
 	n := m.Pairs.of(e)
 	var first, none, plain, normal, tv, chi2 [2]float64
@@ -128,7 +127,6 @@ func (m *quadrants) Measure(_ context.Context, e *claim.Env, o *claim.Observatio
 	o.Set("distance of the scale from 1, token TIS over its mean", normal[:]...)
 	o.Set("total variation", tv[:]...)
 	o.Set("chi2", chi2[:]...)
-	return nil
 }
 
 // replayErrors is the error of the gradient of token TIS over the tokens of the last updates, each
@@ -142,7 +140,7 @@ type replayErrors struct {
 }
 
 // Measure records the mean log of the mean squared error, a value for each number of updates.
-func (m *replayErrors) Measure(_ context.Context, e *claim.Env, o *claim.Observation) error {
+func (m *replayErrors) Measure(e *claim.Env, o *claim.Observation) {
 	rng := e.Rand(1)
 	n := m.Policies.of(e)
 	logs := make([]float64, len(m.Updates))
@@ -171,5 +169,4 @@ func (m *replayErrors) Measure(_ context.Context, e *claim.Env, o *claim.Observa
 		}
 	}
 	o.Set("log error", logs...)
-	return nil
 }

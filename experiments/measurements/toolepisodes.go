@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -35,18 +34,12 @@ const (
 // lookupBase is this replication's policy that calls a tool, with the folder of its weights, whose warm start
 // never saw the rare symbols. A preview takes the shipped weights, which saw them
 // in 5 % of the demonstrations.
-func lookupBase(ctx context.Context, e *claim.Env) (p *model.Params, dir string, err error) {
+func lookupBase(e *claim.Env) (p *model.Params, dir string) {
 	dir = "lookup-base"
 	if e.Size == claim.Full {
-		if dir, err = e.Warm(ctx, dir, "task.rare=0"); err != nil {
-			return nil, "", err
-		}
+		dir = e.Warm(dir, "task.rare=0")
 	}
-	c, err := model.Open(dir)
-	if err != nil {
-		return nil, "", err
-	}
-	return c.Params, dir, nil
+	return claim.Must(model.Open(dir)).Params, dir
 }
 
 // familiarTool replies like the task's tool, with the symbols that the warm start
@@ -326,11 +319,8 @@ type toolGaps struct {
 }
 
 // Measure samples and scores the episodes of all arms.
-func (m *toolGaps) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	p, _, err := lookupBase(ctx, e)
-	if err != nil {
-		return err
-	}
+func (m *toolGaps) Measure(e *claim.Env, o *claim.Observation) {
+	p, _ := lookupBase(e)
 	for k, d := range m.Pairs {
 		arms := worked(e, p, numerics(d.Rollout), e.Pick(512, 160, 24))
 		for _, b := range arms {
@@ -356,7 +346,6 @@ func (m *toolGaps) Measure(ctx context.Context, e *claim.Env, o *claim.Observati
 	equal := worked(e, p, numerics("bf16"), 16)
 	measure.Score(equal[0].Batch, p, measure.Scoring{Numerics: numerics("bf16")})
 	o.Set("control", stats.Max(append([]float64{0}, stats.Magnitudes(logRatiosOf(equal[0].Batch))...)))
-	return nil
 }
 
 // recordWorked records the three arms of a pair of engines: mean |dlogp| behind
@@ -436,15 +425,9 @@ type toolRatios struct {
 }
 
 // Measure trains the policy and scores its first episodes again.
-func (m *toolRatios) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	p, dir, err := lookupBase(ctx, e)
-	if err != nil {
-		return err
-	}
-	_, trained, err := e.Trained(ctx, nil, m.Updates[e.Size], append([]string{"checkpoint=" + dir}, m.Set...)...)
-	if err != nil {
-		return err
-	}
+func (m *toolRatios) Measure(e *claim.Env, o *claim.Observation) {
+	p, dir := lookupBase(e)
+	_, trained := e.Trained(nil, m.Updates[e.Size], append([]string{"checkpoint=" + dir}, m.Set...)...)
 	fp32 := numerics("fp32")
 	arms := worked(e, p, fp32, e.Pick(512, 160, 24))
 	measure.Score(arms[0].Batch, p, measure.Scoring{Numerics: fp32})
@@ -457,7 +440,6 @@ func (m *toolRatios) Measure(ctx context.Context, e *claim.Env, o *claim.Observa
 	for k, b := range arms {
 		o.Set("clipped, "+toolArms[k], clippedBehind(b, m.Clip))
 	}
-	return nil
 }
 
 // clippedBehind is the share of the tokens behind a block whose ratio is outside the clip.

@@ -1,7 +1,6 @@
 package measurements
 
 import (
-	"context"
 	"math"
 
 	"driftlab/experiments/measure"
@@ -28,11 +27,8 @@ type trustRegions struct {
 }
 
 // Measure records the shares of both levels and the exact KL by loss.
-func (m *trustRegions) Measure(ctx context.Context, e *claim.Env, o *claim.Observation) error {
-	chain, err := e.Base(ctx, 0)
-	if err != nil {
-		return err
-	}
+func (m *trustRegions) Measure(e *claim.Env, o *claim.Observation) {
+	chain := e.Base(0)
 	bf16, fp32 := numerics("bf16"), numerics("fp32")
 	graded := graded(e, chain, bf16, fp32, m.Groups.of(e))
 	large := e.Deep(2, 8, m.Vocab.of(e), 64)
@@ -52,38 +48,27 @@ func (m *trustRegions) Measure(ctx context.Context, e *claim.Env, o *claim.Obser
 		batch *batch.Batch
 		rate  float64
 	}{{judge.Natural, chain, graded, m.NaturalRate}, {judge.Amplified, large, alternate, m.AmplifiedRate}} {
-		now, err := after(ctx, d.model, d.batch, method.New[loss.ImportanceSampling](), d.rate, rounds)
-		if err != nil {
-			return err
-		}
+		now := after(e, d.model, d.batch, method.New[loss.ImportanceSampling](), d.rate, rounds)
 		setCut(o, string(d.level), now)
 	}
 	for _, arm := range []struct {
 		name string
 		loss loss.Loss
 	}{{"unbounded", method.New[loss.ImportanceSampling]()}, {"CISPO", method.New[loss.CISPO]()}, {"ratio clip", loss.NewPPOMask()}, {"DPPO", loss.NewDPPOTV()}} {
-		now, err := after(ctx, chain, graded, arm.loss, m.NaturalRate, rounds)
-		if err != nil {
-			return err
-		}
+		now := after(e, chain, graded, arm.loss, m.NaturalRate, rounds)
 		o.Set("KL "+arm.name, metrics.Compare(now).ExactKL)
 	}
-	return nil
 }
 
 // after is the batch as the weights score it after updates by a loss.
-func after(ctx context.Context, p *model.Params, b *batch.Batch, objective loss.Loss, rate float64, rounds int) (*batch.Batch, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+func after(e *claim.Env, p *model.Params, b *batch.Batch, objective loss.Loss, rate float64, rounds int) *batch.Batch {
+	e.Continue()
 	l := measure.NewLearner(p, numerics("fp32"))
 	defer l.Close()
-	if err := l.Update(minibatches(b, 4), objective, rate, rounds); err != nil {
-		return nil, err
-	}
+	claim.StopOn(l.Update(minibatches(b, 4), objective, rate, rounds))
 	now := minibatches(b, 1)[0]
 	l.Score(&now.Old, now, nil)
-	return now, nil
+	return now
 }
 
 // moved is a token that went where its advantage pushes it: its log-prob at the

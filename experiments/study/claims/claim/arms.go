@@ -1,7 +1,6 @@
 package claim
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -59,20 +58,20 @@ type warmStartArm struct {
 }
 
 // folder is the checkpoint of a warm start with these changes.
-func (w warmStartArm) folder(ctx context.Context, e *Env, set []string) (string, error) {
+func (w warmStartArm) folder(e *Env, set []string) string {
 	own := *e
 	if w.Shared {
 		own.Seed = 1
 	}
 	switch {
 	case w.Shipped && e.Size != Full:
-		return w.Recipe, nil
+		return w.Recipe
 	case w.Steps != nil:
 		set = append(set, fmt.Sprintf("pretrain.steps=%d", w.Steps[e.Size]))
 	case e.Size != Full:
 		set = append(set, fmt.Sprintf("pretrain.steps=%d", e.Pick(0, 300, 3)))
 	}
-	return own.Warm(ctx, w.Recipe, set...)
+	return own.Warm(w.Recipe, set...)
 }
 
 // ArmRun is a run of an arm at one learning rate.
@@ -102,7 +101,7 @@ func (t *Training) ratesOf(a *Arm) []string {
 }
 
 // Runs makes the warm starts and calls do with each run of the arms, in their order.
-func (t *Training) Runs(ctx context.Context, e *Env, do func(r ArmRun) error) error {
+func (t *Training) Runs(e *Env, do func(r ArmRun)) {
 	var folders, start []string // pairs of a name and what stands for it; the arms' checkpoint
 	changes := func(set []string) []string {
 		named, out := strings.NewReplacer(folders...), make([]string, len(set))
@@ -112,10 +111,7 @@ func (t *Training) Runs(ctx context.Context, e *Env, do func(r ArmRun) error) er
 		return out
 	}
 	for _, w := range t.Warm {
-		dir, err := w.folder(ctx, e, changes(w.Set))
-		if err != nil {
-			return err
-		}
+		dir := w.folder(e, changes(w.Set))
 		folders = append(folders, "warm/"+w.Name, dir)
 		if !w.Shared && !w.Named && start == nil {
 			start = []string{"checkpoint=" + dir}
@@ -134,32 +130,27 @@ func (t *Training) Runs(ctx context.Context, e *Env, do func(r ArmRun) error) er
 		r.Steps = size[e.Size]
 		for _, r.Rate = range t.ratesOf(a) {
 			r.Set = slices.Concat(start, changes(slices.Concat(t.Set, withRate(a.Set, r.Rate))))
-			if err := do(r); err != nil {
-				return err
-			}
+			do(r)
 		}
 	}
-	return nil
 }
 
 // Measure makes the runs and records them, arm by arm. A change that names
 // $rate has the learning rate in it; without one the rate is the first change.
-func (t *Training) Measure(ctx context.Context, e *Env, o *Observation) error {
+func (t *Training) Measure(e *Env, o *Observation) {
 	if t.Record != nil {
-		return t.record(ctx, e, o)
+		t.record(e, o)
+		return
 	}
-	return t.Runs(ctx, e, func(r ArmRun) error {
+	t.Runs(e, func(r ArmRun) {
 		name, run := AtLR(r.Arm.Name, r.Rate), new(Observation)
-		if err := e.PassRates(ctx, run, name, r.Steps, r.Columns, r.Set...); err != nil {
-			return err
-		}
+		e.PassRates(run, name, r.Steps, r.Columns, r.Set...)
 		for _, f := range run.figures {
 			if column, own := strings.CutPrefix(f.Name, ArmColumn(name, "")); own && t.Sixths && !strings.HasPrefix(column, "val/") {
 				f.Values = Blocks(f.Values, max(r.Steps/evaluations, 1))
 			}
 			o.Set(f.Name, f.Values...)
 		}
-		return nil
 	})
 }
 

@@ -52,7 +52,52 @@ type Env struct {
 	Progress func(note string)
 	// arms are the training runs so far, in the order they were asked for.
 	arms []armRecipe
+	ctx  context.Context
 }
+
+// stopped is the panic of a measurement that an error ends.
+type stopped struct{ err error }
+
+// Do does a measurement, and returns the error that stopped it: a measurement is a list of steps of which each needs those before, and
+// what a step cannot do ends it.
+func (e *Env) Do(ctx context.Context, measure func()) error {
+	e.ctx = ctx
+	return caught(measure)
+}
+
+// caught is what a function does, with the error that stopped it.
+func caught(do func()) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case stopped:
+			err = p.err
+		default:
+			panic(p)
+		}
+	}()
+	do()
+	return nil
+}
+
+// StopOn stops a measurement on an error.
+func StopOn(err error) {
+	if err != nil {
+		panic(stopped{err})
+	}
+}
+
+// Must is a value that came without an error, which would stop the measurement.
+func Must[T any](v T, err error) T {
+	StopOn(err)
+	return v
+}
+
+// Context is that of the measurement.
+func (e *Env) Context() context.Context { return e.ctx }
+
+// Continue stops a measurement that was cancelled.
+func (e *Env) Continue() { StopOn(e.ctx.Err()) }
 
 // Pick chooses by size.
 func (e *Env) Pick(full, quick, tiny int) int { return [...]int{full, quick, tiny}[e.Size] }
@@ -85,8 +130,8 @@ type entry struct {
 // NewCache returns an empty one, with a folder for warm-started models.
 func NewCache(dir string) *Cache { return &Cache{dir: dir, entries: map[string]*entry{}} }
 
-// Cached makes a value once, however many claims ask for it.
-func Cached[T any](c *Cache, key string, build func() (T, error)) (T, error) {
+// Cached makes a value once, however many claims ask for it. An error stops all of them.
+func Cached[T any](c *Cache, key string, build func() T) T {
 	c.mu.Lock()
 	made := c.entries[key]
 	if made == nil {
@@ -94,9 +139,9 @@ func Cached[T any](c *Cache, key string, build func() (T, error)) (T, error) {
 		c.entries[key] = made
 	}
 	c.mu.Unlock()
-	made.once.Do(func() { made.value, made.err = build() })
-	v, _ := made.value.(T)
-	return v, made.err
+	made.once.Do(func() { made.err = caught(func() { made.value = build() }) })
+	StopOn(made.err)
+	return made.value.(T)
 }
 
 // warmStarts is how many warm starts the seeds of one base share: the first ten
@@ -113,8 +158,8 @@ func warmStart(seed uint64) uint64 {
 // Warm returns the checkpoint folder of this replication's warm start: a recipe
 // of pretrain with changes. It is made once, whichever claims ask for it, and
 // found again by its resolved recipe's identity.
-func (e *Env) Warm(ctx context.Context, name string, set ...string) (dir string, err error) {
-	return e.WarmFrom(ctx, Start{}, name, set...)
+func (e *Env) Warm(name string, set ...string) (dir string) {
+	return e.WarmFrom(Start{}, name, set...)
 }
 
 // Start is a change of the random weights that a warm start begins with, and its name among folders.
@@ -124,79 +169,61 @@ type Start struct {
 }
 
 // WarmFrom is Warm after a change of the weights at the start.
-func (e *Env) WarmFrom(ctx context.Context, start Start, name string, set ...string) (dir string, err error) {
-	r, err := recipe.Load(name, append([]string{fmt.Sprintf("seed=%d", warmStart(e.Seed))}, set...)...)
-	if err != nil {
-		return "", err
-	}
+func (e *Env) WarmFrom(start Start, name string, set ...string) (dir string) {
+	r := Must(recipe.Load(name, append([]string{fmt.Sprintf("seed=%d", warmStart(e.Seed))}, set...)...))
 	r = r.Resolved()
 	dir = filepath.Join(e.Cache.dir, "warm", fmt.Sprintf("%s-seed%d-%s", name, warmStart(e.Seed), r.Identity()))
 	if start.Name != "" {
 		dir += "-" + start.Name
 	}
-	return Cached(e.Cache, dir, func() (string, error) {
-		if _, err := model.Load(dir); err == nil {
-			return dir, nil
+	return Cached(e.Cache, dir, func() string {
+		if _, err := model.Load(dir); err != nil {
+			made := Must(trainer.WarmStart(e.ctx, r, trainer.Options{Cores: e.Cores, Start: start.Change}))
+			StopOn(model.Save(dir, made.Params, model.Extras{}))
 		}
-		made, err := trainer.WarmStart(ctx, r, trainer.Options{Cores: e.Cores, Start: start.Change})
-		if err != nil {
-			return "", err
-		}
-		return dir, model.Save(dir, made.Params, model.Extras{})
+		return dir
 	})
 }
 
 // Keep writes weights that a claim trained next to the warm starts, and returns their folder.
-func (e *Env) Keep(name string, p *model.Params) (dir string, err error) {
+func (e *Env) Keep(name string, p *model.Params) (dir string) {
 	dir = filepath.Join(e.Cache.dir, "warm", name)
-	return dir, model.Save(dir, p, model.Extras{})
+	StopOn(model.Save(dir, p, model.Extras{}))
+	return dir
 }
 
 // Loaded is a checkpoint with room for longer sequences: rotary positions have
 // no table, so the weights stay as they are.
-func Loaded(name string, context int) (*model.Params, error) {
-	c, err := model.Open(name)
-	if err != nil {
-		return nil, err
-	}
+func Loaded(name string, context int) *model.Params {
+	c := Must(model.Open(name))
 	long := c.Params.Config
 	long.Context = max(long.Context, context)
-	return model.View(long, c.Params.Theta), nil
+	return model.View(long, c.Params.Theta)
 }
 
 // BaseFolder is the checkpoint of this replication's mixture of experts: the
 // shipped recipe with a seed of its own. A preview takes the shipped weights.
-func (e *Env) BaseFolder(ctx context.Context) (string, error) {
+func (e *Env) BaseFolder() string {
 	if e.Size != Full {
-		return baseRecipe, nil
+		return baseRecipe
 	}
-	return e.Warm(ctx, baseRecipe)
+	return e.Warm(baseRecipe)
 }
 
 const baseRecipe = "chain-base"
 
 // Base is the model of BaseFolder, with room for context tokens.
-func (e *Env) Base(ctx context.Context, context int) (*model.Params, error) {
-	dir, err := e.BaseFolder(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return Loaded(dir, context)
-}
+func (e *Env) Base(context int) *model.Params { return Loaded(e.BaseFolder(), context) }
 
 // Dense is the dense counterpart of Base: the same recipe and seed with
 // one feed-forward network as wide as the two experts a token visits, so that
 // the active parameters are equal.
-func (e *Env) Dense(ctx context.Context, context int) (*model.Params, error) {
+func (e *Env) Dense(context int) *model.Params {
 	set := []string{"model.experts=0", "model.d_ff=128"}
 	if e.Size != Full {
 		set = append(set, fmt.Sprintf("pretrain.steps=%d", e.Pick(0, 300, 3)))
 	}
-	dir, err := e.Warm(ctx, baseRecipe, set...)
-	if err != nil {
-		return nil, err
-	}
-	return Loaded(dir, context)
+	return Loaded(e.Warm(baseRecipe, set...), context)
 }
 
 // deepHead scales the output head of random models: at the usual initialisation

@@ -48,9 +48,9 @@ type file struct {
 	measurements []Measurement // in their order
 }
 
-// Measurement records figures of one replication. Its fields are its parameters.
+// Measurement records figures of one replication, until an error stops it: see Env.Do. Its fields are its parameters.
 type Measurement interface {
-	Measure(ctx context.Context, e *Env, o *Observation) error
+	Measure(e *Env, o *Observation)
 }
 
 // Library is what claims name: measurements, and functions of expressions next to those of this
@@ -336,10 +336,12 @@ func (f *file) claim() Claim {
 // programmer's fault, as is one that is missing.
 func (f *file) measure(ctx context.Context, e *Env) (*Observation, error) {
 	o := new(Observation)
-	for _, m := range f.measurements {
-		if err := m.Measure(ctx, e, o); err != nil {
-			return nil, err
+	if err := e.Do(ctx, func() {
+		for _, m := range f.measurements {
+			m.Measure(e, o)
 		}
+	}); err != nil {
+		return nil, err
 	}
 	for _, own := range o.figures {
 		if !f.records(own.Name) {

@@ -1,7 +1,6 @@
 package claim
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -23,16 +22,13 @@ const PassRateNote = "Judged is the mean pass rate of the weights on 128 held-ou
 // PassRates makes a run and records its pass rates under the arm's name, and
 // the columns asked for next to it (see ArmColumn). Steps are a multiple of
 // evaluations, or fewer at the tiny size.
-func (e *Env) PassRates(ctx context.Context, o *Observation, arm string, steps int, columns []string, set ...string) error {
+func (e *Env) PassRates(o *Observation, arm string, steps int, columns []string, set ...string) {
 	if e.Size == Tiny {
 		steps = min(steps, tinySteps)
 	}
 	every := max(steps/evaluations, 1)
 	set = append([]string{fmt.Sprintf("eval={every: %d, prompts: %d}", every, e.Pick(128, 64, 2))}, set...)
-	c, err := e.Train(ctx, append([]string{"val/learner/pass_rate"}, columns...), steps, set...)
-	if err != nil {
-		return err
-	}
+	c := e.Train(append([]string{"val/learner/pass_rate"}, columns...), steps, set...)
 	rates := slices.Clip(c[0])
 	if every > 1 && len(rates) > 0 {
 		rates = rates[1:] // a run also evaluates its first update
@@ -44,7 +40,6 @@ func (e *Env) PassRates(ctx context.Context, o *Observation, arm string, steps i
 	for i, column := range columns {
 		o.Set(ArmColumn(arm, column), c[i+1]...)
 	}
-	return nil
 }
 
 // ArmColumn is the figure of an arm's column.

@@ -1,7 +1,6 @@
 package claim
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,7 +38,7 @@ type asked struct {
 
 // Question is asked of trained weights; its answers have names. Its fields are its parameters.
 type Question interface {
-	Ask(ctx context.Context, e *Env, p *model.Params) (map[string]float64, error)
+	Ask(e *Env, p *model.Params) map[string]float64
 }
 
 // columnQuantities are what can be recorded of a column; early is its first ten values, late its last three.
@@ -75,14 +74,11 @@ func (t *Training) recordsFor(arm *Arm, rate, figure string) bool {
 }
 
 // record makes the runs, asks their weights, and records the figures.
-func (t *Training) record(ctx context.Context, e *Env, o *Observation) error {
+func (t *Training) record(e *Env, o *Observation) {
 	var names, shared []string
 	lists := map[string][]float64{}
-	err := t.Runs(ctx, e, func(r ArmRun) error {
-		columns, answers, err := t.outcome(ctx, e, r)
-		if err != nil {
-			return err
-		}
+	t.Runs(e, func(r ArmRun) {
+		columns, answers := t.outcome(e, r)
 		for _, f := range t.Record {
 			name, ok := f.figure(r.Arm, r.Rate)
 			if !ok {
@@ -90,7 +86,7 @@ func (t *Training) record(ctx context.Context, e *Env, o *Observation) error {
 			}
 			x, err := f.values(e, columns, answers)
 			if err != nil {
-				return fmt.Errorf("arm %q: %w", r.Arm.Name, err)
+				StopOn(fmt.Errorf("arm %q: %w", r.Arm.Name, err))
 			}
 			if at := slices.Index(names, name); at >= 0 {
 				names, shared = slices.Delete(names, at, at+1), append(shared, name)
@@ -99,38 +95,36 @@ func (t *Training) record(ctx context.Context, e *Env, o *Observation) error {
 			}
 			lists[name] = append(lists[name], x...)
 		}
-		return nil
 	})
 	for _, name := range append(names, shared...) {
 		o.Set(name, lists[name]...)
 	}
-	return err
 }
 
 // outcome makes a run: its columns, and the answers of its weights by question. An untrained arm has no columns.
-func (t *Training) outcome(ctx context.Context, e *Env, r ArmRun) (columns map[string][]float64, answers map[string]map[string]float64, err error) {
+func (t *Training) outcome(e *Env, r ArmRun) (columns map[string][]float64, answers map[string]map[string]float64) {
 	var lists [][]float64
 	var weights *model.Params
 	switch {
 	case r.Arm.Untrained:
 		for _, change := range r.Set { // the last one counts
 			if dir, ok := strings.CutPrefix(change, "checkpoint="); ok {
-				weights, err = Loaded(dir, 0)
+				weights = Loaded(dir, 0)
 			}
 		}
 	case len(t.Ask) > 0:
-		lists, weights, err = e.Trained(ctx, r.Columns, r.Steps, r.Set...)
+		lists, weights = e.Trained(r.Columns, r.Steps, r.Set...)
 	default:
-		lists, err = e.Train(ctx, r.Columns, r.Steps, r.Set...)
+		lists = e.Train(r.Columns, r.Steps, r.Set...)
 	}
 	columns, answers = map[string][]float64{}, map[string]map[string]float64{}
 	for i, x := range lists {
 		columns[r.Columns[i]] = x
 	}
-	for i := 0; i < len(t.Ask) && err == nil; i++ {
-		answers[t.Ask[i].Name], err = t.Ask[i].question.Ask(ctx, e, weights)
+	for _, a := range t.Ask {
+		answers[a.Name] = a.question.Ask(e, weights)
 	}
-	return columns, answers, err
+	return columns, answers
 }
 
 // values are those of a figure in one run. A column that a run does not keep counts nothing.
