@@ -26,7 +26,8 @@ import (
 type Claim struct {
 	// ID names the claim: lower case, words joined by hyphens. Theme is the
 	// package it stands in.
-	ID, Theme string
+	ID    string
+	Theme string `yaml:"-"`
 	// Title is the claim in a line. Statement is the sentence that the primary
 	// check judges, and says no more.
 	Title     string
@@ -41,7 +42,7 @@ type Claim struct {
 	Setup string
 	// LeftOut says which part of the claim is not judged here, and why; empty
 	// where all of it is.
-	LeftOut string
+	LeftOut string `yaml:"left out"`
 	// Differs says why the figure differs from the paper's; nil where it is not asked.
 	Differs *Difference
 	// Commands come close to the measurement with other commands of the program.
@@ -59,10 +60,10 @@ type Claim struct {
 	Version int
 	// Measure makes the observation of one replication. It depends on the seed
 	// and the size alone.
-	Measure func(ctx context.Context, e *Env) (*Observation, error)
+	Measure func(ctx context.Context, e *Env) (*Observation, error) `yaml:"-"`
 	// Judge turns the observations into checks, table and picture. It is a
 	// function of them alone, and so is the verdict.
-	Judge func(j *Judge)
+	Judge func(j *Judge) `yaml:"-"`
 }
 
 // Unit is what one replication is. Prompts, samples and random streams are

@@ -167,7 +167,7 @@ type scope struct {
 	lib   *Library
 }
 
-// evaluate is the value of an expression that checkExpression took, one number per unit.
+// evaluate is the value of an expression that the claim's file was checked with, one number per unit.
 func (s scope) evaluate(text string) []float64 {
 	lists := s.lists(text)
 	out := make([]float64, len(lists))
@@ -182,96 +182,160 @@ func (s scope) evaluate(text string) []float64 {
 
 // lists is the value of an expression.
 func (s scope) lists(text string) [][]float64 {
-	n, err := parser.ParseExpr(text)
+	value, err := (&compiler{lib: s.lib}).compile(text)
 	if err != nil {
 		panic("claim: " + err.Error())
 	}
-	return s.value(n)
+	return value(s)
 }
 
-func (s scope) value(n ast.Expr) [][]float64 {
+// value is what an expression comes to in a scope.
+type value func(s scope) [][]float64
+
+// compiler makes values of expressions. With a file it checks the figures, arms and columns that they name.
+type compiler struct {
+	lib  *Library
+	file *file
+}
+
+// compile is the value of an expression, or says what is wrong with it.
+func (c *compiler) compile(text string) (v value, err error) {
+	n, err := parser.ParseExpr(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: write an expression; %s", text, err, c.lib.functionsHelp())
+	}
+	if err := caught(func() { v = c.value(n) }); err != nil {
+		return nil, fmt.Errorf("%s: %w", text, err)
+	}
+	return v, nil
+}
+
+func (c *compiler) value(n ast.Expr) value {
 	switch n := n.(type) {
 	case *ast.ParenExpr:
-		return s.value(n.X)
+		return c.value(n.X)
 	case *ast.BasicLit:
-		if n.Kind == token.STRING {
-			name := s.figureName(n)
-			return s.runs(func(o *Observation) []float64 { return o.matching(name) })
+		switch n.Kind {
+		case token.INT, token.FLOAT:
+			v, _ := strconv.ParseFloat(n.Value, 64)
+			return func(s scope) [][]float64 { return s.constant(v) }
+		case token.STRING:
+			return c.figure(n, func(x []float64) []float64 { return x })
 		}
-		v, _ := strconv.ParseFloat(n.Value, 64)
-		return s.constant(v)
 	case *ast.UnaryExpr:
-		return apply(func(x ...[]float64) []float64 { return stats.Negated(x[0]) }, s.value(n.X))
+		if n.Op == token.SUB {
+			return applied(func(x ...[]float64) []float64 { return stats.Negated(x[0]) }, c.value(n.X))
+		}
 	case *ast.BinaryExpr:
-		return apply(func(x ...[]float64) []float64 { return combine(x[0], x[1], operators[n.Op]) }, s.value(n.X), s.value(n.Y))
+		of := operators[n.Op]
+		if of == nil {
+			StopOn(fmt.Errorf("no operator %s", n.Op))
+		}
+		return applied(func(x ...[]float64) []float64 { return combine(x[0], x[1], of) }, c.value(n.X), c.value(n.Y))
 	case *ast.IndexExpr:
-		part := func(x ...[]float64) []float64 { k := place(x[0], n.Index); return x[0][k : k+1] }
-		if l, ok := n.X.(*ast.BasicLit); ok { // of the runs, whose lists may have unequal lengths
-			name := s.figureName(l)
-			return s.runs(func(o *Observation) []float64 { return part(o.matching(name)) })
+		index := constantIndex(n.Index)
+		part := func(x []float64) []float64 { k := place(x, index); return x[k : k+1] }
+		if l, ok := n.X.(*ast.BasicLit); ok && l.Kind == token.STRING { // of the runs, whose lists may have unequal lengths
+			return c.figure(l, part)
 		}
-		return apply(part, s.value(n.X))
+		return applied(func(x ...[]float64) []float64 { return part(x[0]) }, c.value(n.X))
 	case *ast.SliceExpr:
-		return apply(func(x ...[]float64) []float64 {
-			from, to := 0, len(x[0])
-			if n.Low != nil {
-				from = clamped(x[0], n.Low)
-			}
-			if n.High != nil {
-				to = clamped(x[0], n.High)
-			}
-			return x[0][from:max(to, from)]
-		}, s.value(n.X))
-	}
-	call := n.(*ast.CallExpr)
-	name := call.Fun.(*ast.Ident).Name
-	if f, ok := s.lib.unit(name); ok {
-		texts := literals(call)
-		for i := range texts {
-			texts[i] = strings.ReplaceAll(texts[i], "$rate", s.rate)
+		low, high := 0, math.MaxInt
+		if n.Low != nil {
+			low = constantIndex(n.Low)
 		}
-		var out [][]float64
-		for _, v := range f.Of(s.j, s.rates, texts) {
-			out = append(out, []float64{v})
+		if n.High != nil {
+			high = constantIndex(n.High)
 		}
-		return out
+		return applied(func(x ...[]float64) []float64 {
+			from := clamped(x[0], low)
+			return x[0][from:max(clamped(x[0], high), from)]
+		}, c.value(n.X))
+	case *ast.CallExpr:
+		return c.call(n)
 	}
-	switch name {
-	case "each":
-		return s.single().average(s.j, s.single().value(call.Args[0]))
-	case "rates":
-		return s.overRates(call.Args[0])
-	case "ofRates":
-		return s.average(s.j, apply(s.ofRates, s.single().value(call.Args[0])))
-	}
-	var args [][][]float64
-	for _, a := range call.Args {
-		args = append(args, s.value(a))
-	}
-	switch name {
-	case "units":
-		return s.constant(float64(len(args[0])))
-	case "least":
-		return s.constant(slices.Min(first(args[0])))
-	case "kendall":
-		return s.constant(stats.Kendall(first(args[0]), first(args[1])))
-	case "overall":
-		return s.constant(stats.Average(first(args[0])))
-	case "interval":
-		i := stats.T(first(args[0]))
-		if len(args) == 2 {
-			i = stats.TRatio(first(args[0]), first(args[1]))
-		}
-		return s.constant(i.Estimate, i.Low, i.High)
-	}
-	f, _ := s.lib.list(name)
-	return apply(f.Of, args...)
+	return Must[value](nil, fmt.Errorf("neither a number nor a figure nor a function"))
 }
 
-// figureName is the figure that a text names.
-func (s scope) figureName(l *ast.BasicLit) string {
-	name, _ := strconv.Unquote(l.Value)
-	return strings.ReplaceAll(name, "$rate", s.rate)
+// figure is a part of the figure that a text names.
+func (c *compiler) figure(l *ast.BasicLit, part func(x []float64) []float64) value {
+	text, _ := strconv.Unquote(l.Value)
+	if c.file != nil {
+		StopOn(c.file.checkFigure(text))
+	}
+	return func(s scope) [][]float64 {
+		name := strings.ReplaceAll(text, "$rate", s.rate)
+		return s.runs(func(o *Observation) []float64 { return part(o.matching(name)) })
+	}
+}
+
+// call is the value of a function.
+func (c *compiler) call(call *ast.CallExpr) value {
+	id, ok := call.Fun.(*ast.Ident)
+	if !ok {
+		StopOn(fmt.Errorf("no such function"))
+	}
+	if u, ok := c.lib.unit(id.Name); ok {
+		words := literals(call)
+		if len(words) != len(call.Args) || len(words) != u.Texts {
+			StopOn(fmt.Errorf("%s takes %d texts", id.Name, u.Texts))
+		}
+		if u.arm && c.file != nil {
+			StopOn(c.file.checkArm(id.Name, words))
+		}
+		return func(s scope) (out [][]float64) {
+			texts := slices.Clone(words)
+			for i := range texts {
+				texts[i] = strings.ReplaceAll(texts[i], "$rate", s.rate)
+			}
+			for _, v := range u.Of(s.j, s.rates, texts) {
+				out = append(out, []float64{v})
+			}
+			return out
+		}
+	}
+	most, special := own[id.Name]
+	l, known := c.lib.list(id.Name)
+	switch n := len(call.Args); {
+	case special && n >= 1 && n <= most:
+	case !special && known && (n == l.Arguments || l.Arguments < 0 && n >= 1):
+	default:
+		StopOn(fmt.Errorf("no function %s of %d values: %s", id.Name, n, c.lib.functionsHelp()))
+	}
+	var args []value
+	for _, a := range call.Args {
+		args = append(args, c.value(a))
+	}
+	number := func(of func(x []float64) float64) value {
+		return func(s scope) [][]float64 { return s.constant(of(first(args[0](s)))) }
+	}
+	switch id.Name {
+	case "each":
+		return func(s scope) [][]float64 { return s.average(s.j, args[0](s.single())) }
+	case "rates":
+		return func(s scope) [][]float64 { return s.overRates(args[0]) }
+	case "ofRates":
+		return func(s scope) [][]float64 { return s.average(s.j, apply(s.ofRates, args[0](s.single()))) }
+	case "units":
+		return number(func(x []float64) float64 { return float64(len(x)) })
+	case "least":
+		return number(slices.Min)
+	case "overall":
+		return number(stats.Average)
+	case "kendall":
+		return func(s scope) [][]float64 {
+			return s.constant(stats.Kendall(first(args[0](s)), first(args[1](s))))
+		}
+	case "interval":
+		return func(s scope) [][]float64 {
+			i := stats.T(first(args[0](s)))
+			if len(args) == 2 {
+				i = stats.TRatio(first(args[0](s)), first(args[1](s)))
+			}
+			return s.constant(i.Estimate, i.Low, i.High)
+		}
+	}
+	return applied(l.Of, args...)
 }
 
 // runs are the lists of the runs, averaged over those of a unit.
@@ -312,12 +376,12 @@ func (s scope) single() scope {
 }
 
 // overRates is the mean of an expression over the learning rates, run by run.
-func (s scope) overRates(n ast.Expr) [][]float64 {
+func (s scope) overRates(of value) [][]float64 {
 	one := s.single()
 	sum := one.constant(0)
 	for _, rate := range s.rates {
 		one.rate, one.rates = rate, []string{rate}
-		sum = apply(func(x ...[]float64) []float64 { return combine(x[0], x[1], operators[token.ADD]) }, sum, one.value(n))
+		sum = apply(func(x ...[]float64) []float64 { return combine(x[0], x[1], operators[token.ADD]) }, sum, of(one))
 	}
 	number := []float64{float64(len(s.rates))}
 	return s.average(s.j, apply(func(x ...[]float64) []float64 { return combine(x[0], number, operators[token.QUO]) }, sum))
@@ -350,6 +414,17 @@ func first(lists [][]float64) []float64 {
 	return out
 }
 
+// applied is a function of values.
+func applied(of func(x ...[]float64) []float64, args ...value) value {
+	return func(s scope) [][]float64 {
+		var lists [][][]float64
+		for _, a := range args {
+			lists = append(lists, a(s))
+		}
+		return apply(of, lists...)
+	}
+}
+
 // apply is a function of lists, unit by unit.
 func apply(of func(x ...[]float64) []float64, args ...[][]float64) [][]float64 {
 	out := make([][]float64, len(args[0]))
@@ -379,8 +454,7 @@ func combine(a, b []float64, of func(a, b float64) float64) []float64 {
 }
 
 // place is the place in a list that an index means.
-func place(x []float64, n ast.Expr) int {
-	k, _ := constantIndex(n)
+func place(x []float64, k int) int {
 	if k < 0 {
 		k += len(x)
 	}
@@ -391,8 +465,7 @@ func place(x []float64, n ast.Expr) int {
 }
 
 // clamped is the place that the end of a part means, the nearest one where a list is too short.
-func clamped(x []float64, n ast.Expr) int {
-	k, _ := constantIndex(n)
+func clamped(x []float64, k int) int {
 	if k < 0 {
 		k += len(x)
 	}
@@ -400,17 +473,17 @@ func clamped(x []float64, n ast.Expr) int {
 }
 
 // constantIndex reads an index: a whole number.
-func constantIndex(n ast.Expr) (int, bool) {
+func constantIndex(n ast.Expr) int {
 	sign := 1
 	if u, ok := n.(*ast.UnaryExpr); ok && u.Op == token.SUB {
 		n, sign = u.X, -1
 	}
-	l, ok := n.(*ast.BasicLit)
-	if !ok || l.Kind != token.INT {
-		return 0, false
+	if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.INT {
+		if k, err := strconv.Atoi(l.Value); err == nil {
+			return sign * k
+		}
 	}
-	k, err := strconv.Atoi(l.Value)
-	return sign * k, err == nil
+	return Must(0, fmt.Errorf("an index is a whole number"))
 }
 
 // truth is 1 for true.
@@ -455,92 +528,6 @@ func (lib *Library) functionsHelp() string {
 		slices.Collect(maps.Keys(lib.Lists)), slices.Collect(maps.Keys(lib.Units)))
 	slices.Sort(names)
 	return "the functions are " + strings.Join(names, ", ")
-}
-
-// checkExpression says what is wrong with an expression of a claim's figures and arms.
-func (f *file) checkExpression(text string) error {
-	n, err := parser.ParseExpr(text)
-	if err != nil {
-		return fmt.Errorf("%s: %w: write an expression; %s", text, err, f.lib.functionsHelp())
-	}
-	if err := f.check(n); err != nil {
-		return fmt.Errorf("%s: %w", text, err)
-	}
-	return nil
-}
-
-func (f *file) check(n ast.Expr) error {
-	switch n := n.(type) {
-	case *ast.ParenExpr:
-		return f.check(n.X)
-	case *ast.BasicLit:
-		switch n.Kind {
-		case token.INT, token.FLOAT:
-			return nil
-		case token.STRING:
-			name, _ := strconv.Unquote(n.Value)
-			return f.checkFigure(name)
-		}
-	case *ast.UnaryExpr:
-		if n.Op == token.SUB {
-			return f.check(n.X)
-		}
-	case *ast.BinaryExpr:
-		if operators[n.Op] == nil {
-			return fmt.Errorf("no operator %s", n.Op)
-		}
-		if err := f.check(n.X); err != nil {
-			return err
-		}
-		return f.check(n.Y)
-	case *ast.IndexExpr:
-		if _, ok := constantIndex(n.Index); !ok {
-			return fmt.Errorf("an index is a whole number")
-		}
-		return f.check(n.X)
-	case *ast.SliceExpr:
-		for _, at := range []ast.Expr{n.Low, n.High} {
-			if _, ok := constantIndex(at); at != nil && !ok {
-				return fmt.Errorf("an index is a whole number")
-			}
-		}
-		return f.check(n.X)
-	case *ast.CallExpr:
-		return f.checkCall(n)
-	}
-	return fmt.Errorf("neither a number nor a figure nor a function")
-}
-
-// checkCall checks the names in a function's arguments, and their number.
-func (f *file) checkCall(call *ast.CallExpr) error {
-	id, ok := call.Fun.(*ast.Ident)
-	if !ok {
-		return fmt.Errorf("no such function")
-	}
-	if u, ok := f.lib.unit(id.Name); ok {
-		words := literals(call)
-		if len(words) != len(call.Args) || len(words) != u.Texts {
-			return fmt.Errorf("%s takes %d texts", id.Name, u.Texts)
-		}
-		if u.arm {
-			return f.checkArm(id.Name, words)
-		}
-		return nil
-	}
-	most, special := own[id.Name]
-	l, known := f.lib.list(id.Name)
-	switch n := len(call.Args); {
-	case special && n >= 1 && n <= most:
-	case !special && known && (n == l.Arguments || l.Arguments < 0 && n >= 1):
-	default:
-		return fmt.Errorf("no function %s of %d values: %s", id.Name, n, f.lib.functionsHelp())
-	}
-	for _, a := range call.Args {
-		if err := f.check(a); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // checkArm checks an arm, and the columns that a function of it reads.

@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,14 +22,8 @@ import (
 // and notes. Lists are written out by loops and words stand for texts, see expand; values are
 // expressions, see expression.go.
 type file struct {
-	ID, Title, Statement, Source, Figure, Threshold, Setup string
-	LeftOut                                                string `yaml:"left out"`
-	Differs                                                *Difference
-	Commands                                               []string
-	Unit                                                   Unit
-	Replications, Version                                  int
-	Declared                                               Declaration
-	Words                                                  map[string]string
+	Claim `yaml:",inline"`
+	Words map[string]string
 	// Rates are those at which Measure trains, where there is no training.
 	Rates []string
 
@@ -240,7 +235,7 @@ func (f *file) validate() error {
 		}
 	}
 	for _, e := range f.expressions() {
-		if err := f.checkExpression(e.text); err != nil {
+		if _, err := (&compiler{f.lib, f}).compile(e.text); err != nil {
 			return fmt.Errorf("%s: %w", e.at, err)
 		}
 	}
@@ -297,7 +292,7 @@ func (f *file) validateCheck(c *fileCheck, i int) error {
 		if text == "" {
 			continue
 		}
-		if err := f.checkExpression(text); err != nil {
+		if _, err := (&compiler{f.lib, f}).compile(text); err != nil {
 			return fmt.Errorf("check %q: %w", c.name(), err)
 		}
 	}
@@ -323,13 +318,9 @@ func (f *file) rates() []string {
 
 // claim is the claim of a file.
 func (f *file) claim() Claim {
-	if f.Unit == "" {
-		f.Unit = Run
-	}
-	return Claim{ID: f.ID, Title: f.Title, Statement: f.Statement, Source: f.Source, Figure: f.Figure, Threshold: f.Threshold, Setup: f.Setup,
-		LeftOut: f.LeftOut, Differs: f.Differs, Commands: f.Commands, Declared: f.Declared, Unit: f.Unit, Replications: f.Replications, Version: f.Version,
-		Measure: f.measure, Judge: f.judge,
-	}
+	c := f.Claim
+	c.Unit, c.Measure, c.Judge = cmp.Or(c.Unit, Run), f.measure, f.judge
+	return c
 }
 
 // measure makes the observation of a replication. A figure that the file does not list is a

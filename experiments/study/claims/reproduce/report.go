@@ -123,7 +123,7 @@ func statuses(list []Result) []Status {
 	out := make([]Status, len(list))
 	for i := range list {
 		r := &list[i]
-		out[i] = Status{ID: r.Claim.ID, Declared: r.Claim.Declared.When, First: firstVersion(r.Claim.Declared), Outcome: r.outcome(), Holm: record.Number(adjusted[i])}
+		out[i] = Status{ID: r.Claim.ID, Declared: r.Claim.Declared.When, First: r.Claim.Declared.First(), Outcome: r.outcome(), Holm: record.Number(adjusted[i])}
 	}
 	return out
 }

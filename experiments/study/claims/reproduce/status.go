@@ -22,8 +22,8 @@ type Status struct {
 	Published string `json:"published"`
 	// Declared says whether the primary check was declared before any result was published or
 	// revised after; First is what was published with another one; null for none.
-	Declared claim.When    `json:"declared"`
-	First    *FirstVersion `json:"first_version"`
+	Declared claim.When         `json:"declared"`
+	First    *claim.Declaration `json:"first_version"`
 	// Unit is what one replication is, Needed how many a verdict takes.
 	Unit   claim.Unit `json:"unit"`
 	Needed int        `json:"needed"`
@@ -37,23 +37,6 @@ type Status struct {
 	Holm record.Number `json:"p_holm"`
 	// Fresh is what new seeds came to; null where they were not measured.
 	Fresh *Outcome `json:"fresh"`
-}
-
-// FirstVersion is a verdict that was published before the primary check was revised.
-type FirstVersion struct {
-	Date    string        `json:"date"`
-	Check   string        `json:"check"`
-	Verdict judge.Verdict `json:"verdict"`
-	// Again is what later publications with the same check had; empty for none.
-	Again string `json:"again,omitempty"`
-}
-
-// firstVersion is that of a declaration; nil where nothing was revised.
-func firstVersion(d claim.Declaration) *FirstVersion {
-	if d.When != claim.Revised {
-		return nil
-	}
-	return &FirstVersion{d.Date, d.Check, d.Verdict, d.Again}
 }
 
 // Outcome is what a number of replications came to; without a verdict it is empty.
@@ -108,7 +91,7 @@ func List(dir string) []Status {
 	var list []Status
 	for _, c := range claims.All() {
 		s := Status{ID: c.ID, Theme: c.Theme, Title: c.Title, Source: c.Source, Sentence: c.Statement, Published: c.Figure,
-			Declared: c.Declared.When, First: firstVersion(c.Declared), Unit: c.Unit, Needed: c.Needed(), Status: "not run"}
+			Declared: c.Declared.When, First: c.Declared.First(), Unit: c.Unit, Needed: c.Needed(), Status: "not run"}
 		if dir != "" {
 			s.here(dir, c)
 		}
