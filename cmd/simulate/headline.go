@@ -23,7 +23,7 @@ func (*headlineCmd) Help() string {
 		fmt.Fprintf(&arms, "  %-22s %s\n", arm.Name, arm.Labels[0].Text)
 	}
 	return `The main job, which runs without a command: a small map of where training is stable. Each arm trains at four learning rates
-with three seeds: equal engines, stale rollouts (off-policy lag of 16 updates) and a 4-bit router in the rollout engine, each
+on three base models, one for each seed, which are made first: equal engines, stale rollouts (off-policy lag of 16 updates) and a 4-bit router in the rollout engine, each
 without and with two corrections. It takes two to three minutes on two cores, and says first how long it will take here.
 Not in it: other lags, gaps, tasks and corrections, and runs of 1,000 updates. The studies stability/staleness and
 stability/gap have those.
@@ -33,6 +33,7 @@ Examples:
   simulate --seeds 5 --out runs/five
   simulate --json -q
   simulate --set steps=40 --seeds 1              # a quick look
+  simulate --set checkpoint=chain-base           # all on the shipped base model
   simulate --arms equal,lag16,lag16-opsm         # three of the arms
 
 The arms:
@@ -86,6 +87,9 @@ func (c *headlineCmd) Run(a *app) error {
 	changes, err := c.changes()
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(changes, func(c recipe.Change) bool { return strings.HasPrefix(c.String(), "checkpoint=") }) {
+		plan.Models = nil
 	}
 	plan.Set = append(plan.Set, slices.DeleteFunc(changes, func(c recipe.Change) bool { return strings.HasPrefix(c.String(), "seed=") })...)
 	return a.runStudy(studyRun{plan: plan, maker: mainPage, loss: c.choosesLoss(), announce: true, common: &c.common})

@@ -186,7 +186,11 @@ func (a *app) baseModels(plan *study.Plan, c *common, dryRun bool) error {
 		fmt.Fprintf(a.stdout, "%s to make first\n", figure.Count(missing, "base model"))
 		return nil
 	}
+	if !c.Quiet {
+		fmt.Fprintf(a.stderr, "simulate: first %s, from which the runs start\n", figure.Count(missing, "base model"))
+	}
 	m := a.meter(c.Quiet, "base models", "model", missing)
+	m.first = m.printed // a model is a unit, and the first says as much as another
 	err := plan.MakeModels(a.ctx, loadChanged, c.workers(), m.queue())
 	m.close()
 	if errors.Is(err, context.Canceled) {
