@@ -51,7 +51,7 @@ var layers = []layer{
 	// What a training step is made of. A group of methods knows no other group.
 	{"trainer/method/stream trainer/method/masked trainer/method/trace", "precision/elementary"},
 	{"trainer/method/batch", "engine/column"},
-	{"trainer/method trainer/method/golden trainer/method/memorytest", "precision trainer/method trainer/method/batch"},
+	{"trainer/method trainer/method/memorytest", "precision trainer/method trainer/method/batch"},
 	{"trainer/method/advantage trainer/method/correction trainer/method/guard trainer/method/loss trainer/method/metrics trainer/method/schedule trainer/method/task", methods},
 	{"trainer/method/loss/scaffold", ""},
 	{"trainer/method/reward", methods + " trainer/method/task"},
@@ -101,14 +101,14 @@ var layers = []layer{
 }
 
 // onlyTests are packages that tests import, and each other, and no program does.
-const onlyTests = "experiments/diagnose/diagnosetest engine/enginetest engine/reference trainer/trainertest trainer/method/golden trainer/method/memorytest"
+const onlyTests = "experiments/diagnose/diagnosetest engine/enginetest engine/reference trainer/trainertest trainer/method/memorytest"
 
 // capability says which packages may use something from outside the repository: an import
 // ("os"), what is used of one ("time.Now"), all below a path ("net/...") or a beginning ("log.*").
 type capability struct{ what, uses, packages string }
 
 var capabilities = []capability{
-	{"files", "os os/* io/ioutil", "cmd/... engine/kernel/gen experiments/diagnose/diagnosetest experiments/study/claims/reproduce experiments/run experiments/study model results/record results/record/atomicfile trainer/recipe trainer/method/golden trainer/method/loss/scaffold"},
+	{"files", "os os/* io/ioutil", "cmd/... engine/kernel/gen experiments/diagnose/diagnosetest experiments/study/claims/reproduce experiments/run experiments/study model results/record results/record/atomicfile trainer/recipe trainer/method/loss/scaffold"},
 	{"system calls", "syscall golang.org/x/sys/unix golang.org/x/sys/windows", "cmd/... experiments/bench model results/record"},
 	{"processes and the network", "os/exec os/signal net/...", "cmd/..."},
 	{"the clock", "time.Now time.Since time.Until time.Sleep time.After time.AfterFunc time.Tick time.NewTimer time.NewTicker", "cmd/..."},

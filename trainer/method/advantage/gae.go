@@ -45,7 +45,7 @@ func (e *GAE) Estimate(b *batch.Batch) error {
 	b.Advantage, b.Return = batch.Zeroed(b.Advantage, b.Tokens()), batch.Zeroed(b.Return, b.Tokens())
 	for i := range b.Len() {
 		from, to := b.Span(i)
-		lam := e.lambda(masked.Count(b.Mask[from:to]))
+		lam := e.Lambda(masked.Count(b.Mask[from:to]))
 		target := lam
 		if e.ReturnLam > 0 {
 			target = e.ReturnLam
@@ -69,8 +69,8 @@ func (e *GAE) Estimate(b *batch.Batch) error {
 	return nil
 }
 
-// lambda is that of a response of so many tokens. Where alpha times them is below 1 it is negative, as in the source.
-func (e *GAE) lambda(tokens int) float64 {
+// Lambda is lambda of a response of so many tokens. Where alpha times them is below 1 it is negative, as in the source.
+func (e *GAE) Lambda(tokens int) float64 {
 	if e.Alpha == 0 || tokens == 0 {
 		return e.Lam
 	}

@@ -383,14 +383,6 @@ func (m *OPSM) Reject(keep []bool, in *Input) error {
 	return nil
 }
 
-// count is 1 for true.
-func count(condition bool) float64 {
-	if condition {
-		return 1
-	}
-	return 0
-}
-
 // Band is the general rule behind the named masks: a statistic of the
 // log-ratios l, per token or aggregated, must lie in a band.
 //

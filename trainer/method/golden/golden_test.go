@@ -1,257 +1,251 @@
 package golden
 
 import (
-	"math"
-	"os"
-	"path/filepath"
-	"regexp"
+	"fmt"
 	"slices"
-	"strings"
-	"testing"
+
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/advantage"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/trace"
 )
 
-// TestGoldenComplete checks the bookkeeping: every case has an owner, and
-// every rule is in use.
-func TestGoldenComplete(t *testing.T) {
-	cases, err := Load()
+// allMatchers are those of all functions. Where two patterns cover a file, the narrower comes first.
+var allMatchers = []Matcher{
+	{File: "areal/behave_imp_weight_cap*.json", Match: matchBehaveCap},
+	{File: "areal/grpo_loss*.json", Source: "compute_prox_logp_approximations", Match: matchProx},
+	{File: "areal/grpo_loss*.json", Match: matchAReaLLoss},
+	{File: "areal/norm_kl*.json", Source: "Normalization", Match: advantageMatchAReaL},
+	{File: "areal/norm_kl*.json", Match: matchKLValue},
+	{File: "areal/rejection_sampling*.json", Match: correctionMatchAReaL},
+	{File: "autumn/bapo*.json", Match: matchBAPO},
+	{File: "autumn/cis*.json", Match: matchCIS},
+	{File: "autumn/flash_reinforce*.json", Match: matchFlash},
+	{File: "autumn/kpop*.json", Match: matchKPop},
+	{File: "autumn/molt_is_correction*.json", Match: matchOpenRLHF},
+	{File: "autumn/nemo_correction_level*.json", Match: matchNeMoLevel},
+	{File: "autumn/openrlhf_is_correction*.json", Match: matchOpenRLHF},
+	{File: "autumn/prime_ipo_score_centering*.json", Match: matchCentredIPO},
+	{File: "autumn/prime_losses*.json", Match: matchPrimeLosses},
+	{File: "autumn/rspo*.json", Match: matchRSPO},
+	{File: "autumn/sao_bpco*.json", Source: "compute_lagae", Match: matchLengthAdaptive},
+	{File: "autumn/sao_bpco*.json", Match: matchSAO},
+	{File: "autumn/score_centering_ppo*.json", Match: matchCentredPPO},
+	{File: "autumn/score_centering_topk*.json", Match: matchCentering},
+	{File: "miles/opd_topk*.json", Match: matchOPDTopK},
+	{File: "miles/train_rollout_kl*.json", Match: matchRobust},
+	{File: "ms-swift/fipo*.json", Match: matchFIPO},
+	{File: "ms-swift/real*.json", Match: matchREAL},
+	{File: "ms-swift/rlsd_sdar*.json", Source: "compute_sdar_loss", Match: matchSDAR},
+	{File: "ms-swift/rlsd_sdar*.json", Source: "apply_rlsd_reweight", Match: matchRLSD},
+	{File: "nemo-rl/mopd*.json", Match: matchMOPD},
+	{File: "nemo-rl/positive_nll*.json", Match: matchPositiveNLL},
+	{File: "nemo-rl/reward_shaping*.json", Match: matchShaping},
+	{File: "open-instruct/rho_tv_divergence*.json", Match: matchRho},
+	{File: "papers/aspo_archer*.json", Match: matchASPO},
+	{File: "papers/ce_gppo*.json", Match: matchCEGPPO},
+	{File: "papers/ctpo*.json", Match: matchCTPO},
+	{File: "papers/dppo_stable_rl*.json", Match: matchStableRL},
+	{File: "papers/gmpo_official*.json", Match: matchGMPOOfficial},
+	{File: "papers/m2po*.json", Match: matchM2PO},
+	{File: "papers/vcpo_opob*.json", Match: matchOPOB},
+	{File: "papers/vespo*.json", Match: matchVESPO},
+	{File: "prime-rl/advantages_2026*.json", Match: matchPrime2026},
+	{File: "prime-rl/head_*.json", Match: matchPrimeHead},
+	{File: "prime-rl/v2025oct_*.json", Match: matchPrimeMasked},
+	{File: "prime-rl/v2026feb_*.json", Match: matchPrimeGeo},
+	{File: "roll/advantages_kl*.json", Source: "reward_norm", Match: matchROLLNorm},
+	{File: "roll/advantages_kl*.json", Source: "compute_approx_kl", Match: matchKLValue},
+	{File: "roll/advantages_kl*.json", Match: advantageMatchROLL},
+	{File: "roll/gigpo*.json", Match: matchGiGPO},
+	{File: "roll/pg_loss*.json", Match: matchROLLLoss},
+	{File: "roll/train_infer_correction*.json", Match: correctionMatchROLL},
+	{File: "skyrl/advantages_reductions*.json", Source: "compute_advantages_and_returns", Match: advantageMatchSkyRL},
+	{File: "skyrl/advantages_reductions*.json", Match: matchSkyRLReduction},
+	{File: "skyrl/kl*.json", Match: matchKLValue},
+	{File: "skyrl/off_policy_correction*.json", Match: correctionMatchSkyRL},
+	{File: "skyrl/policy_losses*.json", Match: matchSkyRLLoss},
+	{File: "skyrl/reductions_2026*.json", Source: "apply_overlong_filtering", Match: matchSkyRLOverlong},
+	{File: "skyrl/reductions_2026*.json", Source: "minibatch", Match: matchSkyRLMinibatch},
+	{File: "slime/advantages_opsm*.json", Source: "compute_opsm_mask", Match: matchSlimeOPSM},
+	{File: "slime/advantages_opsm*.json", Match: advantageMatchSlime},
+	{File: "slime/mis_weights*.json", Match: correctionMatchSlime},
+	{File: "slime/policy_loss*.json", Match: matchSlimeLoss},
+	{File: "trl/adaptive_entropy*.json", Match: matchAdaptiveEntropy},
+	{File: "trl/advantages*.json", Match: advantageMatchTRL},
+	{File: "trl/gmpo_gspotoken_a2po*.json", Source: "a2po_trainer", Match: matchA2PO},
+	{File: "trl/gmpo_gspotoken_a2po*.json", Match: lossMatchTRL},
+	{File: "trl/grpo_*.json", Match: lossMatchTRL},
+	{File: "trl/iw_opd*.json", Match: matchIWOPD},
+	{File: "trl/mask_truncated*.json", Match: matchTRLTruncated},
+	{File: "verl-recipe/flowrl*.json", Match: matchFlowRL},
+	{File: "verl-recipe/gvpo*.json", Match: matchGVPO},
+	{File: "verl-recipe/spo*.json", Match: matchSPO},
+	{File: "verl/adv_*.json", Match: matchVerl},
+	{File: "verl/agg_loss*.json", Match: matchAggLoss},
+	{File: "verl/data_metrics*.json", Match: matchData},
+	{File: "verl/debug_metrics*.json", Source: "calculate_debug_metrics", Match: matchDebug},
+	{File: "verl/debug_metrics*.json", Source: "pearson_correlation_coefficient", Match: matchPearson},
+	{File: "verl/debug_metrics*.json", Source: "calculate_log_prob_diff", Match: matchLogProbDiff},
+	{File: "verl/entropy*.json", Source: "compute_entropy_loss", Match: matchEntropyLoss},
+	{File: "verl/entropy*.json", Source: "entropy_from_logits", Match: matchEntropyRows},
+	{File: "verl/entropy*.json", Source: "logprobs_from_logits", Match: matchLogProbs},
+	{File: "verl/functional*.json", Source: "masked_", Match: matchFunctional},
+	{File: "verl/kl_controller*.json", Match: matchKLController},
+	{File: "verl/kl_penalty*.json", Match: matchKLPenalty},
+	{File: "verl/offpolicy_metrics*.json", Match: matchOffPolicy},
+	{File: "verl/policy_loss_bypass_mode*.json", Match: matchBypass},
+	{File: "verl/policy_loss_*.json", Match: matchVerlLoss},
+	{File: "verl/presets*.json", Match: matchPreset},
+	{File: "verl/rollout_corr_combined*.json", Match: matchVerlCombined},
+	{File: "verl/rollout_is_metrics*.json", Match: matchVerlISMetrics},
+	{File: "verl/rollout_is_weights*.json", Match: matchVerlLogRatio},
+	{File: "verl/rollout_parse*.json", Match: matchParse},
+	{File: "verl/rollout_rs_*.json", Match: matchVerlLogRatio},
+	{File: "verl/variance_proxy*.json", Match: matchProxy},
+}
+
+// allListings are the cases and outputs that are not matched, and why.
+var allListings = slices.Concat(goldenLossListings, goldenCorrectionListings, goldenAdvantageListings, goldenMetricsListings, goldenRewardListings)
+
+// symmetric is the default of every estimator: positive advantages count in full.
+var symmetric = *method.New[advantage.Asymmetry]()
+
+// count is 1 for true.
+func count(condition bool) float64 {
+	if condition {
+		return 1
+	}
+	return 0
+}
+
+// klTerm is a KL penalty in the loss.
+func klTerm(e loss.Estimator, coef float64, bounds loss.KLBounds, agg loss.Aggregation) *loss.KLTerm {
+	k := loss.NewKLTerm(e)
+	k.Coef, k.In, k.Bounds, k.Aggregation = coef, loss.InLoss, bounds, agg
+	return k
+}
+
+// explained is what the evaluation of a loss records of every token.
+func explained(k *Check, l loss.Loss, b *batch.Batch) *trace.Trace {
+	t, _, err := loss.Explain(l, b, nil)
 	if err != nil {
-		t.Fatal(err)
+		k.Fail("Explain: %v", err)
+		return trace.New(b.Offsets)
 	}
-	ruleUsed := make([]bool, len(owners))
-	total, folders := map[string]map[string]int{}, []string{}
-	var unknown []*Case
-	for _, c := range cases {
-		owner := ""
-		for i, o := range owners {
-			if covers(c, o.File, o.Source) {
-				owner, ruleUsed[i] = o.Package, true
-				break
-			}
-		}
-		if owner == "" && c.Set == "second" {
-			unknown = append(unknown, c)
-			continue
-		}
-		if owner == "" {
-			t.Errorf("%v: no package owns it", c)
-			continue
-		}
-		key := c.Set + " " + c.Folder()
-		if total[key] == nil {
-			total[key] = map[string]int{}
-			folders = append(folders, key)
-		}
-		total[key][owner]++
-		total[key]["all"]++
-	}
-	skipped(t, unknown)
-	for i, o := range owners {
-		if !ruleUsed[i] {
-			t.Errorf("ownership rule %v covers no case", o)
-		}
-	}
-	for _, f := range folders {
-		n := total[f]
-		t.Logf("golden %-18s %4d cases; owners: %v", f, n["all"], n)
-	}
+	return t
 }
 
-// TestGoldenOwnersRun reads the owners' test sources: a package that owns
-// cases must call Run under its own name.
-func TestGoldenOwnersRun(t *testing.T) {
-	root, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	packages := map[string]bool{}
-	for _, o := range owners {
-		packages[o.Package] = true
-	}
-	call := regexp.MustCompile(`(?s)func TestGolden\w*\(t \*testing\.T\).*golden\.Run\(t, "([a-z/]+)"`)
-	for pkg := range packages {
-		files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := slices.ContainsFunc(files, func(file string) bool {
-			text, err := os.ReadFile(file)
-			m := call.FindSubmatch(text)
-			return err == nil && m != nil && string(m[1]) == pkg
-		})
-		if !found {
-			t.Errorf("%s owns golden cases but no test of it calls golden.Run(t, %q, ...)", pkg, pkg)
-		}
-	}
+// noted is one figure of explained.
+func noted(k *Check, l loss.Loss, b *batch.Batch, name string) []float64 {
+	return terms(explained(k, l, b), name)
 }
 
-func TestCloseIsStrict(t *testing.T) {
-	nan, inf := math.NaN(), math.Inf(1)
-	for _, c := range []struct {
-		got, want float64
-		close     bool
-	}{
-		{1, 1, true},
-		{1 + 2e-9, 1, false},
-		{1 + 0.5e-9, 1, true},
-		{1e-5, 1.01e-5, false},
-		{nan, nan, true},
-		{0, nan, false},
-		{nan, 0, false},
-		{inf, inf, true},
-		{-inf, inf, false},
-		{1e300, inf, false},
-	} {
-		if Close(c.got, c.want, 0) != c.close {
-			t.Errorf("Close(%v, %v) is %v", c.got, c.want, !c.close)
-		}
+// terms is a figure of a trace by token, 0 where it has none.
+func terms(t *trace.Trace, name string) []float64 {
+	x := make([]float64, len(t.Tokens))
+	for n := range x {
+		term, _ := t.Tokens[n].Find(name)
+		x[n] = float64(term.Value)
 	}
+	return x
 }
 
-// TestCheckNoticesWhatIsMissing proves that a matcher cannot pass by looking away.
-func TestCheckNoticesWhatIsMissing(t *testing.T) {
-	c := &Case{
-		File: "none/none.json", Name: "made/up",
-		Outputs: Values{"loss": 1.0, "grad": []any{1.0, 2.0}, "metrics": map[string]any{"a/b": 3.0, "c": "nan"}},
+// rowsOf are the rows of a matrix, cut to the lengths of the case's responses if it has any.
+func rowsOf(c *Case, v Values, key string) [][]float64 {
+	rows := v.Matrix(key)
+	for i, n := range c.Inputs.FlatOr("lengths") {
+		rows[i] = rows[i][:int(n)]
 	}
-	full := func(_ *Case, k *Check) {
-		k.Scalar("loss", 1)
-		k.Vector("grad", []float64{1, 2})
-		k.Metric("metrics", "a/b", 3)
-		k.Metric("metrics", "c", math.NaN())
-	}
-	for _, m := range []struct {
-		name  string
-		match func(*Case, *Check)
-		fault string
-	}{
-		{"everything", full, ""},
-		{"nothing", func(*Case, *Check) {}, "compared nothing"},
-		{"one metric missing", func(_ *Case, k *Check) {
-			k.Scalar("loss", 1)
-			k.Vector("grad", []float64{1, 2})
-			k.Metric("metrics", "c", math.NaN())
-		}, "metrics/a/b"},
-		{"wrong number", func(c *Case, k *Check) { full(c, k); k.Scalar("loss", 1.1) }, "loss: got 1.1"},
-		{"wrong shape", func(c *Case, k *Check) { full(c, k); k.Vector("grad", []float64{1}) }, "got 1 numbers"},
-		{"panic", func(*Case, *Check) { panic("oops") }, "oops"},
-	} {
-		k := &Check{c: c, seen: map[string]bool{}, tally: tally{}}
-		k.guarded(func() { k.run([]Matcher{{File: "none/*.json", Match: m.match}}) })
-		k.unclaimed()
-		got := strings.Join(k.failures, "; ")
-		if (m.fault == "") != (got == "") || !strings.Contains(got, m.fault) {
-			t.Errorf("%s: failures %q, want one with %q", m.name, got, m.fault)
-		}
-	}
-	k := &Check{c: c, seen: map[string]bool{}, tally: tally{}}
-	k.run(nil)
-	if len(k.failures) == 0 {
-		t.Error("a case without a matcher passed")
-	}
+	return rows
 }
 
-// listings are one of a whole case and one of an output.
-var listings = Listings{
-	{File: "slime/*.json", Source: "whole", Reason: "a reason of some length"},
-	{File: "slime/*.json", Output: "metrics_mean/rs_*", Reason: "a reason of some length"},
+// cut is a column of the case's inputs by token, nil if it has none.
+func cut(c *Case, key string) []float64 {
+	if !c.Inputs.Has("lengths") || !c.Inputs.Has(key) {
+		return c.Inputs.FlatOr(key)
+	}
+	return slices.Concat(rowsOf(c, c.Inputs, key)...)
 }
 
-// A listing needs a reason, and a case that it fits.
-func TestListingsAreChecked(t *testing.T) {
-	c := &Case{File: "slime/a.json", Source: "whole", Outputs: Values{"metrics_mean": map[string]any{"rs_a": 1.0}}}
-	if faults := listings.check([]*Case{c}); len(faults) > 0 {
-		t.Errorf("faults %q", faults)
+// ragged is a batch of the case's responses.
+func ragged(c *Case, mask string) *batch.Batch { return Batch(rowsOf(c, c.Inputs, mask)) }
+
+// paperBatch reads the columns of every folder but verl's. An advantage per
+// response is given to each of its tokens.
+func paperBatch(c *Case) *batch.Batch {
+	b := ragged(c, "mask")
+	b.Now.Logp, b.Anchor, b.LogpRoll, b.Ref.Logp = cut(c, "logp"), cut(c, "old_logp"), cut(c, "rollout_logp"), cut(c, "ref_logp")
+	b.Now.Entropy, b.Advantage = cut(c, "entropy"), cut(c, "adv")
+	for i, a := range c.Inputs.FlatOr("adv_seq") {
+		from, to := b.Span(i)
+		b.Advantage = append(b.Advantage, slices.Repeat([]float64{a}, to-from)...)
 	}
-	for want, l := range map[string]Listing{
-		"has no reason":  {File: "slime/*.json", Reason: "short"},
-		"covers no case": {File: "slime/*.json", Output: "loss", Reason: "a reason of some length"},
-	} {
-		if faults := (Listings{l}).check([]*Case{c}); len(faults) != 1 || !strings.Contains(faults[0], want) {
-			t.Errorf("faults %q, want one that %s", faults, want)
+	return b
+}
+
+// rowOf is the response of token n.
+func rowOf(b *batch.Batch, n int) int {
+	i, _ := slices.BinarySearch(b.Offsets, n+1)
+	return i - 1
+}
+
+// valueAndGradient compares what a loss came to.
+func valueAndGradient(k *Check, out *loss.Grad) {
+	k.Scalar("loss", out.Loss)
+	k.Vector("grad", out.DLogp)
+}
+
+// compared evaluates a loss and compares what it came to.
+func compared(k *Check, l loss.Loss, b *batch.Batch) *loss.Grad {
+	out := evaluate(k, l, b)
+	valueAndGradient(k, out)
+	return out
+}
+
+// metric compares a figure of the loss, 0 where it has none, with an output.
+func metric(k *Check, out *loss.Grad, output, name string) {
+	value, _ := out.Metric(name)
+	k.Scalar(output, value)
+}
+
+// evaluate runs a loss on a case's batch and reports errors as failures.
+func evaluate(k *Check, l loss.Loss, b *batch.Batch) *loss.Grad {
+	out := &loss.Grad{}
+	if err := method.Check(l); err != nil {
+		k.Fail("Check: %v", err)
+	}
+	if err := l.Eval(out, b); err != nil {
+		k.Fail("Eval: %v", err)
+	}
+	return out
+}
+
+// metrics compares every metric of the case that the loss logged.
+func lossMetrics(c *Case, k *Check, out *loss.Grad) {
+	for name := range c.Outputs.Sub("metrics") {
+		if value, ok := out.Metric(name); ok {
+			k.Metric("metrics", name, value)
 		}
 	}
 }
 
-// A listing must excuse something: one whose cases match is reported, of whole
-// cases any, of an output all.
-func TestListingsThatExcuseNothing(t *testing.T) {
-	whole, output := &listings[0], &listings[1]
-	for _, c := range []struct {
-		l               *Listing
-		differ, matches int
-		stale           bool
-	}{
-		{whole, 3, 0, false}, {whole, 3, 1, true}, {whole, 0, 1, true},
-		{output, 3, 0, false}, {output, 3, 1, false}, {output, 0, 1, true},
-	} {
-		n := tally{}
-		for range c.differ {
-			n.add(c.l, true)
-		}
-		for range c.matches {
-			n.add(c.l, false)
-		}
-		if got := len(n.stale(listings)) == 1; got != c.stale {
-			t.Errorf("%q: %d differ, %d match: stale %v", c.l.Output, c.differ, c.matches, got)
-		}
+// parseEstimator reads an estimator by any of verl's names.
+func parseEstimator(name string) (loss.Estimator, error) {
+	base, plus := name, ""
+	if n := len(name); n > 1 && name[n-1] == '+' {
+		base, plus = name[:n-1], "+"
 	}
-}
-
-// A comparison with a listed output never fails and is always counted; null
-// where a reference implementation drew nothing equals an empty list.
-func TestListedOutputsAreCompared(t *testing.T) {
-	c := &Case{File: "slime/mis_weights.json", Outputs: Values{"metrics_mean": map[string]any{"rs_a": 1.0, "rs_b": 2.0}, "drawn": nil}}
-	k := &Check{c: c, seen: map[string]bool{}, listings: listings, tally: tally{}}
-	k.Metric("metrics_mean", "rs_a", 1)
-	k.Metric("metrics_mean", "rs_b", 3)
-	k.Vector("drawn", nil)
-	k.unclaimed()
-	if n := k.tally[&listings[1]]; len(k.failures) > 0 || n == nil || *n != [2]int{1, 1} {
-		t.Errorf("failures %q, tally %v", k.failures, n)
+	switch base {
+	case "k1", "kl":
+		return loss.K1 + loss.Estimator(plus), nil
+	case "abs":
+		return loss.Abs + loss.Estimator(plus), nil
+	case "k2", "mse":
+		return loss.K2 + loss.Estimator(plus), nil
+	case "k3", "low_var_kl":
+		return loss.K3 + loss.Estimator(plus), nil
 	}
-}
-
-// A listing whose condition reads an output that a case does not have: the condition is
-// not asked about other outputs, and where it panics the case fails and the run goes on.
-func TestListingConditionOnMissingOutput(t *testing.T) {
-	list := Listings{{File: "verl/*.json", Output: "metrics/lower", Reason: "a constant 0 that we do not log",
-		When: func(c *Case) bool { return c.Outputs.Sub("metrics").Float("lower") == 0 }}}
-	without := &Case{File: "verl/a.json", Outputs: Values{"loss": 1.0, "metrics": map[string]any{"kl": 2.0}}}
-	with := &Case{File: "verl/a.json", Outputs: Values{"loss": 1.0, "metrics": map[string]any{"lower": 0.0}}}
-	match := []Matcher{{File: "verl/*.json", Match: func(c *Case, k *Check) {
-		k.Scalar("loss", 1)
-		if c.Outputs.Sub("metrics").Has("kl") {
-			k.Metric("metrics", "kl", 2)
-		}
-	}}}
-	if faults := list.check([]*Case{without, with}); len(faults) > 0 {
-		t.Errorf("faults %q", faults)
-	}
-	for _, c := range []*Case{without, with} {
-		k := &Check{c: c, seen: map[string]bool{}, listings: list, tally: tally{}}
-		k.guarded(func() { k.run(match) })
-		k.guarded(k.unclaimed)
-		if len(k.failures) > 0 {
-			t.Errorf("%v: %q", c.Outputs, k.failures)
-		}
-	}
-	k := &Check{c: without, seen: map[string]bool{}, listings: list, tally: tally{}}
-	k.guarded(func() { k.Metric("metrics", "lower", 0) })
-	if len(k.failures) != 1 || !strings.HasPrefix(k.failures[0], "panic: ") {
-		t.Errorf("failures %q, want the panic", k.failures)
-	}
-}
-
-// Only a second set's files may be unknown here, and those that a matcher or a listing
-// knows are not skipped.
-func TestCasesOfLaterMethods(t *testing.T) {
-	match := []Matcher{{File: "trl/grpo*.json", Source: "loss"}}
-	for _, c := range []struct {
-		set, file string
-		later     bool
-	}{{"shipped", "trl/iw_opd.json", false}, {"second", "trl/iw_opd.json", true}, {"second", "trl/grpo_types.json", false}, {"second", "slime/a.json", false}, {"second", "verl/a.json", true}} {
-		if got := (&Case{Set: c.set, File: c.file}).later(match, listings); got != c.later {
-			t.Errorf("%s set, %s: later %v", c.set, c.file, got)
-		}
-	}
+	return "", fmt.Errorf("unknown KL estimator %q (known: k1, abs, k2, k3, each with or without +)", name)
 }

@@ -29,9 +29,6 @@ type ClipCov struct {
 	Seed uint64 `yaml:"seed" default:"1"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-
-	// shuffle, set by tests only, replaces the draw.
-	shuffle func(eligible []int)
 }
 
 var clipCovSpec = method.Spec{
@@ -87,10 +84,6 @@ func (p *ClipCov) draw(f *frame, cov []float64) []int {
 		}
 	}
 	k := min(max(int(p.Share*f.tokens), 1), len(eligible))
-	if p.shuffle != nil {
-		p.shuffle(eligible)
-		return eligible[:k]
-	}
 	shuffle(eligible, k, p.Seed, f.in.LearnerVersion)
 	return eligible[:k]
 }

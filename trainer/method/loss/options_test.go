@@ -3,6 +3,7 @@ package loss
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -293,4 +294,20 @@ func FuzzAggregationText(f *testing.F) {
 			t.Errorf("%q reads as %+v, prints as %q, reads as %+v: %v", s, a, a.String(), again, err)
 		}
 	})
+}
+
+// logSoftmax normalises rows of logits of the given width.
+func logSoftmax(logits []float64, vocab int) []float64 {
+	logp := make([]float64, len(logits))
+	for at := 0; at < len(logits); at += vocab {
+		row := logits[at : at+vocab]
+		largest, sum := slices.Max(row), 0.0
+		for _, z := range row {
+			sum += math.Exp(z - largest)
+		}
+		for a, z := range row {
+			logp[at+a] = z - largest - math.Log(sum)
+		}
+	}
+	return logp
 }

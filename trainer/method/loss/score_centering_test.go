@@ -17,7 +17,7 @@ func randomLaw(rng *rand.Rand, around []float64, spread float64, n int) []float6
 			z[v] += around[v]
 		}
 	}
-	return lawsOf([][]float64{z})[0]
+	return logSoftmax(z, len(z))
 }
 
 // expected is the expectation over the sampler of the logits' gradient for a constant advantage: base gives a

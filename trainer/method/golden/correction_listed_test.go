@@ -1,12 +1,10 @@
-package correction
-
-import "driftlab/trainer/method/golden"
+package golden
 
 // goldenListings are the cases and outputs that are not matched, and why.
-var goldenListings = golden.Listings{
-	{File: "verl/rollout_is_weights*.json", When: (*golden.Case).Raised,
+var goldenCorrectionListings = Listings{
+	{File: "verl/rollout_is_weights*.json", When: (*Case).Raised,
 		Reason: "verl divides by zero where every weight is 0; the effective sample size here is 0"},
-	{File: "verl/rollout_parse*.json", Source: "compute_rollout_correction_and_rejection_mask", When: (*golden.Case).Raised,
+	{File: "verl/rollout_parse*.json", Source: "compute_rollout_correction_and_rejection_mask", When: (*Case).Raised,
 		Reason: "verl raises on a batch without a valid token; here nothing is weighed and the figures are 0"},
 	{File: "roll/train_infer_correction*.json", Output: "metrics/*_mask_mean@sum",
 		Reason: "ROLL's token-mean forgets the mask: a sum over all positions, padding included, by the number of tokens"},
@@ -27,6 +25,6 @@ var goldenListings = golden.Listings{
 }
 
 // normalisesSequences are slime's batch-normalised sequence weights.
-func normalisesSequences(c *golden.Case) bool {
+func normalisesSequences(c *Case) bool {
 	return c.Params.Bool("tis_batch_normalize") && c.Params.String("tis_level") == "sequence"
 }

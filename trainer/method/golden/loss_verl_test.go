@@ -1,4 +1,4 @@
-package loss
+package golden
 
 import (
 	"math"
@@ -6,29 +6,19 @@ import (
 	"strings"
 
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/golden"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/trace"
 )
 
-var verlMatchers = []golden.Matcher{
-	{File: "verl/agg_loss*.json", Match: matchAggLoss},
-	{File: "verl/entropy*.json", Source: "compute_entropy_loss", Match: matchEntropyLoss},
-	{File: "verl/entropy*.json", Source: "entropy_from_logits", Match: matchEntropyRows},
-	{File: "verl/entropy*.json", Source: "logprobs_from_logits", Match: matchLogProbs},
-	{File: "verl/kl_penalty*.json", Match: matchKLPenalty},
-	{File: "verl/kl_controller*.json", Match: matchKLController},
-	{File: "verl/policy_loss_bypass_mode*.json", Match: matchBypass},
-	{File: "verl/policy_loss_*.json", Match: matchVerlLoss},
-}
-
 // verlAggregation reads an aggregation as verl's functions are given it.
-func verlAggregation(mode string, info golden.Values) Aggregation {
-	return Aggregation{
+func verlAggregation(mode string, info Values) loss.Aggregation {
+	return loss.Aggregation{
 		Mode: mode, Ranks: info.IntOr("dp_size", 1), Tokens: info.IntOr("batch_num_tokens", 0),
 		Sequences: info.IntOr("global_batch_size", 0), Horizon: horizonOf(mode, info),
 	}
 }
 
-func horizonOf(mode string, info golden.Values) int {
+func horizonOf(mode string, info Values) int {
 	if mode != "seq-mean-token-sum-norm" {
 		return 0
 	}
@@ -36,8 +26,8 @@ func horizonOf(mode string, info golden.Values) int {
 }
 
 // verlBatch reads the columns verl's losses take.
-func verlBatch(c *golden.Case) *batch.Batch {
-	b := golden.Batch(c.Inputs.Matrix("response_mask"))
+func verlBatch(c *Case) *batch.Batch {
+	b := Batch(c.Inputs.Matrix("response_mask"))
 	b.Now.Logp = c.Inputs.FlatOr("log_prob")
 	b.Anchor = c.Inputs.FlatOr("old_log_prob")
 	b.LogpRoll = c.Inputs.FlatOr("rollout_log_prob")
@@ -48,29 +38,24 @@ func verlBatch(c *golden.Case) *batch.Batch {
 
 // matchAggLoss aggregates the case's loss matrix as its own log-probs: the
 // derivative of Σ agg·loss with respect to the matrix is agg.
-func matchAggLoss(c *golden.Case, k *golden.Check) {
-	b := golden.Batch(c.Inputs.Matrix("loss_mask"))
+func matchAggLoss(c *Case, k *Check) {
+	b := Batch(c.Inputs.Matrix("loss_mask"))
 	agg := verlAggregation(c.Params.String("loss_agg_mode"), c.Params)
-	b.Now.Logp = c.Inputs.Flat("loss_mat")
 	err := agg.Validate()
 	if _, raised := c.Outputs["error"]; raised {
 		k.Error(err)
 		return
 	}
-	out := &Grad{}
-	f, err := start(out, b, agg)
-	if err != nil {
-		k.Fail("%v", err)
-		return
-	}
-	f.eachToken(func(n int) (value, dlogp float64) { return b.Now.Logp[n], 1 })
-	k.Scaled("loss", out.Loss, f.tokens)
+	// The cross-entropy of an advantage of -1 is the log-prob.
+	b.Now.Logp, b.Advantage = c.Inputs.Flat("loss_mat"), slices.Repeat([]float64{-1}, b.Tokens())
+	out := evaluate(k, &loss.GPG{Aggregation: agg}, b)
+	k.Scaled("loss", out.Loss, float64(tokensOf(b)))
 	if c.Outputs.Has("grad_loss_mat") {
 		k.Vector("grad_loss_mat", out.DLogp)
 	}
 }
 
-func matchKLPenalty(c *golden.Case, k *golden.Check) {
+func matchKLPenalty(c *Case, k *Check) {
 	e, err := parseEstimator(c.Params.String("kl_penalty"))
 	if _, raised := c.Outputs["error"]; raised || err != nil {
 		k.Error(err)
@@ -79,73 +64,77 @@ func matchKLPenalty(c *golden.Case, k *golden.Check) {
 	logp, ref := c.Inputs.Flat("logprob"), c.Inputs.Flat("ref_logprob")
 	value, derivative := make([]float64, len(logp)), make([]float64, len(logp))
 	for i := range logp {
-		value[i], derivative[i] = e.At(logp[i]-ref[i], VerlBounds)
+		value[i], derivative[i] = e.At(logp[i]-ref[i], loss.VerlBounds)
 	}
 	k.Vector("kl", value)
 	k.Vector("grad_logprob", derivative)
 }
 
 // verlLoss builds the loss a file of verl's cases tests, from its parameters.
-func verlLoss(c *golden.Case) Loss {
+func verlLoss(c *Case) loss.Loss {
 	p := c.Params
 	agg := verlAggregation(p.String("loss_agg_mode"), p.Sub("global_batch_info"))
 	eps := p.FloatOr("clip_ratio", 0)
 	low, high := p.FloatOr("clip_ratio_low", eps), p.FloatOr("clip_ratio_high", eps)
 	switch lossOf(c) {
 	case "vanilla":
-		return &PPOClip{EpsLow: low, EpsHigh: high, DualClip: p.Float("clip_ratio_c"), LogClamp: 20, Aggregation: agg}
+		return &loss.PPOClip{EpsLow: low, EpsHigh: high, DualClip: p.Float("clip_ratio_c"), LogClamp: 20, Aggregation: agg}
 	case "reinforce":
-		return &Reinforce{Anchor: Roll, Aggregation: agg}
+		return &loss.Reinforce{Anchor: loss.Roll, Aggregation: agg}
 	case "gpg":
-		return &GPG{Aggregation: agg}
+		return &loss.GPG{Aggregation: agg}
 	case "cispo":
-		return &CISPO{EpsLow: low, EpsHigh: high, Level: "token", Anchor: Old, LogClamp: 20, Aggregation: agg}
+		return &loss.CISPO{EpsLow: low, EpsHigh: high, Level: "token", Anchor: loss.Old, LogClamp: 20, Aggregation: agg}
 	case "sapo": // verl forces its aggregation, and the global counts with it
 		agg.Mode, agg.Horizon = "seq-mean-token-mean", 0
-		return &SAPO{TauPos: p.Float("tau_pos"), TauNeg: p.Float("tau_neg"), Level: "token", Anchor: Old, LogClamp: 20, Aggregation: agg}
+		return &loss.SAPO{TauPos: p.Float("tau_pos"), TauNeg: p.Float("tau_neg"), Level: "token", Anchor: loss.Old, LogClamp: 20, Aggregation: agg}
 	case "gspo":
 		agg.Mode, agg.Horizon = "seq-mean-token-mean", 0
-		return &GSPOToken{RatioMask: "post", EpsLow: low, EpsHigh: high, LogCap: 10, Aggregation: agg}
+		return &loss.GSPOToken{RatioMask: "post", EpsLow: low, EpsHigh: high, LogCap: 10, Aggregation: agg}
 	case "geo_mean":
-		return &GMPO{EpsLow: low, EpsHigh: high, Clip: "token", Normalise: true, Epsilon: 1e-8}
-	case "dppo_tv":
-		return &DPPO{DeltaLow: low, DeltaHigh: high, Cap: p.Float("clip_ratio_c"), LogClamp: 20, Anchor: Old, MaskAnchor: Old, Aggregation: agg, outside: outsideTV}
-	case "dppo_kl":
-		return &DPPO{DeltaLow: low, DeltaHigh: high, Cap: p.Float("clip_ratio_c"), LogClamp: 20, Anchor: Old, MaskAnchor: Old, Aggregation: agg, outside: outsideKL}
+		return &loss.GMPO{EpsLow: low, EpsHigh: high, Clip: "token", Normalise: true, Epsilon: 1e-8}
+	case "dppo_tv", "dppo_kl":
+		l := loss.NewDPPOTV()
+		if lossOf(c) == "dppo_kl" {
+			l = loss.NewDPPOKL()
+		}
+		l.DeltaLow, l.DeltaHigh, l.Cap, l.LogClamp, l.Anchor, l.MaskAnchor, l.Aggregation = low, high, p.Float("clip_ratio_c"), 20, loss.Old, loss.Old, agg
+		return l
 	case "dro":
-		return &DRO{Beta: p.Float("dro_beta"), Aggregation: agg}
+		return &loss.DRO{Beta: p.Float("dro_beta"), Aggregation: agg}
 	case "kl_cov":
-		return &KLCov{Share: p.Float("kl_cov_ratio"), Beta: p.Float("ppo_kl_coef"), Aggregation: agg}
+		return &loss.KLCov{Share: p.Float("kl_cov_ratio"), Beta: p.Float("ppo_kl_coef"), Aggregation: agg}
 	case "clip_cov":
-		return &ClipCov{EpsLow: low, EpsHigh: high, Share: p.Float("clip_cov_ratio"), Low: p.Float("clip_cov_lb"),
+		return &loss.ClipCov{EpsLow: low, EpsHigh: high, Share: p.Float("clip_cov_ratio"), Low: p.Float("clip_cov_lb"),
 			High: p.Float("clip_cov_ub"), Aggregation: agg}
 	}
 	panic("no loss for " + c.Source)
 }
 
 // lossOf takes verl's name of the loss from the source of the case.
-func lossOf(c *golden.Case) string {
+func lossOf(c *Case) string {
 	_, name, _ := strings.Cut(c.Source, "compute_policy_loss_")
 	name, _, _ = strings.Cut(name, " ")
 	return name
 }
 
-func matchVerlLoss(c *golden.Case, k *golden.Check) {
+func matchVerlLoss(c *Case, k *Check) {
 	l, b := verlLoss(c), verlBatch(c)
+	out := evaluate(k, l, b)
+	lossMetrics(c, k, out)
 	switch l := l.(type) {
-	case *ClipCov:
-		l.shuffle = matchDraw(c, k, l, b)
-	case *KLCov:
+	case *loss.ClipCov:
+		out = matchDraw(c, k, l, b)
+	case *loss.KLCov:
 		matchChosen(c, k, l, b)
 	}
-	out := evaluate(k, l, b)
 	k.Scaled("loss", out.Loss, largestTerm(out))
 	k.Vector("grad_log_prob", out.DLogp)
-	metrics(c, k, out)
 }
 
-// matchDraw compares clip-cov's candidates and returns the peer's shuffle.
-func matchDraw(c *golden.Case, k *golden.Check, l *ClipCov, b *batch.Batch) func([]int) {
+// matchDraw compares clip-cov's candidates, and returns the loss of the peer's draw: PPO's clip
+// of the batch in which the drawn tokens have their gates closed.
+func matchDraw(c *Case, k *Check, l *loss.ClipCov, b *batch.Batch) *loss.Grad {
 	width := len(c.Inputs.Matrix("response_mask")[0])
 	positions := func(tokens []int) []float64 {
 		flat := []float64{}
@@ -154,22 +143,16 @@ func matchDraw(c *golden.Case, k *golden.Check, l *ClipCov, b *batch.Batch) func
 		}
 		return flat
 	}
-	perm := c.Outputs.FlatOr("perm")
-	var chosen []int
-	shuffle := func(eligible []int) {
-		k.Vector("eligible", positions(eligible))
-		drawn := make([]int, len(eligible))
-		for i, j := range perm {
-			drawn[i] = eligible[int(j)]
+	var eligible, chosen []int
+	all := *l
+	all.Share = 1 // draws every candidate
+	for n, token := range explained(k, &all, b).Tokens {
+		if token.Branch == trace.Dropped {
+			eligible = append(eligible, n)
 		}
-		if perm == nil {
-			copy(drawn, eligible)
-		}
-		copy(eligible, drawn)
-		chosen = append([]int{}, eligible...)
 	}
-	l.shuffle = shuffle
-	evaluate(k, l, b)
+	k.Vector("eligible", positions(eligible))
+	perm := c.Outputs.FlatOr("perm")
 	k.Vector("perm", perm) // the recorded draw is an input to us
 	number := max(1, math.Floor(l.Share*float64(tokensOf(b))))
 	if c.Outputs.Has("clip_num") {
@@ -177,31 +160,38 @@ func matchDraw(c *golden.Case, k *golden.Check, l *ClipCov, b *batch.Batch) func
 	} else {
 		k.Equal("clip_num", nil)
 	}
-	if perm == nil { // nothing was drawn
-		chosen = nil
+	for _, j := range perm[:min(len(perm), int(number))] {
+		chosen = append(chosen, eligible[int(j)])
 	}
-	k.Vector("selected", positions(chosen[:min(len(chosen), int(number))]))
-	return shuffle
+	k.Vector("selected", positions(chosen))
+	open := *b
+	open.Gate = slices.Repeat([]bool{true}, b.Tokens())
+	for _, n := range chosen {
+		open.Gate[n] = false
+	}
+	return evaluate(k, &loss.PPOClip{EpsLow: l.EpsLow, EpsHigh: l.EpsHigh, LogClamp: l.LogClamp, Aggregation: l.Aggregation}, &open)
 }
 
 // matchChosen compares kl-cov's selection as a set.
-func matchChosen(c *golden.Case, k *golden.Check, l *KLCov, b *batch.Batch) {
+func matchChosen(c *Case, k *Check, l *loss.KLCov, b *batch.Batch) {
 	out := evaluate(k, l, b)
 	width := len(c.Inputs.Matrix("response_mask")[0])
 	want := map[int]bool{}
 	for _, p := range c.Outputs.Matrix("selected") {
 		want[int(p[0])*width+int(p[1])] = true
 	}
-	for n, x := range out.work2() {
-		if (x == 1) != want[n] {
-			k.Fail("token %d selected: %v, want %v", n, x == 1, want[n])
+	free := *l
+	free.Beta = 0
+	for n, d := range evaluate(k, &free, b).DLogp {
+		if b.Now.Logp[n] == b.Anchor[n] || !b.Mask[n] { // nothing shows
+			continue
+		}
+		if held := d != out.DLogp[n]; held != want[n] {
+			k.Fail("token %d selected: %v, want %v", n, held, want[n])
 		}
 	}
 	k.Vector("selected", c.Outputs.Flat("selected")) // compared as a set above
 }
-
-// work2 is the selection a covariance method left in its working memory.
-func (g *Grad) work2() []float64 { return g.buffers[2] }
 
 // tokensOf counts the active tokens.
 func tokensOf(b *batch.Batch) int {
@@ -216,7 +206,7 @@ func tokensOf(b *batch.Batch) int {
 
 // largestTerm bounds the terms of a loss by its largest derivative: sums of
 // opposite signs leave fewer digits than their terms had.
-func largestTerm(out *Grad) float64 {
+func largestTerm(out *loss.Grad) float64 {
 	largest := 0.0
 	for _, d := range out.DLogp {
 		largest = max(largest, math.Abs(d))
@@ -224,20 +214,20 @@ func largestTerm(out *Grad) float64 {
 	return largest
 }
 
-func matchKLController(c *golden.Case, k *golden.Check) {
+func matchKLController(c *Case, k *Check) {
 	switch {
 	case strings.Contains(c.Source, "compute_rewards"):
 		rewards := c.Inputs.Flat("token_level_scores")
 		ref := c.Inputs.Flat("ref_log_prob")
 		for n, old := range c.Inputs.Flat("old_log_prob") {
-			value, _ := K1.At(old-ref[n], KLBounds{})
+			value, _ := loss.K1.At(old-ref[n], loss.KLBounds{})
 			rewards[n] -= c.Params.Float("kl_ratio") * value
 		}
 		k.Vector("rewards", rewards)
 	case strings.Contains(c.Source, "apply_kl_penalty"):
 		matchApplyKL(c, k)
 	default:
-		controller := Controller{Target: c.Params.FloatOr("target_kl", 0), Horizon: c.Params.FloatOr("horizon", 0)}
+		controller := loss.Controller{Target: c.Params.FloatOr("target_kl", 0), Horizon: c.Params.FloatOr("horizon", 0)}
 		coef := c.Params.Float("kl_coef")
 		values := []float64{coef}
 		for _, update := range c.Inputs.Matrix("updates") {
@@ -248,8 +238,8 @@ func matchKLController(c *golden.Case, k *golden.Check) {
 	}
 }
 
-func matchApplyKL(c *golden.Case, k *golden.Check) {
-	b := golden.Batch(c.Inputs.Matrix("response_mask"))
+func matchApplyKL(c *Case, k *Check) {
+	b := Batch(c.Inputs.Matrix("response_mask"))
 	b.TokenReward = c.Inputs.Flat("token_level_scores")
 	b.Old.Logp, b.Ref.Logp = c.Inputs.Flat("old_log_probs"), c.Inputs.Flat("ref_log_prob")
 	e, err := parseEstimator(c.Params.String("kl_penalty"))
@@ -257,9 +247,9 @@ func matchApplyKL(c *golden.Case, k *golden.Check) {
 		k.Fail("%v", err)
 		return
 	}
-	term := NewKLTerm(e)
-	term.In, term.Coef = InReward, c.Params.Float("kl_coef")
-	term.Controller = Controller{Target: c.Params.Float("target_kl"), Horizon: c.Params.Float("horizon")}
+	term := loss.NewKLTerm(e)
+	term.In, term.Coef = loss.InReward, c.Params.Float("kl_coef")
+	term.Controller = loss.Controller{Target: c.Params.Float("target_kl"), Horizon: c.Params.Float("horizon")}
 	before := term.Coefficient()
 	kl, err := term.AddReward(b)
 	if err != nil {
@@ -288,33 +278,42 @@ func logSoftmax(logits []float64, vocab int) []float64 {
 }
 
 // vocabulary returns the rows of log-probs of a case and their width.
-func vocabulary(c *golden.Case) (logp []float64, vocab int) {
+func vocabulary(c *Case) (logp []float64, vocab int) {
 	logits := c.Inputs.Flat("logits")
 	cube := c.Inputs["logits"].([]any)
 	vocab = len(cube[0].([]any)[0].([]any))
 	return logSoftmax(logits, vocab), vocab
 }
 
-func matchEntropyLoss(c *golden.Case, k *golden.Check) {
-	b := golden.Batch(c.Inputs.Matrix("response_mask"))
+// entropyOf adds the bonus for the entropies of a case.
+func entropyOf(c *Case, k *Check, b *batch.Batch, coef float64, agg loss.Aggregation) *loss.Grad {
 	var logp []float64
 	logp, b.Vocab = vocabulary(c)
-	out := &Grad{}
+	k.single, b.Now.Dist = true, single(logp)
+	out := &loss.Grad{}
 	out.Reset(b.Tokens())
-	// verl's function returns +H, to be subtracted by its caller.
-	if err := addEntropy(out, b, logp, -1, Aggregation{Mode: c.Params.String("loss_agg_mode")}); err != nil {
+	if err := (&loss.Entropy{Coef: coef, Aggregation: agg}).AddLoss(out, b); err != nil {
 		k.Fail("%v", err)
 	}
+	return out
+}
+
+func matchEntropyLoss(c *Case, k *Check) {
+	b := Batch(c.Inputs.Matrix("response_mask"))
+	// verl's function returns +H, to be subtracted by its caller.
+	out := entropyOf(c, k, b, -1, loss.Aggregation{Mode: c.Params.String("loss_agg_mode")})
 	k.Scalar("loss", out.Loss)
 	k.Vector("grad_logits", out.DLogits)
 }
 
-func matchEntropyRows(c *golden.Case, k *golden.Check) {
+func matchEntropyRows(c *Case, k *Check) {
 	logp, vocab := vocabulary(c)
 	var entropy, squares []float64
-	scratch := make([]float64, vocab)
 	for at := 0; at < len(logp); at += vocab {
-		entropy = append(entropy, entropyRow(scratch, logp[at:at+vocab], 0))
+		one := Batch([][]float64{make([]float64, len(logp)/vocab)})
+		one.Mask[at/vocab] = true
+		h, _ := entropyOf(c, k, one, 1, loss.Aggregation{}).Metric("actor/entropy")
+		entropy = append(entropy, h)
 		sum := 0.0
 		for _, lp := range logp[at : at+vocab] {
 			sum += math.Exp(2 * lp)
@@ -325,7 +324,7 @@ func matchEntropyRows(c *golden.Case, k *golden.Check) {
 	k.Vector("sum_pi_squared", squares)
 }
 
-func matchLogProbs(c *golden.Case, k *golden.Check) {
+func matchLogProbs(c *Case, k *Check) {
 	logp, vocab := vocabulary(c)
 	var picked []float64
 	for n, label := range c.Inputs.Flat("labels") {

@@ -1,19 +1,18 @@
-package loss
+package golden
 
 import (
-	"fmt"
 	"math"
 
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
-	"driftlab/trainer/method/golden"
+	"driftlab/trainer/method/loss"
 	diagnose "driftlab/trainer/method/metrics"
 )
 
 // The corrections that some reference implementations apply inside their losses.
 
 // apply runs a pipeline at both moments of a step.
-func apply(k *golden.Check, p *correction.Pipeline, b *batch.Batch) {
+func apply(k *Check, p *correction.Pipeline, b *batch.Batch) {
 	for _, s := range []correction.Stage{correction.AtBatch, correction.AtStep} {
 		if err := p.Apply(b, s); err != nil {
 			k.Fail("correction: %v", err)
@@ -23,7 +22,7 @@ func apply(k *golden.Check, p *correction.Pipeline, b *batch.Batch) {
 }
 
 // skyrlPipeline reads SkyRL's off_policy_correction.
-func skyrlPipeline(v golden.Values) *correction.Pipeline {
+func skyrlPipeline(v Values) *correction.Pipeline {
 	p := &correction.Pipeline{Order: correction.Sequential, Names: "skyrl"}
 	if v.Has("outlier_token_is_threshold_low") || v.Has("outlier_token_is_threshold_high") {
 		p.Masks = append(p.Masks, &correction.Outlier{Low: v.FloatOr("outlier_token_is_threshold_low", 0),
@@ -49,7 +48,7 @@ func skyrlPipeline(v golden.Values) *correction.Pipeline {
 }
 
 // arealPipeline reads AReaL's rejection_sampling.
-func arealPipeline(v golden.Values) *correction.Pipeline {
+func arealPipeline(v Values) *correction.Pipeline {
 	low, high := v.FloatOr("lower", math.Inf(-1)), v.FloatOr("upper", math.Inf(1))
 	metric, ofSequence := v.String("metric"), v.String("level") == "sequence"
 	p := &correction.Pipeline{Clamp: math.Inf(1)}
@@ -72,7 +71,7 @@ func arealPipeline(v golden.Values) *correction.Pipeline {
 }
 
 // rollPipeline reads ROLL's train_infer_correction.
-func rollPipeline(v golden.Values) *correction.Pipeline {
+func rollPipeline(v Values) *correction.Pipeline {
 	p, is := &correction.Pipeline{Clamp: math.Inf(1)}, v.Sub("is_weight")
 	if is.Bool("enabled") {
 		top := is.FloatOr("upper_bound", math.Inf(1))
@@ -88,26 +87,31 @@ func rollPipeline(v golden.Values) *correction.Pipeline {
 		}
 	}
 	for _, f := range v["filters"].([]any) {
-		f := golden.Values(f.(map[string]any))
-		level, how := f.String("agg_type"), "mean"
-		switch level {
-		case "geometric":
-			level = "sequence"
-		case "sequence":
-			how = "sum"
-		}
+		f := Values(f.(map[string]any))
 		if f.Bool("enabled") && f.Bool("ratio_enabled") {
-			p.Masks = append(p.Masks, &correction.Band{Level: level, Statistic: "ratio", Aggregate: how, Eps: 1e-8, Low: f.Float("ratio_low"), High: f.Float("ratio_high")})
+			p.Masks = append(p.Masks, rollBand(f.String("agg_type"), "ratio", f.Float("ratio_low"), f.Float("ratio_high")))
 		}
 		if f.Bool("enabled") && f.Bool("diff_enabled") {
-			p.Masks = append(p.Masks, &correction.Band{Level: level, Statistic: "difference", Aggregate: how, Eps: 1e-8, Low: f.Float("diff_low"), High: f.Float("diff_high")})
+			p.Masks = append(p.Masks, rollBand(f.String("agg_type"), "difference", f.Float("diff_low"), f.Float("diff_high")))
 		}
 	}
 	return p
 }
 
+// rollBand is the rule at one of ROLL's levels.
+func rollBand(level, statistic string, low, high float64) *correction.Band {
+	m := &correction.Band{Level: level, Statistic: statistic, Aggregate: "mean", Eps: 1e-8, Low: low, High: high}
+	switch level {
+	case "geometric":
+		m.Level = "sequence"
+	case "sequence":
+		m.Aggregate = "sum"
+	}
+	return m
+}
+
 // slimePipeline reads slime's corrections.
-func slimePipeline(v golden.Values) *correction.Pipeline {
+func slimePipeline(v Values) *correction.Pipeline {
 	p := &correction.Pipeline{}
 	switch {
 	case !v.Bool("use_tis"):
@@ -123,46 +127,54 @@ func slimePipeline(v golden.Values) *correction.Pipeline {
 	return p
 }
 
-// slimeMIS reads slime's custom truncation and rejection.
-func slimeMIS(p *correction.Pipeline, v golden.Values) {
-	m := golden.ReadSlimeMIS(v)
-	switch m.Level {
-	case "token":
-		p.Weights = &correction.TokenTIS{Cap: m.Cap, Floor: m.Floor}
-	case "sequence":
-		p.Weights = &correction.SequenceTIS{Cap: m.Cap, Floor: m.Floor}
-	case "geometric":
-		p.Weights = &correction.GeometricTIS{Cap: m.Cap, Floor: m.Floor}
-	}
-	for _, r := range m.Ranges {
-		switch r.Level {
+// slimeMIS reads slime's custom truncation and rejection, and the bounds beyond which slime counts weights.
+func slimeMIS(p *correction.Pipeline, v Values) (low, high float64) {
+	high = v.Float("tis_upper_bound")
+	low = v.FloatOr("tis_lower_bound", 1/high)
+	floor, limit := 0.0, high
+	reject := func(level string, low, high float64) {
+		switch level {
 		case "token":
-			p.Masks = append(p.Masks, &correction.TokenMask{Low: r.Low, High: r.High})
+			p.Masks = append(p.Masks, &correction.TokenMask{Low: low, High: high})
 		case "sequence":
-			p.Masks = append(p.Masks, &correction.SequenceMask{Low: r.Low, High: r.High})
+			p.Masks = append(p.Masks, &correction.SequenceMask{Low: low, High: high})
 		default:
-			p.Masks = append(p.Masks, &correction.Geometric{Low: r.Low, High: r.High})
+			p.Masks = append(p.Masks, &correction.Geometric{Low: low, High: high})
 		}
 	}
-	if m.Veto > 0 {
-		p.Masks = append(p.Masks, &correction.Veto{Threshold: m.Veto})
+	switch v.String("tis_mode") {
+	case "clip":
+		floor = low
+	case "mask":
+		limit = math.Inf(1)
+		reject(v.String("tis_level"), low, high)
+	}
+	if v.Bool("use_rs") {
+		high := v.FloatOr("rs_upper_bound", high)
+		reject(v.String("rs_level"), v.FloatOr("rs_lower_bound", v.FloatOr("tis_lower_bound", 1/high)), high)
+		if threshold := v.FloatOr("rs_veto_threshold", 0); threshold > 0 {
+			p.Masks = append(p.Masks, &correction.Veto{Threshold: threshold})
+		}
+	}
+	switch v.String("tis_level") {
+	case "token":
+		p.Weights = &correction.TokenTIS{Cap: limit, Floor: floor}
+	case "sequence":
+		p.Weights = &correction.SequenceTIS{Cap: limit, Floor: floor}
+	case "geometric":
+		p.Weights = &correction.GeometricTIS{Cap: limit, Floor: floor}
 	}
 	p.BatchNormalize = v.Bool("tis_batch_normalize")
+	return low, high
 }
 
 // matchBypass runs verl's bypass mode: its old_log_prob is the rollout's, and
 // weights and masks are computed against the current log-probs.
-func matchBypass(c *golden.Case, k *golden.Check) {
+func matchBypass(c *Case, k *Check) {
 	p, v := c.Params, c.Params.Sub("rollout_correction")
-	text := func(key string) string {
-		if !v.Has(key) {
-			return ""
-		}
-		return fmt.Sprint(v[key])
-	}
-	pipeline, err := correction.VerlConfig{IS: text("rollout_is"), ISThreshold: text("rollout_is_threshold"),
-		ISBatchNormalize: v.Bool("rollout_is_batch_normalize"), RS: text("rollout_rs"), RSThreshold: text("rollout_rs_threshold"),
-		Bypass: true, LossType: "reinforce"}.Pipeline() // weights and their metrics are computed for either loss
+	config := verlConfig(v)
+	config.Bypass, config.LossType = true, "reinforce" // weights and their metrics are computed for either loss
+	pipeline, err := config.Pipeline()
 	if err != nil {
 		k.Fail("%v", err)
 		return
@@ -173,15 +185,15 @@ func matchBypass(c *golden.Case, k *golden.Check) {
 	b.Anchor = nil // the pipeline makes it LogpRoll
 	apply(k, pipeline, b)
 	agg := verlAggregation(p.String("loss_agg_mode"), p.Sub("global_batch_info"))
-	var l Loss = &Reinforce{Anchor: Roll, Aggregation: agg}
+	var l loss.Loss = &loss.Reinforce{Anchor: loss.Roll, Aggregation: agg}
 	if v.String("loss_type") == "ppo_clip" {
 		b.Weight = nil // the ratio of the clip contains it
-		l = &PPOClip{EpsLow: p.Float("clip_ratio_low"), EpsHigh: p.Float("clip_ratio_high"), DualClip: p.Float("clip_ratio_c"), LogClamp: 20, Aggregation: agg}
+		l = &loss.PPOClip{EpsLow: p.Float("clip_ratio_low"), EpsHigh: p.Float("clip_ratio_high"), DualClip: p.Float("clip_ratio_c"), LogClamp: 20, Aggregation: agg}
 	}
 	out := evaluate(k, l, b)
 	k.Scaled("loss", out.Loss, largestTerm(out))
 	k.Vector("grad_log_prob", out.DLogp)
-	metrics(c, k, out)
+	lossMetrics(c, k, out)
 	for _, m := range append(offPolicy, pipeline.Metrics()...) {
 		if _, ok := c.Outputs.Sub("metrics")[m.Name]; ok {
 			k.Metric("metrics", m.Name, m.Value)

@@ -1,38 +1,19 @@
-package advantage
+package golden
 
 import (
 	"math"
 	"slices"
 	"strings"
-	"testing"
 
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/advantage"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
-	"driftlab/trainer/method/golden"
 	"driftlab/trainer/method/guard"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/masked"
 	"driftlab/trainer/method/metrics"
 )
-
-func TestGolden(t *testing.T) {
-	golden.Run(t, "trainer/method/advantage", []golden.Matcher{
-		{File: "verl/adv_*.json", Match: matchVerl},
-		{File: "autumn/sao_bpco*.json", Match: matchLengthAdaptive},
-		{File: "verl/functional*.json", Source: "masked_", Match: matchFunctional},
-		{File: "areal/norm_kl*.json", Match: matchAReaL},
-		{File: "roll/advantages_kl*.json", Source: "reward_norm", Match: matchROLLNorm},
-		{File: "roll/advantages_kl*.json", Match: matchROLL},
-		{File: "skyrl/advantages_reductions*.json", Match: matchSkyRL},
-		{File: "slime/advantages_opsm*.json", Match: matchSlime},
-		{File: "trl/advantages*.json", Match: matchTRL},
-		{File: "papers/vcpo_opob*.json", Match: matchOPOB},
-		{File: "prime-rl/advantages_2026*.json", Match: matchPrime2026},
-		{File: "roll/gigpo*.json", Match: matchGiGPO},
-		{File: "verl-recipe/spo*.json", Match: matchSPO},
-	}, goldenListings)
-}
 
 // rewards fills TokenReward, and Reward as the sum of the whole row, mask or
 // not, which is what outcome estimators of verl and SkyRL take.
@@ -48,7 +29,7 @@ func rewards(b *batch.Batch, token []float64) {
 }
 
 // estimated runs an estimator on a batch and returns the batch, nil if it failed.
-func estimated(k *golden.Check, e Estimator, b *batch.Batch) *batch.Batch {
+func estimated(k *Check, e advantage.Estimator, b *batch.Batch) *batch.Batch {
 	if err := method.Check(e); err != nil {
 		k.Fail("%v", err)
 	}
@@ -59,46 +40,32 @@ func estimated(k *golden.Check, e Estimator, b *batch.Batch) *batch.Batch {
 	return b
 }
 
-// inMask takes the peer's entries outside the mask, where it leaves anything.
-func inMask(c *golden.Case, key string, mask []bool, got []float64) []float64 {
-	merged := append([]float64(nil), c.Outputs.Flat(key)...)
-	if len(merged) != len(mask) {
-		return got
-	}
-	for n, counts := range mask {
-		if counts {
-			merged[n] = got[n]
-		}
-	}
-	return merged
-}
-
-func matchVerl(c *golden.Case, k *golden.Check) {
+func matchVerl(c *Case, k *Check) {
 	v := c.Params
-	b := golden.Batch(c.Inputs.Matrix("response_mask"))
+	b := Batch(c.Inputs.Matrix("response_mask"))
 	rewards(b, c.Inputs.Flat("token_level_rewards"))
 	if c.Inputs.Has("index") {
-		b.Group = golden.Groups(c.Inputs.Strings("index"))
+		b.Group = Groups(c.Inputs.Strings("index"))
 	}
 	std, eps := v.Bool("norm_adv_by_std_in_grpo"), v.FloatOr("epsilon", 1e-6)
-	var e Estimator
+	var e advantage.Estimator
 	switch f := strings.Fields(c.Source)[1]; strings.TrimPrefix(f, "core_algos.compute_") {
 	case "grpo_outcome_advantage", "grpo_vectorized_outcome_advantage":
-		e = &GRPO{Asymmetry: symmetric, Std: std, Eps: eps, Singleton: "raw"}
+		e = &advantage.GRPO{Asymmetry: symmetric, Std: std, Eps: eps, Singleton: "raw"}
 	case "grpo_passk_outcome_advantage":
-		e = &GRPOPassK{Asymmetry: symmetric, Std: std, Eps: eps}
+		e = &advantage.GRPOPassK{Asymmetry: symmetric, Std: std, Eps: eps}
 	case "rloo_outcome_advantage":
-		e = &RLOO{Asymmetry: symmetric, Singleton: "raw"}
+		e = &advantage.RLOO{Asymmetry: symmetric, Singleton: "raw"}
 	case "rloo_vectorized_outcome_advantage":
-		e = &RLOO{Asymmetry: symmetric, Singleton: "zero"}
+		e = &advantage.RLOO{Asymmetry: symmetric, Singleton: "zero"}
 	case "opo_outcome_advantage":
-		e = &OPO{Asymmetry: symmetric}
+		e = &advantage.OPO{Asymmetry: symmetric}
 	case "gpg_outcome_advantage":
-		e = &GPG{Asymmetry: symmetric, FNorm: v.FloatOr("f_norm", 1)}
+		e = &advantage.GPG{Asymmetry: symmetric, FNorm: v.FloatOr("f_norm", 1)}
 	case "reinforce_plus_plus_outcome_advantage":
-		e = &Reinforce{Asymmetry: symmetric, Gamma: v.Float("gamma"), Whiten: true, Holes: Carry, CountEps: masked.Epsilon}
+		e = &advantage.Reinforce{Asymmetry: symmetric, Gamma: v.Float("gamma"), Whiten: true, Holes: advantage.Carry, CountEps: masked.Epsilon}
 	case "reinforce_plus_plus_baseline_outcome_advantage":
-		e = &ReinforceBaseline{Asymmetry: symmetric}
+		e = &advantage.ReinforceBaseline{Asymmetry: symmetric}
 	case "remax_outcome_advantage":
 		b.GreedyReward = c.Inputs.Flat("reward_baselines")
 		for n, counts := range b.Mask {
@@ -106,12 +73,12 @@ func matchVerl(c *golden.Case, k *golden.Check) {
 				b.TokenReward[n] = 0
 			}
 		}
-		e = &ReMax{Asymmetry: symmetric}
+		e = &advantage.ReMax{Asymmetry: symmetric}
 	case "gae_advantage_return":
 		b.Value = c.Inputs.Flat("values")
-		e = &GAE{Asymmetry: symmetric, Gamma: v.Float("gamma"), Lam: v.Float("lam"), Whiten: true, Holes: Carry, CountEps: masked.Epsilon}
+		e = &advantage.GAE{Asymmetry: symmetric, Gamma: v.Float("gamma"), Lam: v.Float("lam"), Whiten: true, Holes: advantage.Carry, CountEps: masked.Epsilon}
 	case "gdpo_outcome_advantage":
-		g := &GDPO{Asymmetry: symmetric, Weights: v.FlatOr("gdpo_reward_weights"), Std: std, Eps: 1e-6, Whiten: "token"}
+		g := &advantage.GDPO{Asymmetry: symmetric, Weights: v.FlatOr("gdpo_reward_weights"), Std: std, Eps: 1e-6, Whiten: "token"}
 		if v.Has("gdpo_reward_keys") {
 			for i := range b.Len() {
 				var parts []float64
@@ -125,8 +92,13 @@ func matchVerl(c *golden.Case, k *golden.Check) {
 	case "optimal_token_baseline_advantage", "multi_turn_optimal_token_baseline_advantage":
 		b.Old.Logp, b.Old.SumSquares = c.Inputs.Flat("old_log_probs"), c.Inputs.Flat("sum_pi_squared")
 		b.Weight = c.Inputs.FlatOr("rollout_is_weights")
-		e = &OTB{Asymmetry: symmetric, Eps: v.Float("epsilon"), ZeroTail: v.Bool("handle_zero_tail"), Scale: "increment",
-			multiTurn: strings.Contains(f, "multi_turn")}
+		name := "optimal_token_baseline"
+		if strings.Contains(f, "multi_turn") {
+			name = "tir_" + name
+		}
+		otb := registered(name).(*advantage.OTB)
+		otb.Eps, otb.ZeroTail, otb.Scale = v.Float("epsilon"), v.Bool("handle_zero_tail"), "increment"
+		e = otb
 	default:
 		k.Fail("no estimator for %s", f)
 		return
@@ -139,18 +111,18 @@ func matchVerl(c *golden.Case, k *golden.Check) {
 	if out == nil {
 		return
 	}
-	k.Vector("advantages", inMask(c, "advantages", b.Mask, out.Advantage))
+	k.Vector("advantages", masking(c, "advantages", b.Mask, out.Advantage))
 	if out.Return != nil {
-		k.Vector("returns", inMask(c, "returns", b.Mask, out.Return))
+		k.Vector("returns", masking(c, "returns", b.Mask, out.Return))
 	} else { // an outcome estimator returns its advantages twice
-		k.Vector("returns", inMask(c, "returns", b.Mask, out.Advantage))
+		k.Vector("returns", masking(c, "returns", b.Mask, out.Advantage))
 	}
 }
 
 // verl's masked reductions, which package masked follows.
-func matchFunctional(c *golden.Case, k *golden.Check) {
+func matchFunctional(c *Case, k *Check) {
 	x := c.Inputs.Flat("values")
-	b := golden.Batch(c.Inputs.Matrix("mask"))
+	b := Batch(c.Inputs.Matrix("mask"))
 	var sums, means []float64
 	for i := range b.Len() {
 		from, to := b.Span(i)
@@ -164,11 +136,11 @@ func matchFunctional(c *golden.Case, k *golden.Check) {
 	mean := masked.Mean(x, b.Mask)
 	white := slices.Clone(x)
 	masked.Whiten(white, b.Mask)
-	k.Vector("masked_whiten", inMask(c, "masked_whiten", b.Mask, white))
+	k.Vector("masked_whiten", masking(c, "masked_whiten", b.Mask, white))
 	for n := range white {
 		white[n] += mean
 	}
-	k.Vector("masked_whiten_noshift", inMask(c, "masked_whiten_noshift", b.Mask, white))
+	k.Vector("masked_whiten_noshift", masking(c, "masked_whiten_noshift", b.Mask, white))
 }
 
 // outcomes is a batch of one-token responses with the given rewards in groups of size.
@@ -183,43 +155,43 @@ func outcomes(reward []float64, size int) *batch.Batch {
 	return b
 }
 
-func level(v golden.Values, key string) string {
+func level(v Values, key string) string {
 	if !v.Has(key) {
 		return "none"
 	}
 	return v.String(key)
 }
 
-func matchAReaL(c *golden.Case, k *golden.Check) {
+func advantageMatchAReaL(c *Case, k *Check) {
 	v := c.Params
-	e := &Normalize{Asymmetry: symmetric, Mean: level(v, "mean_level"), Std: level(v, "std_level"), Eps: v.FloatOr("eps", 1e-5),
+	e := &advantage.Normalize{Asymmetry: symmetric, Mean: level(v, "mean_level"), Std: level(v, "std_level"), Eps: v.FloatOr("eps", 1e-5),
 		Biased: !v.Bool("std_unbiased"), Residual: true, LeaveOneOut: v.Bool("mean_leave1out")}
 	if out := estimated(k, e, outcomes(c.Inputs.Flat("rewards"), v.IntOr("group_size", len(c.Inputs.Flat("rewards"))))); out != nil {
 		k.Vector("normalized", out.Advantage)
 	}
 }
 
-func matchROLLNorm(c *golden.Case, k *golden.Check) {
+func matchROLLNorm(c *Case, k *Check) {
 	v := c.Params
-	e := &Normalize{Asymmetry: symmetric, Mean: level(v, "norm_mean_type"), Std: level(v, "norm_std_type"), Eps: 1e-6}
+	e := &advantage.Normalize{Asymmetry: symmetric, Mean: level(v, "norm_mean_type"), Std: level(v, "norm_std_type"), Eps: 1e-6}
 	if out := estimated(k, e, outcomes(c.Inputs.Flat("rewards"), v.Int("n_sample"))); out != nil {
 		k.Vector("normalized", out.Advantage)
 	}
 }
 
-func matchROLL(c *golden.Case, k *golden.Check) {
+func advantageMatchROLL(c *Case, k *Check) {
 	v := c.Params
-	b := golden.Batch(c.Inputs.Matrix("mask"))
+	b := Batch(c.Inputs.Matrix("mask"))
 	rewards(b, slices.Clone(c.Inputs.Flat("token_level_rewards")))
 	if v.Bool("whiten_rewards") {
 		masked.Whiten(b.TokenReward, b.Mask)
 	}
-	var e Estimator
+	var e advantage.Estimator
 	if v.String("adv_estimator") == "gae" {
 		b.Value = c.Inputs.Flat("values")
-		e = &GAE{Asymmetry: symmetric, Gamma: v.Float("gamma"), Lam: v.Float("lambd"), Whiten: v.Bool("whiten_advantages"), Holes: Through, CountEps: masked.Epsilon}
+		e = &advantage.GAE{Asymmetry: symmetric, Gamma: v.Float("gamma"), Lam: v.Float("lambd"), Whiten: v.Bool("whiten_advantages"), Holes: advantage.Through, CountEps: masked.Epsilon}
 	} else {
-		e = &Reinforce{Asymmetry: symmetric, Gamma: v.Float("gamma"), Whiten: v.Bool("whiten_advantages"), Holes: Through, CountEps: masked.Epsilon}
+		e = &advantage.Reinforce{Asymmetry: symmetric, Gamma: v.Float("gamma"), Whiten: v.Bool("whiten_advantages"), Holes: advantage.Through, CountEps: masked.Epsilon}
 	}
 	out := estimated(k, e, b)
 	if out == nil {
@@ -230,48 +202,46 @@ func matchROLL(c *golden.Case, k *golden.Check) {
 			out.Advantage[n] = min(max(a, -top), top)
 		}
 	}
-	k.Vector("advantages", inMask(c, "advantages", b.Mask, out.Advantage))
-	k.Vector("returns", inMask(c, "returns", b.Mask, out.Return))
+	k.Vector("advantages", masking(c, "advantages", b.Mask, out.Advantage))
+	k.Vector("returns", masking(c, "returns", b.Mask, out.Return))
 }
 
-func matchSkyRL(c *golden.Case, k *golden.Check) {
+func advantageMatchSkyRL(c *Case, k *Check) {
 	v := c.Params
-	b := golden.Batch(c.Inputs.Matrix("mask"))
+	b := Batch(c.Inputs.Matrix("mask"))
 	rewards(b, c.Inputs.Flat("token_level_rewards"))
-	b.Group = golden.Groups(c.Inputs.Strings("group"))
-	var e Estimator
+	b.Group = Groups(c.Inputs.Strings("group"))
+	var e advantage.Estimator
 	switch v.String("adv_estimator") {
 	case "grpo":
-		e = &GRPO{Asymmetry: symmetric, Std: v.Bool("grpo_norm_by_std"), Eps: v.Float("epsilon"), Singleton: "raw"}
+		e = &advantage.GRPO{Asymmetry: symmetric, Std: v.Bool("grpo_norm_by_std"), Eps: v.Float("epsilon"), Singleton: "raw"}
 	case "rloo":
-		e = &RLOO{Asymmetry: symmetric, Singleton: "zero"}
+		e = &advantage.RLOO{Asymmetry: symmetric, Singleton: "zero"}
 	case "maxrl":
-		e = &MaxRL{Asymmetry: symmetric, Eps: v.Float("epsilon")}
+		e = &advantage.MaxRL{Asymmetry: symmetric, Eps: v.Float("epsilon")}
 	case "reinforce++":
-		e = &Reinforce{Asymmetry: symmetric, Gamma: v.Float("gamma"), Whiten: true, Holes: Reset}
+		e = &advantage.Reinforce{Asymmetry: symmetric, Gamma: v.Float("gamma"), Whiten: true, Holes: advantage.Reset}
 	case "gae":
 		b.Value = c.Inputs.Flat("values")
-		e = &GAE{Asymmetry: symmetric, Gamma: v.Float("gamma"), Lam: v.Float("lambd"), Whiten: true, Holes: Through}
+		e = &advantage.GAE{Asymmetry: symmetric, Gamma: v.Float("gamma"), Lam: v.Float("lambd"), Whiten: true, Holes: advantage.Through}
 	}
 	out := estimated(k, e, b)
 	if out == nil {
 		return
 	}
-	k.Vector("advantages", inMask(c, "advantages", b.Mask, out.Advantage))
+	k.Vector("advantages", masking(c, "advantages", b.Mask, out.Advantage))
 	if out.Return != nil {
-		k.Vector("returns", inMask(c, "returns", b.Mask, out.Return))
+		k.Vector("returns", masking(c, "returns", b.Mask, out.Return))
 	} else {
-		k.Vector("returns", inMask(c, "returns", b.Mask, out.Advantage))
+		k.Vector("returns", masking(c, "returns", b.Mask, out.Advantage))
 	}
 }
 
 // slime folds a KL penalty into the reward, and whitens after the estimator.
-func matchSlime(c *golden.Case, k *golden.Check) {
+func advantageMatchSlime(c *Case, k *Check) {
 	v := c.Params
-	mask := c.Inputs.Matrix("mask")
-	lengths := c.Inputs.Flat("lengths")
-	b := golden.Batch(cut(mask, lengths))
-	logp, ref := flatCut(c, "logp", lengths), flatCut(c, "ref_logp", lengths)
+	b := ragged(c, "mask")
+	logp, ref := cut(c, "logp"), cut(c, "ref_logp")
 	kind := loss.Estimator(v.String("kl_loss_type"))
 	if kind == "low_var_kl" {
 		kind = loss.K3
@@ -284,11 +254,11 @@ func matchSlime(c *golden.Case, k *golden.Check) {
 	}
 	b.Reward = c.Inputs.Flat("rewards")
 	b.TokenReward = make([]float64, b.Tokens())
-	var e Estimator
+	var e advantage.Estimator
 	switch v.String("advantage_estimator") {
 	case "grpo":
 		b.Group = make([]int, b.Len())
-		e = &Normalize{Asymmetry: symmetric, Mean: "none", Std: "none"}
+		e = &advantage.Normalize{Asymmetry: symmetric, Mean: "none", Std: "none"}
 	case "reinforce_plus_plus", "ppo":
 		ppo := v.String("advantage_estimator") == "ppo"
 		for i := range b.Len() {
@@ -308,10 +278,10 @@ func matchSlime(c *golden.Case, k *golden.Check) {
 			}
 			b.TokenReward[last] += b.Reward[i]
 		}
-		e = &Reinforce{Asymmetry: symmetric, Gamma: v.Float("gamma"), Holes: Through}
+		e = &advantage.Reinforce{Asymmetry: symmetric, Gamma: v.Float("gamma"), Holes: advantage.Through}
 		if ppo {
-			b.Value = flatCut(c, "values", lengths)
-			e = &GAE{Asymmetry: symmetric, Gamma: v.Float("gamma"), Lam: v.Float("lambd"), Holes: Through}
+			b.Value = cut(c, "values")
+			e = &advantage.GAE{Asymmetry: symmetric, Gamma: v.Float("gamma"), Lam: v.Float("lambd"), Holes: advantage.Through}
 		}
 	case "reinforce_plus_plus_baseline":
 		for i := range b.Len() {
@@ -320,7 +290,7 @@ func matchSlime(c *golden.Case, k *golden.Check) {
 				b.TokenReward[n] = b.Reward[i] - v.Float("kl_coef")*kl[n]
 			}
 		}
-		e = &Reinforce{Asymmetry: symmetric, Gamma: 0, Holes: Through}
+		e = &advantage.Reinforce{Asymmetry: symmetric, Gamma: 0, Holes: advantage.Through}
 	}
 	out := estimated(k, e, b)
 	if out == nil {
@@ -333,31 +303,19 @@ func matchSlime(c *golden.Case, k *golden.Check) {
 	if v.Bool("normalize_advantages") {
 		masked.WhitenWith(out.Advantage, b.Mask, 0)
 	}
-	k.Vector("kl", inMask(c, "kl", b.Mask, kl))
-	k.Vector("advantages", inMask(c, "advantages", b.Mask, out.Advantage))
-	k.Vector("returns", inMask(c, "returns", b.Mask, raw))
+	k.Vector("kl", masking(c, "kl", b.Mask, kl))
+	k.Vector("advantages", masking(c, "advantages", b.Mask, out.Advantage))
+	k.Vector("returns", masking(c, "returns", b.Mask, raw))
 }
 
-// cut shortens the rows of a matrix to the given lengths.
-func cut(m [][]float64, lengths []float64) [][]float64 {
-	for i, n := range lengths {
-		m[i] = m[i][:int(n)]
-	}
-	return m
-}
-
-func flatCut(c *golden.Case, key string, lengths []float64) []float64 {
-	return slices.Concat(cut(c.Inputs.Matrix(key), lengths)...)
-}
-
-func matchTRL(c *golden.Case, k *golden.Check) {
+func advantageMatchTRL(c *Case, k *Check) {
 	v := c.Params
 	parts, weights := c.Inputs.Matrix("rewards_per_func"), v.Flat("reward_weights")
 	b := outcomes(make([]float64, len(parts)), v.Int("num_generations"))
-	var e Estimator
+	var e advantage.Estimator
 	if v.String("multi_objective_aggregation") == "normalize_then_sum" {
 		b.RewardParts = parts
-		e = &GDPO{Asymmetry: symmetric, Weights: weights, Std: true, Eps: v.Float("std_eps"), Whiten: "sequence"}
+		e = &advantage.GDPO{Asymmetry: symmetric, Weights: weights, Std: true, Eps: v.Float("std_eps"), Whiten: "sequence"}
 	} else {
 		for i, row := range parts {
 			scored := 0
@@ -371,23 +329,23 @@ func matchTRL(c *golden.Case, k *golden.Check) {
 				b.Reward[i] = math.NaN()
 			}
 		}
-		e = &Normalize{Asymmetry: symmetric, Mean: "group", Std: v.String("scale_rewards"), Eps: v.Float("std_eps")}
+		e = &advantage.Normalize{Asymmetry: symmetric, Mean: "group", Std: v.String("scale_rewards"), Eps: v.Float("std_eps")}
 	}
 	if out := estimated(k, e, b); out != nil {
 		k.Vector("advantages", out.Advantage)
 	}
 }
 
-func matchOPOB(c *golden.Case, k *golden.Check) {
+func matchOPOB(c *Case, k *Check) {
 	v := c.Params
-	b := golden.Batch(c.Inputs.Matrix("mask"))
+	b := Batch(c.Inputs.Matrix("mask"))
 	b.Old.Logp, b.LogpRoll, b.ScoreNorm = c.Inputs.Flat("old_logp"), c.Inputs.Flat("rollout_logp"), c.Inputs.Flat("grad_norm_unscaled")
 	b.Anchor = b.Old.Logp
-	b.Reward, b.Group = c.Inputs.Flat("rewards"), golden.Groups(c.Inputs.Strings("group"))
+	b.Reward, b.Group = c.Inputs.Flat("rewards"), Groups(c.Inputs.Strings("group"))
 	if v.String("scope") == "minibatch" {
 		b.Reward, b.Group = c.Inputs.Flat("adv_seq"), make([]int, b.Len())
 	}
-	e := &OPOB{Asymmetry: symmetric, Eps: v.Float("eps"), Weighted: v.Bool("use_is_weights"), Cap: math.Inf(1),
+	e := &advantage.OPOB{Asymmetry: symmetric, Eps: v.Float("eps"), Weighted: v.Bool("use_is_weights"), Cap: math.Inf(1),
 		LengthNorm: v.Bool("normalize_by_length"), Aggregate: strings.TrimSuffix(v.String("agg_mode"), "_mean")}
 	if v.Bool("use_clipped_is_ratios") {
 		e.Cap = v.Float("rollout_is_threshold")
@@ -411,7 +369,7 @@ func matchOPOB(c *golden.Case, k *golden.Check) {
 
 // matchEffective compares the weights and effective sample sizes that the
 // baseline's recipe also returns: they are those of correction and guard.
-func matchEffective(k *golden.Check, threshold float64, b *batch.Batch) {
+func matchEffective(k *Check, threshold float64, b *batch.Batch) {
 	weigh := func(w correction.Weighting) []float64 {
 		p := &correction.Pipeline{Weights: w, Clamp: math.Inf(1)}
 		if err := p.Apply(b, correction.AtBatch); err != nil {
@@ -462,9 +420,9 @@ func matchEffective(k *golden.Check, threshold float64, b *batch.Batch) {
 }
 
 // matchLengthAdaptive reads the estimator of BPCO: lambda by length, Monte Carlo returns, no whitening.
-func matchLengthAdaptive(c *golden.Case, k *golden.Check) {
-	e := &GAE{Asymmetry: symmetric, Gamma: c.Params.Float("gamma"), Alpha: c.Params.Float("alpha"), ReturnLam: 1, Holes: Carry}
-	b := golden.Batch(c.Inputs.Matrix("mask"))
+func matchLengthAdaptive(c *Case, k *Check) {
+	e := &advantage.GAE{Asymmetry: symmetric, Gamma: c.Params.Float("gamma"), Alpha: c.Params.Float("alpha"), ReturnLam: 1, Holes: advantage.Carry}
+	b := Batch(c.Inputs.Matrix("mask"))
 	b.TokenReward, b.Value = c.Inputs.Flat("token_rewards"), c.Inputs.Flat("values")
 	if err := e.Estimate(b); err != nil {
 		k.Fail("%v", err)
@@ -474,7 +432,7 @@ func matchLengthAdaptive(c *golden.Case, k *golden.Check) {
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		tokens := masked.Count(b.Mask[from:to])
-		lambdas = append(lambdas, e.lambda(tokens))
+		lambdas = append(lambdas, e.Lambda(tokens))
 		for n := from; n < to; n++ {
 			if !b.Mask[n] {
 				b.Return[n] = 0 // what no token was drawn at has none there

@@ -1,28 +1,20 @@
-package loss
+package golden
 
 import (
 	"strings"
 
-	"driftlab/trainer/method/golden"
+	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/loss"
 )
 
-var skyrlMatchers = []golden.Matcher{
-	{File: "skyrl/kl*.json", Match: matchKLValue},
-	{File: "skyrl/policy_losses*.json", Match: matchSkyRLLoss},
-	{File: "skyrl/advantages_reductions*.json", Match: matchSkyRLReduction},
-	{File: "skyrl/reductions_2026*.json", Source: "minibatch", Match: matchSkyRLMinibatch},
-	{File: "roll/advantages_kl*.json", Match: matchKLValue},
-	{File: "areal/norm_kl*.json", Match: matchKLValue},
-}
-
 // matchKLValue compares the sample estimators of SkyRL, ROLL and AReaL.
-func matchKLValue(c *golden.Case, k *golden.Check) {
-	name, bounds := c.Params.String("kl_estimator_type"), VerlBounds
+func matchKLValue(c *Case, k *Check) {
+	name, bounds := c.Params.String("kl_estimator_type"), loss.VerlBounds
 	switch {
 	case strings.HasPrefix(c.File, "roll/"):
-		name, bounds = c.Params.String("kl_penalty"), KLBounds{Value: 10}
+		name, bounds = c.Params.String("kl_penalty"), loss.KLBounds{Value: 10}
 	case strings.HasPrefix(c.File, "areal/"):
-		name, bounds = c.Params.String("kl_estimator"), KLBounds{}
+		name, bounds = c.Params.String("kl_estimator"), loss.KLBounds{}
 	}
 	e, err := parseEstimator(name)
 	if err != nil {
@@ -37,7 +29,7 @@ func matchKLValue(c *golden.Case, k *golden.Check) {
 		}
 		value[n], derivative[n] = e.At(logp[n]-ref[n], bounds)
 		if strings.HasPrefix(c.File, "areal/") && c.Params.Bool("apply_clamp") {
-			value[n] = clamp(value[n], -10, 10)
+			value[n] = min(max(value[n], -10), 10)
 		}
 	}
 	k.Vector("kl", value)
@@ -47,52 +39,52 @@ func matchKLValue(c *golden.Case, k *golden.Check) {
 }
 
 // skyrlLoss builds the registered loss a case calls. Every loss of SkyRL is a sum.
-func skyrlLoss(c *golden.Case) Loss {
-	p, sum := c.Params, Aggregation{Mode: "token-sum"}
+func skyrlLoss(c *Case) loss.Loss {
+	p, sum := c.Params, loss.Aggregation{Mode: "token-sum"}
 	low, high := p.Float("eps_clip_low"), p.Float("eps_clip_high")
 	switch p.String("policy_loss_type") {
 	case "regular":
-		return &PPOClip{EpsLow: low, EpsHigh: high, LogClamp: 20, Aggregation: sum}
+		return &loss.PPOClip{EpsLow: low, EpsHigh: high, LogClamp: 20, Aggregation: sum}
 	case "dual_clip":
-		return &PPOClip{EpsLow: low, EpsHigh: high, DualClip: p.Float("clip_ratio_c"), LogClamp: 20, Aggregation: sum}
+		return &loss.PPOClip{EpsLow: low, EpsHigh: high, DualClip: p.Float("clip_ratio_c"), LogClamp: 20, Aggregation: sum}
 	case "gspo":
-		return &GSPOToken{EpsLow: low, EpsHigh: high, LogCap: 10, RatioMask: "pre", Aggregation: sum}
+		return &loss.GSPOToken{EpsLow: low, EpsHigh: high, LogCap: 10, RatioMask: "pre", Aggregation: sum}
 	case "sapo":
 		v := p.Sub("sapo")
-		return &SAPO{TauPos: v.Float("tau_pos"), TauNeg: v.Float("tau_neg"), Level: "token", Anchor: Old, LogClamp: 20, Aggregation: sum}
+		return &loss.SAPO{TauPos: v.Float("tau_pos"), TauNeg: v.Float("tau_neg"), Level: "token", Anchor: loss.Old, LogClamp: 20, Aggregation: sum}
 	case "cispo":
 		v := p.Sub("cispo")
-		l := &CISPO{EpsLow: v.Float("cispo_eps_clip_low"), EpsHigh: v.Float("cispo_eps_clip_high"), Level: "token", Anchor: Old, LogClamp: 20, Aggregation: sum}
+		l := &loss.CISPO{EpsLow: v.Float("cispo_eps_clip_low"), EpsHigh: v.Float("cispo_eps_clip_high"), Level: "token", Anchor: loss.Old, LogClamp: 20, Aggregation: sum}
 		if v.String("cispo_anchor") == "rollout" {
-			l.Anchor = Roll
+			l.Anchor = loss.Roll
 		}
 		return l
 	case "rollout_is":
-		return &RolloutIS{EpsLow: low, EpsHigh: high, Aggregation: sum}
+		return &loss.RolloutIS{EpsLow: low, EpsHigh: high, Aggregation: sum}
 	case "dppo":
 		v := p.Sub("dppo")
-		l := NewDPPOTV()
+		l := loss.NewDPPOTV()
 		if v.String("dppo_type") == "binary_kl" {
-			l = NewDPPOKL()
+			l = loss.NewDPPOKL()
 		}
 		l.DeltaLow, l.DeltaHigh, l.LiveRatio, l.Aggregation = v.Float("delta_low"), v.Float("delta_high"), true, sum
 		return l
 	case "clip_cov":
 		v := p.Sub("clip_cov")
-		return &ClipCov{EpsLow: low, EpsHigh: high, Share: v.Float("clip_ratio"), Low: v.Float("clip_cov_lb"), High: v.Float("clip_cov_ub"),
+		return &loss.ClipCov{EpsLow: low, EpsHigh: high, Share: v.Float("clip_ratio"), Low: v.Float("clip_cov_lb"), High: v.Float("clip_cov_ub"),
 			LogClamp: 20, Aggregation: sum}
 	case "kl_cov":
 		v := p.Sub("kl_cov")
-		return &KLCov{Share: v.Float("kl_cov_frac"), Beta: v.Float("ppo_kl_coef"), LogClamp: 20, Aggregation: sum}
+		return &loss.KLCov{Share: v.Float("kl_cov_frac"), Beta: v.Float("ppo_kl_coef"), LogClamp: 20, Aggregation: sum}
 	case "cross_entropy":
-		return &CrossEntropy{Aggregation: sum}
+		return &loss.CrossEntropy{Aggregation: sum}
 	case "importance_sampling":
-		return &ImportanceSampling{Level: "token", Anchor: Old, Aggregation: sum}
+		return &loss.ImportanceSampling{Level: "token", Anchor: loss.Old, Aggregation: sum}
 	}
 	panic("no loss " + p.String("policy_loss_type"))
 }
 
-func matchSkyRLLoss(c *golden.Case, k *golden.Check) {
+func matchSkyRLLoss(c *Case, k *Check) {
 	b := paperBatch(c)
 	pipeline := skyrlPipeline(c.Params.Sub("off_policy_correction"))
 	apply(k, pipeline, b)
@@ -125,16 +117,16 @@ func matchSkyRLLoss(c *golden.Case, k *golden.Check) {
 }
 
 // matchSkyRLReduction: SkyRL folds the aggregation into the advantages.
-func matchSkyRLReduction(c *golden.Case, k *golden.Check) {
+func matchSkyRLReduction(c *Case, k *Check) {
 	b, mask := paperBatch(c), c.Inputs.Matrix("mask")
-	agg, size := Aggregation{}, len(mask)
+	agg, size := loss.Aggregation{}, len(mask)
 	switch c.Params.String("loss_reduction") {
 	case "token_mean_legacy": // token-mean per micro-batch, then the mean of those
 		size = c.Params.Int("micro_batch_size")
 	case "sequence_mean":
 		agg.Mode = "grpo"
 	case "seq_mean_token_sum_norm":
-		agg = Aggregation{Mode: "dr_grpo", Horizon: c.Params.Int("max_seq_len")}
+		agg = loss.Aggregation{Mode: "dr_grpo", Horizon: c.Params.Int("max_seq_len")}
 	case "prompt_mean":
 		agg.Mode, b.Group = "prompt-mean", promptGroups(c)
 	}
@@ -142,10 +134,10 @@ func matchSkyRLReduction(c *golden.Case, k *golden.Check) {
 	parts := float64((len(mask) + size - 1) / size)
 	for first := 0; first < len(mask); first += size {
 		last := min(first+size, len(mask))
-		part := golden.Batch(mask[first:last])
+		part := Batch(mask[first:last])
 		part.Group = b.Group
 		rows := make([]float64, part.Len())
-		if err := agg.RowWeights(rows, part, &new(Grad).groups); err != nil {
+		if err := agg.RowWeights(rows, part, &batch.Groups{}); err != nil {
 			k.Fail("%v", err)
 		}
 		from, _ := b.Span(first)
@@ -161,7 +153,7 @@ func matchSkyRLReduction(c *golden.Case, k *golden.Check) {
 }
 
 // promptGroups numbers the prompts of a case by their first and last rows.
-func promptGroups(c *golden.Case) (groups []int) {
+func promptGroups(c *Case) (groups []int) {
 	for g, bounds := range c.Params.Matrix("prompt_boundaries") {
 		for range int(bounds[1]) - int(bounds[0]) {
 			groups = append(groups, g)
@@ -171,9 +163,9 @@ func promptGroups(c *golden.Case) (groups []int) {
 }
 
 // matchSkyRLMinibatch compares a loss whose weights SkyRL puts into the advantages.
-func matchSkyRLMinibatch(c *golden.Case, k *golden.Check) {
+func matchSkyRLMinibatch(c *Case, k *Check) {
 	p, b := c.Params, paperBatch(c)
-	agg := Aggregation{}
+	agg := loss.Aggregation{}
 	switch p.String("loss_reduction") {
 	case "token_mean_legacy":
 		agg.Mode, agg.Horizon = "token-mean-legacy", p.Int("micro_batch_size")
@@ -181,7 +173,7 @@ func matchSkyRLMinibatch(c *golden.Case, k *golden.Check) {
 		agg.Mode, b.Group = "prompt-mean", promptGroups(c)
 	}
 	rows := make([]float64, b.Len())
-	if err := agg.RowWeights(rows, b, &new(Grad).groups); err != nil {
+	if err := agg.RowWeights(rows, b, &batch.Groups{}); err != nil {
 		k.Fail("%v", err)
 	}
 	scaled := append([]float64{}, b.Advantage...)
@@ -192,7 +184,5 @@ func matchSkyRLMinibatch(c *golden.Case, k *golden.Check) {
 		}
 	}
 	k.Vector("advantages", scaled)
-	out := evaluate(k, &PPOClip{EpsLow: p.Float("eps_clip_low"), EpsHigh: p.Float("eps_clip_high"), Aggregation: agg}, b)
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
+	compared(k, &loss.PPOClip{EpsLow: p.Float("eps_clip_low"), EpsHigh: p.Float("eps_clip_high"), Aggregation: agg}, b)
 }

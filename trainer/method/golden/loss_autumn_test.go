@@ -1,38 +1,18 @@
-package loss
+package golden
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
-	"driftlab/trainer/method/golden"
+	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/masked"
+	"driftlab/trainer/method/trace"
 )
-
-// The methods of summer and autumn 2026.
-var autumnMatchers = []golden.Matcher{
-	{File: "autumn/cis*.json", Match: matchCIS},
-	{File: "autumn/kpop*.json", Match: matchKPop},
-	{File: "autumn/openrlhf_is_correction*.json", Match: matchOpenRLHF},
-	{File: "autumn/molt_is_correction*.json", Match: matchOpenRLHF},
-	{File: "autumn/nemo_correction_level*.json", Match: matchNeMoLevel},
-	{File: "autumn/bapo*.json", Match: matchBAPO},
-	{File: "autumn/score_centering_topk*.json", Match: matchCentering},
-	{File: "autumn/score_centering_ppo*.json", Match: matchCentredPPO},
-	{File: "autumn/prime_ipo_score_centering*.json", Match: matchCentredIPO},
-	{File: "autumn/prime_losses*.json", Match: matchPrimeLosses},
-	{File: "autumn/flash_reinforce*.json", Match: matchFlash},
-	{File: "autumn/sao_bpco*.json", Match: matchSAO},
-	{File: "autumn/rspo*.json", Match: matchRSPO},
-}
-
-// valueAndGradient compares what a loss came to.
-func valueAndGradient(k *golden.Check, out *Grad) {
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
-}
 
 // appliedWeights are those of the batch, 0 where a mask has rejected the token.
 func appliedWeights(b *batch.Batch) []float64 {
@@ -60,16 +40,16 @@ func share(b *batch.Batch, of func(n int) bool) float64 {
 	return events / max(all, 1)
 }
 
-func matchCIS(c *golden.Case, k *golden.Check) {
+func matchCIS(c *Case, k *Check) {
 	b := paperBatch(c)
 	m := &correction.CIS{Lambda: c.Params.Float("lam"), Kappa: c.Params.Float("kappa")}
 	apply(k, &correction.Pipeline{Weights: m}, b)
 	k.Vector("weights", appliedWeights(b))
 	k.Scalar("filtered_fraction", share(b, func(n int) bool { return b.Weight[n] != elementary.Exp(b.Anchor[n]-b.LogpRoll[n]) }))
-	valueAndGradient(k, evaluate(k, &PPOClip{EpsLow: c.Params.Float("eps_clip"), EpsHigh: c.Params.Float("eps_clip_higher")}, b))
+	compared(k, &loss.PPOClip{EpsLow: c.Params.Float("eps_clip"), EpsHigh: c.Params.Float("eps_clip_higher")}, b)
 }
 
-func matchKPop(c *golden.Case, k *golden.Check) {
+func matchKPop(c *Case, k *Check) {
 	p, b := c.Params, paperBatch(c)
 	m := &correction.Band{Level: p.String("level"), Statistic: "binary_kl", Aggregate: p.String("agg"), Floor: 1e-8,
 		Low: p.FloatOr("lower", math.Inf(-1)), High: p.Float("upper")}
@@ -78,11 +58,11 @@ func matchKPop(c *golden.Case, k *golden.Check) {
 	k.Vector("behave_imp_weight", appliedWeights(b))
 	k.Scalar("filtered_fraction", share(b, func(n int) bool { return !b.LossMask[n] }))
 	low := p.Float("eps_clip")
-	valueAndGradient(k, evaluate(k, &PPOClip{EpsLow: low, EpsHigh: p.FloatOr("eps_clip_higher", low), DualClip: p.FloatOr("c_clip", 0), Aggregation: Aggregation{Pre: true}}, b))
+	compared(k, &loss.PPOClip{EpsLow: low, EpsHigh: p.FloatOr("eps_clip_higher", low), DualClip: p.FloatOr("c_clip", 0), Aggregation: loss.Aggregation{Pre: true}}, b)
 }
 
 // matchOpenRLHF reads OpenRLHF's is_correction, and that of molt, where seq is the product and geo the mean.
-func matchOpenRLHF(c *golden.Case, k *golden.Check) {
+func matchOpenRLHF(c *Case, k *Check) {
 	p, b := c.Params, paperBatch(c)
 	level, gating := p.String("is_correction_level"), p.String("is_correction_gating")
 	bounds := c.Params.Flat("is_correction_threshold")
@@ -102,25 +82,24 @@ func matchOpenRLHF(c *golden.Case, k *golden.Check) {
 		pipeline.Masks = []correction.Masking{m}
 	}
 	apply(k, pipeline, b)
-	agg := Aggregation{Pre: true}
+	agg := loss.Aggregation{Pre: true}
 	if p.Has("loss_agg_mode") {
 		agg.Mode = p.String("loss_agg_mode")
 	}
-	l := &PPOClip{EpsLow: p.Float("clip_eps_low"), EpsHigh: p.Float("clip_eps_high"), DualClip: p.FloatOr("dual_clip", 0), LogClamp: 20, Aggregation: agg}
+	l := &loss.PPOClip{EpsLow: p.Float("clip_eps_low"), EpsHigh: p.Float("clip_eps_high"), DualClip: p.FloatOr("dual_clip", 0), LogClamp: 20, Aggregation: agg}
 	kl, molt := "ppo_kl", strings.Contains(c.File, "molt")
 	if molt {
 		kl, l.LogClamp = "policy_kl", 30
 	}
-	out := evaluate(k, l, b)
-	valueAndGradient(k, out)
+	compared(k, l, b)
 	tokens, drift, gap, clips, changed := 0.0, 0.0, 0.0, 0.0, 0.0
+	clip, _ := clipMasks(k, b, b.Mask, b.Anchor, l.EpsLow, l.EpsHigh, 0)
 	for n, counts := range b.Mask {
 		if counts {
 			tokens++
 			drift += b.Anchor[n] - b.Now.Logp[n]
 			gap += b.LogpRoll[n] - b.Anchor[n]
-			r := math.Exp(b.Now.Logp[n] - b.Anchor[n])
-			clips += count(clipped(b.Advantage[n], r, r, 1-l.EpsLow, 1+l.EpsHigh, 0, 0).clipped)
+			clips += count(clip[n])
 			changed += count(!b.LossMask[n] || len(pipeline.Masks) == 0 && b.Weight[n] != elementary.Exp(b.Anchor[n]-b.LogpRoll[n]))
 		}
 	}
@@ -145,7 +124,7 @@ func matchOpenRLHF(c *golden.Case, k *golden.Check) {
 }
 
 // matchNeMoLevel reads NeMo-RL's is_correction_level next to PPO's clip and GSPO.
-func matchNeMoLevel(c *golden.Case, k *golden.Check) {
+func matchNeMoLevel(c *Case, k *Check) {
 	p, b := c.Params, paperBatch(c)
 	samples := 0.0
 	for i, whole := range c.Inputs.Flat("sample_mask") {
@@ -167,13 +146,13 @@ func matchNeMoLevel(c *golden.Case, k *golden.Check) {
 	}
 	apply(k, pipeline, b)
 	low, high, dual := p.Float("ratio_clip_min"), p.Float("ratio_clip_max"), p.FloatOr("ratio_clip_c", 0)
-	agg := Aggregation{}
+	agg := loss.Aggregation{}
 	if !p.Bool("token_level_loss") {
 		agg.Mode = "seq-sum-token-mean"
 	}
-	var l Loss = &PPOClip{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
+	var l loss.Loss = &loss.PPOClip{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
 	if p.Bool("sequence_level_importance_ratios") {
-		l = &GSPO{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
+		l = &loss.GSPO{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
 	}
 	out := evaluate(k, l, b)
 	if tokens := float64(tokensOf(b)); p.Bool("token_level_loss") && tokens > 0 { // NeMo-RL's masked mean has tokens + 1e-8 below
@@ -196,17 +175,16 @@ func matchNeMoLevel(c *golden.Case, k *golden.Check) {
 	valueAndGradient(k, out)
 }
 
-func matchBAPO(c *golden.Case, k *golden.Check) {
+func matchBAPO(c *Case, k *Check) {
 	p, b := c.Params, paperBatch(c)
-	l := &BAPO{Target: p.Float("adv_ratio_target"), LowStep: p.Float("ratio_lower_step"), HighStep: p.Float("ratio_upper_step"), DualClip: p.Float("clip_ratio_c"), LogClamp: 20,
+	l := &loss.BAPO{Target: p.Float("adv_ratio_target"), LowStep: p.Float("ratio_lower_step"), HighStep: p.Float("ratio_upper_step"), DualClip: p.Float("clip_ratio_c"), LogClamp: 20,
 		LowFrom: p.FloatOr("ratio_lower_start", 1-p.Float("clip_ratio_low")), HighFrom: p.FloatOr("ratio_upper_start", 1+p.Float("clip_ratio_high")),
-		Aggregation: Aggregation{Mode: p.String("loss_agg_mode")}}
+		Aggregation: loss.Aggregation{Mode: p.String("loss_agg_mode")}}
 	l.LowTo, l.HighTo = p.FloatOr("ratio_lower_max", l.LowFrom), p.FloatOr("ratio_upper_max", l.HighFrom)
 	if c.Inputs.Has("rollout_is_weights") {
 		b.Weight = c.Inputs.Flat("rollout_is_weights")
 	}
-	out := evaluate(k, l, b)
-	valueAndGradient(k, out)
+	out := compared(k, l, b)
 	for _, name := range []string{"pg_clipfrac", "ppo_kl", "pg_clipfrac_lower", "bapo_clip_low", "bapo_clip_high", "bapo_pos_neg_ratio"} {
 		value, ok := out.Metric("actor/" + name)
 		if !ok {
@@ -220,168 +198,158 @@ func matchBAPO(c *golden.Case, k *golden.Check) {
 func lawsOf(logits [][]float64) [][]float64 {
 	rows := make([][]float64, len(logits))
 	for n, z := range logits {
-		top, sum := math.Inf(-1), 0.0
-		for _, x := range z {
-			top = max(top, x)
-		}
-		for _, x := range z {
-			sum += math.Exp(x - top)
-		}
-		for _, x := range z {
-			rows[n] = append(rows[n], x-top-math.Log(sum))
-		}
+		rows[n] = logSoftmax(z, len(z))
 	}
 	return rows
 }
 
-// matchCentred evaluates a loss with centred scores in float64: base is the term of a token.
-func matchCentred(c *golden.Case, k *golden.Check, h *head, by centering, laws func(n int) policies[float64], base func(n int) (value, dlogp float64), scale float64) {
-	adv, mask, tokens := c.Inputs.Flat("adv"), c.Inputs.Flat("mask"), c.Inputs.Flat("tokens")
-	now := lawsOf(c.Inputs.Matrix("logits"))
-	var corrections, terms, grad []float64
-	loss := 0.0
-	for n := range now {
-		value, dlogp := base(n)
-		dlogits := make([]float64, len(now[n]))
-		shift := 0.0
-		if by != nil {
-			shift = centre(h, by, laws(n), adv[n], dlogits, adv[n])
+// single are rows of log-probs as a batch has them.
+func single(rows ...[]float64) (flat []float32) {
+	for _, row := range rows {
+		for _, x := range row {
+			flat = append(flat, float32(x))
 		}
-		for v := range dlogits {
-			onehot := count(v == int(tokens[n]))
-			grad = append(grad, mask[n]*scale*(dlogits[v]+dlogp*(onehot-math.Exp(laws(n).now[v]))))
-		}
-		corrections, terms = append(corrections, mask[n]*shift), append(terms, mask[n]*(value+adv[n]*shift))
-		loss += scale * terms[n]
 	}
-	k.Scalar("loss", loss)
-	k.Vector("grad_logits", grad)
-	if c.Outputs.Has("sc_correction") {
-		k.Vector("sc_correction", corrections)
-		k.Vector("token_loss", terms)
-	}
+	return flat
 }
 
-func matchCentering(c *golden.Case, k *golden.Check) {
+// matchCentred evaluates a loss with centred scores on distributions, whose rows are log-probs, and
+// compares the gradient to the logits. It returns the value, and what is recorded of every token.
+func matchCentred(c *Case, k *Check, l loss.Loss, now, old, roll [][]float64, scale float64) (float64, *trace.Trace) {
+	k.single = true
+	b := Batch([][]float64{c.Inputs.Flat("mask")})
+	b.Advantage, b.Vocab = c.Inputs.Flat("adv"), len(now[0])
+	b.Now.Dist, b.Old.Dist, b.DistRoll = single(now...), single(old...), single(roll...)
+	for n, y := range c.Inputs.Flat("tokens") {
+		b.Token = append(b.Token, int32(y))
+		b.Now.Logp, b.LogpRoll = append(b.Now.Logp, now[n][int(y)]), append(b.LogpRoll, roll[n][int(y)])
+		if old != nil {
+			b.Anchor = append(b.Anchor, old[n][int(y)])
+		}
+	}
+	out := evaluate(k, l, b)
+	var grad []float64
+	for n, row := range now {
+		for v, x := range row {
+			g := out.DLogp[n] * (count(v == int(b.Token[n])) - math.Exp(x))
+			if out.DLogits != nil {
+				g += out.DLogits[n*b.Vocab+v]
+			}
+			grad = append(grad, scale*g)
+		}
+	}
+	k.Vector("grad_logits", grad)
+	return scale * out.Loss, explained(k, l, b)
+}
+
+func matchCentering(c *Case, k *Check) {
 	p := c.Params
-	heads := c.Inputs.Matrix("head_ids")
-	l := &ScoreCentering{Weights: p.String("mode"), Cap: p.Float("tis_clip"), Low: p.Float("mis_low"), High: p.Float("mis_high"), Floor: p.Float("eps"), Head: len(heads[0])}
+	l := &loss.ScoreCentering{Weights: p.String("mode"), Cap: p.Float("tis_clip"), Low: p.Float("mis_low"), High: p.Float("mis_high"), Floor: p.Float("eps"),
+		Head: len(c.Inputs.Matrix("head_ids")[0]), Aggregation: loss.Aggregation{Mode: "token-sum"}}
 	now, roll := lawsOf(c.Inputs.Matrix("logits")), lawsOf(c.Inputs.Matrix("sampler_logits"))
-	adv, tokens := c.Inputs.Flat("adv"), c.Inputs.Flat("tokens")
-	laws := func(n int) policies[float64] { return policies[float64]{now: now[n], roll: roll[n]} }
-	var weights, headP, headQ, ratios []float64
 	valid := 0.0
+	var headP, headQ, ratios []float64
 	for n, m := range c.Inputs.Flat("mask") {
 		valid += m
-		y := int(tokens[n])
-		weights = append(weights, m*l.weight(math.Exp(now[n][y]-roll[n][y])))
 		var mp, mq float64
-		for v, kept := range markTop[float64](nil, roll[n], l.Head) {
-			if kept {
-				mp, mq = mp+math.Exp(now[n][v]), mq+math.Exp(roll[n][v])
-			}
+		for _, v := range likeliest(roll[n], l.Head) {
+			mp, mq = mp+math.Exp(now[n][v]), mq+math.Exp(roll[n][v])
 		}
 		headP, headQ = append(headP, m*mp), append(headQ, m*mq)
 		ratios = append(ratios, m*max(1-mq, l.Floor)/max(1-mp, l.Floor))
 	}
-	k.Vector("sc_importance_weight", weights)
 	k.Vector("sc_train_head_mass", headP)
 	k.Vector("sc_rollout_head_mass", headQ)
 	k.Vector("sc_tail_ratio", ratios)
-	matchCentred(c, k, &head{size: l.Head, floor: l.Floor}, l, laws, func(n int) (value, dlogp float64) {
-		return -weights[n] * adv[n] * now[n][int(tokens[n])], -weights[n] * adv[n]
-	}, 1/max(valid, 1))
+	value, t := matchCentred(c, k, l, now, nil, roll, 1/max(valid, 1))
+	k.Scalar("loss", value)
+	k.Vector("sc_importance_weight", terms(t, "w"))
+	k.Vector("sc_correction", terms(t, "C"))
+	k.Vector("token_loss", terms(t, trace.Value))
 }
 
-func matchCentredPPO(c *golden.Case, k *golden.Check) {
+// likeliest are the likeliest tokens of a row of log-probs, the first of equals.
+func likeliest(row []float64, size int) []int {
+	var order []int
+	for v := range row {
+		order = append(order, v)
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(row[b], row[a]) })
+	return order[:min(size, len(order))]
+}
+
+func matchCentredPPO(c *Case, k *Check) {
 	p := c.Params
-	l := &CenteredPPO{EpsLow: p.Float("eps_clip_low"), EpsHigh: p.Float("eps_clip_high"), Cap: p.Float("tis_cap"), Head: len(c.Inputs.Matrix("head_ids")[0]), Floor: 1e-6}
+	l := &loss.CenteredPPO{EpsLow: p.Float("eps_clip_low"), EpsHigh: p.Float("eps_clip_high"), Cap: p.Float("tis_cap"), Head: len(c.Inputs.Matrix("head_ids")[0]), Floor: 1e-6,
+		Aggregation: loss.Aggregation{Mode: "token-sum"}}
 	now, old, roll := lawsOf(c.Inputs.Matrix("logits")), lawsOf(c.Inputs.Matrix("old_logits")), lawsOf(c.Inputs.Matrix("sampler_logits"))
-	adv, tokens, mask := c.Inputs.Flat("adv"), c.Inputs.Flat("tokens"), c.Inputs.Flat("mask")
-	valid, sum := 0.0, 0.0
-	for _, m := range mask {
+	valid, base := 0.0, 0.0
+	for _, m := range c.Inputs.Flat("mask") {
 		valid += m
 	}
-	base := func(n int) (value, dlogp float64) {
-		y := int(tokens[n])
-		w := min(math.Exp(old[n][y]-roll[n][y]), l.Cap)
-		r, dr := ratio(now[n][y]-old[n][y], farthest)
-		s := clipped(adv[n], r, dr, 1-l.EpsLow, 1+l.EpsHigh, 0, 0)
-		return w * s.value, w * s.dlogp
+	whole, t := matchCentred(c, k, l, now, old, roll, 1/max(valid, 1))
+	k.Scalar("loss", whole)
+	centre, value := terms(t, "C"), terms(t, trace.Value)
+	for n, a := range c.Inputs.Flat("adv") {
+		centre[n] *= a
+		base += value[n] - centre[n]
 	}
-	h := &head{size: l.Head, floor: l.Floor}
-	var corrections []float64
-	for n := range now {
-		value, _ := base(n)
-		sum += mask[n] * value
-		corrections = append(corrections, mask[n]*adv[n]*centre(h, l, policies[float64]{now[n], old[n], roll[n]}, adv[n], make([]float64, len(now[n])), 0))
-	}
-	k.Scalar("base_loss", sum/max(valid, 1))
-	k.Vector("correction", corrections)
-	matchCentred(c, k, h, l,
-		func(n int) policies[float64] { return policies[float64]{now[n], old[n], roll[n]} }, base, 1/max(valid, 1))
+	k.Scalar("base_loss", base/max(valid, 1))
+	k.Vector("correction", centre)
 }
 
 // matchCentredIPO has laws over a recorded sampling support, on which the policy is renormalised.
-func matchCentredIPO(c *golden.Case, k *golden.Check) {
+func matchCentredIPO(c *Case, k *Check) {
 	p := c.Params
-	l := &CenteredIPO{Delta: p.Float("eps"), Cap: p.Float("max_importance_ratio")}
 	whole := lawsOf(c.Inputs.Matrix("logits"))
 	support, logq := c.Inputs.Matrix("support_ids"), c.Inputs.Matrix("sampler_support_logp")
-	adv, tokens := c.Inputs.Flat("adv"), c.Inputs.Flat("tokens")
 	roll, now := make([][]float64, len(whole)), make([][]float64, len(whole))
-	for n := range whole {
-		masked := make([]float64, len(whole[n]))
-		for v := range masked {
-			masked[v] = math.Inf(-1)
-		}
-		roll[n] = append([]float64(nil), masked...)
-		any := false
+	for n, row := range whole {
+		roll[n] = slices.Repeat([]float64{math.Inf(-1)}, len(row))
+		masked := slices.Clone(roll[n])
+		now[n] = row
 		for s, id := range support[n] {
 			if id >= 0 {
-				any = true
-				roll[n][int(id)], masked[int(id)] = logq[n][s], whole[n][int(id)]
+				roll[n][int(id)], masked[int(id)] = logq[n][s], row[int(id)]
+				now[n] = masked
 			}
 		}
-		now[n] = whole[n]
-		if any {
-			now[n] = lawsOf([][]float64{masked})[0]
+		now[n] = lawsOf(now[n : n+1])[0]
+	}
+	agg := loss.Aggregation{Mode: "token-sum"}
+	var l loss.Loss = &loss.CenteredIPO{Delta: p.Float("eps"), Cap: p.Float("max_importance_ratio"), Aggregation: agg}
+	if p.Float("score_centering") == 0 {
+		l = &loss.IPO{Delta: p.Float("eps"), Cap: p.Float("max_importance_ratio"), AdvTau: 1, Aggregation: agg}
+	}
+	value, t := matchCentred(c, k, l, now, nil, roll, 1/p.Float("rl_scale"))
+	if p.Float("score_centering") != 0 { // prime-rl's value has the ratio in place of the detached ratio times the log-prob
+		value = 0
+		centre, slope := terms(t, "C"), terms(t, trace.Slope)
+		for n, a := range c.Inputs.Flat("adv") {
+			value += (slope[n] + a*centre[n]) / p.Float("rl_scale")
 		}
 	}
-	base := func(n int) (value, dlogp float64) {
-		y := int(tokens[n])
-		q := roll[n][y]
-		if math.Abs(math.Exp(now[n][y])-math.Exp(q)) > l.Delta {
-			return 0, 0
-		}
-		slope := -adv[n] * min(math.Exp(now[n][y]-q), l.Cap)
-		return slope, slope
-	}
-	var by centering
-	if p.Float("score_centering") != 0 {
-		by = l
-	}
-	matchCentred(c, k, new(head), by, func(n int) policies[float64] { return policies[float64]{now: now[n], roll: roll[n]} }, base, 1/p.Float("rl_scale"))
+	k.Scalar("loss", value)
 }
 
-func matchPrimeLosses(c *golden.Case, k *golden.Check) {
+func matchPrimeLosses(c *Case, k *Check) {
 	p, b := c.Params, paperBatch(c)
-	agg := Aggregation{Mode: "token-sum"} // the scale is the sum of the weights, which need not be whole
+	agg := loss.Aggregation{Mode: "token-sum"} // the scale is the sum of the weights, which need not be whole
 	for n := range b.Advantage {
 		b.Advantage[n] *= p.Float("adv_tau")
 	}
 	b.Weight = c.Inputs.FlatOr("loss_weights")
-	var l Loss
+	var l loss.Loss
 	switch p.String("type") {
 	case "ipo":
-		l = &IPO{Delta: p.Float("eps"), AdvTau: 1, Cap: p.Float("max_importance_ratio"), Aggregation: agg}
+		l = &loss.IPO{Delta: p.Float("eps"), AdvTau: 1, Cap: p.Float("max_importance_ratio"), Aggregation: agg}
 	case "icepop":
-		l = &PrimeMasked{Low: p.Float("ratio_low"), High: p.Float("ratio_high"), Aggregation: agg}
+		l = &loss.PrimeMasked{Low: p.Float("ratio_low"), High: p.Float("ratio_high"), Aggregation: agg}
 	case "ppo":
 		b.Anchor = b.LogpRoll
-		l = &PPOClip{EpsLow: 1 - p.Float("ratio_low"), EpsHigh: p.Float("ratio_high") - 1, Delta: p.Float("max_importance_ratio"), Aggregation: agg}
+		l = &loss.PPOClip{EpsLow: 1 - p.Float("ratio_low"), EpsHigh: p.Float("ratio_high") - 1, Delta: p.Float("max_importance_ratio"), Aggregation: agg}
 	case "cispo":
-		l = &CISPO{EpsLow: 1 - p.Float("ratio_low"), EpsHigh: p.Float("ratio_high") - 1, Anchor: Roll, Level: "token", Aggregation: agg}
+		l = &loss.CISPO{EpsLow: 1 - p.Float("ratio_low"), EpsHigh: p.Float("ratio_high") - 1, Anchor: loss.Roll, Level: "token", Aggregation: agg}
 	}
 	out := evaluate(k, l, b)
 	for n := range out.DLogp {
@@ -397,7 +365,7 @@ func matchPrimeLosses(c *golden.Case, k *golden.Check) {
 }
 
 // matchFlash reads FlashREINFORCE's gate, and that of miles.
-func matchFlash(c *golden.Case, k *golden.Check) {
+func matchFlash(c *Case, k *Check) {
 	b := paperBatch(c)
 	rewards, mean := c.Inputs.Flat("rewards"), 0.0
 	for _, r := range rewards {
@@ -425,8 +393,7 @@ func matchFlash(c *golden.Case, k *golden.Check) {
 	if c.Outputs.Has("advantages") {
 		k.Vector("advantages", advantages)
 	}
-	out := evaluate(k, &Reinforce{Anchor: Roll, Aggregation: Aggregation{Mode: "grpo", Pre: true}}, b)
-	valueAndGradient(k, out)
+	compared(k, &loss.Reinforce{Anchor: loss.Roll, Aggregation: loss.Aggregation{Mode: "grpo", Pre: true}}, b)
 	if strings.Contains(c.Source, "miles") {
 		k.Vector("weights", appliedWeights(b))
 		return
@@ -449,17 +416,16 @@ func matchFlash(c *golden.Case, k *golden.Check) {
 }
 
 // matchSAO reads the loss of SAO; BPCO's advantages are of package advantage.
-func matchSAO(c *golden.Case, k *golden.Check) {
+func matchSAO(c *Case, k *Check) {
 	b := paperBatch(c)
-	l := NewSAO()
+	l := loss.NewSAO()
 	l.EpsLow, l.EpsHigh = c.Params.Float("eps_low"), c.Params.Float("eps_high")
-	l.Aggregation = Aggregation{Mode: "seq-sum-token-mean"}
-	out := evaluate(k, l, b)
-	valueAndGradient(k, out)
+	l.Aggregation = loss.Aggregation{Mode: "seq-sum-token-mean"}
+	compared(k, l, b)
 }
 
 // matchRSPO reads the router-shift ratio of two forms, and the loss of the first.
-func matchRSPO(c *golden.Case, k *golden.Check) {
+func matchRSPO(c *Case, k *Check) {
 	p, b := c.Params, paperBatch(c)
 	old, now := c.Inputs.Flat("old_router_logits"), c.Inputs.Flat("router_logits")
 	shape := c.Inputs["router_logits"].([]any)[0].([]any)[0].([]any)
@@ -467,21 +433,20 @@ func matchRSPO(c *golden.Case, k *golden.Check) {
 	b.Layers, b.TopK = len(shape), p.Int("top_k")
 	for at := 0; at < len(old); at += experts {
 		law, moved := lawsOf([][]float64{old[at : at+experts]})[0], lawsOf([][]float64{now[at : at+experts]})[0]
-		for e, kept := range markTop[float64](nil, law, b.TopK) {
-			if kept {
-				b.Old.Routes = append(b.Old.Routes, uint8(e))
-				b.Old.RouterLogp, b.Now.RouterLogp = append(b.Old.RouterLogp, law[e]), append(b.Now.RouterLogp, moved[e])
-			}
+		for _, e := range slices.Sorted(slices.Values(likeliest(law, b.TopK))) {
+			b.Old.Routes = append(b.Old.Routes, uint8(e))
+			b.Old.RouterLogp, b.Now.RouterLogp = append(b.Old.RouterLogp, law[e]), append(b.Now.RouterLogp, moved[e])
 		}
 	}
 	form := map[string]string{"v2": "mean", "fork_product": "product", "fork_geo": "geometric"}[p.String("form")]
-	l := &RSPO{EpsLow: p.FloatOr("eps_low", 0.2), EpsHigh: p.FloatOr("eps_high", 0.2), Form: form, Floor: p.FloatOr("gamma_min", 0), Threshold: p.FloatOr("threshold", 0),
-		Aggregation: Aggregation{Mode: "seq-sum-token-mean"}}
+	l := &loss.RSPO{EpsLow: p.FloatOr("eps_low", 0.2), EpsHigh: p.FloatOr("eps_high", 0.2), Form: form, Floor: p.FloatOr("gamma_min", 0), Threshold: p.FloatOr("threshold", 0),
+		Aggregation: loss.Aggregation{Mode: "seq-sum-token-mean"}}
 	out := evaluate(k, l, b)
-	raw, gamma, deviation := make([]float64, b.Tokens()), make([]float64, b.Tokens()), make([]float64, b.Tokens())
+	all := *b // γ of every token, the masked ones too
+	all.Mask = slices.Repeat([]bool{true}, b.Tokens())
+	raw, gamma, deviation := noted(k, l, &all, "γ"), make([]float64, b.Tokens()), make([]float64, b.Tokens())
 	rejected := make([]bool, b.Tokens())
 	for n := range raw {
-		raw[n] = l.shift(b, n)
 		deviation[n], gamma[n] = -elementary.Log(raw[n]), max(raw[n], l.Floor)
 		if form != "mean" && !b.Mask[n] {
 			gamma[n] = 0

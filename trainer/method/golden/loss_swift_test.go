@@ -1,97 +1,80 @@
-package loss
+package golden
 
 import (
 	"math"
 	"slices"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
-	"driftlab/trainer/method/golden"
+	"driftlab/trainer/method/loss"
 	diagnose "driftlab/trainer/method/metrics"
 )
 
-// swiftMatchers are those of ms-swift, NeMo-RL and verl's recipes.
-var swiftMatchers = []golden.Matcher{
-	{File: "ms-swift/fipo*.json", Match: matchFIPO},
-	{File: "ms-swift/real*.json", Match: matchREAL},
-	{File: "ms-swift/rlsd_sdar*.json", Source: "compute_sdar_loss", Match: matchSDAR},
-	{File: "nemo-rl/positive_nll*.json", Match: matchPositiveNLL},
-	{File: "ms-swift/rlsd_sdar*.json", Source: "apply_rlsd_reweight", Match: matchRLSD},
-	{File: "miles/opd_topk*.json", Match: matchOPDTopK},
-	{File: "nemo-rl/mopd*.json", Match: matchMOPD},
-	{File: "verl-recipe/flowrl*.json", Match: matchFlowRL},
-	{File: "verl-recipe/gvpo*.json", Match: matchGVPO},
-}
-
 // swiftKL adds ms-swift's penalty, of which the loss has the mean over tokens.
-func swiftKL(c *golden.Case, k *golden.Check, out *Grad) {
+func swiftKL(c *Case, k *Check, out *loss.Grad) {
 	beta := c.Params.Float("beta")
 	if beta == 0 {
 		return
 	}
-	kl := &KLTerm{Coef: beta, In: InLoss, Bounds: VerlBounds, estimator: K3}
+	kl := klTerm(loss.K3, beta, loss.VerlBounds, loss.Aggregation{})
 	if err := kl.AddLoss(out, paperBatch(c)); err != nil {
 		k.Fail("%v", err)
 	}
 }
 
-func matchFIPO(c *golden.Case, k *golden.Check) {
+func matchFIPO(c *Case, k *Check) {
 	p, b := c.Params, paperBatch(c)
-	l := &FIPO{EpsLow: p.Float("epsilon_low"), EpsHigh: p.Float("epsilon_high"), Delta: p.FloatOr("delta", 0), HalfLife: p.Float("fipo_decay_rate"),
+	l := &loss.FIPO{EpsLow: p.Float("epsilon_low"), EpsHigh: p.Float("epsilon_high"), Delta: p.FloatOr("delta", 0), HalfLife: p.Float("fipo_decay_rate"),
 		ClipRange: p.FloatOr("fipo_clip_range", 0), ClipHighOnly: p.Bool("fipo_clip_high_only"), SafetyThreshold: p.FloatOr("fipo_safety_threshold", 0)}
 	out := evaluate(k, l, b)
-	k.Vector("influence_weight", out.work(2, 0)[:b.Tokens()])
+	k.Vector("influence_weight", noted(k, l, b, "f"))
 	swiftKL(c, k, out)
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
+	valueAndGradient(k, out)
 	for _, name := range []string{"future_kl_mean", "influence_weight_mean", "safety_keep_ratio"} {
-		value, _ := out.Metric("fipo/" + name)
-		k.Scalar(name, value)
+		metric(k, out, name, "fipo/"+name)
 	}
 }
 
-func matchREAL(c *golden.Case, k *golden.Check) {
+func matchREAL(c *Case, k *Check) {
 	b := paperBatch(c)
-	b.Group = golden.Groups(c.Inputs.Strings("group"))
-	out := evaluate(k, &REAL{Tau: c.Params.Float("real_tau")}, b)
+	b.Group = Groups(c.Inputs.Strings("group"))
+	out := evaluate(k, &loss.REAL{Tau: c.Params.Float("real_tau")}, b)
 	swiftKL(c, k, out)
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
+	valueAndGradient(k, out)
 }
 
-func matchGVPO(c *golden.Case, k *golden.Check) {
+func matchGVPO(c *Case, k *Check) {
 	b := paperBatch(c)
-	b.Group = golden.Groups(c.Inputs.Strings("group"))
-	out := evaluate(k, &GVPO{Beta: c.Params.Float("gvpo_beta")}, b)
+	b.Group = Groups(c.Inputs.Strings("group"))
+	out := evaluate(k, &loss.GVPO{Beta: c.Params.Float("gvpo_beta")}, b)
 	k.Scalar("loss", out.Loss)
 	if c.Outputs.Has("grad") {
 		k.Vector("grad", out.DLogp)
 	}
 }
 
-func matchSDAR(c *golden.Case, k *golden.Check) {
+func matchSDAR(c *Case, k *Check) {
 	b := paperBatch(c)
 	b.Teacher.Logp = c.Inputs.Flat("teacher_logp")
-	term := &SDAR{Coef: 1, Beta: c.Params.Float("sdar_gate_beta"), Aggregation: Aggregation{Mode: c.Params.String("loss_agg_mode")}}
+	term := &loss.SDAR{Coef: 1, Beta: c.Params.Float("sdar_gate_beta"), Aggregation: loss.Aggregation{Mode: c.Params.String("loss_agg_mode")}}
 	// The peer's row modes divide by all rows.
 	if mode := map[string]string{"seq-mean-token-sum": "seq-all-token-sum", "seq-mean-token-mean": "grpo"}[term.Aggregation.Mode]; mode != "" {
 		term.Aggregation.Mode = mode
 	}
-	out := &Grad{}
+	out := &loss.Grad{}
 	out.Reset(b.Tokens())
 	if err := term.AddLoss(out, b); err != nil {
 		k.Fail("%v", err)
 	}
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
+	valueAndGradient(k, out)
 	for _, name := range []string{"sdar/gate_mean", "sdar/gate_active_ratio", "sdar/teacher_gap_mean"} {
-		value, _ := out.Metric(name)
-		k.Scalar(name, value)
+		metric(k, out, name, name)
 	}
 }
 
 // matchPositiveNLL runs NeMo-RL's loss with the term. A response whose sample mask is 0 is not there.
-func matchPositiveNLL(c *golden.Case, k *golden.Check) {
+func matchPositiveNLL(c *Case, k *Check) {
 	p, b := c.Params, paperBatch(c)
 	b.Reward = c.Inputs.Flat("rewards")
 	for i, there := range c.Inputs.Flat("sample_mask") {
@@ -107,7 +90,7 @@ func matchPositiveNLL(c *golden.Case, k *golden.Check) {
 			k.Fail("%v", err)
 		}
 	}
-	agg := Aggregation{}
+	agg := loss.Aggregation{}
 	if !p.Bool("token_level_loss") {
 		agg.Mode, agg.Sequences = "seq-mean-token-mean", 0
 		for _, there := range c.Inputs.Flat("sample_mask") {
@@ -115,13 +98,12 @@ func matchPositiveNLL(c *golden.Case, k *golden.Check) {
 		}
 	}
 	matchMismatch(b, k)
-	out := evaluate(k, &PPOClip{EpsLow: p.Float("ratio_clip_min"), EpsHigh: p.Float("ratio_clip_max"), DualClip: p.FloatOr("ratio_clip_c", 0), Aggregation: agg}, b)
-	term := &PositiveNLL{Coef: p.Float("positive_example_nll_weight")}
+	out := evaluate(k, &loss.PPOClip{EpsLow: p.Float("ratio_clip_min"), EpsHigh: p.Float("ratio_clip_max"), DualClip: p.FloatOr("ratio_clip_c", 0), Aggregation: agg}, b)
+	term := &loss.PositiveNLL{Coef: p.Float("positive_example_nll_weight")}
 	if err := term.AddLoss(out, b); err != nil {
 		k.Fail("%v", err)
 	}
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
+	valueAndGradient(k, out)
 	nll, _ := out.Metric("positive_nll_loss")
 	if term.Coef == 0 { // the peer does not compute it then
 		nll = 0
@@ -130,7 +112,7 @@ func matchPositiveNLL(c *golden.Case, k *golden.Check) {
 }
 
 // matchMismatch matches what NeMo-RL logs of the gap with every loss.
-func matchMismatch(b *batch.Batch, k *golden.Check) {
+func matchMismatch(b *batch.Batch, k *Check) {
 	figures := *b
 	figures.Old.Logp = b.Anchor
 	for _, m := range diagnose.Peer(nil, &figures, "nemo-rl") {
@@ -139,31 +121,36 @@ func matchMismatch(b *batch.Batch, k *golden.Check) {
 }
 
 // matchFlowRL gives every response a prompt of its own, whose log Z moves by the gradient.
-func matchFlowRL(c *golden.Case, k *golden.Check) {
+func matchFlowRL(c *Case, k *Check) {
 	b := paperBatch(c)
 	logZ := c.Inputs.Flat("log_z")
-	l := &FlowRL{Beta: c.Params.Float("flowrl_beta_coef"), Cap: c.Params.Float("importance_weight_max"), LogZRate: 1, logZ: slices.Clone(logZ)}
+	l := &loss.FlowRL{Beta: c.Params.Float("flowrl_beta_coef"), Cap: c.Params.Float("importance_weight_max"), LogZRate: 1}
+	ids := make([]float64, len(logZ)) // the state has the bits of the prompts' numbers
 	for i := range logZ {
-		l.prompts = append(l.prompts, int64(i))
+		b.PromptID = append(b.PromptID, int64(i))
+		ids[i] = math.Float64frombits(uint64(i))
 	}
-	b.PromptID = l.prompts
+	if err := l.SetState(method.AppendState(nil, ids, logZ)); err != nil {
+		k.Fail("%v", err)
+	}
 	out := evaluate(k, l, b)
-	slopes := make([]float64, len(logZ))
-	for i := range slopes {
-		slopes[i] = (logZ[i] - l.logZ[i]) / float64(len(logZ))
+	slopes, moved := make([]float64, len(logZ)), make([]float64, len(logZ))
+	if err := method.ReadState(l.AppendState(nil), ids, moved); err != nil {
+		k.Fail("%v", err)
 	}
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
+	for i := range slopes {
+		slopes[i] = (logZ[i] - moved[i]) / float64(len(logZ))
+	}
+	valueAndGradient(k, out)
 	k.Vector("grad_log_z", slopes)
 	for _, name := range []string{"actor/log_z", "actor/log_reward", "actor/importance_weight", "actor/ppo_kl", "actor/ref_kl"} {
-		value, _ := out.Metric(name)
-		k.Scalar(name, value)
+		metric(k, out, name, name)
 	}
 }
 
 // matchMOPD is the loss reinforce with the teacher signal as the advantage, distillation
 // advantage raw of a recipe, and the weighting icepop.
-func matchMOPD(c *golden.Case, k *golden.Check) {
+func matchMOPD(c *Case, k *Check) {
 	p, b := c.Params, paperBatch(c)
 	matchMismatch(b, k)
 	teacher := c.Inputs.Flat("teacher_logp")
@@ -185,15 +172,13 @@ func matchMOPD(c *golden.Case, k *golden.Check) {
 			k.Fail("%v", err)
 		}
 	}
-	out := evaluate(k, &Reinforce{Anchor: Old}, b)
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
+	compared(k, &loss.Reinforce{Anchor: loss.Old}, b)
 }
 
-func matchRLSD(c *golden.Case, k *golden.Check) {
+func matchRLSD(c *Case, k *Check) {
 	p, b := c.Params, paperBatch(c)
 	b.Teacher.Logp, b.Step = c.Inputs.Flat("teacher_logp"), c.Inputs.Int("global_step")
-	term := &RLSD{Lambda: p.Float("rlsd_lambda"), ClipRange: p.Float("rlsd_reweight_clip_range"), Warmup: p.Int("rlsd_lambda_warmup_steps"),
+	term := &loss.RLSD{Lambda: p.Float("rlsd_lambda"), ClipRange: p.Float("rlsd_reweight_clip_range"), Warmup: p.Int("rlsd_lambda_warmup_steps"),
 		Decay: p.Int("rlsd_lambda_decay_steps"), NegativeOnly: p.Bool("rlsd_negative_only")}
 	if err := term.Prepare(b); err != nil {
 		k.Fail("%v", err)
@@ -205,28 +190,37 @@ func matchRLSD(c *golden.Case, k *golden.Check) {
 		}
 	}
 	k.Vector("advantages", scaled)
-	k.Scalar("rlsd_lambda", term.lambda(b.Step))
+	out := &loss.Grad{}
+	if err := term.AddLoss(out, b); err != nil {
+		k.Fail("%v", err)
+	}
+	lambda, _ := out.Metric("rlsd_lambda")
+	k.Scalar("rlsd_lambda", lambda)
 }
 
-// matchOPDTopK compares the divergence of rows in float64, which no batch has.
-func matchOPDTopK(c *golden.Case, k *golden.Check) {
+// matchOPDTopK takes the divergence of a token from its lowered advantage.
+func matchOPDTopK(c *Case, k *Check) {
 	p, advantages := c.Params, c.Inputs.Flat("adv")
-	term := &OPDTopK{Coef: p.Float("opd_kl_coef"), TopK: p.Int("opd_log_prob_top_k"), Strategy: p.String("opd_top_k_strategy"), Weights: p.String("opd_reward_weight_mode")}
-	var divergence []float64
+	term := &loss.OPDTopK{Coef: p.Float("opd_kl_coef"), TopK: p.Int("opd_log_prob_top_k"), Strategy: p.String("opd_top_k_strategy"), Weights: p.String("opd_reward_weight_mode")}
+	b := Batch([][]float64{slices.Repeat([]float64{1}, len(advantages))})
+	b.Advantage = advantages
 	if term.TopK == 0 {
-		b := golden.Batch([][]float64{slices.Repeat([]float64{1}, len(advantages))})
-		b.Old.Logp, b.Teacher.Logp, b.Advantage = c.Inputs.Flat("old_logp"), c.Inputs.Flat("teacher_logp"), advantages
-		if err := term.Prepare(b); err != nil {
-			k.Fail("%v", err)
+		b.Old.Logp, b.Teacher.Logp = c.Inputs.Flat("old_logp"), c.Inputs.Flat("teacher_logp")
+	} else {
+		student := c.Inputs.Matrix("student_logp")
+		k.single, b.Vocab = true, len(student[0])
+		b.Old.Logp, b.Teacher.Logp = make([]float64, b.Tokens()), make([]float64, b.Tokens())
+		b.Old.Dist, b.Teacher.Dist = single(student...), single(c.Inputs.Matrix("teacher_logp")...)
+	}
+	if err := term.Prepare(b); err != nil {
+		k.Fail("%v", err)
+	}
+	if term.TopK != 0 {
+		divergence := make([]float64, len(advantages))
+		for n, a := range b.Advantage {
+			divergence[n] = (advantages[n] - a) / term.Coef
 		}
-		k.Vector("advantages", b.Advantage)
-		return
+		k.Vector("reverse_kl", divergence)
 	}
-	teacher := c.Inputs.Matrix("teacher_logp")
-	for n, student := range c.Inputs.Matrix("student_logp") {
-		divergence = append(divergence, topKDivergence(term, student, teacher[n]))
-		advantages[n] -= term.Coef * divergence[n]
-	}
-	k.Vector("reverse_kl", divergence)
-	k.Vector("advantages", advantages)
+	k.Vector("advantages", b.Advantage)
 }

@@ -1,18 +1,14 @@
-package loss
+package golden
 
 import (
 	"math"
 
 	"driftlab/trainer/method/correction"
-	"driftlab/trainer/method/golden"
+	"driftlab/trainer/method/loss"
 )
 
-var openInstructMatchers = []golden.Matcher{
-	{File: "open-instruct/rho_tv_divergence*.json", Match: matchRho},
-}
-
 // rhoPipeline is open-instruct's correction of old against the rollout policy. A bound of 0 is off.
-func rhoPipeline(p golden.Values) *correction.Pipeline {
+func rhoPipeline(p Values) *correction.Pipeline {
 	orInf := func(key string) float64 {
 		if bound := p.Float(key); bound > 0 {
 			return bound
@@ -33,7 +29,7 @@ func rhoPipeline(p golden.Values) *correction.Pipeline {
 	return c
 }
 
-func matchRho(c *golden.Case, k *golden.Check) {
+func matchRho(c *Case, k *Check) {
 	p, b := c.Params, paperBatch(c)
 	weights := make([]float64, b.Tokens())
 	for n := range weights {
@@ -61,27 +57,25 @@ func matchRho(c *golden.Case, k *golden.Check) {
 		k.Scalar("val/rho_weight", sum/tokens)
 	}
 	k.Vector("weights", weights)
-	agg := Aggregation{Pre: true}
-	var l Loss = &PPOClip{EpsLow: p.Float("clip_lower"), EpsHigh: p.Float("clip_higher"), Aggregation: agg}
+	agg := loss.Aggregation{Pre: true}
+	var l loss.Loss = &loss.PPOClip{EpsLow: p.Float("clip_lower"), EpsHigh: p.Float("clip_higher"), Aggregation: agg}
 	if p.String("loss_fn") == "cispo" {
-		l = &CISPO{Cap: 1 + p.Float("clip_higher"), Level: "token", Anchor: Old, Aggregation: agg}
+		l = &loss.CISPO{Cap: 1 + p.Float("clip_higher"), Level: "token", Anchor: loss.Old, Aggregation: agg}
 	}
 	out := evaluate(k, l, b)
 	if beta := p.Float("beta"); beta != 0 {
-		kl := &KLTerm{Coef: beta, In: InLoss, Bounds: KLBounds{Log: 40}, Aggregation: agg, estimator: K3}
+		kl := klTerm(loss.K3, beta, loss.KLBounds{Log: 40}, agg)
 		if err := kl.AddLoss(out, b); err != nil {
 			k.Fail("%v", err)
 		}
 	}
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
+	valueAndGradient(k, out)
 	// The peer multiplies both branches by the weight before it compares them: dropped tokens are not counted.
 	clips, counted := 0.0, 0.0
-	low, high := 1-p.Float("clip_lower"), 1+p.Float("clip_higher")
-	ppo, _ := clipMasks(b, b.Anchor, low, high, 0)
+	ppo, _ := clipMasks(k, b, b.Active(), b.Anchor, p.Float("clip_lower"), p.Float("clip_higher"), 0)
 	for n, m := range b.Mask {
 		counted += count(m)
-		above := p.String("loss_fn") == "cispo" && b.Now.Logp[n]-b.Anchor[n] > math.Log(high)
+		above := p.String("loss_fn") == "cispo" && b.Now.Logp[n]-b.Anchor[n] > math.Log(1+p.Float("clip_higher"))
 		clips += count(m && weights[n] > 0 && (above || ppo[n] && p.String("loss_fn") != "cispo"))
 	}
 	k.Scalar("clipfrac", clips/counted)

@@ -2,7 +2,7 @@ package golden
 
 import (
 	"fmt"
-	"math"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -47,7 +47,7 @@ func covers(c *Case, file, source string) bool {
 	return ok && strings.Contains(c.Source, source)
 }
 
-// Listings are those of one package.
+// Listings are a list of them.
 type Listings []Listing
 
 // of finds the listing of an output, or of the whole case for "".
@@ -68,8 +68,7 @@ func (l *Listing) fits(c *Case) bool {
 
 // matchOutput is path.Match with * running across slashes, which metric names contain.
 func matchOutput(pattern, output string) bool {
-	flat := strings.NewReplacer("/", "\x00")
-	ok, err := path.Match(flat.Replace(pattern), flat.Replace(output))
+	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(output, "/", "\x00"))
 	if err != nil {
 		panic(fmt.Sprintf("golden: bad pattern %q: %v", pattern, err))
 	}
@@ -107,15 +106,14 @@ func (t tally) stale(list Listings) []string {
 // String names the listing.
 func (l *Listing) String() string { return fmt.Sprintf("listing %s %s %q", l.File, l.Source, l.Output) }
 
-// check returns what is wrong with the listings themselves: each needs a reason,
-// and a case among those that the package owns.
-func (list Listings) check(owned []*Case) (faults []string) {
+// check returns what is wrong with the listings themselves: each needs a reason, and a case.
+func (list Listings) check(cases []*Case) (faults []string) {
 	for i := range list {
 		l := &list[i]
 		if len(l.Reason) < 20 {
 			faults = append(faults, fmt.Sprintf("%v has no reason", l))
 		}
-		if !l.SecondSet && !slices.ContainsFunc(owned, func(c *Case) bool { return (l.Output == "" || c.hasOutput(l.Output)) && l.fits(c) }) {
+		if !l.SecondSet && !slices.ContainsFunc(cases, func(c *Case) bool { return (l.Output == "" || c.hasOutput(l.Output)) && l.fits(c) }) {
 			faults = append(faults, fmt.Sprintf("%v covers no case: remove it", l))
 		}
 	}
@@ -138,8 +136,8 @@ func (c *Case) hasOutput(pattern string) bool {
 	return false
 }
 
-// count is the sum of one folder of one set.
-type count struct{ matched, listed, failed, outputs int }
+// outcome is the sum of one folder of one set.
+type outcome struct{ matched, listed, failed, outputs int }
 
 // later reports whether a case comes from a file that only the second set has, of a
 // function that no matcher and no listing here knows: of a method not yet built.
@@ -170,39 +168,42 @@ func Failures(c *Case, m Matcher) []string {
 	return k.failures
 }
 
-// Run is the Golden test of one package: every case the package owns is either
-// listed or matched on every output. It logs the counts per folder, and the files of
-// a second set that are skipped.
-func Run(t *testing.T, pkg string, matchers []Matcher, listings Listings) {
-	t.Helper()
+// TestGolden compares the trainer with what the reference implementations compute: every
+// case is either listed or matched on every output. It logs the counts per folder, and the
+// files of a second set that are skipped.
+func TestGolden(t *testing.T) {
 	cases, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	owned := slices.DeleteFunc(cases, func(c *Case) bool { return owner(c) != pkg })
-	for _, fault := range listings.check(owned) {
+	for _, fault := range allListings.check(cases) {
 		t.Error(fault)
 	}
-	counts, tallies := map[string]*count{}, map[string]tally{}
+	used := make([]bool, len(allMatchers))
+	counts, tallies := map[string]*outcome{}, map[string]tally{}
 	var unknown []*Case
-	for _, c := range owned {
-		if c.later(matchers, listings) {
+	for _, c := range cases {
+		if c.later(allMatchers, allListings) {
 			unknown = append(unknown, c)
 			continue
 		}
 		n := counts[c.Set+" "+c.Folder()]
 		if n == nil {
-			n = &count{}
+			n = &outcome{}
 			counts[c.Set+" "+c.Folder()] = n
 		}
 		if tallies[c.Set] == nil {
 			tallies[c.Set] = tally{}
 		}
-		k := &Check{c: c, seen: map[string]bool{}, listings: listings, tally: tallies[c.Set]}
+		k := &Check{c: c, seen: map[string]bool{}, listings: allListings, tally: tallies[c.Set]}
 		var whole *Listing
-		k.guarded(func() { k.run(matchers) })
+		k.guarded(func() {
+			if at := k.run(allMatchers); at >= 0 {
+				used[at] = true
+			}
+		})
 		k.guarded(k.unclaimed)
-		k.guarded(func() { whole = listings.of(c, "") })
+		k.guarded(func() { whole = allListings.of(c, "") })
 		if l := whole; l != nil {
 			n.listed++
 			k.tally.add(l, k.compared == 0 || len(k.failures) > 0)
@@ -221,58 +222,19 @@ func Run(t *testing.T, pkg string, matchers []Matcher, listings Listings) {
 		n.matched++
 	}
 	skipped(t, unknown)
+	for i, m := range allMatchers {
+		if !used[i] {
+			t.Errorf("the matcher of %s %s covers no case: remove it, or list it earlier", m.File, m.Source)
+		}
+	}
 	for set, used := range tallies {
-		for _, line := range used.stale(listings) {
+		for _, line := range used.stale(allListings) {
 			t.Errorf("%s set, %s", set, line)
 		}
 	}
-	folders := make([]string, 0, len(counts))
-	for f := range counts {
-		folders = append(folders, f)
-	}
-	slices.Sort(folders)
-	for _, f := range folders {
+	for _, f := range slices.Sorted(maps.Keys(counts)) {
 		n := counts[f]
 		t.Logf("golden %-18s matched %4d  listed %3d  failed %3d  (single outputs listed: %d)",
 			f, n.matched, n.listed, n.failed, n.outputs)
 	}
-}
-
-// SlimeMIS is slime's custom truncation and rejection, as its parameters say it.
-type SlimeMIS struct {
-	// Level is the unit of the weight: token, sequence or geometric. Floor and Cap
-	// truncate it.
-	Level      string
-	Floor, Cap float64
-	// Low and High are the bounds that slime counts weights beyond.
-	Low, High float64
-	// Ranges reject what leaves them.
-	Ranges []SlimeRange
-	// Veto is the smallest ratio of a token that a response may contain, 0 for none.
-	Veto float64
-}
-
-// SlimeRange is a range of the ratio at a level.
-type SlimeRange struct {
-	Level     string
-	Low, High float64
-}
-
-// ReadSlimeMIS reads the parameters of a case.
-func ReadSlimeMIS(v Values) SlimeMIS {
-	high := v.Float("tis_upper_bound")
-	m := SlimeMIS{Level: v.String("tis_level"), Cap: high, Low: v.FloatOr("tis_lower_bound", 1/high), High: high}
-	switch v.String("tis_mode") {
-	case "clip":
-		m.Floor = m.Low
-	case "mask":
-		m.Cap = math.Inf(1)
-		m.Ranges = append(m.Ranges, SlimeRange{m.Level, m.Low, m.High})
-	}
-	if v.Bool("use_rs") {
-		high := v.FloatOr("rs_upper_bound", high)
-		m.Ranges = append(m.Ranges, SlimeRange{v.String("rs_level"), v.FloatOr("rs_lower_bound", v.FloatOr("tis_lower_bound", 1/high)), high})
-		m.Veto = v.FloatOr("rs_veto_threshold", 0)
-	}
-	return m
 }

@@ -1,63 +1,56 @@
-package loss
+package golden
 
 import (
 	"math"
 	"slices"
 	"strings"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
-	"driftlab/trainer/method/golden"
+	"driftlab/trainer/method/loss"
 )
 
-var trlMatchers = []golden.Matcher{
-	{File: "trl/gmpo_gspotoken_a2po*.json", Source: "a2po_trainer", Match: matchA2PO},
-	{File: "trl/gmpo_gspotoken_a2po*.json", Match: matchTRL},
-	{File: "trl/grpo_*.json", Match: matchTRL},
-	{File: "trl/adaptive_entropy*.json", Match: matchAdaptiveEntropy},
-	{File: "trl/iw_opd*.json", Match: matchIWOPD},
-}
-
 // trlAggregation reads the reduction that goes with a loss type.
-func trlAggregation(p golden.Values) Aggregation {
+func trlAggregation(p Values) loss.Aggregation {
 	switch kind := p.String("loss_type"); kind {
 	case "grpo", "sapo":
-		return Aggregation{Mode: "grpo"}
+		return loss.Aggregation{Mode: "grpo"}
 	case "dr_grpo":
-		return Aggregation{Mode: "dr_grpo", Horizon: p.Int("max_completion_length")}
+		return loss.Aggregation{Mode: "dr_grpo", Horizon: p.Int("max_completion_length")}
 	case "luspo":
-		return Aggregation{Mode: "seq-all-token-sum"}
+		return loss.Aggregation{Mode: "seq-all-token-sum"}
 	}
-	return Aggregation{}
+	return loss.Aggregation{}
 }
 
 // trlLoss builds the loss of a type at a level.
-func trlLoss(c *golden.Case, agg Aggregation) Loss {
+func trlLoss(c *Case, agg loss.Aggregation) loss.Loss {
 	p, kind, level := c.Params, c.Params.String("loss_type"), c.Params.String("importance_sampling_level")
 	low, high := p.Float("epsilon_low"), p.Float("epsilon_high")
 	switch {
 	case strings.Contains(c.Source, "gmpo_trainer"):
-		return &GMPO{EpsLow: low, EpsHigh: high, Clip: "token", Normalise: true}
+		return &loss.GMPO{EpsLow: low, EpsHigh: high, Clip: "token", Normalise: true}
 	case kind == "cispo":
-		return &CISPO{Cap: high, Level: level, Anchor: Old, Aggregation: agg}
+		return &loss.CISPO{Cap: high, Level: level, Anchor: loss.Old, Aggregation: agg}
 	case kind == "sapo":
-		return &SAPO{TauPos: p.Float("sapo_temperature_pos"), TauNeg: p.Float("sapo_temperature_neg"), Level: level, Anchor: Old, Aggregation: agg}
+		return &loss.SAPO{TauPos: p.Float("sapo_temperature_pos"), TauNeg: p.Float("sapo_temperature_neg"), Level: level, Anchor: loss.Old, Aggregation: agg}
 	case kind == "vespo":
-		return &VESPO{KPos: p.Float("vespo_k_pos"), LambdaPos: p.Float("vespo_lambda_pos"), KNeg: p.Float("vespo_k_neg"),
+		return &loss.VESPO{KPos: p.Float("vespo_k_pos"), LambdaPos: p.Float("vespo_lambda_pos"), KNeg: p.Float("vespo_k_neg"),
 			LambdaNeg:       p.Float("vespo_lambda_neg"),
 			SequenceWeights: strings.HasPrefix(p.String("vllm_importance_sampling_mode"), "sequence"), Aggregation: agg}
 	case kind == "luspo":
-		return &LUSPO{EpsLow: low, EpsHigh: high}
+		return &loss.LUSPO{EpsLow: low, EpsHigh: high}
 	case level == "sequence_token":
-		return &GSPOToken{RatioMask: "post", EpsLow: low, EpsHigh: high, Aggregation: agg}
+		return &loss.GSPOToken{RatioMask: "post", EpsLow: low, EpsHigh: high, Aggregation: agg}
 	case level == "sequence":
-		return &GSPO{EpsLow: low, EpsHigh: high, Aggregation: agg}
+		return &loss.GSPO{EpsLow: low, EpsHigh: high, Aggregation: agg}
 	}
-	return &PPOClip{EpsLow: low, EpsHigh: high, Delta: p.FloatOr("delta", 0), Aggregation: agg}
+	return &loss.PPOClip{EpsLow: low, EpsHigh: high, Delta: p.FloatOr("delta", 0), Aggregation: agg}
 }
 
 // trlWeights reads the vLLM importance sampling.
-func trlWeights(p golden.Values) correction.Weighting {
+func trlWeights(p Values) correction.Weighting {
 	low, high := p.FloatOr("vllm_importance_sampling_clip_min", 0), p.FloatOr("vllm_importance_sampling_clip_max", math.Inf(1))
 	switch p.String("vllm_importance_sampling_mode") {
 	case "token_truncate":
@@ -72,7 +65,7 @@ func trlWeights(p golden.Values) correction.Weighting {
 	panic("no mode " + p.String("vllm_importance_sampling_mode"))
 }
 
-func matchTRL(c *golden.Case, k *golden.Check) {
+func lossMatchTRL(c *Case, k *Check) {
 	p, b := c.Params, paperBatch(c)
 	if tokens := c.Inputs.FlatOr("adv_tok"); tokens != nil {
 		b.Advantage = tokens
@@ -81,7 +74,7 @@ func matchTRL(c *golden.Case, k *golden.Check) {
 	agg := trlAggregation(p)
 	l := trlLoss(c, agg)
 	out := evaluate(k, l, b)
-	if _, ok := l.(*GMPO); ok { // TRL counts a response without a kept token as -A·exp(0), a constant
+	if _, ok := l.(*loss.GMPO); ok { // TRL counts a response without a kept token as -A·exp(0), a constant
 		for i, a := range c.Inputs.Flat("adv_seq") {
 			from, to := b.Span(i)
 			kept := 0.0
@@ -93,33 +86,33 @@ func matchTRL(c *golden.Case, k *golden.Check) {
 			}
 		}
 	}
-	if v, ok := l.(*VESPO); ok && c.Outputs.Has("phi_seq") {
-		f := frame{in: b, active: b.Active(), sg: b.Now.Logp}
-		var phi []float64
-		for i := range b.Len() {
-			x, _ := f.logWeight(i, v.SequenceWeights)
-			phi = append(phi, v.phi(max(x, math.Log(1e-8)), f.firstAdvantage(i)))
+	if c.Outputs.Has("phi_seq") {
+		phi := slices.Clone(c.Outputs.Flat("phi_seq")) // without a token it is of no use
+		for n, x := range noted(k, l, b, "φ") {
+			if b.Active()[n] {
+				phi[rowOf(b, n)] = x
+			}
 		}
 		k.Vector("phi_seq", phi)
 	}
 	if beta := p.Float("beta"); beta != 0 {
 		if strings.Contains(c.Source, "gmpo_trainer") { // its KL is a mean of row means
-			agg = Aggregation{Mode: "grpo"}
+			agg = loss.Aggregation{Mode: "grpo"}
 		}
-		var kl KL = &KLTerm{Coef: beta, In: InLoss, Aggregation: agg, estimator: K3}
+		var kl loss.KL = klTerm(loss.K3, beta, loss.KLBounds{}, agg)
 		if p.Bool("use_bias_correction_kl") {
-			kl = &UnbiasedKL{Coef: beta, In: InLoss, Anchor: Old, Level: p.String("importance_sampling_level"), Aggregation: agg}
+			kl = &loss.UnbiasedKL{Coef: beta, In: loss.InLoss, Anchor: loss.Old, Level: p.String("importance_sampling_level"), Aggregation: agg}
 		}
 		if err := kl.AddLoss(out, b); err != nil {
 			k.Fail("%v", err)
 		}
-		logged := &Grad{} // TRL logs the mean over tokens, whatever the reduction of the loss
+		logged := &loss.Grad{} // TRL logs the mean over tokens, whatever the reduction of the loss
 		logged.Reset(b.Tokens())
 		switch term := kl.(type) {
-		case *KLTerm:
-			term.Aggregation = Aggregation{}
-		case *UnbiasedKL:
-			term.Aggregation = Aggregation{}
+		case *loss.KLTerm:
+			term.Aggregation = loss.Aggregation{}
+		case *loss.UnbiasedKL:
+			term.Aggregation = loss.Aggregation{}
 		}
 		if err := kl.AddLoss(logged, b); err != nil {
 			k.Fail("%v", err)
@@ -147,16 +140,16 @@ func matchTRL(c *golden.Case, k *golden.Check) {
 	}
 	k.Scaled("loss", out.Loss, largestTerm(out))
 	k.Vector("grad", out.DLogp)
-	metrics(c, k, out)
-	if p, ok := l.(*PPOClip); ok && p.Delta == 0 {
+	lossMetrics(c, k, out)
+	if p, ok := l.(*loss.PPOClip); ok && p.Delta == 0 {
 		trlClips(c, k, b)
 	}
 }
 
 // trlClips compares TRL's clip fractions: by sign over tokens, and the extremes
 // of the means over each response's tokens.
-func trlClips(c *golden.Case, k *golden.Check, b *batch.Batch) {
-	clips, _ := clipMasks(b, b.Anchor, 1-c.Params.Float("epsilon_low"), 1+c.Params.Float("epsilon_high"), 0)
+func trlClips(c *Case, k *Check, b *batch.Batch) {
+	clips, _ := clipMasks(k, b, b.Active(), b.Anchor, c.Params.Float("epsilon_low"), c.Params.Float("epsilon_high"), 0)
 	low, high, tokens := 0.0, 0.0, float64(tokensOf(b))
 	lowest, highest := math.Inf(1), math.Inf(-1)
 	for i := range b.Len() {
@@ -180,7 +173,7 @@ func trlClips(c *golden.Case, k *golden.Check, b *batch.Batch) {
 }
 
 // trlCorrect applies what TRL does around its losses and compares each part.
-func trlCorrect(c *golden.Case, k *golden.Check, b *batch.Batch) {
+func trlCorrect(c *Case, k *Check, b *batch.Batch) {
 	p := c.Params
 	sampling := b.LogpRoll
 	b.LogpRoll = b.Anchor
@@ -204,7 +197,7 @@ func trlCorrect(c *golden.Case, k *golden.Check, b *batch.Batch) {
 	if p.Float("top_entropy_quantile") < 1 {
 		gate := b.Gate
 		b.Gate = nil
-		top := &TopEntropy{Share: p.Float("top_entropy_quantile")}
+		top := &loss.TopEntropy{Share: p.Float("top_entropy_quantile")}
 		if err := top.Prepare(b); err != nil {
 			k.Fail("%v", err)
 		}
@@ -222,7 +215,7 @@ func trlCorrect(c *golden.Case, k *golden.Check, b *batch.Batch) {
 }
 
 // compareWeights compares the weights, one per token or one per response.
-func compareWeights(c *golden.Case, k *golden.Check, b *batch.Batch) {
+func compareWeights(c *Case, k *Check, b *batch.Batch) {
 	want := c.Outputs.Flat("importance_sampling_ratio")
 	got := append([]float64{}, want...) // masked entries are 1 in TRL, 0 or unset here
 	for i := range b.Len() {
@@ -242,7 +235,7 @@ func compareWeights(c *golden.Case, k *golden.Check, b *batch.Batch) {
 }
 
 // compareRows compares OPSM's mask, one entry per response.
-func compareRows(c *golden.Case, k *golden.Check, b *batch.Batch) {
+func compareRows(c *Case, k *Check, b *batch.Batch) {
 	got := append([]float64{}, c.Outputs.Flat("off_policy_mask")...)
 	for i := range b.Len() {
 		from, to := b.Span(i)
@@ -255,20 +248,29 @@ func compareRows(c *golden.Case, k *golden.Check, b *batch.Batch) {
 	k.Vector("off_policy_mask", got)
 }
 
-func matchA2PO(c *golden.Case, k *golden.Check) {
-	b := golden.Batch(c.Inputs.Matrix("mask"))
+func matchA2PO(c *Case, k *Check) {
+	b := Batch(c.Inputs.Matrix("mask"))
 	b.Now.Logp, b.LogpRoll, b.Reward = c.Inputs.Flat("logp"), c.Inputs.Flat("ref_logp"), c.Inputs.Flat("rewards")
 	size := c.Params.Int("group_size")
-	var values []float64
 	for i := range b.Reward {
 		b.Group = append(b.Group, i/size)
-		first := i / size * size
-		values = append(values, optimalValue(b.Reward[first:first+size], c.Params.Float("beta1")))
+	}
+	l := &loss.OAPL{Beta1: c.Params.Float("beta1"), Beta2: c.Params.Float("beta2")}
+	out := evaluate(k, l, b)
+	// The mean advantage of a group is its mean reward less its value.
+	var values []float64
+	for i := range b.Reward {
+		var group batch.Batch
+		rows, mean := []int{}, 0.0
+		for j := i / size * size; j < i/size*size+size; j++ {
+			rows, mean = append(rows, j), mean+b.Reward[j]/float64(size)
+		}
+		b.Select(&group, rows)
+		advantage, _ := evaluate(k, l, &group).Metric("optimal_advantage")
+		values = append(values, mean-advantage)
 	}
 	k.Vector("v_star", values)
-	out := evaluate(k, &OAPL{Beta1: c.Params.Float("beta1"), Beta2: c.Params.Float("beta2")}, b)
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
+	valueAndGradient(k, out)
 	for name, ours := range map[string]string{"implicit_reward": "implicit_reward", "advantage": "optimal_advantage"} {
 		value, _ := out.Metric(ours)
 		k.Metric("metrics", name, value)
@@ -276,26 +278,18 @@ func matchA2PO(c *golden.Case, k *golden.Check) {
 }
 
 // matchIWOPD gives the loss log-probs at the temperature and takes its gradient to the logits.
-func matchIWOPD(c *golden.Case, k *golden.Check) {
-	p, b := c.Params, golden.Batch(c.Inputs.Matrix("mask"))
+func matchIWOPD(c *Case, k *Check) {
+	p, b := c.Params, Batch(c.Inputs.Matrix("mask"))
 	logits, vocab := c.Inputs.Flat("logits"), 5
 	for i, x := range logits {
 		logits[i] = x / p.Float("temperature")
 	}
-	dist := make([]float64, len(logits))
+	dist := logSoftmax(logits, vocab)
 	for n, token := range c.Inputs.Flat("tokens") {
-		row := logits[n*vocab : (n+1)*vocab]
-		sum, largest := 0.0, slices.Max(row)
-		for _, x := range row {
-			sum += math.Exp(x - largest)
-		}
-		for a, x := range row {
-			dist[n*vocab+a] = x - largest - math.Log(sum)
-		}
 		b.Now.Logp = append(b.Now.Logp, dist[n*vocab+int(token)])
 	}
 	b.Teacher.Logp, b.LogpRoll = c.Inputs.Flat("teacher_logp"), c.Inputs.FlatOr("rollout_logp")
-	l := &IWOPD{Gamma: p.Float("iw_opd_gamma"), Student: "now", Aggregation: Aggregation{Tokens: p.IntOr("num_items_in_batch", 0)}}
+	l := &loss.IWOPD{Gamma: p.Float("iw_opd_gamma"), Student: "now", Aggregation: loss.Aggregation{Tokens: p.IntOr("num_items_in_batch", 0)}}
 	if p.Bool("use_rollout_logprobs") {
 		l.Student = "roll"
 	}
@@ -309,19 +303,48 @@ func matchIWOPD(c *golden.Case, k *golden.Check) {
 	k.Scalar("loss", out.Loss)
 	k.Vector("grad_logits", logits)
 	for _, name := range []string{"mean_advantage", "mean_abs_advantage", "mean_weight", "min_weight", "max_weight"} {
-		value, _ := out.Metric("iw_opd/" + name)
-		k.Scalar("iw_opd/"+name, value)
+		metric(k, out, "iw_opd/"+name, "iw_opd/"+name)
 	}
+}
+
+// bonusOf takes an update whose only token has the entropy h, and returns the coefficient of the bonus.
+func bonusOf(k *Check, e *loss.AdaptiveEntropy, h float64) float64 {
+	const vocab = 1024
+	low, high := 1./vocab, 1. // of the first token; the others share the rest
+	row := make([]float64, vocab)
+	for range 60 {
+		p := (low + high) / 2
+		q := (1 - p) / (vocab - 1)
+		row[0] = math.Log(p)
+		for a := range vocab - 1 {
+			row[a+1] = math.Log(q)
+		}
+		if -p*math.Log(p)-(1-p)*math.Log(q) > h {
+			low = p
+		} else {
+			high = p
+		}
+	}
+	b := Batch([][]float64{{1}})
+	b.Vocab, b.Now.Dist = vocab, single(row)
+	out := &loss.Grad{}
+	out.Reset(1)
+	if err := e.AddLoss(out, b); err != nil {
+		k.Fail("%v", err)
+	}
+	entropy, _ := out.Metric("actor/entropy")
+	return -out.Loss / entropy
 }
 
 // matchAdaptiveEntropy runs the coefficient over the micro-batches of a case, whose
 // entropies are given as they are: their gradient to the logits is that of the term entropy.
-func matchAdaptiveEntropy(c *golden.Case, k *golden.Check) {
+func matchAdaptiveEntropy(c *Case, k *Check) {
 	p := c.Params
 	if !p.Bool("use_adaptive_entropy") {
 		return
 	}
-	e := NewAdaptiveEntropy()
+	k.single = true
+	e := loss.NewAdaptiveEntropy()
 	e.Coef, e.Min, e.Max = p.Float("entropy_coef"), p.Float("entropy_coef_min"), p.Float("entropy_coef_max")
 	e.Delta, e.Target = p.Float("entropy_coef_delta"), p.Float("entropy_target")
 	entropies, micros := c.Inputs.Flat("entropy"), c.Inputs["mask"].([]any)
@@ -329,9 +352,9 @@ func matchAdaptiveEntropy(c *golden.Case, k *golden.Check) {
 	var losses, slopes, coefs, lasts []float64
 	sum, tokens := 0.0, 0.0
 	for m, mask := range micros {
-		b := golden.Batch(golden.Values{"mask": mask}.Matrix("mask"))
+		b := Batch(Values{"mask": mask}.Matrix("mask"))
 		if c.Inputs.Has("entropy_mask") {
-			for n, kept := range golden.Batch(golden.Values{"mask": c.Inputs["entropy_mask"].([]any)[m]}.Matrix("mask")).Mask {
+			for n, kept := range Batch(Values{"mask": c.Inputs["entropy_mask"].([]any)[m]}.Matrix("mask")).Mask {
 				b.Mask[n] = b.Mask[n] && kept
 			}
 		}
@@ -339,21 +362,25 @@ func matchAdaptiveEntropy(c *golden.Case, k *golden.Check) {
 		if p.String("loss_type") != "dapo" {
 			norm *= max(float64(tokensOf(b)), 1)
 		}
-		loss := c.Inputs.Float("policy_loss")
+		value, coef := c.Inputs.Float("policy_loss"), bonusOf(k, new(*e), 1)
 		for n, h := range entropies[at : at+b.Tokens()] {
 			w := count(b.Mask[n]) / norm
-			loss -= e.coefficient() * w * h
-			slopes = append(slopes, -e.coefficient()*w)
+			value -= coef * w * h
+			slopes = append(slopes, -coef*w)
 			sum += count(b.Mask[n]) * h
 		}
 		tokens += float64(tokensOf(b))
 		at += b.Tokens()
-		losses = append(losses, loss)
+		losses = append(losses, value)
 		if (m+1)%steps == 0 {
-			e.adapt(sum / max(tokens, 1))
+			bonusOf(k, e, sum/max(tokens, 1))
 			sum, tokens = 0, 0
 		}
-		coefs, lasts = append(coefs, e.Coef), append(lasts, e.last)
+		var after, last float64
+		if err := method.ReadState(e.AppendState(nil), &after, &last); err != nil {
+			k.Fail("%v", err)
+		}
+		coefs, lasts = append(coefs, after), append(lasts, last)
 	}
 	k.Vector("loss", losses)
 	k.Vector("grad_entropy", slopes)

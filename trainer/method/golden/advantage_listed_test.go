@@ -1,15 +1,13 @@
-package advantage
+package golden
 
 import (
 	"slices"
 	"strings"
-
-	"driftlab/trainer/method/golden"
 )
 
 // goldenListings are the cases and outputs that are not matched, and why.
-var goldenListings = golden.Listings{
-	{File: "autumn/sao_bpco*.json", Output: "*", When: emptyRow,
+var goldenAdvantageListings = Listings{
+	{File: "autumn/sao_bpco*.json", Source: "compute_lagae", Output: "*", When: emptyRow,
 		Reason: "a response without tokens has lambda -Inf and NaN advantages in the source; here it has none"},
 	{File: "verl/pf_ppo*.json",
 		Reason: "policy filtration resamples the batch with PyTorch's generator; it is no advantage estimator and not in the survey"},
@@ -45,15 +43,15 @@ const (
 )
 
 // adaptiveSPO are the cases with an adaptive rho.
-func adaptiveSPO(c *golden.Case) bool { return c.Params.String("rho_type") == "kl" }
+func adaptiveSPO(c *Case) bool { return c.Params.String("rho_type") == "kl" }
 
 // raisesOnWhitening are the batches with fewer than two tokens.
-func raisesOnWhitening(c *golden.Case) bool {
+func raisesOnWhitening(c *Case) bool {
 	return c.Raised() && !strings.Contains(c.Source, "passk")
 }
 
 // emptyRow reports whether a response of the case has no token.
-func emptyRow(c *golden.Case) bool {
+func emptyRow(c *Case) bool {
 	for _, row := range c.Inputs.Matrix("mask") {
 		if !slices.Contains(row, 1) {
 			return true

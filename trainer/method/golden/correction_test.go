@@ -1,35 +1,16 @@
-package correction
+package golden
 
 import (
 	"fmt"
 	"math"
 	"strings"
-	"testing"
 
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/golden"
+	"driftlab/trainer/method/correction"
 )
 
-func TestGolden(t *testing.T) {
-	golden.Run(t, "trainer/method/correction", []golden.Matcher{
-		{File: "verl/presets*.json", Match: matchPreset},
-		{File: "verl/rollout_parse*.json", Match: matchParse},
-		{File: "verl/rollout_is_metrics*.json", Match: matchVerlISMetrics},
-		{File: "verl/rollout_is_weights*.json", Match: matchVerlLogRatio},
-		{File: "verl/rollout_rs_*.json", Match: matchVerlLogRatio},
-		{File: "verl/rollout_corr_combined*.json", Match: matchVerlCombined},
-		{File: "skyrl/off_policy_correction*.json", Match: matchSkyRL},
-		{File: "slime/mis_weights*.json", Match: matchSlime},
-		{File: "slime/advantages_opsm*.json", Match: matchSlimeOPSM},
-		{File: "roll/train_infer_correction*.json", Match: matchROLL},
-		{File: "areal/rejection_sampling*.json", Match: matchAReaL},
-		{File: "trl/mask_truncated*.json", Match: matchTRLTruncated},
-		{File: "skyrl/reductions_2026*.json", Source: "apply_overlong_filtering", Match: matchSkyRLOverlong},
-	}, goldenListings)
-}
-
 // text is a threshold as verl's configuration has it: a number or a string.
-func text(v golden.Values, key string) string {
+func text(v Values, key string) string {
 	if !v.Has(key) {
 		return ""
 	}
@@ -37,15 +18,15 @@ func text(v golden.Values, key string) string {
 }
 
 // verlConfig reads verl's fields from a case's parameters or outputs.
-func verlConfig(v golden.Values) VerlConfig {
-	return VerlConfig{IS: text(v, "rollout_is"), ISThreshold: text(v, "rollout_is_threshold"),
+func verlConfig(v Values) correction.VerlConfig {
+	return correction.VerlConfig{IS: text(v, "rollout_is"), ISThreshold: text(v, "rollout_is_threshold"),
 		ISBatchNormalize: v.Bool("rollout_is_batch_normalize"), RS: text(v, "rollout_rs"),
 		RSThreshold: text(v, "rollout_rs_threshold"), Bypass: v.Bool("bypass_mode"), LossType: text(v, "loss_type")}
 }
 
 // claimMetrics compares every metric of the pipeline with the case's, and
 // leaves those only the case has unclaimed, so that golden reports them.
-func claimMetrics(c *golden.Case, k *golden.Check, got []batch.Metric, prefix string) {
+func claimMetrics(c *Case, k *Check, got []batch.Metric, prefix string) {
 	for _, m := range got {
 		name := m.Name
 		if _, ok := c.Outputs.Sub("metrics")[name]; !ok {
@@ -60,7 +41,7 @@ func claimMetrics(c *golden.Case, k *golden.Check, got []batch.Metric, prefix st
 // settled takes the peer's value of a standard deviation that is the root of
 // the difference of two means, where the squares agree to the rounding of those
 // means: the root of what cancels has half the digits.
-func settled(got float64, metrics golden.Values, name string) float64 {
+func settled(got float64, metrics Values, name string) float64 {
 	if !strings.HasSuffix(name, "_std") || strings.HasSuffix(name, "_seq_std") {
 		return got
 	}
@@ -74,7 +55,7 @@ func settled(got float64, metrics golden.Values, name string) float64 {
 
 // masking takes the peer's entries where the mask is false, because its code
 // leaves there whatever the padding was.
-func masking(c *golden.Case, key string, mask []bool, got []float64) []float64 {
+func masking(c *Case, key string, mask []bool, got []float64) []float64 {
 	want := c.Outputs.Flat(key)
 	if len(want) != len(mask) {
 		return got
@@ -98,18 +79,16 @@ func numbers(mask []bool) []float64 {
 	return x
 }
 
-func ones(n int) []float64 { return refill([]float64(nil), n, 1) }
-
 // A preset of ours must be the pipeline of verl's fields; a preset called with
 // other thresholds must be read into the same methods.
-func matchPreset(c *golden.Case, k *golden.Check) {
+func matchPreset(c *Case, k *Check) {
 	want, err := verlConfig(c.Outputs).Pipeline()
 	if err != nil {
 		k.Fail("%v", err)
 		return
 	}
 	name := strings.TrimPrefix(c.Name, "preset/")
-	if p, err := LookupPreset(name); err == nil {
+	if p, err := correction.LookupPreset(name); err == nil {
 		if got := describe(p.New()); got != describe(want) {
 			k.Fail("preset %s is %s, verl's is %s", name, got, describe(want))
 		}
@@ -125,7 +104,7 @@ func matchPreset(c *golden.Case, k *golden.Check) {
 }
 
 // describe prints what a pipeline does.
-func describe(p *Pipeline) string {
+func describe(p *correction.Pipeline) string {
 	s := fmt.Sprintf("%s %s %s norm=%v weights=%T%+v", p.Mode, p.Order, p.Denominator, p.BatchNormalize, p.Weights, p.Weights)
 	for _, m := range p.Masks {
 		s += fmt.Sprintf(" %T%+v", m, m)
@@ -135,26 +114,35 @@ func describe(p *Pipeline) string {
 
 // fieldsOf writes a pipeline as verl's fields. Thresholds of unused parts have
 // no place in a pipeline and are taken from the configuration.
-func fieldsOf(p *Pipeline, c VerlConfig) map[string]any {
+func fieldsOf(p *correction.Pipeline, c correction.VerlConfig) map[string]any {
 	f := map[string]any{"rollout_is": nil, "rollout_is_threshold": any(2.0), "rollout_rs": nil, "rollout_rs_threshold": nil,
-		"rollout_is_batch_normalize": p.BatchNormalize, "bypass_mode": p.Mode == Bypass}
+		"rollout_is_batch_normalize": p.BatchNormalize, "bypass_mode": p.Mode == correction.Bypass}
 	switch w := p.Weights.(type) {
-	case *TokenTIS:
+	case *correction.TokenTIS:
 		f["rollout_is"], f["rollout_is_threshold"] = "token", w.Cap
-	case *SequenceTIS:
+	case *correction.SequenceTIS:
 		f["rollout_is"], f["rollout_is_threshold"] = "sequence", w.Cap
-	case *IcePop:
+	case *correction.IcePop:
 		f["rollout_is"], f["rollout_is_threshold"] = "token", fmt.Sprintf("%s_%s", decimal(w.Low), decimal(w.High))
 	}
 	for _, m := range p.Masks {
 		switch m := m.(type) {
-		case *K1Rejection:
-			f["rollout_rs"], f["rollout_rs_threshold"] = m.modeName(), fmt.Sprintf("%s_%s", decimal(m.Low), decimal(m.High))
-		case *DivergenceRejection:
-			f["rollout_rs"], f["rollout_rs_threshold"] = m.modeName(), m.High
+		case *correction.K1Rejection:
+			f["rollout_rs"], f["rollout_rs_threshold"] = ruleName(m), fmt.Sprintf("%s_%s", decimal(m.Low), decimal(m.High))
+		case *correction.DivergenceRejection:
+			f["rollout_rs"], f["rollout_rs_threshold"] = ruleName(m), m.High
 		}
 	}
 	return f
+}
+
+// ruleName is the name of a rule in verl's configuration and figures.
+func ruleName(m correction.Masking) string {
+	accounts, err := (&correction.Pipeline{Masks: []correction.Masking{m}}).Explain(correction.Worked(), correction.AtBatch)
+	if err != nil {
+		panic(err)
+	}
+	return accounts[0].Name
 }
 
 // decimal prints a number as Python does: 5.0, 0.75.
@@ -166,12 +154,12 @@ func decimal(x float64) string {
 	return s
 }
 
-func matchParse(c *golden.Case, k *golden.Check) {
+func matchParse(c *Case, k *Check) {
 	p := c.Params
 	_, failed := c.Outputs["error"]
 	switch {
 	case strings.Contains(c.Source, "_parse_rollout_is_threshold"):
-		low, high, err := ParseBand(text(p, "threshold"))
+		low, high, err := correction.ParseBand(text(p, "threshold"))
 		if failed {
 			k.Error(err)
 			return
@@ -186,7 +174,7 @@ func matchParse(c *golden.Case, k *golden.Check) {
 			}
 		}
 	case strings.Contains(c.Source, "_parse_rollout_rs_thresholds"):
-		masks, err := ParseRejection(strings.Join(p.Strings("options"), ","), text(p, "threshold"))
+		masks, err := correction.ParseRejection(strings.Join(p.Strings("options"), ","), text(p, "threshold"))
 		if failed {
 			k.Error(err)
 			return
@@ -194,7 +182,7 @@ func matchParse(c *golden.Case, k *golden.Check) {
 		// An entry is an object of two bounds: compare it as a list.
 		want := c.Outputs.Sub("thresholds")
 		for name, entry := range want {
-			bounds := golden.Values(entry.(map[string]any))
+			bounds := Values(entry.(map[string]any))
 			list := []any{bounds["upper"]}
 			if bounds.Has("lower") {
 				list = append(list, bounds["lower"])
@@ -203,14 +191,14 @@ func matchParse(c *golden.Case, k *golden.Check) {
 		}
 		for _, m := range masks {
 			switch m := m.(type) {
-			case *K1Rejection:
-				k.MetricVector("thresholds", m.modeName(), []float64{m.High, m.Low})
-			case *DivergenceRejection:
-				k.MetricVector("thresholds", m.modeName(), []float64{m.High})
+			case *correction.K1Rejection:
+				k.MetricVector("thresholds", ruleName(m), []float64{m.High, m.Low})
+			case *correction.DivergenceRejection:
+				k.MetricVector("thresholds", ruleName(m), []float64{m.High})
 			}
 		}
 	case strings.Contains(c.Source, "compute_rollout_rejection_mask"):
-		_, err := ParseRejection(text(p, "rollout_rs"), text(p, "rollout_rs_threshold"))
+		_, err := correction.ParseRejection(text(p, "rollout_rs"), text(p, "rollout_rs_threshold"))
 		k.Error(err)
 	default:
 		_, err := verlConfig(c.Params).Pipeline()

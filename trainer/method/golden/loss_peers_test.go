@@ -1,25 +1,18 @@
-package loss
+package golden
 
 import (
-	"math"
+	"slices"
 	"strings"
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
-	"driftlab/trainer/method/golden"
+	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/trace"
 )
 
-var peerMatchers = []golden.Matcher{
-	{File: "areal/behave_imp_weight_cap*.json", Match: matchBehaveCap},
-	{File: "areal/grpo_loss*.json", Source: "compute_prox_logp_approximations", Match: matchProx},
-	{File: "areal/grpo_loss*.json", Match: matchAReaLLoss},
-	{File: "roll/pg_loss*.json", Match: matchROLLLoss},
-	{File: "slime/policy_loss*.json", Match: matchSlimeLoss},
-}
-
 // arealBatch reads AReaL's three policies.
-func arealBatch(c *golden.Case) *batch.Batch {
+func arealBatch(c *Case) *batch.Batch {
 	b := paperBatch(c)
 	b.Anchor, b.LogpRoll = c.Inputs.FlatOr("prox_logp"), c.Inputs.Flat("behave_logp")
 	for _, v := range c.Inputs.FlatOr("versions") {
@@ -29,45 +22,39 @@ func arealBatch(c *golden.Case) *batch.Batch {
 	return b
 }
 
-// clipMasks are the tokens PPO's clip and dual clip stop.
-func clipMasks(b *batch.Batch, anchor []float64, low, high, dualClip float64) (clips, duals []bool) {
+// clipMasks are the tokens of a mask that PPO's clip and dual clip stop.
+func clipMasks(k *Check, b *batch.Batch, mask []bool, anchor []float64, low, high, dualClip float64) (clips, duals []bool) {
 	clips, duals = make([]bool, b.Tokens()), make([]bool, b.Tokens())
-	for n, m := range b.Active() {
-		if m {
-			r := math.Exp(b.Now.Logp[n] - anchor[n])
-			s := clipped(b.Advantage[n], r, r, low, high, dualClip, 0)
-			clips[n], duals[n] = s.clipped, s.dual
-		}
+	one := &batch.Batch{Sampled: batch.Sampled{Offsets: b.Offsets, Mask: mask}, Now: batch.Scored{Logp: b.Now.Logp},
+		Corrected: batch.Corrected{Anchor: anchor}, Graded: batch.Graded{Advantage: b.Advantage}}
+	at := func(dual float64) *trace.Trace {
+		return explained(k, &loss.PPOClip{EpsLow: low, EpsHigh: high, DualClip: dual}, one)
+	}
+	for n, token := range at(0).Tokens { // a token of the dual clip is clipped before
+		clips[n] = token.Branch == trace.ClippedLow || token.Branch == trace.ClippedHigh
+	}
+	for n, token := range at(dualClip).Tokens {
+		duals[n] = token.Branch == trace.DualClipped
 	}
 	return clips, duals
 }
 
-func matchBehaveCap(c *golden.Case, k *golden.Check) {
+func matchBehaveCap(c *Case, k *Check) {
 	p, b := c.Params, arealBatch(c)
-	l := &DecoupledPPO{EpsLow: p.Float("eps_clip"), EpsHigh: p.Float("eps_clip_higher"), Prox: "recompute",
-		Behave: p.String("behave_imp_weight_mode"), Cap: p.FloatOr("behave_imp_weight_cap", 0), Aggregation: Aggregation{Pre: true}}
-	out := evaluate(k, l, b)
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
-	weights, kept := make([]float64, b.Tokens()), make([]bool, b.Tokens())
-	f := frame{in: b, active: b.Active()}
-	for i := range b.Len() {
-		from, to := b.Span(i)
-		geo := math.Exp(f.sumLogRatio(i, b.Anchor, b.LogpRoll) / max(f.length(i), 1))
-		for n := from; n < to; n++ {
-			if b.Mask[n] {
-				weights[n] = l.weight(b.Anchor[n]-b.LogpRoll[n], geo)
-				kept[n] = weights[n] > 0
-			}
-		}
+	l := &loss.DecoupledPPO{EpsLow: p.Float("eps_clip"), EpsHigh: p.Float("eps_clip_higher"), Prox: "recompute",
+		Behave: p.String("behave_imp_weight_mode"), Cap: p.FloatOr("behave_imp_weight_cap", 0), Aggregation: loss.Aggregation{Pre: true}}
+	compared(k, l, b)
+	weights, kept := noted(k, l, b, "w"), make([]bool, b.Tokens())
+	for n, w := range weights {
+		kept[n] = w > 0
 	}
 	k.Vector("behave_imp_weight", weights)
 	k.Mask("behave_mask", kept)
-	clips, _ := clipMasks(b, b.Anchor, 1-l.EpsLow, 1+l.EpsHigh, 0)
+	clips, _ := clipMasks(k, b, b.Active(), b.Anchor, l.EpsLow, l.EpsHigh, 0)
 	k.Mask("clip_mask", clips)
 }
 
-func matchProx(c *golden.Case, k *golden.Check) {
+func matchProx(c *Case, k *Check) {
 	b := &batch.Batch{
 		Now:            batch.Scored{Logp: c.Inputs.Flat("logp")},
 		Sampled:        batch.Sampled{LogpRoll: c.Inputs.Flat("behave_logp")},
@@ -76,54 +63,49 @@ func matchProx(c *golden.Case, k *golden.Check) {
 	for _, v := range c.Inputs.Flat("versions") {
 		b.Version = append(b.Version, int32(v))
 	}
-	l := &DecoupledPPO{Prox: c.Params.String("method")}
-	f := frame{in: b, sg: b.Now.Logp}
-	prox := make([]float64, len(b.Now.Logp))
-	for n := range prox {
-		prox[n] = l.proximal(&f, n)
-	}
-	k.Vector("prox_logp", prox)
+	k.Vector("prox_logp", proximal(k, c.Params.String("method"), b))
 }
 
-func matchAReaLLoss(c *golden.Case, k *golden.Check) {
+func matchAReaLLoss(c *Case, k *Check) {
 	p, b := c.Params, arealBatch(c)
-	agg := Aggregation{Pre: true}
+	agg := loss.Aggregation{Pre: true}
 	low := p.Float("eps_clip")
 	high, dual := p.FloatOr("eps_clip_higher", low), p.FloatOr("c_clip", 0)
 	if p.String("prox_logp_method") == "loglinear" { // the correction needs prox before the loss does
-		approx := &DecoupledPPO{Prox: "loglinear"}
-		f := frame{in: b, sg: b.Now.Logp}
-		b.Anchor = make([]float64, b.Tokens())
-		for n := range b.Anchor {
-			b.Anchor[n] = approx.proximal(&f, n)
-		}
+		b.Anchor = proximal(k, "loglinear", b)
 		k.Vector("prox_logp_used", b.Anchor)
 	}
 	if p.Has("rejection_sampling") {
 		apply(k, arealPipeline(p.Sub("rejection_sampling")), b)
 	}
-	var l Loss = &DecoupledPPO{EpsLow: low, EpsHigh: high, DualClip: dual, Prox: "recompute", Behave: "none", Aggregation: agg}
+	var l loss.Loss = &loss.DecoupledPPO{EpsLow: low, EpsHigh: high, DualClip: dual, Prox: "recompute", Behave: "none", Aggregation: agg}
 	switch {
 	case p.Bool("use_sapo_loss"):
 		b.Anchor = b.LogpRoll
-		l = &SAPO{TauPos: p.Float("sapo_tau_pos"), TauNeg: p.Float("sapo_tau_neg"), Level: p.String("importance_sampling_level"),
+		l = &loss.SAPO{TauPos: p.Float("sapo_tau_pos"), TauNeg: p.Float("sapo_tau_neg"), Level: p.String("importance_sampling_level"),
 			MeanAdvantage: p.String("importance_sampling_level") == "sequence",
-			Anchor:        Old, Aggregation: agg}
+			Anchor:        loss.Old, Aggregation: agg}
 	case p.Has("m2_threshold"):
-		m := &M2Mask{Threshold: p.Float("m2_threshold"), EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
+		m := &loss.M2Mask{Threshold: p.Float("m2_threshold"), EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
 		l = m
-		defer func() { k.Mask("m2po_mask", m.mask[:b.Tokens()]) }()
+		defer func() { // the mask is of all generated tokens
+			whole := *b
+			whole.LossMask = nil
+			kept := slices.Clone(b.Mask)
+			for n, rejected := range evaluate(k, m, &whole).Rejected() {
+				kept[n] = !rejected
+			}
+			k.Mask("m2po_mask", kept)
+		}()
 	case p.String("importance_sampling_level") == "sequence":
-		l = &GSPO{EpsLow: low, EpsHigh: high, DualClip: dual, MeanAdvantage: true, Aggregation: agg}
+		l = &loss.GSPO{EpsLow: low, EpsHigh: high, DualClip: dual, MeanAdvantage: true, Aggregation: agg}
 	}
-	out := evaluate(k, l, b)
-	k.Scalar("loss", out.Loss)
-	k.Vector("grad", out.DLogp)
+	compared(k, l, b)
 	stats := c.Outputs.Sub("stats")
-	if _, plain := l.(*DecoupledPPO); plain {
-		clips, duals := clipMasks(b, b.Anchor, 1-low, 1+high, dual)
-		k.MetricVector("stats", "clip_ratio", asNumbers(clips))
-		k.MetricVector("stats", "dual_clip_ratio", asNumbers(duals))
+	if _, plain := l.(*loss.DecoupledPPO); plain {
+		clips, duals := clipMasks(k, b, b.Active(), b.Anchor, low, high, dual)
+		k.MetricVector("stats", "clip_ratio", numbers(clips))
+		k.MetricVector("stats", "dual_clip_ratio", numbers(duals))
 	}
 	if stats.Has("behave_imp_weight") && !p.Has("m2_threshold") {
 		weights := append([]float64{}, b.Weight...)
@@ -134,15 +116,16 @@ func matchAReaLLoss(c *golden.Case, k *golden.Check) {
 	}
 }
 
-func asNumbers(mask []bool) []float64 {
-	x := make([]float64, len(mask))
-	for n, m := range mask {
-		x[n] = count(m)
-	}
-	return x
+// proximal is the proximal policy of DecoupledPPO on every token, generated or not.
+func proximal(k *Check, prox string, b *batch.Batch) []float64 {
+	n := len(b.Now.Logp)
+	all := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0, n}, Mask: slices.Repeat([]bool{true}, n), LogpRoll: b.LogpRoll, Version: b.Version},
+		Now: b.Now, LearnerVersion: b.LearnerVersion, Graded: batch.Graded{Advantage: make([]float64, n)}}
+	all.Anchor = b.Anchor
+	return noted(k, &loss.DecoupledPPO{Prox: prox, Behave: "none"}, all, "prox")
 }
 
-func matchROLLLoss(c *golden.Case, k *golden.Check) {
+func matchROLLLoss(c *Case, k *Check) {
 	p, b := c.Params, paperBatch(c)
 	b.LogpRoll, b.Reward = c.Inputs.FlatOr("infer_logp"), c.Inputs.Flat("scores")
 	if b.LogpRoll == nil {
@@ -156,7 +139,7 @@ func matchROLLLoss(c *golden.Case, k *golden.Check) {
 		}
 	}
 	apply(k, rollPipeline(p.Sub("train_infer_correction")), b)
-	agg := Aggregation{Mode: p.String("loss_agg_mode"), Pre: true}
+	agg := loss.Aggregation{Mode: p.String("loss_agg_mode"), Pre: true}
 	switch agg.Mode {
 	case "seq-mean-token-mean": // rows before the filters, a row's tokens after them
 		agg.Pre, agg.PreRows = false, true
@@ -166,7 +149,7 @@ func matchROLLLoss(c *golden.Case, k *golden.Check) {
 	out := evaluate(k, rollLoss(p, agg), b)
 	pg := out.Loss
 	if p.Bool("use_kl_loss") {
-		kl := &KLTerm{Coef: p.Float("kl_loss_coef"), In: InLoss, Bounds: KLBounds{Value: 10}, Aggregation: agg, estimator: K3}
+		kl := klTerm(loss.K3, p.Float("kl_loss_coef"), loss.KLBounds{Value: 10}, agg)
 		if err := kl.AddLoss(out, b); err != nil {
 			k.Fail("%v", err)
 		}
@@ -184,16 +167,16 @@ func matchROLLLoss(c *golden.Case, k *golden.Check) {
 
 // matchROLLFigures compares the divergences ROLL logs: k3 to the reference, k2
 // and k1 to old.
-func matchROLLFigures(k *golden.Check, b *batch.Batch, agg Aggregation) {
+func matchROLLFigures(k *Check, b *batch.Batch, agg loss.Aggregation) {
 	for _, figure := range []struct {
 		name string
-		e    Estimator
+		e    loss.Estimator
 		ref  []float64
-	}{{"actor/kl_loss@sum", K3, b.Ref.Logp}, {"actor/approxkl@sum", K2, b.Anchor}, {"actor/policykl@sum", K1, b.Anchor}} {
-		one, logged := *b, &Grad{}
+	}{{"actor/kl_loss@sum", loss.K3, b.Ref.Logp}, {"actor/approxkl@sum", loss.K2, b.Anchor}, {"actor/policykl@sum", loss.K1, b.Anchor}} {
+		one, logged := *b, &loss.Grad{}
 		one.Ref.Logp = figure.ref
 		logged.Reset(b.Tokens())
-		if err := (&KLTerm{Coef: 1, In: InLoss, Bounds: KLBounds{Value: 10}, Aggregation: agg, estimator: figure.e}).AddLoss(logged, &one); err != nil {
+		if err := klTerm(figure.e, 1, loss.KLBounds{Value: 10}, agg).AddLoss(logged, &one); err != nil {
 			k.Fail("%v", err)
 		}
 		k.Metric("metrics", figure.name, logged.Loss*rollEpsilon(b, agg))
@@ -201,7 +184,7 @@ func matchROLLFigures(k *golden.Check, b *batch.Batch, agg Aggregation) {
 }
 
 // rollEpsilon is the factor by which ROLL's 1e-8 in the number of rows changes a mean.
-func rollEpsilon(b *batch.Batch, agg Aggregation) float64 {
+func rollEpsilon(b *batch.Batch, agg loss.Aggregation) float64 {
 	rows, tokens := 0.0, 0.0
 	for i := range b.Len() {
 		from, to := b.Span(i)
@@ -221,11 +204,11 @@ func rollEpsilon(b *batch.Batch, agg Aggregation) float64 {
 	return 1
 }
 
-func rollLoss(p golden.Values, agg Aggregation) Loss {
+func rollLoss(p Values, agg loss.Aggregation) loss.Loss {
 	segment := p.String("ratio_type") == "segment"
 	switch p.String("pg_variant") {
 	case "vanilla":
-		return &Reinforce{Anchor: Old, Aggregation: agg}
+		return &loss.Reinforce{Anchor: loss.Old, Aggregation: agg}
 	case "ppo":
 		low, high, dual := p.Float("pg_clip"), p.Float("pg_clip"), 0.0
 		if p.Bool("use_pg_clip_range") {
@@ -235,57 +218,33 @@ func rollLoss(p golden.Values, agg Aggregation) Loss {
 			dual = 1 + 2*p.Float("pg_clip")
 		}
 		if segment {
-			return &STPPO{EpsLow: low, EpsHigh: high, DualClip: dual, TurnRatio: "geo", Gradient: "live", CTN: "none", Epsilon: 1e-8, Aggregation: agg}
+			return &loss.STPPO{EpsLow: low, EpsHigh: high, DualClip: dual, TurnRatio: "geo", Gradient: "live", CTN: "none", Epsilon: 1e-8, Aggregation: agg}
 		}
-		return &PPOClip{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
+		return &loss.PPOClip{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
 	case "tis":
-		return &CISPO{EpsLow: 1 - p.FloatOr("tis_lower_bound", 0), EpsHigh: p.FloatOr("tis_upper_bound", 1) - 1, Level: "token", Anchor: Old, Aggregation: agg}
+		return &loss.CISPO{EpsLow: 1 - p.FloatOr("tis_lower_bound", 0), EpsHigh: p.FloatOr("tis_upper_bound", 1) - 1, Level: "token", Anchor: loss.Old, Aggregation: agg}
 	case "topr":
-		l := method.New[TOPR]()
-		l.Level, l.Anchor, l.LogClamp, l.Aggregation = "token", Old, 0, agg
+		l := method.New[loss.TOPR]()
+		l.Level, l.Anchor, l.LogClamp, l.Aggregation = "token", loss.Old, 0, agg
 		if segment {
 			l.Level, l.Epsilon = "turn", 1e-8
 		}
 		l.PositiveWeight, l.NegativeWeight = p.FloatOr("topr_positive_weight", 1), p.FloatOr("topr_negative_weight", 1)
 		return l
 	case "cispo":
-		return &CISPO{EpsLow: p.FloatOr("cispo_epsilon_low", 0.1), EpsHigh: p.FloatOr("cispo_epsilon_high", 0.1),
-			UnifiedMask: p.Bool("cispo_use_unified_mask"), Level: "token", Anchor: Old, Aggregation: agg}
+		return &loss.CISPO{EpsLow: p.FloatOr("cispo_epsilon_low", 0.1), EpsHigh: p.FloatOr("cispo_epsilon_high", 0.1),
+			UnifiedMask: p.Bool("cispo_use_unified_mask"), Level: "token", Anchor: loss.Old, Aggregation: agg}
 	case "kimi15":
-		return &Kimi{Tau: p.FloatOr("kimi15_tau", 0.1), Level: "token", Anchor: Old, Aggregation: agg}
+		return &loss.Kimi{Tau: p.FloatOr("kimi15_tau", 0.1), Level: "token", Anchor: loss.Old, Aggregation: agg}
 	}
 	panic("no loss " + p.String("pg_variant"))
 }
 
-// slimeBatch cuts the rows of a case to their lengths.
-func slimeBatch(c *golden.Case) *batch.Batch {
-	cut := func(key string) (flat []float64, rows [][]float64) {
-		if !c.Inputs.Has(key) {
-			return nil, nil
-		}
-		lengths := c.Inputs.Flat("lengths")
-		for i, row := range c.Inputs.Matrix(key) {
-			flat = append(flat, row[:int(lengths[i])]...)
-			rows = append(rows, row[:int(lengths[i])])
-		}
-		return flat, rows
-	}
-	_, mask := cut("mask")
-	b := golden.Batch(mask)
-	b.Now.Logp, _ = cut("logp")
-	b.Anchor, _ = cut("old_logp")
-	b.LogpRoll, _ = cut("rollout_logp")
-	b.Ref.Logp, _ = cut("ref_logp")
-	b.Advantage, _ = cut("adv")
-	b.Now.Entropy, _ = cut("entropy")
-	return b
-}
-
-func matchSlimeLoss(c *golden.Case, k *golden.Check) {
-	p, b := c.Params, slimeBatch(c)
-	agg := Aggregation{Mode: "seq-sum-token-mean", Pre: true}
+func matchSlimeLoss(c *Case, k *Check) {
+	p, b := c.Params, paperBatch(c)
+	agg := loss.Aggregation{Mode: "seq-sum-token-mean", Pre: true}
 	if p.Bool("calculate_per_token_loss") {
-		agg = Aggregation{Mode: "token-sum"}
+		agg = loss.Aggregation{Mode: "token-sum"}
 	}
 	if p.Bool("use_rollout_logprobs") {
 		b.Anchor = b.LogpRoll
@@ -299,18 +258,18 @@ func matchSlimeLoss(c *golden.Case, k *golden.Check) {
 		b.Gate = whole.Gate
 	}
 	low, high, dual := p.Float("eps_clip"), p.Float("eps_clip_high"), p.FloatOr("eps_clip_c", 0)
-	var l Loss = &PPOClip{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
+	var l loss.Loss = &loss.PPOClip{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
 	switch p.String("advantage_estimator") {
 	case "gspo":
-		l = &GSPO{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
+		l = &loss.GSPO{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
 	case "cispo":
-		l = &CISPO{EpsLow: low, EpsHigh: high, Level: "token", Anchor: Old, Aggregation: agg}
+		l = &loss.CISPO{EpsLow: low, EpsHigh: high, Level: "token", Anchor: loss.Old, Aggregation: agg}
 	}
 	out := evaluate(k, l, b)
 	k.Metric("reported", "pg_loss", out.Loss)
-	if _, ok := l.(*PPOClip); ok {
-		clips, _ := clipMasks(b, b.Anchor, 1-low, 1+high, dual)
-		k.Metric("reported", "pg_clipfrac", reduced(k, b, agg, asNumbers(clips)))
+	if _, ok := l.(*loss.PPOClip); ok {
+		clips, _ := clipMasks(k, b, b.Active(), b.Anchor, low, high, dual)
+		k.Metric("reported", "pg_clipfrac", reduced(k, b, agg, numbers(clips)))
 	}
 	staleness := make([]float64, b.Tokens())
 	for n := range staleness {
@@ -346,7 +305,7 @@ func matchSlimeLoss(c *golden.Case, k *golden.Check) {
 }
 
 // reduced aggregates a figure per token, as slime does with all it logs.
-func reduced(k *golden.Check, b *batch.Batch, agg Aggregation, x []float64) float64 {
+func reduced(k *Check, b *batch.Batch, agg loss.Aggregation, x []float64) float64 {
 	rows, sum := make([]float64, b.Len()), 0.0
 	if err := agg.RowWeights(rows, b, &batch.Groups{}); err != nil {
 		k.Fail("%v", err)
@@ -361,18 +320,18 @@ func reduced(k *golden.Check, b *batch.Batch, agg Aggregation, x []float64) floa
 	return sum
 }
 
-func slimeKL(p golden.Values, agg Aggregation) KL {
+func slimeKL(p Values, agg loss.Aggregation) loss.KL {
 	coef, kind := p.Float("kl_loss_coef"), p.String("kl_loss_type")
 	bound := 0.0
 	if kind == "low_var_kl" {
 		bound = 10
 	}
 	if p.Bool("use_unbiased_kl") {
-		return &UnbiasedKL{Coef: coef, In: InLoss, Anchor: Old, Level: "token", ValueClamp: bound, Aggregation: agg}
+		return &loss.UnbiasedKL{Coef: coef, In: loss.InLoss, Anchor: loss.Old, Level: "token", ValueClamp: bound, Aggregation: agg}
 	}
 	e, err := parseEstimator(kind)
 	if err != nil {
 		panic(err)
 	}
-	return &KLTerm{Coef: coef, In: InLoss, Bounds: KLBounds{Value: bound}, Aggregation: agg, estimator: e}
+	return klTerm(e, coef, loss.KLBounds{Value: bound}, agg)
 }

@@ -1,39 +1,48 @@
-package advantage
+package golden
 
 import (
 	"slices"
 
 	"driftlab/trainer/method"
+	"driftlab/trainer/method/advantage"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/golden"
 	"driftlab/trainer/method/reward"
 )
 
 // matchSPO starts from the case's distributions, each of its prompts being one.
-func matchSPO(c *golden.Case, k *golden.Check) {
-	b := golden.Batch(c.Inputs.Matrix("mask"))
+func matchSPO(c *Case, k *Check) {
+	b := Batch(c.Inputs.Matrix("mask"))
 	b.Reward = c.Inputs.Flat("rewards")
-	e := method.New[SPO]()
+	e := method.New[advantage.SPO]()
 	e.Rho = c.Params.FloatOr("rho_value", e.Rho)
-	e.alpha, e.beta = slices.Clone(c.Outputs.Flat("alpha0")), slices.Clone(c.Outputs.Flat("beta0"))
-	for i := range b.Reward {
-		b.PromptID, e.prompts = append(b.PromptID, int64(i)), append(e.prompts, i)
+	prompts := len(b.Reward)
+	state := method.AppendState(nil, c.Outputs.Flat("alpha0"), c.Outputs.Flat("beta0"), prompts)
+	for i := range prompts {
+		b.PromptID, state = append(b.PromptID, int64(i)), method.AppendState(state, i)
+	}
+	if err := e.SetState(state); err != nil {
+		k.Fail("%v", err)
 	}
 	if out := estimated(k, e, b); out != nil {
-		k.Vector("advantages", inMask(c, "advantages", b.Mask, out.Advantage))
+		k.Vector("advantages", masking(c, "advantages", b.Mask, out.Advantage))
 		if c.Params.String("rho_type") == "constant" {
-			k.Vector("alpha", e.alpha)
-			k.Vector("beta", e.beta)
+			alpha, beta := make([]float64, prompts), make([]float64, prompts)
+			distributions := len(method.AppendState(nil, alpha, beta))
+			if err := method.ReadState(e.AppendState(nil)[:distributions], alpha, beta); err != nil {
+				k.Fail("%v", err)
+			}
+			k.Vector("alpha", alpha)
+			k.Vector("beta", beta)
 		}
 	}
 }
 
 // matchGiGPO makes a trajectory a response: each step is the state, as a token of the
 // environment, and a generated token, which has the step's reward.
-func matchGiGPO(c *golden.Case, k *golden.Check) {
+func matchGiGPO(c *Case, k *Check) {
 	v := c.Params
-	names, states, step := c.Inputs.Strings("traj"), golden.Groups(c.Inputs.Strings("state")), c.Inputs.Flat("step")
-	group, episode, scores := golden.Groups(c.Inputs.Strings("traj_group")), c.Inputs.Flat("episode_scores"), c.Inputs.Flat("step_scores")
+	names, states, step := c.Inputs.Strings("traj"), Groups(c.Inputs.Strings("state")), c.Inputs.Flat("step")
+	group, episode, scores := Groups(c.Inputs.Strings("traj_group")), c.Inputs.Flat("episode_scores"), c.Inputs.Flat("step_scores")
 	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
 	at := make([]int, len(names)) // the generated token of each step
 	for i, name := range names {
@@ -56,8 +65,8 @@ func matchGiGPO(c *golden.Case, k *golden.Check) {
 		}
 		b.Offsets, b.Group, b.Reward = append(b.Offsets, len(b.Mask)), append(b.Group, group[i]), append(b.Reward, episode[i])
 	}
-	run := func(episodeWeight, stepWeight, clip float64) (advantage, returns []float64) {
-		e := method.New[GiGPO]()
+	run := func(episodeWeight, stepWeight, clip float64) (advantages, returns []float64) {
+		e := method.New[advantage.GiGPO]()
 		e.Gamma, e.Norm, e.States, e.EpisodeWeight, e.StepWeight, e.Clip = v.Float("gamma"), v.String("method"), "batch", episodeWeight, stepWeight, clip
 		if v.String("grouping") == "batch" {
 			e.Episodes = "batch"
@@ -67,9 +76,9 @@ func matchGiGPO(c *golden.Case, k *golden.Check) {
 			return nil, nil
 		}
 		for _, n := range at {
-			advantage, returns = append(advantage, out.Advantage[n]), append(returns, out.Return[n])
+			advantages, returns = append(advantages, out.Advantage[n]), append(returns, out.Return[n])
 		}
-		return advantage, returns
+		return advantages, returns
 	}
 	const wide = 1e9
 	part, returns := run(1, 0, wide)
@@ -83,17 +92,17 @@ func matchGiGPO(c *golden.Case, k *golden.Check) {
 
 // matchPrime2026 makes each trace a response. Roles and episodes are what prime-rl adds to a
 // group: hierarchical GRPO is GRPO in groups of one role, and RAE has an estimator per role.
-func matchPrime2026(c *golden.Case, k *golden.Check) {
+func matchPrime2026(c *Case, k *Check) {
 	v := c.Params
-	solo := map[string]*RAE{}
+	solo := map[string]*advantage.RAE{}
 	var got []float64
 	for _, episodes := range c.Inputs["groups"].([]any) {
 		b := outcomes(nil, 1)
 		var names, members []string
 		for _, e := range episodes.([]any) {
-			episode := golden.Values(e.(map[string]any))
+			episode := Values(e.(map[string]any))
 			for _, trace := range episode["traces"].([]any) {
-				t := golden.Values(trace.(map[string]any))
+				t := Values(trace.(map[string]any))
 				name := t.String("agent")
 				names, members = append(names, name), append(members, name)
 				if v.Has("episode_agents") && slices.Contains(v.Strings("episode_agents"), name) {
@@ -103,12 +112,12 @@ func matchPrime2026(c *golden.Case, k *golden.Check) {
 			}
 		}
 		b.Group = make([]int, b.Len())
-		var e Estimator
+		var e advantage.Estimator
 		switch v.String("algo") {
 		case "rae":
 			for i, name := range names {
 				if solo[name] == nil {
-					solo[name] = &RAE{Asymmetry: symmetric, Decay: v.Float("decay")}
+					solo[name] = &advantage.RAE{Asymmetry: symmetric, Decay: v.Float("decay")}
 				}
 				var one batch.Batch
 				b.Select(&one, []int{i})
@@ -118,12 +127,12 @@ func matchPrime2026(c *golden.Case, k *golden.Check) {
 			}
 			continue
 		case "max_rl":
-			e = &MaxRL{Asymmetry: symmetric, zeroes: true}
+			e = registered("max_rl")
 		case "hierarchical_grpo":
-			b.Group = golden.Groups(members)
-			e = &GRPO{Asymmetry: symmetric, Singleton: "zero"}
+			b.Group = Groups(members)
+			e = &advantage.GRPO{Asymmetry: symmetric, Singleton: "zero"}
 		case "grpo":
-			e = &GRPO{Asymmetry: symmetric, Singleton: "zero"}
+			e = &advantage.GRPO{Asymmetry: symmetric, Singleton: "zero"}
 			if v.Has("length_penalty") {
 				p, part := v.Sub("length_penalty"), make([]float64, b.Len())
 				weights := &reward.LengthLinear{Output: p["num_output_tokens_weight"].(float64), Input: p["num_input_tokens_weight"].(float64), Turns: p["num_turns_weight"].(float64)}
@@ -144,12 +153,25 @@ func matchPrime2026(c *golden.Case, k *golden.Check) {
 	}
 	k.Vector("advantages", got)
 	for name, e := range solo {
-		k.Metric("baselines", name, e.baseline)
+		var baseline float64
+		if err := method.ReadState(e.AppendState(nil), &baseline); err != nil {
+			k.Fail("%v", err)
+		}
+		k.Metric("baselines", name, baseline)
 	}
 }
 
+// registered is an estimator of the registry.
+func registered(name string) advantage.Estimator {
+	e, err := advantage.Registry.Lookup(name)
+	if err != nil {
+		panic(err)
+	}
+	return e.New()
+}
+
 // addTrace adds a response with the trace's numbers of prompt tokens, generated tokens and turns.
-func addTrace(b *batch.Batch, t golden.Values) {
+func addTrace(b *batch.Batch, t Values) {
 	for n := range t.Int("out") {
 		b.Mask, b.Turn = append(b.Mask, true), append(b.Turn, int32(min(n, t.Int("turns")-1)))
 	}

@@ -1,24 +1,24 @@
-package correction
+package golden
 
 import (
 	"slices"
 
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/golden"
+	"driftlab/trainer/method/correction"
 )
 
 // truncation applies the mask to responses of which these have ended.
-func truncation(k *golden.Check, mask [][]float64, finished []bool) *batch.Batch {
-	b := golden.Batch(mask)
+func truncation(k *Check, mask [][]float64, finished []bool) *batch.Batch {
+	b := Batch(mask)
 	b.Finished, b.Anchor, b.LogpRoll = finished, make([]float64, b.Tokens()), make([]float64, b.Tokens())
-	if err := (&Pipeline{Masks: []Masking{&Truncated{}}}).Apply(b, AtBatch); err != nil {
+	if err := (&correction.Pipeline{Masks: []correction.Masking{&correction.Truncated{}}}).Apply(b, correction.AtBatch); err != nil {
 		k.Fail("%v", err)
 	}
 	return b
 }
 
 // matchTRLTruncated: a response is complete if its last token ends or pads it.
-func matchTRLTruncated(c *golden.Case, k *golden.Check) {
+func matchTRLTruncated(c *Case, k *Check) {
 	ends := []float64{c.Params.Float("eos_token_id"), c.Params.Float("pad_token_id")}
 	mask := c.Inputs.Matrix("mask")
 	var finished []bool
@@ -42,7 +42,7 @@ func matchTRLTruncated(c *golden.Case, k *golden.Check) {
 	k.Scalar("num_items_in_batch", tokens)
 }
 
-func matchSkyRLOverlong(c *golden.Case, k *golden.Check) {
+func matchSkyRLOverlong(c *Case, k *Check) {
 	var finished []bool
 	for _, reason := range c.Inputs.Strings("stop_reasons") {
 		finished = append(finished, reason == "stop")

@@ -1,29 +1,29 @@
-package foreign
+package golden
 
 import (
 	"encoding/json"
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
-	"driftlab/trainer/method/golden"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/recipe/foreign"
 )
 
-// peer is how the parameters of a reference's function stand in its configuration.
-type peer struct {
+// configured is how the parameters of a reference's function stand in its configuration.
+type configured struct {
 	file, framework string
-	wrap            func(c *golden.Case) map[string]any
+	wrap            func(c *Case) map[string]any
 	columns         [3]string // learner, rollout engine, mask
 	weights, mask   string
 	// skip says why a case is not one of a configuration, empty if it is.
-	skip func(c *golden.Case) string
+	skip func(c *Case) string
 }
 
-func under(path ...string) func(c *golden.Case) map[string]any {
-	return func(c *golden.Case) map[string]any {
+func under(path ...string) func(c *Case) map[string]any {
+	return func(c *Case) map[string]any {
 		inner := map[string]any(c.Params)
 		for i := len(path) - 1; i >= 0; i-- {
 			inner = map[string]any{path[i]: inner}
@@ -32,9 +32,9 @@ func under(path ...string) func(c *golden.Case) map[string]any {
 	}
 }
 
-var peers = []peer{
+var configurations = []configured{
 	{"verl/rollout_corr_combined.json", "verl", under("algorithm", "rollout_correction"), [3]string{"old_log_prob", "rollout_log_prob", "response_mask"},
-		"rollout_is_weights", "modified_response_mask", func(c *golden.Case) string {
+		"rollout_is_weights", "modified_response_mask", func(c *Case) string {
 			delete(c.Params, "preset")
 			if c.Params.Bool("bypass_mode") {
 				c.Params["loss_type"] = "reinforce" // the function computes weights whatever the loss does with them
@@ -46,7 +46,7 @@ var peers = []peer{
 		}},
 	{"skyrl/off_policy_correction.json", "skyrl", under("trainer", "algorithm", "off_policy_correction"), [3]string{"old_logp", "rollout_logp", "mask"},
 		"weights", "mask", nil},
-	{"slime/mis_weights.json", "slime", under(), [3]string{"train_logp", "rollout_logp", "mask"}, "weights", "modified_mask", func(c *golden.Case) string {
+	{"slime/mis_weights.json", "slime", under(), [3]string{"train_logp", "rollout_logp", "mask"}, "weights", "modified_mask", func(c *Case) string {
 		v := c.Params
 		high := v.Float("tis_upper_bound")
 		low := v.FloatOr("tis_lower_bound", 1/high)
@@ -61,13 +61,13 @@ var peers = []peer{
 		}
 		return ""
 	}},
-	{"areal/rejection_sampling.json", "areal", func(c *golden.Case) map[string]any {
+	{"areal/rejection_sampling.json", "areal", func(c *Case) map[string]any {
 		return map[string]any{"actor": map[string]any{"use_decoupled_loss": true, "rejection_sampling": map[string]any(c.Params)}}
 	}, [3]string{"prox_logp", "behave_logp", "mask"}, "weights", "mask", nil},
-	{"roll/train_infer_correction.json", "roll", under("train_infer_correction"), [3]string{"old_logp", "infer_logp", "mask"}, "weights", "filter_mask", func(c *golden.Case) string {
+	{"roll/train_infer_correction.json", "roll", under("train_infer_correction"), [3]string{"old_logp", "infer_logp", "mask"}, "weights", "filter_mask", func(c *Case) string {
 		if on := 0; len(c.Params["filters"].([]any)) > 1 {
 			for _, f := range c.Params["filters"].([]any) {
-				if golden.Values(f.(map[string]any)).Bool("enabled") {
+				if Values(f.(map[string]any)).Bool("enabled") {
 					on++
 				}
 			}
@@ -77,7 +77,7 @@ var peers = []peer{
 		}
 		return ""
 	}},
-	{"trl/grpo_corrections.json", "trl", under(), [3]string{"old_logp", "rollout_logp", "mask"}, "importance_sampling_ratio", "off_policy_mask", func(c *golden.Case) string {
+	{"trl/grpo_corrections.json", "trl", under(), [3]string{"old_logp", "rollout_logp", "mask"}, "importance_sampling_ratio", "off_policy_mask", func(c *Case) string {
 		for key := range c.Params {
 			if !strings.HasPrefix(key, "vllm_") && key != "off_policy_mask_threshold" && key != "use_vllm" {
 				delete(c.Params, key)
@@ -97,13 +97,13 @@ var peers = []peer{
 // configuration: read, made a recipe and applied, they must give the reference's weights
 // and mask.
 func TestConfigurationToRecipeToWeights(t *testing.T) {
-	cases, err := golden.Load()
+	cases, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	tried, skipped := map[string]int{}, map[string]int{}
 	for _, c := range cases {
-		for _, p := range peers {
+		for _, p := range configurations {
 			if c.File != p.file || c.Raised() {
 				continue
 			}
@@ -118,7 +118,7 @@ func TestConfigurationToRecipeToWeights(t *testing.T) {
 			p.hold(t, c)
 		}
 	}
-	for _, p := range peers {
+	for _, p := range configurations {
 		if tried[p.framework] < 15 || skipped[p.framework] > tried[p.framework] {
 			t.Errorf("%s: %d cases tried, %d not", p.framework, tried[p.framework], skipped[p.framework])
 		}
@@ -126,13 +126,13 @@ func TestConfigurationToRecipeToWeights(t *testing.T) {
 }
 
 // hold compares one case.
-func (p peer) hold(t *testing.T, c *golden.Case) {
+func (p configured) hold(t *testing.T, c *Case) {
 	t.Helper()
 	text, err := json.Marshal(p.wrap(c))
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := Read("config.json", text)
+	config, err := foreign.Read("config.json", text)
 	if err != nil {
 		t.Errorf("%v: %v", c, err)
 		return
@@ -141,15 +141,19 @@ func (p peer) hold(t *testing.T, c *golden.Case) {
 		t.Errorf("%v: taken for %s", c, config.Framework)
 		return
 	}
-	r := recipeOf(t, config)
-	b := golden.Batch(c.Inputs.Matrix(p.columns[2]))
-	if c.Inputs.Has("lengths") {
-		b = shortened(c, p.columns[2])
+	changes, err := config.Changes()
+	if err != nil {
+		t.Fatal(err)
 	}
-	b.Old.Logp, b.LogpRoll = column(c, p.columns[0]), column(c, p.columns[1])
+	r, err := recipe.LoadChanged("default", changes...)
+	if err != nil {
+		t.Fatalf("%v\n%v", err, config.Assignments())
+	}
+	b := ragged(c, p.columns[2])
+	b.Old.Logp, b.LogpRoll = cut(c, p.columns[0]), cut(c, p.columns[1])
 	b.Anchor, b.Now.Logp = b.Old.Logp, b.Old.Logp
 	if c.Inputs.Has("logp") {
-		b.Now.Logp = column(c, "logp")
+		b.Now.Logp = cut(c, "logp")
 	}
 	if c.Inputs.Has("adv_seq") {
 		for i, a := range c.Inputs.Flat("adv_seq") {
@@ -170,7 +174,7 @@ func (p peer) hold(t *testing.T, c *golden.Case) {
 }
 
 // compare holds weights and mask to the reference's, on the tokens that both train.
-func (p peer) compare(t *testing.T, c *golden.Case, b *batch.Batch) {
+func (p configured) compare(t *testing.T, c *Case, b *batch.Batch) {
 	t.Helper()
 	want := func(output string) []float64 {
 		if !c.Outputs.Has(output) {
@@ -178,7 +182,7 @@ func (p peer) compare(t *testing.T, c *golden.Case, b *batch.Batch) {
 		}
 		flat := c.Outputs.Flat(output)
 		if c.Inputs.Has("lengths") && len(flat) != b.Tokens() {
-			flat = cut(c, c.Outputs.Matrix(output))
+			flat = slices.Concat(rowsOf(c, c.Outputs, output)...)
 		}
 		if len(flat) == b.Tokens() {
 			return flat
@@ -206,59 +210,9 @@ func (p peer) compare(t *testing.T, c *golden.Case, b *batch.Batch) {
 		if b.Weight != nil {
 			w = b.Weight[n]
 		}
-		if kept && weights != nil && !golden.Close(w, weights[n], 0) {
+		if kept && weights != nil && !Close(w, weights[n], 0) {
 			t.Errorf("%v: token %d: weight %v, the reference %v", c, n, w, weights[n])
 			return
 		}
-	}
-}
-
-func column(c *golden.Case, key string) []float64 {
-	if c.Inputs.Has("lengths") {
-		return cut(c, c.Inputs.Matrix(key))
-	}
-	return c.Inputs.Flat(key)
-}
-
-// cut leaves of every row what its length says.
-func cut(c *golden.Case, m [][]float64) (flat []float64) {
-	for i, n := range c.Inputs.Flat("lengths") {
-		flat = append(flat, m[i][:int(n)]...)
-	}
-	return flat
-}
-
-func shortened(c *golden.Case, key string) *batch.Batch {
-	m := c.Inputs.Matrix(key)
-	for i, n := range c.Inputs.Flat("lengths") {
-		m[i] = m[i][:int(n)]
-	}
-	return golden.Batch(m)
-}
-
-// recipeOf is the default recipe with a configuration's fields.
-func recipeOf(t testing.TB, c *Config) recipe.Recipe {
-	t.Helper()
-	changes, err := c.Changes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := recipe.LoadChanged("default", changes...)
-	if err != nil {
-		t.Fatalf("%v\n%v", err, c.Assignments())
-	}
-	return r
-}
-
-// TestPrimeLoss holds prime-rl's loss section to the loss that its golden cases are
-// computed with.
-func TestPrimeLoss(t *testing.T) {
-	c, err := Read("rl.toml", []byte("[trainer.loss]\ntype = \"default\"\ndppo_mask_low = 0.05 # tight\ndppo_mask_high = 0.1\nadv_tau = 0.7\nkl_tau = 5e-2\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = "{name: prime_dppo, delta_low: 0.05, delta_high: 0.1, adv_tau: 0.7, kl_tau: 0.05, log_clamp: 0}"
-	if got := recipeOf(t, c); c.Loss != want || got.Loss.Name != "prime_dppo" {
-		t.Errorf("%s: %s, and %s", c.Framework, c.Loss, fmt.Sprint(got.Loss))
 	}
 }

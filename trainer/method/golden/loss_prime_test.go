@@ -1,21 +1,15 @@
-package loss
+package golden
 
 import (
 	"strings"
 
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/golden"
+	"driftlab/trainer/method/loss"
 )
 
-var primeMatchers = []golden.Matcher{
-	{File: "prime-rl/head_*.json", Match: matchPrimeHead},
-	{File: "prime-rl/v2025oct_*.json", Match: matchPrimeMasked},
-	{File: "prime-rl/v2026feb_*.json", Match: matchPrimeGeo},
-}
-
 // primeBatch reads prime-rl's columns. A weight of 0 removes the token.
-func primeBatch(c *golden.Case) *batch.Batch {
-	b := golden.Batch(c.Inputs.Matrix("mask"))
+func primeBatch(c *Case) *batch.Batch {
+	b := Batch(c.Inputs.Matrix("mask"))
 	b.Now.Logp, b.LogpRoll = c.Inputs.Flat("trainer_logp"), c.Inputs.Flat("inference_logp")
 	b.Advantage, b.Teacher.Logp = c.Inputs.FlatOr("adv"), c.Inputs.FlatOr("teacher_logp")
 	b.Ref.Logp = c.Inputs.FlatOr("ref_logp")
@@ -31,7 +25,7 @@ func primeBatch(c *golden.Case) *batch.Batch {
 }
 
 // finishPrime compares value, gradient and the means of the listed metrics.
-func finishPrime(c *golden.Case, k *golden.Check, l Loss, b *batch.Batch) {
+func finishPrime(c *Case, k *Check, l loss.Loss, b *batch.Batch) {
 	out := evaluate(k, l, b)
 	k.Scaled("loss", out.Loss, largestTerm(out))
 	k.Vector("grad", out.DLogp)
@@ -42,40 +36,40 @@ func finishPrime(c *golden.Case, k *golden.Check, l Loss, b *batch.Batch) {
 	}
 }
 
-func matchPrimeHead(c *golden.Case, k *golden.Check) {
+func matchPrimeHead(c *Case, k *Check) {
 	p := c.Params
-	agg := Aggregation{Tokens: p.IntOr("rl_scale", p.IntOr("scale", 0))}
-	var l Loss
+	agg := loss.Aggregation{Tokens: p.IntOr("rl_scale", p.IntOr("scale", 0))}
+	var l loss.Loss
 	switch {
 	case strings.HasSuffix(c.Source, "+default_loss_fn"):
-		l = &PrimeDPPO{DeltaLow: p.Float("dppo_mask_low"), DeltaHigh: p.Float("dppo_mask_high"), AdvTau: p.Float("adv_tau"),
+		l = &loss.PrimeDPPO{DeltaLow: p.Float("dppo_mask_low"), DeltaHigh: p.Float("dppo_mask_high"), AdvTau: p.Float("adv_tau"),
 			KLTau: p.Float("kl_tau"), Aggregation: agg}
 	case strings.HasSuffix(c.Source, "+ipo_loss_fn"):
-		l = &IPO{Delta: p.Float("ipo_threshold"), AdvTau: p.Float("adv_tau"), KLTau: p.Float("kl_tau"), Aggregation: agg}
+		l = &loss.IPO{Delta: p.Float("ipo_threshold"), AdvTau: p.Float("adv_tau"), KLTau: p.Float("kl_tau"), Aggregation: agg}
 	case strings.HasSuffix(c.Source, "+ref_kl_loss_fn"):
-		l = &RefKL{Delta: 0.2, KLTau: 1e-3, Aggregation: agg}
+		l = &loss.RefKL{Delta: 0.2, KLTau: 1e-3, Aggregation: agg}
 	case strings.HasSuffix(c.Source, "+ce_loss_fn"):
-		l = &CrossEntropy{Aggregation: agg}
+		l = &loss.CrossEntropy{Aggregation: agg}
 	}
 	finishPrime(c, k, l, primeBatch(c))
 }
 
-func matchPrimeMasked(c *golden.Case, k *golden.Check) {
+func matchPrimeMasked(c *Case, k *Check) {
 	p := c.Params
-	finishPrime(c, k, &PrimeMasked{
+	finishPrime(c, k, &loss.PrimeMasked{
 		Low: p.Float("mask_ratio_low"), High: p.Float("mask_ratio_high"), Veto: p.Float("sequence_mask_ratio_low"),
 		Sequence: p.String("ratio_type") == "sequence", LengthNorm: p.Bool("ratio_length_norm"),
-		Aggregation: Aggregation{Tokens: p.Int("loss_scale")},
+		Aggregation: loss.Aggregation{Tokens: p.Int("loss_scale")},
 	}, primeBatch(c))
 }
 
-func matchPrimeGeo(c *golden.Case, k *golden.Check) {
+func matchPrimeGeo(c *Case, k *Check) {
 	p := c.Params
-	l := &PrimeGeo{
+	l := &loss.PrimeGeo{
 		Low: p.Float("token_mask_low"), High: p.Float("token_mask_high"), GeoLow: p.Float("geo_mask_low"), GeoHigh: p.Float("geo_mask_high"),
 		VetoLow: p.Float("sequence_mask_low"), VetoHigh: p.Float("sequence_mask_high"), Clip: p.Float("sequence_clip_high"),
 		Sequence: p.String("ratio_type") == "sequence", AdvTau: p.Float("adv_tau"), TeacherTau: p.Float("teacher_tau"), KLTau: p.Float("kl_tau"),
-		Aggregation: Aggregation{Tokens: p.Int("loss_scale")},
+		Aggregation: loss.Aggregation{Tokens: p.Int("loss_scale")},
 	}
 	if !c.Inputs.Has("teacher_logp") {
 		l.TeacherTau = 0 // prime-rl ignores it without a teacher
