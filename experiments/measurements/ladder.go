@@ -280,7 +280,7 @@ func (*equalLossLadder) Measure(e *claim.Env, o *claim.Observation) {
 	}{{lawRungs(), rung.Name}, {evenSteps(), evenName}} {
 		for _, r := range part.rungs {
 			if e.Size != claim.Full {
-				if s := r.Size; r.Corner || s.Layers > 8 || s.Width > 128 || s.Vocabulary > 512 || s.Length > lengthOf(52) {
+				if !r.previewed(e.Size, 128) {
 					continue
 				}
 				r.Every, r.Steps, r.Answers = 1, e.Pick(0, r.Steps/3, 2), e.Pick(0, max(r.Answers/8, 4), 2)

@@ -178,8 +178,7 @@ func ladder(size claim.Size) []rung {
 	}
 	var list []rung
 	for _, r := range allRungs() {
-		s := r.Size
-		if r.Corner || s.Layers > 8 || s.Width > 64 || s.Vocabulary > 512 || s.Length > lengthOf(52) || s.Experts > 32 && s.TopK > 2 {
+		if !r.previewed(size, 64) {
 			continue
 		}
 		r.Every, r.Steps, r.Answers = 1, min(r.Steps, 70), max(r.Answers/8, 4)
@@ -189,6 +188,12 @@ func ladder(size claim.Size) []rung {
 		list = append(list, r)
 	}
 	return list
+}
+
+// previewed reports whether a preview has a rung: models up to a width, and at the tiny size up to half of all that bounds them.
+func (r rung) previewed(size claim.Size, width int) bool {
+	s, part := r.Size, int(size)
+	return !r.Corner && part*s.Layers <= 8 && part*s.Width <= width && part*s.Vocabulary <= 512 && part*s.Length <= lengthOf(52) && (part*s.Experts <= 32 || s.TopK <= 2)
 }
 
 // chapterWords is the number of words of a chapter, and baseChapters how many

@@ -35,6 +35,7 @@ var manyRuns = []string{
 	"null-agree", "opd-gate", "passk-reward", "penalty-trio", "prm-flattening", "r2-vs-r3", "routing-penalty", "sanity-set", "separate-norm", "sga-frontier", "stale-256", "unified-flow",
 	"bound-or-mask", "fusion-decay", "gap-timing", "kl-over-epochs", "kv-mask", "label-noise", "lag-tolerance", "opd-coefficient", "passk-then-one", "router-of-a-reference",
 	"stale-drafter", "stale-losses", "stale-masks", "topr-lag", "tree-policy", "turn-credit", "weight-and-clip",
+	"areal-bounds", "fusion-mixtures", "lag-rate-law", "lagging-values", "oapl-448", "process-verbosity", "replay-minibatches", "reply-weights", "two-bounds", "zero-pass-rate",
 }
 
 // identities: each exact check of the claim is met where it is published. An enumeration over random draws may also
