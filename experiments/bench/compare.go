@@ -1,12 +1,19 @@
 package bench
 
 import (
+	_ "embed" // of the heads of tables
 	"fmt"
 	"slices"
 	"strings"
 
 	"driftlab/results/figure"
 )
+
+//go:embed heads.yaml
+var headsText []byte
+
+// head is a table of this package without its rows.
+var head = figure.Heads(headsText)
 
 // Comparison is the document of bench --against --json.
 type Comparison struct {
@@ -111,12 +118,8 @@ func (s spread) text(digits int) string {
 
 // Table shows the figures of both builds to a person.
 func (d Comparison) Table() *figure.Figure {
-	t := &figure.Figure{
-		Kind:    figure.Table,
-		Title:   fmt.Sprintf("This build and %s in turns, rounds: %d, medians and ranges", d.Against, d.Rounds),
-		Columns: []figure.Column{{Name: "figure"}, {Name: "here", Align: figure.Right}, {Name: "there", Align: figure.Right}, {Name: "ratio", Align: figure.Right}},
-		Note:    strings.Join(append([]string{"Ratio: of the two within a round, above 1 where this build is the faster or the smaller one."}, d.Notes...), " "),
-	}
+	t := head("against", d.Against, d.Rounds)
+	t.Note = strings.Join(append([]string{t.Note}, d.Notes...), " ")
 	for _, f := range d.Figures {
 		t.Add(figure.Word(f.Name), figure.Word(f.Here.text(3)), figure.Word(f.There.text(3)), figure.Word(f.Ratio.text(3)))
 	}

@@ -124,13 +124,7 @@ func logSlope(x []int, y []float64) float64 {
 
 // Table shows the slopes to a person.
 func (g Growth) Table() *figure.Figure {
-	t := &figure.Figure{
-		Kind:  figure.Table,
-		Title: fmt.Sprintf("How processor time grows, %d thread(s)", g.Threads),
-		Columns: []figure.Column{{Name: "size"}, {Name: "values"}, {Name: "phase"}, {Name: "seconds", Align: figure.Right},
-			{Name: "slope", Align: figure.Right}, {Name: "of the arithmetic", Align: figure.Right}},
-		Note: "Slope: that of the logarithm of a step's least processor time against the logarithm of the size, 1 for proportional. Of the arithmetic: the same of its multiply-adds.",
-	}
+	t := head("growth", g.Threads)
 	for _, a := range g.Axes {
 		for _, p := range a.Phases {
 			var seconds []string

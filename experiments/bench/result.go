@@ -96,18 +96,9 @@ func (b *Result) add(phase string, times []moment, tokens float64, w work) {
 
 // Table shows the figures of a step to a person.
 func (b Result) Table(c Step) *figure.Figure {
-	t := &figure.Figure{
-		Kind: figure.Table,
-		Title: fmt.Sprintf("%d parameters, %d responses of %d+%d tokens in groups of %d, %s → %s, %d threads",
-			b.Params, c.Batch, c.Prompt, c.Gen, c.Group, b.Rollout, b.Learner, b.Threads),
-		Columns: []figure.Column{{Name: "phase"}, {Name: "tokens/s", Align: figure.Right}, {Name: "GFLOP/s", Align: figure.Right},
-			{Name: "of the roofline", Align: figure.Right}, {Name: "if nothing were shared", Align: figure.Right}},
-		Note: fmt.Sprintf("A step takes %s s. The roofline is %s GFLOP/s: the product of 1024x64x256 on %d threads; on one it has %s, 64x64x64 %s, and multiply-adds that read nothing else %s. "+
-			"FLOP are two per multiply-add of matrix products and attention, as computed: a prompt counts once for its group, "+
-			"and the forward pass once for scoring and training. If nothing were shared, there would be one of each for every response, as for tokens/s. Peak memory: %d MiB.",
-			figure.FormatNumber(b.StepS, 3), figure.FormatNumber(b.RooflineGFlops, 3), b.Threads, figure.FormatNumber(b.GemmGFlops, 3),
-			figure.FormatNumber(b.Gemm64GFlops, 3), figure.FormatNumber(b.PeakGFlops, 3), b.PeakBytes>>20),
-	}
+	t := head("step", b.Params, c.Batch, c.Prompt, c.Gen, c.Group, b.Rollout, b.Learner, b.Threads)
+	t.Note = fmt.Sprintf(t.Note, figure.FormatNumber(b.StepS, 3), figure.FormatNumber(b.RooflineGFlops, 3), b.Threads, figure.FormatNumber(b.GemmGFlops, 3),
+		figure.FormatNumber(b.Gemm64GFlops, 3), figure.FormatNumber(b.PeakGFlops, 3), b.PeakBytes>>20)
 	for _, p := range b.Phases {
 		t.Add(figure.Word(p.Phase), figure.Number(p.TokS, 3), figure.Number(p.GFlop/p.Seconds, 3),
 			figure.Word(fmt.Sprintf("%.0f %%", 100*p.Roofline)), figure.Word(fmt.Sprintf("%.0f %%", 100*p.RooflineUnshared)))

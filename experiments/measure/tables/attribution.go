@@ -12,14 +12,8 @@ import (
 // AttributionTable shows which difference between two engines makes how much of
 // the gap between them.
 func AttributionTable(a *measure.Attribution) *figure.Figure {
-	t := &figure.Figure{
-		Kind:  figure.Table,
-		Title: fmt.Sprintf("Attribution of the mismatch of %s to %s: %s, task %s, seed %d", a.Rollout, a.Learner, cmp.Or(a.Checkpoint, "random weights"), a.Task, a.Seed),
-		Columns: []figure.Column{{Name: "mechanism"}, {Name: "rollout"}, {Name: "learner"},
-			right("alone", "k3"), right("by routing", "k3"), right("removed", "k3"), right("share", "k3"),
-			right("alone", "|Δ|"), right("removed", "|Δ|"), right("share", "|Δ|")},
-		Note: attributionNote(a),
-	}
+	t := head("attribution", a.Rollout, a.Learner, cmp.Or(a.Checkpoint, "random weights"), a.Task, a.Seed)
+	t.Note = attributionNote(a)
 	empty := figure.Word("")
 	for _, m := range a.Mechanisms {
 		routing, shares := figure.Word("-"), [2]figure.Cell{figure.Word("-"), figure.Word("-")}

@@ -12,14 +12,8 @@ import (
 
 // GapTable shows the size of the gap of each pair of a measurement.
 func GapTable(m *measure.Measurement) *figure.Figure {
-	t := &figure.Figure{
-		Kind:  figure.Table,
-		Title: fmt.Sprintf("Training-inference mismatch at equal weights: %s, task %s, seed %d, %s", cmp.Or(m.Checkpoint, "random weights"), m.Task, m.Seed, sampleText(m)),
-		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("KL", "nats"), right("k3", "nats"), right("95 %", ""),
-			right("mean |Δ|", ""), right("max |Δ|", ""), right("max |Δp|", ""), right("1 - r", ""), right("chi²", ""), right("unequal", "")},
-		Note: "KL is exact, over the full vocabulary. The other figures are of the sampled token: Δ is the difference of log-probs, Δp of probabilities, " +
-			"r their correlation. Unequal: tokens whose log-probs differ in any bit. 95 %: " + intervalNote,
-	}
+	t := head("gap", cmp.Or(m.Checkpoint, "random weights"), m.Task, m.Seed, sampleText(m))
+	t.Note += " " + intervalNote
 	for _, p := range m.Pairs {
 		g := p.Gap
 		kl := figure.Word("-")
@@ -36,14 +30,8 @@ func GapTable(m *measure.Measurement) *figure.Figure {
 // RouteTable shows the routing flips of each pair and what replay removes. It
 // has no rows for a dense model.
 func RouteTable(m *measure.Measurement) *figure.Figure {
-	t := &figure.Figure{
-		Kind:  figure.Table,
-		Title: "Routing flips, and the share of k3 that routing replay (R3) removes: " + sampleText(m),
-		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("tokens", ""), right("flips per layer", ""), right("tokens flipped", ""),
-			right("|Δ| flipped", ""), right("|Δ| rest", ""), right("k3", ""), right("with replay", ""), right("removed", ""), right("95 %", ""), right("largest token", "")},
-		Note: "A routing flip is a token with different experts in learner and rollout engine. |Δ| flipped and rest: mean difference of log-probs over tokens with and without a flip. " +
-			"Largest token: its share of k3; where it is large, the share removed depends on the prompts. 95 %: " + intervalNote,
-	}
+	t := head("routes", sampleText(m))
+	t.Note += " " + intervalNote
 	for _, p := range m.Pairs {
 		g := p.Gap
 		if !g.HasRoutes || p.Replayed == nil {
@@ -67,14 +55,7 @@ func RouteTable(m *measure.Measurement) *figure.Figure {
 // and what is left when the learner replays the rollout engine's expert ids, or
 // ids and gate values. It has no rows for a dense model.
 func FlipTable(m *measure.Measurement) *figure.Figure {
-	t := &figure.Figure{
-		Kind:  figure.Table,
-		Title: "Routing flips by layer, token and response, and replay with and without gates",
-		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, {Name: "by layer"}, right("tokens", ""), right("responses", ""),
-			right("KL", "nats"), right("ids replayed", "nats"), right("ids and gates", "nats")},
-		Note: "By layer: share of tokens whose set of experts differs, from the first layer on. Tokens, responses: share with a flip anywhere. " +
-			"Ids replayed: the learner computes the gates of the recorded experts (R3); ids and gates: it uses the recorded gate values, too.",
-	}
+	t := head("flips")
 	for _, p := range m.Pairs {
 		g := p.Gap
 		if !g.HasRoutes || p.Replayed == nil || p.ReplayedGates == nil {
@@ -93,13 +74,7 @@ func FlipTable(m *measure.Measurement) *figure.Figure {
 // RetentionTable shows what a compressed KV cache, or the index of sparse attention, makes of
 // the gap, and what replaying its masks or choices removes. It has no rows for full attention.
 func RetentionTable(m *measure.Measurement) *figure.Figure {
-	t := &figure.Figure{
-		Kind:  figure.Table,
-		Title: "Compressed KV cache or sparse attention, and what replaying the positions that were kept removes",
-		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("kept", ""), right("k3", ""), right("mean |Δ|", ""), right("KL", ""),
-			right("k3 with replay", ""), right("mean |Δ| with replay", ""), right("unequal with replay", "")},
-		Note: "Kept: share of the positions up to its own that a response token saw. With replay the learner attends to the same positions (retention.replay).",
-	}
+	t := head("retention")
 	for _, p := range m.Pairs {
 		if p.Shadow == nil {
 			continue
@@ -113,14 +88,7 @@ func RetentionTable(m *measure.Measurement) *figure.Figure {
 // KeptMassTable shows the self-test of recorded log-probs. It has no rows where
 // nothing shapes the distribution that is sampled.
 func KeptMassTable(m *measure.Measurement) *figure.Figure {
-	t := &figure.Figure{
-		Kind:  figure.Table,
-		Title: "Self-test: do the recorded log-probs belong to the sampling distribution?",
-		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("kept mass", ""), right("E[ratio], due", ""), right("mean ratio", ""),
-			right("std. error", ""), right("holds", "")},
-		Note: "Kept mass: probability mass that top-p and top-k keep of the rollout engine's policy. Due: the learner's mass on the sampled support, to which the ratio of its " +
-			"probability\nto the recorded probability averages, if the tokens were drawn from the recorded distribution. Raw log-probs fail this test.",
-	}
+	t := head("kept mass")
 	for _, p := range m.Pairs {
 		k := p.KeptMass
 		if k == nil {
@@ -139,14 +107,7 @@ func KeptMassTable(m *measure.Measurement) *figure.Figure {
 // SpeculativeTable shows what became of drafted tokens, and what verification
 // and the recorded log-probs make of the gap. It has no rows without drafts.
 func SpeculativeTable(m *measure.Measurement) *figure.Figure {
-	t := &figure.Figure{
-		Kind:  figure.Table,
-		Title: "Speculative decoding",
-		Columns: []figure.Column{{Name: "rollout"}, {Name: "learner"}, right("drafts", ""), right("accepted", ""), right("1 - TV", ""), right("accepted length", ""),
-			right("tokens per pass", ""), right("cost", ""), right("speed", ""), right("law shift", ""), right("mislabelled", ""), right("k3 recorded", ""), right("k3 verifier", ""), right("k3 law", "")},
-		Note: "1 - TV: the acceptance that exact verification has on average. Speed: predicted. Law shift: total variation between the distribution of the emitted tokens and the verifier's. " +
-			"Mislabelled: mean |Δ| between the recorded log-prob and that of the emitted distribution, nats. k3: of the learner to the recorded log-probs, to the verifier, to the emitted distribution.",
-	}
+	t := head("speculative")
 	for _, p := range m.Pairs {
 		s := p.Speculative
 		if s == nil {
@@ -175,9 +136,4 @@ func GapBars(m *measure.Measurement) *figure.Figure {
 	}
 	b.Series = []figure.Series{free, replayed}
 	return b
-}
-
-// right is a column of figures, aligned at the right; unit may be empty.
-func right(name, unit string) figure.Column {
-	return figure.Column{Name: name, Unit: unit, Align: figure.Right}
 }

@@ -9,13 +9,8 @@ import (
 
 // LayerTable shows at which operation two engines part, and how their difference grows through the layers.
 func LayerTable(d *measure.Divergence) *figure.Figure {
-	t := &figure.Figure{
-		Kind:  figure.Table,
-		Title: fmt.Sprintf("First divergence of %s from %s: %s, task %s, seed %d, %d tokens", d.Rollout, d.Learner, d.Checkpoint, d.Task, d.Seed, d.Tokens),
-		Columns: []figure.Column{{Name: "layer"}, {Name: "operation"}, right("first part here", "tokens"), right("differ", "tokens"),
-			right("median", "relative difference"), right("90 %", "relative difference"), right("other experts", "tokens")},
-		Note: layerNote(d),
-	}
+	t := head("layers", d.Rollout, d.Learner, d.Checkpoint, d.Task, d.Seed, d.Tokens)
+	t.Note = layerNote(d)
 	for _, o := range d.Operations {
 		first, flips := figure.Word(""), figure.Word("")
 		if o.First > 0 {

@@ -2,7 +2,6 @@ package tables
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -14,14 +13,7 @@ import (
 // LevelTable shows every mechanism by which two engines can disagree, alone and
 // at growing levels, and what its correction leaves.
 func LevelTable(d *measure.LevelTable) *figure.Figure {
-	t := &figure.Figure{
-		Kind:  figure.Table,
-		Title: fmt.Sprintf("Mismatch of each mechanism alone, by level: %s, task %s, seed %d", d.Checkpoint, d.Task, d.Seed),
-		Columns: []figure.Column{{Name: "mechanism"}, {Name: "level"}, right("k3", "nats"), right("mean |Δ|", ""),
-			right("tokens flipped", ""), right("unequal", ""), right("k3 left", "")},
-		Note: "Equal weights, no training; Δ is the difference of log-probs. The first level of each mechanism is zero, where both engines give the " +
-			"same bits; k3 left is the share of k3 at the last level that remains with the correction.",
-	}
+	t := head("levels", d.Checkpoint, d.Task, d.Seed)
 	add := func(name figure.Cell, level string, g *measure.LevelGap, left figure.Cell) {
 		t.Add(name, figure.Word(level), figure.Number(g.K3, 2), figure.Number(g.MeanAbsDlogp, 2),
 			figure.Percent(g.FlipToken, 2), figure.Percent(g.Unequal, 1), left)
@@ -43,8 +35,7 @@ func LevelTable(d *measure.LevelTable) *figure.Figure {
 
 // LevelReading lists, below the table, what the levels of each mechanism are.
 func LevelReading(d *measure.LevelTable) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "The levels of each mechanism, and the setting of the highest",
-		Columns: []figure.Column{{Name: "mechanism"}, {Name: "levels"}, {Name: "--set, highest level"}}}
+	t := head("level settings")
 	for _, m := range d.Mechanisms {
 		t.Add(figure.Word(m.Mechanism).As(figure.Strong), figure.Word(m.About),
 			figure.Word(strings.Join(m.Levels[len(m.Levels)-1].Set, "  ")).As(figure.Muted))

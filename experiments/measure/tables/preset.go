@@ -11,14 +11,7 @@ import (
 // PresetTable shows every preset of numerics, and what the others leave open:
 // whether a row depends on its batch, and a token on being decoded by itself.
 func PresetTable() *figure.Figure {
-	t := &figure.Figure{
-		Kind:  figure.Table,
-		Title: "Presets of numerics",
-		Columns: []figure.Column{{Name: "preset"}, {Name: "weights"}, {Name: "inputs"}, {Name: "activations"}, {Name: "sums in"}, {Name: "kv cache"},
-			{Name: "router"}, {Name: "head"}, {Name: "order of sums"}, {Name: "attention"}, {Name: "batch-invariant"}, {Name: "decodes as it prefills"}},
-		Note: "A recipe takes a preset, or a mapping that starts from one: {base: bf16, head: fp32}. Two engines with equal numerics agree bit for bit\n" +
-			"if they are batch-invariant and decode as they prefill. simulate methods rollout.numerics has every field.",
-	}
+	t := head("presets")
 	answer := func(yes bool) figure.Cell {
 		if yes {
 			return figure.Word("yes")

@@ -11,15 +11,7 @@ import (
 // RealTable sets real engines next to their emulation: both gaps, their ratio and their
 // correlation token by token.
 func RealTable(gaps []*measure.RealGap) *figure.Figure {
-	t := &figure.Figure{
-		Kind:  figure.Table,
-		Title: "Emulated engines next to real ones, token by token",
-		Columns: []figure.Column{{Name: "engine"}, {Name: "checkpoint"}, {Name: "tokens", Align: figure.Right}, {Name: "k3 real", Align: figure.Right},
-			{Name: "k3 emulated", Align: figure.Right}, {Name: "ratio (95 % CI)", Align: figure.Right}, {Name: "p99 real", Align: figure.Right},
-			{Name: "p99 emulated", Align: figure.Right}, {Name: "correlation of d (95 % CI)", Align: figure.Right}, {Name: "equal tokens", Align: figure.Right}},
-		Note: "d: log-prob under the engine minus log-prob under float32, in nats; k3: mean of exp(-d) - 1 + d; p99: 99th percentile of |d|. Equal tokens: those whose two d differ by less " +
-			"than a hundredth of the real d's root mean square. Intervals: bootstrap over responses.",
-	}
+	t := head("real engines")
 	for _, g := range gaps {
 		t.Add(figure.Word(g.Engine).As(figure.Strong), figure.Word(g.Checkpoint), figure.Word(fmt.Sprint(g.Tokens)),
 			figure.Number(g.Real.K3, 2), figure.Number(g.Emulated.K3, 2), withInterval(g.K3Ratio, 3), figure.Number(g.Real.P99, 2), figure.Number(g.Emulated.P99, 2),

@@ -15,12 +15,8 @@ import (
 // its samples, and its speed-up by each definition.
 func ScheduleTables(r simulation.Report) []*figure.Figure {
 	config := r.Run.Config
-	t := &figure.Figure{
-		Kind: figure.Table,
-		Title: fmt.Sprintf("%s: engines %d x %d devices, %d slots each; %d devices train; %d x %d responses per update, %d updates", r.Policy,
-			config.Workers, config.Engine, config.Slots, config.Trainers, config.Batch, config.Group, len(r.Run.Updates)),
-		Columns: []figure.Column{{Name: "figure"}, {Name: r.Policy, Align: figure.Right}, {Name: "sync", Align: figure.Right}, {Name: "meaning"}},
-	}
+	t := head("schedule", r.Policy, config.Workers, config.Engine, config.Slots, config.Trainers, config.Batch, config.Group, len(r.Run.Updates))
+	t.Columns[1].Name = r.Policy
 	row := func(name, meaning string, of func(simulation.Figures) float64) {
 		t.Add(figure.Word(name), figure.Number(of(r.Figures), 4), figure.Number(of(r.Synchronous), 4), figure.Word(meaning).As(figure.Muted))
 	}
@@ -49,9 +45,7 @@ func ScheduleTables(r simulation.Report) []*figure.Figure {
 }
 
 func lagTable(histogram []int) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "Lag of trained samples", Columns: []figure.Column{
-		{Name: "lag", Unit: "versions", Align: figure.Right}, {Name: "samples", Align: figure.Right}, {Name: ""},
-	}}
+	t := head("lags")
 	most := 0
 	for _, n := range histogram {
 		most = max(most, n)
@@ -67,9 +61,8 @@ func lagTable(histogram []int) *figure.Figure {
 
 // speedupTable is the speed-up under each definition.
 func speedupTable(s simulation.Speedup) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "Speed-up over the synchronous loop, by definition", Note: simulation.Incomparable, Columns: []figure.Column{
-		{Name: "definition"}, {Name: "times", Align: figure.Right}, {Name: "means"},
-	}}
+	t := head("speed-up")
+	t.Note = simulation.Incomparable
 	row := func(name, means string, v float64) {
 		cell := figure.Number(v, 3)
 		if v == 0 {

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	_ "embed" // of the heads of tables
 	"fmt"
 	"math"
 	"strings"
@@ -13,19 +14,17 @@ import (
 	"driftlab/results/stats"
 )
 
+//go:embed heads.yaml
+var headsText []byte
+
+// head is a table of this package without its rows.
+var head = figure.Heads(headsText)
+
 // VerdictTable has a line per claim: the paper's figure, ours, the verdict, and
 // the verdict of fresh seeds.
 func VerdictTable(list []Result) *figure.Figure {
-	t := &figure.Figure{
-		Kind:  figure.Table,
-		Title: "Claims of papers",
-		Columns: []figure.Column{{Name: "claim"}, {Name: "verdict"}, {Name: "new seeds"}, {Name: "check declared"}, {Name: "paper"}, {Name: "primary check"},
-			{Name: "effect, 95 % CI"}, {Name: "new seeds, 95 % CI"}, {Name: "n", Align: figure.Right}, {Name: "p, Holm", Align: figure.Right}},
-		Note: "One primary check decides. Confidence intervals are Student's over independent models or warm starts (runs of one warm start are averaged first), or exact ones of pooled counts. " +
-			"A check is declared before any result is published, or revised after: then date and verdict of its first version stand next to it. " +
-			"New seeds are other models, prompts and samples, on which no setting was chosen. " +
-			"A ratio is infinite where a replication has 0 in its denominator. p-values of significant verdicts are adjusted across the claims (Holm); a verdict whose adjusted p-value exceeds 0.05 says so. The figures of papers are context: other models, other scale. " + provisionalNote(list),
-	}
+	t := head("verdicts")
+	t.Note += " " + provisionalNote(list)
 	adjusted := holmOf(list)
 	for i := range list {
 		r := &list[i]
@@ -79,10 +78,7 @@ func marked(verdict string, adjusted float64) string {
 // DeclaredTable counts the verdicts of checks that were declared before any result apart from
 // those of checks that were revised after one.
 func DeclaredTable(list []Status) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "Verdicts by when the primary check was declared",
-		Columns: []figure.Column{{Name: "verdict"}, {Name: "declared before any result", Align: figure.Right}, {Name: "revised after a result", Align: figure.Right},
-			{Name: "the first version of the revised", Align: figure.Right}, {Name: "not after Holm", Align: figure.Right}},
-		Note: "A revised check has its first version, with verdict and date, on the claim's page. Not after Holm: significant, with an adjusted p-value above 0.05."}
+	t := head("declared")
 	total := [4]int{}
 	for _, v := range judge.Verdicts {
 		n := [4]int{}
@@ -184,13 +180,7 @@ func provisionalNote(list []Result) string {
 // checkTable has a line per check of a claim: the primary ones first, then what
 // else was looked at.
 func checkTable(r *Result) *figure.Figure {
-	t := &figure.Figure{
-		Kind:  figure.Table,
-		Title: "Checks",
-		Columns: []figure.Column{{Name: "check"}, {Name: "outcome"}, {Name: "level"}, {Name: "criterion"},
-			{Name: "effect, 95 % CI", Align: figure.Right}, {Name: "new seeds, 95 % CI", Align: figure.Right}},
-		Note: "The primary check decides; the others are secondary. Inconclusive: the interval contains both answers. Opposite: significant in the opposite direction.",
-	}
+	t := head("checks")
 	for _, primary := range []bool{true, false} {
 		for _, level := range judge.Levels {
 			for i, c := range r.Evidence.Checks {
