@@ -125,20 +125,6 @@ type Refused struct{ Name, Problem, Fix string }
 // Error names file, problem and fix.
 func (r *Refused) Error() string { return r.Name + ": " + r.Problem + ": " + r.Fix }
 
-// withoutUse are keys of dumps that say nothing about log-probs or learning: texts, names, places, and what follows from
-// other columns. All other keys that are not read are named in the notes.
-var withoutUse = strings.Fields(`
-	answer bytes completion content created_at data dataset_index example_id extra_info ground_truth gts id index input input_ids
-	label messages meta_info metadata multimodal_train_inputs num_turns output position_ids problem prompt prompt_id prompt_length
-	prompt_str question raw_prompt request_id response response_str responses session_id sha256 solution text timestamp turn_id
-	uid uids
-	micro_step micro_sequence_idx ce_weights is_masked_high is_masked_low
-	rollout_id reward_breakdown advantage_breakdown seq_id status tags
-	actual_version difficulty draft drafter_version format kv_kept logp_behaviour logp_law logp_verifier prompt_routes_learner
-	prompt_routes_rollout stale support top_k window
-	attention_mask values returns total_lengths rollout_position raw_reward remove_sample train_metadata
-	gen_len prompt_len response_len response_length seqlen final_ob_len final_reward steps trajectory_metrics`)
-
 const (
 	// mostUnread is how many keys of a file that are not read are named, unreadBytes the most of one that is quoted.
 	mostUnread, unreadBytes = 20, 64
@@ -151,7 +137,7 @@ func (f *File) unread(key string) {
 	if len(key) > unreadBytes {
 		key = key[:unreadBytes] + "…"
 	}
-	if len(f.notRead) > mostUnread || slices.Contains(f.notRead, key) || slices.Contains(withoutUse, key) {
+	if len(f.notRead) > mostUnread || slices.Contains(f.notRead, key) || slices.Contains(shipped.unused, key) {
 		return
 	}
 	f.notRead = append(f.notRead, strings.Clone(key))

@@ -2,40 +2,47 @@ package reader
 
 import (
 	"cmp"
-	_ "embed" // of the neutral format
+	_ "embed" // of formats and the neutral one
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"driftlab/precision/elementary"
+
+	"go.yaml.in/yaml/v4"
 )
 
-// Format is a kind of dump. A new one is a row of formats: its keys, what tells it, and, where its columns are not laid out as one
-// of the others', a function that hands its responses on.
+// Format is a kind of dump. A new one is a row of formats.yaml: its keys, what tells it, and, where its columns are not laid out as
+// one of the others', a function of layouts that hands its responses on.
 type Format struct {
 	// Name is what --format takes. Files are what its framework calls them, and Has says what they have.
 	Name, Files, Has string
 	// Marks are the keys that tell a file of lines, all of them, and one of AnyOf if there are any; a format without either is recognised by
 	// its first bytes.
-	marks, anyOf []string
-	// keys are those that are read.
-	keys []key
-	// parts are what the objects of a key of objects hold, by that key.
-	parts map[string][]key
-	// unique are the keys whose values together a file has once.
-	unique []string
-	// rows hands the responses of an object of a line on.
-	rows func(o *record, row *Row, visit func() error) error
-	// notes are what a reader of the figures must know.
-	notes []string
-	// stable is a file that stands next to complete ones.
-	stable string
+	Marks, AnyOf []string
+	// Keys are those that are read, after those of the format that it is Like, and Parts what the objects of a key of objects hold.
+	Keys  Keys
+	Like  string
+	Parts map[string]Keys
+	// Unique are the keys whose values together a file has once.
+	Unique []string
+	// Layout is that of an object of a line, one of layouts.
+	Layout string
+	// Notes are what a reader of the figures must know.
+	Notes []string
+	// Stable is a file that stands next to complete ones.
+	Stable string
 
-	told  []string          // marks and anyOf
+	rows  func(o *record, row *Row, visit func() error) error // hands the responses of an object of a line on
+	told  []string                                            // Marks and AnyOf
+	keys  []key
 	place map[string]int    // of a key by its name
 	index map[string]placed // of a key by each name that a file may have for it
 }
+
+// Keys are lists of keys, by what they hold.
+type Keys struct{ Numbers, Counted, Texts, Objects string }
 
 // key is what a format reads under a name of the neutral format, or one of its own: what it may hold, and what files call it, the
 // preferred name first.
@@ -48,103 +55,31 @@ type key struct {
 // placed is the place of a key among those of a format, and which of its names it is.
 type placed struct{ place, rank int }
 
-// keysOf are keys of a kind, as "name" or as "name=other,another" where files have other names for it.
-func keysOf(kind kind, text string) (list []key) {
-	for field := range strings.FieldsSeq(text) {
-		name, others, named := strings.Cut(field, "=")
-		if !named {
-			others = name
+func (k Keys) list() (list []key) {
+	for i, text := range [...]string{k.Numbers, k.Texts, k.Counted, k.Objects} {
+		for field := range strings.FieldsSeq(text) {
+			name, others, _ := strings.Cut(field, "=")
+			list = append(list, key{name, numbers + kind(i), strings.Split(cmp.Or(others, name), ",")})
 		}
-		list = append(list, key{name, kind, strings.Split(others, ",")})
 	}
 	return list
 }
 
-const (
-	bothEngines    = "log-probs of both engines"
-	rolloutAlone   = "log-probs of the rollout engine"
-	noLogProbs     = "text and rewards"
-	generatorAlone = "the log-probs are the rollout engine's alone" // a note
-)
+// layouts are how the objects of lines hold responses.
+var layouts = map[string]func(o *record, row *Row, visit func() error) error{
+	"response": responseRow, "nemo": nemoRow, "prime": primeRow, "torchtitan": torchtitanRows, "open-instruct": openInstructRow,
+	"tinker": tinkerRows, "areal": arealRow, "roll": rollRows,
+}
 
-// neutralKeys are the keys of the neutral format and of driftlab's dumps, with the names that they have in trainers' own
-// tensors and in what people write from them. response_logprobs has a key of its own: it is the rollout engine's in verl's agent
-// loop, where nothing else is.
-var neutralKeys = slices.Concat(keysOf(numbers, `
-	logp_rollout=logp_rollout,rollout_log_probs,rollout_logprobs,rollout_logp,generation_logprobs,inference_logprobs,sampling_logprobs,vllm_logprobs,sampling_per_token_logps
-	logp_old=logp_old,old_log_probs,old_logprobs,old_logp,prev_logprobs,old_log_prob,action_log_probs,learner_logprobs,old_per_token_logps
-	logp_new=logp_new,new_log_probs,new_logprobs,train_log_probs,trainer_logprobs,per_token_logps
-	response_logprobs logp_old_recurrent logp_old_indexed prompt_logp_rollout prompt_logp_old routes_rollout routes_learner
-	token_ids=token_ids,response_ids,response_token_ids,train_token_ids,completion_ids,output_ids prompt_ids=prompt_ids,prompt_token_ids
-	mask=mask,response_mask,loss_mask,action_mask,completion_mask advantage=advantage,advantages version=version,versions,policy_version kept_mass
-	logp_ref=logp_ref,ref_log_prob,ref_log_probs,ref_logprobs,ref_logprob,ref_logp,ref_per_token_logps,base_action_log_probs,reference_policy_logprobs,reference_logprobs
-	entropy=entropy,entropies,entropys is_masked=is_masked,masked
-	reward score acc=acc,accuracy,is_correct,correct group=group,group_index step=step,global_step temperature top_p learner_version lag=lag,staleness,off_policy_steps
-	truncated=truncated,is_truncated finished`),
-	keysOf(texts, "env=env,data_source,env_name finish_reason=finish_reason,stop_reason,finish worker=worker,worker_id,rank,dp_rank"))
+//go:embed formats.yaml
+var formatsText []byte
 
-// neutralColumns are the keys one of which every row has.
-var neutralColumns = []string{"logp_rollout", "logp_old", "logp_new", "response_logprobs"}
-
-// sampleKeys are the keys of slime's and miles' samples.
-var sampleKeys = keysOf(numbers, `token_ids=tokens length=response_lengths,response_length mask=loss_masks,loss_mask,local_loss_mask logp_rollout=rollout_log_probs logp_old=old_log_probs,log_probs
-	logp_new=train_log_probs logp_ref=ref_log_probs entropy advantage=advantages index=sample_index,sample_indices,index group=group_index reward=reward,rewards finish_reason=status truncated version=weight_versions`)
-
-// formats are tried in this order: those with more marks first.
-var formats = []*Format{
-	// Sequences are full and padded on the right; value i of every column belongs to token i. All values but idx may be wrapped in lists
-	// of length 1. Source: NeMo-RL, nemo_rl/algorithms/grpo.py, log_batched_dict_as_jsonl.
-	{Name: "nemo", Files: "NeMo-RL, train_data_step{n}.jsonl", Has: bothEngines, marks: []string{"mask"}, anyOf: []string{"logp_rollout", "logp_old"}, unique: []string{"index"}, rows: nemoRow,
-		keys: slices.Concat(keysOf(numbers, `mask=token_loss_mask logp_rollout=generation_logprobs logp_old=prev_logprobs logp_ref=reference_policy_logprobs token_ids advantage=advantages
-			reward=rewards filtered_rewards input_lengths sample_loss_mask index=idx`), keysOf(counted, "messages=content"), keysOf(texts, "env=agent_ref"))},
-	// The training forward writes the trainer's column: it is taken for the old policy's, too, and then contains staleness.
-	// Source: prime-rl, src/prime_rl/trainer/rl/token_export.py.
-	{Name: "prime", Files: "prime-rl, token_exports/step_{s}/rank_{r}.jsonl", Has: bothEngines, marks: []string{"schema_version", "mask"}, anyOf: []string{"logp_rollout", "logp_old"}, rows: primeRow, stable: "STABLE",
-		notes: []string{"trainer_logprobs are the training forward's, taken for the old policy's: the gap contains staleness"},
-		keys: slices.Concat(keysOf(numbers, `schema_version step index=export_sequence_idx token_ids mask=loss_mask advantage=advantages logp_rollout=inference_logprobs logp_old=trainer_logprobs
-			logp_ref=ref_logprobs entropy=entropy,entropies is_masked rl_weights ref_kl_weights mismatch_kl log_importance_ratio importance_ratio prob_delta`), keysOf(texts, "env=env_name worker=rank"))},
-	// A rollout a line, and a row for each of its turns. Tokens and log-probs are there with log_tensors and log_logprobs.
-	// Source: torchtitan, torchtitan/experiments/rl/rollout_recorder.py, commit b5bcd76c6.
-	{Name: "torchtitan", Files: "rollout_samples.jsonl", Has: rolloutAlone, marks: []string{"is_validation", "group", "turns"}, rows: torchtitanRows,
-		notes: []string{"the recorder keeps the rollouts with the highest and the lowest rewards of a group alone, unless its filter says more", generatorAlone},
-		keys:  slices.Concat(keysOf(numbers, "is_validation group=group_id index=rollout_id reward advantage"), keysOf(objects, "turns"), keysOf(texts, "finish_reason=status")),
-		parts: map[string][]key{"turns": keysOf(numbers, "min_policy_version max_policy_version prompt_token_ids completion_token_ids completion_logprobs")}},
-	// Source: open-instruct, open_instruct/rl_utils.py, RolloutRecord, written by save_traces, commit e6c3044aa.
-	{Name: "open-instruct", Files: "{run}_rollouts_{shard}.jsonl", Has: rolloutAlone, marks: []string{"prompt_ids", "token_ids", "finish_reason"}, rows: openInstructRow, notes: []string{generatorAlone},
-		keys: slices.Concat(keysOf(numbers, "step index=sample_idx group=prompt_idx prompt_ids=prompt_tokens token_ids=response_tokens reward advantage logp_rollout=logprobs"),
-			keysOf(texts, "env=dataset finish_reason"), keysOf(objects, "request_info")),
-		parts: map[string][]key{"request_info": keysOf(numbers, "tool_calleds")}},
-	// A request of the instrumented client a line, and a row for each sequence that it got. Requests of another split than train are no
-	// training data. Source: tinker-cookbook, tinker_cookbook/capture/instrument.py and exporter.py, commit 9dfcc3a2c.
-	{Name: "tinker", Files: "tinker-cookbook, capture/sample.jsonl", Has: rolloutAlone, marks: []string{"kind", "scope", "num_samples"}, rows: tinkerRows, notes: []string{generatorAlone},
-		keys: slices.Concat(keysOf(texts, "kind"), keysOf(objects, "scope samples sampling_params"), keysOf(numbers, "num_samples prompt_tokens")),
-		parts: map[string][]key{"scope": slices.Concat(keysOf(texts, "split"), keysOf(numbers, "iteration group_idx traj_idx")),
-			"samples": slices.Concat(keysOf(numbers, "tokens logprobs"), keysOf(texts, "stop_reason")), "sampling_params": keysOf(numbers, "temperature top_p")}},
-	// A trajectory a line. Source: tinker-cookbook, tinker_cookbook/rl/rollout_logging.py, commit 9dfcc3a2c.
-	{Name: "tinker-summary", Files: "tinker-cookbook, {split}_rollout_summaries.jsonl", Has: "lengths and rewards", marks: []string{"schema_version", "env", "step", "index", "reward"}, rows: responseRow,
-		notes: []string{"summaries have lengths and rewards, and no tokens"},
-		keys:  slices.Concat(keysOf(numbers, "schema_version step=iteration group=group_idx index=traj_idx head=sampling_client_step reward=total_reward"), keysOf(texts, "env=split"))},
-	// Source: results/record, DumpLine.
-	{Name: "driftlab", Files: "the dumps of this program", Has: bothEngines, marks: []string{"run", "sample", "logp_rollout", "logp_old"}, unique: []string{"run", "step", "sample"}, rows: responseRow,
-		keys: slices.Concat(neutralKeys, keysOf(numbers, "sample"), keysOf(texts, "run"))},
-	// What trainer.rollout_data_dir receives. Columns of log-probs and tokens that are added have the names of verl's tensors, or
-	// those of the neutral format.
-	{Name: "verl", Files: "{step}.jsonl", Has: noLogProbs + ", and columns of log-probs that were added", marks: []string{"input", "text", "score", "step"}, rows: responseRow,
-		keys: slices.Concat(neutralKeys, keysOf(texts, "input text=output"))},
-	{Name: "neutral", Files: "what anybody can write", Has: bothEngines, anyOf: neutralColumns, keys: neutralKeys, rows: responseRow},
-	// AReaL's own workflows mark prompts with version -1, which makes head_version -1: then the span is unknown.
-	{Name: "areal", Files: "AReaL, {tail_version}/{task_id}.jsonl", Has: noLogProbs, marks: []string{"head", "tail"}, rows: arealRow,
-		keys: slices.Concat(keysOf(numbers, "head=head_version tail=tail_version group=task_id index=sample_idx reward"), keysOf(texts, "input=prompt text=completion"))},
-	// One line of columns.
-	{Name: "roll", Files: "ROLL, rollout_dump_data.step_{n}.jsonl", Has: noLogProbs, marks: []string{"text", "scores"}, rows: rollRows,
-		keys: slices.Concat(keysOf(texts, "text=responses input=prompt env=domain"), keysOf(numbers, "scores step=global_step"))},
-	{Name: "skyrl", Files: "SkyRL, global_step_{n}_training_input.pkl", Has: bothEngines,
-		keys: keysOf(numbers, "token_ids=sequences attention_mask response_mask mask=loss_mask logp_rollout=rollout_logprobs logp_old=action_log_probs logp_ref=base_action_log_probs advantage=advantages")},
-	{Name: "slime", Files: "train_data/{id}.pt, rollout_data/{id}.pt", Has: bothEngines, keys: sampleKeys},
-	{Name: "miles", Files: "train_data/{id}_{rank}.pt, policy_loss_debug/rank_{r}_call_{c}.pt", Has: bothEngines, keys: sampleKeys},
-	{Name: "trl", Files: "TRL, completions_{step}.parquet", Has: noLogProbs},
-	{Name: "prime-transport", Files: "prime-rl, rollouts/step_{s}/rank_{r}.bin", Has: rolloutAlone,
-		keys: keysOf(numbers, "token_ids=input_ids mask=loss_mask advantage=advantages logp_rollout=inference_logprobs logp_ref=ref_logprobs temperatures rl_weights ref_kl_weights")},
+// shipped is formats.yaml.
+var shipped struct {
+	Formats []*Format
+	Unused  string
+	Globals map[string][]string
+	unused  []string // of Unused
 }
 
 //go:embed neutral.txt
@@ -154,8 +89,17 @@ var neutralText string
 var Neutral = strings.TrimSpace(neutralText)
 
 func init() {
-	for _, f := range formats {
-		f.told, f.place, f.index = slices.Concat(f.marks, f.anyOf), map[string]int{}, map[string]placed{}
+	if err := yaml.Unmarshal(formatsText, &shipped); err != nil {
+		panic("reader: formats.yaml: " + err.Error())
+	}
+	shipped.unused = strings.Fields(shipped.Unused)
+	for _, f := range shipped.Formats {
+		f.rows, f.told = layouts[f.Layout], slices.Concat(f.Marks, f.AnyOf)
+		f.place, f.index = map[string]int{}, map[string]placed{}
+		if f.Like != "" {
+			f.keys = formatOf(f.Like).Keys.list()
+		}
+		f.keys = append(f.keys, f.Keys.list()...)
 		for i, k := range f.keys {
 			f.place[k.name] = i
 			for rank, name := range k.names {
@@ -167,7 +111,7 @@ func init() {
 
 // Formats are all formats, and the names that Read takes to force one.
 func Formats() (list []Format, names []string) {
-	for _, f := range formats {
+	for _, f := range shipped.Formats {
 		list, names = append(list, *f), append(names, f.Name)
 	}
 	return list, names
@@ -176,14 +120,14 @@ func Formats() (list []Format, names []string) {
 // FormatTable has a line for each format: its name, what its framework calls its files, and what they have.
 func FormatTable() string {
 	var lines []string
-	for _, f := range formats {
+	for _, f := range shipped.Formats {
 		lines = append(lines, fmt.Sprintf("  %-17s%s: %s", f.Name, f.Files, f.Has))
 	}
 	return strings.Join(lines, "\n")
 }
 
 func formatOf(name string) *Format {
-	return formats[slices.IndexFunc(formats, func(f *Format) bool { return f.Name == name })]
+	return shipped.Formats[slices.IndexFunc(shipped.Formats, func(f *Format) bool { return f.Name == name })]
 }
 
 // own is what files call a key that is read.
@@ -199,14 +143,14 @@ func (f *Format) among(keys []string, name string) bool {
 
 // lacking are the marks that keys do not have, as files call them.
 func (f *Format) lacking(keys []string) (list []string) {
-	for _, m := range f.marks {
+	for _, m := range f.Marks {
 		if !f.among(keys, m) {
 			list = append(list, f.own(m))
 		}
 	}
-	if len(f.anyOf) > 0 && !slices.ContainsFunc(f.anyOf, func(m string) bool { return f.among(keys, m) }) {
+	if len(f.AnyOf) > 0 && !slices.ContainsFunc(f.AnyOf, func(m string) bool { return f.among(keys, m) }) {
 		var any []string
-		for _, m := range f.anyOf {
+		for _, m := range f.AnyOf {
 			any = append(any, f.own(m))
 		}
 		list = append(list, strings.Join(any, " or "))
@@ -217,7 +161,7 @@ func (f *Format) lacking(keys []string) (list []string) {
 // choose is the format of a row with these keys, nil for none at all.
 func choose(file string, keys []string, forced string) (*Format, error) {
 	near, lacking := "", []string(nil)
-	for _, f := range formats {
+	for _, f := range shipped.Formats {
 		if f.rows == nil {
 			continue
 		}
@@ -225,7 +169,7 @@ func choose(file string, keys []string, forced string) (*Format, error) {
 		if forced == f.Name || forced == "" && len(l) == 0 {
 			return f, nil
 		}
-		if had := len(f.marks) + min(len(f.anyOf), 1) - len(l); had > 0 && (near == "" || len(l) < len(lacking)) {
+		if had := len(f.Marks) + min(len(f.AnyOf), 1) - len(l); had > 0 && (near == "" || len(l) < len(lacking)) {
 			near, lacking = f.Name, l
 		}
 	}

@@ -21,7 +21,7 @@ func newRecord(f *Format) *record {
 	o := &record{format: f, cells: make([]cell, len(f.keys))}
 	for i, k := range f.keys {
 		o.cells[i].kind = k.kind
-		for _, p := range f.parts[k.name] {
+		for _, p := range f.Parts[k.name].list() {
 			o.cells[i].parts = append(o.cells[i].parts, part{name: p.name, cell: cell{kind: p.kind}})
 		}
 	}
@@ -176,7 +176,7 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 	if format == nil { // nothing complete to tell by
 		format = formatOf("neutral")
 	} else {
-		f.Format, f.Notes = format.Name, format.notes
+		f.Format, f.Notes = format.Name, format.Notes
 	}
 	seen := map[uint64]bool{}
 	var row Row
@@ -213,8 +213,8 @@ func (f *File) readLines(in Input, src io.Reader, forced string, visit func(*Row
 	if s.odd != "" {
 		f.damage(s.line, s.place(), s.odd)
 	}
-	if format.stable != "" && in.InFolder != nil && f.Rows > 0 && !in.InFolder(format.stable) {
-		f.damage(s.line, s.place(), "there is no "+format.stable+" next to the file: the step was not complete")
+	if format.Stable != "" && in.InFolder != nil && f.Rows > 0 && !in.InFolder(format.Stable) {
+		f.damage(s.line, s.place(), "there is no "+format.Stable+" next to the file: the step was not complete")
 	}
 	return nil
 }
@@ -241,7 +241,7 @@ func (f foreignRow) Error() string { return "an object without any of the keys o
 // again says what of an object that a file has once comes a second time, empty if nothing does.
 func (o *record) again(seen map[uint64]bool) string {
 	var parts []string
-	for _, name := range o.format.unique {
+	for _, name := range o.format.Unique {
 		c := o.at(name)
 		switch {
 		case !c.present:
@@ -276,7 +276,7 @@ func (f *File) visitRows(o *record, row *Row, line int, from int64, seen map[uin
 			f.damage(line, from, again)
 		}
 		if len(seen) == rememberedRows {
-			f.note(fmt.Sprintf("only the first %d rows are compared by %s with others", rememberedRows, strings.Join(o.format.unique, " and ")))
+			f.note(fmt.Sprintf("only the first %d rows are compared by %s with others", rememberedRows, strings.Join(o.format.Unique, " and ")))
 		}
 		sent = f.send(row, visit)
 		return sent

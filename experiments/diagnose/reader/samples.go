@@ -74,7 +74,7 @@ func (f *File) readTorch(in Input, visit func(*Row) error) error {
 
 func (d *dictionary) entry(i, n int) *dictionary {
 	sample := &dictionary{}
-	for _, k := range sampleKeys {
+	for _, k := range formatOf("slime").keys {
 		for _, name := range k.names {
 			if l, ok := d.get(name).(*list); ok && l.len() == n {
 				sample.keys, sample.values = append(sample.keys, name), append(sample.values, l.at(i))

@@ -37,7 +37,7 @@ func (f *File) readTransport(in Input, visit func(*Row) error) error {
 			return nil // where the next one begins is unknown
 		}
 		f.Format = "prime-transport"
-		f.note(generatorAlone)
+		f.note(formatOf("prime-transport").Notes[0])
 		if err := f.sequences(&b, visit); err != nil {
 			return err
 		}
