@@ -24,6 +24,14 @@ const (
 // Verdicts are all of them, from the best for a claim on.
 var Verdicts = []Verdict{Reproduced, Extrapolates, OnlyAmplified, Undecided, NotReproduced, Refuted}
 
+// Confirmed is a verdict that new seeds repeat; where they come to another one, nothing is decided. Without new seeds it stands.
+func (v Verdict) Confirmed(fresh Verdict) Verdict {
+	if fresh == "" || fresh == v {
+		return v
+	}
+	return Undecided
+}
+
 // Level says under what provocation a check was made.
 type Level string
 

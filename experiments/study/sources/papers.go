@@ -9,6 +9,7 @@ import (
 
 	"driftlab/experiments/study/claims"
 	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/judge"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/trainer/recipe"
@@ -111,15 +112,18 @@ func (p Paper) Text() string {
 	return b.String()
 }
 
-// Verdict is the published one of a claim, in the words of its page.
+// Verdict is the published one of a claim, in the words of its page: undecided where new seeds do not repeat it.
 func Verdict(c claim.Claim) string {
 	text, ok := results.PublishedVerdict(c.ID)
 	if !ok {
 		return "not published"
 	}
-	var of struct{ Verdict string }
+	var of struct {
+		Verdict judge.Verdict
+		Fresh   struct{ Verdict judge.Verdict }
+	}
 	if err := json.Unmarshal(text, &of); err != nil {
 		panic(c.ID + "/verdict.json: " + err.Error()) // tests read them
 	}
-	return of.Verdict
+	return string(of.Verdict.Confirmed(of.Fresh.Verdict))
 }

@@ -58,6 +58,8 @@ type Claim struct {
 	// Version counts changes of Measure: observations of another version are
 	// measured again.
 	Version int
+	// Rates are the learning rates at which its arms train; nil where none trains, or all at those of their recipes.
+	Rates []string `yaml:"-"`
 	// Measure makes the observation of one replication. It depends on the seed
 	// and the size alone.
 	Measure func(ctx context.Context, e *Env) (*Observation, error) `yaml:"-"`

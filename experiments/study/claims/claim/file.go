@@ -320,6 +320,13 @@ func (f *file) rates() []string {
 func (f *file) claim() Claim {
 	c := f.Claim
 	c.Unit, c.Measure, c.Judge = cmp.Or(c.Unit, Run), f.measure, f.judge
+	for i := range f.Training.Arms {
+		for _, rate := range f.Training.ratesOf(&f.Training.Arms[i]) {
+			if rate != "" && !slices.Contains(c.Rates, rate) {
+				c.Rates = append(c.Rates, rate)
+			}
+		}
+	}
 	return c
 }
 

@@ -46,7 +46,7 @@ func Conjectures(list []Result) string {
 			}
 			r := &list[at]
 			fmt.Fprintf(&b, "\nMeasured: %s\n\n**Verdict: %s.** %s\n\n%s [The page of this claim](%s/README.md).\n\n![%s](%s/%s)\n",
-				r.Claim.Statement, r.verdictText(), verdictSentences[r.Verdict], r.effect(), id, r.Claim.Title, id, pictureFile)
+				r.Claim.Statement, r.verdictText(), r.disagreement()+verdictSentences[r.Verdict], r.effect(), id, r.Claim.Title, id, pictureFile)
 		}
 	}
 	return b.String()

@@ -58,7 +58,7 @@ func (r *Result) summary() []string {
 		on += fmt.Sprintf(", and again on %d new ones", len(r.Fresh.Seeds))
 	}
 	list := []string{
-		fmt.Sprintf("**Verdict: %s.** %s%s%s", r.verdictText(), verdictSentences[r.Verdict], r.byRate(), r.unmet()),
+		fmt.Sprintf("**Verdict: %s.** %s%s%s", r.verdictText(), r.disagreement()+verdictSentences[r.Verdict], r.byRate(), r.unmet()),
 		fmt.Sprintf("**What the paper reports.** %s Source: %s", sentence(c.Figure), sentence(c.Source)),
 		fmt.Sprintf("**What we measured.** We tested this statement on %s: %s", on, c.Statement),
 		r.effect(),

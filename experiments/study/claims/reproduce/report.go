@@ -37,7 +37,9 @@ func VerdictTable(list []Result) *figure.Figure {
 			fresh, freshFigure = figure.Word(string(r.Fresh.Verdict)).As(emphasis(r.Fresh.Verdict)), r.Fresh.figure()
 		}
 		verdict := r.verdictCell()
-		verdict.Text = marked(verdict.Text, adjusted[i])
+		if r.confirmed() == r.Verdict {
+			verdict.Text = marked(verdict.Text, adjusted[i])
+		}
 		t.Add(figure.Word(r.Claim.ID).As(figure.Strong), verdict, fresh, declaredCell(r.Claim.Declared), figure.Word(r.Claim.Figure), figure.Word(name+": "+needs),
 			figure.Word(r.figure()), figure.Word(freshFigure), figure.Word(r.sample()), adjustedCell(adjusted[i]))
 	}
@@ -84,13 +86,13 @@ func DeclaredTable(list []Status) *figure.Figure {
 		n := [4]int{}
 		for i := range list {
 			s := &list[i]
-			if s.Verdict == v {
+			if s.Confirmed == v {
 				if s.Declared == claim.Revised {
 					n[1]++
 				} else {
 					n[0]++
 				}
-				if float64(s.Holm) > 0.05 {
+				if float64(s.Holm) > 0.05 && s.Confirmed == s.Verdict {
 					n[3]++
 				}
 			}
@@ -119,7 +121,7 @@ func statuses(list []Result) []Status {
 	out := make([]Status, len(list))
 	for i := range list {
 		r := &list[i]
-		out[i] = Status{ID: r.Claim.ID, Declared: r.Claim.Declared.When, First: r.Claim.Declared.First(), Outcome: r.outcome(), Holm: record.Number(adjusted[i])}
+		out[i] = Status{ID: r.Claim.ID, Declared: r.Claim.Declared.When, First: r.Claim.Declared.First(), Outcome: r.outcome(), Confirmed: r.confirmed(), Holm: record.Number(adjusted[i])}
 	}
 	return out
 }
@@ -240,15 +242,31 @@ func outcomeCell(o judge.Mark) figure.Cell {
 }
 
 func (r *Result) verdictCell() figure.Cell {
-	return figure.Word(r.verdictText()).As(emphasis(r.Verdict))
+	return figure.Word(r.verdictText()).As(emphasis(r.confirmed()))
 }
 
-// verdictText is the verdict, and that it is a preview while it is provisional.
+// confirmed is the verdict of the first seeds where new ones agree, and else undecided.
+func (r *Result) confirmed() judge.Verdict {
+	if r.Fresh == nil {
+		return r.Verdict
+	}
+	return r.Verdict.Confirmed(r.Fresh.Verdict)
+}
+
+// verdictText is the confirmed verdict, and that it is a preview while it is provisional.
 func (r *Result) verdictText() string {
 	if r.Provisional() {
-		return string(r.Verdict) + ", preview"
+		return string(r.confirmed()) + ", preview"
 	}
-	return string(r.Verdict)
+	return string(r.confirmed())
+}
+
+// disagreement says, before the sentence of the first seeds' verdict, that new ones come to another; empty where they agree.
+func (r *Result) disagreement() string {
+	if r.confirmed() == r.Verdict {
+		return ""
+	}
+	return fmt.Sprintf("First and new seeds disagree: %s, then %s. On the first: ", r.Verdict, r.Fresh.Verdict)
 }
 
 func emphasis(v judge.Verdict) figure.Emphasis {
@@ -265,7 +283,7 @@ func emphasis(v judge.Verdict) figure.Emphasis {
 func Report(list []Result) results.Report {
 	count := map[judge.Verdict]int{}
 	for i := range list {
-		count[list[i].Verdict]++
+		count[list[i].confirmed()]++
 	}
 	page := results.Report{
 		Title: "Claims of papers, measured", Eyebrow: "simulate reproduce",
@@ -298,7 +316,7 @@ func verdictLead(count map[judge.Verdict]int) string {
 
 func (r *Result) section() results.Section {
 	c := &r.Claim
-	s := results.Section{Heading: c.Title, Badges: []results.Badge{{Text: r.verdictText(), Emphasis: emphasis(r.Verdict)}}}
+	s := results.Section{Heading: c.Title, Badges: []results.Badge{{Text: r.verdictText(), Emphasis: emphasis(r.confirmed())}}}
 	add := func(b ...results.Block) { s.Blocks = append(s.Blocks, b...) }
 	for _, p := range r.summary() {
 		add(results.Prose(p))

@@ -25,14 +25,18 @@ type Status struct {
 	Declared claim.When         `json:"declared"`
 	First    *claim.Declaration `json:"first_version"`
 	// Unit is what one replication is, Needed how many a verdict takes.
-	Unit   claim.Unit `json:"unit"`
-	Needed int        `json:"needed"`
+	Unit claim.Unit `json:"unit"`
+	// Rates are the learning rates that the verdict is over, or at; empty where nothing trains at rates of the claim.
+	Rates  []string `json:"learning_rates"`
+	Needed int      `json:"needed"`
 	// Status is "done", "quick" (judged from a smaller measurement or too few
 	// replications), "partial" (some measured), "damaged" (its verdict's file is not the one
 	// that was written), "published" (not measured here; the verdict is that of
 	// results/published) or "not run".
 	Status string `json:"status"`
 	Outcome
+	// Confirmed is the verdict where new seeds repeat it or were not measured, and else undecided.
+	Confirmed judge.Verdict `json:"confirmed"`
 	// Holm is the p-value of a significant verdict, adjusted for all claims of the list; NaN of others.
 	Holm record.Number `json:"p_holm"`
 	// Fresh is what new seeds came to; null where they were not measured.
@@ -91,7 +95,7 @@ func List(dir string) []Status {
 	var list []Status
 	for _, c := range claims.All() {
 		s := Status{ID: c.ID, Theme: c.Theme, Title: c.Title, Source: c.Source, Sentence: c.Statement, Published: c.Figure,
-			Declared: c.Declared.When, First: c.Declared.First(), Unit: c.Unit, Needed: c.Needed(), Status: "not run"}
+			Declared: c.Declared.When, First: c.Declared.First(), Unit: c.Unit, Needed: c.Needed(), Rates: append([]string{}, c.Rates...), Status: "not run"}
 		if dir != "" {
 			s.here(dir, c)
 		}
@@ -111,7 +115,11 @@ func List(dir string) []Status {
 		return math.NaN(), judge.Open
 	})
 	for i := range list {
-		list[i].Holm = record.Number(adjusted[i])
+		s := &list[i]
+		s.Holm, s.Confirmed = record.Number(adjusted[i]), s.Verdict
+		if s.Fresh != nil {
+			s.Confirmed = s.Verdict.Confirmed(s.Fresh.Verdict)
+		}
 	}
 	return list
 }
@@ -120,7 +128,12 @@ func List(dir string) []Status {
 func (s *Status) Sample() string { return sample(s.Independent, s.Replications, s.Unit) }
 
 // MarkedVerdict is the verdict, and whether it is significant among all claims.
-func (s *Status) MarkedVerdict() string { return marked(string(s.Verdict), float64(s.Holm)) }
+func (s *Status) MarkedVerdict() string {
+	if s.Confirmed != s.Verdict {
+		return string(s.Confirmed)
+	}
+	return marked(string(s.Verdict), float64(s.Holm))
+}
 
 // here says how far a claim has come in a directory.
 func (s *Status) here(dir string, c claim.Claim) {
