@@ -85,14 +85,6 @@ type Condition struct {
 // Conditions are the columns of that kind.
 type Conditions []Condition
 
-// If are columns that a method reads under the parameters that when names.
-func If(when string, columns ...batch.Column) (list Conditions) {
-	for _, c := range columns {
-		list = append(list, Condition{c, when})
-	}
-	return list
-}
-
 // Columns are those under any parameters.
 func (c Conditions) Columns() batch.Columns {
 	columns := make(batch.Columns, len(c))
@@ -131,34 +123,48 @@ type Entry[T any] struct {
 // Table is the registry of one group of methods.
 type Table[T any] []Entry[T]
 
-// Filled returns the table with what its entries leave out: the group, the unit and the
-// gradient of all; the example of each; and what about says of each in the lines does, when,
-// source, formula and reconstruction. Both texts have a paragraph for every method, its name first.
+// Filled returns the table with what the texts say of its methods: an example of each, and
+// what Spec has. Both texts have a paragraph for every method, its name first. What
+// remains unsaid, all says of each.
 func (t Table[T]) Filled(all Spec, examples, about string) Table[T] {
 	example, said := paragraphs(examples), paragraphs(about)
 	for i := range t {
 		s := &t[i].Spec
+		for line := range strings.Lines(said[s.Name]) {
+			s.read(strings.TrimSuffix(line, "\n"))
+		}
 		s.Group, s.Unit, s.Gradient = cmp.Or(s.Group, all.Group), cmp.Or(s.Unit, all.Unit), cmp.Or(s.Gradient, all.Gradient)
 		s.Example = cmp.Or(s.Example, example[s.Name])
-		for line := range strings.Lines(said[s.Name]) {
-			key, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
-			switch key {
-			case "does":
-				s.Does = text
-			case "when":
-				s.When = text
-			case "source":
-				s.Source = text
-			case "formula":
-				s.Formula = strings.TrimPrefix(s.Formula+"\n"+text, "\n")
-			case "reconstruction":
-				s.Reconstruction = text
-			default:
-				panic(fmt.Sprintf("method: the text of %s has the line %q: want does, when, source, formula or reconstruction", s.Name, line))
-			}
-		}
 	}
 	return t
+}
+
+// read takes a line of a method's paragraph: the name of a field, and its text. A formula
+// may have several lines.
+func (s *Spec) read(line string) {
+	key, text, _ := strings.Cut(line, ": ")
+	texts := map[string]*string{"does": &s.Does, "when": &s.When, "source": &s.Source, "gradient": &s.Gradient,
+		"reconstruction": &s.Reconstruction, "unit": (*string)(&s.Unit)}
+	columns := map[string]*batch.Columns{"needs": &s.Needs, "shows": &s.Shows}
+	switch {
+	case texts[key] != nil:
+		*texts[key] = text
+	case key == "formula":
+		s.Formula = strings.TrimPrefix(s.Formula+"\n"+text, "\n")
+	case key == "aliases":
+		s.Aliases = strings.Split(text, ", ")
+	case columns[key] != nil:
+		for name := range strings.SplitSeq(text, ", ") {
+			*columns[key] = append(*columns[key], batch.ColumnNamed(name))
+		}
+	case key == "may": // Column (condition), Column (condition)
+		for part := range strings.SplitSeq(strings.TrimSuffix(text, ")"), "), ") {
+			name, when, _ := strings.Cut(part, " (")
+			s.May = append(s.May, Condition{batch.ColumnNamed(name), when})
+		}
+	default:
+		panic(fmt.Sprintf("method: the text of %s has the line %q, which names no field of a Spec", s.Name, line))
+	}
 }
 
 // paragraphs are those of a text, by their first lines.

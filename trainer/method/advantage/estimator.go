@@ -64,42 +64,42 @@ var about string
 
 // Registry lists the estimators a recipe can name under advantage.
 var Registry = method.Table[Estimator]{
-	{Spec: grpoSpec, New: func() Estimator { return method.New[GRPO]() }},
-	{Spec: grpoPasskSpec, New: func() Estimator { return method.New[GRPOPassK]() }},
-	{Spec: rlooSpec, New: func() Estimator { return method.New[RLOO]() }},
-	{Spec: reinforceSpec, New: func() Estimator { return method.New[Reinforce]() }},
-	{Spec: reinforcePlusPlusSpec, New: func() Estimator {
+	{Spec: method.Spec{Name: "grpo"}, New: func() Estimator { return method.New[GRPO]() }},
+	{Spec: method.Spec{Name: "grpo_passk"}, New: func() Estimator { return method.New[GRPOPassK]() }},
+	{Spec: method.Spec{Name: "rloo"}, New: func() Estimator { return method.New[RLOO]() }},
+	{Spec: method.Spec{Name: "reinforce"}, New: func() Estimator { return method.New[Reinforce]() }},
+	{Spec: method.Spec{Name: "reinforce_plus_plus"}, New: func() Estimator {
 		e := method.New[Reinforce]()
 		e.Whiten = true
 		return e
 	}},
-	{Spec: reinforcePlusPlusBaselineSpec, New: func() Estimator { return method.New[ReinforceBaseline]() }},
-	{Spec: remaxSpec, New: func() Estimator { return method.New[ReMax]() }},
-	{Spec: opoSpec, New: func() Estimator { return method.New[OPO]() }},
-	{Spec: gpgSpec, New: func() Estimator { return method.New[GPG]() }},
-	{Spec: maxrlSpec, New: func() Estimator { return method.New[MaxRL]() }},
-	{Spec: primeMaxRLSpec, New: func() Estimator {
+	{Spec: method.Spec{Name: "reinforce_plus_plus_baseline"}, New: func() Estimator { return method.New[ReinforceBaseline]() }},
+	{Spec: method.Spec{Name: "remax"}, New: func() Estimator { return method.New[ReMax]() }},
+	{Spec: method.Spec{Name: "opo"}, New: func() Estimator { return method.New[OPO]() }},
+	{Spec: method.Spec{Name: "gpg"}, New: func() Estimator { return method.New[GPG]() }},
+	{Spec: method.Spec{Name: "maxrl"}, New: func() Estimator { return method.New[MaxRL]() }},
+	{Spec: method.Spec{Name: "max_rl"}, New: func() Estimator {
 		e := method.New[MaxRL]()
 		e.zeroes, e.Eps = true, 0
 		return e
 	}},
-	{Spec: spoSpec, New: func() Estimator { return method.New[SPO]() }},
-	{Spec: raeSpec, New: func() Estimator { return method.New[RAE]() }},
-	{Spec: gigpoSpec, New: func() Estimator { return method.New[GiGPO]() }},
-	{Spec: normalizeSpec, New: func() Estimator { return method.New[Normalize]() }},
-	{Spec: gdpoSpec, New: func() Estimator { return method.New[GDPO]() }},
-	{Spec: gaeSpec, New: func() Estimator { return method.New[GAE]() }},
-	{Spec: optimalTokenBaselineSpec, New: func() Estimator { return method.New[OTB]() }},
-	{Spec: tirOptimalTokenBaselineSpec, New: func() Estimator {
+	{Spec: method.Spec{Name: "spo"}, New: func() Estimator { return method.New[SPO]() }},
+	{Spec: method.Spec{Name: "rae"}, New: func() Estimator { return method.New[RAE]() }},
+	{Spec: method.Spec{Name: "gigpo"}, New: func() Estimator { return method.New[GiGPO]() }},
+	{Spec: method.Spec{Name: "normalize"}, New: func() Estimator { return method.New[Normalize]() }},
+	{Spec: method.Spec{Name: "gdpo"}, New: func() Estimator { return method.New[GDPO]() }},
+	{Spec: method.Spec{Name: "gae"}, New: func() Estimator { return method.New[GAE]() }},
+	{Spec: method.Spec{Name: "optimal_token_baseline"}, New: func() Estimator { return method.New[OTB]() }},
+	{Spec: method.Spec{Name: "tir_optimal_token_baseline"}, New: func() Estimator {
 		e := method.New[OTB]()
 		e.multiTurn = true
 		return e
 	}},
-	{Spec: opobSpec, New: func() Estimator { return method.New[OPOB]() }},
-	{Spec: turnLevelSpec, New: func() Estimator { return method.New[TurnLevel]() }},
-	{Spec: processSpec, New: func() Estimator { return method.New[Process]() }},
-	{Spec: vineSpec, New: func() Estimator { return method.New[Vine]() }},
-	{Spec: rlZvpSpec, New: func() Estimator { return method.New[ZeroVariance]() }},
+	{Spec: method.Spec{Name: "opob"}, New: func() Estimator { return method.New[OPOB]() }},
+	{Spec: method.Spec{Name: "turn_level"}, New: func() Estimator { return method.New[TurnLevel]() }},
+	{Spec: method.Spec{Name: "process"}, New: func() Estimator { return method.New[Process]() }},
+	{Spec: method.Spec{Name: "vine"}, New: func() Estimator { return method.New[Vine]() }},
+	{Spec: method.Spec{Name: "rl_zvp"}, New: func() Estimator { return method.New[ZeroVariance]() }},
 }.Filled(method.Spec{Group: "advantage", Gradient: "constant"}, examples, about)
 
 // Normalize centres and scales rewards at chosen levels: the general form that TRL,
@@ -125,12 +125,6 @@ type Normalize struct {
 	Residual bool `yaml:"residual"`
 
 	groups groups
-}
-
-var normalizeSpec = method.Spec{
-	Name: "normalize", Aliases: []string{"reward_norm"}, Unit: method.Batch,
-	Formula: "A_i = (R_i − mean)/(std + eps), mean and std each over group, batch or none",
-	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
 
 // Estimate fills b.Advantage from Reward.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -29,12 +28,6 @@ type GAE struct {
 	// CountEps is added to the number of tokens in the whitening's mean: 1e-8 is
 	// verl's and ROLL's, 0 SkyRL's and slime's.
 	CountEps float64 `yaml:"count_eps" default:"1e-8" range:"[0,inf]"`
-}
-
-var gaeSpec = method.Spec{
-	Name: "gae", Unit: method.Token,
-	Formula: "L_t = r_t + gamma·V_{t+1} − V_t + gamma·lam·L_{t+1};  A = whiten(L);  with alpha lam = 1 − 1/(alpha·T_i)",
-	Needs:   batch.Columns{batch.TokenReward, batch.Value},
 }
 
 // Estimate fills b.Return and b.Advantage from TokenReward and Value.
@@ -97,12 +90,6 @@ type TurnLevel struct {
 	turns  int
 	// toCome is R_k, [response][turn]; NaN where the response has no such turn.
 	toCome, value, column []float64
-}
-
-var turnLevelSpec = method.Spec{
-	Name: "turn_level", Unit: method.Turn,
-	Formula: "A_k = (R_k − mean_g)/(std_g + eps) over siblings with turn k, R_k = Σ_{j≥k} gamma^(j−k)·r_j; or R_k − V",
-	Needs:   batch.Columns{batch.TokenReward, batch.Turn, batch.Group},
 }
 
 // Estimate fills b.Return and b.Advantage from TokenReward and Turn.
@@ -233,12 +220,6 @@ type Process struct {
 	reward, score []float64
 }
 
-var processSpec = method.Spec{
-	Name: "process", Aliases: []string{"grpo_process"}, Unit: method.Token,
-	Formula: "A_t = outcome_weight·O_i + process_weight·Σ_{s≥t} p̃_s, each normalised in the group, or both together",
-	Needs:   batch.Columns{batch.OutcomeParts, batch.StepReward, batch.Group},
-}
-
 // The values of Process.Credit.
 const (
 	creditToCome = "to_come"
@@ -351,12 +332,6 @@ type Vine struct {
 	Whiten bool `yaml:"whiten" default:"true"`
 }
 
-var vineSpec = method.Spec{
-	Name: "vine", Aliases: []string{"vineppo"}, Unit: method.Token,
-	Formula: "A_t = whiten(V(end of t's episode) − V(its start)), V(end of the answer) = R_i",
-	Needs:   batch.Columns{batch.Reward, batch.Episode, batch.PrefixValue},
-}
-
 // Estimate fills b.Advantage from Episode and PrefixValue.
 func (e *Vine) Estimate(b *batch.Batch) error {
 	if err := b.Require(batch.Mask, batch.Reward, batch.Episode, batch.PrefixValue); err != nil {
@@ -420,12 +395,6 @@ type GiGPO struct {
 // gigpoStep is a turn with a generated token: its response, its number, and the entries of
 // the environment's text before it.
 type gigpoStep struct{ row, turn, from, to int }
-
-var gigpoSpec = method.Spec{
-	Name: "gigpo", Unit: method.Turn,
-	Formula: "A_k = episode_weight·norm(R over turns of the group) + step_weight·norm(G_k over turns of equal state), G_k = r_k + gamma·G_(k+1)",
-	Needs:   batch.Columns{batch.Reward, batch.TokenReward, batch.Token, batch.Turn, batch.Group},
-}
 
 // Estimate fills b.Return and b.Advantage from Reward, TokenReward, Token and Turn.
 func (e *GiGPO) Estimate(b *batch.Batch) error {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -30,12 +29,6 @@ type GDPO struct {
 	groups            groups
 	score, kind, part []float64
 	scored            []bool // per token: the response has a part that is not NaN
-}
-
-var gdpoSpec = method.Spec{
-	Name: "gdpo", Unit: method.Batch,
-	Formula: "A = whiten(Σ_k weight_k·(R_ik − mean_g)/(std_g + eps))",
-	Needs:   batch.Columns{batch.RewardParts, batch.Group},
 }
 
 // Estimate fills b.Advantage from RewardParts.

@@ -27,12 +27,6 @@ type GRPO struct {
 	groups groups
 }
 
-var grpoSpec = method.Spec{
-	Name: "grpo", Aliases: []string{"grpo_vectorized"}, Unit: method.Group,
-	Formula: "A_i = (R_i − mean_g)/(std_g + eps), the same on every token",
-	Needs:   batch.Columns{batch.Reward, batch.Group},
-}
-
 // Estimate fills b.Advantage from Reward.
 func (e *GRPO) Estimate(b *batch.Batch) error {
 	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
@@ -77,12 +71,6 @@ type GRPOPassK struct {
 	groups groups
 }
 
-var grpoPasskSpec = method.Spec{
-	Name: "grpo_passk", Unit: method.Group,
-	Formula: "A_best = (R_max − R_second)/(std_g + eps), 0 for the others",
-	Needs:   batch.Columns{batch.Reward, batch.Group},
-}
-
 // Estimate fills b.Advantage from Reward.
 func (e *GRPOPassK) Estimate(b *batch.Batch) error {
 	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, rows []int) error {
@@ -122,12 +110,6 @@ type RLOO struct {
 	groups groups
 }
 
-var rlooSpec = method.Spec{
-	Name: "rloo", Aliases: []string{"rloo_vectorized"}, Unit: method.Group,
-	Formula: "A_i = G/(G−1)·(R_i − mean_g)",
-	Needs:   batch.Columns{batch.Reward, batch.Group},
-}
-
 // Estimate fills b.Advantage from Reward.
 func (e *RLOO) Estimate(b *batch.Batch) error {
 	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
@@ -154,12 +136,6 @@ type OPO struct {
 	Asymmetry `yaml:",inline"`
 
 	groups groups
-}
-
-var opoSpec = method.Spec{
-	Name: "opo", Unit: method.Group,
-	Formula: "A_i = R_i − Σ_j L_j·R_j/Σ_j L_j, L in generated tokens",
-	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
 
 // Estimate fills b.Advantage from Reward.
@@ -199,18 +175,6 @@ type MaxRL struct {
 	groups groups
 }
 
-var primeMaxRLSpec = method.Spec{
-	Name: "max_rl", Unit: method.Group,
-	Formula: "A_i = (R_i − mean_g)/(mean_g + eps) if mean_g > 0, else 0",
-	Needs:   batch.Columns{batch.Reward, batch.Group},
-}
-
-var maxrlSpec = method.Spec{
-	Name: "maxrl", Unit: method.Group,
-	Formula: "A_i = (R_i − mean_g)/(mean_g + eps)",
-	Needs:   batch.Columns{batch.Reward, batch.Group},
-}
-
 // Estimate fills b.Advantage from Reward.
 func (e *MaxRL) Estimate(b *batch.Batch) error {
 	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
@@ -245,12 +209,6 @@ type ZeroVariance struct {
 	Eps float64 `yaml:"eps" default:"1e-6" range:"[0,inf]"`
 
 	groups groups
-}
-
-var rlZvpSpec = method.Spec{
-	Name: "rl_zvp", Aliases: []string{"zero_variance"}, Unit: method.Group,
-	Formula: "mixed group: GRPO; all correct: A_t = scale·H_t; all wrong: A_t = −scale·(max H − H_t)",
-	Needs:   batch.Columns{batch.Reward, batch.EntropyOld, batch.Group},
 }
 
 // Estimate fills b.Advantage from Reward and Entropy.
@@ -313,12 +271,6 @@ type RAE struct {
 
 	baseline float64
 	score    []float64
-}
-
-var raeSpec = method.Spec{
-	Name: "rae", Unit: method.Batch,
-	Formula: "A_i = R_i − b; then b = decay·b + (1 − decay)·R_i, in the order of the responses",
-	Needs:   batch.Columns{batch.Reward},
 }
 
 // Estimate fills b.Advantage from Reward and moves the baseline.

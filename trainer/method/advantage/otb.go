@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -34,18 +33,6 @@ type OTB struct {
 	column     []int     // column of each token, −1 for none
 	numerator  []float64
 	denominate []float64
-}
-
-var optimalTokenBaselineSpec = method.Spec{
-	Name: "optimal_token_baseline", Aliases: []string{"otb"}, Unit: method.Token,
-	Formula: "B_t = Σ_i G_it·W_it/(Σ_i W_it + eps), W_t = Σ_{s≤t} (1 − 2q_s + Σ_a q(a)²)·w_s²;  A_t = G_t − B_t",
-	Needs:   batch.Columns{batch.TokenReward, batch.LogpOld, batch.SumSquares, batch.Group},
-}
-
-var tirOptimalTokenBaselineSpec = method.Spec{
-	Name: "tir_optimal_token_baseline", Aliases: []string{"tir_otb"}, Unit: method.Token,
-	Formula: "optimal_token_baseline over the j-th generated tokens of a group in place of the t-th positions",
-	Needs:   batch.Columns{batch.TokenReward, batch.LogpOld, batch.SumSquares, batch.Group},
 }
 
 // Estimate fills b.Return and b.Advantage from TokenReward, LogpOld and SumSquares.
@@ -187,12 +174,6 @@ type OPOB struct {
 	groups groups
 	weight []float64
 	order  []int
-}
-
-var opobSpec = method.Spec{
-	Name: "opob", Aliases: []string{"vcpo"}, Unit: method.Group,
-	Formula: "A_i = R_i − Σ_j w_j²·n_j²·R_j/(Σ_j w_j²·n_j² + eps)",
-	Needs:   batch.Columns{batch.Reward, batch.ScoreNorm, batch.LogpOld, batch.LogpRoll, batch.Group},
 }
 
 // Estimate fills b.Advantage from Reward, ScoreNorm, LogpOld and LogpRoll.

@@ -1,7 +1,6 @@
 package advantage
 
 import (
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -19,18 +18,6 @@ type Reinforce struct {
 	// CountEps is added to the number of tokens in the whitening's mean: 1e-8 is
 	// verl's and ROLL's, 0 SkyRL's and slime's.
 	CountEps float64 `yaml:"count_eps" default:"1e-8" range:"[0,inf]"`
-}
-
-var reinforceSpec = method.Spec{
-	Name: "reinforce", Aliases: []string{"returns"}, Unit: method.Token,
-	Formula: "A_t = Σ_{s≥t} gamma^(s−t)·r_s",
-	Needs:   batch.Columns{batch.TokenReward},
-}
-
-var reinforcePlusPlusSpec = method.Spec{
-	Name: "reinforce_plus_plus", Aliases: []string{"reinforce++"}, Unit: method.Batch,
-	Formula: "A_t = whiten(Σ_{s≥t} gamma^(s−t)·r_s) over the tokens of the batch",
-	Needs:   batch.Columns{batch.TokenReward},
 }
 
 // Estimate fills b.Return and b.Advantage from TokenReward.
@@ -62,12 +49,6 @@ type ReinforceBaseline struct {
 	groups groups
 }
 
-var reinforcePlusPlusBaselineSpec = method.Spec{
-	Name: "reinforce_plus_plus_baseline", Aliases: []string{"reinforce++_baseline"}, Unit: method.Batch,
-	Formula: "A = whiten(R_i − mean_g) over the tokens of the batch",
-	Needs:   batch.Columns{batch.Reward, batch.Group},
-}
-
 // Estimate fills b.Advantage from Reward.
 func (e *ReinforceBaseline) Estimate(b *batch.Batch) error {
 	err := e.groups.outcome(b, symmetric, func(score, reward []float64, _ []int) error {
@@ -92,12 +73,6 @@ func (e *ReinforceBaseline) Estimate(b *batch.Batch) error {
 // costs one more rollout per prompt and no critic.
 type ReMax struct {
 	Asymmetry `yaml:",inline"`
-}
-
-var remaxSpec = method.Spec{
-	Name: "remax", Unit: method.Sequence,
-	Formula: "A_t = Σ_{s≥t} r_s − R_greedy",
-	Needs:   batch.Columns{batch.TokenReward, batch.GreedyReward},
 }
 
 // Estimate fills b.Return and b.Advantage from TokenReward and GreedyReward.
@@ -126,12 +101,6 @@ type GPG struct {
 	FNorm float64 `yaml:"f_norm" default:"1" range:"(0,inf]"`
 
 	groups groups
-}
-
-var gpgSpec = method.Spec{
-	Name: "gpg", Unit: method.Batch,
-	Formula: "A_i = B/max(1, #{R≠0})·(R_i − mean_g)/f_norm",
-	Needs:   batch.Columns{batch.Reward, batch.Group},
 }
 
 // Estimate fills b.Advantage from Reward.

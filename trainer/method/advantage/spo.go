@@ -31,12 +31,6 @@ type SPO struct {
 	fresh       []bool    // per prompt: not updated yet in this batch
 }
 
-var spoSpec = method.Spec{
-	Name: "spo", Unit: method.Batch,
-	Formula: "A_i = (a_i − mean)/(std + eps), a_i = R_i − α/(α + β); then α = rho·α + R_i, β = rho·β + 1 − R_i",
-	Needs:   batch.Columns{batch.Reward, batch.PromptID},
-}
-
 // Estimate fills b.Advantage from Reward and updates the prompts' distributions.
 func (e *SPO) Estimate(b *batch.Batch) error {
 	if err := b.Require(batch.Mask, batch.Reward, batch.PromptID); err != nil {

@@ -3,6 +3,7 @@ package batch
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"driftlab/engine/column"
@@ -135,6 +136,15 @@ func of[T any](name string, extent column.Extent, at func(*Batch) *[]T) named {
 
 // String returns the column's name.
 func (c Column) String() string { return columns[c].name }
+
+// ColumnNamed is the column of that name, and panics if there is none.
+func ColumnNamed(name string) Column {
+	at := slices.IndexFunc(columns[:], func(c named) bool { return c.name == name })
+	if at < 0 {
+		panic(fmt.Sprintf("batch: no column has the name %q", name))
+	}
+	return Column(at)
+}
 
 // Columns are what a method needs. They marshal as a list, also where there are none.
 type Columns []Column

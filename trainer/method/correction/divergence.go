@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -165,12 +164,6 @@ type TVDivergence struct {
 	High float64 `yaml:"high" default:"0.1" range:"(0,inf]"`
 }
 
-var tvDivergenceSpec = method.Spec{
-	Name: "tv_divergence", Aliases: []string{"rho_mask_tv_divergence", "vaco"}, Unit: method.Token,
-	Formula: "D_i = Σ_t |ρ_t − 1|/max(T_i,1); drop iff (D_i > high or D_i < low) and (old_t − roll_t)·A_t > 0",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor, batch.Advantage},
-}
-
 func (*TVDivergence) atEveryStep() {}
 
 // Reject clears the tokens that widen the gap, in responses outside the band.
@@ -217,12 +210,6 @@ type TRM struct {
 	Delta float64 `yaml:"delta" default:"0.05" range:"[0,inf]"`
 }
 
-var trmSpec = method.Spec{
-	Name: "trm", Unit: method.Sequence,
-	Formula: "keep_i = 1[max_t KL(mu_t || pi_t) ≤ delta], over the whole vocabulary",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Logp, batch.DistRoll, batch.Dist},
-}
-
 func (*TRM) atEveryStep() {}
 
 // Reject clears responses with a token whose KL exceeds delta.
@@ -265,12 +252,6 @@ type ESTR struct {
 	Tau float64 `yaml:"tau" default:"0.04" range:"(0,inf]"`
 	// Epsilon is added to the entropy (nats).
 	Epsilon float64 `yaml:"epsilon" default:"0.01" range:"(0,inf)"`
-}
-
-var estrSpec = method.Spec{
-	Name: "estr", Aliases: []string{"entropy_scaled_trust_region"}, Unit: method.Token,
-	Formula: "keep = 1[(logp − roll)² ≤ τ·(H + ε)], H = −Σ_a mu(a)·log mu(a)",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Logp, batch.DistRoll},
 }
 
 func (*ESTR) atEveryStep() {}
@@ -316,13 +297,6 @@ type OPSM struct {
 	// Signs says which advantages can be dropped: negative (the paper),
 	// positive or both (controls).
 	Signs Signs `yaml:"signs" default:"negative" oneof:"negative positive both"`
-}
-
-var opsmSpec = method.Spec{
-	Name: "opsm", Unit: method.Sequence,
-	Formula:  "D_i = Σ_t (roll_t − logp_t)/max(T_i,1); drop iff A < 0 and D_i > delta",
-	Gradient: "constant: dropped tokens have none from the policy term, KL terms keep theirs",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Logp, batch.Advantage},
 }
 
 // Signs names a set of advantage signs.
@@ -406,12 +380,6 @@ type Band struct {
 	Low float64 `yaml:"low" range:"[-inf,high]"`
 	// High is the upper bound, .inf for none.
 	High float64 `yaml:"high" default:"2"`
-}
-
-var bandSpec = method.Spec{
-	Name: "band", Unit: method.Token,
-	Formula: "keep = 1[low ≤ aggregate over level of statistic(old − roll) ≤ high]",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Reject clears units whose statistic leaves the band.

@@ -81,12 +81,6 @@ type TokenMask struct {
 	High float64 `yaml:"high" default:"2" range:"(0,inf]"`
 }
 
-var tokenMaskSpec = method.Spec{
-	Name: "token_mask", Aliases: []string{"icepop_mask"}, Unit: method.Token,
-	Formula: "keep_t = 1[low ≤ ρ_t ≤ high]",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
-}
-
 // Reject clears tokens outside the band.
 func (m *TokenMask) Reject(keep []bool, in *Input) error {
 	for n, counts := range in.Mask {
@@ -108,12 +102,6 @@ type SequenceMask struct {
 	Low float64 `yaml:"low" default:"0.5" range:"[0,high]"`
 	// High is the upper bound.
 	High float64 `yaml:"high" default:"2" range:"(0,inf]"`
-}
-
-var sequenceMaskSpec = method.Spec{
-	Name: "sequence_mask", Aliases: []string{"product"}, Unit: method.Sequence,
-	Formula: "keep_i = 1[low ≤ exp(clamp(Σ_t (old_t − roll_t), ±20)) ≤ high]",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Reject clears responses outside the band.
@@ -139,12 +127,6 @@ type Geometric struct {
 	High float64 `yaml:"high" default:"1.01" range:"(0,inf]"`
 }
 
-var geometricSpec = method.Spec{
-	Name: "geometric", Aliases: []string{"geo_mask"}, Unit: method.Sequence,
-	Formula: "keep_i = 1[low ≤ exp(Σ_t (old_t − roll_t)/max(T_i,1)) ≤ high]",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
-}
-
 // Reject clears responses outside the band.
 func (m *Geometric) Reject(keep []bool, in *Input) error {
 	for i := range in.Len() {
@@ -163,12 +145,6 @@ type SegmentMask struct {
 	High float64 `yaml:"high" default:"1.2" range:"(0,inf]"`
 	// By says what a segment is: run or turn.
 	By Segmentation `yaml:"by" default:"turn" oneof:"run turn"`
-}
-
-var segmentMaskSpec = method.Spec{
-	Name: "segment_mask", Aliases: []string{"turn_mask"}, Unit: method.Turn,
-	Formula: "keep_k = 1[low ≤ exp(mean_{t∈k}(old_t − roll_t)) ≤ high]",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor, batch.Turn},
 }
 
 // Reject clears segments outside the band.
@@ -198,12 +174,6 @@ type Outlier struct {
 	High float64 `yaml:"high" default:"100" range:"(0,inf]"`
 }
 
-var outlierSpec = method.Spec{
-	Name: "outlier", Aliases: []string{"outlier_mask"}, Unit: method.Sequence,
-	Formula: "keep_i = 1[no t: ρ_t < low or ρ_t > high]",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
-}
-
 // Reject clears responses with an outlier.
 func (m *Outlier) Reject(keep []bool, in *Input) error {
 	for i := range in.Len() {
@@ -230,12 +200,6 @@ type Veto struct {
 	Threshold float64 `yaml:"threshold" default:"1e-4" range:"(0,1]"`
 }
 
-var vetoSpec = method.Spec{
-	Name: "veto", Aliases: []string{"token_veto", "wtrs"}, Unit: method.Sequence,
-	Formula: "keep_i = 1[min_t (old_t − roll_t) ≥ log threshold]",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
-}
-
 // Reject clears responses with a token below the threshold.
 func (m *Veto) Reject(keep []bool, in *Input) error {
 	floor := elementary.Log(m.Threshold)
@@ -256,12 +220,6 @@ func (m *Veto) Reject(keep []bool, in *Input) error {
 // exactly at the limit; open-instruct removes truncated responses before it computes
 // advantages. A batch of truncated responses alone has a loss of 0.
 type Truncated struct{}
-
-var truncatedSpec = method.Spec{
-	Name: "truncated", Aliases: []string{"mask_truncated_completions", "overlong_filtering"}, Unit: method.Sequence,
-	Formula: "keep = 1[the response ended with the stop token]",
-	Needs:   batch.Columns{batch.Finished},
-}
 
 // Reject clears the responses that were cut.
 func (*Truncated) Reject(keep []bool, in *Input) error {
@@ -284,12 +242,6 @@ func (*Truncated) Reject(keep []bool, in *Input) error {
 // the mask at every resumption, also of a response that had ended by then, which then
 // trains on nothing; here its last part remains.
 type LastVersion struct{}
-
-var lastVersionSpec = method.Spec{
-	Name: "last_version", Aliases: []string{"mask_offpolicy_in_partial_rollout"}, Unit: method.Token,
-	Formula: "keep = 1[version_t = version of the response's last token]",
-	Needs:   batch.Columns{batch.Version},
-}
 
 // Reject clears the tokens before the last version of their response.
 func (*LastVersion) Reject(keep []bool, in *Input) error {
@@ -332,11 +284,6 @@ type RandomMask struct {
 	// Low and High are the band that sets the number instead of the rate; 0 and 0 is none.
 	Low  float64 `yaml:"low" range:"[0,high]"`
 	High float64 `yaml:"high" range:"[0,inf]"`
-}
-
-var randomMaskSpec = method.Spec{
-	Name: "random_mask", Aliases: []string{"placebo"}, Unit: method.Token,
-	Formula: "keep_t = 1[u_t ≥ rate],  u_t uniform from (seed, step, t): independent of every ratio; with a band, as many as lie outside it",
 }
 
 // randomStream separates the draws from other random streams of a run.
@@ -396,12 +343,6 @@ type FailureTokens struct {
 	order []int
 }
 
-var failureTokensSpec = method.Spec{
-	Name: "failure_tokens", Unit: method.Token,
-	Formula: "wrong responses keep the ⌈share·T_i⌉ tokens with the largest entropy",
-	Needs:   batch.Columns{batch.Correct, batch.Entropy},
-}
-
 func (*FailureTokens) atEveryStep() {}
 
 // Reject clears the certain tokens of wrong responses.
@@ -442,12 +383,6 @@ type TailMask struct {
 	By string `yaml:"by" default:"tv" oneof:"tv log_ratio"`
 
 	order []int
-}
-
-var tailMaskSpec = method.Spec{
-	Name: "tail_mask", Unit: method.Token,
-	Formula: "drop the ⌊share·M⌋ tokens, at least one, with the largest |exp(logp_t) − exp(roll_t)| or |logp_t − roll_t| of those with sign(A_t) in signs",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Logp, batch.Advantage},
 }
 
 func (*TailMask) atEveryStep() {}

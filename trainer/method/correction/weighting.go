@@ -129,13 +129,6 @@ func length(count int, eps float64) float64 {
 // the same as nil.
 type None struct{}
 
-var noneSpec = method.Spec{
-	Name: "none", Unit: method.Token,
-	Formula:  "w_t = 1",
-	Gradient: "constant: nothing to differentiate",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
-}
-
 // Weigh gives every token the weight one.
 func (*None) Weigh(w *Weights, in *Input) error {
 	w.spread(in, 0, in.Tokens(), 1, 1)
@@ -159,12 +152,6 @@ type TokenTIS struct {
 	// FromTurn is the first turn whose tokens are weighed: 1 weighs what follows a tool's
 	// reply and nothing before it. Tokens of earlier turns have weight 1.
 	FromTurn int `yaml:"from_turn" range:"[0,1024]"`
-}
-
-var tokenTisSpec = method.Spec{
-	Name: "token_tis", Aliases: []string{"tis"}, Unit: method.Token,
-	Formula: "w_t = min(max(ρ_t, floor), cap) from turn from_turn on, 1 before;  ρ_t = exp(clamp(old_t − roll_t, ±20))",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor}, May: method.If("from_turn above 0", batch.Turn),
 }
 
 // Weigh fills one weight per token.
@@ -207,12 +194,6 @@ type TokenMIS struct {
 	High float64 `yaml:"high" default:"2" range:"(0,inf]"`
 }
 
-var tokenMisSpec = method.Spec{
-	Name: "token_mis", Unit: method.Token,
-	Formula: "w_t = ρ_t·1[low ≤ ρ_t ≤ high]; low 0 is the one-sided form",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
-}
-
 // Weigh fills one weight per token.
 func (m *TokenMIS) Weigh(w *Weights, in *Input) error {
 	for n, counts := range in.Mask {
@@ -241,12 +222,6 @@ type CIS struct {
 	Lambda float64 `yaml:"lambda" default:"2.3" range:"[0,inf]"`
 	// Kappa is the least 1 − old that the cap sees.
 	Kappa float64 `yaml:"kappa" default:"5e-3" range:"[0,1]"`
-}
-
-var cisSpec = method.Spec{
-	Name: "cis", Unit: method.Token,
-	Formula: "w_t = min(ρ_t, 1 + λ·max(1 − old_t, κ)),  ρ_t = exp(old − roll)",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Weigh fills one weight per token.
@@ -289,12 +264,6 @@ type IcePop struct {
 	Binary bool `yaml:"binary"`
 }
 
-var icepopSpec = method.Spec{
-	Name: "icepop", Unit: method.Token,
-	Formula: "w_t = ρ_t·1[low ≤ ρ_t ≤ high]; binary: w_t = 1[low ≤ ρ_t ≤ high]",
-	Needs:   batch.Columns{batch.LogpRoll, batch.Anchor},
-}
-
 // Weigh fills one weight per token.
 func (m *IcePop) Weigh(w *Weights, in *Input) error {
 	for n, counts := range in.Mask {
@@ -328,13 +297,6 @@ type SequenceTIS struct {
 	Floor float64 `yaml:"floor" range:"[0,1]"`
 }
 
-var sequenceTisSpec = method.Spec{
-	Name: "sequence_tis", Aliases: []string{"seq_tis"}, Unit: method.Sequence,
-	Formula:  "w_i = min(max(exp(clamp(Σ_t (old_t − roll_t), ±20)), floor), cap)",
-	Gradient: "constant: d loss/d logp_t is multiplied by w_i",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
-}
-
 // Weigh fills one weight per response.
 func (m *SequenceTIS) Weigh(w *Weights, in *Input) error {
 	for i := range in.Len() {
@@ -363,13 +325,6 @@ type SequenceMIS struct {
 	High float64 `yaml:"high" default:"2" range:"(0,inf]"`
 }
 
-var sequenceMisSpec = method.Spec{
-	Name: "sequence_mis", Aliases: []string{"seq_mis"}, Unit: method.Sequence,
-	Formula:  "w_i = W_i·1[low ≤ W_i ≤ high],  W_i = exp(clamp(Σ_t (old_t − roll_t), ±20))",
-	Gradient: "constant: d loss/d logp_t is multiplied by w_i",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
-}
-
 // Weigh fills one weight per response.
 func (m *SequenceMIS) Weigh(w *Weights, in *Input) error {
 	for i := range in.Len() {
@@ -396,13 +351,6 @@ type GeometricTIS struct {
 	Floor float64 `yaml:"floor" range:"[0,1]"`
 	// Eps is added to the number of tokens. ROLL has 1e-8.
 	Eps float64 `yaml:"eps" range:"[0,inf]"`
-}
-
-var geometricTisSpec = method.Spec{
-	Name: "geometric_tis", Aliases: []string{"geo_tis"}, Unit: method.Sequence,
-	Formula:  "w_i = min(max(exp(clamp(Σ_t (old_t − roll_t)/max(T_i,1), ±20)), floor), cap)",
-	Gradient: "constant: d loss/d logp_t is multiplied by w_i",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Weigh fills one weight per response.
@@ -472,13 +420,6 @@ type SegmentTIS struct {
 	Geometric bool `yaml:"geometric" default:"true"`
 	// Eps is added to the number of tokens of the mean. ROLL has 1e-8.
 	Eps float64 `yaml:"eps" range:"[0,inf]"`
-}
-
-var segmentTisSpec = method.Spec{
-	Name: "segment_tis", Aliases: []string{"turn_tis"}, Unit: method.Turn,
-	Formula:  "w_k = min(max(exp(clamp(mean_{t∈k}(old_t − roll_t), ±20)), floor), cap); the sum with geometric: false",
-	Gradient: "constant: d loss/d logp_t is multiplied by w_k",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor, batch.Turn},
 }
 
 // Weigh fills one weight per segment.

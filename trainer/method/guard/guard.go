@@ -80,9 +80,9 @@ var about string
 
 // Registry lists the guards a recipe can name under guards.
 var Registry = method.Table[Guard]{
-	{Spec: essLrSpec, New: func() Guard { return method.New[ESSLearningRate]() }},
-	{Spec: method.Spec{Name: "length_surge", Aliases: []string{"length_decay"}, Unit: method.Optimiser}, New: func() Guard { return method.New[LengthSurge]() }},
-	{Spec: gradientAlignmentSpec, New: func() Guard { return method.New[GradientAlignment]() }},
+	{Spec: method.Spec{Name: "ess_lr"}, New: func() Guard { return method.New[ESSLearningRate]() }},
+	{Spec: method.Spec{Name: "length_surge"}, New: func() Guard { return method.New[LengthSurge]() }},
+	{Spec: method.Spec{Name: "gradient_alignment"}, New: func() Guard { return method.New[GradientAlignment]() }},
 }.Filled(method.Spec{Group: "guard", Gradient: "unchanged"}, examples, about)
 
 // ESSLearningRate scales the learning rate by how many effective samples the
@@ -102,11 +102,6 @@ type ESSLearningRate struct {
 	Current bool `yaml:"current"`
 
 	ess, scale float64
-}
-
-var essLrSpec = method.Spec{
-	Name: "ess_lr", Aliases: []string{"vcpo_lr"}, Unit: method.Optimiser,
-	Needs: batch.Columns{batch.LogpOld, batch.LogpRoll},
 }
 
 // Guard scales the learning rate.
@@ -182,11 +177,6 @@ type GradientAlignment struct {
 	cosine   float64
 	removed  float64
 	skipped  float64
-}
-
-var gradientAlignmentSpec = method.Spec{
-	Name: "gradient_alignment", Aliases: []string{"gac"}, Unit: method.Optimiser,
-	Gradient: "the part along the previous raw gradient is reduced",
 }
 
 // Guard projects the gradient or skips the step.

@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -19,13 +18,6 @@ type ACR struct {
 	Cap float64 `yaml:"cap" default:"2" range:"[1,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var acrSpec = method.Spec{
-	Name: "acr", Aliases: []string{"qurl"}, Unit: method.Token,
-	Formula:  "L = sg[min(x,c)]·max(-A·r, -A·clip(r, 1-ε_low, (1+ε_high)/κ)), x = exp(old-roll), κ = min(x,c)/x",
-	Gradient: "-min(x,c)·A·r, or 0 where PPO's rule clips",
-	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

@@ -27,12 +27,6 @@ type ALP struct {
 	updates            int
 }
 
-var alpSpec = method.Spec{
-	Name: "alp", Aliases: []string{"layerwise_perturbation"}, Unit: method.Token,
-	Formula:  "h_l ← h_l + σ_l·ξ, ξ ~ N(0, I), in the forward pass of every gradient",
-	Gradient: "the loss's, at the perturbed policy; d L/d σ_l = Σ_rows ⟨d L/d h_l, ξ⟩, Adam on log σ_l",
-}
-
 // Perturber is a term that puts noise into the layers of a gradient's forward pass.
 type Perturber interface {
 	Term

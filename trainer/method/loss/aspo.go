@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"driftlab/results/stats"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
@@ -32,13 +31,6 @@ type ASPO struct {
 	Quantile float64 `yaml:"quantile" default:"0.8" range:"[0,1]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var aspoSpec = method.Spec{
-	Name: "aspo", Aliases: []string{"archer"}, Unit: method.Token,
-	Formula:  "A<0: PPO's lower clip, -A·c·logp where r > c; A≥0: -A/sg[min(r,1+ε)], -A·c·logp where 1/r > c; ε by entropy",
-	Gradient: "A<0: -A·r (0 below 1-ε, -A·c above c); A≥0: -A·min(1/r, c), 0 above 1+ε",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy},
 }
 
 // Eval computes the loss over the active tokens.

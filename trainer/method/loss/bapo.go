@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -31,13 +30,6 @@ type BAPO struct {
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var bapoSpec = method.Spec{
-	Name: "bapo", Unit: method.Token,
-	Formula:  "L = max(-A·r, -A·clip(r, low, high)); A<0: min(L, -A·c); the least low, then high, with Σ_{A>0} A·min(r,high) ≥ target·Σ_{A<0} |A|·max(r,low)",
-	Gradient: "-A·r, or 0 where A>0 and r>high, where A<0 and r<low, where A<0 and r>c; the bounds are constants",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Validate checks the parameters that depend on each other.

@@ -2,7 +2,6 @@ package loss
 
 import (
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
@@ -24,13 +23,6 @@ type CEGPPO struct {
 	DualClip float64 `yaml:"dual_clip" default:"10" range:"0=none|(1,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var ceGPPOSpec = method.Spec{
-	Name: "ce_gppo", Aliases: []string{"gppo"}, Unit: method.Token,
-	Formula:  "A<0, r<1-ε_low: L = -A·β_low·(1-ε_low)·r/sg[r]; A>0, r>1+ε_high: L = -A·β_high·(1+ε_high)·r/sg[r]; else L = -A·r; A<0: min(L, -A·c)",
-	Gradient: "-A·β_low·(1-ε_low), -A·β_high·(1+ε_high), 0 where A<0 and r>c, else -A·r",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

@@ -3,7 +3,6 @@ package loss
 import (
 	"math"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -31,13 +30,6 @@ type CISPO struct {
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var cispoSpec = method.Spec{
-	Name: "cispo", Unit: method.Token,
-	Formula:  "L = -sg[clip(r, 1-ε_low, 1+ε_high)]·A·logp, r = exp(logp-anchor)",
-	Gradient: "-clip(r, 1-ε_low, 1+ε_high)·A, never zero",
-	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
 }
 
 // Validate checks the parameters that depend on each other.
@@ -112,13 +104,6 @@ type DISPO struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
-var dispoSpec = method.Spec{
-	Name: "dispo", Unit: method.Token,
-	Formula:  "L = -sg[clip(r, 1-ε_low(y), 1+ε_high(y))]·A·logp, y = correct or incorrect",
-	Gradient: "-clip(r, 1-ε_low(y), 1+ε_high(y))·A",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Correct},
-}
-
 // Eval computes the loss over the active tokens.
 func (p *DISPO) Eval(out *Grad, in *batch.Batch) error {
 	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage, batch.Correct)
@@ -159,13 +144,6 @@ type AIPO struct {
 	Cap float64 `yaml:"cap" default:"4" range:"[1,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var aipoSpec = method.Spec{
-	Name: "aipo", Aliases: []string{"llamarl"}, Unit: method.Token,
-	Formula:  "L = -sg[min(w, c)]·A·logp, w = exp(logp-roll)",
-	Gradient: "-min(w, c)·A",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

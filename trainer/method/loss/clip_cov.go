@@ -3,7 +3,6 @@ package loss
 import (
 	"math/rand/v2"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -29,13 +28,6 @@ type ClipCov struct {
 	Seed uint64 `yaml:"seed" default:"1"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var clipCovSpec = method.Spec{
-	Name: "clip_cov", Unit: method.Token,
-	Formula:  "L = 0 on max(1, ⌊share·M⌋) random tokens with low < c < high, c = (A-mean A)(logp-mean logp); else PPO clip",
-	Gradient: "0 on the drawn tokens, else PPO's",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Validate checks the parameters that depend on each other.

@@ -2,7 +2,6 @@ package loss
 
 import (
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -30,13 +29,6 @@ type CTPO struct {
 	RatioClip bool `yaml:"ratio_clip"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var ctpoSpec = method.Spec{
-	Name: "ctpo", Unit: method.Prefix,
-	Formula:  "L = max(-A·R_t, -A·exp(clip(x_t, -lo·√t, hi·√t))), A<0: min(L, -A·exp(d·√t)); x_t = Σ_{s≤t} lr_s, R = exp(x)",
-	Gradient: "-A·R_t, or 0 where x_t leaves its band on the harmful side",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

@@ -41,20 +41,6 @@ func NewA3PO() *DecoupledPPO {
 	return p
 }
 
-var decoupledPPOSpec = method.Spec{
-	Name: "decoupled_ppo", Aliases: []string{"areal"}, Unit: method.Token,
-	Formula:  "L = sg[exp(prox-roll)]·max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)), r = exp(logp-prox)",
-	Gradient: "-exp(prox-roll)·A·r, or 0 where PPO's rule clips r",
-	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage}, May: method.If("prox loglinear, linear", batch.Version),
-}
-
-var a3poSpec = method.Spec{
-	Name: "a3po", Aliases: []string{"a-3po"}, Unit: method.Token,
-	Formula:  "decoupled PPO with prox = roll + α·(sg[logp]-roll), α = clip((v_θ-1-v)/(v_θ-v), 0, 1), v the version of the token's weights",
-	Gradient: "as decoupled_ppo, prox detached",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Version, batch.Advantage},
-}
-
 // Eval computes the loss over the active tokens.
 func (p *DecoupledPPO) Eval(out *Grad, in *batch.Batch) error {
 	column := batch.LogpRoll

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -28,13 +27,6 @@ type GKD struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 
 	kept []bool
-}
-
-var gkdSpec = method.Spec{
-	Name: "gkd", Unit: method.Token,
-	Formula:  "L += coef·Σ agg·guided·Σ_{a∈K} t_a·(log t_a - log p_a), K the teacher's top_k; reverse: Σ_{a∈K} p_a·(log p_a - log t_a)",
-	Gradient: "d/d logit_b = m·p_b - 1[b∈K]·t_b, m = Σ_{a∈K} t_a; reverse: p_b·(1[b∈K]·(log p_b - log t_b + 1) - D - Σ_{a∈K} p_a)",
-	Needs:    batch.Columns{batch.Dist, batch.DistTeacher}, May: method.If("guided tokens, where the recipe has a section distillation", batch.Guided),
 }
 
 // Prepare does nothing.
@@ -167,13 +159,6 @@ type JSD struct {
 	pull []float64
 }
 
-var jsdSpec = method.Spec{
-	Name: "jsd", Unit: method.Token, Aliases: []string{"generalised_jsd"},
-	Formula:  "L += coef·Σ agg·guided·Σ_{a∈K} (beta·t_a·log(t_a/m_a) + (1 - beta)·p_a·log(p_a/m_a)), m = beta·t + (1 - beta)·p, K the teacher's top_k or all",
-	Gradient: "d/d logit_b = p_b·(g_b - Σ_a p_a·g_a), g_a = 1[a∈K]·(1 - beta)·log(p_a/m_a)",
-	Needs:    batch.Columns{batch.Dist, batch.DistTeacher}, May: method.If("guided tokens, where the recipe has a section distillation", batch.Guided),
-}
-
 // Prepare does nothing.
 func (j *JSD) Prepare(*batch.Batch) error { return nil }
 
@@ -227,13 +212,6 @@ type DistillK2 struct {
 	RatioClip float64 `yaml:"ratio_clip" range:"0=none|(1,inf)"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var distillK2Spec = method.Spec{
-	Name: "distill_k2", Aliases: []string{"opd_k2"}, Unit: method.Token,
-	Formula:  "L += coef·Σ agg·guided·d²/2, d = clamp(logp - teacher, ±log ratio_clip)",
-	Gradient: "coef·agg·guided·d, 0 where the clamp acts",
-	Needs:    batch.Columns{batch.LogpTeacher}, May: method.If("guided tokens, where the recipe has a section distillation", batch.Guided),
 }
 
 // Prepare does nothing.
@@ -322,13 +300,6 @@ type OPDTopK struct {
 	mean             float64
 }
 
-var opdTopKSpec = method.Spec{
-	Name: "opd_topk", Unit: method.Token,
-	Formula:  "A ← A - coef·K, K = Σ_{j∈J} w_j·(log p_old(j) - log p_teacher(j)); top_k 0: K = old - teacher of the sampled token",
-	Gradient: "that of the loss with the lowered advantage; nothing of its own",
-	Needs:    batch.Columns{batch.LogpOld, batch.LogpTeacher, batch.DistOld, batch.DistTeacher, batch.Advantage},
-}
-
 // Prepare lowers the advantages of this evaluation.
 func (o *OPDTopK) Prepare(in *batch.Batch) error {
 	if err := in.Require(batch.Mask, batch.Advantage, batch.LogpOld, batch.LogpTeacher, batch.DistOld, batch.DistTeacher); err != nil {
@@ -412,13 +383,6 @@ type ShadowDistillation struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
-var shadowDistillationSpec = method.Spec{
-	Name: "shadow_distillation", Aliases: []string{"smd"}, Unit: method.Token,
-	Formula:  "L += coef·Σ agg·KL(dense‖sg[shadow]), over the whole vocabulary",
-	Gradient: "d L/d dense logit_a = coef·agg·p(a)·(log p(a) - log s(a) - KL)",
-	Needs:    batch.Columns{batch.Dist, batch.DistShadow},
-}
-
 // OnDense marks a term of the dense pass that a learner makes next to a shadow.
 func (s *ShadowDistillation) OnDense() {}
 
@@ -479,13 +443,6 @@ type RLSD struct {
 	scaled []float64
 }
 
-var rlsdSpec = method.Spec{
-	Name: "rlsd", Unit: method.Token,
-	Formula:  "A ← A·((1-λ) + λ·clip(exp(sign(A)·(teacher - old)), 1-c, 1+c)), λ by step: warm-up, then decay",
-	Gradient: "that of the loss with the scaled advantage; nothing of its own",
-	Needs:    batch.Columns{batch.LogpTeacher, batch.Anchor, batch.Advantage},
-}
-
 // Prepare scales the advantages of this evaluation.
 func (r *RLSD) Prepare(in *batch.Batch) error {
 	if err := in.Require(batch.Mask, batch.Advantage, batch.LogpTeacher, batch.Anchor); err != nil {
@@ -534,13 +491,6 @@ type SDAR struct {
 	Beta float64 `yaml:"beta" default:"5" range:"(0,inf)"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var sdarSpec = method.Spec{
-	Name: "sdar", Unit: method.Token,
-	Formula:  "L += coef·Σ agg·sg[g]·(teacher - logp), g = σ(β·(teacher - logp))",
-	Gradient: "-coef·agg·g",
-	Needs:    batch.Columns{batch.LogpTeacher},
 }
 
 // Prepare does nothing.

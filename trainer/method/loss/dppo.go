@@ -2,7 +2,6 @@ package loss
 
 import (
 	"math"
-	"slices"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
@@ -57,35 +56,6 @@ func NewPPOMask() *DPPO {
 	p := method.New[DPPO]()
 	p.DeltaLow, p.DeltaHigh, p.outside = 0.2, 0.28, outsideRatio
 	return p
-}
-
-const dppoSource = "arXiv:2602.04879; sail-sg/Stable-RL, verl, SkyRL"
-
-// eitherMask are the columns of its two anchors.
-var eitherMask = slices.Concat(method.If("anchor or mask_anchor roll", batch.LogpRoll), method.If("anchor or mask_anchor old", batch.Anchor))
-
-var dppoTVSpec = method.Spec{
-	Name: "dppo_tv", Aliases: []string{"dppo", "dppo_binary_tv"}, Unit: method.Token,
-	Source:   dppoSource,
-	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and p-q > δ_high, or A≤0 and p-q < -δ_low",
-	Gradient: "-min(r,c)·V·A",
-	Needs:    batch.Columns{batch.Advantage}, May: eitherMask,
-}
-
-var dppoKLSpec = method.Spec{
-	Name: "dppo_kl", Aliases: []string{"dppo_binary_kl"}, Unit: method.Token,
-	Source:   dppoSource,
-	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0, b>δ_high, p>q, or A≤0, b>δ_low, p<q; b = KL of {token, rest}",
-	Gradient: "-min(r,c)·V·A",
-	Needs:    batch.Columns{batch.Advantage}, May: eitherMask,
-}
-
-var ppoMaskSpec = method.Spec{
-	Name: "ppo_mask", Unit: method.Token,
-	Source:   dppoSource + " (loss_mode ppo)",
-	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff A>0 and r > 1+δ_high, or A≤0 and r < 1-δ_low",
-	Gradient: "-min(r,c)·V·A",
-	Needs:    batch.Columns{batch.Advantage}, May: eitherMask,
 }
 
 // Eval computes the loss over the active tokens.
@@ -170,14 +140,6 @@ type DPPOTopK struct {
 	Cap float64 `yaml:"cap" default:"20" range:"0=none|[1,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var dppoTopKSpec = method.Spec{
-	Name: "dppo_topk", Aliases: []string{"dppo_topk_kl"}, Unit: method.Token,
-	Source:   dppoSource + " (top-K)",
-	Formula:  "L = -sg[min(r,c)]·V·A·logp; V = 0 iff D_topK(q,p) > δ and the token moves outwards",
-	Gradient: "-min(r,c)·V·A",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist, batch.Token},
 }
 
 // Eval computes the loss over the active tokens.

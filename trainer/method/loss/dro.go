@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -17,13 +16,6 @@ type DRO struct {
 	Beta float64 `yaml:"beta" default:"1" range:"(0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var droSpec = method.Spec{
-	Name: "dro", Unit: method.Token,
-	Formula:  "L = -(A·logp - (β/2)·(logp-old)²)",
-	Gradient: "-(A - β·(logp-old))",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.
@@ -56,13 +48,6 @@ type IPO struct {
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var ipoSpec = method.Spec{
-	Name: "ipo", Unit: method.Token,
-	Formula:  "L = -1[|p-q| ≤ δ]·adv_tau·A·exp(l) + kl_tau·l², l = logp-roll",
-	Gradient: "-1[|p-q| ≤ δ]·adv_tau·A·exp(l) + 2·kl_tau·l",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.
@@ -103,13 +88,6 @@ type TBPO struct {
 	Dual float64 `yaml:"dual" default:"1.05" range:"(1,inf]"`
 	// Aggregation over tokens, each with the response's term.
 	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-mean"`
-}
-
-var tbpoSpec = method.Spec{
-	Name: "tbpo", Aliases: []string{"qarl"}, Unit: method.Sequence,
-	Formula:  "A≥0: -min(A·s, A·clip(s)); A<0: -max(min(A·s, A·clip(s)), c·A); s = exp(mean_t lr)",
-	Gradient: "-A·s/T on every token; 0 for A>0 and s>1+ε_high, for A<0 and s<1-ε_low or s>c",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

@@ -21,13 +21,6 @@ type Entropy struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
-var entropySpec = method.Spec{
-	Name: "entropy", Aliases: []string{"entropy_bonus"}, Unit: method.Token,
-	Formula:  "L -= coef·Σ agg·H, H = -Σ_a p(a)·log p(a)",
-	Gradient: "d L/d logit_a = coef·agg·p(a)·(log p(a) + H)",
-	Needs:    batch.Columns{batch.Dist},
-}
-
 // Prepare does nothing.
 func (e *Entropy) Prepare(*batch.Batch) error { return nil }
 
@@ -87,13 +80,6 @@ type TopEntropy struct {
 	sorted []float64
 }
 
-var topEntropySpec = method.Spec{
-	Name: "top_entropy", Aliases: []string{"top_entropy_mask", "80/20"}, Unit: method.Batch,
-	Formula:  "gate_n = 1[H_n ≥ quantile(H, 1-share)]",
-	Gradient: "none of its own: it closes the gate of the policy term",
-	Needs:    batch.Columns{batch.Entropy},
-}
-
 // Prepare closes the gates of the tokens below the quantile.
 func (e *TopEntropy) Prepare(in *batch.Batch) error {
 	if err := in.Require(batch.Mask, batch.Entropy); err != nil {
@@ -147,13 +133,6 @@ type AdaptiveEntropy struct {
 	Target float64 `yaml:"target" default:"0.2" range:"[0,inf)"`
 
 	last float64 // entropy of the last update
-}
-
-var adaptiveEntropySpec = method.Spec{
-	Name: "adaptive_entropy", Unit: method.Token,
-	Formula:  "L -= coef·1[h ≤ target]·mean(H), h the mean of the last update; then coef ← coef ± delta within [min, max], + where mean(H) ≤ target",
-	Gradient: "d L/d logit_a = coef·1[h ≤ target]·p(a)·(log p(a) + H)/tokens",
-	Needs:    batch.Columns{batch.Dist},
 }
 
 // NewAdaptiveEntropy has the defaults.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -26,13 +25,6 @@ type ESPO struct {
 	Eps float64 `yaml:"eps" default:"0.2" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-mean"`
-}
-
-var espoSpec = method.Spec{
-	Name: "espo", Unit: method.Sequence,
-	Formula:  "L = max(-A·r_t, -A·clip(r_t, 1-ε_b, 1+ε_b)), r_t = sg[exp(mean_{bucket} lr)]·exp(logp-sg[logp]), ε_b = ε·clip(H̄_b/H̄, 1/2, 2)",
-	Gradient: "-A·s_b, or 0 where PPO's rule clips s_b",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy},
 }
 
 // Eval computes the loss over the active tokens.

@@ -2,7 +2,6 @@ package loss
 
 import (
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -29,13 +28,6 @@ type FIPO struct {
 	SafetyThreshold float64 `yaml:"safety_threshold" default:"4" range:"0=none|(0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var fipoSpec = method.Spec{
-	Name: "fipo", Aliases: []string{"future_kl"}, Unit: method.Prefix,
-	Formula:  "L = f·L_PPO, f = sg[clip(exp(Σ_{k≥t} γ^(k-t)·lr_k), 1 or 1-c, 1+c)], γ = 2^(-1/half_life); A<0, r>safety: clip(f, 0.8, 1)",
-	Gradient: "f times that of ppo_clip",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

@@ -35,13 +35,6 @@ type FlowRL struct {
 	logZ    []float64
 }
 
-var flowRLSpec = method.Spec{
-	Name: "flowrl", Aliases: []string{"trajectory_balance"}, Unit: method.Sequence,
-	Formula:  "L = Σ_i W_i·D_i²/B, D_i = log Z + mean(logp) - β·mean(A) - mean(ref), W_i = sg[min(exp(Σ lr), cap)]",
-	Gradient: "2·W_i·D_i/(B·(T_i + 1e-8)) on every token of the response; log Z ← log Z - rate·2·mean_prompt(W_i·D_i)",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.LogpRef, batch.PromptID},
-}
-
 // AppendState appends log Z of every prompt.
 func (p *FlowRL) AppendState(dst []byte) []byte {
 	bits := make([]float64, len(p.prompts))

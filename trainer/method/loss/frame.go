@@ -6,7 +6,6 @@ import (
 
 	"driftlab/engine/column"
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 	"driftlab/trainer/method/trace"
@@ -366,9 +365,6 @@ const (
 	Old  Anchor = "old"
 	Roll Anchor = "roll"
 )
-
-// eitherAnchor are the columns of a loss that has such a parameter.
-var eitherAnchor = slices.Concat(method.If("anchor old", batch.Anchor), method.If("anchor roll", batch.LogpRoll))
 
 // Column is the batch column of the anchor's log-probs.
 func (a Anchor) Column() batch.Column {

@@ -2,7 +2,6 @@ package loss
 
 import (
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
@@ -29,13 +28,6 @@ type GMPO struct {
 	NonEmpty bool `yaml:"non_empty"`
 
 	mask []bool
-}
-
-var gmpoSpec = method.Spec{
-	Name: "gmpo", Aliases: []string{"geo_mean"}, Unit: method.Sequence,
-	Formula:  "L_i = -A·exp(mean_t x_t), x = min(lr, ε_high) if A>0, max(lr, -ε_low) if A<0",
-	Gradient: "-A·exp(mean x)/T on tokens with x = lr, else 0",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

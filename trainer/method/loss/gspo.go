@@ -2,7 +2,6 @@ package loss
 
 import (
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -25,13 +24,6 @@ type GSPO struct {
 	MeanAdvantage bool `yaml:"mean_advantage" default:"true"`
 	// Aggregation over tokens, each with the response's term.
 	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-mean"`
-}
-
-var gspoSpec = method.Spec{
-	Name: "gspo", Unit: method.Sequence,
-	Formula:  "L_i = max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high)), s = exp(mean_t lr)",
-	Gradient: "-A·s/T on every token of the response, or 0 where s is clipped",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.
@@ -105,13 +97,6 @@ type GSPOToken struct {
 	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-mean"`
 }
 
-var gspoTokenSpec = method.Spec{
-	Name: "gspo_token", Unit: method.Sequence,
-	Formula:  "L = max(-A·s_t, -A·clip(s_t, 1-ε_low, 1+ε_high)), s_t = sg[s]·exp(logp - sg[logp]), s = exp(mean lr)",
-	Gradient: "-A·s, or 0 where PPO's rule clips s",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
-}
-
 // Eval computes the loss over the active tokens.
 func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
 	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
@@ -153,13 +138,6 @@ type LUSPO struct {
 	// LogCap bounds the sequence log-ratio from above before the exponential; 0
 	// is no bound, as in TRL.
 	LogCap float64 `yaml:"log_cap" default:"10"`
-}
-
-var luspoSpec = method.Spec{
-	Name: "luspo", Unit: method.Sequence,
-	Formula:  "L = mean_i T_i·max(-A·s, -A·clip(s, 1-ε_low, 1+ε_high)), s = exp(mean_t lr)",
-	Gradient: "-A·s/B on every token, or 0 where s is clipped",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Eval computes the loss: GSPO's term on every token, summed and divided by B,

@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -19,13 +18,6 @@ type GVPO struct {
 	Beta float64 `yaml:"beta" default:"0.1" range:"(0,inf]"`
 
 	mask []bool
-}
-
-var gvpoSpec = method.Spec{
-	Name: "gvpo", Unit: method.Group,
-	Formula:  "L = Σ_i (S_i - sg[mean_g S] - A_i)²/2/(n-1), S = β·Σ lr, A_i the response's mean advantage, n responses in the group",
-	Gradient: "β·(S_i - mean_g S - A_i)/(n-1) on every token of the response",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Group},
 }
 
 // Eval computes the loss over the groups.

@@ -3,7 +3,6 @@ package loss
 import (
 	"math"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -22,13 +21,6 @@ type IWOPD struct {
 	Student string `yaml:"student" default:"roll" oneof:"roll now"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var iwOPDSpec = method.Spec{
-	Name: "iw_opd", Unit: method.Token,
-	Formula:  "L = -sg[v·a]·logp, a = teacher - roll, v_t = 1 + γ·(1 - Σ_{k<t} |a_k|/max(Σ_k |a_k|, 1e-8))",
-	Gradient: "-v·a",
-	Needs:    batch.Columns{batch.LogpTeacher}, May: method.If("student roll", batch.LogpRoll),
 }
 
 // Eval computes the loss over the active tokens.

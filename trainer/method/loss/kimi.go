@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -21,13 +20,6 @@ type Kimi struct {
 	// Aggregation over tokens; a response's penalty counts once, with the mean
 	// weight of its tokens.
 	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-sum"`
-}
-
-var kimiSpec = method.Spec{
-	Name: "kimi", Aliases: []string{"kimi15", "kimi_k1.5"}, Unit: method.Sequence,
-	Formula:  "L_i = -A·Σ logp + (τ/2)·(Σ lr)²",
-	Gradient: "-A + τ·Σ lr on every token (level token: -A + τ·lr)",
-	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
 }
 
 // Eval computes the loss over the active tokens.

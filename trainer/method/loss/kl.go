@@ -186,38 +186,9 @@ func (*NoKL) AddReward(*batch.Batch) (float64, error) { return 0, nil }
 // Coefficient is 0.
 func (*NoKL) Coefficient() float64 { return 0 }
 
-const verlKL = "verl kl_penalty, SkyRL, TRL; J. Schulman, \"Approximating KL divergence\" (2020)"
-
-// estimators is the KL registry's part that consists of sample estimators.
-func estimators() method.Table[KL] {
-	entry := func(e Estimator, does, when string, aliases []string, source, formula, gradient string) method.Entry[KL] {
-		return method.Entry[KL]{New: func() KL { return NewKLTerm(e) }, Spec: method.Spec{
-			Name: string(e), Aliases: aliases, Unit: method.Token, Does: does, When: when, Source: verlKL + source, Formula: formula, Gradient: gradient,
-			Needs: batch.Columns{batch.LogpRef}, May: method.If("in reward", batch.LogpOld),
-		}}
-	}
-	return method.Table[KL]{
-		entry(K1, "Penalises the log-ratio to the reference, an unbiased estimate of the KL divergence with a high variance.",
-			"Use it in the reward; in the loss its expected gradient is zero on-policy.",
-			[]string{"kl"}, "; verl's adaptive_kl is in: reward with controller.target above 0, fixed_kl with 0",
-			"k1 = d, d = logp - ref", "1, whose mean is zero on-policy: a penalty for the reward, not for the loss"),
-		entry(Abs, "Penalises the absolute log-ratio to the reference.",
-			"Use it for a penalty whose gradient has a constant size; it does not estimate the KL divergence.",
-			nil, "", "abs = |d|, d = logp - ref", "sign(d)"),
-		entry(K2, "Penalises half the squared log-ratio to the reference.",
-			"Use it in the loss: on-policy its expected gradient is that of the reverse KL divergence.",
-			[]string{"mse"}, "", "k2 = d²/2, d = logp - ref", "d: on-policy its mean is the gradient of KL(π‖ref)"),
-		entry(K3, "Penalises GRPO's estimate of the KL divergence to the reference, which is unbiased and never negative.",
-			"Use it to reproduce GRPO; in the loss its expected gradient is that of the forward KL divergence.",
-			[]string{"low_var_kl"}, "; GRPO 2402.03300",
-			"k3 = exp(u) - u - 1, u = ref - logp; u clamped to ±20, the value to ±10", "1 - exp(u), 0 where a clamp is active"),
-		entry(K1Plus, "Has the value of k1 and the gradient of k2.",
-			"Use it for verl's kl+: k1 is logged, and the gradient is that of the reverse KL divergence.",
-			[]string{"kl+"}, "; 2512.21852", "k1+ = d, differentiated as k2", "d"),
-		entry(K3Plus, "Has the value of k3 and the gradient of k2.",
-			"Use it for verl's low_var_kl+: k3 is logged, and the gradient is that of the reverse KL divergence.",
-			[]string{"low_var_kl+"}, "; 2512.21852", "k3+ = exp(u) - u - 1, differentiated as k2", "d"),
-	}
+// estimator is the registry's entry of a sample estimator.
+func estimator(e Estimator) method.Entry[KL] {
+	return method.Entry[KL]{Spec: method.Spec{Name: string(e)}, New: func() KL { return NewKLTerm(e) }}
 }
 
 // Controller adjusts the coefficient of a KL penalty towards a target, as in
@@ -339,13 +310,6 @@ type ExactKL struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
-var exactKLSpec = method.Spec{
-	Name: "exact", Aliases: []string{"full"}, Unit: method.Token,
-	Formula:  "K_n = Σ_a p(a)·(log p(a) - log p_ref(a))",
-	Gradient: "d K_n/d logit_a = p(a)·(log p(a) - log p_ref(a) - K_n)",
-	Needs:    batch.Columns{batch.Dist, batch.DistRef}, May: method.If("in reward", batch.DistOld),
-}
-
 // Coefficient is the coefficient.
 func (k *ExactKL) Coefficient() float64 { return k.Coef }
 
@@ -446,13 +410,6 @@ type UnbiasedKL struct {
 	Cap float64 `yaml:"cap" range:"[0,inf]"`
 	// Aggregation of the term.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var unbiasedKLSpec = method.Spec{
-	Name: "k3_unbiased", Aliases: []string{"unbiased_kl", "unbiased_k3", "v3.2"}, Unit: method.Token,
-	Formula:  "K = x·(exp(u) - u - 1), x = exp(logp - anchor), u = ref - logp",
-	Gradient: "x·(logp - ref)",
-	Needs:    batch.Columns{batch.LogpRef}, May: eitherAnchor,
 }
 
 // Validate checks the parameters that depend on each other.

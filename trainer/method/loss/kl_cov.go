@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -31,13 +30,6 @@ type KLCov struct {
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var klCovSpec = method.Spec{
-	Name: "kl_cov", Unit: method.Token,
-	Formula:  "L = -A·r + β·|lr|·1[c in the largest max(1, ⌊share·N⌋)], c = (A-mean A)(logp-mean logp)",
-	Gradient: "-A·r + β·sign(lr) on the selected tokens",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage}, May: method.If("exact", batch.DistOld, batch.Dist),
 }
 
 // Eval computes the loss over the active tokens.

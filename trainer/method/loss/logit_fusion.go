@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
@@ -27,13 +26,6 @@ type LogitFusion struct {
 	Eps   float64 `yaml:"eps" default:"0.2" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var logitFusionSpec = method.Spec{
-	Name: "logit_fusion", Unit: method.Token,
-	Formula:  "L = -A·min(x, c), x = exp(logp - roll), roll the log-prob of the mixture that sampled",
-	Gradient: "-A·x below the cap, 0 above (soft cap: -A·c)",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: method.If("ratio student, decoupled", batch.Anchor),
 }
 
 // Eval computes the loss over the active tokens.

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -25,13 +24,6 @@ type M2PO struct {
 	MiniHigh float64 `yaml:"mini_high" default:"0.5" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var m2poSpec = method.Spec{
-	Name: "m2po", Unit: method.Batch,
-	Formula:  "L = max(-A·r, -A·clip(r, e^-τ, e^τ)), τ the largest with mean of min(lr², τ²) over harmful tokens below the budget",
-	Gradient: "-A·r, or 0 where PPO's rule clips at e^±τ",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.
@@ -127,13 +119,6 @@ type M2Mask struct {
 	Aggregation Aggregation `yaml:"aggregation" default:"token-mean@pre"`
 
 	mask []bool
-}
-
-var m2MaskSpec = method.Spec{
-	Name: "m2_mask", Unit: method.Batch,
-	Formula:  "mask the largest (roll-old)² until the mean of the rest is below the threshold; PPO clip on the rest",
-	Gradient: "PPO's on the rest, 0 on masked tokens",
-	Needs:    batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens the mask leaves.

@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -20,13 +19,6 @@ type MaxRL struct {
 	Ratio bool `yaml:"ratio" default:"true"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-sum"`
-}
-
-var maxRLSpec = method.Spec{
-	Name: "maxrl", Unit: method.Group,
-	Formula:  "L = -A·exp(logp-old), A = (R - mean R)/(mean R + ε) over the group",
-	Gradient: "-A·r",
-	Needs:    batch.Columns{batch.Reward, batch.Group}, May: method.If("ratio", batch.Anchor),
 }
 
 // Eval computes the loss over the active tokens.

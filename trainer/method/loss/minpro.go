@@ -3,7 +3,6 @@ package loss
 import (
 	"math"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
@@ -25,13 +24,6 @@ type MinPRO struct {
 	Anchor Anchor `yaml:"anchor" default:"old" oneof:"old roll"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var minPROSpec = method.Spec{
-	Name: "minpro", Unit: method.Prefix,
-	Formula:  "L = -A·sg[b_t]·r_t, b_t = min_{s<t} r_s, b_1 = 1",
-	Gradient: "-A·b_t·r_t",
-	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
 }
 
 // Eval computes the loss over the active tokens.

@@ -30,20 +30,6 @@ func NewA2PO() *OAPL {
 	return p
 }
 
-var oaplSpec = method.Spec{
-	Name: "oapl", Unit: method.Sequence,
-	Formula:  "L = mean_i (β₂·Σ lr - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G), lr = logp-roll",
-	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Reward, batch.Group},
-}
-
-var a2poSpec = method.Spec{
-	Name: "a2po", Unit: method.Sequence,
-	Formula:  "L = mean_i (β₂·Σ (logp-roll) - (R - V*))², V* = β₁·(logsumexp(R/β₁) - log G)",
-	Gradient: "2·β₂·(β₂·Σ lr - A*) on every token, times 1/N",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Reward, batch.Group},
-}
-
 // Eval computes the loss over the responses.
 func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
 	f, err := start(out, in, Aggregation{Mode: "seq-all-token-sum"}, batch.LogpRoll, batch.Reward, batch.Group)

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -18,13 +17,6 @@ type OnlineDPO struct {
 	Beta float64 `yaml:"beta" default:"0.1" range:"(0,inf]"`
 	// AllPairs takes every pair of a group with different rewards.
 	AllPairs bool `yaml:"all_pairs"`
-}
-
-var onlineDPOSpec = method.Spec{
-	Name: "online_dpo", Aliases: []string{"dpo"}, Unit: method.Group,
-	Formula:  "L = -log σ(β·[(Σ logp_w - ref_w) - (Σ logp_l - ref_l)]), mean over pairs",
-	Gradient: "-β·σ(-D) on the tokens of the winner, +β·σ(-D) on the loser's, divided by the pairs",
-	Needs:    batch.Columns{batch.LogpRef, batch.Reward, batch.Group},
 }
 
 // Eval computes the loss over the pairs.

@@ -3,7 +3,6 @@ package loss
 import (
 	"fmt"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -26,15 +25,6 @@ type PPOClip struct {
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var ppoClipSpec = method.Spec{
-	Name:     "ppo_clip",
-	Aliases:  []string{"ppo", "vanilla", "grpo", "dual_clip", "clip_higher"},
-	Unit:     method.Token,
-	Formula:  "L = max(-A·min(r,δ), -A·clip(r, 1-ε_low, 1+ε_high)); A<0: min(L, -A·c); r = exp(logp-old)",
-	Gradient: "-A·r, or 0 where A>0 and r>1+ε_high, where A<0 and r<1-ε_low, where A<0 and r>min(c,δ)",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

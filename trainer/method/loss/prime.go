@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
@@ -29,13 +28,6 @@ type PrimeMasked struct {
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var primeMaskedSpec = method.Spec{
-	Name: "prime_masked", Aliases: []string{"intellect3", "wtrs"}, Unit: method.Token,
-	Formula:  "L = -r·A·1[low ≤ r ≤ high]·1[min_t r ≥ veto], r = exp(logp-roll)",
-	Gradient: "-r·A on kept tokens, else 0",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
 }
 
 // Validate checks the parameters that depend on each other.
@@ -128,13 +120,6 @@ type PrimeDPPO struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
-var primeDPPOSpec = method.Spec{
-	Name: "prime_dppo", Aliases: []string{"prime_default"}, Unit: method.Token,
-	Formula:  "L = -keep·adv_tau·A·exp(l) + kl_tau·l², l = logp-roll; drop if A>0, p-q > δ_high or A≤0, p-q < -δ_low",
-	Gradient: "-keep·adv_tau·A·exp(l) + 2·kl_tau·l",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
-}
-
 // Eval computes the loss over the active tokens.
 func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
@@ -209,13 +194,6 @@ type PrimeGeo struct {
 	KLTau      float64 `yaml:"kl_tau" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var primeGeoSpec = method.Spec{
-	Name: "prime_geo", Unit: method.Token,
-	Formula:  "L = -Σ_keep sg[R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l)]·logp, l = logp-roll",
-	Gradient: "-R·(adv_tau·A + teacher_tau·(teacher-logp) - kl_tau·l) on kept tokens, else 0",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: method.If("teacher_tau above 0", batch.LogpTeacher),
 }
 
 // Validate checks the parameters that depend on each other.

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -23,13 +22,6 @@ type QUATRO struct {
 	OffPolicy bool `yaml:"off_policy"`
 	// Aggregation over tokens; a mean over responses by default.
 	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-sum"`
-}
-
-var quatroSpec = method.Spec{
-	Name: "quatro", Unit: method.Group,
-	Formula:  "L_i = -sg[w·((R-mean R)/λ - Σ lr)]·Σ logp, λ = argmin λδ + λ·log mean exp(R/λ)",
-	Gradient: "-w·((R-mean R)/λ - Σ lr) on every token",
-	Needs:    batch.Columns{batch.Anchor, batch.Reward, batch.Group}, May: method.If("off_policy", batch.LogpRoll),
 }
 
 // Eval computes the loss over the responses.

@@ -34,14 +34,6 @@ type R2VPO struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
-var r2vpoSpec = method.Spec{
-	Name: "r2vpo", Unit: method.Group,
-	Formula: "L = -A·r + λ·h(r - sg[r̄_group]) - λ·δ, h(d) = d² up to |d| = 1, 2|d| - 1 beyond; λ ← clip(λ + η·min(V-δ, 1), 0, λ_max)\n" +
-		"adaptive_clip: max(-A·r, -A·clip(r, 1-ε_g, 1+ε_g)), ε_g = ε·min(4, √(δ/V_group))",
-	Gradient: "-A·r + λ·h'(r - r̄)·r, h'(d) = 2·max(-1, min(d, 1))",
-	Needs:    batch.Columns{batch.Advantage, batch.Group}, May: eitherAnchor,
-}
-
 // Validate checks the parameters that depend on each other.
 func (p *R2VPO) Validate() error {
 	return check(p.LambdaMax >= p.Lambda, "lambda_max %v: must be at least lambda %v", p.LambdaMax, p.Lambda)

@@ -2,7 +2,6 @@ package loss
 
 import (
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -18,13 +17,6 @@ type REAL struct {
 	Tau float64 `yaml:"tau" default:"0.5" range:"(0,inf]"`
 
 	mask []bool
-}
-
-var realSpec = method.Spec{
-	Name: "real", Unit: method.Group,
-	Formula:  "L = mean over groups of log(1 + Σ_neg exp(s)) + log(1 + Σ_pos exp(-s)), s = mean(lr)/τ",
-	Gradient: "-exp(-s)/(1 + Σ_pos exp(-s))/(τ·T) on a positive's tokens, +exp(s)/(1 + Σ_neg exp(s))/(τ·T) on a negative's, divided by the groups",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Group},
 }
 
 // Eval computes the loss over the groups.

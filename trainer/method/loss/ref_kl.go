@@ -2,7 +2,6 @@ package loss
 
 import (
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -20,13 +19,6 @@ type RefKL struct {
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var refKLSpec = method.Spec{
-	Name: "ref_kl", Aliases: []string{"on_policy_distillation"}, Unit: method.Token,
-	Formula:  "L = -1[p-q ≥ -δ]·sg[ref-logp]·exp(l) + kl_tau·l², l = logp-roll",
-	Gradient: "-1[p-q ≥ -δ]·(ref-logp)·exp(l) + 2·kl_tau·l",
-	Needs:    batch.Columns{batch.LogpRoll, batch.LogpRef}, May: method.If("in the place of LogpRef, where a teacher is named", batch.LogpTeacher),
 }
 
 // Eval computes the loss over the active tokens.

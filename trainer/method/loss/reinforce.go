@@ -1,7 +1,6 @@
 package loss
 
 import (
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -14,13 +13,6 @@ type Reinforce struct {
 	Anchor Anchor `yaml:"anchor" default:"roll" oneof:"old roll"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-sum"`
-}
-
-var reinforceSpec = method.Spec{
-	Name: "reinforce", Aliases: []string{"policy_gradient"}, Unit: method.Token,
-	Formula:  "L = -w·A·logp",
-	Gradient: "-w·A",
-	Needs:    batch.Columns{batch.Advantage}, Shows: batch.Columns{batch.LogpRoll, batch.Anchor},
 }
 
 // Eval computes the loss over the active tokens.
@@ -46,13 +38,6 @@ type GPG struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
-var gpgSpec = method.Spec{
-	Name: "gpg", Unit: method.Token,
-	Formula:  "L = -w·A·logp",
-	Gradient: "-w·A",
-	Needs:    batch.Columns{batch.Advantage},
-}
-
 // Eval computes the loss over the active tokens.
 func (p *GPG) Eval(out *Grad, in *batch.Batch) error {
 	f, err := start(out, in, p.Aggregation, batch.Advantage)
@@ -72,12 +57,6 @@ func (p *GPG) Eval(out *Grad, in *batch.Batch) error {
 type CrossEntropy struct {
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var crossEntropySpec = method.Spec{
-	Name: "cross_entropy", Aliases: []string{"ce", "sft"}, Unit: method.Token,
-	Formula:  "L = -w·logp",
-	Gradient: "-w",
 }
 
 // Eval computes the loss over the active tokens.
@@ -108,13 +87,6 @@ func (p *CrossEntropy) Eval(out *Grad, in *batch.Batch) error {
 type PositiveNLL struct {
 	// Coef is mu.
 	Coef float64 `yaml:"coef" default:"0.1" range:"[0,inf)"`
-}
-
-var positiveNLLSpec = method.Spec{
-	Name: "positive_nll", Aliases: []string{"positive_example_nll"}, Unit: method.Token,
-	Formula:  "L += coef·Σ -logp/(N + 1e-8) over the N tokens of responses with R > 0",
-	Gradient: "-coef/(N + 1e-8) on those tokens",
-	Needs:    batch.Columns{batch.Reward},
 }
 
 // Prepare does nothing.
@@ -164,13 +136,6 @@ type ImportanceSampling struct {
 	// Aggregation over tokens; for level sequence, a mean over responses of the
 	// response's term (seq-mean-token-mean).
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var importanceSamplingSpec = method.Spec{
-	Name: "importance_sampling", Aliases: []string{"is"}, Unit: method.Token,
-	Formula:  "token: L = -A·exp(lr); sequence: L_i = -A·exp(Σ_t lr)",
-	Gradient: "token: -A·exp(lr); sequence: -A·exp(Σ lr) on every token",
-	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
 }
 
 // Eval computes the loss over the active tokens.
@@ -230,24 +195,9 @@ type RolloutIS struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
-// saoSpec is the loss of SAO: a mask on both sides of the ratio to the recorded log-probs, whatever the sign of A.
-var saoSpec = method.Spec{
-	Name: "sao", Aliases: []string{"dis"}, Unit: method.Token,
-	Formula:  "L = -w·A·1[1-ε_low < w < 1+ε_high], w = exp(logp-roll)",
-	Gradient: "-w·A inside the band, else 0",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
-}
-
 // NewSAO is RolloutIS with SAO's bounds.
 func NewSAO() *RolloutIS {
 	return &RolloutIS{EpsLow: 0.3, EpsHigh: 5, Live: true, Aggregation: Aggregation{Pre: true}}
-}
-
-var rolloutISSpec = method.Spec{
-	Name: "rollout_is", Aliases: []string{"icepop"}, Unit: method.Token,
-	Formula:  "L = -sg[w·1[1-ε_low < w < 1+ε_high]]·A·logp, w = exp(logp-roll)",
-	Gradient: "-w·A inside the band, else 0",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

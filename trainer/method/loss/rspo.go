@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -30,13 +29,6 @@ type RSPO struct {
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-mean"`
-}
-
-var rspoSpec = method.Spec{
-	Name: "rspo", Unit: method.Token,
-	Formula:  "L = max(-A·w, -A·clip(w, 1-ε_low, 1+ε_high)), w = γ·r, γ = sg[max(exp(-mean_{layer, old expert} |log s - log s_old|), floor)], s = softmax of the router",
-	Gradient: "-A·w, or 0 where the clip acts",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.RoutesOld, batch.RouterOld, batch.RouterNow},
 }
 
 // leastRouter is the floor of a probability of a router under the logarithm, in the source.
@@ -68,7 +60,7 @@ func (p *RSPO) shift(in *batch.Batch, n int) float64 {
 
 // Eval computes the loss over the active tokens.
 func (p *RSPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, rspoSpec.Needs...)
+	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage, batch.RoutesOld, batch.RouterOld, batch.RouterNow)
 	if err != nil {
 		return err
 	}

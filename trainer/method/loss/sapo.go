@@ -2,7 +2,6 @@ package loss
 
 import (
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/trace"
 )
@@ -29,13 +28,6 @@ type SAPO struct {
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-mean"`
-}
-
-var sapoSpec = method.Spec{
-	Name: "sapo", Unit: method.Token,
-	Formula:  "L = -(4/τ)·σ(τ(r-1))·A, τ = τ_pos if A>0 else τ_neg",
-	Gradient: "-A·r·4·s·(1-s), s = σ(τ(r-1))",
-	Needs:    batch.Columns{batch.Advantage}, May: eitherAnchor,
 }
 
 // Eval computes the loss over the active tokens.

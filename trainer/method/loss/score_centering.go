@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -16,8 +15,6 @@ import (
 // The expected score is zero under the policy itself; under another sampler it is not, and A·E_q[score] is a drift
 // that accumulates. The sum runs over the whole vocabulary or over a head H, the likeliest tokens of the sampler. The tail is
 // then modelled as q = ρ·p with one factor ρ, and comes back to the head since Σ_v p_v·score_v = 0.
-
-const centeringSource = "arXiv:2609.20807; radixark/miles score_centering, vime score_centering@2b83ea209, MarinSkyRL, prime-rl"
 
 // policies are three laws of the next token as log-probs: current, old and the sampler's.
 type policies[T float32 | float64] struct{ now, old, roll []T }
@@ -133,14 +130,6 @@ type ScoreCentering struct {
 	memory head
 }
 
-var scoreCenteringSpec = method.Spec{
-	Name: "score_centering", Aliases: []string{"sc"}, Unit: method.Token,
-	Source:   centeringSource,
-	Formula:  "L = -A·(sg[w]·logp - C), C = Σ_H sg[q_v·f(p_v/q_v) - α·p_v]·logp_v, α = ρ·f(1/ρ), ρ = (1-Q_H)/(1-P_H); f: 1, min(r,c) or r·1[low ≤ r ≤ high]",
-	Gradient: "-A·w, and on the logits +A·∂C",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist},
-}
-
 // weight is f, of a ratio p/q that may be infinite.
 func (p *ScoreCentering) weight(r float64) float64 {
 	switch p.Weights {
@@ -197,14 +186,6 @@ type CenteredPPO struct {
 	memory head
 }
 
-var centeredPPOSpec = method.Spec{
-	Name: "score_centering_ppo", Aliases: []string{"sc_ppo"}, Unit: method.Token,
-	Source:   centeringSource,
-	Formula:  "L = min(o/q, c)·max(-A·r, -A·clip(r, 1-ε_low, 1+ε_high)) + A·Σ_H sg[h_v - t·p_v]·logp_v, h_v = q_v·min(o_v/q_v, c)·(p_v/o_v)·1[the clip leaves a gradient]",
-	Gradient: "-min(o/q, c)·A·r or 0, and on the logits +A·∂C",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Anchor, batch.Advantage, batch.DistRoll, batch.DistOld, batch.Dist},
-}
-
 // farthest is the log-ratio beyond which a token has no gradient.
 const farthest = 20
 
@@ -259,14 +240,6 @@ type CenteredIPO struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 
 	memory head
-}
-
-var centeredIPOSpec = method.Spec{
-	Name: "score_centering_ipo", Aliases: []string{"sc_ipo"}, Unit: method.Token,
-	Source:   centeringSource,
-	Formula:  "L = -A·(sg[min(r,c)]·1[|p-q| ≤ δ]·logp - Σ_v sg[q_v·min(p_v/q_v, c)·1[|p_v-q_v| ≤ δ]]·logp_v), r = exp(logp-roll)",
-	Gradient: "-A·min(r,c) on kept tokens, and on the logits +A·∂C",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist},
 }
 
 func (p *CenteredIPO) coefficient(_, prob, _, q float64) float64 {

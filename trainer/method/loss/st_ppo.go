@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -37,13 +36,6 @@ type STPPO struct {
 	Epsilon float64 `yaml:"epsilon" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var stPPOSpec = method.Spec{
-	Name: "st_ppo", Aliases: []string{"turn_ppo", "sorl"}, Unit: method.Turn,
-	Formula:  "L = (1-f_k)·max(-A·u_t, -A·clip(u_t, 1-ε_low, 1+ε_high)), u_t = sg[exp(mean_{turn} lr)]·exp(logp-sg[logp])",
-	Gradient: "-(1-f_k)·A·u_k, or 0 where the turn is clipped",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage, batch.Turn},
 }
 
 // Validate checks the parameters that depend on each other.

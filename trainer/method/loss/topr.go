@@ -1,9 +1,6 @@
 package loss
 
 import (
-	"slices"
-
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -31,13 +28,6 @@ type TOPR struct {
 	Epsilon float64 `yaml:"epsilon" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var toprSpec = method.Spec{
-	Name: "topr", Unit: method.Sequence,
-	Formula:  "R>0: L = -A·logp; R≤0: L = -sg[min(1, exp(Σ lr))]·A·logp",
-	Gradient: "-A for good responses, -min(1, exp(Σ lr))·A for bad ones",
-	Needs:    batch.Columns{batch.Advantage, batch.Reward}, May: slices.Concat(eitherAnchor, method.If("level turn", batch.Turn)),
 }
 
 // Validate checks the parameters that depend on each other.

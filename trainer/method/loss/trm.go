@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"driftlab/results/stats"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -23,13 +22,6 @@ type TRM struct {
 	Divergence string `yaml:"divergence" default:"exact" oneof:"exact k2 k3"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var trmSpec = method.Spec{
-	Name: "trm", Unit: method.Sequence,
-	Formula:  "L = -1[max_t KL(mu_t‖p_t) ≤ δ]·A·exp(logp-roll)",
-	Gradient: "-A·exp(logp-roll) in admitted responses, else 0",
-	Needs:    batch.Columns{batch.LogpRoll, batch.Advantage}, May: method.If("divergence exact", batch.DistRoll, batch.Dist),
 }
 
 // Eval computes the loss over the active tokens of admitted responses.
@@ -94,13 +86,6 @@ type SAT struct {
 	Quantile float64 `yaml:"quantile" default:"0.9" range:"[0,1]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var satSpec = method.Spec{
-	Name: "sat", Aliases: []string{"staleness_adaptive_trust_region"}, Unit: method.Batch,
-	Formula:  "L = max(-A·r, -A·clip(r, 1-ε_low·k_low, 1+ε_high·k_high)), r = exp(logp-old), d = logp-old, k_high (d > 0) or k_low (d < 0) = q²/(q²+(|d|-q)²) where |d| > q > 0, else 1; q the quantile of |d| over the batch",
-	Gradient: "-A·r, or 0 where PPO's rule clips",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

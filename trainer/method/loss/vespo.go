@@ -2,7 +2,6 @@ package loss
 
 import (
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -24,13 +23,6 @@ type VESPO struct {
 	SequenceWeights bool `yaml:"sequence_weights"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-var vespoSpec = method.Spec{
-	Name: "vespo", Unit: method.Sequence,
-	Formula:  "L = -sg[φ]·A·logp, φ = W^k·exp(λ(1-W)), W = exp(Σ lr + Σ log w)",
-	Gradient: "-φ·A",
-	Needs:    batch.Columns{batch.Anchor, batch.Advantage},
 }
 
 // Eval computes the loss over the active tokens.

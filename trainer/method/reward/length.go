@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
 )
@@ -27,13 +26,6 @@ type LengthLinear struct {
 	Turns float64 `yaml:"turns" default:"0.1" range:"[0,1e6]"`
 
 	groups batch.Groups
-}
-
-var linearSpec = method.Spec{
-	Name: "length_linear", Aliases: []string{"length_penalty"}, Unit: method.Group,
-	Formula: "R = −mean_g(R before)·(output·o/max(1, max_g o) + input·i/max(1, max_g i) + turns·u/max(1, max_g u))\n" +
-		"o generated tokens, i other tokens with the prompt's, u turns",
-	Needs: batch.Columns{batch.Group},
 }
 
 func (*LengthLinear) follows() {}
@@ -108,13 +100,6 @@ const (
 	byPrompt       = "prompt"
 	byPromptTokens = "prompt_tokens"
 )
-
-var anchorSpec = method.Spec{
-	Name: "length_anchor", Aliases: []string{"anchor"}, Unit: method.Sequence,
-	Formula: "R = −γ · max(0, (L − anchor)/anchor), 0 before there is an anchor\n" +
-		"anchor = mean L of the correct responses in the first group of the key with pass rate > solved",
-	Needs: batch.Columns{batch.Group, batch.PromptID},
-}
 
 // Fresh returns an error if the anchors are of no use to prompts that never repeat.
 func (a *Anchor) Fresh() error {
@@ -210,13 +195,6 @@ type Group struct {
 	groups batch.Groups
 }
 
-var groupSpec = method.Spec{
-	Name: "length_group", Aliases: []string{"kimi_length"}, Unit: method.Group,
-	Formula: "λ = 0.5 − (L − min)/(max − min) over the group, 0 if max = min\n" +
-		"R = β·λ if correct, β·min(0, λ) if not",
-	Needs: batch.Columns{batch.Group},
-}
-
 // Part implements Shaper.
 func (g *Group) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
 	if err := b.Require(batch.Group); err != nil {
@@ -257,13 +235,6 @@ type Relative struct {
 	Eps float64 `yaml:"eps" default:"1e-6" range:"(0,1e6]"`
 
 	groups batch.Groups
-}
-
-var relativeSpec = method.Spec{
-	Name: "length_relative", Aliases: []string{"reason_efficiently"}, Unit: method.Group,
-	Formula: "R = −α · σ((L − mean)/(std + eps)) if correct, 0 if not\n" +
-		"mean and std (over n) of L among the correct responses of the group",
-	Needs: batch.Columns{batch.Group},
 }
 
 // Part implements Shaper.
@@ -323,12 +294,6 @@ type Step struct {
 	Explore bool `yaml:"explore"`
 }
 
-var stepSpec = method.Spec{
-	Name: "length_step", Aliases: []string{"laser"}, Unit: method.Sequence,
-	Formula: "R = α · 1[L ≤ target] if correct, 0 if not\n" +
-		"explore: R = α · 1[L > target] if not correct",
-}
-
 // Part implements Shaper.
 func (s *Step) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
 	coef := s.Coef * s.share(b)
@@ -352,11 +317,6 @@ type Uniform struct {
 	Coef float64 `yaml:"coef" default:"0.005" range:"[0,1e6]"`
 }
 
-var uniformSpec = method.Spec{
-	Name: "length_uniform", Aliases: []string{"uniform"}, Unit: method.Sequence,
-	Formula: "R = −α · L",
-}
-
 // Part implements Shaper.
 func (u *Uniform) Part(dst []float64, b *batch.Batch, _ []task.Verdict) error {
 	coef := u.Coef * u.share(b)
@@ -376,11 +336,6 @@ type Overlong struct {
 	Buffer int `yaml:"buffer" default:"16" range:"[1,max_length]"`
 	// Coef scales the punishment; verl's overlong_buffer.penalty_factor.
 	Coef float64 `yaml:"coef" default:"1" range:"[0,1e6]"`
-}
-
-var overlongSpec = method.Spec{
-	Name: "overlong", Aliases: []string{"soft_overlong", "dapo_length"}, Unit: method.Sequence,
-	Formula: "R = coef · clip((L_max − L_cache − L)/L_cache, −1, 0)",
 }
 
 // Part implements Shaper.

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"driftlab/results/stats/passk"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
 )
@@ -22,13 +21,6 @@ type PassAtK struct {
 	Until int `yaml:"until" range:"[0,1e6]"`
 
 	groups batch.Groups
-}
-
-var passAtKSpec = method.Spec{
-	Name: "pass_at_k", Aliases: []string{"pkpo"}, Unit: method.Group,
-	Formula: "ρ(n, c, k) = 1 − C(n−c, k)/C(n, k)\n" +
-		"R = k if correct, k·ρ(n−1, c, k−1) if not;  n the group's size, c its correct responses",
-	Needs: batch.Columns{batch.Group},
 }
 
 // Part implements Shaper. A group with fewer than K responses is an error.
@@ -74,12 +66,6 @@ type GroupMax struct {
 	groups batch.Groups
 }
 
-var groupMaxSpec = method.Spec{
-	Name: "group_max", Unit: method.Group,
-	Formula: "R_i = 1 if any response of i's block is correct, else 0;  blocks are K responses of the group in a row",
-	Needs:   batch.Columns{batch.Group},
-}
-
 // Part implements Shaper.
 func (m *GroupMax) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
 	if err := b.Require(batch.Group); err != nil {
@@ -121,12 +107,6 @@ type Utility struct {
 
 	coin      rand.PCG
 	utilities []float64
-}
-
-var utilitySpec = method.Spec{
-	Name: "marginal_utility", Aliases: []string{"training_free_prm"}, Unit: method.Token,
-	Formula: "U_e = V(prefix with episode e) − V(prefix without), on the episode's last token;  R = coef · Σ_e U_e",
-	Needs:   batch.Columns{batch.Episode, batch.PrefixValue},
 }
 
 // Part implements Shaper.

@@ -3,7 +3,6 @@ package reward
 import (
 	"math/rand/v2"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
 )
@@ -33,11 +32,6 @@ const (
 	placeboShuffled = "shuffled"
 	placeboRandom   = "random"
 )
-
-var processSpec = method.Spec{
-	Name: "process", Aliases: []string{"step"}, Unit: method.Token,
-	Formula: "R = Σ_steps coef · (±1), each on the step's last token",
-}
 
 // Part implements Shaper.
 func (p *Process) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {

@@ -161,32 +161,27 @@ var about string
 //
 //	reward: [{name: exact}, {name: length_uniform, coef: 0.005}]
 var Registry = method.Table[Shaper]{
-	{Spec: exactSpec, New: func() Shaper { return method.New[Exact]() }},
-	{Spec: passAtKSpec, New: func() Shaper { return method.New[PassAtK]() }},
-	{Spec: groupMaxSpec, New: func() Shaper { return method.New[GroupMax]() }},
-	{Spec: ternarySpec, New: func() Shaper { return method.New[Ternary]() }},
-	{Spec: formatSpec, New: func() Shaper { return method.New[Format]() }},
-	{Spec: processSpec, New: func() Shaper { return method.New[Process]() }},
-	{Spec: utilitySpec, New: func() Shaper { return method.New[Utility]() }},
-	{Spec: uniformSpec, New: func() Shaper { return method.New[Uniform]() }},
-	{Spec: groupSpec, New: func() Shaper { return method.New[Group]() }},
-	{Spec: anchorSpec, New: func() Shaper { return method.New[Anchor]() }},
-	{Spec: stepSpec, New: func() Shaper { return method.New[Step]() }},
-	{Spec: relativeSpec, New: func() Shaper { return method.New[Relative]() }},
-	{Spec: linearSpec, New: func() Shaper { return method.New[LengthLinear]() }},
-	{Spec: stopProperlySpec, New: func() Shaper { return method.New[StopProperly]() }},
-	{Spec: repetitionSpec, New: func() Shaper { return method.New[Repetition]() }},
-	{Spec: overlongSpec, New: func() Shaper { return method.New[Overlong]() }},
+	{Spec: method.Spec{Name: "exact"}, New: func() Shaper { return method.New[Exact]() }},
+	{Spec: method.Spec{Name: "pass_at_k"}, New: func() Shaper { return method.New[PassAtK]() }},
+	{Spec: method.Spec{Name: "group_max"}, New: func() Shaper { return method.New[GroupMax]() }},
+	{Spec: method.Spec{Name: "genrm_ternary"}, New: func() Shaper { return method.New[Ternary]() }},
+	{Spec: method.Spec{Name: "format"}, New: func() Shaper { return method.New[Format]() }},
+	{Spec: method.Spec{Name: "process"}, New: func() Shaper { return method.New[Process]() }},
+	{Spec: method.Spec{Name: "marginal_utility"}, New: func() Shaper { return method.New[Utility]() }},
+	{Spec: method.Spec{Name: "length_uniform"}, New: func() Shaper { return method.New[Uniform]() }},
+	{Spec: method.Spec{Name: "length_group"}, New: func() Shaper { return method.New[Group]() }},
+	{Spec: method.Spec{Name: "length_anchor"}, New: func() Shaper { return method.New[Anchor]() }},
+	{Spec: method.Spec{Name: "length_step"}, New: func() Shaper { return method.New[Step]() }},
+	{Spec: method.Spec{Name: "length_relative"}, New: func() Shaper { return method.New[Relative]() }},
+	{Spec: method.Spec{Name: "length_linear"}, New: func() Shaper { return method.New[LengthLinear]() }},
+	{Spec: method.Spec{Name: "stop_properly"}, New: func() Shaper { return method.New[StopProperly]() }},
+	{Spec: method.Spec{Name: "repetition"}, New: func() Shaper { return method.New[Repetition]() }},
+	{Spec: method.Spec{Name: "overlong"}, New: func() Shaper { return method.New[Overlong]() }},
 }.Filled(method.Spec{Group: "reward", Gradient: "constant: rewards are data"}, examples, about)
 
 // Exact is the outcome: 1 for a response that the verifier calls correct, 0
 // for any other. It has no parameters, so that pass rates can be read from it.
 type Exact struct{}
-
-var exactSpec = method.Spec{
-	Name: "exact", Aliases: []string{"outcome"}, Unit: method.Sequence,
-	Formula: "R = 1[correct]",
-}
 
 // Part implements Shaper.
 func (*Exact) Part(dst []float64, _ *batch.Batch, verdicts []task.Verdict) error {
@@ -209,11 +204,6 @@ func outcome(v *task.Verdict) float64 {
 type Format struct {
 	// Coef is the bonus.
 	Coef float64 `yaml:"coef" default:"0.1" range:"[0,1e6]"`
-}
-
-var formatSpec = method.Spec{
-	Name: "format", Unit: method.Sequence,
-	Formula: "R = coef · 1[working and answer have the form]",
 }
 
 // Part implements Shaper.
@@ -245,13 +235,6 @@ type Ternary struct {
 	Continuous bool `yaml:"continuous"`
 
 	judge rand.PCG
-}
-
-var ternarySpec = method.Spec{
-	Name: "genrm_ternary", Aliases: []string{"ternary", "genrm"}, Unit: method.Sequence,
-	Formula: "quality = (1 − w)·1[correct] + w·(share of exact steps);  x = quality − reference + N(0, s²)\n" +
-		"R = +1 if x > τ, −1 if x < −τ, else 0",
-	Needs: batch.Columns{batch.PromptID},
 }
 
 // Part implements Shaper.
@@ -308,11 +291,6 @@ type StopProperly struct {
 	Coef float64 `yaml:"coef" default:"0" range:"[0,1]"`
 }
 
-var stopProperlySpec = method.Spec{
-	Name: "stop_properly", Aliases: []string{"stop_properly_penalty"}, Unit: method.Sequence,
-	Formula: "R = (coef − 1)·R before if truncated, 0 if not",
-}
-
 func (*StopProperly) follows() {}
 
 // Part implements Shaper.
@@ -343,12 +321,6 @@ type Repetition struct {
 
 	tokens []int32
 	starts []int // of the n-grams, sorted by their tokens
-}
-
-var repetitionSpec = method.Spec{
-	Name: "repetition", Aliases: []string{"repetition_penalty"}, Unit: method.Sequence,
-	Formula: "R = −coef·(1 − distinct/total), over the n-grams of the response",
-	Needs:   batch.Columns{batch.Token},
 }
 
 // Part implements Shaper.

@@ -406,19 +406,6 @@ func verl(k, stalenessPercent int, partial bool) func() Policy {
 	}
 }
 
-func verlSpec(mode, alias, what, does, when string) method.Spec {
-	return method.Spec{
-		Name: "verl_" + mode, Aliases: []string{alias}, Does: does, When: when,
-		Source: "verl docs/advance/fully_async.md, " + alias + ": " + what + "; experimental/fully_async_policy/fully_async_rollouter.py, fully_async_trainer.py",
-		Formula: "LIM = ⌊Rb·(1 + S)·K⌋\nAdmit = min(LIM - stale, LIM - queue, concurrency - run)\n" +
-			"Batch = Rb in the order of their end; publish every K updates",
-		Example: "B = 64, K = 4, S = 0.5: LIM = 384\n" +
-			"256 trained per publication, so at most 128 samples are carried over\n" +
-			"S = 0: nothing is carried over, every sample is of the present version",
-		Reconstruction: "A shut gate opens as soon as its condition holds; verl's waits for all that runs first. The log's versions are of tokens; verl labels a sample by the version at its end, which hides staleness.",
-	}
-}
-
 // verlV1 is verl's second trainer (v1): a batch enters per step, some batches ahead. A sample's span is the
 // number of steps from its dispatch to now, both counted. Dropping bounds the span of what is trained. Waiting
 // does not: only running samples hold the trainer up, and done ones that it leaves behind grow older.

@@ -3,15 +3,7 @@ package schedule
 import (
 	"cmp"
 	"slices"
-
-	"driftlab/trainer/method"
 )
-
-// nemoSource is where NeMo RL's four samplers are.
-const nemoSource = "NVIDIA-NeMo/RL nemo_rl/algorithms/async_utils/staleness_sampler.py, single_controller.py, "
-
-// nemoInferred is what the four have in common.
-const nemoInferred = "A batch is taken whole; NeMo RL can hand over parts of it (min_groups_for_streaming_train). "
 
 // nemoTraits are those of a sampler: without updates in flight a worker ends its requests before it loads, with
 // them they go on with the old keys and values (recompute_kv_cache_after_weight_updates is false).
@@ -68,12 +60,6 @@ func (p *NeMoWindowed) Verdict(v View, s *Sample) Fate {
 	return Take
 }
 
-var nemoWindowedSpec = method.Spec{
-	Name: "nemo_windowed", Aliases: []string{"nemo_rl"},
-	Source:         nemoSource + "WindowedSampler",
-	Reconstruction: nemoInferred + "The buffer's default there is 64 groups.",
-}
-
 // nemoReadyFirst admits by AReaL's count and takes whatever is done: no sample is dropped, and none has a bound.
 type nemoReadyFirst struct {
 	// MaxStaleness is m, max_staleness_versions.
@@ -86,12 +72,6 @@ func (p *nemoReadyFirst) Traits() Traits { return nemoTraits(boundOfCount(p.MaxS
 
 // Admit lets one batch per version in, m ahead.
 func (p *nemoReadyFirst) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
-
-var nemoReadyFirstSpec = method.Spec{
-	Name: "nemo_ready_first", Aliases: []string{"nemo_ready"},
-	Source:         nemoSource + "ReadyFirstSampler",
-	Reconstruction: nemoInferred + "A refused sample leaves the count, or the trainer would wait for its batch for ever.",
-}
 
 // nemoWeightFIFO admits as ready-first does and trains the samples of one version before those of the next. Its
 // batch is that of RollFlash with an asynchronous ratio of m, counted in versions.
@@ -112,12 +92,6 @@ func (p *nemoWeightFIFO) Batch(v View) []*Sample {
 	return (&RollFlash{RatioPercent: 100 * p.MaxStaleness}).Batch(v)
 }
 
-var nemoWeightFIFOSpec = method.Spec{
-	Name: "nemo_weight_fifo", Aliases: []string{"weight_fifo"},
-	Source:         nemoSource + "WeightFifoSampler",
-	Reconstruction: nemoInferred + "Where a refused sample leaves a version short of a batch, the next version's fill it; NeMo RL's sampler would wait.",
-}
-
 // nemoInOrder stamps each batch with the update that it is for. It is windowedFIFO with a window of one sample.
 type nemoInOrder struct {
 	// MaxStaleness is m, max_staleness_versions.
@@ -132,13 +106,6 @@ func (p *nemoInOrder) Traits() Traits { return nemoTraits(p.MaxStaleness, p.InFl
 func (p *nemoInOrder) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
 
 func (*nemoInOrder) Batch(v View) []*Sample { return batchWithin(v, 1) }
-
-var nemoInOrderSpec = method.Spec{
-	Name: "nemo_in_order", Aliases: []string{"in_order"},
-	Source: nemoSource + "InOrderSampler",
-	Reconstruction: nemoInferred + "The place of a refused sample goes to the next one in the order of dispatch. " +
-		"StaleFlow (arXiv:2601.12784), read through a note, is this rule with a target that is chosen among several buffers; which one a reservation takes is not public, so it is left out.",
-}
 
 // miles keeps a pool of responses running and checks the staleness of a sample when the trainer gets it.
 type miles struct {

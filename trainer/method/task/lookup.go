@@ -59,11 +59,6 @@ type Lookup struct {
 	Notes float64 `yaml:"notes" range:"[0,1]"`
 }
 
-var lookupSpec = method.Spec{
-	Name: "lookup", Aliases: []string{"tool"}, Unit: method.Sequence,
-	Gradient: "none: a task makes prompts and verdicts; what the tool writes has Mask false",
-}
-
 // NewLookup returns the default lookup task: 4 to 6 operations, up to four of
 // their operands hidden, replies of six symbols.
 func NewLookup() *Lookup { return method.New[Lookup]() }

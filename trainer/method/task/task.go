@@ -104,13 +104,13 @@ var about string
 // Table lists the tasks a recipe can name. New gives the parameters with
 // their defaults; decode the recipe into them and call Validate.
 var Table = method.Table[Task]{
-	{Spec: method.Spec{Name: "chain", Unit: method.Sequence}, New: func() Task { return NewChain() }},
-	{Spec: method.Spec{Name: "addition", Unit: method.Sequence}, New: func() Task { return NewAddition() }},
-	{Spec: method.Spec{Name: "search", Aliases: []string{"guess-and-check"}, Unit: method.Sequence}, New: func() Task { return NewSearch() }},
-	{Spec: method.Spec{Name: "filler", Unit: method.Sequence}, New: func() Task { return NewFiller() }},
-	{Spec: lookupSpec, New: func() Task { return NewLookup() }},
-	{Spec: method.Spec{Name: "chapters", Aliases: []string{"prose"}, Unit: method.Sequence}, New: func() Task { return NewChapters() }},
-	{Spec: method.Spec{Name: "tagged", Unit: method.Sequence}, New: func() Task { return NewTagged() }},
+	{Spec: method.Spec{Name: "chain"}, New: func() Task { return NewChain() }},
+	{Spec: method.Spec{Name: "addition"}, New: func() Task { return NewAddition() }},
+	{Spec: method.Spec{Name: "search"}, New: func() Task { return NewSearch() }},
+	{Spec: method.Spec{Name: "filler"}, New: func() Task { return NewFiller() }},
+	{Spec: method.Spec{Name: "lookup"}, New: func() Task { return NewLookup() }},
+	{Spec: method.Spec{Name: "chapters"}, New: func() Task { return NewChapters() }},
+	{Spec: method.Spec{Name: "tagged"}, New: func() Task { return NewTagged() }},
 }.Filled(method.Spec{Group: "task", Gradient: "none: a task makes prompts and verdicts"}, examples, about)
 
 // Range is the inclusive range of the difficulty knob: [low, high].

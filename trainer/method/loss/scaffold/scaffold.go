@@ -7,6 +7,7 @@
 package scaffold
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"go/build"
@@ -134,7 +135,7 @@ type source struct {
 var (
 	declaration = regexp.MustCompile(`(?m)^(?:func|type|var|const) (\w+)`)
 	specName    = regexp.MustCompile(`(?m)^var (\w+) = method\.Spec\{\s*Name:\s*"([^"]+)"`)
-	tableLine   = regexp.MustCompile(`(?m)^\t\{Spec: (\w+), New: func\(\) Loss .*\n`)
+	tableLine   = regexp.MustCompile(`(?m)^\t\{Spec: (?:method\.Spec\{Name: "(\w+)"\}|(\w+)), New: func\(\) Loss .*\n`)
 )
 
 // read reads the package in a folder.
@@ -169,7 +170,8 @@ func read(dir string) (*source, error) {
 func (s *source) withLine(name, line string) (string, error) {
 	at := tableLine.FindStringIndex(s.registry)[0]
 	for _, m := range tableLine.FindAllStringSubmatchIndex(s.registry, -1) {
-		switch known := s.names[s.registry[m[2]:m[3]]]; {
+		known := s.names[string(tableLine.ExpandString(nil, "$2", s.registry, m))]
+		switch known = cmp.Or(string(tableLine.ExpandString(nil, "$1", s.registry, m)), known); {
 		case known == name:
 			return "", fmt.Errorf("%q: there is a loss of that name: choose another one", name)
 		case known < name:
