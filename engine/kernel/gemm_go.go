@@ -1,11 +1,11 @@
 package kernel
 
-// The plain Go product: what processors without assembly run. Four or eight
+// The plain Go product: what processors without assembly run. Four
 // columns of one row advance together, their sums in registers; the rest, one
-// at a time. There are three ways to take a step, all with the bits of step.
+// at a time. There are two ways to take a step, both with the bits of step.
 
 func (p *product) runGo(s *Scratch) {
-	if p.unfused || contracts || p.band != 0 || p.m < tileRows {
+	if p.unfused || p.band != 0 || p.m < tileRows {
 		p.runRows()
 	} else {
 		p.runTiles(s)
@@ -14,18 +14,12 @@ func (p *product) runGo(s *Scratch) {
 
 func (p *product) runRows() {
 	chains4 := softChains4
-	switch {
-	case p.unfused:
+	if p.unfused {
 		chains4 = unfusedChains4
-	case contracts:
-		chains4 = contractedChains4
 	}
 	for j := 0; j < p.n; {
-		w, left := 1, min(panelWidth-j%panelWidth, p.n-j)
-		switch {
-		case left >= 8 && contracts && !p.unfused:
-			w = 8
-		case left >= 4:
+		w := 1
+		if min(panelWidth-j%panelWidth, p.n-j) >= 4 {
 			w = 4
 		}
 		b := p.b[j/panelWidth*p.group+j%panelWidth:]
@@ -35,15 +29,12 @@ func (p *product) runRows() {
 				clear(c)
 			}
 			a, own := p.a[i*p.ais:], b[i*p.band:]
-			switch w {
-			case 8:
-				contractedChains8((*[8]float32)(c), a, own, p.aks, p.ldb, p.k)
-			case 4:
+			if w == 4 {
 				chains4((*[4]float32)(c), a, own, p.aks, p.ldb, p.k)
-			default:
-				for k := range p.k {
-					c[0] = step(a[k*p.aks], own[k*p.ldb], c[0], p.unfused)
-				}
+				continue
+			}
+			for k := range p.k {
+				c[0] = step(a[k*p.aks], own[k*p.ldb], c[0], p.unfused)
 			}
 		}
 		j += w
@@ -92,55 +83,3 @@ func unfusedChains4(c *[4]float32, a, b []float32, aks, ldb, k int) {
 	}
 	*c = [4]float32{c0, c1, c2, c3}
 }
-
-// contractedChains4 leaves the fusing to the compiler, which contracts x*y+z
-// into one instruction where the target has it (arm64, ppc64, riscv64, s390x).
-// Whether it did is found out once, at start, by contracts.
-func contractedChains4(c *[4]float32, a, b []float32, aks, ldb, k int) {
-	c0, c1, c2, c3 := c[0], c[1], c[2], c[3]
-	for i := range k {
-		x, y := a[i*aks], (*[4]float32)(b[i*ldb:])
-		c0 = x*y[0] + c0
-		c1 = x*y[1] + c1
-		c2 = x*y[2] + c2
-		c3 = x*y[3] + c3
-	}
-	*c = [4]float32{c0, c1, c2, c3}
-}
-
-// contractedChains8 is contractedChains4 with eight columns, enough chains to
-// fill the multipliers of the processors it is for.
-func contractedChains8(c *[8]float32, a, b []float32, aks, ldb, k int) {
-	c0, c1, c2, c3, c4, c5, c6, c7 := c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
-	for i := range k {
-		x, y := a[i*aks], (*[8]float32)(b[i*ldb:])
-		c0 = x*y[0] + c0
-		c1 = x*y[1] + c1
-		c2 = x*y[2] + c2
-		c3 = x*y[3] + c3
-		c4 = x*y[4] + c4
-		c5 = x*y[5] + c5
-		c6 = x*y[6] + c6
-		c7 = x*y[7] + c7
-	}
-	*c = [8]float32{c0, c1, c2, c3, c4, c5, c6, c7}
-}
-
-// contracts reports that the two functions above fuse every one of their
-// steps: (1+e)² - 1 keeps the e² of an exact product.
-var contracts = func() bool {
-	const e = 0x1p-12
-	var y, c [8]float32
-	for i := range y {
-		y[i], c[i] = 1+e, -1
-	}
-	d := [4]float32(c[:4])
-	contractedChains8(&c, y[:1], y[:], 1, 8, 1)
-	contractedChains4(&d, y[:1], y[:], 1, 4, 1)
-	for _, v := range append(c[:], d[:]...) {
-		if v != 2*e+e*e {
-			return false
-		}
-	}
-	return true
-}()

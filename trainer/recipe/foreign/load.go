@@ -75,62 +75,39 @@ func (f *framework) load(name string, all bool) (rows string) {
 
 // directive takes a line of the head.
 func (f *framework) directive(word, text string, words []string) {
+	b := &f.batch
+	texts := map[string]*string{"@program": &f.program, "@mark": &f.mark, "@root": &f.root, "@syntax": &f.syntax, "@steps": &b.steps}
+	keys := map[string]*[]string{"@loose": &f.loose, "@own": &f.own, "@blocks": &f.blocks, "@whole": &b.whole, "@group": &b.group, "@part": &b.part}
+	lines := map[string]*[]string{"@unset": &f.unset, "@removed": &f.removed, "@upper": &f.upper}
+	pairs := map[string]*[]pair{"@also": &f.also, "@same": &f.same, "@why": &f.why, "@note": &f.notes}
 	first, rest, _ := strings.Cut(text, " ")
-	switch word {
-	case "@program":
-		f.program = text
-	case "@mark":
-		f.mark = text
-	case "@root":
-		f.root = text
-	case "@section":
+	switch {
+	case texts[word] != nil:
+		*texts[word] = text
+	case keys[word] != nil:
+		*keys[word] = words
+	case lines[word] != nil:
+		*lines[word] = append(*lines[word], text)
+	case pairs[word] != nil:
+		*pairs[word] = append(*pairs[word], pair{first, rest})
+	case word == "@section":
 		f.sections = append(f.sections, section{words[0], words[1], words[2:]})
-	case "@loose":
-		f.loose = words
-	case "@under":
+	case word == "@under":
 		f.under[words[1]] = words[0]
-	case "@own":
-		f.own = words
-	case "@blocks":
-		f.blocks = words
-	case "@whole":
-		f.batch.whole = words
-	case "@group":
-		f.batch.group = words
-	case "@part":
-		f.batch.part = words
-	case "@steps":
-		f.batch.steps = text
-	case "@defaults":
+	case word == "@null":
+		f.null[words[0]] = words[1]
+	case word == "@defaults":
 		for i, w := range words {
-			f.batch.defaults[i], _ = strconv.ParseFloat(w, 64)
+			b.defaults[i], _ = strconv.ParseFloat(w, 64)
 		}
-	case "@syntax":
-		f.syntax = text
-	case "@file":
+	case word == "@file":
 		f.inFile = regexp.MustCompile(text)
-	case "@also":
-		f.also = append(f.also, pair{words[0], words[1]})
-	case "@pipeline":
+	case word == "@pipeline":
 		if err := yaml.Unmarshal([]byte(text), &f.pipeline); err != nil {
 			panic(fmt.Sprintf("foreign: %s: %v", f.name, err))
 		}
-	case "@unset":
-		f.unset = append(f.unset, text)
-	case "@removed":
-		f.removed = append(f.removed, text)
-	case "@null":
-		f.null[words[0]] = words[1]
-	case "@block", "@given":
+	case word == "@block" || word == "@given":
 		f.implied = append(f.implied, implied{words[0], words[1], words[2:], word == "@block"})
-	case "@upper":
-		f.upper = append(f.upper, text)
-	case "@why":
-		f.why = append(f.why, pair{first, rest})
-	case "@note":
-		f.notes = append(f.notes, pair{first, rest})
-	case "@same":
-		f.same = append(f.same, pair{words[0], words[1]})
 	default:
 		panic("foreign: " + f.name + ": " + word)
 	}

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	_ "embed" // the reasons
 	"regexp"
 	"slices"
 	"strings"
@@ -48,33 +49,23 @@ type entry struct {
 }
 
 // reasons are why a key is not taken over, or, where without is true, has no effect here.
-var reasons = map[string]struct {
+var reasons = func() map[string]reason {
+	all := map[string]reason{}
+	for line := range strings.Lines(reasonsText) {
+		word, why, _ := strings.Cut(strings.TrimSpace(line), " ")
+		word, without := strings.CutSuffix(word, "-")
+		all[word] = reason{why, without}
+	}
+	return all
+}()
+
+type reason struct {
 	why     string
 	without bool
-}{
-	"optimizer": {"the optimiser's settings belong to the size of the real model: a recipe has its own learning rate and schedule of it", false},
-	"length":    {"lengths belong to the real model and its data: a recipe has rollout.max_tokens of its own task", false},
-	"batch":     {"batch sizes belong to the real run: a recipe has rollout.prompts and learner.minibatches", false},
-	"model":     {"the real model is not simulated: a recipe has its own model", false},
-	"reward":    {"the rewards of the real task: a recipe has its own task and reward", false},
-	"teacher":   {"distillation from a real teacher: a recipe names its own under teacher and distillation", false},
-	"critic":    {"the value model's own training is not part of a recipe", false},
-	"feature":   {"a recipe has no such mechanism", false},
-	"numerics":  {"it changes numbers, and a recipe does not have it", false},
-	"format":    {"a number format that changes what is computed: a recipe has learner.numerics and rollout.numerics, and this key is not read", false},
-	"micro":     {"a recipe has no micro-batches: in the framework the sums, and with them the numbers, depend on them", false},
-	"filter":    {"selection of prompts and responses: see rollout.dynamic_sampling and rollout.pool of a recipe", false},
-	"centering": {"it is not taken over: a recipe has it as the losses score_centering, score_centering_ppo and score_centering_ipo", false},
-	"inflight":  {"the recipe's lag does not change weights within a response: see the schedule pipeline_rl", false},
-	"base":      {"another file: see the notes", false},
-	"data":      {"where the data is and how it is loaded", true},
-	"place":     {"placement, memory and speed", true},
-	"log":       {"logging, checkpoints and names", true},
-	"eval":      {"evaluation of the real model", true},
-	"critic_":   {"how the value model is placed and computed", true},
-	"mode":      {"which of its trainers runs: set the schedule of the recipe", false},
-	"run":       {"length and order of the real run", true},
 }
+
+//go:embed reasons.txt
+var reasonsText string
 
 // parseTable reads a table's text; one that is wrong is a programming fault.
 func parseTable(text string) *table {
