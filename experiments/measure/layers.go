@@ -121,7 +121,7 @@ func (d *Divergence) compare(here, there *engine.Pass, rows []int, c model.Confi
 		gap := OperationGap{Name: a.Name, Layer: a.Layer}
 		for i, row := range rows {
 			x, y := a.Values[row*a.Width:][:a.Width], b.Values[row*a.Width:][:a.Width]
-			relative[i] = relativeDistance(x, y)
+			relative[i] = RelativeDistance(x, y)
 			if relative[i] == 0 {
 				continue
 			}
@@ -145,8 +145,8 @@ func (d *Divergence) compare(here, there *engine.Pass, rows []int, c model.Confi
 	}
 }
 
-// relativeDistance is |x - y| / |y|, and |x - y| of a y without length. It is 0 where all values are equal, and only there.
-func relativeDistance(x, y []float32) float64 {
+// RelativeDistance is |x - y| / |y|, and |x - y| of a y without length. It is 0 where all values are equal, and only there.
+func RelativeDistance(x, y []float32) float64 {
 	var square, length float64
 	for i, v := range y {
 		e := float64(x[i]) - float64(v)

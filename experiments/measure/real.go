@@ -161,7 +161,7 @@ func CompareReal(p *model.Params, r *RealDump) (*RealGap, error) {
 		g.Flips = &share
 	}
 	g.Real, g.Emulated = realSize(g.D, 0), realSize(g.D, 1)
-	over := func(statistic func(pairs [][2]float64) float64) stats.Interval {
+	over := func(of [][2]float64, statistic func(pairs [][2]float64) float64) stats.Interval {
 		index := make([]float64, len(r.Sequences))
 		for i := range index {
 			index[i] = float64(i)
@@ -170,13 +170,13 @@ func CompareReal(p *model.Params, r *RealDump) (*RealGap, error) {
 		return stats.Bootstrap(index, func(sample []float64) float64 {
 			pairs = pairs[:0]
 			for _, i := range sample {
-				pairs = append(pairs, g.D[offsets[int(i)]:offsets[int(i)+1]]...)
+				pairs = append(pairs, of[offsets[int(i)]:offsets[int(i)+1]]...)
 			}
 			return statistic(pairs)
 		})
 	}
-	g.K3Ratio = over(func(d [][2]float64) float64 { return MeanK3(d, 1) / MeanK3(d, 0) })
-	g.Correlation = over(Correlation)
+	g.K3Ratio = over(k3Terms(g.D), func(k3 [][2]float64) float64 { return mean(k3, 1) / mean(k3, 0) })
+	g.Correlation = over(g.D, Correlation)
 	square := 0.0
 	for _, d := range g.D {
 		square += float64(d[0] * d[0])
@@ -259,11 +259,22 @@ func realSize(d [][2]float64, side int) RealSize {
 }
 
 // MeanK3 is the mean of exp(−d) − 1 + d over pairs of log-prob differences, real and emulated: of side 0 or 1.
-func MeanK3(d [][2]float64, side int) (k3 float64) {
-	for _, x := range d {
-		k3 += (elementary.Expm1(-x[side]) + x[side]) / float64(len(d))
+func MeanK3(d [][2]float64, side int) (k3 float64) { return mean(k3Terms(d), side) }
+
+// k3Terms are exp(−d) − 1 + d of pairs.
+func k3Terms(d [][2]float64) [][2]float64 {
+	terms := make([][2]float64, len(d))
+	for i, x := range d {
+		terms[i] = [2]float64{elementary.Expm1(-x[0]) + x[0], elementary.Expm1(-x[1]) + x[1]}
 	}
-	return k3
+	return terms
+}
+
+func mean(x [][2]float64, side int) (sum float64) {
+	for _, v := range x {
+		sum += v[side] / float64(len(x))
+	}
+	return sum
 }
 
 // Correlation is Pearson's coefficient of the pairs.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"driftlab/experiments/measure"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/precision/elementary"
@@ -41,7 +42,7 @@ func (distance) Ask(e *claim.Env, p *model.Params) map[string]float64 {
 	if len(start.Theta) != len(p.Theta) {
 		return nil
 	}
-	return map[string]float64{"change": relativeDistance(p.Theta, start.Theta)}
+	return map[string]float64{"change": measure.RelativeDistance(p.Theta, start.Theta)}
 }
 
 // explained is the R² of a straight line of y over x, 0 where it rises.

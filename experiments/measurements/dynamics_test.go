@@ -32,13 +32,6 @@ func TestLawFit(t *testing.T) {
 	}
 }
 
-// TestTravelled: a distance by the length of the first weights.
-func TestTravelled(t *testing.T) {
-	if got := relativeDistance([]float32{3, 4.5}, []float32{3, 4}); math.Abs(got-0.1) > 1e-12 {
-		t.Errorf("a change of 0.5 in weights of length 5 is %v", got)
-	}
-}
-
 // TestSurgeLeads: a run that falls at once after its responses have grown, one
 // whose responses never grow, and a run that holds though they grow.
 func TestSurgeLeads(t *testing.T) {

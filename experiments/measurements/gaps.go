@@ -38,14 +38,11 @@ func (p *pair) probe(e *claim.Env) probe {
 
 // score scores responses as the pair's learner does.
 func (p *pair) score(e *claim.Env, b *batch.Batch, q probe) metrics.Gap {
-	switch p.Replay {
-	case "routes":
-		return replayed(b, q.Params, p.Learner.Numerics, p.Distributions)
-	case "gates":
-		return gated(b, q.Params, p.Learner.Numerics)
+	how := measure.Scoring{Numerics: p.Learner.Numerics, Replay: p.Replay != "", Gates: p.Replay == "gates", Distributions: p.Distributions || p.Replay == "gates"}
+	if !how.Replay {
+		how.Workers = workers(e)
 	}
-	measure.Score(b, q.Params, measure.Scoring{Numerics: p.Learner.Numerics, Distributions: p.Distributions, Workers: workers(e)})
-	return metrics.Compare(b)
+	return scored(b, q.Params, how)
 }
 
 // workers is how many cores a scoring may use.

@@ -1,6 +1,8 @@
 package measurements
 
 import (
+	"slices"
+
 	"driftlab/engine"
 	"driftlab/experiments/measure"
 	"driftlab/experiments/study/claims/claim"
@@ -10,40 +12,41 @@ import (
 	"driftlab/trainer/method/task"
 )
 
-// Graded samples responses to chain prompts in groups of eight, scores them in
-// the learner's engine, and gives them group-relative advantages: a batch as a
-// training step sees it.
-func graded(e *claim.Env, p *model.Params, rollout, scorer engine.Numerics, groups int) *batch.Batch {
-	const size = 8
+// answered samples responses to chain prompts, equally many to each, and judges each up to its first stop.
+func answered(e *claim.Env, groups int, q probe) *batch.Batch {
 	questions := chainPrompts(e.Rand(promptStream), groups)
-	var prompts [][]int32
-	for _, q := range questions {
-		for range size {
-			prompts = append(prompts, q.Tokens)
-		}
+	each := q.Sequences / groups
+	for _, question := range questions {
+		q.Prompts = append(q.Prompts, slices.Repeat([][]int32{question.Tokens}, each)...)
 	}
-	b := sample(e, probe{Params: p, Rollout: rollout, Sequences: len(prompts), Tokens: 48, Stops: true, Prompts: prompts, Distributions: true})
-	measure.Score(b, p, measure.Scoring{Numerics: scorer, Distributions: true})
-	b.Anchor = b.Old.Logp
+	b := sample(e, q)
 	t := task.NewChain()
-	b.Advantage = make([]float64, b.Tokens())
+	b.Advantage, b.Correct, b.Reward = make([]float64, b.Tokens()), make([]bool, b.Len()), make([]float64, b.Len())
 	for i := range b.Len() {
 		from, to := b.Span(i)
-		v := t.Verify(questions[i/size], b.Token[from:to])
-		reward := 0.0
-		if v.Correct {
-			reward = 1
+		if stop := slices.Index(b.Token[from:to], task.EOS); stop >= 0 {
+			to = from + stop + 1
 		}
-		b.Group[i] = i / size
-		b.Correct, b.Reward = append(b.Correct, v.Correct), append(b.Reward, reward)
+		b.Group[i], b.Correct[i] = i/each, t.Verify(questions[i/each], b.Token[from:to]).Correct
+		if b.Correct[i] {
+			b.Reward[i] = 1
+		}
 	}
-	for g := range groups {
-		mean := stats.Average(b.Reward[g*size : (g+1)*size])
-		for i := g * size; i < (g+1)*size; i++ {
-			from, to := b.Span(i)
-			for n := from; n < to; n++ {
-				b.Advantage[n] = b.Reward[i] - mean
-			}
+	return b
+}
+
+// graded are groups of eight such responses scored in the learner's engine, with group-relative advantages: a batch as a training step
+// sees it.
+func graded(e *claim.Env, p *model.Params, rollout, scorer engine.Numerics, groups int) *batch.Batch {
+	const size = 8
+	b := answered(e, groups, probe{Params: p, Rollout: rollout, Sequences: groups * size, Tokens: 48, Stops: true, Distributions: true})
+	measure.Score(b, p, measure.Scoring{Numerics: scorer, Distributions: true})
+	b.Anchor = b.Old.Logp
+	for i := range b.Len() {
+		from, to := b.Span(i)
+		mean := stats.Average(b.Reward[i/size*size:][:size])
+		for n := from; n < to; n++ {
+			b.Advantage[n] = b.Reward[i] - mean
 		}
 	}
 	return b

@@ -4,11 +4,9 @@ import (
 	"slices"
 
 	"driftlab/engine"
-	"driftlab/experiments/measure"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/metrics"
 )
 
 // configurations counts the distinct greedy responses to a prompt over numbers of slots and of
@@ -67,8 +65,7 @@ func (m *configurations) Measure(e *claim.Env, o *claim.Observation) {
 			}
 			distinct = append(distinct, mean)
 			b := sample(e, probe{Params: p, Rollout: m.numerics(kind, slices.Max(m.Ranks)), Sequences: len(prompts), Tokens: f.Tokens.of(e), Prompts: prompts, Distributions: true})
-			measure.Score(b, p, measure.Scoring{Numerics: m.numerics(kind, slices.Min(m.Ranks)), Distributions: true})
-			kl = append(kl, metrics.Compare(b).ExactKL)
+			kl = append(kl, gapTo(b, p, m.numerics(kind, slices.Min(m.Ranks))).ExactKL)
 		}
 		o.Set(f.Name+" distinct", distinct...)
 		o.Set(f.Name+" KL", kl...)

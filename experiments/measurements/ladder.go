@@ -79,7 +79,7 @@ func (r rung) measure(e *claim.Env, o *claim.Observation) {
 	b, g := measuredGap(e, q, bf16)
 	values := []float64{stats.Average(b.Old.Entropy), perAnswer(g), float64(g.Tokens), g.ExactKL, g.K3, beyond(b, math.Ln2), g.ExactKL * perAnswer(g)}
 	if r.Family == moeFamily {
-		again := replayed(b, q.Params, bf16, true)
+		again := replayed(b, q.Params, bf16)
 		values = append(values, g.FlipRoute, g.FlipToken, again.ExactKL, again.K3, beyond(b, math.Ln2))
 	}
 	o.Set(r.Name(), values...)
@@ -122,7 +122,7 @@ func (m *modelFactors) Measure(e *claim.Env, o *claim.Observation) {
 		b := sample(e, q)
 		gaps := func() (list []float64) {
 			for _, learner := range m.Learners {
-				list = append(list, scored(b, q.Params, numerics(learner)).ExactKL)
+				list = append(list, gapTo(b, q.Params, numerics(learner)).ExactKL)
 			}
 			return list
 		}
@@ -214,9 +214,9 @@ func (r rung) measureLaw(e *claim.Env) []float64 {
 	values[lawLoss] = r.heldOut(q.Params, e.Rand(heldOutStream))
 	bf16, other := numerics("bf16"), numerics("torch-bf16")
 	b := sample(e, q)
-	g := scored(b, q.Params, bf16)
+	g := gapTo(b, q.Params, bf16)
 	values[lawEntropy], values[lawLength], values[asTrained] = stats.Average(b.Old.Entropy), perAnswer(g), g.ExactKL
-	values[otherAsTrained] = scored(b, q.Params, other).ExactKL
+	values[otherAsTrained] = gapTo(b, q.Params, other).ExactKL
 	some := r.some(b)
 	logits := readLogits(q.Params, some)
 	values[logitAsTrained], values[roundingAsTrained] = logits.Mean, logits.Rounding
@@ -224,16 +224,15 @@ func (r rung) measureLaw(e *claim.Env) []float64 {
 	logits = readLogits(q.Params, some)
 	values[logitHigher], values[roundingHigher] = logits.Mean, logits.Rounding
 	b = sample(e, q)
-	values[higher], values[otherHigher] = scored(b, q.Params, bf16).ExactKL, scored(b, q.Params, other).ExactKL
+	values[higher], values[otherHigher] = gapTo(b, q.Params, bf16).ExactKL, gapTo(b, q.Params, other).ExactKL
 	q.Rollout = serving("fp16")
-	values[higherFP16] = scored(sample(e, q), q.Params, numerics("fp16")).ExactKL
+	values[higherFP16] = gapTo(sample(e, q), q.Params, numerics("fp16")).ExactKL
 	return values
 }
 
-// scored is the gap of a sampled batch to a learner at the same weights.
-func scored(b *batch.Batch, p *model.Params, learner engine.Numerics) metrics.Gap {
-	measure.Score(b, p, measure.Scoring{Numerics: learner, Distributions: true})
-	return metrics.Compare(b)
+// gapTo is the gap of full distributions to a learner.
+func gapTo(b *batch.Batch, p *model.Params, learner engine.Numerics) metrics.Gap {
+	return scored(b, p, measure.Scoring{Numerics: learner, Distributions: true})
 }
 
 // some are the first answers of a batch, on which logits are read.
@@ -304,10 +303,10 @@ func measureRouted(e *claim.Env) []float64 {
 	q := r.probe(e)
 	learner := numerics("bf16")
 	b, free := measuredGap(e, q, learner)
-	values := []float64{free.ExactKL, replayed(b, q.Params, learner, true).ExactKL}
+	values := []float64{free.ExactKL, replayed(b, q.Params, learner).ExactKL}
 	q.Params = r.withPublishedLogits(q.Params, b)
 	b, free = measuredGap(e, q, learner)
-	return append(values, free.ExactKL, replayed(b, q.Params, learner, true).ExactKL)
+	return append(values, free.ExactKL, replayed(b, q.Params, learner).ExactKL)
 }
 
 // publishedLogit is the mean logit of sampled tokens that a model is raised to: the middle of 16 to 32, where

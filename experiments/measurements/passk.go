@@ -9,9 +9,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 	"driftlab/results/stats/passk"
-	"driftlab/trainer"
 	"driftlab/trainer/method/stream"
-	"driftlab/trainer/recipe"
 )
 
 // passkEstimates compares estimates of pass@k from few samples of each prompt with the share counted among all.
@@ -30,20 +28,15 @@ type passkEstimates struct {
 func (m *passkEstimates) Measure(e *claim.Env, o *claim.Observation) {
 	p := e.Base(0)
 	for i, of := range m.Of {
-		r := claim.Must(recipe.Load("default", fmt.Sprintf("task={name: chain, difficulty: %s}", of.Difficulty)))
-		r.Seed = e.Seed
-		all := claim.Must(trainer.Evaluate(e.Context(), p, r, trainer.Attempts{Prompts: m.Prompts[e.Size], Samples: m.Samples[e.Size]}, trainer.Options{Cores: e.Cores}))
-		m.estimate(o, of.Name, all, e.Rand(uint64(i)))
+		m.estimate(o, of.Name, chainTallies(e, p, of.Difficulty, m.Prompts, m.Samples), e.Rand(uint64(i)))
 	}
 }
 
 // estimate compares estimates from few samples with those from all.
-func (m *passkEstimates) estimate(o *claim.Observation, name string, all trainer.Evaluation, rng *rand.Rand) {
-	samples := all.Prompts[0].Samples
+func (m *passkEstimates) estimate(o *claim.Observation, name string, whole []passk.Tally, rng *rand.Rand) {
+	samples := whole[0].Samples
 	few := make([][]passk.Tally, samples/m.Few)
-	var whole []passk.Tally
-	for _, p := range all.Prompts {
-		whole = append(whole, p.Tally)
+	for _, p := range whole {
 		for i, c := range partition(rng, p.Correct, samples, m.Few) {
 			few[i] = append(few[i], passk.Tally{Correct: c, Samples: m.Few})
 		}

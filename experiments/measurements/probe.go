@@ -95,21 +95,19 @@ func sample(e *claim.Env, q probe) *batch.Batch {
 	return p.Sample(s)
 }
 
-// Measure is a probe scored at the same weights: the gap of the pair.
+// measuredGap is a probe scored at the same weights: the gap of the pair.
 func measuredGap(e *claim.Env, q probe, scorer engine.Numerics) (*batch.Batch, metrics.Gap) {
 	b := sample(e, q)
-	measure.Score(b, q.Params, measure.Scoring{Numerics: scorer, Distributions: q.Distributions, Workers: workers(e)})
-	return b, metrics.Compare(b)
+	return b, scored(b, q.Params, measure.Scoring{Numerics: scorer, Distributions: q.Distributions, Workers: workers(e)})
 }
 
-// replayed scores b again along the rollout engine's routes.
-func replayed(b *batch.Batch, p *model.Params, scorer engine.Numerics, dists bool) metrics.Gap {
-	measure.Score(b, p, measure.Scoring{Numerics: scorer, Replay: true, Distributions: dists})
+// scored is the gap of a sampled batch to a learner at the same weights.
+func scored(b *batch.Batch, p *model.Params, how measure.Scoring) metrics.Gap {
+	measure.Score(b, p, how)
 	return metrics.Compare(b)
 }
 
-// gated scores b once more along the rollout engine's routes, with its gates too.
-func gated(b *batch.Batch, p *model.Params, scorer engine.Numerics) metrics.Gap {
-	measure.Score(b, p, measure.Scoring{Numerics: scorer, Replay: true, Gates: true, Distributions: true})
-	return metrics.Compare(b)
+// replayed is the gap of full distributions along the rollout engine's routes.
+func replayed(b *batch.Batch, p *model.Params, learner engine.Numerics) metrics.Gap {
+	return scored(b, p, measure.Scoring{Numerics: learner, Replay: true, Distributions: true})
 }

@@ -21,15 +21,19 @@ type attempts struct {
 
 // Ask is pass@1, and pass@k of all samples.
 func (q *attempts) Ask(e *claim.Env, p *model.Params) map[string]float64 {
-	r := claim.Must(recipe.Load("default", fmt.Sprintf("task={name: chain, difficulty: %s}", q.Difficulty)))
+	tallies := chainTallies(e, p, q.Difficulty, q.Prompts, q.Samples)
+	return map[string]float64{"pass@1": passk.Mean(tallies, 1), "pass@all": passk.Mean(tallies, q.Samples[e.Size])}
+}
+
+// chainTallies are the responses of weights to held-out prompts of the chain task, by prompt.
+func chainTallies(e *claim.Env, p *model.Params, difficulty string, prompts, samples []int) (tallies []passk.Tally) {
+	r := claim.Must(recipe.Load("default", fmt.Sprintf("task={name: chain, difficulty: %s}", difficulty)))
 	r.Seed = e.Seed
-	samples := q.Samples[e.Size]
-	all := claim.Must(trainer.Evaluate(e.Context(), p, r, trainer.Attempts{Prompts: q.Prompts[e.Size], Samples: samples}, trainer.Options{Cores: e.Cores}))
-	var tallies []passk.Tally
+	all := claim.Must(trainer.Evaluate(e.Context(), p, r, trainer.Attempts{Prompts: prompts[e.Size], Samples: samples[e.Size]}, trainer.Options{Cores: e.Cores}))
 	for _, p := range all.Prompts {
 		tallies = append(tallies, p.Tally)
 	}
-	return map[string]float64{"pass@1": passk.Mean(tallies, 1), "pass@all": passk.Mean(tallies, samples)}
+	return tallies
 }
 
 // searches asks trained weights for answers to fresh prompts of the search task, whose root is found with so many candidates.

@@ -1,8 +1,6 @@
 package measurements
 
 import (
-	"math"
-
 	"driftlab/engine"
 	"driftlab/experiments/measure"
 	"driftlab/experiments/study/claims/claim"
@@ -32,13 +30,13 @@ func streamDifference(b *batch.Batch, p *model.Params, rollout, learner engine.N
 			sum := 0.0
 			for n := range rows {
 				from, to := n*c.DModel, (n+1)*c.DModel
-				d := relativeDistance(out[l][from:to], after[from:to])
+				d := measure.RelativeDistance(out[l][from:to], after[from:to])
 				sum += d
 				at := 0
 				if !c.Dense() && !replay && metrics.Flipped(b, n, l) {
 					at = 1
 				}
-				if first := relativeDistance(middle[l][from:to], before[from:to]); d > 0 && first > 0 {
+				if first := measure.RelativeDistance(middle[l][from:to], before[from:to]); d > 0 && first > 0 {
 					logs[at] += elementary.Log(d / first)
 					count[at]++
 				}
@@ -55,17 +53,6 @@ func gather(x []float32, rows []int, d int) []float32 {
 		out = append(out, x[r*d:(r+1)*d]...)
 	}
 	return out
-}
-
-// relativeDistance is that of a from b by the length of b.
-func relativeDistance(a, b []float32) float64 {
-	var difference, size float64
-	for i := range a {
-		d := float64(a[i]) - float64(b[i])
-		difference += float64(d * d)
-		size += float64(float64(b[i]) * float64(b[i]))
-	}
-	return math.Sqrt(difference / size)
 }
 
 // residuals measures where two engines' residual streams part, layer by layer.

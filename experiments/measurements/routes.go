@@ -160,7 +160,7 @@ func (m *replayRuns) Measure(e *claim.Env, o *claim.Observation) {
 			q := probe{Params: p, Rollout: numerics(d.Rollout), Sequences: m.Responses.of(e), Tokens: 32, Stops: true, Distributions: true}
 			b, g := measuredGap(e, q, numerics("fp32"))
 			free = append(free, g.ExactKL)
-			visible = append(visible, replayed(b, p, numerics("fp32"), true).ExactKL)
+			visible = append(visible, replayed(b, p, numerics("fp32")).ExactKL)
 			router, others := displacement(p, first)
 			moved, rest = append(moved, router), append(rest, others)
 		}

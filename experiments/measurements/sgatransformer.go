@@ -3,13 +3,11 @@ package measurements
 import (
 	"driftlab/experiments/measure"
 	"driftlab/experiments/study/claims/claim"
-	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
-	"driftlab/trainer/method/task"
 )
 
 // The measurement on the transformer. A response goes on past its stop to the
@@ -22,38 +20,6 @@ const (
 	// are taken over: the variance is theirs, products are between halves of them.
 	transformerParts = 4
 )
-
-// rewarded samples responses to a few chain prompts, prompt by prompt, and
-// judges each up to its first stop.
-func rewarded(e *claim.Env, p *model.Params, q probe) *batch.Batch {
-	t := task.NewChain()
-	t.Difficulty = task.Range{3, 8}
-	rng := e.Rand(promptStream)
-	each := q.Sequences / transformerPrompts
-	var questions []task.Prompt
-	for range transformerPrompts {
-		questions = append(questions, task.Draw(t, rng))
-		for range each {
-			q.Prompts = append(q.Prompts, questions[len(questions)-1].Tokens)
-		}
-	}
-	q.Params = p
-	b := sample(e, q)
-	b.Advantage = make([]float64, b.Tokens())
-	for i := range b.Len() {
-		from, to := b.Span(i)
-		end := from
-		for end < to && b.Token[end] != task.EOS {
-			end++
-		}
-		reward := 0.0
-		if t.Verify(questions[i/each], b.Token[from:min(end+1, to)]).Correct {
-			reward = 1
-		}
-		b.Group[i], b.Reward = i/each, append(b.Reward, reward)
-	}
-	return b
-}
 
 // gradients are those of the mean over each part's responses of gain · Σ_t
 // w_t · log π, the gain against the mean of the prompt's other responses in the
@@ -157,9 +123,9 @@ func (m *transformerAggregations) Measure(e *claim.Env, o *claim.Observation) {
 	defer l.Close()
 	claim.StopOn(l.Update(minibatches(graded(e, p, bf16, fp32, m.Groups.of(e)), 1), method.New[loss.Reinforce](), m.Rate, transformerUpdates))
 	// On-policy no token past the stop matters to the mean, so the truth leaves them out.
-	own := rewarded(e, l.Params(), probe{Rollout: fp32, Sequences: m.Truth.of(e), Tokens: 48, Stops: true, Block: 1})
+	own := answered(e, transformerPrompts, probe{Params: l.Params(), Rollout: fp32, Sequences: m.Truth.of(e), Tokens: 48, Stops: true, Block: 1})
 	truth := gradients(l, minibatches(own, 2), nil)
-	b := rewarded(e, p, probe{Rollout: bf16, Sequences: m.Responses.of(e), Tokens: transformerLength, Block: 2})
+	b := answered(e, transformerPrompts, probe{Params: p, Rollout: bf16, Sequences: m.Responses.of(e), Tokens: transformerLength, Block: 2})
 	measure.Score(b, l.Params(), measure.Scoring{Numerics: fp32})
 	parts := minibatches(b, transformerParts)
 	var power, variance []float64
