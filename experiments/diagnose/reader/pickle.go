@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"math/big"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -215,19 +216,35 @@ func long(b []byte) any {
 	return f
 }
 
-// float is the number of eight bytes, the greatest first.
-func float(b []byte) float64 { return math.Float64frombits(binary.BigEndian.Uint64(b)) }
+// What an instruction takes before it acts: a number of so many bytes that follow it, so many values of the stack, or those above
+// the last mark.
+var (
+	numberAfter = [256]int64{0x80: 1, 0x95: 8, 'J': 4, 'K': 1, 'M': 2, 'G': 8, 0x8a: 1, 0x8b: 4, 'X': 4, 0x8c: 1, 0x8d: 8, 'U': 1, 'T': 4,
+		'B': 4, 'C': 1, 0x8e: 8, 0x96: 8, 'q': 1, 'h': 1, 'r': 4, 'j': 4}
+	valuesBefore = [256]int{'2': 1, 'a': 1, 's': 2, 0x85: 1, 0x86: 2, 0x87: 3, 'q': 1, 'r': 1, 0x94: 1, 'Q': 1, 0x93: 2, 'R': 2, 0x81: 2, 'b': 2}
+)
+
+const takesMarked = "1teu\x90\x91"
 
 // step does one instruction of the protocols from 2 on. What pickles of these formats do not have is refused: instances of classes,
 // extensions, buffers from outside, and the instructions in text of older protocols.
 func (u *unpickler) step(op byte) error {
+	var n int64
+	var items []any
+	var err error
+	if width := numberAfter[op]; width > 0 {
+		n, err = u.number(width)
+	}
+	if values := valuesBefore[op]; values > 0 && err == nil {
+		items, err = u.popN(values)
+	} else if strings.IndexByte(takesMarked, op) >= 0 {
+		items, err = u.popMark()
+	}
+	if err != nil {
+		return err
+	}
 	switch op {
-	case 0x80: // PROTO
-		_, err := u.take(1)
-		return err
-	case 0x95: // FRAME
-		_, err := u.take(8)
-		return err
+	case 0x80, 0x95, '1': // PROTO, FRAME, POP_MARK
 	case '(':
 		u.push(mark{})
 	case '0':
@@ -235,14 +252,9 @@ func (u *unpickler) step(op byte) error {
 			return fmt.Errorf("the stack is empty")
 		}
 		u.stack = u.stack[:len(u.stack)-1]
-	case '1':
-		_, err := u.popMark()
-		return err
 	case '2':
-		v, err := u.pop()
-		u.push(v)
-		u.push(v)
-		return err
+		u.push(items[0])
+		u.push(items[0])
 	case 'N':
 		u.push(nil)
 	case 0x88, 0x89:
@@ -251,87 +263,74 @@ func (u *unpickler) step(op byte) error {
 		u.push(&list{})
 	case '}':
 		u.push(&dictionary{})
-	case 'J', 'K', 'M', 'G', 0x8a, 0x8b:
-		return u.numeric(op)
-	case 'X', 0x8c, 0x8d, 'U', 'T', 'B', 'C', 0x8e, 0x96:
-		return u.textual(op)
-	case 't', 'a', 'e', 's', 'u', 0x85, 0x86, 0x87, 0x90, 0x91:
-		return u.collect(op)
-	case 'q', 'h', 'r', 'j', 0x94:
-		return u.remember(op)
-	case 'c', 0x93, 'R', 0x81, 'b', 'Q':
-		return u.build(op)
-	default:
-		return fmt.Errorf("instruction 0x%02x, which no dump that is known has", op)
-	}
-	return nil
-}
-
-func (u *unpickler) numeric(op byte) error {
-	switch op {
-	case 'G':
-		b, err := u.take(8)
-		if err == nil {
-			u.push(float(b))
-		}
-		return err
+	case 'J':
+		u.push(int64(int32(n)))
+	case 'K', 'M':
+		u.push(n)
+	case 'G': // the greatest byte comes first
+		u.push(math.Float64frombits(bits.ReverseBytes64(uint64(n))))
 	case 0x8a, 0x8b: // LONG1, LONG4
-		n, err := u.number(map[byte]int64{0x8a: 1, 0x8b: 4}[op])
-		if err != nil {
-			return err
-		}
 		if n > 1<<10 {
 			return fmt.Errorf("a whole number of %d bytes", n)
 		}
 		b, err := u.take(n)
 		u.push(long(b))
 		return err
-	}
-	n, err := u.number(map[byte]int64{'J': 4, 'K': 1, 'M': 2}[op])
-	if op == 'J' {
-		n = int64(int32(n))
-	}
-	u.push(n)
-	return err
-}
-
-// textual pushes a text, or the place of bytes.
-func (u *unpickler) textual(op byte) error {
-	n, err := u.number(map[byte]int64{'X': 4, 0x8c: 1, 0x8d: 8, 'U': 1, 'T': 4, 'B': 4, 'C': 1, 0x8e: 8, 0x96: 8}[op])
-	if err != nil {
-		return err
-	}
-	switch op {
 	case 'B', 'C', 0x8e, 0x96:
 		return u.bytes(n)
-	}
-	b, err := u.take(n)
-	u.push(string(b))
-	return err
-}
-
-// collect makes and fills lists, tuples, sets and dictionaries.
-func (u *unpickler) collect(op byte) error {
-	var items []any
-	var err error
-	switch op {
-	case 0x85, 0x86, 0x87:
-		items, err = u.popN(int(op - 0x84))
-	case 'a':
-		items, err = u.popN(1)
-	case 's':
-		items, err = u.popN(2)
-	default:
-		items, err = u.popMark()
-	}
-	if err != nil {
+	case 'X', 0x8c, 0x8d, 'U', 'T':
+		b, err := u.take(n)
+		u.push(string(b))
 		return err
-	}
-	switch op {
 	case 't', 0x85, 0x86, 0x87, 0x91:
 		u.push(&list{items: slices.Clone(items)})
-		return nil
+	case 'a', 'e', 's', 'u', 0x90:
+		return u.fill(op, items)
+	case 0x94: // MEMOIZE
+		u.remember(int64(len(u.memo)), items[0])
+	case 'q', 'r':
+		u.remember(n, items[0])
+	case 'h', 'j':
+		v, known := u.memo[int(n)]
+		if !known {
+			return fmt.Errorf("nothing is remembered as %d", n)
+		}
+		u.push(v)
+	case 'c':
+		module, err := u.text()
+		if err != nil {
+			return err
+		}
+		name, err := u.text()
+		if err != nil {
+			return err
+		}
+		return u.global(module, name)
+	case 'Q':
+		u.stored = append(u.stored, &stored{items[0]})
+		u.push(u.stored[len(u.stored)-1])
+	case 0x93: // STACK_GLOBAL
+		module, ok := items[0].(string)
+		name, named := items[1].(string)
+		if !ok || !named {
+			return fmt.Errorf("a global without a name")
+		}
+		return u.global(module, name)
+	case 'b': // BUILD
+		if to, ok := items[0].(*built); ok {
+			to.state = items[1]
+		}
+		u.push(items[0])
+	case 'R', 0x81:
+		return u.call(items[0], items[1])
+	default:
+		return fmt.Errorf("instruction 0x%02x, which no dump that is known has", op)
 	}
+	return nil
+}
+
+// fill puts entries into the list, the set or the dictionary on the stack.
+func (u *unpickler) fill(op byte, items []any) error {
 	if len(u.stack) == 0 {
 		return fmt.Errorf("nothing to fill")
 	}
@@ -352,85 +351,25 @@ func (u *unpickler) collect(op byte) error {
 	return fmt.Errorf("entries for something that holds none")
 }
 
-func (u *unpickler) remember(op byte) error {
-	at, read := int64(len(u.memo)), false
-	var err error
-	switch op {
-	case 'q', 'h':
-		at, err = u.number(1)
-		read = op == 'h'
-	case 'r', 'j':
-		at, err = u.number(4)
-		read = op == 'j'
-	}
-	if err != nil {
-		return err
-	}
-	if read {
-		v, known := u.memo[int(at)]
-		if !known {
-			return fmt.Errorf("nothing is remembered as %d", at)
-		}
-		u.push(v)
-		return nil
-	}
-	v, err := u.pop()
-	if err == nil {
-		u.push(v)
-		u.memo[int(at)] = v
-		u.held += memoBytes - placeBytes // v was there before
-	}
-	return err
+// remember notes the value that was taken from the stack, and puts it back.
+func (u *unpickler) remember(at int64, v any) {
+	u.push(v)
+	u.memo[int(at)] = v
+	u.held += memoBytes - placeBytes // v was there before
 }
 
-// build names globals and notes what they would be applied to.
-func (u *unpickler) build(op byte) error {
-	switch op {
-	case 'c':
-		module, err := u.text()
-		if err != nil {
-			return err
-		}
-		name, err := u.text()
-		if err != nil {
-			return err
-		}
-		return u.global(module, name)
-	case 'Q':
-		v, err := u.pop()
-		u.stored = append(u.stored, &stored{v})
-		u.push(u.stored[len(u.stored)-1])
-		return err
-	}
-	two, err := u.popN(2)
-	if err != nil {
-		return err
-	}
-	switch op {
-	case 0x93: // STACK_GLOBAL
-		module, ok := two[0].(string)
-		name, named := two[1].(string)
-		if !ok || !named {
-			return fmt.Errorf("a global without a name")
-		}
-		return u.global(module, name)
-	case 'b': // BUILD
-		if to, ok := two[0].(*built); ok {
-			to.state = two[1]
-		}
-		u.push(two[0])
-		return nil
-	}
-	by, ok := two[0].(global)
-	args, filled := two[1].(*list)
+// call notes what a global would be applied to.
+func (u *unpickler) call(what, with any) error {
+	by, ok := what.(global)
+	args, filled := with.(*list)
 	if !ok || !filled {
 		return fmt.Errorf("a call of something that is no global")
 	}
 	if by.name == "OrderedDict" {
 		u.push(&dictionary{})
-		return nil
+	} else {
+		u.push(&built{by: by, args: args.items})
 	}
-	u.push(&built{by: by, args: args.items})
 	return nil
 }
 
