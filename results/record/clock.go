@@ -52,17 +52,13 @@ func WriteClock(dir string, c *Clock) error {
 // readClock reads the clock's file of a run directory with its text; nil where the
 // run's schedule has no clock.
 func readClock(dir string) (*Clock, []byte, error) {
-	path := filepath.Join(dir, ClockFile)
-	text, err := ReadFile(path)
+	c := new(Clock)
+	text, err := readJSON(filepath.Join(dir, ClockFile), c)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, folderError(path, err)
-	}
-	c := new(Clock)
-	if err := json.Unmarshal(text, c); err != nil {
-		return nil, nil, &FolderError{Path: path, Problem: err.Error(), Fix: "remove the folder and run again", Err: err}
+		return nil, nil, err
 	}
 	return c, text, nil
 }

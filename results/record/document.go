@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
-	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -39,7 +38,9 @@ func appendJSON(b []byte, v reflect.Value) ([]byte, error) {
 	case reflect.Pointer, reflect.Interface:
 		return appendJSON(b, v.Elem())
 	case reflect.Float64:
-		return appendFloat(b, v.Float()), nil
+		if x := v.Float(); !finite(x) {
+			return AppendFloat(b, x), nil
+		}
 	case reflect.Slice:
 		return appendSlice(b, v)
 	case reflect.Struct:
@@ -47,18 +48,6 @@ func appendJSON(b []byte, v reflect.Value) ([]byte, error) {
 	}
 	text, err := json.Marshal(v.Interface())
 	return append(b, text...), err
-}
-
-// appendFloat writes finite numbers as encoding/json does, and the others as AppendFloat.
-func appendFloat(b []byte, x float64) []byte {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return AppendFloat(b, x)
-	}
-	text, err := json.Marshal(x)
-	if err != nil {
-		panic(err) // finite numbers have a text
-	}
-	return append(b, text...)
 }
 
 func appendSlice(b []byte, v reflect.Value) ([]byte, error) {
@@ -78,7 +67,7 @@ func appendSlice(b []byte, v reflect.Value) ([]byte, error) {
 // appendStruct writes the exported fields under their json names.
 func appendStruct(b []byte, v reflect.Value) ([]byte, error) {
 	b = append(b, '{')
-	first := true
+	start := len(b)
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -96,17 +85,18 @@ func appendStruct(b []byte, v reflect.Value) ([]byte, error) {
 			if err != nil {
 				return b, err
 			}
-			if inner = inner[1 : len(inner)-1]; len(inner) == 0 {
-				continue
+			if inner = inner[1 : len(inner)-1]; len(inner) > 0 && len(b) > start {
+				b = append(b, ',')
 			}
-			b = separate(b, &first)
 			b = append(b, inner...)
 			continue
 		}
 		if name == "" {
 			name = f.Name
 		}
-		b = separate(b, &first)
+		if len(b) > start {
+			b = append(b, ',')
+		}
 		b = append(strconv.AppendQuote(b, name), ':')
 		var err error
 		if b, err = appendJSON(b, value); err != nil {
@@ -114,13 +104,4 @@ func appendStruct(b []byte, v reflect.Value) ([]byte, error) {
 		}
 	}
 	return append(b, '}'), nil
-}
-
-// separate writes a comma before all but the first.
-func separate(b []byte, first *bool) []byte {
-	if *first {
-		*first = false
-		return b
-	}
-	return append(b, ',')
 }

@@ -135,9 +135,7 @@ func appendKVMasks(b []byte, m KVMasks) []byte {
 			b = append(b, '"')
 			words := m.Kept[(t*m.Planes+plane)*m.Words:][:m.Words]
 			for w := m.Words - 1; w >= 0; w-- {
-				for shift := 60; shift >= 0; shift -= 4 {
-					b = append(b, "0123456789abcdef"[words[w]>>shift&15])
-				}
+				b = fmt.Appendf(b, "%016x", words[w])
 			}
 			b = append(b, '"')
 		}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"driftlab/results/record/atomicfile"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -82,6 +83,18 @@ func cause(err error) error {
 		return le.Err
 	}
 	return err
+}
+
+// readJSON reads a file of a run's folder, and returns its text as well.
+func readJSON(path string, v any) ([]byte, error) {
+	text, err := ReadFile(path)
+	if err != nil {
+		return nil, folderError(path, err)
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return nil, &FolderError{Path: path, Problem: err.Error(), Fix: "remove the folder and run again", Err: err}
+	}
+	return text, nil
 }
 
 func makeFolder(dir string) error { return folderError(dir, os.MkdirAll(dir, 0o777)) }

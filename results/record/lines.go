@@ -3,74 +3,65 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
 )
 
-// eachLine calls visit for every complete line of data, with the offset after
-// it, until visit returns false. Bytes after the last newline are a line that
-// a killed process was still writing: they are left out. Errors of visit are
-// given the file and the line.
-func eachLine(path string, data []byte, visit func(line []byte, end int64) (bool, error)) error {
-	from := 0
-	for n := 1; ; n++ {
-		length := bytes.IndexByte(data[from:], '\n')
-		if length < 0 {
-			return nil
+// eachStep calls visit for every complete line of a record until it returns
+// false. Steps follow one another from 0, the evaluation before the first
+// update, or 1; a line that is missing is an error at the next one. Bytes after the
+// last newline are a line that a killed process was still writing: they are left out.
+func eachStep(path string, data []byte, visit func(step int, metrics []Metric) bool) error {
+	var metrics []Metric
+	last, n := -1, 0
+	for line := range bytes.Lines(data) {
+		line, whole := bytes.CutSuffix(line, []byte("\n"))
+		if !whole {
+			break
 		}
-		end := from + length + 1
-		more, err := visit(data[from:end-1], int64(end))
+		n++
+		step, row, err := readStep(metrics[:0], line)
+		switch {
+		case err != nil || follows(step, last):
+		case last < 0:
+			err = fmt.Errorf("the first step is %d", step)
+		default:
+			err = fmt.Errorf("step %d follows step %d", step, last)
+		}
 		if err != nil {
 			return &FolderError{Path: fmt.Sprintf("%s:%d", path, n), Problem: err.Error(),
 				Fix: "the record is damaged: remove the folder and run again", Err: err}
 		}
-		if !more {
-			return nil
+		if metrics, last = row, step; !visit(step, row) {
+			break
 		}
-		from = end
 	}
-}
-
-// stepOf reads the step at the head of a line and checks that the line is a
-// whole JSON object.
-func stepOf(line []byte) (int, error) {
-	const head = `{"step":`
-	if !bytes.HasPrefix(line, []byte(head)) || !json.Valid(line) {
-		return 0, fmt.Errorf("not a step record")
-	}
-	rest := line[len(head):]
-	end := bytes.IndexAny(rest, ",}")
-	if end < 0 {
-		return 0, fmt.Errorf("not a step record")
-	}
-	step, err := strconv.Atoi(string(rest[:end]))
-	if err != nil || step < 0 {
-		return 0, fmt.Errorf("step %q is not a whole number", rest[:end])
-	}
-	return step, nil
+	return nil
 }
 
 // readStep reads one line: its step and its metrics, in order, appended to dst.
 func readStep(dst []Metric, line []byte) (int, []Metric, error) {
-	step, err := stepOf(line)
-	if err != nil {
-		return 0, dst, err
+	rest, headed := bytes.CutPrefix(line, []byte(`{"step":`))
+	end := bytes.IndexAny(rest, ",}")
+	if !headed || end < 0 || !json.Valid(line) {
+		return 0, dst, errors.New("not a step record")
+	}
+	step, err := strconv.Atoi(string(rest[:end]))
+	if err != nil || step < 0 {
+		return 0, dst, fmt.Errorf("step %q is not a whole number", rest[:end])
 	}
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.UseNumber()
-	dec.Token() // the opening brace, which stepOf has seen
-	dec.Token() // "step"
-	dec.Token() // and its value
+	for range 3 { // the opening brace, "step" and its value
+		dec.Token()
+	}
 	first := len(dst)
-	dst, err = readMetrics(dst, dec)
-	if err != nil {
-		return 0, dst, err
+	if dst, err = readMetrics(dst, dec); err == nil {
+		err = checkNames(dst[first:])
 	}
-	if err := checkNames(dst[first:]); err != nil {
-		return 0, dst, err
-	}
-	return step, dst, nil
+	return step, dst, err
 }
 
 // readMetrics reads the rest of an object whose opening brace dec has passed:

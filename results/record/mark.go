@@ -36,28 +36,6 @@ func (m Mark) check(path string, data []byte) error {
 	return damaged
 }
 
-// eachStep calls visit for every complete line of a record until it returns
-// false. Steps follow one another from 0, the evaluation before the first
-// update, or 1; a line that is missing is an error at the next one.
-func eachStep(path string, data []byte, visit func(step int, metrics []Metric) bool) error {
-	var metrics []Metric
-	last := -1
-	return eachLine(path, data, func(line []byte, _ int64) (bool, error) {
-		step, row, err := readStep(metrics[:0], line)
-		switch {
-		case err != nil:
-			return false, err
-		case follows(step, last):
-		case last < 0:
-			return false, fmt.Errorf("the first step is %d", step)
-		default:
-			return false, fmt.Errorf("step %d follows step %d", step, last)
-		}
-		metrics, last = row, step
-		return visit(step, row), nil
-	})
-}
-
 // follows reports whether a step may come after the last, -1 for none.
 func follows(step, last int) bool { return step == last+1 || last < 0 && step == 1 }
 

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -139,14 +138,10 @@ func Load(dir string) (*Record, error) {
 	if !finished {
 		return r, nil
 	}
-	summaryPath := filepath.Join(dir, SummaryFile)
-	text, err := ReadFile(summaryPath)
-	if err != nil {
-		return nil, folderError(summaryPath, err)
-	}
 	r.Summary = new(Summary)
-	if err := json.Unmarshal(text, r.Summary); err != nil {
-		return nil, &FolderError{Path: summaryPath, Problem: err.Error(), Fix: "remove the folder and run again", Err: err}
+	text, err := readJSON(filepath.Join(dir, SummaryFile), r.Summary)
+	if err != nil {
+		return nil, err
 	}
 	if r.Steps != r.Summary.Steps {
 		return nil, &FolderError{Path: path, Problem: fmt.Sprintf("the record ends at step %d, %s counts %d", r.Steps, SummaryFile, r.Summary.Steps),

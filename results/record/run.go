@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // The files of a run directory.
@@ -168,7 +169,7 @@ func (r *Run) Step(step int, metrics []Metric) error {
 	if !follows(step, r.last) {
 		return fmt.Errorf("record: step %d after step %d: steps must follow one another", step, r.last)
 	}
-	if !r.sameNames(metrics) {
+	if !slices.EqualFunc(metrics, r.names, func(m Metric, name string) bool { return m.Name == name }) {
 		if err := checkNames(metrics); err != nil {
 			return err
 		}
@@ -187,19 +188,6 @@ func (r *Run) Step(step int, metrics []Metric) error {
 	r.size += int64(len(r.buf))
 	r.last = step
 	return nil
-}
-
-// sameNames reports whether the names are those checked last.
-func (r *Run) sameNames(metrics []Metric) bool {
-	if len(metrics) != len(r.names) {
-		return false
-	}
-	for i := range metrics {
-		if metrics[i].Name != r.names[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // Mark forces the record to the disk and says how far it has come, so that a

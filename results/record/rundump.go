@@ -26,17 +26,13 @@ type dumpClaim struct {
 
 // claimOf reads the claim of a run's folder, nil if it has none.
 func claimOf(dir string) (*dumpClaim, error) {
-	path := filepath.Join(dir, dumpClaimFile)
-	text, err := ReadFile(path)
+	c := &dumpClaim{dir: dir}
+	_, err := readJSON(filepath.Join(dir, dumpClaimFile), c)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, folderError(path, err)
-	}
-	c := &dumpClaim{dir: dir}
-	if err := json.Unmarshal(text, c); err != nil {
-		return nil, &FolderError{Path: path, Problem: err.Error(), Fix: "remove the folder and run again", Err: err}
+		return nil, err
 	}
 	return c, nil
 }
