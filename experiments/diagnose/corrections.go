@@ -331,49 +331,48 @@ func ranked(x []float64, parts int) []int {
 
 // masked counts tokens of weight 0, nil if there are none.
 func (t *trial) masked(w []float64) *Masked {
-	var all, negative, positive tokenCount
-	length, probability, envs := make([]tokenCount, quartiles), make([]tokenCount, deciles), make([]tokenCount, len(t.groups.envs))
-	turn := make([]tokenCount, t.groups.turns)
+	// by counts in parts of the tokens; of says which part token n of response i is in, -1 for none.
+	by := func(parts int, of func(i, n int) int) []float64 {
+		counts := make([]tokenCount, parts)
+		for i := range t.batch.Len() {
+			from, to := t.batch.Span(i)
+			for n := from; n < to; n++ {
+				if part := of(i, n); part >= 0 {
+					counts[part].add(w[n] == 0)
+				}
+			}
+		}
+		return shares(counts)
+	}
+	g := t.groups
+	m := &Masked{Tokens: by(1, func(int, int) int { return 0 })[0]}
+	if m.Tokens == 0 {
+		return nil
+	}
 	gone := 0
 	for i := range t.batch.Len() {
 		from, to := t.batch.Span(i)
-		dropped := 0
-		for n := from; n < to; n++ {
-			off := w[n] == 0
-			dropped += count1(off)
-			all.add(off)
-			length[t.groups.length[i]].add(off)
-			probability[t.groups.probability[n]].add(off)
-			envs[t.groups.env[i]].add(off)
-			turn[t.groups.turn[n]].add(off)
-			switch {
-			case !t.graded:
-			case t.batch.Advantage[n] < 0:
-				negative.add(off)
-			case t.batch.Advantage[n] > 0:
-				positive.add(off)
-			}
-		}
-		gone += count1(dropped == to-from)
+		gone += count1(!slices.ContainsFunc(w[from:to], func(x float64) bool { return x != 0 }))
 	}
-	if all.off == 0 {
-		return nil
+	m.Responses = share(gone, t.batch.Len())
+	m.Length = by(quartiles, func(i, _ int) int { return g.length[i] })
+	m.Probability = by(deciles, func(_, n int) int { return g.probability[n] })
+	if g.turns > 1 {
+		m.Turn = by(g.turns, func(_, n int) int { return g.turn[n] })
 	}
-	m := &Masked{Tokens: all.share(), Responses: share(gone, t.batch.Len()), Length: shares(length), Probability: shares(probability)}
-	if len(turn) > 1 {
-		m.Turn = shares(turn)
-	}
-	for i, c := range envs {
-		if len(envs) > 1 {
-			m.Env = append(m.Env, EnvShare{t.groups.envs[i], c.share()})
+	if len(g.envs) > 1 {
+		for env, x := range by(len(g.envs), func(i, _ int) int { return g.env[i] }) {
+			m.Env = append(m.Env, EnvShare{g.envs[env], x})
 		}
 	}
-	if negative.all > 0 {
-		m.Negative = new(negative.share())
+	signed := func(sign float64) *float64 {
+		of := func(a float64) bool { return float64(sign*a) > 0 }
+		if !t.graded || !slices.ContainsFunc(t.batch.Advantage, of) {
+			return nil
+		}
+		return &by(1, func(_, n int) int { return count1(of(t.batch.Advantage[n])) - 1 })[0]
 	}
-	if positive.all > 0 {
-		m.Positive = new(positive.share())
-	}
+	m.Negative, m.Positive = signed(-1), signed(1)
 	return m
 }
 

@@ -3,7 +3,6 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 	"strconv"
@@ -68,15 +67,10 @@ func (a *answers) add(r *reader.Row) {
 	if !math.IsNaN(r.Lag) {
 		x.lag = int(r.Lag)
 	}
-	switch {
-	case r.Group != reader.Unknown:
+	if r.Group != reader.Unknown {
 		x.group = hashIDs(hashStart, []int32{int32(r.Step), int32(r.Group)})
-	case len(r.Prompt) > 0:
-		x.group = hashIDs(hashIDs(hashStart, []int32{int32(r.Step)}), r.Prompt)
-	case r.PromptText != "":
-		f := fnv.New64a()
-		fmt.Fprint(f, r.Step, r.PromptText)
-		x.group = f.Sum64()
+	} else if prompt := promptOf(r); prompt != 0 {
+		x.group = hashIDs(prompt, []int32{int32(r.Step)})
 	}
 	first := true
 	for i, m := range r.Mask {

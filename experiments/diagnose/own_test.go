@@ -1,19 +1,10 @@
 package diagnose
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"driftlab/experiments/diagnose/reader"
-	runner "driftlab/experiments/run"
-	"driftlab/results/record"
-	"driftlab/trainer/recipe"
 )
 
 // ownDump is a dump that this program writes: a short run whose settings say what makes its gap.
@@ -68,30 +59,6 @@ func ownDumps(n int) (list []ownDump) {
 	return list
 }
 
-// lines are the dump's.
-func (d ownDump) lines(t *testing.T) []byte {
-	r, err := recipe.Load("headline", append([]string{fmt.Sprintf("seed=%d", d.seed), "eval.every=0"}, d.sets...)...)
-	if err != nil {
-		t.Fatal(d.name, err)
-	}
-	path := filepath.Join(t.TempDir(), "dump.jsonl")
-	w, err := record.CreateDump(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := runner.Run(context.Background(), r, runner.Options{Dump: w}); err != nil {
-		t.Fatal(d.name, err)
-	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
 // No dump that this program writes is a fault of logging, and nine of ten have what was planted named, or are said to be undecided.
 func TestOwnDumps(t *testing.T) {
 	n, refused, right, undecided, wrong := 0, 0, 0, 0, 0
@@ -100,12 +67,7 @@ func TestOwnDumps(t *testing.T) {
 			continue
 		}
 		n++
-		text := d.lines(t)
-		a := New(Options{})
-		if err := a.Read(reader.Input{Name: "dump.jsonl", At: bytes.NewReader(text), Size: int64(len(text))}); err != nil {
-			t.Fatal(d.name, err)
-		}
-		r := a.judgement()
+		r := analysedRun(t, "headline", append(d.sets, fmt.Sprintf("seed=%d", d.seed))...).judgement()
 		v := r.Verdict
 		switch {
 		case v.State == Repair || v.State == Unusable:

@@ -131,7 +131,7 @@ func TestSwapped(t *testing.T) {
 	for seed := range uint64(10) {
 		w := Cases[2].Draw(seed) // fp4
 		rows, _ := w.Rows()
-		if c := said(report(Options{}, rows), "swapped", "all"); c.Result != Pass {
+		if c := checked(rows, "swapped"); c.Result != Pass {
 			t.Errorf("%d, as they are: %+v", seed, c)
 		}
 		for _, r := range rows {
@@ -160,7 +160,7 @@ func TestPenalty(t *testing.T) {
 	for i, c := range Cases {
 		for k := range worlds {
 			rows, _ := c.Draw(uint64(700_000 + 1000*i + k)).Rows()
-			if p := said(report(Options{}, rows), "penalty", "all"); p.Result != Pass && p.Result != NotApplicable {
+			if p := checked(rows, "penalty"); p.Result != Pass && p.Result != NotApplicable {
 				t.Errorf("%s %d: %+v", c.Name, k, p)
 			}
 		}
@@ -177,7 +177,7 @@ func TestPenalty(t *testing.T) {
 			for _, r := range rows {
 				r.Roll, r.Old = r.Old, r.Roll
 			}
-			if c := said(report(Options{}, rows), "penalty", "all"); c.Result == Fail && !strings.Contains(c.Why, "the learner applies") {
+			if c := checked(rows, "penalty"); c.Result == Fail && !strings.Contains(c.Why, "the learner applies") {
 				t.Errorf("of the learner: %+v", c)
 			}
 		}

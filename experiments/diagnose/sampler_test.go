@@ -75,7 +75,7 @@ func TestLawIdentity(t *testing.T) {
 				}
 			}
 		}
-		if got := said(report(Options{}, rows), "law-identity", "all"); got.Result != c.result {
+		if got := checked(rows, "law-identity"); got.Result != c.result {
 			t.Errorf("%s: %s, z %v: %s", c.name, got.Result, got.Value, got.Why)
 		}
 	}
@@ -88,12 +88,12 @@ func TestLawIdentity(t *testing.T) {
 			}
 		}
 		rows[0].Roll[0], rows[0].Old[0] = -14, -0.5
-		if got := said(report(Options{}, rows), "law-identity", "all"); got.Result != want || want == Watch && !strings.Contains(got.Why, "a single token has the ratio 7.29e+05") {
+		if got := checked(rows, "law-identity"); got.Result != want || want == Watch && !strings.Contains(got.Why, "a single token has the ratio 7.29e+05") {
 			t.Errorf("one token of d = 13.5, the others at %v: %s, z %v: %s", shift, got.Result, got.Value, got.Why)
 		}
 	}
 	// Few tokens do not tell.
-	if got := said(report(Options{}, rowsOf(5, 2, 10, 60)), "law-identity", "all"); got.Result != CannotTell {
+	if got := checked(rowsOf(5, 2, 10, 60), "law-identity"); got.Result != CannotTell {
 		t.Errorf("600 tokens with a large gap: %s: %s", got.Result, got.Why)
 	}
 }
@@ -107,15 +107,15 @@ func TestStructuredGap(t *testing.T) {
 	}{{0.02, Fail}, {0.2, Pass}} {
 		rows := rowsOf(9, c.noise, 80, 50)
 		tokens(rows, func(_ int, _, old *float64) { *old = sharpened(*old, 1.1) })
-		if got := said(report(Options{}, rows), "structured-gap", "all"); got.Result != c.result {
+		if got := checked(rows, "structured-gap"); got.Result != c.result {
 			t.Errorf("noise %v: %s, η² %v", c.noise, got.Result, got.Value)
 		}
 	}
 	results := map[Result]bool{}
-	for noise := 0.02; noise < 0.3; noise += 0.01 {
+	for noise := 0.02; noise < 0.3; noise += 0.02 {
 		rows := rowsOf(9, noise, 80, 50)
 		tokens(rows, func(_ int, _, old *float64) { *old = sharpened(*old, 1.1) })
-		got := said(report(Options{}, rows), "structured-gap", "all")
+		got := checked(rows, "structured-gap")
 		results[got.Result] = true
 		want := Pass
 		switch {
@@ -202,7 +202,7 @@ func TestSamePrefix(t *testing.T) {
 		for i := range c.shared {
 			b.Roll[i], b.Old[i] = a.Roll[i]-c.roll, a.Old[i]-c.old
 		}
-		if got := said(report(Options{}, rows), "same-prefix", "all"); got.Result != c.result || !strings.Contains(got.Why, c.says) {
+		if got := checked(rows, "same-prefix"); got.Result != c.result || !strings.Contains(got.Why, c.says) {
 			t.Errorf("%s: %s (%v): %q", c.name, got.Result, got.Value, got.Why)
 		}
 	}

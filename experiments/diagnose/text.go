@@ -51,12 +51,9 @@ func (t *text) add(r *reader.Row) {
 	}
 	t.rewards++
 	t.reward += r.Reward
-	h := hashIDs(hashStart, r.Prompt)
-	switch {
-	case r.Prompt == nil && r.PromptText == "":
+	h := promptOf(r)
+	if h == 0 {
 		return
-	case r.Prompt == nil:
-		h = hashText(r.PromptText)
 	}
 	if t.prompts == nil {
 		t.prompts = map[uint64]*passk.Tally{}
@@ -73,6 +70,17 @@ func (t *text) add(r *reader.Row) {
 	if right := r.Reward > 0; math.IsNaN(r.Acc) && right || r.Acc > 0.5 {
 		at.Correct++
 	}
+}
+
+// promptOf is a hash of a prompt, 0 if it is not known.
+func promptOf(r *reader.Row) uint64 {
+	switch {
+	case len(r.Prompt) > 0:
+		return hashIDs(hashStart, r.Prompt)
+	case r.PromptText != "":
+		return hashText(r.PromptText)
+	}
+	return 0
 }
 
 // Responses is what is known of the responses in addition to their log-probs.

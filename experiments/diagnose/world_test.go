@@ -68,6 +68,11 @@ func said(r Report, id, scope string) Check {
 	return Check{Result: "absent"}
 }
 
+// checked is what a check says of rows of a single file.
+func checked(rows []*reader.Row, id string) Check {
+	return said(Report{Checks: analysed(Options{}, rows).judged()}, id, "all")
+}
+
 // tokens changes every token of the rows, numbered from 0.
 func tokens(rows []*reader.Row, change func(n int, roll, old *float64)) {
 	n := 0

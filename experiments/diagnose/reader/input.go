@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"regexp"
 	"strconv"
 
@@ -378,27 +379,20 @@ func (f *File) panicked(p any) error {
 
 func (r *Row) large() bool { return len(r.Mask) > largeRow || len(r.Prompt) > largeRow }
 
+// copy makes a row one like another, in memory of its own. A column that is missing stays nil.
 func (r *Row) copy(from *Row) {
-	own := *r
+	own := reflect.ValueOf(*r)
 	*r = *from
-	for _, c := range numbered {
-		*c.of(r) = copied(*c.of(&own), *c.of(from))
-		if c.prompt != nil {
-			*c.prompt(r) = copied(*c.prompt(&own), *c.prompt(from))
+	to := reflect.ValueOf(r).Elem()
+	for i := range to.NumField() {
+		column := to.Field(i)
+		if column.Kind() != reflect.Slice || column.IsNil() {
+			continue
 		}
+		memory := own.Field(i)
+		if memory.IsNil() {
+			memory = reflect.MakeSlice(column.Type(), 0, column.Len())
+		}
+		column.Set(reflect.AppendSlice(memory.Slice(0, 0), column))
 	}
-	r.Prompt, r.Token, r.Version = copied(own.Prompt, r.Prompt), copied(own.Token, r.Token), copied(own.Version, r.Version)
-	r.Mask, r.Flips, r.Masked = copied(own.Mask, r.Mask), copied(own.Flips, r.Flips), copied(own.Masked, r.Masked)
-	r.RouteRoll, r.RouteLearner = copied(own.RouteRoll, r.RouteRoll), copied(own.RouteLearner, r.RouteLearner)
-}
-
-// copied is a column in the memory of another; nil stays nil.
-func copied[T any](own, from []T) []T {
-	if from == nil {
-		return nil
-	}
-	if own == nil {
-		own = make([]T, 0, len(from))
-	}
-	return append(own[:0], from...)
 }
