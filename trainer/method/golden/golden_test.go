@@ -106,9 +106,6 @@ var allMatchers = []Matcher{
 	{File: "verl/variance_proxy*.json", Match: matchProxy},
 }
 
-// allListings are the cases and outputs that are not matched, and why.
-var allListings = slices.Concat(goldenLossListings, goldenCorrectionListings, goldenAdvantageListings, goldenMetricsListings, goldenRewardListings)
-
 // symmetric is the default of every estimator: positive advantages count in full.
 var symmetric = *method.New[advantage.Asymmetry]()
 

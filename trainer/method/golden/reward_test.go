@@ -6,24 +6,7 @@ import (
 	"driftlab/trainer/method/reward"
 )
 
-var goldenRewardListings = Listings{
-	{File: "nemo-rl/reward_shaping*.json", When: beyondLimit,
-		Reason: "NeMo-RL's soft overlong punishment goes on below its full size for responses beyond the limit, which no rollout here is; the paper's and ours ends there"},
-}
-
-// beyondLimit are the cases of the overlong punishment with a response above the limit.
-func beyondLimit(c *Case) bool {
-	if !overlongCase(c) {
-		return false
-	}
-	for _, n := range c.Inputs.Flat("lengths") {
-		if n > c.Params.Float("max_response_length") {
-			return true
-		}
-	}
-	return false
-}
-
+// overlongCase reports whether a case has the overlong punishment.
 func overlongCase(c *Case) bool {
 	return c.Params.Int("enabled") == 1 && !c.Params.Has("stop_properly_penalty_coef")
 }
