@@ -1,6 +1,7 @@
 package correction
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -79,7 +80,7 @@ func (p Preset) Summary() string {
 		return strings.TrimSpace(name + " " + strings.ReplaceAll(values, ":", ""))
 	}
 	if pipeline.Weights != nil {
-		parts = append(parts, "weights "+parameters(weightingName(pipeline.Weights), pipeline.Weights))
+		parts = append(parts, "weights "+parameters(weightName(pipeline.Weights), pipeline.Weights))
 	}
 	for _, m := range pipeline.Masks {
 		parts = append(parts, "mask "+parameters(maskName(m), m))
@@ -133,7 +134,7 @@ func skyrlPreset(name string, weightsAfter int, w Weighting, masks ...Masking) P
 func (p *Pipeline) Recipe() string {
 	fields := []string{"mode: " + string(orDefault(p.Mode, Decoupled))}
 	if p.Weights != nil {
-		fields = append(fields, "weights: "+flow(weightingName(p.Weights), p.Weights), fmt.Sprintf("batch_normalize: %v", p.BatchNormalize))
+		fields = append(fields, "weights: "+flow(weightName(p.Weights), p.Weights), fmt.Sprintf("batch_normalize: %v", p.BatchNormalize))
 	}
 	if len(p.Masks) > 0 {
 		masks := make([]string, len(p.Masks))
@@ -189,17 +190,12 @@ type Rule struct {
 
 // Rules are the weighting of the pipeline, nil without one, and its masks.
 func (p *Pipeline) Rules() (weights *Rule, masks []Rule) {
-	for _, e := range Weightings {
-		if p.Weights != nil && reflect.TypeOf(e.New()) == reflect.TypeOf(p.Weights) && e.Name != "none" {
-			weights = &Rule{e.Name, e.Unit, parametersOf(p.Weights)}
-		}
+	if e := entryOf(Weightings, p.Weights); p.Weights != nil && e.Name != "none" {
+		weights = &Rule{e.Name, e.Unit, parametersOf(p.Weights)}
 	}
 	for _, m := range p.Masks {
-		name := maskName(m)
-		for _, e := range Masks {
-			if e.Name == name {
-				masks = append(masks, Rule{name, e.Unit, parametersOf(m)})
-			}
+		if e, err := Masks.Lookup(maskName(m)); err == nil {
+			masks = append(masks, Rule{e.Name, e.Unit, parametersOf(m)})
 		}
 	}
 	return weights, masks
@@ -216,35 +212,23 @@ func scalar(x any) string {
 	return fmt.Sprint(x)
 }
 
-// weightingName is the registered name of a weighting.
-func weightingName(w Weighting) string {
-	for _, e := range Weightings {
-		if reflect.TypeOf(e.New()) == reflect.TypeOf(w) {
-			return e.Name
+// entryOf is the registry's entry of the first method with the type of m, empty without one.
+func entryOf[T any](table method.Table[T], m T) (found method.Entry[T]) {
+	for _, e := range table {
+		if reflect.TypeOf(e.New()) == reflect.TypeOf(m) {
+			return e
 		}
 	}
-	return "none"
+	return found
 }
+
+// weightName is the registered name of a weighting.
+func weightName(w Weighting) string { return cmp.Or(entryOf(Weightings, w).Name, "weight") }
 
 // maskName is the registered name of a rule; the eleven modes share two types.
 func maskName(m Masking) string {
 	if d, ok := m.(measured); ok {
 		return d.modeName()
 	}
-	for _, e := range Masks {
-		if reflect.TypeOf(e.New()) == reflect.TypeOf(m) {
-			return e.Name
-		}
-	}
-	return "mask"
-}
-
-// weightName is the weighting's in the registry.
-func weightName(w Weighting) string {
-	for _, e := range Weightings {
-		if reflect.TypeOf(e.New()) == reflect.TypeOf(w) {
-			return e.Name
-		}
-	}
-	return "weight"
+	return cmp.Or(entryOf(Masks, m).Name, "mask")
 }

@@ -105,6 +105,24 @@ func (w *Weights) spread(in *Input, from, to int, raw, applied float64) {
 	}
 }
 
+// eachToken gives every token its own weight, of its log-ratio.
+func (w *Weights) eachToken(in *Input, weight func(n int) (raw, applied float64)) {
+	for n, counts := range in.Mask {
+		if counts {
+			w.Raw[n], w.Applied[n] = weight(n)
+		}
+	}
+}
+
+// eachResponse gives every response one weight, of the sum of its log-ratios.
+func (w *Weights) eachResponse(in *Input, weight func(sum float64, count int) (raw, applied float64)) {
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		raw, applied := weight(in.spanSum(from, to))
+		w.spread(in, from, to, raw, applied)
+	}
+}
+
 // truncate bounds a weight to low..high.
 func truncate(w, low, high float64) float64 { return min(max(w, low), high) }
 
@@ -161,21 +179,14 @@ func (m *TokenTIS) Weigh(w *Weights, in *Input) error {
 			return err
 		}
 	}
-	for n, counts := range in.Mask {
-		if counts {
-			r := in.ratio(in.LogRatio[n])
-			w.Raw[n], w.Applied[n] = r, 1
-			if m.weighs(in, n) {
-				w.Applied[n] = truncate(r, m.Floor, m.Cap)
-			}
+	w.eachToken(in, func(n int) (raw, applied float64) {
+		r := in.ratio(in.LogRatio[n])
+		if m.FromTurn > 0 && int(in.Turn[n]) < m.FromTurn {
+			return r, 1
 		}
-	}
+		return r, truncate(r, m.Floor, m.Cap)
+	})
 	return nil
-}
-
-// weighs reports whether token n is of a turn whose tokens have a weight.
-func (m *TokenTIS) weighs(in *Input, n int) bool {
-	return m.FromTurn == 0 || int(in.Turn[n]) >= m.FromTurn
 }
 
 // Level is token.
@@ -196,12 +207,10 @@ type TokenMIS struct {
 
 // Weigh fills one weight per token.
 func (m *TokenMIS) Weigh(w *Weights, in *Input) error {
-	for n, counts := range in.Mask {
-		if counts {
-			r := in.ratio(in.LogRatio[n])
-			w.Raw[n], w.Applied[n] = r, inside(r, m.Low, m.High)
-		}
-	}
+	w.eachToken(in, func(n int) (raw, applied float64) {
+		r := in.ratio(in.LogRatio[n])
+		return r, inside(r, m.Low, m.High)
+	})
 	return nil
 }
 
@@ -226,21 +235,13 @@ type CIS struct {
 
 // Weigh fills one weight per token.
 func (m *CIS) Weigh(w *Weights, in *Input) error {
-	for n, counts := range in.Mask {
-		if !counts {
-			continue
-		}
-		r, cap := elementary.Exp(in.LogRatio[n]), m.cap(in, n)
-		in.note(n, "cap", cap)
-		w.Raw[n], w.Applied[n] = r, min(r, cap)
-	}
+	w.eachToken(in, func(n int) (raw, applied float64) {
+		old := elementary.Exp(in.LogpRoll[n] + in.LogRatio[n])
+		r, limit := elementary.Exp(in.LogRatio[n]), 1+float64(m.Lambda*max(1-old, m.Kappa))
+		in.note(n, "cap", limit)
+		return r, min(r, limit)
+	})
 	return nil
-}
-
-// cap is the largest weight of token n.
-func (m *CIS) cap(in *Input, n int) float64 {
-	old := elementary.Exp(in.LogpRoll[n] + in.LogRatio[n])
-	return 1 + float64(m.Lambda*max(1-old, m.Kappa))
 }
 
 // Level is token.
@@ -266,17 +267,14 @@ type IcePop struct {
 
 // Weigh fills one weight per token.
 func (m *IcePop) Weigh(w *Weights, in *Input) error {
-	for n, counts := range in.Mask {
-		if !counts {
-			continue
-		}
+	w.eachToken(in, func(n int) (raw, applied float64) {
 		r := in.ratio(in.LogRatio[n])
 		kept := inside(r, m.Low, m.High)
 		if m.Binary && kept > 0 {
 			kept = 1
 		}
-		w.Raw[n], w.Applied[n] = r, kept
-	}
+		return r, kept
+	})
 	return nil
 }
 
@@ -299,12 +297,10 @@ type SequenceTIS struct {
 
 // Weigh fills one weight per response.
 func (m *SequenceTIS) Weigh(w *Weights, in *Input) error {
-	for i := range in.Len() {
-		from, to := in.Span(i)
-		sum, _ := in.spanSum(from, to)
+	w.eachResponse(in, func(sum float64, _ int) (raw, applied float64) {
 		r := in.ratio(sum)
-		w.spread(in, from, to, r, truncate(r, m.Floor, m.Cap))
-	}
+		return r, truncate(r, m.Floor, m.Cap)
+	})
 	return nil
 }
 
@@ -327,12 +323,10 @@ type SequenceMIS struct {
 
 // Weigh fills one weight per response.
 func (m *SequenceMIS) Weigh(w *Weights, in *Input) error {
-	for i := range in.Len() {
-		from, to := in.Span(i)
-		sum, _ := in.spanSum(from, to)
+	w.eachResponse(in, func(sum float64, _ int) (raw, applied float64) {
 		r := in.ratio(sum)
-		w.spread(in, from, to, r, inside(r, m.Low, m.High))
-	}
+		return r, inside(r, m.Low, m.High)
+	})
 	return nil
 }
 
@@ -355,12 +349,10 @@ type GeometricTIS struct {
 
 // Weigh fills one weight per response.
 func (m *GeometricTIS) Weigh(w *Weights, in *Input) error {
-	for i := range in.Len() {
-		from, to := in.Span(i)
-		sum, count := in.spanSum(from, to)
+	w.eachResponse(in, func(sum float64, count int) (raw, applied float64) {
 		r := in.ratio(sum / length(count, m.Eps))
-		w.spread(in, from, to, r, truncate(r, m.Floor, m.Cap))
-	}
+		return r, truncate(r, m.Floor, m.Cap)
+	})
 	return nil
 }
 

@@ -102,6 +102,7 @@ func TestConfigurationToRecipeToWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried, skipped := map[string]int{}, map[string]int{}
+	recipes := map[string]*recipe.Recipe{} // by configuration: many cases share one
 	for _, c := range cases {
 		for _, p := range configurations {
 			if c.File != p.file || c.Raised() {
@@ -115,7 +116,14 @@ func TestConfigurationToRecipeToWeights(t *testing.T) {
 				}
 			}
 			tried[p.framework]++
-			p.hold(t, c)
+			text, err := json.Marshal(p.wrap(c))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if recipes[string(text)] == nil {
+				recipes[string(text)] = p.read(t, c, text)
+			}
+			p.hold(t, c, recipes[string(text)])
 		}
 	}
 	for _, p := range configurations {
@@ -125,21 +133,15 @@ func TestConfigurationToRecipeToWeights(t *testing.T) {
 	}
 }
 
-// hold compares one case.
-func (p configured) hold(t *testing.T, c *Case) {
+// read makes a recipe of a configuration.
+func (p configured) read(t *testing.T, c *Case, text []byte) *recipe.Recipe {
 	t.Helper()
-	text, err := json.Marshal(p.wrap(c))
-	if err != nil {
-		t.Fatal(err)
-	}
 	config, err := foreign.Read("config.json", text)
 	if err != nil {
-		t.Errorf("%v: %v", c, err)
-		return
+		t.Fatalf("%v: %v", c, err)
 	}
 	if config.Framework != p.framework {
 		t.Errorf("%v: taken for %s", c, config.Framework)
-		return
 	}
 	changes, err := config.Changes()
 	if err != nil {
@@ -149,6 +151,12 @@ func (p configured) hold(t *testing.T, c *Case) {
 	if err != nil {
 		t.Fatalf("%v\n%v", err, config.Assignments())
 	}
+	return &r
+}
+
+// hold compares one case.
+func (p configured) hold(t *testing.T, c *Case, r *recipe.Recipe) {
+	t.Helper()
 	b := ragged(c, p.columns[2])
 	b.Old.Logp, b.LogpRoll = cut(c, p.columns[0]), cut(c, p.columns[1])
 	b.Anchor, b.Now.Logp = b.Old.Logp, b.Old.Logp
