@@ -54,22 +54,19 @@ func addDivergence(out *Grad, in *batch.Batch, names *[4]string, coef float64, a
 		return err
 	}
 	out.NeedLogits(in.Tokens(), in.Vocab)
-	rows := out.work(0, in.Len())
-	if err := aggregation.RowWeights(rows, in, &out.groups); err != nil {
-		return err
-	}
 	var sum, tokens, mass, own, added float64
-	for i, w := range rows {
-		for n := range in.Where(i, in.Active()) {
-			own += math.Abs(out.DLogp[n])
-			if in.Guided != nil && !in.Guided[n] {
-				continue
-			}
-			tokens++
-			at := n * in.Vocab
-			value, kept, size := row(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], in.Teacher.Dist[at:at+in.Vocab], coef*w)
-			sum, mass, added = sum+float64(w*value), mass+kept, added+size
+	err := weighted(out, in, aggregation, func(n int, w float64) {
+		own += math.Abs(out.DLogp[n])
+		if in.Guided != nil && !in.Guided[n] {
+			return
 		}
+		tokens++
+		at := n * in.Vocab
+		value, kept, size := row(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], in.Teacher.Dist[at:at+in.Vocab], coef*w)
+		sum, mass, added = sum+float64(w*value), mass+kept, added+size
+	})
+	if err != nil {
+		return err
 	}
 	out.Loss += float64(coef * sum)
 	out.Add(names[0], sum)
@@ -223,33 +220,30 @@ func (k *DistillK2) AddLoss(out *Grad, in *batch.Batch) error {
 	if err := in.Require(batch.Mask, batch.Logp, batch.LogpTeacher); err != nil {
 		return err
 	}
-	rows := out.work(0, in.Len())
-	if err := k.Aggregation.RowWeights(rows, in, &out.groups); err != nil {
-		return err
-	}
 	bound := math.Inf(1)
 	if k.RatioClip > 0 {
 		bound = elementary.Log(k.RatioClip)
 	}
 	var sum, tokens, clipped, own, added float64
-	for i, w := range rows {
-		for n := range in.Where(i, in.Active()) {
-			own += math.Abs(out.DLogp[n])
-			if in.Guided != nil && !in.Guided[n] {
-				continue
-			}
-			tokens++
-			d := in.Now.Logp[n] - in.Teacher.Logp[n]
-			if held := clamp(d, -bound, bound); held != d {
-				clipped++
-				sum += float64(w * held * held / 2)
-				continue
-			}
-			sum += float64(w * d * d / 2)
-			slope := float64(k.Coef * w * d)
-			out.DLogp[n] += slope
-			added += math.Abs(slope)
+	err := weighted(out, in, k.Aggregation, func(n int, w float64) {
+		own += math.Abs(out.DLogp[n])
+		if in.Guided != nil && !in.Guided[n] {
+			return
 		}
+		tokens++
+		d := in.Now.Logp[n] - in.Teacher.Logp[n]
+		if held := clamp(d, -bound, bound); held != d {
+			clipped++
+			sum += float64(w * held * held / 2)
+			return
+		}
+		sum += float64(w * d * d / 2)
+		slope := float64(k.Coef * w * d)
+		out.DLogp[n] += slope
+		added += math.Abs(slope)
+	})
+	if err != nil {
+		return err
 	}
 	out.Loss += float64(k.Coef * sum)
 	out.Add("actor/kd_loss", sum)
@@ -501,26 +495,22 @@ func (s *SDAR) AddLoss(out *Grad, in *batch.Batch) error {
 	if err := in.Require(batch.Mask, batch.Logp, batch.LogpTeacher); err != nil {
 		return err
 	}
-	rows := out.work(0, in.Len())
-	if err := s.Aggregation.RowWeights(rows, in, &out.groups); err != nil {
-		return err
-	}
 	detached := in.Now.Logp
 	if out.frozen != nil {
 		detached = out.frozen
 	}
-	active := in.Active()
 	var sum, gates, open, gaps float64
-	for i, w := range rows {
-		for n := range in.Where(i, active) {
-			g := sigmoid(s.Beta * (in.Teacher.Logp[n] - detached[n]))
-			gap := in.Teacher.Logp[n] - in.Now.Logp[n]
-			sum += float64(w * g * gap)
-			out.DLogp[n] -= float64(s.Coef * w * g)
-			gates, open, gaps = gates+g, open+count(g > 0.5), gaps+gap
-		}
+	err := weighted(out, in, s.Aggregation, func(n int, w float64) {
+		g := sigmoid(s.Beta * (in.Teacher.Logp[n] - detached[n]))
+		gap := in.Teacher.Logp[n] - in.Now.Logp[n]
+		sum += float64(w * g * gap)
+		out.DLogp[n] -= float64(s.Coef * w * g)
+		gates, open, gaps = gates+g, open+count(g > 0.5), gaps+gap
+	})
+	if err != nil {
+		return err
 	}
-	tokens := max(float64(masked.Count(active)), 1)
+	tokens := max(float64(masked.Count(in.Active())), 1)
 	out.Loss += float64(s.Coef * sum)
 	out.Add("sdar/gate_mean", gates/tokens)
 	out.Add("sdar/gate_active_ratio", open/tokens)

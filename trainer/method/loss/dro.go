@@ -60,7 +60,7 @@ func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
 	for i := range in.Len() {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
-			drop := p.drops(&f, n)
+			drop := f.moved(n, p.Delta)
 			m.token(l, a, drop, false, false)
 			return f.ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, p.Cap, drop)
 		})
@@ -70,9 +70,9 @@ func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
 	return nil
 }
 
-// drops reports whether the probability of token n has moved too far.
-func (p *IPO) drops(f *frame, n int) bool {
-	return math.Abs(elementary.Exp(f.sg[n])-elementary.Exp(f.in.LogpRoll[n])) > p.Delta
+// moved reports whether the probability of token n has changed by more than delta.
+func (f *frame) moved(n int, delta float64) bool {
+	return math.Abs(elementary.Exp(f.sg[n])-elementary.Exp(f.in.LogpRoll[n])) > delta
 }
 
 // TBPO is GSPO with a second bound on negative responses: a trust band on both

@@ -35,16 +35,13 @@ func (e *Entropy) AddLoss(out *Grad, in *batch.Batch) error {
 // addEntropy subtracts coef times the aggregated entropy of rows of log-probs.
 func addEntropy[F ~float32 | ~float64](out *Grad, in *batch.Batch, dist []F, coef float64, agg Aggregation) error {
 	out.NeedLogits(in.Tokens(), in.Vocab)
-	rows := out.work(0, in.Len())
-	if err := agg.RowWeights(rows, in, &out.groups); err != nil {
+	sum := 0.0
+	err := weighted(out, in, agg, func(n int, w float64) {
+		at := n * in.Vocab
+		sum += float64(w * entropyRow(out.DLogits[at:at+in.Vocab], dist[at:at+in.Vocab], -coef*w))
+	})
+	if err != nil {
 		return err
-	}
-	sum, active := 0.0, in.Active()
-	for i, w := range rows {
-		for n := range in.Where(i, active) {
-			at := n * in.Vocab
-			sum += float64(w * entropyRow(out.DLogits[at:at+in.Vocab], dist[at:at+in.Vocab], -coef*w))
-		}
 	}
 	out.Loss -= float64(coef * sum)
 	out.Add("actor/entropy", sum)

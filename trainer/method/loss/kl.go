@@ -114,21 +114,33 @@ func (k *KLTerm) AddReward(in *batch.Batch) (float64, error) {
 // addTerm adds coef·Σ agg·term to a loss and logs its mean. Importance weights
 // and gates do not apply.
 func addTerm(out *Grad, in *batch.Batch, agg Aggregation, coef float64, term func(n int) (value, dlogp float64)) error {
-	rows := out.work(0, in.Len())
-	if err := agg.RowWeights(rows, in, &out.groups); err != nil {
+	sum := 0.0
+	err := weighted(out, in, agg, func(n int, w float64) {
+		value, dlogp := term(n)
+		sum += float64(w * value)
+		out.DLogp[n] += float64(coef * w * dlogp)
+	})
+	if err != nil {
 		return err
-	}
-	sum, active := 0.0, in.Active()
-	for i, w := range rows {
-		for n := range in.Where(i, active) {
-			value, dlogp := term(n)
-			sum += float64(w * value)
-			out.DLogp[n] += float64(coef * w * dlogp)
-		}
 	}
 	out.Loss += float64(coef * sum)
 	out.Add("actor/kl_loss", sum)
 	out.Add("actor/kl_coef", coef)
+	return nil
+}
+
+// weighted calls term for every active token, with the weight of its response in the aggregation.
+func weighted(out *Grad, in *batch.Batch, agg Aggregation, term func(n int, w float64)) error {
+	rows := out.work(0, in.Len())
+	if err := agg.RowWeights(rows, in, &out.groups); err != nil {
+		return err
+	}
+	active := in.Active()
+	for i, w := range rows {
+		for n := range in.Where(i, active) {
+			term(n, w)
+		}
+	}
 	return nil
 }
 
@@ -369,19 +381,12 @@ func klRow[F ~float32 | ~float64](dlogits []float64, logp, logq []F, scale float
 // logits. It returns the KL itself.
 func addFullKL(out *Grad, in *batch.Batch, from []float32, a Aggregation, coef float64) (sum float64, err error) {
 	out.NeedLogits(in.Tokens(), in.Vocab)
-	rows := out.work(0, in.Len())
-	if err := a.RowWeights(rows, in, &out.groups); err != nil {
-		return 0, err
-	}
-	active := in.Active()
-	for i, w := range rows {
-		for n := range in.Where(i, active) {
-			at := n * in.Vocab
-			sum += float64(w * klRow(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], from[at:at+in.Vocab], coef*w))
-		}
-	}
+	err = weighted(out, in, a, func(n int, w float64) {
+		at := n * in.Vocab
+		sum += float64(w * klRow(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], from[at:at+in.Vocab], coef*w))
+	})
 	out.Loss += float64(coef * sum)
-	return sum, nil
+	return sum, err
 }
 
 // UnbiasedKL is DeepSeek-V3.2's importance-corrected k3: the ratio to the

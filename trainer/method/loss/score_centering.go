@@ -251,11 +251,6 @@ func (p *CenteredIPO) coefficient(_, prob, _, q float64) float64 {
 
 func (p *CenteredIPO) tail(_, _, _, _ float64) float64 { return 0 }
 
-// drops reports whether the probability of token n has moved too far.
-func (p *CenteredIPO) drops(f *frame, n int) bool {
-	return math.Abs(elementary.Exp(f.sg[n])-elementary.Exp(f.in.LogpRoll[n])) > p.Delta
-}
-
 // Eval computes the loss over the active tokens.
 func (p *CenteredIPO) Eval(out *Grad, in *batch.Batch) error {
 	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist)
@@ -263,7 +258,7 @@ func (p *CenteredIPO) Eval(out *Grad, in *batch.Batch) error {
 		return err
 	}
 	f.centred(&p.memory, p, func(n int) (value, dlogp float64) {
-		if p.drops(&f, n) {
+		if f.moved(n, p.Delta) {
 			return f.reject(n)
 		}
 		return f.detached(min(elementary.Exp(f.sg[n]-in.LogpRoll[n]), p.Cap), in.Advantage[n], in.Now.Logp[n])
