@@ -162,15 +162,11 @@ func CompareReal(p *model.Params, r *RealDump) (*RealGap, error) {
 	}
 	g.Real, g.Emulated = realSize(g.D, 0), realSize(g.D, 1)
 	over := func(of [][2]float64, statistic func(pairs [][2]float64) float64) stats.Interval {
-		index := make([]float64, len(r.Sequences))
-		for i := range index {
-			index[i] = float64(i)
-		}
 		var pairs [][2]float64
-		return stats.Bootstrap(index, func(sample []float64) float64 {
+		return stats.Bootstrap(len(r.Sequences), func(sample []int) float64 {
 			pairs = pairs[:0]
 			for _, i := range sample {
-				pairs = append(pairs, of[offsets[int(i)]:offsets[int(i)+1]]...)
+				pairs = append(pairs, of[offsets[i]:offsets[i+1]]...)
 			}
 			return statistic(pairs)
 		})

@@ -309,8 +309,8 @@ func stableDoubling(j *claim.Judge, _, _ []string) []float64 {
 }
 
 // collapseSlopes are those of the updates to collapse over rate and staleness, all in logarithms, in the runs that
-// collapse at a staleness above 0; ok is false where they do not determine both.
-func collapseSlopes(o *claim.Observation) (rate, staleness float64, ok bool) {
+// collapse at a staleness above 0, after an intercept; nil where they do not determine both.
+func collapseSlopes(o *claim.Observation) []float64 {
 	var t, rates, lags []float64
 	for _, r := range stalenessRuns(o) {
 		if at := collapse(r.curve, allEvaluations); at >= 0 && r.staleness > 0 {
@@ -318,30 +318,21 @@ func collapseSlopes(o *claim.Observation) (rate, staleness float64, ok bool) {
 		}
 	}
 	if len(t) < 4 || slices.Max(rates) == slices.Min(rates) || slices.Max(lags) == slices.Min(lags) {
-		return 0, 0, false
+		return nil
 	}
-	ones := slices.Repeat([]float64{1}, len(t))
-	beta, ok := stats.Solve([][]float64{ones, rates, lags}, t)
-	if !ok {
-		return 0, 0, false
-	}
-	return beta[1], beta[2], true
+	beta, _ := stats.Solve([][]float64{slices.Repeat([]float64{1}, len(t)), rates, lags}, t)
+	return beta
 }
 
 // collapseOverRate and collapseOverStaleness are these slopes, of the replications that determine them.
-func collapseOverRate(j *claim.Judge, _, _ []string) (slopes []float64) {
-	for _, o := range j.Runs {
-		if r, _, ok := collapseSlopes(o); ok {
-			slopes = append(slopes, r)
-		}
-	}
-	return slopes
-}
+func collapseOverRate(j *claim.Judge, _, _ []string) []float64 { return eachCollapseSlopes(j, 1) }
 
-func collapseOverStaleness(j *claim.Judge, _, _ []string) (slopes []float64) {
+func collapseOverStaleness(j *claim.Judge, _, _ []string) []float64 { return eachCollapseSlopes(j, 2) }
+
+func eachCollapseSlopes(j *claim.Judge, k int) (slopes []float64) {
 	for _, o := range j.Runs {
-		if _, s, ok := collapseSlopes(o); ok {
-			slopes = append(slopes, s)
+		if beta := collapseSlopes(o); beta != nil {
+			slopes = append(slopes, beta[k])
 		}
 	}
 	return slopes

@@ -86,7 +86,7 @@ func TestCollapseAndSlopes(t *testing.T) {
 	if got := stableSlopeOf(o); math.Abs(got+1) > 0.25 {
 		t.Errorf("slope %v of a law of -1", got)
 	}
-	if r, s, ok := collapseSlopes(o); !ok || math.Abs(r+1) > 0.3 || math.Abs(s) > 0.1 {
-		t.Errorf("slopes %v and %v of updates to collapse, %v", r, s, ok)
+	if b := collapseSlopes(o); b == nil || math.Abs(b[1]+1) > 0.3 || math.Abs(b[2]) > 0.1 {
+		t.Errorf("slopes %v of updates to collapse", b)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"driftlab/results"
 	"driftlab/results/figure"
@@ -66,11 +67,7 @@ func meanCurve(list []*Row, seed uint64, curve func(*Outcome) (x, y []float64)) 
 // doses draws the outcome of runs against a numeric factor, a line for each
 // value of the first other factor that has few of them.
 func (v *view) doses(i int, f IndexFactor) (figure.Figure, bool) {
-	numbers := Factor{}
-	for _, value := range f.Values {
-		numbers.Values = append(numbers.Values, Value{Name: value})
-	}
-	x := numbers.numbers()
+	x := numbers(f.Values)
 	if x == nil {
 		return figure.Figure{Kind: figure.Lines}, false
 	}
@@ -105,6 +102,18 @@ func (v *view) doses(i int, f IndexFactor) (figure.Figure, bool) {
 		}
 	}
 	return c, true
+}
+
+// numbers are values that are all numbers, at least two; nil for any other.
+func numbers(values []string) (list []float64) {
+	for _, v := range values {
+		x, err := strconv.ParseFloat(v, 64)
+		if err != nil || len(values) < 2 {
+			return nil
+		}
+		list = append(list, x)
+	}
+	return list
 }
 
 // maps draws the means of each two factors.

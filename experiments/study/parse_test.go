@@ -39,8 +39,8 @@ except: {method: gspo, learner.optimizer.lr: [1e-3]}
 	if !slices.Equal(sets, want) {
 		t.Errorf("changes\n%s\nwant\n%s", strings.Join(sets, "\n"), strings.Join(want, "\n"))
 	}
-	if got := p.Factors[0].numbers(); !slices.Equal(got, []float64{5e-4, 1e-3}) || p.Factors[1].numbers() != nil {
-		t.Errorf("numbers %v and %v", got, p.Factors[1].numbers())
+	if got := numbers([]string{"5e-4", "1e-3"}); !slices.Equal(got, []float64{5e-4, 1e-3}) || numbers([]string{"5e-4", "none"}) != nil {
+		t.Errorf("numbers %v", got)
 	}
 	g, err := p.Grid(load)
 	if err != nil {

@@ -3,7 +3,6 @@ package study
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"driftlab/trainer/method"
@@ -116,23 +115,6 @@ func (f Factor) labels() []string {
 		}
 	}
 	return names
-}
-
-// numbers are the values of a factor that has none but numbers, at least two; nil
-// for any other.
-func (f Factor) numbers() []float64 {
-	var list []float64
-	for _, v := range f.Values {
-		x, err := strconv.ParseFloat(v.Name, 64)
-		if err != nil {
-			return nil
-		}
-		list = append(list, x)
-	}
-	if len(list) < 2 {
-		return nil
-	}
-	return list
 }
 
 // AddLosses puts policy losses, by name, among the values of the factor method, with

@@ -32,7 +32,7 @@ func T(x []float64) Interval {
 	if len(x) < 2 {
 		return Interval{mean, mean, mean, len(x)}
 	}
-	half := float64(studentQuantile(float64(len(x)-1)) * of)
+	half := float64(StudentQuantile(float64(len(x)-1)) * of)
 	return Interval{mean, mean - half, mean + half, len(x)}
 }
 
@@ -89,19 +89,22 @@ func Differences(a, b []float64) []float64 {
 	return d
 }
 
-// Bootstrap is a statistic of x with the percentile interval of its bootstrap. A value that is
-// not finite makes interval ends that are not.
-func Bootstrap(x []float64, statistic func([]float64) float64) Interval {
-	out := Interval{Estimate: statistic(x), N: len(x)}
+// Bootstrap is a statistic of n units with the percentile interval of its bootstrap: it is given the numbers of a sample, from 0. A
+// value that is not finite makes interval ends that are not.
+func Bootstrap(n int, statistic func(sample []int) float64) Interval {
+	sample, draws := make([]int, n), make([]float64, resamples)
+	for i := range sample {
+		sample[i] = i
+	}
+	out := Interval{Estimate: statistic(sample), N: n}
 	out.Low, out.High = out.Estimate, out.Estimate
 	if out.N < 2 {
 		return out
 	}
 	rng := rand.New(rand.NewPCG(bootstrapSeed, uint64(out.N)))
-	sample, draws := make([]float64, len(x)), make([]float64, resamples)
 	for i := range draws {
 		for j := range sample {
-			sample[j] = x[rng.IntN(len(x))]
+			sample[j] = rng.IntN(n)
 		}
 		draws[i] = statistic(sample)
 	}
@@ -128,15 +131,11 @@ func studentTail(t, n float64) float64 {
 	return outside / 2
 }
 
-// studentQuantile is t(0.975, n): within ±t lie 95 % of Student's distribution
-// with n degrees of freedom.
-func studentQuantile(n float64) float64 {
+// StudentQuantile is t(0.975, n): within ±t lie 95 % of Student's distribution with n degrees of freedom, so that an interval is an
+// estimate and that many errors of it to either side.
+func StudentQuantile(n float64) float64 {
 	return root(0, 16, func(t float64) bool { return studentTail(t, n) < (1-level)/2 }) // the largest is 12.7, of one
 }
-
-// StudentQuantile is t(0.975, n) for whoever has an error of their own, of n degrees
-// of freedom: an interval is the estimate and that many errors to either side.
-func StudentQuantile(n float64) float64 { return studentQuantile(n) }
 
 // incompleteBeta is the regularised incomplete beta function I_x(a, b) and what
 // it leaves of one, each with its own relative precision; y is 1-x, which the

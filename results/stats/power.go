@@ -38,7 +38,7 @@ func smallestShift(n int) float64 {
 		return known.(float64)
 	}
 	df := float64(n - 1)
-	critical := studentQuantile(df)
+	critical := StudentQuantile(df)
 	shift := root(0, mostShift, func(shift float64) bool { return rejects(shift, critical, df) > power })
 	shifts.Store(n, shift)
 	return shift

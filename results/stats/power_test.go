@@ -12,7 +12,7 @@ import (
 // 15), G*Power's of one sample of 25 with d = 1/3 (0.360), and noncentral tails by
 // integrating over the deviation with mpmath 1.3.0.
 func TestPublishedPower(t *testing.T) {
-	two := func(shift, df float64) float64 { return rejects(shift, studentQuantile(df), df) }
+	two := func(shift, df float64) float64 { return rejects(shift, StudentQuantile(df), df) }
 	within(t, "power.t.test", two(math.Sqrt(10), 38), 0.8689528, 1e-6)
 	within(t, "ten bulbs", two(0.8*math.Sqrt(10), 9), 0.616, 5e-4)
 	within(t, "fifteen bulbs", two(0.8*math.Sqrt(15), 14), 0.82, 5e-3)

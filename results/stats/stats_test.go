@@ -29,7 +29,7 @@ func TestCoverage(t *testing.T) {
 			for i := range x {
 				x[i] = c.draw(rng)
 			}
-			if i := Bootstrap(x, Average); i.Low <= 0 && 0 <= i.High {
+			if i := bootstrapOf(x...); i.Low <= 0 && 0 <= i.High {
 				held++
 			}
 		}
@@ -39,16 +39,28 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
+// bootstrapOf is the bootstrap of a mean.
+func bootstrapOf(x ...float64) Interval {
+	var drawn []float64
+	return Bootstrap(len(x), func(sample []int) float64 {
+		drawn = drawn[:0]
+		for _, i := range sample {
+			drawn = append(drawn, x[i])
+		}
+		return Average(drawn)
+	})
+}
+
 // TestIntervalOfKnownData: with two values the bootstrap means are lo, the
 // middle and hi with weights 1/4, 1/2, 1/4, so the percentiles are the values.
 func TestIntervalOfKnownData(t *testing.T) {
-	if got, want := Bootstrap([]float64{1, 3}, Average), (Interval{2, 1, 3, 2}); got != want {
+	if got, want := bootstrapOf(1, 3), (Interval{2, 1, 3, 2}); got != want {
 		t.Errorf("mean of 1 and 3: %+v, want %+v", got, want)
 	}
-	if got, want := Bootstrap([]float64{4, 4, 4}, Average), (Interval{4, 4, 4, 3}); got != want {
+	if got, want := bootstrapOf(4, 4, 4), (Interval{4, 4, 4, 3}); got != want {
 		t.Errorf("mean of constants: %+v, want %+v", got, want)
 	}
-	if got, want := Bootstrap([]float64{7}, Average), (Interval{7, 7, 7, 1}); got != want {
+	if got, want := bootstrapOf(7), (Interval{7, 7, 7, 1}); got != want {
 		t.Errorf("one value: %+v, want %+v", got, want)
 	}
 }

@@ -20,7 +20,7 @@ func TestStudent(t *testing.T) {
 		1: 12.7062047361747046, 2: 4.30265272974946385, 3: 3.18244630528370959, 4: 2.77644510519779436, 9: 2.26215716279820554,
 		19: 2.09302405440830977, 99: 1.9842169515864175, 9999: 1.96020126362135768,
 	} {
-		if got := studentQuantile(n); relative(got, want) > 1e-12 {
+		if got := StudentQuantile(n); relative(got, want) > 1e-12 {
 			t.Errorf("t(0.975, %v) = %.17g, want %.17g", n, got, want)
 		}
 	}

@@ -15,27 +15,17 @@ func sampleText(m *measure.Measurement) string {
 	return fmt.Sprintf("%d prompts × %d responses of at most %d tokens", m.Prompts, m.Group, m.MaxTokens)
 }
 
-// overResponses is the interval of a statistic of n responses, which is given
-// those of a resample.
-func overResponses(n int, statistic func(responses []float64) float64) stats.Interval {
-	index := make([]float64, n)
-	for i := range index {
-		index[i] = float64(i)
-	}
-	return stats.Bootstrap(index, statistic)
-}
-
 // sumK3 adds up what the responses of a resample have.
-func sumK3(list []metrics.ResponseGap, responses []float64) (k3 float64, tokens int) {
+func sumK3(list []metrics.ResponseGap, responses []int) (k3 float64, tokens int) {
 	for _, i := range responses {
-		k3, tokens = k3+list[int(i)].K3, tokens+list[int(i)].Tokens
+		k3, tokens = k3+list[i].K3, tokens+list[i].Tokens
 	}
 	return k3, tokens
 }
 
 // k3Interval is that of the mean over tokens.
 func k3Interval(p *measure.PairGap) stats.Interval {
-	return overResponses(len(p.Responses), func(responses []float64) float64 {
+	return stats.Bootstrap(len(p.Responses), func(responses []int) float64 {
 		k3, tokens := sumK3(p.Responses, responses)
 		return k3 / float64(max(tokens, 1))
 	})
@@ -44,7 +34,7 @@ func k3Interval(p *measure.PairGap) stats.Interval {
 // removedInterval is that of the share of k3 that replay removes; a resample
 // without a gap has nothing to remove.
 func removedInterval(p *measure.PairGap) stats.Interval {
-	return overResponses(len(p.Responses), func(responses []float64) float64 {
+	return stats.Bootstrap(len(p.Responses), func(responses []int) float64 {
 		free, _ := sumK3(p.Responses, responses)
 		left, _ := sumK3(p.ReplayedResponses, responses)
 		if free == 0 {
