@@ -99,20 +99,10 @@ func (c *nonFinite) add(v *view) {
 			column = column[:1]
 		}
 		for _, x := range column {
-			c.note(x)
+			if c.low[x] > 0 || x < sentinel && len(c.low) < mostSentinels {
+				c.low[x]++
+			}
 		}
-	}
-}
-
-func (c *nonFinite) note(x float64) {
-	if x >= sentinel {
-		return
-	}
-	if c.low == nil {
-		c.low = map[float64]int{}
-	}
-	if _, known := c.low[x]; known || len(c.low) < mostSentinels {
-		c.low[x]++
 	}
 }
 
@@ -497,8 +487,7 @@ func (c *impossibleValue) add(v *view) {
 
 func (c *impossibleValue) judge(e *evidence) outcome {
 	value := share(c.found, c.tokens)
-	switch {
-	case c.found == 0:
+	if c.found == 0 {
 		return pass(value, "")
 	}
 	return fail(value, fmt.Sprintf("%s; %s above 0 or below %d in all", c.first, count(c.found, "value"), neverSampled),

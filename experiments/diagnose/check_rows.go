@@ -21,12 +21,8 @@ type duplicates struct {
 }
 
 func (c *duplicates) add(v *view) {
-	sum := 0.0
-	for _, x := range v.roll {
-		sum += x
-	}
 	c.rows++
-	if !(sum < unlikely) {
+	if !(total(v.roll) < unlikely) {
 		return
 	}
 	h := hashIDs(hashIDs(hashStart, v.row.Prompt), v.row.Token)
@@ -206,10 +202,7 @@ func (c *someNotReal) add(v *view) {
 }
 
 func isSum(x float64, column []float64) bool {
-	sum := 0.0
-	for _, v := range column {
-		sum += v
-	}
+	sum := total(column)
 	return math.Abs(x-sum) <= 0.1*math.Abs(sum)
 }
 
@@ -227,22 +220,20 @@ func (c *someNotReal) copies() (n int) {
 	return n
 }
 
-// rowsKind is a way in which columns are not real, with the number of its responses.
-type rowsKind struct {
-	rows     int
-	why, fix string
-}
-
 func (c *someNotReal) judge(e *evidence) outcome {
+	type kind struct {
+		rows     int
+		why, fix string
+	}
 	copied := c.copies()
-	kinds := []rowsKind{
+	kinds := []kind{
 		{c.zero.roll, "the rollout log-probs are all zero: they were not recorded", "have every worker of the rollout engine return log-probs"},
 		{c.zero.old, "the learner's log-probs are all zero: its pass was skipped", "compute them for every response"},
 		{c.flat.roll, "the rollout column is constant", "write one log-prob per token"},
 		{c.flat.old, "the learner's column is constant", "write one log-prob per token"},
 		{copied, "the two columns are equal to the last bit, while they differ in the others: one is a copy of the other", "record both engines' own log-probs for every response: where they are equal every weight is 1"},
 	}
-	most := slices.MaxFunc(kinds, func(a, b rowsKind) int { return a.rows - b.rows })
+	most := slices.MaxFunc(kinds, func(a, b kind) int { return a.rows - b.rows })
 	value := share(c.zero.roll+c.zero.old+c.flat.roll+c.flat.old+copied, c.responses)
 	if value < rowsNotReal {
 		return pass(value, "")
@@ -539,11 +530,7 @@ func (c *stood) add(v *view) {
 	c.apart[a.place] += a.own
 	c.chance[a.place] += a.chance
 	if a.place == unrelated {
-		sum := 0.0
-		for _, rho := range v.ratio {
-			sum += rho
-		}
-		c.stale.add(lagOf(v.row) > 0 && sum <= float64(len(v.ratio)))
+		c.stale.add(lagOf(v.row) > 0 && total(v.ratio) <= float64(len(v.ratio)))
 	}
 	if a.place == shifted {
 		c.by[a.by+farthest]++

@@ -70,7 +70,7 @@ var unlessWhy = map[string]string{"column-not-real": "a column is not real", "si
 var checks = []check{
 	{"usable", leastTokens, Bookkeeping, false, func() gauge { return ofEvidence(enoughTokens) }, nil},
 	{"column-not-real", notReal, Bookkeeping, false, func() gauge { return &columnNotReal{} }, nil},
-	{"non-finite", 0, Bookkeeping, false, func() gauge { return &nonFinite{} }, nil},
+	{"non-finite", 0, Bookkeeping, false, func() gauge { return &nonFinite{low: map[float64]int{}} }, nil},
 	{"sign-units", mostSigns, Bookkeeping, false, func() gauge { return &signUnits{} }, []string{"column-not-real"}},
 	{"impossible-value", 0, Bookkeeping, false, func() gauge { return &impossibleValue{} }, []string{"column-not-real", "sign-units"}},
 	{"storage-grid", onGrid, Bookkeeping, false, func() gauge { return &storageGrid{} }, []string{"column-not-real"}},
@@ -131,6 +131,14 @@ func share(part, of int) float64 {
 		return 0
 	}
 	return float64(part) / float64(of)
+}
+
+// total is the sum of a list.
+func total(list []float64) (sum float64) {
+	for _, x := range list {
+		sum += x
+	}
+	return sum
 }
 
 // count1 is 1 of what is true, to be summed.

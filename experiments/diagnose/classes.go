@@ -293,11 +293,7 @@ func (s *deviations) jumpsOf() jumps {
 func (s *deviations) chain(l student) (j jumps, alone float64) {
 	n := len(s.all)
 	j = jumps{law: l, chance: make([]float64, n), share: firstShare, stay: firstStay}
-	size := make([]float64, n)
-	for i, x := range s.all {
-		size[i] = math.Abs(x.v)
-	}
-	j.small = max(medianOf(size)/0.741, 1e-300)
+	j.small = max(medianOf(s.column(func(x deviation) float64 { return math.Abs(x.v) }))/0.741, 1e-300)
 	one := j.small
 	for range passes {
 		sum := 0.0

@@ -156,6 +156,17 @@ func deviationsOf(rows []*kept) *deviations {
 	return s
 }
 
+func (x deviation) logOdds() float64 { return x.odds }
+
+// column is a figure of every error.
+func (s *deviations) column(of func(deviation) float64) []float64 {
+	list := make([]float64, len(s.all))
+	for i, x := range s.all {
+		list[i] = of(x)
+	}
+	return list
+}
+
 // medianOf sorts a list, whose median it returns; 0 of none.
 func medianOf(x []float64) float64 {
 	slices.Sort(x)
@@ -169,12 +180,8 @@ func featuresOf(rows []*kept) *Features {
 		return nil
 	}
 	f := &Features{Med: &s.med, Lag: meanLag(rows)}
-	size, l := make([]float64, len(s.all)), logits{}
-	for i, x := range s.all {
-		size[i] = math.Abs(x.v)
-		l.u, l.odds = append(l.u, x.v), append(l.odds, x.odds)
-	}
-	slices.Sort(size)
+	l := logits{u: s.column(func(x deviation) float64 { return x.v }), odds: s.column(deviation.logOdds)}
+	size := magnitudes(l.u)
 	middle := quantile(size, 0.5)
 	if middle == 0 {
 		return f
@@ -212,11 +219,7 @@ func (s *deviations) lift(top float64) *float64 {
 
 // asymmetry is the share of positive errors among the more certain half of the tokens less that among the others.
 func (s *deviations) asymmetry() float64 {
-	odds := make([]float64, len(s.all))
-	for i, x := range s.all {
-		odds[i] = x.odds
-	}
-	half := medianOf(odds)
+	half := medianOf(s.column(deviation.logOdds))
 	var sides [2]tokenCount
 	for _, x := range s.all {
 		sides[count1(x.odds > half)].add(x.u > 0)
@@ -226,10 +229,7 @@ func (s *deviations) asymmetry() float64 {
 
 // dispersion is the scatter of responses' medians, over that of shuffled tokens.
 func (s *deviations) dispersion() *float64 {
-	size := make([]float64, len(s.all))
-	for i, x := range s.all {
-		size[i] = math.Abs(x.u)
-	}
+	size := s.column(func(x deviation) float64 { return math.Abs(x.u) })
 	scatter := func(size []float64) float64 {
 		var m moments
 		for _, span := range s.span {
@@ -429,11 +429,8 @@ func (p *pairSum) products(x pairSum, sign float64) {
 
 // withoutOdds are the errors, bounded, less the mean of those of like log-odds.
 func (s *deviations) withoutOdds(limit float64) []float64 {
-	values, odds := make([]float64, len(s.all)), make([]float64, len(s.all))
-	for i, x := range s.all {
-		values[i], odds[i] = max(-limit, min(limit, x.v)), x.odds
-	}
-	for part := range binned(odds) {
+	values := s.column(func(x deviation) float64 { return max(-limit, min(limit, x.v)) })
+	for part := range binned(s.column(deviation.logOdds)) {
 		sum := 0.0
 		for _, i := range part {
 			sum += values[i]
