@@ -82,7 +82,7 @@ var layers = []layer{
 	{"experiments/studies", ""},
 	{"experiments/measurements", "experiments/study/claims/claim experiments/study/judge experiments/measure engine/kernel " + shown + session},
 	{"experiments/study/claims", "experiments/study/claims/claim experiments/measurements experiments/studies"},
-	{"experiments/study/sources", "experiments/study/claims experiments/study/claims/claim results/published trainer/recipe " + drawn},
+	{"experiments/study/sources", "experiments/study/claims experiments/study/claims/claim experiments/study/judge results/published results/stability trainer/recipe " + drawn},
 	{"experiments/study/claims/reproduce", "experiments/study/claims experiments/study/claims/claim experiments/study experiments/study/judge experiments/study/sources " + shown + session},
 	{"experiments/measure/tables", "experiments/measure experiments/run " + shown + session},
 	{"experiments/lesson/live", "experiments/measure results/figure results/lab/picture " + session},

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,9 +18,9 @@ func TestStart(t *testing.T) {
 		}
 		t.Run(v.name, func(t *testing.T) {
 			r := v.make(t)
-			dir := filepath.Join(t.TempDir(), "run")
-			with := mustRun(t, r, Options{Dir: dir}).Record
-			head, _, _ := strings.Cut(files(t, dir)[record.MetricsFile], "\n")
+			made, left := whole(t, v)
+			with := made.Record
+			head, _, _ := strings.Cut(left[record.MetricsFile], "\n")
 			if !strings.HasPrefix(head, `{"step":0,"val/learner/pass_rate":`) || strings.Count(head, `,"`) != strings.Count(head, `,"val/`) {
 				t.Errorf("the record begins with %s", head)
 			}
