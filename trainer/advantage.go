@@ -29,20 +29,11 @@ func (s *Session) estimate() error {
 	return err
 }
 
-// penalty takes a KL penalty that belongs into the reward from TokenReward, and
+// penalise takes a KL penalty that belongs into the reward from TokenReward, and
 // appends its figures.
-type penalty struct{ kl loss.KL }
-
-func newPenalty(s *Session) (stage, error) {
-	if !s.penalised() {
-		return nil, nil
-	}
-	return penalty{s.objective.kl}, nil
-}
-
-func (p penalty) run(s *Session) error {
-	coef := p.kl.Coefficient() // before the controller moves it
-	kl, err := p.kl.AddReward(&s.batch)
+func (s *Session) penalise() error {
+	coef := s.objective.kl.Coefficient() // before the controller moves it
+	kl, err := s.objective.kl.AddReward(&s.batch)
 	if err != nil {
 		return err
 	}

@@ -149,15 +149,11 @@ func (s *Session) publishTo(p *learner.Scorer, weights *model.Params, version in
 	}
 }
 
-func newParts(s *Session) (stage, error) {
-	if stageOf[*behaviour](s) == nil {
-		return nil, nil
-	}
-	return stageFunc(func(s *Session) error {
-		engine, lag := metrics.Parts(&s.batch)
-		s.metrics = lag.Part(engine.Part(s.metrics, "engine"), "lag")
-		return nil
-	}), nil
+// engineAndLag measures the two parts of the mismatch apart.
+func (s *Session) engineAndLag() error {
+	engine, lag := metrics.Parts(&s.batch)
+	s.metrics = lag.Part(engine.Part(s.metrics, "engine"), "lag")
+	return nil
 }
 
 // syncStart is the learner at the last publication (verl's fully asynchronous
@@ -239,14 +235,7 @@ func (a *average) SetState(state []byte) error {
 	return nil
 }
 
-// newAnchorFollow makes the stage that lets a moving average follow the weights.
-func newAnchorFollow(s *Session) (stage, error) {
-	a := stageOf[*average](s)
-	if a == nil {
-		return nil, nil
-	}
-	return stageFunc(func(s *Session) error {
-		a.follow(s.learner.Params())
-		return nil
-	}), nil
+func (s *Session) followAverage() error {
+	stageOf[*average](s).follow(s.learner.Params())
+	return nil
 }

@@ -74,16 +74,8 @@ func (a *asynchronous) figures(dst []batch.Metric) []batch.Metric {
 	return dst
 }
 
-// newReplay makes the stage that weighs what is trained again: a draw that was likely
-// counts less, in the advantages of its group.
-func newReplay(s *Session) (stage, error) {
-	if s.recipe.Replay == nil || !s.recipe.Replay.On() {
-		return nil, nil
-	}
-	return stageFunc((*Session).weighReplays), nil
-}
-
-// weighReplays multiplies the advantages of replayed responses, and measures them.
+// weighReplays multiplies the advantages of replayed responses, and measures them: a
+// draw that was likely counts less.
 func (s *Session) weighReplays() error {
 	a, b := stageOf[*asynchronous](s), &s.batch
 	last := a.Last()

@@ -130,13 +130,6 @@ type greedy struct {
 	requests []rollout.Request
 }
 
-func newGreedy(s *Session) (stage, error) {
-	if !s.columns.greedy {
-		return nil, nil
-	}
-	return &greedy{grader: newGrader(s.recipe)}, nil
-}
-
 // run fills GreedyReward. The greedy responses are rewarded like the
 // sampled ones but leave no trace: parts that remember something work on a copy.
 func (g *greedy) run(s *Session) error {

@@ -56,13 +56,6 @@ func (s *Session) scorerOf(p *model.Params) *learner.Scorer {
 // reference is the frozen policy of the start.
 type reference struct{ *learner.Scorer }
 
-func newReference(s *Session) (stage, error) {
-	if !s.columns.reference {
-		return nil, nil
-	}
-	return &reference{s.scorerOf(s.initial)}, nil
-}
-
 func (f *reference) run(s *Session) error {
 	o := s.scoring()
 	o.Distributions, o.WithoutRoutes = s.columns.distRef, true
@@ -73,16 +66,11 @@ func (f *reference) run(s *Session) error {
 	return s.checkFrozen("logp_ref", "the reference", &s.batch.Sampled, s.batch.Ref.Logp, f.Scorer, s.initial)
 }
 
-// newScoreNorms makes the stage that fills ScoreNorm, one backward pass per response.
-func newScoreNorms(s *Session) (stage, error) {
-	if !s.columns.scoreNorm {
-		return nil, nil
-	}
-	return stageFunc(func(s *Session) (err error) {
-		b := &s.batch
-		b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, &b.Sampled, learner.StepOptions{Policy: s.policy, Earlier: &b.Old})
-		return err
-	}), nil
+// scoreNorms fills ScoreNorm, one backward pass per response.
+func (s *Session) scoreNorms() (err error) {
+	b := &s.batch
+	b.ScoreNorm, err = s.learner.ScoreNorms(b.ScoreNorm, &b.Sampled, learner.StepOptions{Policy: s.policy, Earlier: &b.Old})
+	return err
 }
 
 // release scores the batch once more with the learner's router choosing, under
@@ -91,13 +79,6 @@ func newScoreNorms(s *Session) (stage, error) {
 type release struct {
 	scored batch.Scored
 	weight []float64
-}
-
-func newRelease(s *Session) (stage, error) {
-	if !s.recipe.Routing.Released {
-		return nil, nil
-	}
-	return new(release), nil
 }
 
 func (r *release) run(s *Session) error {

@@ -106,13 +106,6 @@ func (d *speculation) metrics(dst []batch.Metric) []batch.Metric {
 		batch.Metric{Name: "speculative/speedup", Value: speed})
 }
 
-func newDistillation(s *Session) (stage, error) {
-	if s.speculation == nil {
-		return nil, nil
-	}
-	return s.speculation, nil
-}
-
 // Close releases the drafter's learner.
 func (d *speculation) Close() {
 	if d.learner != nil {

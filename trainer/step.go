@@ -3,6 +3,7 @@ package trainer
 import (
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/metrics"
+	"driftlab/trainer/recipe"
 )
 
 // stages are the stages of a training step, in order: each is named after the field of
@@ -27,39 +28,44 @@ var stages = []struct {
 	// prompt_sampler.go: pass rates of the prompts are remembered (reads Correct).
 	{"rollout.pool.focus", "", newPromptSampler},
 	// grade.go: the baseline of ReMax, one greedy response per prompt (reads Group).
-	{"advantage.greedy", "GreedyReward", newGreedy},
+	{"advantage.greedy", "GreedyReward", where(func(s *Session) bool { return s.columns.greedy },
+		func(s *Session) stage { return &greedy{grader: newGrader(s.recipe)} })},
 	// score.go, critic.go, teacher.go, anchor.go: policies that are fixed for the step
 	// score the tokens (all read Sampled; behaviour and teacher read Old too).
 	{"learner", "Old", always((*Session).score)},
 	{"advantage.critic", "Value", newCritic},
-	{"kl.reference", "Ref", newReference},
+	{"kl.reference", "Ref", where(func(s *Session) bool { return s.columns.reference },
+		func(s *Session) stage { return &reference{s.scorerOf(s.initial)} })},
 	{"teacher", "Teacher Guided", newTeacher},
 	{"behaviour", "Behaviour", newBehaviour},
-	{"advantage.score_norm", "ScoreNorm", newScoreNorms},
+	{"advantage.score_norm", "ScoreNorm", where(func(s *Session) bool { return s.columns.scoreNorm }, runs((*Session).scoreNorms))},
 	// score.go: one of them becomes the old policy of the loss (reads Old, Behaviour or LogpRoll).
 	{"anchor", "Anchor", newAnchor},
 	// advantage.go: a KL penalty is taken from the reward (reads Old and Ref).
-	{"kl.reward", "TokenReward", newPenalty},
+	{"kl.reward", "TokenReward", where((*Session).penalised, runs((*Session).penalise))},
 	// session.go: the mismatch of anchor and rollout engine is corrected (reads Anchor and LogpRoll).
 	{"correction", "LossMask Weight Gate BatchMask BatchWeight BatchGate", always((*Session).correctBatch)},
 	// advantage.go: rewards become advantages (reads Reward, TokenReward, Value and others).
 	{"advantage", "Advantage Return", always((*Session).estimate)},
 	// teacher.go: the teacher signal replaces the advantages of some tokens (reads Teacher, Guided, Old).
-	{"distillation", "Advantage", newTeacherAdvantage},
+	{"distillation", "Advantage", where(func(s *Session) bool {
+		return s.recipe.Distillation != nil && s.recipe.Distillation.Advantage != recipe.DistilNone
+	}, runs((*Session).distill))},
 	// asynchronous.go: replayed groups are weighted.
-	{"replay", "Advantage", newReplay},
+	{"replay", "Advantage", where(func(s *Session) bool { return s.recipe.Replay != nil && s.recipe.Replay.On() }, runs((*Session).weighReplays))},
 	// critic.go: the critic is fitted (reads Return).
 	{"advantage.critic", "", newCriticFit},
 	// session.go, anchor.go, score.go, speculation.go: what is known so far is measured.
 	{"diagnose", "", always((*Session).diagnose)},
-	{"behaviour.parts", "", newParts},
-	{"routing.released", "", newRelease},
-	{"rollout.speculative", "", newDistillation},
+	{"behaviour.parts", "", where(func(s *Session) bool { return stageOf[*behaviour](s) != nil }, runs((*Session).engineAndLag))},
+	{"routing.released", "", where(func(s *Session) bool { return s.recipe.Routing.Released }, func(*Session) stage { return new(release) })},
+	{"rollout.speculative", "", where(func(s *Session) bool { return s.speculation != nil }, func(s *Session) stage { return s.speculation })},
 	// learn.go, objective.go: per minibatch a gradient of the loss and an update (reads all above).
 	{"learn", "Now Shadow Anchor LossMask Weight Gate BatchMask BatchWeight BatchGate", always((*Session).learn)},
 	// anchor.go, token_limit.go: what the next step needs is kept.
-	{"anchor.follow", "", newAnchorFollow},
-	{"max_generated_tokens", "", newTokenLimit},
+	{"anchor.follow", "", where(func(s *Session) bool { return stageOf[*average](s) != nil }, runs((*Session).followAverage))},
+	{"max_generated_tokens", "", where(func(s *Session) bool { return s.recipe.MaxGeneratedTokens > 0 },
+		func(s *Session) stage { return &tokenLimit{most: float64(s.recipe.MaxGeneratedTokens)} })},
 }
 
 // stage is one part of a training step. It may also be a memory, whose state is part of
@@ -90,6 +96,18 @@ func (f stageFunc) run(s *Session) error { return f(s) }
 func always(run stageFunc) func(*Session) (stage, error) {
 	return func(*Session) (stage, error) { return run, nil }
 }
+
+// where makes a stage in the sessions that ask for it.
+func where(asked func(*Session) bool, of func(*Session) stage) func(*Session) (stage, error) {
+	return func(s *Session) (stage, error) {
+		if !asked(s) {
+			return nil, nil
+		}
+		return of(s), nil
+	}
+}
+
+func runs(run stageFunc) func(*Session) stage { return func(*Session) stage { return run } }
 
 func (s *Session) assemble() error {
 	for _, w := range stages {

@@ -176,15 +176,6 @@ func (t *teacher) observe(s *Session) {
 	s.log("opd/overlap", overlap/per)
 }
 
-// newTeacherAdvantage makes the stage that puts the teacher signal in the place of the
-// advantages of guided tokens.
-func newTeacherAdvantage(s *Session) (stage, error) {
-	if o := s.recipe.Distillation; o == nil || o.Advantage == recipe.DistilNone {
-		return nil, nil
-	}
-	return stageFunc((*Session).distill), nil
-}
-
 // distill replaces the advantages of guided tokens by log p_teacher - log p_old,
 // normalised as the recipe says, and logs how much either kind weighs, and how many
 // guided tokens the normalisation turned against the teacher signal.

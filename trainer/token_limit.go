@@ -9,13 +9,6 @@ import (
 // has had its share.
 type tokenLimit struct{ most, generated, trained float64 }
 
-func newTokenLimit(s *Session) (stage, error) {
-	if s.recipe.MaxGeneratedTokens == 0 {
-		return nil, nil
-	}
-	return &tokenLimit{most: float64(s.recipe.MaxGeneratedTokens)}, nil
-}
-
 // run counts a step. A token is trained as often as its gradient was taken.
 func (l *tokenLimit) run(s *Session) error {
 	b := &s.batch

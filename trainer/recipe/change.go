@@ -68,24 +68,28 @@ func (c Change) ForSeed(seed uint64) (own Change, marked bool) {
 
 // LoadChanged is Load with changes of any origin, which are applied in order.
 func LoadChanged(nameOrPath string, changes ...Change) (Recipe, error) {
-	base, changes, err := withArm(nameOrPath, changes)
+	doc, _, err := changed(nameOrPath, changes)
 	if err != nil {
 		return Recipe{}, err
+	}
+	return doc.recipe()
+}
+
+// changed is the tree of a recipe's text with the changes made, and the file it is from.
+func changed(nameOrPath string, changes []Change) (doc *document, file string, err error) {
+	base, changes, err := withArm(nameOrPath, changes)
+	if err != nil {
+		return nil, nameOrPath, err
 	}
 	file, text, err := findText(base)
 	if err != nil {
-		return Recipe{}, err
+		return nil, nameOrPath, err
 	}
-	doc, err := readTree(file, text)
-	if err != nil {
-		return Recipe{}, err
+	doc, err = readTree(file, text)
+	for i := 0; err == nil && i < len(changes); i++ {
+		err = doc.change(changes[i])
 	}
-	for _, c := range changes {
-		if err := doc.change(c); err != nil {
-			return Recipe{}, err
-		}
-	}
-	return doc.recipe()
+	return doc, file, err
 }
 
 // change applies a change to the tree. Its value is copied: later changes write

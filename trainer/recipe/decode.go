@@ -252,26 +252,14 @@ func (d *decoder) structure(n *yaml.Node, path string, v reflect.Value, extras .
 	for _, f := range fields {
 		known = append(known, f.name) // after an extra of that name: the extra reads it
 	}
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		if key.Kind != yaml.ScalarNode {
-			d.fault(key, path, "expected the name of a field, got %s", describe(key))
-			continue
-		}
-		at := join(path, key.Value)
-		if seen[key.Value] {
-			d.fault(key, at, "given twice: remove one")
-			continue
-		}
-		seen[key.Value] = true
+	for key, v := range d.entries(n, path) {
 		switch x, f := slices.Index(known, key.Value), len(extras); {
 		case x < 0:
-			d.fault(key, at, "unknown field; %s", d.suggestion(key.Value, known))
+			d.fault(key, v.path, "unknown field; %s", d.suggestion(key.Value, known))
 		case x < f:
-			extras[x].read(value, at)
+			extras[x].read(v.n, v.path)
 		default:
-			d.value(value, at, fields[x-f].value)
+			d.value(v.n, v.path, fields[x-f].value)
 		}
 	}
 }

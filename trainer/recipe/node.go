@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
 
 	"go.yaml.in/yaml/v4"
@@ -106,19 +107,29 @@ func (n Node) Fields() []Field {
 		return nil
 	}
 	var fields []Field
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.n.Content); i += 2 {
-		key := n.n.Content[i]
-		at := join(n.path, key.Value)
-		switch {
-		case key.Kind != yaml.ScalarNode:
-			n.d.fault(key, n.path, "expected the name of a field, got %s", describe(key))
-		case seen[key.Value]:
-			n.d.fault(key, at, "given twice: remove one")
-		default:
-			seen[key.Value] = true
-			fields = append(fields, Field{key.Value, Node{n.d, n.n.Content[i+1], at}})
-		}
+	for key, value := range n.d.entries(n.n, n.path) {
+		fields = append(fields, Field{key.Value, value})
 	}
 	return fields
+}
+
+// entries are the keys and values of a mapping, in order, but for those at fault.
+func (d *decoder) entries(n *yaml.Node, path string) iter.Seq2[*yaml.Node, Node] {
+	return func(yield func(*yaml.Node, Node) bool) {
+		seen := map[string]bool{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i]
+			at := join(path, key.Value)
+			switch {
+			case key.Kind != yaml.ScalarNode:
+				d.fault(key, path, "expected the name of a field, got %s", describe(key))
+				continue
+			case seen[key.Value]:
+				d.fault(key, at, "given twice: remove one")
+			case !yield(key, Node{d, n.Content[i+1], at}):
+				return
+			}
+			seen[key.Value] = true
+		}
+	}
 }

@@ -162,22 +162,9 @@ func reason(err error) error {
 // that was, or in the file as a whole with line 0. It serves messages about
 // values that only turn out to be wrong later, such as a damaged checkpoint.
 func Locate(nameOrPath, field string, changes ...Change) (source string, line int) {
-	base, changes, err := withArm(nameOrPath, changes)
-	if err != nil {
-		return nameOrPath, 0
-	}
-	file, text, err := findText(base)
-	if err != nil {
-		return nameOrPath, 0
-	}
-	doc, err := readTree(file, text)
+	doc, file, err := changed(nameOrPath, changes)
 	if err != nil {
 		return file, 0
-	}
-	for _, c := range changes {
-		if doc.change(c) != nil {
-			return file, 0
-		}
 	}
 	if n := indexOf(doc).nearest(field); n != nil {
 		return doc.origin(n)
