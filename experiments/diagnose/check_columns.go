@@ -209,9 +209,9 @@ var bases = []struct {
 
 // signUnits finds columns that are no natural logarithms of a token's probability.
 type signUnits struct {
-	tokens    int
-	roll, old column
-	low       moments // of tokens where both columns are clearly below 0
+	tokens  int
+	columns [len(sideNames)]column
+	low     moments // of tokens where both columns are clearly below 0
 }
 
 // column is what is counted of one of the two columns.
@@ -254,8 +254,8 @@ func (c *column) add(x, other []float64, whole bool) {
 
 func (c *signUnits) add(v *view) {
 	c.tokens += len(v.roll)
-	c.roll.add(v.roll, v.old, v.whole)
-	c.old.add(v.old, v.roll, v.whole)
+	c.columns[0].add(v.roll, v.old, v.whole)
+	c.columns[1].add(v.old, v.roll, v.whole)
 	for i, roll := range v.roll {
 		if roll < clearly && v.old[i] < clearly {
 			c.low.add(roll, v.old[i])
@@ -264,20 +264,17 @@ func (c *signUnits) add(v *view) {
 }
 
 func (c *signUnits) judge(e *evidence) outcome {
-	for _, column := range []struct {
-		name string
-		of   *column
-	}{{"rollout", &c.roll}, {"learner's", &c.old}} {
-		o := column.of
+	for i, o := range c.columns {
+		name := "the " + sideNames[i]
 		switch positive := share(o.positive, c.tokens); {
 		case share(o.probable, c.tokens) > mostSigns && o.sum/float64(max(c.tokens, 1)) > 0.3:
-			return fail(positive, "the "+column.name+" column holds probabilities, no log-probs", "take their logarithm")
+			return fail(positive, name+" column holds probabilities, no log-probs", "take their logarithm")
 		case positive > mostSigns:
-			return fail(positive, "the "+column.name+" log-probs are positive: their sign is turned", "turn it back: log-probs are negative")
+			return fail(positive, name+" log-probs are positive: their sign is turned", "turn it back: log-probs are negative")
 		case share(o.falling, o.responses) > mostSigns && o.steps.pearson() >= 0.9:
-			return fail(share(o.falling, o.responses), "the "+column.name+" column falls all along a response: it is the sum so far", "write one log-prob per token")
+			return fail(share(o.falling, o.responses), name+" column falls all along a response: it is the sum so far", "write one log-prob per token")
 		case share(o.flat, o.responses) > mostSigns:
-			why := "the " + column.name + " column is constant within a response: "
+			why := name + " column is constant within a response: "
 			if 2*o.sums > o.flat {
 				why += "it is the sum of the response's log-probs"
 			} else {
@@ -286,7 +283,7 @@ func (c *signUnits) judge(e *evidence) outcome {
 			return fail(share(o.flat, o.responses), why, "write one log-prob per token")
 		}
 	}
-	value := max(share(c.roll.positive, c.tokens), share(c.old.positive, c.tokens))
+	value := share(max(c.columns[0].positive, c.columns[1].positive), c.tokens)
 	if c.low.n >= leastPairs && c.low.pearson() >= straight {
 		slope := c.low.xy / c.low.xx
 		for _, b := range bases {
@@ -467,19 +464,16 @@ type impossibleValue struct {
 
 func (c *impossibleValue) add(v *view) {
 	c.tokens += len(v.ok)
-	for _, column := range [...]struct {
-		name   string
-		values []float64
-	}{{"rollout", v.roll}, {"learner's", v.old}} {
-		if flat(column.values) {
+	for side, column := range [...][]float64{v.roll, v.old} {
+		if flat(column) {
 			continue // not a value per token
 		}
-		for i, x := range column.values {
+		for i, x := range column {
 			if x <= aboveOne && x >= neverSampled {
 				continue
 			}
 			if c.found++; c.found == 1 {
-				c.first = fmt.Sprintf("%s: the %s log-prob of token %d is %.6g", v.place(), column.name, v.ok[i]+1, x)
+				c.first = fmt.Sprintf("%s: the %s log-prob of token %d is %.6g", v.place(), sideNames[side], v.ok[i]+1, x)
 			}
 		}
 	}
@@ -617,7 +611,7 @@ const (
 // floor finds a column whose values were bounded from below, while those of the other go on.
 type floor struct {
 	tokens, responses int
-	roll, old         lowest
+	lowest            [len(sideNames)]lowest
 }
 
 // lowest is a column's least value, how many tokens have it, and at how many of these the other column is lower.
@@ -651,21 +645,18 @@ func (c *floor) add(v *view) {
 	c.responses++
 	for i, x := range v.roll {
 		c.tokens++
-		c.roll.add(x, v.old[i], c.responses)
-		c.old.add(v.old[i], x, c.responses)
+		c.lowest[0].add(x, v.old[i], c.responses)
+		c.lowest[1].add(v.old[i], x, c.responses)
 	}
 }
 
 func (c *floor) judge(e *evidence) outcome {
-	for _, column := range []struct {
-		name string
-		of   lowest
-	}{{"rollout", c.roll}, {"learner's", c.old}} {
-		if l := column.of; l.floored() {
+	for i, l := range c.lowest {
+		if l.floored() {
 			value := share(l.n, c.tokens)
-			return fail(value, fmt.Sprintf("the %s log-probs were bounded from below at %.4g, the others go on: %d tokens (%.2g %%) in %s have that value", column.name, l.value, l.n, 100*value, count(l.rows, "response")),
+			return fail(value, fmt.Sprintf("the %s log-probs were bounded from below at %.4g, the others go on: %d tokens (%.2g %%) in %s have that value", sideNames[i], l.value, l.n, 100*value, count(l.rows, "response")),
 				"record them without a floor, or mask the tokens below it")
 		}
 	}
-	return pass(max(share(c.roll.n, c.tokens), share(c.old.n, c.tokens)), "")
+	return pass(share(max(c.lowest[0].n, c.lowest[1].n), c.tokens), "")
 }

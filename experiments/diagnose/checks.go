@@ -61,6 +61,9 @@ type check struct {
 	unless []string
 }
 
+// sides are the two columns of log-probs, as texts name them.
+var sideNames = [...]string{"rollout", "learner's"}
+
 // unlessWhy says what the fault of a check leaves of the tokens.
 var unlessWhy = map[string]string{"column-not-real": "a column is not real", "sign-units": "a column is of other numbers", "shift": "all tokens are shifted",
 	"structured-gap": "the sampling settings differ", "support": "the support explains it"}

@@ -551,12 +551,12 @@ func meanLag(rows []*kept) *float64 {
 
 // repeatedRoutes finds recorded routes that are no routes: an engine's list has the same experts at all tokens of a response, whatever
 // the token is, in many responses, while the other engine's, or other responses', change.
-type repeatedRoutes struct {
-	roll, learner struct {
-		responses, repeated int
-		first               []int32 // of the first response that repeats one row
-		several             bool    // responses repeat different rows
-	}
+type repeatedRoutes struct{ engines [len(sideNames)]repeatedRows }
+
+type repeatedRows struct {
+	responses, repeated int
+	first               []int32 // of the first response that repeats one row
+	several             bool    // responses repeat different rows
 }
 
 func (c *repeatedRoutes) add(v *view) {
@@ -567,10 +567,7 @@ func (c *repeatedRoutes) add(v *view) {
 		if column == nil {
 			continue
 		}
-		of := &c.roll
-		if i == 1 {
-			of = &c.learner
-		}
+		of := &c.engines[i]
 		row := func(n int) []int32 { return column[v.ok[n]*v.row.Routes : (v.ok[n]+1)*v.row.Routes] }
 		same := true
 		for n := 1; n < len(v.ok) && same; n++ {
@@ -588,20 +585,17 @@ func (c *repeatedRoutes) add(v *view) {
 }
 
 func (c *repeatedRoutes) judge(*evidence) outcome {
-	if c.roll.responses+c.learner.responses == 0 {
+	most, both := 0.0, c.engines[0].responses > 0 && c.engines[1].responses > 0
+	if c.engines[0].responses+c.engines[1].responses == 0 {
 		return notApplicable("no routes are recorded")
 	}
 	// A token's experts are drawn from many rows: a response of five tokens that has one is rare, unless the model has few.
-	roll, learner := share(c.roll.repeated, c.roll.responses), share(c.learner.repeated, c.learner.responses)
-	for _, side := range []struct {
-		name         string
-		value, other float64
-		n, of        int
-		several      bool
-	}{{"rollout engine", roll, learner, c.roll.repeated, c.roll.responses, c.roll.several}, {"learner", learner, roll, c.learner.repeated, c.learner.responses, c.learner.several}} {
-		if side.value >= 10*misplaced && (side.several || side.value < nearlyAll || c.roll.responses > 0 && c.learner.responses > 0) && side.other < side.value/2 {
-			return watch(side.value, fmt.Sprintf("in %s the recorded routes of the %s are one row that is repeated at every token: they are no routes, and are not used as evidence", ofResponses(side.n, side.of), side.name))
+	for i, own := range c.engines {
+		value, other := share(own.repeated, own.responses), share(c.engines[1-i].repeated, c.engines[1-i].responses)
+		most = max(most, value)
+		if value >= 10*misplaced && (own.several || value < nearlyAll || both) && other < value/2 {
+			return watch(value, fmt.Sprintf("in %s the recorded routes of the %s are one row that is repeated at every token: they are no routes, and are not used as evidence", ofResponses(own.repeated, own.responses), [...]string{"rollout engine", "learner"}[i]))
 		}
 	}
-	return pass(max(roll, learner), "")
+	return pass(most, "")
 }

@@ -42,6 +42,8 @@ type stepSizes struct {
 	recur, unique []float64
 }
 
+func (s stepSizes) all() []float64 { return slices.Concat(s.recur, s.unique) }
+
 // onsetOf looks for it; nil where there is none.
 func onsetOf(rows []*kept) *onset {
 	steps := sizesByStep(rows)
@@ -53,7 +55,7 @@ func onsetOf(rows []*kept) *onset {
 		if len(s.recur)+len(s.unique) < leastOfStep {
 			return nil
 		}
-		all = append(all, gapShare(slices.Concat(s.recur, s.unique)))
+		all = append(all, gapShare(s.all()))
 		if i > 0 {
 			recur, unique = append(recur, s.recur...), append(unique, s.unique...)
 		}
@@ -86,7 +88,7 @@ func onsetOf(rows []*kept) *onset {
 		o.cause = PartialSync
 		o.why = fmt.Sprintf("the engines are equal to the last bit except at step %s: a weight sync was missed, as at a resume", span(steps[from].step, steps[to-1].step))
 	case separated(all) && to-from >= leastSteps:
-		switch slope := growth(steps[from:]); {
+		switch slope := growth(steps[from:], o.step-1, 0); {
 		case slope >= growsFrom:
 			o.cause, o.other = Unsynced, PartialSync
 			o.why = fmt.Sprintf("the engines are equal to the last bit before step %d, and differ the more the more updates follow (exponent %.2f), although every version is the current one: %s", o.step, slope, stays(o.step))
@@ -173,15 +175,15 @@ func mixedFrom(shares []float64) bool {
 	return len(shares) >= leastSteps-1 && !slices.ContainsFunc(shares, func(x float64) bool { return x < 0.02 || x > nearlyAll })
 }
 
-// growth is the slope of the log of a step's median size on the log of the updates since the onset.
-func growth(steps []stepSizes) float64 {
+// growth is the slope of the log of what the steps' median sizes have above a level on the log of the updates since a step before them.
+func growth(steps []stepSizes, before int, level float64) float64 {
 	var m moments
 	for _, s := range steps {
-		if x := medianOf(slices.Concat(s.recur, s.unique)); x > 0 {
-			m.add(elementary.Log(float64(s.step-steps[0].step+1)), elementary.Log(x))
+		if x := medianOf(s.all()); x > level {
+			m.add(elementary.Log(float64(s.step-before)), elementary.Log(math.Sqrt(float64(x*x)-float64(level*level))))
 		}
 	}
-	if xx, _, xy := m.centred(); xx > 0 {
+	if xx, _, xy := m.centred(); xx > 0 && m.n >= leastSteps {
 		return xy / xx
 	}
 	return 0
@@ -219,7 +221,7 @@ func onsetAboveFloor(steps []stepSizes, rows []*kept) *onset {
 	if lag == nil || *lag > 0 {
 		return nil
 	}
-	first := slices.Concat(steps[0].recur, steps[0].unique)
+	first := steps[0].all()
 	level := medianOf(first)
 	top := quantile(first, 0.9)
 	if level < finest {
@@ -228,7 +230,7 @@ func onsetAboveFloor(steps []stepSizes, rows []*kept) *onset {
 	var ratio, high []float64
 	var recur, unique []float64
 	for _, s := range steps {
-		all := slices.Concat(s.recur, s.unique)
+		all := s.all()
 		n := 0
 		for _, x := range all {
 			n += count1(x > aboveFloor*top)
@@ -271,7 +273,7 @@ func onsetAboveFloor(steps []stepSizes, rows []*kept) *onset {
 			o.why = fmt.Sprintf("the gap is %.1f times that of the first step at step %s, and that of the first step before and after: a weight sync was missed, as at a resume", slices.Max(ratio), span(steps[from].step, steps[to-1].step))
 		case to < len(ratio):
 			return nil
-		case len(ratio)-from >= leastSteps && growthAbove(steps, level) >= growsFrom && aimedAt(rows, steps[from].step, math.MaxInt, 0):
+		case len(ratio)-from >= leastSteps && growth(steps[1:], steps[0].step, level) >= growsFrom && aimedAt(rows, steps[from].step, math.MaxInt, 0):
 			o.cause, o.other = Unsynced, PartialSync
 			o.why = fmt.Sprintf("the gap grows with the updates, to %.1f times that of the first step, in the direction of old weights, although every version is the current one: %s", ratio[len(ratio)-1], stays(steps[from].step))
 		default:
@@ -289,20 +291,6 @@ func onsetAboveFloor(steps []stepSizes, rows []*kept) *onset {
 func standsOut(high []float64) bool {
 	late := high[len(high)/2:]
 	return len(late) >= leastSteps && !slices.ContainsFunc(late, func(x float64) bool { return x < 0.02 || x > 0.6 })
-}
-
-// growthAbove is the slope of the log of what steps have above the level on the log of the updates since the first.
-func growthAbove(steps []stepSizes, level float64) float64 {
-	var m moments
-	for _, s := range steps[1:] {
-		if x := medianOf(slices.Concat(s.recur, s.unique)); x > level {
-			m.add(elementary.Log(float64(s.step-steps[0].step)), elementary.Log(math.Sqrt(float64(x*x)-float64(level*level))))
-		}
-	}
-	if xx, _, xy := m.centred(); xx > 0 && m.n >= leastSteps {
-		return xy / xx
-	}
-	return 0
 }
 
 // aimedAt reports whether the errors of the responses of these steps, of those above a size, have the direction of old weights.

@@ -530,16 +530,23 @@ func (o *record) part(name, key string) *part {
 	return &c.parts[slices.IndexFunc(c.parts, func(p part) bool { return p.name == key })]
 }
 
-// numbers are the numbers of an object, nil if it has none.
-func (p *part) numbers(object int) []float64 {
-	from := 0
+// span is where the entries of an object begin and end, both 0 if it has none.
+func (p *part) span(object int) (from, to int) {
+	if object >= len(p.ends) {
+		return 0, 0
+	}
 	if object > 0 {
 		from = p.ends[object-1]
 	}
-	if object >= len(p.ends) || from == p.ends[object] {
-		return nil
+	return from, p.ends[object]
+}
+
+// numbers are the numbers of an object, nil if it has none.
+func (p *part) numbers(object int) []float64 {
+	if from, to := p.span(object); from < to {
+		return p.number[from:to]
 	}
-	return p.number[from:p.ends[object]]
+	return nil
 }
 
 // first is the first number of an object, NaN if it has none.
@@ -555,12 +562,8 @@ func (p *part) count(object int) int { return wholeOf(p.first(object)) }
 
 // word is the first text of an object, empty if it has none.
 func (p *part) word(object int) string {
-	from := 0
-	if object > 0 {
-		from = p.ends[object-1]
+	if from, to := p.span(object); from < to {
+		return p.text[from]
 	}
-	if object >= len(p.ends) || from == p.ends[object] {
-		return ""
-	}
-	return p.text[from]
+	return ""
 }
