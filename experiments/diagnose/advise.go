@@ -105,15 +105,16 @@ func (a *Analysis) Read(in reader.Input) error {
 		about.Damage = append(about.Damage, reader.Damage{Line: 1, Reason: refused.Problem})
 		about.Damaged++
 	}
+	about.Notes = slices.Clone(about.Notes)
 	if a.more["env"] {
-		about.Notes = append(slices.Clone(about.Notes), fmt.Sprintf("only the first %d environments are judged on their own", mostEnvs))
+		about.Notes = append(about.Notes, fmt.Sprintf("only the first %d environments are judged on their own", mostEnvs))
 	}
 	if a.more["file"] {
-		about.Notes = append(slices.Clone(about.Notes), fmt.Sprintf("only the first %d files are judged on their own", mostFiles))
+		about.Notes = append(about.Notes, fmt.Sprintf("only the first %d files are judged on their own", mostFiles))
 	}
 	for _, in := range a.formats {
 		if about.Format != "" && in.Format != about.Format {
-			about.Notes = append(slices.Clone(about.Notes), fmt.Sprintf("%s, where %s is %s: one analysis is of one run", about.Format, in.File, in.Format))
+			about.Notes = append(about.Notes, fmt.Sprintf("%s, where %s is %s: one analysis is of one run", about.Format, in.File, in.Format))
 			break
 		}
 	}
@@ -143,16 +144,14 @@ func (a *Analysis) row(r *reader.Row, file string) {
 	v.fill(r, file)
 	a.measure(v)
 	a.sample.add(v, file)
-	a.in(everything).add(v)
-	if a.separate(scope{"file", file}, mostFiles) {
-		a.in(scope{"file", file}).add(v)
-	}
-	if r.Env != "" && a.separate(scope{"env", r.Env}, mostEnvs) {
-		a.in(scope{"env", r.Env}).add(v)
+	a.add(everything, 1, v)
+	a.add(scope{"file", file}, mostFiles, v)
+	if r.Env != "" {
+		a.add(scope{"env", r.Env}, mostEnvs, v)
 	}
 	for k := range 3 {
 		a.thirds[k] = v.third(k)
-		a.in(scope{"third", string(rune('1' + k))}).add(&a.thirds[k])
+		a.add(scope{"third", string(rune('1' + k))}, 3, &a.thirds[k])
 	}
 }
 
@@ -181,35 +180,22 @@ func (a *Analysis) measure(v *view) {
 // mostEnvs and mostFiles are how many environments and files are judged on their own: every one has checks of its own.
 const mostEnvs, mostFiles = 64, 1024
 
-// separate reports whether a scope is judged on its own, as the first ones of its kind are.
-func (a *Analysis) separate(s scope, most int) bool {
-	if _, known := a.index[s]; known {
-		return true
+// add hands a response, or the part of it that lies in a scope, to the checks of the scope. Only the first scopes of a kind are judged
+// on their own.
+func (a *Analysis) add(at scope, most int, v *view) {
+	s := a.index[at]
+	if s == nil {
+		if a.made[at.kind] == most {
+			a.more[at.kind] = true
+			return
+		}
+		a.made[at.kind]++
+		s = &scoped{scope: at}
+		for _, c := range checks {
+			s.gauges = append(s.gauges, c.make())
+		}
+		a.index[at], a.scopes = s, append(a.scopes, s)
 	}
-	if a.made[s.kind] == most {
-		a.more[s.kind] = true
-		return false
-	}
-	a.made[s.kind]++
-	return true
-}
-
-// in is a scope, made when it is first seen.
-func (a *Analysis) in(s scope) *scoped {
-	if found, ok := a.index[s]; ok {
-		return found
-	}
-	made := &scoped{scope: s}
-	for _, c := range checks {
-		made.gauges = append(made.gauges, c.make())
-	}
-	a.index[s] = made
-	a.scopes = append(a.scopes, made)
-	return made
-}
-
-// add takes in a response, or the part of it that lies in the scope.
-func (s *scoped) add(v *view) {
 	s.trained += len(v.at)
 	s.tokens += len(v.ok)
 	s.answers += count1(len(v.at) > 0)
@@ -279,26 +265,27 @@ func (a *Analysis) judged() []Check {
 	return list
 }
 
-// missing says which column no row has, empty if both are there.
-func (a *Analysis) missing() string {
+// missing says which column no row has and what to do about it, empty if both are there.
+func (a *Analysis) missing() (what, next string) {
+	const both, again = "dump log-probs of both engines, in a format with tokens or in the neutral one", "find out what is wrong with the files, and dump again"
 	c := a.columns
 	switch {
 	case c.rows == 0 && a.text.rows == 0:
-		return "no complete row"
+		return "no complete row", again
 	case c.rows == 0 && a.text.withText > 0:
-		return "text without log-probs"
+		return "text without log-probs", both
 	case c.rows == 0:
-		return "no trained token"
+		return "no trained token", "check the loss mask: it is empty"
 	case c.roll == 0 && c.old == 0:
-		return "no log-probs at all"
+		return "no log-probs at all", both
 	case c.roll == 0:
-		return "no log-probs of the rollout engine"
+		return "no log-probs of the rollout engine", both
 	case c.old == 0:
-		return "no log-probs of the learner"
+		return "no log-probs of the learner", "give the file that has the learner's log-probs, too: for slime that is train_data next to rollout_data; experiments/diagnose/LOGGING.md has lines that log them in other frameworks"
 	case len(a.scopes) == 0:
-		return "no row with the log-probs of both engines"
+		return "no row with the log-probs of both engines", again
 	}
-	return ""
+	return "", ""
 }
 
 func count(n int, noun string) string {

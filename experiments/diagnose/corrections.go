@@ -184,21 +184,18 @@ func (t *trial) try(name, kind string, p *correction.Pipeline, needs batch.Colum
 		f.NotTried = notEvaluable(err)
 		return f
 	}
-	by := judgedBy(p)
-	f.Effect = t.effect(w, by)
-	if f.Masked = t.masked(w); f.Masked != nil {
-		f.Placebo = t.placebo(f.Masked.Tokens, by)
-	}
+	t.measure(&f, w, judgedBy(p))
 	return f
 }
 
-// placebo is the effect of a random mask of that share.
-func (t *trial) placebo(masked float64, by Ratio) *Effect {
-	w, err := t.weights(weighted(nil, &correction.RandomMask{Rate: masked}))
-	if err != nil {
-		return nil
+// measure fills in what weights do, and a random mask that drops as many.
+func (t *trial) measure(f *Fix, w []float64, by Ratio) {
+	f.Effect = t.effect(w, by)
+	if f.Masked = t.masked(w); f.Masked != nil {
+		if w, err := t.weights(weighted(nil, &correction.RandomMask{Rate: f.Masked.Tokens})); err == nil {
+			f.Placebo = t.effect(w, by)
+		}
 	}
-	return t.effect(w, by)
 }
 
 // weights are what the loss of every token would be multiplied by, 0 where it is masked.

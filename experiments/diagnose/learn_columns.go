@@ -442,25 +442,7 @@ func (c *gapGrowth) points() (list []stepPoint) {
 	return list
 }
 
-// normalTail is the chance of a standard normal above z: the continued fraction of Laplace where it converges fast, else the integral by Simpson's rule.
-func normalTail(z float64) float64 {
-	density := func(x float64) float64 { return elementary.Exp(-float64(x*x)/2) / math.Sqrt(2*math.Pi) }
-	if z > 3 {
-		fraction := z
-		for k := 60; k >= 1; k-- {
-			fraction = z + float64(k)/fraction
-		}
-		return density(z) / fraction
-	}
-	const parts = 200
-	sum, step := density(0)+density(z), z/parts
-	for i := 1; i < parts; i++ {
-		sum += float64(float64(2+2*(i%2)) * density(float64(i)*step))
-	}
-	return 0.5 - sum*step/3
-}
-
-// mannKendall is the one-sided p of at least as many rising pairs if no step differed from another: exact up to 40 steps, normal beyond.
+// mannKendall is the one-sided p of at least as many rising pairs if no step differed from another, 1 where half of the pairs fall.
 func mannKendall(list []stepPoint) float64 {
 	n, falling := len(list), 0
 	for j := range list {
@@ -468,24 +450,22 @@ func mannKendall(list []stepPoint) float64 {
 			falling += count1(list[i].log >= list[j].log)
 		}
 	}
-	pairs := n * (n - 1) / 2
-	if n > 40 {
-		z := (float64(pairs-2*falling) - 1) / math.Sqrt(float64(n*(n-1)*(2*n+5))/18)
-		return normalTail(z)
+	if 4*falling >= n*(n-1) {
+		return 1
 	}
-	chance := make([]float64, pairs+1) // by the number of falling pairs
+	chance := make([]float64, falling+1) // by the number of falling pairs
 	chance[0] = 1
 	for k := 2; k <= n; k++ {
-		next := make([]float64, pairs+1)
+		next := make([]float64, len(chance))
 		for at, p := range chance {
-			for more := 0; more < k && at+more <= pairs && p > 0; more++ {
+			for more := 0; more < k && at+more < len(next) && p > 0; more++ {
 				next[at+more] += p / float64(k)
 			}
 		}
 		chance = next
 	}
 	p := 0.0
-	for _, x := range chance[:falling+1] {
+	for _, x := range chance {
 		p += x
 	}
 	return p

@@ -220,14 +220,14 @@ func (a *Analysis) Report() Report {
 // judgement is the report without what corrections would do.
 func (a *Analysis) judgement() Report {
 	r := Report{Schema: 1, Inputs: a.inputs, Checks: []Check{}, Causes: []Cause{}, Ambiguous: [][2]string{}, Responses: a.text.summary()}
-	missing := a.missing()
+	missing, fix := a.missing()
 	if len(a.scopes) > 0 {
 		r.Checks = a.judged()
 		r.Gap = a.measured()
 	} else {
 		r.Checks = append(r.Checks, Check{ID: checks[0].id, Scope: everything.String(), Limit: leastTokens, Result: Fail, Why: missing, family: Bookkeeping})
 	}
-	r.Verdict = a.verdict(&r, missing)
+	r.Verdict = a.verdict(&r, missing, fix)
 	r.Findings = append(r.Findings, recordFindings(r.Checks)...)
 	replaced := r.Verdict.State == Repair && slices.ContainsFunc(r.Checks, func(c Check) bool { return c.ID == "retokenised" && c.Result == Fail && !c.Conditional })
 	if r.Verdict.State == Healthy || r.Verdict.State == Genuine || replaced || r.Verdict.State == Repair && r.Verdict.Causes[0] == Sampler {
@@ -291,9 +291,9 @@ func (a *Analysis) evidence(r *Report) []*kept {
 
 // verdict is the first row of the decision table that fires: what cannot be judged,
 // what is to be repaired, what needs nothing, and what is a genuine gap.
-func (a *Analysis) verdict(r *Report, missing string) Verdict {
+func (a *Analysis) verdict(r *Report, missing, fix string) Verdict {
 	if missing != "" {
-		return Verdict{State: Unusable, Causes: []string{}, Summary: "There is no gap to measure: " + missing + ".", Next: remedyFor(missing)}
+		return Verdict{State: Unusable, Causes: []string{}, Summary: "There is no gap to measure: " + missing + ".", Next: fix}
 	}
 	if first := r.Checks[0]; first.Result != Pass {
 		return Verdict{State: Insufficient, Causes: []string{}, Summary: capital(first.Why) + ".", Next: "give several steps, or a larger batch"}
@@ -375,19 +375,6 @@ func (r *Report) check(id string) Check {
 		return r.Checks[i]
 	}
 	return Check{Result: NotApplicable}
-}
-
-// remedyFor says what to do about a column that was not recorded.
-func remedyFor(missing string) string {
-	switch {
-	case strings.Contains(missing, "learner"):
-		return "give the file that has the learner's log-probs, too: for slime that is train_data next to rollout_data; experiments/diagnose/LOGGING.md has lines that log them in other frameworks"
-	case strings.Contains(missing, "row"):
-		return "find out what is wrong with the files, and dump again"
-	case strings.Contains(missing, "trained"):
-		return "check the loss mask: it is empty"
-	}
-	return "dump log-probs of both engines, in a format with tokens or in the neutral one"
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

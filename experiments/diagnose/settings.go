@@ -325,10 +325,7 @@ func (t *trial) disagreements(k *known) []Disagreement {
 		return Saying{source, fmt.Sprint(delta), dropped(&correction.OPSM{Delta: delta, Signs: correction.Negative})}
 	}
 	fires := func(source, value string, on bool) Saying {
-		if on {
-			return Saying{source, value, "fires"}
-		}
-		return Saying{source, value, "does not"}
+		return Saying{source, value, map[bool]string{true: "fires", false: "does not"}[on]}
 	}
 	list := []Disagreement{{"the band of a geometric mask: a mean's noise falls with the length, so that a narrow one drops the short", []Saying{
 		geometric("SkyRL, survey", 0.99, 1.01), geometric("verl preset", 0.999, 1.001), geometric("NeMo-RL", 0.999, 1.002),
@@ -379,9 +376,9 @@ func (t *trial) order(k *known) Disagreement {
 // Active says whether the configured correction does anything: the rule of the
 // configuration, computed again on the tokens of the dump.
 type Active struct {
-	// Framework is whose configuration it is, Recipe what it is in a recipe.
+	// Framework is whose configuration it is, and Fix what it is in a recipe, and does.
 	Framework string `json:"framework"`
-	Recipe    string `json:"recipe"`
+	Fix
 	// Configured says that it asks for a correction, Effective that these tokens are
 	// corrected, Why the one or the other.
 	Configured bool   `json:"configured"`
@@ -392,24 +389,16 @@ type Active struct {
 	// Evaluation is what the loss and the correction do to the tokens, absent where they were not evaluated.
 	Evaluation *Evaluation `json:"evaluation,omitempty"`
 	// Notes name what a recipe cannot say.
-	Notes   []string `json:"notes,omitempty"`
-	*Effect `json:",omitempty"`
-	Masked  *Masked `json:"masked,omitempty"`
-	Placebo *Effect `json:"placebo,omitempty"`
+	Notes []string `json:"notes,omitempty"`
 	// Settings are its rules and numbers next to those that are recommended; absent where the table was not evaluated.
 	Settings []Setting `json:"settings,omitempty"`
-}
-
-// Fix is the configured correction next to those that were tried.
-func (a *Active) Fix() Fix {
-	return Fix{Name: "configured", Kind: "preset", Recipe: a.Recipe, Effect: a.Effect, Masked: a.Masked, Placebo: a.Placebo}
 }
 
 // idle is the share of weights below which a correction that is on does nothing.
 const idle = 1e-4
 
 func (t *trial) active(c *foreign.Config, r *Report) (a *Active, run recipe.Recipe) {
-	a = &Active{Framework: c.Framework, Recipe: c.Pipeline.Recipe(), Configured: c.Configured(), Notes: c.Notes, Known: true}
+	a = &Active{Framework: c.Framework, Fix: Fix{Name: "configured", Kind: "preset", Recipe: c.Pipeline.Recipe()}, Configured: c.Configured(), Notes: c.Notes, Known: true}
 	run, refused := c.Recipe()
 	corrects := refused == nil && weighsByRollout(run)
 	a.Configured = a.Configured || corrects
@@ -446,11 +435,8 @@ func (t *trial) apply(a *Active, run recipe.Recipe) {
 		a.Known, a.Why = false, "not known: "+notEvaluable(err)
 		return
 	}
-	p := run.Correction.Pipeline()
-	a.Evaluation, a.Effect, a.Masked = e, t.effect(w, judgedBy(p)), t.masked(w)
-	if a.Masked != nil {
-		a.Placebo = t.placebo(a.Masked.Tokens, judgedBy(p))
-	}
+	a.Evaluation = e
+	t.measure(&a.Fix, w, judgedBy(run.Correction.Pipeline()))
 	a.Effective = a.TokensChanged >= idle
 	if !a.Effective {
 		a.Why = fmt.Sprintf("on, but idle: changes the weight of %.2g of tokens by more than 1 %%", a.TokensChanged)

@@ -2,7 +2,6 @@ package record
 
 import (
 	"archive/zip"
-	"encoding/json"
 	"io"
 	"maps"
 	"path"
@@ -13,17 +12,15 @@ import (
 // leaves on a disk, where there is none. lines is its metrics.jsonl, checkpoint the files
 // of its final weights. Equal runs give equal bytes.
 func WriteArchive(w io.Writer, r *Record, lines []byte, checkpoint map[string][]byte) error {
-	summary, err := json.Marshal(r.Summary)
+	summary, err := jsonLine(r.Summary)
 	if err != nil {
 		return err
 	}
-	summary = append(summary, '\n')
 	var clock []byte
 	if r.Clock != nil {
-		if clock, err = json.Marshal(r.Clock); err != nil {
+		if clock, err = jsonLine(r.Clock); err != nil {
 			return err
 		}
-		clock = append(clock, '\n')
 	}
 	files := map[string][]byte{RecipeFile: r.Recipe, MetricsFile: lines, SummaryFile: summary,
 		doneFile: seal(sumOf(r.Recipe), sumOf(lines), sumOf(summary), clock)}

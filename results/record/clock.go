@@ -1,7 +1,6 @@
 package record
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -42,11 +41,11 @@ type ClockSpan struct {
 
 // WriteClock writes the clock's file into a run directory.
 func WriteClock(dir string, c *Clock) error {
-	text, err := json.Marshal(c)
+	text, err := jsonLine(c)
 	if err != nil {
 		return err
 	}
-	return WriteFile(dir, ClockFile, append(text, '\n'))
+	return WriteFile(dir, ClockFile, text)
 }
 
 // readClock reads the clock's file of a run directory with its text; nil where the

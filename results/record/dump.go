@@ -124,20 +124,16 @@ func (d *DumpLine) check() error {
 		}
 		length, given := n, false
 		switch c := column.(type) {
-		case *[]int32:
-			length, given = len(*c), *c != nil && name != "prompt_ids"
-		case *[]bool:
-			length, given = len(*c), *c != nil
-		case *Floats:
-			length, given = len(*c), *c != nil
-		case *[][]int32:
-			length, given = len(*c), *c != nil
 		case *KVMasks:
 			length, given = c.tokens(), c.Kept != nil
 		case *Routes:
 			recorded := len(c.Expert) > 0 || c.Expert != nil && n > 0 // else there was nothing to record
 			if recorded && (c.Layers < 1 || c.TopK < 1 || len(c.Expert) != n*c.Layers*c.TopK) {
 				return fmt.Errorf("record: dump: %s has %d entries for %d tokens, %d layers, top-%d", name, len(c.Expert), n, c.Layers, c.TopK)
+			}
+		default:
+			if list := reflect.ValueOf(column).Elem(); list.Kind() == reflect.Slice && name != "prompt_ids" {
+				length, given = list.Len(), !list.IsNil()
 			}
 		}
 		if given && length != n {

@@ -97,6 +97,12 @@ func readJSON(path string, v any) ([]byte, error) {
 	return text, nil
 }
 
+// jsonLine is a value as a line of JSON.
+func jsonLine(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	return append(text, '\n'), err
+}
+
 func makeFolder(dir string) error { return folderError(dir, os.MkdirAll(dir, 0o777)) }
 
 // writeAtomic puts data at path, whole or not at all.

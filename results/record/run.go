@@ -3,7 +3,6 @@ package record
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -215,11 +214,10 @@ func (r *Run) Finish(summary Summary) error {
 	if err := r.Close(); err != nil {
 		return err
 	}
-	text, err := json.Marshal(summary)
+	text, err := jsonLine(summary)
 	if err != nil {
 		return err
 	}
-	text = append(text, '\n')
 	if err := writeAtomic(filepath.Join(r.dir, SummaryFile), text); err != nil {
 		return err
 	}

@@ -59,11 +59,11 @@ func (c *dumpClaim) path() string {
 }
 
 func (c *dumpClaim) keep() error {
-	text, err := json.Marshal(c)
+	text, err := jsonLine(c)
 	if err != nil {
 		return err
 	}
-	return writeAtomic(filepath.Join(c.dir, dumpClaimFile), append(text, '\n'))
+	return writeAtomic(filepath.Join(c.dir, dumpClaimFile), text)
 }
 
 // OpenRunDump begins the dump of the run in dir, whose lock the caller holds, or

@@ -34,8 +34,12 @@ func Of(r diagnose.Report, shown []diagnose.Shown) results.Report {
 			p.Sections = append(p.Sections, results.Section{Heading: heading, Blocks: blocks})
 		}
 	}
+	unchecked := results.Prose("")
+	if len(r.Unchecked) > 0 {
+		unchecked = results.Prose("Not looked at, because the dump does not have it: " + unmarked(strings.Join(r.Unchecked, ", ")) + ".")
+	}
 	add("What to do", nextBlocks(r)...)
-	add("Findings", tables.Findings(r), uncheckedBlock(r))
+	add("Findings", tables.Findings(r), unchecked)
 	add("Decision table", tables.Decisions(r))
 	add("Likely causes", append(causeBlocks(r), tables.Signatures(r))...)
 	add("Checks of the data", tables.Checks(r))
@@ -116,13 +120,6 @@ func nextBlocks(r diagnose.Report) []results.Block {
 			met, t.Cause, unmarked(t.Level), threeDigits(t.MeanAbsDlogp), threeDigits(t.K3), threeDigits(r.Gap.MeanAbsDlogp), threeDigits(r.Gap.K3))), results.Code("simulate train "+t.Recipe+" --set correction=skyrl_token_tis\n"))
 	}
 	return list
-}
-
-func uncheckedBlock(r diagnose.Report) results.Block {
-	if len(r.Unchecked) == 0 {
-		return results.Prose("")
-	}
-	return results.Prose("Not looked at, because the dump does not have it: " + unmarked(strings.Join(r.Unchecked, ", ")) + ".")
 }
 
 // causeBlocks are what may have made the gap, with their parts and what would confirm them.

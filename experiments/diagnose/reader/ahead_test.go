@@ -62,7 +62,7 @@ func TestOrder(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	for _, text := range []string{"0", "-0", "7", "-12", "1.", "0.1", "-0.30000001", "9007199254740992", "9007199254740993", "0.9007199254740993", "-1.2345678901234567", "123456789012345678901", "1e-3",
 		"-2.5E+2", "0.0000000000000000001", "00012.50", "1234567.0000000000000"} {
-		s := newScanner(strings.NewReader(text+" "), boundsOf(0))
+		s := newScanner(strings.NewReader(text+" "), Input{}.most())
 		got, err := s.word()
 		var want float64
 		if _, scan := fmt.Sscan(text, &want); scan != nil {

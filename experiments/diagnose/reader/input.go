@@ -46,7 +46,11 @@ func (f *File) read(in Input, format string, visit func(*Row) error) error {
 	most := in.most()
 	head, src, compressed, err := in.opened()
 	if len(head) == 0 {
-		f.nothing(err)
+		reason := "the file is empty"
+		if err != nil && err != io.EOF {
+			reason = fmt.Sprintf("nothing can be read of it: %v", err)
+		}
+		f.damage(1, 0, reason)
 		return nil
 	}
 	binary := binaryFormat(head)
@@ -100,15 +104,6 @@ func (p *promised) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// nothing notes that a file is empty, or broken before anything came out.
-func (f *File) nothing(err error) {
-	reason := "the file is empty"
-	if err != nil && err != io.EOF {
-		reason = fmt.Sprintf("nothing can be read of it: %v", err)
-	}
-	f.damage(1, 0, reason)
-}
-
 // peeked is the beginning of a stream, and the stream from its beginning.
 func peeked(src io.Reader) ([]byte, io.Reader, error) {
 	head := make([]byte, len(legacyMagic))
@@ -122,21 +117,20 @@ func peeked(src io.Reader) ([]byte, io.Reader, error) {
 // decompressed is what a compressed stream holds, nil for one that is not.
 func decompressed(head []byte, src io.Reader) (io.Reader, error) {
 	packed := &counting{Reader: src}
+	var z io.Reader
+	var err error
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(packed)
-		if err != nil {
-			return bytes.NewReader(nil), err
-		}
-		return &expanding{Reader: z, packed: packed}, nil
+		z, err = gzip.NewReader(packed)
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(128<<20))
-		if err != nil {
-			return bytes.NewReader(nil), err
-		}
-		return &expanding{Reader: z, packed: packed}, nil
+		z, err = zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(128<<20))
+	default:
+		return nil, nil
 	}
-	return nil, nil
+	if err != nil {
+		return bytes.NewReader(nil), err
+	}
+	return &expanding{Reader: z, packed: packed}, nil
 }
 
 // binaryFormat is how a file with this beginning is read, nil for lines.
@@ -191,9 +185,8 @@ type bounds struct {
 }
 
 // most are the bounds of an input.
-func (in Input) most() bounds { return boundsOf(in.MaxMemory) }
-
-func boundsOf(memory int64) bounds {
+func (in Input) most() bounds {
+	memory := in.MaxMemory
 	if memory <= 0 {
 		memory = DefaultMemory
 	}
@@ -332,7 +325,7 @@ func Read(in Input, format string, visit func(*Row) error) (f *File, err error) 
 		defer close(rows)
 		defer func() {
 			if p := recover(); p != nil {
-				err = f.panicked(p)
+				err = &Refused{f.Name, fmt.Sprintf("a fault of this program (%v) after row %d", p, f.Rows), "please report it, with this file if you can"}
 			}
 		}()
 		err = f.read(in, format, func(r *Row) error {
@@ -370,11 +363,6 @@ func Read(in Input, format string, visit func(*Row) error) (f *File, err error) 
 		err = sent
 	}
 	return f, err
-}
-
-// panicked is the refusal of a file that this program fails to read.
-func (f *File) panicked(p any) error {
-	return &Refused{f.Name, fmt.Sprintf("a fault of this program (%v) after row %d", p, f.Rows), "please report it, with this file if you can"}
 }
 
 func (r *Row) large() bool { return len(r.Mask) > largeRow || len(r.Prompt) > largeRow }

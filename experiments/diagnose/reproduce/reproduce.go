@@ -59,14 +59,17 @@ type measured struct {
 	Size  float64
 }
 
+// level is a setting of a dial.
 type level struct {
 	name string
 	sets []string
 }
 
+// dial is the mechanism of a cause.
 type dial struct {
-	cause  string
-	levels []level
+	cause string
+	// set is the field that a level sets to one of its values. Where there is none, a value is a rollout engine / a learner.
+	set, values string
 	// lag is the staleness of the weights in updates; with one, levels are measured by training.
 	lag int
 }
@@ -76,33 +79,23 @@ type dial struct {
 const lagged = 8
 
 var dials = []dial{
-	{cause: "precision", levels: pairs("fp32", "fp16", "bf16").and(pairs("bf16", "int8-w8a8", "fp8-w8a8", "fp8-all", "fp4-w4a16", "fp4-all"))},
-	{cause: "order", levels: pairs("bf16", "bf16-splitk4", "bf16-batch-variant", "bf16-tp2", "bf16-tp8")},
-	{cause: "routing", levels: each("rollout.numerics={base: fp32, router: %s}", "bf16", "fp8_e4m3", "fp8_e5m2")},
-	{cause: "staleness", lag: lagged, levels: each("learner.optimizer.lr=%s", "1e-4", "3e-4", "1e-3", "3e-3", "1e-2")},
-	{cause: "support", levels: each("rollout.top_p=%s", "0.99", "0.97", "0.95", "0.9", "0.8", "0.7")},
-	{cause: "temperature", levels: each("learner.temperature=%s", "1.05", "1.1", "1.2", "1.35", "1.6", "2", "3")},
+	{cause: "precision", values: "fp16/fp32 bf16/fp32 int8-w8a8/bf16 fp8-w8a8/bf16 fp8-all/bf16 fp4-w4a16/bf16 fp4-all/bf16"},
+	{cause: "order", values: "bf16-splitk4/bf16 bf16-batch-variant/bf16 bf16-tp2/bf16 bf16-tp8/bf16"},
+	{cause: "routing", set: "rollout.numerics={base: fp32, router: %s}", values: "bf16 fp8_e4m3 fp8_e5m2"},
+	{cause: "staleness", lag: lagged, set: "learner.optimizer.lr=%s", values: "1e-4 3e-4 1e-3 3e-3 1e-2"},
+	{cause: "support", set: "rollout.top_p=%s", values: "0.99 0.97 0.95 0.9 0.8 0.7"},
+	{cause: "temperature", set: "learner.temperature=%s", values: "1.05 1.1 1.2 1.35 1.6 2 3"},
 }
 
-type levels []level
-
-func (d levels) and(more levels) levels { return append(d, more...) }
-
-// pairs are rollout engines against one learner.
-func pairs(learner string, rollout ...string) levels {
-	var list levels
-	for _, r := range rollout {
-		list = append(list, level{r + " against " + learner, []string{"rollout.numerics=" + r, "learner.numerics=" + learner}})
-	}
-	return list
-}
-
-// each sets one field to one value after the other.
-func each(set string, values ...string) levels {
-	var list levels
-	for _, v := range values {
-		text := fmt.Sprintf(set, v)
-		list = append(list, level{text, []string{text}})
+// levels are in order, the lowest first.
+func (d *dial) levels() (list []level) {
+	for value := range strings.FieldsSeq(d.values) {
+		if rollout, learner, pair := strings.Cut(value, "/"); pair {
+			list = append(list, level{rollout + " against " + learner, []string{"rollout.numerics=" + rollout, "learner.numerics=" + learner}})
+		} else {
+			text := fmt.Sprintf(d.set, value)
+			list = append(list, level{text, []string{text}})
+		}
 	}
 	return list
 }
@@ -144,7 +137,8 @@ func (d *dial) recipe(x level) (recipe.Recipe, error) {
 func (d *dial) search(ctx context.Context, q Request) (*Toy, error) {
 	toy := &Toy{Cause: d.cause}
 	best, nearest := 0, math.Inf(1)
-	for i, x := range d.levels {
+	levels := d.levels()
+	for i, x := range levels {
 		size, k3, err := d.measure(ctx, q, x)
 		if err != nil {
 			return nil, err
@@ -154,10 +148,10 @@ func (d *dial) search(ctx context.Context, q Request) (*Toy, error) {
 			best, nearest = i, off
 		}
 		if q.Progress != nil {
-			q.Progress(i+1, len(d.levels)+1)
+			q.Progress(i+1, len(levels)+1)
 		}
 	}
-	x := d.levels[best]
+	x := levels[best]
 	if d.lag > 0 { // a step is about as far as its rate is large
 		x = scaled(x, q.Size/toy.Levels[best].Size)
 	}
@@ -171,7 +165,7 @@ func (d *dial) search(ctx context.Context, q Request) (*Toy, error) {
 	}
 	toy.Factor = elementary.Exp(min(q.off(toy.Size, toy.K3), 700)) // a finite number
 	if q.Progress != nil {
-		q.Progress(len(d.levels)+1, len(d.levels)+1)
+		q.Progress(len(levels)+1, len(levels)+1)
 	}
 	return toy, nil
 }

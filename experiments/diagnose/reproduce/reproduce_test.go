@@ -18,7 +18,7 @@ func TestSearchFindsItsOwn(t *testing.T) {
 	} {
 		d := find(t, c.cause)
 		var want float64
-		for _, x := range d.levels {
+		for _, x := range d.levels() {
 			if x.name == c.level {
 				size, _, err := d.measure(context.Background(), Request{Workers: 2}, x)
 				if err != nil {
@@ -60,7 +60,7 @@ func TestStalenessMovesWithTheRate(t *testing.T) {
 
 func TestEveryLevelIsARecipe(t *testing.T) {
 	for _, d := range dials {
-		for _, x := range d.levels {
+		for _, x := range d.levels() {
 			if _, err := d.recipe(x); err != nil {
 				t.Errorf("%s %s: %v", d.cause, x.name, err)
 			}

@@ -158,7 +158,7 @@ func Fixes(r diagnose.Report, shown func(name string) bool) *figure.Figure {
 	t := Columns("if corrected by", "changes>", "masks>", "ESS>", "exact ratio", "mean |w - ratio|>", "variance>", "placebo's |w - ratio|>")
 	var list []diagnose.Fix
 	if r.Active != nil {
-		list = append(list, r.Active.Fix())
+		list = append(list, r.Active.Fix)
 	}
 	if r.Recommended != nil {
 		list = append(list, *r.Recommended)
