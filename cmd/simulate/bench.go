@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -204,18 +203,10 @@ func (a *app) changed(command string) []string {
 
 // time runs the build once.
 func (b *build) time(a *app, args []string) error {
-	if b.Ungrouped {
-		args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "--group=") })
-	}
 	command := exec.CommandContext(a.ctx, b.path, args...)
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	text, err := command.Output()
-	var status *exec.ExitError
-	if errors.As(err, &status) && !b.Ungrouped && strings.Contains(stderr.String(), "unknown flag --group") {
-		b.Ungrouped = true
-		return b.time(a, args)
-	}
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, strings.TrimPrefix(strings.TrimSpace(stderr.String()), "simulate: "))
 	}

@@ -4,7 +4,6 @@ import (
 	_ "embed" // of the heads of tables
 	"fmt"
 	"slices"
-	"strings"
 
 	"driftlab/results/figure"
 )
@@ -17,10 +16,8 @@ var head = figure.Heads(headsText)
 
 // Comparison is the document of bench --against --json.
 type Comparison struct {
-	Against string `json:"against"`
-	Rounds  int    `json:"rounds"`
-	// Notes say where the two do not do the same.
-	Notes   []string         `json:"notes,omitempty"`
+	Against string           `json:"against"`
+	Rounds  int              `json:"rounds"`
 	Figures []comparedFigure `json:"figures"`
 }
 
@@ -44,16 +41,11 @@ type spread struct {
 
 // Build is what a program that has bench reported of itself, round by round.
 type Build struct {
-	// Ungrouped says that it knows no groups: every response has a prompt of its own.
-	Ungrouped bool
-	figures   [][]float64 // by comparedFigures, then by round
+	figures [][]float64 // by comparedFigures, then by round
 }
 
 // Add takes a round up: the document of bench --json, and the processor time in seconds.
 func (b *Build) Add(doc map[string]any, processor float64) error {
-	if _, ok := doc["group"]; !ok {
-		b.Ungrouped = true
-	}
 	if b.figures == nil {
 		b.figures = make([][]float64, len(comparedFigures))
 	}
@@ -87,9 +79,6 @@ var comparedFigures = []struct {
 // Compare puts the figures of this build and of the one called against side by side.
 func Compare(against string, here, there *Build) Comparison {
 	doc := Comparison{Against: against, Rounds: len(here.figures[0])}
-	if there.Ungrouped && !here.Ungrouped {
-		doc.Notes = append(doc.Notes, against+" knows no --group: it computes a prompt for every response.")
-	}
 	for i, f := range comparedFigures {
 		x := comparedFigure{Name: f.name, Here: spreadOf(here.figures[i]), There: spreadOf(there.figures[i])}
 		ratios := make([]float64, doc.Rounds)
@@ -119,7 +108,6 @@ func (s spread) text(digits int) string {
 // Table shows the figures of both builds to a person.
 func (d Comparison) Table() *figure.Figure {
 	t := head("against", d.Against, d.Rounds)
-	t.Note = strings.Join(append([]string{t.Note}, d.Notes...), " ")
 	for _, f := range d.Figures {
 		t.Add(figure.Word(f.Name), figure.Word(f.Here.text(3)), figure.Word(f.There.text(3)), figure.Word(f.Ratio.text(3)))
 	}
