@@ -94,6 +94,19 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
+func BenchmarkRoundSliceStochastic(b *testing.B) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, f := range []Format{BF16, E4M3} {
+		b.Run(f.Name, func(b *testing.B) {
+			src, dst := benchSlice(4096, 1), make([]float32, 4096)
+			for b.Loop() {
+				f.RoundSliceStochastic(dst, src, rng)
+			}
+			perElement(b, len(src))
+		})
+	}
+}
+
 var benchQuantizers = []string{"fp8_e4m3/tensor", "fp8_e4m3/channel", "fp8_e4m3/1x128", "fp8_e4m3/128x128", "int8/channel", "fp4_e2m1/mx", "fp4_e2m1/nv"}
 
 func BenchmarkRoundTrip(b *testing.B) {

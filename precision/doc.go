@@ -33,7 +33,8 @@
 // # What it is not
 //
 // It does no arithmetic in a format: kernels compute in float32 and round where
-// the hardware would. It keeps no state, and it rounds to nearest alone.
+// the hardware would. It keeps no state and draws no random numbers of its own;
+// stochastic rounding takes a generator from the caller.
 //
 // # A short tour
 //
@@ -43,6 +44,7 @@
 //	r := f.Rounder()                              // prepared, for inner loops
 //	sum = r.Round(sum + y)
 //	bits := precision.E4M3.Encode(x)              // the byte itself
+//	z := f.RoundMode(x, precision.TowardZero, 0)  // other directions
 //
 //	q, err := precision.ParseQuantizer("fp8_e4m3/128x128")
 //	scales := make([]float32, q.ScaleCount(rows, cols))

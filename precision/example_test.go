@@ -67,6 +67,18 @@ func ExampleRounder() {
 	// bf16 256
 }
 
+func ExampleFormat_RoundMode() {
+	f := precision.E4M3 // neighbours of 17: 16 and 18
+	fmt.Println(f.RoundMode(17, precision.NearestEven, 0))
+	fmt.Println(f.RoundMode(17.9, precision.TowardZero, 0))
+	// 17 lies half a step up, so half of all random numbers take it there.
+	fmt.Println(f.RoundMode(17, precision.Stochastic, 0x7fffffff), f.RoundMode(17, precision.Stochastic, 0x80000000))
+	// Output:
+	// 16
+	// 16
+	// 18 16
+}
+
 func ExampleFormat_Encode() {
 	fmt.Printf("%#02x %#04x %v\n", precision.E4M3.Encode(-448), precision.FP16.Encode(1), precision.E2M1.Decode(0b0101))
 	// Output: 0xfe 0x3c00 3

@@ -95,7 +95,7 @@ func slowGGML(q Quantizer, src []float32) (values []float32, scale float32) {
 	case Q8_0X86:
 		inverse = float32(127 / float64(float32(math.Abs(first))))
 	}
-	scale = bigRound(FP16, d)
+	scale = bigRound(FP16, d, NearestEven, 0)
 	switch {
 	case first != first, math.IsInf(first, 0), math.IsInf(float64(scale), 0):
 		return all(nan), nan

@@ -81,15 +81,15 @@ func searchNearest(f Format, list []step, x float32) float32 {
 			i--
 		}
 	}
-	return finish(f, list[i].value, x)
+	return finish(f, list[i].value, x, NearestEven)
 }
 
 // finish applies the overflow rule and the sign of x to a rounded magnitude.
-func finish(f Format, magnitude float64, x float32) float32 {
+func finish(f Format, magnitude float64, x float32, mode Mode) float32 {
 	r := float32(magnitude)
 	if magnitude > float64(f.Max) || math.IsInf(float64(x), 0) {
 		switch {
-		case f.Overflow == Saturate:
+		case mode == TowardZero && !math.IsInf(float64(x), 0), f.Overflow == Saturate:
 			r = f.Max
 		case f.Overflow == ToInfinity:
 			r = float32(math.Inf(1))
@@ -108,12 +108,12 @@ func finish(f Format, magnitude float64, x float32) float32 {
 
 // bigRound rounds x with big integers, following the words of the package
 // comment: no bit of x is looked at.
-func bigRound(f Format, x float32) float32 {
+func bigRound(f Format, x float32, mode Mode, u uint32) float32 {
 	if x != x || f == FP32 {
 		return x
 	}
 	if math.IsInf(float64(x), 0) {
-		return finish(f, math.Inf(1), x)
+		return finish(f, math.Inf(1), x, mode)
 	}
 	// |x| = units · 2^-149, and so is every step, for some whole number.
 	units, accuracy := big.NewFloat(math.Ldexp(math.Abs(float64(x)), 149)).Int(nil)
@@ -124,21 +124,21 @@ func bigRound(f Format, x float32) float32 {
 	stepUnits := new(big.Int).Lsh(big.NewInt(1), uint(exponent-f.MantissaBits+149))
 	count, rest := new(big.Int).QuoRem(units, stepUnits, new(big.Int))
 
-	if c := new(big.Int).Lsh(rest, 1).Cmp(stepUnits); c > 0 || c == 0 && count.Bit(0) == 1 {
+	up := false
+	switch mode {
+	case NearestEven:
+		c := new(big.Int).Lsh(rest, 1).Cmp(stepUnits)
+		up = c > 0 || c == 0 && count.Bit(0) == 1
+	case Stochastic: // u/2^32 < rest/step, the right side cut to 32 bits
+		threshold := new(big.Int).Lsh(rest, 32)
+		threshold.Quo(threshold, stepUnits)
+		up = big.NewInt(int64(u)).Cmp(threshold) < 0
+	}
+	if up {
 		count.Add(count, big.NewInt(1))
 	}
 	magnitude, _ := new(big.Float).SetInt(count.Mul(count, stepUnits)).Float64()
-	return finish(f, math.Ldexp(magnitude, -149), x)
-}
-
-// gridRound rounds x on the grid of steps around it, for tests of many numbers.
-func gridRound(f Format, x float32) float32 {
-	if x != x || f == FP32 {
-		return x
-	}
-	fraction, exponent := math.Frexp(math.Abs(float64(x)))
-	step := max(exponent-1, 1-f.Bias) - f.MantissaBits
-	return finish(f, math.Ldexp(math.RoundToEven(math.Ldexp(fraction, exponent-step)), step), x)
+	return finish(f, math.Ldexp(magnitude, -149), x, mode)
 }
 
 // sameBits compares patterns, so that -0 differs from 0. Any two NaNs of one
@@ -173,7 +173,7 @@ func TestOraclesAgree(t *testing.T) {
 		list := enumerate(f)
 		for _, b := range adversarial() {
 			x := math.Float32frombits(b)
-			if s, g := searchNearest(f, list, x), bigRound(f, x); !sameBits(s, g) {
+			if s, g := searchNearest(f, list, x), bigRound(f, x, NearestEven, 0); !sameBits(s, g) {
 				t.Fatalf("%s: %g (%#08x): search %g, big integers %g", f, x, b, s, g)
 			}
 		}

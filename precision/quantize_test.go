@@ -80,7 +80,7 @@ func TestNVDividesTwice(t *testing.T) {
 func slowQuantize(q Quantizer, src []float32, rows, cols int) (values, scales []float32) {
 	if !q.Scaled() {
 		for _, x := range src {
-			values = append(values, bigRound(q.Format, x))
+			values = append(values, bigRound(q.Format, x, NearestEven, 0))
 		}
 		return values, nil
 	}
@@ -117,7 +117,7 @@ func slowQuantize(q Quantizer, src []float32, rows, cols int) (values, scales []
 			s = float32(math.Ldexp(1, max(e-top, -127)))
 		case q.Granularity == NV:
 			tensor := max(float32(total)/2688, 0x1p-126)
-			s = bigRound(E4M3, float32(a)/6/tensor) * tensor
+			s = bigRound(E4M3, float32(a)/6/tensor, NearestEven, 0) * tensor
 		}
 		scales = append(scales, s)
 	}
@@ -129,7 +129,7 @@ func slowQuantize(q Quantizer, src []float32, rows, cols int) (values, scales []
 		case s == 0:
 			values = append(values, float32(math.Copysign(0, float64(x))))
 		default:
-			values = append(values, bigRound(saturating, x/s))
+			values = append(values, bigRound(saturating, x/s, NearestEven, 0))
 		}
 	}
 	return values, scales

@@ -3,6 +3,7 @@ package precision
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 )
 
 // Bit patterns of float32.
@@ -14,6 +15,26 @@ const (
 	quietNaN  = infinity | 1<<22
 	floatBias = 127
 )
+
+// Mode is a direction of rounding.
+type Mode uint8
+
+// The directions.
+const (
+	// NearestEven rounds to the nearest number, ties to the even mantissa.
+	NearestEven Mode = iota
+	// TowardZero drops the excess bits. A finite number never overflows: it
+	// becomes at most Max.
+	TowardZero
+	// Stochastic rounds up in magnitude with a probability equal to the
+	// fraction of the step that would be dropped, so the mean is unbiased.
+	Stochastic
+)
+
+// String returns "nearest-even", "toward-zero" or "stochastic".
+func (m Mode) String() string {
+	return named("Mode", uint8(m), "nearest-even", "toward-zero", "stochastic")
+}
 
 func named(kind string, n uint8, names ...string) string {
 	if int(n) < len(names) {
@@ -38,6 +59,74 @@ func (f Format) Round(x float32) float32 {
 		return roundInteger(x, f.Max)
 	}
 	return math.Float32frombits(roundNarrow(b, f.minExp(), uint32(23-f.MantissaBits)<<23, f.limit(), f.overflowBits()))
+}
+
+// RoundMode rounds x in the given direction. u supplies 32 uniform random bits
+// and is read by Stochastic only: x is rounded up in magnitude if u is less
+// than 2^32 times the dropped fraction of a step. That probability is exact
+// while at most 32 bits are dropped, else short by less than 2^-32.
+func (f Format) RoundMode(x float32, mode Mode, u uint32) float32 {
+	f.mustBeSet()
+	b := math.Float32bits(x)
+	sign, a := b&signBit, b&absBits
+	switch {
+	case f.Identity() || a > infinity:
+		return x
+	case a == infinity:
+		return math.Float32frombits(sign | f.overflowBits())
+	}
+
+	// |x| is significand · 2^exp; the grid around x has the step 2^step.
+	exp, significand := int(a>>23), a&fraction
+	if exp == 0 {
+		exp = 1
+	} else {
+		significand |= 1 << 23
+	}
+	exp -= floatBias + 23
+	step := max(exp+23, 1-f.Bias) - f.MantissaBits
+	drop := uint(step - exp)
+	k := significand >> drop // shifts of 32 and more give 0
+	if roundsUp(significand-k<<drop, drop, k&1 == 1, mode, u) {
+		k++
+	}
+
+	// Exact in float64: k has at most 24 bits and the power is normal there.
+	magnitude := float64(k) * math.Float64frombits(uint64(step+1023)<<52)
+	r := uint32(0)
+	switch {
+	case magnitude <= float64(f.Max):
+		r = math.Float32bits(float32(magnitude))
+	case mode == TowardZero:
+		r = math.Float32bits(f.Max)
+	default:
+		r = f.overflowBits()
+	}
+	if r == 0 && f.Integer() {
+		return 0
+	}
+	return math.Float32frombits(sign | r)
+}
+
+// roundsUp decides whether a magnitude of which rest, out of 2^drop, would be
+// dropped, moves up to the next multiple; odd says that the one below is odd.
+func roundsUp(rest uint32, drop uint, odd bool, mode Mode, u uint32) bool {
+	switch mode {
+	case NearestEven:
+		if drop == 0 || drop > 24 { // nothing dropped, or less than half a step
+			return false
+		}
+		half := uint32(1) << (drop - 1)
+		return rest > half || rest == half && odd
+	case TowardZero:
+		return false
+	case Stochastic:
+		if drop <= 32 {
+			return uint64(u) < uint64(rest)<<(32-drop)
+		}
+		return u < rest>>(drop-32)
+	}
+	panic(fmt.Sprintf("precision: unknown rounding mode %d", mode))
 }
 
 // overflowBits is the magnitude, as float32 bits, of what overflow turns into.
@@ -128,5 +217,45 @@ func roundSliceInteger(dst, src []float32, limit float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {
 		dst[i] = roundInteger(x, limit)
+	}
+}
+
+// RoundSliceStochastic rounds src to dst stochastically, as RoundMode with
+// Stochastic does. The slices have the same length and may be the same. It
+// draws exactly one Uint32 per element, in order, whatever the values, so the
+// generator's state afterwards depends on the length alone. FP32 copies and
+// draws nothing.
+func (f Format) RoundSliceStochastic(dst, src []float32, rng *rand.Rand) {
+	mustMatch("RoundSliceStochastic", len(dst), len(src))
+	f.mustBeSet()
+	if f.Identity() {
+		copy(dst, src)
+		return
+	}
+
+	// Between the smallest normal number and the power of two above Max the
+	// same number of low bits is dropped. The carry of rest + v, with v the
+	// complement of the leading random bits, happens exactly if those are less
+	// than rest: RoundMode's rule.
+	normal, limit := uint32(0), uint32(infinity)
+	if f.ExponentBits < 8 {
+		normal, limit = f.minExp(), (math.Float32bits(f.Max)>>23+1)<<23
+	}
+	drop := uint(23-f.MantissaBits) & 31
+	keep := uint32(math.MaxUint32) << drop
+	top, over := math.Float32bits(f.Max), f.overflowBits()
+	for i, x := range src {
+		u := rng.Uint32()
+		b := math.Float32bits(x)
+		a := b & absBits
+		if a < normal || a >= limit {
+			dst[i] = f.RoundMode(x, Stochastic, u)
+			continue
+		}
+		r := (a + ^u>>(32-drop)) & keep
+		if r > top {
+			r = over
+		}
+		dst[i] = math.Float32frombits(r | b&signBit)
 	}
 }

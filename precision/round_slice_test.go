@@ -88,11 +88,13 @@ func mustEqualBits(t *testing.T, what string, got, want []float32) {
 
 func TestRoundSliceDoesNotAllocate(t *testing.T) {
 	src, dst := benchSlice(257, 3), make([]float32, 257)
+	rng := rand.New(rand.NewPCG(13, 14))
 	for _, f := range testFormats(t) {
 		for _, p := range paths() {
 			usePath(t, p)
 			if n := testing.AllocsPerRun(20, func() {
 				f.RoundSlice(dst, src)
+				f.RoundSliceStochastic(dst, src, rng)
 				r := f.Rounder()
 				r.RoundSlice(dst[:9], src[:9])
 				dst[0] = r.Round(src[2]) + f.Round(src[0]) + f.Decode(f.Encode(src[1]))

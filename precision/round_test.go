@@ -19,7 +19,7 @@ func checkNearest(t *testing.T, f Format, x, want float32) {
 	for _, got := range []struct {
 		path  string
 		value float32
-	}{{"Round", f.Round(x)}, {"RoundSlice", slice[0]}, {"Rounder.Round", rounder.Round(x)}} {
+	}{{"Round", f.Round(x)}, {"RoundMode", f.RoundMode(x, NearestEven, 0)}, {"RoundSlice", slice[0]}, {"Rounder.Round", rounder.Round(x)}} {
 		if !sameBits(got.value, want) {
 			t.Fatalf("%s: %s(%g = %#08x) = %g, want %g", f, got.path, x, math.Float32bits(x), got.value, want)
 		}
@@ -69,9 +69,15 @@ func TestRoundAdversarial(t *testing.T) {
 	for _, f := range testFormats(t) {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			for _, b := range bits {
+			for i, b := range bits {
 				x := math.Float32frombits(b)
-				checkNearest(t, f, x, bigRound(f, x))
+				checkNearest(t, f, x, bigRound(f, x, NearestEven, 0))
+				u := uint32(i) * 2654435761
+				for _, mode := range []Mode{TowardZero, Stochastic} {
+					if got, want := f.RoundMode(x, mode, u), bigRound(f, x, mode, u); !sameBits(got, want) {
+						t.Fatalf("%s: RoundMode(%g, %s, %#x) = %g, want %g", f, x, mode, u, got, want)
+					}
+				}
 			}
 		})
 	}
@@ -100,7 +106,7 @@ func TestRoundAgainstFloat16Module(t *testing.T) {
 
 var everyFloat32 = flag.Bool("every", false, "let TestEveryFloat32 try all 2^32 patterns (one or two minutes per format)")
 
-// The fast slices, on every path, and the prepared Rounder against gridRound,
+// The fast slices, on every path, and the prepared Rounder against RoundMode,
 // which works another way, over the whole of float32: a sample of 2^19 patterns,
 // or all of them with -every.
 func TestEveryFloat32(t *testing.T) {
@@ -116,7 +122,7 @@ func TestEveryFloat32(t *testing.T) {
 			for i := range src {
 				src[i] = math.Float32frombits(uint32(next))
 				next += stride
-				want[i] = gridRound(f, src[i])
+				want[i] = f.RoundMode(src[i], NearestEven, 0)
 				got[i] = r.Round(src[i])
 			}
 			mustEqualBits(t, f.Name+" Rounder.Round", got, want)
@@ -132,33 +138,34 @@ func TestEveryFloat32(t *testing.T) {
 func TestOverflow(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for _, c := range []struct {
-		format  string
-		x, even float32
+		format      string
+		x           float32
+		even, trunc float32 // nearest-even, toward-zero
 	}{
-		{"fp16", 65519.996, 65504}, // below the midpoint 65520
-		{"fp16", 65520, inf},
-		{"fp16", 1e30, inf},
-		{"fp16", inf, inf},
-		{"fp16:sat", 65520, 65504},
-		{"fp16:sat", inf, 65504},
-		{"fp16:nan", 65520, nan},
-		{"fp16:nan", inf, nan},
-		{"bf16", 0x1.fe8p127, 0x1.fep127}, // a quarter of a step above Max
-		{"bf16", 0x1.ffp127, inf},         // the midpoint
-		{"bf16", math.MaxFloat32, inf},
-		{"fp8_e4m3", 464, 448}, // midpoint of 448 and 480: 448 is even
-		{"fp8_e4m3", 464.00003, 448},
-		{"fp8_e4m3", inf, 448},
-		{"fp8_e4m3:nan", 464, 448},
-		{"fp8_e4m3:nan", 464.00003, nan},
-		{"fp8_e4m3:nan", inf, nan},
-		{"fp8_e5m2", 61439.996, 57344},
-		{"fp8_e5m2", 61440, inf},
-		{"fp8_e5m2:sat", 61440, 57344},
-		{"fp4_e2m1", 7, 6},
-		{"fp4_e2m1", inf, 6},
-		{"int8", 127.5, 127},
-		{"int8", inf, 127},
+		{"fp16", 65519.996, 65504, 65504}, // below the midpoint 65520
+		{"fp16", 65520, inf, 65504},
+		{"fp16", 1e30, inf, 65504},
+		{"fp16", inf, inf, inf},
+		{"fp16:sat", 65520, 65504, 65504},
+		{"fp16:sat", inf, 65504, 65504},
+		{"fp16:nan", 65520, nan, 65504},
+		{"fp16:nan", inf, nan, nan},
+		{"bf16", 0x1.fe8p127, 0x1.fep127, 0x1.fep127}, // a quarter of a step above Max
+		{"bf16", 0x1.ffp127, inf, 0x1.fep127},         // the midpoint
+		{"bf16", math.MaxFloat32, inf, 0x1.fep127},
+		{"fp8_e4m3", 464, 448, 448}, // midpoint of 448 and 480: 448 is even
+		{"fp8_e4m3", 464.00003, 448, 448},
+		{"fp8_e4m3", inf, 448, 448},
+		{"fp8_e4m3:nan", 464, 448, 448},
+		{"fp8_e4m3:nan", 464.00003, nan, 448},
+		{"fp8_e4m3:nan", inf, nan, nan},
+		{"fp8_e5m2", 61439.996, 57344, 57344},
+		{"fp8_e5m2", 61440, inf, 57344},
+		{"fp8_e5m2:sat", 61440, 57344, 57344},
+		{"fp4_e2m1", 7, 6, 6},
+		{"fp4_e2m1", inf, 6, 6},
+		{"int8", 127.5, 127, 127},
+		{"int8", inf, 127, 127},
 	} {
 		f, err := ParseFormat(c.format)
 		if err != nil {
@@ -167,17 +174,24 @@ func TestOverflow(t *testing.T) {
 		for _, sign := range []uint32{0, signBit} {
 			signed := func(y float32) float32 { return math.Float32frombits(math.Float32bits(y) ^ sign) }
 			checkNearest(t, f, signed(c.x), signed(c.even))
+			if got := f.RoundMode(signed(c.x), TowardZero, 0); !sameBits(got, signed(c.trunc)) {
+				t.Errorf("%s: toward zero %g gives %g, want %g", f, signed(c.x), got, signed(c.trunc))
+			}
 		}
 	}
 }
 
 // A NaN comes back bit for bit, quiet or signalling, on every path.
 func TestNaNKeepsItsBits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
 	for _, f := range testFormats(t) {
 		r := f.Rounder()
 		for _, b := range []uint32{0x7fc00000, 0xffc00000, 0x7f800001, 0xff800001, 0x7fffffff, 0xffffffff, 0x7fa5a5a5} {
 			x := math.Float32frombits(b)
-			results := []float32{f.Round(x), r.Round(x)}
+			random := []float32{x}
+			f.RoundSliceStochastic(random, random, rng)
+			results := []float32{f.Round(x), random[0], r.Round(x),
+				f.RoundMode(x, NearestEven, 0), f.RoundMode(x, TowardZero, 0), f.RoundMode(x, Stochastic, 1)}
 			for _, p := range paths() {
 				row := make([]float32, 19) // whole vectors and a tail
 				for i := range row {
@@ -210,7 +224,7 @@ func TestRoundProperties(t *testing.T) {
 }
 
 // roundProperties checks, for two numbers: order is kept, rounding twice is
-// rounding once, and the sign does not matter.
+// rounding once, the sign does not matter, and every mode gives a neighbour.
 func roundProperties(t *rapid.T, f Format, number *rapid.Generator[float32]) {
 	x, y := number.Draw(t, "x"), number.Draw(t, "y")
 	if x > y {
@@ -226,16 +240,37 @@ func roundProperties(t *rapid.T, f Format, number *rapid.Generator[float32]) {
 	if minus := f.Round(-x); !sameBits(minus, -rx) && (rx != 0 || !f.Integer()) {
 		t.Fatalf("%s: Round(-%g) = %g, Round(%g) = %g", f, x, minus, x, rx)
 	}
+	down := f.RoundMode(x, TowardZero, 0)
+	if finite := x-x == 0; finite && math.Abs(float64(down)) > math.Abs(float64(x)) {
+		t.Fatalf("%s: toward zero %g gives %g", f, x, down)
+	}
+	// Stochastic rounding picks one of the two neighbours, and so does
+	// nearest-even; u = 0 rounds up whenever anything is dropped.
+	random := f.RoundMode(x, Stochastic, rapid.Uint32().Draw(t, "u"))
+	up := f.RoundMode(x, Stochastic, 0)
+	if !sameBits(random, down) && !sameBits(random, up) || !sameBits(rx, down) && !sameBits(rx, up) && x-x == 0 &&
+		math.Abs(float64(x)) < math.Abs(float64(f.Max)) && tinyFraction(f, x) {
+		t.Fatalf("%s: %g: nearest %g, stochastic %g, neighbours %g and %g", f, x, rx, random, down, up)
+	}
+}
+
+// tinyFraction reports whether x is at least 2^-32 steps from zero, so that
+// u = 0 does round it up.
+func tinyFraction(f Format, x float32) bool {
+	return math.Abs(float64(x)) >= math.Ldexp(1, 1-f.Bias-f.MantissaBits-32)
 }
 
 func TestZeroFormatPanics(t *testing.T) {
 	for name, call := range map[string]func(){
 		"Round":      func() { Format{}.Round(1) },
+		"RoundMode":  func() { Format{}.RoundMode(1, NearestEven, 0) },
 		"RoundSlice": func() { Format{}.RoundSlice(nil, nil) },
 		"Rounder":    func() { Format{}.Rounder() },
 		"rounder":    func() { new(Rounder).RoundSlice(make([]float32, 20), make([]float32, 20)) },
+		"Stochastic": func() { Format{}.RoundSliceStochastic(nil, nil, nil) },
 		"Encode":     func() { Format{}.Encode(1) },
 		"Decode":     func() { Format{}.Decode(1) },
+		"mode":       func() { BF16.RoundMode(0.1, 77, 0) },
 		"lengths":    func() { BF16.RoundSlice(make([]float32, 2), make([]float32, 3)) },
 	} {
 		func() {
