@@ -134,13 +134,10 @@ type prefixIS struct{}
 
 func (prefixIS) Weigh(w *Weights, in *Input) error {
 	for i := range in.Len() {
-		from, to := in.Span(i)
 		sum := 0.0
-		for n := from; n < to; n++ {
-			if in.Mask[n] {
-				sum += in.LogRatio[n]
-				w.Raw[n], w.Applied[n] = in.ratio(sum), in.ratio(sum)
-			}
+		for n := range in.Where(i, in.Mask) {
+			sum += in.LogRatio[n]
+			w.Raw[n], w.Applied[n] = in.ratio(sum), in.ratio(sum)
 		}
 	}
 	return nil

@@ -173,29 +173,32 @@ func (p *Pipeline) set(name string, value float64) {
 	p.add(name, value)
 }
 
+// ruleFigures are what is logged of a mask: verl's compute_rs_metrics of its statistic, then what it rejected.
+var ruleFigures = [...]string{"mean", "max", "min", "fraction_high", "fraction_low", "std", "seq_mean", "seq_std", "seq_max", "seq_min",
+	"seq_max_deviation", "seq_fraction_high", "seq_fraction_low", "masked_fraction", "seq_masked_fraction"}
+
+// rejectedFigures is where in ruleFigures those of the rejection begin.
+const rejectedFigures = len(ruleFigures) - 2
+
 // ruleNames are the metric names of one mask, built once.
 type ruleNames struct {
-	mask                                          Masking
-	mean, largest, smallest, above, below, std    string
-	seqMean, seqStd, seqMax, seqMin, seqDeviation string
-	seqAbove, seqBelow, fraction, seqFraction     string
+	mask  Masking
+	names [len(ruleFigures)]string
 }
 
 // namesOf returns the metric names of a mask.
-func (p *Pipeline) namesOf(m Masking) *ruleNames {
+func (p *Pipeline) namesOf(m Masking) []string {
 	for i := range p.ruleNames {
 		if p.ruleNames[i].mask == m {
-			return &p.ruleNames[i]
+			return p.ruleNames[i].names[:]
 		}
 	}
-	at := "rollout_corr/rollout_rs_" + maskName(m)
-	p.ruleNames = append(p.ruleNames, ruleNames{mask: m,
-		mean: at + "_mean", largest: at + "_max", smallest: at + "_min", above: at + "_fraction_high",
-		below: at + "_fraction_low", std: at + "_std", seqMean: at + "_seq_mean", seqStd: at + "_seq_std",
-		seqMax: at + "_seq_max", seqMin: at + "_seq_min", seqDeviation: at + "_seq_max_deviation",
-		seqAbove: at + "_seq_fraction_high", seqBelow: at + "_seq_fraction_low",
-		fraction: at + "_masked_fraction", seqFraction: at + "_seq_masked_fraction"})
-	return &p.ruleNames[len(p.ruleNames)-1]
+	r := ruleNames{mask: m}
+	for k, figure := range ruleFigures {
+		r.names[k] = "rollout_corr/rollout_rs_" + maskName(m) + "_" + figure
+	}
+	p.ruleNames = append(p.ruleNames, r)
+	return p.namesOf(m)
 }
 
 // verlMask reports verl's compute_rs_metrics for a mode that has a statistic,
@@ -222,8 +225,8 @@ func (p *Pipeline) verlMask(m Masking, in *Input) {
 			touched++
 		}
 	}
-	p.add(names.fraction, float64(rejected)/(float64(tokens)+masked.Epsilon))
-	p.add(names.seqFraction, float64(touched)/float64(max(rows, 1)))
+	p.add(names[rejectedFigures], float64(rejected)/(float64(tokens)+masked.Epsilon))
+	p.add(names[rejectedFigures+1], float64(touched)/float64(max(rows, 1)))
 }
 
 // statisticSpread is a rule's statistic over tokens and over responses.
@@ -235,34 +238,25 @@ type statisticSpread struct {
 }
 
 // verlStatistic reports the statistic that p.buffer still holds.
-func (p *Pipeline) verlStatistic(d measured, names *ruleNames, in *Input) {
+func (p *Pipeline) verlStatistic(d measured, names []string, in *Input) {
 	_, _, twoSided := d.limits()
 	s := p.spread(d, in)
 	tokens, rows := float64(s.tokens.N)+masked.Epsilon, float64(max(s.rows.N, 1))
-	p.add(names.mean, masked.Mean(p.buffer, in.Mask))
-	p.add(names.largest, s.tokens.Largest)
-	p.add(names.smallest, s.tokens.Smallest)
+	above, below := float64(s.above)/tokens, float64(s.below)/tokens
 	if d.sequenceLevel() {
-		p.add(names.above, float64(s.rowsAbove)/rows)
-		p.add(names.below, float64(s.rowsBelow)/rows)
-	} else {
-		p.add(names.above, float64(s.above)/tokens)
-		p.add(names.below, float64(s.below)/tokens)
+		above, below = float64(s.rowsAbove)/rows, float64(s.rowsBelow)/rows
 	}
 	std := 0.0
 	if s.tokens.N > 1 {
 		mean := s.clamped / tokens
 		std = math.Sqrt(max(s.clampedSquares/tokens-float64(mean*mean), 0))
 	}
-	p.add(names.std, std)
-	p.add(names.seqMean, s.rows.Mean)
-	p.add(names.seqStd, s.rows.Deviation())
-	p.add(names.seqMax, s.rows.Largest)
-	p.add(names.seqMin, s.rows.Smallest)
-	p.add(names.seqDeviation, max(math.Abs(s.rows.Largest), math.Abs(s.rows.Smallest)))
-	p.add(names.seqAbove, float64(s.rowsAbove)/rows)
-	if twoSided {
-		p.add(names.seqBelow, float64(s.rowsBelow)/rows)
+	for k, x := range [rejectedFigures]float64{masked.Mean(p.buffer, in.Mask), s.tokens.Largest, s.tokens.Smallest, above, below, std,
+		s.rows.Mean, s.rows.Deviation(), s.rows.Largest, s.rows.Smallest, max(math.Abs(s.rows.Largest), math.Abs(s.rows.Smallest)),
+		float64(s.rowsAbove) / rows, float64(s.rowsBelow) / rows} {
+		if k < rejectedFigures-1 || twoSided { // the last is of a lower bound
+			p.add(names[k], x)
+		}
 	}
 }
 

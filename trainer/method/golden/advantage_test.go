@@ -356,12 +356,9 @@ func matchOPOB(c *Case, k *Check) {
 	}
 	names := c.Inputs.Strings("group")
 	for i, r := range b.Reward { // the baseline is what is missing from the reward
-		from, to := b.Span(i)
-		for n := from; n < to; n++ {
-			if b.Mask[n] {
-				k.Metric("baseline_by_group", names[i], r-out.Advantage[n])
-				break
-			}
+		for n := range b.Where(i, b.Mask) {
+			k.Metric("baseline_by_group", names[i], r-out.Advantage[n])
+			break
 		}
 	}
 	matchEffective(k, v.Float("rollout_is_threshold"), b)
@@ -379,11 +376,8 @@ func matchEffective(k *Check, threshold float64, b *batch.Batch) {
 		rows := make([]float64, b.Len())
 		for i := range rows {
 			rows[i] = 1 // of an empty response
-			from, to := b.Span(i)
-			for n := from; n < to; n++ {
-				if b.Mask[n] {
-					rows[i] = b.Weight[n]
-				}
+			for n := range b.Where(i, b.Mask) {
+				rows[i] = b.Weight[n]
 			}
 		}
 		return rows

@@ -238,11 +238,8 @@ func compareWeights(c *Case, k *Check, b *batch.Batch) {
 func compareRows(c *Case, k *Check, b *batch.Batch) {
 	got := append([]float64{}, c.Outputs.Flat("off_policy_mask")...)
 	for i := range b.Len() {
-		from, to := b.Span(i)
-		for n := from; n < to; n++ {
-			if b.Mask[n] {
-				got[i] = count(b.Gate == nil || b.Gate[n])
-			}
+		for n := range b.Where(i, b.Mask) {
+			got[i] = count(b.Gate == nil || b.Gate[n])
 		}
 	}
 	k.Vector("off_policy_mask", got)

@@ -38,12 +38,9 @@ func wild(rng *rand.Rand, far float64) *batch.Batch {
 // mean and the number of tokens.
 func rowMeans(b *batch.Batch, mask []bool, of func(n int) float64) (means, counts []float64) {
 	for i := range b.Len() {
-		from, to := b.Span(i)
 		sum, n := 0.0, 0.0
-		for t := from; t < to; t++ {
-			if mask[t] {
-				sum, n = sum+of(t), n+1
-			}
+		for t := range b.Where(i, mask) {
+			sum, n = sum+of(t), n+1
 		}
 		means, counts = append(means, sum/max(n, 1)), append(counts, n)
 	}
