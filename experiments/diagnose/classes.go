@@ -392,10 +392,10 @@ func (j *jumps) found() (is, alone bool) {
 
 // jumped is the part of Σk3 that jumps have beyond what the tokens would have without.
 type jumped struct {
-	share *float64 // of all of it; nil where nothing jumps
-	lone  *float64 // the share of large errors that come one by one, which are not counted as jumps
-	// flipPart is what tokens with other experts have of it, nil where routes are unknown.
-	flipPart *float64
+	share, stay *float64 // of all of it; nil where nothing jumps
+	lone        *float64 // the share of large errors that come one by one, which are not counted as jumps
+	// flips is the share of tokens with other experts, flipPart what they have of it; nil where routes are unknown.
+	flips, flipPart *float64
 	// routed is the part of all that jumps have where routes are known, nil where they are not.
 	routed *float64
 }
@@ -424,7 +424,7 @@ func jumpedOf(rows []*kept) jumped {
 	if found {
 		counted = 1
 	}
-	beyond := s.flipped()
+	beyond := s.flipped(&p)
 	all, jumps, known, routed, flips := 0.0, 0.0, 0.0, 0.0, 0.0
 	for i, x := range s.all {
 		d := max(-overflow, min(overflow, x.d))
@@ -453,11 +453,15 @@ func jumpedOf(rows []*kept) jumped {
 	if routed > 0 {
 		p.flipPart, p.routed = new(flips/routed), new(known/all)
 	}
+	if found {
+		p.stay = &j.stay
+	}
 	return p
 }
 
-// flipped is the part of the squares of tokens with other experts beyond that of the tokens with the same ones.
-func (s *deviations) flipped() (beyond float64) {
+// flipped fills the share of tokens with other experts, and returns the part of their squares beyond that of the
+// tokens with the same ones.
+func (s *deviations) flipped(p *jumped) (beyond float64) {
 	var n [2]int
 	var squares [2]float64
 	for _, x := range s.all {
@@ -467,6 +471,10 @@ func (s *deviations) flipped() (beyond float64) {
 			squares[side] += float64(x.v * x.v)
 		}
 	}
+	if n[0]+n[1] == 0 {
+		return 0
+	}
+	p.flips = new(share(n[1], n[0]+n[1]))
 	if n[0] == 0 || n[1] == 0 || squares[1] == 0 {
 		return 0
 	}

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"driftlab/experiments/diagnose/reader"
@@ -40,16 +41,28 @@ const (
 // Effect is what weights w do in place of the ratios, which correct exactly, and of
 // ones, which correct nothing.
 type Effect struct {
-	// TokensChanged is the share of tokens whose w is off 1 by more than 1 %.
-	TokensChanged float64 `json:"tokens_changed"`
-	// ESSToken is (Σw)²/(nΣw²) over tokens, verl's where a response's weight is repeated on them.
-	ESSToken float64 `json:"ess_token"`
+	// TokensChanged is the share of tokens whose w is off 1 by more than 1 %,
+	// ResponsesChanged that of responses with such a token.
+	TokensChanged    float64 `json:"tokens_changed"`
+	ResponsesChanged float64 `json:"responses_changed"`
+	// WeightRemoved is Σ max(1−w, 0)/n, WeightAdded Σ max(w−1, 0)/n.
+	WeightRemoved float64 `json:"weight_removed"`
+	WeightAdded   float64 `json:"weight_added"`
+	// ESSToken is (Σw)²/(nΣw²) over tokens, verl's where a response's weight is repeated on
+	// them; ESSSequence over responses, with the mean of its tokens' for each.
+	ESSToken    float64 `json:"ess_token"`
+	ESSSequence float64 `json:"ess_sequence"`
 	// Ratio is what the weights are compared with: of a rule on tokens the token's ratio ρ, of a rule on
 	// sequences the product of ρ over the response. Distance is mean |w − that ratio|.
 	Ratio    Ratio   `json:"ratio"`
 	Distance float64 `json:"distance"`
-	// Variance is mean(w²A²)/mean(A²), null where no advantage is recorded, or all are 0.
-	Variance *float64 `json:"variance"`
+	// BiasGradient is |mean(wA) − mean(ratio·A)| in deviations of A, Variance mean(w²A²)/mean(A²): both
+	// null where no advantage is recorded, or all are 0.
+	BiasGradient *float64 `json:"bias_gradient"`
+	Variance     *float64 `json:"variance"`
+	// The intervals are of 90 %, by a bootstrap of responses.
+	TokensChangedInterval [2]float64 `json:"tokens_changed_interval"`
+	DistanceInterval      [2]float64 `json:"distance_interval"`
 }
 
 // fixes tries every registered weighting and mask at its defaults, and every preset.
@@ -77,15 +90,20 @@ type trial struct {
 	batch *batch.Batch
 	// rho are the ratios of the tokens, product those of their responses.
 	rho, product []float64
-	// graded says that advantages are recorded.
+	// graded says that advantages are recorded, spread is their deviation.
 	graded bool
+	spread float64
 	// updated says that log-probs of the training forward are recorded.
 	updated bool
 	groups  grouping
+	draws   [][]int // responses, draw by draw
 }
 
-// changedBy is how far off 1 a weight is that changes anything.
-const changedBy = 0.01
+const (
+	bootstraps = 200
+	// changedBy is how far off 1 a weight is that changes anything.
+	changedBy = 0.01
+)
 
 func newTrial(rows []*kept) *trial {
 	// One expert of one layer, and a vocabulary of one: routes and distributions that were not recorded are then missing.
@@ -148,7 +166,16 @@ func newTrial(rows []*kept) *trial {
 	if !t.graded {
 		b.Advantage = nil
 	}
+	t.spread = momentsOf(b.Advantage).deviation
 	t.groups = grouped(rows)
+	r := rand.New(rand.NewPCG(5, 16))
+	for range bootstraps {
+		draw := make([]int, len(rows))
+		for i := range draw {
+			draw[i] = r.IntN(len(rows))
+		}
+		t.draws = append(t.draws, draw)
+	}
 	return t
 }
 
@@ -224,15 +251,47 @@ func (t *trial) effect(w []float64, by Ratio) *Effect {
 	if by == SequenceRatio {
 		exact = t.product
 	}
-	e := &Effect{Ratio: by, Variance: t.noise(w)}
-	var changed tokenCount
-	weights, squares, off := 0.0, 0.0, 0.0
-	for i, x := range w {
-		changed.add(math.Abs(x-1) > changedBy)
-		weights, squares, off = weights+x, squares+float64(x*x), off+math.Abs(x-exact[i])
+	type sums struct{ n, changed, off float64 }
+	rows := make([]sums, t.batch.Len())
+	var all sums
+	e := &Effect{Ratio: by}
+	var weights, squares, means, meanSquares, biased, unbiased, weighed, plain float64
+	for i := range rows {
+		s, sum := &rows[i], 0.0
+		from, to := t.batch.Span(i)
+		for n := from; n < to; n++ {
+			s.changed += float64(count1(math.Abs(w[n]-1) > changedBy))
+			s.off += math.Abs(w[n] - exact[n])
+			e.WeightRemoved, e.WeightAdded = e.WeightRemoved+max(1-w[n], 0), e.WeightAdded+max(w[n]-1, 0)
+			sum += w[n]
+			weights, squares = weights+w[n], squares+float64(w[n]*w[n])
+			if t.graded {
+				a := t.batch.Advantage[n]
+				wa := float64(w[n] * a)
+				biased, unbiased = biased+wa, unbiased+float64(exact[n]*a)
+				weighed, plain = weighed+float64(wa*wa), plain+float64(a*a)
+			}
+		}
+		s.n = float64(to - from)
+		sum /= max(s.n, 1)
+		means, meanSquares = means+sum, meanSquares+float64(sum*sum)
+		all = sums{all.n + s.n, all.changed + s.changed, all.off + s.off}
+		e.ResponsesChanged += min(s.changed, 1) / float64(len(rows))
 	}
-	n := float64(len(w))
-	e.TokensChanged, e.Distance, e.ESSToken = changed.share(), off/n, effective(weights, squares, n)
+	e.TokensChanged, e.Distance, e.WeightRemoved, e.WeightAdded = all.changed/all.n, all.off/all.n, e.WeightRemoved/all.n, e.WeightAdded/all.n
+	e.ESSToken, e.ESSSequence = effective(weights, squares, all.n), effective(means, meanSquares, float64(len(rows)))
+	if plain > 0 && t.spread > 0 {
+		e.BiasGradient, e.Variance = new(math.Abs(biased-unbiased)/all.n/t.spread), new(weighed/plain)
+	}
+	var changed, off []float64
+	for _, draw := range t.draws {
+		var s sums
+		for _, i := range draw {
+			s = sums{s.n + rows[i].n, s.changed + rows[i].changed, s.off + rows[i].off}
+		}
+		changed, off = append(changed, s.changed/s.n), append(off, s.off/s.n)
+	}
+	e.TokensChangedInterval, e.DistanceInterval = ninety(changed), ninety(off)
 	return e
 }
 
@@ -242,6 +301,11 @@ func effective(w, ww, n float64) float64 {
 		return 0
 	}
 	return w / n * w / ww
+}
+
+func ninety(draws []float64) [2]float64 {
+	slices.Sort(draws)
+	return [2]float64{quantile(draws, 0.05), quantile(draws, 0.95)}
 }
 
 // Masked is whose tokens a correction drops. Shares are of the group's own tokens.

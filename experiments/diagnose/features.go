@@ -33,12 +33,18 @@ type Features struct {
 	Eta2      *float64 `json:"eta2"`
 	Slope     *float64 `json:"slope"`
 	Asymmetry *float64 `json:"asymmetry"`
+	// Power is the slope of log |d| on log q: 1 where errors are of logits.
+	Power *float64 `json:"power"`
 	// ICC is the correlation of u over pairs of one token id in one step.
 	ICC *float64 `json:"icc"`
 	// ManyIDs says that these were at least 200, as in a real vocabulary: only then its size is compared.
 	ManyIDs bool `json:"many_ids"`
 	// Disp is the scatter of responses' log medians over that of shuffled tokens.
 	Disp *float64 `json:"disp"`
+	// Trend and Advantage are correlations, of log |u| with the place in the response and
+	// of u with the advantage.
+	Trend     *float64 `json:"trend"`
+	Advantage *float64 `json:"advantage"`
 	// LagSlope is the slope of the log of a response's median |u| on the log of its lag, LagRank Spearman's
 	// correlation of the two.
 	LagSlope *float64 `json:"dose"`
@@ -46,12 +52,15 @@ type Features struct {
 	// Turn is the cosine of the mean u of the ids between steps, freed of its noise: 1
 	// where the direction stays.
 	Turn *float64 `json:"turn"`
-	// Jumps is the part of Σk3 that lies in short runs of errors many times larger than the others.
+	// Jumps is the part of Σk3 that lies in short runs of errors many times larger than the others, Stay how
+	// likely such a run goes on.
 	Jumps *float64 `json:"jumps"`
+	Stay  *float64 `json:"stay"`
 	// Lone is the part of Σk3 in errors as large that come one by one: a tail, or routes that change for a token.
 	Lone *float64 `json:"lone"`
-	// FlipPart is the part of Σk3 that tokens have which other experts computed in one engine than in the other, beyond what
-	// they would have without; null unless both routes were recorded.
+	// Flips is the share of tokens that other experts computed in one engine than in the other, FlipPart the
+	// part of Σk3 that they have beyond what they would have without; null unless both routes were recorded.
+	Flips    *float64 `json:"flips"`
 	FlipPart *float64 `json:"flip_part"`
 	// Lag is the mean of the updates that responses are old, where every version is recorded.
 	Lag *float64 `json:"lag"`
@@ -110,7 +119,8 @@ const (
 // deviation is the error of a token that is uncertain enough.
 type deviation struct {
 	u, v      float64 // in logits, and in its response's medians
-	d, odds   float64
+	d, q      float64
+	odds      float64
 	row, from int // its response, and where it is in it
 	id        int32
 }
@@ -134,7 +144,7 @@ func deviationsOf(rows []*kept) *deviations {
 			if q < leastDoubt {
 				continue
 			}
-			x := deviation{u: u, d: k.old[i] - roll, odds: odds, row: n, from: i, id: -1}
+			x := deviation{u: u, d: k.old[i] - roll, q: q, odds: odds, row: n, from: i, id: -1}
 			if k.id != nil {
 				x.id = k.id[i]
 			}
@@ -194,12 +204,12 @@ func featuresOf(rows []*kept) *Features {
 	if slope, n := logitSlope(rows); n >= leastPairs {
 		f.Slope = &slope
 	}
-	f.Asymmetry = new(s.asymmetry())
+	s.along(f)
 	f.ICC, f.Turn, f.ManyIDs = s.identities(quantile(size, 0.98))
 	f.Disp = s.dispersion()
 	f.LagSlope, f.LagRank = s.lagSlope()
 	part := jumpedOf(rows)
-	f.Jumps, f.Lone, f.FlipPart, f.routes = part.share, part.lone, part.flipPart, part.routed
+	f.Jumps, f.Stay, f.Lone, f.Flips, f.FlipPart, f.routes = part.share, part.stay, part.lone, part.flips, part.flipPart, part.routed
 	return f
 }
 
@@ -217,14 +227,31 @@ func (s *deviations) lift(top float64) *float64 {
 	return new(share(both, pairs) / 0.0025)
 }
 
-// asymmetry is the share of positive errors among the more certain half of the tokens less that among the others.
-func (s *deviations) asymmetry() float64 {
+// along measures what goes along with something else that a token has.
+func (s *deviations) along(f *Features) {
+	var power, trend, advantage moments
 	half := medianOf(s.column(deviation.logOdds))
 	var sides [2]tokenCount
+	graded := true
 	for _, x := range s.all {
 		sides[count1(x.odds > half)].add(x.u > 0)
+		k := s.rows[x.row]
+		if x.u != 0 {
+			power.add(elementary.Log(x.q), elementary.Log(math.Abs(x.d)))
+			trend.add(float64(x.from), elementary.Log(math.Abs(x.v)))
+		}
+		if graded = graded && k.advantage != nil; graded {
+			advantage.add(k.advantage[x.from], x.v)
+		}
 	}
-	return sides[1].share() - sides[0].share()
+	f.Asymmetry = new(sides[1].share() - sides[0].share())
+	if xx, _, xy := power.centred(); xx > 0 {
+		f.Power = new(xy / xx)
+	}
+	f.Trend = new(trend.pearson())
+	if xx, _, _ := advantage.centred(); graded && xx > 0 {
+		f.Advantage = new(advantage.pearson())
+	}
 }
 
 // dispersion is the scatter of responses' medians, over that of shuffled tokens.

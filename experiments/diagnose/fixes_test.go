@@ -28,8 +28,10 @@ func TestEffectByHand(t *testing.T) {
 		name      string
 		got, want float64
 	}{
-		{"tokens", f.TokensChanged, 2. / 4}, {"ESS", f.ESSToken, 4.5 * 4.5 / (4 * 6.25)},
-		{"distance", f.Distance, 1. / 4}, {"variance", *f.Variance, 6.25 / 4},
+		{"tokens", f.TokensChanged, 2. / 4}, {"responses", f.ResponsesChanged, 1}, {"removed", f.WeightRemoved, .5 / 4}, {"added", f.WeightAdded, 1. / 4},
+		{"ESS", f.ESSToken, 4.5 * 4.5 / (4 * 6.25)}, {"ESS of responses", f.ESSSequence, (1.5 + .75) * (1.5 + .75) / (2 * (1.5*1.5 + .75*.75))},
+		// mean(wA) = (3 - 1.5)/4, mean(ρA) = (4 - 1.5)/4, sd(A) = 1
+		{"distance", f.Distance, 1. / 4}, {"bias of the gradient", *f.BiasGradient, 1. / 4}, {"variance", *f.Variance, 6.25 / 4},
 	} {
 		if !near(c.got, c.want) {
 			t.Errorf("%s is %v, want %v", c.name, c.got, c.want)
@@ -37,6 +39,12 @@ func TestEffectByHand(t *testing.T) {
 	}
 	if f.Masked != nil || f.Placebo != nil || f.NotTried != "" || !strings.HasPrefix(f.Recipe, "correction: {mode: decoupled, weights: {name: token_tis, cap: 2") {
 		t.Errorf("%+v", f)
+	}
+	if i := f.TokensChangedInterval; i[0] != .5 || i[1] != .5 {
+		t.Errorf("every draw changes a half, and the interval is %v", i)
+	}
+	if i := f.DistanceInterval; !near(i[0], 0) || !near(i[1], .5) {
+		t.Errorf("draws of one response twice have distance 0 and 1/2, and the interval is %v", i)
 	}
 }
 
@@ -81,6 +89,9 @@ func TestMaskedByHand(t *testing.T) {
 	if m = f.Masked; m.Tokens != .4 || m.Responses != .5 || m.Length[0] != 1 || m.Length[2] != 0 || *m.Negative != 1 || *m.Positive != 0 {
 		t.Errorf("%+v", m)
 	}
+	if f.ResponsesChanged != .5 || f.ESSSequence != .5 {
+		t.Errorf("%+v", f.Effect)
+	}
 }
 
 // Everything that is registered is tried, in a fixed order, with the same bits each time;
@@ -114,9 +125,12 @@ func TestFixes(t *testing.T) {
 		}
 		if f.Masked != nil {
 			masks++
-			if n := 3600 * f.Masked.Tokens; math.Abs(f.Placebo.TokensChanged*3600-n) > 5*math.Sqrt(n*(1-f.Masked.Tokens))+1 {
-				t.Errorf("%s drops %v, its placebo %v", f.Name, f.Masked.Tokens, f.Placebo.TokensChanged)
+			if n := 3600 * f.Masked.Tokens; math.Abs(f.Placebo.WeightRemoved*3600-n) > 5*math.Sqrt(n*(1-f.Masked.Tokens))+1 {
+				t.Errorf("%s drops %v, its placebo %v", f.Name, f.Masked.Tokens, f.Placebo.WeightRemoved)
 			}
+		}
+		if i := f.DistanceInterval; !(i[0] <= f.Distance && f.Distance <= i[1]) {
+			t.Errorf("%s: distance %v outside %v", f.Name, f.Distance, i)
 		}
 	}
 	if want := "estr: the dump has no full distributions\nlast_version: the dump has no versions of the weights\n" +
@@ -136,7 +150,7 @@ func TestFixes(t *testing.T) {
 		r.Advantage = nil
 	}
 	for _, f := range analysed(Options{}, rows).Report().Fixes {
-		if f.Name == "opsm" && f.NotTried != "the dump has no advantages" || f.Effect != nil && f.Variance != nil {
+		if f.Name == "opsm" && f.NotTried != "the dump has no advantages" || f.Effect != nil && (f.Variance != nil || f.BiasGradient != nil) {
 			t.Errorf("%s: %q %+v", f.Name, f.NotTried, f.Effect)
 		}
 	}

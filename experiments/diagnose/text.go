@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/results/stats/passk"
@@ -15,8 +16,10 @@ import (
 // text is what can be said of rows without their log-probs: lengths, rewards, lag.
 type text struct {
 	rows, withText int
+	characters     int
 	rewards        int
 	reward         float64
+	lags, lag      int                     // responses with a recorded lag, and the sum of it
 	spans, span    int                     // responses with a first and a last version, and the sum of what lies between
 	prompts        map[uint64]*passk.Tally // the attempts at each
 	lengths        map[int]*masked.Running // by step, of the last growthSteps
@@ -41,10 +44,17 @@ func (t *text) add(r *reader.Row) {
 			maps.DeleteFunc(t.lengths, func(step int, _ *masked.Running) bool { return step < t.last-growthSteps })
 		}
 	}
-	t.withText += count1(r.Text != "")
+	if r.Text != "" {
+		t.withText++
+		t.characters += utf8.RuneCountInString(r.Text)
+	}
 	if r.Head != reader.Unknown && r.Tail != reader.Unknown {
 		t.spans++
 		t.span += r.Tail - r.Head
+	}
+	if lag := lagOf(r); lag >= 0 {
+		t.lags++
+		t.lag += lag
 	}
 	if math.IsNaN(r.Reward) {
 		return
@@ -85,14 +95,18 @@ func promptOf(r *reader.Row) uint64 {
 
 // Responses is what is known of the responses in addition to their log-probs.
 type Responses struct {
-	// Rows are those that were complete.
-	Rows int `json:"rows"`
-	// Reward is the mean reward, Prompts how many there are.
+	// Rows are those that were complete; Characters the mean length of their text.
+	Rows       int     `json:"rows"`
+	Characters float64 `json:"characters,omitempty"`
+	// Reward is the mean reward, Prompts how many there are, and Solved the share of those
+	// with a positive reward in any attempt: pass@k for k attempts at each.
 	Reward  *float64 `json:"reward,omitempty"`
 	Prompts int      `json:"prompts,omitempty"`
+	Solved  *float64 `json:"solved,omitempty"`
 	// PassAt has pass@k for k = 1, 2, 4 and so on, as far as every prompt has attempts; absent where prompts have one.
 	PassAt []PassAt `json:"pass_at,omitempty"`
-	// Span is the mean number of updates between the first and the last version of a response.
+	// Lag is the mean number of updates from the weights that sampled to those that learn, Span that of versions inside a response.
+	Lag  *float64 `json:"lag,omitempty"`
 	Span *float64 `json:"version_span,omitempty"`
 	// Growth is how the length grows, absent where there is one step, or one of few responses.
 	Growth *Growth `json:"growth,omitempty"`
@@ -172,12 +186,27 @@ func (t *text) growth() *Growth {
 
 func (t *text) summary() Responses {
 	s := Responses{Rows: t.rows, Prompts: len(t.prompts), Growth: t.growth()}
+	if t.withText > 0 {
+		s.Characters = float64(t.characters) / float64(t.withText)
+	}
 	if t.rewards > 0 {
 		s.Reward = new(t.reward / float64(t.rewards))
 	}
+	if len(t.prompts) > 0 {
+		solved := 0
+		for _, at := range t.prompts { // counted, in any order
+			solved += count1(at.Correct > 0)
+		}
+		s.Solved = new(share(solved, len(t.prompts)))
+	}
 	s.PassAt = t.passAt()
-	if t.spans > 0 {
-		s.Span = new(float64(t.span) / float64(t.spans))
+	for _, mean := range []struct {
+		to     **float64
+		sum, n int
+	}{{&s.Lag, t.lag, t.lags}, {&s.Span, t.span, t.spans}} {
+		if mean.n > 0 {
+			*mean.to = new(float64(mean.sum) / float64(mean.n))
+		}
 	}
 	return s
 }
