@@ -44,14 +44,16 @@ type Evaluation struct {
 // LengthPart is a third of the responses by length.
 type LengthPart struct {
 	// From and To are the least and the greatest number of tokens.
-	From int     `json:"from"`
-	To   int     `json:"to"`
-	Mean float64 `json:"mean_weight"`
+	From    int     `json:"from"`
+	To      int     `json:"to"`
+	Mean    float64 `json:"mean_weight"`
+	Median  float64 `json:"median_weight"`
+	Masked  float64 `json:"masked"`
+	Clipped float64 `json:"clipped"`
 
-	n int // weights of which Mean is the mean, or the sum until it is known
+	weights                 []float64
+	tokens, masked, clipped int
 }
-
-func (p *LengthPart) add(w float64) { p.Mean, p.n = p.Mean+w, p.n+1 }
 
 // Bound is a weight that several tokens have because a rule ends there.
 type Bound struct {
@@ -200,8 +202,8 @@ func (t *trial) attempt(policy func() loss.Loss, p *correction.Pipeline, advanta
 
 func (t *trial) summarise(e *Evaluation, attempts []*attempt) {
 	parts := make([]LengthPart, lengthParts)
-	var all, acting []float64 // weights of tokens, or responses, and of those with an advantage
-	var masked, clipped tokenCount
+	total := LengthPart{}
+	var acting []float64 // of tokens, or responses, with an advantage
 	var n, sum, squares, kept, whole float64
 	for _, x := range attempts {
 		for i := range t.batch.Len() {
@@ -218,11 +220,11 @@ func (t *trial) summarise(e *Evaluation, attempts []*attempt) {
 					continue
 				}
 				mean, count = mean+w, count+1
-				masked.add(x.masked[at])
-				clipped.add(w == 0 && !x.masked[at])
-				if !e.PerResponse {
-					all = append(all, w)
-					part.add(w)
+				for _, to := range []*LengthPart{&total, part} {
+					to.count(w, x.masked[at])
+					if !e.PerResponse {
+						to.weights = append(to.weights, w)
+					}
 				}
 				n, sum, squares = n+1, sum+w, squares+float64(w*w)
 				if size += x.gradient[at]; !e.PerResponse && x.gradient[at] > 0 {
@@ -232,8 +234,7 @@ func (t *trial) summarise(e *Evaluation, attempts []*attempt) {
 			}
 			if e.PerResponse && count > 0 {
 				mean /= float64(count)
-				all = append(all, mean)
-				part.add(mean)
+				total.weights, part.weights = append(total.weights, mean), append(part.weights, mean)
 				if size > 0 {
 					acting = append(acting, mean)
 				}
@@ -241,13 +242,13 @@ func (t *trial) summarise(e *Evaluation, attempts []*attempt) {
 		}
 	}
 	e.Low, e.High = bounds(acting, len(attempts))
-	slices.Sort(all)
-	e.Mean, e.Median, e.Masked, e.Clipped = momentsOf(all).mean, quantile(all, 0.5)+0, masked.share(), clipped.share()
+	total.close()
+	e.Mean, e.Median, e.Masked, e.Clipped = total.Mean, total.Median, total.Masked, total.Clipped
 	e.ESS, e.Update = effective(sum, squares, n), kept/max(whole, math.SmallestNonzeroFloat64)
-	for _, p := range parts {
-		if p.n > 0 {
-			p.Mean /= float64(p.n)
-			e.Length = append(e.Length, p)
+	for i := range parts {
+		if len(parts[i].weights) > 0 {
+			parts[i].close()
+			e.Length = append(e.Length, parts[i])
 		}
 	}
 }
@@ -274,6 +275,25 @@ func bounds(weights []float64, tries int) (low, high *Bound) {
 
 // rounding is how far weights are apart that are equal but for their last digits.
 const rounding = 1e-9
+
+func (p *LengthPart) count(w float64, masked bool) {
+	p.tokens++
+	switch {
+	case masked:
+		p.masked++
+	case w == 0:
+		p.clipped++
+	}
+}
+
+func (p *LengthPart) close() {
+	slices.Sort(p.weights)
+	for _, w := range p.weights {
+		p.Mean += w / float64(len(p.weights))
+	}
+	p.Median, p.Masked, p.Clipped = quantile(p.weights, 0.5)+0, share(p.masked, p.tokens), share(p.clipped, p.tokens)
+	p.weights = nil
+}
 
 // gradient is d loss/d logp of every token after the correction, and which tokens a mask of the correction or of the loss
 // leaves out. agree puts the log-probs of the training forward in the place of all others.
