@@ -482,7 +482,7 @@ func (g *curves) names(c *plot) {
 	for i := 1; i < len(ends); i++ {
 		ends[i].y = min(ends[i].y, ends[i-1].y-nameStep)
 	}
-	floor := c.Min.Y
+	floor := c.Min.Y + labelSize/2 // above the labels of the axis
 	for i := len(ends) - 1; i >= 0; i-- {
 		ends[i].y = max(ends[i].y, floor)
 		floor = ends[i].y + nameStep
