@@ -165,7 +165,13 @@ func readmeAnswers(t *testing.T) []string {
 		}
 		lines[2] += " " + strings.Join(ends, ", ") + "."
 	}
-	return lines
+	longer := m.Study("longer")
+	kept := func(stressor, method string) float64 { // of a limit after three times as many updates
+		return float64(longer.Arm(stressor+", 3000", method).Limit.From / longer.Arm(stressor+", 1000", method).Limit.From)
+	}
+	return append(lines, fmt.Sprintf("- **Longer runs** ([3,000 updates](results/published/stability/longer/README.md), three base models): leave a margin. The largest stable rate changes by a factor: "+
+		"with a 4-bit router %.2f without a correction, %.2f with `r3`, %.2f with `sequence-tis-5`. At a lag of 16 it is %.2f with `opsm-1e-4`, which still allows %s times the rate.",
+		kept("router-fp4", "none"), kept("router-fp4", "r3"), kept("router-fp4", "sequence-tis-5"), kept("lag-16", "opsm-1e-4"), factor(longer.Arm("lag-16, 3000", "opsm-1e-4").OverNone)))
 }
 
 // factor is a ratio to two digits, or the end beyond which it lies.
