@@ -23,10 +23,10 @@ func (*headlineCmd) Help() string {
 		fmt.Fprintf(&arms, "  %-22s %s\n", arm.Name, arm.Labels[0].Text)
 	}
 	return `The main job, which runs without a command: a small map of where training is stable. Each arm trains at four learning rates
-on three base models, one for each seed, which are made first: equal engines, stale rollouts (off-policy lag of 16 updates) and a 4-bit router in the rollout engine, each
-without and with two corrections. It takes two to three minutes on two cores, and says first how long it will take here.
-Not in it: other lags, gaps, tasks and corrections, and runs of 1,000 updates. The studies stability/staleness and
-stability/gap have those.
+on three base models, one for each seed, which are made first: equal engines, stale rollouts (off-policy lag of 16 updates)
+and a 4-bit router in the rollout engine, each without and with two corrections. It takes about four minutes on two cores,
+and says first how long it will take here. Not in it: other lags, gaps, tasks and corrections, and runs of 1,000 updates.
+The studies stability/staleness and stability/gap have those.
 
 Examples:
   simulate
@@ -87,9 +87,6 @@ func (c *headlineCmd) Run(a *app) error {
 	changes, err := c.changes()
 	if err != nil {
 		return err
-	}
-	if slices.ContainsFunc(changes, func(c recipe.Change) bool { return strings.HasPrefix(c.String(), "checkpoint=") }) {
-		plan.Models = nil
 	}
 	plan.Set = append(plan.Set, slices.DeleteFunc(changes, func(c recipe.Change) bool { return strings.HasPrefix(c.String(), "seed=") })...)
 	return a.runStudy(studyRun{plan: plan, maker: mainPage, loss: c.choosesLoss(), announce: true, common: &c.common})

@@ -10,6 +10,7 @@ import (
 	"driftlab/experiments/study"
 	"driftlab/experiments/study/claims"
 	"driftlab/experiments/study/sources"
+	"driftlab/results/record"
 	"driftlab/results/stability"
 	"driftlab/trainer/recipe/foreign"
 )
@@ -213,10 +214,11 @@ func (c *methodsCmd) coverage(a *app) error {
 	}
 	pages := sources.CoveragePages(list)
 	for _, p := range pages[1:] {
-		if c.Out != "" {
-			if err := writeFile(filepath.Dir(filepath.Join(c.Out, p.Name)), filepath.Base(p.Name), []byte(p.Text)); err != nil {
-				return err
-			}
+		if c.Out == "" {
+			break
+		}
+		if err := record.WriteNew(filepath.Join(c.Out, p.Name), []byte(p.Text)); err != nil {
+			return err
 		}
 	}
 	return c.show(a, pages[0].Name, pages[0].Text, list, func() {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"driftlab/model"
 	"driftlab/results/record"
@@ -53,9 +55,33 @@ type baseModel struct {
 
 func (m baseModel) dir() string { return filepath.Join(m.Dir, strconv.FormatUint(m.seed, 10)) }
 
-// missingModels are the base models of the plan that are not there.
+// startsFrom reports whether a cell may start from base models in a folder: not where all checkpoints that the plan sets are others, of
+// those for all cells the last.
+func (p *Plan) startsFrom(dir string) bool {
+	var set []string
+	for _, c := range p.Set {
+		if at, ok := strings.CutPrefix(c.String(), "checkpoint="); ok {
+			set = []string{at}
+		}
+	}
+	for _, f := range p.Factors {
+		for _, v := range f.Values {
+			for _, c := range v.Set {
+				if at, ok := strings.CutPrefix(c.String(), "checkpoint="); ok {
+					set = append(set, at)
+				}
+			}
+		}
+	}
+	return set == nil || slices.ContainsFunc(set, func(at string) bool { return strings.Contains(at, dir) })
+}
+
+// missingModels are the base models that cells of the plan start from and that are not there.
 func (p *Plan) missingModels() (list []baseModel) {
 	for _, m := range p.Models {
+		if !p.startsFrom(m.Dir) {
+			continue
+		}
 		for _, seed := range p.Seeds {
 			one := baseModel{m, seed}
 			if _, err := os.Stat(filepath.Join(one.dir(), "config.json")); errors.Is(err, os.ErrNotExist) {

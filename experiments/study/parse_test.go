@@ -253,3 +253,33 @@ func TestParseArms(t *testing.T) {
 		}
 	}
 }
+
+// TestMissingModels: base models are made where a cell may start from them, and not where every checkpoint that is set is another.
+func TestMissingModels(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name, set, factor string
+		want              int
+	}{
+		{"named for all", dir + "/{seed}", "", 2},
+		{"another for all", "chain-base", "", 0},
+		{"named by a value", "chain-base", dir + "/{seed}", 2},
+		{"another by one value", dir + "/{seed}", "chain-base", 2},
+		{"none named", "", "", 2},
+	} {
+		text := "base: headline\nseeds: [1, 2]\nmodels: [{recipe: chain-base, dir: " + dir + "}]\n"
+		if c.set != "" {
+			text += "set: {checkpoint: \"" + c.set + "\"}\n"
+		}
+		if c.factor != "" {
+			text += "factors: [{name: origin, values: [{name: own, set: {checkpoint: \"" + c.factor + "\"}}, {name: usual}]}]\n"
+		}
+		p, err := Parse("plan.yaml", []byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if got := p.MissingModels(); got != c.want {
+			t.Errorf("%s: %d missing, want %d", c.name, got, c.want)
+		}
+	}
+}

@@ -1,12 +1,16 @@
 package figure
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"driftlab/precision/elementary"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // Align is the alignment of a column: Right for numbers.
@@ -217,4 +221,31 @@ func (t *Figure) Markdown() string {
 		b.WriteString("\n" + escape.Replace(t.Note) + "\n")
 	}
 	return b.String()
+}
+
+// Heads reads tables without their rows from a text of YAML, which names them: a title, for fmt with the arguments of a call, a note,
+// and columns. A column of numbers begins with +, and a unit follows its name after " | ".
+func Heads(text []byte) func(name string, args ...any) *Figure {
+	read := sync.OnceValue(func() (heads map[string]struct {
+		Title, Note string
+		Columns     []string
+	}) {
+		if err := yaml.Load(text, &heads, yaml.WithKnownFields()); err != nil {
+			panic("figure: the heads of tables: " + err.Error()) // every table reads them
+		}
+		return heads
+	})
+	return func(name string, args ...any) *Figure {
+		h, ok := read()[name]
+		if !ok {
+			panic("figure: there is no table " + name)
+		}
+		t := &Figure{Kind: Table, Title: fmt.Sprintf(h.Title, args...), Note: h.Note}
+		for _, column := range h.Columns {
+			column, right := strings.CutPrefix(column, "+")
+			title, unit, _ := strings.Cut(column, " | ")
+			t.Columns = append(t.Columns, Column{Name: title, Unit: unit, Align: Align(right)})
+		}
+		return t
+	}
 }

@@ -25,7 +25,7 @@ var head = figure.Heads(headsText)
 func VerdictTable(list []Result) *figure.Figure {
 	t := head("verdicts")
 	t.Note += " " + provisionalNote(list)
-	adjusted := holmOf(list)
+	states := statuses(list)
 	for i := range list {
 		r := &list[i]
 		name, needs := "-", ""
@@ -37,11 +37,9 @@ func VerdictTable(list []Result) *figure.Figure {
 			fresh, freshFigure = figure.Word(string(r.Fresh.Verdict)).As(emphasis(r.Fresh.Verdict)), r.Fresh.figure()
 		}
 		verdict := r.verdictCell()
-		if r.confirmed() == r.Verdict {
-			verdict.Text = marked(verdict.Text, adjusted[i])
-		}
+		verdict.Text += states[i].unadjusted()
 		t.Add(figure.Word(r.Claim.ID).As(figure.Strong), verdict, fresh, declaredCell(r.Claim.Declared), figure.Word(r.Claim.Figure), figure.Word(name+": "+needs),
-			figure.Word(r.figure()), figure.Word(freshFigure), figure.Word(r.sample()), adjustedCell(adjusted[i]))
+			figure.Word(r.figure()), figure.Word(freshFigure), figure.Word(r.sample()), adjustedCell(float64(states[i].Holm)))
 	}
 	return t
 }
@@ -69,14 +67,6 @@ func holm(n int, decisive func(i int) (p float64, outcome judge.Mark)) []float64
 	return judge.Adjusted(list)
 }
 
-// marked is a verdict that says so where it is not significant after Holm's adjustment.
-func marked(verdict string, adjusted float64) string {
-	if adjusted > 0.05 {
-		return verdict + ", not after Holm"
-	}
-	return verdict
-}
-
 // DeclaredTable counts the verdicts of checks that were declared before any result apart from
 // those of checks that were revised after one.
 func DeclaredTable(list []Status) *figure.Figure {
@@ -92,7 +82,7 @@ func DeclaredTable(list []Status) *figure.Figure {
 				} else {
 					n[0]++
 				}
-				if float64(s.Holm) > 0.05 && s.Confirmed == s.Verdict {
+				if s.unadjusted() != "" {
 					n[3]++
 				}
 			}

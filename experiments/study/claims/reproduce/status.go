@@ -128,11 +128,14 @@ func List(dir string) []Status {
 func (s *Status) Sample() string { return sample(s.Independent, s.Replications, s.Unit) }
 
 // MarkedVerdict is the verdict, and whether it is significant among all claims.
-func (s *Status) MarkedVerdict() string {
-	if s.Confirmed != s.Verdict {
-		return string(s.Confirmed)
+func (s *Status) MarkedVerdict() string { return string(s.Confirmed) + s.unadjusted() }
+
+// unadjusted says that a verdict is not significant after Holm's adjustment; empty where it is, or is not one that new seeds repeat.
+func (s *Status) unadjusted() string {
+	if s.Confirmed == s.Verdict && float64(s.Holm) > 0.05 {
+		return ", not after Holm"
 	}
-	return marked(string(s.Verdict), float64(s.Holm))
+	return ""
 }
 
 // here says how far a claim has come in a directory.
