@@ -5,106 +5,83 @@ package main
 import (
 	"fmt"
 	"go/ast"
+	"go/doc"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 )
 
 func main() {
-	fset := token.NewFileSet()
-	documented := map[string]bool{} // folders with a package comment
-	var faults []string
+	fset, packages := token.NewFileSet(), map[string][]*ast.File{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+		case d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
 			return filepath.SkipDir
-		}
-		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil
 		}
 		file, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
-		if err != nil {
-			return err
-		}
-		dir := filepath.Dir(path)
-		documented[dir] = documented[dir] || file.Doc != nil
-		for _, decl := range file.Decls {
-			for _, name := range bare(decl) {
-				faults = append(faults, fmt.Sprintf("%s: %s has no doc comment", fset.Position(name.Pos()), name.Name))
-			}
-		}
-		return nil
+		packages[filepath.Dir(path)] = append(packages[filepath.Dir(path)], file)
+		return err
 	})
+	var faults []string
+	for dir, files := range packages {
+		p, wrong := doc.NewFromFiles(fset, files, dir)
+		if wrong != nil {
+			err = wrong
+			break
+		}
+		for _, name := range bare(p) {
+			faults = append(faults, dir+": "+name+" has no doc comment")
+		}
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	for dir, ok := range documented {
-		if !ok {
-			faults = append(faults, dir+": the package has no doc comment")
-		}
-	}
-	sort.Strings(faults)
-	for _, f := range faults {
-		fmt.Println(f)
-	}
-	if len(faults) > 0 {
+	if slices.Sort(faults); len(faults) > 0 {
+		fmt.Println(strings.Join(faults, "\n"))
 		os.Exit(1)
 	}
 }
 
-// bare returns the exported names of a declaration that nothing describes. One
-// comment serves a whole group of constants or variables.
-func bare(decl ast.Decl) (names []*ast.Ident) {
-	switch d := decl.(type) {
-	case *ast.FuncDecl:
-		if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) {
-			names = append(names, d.Name)
+// bare are the exported names of a package that nothing describes. One comment serves a whole group of constants or variables.
+func bare(p *doc.Package) (names []string) {
+	check := func(text, name string) {
+		if text == "" {
+			names = append(names, name)
 		}
-	case *ast.GenDecl:
-		for _, spec := range d.Specs {
-			switch s := spec.(type) {
-			case *ast.TypeSpec:
-				if s.Name.IsExported() && s.Doc == nil && d.Doc == nil {
-					names = append(names, s.Name)
-				}
-			case *ast.ValueSpec:
+	}
+	values := func(list ...*doc.Value) {
+		for _, v := range list {
+			for _, spec := range v.Decl.Specs {
+				s := spec.(*ast.ValueSpec)
 				for _, n := range s.Names {
-					if n.IsExported() && s.Doc == nil && d.Doc == nil && s.Comment == nil {
-						names = append(names, n)
+					if n.IsExported() {
+						check(v.Doc+s.Doc.Text()+s.Comment.Text(), n.Name)
 					}
 				}
 			}
 		}
 	}
-	return names
-}
-
-// exportedReceiver reports whether a method belongs to an exported type;
-// functions do.
-func exportedReceiver(d *ast.FuncDecl) bool {
-	if d.Recv == nil {
-		return true
-	}
-	t := d.Recv.List[0].Type
-	for {
-		switch x := t.(type) {
-		case *ast.StarExpr:
-			t = x.X
-		case *ast.IndexExpr:
-			t = x.X
-		case *ast.IndexListExpr:
-			t = x.X
-		case *ast.Ident:
-			return x.IsExported()
-		default:
-			return false
+	functions := func(list ...*doc.Func) {
+		for _, f := range list {
+			check(f.Doc, f.Name)
 		}
 	}
+	check(p.Doc, "the package")
+	values(append(p.Consts, p.Vars...)...)
+	functions(p.Funcs...)
+	for _, t := range p.Types {
+		check(t.Doc, t.Name)
+		values(append(t.Consts, t.Vars...)...)
+		functions(append(t.Funcs, t.Methods...)...)
+	}
+	return names
 }
