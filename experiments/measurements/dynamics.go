@@ -246,12 +246,7 @@ func budgetGain(j *claim.Judge, rates, _ []string) []float64 {
 
 // budgetTable shows the three figures of each cell and the gain there.
 func budgetTable(j *claim.Judge) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "The budget of each pair of engines", Columns: []figure.Column{{Name: "engines"}, {Name: "inside"}},
-		Note: "Means over the updates of the uncorrected runs: the total variation that one token in twenty exceeds, chi² of responses, share of router decisions that differ. Then the mean pass rate uncorrected, and what sequence TIS adds."}
-	for _, l := range budgetLimits {
-		t.Columns = append(t.Columns, figure.Column{Name: l.column, Align: figure.Right})
-	}
-	t.Columns = append(t.Columns, figure.Column{Name: "uncorrected", Align: figure.Right}, figure.Column{Name: "sequence TIS adds", Align: figure.Right})
+	t := head("budget")
 	cells, rates := budgetCells(j)
 	for _, c := range cells {
 		word := "no"

@@ -701,10 +701,9 @@ func flipChart(j *claim.Judge) *figure.Figure {
 }
 
 func flipTable(j *claim.Judge) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "Cells, flips and compensating logit noise injected", Note: "Means over models. Bias and control: norm of the mean gradient's difference over that of the oracle's gradient, squared."}
+	t := head("flips")
 	columns := make([][]float64, len(tkdNames))
 	for i, name := range tkdNames {
-		t.Columns = append(t.Columns, figure.Column{Name: name, Align: figure.Right})
 		columns[i] = j.Mean(name)
 	}
 	for row := range columns[0] {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"driftlab/engine"
 	"driftlab/experiments/measure"
@@ -54,7 +53,7 @@ const (
 type gapLadder struct{}
 
 func (*gapLadder) Measure(e *claim.Env, o *claim.Observation) {
-	rungs := slices.DeleteFunc(ladder(e.Size), func(r rung) bool { return e.Seed%uint64(r.Every) != 0 })
+	rungs := measured(e, allRungs(), 64, func(r rung) int { return min(r.Steps, 70) })
 	for i, r := range rungs {
 		e.Report(fmt.Sprintf("rung %d/%d, %s: %s", i+1, len(rungs), r.Family, r.short()))
 		r.measure(e, o)
@@ -152,36 +151,6 @@ const (
 	roundingHigher           // as roundingAsTrained, logits raised
 )
 
-// lawRungs is the dense ladder, each rung trained to the loss of the base: the steps were chosen by the loss of
-// other seeds' models.
-func lawRungs() []rung {
-	var list []rung
-	add := func(steps int, change func(*rung)) {
-		r := rung{Family: denseFamily, Size: baseSize, Steps: steps, Every: 1, Answers: usualAnswers / 4}
-		r.Size.Experts, r.Size.TopK = 0, 0
-		change(&r)
-		list = append(list, r)
-	}
-	add(usualSteps, func(*rung) {})
-	for _, n := range []int{4, 8, 16} {
-		add(usualSteps, func(r *rung) { r.Size.Layers = n })
-	}
-	for _, n := range [][2]int{{64, 100}, {128, 60}, {256, 50}} {
-		add(n[1], func(r *rung) { r.Size.Width = n[0] })
-	}
-	for _, n := range [][2]int{{32, usualSteps}, {512, 300}, {4096, 500}} {
-		add(n[1], func(r *rung) { r.Size.Vocabulary, r.Answers = n[0], min(r.Answers, 1<<18/n[0]) })
-	}
-	for _, n := range [][2]int{{26, 400}, {52, 600}, {103, 600}} { // chapters, steps
-		add(n[1], func(r *rung) { r.Size.Length, r.Answers = lengthOf(n[0]), 800/n[0] })
-	}
-	add(usualSteps, func(r *rung) {
-		r.Corner, r.Answers = true, 32
-		r.Size.Layers, r.Size.Width, r.Size.Vocabulary, r.Size.Length = 6, 64, 512, lengthOf(26)
-	})
-	return list
-}
-
 // heldOut is the loss of the rung's model on demonstrations that were not trained on.
 func (r rung) heldOut(p *model.Params, rng *rand.Rand) float64 {
 	t := r.prose()
@@ -252,18 +221,6 @@ func (r rung) withPublishedLogits(p *model.Params, b *batch.Batch) *model.Params
 	return raised(p, first, publishedLogit-readLogits(p, first).Mean)
 }
 
-// evenSteps are the wide rungs of lawRungs with the steps of the base, for half of the seeds.
-func evenSteps() []rung {
-	var list []rung
-	for _, r := range lawRungs() {
-		if !r.Corner && r.Size.Width > baseSize.Width {
-			r.Steps, r.Every = usualSteps, 2
-			list = append(list, r)
-		}
-	}
-	return list
-}
-
 // evenName names the observation of a rung of evenSteps, and routedName that of a routed model.
 func evenName(r rung) string { return r.Name() + ", steps of the base" }
 
@@ -277,16 +234,7 @@ func (*equalLossLadder) Measure(e *claim.Env, o *claim.Observation) {
 		rungs []rung
 		name  func(rung) string
 	}{{lawRungs(), rung.Name}, {evenSteps(), evenName}} {
-		for _, r := range part.rungs {
-			if e.Size != claim.Full {
-				if !r.previewed(e.Size, 128) {
-					continue
-				}
-				r.Every, r.Steps, r.Answers = 1, e.Pick(0, r.Steps/3, 2), e.Pick(0, max(r.Answers/8, 4), 2)
-			}
-			if e.Seed%uint64(r.Every) != 0 {
-				continue
-			}
+		for _, r := range measured(e, part.rungs, 128, func(r rung) int { return r.Steps / 3 }) {
 			e.Report(part.name(r))
 			values := r.measureLaw(e)
 			o.Set(part.name(r), values...)
@@ -299,7 +247,7 @@ func (*equalLossLadder) Measure(e *claim.Env, o *claim.Observation) {
 
 // measureRouted measures the routed base as it is trained, and with its logits raised.
 func measureRouted(e *claim.Env) []float64 {
-	r := rung{Family: moeFamily, Size: baseSize, Steps: e.Pick(usualSteps, usualSteps/3, 2), Answers: e.Pick(usualAnswers/2, usualAnswers/8, 2)}
+	r := rung{Family: moeFamily, Size: baseSize, Steps: e.Pick(200, 66, 2), Answers: e.Pick(256, 64, 2)}
 	q := r.probe(e)
 	learner := numerics("bf16")
 	b, free := measuredGap(e, q, learner)

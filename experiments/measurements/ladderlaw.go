@@ -1,6 +1,8 @@
 package measurements
 
 import (
+	"cmp"
+	_ "embed" // of the heads of tables
 	"fmt"
 	"math"
 	"strconv"
@@ -12,6 +14,12 @@ import (
 	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
+
+//go:embed heads.yaml
+var headsText []byte
+
+// head is a table of this package without its rows.
+var head = figure.Heads(headsText)
 
 // rungPoint is a rung as a law sees it.
 type rungPoint struct {
@@ -146,53 +154,54 @@ type gapMetric struct {
 	pooled bool
 	// equalLoss is a figure of the dense ladder of equal loss.
 	equalLoss bool
-	// of names the observation and reads it; events are counted for a pooled one.
-	of func(r rung, o *claim.Observation) (y float64, ok bool)
+	// entry is the place in a rung's list, or in its list of fp16; over that of the divisor, times so many, where there is one.
+	entry int
+	fp16  bool
+	over  int
+	times float64
 }
 
-func listed(k int) func(rung, *claim.Observation) (float64, bool) {
-	return func(r rung, o *claim.Observation) (float64, bool) {
-		if !o.Has(r.Name()) || k >= len(o.List(r.Name())) {
-			return 0, false
-		}
-		return o.List(r.Name())[k], true
+// of reads the metric of a rung in an observation.
+func (m *gapMetric) of(r rung, o *claim.Observation) (y float64, ok bool) {
+	name := r.Name()
+	if m.fp16 {
+		name = fp16Of(r)
 	}
-}
-
-func shareOf(k int) func(rung, *claim.Observation) (float64, bool) {
-	return func(r rung, o *claim.Observation) (float64, bool) {
-		n, ok := listed(k)(r, o)
-		if !ok {
-			return 0, false
-		}
-		all, _ := listed(tokenCount)(r, o)
-		return n / all, true
+	if !o.Has(name) || m.entry >= len(o.List(name)) {
+		return 0, false
 	}
-}
-
-// halved reads entry k of a dense rung's fp16 list.
-func halved(k int) func(rung, *claim.Observation) (float64, bool) {
-	return func(r rung, o *claim.Observation) (float64, bool) {
-		if !o.Has(fp16Of(r)) {
-			return 0, false
-		}
-		return o.List(fp16Of(r))[k], true
+	y = o.List(name)[m.entry]
+	if m.over > 0 {
+		y /= o.List(name)[m.over] * cmp.Or(m.times, 1)
 	}
+	return y, true
 }
 
 // The metrics.
 var (
-	metricKL           = &gapMetric{Name: "exact KL", of: listed(exactKL)}
-	metricK3           = &gapMetric{Name: "k3", of: listed(k3PerToken)}
-	metricSequence     = &gapMetric{Name: "sequence KL", of: listed(sequenceKL)}
-	metricTail         = &gapMetric{Name: "tokens beyond a factor 2", share: true, pooled: true, of: shareOf(beyondTwo)}
-	metricFlips        = &gapMetric{Name: "flips per decision", share: true, of: listed(flipShare)}
-	metricHit          = &gapMetric{Name: "tokens hit by a flip", share: true, of: listed(hitShare)}
-	metricReplayed     = &gapMetric{Name: "exact KL, routes replayed", of: listed(replayedKL)}
-	metricReplayedTail = &gapMetric{Name: "tokens beyond a factor 2, routes replayed", share: true, pooled: true, of: shareOf(replayedTwo)}
-	metricFP16         = &gapMetric{Name: "exact KL, fp16", of: halved(fp16KL)}
-	metricSequenceFP16 = &gapMetric{Name: "sequence KL, fp16", of: halved(fp16SequenceKL)}
+	metricKL           = &gapMetric{Name: "exact KL", entry: exactKL}
+	metricK3           = &gapMetric{Name: "k3", entry: k3PerToken}
+	metricSequence     = &gapMetric{Name: "sequence KL", entry: sequenceKL}
+	metricTail         = &gapMetric{Name: "tokens beyond a factor 2", share: true, pooled: true, entry: beyondTwo, over: tokenCount}
+	metricFlips        = &gapMetric{Name: "flips per decision", share: true, entry: flipShare}
+	metricHit          = &gapMetric{Name: "tokens hit by a flip", share: true, entry: hitShare}
+	metricReplayed     = &gapMetric{Name: "exact KL, routes replayed", entry: replayedKL}
+	metricReplayedTail = &gapMetric{Name: "tokens beyond a factor 2, routes replayed", share: true, pooled: true, entry: replayedTwo, over: tokenCount}
+	metricFP16         = &gapMetric{Name: "exact KL, fp16", fp16: true, entry: fp16KL}
+	metricSequenceFP16 = &gapMetric{Name: "sequence KL, fp16", fp16: true, entry: fp16SequenceKL}
 )
+
+// Those of dense-kl-law: the KL of raised logits over their rounding, of which a step of fp16 has an eighth, and the KL as trained.
+var (
+	lawOther     = &gapMetric{equalLoss: true, Name: "exact KL over rounding of logits, rounding in other places", entry: otherHigher, over: roundingHigher}
+	lawOrder     = &gapMetric{equalLoss: true, Name: "exact KL over rounding of logits, order of sums", entry: higher, over: roundingHigher}
+	lawFP16      = &gapMetric{equalLoss: true, Name: "exact KL over rounding of logits, fp16", entry: higherFP16, over: roundingHigher, times: fp16Steps}
+	trainedOrder = &gapMetric{equalLoss: true, Name: "exact KL, logits as trained, order of sums", entry: asTrained}
+	trainedOther = &gapMetric{equalLoss: true, Name: "exact KL, logits as trained, rounding in other places", entry: otherAsTrained}
+)
+
+// fp16Steps is the square of a step of fp16 over one of bf16.
+const fp16Steps = 1.0 / 64
 
 // ladderMetrics are all of them.
 var ladderMetrics = []*gapMetric{metricKL, metricK3, metricSequence, metricTail, metricFlips, metricHit, metricReplayed, metricReplayedTail, metricFP16, metricSequenceFP16,
@@ -233,7 +242,7 @@ func (m *gapMetric) logs(r rung, runs []*claim.Observation) []float64 {
 	for _, v := range y {
 		least = min(least, v)
 	}
-	if m.pooled && mean*stats.Average((&gapMetric{of: listed(tokenCount)}).values(r, runs))*float64(len(y)) < leastEvents || !(mean > 0) {
+	if m.pooled && mean*stats.Average((&gapMetric{entry: tokenCount}).values(r, runs))*float64(len(y)) < leastEvents || !(mean > 0) {
 		return nil
 	}
 	if m.pooled || least <= 0 {
@@ -402,7 +411,7 @@ func (f *ladderRungs) predicted(m *gapMetric, r rung) (said stats.Interval, foun
 // comparable reports whether every rung's mean entropy lies in its band, and
 // names the first that does not.
 func (f *ladderRungs) comparable() (string, bool) {
-	entropy := &gapMetric{of: listed(entropyOf)}
+	entropy := &gapMetric{entry: entropyOf}
 	for _, r := range f.rungs {
 		if h := stats.Average(entropy.values(r, f.runs)); !(h >= lowestEntropy && h <= highestEntropy) {
 			return fmt.Sprintf("%s %s has %.2f nats per token", r.Family, r.short(), h), false
@@ -531,26 +540,23 @@ func flipsNote(j *claim.Judge, _ []string) string {
 
 func rungTable(j *claim.Judge) *figure.Figure {
 	f := measuredRungs(j, metricKL)
-	t := &figure.Figure{Kind: figure.Table, Title: "Rungs", Columns: []figure.Column{{Name: "rung"}, {Name: "models", Align: figure.Right}, {Name: "entropy", Align: figure.Right}},
-		Note: "Means over a rung's models; the base is named by what it is, the others by what sets them apart from it. “If independent” is 1 − (1 − flips)^layers."}
-	for _, name := range []string{"answer", "exact KL", "k3", "beyond 2", "flips", "hit", "if independent", "KL, replayed", "beyond 2, replayed", "KL, fp16"} {
-		t.Columns = append(t.Columns, figure.Column{Name: name, Align: figure.Right})
-	}
+	t := head("rungs")
 	for _, r := range f.rungs {
-		mean := func(m *gapMetric) figure.Cell {
-			y := m.values(r, f.runs)
+		number := func(y []float64) figure.Cell {
 			if len(y) == 0 {
 				return figure.Word("-")
 			}
 			return figure.Number(stats.Average(y), 3)
 		}
-		entry := func(k int) figure.Cell { return mean(&gapMetric{of: listed(k)}) }
-		independent := &gapMetric{of: func(r rung, o *claim.Observation) (float64, bool) {
-			y, ok := metricFlips.of(r, o)
-			return 1 - elementary.Pow(1-y, float64(r.Size.Layers)), ok
-		}}
-		t.Add(figure.Word(string(r.Family)+", "+r.short()), figure.Word(fmt.Sprint(len(metricKL.values(r, f.runs)))), entry(entropyOf), entry(lengthMean),
-			mean(metricKL), mean(metricK3), mean(metricTail), mean(metricFlips), mean(metricHit), mean(independent), mean(metricReplayed), mean(metricReplayedTail), mean(metricFP16))
+		cells := []figure.Cell{figure.Word(string(r.Family) + ", " + r.short()), figure.Word(fmt.Sprint(len(metricKL.values(r, f.runs))))}
+		for _, m := range []*gapMetric{{entry: entropyOf}, {entry: lengthMean}, metricKL, metricK3, metricTail, metricFlips, metricHit} {
+			cells = append(cells, number(m.values(r, f.runs)))
+		}
+		cells = append(cells, number(stats.Each(metricFlips.values(r, f.runs), func(y float64) float64 { return 1 - elementary.Pow(1-y, float64(r.Size.Layers)) })))
+		for _, m := range []*gapMetric{metricReplayed, metricReplayedTail, metricFP16} {
+			cells = append(cells, number(m.values(r, f.runs)))
+		}
+		t.Add(cells...)
 	}
 	return t
 }
@@ -562,30 +568,6 @@ const (
 	cornerFactor = 1.5
 	// lossBand is how far the mean held-out loss of a rung may be from that of the base, in nats.
 	lossBand = 0.04
-)
-
-// overRounding is entry k over what rounding of the raised logits gives: in fp16 the step is an eighth.
-func overRounding(k int, squaredSteps float64) func(rung, *claim.Observation) (float64, bool) {
-	return func(r rung, o *claim.Observation) (float64, bool) {
-		y, ok := listed(k)(r, o)
-		if !ok {
-			return 0, false
-		}
-		rounding, _ := listed(roundingHigher)(r, o)
-		return y / (rounding * squaredSteps), true
-	}
-}
-
-// fp16Steps is the square of a step of fp16 over one of bf16.
-const fp16Steps = 1.0 / 64
-
-// The metrics of dense-kl-law: the KL of raised logits over their rounding, and the KL as trained.
-var (
-	lawOther     = &gapMetric{equalLoss: true, Name: "exact KL over rounding of logits, rounding in other places", of: overRounding(otherHigher, 1)}
-	lawOrder     = &gapMetric{equalLoss: true, Name: "exact KL over rounding of logits, order of sums", of: overRounding(higher, 1)}
-	lawFP16      = &gapMetric{equalLoss: true, Name: "exact KL over rounding of logits, fp16", of: overRounding(higherFP16, fp16Steps)}
-	trainedOrder = &gapMetric{equalLoss: true, Name: "exact KL, logits as trained, order of sums", of: listed(asTrained)}
-	trainedOther = &gapMetric{equalLoss: true, Name: "exact KL, logits as trained, rounding in other places", of: listed(otherAsTrained)}
 )
 
 // denseLaw are the rungs of equal loss with the level that quotients by rounding are of.
@@ -680,7 +662,7 @@ func comesNearBoth(j *claim.Judge, level judge.Level, name string, texts []strin
 
 // evenLoss reports whether each rung's mean loss is near the base's, and names the first that is not.
 func (d *denseLaw) evenLoss() (string, bool) {
-	loss := &gapMetric{of: listed(lawLoss)}
+	loss := &gapMetric{entry: lawLoss}
 	first := math.NaN()
 	for i, r := range d.rungs {
 		mean := stats.Average(loss.values(r, d.runs))
@@ -738,17 +720,8 @@ func widthExponents(j *claim.Judge, _, texts []string) (slopes []float64) {
 
 // equalLossTable has a line per rung, and one per rung with the steps of the base.
 func equalLossTable(j *claim.Judge) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "Rungs", Columns: []figure.Column{{Name: "rung"}, {Name: "steps", Align: figure.Right}, {Name: "models", Align: figure.Right}},
-		Note: "Means over the models of a rung. Loss: of demonstrations that were not trained on, nats per token. KL in nats per token, order of sums alone or with rounding in other places; " +
-			"rounding: Σ p(1-p)·step²/12 of the logits that are raised."}
-	columns := []struct {
-		name string
-		of   int
-	}{{"loss", lawLoss}, {"entropy", lawEntropy}, {"logit as trained", logitAsTrained}, {"KL as trained, order", asTrained}, {"KL as trained, other", otherAsTrained},
-		{"logit raised", logitHigher}, {"KL raised, order", higher}, {"KL raised, other", otherHigher}, {"rounding", roundingHigher}, {"KL raised, fp16", higherFP16}}
-	for _, c := range columns {
-		t.Columns = append(t.Columns, figure.Column{Name: c.name, Align: figure.Right})
-	}
+	t := head("rungs of equal loss")
+	columns := []int{lawLoss, lawEntropy, logitAsTrained, asTrained, otherAsTrained, logitHigher, higher, otherHigher, roundingHigher, higherFP16}
 	line := func(title string, steps int, name string) {
 		var cells []figure.Cell
 		n := 0
@@ -756,7 +729,7 @@ func equalLossTable(j *claim.Judge) *figure.Figure {
 			var values []float64
 			for _, o := range j.Runs {
 				if o.Has(name) {
-					values = append(values, o.List(name)[c.of])
+					values = append(values, o.List(name)[c])
 				}
 			}
 			if n = len(values); n == 0 {
@@ -783,8 +756,8 @@ func equalLossPicture(j *claim.Judge) *figure.Figure {
 		c := sheet("By "+a.name, fmt.Sprintf("doublings of %s from %d", a.unit, *a.of(&baseSize)), "exact KL, nats per token")
 		rungs := d.along(denseFamily, a)
 		for slot, m := range []*gapMetric{
-			{Name: "logits as trained, order of sums", of: listed(asTrained)}, {Name: "logits as trained, rounding in other places", of: listed(otherAsTrained)},
-			{Name: "logits raised, rounding in other places", of: listed(otherHigher)}, {Name: "rounding of the raised logits alone", of: listed(roundingHigher)},
+			{Name: "logits as trained, order of sums", entry: asTrained}, {Name: "logits as trained, rounding in other places", entry: otherAsTrained},
+			{Name: "logits raised, rounding in other places", entry: otherHigher}, {Name: "rounding of the raised logits alone", entry: roundingHigher},
 		} {
 			c.Series = append(c.Series, d.arm(m.Name, m, rungs, a, slot+1))
 		}

@@ -1,15 +1,20 @@
 package measurements
 
 import (
+	_ "embed" // of the rungs
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"sync"
 
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 	"driftlab/trainer/method/task"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // modelSize is what scale means here: a model's, and that of its answers.
@@ -18,7 +23,8 @@ type modelSize struct {
 	Layers, Width, Vocabulary int
 	// Experts is the number of a layer, TopK how many of them a token visits; a
 	// dense model has neither.
-	Experts, TopK int
+	Experts int
+	TopK    int `yaml:"visited"`
 	// Length is that of an answer, in tokens.
 	Length int
 }
@@ -34,7 +40,7 @@ const (
 
 // baseSize is where the axes meet: every rung but the corners differs from it along
 // one of them.
-var baseSize = modelSize{Layers: 2, Width: 32, Vocabulary: 128, Experts: 8, TopK: 2, Length: lengthOf(baseChapters)}
+var baseSize = rungLists()["MoE"][0].Size
 
 // axis is one dimension of Size.
 type axis struct {
@@ -69,81 +75,52 @@ func (f modelFamily) coordinates(s modelSize) []float64 {
 	return x
 }
 
-// rung is one size of one family, and how much of it is measured.
+// rung is one size of one family, and how much of it is measured: see rungs.yaml.
 type rung struct {
 	Family modelFamily
-	Size   modelSize
-	// Corner keeps the rung out of the fit: it differs from the base along every
-	// axis at once, and the law has to predict it.
+	Size   modelSize `yaml:",inline"`
+	// Corner keeps the rung out of the fit, and the law has to predict it.
 	Corner bool
-	// Steps is the length of the warm start. Wider models need fewer of them, long
-	// answers more.
+	// Steps is the length of the warm start.
 	Steps int
 	// Start changes the weights that the warm start begins with.
-	Start claim.Start
+	Start claim.Start `yaml:"-"`
 	// Every is n where every n-th seed has a model of this rung; 1 for all.
 	Every int
 	// Answers is how many are sampled of each model.
 	Answers int
 }
 
-// Steps of a warm start, those of long answers and of the longest, and answers of
-// a model, where a rung does not say.
-const (
-	usualSteps   = 200
-	longSteps    = 300
-	longestSteps = 500
-	usualAnswers = 512
-)
+//go:embed rungs.yaml
+var rungsText []byte
 
-// allRungs is the ladder. Its rungs have ten models each, five of the dense ones, and
-// three at the corners: as many for each that a law is fitted to, so that no mean
-// counts for more than another.
-func allRungs() []rung {
-	var list []rung
-	add := func(f modelFamily, change func(*rung)) {
-		r := rung{Family: f, Size: baseSize, Steps: usualSteps, Every: 1, Answers: usualAnswers}
-		if f == denseFamily {
-			r.Size.Experts, r.Size.TopK, r.Every = 0, 0, 2
-		}
-		change(&r)
-		list = append(list, r)
+// rungLists are the lists of rungs.yaml.
+var rungLists = sync.OnceValue(func() map[string][]rung {
+	var lines map[string][]yaml.Node
+	if err := yaml.Load(rungsText, &lines); err != nil {
+		panic("rungs.yaml: " + err.Error()) // tests read it
 	}
-	for _, f := range []modelFamily{moeFamily, denseFamily} {
-		add(f, func(*rung) {})
-		for _, n := range []int{4, 8, 16} {
-			add(f, func(r *rung) { r.Size.Layers = n })
-		}
-		add(f, func(r *rung) { r.Size.Width = 64 })
-		add(f, func(r *rung) { r.Size.Width, r.Steps = 128, 50 })
-		add(f, func(r *rung) { r.Size.Width, r.Steps, r.Answers = 256, 45, usualAnswers/2 })
-		for _, n := range []int{32, 512, 4096} {
-			add(f, func(r *rung) {
-				r.Size.Vocabulary = n
-				if n > 512 { // whose distributions fill memory
-					r.Answers /= 8
-				}
-			})
-		}
-		for _, n := range []int{52, 103} { // chapters
-			add(f, func(r *rung) { r.Size.Length, r.Steps, r.Answers = lengthOf(n), longSteps, 2500/n })
-		}
-		if f == moeFamily {
-			add(f, func(r *rung) { r.Size.Length, r.Steps, r.Answers = lengthOf(205), longestSteps, 2500/205 })
-			for _, n := range [][2]int{{16, 2}, {32, 4}, {64, 2}, {64, 8}} {
-				add(f, func(r *rung) { r.Size.Experts, r.Size.TopK = n[0], n[1] })
+	lists := map[string][]rung{}
+	for name, of := range lines {
+		for i := range of {
+			var r rung
+			if i > 0 {
+				r = lists[name][0]
 			}
-		}
-		add(f, func(r *rung) {
-			r.Corner, r.Every, r.Answers = true, 3, 96
-			r.Size.Layers, r.Size.Width, r.Size.Vocabulary, r.Size.Length = 6, 64, 512, lengthOf(26)
-			if f == moeFamily {
-				r.Size.Experts, r.Size.TopK = 32, 4
+			if err := claim.Decode(&of[i], &r); err != nil {
+				panic("rungs.yaml: " + err.Error())
 			}
-		})
+			lists[name] = append(lists[name], r)
+		}
 	}
-	return list
-}
+	return lists
+})
+
+// allRungs are the ladder of scale, lawRungs is the dense one, each rung trained to the loss of the base, and evenSteps are wide rungs of it
+// with the steps of the base, for half of the seeds.
+func allRungs() []rung  { return slices.Concat(rungLists()["MoE"], rungLists()["dense"]) }
+func lawRungs() []rung  { return slices.Clone(rungLists()["equal loss"]) }
+func evenSteps() []rung { return slices.Clone(rungLists()["equal steps"]) }
 
 // Name says which rung it is; observations carry it.
 func (r rung) Name() string {
@@ -170,22 +147,18 @@ func (r rung) short() string {
 	return strings.Join(parts, ", ")
 }
 
-// ladder is what an Env of that size measures of the rungs: a preview has shorter
-// warm starts, fewer rungs and no model above 8 layers or of width 64.
-func ladder(size claim.Size) []rung {
-	if size == claim.Full {
-		return allRungs()
-	}
-	var list []rung
-	for _, r := range allRungs() {
-		if !r.previewed(size, 64) {
-			continue
+// measured are the rungs that a replication measures: those of its seed or, in a preview, all without a corner up to 8 layers, a width
+// and the like, with fewer answers and a warm start of so many steps.
+func measured(e *claim.Env, rungs []rung, width int, steps func(r rung) int) (list []rung) {
+	for _, r := range rungs {
+		if e.Size == claim.Full {
+			if e.Seed%uint64(r.Every) == 0 {
+				list = append(list, r)
+			}
+		} else if r.previewed(e.Size, width) {
+			r.Steps, r.Answers = e.Pick(0, steps(r), 2), e.Pick(0, max(r.Answers/8, 4), 2)
+			list = append(list, r)
 		}
-		r.Every, r.Steps, r.Answers = 1, min(r.Steps, 70), max(r.Answers/8, 4)
-		if size == claim.Tiny {
-			r.Steps, r.Answers = 2, 2
-		}
-		list = append(list, r)
 	}
 	return list
 }
@@ -196,9 +169,8 @@ func (r rung) previewed(size claim.Size, width int) bool {
 	return !r.Corner && part*s.Layers <= 8 && part*s.Width <= width && part*s.Vocabulary <= 512 && part*s.Length <= lengthOf(52) && (part*s.Experts <= 32 || s.TopK <= 2)
 }
 
-// chapterWords is the number of words of a chapter, and baseChapters how many
-// chapters an answer of the base has.
-const chapterWords, baseChapters = 6, 6
+// chapterWords is the number of words of a chapter.
+const chapterWords = 6
 
 // headWidth is that of an attention head: wider models have more heads.
 const headWidth = 16
