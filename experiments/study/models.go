@@ -20,16 +20,17 @@ import (
 // Models are base models, one for each seed of a plan, in Dir/SEED. The plan's recipes name them: checkpoint: DIR/{seed}.
 type Models struct {
 	// Recipe is that of the warm start, and Set what is changed in it.
-	Recipe string
-	Set    []recipe.Change
-	Dir    string
+	Recipe string  `yaml:"recipe"`
+	Set    changes `yaml:"set"`
+	Dir    string  `yaml:"dir"`
 }
 
 // Quick is the preview of a plan: what it changes in all cells, its seeds and its cells.
 type Quick struct {
-	Set            []recipe.Change
-	Seeds, Confirm []uint64
-	Only           []Condition
+	Set     changes    `yaml:"set"`
+	Seeds   seeds      `yaml:"seeds"`
+	Confirm seeds      `yaml:"confirm"`
+	Only    conditions `yaml:"only"`
 }
 
 // Preview is the plan with what its quick form changes.

@@ -11,48 +11,30 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// planFile is the file of a study. Arms are the values of a factor of that name, which varies slowest, and rates those of the learning rate.
+// planFile is the file of a study: a plan, in which arms are the values of a factor of that name, which varies slowest, and rates those of the
+// learning rate.
 type planFile struct {
-	Name     string     `yaml:"name"`
-	Title    string     `yaml:"title"`
-	Declared string     `yaml:"declared"` // what was written down before the runs, for readers
-	Arms     arms       `yaml:"arms"`
-	Rates    rates      `yaml:"rates"`
-	Base     bases      `yaml:"base"`
-	Set      changes    `yaml:"set"`
-	Models   []models   `yaml:"models"`
-	Seeds    seeds      `yaml:"seeds"`
-	Confirm  seeds      `yaml:"confirm"`
-	Fresh    seeds      `yaml:"fresh"`
-	Judge    []Declared `yaml:"judge"`
-	Quick    *quick     `yaml:"quick"`
-	Factors  []factor   `yaml:"factors"`
-	Only     conditions `yaml:"only"`
-	Except   conditions `yaml:"except"`
+	Plan  `yaml:",inline"`
+	Arms  arms  `yaml:"arms"`
+	Rates rates `yaml:"rates"`
 }
 
 // Parse reads the file of a sweep, as strictly as recipes are read. The error is
 // recipe.Faults: everything wrong with it.
 func Parse(file string, text []byte) (*Plan, error) {
-	f := planFile{Name: strings.TrimSuffix(strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".yaml"), ".yml")}
-	f.Seeds = seeds{1}
+	name := strings.TrimSuffix(strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".yaml"), ".yml")
+	f := planFile{Plan: Plan{Name: name, Seeds: seeds{1}}}
 	if err := recipe.Decode("sweep", file, text, &f); err != nil {
 		return nil, err
 	}
-	p := &Plan{Name: f.Name, Title: f.Title, Declared: f.Declared, Bases: f.Base, Set: f.Set, Seeds: f.Seeds, Confirm: f.Confirm, Fresh: f.Fresh, Ladder: f.Rates.ladder, Judge: f.Judge}
-	for _, m := range f.Models {
-		p.Models = append(p.Models, m.Models)
+	p := &f.Plan
+	if len(f.Rates.list) > 0 {
+		p.Factors = append([]Factor{{Name: rateField, field: rateField, Values: f.Rates.list}}, p.Factors...)
 	}
 	if len(f.Arms) > 0 {
-		p.Factors = append(p.Factors, Factor{Name: ArmFactor, Values: f.Arms})
+		p.Factors = append([]Factor{{Name: ArmFactor, Values: f.Arms}}, p.Factors...)
 	}
-	if len(f.Rates.list) > 0 {
-		p.Factors = append(p.Factors, Factor{Name: rateField, field: rateField, Values: f.Rates.list})
-	}
-	for _, x := range f.Factors {
-		p.Factors = append(p.Factors, x.Factor)
-	}
-	if p.Ladder != nil {
+	if p.Ladder = f.Rates.ladder; p.Ladder != nil {
 		p.Factors = append(p.Factors, p.Ladder.factor())
 	}
 	var faults recipe.Faults
@@ -77,9 +59,6 @@ func Parse(file string, text []byte) (*Plan, error) {
 	if len(p.Fresh) > 0 && len(p.Confirm) == 0 {
 		fault("fresh", "checks what other models judged: name their seeds, such as confirm: {first: 11, count: 10}")
 	}
-	if f.Quick != nil {
-		p.Quick = &Quick{Set: f.Quick.Set, Seeds: f.Quick.Seeds, Confirm: f.Quick.Confirm, Only: f.Quick.Only}
-	}
 	if len(p.Bases) == 0 {
 		fault("base", "missing: name a recipe to start from, shipped or a file, such as base: headline")
 	}
@@ -88,14 +67,12 @@ func Parse(file string, text []byte) (*Plan, error) {
 	}
 	for _, list := range []struct {
 		name string
-		from conditions
-		to   *[]Condition
-	}{{"only", f.Only, &p.Only}, {"except", f.Except, &p.Except}} {
-		for i, c := range list.from {
+		of   conditions
+	}{{"only", p.Only}, {"except", p.Except}} {
+		for i, c := range list.of {
 			if err := p.Check(c); err != nil {
 				fault(fmt.Sprintf("%s[%d]", list.name, i), "%v", err)
 			}
-			*list.to = append(*list.to, c)
 		}
 	}
 	if len(faults) > 0 {
@@ -244,10 +221,8 @@ func (s *seeds) ReadNode(n recipe.Node) {
 	}
 }
 
-// factor is a factor as the file has it: of a field, or with a name.
-type factor struct{ Factor }
-
-func (f *factor) ReadNode(n recipe.Node) {
+// ReadNode reads a factor of a field, or with a name.
+func (f *Factor) ReadNode(n recipe.Node) {
 	var body struct {
 		Field  string `yaml:"field"`
 		Name   string `yaml:"name"`
@@ -291,28 +266,13 @@ func (r *rates) ReadNode(n recipe.Node) {
 	}
 }
 
-// models are base models of a plan.
-type models struct{ Models }
-
-func (m *models) ReadNode(n recipe.Node) {
-	var body struct {
-		Recipe string  `yaml:"recipe"`
-		Dir    string  `yaml:"dir"`
-		Set    changes `yaml:"set"`
-	}
-	n.Into(&body)
-	if body.Recipe == "" || body.Dir == "" {
+// ReadNode reads the base models of a plan.
+func (m *Models) ReadNode(n recipe.Node) {
+	type fields Models
+	n.Into((*fields)(m))
+	if m.Recipe == "" || m.Dir == "" {
 		n.Fault("needs the recipe of a warm start and the folder of its models, such as {recipe: chain-base, dir: models/chain}")
 	}
-	m.Models = Models{Recipe: body.Recipe, Dir: body.Dir, Set: body.Set}
-}
-
-// quick is the preview of a plan.
-type quick struct {
-	Set     changes    `yaml:"set"`
-	Seeds   seeds      `yaml:"seeds"`
-	Confirm seeds      `yaml:"confirm"`
-	Only    conditions `yaml:"only"`
 }
 
 // values are those of a factor, to be read when it is known of what.

@@ -12,29 +12,33 @@ import (
 // Plan is a sweep as somebody wrote it.
 type Plan struct {
 	// Name labels folders; Title heads the page, which is named after the factors without one.
-	Name, Title string
+	Name  string `yaml:"name"`
+	Title string `yaml:"title"`
 	// Declared is what was written down before the runs.
-	Declared string
+	Declared string `yaml:"declared"`
 	// Bases are the recipes to start from, by shipped name or file. Several are the
 	// values of a factor named recipe, the outermost.
-	Bases []string
+	Bases bases `yaml:"base"`
 	// Set is what is changed in all of them.
-	Set []recipe.Change
+	Set changes `yaml:"set"`
+	// Models are the base models that the study makes first, one for each seed.
+	Models []Models `yaml:"models"`
 	// Seeds are those of every point. With a ladder the first ones locate its limits, Confirm, after them, judge what was located, and
 	// Fresh, the last ones, are run once at the end: whether what was judged holds on other models.
-	Seeds, Confirm, Fresh []uint64
+	Seeds   seeds `yaml:"seeds"`
+	Confirm seeds `yaml:"confirm"`
+	Fresh   seeds `yaml:"fresh"`
 	// Ladder chooses the learning rates by the outcomes; nil where the factors name all.
 	Ladder *Ladder
-	// Models are the base models that the study makes first, one for each seed.
-	Models []Models
 	// Judge are the checks that were declared before the runs; Quick is a preview of the plan, nil for none.
-	Judge []Declared
-	Quick *Quick
+	Judge []Declared `yaml:"judge"`
+	Quick *Quick     `yaml:"quick"`
 	// Factors span the grid; the first varies slowest.
-	Factors []Factor
+	Factors []Factor `yaml:"factors"`
 	// Only, unless it is empty, lists the points there are: those that meet one of
 	// the conditions. Those that meet one of Except are left out.
-	Only, Except []Condition
+	Only   conditions `yaml:"only"`
+	Except conditions `yaml:"except"`
 }
 
 // Factor is what is varied.
