@@ -222,9 +222,8 @@ func comparisonTable(list []comparison, factor string, seeds int, metric string,
 	if len(all) == 0 {
 		return nil
 	}
-	t := &figure.Figure{Kind: figure.Table, Title: "Which " + factor + " is best: ranking by the mean of " + metric + " over the whole run", Sortable: true,
-		Columns: []figure.Column{{Name: "other factors"}, {Name: "rank", Align: figure.Right}, {Name: factor}, {Name: "mean", Align: figure.Right},
-			{Name: "minus baseline", Align: figure.Right}, {Name: "95 % CI"}, {Name: "p", Align: figure.Right}, {Name: "difference"}, {Name: "first place"}}}
+	t := head("best", factor, metric)
+	t.Columns[2].Name, t.Sortable = factor, true
 	t.Note = fmt.Sprintf("Baseline: %s. Differences are paired by seed, n = %d; 95 %% CI by Student's t; p of the paired sign-flip permutation test, adjusted by Westfall and Young over all comparisons of the factor. "+
 		"\"Tied\": not significantly different from rank 1.", all[0].Baseline, seeds)
 	if least := math.Ldexp(1, 1-seeds); least > judge.Significant {

@@ -3,6 +3,7 @@ package study
 import (
 	"bytes"
 	"cmp"
+	_ "embed" // of the heads of tables
 	"encoding/json"
 	"fmt"
 	"math"
@@ -19,15 +20,16 @@ import (
 	"driftlab/results/stats"
 )
 
-// limitsNote says what the columns of limitTable are.
-const limitsNote = "Limit: the learning rate at which half of the runs end within 0.1 of their own best (logistic in log2 of the rate with Firth's penalty; 95 % percentile bootstrap over base models); \"above\" and \"below\" name an end of the rates that were run. " +
-	"Ratios and differences are over the base models that both arms have: those that located the limits where one arm has no other. Level: pass rate at the end, at the best rate below the limit. Speed: median updates to 0.9 of the level of equal engines at the largest rate below the limit. k3: mean mismatch at the rate of the level, in nats per token."
+//go:embed heads.yaml
+var headsText []byte
+
+// head is a table of this package without its rows.
+var head = figure.Heads(headsText)
 
 // limitTable has a row for each stressor and correction.
 func limitTable(s *stability.Study) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "Largest stable learning rate, level and speed", Note: limitsNote, Sortable: true,
-		Columns: []figure.Column{{Name: "stressor"}, {Name: "correction"}, {Name: "limit"}, {Name: "× no correction"}, {Name: "× equal engines"}, {Name: "level"}, {Name: "at rate"}, {Name: "− no correction"},
-			{Name: "speed", Align: figure.Right}, {Name: "k3", Align: figure.Right}, {Name: "models", Align: figure.Right}}}
+	t := head("limits")
+	t.Sortable = true
 	for _, a := range s.Arms {
 		speed := ""
 		switch v := float64(a.Speed); {
@@ -126,9 +128,7 @@ func stableUpTo(a *stability.Arm) string {
 
 // checkTable has the declared checks.
 func checkTable(s *stability.Study) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "Checks that were declared before the runs",
-		Note:    "A ratio is that of two limits, a difference that of two pass rates at the end, paired by base model, with 95 % intervals. Smallest: the least difference that so many models would show with 80 % power.",
-		Columns: []figure.Column{{Name: "check"}, {Name: "arm"}, {Name: "against"}, {Name: "value"}, {Name: "needs"}, {Name: "outcome"}, {Name: "smallest", Align: figure.Right}, {Name: "otherwise"}}}
+	t := head("declared")
 	for _, c := range s.Checks {
 		smallest := figure.Cell{}
 		if c.Smallest > 0 {
@@ -142,8 +142,8 @@ func checkTable(s *stability.Study) *figure.Figure {
 // rateTable has the share of runs that collapsed, and the pass rate at the end, for each arm and rate.
 func rateTable(s *stability.Study) *figure.Figure {
 	rates := ratesOf(s.Arms)
-	t := &figure.Figure{Kind: figure.Table, Title: "Pass rate at the end by learning rate, and how many runs collapsed",
-		Note: "Mean pass rate at the end, then collapsed runs of all runs, with the interval of Clopper and Pearson of the share. " + record.CollapseRule(), Columns: []figure.Column{{Name: "stressor"}, {Name: "correction"}}}
+	t := head("rates")
+	t.Note += " " + record.CollapseRule()
 	for _, rate := range rates {
 		t.Columns = append(t.Columns, figure.Column{Name: rateName(rate)})
 	}
@@ -324,8 +324,7 @@ func gapFigure(s *stability.Study) *figure.Figure {
 
 // gapTable has the size of each stressor's gap without a correction, and what was published of real models.
 func gapTable(s *stability.Study) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "Size of the mismatch", Note: "Mean k3 per token, without a correction, at the rate of the level; published: of real models, mostly the KL divergence of sampled tokens.",
-		Columns: []figure.Column{{Name: "stressor"}, {Name: "k3, first ten updates", Align: figure.Right}, {Name: "k3, whole run", Align: figure.Right}, {Name: "tokens with another route", Align: figure.Right}, {Name: "source"}}}
+	t := head("gaps")
 	for _, a := range s.Arms {
 		if a.Method == s.None {
 			t.Add(figure.Word(a.Stressor).As(figure.Strong), figure.Number(float64(a.FirstK3), 2), figure.Number(float64(a.K3), 2), figure.Percent(float64(a.Flips), 1), figure.Word("this study"))
@@ -339,8 +338,7 @@ func gapTable(s *stability.Study) *figure.Figure {
 
 // freshTable has what fresh models say; nil where none was run.
 func freshTable(s *stability.Study) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: "On fresh models, run once at the end",
-		Columns: []figure.Column{{Name: "stressor"}, {Name: "correction"}, {Name: "limit"}, {Name: "on fresh models"}, {Name: "within a factor of 2"}, {Name: "− no correction"}, {Name: "on fresh models"}, {Name: "same sign"}, {Name: "models", Align: figure.Right}}}
+	t := head("fresh")
 	word := func(agrees bool) figure.Cell {
 		if agrees {
 			return figure.Word("yes")

@@ -122,8 +122,7 @@ func NoEffectTable(list []recipe.NoEffect) *figure.Figure {
 	if len(list) == 0 {
 		return nil
 	}
-	t := &figure.Figure{Kind: figure.Table, Title: "Settings without effect", Columns: []figure.Column{{Name: "where"}, {Name: "what, and what to set"}},
-		Note: "A comparison there says nothing about the part: it is not a method without a significant difference, but a method that does nothing."}
+	t := head("no effect")
 	for _, n := range list {
 		t.Add(figure.Word(n.Where), figure.Word(n.Note))
 	}
