@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"driftlab/experiments/diagnose/reader"
 	"driftlab/precision/elementary"
 )
 
@@ -335,3 +336,366 @@ func shareText(s [3]float64, of, interval string) string {
 
 // Part is the cause's share of k3, with its interval.
 func (c Cause) Part() string { return shareText(c.ShareK3, "of k3", "90 % interval ") }
+
+// The causes that are classified by where a gap begins, in dumps from the start of a run whose engines are otherwise equal in every bit.
+const (
+	// StalePrefix is a prefix cache that outlives a weight sync, PartialSync a weight sync that misses tensors, workers or
+	// a step, Adapters a LoRA adapter that one engine merges into rounded weights and the other computes as a product of its own.
+	StalePrefix = "stale prefix cache"
+	PartialSync = "partial weight sync"
+	Adapters    = "adapter merged in one engine"
+)
+
+const (
+	// leastSteps is how many steps an onset needs, leastOfStep how many responses each of them.
+	leastSteps, leastOfStep = 3, 8
+	// nearlyAll and nearlyNone are shares of responses: nearly all, and nearly none.
+	nearlyAll, nearlyNone = 0.9, 0.1
+	// flatUpTo and growsFrom bound the slope of log size on the log of the updates since the onset: rounding has none,
+	// weights that stay behind move away about in proportion.
+	flatUpTo, growsFrom = 0.3, 0.5
+)
+
+// onset is where a gap begins, if the first steps of a dump have none. The cause is empty where several explain it.
+type onset struct {
+	step  int
+	cause string
+	other string // the cause that the dump cannot tell from it, empty if none
+	why   string
+}
+
+// stepSizes are the sizes of the gap of a step's responses: the median |u| of each, of prompts that an earlier step had, and of others.
+type stepSizes struct {
+	step          int
+	recur, unique []float64
+}
+
+func (s stepSizes) all() []float64 { return slices.Concat(s.recur, s.unique) }
+
+// onsetOf looks for it; nil where there is none.
+func onsetOf(rows []*kept) *onset {
+	steps := sizesByStep(rows)
+	if len(steps) < leastSteps {
+		return nil
+	}
+	var all, recur, unique []float64 // shares of responses with a gap, by step; their sizes after the first step
+	for i, s := range steps {
+		if len(s.recur)+len(s.unique) < leastOfStep {
+			return nil
+		}
+		all = append(all, gapShare(s.all()))
+		if i > 0 {
+			recur, unique = append(recur, s.recur...), append(unique, s.unique...)
+		}
+	}
+	if all[0] > 0 {
+		return onsetAboveFloor(steps, rows)
+	}
+	from := slices.IndexFunc(all, func(x float64) bool { return x > 0 })
+	if from < 0 {
+		return nil
+	}
+	o := &onset{step: steps[from].step}
+	if lag := meanLag(rows); lag == nil || *lag > 0 {
+		// Stale rollouts begin to differ with the first update, too.
+		if !separated(all) {
+			return nil
+		}
+		o.why = fmt.Sprintf("the engines are equal to the last bit before step %d", o.step)
+		return o
+	}
+	again, first := gapShare(recur), gapShare(unique)
+	switch to := from + runOf(all[from:]); {
+	case len(recur) >= leastOfStep && len(unique) >= leastOfStep && again >= nearlyAll && first <= 0.5 && !separated(all):
+		o.cause = StalePrefix
+		o.why = fmt.Sprintf("%.0f %% of the responses to prompts of earlier steps differ, and %.0f %% of those to new prompts, although all have the current weights", 100*again, 100*first)
+	case separated(all) && len(recur) >= leastOfStep && len(unique) >= leastOfStep && again >= nearlyAll && first <= nearlyNone:
+		o.cause, o.other = StalePrefix, PartialSync
+		o.why = fmt.Sprintf("the engines are equal to the last bit before step %d, the first whose prompts occurred before", o.step)
+	case separated(all) && to < len(all):
+		o.cause = PartialSync
+		o.why = fmt.Sprintf("the engines are equal to the last bit except at step %s: a weight sync was missed, as at a resume", span(steps[from].step, steps[to-1].step))
+	case separated(all) && to-from >= leastSteps:
+		switch slope := growth(steps[from:], o.step-1, 0); {
+		case slope >= growsFrom:
+			o.cause, o.other = Unsynced, PartialSync
+			o.why = fmt.Sprintf("the engines are equal to the last bit before step %d, and differ the more the more updates follow (exponent %.2f), although every version is the current one: %s", o.step, slope, stays(o.step))
+		case slope <= flatUpTo:
+			o.cause = Adapters
+			o.why = fmt.Sprintf("the engines are equal to the last bit before step %d, and differ by as much at every step after it (exponent %.2f): they are equal until an adapter is not zero", o.step, slope)
+		default:
+			o.why = fmt.Sprintf("the engines are equal to the last bit before step %d", o.step)
+		}
+	case mixedFrom(all[from:]) && (len(recur) < leastOfStep || len(unique) < leastOfStep || math.Abs(again-first) < 0.3):
+		o.cause = PartialSync
+		o.why = fmt.Sprintf("from step %d on %.0f %% of the responses differ and the others are equal to the last bit, whatever their prompt: some workers keep old weights", o.step, 100*gapShare(slices.Concat(recur, unique)))
+	default:
+		return nil
+	}
+	return o
+}
+
+func stays(step int) string {
+	return fmt.Sprintf("from step %d on the rollout engine has the weights of before step %d, as where no sync reaches it (reload them after every wake-up), or every sync misses a part of them", step, step)
+}
+
+// sizesByStep groups responses by step, in the order of steps; nil where a step or a prompt is unknown.
+func sizesByStep(rows []*kept) (steps []stepSizes) {
+	order := slices.Clone(rows)
+	slices.SortStableFunc(order, func(a, b *kept) int { return a.step - b.step })
+	seen := map[uint64]int{} // the first step of a prompt
+	for _, k := range order {
+		if k.step < 0 || !k.prompted {
+			return nil
+		}
+		if n := len(steps); n == 0 || steps[n-1].step != k.step {
+			steps = append(steps, stepSizes{step: k.step})
+		}
+		size, ok := sizeOf(k)
+		if !ok {
+			continue
+		}
+		s := &steps[len(steps)-1]
+		if at, known := seen[k.prompt]; known && at < k.step {
+			s.recur = append(s.recur, size)
+		} else {
+			seen[k.prompt], s.unique = k.step, append(s.unique, size)
+		}
+	}
+	return steps
+}
+
+// sizeOf is the median |u| of a response with at least some tokens in doubt, in logits.
+func sizeOf(k *kept) (float64, bool) {
+	var size []float64
+	for i, roll := range k.roll {
+		if u, _, q := logitError(roll, k.old[i]); q >= leastDoubt {
+			size = append(size, math.Abs(u))
+		}
+	}
+	return medianOf(size), len(size) > 0
+}
+
+// gapShare is the share of sizes that are more than the last bits of fp32.
+func gapShare(sizes []float64) float64 {
+	n := 0
+	for _, x := range sizes {
+		n += count1(x >= finest)
+	}
+	return share(n, len(sizes))
+}
+
+// separated reports whether in every step nearly all responses have a gap, or nearly none.
+func separated(shares []float64) bool {
+	return !slices.ContainsFunc(shares, func(x float64) bool { return x > nearlyNone && x < nearlyAll })
+}
+
+// runOf is how many of the first steps have a gap.
+func runOf(shares []float64) int {
+	if n := slices.IndexFunc(shares, func(x float64) bool { return x < nearlyAll }); n >= 0 {
+		return n
+	}
+	return len(shares)
+}
+
+// mixedFrom reports whether in every step some responses have a gap, and others none.
+func mixedFrom(shares []float64) bool {
+	return len(shares) >= leastSteps-1 && !slices.ContainsFunc(shares, func(x float64) bool { return x < 0.02 || x > nearlyAll })
+}
+
+// growth is the slope of the log of what the steps' median sizes have above a level on the log of the updates since a step before them.
+func growth(steps []stepSizes, before int, level float64) float64 {
+	var m moments
+	for _, s := range steps {
+		if x := medianOf(s.all()); x > level {
+			m.add(elementary.Log(float64(s.step-before)), elementary.Log(math.Sqrt(float64(x*x)-float64(level*level))))
+		}
+	}
+	if xx, _, xy := m.centred(); xx > 0 && m.n >= leastSteps {
+		return xy / xx
+	}
+	return 0
+}
+
+// span is a step, or the first and the last of several.
+func span(from, to int) string {
+	if from == to {
+		return fmt.Sprint(from)
+	}
+	return fmt.Sprintf("%d to %d", from, to)
+}
+
+const (
+	// risesBy is the ratio of a step's median size to the first step's from which it is above the floor, staysWithin up to
+	// which it is on it. With eight bits the medians of 128 responses scatter by a fifth.
+	risesBy, staysWithin = 2, 1.5
+	// jumpsBy is the ratio to the largest step before from which a gap begins with the prompts that occurred before.
+	jumpsBy = 1.25
+	// aboveFloor is a response's size, in upper deciles of the first step's, that the floor does not reach.
+	aboveFloor = 2
+	// leastAside is how many responses to prompts of earlier steps are compared with as many others of the same steps.
+	leastAside = 32
+	// leastAimed is how much of the squares has a direction where weights are old, undirected and a margin: rounding has less.
+	leastAimed = 0.1
+)
+
+// onsetAboveFloor looks for a fault that begins above a floor: engines whose number formats differ, so that the first step has a
+// gap already, and versions that are all the current ones. Sizes are compared with those of the first step, as steps, as
+// responses within a step, and where some prompts occurred before. What stands out must have the direction of old weights,
+// unless it is the prompts that say so: a gap of number formats that grows with the weights has none. An adapter that one engine
+// merges adds no more than the floor, and is not found.
+func onsetAboveFloor(steps []stepSizes, rows []*kept) *onset {
+	lag := meanLag(rows)
+	if lag == nil || *lag > 0 {
+		return nil
+	}
+	first := steps[0].all()
+	level := medianOf(first)
+	top := quantile(first, 0.9)
+	if level < finest {
+		return nil
+	}
+	var ratio, high []float64
+	var recur, unique []float64
+	for _, s := range steps {
+		all := s.all()
+		n := 0
+		for _, x := range all {
+			n += count1(x > aboveFloor*top)
+		}
+		high = append(high, share(n, len(all)))
+		ratio = append(ratio, medianOf(all)/level)
+		if len(s.recur) > 0 && len(s.unique) > 0 { // side by side
+			recur, unique = append(recur, s.recur...), append(unique, s.unique...)
+		}
+	}
+	if again, fresh := medianOf(recur)/level, medianOf(unique)/level; min(len(recur), len(unique)) >= leastAside && again >= risesBy*fresh && fresh <= staysWithin {
+		return &onset{step: steps[0].step, cause: StalePrefix,
+			why: fmt.Sprintf("in the same steps the gap of responses to prompts of earlier steps is %.1f times that of the others, which is that of the first step, although all have the current weights", again/fresh)}
+	}
+	if b := slices.IndexFunc(steps, func(s stepSizes) bool { return len(s.recur) > 0 }); b >= 2 && b+1 < len(steps) && len(steps[b].unique) == 0 {
+		if before := slices.Max(ratio[:b]); before <= staysWithin && slices.Min(ratio[b:]) >= jumpsBy*before {
+			return &onset{step: steps[b].step, cause: StalePrefix, other: PartialSync,
+				why: fmt.Sprintf("the gap is that of the first step before step %d, the first whose prompts occurred before, and %.1f times as large from then on", steps[b].step, medianOf(slices.Clone(ratio[b:])))}
+		}
+	}
+	rises := func(x float64) bool { return x >= risesBy }
+	from := slices.IndexFunc(ratio, rises)
+	switch {
+	case from > 0:
+		to := from + 1
+		for to < len(ratio) && rises(ratio[to]) {
+			to++
+		}
+		o := &onset{step: steps[from].step}
+		settled := func(x []float64) bool {
+			return !slices.ContainsFunc(x, func(v float64) bool { return v > staysWithin })
+		}
+		sudden := settled(ratio[:from])
+		switch {
+		case to < len(ratio) && sudden && settled(ratio[to:]):
+			if !aimedAt(rows, steps[from].step, steps[to-1].step, 0) {
+				return nil
+			}
+			o.cause = PartialSync
+			o.why = fmt.Sprintf("the gap is %.1f times that of the first step at step %s, and that of the first step before and after: a weight sync was missed, as at a resume", slices.Max(ratio), span(steps[from].step, steps[to-1].step))
+		case to < len(ratio):
+			return nil
+		case len(ratio)-from >= leastSteps && growth(steps[1:], steps[0].step, level) >= growsFrom && aimedAt(rows, steps[from].step, math.MaxInt, 0):
+			o.cause, o.other = Unsynced, PartialSync
+			o.why = fmt.Sprintf("the gap grows with the updates, to %.1f times that of the first step, in the direction of old weights, although every version is the current one: %s", ratio[len(ratio)-1], stays(steps[from].step))
+		default:
+			return nil
+		}
+		return o
+	case high[0] == 0 && standsOut(high) && aimedAt(rows, steps[1].step, math.MaxInt, aboveFloor*top):
+		return &onset{step: steps[1].step, cause: PartialSync,
+			why: fmt.Sprintf("of the last step's responses %.0f %% have a gap that none has in the first, and the others that of the first step, although every version is the current one: some workers keep old weights", 100*high[len(high)-1])}
+	}
+	return nil
+}
+
+// standsOut reports whether in most of the later steps some responses, and not most, are above the floor.
+func standsOut(high []float64) bool {
+	late := high[len(high)/2:]
+	return len(late) >= leastSteps && !slices.ContainsFunc(late, func(x float64) bool { return x < 0.02 || x > 0.6 })
+}
+
+// aimedAt reports whether the errors of the responses of these steps, of those above a size, have the direction of old weights.
+func aimedAt(rows []*kept, from, to int, above float64) bool {
+	var part []*kept
+	for _, k := range rows {
+		if size, ok := sizeOf(k); ok && k.step >= from && k.step <= to && size > above {
+			part = append(part, k)
+		}
+	}
+	f := featuresOf(part)
+	if f == nil {
+		return false
+	}
+	x := f.aimed()
+	return x != nil && *x >= leastAimed
+}
+
+// The causes that a further column of log-probs decides: the two columns alone cannot tell them from number formats, and
+// an index from other routes.
+const (
+	// LinearAttention is a gated delta rule that one engine computes token by token and the other in chunks, Index an index of
+	// sparse attention that chooses other positions in one engine than in the other.
+	LinearAttention = "linear attention in two forms"
+	Index           = "index of sparse attention"
+)
+
+// controls are the columns: the learner's log-probs once more, with one thing as it is in the rollout engine.
+var controls = [...]struct {
+	cause, how string
+	of         func(*reader.Row) []float64
+}{
+	{LinearAttention, "computes linear attention token by token", func(r *reader.Row) []float64 { return r.Recurrent }},
+	{Index, "attends to the positions that the rollout engine's index chose", func(r *reader.Row) []float64 { return r.Indexed }},
+}
+
+// sameForm is what to do about linear attention in two forms, which a learner may need and a correction may bear.
+const sameForm = "give both engines the same form of linear attention and the same format of its state; where that is too slow, correct for the gap as for one of number formats"
+
+const (
+	// mostLeft and halfLeft are the parts of Σk3 that a control may leave for a cause that is named, and for a likely one.
+	mostLeft, halfLeft = 0.2, 0.5
+)
+
+// controlled is the cause whose control takes most of the gap away, as an onset without a step; nil where none does. What a
+// control leaves may be another cause's, and a control that leaves all decides nothing: the learner's form of token by token
+// may differ from the rollout engine's.
+func controlled(rows []*kept) (o *onset, word Confidence) {
+	best := halfLeft
+	for i, c := range controls {
+		tokens, before, after := 0, 0.0, 0.0
+		for _, k := range rows {
+			if k.control[i] == nil {
+				continue
+			}
+			for n, roll := range k.roll {
+				if x := k.control[i][n]; isLogp(x) {
+					tokens++
+					before += k3Of(k.old[n] - roll)
+					after += k3Of(x - roll)
+				}
+			}
+		}
+		if tokens < leastTokens || before == 0 || after/before > best {
+			continue
+		}
+		best = after / before
+		o = &onset{cause: c.cause, why: fmt.Sprintf("of k3 %.0f %% is left where the learner %s", 100*best, c.how)}
+	}
+	if word = Likely; best <= mostLeft {
+		word = Confident
+	}
+	return o, word
+}
+
+// k3Of is exp(d) - 1 - d, of a difference as far as the overflow.
+func k3Of(d float64) float64 {
+	d = max(-overflow, min(overflow, d))
+	return elementary.Expm1(d) - d
+}

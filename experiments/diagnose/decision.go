@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"driftlab/results/stability"
+	"driftlab/trainer/method"
+	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
+	"driftlab/trainer/recipe"
 	"driftlab/trainer/recipe/foreign"
 )
 
@@ -536,4 +540,562 @@ func (a Alarm) rated(of alarm, m *AlarmRates) Alarm {
 		}
 	}
 	return a
+}
+
+// Setting is a rule of a correction, or a number of it, as it is configured and as it is recommended.
+type Setting struct {
+	// Name is the rule, and its number where both have the rule: weights, weights.token_tis.cap, masks.icepop.
+	Name string `json:"name"`
+	// Configured and Recommended are its values, "none" where one has no such rule.
+	Configured  string `json:"configured"`
+	Recommended string `json:"recommended"`
+	// Why is the reason of the difference, empty where there is none.
+	Why string `json:"why,omitempty"`
+}
+
+const noRule = "none"
+
+// settings compares what is configured with what the table recommends, in the rules of the framework
+// where it can say that.
+func (t *trial) settings(c *foreign.Config, r *Report, k *known) []Setting {
+	if len(r.Decisions) == 0 {
+		return nil
+	}
+	decided := r.Decisions[len(r.Decisions)-1]
+	recommended := decided.correction
+	if recommended == nil {
+		recommended = &correction.Pipeline{}
+	} else if text := r.Config[ConfigKey(c.Framework)]; text != "" {
+		if own, err := foreign.ReadAs(c.Framework, "recommended", []byte(text)); err == nil {
+			recommended = own.Pipeline
+		}
+	}
+	row := "the row " + decided.Row + " decides"
+	if decided.Why != "" {
+		row += ": " + decided.Why
+	}
+	weights, masks := c.Pipeline.Rules()
+	otherWeights, otherMasks := recommended.Rules()
+	var list []Setting
+	name := "weights"
+	if weights != nil && otherWeights != nil && weights.Name == otherWeights.Name {
+		name += "." + weights.Name
+	}
+	list = append(list, t.compare(name, weights, otherWeights, row, t.weightReason)...)
+	find := func(rules []correction.Rule, name string) *correction.Rule {
+		if i := slices.IndexFunc(rules, func(m correction.Rule) bool { return m.Name == name }); i >= 0 {
+			return &rules[i]
+		}
+		return nil
+	}
+	dropped := func(rule *correction.Rule, own, other *correction.Rule) string {
+		pipeline := recommended
+		if own != nil {
+			pipeline = c.Pipeline
+		}
+		say := fmt.Sprintf("it masks %.3g %% of these tokens", 100*t.maskedBy(pipeline, rule.Name))
+		if own != nil && other != nil {
+			say = fmt.Sprintf("%s, the recommended one %.3g %%", say, 100*t.maskedBy(recommended, rule.Name))
+		}
+		if rule.Unit == method.Sequence && other != nil {
+			say += fmt.Sprintf("; the mean log-ratio of a response of %.0f tokens varies that much by itself (3 sd(d)/√T)", k.median)
+		}
+		return say
+	}
+	for _, m := range masks {
+		list = append(list, t.compare("masks."+m.Name, &m, find(otherMasks, m.Name), row, dropped)...)
+	}
+	for _, m := range otherMasks {
+		if find(masks, m.Name) == nil {
+			list = append(list, t.compare("masks."+m.Name, nil, &m, row, dropped)...)
+		}
+	}
+	return list
+}
+
+// ConfigKey is the name of a framework in Report.Config.
+func ConfigKey(framework string) string { return strings.TrimSuffix(framework, "-rl") }
+
+// compare lists a rule that only one correction has, or the numbers of one that both have. reason is given
+// the rule, and it as each of the two has it.
+func (t *trial) compare(name string, own, other *correction.Rule, row string, reason func(rule, own, other *correction.Rule) string) []Setting {
+	switch {
+	case own == nil && other == nil:
+		return nil
+	case own == nil || other == nil || own.Name != other.Name:
+		s := Setting{Name: name, Configured: written(name, own), Recommended: written(name, other), Why: row}
+		rule := own
+		if rule == nil {
+			rule = other
+		}
+		if say := reason(rule, own, other); say != "" {
+			s.Why = say + "; " + row
+		}
+		return []Setting{s}
+	}
+	var list []Setting
+	for _, pair := range spans(own.Parameters, other.Parameters) {
+		s := Setting{Name: name + "." + pair[0], Configured: pair[1], Recommended: pair[2]}
+		if pair[1] != pair[2] {
+			s.Why = reason(own, own, other)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// spans pairs the parameters of two rules of a kind: name, value and value, a low and a high bound in one.
+func spans(own, other []correction.Parameter) (list [][3]string) {
+	for i := 0; i < len(own); i++ {
+		if i+1 < len(own) && own[i].Name == "low" && own[i+1].Name == "high" {
+			list = append(list, [3]string{"low to high", own[i].Value + " to " + own[i+1].Value, other[i].Value + " to " + other[i+1].Value})
+			i++
+			continue
+		}
+		list = append(list, [3]string{own[i].Name, own[i].Value, other[i].Value})
+	}
+	return list
+}
+
+// written is a rule with its numbers, without its name where the setting has it.
+func written(name string, r *correction.Rule) string {
+	if r == nil {
+		return noRule
+	}
+	var parts []string
+	if !strings.HasSuffix(name, "."+r.Name) {
+		parts = append(parts, r.Name)
+	}
+	for _, p := range spans(r.Parameters, r.Parameters) {
+		if p[0] == "low to high" {
+			parts = append(parts, p[1])
+		} else if p[1] != "0" && p[1] != "false" {
+			parts = append(parts, p[0]+" "+p[1])
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// weightReason says how many ratios lie above the caps of weights.
+func (t *trial) weightReason(_, own, other *correction.Rule) string {
+	above := func(r *correction.Rule) string {
+		if r == nil {
+			return ""
+		}
+		for _, p := range r.Parameters {
+			if p.Name != "cap" && p.Name != "high" {
+				continue
+			}
+			limit, err := strconv.ParseFloat(strings.TrimPrefix(p.Value, "."), 64)
+			if err != nil || math.IsInf(limit, 1) {
+				return "nothing bounds the ratios of " + r.Name
+			}
+			ratios, of := t.rho, "token ratios"
+			if r.Unit == method.Sequence {
+				ratios, of = t.product, "tokens' response ratios"
+			}
+			n := 0
+			for _, x := range ratios {
+				n += count1(x > limit)
+			}
+			if n == 0 {
+				return fmt.Sprintf("none of the %s lies above %s", of, p.Value)
+			}
+			return fmt.Sprintf("%.2g %% of the %s lie above %s", 100*share(n, len(ratios)), of, p.Value)
+		}
+		return ""
+	}
+	parts := slices.DeleteFunc([]string{above(own), above(other)}, func(s string) bool { return s == "" })
+	return strings.Join(slices.Compact(parts), ", ")
+}
+
+// maskedBy is the share of tokens that a pipeline's rule of that name masks alone.
+func (t *trial) maskedBy(p *correction.Pipeline, name string) float64 {
+	for _, m := range p.Masks {
+		one := weighted(nil, m)
+		if _, rules := one.Rules(); len(rules) == 1 && rules[0].Name == name {
+			if w, err := t.weights(one); err == nil {
+				if masked := t.masked(w); masked != nil {
+					return masked.Tokens
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// recommend tries what the table recommends, nil if that is nothing, and writes it in the syntax of each framework. What one of them
+// cannot say stands after a #.
+func (t *trial) recommend(evaluated []Decision) (*Fix, map[string]string) {
+	last := evaluated[len(evaluated)-1]
+	if last.correction == nil {
+		return nil, nil
+	}
+	assignments := []string{strings.Replace(last.correction.Recipe(), ": ", "=", 1)}
+	if last.Row == "routing" {
+		assignments = append(assignments, "routing.replay=r3")
+	}
+	r, err := recipe.Load("default", assignments...)
+	if err != nil {
+		panic("advise: what is recommended is no recipe: " + err.Error())
+	}
+	config := map[string]string{}
+	for _, name := range foreign.Writable() {
+		text, notes := foreign.Write(name, r)
+		for _, note := range notes {
+			text += "# " + note + "\n"
+		}
+		config[ConfigKey(name)] = text
+	}
+	f := t.try("recommended", "preset", last.correction, nil)
+	return &f, config
+}
+
+// Paste is a setting to be pasted.
+type Paste struct {
+	// Framework is whose syntax it is; empty for a recipe of this program.
+	Framework string `json:"framework,omitempty"`
+	Text      string `json:"text"`
+}
+
+// paste is the recommended setting for the framework that was asked for, else of the configuration, else of the dump's format; as a recipe
+// where none of them says whose the run is.
+func (a *Analysis) paste(r *Report) *Paste {
+	if r.Recommended == nil {
+		return nil
+	}
+	names := []string{a.options.Framework}
+	if c := a.options.Config; c != nil {
+		names = append(names, c.Framework)
+	}
+	for _, in := range r.Inputs {
+		names = append(names, in.Format)
+	}
+	for _, name := range names {
+		if name == "miles" {
+			name = "slime" // whose keys it has
+		}
+		if text := r.Config[ConfigKey(strings.TrimSuffix(name, "-transport"))]; text != "" {
+			return &Paste{name, text}
+		}
+	}
+	last := r.Decisions[len(r.Decisions)-1]
+	text := briefly(last.correction) + "\n"
+	if last.Row == "routing" {
+		text += "routing: {replay: r3}\n"
+	}
+	return &Paste{Text: text}
+}
+
+// briefly is a correction as a recipe has it, without the parameters that are off by default.
+func briefly(p *correction.Pipeline) string {
+	rule := func(r correction.Rule, defaults *correction.Pipeline) string {
+		of, masks := defaults.Rules()
+		if of == nil {
+			of = &masks[0]
+		}
+		text := "{name: " + r.Name
+		for i, parameter := range r.Parameters {
+			if parameter != of.Parameters[i] || parameter.Value != "0" && parameter.Value != "false" {
+				text += ", " + parameter.Name + ": " + parameter.Value
+			}
+		}
+		return text + "}"
+	}
+	weights, masks := p.Rules()
+	var parts, list []string
+	if weights != nil {
+		e, _ := correction.Weightings.Lookup(weights.Name)
+		parts = append(parts, "weights: "+rule(*weights, weighted(e.New())))
+	}
+	for _, m := range masks {
+		e, _ := correction.Masks.Lookup(m.Name)
+		list = append(list, rule(m, weighted(nil, e.New())))
+	}
+	if list != nil {
+		parts = append(parts, "masks: ["+strings.Join(list, ", ")+"]")
+	}
+	return "correction: {" + strings.Join(parts, ", ") + "}"
+}
+
+// Disagreement is a question that sources answer differently, with what each answer
+// means for this file.
+type Disagreement struct {
+	About string   `json:"about"`
+	Say   []Saying `json:"say"`
+}
+
+// Saying is an answer.
+type Saying struct {
+	Source string `json:"source"`
+	Value  string `json:"value"`
+	Effect string `json:"effect"`
+}
+
+// disagreements are those on the figures and thresholds that the table uses.
+func (t *trial) disagreements(k *known) []Disagreement {
+	dropped := func(m correction.Masking) string {
+		w, err := t.weights(weighted(nil, m))
+		if err != nil {
+			return "not to be tried: " + err.Error()
+		}
+		m1 := t.masked(w)
+		if m1 == nil {
+			return "drops nothing"
+		}
+		return fmt.Sprintf("drops %.3g %% of responses, %.3g %% of tokens", 100*m1.Responses, 100*m1.Tokens)
+	}
+	geometric := func(source string, low, high float64) Saying {
+		return Saying{source, fmt.Sprintf("%v to %v", low, high), dropped(&correction.Geometric{Low: low, High: high})}
+	}
+	opsm := func(source string, delta float64) Saying {
+		return Saying{source, fmt.Sprint(delta), dropped(&correction.OPSM{Delta: delta, Signs: correction.Negative})}
+	}
+	fires := func(source, value string, on bool) Saying {
+		return Saying{source, value, map[bool]string{true: "fires", false: "does not"}[on]}
+	}
+	list := []Disagreement{{"the band of a geometric mask: a mean's noise falls with the length, so that a narrow one drops the short", []Saying{
+		geometric("SkyRL, survey", 0.99, 1.01), geometric("verl preset", 0.999, 1.001), geometric("NeMo-RL", 0.999, 1.002),
+		geometric("slime, a comment", 0.9999, 1.0001), geometric("recommended here", k.low, k.high)}}}
+	if t.graded {
+		list = append(list, Disagreement{"OPSM's delta", []Saying{opsm("TRL's example", 0.5), opsm("Trinity-RFT, a thread (0.05 to 0.2)", 0.1), opsm("slime's default", 1e-4)}})
+	}
+	list = append(list,
+		Disagreement{"the least effective sample size", []Saying{fires("survey", "0.5", k.ESSToken < 0.5), fires("verl", "0.3", k.ESSToken < 0.3)}},
+		Disagreement{"when chi-squared is too large", []Saying{fires("survey, verl", "1", k.Chi2Token > 1), fires("survey, of rejection", "4", k.Chi2Token > 4)}},
+		Disagreement{"when k1 is too large", []Saying{fires("survey", "0.02", abs(k.K1) >= agreeKL), fires("survey", "0.05", abs(k.K1) > apartKL), fires("verl", "0.1", abs(k.K1) > 0.1)}},
+		Disagreement{"whether there is a gap at all", []Saying{
+			fires("survey: no drift", "Pearson 0.99, |k1| 0.02", k.Pearson >= agreePearson && abs(k.K1) < agreeKL),
+			fires("verl FAQ: a problem of precision", "mean |dp| 0.01", k.MeanAbsDp > precisionDp)}})
+	return append(list, t.order(k), k.mode())
+}
+
+// mode is the question whether the old policy is scored separately from the rollout engine.
+func (k *known) mode() Disagreement {
+	value, effect := "bypass", "the gap is small, and nothing says that the weights differ: a scoring pass is saved"
+	switch {
+	case k.named(Staleness) || k.lag != nil && *k.lag > 0:
+		value, effect = "decoupled", "staleness has to be distinguished from the gap of the engines"
+	case k.moved:
+		value, effect = "decoupled", "several updates per batch: the clip is to see them alone"
+	case k.Chi2Token > heavyChi2 || abs(k.K1) > apartKL:
+		value, effect = "decoupled", "the gap would take the place of the update in the clip"
+	}
+	return Disagreement{"bypass (the clip's ratio is to the rollout engine) or decoupled (to the learner's old policy)", []Saying{
+		{"verl's workflow", "bypass", "at first"}, {"survey", value, effect}}}
+}
+
+// order is the question whether to weigh or to mask first.
+func (t *trial) order(k *known) Disagreement {
+	distance := func(p *correction.Pipeline) string {
+		w, err := t.weights(p)
+		if err != nil {
+			return "not to be tried: " + err.Error()
+		}
+		e := t.effect(w, TokenRatio)
+		return fmt.Sprintf("mean |w - token ratio| %.2g, ESS %.2g", e.Distance, e.ESSToken)
+	}
+	return Disagreement{"what comes first", []Saying{
+		{"SkyRL, Zoey Li", "weights: token TIS 2", distance(weighted(&correction.TokenTIS{Cap: 2}))},
+		{"survey, verl's workflow", "rejection: a geometric mask", distance(weighted(nil, &correction.Geometric{Low: k.low, High: k.high}))}}}
+}
+
+// Active says whether the configured correction does anything: the rule of the
+// configuration, computed again on the tokens of the dump.
+type Active struct {
+	// Framework is whose configuration it is, and Fix what it is in a recipe, and does.
+	Framework string `json:"framework"`
+	Fix
+	// Configured says that it asks for a correction, Effective that these tokens are
+	// corrected, Why the one or the other.
+	Configured bool   `json:"configured"`
+	Effective  bool   `json:"effective"`
+	Why        string `json:"why"`
+	// Known is false where the configuration, or the dump, does not say enough to judge.
+	Known bool `json:"known"`
+	// Evaluation is what the loss and the correction do to the tokens, absent where they were not evaluated.
+	Evaluation *Evaluation `json:"evaluation,omitempty"`
+	// Notes name what a recipe cannot say.
+	Notes []string `json:"notes,omitempty"`
+	// Settings are its rules and numbers next to those that are recommended; absent where the table was not evaluated.
+	Settings []Setting `json:"settings,omitempty"`
+}
+
+// idle is the share of weights below which a correction that is on does nothing.
+const idle = 1e-4
+
+func (t *trial) active(c *foreign.Config, r *Report) (a *Active, run recipe.Recipe) {
+	a = &Active{Framework: c.Framework, Fix: Fix{Name: "configured", Kind: "preset", Recipe: c.Pipeline.Recipe()}, Configured: c.Configured(), Notes: c.Notes, Known: true}
+	run, refused := c.Recipe()
+	corrects := refused == nil && weighsByRollout(run)
+	a.Configured = a.Configured || corrects
+	if c.Off != "" {
+		run.Correction = recipe.Correction{Mode: run.Correction.Mode}
+	}
+	unknown := func(why string) { a.Known, a.Why = false, "not known: "+why }
+	switch {
+	case refused != nil:
+		unknown(refused.Error())
+	case c.Unknown != "":
+		a.Configured = true
+		unknown(c.Unknown)
+	case !a.Configured:
+		a.Why = "off: nothing is configured"
+	case c.Off != "" && !corrects:
+		a.Why = "off: " + c.Off
+	case r.Gap == nil || t.batch.Tokens() == 0:
+		unknown("the dump does not have the log-probs of both engines")
+	case r.check("column-not-real").Result == Fail:
+		a.Why = "off: " + r.check("column-not-real").Why
+	case r.Gap.Unequal <= 1-equalShare:
+		a.Why = "off: the log-probs of both engines are equal, so every ratio is 1"
+	default:
+		t.apply(a, run)
+	}
+	return a, run
+}
+
+// apply says what the configured loss and correction do to the tokens.
+func (t *trial) apply(a *Active, run recipe.Recipe) {
+	e, w, err := t.evaluate(run)
+	if err != nil {
+		a.Known, a.Why = false, "not known: "+notEvaluable(err)
+		return
+	}
+	a.Evaluation = e
+	t.measure(&a.Fix, w, judgedBy(run.Correction.Pipeline()))
+	a.Effective = a.TokensChanged >= idle
+	if !a.Effective {
+		a.Why = fmt.Sprintf("on, but idle: changes the weight of %.2g of tokens by more than 1 %%", a.TokensChanged)
+		return
+	}
+	a.Why = "on: " + e.String()
+}
+
+// harmless reports whether the loss and the correction are a plain policy gradient but for 1 %.
+func (e *Evaluation) harmless() bool {
+	return e.ESS >= 1-changedBy && abs(e.Update-1) <= changedBy && abs(e.Mean-1) <= changedBy && e.Masked+e.Clipped <= changedBy
+}
+
+// String says what the weights come to.
+func (e *Evaluation) String() string {
+	text := fmt.Sprintf("mean weight %.3g, median %.3g, ESS %.3g", e.Mean, e.Median, e.ESS)
+	for _, x := range []struct {
+		what  string
+		share float64
+	}{{"masked", e.Masked}, {"without a gradient in the loss (clip, or its own mask)", e.Clipped}} {
+		if x.share > 0 {
+			text += fmt.Sprintf(", %.2g %% of the tokens %s", 100*x.share, x.what)
+		}
+	}
+	for _, x := range []struct {
+		end string
+		*Bound
+	}{{"lower", e.Low}, {"upper", e.High}} {
+		if x.Bound != nil {
+			text += fmt.Sprintf(", %.2g %% at the %s bound %.3g", 100*x.Share, x.end, x.Weight)
+		}
+	}
+	if abs(e.Update-1) > changedBy {
+		text += fmt.Sprintf("; %.0f %% of the update is left", 100*e.Update)
+	}
+	return text
+}
+
+// findings are what there is to say of the configured correction, next to what is recommended, which is nil where nothing is.
+// Of data to be repaired the figures mean nothing.
+func (a *Active) findings(t *trial, r *Report, run recipe.Recipe) (list []Finding) {
+	e := a.Evaluation
+	say := func(id string, level Level, next, format string, args ...any) {
+		list = append(list, Finding{ID: id, Topic: Configuration, Level: level, Text: fmt.Sprintf(format, args...), Next: next})
+	}
+	if !a.Known {
+		say("correction-unknown", Undecided, "", "whether the configured correction acts is %s", a.Why)
+	}
+	if a.Known && t.inert(run) && (!a.Configured || run.Loss.Name != "ppo_clip") {
+		say("clip-inert", Note, "", "the clip of the loss %s cannot act: a batch makes one update, so its ratio to the old policy is 1", run.Loss.Name)
+	}
+	if e == nil {
+		return list
+	}
+	for _, missing := range e.Missing {
+		say("not-evaluable", Undecided, "", "not evaluated: %s", missing)
+	}
+	if r.Verdict.State == Repair {
+		return list
+	}
+	p := run.Correction.Pipeline()
+	weights, masks := p.Rules()
+	others := 0.0 // the share that the recommended correction masks
+	if r.Recommended != nil && r.Recommended.Masked != nil {
+		others = r.Recommended.Masked.Tokens
+	}
+	switch {
+	case e.PerResponse && min(e.ESS, e.Update) < leastESS && r.Gap.ESSToken >= leastESS:
+		say("product-collapses", Warning, "weigh every token by its own ratio, or by the mean of the response", "the weight of a whole response is a product of ratios, and it collapses with the length%s: "+
+			"mean weight %.2g, median %.1g, and %.0f %% of the update is left, although single tokens agree (ESS %.3g)%s", e.byLength(), e.Mean, e.Median, 100*e.Update, r.Gap.ESSToken, t.perToken())
+	case e.Masked > mostMasked && e.Masked > others:
+		say("masks-most", Warning, "widen the mask, or close the gap", "the configured correction masks %.3g %% of the tokens, more than %v %%: that is a loss of data (survey)", 100*e.Masked, 100*mostMasked)
+	case e.Masked > someMasked && e.Masked > others:
+		say("masks-many", Warning, "widen the mask, or leave these tokens to truncated weights", "the configured correction masks %.3g %% of the tokens, more than %v %% (survey)", 100*e.Masked, 100*someMasked)
+	case min(e.ESS, e.Update) < leastESS:
+		say("few-decide", Warning, "truncate the weights, or mask before weighting", "few tokens decide: ESS %.2g of the weights, %.0f %% of the update is left", e.ESS, 100*e.Update)
+	case e.harmless():
+		say("correction-harmless", Note, "", "the configured correction is harmless: %s%s", e, t.above(weights))
+	default:
+		say("correction-acts", Note, "", "the configured loss and correction: %s%s", e, e.byLength())
+	}
+	if r.Decisions[len(r.Decisions)-1].problem == routingGap && slices.ContainsFunc(masks, func(m correction.Rule) bool { return m.Unit == method.Sequence }) {
+		if a, ok := stability.Ask(routingGap); ok && len(a.Harmful) > 0 {
+			worst := a.Harmful[0]
+			say("sequence-mask-under-routing", Warning, "leave the mask of sequences out", "a mask of sequences is configured under a large routing gap: runs of this program ended there at %s with one (%s), and at %s without a correction",
+				worst.Level.Text(false), worst.Method, a.None.Level.Text(false))
+		}
+	}
+	return list
+}
+
+// inert reports whether the ratio of a recipe's loss is 1 at every token: that to the old policy, of one update per batch.
+func (t *trial) inert(run recipe.Recipe) bool {
+	return !t.moved() && run.LossReads(batch.Anchor) && !weighsByRollout(run) && run.Learner.Updates() == 1 && run.Anchored() == recipe.AnchorOld
+}
+
+// byLength is the mean weight of short and long responses, empty where they do not differ by a tenth.
+func (e *Evaluation) byLength() string {
+	first, last := e.Length[0], e.Length[len(e.Length)-1]
+	if abs(first.Mean-last.Mean) < someMasked || first.To >= last.From {
+		return ""
+	}
+	return fmt.Sprintf(" (%.2g up to %d tokens, %.2g from %d on)", first.Mean, first.To, last.Mean, last.From)
+}
+
+func (t *trial) perToken() string {
+	w, err := t.weights(tokenTIS(nil))
+	if err != nil {
+		return ""
+	}
+	m := momentsOf(w)
+	return fmt.Sprintf("; token_tis (cap 2) has mean weight %.2g and ESS %.2g", m.mean, 1/(1+float64(m.deviation/m.mean*m.deviation/m.mean)))
+}
+
+// above is how many ratios lie above the cap of weights, empty where nothing is capped.
+func (t *trial) above(weights *correction.Rule) string {
+	say := t.weightReason(nil, weights, nil)
+	if say == "" {
+		return ""
+	}
+	return "; " + say
+}
+
+// moved reports whether the training forward's log-probs are recorded, and others than those before the update.
+func (t *trial) moved() bool { return !slices.Equal(t.batch.Now.Logp, t.batch.Old.Logp) }
+
+// given is the verdict on data that need no repair with a correction that does nothing.
+func (v Verdict) given(a *Active) Verdict {
+	if v.State != Healthy && v.State != Genuine || !a.Configured || a.Effective || !a.Known {
+		return v
+	}
+	v.State = Inactive
+	v.Summary = "The configured correction does nothing (" + a.Why + "). " + v.Summary
+	return v
 }

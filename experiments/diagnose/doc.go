@@ -16,15 +16,15 @@
 //
 // The files are layers, each of which uses those before it:
 //
-//	finding.go, report.go          what a report says
-//	advise.go, sample.go, text.go  every row once: gaps by scope, a sample of whole responses, rewards and lengths
+//	report.go                      what a report says
+//	advise.go, text.go             every row once: gaps by scope, a sample of whole responses, rewards and lengths
 //	checks.go, check_*.go          faults of the log-probs, in a table with a fixed order
-//	learn*.go                      faults of learning, by every recorded column
+//	learn.go                       faults of learning, by every recorded column
 //	locality.go                    few tokens, or parts of a dump, that have most of the gap
 //	features.go, classes.go        the cause of a gap, by its statistical signature
-//	onset.go, causes.go            and by where it begins
-//	corrections.go, evaluate.go    what corrections do to the tokens
-//	decision.go, settings.go       what to do, and what is configured
+//	causes.go                      and by where it begins
+//	corrections.go                 what corrections do to the tokens
+//	decision.go                    what to do, and what is configured
 //
 // A fault makes the checks that follow conditional, since the figures are then of other numbers than they seem. Each check runs over
 // everything, and over every environment, file and third of a response that has enough tokens: a fault of a single environment hides

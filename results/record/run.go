@@ -1,15 +1,22 @@
 package record
 
 import (
+	"archive/zip"
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // The files of a run directory.
@@ -226,4 +233,264 @@ func (r *Run) Finish(summary Summary) error {
 		return err
 	}
 	return writeAtomic(filepath.Join(r.dir, doneFile), seal(r.recipe, record.SHA256, sumOf(text), clock))
+}
+
+// eachStep calls visit for every complete line of a record until it returns
+// false. Steps follow one another from 0, the evaluation before the first
+// update, or 1; a line that is missing is an error at the next one. Bytes after the
+// last newline are a line that a killed process was still writing: they are left out.
+func eachStep(path string, data []byte, visit func(step int, metrics []Metric) bool) error {
+	var metrics []Metric
+	last, n := -1, 0
+	for line := range bytes.Lines(data) {
+		line, whole := bytes.CutSuffix(line, []byte("\n"))
+		if !whole {
+			break
+		}
+		n++
+		step, row, err := readStep(metrics[:0], line)
+		switch {
+		case err != nil || follows(step, last):
+		case last < 0:
+			err = fmt.Errorf("the first step is %d", step)
+		default:
+			err = fmt.Errorf("step %d follows step %d", step, last)
+		}
+		if err != nil {
+			return &FolderError{Path: fmt.Sprintf("%s:%d", path, n), Problem: err.Error(),
+				Fix: "the record is damaged: remove the folder and run again", Err: err}
+		}
+		if metrics, last = row, step; !visit(step, row) {
+			break
+		}
+	}
+	return nil
+}
+
+// readStep reads one line: its step and its metrics, in order, appended to dst.
+func readStep(dst []Metric, line []byte) (int, []Metric, error) {
+	rest, headed := bytes.CutPrefix(line, []byte(`{"step":`))
+	end := bytes.IndexAny(rest, ",}")
+	if !headed || end < 0 || !json.Valid(line) {
+		return 0, dst, errors.New("not a step record")
+	}
+	step, err := strconv.Atoi(string(rest[:end]))
+	if err != nil || step < 0 {
+		return 0, dst, fmt.Errorf("step %q is not a whole number", rest[:end])
+	}
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.UseNumber()
+	for range 3 { // the opening brace, "step" and its value
+		dec.Token()
+	}
+	first := len(dst)
+	if dst, err = readMetrics(dst, dec); err == nil {
+		err = checkNames(dst[first:])
+	}
+	return step, dst, err
+}
+
+// readMetrics reads the rest of an object whose opening brace dec has passed:
+// name, value, ... up to the closing brace, in order.
+func readMetrics(dst []Metric, dec *json.Decoder) ([]Metric, error) {
+	for {
+		key, err := dec.Token()
+		if err == io.EOF {
+			return dst, fmt.Errorf("the object is not closed")
+		}
+		if err != nil {
+			return dst, err
+		}
+		if key == json.Delim('}') {
+			return dst, nil
+		}
+		name := key.(string) // a key is a string: the decoder has checked it
+		var value Number
+		if err := dec.Decode(&value); err != nil {
+			return dst, fmt.Errorf("metric %q: %v", name, err)
+		}
+		dst = append(dst, Metric{name, float64(value)})
+	}
+}
+
+// Mark is how far a record had come: the last step, and the length and SHA-256
+// of metrics.jsonl up to there. The zero Mark is that of an empty record.
+type Mark struct {
+	Step   int    `json:"step"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// check returns an error that says where the record is not what it was at the mark.
+func (m Mark) check(path string, data []byte) error {
+	if m == (Mark{}) || m.Bytes <= int64(len(data)) && sumOf(data[:m.Bytes]) == m.SHA256 {
+		return nil
+	}
+	reached := 0
+	err := eachStep(path, data, func(step int, _ []Metric) bool {
+		reached = step
+		return step < m.Step
+	})
+	if err != nil {
+		return err
+	}
+	damaged := &FolderError{Path: path, Fix: "remove the folder to start again",
+		Problem: fmt.Sprintf("the lines up to step %d are not those that the run wrote: figures or names were changed", m.Step)}
+	if reached < m.Step {
+		damaged.Problem = fmt.Sprintf("the record ends at step %d, before the checkpoint's step %d", reached, m.Step)
+	}
+	return damaged
+}
+
+// follows reports whether a step may come after the last, -1 for none.
+func follows(step, last int) bool { return step == last+1 || last < 0 && step == 1 }
+
+// sumOf is the SHA-256 of a text, in hexadecimal digits.
+func sumOf(text []byte) string {
+	return fmt.Sprintf("%x", sha256.Sum256(text))
+}
+
+// seal is the text of the file that ends a run: the sums of what it leaves, as
+// sha256sum writes and checks them.
+func seal(recipe, metrics, summary string, clock []byte) []byte {
+	text := fmt.Appendf(nil, "%s  %s\n%s  %s\n%s  %s\n", recipe, RecipeFile, metrics, MetricsFile, summary, SummaryFile)
+	if clock != nil {
+		text = fmt.Appendf(text, "%s  %s\n", sumOf(clock), ClockFile)
+	}
+	return text
+}
+
+// checkSeal holds the files of a finished run against its seal. A run of an
+// early version has an empty one.
+func checkSeal(dir string, files map[string][]byte) error {
+	text, err := ReadFile(filepath.Join(dir, doneFile))
+	if err != nil {
+		return folderError(filepath.Join(dir, doneFile), err)
+	}
+	for line := range strings.Lines(string(text)) {
+		sum, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		data, known := files[name]
+		if known && sumOf(data) == sum {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if !known {
+			path = filepath.Join(dir, doneFile)
+		}
+		return &FolderError{Path: path, Problem: "not as the run left it: its SHA-256 is not the one in " + doneFile, Fix: "remove the folder and run again"}
+	}
+	return nil
+}
+
+// Metric is one named figure of a step. Names are those verl logs, such as
+// "actor/grad_norm"; they are printable ASCII without quotes and backslashes.
+type Metric struct {
+	Name  string
+	Value float64
+}
+
+// stepKey is the first key of every line of metrics.jsonl.
+const stepKey = "step"
+
+// checkNames returns an error when a metric name cannot be a JSON key as it
+// stands, is reserved, or occurs twice. The lists are short: pairs are compared.
+func checkNames(metrics []Metric) error {
+	for i := range metrics {
+		name := metrics[i].Name
+		if name == "" || name == stepKey {
+			return fmt.Errorf("record: metric %d is named %q: choose another name", i, name)
+		}
+		for j := 0; j < len(name); j++ {
+			if c := name[j]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+				return fmt.Errorf("record: metric name %q: only printable ASCII without quotes and backslashes", name)
+			}
+		}
+		for j := range metrics[:i] {
+			if metrics[j].Name == name {
+				return fmt.Errorf("record: metric %q is given twice", name)
+			}
+		}
+	}
+	return nil
+}
+
+// AppendStep appends one line of metrics.jsonl.
+func AppendStep(dst []byte, step int, metrics []Metric) []byte {
+	dst = append(dst, `{"step":`...)
+	dst = strconv.AppendInt(dst, int64(step), 10)
+	return append(appendMetrics(dst, metrics), '}', '\n')
+}
+
+// appendMetrics appends names with their values, each after a comma.
+func appendMetrics(dst []byte, metrics []Metric) []byte {
+	for i := range metrics {
+		dst = append(dst, ',', '"')
+		dst = append(dst, metrics[i].Name...)
+		dst = append(dst, '"', ':')
+		dst = AppendFloat(dst, metrics[i].Value)
+	}
+	return dst
+}
+
+// Metrics are one object in JSON, in their order.
+type Metrics []Metric
+
+// MarshalJSON writes the object.
+func (m Metrics) MarshalJSON() ([]byte, error) {
+	if err := checkNames(m); err != nil || len(m) == 0 {
+		return []byte("{}"), err
+	}
+	b := appendMetrics(nil, m)
+	b[0] = '{' // in place of the first comma
+	return append(b, '}'), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, in the order of the text.
+func (m *Metrics) UnmarshalJSON(text []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return fmt.Errorf("metrics: want an object")
+	}
+	list, err := readMetrics(nil, dec)
+	if err != nil {
+		return err
+	}
+	*m = list
+	return checkNames(list)
+}
+
+// WriteArchive writes the folder of a finished run as a zip archive: what the runner
+// leaves on a disk, where there is none. lines is its metrics.jsonl, checkpoint the files
+// of its final weights. Equal runs give equal bytes.
+func WriteArchive(w io.Writer, r *Record, lines []byte, checkpoint map[string][]byte) error {
+	summary, err := jsonLine(r.Summary)
+	if err != nil {
+		return err
+	}
+	var clock []byte
+	if r.Clock != nil {
+		if clock, err = jsonLine(r.Clock); err != nil {
+			return err
+		}
+	}
+	files := map[string][]byte{RecipeFile: r.Recipe, MetricsFile: lines, SummaryFile: summary,
+		doneFile: seal(sumOf(r.Recipe), sumOf(lines), sumOf(summary), clock)}
+	if clock != nil {
+		files[ClockFile] = clock
+	}
+	for name, data := range checkpoint {
+		files[path.Join(CheckpointFolder, name)] = data
+	}
+	z := zip.NewWriter(w)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		f, err := z.Create(name)
+		if err == nil {
+			_, err = f.Write(files[name])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return z.Close()
 }

@@ -9,7 +9,7 @@
 //
 // The first bytes of a file and the keys of its first complete row tell its format, never its name. formats.yaml has the table of
 // formats: their keys, what tells them, and how their columns are laid out. A response of any format is filled by one mechanism, fill
-// in row.go, from columns under the names of the neutral format.
+// in formats.go, from columns under the names of the neutral format.
 //
 // A file is read once, row by row, plain, gzip or zstd: no more than a row of it
 // is held. What is broken is counted and named by line and byte, and complete
