@@ -14,7 +14,7 @@ import (
 const evaluations = 6
 
 // tinySteps is the most that these runs have at the tiny size.
-const tinySteps = 3
+const tinySteps = 1
 
 // PassRateNote is the same in the words of a setup.
 const PassRateNote = "Judged is the mean pass rate of the weights on 128 held-out prompts over the last three of six evaluations; a run that a value which is not finite ended passes none. "
