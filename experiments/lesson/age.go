@@ -41,7 +41,7 @@ var ageSeeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 func recordAge(ctx context.Context, o Options) ([]figure.Figure, error) {
 	seeds, short := ageSeeds, []string(nil)
 	if o.Tiny {
-		seeds, short = seeds[:1], []string{"steps=5"}
+		seeds, short = seeds[:1], []string{"steps=3", "eval.prompts=4", "rollout.prompts=4"}
 	}
 	l, err := lab.Written("age")
 	if err != nil {

@@ -37,7 +37,7 @@ func TestFleet(t *testing.T) {
 	for i, want := range []struct {
 		n     engine.Numerics
 		count int
-	}{{r.Rollout.Numerics, 6}, {r.Rollout.Fleet[0].Numerics, 12}, {r.Rollout.Fleet[1].Numerics, 6}} {
+	}{{r.Rollout.Numerics, 4}, {r.Rollout.Fleet[0].Numerics, 8}, {r.Rollout.Fleet[1].Numerics, 4}} {
 		alone.Rollout.Numerics = want.n
 		one := (&Probe{alone, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, requests, 1}).fleet()
 		var c, part batch.Sampled

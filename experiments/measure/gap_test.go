@@ -17,7 +17,7 @@ import (
 // measured is the default measurement, small.
 func measured(t testing.TB) recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Load("default", "rollout.prompts=6", "rollout.group=4", "rollout.max_tokens=24")
+	r, err := recipe.Load("default", "rollout.prompts=4", "rollout.group=4", "rollout.max_tokens=24")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func TestOverflow(t *testing.T) {
 		{"wire", []string{"rollout.numerics=" + wired},
 			[]string{"NaN in logp_rollout of response 0, token 0: Inf in layers.0.attention of the rollout engine (fp8-kv8): overflow in the wire format fp16", "rollout.numerics.reduction"}},
 		{"fleet", []string{"rollout.fleet=[{numerics: " + wired + ", share: 0.5}]"},
-			[]string{"NaN in logp_rollout of response 12, token 0: Inf in layers.0.attention of member 0 of the fleet", "wire format fp16", "rollout.fleet[0].numerics.reduction"}},
+			[]string{"NaN in logp_rollout of response 8, token 0: Inf in layers.0.attention of member 0 of the fleet", "wire format fp16", "rollout.fleet[0].numerics.reduction"}},
 		{"learner", []string{"learner.numerics=" + wired},
 			[]string{"NaN in logp_old of response 0, token 0: Inf in layers.0.attention of the learner", "wire format fp16", "learner.numerics.reduction"}},
 	} {
