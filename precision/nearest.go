@@ -85,8 +85,12 @@ func roundInteger(x, limit float32) float32 {
 // NearestNames sorts names by how near they are to the given one (see NameDistance),
 // equals in their order. Every suggestion of a name in the module is taken from it.
 func NearestNames(name string, names []string) []string {
+	distance := map[string]float64{}
+	for _, n := range names {
+		distance[n] = NameDistance(name, n)
+	}
 	sorted := slices.Clone(names)
-	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(NameDistance(name, a), NameDistance(name, b)) })
+	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(distance[a], distance[b]) })
 	return sorted
 }
 
@@ -118,12 +122,13 @@ func Nearest(name string, names []string) string {
 			}
 		}
 	}
+	sorted := NearestNames(name, names)
 	for _, limit := range []struct {
 		before int
 		share  float64
 	}{{1, 1. / 4}, {len(nearForms), 1. / 3}} {
-		if near := NearestNames(name, names); rank >= limit.before && len(near) > 0 && NameDistance(name, near[0]) <= limit.share {
-			return near[0]
+		if rank >= limit.before && len(sorted) > 0 && NameDistance(name, sorted[0]) <= limit.share {
+			return sorted[0]
 		}
 	}
 	return best

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"driftlab/experiments/studies"
 	"driftlab/experiments/study"
@@ -42,7 +43,7 @@ type frameworkLines struct {
 var factorKinds = map[string]string{"method": "setting", "stressor": "stressor", "gap": "stressor", study.ArmFactor: "arm"}
 
 // printedNames are the names of settings and stressors of the shipped studies, of the studies and of the claims.
-func printedNames() (pages []namedPage, err error) {
+var printedNames = sync.OnceValues(func() (pages []namedPage, err error) {
 	for _, file := range studies.Names() {
 		text, _ := studies.Plan(file)
 		plan, err := study.Parse(file+".yaml", text)
@@ -71,7 +72,7 @@ func printedNames() (pages []namedPage, err error) {
 		pages = append(pages, namedPage{Name: c.ID, Kind: "claim", Title: c.Title, Recipe: []string{}, Command: "simulate reproduce " + c.ID + " --quick"})
 	}
 	return pages, nil
-}
+})
 
 func namedValue(kind string, v study.Value) namedPage {
 	p := namedPage{Name: v.Name, Kind: kind, Recipe: []string{}}

@@ -3,6 +3,7 @@ package measurements
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"driftlab/engine"
 	"driftlab/experiments/study/claims/claim"
@@ -50,13 +51,22 @@ func (f *format) UnmarshalYAML(n *yaml.Node) error {
 	if err != nil {
 		return err
 	}
-	r, err := recipe.Load("headline", "rollout.numerics="+strings.Join(strings.Fields(string(text)), " "))
-	if err != nil {
-		return err
+	written := strings.Join(strings.Fields(string(text)), " ")
+	known, ok := formatsRead.Load(written)
+	if !ok {
+		r, err := recipe.Load("headline", "rollout.numerics="+written)
+		if err != nil {
+			return err
+		}
+		known = r.Rollout.Numerics
+		formatsRead.Store(written, known)
 	}
-	f.Numerics = r.Rollout.Numerics
+	f.Numerics = known.(engine.Numerics)
 	return nil
 }
+
+// formatsRead are the numerics of formats by their text: claims name the same few many times.
+var formatsRead sync.Map
 
 // ordered is a mapping of texts in its order.
 type ordered []struct{ name, value string }

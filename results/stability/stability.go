@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"driftlab/results/figure"
 	"driftlab/results/published"
@@ -211,14 +212,14 @@ func (s *Study) Stressors() (names []string) {
 	return names
 }
 
-// Published is the map that the program was released with.
-func Published() (*Map, error) {
+// Published returns the map that the program was released with, which is read once: callers share it.
+var Published = sync.OnceValues(func() (*Map, error) {
 	m := new(Map)
 	if err := json.Unmarshal(published.Stability, m); err != nil {
 		return nil, fmt.Errorf("the published map of stability: %w", err)
 	}
 	return m, nil
-}
+})
 
 // RealGap is the size of a mismatch that was published for training of a real model, in nats per token.
 type RealGap struct {
