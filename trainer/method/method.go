@@ -20,6 +20,7 @@ package method
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -92,6 +93,22 @@ func (c Conditions) Columns() batch.Columns {
 		columns[i] = x.Column
 	}
 	return columns
+}
+
+// Under leaves out the conditions that are a section which the parameters, given by pointer, do not have.
+func (c Conditions) Under(params any) Conditions {
+	v := reflect.ValueOf(params)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return c
+	}
+	return slices.DeleteFunc(slices.Clone(c), func(x Condition) bool {
+		for f, value := range v.Elem().Fields() {
+			if f.Tag.Get("yaml") == x.When && value.Kind() == reflect.Pointer {
+				return value.IsNil()
+			}
+		}
+		return false
+	})
 }
 
 // String lists the columns with their conditions, in brackets.

@@ -87,8 +87,12 @@ func (c Choice[T]) New() T {
 	return m
 }
 
-// Spec describes the method.
-func (c Choice[T]) Spec() method.Spec { return c.entry().Spec }
+// Spec describes the method; what an option of it reads counts only where the recipe has the option.
+func (c Choice[T]) Spec() method.Spec {
+	s := c.entry().Spec
+	s.May = s.May.Under(c.Params)
+	return s
+}
 
 func (c Choice[T]) entry() method.Entry[T] {
 	e, err := table[T]().Lookup(c.Name)

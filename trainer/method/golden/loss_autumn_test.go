@@ -244,19 +244,20 @@ func matchCentred(c *Case, k *Check, l loss.Loss, now, old, roll [][]float64, sc
 
 func matchCentering(c *Case, k *Check) {
 	p := c.Params
-	l := &loss.ScoreCentering{Weights: p.String("mode"), Cap: p.Float("tis_clip"), Low: p.Float("mis_low"), High: p.Float("mis_high"), Floor: p.Float("eps"),
-		Head: len(c.Inputs.Matrix("head_ids")[0]), Aggregation: loss.Aggregation{Mode: "token-sum"}}
+	o := &loss.Centering{Weights: p.String("mode"), Cap: p.Float("tis_clip"), Low: p.Float("mis_low"), High: p.Float("mis_high"), Floor: p.Float("eps"),
+		Head: len(c.Inputs.Matrix("head_ids")[0])}
+	l := &loss.Reinforce{Anchor: loss.Roll, Centering: o, Aggregation: loss.Aggregation{Mode: "token-sum"}}
 	now, roll := lawsOf(c.Inputs.Matrix("logits")), lawsOf(c.Inputs.Matrix("sampler_logits"))
 	valid := 0.0
 	var headP, headQ, ratios []float64
 	for n, m := range c.Inputs.Flat("mask") {
 		valid += m
 		var mp, mq float64
-		for _, v := range likeliest(roll[n], l.Head) {
+		for _, v := range likeliest(roll[n], o.Head) {
 			mp, mq = mp+math.Exp(now[n][v]), mq+math.Exp(roll[n][v])
 		}
 		headP, headQ = append(headP, m*mp), append(headQ, m*mq)
-		ratios = append(ratios, m*max(1-mq, l.Floor)/max(1-mp, l.Floor))
+		ratios = append(ratios, m*max(1-mq, o.Floor)/max(1-mp, o.Floor))
 	}
 	k.Vector("sc_train_head_mass", headP)
 	k.Vector("sc_rollout_head_mass", headQ)
@@ -280,8 +281,8 @@ func likeliest(row []float64, size int) []int {
 
 func matchCentredPPO(c *Case, k *Check) {
 	p := c.Params
-	l := &loss.CenteredPPO{EpsLow: p.Float("eps_clip_low"), EpsHigh: p.Float("eps_clip_high"), Cap: p.Float("tis_cap"), Head: len(c.Inputs.Matrix("head_ids")[0]), Floor: 1e-6,
-		Aggregation: loss.Aggregation{Mode: "token-sum"}}
+	l := &loss.PPOClip{EpsLow: p.Float("eps_clip_low"), EpsHigh: p.Float("eps_clip_high"), LogClamp: 20, Aggregation: loss.Aggregation{Mode: "token-sum"},
+		Centering: &loss.Centering{Weights: "tis", Cap: p.Float("tis_cap"), High: 1, Head: len(c.Inputs.Matrix("head_ids")[0]), Floor: 1e-6}}
 	now, old, roll := lawsOf(c.Inputs.Matrix("logits")), lawsOf(c.Inputs.Matrix("old_logits")), lawsOf(c.Inputs.Matrix("sampler_logits"))
 	valid, base := 0.0, 0.0
 	for _, m := range c.Inputs.Flat("mask") {
@@ -316,19 +317,11 @@ func matchCentredIPO(c *Case, k *Check) {
 		}
 		now[n] = lawsOf(now[n : n+1])[0]
 	}
-	agg := loss.Aggregation{Mode: "token-sum"}
-	var l loss.Loss = &loss.CenteredIPO{Delta: p.Float("eps"), Cap: p.Float("max_importance_ratio"), Aggregation: agg}
-	if p.Float("score_centering") == 0 {
-		l = &loss.IPO{Delta: p.Float("eps"), Cap: p.Float("max_importance_ratio"), AdvTau: 1, Aggregation: agg}
+	l := &loss.IPO{Delta: p.Float("eps"), Cap: p.Float("max_importance_ratio"), AdvTau: 1, Aggregation: loss.Aggregation{Mode: "token-sum"}}
+	if p.Float("score_centering") != 0 {
+		l.Centering = new(loss.ExactCentering)
 	}
-	value, t := matchCentred(c, k, l, now, nil, roll, 1/p.Float("rl_scale"))
-	if p.Float("score_centering") != 0 { // prime-rl's value has the ratio in place of the detached ratio times the log-prob
-		value = 0
-		centre, slope := terms(t, "C"), terms(t, trace.Slope)
-		for n, a := range c.Inputs.Flat("adv") {
-			value += (slope[n] + a*centre[n]) / p.Float("rl_scale")
-		}
-	}
+	value, _ := matchCentred(c, k, l, now, nil, roll, 1/p.Float("rl_scale"))
 	k.Scalar("loss", value)
 }
 

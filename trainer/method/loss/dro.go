@@ -48,6 +48,9 @@ type IPO struct {
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
+	// Centering subtracts the expected gradient under the sampler for equal advantages, without that of the squared log-ratio;
+	// without the section nothing is subtracted. The correction acts on dropped tokens too.
+	Centering *ExactCentering `yaml:"centering"`
 }
 
 // Eval computes the loss over the active tokens.
@@ -56,19 +59,34 @@ func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
+	var c *centering
+	if p.Centering != nil {
+		c = &centering{Centering: &Centering{Weights: "tis", Cap: p.Cap}, tau: p.AdvTau, noTail: true, slope: p.slope}
+		if p.Cap == 0 {
+			c.Cap = math.Inf(1)
+		}
+	}
+	if err := c.prepare(&f); err != nil {
+		return err
+	}
 	var m mismatch
 	for i := range in.Len() {
 		f.rowTokens(i, func(n int) (value, dlogp float64) {
 			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
 			drop := f.moved(n, p.Delta)
 			m.token(l, a, drop, false, false)
-			return f.ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, p.Cap, drop)
+			value, dlogp = f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, p.Cap, drop)
+			return c.add(&f, i, n, value, dlogp)
 		})
 		m.endRow()
 	}
+	c.log(&f)
 	m.logRows(&f, f.rows(in.Weight != nil))
 	return nil
 }
+
+// slope is 1 for a token that is kept, given its probability under the current policy and the sampler.
+func (p *IPO) slope(_, prob, _, q float64) float64 { return count(math.Abs(prob-q) <= p.Delta) }
 
 // moved reports whether the probability of token n has changed by more than delta.
 func (f *frame) moved(n int, delta float64) bool {

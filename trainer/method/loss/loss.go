@@ -36,6 +36,7 @@ type Grad struct {
 	// groups are those of the batch, gathered a column of one of them.
 	groups   batch.Groups
 	gathered []float64
+	head     head
 }
 
 // Metric is one named figure of a step.

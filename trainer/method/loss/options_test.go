@@ -20,6 +20,9 @@ var variants = []struct {
 }{
 	{"ppo delta", func() Loss { p := method.New[PPOClip](); p.Delta, p.DualClip = 1.5, 2; return p }},
 	{"ppo asymmetric, no clamp", func() Loss { p := method.New[PPOClip](); p.EpsHigh, p.DualClip, p.LogClamp = 0.28, 0, 0; return p }},
+	{"ppo centred", func() Loss { p := method.New[PPOClip](); p.Centering = method.New[Centering](); return p }},
+	{"reinforce centred", func() Loss { p := method.New[Reinforce](); p.Centering = method.New[Centering](); return p }},
+	{"ipo centred", func() Loss { p := method.New[IPO](); p.Centering = new(ExactCentering); return p }},
 	{"is sequence", func() Loss { p := method.New[ImportanceSampling](); p.Level = "sequence"; return p }},
 	{"is old", func() Loss { p := method.New[ImportanceSampling](); p.Anchor = Old; return p }},
 	{"topr token", func() Loss { p := method.New[TOPR](); p.Level, p.Sign, p.Low = "token", "advantage", 0.3; return p }},

@@ -2,7 +2,9 @@ package loss
 
 import (
 	"fmt"
+	"math"
 
+	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
 )
 
@@ -25,6 +27,8 @@ type PPOClip struct {
 	LogClamp float64 `yaml:"log_clamp" default:"20" range:"[0,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
+	// Centering subtracts the expected gradient under the sampler for equal advantages; without the section nothing is subtracted.
+	Centering *Centering `yaml:"centering"`
 }
 
 // Eval computes the loss over the active tokens.
@@ -33,13 +37,42 @@ func (p *PPOClip) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
+	var c *centering
+	if p.Centering != nil {
+		c = &centering{Centering: p.Centering, tau: 1, old: true, slope: p.slope}
+	}
+	if err := c.prepare(&f); err != nil {
+		return err
+	}
 	var clips clipCounts
-	f.eachToken(func(n int) (value, dlogp float64) {
-		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
-		return clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, p.Delta))
-	})
+	for i := range in.Len() {
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
+			value, dlogp = clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, p.Delta))
+			if c == nil {
+				return value, dlogp
+			}
+			w := c.weight(elementary.Exp(in.Anchor[n] - in.LogpRoll[n]))
+			return c.add(&f, i, n, w*value, w*dlogp)
+		})
+	}
+	c.log(&f)
 	f.addClipFractions(clips, in.Anchor, p.LogClamp)
 	return nil
+}
+
+// slope is the derivative of the clipped ratio with respect to the log-prob, for a token with probability prob under the
+// current policy and o under the old one.
+func (p *PPOClip) slope(a, prob, o, _ float64) float64 {
+	if o == 0 {
+		return 0
+	}
+	r, sign := prob/o, math.Copysign(1, a)
+	dr := r
+	if p.LogClamp > 0 && math.Abs(elementary.Log(r)) > p.LogClamp {
+		dr = 0
+	}
+	return -sign * clipped(sign, r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, p.Delta).dlogp
 }
 
 // check returns an error with the message if the condition fails.

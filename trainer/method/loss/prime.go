@@ -132,7 +132,7 @@ func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
 			low, high := p.beyond(&f, n)
 			m.token(l, a, high || low, low, high)
-			return f.ratioPlusSquare(l, a*p.AdvTau, p.KLTau, p.LogClamp, 0, high || low)
+			return f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, 0, high || low)
 		})
 		m.endRow()
 	}
@@ -148,8 +148,9 @@ func (p *PrimeDPPO) beyond(f *frame, n int) (low, high bool) {
 }
 
 // ratioPlusSquare is -a·exp(l), unless dropped, plus tau·l², l the log-ratio to the
-// rollout policy. A cap bounds exp(l), 0 for none, and keeps its gradient.
-func (f *frame) ratioPlusSquare(l, a, tau, limit, cap float64, drop bool) (value, dlogp float64) {
+// rollout policy on token n. A cap bounds exp(l), 0 for none, and keeps its gradient.
+func (f *frame) ratioPlusSquare(n int, a, tau, limit, cap float64, drop bool) (value, dlogp float64) {
+	l := f.in.Now.Logp[n] - f.in.LogpRoll[n]
 	if tau > 0 {
 		value, dlogp = float64(tau*l*l), float64(2*tau*l)
 	}
@@ -161,7 +162,7 @@ func (f *frame) ratioPlusSquare(l, a, tau, limit, cap float64, drop bool) (value
 	f.note("r", r)
 	switch {
 	case cap > 0 && r > cap:
-		r, dr = cap, cap
+		r, dr = cap+float64(cap*(f.in.Now.Logp[n]-f.sg[n])), cap // the value is the cap
 		f.took(trace.Capped)
 	case dr == 0:
 		f.took(trace.PenaltyOnly)

@@ -41,7 +41,7 @@ func (p *RefKL) Eval(out *Grad, in *batch.Batch) error {
 			drop := p.drops(&f, n)
 			m.token(l, a, drop, drop, false)
 			gap.add(a)
-			return f.ratioPlusSquare(l, a, p.KLTau, p.LogClamp, 0, drop)
+			return f.ratioPlusSquare(n, a, p.KLTau, p.LogClamp, 0, drop)
 		})
 		m.endRow()
 		gap.close()

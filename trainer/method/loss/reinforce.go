@@ -1,6 +1,7 @@
 package loss
 
 import (
+	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
 )
 
@@ -13,6 +14,8 @@ type Reinforce struct {
 	Anchor Anchor `yaml:"anchor" default:"roll" oneof:"old roll"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation" default:"seq-mean-token-sum"`
+	// Centering subtracts the expected score under the sampler; without the section nothing is subtracted.
+	Centering *Centering `yaml:"centering"`
 }
 
 // Eval computes the loss over the active tokens.
@@ -21,13 +24,30 @@ func (p *Reinforce) Eval(out *Grad, in *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	f.eachToken(func(n int) (value, dlogp float64) {
-		a := in.Advantage[n]
-		return -a * in.Now.Logp[n], -a
-	})
+	var c *centering
+	if p.Centering != nil {
+		c = &centering{Centering: p.Centering, tau: 1, slope: unity}
+	}
+	if err := c.prepare(&f); err != nil {
+		return err
+	}
+	for i := range in.Len() {
+		f.rowTokens(i, func(n int) (value, dlogp float64) {
+			a := in.Advantage[n]
+			if c == nil {
+				return -a * in.Now.Logp[n], -a
+			}
+			value, dlogp = f.detached(c.weight(elementary.Exp(f.sg[n]-in.LogpRoll[n])), a, in.Now.Logp[n])
+			return c.add(&f, i, n, value, dlogp)
+		})
+	}
+	c.log(&f)
 	f.addKL(p.Anchor.Of(in), 0)
 	return nil
 }
+
+// unity is the slope of the policy gradient without a ratio.
+func unity(_, _, _, _ float64) float64 { return 1 }
 
 // GPG is the policy-gradient loss of Group Policy Gradient: no ratio, no clip.
 //

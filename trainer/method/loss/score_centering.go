@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"driftlab/precision/elementary"
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -15,6 +16,121 @@ import (
 // The expected score is zero under the policy itself; under another sampler it is not, and A·E_q[score] is a drift
 // that accumulates. The sum runs over the whole vocabulary or over a head H, the likeliest tokens of the sampler. The tail is
 // then modelled as q = ρ·p with one factor ρ, and comes back to the head since Σ_v p_v·score_v = 0.
+//
+// It is an option of the losses reinforce, ppo_clip and ipo: w_v is the derivative that the loss has for token v, times
+// the truncated or masked importance weight of the option.
+
+// Centering is the option of reinforce and ppo_clip: the importance weight of a token, and the part of the vocabulary
+// that the expectation runs over. The weight belongs to the loss: put no correction weight next to it.
+type Centering struct {
+	// Weights of a token: none; tis, min(r, cap); or mis, r between low and high and 0 outside. r is the ratio to the
+	// rollout policy, in reinforce that of the current policy and in ppo_clip that of the anchor.
+	Weights string `yaml:"weights" default:"none" oneof:"none tis mis"`
+	// Cap is the truncation of tis.
+	Cap float64 `yaml:"cap" default:"2" range:"(0,inf]"`
+	// Low and High are the bounds of mis.
+	Low  float64 `yaml:"low" default:"0.5" range:"[0,high]"`
+	High float64 `yaml:"high" default:"5" range:"(0,inf]"`
+	// Head is the number of the sampler's likeliest tokens that are kept apart.
+	Head int `yaml:"head" range:"0=the whole vocabulary|[1,inf]"`
+	// Floor is the least mass of a tail, before the ratio of two.
+	Floor float64 `yaml:"floor" default:"1e-6" range:"(0,1)"`
+}
+
+// ExactCentering is the option of ipo: the expectation runs over all tokens that the sampler could draw. It has no parameters.
+type ExactCentering struct{}
+
+// weight is f of a ratio, which may be infinite.
+func (c *Centering) weight(r float64) float64 {
+	switch c.Weights {
+	case "tis":
+		return min(r, c.Cap)
+	case "mis":
+		if r < c.Low || r > c.High {
+			return 0
+		}
+		return r
+	}
+	return 1
+}
+
+// times is q·f(p/q).
+func (c *Centering) times(q, p float64) float64 {
+	switch {
+	case q == 0:
+		return 0
+	case c.Weights == "tis": // without the quotient
+		return min(p, float64(c.Cap*q))
+	}
+	return q * c.weight(p/q)
+}
+
+// centering is a loss as the option sees it; nil is a loss without the option.
+type centering struct {
+	*Centering
+	// tau scales the advantage.
+	tau float64
+	// old says that the importance weight is that of the old policy, not of the current one.
+	old bool
+	// noTail says that the loss has no weight for a tail.
+	noTail bool
+	// slope is minus the derivative of a token's term, over its advantage a and the importance weight, of the token's
+	// probabilities under the current policy, the old one and the sampler; of a tail these are masses.
+	slope func(a, p, o, q float64) float64
+	total float64
+}
+
+// prepare checks that the batch has the distributions.
+func (c *centering) prepare(f *frame) error {
+	if c == nil {
+		return nil
+	}
+	f.out.NeedLogits(f.in.Tokens(), f.in.Vocab)
+	if c.old {
+		return f.in.Require(batch.LogpRoll, batch.DistRoll, batch.Dist, batch.DistOld)
+	}
+	return f.in.Require(batch.LogpRoll, batch.DistRoll, batch.Dist)
+}
+
+// add gives token n of response i its correction, which the advantage multiplies.
+func (c *centering) add(f *frame, i, n int, value, dlogp float64) (float64, float64) {
+	if c == nil {
+		return value, dlogp
+	}
+	in, a := f.in, f.in.Advantage[n]*c.tau
+	x := centre(&f.out.head, c, policiesOf(in, n), a, f.out.DLogits[n*in.Vocab:(n+1)*in.Vocab], float64(a*f.weight(i, n)))
+	c.total += math.Abs(x)
+	f.note("C", x)
+	return value + float64(a*x), dlogp
+}
+
+// log adds the mean correction.
+func (c *centering) log(f *frame) {
+	if c != nil {
+		f.out.Add("sc_correction", f.mean(c.total))
+	}
+}
+
+// coefficient is q_v·w_v.
+func (c *centering) coefficient(a, p, o, q float64) float64 {
+	return c.times(q, c.weighed(p, o)) * c.slope(a, p, o, q)
+}
+
+// weighed is the probability over q in the importance weight.
+func (c *centering) weighed(p, o float64) float64 {
+	if c.old {
+		return o
+	}
+	return p
+}
+
+// tail is q·w over p in the tail.
+func (c *centering) tail(a, p, o, q float64) float64 {
+	if c.noTail {
+		return 0
+	}
+	return q / p * c.weight(c.weighed(p, o)/q) * c.slope(a, p, o, q)
+}
 
 // policies are three laws of the next token as log-probs: current, old and the sampler's.
 type policies[T float32 | float64] struct{ now, old, roll []T }
@@ -29,26 +145,15 @@ func policiesOf(in *batch.Batch, n int) policies[float32] {
 	return p
 }
 
-// centering is a weight as the correction sees it: of a token of the vocabulary with the probabilities p, o
-// and q, or of the tail, whose probabilities are masses; a is the advantage.
-type centering interface {
-	// coefficient is q_v·w_v.
-	coefficient(a, p, o, q float64) float64
-	// tail is q·w over p in the tail.
-	tail(a, p, o, q float64) float64
-}
-
-// head is the part of the vocabulary whose tokens are kept apart: the likeliest of the sampler.
+// head is working memory: the tokens that are kept apart, the likeliest of the sampler.
 type head struct {
-	size  int     // 0 is all
-	floor float64 // the least mass of a tail
-	kept  []bool
-	prob  [][3]float64 // of every token, under now, old and roll
+	kept []bool
+	prob [][3]float64 // of every token, under now, old and roll
 }
 
 // centre returns C = Σ_H c_v·logp_v and adds scale times its derivative to dlogits: c - p·Σ_H c.
-func centre[T float32 | float64](h *head, by centering, laws policies[T], a float64, dlogits []float64, scale float64) (value float64) {
-	h.kept, h.prob = markTop(h.kept, laws.roll, h.size), h.prob[:0]
+func centre[T float32 | float64](h *head, by *centering, laws policies[T], a float64, dlogits []float64, scale float64) (value float64) {
+	h.kept, h.prob = markTop(h.kept, laws.roll, by.Head), h.prob[:0]
 	var mass [3]float64 // of the head
 	whole := true
 	for v, kept := range h.kept {
@@ -64,7 +169,7 @@ func centre[T float32 | float64](h *head, by centering, laws policies[T], a floa
 	}
 	tail := by.tail(a, 1, 1, 1)
 	if !whole {
-		tail = by.tail(a, max(1-mass[0], h.floor), max(1-mass[1], h.floor), max(1-mass[2], h.floor))
+		tail = by.tail(a, max(1-mass[0], by.Floor), max(1-mass[1], by.Floor), max(1-mass[2], by.Floor))
 	}
 	sum := 0.0
 	for v, kept := range h.kept {
@@ -92,145 +197,65 @@ func (l policies[T]) at(v int) [3]float64 {
 	return [3]float64{p, elementary.Exp(float64(l.old[v])), q}
 }
 
-// centred adds the term of a token and its correction, which the advantage multiplies.
-func (f *frame) centred(h *head, by centering, base func(n int) (value, dlogp float64)) {
-	in, out := f.in, f.out
-	out.NeedLogits(in.Tokens(), in.Vocab)
-	total := 0.0
-	for i := range in.Len() {
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			value, dlogp = base(n)
-			a := in.Advantage[n]
-			c := centre(h, by, policiesOf(in, n), a, out.DLogits[n*in.Vocab:(n+1)*in.Vocab], float64(a*f.weight(i, n)))
-			total += math.Abs(c)
-			f.note("C", c)
-			return value + float64(a*c), dlogp
-		})
-	}
-	out.Add("sc_correction", f.mean(total))
-	f.addKL(in.LogpRoll, 0)
-}
-
-// ScoreCentering is the policy gradient with centred scores, and with truncated or masked importance weights.
+// ScoreCentering is Reinforce with its option, under the name that it had before there was the option.
 type ScoreCentering struct {
-	// Weights of a token: none; tis, min(p/q, cap); or mis, p/q between low and high and 0 outside.
-	Weights string `yaml:"weights" default:"none" oneof:"none tis mis"`
-	// Cap is the truncation of tis.
-	Cap float64 `yaml:"cap" default:"2" range:"(0,inf]"`
-	// Low and High are the bounds of mis.
-	Low  float64 `yaml:"low" default:"0.5" range:"[0,high]"`
-	High float64 `yaml:"high" default:"5" range:"(0,inf]"`
-	// Head is the number of tokens kept apart.
-	Head int `yaml:"head" range:"0=the whole vocabulary|[1,inf]"`
-	// Floor is the least mass of a tail, before the ratio of two.
-	Floor float64 `yaml:"floor" default:"1e-6" range:"(0,1)"`
+	// Centering has the parameters of the option.
+	Centering `yaml:",inline"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-
-	memory head
 }
 
-// weight is f, of a ratio p/q that may be infinite.
-func (p *ScoreCentering) weight(r float64) float64 {
-	switch p.Weights {
-	case "tis":
-		return min(r, p.Cap)
-	case "mis":
-		if r < p.Low || r > p.High {
-			return 0
-		}
-		return r
-	}
-	return 1
+func (p *ScoreCentering) composed() Reinforce {
+	return Reinforce{Anchor: Roll, Aggregation: p.Aggregation, Centering: &p.Centering}
 }
 
-func (p *ScoreCentering) coefficient(_, prob, _, q float64) float64 {
-	switch {
-	case p.Weights == "tis": // q·min(p/q, c) without the quotient
-		return min(prob, float64(p.Cap*q))
-	case q == 0:
-		return 0
-	}
-	return q * p.weight(prob/q)
+// Composed is the loss with its option.
+func (p *ScoreCentering) Composed() (name string, l Loss) {
+	x := p.composed()
+	return "reinforce", &x
 }
-
-func (p *ScoreCentering) tail(_, prob, _, q float64) float64 { return q / prob * p.weight(prob/q) }
 
 // Eval computes the loss over the active tokens.
 func (p *ScoreCentering) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist)
-	if err != nil {
-		return err
-	}
-	p.memory.size, p.memory.floor = p.Head, p.Floor
-	f.centred(&p.memory, p, func(n int) (value, dlogp float64) {
-		return f.detached(p.weight(elementary.Exp(f.sg[n]-in.LogpRoll[n])), in.Advantage[n], in.Now.Logp[n])
-	})
-	return nil
+	l := p.composed()
+	return l.Eval(out, in)
 }
 
-// CenteredPPO is PPO's clip with a truncated importance weight old/mu and the correction of score centering for it.
+// CenteredPPO is PPOClip with the option, under the name that it had before there was the option.
 type CenteredPPO struct {
 	// EpsLow and EpsHigh are the distances of the bounds from 1.
 	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`
 	EpsHigh float64 `yaml:"eps_high" default:"0.28" range:"[0,inf]"`
-	// Cap is the truncation of the weight old/mu.
-	Cap float64 `yaml:"cap" default:"2" range:"(0,inf]"`
-	// Head is the number of tokens kept apart.
-	Head int `yaml:"head" range:"0=the whole vocabulary|[1,inf]"`
-	// Floor is the least mass of a tail.
-	Floor float64 `yaml:"floor" default:"1e-6" range:"(0,1)"`
+	// Centering has the parameters of the option.
+	Centering `yaml:",inline"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-
-	memory head
 }
 
-// farthest is the log-ratio beyond which a token has no gradient.
-const farthest = 20
-
-// slope is the derivative of the clipped ratio with respect to log p.
-func (p *CenteredPPO) slope(a, prob, o float64) float64 {
-	r := prob / o
-	if a >= 0 && r > 1+p.EpsHigh || a < 0 && r < 1-p.EpsLow || math.Abs(elementary.Log(r)) > farthest {
-		return 0
-	}
-	return r
+// NewCenteredPPO truncates the importance weights.
+func NewCenteredPPO() *CenteredPPO {
+	p := method.New[CenteredPPO]()
+	p.Weights = "tis"
+	return p
 }
 
-func (p *CenteredPPO) coefficient(a, prob, o, q float64) float64 {
-	if o == 0 {
-		return 0
-	}
-	return min(o, float64(p.Cap*q)) * p.slope(a, prob, o)
+func (p *CenteredPPO) composed() PPOClip {
+	return PPOClip{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, LogClamp: 20, Aggregation: p.Aggregation, Centering: &p.Centering}
 }
 
-func (p *CenteredPPO) tail(a, prob, o, q float64) float64 {
-	return q / prob * min(o/q, p.Cap) * p.slope(a, prob, o)
-}
-
-// term is that of token n without the correction.
-func (p *CenteredPPO) term(f *frame, n int) (value, dlogp float64) {
-	in := f.in
-	w := min(elementary.Exp(in.Anchor[n]-in.LogpRoll[n]), p.Cap)
-	r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], farthest)
-	s := f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
-	return w * s.value, w * s.dlogp
+// Composed is the loss with its option.
+func (p *CenteredPPO) Composed() (name string, l Loss) {
+	x := p.composed()
+	return "ppo_clip", &x
 }
 
 // Eval computes the loss over the active tokens.
 func (p *CenteredPPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Anchor, batch.Advantage, batch.DistRoll, batch.DistOld, batch.Dist)
-	if err != nil {
-		return err
-	}
-	p.memory.size, p.memory.floor = p.Head, p.Floor
-	f.centred(&p.memory, p, func(n int) (value, dlogp float64) { return p.term(&f, n) })
-	return nil
+	l := p.composed()
+	return l.Eval(out, in)
 }
 
-// CenteredIPO is IPO without its penalty, and with the correction of score centering for it: over the tokens that the
-// sampler could draw, on which the policy is renormalised. The correction acts on masked tokens too.
+// CenteredIPO is IPO with the option and without its penalty, under the name that it had before there was the option.
 type CenteredIPO struct {
 	// Delta is the largest change of probability.
 	Delta float64 `yaml:"delta" default:"0.3" range:"[0,inf]"`
@@ -238,30 +263,20 @@ type CenteredIPO struct {
 	Cap float64 `yaml:"cap" default:"1e4" range:"[1,inf]"`
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
-
-	memory head
 }
 
-func (p *CenteredIPO) coefficient(_, prob, _, q float64) float64 {
-	if math.Abs(prob-q) > p.Delta {
-		return 0
-	}
-	return min(prob, float64(p.Cap*q))
+func (p *CenteredIPO) composed() IPO {
+	return IPO{Delta: p.Delta, AdvTau: 1, Cap: p.Cap, Aggregation: p.Aggregation, Centering: new(ExactCentering)}
 }
 
-func (p *CenteredIPO) tail(_, _, _, _ float64) float64 { return 0 }
+// Composed is the loss with its option.
+func (p *CenteredIPO) Composed() (name string, l Loss) {
+	x := p.composed()
+	return "ipo", &x
+}
 
 // Eval computes the loss over the active tokens.
 func (p *CenteredIPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist)
-	if err != nil {
-		return err
-	}
-	f.centred(&p.memory, p, func(n int) (value, dlogp float64) {
-		if f.moved(n, p.Delta) {
-			return f.reject(n)
-		}
-		return f.detached(min(elementary.Exp(f.sg[n]-in.LogpRoll[n]), p.Cap), in.Advantage[n], in.Now.Logp[n])
-	})
-	return nil
+	l := p.composed()
+	return l.Eval(out, in)
 }

@@ -1,10 +1,12 @@
 package loss
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -22,7 +24,7 @@ func randomLaw(rng *rand.Rand, around []float64, spread float64, n int) []float6
 
 // expected is the expectation over the sampler of the logits' gradient for a constant advantage: base gives a
 // token's derivative with respect to its log-prob.
-func expected(laws policies[float64], h *head, by centering, a float64, base func(y int) float64) []float64 {
+func expected(laws policies[float64], h *head, by *centering, a float64, base func(y int) float64) []float64 {
 	sum := make([]float64, len(laws.now))
 	for y, logq := range laws.roll {
 		g := make([]float64, len(sum))
@@ -48,28 +50,30 @@ func TestCenteredGradientHasNoDrift(t *testing.T) {
 		old := randomLaw(rng, roll, 0.5, 12)
 		laws := policies[float64]{now: randomLaw(rng, old, 0.5, 12), old: old, roll: roll}
 		for _, a := range []float64{-1.5, 2} {
-			ppo, ipo := &CenteredPPO{EpsLow: 0.2, EpsHigh: 0.28, Cap: 1.2}, &CenteredIPO{Delta: 0.05, Cap: 1.5}
-			forms := map[string]struct {
-				by   centering
+			ppo, ipo := &PPOClip{EpsLow: 0.2, EpsHigh: 0.28}, &IPO{Delta: 0.05}
+			type form struct {
+				by   *centering
 				base func(y int) float64
-			}{
-				"ppo": {ppo, func(y int) float64 {
-					r := math.Exp(laws.now[y] - old[y])
-					return min(math.Exp(old[y]-roll[y]), ppo.Cap) * clipped(a, r, r, 0.8, 1.28, 0, 0).dlogp
-				}},
-				"ipo": {ipo, func(y int) float64 {
+			}
+			forms := map[string]form{
+				"ipo": {&centering{Centering: &Centering{Weights: "tis", Cap: 1.5}, noTail: true, slope: ipo.slope}, func(y int) float64 {
 					if math.Abs(math.Exp(laws.now[y])-math.Exp(roll[y])) > ipo.Delta {
 						return 0
 					}
-					return -a * min(math.Exp(laws.now[y]-roll[y]), ipo.Cap)
+					return -a * min(math.Exp(laws.now[y]-roll[y]), 1.5)
 				}},
 			}
 			for _, weights := range []string{"none", "tis", "mis"} {
-				l := &ScoreCentering{Weights: weights, Cap: 1.3, Low: 0.7, High: 1.6}
-				forms[weights] = struct {
-					by   centering
-					base func(y int) float64
-				}{l, func(y int) float64 { return -a * l.weight(math.Exp(laws.now[y]-roll[y])) }}
+				c := &Centering{Weights: weights, Cap: 1.2, Low: 0.7, High: 1.6, Floor: 1e-6}
+				forms["reinforce "+weights] = form{&centering{Centering: c, slope: unity}, func(y int) float64 { return -a * c.weight(math.Exp(laws.now[y]-roll[y])) }}
+				for _, dual := range []float64{0, 1.1} {
+					clip := *ppo
+					clip.DualClip = dual
+					forms[fmt.Sprint("ppo_clip ", weights, dual)] = form{&centering{Centering: c, old: true, slope: clip.slope}, func(y int) float64 {
+						r := math.Exp(laws.now[y] - old[y])
+						return c.weight(math.Exp(old[y]-roll[y])) * clipped(a, r, r, 0.8, 1.28, dual, 0).dlogp
+					}}
+				}
 			}
 			for name, form := range forms {
 				for v, g := range expected(laws, new(head), form.by, a, form.base) {
@@ -79,7 +83,7 @@ func TestCenteredGradientHasNoDrift(t *testing.T) {
 				}
 			}
 			largest := func(size int) (x float64) {
-				for _, g := range expected(laws, &head{size: size, floor: 1e-6}, forms["none"].by, a, forms["none"].base) {
+				for _, g := range expected(laws, new(head), &centering{Centering: &Centering{Weights: "none", Head: size, Floor: 1e-6}, slope: unity}, a, func(int) float64 { return -a }) {
 					x = max(x, math.Abs(g))
 				}
 				return x
@@ -96,12 +100,16 @@ func TestCenteringOfEqualEngines(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	law := randomLaw(rng, nil, 3, 12)
 	for _, size := range []int{0, 4} {
-		for _, by := range []centering{&ScoreCentering{Weights: "none"}, &ScoreCentering{Weights: "tis", Cap: 2}, &ScoreCentering{Weights: "mis", Low: 0.5, High: 5}, &CenteredPPO{EpsLow: 0.2, EpsHigh: 0.28, Cap: 2}} {
-			g := make([]float64, len(law))
-			centre(&head{size: size, floor: 1e-6}, by, policies[float64]{law, law, law}, 1, g, 1)
-			for v, x := range g {
-				if math.Abs(x) > 1e-12 {
-					t.Errorf("%T, head %d: the gradient of logit %d is %g", by, size, v, x)
+		for _, weights := range []string{"none", "tis", "mis"} {
+			for name, slope := range map[string]func(a, p, o, q float64) float64{"reinforce": unity, "ppo_clip": method.New[PPOClip]().slope} {
+				c := method.New[Centering]()
+				c.Weights, c.Head = weights, size
+				g := make([]float64, len(law))
+				centre(new(head), &centering{Centering: c, old: name == "ppo_clip", slope: slope}, policies[float64]{law, law, law}, 1, g, 1)
+				for v, x := range g {
+					if math.Abs(x) > 1e-12 {
+						t.Errorf("%s, %s, head %d: the gradient of logit %d is %g", name, weights, size, v, x)
+					}
 				}
 			}
 		}
@@ -125,7 +133,7 @@ func TestCenteringKeepsTheExpectedGradient(t *testing.T) {
 	b.Now.Dist = b.DistRoll
 	b.Token, b.LogpRoll, b.Advantage = make([]int32, tokens), make([]float64, tokens), make([]float64, tokens)
 	b.Now.Logp = b.LogpRoll
-	for _, l := range []Loss{&ScoreCentering{Weights: "none", Floor: 1e-6}, &ScoreCentering{Weights: "tis", Cap: 2, Head: 3, Floor: 1e-6}} {
+	for _, l := range []Loss{&Reinforce{Anchor: Roll, Centering: &Centering{Weights: "none", Floor: 1e-6}}, &ScoreCentering{Centering: Centering{Weights: "tis", Cap: 2, Head: 3, Floor: 1e-6}}} {
 		var sum, centred, squares [vocab]float64
 		for range batches {
 			for n := range tokens {

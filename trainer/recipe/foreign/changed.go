@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"driftlab/trainer/method/loss"
 	"driftlab/trainer/recipe"
 )
 
@@ -60,6 +61,9 @@ func write(name, base string, r recipe.Recipe) (text string, notes, lost []strin
 	if err != nil {
 		panic("foreign: " + err.Error())
 	}
+	if named, ok := r.Loss.Params.(interface{ Composed() (string, loss.Loss) }); ok { // an older name of a loss with an option
+		r.Loss.Name, r.Loss.Params = named.Composed()
+	}
 	w := &writing{framework: frameworks()[at], had: parts(old), want: parts(r), recipe: r, pipeline: r.Correction.Pipeline()}
 	w.all()
 	if len(w.pairs) > 0 {
@@ -94,7 +98,7 @@ func write(name, base string, r recipe.Recipe) (text string, notes, lost []strin
 // leaves lists the values of a recipe by their paths; a list is one value.
 func leaves(path string, x any, into map[string]string) {
 	section, ok := x.(map[string]any)
-	if !ok {
+	if !ok || len(section) == 0 {
 		into[path] = shown(x)
 		return
 	}

@@ -28,7 +28,7 @@ import (
 //
 // The first row counts whose conditions hold: the chosen value, another key's value, that a key is given, or not; * is any value.
 // The value of a field is that of the first key that is given, through a function that stands before an @: see functions. A line
-// NAME := text gives a text a name, which $NAME stands for.
+// NAME := text gives a text a name, which $NAME stands for. A field section.name is that of a section within the method.
 type group struct {
 	part, otherwise string
 	always          bool
@@ -403,6 +403,13 @@ func (p piece) take(v *values, c *Config, l *lossFields, keys []string) {
 		case "batch_normalize":
 			c.Pipeline.BatchNormalize = text == "true"
 			continue
+		}
+		if section, name, nested := strings.Cut(f.name, "."); nested { // a field of a section within the method
+			if last := len(fields) - 1; last >= 0 && strings.HasPrefix(fields[last], section+": {") {
+				fields[last] = strings.TrimSuffix(fields[last], "}") + ", " + name + ": " + text + "}"
+				continue
+			}
+			f.name, text = section, "{"+name+": "+text+"}"
 		}
 		fields = append(fields, f.name+": "+text)
 	}

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"driftlab/trainer/recipe"
@@ -31,5 +32,33 @@ func TestPrimeLoss(t *testing.T) {
 	const want = "{name: prime_dppo, delta_low: 0.05, delta_high: 0.1, adv_tau: 0.7, kl_tau: 0.05, log_clamp: 0}"
 	if got := recipeOf(t, c); c.Loss != want || got.Loss.Name != "prime_dppo" {
 		t.Errorf("%s: %s, and %s", c.Framework, c.Loss, fmt.Sprint(got.Loss))
+	}
+}
+
+// TestWriteCentering: the option of a loss and its older name are written alike, and read back to the option.
+func TestWriteCentering(t *testing.T) {
+	for _, c := range []struct{ framework, loss, older string }{
+		{"prime-rl", "{name: ipo, delta: 0.3, kl_tau: 0, log_clamp: 0, cap: 1e4, centering: {}}", "score_centering_ipo"},
+		{"slime", "{name: reinforce, aggregation: token-mean, centering: {weights: tis, cap: 3, head: 64}}", "{name: score_centering, weights: tis, cap: 3, head: 64}"},
+	} {
+		want, err := recipe.Load("default", "loss="+c.loss)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, notes := Write(c.framework, want)
+		older, err := recipe.Load("default", "loss="+c.older)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same, _ := Write(c.framework, older); same != text || len(notes) > 0 {
+			t.Errorf("%s writes %q and %q: %v", c.loss, text, same, notes)
+		}
+		back, err := ReadAs(c.framework, "", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := recipeOf(t, back).Loss; !reflect.DeepEqual(got, want.Loss) {
+			t.Errorf("%s is written as %q, which reads as %+v", c.loss, text, got.Params)
+		}
 	}
 }

@@ -58,6 +58,10 @@ func shown(x any) string {
 		return decimal(x)
 	case nil:
 		return ""
+	case map[string]any:
+		if len(x) == 0 {
+			return "{}"
+		}
 	}
 	return fmt.Sprint(x)
 }
@@ -264,7 +268,7 @@ func (w *writing) group(g *group, own map[string]any) {
 		w.set(p.key, p.value)
 	}
 	if g.part == "loss" && !slices.ContainsFunc(best.row.parts[0].fields, func(f field) bool { return f.name == "aggregation" }) {
-		w.aggregation(shown(own["aggregation"]), shown(usual("loss", shown(own["name"]))["aggregation"]))
+		w.aggregation(shown(own["aggregation"]), shown(usualOf("loss", shown(own["name"]))["aggregation"]))
 	}
 }
 
@@ -276,7 +280,7 @@ func (w *writing) aggregation(own, before string) {
 	}
 	for _, g := range w.framework.table.groups {
 		for _, r := range g.rows {
-			if g.part == "aggregation" && r.verdict == "" && r.parts[0].name == name && len(r.parts[0].fields) > 0 == scaled {
+			if g.part == "aggregation" && r.verdict == "" && !r.older && r.parts[0].name == name && len(r.parts[0].fields) > 0 == scaled {
 				for _, p := range r.stated(g) {
 					w.pairs = slices.DeleteFunc(w.pairs, func(x pair) bool { return x.key == p.key }) // where the loss and its sum have one key
 					w.set(p.key, p.value)
@@ -312,12 +316,15 @@ func (r *row) stated(g *group) (pairs []pair) {
 }
 
 // match is a piece as settings, if it says what a method has: the fields that it leaves out are lost, unless they are the method's defaults.
-func (p piece) match(own map[string]any, pointed bool) (pairs []pair, lost []string, ok bool) {
+func (p piece) match(section map[string]any, pointed bool) (pairs []pair, lost []string, ok bool) {
+	own := map[string]string{}
+	leaves("", section, own)
 	said := map[string]bool{"name": true, "aggregation": true}
-	if p.name != shown(own["name"]) && !slices.ContainsFunc(p.fields, func(f field) bool { return f.name == "name" }) {
+	if p.name != own["name"] && !slices.ContainsFunc(p.fields, func(f field) bool { return f.name == "name" }) {
 		return nil, nil, false
 	}
-	usual := usual(p.part, shown(own["name"]))
+	usual := map[string]string{}
+	leaves("", usualOf(p.part, own["name"]), usual)
 	for _, f := range p.fields {
 		said[f.name] = true
 		theirs, ok := f.write(own[f.name])
@@ -325,7 +332,7 @@ func (p piece) match(own map[string]any, pointed bool) (pairs []pair, lost []str
 		case f.keys == nil && f.name == "aggregation": // a group of its own, or the loss's
 		case !ok:
 			return nil, nil, false
-		case f.keys != nil && theirs != "" && (f.otherwise != "" || theirs != "0" || shown(usual[f.name]) != "0"):
+		case f.keys != nil && theirs != "" && (f.otherwise != "" || theirs != "0" || usual[f.name] != "0"):
 			if x, err := strconv.ParseFloat(theirs, 64); err == nil && (p.part == "weights" || p.part == "mask" || pointed) {
 				theirs = number(x)
 			}
@@ -336,15 +343,15 @@ func (p piece) match(own map[string]any, pointed bool) (pairs []pair, lost []str
 		}
 	}
 	for _, field := range slices.Sorted(maps.Keys(own)) {
-		if !said[field] && shown(own[field]) != shown(usual[field]) {
-			lost = append(lost, fmt.Sprintf("%s of %s", field, shown(own["name"])))
+		if !said[field] && own[field] != usual[field] {
+			lost = append(lost, fmt.Sprintf("%s of %s", field, own["name"]))
 		}
 	}
 	return pairs, lost, true
 }
 
-// usual are the parameters of a method by default, made once.
-func usual(part, name string) map[string]any {
+// usualOf are the parameters of a method by default, made once.
+func usualOf(part, name string) map[string]any {
 	known, _ := usuals.LoadOrStore(part+" "+name, sync.OnceValue(func() map[string]any { return defaults(part, name) }))
 	return known.(func() map[string]any)()
 }
@@ -381,8 +388,7 @@ func defaults(part, name string) map[string]any {
 }
 
 // write is a value in the framework's words: empty where the framework has it switched off without a word.
-func (f field) write(own any) (text string, ok bool) {
-	text = shown(own)
+func (f field) write(text string) (string, bool) {
 	if f.keys == nil {
 		return "", text == f.constant || f.constant == "own"
 	}
