@@ -22,23 +22,20 @@ type ACR struct {
 
 // Eval computes the loss over the active tokens.
 func (p *ACR) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.LogpRoll, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	clips, truncated := 0.0, 0.0
-	f.eachToken(func(n int) (value, dlogp float64) {
-		x, _ := ratio(in.Anchor[n]-in.LogpRoll[n], 20)
-		w := min(x, p.Cap)
-		truncated += count(w < x)
-		f.note("w", w)
-		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-		c := f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, (1+p.EpsHigh)*x/w, 0, 0)
-		clips += count(c.clipped)
-		return w * c.value, w * c.dlogp
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage}, func(f *frame) {
+		clips, truncated := 0.0, 0.0
+		f.eachToken(func(n int) (value, dlogp float64) {
+			x, _ := ratio(in.Anchor[n]-in.LogpRoll[n], 20)
+			w := min(x, p.Cap)
+			truncated += count(w < x)
+			f.note("w", w)
+			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
+			c := f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, (1+p.EpsHigh)*x/w, 0, 0)
+			clips += count(c.clipped)
+			return w * c.value, w * c.dlogp
+		})
+		out.Add("actor/pg_clipfrac", f.mean(clips))
+		out.Add("acr/truncated", f.mean(truncated))
+		f.addKL(in.Anchor, 20)
 	})
-	out.Add("actor/pg_clipfrac", f.mean(clips))
-	out.Add("acr/truncated", f.mean(truncated))
-	f.addKL(in.Anchor, 20)
-	return nil
 }

@@ -35,40 +35,37 @@ type ASPO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *ASPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage, batch.Entropy)
-	if err != nil {
-		return err
-	}
-	upper, lower, negDual, posDual, negatives := 0.0, 0.0, 0.0, 0.0, 0.0
-	for i := range in.Len() {
-		threshold := f.entropyQuantile(i, p.Quantile)
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			a, eps := in.Advantage[n], p.epsilon(&f, n, threshold)
-			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-			if a < 0 {
-				negatives++
-				lower += count(r < 1-eps)
-				if max(r, 1-eps) > p.CapNeg {
-					f.took(trace.Capped)
-					negDual++
-					return f.detached(p.CapNeg, a, in.Now.Logp[n])
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy}, func(f *frame) {
+		upper, lower, negDual, posDual, negatives := 0.0, 0.0, 0.0, 0.0, 0.0
+		for i := range in.Len() {
+			threshold := f.entropyQuantile(i, p.Quantile)
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				a, eps := in.Advantage[n], p.epsilon(f, n, threshold)
+				r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
+				if a < 0 {
+					negatives++
+					lower += count(r < 1-eps)
+					if max(r, 1-eps) > p.CapNeg {
+						f.took(trace.Capped)
+						negDual++
+						return f.detached(p.CapNeg, a, in.Now.Logp[n])
+					}
+					c := f.clipped(a, r, dr, 1-eps, math.Inf(1), 0, 0)
+					return c.value, c.dlogp
 				}
-				c := f.clipped(a, r, dr, 1-eps, math.Inf(1), 0, 0)
-				return c.value, c.dlogp
-			}
-			upper += count(r > 1+eps)
-			if 1/min(r, 1+eps) > p.CapPos {
-				posDual++
-			}
-			return p.flipped(&f, n, r, dr, 1+eps)
-		})
-	}
-	out.Add("actor/pg_clipfrac", f.mean(upper))
-	out.Add("actor/pg_clipfrac_lower", f.mean(lower))
-	out.Add("aspo/neg_dual", negDual/(negatives+1e-8))
-	out.Add("aspo/pos_dual", posDual/(f.tokens-negatives+1e-8))
-	f.addKL(in.Anchor, 20)
-	return nil
+				upper += count(r > 1+eps)
+				if 1/min(r, 1+eps) > p.CapPos {
+					posDual++
+				}
+				return p.flipped(f, n, r, dr, 1+eps)
+			})
+		}
+		out.Add("actor/pg_clipfrac", f.mean(upper))
+		out.Add("actor/pg_clipfrac_lower", f.mean(lower))
+		out.Add("aspo/neg_dual", negDual/(negatives+1e-8))
+		out.Add("aspo/pos_dual", posDual/(f.tokens-negatives+1e-8))
+		f.addKL(in.Anchor, 20)
+	})
 }
 
 // flipped is the term of a token with A ≥ 0: in value -A/u, with the gradient

@@ -40,23 +40,20 @@ func (p *BAPO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *BAPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	low, high, share := p.bounds(&f)
-	var clips clipCounts
-	f.eachToken(func(n int) (value, dlogp float64) {
-		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
-		return clips.add(f.clipped(in.Advantage[n], r, dr, low, high, p.DualClip, 0))
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
+		low, high, share := p.bounds(f)
+		var clips clipCounts
+		f.eachToken(func(n int) (value, dlogp float64) {
+			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
+			return clips.add(f.clipped(in.Advantage[n], r, dr, low, high, p.DualClip, 0))
+		})
+		f.addClipFractions(clips, in.Anchor, p.LogClamp)
+		out.Add("actor/bapo_clip_low", low)
+		out.Add("actor/bapo_clip_high", high)
+		if !math.IsInf(share, 1) {
+			out.Add("actor/bapo_pos_neg_ratio", share)
+		}
 	})
-	f.addClipFractions(clips, in.Anchor, p.LogClamp)
-	out.Add("actor/bapo_clip_low", low)
-	out.Add("actor/bapo_clip_high", high)
-	if !math.IsInf(share, 1) {
-		out.Add("actor/bapo_pos_neg_ratio", share)
-	}
-	return nil
 }
 
 // bounds are the bounds of the clip, and the ratio of positive to negative contributions under them, which is

@@ -27,31 +27,28 @@ type CEGPPO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *CEGPPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	var clips clipCounts
-	f.eachToken(func(n int) (value, dlogp float64) {
-		a, r := in.Advantage[n], elementary.Exp(in.Now.Logp[n]-in.Anchor[n])
-		one := elementary.Exp(in.Now.Logp[n] - f.sg[n]) // r/sg[r], which has a derivative
-		f.note("ratio", r)
-		switch {
-		case a < 0 && r < 1-p.EpsLow:
-			f.took(trace.Capped)
-			r = float64(p.BetaLow * (1 - p.EpsLow) * one)
-			clips.upper++
-		case a > 0 && r > 1+p.EpsHigh:
-			f.took(trace.Capped)
-			r = float64(p.BetaHigh * (1 + p.EpsHigh) * one)
-			clips.upper++
-		case p.DualClip > 0 && a < 0 && r > p.DualClip:
-			clips.lower++
-			f.took(trace.DualClipped)
-			return -a * p.DualClip, 0
-		}
-		return f.live(a, r, r)
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
+		var clips clipCounts
+		f.eachToken(func(n int) (value, dlogp float64) {
+			a, r := in.Advantage[n], elementary.Exp(in.Now.Logp[n]-in.Anchor[n])
+			one := elementary.Exp(in.Now.Logp[n] - f.sg[n]) // r/sg[r], which has a derivative
+			f.note("ratio", r)
+			switch {
+			case a < 0 && r < 1-p.EpsLow:
+				f.took(trace.Capped)
+				r = float64(p.BetaLow * (1 - p.EpsLow) * one)
+				clips.upper++
+			case a > 0 && r > 1+p.EpsHigh:
+				f.took(trace.Capped)
+				r = float64(p.BetaHigh * (1 + p.EpsHigh) * one)
+				clips.upper++
+			case p.DualClip > 0 && a < 0 && r > p.DualClip:
+				clips.lower++
+				f.took(trace.DualClipped)
+				return -a * p.DualClip, 0
+			}
+			return f.live(a, r, r)
+		})
+		f.addClipFractions(clips, in.Anchor, 0)
 	})
-	f.addClipFractions(clips, in.Anchor, 0)
-	return nil
 }

@@ -39,38 +39,35 @@ func (p *CISPO) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
-	if err != nil {
-		return err
-	}
-	anchor, changed := p.Anchor.Of(in), 0.0
-	raw, held := newSpread(), newSpread()
-	low, high := p.bounds()
-	for i := range in.Len() {
-		mean := f.meanRatio(i, anchor, p.LogClamp)
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			r, a := mean, in.Advantage[n]
-			if p.Level == "token" {
-				r, _ = ratio(f.sg[n]-anchor[n], p.LogClamp)
-			}
-			w := clamp(r, low, high)
-			changed += count(w != r)
-			raw.add(r)
-			held.add(w)
-			f.weighed(r, w)
-			if p.UnifiedMask && (a > 0 && r > high || a < 0 && r < low) {
-				return f.drop()
-			}
-			return f.detached(w, a, in.Now.Logp[n])
-		})
-	}
-	out.Add("actor/pg_clipfrac", f.mean(changed))
-	f.addKL(anchor, p.LogClamp)
-	raw.log(out, "cispo/ratio_mean", "cispo/ratio_min", "cispo/ratio_max")
-	if held.count > 0 {
-		out.Add("cispo/ratio_clamped_mean", held.sum/held.count)
-	}
-	return nil
+	return withFrame(out, in, p.Aggregation, batch.Columns{p.Anchor.Column(), batch.Advantage}, func(f *frame) {
+		anchor, changed := p.Anchor.Of(in), 0.0
+		raw, held := newSpread(), newSpread()
+		low, high := p.bounds()
+		for i := range in.Len() {
+			mean := f.meanRatio(i, anchor, p.LogClamp)
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				r, a := mean, in.Advantage[n]
+				if p.Level == "token" {
+					r, _ = ratio(f.sg[n]-anchor[n], p.LogClamp)
+				}
+				w := clamp(r, low, high)
+				changed += count(w != r)
+				raw.add(r)
+				held.add(w)
+				f.weighed(r, w)
+				if p.UnifiedMask && (a > 0 && r > high || a < 0 && r < low) {
+					return f.drop()
+				}
+				return f.detached(w, a, in.Now.Logp[n])
+			})
+		}
+		out.Add("actor/pg_clipfrac", f.mean(changed))
+		f.addKL(anchor, p.LogClamp)
+		raw.log(out, "cispo/ratio_mean", "cispo/ratio_min", "cispo/ratio_max")
+		if held.count > 0 {
+			out.Add("cispo/ratio_clamped_mean", held.sum/held.count)
+		}
+	})
 }
 
 // bounds are those of the weight.
@@ -106,24 +103,21 @@ type DISPO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *DISPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage, batch.Correct)
-	if err != nil {
-		return err
-	}
-	changed := 0.0
-	for i := range in.Len() {
-		low, high := p.bounds(in.Correct[i])
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			r, _ := ratio(f.sg[n]-in.Anchor[n], 20)
-			w := clamp(r, low, high)
-			changed += count(w != r)
-			f.weighed(r, w)
-			return f.detached(w, in.Advantage[n], in.Now.Logp[n])
-		})
-	}
-	out.Add("actor/pg_clipfrac", f.mean(changed))
-	f.addKL(in.Anchor, 20)
-	return nil
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage, batch.Correct}, func(f *frame) {
+		changed := 0.0
+		for i := range in.Len() {
+			low, high := p.bounds(in.Correct[i])
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				r, _ := ratio(f.sg[n]-in.Anchor[n], 20)
+				w := clamp(r, low, high)
+				changed += count(w != r)
+				f.weighed(r, w)
+				return f.detached(w, in.Advantage[n], in.Now.Logp[n])
+			})
+		}
+		out.Add("actor/pg_clipfrac", f.mean(changed))
+		f.addKL(in.Anchor, 20)
+	})
 }
 
 // bounds are those of the weight in responses with that label.
@@ -148,18 +142,15 @@ type AIPO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *AIPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	cut := 0.0
-	f.eachToken(func(n int) (value, dlogp float64) {
-		r, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
-		w, above := f.capped(r, p.Cap)
-		cut += count(above)
-		return f.detached(w, in.Advantage[n], in.Now.Logp[n])
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage}, func(f *frame) {
+		cut := 0.0
+		f.eachToken(func(n int) (value, dlogp float64) {
+			r, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
+			w, above := f.capped(r, p.Cap)
+			cut += count(above)
+			return f.detached(w, in.Advantage[n], in.Now.Logp[n])
+		})
+		out.Add("actor/pg_clipfrac", f.mean(cut))
+		f.addKL(in.LogpRoll, 20)
 	})
-	out.Add("actor/pg_clipfrac", f.mean(cut))
-	f.addKL(in.LogpRoll, 20)
-	return nil
 }

@@ -37,28 +37,25 @@ func (p *ClipCov) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *ClipCov) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	dropped := out.work(2, in.Tokens())
-	cov := f.covariance()
-	drawn := p.draw(&f, cov)
-	for _, n := range drawn {
-		dropped[n] = 1
-	}
-	f.eachToken(func(n int) (value, dlogp float64) {
-		f.note("c", cov[n])
-		if dropped[n] == 1 {
-			return f.drop()
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
+		dropped := out.work(2, in.Tokens())
+		cov := f.covariance()
+		drawn := p.draw(f, cov)
+		for _, n := range drawn {
+			dropped[n] = 1
 		}
-		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
-		c := f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
-		return c.value, c.dlogp
+		f.eachToken(func(n int) (value, dlogp float64) {
+			f.note("c", cov[n])
+			if dropped[n] == 1 {
+				return f.drop()
+			}
+			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
+			c := f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+			return c.value, c.dlogp
+		})
+		out.Add("actor/pg_clipfrac", f.mean(float64(len(drawn))))
+		f.addKL(in.Anchor, 0)
 	})
-	out.Add("actor/pg_clipfrac", f.mean(float64(len(drawn))))
-	f.addKL(in.Anchor, 0)
-	return nil
 }
 
 // clips reports whether PPO's rule clips token n.

@@ -33,26 +33,23 @@ type CTPO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *CTPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	s := prefixTally{ratios: newSpread(), scales: newSpread()}
-	for i := range in.Len() {
-		sum, position := 0.0, 0.0
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			position++
-			sum += clamp(f.sg[n]-in.Anchor[n], -20, 20)
-			x := sum
-			if p.Form == "geomean" {
-				x /= position
-			}
-			return p.token(&f, n, x, position, &s)
-		})
-	}
-	s.log(&f)
-	f.addKL(in.Anchor, 0)
-	return nil
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
+		s := prefixTally{ratios: newSpread(), scales: newSpread()}
+		for i := range in.Len() {
+			sum, position := 0.0, 0.0
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				position++
+				sum += clamp(f.sg[n]-in.Anchor[n], -20, 20)
+				x := sum
+				if p.Form == "geomean" {
+					x /= position
+				}
+				return p.token(f, n, x, position, &s)
+			})
+		}
+		s.log(f)
+		f.addKL(in.Anchor, 0)
+	})
 }
 
 // token is the term of token n at a position, its prefix log-ratio x detached but for

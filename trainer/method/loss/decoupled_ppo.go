@@ -50,31 +50,28 @@ func (p *DecoupledPPO) Eval(out *Grad, in *batch.Batch) error {
 	case "loglinear", "linear":
 		column = batch.Version
 	}
-	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, column)
-	if err != nil {
-		return err
-	}
-	prox := out.work(1, in.Tokens())
-	for n := range prox {
-		prox[n] = p.proximal(&f, n)
-	}
-	var clips clipCounts
-	weights := 0.0
-	for i := range in.Len() {
-		geo := p.geometricMean(&f, i, prox)
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			r, dr := ratio(in.Now.Logp[n]-prox[n], p.LogClamp)
-			value, dlogp = clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
-			w := p.weight(prox[n]-in.LogpRoll[n], geo)
-			weights += w
-			f.note("prox", prox[n])
-			f.note("w", w)
-			return w * value, w * dlogp
-		})
-	}
-	out.Add("behave_imp_weight", weights/max(f.tokens, 1))
-	f.addClipFractions(clips, prox, p.LogClamp)
-	return nil
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage, column}, func(f *frame) {
+		prox := out.work(1, in.Tokens())
+		for n := range prox {
+			prox[n] = p.proximal(f, n)
+		}
+		var clips clipCounts
+		weights := 0.0
+		for i := range in.Len() {
+			geo := p.geometricMean(f, i, prox)
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				r, dr := ratio(in.Now.Logp[n]-prox[n], p.LogClamp)
+				value, dlogp = clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
+				w := p.weight(prox[n]-in.LogpRoll[n], geo)
+				weights += w
+				f.note("prox", prox[n])
+				f.note("w", w)
+				return w * value, w * dlogp
+			})
+		}
+		out.Add("behave_imp_weight", weights/max(f.tokens, 1))
+		f.addClipFractions(clips, prox, p.LogClamp)
+	})
 }
 
 // geometricMean is that of the ratios of response i from the rollout to the proximal policy.

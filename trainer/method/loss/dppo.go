@@ -60,33 +60,30 @@ func NewPPOMask() *DPPO {
 
 // Eval computes the loss over the active tokens.
 func (p *DPPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), p.MaskAnchor.Column(), batch.Advantage)
-	if err != nil {
-		return err
-	}
-	anchor, band := p.Anchor.Of(in), p.MaskAnchor.Of(in)
-	masked, negative, cut := 0.0, 0.0, 0.0
-	f.eachToken(func(n int) (value, dlogp float64) {
-		a := in.Advantage[n]
-		if p.outside(f.sg[n], band[n], a, p.DeltaLow, p.DeltaHigh) {
-			masked++
-			negative += count(a <= 0)
-			return f.drop()
-		}
-		r, _ := ratio(f.sg[n]-anchor[n], p.LogClamp)
-		w, above := f.capped(r, p.Cap)
-		cut += count(above)
-		if p.LiveRatio {
-			r, dr := ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
-			return f.live(a, r, dr)
-		}
-		return f.detached(w, a, in.Now.Logp[n])
+	return withFrame(out, in, p.Aggregation, batch.Columns{p.Anchor.Column(), p.MaskAnchor.Column(), batch.Advantage}, func(f *frame) {
+		anchor, band := p.Anchor.Of(in), p.MaskAnchor.Of(in)
+		masked, negative, cut := 0.0, 0.0, 0.0
+		f.eachToken(func(n int) (value, dlogp float64) {
+			a := in.Advantage[n]
+			if p.outside(f.sg[n], band[n], a, p.DeltaLow, p.DeltaHigh) {
+				masked++
+				negative += count(a <= 0)
+				return f.drop()
+			}
+			r, _ := ratio(f.sg[n]-anchor[n], p.LogClamp)
+			w, above := f.capped(r, p.Cap)
+			cut += count(above)
+			if p.LiveRatio {
+				r, dr := ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
+				return f.live(a, r, dr)
+			}
+			return f.detached(w, a, in.Now.Logp[n])
+		})
+		out.Add("actor/pg_clipfrac", f.mean(masked))
+		f.addKL(anchor, p.LogClamp)
+		out.Add("actor/pg_clipfrac_lower", f.mean(cut))
+		out.Add("dppo/masked_negative", f.mean(negative))
 	})
-	out.Add("actor/pg_clipfrac", f.mean(masked))
-	f.addKL(anchor, p.LogClamp)
-	out.Add("actor/pg_clipfrac_lower", f.mean(cut))
-	out.Add("dppo/masked_negative", f.mean(negative))
-	return nil
 }
 
 // outsideTV is the mask of total variation of {token, rest}.
@@ -144,24 +141,21 @@ type DPPOTopK struct {
 
 // Eval computes the loss over the active tokens.
 func (p *DPPOTopK) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist, batch.Token)
-	if err != nil {
-		return err
-	}
-	masked := 0.0
-	taken := out.work(1, in.Vocab)
-	f.eachToken(func(n int) (value, dlogp float64) {
-		if p.leaves(in, n, taken) {
-			masked++
-			return f.drop()
-		}
-		r, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
-		w, _ := f.capped(r, p.Cap)
-		return f.detached(w, in.Advantage[n], in.Now.Logp[n])
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage, batch.DistRoll, batch.Dist, batch.Token}, func(f *frame) {
+		masked := 0.0
+		taken := out.work(1, in.Vocab)
+		f.eachToken(func(n int) (value, dlogp float64) {
+			if p.leaves(in, n, taken) {
+				masked++
+				return f.drop()
+			}
+			r, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
+			w, _ := f.capped(r, p.Cap)
+			return f.detached(w, in.Advantage[n], in.Now.Logp[n])
+		})
+		out.Add("actor/pg_clipfrac", f.mean(masked))
+		f.addKL(in.LogpRoll, 20)
 	})
-	out.Add("actor/pg_clipfrac", f.mean(masked))
-	f.addKL(in.LogpRoll, 20)
-	return nil
 }
 
 // leaves reports whether token n moves outwards, beyond δ. taken is memory for the vocabulary.

@@ -20,16 +20,13 @@ type DRO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *DRO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	f.eachToken(func(n int) (value, dlogp float64) {
-		a, lr := in.Advantage[n], in.Now.Logp[n]-in.Anchor[n]
-		return -(float64(a*in.Now.Logp[n]) - float64(p.Beta/2*lr*lr)), -(a - float64(p.Beta*lr))
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
+		f.eachToken(func(n int) (value, dlogp float64) {
+			a, lr := in.Advantage[n], in.Now.Logp[n]-in.Anchor[n]
+			return -(float64(a*in.Now.Logp[n]) - float64(p.Beta/2*lr*lr)), -(a - float64(p.Beta*lr))
+		})
+		f.addKL(in.Anchor, 0)
 	})
-	f.addKL(in.Anchor, 0)
-	return nil
 }
 
 // IPO is prime-rl's symmetric variant: a token is dropped when its probability
@@ -55,34 +52,31 @@ type IPO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	var c *centering
-	if p.Centering != nil {
-		c = &centering{Centering: &Centering{Weights: "tis", Cap: p.Cap}, tau: p.AdvTau, noTail: true, slope: p.slope}
-		if p.Cap == 0 {
-			c.Cap = math.Inf(1)
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage}, func(f *frame) {
+		var c *centering
+		if p.Centering != nil {
+			c = &centering{Centering: &Centering{Weights: "tis", Cap: p.Cap}, tau: p.AdvTau, noTail: true, slope: p.slope}
+			if p.Cap == 0 {
+				c.Cap = math.Inf(1)
+			}
 		}
-	}
-	if err := c.prepare(&f); err != nil {
-		return err
-	}
-	var m mismatch
-	for i := range in.Len() {
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
-			drop := f.moved(n, p.Delta)
-			m.token(l, a, drop, false, false)
-			value, dlogp = f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, p.Cap, drop)
-			return c.add(&f, i, n, value, dlogp)
-		})
-		m.endRow()
-	}
-	c.log(&f)
-	m.logRows(&f, f.rows(in.Weight != nil))
-	return nil
+		if f.err = c.prepare(f); f.err != nil {
+			return
+		}
+		var m mismatch
+		for i := range in.Len() {
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
+				drop := f.moved(n, p.Delta)
+				m.token(l, a, drop, false, false)
+				value, dlogp = f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, p.Cap, drop)
+				return c.add(f, i, n, value, dlogp)
+			})
+			m.endRow()
+		}
+		c.log(f)
+		m.logRows(f, f.rows(in.Weight != nil))
+	})
 }
 
 // slope is 1 for a token that is kept, given its probability under the current policy and the sampler.

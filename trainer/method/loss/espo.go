@@ -29,30 +29,27 @@ type ESPO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *ESPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage, batch.Entropy)
-	if err != nil {
-		return err
-	}
-	logs, eps := out.work(1, in.Tokens()), out.work(2, in.Tokens())
-	confident, uncertain := 0.0, 0.0
-	entropies, widths := newSpread(), newSpread()
-	for i := range in.Len() {
-		p.bucket(&f, i, logs, eps, &entropies, &widths)
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			s, ds := cappedExp(logs[n]+in.Now.Logp[n]-f.sg[n], sequenceCap)
-			c := f.clipped(in.Advantage[n], s, ds, 1-eps[n], 1+eps[n], 0, 0)
-			confident += count(c.clipped && eps[n] < p.Eps)
-			uncertain += count(c.clipped && eps[n] >= p.Eps)
-			return c.value, c.dlogp
-		})
-	}
-	out.Add("actor/pg_clipfrac", f.mean(confident+uncertain))
-	out.Add("espo/clipped_confident", f.mean(confident))
-	out.Add("espo/clipped_uncertain", f.mean(uncertain))
-	entropies.log(out, "espo/entropy", "espo/entropy_min", "espo/entropy_max")
-	widths.log(out, "espo/eps", "espo/eps_min", "espo/eps_max")
-	f.addKL(in.Anchor, 0)
-	return nil
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage, batch.Entropy}, func(f *frame) {
+		logs, eps := out.work(1, in.Tokens()), out.work(2, in.Tokens())
+		confident, uncertain := 0.0, 0.0
+		entropies, widths := newSpread(), newSpread()
+		for i := range in.Len() {
+			p.bucket(f, i, logs, eps, &entropies, &widths)
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				s, ds := cappedExp(logs[n]+in.Now.Logp[n]-f.sg[n], sequenceCap)
+				c := f.clipped(in.Advantage[n], s, ds, 1-eps[n], 1+eps[n], 0, 0)
+				confident += count(c.clipped && eps[n] < p.Eps)
+				uncertain += count(c.clipped && eps[n] >= p.Eps)
+				return c.value, c.dlogp
+			})
+		}
+		out.Add("actor/pg_clipfrac", f.mean(confident+uncertain))
+		out.Add("espo/clipped_confident", f.mean(confident))
+		out.Add("espo/clipped_uncertain", f.mean(uncertain))
+		entropies.log(out, "espo/entropy", "espo/entropy_min", "espo/entropy_max")
+		widths.log(out, "espo/eps", "espo/eps_min", "espo/eps_max")
+		f.addKL(in.Anchor, 0)
+	})
 }
 
 // bucket writes the bucket's mean log-ratio and clip of every active token of

@@ -115,15 +115,12 @@ func TestExplainOptions(t *testing.T) {
 type wrong struct{ factor, hidden float64 }
 
 func (l wrong) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, Aggregation{}, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	f.eachToken(func(n int) (value, dlogp float64) {
-		return -in.Advantage[n] * in.Now.Logp[n], -l.factor * in.Advantage[n]
+	return withFrame(out, in, Aggregation{}, batch.Columns{batch.Advantage}, func(f *frame) {
+		f.eachToken(func(n int) (value, dlogp float64) {
+			return -in.Advantage[n] * in.Now.Logp[n], -l.factor * in.Advantage[n]
+		})
+		out.Loss += l.hidden
 	})
-	out.Loss += l.hidden
-	return nil
 }
 
 // TestExplainNotices: a gradient or a sum that is not the loss's is an error.

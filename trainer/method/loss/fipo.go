@@ -32,28 +32,25 @@ type FIPO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *FIPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	future, influence := out.work(1, in.Tokens()), out.work(2, in.Tokens())
-	unsafe := p.influence(&f, future, influence)
-	var clips clipCounts
-	futures, influences := 0.0, 0.0
-	f.eachToken(func(n int) (value, dlogp float64) {
-		futures += future[n]
-		influences += influence[n]
-		f.note("future", future[n])
-		f.note("f", influence[n])
-		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 0)
-		value, dlogp = clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, p.Delta))
-		return influence[n] * value, influence[n] * dlogp
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
+		future, influence := out.work(1, in.Tokens()), out.work(2, in.Tokens())
+		unsafe := p.influence(f, future, influence)
+		var clips clipCounts
+		futures, influences := 0.0, 0.0
+		f.eachToken(func(n int) (value, dlogp float64) {
+			futures += future[n]
+			influences += influence[n]
+			f.note("future", future[n])
+			f.note("f", influence[n])
+			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 0)
+			value, dlogp = clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, p.Delta))
+			return influence[n] * value, influence[n] * dlogp
+		})
+		f.addClipFractions(clips, in.Anchor, 0)
+		out.Add("fipo/future_kl_mean", futures/max(f.tokens, 1))
+		out.Add("fipo/influence_weight_mean", influences/max(f.tokens, 1))
+		out.Add("fipo/safety_keep_ratio", 1-unsafe/max(f.tokens, 1))
 	})
-	f.addClipFractions(clips, in.Anchor, 0)
-	out.Add("fipo/future_kl_mean", futures/max(f.tokens, 1))
-	out.Add("fipo/influence_weight_mean", influences/max(f.tokens, 1))
-	out.Add("fipo/safety_keep_ratio", 1-unsafe/max(f.tokens, 1))
-	return nil
 }
 
 // influence fills the discounted sum of future log-ratios and the influence of every

@@ -62,38 +62,35 @@ func (p *FlowRL) SetState(state []byte) error {
 
 // Eval computes the loss over the responses, and moves log Z.
 func (p *FlowRL) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, Aggregation{Mode: "seq-all-token-sum"}, batch.Anchor, batch.Advantage, batch.LogpRef, batch.PromptID)
-	if err != nil {
-		return err
-	}
-	p.mask = f.restrictToOpen(p.mask)
-	rows := max(float64(in.Len()), 1)
-	logZ, weights := 0.0, 0.0
-	for i := range in.Len() {
-		d, w := p.violation(&f, i), p.weight(&f, i)
-		f.share(i, "D", d)
-		f.share(i, "w", w)
-		f.addResponse(i, w*d*d/rows)
-		f.spread(i, 2*w*d/(rows*(f.length(i)+1e-8)))
-		logZ += p.of(in.PromptID[i])
-		weights += w
-	}
-	f.addKL(in.Anchor, 0)
-	kl, reward := 0.0, 0.0
-	for n, m := range f.active {
-		if m {
-			kl += in.Ref.Logp[n] - in.Now.Logp[n]
-			reward += in.Advantage[n]
+	return withFrame(out, in, Aggregation{Mode: "seq-all-token-sum"}, batch.Columns{batch.Anchor, batch.Advantage, batch.LogpRef, batch.PromptID}, func(f *frame) {
+		p.mask = f.restrictToOpen(p.mask)
+		rows := max(float64(in.Len()), 1)
+		logZ, weights := 0.0, 0.0
+		for i := range in.Len() {
+			d, w := p.violation(f, i), p.weight(f, i)
+			f.share(i, "D", d)
+			f.share(i, "w", w)
+			f.addResponse(i, w*d*d/rows)
+			f.spread(i, 2*w*d/(rows*(f.length(i)+1e-8)))
+			logZ += p.of(in.PromptID[i])
+			weights += w
 		}
-	}
-	out.Add("actor/ref_kl", f.mean(kl))
-	out.Add("actor/log_reward", f.mean(reward))
-	out.Add("actor/log_z", logZ/rows)
-	out.Add("actor/importance_weight", weights/rows)
-	if out.frozen == nil { // a finite difference is not a step
-		p.move(&f)
-	}
-	return nil
+		f.addKL(in.Anchor, 0)
+		kl, reward := 0.0, 0.0
+		for n, m := range f.active {
+			if m {
+				kl += in.Ref.Logp[n] - in.Now.Logp[n]
+				reward += in.Advantage[n]
+			}
+		}
+		out.Add("actor/ref_kl", f.mean(kl))
+		out.Add("actor/log_reward", f.mean(reward))
+		out.Add("actor/log_z", logZ/rows)
+		out.Add("actor/importance_weight", weights/rows)
+		if out.frozen == nil { // a finite difference is not a step
+			p.move(f)
+		}
+	})
 }
 
 // of returns log Z of a prompt.

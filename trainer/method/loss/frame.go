@@ -25,18 +25,21 @@ type frame struct {
 	sg []float64
 	// tokens is the number of active tokens.
 	tokens float64
+	// err is why a loss cannot be computed.
+	err error
 }
 
-// start clears out and prepares a frame; needs are columns beyond Mask and Logp.
-func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...batch.Column) (frame, error) {
+// withFrame clears out, prepares its frame and computes the loss in it; needs are columns beyond Mask and Logp.
+func withFrame(out *Grad, in *batch.Batch, agg Aggregation, needs batch.Columns, loss func(f *frame)) error {
 	out.Reset(in.Tokens())
 	out.rejected = out.rejected[:0]
-	f := frame{out: out, in: in, sg: in.Now.Logp}
+	out.frame = frame{out: out, in: in, sg: in.Now.Logp}
+	f := &out.frame
 	if err := in.Require(batch.Mask, batch.Logp); err != nil {
-		return f, err
+		return err
 	}
 	if err := in.Require(needs...); err != nil {
-		return f, err
+		return err
 	}
 	if out.frozen != nil {
 		f.sg = out.frozen
@@ -44,13 +47,14 @@ func start(out *Grad, in *batch.Batch, agg Aggregation, needs ...batch.Column) (
 	f.active = in.Active()
 	f.rowWeight = out.work(0, in.Len())
 	if err := agg.RowWeights(f.rowWeight, in, &out.groups); err != nil {
-		return f, err
+		return err
 	}
 	f.tokens = float64(masked.Count(f.active))
 	if out.record != nil {
-		out.record.frame, out.record.needs = f, slices.Clone(needs)
+		out.record.frame, out.record.needs = *f, slices.Clone(needs)
 	}
-	return f, nil
+	loss(f)
+	return f.err
 }
 
 // restrict sums over these tokens alone.

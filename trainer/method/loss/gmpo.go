@@ -36,39 +36,36 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 	if p.NonEmpty {
 		agg.Mode = "seq-mean-token-sum"
 	}
-	f, err := start(out, in, agg, batch.Anchor, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	p.mask = f.restrictToOpen(p.mask) // as in TRL
-	var clips clipCounts
-	for i := range in.Len() {
-		t := p.response(&f, i)
-		if t.length == 0 {
-			continue
-		}
-		value := float64(-t.a * t.g * t.w)
-		f.addResponse(i, value)
-		f.share(i, "a", t.a)
-		f.share(i, "g", t.g)
-		f.share(i, "weight", t.w)
-		for n := range in.Where(i, f.active) { // d exp(x/divisor)/d logp, on the tokens the clip left alone
-			switch lr := in.Now.Logp[n] - in.Anchor[n]; {
-			case !t.live:
-				f.stop(n, trace.Bounded)
-			case p.passes(in.Advantage[n], lr):
-				out.DLogp[n] += value / t.divisor
-			case lr > 0:
-				f.stop(n, trace.ClippedHigh)
-			default:
-				f.stop(n, trace.ClippedLow)
+	return withFrame(out, in, agg, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
+		p.mask = f.restrictToOpen(p.mask) // as in TRL
+		var clips clipCounts
+		for i := range in.Len() {
+			t := p.response(f, i)
+			if t.length == 0 {
+				continue
 			}
+			value := float64(-t.a * t.g * t.w)
+			f.addResponse(i, value)
+			f.share(i, "a", t.a)
+			f.share(i, "g", t.g)
+			f.share(i, "weight", t.w)
+			for n := range in.Where(i, f.active) { // d exp(x/divisor)/d logp, on the tokens the clip left alone
+				switch lr := in.Now.Logp[n] - in.Anchor[n]; {
+				case !t.live:
+					f.stop(n, trace.Bounded)
+				case p.passes(in.Advantage[n], lr):
+					out.DLogp[n] += value / t.divisor
+				case lr > 0:
+					f.stop(n, trace.ClippedHigh)
+				default:
+					f.stop(n, trace.ClippedLow)
+				}
+			}
+			high, low := p.clippedTokens(f, i)
+			clips.upper, clips.lower = clips.upper+high, clips.lower+low
 		}
-		high, low := p.clippedTokens(&f, i)
-		clips.upper, clips.lower = clips.upper+high, clips.lower+low
-	}
-	f.addClipFractions(clips, in.Anchor, 0)
-	return nil
+		f.addClipFractions(clips, in.Anchor, 0)
+	})
 }
 
 // geometric is the term of a response: -a·g, g = exp(x/divisor), of weight w.

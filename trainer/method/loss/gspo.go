@@ -28,30 +28,27 @@ type GSPO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *GSPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	var clips clipCounts
-	for i := range in.Len() {
-		length := f.length(i)
-		s, ds := cappedExp(f.sumLogRatio(i, in.Now.Logp, in.Anchor)/length, p.LogCap)
-		mean, gradient := f.meanAdvantage(i, length), 0.0
-		for n := range in.Where(i, f.active) {
-			a := in.Advantage[n]
-			if p.MeanAdvantage {
-				a = mean
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
+		var clips clipCounts
+		for i := range in.Len() {
+			length := f.length(i)
+			s, ds := cappedExp(f.sumLogRatio(i, in.Now.Logp, in.Anchor)/length, p.LogCap)
+			mean, gradient := f.meanAdvantage(i, length), 0.0
+			for n := range in.Where(i, f.active) {
+				a := in.Advantage[n]
+				if p.MeanAdvantage {
+					a = mean
+				}
+				w := f.weight(i, n)
+				f.begin(n)
+				value, dlogp := clips.add(f.clipped(a, s, ds, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
+				f.add(n, w, float64(w*value))
+				gradient += w * dlogp / length
 			}
-			w := f.weight(i, n)
-			f.begin(n)
-			value, dlogp := clips.add(f.clipped(a, s, ds, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
-			f.add(n, w, float64(w*value))
-			gradient += w * dlogp / length
+			f.spread(i, gradient)
 		}
-		f.spread(i, gradient)
-	}
-	f.addClipFractions(clips, in.Anchor, 0)
-	return nil
+		f.addClipFractions(clips, in.Anchor, 0)
+	})
 }
 
 // meanAdvantage is the mean advantage over the active tokens of response i.
@@ -99,26 +96,23 @@ type GSPOToken struct {
 
 // Eval computes the loss over the active tokens.
 func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	clips, whole := 0.0, f
-	if p.RatioMask == "pre" {
-		whole.active = in.Mask
-	}
-	for i := range in.Len() {
-		mean := whole.meanLogRatio(i)
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			s, ds := cappedExp(mean+in.Now.Logp[n]-f.sg[n], p.LogCap)
-			c := f.clipped(in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
-			clips += count(c.clipped)
-			return c.value, c.dlogp
-		})
-	}
-	out.Add("actor/pg_clipfrac", f.mean(clips))
-	f.addKL(in.Anchor, 0)
-	return nil
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
+		clips, whole := 0.0, *f
+		if p.RatioMask == "pre" {
+			whole.active = in.Mask
+		}
+		for i := range in.Len() {
+			mean := whole.meanLogRatio(i)
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				s, ds := cappedExp(mean+in.Now.Logp[n]-f.sg[n], p.LogCap)
+				c := f.clipped(in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+				clips += count(c.clipped)
+				return c.value, c.dlogp
+			})
+		}
+		out.Add("actor/pg_clipfrac", f.mean(clips))
+		f.addKL(in.Anchor, 0)
+	})
 }
 
 // meanLogRatio is the mean detached log-ratio of response i.

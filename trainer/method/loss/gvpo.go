@@ -22,20 +22,17 @@ type GVPO struct {
 
 // Eval computes the loss over the groups.
 func (p *GVPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, Aggregation{Mode: "token-sum"}, batch.Anchor, batch.Advantage, batch.Group)
-	if err != nil {
-		return err
-	}
-	p.mask = f.restrictToOpen(p.mask)
-	centres, weights := p.centres(&f)
-	for i := range in.Len() {
-		e := p.logRatio(&f, i, in.Now.Logp) - centres[i] - f.meanAdvantage(i, f.length(i))
-		f.share(i, "e", e)
-		f.addResponse(i, float64(weights[i]*e*e/2))
-		f.spread(i, weights[i]*p.Beta*e)
-	}
-	f.addKL(in.Anchor, 0)
-	return nil
+	return withFrame(out, in, Aggregation{Mode: "token-sum"}, batch.Columns{batch.Anchor, batch.Advantage, batch.Group}, func(f *frame) {
+		p.mask = f.restrictToOpen(p.mask)
+		centres, weights := p.centres(f)
+		for i := range in.Len() {
+			e := p.logRatio(f, i, in.Now.Logp) - centres[i] - f.meanAdvantage(i, f.length(i))
+			f.share(i, "e", e)
+			f.addResponse(i, float64(weights[i]*e*e/2))
+			f.spread(i, weights[i]*p.Beta*e)
+		}
+		f.addKL(in.Anchor, 0)
+	})
 }
 
 // logRatio is S of response i.

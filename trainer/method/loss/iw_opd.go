@@ -25,30 +25,26 @@ type IWOPD struct {
 
 // Eval computes the loss over the active tokens.
 func (p *IWOPD) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.LogpTeacher)
-	if err != nil {
-		return err
-	}
+	needs := batch.Columns{batch.LogpTeacher, batch.Mask}
 	if p.Student == "roll" {
-		if err := in.Require(batch.LogpRoll); err != nil {
-			return err
-		}
+		needs[1] = batch.LogpRoll
 	}
-	before := out.work(1, in.Tokens())
-	p.before(&f, before)
-	advantages, sizes, weights := 0.0, 0.0, newSpread()
-	f.eachToken(func(n int) (value, dlogp float64) {
-		a, v := p.gap(&f, n), 1+float64(p.Gamma*(1-before[n]))
-		advantages += float64(v * a)
-		sizes += math.Abs(a)
-		weights.add(v)
-		f.note("a", a)
-		return f.detached(v, a, in.Now.Logp[n])
+	return withFrame(out, in, p.Aggregation, needs, func(f *frame) {
+		before := out.work(1, in.Tokens())
+		p.before(f, before)
+		advantages, sizes, weights := 0.0, 0.0, newSpread()
+		f.eachToken(func(n int) (value, dlogp float64) {
+			a, v := p.gap(f, n), 1+float64(p.Gamma*(1-before[n]))
+			advantages += float64(v * a)
+			sizes += math.Abs(a)
+			weights.add(v)
+			f.note("a", a)
+			return f.detached(v, a, in.Now.Logp[n])
+		})
+		out.Add("iw_opd/mean_advantage", advantages/max(f.tokens, 1))
+		out.Add("iw_opd/mean_abs_advantage", sizes/max(f.tokens, 1))
+		weights.log(out, "iw_opd/mean_weight", "iw_opd/min_weight", "iw_opd/max_weight")
 	})
-	out.Add("iw_opd/mean_advantage", advantages/max(f.tokens, 1))
-	out.Add("iw_opd/mean_abs_advantage", sizes/max(f.tokens, 1))
-	weights.log(out, "iw_opd/mean_weight", "iw_opd/min_weight", "iw_opd/max_weight")
-	return nil
 }
 
 // gap is the log-ratio of the teacher to the student at token n.

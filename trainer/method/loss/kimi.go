@@ -24,28 +24,25 @@ type Kimi struct {
 
 // Eval computes the loss over the active tokens.
 func (p *Kimi) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
-	if err != nil {
-		return err
-	}
-	anchor := p.Anchor.Of(in)
-	f.eachToken(func(n int) (value, dlogp float64) {
-		value, dlogp = float64(-in.Advantage[n]*in.Now.Logp[n]), -in.Advantage[n]
-		if p.Level == "token" {
-			lr := in.Now.Logp[n] - anchor[n]
-			return value + float64(p.Tau/2*lr*lr), dlogp + float64(p.Tau*lr)
+	return withFrame(out, in, p.Aggregation, batch.Columns{p.Anchor.Column(), batch.Advantage}, func(f *frame) {
+		anchor := p.Anchor.Of(in)
+		f.eachToken(func(n int) (value, dlogp float64) {
+			value, dlogp = float64(-in.Advantage[n]*in.Now.Logp[n]), -in.Advantage[n]
+			if p.Level == "token" {
+				lr := in.Now.Logp[n] - anchor[n]
+				return value + float64(p.Tau/2*lr*lr), dlogp + float64(p.Tau*lr)
+			}
+			return value, dlogp
+		})
+		if p.Level == "sequence" {
+			for i := range in.Len() {
+				w := f.rowSum(i) / max(f.length(i), 1)
+				sum := f.sumLogRatio(i, in.Now.Logp, anchor)
+				f.share(i, "S", sum)
+				f.addResponse(i, float64(w*p.Tau/2*sum*sum))
+				f.spread(i, w*p.Tau*sum)
+			}
 		}
-		return value, dlogp
+		f.addKL(anchor, 0)
 	})
-	if p.Level == "sequence" {
-		for i := range in.Len() {
-			w := f.rowSum(i) / max(f.length(i), 1)
-			sum := f.sumLogRatio(i, in.Now.Logp, anchor)
-			f.share(i, "S", sum)
-			f.addResponse(i, float64(w*p.Tau/2*sum*sum))
-			f.spread(i, w*p.Tau*sum)
-		}
-	}
-	f.addKL(anchor, 0)
-	return nil
 }

@@ -34,38 +34,35 @@ type KLCov struct {
 
 // Eval computes the loss over the active tokens.
 func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
-	needs := []batch.Column{batch.Anchor, batch.Advantage, batch.Mask, batch.Mask}
+	needs := batch.Columns{batch.Anchor, batch.Advantage, batch.Mask, batch.Mask}
 	if p.Exact {
 		needs[2], needs[3] = batch.DistOld, batch.Dist
 	}
-	f, err := start(out, in, p.Aggregation, needs...)
-	if err != nil {
-		return err
-	}
-	if p.Exact {
-		out.NeedLogits(in.Tokens(), in.Vocab)
-	}
-	chosen, absolute := p.choose(&f, f.covariance()), 0.0
-	for i := range in.Len() {
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			lr := in.Now.Logp[n] - in.Anchor[n]
-			absolute += math.Abs(lr)
-			r, dr := ratio(lr, p.LogClamp)
-			value, dlogp = float64(-in.Advantage[n]*r), float64(-in.Advantage[n]*dr)
-			f.note("r", r)
-			switch {
-			case chosen[n] == 0:
-			case p.Exact:
-				value += float64(p.Beta * p.exact(out.DLogits, in, n, p.Beta*f.weight(i, n)))
-			default:
-				value += float64(p.Beta * math.Abs(lr))
-				dlogp += float64(p.Beta * sign(lr))
-			}
-			return value, dlogp
-		})
-	}
-	out.Add("actor/ppo_kl", f.mean(absolute))
-	return nil
+	return withFrame(out, in, p.Aggregation, needs, func(f *frame) {
+		if p.Exact {
+			out.NeedLogits(in.Tokens(), in.Vocab)
+		}
+		chosen, absolute := p.choose(f, f.covariance()), 0.0
+		for i := range in.Len() {
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				lr := in.Now.Logp[n] - in.Anchor[n]
+				absolute += math.Abs(lr)
+				r, dr := ratio(lr, p.LogClamp)
+				value, dlogp = float64(-in.Advantage[n]*r), float64(-in.Advantage[n]*dr)
+				f.note("r", r)
+				switch {
+				case chosen[n] == 0:
+				case p.Exact:
+					value += float64(p.Beta * p.exact(out.DLogits, in, n, p.Beta*f.weight(i, n)))
+				default:
+					value += float64(p.Beta * math.Abs(lr))
+					dlogp += float64(p.Beta * sign(lr))
+				}
+				return value, dlogp
+			})
+		}
+		out.Add("actor/ppo_kl", f.mean(absolute))
+	})
 }
 
 // exact is KL(old‖current) at token n; scale times its derivative is added to dlogits.

@@ -34,44 +34,41 @@ func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
 	if p.Ratio == "student" || p.Ratio == "decoupled" {
 		second = batch.Anchor
 	}
-	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, second)
-	if err != nil {
-		return err
-	}
-	high, low, anchor := 0.0, 0.0, p.anchor(in)
-	f.eachToken(func(n int) (value, dlogp float64) {
-		a := in.Advantage[n]
-		if p.Ratio == "decoupled" {
-			x, _ := ratio(in.Anchor[n]-in.LogpRoll[n], 20)
-			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-			c, w := f.clipped(a, r, dr, 1-p.Eps, 1+p.Eps, 0, 0), min(x, p.Cap)
-			f.note("w", w)
-			return w * c.value, w * c.dlogp
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage, second}, func(f *frame) {
+		high, low, anchor := 0.0, 0.0, p.anchor(in)
+		f.eachToken(func(n int) (value, dlogp float64) {
+			a := in.Advantage[n]
+			if p.Ratio == "decoupled" {
+				x, _ := ratio(in.Anchor[n]-in.LogpRoll[n], 20)
+				r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
+				c, w := f.clipped(a, r, dr, 1-p.Eps, 1+p.Eps, 0, 0), min(x, p.Cap)
+				f.note("w", w)
+				return w * c.value, w * c.dlogp
+			}
+			x, dx := p.shape(ratio(in.Now.Logp[n]-anchor[n], 20))
+			held, _ := p.shape(ratio(f.sg[n]-anchor[n], 20))
+			f.note("x", x)
+			switch {
+			case held < p.Floor:
+				low++
+				f.took(trace.Bounded)
+				return -a * p.Floor, 0
+			case held < p.Cap:
+				return f.live(a, x, dx)
+			}
+			high++
+			if f.took(trace.Bounded); p.SoftCap {
+				f.took(trace.Capped)
+				return f.detached(p.Cap, a, in.Now.Logp[n])
+			}
+			return -a * p.Cap, 0
+		})
+		out.Add("actor/pg_clipfrac", f.mean(high+low))
+		if p.Floor > 0 {
+			out.Add("actor/pg_clipfrac_floor", f.mean(low))
 		}
-		x, dx := p.shape(ratio(in.Now.Logp[n]-anchor[n], 20))
-		held, _ := p.shape(ratio(f.sg[n]-anchor[n], 20))
-		f.note("x", x)
-		switch {
-		case held < p.Floor:
-			low++
-			f.took(trace.Bounded)
-			return -a * p.Floor, 0
-		case held < p.Cap:
-			return f.live(a, x, dx)
-		}
-		high++
-		if f.took(trace.Bounded); p.SoftCap {
-			f.took(trace.Capped)
-			return f.detached(p.Cap, a, in.Now.Logp[n])
-		}
-		return -a * p.Cap, 0
+		f.addKL(in.LogpRoll, 20)
 	})
-	out.Add("actor/pg_clipfrac", f.mean(high+low))
-	if p.Floor > 0 {
-		out.Add("actor/pg_clipfrac_floor", f.mean(low))
-	}
-	f.addKL(in.LogpRoll, 20)
-	return nil
 }
 
 // anchor is the policy in the denominator of x.

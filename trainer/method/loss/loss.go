@@ -37,6 +37,7 @@ type Grad struct {
 	groups   batch.Groups
 	gathered []float64
 	head     head
+	frame    frame
 }
 
 // Metric is one named figure of a step.

@@ -28,21 +28,18 @@ type M2PO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *M2PO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	low, high := p.bounds(&f)
-	clips := 0.0
-	f.eachToken(func(n int) (value, dlogp float64) {
-		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-		c := f.clipped(in.Advantage[n], r, dr, low, high, 0, 0)
-		clips += count(c.clipped)
-		return c.value, c.dlogp
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
+		low, high := p.bounds(f)
+		clips := 0.0
+		f.eachToken(func(n int) (value, dlogp float64) {
+			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
+			c := f.clipped(in.Advantage[n], r, dr, low, high, 0, 0)
+			clips += count(c.clipped)
+			return c.value, c.dlogp
+		})
+		out.Add("actor/pg_clipfrac", f.mean(clips))
+		f.addKL(in.Anchor, 0)
 	})
-	out.Add("actor/pg_clipfrac", f.mean(clips))
-	f.addKL(in.Anchor, 0)
-	return nil
 }
 
 // bounds returns the clip of the ratio for this batch.
@@ -123,35 +120,32 @@ type M2Mask struct {
 
 // Eval computes the loss over the active tokens the mask leaves.
 func (p *M2Mask) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.LogpRoll, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	p.fill(out, in)
-	counted := f.active
-	if p.Aggregation.Pre {
-		counted = in.Mask
-	}
-	f.restrict(p.both(0, f.active))
-	if err := p.Aggregation.rowWeights(f.rowWeight, in, p.both(1, counted), &out.groups); err != nil {
-		return err
-	}
-	before := f.tokens
-	f.tokens = 0
-	for n, m := range f.active {
-		f.tokens += count(m)
-		if !m {
-			f.reject(n)
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.LogpRoll, batch.Advantage}, func(f *frame) {
+		p.fill(out, in)
+		counted := f.active
+		if p.Aggregation.Pre {
+			counted = in.Mask
 		}
-	}
-	var clips clipCounts
-	f.eachToken(func(n int) (value, dlogp float64) {
-		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
-		return clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
+		f.restrict(p.both(0, f.active))
+		if f.err = p.Aggregation.rowWeights(f.rowWeight, in, p.both(1, counted), &out.groups); f.err != nil {
+			return
+		}
+		before := f.tokens
+		f.tokens = 0
+		for n, m := range f.active {
+			f.tokens += count(m)
+			if !m {
+				f.reject(n)
+			}
+		}
+		var clips clipCounts
+		f.eachToken(func(n int) (value, dlogp float64) {
+			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
+			return clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
+		})
+		out.Add("m2po/masked", (before-f.tokens)/max(before, 1))
+		f.addClipFractions(clips, in.Anchor, p.LogClamp)
 	})
-	out.Add("m2po/masked", (before-f.tokens)/max(before, 1))
-	f.addClipFractions(clips, in.Anchor, p.LogClamp)
-	return nil
 }
 
 // fill computes the mask over the generated tokens: p.mask[:N].

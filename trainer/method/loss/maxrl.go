@@ -27,27 +27,24 @@ func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
 	if p.Ratio {
 		anchor = batch.Anchor
 	}
-	f, err := start(out, in, p.Aggregation, batch.Reward, batch.Group, anchor)
-	if err != nil {
-		return err
-	}
-	groups := f.groups()
-	for k := range groups.Len() {
-		rows := groups.Rows(k)
-		mean := f.meanReward(rows)
-		for _, i := range rows {
-			a := p.advantage(in.Reward[i], mean)
-			f.rowTokens(i, func(n int) (value, dlogp float64) {
-				f.note("A", a)
-				if !p.Ratio {
-					return f.detached(1, a, in.Now.Logp[n])
-				}
-				r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-				return f.live(a, r, dr)
-			})
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Reward, batch.Group, anchor}, func(f *frame) {
+		groups := f.groups()
+		for k := range groups.Len() {
+			rows := groups.Rows(k)
+			mean := f.meanReward(rows)
+			for _, i := range rows {
+				a := p.advantage(in.Reward[i], mean)
+				f.rowTokens(i, func(n int) (value, dlogp float64) {
+					f.note("A", a)
+					if !p.Ratio {
+						return f.detached(1, a, in.Now.Logp[n])
+					}
+					r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
+					return f.live(a, r, dr)
+				})
+			}
 		}
-	}
-	return nil
+	})
 }
 
 // advantage is that of a response with this reward in a group with this mean.

@@ -28,38 +28,35 @@ type MinPRO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *MinPRO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
-	if err != nil {
-		return err
-	}
-	anchor, clips := p.Anchor.Of(in), 0.0
-	for i := range in.Len() {
-		smallest := math.Inf(1)
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			b := smallest
-			if math.IsInf(b, 1) {
-				b = 1
-			}
-			held, _ := ratio(f.sg[n]-anchor[n], 20)
-			smallest = min(smallest, held)
-			r, dr := ratio(in.Now.Logp[n]-anchor[n], 20)
-			a := in.Advantage[n]
-			f.note("b", b)
-			if p.Variant == "clip" {
-				c := f.clipped(a, b*r, b*dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
-				clips += count(c.clipped)
-				return c.value, c.dlogp
-			}
-			if p.Cap > 0 && b*held > p.Cap { // a soft cap: the weight is bounded, the gradient stays
-				clips++
-				f.took(trace.Capped)
-				return f.detached(p.Cap, a, in.Now.Logp[n])
-			}
-			f.note("r", r)
-			return -a * b * r, -a * b * dr
-		})
-	}
-	out.Add("actor/pg_clipfrac", f.mean(clips))
-	f.addKL(anchor, 20)
-	return nil
+	return withFrame(out, in, p.Aggregation, batch.Columns{p.Anchor.Column(), batch.Advantage}, func(f *frame) {
+		anchor, clips := p.Anchor.Of(in), 0.0
+		for i := range in.Len() {
+			smallest := math.Inf(1)
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				b := smallest
+				if math.IsInf(b, 1) {
+					b = 1
+				}
+				held, _ := ratio(f.sg[n]-anchor[n], 20)
+				smallest = min(smallest, held)
+				r, dr := ratio(in.Now.Logp[n]-anchor[n], 20)
+				a := in.Advantage[n]
+				f.note("b", b)
+				if p.Variant == "clip" {
+					c := f.clipped(a, b*r, b*dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
+					clips += count(c.clipped)
+					return c.value, c.dlogp
+				}
+				if p.Cap > 0 && b*held > p.Cap { // a soft cap: the weight is bounded, the gradient stays
+					clips++
+					f.took(trace.Capped)
+					return f.detached(p.Cap, a, in.Now.Logp[n])
+				}
+				f.note("r", r)
+				return -a * b * r, -a * b * dr
+			})
+		}
+		out.Add("actor/pg_clipfrac", f.mean(clips))
+		f.addKL(anchor, 20)
+	})
 }

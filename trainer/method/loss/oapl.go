@@ -32,31 +32,28 @@ func NewA2PO() *OAPL {
 
 // Eval computes the loss over the responses.
 func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, Aggregation{Mode: "seq-all-token-sum"}, batch.LogpRoll, batch.Reward, batch.Group)
-	if err != nil {
-		return err
-	}
-	reward, advantage := 0.0, 0.0
-	groups := f.groups()
-	for k := range groups.Len() {
-		rows := groups.Rows(k)
-		value := optimalValue(f.rewards(rows), p.Beta1)
-		for _, i := range rows {
-			scale := p.scale(&f, i)
-			implicit := float64(scale * f.sumLogRatio(i, in.Now.Logp, in.LogpRoll))
-			residual := implicit - (in.Reward[i] - value)
-			w := p.weight(&f, i)
-			f.share(i, "e", residual)
-			f.share(i, "weight", w)
-			f.addResponse(i, float64(w*residual*residual))
-			f.spread(i, 2*w*scale*residual)
-			reward += implicit
-			advantage += in.Reward[i] - value
+	return withFrame(out, in, Aggregation{Mode: "seq-all-token-sum"}, batch.Columns{batch.LogpRoll, batch.Reward, batch.Group}, func(f *frame) {
+		reward, advantage := 0.0, 0.0
+		groups := f.groups()
+		for k := range groups.Len() {
+			rows := groups.Rows(k)
+			value := optimalValue(f.rewards(rows), p.Beta1)
+			for _, i := range rows {
+				scale := p.scale(f, i)
+				implicit := float64(scale * f.sumLogRatio(i, in.Now.Logp, in.LogpRoll))
+				residual := implicit - (in.Reward[i] - value)
+				w := p.weight(f, i)
+				f.share(i, "e", residual)
+				f.share(i, "weight", w)
+				f.addResponse(i, float64(w*residual*residual))
+				f.spread(i, 2*w*scale*residual)
+				reward += implicit
+				advantage += in.Reward[i] - value
+			}
 		}
-	}
-	out.Add("implicit_reward", reward/max(float64(in.Len()), 1))
-	out.Add("optimal_advantage", advantage/max(float64(in.Len()), 1))
-	return nil
+		out.Add("implicit_reward", reward/max(float64(in.Len()), 1))
+		out.Add("optimal_advantage", advantage/max(float64(in.Len()), 1))
+	})
 }
 
 // scale is the factor of the log-ratio of response i.

@@ -21,25 +21,22 @@ type OnlineDPO struct {
 
 // Eval computes the loss over the pairs.
 func (p *OnlineDPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, Aggregation{Mode: "token-sum"}, batch.LogpRef, batch.Reward, batch.Group)
-	if err != nil {
-		return err
-	}
-	pairs, accurate := 0.0, 0.0
-	p.eachPair(&f, func(w, l int) { pairs++ })
-	p.eachPair(&f, func(w, l int) {
-		d := p.difference(&f, w, l)
-		accurate += count(d > 0)
-		f.share(w, "D", d)
-		f.share(l, "D", d)
-		f.addResponse(w, softplus(-d)/pairs) // the pair's, under its winner
-		slope := p.Beta * sigmoid(-d) / pairs
-		f.spread(w, -slope)
-		f.spread(l, slope)
+	return withFrame(out, in, Aggregation{Mode: "token-sum"}, batch.Columns{batch.LogpRef, batch.Reward, batch.Group}, func(f *frame) {
+		pairs, accurate := 0.0, 0.0
+		p.eachPair(f, func(w, l int) { pairs++ })
+		p.eachPair(f, func(w, l int) {
+			d := p.difference(f, w, l)
+			accurate += count(d > 0)
+			f.share(w, "D", d)
+			f.share(l, "D", d)
+			f.addResponse(w, softplus(-d)/pairs) // the pair's, under its winner
+			slope := p.Beta * sigmoid(-d) / pairs
+			f.spread(w, -slope)
+			f.spread(l, slope)
+		})
+		out.Add("dpo/pairs", pairs)
+		out.Add("dpo/accuracy", accurate/max(pairs, 1))
 	})
-	out.Add("dpo/pairs", pairs)
-	out.Add("dpo/accuracy", accurate/max(pairs, 1))
-	return nil
 }
 
 // difference is D of a pair, the implicit reward of the winner above the loser's.

@@ -38,36 +38,33 @@ func (p *PrimeMasked) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	var m mismatch
-	vetoed := 0.0
-	for i := range in.Len() {
-		length, sum := max(f.length(i), 1), p.logRatio(&f, i)
-		veto := p.vetoes(&f, i, sum)
-		vetoed += count(veto)
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			l, a := in.Now.Logp[n]-in.LogpRoll[n], in.Advantage[n]
-			held := p.ratio(sum, f.sg[n]-in.LogpRoll[n])
-			low, high := held < p.Low, held > p.High
-			m.token(l, a, low || high || veto, low, high)
-			if low || high || veto {
-				return f.reject(n)
-			}
-			if p.Sequence {
-				r, dr := cappedExp(sum+in.Now.Logp[n]-f.sg[n], sequenceCap)
-				return -r * a / length, -dr * a / length
-			}
-			r, dr := ratio(l, p.LogClamp)
-			return f.live(a, r, dr)
-		})
-		m.endRow()
-	}
-	m.logTokens(&f)
-	out.Add("sequence_masked_low", vetoed/max(float64(in.Len()), 1))
-	return nil
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage}, func(f *frame) {
+		var m mismatch
+		vetoed := 0.0
+		for i := range in.Len() {
+			length, sum := max(f.length(i), 1), p.logRatio(f, i)
+			veto := p.vetoes(f, i, sum)
+			vetoed += count(veto)
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				l, a := in.Now.Logp[n]-in.LogpRoll[n], in.Advantage[n]
+				held := p.ratio(sum, f.sg[n]-in.LogpRoll[n])
+				low, high := held < p.Low, held > p.High
+				m.token(l, a, low || high || veto, low, high)
+				if low || high || veto {
+					return f.reject(n)
+				}
+				if p.Sequence {
+					r, dr := cappedExp(sum+in.Now.Logp[n]-f.sg[n], sequenceCap)
+					return -r * a / length, -dr * a / length
+				}
+				r, dr := ratio(l, p.LogClamp)
+				return f.live(a, r, dr)
+			})
+			m.endRow()
+		}
+		m.logTokens(f)
+		out.Add("sequence_masked_low", vetoed/max(float64(in.Len()), 1))
+	})
 }
 
 // logRatio is the log of the ratio of response i.
@@ -122,22 +119,19 @@ type PrimeDPPO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	var m mismatch
-	for i := range in.Len() {
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
-			low, high := p.beyond(&f, n)
-			m.token(l, a, high || low, low, high)
-			return f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, 0, high || low)
-		})
-		m.endRow()
-	}
-	m.logRows(&f, f.rows(in.Weight != nil))
-	return nil
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage}, func(f *frame) {
+		var m mismatch
+		for i := range in.Len() {
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
+				low, high := p.beyond(f, n)
+				m.token(l, a, high || low, low, high)
+				return f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, 0, high || low)
+			})
+			m.endRow()
+		}
+		m.logRows(f, f.rows(in.Weight != nil))
+	})
 }
 
 // beyond reports whether the probability of token n has moved beyond either bound, the way
@@ -210,39 +204,36 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 	if p.TeacherTau > 0 {
 		teacher = batch.LogpTeacher
 	}
-	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, teacher)
-	if err != nil {
-		return err
-	}
-	var m mismatch
-	var t responseTally
-	for i := range in.Len() {
-		drop, weight := p.dropsResponse(&f, i, &t), p.weight(&f, i)
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			a, l := in.Advantage[n], f.sg[n]-in.LogpRoll[n]
-			r := tokenRatio(l)
-			low, high := r < p.Low, r > p.High
-			if p.TeacherTau > 0 {
-				t.teacher.add(in.Teacher.Logp[n] - f.sg[n])
-			}
-			m.token(l, a, low || high || drop, low, high)
-			if low || high || drop {
-				return f.reject(n)
-			}
-			if p.Sequence {
-				r = weight
-			}
-			return f.detached(r, p.coefficient(&f, n), in.Now.Logp[n])
-		})
-		m.endRow()
-		t.teacher.close()
-	}
-	m.logTokens(&f)
-	if p.TeacherTau > 0 {
-		out.Add("teacher_kl", t.teacher.total/max(float64(in.Len()), 1))
-	}
-	t.log(out, float64(in.Len()))
-	return nil
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage, teacher}, func(f *frame) {
+		var m mismatch
+		var t responseTally
+		for i := range in.Len() {
+			drop, weight := p.dropsResponse(f, i, &t), p.weight(f, i)
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				a, l := in.Advantage[n], f.sg[n]-in.LogpRoll[n]
+				r := tokenRatio(l)
+				low, high := r < p.Low, r > p.High
+				if p.TeacherTau > 0 {
+					t.teacher.add(in.Teacher.Logp[n] - f.sg[n])
+				}
+				m.token(l, a, low || high || drop, low, high)
+				if low || high || drop {
+					return f.reject(n)
+				}
+				if p.Sequence {
+					r = weight
+				}
+				return f.detached(r, p.coefficient(f, n), in.Now.Logp[n])
+			})
+			m.endRow()
+			t.teacher.close()
+		}
+		m.logTokens(f)
+		if p.TeacherTau > 0 {
+			out.Add("teacher_kl", t.teacher.total/max(float64(in.Len()), 1))
+		}
+		t.log(out, float64(in.Len()))
+	})
 }
 
 // tokenRatio is exp of a log-ratio, finite far above any bound.

@@ -30,29 +30,26 @@ func (p *QUATRO) Eval(out *Grad, in *batch.Batch) error {
 	if p.OffPolicy {
 		behaviour = batch.LogpRoll
 	}
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Reward, batch.Group, behaviour)
-	if err != nil {
-		return err
-	}
-	lambdas := 0.0
-	groups := f.groups()
-	for k := range groups.Len() {
-		rows := groups.Rows(k)
-		rewards := f.rewards(rows)
-		mean, _ := meanStd(rewards)
-		lambda := klDual(rewards, p.Delta)
-		lambdas += lambda
-		for _, i := range rows {
-			push, pull, w := p.coefficient(&f, i, mean, lambda)
-			coef := w * (push - pull)
-			f.share(i, "λ", lambda)
-			f.share(i, "coef", coef)
-			f.rowTokens(i, func(n int) (value, dlogp float64) { return f.detached(1, coef, in.Now.Logp[n]) })
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Reward, batch.Group, behaviour}, func(f *frame) {
+		lambdas := 0.0
+		groups := f.groups()
+		for k := range groups.Len() {
+			rows := groups.Rows(k)
+			rewards := f.rewards(rows)
+			mean, _ := meanStd(rewards)
+			lambda := klDual(rewards, p.Delta)
+			lambdas += lambda
+			for _, i := range rows {
+				push, pull, w := p.coefficient(f, i, mean, lambda)
+				coef := w * (push - pull)
+				f.share(i, "λ", lambda)
+				f.share(i, "coef", coef)
+				f.rowTokens(i, func(n int) (value, dlogp float64) { return f.detached(1, coef, in.Now.Logp[n]) })
+			}
 		}
-	}
-	out.Add("quatro/lambda", lambdas/float64(max(groups.Len(), 1)))
-	f.addKL(in.Anchor, 20)
-	return nil
+		out.Add("quatro/lambda", lambdas/float64(max(groups.Len(), 1)))
+		f.addKL(in.Anchor, 20)
+	})
 }
 
 // coefficient are A/λ, S and w of response i, in a group with that mean reward and λ.

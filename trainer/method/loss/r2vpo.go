@@ -47,54 +47,51 @@ func (p *R2VPO) SetState(state []byte) error { return method.ReadState(state, &p
 
 // Eval computes the loss over the active tokens and takes the dual step.
 func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage, batch.Group)
-	if err != nil {
-		return err
-	}
-	anchor, variance := p.Anchor.Of(in), 0.0
-	upper, lower, bounds := 0.0, 0.0, newSpread()
-	groups := f.groups()
-	for k := range groups.Len() {
-		rows := groups.Rows(k)
-		mean, spread := p.moments(&f, anchor, rows)
-		eps := p.epsilon(spread)
-		bounds.add(eps)
-		for _, i := range rows {
-			f.rowTokens(i, func(n int) (value, dlogp float64) {
-				a := in.Advantage[n]
-				r, dr := ratio(in.Now.Logp[n]-anchor[n], 20)
-				variance += float64(f.rowWeight[i] * (r - mean) * (r - mean))
-				if p.Variant == "adaptive_clip" {
-					c := f.clipped(a, r, dr, 1-eps, 1+eps, 0, 0)
-					upper += count(c.clipped && r > 1)
-					lower += count(c.clipped && r < 1)
-					return c.value, c.dlogp
-				}
-				f.note("r", r)
-				f.note("mean_r", mean)
-				return p.penalised(a, r, dr, mean)
-			})
+	return withFrame(out, in, p.Aggregation, batch.Columns{p.Anchor.Column(), batch.Advantage, batch.Group}, func(f *frame) {
+		anchor, variance := p.Anchor.Of(in), 0.0
+		upper, lower, bounds := 0.0, 0.0, newSpread()
+		groups := f.groups()
+		for k := range groups.Len() {
+			rows := groups.Rows(k)
+			mean, spread := p.moments(f, anchor, rows)
+			eps := p.epsilon(spread)
+			bounds.add(eps)
+			for _, i := range rows {
+				f.rowTokens(i, func(n int) (value, dlogp float64) {
+					a := in.Advantage[n]
+					r, dr := ratio(in.Now.Logp[n]-anchor[n], 20)
+					variance += float64(f.rowWeight[i] * (r - mean) * (r - mean))
+					if p.Variant == "adaptive_clip" {
+						c := f.clipped(a, r, dr, 1-eps, 1+eps, 0, 0)
+						upper += count(c.clipped && r > 1)
+						lower += count(c.clipped && r < 1)
+						return c.value, c.dlogp
+					}
+					f.note("r", r)
+					f.note("mean_r", mean)
+					return p.penalised(a, r, dr, mean)
+				})
+			}
 		}
-	}
-	if p.Variant == "adaptive_clip" {
+		if p.Variant == "adaptive_clip" {
+			out.Add("r2vpo/variance", variance)
+			bounds.log(out, "r2vpo/eps", "r2vpo/eps_min", "r2vpo/eps_max")
+			out.Add("actor/pg_clipfrac", f.mean(upper+lower))
+			out.Add("r2vpo/clipped_high", f.mean(upper))
+			out.Add("r2vpo/clipped_low", f.mean(lower))
+			f.addKL(anchor, 20)
+			return
+		}
+		out.Add("r2vpo/lambda", p.Lambda)
 		out.Add("r2vpo/variance", variance)
-		bounds.log(out, "r2vpo/eps", "r2vpo/eps_min", "r2vpo/eps_max")
-		out.Add("actor/pg_clipfrac", f.mean(upper+lower))
-		out.Add("r2vpo/clipped_high", f.mean(upper))
-		out.Add("r2vpo/clipped_low", f.mean(lower))
 		f.addKL(anchor, 20)
-		return nil
-	}
-	out.Add("r2vpo/lambda", p.Lambda)
-	out.Add("r2vpo/variance", variance)
-	f.addKL(anchor, 20)
-	if f.tokens > 0 {
-		f.addResponse(in.Len(), -float64(p.Lambda*p.Delta))
-	}
-	if out.frozen == nil { // a finite difference is not a step
-		p.Lambda = clamp(p.Lambda+float64(p.DualRate*min(variance-p.Delta, 1)), 0, p.LambdaMax)
-	}
-	return nil
+		if f.tokens > 0 {
+			f.addResponse(in.Len(), -float64(p.Lambda*p.Delta))
+		}
+		if out.frozen == nil { // a finite difference is not a step
+			p.Lambda = clamp(p.Lambda+float64(p.DualRate*min(variance-p.Delta, 1)), 0, p.LambdaMax)
+		}
+	})
 }
 
 // epsilon is the clip at a variance.

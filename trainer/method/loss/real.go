@@ -21,20 +21,17 @@ type REAL struct {
 
 // Eval computes the loss over the groups.
 func (p *REAL) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, Aggregation{Mode: "token-sum"}, batch.Anchor, batch.Advantage, batch.Group)
-	if err != nil {
-		return err
-	}
-	p.mask = f.restrictToOpen(p.mask)
-	terms, slopes := p.responses(&f)
-	groups := float64(f.groups().Len())
-	for i := range in.Len() {
-		f.share(i, "slope", slopes[i])
-		f.addResponse(i, terms[i]/groups)
-		f.spread(i, slopes[i]/groups)
-	}
-	f.addKL(in.Anchor, 0)
-	return nil
+	return withFrame(out, in, Aggregation{Mode: "token-sum"}, batch.Columns{batch.Anchor, batch.Advantage, batch.Group}, func(f *frame) {
+		p.mask = f.restrictToOpen(p.mask)
+		terms, slopes := p.responses(f)
+		groups := float64(f.groups().Len())
+		for i := range in.Len() {
+			f.share(i, "slope", slopes[i])
+			f.addResponse(i, terms[i]/groups)
+			f.spread(i, slopes[i]/groups)
+		}
+		f.addKL(in.Anchor, 0)
+	})
 }
 
 // responses are the share of every response in the loss of its group, and the derivative

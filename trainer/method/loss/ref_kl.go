@@ -23,33 +23,29 @@ type RefKL struct {
 
 // Eval computes the loss over the active tokens.
 func (p *RefKL) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.LogpRef)
-	if err != nil {
-		return err
-	}
+	needs := batch.Columns{batch.LogpRoll, batch.LogpRef, batch.Mask}
 	if in.Teacher.Logp != nil {
-		if err := in.Require(batch.LogpTeacher); err != nil {
-			return err
+		needs[2] = batch.LogpTeacher
+	}
+	return withFrame(out, in, p.Aggregation, needs, func(f *frame) {
+		ref := p.teacher(in)
+		var m mismatch
+		var gap rowMean
+		for i := range in.Len() {
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				l, a := in.Now.Logp[n]-in.LogpRoll[n], ref[n]-f.sg[n]
+				drop := p.drops(f, n)
+				m.token(l, a, drop, drop, false)
+				gap.add(a)
+				return f.ratioPlusSquare(n, a, p.KLTau, p.LogClamp, 0, drop)
+			})
+			m.endRow()
+			gap.close()
 		}
-	}
-	ref := p.teacher(in)
-	var m mismatch
-	var gap rowMean
-	for i := range in.Len() {
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			l, a := in.Now.Logp[n]-in.LogpRoll[n], ref[n]-f.sg[n]
-			drop := p.drops(&f, n)
-			m.token(l, a, drop, drop, false)
-			gap.add(a)
-			return f.ratioPlusSquare(n, a, p.KLTau, p.LogClamp, 0, drop)
-		})
-		m.endRow()
-		gap.close()
-	}
-	rows := f.rows(true)
-	m.logRows(&f, rows)
-	out.Add("ref_kl", gap.total/rows)
-	return nil
+		rows := f.rows(true)
+		m.logRows(f, rows)
+		out.Add("ref_kl", gap.total/rows)
+	})
 }
 
 // teacher are the log-probs to distil from.

@@ -20,30 +20,27 @@ type Reinforce struct {
 
 // Eval computes the loss over the active tokens.
 func (p *Reinforce) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Advantage, p.Anchor.Column())
-	if err != nil {
-		return err
-	}
-	var c *centering
-	if p.Centering != nil {
-		c = &centering{Centering: p.Centering, tau: 1, slope: unity}
-	}
-	if err := c.prepare(&f); err != nil {
-		return err
-	}
-	for i := range in.Len() {
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			a := in.Advantage[n]
-			if c == nil {
-				return -a * in.Now.Logp[n], -a
-			}
-			value, dlogp = f.detached(c.weight(elementary.Exp(f.sg[n]-in.LogpRoll[n])), a, in.Now.Logp[n])
-			return c.add(&f, i, n, value, dlogp)
-		})
-	}
-	c.log(&f)
-	f.addKL(p.Anchor.Of(in), 0)
-	return nil
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Advantage, p.Anchor.Column()}, func(f *frame) {
+		var c *centering
+		if p.Centering != nil {
+			c = &centering{Centering: p.Centering, tau: 1, slope: unity}
+		}
+		if f.err = c.prepare(f); f.err != nil {
+			return
+		}
+		for i := range in.Len() {
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				a := in.Advantage[n]
+				if c == nil {
+					return -a * in.Now.Logp[n], -a
+				}
+				value, dlogp = f.detached(c.weight(elementary.Exp(f.sg[n]-in.LogpRoll[n])), a, in.Now.Logp[n])
+				return c.add(f, i, n, value, dlogp)
+			})
+		}
+		c.log(f)
+		f.addKL(p.Anchor.Of(in), 0)
+	})
 }
 
 // unity is the slope of the policy gradient without a ratio.
@@ -60,15 +57,12 @@ type GPG struct {
 
 // Eval computes the loss over the active tokens.
 func (p *GPG) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	f.eachToken(func(n int) (value, dlogp float64) {
-		a := in.Advantage[n]
-		return -a * in.Now.Logp[n], -a
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Advantage}, func(f *frame) {
+		f.eachToken(func(n int) (value, dlogp float64) {
+			a := in.Advantage[n]
+			return -a * in.Now.Logp[n], -a
+		})
 	})
-	return nil
 }
 
 // CrossEntropy is supervised learning on the sampled tokens.
@@ -81,20 +75,17 @@ type CrossEntropy struct {
 
 // Eval computes the loss over the active tokens.
 func (p *CrossEntropy) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation)
-	if err != nil {
-		return err
-	}
-	var nll rowMean
-	for i := range in.Len() {
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			nll.add(-in.Now.Logp[n])
-			return -in.Now.Logp[n], -1
-		})
-		nll.close()
-	}
-	out.Add("nll", nll.total/f.rows(true))
-	return nil
+	return withFrame(out, in, p.Aggregation, nil, func(f *frame) {
+		var nll rowMean
+		for i := range in.Len() {
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				nll.add(-in.Now.Logp[n])
+				return -in.Now.Logp[n], -1
+			})
+			nll.close()
+		}
+		out.Add("nll", nll.total/f.rows(true))
+	})
 }
 
 // PositiveNLL adds the negative log-likelihood of the responses with a positive
@@ -160,36 +151,33 @@ type ImportanceSampling struct {
 
 // Eval computes the loss over the active tokens.
 func (p *ImportanceSampling) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
-	if err != nil {
-		return err
-	}
-	anchor, sum := p.Anchor.Of(in), 0.0
-	if p.Level == "token" {
-		f.eachToken(func(n int) (value, dlogp float64) {
-			r, dr := ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
-			sum += r
-			return f.live(in.Advantage[n], r, dr)
-		})
-		out.Add("importance_ratio", sum/max(f.tokens, 1))
-		return nil
-	}
-	for i := range in.Len() {
-		length := f.length(i)
-		if length == 0 {
-			continue
+	return withFrame(out, in, p.Aggregation, batch.Columns{p.Anchor.Column(), batch.Advantage}, func(f *frame) {
+		anchor, sum := p.Anchor.Of(in), 0.0
+		if p.Level == "token" {
+			f.eachToken(func(n int) (value, dlogp float64) {
+				r, dr := ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
+				sum += r
+				return f.live(in.Advantage[n], r, dr)
+			})
+			out.Add("importance_ratio", sum/max(f.tokens, 1))
+			return
 		}
-		r, dr := ratio(f.sumLogRatio(i, in.Now.Logp, anchor), p.LogClamp)
-		a, w := f.meanAdvantage(i, length), f.rowSum(i)
-		sum += r
-		f.share(i, "a", a)
-		f.share(i, "r", r)
-		f.share(i, "weight", w)
-		f.addResponse(i, -float64(w*a*r))
-		f.spread(i, -w*a*dr)
-	}
-	out.Add("importance_ratio", sum/max(float64(in.Len()), 1))
-	return nil
+		for i := range in.Len() {
+			length := f.length(i)
+			if length == 0 {
+				continue
+			}
+			r, dr := ratio(f.sumLogRatio(i, in.Now.Logp, anchor), p.LogClamp)
+			a, w := f.meanAdvantage(i, length), f.rowSum(i)
+			sum += r
+			f.share(i, "a", a)
+			f.share(i, "r", r)
+			f.share(i, "weight", w)
+			f.addResponse(i, -float64(w*a*r))
+			f.spread(i, -w*a*dr)
+		}
+		out.Add("importance_ratio", sum/max(float64(in.Len()), 1))
+	})
 }
 
 // rowSum is the weight of response i's tokens together.
@@ -222,25 +210,22 @@ func NewSAO() *RolloutIS {
 
 // Eval computes the loss over the active tokens.
 func (p *RolloutIS) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	dropped := 0.0
-	f.eachToken(func(n int) (value, dlogp float64) {
-		w, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
-		f.note("w", w)
-		if w <= 1-p.EpsLow || w >= 1+p.EpsHigh {
-			dropped++
-			return f.drop()
-		}
-		if p.Live {
-			r, dr := ratio(in.Now.Logp[n]-in.LogpRoll[n], 20)
-			return f.live(in.Advantage[n], r, dr)
-		}
-		return f.detached(w, in.Advantage[n], in.Now.Logp[n])
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage}, func(f *frame) {
+		dropped := 0.0
+		f.eachToken(func(n int) (value, dlogp float64) {
+			w, _ := ratio(f.sg[n]-in.LogpRoll[n], 20)
+			f.note("w", w)
+			if w <= 1-p.EpsLow || w >= 1+p.EpsHigh {
+				dropped++
+				return f.drop()
+			}
+			if p.Live {
+				r, dr := ratio(in.Now.Logp[n]-in.LogpRoll[n], 20)
+				return f.live(in.Advantage[n], r, dr)
+			}
+			return f.detached(w, in.Advantage[n], in.Now.Logp[n])
+		})
+		out.Add("actor/pg_clipfrac", f.mean(dropped))
+		f.addKL(in.LogpRoll, 20)
 	})
-	out.Add("actor/pg_clipfrac", f.mean(dropped))
-	f.addKL(in.LogpRoll, 20)
-	return nil
 }

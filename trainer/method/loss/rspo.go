@@ -60,28 +60,25 @@ func (p *RSPO) shift(in *batch.Batch, n int) float64 {
 
 // Eval computes the loss over the active tokens.
 func (p *RSPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage, batch.RoutesOld, batch.RouterOld, batch.RouterNow)
-	if err != nil {
-		return err
-	}
-	var clips clipCounts
-	raw, used, floored := 0.0, 0.0, 0.0
-	f.eachToken(func(n int) (value, dlogp float64) {
-		gamma := p.shift(in, n)
-		raw += gamma
-		floored += count(gamma < p.Floor)
-		f.note("γ", gamma)
-		if gamma < p.Threshold {
-			return f.reject(n)
-		}
-		gamma = max(gamma, p.Floor)
-		used += gamma
-		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
-		return clips.add(f.clipped(in.Advantage[n], gamma*r, gamma*dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0))
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage, batch.RoutesOld, batch.RouterOld, batch.RouterNow}, func(f *frame) {
+		var clips clipCounts
+		raw, used, floored := 0.0, 0.0, 0.0
+		f.eachToken(func(n int) (value, dlogp float64) {
+			gamma := p.shift(in, n)
+			raw += gamma
+			floored += count(gamma < p.Floor)
+			f.note("γ", gamma)
+			if gamma < p.Threshold {
+				return f.reject(n)
+			}
+			gamma = max(gamma, p.Floor)
+			used += gamma
+			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], p.LogClamp)
+			return clips.add(f.clipped(in.Advantage[n], gamma*r, gamma*dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0))
+		})
+		f.addClipFractions(clips, in.Anchor, p.LogClamp)
+		out.Add("router_shift/raw_gamma_mean", f.mean(raw))
+		out.Add("router_shift/weight_mean", f.mean(used))
+		out.Add("router_shift/floor_fraction", f.mean(floored))
 	})
-	f.addClipFractions(clips, in.Anchor, p.LogClamp)
-	out.Add("router_shift/raw_gamma_mean", f.mean(raw))
-	out.Add("router_shift/weight_mean", f.mean(used))
-	out.Add("router_shift/floor_fraction", f.mean(floored))
-	return nil
 }

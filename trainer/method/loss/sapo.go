@@ -32,43 +32,40 @@ type SAPO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage)
-	if err != nil {
-		return err
-	}
-	anchor := p.Anchor.Of(in)
-	for i := range in.Len() {
-		length := max(f.length(i), 1)
-		r, dr := ratio(f.sumLogRatio(i, in.Now.Logp, anchor)/length, p.LogClamp)
-		mean, slope := f.meanAdvantage(i, length), 0.0 // slope: d loss/d mean log-ratio
-		for n := range in.Where(i, f.active) {
-			a, w := in.Advantage[n], f.weight(i, n)
-			if p.MeanAdvantage {
-				a = mean
+	return withFrame(out, in, p.Aggregation, batch.Columns{p.Anchor.Column(), batch.Advantage}, func(f *frame) {
+		anchor := p.Anchor.Of(in)
+		for i := range in.Len() {
+			length := max(f.length(i), 1)
+			r, dr := ratio(f.sumLogRatio(i, in.Now.Logp, anchor)/length, p.LogClamp)
+			mean, slope := f.meanAdvantage(i, length), 0.0 // slope: d loss/d mean log-ratio
+			for n := range in.Where(i, f.active) {
+				a, w := in.Advantage[n], f.weight(i, n)
+				if p.MeanAdvantage {
+					a = mean
+				}
+				if p.Level == "token" {
+					r, dr = ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
+				}
+				f.begin(n)
+				f.note("A", a)
+				f.note("r", r)
+				if dr == 0 {
+					f.took(trace.Clamped)
+				}
+				value, d := p.gate(a, r)
+				f.add(n, w, float64(w*value))
+				if p.Level == "token" {
+					out.DLogp[n] += float64(w * d * dr)
+				} else {
+					slope += float64(w * d * dr)
+				}
 			}
-			if p.Level == "token" {
-				r, dr = ratio(in.Now.Logp[n]-anchor[n], p.LogClamp)
-			}
-			f.begin(n)
-			f.note("A", a)
-			f.note("r", r)
-			if dr == 0 {
-				f.took(trace.Clamped)
-			}
-			value, d := p.gate(a, r)
-			f.add(n, w, float64(w*value))
-			if p.Level == "token" {
-				out.DLogp[n] += float64(w * d * dr)
-			} else {
-				slope += float64(w * d * dr)
+			if p.Level == "sequence" {
+				f.spread(i, slope/length)
 			}
 		}
-		if p.Level == "sequence" {
-			f.spread(i, slope/length)
-		}
-	}
-	f.addKL(anchor, p.LogClamp)
-	return nil
+		f.addKL(anchor, p.LogClamp)
+	})
 }
 
 // gate is -(4/τ)·σ(τ(r-1))·A and its derivative with respect to r.

@@ -13,19 +13,19 @@ func TestSATRange(t *testing.T) {
 	p := method.New[SAT]()
 	p.Quantile = 0.5
 	b := ratios(1, 1.05, 1.05, 1.05*1.05, 1/1.05/1.05)
-	f, err := start(&Grad{}, b, p.Aggregation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := p.start(&f)
-	if want := math.Log(1.05) * 1.5; math.Abs(q-want) > 1e-12 { // between 0.049 and 0.098
-		t.Fatalf("the quantile is %v, want %v", q, want)
-	}
-	for n, want := range [][3]float64{{1, 0.8, 1.2}, {1, 0.8, 1.2}, {0.9, 0.8, 1.18}, {0.9, 0.82, 1.2}} {
-		k, low, high := p.bounds(&f, n, q) // (0.098/0.073 - 1)² = 1/9
-		if math.Abs(k-want[0]) > 1e-12 || math.Abs(low-want[1]) > 1e-12 || math.Abs(high-want[2]) > 1e-12 {
-			t.Errorf("token %d: factor %v, bounds %v and %v, want %v", n, k, low, high, want)
+	if err := withFrame(&Grad{}, b, p.Aggregation, nil, func(f *frame) {
+		q := p.start(f)
+		if want := math.Log(1.05) * 1.5; math.Abs(q-want) > 1e-12 { // between 0.049 and 0.098
+			t.Fatalf("the quantile is %v, want %v", q, want)
 		}
+		for n, want := range [][3]float64{{1, 0.8, 1.2}, {1, 0.8, 1.2}, {0.9, 0.8, 1.18}, {0.9, 0.82, 1.2}} {
+			k, low, high := p.bounds(f, n, q) // (0.098/0.073 - 1)² = 1/9
+			if math.Abs(k-want[0]) > 1e-12 || math.Abs(low-want[1]) > 1e-12 || math.Abs(high-want[2]) > 1e-12 {
+				t.Errorf("token %d: factor %v, bounds %v and %v, want %v", n, k, low, high, want)
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
 	}
 
 	p.Quantile = 1

@@ -45,21 +45,18 @@ func (p *STPPO) Validate() error {
 
 // Eval computes the loss over the active tokens, turn by turn.
 func (p *STPPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage, batch.Turn)
-	if err != nil {
-		return err
-	}
-	var clips clipCounts
-	for i := range in.Len() {
-		from, to := in.Span(i)
-		for from < to {
-			end := f.turnEnd(from, to)
-			p.turn(&f, i, from, end, &clips)
-			from = end
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage, batch.Turn}, func(f *frame) {
+		var clips clipCounts
+		for i := range in.Len() {
+			from, to := in.Span(i)
+			for from < to {
+				end := f.turnEnd(from, to)
+				p.turn(f, i, from, end, &clips)
+				from = end
+			}
 		}
-	}
-	f.addClipFractions(clips, in.Anchor, 0)
-	return nil
+		f.addClipFractions(clips, in.Anchor, 0)
+	})
 }
 
 // turnEnd is the end of the turn that starts at from.

@@ -45,29 +45,26 @@ func (p *TOPR) Eval(out *Grad, in *batch.Batch) error {
 	if p.Level == "turn" {
 		turn = batch.Turn
 	}
-	f, err := start(out, in, p.Aggregation, p.Anchor.Column(), batch.Advantage, sign, turn)
-	if err != nil {
-		return err
-	}
-	good := 0.0
-	for i := range in.Len() {
-		score := p.score(&f, i)
-		good += count(score > 0)
-		var s segment
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			w := p.PositiveWeight
-			if score <= 0 {
-				r := p.ratioAt(&f, i, n, &s)
-				w = p.NegativeWeight * clamp(r, p.Low, p.High)
-				f.note("r", r)
-			}
-			return f.detached(w, in.Advantage[n], in.Now.Logp[n])
-		})
-	}
-	out.Add("topr/positive_samples", good)
-	out.Add("topr/negative_samples", float64(in.Len())-good)
-	f.addKL(p.Anchor.Of(in), 0)
-	return nil
+	return withFrame(out, in, p.Aggregation, batch.Columns{p.Anchor.Column(), batch.Advantage, sign, turn}, func(f *frame) {
+		good := 0.0
+		for i := range in.Len() {
+			score := p.score(f, i)
+			good += count(score > 0)
+			var s segment
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				w := p.PositiveWeight
+				if score <= 0 {
+					r := p.ratioAt(f, i, n, &s)
+					w = p.NegativeWeight * clamp(r, p.Low, p.High)
+					f.note("r", r)
+				}
+				return f.detached(w, in.Advantage[n], in.Now.Logp[n])
+			})
+		}
+		out.Add("topr/positive_samples", good)
+		out.Add("topr/negative_samples", float64(in.Len())-good)
+		f.addKL(p.Anchor.Of(in), 0)
+	})
 }
 
 // score is above 0 for a good response.

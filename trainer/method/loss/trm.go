@@ -30,27 +30,24 @@ func (p *TRM) Eval(out *Grad, in *batch.Batch) error {
 	if p.Divergence == "exact" {
 		from, to = batch.DistRoll, batch.Dist
 	}
-	f, err := start(out, in, p.Aggregation, batch.LogpRoll, batch.Advantage, from, to)
-	if err != nil {
-		return err
-	}
-	admitted := 0.0
-	for i := range in.Len() {
-		if p.largest(&f, i) > p.Delta {
-			for n := range in.Where(i, f.active) {
-				f.reject(n)
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage, from, to}, func(f *frame) {
+		admitted := 0.0
+		for i := range in.Len() {
+			if p.largest(f, i) > p.Delta {
+				for n := range in.Where(i, f.active) {
+					f.reject(n)
+				}
+				continue
 			}
-			continue
+			admitted++
+			f.rowTokens(i, func(n int) (value, dlogp float64) {
+				r, dr := ratio(in.Now.Logp[n]-in.LogpRoll[n], 20)
+				return f.live(in.Advantage[n], r, dr)
+			})
 		}
-		admitted++
-		f.rowTokens(i, func(n int) (value, dlogp float64) {
-			r, dr := ratio(in.Now.Logp[n]-in.LogpRoll[n], 20)
-			return f.live(in.Advantage[n], r, dr)
-		})
-	}
-	out.Add("trm/admitted", admitted/max(float64(in.Len()), 1))
-	f.addKL(in.LogpRoll, 20)
-	return nil
+		out.Add("trm/admitted", admitted/max(float64(in.Len()), 1))
+		f.addKL(in.LogpRoll, 20)
+	})
 }
 
 // largest is the largest divergence of a token of response i, 0 if it has none.
@@ -90,28 +87,25 @@ type SAT struct {
 
 // Eval computes the loss over the active tokens.
 func (p *SAT) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	var clips clipCounts
-	q := p.start(&f)
-	gated, below, above, distance, least := 0.0, 0.0, 0.0, 0.0, 1.0
-	f.eachToken(func(n int) (value, dlogp float64) {
-		k, low, high := p.bounds(&f, n, q)
-		gated += count(k < 1)
-		least = min(least, k)
-		below, above, distance = below+(1-low), above+(high-1), distance+math.Abs(f.sg[n]-in.Anchor[n])
-		r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-		return clips.add(f.clipped(in.Advantage[n], r, dr, low, high, 0, 0))
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
+		var clips clipCounts
+		q := p.start(f)
+		gated, below, above, distance, least := 0.0, 0.0, 0.0, 0.0, 1.0
+		f.eachToken(func(n int) (value, dlogp float64) {
+			k, low, high := p.bounds(f, n, q)
+			gated += count(k < 1)
+			least = min(least, k)
+			below, above, distance = below+(1-low), above+(high-1), distance+math.Abs(f.sg[n]-in.Anchor[n])
+			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
+			return clips.add(f.clipped(in.Advantage[n], r, dr, low, high, 0, 0))
+		})
+		f.addClipFractions(clips, in.Anchor, 20)
+		out.Add("sat/gate_rate", f.mean(gated))
+		out.Add("sat/min_factor", least)
+		out.Add("sat/radius_low", f.mean(below))
+		out.Add("sat/radius_high", f.mean(above))
+		out.Add("sat/abs_log_ratio", f.mean(distance))
 	})
-	f.addClipFractions(clips, in.Anchor, 20)
-	out.Add("sat/gate_rate", f.mean(gated))
-	out.Add("sat/min_factor", least)
-	out.Add("sat/radius_low", f.mean(below))
-	out.Add("sat/radius_high", f.mean(above))
-	out.Add("sat/abs_log_ratio", f.mean(distance))
-	return nil
 }
 
 // start is the quantile of |d| over the active tokens, 0 without one.

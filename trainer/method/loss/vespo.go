@@ -27,30 +27,27 @@ type VESPO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *VESPO) Eval(out *Grad, in *batch.Batch) error {
-	f, err := start(out, in, p.Aggregation, batch.Anchor, batch.Advantage)
-	if err != nil {
-		return err
-	}
-	phis, weights, kl := newSpread(), newSpread(), 0.0
-	for i := range in.Len() {
-		x, staleness := f.logWeight(i, p.SequenceWeights)
-		kl -= staleness / max(f.length(i), 1)
-		phi := p.phi(x, f.firstAdvantage(i))
-		phis.add(phi)
-		weights.add(elementary.Exp(x))
-		for n := range in.Where(i, f.active) {
-			w := f.gated(i, n)
-			f.begin(n)
-			f.note("φ", phi)
-			f.add(n, w, -float64(w*phi*in.Advantage[n]*in.Now.Logp[n]))
-			out.DLogp[n] -= float64(w * phi * in.Advantage[n])
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
+		phis, weights, kl := newSpread(), newSpread(), 0.0
+		for i := range in.Len() {
+			x, staleness := f.logWeight(i, p.SequenceWeights)
+			kl -= staleness / max(f.length(i), 1)
+			phi := p.phi(x, f.firstAdvantage(i))
+			phis.add(phi)
+			weights.add(elementary.Exp(x))
+			for n := range in.Where(i, f.active) {
+				w := f.gated(i, n)
+				f.begin(n)
+				f.note("φ", phi)
+				f.add(n, w, -float64(w*phi*in.Advantage[n]*in.Now.Logp[n]))
+				out.DLogp[n] -= float64(w * phi * in.Advantage[n])
+			}
 		}
-	}
-	out.Add("vespo/phi_seq_mean", phis.sum/max(phis.count, 1))
-	phis.log(out, "vespo/phi_mean", "vespo/phi_min", "vespo/phi_max")
-	weights.log(out, "vespo/w_seq_mean", "vespo/w_seq_min", "vespo/w_seq_max")
-	out.Add("actor/approx_kl", kl/max(float64(in.Len()), 1))
-	return nil
+		out.Add("vespo/phi_seq_mean", phis.sum/max(phis.count, 1))
+		phis.log(out, "vespo/phi_mean", "vespo/phi_min", "vespo/phi_max")
+		weights.log(out, "vespo/w_seq_mean", "vespo/w_seq_min", "vespo/w_seq_max")
+		out.Add("actor/approx_kl", kl/max(float64(in.Len()), 1))
+	})
 }
 
 // phi is the weight of a response with log-weight x, which has a floor.
