@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -49,30 +50,45 @@ const mostBands = 4
 // banded reports whether bands are drawn unasked.
 func (c *chart) banded() bool { return len(c.lines) <= mostBands }
 
-// empty says in words what would be an empty axis, or one with nothing but a
-// line at zero; it is empty itself for every other chart.
-func (c *chart) empty() string {
-	some, zero := false, true
-	for _, a := range c.lines {
-		for _, s := range a.Curves() {
-			for _, y := range s.Y {
-				switch {
-				case !finite(y):
-				case y > 0, y < 0 && !c.Y.Log:
-					return ""
-				default:
-					some, zero = true, zero && y == 0
+// values are those of lines, seed by seed.
+func values(lines []figure.Series) iter.Seq[float64] {
+	return func(yield func(float64) bool) {
+		for _, a := range lines {
+			for _, s := range a.Curves() {
+				for _, y := range s.Y {
+					if !yield(y) {
+						return
+					}
 				}
 			}
+		}
+	}
+}
+
+// nothing says in words why the y axis shows nothing of lines, or no more than a line at zero; it is empty for all others.
+func (c *chart) nothing(lines []figure.Series) string {
+	some, zero := false, true
+	for y := range values(lines) {
+		switch {
+		case !finite(y):
+		case y > 0, y < 0 && !c.Y.Log:
+			return ""
+		default:
+			some, zero = true, zero && y == 0
 		}
 	}
 	switch {
 	case !some:
 		return "no data"
 	case zero:
-		return "exactly 0 throughout"
+		return "exactly 0"
 	}
 	return "never above 0"
+}
+
+// empty says what stands in the place of an axis that would show nothing, or a line at zero; it is empty for every other chart.
+func (c *chart) empty() string {
+	return strings.Replace(c.nothing(c.lines), "exactly 0", "exactly 0 throughout", 1)
 }
 
 // point is what the seeds of an arm say together at one X.
@@ -151,15 +167,11 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 // notDrawn counts the values of the chart that its axes cannot show: those
 // that are not finite and, on a log axis, those at or below zero.
 func (c *chart) notDrawn() (notFinite, notPositive int) {
-	for _, a := range c.lines {
-		for _, s := range a.Curves() {
-			for _, y := range s.Y {
-				if !finite(y) {
-					notFinite++
-				} else if c.Y.Log && y <= 0 {
-					notPositive++
-				}
-			}
+	for y := range values(c.lines) {
+		if !finite(y) {
+			notFinite++
+		} else if c.Y.Log && y <= 0 {
+			notPositive++
 		}
 	}
 	return notFinite, notPositive
@@ -199,20 +211,12 @@ func (c *chart) note(p *page) string {
 	}
 	bad, low := c.notDrawn()
 	if bad > 0 {
-		parts = append(parts, fmt.Sprintf("Not finite and left out: %s.", values(bad)))
+		parts = append(parts, fmt.Sprintf("Not finite and left out: %s.", figure.Count(bad, "value")))
 	}
 	if low > 0 {
-		parts = append(parts, fmt.Sprintf("At or below zero and not drawn on a log axis: %s.", values(low)))
+		parts = append(parts, fmt.Sprintf("At or below zero and not drawn on a log axis: %s.", figure.Count(low, "value")))
 	}
 	return strings.Join(parts, " ")
-}
-
-// values counts in words.
-func values(n int) string {
-	if n == 1 {
-		return "1 value"
-	}
-	return strconv.Itoa(n) + " values"
 }
 
 // numbers is the chart as a table: where each arm starts, ends, and its extremes.
@@ -343,7 +347,7 @@ func (c *chart) armData(i int) (d armData, x []float64) {
 	}
 	slot := c.slot(i)
 	d = armData{Name: a.Name, Color: hex(armColor(slot)), Dark: hex(armColorDark(slot)), X: &numbers{list: x, digits: -1}, Seeds: []markData{},
-		Remark: strings.TrimSuffix(strings.TrimPrefix(c.undrawn(i), " ("), ")")}
+		Remark: c.undrawn(i)}
 	if dash := armDash(slot); dash != nil {
 		d.Dash = short(dash...)
 	}
@@ -360,16 +364,14 @@ func (c *chart) armData(i int) (d armData, x []float64) {
 
 // stride is how many steps lie between two that the page draws.
 func (c *chart) stride() int {
-	values := 0
-	for _, a := range c.lines {
-		for _, s := range a.Curves() {
-			values += len(s.Y)
-		}
+	n := 0
+	for range values(c.lines) {
+		n++
 	}
 	if c.Most == 0 {
 		return 1
 	}
-	return (values + c.Most - 1) / c.Most
+	return (n + c.Most - 1) / c.Most
 }
 
 // on places the curve's values on xs, which contains its X; NaN elsewhere.

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed" // of the areas
 	"fmt"
@@ -450,9 +449,8 @@ func Group(records []*record.Record) []RunGroup {
 
 // withoutSeed is the recipe less its seed, a line of its own at the top level.
 func withoutSeed(recipe []byte) string {
-	lines := bytes.Split(recipe, []byte("\n"))
-	lines = slices.DeleteFunc(lines, func(line []byte) bool { return bytes.HasPrefix(line, []byte("seed:")) })
-	return string(bytes.Join(lines, []byte("\n")))
+	lines := strings.Split(string(recipe), "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "seed:") }), "\n")
 }
 
 // groupName is the recipe's name, made different from that of other groups.
@@ -521,8 +519,6 @@ func chartOf(groups []RunGroup, metric string, terms []Term, arm func(g *RunGrou
 			c.Y.Label = t.Unit
 		}
 	}
-	low, high, least := 0.0, 0.0, 0.0
-	first := true
 	for i := range groups {
 		arm := arm(&groups[i], metric)
 		if len(arm.Seeds) == 0 {
@@ -532,25 +528,20 @@ func chartOf(groups []RunGroup, metric string, terms []Term, arm func(g *RunGrou
 			arm.Slot = i + 1
 		}
 		c.Series = append(c.Series, arm)
-		for _, s := range arm.Seeds {
-			for _, y := range s.Y {
-				if !finite(y) {
-					continue
-				}
-				if first {
-					low, high, first = y, y, false
-				}
-				low, high = min(low, y), max(high, y)
-				if y > 0 && (least == 0 || y < least) {
-					least = y
-				}
+	}
+	low, high, least := math.Inf(1), math.Inf(-1), math.Inf(1) // of all, and above zero
+	for y := range values(c.Series) {
+		if finite(y) {
+			low, high = min(low, y), max(high, y)
+			if y > 0 {
+				least = min(least, y)
 			}
 		}
 	}
 	switch {
 	case strings.HasSuffix(metric, "pass_rate") && low >= 0 && high <= 1:
 		c.Y.High = 1
-	case isGap(metric) && low >= 0 && least > 0 && high > 100*least:
+	case isGap(metric) && low >= 0 && high > 100*least:
 		c.Y.Log = true
 	}
 	return c
@@ -559,12 +550,7 @@ func chartOf(groups []RunGroup, metric string, terms []Term, arm func(g *RunGrou
 // isGap reports whether a metric is a divergence or a difference, which are
 // read in decades.
 func isGap(metric string) bool {
-	for _, prefix := range []string{"gap/", "rollout_corr/", "routes/flipped", "routes/rest", "actor/grad_norm"} {
-		if strings.HasPrefix(metric, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"gap/", "rollout_corr/", "routes/flipped", "routes/rest", "actor/grad_norm"}, func(prefix string) bool { return strings.HasPrefix(metric, prefix) })
 }
 
 // ticksMetric is the virtual time of a step on record; a tick of the default costs is
@@ -766,20 +752,30 @@ const farthestK = 1024
 // the Beta distribution of the prompts' pass rates. Without several samples per
 // prompt the chart has no arms.
 func PassAtKOf(groups []RunGroup) figure.Figure {
-	c := figure.Figure{Kind: figure.Lines, Title: "Pass@k", X: figure.Axis{Label: "k, as a power of two"}, Y: figure.Axis{Label: "share of prompts solved within k responses", High: 1},
-		Note: "Unbiased estimate from counts up to the number of samples; beyond it, from the Beta distribution fitted to the prompts' pass rates (simulate methods recipe, eval.samples)."}
+	return atEnds(groups, figure.Figure{Title: "Pass@k", X: figure.Axis{Label: "k, as a power of two"}, Y: figure.Axis{Label: "share of prompts solved within k responses"},
+		Note: "Unbiased estimate from counts up to the number of samples; beyond it, from the Beta distribution fitted to the prompts' pass rates (simulate methods recipe, eval.samples)."},
+		passCurves, "", ", fitted")
+}
+
+// atEnds completes a chart of shares with lines of the evaluations that it shows: for each as many as there are endings of its name, which the
+// curves of a run at that evaluation become the seeds of.
+func atEnds(groups []RunGroup, c figure.Figure, curves func(r *record.Record, at func(*record.Column) int) []figure.Series, endings ...string) figure.Figure {
+	c.Kind, c.Y.High = figure.Lines, 1
 	for _, g := range groups {
 		for _, end := range endsOf(g, len(groups)) {
-			slot := len(c.Series)/2 + 1
-			counted, fitted := figure.Series{Name: end.name, Slot: slot}, figure.Series{Name: end.name + ", fitted", Slot: slot}
+			arms := make([]figure.Series, len(endings))
+			for i, ending := range endings {
+				arms[i] = figure.Series{Name: end.name + ending, Slot: len(c.Series)/len(endings) + 1}
+			}
 			for _, r := range g.Runs {
-				a, b := passCurves(r, end.at)
-				if len(a.X) > 0 {
-					counted.Seeds, fitted.Seeds = append(counted.Seeds, a), append(fitted.Seeds, b)
+				if list := curves(r, end.at); len(list[0].X) > 0 {
+					for i := range arms {
+						arms[i].Seeds = append(arms[i].Seeds, list[i])
+					}
 				}
 			}
-			if len(counted.Seeds) > 0 {
-				c.Series = append(c.Series, counted, fitted)
+			if len(arms[0].Seeds) > 0 {
+				c.Series = append(c.Series, arms...)
 			}
 		}
 	}
@@ -805,12 +801,12 @@ func endsOf(g RunGroup, groups int) []end {
 }
 
 // passCurves are pass@k of a run's evaluation, counted and beyond.
-func passCurves(r *record.Record, at func(*record.Column) int) (counted, fitted figure.Series) {
-	counted.Name = fmt.Sprintf("seed %d", r.Seed)
-	fitted.Name = counted.Name
+func passCurves(r *record.Record, at func(*record.Column) int) []figure.Series {
+	curves := []figure.Series{{Name: fmt.Sprintf("seed %d", r.Seed)}, {Name: fmt.Sprintf("seed %d", r.Seed)}}
+	counted, fitted := &curves[0], &curves[1]
 	alpha, beta, one := r.Column(passAlpha), r.Column(passBeta), r.Column(passOne)
 	if alpha == nil || beta == nil || one == nil {
-		return counted, fitted
+		return curves
 	}
 	i := at(alpha)
 	counted.X, counted.Y = []float64{0}, []float64{one.Value[i]}
@@ -825,7 +821,7 @@ func passCurves(r *record.Record, at func(*record.Column) int) (counted, fitted 
 	for k := samples; k <= farthestK; k *= 2 {
 		fitted.X, fitted.Y = append(fitted.X, logTwo(k)), append(fitted.Y, fit.PassAt(k))
 	}
-	return counted, fitted
+	return curves
 }
 
 func logTwo(k int) float64 { return elementary.Log(float64(k)) / math.Ln2 }
@@ -842,20 +838,10 @@ var passFamilies = []struct{ prefix, title, by, caption string }{
 func passRatesOf(groups []RunGroup) []figure.Figure {
 	var charts []figure.Figure
 	for _, f := range passFamilies {
-		c := figure.Figure{Kind: figure.Lines, Title: f.title, X: figure.Axis{Label: f.by}, Y: figure.Axis{Label: "pass rate", High: 1}, Note: f.caption}
-		for _, g := range groups {
-			for _, end := range endsOf(g, len(groups)) {
-				arm := figure.Series{Name: end.name, Slot: len(c.Series) + 1}
-				for _, r := range g.Runs {
-					if curve := ratesBy(r, f.prefix, end.at); len(curve.X) > 0 {
-						arm.Seeds = append(arm.Seeds, curve)
-					}
-				}
-				if len(arm.Seeds) > 0 {
-					c.Series = append(c.Series, arm)
-				}
-			}
-		}
+		c := atEnds(groups, figure.Figure{Title: f.title, X: figure.Axis{Label: f.by}, Y: figure.Axis{Label: "pass rate"}, Note: f.caption},
+			func(r *record.Record, at func(*record.Column) int) []figure.Series {
+				return []figure.Series{ratesBy(r, f.prefix, at)}
+			}, "")
 		if len(c.Series) > 0 {
 			charts = append(charts, c)
 		}

@@ -213,12 +213,7 @@ var (
 
 // hex is the colour as CSS writes it; gonum's SVG writes it the same way.
 func hex(c color.NRGBA) string {
-	const digits = "0123456789ABCDEF"
-	b := []byte{'#', 0, 0, 0, 0, 0, 0}
-	for i, v := range [...]uint8{c.R, c.G, c.B} {
-		b[1+2*i], b[2+2*i] = digits[v>>4], digits[v&15]
-	}
-	return string(b)
+	return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B)
 }
 
 // sans lays text out in Liberation Sans, the only font in use of the twelve that gonum/plot brings.
@@ -520,7 +515,7 @@ func (c *chart) describe() string {
 func (c *chart) keys(named bool) []key {
 	var keys []key
 	for i, a := range c.lines {
-		if remark := c.undrawn(i); !named || remark != "" {
+		if remark := c.remark(i); !named || remark != "" {
 			keys = append(keys, key{name: a.Name + remark, slot: c.slot(i)})
 		}
 	}
@@ -530,28 +525,22 @@ func (c *chart) keys(named bool) []key {
 	return keys
 }
 
-// undrawn is a remark for the legend when nothing of an arm can be drawn, so
+// undrawn says why nothing of line i can be drawn, empty where something is, so
 // that a matched control with a gap of exactly zero is not taken for a missing one.
-func (c *chart) undrawn(arm int) string {
-	any, zero := false, true
-	for _, s := range c.lines[arm].Curves() {
-		for _, y := range s.Y {
-			if finite(y) {
-				any = true
-				zero = zero && y == 0
-				if !c.Y.Log || y > 0 {
-					return ""
-				}
-			}
-		}
+func (c *chart) undrawn(i int) string {
+	why := c.nothing(c.lines[i : i+1])
+	if why == "exactly 0" && !c.Y.Log { // a line at zero
+		return ""
 	}
-	switch {
-	case !any:
-		return " (no data)"
-	case zero:
-		return " (exactly 0)"
+	return why
+}
+
+// remark is undrawn behind a name.
+func (c *chart) remark(i int) string {
+	if why := c.undrawn(i); why != "" {
+		return " (" + why + ")"
 	}
-	return " (never above 0)"
+	return ""
 }
 
 func (c *chart) draw(canvas draw.Canvas, th theme) {
@@ -902,7 +891,7 @@ func (m multiples) draw(canvas draw.Canvas, th theme) {
 		part.Min.Y = part.Max.Y - h
 		// The shared legend cannot say what one panel leaves out: its label does.
 		for j, a := range charts[i].lines {
-			if remark := charts[i].undrawn(j); remark != "" {
+			if remark := charts[i].remark(j); remark != "" {
 				charts[i].Y.Label += "; " + a.Name + remark
 			}
 		}
