@@ -70,7 +70,7 @@ var layers = []layer{
 	{"experiments/run/dump experiments/measure/explain", session},
 	{"experiments/run", "experiments/run/dump model/safetensors " + session},
 	{"experiments/measure", session + " engine/kernel"},
-	{"experiments/diagnose/reader", "precision " + numbers},
+	{"experiments/diagnose/reader", "model/safetensors precision " + numbers},
 	{"experiments/diagnose", "results/stability experiments/diagnose/reader " + session},
 	{"experiments/diagnose/diagnosetest", "experiments/diagnose experiments/diagnose/reader"},
 	{"experiments/diagnose/tables", "experiments/diagnose results/figure"},

@@ -149,7 +149,7 @@ func (t *Tensor) convert(dst []float32, raw []byte) error {
 		}
 	case F16:
 		for i := range dst {
-			dst[i] = fromHalf(binary.LittleEndian.Uint16(raw[2*i:]))
+			dst[i] = FromHalf(binary.LittleEndian.Uint16(raw[2*i:]))
 		}
 	case BF16:
 		for i := range dst {
@@ -161,8 +161,8 @@ func (t *Tensor) convert(dst []float32, raw []byte) error {
 	return nil
 }
 
-// fromHalf is the value of an IEEE 754 half: 1 sign, 5 exponent, 10 mantissa bits.
-func fromHalf(h uint16) float32 {
+// FromHalf is the value of an IEEE 754 half: 1 sign, 5 exponent, 10 mantissa bits.
+func FromHalf(h uint16) float32 {
 	sign := uint32(h&0x8000) << 16
 	exponent, mantissa := uint32(h>>10&0x1f), uint32(h&0x3ff)
 	switch exponent {

@@ -76,7 +76,7 @@ func (f *File) read(in Input, format string, visit func(*Row) error) error {
 func (in Input) opened() (head []byte, src io.Reader, compressed bool, err error) {
 	src = in.Stream
 	if in.At != nil {
-		src = &promised{io.NewSectionReader(in.At, 0, in.Size), in.Size}
+		src = promised(io.NewSectionReader(in.At, 0, in.Size), in.Size)
 	}
 	if head, src, err = peeked(src); err != nil || len(head) == 0 {
 		return head, src, false, err
@@ -89,19 +89,26 @@ func (in Input) opened() (head []byte, src io.Reader, compressed bool, err error
 	return head, src, true, cmp.Or(err, empty)
 }
 
-// promised is a stream of a known length.
-type promised struct {
+// watched is a stream whose reads are told to a function, which may turn their error into another.
+type watched struct {
 	io.Reader
-	left int64
+	told func(n int, err error) error
 }
 
-// Read implements io.Reader; an end that comes too soon is no end.
-func (p *promised) Read(b []byte) (int, error) {
-	n, err := p.Reader.Read(b)
-	if p.left -= int64(n); err == io.EOF && p.left > 0 {
-		err = errors.New("the file has become shorter while it was read")
-	}
-	return n, err
+// Read implements io.Reader.
+func (w watched) Read(b []byte) (int, error) {
+	n, err := w.Reader.Read(b)
+	return n, w.told(n, err)
+}
+
+// promised is a stream of a known length; an end that comes too soon is no end.
+func promised(src io.Reader, left int64) io.Reader {
+	return watched{src, func(n int, err error) error {
+		if left -= int64(n); err == io.EOF && left > 0 {
+			err = errors.New("the file has become shorter while it was read")
+		}
+		return err
+	}}
 }
 
 // peeked is the beginning of a stream, and the stream from its beginning.
@@ -114,11 +121,10 @@ func peeked(src io.Reader) ([]byte, io.Reader, error) {
 	return head[:n], io.MultiReader(bytes.NewReader(head[:n]), src), err
 }
 
-// decompressed is what a compressed stream holds, nil for one that is not.
-func decompressed(head []byte, src io.Reader) (io.Reader, error) {
-	packed := &counting{Reader: src}
-	var z io.Reader
-	var err error
+// decompressed is what a compressed stream holds, nil for one that is not. It ends with errExpansion where it grows out of proportion.
+func decompressed(head []byte, src io.Reader) (z io.Reader, err error) {
+	read, out := int64(0), int64(0)
+	packed := watched{src, func(n int, err error) error { read += int64(n); return err }}
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		z, err = gzip.NewReader(packed)
@@ -130,7 +136,12 @@ func decompressed(head []byte, src io.Reader) (io.Reader, error) {
 	if err != nil {
 		return bytes.NewReader(nil), err
 	}
-	return &expanding{Reader: z, packed: packed}, nil
+	return watched{z, func(n int, err error) error {
+		if out += int64(n); out > expandedBytes && out/expansion > read {
+			return errExpansion
+		}
+		return err
+	}}, nil
 }
 
 // binaryFormat is how a file with this beginning is read, nil for lines.
@@ -218,32 +229,6 @@ const (
 
 // errExpansion ends the reading of a compressed stream.
 var errExpansion = fmt.Errorf("it expands to more than %d times its length, which no dump does", expansion)
-
-// expanding is a decompressed stream that ends with errExpansion where it grows out of proportion.
-type expanding struct {
-	io.Reader
-	packed *counting
-	out    int64
-}
-
-func (e *expanding) Read(b []byte) (int, error) {
-	n, err := e.Reader.Read(b)
-	if e.out += int64(n); e.out > expandedBytes && e.out/expansion > e.packed.n {
-		return 0, errExpansion
-	}
-	return n, err
-}
-
-type counting struct {
-	io.Reader
-	n int64
-}
-
-func (c *counting) Read(b []byte) (int, error) {
-	n, err := c.Reader.Read(b)
-	c.n += int64(n)
-	return n, err
-}
 
 // errProbed says that nothing tells what a file is.
 var errProbed = fmt.Errorf("there is no complete row in its first %d MiB", probed>>20)

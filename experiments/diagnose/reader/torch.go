@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"driftlab/model/safetensors"
 )
 
 // archive is what torch.save writes: a pickle, and numbers in storages.
@@ -94,13 +96,11 @@ func (a *archive) legacy(size, most int64) error {
 	a.root = values[2]
 	kinds := map[string]string{}
 	for _, s := range u.stored {
-		if parts, ok := s.id.(*list); ok && len(parts.items) >= 3 {
-			if len(parts.items) > 5 && parts.items[5] != nil {
+		if kind, key, ok := s.storage(); ok {
+			if parts := s.id.(*list).items; len(parts) > 5 && parts[5] != nil {
 				return fmt.Errorf("a storage that is a view of another")
 			}
-			kind, _ := parts.items[1].(global)
-			key, _ := parts.items[2].(string)
-			kinds[key] = kind.name
+			kinds[key] = kind
 		}
 	}
 	keys, _ := values[3].(*list)
@@ -122,6 +122,20 @@ func (a *archive) legacy(size, most int64) error {
 		pos += 8 + n*each
 	}
 	return nil
+}
+
+// storage is the type and the key of a storage, by what names it: a tuple of the word storage, the type, the key and more.
+func (s *stored) storage() (kind, key string, ok bool) {
+	if s == nil {
+		return "", "", false
+	}
+	parts, tuple := s.id.(*list)
+	if !tuple || len(parts.items) < 3 {
+		return "", "", false
+	}
+	by, _ := parts.items[1].(global)
+	key, _ = parts.items[2].(string)
+	return by.name, key, true
 }
 
 // column is a list of numbers or a tensor as numbers, nil for none.
@@ -170,18 +184,12 @@ func (a *archive) tensor(b *built) (*tensor, error) {
 	if b.by.name != "_rebuild_tensor_v2" || len(b.args) < 4 {
 		return nil, fmt.Errorf("%s where a tensor belongs", b.by.name)
 	}
-	from, ok := b.args[0].(*stored)
+	from, _ := b.args[0].(*stored)
 	offset, whole := b.args[1].(int64)
-	id, tuple := any(nil), false
-	if ok {
-		id = from.id
-	}
-	parts, tuple := id.(*list)
-	if !tuple || !whole || len(parts.items) < 3 {
+	kind, key, ok := from.storage()
+	if !ok || !whole {
 		return nil, fmt.Errorf("a tensor without a storage")
 	}
-	kind, _ := parts.items[1].(global)
-	key, _ := parts.items[2].(string)
 	shape, err := shapeOf(b.args[2])
 	if err != nil {
 		return nil, err
@@ -201,11 +209,11 @@ func (a *archive) tensor(b *built) (*tensor, error) {
 	if !there {
 		return nil, fmt.Errorf("there is no storage %q", key)
 	}
-	skip := offset * int64(elements[kind.name].size)
+	skip := offset * int64(elements[kind].size)
 	if offset < 0 || skip < 0 || skip > s.n {
 		return nil, fmt.Errorf("a tensor that begins behind its storage")
 	}
-	return newTensor(a.at, s.from+skip, s.n-skip, kind.name, shape)
+	return newTensor(a.at, s.from+skip, s.n-skip, kind, shape)
 }
 
 // number is a value as a number; None is NaN.
@@ -253,7 +261,7 @@ var elements = func() map[string]element {
 	table := map[string]element{
 		"float32": {4, func(b []byte) float64 { return float64(math.Float32frombits(le.Uint32(b))) }},
 		"float64": {8, func(b []byte) float64 { return math.Float64frombits(le.Uint64(b)) }},
-		"float16": {2, func(b []byte) float64 { return half(le.Uint16(b)) }},
+		"float16": {2, func(b []byte) float64 { return float64(safetensors.FromHalf(le.Uint16(b))) }},
 		// The upper half of a float32.
 		"bfloat16": {2, func(b []byte) float64 { return float64(math.Float32frombits(uint32(le.Uint16(b)) << 16)) }},
 		"int64":    {8, func(b []byte) float64 { return float64(int64(le.Uint64(b))) }},
@@ -272,23 +280,6 @@ var elements = func() map[string]element {
 	}
 	return table
 }()
-
-func half(b uint16) float64 {
-	exponent, mantissa := int(b>>10&31), float64(b&1023)
-	x := math.Ldexp(mantissa, -24)
-	switch {
-	case exponent == 31 && mantissa == 0:
-		x = math.Inf(1)
-	case exponent == 31:
-		x = math.NaN()
-	case exponent > 0:
-		x = math.Ldexp(1024+mantissa, exponent-25)
-	}
-	if b&0x8000 != 0 {
-		return -x
-	}
-	return x
-}
 
 // tensor is an array in a file, in the order of its entries. Nothing of it is read
 // before it is wanted.

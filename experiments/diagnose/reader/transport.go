@@ -51,14 +51,8 @@ func (f *File) readTransport(in Input, visit func(*Row) error) error {
 // microBatch is what is read of one.
 type microBatch struct {
 	column  named
-	lengths []float64   // of its sequences
-	envs    []namedFrom // of the tokens
-}
-
-// namedFrom is a text that holds from a token on.
-type namedFrom struct {
-	from int
-	text string
+	lengths []float64 // of its sequences
+	envs    []string  // of the tokens
 }
 
 func (b *microBatch) read(m *unpacker) error {
@@ -69,7 +63,7 @@ func (b *microBatch) read(m *unpacker) error {
 	if n < transportedAlways {
 		return fmt.Errorf("%d fields, where at least %d belong", n, transportedAlways)
 	}
-	b.column, b.envs, m.left = named{}, b.envs[:0], m.most
+	b.column, b.envs, m.left = named{}, nil, m.most
 	format := formatOf("prime-transport")
 	for i := range n {
 		field := "-"
@@ -82,7 +76,7 @@ func (b *microBatch) read(m *unpacker) error {
 		case field == "sequence_lengths":
 			b.lengths, err = m.numbers()
 		case field == "env_names":
-			b.envs, err = m.texts(b.envs)
+			b.envs, err = m.texts()
 		default:
 			b.column[format.keys[format.index[field].place].name], err = m.numbers()
 		}
@@ -122,7 +116,10 @@ func (f *File) sequences(b *microBatch, visit func(*Row) error) error {
 		}
 		var row Row
 		row.reset()
-		row.Line, row.Step, row.Env = f.Rows+1, StepNamed(f.Name), b.env(from)
+		row.Line, row.Step = f.Rows+1, StepNamed(f.Name)
+		if from < len(b.envs) {
+			row.Env = b.envs[from]
+		}
 		err := row.fill(s)
 		if t := c["temperatures"]; s.from < s.to && t != nil {
 			row.Temperature = t[s.from]
@@ -137,17 +134,6 @@ func (f *File) sequences(b *microBatch, visit func(*Row) error) error {
 		}
 	}
 	return nil
-}
-
-// env is the environment of a token; tokens are asked for in order.
-func (b *microBatch) env(token int) string {
-	for len(b.envs) > 1 && b.envs[1].from <= token {
-		b.envs = b.envs[1:]
-	}
-	if len(b.envs) == 0 || b.envs[0].from > token {
-		return ""
-	}
-	return b.envs[0].text
 }
 
 // unpacker reads msgpack from front to back. It builds no values: the caller says what belongs where, and the rest is
@@ -295,28 +281,33 @@ func (m *unpacker) numbers() ([]float64, error) {
 }
 
 // texts reads a list of texts, of which equal ones follow each other.
-func (m *unpacker) texts(list []namedFrom) ([]namedFrom, error) {
+func (m *unpacker) texts() ([]string, error) {
 	n, err := m.list()
 	if err != nil {
-		return list, err
+		return nil, err
 	}
-	for i := range n {
+	if m.left -= 2 * n; m.left < 0 { // a text's header is as long as two numbers
+		return nil, fmt.Errorf("more than %d numbers: raise --max-memory", m.most)
+	}
+	list := make([]string, n)
+	for i := range list {
 		v, err := m.next()
-		if err != nil {
-			return list, err
+		if err == nil && (v.kind != packedWord || v.n > longestEnv) {
+			err = fmt.Errorf("entry %d is no text of at most %d bytes", i, longestEnv)
 		}
-		if v.kind != packedWord || v.n > longestEnv {
-			return list, fmt.Errorf("entry %d is no text of at most %d bytes", i, longestEnv)
+		if err != nil {
+			return nil, err
 		}
 		word, err := m.in.Peek(int(v.n))
 		if err != nil {
-			return list, fmt.Errorf("it is cut at byte %d", m.size)
+			return nil, fmt.Errorf("it is cut at byte %d", m.size)
 		}
-		if len(list) == 0 || list[len(list)-1].text != string(word) {
-			if m.left -= longestEnv / 8; m.left < 0 {
-				return list, fmt.Errorf("more than %d numbers: raise --max-memory", m.most)
-			}
-			list = append(list, namedFrom{i, string(word)})
+		if i > 0 && list[i-1] == string(word) {
+			list[i] = list[i-1]
+		} else if m.left -= longestEnv / 8; m.left < 0 {
+			return nil, fmt.Errorf("more than %d numbers: raise --max-memory", m.most)
+		} else {
+			list[i] = string(word)
 		}
 		m.pass(v.n)
 	}
