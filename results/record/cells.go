@@ -338,14 +338,16 @@ const SumsFile = "SHA256SUMS"
 
 // Sums are the seals of the files at or below a folder, by their paths from there.
 type Sums struct {
-	dir string
-	sum map[string]string
+	dir, file string
+	sum       map[string]string
 }
 
 // ReadSums reads the seals of a folder; one without has none.
-func ReadSums(dir string) (*Sums, error) {
-	s := &Sums{dir: dir, sum: map[string]string{}}
-	at := filepath.Join(dir, SumsFile)
+func ReadSums(dir string) (*Sums, error) { return readSums(dir, SumsFile) }
+
+func readSums(dir, file string) (*Sums, error) {
+	s := &Sums{dir: dir, file: file, sum: map[string]string{}}
+	at := filepath.Join(dir, file)
 	text, err := ReadFile(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
@@ -375,7 +377,7 @@ func (s *Sums) Check(name string, data []byte, fix string) error {
 	case "":
 		problem = "it has no seal in "
 	}
-	return &FolderError{Path: filepath.Join(s.dir, filepath.FromSlash(name)), Problem: problem + filepath.Join(s.dir, SumsFile), Fix: fix}
+	return &FolderError{Path: filepath.Join(s.dir, filepath.FromSlash(name)), Problem: problem + filepath.Join(s.dir, s.file), Fix: fix}
 }
 
 // Add seals files and writes the seals. They come before the files that they are of, so that
@@ -401,7 +403,7 @@ func (s *Sums) write() error {
 	for _, name := range slices.Sorted(maps.Keys(s.sum)) {
 		text = fmt.Appendf(text, "%s  %s\n", s.sum[name], name)
 	}
-	return writeAtomic(filepath.Join(s.dir, SumsFile), text)
+	return writeAtomic(filepath.Join(s.dir, s.file), text)
 }
 
 // The seal of a line is its last field: half of the SHA-256 of the line without it.
@@ -444,33 +446,32 @@ const packedWindow = 32 << 20
 // codec has large tables, and serves all files. It is made by its first use and not as a
 // package variable, which every program would carry, the lab's too.
 var codec struct {
-	sync.Mutex
+	sync.Once
 	writer *zstd.Encoder
 	reader *zstd.Decoder
+	err    error
+}
+
+func openCodec() error {
+	codec.Do(func() {
+		var err error
+		codec.writer, codec.err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(packedWindow), zstd.WithEncoderConcurrency(1))
+		codec.reader, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostCells))
+		codec.err = errors.Join(codec.err, err)
+	})
+	return codec.err
 }
 
 func compress(text []byte) ([]byte, error) {
-	codec.Lock()
-	defer codec.Unlock()
-	if codec.writer == nil {
-		w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithWindowSize(packedWindow), zstd.WithEncoderConcurrency(1))
-		if err != nil {
-			return nil, err
-		}
-		codec.writer = w
+	if err := openCodec(); err != nil {
+		return nil, err
 	}
 	return codec.writer.EncodeAll(text, nil), nil
 }
 
 func decompress(packed []byte) ([]byte, error) {
-	codec.Lock()
-	defer codec.Unlock()
-	if codec.reader == nil {
-		r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(mostCells))
-		if err != nil {
-			return nil, err
-		}
-		codec.reader = r
+	if err := openCodec(); err != nil {
+		return nil, err
 	}
 	return codec.reader.DecodeAll(packed, nil)
 }

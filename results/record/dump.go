@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -319,24 +320,26 @@ func appendKVMasks(b []byte, m KVMasks) []byte {
 	if m.Kept == nil {
 		return append(b, "null"...)
 	}
+	return appendEach(b, slices.Chunk(m.Kept, max(m.Planes*m.Words, 1)), func(b []byte, planes []uint64) []byte {
+		return appendEach(b, slices.Chunk(planes, m.Words), func(b []byte, plane []uint64) []byte {
+			b = append(b, '"')
+			for _, word := range slices.Backward(plane) {
+				b = fmt.Appendf(b, "%016x", word)
+			}
+			return append(b, '"')
+		})
+	})
+}
+
+// appendEach appends entries as a list.
+func appendEach[T any](b []byte, entries iter.Seq[T], entry func([]byte, T) []byte) []byte {
 	b = append(b, '[')
-	for t := range m.tokens() {
-		if t > 0 {
+	from := len(b)
+	for v := range entries {
+		if len(b) > from {
 			b = append(b, ',')
 		}
-		b = append(b, '[')
-		for plane := range m.Planes {
-			if plane > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, '"')
-			words := m.Kept[(t*m.Planes+plane)*m.Words:][:m.Words]
-			for w := m.Words - 1; w >= 0; w-- {
-				b = fmt.Appendf(b, "%016x", words[w])
-			}
-			b = append(b, '"')
-		}
-		b = append(b, ']')
+		b = entry(b, v)
 	}
 	return append(b, ']')
 }
@@ -346,14 +349,7 @@ func appendList[T any](b []byte, list []T, entry func([]byte, T) []byte) []byte 
 	if list == nil {
 		return append(b, "null"...)
 	}
-	b = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = entry(b, v)
-	}
-	return append(b, ']')
+	return appendEach(b, slices.Values(list), entry)
 }
 
 func appendInts(b []byte, list []int32) []byte {
@@ -361,31 +357,18 @@ func appendInts(b []byte, list []int32) []byte {
 }
 
 func appendRoutes(b []byte, r Routes) ([]byte, error) {
-	if r.Expert == nil {
-		return append(b, "null"...), nil
-	}
-	if len(r.Expert) == 0 {
-		return append(b, "[]"...), nil
-	}
 	per := r.Layers * r.TopK
-	if per < 1 || len(r.Expert)%per != 0 {
+	switch {
+	case r.Expert == nil:
+		return append(b, "null"...), nil
+	case len(r.Expert) > 0 && (per < 1 || len(r.Expert)%per != 0):
 		return b, fmt.Errorf("record: routes: %d entries for %d layers, top-%d", len(r.Expert), r.Layers, r.TopK)
 	}
-	b = append(b, '[')
-	for i, e := range r.Expert {
-		if i%per == 0 {
-			if i > 0 {
-				b = append(b, "]],"...)
-			}
-			b = append(b, "[["...)
-		} else if i%r.TopK == 0 {
-			b = append(b, "],["...)
-		} else {
-			b = append(b, ',')
-		}
-		b = strconv.AppendUint(b, uint64(e), 10)
-	}
-	return append(b, "]]]"...), nil
+	return appendEach(b, slices.Chunk(r.Expert, max(per, 1)), func(b []byte, token []uint8) []byte {
+		return appendEach(b, slices.Chunk(token, r.TopK), func(b []byte, layer []uint8) []byte {
+			return appendEach(b, slices.Values(layer), func(b []byte, e uint8) []byte { return strconv.AppendUint(b, uint64(e), 10) })
+		})
+	}), nil
 }
 
 // DumpWriter writes a per-token dump, one JSON object per sampled sequence. A

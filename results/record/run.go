@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // The files of a run directory.
@@ -363,21 +362,14 @@ func seal(recipe, metrics, summary string, clock []byte) []byte {
 // checkSeal holds the files of a finished run against its seal. A run of an
 // early version has an empty one.
 func checkSeal(dir string, files map[string][]byte) error {
-	text, err := ReadFile(filepath.Join(dir, doneFile))
+	s, err := readSums(dir, doneFile)
 	if err != nil {
-		return folderError(filepath.Join(dir, doneFile), err)
+		return err
 	}
-	for line := range strings.Lines(string(text)) {
-		sum, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
-		data, known := files[name]
-		if known && sumOf(data) == sum {
-			continue
+	for _, name := range slices.Sorted(maps.Keys(s.sum)) {
+		if err := s.Check(name, files[name], "remove the folder and run again"); err != nil {
+			return err
 		}
-		path := filepath.Join(dir, name)
-		if !known {
-			path = filepath.Join(dir, doneFile)
-		}
-		return &FolderError{Path: path, Problem: "not as the run left it: its SHA-256 is not the one in " + doneFile, Fix: "remove the folder and run again"}
 	}
 	return nil
 }
