@@ -58,28 +58,6 @@ type Cause struct {
 	Confirm string `json:"confirm"`
 }
 
-// causes are those that are known, each with the experiment that confirms it, and what to do about it where it is a fault of the stack: a
-// correction only hides that.
-var causes = map[string]struct{ confirm, repair string }{
-	Sampler: {"sample a step with top-p 1 and without top-k: the gap is gone",
-		"replay the recorded support in the learner, or sample with top-p 1 and without top-k"},
-	Precision: {"score the same file with both engines in fp32 or fp16: a gap of precision is gone", ""},
-	Order:     {"score one batch twice, at another batch size: a gap of the order of sums is there again", ""},
-	Routing:   {"record the routes of both engines, or replay the rollout's: the jumps vanish", ""},
-	StalePrefix: {"run a step without the prefix cache: the gap is gone",
-		"flush the prefix cache at every weight sync, or make the version of the weights a part of its keys; a correction only hides the fault"},
-	PartialSync: {"compare a checksum of every weight, on every worker, in both engines right after a sync: some differ",
-		"repair the weight sync: find the tensors or workers of the rollout engine that differ from the learner's right after a sync; a correction only hides the fault"},
-	Adapters: {"score one batch with the adapter merged in both engines: the gap is gone",
-		"apply the adapter alike in both engines: merged in both, or unmerged in both; a correction only hides the fault"},
-	LinearAttention: {"score one batch in the learner with linear attention computed token by token, as the rollout engine does: the gap is gone", ""},
-	Index: {"replay the positions that the rollout engine's index chose in the learner: the gap is gone",
-		"replay the positions that the rollout engine's index chose in the learner, or give both indices the same number format; a correction only hides the fault"},
-	Unsynced: {"compare a checksum of every weight in both engines right after a sync: some differ",
-		"repair the weight sync: reload the weights after the engine wakes up, and compare a checksum of every weight of the two engines right after a sync (all differ where none arrives, some where a part is missed); a correction only hides the fault"},
-	Staleness: {"run a step with learning rate 0 and freshly loaded weights: a gap that stays is not lag", ""},
-}
-
 const (
 	// namedFrom and likelyFrom are log10 likelihood ratios to the runner-up.
 	namedFrom, likelyFrom = 2, 1
@@ -121,7 +99,7 @@ func (a *Analysis) attribute(r *Report, rows []*kept) {
 		return
 	}
 	if *f.Med < finest {
-		r.Causes = []Cause{{Name: Order, ShareK3: [3]float64{1, 1, 1}, Log10LR: excluded, Confirm: causes[Order].confirm}}
+		r.Causes = []Cause{{Name: Order, ShareK3: [3]float64{1, 1, 1}, Log10LR: excluded, Confirm: texts.Causes[Order].Confirm}}
 		r.Ambiguous = [][2]string{{Order, Precision}}
 		r.Verdict.because([]string{Order}, Likely, map[string][3]float64{Order: {1, 1, 1}})
 		return
@@ -162,7 +140,7 @@ func (a *Analysis) attribute(r *Report, rows []*kept) {
 	for i, cause := range names {
 		name, why := f.called(cause)
 		names[i], shares[name] = name, shares[cause]
-		r.Causes = append(r.Causes, Cause{Name: name, ShareK3: shares[cause], Log10LR: ratio[cause], Why: why, Confirm: causes[name].confirm})
+		r.Causes = append(r.Causes, Cause{Name: name, ShareK3: shares[cause], Log10LR: ratio[cause], Why: why, Confirm: texts.Causes[name].Confirm})
 	}
 	switch names = names[:sure]; {
 	case word == Unknown:
@@ -183,7 +161,7 @@ func (a *Analysis) attribute(r *Report, rows []*kept) {
 // begins makes a verdict of where the gap begins, or of a control that takes it away. A fault of the stack is to be repaired however small the gap still is.
 func (r *Report) begins(o *onset, word Confidence) {
 	whole := [3]float64{1, 1, 1}
-	r.Causes = []Cause{{Name: o.cause, ShareK3: whole, Log10LR: excluded, Why: o.why, Confirm: causes[o.cause].confirm}}
+	r.Causes = []Cause{{Name: o.cause, ShareK3: whole, Log10LR: excluded, Why: o.why, Confirm: texts.Causes[o.cause].Confirm}}
 	names := []string{o.cause}
 	if o.other != "" {
 		names, word = append(names, o.other), Either
@@ -191,7 +169,7 @@ func (r *Report) begins(o *onset, word Confidence) {
 	}
 	r.Verdict.because(names, word, map[string][3]float64{o.cause: whole})
 	r.Verdict.Summary += " " + capital(o.why) + "."
-	r.Verdict.Next = cmp.Or(causes[o.cause].repair, sameForm)
+	r.Verdict.Next = cmp.Or(texts.Causes[o.cause].Repair, sameForm)
 }
 
 // partners are the causes that a verdict names: what the gap looks like, and what else has a part of it. Where the look is
@@ -292,7 +270,7 @@ func (v *Verdict) because(names []string, word Confidence, shares map[string][3]
 	v.Confidence = word
 	v.Summary += describe(names, word, shares)
 	if v.State == Genuine {
-		v.Next = causes[names[0]].confirm
+		v.Next = texts.Causes[names[0]].Confirm
 	}
 }
 
@@ -405,7 +383,11 @@ func onsetOf(rows []*kept) *onset {
 		return o
 	}
 	again, first := gapShare(recur), gapShare(unique)
-	switch to := from + runOf(all[from:]); {
+	to := from // the first step without a gap after it
+	for to < len(all) && all[to] >= nearlyAll {
+		to++
+	}
+	switch {
 	case len(recur) >= leastOfStep && len(unique) >= leastOfStep && again >= nearlyAll && first <= 0.5 && !separated(all):
 		o.cause = StalePrefix
 		o.why = fmt.Sprintf("%.0f %% of the responses to prompts of earlier steps differ, and %.0f %% of those to new prompts, although all have the current weights", 100*again, 100*first)
@@ -488,14 +470,6 @@ func gapShare(sizes []float64) float64 {
 // separated reports whether in every step nearly all responses have a gap, or nearly none.
 func separated(shares []float64) bool {
 	return !slices.ContainsFunc(shares, func(x float64) bool { return x > nearlyNone && x < nearlyAll })
-}
-
-// runOf is how many of the first steps have a gap.
-func runOf(shares []float64) int {
-	if n := slices.IndexFunc(shares, func(x float64) bool { return x < nearlyAll }); n >= 0 {
-		return n
-	}
-	return len(shares)
 }
 
 // mixedFrom reports whether in every step some responses have a gap, and others none.

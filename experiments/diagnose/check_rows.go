@@ -662,19 +662,19 @@ func (c *padding) add(v *view) {
 	c.responses++
 	c.tokens += len(v.ok)
 	ended, inside := 0, false
-	found := map[int32]int{}
+	ids, found := v.row.Token, map[int32]int{}
 	for from := 0; from < len(v.ok); {
 		to := from
-		for to < len(v.ok) && v.roll[to] == 0 && v.old[to] == 0 && v.sameID(from, to) {
+		for to < len(v.ok) && v.roll[to] == 0 && v.old[to] == 0 && (ids == nil || ids[v.ok[to]] == ids[v.ok[from]]) {
 			to++
 		}
 		atEnd := from == 0 || to == len(v.ok)
 		switch n := to - from; {
-		case v.row.Token != nil && n >= leastPadding && atEnd:
-			found[v.row.Token[v.ok[from]]] += n
-		case v.row.Token == nil && n >= longRun && atEnd:
+		case ids != nil && n >= leastPadding && atEnd:
+			found[ids[v.ok[from]]] += n
+		case ids == nil && n >= longRun && atEnd:
 			ended += n
-		case v.row.Token == nil && n >= longRun:
+		case ids == nil && n >= longRun:
 			inside = true
 		}
 		from = max(to, from+1)
@@ -692,11 +692,6 @@ func (c *padding) add(v *view) {
 	}
 	c.ended.add(ended)
 	c.inside += count1(inside)
-}
-
-// sameID reports whether two tokens have the same id, or none is recorded.
-func (v *view) sameID(i, j int) bool {
-	return v.row.Token == nil || v.row.Token[v.ok[i]] == v.row.Token[v.ok[j]]
 }
 
 func (c *padding) judge(e *evidence) outcome {

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"driftlab/precision/elementary"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // coordinate is a feature on the scale on which classes are about normal.
@@ -660,16 +662,27 @@ type Accuracy struct {
 	NamedRight int `json:"named_right"`
 }
 
-//go:embed reference.json
-var referenceText []byte
+// The shipped reference, and what is said of causes and columns.
+var (
+	//go:embed reference.json
+	referenceText []byte
+	//go:embed texts.yaml
+	textsText []byte
 
-// the is the shipped reference.
-var the = func() (r reference) {
-	if err := json.Unmarshal(referenceText, &r); err != nil {
-		panic("advise: reference.json: " + err.Error())
+	the   = shipped[reference](json.Unmarshal, referenceText)
+	texts = shipped[struct {
+		Causes  map[string]struct{ Confirm, Repair string }
+		Columns map[string]string
+	}](yaml.Unmarshal, textsText)
+)
+
+// shipped is an embedded file, which every program that diagnoses reads.
+func shipped[T any](read func([]byte, any) error, text []byte) (t T) {
+	if err := read(text, &t); err != nil {
+		panic("diagnose: an embedded file: " + err.Error())
 	}
-	return r
-}()
+	return t
+}
 
 // Signature is a feature of a gap next to what it is in simulated gaps of each cause.
 type Signature struct {

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -508,27 +509,13 @@ type Bound struct {
 // parts of the responses by length: short, middle, long.
 const lengthParts = 3
 
-// columnWords are columns as users of other trainers know them.
-var columnWords = map[batch.Column]string{
-	batch.LogpRoll: "log-probs of the rollout engine", batch.LogpOld: "log-probs before the update", batch.Anchor: "log-probs before the update",
-	batch.LogpBehaviour: "log-probs under the weights that sampled", batch.Logp: "log-probs of the training forward",
-	batch.LogpRef: "log-probs of the reference", batch.LogpTeacher: "log-probs of a teacher", batch.Entropy: "entropies", batch.EntropyOld: "entropies",
-	batch.DistRoll: "full distributions", batch.DistOld: "full distributions", batch.Dist: "full distributions", batch.DistRef: "full distributions", batch.DistTeacher: "full distributions",
-	batch.RoutesRoll: "routes of the rollout engine", batch.RoutesOld: "routes of the learner", batch.Version: "versions of the weights", batch.Turn: "turns",
-	batch.Group: "groups", batch.PromptID: "prompts", batch.Finished: "finish reason", batch.Reward: "rewards", batch.Correct: "label of right responses", batch.Advantage: "advantages",
-}
-
 // notEvaluable is why something could not be evaluated: the column that the dump lacks.
 func notEvaluable(err error) string {
 	var missing *batch.MissingColumn
 	if !errors.As(err, &missing) {
 		return err.Error()
 	}
-	words := columnWords[missing.Column]
-	if words == "" {
-		words = missing.Column.String()
-	}
-	return "the dump has no " + words
+	return "the dump has no " + cmp.Or(texts.Columns[missing.Column.String()], missing.Column.String())
 }
 
 // evaluable is a pipeline without the rules that need a column which the dump lacks; missing names these rules. Rejected

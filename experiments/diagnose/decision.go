@@ -125,10 +125,10 @@ func (k *known) equalWeights() bool {
 
 // repairable reports whether the cause is a fault of the stack.
 func (k *known) repairable() bool {
-	if len(k.causes) == 0 || causes[k.causes[0]].repair == "" {
+	if len(k.causes) == 0 || texts.Causes[k.causes[0]].Repair == "" {
 		return false
 	}
-	either := !k.sure && len(k.causes) == 2 && causes[k.causes[1]].repair != "" // the first step is the same
+	either := !k.sure && len(k.causes) == 2 && texts.Causes[k.causes[1]].Repair != "" // the first step is the same
 	return either || k.named(k.causes[0])
 }
 
@@ -178,7 +178,7 @@ var rows = []row{
 			return untailed(k)
 		}},
 	{"weight sync", "survey", causesOf, func(k *known) bool { return k.repairable() },
-		func(k *known) string { return causes[k.causes[0]].repair }, none, nil},
+		func(k *known) string { return texts.Causes[k.causes[0]].Repair }, none, nil},
 	{"staleness", "survey", func(k *known) string {
 		return causesOf(k) + fmt.Sprintf(", ESS %.2g (%v), median length %.0f", k.ESSToken, leastESS, k.median)
 	}, func(k *known) bool { return k.named(Staleness) && k.ESSToken >= leastESS },
@@ -257,10 +257,10 @@ func always(advice string) func(*known) string { return func(*known) string { re
 // apart is advice to be followed once two causes are distinguished, where it is either.
 func apart(advice string) func(*known) string {
 	return func(k *known) string {
-		if k.sure || len(k.causes) < 2 || causes[k.causes[0]].confirm == "" {
+		if k.sure || len(k.causes) < 2 || texts.Causes[k.causes[0]].Confirm == "" {
 			return advice
 		}
-		return fmt.Sprintf("distinguish %s from %s first (%s); if it is not %[1]s, %[4]s", k.causes[0], k.causes[1], causes[k.causes[0]].confirm, advice)
+		return fmt.Sprintf("distinguish %s from %s first (%s); if it is not %[1]s, %[4]s", k.causes[0], k.causes[1], texts.Causes[k.causes[0]].Confirm, advice)
 	}
 }
 

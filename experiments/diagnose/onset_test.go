@@ -96,7 +96,7 @@ func TestOnsetOfFaults(t *testing.T) {
 					if !strings.Contains(v.Next, "a correction only hides the fault") {
 						t.Errorf("seed %s: the next step is %q", seed, v.Next)
 					}
-				case named && (c.cause != "" || causes[v.Causes[0]].repair != "" || v.State == Repair):
+				case named && (c.cause != "" || texts.Causes[v.Causes[0]].Repair != "" || v.State == Repair):
 					t.Errorf("seed %s: named as %q: %s", seed, v.Causes[0], v.Summary)
 				default:
 					t.Logf("seed %s: %+v", seed, v)
@@ -186,7 +186,7 @@ func TestControlsNameTheirCause(t *testing.T) {
 			for _, r := range plain {
 				*c.column(r) = nil
 			}
-			if v := analysed(Options{}, plain).Report().Verdict; len(v.Causes) > 0 && (v.Causes[0] == c.cause || causes[v.Causes[0]].repair != "" || v.Confidence == Confident) {
+			if v := analysed(Options{}, plain).Report().Verdict; len(v.Causes) > 0 && (v.Causes[0] == c.cause || texts.Causes[v.Causes[0]].Repair != "" || v.Confidence == Confident) {
 				t.Errorf("%s without the column, seed %s: %+v", c.recipe, seed, v)
 			}
 		}

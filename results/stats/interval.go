@@ -56,20 +56,11 @@ func TRatio(a, b []float64) Interval {
 // meanAndError is the mean of x and its standard error, s/√n; the latter is NaN
 // for fewer than two values and where one is not finite.
 func meanAndError(x []float64) (mean, of float64) {
-	if len(x) > 1 && allEqual(x) && !math.IsInf(x[0], 0) {
+	if len(x) > 1 && slices.Min(x) == slices.Max(x) && !math.IsInf(x[0], 0) {
 		return x[0], 0 // which rounding of the sum could miss
 	}
 	mean = Average(x)
 	return mean, Deviation(x) / math.Sqrt(float64(len(x)))
-}
-
-func allEqual(x []float64) bool {
-	for _, v := range x {
-		if v != x[0] {
-			return false
-		}
-	}
-	return true
 }
 
 // resamples is the number of bootstrap resamples behind every interval.

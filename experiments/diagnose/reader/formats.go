@@ -69,7 +69,11 @@ func (k Keys) list() (list []key) {
 // layouts are how the objects of lines hold responses.
 var layouts = map[string]func(o *record, row *Row, visit func() error) error{
 	"response": responseRow, "nemo": nemoRow, "prime": primeRow, "torchtitan": torchtitanRows, "open-instruct": openInstructRow,
-	"tinker": tinkerRows, "areal": arealRow, "roll": rollRows,
+	"tinker": tinkerRows, "roll": rollRows, "areal": func(o *record, row *Row, visit func() error) error {
+		o.numbersOf(row)
+		row.Step = row.Tail
+		return visit()
+	},
 }
 
 //go:embed formats.yaml
@@ -386,12 +390,6 @@ func openInstructRow(o *record, row *Row, visit func() error) error {
 		row.note = "responses that called a tool have its tokens among their own: the records have no mask"
 	}
 	return responseRow(o, row, visit)
-}
-
-func arealRow(o *record, row *Row, visit func() error) error {
-	o.numbersOf(row)
-	row.Step = row.Tail
-	return visit()
 }
 
 func rollRows(o *record, row *Row, visit func() error) error {

@@ -22,7 +22,7 @@ const transportedAlways = 9
 // readTransport reads prime-rl's rollouts/step_{n}/rank_{r}.bin, a list of micro batches in msgpack: each packs sequences,
 // prompt and response alike, with the rollout engine's log-probs.
 func (f *File) readTransport(in Input, visit func(*Row) error) error {
-	m := newUnpacker(in.At, in.Size, in.most())
+	m := &unpacker{in: bufio.NewReaderSize(io.NewSectionReader(in.At, 0, in.Size), 1<<16), size: in.Size, left: in.most().numbers, most: in.most().numbers}
 	batches, err := m.list()
 	if err != nil {
 		return &Refused{in.Name, err.Error(), "of files of msgpack prime-rl's rank_{r}.bin can be read"}
@@ -146,10 +146,6 @@ type unpacker struct {
 	size int64
 	left int // numbers that may still be read
 	most int // of a micro batch
-}
-
-func newUnpacker(at io.ReaderAt, size int64, most bounds) *unpacker {
-	return &unpacker{in: bufio.NewReaderSize(io.NewSectionReader(at, 0, size), 1<<16), size: size, left: most.numbers, most: most.numbers}
 }
 
 // packed is the beginning of a value: what it is, and its length or its number.
