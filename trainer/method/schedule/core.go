@@ -65,6 +65,7 @@ type Core struct {
 	now     int
 	phase   phase
 	pending []Command
+	given   int // commands of pending that are done
 
 	version, step, unpublished int
 	submitted, accepted        int
@@ -162,7 +163,7 @@ func (c *Core) Next() Command {
 	for len(c.pending) == 0 {
 		c.advance()
 	}
-	return c.pending[0]
+	return c.pending[c.given]
 }
 
 // Done says that the command which Next returned was carried out. After an error
@@ -171,11 +172,13 @@ func (c *Core) Done(o Outcome) error {
 	if len(c.pending) == 0 {
 		return errors.New("schedule: done with a command that Next did not give")
 	}
-	command := c.pending[0]
+	command := c.pending[c.given]
 	if command.Kind == Stop {
 		return nil
 	}
-	c.pending = c.pending[1:]
+	if c.given++; c.given == len(c.pending) {
+		c.pending, c.given = c.pending[:0], 0
+	}
 	switch command.Kind {
 	case Start:
 		return c.started(command, o)

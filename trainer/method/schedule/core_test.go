@@ -83,6 +83,16 @@ func fewSeeds(n uint64) uint64 {
 
 var exhaustive = flag.Bool("exhaustive", false, "all seeds and events, as in nightly tests, in place of a quarter of them or less")
 
+// sometimes checks the invariants at every event, or at one of four unless the test is exhaustive.
+func sometimes(t *testing.T) func(*Core) {
+	events := 0
+	return func(c *Core) {
+		if events++; *exhaustive || events%4 == 0 {
+			invariants(t, c)
+		}
+	}
+}
+
 // invariants are what holds for every policy at every event.
 func invariants(t *testing.T, c *Core) {
 	t.Helper()

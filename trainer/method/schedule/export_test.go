@@ -5,3 +5,11 @@ func (c *Core) Arrange(sequence []int) {
 	c.sequence = sequence
 	c.arrange()
 }
+
+// FewOrders is 2 in an exhaustive test, else 1.
+func FewOrders() int {
+	if *exhaustive {
+		return 2
+	}
+	return 1
+}

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -117,8 +118,12 @@ func TestStalenessContract(t *testing.T) {
 			d := newDesk(t, config, policy, straggling(seed))
 			f, filters := policy.(filter)
 			ages, version, events, running := map[int]int{}, 0, 0, []*Sample(nil)
+			var before, after []byte
 			d.check = func(c *Core) {
-				before := string(c.AppendState(nil))
+				asks := *exhaustive || events%8 == 0 || len(c.batch) > 0
+				if asks {
+					before = c.AppendState(before[:0])
+				}
 				v := c.view()
 				if admits := policy.Admit(v); admits != policy.Admit(v) {
 					t.Fatalf("%s, seed %d: admits %d, then another number", e.Name, seed, admits)
@@ -132,9 +137,9 @@ func TestStalenessContract(t *testing.T) {
 					}
 				}
 				running = slices.Clone(c.flight)
-				if events++; events%64 == 0 { // once its answer is submitted, it admits no more
+				if events++; events%64 == 1 { // once its answer is submitted, it admits no more
 					again := newDesk(t, config, policy, nil).core
-					if err := again.SetState([]byte(before)); err != nil {
+					if err := again.SetState(before); err != nil {
 						t.Fatal(err)
 					}
 					again.admit()
@@ -143,7 +148,10 @@ func TestStalenessContract(t *testing.T) {
 						t.Fatalf("%s, seed %d: admits again what it was given", e.Name, seed)
 					}
 				}
-				if string(c.AppendState(nil)) != before {
+				if after = after[:0]; asks {
+					after = c.AppendState(after)
+				}
+				if asks && !bytes.Equal(after, before) {
 					t.Fatalf("%s, seed %d: asking changed the state", e.Name, seed)
 				}
 				for _, s := range slices.Concat(c.flight, c.done) {
@@ -154,7 +162,7 @@ func TestStalenessContract(t *testing.T) {
 					ages[s.ID] = age
 				}
 				version = c.version
-				if len(c.pending) > 0 && c.pending[0].Kind == Train && len(c.batch) > 0 {
+				if len(c.pending) > 0 && c.pending[c.given].Kind == Train && len(c.batch) > 0 {
 					if most := config.Batch; len(c.batch) > most*requires(policy) {
 						t.Fatalf("%s, seed %d: %d samples are selected of at most %d", e.Name, seed, len(c.batch), most)
 					}

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -45,6 +46,7 @@ func (c *Core) code(s *codec) {
 	s.bool(&c.published, &c.suspended)
 	s.int(&c.learner.until, &c.learner.taken)
 	s.bool(&c.learner.busy, &c.learner.trains, &c.learner.update)
+	c.pending, c.given = slices.Delete(c.pending, 0, c.given), 0
 	codeList(s, &c.pending, (*codec).command)
 	codeList(s, &c.mail, func(s *codec, d *delivery) { s.int(&d.time, &d.worker, &d.version) })
 	s.ints(&c.touched)
@@ -107,12 +109,12 @@ func (s *codec) int(values ...*int) {
 	for _, v := range values {
 		switch {
 		case !s.reads:
-			s.data = method.AppendState(s.data, *v)
+			s.data = binary.LittleEndian.AppendUint64(s.data, uint64(*v))
 		case len(s.data) < 8:
 			s.broken = true
 			*v = 0
 		default:
-			_ = method.ReadState(s.data[:8], v)
+			*v = int(binary.LittleEndian.Uint64(s.data))
 			s.data = s.data[8:]
 		}
 	}

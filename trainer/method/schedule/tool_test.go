@@ -57,7 +57,7 @@ func TestToolsKeepPromises(t *testing.T) {
 			config.Graded = seed%2 == 0
 			vary(r, policy)
 			d := withTools(newDesk(t, config, policy, drawn(seed, 20)), seed)
-			d.check = func(c *Core) { invariants(t, c) }
+			d.check = sometimes(t)
 			d.run()
 			n := d.core.counts
 			if last := d.commands[len(d.commands)-1]; last.Stuck || config.Costs.tools() && n.Calls == 0 || n.WaitedTicks > 0 && config.Costs.ToolCall == 0 && n.WaitedTicks > 1000*n.Calls {

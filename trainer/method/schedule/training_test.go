@@ -19,9 +19,9 @@ import (
 // what is trained, to the bit, where real engines sample and the weights follow
 // from what they sampled.
 func TestWorkerNumbersInTraining(t *testing.T) {
-	const steps = 6
+	const steps = 4
 	for _, e := range schedule.Systems {
-		r := trainertest.Recipe(t, "schedule="+e.Name, "steps=6", "rollout.max_tokens=20", "rollout.slots=2").Resolved()
+		r := trainertest.Recipe(t, "schedule="+e.Name, "steps=4", "rollout.max_tokens=20", "rollout.slots=2").Resolved()
 		if !r.OnClock() {
 			continue
 		}
@@ -51,7 +51,7 @@ func TestWorkerNumbersInTraining(t *testing.T) {
 			return all
 		}
 		want := batches([]int{0, 1, 2})
-		for _, order := range [][]int{{2, 1, 0}, {1, 2, 0}} {
+		for _, order := range [][]int{{2, 1, 0}, {1, 2, 0}}[:schedule.FewOrders()] {
 			if got := batches(order); !slices.Equal(got, want) {
 				t.Errorf("%s: with workers in the order %v other responses are trained", e.Name, order)
 			}

@@ -46,7 +46,7 @@ func TestMeanAgeSimulated(t *testing.T) {
 		}
 		for _, single := range []bool{false, true} {
 			cluster := DefaultCluster(32)
-			cluster.Slots, cluster.Steps, cluster.Generate = slots, 150, 50
+			cluster.Slots, cluster.Steps, cluster.Generate = slots, 100, 50
 			r, err := Simulate(cluster.Apart(), &schedule.QueueDrop{Queue: 4, SingleSlots: single}, law, 1)
 			if err != nil {
 				t.Fatal(err)
@@ -72,7 +72,7 @@ func TestDroppingFromTheQueueFavoursNoLength(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := DefaultCluster(16)
-	cluster.Steps, cluster.Costs.LearnToken = 120, 420
+	cluster.Steps, cluster.Costs.LearnToken = 60, 420
 	for _, c := range []struct {
 		policy    schedule.Policy
 		low, high float64

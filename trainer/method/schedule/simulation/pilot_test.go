@@ -117,13 +117,16 @@ func TestFourLaws(t *testing.T) {
 	}
 }
 
-// Reference: systems.md, 2.5: the mean lag is S; mode c never above 1, mode d up to
+// Reference: systems.md, 2.5, S = .3 alone unless the test is exhaustive: the mean lag is S; mode c never above 1, mode d up to
 // 5, 8 and 10 at S = .1, .3 and .5.
 func TestVerlPilot(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many samples")
 	}
 	for i, percent := range []int{10, 30, 50} {
+		if !*exhaustive && percent != 30 {
+			continue
+		}
 		for _, partial := range []bool{false, true} {
 			f := judged(t, &schedule.Verl{K: 4, StalenessPercent: percent, Partial: partial, RequireBatches: 1})
 			near(t, "mean lag", f.LagMean, float64(percent)/100, 0.02)
@@ -136,7 +139,7 @@ func TestVerlPilot(t *testing.T) {
 	}
 }
 
-// Reference: systems.md, 2.6: the mean lag is a, the worst ⌈a⌉, nothing is aborted;
+// Reference: systems.md, 2.6, even a alone unless the test is exhaustive: the mean lag is a, the worst ⌈a⌉, nothing is aborted;
 // throughput does not fall with a.
 func TestRollPilot(t *testing.T) {
 	if testing.Short() {
@@ -144,6 +147,9 @@ func TestRollPilot(t *testing.T) {
 	}
 	last := 0.0
 	for _, a := range []int{0, 1, 2, 4} {
+		if !*exhaustive && a%2 != 0 {
+			continue
+		}
 		f := judged(t, &schedule.RollFlash{RatioPercent: 100 * a})
 		near(t, "mean lag", f.LagMean, float64(a), 0.05)
 		near(t, "worst lag", float64(f.LagMax), float64(a), 0)
@@ -193,7 +199,7 @@ func TestLongestFirstNeedsAQueue(t *testing.T) {
 	law.Correlation = 1000
 	last := func(p schedule.Policy, slots int) (ticks float64) {
 		c := DefaultCluster(32)
-		c.Slots, c.Steps = slots, 8
+		c.Slots, c.Steps = slots, 4
 		r, err := Simulate(c.Together(), p, law, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -205,12 +211,13 @@ func TestLongestFirstNeedsAQueue(t *testing.T) {
 		}
 		return ticks
 	}
+	few, many := last(&schedule.Sync{}, 2), last(&schedule.Sync{}, 8)
 	for _, chunk := range []int{1 << 20, 2048} {
 		seer := &schedule.Seer{Chunk: chunk, AcceptPercent: 60}
-		if x := last(seer, 2) / last(&schedule.Sync{}, 2); x > 0.5 {
+		if x := last(seer, 2) / few; x > 0.5 {
 			t.Errorf("chunks of %d, eight waves: the tail is %.2f of first come, first served", chunk, x)
 		}
-		if x := last(seer, 8) / last(&schedule.Sync{}, 8); x < 0.9 || x > 1.25 {
+		if x := last(seer, 8) / many; x < 0.9 || x > 1.25 {
 			t.Errorf("chunks of %d, two waves: the tail is %.2f of first come, first served", chunk, x)
 		}
 	}
