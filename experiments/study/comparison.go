@@ -76,7 +76,7 @@ func (x *Index) compare(f IndexFactor, rows []Row, baseline string) (list []comp
 	bySeed := map[string]map[string][]float64{} // level, value
 	var levels []string
 	for _, o := range rows {
-		level := x.level(f, &o)
+		level := x.level(f.Name, o.Values)
 		if bySeed[level] == nil {
 			bySeed[level] = map[string][]float64{}
 			levels = append(levels, level)
@@ -130,7 +130,7 @@ func (d *Folder) Best() string {
 		}
 		whole++
 		if i := stats.T(means); name == "" || i.Estimate > best.Estimate {
-			best, name = i, d.combination(p)
+			best, name = i, d.level("", p.Values)
 		}
 	}
 	if whole < 2 {
@@ -142,28 +142,6 @@ func (d *Folder) Best() string {
 		text += fmt.Sprintf(" (95 %% CI %.3f to %.3f, n = %d)", best.Low, best.High, best.N)
 	}
 	return text + fmt.Sprintf(", selected from %d combinations: the selection makes its mean too high.", whole)
-}
-
-// combination are a point's values of the factors that vary.
-func (x *Index) combination(p Arm) string {
-	var parts []string
-	for _, f := range x.Factors {
-		if len(f.Values) > 1 {
-			parts = append(parts, f.Name+"="+p.Values[f.Name])
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// level names the values of the factors but one.
-func (x *Index) level(but IndexFactor, o *Row) string {
-	var parts []string
-	for _, f := range x.Factors {
-		if f.Name != but.Name && len(f.Values) > 1 {
-			parts = append(parts, f.Name+"="+o.Values[f.Name])
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // rank orders the values that have every seed, the highest mean first; nothing without the

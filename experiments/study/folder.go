@@ -55,8 +55,8 @@ func outcomes(s *Store) (map[string]*Outcome, error) {
 		if err != nil {
 			return nil, err
 		}
-		o := new(Outcome)
-		if err := json.Unmarshal(cell.Outcome, o); err != nil || o.Status == "" {
+		o, err := outcome(cell)
+		if err != nil || o.Status == "" {
 			return nil, &record.FolderError{Path: filepath.Join(s.Dir, record.CellsFile), Problem: fmt.Sprintf("the cell %s is not the outcome of a run", key), Fix: "give the folder of a sweep", Err: err}
 		}
 		done[key] = o
@@ -64,26 +64,40 @@ func outcomes(s *Store) (map[string]*Outcome, error) {
 	return done, nil
 }
 
+// outcome reads that of a cell.
+func outcome(cell *record.Cell) (*Outcome, error) {
+	o := new(Outcome)
+	return o, json.Unmarshal(cell.Outcome, o)
+}
+
+// opened opens the folder of a sweep and reads its outcomes.
+func opened(dir string) (s *Store, done map[string]*Outcome, err error) {
+	if s, err = openSweep(dir); err == nil {
+		done, err = outcomes(s)
+	}
+	return s, done, err
+}
+
 // ReadIndex reads the plan of a sweep's folder.
 func ReadIndex(dir string) (*Index, error) {
-	s, err := openSweep(dir)
-	if err != nil {
-		return nil, err
+	_, x, err := openIndex(dir)
+	return x, err
+}
+
+// openIndex opens the folder of a sweep that has a plan.
+func openIndex(dir string) (s *Store, x *Index, err error) {
+	if s, err = openSweep(dir); err == nil {
+		x, err = s.Index()
 	}
-	x, err := s.Index()
 	if x == nil && err == nil {
 		err = &record.FolderError{Path: dir, Problem: "no sweep here", Fix: "give the folder of one, which holds a " + PlanFile}
 	}
-	return x, err
+	return s, x, err
 }
 
 // Read reads what a folder is to hold, and what it has of it.
 func Read(dir string) (*Folder, error) {
-	x, err := ReadIndex(dir)
-	if err != nil {
-		return nil, err
-	}
-	s, err := openSweep(dir)
+	s, x, err := openIndex(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +290,7 @@ func Merge(parts []string, dir string, o Tables) (*Folder, error) {
 	s.cells = record.NewCells(dir, s.sums)
 	var index *Index
 	for _, part := range parts {
-		x, err := ReadIndex(part)
+		other, x, err := openIndex(part)
 		if err != nil {
 			return nil, err
 		}
@@ -285,11 +299,7 @@ func Merge(parts []string, dir string, o Tables) (*Folder, error) {
 		} else if string(index.text()) != string(x.text()) {
 			return nil, &record.FolderError{Path: part, Problem: "another sweep than " + parts[0], Fix: "run both from the same file"}
 		}
-		other, err := openSweep(part)
-		if err == nil {
-			err = s.Merge(other)
-		}
-		if err != nil {
+		if err := s.Merge(other); err != nil {
 			return nil, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -38,12 +39,12 @@ type IndexFactor struct {
 
 // Arm is what is run with every seed: a point of the grid, or a training run of a claim.
 type Arm struct {
-	Name string `yaml:"name"`
-	// Values are its columns.
-	Values map[string]string `yaml:"values"`
 	// Command runs it alone but for the seed.
 	Command string `yaml:"command"`
-	Steps   int    `yaml:"steps"`
+	Name    string `yaml:"name"`
+	// Values are its columns.
+	Values map[string]string `yaml:"values"`
+	Steps  int               `yaml:"steps"`
 	// Keys are those of its cells, by seed.
 	Keys []string `yaml:"keys"`
 	// CannotAct are the notes of recipe.Recipe.Inert.
@@ -127,14 +128,32 @@ func (x *Index) heads() (list []record.Cell) {
 
 // armName is an arm's name, or its values in the order of the factors.
 func (x *Index) armName(a *Arm) string {
-	var names []string
-	for _, f := range x.Factors {
-		names = append(names, a.Values[f.Name])
-	}
-	if len(names) == 0 {
+	if len(x.Factors) == 0 {
 		return x.Name
 	}
+	return x.valuesBut("", a.Values)
+}
+
+// valuesBut are an arm's values in the order of the factors, without that of one.
+func (x *Index) valuesBut(factor string, values map[string]string) string {
+	var names []string
+	for _, f := range x.Factors {
+		if f.Name != factor {
+			names = append(names, values[f.Name])
+		}
+	}
 	return strings.Join(names, ", ")
+}
+
+// level names the values of the factors that vary but one.
+func (x *Index) level(but string, values map[string]string) string {
+	var parts []string
+	for _, f := range x.Factors {
+		if f.Name != but && len(f.Values) > 1 {
+			parts = append(parts, f.Name+"="+values[f.Name])
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Cells counts those of the plan.
@@ -148,46 +167,31 @@ func (x *Index) Cells() (n int) {
 // text is the file: YAML with a line for each field of an arm.
 func (x *Index) text() []byte {
 	var b bytes.Buffer
-	field := func(indent, name string, value any, there bool) {
-		if there {
-			fmt.Fprintf(&b, "%s%s: ", indent, name)
-			e := json.NewEncoder(&b) // JSON is YAML
+	writeFields(&b, "", "", reflect.ValueOf(*x))
+	return b.Bytes()
+}
+
+// writeFields writes the fields of a struct that are set, a line each; factors and arms are lists of such.
+func writeFields(b *bytes.Buffer, first, indent string, v reflect.Value) {
+	for i := range v.NumField() {
+		f, name := v.Field(i), v.Type().Field(i).Tag.Get("yaml")
+		switch {
+		case f.IsZero():
+		case name == "factors" || name == "arms":
+			b.WriteString(name + ":\n")
+			for k := range f.Len() {
+				writeFields(b, "- ", "  ", f.Index(k))
+			}
+		default:
+			fmt.Fprintf(b, "%s%s: ", first, name)
+			e := json.NewEncoder(b) // JSON is YAML
 			e.SetEscapeHTML(false)
-			if err := e.Encode(value); err != nil {
+			if err := e.Encode(f.Interface()); err != nil {
 				panic("study: " + err.Error())
 			}
+			first = indent
 		}
 	}
-	field("", "name", x.Name, true)
-	field("", "title", x.Title, x.Title != "")
-	field("", "version", x.Version, x.Version > 0)
-	field("", "seeds", x.Seeds, x.Seeds != nil)
-	field("", "confirm", x.Confirm, x.Confirm != nil)
-	field("", "fresh", x.Fresh, x.Fresh != nil)
-	field("", "ladder", x.Ladder, x.Ladder != nil)
-	field("", "judge", x.Judge, x.Judge != nil)
-	if len(x.Factors) > 0 {
-		b.WriteString("factors:\n")
-	}
-	for _, f := range x.Factors {
-		b.WriteString("- ")
-		field("", "name", f.Name, true)
-		field("  ", "labels", f.Labels, f.Labels != nil)
-		field("  ", "values", f.Values, true)
-	}
-	if len(x.Arms) > 0 {
-		b.WriteString("arms:\n")
-	}
-	for _, a := range x.Arms {
-		b.WriteString("- ")
-		field("", "command", a.Command, true)
-		field("  ", "name", a.Name, a.Name != "")
-		field("  ", "values", a.Values, a.Values != nil)
-		field("  ", "steps", a.Steps, a.Steps > 0)
-		field("  ", "keys", a.Keys, a.Keys != nil)
-		field("  ", "cannot act", a.CannotAct, a.CannotAct != nil)
-	}
-	return b.Bytes()
 }
 
 // WriteIndex puts the plan into the folder, unless it is there.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"driftlab/results/figure"
 	"driftlab/results/record"
@@ -133,7 +132,7 @@ func (x *Index) ladders() (list [][]rung, labels []string) {
 		if err != nil {
 			continue
 		}
-		label := x.withoutRate(x.Arms[i].Values)
+		label := x.valuesBut(x.rateColumn(), x.Arms[i].Values)
 		at := slices.Index(labels, label)
 		if at < 0 {
 			at, labels, list = len(labels), append(labels, label), append(list, nil)
@@ -144,17 +143,6 @@ func (x *Index) ladders() (list [][]rung, labels []string) {
 		slices.SortFunc(rungs, func(a, b rung) int { return int(math.Copysign(1, a.rate-b.rate)) })
 	}
 	return list, labels
-}
-
-// withoutRate names an arm by its values but for the rate.
-func (x *Index) withoutRate(values map[string]string) string {
-	var names []string
-	for _, f := range x.Factors {
-		if f.Name != x.rateColumn() {
-			names = append(names, values[f.Name])
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 // wanted are the places that are to have an outcome, as far as the outcomes so far tell: all of them, or of each ladder

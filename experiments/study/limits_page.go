@@ -527,11 +527,9 @@ func (g *Grid) take(dir string, from []string) (*Folder, error) {
 	}
 	done := map[string]*Outcome{}
 	for _, key := range all.Keys() {
-		o := new(Outcome)
-		if err := json.Unmarshal(all.Get(key).Outcome, o); err != nil {
+		if done[key], err = outcome(all.Get(key)); err != nil {
 			return nil, err
 		}
-		done[key] = o
 	}
 	early := x.premature(done)
 	if all, err = all.With(func(c *record.Cell) (bool, error) { return !early[c.Key], nil }); err != nil {

@@ -48,15 +48,11 @@ func (g *Grid) Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer lock.Release()
-	s, err := openSweep(o.Dir)
+	s, done, err := opened(o.Dir)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	done, err := outcomes(s)
-	if err != nil {
-		return err
-	}
 	if !o.Keep {
 		for key := range done { // a process was killed after its run was kept
 			if err := os.RemoveAll(s.runDir(key)); err != nil {
@@ -151,11 +147,7 @@ func Train(ctx context.Context, d *TaskContext, r recipe.Recipe, dir string) (ru
 
 // Left are the cells that Run would run, in that order.
 func (g *Grid) Left(o Options) ([]*Cell, error) {
-	s, err := openSweep(o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	done, err := outcomes(s)
+	_, done, err := opened(o.Dir)
 	return g.left(done, o), err
 }
 
@@ -184,11 +176,7 @@ func (g *Grid) left(done map[string]*Outcome, o Options) []*Cell {
 
 // Most bounds the cells that a ladder may still ask for: all of its steps that have not been run, and a middle of two.
 func (g *Grid) Most(o Options) (most int, err error) {
-	s, err := openSweep(o.Dir)
-	if err != nil {
-		return 0, err
-	}
-	done, err := outcomes(s)
+	_, done, err := opened(o.Dir)
 	if err != nil {
 		return 0, err
 	}

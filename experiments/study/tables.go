@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"driftlab/results/record"
 )
@@ -75,13 +76,7 @@ func fieldOf(v any) string {
 }
 
 // numberText is record.AppendFloat without the quotes.
-func numberText(v float64) string {
-	text := string(record.AppendFloat(nil, v))
-	if text[0] == '"' {
-		return text[1 : len(text)-1]
-	}
-	return text
-}
+func numberText(v float64) string { return strings.Trim(string(record.AppendFloat(nil, v)), `"`) }
 
 // factorColumns are those that every table begins with.
 func (x *Index) factorColumns() []column {
