@@ -177,35 +177,9 @@ func Blocks(x []float64, n int) []float64 {
 	return out
 }
 
-// thirds are the means of a column's first and last third over an arm's runs.
-func (j *Judge) thirds(rates []string, arm, column string, last bool) []float64 {
-	return j.OverRates(rates, arm, func(o *Observation, name string) float64 {
-		x := o.List(ArmColumn(name, column))
-		n := max(len(x)/3, min(len(x), 1))
-		if last {
-			return stats.Average(x[len(x)-n:])
-		}
-		return stats.Average(x[:n])
-	})
-}
-
 // Average is the mean of a column over an arm's runs.
 func (j *Judge) Average(rates []string, arm, column string) []float64 {
 	return j.OverRates(rates, arm, func(o *Observation, name string) float64 {
 		return stats.Average(o.List(ArmColumn(name, column)))
 	})
-}
-
-// sampledRate is the pass rate of the weights in the rollout engine.
-const sampledRate = "val/rollout/pass_rate"
-
-// lateSampled is to that column what Late is to the pass rates in the learner's
-// engine; a run that ended early passes none.
-func lateSampled(o *Observation, name string) float64 {
-	rates := o.List(ArmColumn(name, sampledRate))
-	early := len(rates) - len(o.List(name)) // the first update is evaluated too
-	if early < 0 {
-		return 0
-	}
-	return Late(rates[early:])
 }

@@ -26,7 +26,7 @@ import (
 // Functions are listed below. Some have a meaning of their own:
 //
 //	each(x)       x of every run, averaged over the runs of a unit
-//	rates(x)      each(x) at every learning rate, averaged over them; $rate in a figure's name is the rate
+//	rates(x)      each(x) at every learning rate, averaged over them; $rate in a figure's name is the rate; total(x) is their sum
 //	ofRates(x)    the entries of a list, one per learning rate, likewise
 //	overall(x)    the mean over units, least(x) the least of them, units(x) their number
 //	kendall(x, y) the rank correlation over units
@@ -40,11 +40,9 @@ type ListFunction struct {
 
 // UnitFunction is a value per unit of replication, of texts.
 type UnitFunction struct {
-	// Texts is how many texts it takes. An arm function's first text is an arm, its second
-	// a column of it.
+	// Texts is how many texts it takes.
 	Texts int
 	Of    func(j *Judge, rates []string, texts []string) []float64
-	arm   bool
 }
 
 // each makes a list function of one of numbers.
@@ -96,7 +94,23 @@ var listFunctions = map[string]ListFunction{
 	"count":  {1, func(x ...[]float64) []float64 { return Counting(len(x[0])) }},
 	"sorted": {1, func(x ...[]float64) []float64 { return slices.Sorted(slices.Values(x[0])) }},
 	"half":   {1, func(x ...[]float64) []float64 { return x[0][len(x[0])/2:] }},
-	"list":   {-1, func(x ...[]float64) []float64 { return slices.Concat(x...) }},
+	// third is the first third of the entries, at least one of any.
+	"third":     {1, func(x ...[]float64) []float64 { return x[0][:thirdOf(x[0])] }},
+	"lastThird": {1, func(x ...[]float64) []float64 { return x[0][len(x[0])-thirdOf(x[0]):] }},
+	// ending are as many of the last entries as a second list has, 0 where there are fewer.
+	"ending": {2, func(x ...[]float64) []float64 {
+		if len(x[0]) < len(x[1]) {
+			return []float64{0}
+		}
+		return x[0][len(x[0])-len(x[1]):]
+	}},
+	"sum": single(func(x []float64) (sum float64) {
+		for _, v := range x {
+			sum += v
+		}
+		return sum
+	}),
+	"list": {-1, func(x ...[]float64) []float64 { return slices.Concat(x...) }},
 	// where has the entries of its first list at which the second is not 0.
 	"where": {2, func(x ...[]float64) (out []float64) {
 		for i, v := range x[0] {
@@ -118,44 +132,20 @@ var listFunctions = map[string]ListFunction{
 	"slope":  paired(func(x, y []float64) float64 { return stats.Slope(x[:min(len(x), len(y))], y) }), "rsquared": paired(stats.RSquared), "spearman": paired(stats.Spearman), "pow": {2, func(x ...[]float64) []float64 { return combine(x[0], x[1], elementary.Pow) }},
 }
 
-// unitFunctions read an arm's runs, averaged over learning rates, and a column of them where
-// they take one.
-var unitFunctions = map[string]UnitFunction{
-	// late is the late pass rate in the learner's engine, sampled in the rollout engine.
-	"late":    {1, func(j *Judge, rates, of []string) []float64 { return j.Late(rates, of[0]) }, true},
-	"sampled": {1, func(j *Judge, rates, of []string) []float64 { return j.OverRates(rates, of[0], lateSampled) }, true},
+func thirdOf(x []float64) int { return max(len(x)/3, min(len(x), 1)) }
+
+// armFunctions stand for expressions of an arm's runs, $1, and of a column of them, $2; a batch of the headline's recipe has 64 responses.
+var armFunctions = map[string]string{
+	// late is the late pass rate in the learner's engine, sampled in the rollout engine, which is evaluated at the first update too.
+	"late":    `rates(mean(half("$1 at lr $rate")))`,
+	"sampled": `rates(mean(half(ending("$1 at lr $rate, val/rollout/pass_rate", "$1 at lr $rate"))))`,
 	// average is the mean of a column over a run, first and last are those of its first and last third.
-	"average": {2, func(j *Judge, rates, of []string) []float64 { return j.Average(rates, of[0], of[1]) }, true},
-	"first":   {2, func(j *Judge, rates, of []string) []float64 { return j.thirds(rates, of[0], of[1], false) }, true},
-	"last":    {2, func(j *Judge, rates, of []string) []float64 { return j.thirds(rates, of[0], of[1], true) }, true},
-	// generated counts the tokens of the runs, tokens those of which a column has the share.
-	"generated": {1, func(j *Judge, rates, of []string) []float64 { return j.countTokens(rates, of[0], "") }, true},
-	"tokens":    {2, func(j *Judge, rates, of []string) []float64 { return j.countTokens(rates, of[0], of[1]) }, true},
-}
-
-// lengthColumn is the mean length of a batch's responses, of which the headline's recipe has
-// batchResponses.
-const (
-	lengthColumn   = "response_length/mean"
-	batchResponses = 64
-)
-
-// countTokens counts the tokens that an arm's runs generated at all rates, or those of which a
-// column has the share.
-func (j *Judge) countTokens(rates []string, arm, share string) []float64 {
-	return j.Each(func(o *Observation) (sum float64) {
-		for _, r := range rates {
-			name := AtLR(arm, r)
-			for i, length := range o.List(ArmColumn(name, lengthColumn)) {
-				n := math.Round(float64(length * batchResponses))
-				if share != "" {
-					n = math.Round(float64(o.List(ArmColumn(name, share))[i] * n))
-				}
-				sum += n
-			}
-		}
-		return sum
-	})
+	"average": `rates(mean("$1 at lr $rate, $2"))`,
+	"first":   `rates(mean(third("$1 at lr $rate, $2")))`,
+	"last":    `rates(mean(lastThird("$1 at lr $rate, $2")))`,
+	// generated counts the tokens of the runs at all rates, tokens those of which a column has the share.
+	"generated": `total(sum(round("$1 at lr $rate, response_length/mean" * 64)))`,
+	"tokens":    `total(sum(round("$1 at lr $rate, $2" * round("$1 at lr $rate, response_length/mean" * 64))))`,
 }
 
 // scope is where an expression is evaluated.
@@ -275,14 +265,21 @@ func (c *compiler) call(call *ast.CallExpr) value {
 	if !ok {
 		StopOn(fmt.Errorf("no such function"))
 	}
-	if u, ok := c.lib.unit(id.Name); ok {
+	texts := func(n int) []string {
 		words := literals(call)
-		if len(words) != len(call.Args) || len(words) != u.Texts {
-			StopOn(fmt.Errorf("%s takes %d texts", id.Name, u.Texts))
+		if len(words) != len(call.Args) || len(words) != n {
+			StopOn(fmt.Errorf("%s takes %d texts", id.Name, n))
 		}
-		if u.arm && c.file != nil {
-			StopOn(c.file.checkArm(id.Name, words))
+		return words
+	}
+	if form, ok := armFunctions[id.Name]; ok {
+		for i, word := range texts(1 + strings.Count(form, ", $2\"")) {
+			form = strings.ReplaceAll(form, fmt.Sprintf("$%d", i+1), word)
 		}
+		return c.value(Must(parser.ParseExpr(form)))
+	}
+	if u, ok := c.lib.Units[id.Name]; ok {
+		words := texts(u.Texts)
 		return func(s scope) (out [][]float64) {
 			texts := slices.Clone(words)
 			for i := range texts {
@@ -313,7 +310,9 @@ func (c *compiler) call(call *ast.CallExpr) value {
 	case "each":
 		return func(s scope) [][]float64 { return s.average(s.j, args[0](s.single())) }
 	case "rates":
-		return func(s scope) [][]float64 { return s.overRates(args[0]) }
+		return func(s scope) [][]float64 { return s.overRates(args[0], float64(len(s.rates))) }
+	case "total":
+		return func(s scope) [][]float64 { return s.overRates(args[0], 1) }
 	case "ofRates":
 		return func(s scope) [][]float64 { return s.average(s.j, apply(s.ofRates, args[0](s.single()))) }
 	case "units":
@@ -375,16 +374,15 @@ func (s scope) single() scope {
 	return s
 }
 
-// overRates is the mean of an expression over the learning rates, run by run.
-func (s scope) overRates(of value) [][]float64 {
+// overRates is the sum of an expression over the learning rates, run by run, divided by a number.
+func (s scope) overRates(of value, by float64) [][]float64 {
 	one := s.single()
 	sum := one.constant(0)
 	for _, rate := range s.rates {
 		one.rate, one.rates = rate, []string{rate}
 		sum = apply(func(x ...[]float64) []float64 { return combine(x[0], x[1], operators[token.ADD]) }, sum, of(one))
 	}
-	number := []float64{float64(len(s.rates))}
-	return s.average(s.j, apply(func(x ...[]float64) []float64 { return combine(x[0], number, operators[token.QUO]) }, sum))
+	return s.average(s.j, apply(func(x ...[]float64) []float64 { return combine(x[0], []float64{by}, operators[token.QUO]) }, sum))
 }
 
 // ofRates is the mean of the entries of a list, one for each of the claim's learning rates, at those at hand.
@@ -520,34 +518,14 @@ func literals(call *ast.CallExpr) (out []string) {
 }
 
 // own are the functions with a meaning of their own, and how many values they take at most.
-var own = map[string]int{"each": 1, "rates": 1, "ofRates": 1, "kendall": 2, "least": 1, "overall": 1, "units": 1, "interval": 2}
+var own = map[string]int{"each": 1, "rates": 1, "total": 1, "ofRates": 1, "kendall": 2, "least": 1, "overall": 1, "units": 1, "interval": 2}
 
 // functionsHelp lists what expressions can call.
 func (lib *Library) functionsHelp() string {
-	names := slices.Concat(slices.Collect(maps.Keys(own)), slices.Collect(maps.Keys(listFunctions)), slices.Collect(maps.Keys(unitFunctions)),
+	names := slices.Concat(slices.Collect(maps.Keys(own)), slices.Collect(maps.Keys(listFunctions)), slices.Collect(maps.Keys(armFunctions)),
 		slices.Collect(maps.Keys(lib.Lists)), slices.Collect(maps.Keys(lib.Units)))
 	slices.Sort(names)
 	return "the functions are " + strings.Join(names, ", ")
-}
-
-// checkArm checks an arm, and the columns that a function of it reads.
-func (f *file) checkArm(function string, words []string) error {
-	if f.Training.arm(words[0]) == nil {
-		return fmt.Errorf("no arm %q", words[0])
-	}
-	columns := words[1:]
-	switch function {
-	case "tokens", "generated":
-		columns = append(columns, lengthColumn)
-	case "sampled":
-		columns = append(columns, sampledRate)
-	}
-	for _, c := range columns {
-		if !f.Training.keeps(words[0], c) {
-			return fmt.Errorf("arm %q keeps no column %q", words[0], c)
-		}
-	}
-	return nil
 }
 
 // keeps reports whether a column of an arm is recorded.
@@ -561,7 +539,7 @@ func (t *Training) keeps(arm, column string) bool {
 	})
 }
 
-// checkFigure checks that a figure, at every learning rate, is one that the claim records.
+// checkFigure checks that a figure, at one of the learning rates at least, is one that the claim records.
 func (f *file) checkFigure(name string) error {
 	names := []string{name}
 	if strings.Contains(name, "$rate") {
@@ -570,12 +548,12 @@ func (f *file) checkFigure(name string) error {
 			names = append(names, strings.ReplaceAll(name, "$rate", rate))
 		}
 	}
-	for _, name := range names {
-		if !f.records(name) && !(strings.Contains(name, "*") && slices.Contains(f.Figures, name)) {
-			return fmt.Errorf("no figure %q: figures lists what the measurement records", name)
-		}
+	if slices.ContainsFunc(names, func(name string) bool {
+		return f.records(name) || strings.Contains(name, "*") && slices.Contains(f.Figures, name)
+	}) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("no figure %q: an arm has its pass rates and columns at each learning rate, figures lists what a measurement records", append(names, name)[0])
 }
 
 // records reports whether a figure is listed, or is an arm's pass rate or column.

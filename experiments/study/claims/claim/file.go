@@ -63,14 +63,6 @@ type Library struct {
 	Figures map[string]func(j *Judge) *figure.Figure
 }
 
-func (lib *Library) unit(name string) (UnitFunction, bool) {
-	f, ok := unitFunctions[name]
-	if !ok {
-		f, ok = lib.Units[name]
-	}
-	return f, ok
-}
-
 func (lib *Library) list(name string) (ListFunction, bool) {
 	f, ok := listFunctions[name]
 	if !ok {

@@ -148,8 +148,8 @@ func TestFileUnits(t *testing.T) {
 func TestFileFaults(t *testing.T) {
 	for change, want := range map[string]string{
 		"title: -> titel:": "titel",
-		`late("$name, TIS") - -> late("$name, TISS") -`:           `check "TIS minus plain": late("fp8, TISS") - 0.5 * late("fp8, plain"): no arm "fp8, TISS"`,
-		`"gap/k3")' -> "gap/k4")'`:                                `keeps no column "gap/k4"`,
+		`late("$name, TIS") - -> late("$name, TISS") -`:           `check "TIS minus plain": late("fp8, TISS") - 0.5 * late("fp8, plain"): no figure "fp8, TISS at lr 1e-3"`,
+		`"gap/k3")' -> "gap/k4")'`:                                `no figure "fp8, TIS at lr 1e-3, gap/k4"`,
 		"slope(list -> slop(list":                                 "no function slop",
 		"rate: 2e-3, test -> rate: 3e-3, test":                    `no learning rate "3e-3"`,
 		"level: natural, test: fewer -> level: mild, test: fewer": `no level "mild"`,
@@ -163,7 +163,7 @@ func TestFileFaults(t *testing.T) {
 		`TIS at lr $rate"[-1] -> TIS at lr 3e-3"[-1]`:             `no figure "fp8, TIS at lr 3e-3"`,
 		"test: above, than: 3.5 -> test: above":                   "than is the threshold",
 		`value: late("$arm") -> value: lat("$arm")`:               "picture: lat",
-		`'late("$level, $arm")' -> 'late("$level $arm")'`:         `table: late("fp8 plain"): no arm`,
+		`'late("$level, $arm")' -> 'late("$level $arm")'`:         `table: late("fp8 plain"): no figure "fp8 plain at lr 1e-3"`,
 		`length("powers") -> lengths("powers")`:                   "notes: lengths",
 		"cells: [=both, -> cells: [=both, =none,":                 `table: row "plain" has 4 cells for 3 columns`,
 	} {
