@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"driftlab/engine"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"
 )
@@ -134,14 +133,9 @@ func Attribute(ctx context.Context, q AttributeRequest) (*Attribution, error) {
 	if err != nil {
 		return nil, err
 	}
-	pair := q.Pair
-	if pair == (Pair{}) {
-		pair = Pair{r.Rollout.Numerics, r.Learner.Numerics}
-	}
-	for _, n := range []engine.Numerics{pair.Rollout, pair.Learner} {
-		if err := n.Validate(); err != nil {
-			return nil, fmt.Errorf("numerics %s: %w", n.Name, err)
-		}
+	pair, err := q.Pair.of(r)
+	if err != nil {
+		return nil, err
 	}
 	if k := r.Rollout.KVScales; k.Prompts > 0 && k.Every > 1 {
 		return nil, recipe.Faults{{Path: "rollout.kv_scales.every", Problem: fmt.Sprintf(

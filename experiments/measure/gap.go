@@ -23,6 +23,19 @@ type Pair struct {
 	Rollout, Learner engine.Numerics
 }
 
+// of is the pair, or that of a recipe where it is zero, with an error for numerics that cannot be.
+func (p Pair) of(r recipe.Recipe) (Pair, error) {
+	if p == (Pair{}) {
+		p = Pair{r.Rollout.Numerics, r.Learner.Numerics}
+	}
+	for _, n := range []engine.Numerics{p.Rollout, p.Learner} {
+		if err := n.Validate(); err != nil {
+			return p, fmt.Errorf("numerics %s: %w", n.Name, err)
+		}
+	}
+	return p, nil
+}
+
 // UsualPairs are the pairs people meet: the same engine twice as a control,
 // fp32 in another order, half precisions against fp32, and the served formats
 // against a bf16 learner.
@@ -118,17 +131,14 @@ func Gaps(ctx context.Context, q GapRequest) (*Measurement, error) {
 		pairs = []Pair{{r.Rollout.Numerics, r.Learner.Numerics}}
 	}
 	for _, pair := range pairs {
-		for _, n := range []engine.Numerics{pair.Rollout, pair.Learner} {
-			if err := n.Validate(); err != nil {
-				return nil, fmt.Errorf("numerics %s: %w", n.Name, err)
-			}
+		if _, err := pair.of(r); err != nil {
+			return nil, err
 		}
 	}
 	m := &Measurement{Checkpoint: r.Checkpoint, Task: r.Task.Name, Seed: r.Seed,
 		Prompts: r.Rollout.Prompts, Group: r.Rollout.Group, MaxTokens: r.Rollout.MaxTokens}
 	grade := trainer.Grader(r)
-	prompts, requests := measureRequests(r, r.Task.New())
-	w, err := trainer.BeforeMeasurement(r, p, max(q.Workers, 1))
+	probe, prompts, err := probeOf(r, p, q.Workers)
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +147,7 @@ func Gaps(ctx context.Context, q GapRequest) (*Measurement, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		r.Rollout.Numerics = pair.Rollout
-		probe := Probe{Recipe: r, Weights: w, Requests: requests, Workers: max(q.Workers, 1)}
+		probe.Recipe.Rollout.Numerics = pair.Rollout
 		gap, b, err := probe.gap(pair.Learner)
 		if err != nil {
 			fault = cmp.Or(fault, fmt.Errorf("%s to %s: %w", pair.Rollout.Name, pair.Learner.Name, err))
@@ -174,6 +183,13 @@ func measureRequests(r recipe.Recipe, t task.Task) (prompts []task.Prompt, reque
 		}
 	}
 	return prompts, requests
+}
+
+// probeOf samples the prompts of a measurement, which it returns, with a recipe that was prepared.
+func probeOf(r recipe.Recipe, p *model.Params, workers int) (*Probe, []task.Prompt, error) {
+	prompts, requests := measureRequests(r, r.Task.New())
+	w, err := trainer.BeforeMeasurement(r, p, max(workers, 1))
+	return &Probe{r, w, requests, max(workers, 1)}, prompts, err
 }
 
 // gap compares the rollout side with a learner.

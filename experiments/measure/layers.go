@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -61,8 +60,8 @@ func Layers(ctx context.Context, r recipe.Recipe, pair Pair, workers int) (*Dive
 	if err != nil {
 		return nil, err
 	}
-	if pair == (Pair{}) {
-		pair = Pair{r.Rollout.Numerics, r.Learner.Numerics}
+	if pair, err = pair.of(r); err != nil {
+		return nil, err
 	}
 	switch {
 	case r.Rollout.KVScales.Prompts > 0:
@@ -70,26 +69,19 @@ func Layers(ctx context.Context, r recipe.Recipe, pair Pair, workers int) (*Dive
 	case r.Rollout.KVRetention != nil:
 		return nil, recipe.Faults{{Path: "rollout.kv_retention", Problem: "operations are compared over whole sequences, where no entry of the cache is dropped: leave it out"}}
 	}
-	for _, n := range []engine.Numerics{pair.Rollout, pair.Learner} {
-		if err := n.Validate(); err != nil {
-			return nil, fmt.Errorf("numerics %s: %w", n.Name, err)
-		}
-	}
 	r.Rollout.Numerics, r.Learner.Numerics = pair.Rollout, pair.Learner
-	w, err := trainer.BeforeMeasurement(r, p, max(workers, 1))
+	q, _, err := probeOf(r, p, workers)
 	if err != nil {
 		return nil, err
 	}
-	_, requests := measureRequests(r, r.Task.New())
-	q := Probe{Recipe: r, Weights: w, Requests: requests, Workers: max(workers, 1)}
 	b := q.Sample(q.Sampling())
 	d := &Divergence{Checkpoint: r.Checkpoint, Task: r.Task.Name, Seed: r.Seed, Rollout: pair.Rollout.Name, Learner: pair.Learner.Name, Tokens: b.Tokens()}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	States(b, w.Current, pair.Rollout, false, func(here *engine.Pass, rows []int) {
+	States(b, q.Weights.Current, pair.Rollout, false, func(here *engine.Pass, rows []int) {
 		d.Unequal = otherThanRecorded(b, here, rows, q)
-		States(b, w.Current, pair.Learner, false, func(there *engine.Pass, _ []int) {
+		States(b, q.Weights.Current, pair.Learner, false, func(there *engine.Pass, _ []int) {
 			d.compare(here, there, rows, r.Model)
 		})
 	})
@@ -97,7 +89,7 @@ func Layers(ctx context.Context, r recipe.Recipe, pair Pair, workers int) (*Dive
 }
 
 // otherThanRecorded counts the tokens whose log-prob in a pass is not the recorded one; -1 where that is of a shaped distribution.
-func otherThanRecorded(b *batch.Batch, pass *engine.Pass, rows []int, q Probe) (n int) {
+func otherThanRecorded(b *batch.Batch, pass *engine.Pass, rows []int, q *Probe) (n int) {
 	s := q.Sampling()
 	if s.Temperature != 1 || s.TopP != 0 && s.TopP != 1 || s.TopK != 0 {
 		return -1
@@ -163,8 +155,7 @@ func RelativeDistance(x, y []float32) float64 {
 func flipped(here, there []uint8, rows []int, layer int, c model.Config) (n int) {
 	for _, row := range rows {
 		at := (row*c.Layers + layer) * c.TopK
-		other := there[at : at+c.TopK]
-		if slices.ContainsFunc(here[at:at+c.TopK], func(expert uint8) bool { return !slices.Contains(other, expert) }) {
+		if !sameExperts(here[at:at+c.TopK], there[at:at+c.TopK], c.TopK) {
 			n++
 		}
 	}
@@ -182,19 +173,16 @@ func Flips(r recipe.Recipe, responses, workers int) (*record.Flips, error) {
 	if r.Model.Dense() {
 		return nil, recipe.Faults{{Path: "model.experts", Problem: "a dense model has no routes"}}
 	}
-	t := r.Task.New()
-	_, requests := measureRequests(r, t)
-	w, err := trainer.BeforeMeasurement(r, p, max(workers, 1))
+	q, _, err := probeOf(r, p, workers)
 	if err != nil {
 		return nil, err
 	}
-	q := Probe{Recipe: r, Weights: w, Requests: requests, Workers: max(workers, 1)}
 	sampling := q.Sampling()
 	sampling.Gates = true
 	b := q.Sample(sampling)
 	f := &record.Flips{Rollout: r.Rollout.Numerics.Name, Learner: r.Learner.Numerics.Name, Seed: r.Seed, Layers: b.Layers}
 	responses = min(responses, b.Len())
-	vocab := t.Vocab()
+	vocab := r.Task.New().Vocab()
 	var tokens []int // those that are shown
 	for k := range responses {
 		from, to := b.Span(k * b.Len() / responses)

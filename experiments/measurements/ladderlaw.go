@@ -753,15 +753,9 @@ func equalLossPicture(j *claim.Judge) *figure.Figure {
 	d := measuredRungs(j, lawOther)
 	p := &figure.Figure{Kind: figure.Multiples, Title: "Exact KL of dense models at equal loss: means, and the range of the models"}
 	for _, a := range denseFamily.axes() {
-		c := sheet("By "+a.name, fmt.Sprintf("doublings of %s from %d", a.unit, *a.of(&baseSize)), "exact KL, nats per token")
-		rungs := d.along(denseFamily, a)
-		for slot, m := range []*gapMetric{
-			{Name: "logits as trained, order of sums", entry: asTrained}, {Name: "logits as trained, rounding in other places", entry: otherAsTrained},
-			{Name: "logits raised, rounding in other places", entry: otherHigher}, {Name: "rounding of the raised logits alone", entry: roundingHigher},
-		} {
-			c.Series = append(c.Series, d.arm(m.Name, m, rungs, a, slot+1))
-		}
-		p.Parts = append(p.Parts, c)
+		p.Parts = append(p.Parts, d.panel("By "+a.name, "exact KL, nats per token", a, curve{"logits as trained, order of sums", trainedOrder, denseFamily, 1},
+			curve{"logits as trained, rounding in other places", trainedOther, denseFamily, 2}, curve{"logits raised, rounding in other places", &gapMetric{entry: otherHigher}, denseFamily, 3},
+			curve{"rounding of the raised logits alone", &gapMetric{entry: roundingHigher}, denseFamily, 4}))
 	}
 	return p
 }

@@ -12,16 +12,55 @@ import (
 	"driftlab/results/stats"
 )
 
-// rungPicture has a panel per axis, one of flips by depth, one of answers by length,
+// rungPicture has a panel per axis with the exact KL, one of flips by depth, one of answers by length,
 // and one of the way from the base to the published size.
 func rungPicture(j *claim.Judge) *figure.Figure {
 	f := measuredRungs(j, metricKL)
 	p := &figure.Figure{Kind: figure.Multiples, Title: "The gap along the ladder of scale: means, and the range of the models"}
-	for k, a := range sizeAxes[:5] { // the sixth goes with the fifth
-		p.Parts = append(p.Parts, f.panel(k, a))
+	for _, a := range sizeAxes[:5] { // the sixth goes with the fifth
+		c := f.panel("By "+a.name, "exact KL, nats per token", a, curve{"MoE", metricKL, moeFamily, 1}, curve{"MoE, routes replayed", metricReplayed, moeFamily, 2}, curve{"dense", metricKL, denseFamily, 3})
+		if l := f.law(metricKL, moeFamily); l != nil {
+			f.line(&c, figure.Series{Name: "law, MoE", Slot: 5}, "law", a, func(r rung) float64 { return metricKL.figure(l.center(moeFamily.coordinates(r.Size))) })
+		}
+		p.Parts = append(p.Parts, c)
 	}
-	p.Parts = append(p.Parts, f.flipPanel(), f.answerPanel(), f.wayPanel())
+	depth, length := sizeAxes[0], sizeAxes[3]
+	flips := f.panel("Flips by depth", "share", depth, curve{"flips per decision", metricFlips, moeFamily, 6}, curve{"tokens hit", metricHit, moeFamily, 7})
+	f.line(&flips, figure.Series{Name: "tokens hit if independent", Slot: 8}, "if independent", depth, func(r rung) float64 {
+		return 1 - elementary.Pow(1-stats.Average(metricFlips.values(r, f.runs)), float64(r.Size.Layers))
+	})
+	answers := f.panel("Whole answers by length, dense", "sequence KL, nats", length, curve{"dense", metricSequence, denseFamily, 3}, curve{"dense, fp16", metricSequenceFP16, denseFamily, 4})
+	p.Parts = append(p.Parts, flips, answers, f.wayPanel())
 	return p
+}
+
+// curve is a metric of a family along an axis.
+type curve struct {
+	name   string
+	metric *gapMetric
+	family modelFamily
+	slot   int
+}
+
+// panel has curves along an axis, of the families that have it: y by its logarithm, bands over the range of the models.
+func (f *ladderRungs) panel(title, y string, a axis, curves ...curve) figure.Figure {
+	c := figure.Figure{Kind: figure.Lines, Title: title, X: figure.Axis{Label: fmt.Sprintf("doublings of %s from %d", a.unit, *a.of(&baseSize))}, Y: figure.Axis{Label: y, Log: true}}
+	for _, k := range curves {
+		if slices.ContainsFunc(k.family.axes(), func(own axis) bool { return own.name == a.name }) {
+			c.Series = append(c.Series, f.arm(k, a))
+		}
+	}
+	return c
+}
+
+// line adds a series of one line over the routed rungs of an axis.
+func (f *ladderRungs) line(c *figure.Figure, s figure.Series, name string, a axis, of func(r rung) float64) {
+	line := figure.Series{Name: name}
+	for _, r := range f.along(moeFamily, a) {
+		line.X, line.Y = append(line.X, doublings(r, a)), append(line.Y, of(r))
+	}
+	s.Seeds = []figure.Series{line}
+	c.Series = append(c.Series, s)
 }
 
 // along are the rungs of a family on an axis, the base among them, in its order.
@@ -49,12 +88,12 @@ func doublings(r rung, a axis) float64 {
 }
 
 // arm is a metric along an axis, with a curve per model.
-func (f *ladderRungs) arm(name string, m *gapMetric, rungs []rung, a axis, slot int) figure.Series {
-	arm := figure.Series{Name: name, Slot: slot}
+func (f *ladderRungs) arm(k curve, a axis) figure.Series {
+	arm := figure.Series{Name: k.name, Slot: k.slot}
 	for i, o := range f.runs {
 		c := figure.Series{Name: fmt.Sprintf("model %d", i+1)}
-		for _, r := range rungs {
-			if y, ok := m.of(r, o); ok {
+		for _, r := range f.along(k.family, a) {
+			if y, ok := k.metric.of(r, o); ok {
 				c.X, c.Y = append(c.X, doublings(r, a)), append(c.Y, y)
 			}
 		}
@@ -65,61 +104,13 @@ func (f *ladderRungs) arm(name string, m *gapMetric, rungs []rung, a axis, slot 
 	return arm
 }
 
-// sheet is an empty panel: y by its logarithm, bands over the range of the models.
-func sheet(title, x, y string) figure.Figure {
-	return figure.Figure{Kind: figure.Lines, Title: title, X: figure.Axis{Label: x}, Y: figure.Axis{Label: y, Log: true}}
-}
-
-// panel is the exact KL along an axis.
-func (f *ladderRungs) panel(k int, a axis) figure.Figure {
-	c := sheet("By "+a.name, fmt.Sprintf("doublings of %s from %d", a.unit, *a.of(&baseSize)), "exact KL, nats per token")
-	c.Series = append(c.Series, f.arm("MoE", metricKL, f.along(moeFamily, a), a, 1))
-	c.Series = append(c.Series, f.arm("MoE, routes replayed", metricReplayed, f.along(moeFamily, a), a, 2))
-	if k < len(denseFamily.axes()) {
-		c.Series = append(c.Series, f.arm("dense", metricKL, f.along(denseFamily, a), a, 3))
-	}
-	if l := f.law(metricKL, moeFamily); l != nil {
-		line := figure.Series{Name: "law"}
-		for _, r := range f.along(moeFamily, a) {
-			line.X, line.Y = append(line.X, doublings(r, a)), append(line.Y, metricKL.figure(l.center(moeFamily.coordinates(r.Size))))
-		}
-		c.Series = append(c.Series, figure.Series{Name: "law, MoE", Slot: 5, Seeds: []figure.Series{line}})
-	}
-	return c
-}
-
-// flipPanel has flips per decision and tokens hit by depth.
-func (f *ladderRungs) flipPanel() figure.Figure {
-	depth := sizeAxes[0]
-	c := sheet("Flips by depth", fmt.Sprintf("doublings of layers from %d", baseSize.Layers), "share")
-	rungs := f.along(moeFamily, depth)
-	c.Series = append(c.Series, f.arm("flips per decision", metricFlips, rungs, depth, 6))
-	c.Series = append(c.Series, f.arm("tokens hit", metricHit, rungs, depth, 7))
-	line := figure.Series{Name: "if independent"}
-	for _, r := range rungs {
-		rate := stats.Average(metricFlips.values(r, f.runs))
-		line.X, line.Y = append(line.X, doublings(r, depth)), append(line.Y, 1-elementary.Pow(1-rate, float64(r.Size.Layers)))
-	}
-	c.Series = append(c.Series, figure.Series{Name: "tokens hit if independent", Slot: 8, Seeds: []figure.Series{line}})
-	return c
-}
-
-// answerPanel is the KL of whole answers of dense models by length.
-func (f *ladderRungs) answerPanel() figure.Figure {
-	length := sizeAxes[3]
-	c := sheet("Whole answers by length, dense", fmt.Sprintf("doublings of tokens of an answer from %d", baseSize.Length), "sequence KL, nats")
-	rungs := f.along(denseFamily, length)
-	c.Series = append(c.Series, f.arm("dense", metricSequence, rungs, length, 3))
-	c.Series = append(c.Series, f.arm("dense, fp16", metricSequenceFP16, rungs, length, 4))
-	return c
-}
-
 // wayPanel is the law of the exact KL from the base, where all axes begin, to the
 // primary published size, where they end together; one model in twenty lies outside
 // its band.
 func (f *ladderRungs) wayPanel() figure.Figure {
 	p := publishedFigures[0]
-	c := sheet("The way to "+p.Model, "share of the way, every axis in proportion to its logarithm", "exact KL, nats per token")
+	c := figure.Figure{Kind: figure.Lines, Title: "The way to " + p.Model, X: figure.Axis{Label: "share of the way, every axis in proportion to its logarithm"},
+		Y: figure.Axis{Label: "exact KL, nats per token", Log: true}}
 	l := f.law(p.Metric, p.Family)
 	if l == nil {
 		return c

@@ -411,11 +411,10 @@ func (p *sgaProcess) sampled(rng *rand.Rand, muLogits, piLogits *sgaPolicy, limi
 	return mean, square
 }
 
-// sgaCell is what was measured at one length: the norm of the bias, the trace of
-// a batch's variance and the efficiency by estimator.
-type sgaCell struct{ bias, variance, power []float64 }
+// sgaFigures are what is measured at one length by aggregation: the norm of the bias, the trace of a batch's variance and the efficiency.
+var sgaFigures = [3]string{"bias", "variance", "power"}
 
-func newSGACell(rng *rand.Rand, list []aggregation, kind string, length, steps, responses int) sgaCell {
+func measureSGA(rng *rand.Rand, list []aggregation, kind string, length, steps, responses int) (figures [][3]float64) {
 	p := newSGAProcess(rng, kind, length)
 	var behind sgaPolicy
 	for s := range behind {
@@ -434,7 +433,6 @@ func newSGACell(rng *rand.Rand, list []aggregation, kind string, length, steps, 
 		}
 	}
 	_, truth := p.gradient(&pi)
-	var c sgaCell
 	for _, k := range list {
 		var mean [sgaParams]float64
 		var square float64
@@ -446,9 +444,9 @@ func newSGACell(rng *rand.Rand, list []aggregation, kind string, length, steps, 
 			mean, square = p.moments(&behind, &pi, k)
 		}
 		bias, variance, power := efficiency(mean, square, truth, drawn)
-		c.bias, c.variance, c.power = append(c.bias, bias), append(c.variance, variance), append(c.power, power)
+		figures = append(figures, [3]float64{bias, variance, power})
 	}
-	return c
+	return figures
 }
 
 // aggregations measures bias, variance and efficiency of aggregations of the token ratios on a
@@ -482,27 +480,19 @@ func (m *aggregations) Measure(e *claim.Env, o *claim.Observation) {
 	o.Set("lengths", lengths...)
 	for _, kind := range rewardKinds {
 		for _, d := range m.Ahead {
-			var cells []sgaCell
+			var cells [][][3]float64
 			for _, length := range lengths {
 				e.Continue()
 				rng := e.Rand(uint64(length)<<8 + uint64(d.Updates)<<1 + uint64(len(kind)))
-				cells = append(cells, newSGACell(rng, m.Aggregations, kind, int(length), d.Updates, m.Responses.of(e)))
+				cells = append(cells, measureSGA(rng, m.Aggregations, kind, int(length), d.Updates, m.Responses.of(e)))
 			}
-			for k, name := range m.Aggregations {
-				a := kind + " " + d.Level + " "
-				for _, figure := range []struct {
-					name string
-					of   func(c *sgaCell) []float64
-				}{
-					{"bias ", func(c *sgaCell) []float64 { return c.bias }},
-					{"variance ", func(c *sgaCell) []float64 { return c.variance }},
-					{"power ", func(c *sgaCell) []float64 { return c.power }},
-				} {
+			for k, a := range m.Aggregations {
+				for i, figure := range sgaFigures {
 					var values []float64
-					for i := range cells {
-						values = append(values, figure.of(&cells[i])[k])
+					for _, cell := range cells {
+						values = append(values, cell[k][i])
 					}
-					o.Set(a+figure.name+name.Name, values...)
+					o.Set(fmt.Sprintf("%s %s %s %s", kind, d.Level, figure, a.Name), values...)
 				}
 			}
 		}
