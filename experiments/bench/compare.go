@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"driftlab/results/figure"
+	"driftlab/results/stats"
 )
 
 //go:embed heads.yaml
@@ -95,9 +96,7 @@ func Compare(against string, here, there *Build) Comparison {
 }
 
 func spreadOf(list []float64) spread {
-	list = slices.Sorted(slices.Values(list))
-	n := len(list)
-	return spread{list[0], (list[(n-1)/2] + list[n/2]) / 2, list[n-1]}
+	return spread{slices.Min(list), stats.Median(list), slices.Max(list)}
 }
 
 func (s spread) text(digits int) string {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"driftlab/precision/elementary"
 	"driftlab/results/figure"
+	"driftlab/results/stats"
 )
 
 // Growth is the document of bench --grow: how cost grows with one size at a time.
@@ -103,23 +103,16 @@ func NewGrowth(list []GrownStep, results []Result) (Growth, error) {
 				}
 				x.Processor, flop = append(x.Processor, other.ProcessorLeast), append(flop, other.GFlop)
 			}
-			x.Slope, x.WorkSlope = logSlope(axis.Values, x.Processor), logSlope(axis.Values, flop)
+			var sizes []float64
+			for _, v := range axis.Values {
+				sizes = append(sizes, float64(v))
+			}
+			x.Slope, x.WorkSlope = stats.Slope(stats.Logs(sizes), stats.Logs(x.Processor)), stats.Slope(stats.Logs(sizes), stats.Logs(flop))
 			axis.Phases = append(axis.Phases, x)
 		}
 		g.Axes, g.Threads = append(g.Axes, axis), results[first].Threads
 	}
 	return g, nil
-}
-
-// logSlope is the slope of ln y against ln x by least squares.
-func logSlope(x []int, y []float64) float64 {
-	n, sx, sy, sxx, sxy := float64(len(x)), 0.0, 0.0, 0.0, 0.0
-	for i := range x {
-		a, b := elementary.Log(float64(x[i])), elementary.Log(y[i])
-		sx, sy = sx+a, sy+b
-		sxx, sxy = sxx+float64(a*a), sxy+float64(a*b)
-	}
-	return (float64(n*sxy) - float64(sx*sy)) / (float64(n*sxx) - float64(sx*sx))
 }
 
 // Table shows the slopes to a person.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats"
@@ -117,8 +116,7 @@ func numbers(values []string) (list []float64) {
 }
 
 // maps draws the means of each two factors.
-func (v *view) maps() results.Section {
-	s := results.Section{Heading: "Two factors at a time"}
+func (v *view) maps() (list []*figure.Figure) {
 	for i, a := range v.Factors {
 		for _, b := range v.Factors[i+1:] {
 			if len(a.Values) < 2 || len(b.Values) < 2 {
@@ -141,8 +139,8 @@ func (v *view) maps() results.Section {
 				h.Series = append(h.Series, figure.Series{Name: r, Y: line})
 			}
 			v.pictures = append(v.pictures, Picture{"map-" + fileName(rows.Name) + "-" + fileName(columns.Name), h, []string{".svg"}})
-			s.Blocks = append(s.Blocks, h)
+			list = append(list, h)
 		}
 	}
-	return s
+	return list
 }

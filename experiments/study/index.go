@@ -56,14 +56,7 @@ func (a *Arm) command(seed uint64) string { return fmt.Sprintf("%s --seed %d", a
 
 // Index is that of the grid.
 func (g *Grid) Index() *Index {
-	x := &Index{Name: g.Plan.Name, Title: g.Plan.Title, Seeds: g.Plan.Seeds, Confirm: g.Plan.Confirm, Fresh: g.Plan.Fresh, Ladder: g.Plan.Ladder, Judge: g.Plan.Judge}
-	for _, f := range g.Plan.factors() {
-		one := IndexFactor{Name: f.Name, Labels: f.labels()}
-		for _, v := range f.Values {
-			one.Values = append(one.Values, v.Name)
-		}
-		x.Factors = append(x.Factors, one)
-	}
+	x := &Index{Name: g.Plan.Name, Title: g.Plan.Title, Seeds: g.Plan.Seeds, Confirm: g.Plan.Confirm, Fresh: g.Plan.Fresh, Ladder: g.Plan.Ladder, Judge: g.Plan.Judge, Factors: g.Plan.indexFactors()}
 	for i := range g.Cells {
 		c := &g.Cells[i]
 		if c.Point == len(x.Arms) {

@@ -177,21 +177,17 @@ func (d *Folder) Limits() *stability.Study {
 		return s
 	}
 	s.Equal, s.None = arms[0].stressor, arms[0].method
-	find := func(stressor, method string) *ladderArm {
-		i := slices.IndexFunc(arms, func(a *ladderArm) bool { return a.stressor == stressor && a.method == method })
-		if i < 0 {
-			return &ladderArm{}
-		}
-		return arms[i]
-	}
 	equal := arms[0]
 	for _, all := range arms {
-		none := find(all.stressor, s.None)
+		none := new(ladderArm)
+		if i := slices.IndexFunc(arms, func(a *ladderArm) bool { return a.stressor == all.stressor && a.method == s.None }); i >= 0 {
+			none = arms[i]
+		}
 		a, _ := d.sides(all, all)
 		l := a.levelAt()
 		rows := a.rungs[l]
 		out := stability.Arm{Stressor: a.stressor, Method: a.method, Edge: a.rates[l] == all.rates[0] || a.rates[l] == all.rates[len(all.rates)-1], Limit: rangeOf(stats.LimitOf(a.trials())), LevelRate: rateName(a.rates[l]), Level: meanOf(stats.T(finals(rows)).Within(0, 1)),
-			FirstK3: record.Number(average(rows, (*Outcome).firstK3)), K3: mean(rows, "gap/k3"), Flips: mean(rows, "routes/flip_token"), Speed: record.Number(d.speed(all, equal))}
+			FirstK3: record.Number(average(rows, firstK3)), K3: mean(rows, "gap/k3"), Flips: mean(rows, "routes/flip_token"), Speed: record.Number(d.speed(all, equal))}
 		out.OverNone, out.GainNone = d.against(all, none)
 		out.OverEqual, out.GainEqual = d.against(all, equal)
 		for i, rows := range a.rungs {
@@ -263,7 +259,7 @@ func mean(rows []*Row, name string) record.Number {
 }
 
 // firstK3 is the mismatch of the first window of a run.
-func (o *Outcome) firstK3() record.Number {
+func firstK3(o *Outcome) record.Number {
 	if w := o.Windows.Values["gap/k3"]; len(w) > 0 {
 		return w[0]
 	}

@@ -27,8 +27,8 @@ except: {method: gspo, learner.optimizer.lr: [1e-3]}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Name != "screen" || !slices.Equal(p.Seeds, []uint64{7, 8}) || !slices.Equal(p.columns(), []string{"recipe", "learner.optimizer.lr", "method", "group"}) {
-		t.Errorf("%s, seeds %v, columns %v", p.Name, p.Seeds, p.columns())
+	if p.Name != "screen" || !slices.Equal(p.Seeds, []uint64{7, 8}) || !slices.Equal((&Index{Factors: p.indexFactors()}).columns(), []string{"recipe", "learner.optimizer.lr", "method", "group"}) {
+		t.Errorf("%s, seeds %v, columns %v", p.Name, p.Seeds, (&Index{Factors: p.indexFactors()}).columns())
 	}
 	var sets []string
 	for _, c := range append(p.Set, p.Factors[1].Values[1].Set...) {
@@ -61,7 +61,7 @@ func TestPlanOfFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.columns(); !slices.Equal(got, []string{"recipe.steps", "learner.optimizer.lr"}) {
+	if got := (&Index{Factors: p.indexFactors()}).columns(); !slices.Equal(got, []string{"recipe.steps", "learner.optimizer.lr"}) {
 		t.Errorf("columns %v", got)
 	}
 	for _, tc := range []struct {

@@ -98,14 +98,16 @@ func (p *Plan) factors() []Factor {
 	return append([]Factor{f}, p.Factors...)
 }
 
-// columns are the names of the columns that the factors make: each factor's, and
-// behind it those of its labels.
-func (p *Plan) columns() []string {
-	var names []string
+// indexFactors are the factors of the grid as an index has them.
+func (p *Plan) indexFactors() (list []IndexFactor) {
 	for _, f := range p.factors() {
-		names = append(append(names, f.Name), f.labels()...)
+		one := IndexFactor{Name: f.Name, Labels: f.labels()}
+		for _, v := range f.Values {
+			one.Values = append(one.Values, v.Name)
+		}
+		list = append(list, one)
 	}
-	return names
+	return list
 }
 
 // labels are the names of the labels that values have, in order.
@@ -160,7 +162,7 @@ func (p *Plan) Check(c Condition) error {
 			}
 		}
 	}
-	columns := p.columns()
+	columns := (&Index{Factors: p.indexFactors()}).columns()
 	for _, want := range c {
 		if !slices.Contains(columns, want.Factor) {
 			return fmt.Errorf("no such factor: %w", method.UnknownName(want.Factor, columns))

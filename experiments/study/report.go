@@ -59,7 +59,9 @@ func (d *Folder) BestTables(most int) (list []*figure.Figure) {
 func (d *Folder) Report(kept []results.RunGroup, glossary []results.Term) (results.Report, []Picture) {
 	v := &view{Folder: d}
 	x := d.Index
-	r := results.Report{Title: x.title(), Facts: v.facts(), Glossary: glossary}
+	r := results.Report{Title: x.title(), Glossary: glossary,
+		Facts: []results.Fact{{Name: "factors", Value: fmt.Sprint(len(v.Factors))}, {Name: "points", Value: fmt.Sprint(len(v.Arms))}, {Name: "seeds", Value: fmt.Sprint(len(v.Seeds))},
+			{Name: "runs", Value: fmt.Sprint(len(v.heads()))}, {Name: "cells finished", Value: fmt.Sprintf("%d of %d", len(v.Rows), v.Cells())}}}
 	if s := d.limits(); s == nil {
 		r.Lead = sentences(d.Best(), v.better(), v.lead(), d.Missing())
 	} else {
@@ -68,25 +70,26 @@ func (d *Folder) Report(kept []results.RunGroup, glossary []results.Term) (resul
 			return r, v.pictures
 		}
 	}
-	best := results.Section{Heading: "Which is best"}
-	for _, t := range d.BestTables(mostPoints) {
-		best.Blocks = append(best.Blocks, t)
+	add := func(heading string, tables ...*figure.Figure) {
+		s := results.Section{Heading: heading}
+		for _, t := range tables {
+			if t != nil {
+				s.Blocks = append(s.Blocks, t)
+			}
+		}
+		if len(s.Blocks) > 0 {
+			r.Sections = append(r.Sections, s)
+		}
 	}
-	if len(best.Blocks) > 0 {
-		r.Sections = append(r.Sections, best)
-	}
-	r.Sections = append(r.Sections, results.Section{Heading: "Every point", Blocks: []results.Block{d.PointTable(mostPoints)}})
-	if t := NoEffectTable(v.NoEffects()); t != nil {
-		r.Sections = append(r.Sections, results.Section{Heading: "Parts without effect", Blocks: []results.Block{t}})
-	}
+	add("Which is best", d.BestTables(mostPoints)...)
+	add("Every point", d.PointTable(mostPoints))
+	add("Parts without effect", NoEffectTable(v.NoEffects()))
 	for i, f := range x.Factors {
 		if len(f.Values) > 1 {
 			r.Sections = append(r.Sections, v.factor(i, f))
 		}
 	}
-	if s := v.maps(); len(s.Blocks) > 0 {
-		r.Sections = append(r.Sections, s)
-	}
+	add("Two factors at a time", v.maps()...)
 	if len(kept) > 0 {
 		r.Sections = append(r.Sections, results.FromGroups(kept, glossary...).Sections[1:]...) // the first has what the study's tables have
 	}
@@ -164,11 +167,6 @@ func (v *view) lead() string {
 		text += fmt.Sprintf(" The steps of %d runs are not here: the table of steps is without them.", len(without))
 	}
 	return text
-}
-
-func (v *view) facts() []results.Fact {
-	return []results.Fact{{Name: "factors", Value: fmt.Sprint(len(v.Factors))}, {Name: "points", Value: fmt.Sprint(len(v.Arms))},
-		{Name: "seeds", Value: fmt.Sprint(len(v.Seeds))}, {Name: "runs", Value: fmt.Sprint(len(v.heads()))}, {Name: "cells finished", Value: fmt.Sprintf("%d of %d", len(v.Rows), v.Cells())}}
 }
 
 // figures are the columns that tables show of a set of outcomes.

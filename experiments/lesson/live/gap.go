@@ -75,7 +75,7 @@ func spread(b *batch.Batch) figure.Figure {
 			at := 0
 			if d > 0 {
 				at = 1
-				for at+1 < len(labels) && d >= decade(least+at) {
+				for at+1 < len(labels) && d >= math.Pow10(least+at) {
 					at++
 				}
 			}
@@ -98,12 +98,6 @@ func spread(b *batch.Batch) figure.Figure {
 		X: figure.Axis{Label: "|d| = |log pi - log mu|, from"}, Y: figure.Axis{Label: "tokens, %"}, Labels: labels,
 		Series: []figure.Series{{Name: "tokens", Y: count}},
 		Note:   fmt.Sprintf("Of %.0f tokens %s %% have %s.", total, threeDigits(count[top]), at)}
-}
-
-// decade is a power of ten, exactly as it is written.
-func decade(exponent int) float64 {
-	v, _ := strconv.ParseFloat("1e"+strconv.Itoa(exponent), 64) // it is a number
-	return v
 }
 
 // figures is the pair's line of the table.

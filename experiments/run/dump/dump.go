@@ -71,10 +71,8 @@ func (d *Writer) Write(b *batch.Batch, prompts []task.Prompt, verdicts []task.Ve
 // truncated is the support of tokens of which at least one was drawn from less
 // than the whole vocabulary, else nil.
 func truncated(support [][]int32) [][]int32 {
-	for _, ids := range support {
-		if ids != nil {
-			return support
-		}
+	if slices.ContainsFunc(support, func(ids []int32) bool { return ids != nil }) {
+		return support
 	}
 	return nil
 }

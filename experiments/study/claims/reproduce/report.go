@@ -4,6 +4,7 @@ import (
 	_ "embed" // of the heads of tables
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"driftlab/experiments/study/claims/claim"
@@ -24,7 +25,10 @@ var head = figure.Heads(headsText)
 // the verdict of fresh seeds.
 func VerdictTable(list []Result) *figure.Figure {
 	t := head("verdicts")
-	t.Note += " " + provisionalNote(list)
+	t.Note += " "
+	if slices.ContainsFunc(list, func(r Result) bool { return r.Provisional() }) {
+		t.Note += "Preview: fewer than ten replications, or a smaller measurement."
+	}
 	states := statuses(list)
 	for i := range list {
 		r := &list[i]
@@ -32,14 +36,15 @@ func VerdictTable(list []Result) *figure.Figure {
 		if d := r.decisive(); d != nil {
 			name, needs = d.Label(), d.Needs
 		}
-		fresh, freshFigure := figure.Word("-"), "-"
+		adjusted, fresh, freshFigure := figure.Word("-"), figure.Word("-"), "-"
+		if p := float64(states[i].Holm); !math.IsNaN(p) {
+			adjusted = figure.Number(p, 2)
+		}
 		if r.Fresh != nil {
 			fresh, freshFigure = figure.Word(string(r.Fresh.Verdict)).As(emphasis(r.Fresh.Verdict)), r.Fresh.figure()
 		}
-		verdict := r.verdictCell()
-		verdict.Text += states[i].unadjusted()
-		t.Add(figure.Word(r.Claim.ID).As(figure.Strong), verdict, fresh, declaredCell(r.Claim.Declared), figure.Word(r.Claim.Figure), figure.Word(name+": "+needs),
-			figure.Word(r.figure()), figure.Word(freshFigure), figure.Word(r.sample()), adjustedCell(float64(states[i].Holm)))
+		t.Add(figure.Word(r.Claim.ID).As(figure.Strong), figure.Word(r.verdictText()+states[i].unadjusted()).As(emphasis(r.confirmed())), fresh, declaredCell(r.Claim.Declared), figure.Word(r.Claim.Figure), figure.Word(name+": "+needs),
+			figure.Word(r.figure()), figure.Word(freshFigure), figure.Word(r.sample()), adjusted)
 	}
 	return t
 }
@@ -129,13 +134,6 @@ func declaredCell(d claim.Declaration) figure.Cell {
 	return figure.Word(fmt.Sprintf("%s; %s: %s", d.When, d.Date, d.Verdict)).As(figure.Warn)
 }
 
-func adjustedCell(p float64) figure.Cell {
-	if math.IsNaN(p) {
-		return figure.Word("-")
-	}
-	return figure.Number(p, 2)
-}
-
 // decisive is the check that the verdict rests on.
 func (j *Judged) decisive() *judge.Check { return j.Verdict.Decisive(j.Evidence.Checks) }
 
@@ -159,16 +157,6 @@ func (j *Judged) figure() string {
 	return text
 }
 
-// provisionalNote explains a preview if one is shown.
-func provisionalNote(list []Result) string {
-	for i := range list {
-		if list[i].Provisional() {
-			return "Preview: fewer than ten replications, or a smaller measurement."
-		}
-	}
-	return ""
-}
-
 // checkTable has a line per check of a claim: the primary ones first, then what
 // else was looked at.
 func checkTable(r *Result) *figure.Figure {
@@ -190,7 +178,7 @@ func checkTable(r *Result) *figure.Figure {
 						fresh += ", " + again.Outcome.Term()
 					}
 				}
-				t.Add(name, outcomeCell(c.Outcome), figure.Word(string(c.Level)), figure.Word(c.Needs), figure.Word(intervalText(c.Value)), figure.Word(fresh))
+				t.Add(name, figure.Word(c.Outcome.Term()).As(emphases[c.Outcome]), figure.Word(string(c.Level)), figure.Word(c.Needs), figure.Word(intervalText(c.Value)), figure.Word(fresh))
 			}
 		}
 	}
@@ -218,22 +206,8 @@ func intervalText(i stats.Interval) string {
 	return fmt.Sprintf("%s [%s, %s]", show(i.Estimate), show(i.Low), show(i.High))
 }
 
-func outcomeCell(o judge.Mark) figure.Cell {
-	e := figure.Muted
-	switch o {
-	case judge.Passed:
-		e = figure.Good
-	case judge.Failed, judge.Contrary:
-		e = figure.Bad
-	case judge.Open:
-		e = figure.Warn
-	}
-	return figure.Word(o.Term()).As(e)
-}
-
-func (r *Result) verdictCell() figure.Cell {
-	return figure.Word(r.verdictText()).As(emphasis(r.confirmed()))
-}
+// emphases are those of outcomes.
+var emphases = map[judge.Mark]figure.Emphasis{judge.Passed: figure.Good, judge.Failed: figure.Bad, judge.Contrary: figure.Bad, judge.Open: figure.Warn, judge.Reported: figure.Muted}
 
 // confirmed is the verdict of the first seeds where new ones agree, and else undecided.
 func (r *Result) confirmed() judge.Verdict {
@@ -277,31 +251,23 @@ func Report(list []Result) results.Report {
 	}
 	page := results.Report{
 		Title: "Claims of papers, measured", Eyebrow: "simulate reproduce",
-		Lead: verdictLead(count) + fmt.Sprintf("%d claims on a transformer small enough for a laptop, with two engines that share weights and differ only in how they compute. "+
+		Lead: fmt.Sprintf("%d claims on a transformer small enough for a laptop, with two engines that share weights and differ only in how they compute. "+
 			"One primary check per claim decides, by a threshold that stands in its code; an independent model or warm start is one replication.", len(list)) + agreement(list),
 		Sections: []results.Section{{Heading: "Verdicts", Blocks: []results.Block{DeclaredTable(statuses(list)), VerdictTable(list)}}},
 	}
+	var counted []string
 	for _, v := range judge.Verdicts {
 		if count[v] > 0 {
+			counted = append(counted, fmt.Sprintf("**%d %s**", count[v], v))
 			page.Facts = append(page.Facts, results.Fact{Name: string(v), Value: fmt.Sprint(count[v])})
 		}
 	}
+	page.Lead = strings.Join(counted, ", ") + ". " + page.Lead
 	for i := range list {
 		page.Sections = append(page.Sections, list[i].section())
 		page.Reruns = append(page.Reruns, list[i].again())
 	}
 	return page
-}
-
-// verdictLead is the finding: how many claims have each verdict.
-func verdictLead(count map[judge.Verdict]int) string {
-	var parts []string
-	for _, v := range judge.Verdicts {
-		if count[v] > 0 {
-			parts = append(parts, fmt.Sprintf("**%d %s**", count[v], v))
-		}
-	}
-	return strings.Join(parts, ", ") + ". "
 }
 
 func (r *Result) section() results.Section {
