@@ -45,6 +45,7 @@ type gradientBias struct {
 
 	b         *batch.Batch
 	lengths   []int // prefixes that are measured, ascending; a segment lies between two
+	length    int   // the longest
 	chunk     int   // responses per pass, and per group of the variance
 	lead      int   // rows of a prompt before the one that predicts
 	reward    []float64
@@ -65,21 +66,22 @@ const (
 	tkdNoiseStream
 )
 
-// tkdPairs is how many antithetic pairs of draws average the logit noise.
-const tkdPairs = 2
+// tkdPairs is how many antithetic pairs of draws average the logit noise, tkdVocab the vocabulary.
+const tkdPairs, tkdVocab = 2, 64
 
 // newGradientBias samples the responses of a model of that many experts, and
 // measures what does not depend on a cell.
 func newGradientBias(e *claim.Env, experts, responses, chunk int, lengths []int) *gradientBias {
-	const vocab = 64
-	k := &gradientBias{lengths: lengths, chunk: chunk, noiseSeed: e.Seed, params: thin(e, experts, vocab, longest(lengths)+8)}
+	c := model.Default() // of four layers with narrow experts
+	c.Layers, c.Experts, c.DFF, c.Vocab, c.Context = 4, experts, 16, tkdVocab, slices.Max(lengths)+8
+	k := &gradientBias{lengths: lengths, length: slices.Max(lengths), chunk: chunk, noiseSeed: e.Seed, params: e.Random(c)}
 	k.weights = engine.NewWeights(k.params.Config, numerics("fp32"))
 	k.weights.Publish(k.params, 0)
 	k.pass, k.grad = engine.NewPass(k.params.Config, 1), model.New(k.params.Config)
-	k.b = sample(e, probe{Params: k.params, Rollout: numerics("fp32"), Sequences: responses, Tokens: k.length()})
+	k.b = sample(e, probe{Params: k.params, Rollout: numerics("fp32"), Sequences: responses, Tokens: k.length})
 	k.lead = len(k.b.Prompt[0]) - 1
-	k.reward = make([]float64, vocab)
-	for i, a := range e.Rand(tkdRewardStream).Perm(vocab) {
+	k.reward = make([]float64, tkdVocab)
+	for i, a := range e.Rand(tkdRewardStream).Perm(tkdVocab) {
 		k.reward[a] = float64(2*(i%2) - 1)
 	}
 	k.measureOracle()
@@ -91,24 +93,7 @@ func newGradientBias(e *claim.Env, experts, responses, chunk int, lengths []int)
 	return k
 }
 
-func longest(lengths []int) int { return lengths[len(lengths)-1] }
-
-// thin is a random model of four layers with narrow experts.
-func thin(e *claim.Env, experts, vocab, context int) *model.Params {
-	c := model.Default()
-	c.Layers, c.Experts, c.DFF, c.Vocab, c.Context = 4, experts, 16, vocab, context
-	return e.Random(c)
-}
-
-func (k *gradientBias) close() { k.pass.Close() }
-
-func (k *gradientBias) length() int { return longest(k.lengths) }
-
-func (k *gradientBias) responses() int { return k.b.Len() }
-
-func (k *gradientBias) chunks() int { return k.responses() / k.chunk }
-
-func (k *gradientBias) vocab() int { return k.params.Config.Vocab }
+func (k *gradientBias) chunks() int { return k.b.Len() / k.chunk }
 
 // segment is the range of positions between two lengths.
 func (k *gradientBias) segment(s int) (from, to int) {
@@ -158,7 +143,7 @@ func (k *gradientBias) backward(dlogits []float32) []float32 {
 // measureOracle fills what pi does on its own responses: distributions, routes,
 // router logits, mean reward, and the gradient of every segment.
 func (k *gradientBias) measureOracle() {
-	v, length := k.vocab(), k.length()
+	v, length := tkdVocab, k.length
 	p, dlogits := make([]float64, v), make([]float32, k.chunk*length*v)
 	mean := 0.0
 	for c := range k.chunks() {
@@ -192,7 +177,7 @@ func (k *gradientBias) measureOracle() {
 		}
 		k.oracle = append(k.oracle, grads)
 	}
-	k.baseline = mean / float64(k.responses()*length)
+	k.baseline = mean / float64(k.b.Len()*length)
 }
 
 // softmaxInto writes the probabilities of logp plus size times noise.
@@ -216,11 +201,11 @@ func softmaxInto(p []float64, logp []float32, noise []float64, size float64) {
 // different per decision, summed over the K experts.
 func (k *gradientBias) flip(size float64) (routes []uint8, rates []float64) {
 	c := k.params.Config
-	length := k.length()
+	length := k.length
 	routes = append(routes, k.routes...)
 	counts := make([]int, length)
 	noisy := make([]float32, c.Experts)
-	for i := range k.responses() {
+	for i := range k.b.Len() {
 		for t := range length {
 			for l := range c.Layers {
 				at := ((i*length+t)*c.Layers + l) * c.Experts
@@ -229,11 +214,14 @@ func (k *gradientBias) flip(size float64) (routes []uint8, rates []float64) {
 					noisy[e] = clean[e] + float32(float32(size)*k.normals[at+e])
 				}
 				was, is := topTwo(clean), topTwo(noisy)
-				changed := memberships(was, is)
-				if changed == 0 {
+				if was[0] == is[0] && was[1] == is[1] || was[0] == is[1] && was[1] == is[0] {
 					continue
 				}
-				counts[t] += changed
+				for _, id := range was { // each that is in one of the pairs alone
+					if id != is[0] && id != is[1] {
+						counts[t] += 2
+					}
+				}
 				row := i*(k.lead+length) + k.lead + t
 				copy(routes[(row*c.Layers+l)*c.TopK:], is[:])
 			}
@@ -245,20 +233,9 @@ func (k *gradientBias) flip(size float64) (routes []uint8, rates []float64) {
 		for _, n := range counts[from:to] {
 			total += n
 		}
-		rates = append(rates, float64(total)/float64(k.responses()*to*c.Layers))
+		rates = append(rates, float64(total)/float64(k.b.Len()*to*c.Layers))
 	}
 	return routes, rates
-}
-
-// memberships counts the experts that are in one of the pairs alone.
-func memberships(a, b [2]uint8) int {
-	n := 4
-	for _, id := range a {
-		if id == b[0] || id == b[1] {
-			n -= 2
-		}
-	}
-	return n
 }
 
 // topTwo are the two largest entries, the largest first, the lower id of equals.
@@ -293,7 +270,7 @@ func (k *gradientBias) sizeFor(rate float64) float64 {
 func (k *gradientBias) sampler(routes []uint8) []float32 {
 	out := make([]float32, 0, len(k.logp))
 	for c := range k.chunks() {
-		k.forward(c, k.length(), routes, false)
+		k.forward(c, k.length, routes, false)
 		out = append(out, k.pass.LogProbs()...)
 	}
 	return out
@@ -306,12 +283,12 @@ func (k *gradientBias) noiseOf(rng *rand.PCG, response, pair int) {
 // tokenKL is the mean of KL(mu || pi) over the tokens of every segment, mu with
 // logit noise of a size per segment: of the first antithetic pair of draws.
 func (k *gradientBias) tokenKL(logits []float32, size []float64) []float64 {
-	v, length := k.vocab(), k.length()
+	v, length := tkdVocab, k.length
 	sums := make([]float64, len(k.lengths))
 	noise, q := make([]float64, v), make([]float64, v)
 	var source rand.PCG
 	rng := rand.New(&source)
-	for i := range k.responses() {
+	for i := range k.b.Len() {
 		k.noiseOf(&source, i, 0)
 		for s := range k.lengths {
 			from, to := k.segment(s)
@@ -331,7 +308,7 @@ func (k *gradientBias) tokenKL(logits []float32, size []float64) []float64 {
 	}
 	for s := range sums {
 		from, to := k.segment(s)
-		sums[s] /= float64(k.responses() * (to - from))
+		sums[s] /= float64(k.b.Len() * (to - from))
 	}
 	return sums
 }
@@ -377,7 +354,7 @@ func (k *gradientBias) match(logits []float32, want float64) (size, have []float
 // and returns the mean of w - 1 per chunk and segment: the coefficient of the
 // oracle's gradient that has expectation zero.
 func (k *gradientBias) difference(logits []float32, size []float64) (weight [][]float64) {
-	v, length := k.vocab(), k.length()
+	v, length := tkdVocab, k.length
 	p, q, mean, noise := make([]float64, v), make([]float64, v), make([]float64, v), make([]float64, v)
 	for range k.chunks() {
 		weight = append(weight, make([]float64, len(k.lengths)))
@@ -387,7 +364,7 @@ func (k *gradientBias) difference(logits []float32, size []float64) (weight [][]
 	for j := range sources {
 		streams[j] = rand.New(&sources[j])
 	}
-	for i := range k.responses() {
+	for i := range k.b.Len() {
 		for j := range sources {
 			k.noiseOf(&sources[j], i, j)
 		}
@@ -470,8 +447,16 @@ func (k *gradientBias) biases(differences [][]float32, weights [][][]float64) (b
 	}
 	truth := make([]tkdNorm, len(k.lengths))
 	size := len(k.params.Theta)
-	all := k.oracleSums()
-	v := k.vocab()
+	all := make([][]float32, len(k.lengths)) // the oracle's gradients added over the chunks, per segment
+	for s := range all {
+		all[s] = make([]float32, size)
+		for _, chunk := range k.oracle {
+			for i, x := range chunk[s] {
+				all[s][i] += x
+			}
+		}
+	}
+	v := tkdVocab
 	var dlogits []float32
 	for c := range k.chunks() {
 		prefix, oracleSoFar := make([][]float32, len(differences)), make([]float32, size)
@@ -488,7 +473,7 @@ func (k *gradientBias) biases(differences [][]float32, weights [][][]float64) (b
 			for d, difference := range differences {
 				dlogits = batch.Zeroed(dlogits, k.chunk*to*v)
 				for i := range k.chunk {
-					at := ((c*k.chunk+i)*k.length() + from) * v
+					at := ((c*k.chunk+i)*k.length + from) * v
 					copy(dlogits[(i*to+from)*v:(i*to+to)*v], difference[at:])
 				}
 				g := k.backward(dlogits)
@@ -514,20 +499,6 @@ func (k *gradientBias) biases(differences [][]float32, weights [][][]float64) (b
 	return bias, oracle
 }
 
-// oracleSums adds the oracle's gradients over the chunks, per segment.
-func (k *gradientBias) oracleSums() [][]float32 {
-	out := make([][]float32, len(k.lengths))
-	for s := range out {
-		out[s] = make([]float32, len(k.params.Theta))
-		for _, chunk := range k.oracle {
-			for i, x := range chunk[s] {
-				out[s][i] += x
-			}
-		}
-	}
-	return out
-}
-
 // flipBias measures the gradient bias that injected flips of routes cause at equal token KL, on
 // random models of some numbers of experts: see gradientBias.
 type flipBias struct {
@@ -549,7 +520,7 @@ func (f *flipBias) Measure(e *claim.Env, o *claim.Observation) {
 	var models []*gradientBias
 	defer func() {
 		for _, k := range models {
-			k.close()
+			k.pass.Close()
 		}
 	}()
 	logits, rates, least := make([][][]float32, len(f.Experts)), make([][][]float64, len(f.Experts)), 0.0

@@ -14,7 +14,7 @@ import (
 func smallTKD(t *testing.T) *gradientBias {
 	t.Helper()
 	k := newGradientBias(&claim.Env{Seed: 5, Size: claim.Tiny}, 8, 4, 1, []int{4, 8, 16})
-	t.Cleanup(k.close)
+	t.Cleanup(k.pass.Close)
 	return k
 }
 
@@ -58,7 +58,7 @@ func TestTKDFlips(t *testing.T) {
 			}
 		}
 	}
-	if got := float64(changed) / float64(k.responses()*k.length()*c.Layers); math.Abs(got-rates[len(rates)-1]) > 1e-12 {
+	if got := float64(changed) / float64(k.b.Len()*k.length*c.Layers); math.Abs(got-rates[len(rates)-1]) > 1e-12 {
 		t.Errorf("%v memberships change per decision, of %v reported", got, rates)
 	}
 	logits := k.sampler(routes)
@@ -81,14 +81,14 @@ func TestTKDBias(t *testing.T) {
 	const response, size = 2, 0.5
 	logits := slices.Clone(k.logp)
 	k.difference(logits, []float64{size, size, size})
-	v := k.vocab()
+	v := tkdVocab
 	var sources [tkdPairs]rand.PCG
 	for pair := range sources {
 		k.noiseOf(&sources[pair], response, pair)
 	}
 	w := 1.0
 	for step := range 2 {
-		at := (response*k.length() + step) * v
+		at := (response*k.length + step) * v
 		p, q, mean, noise := make([]float64, v), make([]float64, v), make([]float64, v), make([]float64, v)
 		for pair := range sources {
 			rng := rand.New(&sources[pair])
@@ -168,7 +168,7 @@ func TestTKDNorm(t *testing.T) {
 // and the gradient of a prefix needs no more than the prefix.
 func TestTKDBackward(t *testing.T) {
 	k := smallTKD(t)
-	v, full := k.vocab(), k.length()
+	v, full := tkdVocab, k.length
 	short := k.lengths[0]
 	dlogits := make([]float32, k.chunk*full*v)
 	rng := (&claim.Env{Seed: 3}).Rand(1)

@@ -20,10 +20,8 @@ import (
 // one after the other, gives up and guesses with a probability that depends on how many it has tried, and checks what
 // looks right until it stops, with a probability that depends on how often it has checked. All of its lengths are these
 // decisions, so that a training run takes milliseconds.
-type searcher struct {
-	giveUp [searcherCandidates]float64 // logits, by candidates tried
-	stop   [searcherChecks]float64     // logits, by checks done
-}
+// The table has logits of giving up, by candidates tried, and then those of stopping, by checks done.
+type searcher [searcherCandidates + searcherChecks]float64
 
 // What the searches of a searcher are made of.
 const (
@@ -102,12 +100,11 @@ func logistic(x float64) float64 { return 1 / (1 + elementary.Exp(-x)) }
 
 // respond answers a prompt whose root is the candidate with that number.
 func (r *searcherRun) respond(rng *rand.Rand, s, grad *searcher, root int) (a answer) {
-	decide := func(table, first, g []float64, i int) bool {
-		i = min(i, len(table)-1)
-		p, q := logistic(table[i]), logistic(first[i])
+	decide := func(at int) bool {
+		p, q := logistic(s[at]), logistic(r.first[at])
 		chosen := rng.Float64() < p
 		a.kl += float64(p*elementary.Log(p/q)) + float64((1-p)*elementary.Log((1-p)/(1-q)))
-		a.decisions = append(a.decisions, decision{&g[i], p, chosen})
+		a.decisions = append(a.decisions, decision{&grad[at], p, chosen})
 		return chosen
 	}
 	spoilt := false
@@ -120,7 +117,7 @@ func (r *searcherRun) respond(rng *rand.Rand, s, grad *searcher, root int) (a an
 		return a
 	}
 	for a.candidates < 2*searcherCandidates {
-		if decide(s.giveUp[:], r.first.giveUp[:], grad.giveUp[:], a.candidates) {
+		if decide(min(a.candidates, searcherCandidates-1)) {
 			return end(rng.Float64() < luckyGuess)
 		}
 		a.candidates++
@@ -128,7 +125,7 @@ func (r *searcherRun) respond(rng *rand.Rand, s, grad *searcher, root int) (a an
 		right := a.candidates == root
 		looks := right || rng.Float64() < falsePositive
 		for checks := 0; looks; checks++ {
-			if decide(s.stop[:], r.first.stop[:], grad.stop[:], checks) {
+			if decide(searcherCandidates + min(checks, searcherChecks-1)) {
 				return end(right)
 			}
 			a.checks++
@@ -169,10 +166,7 @@ func (r *searcherRun) train(rng *rand.Rand) (last searcher, steps []searcherStep
 			}
 		}
 		steps = append(steps, now)
-		b.Mask = make([]bool, b.Offsets[len(b.Offsets)-1])
-		for n := range b.Mask {
-			b.Mask[n] = true
-		}
+		b.Mask = slices.Repeat([]bool{true}, b.Offsets[len(b.Offsets)-1])
 		claim.StopOn(scorer.Score(b, verdicts))
 		keep := r.filter.kept(rng, answers)
 		for g := range r.groups {
@@ -192,11 +186,8 @@ func (r *searcherRun) train(rng *rand.Rand) (last searcher, steps []searcherStep
 			}
 		}
 		n := float64(r.groups * r.responses)
-		for i := range s.giveUp {
-			s.giveUp[i] += float64(r.rate*grad.giveUp[i]) / n
-		}
-		for i := range s.stop {
-			s.stop[i] += float64(r.rate*grad.stop[i]) / n
+		for i := range s {
+			s[i] += float64(r.rate*grad[i]) / n
 		}
 	}
 	return s, steps
@@ -241,11 +232,11 @@ type searcherStart struct {
 // run is the run of a start on prompts whose root is at candidate 1 to 10.
 func (s searcherStart) run(e *claim.Env) searcherRun {
 	r := searcherRun{easiest: 1, hardest: 10, updates: e.Pick(240, 120, 12), rate: 1, groups: 16, responses: 8}
-	for i := range r.first.giveUp {
-		r.first.giveUp[i] = s.GiveUp
-	}
-	for i := range r.first.stop {
-		r.first.stop[i] = s.Stop
+	for i := range r.first {
+		r.first[i] = s.GiveUp
+		if i >= searcherCandidates {
+			r.first[i] = s.Stop
+		}
 	}
 	return r
 }
