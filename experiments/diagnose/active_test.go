@@ -16,7 +16,11 @@ import (
 // thousand: the boundary lies there.
 func TestActive(t *testing.T) {
 	const tis = "rollout_is: token\nrollout_is_threshold: 1000\n"
+	made := map[int]*trial{}
 	one := func(in int) *trial { // the weight of one token in so many is off 1
+		if made[in] != nil {
+			return made[in]
+		}
 		k := &kept{}
 		for n := range 99_000 {
 			d := 0.001 * float64(n%2*2-1)
@@ -25,7 +29,8 @@ func TestActive(t *testing.T) {
 			}
 			k.roll, k.old = append(k.roll, -1), append(k.old, -1+d)
 		}
-		return newTrial([]*kept{k})
+		made[in] = newTrial([]*kept{k})
+		return made[in]
 	}
 	genuine := &Report{Verdict: Verdict{State: Genuine, Summary: "It is genuine."}, Gap: &Gap{Gap: metrics.Gap{Unequal: 1}}}
 	equal := &Report{Verdict: Verdict{State: Healthy}, Gap: &Gap{}}

@@ -68,7 +68,7 @@ func first(r Report) (string, bool) {
 // Fresh worlds of one cause have it first, and never another one named; those of two have both listed,
 // with parts that are about theirs.
 func TestFreshWorlds(t *testing.T) {
-	each := 3
+	each := 2
 	if *fresh {
 		each = 24
 	}

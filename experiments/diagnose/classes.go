@@ -271,9 +271,14 @@ var students = []student{{3, -1.0008888496235095}, {4, -0.9808292530117257}, {8,
 
 // of is the density of an error at a scale, and the weight that the EM gives it there.
 func (l student) of(v, scale float64) (density, weight float64) {
-	z := v / scale
-	w := 1 / (1 + float64(z*z)/l.degrees)
+	w := l.relative(v, scale)
 	return elementary.Exp(l.constant+float64(0.5*(l.degrees+1)*elementary.Log(w))) / scale, (l.degrees + 1) / l.degrees * w
+}
+
+// relative is the weight of an error over that of one of 0.
+func (l student) relative(v, scale float64) float64 {
+	z := v / scale
+	return 1 / (1 + float64(z*z)/l.degrees)
 }
 
 // jumpsOf fits the chain with the distribution that explains the errors best.
@@ -300,7 +305,7 @@ func (s *deviations) chain(l student) (j jumps, alone float64) {
 	for range passes {
 		sum := 0.0
 		for _, x := range s.all {
-			_, w := l.of(x.v, one)
+			w := (l.degrees + 1) / l.degrees * l.relative(x.v, one)
 			sum += float64(w * x.v * x.v)
 		}
 		one = math.Sqrt(sum / float64(n))

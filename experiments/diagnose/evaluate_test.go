@@ -181,6 +181,7 @@ func TestPasteSpeaksTheRunsLanguage(t *testing.T) {
 	}
 	world := newTrial(keptOf(rowsOf(3, 0.4, 60, 60)))
 	decided := []Decision{{Row: "a row", Fired: true, correction: tokenTIS(nil)}}
+	recommended, config := world.recommend(decided)
 	for _, c := range []struct {
 		name    string
 		options Options
@@ -194,8 +195,7 @@ func TestPasteSpeaksTheRunsLanguage(t *testing.T) {
 		{"dump of miles", Options{}, "miles", "slime"},
 		{"not written", Options{Framework: "rllm"}, "neutral", ""},
 	} {
-		r := Report{Inputs: []Input{{Format: c.format}}, Decisions: decided}
-		r.Recommended, r.Config = world.recommend(decided)
+		r := Report{Inputs: []Input{{Format: c.format}}, Decisions: decided, Recommended: recommended, Config: config}
 		r.Paste = New(c.options).paste(&r)
 		if r.Paste == nil || r.Paste.Framework != c.want || c.want == "" && !strings.HasPrefix(r.Paste.Text, "correction: ") {
 			t.Errorf("%s: %+v", c.name, r.Paste)

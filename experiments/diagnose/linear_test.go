@@ -40,8 +40,8 @@ func TestManyPartsLinear(t *testing.T) {
 				return float64(after.TotalAlloc - before.TotalAlloc)
 			}
 			allocated(100) // what is made once
-			if few, many := allocated(2000), allocated(8000); many > 6*few {
-				t.Errorf("2,000 rows allocate %.3g bytes, 8,000 rows %.3g", few, many)
+			if few, many := allocated(500), allocated(2000); many > 6*few {
+				t.Errorf("500 rows allocate %.3g bytes, 2,000 rows %.3g", few, many)
 			}
 		})
 	}

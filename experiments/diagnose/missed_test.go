@@ -71,7 +71,7 @@ func TestMissedCauses(t *testing.T) {
 			}
 		}, []string{"decoded and encoded again"}},
 	} {
-		each := 2
+		each := 1
 		if *fresh {
 			each = 12
 		}

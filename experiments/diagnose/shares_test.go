@@ -9,7 +9,7 @@ import (
 // shareWorlds is how many fresh mixtures there are of each pair and share. This prints a table with narrower errors:
 //
 //	go test ./experiments/diagnose -run TestShareCoverage -v -mixtures 40
-var shareWorlds = flag.Int("mixtures", 2, "fresh mixtures of each pair of causes and share")
+var shareWorlds = flag.Int("mixtures", 1, "fresh mixtures of each pair of causes and share")
 
 // The interval of a share contains the truth in nine of ten fresh mixtures of two causes, whose seeds no fit has seen, and a
 // cause that has a fifth of the gap is named in most (with -exhaustive).

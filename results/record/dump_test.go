@@ -239,7 +239,7 @@ func TestRunDump(t *testing.T) {
 			t.Fatalf("%s: %d lines", name, bytes.Count(text, []byte("\n")))
 		}
 		kept := marks[1]
-		for cut := 0; cut <= len(whole); cut += 1 + len(whole)/60 {
+		for cut := 0; cut <= len(whole); cut += 1 + len(whole)/25 {
 			os.WriteFile(path, whole[:cut], 0o644)
 			w, err := open(path, 2, &kept)
 			if int64(cut) < kept.Bytes {

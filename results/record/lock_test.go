@@ -67,7 +67,7 @@ func TestLockIsExclusive(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range taken {
 		all.Go(func() {
-			for taken[i] < 50 {
+			for taken[i] < 20 {
 				l, err := LockFolder(dir)
 				if err != nil {
 					continue

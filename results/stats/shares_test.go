@@ -36,7 +36,7 @@ func TestTSharesCoverage(t *testing.T) {
 	share := func(rng *rand.Rand, mean, spread float64) float64 {
 		return min(1, max(0, mean+float64(spread*rng.NormFloat64())))
 	}
-	const trials = 600
+	const trials = 300
 	for _, c := range []struct {
 		name  string
 		n     int

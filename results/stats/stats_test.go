@@ -18,9 +18,9 @@ func TestCoverage(t *testing.T) {
 		draw      func(*rand.Rand) float64
 		low, high float64
 	}{
-		{"five seeds", 5, 300, normal, 0.77, 0.90},
-		{"twenty seeds", 20, 300, normal, 0.89, 0.97},
-		{"twenty seeds, skewed", 20, 300, skewed, 0.86, 0.96},
+		{"five seeds", 5, 100, normal, 0.77, 0.90},
+		{"twenty seeds", 20, 100, normal, 0.89, 0.97},
+		{"twenty seeds, skewed", 20, 100, skewed, 0.86, 0.96},
 	} {
 		rng := rand.New(rand.NewPCG(7, uint64(c.n)))
 		held := 0

@@ -290,7 +290,7 @@ func (f *File) visitRows(o *record, row *Row, line int, from int64, seen map[uin
 }
 
 const (
-	bufferSize = 1 << 20
+	bufferSize = 1 << 16
 	// longestNumber is the greatest length of a number in a file, in bytes.
 	longestNumber = 512
 	// deepest is how deep lists and objects may lie in each other.

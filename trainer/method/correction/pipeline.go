@@ -2,6 +2,7 @@ package correction
 
 import (
 	"fmt"
+	"slices"
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -237,7 +238,7 @@ func copied[T any](dst, src []T) []T {
 
 // refill returns a slice of n times value, in x's memory where it suffices.
 func refill[T any](x []T, n int, value T) []T {
-	x = x[:0]
+	x = slices.Grow(x[:0], n)
 	for range n {
 		x = append(x, value)
 	}
