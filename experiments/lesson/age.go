@@ -138,13 +138,9 @@ func recordLength(ctx context.Context, o Options) ([]figure.Figure, error) {
 	if o.Tiny {
 		env.Size = claim.Tiny
 	}
-	longest := env.Pick(1024, 1024, 64)
 	var lengths []float64
-	for n := min(32, longest/8); n <= longest; n *= 2 {
-		lengths = append(lengths, float64(n))
-	}
 	var grown []measurements.Growth
-	if err := env.Do(ctx, func() { grown = measurements.Grow(env, lengths) }); err != nil {
+	if err := env.Do(ctx, func() { lengths, grown = measurements.Grow(env) }); err != nil {
 		return nil, err
 	}
 	var out []figure.Figure

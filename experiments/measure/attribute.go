@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"driftlab/trainer"
+	"driftlab/trainer/method/masked"
 	"driftlab/trainer/recipe"
 )
 
@@ -178,7 +179,7 @@ func attribute(ctx context.Context, m *mixer, q AttributeRequest) (*Attribution,
 	a := split(m.mechanisms, func(s subset) mixed { return gaps[s] }, exact)
 	a.Checkpoint, a.Task, a.Seed = m.Recipe.Checkpoint, m.Recipe.Task.Name, m.Recipe.Seed
 	a.Rollout, a.Learner = m.pair.Rollout.Name, m.pair.Learner.Name
-	a.Tokens, a.Scorings = m.tokens(), len(plan)
+	a.Tokens, a.Scorings = masked.Count(m.batch.Mask), len(plan)
 	return a, nil
 }
 

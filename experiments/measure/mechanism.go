@@ -261,16 +261,6 @@ func (m *mixer) kvScales(n engine.Numerics, s subset) engine.KVScales {
 	return m.scales
 }
 
-func (m *mixer) tokens() int {
-	n := 0
-	for _, counts := range m.batch.Mask {
-		if counts {
-			n++
-		}
-	}
-	return n
-}
-
 func (m *mixer) at(s subset, name string) bool {
 	for i := range m.mechanisms {
 		if m.mechanisms[i].name == name {
@@ -309,7 +299,11 @@ func (m *mixer) gap(s subset) (mixed, error) {
 			return mixed{}, err
 		}
 	}
-	m.relabel(b, s)
+	if m.at(s, draftsName) { // as far from the mixture's as what was recorded of drafted tokens was when they were sampled
+		for n := range b.LogpRoll {
+			b.LogpRoll[n] += m.batch.LogpRoll[n] - m.batch.LogpVerifier[n]
+		}
+	}
 	g := metrics.Compare(b)
 	if s == 0 && g.Unequal != 0 {
 		return mixed{}, fmt.Errorf("zero-update test of %s: scored twice, %g of the log-probs differ", m.pair.Learner.Name, g.Unequal)
@@ -383,32 +377,17 @@ func (m *mixer) decode(b *batch.Batch, n engine.Numerics, s subset) {
 	}
 }
 
-// relabel puts what is recorded of drafted tokens in the place of the rollout
-// engine's log-probs, in mixtures that have it: as far from the mixture's as the
-// one was from the other when they were sampled.
-func (m *mixer) relabel(b *batch.Batch, s subset) {
-	if m.at(s, draftsName) {
-		for n := range b.LogpRoll {
-			b.LogpRoll[n] += m.batch.LogpRoll[n] - m.batch.LogpVerifier[n]
-		}
-	}
-}
-
-// verified are the log-probs of the rollout engine itself, whatever it recorded.
-func (m *mixer) verified() []float64 {
-	if m.batch.LogpVerifier != nil {
-		return m.batch.LogpVerifier
-	}
-	return m.batch.LogpRoll
-}
-
 // reproduces is the zero-update test: what the rollout engine recorded and what
 // its numerics give for the same tokens are the same bits.
 func (m *mixer) reproduces(b *batch.Batch) error {
+	recorded := m.batch.LogpRoll
+	if m.batch.LogpVerifier != nil { // whatever was recorded of drafts
+		recorded = m.batch.LogpVerifier
+	}
 	for i := range m.batch.Len() {
 		from, to := m.batch.Span(i)
 		for n := from; n < to; n++ {
-			if x, y := m.verified()[n], b.LogpRoll[n]; math.Float64bits(x) != math.Float64bits(y) {
+			if x, y := recorded[n], b.LogpRoll[n]; math.Float64bits(x) != math.Float64bits(y) {
 				return fmt.Errorf("zero-update test of %s: response %d, token %d: recorded log-prob %v, scored %v",
 					m.pair.Rollout.Name, i, n-from, x, y)
 			}

@@ -57,17 +57,15 @@ func (m *process) solve(p choice) (value, visits [boundStates]float64) {
 	}
 	for s := range boundStates {
 		a[s][s]++
+		transposed[s][s]++
 		start[s] = (1 - boundGamma) / boundStates
 		for k := range boundActions {
 			reward[s] += float64(p[s][k] * m.reward[s][k])
 			for t := range boundStates {
-				a[t][s] -= float64(boundGamma * p[s][k] * m.next[s][k][t])
+				visit := float64(boundGamma * p[s][k] * m.next[s][k][t])
+				a[t][s] -= visit
+				transposed[s][t] -= visit
 			}
-		}
-	}
-	for s := range boundStates {
-		for t := range boundStates {
-			transposed[s][t] = a[t][s]
 		}
 	}
 	// Diagonally dominant: gamma is below one.

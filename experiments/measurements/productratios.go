@@ -76,11 +76,12 @@ type Growth struct {
 	Sum [][]float64
 }
 
-// Grow measures how the product ratio of long responses grows, on the pairs of length-trap and
+// Grow measures how the product ratio of long responses grows over lengths, on the pairs of length-trap and
 // the mixture of experts of geo-length-invariant.
-func Grow(e *claim.Env, lengths []float64) (out []Growth) {
+func Grow(e *claim.Env) (lengths []float64, out []Growth) {
 	preset := func(name string) format { return format{numerics(name)} }
 	length := sizes{1024, 1024, 64}
+	lengths = prefixLengths(length.of(e))
 	for _, a := range []struct {
 		level string
 		pair  pair
@@ -91,7 +92,7 @@ func Grow(e *claim.Env, lengths []float64) (out []Growth) {
 	} {
 		out = append(out, Growth{a.level, logProducts(a.pair.sample(e), lengths)})
 	}
-	return out
+	return lengths, out
 }
 
 func newPanel(b *batch.Batch, length int) *panel {

@@ -22,8 +22,10 @@ import (
 //go:embed coverage.tsv
 var coverageText string
 
+type coverageSource struct{ id, page, name string }
+
 // coverageSources are the texts that the list is about, in the order of the pages, and the page of each.
-var coverageSources = []struct{ id, page, name string }{
+var coverageSources = []coverageSource{
 	{"S0", "opsm", "OPSM, a practitioner's account"},
 	{"S1", "skyrl", "SkyRL, off-policy correction"},
 	{"S2-off", "off-policy", "off-policy training, a practitioner's account"},
@@ -89,7 +91,7 @@ func ParseCoverage(text string) (list []Covered, faults error) {
 		switch {
 		case c.Kind != "feature" && c.Kind != "statement":
 			err = fmt.Errorf("kind %q", c.Kind)
-		case sourceName(c.Source) == "":
+		case !slices.ContainsFunc(coverageSources, func(s coverageSource) bool { return s.id == c.Source }):
 			err = fmt.Errorf("source %q", c.Source)
 		case len(c.Answers) == 0 && c.Limit == "":
 			err = fmt.Errorf("neither an answer nor the reason why there is none")
@@ -107,16 +109,6 @@ func ParseCoverage(text string) (list []Covered, faults error) {
 		list = append(list, c)
 	}
 	return list, faults
-}
-
-// sourceName is the name of a source, empty for none of the list.
-func sourceName(id string) string {
-	for _, s := range coverageSources {
-		if s.id == id {
-			return s.name
-		}
-	}
-	return ""
 }
 
 // answer says what a published result came to; empty for a command.
