@@ -49,10 +49,6 @@ func (g GapSize) minus(h GapSize) GapSize {
 	return GapSize{g.K3 - h.K3, g.MeanAbsDlogp - h.MeanAbsDlogp}
 }
 
-func (g GapSize) times(x float64) GapSize {
-	return GapSize{float64(g.K3 * x), float64(g.MeanAbsDlogp * x)}
-}
-
 // MechanismPart is what one mechanism contributes.
 type MechanismPart struct {
 	// Name is that of the field of the numerics, or wire (the format of partial
@@ -259,7 +255,8 @@ func shapley(n, i int, v func(subset) GapSize) GapSize {
 	var share GapSize
 	for s := range subset(1) << n {
 		if !s.has(i) {
-			share = share.plus(v(s | only(i)).minus(v(s)).times(weight[s.count()]))
+			added, w := v(s|only(i)).minus(v(s)), weight[s.count()]
+			share = share.plus(GapSize{float64(added.K3 * w), float64(added.MeanAbsDlogp * w)})
 		}
 	}
 	return share

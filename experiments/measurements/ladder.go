@@ -63,7 +63,7 @@ func (*gapLadder) Measure(e *claim.Env, o *claim.Observation) {
 // probe asks the rung's model of this replication for its answers, in the rollout engine.
 func (r rung) probe(e *claim.Env) probe {
 	t, rng := r.prose(), e.Rand(promptStream)
-	q := probe{Params: r.warm(e), Rollout: serving("bf16"), Sequences: r.Answers, Tokens: t.MaxResponse(), Stops: true, Distributions: true}
+	q := probe{Params: claim.Must(model.Load(e.WarmFrom(r.Start, "chain-base", r.changes()...))).Params, Rollout: serving("bf16"), Sequences: r.Answers, Tokens: t.MaxResponse(), Stops: true, Distributions: true}
 	for range r.Answers {
 		q.Prompts = append(q.Prompts, task.Draw(t, rng).Tokens)
 	}

@@ -577,7 +577,7 @@ type denseLaw struct {
 }
 
 func denseLawOf(j *claim.Judge) *denseLaw {
-	return &denseLaw{measuredRungs(j, lawOther), stats.Average(stats.Logs(j.Entry(lawRungs()[0].Name(), roundingHigher)))}
+	return &denseLaw{measuredRungs(j, lawOther), stats.Average(stats.Logs(j.Each(func(o *claim.Observation) float64 { return o.List(lawRungs()[0].Name())[roundingHigher] })))}
 }
 
 // over is a law's prediction at a published size over the published figure: the interval of one model. Metrics

@@ -172,16 +172,14 @@ func lagLawRight(j *claim.Judge, _, _ []string) []float64 {
 }
 
 // lagLawStable is the share of runs that are stable, lagLawESS the least logarithm of the effective samples of any.
-func lagLawStable(j *claim.Judge, _, _ []string) []float64 {
-	return j.Each(func(o *claim.Observation) (share float64) {
-		runs := lagRuns(o, "")
-		for _, r := range runs {
-			if r.stable {
-				share += 1 / float64(len(runs))
-			}
+func lagLawStable(o *claim.Observation) (share float64) {
+	runs := lagRuns(o, "")
+	for _, r := range runs {
+		if r.stable {
+			share += 1 / float64(len(runs))
 		}
-		return share
-	})
+	}
+	return share
 }
 
 func lagLawESS(j *claim.Judge, _, _ []string) []float64 {
@@ -286,10 +284,13 @@ func stalenesses(o *claim.Observation) (list []float64) {
 	return list
 }
 
-// stableSlope is that of the greatest stable rate over the staleness, both in logarithms.
-func stableSlope(j *claim.Judge, _, _ []string) []float64 { return j.Each(stableSlopeOf) }
+// eachRun is a function of the runs as one of a library, a value for each.
+func eachRun(of func(o *claim.Observation) float64) func(j *claim.Judge, rates, texts []string) []float64 {
+	return func(j *claim.Judge, _, _ []string) []float64 { return j.Each(of) }
+}
 
-func stableSlopeOf(o *claim.Observation) float64 {
+// stableSlope is that of the greatest stable rate over the staleness, both in logarithms.
+func stableSlope(o *claim.Observation) float64 {
 	var x, y []float64
 	for _, s := range stalenesses(o) {
 		x, y = append(x, elementary.Log(s)), append(y, greatestStable(o, s, allEvaluations))
@@ -298,14 +299,12 @@ func stableSlopeOf(o *claim.Observation) float64 {
 }
 
 // stableDoubling is log2 of the greatest stable rate of all updates over that of their first half.
-func stableDoubling(j *claim.Judge, _, _ []string) []float64 {
-	return j.Each(func(o *claim.Observation) float64 {
-		sum, list := 0.0, stalenesses(o)
-		for _, s := range list {
-			sum += (greatestStable(o, s, allEvaluations) - greatestStable(o, s, halfOfThem)) / math.Ln2
-		}
-		return sum / float64(len(list))
-	})
+func stableDoubling(o *claim.Observation) (mean float64) {
+	list := stalenesses(o)
+	for _, s := range list {
+		mean += (greatestStable(o, s, allEvaluations) - greatestStable(o, s, halfOfThem)) / math.Ln2
+	}
+	return mean / float64(len(list))
 }
 
 // collapseSlopes are those of the updates to collapse over rate and staleness, all in logarithms, in the runs that
@@ -324,18 +323,16 @@ func collapseSlopes(o *claim.Observation) []float64 {
 	return beta
 }
 
-// collapseOverRate and collapseOverStaleness are these slopes, of the replications that determine them.
-func collapseOverRate(j *claim.Judge, _, _ []string) []float64 { return eachCollapseSlopes(j, 1) }
-
-func collapseOverStaleness(j *claim.Judge, _, _ []string) []float64 { return eachCollapseSlopes(j, 2) }
-
-func eachCollapseSlopes(j *claim.Judge, k int) (slopes []float64) {
-	for _, o := range j.Runs {
-		if beta := collapseSlopes(o); beta != nil {
-			slopes = append(slopes, beta[k])
+// collapseSlope is one of these slopes, of the replications that determine them: 1 over the rate, 2 over the staleness.
+func collapseSlope(k int) func(j *claim.Judge, rates, texts []string) []float64 {
+	return func(j *claim.Judge, _, _ []string) (slopes []float64) {
+		for _, o := range j.Runs {
+			if beta := collapseSlopes(o); beta != nil {
+				slopes = append(slopes, beta[k])
+			}
 		}
+		return slopes
 	}
-	return slopes
 }
 
 // collapsesNote says how many runs collapse.
@@ -350,7 +347,7 @@ func collapsesNote(j *claim.Judge, _ []string) string {
 		}
 	}
 	return fmt.Sprintf("%d of %d runs collapse; the slopes of the updates to collapse are of %d of %d replications, in which enough runs do. Where fewer than a third collapse the grid is too low to answer.",
-		collapsed, runs, len(collapseOverRate(j, nil, nil)), len(j.Runs))
+		collapsed, runs, len(collapseSlope(1)(j, nil, nil)), len(j.Runs))
 }
 
 // collapsesTable has how many runs collapse by staleness and rate, and the greatest stable rate next to the bound with its

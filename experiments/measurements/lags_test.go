@@ -83,7 +83,7 @@ func TestCollapseAndSlopes(t *testing.T) {
 			o.Set(claim.AtLR(fmt.Sprintf("staleness %d", lag), name), curve...)
 		}
 	}
-	if got := stableSlopeOf(o); math.Abs(got+1) > 0.25 {
+	if got := stableSlope(o); math.Abs(got+1) > 0.25 {
 		t.Errorf("slope %v of a law of -1", got)
 	}
 	if b := collapseSlopes(o); b == nil || math.Abs(b[1]+1) > 0.3 || math.Abs(b[2]) > 0.1 {

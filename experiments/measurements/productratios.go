@@ -29,7 +29,7 @@ type productRatios struct {
 func (m *productRatios) Measure(e *claim.Env, o *claim.Observation) {
 	for i := range m.Arms {
 		a := &m.Arms[i]
-		p := panelOf(e, &a.pair)
+		p := claim.Cached(e.Cache, fmt.Sprintf("panel %+v %d", a.pair, e.Seed), func() *panel { return newPanel(a.pair.sample(e), a.Tokens.of(e)) })
 		if i == 0 {
 			o.Set("lengths", p.lengths...)
 		}
@@ -54,11 +54,6 @@ type panel struct {
 	tokensOut []float64
 	// chi2 is the mean of the token ratio's square, less one.
 	chi2 float64
-}
-
-// panelOf makes the panel of a pair, once per seed however many claims read it.
-func panelOf(e *claim.Env, p *pair) *panel {
-	return claim.Cached(e.Cache, fmt.Sprintf("panel %+v %d", *p, e.Seed), func() *panel { return newPanel(p.sample(e), p.Tokens.of(e)) })
 }
 
 func (p *pair) sample(e *claim.Env) *batch.Batch {

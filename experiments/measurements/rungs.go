@@ -212,10 +212,6 @@ func (r rung) changes() []string {
 	}
 }
 
-func (r rung) warm(e *claim.Env) *model.Params {
-	return claim.Must(model.Load(e.WarmFrom(r.Start, "chain-base", r.changes()...))).Params
-}
-
 // changedStarts are changes of the weights at the start by name, each of which gives a model something that large models have.
 // None is undone by training of some hundred steps.
 var changedStarts = map[string]claim.Start{

@@ -45,12 +45,10 @@ func (g tokenGradient) error(exact []float64, n float64) float64 {
 	return stats.Dot(bias, bias) + float64((g.second-stats.Dot(g.mean, g.mean))/n)
 }
 
-func plainWeight(float64) float64 { return 1 }
-
-func ratioWeight(w float64) float64 { return w }
-
+// Weights of a ratio.
+func plainWeight(float64) float64       { return 1 }
+func ratioWeight(w float64) float64     { return w }
 func truncatedWeight(w float64) float64 { return min(w, 2) }
-
 func rejectedWeight(w float64) float64 {
 	if w > 2 {
 		return 0

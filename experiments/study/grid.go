@@ -45,14 +45,6 @@ type Grid struct {
 // anything runs.
 type Loader func(base string, changes []recipe.Change) (recipe.Recipe, error)
 
-// withoutModel reads a recipe whose model may be missing.
-func (load Loader) withoutModel(base string, changes []recipe.Change) (recipe.Recipe, error) {
-	if r, err := load(base, changes); err == nil {
-		return r, nil
-	}
-	return recipe.LoadChanged(base, changes...)
-}
-
 // Grid spans the plan. Faults say at which point they are. Where only names points, the
 // models of the others need not be there yet.
 func (p *Plan) Grid(load Loader, only ...Condition) (*Grid, error) {
@@ -63,12 +55,17 @@ func (p *Plan) Grid(load Loader, only ...Condition) (*Grid, error) {
 	factors := p.factors()
 	for at := range product(factors) {
 		values, base, changes := p.point(factors, at)
-		if !p.keeps(values) {
+		if len(p.Only) > 0 && !meetsOne(p.Only, values) || meetsOne(p.Except, values) {
 			continue
 		}
 		load := load
-		if len(only) > 0 && !meetsOne(only, values) {
-			load = load.withoutModel
+		if with := load; len(only) > 0 && !meetsOne(only, values) {
+			load = func(base string, changes []recipe.Change) (recipe.Recipe, error) {
+				if r, err := with(base, changes); err == nil {
+					return r, nil
+				}
+				return recipe.LoadChanged(base, changes...) // whose model may be missing
+			}
 		}
 		for _, c := range changes {
 			if strings.HasPrefix(c.String(), "seed=") {
@@ -190,11 +187,6 @@ func (p *Plan) point(factors []Factor, at []int) (values map[string]string, base
 		changes = append(changes, v.Set...)
 	}
 	return values, base, changes
-}
-
-// keeps reports whether the conditions leave a point in the grid.
-func (p *Plan) keeps(values map[string]string) bool {
-	return (len(p.Only) == 0 || meetsOne(p.Only, values)) && !meetsOne(p.Except, values)
 }
 
 // meetsOne reports whether a point meets one of the conditions.

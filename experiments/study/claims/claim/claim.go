@@ -209,11 +209,6 @@ func (j *Judge) Note(format string, args ...any) {
 	j.Evidence.Notes = append(j.Evidence.Notes, fmt.Sprintf(format, args...))
 }
 
-// Column is a figure of one value, as Each.
-func (j *Judge) Column(name string) []float64 {
-	return j.Each(func(o *Observation) float64 { return o.Number(name) })
-}
-
 // Each computes a value per replication, and its mean over those that share a warm start.
 func (j *Judge) Each(of func(o *Observation) float64) []float64 {
 	out := make([]float64, len(j.Runs))
@@ -221,11 +216,6 @@ func (j *Judge) Each(of func(o *Observation) float64) []float64 {
 		out[i] = of(o)
 	}
 	return j.Means(out)
-}
-
-// Entry is one entry of a list, as Each.
-func (j *Judge) Entry(figure string, k int) []float64 {
-	return j.Each(func(o *Observation) float64 { return o.List(figure)[k] })
 }
 
 // Mean is the mean over replications of a list, entry by entry.

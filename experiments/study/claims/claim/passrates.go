@@ -66,14 +66,10 @@ func (j *Judge) Late(rates []string, arm string) []float64 {
 
 // OverRates is a statistic of an arm's runs, averaged over its learning rates.
 func (j *Judge) OverRates(rates []string, arm string, of func(o *Observation, name string) float64) []float64 {
-	return j.Each(func(o *Observation) float64 { return OverRates(o, rates, arm, of) })
-}
-
-// OverRates is that of one replication.
-func OverRates(o *Observation, rates []string, arm string, of func(o *Observation, name string) float64) float64 {
-	sum := 0.0
-	for _, r := range rates {
-		sum += of(o, AtLR(arm, r))
-	}
-	return sum / float64(len(rates))
+	return j.Each(func(o *Observation) (sum float64) {
+		for _, r := range rates {
+			sum += of(o, AtLR(arm, r))
+		}
+		return sum / float64(len(rates))
+	})
 }
