@@ -33,7 +33,11 @@ func (m *along) Measure(e *claim.Env, o *claim.Observation) {
 		for _, r := range p.Record {
 			switch r.name {
 			case "product":
-				o.Set(r.value, accumulated(b, prefixLengths(q.Tokens))...)
+				var magnitudes []float64
+				for _, sums := range logProducts(b, prefixLengths(q.Tokens)) {
+					magnitudes = append(magnitudes, stats.Average(stats.Magnitudes(sums)))
+				}
+				o.Set(r.value, magnitudes...)
 			case "quarters":
 				plain, matched := quarters(b, q.Tokens)
 				o.Set(r.value+" quarters", plain...)
@@ -44,15 +48,6 @@ func (m *along) Measure(e *claim.Env, o *claim.Observation) {
 		}
 	}
 	e.Continue()
-}
-
-// accumulated is the mean |log product ratio| over the first tokens of those numbers.
-func accumulated(b *batch.Batch, lengths []float64) []float64 {
-	var out []float64
-	for _, sums := range logProducts(b, lengths) {
-		out = append(out, stats.Average(stats.Magnitudes(sums)))
-	}
-	return out
 }
 
 // quarters are the mean |dlogp| by quarter of the positions, plain and matched on the rollout

@@ -104,7 +104,11 @@ func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *b
 		}
 		k2s, k1s, rms = append(k2s, norm(asLoss)), append(k1s, norm(advantages[0])), append(rms, norm(advantages[1]))
 		values, shares = append(values, sum/max(count, 1)), append(shares, count/float64(b.Tokens()))
-		same = append(same, relative(advantages[2], asLoss))
+		off := distanceOf(advantages[2], asLoss)
+		if off > 0 {
+			off /= norm(asLoss)
+		}
+		same = append(same, off)
 		if k == len(t.Bins)-1 {
 			exact := of(alone{&loss.GKD{Coef: 1, Direction: "reverse"}})
 			forward := of(alone{&loss.GKD{Coef: 1, TopK: 10, Direction: "forward"}})
@@ -124,12 +128,3 @@ func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *b
 }
 
 func norm(g []float64) float64 { return math.Sqrt(stats.Dot(g, g)) }
-
-// relative is the distance of two gradients over the size of the second.
-func relative(a, b []float64) float64 {
-	d := distanceOf(a, b)
-	if d == 0 {
-		return 0
-	}
-	return d / norm(b)
-}

@@ -169,9 +169,6 @@ func (x *Index) rank(f IndexFactor, level string, bySeed map[string][]float64, b
 	return list
 }
 
-// significant reports whether the value differs significantly from the baseline.
-func (c comparison) significant() bool { return c.P <= judge.Significant }
-
 // firstRanks are at most so many comparisons of a factor: of each level the highest ranks
 // and the baseline, and the first levels where that is still too much.
 func firstRanks(list []comparison, most int) []comparison {
@@ -218,7 +215,10 @@ func comparisonTable(list []comparison, factor string, seeds int, metric string,
 			cells[7] = figure.Word("baseline").As(figure.Muted)
 		default:
 			cells[4] = figure.Cell{Text: fmt.Sprintf("%+.3f", c.Difference.Estimate), Value: c.Difference.Estimate, Numeric: true}
-			cells[5], cells[6], cells[7] = interval(c.Difference), figure.Number(c.P, 2), c.verdict()
+			cells[6], cells[7] = figure.Number(c.P, 2), c.verdict()
+			if c.Difference.N > 1 {
+				cells[5] = figure.Word(fmt.Sprintf("%+.3f to %+.3f", c.Difference.Low, c.Difference.High))
+			}
 		}
 		if c.Rank == 1 {
 			cells[8] = figure.Word("first").As(figure.Strong)
@@ -235,20 +235,12 @@ func (c comparison) verdict() figure.Cell {
 	switch {
 	case math.IsNaN(c.P):
 		return figure.Word("no difference").As(figure.Muted)
-	case !c.significant():
+	case !(c.P <= judge.Significant):
 		return figure.Word("not significant")
 	case c.Difference.Estimate > 0:
 		return figure.Word("significantly better").As(figure.Good)
 	}
 	return figure.Word("significantly worse").As(figure.Bad)
-}
-
-// interval are the ends of an interval, empty for one seed.
-func interval(i stats.Interval) figure.Cell {
-	if i.N < 2 {
-		return figure.Cell{}
-	}
-	return figure.Word(fmt.Sprintf("%+.3f to %+.3f", i.Low, i.High))
 }
 
 // writeComparisons writes the table of comparisons.

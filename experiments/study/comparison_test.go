@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/experiments/study/judge"
 	"driftlab/results/record"
 )
 
@@ -54,7 +55,7 @@ func TestComparisons(t *testing.T) {
 			continue
 		}
 		higher := 0
-		if c.significant() {
+		if c.P <= judge.Significant {
 			higher = int(math.Copysign(1, c.Difference.Estimate))
 		}
 		got[c.Level] = append(got[c.Level], line{c.Value, c.Rank, c.TiesFirst, higher})
@@ -78,7 +79,7 @@ func TestComparisons(t *testing.T) {
 func TestComparisonsOfThreeSeeds(t *testing.T) {
 	x, rows := compared(3)
 	for _, c := range x.Comparisons(rows, nil) {
-		if c.significant() || !c.TiesFirst {
+		if (c.P <= judge.Significant) || !c.TiesFirst {
 			t.Errorf("significant with three seeds: %+v", c)
 		}
 	}

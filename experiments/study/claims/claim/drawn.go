@@ -2,7 +2,6 @@ package claim
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -283,14 +282,4 @@ func (s scope) shares(text string) judge.Shares {
 // collapses counts the runs of an arm that collapse.
 func (s scope) collapses(arm string) judge.Shares {
 	return s.shares(fmt.Sprintf("collapsed(%q)", AtLR(arm, "$rate")))
-}
-
-// pooledDeviation is the sum of deviations from zero in units of their standard error, over the
-// square root of their number: again one in such units.
-func pooledDeviation(z []float64) float64 {
-	sum := 0.0
-	for _, v := range z {
-		sum += v / math.Sqrt(float64(len(z)))
-	}
-	return math.Abs(sum)
 }

@@ -85,7 +85,7 @@ var listFunctions = map[string]ListFunction{
 	"log": eachEntry(elementary.Log), "exp": eachEntry(elementary.Exp), "log1p": eachEntry(elementary.Log1p), "sqrt": eachEntry(math.Sqrt),
 	"abs": eachEntry(math.Abs), "round": eachEntry(math.Round),
 	"min": extremum(func(a, b float64) float64 { return min(a, b) }), "max": extremum(func(a, b float64) float64 { return max(a, b) }),
-	"mean": single(stats.Average), "median": single(stats.Median), "auc": single(func(y []float64) float64 { return stats.AUC(Counting(len(y)), y) }),
+	"mean": single(stats.Average), "auc": single(func(y []float64) float64 { return stats.AUC(Counting(len(y)), y) }),
 	"length": single(func(x []float64) float64 { return float64(len(x)) }),
 	// collapsed is 1 for a curve that ends 30 % or more below its own best.
 	"collapsed": single(func(x []float64) float64 { return truth(Collapsed(x)) }),
@@ -254,8 +254,11 @@ func (c *compiler) figure(l *ast.BasicLit, part func(x []float64) []float64) val
 		StopOn(c.file.checkFigure(text))
 	}
 	return func(s scope) [][]float64 {
-		name := strings.ReplaceAll(text, "$rate", s.rate)
-		return s.runs(func(o *Observation) []float64 { return part(o.matching(name)) })
+		var lists [][]float64 // of the runs
+		for _, o := range s.j.Runs {
+			lists = append(lists, part(o.matching(strings.ReplaceAll(text, "$rate", s.rate))))
+		}
+		return s.average(s.j, lists)
 	}
 }
 
@@ -265,8 +268,13 @@ func (c *compiler) call(call *ast.CallExpr) value {
 	if !ok {
 		StopOn(fmt.Errorf("no such function"))
 	}
-	texts := func(n int) []string {
-		words := literals(call)
+	texts := func(n int) (words []string) {
+		for _, a := range call.Args {
+			if l, ok := a.(*ast.BasicLit); ok && l.Kind == token.STRING {
+				text, _ := strconv.Unquote(l.Value) // it was parsed
+				words = append(words, text)
+			}
+		}
 		if len(words) != len(call.Args) || len(words) != n {
 			StopOn(fmt.Errorf("%s takes %d texts", id.Name, n))
 		}
@@ -335,15 +343,6 @@ func (c *compiler) call(call *ast.CallExpr) value {
 		}
 	}
 	return applied(l.Of, args...)
-}
-
-// runs are the lists of the runs, averaged over those of a unit.
-func (s scope) runs(of func(o *Observation) []float64) [][]float64 {
-	var lists [][]float64
-	for _, o := range s.j.Runs {
-		lists = append(lists, of(o))
-	}
-	return s.average(s.j, lists)
 }
 
 // average are the means of lists, one per run, over the runs of a judge's units, entry by entry.
@@ -503,18 +502,6 @@ var operators = map[token.Token]func(a, b float64) float64{
 	token.EQL: func(a, b float64) float64 { return truth(a == b) },
 	token.LEQ: func(a, b float64) float64 { return truth(a <= b) },
 	token.GEQ: func(a, b float64) float64 { return truth(a >= b) },
-}
-
-// literals are the arguments of a call that are texts.
-func literals(call *ast.CallExpr) (out []string) {
-	for _, a := range call.Args {
-		if l, ok := a.(*ast.BasicLit); ok && l.Kind == token.STRING {
-			if text, err := strconv.Unquote(l.Value); err == nil {
-				out = append(out, text)
-			}
-		}
-	}
-	return out
 }
 
 // own are the functions with a meaning of their own, and how many values they take at most.
