@@ -81,16 +81,7 @@ func (k *aggregation) weights(w, logs []float64) {
 // gradients over parts of so many responses each. Squares of expectations are
 // products between halves, which noise does not raise.
 func spread(parts, truth [][]float64, responses float64) (variance, power float64) {
-	half := func(from int) []float64 {
-		m := make([]float64, len(truth[0]))
-		for _, g := range parts[from : from+transformerParts/2] {
-			for i, v := range g {
-				m[i] += float64(v / (transformerParts / 2))
-			}
-		}
-		return m
-	}
-	a, b := half(0), half(transformerParts/2)
+	a, b := meanVector(parts[:transformerParts/2]), meanVector(parts[transformerParts/2:])
 	for _, g := range parts {
 		for i, v := range g {
 			d := v - float64((a[i]+b[i])/2)
