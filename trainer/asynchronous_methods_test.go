@@ -9,7 +9,7 @@ import (
 
 // lagging is a schedule under which every token but the first batches' is old.
 var lagging = []string{"schedule={name: areal, eta: 4}", "cluster={workers: 3, costs: {sync: 5000, push: 5000}}",
-	"rollout.max_tokens=20", "steps=10", "eval.every=0"}
+	"rollout.max_tokens=20", "steps=7", "eval.every=0"}
 
 // acts says how one sees, in a run, that a method for old data does something, and
 // what that figure is where nothing is old and the engines are equal.

@@ -11,12 +11,12 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// smoke is three steps from the default checkpoint, small enough that every
+// smoke is two steps from the default checkpoint, small enough that every
 // method can make them, with a sampling engine that differs from the learner.
 func smoke(t *testing.T, sets ...string) recipe.Recipe {
 	t.Helper()
 	r, err := recipe.Load("default", append([]string{
-		"name=smoke", "steps=3", "task.difficulty=[3, 4]", "rollout.numerics=bf16", "learner.numerics=fp32",
+		"name=smoke", "steps=2", "task.difficulty=[3, 4]", "rollout.numerics=bf16", "learner.numerics=fp32",
 		"rollout.prompts=4", "rollout.group=4", "rollout.max_tokens=16", "learner.optimizer.warmup=0", "eval.every=0",
 	}, sets...)...)
 	if err != nil {
@@ -33,7 +33,7 @@ var companions = map[string][]string{
 	"reward/length_group":       {"rollout.temperature=1.5"},
 	"reward/length_uniform":     {"rollout.temperature=1.5"},
 	"reward/overlong":           {"rollout.temperature=1.5", "reward[0].max_length=16", "reward[0].buffer=12"},
-	"reward/length_anchor":      {"rollout.temperature=1.5", "reward[0].by=prompt_tokens", "reward[0].solved=0"},
+	"reward/length_anchor":      {"rollout.temperature=1.5", "reward[0].by=prompt_tokens", "reward[0].solved=0", "steps=3"},
 	"reward/pass_at_k":          {"reward[0].k=2"},
 	"reward/group_max":          {"reward[0].k=2"},
 	"routing.gates/recorded":    {"routing.replay=keep_routing", "rollout.numerics=bf16"},

@@ -246,12 +246,14 @@ func parseRange(text string, in reflect.Value) ([]interval, error) {
 
 // parseEnd reads a number, or takes that of a field of the struct.
 func parseEnd(text string, in reflect.Value) (x float64, field string, err error) {
+	if x, err = parseNumber(text); err == nil {
+		return x, "", nil
+	}
 	for i := range in.NumField() {
 		if name, _, _ := strings.Cut(in.Type().Field(i).Tag.Get("yaml"), ","); name == text {
 			return toFloat(in.Field(i)), name + " = ", nil
 		}
 	}
-	x, err = parseNumber(text)
 	return x, "", err
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"driftlab/engine"
 	"driftlab/model"
@@ -292,19 +293,32 @@ type field struct {
 	omit  bool // from canonical text while it is zero, which has no text or came later
 }
 
+// layouts are the fields of structs that recipes name, by type, read from their tags once.
+var layouts sync.Map
+
+type layout struct {
+	name  string
+	index []int
+	omit  bool
+}
+
 // fieldsOf lists the fields of a struct that recipes name, in order; those of
 // inlined structs stand in their place.
 func fieldsOf(v reflect.Value) []field {
-	var fields []field
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		switch {
-		case strings.Contains(options, "inline"):
-			fields = append(fields, fieldsOf(v.Field(i))...)
-		case name != "" && name != "-":
-			fields = append(fields, field{name, v.Field(i), strings.Contains(f.Tag.Get("json"), ",omitzero")})
+	known, ok := layouts.Load(v.Type())
+	if !ok {
+		var all []layout
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			if name != "" && name != "-" {
+				all = append(all, layout{name, f.Index, strings.Contains(f.Tag.Get("json"), ",omitzero")})
+			}
 		}
+		known, _ = layouts.LoadOrStore(v.Type(), all)
+	}
+	fields := make([]field, len(known.([]layout)))
+	for i, l := range known.([]layout) {
+		fields[i] = field{l.name, v.FieldByIndex(l.index), l.omit}
 	}
 	return fields
 }

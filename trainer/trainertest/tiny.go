@@ -4,6 +4,7 @@
 package trainertest
 
 import (
+	"sync"
 	"testing"
 
 	"driftlab/trainer/recipe"
@@ -23,11 +24,14 @@ reward: [exact, {name: length_uniform, coef: 0.1}]
 eval: {every: 2, prompts: 8}
 `
 
+// tiny is the recipe without changes, parsed once.
+var tiny = sync.OnceValues(func() (recipe.Recipe, error) { return recipe.Parse("tiny.yaml", []byte(text)) })
+
 // Recipe is the recipe of the run with changes in the form of --set.
 func Recipe(t testing.TB, sets ...string) recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Parse("tiny.yaml", []byte(text))
-	if err == nil {
+	r, err := tiny()
+	if err == nil && len(sets) > 0 {
 		err = r.Set(sets...)
 	}
 	if err != nil {

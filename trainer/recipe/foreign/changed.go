@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/recipe"
@@ -28,12 +29,8 @@ func WriteChanged(framework, base string, assignments []string) (text string, no
 	if err != nil {
 		return "", nil, err
 	}
-	old, err := recipe.Load(base)
-	if err != nil {
-		return "", nil, err
-	}
 	text, notes, lost := write(framework, base, want)
-	had, has := parts(old), parts(want)
+	had, has := partsOf(base), parts(want)
 	written := false
 	for section := range has { // each for itself, in any order
 		switch {
@@ -57,14 +54,10 @@ func write(name, base string, r recipe.Recipe) (text string, notes, lost []strin
 	if at < 0 {
 		return "", []string{"nothing is written for " + name}, nil
 	}
-	old, err := recipe.Load(base)
-	if err != nil {
-		panic("foreign: " + err.Error())
-	}
 	if named, ok := r.Loss.Params.(interface{ Composed() (string, loss.Loss) }); ok { // an older name of a loss with an option
 		r.Loss.Name, r.Loss.Params = named.Composed()
 	}
-	w := &writing{framework: frameworks()[at], had: parts(old), want: parts(r), recipe: r, pipeline: r.Correction.Pipeline()}
+	w := &writing{framework: frameworks()[at], had: partsOf(base), want: parts(r), recipe: r, pipeline: r.Correction.Pipeline()}
 	w.all()
 	if len(w.pairs) > 0 {
 		text = w.text()
@@ -105,6 +98,24 @@ func leaves(path string, x any, into map[string]string) {
 	for name, x := range section { // each for itself, in any order
 		leaves(strings.TrimPrefix(path+"."+name, "."), x, into)
 	}
+}
+
+// partsOf are the sections of a recipe that loads, those of the default recipe read once.
+func partsOf(base string) map[string]any {
+	if base == "default" {
+		return defaultParts()
+	}
+	return loadParts(base)
+}
+
+var defaultParts = sync.OnceValue(func() map[string]any { return loadParts("default") })
+
+func loadParts(base string) map[string]any {
+	r, err := recipe.Load(base)
+	if err != nil {
+		panic("foreign: " + err.Error())
+	}
+	return parts(r)
 }
 
 // parts are the sections of a recipe.

@@ -238,21 +238,34 @@ func ReadWith(name, file string, text []byte, parent func(path string) ([]byte, 
 	return c, nil
 }
 
-// settle keeps of the other fields what a recipe accepts together with the correction.
+// settle keeps of the other fields what a recipe accepts together with the correction: all, or one after the other what it does not refuse.
 func (c *Config) settle(v *values) {
 	base := c.correction()
-	if _, err := recipe.Load("default", base...); err != nil {
+	refused := func(more ...string) error {
+		if slices.ContainsFunc(more, func(x string) bool { return strings.HasPrefix(x, "lora=") }) {
+			more = append(more, "checkpoint=") // the default model's sizes, which are the shipped checkpoints', bound the rank
+		}
+		_, err := recipe.Load("default", slices.Concat(base, c.More, more)...)
+		return err
+	}
+	var all []string
+	for _, e := range c.extra {
+		if !slices.Contains(c.More, e.assignment) && !slices.Contains(all, e.assignment) {
+			all = append(all, e.assignment)
+		}
+	}
+	if refused(slices.Clone(all)...) == nil {
+		c.More = append(c.More, all...)
+		return
+	}
+	if refused() != nil {
 		base = nil // said where the recipe is made
 	}
 	for _, e := range c.extra {
 		if slices.Contains(c.More, e.assignment) {
 			continue
 		}
-		trial := append(slices.Concat(base, c.More), e.assignment)
-		if strings.HasPrefix(e.assignment, "lora=") {
-			trial = append(trial, "checkpoint=") // the default model's sizes, which are the shipped checkpoints', bound the rank
-		}
-		if _, err := recipe.Load("default", trial...); err != nil {
+		if err := refused(e.assignment); err != nil {
 			for _, key := range e.keys {
 				v.leave(key, "a recipe refuses "+e.assignment+": "+problem(err))
 			}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"driftlab/trainer/method/correction"
@@ -11,6 +12,9 @@ import (
 	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )
+
+// methods are those of the registries, listed once.
+var methods = sync.OnceValue(recipe.Methods)
 
 // here reports whether this project has the name that stands for the framework's.
 func here(c Counterpart) bool {
@@ -25,7 +29,7 @@ func here(c Counterpart) bool {
 	case "field":
 		return recipe.LookUp(c.Ours) != nil
 	}
-	return slices.ContainsFunc(recipe.Methods(), func(m recipe.Method) bool {
+	return slices.ContainsFunc(methods(), func(m recipe.Method) bool {
 		return m.Field == c.Field && (m.Name == c.Ours || m.Name != "" && c.Relation() == "have" && slices.Contains(m.Aliases, c.Ours))
 	})
 }
