@@ -50,12 +50,9 @@ var (
 
 // addDivergence adds a divergence of distributions over the tokens that are guided.
 func addDivergence(out *Grad, in *batch.Batch, names *[4]string, coef float64, aggregation Aggregation, row divergence) error {
-	if err := in.Require(batch.Mask, batch.Dist, batch.DistTeacher); err != nil {
-		return err
-	}
 	out.NeedLogits(in.Tokens(), in.Vocab)
 	var sum, tokens, mass, own, added float64
-	err := weighted(out, in, aggregation, func(n int, w float64) {
+	err := weighted(out, in, aggregation, batch.Columns{batch.Dist, batch.DistTeacher}, func(n int, w float64) {
 		own += math.Abs(out.DLogp[n])
 		if in.Guided != nil && !in.Guided[n] {
 			return
@@ -217,15 +214,12 @@ func (k *DistillK2) Prepare(*batch.Batch) error { return nil }
 // AddLoss adds the term, and logs its value and its share of the size of the gradient
 // with respect to the log-probs.
 func (k *DistillK2) AddLoss(out *Grad, in *batch.Batch) error {
-	if err := in.Require(batch.Mask, batch.Logp, batch.LogpTeacher); err != nil {
-		return err
-	}
 	bound := math.Inf(1)
 	if k.RatioClip > 0 {
 		bound = elementary.Log(k.RatioClip)
 	}
 	var sum, tokens, clipped, own, added float64
-	err := weighted(out, in, k.Aggregation, func(n int, w float64) {
+	err := weighted(out, in, k.Aggregation, batch.Columns{batch.Logp, batch.LogpTeacher}, func(n int, w float64) {
 		own += math.Abs(out.DLogp[n])
 		if in.Guided != nil && !in.Guided[n] {
 			return
@@ -385,10 +379,7 @@ func (s *ShadowDistillation) Prepare(*batch.Batch) error { return nil }
 
 // AddLoss adds the term and logs actor/shadow_kl.
 func (s *ShadowDistillation) AddLoss(out *Grad, in *batch.Batch) error {
-	if err := in.Require(batch.Mask, batch.Dist, batch.DistShadow); err != nil {
-		return err
-	}
-	sum, err := addFullKL(out, in, in.Shadow.Dist, s.Aggregation, s.Coef)
+	sum, err := addFullKL(out, in, batch.DistShadow, &in.Shadow, s.Aggregation, s.Coef)
 	if err != nil {
 		return err
 	}
@@ -492,15 +483,12 @@ func (s *SDAR) Prepare(*batch.Batch) error { return nil }
 
 // AddLoss adds the term, and logs its gate and its value.
 func (s *SDAR) AddLoss(out *Grad, in *batch.Batch) error {
-	if err := in.Require(batch.Mask, batch.Logp, batch.LogpTeacher); err != nil {
-		return err
-	}
 	detached := in.Now.Logp
 	if out.frozen != nil {
 		detached = out.frozen
 	}
 	var sum, gates, open, gaps float64
-	err := weighted(out, in, s.Aggregation, func(n int, w float64) {
+	err := weighted(out, in, s.Aggregation, batch.Columns{batch.Logp, batch.LogpTeacher}, func(n int, w float64) {
 		g := sigmoid(s.Beta * (in.Teacher.Logp[n] - detached[n]))
 		gap := in.Teacher.Logp[n] - in.Now.Logp[n]
 		sum += float64(w * g * gap)

@@ -26,9 +26,6 @@ func (e *Entropy) Prepare(*batch.Batch) error { return nil }
 
 // AddLoss subtracts the bonus and logs actor/entropy.
 func (e *Entropy) AddLoss(out *Grad, in *batch.Batch) error {
-	if err := in.Require(batch.Mask, batch.Dist); err != nil {
-		return err
-	}
 	return addEntropy(out, in, in.Now.Dist, e.Coef, e.Aggregation)
 }
 
@@ -36,7 +33,7 @@ func (e *Entropy) AddLoss(out *Grad, in *batch.Batch) error {
 func addEntropy[F ~float32 | ~float64](out *Grad, in *batch.Batch, dist []F, coef float64, agg Aggregation) error {
 	out.NeedLogits(in.Tokens(), in.Vocab)
 	sum := 0.0
-	err := weighted(out, in, agg, func(n int, w float64) {
+	err := weighted(out, in, agg, batch.Columns{batch.Dist}, func(n int, w float64) {
 		at := n * in.Vocab
 		sum += float64(w * entropyRow(out.DLogits[at:at+in.Vocab], dist[at:at+in.Vocab], -coef*w))
 	})
@@ -154,9 +151,6 @@ func (e *AdaptiveEntropy) Prepare(*batch.Batch) error { return nil }
 
 // AddLoss subtracts the bonus, and adapts the coefficient, which it logs.
 func (e *AdaptiveEntropy) AddLoss(out *Grad, in *batch.Batch) error {
-	if err := in.Require(batch.Mask, batch.Dist); err != nil {
-		return err
-	}
 	if err := addEntropy(out, in, in.Now.Dist, e.coefficient(), Aggregation{}); err != nil {
 		return err
 	}

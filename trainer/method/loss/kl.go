@@ -1,6 +1,7 @@
 package loss
 
 import (
+	"cmp"
 	"errors"
 	"math"
 
@@ -84,10 +85,7 @@ func (k *KLTerm) AddLoss(out *Grad, in *batch.Batch) error {
 	if k.In != InLoss {
 		return nil
 	}
-	if err := in.Require(batch.Mask, batch.Logp, batch.LogpRef); err != nil {
-		return err
-	}
-	return addTerm(out, in, k.Aggregation, k.Coef, func(n int) (value, dlogp float64) {
+	return addTerm(out, in, k.Aggregation, k.Coef, batch.Columns{batch.Logp, batch.LogpRef}, func(n int) (value, dlogp float64) {
 		return k.estimator.At(in.Now.Logp[n]-in.Ref.Logp[n], k.Bounds)
 	})
 }
@@ -97,10 +95,7 @@ func (k *KLTerm) AddReward(in *batch.Batch) (float64, error) {
 	if k.In != InReward {
 		return 0, nil
 	}
-	if err := in.Require(batch.Mask, batch.LogpOld, batch.LogpRef); err != nil {
-		return 0, err
-	}
-	kl, err := penalise(in, k.Coef, func(n int) float64 {
+	kl, err := penalise(in, k.Coef, batch.Columns{batch.LogpOld, batch.LogpRef}, func(n int) float64 {
 		value, _ := k.estimator.At(in.Old.Logp[n]-in.Ref.Logp[n], k.Bounds)
 		return value
 	})
@@ -113,9 +108,9 @@ func (k *KLTerm) AddReward(in *batch.Batch) (float64, error) {
 
 // addTerm adds coef·Σ agg·term to a loss and logs its mean. Importance weights
 // and gates do not apply.
-func addTerm(out *Grad, in *batch.Batch, agg Aggregation, coef float64, term func(n int) (value, dlogp float64)) error {
+func addTerm(out *Grad, in *batch.Batch, agg Aggregation, coef float64, needs batch.Columns, term func(n int) (value, dlogp float64)) error {
 	sum := 0.0
-	err := weighted(out, in, agg, func(n int, w float64) {
+	err := weighted(out, in, agg, needs, func(n int, w float64) {
 		value, dlogp := term(n)
 		sum += float64(w * value)
 		out.DLogp[n] += float64(coef * w * dlogp)
@@ -129,8 +124,11 @@ func addTerm(out *Grad, in *batch.Batch, agg Aggregation, coef float64, term fun
 	return nil
 }
 
-// weighted calls term for every active token, with the weight of its response in the aggregation.
-func weighted(out *Grad, in *batch.Batch, agg Aggregation, term func(n int, w float64)) error {
+// weighted calls term for every active token, with the weight of its response in the aggregation; needs are columns beyond Mask.
+func weighted(out *Grad, in *batch.Batch, agg Aggregation, needs batch.Columns, term func(n int, w float64)) error {
+	if err := cmp.Or(in.Require(batch.Mask), in.Require(needs...)); err != nil {
+		return err
+	}
 	rows := out.work(0, in.Len())
 	if err := agg.RowWeights(rows, in, &out.groups); err != nil {
 		return err
@@ -146,7 +144,10 @@ func weighted(out *Grad, in *batch.Batch, agg Aggregation, term func(n int, w fl
 
 // penalise subtracts coef·term from every token's reward and returns the mean
 // over responses of the mean over tokens; empty responses count as 0, as in verl.
-func penalise(in *batch.Batch, coef float64, term func(n int) float64) (float64, error) {
+func penalise(in *batch.Batch, coef float64, needs batch.Columns, term func(n int) float64) (float64, error) {
+	if err := cmp.Or(in.Require(batch.Mask), in.Require(needs...)); err != nil {
+		return 0, err
+	}
 	if err := rewardPerToken(in); err != nil {
 		return 0, err
 	}
@@ -330,10 +331,7 @@ func (k *ExactKL) AddLoss(out *Grad, in *batch.Batch) error {
 	if k.In != InLoss {
 		return nil
 	}
-	if err := in.Require(batch.Mask, batch.Dist, batch.DistRef); err != nil {
-		return err
-	}
-	sum, err := addFullKL(out, in, in.Ref.Dist, k.Aggregation, k.Coef)
+	sum, err := addFullKL(out, in, batch.DistRef, &in.Ref, k.Aggregation, k.Coef)
 	if err != nil {
 		return err
 	}
@@ -347,10 +345,7 @@ func (k *ExactKL) AddReward(in *batch.Batch) (float64, error) {
 	if k.In != InReward {
 		return 0, nil
 	}
-	if err := in.Require(batch.Mask, batch.DistOld, batch.DistRef); err != nil {
-		return 0, err
-	}
-	return penalise(in, k.Coef, func(n int) float64 {
+	return penalise(in, k.Coef, batch.Columns{batch.DistOld, batch.DistRef}, func(n int) float64 {
 		at := n * in.Vocab
 		return klRow(nil, in.Old.Dist[at:at+in.Vocab], in.Ref.Dist[at:at+in.Vocab], 0)
 	})
@@ -379,11 +374,11 @@ func klRow[F ~float32 | ~float64](dlogits []float64, logp, logq []F, scale float
 // addFullKL adds coef times the exact KL of the current distributions from
 // others, aggregated over the tokens, and its gradient with respect to the
 // logits. It returns the KL itself.
-func addFullKL(out *Grad, in *batch.Batch, from []float32, a Aggregation, coef float64) (sum float64, err error) {
+func addFullKL(out *Grad, in *batch.Batch, of batch.Column, other *batch.Scored, a Aggregation, coef float64) (sum float64, err error) {
 	out.NeedLogits(in.Tokens(), in.Vocab)
-	err = weighted(out, in, a, func(n int, w float64) {
+	err = weighted(out, in, a, batch.Columns{batch.Dist, of}, func(n int, w float64) {
 		at := n * in.Vocab
-		sum += float64(w * klRow(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], from[at:at+in.Vocab], coef*w))
+		sum += float64(w * klRow(out.DLogits[at:at+in.Vocab], in.Now.Dist[at:at+in.Vocab], other.Dist[at:at+in.Vocab], coef*w))
 	})
 	out.Loss += float64(coef * sum)
 	return sum, err
@@ -439,7 +434,7 @@ func (k *UnbiasedKL) AddLoss(out *Grad, in *batch.Batch) error {
 	if k.Level == "sequence" {
 		return k.addSequence(out, in, anchor)
 	}
-	return addTerm(out, in, k.Aggregation, k.Coef, func(n int) (value, dlogp float64) {
+	return addTerm(out, in, k.Aggregation, k.Coef, nil, func(n int) (value, dlogp float64) {
 		x, dx := ratio(in.Now.Logp[n]-anchor[n], k.LogClamp)
 		if k.Cap > 0 && x > k.Cap {
 			x, dx = k.Cap, 0

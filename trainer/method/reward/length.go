@@ -32,13 +32,11 @@ func (*LengthLinear) follows() {}
 
 // Part implements Shaper.
 func (l *LengthLinear) Part(dst []float64, b *batch.Batch, _ []task.Verdict) error {
-	if err := b.Require(batch.Group, batch.Reward); err != nil {
+	if err := b.Require(batch.Reward); err != nil {
 		return err
 	}
 	share := l.share(b)
-	l.groups.Find(b.Group)
-	for k := range l.groups.Len() {
-		rows := l.groups.Rows(k)
+	return eachGroup(&l.groups, b, func(rows []int) {
 		mean, most := 0.0, [3]float64{1, 1, 1}
 		for _, i := range rows {
 			mean += b.Reward[i] / float64(len(rows))
@@ -51,8 +49,7 @@ func (l *LengthLinear) Part(dst []float64, b *batch.Batch, _ []task.Verdict) err
 			relative := float64(l.Output*size[0]/most[0]) + float64(l.Input*size[1]/most[1]) + float64(l.Turns*size[2]/most[2])
 			dst[i] = -share * mean * relative
 		}
-	}
-	return nil
+	})
 }
 
 // sizes are the generated tokens, the other tokens with the prompt's, and the turns of response i.
@@ -112,9 +109,6 @@ func (a *Anchor) Fresh() error {
 // Part implements Shaper. Anchors are set in the order of the groups, before
 // the group's own penalty.
 func (a *Anchor) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
-	if err := b.Require(batch.Group); err != nil {
-		return err
-	}
 	if err := requirePrompts(b); err != nil {
 		return err
 	}
@@ -122,9 +116,7 @@ func (a *Anchor) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) er
 		a.anchors = make(map[int64]float64)
 	}
 	coef := a.Coef * a.share(b)
-	a.groups.Find(b.Group)
-	for k := range a.groups.Len() {
-		rows := a.groups.Rows(k)
+	return eachGroup(&a.groups, b, func(rows []int) {
 		correct := 0
 		for _, i := range rows {
 			if verdicts[i].Correct {
@@ -147,8 +139,7 @@ func (a *Anchor) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) er
 				dst[i] = -coef * max(0, (length(b, i)-anchor)/anchor)
 			}
 		}
-	}
-	return nil
+	})
 }
 
 // requirePrompts returns an error unless the batch names the prompts.
@@ -197,13 +188,8 @@ type Group struct {
 
 // Part implements Shaper.
 func (g *Group) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
-	if err := b.Require(batch.Group); err != nil {
-		return err
-	}
 	coef := g.Coef * g.share(b)
-	g.groups.Find(b.Group)
-	for k := range g.groups.Len() {
-		rows := g.groups.Rows(k)
+	return eachGroup(&g.groups, b, func(rows []int) {
 		shortest, longest := math.Inf(1), 0.0
 		for _, i := range rows {
 			l := length(b, i)
@@ -220,8 +206,7 @@ func (g *Group) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) err
 			}
 			dst[i] = coef * lambda
 		}
-	}
-	return nil
+	})
 }
 
 // Relative lowers the reward of correct responses by how long they are among
@@ -239,13 +224,8 @@ type Relative struct {
 
 // Part implements Shaper.
 func (r *Relative) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
-	if err := b.Require(batch.Group); err != nil {
-		return err
-	}
 	coef := r.Coef * r.share(b)
-	r.groups.Find(b.Group)
-	for k := range r.groups.Len() {
-		rows := r.groups.Rows(k)
+	return eachGroup(&r.groups, b, func(rows []int) {
 		mean, std := correctLengths(b, verdicts, rows)
 		for _, i := range rows {
 			dst[i] = 0
@@ -254,8 +234,7 @@ func (r *Relative) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) 
 				dst[i] = -coef / (1 + elementary.Exp(-z))
 			}
 		}
-	}
-	return nil
+	})
 }
 
 // correctLengths returns the mean and the standard deviation (over n) of the
@@ -344,6 +323,18 @@ func (o *Overlong) Part(dst []float64, b *batch.Batch, _ []task.Verdict) error {
 	for i := range dst {
 		slope := (float64(o.MaxLength-o.Buffer) - length(b, i)) / float64(o.Buffer)
 		dst[i] = coef * max(-1, min(0, slope))
+	}
+	return nil
+}
+
+// eachGroup calls f with the responses of every group.
+func eachGroup(groups *batch.Groups, b *batch.Batch, f func(rows []int)) error {
+	if err := b.Require(batch.Group); err != nil {
+		return err
+	}
+	groups.Find(b.Group)
+	for k := range groups.Len() {
+		f(groups.Rows(k))
 	}
 	return nil
 }

@@ -68,12 +68,7 @@ type GroupMax struct {
 
 // Part implements Shaper.
 func (m *GroupMax) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) error {
-	if err := b.Require(batch.Group); err != nil {
-		return err
-	}
-	m.groups.Find(b.Group)
-	for k := range m.groups.Len() {
-		rows := m.groups.Rows(k)
+	return eachGroup(&m.groups, b, func(rows []int) {
 		for len(rows) > 0 {
 			block := rows[:min(m.K, len(rows))]
 			rows = rows[len(block):]
@@ -87,8 +82,7 @@ func (m *GroupMax) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) 
 				dst[i] = best
 			}
 		}
-	}
-	return nil
+	})
 }
 
 // Utility pays every episode of the working what it has done to the policy's own
