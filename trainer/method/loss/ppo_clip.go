@@ -50,7 +50,7 @@ func (p *PPOClip) Eval(out *Grad, in *batch.Batch) error {
 					return value, dlogp
 				}
 				w := c.weight(elementary.Exp(in.Anchor[n] - in.LogpRoll[n]))
-				return c.add(f, i, n, w*value, w*dlogp)
+				return c.add(f, i, n, float64(w*value), w*dlogp)
 			})
 		}
 		c.log(f)

@@ -62,7 +62,7 @@ func (c *Centering) times(q, p float64) float64 {
 	case c.Weights == "tis": // without the quotient
 		return min(p, float64(c.Cap*q))
 	}
-	return q * c.weight(p/q)
+	return float64(q * c.weight(p/q))
 }
 
 // centering is a loss as the option sees it; nil is a loss without the option.
@@ -101,7 +101,7 @@ func (c *centering) add(f *frame, i, n int, value, dlogp float64) (float64, floa
 	x := centre(&f.out.head, c, policiesOf(in, n), a, f.out.DLogits[n*in.Vocab:(n+1)*in.Vocab], float64(a*f.weight(i, n)))
 	c.total += math.Abs(x)
 	f.note("C", x)
-	return value + float64(a*x), dlogp
+	return float64(value) + float64(a*x), dlogp
 }
 
 // log adds the mean correction.
@@ -113,7 +113,7 @@ func (c *centering) log(f *frame) {
 
 // coefficient is q_v·w_v.
 func (c *centering) coefficient(a, p, o, q float64) float64 {
-	return c.times(q, c.weighed(p, o)) * c.slope(a, p, o, q)
+	return float64(c.times(q, c.weighed(p, o)) * c.slope(a, p, o, q))
 }
 
 // weighed is the probability over q in the importance weight.
