@@ -17,11 +17,11 @@
 // The files are layers, each of which uses those before it:
 //
 //	report.go                      what a report says
-//	advise.go, text.go             every row once: gaps by scope, a sample of whole responses, rewards and lengths
+//	advise.go                      every row once: gaps by scope, a sample of whole responses, rewards and lengths
 //	checks.go, check_*.go          faults of the log-probs, in a table with a fixed order
 //	learn.go                       faults of learning, by every recorded column
 //	locality.go                    few tokens, or parts of a dump, that have most of the gap
-//	features.go, classes.go        the cause of a gap, by its statistical signature
+//	features.go                    the cause of a gap, by its statistical signature
 //	causes.go                      and by where it begins
 //	corrections.go                 what corrections do to the tokens
 //	decision.go                    what to do, and what is configured

@@ -2,6 +2,8 @@ package diagnose
 
 import (
 	"cmp"
+	_ "embed" // of the fitted figures
+	"encoding/json"
 	"fmt"
 	"iter"
 	"math"
@@ -12,6 +14,8 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/results/stats"
 	"driftlab/trainer/method/metrics"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // Features are the statistical signature of a gap, from which its cause is classified. All but Med, Disp
@@ -625,4 +629,728 @@ func (c *repeatedRoutes) judge(*evidence) outcome {
 		}
 	}
 	return pass(most, "")
+}
+
+// coordinate is a feature on the scale on which classes are about normal.
+type coordinate struct {
+	name string
+	of   func(f *Features) (float64, bool)
+}
+
+// coordinates are in the order of the reference's columns.
+var coordinates = []coordinate{
+	{"med", scaled(func(f *Features) *float64 { return f.Med }, 1e-8)},
+	{"t90", scaled(func(f *Features) *float64 { return f.T90 }, 1e-2)},
+	{"t99", scaled(func(f *Features) *float64 { return f.T99 }, 1e-2)},
+	{"big8", scaled(func(f *Features) *float64 { return f.Big8 }, 1e-3)},
+	{"lift", scaled(func(f *Features) *float64 { return f.Lift }, 0.5)},
+	{"aimed", scaled((*Features).aimed, 0.03)},
+	{"slope", func(f *Features) (float64, bool) {
+		if f.Slope == nil || *f.Slope <= 0 {
+			return 0, false
+		}
+		return elementary.Log(math.Abs(elementary.Log(*f.Slope)) + 0.02), true
+	}},
+	{"asymmetry", scaled(func(f *Features) *float64 { return f.Asymmetry }, 0.04)},
+	{"jumps", scaled(func(f *Features) *float64 { return f.Jumps }, 0.03)},
+	{"disp", scaled(func(f *Features) *float64 { return f.Disp }, 0.01)},
+	{"eta2", scaled(func(f *Features) *float64 { return f.Eta2 }, 0.01)},
+	{"icc", func(f *Features) (float64, bool) {
+		if f.ICC == nil || !f.ManyIDs {
+			return 0, false
+		}
+		return elementary.Log(max(*f.ICC, 0) + 0.03), true
+	}},
+	{"lone", scaled(func(f *Features) *float64 { return f.Lone }, 0.03)},
+}
+
+// classified is how many of the coordinates causes are distinguished by; the others are the regression's.
+const classified = 10
+
+// scaled is the logarithm of a feature's size, with something added that is too small to tell from 0.
+func scaled(of func(*Features) *float64, nothing float64) func(*Features) (float64, bool) {
+	return func(f *Features) (float64, bool) {
+		x := of(f)
+		if x == nil {
+			return 0, false
+		}
+		return elementary.Log(math.Abs(*x) + nothing), true
+	}
+}
+
+// point is where features are, NaN in coordinates that are missing.
+func point(f *Features) []float64 {
+	x := make([]float64, len(coordinates))
+	for i, c := range coordinates {
+		v, ok := c.of(f)
+		if !ok {
+			v = math.NaN()
+		}
+		x[i] = v
+	}
+	return x
+}
+
+// class is a kind of gap that was simulated: a distribution about its mean.
+type class struct {
+	Name  string    `json:"name"`
+	Cause string    `json:"cause"`
+	Mean  []float64 `json:"mean"`
+	N     int       `json:"n"`
+	// Routed says that routes were replayed, so that what is left of a low-precision router is its weights of the experts. Only
+	// recorded routes tell it from other routes.
+	Routed bool `json:"routed,omitempty"`
+}
+
+// classes are kinds of gap with one covariance.
+type classes struct {
+	Classes    []class     `json:"classes"`
+	Covariance [][]float64 `json:"covariance"`
+}
+
+const (
+	// transfer is the deviation of a class's mean from generator to generator, and so, it must be feared, to a real run:
+	// a factor of e, which is about what the kinds of gap that both generators make differ by. With strange, that of
+	// a quarter, a point is compared that may be unlike any.
+	transfer, strange = 1.0, 0.25
+	// degrees are the degrees of freedom of Student's distribution about a mean: what lies outside of everything that was simulated
+	// shall not decide by how far it does.
+	degrees = 4.0
+)
+
+func matrix(n int) [][]float64 {
+	m := make([][]float64, n)
+	for i := range m {
+		m[i] = make([]float64, n)
+	}
+	return m
+}
+
+// cholesky is the lower root of a positive matrix.
+func cholesky(m [][]float64) ([][]float64, bool) {
+	root := matrix(len(m))
+	for i := range m {
+		for j := range i + 1 {
+			x := m[i][j]
+			for k := range j {
+				x -= float64(root[i][k] * root[j][k])
+			}
+			if i == j {
+				if x <= 0 {
+					return nil, false
+				}
+				root[i][i] = math.Sqrt(x)
+			} else {
+				root[i][j] = x / root[j][j]
+			}
+		}
+	}
+	return root, true
+}
+
+// score is how a point looks from a class: the logarithm of the density, the squared distance, and
+// over how many coordinates.
+type score struct {
+	logDensity, distance float64
+	dims                 int
+}
+
+// from scores a point in a class. What the point lacks is integrated out. A constant that all classes have is left out of the density.
+func (g classes) from(c class, x []float64) score {
+	var at []int
+	for i, v := range x[:classified] {
+		if !math.IsNaN(v) {
+			at = append(at, i)
+		}
+	}
+	s := score{dims: len(at)}
+	s.distance, _ = g.mahalanobis(c, x, at, strange)
+	square, logRoot := g.mahalanobis(c, x, at, transfer)
+	s.logDensity = -logRoot - float64(0.5*(degrees+float64(s.dims))*elementary.Log1p(square/degrees))
+	return s
+}
+
+// mahalanobis is the squared distance of a point from a class's mean, in the coordinates given, where that mean has a
+// deviation of its own, and half the logarithm of the covariance's determinant.
+func (g classes) mahalanobis(c class, x []float64, at []int, deviation float64) (square, logRoot float64) {
+	part := matrix(len(at))
+	for i, a := range at {
+		for j, b := range at {
+			part[i][j] = g.Covariance[a][b]
+		}
+		part[i][i] += float64(deviation * deviation)
+	}
+	root, _ := cholesky(part)
+	solved := make([]float64, len(at))
+	for i, a := range at {
+		v := x[a] - c.Mean[a]
+		for k := range i {
+			v -= float64(root[i][k] * solved[k])
+		}
+		solved[i] = v / root[i][i]
+		square += float64(solved[i] * solved[i])
+		logRoot += elementary.Log(root[i][i])
+	}
+	return square, logRoot
+}
+
+// beyond are the 99.5 % quantiles of χ² with 1, 2, ... degrees of freedom.
+var beyond = [...]float64{7.879, 10.597, 12.838, 14.860, 16.750, 18.548, 20.278, 21.955, 23.589, 25.188}
+
+// evidenceFor is what a family's classes say of a point: the logarithm of its mean density, and the
+// least distance in units of the 99.5 % one.
+type evidenceFor struct {
+	cause         string
+	log, distance float64
+	nearest       string
+	look          float64 // log without what versions say
+}
+
+func (g classes) families(f *Features) []evidenceFor {
+	x := point(f)
+	var list []evidenceFor
+	logs := map[string][]float64{}
+	for _, c := range g.Classes {
+		if c.Routed && f.FlipPart == nil {
+			continue
+		}
+		s := g.from(c, x)
+		i := slices.IndexFunc(list, func(e evidenceFor) bool { return e.cause == c.Cause })
+		if i < 0 {
+			i = len(list)
+			list = append(list, evidenceFor{cause: c.Cause, distance: math.Inf(1)})
+		}
+		logs[c.Cause] = append(logs[c.Cause], s.logDensity)
+		if d := s.distance / beyond[max(s.dims-1, 0)]; d < list[i].distance {
+			list[i].distance, list[i].nearest = d, c.Name
+		}
+	}
+	for i := range list {
+		list[i].log = logMean(logs[list[i].cause])
+	}
+	for i := range list {
+		if routed := f.routed(); (list[i].cause == Routing) == (routed < 0) {
+			list[i].log -= float64(excluded * math.Abs(routed) * math.Ln10)
+		}
+		list[i].look = list[i].log
+		turned := f.Turn != nil && *f.Turn < turning // a format's own error of an id would stay
+		switch cause := list[i].cause; {
+		case cause == Staleness && f.onPolicy(), cause == Precision && turned:
+			list[i].log -= excluded * math.Ln10
+		case cause == Staleness && f.old():
+			list[i].log += tagged * math.Ln10
+		}
+	}
+	slices.SortStableFunc(list, func(a, b evidenceFor) int { return cmp.Compare(b.log, a.log) })
+	return list
+}
+
+func logMean(x []float64) float64 {
+	top, sum := slices.Max(x), 0.0
+	for _, v := range x {
+		sum += elementary.Exp(v - top)
+	}
+	return top + elementary.Log(sum/float64(len(x)))
+}
+
+// jumps is a two-state chain of error sizes along responses: now and then, for a few tokens, errors are many
+// times larger, which is what another route does. Each state's errors have Student's distribution, since positions are of
+// unequal size; its tail is chosen by likelihood.
+type jumps struct {
+	law          student
+	small, large float64 // scales
+	share        float64 // of tokens that jump
+	stay         float64 // that the next one jumps as well
+	// gain is by how much, in log-likelihood, two states explain the errors better than one.
+	gain float64
+	// chance is the probability of a jump, by deviation.
+	chance []float64
+}
+
+const (
+	// passes is how many the EM makes, which starts where jumps are rare and short.
+	passes     = 20
+	firstShare = 0.03
+	firstStay  = 0.5
+	firstLarge = 8.0
+	// leastGain is what two states, of three parameters more, gain if there are any, leastLarge how many
+	// times larger a jump is.
+	leastGain, leastLarge = 12, 4
+	// leastStay is the chance that a jump goes on from which it is one of routes: large errors that come one by
+	// one are the tail of another distribution. On runs of this program replaying the routes leaves them as they are.
+	leastStay = 0.25
+)
+
+// student is Student's distribution, with the logarithm of its constant.
+type student struct{ degrees, constant float64 }
+
+// students are the distributions that are tried: from those of very unequal positions to the normal one. Their constants
+// are log Γ((n+1)/2) − log Γ(n/2) − log(nπ)/2.
+var students = []student{{3, -1.0008888496235095}, {4, -0.9808292530117257}, {8, -0.9501086121502307}, {30, -0.9272703253788515}}
+
+// of is the density of an error at a scale, and the weight that the EM gives it there.
+func (l student) of(v, scale float64) (density, weight float64) {
+	w := l.relative(v, scale)
+	return elementary.Exp(l.constant+float64(0.5*(l.degrees+1)*elementary.Log(w))) / scale, (l.degrees + 1) / l.degrees * w
+}
+
+// relative is the weight of an error over that of one of 0.
+func (l student) relative(v, scale float64) float64 {
+	z := v / scale
+	return 1 / (1 + float64(z*z)/l.degrees)
+}
+
+// jumpsOf fits the chain with the distribution that explains the errors best.
+func (s *deviations) jumpsOf() jumps {
+	var best jumps
+	alone := math.Inf(-1)
+	for i, l := range students {
+		j, one := s.chain(l)
+		if i == 0 || j.gain > best.gain {
+			best = j
+		}
+		alone = max(alone, one)
+	}
+	best.gain -= alone
+	return best
+}
+
+// chain fits the chain with a distribution, and has as its gain the log-likelihood; alone is the log-likelihood of one state.
+func (s *deviations) chain(l student) (j jumps, alone float64) {
+	n := len(s.all)
+	j = jumps{law: l, chance: make([]float64, n), share: firstShare, stay: firstStay}
+	j.small = max(medianOf(s.column(func(x deviation) float64 { return math.Abs(x.v) }))/0.741, 1e-300)
+	one := j.small
+	for range passes {
+		sum := 0.0
+		for _, x := range s.all {
+			w := (l.degrees + 1) / l.degrees * l.relative(x.v, one)
+			sum += float64(w * x.v * x.v)
+		}
+		one = math.Sqrt(sum / float64(n))
+	}
+	for _, x := range s.all {
+		p, _ := l.of(x.v, one)
+		alone += elementary.Log(max(p, 1e-300))
+	}
+	j.large = firstLarge * j.small
+	back, of := make([][2]float64, n), make([]emission, n)
+	for range passes {
+		likelihood, next := 0.0, jumps{}
+		var moves, from, weight float64
+		var square [2]float64
+		for i, x := range s.all {
+			of[i].small, of[i].weightSmall = l.of(x.v, j.small)
+			of[i].large, of[i].weightLarge = l.of(x.v, j.large)
+		}
+		for _, span := range s.span {
+			likelihood += j.smooth(of[span[0]:span[1]], j.chance[span[0]:span[1]], back[span[0]:span[1]])
+			for i := span[0]; i < span[1]; i++ {
+				v, g := s.all[i].v, j.chance[i]
+				square[0] += float64((1 - g) * of[i].weightSmall * v * v)
+				square[1] += float64(g * of[i].weightLarge * v * v)
+				weight += g
+				if i > span[0] {
+					// The chance that both jump, given each alone: the chain's own odds between them.
+					before := j.chance[i-1]
+					on := float64(j.stay * of[i].large * back[i][1])
+					off := float64((1 - j.stay) * of[i].small * back[i][0])
+					from += before
+					if on+off > 0 {
+						moves += float64(before * on / (on + off))
+					}
+				}
+			}
+		}
+		next = jumps{law: l, chance: j.chance, share: weight / float64(n), stay: firstStay, gain: likelihood}
+		next.small = math.Sqrt(square[0] / max(float64(n)-weight, 1))
+		next.large = math.Sqrt(square[1] / max(weight, 1e-9))
+		if from > 0 {
+			next.stay = min(moves/from, 0.98)
+		}
+		next.share = max(min(next.share, 0.3), 1e-4)
+		next.stay = max(next.stay, next.share)
+		j = next
+		j.small, j.large = max(j.small, 1e-12), max(j.large, j.small)
+	}
+	return j, alone
+}
+
+// emission is what an error has in the two states: its density, and its weight in the EM.
+type emission struct{ small, large, weightSmall, weightLarge float64 }
+
+// smooth sets the chances of a response by the forward and backward recursions, and returns its log-likelihood.
+// back are the likelihoods of what follows, by state.
+func (j *jumps) smooth(of []emission, chance []float64, back [][2]float64) float64 {
+	enter := j.share * (1 - j.stay) / (1 - j.share)
+	after := [2]float64{1, 1}
+	for i := len(of) - 1; i >= 0; i-- {
+		back[i] = after
+		x := [2]float64{
+			float64((1-enter)*of[i].small*after[0]) + float64(enter*of[i].large*after[1]),
+			float64((1-j.stay)*of[i].small*after[0]) + float64(j.stay*of[i].large*after[1]),
+		}
+		total := max(x[0]+x[1], 1e-300)
+		after = [2]float64{x[0] / total, x[1] / total}
+	}
+	likelihood := 0.0
+	state := [2]float64{1 - j.share, j.share}
+	for i := range of {
+		a0, a1 := float64(state[0]*of[i].small), float64(state[1]*of[i].large)
+		total := max(a0+a1, 1e-300)
+		likelihood += elementary.Log(total)
+		a0, a1 = a0/total, a1/total
+		b0, b1 := float64(a0*back[i][0]), float64(a1*back[i][1])
+		chance[i] = 0
+		if b0+b1 > 0 {
+			chance[i] = b1 / (b0 + b1)
+		}
+		state = [2]float64{float64(a0*(1-enter)) + float64(a1*(1-j.stay)), float64(a0*enter) + float64(a1*j.stay)}
+	}
+	return likelihood
+}
+
+// found reports whether there are jumps at all, alone whether they come one by one.
+func (j *jumps) found() (is, alone bool) {
+	is = j.gain > leastGain && j.large > leastLarge*j.small
+	return is && j.stay >= leastStay, is && j.stay < leastStay
+}
+
+// jumped is the part of Σk3 that jumps have beyond what the tokens would have without.
+type jumped struct {
+	share, stay *float64 // of all of it; nil where nothing jumps
+	lone        *float64 // the share of large errors that come one by one, which are not counted as jumps
+	// flips is the share of tokens with other experts, flipPart what they have of it; nil where routes are unknown.
+	flips, flipPart *float64
+	// routed is the part of all that jumps have where routes are known, nil where they are not.
+	routed *float64
+}
+
+// mostMixed bounds the tokens on which jumps are looked for.
+const mostMixed = 30_000
+
+// jumpedOf looks for jumps in the first responses of a sample. Where routes were recorded a jump is where they differ,
+// and of a response of fresh weights, whatever is there: old ones take other routes, too.
+func jumpedOf(rows []*kept) jumped {
+	tokens := 0
+	for i, k := range rows {
+		if tokens += len(k.roll); tokens > mostMixed {
+			rows = rows[:i+1]
+			break
+		}
+	}
+	s := deviationsOf(rows)
+	j := s.jumpsOf()
+	p := jumped{}
+	found, alone := j.found()
+	extra, counted := 0.0, 0.0
+	if found || alone {
+		extra = 1 - float64(j.small/j.large*j.small/j.large)
+	}
+	if found {
+		counted = 1
+	}
+	beyond := s.flipped(&p)
+	all, jumps, known, routed, flips := 0.0, 0.0, 0.0, 0.0, 0.0
+	for i, x := range s.all {
+		d := max(-overflow, min(overflow, x.d))
+		k3 := elementary.Expm1(d) - d
+		all += k3
+		look := float64(j.chance[i] * extra)
+		jumps += float64(k3 * look)
+		part := look * counted
+		switch k := s.rows[x.row]; {
+		case k.flipped == nil:
+		case !k.flipped[x.from]:
+			part = 0
+			routed += k3
+		default:
+			routed += k3
+			flips += float64(k3 * beyond)
+			if k.lag == 0 {
+				part = beyond
+			}
+		}
+		known += float64(k3 * part)
+	}
+	if all > 0 {
+		p.share, p.lone = new(counted*jumps/all), new((1-counted)*jumps/all)
+	}
+	if routed > 0 {
+		p.flipPart, p.routed = new(flips/routed), new(known/all)
+	}
+	if found {
+		p.stay = &j.stay
+	}
+	return p
+}
+
+// flipped fills the share of tokens with other experts, and returns the part of their squares beyond that of the
+// tokens with the same ones.
+func (s *deviations) flipped(p *jumped) (beyond float64) {
+	var n [2]int
+	var squares [2]float64
+	for _, x := range s.all {
+		if k := s.rows[x.row]; k.flipped != nil {
+			side := count1(k.flipped[x.from])
+			n[side]++
+			squares[side] += float64(x.v * x.v)
+		}
+	}
+	if n[0]+n[1] == 0 {
+		return 0
+	}
+	p.flips = new(share(n[1], n[0]+n[1]))
+	if n[0] == 0 || n[1] == 0 || squares[1] == 0 {
+		return 0
+	}
+	return max(0, 1-squares[0]/float64(n[0])*float64(n[1])/squares[1])
+}
+
+// splitters predict the parts of a gap that causes have: that of routing, and that of staleness in what is left. Of each there
+// are several, for dumps with token ids and without; the first that has all its coordinates predicts.
+type splitters struct {
+	Routed []regression `json:"routed"`
+	Stale  []regression `json:"stale"`
+}
+
+// predicted is the share that the first regression with all its coordinates predicts, 0 if none has.
+func predicted(list []regression, x []float64) float64 {
+	for _, g := range list {
+		if logit, ok := g.logit(x); ok {
+			return unbounded(1 / (1 + elementary.Exp(-logit)))
+		}
+	}
+	return 0
+}
+
+// parts are the shares of Σk3 of a gap with these features. Recorded routes say what is routing.
+func (s splitters) parts(f *Features) map[string]float64 {
+	x := point(f)
+	routed, stale := predicted(s.Routed, x), predicted(s.Stale, x)
+	if f.routes != nil {
+		routed = *f.routes
+	}
+	if f.onPolicy() {
+		stale = 0
+	}
+	return map[string]float64{Precision: (1 - routed) * (1 - stale), Routing: routed, Staleness: (1 - routed) * stale}
+}
+
+// acceptance is where 90 % of the predicted shares are, in log-odds, of N simulated dumps whose true share is about Truth.
+type acceptance struct {
+	Truth float64 `json:"truth"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	N     int     `json:"n"`
+}
+
+// boundedLogit is the log-odds of a share that is kept off 0 and 1.
+func boundedLogit(s float64) float64 {
+	x := bounded + float64((1-2*bounded)*s)
+	return elementary.Log(x / (1 - x))
+}
+
+// around is the interval of a predicted share: the true shares that it is accepted at, so that whatever the truth is,
+// nine of ten intervals have it.
+func around(list []acceptance, s float64) [3]float64 {
+	x := boundedLogit(s)
+	low, high := s, s
+	if n := len(list); n > 0 { // where no true share is accepted: the one that comes nearest
+		low, high = list[n-1].Truth, list[0].Truth
+	}
+	for i, a := range list {
+		before := list[max(i-1, 0)].Truth
+		if a.High >= x { // from here on, or a little before
+			low = before
+			if i > 0 && a.High > list[i-1].High {
+				low += float64((a.Truth - before) * (x - list[i-1].High) / (a.High - list[i-1].High))
+			}
+			if i == 0 {
+				low = 0
+			}
+			break
+		}
+	}
+	for i, a := range slices.Backward(list) {
+		if a.Low <= x {
+			high = 1
+			if i+1 < len(list) {
+				after := list[i+1]
+				high = a.Truth
+				if after.Low > a.Low {
+					high += float64((after.Truth - a.Truth) * (x - a.Low) / (after.Low - a.Low))
+				}
+			}
+			break
+		}
+	}
+	return [3]float64{min(s, low), s, max(s, high)}
+}
+
+// splitCauses are those that a gap is split into.
+var splitCauses = []string{Precision, Routing, Staleness}
+
+// shares are the parts of Σk3 with their intervals. A dense model has no routing.
+func (r *reference) shares(f *Features, dense bool) map[string][3]float64 {
+	parts := r.Split.parts(f)
+	if left := 1 - parts[Routing]; dense && left > 0 {
+		parts = map[string]float64{Precision: parts[Precision] / left, Routing: 0, Staleness: parts[Staleness] / left}
+	}
+	list := map[string][3]float64{}
+	for _, cause := range splitCauses {
+		s := parts[cause]
+		list[cause] = around(r.Accepted[cause], s)
+		if math.IsNaN(s) || cause == Routing && (dense || f.routes != nil) || cause == Staleness && f.onPolicy() {
+			list[cause] = [3]float64{s, s, s} // which is known
+		}
+	}
+	return list
+}
+
+// regression predicts staleness' part of what of a gap is not jumps: its log-odds are linear
+// in the coordinates named, and their squares.
+type regression struct {
+	Coordinates []string  `json:"coordinates"`
+	Mean        []float64 `json:"mean"`
+	Deviation   []float64 `json:"deviation"`
+	Weight      []float64 `json:"weight"` // of the constant first
+}
+
+// ridge is the weight of the penalty, bounded how near to 0 and 1 shares are taken to come.
+const (
+	ridge   = 1.0
+	bounded = 0.03
+)
+
+// terms are the constant, the standardised coordinates and their products, as far as three deviations.
+func (r regression) terms(x []float64) []float64 {
+	z := make([]float64, len(x))
+	for k, v := range x {
+		z[k] = max(-3, min(3, (v-r.Mean[k])/r.Deviation[k]))
+	}
+	list := append([]float64{1}, z...)
+	for i, a := range z {
+		for _, b := range z[:i+1] {
+			list = append(list, a*b)
+		}
+	}
+	return list
+}
+
+// logit predicts the log-odds, false where a coordinate is missing.
+func (r regression) logit(point []float64) (float64, bool) {
+	x := make([]float64, len(r.Coordinates))
+	for k, name := range r.Coordinates {
+		x[k] = point[slices.IndexFunc(coordinates, func(c coordinate) bool { return c.name == name })]
+	}
+	if slices.ContainsFunc(x, math.IsNaN) {
+		return 0, false
+	}
+	logit := 0.0
+	for k, t := range r.terms(x) {
+		logit += float64(r.Weight[k] * t)
+	}
+	return logit, true
+}
+
+// unbounded is a share as it was before the regression bounded it.
+func unbounded(s float64) float64 { return max(0, min(1, (s-bounded)/(1-2*bounded))) }
+
+// reference is what attribution compares with, and how it was made.
+type reference struct {
+	// Made says of what, and by which command.
+	Made    string  `json:"made"`
+	Classes classes `json:"classes"`
+	// Split predicts the parts that causes have, and Accepted is where it lies for shares that are known, by cause.
+	Split    splitters               `json:"split"`
+	Accepted map[string][]acceptance `json:"accepted"`
+	// Signatures are where features lie, by cause.
+	Signatures []Signature `json:"looks"`
+	// Checks are where the values of checks lie, by name.
+	Checks map[string]*Range `json:"checks"`
+	// Accuracy is how often the classes are right on what they were not fitted to.
+	Accuracy []Accuracy `json:"accuracy"`
+}
+
+// Accuracy says how often attribution is right on simulated dumps of one cause that it was not fitted to.
+type Accuracy struct {
+	// Test says what was left out of the fit.
+	Test string `json:"test"`
+	// Of N dumps Right have the likeliest cause right; Unlike are unlike any that was fitted; Named are named,
+	// NamedRight of them rightly.
+	N          int `json:"n"`
+	Right      int `json:"right"`
+	Unlike     int `json:"unlike"`
+	Named      int `json:"named"`
+	NamedRight int `json:"named_right"`
+}
+
+// The shipped reference, and what is said of causes and columns.
+var (
+	//go:embed reference.json
+	referenceText []byte
+	//go:embed texts.yaml
+	textsText []byte
+
+	the   = shipped[reference](json.Unmarshal, referenceText)
+	texts = shipped[struct {
+		Causes  map[string]struct{ Confirm, Repair string }
+		Columns map[string]string
+	}](yaml.Unmarshal, textsText)
+)
+
+// shipped is an embedded file, which every program that diagnoses reads.
+func shipped[T any](read func([]byte, any) error, text []byte) (t T) {
+	if err := read(text, &t); err != nil {
+		panic("diagnose: an embedded file: " + err.Error())
+	}
+	return t
+}
+
+// Signature is a feature of a gap next to what it is in simulated gaps of each cause.
+type Signature struct {
+	// Feature is its name among the features, About what it is.
+	Feature string  `json:"feature"`
+	About   string  `json:"about"`
+	Value   float64 `json:"value"`
+	// Ranges are of the reference set.
+	Ranges []Range `json:"ranges"`
+}
+
+// Range is where a figure lies in N simulated dumps: a feature in those of a cause, the
+// value of a check in all, none of which has anything to repair.
+type Range struct {
+	Cause string `json:"cause,omitempty"`
+	N     int    `json:"n"`
+	// Quantiles are the 5, 25, 50, 75 and 95 % quantiles.
+	Quantiles [5]float64 `json:"quantiles"`
+}
+
+// signatureFeatures are the features that are shown.
+var signatureFeatures = []struct {
+	name, about string
+	of          func(f *Features) *float64
+}{
+	{"med", "median error, in logits", func(f *Features) *float64 { return f.Med }},
+	{"t99", "99 % quantile of errors, in medians", func(f *Features) *float64 { return f.T99 }},
+	{"lift", "large errors side by side, over chance", func(f *Features) *float64 { return f.Lift }},
+	{"jumps", "part of k3 in short runs of large errors", func(f *Features) *float64 { return f.Jumps }},
+	{"eta2", "part of the squares that goes by the log-odds", func(f *Features) *float64 { return f.Eta2 }},
+	{"icc", "correlation of errors of one token id", func(f *Features) *float64 { return f.ICC }},
+	{"disp", "scatter from response to response, over chance", func(f *Features) *float64 { return f.Disp }},
+	{"flip_part", "part of k3 where other experts computed a token", func(f *Features) *float64 { return f.FlipPart }},
+}
+
+// signatures puts the features that were measured next to the reference's.
+func (r *reference) signatures(f *Features) []Signature {
+	var list []Signature
+	for i, l := range signatureFeatures {
+		if x := l.of(f); x != nil {
+			s := r.Signatures[i]
+			s.Value = *x
+			list = append(list, s)
+		}
+	}
+	return list
 }
