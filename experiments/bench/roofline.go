@@ -30,8 +30,6 @@ func (r *roofline) measure() {
 	}
 }
 
-func (r *roofline) close() { r.team.Close() }
-
 // products are one product for each of several threads, a kernel.Job.
 type products []product
 

@@ -49,7 +49,7 @@ func (c Step) Measure(threads int, clocks Clocks, peak Memory, done func()) Resu
 	// No token stops a response: every one has the length asked for.
 	s := rollout.Sampling{Temperature: 1, TopP: 1, MaxTokens: c.Gen, Stop: -1}
 	most := newRoofline(threads, clocks.Wall)
-	defer most.close()
+	defer most.team.Close()
 	var b batch.Batch
 	var gen, score, train []moment
 	policy := learner.Policy{Temperature: 1}

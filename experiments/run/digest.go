@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"hash"
 	"math"
 )
 
@@ -18,12 +17,12 @@ func (r *Result) Digest() string {
 		c := &r.Record.Columns[i]
 		h.Write([]byte(c.Name))
 		for k, step := range c.Step {
-			write(h, uint64(step))
+			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(step)))
 			v := c.Value[k]
 			if math.IsNaN(v) {
 				v = math.NaN() // of whatever bits
 			}
-			write(h, math.Float64bits(v))
+			h.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)))
 		}
 	}
 	if r.Params != nil && r.Summary.Reason == "" {
@@ -34,10 +33,4 @@ func (r *Result) Digest() string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-func write(h hash.Hash, x uint64) {
-	var word [8]byte
-	binary.LittleEndian.PutUint64(word[:], x)
-	h.Write(word[:])
 }

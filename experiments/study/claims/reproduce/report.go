@@ -36,6 +36,10 @@ func VerdictTable(list []Result) *figure.Figure {
 		if d := r.decisive(); d != nil {
 			name, needs = d.Label(), d.Needs
 		}
+		declared := figure.Word(string(r.Claim.Declared.When))
+		if d := r.Claim.Declared.First(); d != nil {
+			declared = figure.Word(fmt.Sprintf("%s; %s: %s", d.When, d.Date, d.Verdict)).As(figure.Warn)
+		}
 		adjusted, fresh, freshFigure := figure.Word("-"), figure.Word("-"), "-"
 		if p := float64(states[i].Holm); !math.IsNaN(p) {
 			adjusted = figure.Number(p, 2)
@@ -43,7 +47,7 @@ func VerdictTable(list []Result) *figure.Figure {
 		if r.Fresh != nil {
 			fresh, freshFigure = figure.Word(string(r.Fresh.Verdict)).As(emphasis(r.Fresh.Verdict)), r.Fresh.figure()
 		}
-		t.Add(figure.Word(r.Claim.ID).As(figure.Strong), figure.Word(r.verdictText()+states[i].unadjusted()).As(emphasis(r.confirmed())), fresh, declaredCell(r.Claim.Declared), figure.Word(r.Claim.Figure), figure.Word(name+": "+needs),
+		t.Add(figure.Word(r.Claim.ID).As(figure.Strong), figure.Word(r.verdictText()+states[i].unadjusted()).As(emphasis(r.confirmed())), fresh, declared, figure.Word(r.Claim.Figure), figure.Word(name+": "+needs),
 			figure.Word(r.figure()), figure.Word(freshFigure), figure.Word(r.sample()), adjusted)
 	}
 	return t
@@ -124,14 +128,6 @@ func statuses(list []Result) []Status {
 // Verdicts is the page of all verdicts: counted up, then one by one.
 func Verdicts(list []Result) string {
 	return DeclaredTable(statuses(list)).Markdown() + "\n" + VerdictTable(list).Markdown()
-}
-
-// declaredCell says when a primary check was declared, and what the first version came to.
-func declaredCell(d claim.Declaration) figure.Cell {
-	if d.When != claim.Revised {
-		return figure.Word(string(d.When))
-	}
-	return figure.Word(fmt.Sprintf("%s; %s: %s", d.When, d.Date, d.Verdict)).As(figure.Warn)
 }
 
 // decisive is the check that the verdict rests on.
