@@ -39,6 +39,9 @@ func shapes(v isa) (full, masked []shape) {
 	return shapes256, shapesMasked256
 }
 
+// tileKinds are the kinds of amd64's tiles, in the order of the sets.
+var tileKinds = []string{"", "Masked", "Banded"}
+
 // tileFile is the assembly of amd64's tiles.
 func tileFile() *text {
 	t := newText(avx2)
@@ -50,12 +53,12 @@ func tileFile() *text {
 	for _, unfused := range []bool{false, true} {
 		for i, set := range sets {
 			for _, s := range set {
-				tile(t, instructions[i/3], s, unfused, i%3 > 0, i%3 == 2)
+				tile(t, instructions[i/3], s, unfused, tileKinds[i%3])
 			}
 		}
 	}
 	tileTable(t, avx2, sets, func(set int, s shape, unfused bool) string {
-		return tileName(instructions[set/3], s, unfused, set%3 > 0, set%3 == 2)
+		return tileName(instructions[set/3], s, unfused, tileKinds[set%3])
 	})
 	return t
 }
@@ -88,19 +91,13 @@ func tileTable(t *text, v isa, sets [][]shape, name func(set int, s shape, unfus
 	}
 }
 
-// tileName is the routine's name without the package.
-func tileName(v isa, s shape, unfused, masked, banded bool) string {
-	order, mask := "fused", ""
+// tileName is the routine's name without the package; kind is empty for plain tiles.
+func tileName(v isa, s shape, unfused bool, kind string) string {
+	order := "fused"
 	if unfused {
 		order = "unfused"
 	}
-	if masked {
-		mask = "Masked"
-	}
-	if banded {
-		mask = "Banded"
-	}
-	return fmt.Sprintf("%s%s%sx%dx%d", order, v.name, mask, s.rows, s.groups)
+	return fmt.Sprintf("%s%s%sx%dx%d", order, v.name, kind, s.rows, s.groups)
 }
 
 // tiler writes one routine.
@@ -114,9 +111,9 @@ type tiler struct {
 	per     int  // registers per group
 }
 
-func tile(t *text, v isa, s shape, unfused, masked, banded bool) {
-	w := tiler{t, v, s, unfused, masked, banded, 16 / v.lanes()}
-	t.begin(tileName(v, s, unfused, masked, banded)+"<>", 8)
+func tile(t *text, v isa, s shape, unfused bool, kind string) {
+	w := tiler{t, v, s, unfused, kind != "", kind == "Banded", 16 / v.lanes()}
+	t.begin(tileName(v, s, unfused, kind)+"<>", 8)
 	w.prologue()
 	w.label("tile")
 	w.start()
@@ -152,13 +149,7 @@ func (w tiler) chain(name string, more func()) {
 
 func (w tiler) prologue() {
 	w.op("MOVQ", "call+0(FP)", "DI")
-	w.op("MOVQ", "tileCall_a(DI)", "AX")
-	w.op("MOVQ", "tileCall_c(DI)", "DX")
-	w.op("MOVQ", "tileCall_ais(DI)", "SI")
-	w.op("MOVQ", "tileCall_aks(DI)", "R8")
-	w.op("MOVQ", "tileCall_ldb(DI)", "R9")
-	w.op("MOVQ", "tileCall_group(DI)", "R10")
-	w.op("MOVQ", "tileCall_ldc(DI)", "R11")
+	w.fields("tileCall", "DI", "a AX", "c DX", "ais SI", "aks R8", "ldb R9", "group R10", "ldc R11")
 	w.op("LEAQ", "(SI)(SI*2)", "R12")
 	if w.s.rows > 4 {
 		w.op("LEAQ", "(SI)(SI*4)", "R15")
@@ -242,9 +233,9 @@ func (w tiler) eachC(load bool) {
 		for c := range w.s.groups * w.per {
 			at := fmt.Sprintf("%d(R13)", c*w.v.bytes)
 			if load {
-				w.load(at, w.acc(i, c), c)
+				w.move(at, w.acc(i, c), c, true)
 			} else {
-				w.save(w.acc(i, c), at, c)
+				w.move(w.acc(i, c), at, c, false)
 			}
 		}
 		if i+1 < w.s.rows {
@@ -253,25 +244,17 @@ func (w tiler) eachC(load bool) {
 	}
 }
 
-func (w tiler) load(from, to string, c int) {
+// move loads or stores vector column c, under the mask where there is one.
+func (w tiler) move(from, to string, c int, load bool) {
 	switch {
 	case !w.masked:
 		w.op("VMOVUPS", from, to)
-	case w.v == avx512:
+	case w.v != avx512:
+		w.op("VMASKMOVPS", from, w.mask(c%w.per), to)
+	case load:
 		w.op("VMOVUPS.Z", from, "K1", to)
 	default:
-		w.op("VMASKMOVPS", from, w.mask(c%w.per), to)
-	}
-}
-
-func (w tiler) save(from, to string, c int) {
-	switch {
-	case !w.masked:
-		w.op("VMOVUPS", from, to)
-	case w.v == avx512:
 		w.op("VMOVUPS", from, "K1", to)
-	default:
-		w.op("VMASKMOVPS", from, w.mask(c%w.per), to)
 	}
 }
 
@@ -310,13 +293,13 @@ func (w tiler) step() {
 	}
 	if !w.bInMemory() && !w.banded {
 		for c := range cols {
-			w.load(w.bAt(c), w.bReg(c), c)
+			w.move(w.bAt(c), w.bReg(c), c, true)
 		}
 	}
 	for i := range w.s.rows {
 		if w.banded {
 			for c := range cols {
-				w.load(w.bandAt(i, c), w.bReg(c), c)
+				w.move(w.bandAt(i, c), w.bReg(c), c, true)
 			}
 		}
 		w.op("VBROADCASTSS", w.aAt(i), w.bcast())
@@ -334,7 +317,7 @@ func (w tiler) fma(i, c int) {
 		b = w.bReg(c)
 	} else if w.masked {
 		// A partial group in memory is loaded under the mask first.
-		w.load(b, w.product(), c)
+		w.move(b, w.product(), c, true)
 		b = w.product()
 	}
 	if w.unfused {
@@ -368,42 +351,23 @@ func (w tiler) store() {
 // The shapes of narrow tiles: rows and columns.
 var shapesNarrow = []shape{{8, 8}, {4, 8}, {1, 8}, {8, 4}, {4, 4}, {1, 4}, {8, 2}, {4, 2}, {1, 2}, {8, 1}, {4, 1}, {1, 1}}
 
-// tileKind is what distinguishes sets of tiles, except their shapes.
-type tileKind struct{ unfused, banded, narrow bool }
-
-func (k tileKind) name(s shape) string {
-	order, kind := "fused", ""
-	switch {
-	case k.banded:
-		kind = "Banded"
-	case k.narrow:
-		kind = "Narrow"
-	}
-	if k.unfused {
-		order = "unfused"
-	}
-	return fmt.Sprintf("%s%s%sx%dx%d", order, neon.name, kind, s.rows, s.groups)
-}
-
-func neonTiles(f func(s shape, k tileKind)) {
-	for _, unfused := range []bool{false, true} {
-		for _, s := range shapes256 {
-			f(s, tileKind{unfused: unfused})
-		}
-		for _, s := range shapesNarrow {
-			f(s, tileKind{unfused: unfused, narrow: true})
-		}
-		for _, s := range shapesBanded {
-			f(s, tileKind{unfused: unfused, banded: true})
-		}
-	}
-}
+// neonKinds are the kinds of arm64's tiles, and neonShapes the shapes of each.
+var (
+	neonKinds  = []string{"", "Narrow", "Banded"}
+	neonShapes = [][]shape{shapes256, shapesNarrow, shapesBanded}
+)
 
 func neonTileFile() *text {
 	t := newText(neon)
-	neonTiles(func(s shape, k tileKind) { neonTile(t, s, k) })
-	tileTable(t, neon, [][]shape{shapes256, shapesNarrow, shapesBanded}, func(set int, s shape, unfused bool) string {
-		return tileKind{unfused, set == 2, set == 1}.name(s)
+	for _, unfused := range []bool{false, true} {
+		for i, set := range neonShapes {
+			for _, s := range set {
+				neonTile(t, s, unfused, neonKinds[i])
+			}
+		}
+	}
+	tileTable(t, neon, neonShapes, func(set int, s shape, unfused bool) string {
+		return tileName(neon, s, unfused, neonKinds[set])
 	})
 	return t
 }
@@ -411,17 +375,18 @@ func neonTileFile() *text {
 // neonTiler writes one routine.
 type neonTiler struct {
 	*text
-	rows  int
-	width int // columns
-	tileKind
+	rows    int
+	width   int // columns
+	unfused bool
+	banded  bool
 }
 
-func neonTile(t *text, s shape, k tileKind) {
-	w := neonTiler{t, s.rows, 16 * s.groups, k}
-	if k.narrow {
+func neonTile(t *text, s shape, unfused bool, kind string) {
+	w := neonTiler{t, s.rows, 16 * s.groups, unfused, kind == "Banded"}
+	if kind == "Narrow" {
 		w.width = s.groups
 	}
-	t.begin(k.name(s)+"<>", 8)
+	t.begin(tileName(neon, s, unfused, kind)+"<>", 8)
 	w.prologue()
 	w.label("tile")
 	w.start()
@@ -461,12 +426,7 @@ func multiple(i int) string {
 
 func (w neonTiler) prologue() {
 	w.op("MOVD", "call+0(FP)", "R0")
-	for i, field := range []string{"a", "c", "", "", "ais", "aks", "ldb", "group", "ldc"} {
-		if field != "" {
-			w.op("MOVD", "tileCall_"+field+"(R0)", fmt.Sprintf("R%d", 1+i))
-		}
-	}
-	w.op("MOVD", "tileCall_tiles(R0)", "R19")
+	w.fields("tileCall", "R0", "a R1", "c R2", "ais R5", "aks R6", "ldb R7", "group R8", "ldc R9", "tiles R19")
 	for i := 2; i < w.rows; i++ {
 		w.op("ADD", multiple(i-1), "R5", multiple(i))
 	}
