@@ -95,10 +95,10 @@ func points(n int) []float64 {
 	return x
 }
 
-var exhaustive = flag.Bool("exhaustive", false, "1500 draws of each kind, as in nightly tests, in place of 50")
+var exhaustive = flag.Bool("exhaustive", false, "1500 draws of each kind, as in nightly tests, in place of 20")
 
 func TestAccuracy(t *testing.T) {
-	n := 50
+	n := 20
 	if *exhaustive {
 		n = 1500
 	}
