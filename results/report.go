@@ -305,8 +305,8 @@ func tableHTML(t *figure.Figure) template.HTML {
 	return template.HTML(b.String())
 }
 
-// tables is the template of a table, which escapes what it is told to: a page has thousands of cells. The number that a sortable
-// cell is sorted by is exact.
+// tables is the template of a table, which escapes only what it pipes through html: a page has thousands of cells. The number that
+// a sortable cell is sorted by is exact.
 var tables = sync.OnceValue(func() *text.Template {
 	return text.Must(text.New("").Funcs(text.FuncMap{"heads": heads, "entry": figure.Entry, "class": cellClass, "inline": inline,
 		"short": func(text string) bool { return utf8.RuneCountInString(text) <= 14 }, // a list of seeds, say, must not wrap on a phone

@@ -147,7 +147,7 @@ func meanVector(list [][]float64) []float64 {
 	out := make([]float64, len(list[0]))
 	for _, g := range list {
 		for i, v := range g {
-			out[i] += v / float64(len(list))
+			out[i] += float64(v / float64(len(list)))
 		}
 	}
 	return out

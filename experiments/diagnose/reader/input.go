@@ -89,7 +89,7 @@ func (in Input) opened() (head []byte, src io.Reader, compressed bool, err error
 	return head, src, true, cmp.Or(err, empty)
 }
 
-// watched is a stream whose reads are told to a function, which may turn their error into another.
+// watched is a stream that calls a function after each read, which may replace its error.
 type watched struct {
 	io.Reader
 	told func(n int, err error) error
