@@ -77,8 +77,6 @@ var Registry = method.Table[Loss]{
 	{Spec: method.Spec{Name: "sapo"}, New: func() Loss { return method.New[SAPO]() }},
 	{Spec: method.Spec{Name: "sat"}, New: func() Loss { return method.New[SAT]() }},
 	{Spec: method.Spec{Name: "score_centering"}, New: func() Loss { return method.New[ScoreCentering]() }},
-	{Spec: method.Spec{Name: "score_centering_ipo"}, New: func() Loss { return method.New[CenteredIPO]() }},
-	{Spec: method.Spec{Name: "score_centering_ppo"}, New: func() Loss { return NewCenteredPPO() }},
 	{Spec: method.Spec{Name: "st_ppo"}, New: func() Loss { return method.New[STPPO]() }},
 	{Spec: method.Spec{Name: "tbpo"}, New: func() Loss { return method.New[TBPO]() }},
 	{Spec: method.Spec{Name: "topr"}, New: func() Loss { return method.New[TOPR]() }},

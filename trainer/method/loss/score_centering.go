@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"driftlab/precision/elementary"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -132,10 +131,10 @@ func (c *centering) tail(a, p, o, q float64) float64 {
 	return q / p * c.weight(c.weighed(p, o)/q) * c.slope(a, p, o, q)
 }
 
-// policies are three laws of the next token as log-probs: current, old and the sampler's.
+// policies are three distributions of the next token as log-probs: current, old and the sampler's.
 type policies[T float32 | float64] struct{ now, old, roll []T }
 
-// policiesOf are those of token n. The old law is nil where the batch has none.
+// policiesOf are those of token n. The old one is nil where the batch has none.
 func policiesOf(in *batch.Batch, n int) policies[float32] {
 	at, end := n*in.Vocab, (n+1)*in.Vocab
 	p := policies[float32]{now: in.Now.Dist[at:end], roll: in.DistRoll[at:end]}
@@ -188,7 +187,7 @@ func centre[T float32 | float64](h *head, by *centering, laws policies[T], a flo
 	return value
 }
 
-// at are the probabilities of token v under now, old and roll; without an old law it is the current one.
+// at are the probabilities of token v under now, old and roll; without an old distribution that of the current one.
 func (l policies[T]) at(v int) [3]float64 {
 	p, q := elementary.Exp(float64(l.now[v])), elementary.Exp(float64(l.roll[v]))
 	if l.old == nil {
@@ -197,7 +196,7 @@ func (l policies[T]) at(v int) [3]float64 {
 	return [3]float64{p, elementary.Exp(float64(l.old[v])), q}
 }
 
-// ScoreCentering is Reinforce with its option, under the name that it had before there was the option.
+// ScoreCentering is Reinforce with its option centering, by the name of the method.
 type ScoreCentering struct {
 	// Centering has the parameters of the option.
 	Centering `yaml:",inline"`
@@ -217,66 +216,6 @@ func (p *ScoreCentering) Composed() (name string, l Loss) {
 
 // Eval computes the loss over the active tokens.
 func (p *ScoreCentering) Eval(out *Grad, in *batch.Batch) error {
-	l := p.composed()
-	return l.Eval(out, in)
-}
-
-// CenteredPPO is PPOClip with the option, under the name that it had before there was the option.
-type CenteredPPO struct {
-	// EpsLow and EpsHigh are the distances of the bounds from 1.
-	EpsLow  float64 `yaml:"eps_low" default:"0.2" range:"[0,inf]"`
-	EpsHigh float64 `yaml:"eps_high" default:"0.28" range:"[0,inf]"`
-	// Centering has the parameters of the option.
-	Centering `yaml:",inline"`
-	// Aggregation over tokens.
-	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-// NewCenteredPPO truncates the importance weights.
-func NewCenteredPPO() *CenteredPPO {
-	p := method.New[CenteredPPO]()
-	p.Weights = "tis"
-	return p
-}
-
-func (p *CenteredPPO) composed() PPOClip {
-	return PPOClip{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, LogClamp: 20, Aggregation: p.Aggregation, Centering: &p.Centering}
-}
-
-// Composed is the loss with its option.
-func (p *CenteredPPO) Composed() (name string, l Loss) {
-	x := p.composed()
-	return "ppo_clip", &x
-}
-
-// Eval computes the loss over the active tokens.
-func (p *CenteredPPO) Eval(out *Grad, in *batch.Batch) error {
-	l := p.composed()
-	return l.Eval(out, in)
-}
-
-// CenteredIPO is IPO with the option and without its penalty, under the name that it had before there was the option.
-type CenteredIPO struct {
-	// Delta is the largest change of probability.
-	Delta float64 `yaml:"delta" default:"0.3" range:"[0,inf]"`
-	// Cap bounds the ratio and keeps its gradient.
-	Cap float64 `yaml:"cap" default:"1e4" range:"[1,inf]"`
-	// Aggregation over tokens.
-	Aggregation Aggregation `yaml:"aggregation"`
-}
-
-func (p *CenteredIPO) composed() IPO {
-	return IPO{Delta: p.Delta, AdvTau: 1, Cap: p.Cap, Aggregation: p.Aggregation, Centering: new(ExactCentering)}
-}
-
-// Composed is the loss with its option.
-func (p *CenteredIPO) Composed() (name string, l Loss) {
-	x := p.composed()
-	return "ipo", &x
-}
-
-// Eval computes the loss over the active tokens.
-func (p *CenteredIPO) Eval(out *Grad, in *batch.Batch) error {
 	l := p.composed()
 	return l.Eval(out, in)
 }

@@ -54,7 +54,7 @@ func write(name, base string, r recipe.Recipe) (text string, notes, lost []strin
 	if at < 0 {
 		return "", []string{"nothing is written for " + name}, nil
 	}
-	if named, ok := r.Loss.Params.(interface{ Composed() (string, loss.Loss) }); ok { // an older name of a loss with an option
+	if named, ok := r.Loss.Params.(interface{ Composed() (string, loss.Loss) }); ok { // the name of a loss with an option
 		r.Loss.Name, r.Loss.Params = named.Composed()
 	}
 	w := &writing{framework: frameworks()[at], had: partsOf(base), want: parts(r), recipe: r, pipeline: r.Correction.Pipeline()}

