@@ -1111,6 +1111,10 @@ func (h heat) draw(canvas draw.Canvas, th theme) {
 		}
 	}
 	canvas.Max.Y -= vg.Length(line * (most - 1))
+	form := "%.2f"
+	if slices.ContainsFunc(h.Series, func(row figure.Series) bool { return slices.ContainsFunc(row.Y, func(v float64) bool { return v < 0 }) }) {
+		form = "%+.2f" // differences
+	}
 	for i, row := range h.Series {
 		top := canvas.Max.Y - 18 - vg.Length(vg.Length(i)*heatRow)
 		middle := top - vg.Length(heatRow/2.0)
@@ -1125,7 +1129,7 @@ func (h heat) draw(canvas draw.Canvas, th theme) {
 			if tip := vg.Length(2.5 * float64(sign(row, j))); tip != 0 {
 				canvas.FillPolygon(th.ink, []vg.Point{{X: x + 5, Y: middle - tip}, {X: x + 11, Y: middle - tip}, {X: x + 8, Y: middle + tip}})
 			}
-			canvas.FillText(figures, vg.Point{X: x + vg.Length(width/2), Y: middle}, fmt.Sprintf("%+.2f", v))
+			canvas.FillText(figures, vg.Point{X: x + vg.Length(width/2), Y: middle}, fmt.Sprintf(form, v))
 		}
 	}
 }

@@ -45,7 +45,7 @@ func limitTable(s *stability.Study) *figure.Figure {
 			gain = gain.As(figure.Bad)
 		}
 		t.Add(figure.Word(a.Stressor), figure.Word(a.Method).As(figure.Strong), figure.Word(a.Limit.Text(stability.RateText)), figure.Word(a.OverNone.Text(stability.FactorText)), figure.Word(a.OverEqual.Text(stability.FactorText)),
-			figure.Word(a.Level.Text(false)), figure.Word(a.LevelRate), gain, figure.Word(speed), figure.Number(float64(a.K3), 2), figure.Number(float64(a.Level.N), 2))
+			figure.Word(a.Level.Text(false)), figure.Word(a.LevelRate), gain, figure.Word(speed), figure.Number(float64(a.K3), 2), figure.Word(fmt.Sprint(a.Level.N)))
 	}
 	return t
 }
@@ -366,7 +366,7 @@ func freshTable(s *stability.Study) *figure.Figure {
 			limits++
 		}
 		t.Add(figure.Word(a.Stressor), figure.Word(a.Method).As(figure.Strong), figure.Word(a.Limit.Text(stability.RateText)), figure.Word(f.Limit.Text(stability.RateText)), word(f.LimitAgrees),
-			figure.Word(a.GainNone.Text(true)), figure.Word(f.GainNone.Text(true)), sign, figure.Number(float64(f.Limit.N), 2))
+			figure.Word(a.GainNone.Text(true)), figure.Word(f.GainNone.Text(true)), sign, figure.Word(fmt.Sprint(f.Limit.N)))
 	}
 	if len(t.Rows) == 0 {
 		return nil
