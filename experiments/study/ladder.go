@@ -202,8 +202,8 @@ func (x *Index) climbs(done map[string]*Outcome) (climbs []climb, labels []strin
 	return climbs, labels
 }
 
-// premature are the keys of cells that judge an arm, or check it on fresh models, before all that are to do so have run: levels at
-// different rates would be compared on different models.
+// premature are the keys of cells that locate an arm's limit, judge the arm or check it on fresh models, before all that are to do so
+// have run: levels at different rates would be compared on different models, or the ladder end where the runs do.
 func (x *Index) premature(done map[string]*Outcome) map[string]bool {
 	early := map[string]bool{}
 	if x.Ladder == nil {
@@ -212,9 +212,12 @@ func (x *Index) premature(done map[string]*Outcome) map[string]bool {
 	climbs, _ := x.climbs(done)
 	for _, c := range climbs {
 		from := len(x.Seeds) - len(x.Fresh)
-		if !c.judged {
+		switch {
+		case !c.located:
+			from = 0
+		case !c.judged:
 			from -= len(x.Confirm)
-		} else if !c.stuck {
+		case !c.stuck:
 			continue
 		}
 		for _, r := range append(slices.Clone(c.rungs), c.middles...) {
@@ -260,6 +263,7 @@ type climb struct {
 	places         []place
 	seen           []stats.Trial // of the seeds that locate
 	stuck          bool          // a rung lacks an outcome
+	located        bool          // the seeds that locate have run to the end of the search
 	judged         bool          // what the seeds are to judge has been run
 	asked          map[place]bool
 }
@@ -337,6 +341,7 @@ func (c *climb) run() {
 	if c.stuck {
 		return
 	}
+	c.located = true
 	judges := 0
 	if len(c.x.Confirm) > 0 {
 		judges = locate

@@ -116,7 +116,7 @@ func TestLadderFreshAfterConfirm(t *testing.T) {
 	x := laddered(Ladder{From: 5e-4}, 2, 5)
 	x.Confirm, x.Fresh = x.Seeds[2:5], x.Seeds[5:]
 	done, seen := map[string]*Outcome{}, map[string]bool{}
-	if early := x.premature(done); !early["1e-3/2"] || !early["1e-3/5"] || early["1e-3/1"] {
+	if early := x.premature(done); !early["1e-3/2"] || !early["1e-3/5"] || !early["1e-3/1"] {
 		t.Errorf("before any run: %v", early)
 	}
 	for {
@@ -154,6 +154,10 @@ func TestLadderFreshAfterConfirm(t *testing.T) {
 	delete(done, "2e-3/6")
 	if early := x.premature(done); early["1e-3/2"] || !early["1e-3/5"] {
 		t.Errorf("without a run of a fresh seed: %v", early)
+	}
+	delete(done, "2e-3/1")
+	if early := x.premature(done); !early["1e-3/1"] {
+		t.Errorf("without a run of a seed that locates: %v", early)
 	}
 	if len(seen) != 3 || !seen["5e-4"] || !seen["1e-3"] || !seen["2e-3"] {
 		t.Errorf("fresh seeds ran %v", seen)
