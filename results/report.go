@@ -310,7 +310,7 @@ func tableHTML(t *figure.Figure) template.HTML {
 var tables = sync.OnceValue(func() *text.Template {
 	return text.Must(text.New("").Funcs(text.FuncMap{"heads": heads, "entry": figure.Entry, "class": cellClass, "inline": inline,
 		"short": func(text string) bool { return utf8.RuneCountInString(text) <= 14 }, // a list of seeds, say, must not wrap on a phone
-		"value": func(c figure.Cell) string { return strings.Trim(string(record.AppendFloat(nil, c.Value)), `"`) },
+		"value": func(c figure.Cell) string { return record.FloatText(c.Value) },
 	}).Parse(tableTemplate))
 })
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"driftlab/results/columnar"
+	"driftlab/results/record"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -140,9 +141,9 @@ func TestTables(t *testing.T) {
 				case parquet.Int64:
 					text = fmt.Sprint(v.Int64())
 				case parquet.Double:
-					text = numberText(v.Double())
+					text = record.FloatText(v.Double())
 				case parquet.Float:
-					text = numberText(digits(float64(v.Float()), stepDigits))
+					text = record.FloatText(digits(float64(v.Float()), stepDigits))
 				}
 				if v.IsNull() {
 					text = ""

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"driftlab/results/record"
 )
@@ -70,13 +69,10 @@ func fieldOf(v any) string {
 	case uint64:
 		return strconv.FormatUint(v, 10)
 	case float64:
-		return numberText(v)
+		return record.FloatText(v)
 	}
 	panic(fmt.Sprintf("sweep: a %T in a table", v))
 }
-
-// numberText is record.AppendFloat without the quotes.
-func numberText(v float64) string { return strings.Trim(string(record.AppendFloat(nil, v)), `"`) }
 
 // factorColumns are those that every table begins with.
 func (x *Index) factorColumns() []column {

@@ -108,6 +108,9 @@ func appendStruct(b []byte, v reflect.Value) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
+// FloatText is the text that AppendFloat appends, without the quotes that JSON needs.
+func FloatText(v float64) string { return strings.Trim(string(AppendFloat(nil, v)), `"`) }
+
 // AppendFloat appends v in the shortest form that reads back as the same
 // float64. JSON has no word for NaN and the infinities: they become the
 // strings "nan", "inf" and "-inf". Whole numbers stay free of exponents up to

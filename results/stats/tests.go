@@ -429,8 +429,8 @@ func TRatio(a, b []float64) Interval {
 	return Interval{elementary.Exp(i.Estimate), elementary.Exp(i.Low), elementary.Exp(i.High), i.N}
 }
 
-// meanAndError is the mean of x and its standard error, s/√n; the latter is NaN
-// for fewer than two values and where one is not finite.
+// meanAndError returns the mean of x and its standard error s/√n. The standard error is NaN for fewer than two values,
+// and where one is not finite.
 func meanAndError(x []float64) (mean, of float64) {
 	if len(x) > 1 && slices.Min(x) == slices.Max(x) && !math.IsInf(x[0], 0) {
 		return x[0], 0 // which rounding of the sum could miss
