@@ -25,13 +25,16 @@ func (e Extent) width(s *Sampled) int {
 	return 1
 }
 
-// Entries is the length of the column in a batch.
-func (e Extent) Entries(s *Sampled) int {
+// rows is the number of responses or of tokens, whichever the column goes by.
+func (e Extent) rows(responses, tokens int) int {
 	if e == PerResponse {
-		return s.Len()
+		return responses
 	}
-	return e.width(s) * s.Tokens()
+	return tokens
 }
+
+// Entries is the length of the column in a batch.
+func (e Extent) Entries(s *Sampled) int { return e.width(s) * e.rows(s.Len(), s.Tokens()) }
 
 // column is one column of a holder H, whatever its type.
 type column[H any] struct {
@@ -40,6 +43,11 @@ type column[H any] struct {
 	full   func(src *H, in *Sampled) bool // has all entries, or is nil
 	write  func(dst []byte, src *H) []byte
 	read   func(dst *H, r *reader)
+	// What a column does while its responses grow: see Clear, Reserve, Extend and Alike.
+	clear   func(h *H)
+	reserve func(dst, like *H, in *Sampled, tokens int)
+	extend  func(dst *H, in *Sampled, tokens int)
+	alike   func(a, b *H) bool
 }
 
 func of[H, T any](e Extent, at func(*H) *[]T) column[H] {
@@ -49,6 +57,21 @@ func of[H, T any](e Extent, at func(*H) *[]T) column[H] {
 		full:   func(src *H, in *Sampled) bool { return *at(src) == nil || len(*at(src)) == e.Entries(in) },
 		write:  func(dst []byte, src *H) []byte { return appendSlice(dst, *at(src)) },
 		read:   func(dst *H, r *reader) { *at(dst) = readSlice[T](r) },
+
+		clear: func(h *H) { *at(h) = withCapacity((*at(h))[:0], 0) },
+		reserve: func(dst, like *H, in *Sampled, tokens int) {
+			if *at(like) == nil {
+				*at(dst) = nil
+				return
+			}
+			*at(dst) = withCapacity(*at(dst), e.rows(1, tokens)*e.width(in))
+		},
+		extend: func(dst *H, in *Sampled, tokens int) {
+			if *at(dst) != nil {
+				*at(dst) = append(*at(dst), make([]T, e.rows(0, tokens)*e.width(in))...)
+			}
+		},
+		alike: func(a, b *H) bool { return (*at(a) == nil) == (*at(b) == nil) },
 	}
 }
 
@@ -92,6 +115,13 @@ func joined[H, T any](dst []T, parts []*H, at func(*H) *[]T) []T {
 		dst = append(dst, *at(part)...)
 	}
 	return dst
+}
+
+func withCapacity[T any](x []T, n int) []T {
+	if x != nil && cap(x) >= n {
+		return x
+	}
+	return append(make([]T, 0, n), x...)
 }
 
 // Zeroed returns a column of n zeroes, in x's memory where it suffices: what a

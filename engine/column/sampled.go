@@ -175,6 +175,35 @@ func (s *Sampled) shape(from *Sampled) {
 	s.Layers, s.TopK, s.Vocab, s.KVPlanes, s.KVWords = from.Layers, from.TopK, from.Vocab, from.KVPlanes, from.KVWords
 }
 
+// Clear empties every column and keeps its memory: all then count as recorded.
+func (s *Sampled) Clear() {
+	for _, c := range sampled {
+		c.clear(s)
+	}
+	s.Offsets = append(s.Offsets[:0], 0)
+}
+
+// Reserve makes room for one response of so many tokens in the columns that another has
+// recorded, so that nothing grows with it, and takes the others away.
+func (s *Sampled) Reserve(like *Sampled, tokens int) {
+	for _, c := range sampled {
+		c.reserve(s, like, s, tokens)
+	}
+}
+
+// Extend appends so many tokens of zeroes to the last response, in every recorded column.
+func (s *Sampled) Extend(tokens int) {
+	for _, c := range sampled {
+		c.extend(s, s, tokens)
+	}
+	s.Offsets[len(s.Offsets)-1] += tokens
+}
+
+// Alike reports whether another has recorded the same columns.
+func (s *Sampled) Alike(other *Sampled) bool {
+	return !slices.ContainsFunc(sampled, func(c column[Sampled]) bool { return !c.alike(s, other) })
+}
+
 // Select copies the given responses, in the given order, into dst, with every
 // column that has been recorded, and keeps dst's memory. Columns that have not
 // been recorded are nil in dst. It panics on a row that is not there.

@@ -156,12 +156,12 @@ func (e *Engine) Generate(dst *column.Sampled, requests []Request, s Sampling) {
 // when, changes nothing.
 func (l *lane) Follow(worker, from, to, target int) {
 	e, m := l.engine, &l.samplers[worker]
-	s, vocab, perRow := &e.sampling, e.config.Vocab, e.config.Layers*e.config.TopK
+	s, vocab := &e.sampling, e.config.Vocab
 	end := target
 	for end < len(l.targets) && int(l.targets[end]) < l.pack.Offsets[to] {
 		end++
 	}
-	logits, visited := l.pass.Logits()[target*vocab:end*vocab], visits{routes: l.pass.Routes()}
+	logits, visited := l.pass.Logits()[target*vocab:end*vocab], visits{routes: l.pass.Routes(), perRow: e.config.Layers * e.config.TopK}
 	m.block.next, m.block.rows = 0, 0
 	if s.Gates {
 		visited.gates = l.pass.Gates()
@@ -174,12 +174,12 @@ func (l *lane) Follow(worker, from, to, target int) {
 		k := e.slots[slot].response
 		first, rows := l.pack.Offsets[n], l.pack.Offsets[n+1]-l.pack.Offsets[n]
 		if drafts := len(e.drafted(slot)); drafts > 0 {
-			k.reads(rows-drafts-1, visited.from(first, perRow), perRow)
-			l.verify(m, slot, logits, visited.from(first+rows-drafts-1, perRow))
+			k.reads(rows-drafts-1, visited.rows(first, first+rows))
+			l.verify(m, slot, logits, visited.rows(first+rows-drafts-1, first+rows))
 			logits = logits[(drafts+1)*vocab:]
 			continue
 		}
-		k.reads(rows, visited.from(first, perRow), perRow)
+		k.reads(rows, visited.rows(first, first+rows))
 		if k.length < k.known() {
 			continue
 		}
@@ -195,7 +195,7 @@ func (l *lane) Follow(worker, from, to, target int) {
 		if e.partner != nil {
 			k.LawTV = append(k.LawTV, shift)
 		}
-		k.add(d, visited.row(first+rows-1, perRow), m.logp)
+		k.add(d, visited.rows(first+rows-1, first+rows), m.logp)
 		e.finish(m, k, d.token)
 	}
 }
@@ -280,28 +280,17 @@ func (e *Engine) answer(m *sampler, r *response) bool {
 }
 
 // addReply appends the environment's tokens to a response. They have log-prob 0
-// and kept mass 1; the turn of the call is theirs too. What the rows before them
+// and kept mass 1, and no drafter; the turn of the call is theirs too. What the rows before them
 // visit is filled in when the engine reads those.
 func (r *response) addReply(reply []int32) {
-	n := len(reply)
-	turn := r.Turn[len(r.Turn)-1]
-	r.Token = append(r.Token, reply...)
-	for range reply {
-		r.Mask, r.Turn, r.KeptMass = append(r.Mask, false), append(r.Turn, turn), append(r.KeptMass, 1)
+	n := len(r.Token)
+	turn := r.Turn[n-1]
+	r.Extend(len(reply))
+	copy(r.Token[n:], reply)
+	for i := n; i < len(r.Token); i++ {
+		r.Turn[i], r.KeptMass[i] = turn, 1
+		if r.Draft != nil {
+			r.Window[i], r.DrafterVersion[i] = -1, -1
+		}
 	}
-	r.LogpRoll, r.Support = blank(r.LogpRoll, n), blank(r.Support, n)
-	r.Version, r.Stale = blank(r.Version, n), blank(r.Stale, n)
-	r.ActualVersion = blank(r.ActualVersion, n)
-	r.RoutesRoll, r.GatesRoll = blank(r.RoutesRoll, n*r.Layers*r.TopK), blank(r.GatesRoll, n*r.Layers*r.TopK)
-	r.DistRoll, r.KVKept = blank(r.DistRoll, n*r.Vocab), blank(r.KVKept, n*r.KVPlanes*r.KVWords)
-	r.replyDrafts(n)
-	r.Offsets[1] = len(r.Token)
-}
-
-// blank appends n zeroes to a column, if it is recorded.
-func blank[T any](x []T, n int) []T {
-	if x == nil {
-		return nil
-	}
-	return append(x, make([]T, n)...)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // PrefixPolicy says what a weight sync means for a shared prefix cache.
@@ -110,7 +111,7 @@ func (e *Engine) serve(slot int) bool {
 	if s == nil {
 		return false
 	}
-	prompt, perRow := r.request.Prompt, r.Layers*r.TopK
+	prompt := r.request.Prompt
 	r.chain, r.key, r.mixed = r.chain[:0], s.salt(r.key[:0], r.weights.Version), false
 	for from := 0; from < s.whole(prompt); from += s.BlockTokens {
 		to := from + s.BlockTokens
@@ -125,11 +126,7 @@ func (e *Engine) serve(slot int) bool {
 		}
 		e.cache.SetRange(slot, from, to, b.keys)
 		if r.read < to {
-			v := b.visits
-			if !e.sampling.Gates {
-				v.gates = nil
-			}
-			r.readPrompt(v.from(max(r.read-from, 0), perRow))
+			r.putPrompt(from, b.visits)
 		}
 		r.chain, r.length, r.read = append(r.chain, b), to, max(r.read, to)
 		if b.oldest != r.weights.Version {
@@ -147,7 +144,7 @@ func (e *Engine) serve(slot int) bool {
 // changes nothing but the response.
 func (e *Engine) file(slot int) {
 	s, r := e.prefixes, e.slots[slot].response
-	prompt, perRow := r.request.Prompt, r.Layers*r.TopK
+	prompt := r.request.Prompt
 	if r.filed || r.length < s.whole(prompt) {
 		return
 	}
@@ -164,10 +161,8 @@ func (e *Engine) file(slot int) {
 		}
 		b := &prefixBlock{key: string(key), version: r.weights.Version, oldest: oldest,
 			keys: e.cache.AppendRange(make([]float32, 0, e.cache.SlotSize(s.BlockTokens)), slot, from, to)}
-		b.routes = append(b.routes, r.PromptRoutes[0][from*perRow:to*perRow]...)
-		if len(r.PromptGates) > 0 {
-			b.gates = append(b.gates, r.PromptGates[0][from*perRow:to*perRow]...)
-		}
+		b.visits = r.promptVisits().rows(from, to)
+		b.routes, b.gates = slices.Clone(b.routes), slices.Clone(b.gates)
 		r.chain = append(r.chain, b)
 	}
 	r.key = key
@@ -256,7 +251,8 @@ func (e *Engine) SetPrefixState(state []byte) (rest []byte, err error) {
 		if n := int(top[0].Counts[3]); n > 0 {
 			b.gates, rest, err = take[float32](rest, n, err)
 		}
-		rows := s.BlockTokens * e.config.Layers * e.config.TopK
+		b.perRow = e.config.Layers * e.config.TopK
+		rows := s.BlockTokens * b.perRow
 		if err == nil && (len(b.keys) != e.cache.SlotSize(s.BlockTokens) || len(b.routes) != rows || len(b.gates) > 0 && len(b.gates) != rows || s.blocks[string(key)] != nil) {
 			err = errors.New("a block of another cache")
 		}
@@ -367,20 +363,8 @@ func (r *response) lends(to *response) bool {
 
 // borrow notes that the first n positions have been read by another.
 func (r *response) borrow(from *response, n int) {
-	if r.read == 0 {
-		at := n * r.Layers * r.TopK
-		v := visits{routes: from.PromptRoutes[0][:at]}
-		if from.PromptGates != nil {
-			v.gates = from.PromptGates[0][:at]
-		}
-		r.readPrompt(v)
-	}
-	if r.read > 0 && r.again {
-		at := min(n*r.Layers*r.TopK, len(r.PromptRoutes[0]))
-		copy(r.PromptRoutes[0], from.PromptRoutes[0][:at])
-		if len(r.PromptGates) > 0 {
-			copy(r.PromptGates[0], from.PromptGates[0][:at])
-		}
+	if r.read == 0 || r.again {
+		r.putPrompt(0, from.promptVisits().rows(0, n))
 	}
 	r.length, r.read = n, max(r.read, n)
 }

@@ -37,33 +37,40 @@ func (r *response) running() bool { return r != nil && !r.done }
 
 // begin makes an empty response to a request, in the memory it has.
 func (r *response) begin(q *Request, order int) {
-	r.request, r.order = *q, order
-	r.weights, r.length, r.read, r.stale, r.rereads, r.done, r.windows, r.held = nil, 0, 0, false, false, false, 0, nil
-	r.chain, r.filed, r.mixed = r.chain[:0], false, false
+	*r = response{Sampled: r.Sampled, ids: r.ids[:0], chain: r.chain[:0], key: r.key, request: *q, order: order}
 	r.rng.Seed(q.Seed, q.Stream)
-	r.Offsets = append(r.Offsets[:0], 0, 0)
-	r.Prompt, r.Finished = append(r.Prompt[:0], q.Prompt), append(r.Finished[:0], false)
-	r.Group, r.PromptID = append(r.Group[:0], q.Group), append(r.PromptID[:0], q.PromptID)
-	r.Token, r.Mask, r.Turn = r.Token[:0], r.Mask[:0], r.Turn[:0]
-	r.LogpRoll, r.KeptMass, r.Version, r.Stale = r.LogpRoll[:0], r.KeptMass[:0], r.Version[:0], r.Stale[:0]
-	r.ActualVersion = r.ActualVersion[:0]
-	r.Support, r.ids, r.RoutesRoll = r.Support[:0], r.ids[:0], r.RoutesRoll[:0]
-	if r.PromptRoutes == nil {
-		r.PromptRoutes = make([][]uint8, 1)
+	r.Clear()
+	r.Offsets = append(r.Offsets, 0)
+	r.Prompt, r.Finished = append(r.Prompt, q.Prompt), append(r.Finished, false)
+	r.Group, r.PromptID = append(r.Group, q.Group), append(r.PromptID, q.PromptID)
+}
+
+// chooseColumns has recorded say which columns the engine records with its sampling.
+func (e *Engine) chooseColumns() {
+	s, all := &e.sampling, &e.recorded
+	all.Clear()
+	all.ActualVersion, all.DistRoll = wanted(all.ActualVersion, s.ActualVersions), wanted(all.DistRoll, s.Distributions)
+	all.GatesRoll, all.PromptGates = wanted(all.GatesRoll, s.Gates), wanted(all.PromptGates, s.Gates)
+	all.KVKept, all.PromptKept = wanted(all.KVKept, e.keeps()), wanted(all.PromptKept, e.indexed)
+	all.CachedTokens, all.CachedVersion = wanted(all.CachedTokens, e.prefixes != nil), wanted(all.CachedVersion, e.prefixes != nil)
+	all.LawTV = wanted(all.LawTV, e.speculates || e.partner != nil)
+	if !e.speculates {
+		all.Draft, all.Window, all.DrafterVersion, all.LogpVerifier, all.LogpLaw, all.DraftTV = nil, nil, nil, nil, nil, nil
 	}
-	r.forgetPrompt()
-	r.PromptKept = r.PromptKept[:0]
-	r.DistRoll, r.GatesRoll = r.DistRoll[:0], r.GatesRoll[:0]
-	r.KVKept, r.Draft, r.Window, r.DrafterVersion = r.KVKept[:0], r.Draft[:0], r.Window[:0], r.DrafterVersion[:0]
-	r.CachedTokens, r.CachedVersion = r.CachedTokens[:0], r.CachedVersion[:0]
-	r.LogpVerifier, r.LogpLaw, r.DraftTV, r.LawTV = r.LogpVerifier[:0], r.LogpLaw[:0], r.DraftTV[:0], r.LawTV[:0]
+}
+
+// wanted is a column where it is recorded, and nil elsewhere.
+func wanted[T any](x []T, recorded bool) []T {
+	if recorded {
+		return x
+	}
+	return nil
 }
 
 // reserve makes room for the longest response in the columns that an engine
 // records, so that nothing grows with it, and takes the others away.
 func (r *response) reserve(e *Engine) {
-	c, s := &e.config, &e.sampling
-	n, perRow := s.MaxTokens, c.Layers*c.TopK
+	c := &e.config
 	r.Layers, r.TopK, r.Vocab, r.KVPlanes, r.KVWords = c.Layers, c.TopK, c.Vocab, 0, 0
 	if k := e.retainer; k != nil {
 		r.KVPlanes, r.KVWords = k.planes, k.words
@@ -72,30 +79,28 @@ func (r *response) reserve(e *Engine) {
 		r.KVPlanes, r.KVWords = c.Layers, engine.RetentionWords(c.Context)
 	}
 	r.again = e.prefill.RecordAgain
-	r.Token, r.Mask, r.Turn = withCapacity(r.Token, n), withCapacity(r.Mask, n), withCapacity(r.Turn, n)
-	r.LogpRoll, r.KeptMass = withCapacity(r.LogpRoll, n), withCapacity(r.KeptMass, n)
-	r.Version, r.Stale, r.Support = withCapacity(r.Version, n), withCapacity(r.Stale, n), withCapacity(r.Support, n)
-	r.ActualVersion = optional(r.ActualVersion, s.ActualVersions, n)
-	r.RoutesRoll = withCapacity(r.RoutesRoll, n*perRow)
-	r.DistRoll = optional(r.DistRoll, s.Distributions, n*c.Vocab)
-	r.GatesRoll = optional(r.GatesRoll, s.Gates, n*perRow)
-	r.KVKept = optional(r.KVKept, e.keeps(), n*r.KVPlanes*r.KVWords)
-	prompt := (len(r.request.Prompt) - 1) * perRow
-	r.PromptRoutes[0] = withCapacity(r.PromptRoutes[0], prompt)
-	if r.PromptGates = optional(r.PromptGates, s.Gates, 1); s.Gates {
-		r.PromptGates = r.PromptGates[:1]
-		r.PromptGates[0] = withCapacity(r.PromptGates[0], prompt)
-	}
-	if r.PromptKept = optional(r.PromptKept, e.indexed, 1); e.indexed {
-		r.PromptKept = r.PromptKept[:1]
-		r.PromptKept[0] = withCapacity(r.PromptKept[0], (len(r.request.Prompt)-1)*r.KVPlanes*r.KVWords)
-	}
-	r.reserveDrafts(e.speculates, n)
-	r.LawTV = optional(r.LawTV, e.speculates || e.partner != nil, n)
-	r.CachedTokens, r.CachedVersion = optional(r.CachedTokens, e.prefixes != nil, 1), optional(r.CachedVersion, e.prefixes != nil, 1)
-	if e.prefixes != nil && len(r.CachedTokens) == 0 {
+	r.Reserve(&e.recorded, e.sampling.MaxTokens)
+	prompt := len(r.request.Prompt) - 1
+	r.PromptRoutes = reserveFirst(r.PromptRoutes, prompt*c.Layers*c.TopK)
+	r.PromptGates = reserveFirst(r.PromptGates, prompt*c.Layers*c.TopK)
+	r.PromptKept = reserveFirst(r.PromptKept, prompt*r.KVPlanes*r.KVWords)
+	if len(r.CachedTokens) == 0 {
 		r.uncache()
 	}
+}
+
+// reserveFirst makes room for n entries in the one row of a recorded column of prompts.
+func reserveFirst[T any](x [][]T, n int) [][]T {
+	if x == nil {
+		return nil
+	}
+	if len(x) == 0 {
+		x = x[:1]
+		if x[0] = x[0][:0]; x[0] == nil || cap(x[0]) < n {
+			x[0] = make([]T, 0, n)
+		}
+	}
+	return x
 }
 
 // uncache notes that nothing of the prompt was found in the shared prefix cache.
@@ -105,79 +110,97 @@ func (r *response) uncache() {
 	}
 }
 
-func withCapacity[T any](x []T, n int) []T {
-	if x != nil && cap(x) >= n {
-		return x
-	}
-	return append(make([]T, 0, n), x...)
-}
-
-// optional is room for a column that is wanted, and nil for any other.
-func optional[T any](x []T, wanted bool, n int) []T {
-	if !wanted {
-		return nil
-	}
-	return withCapacity(x, n)
-}
-
 // known is the number of tokens that are there to be read: the prompt and the
 // response so far.
 func (r *response) known() int { return len(r.request.Prompt) + len(r.Token) }
 
-// visits are the experts that rows visited, [row][layer][rank], and their gates
+// visits are the experts that rows visited, [row][layer][rank], perRow of them, and their gates
 // if those are recorded; of sparse attention, the positions that they attended to, some
 // words per row.
 type visits struct {
-	routes []uint8
-	gates  []float32
-	kept   []uint64
-	words  int
+	routes        []uint8
+	gates         []float32
+	kept          []uint64
+	perRow, words int
 }
 
-func (v visits) row(i, perRow int) visits {
-	out := visits{routes: v.routes[i*perRow : (i+1)*perRow]}
+// rows are the visits of some of the rows.
+func (v visits) rows(from, to int) visits {
+	v.routes = v.routes[from*v.perRow : to*v.perRow]
 	if v.gates != nil {
-		out.gates = v.gates[i*perRow : (i+1)*perRow]
+		v.gates = v.gates[from*v.perRow : to*v.perRow]
 	}
 	if v.kept != nil {
-		out.kept = v.kept[i*v.words : (i+1)*v.words]
+		v.kept = v.kept[from*v.words : to*v.words]
 	}
-	return out
+	return v
 }
 
-func (v visits) from(i, perRow int) visits {
-	out := visits{routes: v.routes[i*perRow:]}
-	if v.gates != nil {
-		out.gates = v.gates[i*perRow:]
+// put writes rows at a place in a column that may end before they do.
+func put[T any](dst []T, at int, rows []T) []T {
+	n := copy(dst[at:], rows)
+	return append(dst, rows[n:]...)
+}
+
+// putFirst is put for a column of prompts, if it is recorded.
+func putFirst[T any](x [][]T, at int, rows []T) {
+	if len(x) > 0 {
+		x[0] = put(x[0], at, rows)
 	}
-	if v.kept != nil {
-		out.kept, out.words = v.kept[i*v.words:], v.words
+}
+
+// putPrompt records the visits of rows that read the prompt, from a position on: all but its last,
+// which belongs to the first response token.
+func (r *response) putPrompt(position int, v visits) {
+	putFirst(r.PromptRoutes, position*v.perRow, v.routes)
+	putFirst(r.PromptGates, position*v.perRow, v.gates)
+	putFirst(r.PromptKept, position*v.words, v.kept)
+}
+
+// putToken records the visits of the row before a token of the response.
+func (r *response) putToken(token int, v visits) {
+	r.RoutesRoll, r.GatesRoll = put(r.RoutesRoll, token*len(v.routes), v.routes), put(r.GatesRoll, token*len(v.gates), v.gates)
+	r.KVKept = put(r.KVKept, token*len(v.kept), v.kept)
+}
+
+// promptVisits are those that have been recorded of the prompt.
+func (r *response) promptVisits() visits {
+	v := visits{routes: r.PromptRoutes[0], perRow: r.Layers * r.TopK}
+	if r.PromptGates != nil {
+		v.gates = r.PromptGates[0]
 	}
-	return out
+	return v
+}
+
+// forgetPrompt takes back what is recorded of the prompt's rows.
+func (r *response) forgetPrompt() {
+	r.PromptRoutes[0] = r.PromptRoutes[0][:0]
+	if r.PromptGates != nil {
+		r.PromptGates[0] = r.PromptGates[0][:0]
+	}
+	if r.PromptKept != nil {
+		r.PromptKept[0] = r.PromptKept[0][:0]
+	}
 }
 
 // reads notes that n more rows have been read, whose visits are given. What stands
 // after a row of the prompt or of a tool's reply is known: the row's visits are
 // recorded here, and its version, unless it was read before by other weights (then its
 // visits alone, where they are recorded again). The row that reads the newest token waits for the one to be drawn.
-func (r *response) reads(n int, v visits, perRow int) {
+func (r *response) reads(n int, v visits) {
 	end := min(r.length+n, r.known()-1)
 	first := max(r.length, r.read)
 	if r.again {
 		first = r.length
 	}
 	for position := first; position < end; position++ {
-		row := v.row(position-r.length, perRow)
+		row := v.rows(position-r.length, position-r.length+1)
 		t := position + 1 - len(r.request.Prompt)
 		if t < 0 {
-			r.recordPrompt(position, row)
+			r.putPrompt(position, row)
 			continue
 		}
-		copy(r.RoutesRoll[t*perRow:], row.routes)
-		if row.gates != nil {
-			copy(r.GatesRoll[t*perRow:], row.gates)
-		}
-		copy(r.KVKept[t*len(row.kept):], row.kept)
+		r.putToken(t, row)
 		if position < r.read {
 			continue
 		}
@@ -188,45 +211,6 @@ func (r *response) reads(n int, v visits, perRow int) {
 	}
 	if r.length += n; r.length > r.read {
 		r.read, r.rereads = r.length, false
-	}
-}
-
-// recordPrompt records the visits of a row of the prompt, which may have been read before.
-func (r *response) recordPrompt(position int, v visits) {
-	if position >= r.read {
-		r.readPrompt(v)
-		return
-	}
-	at := position * len(v.routes)
-	copy(r.PromptRoutes[0][at:], v.routes)
-	if v.gates != nil {
-		copy(r.PromptGates[0][at:], v.gates)
-	}
-	if v.kept != nil {
-		copy(r.PromptKept[0][position*len(v.kept):], v.kept)
-	}
-}
-
-// readPrompt records the visits of rows that read the prompt, all but its last,
-// which belongs to the first response token.
-func (r *response) readPrompt(v visits) {
-	r.PromptRoutes[0] = append(r.PromptRoutes[0], v.routes...)
-	if v.gates != nil {
-		r.PromptGates[0] = append(r.PromptGates[0], v.gates...)
-	}
-	if v.kept != nil {
-		r.PromptKept[0] = append(r.PromptKept[0], v.kept...)
-	}
-}
-
-// forgetPrompt takes back what is recorded of the prompt's rows.
-func (r *response) forgetPrompt() {
-	r.PromptRoutes[0] = r.PromptRoutes[0][:0]
-	if len(r.PromptGates) > 0 {
-		r.PromptGates[0] = r.PromptGates[0][:0]
-	}
-	if len(r.PromptKept) > 0 {
-		r.PromptKept[0] = r.PromptKept[0][:0]
 	}
 }
 
@@ -250,8 +234,7 @@ func (r *response) add(d drawn, v visits, logp []float32) {
 		support = r.ids[from:len(r.ids):len(r.ids)]
 	}
 	r.Support = append(r.Support, support)
-	r.RoutesRoll, r.GatesRoll = append(r.RoutesRoll, v.routes...), append(r.GatesRoll, v.gates...)
-	r.KVKept = append(r.KVKept, v.kept...)
+	r.putToken(n, v)
 	if r.DistRoll != nil {
 		r.DistRoll = append(r.DistRoll, logp...)
 	}

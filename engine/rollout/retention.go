@@ -118,7 +118,7 @@ func (l *lane) plan(o *engine.Options) {
 			}
 			l.kept.Kept = append(l.kept.Kept, set...)
 			if t := position + 1 - len(r.request.Prompt); t >= 0 {
-				r.retained(t, set)
+				r.KVKept = put(r.KVKept, t*len(set), set)
 			}
 		}
 	}
@@ -172,14 +172,4 @@ func (k *retainer) victim(words []uint64, slot, plane, length int) int {
 		}
 	}
 	return least
-}
-
-// retained records what the row saw that predicts a response's token, which
-// stands there in a tool's reply and else is about to be drawn.
-func (r *response) retained(token int, words []uint64) {
-	if at := token * len(words); at < len(r.KVKept) {
-		copy(r.KVKept[at:], words)
-	} else {
-		r.KVKept = append(r.KVKept, words...)
-	}
 }

@@ -203,10 +203,10 @@ func (m *sampler) law(d drawn) []float64 {
 func (l *lane) verify(m *sampler, slot int, logits []float32, v visits) {
 	e, s := l.engine, l.engine.sampling
 	k, w := e.slots[slot].response, &e.drafter.slots[slot]
-	vocab, per := e.config.Vocab, e.config.Layers*e.config.TopK
+	vocab := e.config.Vocab
 	for j := 0; ; j++ {
 		row := logits[j*vocab : (j+1)*vocab]
-		k.reads(1, visits{}, per)
+		k.reads(1, visits{})
 		var x drawn
 		t := tested{flag: column.Undrafted}
 		if j < len(w.tokens) {
@@ -224,7 +224,7 @@ func (l *lane) verify(m *sampler, slot int, logits []float32, v visits) {
 			t.relabel(m, &x, e.drafter.setting, w.logp[j], w.rows[j*vocab:(j+1)*vocab])
 		}
 		k.tested(t, k.windows, e.drafter.weights.Version)
-		k.add(x, v.row(j, per), m.logp)
+		k.add(x, v.rows(j, j+1), m.logp)
 		length := len(k.Token)
 		e.finish(m, k, x.token)
 		if k.done || t.flag != column.Accepted || len(k.Token) != length {
@@ -272,24 +272,6 @@ func (t *tested) relabel(m *sampler, x *drawn, s Speculative, drafted float64, r
 			m.logp[a] = float32(engine.LogOfMass(p))
 		}
 		x.logp = t.law
-	}
-}
-
-// reserveDrafts makes room for what is recorded of speculative decoding.
-func (r *response) reserveDrafts(wanted bool, n int) {
-	r.Draft, r.Window, r.DrafterVersion = optional(r.Draft, wanted, n), optional(r.Window, wanted, n), optional(r.DrafterVersion, wanted, n)
-	r.LogpVerifier, r.LogpLaw = optional(r.LogpVerifier, wanted, n), optional(r.LogpLaw, wanted, n)
-	r.DraftTV = optional(r.DraftTV, wanted, n)
-}
-
-// replyDrafts records n tokens of a tool, which nobody drafts.
-func (r *response) replyDrafts(n int) {
-	if r.Draft == nil {
-		r.LawTV = blank(r.LawTV, n) // of a partner, which says nothing to a reply
-		return
-	}
-	for range n {
-		r.tested(tested{}, -1, -1)
 	}
 }
 

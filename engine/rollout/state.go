@@ -127,14 +127,8 @@ func (e *Engine) fits(r *response) error {
 		return errors.New("a partial response of another model")
 	case len(r.Token) >= s.MaxTokens || r.known() > c.Context || r.length < 0 || r.length >= r.known() || r.read < r.length || r.read >= r.known():
 		return fmt.Errorf("a partial response of %d tokens, %d and %d of them read, for %d", r.known(), r.length, r.read, s.MaxTokens)
-	case r.read > 0 && ((r.DistRoll != nil) != s.Distributions || (r.PromptGates != nil) != s.Gates || (r.ActualVersion != nil) != s.ActualVersions || (r.Draft != nil) != e.speculates):
-		return errors.New("a partial response that records other columns than the engine's sampling")
-	case r.request.Fuse > 0 && e.partner == nil || r.read > 0 && (r.LawTV != nil) != (e.speculates || e.partner != nil):
-		return errors.New("a partial response of an engine with a partner, or without one")
-	case r.read > 0 && (r.KVKept != nil) != e.keeps():
-		return errors.New("a partial response of an engine with another KV retention")
-	case r.read > 0 && (r.CachedTokens != nil) != (e.prefixes != nil):
-		return errors.New("a partial response of an engine with another prefix cache")
+	case r.request.Fuse > 0 && e.partner == nil || r.read > 0 && !r.Alike(&e.recorded):
+		return errors.New("a partial response that records other columns than the engine: sampling, speculation, partner, KV retention and prefix cache are to be those that it began with")
 	case h != nil && (len(h.keys) != keys || len(h.sets) != sets || len(h.mass) != mass):
 		return errors.New("a partial response whose keys are another cache's")
 	case h == nil && r.length > 0:
@@ -197,7 +191,8 @@ func (e *Engine) SetState(state []byte, s Sampling, at func(version, actual int)
 // collected, wherever they stand.
 type active struct {
 	sampling Sampling
-	begun    []*response // in order
+	recorded column.Sampled // the columns that are recorded, without entries
+	begun    []*response    // in order
 	queue    queue
 	order    int   // of the next response
 	absent   []int // requests that make no step now
@@ -236,6 +231,7 @@ func (e *Engine) open(s Sampling) {
 		return
 	}
 	e.sampling, e.speculates, e.asks, e.order = s, e.drafts(s), false, 0
+	e.chooseColumns()
 }
 
 // enter puts a response at the end of the queue.
