@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,13 +31,19 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs every script of testdata: the program as people call it.
 func TestScripts(t *testing.T) {
+	os.Args[0] = "simulate" // as messages name the program
+	dir, err := filepath.Abs("testdata") // cmdRefuses leaves this folder
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:           "testdata",
+		Dir:           dir,
 		UpdateScripts: *update,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": cmdExits,
-			"json":  cmdJSON,
-			"lines": cmdLines,
+			"exits":   cmdExits,
+			"refuses": cmdRefuses,
+			"json":    cmdJSON,
+			"lines":   cmdLines,
 		},
 		Condition: func(name string) (bool, error) {
 			path, ok := strings.CutPrefix(name, "there:")
@@ -47,12 +54,8 @@ func TestScripts(t *testing.T) {
 			return err == nil, nil
 		},
 		Setup: func(e *testscript.Env) error {
-			dumps, err := filepath.Abs(filepath.Join("..", "..", "testdata", "dumps"))
-			if err != nil {
-				return err
-			}
-			e.Setenv("DUMPS", dumps)
-			tiny, err := os.ReadFile("testdata/tiny.yaml")
+			e.Setenv("DUMPS", filepath.Join(dir, "..", "..", "..", "testdata", "dumps"))
+			tiny, err := os.ReadFile(filepath.Join(dir, "tiny.yaml"))
 			if err != nil {
 				return err
 			}
@@ -77,6 +80,26 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// refusing is held by the script whose folder the process is in.
+var refusing sync.Mutex
+
+// cmdRefuses demands that arguments are bad input: refuses train x. They are refused in this process, as to start the program
+// costs ten times as much. Where the environment matters, or a stream, exits 2 simulate ... starts it.
+func cmdRefuses(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: refuses ARGS...")
+	}
+	refusing.Lock()
+	defer refusing.Unlock()
+	back, err := os.Getwd()
+	ts.Check(err)
+	ts.Check(os.Chdir(ts.MkAbs(".")))
+	defer func() { ts.Check(os.Chdir(back)) }()
+	if got := run(args, ts.Stdout(), ts.Stderr()); got != 2 {
+		ts.Fatalf("exit status %d, want 2", got)
 	}
 }
 
