@@ -168,8 +168,8 @@ const mostConfig = 4<<20 + 1
 
 // readConfig reads the file, nil if none is given, and tells what of it a recipe cannot say.
 func (f *configFlag) readConfig(a *app) (*foreign.Config, error) {
-	if names := foreign.Frameworks(); f.Dialect != "" && !slices.Contains(names, f.Dialect) {
-		return nil, bad("--dialect %s: not known: give one of %s", f.Dialect, strings.Join(names, ", "))
+	if f.Dialect != "" && !slices.Contains(foreign.Frameworks(), f.Dialect) {
+		return nil, bad("--dialect %s: not known: give one of %s", f.Dialect, strings.Join(foreign.Frameworks(), ", "))
 	}
 	if f.Config == "" {
 		return nil, nil

@@ -46,8 +46,9 @@ var glossary = readTerms(glossaryText)
 // Lookup explains a metric: the first term whose name fits it, under the
 // metric's own name.
 func Lookup(name string) (Term, bool) {
-	for _, t := range slices.Concat(glossary, Elsewhere) {
-		if t.fits(name) {
+	for _, terms := range [][]Term{glossary, Elsewhere} {
+		if i := slices.IndexFunc(terms, func(t Term) bool { return t.fits(name) }); i >= 0 {
+			t := terms[i]
 			t.Name = name
 			return t, true
 		}
