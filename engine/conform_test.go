@@ -11,7 +11,7 @@ import (
 )
 
 // A pass agrees with the float64 reference within the tolerance of each format.
-func TestConformance(t *testing.T) { enginetest.Conform(t, observe) }
+func TestConformance(t *testing.T) { enginetest.Conform(t, *exhaustive, observe) }
 
 // observe is the pass as a subject of the suite.
 func observe(p *model.Params, n engine.Numerics, prompts [][]int32, temperature float64) []enginetest.Observation {

@@ -143,7 +143,7 @@ func TestPrefixGradient(t *testing.T) {
 			for _, test := range []struct {
 				workers   int
 				recompute bool
-			}{{2, false}, {3, false}, {1, true}, {5, true}} {
+			}{{3, false}, {5, true}} {
 				got, pass := backward(p, n, &b.shared, dlogits, test.workers, test.recompute)
 				if !equalBits(got.Theta, want.Theta) {
 					t.Errorf("%s, %s, %+v: another gradient", m.Name, name, test)

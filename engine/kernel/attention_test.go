@@ -231,7 +231,7 @@ func everyAttention() map[string]AttentionNumerics {
 // definition of split_kv is another one alone than together.
 func TestAttendPrefillEqualsDecode(t *testing.T) {
 	for name, num := range everyAttention() {
-		for i, d := range [][4]int{{1, 1, 1, 4}, {29, 4, 2, 8}, {37, 2, 2, 20}, {19, 3, 1, 17}} {
+		for i, d := range [][4]int{{1, 1, 1, 4}, {19, 4, 2, 8}, {21, 2, 2, 20}, {19, 3, 1, 17}} {
 			c := newAttentionCase(uint64(30+i), d[0], d[1], d[2], d[3])
 			out, lse := c.dumbAttend(num, true)
 			what := fmt.Sprintf("%s %v", name, d)
@@ -280,7 +280,7 @@ func (c *attentionCase) attend64(q, k, v []float64) []float64 {
 
 func TestAttendGradient(t *testing.T) {
 	for _, num := range []AttentionNumerics{{}, {Kernel: Online, Tile: 8}, {Kernel: SplitKV, Tile: 8, Splits: 2}, {Kernel: ContextParallel, Tile: 8}, {Kernel: Normalized}} {
-		for i, d := range [][4]int{{1, 2, 1, 4}, {19, 4, 2, 5}, {35, 2, 2, 8}} {
+		for i, d := range [][4]int{{1, 2, 1, 4}, {11, 4, 2, 5}, {18, 2, 2, 8}} {
 			c := newAttentionCase(uint64(40+i), d[0], d[1], d[2], d[3])
 			out, lse := c.prefill(num, c.t)
 			for i, want := range c.attend64(wide(c.q), wide(c.k), wide(c.v)) {

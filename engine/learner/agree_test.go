@@ -67,7 +67,7 @@ func halves(sequences [][]int32) *enginetest.Responses {
 // Scoring agrees with the float64 reference within the tolerance of each
 // format, and so does the forward pass of a gradient.
 func TestConformance(t *testing.T) {
-	enginetest.Conform(t, func(p *model.Params, n engine.Numerics, prompts [][]int32, temperature float64) []enginetest.Observation {
+	enginetest.Conform(t, *exhaustive, func(p *model.Params, n engine.Numerics, prompts [][]int32, temperature float64) []enginetest.Observation {
 		l := learner.New(p, learner.Settings{Numerics: n}, 1)
 		defer l.Close()
 		b := halves(prompts)

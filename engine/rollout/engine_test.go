@@ -47,7 +47,7 @@ var plain = rollout.Sampling{Temperature: 0.9, TopP: 1, MaxTokens: 14, Stop: 0, 
 // The engine agrees with the float64 reference within the tolerance of each
 // format, on the sequences it sampled itself.
 func TestConformance(t *testing.T) {
-	enginetest.Conform(t, func(p *model.Params, n engine.Numerics, prompts [][]int32, temperature float64) []enginetest.Observation {
+	enginetest.Conform(t, *exhaustive, func(p *model.Params, n engine.Numerics, prompts [][]int32, temperature float64) []enginetest.Observation {
 		s := plain
 		s.Temperature, s.MaxTokens = temperature, 6
 		var list []rollout.Request

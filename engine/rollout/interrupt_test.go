@@ -471,7 +471,7 @@ func replayed(c model.Config, packed []*engine.Weights, b *column.Sampled) (logp
 	return logp, routes, prompts
 }
 
-var exhaustive = flag.Bool("exhaustive", false, "kill at every step, as in nightly tests, in place of one in seven")
+var exhaustive = flag.Bool("exhaustive", false, "kill at every step, as in nightly tests, in place of one in thirteen")
 
 // A run killed after any step and resumed from its bytes completes the same
 // responses after the same steps, bit for bit, while weights are loaded, responses
@@ -517,7 +517,7 @@ func TestStateAtEveryStep(t *testing.T) {
 			}
 			want := run(-1)
 			whole := want.all(t, len(list))
-			every := 7
+			every := 13
 			if *exhaustive {
 				every = 1
 			}

@@ -227,7 +227,7 @@ func TestEmpiricalLaw(t *testing.T) {
 		p.Theta[i] *= 2 // laws far from uniform
 	}
 	q := nearby(p, 1.5)
-	const responses = 12000
+	const responses = 9000
 	for _, c := range []struct {
 		verify rollout.Verify
 		tau    float64
