@@ -97,14 +97,18 @@ func formatConfig(p *Params, x Extras, weightsSHA256, vocabSHA256 string) ([]byt
 	default:
 		h.Architectures, h.ModelType = []string{"MixtralForCausalLM"}, "mixtral"
 	}
+	text, err := indented(h)
+	return bytes.Replace(text, []byte(noSum), []byte(sumOf(text)), 1), err
+}
+
+// indented is a value as JSON, the keys of maps sorted.
+func indented(value any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(h); err != nil {
-		return nil, err
-	}
-	return bytes.Replace(b.Bytes(), []byte(noSum), []byte(sumOf(b.Bytes())), 1), nil
+	err := e.Encode(value)
+	return b.Bytes(), err
 }
 
 // noSum stands for the sum of a text while it is computed.
@@ -324,14 +328,11 @@ func HuggingFaceExtras(x Extras) (map[string][]byte, error) {
 	}
 	texts := make(map[string][]byte, len(files))
 	for name, value := range files {
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		if err := e.Encode(value); err != nil { // sorts the keys of maps
+		text, err := indented(value)
+		if err != nil {
 			return nil, err
 		}
-		texts[name] = b.Bytes()
+		texts[name] = text
 	}
 	return texts, nil
 }

@@ -55,55 +55,108 @@ func (t *Tensor) Router() bool { return strings.HasSuffix(t.Name, routerSuffix) 
 // and the head (with its norm) is one run.
 func Layout(c Config) []Tensor {
 	c = c.WithDefaults()
-	n := names{c.Dense()}
+	p := &Params{Config: c}
 	var list []Tensor
 	offset := 0
-	add := func(name string, shape ...int) {
-		t := Tensor{Name: name, Shape: shape, Offset: offset}
+	for _, v := range p.views() {
+		t := Tensor{Name: v.name, Shape: v.shape, Offset: offset}
 		offset = t.End()
 		list = append(list, t)
 	}
-	add(n.embed(), c.Vocab, c.DModel)
+	return list
+}
+
+// view is a tensor, named as in Hugging Face's MixtralForCausalLM, or in LlamaForCausalLM for the
+// dense variant, and the field that is to show it.
+type view struct {
+	name  string
+	field *[]float32
+	shape []int
+}
+
+// views lists all tensors in the order of Layout, and makes the layers that have their fields.
+func (p *Params) views() (list []view) {
+	c := p.Config
+	d, kv, hd := c.DModel, c.KVDim(), c.HeadDim()
+	add := func(name string, field *[]float32, shape ...int) { list = append(list, view{name, field, shape}) }
+	add(embedName, &p.Embed, c.Vocab, d)
 	if c.Positions == Learned {
-		add(n.positions(), c.Context, c.DModel)
+		// Neither model has learned positions: the name is ours.
+		add("model.embed_positions.weight", &p.PositionEmbed, c.Context, d)
 	}
-	for l := range c.Layers {
-		add(n.inputNorm(l), c.DModel)
+	p.layers = make([]Layer, c.Layers)
+	for l := range p.layers {
+		y, at := &p.layers[l], layerName(l)
+		add(at+inputNormSuffix, &y.InputNorm, d)
 		if c.LayerType(l) == LinearAttention {
-			for _, which := range []string{"q", "k", "v", "z"} {
-				add(n.linear(l, which+"_proj.weight"), c.DModel, c.DModel)
-			}
-			add(n.linear(l, "b_proj.weight"), c.Heads, c.DModel)
-			add(n.linear(l, "a_proj.weight"), c.Heads, c.DModel)
-			add(n.linear(l, convolution), 3*c.DModel, ConvWidth)
-			add(n.linear(l, decayLog), c.Heads)
-			add(n.linear(l, decayBias), c.Heads)
-			add(n.linear(l, "norm.weight"), c.HeadDim())
-			add(n.linear(l, "o_proj.weight"), c.DModel, c.DModel)
+			// The names are those of Qwen3-Next, whose checkpoints fuse the projections.
+			x, at := new(LinearLayer), at+".linear_attn."
+			y.Linear = x
+			add(at+"q_proj.weight", &y.Q, d, d)
+			add(at+"k_proj.weight", &y.K, d, d)
+			add(at+"v_proj.weight", &y.V, d, d)
+			add(at+"z_proj.weight", &x.Z, d, d)
+			add(at+"b_proj.weight", &x.B, c.Heads, d)
+			add(at+"a_proj.weight", &x.A, c.Heads, d)
+			add(at+"conv1d.weight", &x.Conv, 3*d, ConvWidth)
+			add(at+decayLog, &x.DecayLog, c.Heads)
+			add(at+decayBias, &x.DecayBias, c.Heads)
+			add(at+"norm.weight", &x.Norm, hd)
+			add(at+"o_proj.weight", &y.O, d, d)
 		} else {
-			add(n.attention(l, "q"), c.DModel, c.DModel)
-			add(n.attention(l, "k"), c.KVDim(), c.DModel)
-			add(n.attention(l, "v"), c.KVDim(), c.DModel)
-			add(n.attention(l, "o"), c.DModel, c.DModel)
+			at := at + ".self_attn."
+			add(at+"q_proj.weight", &y.Q, d, d)
+			add(at+"k_proj.weight", &y.K, kv, d)
+			add(at+"v_proj.weight", &y.V, kv, d)
+			add(at+"o_proj.weight", &y.O, d, d)
 		}
 		if c.LayerType(l) == SparseAttention {
-			add(n.index(l, "wq"), c.IndexHeads*c.HeadDim(), c.DModel)
-			add(n.index(l, "wk"), c.HeadDim(), c.DModel)
-			add(n.index(l, "weights_proj"), c.IndexHeads, c.DModel)
+			// As in DeepSeek-V3.2, whose queries (wq_b) come from a latent that this model has not.
+			x := new(IndexLayer)
+			y.Index = x
+			add(at+indexInfix+"wq.weight", &x.Q, c.IndexHeads*hd, d)
+			add(at+indexInfix+"wk.weight", &x.K, hd, d)
+			add(at+indexInfix+"weights_proj.weight", &x.W, c.IndexHeads, d)
 		}
-		add(n.postNorm(l), c.DModel)
+		add(at+postNormSuffix, &y.PostNorm, d)
 		if !c.Dense() {
-			add(n.router(l), c.Experts, c.DModel)
+			add(at+routerSuffix, &y.Router, c.Experts, d)
 		}
-		for e := range c.FFNs() {
-			add(n.ffn(l, e, 1), c.DFF, c.DModel)
-			add(n.ffn(l, e, 3), c.DFF, c.DModel)
-			add(n.ffn(l, e, 2), c.DModel, c.DFF)
+		n := c.FFNs()
+		y.W1, y.W3, y.W2 = make([][]float32, n), make([][]float32, n), make([][]float32, n)
+		for e := range n {
+			at := at + ".block_sparse_moe.experts." + strconv.Itoa(e)
+			gate, up, down := ".w1.weight", ".w3.weight", ".w2.weight"
+			if c.Dense() {
+				at, gate, up, down = layerName(l)+".mlp", ".gate_proj.weight", ".up_proj.weight", ".down_proj.weight"
+			}
+			add(at+gate, &y.W1[e], c.DFF, d)
+			add(at+up, &y.W3[e], c.DFF, d)
+			add(at+down, &y.W2[e], d, c.DFF)
 		}
 	}
-	add(n.finalNorm(), c.DModel)
-	add(n.head(), c.Vocab, c.DModel)
+	add(finalNormName, &p.FinalNorm, d)
+	add("lm_head.weight", &p.Head, c.Vocab, d)
 	return list
+}
+
+// Names of tensors, or what names begin with, contain or end with, that are spoken of elsewhere.
+const (
+	embedName       = "model.embed_tokens.weight"
+	finalNormName   = "model.norm.weight"
+	inputNormSuffix = ".input_layernorm.weight"
+	postNormSuffix  = ".post_attention_layernorm.weight"
+	routerSuffix    = ".block_sparse_moe.gate.weight" // of the routers, and of nothing else
+	indexInfix      = ".self_attn.indexer."           // of the index's tensors, and of no others
+	decayLog        = "A_log"
+	decayBias       = "dt_bias"
+)
+
+func layerName(l int) string { return "model.layers." + strconv.Itoa(l) }
+
+// routerBiasName is the name that DeepSeek-V3 gives the selection bias.
+func routerBiasName(l int) string {
+	return layerName(l) + ".block_sparse_moe.gate.e_score_correction_bias"
 }
 
 // Index reports whether the tensor belongs to the index of a sparse-attention layer.
@@ -122,13 +175,12 @@ type Block struct {
 // experts) of each layer, and the head (final norm, output projection).
 func (c Config) Blocks() []Block {
 	c = c.WithDefaults()
-	n := names{c.Dense()}
 	var blocks []Block
-	starts := map[string]string{n.embed(): "embed", n.finalNorm(): "head"}
+	starts := map[string]string{embedName: "embed", finalNormName: "head"}
 	for l := range c.Layers {
 		prefix := "layers." + strconv.Itoa(l)
-		starts[n.inputNorm(l)] = prefix + ".attention"
-		starts[n.postNorm(l)] = prefix + ".ffn"
+		starts[layerName(l)+inputNormSuffix] = prefix + ".attention"
+		starts[layerName(l)+postNormSuffix] = prefix + ".ffn"
 	}
 	for _, t := range Layout(c) {
 		if name, ok := starts[t.Name]; ok {
@@ -138,62 +190,6 @@ func (c Config) Blocks() []Block {
 		b.Len = t.End() - b.Offset
 	}
 	return blocks
-}
-
-// names builds the tensor names of Hugging Face's MixtralForCausalLM, or of
-// LlamaForCausalLM for the dense variant.
-type names struct{ dense bool }
-
-func (names) embed() string     { return "model.embed_tokens.weight" }
-func (names) finalNorm() string { return "model.norm.weight" }
-func (names) head() string      { return "lm_head.weight" }
-
-// positions is ours: neither model has learned positions.
-func (names) positions() string { return "model.embed_positions.weight" }
-
-func (names) layer(l int) string { return "model.layers." + strconv.Itoa(l) }
-
-func (n names) inputNorm(l int) string { return n.layer(l) + ".input_layernorm.weight" }
-func (n names) postNorm(l int) string  { return n.layer(l) + ".post_attention_layernorm.weight" }
-
-func (n names) attention(l int, which string) string {
-	return n.layer(l) + ".self_attn." + which + "_proj.weight"
-}
-
-// linear names a tensor of a linear-attention layer, as Qwen3-Next does, whose checkpoints
-// fuse the projections.
-func (n names) linear(l int, which string) string { return n.layer(l) + ".linear_attn." + which }
-
-// Tensors of a linear-attention layer that are no projections.
-const (
-	convolution = "conv1d.weight"
-	decayLog    = "A_log"
-	decayBias   = "dt_bias"
-)
-
-// index names a projection of the index of a sparse-attention layer, as DeepSeek-V3.2 does,
-// whose queries (wq_b) come from a latent that this model has not.
-func (n names) index(l int, which string) string { return n.layer(l) + indexInfix + which + ".weight" }
-
-// indexInfix is in the names of the index's tensors, and in no others.
-const indexInfix = ".self_attn.indexer."
-
-func (n names) router(l int) string { return n.layer(l) + routerSuffix }
-
-// routerSuffix ends the names of the routers, and of nothing else.
-const routerSuffix = ".block_sparse_moe.gate.weight"
-
-// routerBias is the name DeepSeek-V3 gives the selection bias.
-func (n names) routerBias(l int) string {
-	return n.layer(l) + ".block_sparse_moe.gate.e_score_correction_bias"
-}
-
-// ffn names matrix w (1 gate, 2 down, 3 up) of expert e.
-func (n names) ffn(l, e, w int) string {
-	if n.dense {
-		return n.layer(l) + ".mlp." + [...]string{1: "gate", 2: "down", 3: "up"}[w] + "_proj.weight"
-	}
-	return n.layer(l) + ".block_sparse_moe.experts." + strconv.Itoa(e) + ".w" + strconv.Itoa(w) + ".weight"
 }
 
 // Types of layers: how the attention block of a layer lets a position see those before it.

@@ -131,21 +131,15 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	if info.Size() > limit {
 		return nil, fmt.Errorf("%d bytes are more than the limit of %d", info.Size(), limit)
 	}
-	data := make([]byte, 0, info.Size()+1)
-	for {
-		n, err := f.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		switch {
-		case err == io.EOF:
-			return data, nil
-		case err != nil:
-			return nil, reason(err)
-		case int64(len(data)) > limit:
-			return nil, fmt.Errorf("more than the limit of %d bytes", limit)
-		case len(data) == cap(data): // the file grew since Stat
-			data = append(data, 0)[:len(data)]
-		}
+	// The file may have grown since, without an end.
+	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
+	if _, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
+		return nil, reason(err)
 	}
+	if int64(data.Len()) > limit {
+		return nil, fmt.Errorf("more than the limit of %d bytes", limit)
+	}
+	return data.Bytes(), nil
 }
 
 // reason drops the path from an error of the file system: the caller names the
@@ -182,16 +176,15 @@ func parseWeights(c Config, data []byte) (*Params, error) {
 			return nil, fmt.Errorf("tensor %q has shape %v, config.json asks for %v", want.Name, t.Shape, want.Shape)
 		}
 	}
-	n := names{c.Dense()}
-	biased := !c.Dense() && f.Tensor(n.routerBias(0)) != nil
+	biased := !c.Dense() && f.Tensor(routerBiasName(0)) != nil
 	for l := range c.Layers {
 		if !biased {
 			break
 		}
-		known[n.routerBias(l)] = true
-		t := f.Tensor(n.routerBias(l))
+		known[routerBiasName(l)] = true
+		t := f.Tensor(routerBiasName(l))
 		if t == nil || !slices.Equal(t.Shape, []int{c.Experts}) {
-			return nil, fmt.Errorf("tensor %q is missing or not of shape [%d]: every layer needs one", n.routerBias(l), c.Experts)
+			return nil, fmt.Errorf("tensor %q is missing or not of shape [%d]: every layer needs one", routerBiasName(l), c.Experts)
 		}
 	}
 	for i := range f.Tensors {
@@ -209,7 +202,7 @@ func parseWeights(c Config, data []byte) (*Params, error) {
 	if biased {
 		p.RouterBias = make([]float32, c.Layers*c.Experts)
 		for l := range c.Layers {
-			if err := readFinite(f.Tensor(n.routerBias(l)), p.LayerRouterBias(l)); err != nil {
+			if err := readFinite(f.Tensor(routerBiasName(l)), p.LayerRouterBias(l)); err != nil {
 				return nil, err
 			}
 		}
@@ -314,9 +307,8 @@ func encode(p *Params, x Extras) ([]file, error) {
 		tensors = append(tensors, safetensors.Float32(t.Name, t.Shape, t.Data))
 	}
 	if p.RouterBias != nil {
-		n := names{p.Config.Dense()}
 		for l := range p.Config.Layers {
-			tensors = append(tensors, safetensors.Float32(n.routerBias(l), []int{p.Config.Experts}, p.LayerRouterBias(l)))
+			tensors = append(tensors, safetensors.Float32(routerBiasName(l), []int{p.Config.Experts}, p.LayerRouterBias(l)))
 		}
 	}
 	var weights bytes.Buffer

@@ -118,72 +118,29 @@ func View(c Config, theta []float32) *Params {
 	if len(theta) != c.Params() {
 		panic(fmt.Sprintf("model: View of %d values, the configuration has %d parameters", len(theta), c.Params()))
 	}
-	p := &Params{Config: c, Theta: theta, tensors: Layout(c)}
-	p.byName = make(map[string]int, len(p.tensors))
-	for i := range p.tensors {
+	p := &Params{Config: c, Theta: theta, tensors: Layout(c), byName: map[string]int{}}
+	at := map[*[]float32]*Tensor{}
+	for i, v := range p.views() {
 		t := &p.tensors[i]
-		t.Data = theta[t.Offset : t.Offset+t.Len() : t.Offset+t.Len()]
-		p.byName[t.Name] = i
+		t.Data = theta[t.Offset:t.End():t.End()]
+		*v.field, at[v.field], p.byName[t.Name] = t.Data, t, i
 	}
-	p.resolve()
-	return p
-}
-
-// resolve fills the views from the tensors, once.
-func (p *Params) resolve() {
-	c, n := p.Config, names{p.Config.Dense()}
-	p.Embed, p.FinalNorm, p.Head = p.data(n.embed()), p.data(n.finalNorm()), p.data(n.head())
-	if c.Positions == Learned {
-		p.PositionEmbed = p.data(n.positions())
-	}
-	p.layers = make([]Layer, c.Layers)
+	join := func(first, last *[]float32) []float32 { return theta[at[first].Offset:at[last].End():at[last].End()] }
 	for l := range p.layers {
 		y := &p.layers[l]
-		y.InputNorm, y.PostNorm = p.data(n.inputNorm(l)), p.data(n.postNorm(l))
-		proj, last := n.attention, "v"
-		if c.LayerType(l) == LinearAttention {
-			proj = func(l int, which string) string { return n.linear(l, which+"_proj.weight") }
-			last = "a"
-			y.Linear = &LinearLayer{Z: p.data(proj(l, "z")), B: p.data(proj(l, "b")), A: p.data(proj(l, "a")),
-				Conv: p.data(n.linear(l, convolution)), DecayLog: p.data(n.linear(l, decayLog)), DecayBias: p.data(n.linear(l, decayBias)),
-				Norm: p.data(n.linear(l, "norm.weight"))}
+		y.QKV = join(&y.Q, &y.V)
+		if y.Linear != nil {
+			y.QKV = join(&y.Q, &y.Linear.A)
 		}
-		y.Q, y.K, y.V, y.O = p.data(proj(l, "q")), p.data(proj(l, "k")), p.data(proj(l, "v")), p.data(proj(l, "o"))
-		y.QKV = p.join(proj(l, "q"), proj(l, last))
-		if c.LayerType(l) == SparseAttention {
-			y.Index = &IndexLayer{Q: p.data(n.index(l, "wq")), K: p.data(n.index(l, "wk")), W: p.data(n.index(l, "weights_proj")),
-				All: p.join(n.index(l, "wq"), n.index(l, "weights_proj"))}
+		if y.Index != nil {
+			y.Index.All = join(&y.Index.Q, &y.Index.W)
 		}
-		if !c.Dense() {
-			y.Router = p.data(n.router(l))
+		for e := range y.W1 {
+			y.W13 = append(y.W13, join(&y.W1[e], &y.W3[e]))
 		}
-		lastExpert := c.FFNs() - 1
-		for e := range c.FFNs() {
-			y.W1 = append(y.W1, p.data(n.ffn(l, e, 1)))
-			y.W3 = append(y.W3, p.data(n.ffn(l, e, 3)))
-			y.W2 = append(y.W2, p.data(n.ffn(l, e, 2)))
-			y.W13 = append(y.W13, p.join(n.ffn(l, e, 1), n.ffn(l, e, 3)))
-		}
-		y.Experts = p.join(n.ffn(l, 0, 1), n.ffn(l, lastExpert, 2))
+		y.Experts = join(&y.W1[0], &y.W2[len(y.W2)-1])
 	}
-}
-
-// must finds a tensor that the layout is known to hold.
-func (p *Params) must(name string) *Tensor {
-	t := p.Tensor(name)
-	if t == nil {
-		panic("model: the layout has no tensor " + name)
-	}
-	return t
-}
-
-// data is the view of a tensor that the layout is known to hold.
-func (p *Params) data(name string) []float32 { return p.must(name).Data }
-
-// join is the view from the start of one tensor to the end of another.
-func (p *Params) join(first, last string) []float32 {
-	from, to := p.must(first).Offset, p.must(last).End()
-	return p.Theta[from:to:to]
+	return p
 }
 
 // Layer returns the views of layer l.

@@ -278,8 +278,10 @@ func (l *Learner) scoreNorms(dst []float64, b *column.Sampled, weight []float64,
 	dst = resized(dst, b.Len())
 	earlier := o.Earlier
 	for i := range dst {
-		l.cutOut(b, i, earlier)
+		one := []int{i}
+		b.Select(&l.response, one)
 		if earlier != nil {
+			earlier.Select(&l.earlier, b, one)
 			o.Earlier = &l.earlier
 		}
 		from, to := b.Span(i)
@@ -290,26 +292,6 @@ func (l *Learner) scoreNorms(dst []float64, b *column.Sampled, weight []float64,
 		dst[i] = report.GradNorm
 	}
 	return dst, nil
-}
-
-// cutOut makes l.response a view of one response of b, and of the earlier pass
-// whose routes are replayed.
-func (l *Learner) cutOut(b *column.Sampled, i int, earlier *column.Scored) {
-	from, to := b.Span(i)
-	r, per := &l.response, b.Layers*b.TopK
-	r.Offsets = append(r.Offsets[:0], 0, to-from)
-	r.Prompt, r.Token, r.Mask = b.Prompt[i:i+1], b.Token[from:to], b.Mask[from:to]
-	r.Support = rows(b.Support, from, to)
-	r.Layers, r.TopK, r.Vocab = b.Layers, b.TopK, b.Vocab
-	words := b.KVPlanes * b.KVWords
-	r.KVPlanes, r.KVWords, r.KVKept = b.KVPlanes, b.KVWords, rows(b.KVKept, from*words, to*words)
-	r.PromptKept = rows(b.PromptKept, i, i+1)
-	r.RoutesRoll, r.PromptRoutes = rows(b.RoutesRoll, from*per, to*per), rows(b.PromptRoutes, i, i+1)
-	r.GatesRoll, r.PromptGates = rows(b.GatesRoll, from*per, to*per), rows(b.PromptGates, i, i+1)
-	if e := earlier; e != nil {
-		l.earlier.Routes, l.earlier.PromptRoutes = rows(e.Routes, from*per, to*per), rows(e.PromptRoutes, i, i+1)
-		l.earlier.Gates, l.earlier.PromptGates = rows(e.Gates, from*per, to*per), rows(e.PromptGates, i, i+1)
-	}
 }
 
 // rows is a part of a column, nil if the column has not been recorded.
