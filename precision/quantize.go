@@ -112,24 +112,25 @@ func (r *Rounder) divideGo(dst, src, scales []float32, n int, restore bool) {
 		if restore {
 			back = scale
 		}
-		if r.kind == whole {
-			divideInteger(dst[i*n:][:n], src[i*n:][:n], scale, back, r.top)
-		} else {
-			divideNarrow(dst[i*n:][:n], src[i*n:][:n], scale, back, r.normal, r.lift, math.Float32bits(r.top))
+		to, from := dst[i*n:][:n], src[i*n:][:n]
+		if r.kind == narrow {
+			divideNarrow(to, from, scale, back, r.normal, r.lift, math.Float32bits(r.top))
+			continue
+		}
+		for j, x := range from {
+			q := x / scale
+			if q > r.top {
+				q = r.top
+			} else if q < -r.top {
+				q = -r.top
+			}
+			to[j] = (q + integerPower - integerPower) * back
 		}
 	}
 }
 
-// divideInteger writes the whole number nearest to src/scale, times back.
-func divideInteger(dst, src []float32, scale, back, limit float32) {
-	dst = dst[:len(src)]
-	for i, x := range src {
-		dst[i] = roundInteger(x/scale, limit) * back
-	}
-}
-
 // divideNarrow writes the number of the format nearest to src/scale, times
-// back. It is roundNarrow saturating, for finite numbers: cutting at the
+// back. It is roundSliceNarrow saturating, for finite numbers: cutting at the
 // largest before rounding is the same as after, since that one is on the grid.
 func divideNarrow(dst, src []float32, scale, back float32, minExp, lift, top uint32) {
 	dst = dst[:len(src)]

@@ -46,19 +46,8 @@ func named(kind string, n uint8, names ...string) string {
 // Round returns the number of the format nearest to x, ties to even. See the
 // package comment for overflow, zeros and NaN.
 func (f Format) Round(x float32) float32 {
-	b := math.Float32bits(x)
-	switch {
-	case f.ExponentBits == 8:
-		if f.MantissaBits == 23 {
-			return x
-		}
-		drop := uint(23-f.MantissaBits) & 31
-		return math.Float32frombits(roundWide(b, drop, f.limit(), f.overflowBits()))
-	case f.ExponentBits == 0:
-		f.mustBeSet()
-		return roundInteger(x, f.Max)
-	}
-	return math.Float32frombits(roundNarrow(b, f.minExp(), uint32(23-f.MantissaBits)<<23, f.limit(), f.overflowBits()))
+	r := f.Rounder()
+	return r.Round(x)
 }
 
 // RoundMode rounds x in the given direction. u supplies 32 uniform random bits
@@ -168,9 +157,9 @@ func mustMatch(what string, dst, src int) {
 	}
 }
 
-// roundSliceBF16 is roundSliceWide for the format that is used most: with the
-// constants in the instructions, and without a limit, since the carry out of
-// the largest number is the infinity wanted.
+// roundSliceBF16 rounds to the format that is used most: with the constants in the
+// instructions, and without a limit, since the carry out of the largest number is the
+// infinity wanted.
 func roundSliceBF16(dst, src []float32) {
 	dst = dst[:len(src)]
 	for i := range src {
@@ -182,23 +171,12 @@ func roundSliceBF16(dst, src []float32) {
 	}
 }
 
-func roundSliceWide(dst, src []float32, drop uint, limit, over uint32) {
-	dst = dst[:len(src)]
-	drop &= 31 // spares the shifts a test for longer ones
-	half, keep := uint32(1)<<(drop-1)-1, uint32(math.MaxUint32)<<drop
-	for i := range src {
-		b := math.Float32bits(src[i])
-		if b&absBits < limit {
-			b = (b + half + b>>drop&1) & keep
-		} else {
-			b = outside(b, over)
-		}
-		dst[i] = math.Float32frombits(b)
-	}
-}
-
-// roundSliceNarrow applies roundNarrow. Its one branch is for numbers above the
-// largest, so the time does not depend on how normals and subnormals mix.
+// roundSliceNarrow rounds to a format of less range than float32 by adding and taking away a
+// power of two so large that the sum's last bit is worth one step of the format: the float32
+// addition itself rounds to nearest even. The power is that of x, but at least that of the
+// smallest normal number, raised by lift, the number of mantissa bits to lose. Its one branch is
+// for numbers above the largest, so the time does not depend on how normals and subnormals mix,
+// as that of Round does.
 func roundSliceNarrow(dst, src []float32, minExp, lift, limit, over uint32) {
 	dst = dst[:len(src)]
 	for i := range src {
@@ -206,17 +184,10 @@ func roundSliceNarrow(dst, src []float32, minExp, lift, limit, over uint32) {
 		if a := b & absBits; a < limit {
 			power := math.Float32frombits(max(a&infinity, minExp) + lift)
 			b = math.Float32bits(math.Float32frombits(a)+power-power) | b&signBit
-		} else {
-			b = outside(b, over)
+		} else if a <= infinity {
+			b = b&signBit | over
 		}
 		dst[i] = math.Float32frombits(b)
-	}
-}
-
-func roundSliceInteger(dst, src []float32, limit float32) {
-	dst = dst[:len(src)]
-	for i, x := range src {
-		dst[i] = roundInteger(x, limit)
 	}
 }
 

@@ -69,7 +69,7 @@ func (r *Rounder) set(f *Format) {
 		return
 	case f.ExponentBits < 8:
 		r.kind, r.normal = narrow, f.minExp()
-		// Half as much again as the power in roundNarrow, so that one sum serves
+		// Half as much again as the power in roundSliceNarrow, so that one sum serves
 		// both signs: it stays in the same binade.
 		r.magic = math.Float32frombits(r.normal + r.lift | 1<<22)
 	case f.Overflow == ToInfinity:
@@ -107,18 +107,17 @@ func (r *Rounder) sliceGo(dst, src []float32) {
 	switch r.kind {
 	case keepAll:
 		copy(dst, src)
-	case wideInfinite:
-		if r.drop == 16 {
+	case narrow:
+		roundSliceNarrow(dst, src, r.normal, r.lift, r.limit, r.over)
+	case wideInfinite, wide, whole:
+		if r.kind == wideInfinite && r.drop == 16 {
 			roundSliceBF16(dst, src)
 			return
 		}
-		roundSliceWide(dst, src, uint(r.drop), r.limit, r.over)
-	case wide:
-		roundSliceWide(dst, src, uint(r.drop), r.limit, r.over)
-	case narrow:
-		roundSliceNarrow(dst, src, r.normal, r.lift, r.limit, r.over)
-	case whole:
-		roundSliceInteger(dst, src, r.top)
+		dst, local := dst[:len(src)], *r // in registers
+		for i, x := range src {
+			dst[i] = local.Round(x)
+		}
 	default:
 		panic("precision: the zero Rounder does not round; take one from Format.Rounder")
 	}

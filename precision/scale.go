@@ -9,8 +9,8 @@ import (
 // significant bits, or be zero and divide by it.
 const smallestScale = 0x1p-126
 
-// blockScale rounds the inner scales of NV.
-var blockScale = E4M3.Rounder()
+// blockScale rounds the inner scales of NV, ggmlScale those of ggml's blocks.
+var blockScale, ggmlScale = E4M3.Rounder(), FP16.Rounder()
 
 // scale returns the scale of a group whose largest magnitude has the float32
 // pattern amax. A group of zeros has scale 1; a group with a NaN or an infinity,
@@ -228,7 +228,7 @@ func (p *pass) ggmlBlock(dst, src []float32) (scale float32) {
 	case largest != 0:
 		inverse = 127 / largest
 	}
-	scale = FP16.Round(d)
+	scale = ggmlScale.Round(d)
 	if math.IsInf(float64(scale), 0) {
 		scale = math.Float32frombits(quietNaN)
 		fill(dst, src, scale)

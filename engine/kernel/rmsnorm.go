@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+
+	"driftlab/precision"
 )
 
 // RMSNorm sets dst[rows,d] = round(x·inv·gain), inv[row] = 1/sqrt(mean(x²)+eps),
@@ -65,40 +67,43 @@ func rowSquares(sums, x []float32, d int, num Numerics) {
 // sumSquares returns the sum of x² under a resolved reduction.
 func sumSquares(x []float32, num Numerics) float32 {
 	red := num.Reduction
-	return squareTree(x, red.chunk(len(x), 1), 0, red.segments(len(x), 1), num)
+	var narrow *precision.Rounder // nil where sums are not rounded
+	if !exact(num.Accumulator) {
+		r := num.Accumulator.Rounder()
+		narrow = &r
+	}
+	return squareTree(x, red.chunk(len(x), 1), 0, red.segments(len(x), 1), red, narrow)
 }
 
 // squareTree adds the chains of segments lo..hi-1 in the order that combine has
 // for planes, by recursion instead of in memory.
-func squareTree(x []float32, size, lo, hi int, num Numerics) float32 {
+func squareTree(x []float32, size, lo, hi int, red Reduction, narrow *precision.Rounder) float32 {
 	if hi-lo == 1 {
-		return squares(x[min(lo*size, len(x)):min(hi*size, len(x))], num)
+		return squares(x[min(lo*size, len(x)):min(hi*size, len(x))], red.Unfused, narrow)
 	}
 	mid := hi - 1 // SplitK: the last part is added last
-	switch num.Reduction.Kind {
+	switch red.Kind {
 	case Pairwise:
 		mid = lo + ceilDiv(hi-lo, 2)
 	case Tree: // neighbours first: the left subtree is the largest full one
 		mid = lo + 1<<(bits.Len(uint(hi-lo-1))-1)
 	}
-	sum := squareTree(x, size, lo, mid, num) + squareTree(x, size, mid, hi, num)
-	if !exact(num.Accumulator) {
-		sum = num.Accumulator.Round(sum)
+	sum := squareTree(x, size, lo, mid, red, narrow) + squareTree(x, size, mid, hi, red, narrow)
+	if narrow != nil {
+		sum = narrow.Round(sum)
 	}
 	return sum
 }
 
 // squares is one chain of x² from +0.
-func squares(x []float32, num Numerics) float32 {
-	var acc float32
-	narrow := !exact(num.Accumulator)
+func squares(x []float32, unfused bool, narrow *precision.Rounder) (sum float32) {
 	for _, v := range x {
-		acc = step(v, v, acc, num.Reduction.Unfused)
-		if narrow {
-			acc = num.Accumulator.Round(acc)
+		sum = step(v, v, sum, unfused)
+		if narrow != nil {
+			sum = narrow.Round(sum)
 		}
 	}
-	return acc
+	return sum
 }
 
 // RMSNormInputGrad sets, or with add adds to, dx[rows,d]: with h = dy·gain and
