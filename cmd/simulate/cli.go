@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"driftlab/experiments/diagnose/reader"
@@ -148,11 +150,11 @@ func loadChanged(nameOrPath string, changes []recipe.Change) (recipe.Recipe, err
 	}
 	resolved := r.Resolved()
 	if r.Checkpoint != "" {
-		ck, fault := openCheckpoint(r.Checkpoint)
+		config, fault := modelOf(r.Checkpoint)
 		if fault != nil {
 			return r, recipe.Faults{at("checkpoint", fault.Error())}
 		}
-		resolved, err = r.ResolvedFor(ck.Params.Config)
+		resolved, err = r.ResolvedFor(config)
 	}
 	if err == nil {
 		err = trainer.Check(resolved)
@@ -164,6 +166,24 @@ func loadChanged(nameOrPath string, changes []recipe.Change) (recipe.Recipe, err
 		}
 	}
 	return resolved, err
+}
+
+// shippedModels are the models of shipped checkpoints by name, as far as they were read: all cells of a sweep may name one.
+var shippedModels sync.Map
+
+// modelOf is the model of a checkpoint.
+func modelOf(nameOrDir string) (model.Config, error) {
+	if config, ok := shippedModels.Load(nameOrDir); ok {
+		return config.(model.Config), nil
+	}
+	ck, err := openCheckpoint(nameOrDir)
+	if err != nil {
+		return model.Config{}, err
+	}
+	if slices.Contains(model.Shipped(), nameOrDir) {
+		shippedModels.Store(nameOrDir, ck.Params.Config)
+	}
+	return ck.Params.Config, nil
 }
 
 // openCheckpoint is model.Open; a name that is none gets the nearest one.
