@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs every script of testdata: the program as people call it.
 func TestScripts(t *testing.T) {
-	os.Args[0] = "simulate"              // as messages name the program
-	dir, err := filepath.Abs("testdata") // cmdRefuses leaves this folder
+	programName = func() string { return "simulate" } // for cmdRefuses
+	dir, err := filepath.Abs("testdata")              // cmdRefuses leaves this folder
 	if err != nil {
 		t.Fatal(err)
 	}
