@@ -117,12 +117,13 @@ func (r *Rounder) divideGo(dst, src, scales []float32, n int, restore bool) {
 			divideNarrow(to, from, scale, back, r.normal, r.lift, math.Float32bits(r.top))
 			continue
 		}
+		top := r.top
 		for j, x := range from {
 			q := x / scale
-			if q > r.top {
-				q = r.top
-			} else if q < -r.top {
-				q = -r.top
+			if q > top {
+				q = top
+			} else if q < -top {
+				q = -top
 			}
 			to[j] = (q + integerPower - integerPower) * back
 		}

@@ -110,6 +110,27 @@ func (t *text) op(name string, operands ...any) {
 	fmt.Fprintf(t, "\t%-13s %s\n", name, strings.Join(parts, ", "))
 }
 
+// loop repeats a body as often as a counter says, which is not 0.
+func (t *text) loop(label, counter string, body func()) {
+	t.label(label)
+	body()
+	t.op("DECQ", counter)
+	t.op("JNZ", label)
+}
+
+// advance adds a number to registers.
+func (t *text) advance(by int, registers ...string) {
+	for _, r := range registers {
+		t.op("ADDQ", fmt.Sprintf("$%d", by), r)
+	}
+}
+
+// rowAt is amd64's address of one of up to eight rows: a register for rows 0 and 4, and registers
+// with the stride and with three times that.
+func rowAt(bases []string, stride, triple string, row int) string {
+	return "(" + bases[row/4] + ")" + []string{"", "(" + stride + "*1)", "(" + stride + "*2)", "(" + triple + "*1)"}[row%4]
+}
+
 // arguments loads parameters of eight bytes into registers; "_" stands for one that is left out.
 func (t *text) arguments(list ...string) {
 	for i, s := range list {
@@ -272,9 +293,7 @@ func (v *vec) overGroups(several int, pointers []string, body func(vectors int))
 		v.op("JLT", "fewer")
 		v.label("several")
 		body(several)
-		for _, p := range pointers {
-			v.op("ADDQ", fmt.Sprintf("$%d", several*v.v.bytes), p)
-		}
+		v.advance(several*v.v.bytes, pointers...)
 		v.op("SUBQ", elements, "CX")
 		v.op("JGE", "several")
 		v.label("fewer")
@@ -288,16 +307,11 @@ func (v *vec) overGroups(several int, pointers []string, body func(vectors int))
 func (v *vec) overLanes(name string, pointers []string, body func()) {
 	whole, rest, done := name+"whole", name+"rest", name+"done"
 	lanes := fmt.Sprintf("$%d", v.v.lanes())
-	advance := func(bytes int) {
-		for _, p := range pointers {
-			v.op("ADDQ", fmt.Sprintf("$%d", bytes), p)
-		}
-	}
 	v.op("SUBQ", lanes, "CX")
 	v.op("JLT", rest)
 	v.label(whole)
 	body()
-	advance(v.v.bytes)
+	v.advance(v.v.bytes, pointers...)
 	v.op("SUBQ", lanes, "CX")
 	v.op("JGE", whole)
 	v.label(rest)
@@ -306,11 +320,10 @@ func (v *vec) overLanes(name string, pointers []string, body func()) {
 	v.op("JEQ", done)
 	v.masked = true
 	if v.v == neon {
-		v.label(name + "one")
-		body()
-		advance(4)
-		v.op("DECQ", "CX")
-		v.op("JNZ", name+"one")
+		v.loop(name+"one", "CX", func() {
+			body()
+			v.advance(4, pointers...)
+		})
 	} else {
 		v.tailMask()
 		body()

@@ -48,13 +48,12 @@ func softRows(t *text, isa isa, consts map[string]uint32) {
 		scale := v.broadcast("scale+48(FP)")
 		v.takeMask()
 		m, nan := v.maxRegisters()
-		v.label("row")
-		v.softRow(scale, m, nan)
-		v.op("ADDQ", "R8", "SI")
-		v.op("ADDQ", "$4", "DI")
-		v.op("ADDQ", "R11", "R10")
-		v.op("DECQ", "R9")
-		v.op("JNZ", "row")
+		v.loop("row", "R9", func() {
+			v.softRow(scale, m, nan)
+			v.op("ADDQ", "R8", "SI")
+			v.op("ADDQ", "$4", "DI")
+			v.op("ADDQ", "R11", "R10")
+		})
 	})
 }
 
@@ -136,18 +135,13 @@ func tailAddresses(v *vec) (out func(f func(r int, at string)), prob func(r, j i
 	v.op("LEAQ", "(R8)(R8*2)", "R11")
 	v.op("LEAQ", "(R9)(R9*2)", "R12")
 	v.op("LEAQ", "(BX)(R9*4)", "DI")
-	at := func(low, high, stride, triple string, r, offset int) string {
-		base := []string{low, high}[r/4]
-		index := []string{"", "(" + stride + "*1)", "(" + stride + "*2)", "(" + triple + "*1)"}[r%4]
-		return fmt.Sprintf("%d(%s)%s", offset, base, index)
-	}
 	out = func(f func(r int, at string)) {
 		v.op("LEAQ", "(AX)(R8*4)", "SI")
 		for r := 1; r < 8; r++ {
-			f(r, at("AX", "SI", "R8", "R11", r, 0))
+			f(r, "0"+rowAt([]string{"AX", "SI"}, "R8", "R11", r))
 		}
 	}
-	return out, func(r, j int) string { return at("BX", "DI", "R9", "R12", r, 4*j) }
+	return out, func(r, j int) string { return fmt.Sprint(4*j, rowAt([]string{"BX", "DI"}, "R9", "R12", r)) }
 }
 
 // tailAddressesNEON is tailAddresses for arm64, where a vector's address is one
@@ -293,16 +287,15 @@ func rotateHeads(t *text, isa isa) {
 		v.op("SHLQ", "$2", "R8")
 		v.numbers["flip"] = v.broadcast("flip+40(FP)")
 		v.takeMask()
-		v.label("head")
-		for i, from := range []string{"SI", "SI", "R11", "R12", "R10"} {
-			v.op("MOVQ", from, []string{"AX", "BX", "DX", "DI", "CX"}[i])
-		}
-		v.op("ADDQ", "R8", "BX")
-		v.overLanes("pair_", []string{"AX", "BX", "DX", "DI"}, func() { rotatePair(v) })
-		v.op("ADDQ", "R8", "SI")
-		v.op("ADDQ", "R8", "SI")
-		v.op("DECQ", "R9")
-		v.op("JNZ", "head")
+		v.loop("head", "R9", func() {
+			for i, from := range []string{"SI", "SI", "R11", "R12", "R10"} {
+				v.op("MOVQ", from, []string{"AX", "BX", "DX", "DI", "CX"}[i])
+			}
+			v.op("ADDQ", "R8", "BX")
+			v.overLanes("pair_", []string{"AX", "BX", "DX", "DI"}, func() { rotatePair(v) })
+			v.op("ADDQ", "R8", "SI")
+			v.op("ADDQ", "R8", "SI")
+		})
 	})
 }
 
@@ -321,16 +314,15 @@ func rotateEights(t *text, consts map[string]uint32) {
 		v.xor(sin, negative)
 		v.into(xorBits, negative, sin, v.bits(signMask))
 		v.op("VBLENDPS", "$0x0f", negative, sin, sin)
-		v.label("head")
-		v.move("(SI)", x, true)
-		v.op("VPERM2F128", "$1", x, x, swapped)
-		v.mul(x, cos)
-		v.mul(swapped, sin)
-		v.add(x, swapped)
-		v.move(x, "(SI)", false)
-		v.op("ADDQ", "$32", "SI")
-		v.op("DECQ", "AX")
-		v.op("JNZ", "head")
+		v.loop("head", "AX", func() {
+			v.move("(SI)", x, true)
+			v.op("VPERM2F128", "$1", x, x, swapped)
+			v.mul(x, cos)
+			v.mul(swapped, sin)
+			v.add(x, swapped)
+			v.move(x, "(SI)", false)
+			v.op("ADDQ", "$32", "SI")
+		})
 	})
 }
 

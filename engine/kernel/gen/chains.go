@@ -85,7 +85,7 @@ func chainSquares(t *text, v isa) {
 		t.op("MOVQ", "BX", "R13")
 		if k.shared {
 			t.op("VMOVUPS", "(R8)", v.r(n))
-			t.op("ADDQ", fmt.Sprintf("$%d", v.bytes), "R8")
+			t.advance(v.bytes, "R8")
 		}
 		for i := range n {
 			if k.shared {
@@ -109,8 +109,7 @@ func chainSquares(t *text, v isa) {
 			}
 		}
 		t.op("VMOVUPS", sums, "(DI)")
-		t.op("ADDQ", fmt.Sprintf("$%d", v.bytes), "AX")
-		t.op("ADDQ", fmt.Sprintf("$%d", v.bytes), "BX")
+		t.advance(v.bytes, "AX", "BX")
 		t.op("SUBQ", fmt.Sprintf("$%d", n), "CX")
 		t.op("JNZ", k.name)
 		t.end()
@@ -210,25 +209,22 @@ func chains(t *text, v isa, rows int) {
 	t.op("JEQ", "done")
 	chooseChain(t)
 	for kind, k := range chainKinds {
-		t.label(k.name)
-		if k.shared {
-			t.scalar("(R8)", r(last))
-			t.op("ADDQ", "$4", "R8")
-		}
-		for i := range rows {
-			at := func(base string) string {
-				if i >= 4 {
-					base = map[string]string{"AX": "SI", "BX": "R13"}[base]
-				}
-				return fmt.Sprintf("(%s)%s", base, strides[i%4])
+		t.loop(k.name, "CX", func() {
+			if k.shared {
+				t.scalar("(R8)", r(last))
+				t.op("ADDQ", "$4", "R8")
 			}
-			k.step(chainStep{text: t, at: at, acc: r(i), tmp: r(8 + i%7), other: r(last - 1 - i), shared: r(last)})
-		}
-		for _, p := range []string{"AX", "BX", "SI", "R13"} {
-			t.op("ADDQ", "$4", p)
-		}
-		t.op("DECQ", "CX")
-		t.op("JNZ", k.name)
+			for i := range rows {
+				at := func(base string) string {
+					if i >= 4 {
+						base = map[string]string{"AX": "SI", "BX": "R13"}[base]
+					}
+					return fmt.Sprintf("(%s)%s", base, strides[i%4])
+				}
+				k.step(chainStep{text: t, at: at, acc: r(i), tmp: r(8 + i%7), other: r(last - 1 - i), shared: r(last)})
+			}
+			t.advance(4, "AX", "BX", "SI", "R13")
+		})
 		if kind+1 < len(chainKinds) {
 			t.op("JMP", "done")
 		}

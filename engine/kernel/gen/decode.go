@@ -39,7 +39,7 @@ func decodeHeads(t *text, isa isa, consts map[string]uint32, heads int) {
 
 // ofHead is the address of a head's element: stride and three times the stride are registers.
 func ofHead(base, stride, triple string, head, offset int) string {
-	return fmt.Sprintf("%d(%s)%s", offset, base, []string{"", "(" + stride + "*1)", "(" + stride + "*2)", "(" + triple + "*1)"}[head])
+	return fmt.Sprint(offset, rowAt([]string{base}, stride, triple, head))
 }
 
 // scoreHeads multiplies q by the panels of its heads' keys, and takes the maxima.
@@ -64,10 +64,7 @@ func (v *vec) scoreHeads(maxima []string) {
 	}
 	v.op("TESTQ", "CX", "CX")
 	v.op("JEQ", "part")
-	v.label("single")
-	v.scorePanels("single", 1, maxima, false)
-	v.op("DECQ", "CX")
-	v.op("JNZ", "single")
+	v.loop("single", "CX", func() { v.scorePanels("single", 1, maxima, false) })
 	v.label("part")
 	v.op("MOVQ", "call+0(FP)", "CX")
 	v.op("MOVQ", "decodeCall_n(CX)", "CX")
@@ -88,28 +85,25 @@ func (v *vec) scorePanels(name string, panels int, maxima []string, part bool) {
 	}
 	v.op("MOVQ", "R8", "R14")
 	v.op("SHRQ", "$2", "R14")
+	keys := []string{"DX", "DI"}[:panels]
 	if panels == 2 {
 		v.op("LEAQ", "(DX)(R11*1)", "DI")
 	}
-	v.label(name + "_column")
-	for i := range panels * len(maxima) {
-		v.op("PREFETCHT1", fmt.Sprintf("%d(R10)", 64*i))
-	}
-	v.op("ADDQ", fmt.Sprintf("$%d", 64*panels*len(maxima)), "R10")
-	for h, sums := range sums {
-		x := v.broadcast(ofHead("BX", "R8", "R15", h, 0))
-		for i, sum := range sums {
-			v.fma(sum, ofHead([]string{"DX", "DI"}[i/per], "R13", "R12", h, i%per*v.v.bytes), x)
+	v.loop(name+"_column", "R14", func() {
+		for i := range panels * len(maxima) {
+			v.op("PREFETCHT1", fmt.Sprintf("%d(R10)", 64*i))
 		}
-		v.drop(x)
-	}
-	v.op("ADDQ", "$4", "BX")
-	v.op("ADDQ", "$64", "DX")
-	if panels == 2 {
-		v.op("ADDQ", "$64", "DI")
-	}
-	v.op("DECQ", "R14")
-	v.op("JNZ", name+"_column")
+		v.advance(64*panels*len(maxima), "R10")
+		for h, sums := range sums {
+			x := v.broadcast(ofHead("BX", "R8", "R15", h, 0))
+			for i, sum := range sums {
+				v.fma(sum, ofHead(keys[i/per], "R13", "R12", h, i%per*v.v.bytes), x)
+			}
+			v.drop(x)
+		}
+		v.advance(4, "BX")
+		v.advance(64, keys...)
+	})
 	v.op("SUBQ", "R8", "BX")
 	if panels == 2 {
 		v.op("MOVQ", "DI", "DX")
@@ -141,7 +135,7 @@ func (v *vec) scorePanels(name string, panels int, maxima []string, part bool) {
 			v.drop(sum)
 		}
 	}
-	v.op("ADDQ", fmt.Sprintf("$%d", 64*panels), "SI")
+	v.advance(64*panels, "SI")
 }
 
 // softHeads replaces the scores by exponentials, those of a last panel all of them: what
@@ -176,8 +170,7 @@ func (v *vec) softHeads(maxima []string) {
 			v.drop(p...)
 		}
 	}
-	v.op("ADDQ", "$64", "SI")
-	v.op("ADDQ", "$64", "DI")
+	v.advance(64, "SI", "DI")
 	v.op("SUBQ", "$16", "R10")
 	v.op("JGT", "exp")
 	v.drop(scale)
@@ -229,14 +222,13 @@ func (v *vec) mixColumns(name string, heads, columns int) {
 	v.op("TESTQ", "R15", "R15")
 	v.op("JEQ", name)
 	v.op("ADDQ", "SI", "R15")
-	overKeys := func(name string, rounded bool) {
-		v.label(name)
+	v.overProbs(name+"_rounded", name, name+"_divide", "CX", []string{"SI", "R15"}, func(probs []string) {
 		for h := range heads {
 			v.op("PREFETCHT1", ofHead("R13", "R8", "R14", h, 0))
-			p := v.broadcast(ofHead("SI", "R9", "R12", h, 0))
+			p := v.broadcast(ofHead(probs[0], "R9", "R12", h, 0))
 			unrounded := half(p)
-			if rounded {
-				unrounded = ofHead("R15", "R9", "R12", h, 0)
+			if len(probs) > 1 {
+				unrounded = ofHead(probs[1], "R9", "R12", h, 0)
 			}
 			v.op("VADDSS", unrounded, half(sums[h]), half(sums[h]))
 			for i := range per {
@@ -244,19 +236,10 @@ func (v *vec) mixColumns(name string, heads, columns int) {
 			}
 			v.drop(p)
 		}
-		v.op("ADDQ", "$4", "SI")
-		if rounded {
-			v.op("ADDQ", "$4", "R15")
-		}
+		v.advance(4, probs...)
 		v.op("ADDQ", "R10", "DI")
 		v.op("ADDQ", "R10", "R13")
-		v.op("DECQ", "CX")
-		v.op("JNZ", name)
-	}
-	overKeys(name+"_rounded", true)
-	v.op("JMP", name+"_divide")
-	overKeys(name, false)
-	v.label(name + "_divide")
+	})
 	v.op("MOVQ", "call+0(FP)", "CX")
 	v.op("MOVQ", "decodeCall_sums(CX)", "CX")
 	for h := range heads {
@@ -267,8 +250,16 @@ func (v *vec) mixColumns(name string, heads, columns int) {
 		}
 	}
 	v.drop(append(sums, mix...)...)
-	v.op("ADDQ", fmt.Sprintf("$%d", 4*columns), "DX")
-	v.op("ADDQ", fmt.Sprintf("$%d", 4*columns), "BX")
+	v.advance(4*columns, "DX", "BX")
+}
+
+// overProbs writes two loops over the keys, of which one runs: where exponentials are rounded, with
+// pointers to those and to the unrounded ones, or with one pointer.
+func (t *text) overProbs(rounded, plain, after, counter string, pointers []string, key func(probs []string)) {
+	t.loop(rounded, counter, func() { key(pointers) })
+	t.op("JMP", after)
+	t.loop(plain, counter, func() { key(pointers[:1]) })
+	t.label(after)
 }
 
 // decodeHeadsNEON is decodeHeads of arm64, which asks for nothing in advance.
@@ -327,27 +318,25 @@ func (d neonDecoder) score() {
 	d.op("ADD", "$15", "R16")
 	d.op("LSR", "$4", "R16")
 	d.apart(keys, "R13")
-	d.label("panel")
-	d.zero(0, 4*d.heads)
-	d.op("MOVD", "R1", "R6")
-	d.op("LSR", "$2", "R8", "R2")
-	d.label("score_column")
-	for h := range d.heads {
-		d.multiply(h, 4, keys[h], indexed("R6", "R8", h))
-		d.op("ADD", "$64", keys[h])
-	}
-	d.op("ADD", "$4", "R6")
-	d.op("SUBS", "$1", "R2")
-	d.op("BNE", "score_column")
-	d.op("MOVD", "R4", "R7")
-	for h := range d.heads {
-		d.save(h, 4, "R7")
-		d.op("ADD", "R9", "R7")
-		d.op("ADD", "R17", keys[h])
-	}
-	d.op("ADD", "$64", "R4")
-	d.op("SUBS", "$1", "R16")
-	d.op("BNE", "panel")
+	d.loop("panel", "R16", func() {
+		d.zero(0, 4*d.heads)
+		d.op("MOVD", "R1", "R6")
+		d.op("LSR", "$2", "R8", "R2")
+		d.loop("score_column", "R2", func() {
+			for h := range d.heads {
+				d.multiply(h, 4, keys[h], indexed("R6", "R8", h))
+				d.op("ADD", "$64", keys[h])
+			}
+			d.op("ADD", "$4", "R6")
+		})
+		d.op("MOVD", "R4", "R7")
+		for h := range d.heads {
+			d.save(h, 4, "R7")
+			d.op("ADD", "R9", "R7")
+			d.op("ADD", "R17", keys[h])
+		}
+		d.op("ADD", "$64", "R4")
+	})
 }
 
 // multiply adds to a head's sums, so many registers of them, the vectors at an address times a
@@ -397,8 +386,7 @@ func softHeadsNEON(v *vec, heads int) {
 	p := v.softExps(scale, []string{"(AX)", "16(AX)"}, []string{m})
 	v.storeProbs(p, []string{"(AX)", "16(AX)"}, []string{"(R6)", "16(R6)"}, "kept")
 	v.drop(p...)
-	v.op("ADDQ", "$32", "AX")
-	v.op("ADDQ", "$32", "R6")
+	v.advance(32, "AX", "R6")
 	v.op("SUBQ", "$8", "CX")
 	v.op("BGT", "exp")
 	v.op("ADDQ", "R9", "SI")
@@ -445,28 +433,18 @@ func (d neonDecoder) mixColumns(name string, vectors int) {
 	plain, differ := "mix"+name+"_key", "rounded"+name+"_key"
 	d.op("CBZ", "R5", plain)
 	d.op("ADD", "R4", "R5")
-	overKeys := func(name string, rounded bool) {
-		d.label(name)
+	d.overProbs(differ, plain, "divide"+name, "R2", []string{"R4", "R5"}, func(probs []string) {
 		for h := range d.heads {
 			x := d.multiply(h, vectors, values[h], indexed("R4", "R9", h))
-			if rounded {
+			if len(probs) > 1 {
 				x = neon.r(30)
-				d.op("FMOVS", indexed("R5", "R9", h), f(x))
+				d.op("FMOVS", indexed(probs[1], "R9", h), f(x))
 			}
 			d.op("FADDS", f(x), f(sum(h)), f(sum(h)))
 			d.op("ADD", "R10", values[h])
 		}
-		d.op("ADD", "$4", "R4")
-		if rounded {
-			d.op("ADD", "$4", "R5")
-		}
-		d.op("SUBS", "$1", "R2")
-		d.op("BNE", name)
-	}
-	overKeys(differ, true)
-	d.op("JMP", "divide"+name)
-	overKeys(plain, false)
-	d.label("divide" + name)
+		d.advance(4, probs...)
+	})
 	d.op("MOVD", "R1", "R6")
 	for h := range d.heads {
 		d.op("FMOVS", f(sum(h)), fmt.Sprintf("%d(R7)", 4*h))
@@ -478,6 +456,5 @@ func (d neonDecoder) mixColumns(name string, vectors int) {
 		d.save(h, vectors, "R6")
 		d.op("ADD", "R8", "R6")
 	}
-	d.op("ADD", fmt.Sprintf("$%d", 16*vectors), "R3")
-	d.op("ADD", fmt.Sprintf("$%d", 16*vectors), "R1")
+	d.advance(16*vectors, "R3", "R1")
 }

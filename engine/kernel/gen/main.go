@@ -36,8 +36,8 @@ func main() {
 func files() map[string]string {
 	exps := expFile()
 	texts := map[string]*text{
-		"tiles_amd64.s":     tileFile(),
-		"tiles_arm64.s":     neonTileFile(),
+		"tiles_amd64.s":     tileFile(tilesAMD64),
+		"tiles_arm64.s":     tileFile(tilesARM64),
 		"vector_amd64.s":    vectorFile(avx512, avx2),
 		"vector_arm64.s":    vectorFile(neon),
 		"attention_amd64.s": attentionFile(avx512, avx2),

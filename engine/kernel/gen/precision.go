@@ -164,11 +164,10 @@ func quantizeFile() *text {
 
 // overRuns writes a loop over runs, each with a number at R9.
 func (v *vec) overRuns(body func()) {
-	v.label("run")
-	body()
-	v.op("ADDQ", "$4", "R9")
-	v.op("DECQ", "DX")
-	v.op("JNZ", "run")
+	v.loop("run", "DX", func() {
+		body()
+		v.op("ADDQ", "$4", "R9")
+	})
 }
 
 // divide writes a routine that divides runs by their scales, rounds and, if it is

@@ -57,15 +57,13 @@ func (v *vec) scoreQueries() {
 		v.op("MOVQ", "DX", "R13")
 		v.op("MOVQ", "BX", "R15")
 		v.op("MOVQ", "R12", "R14")
-		v.label(column)
-		v.move("(R15)", x, true)
-		for key, score := range scores {
-			v.fmaSpread(score, fmt.Sprintf("%d(R13)", 4*(first+key)), x)
-		}
-		v.op("ADDQ", "$64", "R15")
-		v.op("ADDQ", "$64", "R13")
-		v.op("DECQ", "R14")
-		v.op("JNZ", column)
+		v.loop(column, "R14", func() {
+			v.move("(R15)", x, true)
+			for key, score := range scores {
+				v.fmaSpread(score, fmt.Sprintf("%d(R13)", 4*(first+key)), x)
+			}
+			v.advance(64, "R15", "R13")
+		})
 		for key, score := range scores {
 			v.move(score, fmt.Sprintf("%d(SI)", 64*(first+key)), false)
 		}
@@ -83,11 +81,10 @@ func (v *vec) scoreQueries() {
 // do, AVX2's those that do not.
 func (v *vec) overKeys(name string, body func(mask string)) {
 	v.op("MOVQ", "R10", "CX")
-	v.label(name)
-	body("")
-	v.op("ADDQ", "$64", "SI")
-	v.op("DECQ", "CX")
-	v.op("JNZ", name)
+	v.loop(name, "CX", func() {
+		body("")
+		v.op("ADDQ", "$64", "SI")
+	})
 	v.op("MOVQ", "R9", "CX")
 	v.op("DECQ", "CX")
 	v.op("JEQ", name+"_done")
@@ -99,19 +96,18 @@ func (v *vec) overKeys(name string, body func(mask string)) {
 		mask = v.new()
 		v.op("LEAQ", "·masks256+60(SB)", "AX")
 	}
-	v.label(name + "_later")
-	if v.v == avx2 {
-		v.op("VMOVUPS", "(AX)", mask)
-	}
-	body(mask)
-	if v.v == avx512 {
-		v.op("KSHIFTLW", "$1", mask, mask)
-	} else {
-		v.op("SUBQ", "$4", "AX")
-	}
-	v.op("ADDQ", "$64", "SI")
-	v.op("DECQ", "CX")
-	v.op("JNZ", name+"_later")
+	v.loop(name+"_later", "CX", func() {
+		if v.v == avx2 {
+			v.op("VMOVUPS", "(AX)", mask)
+		}
+		body(mask)
+		if v.v == avx512 {
+			v.op("KSHIFTLW", "$1", mask, mask)
+		} else {
+			v.op("SUBQ", "$4", "AX")
+		}
+		v.op("ADDQ", "$64", "SI")
+	})
 	v.drop(mask)
 	v.label(name + "_done")
 }
@@ -174,8 +170,7 @@ func (v *vec) softQueries() {
 	v.label("exp")
 	p := v.softExps(scale, fourVectors("SI"), []string{m})
 	v.storeProbs(p, fourVectors("SI"), fourVectors("DI"), "kept")
-	v.op("ADDQ", "$256", "DI")
-	v.op("ADDQ", "$256", "SI")
+	v.advance(256, "DI", "SI")
 	v.op("SUBQ", "$4", "CX")
 	v.op("JGT", "exp")
 	v.drop(p...)
@@ -310,8 +305,7 @@ func (v *vec) storeRows(name string, n int) {
 		}
 	}
 	v.label(name + "_stored")
-	v.op("ADDQ", fmt.Sprintf("$%d", 4*n), "DX")
-	v.op("ADDQ", fmt.Sprintf("$%d", 4*n), "R13")
+	v.advance(4*n, "DX", "R13")
 }
 
 // gradKeyCount is how many keys the routines take side by side.
@@ -354,22 +348,17 @@ func (v *vec) gradProbs() {
 	sums, x, y, count := v.zeros(v.v.lanes()), v.new(), v.new(), v.v.gradKeyCount()
 	const unroll = 4
 	v.label("column")
-	at := func(low, high string, key, offset int) string {
-		return fmt.Sprintf("%d(%s)%s", offset, []string{low, high}[key/4], []string{"", "(R8*1)", "(R8*2)", "(R11*1)"}[key%4])
-	}
 	for c := range unroll {
 		v.move(fmt.Sprintf("%d(BX)", 64*c), x, true)
 		v.move(fmt.Sprintf("%d(BX)(DX*1)", 64*c), y, true)
 		for key := range count {
-			v.fmaSpread(sums[key], at("R13", "R15", key, 4*c), x)
-			v.fmaSpread(sums[count+key], at("AX", "R12", key, 4*c), y)
+			v.fmaSpread(sums[key], fmt.Sprint(4*c, rowAt([]string{"R13", "R15"}, "R8", "R11", key)), x)
+			v.fmaSpread(sums[count+key], fmt.Sprint(4*c, rowAt([]string{"AX", "R12"}, "R8", "R11", key)), y)
 		}
 	}
 	rows := []string{"R13", "R15", "AX", "R12"}
-	v.op("ADDQ", fmt.Sprintf("$%d", 64*unroll), "BX")
-	for _, r := range rows {
-		v.op("ADDQ", fmt.Sprintf("$%d", 4*unroll), r)
-	}
+	v.advance(64*unroll, "BX")
+	v.advance(4*unroll, rows...)
 	v.op("SUBQ", fmt.Sprintf("$%d", unroll), "R14")
 	v.op("JNZ", "column")
 	for key, sum := range sums[count:] {
@@ -453,13 +442,11 @@ func (v *vec) gradScores() {
 	v.op("ADDQ", "$1", "CX")
 	v.op("JEQ", "ended")
 	v.into(xorBits, g, g, g)
-	v.label("behind")
-	v.move(g, "(SI)", false)
-	v.move(g, "(DI)", false)
-	v.op("ADDQ", "$64", "SI")
-	v.op("ADDQ", "$64", "DI")
-	v.op("DECQ", "CX")
-	v.op("JNZ", "behind")
+	v.loop("behind", "CX", func() {
+		v.move(g, "(SI)", false)
+		v.move(g, "(DI)", false)
+		v.advance(64, "SI", "DI")
+	})
 	v.label("ended")
 	v.drop(p, g, sum, scale)
 }
@@ -469,12 +456,11 @@ func (v *vec) gradQueries() {
 	v.overColumns("gradCall", "dprobs", "keys", "dq", func(name string, _ []string, add func(mask, weights string)) {
 		weights := v.new()
 		v.op("MOVQ", "gradCall_keyCount(BX)", "CX")
-		v.label(name)
-		v.move("(SI)", weights, true)
-		add("", weights)
-		v.op("ADDQ", "$64", "SI")
-		v.op("DECQ", "CX")
-		v.op("JNZ", name)
+		v.loop(name, "CX", func() {
+			v.move("(SI)", weights, true)
+			add("", weights)
+			v.op("ADDQ", "$64", "SI")
+		})
 		v.drop(weights)
 	})
 }
@@ -509,9 +495,7 @@ func gradKeys(t *text, isa isa) {
 		v.op("MOVQ", "keys+40(FP)", "CX")
 		v.op("MOVQ", "R13", "DI")
 		keys := func(count int) {
-			at := func(key int) string {
-				return []string{"(DI)", "(R15)"}[key/4] + []string{"", "(R8*1)", "(R8*2)", "(R12*1)"}[key%4]
-			}
+			at := func(key int) string { return rowAt([]string{"DI", "R15"}, "R8", "R12", key) }
 			for key := range count {
 				v.move(at(key), sums[key], true)
 			}
@@ -523,7 +507,7 @@ func gradKeys(t *text, isa isa) {
 			for key := range count {
 				v.move(sums[key], at(key), false)
 			}
-			v.op("ADDQ", fmt.Sprintf("$%d", 64*count), "SI")
+			v.advance(64*count, "SI")
 		}
 		v.op("SUBQ", fmt.Sprintf("$%d", len(sums)), "CX")
 		v.op("JLT", "single")
@@ -540,14 +524,12 @@ func gradKeys(t *text, isa isa) {
 		v.label("single")
 		v.op("ADDQ", fmt.Sprintf("$%d", len(sums)), "CX")
 		v.op("JEQ", "done")
-		v.label("one")
-		keys(1)
-		v.op("ADDQ", "R8", "DI")
-		v.op("DECQ", "CX")
-		v.op("JNZ", "one")
+		v.loop("one", "CX", func() {
+			keys(1)
+			v.op("ADDQ", "R8", "DI")
+		})
 		v.label("done")
-		v.op("ADDQ", fmt.Sprintf("$%d", isa.bytes), "DX")
-		v.op("ADDQ", fmt.Sprintf("$%d", isa.bytes), "R13")
+		v.advance(isa.bytes, "DX", "R13")
 		v.op("SUBQ", fmt.Sprintf("$%d", isa.lanes()), "R11")
 		v.op("JNZ", "columns")
 	})

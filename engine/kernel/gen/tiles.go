@@ -31,58 +31,61 @@ var (
 	shapesBanded = []shape{{4, 1}, {2, 1}}
 )
 
-// shapes are those of a path's tiles, without and with a mask.
-func shapes(v isa) (full, masked []shape) {
-	if v == avx512 {
-		return shapes512, shapesMasked512
-	}
-	return shapes256, shapesMasked256
+// tileSet are the tiles of one kind for an instruction set.
+type tileSet struct {
+	v      isa
+	kind   string // empty for full groups of columns
+	shapes []shape
 }
 
-// tileKinds are the kinds of amd64's tiles, in the order of the sets.
-var tileKinds = []string{"", "Masked", "Banded"}
-
-// tileFile is the assembly of amd64's tiles.
-func tileFile() *text {
-	t := newText(avx2)
-	instructions, sets := []isa{avx2, avx512}, [][]shape{}
-	for _, v := range instructions {
-		full, masked := shapes(v)
-		sets = append(sets, full, masked, shapesBanded)
+// The tiles of the two processors, three sets for an instruction set: full groups of columns, what
+// is left of one, and rows with a B each.
+var (
+	tilesAMD64 = []tileSet{
+		{avx2, "", shapes256}, {avx2, "Masked", shapesMasked256}, {avx2, "Banded", shapesBanded},
+		{avx512, "", shapes512}, {avx512, "Masked", shapesMasked512}, {avx512, "Banded", shapesBanded},
 	}
+	tilesARM64 = []tileSet{{neon, "", shapes256}, {neon, "Narrow", shapesNarrow}, {neon, "Banded", shapesBanded}}
+)
+
+// tileFile is the assembly of a processor's tiles.
+func tileFile(sets []tileSet) *text {
+	t := newText(sets[0].v)
 	for _, unfused := range []bool{false, true} {
-		for i, set := range sets {
-			for _, s := range set {
-				tile(t, instructions[i/3], s, unfused, tileKinds[i%3])
+		for _, set := range sets {
+			for _, s := range set.shapes {
+				if t.arm() {
+					neonTile(t, s, unfused, set.kind)
+				} else {
+					tile(t, set.v, s, unfused, set.kind)
+				}
 			}
 		}
 	}
-	tileTable(t, avx2, sets, func(set int, s shape, unfused bool) string {
-		return tileName(instructions[set/3], s, unfused, tileKinds[set%3])
-	})
+	tileTable(t, sets)
 	return t
 }
 
-// tileTable writes the addresses of tile routines, three sets for an instruction set: full groups
-// of columns, what is left of one, and rows with a B each. Go calls a routine by its address.
-func tileTable(t *text, v isa, sets [][]shape, name func(set int, s shape, unfused bool) string) {
+// tileTable writes the addresses of tile routines. Go calls a routine by its address.
+func tileTable(t *text, sets []tileSet) {
 	const bytes = 16 * (8<<4 + 9) // of the kernel's tileSet
 	index := func(s shape) int { return s.rows<<4 | s.groups }
 	fmt.Fprintln(t)
 	for i, set := range sets {
 		// The assembler wants data in order.
-		for _, s := range slices.SortedFunc(slices.Values(set), func(a, b shape) int { return index(a) - index(b) }) {
+		for _, s := range slices.SortedFunc(slices.Values(set.shapes), func(a, b shape) int { return index(a) - index(b) }) {
 			for k, unfused := range []bool{false, true} {
-				fmt.Fprintf(t, "DATA tiles<>+%d(SB)/8, $%s<>(SB)\n", i*bytes+16*index(s)+8*k, name(i, s, unfused))
+				fmt.Fprintf(t, "DATA tiles<>+%d(SB)/8, $%s<>(SB)\n", i*bytes+16*index(s)+8*k, tileName(set.v, s, unfused, set.kind))
 			}
 		}
 	}
 	fmt.Fprintf(t, "GLOBL tiles<>(SB), RODATA, $%d\n", len(sets)*bytes)
-	t.open(isa{arch: v.arch}, entry{name: "tileTable", parameters: fmt.Sprintf("() *[%d][3]tileSet", len(sets)/3), args: 8})
+	v := isa{arch: t.arch}
+	t.open(v, entry{name: "tileTable", parameters: fmt.Sprintf("() *[%d][3]tileSet", len(sets)/3), args: 8})
 	t.op("MOVQ", "$tiles<>(SB)", "AX")
 	t.op("MOVQ", "AX", "ret+0(FP)")
 	t.end()
-	t.open(isa{arch: v.arch}, entry{name: "callTile", parameters: "(call *tileCall, routine uintptr)", args: 16})
+	t.open(v, entry{name: "callTile", parameters: "(call *tileCall, routine uintptr)", args: 16})
 	t.op("MOVQ", "routine+8(FP)", "AX")
 	if t.arm() {
 		t.op("JMP", "(AX)")
@@ -115,36 +118,34 @@ func tile(t *text, v isa, s shape, unfused bool, kind string) {
 	w := tiler{t, v, s, unfused, kind != "", kind == "Banded", 16 / v.lanes()}
 	t.begin(tileName(v, s, unfused, kind)+"<>", 8)
 	w.prologue()
-	w.label("tile")
-	w.start()
-	if w.prefetches() {
-		w.op("CMPQ", "tileCall_ahead(DI)", "$0")
-		w.op("JEQ", "chain")
-		w.op("MOVQ", "$0", "tileCall_ahead(DI)")
-		w.op("LEAQ", "(R10)(R10*2)", "DX") // c is that of the call again after the first tile
-		w.chain("ahead", func() {
-			w.op("PREFETCHT1", "(BX)(R10*2)")
-			w.op("PREFETCHT1", "(BX)(DX*1)")
-		})
-		w.op("MOVQ", "tileCall_c(DI)", "DX")
-		w.op("JMP", "summed")
-	}
-	w.chain("chain", func() {})
-	w.label("summed")
-	w.store()
-	w.op("DECQ", "tileCall_tiles(DI)")
-	w.op("JNZ", "tile")
+	w.loop("tile", "tileCall_tiles(DI)", func() {
+		w.start()
+		if w.prefetches() {
+			w.op("CMPQ", "tileCall_ahead(DI)", "$0")
+			w.op("JEQ", "chain")
+			w.op("MOVQ", "$0", "tileCall_ahead(DI)")
+			w.op("LEAQ", "(R10)(R10*2)", "DX") // c is that of the call again after the first tile
+			w.chain("ahead", "(BX)(R10*2)", "(BX)(DX*1)")
+			w.op("MOVQ", "tileCall_c(DI)", "DX")
+			w.op("JMP", "summed")
+		}
+		w.chain("chain")
+		w.label("summed")
+		w.store()
+	})
 	w.end()
 }
 
-func (w tiler) chain(name string, more func()) {
-	w.label(name)
-	more()
-	w.step()
-	w.op("ADDQ", "R8", "R13")
-	w.op("ADDQ", "R9", "BX")
-	w.op("DECQ", "CX")
-	w.op("JNZ", name)
+// chain takes all k, and asks for what is to come of B.
+func (w tiler) chain(name string, ahead ...string) {
+	w.loop(name, "CX", func() {
+		for _, at := range ahead {
+			w.op("PREFETCHT1", at)
+		}
+		w.step()
+		w.op("ADDQ", "R8", "R13")
+		w.op("ADDQ", "R9", "BX")
+	})
 }
 
 func (w tiler) prologue() {
@@ -269,11 +270,6 @@ func (w tiler) bAt(c int) string {
 	return fmt.Sprintf("%d(R15)%s", off, index[group-4])
 }
 
-// bandAt is the address of vector column c of row i's B at the current k.
-func (w tiler) bandAt(i, c int) string {
-	return fmt.Sprintf("%d(BX)%s", c*w.v.bytes, []string{"", "(R10*1)", "(R10*2)", "(R14*1)"}[i])
-}
-
 // aAt is the address of A in row i at the current k.
 func (w tiler) aAt(i int) string {
 	return "(R13)" + []string{"", "(SI*1)", "(SI*2)", "(R12*1)", "(SI*4)", "(R15*1)", "(R12*2)", "(R14*1)"}[i]
@@ -299,7 +295,7 @@ func (w tiler) step() {
 	for i := range w.s.rows {
 		if w.banded {
 			for c := range cols {
-				w.move(w.bandAt(i, c), w.bReg(c), c, true)
+				w.move(fmt.Sprint(c*w.v.bytes, rowAt([]string{"BX"}, "R10", "R14", i)), w.bReg(c), c, true)
 			}
 		}
 		w.op("VBROADCASTSS", w.aAt(i), w.bcast())
@@ -351,27 +347,6 @@ func (w tiler) store() {
 // The shapes of narrow tiles: rows and columns.
 var shapesNarrow = []shape{{8, 8}, {4, 8}, {1, 8}, {8, 4}, {4, 4}, {1, 4}, {8, 2}, {4, 2}, {1, 2}, {8, 1}, {4, 1}, {1, 1}}
 
-// neonKinds are the kinds of arm64's tiles, and neonShapes the shapes of each.
-var (
-	neonKinds  = []string{"", "Narrow", "Banded"}
-	neonShapes = [][]shape{shapes256, shapesNarrow, shapesBanded}
-)
-
-func neonTileFile() *text {
-	t := newText(neon)
-	for _, unfused := range []bool{false, true} {
-		for i, set := range neonShapes {
-			for _, s := range set {
-				neonTile(t, s, unfused, neonKinds[i])
-			}
-		}
-	}
-	tileTable(t, neon, neonShapes, func(set int, s shape, unfused bool) string {
-		return tileName(neon, s, unfused, neonKinds[set])
-	})
-	return t
-}
-
 // neonTiler writes one routine.
 type neonTiler struct {
 	*text
@@ -388,19 +363,17 @@ func neonTile(t *text, s shape, unfused bool, kind string) {
 	}
 	t.begin(tileName(neon, s, unfused, kind)+"<>", 8)
 	w.prologue()
-	w.label("tile")
-	w.start()
-	w.label("chain")
-	w.step()
-	w.op("ADD", "R6", "R10")
-	for _, b := range w.pointers() {
-		w.op("ADD", "R7", b)
-	}
-	w.op("SUBS", "$1", "R4")
-	w.op("BNE", "chain")
-	w.store()
-	w.op("SUBS", "$1", "R19")
-	w.op("BNE", "tile")
+	w.loop("tile", "R19", func() {
+		w.start()
+		w.loop("chain", "R4", func() {
+			w.step()
+			w.op("ADD", "R6", "R10")
+			for _, b := range w.pointers() {
+				w.op("ADD", "R7", b)
+			}
+		})
+		w.store()
+	})
 	w.end()
 }
 
