@@ -62,80 +62,86 @@ func (p *Pipeline) verlWeights(in *Input) {
 	}
 }
 
+// banded are figures of values, and how many of them lie above and below a band.
+type banded struct {
+	masked.Running
+	low, high    float64
+	above, below int
+}
+
+// Add takes a value.
+func (s *banded) Add(x float64) {
+	s.Running.Add(x)
+	if x > s.high {
+		s.above++
+	}
+	if x < s.low {
+		s.below++
+	}
+}
+
+// shares are those of the values above and below, each over their number with verl's epsilon or, of responses, at least 1.
+func (s *banded) shares(epsilon float64) (above, below float64) {
+	n := float64(s.N) + epsilon
+	if epsilon == 0 {
+		n = max(n, 1)
+	}
+	return float64(s.above) / n, float64(s.below) / n
+}
+
 // verlTokenExtremes are the extremes of applied token weights, and the share of
 // raw ones outside the bounds.
 func (p *Pipeline) verlTokenExtremes(in *Input, low, high float64) {
-	largest, smallest, above, below, n := math.Inf(-1), math.Inf(1), 0, 0, 0
+	var applied masked.Running
+	raw := banded{low: low, high: high}
 	for k, counts := range in.Mask {
-		if !counts {
-			continue
-		}
-		n++
-		largest, smallest = max(largest, p.weights.Applied[k]), min(smallest, p.weights.Applied[k])
-		if p.weights.Raw[k] > high {
-			above++
-		} else if p.weights.Raw[k] < low {
-			below++
+		if counts {
+			applied.Add(p.weights.Applied[k])
+			raw.Add(p.weights.Raw[k])
 		}
 	}
-	if n == 0 {
-		largest, smallest = 0, 0
-	}
-	p.add("rollout_corr/rollout_is_ratio_fraction_high", float64(above)/(float64(n)+masked.Epsilon))
-	p.add("rollout_corr/rollout_is_ratio_fraction_low", float64(below)/(float64(n)+masked.Epsilon))
-	p.add("rollout_corr/rollout_is_max", largest)
-	p.add("rollout_corr/rollout_is_min", smallest)
+	above, below := raw.shares(masked.Epsilon)
+	p.add("rollout_corr/rollout_is_ratio_fraction_high", above)
+	p.add("rollout_corr/rollout_is_ratio_fraction_low", below)
+	p.add("rollout_corr/rollout_is_max", applied.Largest)
+	p.add("rollout_corr/rollout_is_min", applied.Smallest)
 }
 
 // verlSequenceExtremes are those of the raw log-sums, over all responses: an
 // empty one counts as ratio 1. The maximum is clamped, the minimum is not.
 func (p *Pipeline) verlSequenceExtremes(in *Input, low, high float64) {
-	largest, smallest, above, below := math.Inf(-1), math.Inf(1), 0, 0
+	s := banded{low: elementary.Log(low), high: elementary.Log(high)}
 	for i := range in.Len() {
 		sum, _ := in.rowSum(i)
-		largest, smallest = max(largest, sum), min(smallest, sum)
-		if sum > elementary.Log(high) {
-			above++
-		}
-		if sum < elementary.Log(low) {
-			below++
-		}
+		s.Add(sum)
 	}
-	if in.Len() == 0 {
-		largest, smallest = 0, 0
-	}
-	rows := float64(max(in.Len(), 1))
-	p.add("rollout_corr/rollout_is_max", elementary.Exp(min(largest, DefaultClamp)))
-	p.add("rollout_corr/rollout_is_min", elementary.Exp(min(smallest, 700))) // a record of the run cannot hold +Inf
-	p.add("rollout_corr/rollout_is_ratio_fraction_high", float64(above)/rows)
-	p.add("rollout_corr/rollout_is_ratio_fraction_low", float64(below)/rows)
+	above, below := s.shares(0)
+	p.add("rollout_corr/rollout_is_max", elementary.Exp(min(s.Largest, DefaultClamp)))
+	p.add("rollout_corr/rollout_is_min", elementary.Exp(min(s.Smallest, 700))) // a record of the run cannot hold +Inf
+	p.add("rollout_corr/rollout_is_ratio_fraction_high", above)
+	p.add("rollout_corr/rollout_is_ratio_fraction_low", below)
 }
 
 // verlSequenceMeans are statistics of the mean weight per response, empty
 // responses counting as 0; the fractions are of raw weights.
 func (p *Pipeline) verlSequenceMeans(in *Input, low, high float64) {
 	var s masked.Running
-	deviation, above, below := 0.0, 0, 0
+	raw, deviation := banded{low: low, high: high}, 0.0
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		mean := masked.Mean(p.weights.Applied[from:to], in.Mask[from:to])
 		s.Add(mean)
 		deviation = max(deviation, math.Abs(mean-1))
-		raw := masked.Mean(p.weights.Raw[from:to], in.Mask[from:to])
-		if raw > high {
-			above++
-		} else if raw < low {
-			below++
-		}
+		raw.Add(masked.Mean(p.weights.Raw[from:to], in.Mask[from:to]))
 	}
-	rows := float64(max(in.Len(), 1))
+	above, below := raw.shares(0)
 	p.add("rollout_corr/rollout_is_seq_mean", s.Mean)
 	p.add("rollout_corr/rollout_is_seq_std", s.Deviation())
 	p.add("rollout_corr/rollout_is_seq_max", s.Largest)
 	p.add("rollout_corr/rollout_is_seq_min", s.Smallest)
 	p.add("rollout_corr/rollout_is_seq_max_deviation", deviation)
-	p.add("rollout_corr/rollout_is_seq_fraction_high", float64(above)/rows)
-	p.add("rollout_corr/rollout_is_seq_fraction_low", float64(below)/rows)
+	p.add("rollout_corr/rollout_is_seq_fraction_high", above)
+	p.add("rollout_corr/rollout_is_seq_fraction_low", below)
 }
 
 // verlTotals reports what all masks together rejected, by taking tokens out of
@@ -144,22 +150,30 @@ func (p *Pipeline) verlTotals(b *batch.Batch) {
 	if len(p.Masks) == 0 {
 		return
 	}
-	tokens, rejected, touched := 0, 0, 0
+	share, _, touched := rejected(b, b.Mask, func(n int) bool { return !b.LossMask[n] || b.Gate != nil && !b.Gate[n] })
+	p.set("rollout_corr/rollout_rs_masked_fraction", share)
+	p.set("rollout_corr/rollout_rs_seq_masked_fraction", float64(touched)/float64(max(b.Len(), 1)))
+}
+
+// rejected is the share of the tokens of a mask that are out, and the numbers of responses with any token and with any that is out.
+func rejected(b *batch.Batch, mask []bool, out func(n int) bool) (share float64, rows, touched int) {
+	tokens, gone := 0, 0
 	for i := range b.Len() {
-		out := 0
-		for n := range b.Where(i, b.Mask) {
+		before, kept := gone, tokens
+		for n := range b.Where(i, mask) {
 			tokens++
-			if !b.LossMask[n] || b.Gate != nil && !b.Gate[n] {
-				out++
+			if out(n) {
+				gone++
 			}
 		}
-		rejected += out
-		if out > 0 {
+		if tokens > kept {
+			rows++
+		}
+		if gone > before {
 			touched++
 		}
 	}
-	p.set("rollout_corr/rollout_rs_masked_fraction", float64(rejected)/(float64(tokens)+masked.Epsilon))
-	p.set("rollout_corr/rollout_rs_seq_masked_fraction", float64(touched)/float64(max(b.Len(), 1)))
+	return float64(gone) / (float64(tokens) + masked.Epsilon), rows, touched
 }
 
 // set replaces the figure of that name, or appends it.
@@ -208,119 +222,80 @@ func (p *Pipeline) verlMask(m Masking, in *Input) {
 	if d, ok := m.(measured); ok {
 		p.verlStatistic(d, names, in)
 	}
-	tokens, rejected, rows, touched := 0, 0, 0, 0
-	for i := range in.Len() {
-		count, out := 0, 0
-		for n := range in.Where(i, in.Mask) {
-			count++
-			if !p.keep[n] {
-				out++
-			}
-		}
-		tokens, rejected = tokens+count, rejected+out
-		if count > 0 {
-			rows++
-		}
-		if out > 0 {
-			touched++
-		}
-	}
-	p.add(names[rejectedFigures], float64(rejected)/(float64(tokens)+masked.Epsilon))
+	share, rows, touched := rejected(in.Batch, in.Mask, func(n int) bool { return !p.keep[n] })
+	p.add(names[rejectedFigures], share)
 	p.add(names[rejectedFigures+1], float64(touched)/float64(max(rows, 1)))
 }
 
-// statisticSpread is a rule's statistic over tokens and over responses.
-type statisticSpread struct {
-	tokens, rows            masked.Running
-	above, below            int // of tokens
-	rowsAbove, rowsBelow    int
-	clamped, clampedSquares float64
-}
-
-// verlStatistic reports the statistic that p.buffer still holds.
+// verlStatistic reports the statistic that p.buffer still holds: a response's is its own, or the mean of its tokens' for token modes.
 func (p *Pipeline) verlStatistic(d measured, names []string, in *Input) {
-	_, _, twoSided := d.limits()
-	s := p.spread(d, in)
-	tokens, rows := float64(s.tokens.N)+masked.Epsilon, float64(max(s.rows.N, 1))
-	above, below := float64(s.above)/tokens, float64(s.below)/tokens
-	if d.sequenceLevel() {
-		above, below = float64(s.rowsAbove)/rows, float64(s.rowsBelow)/rows
+	low, high, twoSided := d.limits()
+	tokens, rows := banded{low: low, high: high}, banded{low: low, high: high}
+	if !twoSided {
+		tokens.low, rows.low = math.Inf(-1), math.Inf(-1)
+	}
+	clamped, squares := 0.0, 0.0
+	for i := range in.Len() {
+		from, to := in.Span(i)
+		before, value := tokens.N, 0.0
+		for n := range in.Where(i, in.Mask) {
+			value = p.buffer[n]
+			tokens.Add(value)
+			c := truncate(value, low, high)
+			clamped, squares = clamped+c, squares+float64(c*c)
+		}
+		if tokens.N == before {
+			continue
+		}
+		if !d.sequenceLevel() {
+			value = masked.Mean(p.buffer[from:to], in.Mask[from:to])
+		}
+		rows.Add(value)
+	}
+	rowsAbove, rowsBelow := rows.shares(0)
+	above, below := rowsAbove, rowsBelow
+	if !d.sequenceLevel() {
+		above, below = tokens.shares(masked.Epsilon)
 	}
 	std := 0.0
-	if s.tokens.N > 1 {
-		mean := s.clamped / tokens
-		std = math.Sqrt(max(s.clampedSquares/tokens-float64(mean*mean), 0))
+	if tokens.N > 1 {
+		n := float64(tokens.N) + masked.Epsilon
+		mean := clamped / n
+		std = math.Sqrt(max(squares/n-float64(mean*mean), 0))
 	}
-	for k, x := range [rejectedFigures]float64{masked.Mean(p.buffer, in.Mask), s.tokens.Largest, s.tokens.Smallest, above, below, std,
-		s.rows.Mean, s.rows.Deviation(), s.rows.Largest, s.rows.Smallest, max(math.Abs(s.rows.Largest), math.Abs(s.rows.Smallest)),
-		float64(s.rowsAbove) / rows, float64(s.rowsBelow) / rows} {
+	for k, x := range [rejectedFigures]float64{masked.Mean(p.buffer, in.Mask), tokens.Largest, tokens.Smallest, above, below, std,
+		rows.Mean, rows.Deviation(), rows.Largest, rows.Smallest, max(math.Abs(rows.Largest), math.Abs(rows.Smallest)), rowsAbove, rowsBelow} {
 		if k < rejectedFigures-1 || twoSided { // the last is of a lower bound
 			p.add(names[k], x)
 		}
 	}
 }
 
-// spread accumulates the statistic: a response's is its own, or the mean of its
-// tokens' for token modes.
-func (p *Pipeline) spread(d measured, in *Input) (s statisticSpread) {
-	low, high, twoSided := d.limits()
-	for i := range in.Len() {
-		from, to := in.Span(i)
-		count, value := 0, 0.0
-		for n := range in.Where(i, in.Mask) {
-			x := p.buffer[n]
-			count, value = count+1, x
-			s.tokens.Add(x)
-			if x > high {
-				s.above++
-			}
-			if twoSided && x < low {
-				s.below++
-			}
-			c := truncate(x, low, high)
-			s.clamped, s.clampedSquares = s.clamped+c, s.clampedSquares+float64(c*c)
-		}
-		if count == 0 {
-			continue
-		}
-		if !d.sequenceLevel() {
-			value = masked.Mean(p.buffer[from:to], in.Mask[from:to])
-		}
-		s.rows.Add(value)
-		if value > high {
-			s.rowsAbove++
-		}
-		if twoSided && value < low {
-			s.rowsBelow++
-		}
-	}
-	return s
-}
-
 // skyrlWeights reports the share of truncated weights, over the tokens still
 // valid or over all responses.
 func (p *Pipeline) skyrlWeights(in *Input) {
 	_, high := p.Weights.Bounds()
+	name, s := "tis_seq_clip_high_ratio", banded{high: high}
 	if p.Weights.Level() == method.Token {
-		above, n := 0, 0
-		for k, counts := range in.Mask {
-			if counts {
-				n++
-				if p.weights.Raw[k] > high {
-					above++
-				}
-			}
-		}
-		p.add("tis_token_clip_high_ratio", float64(above)/float64(max(n, 1)))
-		return
-	}
-	above := 0
-	for i := range in.Len() {
-		if sum, _ := in.rowSum(i); in.ratio(sum) > high {
-			above++
+		name = "tis_token_clip_high_ratio"
+		s.addTokens(in, 0, in.Tokens())
+	} else {
+		for i := range in.Len() {
+			sum, _ := in.rowSum(i)
+			s.Add(in.ratio(sum))
 		}
 	}
-	p.add("tis_seq_clip_high_ratio", float64(above)/float64(max(in.Len(), 1)))
+	above, _ := s.shares(0)
+	p.add(name, above)
+}
+
+// addTokens takes the ratios of the tokens from..to that count.
+func (s *banded) addTokens(in *Input, from, to int) {
+	for n := from; n < to; n++ {
+		if in.Mask[n] {
+			s.Add(in.ratio(in.LogRatio[n]))
+		}
+	}
 }
 
 // skyrlMask reports the shares a mask rejected on either side of its band, for
@@ -328,77 +303,52 @@ func (p *Pipeline) skyrlWeights(in *Input) {
 func (p *Pipeline) skyrlMask(m Masking, in *Input) {
 	switch m := m.(type) {
 	case *Outlier:
-		p.skyrlOutlier(m, in)
+		p.skyrlSequence(&skyrlOutlier, in, func(i int) (above, below bool) {
+			s := banded{low: m.Low, high: m.High}
+			from, to := in.Span(i)
+			s.addTokens(in, from, to)
+			return s.above > 0, s.below > 0
+		})
 	case *TokenMask:
-		out, n := 0, 0
-		for k, counts := range in.Mask {
-			if counts {
-				n++
-				if !within(in.ratio(in.LogRatio[k]), m.Low, m.High) {
-					out++
-				}
-			}
-		}
-		p.add("token_mask_ratio", float64(out)/float64(max(n, 1)))
+		s := banded{low: m.Low, high: m.High}
+		s.addTokens(in, 0, in.Tokens())
+		p.add("token_mask_ratio", float64(s.above+s.below)/float64(max(s.N, 1)))
 	case *SequenceMask:
-		p.skyrlSequence(&skyrlProduct, m.Low, m.High, in, false)
+		p.skyrlSequence(&skyrlProduct, in, func(i int) (above, below bool) {
+			sum, _ := in.rowSum(i)
+			return in.ratio(sum) > m.High, in.ratio(sum) < m.Low
+		})
 	case *Geometric:
-		p.skyrlSequence(&skyrlGeometric, m.Low, m.High, in, true)
+		p.skyrlSequence(&skyrlGeometric, in, func(i int) (above, below bool) {
+			r := in.geometricMean(i)
+			return r > m.High, r < m.Low
+		})
 	}
 }
 
-// skyrlOutlier counts responses with a token above, or below, the bounds.
-func (p *Pipeline) skyrlOutlier(m *Outlier, in *Input) {
-	above, below, either := 0, 0, 0
-	for i := range in.Len() {
-		high, low := false, false
-		for n := range in.Where(i, in.Mask) {
-			r := in.ratio(in.LogRatio[n])
-			high, low = high || r > m.High, low || r < m.Low
-		}
-		if high {
-			above++
-		}
-		if low {
-			below++
-		}
-		if high || low {
-			either++
-		}
-	}
-	rows := float64(max(in.Len(), 1))
-	p.add("outlier_seq_masked_ratio", float64(either)/rows)
-	p.add("outlier_seq_over_high_ratio", float64(above)/rows)
-	p.add("outlier_seq_under_low_ratio", float64(below)/rows)
-}
-
-// skyrlProduct and skyrlGeometric are the metric names of SkyRL's two sequence masks.
+// skyrlOutlier, skyrlProduct and skyrlGeometric are the metric names of SkyRL's masks of whole responses.
 var (
+	skyrlOutlier = [3]string{"outlier_seq_masked_ratio", "outlier_seq_over_high_ratio", "outlier_seq_under_low_ratio"}
 	skyrlProduct = [3]string{"product_sequence_mask_masked_ratio", "product_sequence_mask_over_high_ratio",
 		"product_sequence_mask_under_low_ratio"}
 	skyrlGeometric = [3]string{"geo_sequence_mask_masked_ratio", "geo_sequence_mask_over_high_ratio",
 		"geo_sequence_mask_under_low_ratio"}
 )
 
-// skyrlSequence counts responses outside the band of a product or geometric mean.
-func (p *Pipeline) skyrlSequence(names *[3]string, low, high float64, in *Input, geometric bool) {
-	above, below := 0, 0
+// skyrlSequence reports the shares of the responses that lie outside a band, above it and below it; one with tokens on both sides counts in both.
+func (p *Pipeline) skyrlSequence(names *[3]string, in *Input, sides func(i int) (above, below bool)) {
+	var count [3]float64
 	for i := range in.Len() {
-		sum, _ := in.rowSum(i)
-		r := in.ratio(sum)
-		if geometric {
-			r = in.geometricMean(i)
-		}
-		if r > high {
-			above++
-		} else if r < low {
-			below++
+		above, below := sides(i)
+		for k, out := range [3]bool{above || below, above, below} {
+			if out {
+				count[k]++
+			}
 		}
 	}
-	rows := float64(max(in.Len(), 1))
-	p.add(names[0], float64(above+below)/rows)
-	p.add(names[1], float64(above)/rows)
-	p.add(names[2], float64(below)/rows)
+	for k, n := range count {
+		p.add(names[k], n/float64(max(in.Len(), 1)))
+	}
 }
 
 // skyrlTotals reports the ratios over the initial mask. Standard deviation and
