@@ -210,6 +210,9 @@ func vary(r *rand.Rand, p Policy) {
 	v := reflect.ValueOf(p).Elem()
 	for i := range v.NumField() {
 		f := v.Field(i)
+		if !f.CanSet() {
+			continue
+		}
 		was := f.Interface()
 		switch f.Kind() {
 		case reflect.Int:

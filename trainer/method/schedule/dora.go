@@ -146,7 +146,7 @@ func (p *dora) divide(pl *plan) {
 			continue
 		}
 		share := max(1, (2*len(v.Workers)*requests[version]+all)/(2*all))
-		for _, w := range emptiestOf(v, version) {
+		for _, w := range emptiestOf(v, func(w *Worker) bool { return w.Version == version }) {
 			if workers[version] <= share {
 				break
 			}
@@ -155,20 +155,6 @@ func (p *dora) divide(pl *plan) {
 			}
 		}
 	}
-}
-
-// emptiestOf are the workers of a version, the emptiest first.
-func emptiestOf(v View, version int) []*Worker {
-	var workers []*Worker
-	for _, w := range v.Workers {
-		if w.Version == version && w.Load() == len(w.Active) {
-			workers = append(workers, w)
-		}
-	}
-	slices.SortStableFunc(workers, func(a, b *Worker) int {
-		return cmp.Or(cmp.Compare(len(a.Active), len(b.Active)), cmp.Compare(b.oldest(), a.oldest()))
-	})
-	return workers
 }
 
 // leave marks a running request: at the end of its worker's step it goes.

@@ -153,21 +153,18 @@ func (c *Core) byVersion() (tokens int, versions []int) {
 	return tokens, versions
 }
 
-// keeping is the ticks that a publication takes for the copies that it makes.
-func (c *Core) keeping() int {
-	if oldLogProbs[c.old()].Keeps {
-		return c.config.Costs.Copy
+// charged are the ticks that something takes where the way to the old log-probs has it.
+func charged(has bool, ticks int) int {
+	if has {
+		return ticks
 	}
 	return 0
 }
 
-// averaging is those that an update takes.
-func (c *Core) averaging() int {
-	if oldLogProbs[c.old()].Averages {
-		return c.config.Costs.Copy
-	}
-	return 0
-}
+// keeping is the ticks that a publication takes for the copies that it makes, averaging those that an update takes.
+func (c *Core) keeping() int { return charged(oldLogProbs[c.old()].Keeps, c.config.Costs.Copy) }
+
+func (c *Core) averaging() int { return charged(oldLogProbs[c.old()].Averages, c.config.Costs.Copy) }
 
 // scoredBefore is the ticks that a worker takes before it loads other weights, and
 // loadedBeside those that it takes for a copy in addition to them.
@@ -184,19 +181,11 @@ func (c *Core) scoredBefore(w *Worker) int {
 	return c.config.Costs.Logp(tokens, c.config.Engine)
 }
 
-func (c *Core) loadedBeside() int {
-	if oldLogProbs[c.old()].Decoded {
-		return c.config.Costs.Sync
-	}
-	return 0
-}
+func (c *Core) loadedBeside() int { return charged(oldLogProbs[c.old()].Decoded, c.config.Costs.Sync) }
 
 // scoredWith is the ticks that a decode step of so many requests takes longer.
 func (c *Core) scoredWith(requests int) int {
-	if oldLogProbs[c.old()].Decoded {
-		return c.config.Costs.Logp(requests, c.config.Engine)
-	}
-	return 0
+	return charged(oldLogProbs[c.old()].Decoded, c.config.Costs.Logp(requests, c.config.Engine))
 }
 
 // copies counts the copies of the weights that there are now in addition to the learner's and

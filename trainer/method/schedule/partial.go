@@ -122,26 +122,14 @@ func (p *Seer) yield() int {
 
 // Place gives slots to probes, then to the longest groups.
 func (p *Seer) Place(v View) []Move {
-	pl := newPlan(v)
-	type entry struct {
-		r    *Request
-		rank int
+	rank := map[*Request]int{}
+	for _, r := range v.Queue {
+		rank[r] = urgency(r)
 	}
-	queue := make([]entry, len(v.Queue))
-	for i, r := range v.Queue {
-		queue[i] = entry{r, urgency(r)}
-	}
-	slices.SortFunc(queue, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.r.ID, b.r.ID))
+	queue := slices.SortedFunc(slices.Values(v.Queue), func(a, b *Request) int {
+		return cmp.Or(cmp.Compare(rank[b], rank[a]), cmp.Compare(a.ID, b.ID))
 	})
-	for _, e := range queue {
-		w := pl.emptiest()
-		if w == nil {
-			break
-		}
-		pl.move(Move{Request: e.r, Worker: w.ID, Steps: p.Chunk})
-	}
-	return pl.moves
+	return newPlan(v).queue(queue, p.Chunk)
 }
 
 // urgency is highest for probes, the first request of each group; then the length
@@ -193,31 +181,14 @@ func (p *Laminar) Place(v View) []Move {
 		return w.Stale() && pl.load(w) < roofline && (p.Cache == 0 || w.Tokens(v.Now) < p.Cache)
 	}
 	if v.Due || v.Published {
-		for _, w := range past(v) {
+		// Past their peak they take nothing new and are at most half full.
+		for _, w := range emptiestOf(v, func(w *Worker) bool { return w.Stale() && len(w.Active) > 0 && 2*len(w.Active) <= v.SlotsEach }) {
 			if pl.load(w) == len(w.Active) { // nothing has come to it meanwhile
 				pl.vacate(w, fits)
 			}
 		}
 	}
-	return pl.queue()
-}
-
-// past are the workers past their peak: they take nothing new and are at most half
-// full; the emptiest first.
-func past(v View) []*Worker {
-	var workers []*Worker
-	for _, w := range v.Workers {
-		if w.Stale() && len(w.Active) > 0 && w.Load() == len(w.Active) && 2*len(w.Active) <= v.SlotsEach {
-			workers = append(workers, w)
-		}
-	}
-	slices.SortStableFunc(workers, func(a, b *Worker) int {
-		if d := len(a.Active) - len(b.Active); d != 0 {
-			return d
-		}
-		return b.oldest() - a.oldest()
-	})
-	return workers
+	return pl.queue(v.Queue, 0)
 }
 
 // tailBatching is synchronous and puts the long responses of many steps together: a short round starts more
@@ -271,22 +242,14 @@ func (p *tailBatching) long(v View) bool {
 
 // Place keeps what was left over waiting, but for a batch of it in a long round, which has no surplus.
 func (p *tailBatching) Place(v View) []Move {
-	pl, batch := newPlan(v), 0
+	batch := 0
 	if p.long(v) {
 		batch = v.Batch - len(v.Done)
 	}
 	of := v.Flight[:min(batch, len(v.Flight))]
-	for _, r := range v.Queue {
-		if !fresh(r.Sample) && (r.ID-r.Sample.Requests[0].ID >= v.Group || !slices.Contains(of, r.Sample)) {
-			continue
-		}
-		w := pl.emptiest()
-		if w == nil {
-			break
-		}
-		pl.move(Move{Request: r, Worker: w.ID})
-	}
-	return pl.moves
+	return newPlan(v).queue(slices.DeleteFunc(slices.Clone(v.Queue), func(r *Request) bool {
+		return !fresh(r.Sample) && (r.ID-r.Sample.Requests[0].ID >= v.Group || !slices.Contains(of, r.Sample))
+	}), 0)
 }
 
 // Verdict leaves over what a round began and did not keep.

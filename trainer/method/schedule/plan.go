@@ -129,16 +129,25 @@ func (p *plan) move(m Move) {
 	}
 }
 
-// queue gives the waiting requests, in their order, to the emptiest workers.
-func (p *plan) queue() []Move {
-	for _, r := range p.view.Queue {
+// queue gives waiting requests, in their order, to the emptiest workers, each for so many steps; 0 for any number.
+func (p *plan) queue(requests []*Request, steps int) []Move {
+	for _, r := range requests {
 		w := p.emptiest()
 		if w == nil {
 			break
 		}
-		p.move(Move{Request: r, Worker: w.ID})
+		p.move(Move{Request: r, Worker: w.ID, Steps: steps})
 	}
 	return p.moves
+}
+
+// emptiestOf are the workers that keep to a condition and to which nothing comes, the emptiest first.
+func emptiestOf(v View, is func(*Worker) bool) []*Worker {
+	workers := slices.DeleteFunc(slices.Clone(v.Workers), func(w *Worker) bool { return !is(w) || w.Load() != len(w.Active) })
+	slices.SortStableFunc(workers, func(a, b *Worker) int {
+		return cmp.Or(cmp.Compare(len(a.Active), len(b.Active)), cmp.Compare(b.oldest(), a.oldest()))
+	})
+	return workers
 }
 
 // vacate moves the requests of one worker to others of its version, the fullest

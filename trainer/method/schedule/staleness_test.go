@@ -87,9 +87,9 @@ func TestOneAdmissionRule(t *testing.T) {
 		config.Costs.PrefillRequest, config.Costs.PrefillToken = 0, 0 // kept and new keys and values cost the same
 		a := r.IntN(4)
 		for _, pair := range [][2]Policy{
-			{&nemoInOrder{MaxStaleness: a, InFlight: true}, &windowedFIFO{Steps: a}},
-			{&nemoWeightFIFO{MaxStaleness: a, InFlight: true}, &RollFlash{RatioPercent: 100 * a}},
-			{&nemoReadyFirst{MaxStaleness: a, InFlight: true}, &AReaL{Eta: a, Concurrent: all}},
+			{&nemo{order: inOrder, MaxStaleness: a, InFlight: true}, &windowedFIFO{Steps: a}},
+			{&nemo{order: weightFIFO, MaxStaleness: a, InFlight: true}, &RollFlash{RatioPercent: 100 * a}},
+			{&nemo{MaxStaleness: a, InFlight: true}, &AReaL{Eta: a, Concurrent: all}},
 			{&SkyRL{Staleness: a, Workers: all}, &pipelineRL{MaxLag: a * config.Batch * config.Group}},
 			{&miles{Pool: (a + 1) * config.Batch, Group: true}, &miles{Pool: (a + 1) * config.Batch, Group: true, MaxStaleness: 1024}},
 		} {
@@ -230,7 +230,7 @@ func TestStarvation(t *testing.T) {
 		starve bool
 	}{
 		{&NeMoWindowed{MaxStaleness: 1, InFlight: true}, true}, {&primeRL{MaxOffPolicy: 1}, true},
-		{&nemoReadyFirst{MaxStaleness: 1, InFlight: true}, false}, {&nemoInOrder{MaxStaleness: 1}, false}, {&nemoWeightFIFO{MaxStaleness: 1}, false},
+		{&nemo{MaxStaleness: 1, InFlight: true}, false}, {&nemo{order: inOrder, MaxStaleness: 1}, false}, {&nemo{order: weightFIFO, MaxStaleness: 1}, false},
 		{&windowedFIFO{Steps: 1, WindowPercent: 50}, false}, {&tinkerPaced{MaxOffPolicy: 1, Depth: 1}, false}, {&dora{K: 1}, false},
 	} {
 		d := newDesk(t, config, c.policy, long).run()

@@ -240,7 +240,7 @@ func (c *Core) place() {
 	if p, ok := c.policy.(placer); ok {
 		moves = p.Place(v)
 	} else {
-		moves = newPlan(v).queue()
+		moves = newPlan(v).queue(v.Queue, 0)
 	}
 	for _, m := range moves {
 		c.move(m)

@@ -3,6 +3,8 @@ package schedule
 import (
 	"cmp"
 	"slices"
+
+	"driftlab/trainer/method"
 )
 
 // nemoTraits are those of a sampler: without updates in flight a worker ends its requests before it loads, with
@@ -60,52 +62,57 @@ func (p *NeMoWindowed) Verdict(v View, s *Sample) Fate {
 	return Take
 }
 
-// nemoReadyFirst admits by AReaL's count and takes whatever is done: no sample is dropped, and none has a bound.
-type nemoReadyFirst struct {
+// nemo is a sampler of NeMo RL that lets one batch per version in, m ahead.
+type nemo struct {
 	// MaxStaleness is m, max_staleness_versions.
 	MaxStaleness int `yaml:"max_staleness_versions" default:"1" range:"[0,1024]"`
 	// InFlight loads new weights while requests run (in_flight_weight_updates).
 	InFlight bool `yaml:"in_flight"`
+
+	order nemoOrder
 }
 
-func (p *nemoReadyFirst) Traits() Traits { return nemoTraits(boundOfCount(p.MaxStaleness), p.InFlight) }
+// nemoOrder is the order in which a sampler takes what is done.
+type nemoOrder int
 
-// Admit lets one batch per version in, m ahead.
-func (p *nemoReadyFirst) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
+const (
+	// readyFirst takes whatever is done: no sample is dropped, and none has a bound.
+	readyFirst nemoOrder = iota
+	// weightFIFO trains the samples of one version before those of the next and waits for an older one. Its batch
+	// is that of RollFlash with an asynchronous ratio of m, counted in versions.
+	weightFIFO
+	// inOrder stamps each batch with the update that it is for. It is windowedFIFO with a window of one sample.
+	inOrder
+)
 
-// nemoWeightFIFO admits as ready-first does and trains the samples of one version before those of the next. Its
-// batch is that of RollFlash with an asynchronous ratio of m, counted in versions.
-type nemoWeightFIFO struct {
-	// MaxStaleness is m, max_staleness_versions.
-	MaxStaleness int `yaml:"max_staleness_versions" default:"1" range:"[0,1024]"`
-	// InFlight loads new weights while requests run (in_flight_weight_updates).
-	InFlight bool `yaml:"in_flight"`
+func nemoIn(order nemoOrder) func() Policy {
+	return func() Policy {
+		p := method.New[nemo]()
+		p.order = order
+		return p
+	}
 }
 
-func (p *nemoWeightFIFO) Traits() Traits { return nemoTraits(p.MaxStaleness, p.InFlight) }
-
-// Admit lets one batch per version in, m ahead.
-func (p *nemoWeightFIFO) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
-
-// Batch goes from the oldest dispatch to the newest and waits for an older one.
-func (p *nemoWeightFIFO) Batch(v View) []*Sample {
-	return (&RollFlash{RatioPercent: 100 * p.MaxStaleness}).Batch(v)
+func (p *nemo) Traits() Traits {
+	if p.order == readyFirst {
+		return nemoTraits(boundOfCount(p.MaxStaleness), p.InFlight)
+	}
+	return nemoTraits(p.MaxStaleness, p.InFlight)
 }
 
-// nemoInOrder stamps each batch with the update that it is for. It is windowedFIFO with a window of one sample.
-type nemoInOrder struct {
-	// MaxStaleness is m, max_staleness_versions.
-	MaxStaleness int `yaml:"max_staleness_versions" default:"1" range:"[0,1024]"`
-	// InFlight loads new weights while requests run (in_flight_weight_updates).
-	InFlight bool `yaml:"in_flight"`
+// Admit is what the count leaves.
+func (p *nemo) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
+
+// Batch is that of the order.
+func (p *nemo) Batch(v View) []*Sample {
+	switch p.order {
+	case weightFIFO:
+		return (&RollFlash{RatioPercent: 100 * p.MaxStaleness}).Batch(v)
+	case inOrder:
+		return batchWithin(v, 1)
+	}
+	return batchWhole(v)
 }
-
-func (p *nemoInOrder) Traits() Traits { return nemoTraits(p.MaxStaleness, p.InFlight) }
-
-// Admit lets one batch per version in, m ahead.
-func (p *nemoInOrder) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
-
-func (*nemoInOrder) Batch(v View) []*Sample { return batchWithin(v, 1) }
 
 // miles keeps a pool of responses running and checks the staleness of a sample when the trainer gets it.
 type miles struct {

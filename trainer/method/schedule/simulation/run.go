@@ -255,23 +255,22 @@ func Assign(policy schedule.Policy, c *Cluster, assignment string) error {
 	if !ok {
 		return fmt.Errorf("%q: give key=value", assignment)
 	}
-	target, name := any(policy), key
-	if rest, ok := strings.CutPrefix(key, "cluster."); ok {
-		target, name = c, rest
-	} else if rest, ok := strings.CutPrefix(key, "costs."); ok {
-		target, name = &c.Costs, rest
-	}
-	fields := Parameters(target)
-	for _, f := range fields {
-		if f.Name != name {
-			continue
+	var known []string
+	for _, group := range []struct {
+		prefix string
+		of     any
+	}{{"", policy}, {"cluster.", c}, {"costs.", &c.Costs}} {
+		for _, p := range Parameters(group.of) {
+			if known = append(known, group.prefix+p.Name); known[len(known)-1] != key {
+				continue
+			}
+			if err := set(p.value, text); err != nil {
+				return fmt.Errorf("%s: %q: %w", key, text, err)
+			}
+			return nil
 		}
-		if err := set(f.value, text); err != nil {
-			return fmt.Errorf("%s: %q: %w", key, text, err)
-		}
-		return nil
 	}
-	return unknownKey(key, policy, c)
+	return method.UnknownName(key, known)
 }
 
 // Parameter is one that can be assigned.
@@ -297,35 +296,21 @@ func Parameters(of any) []Parameter {
 
 // set reads a whole number, a truth value or a word.
 func set(field reflect.Value, text string) error {
-	if field.Kind() == reflect.String {
+	switch field.Kind() {
+	case reflect.String:
 		field.SetString(text)
-		return nil
-	}
-	if field.Kind() == reflect.Bool {
+	case reflect.Bool:
 		yes, err := strconv.ParseBool(text)
 		if err != nil {
 			return fmt.Errorf("give true or false")
 		}
 		field.SetBool(yes)
-		return nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return fmt.Errorf("give a whole number")
-	}
-	field.SetInt(int64(n))
-	return nil
-}
-
-func unknownKey(key string, policy schedule.Policy, c *Cluster) error {
-	var known []string
-	for _, group := range []struct {
-		prefix string
-		of     any
-	}{{"", policy}, {"cluster.", c}, {"costs.", &c.Costs}} {
-		for _, p := range Parameters(group.of) {
-			known = append(known, group.prefix+p.Name)
+	default:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("give a whole number")
 		}
+		field.SetInt(int64(n))
 	}
-	return method.UnknownName(key, known)
+	return nil
 }
