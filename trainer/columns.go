@@ -22,8 +22,8 @@ type columns struct {
 	// greedy is one greedy response per prompt, scoreNorm one backward pass per
 	// response, value a critic.
 	greedy, scoreNorm, value bool
-	// reference and teacher are frozen policies.
-	reference, teacher bool
+	// reference is a frozen policy.
+	reference bool
 }
 
 // columnsOf reads off what the methods of a recipe need.
@@ -34,6 +34,6 @@ func columnsOf(r recipe.Recipe) columns {
 		dist: r.Needs(batch.Dist), entropy: r.Needs(batch.Entropy), router: r.Needs(batch.RouterNow), distRef: r.Needs(batch.DistRef), distTeacher: r.Needs(batch.DistTeacher),
 		tokenReward: kl || r.Needs(batch.TokenReward),
 		greedy:      r.Needs(batch.GreedyReward), scoreNorm: r.Needs(batch.ScoreNorm), value: r.Needs(batch.Value) || byTurn && turns.Baseline == "value",
-		reference: kl || r.Needs(batch.LogpRef), teacher: r.Teacher != "",
+		reference: kl || r.Needs(batch.LogpRef),
 	}
 }

@@ -230,7 +230,7 @@ func TestRepliesCountNowhere(t *testing.T) {
 			lossIgnores(t, "term "+e.Name, copies, from, func(out *loss.Grad, b *batch.Batch) error {
 				out.Reset(b.Tokens())
 				term := e.New()
-				if err := term.Prepare(b); err != nil {
+				if err := loss.Prepare(term, b); err != nil {
 					return err
 				}
 				return term.AddLoss(out, b)

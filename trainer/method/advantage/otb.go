@@ -1,6 +1,7 @@
 package advantage
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -253,15 +254,7 @@ func (e *OPOB) quantile(reward []float64, cut float64) float64 {
 	for i := range reward {
 		e.order = append(e.order, i)
 	}
-	slices.SortStableFunc(e.order, func(i, j int) int {
-		switch {
-		case reward[i] < reward[j]:
-			return -1
-		case reward[i] > reward[j]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(e.order, func(i, j int) int { return cmp.Compare(reward[i], reward[j]) })
 	sum := 0.0
 	for _, i := range e.order {
 		sum += e.weight[i]

@@ -33,7 +33,7 @@ func TestEvalAllocatesNothing(t *testing.T) {
 		term := e.New()
 		steady("term "+e.Name, func() error {
 			out.Reset(b.Tokens())
-			if err := term.Prepare(b); err != nil {
+			if err := Prepare(term, b); err != nil {
 				return err
 			}
 			return term.AddLoss(out, b)

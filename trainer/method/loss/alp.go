@@ -63,9 +63,6 @@ func (p *ALP) Move(grad []float64) {
 	}
 }
 
-// Prepare does nothing.
-func (p *ALP) Prepare(*batch.Batch) error { return nil }
-
 // AddLoss adds nothing; it logs the sizes.
 func (p *ALP) AddLoss(out *Grad, _ *batch.Batch) error {
 	sizes := newSpread()

@@ -29,9 +29,6 @@ type GKD struct {
 	kept []bool
 }
 
-// Prepare does nothing.
-func (g *GKD) Prepare(*batch.Batch) error { return nil }
-
 // AddLoss adds the term, and logs its value, the teacher's mass in its top-k, and its
 // share of the size of the gradient.
 func (g *GKD) AddLoss(out *Grad, in *batch.Batch) error {
@@ -153,9 +150,6 @@ type JSD struct {
 	pull []float64
 }
 
-// Prepare does nothing.
-func (j *JSD) Prepare(*batch.Batch) error { return nil }
-
 // AddLoss adds the term, and logs what GKD does.
 func (j *JSD) AddLoss(out *Grad, in *batch.Batch) error {
 	return addDivergence(out, in, &jsdNames, j.Coef, j.Aggregation, j.row)
@@ -207,9 +201,6 @@ type DistillK2 struct {
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// Prepare does nothing.
-func (k *DistillK2) Prepare(*batch.Batch) error { return nil }
 
 // AddLoss adds the term, and logs its value and its share of the size of the gradient
 // with respect to the log-probs.
@@ -374,9 +365,6 @@ type ShadowDistillation struct {
 // OnDense marks a term of the dense pass that a learner makes next to a shadow.
 func (s *ShadowDistillation) OnDense() {}
 
-// Prepare does nothing.
-func (s *ShadowDistillation) Prepare(*batch.Batch) error { return nil }
-
 // AddLoss adds the term and logs actor/shadow_kl.
 func (s *ShadowDistillation) AddLoss(out *Grad, in *batch.Batch) error {
 	sum, err := addFullKL(out, in, batch.DistShadow, &in.Shadow, s.Aggregation, s.Coef)
@@ -477,9 +465,6 @@ type SDAR struct {
 	// Aggregation over tokens.
 	Aggregation Aggregation `yaml:"aggregation"`
 }
-
-// Prepare does nothing.
-func (s *SDAR) Prepare(*batch.Batch) error { return nil }
 
 // AddLoss adds the term, and logs its gate and its value.
 func (s *SDAR) AddLoss(out *Grad, in *batch.Batch) error {

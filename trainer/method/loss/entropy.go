@@ -21,9 +21,6 @@ type Entropy struct {
 	Aggregation Aggregation `yaml:"aggregation"`
 }
 
-// Prepare does nothing.
-func (e *Entropy) Prepare(*batch.Batch) error { return nil }
-
 // AddLoss subtracts the bonus and logs actor/entropy.
 func (e *Entropy) AddLoss(out *Grad, in *batch.Batch) error {
 	return addEntropy(out, in, in.Now.Dist, e.Coef, e.Aggregation)
@@ -145,9 +142,6 @@ func (e *AdaptiveEntropy) AppendState(dst []byte) []byte {
 func (e *AdaptiveEntropy) SetState(state []byte) error {
 	return method.ReadState(state, &e.Coef, &e.last)
 }
-
-// Prepare does nothing.
-func (e *AdaptiveEntropy) Prepare(*batch.Batch) error { return nil }
 
 // AddLoss subtracts the bonus, and adapts the coefficient, which it logs.
 func (e *AdaptiveEntropy) AddLoss(out *Grad, in *batch.Batch) error {

@@ -113,18 +113,27 @@ func (o *Objective) Eval(out *column.Grad, now *column.Scored) error {
 // Term is an addition to a policy loss: something that shapes what the loss
 // reads, or something added to it.
 type Term interface {
-	// Prepare runs before the policy loss. It may close gates of the batch, and
-	// may put other advantages in the place of the batch's for this evaluation.
-	Prepare(in *batch.Batch) error
 	// AddLoss runs after the policy loss and adds to its result.
 	AddLoss(out *Grad, in *batch.Batch) error
+}
+
+// Preparer is a Term with work to do before the policy loss. It may close gates of the batch, and
+// may put other advantages in the place of the batch's for this evaluation.
+type Preparer interface{ Prepare(in *batch.Batch) error }
+
+// Prepare lets a term do that work, if it has any.
+func Prepare(t Term, in *batch.Batch) error {
+	if p, ok := t.(Preparer); ok {
+		return p.Prepare(in)
+	}
+	return nil
 }
 
 // Evaluate computes a policy loss with a KL term and any further terms.
 func Evaluate(out *Grad, in *batch.Batch, l Loss, kl KL, terms ...Term) error {
 	defer func(advantage []float64) { in.Advantage = advantage }(in.Advantage)
 	for _, t := range terms {
-		if err := t.Prepare(in); err != nil {
+		if err := Prepare(t, in); err != nil {
 			return err
 		}
 	}

@@ -64,7 +64,7 @@ func TestMemory(t *testing.T) {
 	for _, e := range TermRegistry {
 		remembers, err := memorytest.Check(3, e.New, func(term Term, k int) ([]float64, error) {
 			b, out := at(k)
-			if err := term.Prepare(b); err != nil {
+			if err := Prepare(term, b); err != nil {
 				return nil, err
 			}
 			err := term.AddLoss(out, b)

@@ -71,7 +71,7 @@ func TestNeedsAreComplete(t *testing.T) {
 		out := &Grad{}
 		b := stripped(e.Needs, e.May.Columns(), e.Shows)
 		out.Reset(b.Tokens())
-		if err := e.New().Prepare(b); err != nil {
+		if err := Prepare(e.New(), b); err != nil {
 			t.Errorf("term %s needs more than its Needs: %v", e.Name, err)
 		}
 		if err := e.New().AddLoss(out, b); err != nil {

@@ -100,9 +100,6 @@ type PositiveNLL struct {
 	Coef float64 `yaml:"coef" default:"0.1" range:"[0,inf)"`
 }
 
-// Prepare does nothing.
-func (p *PositiveNLL) Prepare(*batch.Batch) error { return nil }
-
 // AddLoss adds the term and logs its value.
 func (p *PositiveNLL) AddLoss(out *Grad, in *batch.Batch) error {
 	if err := in.Require(batch.Mask, batch.Logp, batch.Reward); err != nil {

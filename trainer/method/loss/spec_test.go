@@ -127,7 +127,7 @@ func termExample(t *testing.T, term Term) string {
 // advantageExample is the example of a term that changes advantages.
 func advantageExample(t *testing.T, b *batch.Batch, given string, term Term) string {
 	t.Helper()
-	if err := term.Prepare(b); err != nil {
+	if err := Prepare(term, b); err != nil {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("%s\nA = +1: %s\nA = -1: %s", given, numbersText(b.Advantage[:3]), numbersText(b.Advantage[3:]))

@@ -33,7 +33,7 @@ func TestSystems(t *testing.T) {
 		v := reflect.ValueOf(p).Elem()
 		for i := range v.NumField() {
 			tag := v.Type().Field(i).Tag.Get("yaml")
-			if tag == "-" || v.Field(i).Kind() != reflect.Int {
+			if tag == "-" || tag == "" || v.Field(i).Kind() != reflect.Int {
 				continue
 			}
 			was := v.Field(i).Int()
