@@ -132,43 +132,44 @@ func (c *checker) lengths(r Recipe) {
 
 // chosen is a method that the recipe names, and where.
 type chosen struct {
-	path string
-	spec method.Spec
+	path, name string
+	params     any
+	describe   func() method.Spec
+}
+
+// spec is the method's, empty where none was chosen.
+func (m chosen) spec() (s method.Spec) {
+	if m.name != "" {
+		s = m.describe()
+	}
+	return s
+}
+
+// chosenIn are the methods of a list.
+func chosenIn[T any](path string, list []Choice[T]) (all []chosen) {
+	for i, c := range list {
+		all = append(all, chosen{fmt.Sprintf("%s[%d]", path, i), c.Name, c.Params, c.Spec})
+	}
+	return all
 }
 
 // methods lists the methods that read columns of a batch, in the order in which
 // a step meets them.
 func (r Recipe) methods() []chosen {
-	var all []chosen
-	add := func(path, name string, spec func() method.Spec) {
-		if name != "" {
-			all = append(all, chosen{path, spec()})
-		}
-	}
-	for i, part := range r.Reward {
-		add(r.Reward.path(i), part.Name, part.Spec)
-	}
-	add("correction.weights", r.Correction.Weights.Name, r.Correction.Weights.Spec)
-	for i, m := range r.Correction.Masks {
-		add(fmt.Sprintf("correction.masks[%d]", i), m.Name, m.Spec)
-	}
-	add("advantage", r.Advantage.Name, r.Advantage.Spec)
-	add("loss", r.Loss.Name, r.Loss.Spec)
-	for i, term := range r.Terms {
-		add(fmt.Sprintf("terms[%d]", i), term.Name, term.Spec)
-	}
-	add("kl", r.KL.Name, r.KL.Spec)
-	for i, g := range r.Guards {
-		add(fmt.Sprintf("guards[%d]", i), g.Name, g.Spec)
-	}
-	return all
+	w := r.Correction.Weights
+	all := append(chosenIn("reward", r.Reward), chosen{"correction.weights", w.Name, w.Params, w.Spec})
+	all = append(all, chosenIn("correction.masks", r.Correction.Masks)...)
+	all = append(all, chosen{"advantage", r.Advantage.Name, r.Advantage.Params, r.Advantage.Spec}, chosen{"loss", r.Loss.Name, r.Loss.Params, r.Loss.Spec})
+	all = append(append(all, chosenIn("terms", r.Terms)...), chosen{"kl", r.KL.Name, r.KL.Params, r.KL.Spec})
+	return append(all, chosenIn("guards", r.Guards)...)
 }
 
 // Needs reports whether any method of the recipe may read the column of
 // batch.Batch. A method that reads it under some parameters only counts.
 func (r Recipe) Needs(column batch.Column) bool {
 	return slices.ContainsFunc(r.methods(), func(m chosen) bool {
-		return m.spec.Reads(column) || slices.Contains(m.spec.Shows, column)
+		spec := m.spec()
+		return spec.Reads(column) || slices.Contains(spec.Shows, column)
 	})
 }
 
@@ -184,16 +185,17 @@ func (c *checker) columns(r Recipe) {
 	}
 	greedy := r.Needs(batch.GreedyReward)
 	for _, m := range r.methods() {
+		spec := m.spec()
 		if greedy && strings.HasPrefix(m.path, "reward") {
-			c.that(m.spec.Unit != method.Group, join(m.path, "name"),
-				"%s compares the responses of a group, and the advantage %s rewards one greedy response by itself", m.spec.Name, r.Advantage.Name)
+			c.that(spec.Unit != method.Group, join(m.path, "name"),
+				"%s compares the responses of a group, and the advantage %s rewards one greedy response by itself", spec.Name, r.Advantage.Name)
 		}
-		both := slices.Contains(m.spec.Needs, batch.Anchor) && slices.Contains(m.spec.Needs, batch.LogpRoll)
+		both := slices.Contains(spec.Needs, batch.Anchor) && slices.Contains(spec.Needs, batch.LogpRoll)
 		c.that(strings.HasPrefix(m.path, "correction") || !both || r.Mode() != correction.Bypass, join(m.path, "name"),
-			"%s compares the learner's log-probs with the rollout engine's, which bypass mode puts in their place: use correction.mode decoupled", m.spec.Name)
-		if slices.Contains(m.spec.Needs, batch.Group) && m.path == "loss" {
+			"%s compares the learner's log-probs with the rollout engine's, which bypass mode puts in their place: use correction.mode decoupled", spec.Name)
+		if slices.Contains(spec.Needs, batch.Group) && m.path == "loss" {
 			c.that(r.Learner.Minibatches <= r.Rollout.Prompts, "learner.minibatches",
-				"%d are more than the %d prompts of a step, and the loss %s reads whole groups", r.Learner.Minibatches, r.Rollout.Prompts, m.spec.Name)
+				"%d are more than the %d prompts of a step, and the loss %s reads whole groups", r.Learner.Minibatches, r.Rollout.Prompts, spec.Name)
 		}
 	}
 }

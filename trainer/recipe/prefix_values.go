@@ -31,11 +31,11 @@ const AtTraining = "training"
 // prefixValues checks the section, and that it is there where it is read.
 func (c *checker) prefixValues(r Recipe) {
 	const path = "prefix_values"
-	reads := slices.DeleteFunc(r.methods(), func(m chosen) bool { return !m.spec.Reads(batch.PrefixValue) })
+	reads := slices.DeleteFunc(r.methods(), func(m chosen) bool { return !m.spec().Reads(batch.PrefixValue) })
 	p := r.PrefixValues
 	if p == nil {
 		for _, m := range reads {
-			c.that(false, join(m.path, "name"), "%s reads the policy's own values of prefixes: add the section prefix_values, which may be {}", m.spec.Name)
+			c.that(false, join(m.path, "name"), "%s reads the policy's own values of prefixes: add the section prefix_values, which may be {}", m.name)
 		}
 		return
 	}

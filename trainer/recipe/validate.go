@@ -95,18 +95,12 @@ func (r Recipe) faults() Faults {
 	c.learner(r)
 	c.choice("schedule", r.Schedule.Name, r.Schedule.Params)
 	c.that(len(r.Reward) > 0, "reward", "no part: use exact")
-	for i, part := range r.Reward {
-		c.choice(r.Reward.path(i), part.Name, part.Params)
+	before := len(c.faults)
+	for _, m := range r.methods() {
+		c.choice(m.path, m.name, m.params)
 	}
-	c.choice("advantage", r.Advantage.Name, r.Advantage.Params)
-	c.correction(r.Correction)
-	c.choice("loss", r.Loss.Name, r.Loss.Params)
-	for i, term := range r.Terms {
-		c.choice(fmt.Sprintf("terms[%d]", i), term.Name, term.Params)
-	}
-	c.choice("kl", r.KL.Name, r.KL.Params)
-	for i, g := range r.Guards {
-		c.choice(fmt.Sprintf("guards[%d]", i), g.Name, g.Params)
+	if !slices.ContainsFunc(c.faults[before:], func(f Fault) bool { return strings.HasPrefix(f.Path, "correction.") }) { // the pipeline that they make
+		c.errs("correction", r.Correction.Pipeline().Validate(), []string{"mode", "weights", "batch_normalize", "masks", "clamp", "order", "weights_after", "denominator", "names"})
 	}
 	c.that(r.Eval.Every == 0 || r.Eval.Prompts > 0, "eval.prompts", "0 with eval.every %d: must be at least 1, or set eval.every to 0", r.Eval.Every)
 	c.that(r.Pretrain == nil || r.Pretrain.Rejection == nil || r.Checkpoint != "", "pretrain.rejection", "no checkpoint to sample from: name one under checkpoint")
@@ -224,16 +218,4 @@ func (c *checker) learner(r Recipe) {
 	}
 	fraction, _ := math.Frexp(l.LossScale.Initial)
 	c.that(fraction == 0.5, "learner.loss_scale.initial", "%v is not a power of two between 1 and 2^24", l.LossScale.Initial)
-}
-
-// correction checks each method, and then the pipeline that they make.
-func (c *checker) correction(r Correction) {
-	before := len(c.faults)
-	c.choice("correction.weights", r.Weights.Name, r.Weights.Params)
-	for i, m := range r.Masks {
-		c.choice(fmt.Sprintf("correction.masks[%d]", i), m.Name, m.Params)
-	}
-	if len(c.faults) == before {
-		c.errs("correction", r.Pipeline().Validate(), []string{"mode", "weights", "batch_normalize", "masks", "clamp", "order", "weights_after", "denominator", "names"})
-	}
 }
