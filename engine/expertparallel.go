@@ -144,11 +144,8 @@ func (x ExpertParallel) MarshalText() ([]byte, error) {
 }
 
 // UnmarshalText reads what ParseExpertParallel reads.
-func (x *ExpertParallel) UnmarshalText(text []byte) error {
-	v, err := ParseExpertParallel(string(text))
-	if err == nil {
-		*x = v
-	}
+func (x *ExpertParallel) UnmarshalText(text []byte) (err error) {
+	*x, err = ParseExpertParallel(string(text))
 	return err
 }
 

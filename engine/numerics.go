@@ -105,8 +105,9 @@ func (n Numerics) Validate() error {
 	}{
 		{"activations", n.Activations}, {"accumulator", n.Accumulator}, {"scores", n.Scores},
 		{"probabilities", n.Probabilities}, {"router", n.Router}, {"head", n.Head}, {"queries", n.Queries}, {"gradients", n.Gradients},
+		{"adapters", n.Adapters.Format},
 	} {
-		if f.field == "queries" && f.format == (precision.Format{}) {
+		if (f.field == "queries" || f.field == "adapters") && f.format == (precision.Format{}) {
 			continue
 		}
 		if err := f.format.Validate(); err != nil {
@@ -154,13 +155,6 @@ func (n Numerics) Validate() error {
 	}
 	if err := n.ExpertParallel.Validate(); err != nil {
 		fault("expert_parallel: %w", err)
-	}
-	if f := n.Adapters.Format; f != (precision.Format{}) {
-		if err := f.Validate(); err != nil {
-			fault("adapters: %w", err)
-		} else if f.Integer() {
-			fault("adapters: %s has no scale here; use a floating-point format", f)
-		}
 	}
 	if _, err := n.Attention.MarshalText(); err != nil {
 		fault("attention: %w", err)

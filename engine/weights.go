@@ -150,41 +150,30 @@ func (w *Weights) pack(dst *kernel.Weight, src []float32, out, in int, q precisi
 		dst.Pack(w.scaled, out, in, nil)
 		return
 	}
-	switch {
-	case q.Granularity == precision.PerChannel:
-		w.scales = grown(w.scales, out)
-		q.Quantize(w.scaled, w.scales, src, out, in)
-	case q.Granularity == precision.PerTensor:
-		w.scales = grown(w.scales, out)
-		q.Quantize(w.scaled, w.scales[:1], src, out, in)
-		for i := range w.scales[:out] {
-			w.scales[i] = w.scales[0]
-		}
-	case q.Granularity == precision.Block && in <= q.BlockCols:
-		// One block spans the row: its scale is a per-row scale.
-		w.scales = grown(w.scales, out)
-		blocks := q.ScaleCount(out, in)
-		q.Quantize(w.scaled, w.scales[:blocks], src, out, in)
-		for i := out - 1; i >= 0; i-- {
-			w.scales[i] = w.scales[i/q.BlockRows]
-		}
-	case q.Granularity == precision.Block:
-		w.scales = grown(w.scales, q.ScaleCount(out, in))
-		q.Quantize(w.scaled, w.scales, src, out, in)
-		dst.PackBlocks(w.scaled, out, in, q.BlockRows, q.BlockCols, w.scales)
-		return
-	case q.RunLength() > 0: // ggml's blocks
-		w.scales = grown(w.scales, q.ScaleCount(out, in))
-		q.Quantize(w.scaled, w.scales, src, out, in)
-		dst.PackBlocks(w.scaled, out, in, 1, q.RunLength(), w.scales)
-		return
+	perScale := 1 // rows
+	switch q.Granularity {
+	case precision.PerChannel, precision.Q8_0, precision.Q8_0X86, precision.Q4_0:
+	case precision.PerTensor:
+		perScale = out
+	case precision.Block:
+		perScale = q.BlockRows
 	default:
 		q.RoundTrip(w.scaled, src, out, in)
 		w.Numerics.Activations.RoundSlice(w.scaled, w.scaled)
 		dst.Pack(w.scaled, out, in, nil)
 		return
 	}
-	dst.Pack(w.scaled, out, in, w.scales)
+	n, run := q.ScaleCount(out, in), q.RunLength()
+	w.scales = grown(w.scales, max(n, out))
+	q.Quantize(w.scaled, w.scales[:n], src, out, in)
+	if run > 0 && (in > run || q.Granularity != precision.Block) {
+		dst.PackBlocks(w.scaled, out, in, perScale, run, w.scales[:n])
+		return
+	}
+	for i := out - 1; i >= 0; i-- { // one scale spans a row: it is that of each row
+		w.scales[i] = w.scales[i/perScale]
+	}
+	dst.Pack(w.scaled, out, in, w.scales[:out])
 }
 
 // rounded returns src rounded to f, in dst's memory where it suffices.

@@ -151,14 +151,9 @@ func parseConfig(text []byte) (Config, *extraConfig, Extras, error) {
 		c.KVHeads = *h.KVHeads
 	}
 	if h.Experts != nil {
-		c.Experts, c.GateOrder = *h.Experts, TopKThenSoftmax
-		if h.TopK != nil {
-			c.TopK = *h.TopK
-		}
+		c.Experts, c.TopK, c.GateOrder = *h.Experts, valueOf(h.TopK), TopKThenSoftmax
 	}
-	if theta := h.ropeTheta(); theta != nil {
-		c.RopeTheta = *theta
-	}
+	c.RopeTheta = valueOf(h.ropeTheta())
 	x := Extras{BOS: h.BOS, EOS: h.EOS}
 	if d := h.Driftlab; d != nil {
 		c.Positions, c.Renormalise, c.LayerTypes = d.Positions, d.Renormalise, d.LayerTypes
@@ -184,83 +179,59 @@ func (h *hfConfig) ropeTheta() *float64 {
 }
 
 // routed reports whether the file describes a mixture of experts.
-func (h *hfConfig) routed() bool { return h.Experts != nil && *h.Experts > 1 }
+func (h *hfConfig) routed() bool { return valueOf(h.Experts) > 1 }
 
 // refusals lists missing fields and those this package cannot honour.
 func (h *hfConfig) refusals() []error {
 	var faults []error
-	refuse := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	for _, f := range []struct {
-		name    string
-		missing bool
-	}{
-		{"num_hidden_layers", h.Layers == nil},
-		{"hidden_size", h.HiddenSize == nil},
-		{"num_attention_heads", h.Heads == nil},
-		{"intermediate_size", h.IntermediateSize == nil},
-		{"max_position_embeddings", h.MaxPositions == nil},
-		{"vocab_size", h.VocabSize == nil},
-		{"rms_norm_eps", h.NormEps == nil},
-		{"num_local_experts", h.ModelType == "mixtral" && h.Experts == nil},
-		{"num_experts_per_tok", h.routed() && h.TopK == nil},
-		{"driftlab", h.ModelType == "driftlab" && h.Driftlab == nil},
-		{"driftlab.positions", h.Driftlab != nil && h.Driftlab.Positions == ""},
-		{"driftlab.gate_order", h.Driftlab != nil && h.Driftlab.GateOrder == "" && h.routed()},
-	} {
-		if f.missing {
-			refuse("%s is missing", f.name)
+	refuse := func(refused bool, format string, args ...any) {
+		if refused {
+			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
 	// Zero means "not set" to WithDefaults; in a file it is a fault.
 	for _, f := range []struct {
-		name  string
-		value *int
+		name     string
+		value    *int
+		required bool
 	}{
-		{"num_hidden_layers", h.Layers}, {"hidden_size", h.HiddenSize}, {"num_attention_heads", h.Heads},
-		{"num_key_value_heads", h.KVHeads}, {"intermediate_size", h.IntermediateSize},
-		{"max_position_embeddings", h.MaxPositions}, {"vocab_size", h.VocabSize},
+		{"num_hidden_layers", h.Layers, true}, {"hidden_size", h.HiddenSize, true}, {"num_attention_heads", h.Heads, true},
+		{"num_key_value_heads", h.KVHeads, false}, {"intermediate_size", h.IntermediateSize, true},
+		{"max_position_embeddings", h.MaxPositions, true}, {"vocab_size", h.VocabSize, true},
 	} {
-		if f.value != nil && *f.value < 1 {
-			refuse("%s is %d", f.name, *f.value)
-		}
+		refuse(f.value == nil && f.required, "%s is missing", f.name)
+		refuse(f.value != nil && *f.value < 1, "%s is %d", f.name, valueOf(f.value))
 	}
-	if h.NormEps != nil && !(*h.NormEps > 0) {
-		refuse("rms_norm_eps %v is not a positive number", *h.NormEps)
-	}
-	if h.routed() && h.TopK != nil && *h.TopK < 1 {
-		refuse("num_experts_per_tok is %d", *h.TopK)
-	}
-	if h.ModelType == "mixtral" && h.Experts != nil && *h.Experts < 2 {
-		refuse("num_local_experts %d is not supported: a model without routing is a llama", *h.Experts)
-	}
-	if h.ModelType != "mixtral" && h.ModelType != "llama" && h.ModelType != "driftlab" {
-		refuse("model_type %q is not mixtral, llama or driftlab", h.ModelType)
-	}
-	if h.HiddenAct != "silu" {
-		refuse("hidden_act %q is not silu", h.HiddenAct)
-	}
-	if h.TieEmbeddings {
-		refuse("tie_word_embeddings is not supported: store lm_head.weight")
-	}
-	if h.AttentionBias {
-		refuse("attention_bias is not supported")
-	}
-	if h.SlidingWindow != nil && h.MaxPositions != nil && *h.SlidingWindow < *h.MaxPositions {
-		refuse("sliding_window %d below max_position_embeddings %d is not supported", *h.SlidingWindow, *h.MaxPositions)
-	}
-	if h.RopeScaling != nil || h.RopeParameters != nil && h.RopeParameters.Type != nil && *h.RopeParameters.Type != "default" {
-		refuse("rope scaling is not supported")
-	}
-	if h.HeadDim != nil && h.HiddenSize != nil && h.Heads != nil && int64(*h.HeadDim)*int64(*h.Heads) != int64(*h.HiddenSize) {
-		refuse("head_dim %d times %d heads is not hidden_size %d", *h.HeadDim, *h.Heads, *h.HiddenSize)
-	}
-	rotary := h.Driftlab == nil || h.Driftlab.Positions == Rotary
-	if theta := h.ropeTheta(); rotary && theta == nil {
-		refuse("rope_theta is missing")
-	} else if rotary && !(*theta > 0 && *theta < math.MaxFloat64) {
-		refuse("rope_theta %v is not a positive number", *theta)
-	}
+	refuse(h.ModelType == "mixtral" && h.Experts == nil, "num_local_experts is missing")
+	refuse(h.routed() && h.TopK == nil, "num_experts_per_tok is missing")
+	refuse(h.routed() && h.TopK != nil && *h.TopK < 1, "num_experts_per_tok is %d", valueOf(h.TopK))
+	refuse(h.NormEps == nil, "rms_norm_eps is missing")
+	refuse(h.NormEps != nil && !(*h.NormEps > 0), "rms_norm_eps %v is not a positive number", valueOf(h.NormEps))
+	refuse(h.ModelType == "driftlab" && h.Driftlab == nil, "driftlab is missing")
+	refuse(h.Driftlab != nil && h.Driftlab.Positions == "", "driftlab.positions is missing")
+	refuse(h.Driftlab != nil && h.Driftlab.GateOrder == "" && h.routed(), "driftlab.gate_order is missing")
+	refuse(h.ModelType == "mixtral" && h.Experts != nil && *h.Experts < 2, "num_local_experts %d is not supported: a model without routing is a llama", valueOf(h.Experts))
+	refuse(h.ModelType != "mixtral" && h.ModelType != "llama" && h.ModelType != "driftlab", "model_type %q is not mixtral, llama or driftlab", h.ModelType)
+	refuse(h.HiddenAct != "silu", "hidden_act %q is not silu", h.HiddenAct)
+	refuse(h.TieEmbeddings, "tie_word_embeddings is not supported: store lm_head.weight")
+	refuse(h.AttentionBias, "attention_bias is not supported")
+	refuse(h.SlidingWindow != nil && h.MaxPositions != nil && *h.SlidingWindow < *h.MaxPositions,
+		"sliding_window %d below max_position_embeddings %d is not supported", valueOf(h.SlidingWindow), valueOf(h.MaxPositions))
+	refuse(h.RopeScaling != nil || h.RopeParameters != nil && h.RopeParameters.Type != nil && *h.RopeParameters.Type != "default", "rope scaling is not supported")
+	refuse(h.HeadDim != nil && h.HiddenSize != nil && h.Heads != nil && int64(*h.HeadDim)*int64(*h.Heads) != int64(*h.HiddenSize),
+		"head_dim %d times %d heads is not hidden_size %d", valueOf(h.HeadDim), valueOf(h.Heads), valueOf(h.HiddenSize))
+	theta, rotary := h.ropeTheta(), h.Driftlab == nil || h.Driftlab.Positions == Rotary
+	refuse(rotary && theta == nil, "rope_theta is missing")
+	refuse(rotary && theta != nil && !(*theta > 0 && *theta < math.MaxFloat64), "rope_theta %v is not a positive number", valueOf(theta))
 	return faults
+}
+
+// valueOf is the value of a field that may be absent, and then zero.
+func valueOf[T any](field *T) (value T) {
+	if field != nil {
+		value = *field
+	}
+	return value
 }
 
 // jsonFault gives a decoding error the line it happened on.

@@ -300,11 +300,7 @@ func (f Format) MarshalText() ([]byte, error) {
 }
 
 // UnmarshalText reads what ParseFormat reads.
-func (f *Format) UnmarshalText(text []byte) error {
-	g, err := ParseFormat(string(text))
-	if err != nil {
-		return err
-	}
-	*f = g
-	return nil
+func (f *Format) UnmarshalText(text []byte) (err error) {
+	*f, err = ParseFormat(string(text))
+	return err
 }

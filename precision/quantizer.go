@@ -229,11 +229,7 @@ func (q Quantizer) MarshalText() ([]byte, error) {
 }
 
 // UnmarshalText reads what ParseQuantizer reads.
-func (q *Quantizer) UnmarshalText(text []byte) error {
-	p, err := ParseQuantizer(string(text))
-	if err != nil {
-		return err
-	}
-	*q = p
-	return nil
+func (q *Quantizer) UnmarshalText(text []byte) (err error) {
+	*q, err = ParseQuantizer(string(text))
+	return err
 }

@@ -339,11 +339,8 @@ func (r Reduction) MarshalText() ([]byte, error) {
 }
 
 // UnmarshalText reads what ParseReduction reads.
-func (r *Reduction) UnmarshalText(text []byte) error {
-	v, err := ParseReduction(string(text))
-	if err == nil {
-		*r = v
-	}
+func (r *Reduction) UnmarshalText(text []byte) (err error) {
+	*r, err = ParseReduction(string(text))
 	return err
 }
 

@@ -175,10 +175,8 @@ func (e *NonFinite) Error() string {
 // checkForward returns an error if the log-probs of the last pass are not
 // finite, naming the earliest tensor that is not.
 func (l *Learner) checkForward() error {
-	for _, x := range l.now.Logp {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return l.locateForward()
-		}
+	if firstNonFinite(l.now.Logp) != "" {
+		return l.locateForward()
 	}
 	return nil
 }
@@ -238,13 +236,11 @@ func (s *Scorer) Locate(in *column.Sampled, o ScoreOptions) (tensor, value strin
 // checkLoss returns an error if the loss or its gradient is not finite.
 func (l *Learner) checkLoss() error {
 	cause := "an importance ratio overflowed; lower the lag or learner.optimizer.lr, or bound the ratio with a correction"
-	if x := l.out.Loss; math.IsNaN(x) || math.IsInf(x, 0) {
-		return &NonFinite{"policy loss", nonFinite(x), cause}
+	if bad := firstNonFinite([]float64{l.out.Loss}); bad != "" {
+		return &NonFinite{"policy loss", bad, cause}
 	}
-	for _, x := range l.out.DLogp {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return &NonFinite{"d loss/d logp", nonFinite(x), cause}
-		}
+	if bad := firstNonFinite(l.out.DLogp); bad != "" {
+		return &NonFinite{"d loss/d logp", bad, cause}
 	}
 	return nil
 }
@@ -260,18 +256,15 @@ func (l *Learner) nonFiniteGradient() error {
 	return &NonFinite{"gradient norm", "Inf", "the gradient is too large to square; lower learner.optimizer.lr"}
 }
 
-func firstNonFinite(x []float32) string {
+// firstNonFinite is "NaN" or "Inf", whichever is the first among the numbers, and empty if all are finite.
+func firstNonFinite[T float32 | float64](x []T) string {
 	for _, v := range x {
-		if d := v - v; d != 0 || d != d {
-			return nonFinite(float64(v))
+		switch {
+		case v != v:
+			return "NaN"
+		case v-v != 0:
+			return "Inf"
 		}
 	}
 	return ""
-}
-
-func nonFinite(x float64) string {
-	if math.IsNaN(x) {
-		return "NaN"
-	}
-	return "Inf"
 }

@@ -119,12 +119,8 @@ func (e *Engine) SetKVScales(s engine.KVScales) { e.weights.SetKVScales(s) }
 func (e *Engine) Close() {
 	e.together.pass.Close()
 	e.team.Close()
-	if e.drafter != nil {
-		e.drafter.pass.Close()
-	}
-	if e.partner != nil {
-		e.partner.pass.Close()
-	}
+	e.drafter.close()
+	e.partner.close()
 }
 
 // Generate samples one response per request into dst, in the order of the

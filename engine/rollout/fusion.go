@@ -33,13 +33,8 @@ func (e *Engine) SetPartner(c model.Config, n engine.Numerics) {
 		panic(fmt.Sprintf("rollout: partner with a vocabulary of %d for one of %d, compressed cache %t, drafter %t",
 			c.Vocab, e.config.Vocab, e.retainer != nil, e.drafter != nil))
 	}
-	if e.partner != nil {
-		e.partner.pass.Close()
-	}
-	e.partner = &partner{
-		vocab: c.Vocab, weights: engine.NewForwardWeights(c, n), pass: engine.NewPass(c, len(e.together.samplers)),
-		cache: engine.NewCache(c, n, len(e.slots)), slots: make([]partnered, len(e.slots)), targets: []int32{},
-	}
+	e.partner.close()
+	e.partner = &partner{secondModel: e.newSecondModel(c, n), slots: make([]partnered, len(e.slots))}
 }
 
 // SetMixture chooses how the partner is mixed in. Nothing may be in progress, and it panics
@@ -59,17 +54,18 @@ func (e *Engine) PublishPartner(p *model.Params) {
 	e.partner.weights.Publish(p, 0)
 }
 
-// partner reads along with a lane: it has a pass and a cache of its own.
+// partner reads along with a lane.
 type partner struct {
+	secondModel
 	mixture Mixture
-	vocab   int
-	weights *engine.Weights
-	pass    *engine.Pass
-	cache   *engine.Cache
-	pack    engine.Pack
-	ids     []int
-	targets []int32
 	slots   []partnered
+}
+
+// close releases the workers of a partner, if there is one.
+func (p *partner) close() {
+	if p != nil {
+		p.pass.Close()
+	}
 }
 
 // partnered is what the partner knows of one slot.
@@ -81,15 +77,14 @@ type partnered struct {
 // read brings the partner to where the lane's pass is about to bring the engine, for
 // the responses that it has a part in.
 func (p *partner) read(l *lane) {
-	p.pack.Reset()
-	p.ids, p.targets = p.ids[:0], p.targets[:0]
+	p.reset()
 	for n, slot := range l.ids {
 		r, w := l.engine.slots[slot].response, &p.slots[slot]
 		if r.request.Fuse == 0 {
 			continue
 		}
-		end, prompt := r.length+l.pack.Offsets[n+1]-l.pack.Offsets[n], r.request.Prompt
-		p.pack.Add(w.length, prompt[min(w.length, len(prompt)):min(end, len(prompt))], r.Token[max(w.length-len(prompt), 0):max(end-len(prompt), 0)])
+		end := r.length + l.pack.Offsets[n+1] - l.pack.Offsets[n]
+		p.add(r, w.length, end)
 		w.length = end
 		p.ids = append(p.ids, slot)
 		if end == r.known() {
@@ -97,12 +92,9 @@ func (p *partner) read(l *lane) {
 			p.targets = append(p.targets, int32(p.pack.Rows()-1))
 		}
 	}
-	if len(p.ids) == 0 {
-		return
+	if len(p.ids) > 0 {
+		p.forward(nil)
 	}
-	p.pack.Targets = p.targets
-	p.pass.Begin(p.weights, &p.pack, engine.Options{Cache: p.cache, Slots: p.ids})
-	p.pass.Forward()
 }
 
 // fused is the row of logits that a slot's next token is drawn by, and the total
@@ -113,7 +105,7 @@ func (e *Engine) fused(m *sampler, slot int, own []float32) (row []float32, shif
 		return own, 0
 	}
 	p := e.partner
-	row = p.pass.Logits()[p.slots[slot].row*p.vocab:][:len(own)]
+	row = p.pass.Logits()[p.slots[slot].row*p.config.Vocab:][:len(own)]
 	switch {
 	case alpha == 1:
 	case p.mixture == MixProbabilities:

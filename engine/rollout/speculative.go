@@ -56,16 +56,44 @@ func (e *Engine) SetSpeculative(s Speculative, c model.Config, n engine.Numerics
 		panic(fmt.Sprintf("rollout: drafter with a vocabulary of %d for one of %d, compressed cache %t, partner %t",
 			c.Vocab, e.config.Vocab, e.retainer != nil, e.partner != nil))
 	}
-	if e.drafter != nil {
-		e.drafter.pass.Close()
-	}
-	d := &drafter{
-		engine: e, config: c, weights: engine.NewForwardWeights(c, n), pass: engine.NewPass(c, len(e.together.samplers)),
-		cache: engine.NewCache(c, n, len(e.slots)), slots: make([]draft, len(e.slots)),
-		samplers: make([]sampler, len(e.together.samplers)), targets: []int32{},
-	}
-	d.setting = s
-	e.drafter = d
+	e.drafter.close()
+	e.drafter = &drafter{setting: s, engine: e, secondModel: e.newSecondModel(c, n), slots: make([]draft, len(e.slots)), samplers: make([]sampler, len(e.together.samplers))}
+}
+
+// secondModel is a model that reads what an engine does, with a pass and a cache of its own.
+type secondModel struct {
+	config  model.Config
+	weights *engine.Weights
+	pass    *engine.Pass
+	cache   *engine.Cache
+	pack    engine.Pack
+	ids     []int
+	targets []int32
+}
+
+func (e *Engine) newSecondModel(c model.Config, n engine.Numerics) secondModel {
+	return secondModel{config: c, weights: engine.NewForwardWeights(c, n), pass: engine.NewPass(c, len(e.together.samplers)),
+		cache: engine.NewCache(c, n, len(e.slots)), targets: []int32{}}
+}
+
+// reset empties the pack.
+func (m *secondModel) reset() {
+	m.pack.Reset()
+	m.ids, m.targets = m.ids[:0], m.targets[:0]
+}
+
+// add appends the positions from..end-1 of a response to the pack.
+func (m *secondModel) add(r *response, from, end int) {
+	prompt := r.request.Prompt
+	n := len(prompt)
+	m.pack.Add(from, prompt[min(from, n):min(end, n)], r.Token[max(from-n, 0):max(end-n, 0)])
+}
+
+// forward runs the pass over the pack.
+func (m *secondModel) forward(follow engine.Follower) {
+	m.pack.Targets = m.targets
+	m.pass.Begin(m.weights, &m.pack, engine.Options{Cache: m.cache, Slots: m.ids, Follow: follow})
+	m.pass.Forward()
 }
 
 // SetDraft changes the number of tokens drafted for a pass; 0 drafts none.
@@ -80,20 +108,20 @@ func (e *Engine) PublishDrafter(p *model.Params, version int) {
 	}
 }
 
-// drafter proposes tokens. It has a pass and a cache of its own, and follows it
-// as a lane does the engine's.
+// drafter proposes tokens. It follows its pass as a lane does the engine's.
 type drafter struct {
+	secondModel
 	setting  Speculative
 	engine   *Engine
-	config   model.Config
-	weights  *engine.Weights
-	pass     *engine.Pass
-	cache    *engine.Cache
-	pack     engine.Pack
-	ids      []int
-	targets  []int32
 	slots    []draft
 	samplers []sampler
+}
+
+// close releases the workers of a drafter, if there is one.
+func (d *drafter) close() {
+	if d != nil {
+		d.pass.Close()
+	}
 }
 
 // draft is what the drafter knows of one slot.
@@ -134,8 +162,7 @@ func (d *drafter) propose() {
 // extend drafts the token of index j for every slot that wants it.
 func (d *drafter) extend(j int) {
 	e := d.engine
-	d.pack.Reset()
-	d.ids, d.targets = d.ids[:0], d.targets[:0]
+	d.reset()
 	for i := range d.slots {
 		w := &d.slots[i]
 		if w.want <= j {
@@ -144,18 +171,12 @@ func (d *drafter) extend(j int) {
 		if j > 0 {
 			d.pack.Add(w.length, w.tokens[j-1:])
 		} else {
-			d.catchUp(w, e.slots[i].response)
+			r := e.slots[i].response
+			d.add(r, w.length, r.known())
 		}
 		d.ids, d.targets = append(d.ids, i), append(d.targets, int32(d.pack.Rows()-1))
 	}
-	d.pack.Targets = d.targets
-	d.pass.Begin(d.weights, &d.pack, engine.Options{Cache: d.cache, Slots: d.ids, Follow: d})
-	d.pass.Forward()
-}
-
-func (d *drafter) catchUp(w *draft, r *response) {
-	prompt := r.request.Prompt
-	d.pack.Add(w.length, prompt[min(w.length, len(prompt)):], r.Token[max(w.length-len(prompt), 0):])
+	d.forward(d)
 }
 
 // Follow implements engine.Follower: it draws a token for each sequence of the
