@@ -19,15 +19,15 @@ const (
 // recipes write it.
 func (c Config) Validate() error {
 	var faults []error
-	fault := func(format string, args ...any) {
-		faults = append(faults, fmt.Errorf(format, args...))
+	refuse := func(refused bool, format string, args ...any) {
+		if refused {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
 	}
 	within := func(field string, value, low, high int) bool {
-		if value < low || value > high {
-			fault("model.%s: %d is outside [%d, %d]", field, value, low, high)
-			return false
-		}
-		return true
+		outside := value < low || value > high
+		refuse(outside, "model.%s: %d is outside [%d, %d]", field, value, low, high)
+		return !outside
 	}
 
 	sizes := within("layers", c.Layers, 1, maxLayers)
@@ -38,7 +38,7 @@ func (c Config) Validate() error {
 	sizes = within("context", c.Context, 1, maxContext) && sizes
 	sizes = within("experts", c.Experts, 0, MaxExperts) && sizes
 	if c.Vocab == 0 {
-		fault("model.vocab: not set: the task or the checkpoint brings the vocabulary")
+		refuse(true, "model.vocab: not set: the task or the checkpoint brings the vocabulary")
 		sizes = false
 	} else {
 		sizes = within("vocab", c.Vocab, 2, maxVocab) && sizes
@@ -51,35 +51,19 @@ func (c Config) Validate() error {
 		sizes = within("index_topk", c.IndexTopK, 1, maxContext) && sizes
 		sizes = within("index_n_heads", c.IndexHeads, 1, maxWidth) && sizes
 	}
-	if heads && c.DModel > 0 && c.DModel%c.Heads != 0 {
-		fault("model.heads: %d does not divide d_model %d", c.Heads, c.DModel)
-	}
-	if heads && kv && c.Heads%c.KVHeads != 0 {
-		fault("model.kv_heads: %d does not divide heads %d", c.KVHeads, c.Heads)
-	}
+	refuse(heads && c.DModel > 0 && c.DModel%c.Heads != 0, "model.heads: %d does not divide d_model %d", c.Heads, c.DModel)
+	refuse(heads && kv && c.Heads%c.KVHeads != 0, "model.kv_heads: %d does not divide heads %d", c.KVHeads, c.Heads)
 	switch c.Positions {
 	case Rotary:
-		if heads && c.DModel > 0 && c.DModel%c.Heads == 0 && c.HeadDim()%2 != 0 {
-			fault("model.positions: rotary needs an even head width, d_model/heads is %d", c.HeadDim())
-		}
-		if !(c.RopeTheta >= 1) || math.IsInf(c.RopeTheta, 1) {
-			fault("model.rope_theta: %v is not a finite number of at least 1", c.RopeTheta)
-		}
+		refuse(heads && c.DModel > 0 && c.DModel%c.Heads == 0 && c.HeadDim()%2 != 0, "model.positions: rotary needs an even head width, d_model/heads is %d", c.HeadDim())
+		refuse(!(c.RopeTheta >= 1) || math.IsInf(c.RopeTheta, 1), "model.rope_theta: %v is not a finite number of at least 1", c.RopeTheta)
 	case Learned:
 	default:
-		fault("model.positions: unknown %q: use %s or %s", c.Positions, Rotary, Learned)
+		refuse(true, "model.positions: unknown %q: use %s or %s", c.Positions, Rotary, Learned)
 	}
-	if !(c.NormEps > 0) || c.NormEps > 1 {
-		fault("model.norm_eps: %v is outside (0, 1]", c.NormEps)
-	}
-	if !c.Dense() {
-		if c.TopK < 1 || c.TopK > c.Experts {
-			fault("model.top_k: %d is outside [1, experts %d]", c.TopK, c.Experts)
-		}
-		if c.GateOrder != TopKThenSoftmax && c.GateOrder != SoftmaxThenTopK {
-			fault("model.gate_order: unknown %q: use %s or %s", c.GateOrder, TopKThenSoftmax, SoftmaxThenTopK)
-		}
-	}
+	refuse(!(c.NormEps > 0) || c.NormEps > 1, "model.norm_eps: %v is outside (0, 1]", c.NormEps)
+	refuse(!c.Dense() && (c.TopK < 1 || c.TopK > c.Experts), "model.top_k: %d is outside [1, experts %d]", c.TopK, c.Experts)
+	refuse(!c.Dense() && c.GateOrder != TopKThenSoftmax && c.GateOrder != SoftmaxThenTopK, "model.gate_order: unknown %q: use %s or %s", c.GateOrder, TopKThenSoftmax, SoftmaxThenTopK)
 	if sizes && heads && kv && len(faults) == 0 {
 		if err := c.Fits(InEngines, "the weights and a copy in each engine"); err != nil {
 			faults = append(faults, err)

@@ -41,16 +41,14 @@ type entry struct {
 // Parse reads a whole file from memory. The tensors' Data are views of data.
 // Errors are one line and name the tensor; the caller knows the file.
 func Parse(data []byte) (*File, error) {
-	f, values, err := open(bytes.NewReader(data), int64(len(data)))
+	f, err := Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
 	}
-	at := values
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
-		end := at + int64(t.Len())*int64(t.DType.size())
-		t.Data = data[at:end:end]
-		at = end
+		end := t.at + int64(t.Len())*int64(t.DType.size())
+		t.Data, t.source = data[t.at:end:end], nil
 	}
 	return f, nil
 }
@@ -58,50 +56,37 @@ func Parse(data []byte) (*File, error) {
 // Open reads the header of a file of so many bytes; the tensors read their
 // values when they are asked for them. Errors are those of Parse.
 func Open(r io.ReaderAt, size int64) (*File, error) {
-	f, values, err := open(r, size)
-	if err != nil {
-		return nil, err
-	}
-	at := values
-	for i := range f.Tensors {
-		t := &f.Tensors[i]
-		t.source, t.at = r, at
-		at += int64(t.Len()) * int64(t.DType.size())
-	}
-	return f, nil
-}
-
-// open reads the header and checks that the tensors fill the rest of the file,
-// which begins at values.
-func open(r io.ReaderAt, size int64) (f *File, values int64, err error) {
 	if size < 8 {
-		return nil, 0, fmt.Errorf("%d bytes are too few for a safetensors file: it is truncated or something else", size)
+		return nil, fmt.Errorf("%d bytes are too few for a safetensors file: it is truncated or something else", size)
 	}
 	var head [8]byte
 	if err := readAt(r, head[:], 0); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	length := binary.LittleEndian.Uint64(head[:])
 	if length > MaxHeader {
-		return nil, 0, fmt.Errorf("header length %d is above the limit of %d: not a safetensors file, or damaged", length, MaxHeader)
+		return nil, fmt.Errorf("header length %d is above the limit of %d: not a safetensors file, or damaged", length, MaxHeader)
 	}
 	if length > uint64(size-8) {
-		return nil, 0, fmt.Errorf("header of %d bytes in a file of %d: the file is truncated, copy it again", length, size)
+		return nil, fmt.Errorf("header of %d bytes in a file of %d: the file is truncated, copy it again", length, size)
 	}
 	header := make([]byte, length)
 	if err := readAt(r, header, 8); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	entries, metadata, err := parseHeader(header)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	f, err = fill(entries, uint64(size-8)-length)
+	f, err := fill(entries, uint64(size-8)-length)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	f.Metadata = metadata
-	return f, 8 + int64(length), nil
+	for i := range f.Tensors {
+		f.Tensors[i].source, f.Tensors[i].at = r, 8+int64(length+entries[i].from)
+	}
+	return f, nil
 }
 
 // readAt fills data from r, from that offset on.
