@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"driftlab/engine/kernel"
@@ -126,7 +127,7 @@ func (p *Pass) lowRank(k *worker, list []adapter, x []float32, rows int) {
 		k.hidden = grown(k.hidden, rows*rank)
 		kernel.Linear(k.hidden, x[:rows*a.down.In], nil, &a.down, rows, p.num.adapters, &k.scratch)
 		from := len(k.products)
-		k.products = grownKeeping(k.products, from+rows*out)
+		k.products = slices.Grow(k.products, rows*out)[:from+rows*out]
 		kernel.Linear(k.products[from:], k.hidden, nil, &a.up, rows, p.num.adapters, &k.scratch)
 	}
 }
@@ -147,11 +148,4 @@ func (p *Pass) addLowRank(k *worker, list []adapter, y []float32, width, rows in
 		}
 		z = z[rows*out:]
 	}
-}
-
-func grownKeeping(x []float32, n int) []float32 {
-	if cap(x) < n {
-		return append(make([]float32, 0, n+n/8), x...)[:n]
-	}
-	return x[:n]
 }

@@ -97,7 +97,7 @@ func (w *Weights) Calibrate(sequences [][]int32, margin float64) {
 	pack.Targets = []int32{} // nil would mean every row
 	w.calibrator.Begin(&free, &pack, Options{Save: true})
 	w.calibrator.Forward()
-	w.kvScales = resizedScales(w.kvScales, 2*c.Layers*c.KVHeads)
+	w.kvScales = grown(w.kvScales, 2*c.Layers*c.KVHeads)
 	largest := float32(margin) / w.Numerics.KVCache.Format.Max
 	for l := range c.Layers {
 		if w.layers[l].linear != nil {
@@ -125,13 +125,6 @@ func headMaxima(maxima, x []float32, headDim int) {
 			maxima[h] = max(maxima[h], v, -v)
 		}
 	}
-}
-
-func resizedScales(x KVScales, n int) KVScales {
-	if x == nil {
-		return make(KVScales, n)
-	}
-	return x[:n]
 }
 
 // KVScales returns the scales in use, nil for ones; they stay when other weights

@@ -124,13 +124,18 @@ func withCapacity[T any](x []T, n int) []T {
 	return append(make([]T, 0, n), x...)
 }
 
-// Zeroed returns a column of n zeroes, in x's memory where it suffices: what a
-// stage fills, batch after batch, without allocating.
-func Zeroed[T any](x []T, n int) []T {
+// Resized returns a column of n entries, in x's memory where it suffices. The contents are
+// unspecified.
+func Resized[T any](x []T, n int) []T {
 	if cap(x) < n {
 		return make([]T, n)
 	}
-	x = x[:n]
+	return x[:n]
+}
+
+// Zeroed is Resized with zeroes: what a stage fills, batch after batch, without allocating.
+func Zeroed[T any](x []T, n int) []T {
+	x = Resized(x, n)
 	clear(x)
 	return x
 }

@@ -34,7 +34,7 @@ func (s *Scorer) layOut(b *column.Sampled, r replay) {
 	}
 	s.targets = s.targets[:0]
 	l, n := &s.layout, b.Len()
-	l.prompt, l.first, l.prefix = resized(l.prompt, n), resized(l.first, n), resized(l.prefix, n)
+	l.prompt, l.first, l.prefix = column.Resized(l.prompt, n), column.Resized(l.first, n), column.Resized(l.prefix, n)
 	s.families(b, r)
 	for i := range n {
 		l.prefix[i] = -1
@@ -76,7 +76,7 @@ func (s *Scorer) layOut(b *column.Sampled, r replay) {
 // nothing is drawn by row.
 func (s *Scorer) families(b *column.Sampled, r replay) {
 	l, n := &s.layout, b.Len()
-	l.family, l.size = resized(l.family, n), resized(l.size, n)
+	l.family, l.size = column.Resized(l.family, n), column.Resized(l.size, n)
 	shares := !l.apart && len(b.Group) == n && s.weights.Numerics.DecodesAsScored()
 	if l.current == nil {
 		l.current = map[int]int{}

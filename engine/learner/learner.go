@@ -228,7 +228,7 @@ func (l *Learner) perturbation(n *Perturbation) *engine.Perturbation {
 	if n == nil {
 		return nil
 	}
-	l.noise = resized(l.noise, l.config.Layers*l.pack.Rows()*l.config.DModel)
+	l.noise = column.Resized(l.noise, l.config.Layers*l.pack.Rows()*l.config.DModel)
 	for i := range l.noise {
 		l.noise[i] = float32(n.Normal())
 	}
@@ -331,7 +331,7 @@ func (l *Learner) evaluate() error {
 // the gradient.
 func (l *Learner) headGradient() error {
 	v := l.config.Vocab
-	l.dlogits = resized(l.dlogits, len(l.targets)*v)
+	l.dlogits = column.Resized(l.dlogits, len(l.targets)*v)
 	scale := l.scale.factor() / l.options.Temperature
 	for n, g := range l.out.DLogp {
 		row, c := l.dlogits[n*v:(n+1)*v], float32(g*scale)
@@ -451,7 +451,7 @@ type distributor struct {
 // is to follow it.
 func (s *Scorer) distributing(b *column.Sampled, temperature float64) engine.Follower {
 	n := len(s.targets) * s.config.Vocab
-	s.logp, s.probs, s.entropy = resized(s.logp, n), resized(s.probs, n), resized(s.entropy, len(s.targets))
+	s.logp, s.probs, s.entropy = column.Resized(s.logp, n), column.Resized(s.probs, n), column.Resized(s.entropy, len(s.targets))
 	s.follow = distributor{s, b.Offsets, float32(1 / temperature)}
 	return &s.follow
 }
@@ -474,7 +474,7 @@ func (d *distributor) Follow(_, from, to, target int) {
 // policy did not generate has the log-prob 0, as in the rollout engine: no policy
 // is asked for it.
 func (s *Scorer) distribute(b *column.Sampled, onSupport bool) {
-	s.chosen = resized(s.chosen, len(s.targets))
+	s.chosen = column.Resized(s.chosen, len(s.targets))
 	for n := range s.chosen {
 		s.chosen[n] = float64(s.logp[n*s.config.Vocab+int(b.Token[n])])
 	}

@@ -105,19 +105,19 @@ func (s *Scorer) replayed(b *column.Sampled, r replay) (routes []uint8, gates []
 // inRows lays a column of Layers*TopK entries per row out in the order of the
 // pack's rows, in dst's memory. What was not recorded of a prompt is a hole, as
 // is the last row of a prompt without a response.
-func inRows[T any](s *Scorer, dst []T, b *column.Sampled, prompts [][]T, column []T, hole T, r Replay) []T {
+func inRows[T any](s *Scorer, dst []T, b *column.Sampled, prompts [][]T, entries []T, hole T, r Replay) []T {
 	per := s.config.Layers * s.config.TopK
-	if len(column) != b.Tokens()*per {
-		panic(fmt.Sprintf("learner: replay %s of %d entries, %d tokens have %d", r, len(column), b.Tokens(), b.Tokens()*per))
+	if len(entries) != b.Tokens()*per {
+		panic(fmt.Sprintf("learner: replay %s of %d entries, %d tokens have %d", r, len(entries), b.Tokens(), b.Tokens()*per))
 	}
-	dst = resized(dst, s.pack.Rows()*per)
+	dst = column.Resized(dst, s.pack.Rows()*per)
 	for i := range dst {
 		dst[i] = hole
 	}
 	for i := range b.Len() {
 		from, to := b.Span(i)
 		copy(dst[s.layout.prompt[i]*per:], of(prompts, i))
-		copy(dst[s.layout.first[i]*per:], column[from*per:to*per])
+		copy(dst[s.layout.first[i]*per:], entries[from*per:to*per])
 	}
 	return dst
 }
@@ -139,7 +139,7 @@ func (s *Scorer) routerLogp(dst []float64, in *column.Sampled, experts []uint8, 
 		return nil
 	}
 	layers, top, e := s.config.Layers, s.config.TopK, s.config.Experts
-	dst = resized(dst, len(experts))
+	dst = column.Resized(dst, len(experts))
 	for i := range in.Len() {
 		from, to := in.Span(i)
 		for at := from * layers; at < to*layers; at++ {

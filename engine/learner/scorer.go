@@ -129,7 +129,7 @@ func (s *Scorer) generated(n int) bool { return s.mask == nil || s.mask[n] }
 // entropies returns the entropy of each next-token distribution, in nats; a
 // probability of zero adds nothing. It is 0 where the policy did not choose.
 func (s *Scorer) entropies(dst []float64) []float64 {
-	dst = resized(dst, len(s.targets))
+	dst = column.Resized(dst, len(s.targets))
 	for n := range dst {
 		dst[n] = 0
 		if s.generated(n) {
@@ -145,7 +145,7 @@ func (s *Scorer) sumSquares(dst []float64, wanted bool) []float64 {
 	if !wanted {
 		return nil
 	}
-	dst = resized(dst, len(s.targets))
+	dst = column.Resized(dst, len(s.targets))
 	v := s.config.Vocab
 	for n := range dst {
 		if !s.generated(n) {
@@ -169,13 +169,6 @@ func (s *Scorer) distributions(dst []float32, wanted bool) []float32 {
 	return append(dst[:0], s.logp...)
 }
 
-func resized[T any](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
-	}
-	return x[:n]
-}
-
 // retained lays the recorded retention masks out in the order of the pack's
 // rows, nil if they are not to be replayed. Rows that read the prompt saw all of
 // it, or what the index of sparse attention chose for them, if that is recorded. It panics if the batch has no masks: a dense pass would look like a shadow.
@@ -188,7 +181,7 @@ func (s *Scorer) retained(b *column.Sampled, replay bool) *engine.Retention {
 		panic(fmt.Sprintf("learner: replay of %d words of retention masks, %d tokens have %d each", len(b.KVKept), b.Tokens(), per))
 	}
 	r := &s.retention
-	r.Planes, r.Words, r.Kept = b.KVPlanes, b.KVWords, resized(r.Kept, s.pack.Rows()*per)
+	r.Planes, r.Words, r.Kept = b.KVPlanes, b.KVWords, column.Resized(r.Kept, s.pack.Rows()*per)
 	if r.PerLayer = s.indexed; r.PerLayer {
 		clear(r.Kept) // a row without a record chooses
 	} else {
@@ -275,7 +268,7 @@ func (l *Learner) plain() (restore func()) {
 // scoreNorms are the norms of ∇_θ Σ_t weight_t·logp_t, weights of 1 for nil.
 func (l *Learner) scoreNorms(dst []float64, b *column.Sampled, weight []float64, o StepOptions) ([]float64, error) {
 	defer l.plain()()
-	dst = resized(dst, b.Len())
+	dst = column.Resized(dst, b.Len())
 	earlier := o.Earlier
 	for i := range dst {
 		one := []int{i}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/engine/kernel"
 	"driftlab/model"
 )
@@ -111,7 +112,7 @@ func (e *Engine) fused(m *sampler, slot int, own []float32) (row []float32, shif
 	case p.mixture == MixProbabilities:
 		row = m.blended(own, row, alpha, e.sampling)
 	default:
-		m.mixed = resized(m.mixed, len(own))
+		m.mixed = column.Resized(m.mixed, len(own))
 		for a, z := range own { // equal logits stay what they are
 			m.mixed[a] = z + float32(float32(alpha)*(row[a]-z))
 		}
@@ -126,7 +127,7 @@ func (m *sampler) blended(own, other []float32, alpha float64, s Sampling) []flo
 		return own // equal logits stay what they are
 	}
 	m.laws(own, other, s)
-	m.mixed = resized(m.mixed, len(own))
+	m.mixed = column.Resized(m.mixed, len(own))
 	for a, p := range m.logp {
 		m.mixed[a] = kernel.Log32(p + float32(float32(alpha)*(m.probs[a]-p)))
 		if s.Temperature > 0 {
@@ -142,7 +143,7 @@ func (m *sampler) laws(x, y []float32, s Sampling) {
 	if s.Temperature > 0 {
 		scale = float32(1 / s.Temperature)
 	}
-	m.logp, m.probs = resized(m.logp, n), resized(m.probs, n)
+	m.logp, m.probs = column.Resized(m.logp, n), column.Resized(m.probs, n)
 	for _, of := range [...]struct{ law, logits []float32 }{{m.logp, x}, {m.probs, y}} {
 		kernel.LogSoftmax(of.law, of.logits, n, scale)
 		kernel.Exp(of.law, of.law)

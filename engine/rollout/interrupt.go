@@ -114,7 +114,7 @@ type held struct {
 // is one, chooses. They come in the order in which they were begun.
 func (e *Engine) Interrupt(choose func(id int) bool) []*Partial {
 	var out []*Partial
-	left := func(r *response) bool { return r.order >= 0 }
+	taken := func(r *response) bool { return r.order < 0 }
 	for _, r := range e.begun {
 		if !r.done && (choose == nil || choose(r.request.ID)) {
 			out = append(out, &Partial{r})
@@ -122,20 +122,15 @@ func (e *Engine) Interrupt(choose func(id int) bool) []*Partial {
 		}
 	}
 	for i := range e.slots {
-		if r := e.slots[i].response; r.running() && !left(r) {
+		if r := e.slots[i].response; r.running() && taken(r) {
 			r.held = e.hold(i)
 			e.slots[i].response = nil
 		}
 	}
-	e.begun = kept(e.begun, left)
-	e.queue.waiting = kept(e.queue.rest(), left)
+	e.begun = slices.DeleteFunc(e.begun, taken)
+	e.queue.waiting = slices.DeleteFunc(e.queue.rest(), taken)
 	e.queue.next.Store(0)
 	return out
-}
-
-// kept are the elements that the function keeps, in the memory of all.
-func kept[T any](x []T, keep func(T) bool) []T {
-	return slices.DeleteFunc(x, func(v T) bool { return !keep(v) })
 }
 
 // Resume takes interrupted responses in, after what is in progress, each of them

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"driftlab/engine"
+	"driftlab/engine/column"
 	"driftlab/engine/kernel"
 )
 
@@ -101,7 +102,7 @@ func (m *sampler) prepare(logits []float32, n int, temperature float64) {
 	if b.next == b.rows {
 		logits = logits[:min(len(logits), blockRows*n)]
 		b.next, b.rows = 0, len(logits)/n
-		b.logp, b.probs = resized(b.logp, len(logits)), resized(b.probs, len(logits))
+		b.logp, b.probs = column.Resized(b.logp, len(logits)), column.Resized(b.probs, len(logits))
 		if temperature == 0 { // nobody reads the probabilities
 			kernel.LogSoftmaxRows(b.logp, logits, b.rows, n, 1)
 		} else {
@@ -199,7 +200,9 @@ func (m *sampler) truncate(s Sampling) (kept float64) {
 }
 
 // pick inverts the cumulative distribution over the support, in the order of
-// the ids. A draw beyond the rounded total takes the last possible token.
+// the ids. A draw beyond the rounded total takes the last possible token, and the first where every
+// probability is NaN, so that a response stays well-formed: the trainer then stops the run and names
+// the tensor.
 func (m *sampler) pick(support []int32, kept float64, rng *rand.PCG) int32 {
 	u := uniform(rng) * kept
 	var sum float64
@@ -213,7 +216,7 @@ func (m *sampler) pick(support []int32, kept float64, rng *rand.PCG) int32 {
 				return int32(i)
 			}
 		}
-		return m.orFirst(last)
+		return max(last, 0)
 	}
 	for _, id := range support {
 		if m.probs[id] > 0 {
@@ -223,19 +226,8 @@ func (m *sampler) pick(support []int32, kept float64, rng *rand.PCG) int32 {
 			return id
 		}
 	}
-	return m.orFirst(last)
+	return max(last, 0)
 }
 
 // uniform draws from [0, 1).
 func uniform(rng *rand.PCG) float64 { return float64(rng.Uint64()>>11) / (1 << 53) }
-
-// orFirst keeps a response well-formed when every probability is NaN: the
-// trainer then stops the run and names the tensor.
-func (m *sampler) orFirst(last int32) int32 { return max(last, 0) }
-
-func resized[T any](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
-	}
-	return x[:n]
-}

@@ -199,7 +199,7 @@ func (d *drafter) Follow(worker, from, to, target int) {
 // law is the distribution that was prepared last, as probabilities that sum to
 // one; valid until the next call.
 func (m *sampler) law(d drawn) []float64 {
-	m.exact = resized(m.exact, len(m.probs))
+	m.exact = column.Resized(m.exact, len(m.probs))
 	clear(m.exact)
 	total := 0.0
 	if d.support == nil {
@@ -269,7 +269,7 @@ type tested struct {
 // law is p.
 func (s Speculative) test(m *sampler, p, q []float64, token int32, k *response) tested {
 	t := tested{token: token, flag: column.Accepted, tv: Distance(p, q)}
-	m.emitted = resized(m.emitted, len(p))
+	m.emitted = column.Resized(m.emitted, len(p))
 	if !(uniform(&k.rng) < s.Accept(p, q, int(token))) {
 		s.Residual(m.emitted, p, q)
 		t.token, t.flag = drawFrom(m.emitted, uniform(&k.rng)), column.Replaced
