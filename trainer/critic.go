@@ -6,6 +6,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
 )
 
 // critic estimates the value of every state for estimators that want one: a
@@ -123,10 +124,7 @@ func (c *critic) fit(b *batch.Batch) {
 	for i := range c.moment {
 		c.moment[i] *= criticMemory
 	}
-	for n, counts := range b.Mask {
-		if !counts {
-			continue
-		}
+	for n := range masked.Kept(b.Mask) {
 		x := c.features[n*c.width : (n+1)*c.width]
 		for j, y := range x {
 			c.moment[j] += float64(y * b.Return[n])

@@ -10,6 +10,7 @@ import (
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
 	"driftlab/trainer/recipe"
 )
 
@@ -96,13 +97,11 @@ func (c *trainedCritic) fit(s *Session) error {
 			c.learner.Update(c.target.recipe.Optimizer.Rate(c.learner.Updates(), c.all))
 		}
 	}
-	versions, tokens := 0.0, 0.0
-	for n, generated := range b.Mask {
-		if generated {
-			versions, tokens = versions+float64(b.Version[n]), tokens+1
-		}
+	versions := 0.0
+	for n := range masked.Kept(b.Mask) {
+		versions += float64(b.Version[n])
 	}
-	c.seen = versions / max(tokens, 1)
+	c.seen = versions / float64(max(masked.Count(b.Mask), 1))
 	s.log("critic/vf_loss", loss)
 	s.log("critic/vf_updates", float64(c.learner.Updates()))
 	return c.learner.CheckWeights()
@@ -131,16 +130,8 @@ func (v *valueTarget) Eval(out *column.Grad, now *column.Scored) error {
 	tokens := len(v.mask)
 	out.Reset(tokens)
 	out.NeedLogits(tokens, v.vocab)
-	count := 0.0
-	for _, generated := range v.mask {
-		if generated {
-			count++
-		}
-	}
-	for n, generated := range v.mask {
-		if !generated {
-			continue
-		}
+	count := float64(masked.Count(v.mask))
+	for n := range masked.Kept(v.mask) {
 		value, slope := v.value(now.Dist, n, v.vocab)
 		gap := value - v.returns[n]
 		if c := v.recipe.Clip; c > 0 {

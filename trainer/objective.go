@@ -7,6 +7,7 @@ import (
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/masked"
 	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )
@@ -105,17 +106,10 @@ type likelihood struct{}
 
 func (likelihood) Eval(out *loss.Grad, b *batch.Batch) error {
 	out.Reset(b.Tokens())
-	n := 0
-	for _, m := range b.Mask {
-		if m {
-			n++
-		}
-	}
-	for i, m := range b.Mask {
-		if m {
-			out.Loss -= b.Now.Logp[i] / float64(n)
-			out.DLogp[i] = -1 / float64(n)
-		}
+	n := masked.Count(b.Mask)
+	for i := range masked.Kept(b.Mask) {
+		out.Loss -= b.Now.Logp[i] / float64(n)
+		out.DLogp[i] = -1 / float64(n)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/masked"
 	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )
@@ -98,10 +99,8 @@ func (r *release) run(s *Session) error {
 func (r *release) gradient(s *Session, name string, of learner.Policy, logp []float64) error {
 	b := &s.batch
 	r.weight = batch.Zeroed(r.weight, b.Tokens())
-	for n, counts := range b.Mask {
-		if counts {
-			r.weight[n] = elementary.Exp(min(max(logp[n]-b.LogpRoll[n], -20), 20)) * b.Advantage[n]
-		}
+	for n := range masked.Kept(b.Mask) {
+		r.weight[n] = elementary.Exp(min(max(logp[n]-b.LogpRoll[n], -20), 20)) * b.Advantage[n]
 	}
 	signal, power, err := s.learner.GradientMoments(&b.Sampled, r.weight, learner.StepOptions{Policy: of, Earlier: &b.Old})
 	s.log(name+"signal", signal)

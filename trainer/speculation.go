@@ -11,6 +11,7 @@ import (
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
+	"driftlab/trainer/method/masked"
 	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )
@@ -152,18 +153,12 @@ func (drafterLoss) Eval(out *loss.Grad, b *batch.Batch) error {
 	}
 	out.Reset(b.Tokens())
 	out.NeedLogits(b.Tokens(), b.Vocab)
-	tokens := 0.0
-	for _, counts := range b.Mask {
-		if counts {
-			tokens++
-		}
-	}
+	tokens := float64(masked.Count(b.Mask))
 	for i := range b.Len() {
-		from, to := b.Span(i)
 		weight := max(b.Reward[i], 0) / max(tokens, 1)
-		for n := from; n < to && weight > 0; n++ {
-			if !b.Mask[n] {
-				continue
+		for n := range b.Where(i, b.Mask) {
+			if !(weight > 0) {
+				break
 			}
 			for a := n * b.Vocab; a < (n+1)*b.Vocab; a++ {
 				p, q := elementary.Exp(float64(b.DistRoll[a])), elementary.Exp(float64(b.Now.Dist[a]))

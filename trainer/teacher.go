@@ -102,10 +102,8 @@ func (t *teacher) choose(s *Session) {
 			t.chosen[i] = true
 		}
 	}
-	for i, chosen := range t.chosen {
-		if chosen {
-			t.rows = append(t.rows, i)
-		}
+	for i := range masked.Kept(t.chosen) {
+		t.rows = append(t.rows, i)
 	}
 	s.log("opd/hard_prompts", hard/float64(s.groups.Len()))
 	s.log("opd/responses", float64(count)/float64(b.Len()))
@@ -152,11 +150,9 @@ func (t *teacher) observe(s *Session) {
 		tokens += to - from
 	}
 	var gap, square, overlap float64
-	for n, guided := range t.guided {
-		if guided {
-			d := b.Old.Logp[n] - b.Teacher.Logp[n]
-			gap, square, overlap = gap+d, square+float64(d*d/2), overlap+min(1, elementary.Exp(-d))
-		}
+	for n := range masked.Kept(t.guided) {
+		d := b.Old.Logp[n] - b.Teacher.Logp[n]
+		gap, square, overlap = gap+d, square+float64(d*d/2), overlap+min(1, elementary.Exp(-d))
 	}
 	guided := float64(masked.Count(t.guided))
 	per := max(guided, 1)
@@ -183,11 +179,9 @@ func (s *Session) distill() error {
 	b := &s.batch
 	signal := func(n int) float64 { return b.Teacher.Logp[n] - b.Old.Logp[n] }
 	squares := 0.0
-	for n, guided := range b.Guided {
-		if guided {
-			b.Advantage[n] = signal(n)
-			squares += float64(signal(n) * signal(n))
-		}
+	for n := range masked.Kept(b.Guided) {
+		b.Advantage[n] = signal(n)
+		squares += float64(signal(n) * signal(n))
 	}
 	count := float64(masked.Count(b.Guided))
 	switch s.recipe.Distillation.Advantage {
@@ -196,10 +190,8 @@ func (s *Session) distill() error {
 	case recipe.DistilScaled:
 		if squares > 0 {
 			scale := math.Sqrt(count / squares)
-			for n, guided := range b.Guided {
-				if guided {
-					b.Advantage[n] *= scale
-				}
+			for n := range masked.Kept(b.Guided) {
+				b.Advantage[n] *= scale
 			}
 		}
 	case recipe.DistilJoint:

@@ -53,10 +53,8 @@ func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *b
 	b.Anchor = b.Old.Logp
 	policy := of(method.New[loss.PPOClip]())
 	value := 0.0
-	for n, m := range b.Mask {
-		if m {
-			value -= own[n]
-		}
+	for n := range masked.Kept(b.Mask) {
+		value -= own[n]
 	}
 	o.Set("policy loss", math.Abs(value)/float64(b.Tokens()))
 	o.Set("gradient of the policy loss", norm(policy))
@@ -91,10 +89,8 @@ func (t *teacherGradients) record(o *claim.Observation, l *measure.Learner, b *b
 		asLoss := of(alone{&loss.DistillK2{Coef: 1}})
 		as := func(advantage []float64) []float64 {
 			b.Advantage = make([]float64, b.Tokens())
-			for n, guided := range b.Guided {
-				if guided {
-					b.Advantage[n] = advantage[n]
-				}
+			for n := range masked.Kept(b.Guided) {
+				b.Advantage[n] = advantage[n]
 			}
 			return of(method.New[loss.PPOClip]())
 		}

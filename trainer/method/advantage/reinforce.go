@@ -26,10 +26,8 @@ func (e *Reinforce) Estimate(b *batch.Batch) error {
 		return err
 	}
 	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())
-	for n, counts := range b.Mask {
-		if counts {
-			b.Advantage[n] = b.Return[n]
-		}
+	for n := range masked.Kept(b.Mask) {
+		b.Advantage[n] = b.Return[n]
 	}
 	if e.Whiten {
 		masked.WhitenWith(b.Advantage, b.Mask, e.CountEps)

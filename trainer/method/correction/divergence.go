@@ -92,10 +92,8 @@ func rejectMeasured(keep []bool, in *Input, m measured) error {
 	if !twoSided {
 		low = math.Inf(-1)
 	}
-	for n, counts := range in.Mask {
-		if counts {
-			in.judge(keep, n, n+1, stat[n], low, high)
-		}
+	for n := range masked.Kept(in.Mask) {
+		in.judge(keep, n, n+1, stat[n], low, high)
 	}
 	return nil
 }

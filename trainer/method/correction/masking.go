@@ -10,6 +10,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
 )
 
 // Masking is a rejection rule: one small file each, a pointer to a parameter
@@ -83,10 +84,8 @@ type TokenMask struct {
 
 // Reject clears tokens outside the band.
 func (m *TokenMask) Reject(keep []bool, in *Input) error {
-	for n, counts := range in.Mask {
-		if counts {
-			in.judge(keep, n, n+1, in.ratio(in.LogRatio[n]), m.Low, m.High)
-		}
+	for n := range masked.Kept(in.Mask) {
+		in.judge(keep, n, n+1, in.ratio(in.LogRatio[n]), m.Low, m.High)
 	}
 	return nil
 }
@@ -313,19 +312,13 @@ func (m *RandomMask) banded() bool { return m.Low != 0 || m.High != 0 }
 // the share of those to go among those left (Knuth's selection sampling).
 func (m *RandomMask) rejectAsMany(keep []bool, in *Input, rng *rand.PCG) {
 	left, outside := 0.0, 0.0
-	for n, counts := range in.Mask {
-		if !counts {
-			continue
-		}
+	for n := range masked.Kept(in.Mask) {
 		left++
 		if !within(in.ratio(in.LogRatio[n]), m.Low, m.High) {
 			outside++
 		}
 	}
-	for n, counts := range in.Mask {
-		if !counts {
-			continue
-		}
+	for n := range masked.Kept(in.Mask) {
 		if u := math.Ldexp(float64(rng.Uint64()>>11), -53); u*left < outside {
 			keep[n] = false
 			outside--
@@ -395,10 +388,7 @@ func (m *TailMask) Reject(keep []bool, in *Input) error {
 	distance := in.scratch()
 	m.order = m.order[:0]
 	all := 0.0
-	for n, counts := range in.Mask {
-		if !counts {
-			continue
-		}
+	for n := range masked.Kept(in.Mask) {
 		all++
 		if !m.Signs.has(in.Advantage[n]) {
 			continue

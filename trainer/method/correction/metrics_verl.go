@@ -94,11 +94,9 @@ func (s *banded) shares(epsilon float64) (above, below float64) {
 func (p *Pipeline) verlTokenExtremes(in *Input, low, high float64) {
 	var applied masked.Running
 	raw := banded{low: low, high: high}
-	for k, counts := range in.Mask {
-		if counts {
-			applied.Add(p.weights.Applied[k])
-			raw.Add(p.weights.Raw[k])
-		}
+	for k := range masked.Kept(in.Mask) {
+		applied.Add(p.weights.Applied[k])
+		raw.Add(p.weights.Raw[k])
 	}
 	above, below := raw.shares(masked.Epsilon)
 	p.add("rollout_corr/rollout_is_ratio_fraction_high", above)

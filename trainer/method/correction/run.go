@@ -62,10 +62,8 @@ func (p *Pipeline) compare(b *batch.Batch, s Stage) error {
 		return err
 	}
 	p.logRatio = refill(p.logRatio, b.Tokens(), 0)
-	for n, counts := range b.Mask {
-		if counts {
-			p.logRatio[n] = upper[n] - b.LogpRoll[n]
-		}
+	for n := range masked.Kept(b.Mask) {
+		p.logRatio[n] = upper[n] - b.LogpRoll[n]
 	}
 	return nil
 }
@@ -125,10 +123,8 @@ func (p *Pipeline) normalise(in *Input) {
 	factor := 1.0
 	if mean > masked.Epsilon {
 		factor = mean
-		for n, counts := range in.Mask {
-			if counts {
-				w[n] /= mean
-			}
+		for n := range masked.Kept(in.Mask) {
+			w[n] /= mean
 		}
 	}
 	p.add("rollout_corr/rollout_is_batch_norm_factor", factor)

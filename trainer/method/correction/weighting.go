@@ -4,6 +4,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
 	"driftlab/trainer/method/trace"
 )
 
@@ -107,10 +108,8 @@ func (w *Weights) spread(in *Input, from, to int, raw, applied float64) {
 
 // eachToken gives every token its own weight, of its log-ratio.
 func (w *Weights) eachToken(in *Input, weight func(n int) (raw, applied float64)) {
-	for n, counts := range in.Mask {
-		if counts {
-			w.Raw[n], w.Applied[n] = weight(n)
-		}
+	for n := range masked.Kept(in.Mask) {
+		w.Raw[n], w.Applied[n] = weight(n)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
 )
 
 // BAPO is PPO's clip with bounds that are searched anew for every minibatch: the lower one rises first, then the
@@ -76,10 +77,7 @@ func (p *BAPO) bounds(f *frame) (low, high, share float64) {
 // share is the ratio of positive to negative contributions under the bounds.
 func (p *BAPO) share(f *frame, low, high float64) float64 {
 	positive, negative := 0.0, 0.0
-	for n, counts := range f.active {
-		if !counts {
-			continue
-		}
+	for n := range masked.Kept(f.active) {
 		r, _ := ratio(f.sg[n]-f.in.Anchor[n], p.LogClamp)
 		if a := f.in.Advantage[n]; a >= 0 {
 			positive += float64(a * min(r, high))

@@ -76,10 +76,7 @@ func addDivergence(out *Grad, in *batch.Batch, names *[4]string, coef float64, a
 func (g *GKD) row(dlogits []float64, logp, logt []float32, scale float64) (value, mass, size float64) {
 	g.kept = markTop(g.kept, logt, g.TopK)
 	own := 0.0
-	for a, kept := range g.kept {
-		if !kept {
-			continue
-		}
+	for a := range masked.Kept(g.kept) {
 		p, t, gap := elementary.Exp(float64(logp[a])), elementary.Exp(float64(logt[a])), float64(logp[a])-float64(logt[a])
 		mass, own = mass+t, own+p
 		if g.Direction == "forward" {
@@ -160,10 +157,7 @@ func (j *JSD) row(dlogits []float64, logp, logt []float32, scale float64) (value
 	j.kept = markTop(j.kept, logt, j.TopK)
 	j.pull = batch.Zeroed(j.pull, len(logp))
 	mean := 0.0
-	for a, kept := range j.kept {
-		if !kept {
-			continue
-		}
+	for a := range masked.Kept(j.kept) {
 		p, t := elementary.Exp(float64(logp[a])), elementary.Exp(float64(logt[a]))
 		mass += t
 		m := elementary.Log(float64(j.Beta*t) + float64((1-j.Beta)*p))
@@ -286,10 +280,7 @@ func (o *OPDTopK) Prepare(in *batch.Batch) error {
 	}
 	o.lowered = append(o.lowered[:0], in.Advantage...)
 	sum, tokens := 0.0, 0.0
-	for n, m := range in.Mask {
-		if !m {
-			continue
-		}
+	for n := range masked.Kept(in.Mask) {
 		k := in.Old.Logp[n] - in.Teacher.Logp[n]
 		if o.TopK > 0 {
 			at := n * in.Vocab

@@ -8,6 +8,7 @@ import (
 	"driftlab/results/stats"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
 )
 
 // Entropy is a bonus for the entropy of the policy at the sampled states.
@@ -78,10 +79,8 @@ func (e *TopEntropy) Prepare(in *batch.Batch) error {
 	}
 	active := in.Active()
 	e.sorted = e.sorted[:0]
-	for n, m := range active {
-		if m {
-			e.sorted = append(e.sorted, in.Now.Entropy[n])
-		}
+	for n := range masked.Kept(active) {
+		e.sorted = append(e.sorted, in.Now.Entropy[n])
 	}
 	if e.Share >= 1 || len(e.sorted) == 0 {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
 )
 
 // FlowRL matches the policy with the distribution that the rewards and the reference
@@ -77,11 +78,9 @@ func (p *FlowRL) Eval(out *Grad, in *batch.Batch) error {
 		}
 		f.addKL(in.Anchor, 0)
 		kl, reward := 0.0, 0.0
-		for n, m := range f.active {
-			if m {
-				kl += in.Ref.Logp[n] - in.Now.Logp[n]
-				reward += in.Advantage[n]
-			}
+		for n := range masked.Kept(f.active) {
+			kl += in.Ref.Logp[n] - in.Now.Logp[n]
+			reward += in.Advantage[n]
 		}
 		out.Add("actor/ref_kl", f.mean(kl))
 		out.Add("actor/log_reward", f.mean(reward))

@@ -174,10 +174,7 @@ func (f *frame) mean(sum float64) float64 { return sum / (f.tokens + 1e-8) }
 // limit if that is not 0, as verl logs it.
 func (f *frame) addKL(anchor []float64, limit float64) {
 	sum := 0.0
-	for n, m := range f.active {
-		if !m {
-			continue
-		}
+	for n := range masked.Kept(f.active) {
 		d := anchor[n] - f.in.Now.Logp[n]
 		if limit > 0 {
 			d = clamp(d, -limit, limit)

@@ -7,6 +7,7 @@ import (
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
 )
 
 // KLCov restrains the few tokens with the largest covariance of advantage and
@@ -78,10 +79,8 @@ func (p *KLCov) exact(dlogits []float64, in *batch.Batch, n int, scale float64) 
 func (p *KLCov) choose(f *frame, cov []float64) []float64 {
 	chosen := f.out.work(2, f.in.Tokens())
 	order := f.out.indices(f.in.Tokens())
-	for n, m := range f.active {
-		if m {
-			order = append(order, n)
-		}
+	for n := range masked.Kept(f.active) {
+		order = append(order, n)
 	}
 	k := min(len(order), max(1, int(float64(len(order))*p.Share)))
 	if p.Random {
@@ -102,17 +101,13 @@ func (p *KLCov) choose(f *frame, cov []float64) []float64 {
 func (f *frame) covariance() []float64 {
 	cov := f.out.work(1, f.in.Tokens())
 	sumA, sumLogp := 0.0, 0.0
-	for n, m := range f.active {
-		if m {
-			sumA += f.in.Advantage[n]
-			sumLogp += f.sg[n]
-		}
+	for n := range masked.Kept(f.active) {
+		sumA += f.in.Advantage[n]
+		sumLogp += f.sg[n]
 	}
 	meanA, meanLogp := sumA/max(f.tokens, 1), sumLogp/max(f.tokens, 1)
-	for n, m := range f.active {
-		if m {
-			cov[n] = (f.in.Advantage[n] - meanA) * (f.sg[n] - meanLogp)
-		}
+	for n := range masked.Kept(f.active) {
+		cov[n] = (f.in.Advantage[n] - meanA) * (f.sg[n] - meanLogp)
 	}
 	return cov
 }

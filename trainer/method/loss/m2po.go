@@ -7,6 +7,7 @@ import (
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
 )
 
 // M2PO bounds the second moment of the log-ratio over the batch: it clips no
@@ -157,14 +158,12 @@ func (p *M2Mask) fill(out *Grad, in *batch.Batch) {
 	p.mask = p.mask[:3*n]
 	clear(p.mask)
 	v, order, sum := out.work(1, n), out.indices(n), 0.0
-	for t, m := range in.Mask {
-		if m {
-			d := in.LogpRoll[t] - in.Anchor[t]
-			v[t] = float64(d * d)
-			sum += v[t]
-			order = append(order, t)
-			p.mask[t] = true
-		}
+	for t := range masked.Kept(in.Mask) {
+		d := in.LogpRoll[t] - in.Anchor[t]
+		v[t] = float64(d * d)
+		sum += v[t]
+		order = append(order, t)
+		p.mask[t] = true
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(v[y], v[x]) })
 	for k, t := range order {

@@ -6,6 +6,7 @@ import (
 
 	"driftlab/results/stats"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
 )
 
 // TRM admits a response to an importance-weighted loss only if the policies
@@ -111,10 +112,8 @@ func (p *SAT) Eval(out *Grad, in *batch.Batch) error {
 // start is the quantile of |d| over the active tokens, 0 without one.
 func (p *SAT) start(f *frame) float64 {
 	distances := f.out.work(1, f.in.Tokens())[:0]
-	for n, active := range f.active {
-		if active {
-			distances = append(distances, math.Abs(f.sg[n]-f.in.Anchor[n]))
-		}
+	for n := range masked.Kept(f.active) {
+		distances = append(distances, math.Abs(f.sg[n]-f.in.Anchor[n]))
 	}
 	if len(distances) == 0 {
 		return 0

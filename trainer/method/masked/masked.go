@@ -8,19 +8,31 @@
 // What it is not: it knows nothing of responses or groups. It is a leaf.
 package masked
 
-import "math"
+import (
+	"iter"
+	"math"
+)
 
 // Epsilon is added to the count in Mean and to the variance in Whiten, as
 // verl's masked_mean and masked_whiten do.
 const Epsilon = 1e-8
 
+// Kept are the entries that the mask keeps.
+func Kept(mask []bool) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for n, keeps := range mask {
+			if keeps && !yield(n) {
+				return
+			}
+		}
+	}
+}
+
 // Count returns the number of entries the mask keeps.
 func Count(mask []bool) int {
 	n := 0
-	for _, m := range mask {
-		if m {
-			n++
-		}
+	for range Kept(mask) {
+		n++
 	}
 	return n
 }
@@ -28,10 +40,8 @@ func Count(mask []bool) int {
 // Sum returns the sum of x over the mask.
 func Sum(x []float64, mask []bool) float64 {
 	sum := 0.0
-	for n, m := range mask {
-		if m {
-			sum += x[n]
-		}
+	for n := range Kept(mask) {
+		sum += x[n]
 	}
 	return sum
 }
@@ -51,19 +61,15 @@ func Whiten(x []float64, mask []bool) { WhitenWith(x, mask, Epsilon) }
 func WhitenWith(x []float64, mask []bool, eps float64) {
 	n := float64(Count(mask))
 	mean, squares := Sum(x, mask)/(n+eps), 0.0
-	for i, m := range mask {
-		if m {
-			squares += float64((x[i] - mean) * (x[i] - mean))
-		}
+	for i := range Kept(mask) {
+		squares += float64((x[i] - mean) * (x[i] - mean))
 	}
 	scale := 0.0
 	if n > 1 {
 		scale = 1 / math.Sqrt(squares/(n+eps)*n/(n-1)+Epsilon)
 	}
-	for i, m := range mask {
-		if m {
-			x[i] = (x[i] - mean) * scale
-		}
+	for i := range Kept(mask) {
+		x[i] = (x[i] - mean) * scale
 	}
 }
 

@@ -82,10 +82,8 @@ func appendColumn(dst []batch.Metric, names *[3]string, x []float64, mask []bool
 		return dst
 	}
 	var r masked.Running
-	for n, counts := range mask {
-		if counts {
-			r.Add(x[n])
-		}
+	for n := range masked.Kept(mask) {
+		r.Add(x[n])
 	}
 	return append3(dst, names, &r)
 }
@@ -94,11 +92,9 @@ func appendColumn(dst []batch.Metric, names *[3]string, x []float64, mask []bool
 // variances, as verl has it.
 func explained(b *batch.Batch) float64 {
 	var residual, total masked.Running
-	for n, counts := range b.Mask {
-		if counts {
-			residual.Add(b.Return[n] - b.Value[n])
-			total.Add(b.Return[n])
-		}
+	for n := range masked.Kept(b.Mask) {
+		residual.Add(b.Return[n] - b.Value[n])
+		total.Add(b.Return[n])
 	}
 	left, all := residual.Deviation(), total.Deviation()
 	return 1 - left*left/(float64(all*all)+1e-5)

@@ -228,10 +228,7 @@ func (g *Gap) compareDistributions(b *batch.Batch, all []float64) {
 		return
 	}
 	g.HasExact = true
-	for n, counts := range b.Mask {
-		if !counts {
-			continue
-		}
+	for n := range masked.Kept(b.Mask) {
 		at := n * b.Vocab
 		kl, tv := divergence(b.DistRoll[at:at+b.Vocab], b.Old.Dist[at:at+b.Vocab])
 		g.ExactKL, g.ExactTV = g.ExactKL+kl, g.ExactTV+tv
@@ -245,12 +242,10 @@ func (g *Gap) compareDistributions(b *batch.Batch, all []float64) {
 
 // compareTails fills Chi2Tail; all is memory for a value of each token.
 func (g *Gap) compareTails(b *batch.Batch, all []float64) {
-	for n, counts := range b.Mask {
-		if counts {
-			e := min(max(b.Old.Logp[n]-b.LogpRoll[n], -clampLogRatio), clampLogRatio)
-			off := elementary.Expm1(e)
-			all = append(all, off*off)
-		}
+	for n := range masked.Kept(b.Mask) {
+		e := min(max(b.Old.Logp[n]-b.LogpRoll[n], -clampLogRatio), clampLogRatio)
+		off := elementary.Expm1(e)
+		all = append(all, off*off)
 	}
 	g.Chi2Tail = tail(all)
 }
@@ -329,10 +324,7 @@ func CompareKeptMass(b *batch.Batch) (k KeptMass, ok bool) {
 		return k, false
 	}
 	n, squares := 0, 0.0
-	for i, counts := range b.Mask {
-		if !counts {
-			continue
-		}
+	for i := range masked.Kept(b.Mask) {
 		mass := 0.0
 		p := b.Old.Dist[i*b.Vocab : (i+1)*b.Vocab]
 		if b.Support == nil || b.Support[i] == nil {

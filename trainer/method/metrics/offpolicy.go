@@ -47,14 +47,12 @@ func OffPolicy(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 		largest, smallest = 0, 0
 	}
 	kl, k3Sum, squares, count := 0.0, 0.0, 0.0, 0.0
-	for n, counts := range b.Mask {
-		if counts {
-			e := logp[n] - b.LogpRoll[n]
-			kl -= e
-			k3Sum += k3(e)
-			squares += elementary.Exp(2 * min(max(e, -clampLogRatio), clampLogRatio))
-			count++
-		}
+	for n := range masked.Kept(b.Mask) {
+		e := logp[n] - b.LogpRoll[n]
+		kl -= e
+		k3Sum += k3(e)
+		squares += elementary.Exp(2 * min(max(e, -clampLogRatio), clampLogRatio))
+		count++
 	}
 	count += masked.Epsilon
 	return append(dst,
@@ -76,10 +74,8 @@ func OffPolicy(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 // deviation and correlation, verl's figures are NaN, and so are these.
 func probabilities(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 	var p pair
-	for n, counts := range b.Mask {
-		if counts {
-			p.add(elementary.Exp(b.LogpRoll[n]), elementary.Exp(b.Old.Logp[n]))
-		}
+	for n := range masked.Kept(b.Mask) {
+		p.add(elementary.Exp(b.LogpRoll[n]), elementary.Exp(b.Old.Logp[n]))
 	}
 	valid, mean, largest, deviation := 1.0, p.difference.Mean, p.difference.Largest, p.difference.Deviation()
 	if p.x.N == 0 {

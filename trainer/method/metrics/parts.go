@@ -504,10 +504,7 @@ func (s *Speculation) Metrics(dst []batch.Metric) []batch.Metric {
 // recorded.
 func weightSync(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 	oldest, old, tokens := 0, 0, 0
-	for n, own := range b.Mask {
-		if !own {
-			continue
-		}
+	for n := range masked.Kept(b.Mask) {
 		tokens++
 		if age := int(b.Version[n] - b.ActualVersion[n]); age > 0 {
 			oldest, old = max(oldest, age), old+1

@@ -25,10 +25,7 @@ func Peer(dst []batch.Metric, b *batch.Batch, names string) []batch.Metric {
 // the sampled tokens against the mixture of the two probabilities: symmetric, 0 where they agree, and unbounded.
 func nemo(dst []batch.Metric, b *batch.Batch) []batch.Metric {
 	var gen, policy, js, up, count float64
-	for n, counts := range b.Mask {
-		if !counts {
-			continue
-		}
+	for n := range masked.Kept(b.Mask) {
 		e := b.Old.Logp[n] - b.LogpRoll[n]
 		mixture := elementary.Log((elementary.Exp(b.Old.Logp[n]) + elementary.Exp(b.LogpRoll[n])) / 2)
 		gen, policy = gen+k3(e), policy+k3(-e)

@@ -6,6 +6,7 @@ import (
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
+	"driftlab/trainer/method/masked"
 )
 
 // compareRoutes fills the flip rates from RoutesRoll and RoutesOld, if both are
@@ -75,10 +76,7 @@ func (g *Gap) flipExperts(b *batch.Batch) {
 	worst, all := 0, 0
 	for l := range b.Layers {
 		var visits [256]int // by one engine alone
-		for n, counts := range b.Mask {
-			if !counts {
-				continue
-			}
+		for n := range masked.Kept(b.Mask) {
 			at := (n*b.Layers + l) * b.TopK
 			roll, old := b.RoutesRoll[at:at+b.TopK], b.Old.Routes[at:at+b.TopK]
 			for k := range roll {
