@@ -19,33 +19,35 @@ type Memory interface {
 }
 
 // AppendState appends numbers bit for bit, slices after their lengths. It takes
-// int, bool, float64, []float32 and []float64.
+// int, bool, float64, []int, []float32 and []float64.
 func AppendState(dst []byte, numbers ...any) []byte {
 	for _, x := range numbers {
 		switch x := x.(type) {
 		case int:
 			dst = binary.LittleEndian.AppendUint64(dst, uint64(x))
-		case bool:
-			if x {
-				dst = append(dst, 1)
-			} else {
-				dst = append(dst, 0)
-			}
-		case float64:
-			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(x))
-		case []float32:
-			dst = binary.LittleEndian.AppendUint64(dst, uint64(len(x)))
-			for _, v := range x {
-				dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
-			}
-		case []float64:
+		case bool, float64:
+			dst = appendFixed(dst, x)
+		case []int:
 			dst = AppendState(dst, len(x))
 			for _, v := range x {
 				dst = AppendState(dst, v)
 			}
+		case []float32:
+			dst = appendFixed(AppendState(dst, len(x)), x)
+		case []float64:
+			dst = appendFixed(AppendState(dst, len(x)), x)
 		default:
 			panic(fmt.Sprintf("method: a state has no %T", x))
 		}
+	}
+	return dst
+}
+
+// appendFixed appends values of a size that does not depend on the processor.
+func appendFixed(dst []byte, x any) []byte {
+	dst, err := binary.Append(dst, binary.LittleEndian, x)
+	if err != nil {
+		panic("method: " + err.Error()) // such a value has a size
 	}
 	return dst
 }
@@ -63,18 +65,19 @@ func ReadState(state []byte, numbers ...any) error {
 			*x = s.bytes(1)[0] != 0
 		case *float64:
 			*x = math.Float64frombits(s.word())
+		case *[]int:
+			*x = make([]int, 0, len(s.rest)/8)
+			for _, v := range list[int64](&s, nil, -1) {
+				*x = append(*x, int(v))
+			}
 		case []float32:
-			read32(x, s.counted(len(x), 4))
+			list(&s, x, len(x))
 		case *[]float32:
-			data := s.counted(-1, 4)
-			*x = make([]float32, len(data)/4)
-			read32(*x, data)
+			*x = list[float32](&s, nil, -1)
 		case []float64:
-			read64(x, s.counted(len(x), 8))
+			list(&s, x, len(x))
 		case *[]float64:
-			data := s.counted(-1, 8)
-			*x = make([]float64, len(data)/8)
-			read64(*x, data)
+			*x = list[float64](&s, nil, -1)
 		default:
 			panic(fmt.Sprintf("method: a state is not read into a %T", x))
 		}
@@ -103,25 +106,18 @@ func (s *reader) bytes(n int) []byte {
 
 func (s *reader) word() uint64 { return binary.LittleEndian.Uint64(s.bytes(8)) }
 
-// counted returns the bytes of a slice of values of that size: want of them, any
-// number if that is below 0. A broken state has none.
-func (s *reader) counted(want, size int) []byte {
-	n := s.word()
+// list reads a slice of so many values into x, of any number into new memory if want is below 0. A broken state has none.
+func list[T int64 | float32 | float64](s *reader, x []T, want int) []T {
+	n, size := s.word(), binary.Size(T(0))
 	if s.broken || n > uint64(len(s.rest)/size) || want >= 0 && n != uint64(want) {
 		s.broken = true
 		return nil
 	}
-	return s.bytes(int(n) * size)
-}
-
-func read32(dst []float32, data []byte) {
-	for ; len(data) > 0; data, dst = data[4:], dst[1:] {
-		dst[0] = math.Float32frombits(binary.LittleEndian.Uint32(data))
+	if want < 0 {
+		x = make([]T, n)
 	}
-}
-
-func read64(dst []float64, data []byte) {
-	for ; len(data) > 0; data, dst = data[8:], dst[1:] {
-		dst[0] = math.Float64frombits(binary.LittleEndian.Uint64(data))
+	if _, err := binary.Decode(s.bytes(int(n)*size), binary.LittleEndian, x); err != nil {
+		s.broken = true
 	}
+	return x
 }

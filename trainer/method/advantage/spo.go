@@ -1,7 +1,6 @@
 package advantage
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -82,40 +81,23 @@ func (e *SPO) update(b *batch.Batch) {
 
 // AppendState appends the prompts and their distributions.
 func (e *SPO) AppendState(dst []byte) []byte {
-	dst = method.AppendState(dst, e.alpha, e.beta, len(e.prompts))
-	for _, id := range e.prompts {
-		dst = method.AppendState(dst, id)
-	}
-	return dst
+	return method.AppendState(dst, e.alpha, e.beta, e.prompts)
 }
 
 // SetState replaces them by those of AppendState.
 func (e *SPO) SetState(state []byte) error {
-	const word = 8
-	n := 0
-	if len(state) >= word { // the length of alpha, which all three share
-		if err := method.ReadState(state[:word], &n); err != nil {
-			return err
-		}
+	var alpha, beta []float64
+	var prompts []int
+	if err := method.ReadState(state, &alpha, &beta, &prompts); err != nil {
+		return err
 	}
-	if n < 0 || n > len(state)/word || len(state) != (3+3*n)*word {
+	if len(alpha) != len(beta) || len(alpha) != len(prompts) {
 		return fmt.Errorf("advantage: a state of %d bytes is not one of spo", len(state))
-	}
-	alpha, beta, prompts, ids := make([]float64, n), make([]float64, n), make([]int, n), 0
-	lists := (2 + 2*n) * word
-	err := errors.Join(method.ReadState(state[:lists], alpha, beta), method.ReadState(state[lists:lists+word], &ids))
-	for i := range prompts {
-		at := lists + word + i*word
-		err = errors.Join(err, method.ReadState(state[at:at+word], &prompts[i]))
 	}
 	for i := range prompts {
 		if !(alpha[i] >= 0 && beta[i] >= 0 && alpha[i]+beta[i] > 0) || math.IsInf(alpha[i]+beta[i], 0) || i > 0 && prompts[i] <= prompts[i-1] {
-			err = errors.Join(err, fmt.Errorf("advantage: spo's state of prompt %d is not a distribution", prompts[i]))
-			break
+			return fmt.Errorf("advantage: spo's state of prompt %d is not a distribution", prompts[i])
 		}
-	}
-	if err != nil {
-		return err
 	}
 	e.alpha, e.beta, e.prompts = alpha, beta, prompts
 	return nil

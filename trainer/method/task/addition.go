@@ -2,7 +2,6 @@ package task
 
 import (
 	"math/rand/v2"
-	"slices"
 
 	"driftlab/trainer/method"
 )
@@ -100,13 +99,7 @@ func (a *Addition) Verify(p Prompt, response []int32) Verdict {
 	}
 	work := working(response)
 	complete := c.readWorking(&v, work)
-	answer, ended := splitAnswer(response)
-	if !ended {
-		return v
-	}
-	v.Correct = slices.Equal(answer, p.Answer)
-	v.Format = complete && len(work) == 3*c.n && isNumber(answer, c.n)
-	return v
+	return v.answered(p, response, complete && len(work) == 3*c.n, func(answer []int32) bool { return isNumber(answer, c.n) })
 }
 
 func (c *columns) readWorking(v *Verdict, work []int32) (complete bool) {

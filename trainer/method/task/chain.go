@@ -2,7 +2,6 @@ package task
 
 import (
 	"math/rand/v2"
-	"slices"
 
 	"driftlab/trainer/method"
 )
@@ -59,13 +58,7 @@ func (c *Chain) Verify(p Prompt, response []int32) Verdict {
 	}
 	work := working(response)
 	read, complete := g.readRun(&v, work, start, 0)
-	answer, ended := splitAnswer(response)
-	if !ended {
-		return v
-	}
-	v.Correct = slices.Equal(answer, p.Answer)
-	v.Format = (complete && read == len(work) || c.Direct > 0 && len(work) == 0) && isDigit(answer)
-	return v
+	return v.answered(p, response, complete && read == len(work) || c.Direct > 0 && len(work) == 0, isDigit)
 }
 
 func isDigit(tokens []int32) bool {

@@ -2,7 +2,6 @@ package task
 
 import (
 	"math/rand/v2"
-	"slices"
 
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method"
@@ -110,16 +109,8 @@ func (c *Chapters) Verify(p Prompt, response []int32) Verdict {
 	if !ok {
 		return v
 	}
-	work := working(response)
-	whole := c.readChapters(&v, work, n)
-	answer, ended := splitAnswer(response)
-	if !ended {
-		return v
-	}
-	v.Correct = slices.Equal(answer, p.Answer)
-	_, number := countOf(answer)
-	v.Format = whole && number
-	return v
+	whole := c.readChapters(&v, working(response), n)
+	return v.answered(p, response, whole, func(answer []int32) bool { _, number := countOf(answer); return number })
 }
 
 // readChapters adds a verdict per number of those left, and reports whether work

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"driftlab/trainer/method"
 )
@@ -127,15 +126,8 @@ func (l *Lookup) Verify(p Prompt, response []int32) Verdict {
 	if !ok {
 		return v
 	}
-	work := working(response)
-	whole := l.readCalls(&v, &g, work, start)
-	answer, ended := splitAnswer(response)
-	if !ended {
-		return v
-	}
-	v.Correct = slices.Equal(answer, p.Answer)
-	v.Format = whole && isDigit(answer)
-	return v
+	whole := l.readCalls(&v, &g, working(response), start)
+	return v.answered(p, response, whole, isDigit)
 }
 
 // readCalls adds a verdict per value of a pass in which markers may be followed

@@ -2,7 +2,6 @@ package task
 
 import (
 	"math/rand/v2"
-	"slices"
 
 	"driftlab/trainer/method"
 )
@@ -93,13 +92,7 @@ func (s *Search) Verify(p Prompt, response []int32) Verdict {
 		return v
 	}
 	whole := g.readCandidates(&v, working(response))
-	answer, ended := splitAnswer(response)
-	if !ended {
-		return v
-	}
-	v.Correct = slices.Equal(answer, p.Answer)
-	v.Format = whole && isDigit(answer)
-	return v
+	return v.answered(p, response, whole, isDigit)
 }
 
 // readCandidates adds a verdict per value of the candidates in work, and

@@ -238,14 +238,8 @@ func (k *Tagged) Verify(p Prompt, response []int32) Verdict {
 	}
 	work := working(response[1:])
 	read, complete := g.readRun(&v, work, start, 1)
-	answer, ended := splitAnswer(response)
-	if !ended {
-		return v
-	}
-	v.Correct = slices.Equal(answer, p.Answer)
 	closed := len(work) == read+1 && work[read] == equals
-	v.Format = (complete || k.Direct > 0 && read == 0) && closed && isDigit(answer)
-	return v
+	return v.answered(p, response, (complete || k.Direct > 0 && read == 0) && closed, isDigit)
 }
 
 // Demonstration implements Task.
@@ -323,17 +317,11 @@ func (f *Filler) Verify(p Prompt, response []int32) Verdict {
 		return v
 	}
 	work := working(response)
-	read, complete := g.readRun(&v, work, start, 0)
-	answer, ended := splitAnswer(response)
-	if !ended {
-		return v
-	}
-	v.Correct = slices.Equal(answer, p.Answer)
-	v.Format = complete && isDigit(answer)
+	read, whole := g.readRun(&v, work, start, 0)
 	for _, id := range work[read:] {
-		v.Format = v.Format && id >= int32(sharedSize) && id < int32(len(fillerVocab))
+		whole = whole && id >= int32(sharedSize) && id < int32(len(fillerVocab))
 	}
-	return v
+	return v.answered(p, response, whole, isDigit)
 }
 
 // Demonstration implements Task.

@@ -110,6 +110,14 @@ func digitOf(id int32) (d int, ok bool) {
 	return d, d >= 0 && d < 10
 }
 
+// answered is the verdict on a response, with its steps: correct with the prompt's answer, and of the task's form with a whole
+// working and a valid answer. A response that does not end with an answer is neither.
+func (v Verdict) answered(p Prompt, response []int32, whole bool, valid func(answer []int32) bool) Verdict {
+	answer, ended := splitAnswer(response)
+	v.Correct, v.Format = ended && slices.Equal(answer, p.Answer), ended && whole && valid(answer)
+	return v
+}
+
 // splitAnswer cuts the answer from a response: working # answer EOS. It fails
 // unless there is exactly one mark, EOS is the last token and the only one of
 // its kind, and neither PAD nor BOS occurs.
