@@ -45,7 +45,7 @@ type column[H any] struct {
 	read   func(dst *H, r *reader)
 	// What a column does while its responses grow: see Clear, Reserve, Extend and Alike.
 	clear   func(h *H)
-	reserve func(dst, like *H, in *Sampled, tokens int)
+	reserve func(dst, like *H, in *Sampled, tokens int, empty bool)
 	extend  func(dst *H, in *Sampled, tokens int)
 	alike   func(a, b *H) bool
 }
@@ -59,12 +59,16 @@ func of[H, T any](e Extent, at func(*H) *[]T) column[H] {
 		read:   func(dst *H, r *reader) { *at(dst) = readSlice[T](r) },
 
 		clear: func(h *H) { *at(h) = withCapacity((*at(h))[:0], 0) },
-		reserve: func(dst, like *H, in *Sampled, tokens int) {
-			if *at(like) == nil {
-				*at(dst) = nil
+		reserve: func(dst, like *H, in *Sampled, tokens int, empty bool) {
+			x := at(dst)
+			switch {
+			case *at(like) == nil:
+				*x = nil
 				return
+			case empty:
+				*x = (*x)[:0]
 			}
-			*at(dst) = withCapacity(*at(dst), e.rows(1, tokens)*e.width(in))
+			*x = withCapacity(*x, e.rows(1, tokens)*e.width(in))
 		},
 		extend: func(dst *H, in *Sampled, tokens int) {
 			if *at(dst) != nil {

@@ -184,10 +184,10 @@ func (s *Sampled) Clear() {
 }
 
 // Reserve makes room for one response of so many tokens in the columns that another has
-// recorded, so that nothing grows with it, and takes the others away.
-func (s *Sampled) Reserve(like *Sampled, tokens int) {
-	for _, c := range sampled {
-		c.reserve(s, like, s, tokens)
+// recorded, so that nothing grows with it, and takes the others away. It may empty them first.
+func (s *Sampled) Reserve(like *Sampled, tokens int, empty bool) {
+	for i := range sampled {
+		sampled[i].reserve(s, like, s, tokens, empty)
 	}
 }
 

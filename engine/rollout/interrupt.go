@@ -156,7 +156,7 @@ func (e *Engine) resume(partials []*Partial, s Sampling, how Continuation) error
 	for _, p := range partials {
 		r := p.response
 		p.response = nil
-		r.reserve(e)
+		r.reserve(e, false)
 		r.order = e.order
 		e.asks = e.asks || r.request.Fuse > 0
 		e.enter(r)

@@ -36,11 +36,11 @@ type response struct {
 func (r *response) running() bool { return r != nil && !r.done }
 
 // begin makes an empty response to a request, in the memory it has.
-func (r *response) begin(q *Request, order int) {
-	*r = response{Sampled: r.Sampled, ids: r.ids[:0], chain: r.chain[:0], key: r.key, request: *q, order: order}
+func (r *response) begin(e *Engine, q *Request) {
+	*r = response{Sampled: r.Sampled, ids: r.ids[:0], chain: r.chain[:0], key: r.key, request: *q, order: e.order}
 	r.rng.Seed(q.Seed, q.Stream)
-	r.Clear()
-	r.Offsets = append(r.Offsets, 0)
+	r.reserve(e, true)
+	r.Offsets = append(r.Offsets[:0], 0, 0)
 	r.Prompt, r.Finished = append(r.Prompt, q.Prompt), append(r.Finished, false)
 	r.Group, r.PromptID = append(r.Group, q.Group), append(r.PromptID, q.PromptID)
 }
@@ -68,8 +68,8 @@ func wanted[T any](x []T, recorded bool) []T {
 }
 
 // reserve makes room for the longest response in the columns that an engine
-// records, so that nothing grows with it, and takes the others away.
-func (r *response) reserve(e *Engine) {
+// records, so that nothing grows with it, and takes the others away. It may empty them first.
+func (r *response) reserve(e *Engine, empty bool) {
 	c := &e.config
 	r.Layers, r.TopK, r.Vocab, r.KVPlanes, r.KVWords = c.Layers, c.TopK, c.Vocab, 0, 0
 	if k := e.retainer; k != nil {
@@ -79,7 +79,7 @@ func (r *response) reserve(e *Engine) {
 		r.KVPlanes, r.KVWords = c.Layers, engine.RetentionWords(c.Context)
 	}
 	r.again = e.prefill.RecordAgain
-	r.Reserve(&e.recorded, e.sampling.MaxTokens)
+	r.Reserve(&e.recorded, e.sampling.MaxTokens, empty)
 	prompt := len(r.request.Prompt) - 1
 	r.PromptRoutes = reserveFirst(r.PromptRoutes, prompt*c.Layers*c.TopK)
 	r.PromptGates = reserveFirst(r.PromptGates, prompt*c.Layers*c.TopK)
@@ -157,12 +157,6 @@ func (r *response) putPrompt(position int, v visits) {
 	putFirst(r.PromptKept, position*v.words, v.kept)
 }
 
-// putToken records the visits of the row before a token of the response.
-func (r *response) putToken(token int, v visits) {
-	r.RoutesRoll, r.GatesRoll = put(r.RoutesRoll, token*len(v.routes), v.routes), put(r.GatesRoll, token*len(v.gates), v.gates)
-	r.KVKept = put(r.KVKept, token*len(v.kept), v.kept)
-}
-
 // promptVisits are those that have been recorded of the prompt.
 func (r *response) promptVisits() visits {
 	v := visits{routes: r.PromptRoutes[0], perRow: r.Layers * r.TopK}
@@ -200,7 +194,9 @@ func (r *response) reads(n int, v visits) {
 			r.putPrompt(position, row)
 			continue
 		}
-		r.putToken(t, row)
+		copy(r.RoutesRoll[t*len(row.routes):], row.routes)
+		copy(r.GatesRoll[t*len(row.gates):], row.gates)
+		copy(r.KVKept[t*len(row.kept):], row.kept)
 		if position < r.read {
 			continue
 		}
@@ -234,7 +230,8 @@ func (r *response) add(d drawn, v visits, logp []float32) {
 		support = r.ids[from:len(r.ids):len(r.ids)]
 	}
 	r.Support = append(r.Support, support)
-	r.putToken(n, v)
+	r.RoutesRoll, r.GatesRoll = append(r.RoutesRoll, v.routes...), append(r.GatesRoll, v.gates...)
+	r.KVKept = append(r.KVKept, v.kept...)
 	if r.DistRoll != nil {
 		r.DistRoll = append(r.DistRoll, logp...)
 	}

@@ -216,8 +216,7 @@ func (e *Engine) Begin(requests []Request, s Sampling) {
 		} else {
 			r = new(response)
 		}
-		r.begin(&requests[i], e.order)
-		r.reserve(e)
+		r.begin(e, &requests[i])
 		e.enter(r)
 	}
 }
