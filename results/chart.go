@@ -151,12 +151,8 @@ func summarise(x float64, values []float64, seeds int, band figure.Band) point {
 	if p.N == seeds {
 		p.Mean = stats.Average(values)
 	}
-	switch {
-	case band == figure.BandRange:
+	if band == figure.BandRange {
 		p.Low, p.High = slices.Min(values), slices.Max(values)
-	case band == figure.Band95 && p.N > 1:
-		interval := stats.T(values)
-		p.Low, p.High = interval.Low, interval.High
 	}
 	return p
 }
@@ -263,7 +259,7 @@ type chartData struct {
 	Refs   []markData `json:"refs"`
 }
 
-// armData is a line. X is left out where it is that of the line before, Low and High where the script can compute them.
+// armData is a line. X is left out where it is that of the line before.
 type armData struct {
 	Name   string     `json:"name"`
 	Color  string     `json:"color"`
@@ -271,8 +267,6 @@ type armData struct {
 	Dash   *numbers   `json:"dash,omitempty"`
 	Remark string     `json:"remark,omitempty"`
 	X      *numbers   `json:"x,omitempty"`
-	Low    *numbers   `json:"low,omitempty"`
-	High   *numbers   `json:"high,omitempty"`
 	Seeds  []markData `json:"seeds"`
 }
 
@@ -337,12 +331,11 @@ func (c *chart) data(group string) []byte {
 // armData is line i with its x.
 func (c *chart) armData(i int) (d armData, x []float64) {
 	a := &c.lines[i]
-	var low, high []float64
 	stride := c.stride()
 	points := pointsOf(a, c.Band)
 	for k, q := range points {
 		if k%stride == 0 || k == len(points)-1 {
-			x, low, high = append(x, q.X), append(low, q.Low), append(high, q.High)
+			x = append(x, q.X)
 		}
 	}
 	slot := c.slot(i)
@@ -350,9 +343,6 @@ func (c *chart) armData(i int) (d armData, x []float64) {
 		Remark: c.undrawn(i)}
 	if dash := armDash(slot); dash != nil {
 		d.Dash = short(dash...)
-	}
-	if c.Band == figure.Band95 && len(a.Curves()) > 1 {
-		d.Low, d.High = short(low...), short(high...)
 	}
 	for _, s := range a.Curves() {
 		y := on(&s, x)

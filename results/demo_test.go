@@ -52,7 +52,7 @@ func demoChart() *figure.Figure {
 func demoKL() *figure.Figure {
 	c := demoChart()
 	c.Title, c.Metric, c.Y.Label, c.Y.Log = "Training-inference mismatch (k3)", "rollout_corr/k3_kl", "nats per token", true
-	c.Y.High, c.Marks, c.Band, c.Note = 0, nil, figure.Band95, ""
+	c.Y.High, c.Marks, c.Note = 0, nil, ""
 	for a := range c.Series {
 		for s := range c.Series[a].Seeds {
 			for i, y := range c.Series[a].Seeds[s].Y {

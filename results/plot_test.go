@@ -139,14 +139,6 @@ func TestPoints(t *testing.T) {
 	if diff := cmp.Diff(want, pointsOf(&arm, figure.BandRange), cmpopts.EquateNaNs()); diff != "" {
 		t.Error(diff)
 	}
-	// Two values 1 and 3: mean 2, s = sqrt(2), half width t(.975, 1)*s/sqrt(2) = 12.7062 (Student's table).
-	got := pointsOf(&arm, figure.Band95)[0]
-	if got.Mean != 2 || math.Abs(got.High-2-12.7062) > 1e-4 || math.Abs(2-got.Low-12.7062) > 1e-4 {
-		t.Errorf("95%% interval: %+v", got)
-	}
-	if p := pointsOf(&arm, figure.Band95)[1]; !math.IsNaN(p.Low) || !math.IsNaN(p.High) {
-		t.Errorf("one seed has an interval: %+v", p)
-	}
 	if p := pointsOf(&arm, figure.BandNone)[0]; !math.IsNaN(p.Low) || p.Mean != 2 {
 		t.Errorf("no band: %+v", p)
 	}

@@ -64,12 +64,16 @@ func (p *behaviour) present(b *batch.Batch) {
 }
 
 func (p *behaviour) at(s *Session, version int, dst *batch.Scored, in *batch.Sampled) error {
-	weights := s.weightsAt(version)
-	s.publishTo(p.Scorer, weights, version)
+	return s.scoreWith(p.Scorer, s.weightsAt(version), version, dst, in, true, "logp_behaviour", "the learner at the version that sampled")
+}
+
+// scoreWith scores responses, with distributions or without, by a policy that has other weights.
+func (s *Session) scoreWith(p *learner.Scorer, weights *model.Params, version int, dst *batch.Scored, in *batch.Sampled, distributions bool, column, who string) error {
+	s.publishTo(p, weights, version)
 	o := s.scoring()
-	o.Distributions, o.WithoutRoutes = true, true
+	o.Distributions, o.WithoutRoutes = distributions, true
 	p.Score(dst, in, o)
-	return s.checkFrozen("logp_behaviour", "the learner at the version that sampled", in, dst.Logp, p.Scorer, weights)
+	return s.checkFrozen(column, who, in, dst.Logp, p, weights)
 }
 
 // mix scores every response with each of the versions that sampled it, and takes
@@ -170,12 +174,9 @@ func (p *syncStart) run(s *Session) error {
 		s.batch.Anchor = s.batch.Old.Logp
 		return nil
 	}
-	s.publishTo(p.Scorer, at.Params, at.Updates)
-	o := s.scoring()
-	o.WithoutRoutes = true
-	p.Score(&p.scored, &s.batch.Sampled, o)
+	err := s.scoreWith(p.Scorer, at.Params, at.Updates, &p.scored, &s.batch.Sampled, false, "logp_anchor", "the learner at the last publication")
 	s.batch.Anchor = p.scored.Logp
-	return s.checkFrozen("logp_anchor", "the learner at the last publication", &s.batch.Sampled, p.scored.Logp, p.Scorer, at.Params)
+	return err
 }
 
 // average is the policy of a moving average of the weights (revised PPO-EWMA,
@@ -202,12 +203,9 @@ func newAverage(s *Session) *average {
 
 // run fills Anchor with the log-probs of the average.
 func (a *average) run(s *Session) error {
-	s.publishTo(a.Scorer, a.mean, s.learner.Updates())
-	o := s.scoring()
-	o.WithoutRoutes = true
-	a.Score(&a.now, &s.batch.Sampled, o)
+	err := s.scoreWith(a.Scorer, a.mean, s.learner.Updates(), &a.now, &s.batch.Sampled, false, "logp_anchor", "the moving average")
 	s.batch.Anchor = a.now.Logp
-	return s.checkFrozen("logp_anchor", "the moving average", &s.batch.Sampled, a.now.Logp, a.Scorer, a.mean)
+	return err
 }
 
 func (a *average) follow(p *model.Params) {

@@ -30,16 +30,16 @@
     }
 
     // align puts every arm on one x axis and makes what its seeds say together:
-    // the mean, where every seed has a value, and the range unless an interval is
-    // given. Where an arm has no entry the value is undefined (the line goes on);
-    // where its value cannot be drawn, null (a gap).
+    // the mean, where every seed has a value, and the range. Where an arm has no
+    // entry the value is undefined (the line goes on); where its value cannot be
+    // drawn, null (a gap).
     align() {
       this.data.arms.forEach((a, i) => {
         if (!a.x) a.x = this.data.arms[i - 1].x;
         for (const s of a.seeds) if (!Array.isArray(s.y)) s.y = a.x.map(() => s.y);
         const made = a.x.map((x, k) => a.seeds.map((s) => s.y[k]).filter((v) => v != null));
         a.mean = made.map((v) => (v.length === a.seeds.length && v.length > 0 ? v.reduce((p, q) => p + q, 0) / v.length : null));
-        if (!a.low && a.seeds.length > 1) {
+        if (a.seeds.length > 1) {
           a.low = made.map((v) => (v.length ? Math.min(...v) : null));
           a.high = made.map((v) => (v.length ? Math.max(...v) : null));
         }

@@ -147,15 +147,13 @@ const (
 	// BandRange runs from the lowest to the highest seed. With three seeds it
 	// is the honest choice: every seed is inside it.
 	BandRange Band = iota
-	// Band95 is the 95% confidence interval of the mean by Student's t, which needs two seeds.
-	Band95
 	// BandNone draws the mean alone.
 	BandNone
 )
 
 // String names the band for a caption.
 func (b Band) String() string {
-	return [...]string{"lowest to highest seed", "95% interval of the mean", "none"}[b]
+	return [...]string{"lowest to highest seed", "none"}[b]
 }
 
 // Method is a place in the lab's palette, with a dash of its own.

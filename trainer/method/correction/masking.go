@@ -33,10 +33,8 @@ type stepMasking interface {
 
 // reject clears the entries from..to of keep that count.
 func reject(keep []bool, in *Input, from, to int) {
-	for n := from; n < to; n++ {
-		if in.Mask[n] {
-			keep[n] = false
-		}
+	for k := range masked.Kept(in.Mask[from:to]) {
+		keep[from+k] = false
 	}
 }
 

@@ -289,10 +289,8 @@ func (p *Pipeline) skyrlWeights(in *Input) {
 
 // addTokens takes the ratios of the tokens from..to that count.
 func (s *banded) addTokens(in *Input, from, to int) {
-	for n := from; n < to; n++ {
-		if in.Mask[n] {
-			s.Add(in.ratio(in.LogRatio[n]))
-		}
+	for k := range masked.Kept(in.Mask[from:to]) {
+		s.Add(in.ratio(in.LogRatio[from+k]))
 	}
 }
 

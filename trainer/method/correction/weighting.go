@@ -88,21 +88,13 @@ func (in *Input) rowSum(i int) (sum float64, count int) {
 
 // spanSum is rowSum over the entries from..to.
 func (in *Input) spanSum(from, to int) (sum float64, count int) {
-	for n := from; n < to; n++ {
-		if in.Mask[n] {
-			sum += in.LogRatio[n]
-			count++
-		}
-	}
-	return sum, count
+	return masked.Sum(in.LogRatio[from:to], in.Mask[from:to]), masked.Count(in.Mask[from:to])
 }
 
 // spread gives the tokens of from..to that count one raw and one applied weight.
 func (w *Weights) spread(in *Input, from, to int, raw, applied float64) {
-	for n := from; n < to; n++ {
-		if in.Mask[n] {
-			w.Raw[n], w.Applied[n] = raw, applied
-		}
+	for k := range masked.Kept(in.Mask[from:to]) {
+		w.Raw[from+k], w.Applied[from+k] = raw, applied
 	}
 }
 
