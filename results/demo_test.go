@@ -117,7 +117,7 @@ func demoReport() Report {
 			}},
 			{Heading: "All other metrics", Blocks: []Block{
 				&figure.Figure{Kind: figure.Strip, Note: "Coloured by the ratio.", Lines: []figure.Line{{Title: "Response 3", Tokens: demoTokens()}}},
-				Fold{"4 more metrics", []Block{Charts{reward, *demoKL()}}},
+				Fold{Summary: "4 more metrics", Blocks: []Block{Charts{reward, *demoKL()}}},
 				Code("simulate report runs/headline\nopen runs/headline/report.html"),
 			}},
 		},

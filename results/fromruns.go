@@ -185,7 +185,7 @@ func (a area) section(groups []RunGroup, left *[]string, terms []Term) (Section,
 		s.Blocks = append(s.Blocks, open)
 	}
 	if len(folded) > 0 {
-		s.Blocks = append(s.Blocks, Fold{figure.Count(len(folded), "more metric"), []Block{folded}})
+		s.Blocks = append(s.Blocks, Fold{Summary: figure.Count(len(folded), "more metric"), Blocks: []Block{folded}})
 	}
 	return s, true
 }
@@ -729,7 +729,7 @@ func clockSection(groups []RunGroup, judged string, terms []Term) (s Section, ok
 		}
 	}
 	if ok = ok || len(drawings) > 0; len(groups) > 1 && len(drawings) > 0 {
-		return Section{s.Heading, nil, append(s.Blocks, Fold{"Timelines and staleness", drawings})}, ok
+		return Section{Heading: s.Heading, Blocks: append(s.Blocks, Fold{Summary: "Timelines and staleness", Blocks: drawings})}, ok
 	}
 	s.Blocks = append(s.Blocks, drawings...)
 	return s, ok

@@ -2,8 +2,10 @@ package results
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html"
 	"html/template"
@@ -30,6 +32,8 @@ import (
 // Report is the model of the HTML report: what is said, in which order. How it
 // looks is WriteReport's business.
 type Report struct {
+	// Site is the page's file where it is one of the site: the navigation stands above it. Empty elsewhere.
+	Site string
 	// Title is the page's; Eyebrow is the small line above it, such as the
 	// command that made the report; both plain text.
 	Title, Eyebrow string
@@ -61,12 +65,14 @@ type Fact struct {
 
 // Section is a headed part of the report.
 type Section struct {
+	// ID is the section's anchor; empty for one made of the heading.
+	ID      string
 	Heading string
 	Badges  []Badge
 	Blocks  []Block
 }
 
-// Block is a part of a section: Prose, Code, a *figure.Figure, Charts, Fold or Part. Lines are
+// Block is a part of a section: Prose, Code, a *figure.Figure, Charts, Picture, Fold or Part. Lines are
 // drawn by the page's script, bars, maps, timelines and small multiples as SVG.
 type Block any
 
@@ -79,8 +85,19 @@ type Code string
 // Charts are plots of lines, side by side where they fit. Their cursors move together.
 type Charts []figure.Figure
 
+// Picture is a drawing that was published as SVG.
+type Picture struct {
+	SVG       []byte
+	Alt, Note string
+}
+
+// Data is the drawing for an address.
+func (p Picture) Data() template.URL { return template.URL(base64.StdEncoding.EncodeToString(p.SVG)) }
+
 // Fold hides blocks behind a line the reader opens.
 type Fold struct {
+	// ID is its anchor, if it has one.
+	ID      string
 	Summary string
 	Blocks  []Block
 }
@@ -121,6 +138,8 @@ var (
 	uplotLicence string
 	//go:embed assets/report.css
 	reportStyle string
+	//go:embed assets/early.js
+	earlyScript string
 	//go:embed assets/paper.js
 	paperScript string
 	//go:embed assets/report.js
@@ -129,15 +148,17 @@ var (
 	reportTemplate string
 	//go:embed assets/table.html
 	tableTemplate string
+	//go:embed assets/site.html
+	siteTemplate string
 )
 
 // Paper is what the report and the lab's page have in common.
-type Paper struct{ Style, Script, Licence string }
+type Paper struct{ Style, Early, Library, Script, Licence string }
 
-// SharedPaper returns the stylesheet, with uPlot's, and the script, uPlot and what stands on it, and
-// uPlot's licence.
+// SharedPaper returns the stylesheet, with uPlot's, the script that runs before the page is drawn, uPlot, the script that all pages
+// share, and uPlot's licence.
 func SharedPaper() Paper {
-	return Paper{uplotStyle + "\n" + reportStyle + slotRules(), uplotScript + "\n" + paperScript, uplotLicence}
+	return Paper{uplotStyle + "\n" + reportStyle + slotRules(), earlyScript, uplotScript, paperScript, uplotLicence}
 }
 
 // slotRules names the palette for a stylesheet: --slot1 and so on, on either paper.
@@ -164,6 +185,7 @@ type page struct {
 	*Report
 	Contents        []contents
 	Style           template.CSS
+	Early           template.JS
 	Library, Script template.JS // the library is there where a chart is
 	Licence         string
 	MetricsFile     string
@@ -182,34 +204,49 @@ type contents struct {
 
 // newPage is the page of a report without its contents.
 func newPage(r *Report) *page {
-	p := &page{Report: r, Licence: uplotLicence, MetricsFile: record.MetricsFile, ids: map[string]int{}, explained: map[string]bool{},
+	p := &page{Report: r, Licence: uplotLicence, MetricsFile: record.MetricsFile, Early: template.JS(earlyScript), ids: map[string]int{}, explained: map[string]bool{},
 		Style:  template.CSS(uplotStyle + "\n" + reportStyle + darkRules(`:root[data-theme="dark"] figure.drawing `)),
 		Script: template.JS(paperScript + reportScript)}
 	p.parts = template.Must(template.New("").Funcs(template.FuncMap{
-		"render": p.render, "class": emphasisClass, "shade": shadeClass,
+		"render": p.render, "class": emphasisClass, "shade": shadeClass, "site": SiteNav,
 		"inline": func(prose any) template.HTML { return inline(fmt.Sprint(prose)) },
 	}).Parse(reportTemplate))
 	return p
 }
 
+// navigation is that of the site.
+var navigation = template.Must(template.New("").Parse(siteTemplate))
+
+// SiteNav is the navigation of the site above one of its pages.
+func SiteNav(page string) template.HTML {
+	var b strings.Builder
+	if err := navigation.Execute(&b, page); err != nil {
+		panic("results: " + err.Error()) // writing to memory cannot fail
+	}
+	return template.HTML(b.String())
+}
+
+// HTMLOf is the markup of blocks for a page that has the shared paper.
+func HTMLOf(blocks ...Block) template.HTML { return newPage(new(Report)).part("blocks", blocks) }
+
 // HTML renders the report.
 func (r *Report) HTML() []byte {
 	p := newPage(r)
 	for _, s := range r.Sections {
-		p.section(s.Heading, s.Badges, "blocks", s.Blocks)
+		p.section(s.ID, s.Heading, s.Badges, "blocks", s.Blocks)
 	}
 	if len(r.Reruns) > 0 {
-		p.section("Reproduce", nil, "reruns", r.Reruns)
+		p.section("", "Reproduce", nil, "reruns", r.Reruns)
 	}
 	if len(r.Glossary) > 0 {
-		p.section("What the metrics mean", nil, "glossary", r.Glossary)
+		p.section("", "What the metrics mean", nil, "glossary", r.Glossary)
 	}
 	return []byte(p.part("page", p))
 }
 
 // section adds a section, whose body is a part of the template.
-func (p *page) section(heading string, badges []Badge, part string, data any) {
-	p.group = p.anchor(heading)
+func (p *page) section(id, heading string, badges []Badge, part string, data any) {
+	p.group = cmp.Or(id, p.anchor(heading))
 	p.Contents = append(p.Contents, contents{p.group, heading, badges, p.part(part, data)})
 }
 
@@ -235,9 +272,13 @@ func (p *page) render(block Block) template.HTML {
 		return p.part("charts", charts)
 	case Fold:
 		return p.part("fold", b)
+	case Picture:
+		return p.part("picture", b)
 	case Part:
-		p.Style += template.CSS(b.Style)
-		p.Script += template.JS(b.Script)
+		if !strings.Contains(string(p.Script), b.Script) || !strings.Contains(string(p.Style), b.Style) { // once for all parts of a kind
+			p.Style += template.CSS(b.Style)
+			p.Script += template.JS(b.Script)
+		}
 		return b.HTML
 	case *figure.Figure:
 		return p.figure(b)
@@ -516,8 +557,14 @@ func SavePlot(path string, f *figure.Figure) error {
 
 // published are the verdicts that the program was released with.
 //
-//go:embed published/claims/*/verdict.json
+//go:embed published/claims/*/verdict.json published/claims/*/picture.svg
 var published embed.FS
+
+// PublishedPicture returns the picture of a claim as results/published has it; nil for a claim that was not published.
+func PublishedPicture(claim string) []byte {
+	text, _ := published.ReadFile(path.Join("published/claims", claim, "picture.svg"))
+	return text
+}
 
 // PublishedVerdict returns the verdict file of a claim as results/published has
 // it; ok is false for a claim that was not published.

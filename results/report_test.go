@@ -86,7 +86,7 @@ func TestReportEscapes(t *testing.T) {
 		Sections: []Section{{Heading: evil, Badges: []Badge{{evil, figure.Bad}}, Blocks: []Block{Prose(evil), Code(evil), &chart, Charts{chart}, &table,
 			&figure.Figure{Kind: figure.Multiples, Title: evil, Parts: []figure.Figure{chart}, Note: evil},
 			&figure.Figure{Kind: figure.Bars, Title: evil, Labels: []string{evil}, Series: []figure.Series{{Name: evil, Y: []float64{1}}}, Note: evil},
-			&figure.Figure{Kind: figure.Strip, Note: evil, Lines: []figure.Line{{Title: evil, Tokens: []figure.Token{{Text: evil, Note: evil, Level: -3}, {Text: evil, Note: evil}}}}}, Fold{evil, []Block{Prose(evil)}}}}},
+			&figure.Figure{Kind: figure.Strip, Note: evil, Lines: []figure.Line{{Title: evil, Tokens: []figure.Token{{Text: evil, Note: evil, Level: -3}, {Text: evil, Note: evil}}}}}, Fold{Summary: evil, Blocks: []Block{Prose(evil)}}}}},
 		Reruns: []Rerun{{evil, evil, evil}}, Glossary: []Term{{evil, evil, evil, evil, evil, evil}},
 	}
 	page := string(r.HTML())

@@ -38,6 +38,7 @@ type cli struct {
 	Diagnose   diagnoseCmd   `cmd:"" help:"Check the dump of a real run: trust in its log-probs, mismatch, likely cause, correction."`
 	Lab        labCmd        `cmd:"" help:"Interactive lessons in a browser."`
 	Pretrain   pretrainCmd   `cmd:"" help:"Train a base checkpoint on demonstrations."`
+	Site       siteCmd       `cmd:"" help:"Write the site: stability map, corrections, claims, methods, lab, as static files."`
 	Lesson     lessonCmd     `cmd:"" help:"A lesson of the lab in the terminal."`
 	Methods    methodsCmd    `cmd:"" help:"Look up a method, setting, stressor, recipe or field: what it does, formula, source, effects."`
 	Checkpoint checkpointCmd `cmd:"" help:"List or export the base checkpoints inside the binary."`

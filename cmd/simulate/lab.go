@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"html/template"
 	"io"
 	"net"
 	"net/http"
@@ -21,6 +19,7 @@ import (
 	"time"
 
 	"driftlab/cmd/simulate/program"
+	"driftlab/experiments/study"
 	"driftlab/results"
 	"driftlab/results/lab"
 	"driftlab/results/lab/sheet"
@@ -42,37 +41,32 @@ func (c *labCmd) Run(a *app) error {
 	if err := c.foreign(); err != nil { // before anything is compiled
 		return err
 	}
-	computes, err := program.Load(a.ctx, func() error {
-		if !c.Quiet {
-			fmt.Fprintln(a.stderr, "compiling the lab's program to WebAssembly; the first time this takes a minute or two")
-		}
-		return nil
-	})
+	computes, err := loadProgram(a, c.Quiet)
 	if err != nil {
-		return badInput{err}
+		return err
 	}
 	switch {
 	case c.Program != "":
 		return writeFiles(c.Program, program.Files(computes))
 	case c.Dumps != "":
-		if err := record.WriteNew(c.Dumps, lab.Diagnose(computes, false)); err != nil {
+		if err := record.WriteNew(c.Dumps, lab.Diagnose(computes, "")); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stdout, "Page: %s\n", c.Dumps)
 		return nil
 	}
-	which, err := mapPart()
-	if err != nil {
-		return err
-	}
 	if strings.HasSuffix(c.Export, ".html") {
+		which, err := mapPart()
+		if err != nil {
+			return err
+		}
 		if err := record.WriteNew(c.Export, lab.OneFile(computes, which)); err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stdout, "Lab: %s\n", c.Export)
 		return nil
 	}
-	files, err := labFiles(computes, which)
+	files, err := labFiles(computes, lab.HomePage)
 	if err == nil && c.Export == "" {
 		return a.serveLab(files, c.Port)
 	}
@@ -127,7 +121,7 @@ func writtenByLab(path string) bool {
 	}
 	defer f.Close()
 	var in io.Reader = f
-	marks := []string{"<title>The lab of driftlab</title>", "<title>The lab: "}
+	marks := []string{"<title>The lab of driftlab</title>", "<title>The lab: ", siteMark}
 	switch filepath.Base(path) {
 	case program.LessonsFile, program.DiagnoseFile:
 		marks = []string{"\x00asm"}
@@ -151,43 +145,40 @@ func oldPrograms(dir string) []string {
 	})
 }
 
-// answers lays the map of stability out: what to do under each problem, its picture, and the limit and level of every arm.
-var answers = template.Must(template.New("answers").Parse(`<div class="answers">
-{{range .Answers}}<h2>{{.Title}}</h2>
-<p>{{.Text}}</p>
-{{end}}<figure><img alt="Pass rate at the end against the learning rate, by problem and correction" src="{{.Picture}}"></figure>
-{{range .Studies}}<h2>{{.Title}}</h2>
-<div class="wide"><table><thead><tr><th scope="col">stressor</th><th scope="col">correction</th><th scope="col">largest stable learning rate</th><th scope="col">pass rate at the end</th><th scope="col">at rate</th><th scope="col">models</th></tr></thead><tbody>
-{{range .Arms}}<tr><td>{{.Stressor}}</td><th scope="row">{{.Method}}</th><td>{{.Limit.Text $.Rate}}</td><td>{{.Level.Text false}}</td><td>{{.LevelRate}}</td><td>{{.Level.N}}</td></tr>
-{{end}}</tbody></table></div>
-{{end}}<p>Runs of 1,000 updates of a toy model on the chain task, over a ladder of learning rates; intervals 95 % over base models.</p>
-</div>`))
-
 // mapPart is the map of stability as a tab of the lab.
 func mapPart() (results.Part, error) {
 	m, err := stability.Published()
 	if err != nil {
 		return results.Part{}, err
 	}
-	page := struct {
-		Answers []stability.Answer
-		Picture template.URL // the page's policy allows no styles in markup, which an SVG of its own has
-		Studies []stability.Study
-		Rate    func(float64) string
-	}{Picture: template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(published.StabilityPicture)), Studies: m.Studies, Rate: stability.RateText}
+	blocks := []results.Block{mapPicture("picture", "all problems")}
 	for _, p := range stability.Problems {
 		if answer, ok := m.Answer(p.Name); ok {
-			page.Answers = append(page.Answers, answer)
+			blocks = append(blocks, results.Prose("**"+answer.Title+".** "+answer.Text))
 		}
 	}
-	var text bytes.Buffer
-	err = answers.Execute(&text, page)
-	return results.Part{HTML: template.HTML(text.String()), Style: ".answers figure { margin: 1em 0; } .answers img { width: 100%; background: #fff; } .answers .wide { overflow-x: auto; } .answers td, .answers th { padding: .2em .7em .2em 0; text-align: left; }"}, err
+	for i := range m.Studies {
+		blocks = append(blocks, study.MapTables(&m.Studies[i])[0])
+	}
+	return results.Part{HTML: results.HTMLOf(blocks...)}, nil
 }
 
-// labFiles are the page, the program and the sheets to print.
-func labFiles(p lab.Program, which results.Part) ([]lab.File, error) {
-	files := lab.Site(p, which)
+// mapPicture is a picture of the map: as an image, since the lab's policy allows no styles in markup, which an SVG of its own has.
+func mapPicture(name, of string) results.Picture {
+	text, err := published.StabilityPictures.ReadFile("stability/" + name + ".svg")
+	if err != nil {
+		panic("published: " + err.Error()) // it is embedded
+	}
+	return results.Picture{SVG: text, Alt: "Pass rate at the end against the learning rate by correction: " + of}
+}
+
+// labFiles are the page under a name, the page of dumps, the program and the sheets to print.
+func labFiles(p lab.Program, name string) ([]lab.File, error) {
+	which, err := mapPart()
+	if err != nil {
+		return nil, err
+	}
+	files := lab.Site(p, which, name)
 	sheets, err := sheet.Files(lab.Load())
 	for _, name := range sheet.Names {
 		files = append(files, lab.File{Name: name, Data: sheets[name]})

@@ -244,7 +244,7 @@ func pageOf(r foreign.Registry) frameworkPage {
 func (p frameworkPage) tables() []*figure.Figure {
 	count := map[string]int{}
 	var sources []string
-	names := &figure.Figure{Kind: figure.Table, Title: p.Framework + ": what it has", Columns: []figure.Column{{Name: "kind"}, {Name: p.Framework}, {Name: ""}, {Name: "here"}, {Name: "difference, or why not"}, {Name: "file"}}}
+	names := &figure.Figure{Kind: figure.Table, Title: p.Framework + ": what it has", Columns: []figure.Column{{Name: "kind"}, {Name: p.Framework}, {Name: "relation"}, {Name: "here"}, {Name: "difference, or why not"}, {Name: "file"}}}
 	for _, c := range p.Registry {
 		source, file, _ := strings.Cut(c.Source, " ")
 		if !slices.Contains(sources, source) {

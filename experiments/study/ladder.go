@@ -80,13 +80,13 @@ func (l *Ladder) isStep(rate float64) bool {
 
 func (l *Ladder) names() (list []string) {
 	for _, rate := range l.rates() {
-		list = append(list, rateName(rate))
+		list = append(list, RateName(rate))
 	}
 	return list
 }
 
-// rateName is a learning rate as people write it: 2.5e-4.
-func rateName(rate float64) string {
+// RateName is a learning rate as people write it: 2.5e-4.
+func RateName(rate float64) string {
 	return figure.ShortExponent(strconv.FormatFloat(rate, 'e', -1, 64))
 }
 

@@ -116,7 +116,7 @@ func stableFinding(s *stability.Study) string {
 func stableUpTo(a *stability.Arm) string {
 	for i := len(a.Rates) - 1; i >= 0; i-- {
 		if r := a.Rates[i]; 2*r.Stable >= r.Runs {
-			text := "up to " + rateName(r.Rate)
+			text := "up to " + RateName(r.Rate)
 			if i == len(a.Rates)-1 {
 				text += " or more"
 			}
@@ -145,7 +145,7 @@ func rateTable(s *stability.Study) *figure.Figure {
 	t := head("rates")
 	t.Note += " " + record.CollapseRule()
 	for _, rate := range rates {
-		t.Columns = append(t.Columns, figure.Column{Name: rateName(rate)})
+		t.Columns = append(t.Columns, figure.Column{Name: RateName(rate)})
 	}
 	for _, a := range s.Arms {
 		row := []figure.Cell{figure.Word(a.Stressor), figure.Word(a.Method)}
@@ -224,7 +224,7 @@ func stableFigure(s *stability.Study) *figure.Figure {
 	none := slices.DeleteFunc(slices.Clone(s.Arms), func(a stability.Arm) bool { return a.Method != s.None })
 	rates := ratesOf(none)
 	for _, rate := range rates {
-		h.Labels = append(h.Labels, rateName(rate))
+		h.Labels = append(h.Labels, RateName(rate))
 	}
 	for _, a := range none {
 		row := figure.Series{Name: a.Stressor}
@@ -562,6 +562,11 @@ func shorten(outcome *json.RawMessage) error {
 	return err
 }
 
+// MapTables are the tables of a study of the map: limits and levels, what fresh models say, the size of the mismatch, the declared checks.
+func MapTables(s *stability.Study) []*figure.Figure {
+	return slices.DeleteFunc([]*figure.Figure{limitTable(s), freshTable(s), gapTable(s), checkTable(s)}, func(t *figure.Figure) bool { return t == nil })
+}
+
 // publish judges a folder and writes its page and pictures.
 func (d *Folder) publish(declared string) (*stability.Study, error) {
 	s := d.Limits()
@@ -573,10 +578,8 @@ func (d *Folder) publish(declared string) (*stability.Study, error) {
 			return nil, err
 		}
 	}
-	for _, t := range []*figure.Figure{limitTable(s), freshTable(s), gapTable(s), checkTable(s), rateTable(s)} {
-		if t != nil {
-			fmt.Fprintf(&page, "%s\n", t.Markdown())
-		}
+	for _, t := range append(MapTables(s), rateTable(s)) {
+		fmt.Fprintf(&page, "%s\n", t.Markdown())
 	}
 	if missing := d.Missing(); missing != "" {
 		fmt.Fprintf(&page, "Not run yet: %s\n", missing)

@@ -295,19 +295,59 @@
         body.append(...order.map((x) => x[2]));
       });
     });
+    const chosen = [], count = element("p", "count");
+    count.setAttribute("role", "status");
     const filter = element("input", "filter");
     filter.type = "search";
     filter.placeholder = "Show rows with these words";
     filter.setAttribute("aria-label", filter.placeholder);
-    filter.addEventListener("input", () => {
+    const parts = (row, j) => (row.cells[j] ? row.cells[j].textContent.split(", ") : []);
+    const show = () => {
       const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
       for (const row of rows) {
         const text = [...row.cells].map((c) => c.textContent).join(" ").toLowerCase();
-        row.hidden = !words.every((w) => text.includes(w));
+        row.hidden = !words.every((w) => text.includes(w)) || !chosen.every((c) => c.select.value === "" || parts(row, c.column).includes(c.select.value));
       }
+      const shown = rows.filter((row) => !row.hidden).length;
+      count.textContent = shown === rows.length ? "" : shown + " of " + rows.length + " rows";
+    };
+    filter.addEventListener("input", show);
+    heads.forEach((head, column) => {
+      if (head.dataset.filter == null) return;
+      const label = element("label", "", head.textContent), select = element("select");
+      const values = [...new Set(rows.flatMap((row) => parts(row, column)))].filter(Boolean).sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+      select.append(new Option("all", ""), ...values.map((v) => new Option(v, v)));
+      select.addEventListener("change", show);
+      label.append(select);
+      chosen.push({ select, column });
     });
-    figure.prepend(filter);
+    figure.prepend(filter, ...chosen.map((c) => c.select.parentElement), count);
   }
+  // A block of code is copied by a button.
+  for (const pre of document.querySelectorAll("pre")) {
+    const box = element("div", "copies"), button = element("button", "tool", "Copy");
+    button.type = "button";
+    pre.before(box);
+    box.append(pre, button);
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(pre.textContent);
+      } catch (e) { // a page from a disk may lack the right to it
+        getSelection().selectAllChildren(pre);
+        document.execCommand("copy");
+      }
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = "Copy"; }, 2000);
+    });
+  }
+  // A fold opens when the address leads to it.
+  function unfold() {
+    const at = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let e = at; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
+    if (at) at.scrollIntoView();
+  }
+  addEventListener("hashchange", unfold);
+  unfold();
   for (const f of document.querySelectorAll("figure.sortable")) sortable(f);
   paper.theme(document.querySelector(".theme"), () => charts.forEach((c) => c.repaint()));
   for (const f of document.querySelectorAll("figure.chart")) charts.push(new Chart(f));

@@ -402,6 +402,8 @@ type Column struct {
 	Unit string `json:"-"`
 	// Align is that of heading and cells.
 	Align Align `json:"num,omitempty"`
+	// Filter offers the values of the column to choose rows by, where the table is sortable; a cell may have several, with ", " between.
+	Filter bool `json:"-"`
 }
 
 // Head is the name with its unit.
@@ -421,6 +423,8 @@ type Cell struct {
 	Numeric bool
 	// Emphasis colours the text.
 	Emphasis Emphasis
+	// Link is the address on a page that the text leads to; empty for none.
+	Link string
 }
 
 // MarshalText is the text: in JSON a cell is what a reader sees.

@@ -32,49 +32,57 @@ type File struct {
 	Data []byte
 }
 
-// Site is the page as files for any static host: index.html, which has everything but the
+// HomePage is the lab's page where it stands alone, SitePage where it is one of the site, whose navigation stands above it.
+const HomePage, SitePage = "index.html", "lab.html"
+
+// Site is the page as files for any static host: home, one of HomePage and SitePage, which has everything but the
 // program, also the page of corrections, and the program next to it. Opened from a disk they
 // work as well, since a page may run the scripts next to it even there: so the program is a
 // script, its bytes in Ascii85.
-func Site(p Program, which results.Part) []File {
+func Site(p Program, which results.Part, home string) []File {
 	text := quotable(p.Gzip)
 	sum := sha256.Sum256([]byte(text))
 	name := "program-" + hex.EncodeToString(sum[:6]) + ".js"
 	return []File{
-		{"index.html", index(p, which, name, "", len(text))},
+		{home, index(p, which, home, name, "", len(text))},
 		{name, []byte("driftlabProgram(\"" + text + "\");\n")},
-		{DiagnosePage, Diagnose(p, true)},
+		{DiagnosePage, Diagnose(p, home)},
 	}
 }
 
 // OneFile is the page with the program in it.
 func OneFile(p Program, which results.Part) []byte {
 	text := quotable(p.Gzip)
-	return index(p, which, "", `"`+text+`"`, len(text))
+	return index(p, which, "", "", `"`+text+`"`, len(text))
 }
 
-// early sets the page's colours before it is drawn.
-const early = `document.documentElement.dataset.theme=matchMedia("(prefers-color-scheme: dark)").matches?"dark":"light"`
+// navigation is the site's above a page; empty where home is not the page of the site.
+func navigation(home, page string) template.HTML {
+	if home != SitePage {
+		return ""
+	}
+	return results.SiteNav(page)
+}
 
 // index fills the page in. The browser gets the sum of each script and style, and runs
 // no other.
-func index(p Program, which results.Part, file, wasm string, size int) []byte {
+func index(p Program, which results.Part, home, file, wasm string, size int) []byte {
 	paper := results.SharedPaper()
 	style := lean(paper.Style + "\n" + source("lab.css") + "\n" + which.Style)
 	var script strings.Builder
-	script.WriteString(paper.Script)
+	script.WriteString(paper.Library + "\n" + paper.Script)
 	script.WriteString("\n" + which.Script)
 	for _, name := range []string{"panels.js", "guess.js", "engine.js", "lab.js"} {
 		script.WriteString("\n" + source(name))
 	}
 	all := lean(script.String())
-	scripts, connect := sums(early, all)+" 'wasm-unsafe-eval'", "'none'"
+	scripts, connect := sums(paper.Early, all)+" 'wasm-unsafe-eval'", "'none'"
 	if file != "" {
 		scripts, connect = scripts+" 'self'", "'self'"
 	}
 	var out bytes.Buffer
 	err := page.Execute(&out, map[string]any{
-		"Policy": policyOf(scripts, style, connect), "Style": template.CSS(style), "Early": template.JS(early), "Script": template.JS(all), "Licence": paper.Licence,
+		"Policy": policyOf(scripts, style, connect), "Nav": navigation(home, SitePage), "Style": template.CSS(style), "Early": template.JS(paper.Early), "Script": template.JS(all), "Licence": paper.Licence,
 		"Lab": template.HTML(base64.StdEncoding.EncodeToString(Gzip(publishedFile()))), "Which": template.HTML(base64.StdEncoding.EncodeToString(Gzip([]byte(which.HTML)))),
 		"Worker": template.HTML(inScript(lean(string(p.Support) + "\n" + source("worker.js")))),
 		"File":   file, "Sheets": file != "", "Bytes": size, "Program": template.HTML(wasm), // sheets stand next to the page

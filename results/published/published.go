@@ -3,7 +3,7 @@
 // What it is not: all of them. They are files next to it, for people.
 package published
 
-import _ "embed" // of the files
+import "embed"
 
 // Alarms is what warned before a collapse in runs of 100 updates, rule by rule, as JSON.
 //
@@ -15,7 +15,7 @@ var Alarms []byte
 //go:embed stability/map.json
 var Stability []byte
 
-// StabilityPicture draws the map's three problems, as SVG.
+// StabilityPictures are the map's pictures as SVG: picture.svg of its three problems, and NAME.svg of each.
 //
-//go:embed stability/picture.svg
-var StabilityPicture []byte
+//go:embed stability/*.svg
+var StabilityPictures embed.FS

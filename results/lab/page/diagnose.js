@@ -193,4 +193,5 @@
     worker = null;
     ended("Stopped");
   };
+  paper.theme(document.querySelector(".theme"), () => {});
 })();

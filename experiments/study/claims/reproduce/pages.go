@@ -1,0 +1,86 @@
+package reproduce
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"driftlab/experiments/study/claims/claim"
+	"driftlab/experiments/study/sources"
+	"driftlab/results"
+	"driftlab/results/figure"
+	"driftlab/results/record"
+	"driftlab/results/stats"
+)
+
+// Pages are the pages of the site about the published claims: the list first, then one for each.
+func Pages(list []Status) ([]results.Report, error) {
+	t := head("list")
+	t.Sortable = true
+	for _, j := range []int{1, 2, 3} {
+		t.Columns[j].Filter = true
+	}
+	pages := []results.Report{{Site: "claims.html", Title: "Claims of papers, measured", Lead: fmt.Sprintf("%d claims, each with the check that was declared for it, an effect with its interval, and a verdict; negative results, too.", len(list)),
+		Sections: []results.Section{{Heading: "All claims", Blocks: []results.Block{t}}, {Heading: "Verdicts", Blocks: []results.Block{DeclaredTable(list)}}}}}
+	for i := range list {
+		s := &list[i]
+		page, err := s.page()
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, page)
+		papers, trains := sources.ArXiv.FindAllString(s.Source, -1), "no"
+		slices.Sort(papers)
+		if s.Unit == claim.Run {
+			trains = "yes"
+		}
+		effect := ""
+		if s.Primary != nil {
+			effect = s.Primary.interval(s.Replications)
+		}
+		t.Add(figure.Cell{Text: s.Title, Link: page.Site}, figure.Word(string(s.Confirmed)).As(emphasis(s.Confirmed)), figure.Word(trains), figure.Word(strings.Join(slices.Compact(papers), ", ")), figure.Word(effect))
+	}
+	return pages, nil
+}
+
+// interval is the effect of a published check.
+func (d *Decisive) interval(n int) string {
+	return intervalText(stats.Interval{Estimate: d.Ours[0], Low: d.Ours[1], High: d.Ours[2], N: n})
+}
+
+// page is that of a published claim.
+func (s *Status) page() (results.Report, error) {
+	text, _ := results.PublishedVerdict(s.ID)
+	var of struct {
+		Checks []Decisive `json:"checks"`
+	}
+	if err := json.Unmarshal(text, &of); err != nil {
+		return results.Report{}, fmt.Errorf("the published verdict of %s: %w", s.ID, err)
+	}
+	t := head("checks")
+	t.Columns = slices.Delete(t.Columns, 5, 6) // new seeds have a sentence
+	for i := range of.Checks {
+		c := &of.Checks[i]
+		name := figure.Word(c.Name)
+		if p := s.Primary; p != nil && c.Name == p.Name && c.Level == p.Level {
+			name = figure.Word("primary: " + c.Name).As(figure.Strong)
+		}
+		t.Add(name, figure.Word(c.Outcome.Term()).As(emphases[c.Outcome]), figure.Word(string(c.Level)), figure.Word(c.Needs), figure.Word(c.interval(s.Replications)))
+	}
+	declared := "before any result"
+	if s.First != nil {
+		declared = "revised after a result"
+	}
+	fresh := results.Prose("No new seeds were measured.")
+	if s.Fresh != nil {
+		fresh = results.Prose("With new models and new seeds the verdict is **" + string(s.Fresh.Verdict) + "**.")
+	}
+	return results.Report{Site: "claim-" + s.ID + ".html", Title: s.Title, Lead: s.Sentence, Badges: []results.Badge{{Text: s.MarkedVerdict(), Emphasis: emphasis(s.Confirmed)}},
+		Facts: []results.Fact{{Name: "replications", Value: s.Sample()}, {Name: "primary check declared", Value: declared}},
+		Sections: []results.Section{
+			{Heading: "What was measured", Blocks: []results.Block{results.Picture{SVG: results.PublishedPicture(s.ID), Alt: s.Title}, fresh, t}},
+			{Heading: "What the source says", Blocks: []results.Block{results.Prose(s.Published), results.Prose("Source: " + s.Source)}},
+			{Heading: "Measure it again", Blocks: []results.Block{results.Code("./simulate reproduce " + record.ShellWord(s.ID) + " --quick")}},
+		}}, nil
+}
