@@ -36,6 +36,7 @@ type cli struct {
 	Evaluate   evaluateCmd   `cmd:"" help:"Pass@k of trained weights, ranked at each k."`
 	Schedule   scheduleCmd   `cmd:"" help:"Simulate an asynchronous system on a virtual clock: idle time, staleness, speed-up."`
 	Diagnose   diagnoseCmd   `cmd:"" help:"Check the dump of a real run: trust in its log-probs, mismatch, likely cause, correction."`
+	Watch      watchCmd      `cmd:"" help:"Follow a run that goes on, and say when an alarm fires, with its false-alarm rate."`
 	Lab        labCmd        `cmd:"" help:"Interactive lessons in a browser."`
 	Pretrain   pretrainCmd   `cmd:"" help:"Train a base checkpoint on demonstrations."`
 	Site       siteCmd       `cmd:"" help:"Write the site: stability map, corrections, claims, methods, lab, as static files."`

@@ -54,29 +54,37 @@ func dumpFiles(names []string) ([]string, error) {
 			list = append(list, name)
 			continue
 		}
-		var found []string
-		err := filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && path != name && strings.HasPrefix(d.Name(), ".") {
-				if d.IsDir() {
-					return fs.SkipDir
-				}
-				return nil
-			}
-			if err == nil && !d.IsDir() && mayBeDump(path) {
-				found = append(found, path)
-			}
-			return err
-		})
+		found, err := filesBelow(name, mayBeDump)
 		if err != nil {
-			return nil, badInput{err}
+			return nil, err
 		}
 		if len(found) == 0 {
 			return nil, bad("%s: no dump in this folder: their names end in .jsonl, .json, .pkl, .pt or .parquet, also with .gz or .zst, or are rank_{r}.bin", name)
 		}
-		slices.SortStableFunc(found, byNumbers)
 		list = append(list, found...)
 	}
 	return list, nil
+}
+
+// filesBelow are the files of a folder and below that are wanted, with the numbers in their paths in order; hidden ones are none.
+func filesBelow(dir string, wanted func(path string) bool) (found []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && path != dir && strings.HasPrefix(d.Name(), ".") {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if err == nil && !d.IsDir() && wanted(path) {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, badInput{err}
+	}
+	slices.SortStableFunc(found, byNumbers)
+	return found, nil
 }
 
 var digits = regexp.MustCompile(`[0-9]+|[^0-9]+`)

@@ -509,6 +509,8 @@ type Rates struct {
 // AlarmRates has the rates of rules that were measured, in the form of the published ones.
 type AlarmRates struct {
 	Rules []struct {
+		Name     string  `json:"name"`
+		Source   string  `json:"source"`
 		Metric   string  `json:"metric"`
 		Limit    float64 `json:"limit"`
 		Below    bool    `json:"below"`

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"driftlab/experiments/diagnose"
+	"driftlab/experiments/diagnose/reader"
+	"driftlab/results/figure"
+	"driftlab/results/published"
+	"driftlab/results/record"
+)
+
+type watchCmd struct {
+	Dir   string        `arg:"" complete:"dirs" help:"The folder that a run writes: its metrics.jsonl, dumps of its batches, or both, at any depth."`
+	Every time.Duration `help:"Time between two looks at the folder." default:"2s" placeholder:"TIME"`
+	Once  bool          `help:"Read what is there, and end."`
+}
+
+// Run follows the folder until the run has ended or a signal comes.
+func (c *watchCmd) Run(a *app) error {
+	if c.Every <= 0 {
+		return bad("--every %v: give a time above zero, such as 2s", c.Every)
+	}
+	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+		return bad("%s: no such folder: start the run first, and give the folder that it writes", c.Dir)
+	}
+	rates, err := diagnose.ParseAlarmRates(published.Alarms)
+	if err != nil {
+		return err
+	}
+	w := &watcher{app: a, rates: rates, files: map[string]*watched{}}
+	end := a.signals.begin()
+	defer end()
+	for ended := false; !ended && a.ctx.Err() == nil; {
+		if ended, err = w.look(c.Dir, c.Once); err != nil {
+			return err
+		}
+		if ended = ended || c.Once; !ended {
+			select {
+			case <-a.ctx.Done():
+			case <-time.After(c.Every):
+			}
+		}
+	}
+	if len(w.files) == 0 {
+		return bad("%s: neither %s nor a dump in this folder", c.Dir, record.MetricsFile)
+	}
+	w.conclude(c.Dir)
+	return nil
+}
+
+// watcher is what was read of a folder, and what came of it.
+type watcher struct {
+	*app
+	rates          *diagnose.AlarmRates
+	files          map[string]*watched
+	updates, dumps int
+	alarms         int
+	first          string // where the first alarm was
+}
+
+// watched is a file of the folder.
+type watched struct {
+	read   int64 // of its bytes
+	size   int64 // when it was last looked at
+	run    *diagnose.Monitor
+	rings  map[string]bool // rules that the dump before fired, by name
+	closed bool
+}
+
+// look reads what was appended since the last look. It reports whether all runs of the folder have ended. Files that are written as a
+// whole are read when they no longer grow, or at once.
+func (w *watcher) look(dir string, once bool) (ended bool, err error) {
+	isMetrics := func(path string) bool { return filepath.Base(path) == record.MetricsFile }
+	list, err := filesBelow(dir, func(path string) bool { return isMetrics(path) || mayBeDump(path) })
+	if err != nil {
+		return false, err
+	}
+	runs, finished := 0, 0
+	for _, path := range list {
+		f := w.files[path]
+		if f == nil {
+			f = &watched{run: diagnose.NewMonitor(w.rates)}
+			w.files[path] = f
+		}
+		_, err := os.Stat(filepath.Join(filepath.Dir(path), record.SummaryFile))
+		done := err == nil && isMetrics(path) // whatever is appended stands there
+		if err := w.appended(path, f, isMetrics(path), once); err != nil {
+			fmt.Fprintf(w.stderr, "simulate: note: %s: %s\n", path, oneLine(err.Error()))
+		}
+		if isMetrics(path) {
+			runs++
+		}
+		if done {
+			finished++
+			if !f.closed {
+				f.closed = true
+				w.tell(path, "update", f.run.Close)
+			}
+		}
+	}
+	return runs > 0 && finished == runs, nil
+}
+
+// appended reads a file from where it was read to.
+func (w *watcher) appended(path string, f *watched, metrics, once bool) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return errors.Unwrap(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return errors.Unwrap(err)
+	}
+	grows, size := info.Size() != f.size, info.Size()
+	f.size = size
+	lines := metrics || strings.HasSuffix(path, ".jsonl") || strings.HasSuffix(path, ".ndjson")
+	if size < f.read { // it was begun anew
+		*f = watched{size: size, run: diagnose.NewMonitor(w.rates)}
+	}
+	if lines {
+		if size, err = lastLine(file, f.read, size); err != nil {
+			return err
+		}
+	} else if f.read > 0 || grows && !once {
+		return nil
+	}
+	part := io.NewSectionReader(file, f.read, size-f.read)
+	if f.read = size; part.Size() == 0 {
+		return nil
+	}
+	if metrics {
+		return w.metrics(path, f, part)
+	}
+	return w.dump(path, f, part)
+}
+
+// lastLine is the end of the last complete line of a file between two places; from if there is none.
+func lastLine(f io.ReaderAt, from, to int64) (int64, error) {
+	block := make([]byte, 64<<10)
+	for to > from {
+		n := min(int64(len(block)), to-from)
+		if _, err := f.ReadAt(block[:n], to-n); err != nil && err != io.EOF {
+			return from, err
+		}
+		if i := bytes.LastIndexByte(block[:n], '\n'); i >= 0 {
+			return to - n + int64(i) + 1, nil
+		}
+		to -= n
+	}
+	return from, nil
+}
+
+// metrics reads lines of metrics: an object with the step and numbers, which verl has under data.
+func (w *watcher) metrics(path string, f *watched, part io.Reader) error {
+	lines := bufio.NewReader(part)
+	var fault error // the first
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return fault // the part ends with a line
+		}
+		var all, nested map[string]json.RawMessage
+		if json.Unmarshal(line, &all) != nil {
+			fault = cmp.Or(fault, fmt.Errorf("not a line of metrics: %.40q", line))
+			continue
+		}
+		if json.Unmarshal(all["data"], &nested) == nil {
+			for name, x := range nested {
+				all[name] = x
+			}
+		}
+		numbers := map[string]float64{}
+		for name, text := range all {
+			var x float64
+			if json.Unmarshal(text, &x) == nil {
+				numbers[name] = x
+			}
+		}
+		w.updates = max(w.updates, int(numbers["step"]))
+		w.tell(path, "update", func() (int, []diagnose.Alarm) { return f.run.Add(int(numbers["step"]), numbers) })
+	}
+}
+
+// dump diagnoses the rows that were appended to a dump.
+func (w *watcher) dump(path string, f *watched, part *io.SectionReader) error {
+	analysis := diagnose.New(diagnose.Options{Rates: w.rates})
+	if err := analysis.Read(reader.Input{Name: path, At: part, Size: part.Size()}); err != nil {
+		return err
+	}
+	w.dumps++
+	r, rings := analysis.Report(), map[string]bool{}
+	w.tell(path, "dump", func() (last int, fired []diagnose.Alarm) {
+		for _, alarm := range r.Alarms {
+			if rings[alarm.Rule] = alarm.Fired; alarm.Fired && !f.rings[alarm.Rule] && alarm.Rates != nil {
+				fired = append(fired, alarm)
+			}
+		}
+		return w.dumps, fired
+	})
+	f.rings = rings
+	return nil
+}
+
+// tell prints the alarms that began to fire, with their published rates.
+func (w *watcher) tell(path, unit string, began func() (int, []diagnose.Alarm)) {
+	at, fired := began()
+	for _, alarm := range fired {
+		w.alarms++
+		if w.first == "" {
+			w.first = fmt.Sprintf("%s %d", unit, at)
+		}
+		fmt.Fprintf(w.stdout, "%s %d: %s (now %s, %s; %s). Simulated runs: it fired before %s of the collapses; false alarms: %s in 1,000 updates of runs that did not collapse, in %s of these runs.\n", unit, at, alarm.Rule,
+			figure.FormatNumber(alarm.Value, 3), alarm.Source, path, figure.Percent(*alarm.Detection, 0).Text, figure.FormatNumber(alarm.Rates.FalseAlarms, 2), figure.Percent(alarm.Rates.FlaggedRuns, 0).Text)
+	}
+}
+
+// conclude says what was seen, and what to do next.
+func (w *watcher) conclude(dir string) {
+	seen, next := figure.Count(w.updates, "update"), "simulate report "
+	if w.dumps > 0 {
+		seen, next = strings.TrimPrefix(seen+" and "+figure.Count(w.dumps, "part")+" of dumps", "0 updates and "), "simulate diagnose "
+	}
+	finding := "no alarm"
+	if w.alarms > 0 {
+		finding = figure.Count(w.alarms, "alarm") + ", the first at " + w.first
+	}
+	fmt.Fprintf(w.stdout, "Finding: %s in %s.\nNext: %s%s\n", finding, seen, next, record.ShellWord(dir))
+}
