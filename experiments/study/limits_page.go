@@ -313,7 +313,7 @@ func gapFigure(s *stability.Study) *figure.Figure {
 			}
 		}
 		c.Series = append(c.Series, line)
-		for i, real := range stability.RealGaps {
+		for i, real := range stability.RealGaps() {
 			y := bottom * (1 - float64(0.1*float64(i+1)))
 			c.Series = append(c.Series, figure.Series{Name: "published: " + real.Name, X: []float64{real.Low, real.High}, Y: []float64{y, y}})
 		}
@@ -330,7 +330,7 @@ func gapTable(s *stability.Study) *figure.Figure {
 			t.Add(figure.Word(a.Stressor).As(figure.Strong), figure.Number(float64(a.FirstK3), 2), figure.Number(float64(a.K3), 2), figure.Percent(float64(a.Flips), 1), figure.Word("this study"))
 		}
 	}
-	for _, real := range stability.RealGaps {
+	for _, real := range stability.RealGaps() {
 		t.Add(figure.Word("published: "+real.Name), figure.Cell{}, figure.Word(figure.FormatNumber(real.Low, 2)+" to "+figure.FormatNumber(real.High, 2)), figure.Cell{}, figure.Word(real.Source))
 	}
 	return t

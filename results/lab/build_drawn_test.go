@@ -4,15 +4,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"driftlab/results/figure"
 	"driftlab/results/lab/picture"
 	"driftlab/results/record"
+	"driftlab/results/stability"
 )
 
 // drawn make pictures of what claims and runs have published.
 var drawn = map[string]func(*published) ([]figure.Figure, error){
-	"length": drawLength, "policies": drawPolicies, "routing": drawRouting, "age": drawAge, "fix": drawFix,
+	"length": drawLength, "policies": drawPolicies, "routing": drawRouting, "age": drawAge, "fix": drawFix, "normal": drawNormal,
 }
 
 // decode reads a recording that is no panels.
@@ -121,6 +123,73 @@ func drawRouting(p *published) ([]figure.Figure, error) {
 		out = append(out, picture.Flips(&flips[i])...)
 	}
 	return out, nil
+}
+
+// drawNormal is the ladder of number formats next to real engines and published runs, and what such gaps did to training.
+func drawNormal(p *published) ([]figure.Figure, error) {
+	var pairs struct {
+		Pairs []struct {
+			Rollout, Learner string
+			Gap              struct {
+				K3           float64 `json:"k3"`
+				ExactKL      float64 `json:"exact_kl"`
+				MeanAbsDlogp float64 `json:"mean_abs_dlogp"`
+				FlipToken    float64 `json:"flip_token"`
+			}
+		}
+	}
+	var real []struct {
+		Engine, Checkpoint string
+		Real               struct {
+			K3 float64 `json:"k3"`
+		}
+	}
+	for file, into := range map[string]any{"lab/pairs.json": &pairs, "reality/reality.json": &real} { // in any order
+		if err := p.decode(file, into); err != nil {
+			return nil, err
+		}
+	}
+	k3 := figure.Axis{Label: "k3 per token, nats", Log: true, Low: 1e-9, High: 10}
+	formats := figure.Figure{Kind: figure.Bars, Name: "k3", Guess: "k3", Title: "k3 by number format: rollouts, learner", Y: k3, Note: "A model of this program; equal engines have exactly 0, and stand at no length."}
+	means := figure.Figure{Kind: figure.Bars, Name: "mean", Guess: "mean", Title: "Mean |difference of log-probs|: rollouts, learner", Y: figure.Axis{Label: "nats", Log: true, Low: 1e-9, High: 1}}
+	table := figure.Figure{Kind: figure.Table, Name: "formats", Title: "The same in numbers",
+		Columns: []figure.Column{{Name: "rollouts, learner"}, {Name: "k3", Align: figure.Right}, {Name: "exact KL", Align: figure.Right}, {Name: "mean |d|", Align: figure.Right}, {Name: "tokens with another route", Align: figure.Right}}}
+	var y, mean record.Floats
+	for _, pair := range pairs.Pairs {
+		name, g := pair.Rollout+", "+pair.Learner, pair.Gap
+		formats.Labels, y, mean = append(formats.Labels, name), append(y, g.K3), append(mean, g.MeanAbsDlogp)
+		table.Add(figure.Word(name), figure.Number(g.K3, 2), figure.Number(g.ExactKL, 2), figure.Number(g.MeanAbsDlogp, 2), figure.Percent(g.FlipToken, 1))
+	}
+	means.Labels = formats.Labels
+	formats.Series, means.Series = []figure.Series{{Name: "k3", Y: y}}, []figure.Series{{Name: "mean", Y: mean}}
+	engines := figure.Figure{Kind: figure.Bars, Name: "engines", Guess: "k3", Title: "Real engines on the same tokens, chain-base, learner fp32", Y: k3, Note: "llama.cpp, onnxruntime and torch; results/published/reality."}
+	y = nil
+	for _, r := range real {
+		if r.Checkpoint == "chain-base" {
+			engines.Labels, y = append(engines.Labels, r.Engine), append(y, r.Real.K3)
+		}
+	}
+	engines.Series = []figure.Series{{Name: "k3", Y: y}}
+	runs := figure.Figure{Kind: figure.Bars, Name: "runs", Guess: "k3", Title: "Published runs of real models", Y: k3}
+	var low, high record.Floats
+	var sources []string
+	for _, g := range stability.RealGaps() {
+		runs.Labels, low, high, sources = append(runs.Labels, g.Name), append(low, g.Low), append(high, g.High), append(sources, g.Name+": "+g.Source)
+	}
+	runs.Series, runs.Note = []figure.Series{{Name: "lowest", Method: figure.TokenTIS, Y: low}, {Name: "highest", Method: figure.Uncorrected, Y: high}}, strings.Join(sources, "; ")+"."
+	m, err := stability.Published()
+	if err != nil {
+		return nil, err
+	}
+	ends := figure.Figure{Kind: figure.Table, Name: "ends", Title: "What such gaps did to training: 1,000 updates without a correction",
+		Columns: []figure.Column{{Name: "gap"}, {Name: "k3 over the run", Align: figure.Right}, {Name: "tokens with another route", Align: figure.Right}, {Name: "pass rate at the end"}, {Name: "− equal engines"}}}
+	study := m.Study("gap")
+	for _, a := range study.Arms {
+		if a.Method == study.None {
+			ends.Add(figure.Word(a.Stressor), figure.Number(float64(a.K3), 2), figure.Percent(float64(a.Flips), 1), figure.Word(a.Level.Text(false)), figure.Word(a.GainEqual.Text(true)))
+		}
+	}
+	return []figure.Figure{formats, engines, runs, means, ends, table}, nil
 }
 
 // drawMargins is the share of flips by tenth of the router's margin.

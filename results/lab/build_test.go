@@ -10,7 +10,7 @@ import (
 )
 
 // order is how the lessons are taught.
-var order = []string{"gap", "length", "policies", "routing", "age", "fix"}
+var order = []string{"gap", "length", "policies", "routing", "age", "fix", "normal"}
 
 // Build makes the document of lessons/ and a folder such as results/published.
 func Build(dir fs.FS) (*Document, error) {

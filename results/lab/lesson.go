@@ -89,10 +89,12 @@ type Guess struct {
 type Control struct {
 	Key   string `json:"key"`
 	Label string `json:"label"`
-	// Kind is select, range or toggle. Each has options; a range goes through them in
-	// order.
+	// Kind is select, range, toggle or number. All but a number have options; a range goes through them in
+	// order. A number is the reader's own, from Low to High, and is drawn into the figures whose guess is its key.
 	Kind    string   `json:"kind"`
 	Options []Option `json:"options"`
+	Low     float64  `json:"low,omitempty"`
+	High    float64  `json:"high,omitempty"`
 	// Value is the one chosen at first.
 	Value string `json:"value"`
 }
@@ -256,6 +258,13 @@ func (l *Lesson) Choose(given []string) (map[string]string, error) {
 		i := slices.Index(keys, key)
 		if i < 0 {
 			return nil, fmt.Errorf("%s: the lesson %s has the controls %s", with, l.Name, strings.Join(keys, ", "))
+		}
+		if k := l.Controls[i]; k.Kind == "number" {
+			if x, err := strconv.ParseFloat(value, 64); err != nil || !(x >= k.Low && x <= k.High) {
+				return nil, fmt.Errorf("%s: %s is a number from %g to %g", with, key, k.Low, k.High)
+			}
+			out[key] = value
+			continue
 		}
 		var values []string
 		for _, o := range l.Controls[i].Options {

@@ -18,7 +18,7 @@ import (
 func TestSite(t *testing.T) {
 	p := Program{Gzip: []byte("module"), Diagnose: []byte("second module"), Support: []byte("class Go {} // </script>")}
 	which := results.Part{HTML: "<p>corrections</p>", Style: ".corrections {}", Script: "const corrections = 1; // </b>\n"}
-	site := Site(p, which)
+	site := Site(p, which, HomePage)
 	if len(site) != 3 || site[2].Name != DiagnosePage || site[0].Name != "index.html" || string(site[1].Data) != "driftlabProgram(\""+quotable(p.Gzip)+"\");\n" {
 		t.Fatalf("%d files, the first %s", len(site), site[0].Name)
 	}

@@ -15,6 +15,11 @@ var Alarms []byte
 //go:embed stability/map.json
 var Stability []byte
 
+// RealGaps are the sizes of a mismatch that were published for training of real models, as JSON.
+//
+//go:embed stability/real.json
+var RealGaps []byte
+
 // StabilityPictures are the map's pictures as SVG: picture.svg of its three problems, and NAME.svg of each.
 //
 //go:embed stability/*.svg

@@ -223,17 +223,19 @@ var Published = sync.OnceValues(func() (*Map, error) {
 
 // RealGap is the size of a mismatch that was published for training of a real model, in nats per token.
 type RealGap struct {
-	Name      string
-	Low, High float64
-	Source    string
+	Name   string  `json:"name"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	Source string  `json:"source"`
 }
 
 // RealGaps are those next to which the gaps of the map are shown.
-var RealGaps = []RealGap{
-	{"dense models, Miles", 1e-5, 1e-3, "Miles' blog"},
-	{"mixtures of experts, Miles", 1e-3, 1e-1, "Miles' blog"},
-	{"dense and mixture of experts, R3", 6.4e-4, 1.535e-3, "arXiv:2510.11370, Qwen3-8B and Qwen3-30B-A3B"},
-}
+var RealGaps = sync.OnceValue(func() (list []RealGap) {
+	if err := json.Unmarshal(published.RealGaps, &list); err != nil {
+		panic("stability: " + err.Error()) // it is embedded
+	}
+	return list
+})
 
 // Problem is a problem that users have, with the stressor of the map that stands for it.
 type Problem struct{ Name, Title, Study, Stressor string }

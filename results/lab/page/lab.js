@@ -59,8 +59,8 @@
     if (now) clearTimeout(now.timer);
     const values = {};
     for (const c of lesson.controls || []) {
-      const asked = q.get(c.key);
-      values[c.key] = (c.options || []).some((o) => o.value === asked) ? asked : String(c.value);
+      const asked = q.get(c.key), fits = c.kind === "number" ? Number(asked) >= c.low && Number(asked) <= c.high : (c.options || []).some((o) => o.value === asked);
+      values[c.key] = asked && fits ? asked : String(c.value);
     }
     now = { lesson, values, live: [], q, kept: guesses.kept(lesson.name), tick: 0 };
     document.title = lesson.title + " · the lab of driftlab";
@@ -200,7 +200,8 @@
     const l = now.lesson, recorded = panels.matching(l.data.panels || [], now.values);
     const list = panels.merged(recorded, panels.matching(now.live, now.values)).map((p) => {
       const g = p.guess && (l.guess || []).find((x) => x.key === p.guess), value = g && now.kept && now.kept[g.key];
-      let drawn = null;
+      const own = (l.controls || []).find((c) => c.kind === "number" && c.key === p.guess);
+      let drawn = own ? { at: Number(now.values[own.key]), name: "your run" } : null;
       if (value != null && g.kind === "curve") drawn = { x: g.x, y: value };
       else if (value != null && (g.kind === "share" || g.kind === "number")) drawn = { at: value };
       else if (value != null && g.kind === "decade") drawn = { at: Number("1e" + value) };
@@ -253,7 +254,8 @@
     box.append(knobs);
     now.set = {};
     for (const c of l.controls || []) {
-      const label = element("label", "control " + c.kind), id = "c-" + c.key;
+      if (c.kind === "number") { knobs.append(ownNumber(c)); continue; }
+      const label = element("label", "control " + c.kind);
       label.append(element("span", "name", c.label));
       const choose = element("select");
       for (const o of c.options || []) choose.append(new Option(o.label || o.value, o.value));
@@ -295,6 +297,31 @@
       knobs.append(label);
     }
     if (l.live) box.append(liveBox());
+  }
+
+  // ownNumber is a number of the reader's: typed, or by a slider over its decades.
+  function ownNumber(c) {
+    const box = element("label", "control number"), number = element("input"), slide = element("input");
+    number.type = "number";
+    Object.assign(number, { min: c.low, max: c.high, step: "any", value: now.values[c.key], inputMode: "decimal" });
+    slide.type = "range";
+    Object.assign(slide, { min: 0, max: 200, step: 1 });
+    slide.setAttribute("aria-label", c.label + ", by a slider");
+    const put = () => {
+      if (!(Number(number.value) >= c.low && Number(number.value) <= c.high)) return;
+      now.values[c.key] = number.value;
+      slide.value = 200 * Math.log(number.value / c.low) / Math.log(c.high / c.low);
+      slide.setAttribute("aria-valuetext", number.value);
+      refresh();
+    };
+    number.addEventListener("input", put);
+    slide.addEventListener("input", () => { number.value = Number((c.low * Math.pow(c.high / c.low, slide.value / 200)).toPrecision(2)); put(); });
+    slide.value = 200 * Math.log(number.value / c.low) / Math.log(c.high / c.low);
+    slide.setAttribute("aria-valuetext", number.value);
+    const row = element("span", "row");
+    row.append(slide, number);
+    box.append(element("span", "name", c.label), row);
+    return box;
   }
 
   // liveBox is what computes here: buttons, progress, and what came of it.
@@ -462,7 +489,7 @@
     if (!document.getElementById("keys").checked || e.ctrlKey || e.metaKey || e.altKey) return;
     const at = e.target.closest("input, select, textarea, button, summary, a, [role=group], pre");
     if (at && (e.key === " " || !at.matches("a, button, summary, [role=group], pre"))) return;
-    if (/^[1-8]$/.test(e.key) && lessons[e.key - 1]) { location.hash = "lesson=" + lessons[e.key - 1].name; return; }
+    if (/^[1-9]$/.test(e.key) && lessons[e.key - 1]) { location.hash = "lesson=" + lessons[e.key - 1].name; return; }
     if (e.key === " " && now.liveParts && !now.controls.hidden) {
       e.preventDefault();
       if (engine.busy()) hold(); else compute();

@@ -226,12 +226,24 @@ const panels = (function () {
       });
     });
     at.append(list);
+    if (drawn.length && p.drawn.name) at.append(element("p", "place", where(p, p.drawn.at)));
     if (p.y.label) at.append(element("p", "note", (p.x && p.x.label ? p.x.label + "; " : "") + p.y.label + (p.y.log ? ", log axis" : "")));
     if (all.length > 1 || drawn.length) {
       const keys = legend(p, all.map((s, i) => [s, { color: look(s, i).color, dash: null }]));
-      if (drawn.length) keys.appendChild(element("li", "")).append(swatch(css("--guess"), [3, 3]), element("span", "", "your guess"));
+      if (drawn.length) keys.appendChild(element("li", "")).append(swatch(css("--guess"), [3, 3]), element("span", "", p.drawn.name || "your guess"));
       at.append(keys);
     }
+  }
+
+  // where says between which bars a value lies, or of two bars, between which pairs.
+  function where(p, v) {
+    const rows = p.labels.map((name, i) => [name, ...p.series.map((s) => number(s.y[i]))]), named = (r) => r[0] + " (" + shown(p.y, r[1]) + ")";
+    if (p.series.length > 1) {
+      const around = rows.filter((r) => r[1] <= v && v <= r[2]).map((r) => r[0]);
+      return "Your run, " + format(v) + ", lies " + (around.length ? "within: " + around.join("; ") : "within none of these ranges") + ".";
+    }
+    const below = rows.filter((r) => r[1] <= v).sort((a, b) => b[1] - a[1])[0], above = rows.filter((r) => r[1] > v).sort((a, b) => a[1] - b[1])[0];
+    return "Your run, " + format(v) + ", lies " + (below && above ? "between " + named(below) + " and " + named(above) : above ? "below all, the least being " + named(above) : "above all, the largest being " + named(below)) + ".";
   }
 
   // strip is tokens with shades; arrow keys walk them and read their notes.
