@@ -16,7 +16,7 @@ import (
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/experiments/diagnose/tables"
 	"driftlab/results/figure"
-	"driftlab/results/published"
+	"driftlab/results/stability"
 	"driftlab/trainer/method"
 
 	"github.com/charmbracelet/x/ansi"
@@ -52,7 +52,7 @@ func (c *diagnoseCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	rates, err := diagnose.ParseAlarmRates(published.Alarms)
+	rates, err := stability.PublishedAlarms()
 	if err != nil {
 		return err
 	}

@@ -101,13 +101,18 @@ func (c *labCmd) foreign() error {
 			paths = append(paths, filepath.Join(dir, name))
 		}
 	}
+	return ownFiles(paths)
+}
+
+// ownFiles refuses to overwrite what neither the lab nor the site has written.
+func ownFiles(paths []string) error {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err == nil && info.IsDir() {
 			return bad("%s is a folder: give another name", path)
 		}
 		if err == nil && !writtenByLab(path) {
-			return bad("%s exists and is not an export of the lab: move it away, or give another name", path)
+			return bad("%s exists and is not of the lab or the site: move it away, or give another name", path)
 		}
 	}
 	return nil

@@ -100,7 +100,7 @@ func TestExportKeepsForeignFiles(t *testing.T) {
 		{"--program", ".", "lab.wasm.gz", "not packed", true},
 	} {
 		said := try(c.flag, c.path, c.file, c.text)
-		if strings.Contains(said, "not an export of the lab") != c.refused || strings.Count(said, "\n") != 1 {
+		if strings.Contains(said, "not of the lab or the site") != c.refused || strings.Count(said, "\n") != 1 {
 			t.Errorf("%s %s over %q: %q", c.flag, c.file, c.text, said)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,7 +40,11 @@ func (c *siteCmd) Run(a *app) error {
 	for i := range pages {
 		files = append(files, lab.File{Name: pages[i].Site, Data: pages[i].HTML()})
 	}
-	if err := ownFiles(c.Out, files); err != nil { // before anything is compiled
+	paths := []string{filepath.Join(c.Out, lab.SitePage), filepath.Join(c.Out, lab.DiagnosePage)}
+	for _, f := range files {
+		paths = append(paths, filepath.Join(c.Out, f.Name))
+	}
+	if err := ownFiles(paths); err != nil { // before anything is compiled
 		return err
 	}
 	computes, err := loadProgram(a, c.Quiet)
@@ -49,9 +52,6 @@ func (c *siteCmd) Run(a *app) error {
 		return err
 	}
 	rest, err := labFiles(computes, lab.SitePage)
-	if err == nil {
-		err = ownFiles(c.Out, rest)
-	}
 	if err == nil {
 		err = writeFiles(c.Out, append(files, rest...))
 	}
@@ -62,29 +62,18 @@ func (c *siteCmd) Run(a *app) error {
 	return nil
 }
 
-// ownFiles refuses to overwrite what neither the site nor the lab has written.
-func ownFiles(dir string, files []lab.File) error {
-	for _, f := range files {
-		path := filepath.Join(dir, f.Name)
-		if info, err := os.Stat(path); filepath.Ext(path) == ".html" && err == nil && (info.IsDir() || !writtenByLab(path)) {
-			return bad("%s exists and is not a page of the site: move it away, or give another folder with --out", path)
-		}
-	}
-	return nil
-}
-
 // siteTexts has what stands on the site in HTML, with its style and script.
 //
 //go:embed site
 var siteTexts embed.FS
 
-var siteTemplates = template.Must(template.New("").Funcs(template.FuncMap{"notWritten": func() string { return foreign.NotWritten }}).ParseFS(siteTexts, "site/*.html"))
+var siteTemplates = template.Must(template.New("").Funcs(template.FuncMap{"notWritten": func() string { return foreign.NotWritten }, "rates": cellRates, "command": armCommand, "cell": cellOf, "rate": study.RateName}).ParseFS(siteTexts, "site/*.html"))
 
 // sitePart fills a template of the site, with the style and the script of that name.
 func sitePart(name string, data any) results.Part {
 	var b strings.Builder
 	if err := siteTemplates.ExecuteTemplate(&b, name+".html", data); err != nil {
-		panic("site: " + err.Error()) // writing to memory cannot fail, and the data has the fields
+		panic("site: " + err.Error()) // writing to memory cannot fail, the data has the fields, and the plans are embedded
 	}
 	style, _ := siteTexts.ReadFile("site/" + name + ".css") // a part may have none
 	script, _ := siteTexts.ReadFile("site/" + name + ".js")
@@ -101,10 +90,6 @@ func siteReports() ([]results.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	cells, err := mapCells(m)
-	if err != nil {
-		return nil, err
-	}
 	corrections, err := correctionsReport(m)
 	if err != nil {
 		return nil, err
@@ -114,7 +99,7 @@ func siteReports() ([]results.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages := slices.Concat([]results.Report{startReport(m, claims), mapReport(m, cells), corrections, methodsReport(), sourcesReport(covered)}, frameworkReports(), published)
+	pages := slices.Concat([]results.Report{startReport(m, claims), mapReport(m), corrections, methodsReport(), sourcesReport(covered)}, frameworkReports(), published)
 	for i := range pages {
 		pages[i].Eyebrow = "driftlab"
 	}
@@ -133,27 +118,19 @@ func startReport(m *stability.Map, claims []reproduce.Status) results.Report {
 			answers = append(answers, shownAnswer{a, mapPicture(p.Name, p.Title)})
 		}
 	}
-	runs := 0
-	for _, s := range m.Studies {
-		for _, a := range s.Arms {
-			for _, r := range a.Rates {
-				runs += r.Runs
-			}
-		}
-	}
 	return results.Report{Site: "index.html", Title: "When does the mismatch between two engines break training?",
 		Lead: "In reinforcement learning of language models, a rollout engine samples and a trainer learns. They share weights and still disagree about the log-probs of the same tokens: the **training-inference mismatch**. " +
 			"driftlab trains a tiny mixture-of-experts transformer in two such engines and measures when training collapses, and which correction helps.",
-		Facts: []results.Fact{{Name: "runs on the stability map", Value: fmt.Sprint(runs)}, {Name: "claims of papers, with verdicts", Value: fmt.Sprint(len(claims))}, {Name: "methods", Value: fmt.Sprint(len(recipe.Methods()))}, {Name: "frameworks read", Value: fmt.Sprint(len(foreign.Frameworks()))}},
+		Facts: []results.Fact{{Name: "claims of papers, with verdicts", Value: fmt.Sprint(len(claims))}, {Name: "methods", Value: fmt.Sprint(len(recipe.Methods()))}, {Name: "frameworks read", Value: fmt.Sprint(len(foreign.Frameworks()))}},
 		Sections: []results.Section{{Heading: "Where training is stable", Blocks: []results.Block{mapPicture("picture", "all problems")}}, {Heading: "What to do", Blocks: []results.Block{sitePart("answers", answers)}},
 			{Heading: "Where to go", Blocks: []results.Block{sitePart("doors", nil)}}},
 	}
 }
 
 // mapReport is the page of the stability map.
-func mapReport(m *stability.Map, cells []cellTable) results.Report {
+func mapReport(m *stability.Map) results.Report {
 	page := results.Report{Site: "map.html", Title: "The stability map", Lead: "Pass rate at the end of training by learning rate, for each stressor and correction. Point at a cell, or move to it with the Tab key, to see its runs, its interval and the command that makes it again.",
-		Sections: []results.Section{{Heading: "Cell by cell", Blocks: []results.Block{sitePart("cells", cells)}}}}
+		Sections: []results.Section{{Heading: "Cell by cell", Blocks: []results.Block{sitePart("cells", m.Studies)}}}}
 	for i := range m.Studies {
 		s := results.Section{ID: m.Studies[i].Name, Heading: m.Studies[i].Title}
 		for _, t := range study.MapTables(&m.Studies[i]) {
@@ -164,85 +141,48 @@ func mapReport(m *stability.Map, cells []cellTable) results.Report {
 	return page
 }
 
-// cellTable is a study of the map, an arm a row and a learning rate a column.
-type cellTable struct {
-	Name, Title string
-	Rates       []string
-	Rows        []cellRow
-}
-
-type cellRow struct {
-	Stressor, Method string
-	Cells            []mapCell // by rate, empty where nothing was run
-}
-
-// mapCell is an arm at a learning rate: what is shown, how dark from 0 to 9, what it says and how it is made again.
-type mapCell struct {
-	Text, Shade, Says, Command string
-}
-
-// mapCells are the tables of all studies.
-func mapCells(m *stability.Map) (list []cellTable, err error) {
-	for _, s := range m.Studies {
-		t := cellTable{Name: s.Name, Title: s.Title}
-		var rates []float64
-		for _, a := range s.Arms {
-			for _, r := range a.Rates {
-				rates = append(rates, r.Rate)
-			}
+// cellRates are the learning rates of a study, increasing.
+func cellRates(s stability.Study) (rates []float64) {
+	for _, a := range s.Arms {
+		for _, r := range a.Rates {
+			rates = append(rates, r.Rate)
 		}
-		slices.Sort(rates)
-		rates = slices.Compact(rates)
-		for _, r := range rates {
-			t.Rates = append(t.Rates, study.RateName(r))
-		}
-		factors, err := stressorFactors(s.Name)
-		if err != nil {
-			return nil, err
-		}
-		for _, a := range s.Arms {
-			row := cellRow{Stressor: a.Stressor, Method: a.Method, Cells: make([]mapCell, len(rates))}
-			for _, r := range a.Rates {
-				at, _ := slices.BinarySearch(rates, r.Rate) // it is one of them
-				row.Cells[at] = cellOf(&a, &r, "./simulate sweep stability/"+s.Name+" --only "+record.ShellWord(only(factors, &a, r.Rate)))
-			}
-			t.Rows = append(t.Rows, row)
-		}
-		list = append(list, t)
 	}
-	return list, nil
+	slices.Sort(rates)
+	return slices.Compact(rates)
 }
 
-// stressorFactors are the factors of a study's plan that make its stressors.
-func stressorFactors(name string) (names []string, err error) {
-	plan, err := readPlan(stabilityPlans + "/" + name)
+// armCommand is the command that runs an arm again, without the learning rate at its end.
+func armCommand(s stability.Study, a stability.Arm) (string, error) {
+	plan, err := readPlan(stabilityPlans + "/" + s.Name)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	for _, f := range plan.Factors {
-		if f.Name != "method" {
-			names = append(names, f.Name)
+	values, only := strings.Split(a.Stressor, ", "), ""
+	for _, f := range plan.Factors { // but for the method and the rate they make the stressor
+		if f.Name != "method" && f.Name != "rate" {
+			only += f.Name + "=" + values[0] + ","
+			values = values[1:]
 		}
 	}
-	return names, nil
+	return "./simulate sweep " + stabilityPlans + "/" + s.Name + " --only " + record.ShellWord(only+"method="+a.Method+",rate="), nil
 }
 
-// only is the condition of a sweep that an arm at a rate alone meets.
-func only(factors []string, a *stability.Arm, rate float64) string {
-	words := []string{}
-	for i, value := range strings.SplitN(a.Stressor, ", ", len(factors)) {
-		words = append(words, factors[i]+"="+value)
-	}
-	return strings.Join(append(words, "method="+a.Method, "rate="+study.RateName(rate)), ",")
+// mapCell is an arm at a learning rate, with the pass rate at the end over its models and how dark the cell is, from 0 to 9.
+type mapCell struct {
+	stability.Rate
+	Mean  stats.Interval
+	Shade int
 }
 
-func cellOf(a *stability.Arm, r *stability.Rate, command string) mapCell {
-	mean := stats.T(r.Finals).Within(0, 1)
-	return mapCell{
-		Text: fmt.Sprintf("%.2f", mean.Estimate), Shade: fmt.Sprint(min(int(mean.Estimate*10), 9)), Command: command,
-		Says: fmt.Sprintf("%s, %s, learning rate %s: %s. Pass rate at the end %.2f (95 %% interval %.2f to %.2f). Within 0.1 of their own best: %d. Collapsed: %d (95 %% interval of the share %.2f to %.2f).",
-			a.Stressor, a.Method, study.RateName(r.Rate), figure.Count(r.Runs, "run"), mean.Estimate, mean.Low, mean.High, r.Stable, r.Collapsed, float64(r.CollapsedLow), float64(r.CollapsedHigh)),
+// cellOf is the cell of an arm at a learning rate; nil where nothing was run.
+func cellOf(a stability.Arm, rate float64) *mapCell {
+	i := slices.IndexFunc(a.Rates, func(r stability.Rate) bool { return r.Rate == rate })
+	if i < 0 {
+		return nil
 	}
+	mean := stats.T(a.Rates[i].Finals).Within(0, 1)
+	return &mapCell{a.Rates[i], mean, min(int(mean.Estimate*10), 9)}
 }
 
 // correctionsReport says which correction to use for which problem, with the lines to paste.
@@ -253,15 +193,12 @@ func correctionsReport(m *stability.Map) (page results.Report, err error) {
 		if !ok {
 			continue
 		}
-		t := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "correction"}, {Name: "pass rate at the end"}, {Name: "− no correction"}, {Name: "largest stable rate, × no correction"}, {Name: "base models", Align: figure.Right}},
-			Note: "95 % intervals over base models. A correction leads to its lines."}
-		for _, a := range m.Study(p.Study).Arms {
-			if a.Stressor == p.Stressor {
-				name := figure.Word(a.Method).As(figure.Strong)
-				if a.GainNone.N > 0 {
-					name.Link = "#" + a.Method
-				}
-				t.Add(name, figure.Word(a.Level.Text(false)), figure.Word(a.GainNone.Text(true)), figure.Word(a.OverNone.Text(stability.FactorText)), figure.Word(fmt.Sprint(a.Level.N)))
+		t := study.MapTables(m.Study(p.Study))[0]
+		t.Title, t.Sortable = "", false
+		t.Rows = slices.DeleteFunc(t.Rows, func(row []figure.Cell) bool { return row[0].Text != p.Stressor })
+		for _, row := range t.Rows {
+			if row[1].Text != answer.None.Method {
+				row[1].Link = "#" + row[1].Text
 			}
 		}
 		page.Sections = append(page.Sections, results.Section{ID: p.Name, Heading: p.Title, Blocks: []results.Block{results.Prose(answer.Text), t}})
@@ -281,22 +218,15 @@ func correctionsReport(m *stability.Map) (page results.Report, err error) {
 		page.Sections = append(page.Sections, results.Section{ID: n.Name, Heading: n.Name, Blocks: []results.Block{results.Prose("In a recipe of driftlab:"), results.Code(sources.RecipeLine(n.Recipe)),
 			sitePart("paste", names[i].Frameworks), results.Fold{Summary: "Measured on the stability map", Blocks: []results.Block{results.Code(strings.Join(effects, "\n"))}}}})
 	}
-	t := &figure.Figure{Kind: figure.Table, Columns: []figure.Column{{Name: "framework"}, {Name: "names", Align: figure.Right}, {Name: "keys", Align: figure.Right}}, Note: "Names: losses, advantages, corrections and metrics of the framework, with those here. Keys: those of its configuration that are read."}
-	for _, r := range foreign.Registries() {
-		p := pageOf(r)
-		t.Add(figure.Cell{Text: p.Framework, Emphasis: figure.Strong, Link: frameworkFile(p.Framework)}, figure.Word(fmt.Sprint(len(p.Registry))), figure.Word(fmt.Sprint(len(p.Keys))))
-	}
-	page.Sections = append(page.Sections, results.Section{ID: "frameworks", Heading: "Names and keys by framework", Blocks: []results.Block{t}})
+	page.Sections = append(page.Sections, results.Section{ID: "frameworks", Heading: "Names and keys by framework", Blocks: []results.Block{sitePart("frameworks", foreign.Registries())}})
 	return page, nil
 }
-
-func frameworkFile(name string) string { return "framework-" + name + ".html" }
 
 // frameworkReports are the pages of all frameworks.
 func frameworkReports() (pages []results.Report) {
 	for _, r := range foreign.Registries() {
 		p := pageOf(r)
-		page := results.Report{Site: frameworkFile(p.Framework), Title: p.Framework + " and driftlab", Lead: "What " + p.Framework + " calls its losses, corrections and metrics, what of them is here, and which keys of its configuration are read."}
+		page := results.Report{Site: "framework-" + p.Framework + ".html", Title: p.Framework + " and driftlab", Lead: "What " + p.Framework + " calls its losses, corrections and metrics, what of them is here, and which keys of its configuration are read."}
 		for i, t := range p.tables() {
 			t.Sortable, t.Title = true, ""
 			page.Sections = append(page.Sections, results.Section{Heading: []string{"Names", "Keys of the configuration"}[i], Blocks: []results.Block{t}})

@@ -140,7 +140,7 @@ func TestSiteKeepsForeignFiles(t *testing.T) {
 		if kept, err := os.ReadFile(filepath.Join(dir, c.file)); err != nil || string(kept) != c.text {
 			t.Errorf("%s: %q, %v", c.file, kept, err)
 		}
-		if status != statusBadInput || strings.Count(stderr.String(), "\n") != 1 || strings.Contains(stderr.String(), "not a page of the site") != c.refused {
+		if status != statusBadInput || strings.Count(stderr.String(), "\n") != 1 || strings.Contains(stderr.String(), "not of the lab or the site") != c.refused {
 			t.Errorf("%s: status %d, %q", c.file, status, stderr.String())
 		}
 	}

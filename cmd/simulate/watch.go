@@ -16,8 +16,8 @@ import (
 	"driftlab/experiments/diagnose"
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/results/figure"
-	"driftlab/results/published"
 	"driftlab/results/record"
+	"driftlab/results/stability"
 )
 
 type watchCmd struct {
@@ -34,7 +34,7 @@ func (c *watchCmd) Run(a *app) error {
 	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
 		return bad("%s: no such folder: start the run first, and give the folder that it writes", c.Dir)
 	}
-	rates, err := diagnose.ParseAlarmRates(published.Alarms)
+	rates, err := stability.PublishedAlarms()
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (c *watchCmd) Run(a *app) error {
 // watcher is what was read of a folder, and what came of it.
 type watcher struct {
 	*app
-	rates          *diagnose.AlarmRates
+	rates          *stability.Alarms
 	files          map[string]*watched
 	updates, dumps int
 	alarms         int
@@ -71,11 +71,10 @@ type watcher struct {
 
 // watched is a file of the folder.
 type watched struct {
-	read   int64 // of its bytes
-	size   int64 // when it was last looked at
-	run    *diagnose.Monitor
-	rings  map[string]bool // rules that the dump before fired, by name
-	closed bool
+	read  int64 // of its bytes
+	size  int64 // when it was last looked at
+	run   *diagnose.Monitor
+	rings map[string]bool // rules that the dump before fired, by name
 }
 
 // look reads what was appended since the last look. It reports whether all runs of the folder have ended. Files that are written as a
@@ -93,18 +92,14 @@ func (w *watcher) look(dir string, once bool) (ended bool, err error) {
 			f = &watched{run: diagnose.NewMonitor(w.rates)}
 			w.files[path] = f
 		}
-		_, err := os.Stat(filepath.Join(filepath.Dir(path), record.SummaryFile))
-		done := err == nil && isMetrics(path) // whatever is appended stands there
+		_, unfinished := os.Stat(filepath.Join(filepath.Dir(path), record.SummaryFile)) // written after all that is read here
 		if err := w.appended(path, f, isMetrics(path), once); err != nil {
 			fmt.Fprintf(w.stderr, "simulate: note: %s: %s\n", path, oneLine(err.Error()))
 		}
 		if isMetrics(path) {
 			runs++
-		}
-		if done {
-			finished++
-			if !f.closed {
-				f.closed = true
+			if unfinished == nil {
+				finished++
 				w.tell(path, "update", f.run.Close)
 			}
 		}

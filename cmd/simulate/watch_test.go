@@ -8,15 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/experiments/diagnose"
-	"driftlab/results/published"
+	"driftlab/results/stability"
 )
 
 // TestWatchAppended: each look reads what was appended since the last, complete lines alone; a file that was begun anew is read anew, and the
 // run's summary ends the watch.
 func TestWatchAppended(t *testing.T) {
 	dir := t.TempDir()
-	rates, err := diagnose.ParseAlarmRates(published.Alarms)
+	rates, err := stability.PublishedAlarms()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/precision/elementary"
+	"driftlab/results/stability"
 	"driftlab/results/stats/passk"
 	"driftlab/trainer/method/masked"
 	"driftlab/trainer/method/metrics"
@@ -33,7 +34,7 @@ type Options struct {
 	// Config is the configuration of the run's correction, nil if none is given.
 	Config *foreign.Config
 	// Rates are how often alarms were right, nil if that is not known.
-	Rates *AlarmRates
+	Rates *stability.Alarms
 }
 
 // Analysis takes in dumps and judges them.

@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -442,7 +441,7 @@ type Alarm struct {
 	Detection  *float64 `json:"detection"`
 	FalseAlarm *float64 `json:"false_alarm"`
 	// Rates are what they come from.
-	Rates *Rates `json:"rates,omitempty"`
+	Rates *stability.AlarmRates `json:"rates,omitempty"`
 }
 
 // alarm is a rule: it fires above its limit, or below.
@@ -471,7 +470,7 @@ var alarms = []alarm{
 }
 
 // alarmsOf are all rules on a gap whose mean ratio is z standard errors off.
-func alarmsOf(g *Gap, z float64, rates *AlarmRates) []Alarm {
+func alarmsOf(g *Gap, z float64, rates *stability.Alarms) []Alarm {
 	list := make([]Alarm, 0, len(alarms))
 	for _, a := range alarms {
 		v := a.value(g, z)
@@ -482,7 +481,7 @@ func alarmsOf(g *Gap, z float64, rates *AlarmRates) []Alarm {
 
 // alarms are the rules of training that the dump has the columns for. Their rows of the table come
 // last: as alarms they fire whichever row decides.
-func (k *known) alarms(rates *AlarmRates) (list []Alarm) {
+func (k *known) alarms(rates *stability.Alarms) (list []Alarm) {
 	if k.clipped != nil {
 		a := Alarm{Rule: "clip fraction > 0.2", Source: "survey", Value: *k.clipped, Limit: mostClipped, Fired: k.saturated()}
 		list = append(list, a.rated(alarm{metric: "actor/pg_clipfrac", limit: mostClipped}, rates))
@@ -493,44 +492,8 @@ func (k *known) alarms(rates *AlarmRates) (list []Alarm) {
 	return list
 }
 
-// Rates is how a rule did on simulated runs, of which many collapsed.
-type Rates struct {
-	// Detected are the collapses before which it exceeded its limit, of all Of; Low and High bound their share, at 95 %.
-	Detected int     `json:"detected"`
-	Of       int     `json:"of"`
-	Low      float64 `json:"low"`
-	High     float64 `json:"high"`
-	// FalseAlarms is how often it began to ring per 1,000 steps of runs that did not collapse, FlaggedRuns the share of
-	// such runs in which it ever did.
-	FalseAlarms float64 `json:"false_alarms_per_1000_steps"`
-	FlaggedRuns float64 `json:"flagged_runs"`
-}
-
-// AlarmRates has the rates of rules that were measured, in the form of the published ones.
-type AlarmRates struct {
-	Rules []struct {
-		Name     string  `json:"name"`
-		Source   string  `json:"source"`
-		Metric   string  `json:"metric"`
-		Limit    float64 `json:"limit"`
-		Below    bool    `json:"below"`
-		Relative bool    `json:"relative"`
-		Fitted   bool    `json:"fitted"`
-		Rates    Rates   `json:"rates"`
-	} `json:"rules"`
-}
-
-// ParseAlarmRates reads them.
-func ParseAlarmRates(text []byte) (*AlarmRates, error) {
-	m := new(AlarmRates)
-	if err := json.Unmarshal(text, m); err != nil {
-		return nil, fmt.Errorf("advise: the rates of alarms: %w", err)
-	}
-	return m, nil
-}
-
 // rated is an alarm with the rates of the same rule, if they were measured.
-func (a Alarm) rated(of alarm, m *AlarmRates) Alarm {
+func (a Alarm) rated(of alarm, m *stability.Alarms) Alarm {
 	if m == nil {
 		return a
 	}

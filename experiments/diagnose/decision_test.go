@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/results/stability"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
@@ -341,10 +342,7 @@ func TestFacts(t *testing.T) {
 	if dropped, ess := newTrial(a.sample.inOrder()).left(narrow); dropped <= k.dropped || dropped == 1 || ess == k.behind {
 		t.Errorf("a narrow band masks %v and leaves an ESS of %v", dropped, ess)
 	}
-	rates, err := ParseAlarmRates([]byte(`{"rules":[{"metric":"actor/pg_clipfrac","limit":0.2,"rates":{"detected":3,"of":4}}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rates := &stability.Alarms{Rules: []stability.Rule{{Metric: "actor/pg_clipfrac", Limit: 0.2, Rates: stability.AlarmRates{Detected: 3, Of: 4}}}}
 	if got := k.alarms(rates); len(got) != 2 || got[0].Value != *k.clipped || got[0].Fired != (*k.clipped > 0.2) || got[0].Detection == nil || *got[0].Detection != 0.75 || got[1].Value != 1.3 || !got[1].Fired {
 		t.Errorf("alarms %+v", got)
 	}

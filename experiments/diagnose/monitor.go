@@ -1,6 +1,9 @@
 package diagnose
 
-import "driftlab/results/stats"
+import (
+	"driftlab/results/stability"
+	"driftlab/results/stats"
+)
 
 // A rule judges means over windowSteps updates, from the window of that number on: so its published rates were measured.
 const (
@@ -10,7 +13,7 @@ const (
 
 // Monitor follows the metrics of a run by the rules whose rates are published and whose limits are in use.
 type Monitor struct {
-	rates  *AlarmRates
+	rates  *stability.Alarms
 	now    map[string][]float64 // the values of the window so far
 	window int                  // its number
 	before map[string][]float64 // the means of those before
@@ -18,7 +21,7 @@ type Monitor struct {
 }
 
 // NewMonitor is a monitor that has seen nothing.
-func NewMonitor(rates *AlarmRates) *Monitor {
+func NewMonitor(rates *stability.Alarms) *Monitor {
 	return &Monitor{rates: rates, now: map[string][]float64{}, before: map[string][]float64{}, rings: map[string]bool{}}
 }
 

@@ -4,13 +4,13 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/results/published"
+	"driftlab/results/stability"
 )
 
 // TestMonitor: a rule fires once when a mean over ten updates passes its limit, from update 30 on, and again after it was silent; a limit that is
 // relative is a multiple of the median so far.
 func TestMonitor(t *testing.T) {
-	rates, err := ParseAlarmRates(published.Alarms)
+	rates, err := stability.PublishedAlarms()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -187,7 +187,7 @@ func publishedArm(name string) (string, error) {
 // publishedAlarm says how often a signal fired before a collapse, and how often without one, or how well a predictor
 // separates runs before a collapse from others: the median over the stressors that it was not fitted on.
 func publishedAlarm(name string) (string, error) {
-	all, err := PublishedAlarms()
+	all, err := stability.PublishedAlarms()
 	if err != nil {
 		return "", err
 	}

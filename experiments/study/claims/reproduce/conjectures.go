@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"driftlab/experiments/study/judge"
-	"driftlab/experiments/study/sources"
+	"driftlab/results/stability"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -56,7 +56,7 @@ func Conjectures(list []Result) string {
 // predictors, compared with the conjecture's figures by the rule of every claim, with the
 // stressors as replications.
 func alarmsAnswer() string {
-	alarms, err := sources.PublishedAlarms()
+	alarms, err := stability.PublishedAlarms()
 	if err != nil || len(alarms.Predictors) < 2 {
 		panic(fmt.Sprintf("reproduce: the published alarms have no predictors: %v", err))
 	}
