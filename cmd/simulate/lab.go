@@ -2,9 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -45,44 +45,31 @@ func (c *labCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	which, err := mapPart()
+	if err != nil {
+		return err
+	}
+	page := cmp.Or(c.Dumps, c.Export)
 	switch {
 	case c.Program != "":
 		return writeFiles(c.Program, program.Files(computes))
 	case c.Dumps != "":
-		if err := record.WriteNew(c.Dumps, lab.Diagnose(computes, "")); err != nil {
-			return err
+		err = record.WriteNew(c.Dumps, lab.Diagnose(computes, ""))
+	case strings.HasSuffix(c.Export, ".html"):
+		err = record.WriteNew(c.Export, lab.OneFile(computes, which))
+	default:
+		files, fault := labFiles(computes, which, lab.HomePage)
+		if fault == nil && c.Export == "" {
+			return a.serveLab(files, c.Port)
 		}
-		fmt.Fprintf(a.stdout, "Page: %s\n", c.Dumps)
-		return nil
-	}
-	if strings.HasSuffix(c.Export, ".html") {
-		which, err := mapPart()
-		if err != nil {
-			return err
+		if err = fault; err == nil {
+			page, err = filepath.Join(c.Export, lab.HomePage), writeFiles(c.Export, files)
 		}
-		if err := record.WriteNew(c.Export, lab.OneFile(computes, which)); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.stdout, "Lab: %s\n", c.Export)
-		return nil
-	}
-	files, err := labFiles(computes, lab.HomePage)
-	if err == nil && c.Export == "" {
-		return a.serveLab(files, c.Port)
 	}
 	if err == nil {
-		err = writeFiles(c.Export, files)
+		fmt.Fprintf(a.stdout, "Page: %s\n", page)
 	}
-	if err != nil {
-		return err
-	}
-	for _, name := range oldPrograms(c.Export) {
-		if !slices.ContainsFunc(files, func(f lab.File) bool { return f.Name == filepath.Base(name) }) {
-			os.Remove(name) // no page asks for it any more
-		}
-	}
-	fmt.Fprintf(a.stdout, "Lab: %s\n", filepath.Join(c.Export, "index.html"))
-	return nil
+	return err
 }
 
 // foreign refuses to overwrite what no export of the lab has written.
@@ -140,16 +127,6 @@ func writtenByLab(path string) bool {
 	return slices.ContainsFunc(marks, func(mark string) bool { return bytes.Contains(head, []byte(mark)) })
 }
 
-// oldPrograms are the programs in an export's folder.
-func oldPrograms(dir string) []string {
-	paths, _ := filepath.Glob(filepath.Join(dir, "program-*.js")) // the pattern is valid
-	return slices.DeleteFunc(paths, func(path string) bool {
-		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "program-"), ".js")
-		_, err := hex.DecodeString(name)
-		return err != nil || len(name) != 12
-	})
-}
-
 // mapPart is the map of stability as a tab of the lab.
 func mapPart() (results.Part, error) {
 	m, err := stability.Published()
@@ -178,11 +155,7 @@ func mapPicture(name, of string) results.Picture {
 }
 
 // labFiles are the page under a name, the page of dumps, the program and the sheets to print.
-func labFiles(p lab.Program, name string) ([]lab.File, error) {
-	which, err := mapPart()
-	if err != nil {
-		return nil, err
-	}
+func labFiles(p lab.Program, which results.Part, name string) ([]lab.File, error) {
 	files := lab.Site(p, which, name)
 	sheets, err := sheet.Files(lab.Load())
 	for _, name := range sheet.Names {
@@ -191,18 +164,17 @@ func labFiles(p lab.Program, name string) ([]lab.File, error) {
 	return files, err
 }
 
-// writeFiles fills a folder, which it makes where there is none.
+// writeFiles fills a folder, which it makes where there is none. Programs of other pages, which no page asks for any more, go.
 func writeFiles(dir string, files []lab.File) error {
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return bad("%s is a file: give a folder, or a name that ends in .html", dir)
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
+	old, _ := filepath.Glob(filepath.Join(dir, "program-"+strings.Repeat("[0-9a-f]", 12)+".js")) // the pattern is valid
 	for _, f := range files {
-		if err := record.WriteFile(dir, f.Name, f.Data); err != nil {
+		if err := writeFile(dir, f.Name, f.Data); err != nil {
 			return err
 		}
+		old = slices.DeleteFunc(old, func(path string) bool { return filepath.Base(path) == f.Name })
+	}
+	for _, path := range old {
+		os.Remove(path)
 	}
 	return nil
 }

@@ -105,9 +105,7 @@ func (c *measureCmd) Run(a *app) error {
 			document.Layers = append(document.Layers, x)
 		}
 	}
-	shown := []*figure.Figure{tables.GapTable(measured), tables.TurnTable(measured), tables.RouteTable(measured),
-		tables.FlipTable(measured), tables.RetentionTable(measured), tables.KeptMassTable(measured),
-		tables.SpeculativeTable(measured)}
+	shown := gapTables(measured)
 	for _, x := range document.Attributions {
 		shown = append(shown, tables.AttributionTable(x))
 	}
@@ -126,6 +124,11 @@ func (c *measureCmd) Run(a *app) error {
 		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(c.Out, "report.html"))
 	}
 	return fault
+}
+
+// gapTables are the tables of a measurement, some without rows.
+func gapTables(m *measure.Measurement) []*figure.Figure {
+	return []*figure.Figure{tables.GapTable(m), tables.TurnTable(m), tables.RouteTable(m), tables.FlipTable(m), tables.RetentionTable(m), tables.KeptMassTable(m), tables.SpeculativeTable(m)}
 }
 
 // stacked reports whether the recipe chooses engines, so that they are what is to
@@ -179,12 +182,8 @@ func (c *measureCmd) write(d measureDocument) error {
 		return err
 	}
 	m := &d.Measurement
-	gap := results.Section{Heading: "Training-inference mismatch at equal weights", Blocks: []results.Block{
-		tables.GapBars(m),
-		tables.GapTable(m),
-	}}
-	for _, t := range []*figure.Figure{tables.TurnTable(m), tables.RouteTable(m), tables.FlipTable(m), tables.RetentionTable(m),
-		tables.KeptMassTable(m), tables.SpeculativeTable(m)} {
+	gap := results.Section{Heading: "Training-inference mismatch at equal weights", Blocks: []results.Block{tables.GapBars(m)}}
+	for _, t := range gapTables(m) {
 		if len(t.Rows) > 0 {
 			gap.Blocks = append(gap.Blocks, t)
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"driftlab/experiments/study"
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/record"
@@ -74,58 +75,46 @@ func boardFolder(dir string, r *record.Record) string {
 	return filepath.Base(r.Dir)
 }
 
-// writeReport writes the page and, next to it, the plots.
+// writeReport writes the page and, next to it, the plots: the main metrics, also over the virtual time of an asynchronous schedule, pass@k
+// and, of a single run, the timeline of its clock and its lags.
 func writeReport(path string, report results.Report, records []*record.Record) (plots []string, err error) {
 	if err := results.WriteReport(path, report); err != nil {
 		return nil, err
 	}
-	groups := results.Group(records)
-	clocks, err := writeClocks(filepath.Join(filepath.Dir(path), "plots"), groups, records)
-	if err != nil {
-		return nil, err
+	groups, terms := results.Group(records), glossary(records)
+	var pictures []study.Picture
+	add := func(name string, chart figure.Figure) {
+		if len(chart.Series)+len(chart.Lanes) > 0 {
+			pictures = append(pictures, study.Picture{Name: strings.ReplaceAll(name, "/", "-"), Figure: &chart, Endings: []string{".svg"}})
+		}
 	}
-	plots = []string{}
 	for _, metric := range plotted {
-		chart := results.ChartOf(groups, metric, glossary(records))
-		if len(chart.Series) == 0 {
-			continue
-		}
-		file := filepath.Join(filepath.Dir(path), "plots", strings.ReplaceAll(metric, "/", "-")+".svg")
-		if err := results.SavePlot(file, &chart); err != nil {
-			return nil, err
-		}
-		plots = append(plots, file)
+		add(metric, results.ChartOf(groups, metric, terms))
 	}
-	if chart := results.PassAtKOf(groups); len(chart.Series) > 0 {
-		file := filepath.Join(filepath.Dir(path), "plots", "pass-at-k.svg")
-		if err := results.SavePlot(file, &chart); err != nil {
-			return nil, err
-		}
-		plots = append(plots, file)
-	}
-	return append(plots, clocks...), nil
-}
-
-// writeClocks writes what the virtual clock of an asynchronous schedule shows:
-// reward over virtual time and, of a single run, the timeline and its lags.
-func writeClocks(dir string, groups []results.RunGroup, records []*record.Record) (plots []string, err error) {
-	save := func(name string, f *figure.Figure) {
-		file := filepath.Join(dir, name+".svg")
-		if err == nil {
-			err = results.SavePlot(file, f)
-			plots = append(plots, file)
-		}
-	}
+	add("pass-at-k", results.PassAtKOf(groups))
 	for _, metric := range []string{"val/learner/pass_rate", "critic/score/mean"} {
-		if chart := results.TimeChartOf(groups, metric, glossary(records)); len(chart.Series) > 0 {
-			save(strings.ReplaceAll(metric, "/", "-")+"-time", &chart)
-		}
+		add(metric+"-time", results.TimeChartOf(groups, metric, terms))
 	}
 	if len(records) == 1 && records[0].Clock != nil {
-		save("timeline", results.TimelineOf(records[0].Clock))
-		save("lags", results.LagsOf(records[0].Clock))
+		add("timeline", *results.TimelineOf(records[0].Clock))
+		add("lags", *results.LagsOf(records[0].Clock))
 	}
-	return plots, err
+	return savePictures(filepath.Dir(path), pictures)
+}
+
+// savePictures writes pictures in all their forms into the folder plots of another.
+func savePictures(dir string, pictures []study.Picture) ([]string, error) {
+	plots := []string{}
+	for _, p := range pictures {
+		for _, ending := range p.Endings {
+			path := filepath.Join(dir, "plots", p.Name+ending)
+			if err := results.SavePlot(path, p.Figure); err != nil {
+				return nil, err
+			}
+			plots = append(plots, path)
+		}
+	}
+	return plots, nil
 }
 
 // printOutcome prints the tables of a report's first section.

@@ -51,7 +51,11 @@ func (c *siteCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	rest, err := labFiles(computes, lab.SitePage)
+	which, err := mapPart()
+	if err != nil {
+		return err
+	}
+	rest, err := labFiles(computes, which, lab.SitePage)
 	if err == nil {
 		err = writeFiles(c.Out, append(files, rest...))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"driftlab/experiments/study"
 	"driftlab/experiments/study/claims"
+	"driftlab/results"
 	"driftlab/results/lab"
 	"driftlab/results/stability"
 	"driftlab/trainer/recipe"
@@ -23,7 +24,7 @@ func siteFiles(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rest, err := labFiles(lab.Program{}, lab.SitePage)
+	rest, err := labFiles(lab.Program{}, results.Part{}, lab.SitePage)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,18 +129,12 @@ func (a *app) showStudy(done *study.Folder, dir, out, maker string, asJSON bool)
 	}
 	report, pictures := done.Report(kept, glossary(runsOf(kept)))
 	report.Eyebrow = maker
-	doc := studyDocument{Dir: dir, Report: filepath.Join(out, pageFile), Plots: []string{}, Finding: done.Finding(), Rows: done.Rows, Cells: len(done.Rows)}
+	doc := studyDocument{Dir: dir, Report: filepath.Join(out, pageFile), Finding: done.Finding(), Rows: done.Rows, Cells: len(done.Rows)}
 	if err := results.WriteReport(doc.Report, report); err != nil {
 		return err
 	}
-	for _, p := range pictures {
-		for _, ending := range p.Endings {
-			path := filepath.Join(out, "plots", p.Name+ending)
-			if err := results.SavePlot(path, p.Figure); err != nil {
-				return err
-			}
-			doc.Plots = append(doc.Plots, path)
-		}
+	if doc.Plots, err = savePictures(out, pictures); err != nil {
+		return err
 	}
 	if asJSON {
 		return a.printJSON(doc)

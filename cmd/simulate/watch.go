@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,7 +107,10 @@ func (w *watcher) look(dir string, once bool) (ended bool, err error) {
 	return runs > 0 && finished == runs, nil
 }
 
-// appended reads a file from where it was read to.
+// mostAtOnce is how much of a file is held: no line is longer.
+const mostAtOnce = 64 << 20
+
+// appended reads a file from where it was read to: complete lines, or the whole.
 func (w *watcher) appended(path string, f *watched, metrics, once bool) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -118,63 +121,52 @@ func (w *watcher) appended(path string, f *watched, metrics, once bool) error {
 	if err != nil {
 		return errors.Unwrap(err)
 	}
-	grows, size := info.Size() != f.size, info.Size()
+	size, grows := info.Size(), info.Size() != f.size
 	f.size = size
-	lines := metrics || strings.HasSuffix(path, ".jsonl") || strings.HasSuffix(path, ".ndjson")
 	if size < f.read { // it was begun anew
 		*f = watched{size: size, run: diagnose.NewMonitor(w.rates)}
 	}
-	if lines {
-		if size, err = lastLine(file, f.read, size); err != nil {
+	if ext := filepath.Ext(path); ext != ".jsonl" && ext != ".ndjson" {
+		if f.read > 0 || grows && !once {
+			return nil
+		}
+		f.read = size
+		return w.dump(path, f, file, size)
+	}
+	for f.read < size {
+		block := make([]byte, min(size-f.read, mostAtOnce))
+		if _, err := file.ReadAt(block, f.read); err != nil {
 			return err
 		}
-	} else if f.read > 0 || grows && !once {
-		return nil
-	}
-	part := io.NewSectionReader(file, f.read, size-f.read)
-	if f.read = size; part.Size() == 0 {
-		return nil
-	}
-	if metrics {
-		return w.metrics(path, f, part)
-	}
-	return w.dump(path, f, part)
-}
-
-// lastLine is the end of the last complete line of a file between two places; from if there is none.
-func lastLine(f io.ReaderAt, from, to int64) (int64, error) {
-	block := make([]byte, 64<<10)
-	for to > from {
-		n := min(int64(len(block)), to-from)
-		if _, err := f.ReadAt(block[:n], to-n); err != nil && err != io.EOF {
-			return from, err
+		end := bytes.LastIndexByte(block, '\n') + 1
+		if end == 0 && len(block) == mostAtOnce {
+			return fmt.Errorf("a line of more than %d MB at byte %d", mostAtOnce>>20, f.read)
+		} else if end == 0 {
+			return nil
 		}
-		if i := bytes.LastIndexByte(block[:n], '\n'); i >= 0 {
-			return to - n + int64(i) + 1, nil
+		f.read += int64(end)
+		if metrics {
+			err = w.metrics(path, f, block[:end])
+		} else {
+			err = w.dump(path, f, bytes.NewReader(block[:end]), int64(end))
 		}
-		to -= n
-	}
-	return from, nil
-}
-
-// metrics reads lines of metrics: an object with the step and numbers, which verl has under data.
-func (w *watcher) metrics(path string, f *watched, part io.Reader) error {
-	lines := bufio.NewReader(part)
-	var fault error // the first
-	for {
-		line, err := lines.ReadBytes('\n')
 		if err != nil {
-			return fault // the part ends with a line
+			return err
 		}
+	}
+	return nil
+}
+
+// metrics reads lines of metrics: an object with the step and numbers, which verl has under data. The error is of the first line that is none.
+func (w *watcher) metrics(path string, f *watched, lines []byte) (fault error) {
+	for line := range bytes.Lines(lines) {
 		var all, nested map[string]json.RawMessage
 		if json.Unmarshal(line, &all) != nil {
 			fault = cmp.Or(fault, fmt.Errorf("not a line of metrics: %.40q", line))
 			continue
 		}
 		if json.Unmarshal(all["data"], &nested) == nil {
-			for name, x := range nested {
-				all[name] = x
-			}
+			maps.Copy(all, nested)
 		}
 		numbers := map[string]float64{}
 		for name, text := range all {
@@ -186,12 +178,13 @@ func (w *watcher) metrics(path string, f *watched, part io.Reader) error {
 		w.updates = max(w.updates, int(numbers["step"]))
 		w.tell(path, "update", func() (int, []diagnose.Alarm) { return f.run.Add(int(numbers["step"]), numbers) })
 	}
+	return fault
 }
 
-// dump diagnoses the rows that were appended to a dump.
-func (w *watcher) dump(path string, f *watched, part *io.SectionReader) error {
+// dump diagnoses a dump, or the rows that were appended to it.
+func (w *watcher) dump(path string, f *watched, at io.ReaderAt, size int64) error {
 	analysis := diagnose.New(diagnose.Options{Rates: w.rates})
-	if err := analysis.Read(reader.Input{Name: path, At: part, Size: part.Size()}); err != nil {
+	if err := analysis.Read(reader.Input{Name: path, At: at, Size: size}); err != nil {
 		return err
 	}
 	w.dumps++
