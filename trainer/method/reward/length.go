@@ -117,13 +117,7 @@ func (a *Anchor) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) er
 	}
 	coef := a.Coef * a.share(b)
 	return eachGroup(&a.groups, b, func(rows []int) {
-		correct := 0
-		for _, i := range rows {
-			if verdicts[i].Correct {
-				correct++
-			}
-		}
-		solved := float64(correct) > a.Solved*float64(len(rows))
+		solved := float64(correctOf(verdicts, rows)) > a.Solved*float64(len(rows))
 		key := b.PromptID[rows[0]]
 		if a.By == byPromptTokens {
 			key = int64(len(b.Prompt[rows[0]]))

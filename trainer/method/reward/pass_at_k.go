@@ -35,14 +35,9 @@ func (p *PassAtK) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) e
 	}
 	for k := range p.groups.Len() {
 		rows := p.groups.Rows(k)
-		n, c := len(rows), 0
+		n, c := len(rows), correctOf(verdicts, rows)
 		if n < p.K {
 			return fmt.Errorf("reward: pass_at_k with k = %d needs groups of at least that many responses, group %d has %d", p.K, b.Group[rows[0]], n)
-		}
-		for _, i := range rows {
-			if verdicts[i].Correct {
-				c++
-			}
 		}
 		for _, i := range rows {
 			dst[i] = float64(attempts)
@@ -72,12 +67,7 @@ func (m *GroupMax) Part(dst []float64, b *batch.Batch, verdicts []task.Verdict) 
 		for len(rows) > 0 {
 			block := rows[:min(m.K, len(rows))]
 			rows = rows[len(block):]
-			best := 0.0
-			for _, i := range block {
-				if verdicts[i].Correct {
-					best = 1
-				}
-			}
+			best := float64(min(correctOf(verdicts, block), 1))
 			for _, i := range block {
 				dst[i] = best
 			}

@@ -140,6 +140,16 @@ func lastGenerated(b *batch.Batch, from, to int) int {
 	return -1
 }
 
+// correctOf is the number of correct ones of these responses.
+func correctOf(verdicts []task.Verdict, rows []int) (count int) {
+	for _, i := range rows {
+		if verdicts[i].Correct {
+			count++
+		}
+	}
+	return count
+}
+
 // length is the number of generated tokens of response i.
 func length(b *batch.Batch, i int) float64 {
 	from, to := b.Span(i)
