@@ -56,69 +56,6 @@ func barValue(value, bar string, k int) string {
 	return strings.NewReplacer("$arm", bar, "$bar", bar, "$k", strconv.Itoa(k)).Replace(value)
 }
 
-// validate checks that it is one kind of picture.
-func (p *filePicture) validate() error {
-	kinds := 0
-	for _, has := range []bool{len(p.Bars) > 0, len(p.Arms) > 0, len(p.Lines) > 0, p.Function != ""} {
-		if has {
-			kinds++
-		}
-	}
-	if slices.ContainsFunc(p.Groups, func(g barGroup) bool { return len(g.Values) > 0 && len(g.Values) != len(p.Bars) }) {
-		return fmt.Errorf("picture: a group has a value for each of the bars")
-	}
-	if kinds != 1 || (len(p.Bars) > 0) != (len(p.Groups) > 0) {
-		return fmt.Errorf("picture: it has bars and groups of them, or arms, or lines, or a function")
-	}
-	return nil
-}
-
-// expressions are the texts of the picture, the table and the notes, and where they stand.
-func (f *file) expressions() (all []struct{ at, text string }) {
-	add := func(at string, texts ...string) {
-		for _, text := range texts {
-			if text != "" {
-				all = append(all, struct{ at, text string }{at, text})
-			}
-		}
-	}
-	p := &f.Picture
-	for k, bar := range p.Bars {
-		for _, g := range p.Groups {
-			if len(g.Values) == 0 || k < len(g.Values) {
-				add("picture", g.of(bar, k))
-			}
-		}
-	}
-	for k, arm := range p.Arms {
-		add("picture", barValue(p.Value, arm, k))
-	}
-	add("picture", p.Over)
-	for _, l := range p.Lines {
-		add("picture", l.X, l.Y)
-	}
-	for _, m := range p.Marks {
-		add("picture", m.At)
-	}
-	if t := f.Table; t != nil {
-		add("table", t.Over)
-		for _, name := range t.Figures {
-			add("table", strconv.Quote(name))
-		}
-		for _, r := range t.Rows {
-			for _, cell := range r.Cells {
-				if !strings.HasPrefix(cell, "=") {
-					add("table", cell)
-				}
-			}
-		}
-	}
-	for _, n := range f.Notes {
-		add("notes", append(n.Of, n.When)...)
-	}
-	return all
-}
-
 // draw is the picture of the observations.
 func (p *filePicture) draw(s scope) *figure.Figure {
 	if p.Function != "" {

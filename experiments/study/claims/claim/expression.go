@@ -182,10 +182,10 @@ func (s scope) lists(text string) [][]float64 {
 // value is what an expression comes to in a scope.
 type value func(s scope) [][]float64
 
-// compiler makes values of expressions. With a file it checks the figures, arms and columns that they name.
+// compiler makes values of expressions. A test has it check the figures that they name.
 type compiler struct {
-	lib  *Library
-	file *file
+	lib   *Library
+	check func(figure string) error
 }
 
 // compile is the value of an expression, or says what is wrong with it.
@@ -250,8 +250,8 @@ func (c *compiler) value(n ast.Expr) value {
 // figure is a part of the figure that a text names.
 func (c *compiler) figure(l *ast.BasicLit, part func(x []float64) []float64) value {
 	text, _ := strconv.Unquote(l.Value)
-	if c.file != nil {
-		StopOn(c.file.checkFigure(text))
+	if c.check != nil {
+		StopOn(c.check(text))
 	}
 	return func(s scope) [][]float64 {
 		var lists [][]float64 // of the runs
@@ -524,23 +524,6 @@ func (t *Training) keeps(arm, column string) bool {
 		}
 		return a.Name == arm && slices.Contains(columns, column)
 	})
-}
-
-// checkFigure checks that a figure, at one of the learning rates at least, is one that the claim records.
-func (f *file) checkFigure(name string) error {
-	names := []string{name}
-	if strings.Contains(name, "$rate") {
-		names = nil
-		for _, rate := range f.rates() {
-			names = append(names, strings.ReplaceAll(name, "$rate", rate))
-		}
-	}
-	if slices.ContainsFunc(names, func(name string) bool {
-		return f.records(name) || strings.Contains(name, "*") && slices.Contains(f.Figures, name)
-	}) {
-		return nil
-	}
-	return fmt.Errorf("no figure %q: an arm has its pass rates and columns at each learning rate, figures lists what a measurement records", append(names, name)[0])
 }
 
 // records reports whether a figure is listed, or is an arm's pass rate or column.

@@ -3,7 +3,6 @@ package claim
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -121,7 +120,7 @@ func Read(dir fs.FS, lib *Library) (map[string]Claim, error) {
 	})
 }
 
-// readFile reads a claim and checks all that can be without an observation.
+// readFile reads a claim. A test checks in those of package studies all that can be without an observation.
 func readFile(text []byte, lib *Library) (*file, error) {
 	f, order, err := parseFile(text)
 	if err != nil {
@@ -144,7 +143,7 @@ func readFile(text []byte, lib *Library) (*file, error) {
 			}
 		}
 	}
-	return f, f.validate()
+	return f, nil
 }
 
 // parseFile reads a claim with its loops and words written out, and its keys in their order.
@@ -212,94 +211,6 @@ func named[T any](list map[string]func() T, kind, name string, params *yaml.Node
 
 // Decode reads a value of known fields; what is in it already is a default.
 func Decode(n *yaml.Node, into any) error { return n.Load(into, yaml.WithKnownFields()) }
-
-// validate checks names of arms, figures, levels and tests, and that expressions can be read.
-func (f *file) validate() error {
-	t := &f.Training
-	if len(f.measurements) == 0 {
-		return errors.New("it has neither training nor measure")
-	}
-	if slices.Contains(f.measurements, Measurement(t)) && (len(t.Steps) != int(Tiny)+1 || len(t.Rates) == 0 && t.Record == nil || len(t.Arms) == 0) {
-		return fmt.Errorf("training needs three steps, rates or what it records, and arms")
-	}
-	for i := range f.Checks {
-		if err := f.validateCheck(&f.Checks[i], i); err != nil {
-			return err
-		}
-	}
-	for _, e := range f.expressions() {
-		if _, err := (&compiler{f.lib, f}).compile(e.text); err != nil {
-			return fmt.Errorf("%s: %w", e.at, err)
-		}
-	}
-	if f.Table != nil {
-		for _, r := range f.Table.Rows {
-			if len(r.Cells)+1 != len(f.Table.Columns) {
-				return fmt.Errorf("table: row %q has %d cells for %d columns", r.Name, len(r.Cells)+1, len(f.Table.Columns))
-			}
-		}
-	}
-	functions := []string{f.Picture.Function}
-	if f.Table != nil {
-		functions = append(functions, f.Table.Function)
-	}
-	for _, name := range functions {
-		if name != "" && f.lib.Figures[name] == nil {
-			return fmt.Errorf("picture and table: no function %q", name)
-		}
-	}
-	for _, n := range f.Notes {
-		if n.Function != "" && f.lib.Notes[n.Function] == nil {
-			return fmt.Errorf("notes: no function %q", n.Function)
-		}
-	}
-	return f.Picture.validate()
-}
-
-func (f *file) validateCheck(c *fileCheck, i int) error {
-	kind, known := tests[c.Test]
-	own := f.lib.Tests[c.Test] != nil
-	switch name := c.name(); {
-	case (c.Primary == "") == (c.Secondary == ""):
-		return fmt.Errorf("check %d: one of primary and secondary is its name", i+1)
-	case !slices.Contains(judge.Levels, c.Level):
-		return fmt.Errorf("check %q: no level %q", name, c.Level)
-	case own:
-		return nil
-	case !known || len(c.Of) != kind.operands:
-		return fmt.Errorf("check %q: no test %q of %d values", name, c.Test, len(c.Of))
-	case c.Rate != "" && !slices.Contains(f.rates(), c.Rate):
-		return fmt.Errorf("check %q: no learning rate %q", name, c.Rate)
-	case (c.Than == "") == kind.than || (len(c.Between) == 2) != kind.between:
-		return fmt.Errorf("check %q: than is the threshold of a test that has one, between those of within", name)
-	}
-	texts := []string{c.Than, c.When}
-	if kind.arms {
-		if i := slices.IndexFunc(c.Of, func(arm string) bool { return f.Training.arm(arm) == nil }); i >= 0 {
-			return fmt.Errorf("check %q: no arm %q", c.name(), c.Of[i])
-		}
-	} else {
-		texts = append(texts, c.Of...)
-	}
-	for _, text := range texts {
-		if text == "" {
-			continue
-		}
-		if _, err := (&compiler{f.lib, f}).compile(text); err != nil {
-			return fmt.Errorf("check %q: %w", c.name(), err)
-		}
-	}
-	return nil
-}
-
-// arm is the arm of that name; nil for none.
-func (t *Training) arm(name string) *Arm {
-	i := slices.IndexFunc(t.Arms, func(a Arm) bool { return a.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &t.Arms[i]
-}
 
 // rates are the learning rates over which checks are averaged.
 func (f *file) rates() []string {
@@ -394,47 +305,44 @@ func (f *file) judge(j *Judge) {
 // number is the value of an expression in the first unit.
 func (s scope) number(text string) float64 { return s.evaluate(text)[0] }
 
-// tests are the tests of a check by name: of how many values, or of runs of how many arms, and
-// which thresholds it needs.
-var tests = map[string]struct {
+// test makes a check of so many values, or of runs of as many arms, and needs one threshold or two to be between.
+type test struct {
 	operands            int
 	than, between, arms bool
 	of                  func(s scope, c *fileCheck) judge.Check
-}{
-	"better":   {operands: 1, of: func(s scope, c *fileCheck) judge.Check { return judge.Better(c.Level, c.name(), s.of(c, 0)) }},
-	"reported": {operands: 1, of: func(s scope, c *fileCheck) judge.Check { return judge.Report(c.Level, c.name(), s.of(c, 0)) }},
-	"reported ratio": {operands: 2, of: func(s scope, c *fileCheck) judge.Check {
-		return judge.ReportRatio(c.Level, c.name(), s.of(c, 0), s.of(c, 1))
-	}},
-	"above": {operands: 1, than: true, of: func(s scope, c *fileCheck) judge.Check {
-		return judge.Above(c.Level, c.name(), s.of(c, 0), s.number(c.Than))
-	}},
-	"below": {operands: 1, than: true, of: func(s scope, c *fileCheck) judge.Check {
-		return judge.Below(c.Level, c.name(), s.of(c, 0), s.number(c.Than))
-	}},
-	"at most": {operands: 1, than: true, of: func(s scope, c *fileCheck) judge.Check {
-		return judge.AtMost(c.Level, c.name(), s.of(c, 0), s.number(c.Than))
-	}},
-	"inside": {operands: 1, than: true, of: func(s scope, c *fileCheck) judge.Check {
-		return judge.Inside(c.Level, c.name(), s.of(c, 0), s.number(c.Than))
-	}},
+}
+
+// ofOne, ofOneThan, ofTwo and ofTwoThan are tests of one value or two, some with a threshold.
+func ofOne(of func(judge.Level, string, []float64) judge.Check) test {
+	return test{operands: 1, of: func(s scope, c *fileCheck) judge.Check { return of(c.Level, c.name(), s.of(c, 0)) }}
+}
+
+func ofOneThan(of func(judge.Level, string, []float64, float64) judge.Check) test {
+	return test{operands: 1, than: true, of: func(s scope, c *fileCheck) judge.Check { return of(c.Level, c.name(), s.of(c, 0), s.number(c.Than)) }}
+}
+
+func ofTwo(of func(_ judge.Level, _ string, a, b []float64) judge.Check) test {
+	return test{operands: 2, of: func(s scope, c *fileCheck) judge.Check { return of(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }}
+}
+
+func ofTwoThan(of func(_ judge.Level, _ string, a, b []float64, than float64) judge.Check) test {
+	return test{operands: 2, than: true, of: func(s scope, c *fileCheck) judge.Check {
+		return of(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.number(c.Than))
+	}}
+}
+
+// tests are the tests of a check by name.
+var tests = map[string]test{
+	"better": ofOne(judge.Better), "reported": ofOne(judge.Report), "zero": ofOne(judge.Zero),
+	"above": ofOneThan(judge.Above), "below": ofOneThan(judge.Below), "at most": ofOneThan(judge.AtMost), "inside": ofOneThan(judge.Inside),
+	"reported ratio": ofTwo(judge.ReportRatio), "same": ofTwo(judge.Same), "occurs": ofTwo(judge.Occurs),
+	"ratio above": ofTwoThan(judge.Ratio), "ratio below": ofTwoThan(judge.RatioBelow),
 	"within": {operands: 1, between: true, of: func(s scope, c *fileCheck) judge.Check {
 		return judge.Within(c.Level, c.name(), s.of(c, 0), c.Between[0], c.Between[1])
 	}},
-	"ratio above": {operands: 2, than: true, of: func(s scope, c *fileCheck) judge.Check {
-		return judge.Ratio(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.number(c.Than))
-	}},
-	"ratio below": {operands: 2, than: true, of: func(s scope, c *fileCheck) judge.Check {
-		return judge.RatioBelow(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.number(c.Than))
-	}},
-	"zero": {operands: 1, of: func(s scope, c *fileCheck) judge.Check { return judge.Zero(c.Level, c.name(), s.of(c, 0)) }},
-	"same": {operands: 2, of: func(s scope, c *fileCheck) judge.Check { return judge.Same(c.Level, c.name(), s.of(c, 0), s.of(c, 1)) }},
 	// Of events and how many there could be, and the same of others.
 	"more frequent": {operands: 4, than: true, of: func(s scope, c *fileCheck) judge.Check {
 		return judge.Rates(c.Level, c.name(), s.of(c, 0), s.of(c, 1), s.of(c, 2), s.of(c, 3), s.number(c.Than))
-	}},
-	"occurs": {operands: 2, of: func(s scope, c *fileCheck) judge.Check {
-		return judge.Occurs(c.Level, c.name(), s.of(c, 0), s.of(c, 1))
 	}},
 	"fewer collapses": {operands: 2, arms: true, of: func(s scope, c *fileCheck) judge.Check {
 		return judge.FewerCollapses(c.Level, c.name(), s.collapses(c.Of[0]), s.collapses(c.Of[1]))
@@ -444,15 +352,15 @@ var tests = map[string]struct {
 		return judge.FewerCollapses(c.Level, c.name(), s.shares(c.Of[0]), s.shares(c.Of[1]))
 	}},
 	// Of an exponent: that its interval holds 1 and lies above 0.7.
-	"proportional": {operands: 1, of: func(s scope, c *fileCheck) judge.Check { return judge.Proportional(c.Level, c.name(), s.of(c, 0)) }},
+	"proportional": ofOne(judge.Proportional),
 	// Of deviations in units of their standard error: their sum over the square root of their number.
-	"sum of deviations at most": {operands: 1, than: true, of: func(s scope, c *fileCheck) judge.Check {
-		z, sum := s.of(c, 0), 0.0
+	"sum of deviations at most": ofOneThan(func(level judge.Level, name string, z []float64, than float64) judge.Check {
+		sum := 0.0
 		for _, v := range z {
 			sum += v / math.Sqrt(float64(len(z)))
 		}
-		return judge.AtMost(c.Level, c.name(), []float64{math.Abs(sum)}, s.number(c.Than))
-	}},
+		return judge.AtMost(level, name, []float64{math.Abs(sum)}, than)
+	}),
 }
 
 // of is the value of a check's operand.

@@ -71,6 +71,9 @@ var testLibrary = Library{Measurements: map[string]func() Measurement{"powers": 
 // TestFile reads a claim, and judges two replications whose figures are known.
 func TestFile(t *testing.T) {
 	f, err := readFile([]byte(twoArms), &testLibrary)
+	if err == nil {
+		err = f.validate()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +147,7 @@ func TestFileUnits(t *testing.T) {
 	}
 }
 
-// TestFileFaults: what a file says wrongly is named when it is read.
+// TestFileFaults: what a file says wrongly is named.
 func TestFileFaults(t *testing.T) {
 	for change, want := range map[string]string{
 		"title: -> titel:": "titel",
@@ -172,7 +175,7 @@ func TestFileFaults(t *testing.T) {
 		if text == twoArms {
 			t.Fatalf("%q is not there", old)
 		}
-		if _, err := readFile([]byte(text), &testLibrary); err == nil || !strings.Contains(err.Error(), want) {
+		if err := Checked([]byte(text), &testLibrary); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", change, err, want)
 		}
 	}
