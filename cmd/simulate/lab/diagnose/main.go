@@ -19,8 +19,8 @@ import (
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/experiments/diagnose/tables"
 	"driftlab/results/figure"
-	"driftlab/results/published"
 	"driftlab/results/record"
+	"driftlab/results/stability"
 	"driftlab/trainer/recipe/foreign"
 )
 
@@ -126,7 +126,7 @@ func run(m request, files []js.Value) {
 	fault := func(err error) { post(reply{ID: m.ID, Fault: err.Error()}) }
 	options := diagnose.Options{Format: m.Format, TopP: m.TopP, Temperature: m.Temperature, Experts: m.Experts}
 	var err error
-	if options.Rates, err = diagnose.ParseAlarmRates(published.Alarms); err != nil {
+	if options.Rates, err = stability.PublishedAlarms(); err != nil {
 		fault(err)
 		return
 	}
