@@ -20,12 +20,9 @@ func (m *weightSpreads) Measure(e *claim.Env, o *claim.Observation) {
 	p := e.Base(0)
 	b := graded(e, p, numerics("fp32"), numerics("fp32"), m.Groups[e.Size])
 	b.Now.Logp = b.Old.Logp
-	var spreads []float64
 	for _, name := range m.Aggregations {
-		spread := weightSpread(b, name)
-		spreads = append(spreads, spread)
+		o.Append("spread of the weight", weightSpread(b, name))
 	}
-	o.Set("spread of the weight", spreads...)
 }
 
 // weightSpread is the relative spread over responses of what an aggregation

@@ -33,11 +33,9 @@ func (m *along) Measure(e *claim.Env, o *claim.Observation) {
 		for _, r := range p.Record {
 			switch r.name {
 			case "product":
-				var magnitudes []float64
 				for _, sums := range logProducts(b, prefixLengths(q.Tokens)) {
-					magnitudes = append(magnitudes, stats.Average(stats.Magnitudes(sums)))
+					o.Append(r.value, stats.Average(stats.Magnitudes(sums)))
 				}
-				o.Set(r.value, magnitudes...)
 			case "quarters":
 				plain, matched := quarters(b, q.Tokens)
 				o.Set(r.value+" quarters", plain...)

@@ -76,7 +76,6 @@ var clockQuantities = map[string]func(r *clockRun) float64{
 func (p *virtualClock) Measure(e *claim.Env, o *claim.Observation) {
 	made := map[string]*clockRun{}
 	for _, f := range p.Figures {
-		var values []float64
 		for _, line := range f.Of {
 			e.Continue()
 			r := p.run(e, made, f, line)
@@ -85,10 +84,9 @@ func (p *virtualClock) Measure(e *claim.Env, o *claim.Observation) {
 				if !ok {
 					claim.StopOn(fmt.Errorf("figure %q: no quantity %q", f.Figure, name))
 				}
-				values = append(values, of(r))
+				o.Append(f.Figure, of(r))
 			}
 		}
-		o.Set(f.Figure, values...)
 	}
 }
 

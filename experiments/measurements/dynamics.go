@@ -26,11 +26,9 @@ type blockMiddles struct {
 }
 
 func (m *blockMiddles) Measure(e *claim.Env, o *claim.Observation) {
-	var middle []float64
 	for k := range m.Blocks {
-		middle = append(middle, (float64(k)+0.5)*float64(m.Steps.of(e))/float64(m.Blocks)/100)
+		o.Append(m.Figure, (float64(k)+0.5)*float64(m.Steps.of(e))/float64(m.Blocks)/100)
 	}
-	o.Set(m.Figure, middle...)
 }
 
 // distance asks trained weights how far they are from chain-base, by the length of the latter.

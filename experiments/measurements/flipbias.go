@@ -537,8 +537,6 @@ func (f *flipBias) Measure(e *claim.Env, o *claim.Observation) {
 		// The control: logit noise alone.
 		logits[m] = append(logits[m], append([]float32(nil), k.logp...))
 	}
-	cells := map[string][]float64{}
-	add := func(name string, v float64) { cells[name] = append(cells[name], v) }
 	for m, k := range models {
 		var weights [][][]float64
 		var kls [][]float64
@@ -551,22 +549,16 @@ func (f *flipBias) Measure(e *claim.Env, o *claim.Observation) {
 		control := bias[len(f.Rates)]
 		for i := range f.Rates {
 			for at, length := range lengths {
-				add("K", float64(f.Experts[m]))
-				add("K delta", rates[m][i][at])
-				add("T", float64(length))
-				add("KL", kls[i][at])
-				add("bias²", bias[i][at]/oracle[at])
-				add("control²", control[at]/oracle[at])
+				o.Append("K", float64(f.Experts[m]))
+				o.Append("K delta", rates[m][i][at])
+				o.Append("T", float64(length))
+				o.Append("KL", kls[i][at])
+				o.Append("bias²", bias[i][at]/oracle[at])
+				o.Append("control²", control[at]/oracle[at])
 			}
 		}
 	}
-	for _, name := range tkdNames {
-		o.Set(name, cells[name]...)
-	}
 }
-
-// tkdNames are the figures of cells.
-var tkdNames = []string{"K", "K delta", "T", "KL", "bias²", "control²"}
 
 // tkdRates are the nominal Kδ of the claim, which its observations do not have.
 var tkdRates = []float64{0.02, 0.06, 0.18}
@@ -669,20 +661,4 @@ func flipChart(j *claim.Judge) *figure.Figure {
 		figure.Series{Name: "no flips, same KL", Seeds: []figure.Series{{X: x, Y: floor}}})
 	return claim.Chart("Gradient bias over the oracle at equal token KL: flips are injected", "log10 of memberships changed per decision, K·δ", "share of the gradient's norm",
 		"At the longest responses. The proportional line ends at the mean of the most flips; the flat one is logit noise alone.", true, arms...)
-}
-
-func flipTable(j *claim.Judge) *figure.Figure {
-	t := head("flips")
-	columns := make([][]float64, len(tkdNames))
-	for i, name := range tkdNames {
-		columns[i] = j.Mean(name)
-	}
-	for row := range columns[0] {
-		var cells []figure.Cell
-		for i := range tkdNames {
-			cells = append(cells, figure.Number(columns[i][row], 3))
-		}
-		t.Add(cells...)
-	}
-	return t
 }

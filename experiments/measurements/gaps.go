@@ -137,7 +137,6 @@ func (m *gaps) Measure(e *claim.Env, o *claim.Observation) {
 	}
 	sampled := map[string]rollouts{}
 	for _, g := range m.Groups {
-		values := make([][]float64, len(g.record))
 		for _, p := range g.pairs {
 			e.Continue()
 			same := p
@@ -150,12 +149,9 @@ func (m *gaps) Measure(e *claim.Env, o *claim.Observation) {
 				sampled[key] = r
 			}
 			gap := p.score(e, r.b, r.q)
-			for k, f := range g.record {
-				values[k] = append(values[k], gapMetrics[f.value](r.b, gap)...)
+			for _, f := range g.record {
+				o.Append(f.name, gapMetrics[f.value](r.b, gap)...)
 			}
-		}
-		for k, f := range g.record {
-			o.Set(f.name, values[k]...)
 		}
 	}
 }

@@ -46,7 +46,6 @@ func (m *configurations) Measure(e *claim.Env, o *claim.Observation) {
 	for _, f := range m.Models {
 		p := f.Model.params(e)
 		prompts := promptsFor(e.Rand(promptStream), p.Config.Vocab, f.Prompts.of(e))
-		var distinct, kl []float64
 		for kind := range m.Kinds {
 			outputs := make([][][]int32, len(prompts))
 			for _, slots := range m.Slots {
@@ -63,12 +62,10 @@ func (m *configurations) Measure(e *claim.Env, o *claim.Observation) {
 			for _, texts := range outputs {
 				mean += float64(len(texts)) / float64(len(outputs))
 			}
-			distinct = append(distinct, mean)
+			o.Append(f.Name+" distinct", mean)
 			b := sample(e, probe{Params: p, Rollout: m.numerics(kind, slices.Max(m.Ranks)), Sequences: len(prompts), Tokens: f.Tokens.of(e), Prompts: prompts, Distributions: true})
-			kl = append(kl, gapTo(b, p, m.numerics(kind, slices.Min(m.Ranks))).ExactKL)
+			o.Append(f.Name+" KL", gapTo(b, p, m.numerics(kind, slices.Min(m.Ranks))).ExactKL)
 		}
-		o.Set(f.Name+" distinct", distinct...)
-		o.Set(f.Name+" KL", kl...)
 	}
 }
 
@@ -98,14 +95,12 @@ type copies struct {
 func (m *copies) Measure(e *claim.Env, o *claim.Observation) {
 	for _, f := range m.Models {
 		p := f.Model.params(e)
-		var distinct, split []float64
 		for _, n := range m.Engines {
 			e.Continue()
-			d, s := m.decode(e, p, n.Numerics, f.Copies.of(e))
-			distinct, split = append(distinct, d), append(split, s)
+			distinct, split := m.decode(e, p, n.Numerics, f.Copies.of(e))
+			o.Append(f.Name+" distinct", distinct)
+			o.Append(f.Name+" first split", split)
 		}
-		o.Set(f.Name+" distinct", distinct...)
-		o.Set(f.Name+" first split", split...)
 	}
 }
 

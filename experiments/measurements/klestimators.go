@@ -139,13 +139,7 @@ func drawTexts(rng *rand.Rand, law []float64, n int) []int {
 	return counts
 }
 
-func distanceOf(a, b []float64) float64 {
-	sum := 0.0
-	for i := range a {
-		sum += float64((a[i] - b[i]) * (a[i] - b[i]))
-	}
-	return math.Sqrt(sum)
-}
+func distanceOf(a, b []float64) float64 { return norm(stats.Differences(a, b)) }
 
 // klEstimators compares the expected gradients of estimators of KL(pi || ref), enumerated over all
 // responses, with the gradient by dynamic programming (Schulman's note on approximating KL), and
@@ -195,8 +189,8 @@ func (m *klEstimators) Measure(e *claim.Env, o *claim.Observation) {
 		if cell.name == "k1 as a loss" {
 			o.Set("k1 as a loss, in standard errors", math.Sqrt(stats.Dot(sampled, sampled)/((spread-stats.Dot(expected, expected))/float64(n))))
 		}
-		exact = append(exact, distanceOf(expected, truth)/size)
 		first := stats.Dot(expected, truth)
+		exact = append(exact, distanceOf(expected, truth)/size)
 		along = append(along, (stats.Dot(sampled, truth)-float64(size*size))/math.Sqrt((second-float64(first*first))/float64(n)))
 	}
 	o.Set("exact error", exact...)

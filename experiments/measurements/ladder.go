@@ -119,17 +119,16 @@ func (m *modelFactors) Measure(e *claim.Env, o *claim.Observation) {
 		r.Size.Layers, r.Size.Experts, r.Size.TopK = own.Layers, 0, 0
 		q := r.probe(e)
 		b := sample(e, q)
-		gaps := func() (list []float64) {
+		gaps := func(name string) {
 			for _, learner := range m.Learners {
-				list = append(list, gapTo(b, q.Params, numerics(learner)).ExactKL)
+				o.Append(name, gapTo(b, q.Params, numerics(learner)).ExactKL)
 			}
-			return list
 		}
-		o.Set(own.Name, gaps()...)
+		gaps(own.Name)
 		if own.Raised != "" {
 			q.Params = r.withPublishedLogits(q.Params, b)
 			b = sample(e, q)
-			o.Set(own.Raised, gaps()...)
+			gaps(own.Raised)
 		}
 		e.Continue()
 	}

@@ -37,11 +37,9 @@ func (m *countedTraining) Measure(e *claim.Env, o *claim.Observation) {
 		part.Measure(e, o)
 		clock.Measure(e, o)
 	}
-	var lags []float64
 	for _, name := range m.Lags {
-		lags = append(lags, claim.Late(o.List(name)))
+		o.Append("lag", claim.Late(o.List(name)))
 	}
-	o.Set("lag", lags...)
 }
 
 // matchedRate trains an arm, the same under a guard that scales its learning rate, and the same at the mean of the rates

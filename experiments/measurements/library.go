@@ -137,7 +137,6 @@ var Library = claim.Library{
 	},
 	Figures: map[string]func(j *claim.Judge) *figure.Figure{
 		"flip bias":              flipChart,
-		"flip bias cells":        flipTable,
 		"budget":                 budgetTable,
 		"collapses by staleness": collapsesTable,
 		"rungs":                  rungTable,

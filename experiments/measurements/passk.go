@@ -41,7 +41,6 @@ func (m *passkEstimates) estimate(o *claim.Observation, name string, whole []pas
 			few[i] = append(few[i], passk.Tally{Correct: c, Samples: m.Few})
 		}
 	}
-	var truth, beta, plugIn, betaError, plugInError []float64
 	for _, k := range m.Attempts {
 		want := passk.Mean(whole, k)
 		var b, p, bMiss, pMiss []float64
@@ -51,25 +50,21 @@ func (m *passkEstimates) estimate(o *claim.Observation, name string, whole []pas
 		for i := range b {
 			bMiss, pMiss = append(bMiss, math.Abs(b[i]-want)), append(pMiss, math.Abs(p[i]-want))
 		}
-		truth, beta, plugIn = append(truth, want), append(beta, stats.Average(b)), append(plugIn, stats.Average(p))
-		betaError, plugInError = append(betaError, stats.Average(bMiss)), append(plugInError, stats.Average(pMiss))
+		o.Append(name+" truth", want)
+		o.Append(name+" Beta", stats.Average(b))
+		o.Append(name+" extrapolated", stats.Average(p))
+		o.Append(name+" |error|, Beta", stats.Average(bMiss))
+		o.Append(name+" |error|, extrapolated", stats.Average(pMiss))
 	}
-	o.Set(name+" truth", truth...)
-	o.Set(name+" Beta", beta...)
-	o.Set(name+" extrapolated", plugIn...)
-	o.Set(name+" |error|, Beta", betaError...)
-	o.Set(name+" |error|, extrapolated", plugInError...)
-	var countBias, plugInBias []float64
 	for _, k := range m.Unbiased {
 		want := passk.Mean(whole, k)
 		var c, p []float64
 		for _, tallies := range few {
 			c, p = append(c, passk.Mean(tallies, k)-want), append(p, extrapolated(tallies, k)-want)
 		}
-		countBias, plugInBias = append(countBias, stats.Average(c)), append(plugInBias, stats.Average(p))
+		o.Append(name+" bias, counted", stats.Average(c))
+		o.Append(name+" bias, extrapolated", stats.Average(p))
 	}
-	o.Set(name+" bias, counted", countBias...)
-	o.Set(name+" bias, extrapolated", plugInBias...)
 	// A single draw of k says only whether it held a correct response; its variance
 	// is known from the truth.
 	var counted []float64

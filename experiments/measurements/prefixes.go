@@ -143,22 +143,21 @@ func (v *prefixValues) Measure(e *claim.Env, o *claim.Observation) {
 func (v *prefixValues) compare(m *prefixes, o *claim.Observation, e *claim.Env, name string) {
 	truth, _ := m.value(manyCompletions(v.Completions[e.Size]), e.Seed)
 	var lengths []int
+	var first episode.Cost
 	m.begins(func(from, n int) { lengths = append(lengths, n-from) })
-	var rank, within, cheap, read []float64
 	for k, options := range v.Values {
 		value, cost := m.value(options, e.Seed+1<<32)
-		rank, within = append(rank, stats.Spearman(value, truth)), append(within, withinLengths(value, truth, lengths))
-		cheap, read = append(cheap, float64(cost.New)), append(read, float64(cost.New+cost.Read))
 		if k == 0 {
+			first = cost
 			o.Set(name+"bias of the probability", stats.Average(stats.Differences(stats.Each(value, elementary.Exp), truth)))
 		}
+		o.Append(name+"rank correlation", stats.Spearman(value, truth))
+		o.Append(name+"rank correlation, equal lengths", withinLengths(value, truth, lengths))
+		o.Append(name+"tokens at generation", float64(cost.New))
+		o.Append(name+"tokens in training", float64(cost.New+cost.Read))
 	}
-	o.Set(name+"rank correlation", rank...)
-	o.Set(name+"rank correlation, equal lengths", within...)
-	o.Set(name+"tokens at generation", cheap...)
-	o.Set(name+"tokens in training", read...)
 	costs := method.New[schedule.Costs]()
-	o.Set(name+"time, generation over training", float64(costs.Prefill(int(cheap[0]), 1))/float64(costs.Logp(int(read[0]), 1)))
+	o.Set(name+"time, generation over training", float64(costs.Prefill(first.New, 1))/float64(costs.Logp(first.New+first.Read, 1)))
 	m.value(v.Values[0], e.Seed)
 	claim.Must(trainer.Grader(m.recipe)(m.batch, m.prompts))
 	worst := 0.0
@@ -203,7 +202,7 @@ func (c *stepCredit) Measure(e *claim.Env, o *claim.Observation) {
 	defer m.engine.Close()
 	m.value(manyCompletions(c.Completions[e.Size]), e.Seed)
 	// What each episode of the working has done to the value.
-	var truth, agree []float64
+	var truth []float64
 	m.ends(func(n int) { truth = append(truth, m.batch.PrefixValue[n+1]-m.batch.PrefixValue[n]) })
 	for _, part := range []struct {
 		options string
@@ -212,11 +211,9 @@ func (c *stepCredit) Measure(e *claim.Env, o *claim.Observation) {
 	}{{"{by: completions}", e.Seed + 1<<32, c.ByCompletions}, {"{}", e.Seed, c.ByLikelihood}} {
 		m.value(part.options, part.seed)
 		for _, set := range part.arms {
-			a := m.advantages(set...)
-			agree = append(agree, pearson(a, truth))
+			o.Append("correlation", pearson(m.advantages(set...), truth))
 		}
 	}
-	o.Set("correlation", agree...)
 }
 
 // scoreShares is the part of the gradient that step scores of several sizes have under estimators, and what a step that is
@@ -233,13 +230,11 @@ func (s *scoreShares) Measure(e *claim.Env, o *claim.Observation) {
 	l := measure.NewLearner(m.params, m.recipe.Learner.Numerics)
 	defer l.Close()
 	for _, n := range s.Estimators {
-		var shares, drifts []float64
 		for _, size := range s.Sizes {
 			share, drift := m.scoreShare(l, n.Set, size)
-			shares, drifts = append(shares, share), append(drifts, drift)
+			o.Append("share, "+n.Name, share)
+			o.Append("drift, "+n.Name, drift)
 		}
-		o.Set("share, "+n.Name, shares...)
-		o.Set("drift, "+n.Name, drifts...)
 	}
 }
 

@@ -100,13 +100,11 @@ func (m *reroutes) Measure(e *claim.Env, o *claim.Observation) {
 		p := f.Model.params(e)
 		b := graded(e, p, fp32, fp32, m.Groups.of(e))
 		if f.Rates != nil {
-			var changed []float64
 			for _, rate := range f.Rates {
 				l := updated(b, p, rate, 1)
-				changed = append(changed, rerouted(rescored(l, b, false)))
+				o.Append(f.Name+" changed", rerouted(rescored(l, b, false)))
 				l.Close()
 			}
-			o.Set(f.Name+" changed", changed...)
 		}
 		l := updated(b, p, m.Rate, m.Updates)
 		now := rescored(l, b, false)
@@ -154,20 +152,16 @@ type replayRuns struct {
 func (m *replayRuns) Measure(e *claim.Env, o *claim.Observation) {
 	first := e.Base(0)
 	for _, d := range m.Levels {
-		var visible, free, moved, rest []float64
 		for _, arm := range m.Replay {
 			_, p := e.Trained(nil, m.Steps.of(e), append(slices.Clone(m.Set), "rollout.numerics="+d.Rollout, "routing.replay="+arm)...)
 			q := probe{Params: p, Rollout: numerics(d.Rollout), Sequences: m.Responses.of(e), Tokens: 32, Stops: true, Distributions: true}
 			b, g := measuredGap(e, q, numerics("fp32"))
-			free = append(free, g.ExactKL)
-			visible = append(visible, replayed(b, p, numerics("fp32")).ExactKL)
 			router, others := displacement(p, first)
-			moved, rest = append(moved, router), append(rest, others)
+			o.Append(d.Name+" visible", replayed(b, p, numerics("fp32")).ExactKL)
+			o.Append(d.Name+" true", g.ExactKL)
+			o.Append(d.Name+" router moved", router)
+			o.Append(d.Name+" rest moved", others)
 		}
-		o.Set(d.Name+" visible", visible...)
-		o.Set(d.Name+" true", free...)
-		o.Set(d.Name+" router moved", moved...)
-		o.Set(d.Name+" rest moved", rest...)
 	}
 }
 

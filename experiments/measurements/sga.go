@@ -480,19 +480,13 @@ func (m *aggregations) Measure(e *claim.Env, o *claim.Observation) {
 	o.Set("lengths", lengths...)
 	for _, kind := range rewardKinds {
 		for _, d := range m.Ahead {
-			var cells [][][3]float64
 			for _, length := range lengths {
 				e.Continue()
 				rng := e.Rand(uint64(length)<<8 + uint64(d.Updates)<<1 + uint64(len(kind)))
-				cells = append(cells, measureSGA(rng, m.Aggregations, kind, int(length), d.Updates, m.Responses.of(e)))
-			}
-			for k, a := range m.Aggregations {
-				for i, figure := range sgaFigures {
-					var values []float64
-					for _, cell := range cells {
-						values = append(values, cell[k][i])
+				for k, cell := range measureSGA(rng, m.Aggregations, kind, int(length), d.Updates, m.Responses.of(e)) {
+					for i, figure := range sgaFigures {
+						o.Append(fmt.Sprintf("%s %s %s %s", kind, d.Level, figure, m.Aggregations[k].Name), cell[i])
 					}
-					o.Set(fmt.Sprintf("%s %s %s %s", kind, d.Level, figure, a.Name), values...)
 				}
 			}
 		}

@@ -106,17 +106,15 @@ func (m *aggregationRuns) Measure(e *claim.Env, o *claim.Observation) {
 				}))
 			}
 			for k := range m.Aggregations {
-				var gains []float64
 				for range 2 {
 					for _, rate := range m.Steps {
 						e.Continue()
 						got := p.train(rate, func(mu, pi *sgaPolicy) [sgaParams]float64 {
 							return p.sampledGradient(rng, &m.Aggregations[k], mu, pi)
 						})
-						gains = append(gains, (got-start)/(best-start))
+						o.Append(kind+" "+d.Level+" "+m.Aggregations[k].Name, (got-start)/(best-start))
 					}
 				}
-				o.Set(kind+" "+d.Level+" "+m.Aggregations[k].Name, gains...)
 			}
 		}
 	}

@@ -119,13 +119,11 @@ func (m *transformerAggregations) Measure(e *claim.Env, o *claim.Observation) {
 	b := answered(e, transformerPrompts, probe{Params: p, Rollout: bf16, Sequences: m.Responses.of(e), Tokens: transformerLength, Block: 2})
 	measure.Score(b, l.Params(), measure.Scoring{Numerics: fp32})
 	parts := minibatches(b, transformerParts)
-	var power, variance []float64
 	for k := range m.Aggregations {
 		e.Continue()
 		g := gradients(l, parts, &m.Aggregations[k])
 		v, q := spread(g, truth, float64(parts[0].Len()))
-		variance, power = append(variance, v), append(power, q)
+		o.Append("transformer variance", v)
+		o.Append("transformer power", q)
 	}
-	o.Set("transformer variance", variance...)
-	o.Set("transformer power", power...)
 }

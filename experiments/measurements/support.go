@@ -17,23 +17,20 @@ type truncatedSupport struct {
 func (m *truncatedSupport) Measure(e *claim.Env, o *claim.Observation) {
 	shipped := e.Base(192)
 	n, t := e.Pick(256, 48, 4), e.Pick(96, 64, 16)
-	var ratio, masked, kept, outside, outsideMasked []float64
 	for _, p := range m.TopP {
 		q := probe{Params: shipped, Rollout: numerics("bf16"), Sequences: n, Tokens: t, TopP: p, Distributions: true}
 		b, _ := measuredGap(e, q, numerics("fp32"))
-		mean, out := ratioAndOutside(logRatiosOf(b))
-		ratio, outside, kept = append(ratio, mean), append(outside, out), append(kept, stats.Average(b.KeptMass))
-		mean, out = ratioAndOutside(maskedRatios(b))
-		masked, outsideMasked = append(masked, mean), append(outsideMasked, out)
 		if p == 1 {
 			o.Set("entropy", stats.Average(b.Old.Entropy))
 		}
+		ratio, outside := ratioAndOutside(logRatiosOf(b))
+		masked, outsideMasked := ratioAndOutside(maskedRatios(b))
+		o.Append("ratio", ratio)
+		o.Append("masked ratio", masked)
+		o.Append("kept mass", stats.Average(b.KeptMass))
+		o.Append("outside", outside)
+		o.Append("outside, masked", outsideMasked)
 	}
-	o.Set("ratio", ratio...)
-	o.Set("masked ratio", masked...)
-	o.Set("kept mass", kept...)
-	o.Set("outside", outside...)
-	o.Set("outside, masked", outsideMasked...)
 	for _, raw := range []bool{false, true} {
 		b := sample(e, probe{Params: shipped, Rollout: numerics("fp32"), Sequences: n, Tokens: t, Temperature: 0.6, Raw: raw})
 		measure.Score(b, shipped, measure.Scoring{Numerics: numerics("fp32"), Temperature: 0.6})

@@ -106,12 +106,16 @@ func worked(e *claim.Env, p *model.Params, n engine.Numerics, episodes int) []wo
 	return arms
 }
 
+// symbols are tokens of the task as it writes them, digits among them.
+func symbols(t *task.Lookup, text string) []int32 {
+	return claim.Must(task.Parse(t.Vocab(), text))
+}
+
+const digits = "0 1 2 3 4 5 6 7 8 9"
+
 // withNotes is a prompt with its operands shown and notes asked for.
 func withNotes(t *task.Lookup, prompt []int32) []int32 {
-	words, err := task.Parse(t.Vocab(), "? @ =")
-	if err != nil {
-		panic(err)
-	}
+	words := symbols(t, "? @ =")
 	shown := slices.Clone(prompt)
 	for at, id := range prompt {
 		if id == words[0] {
@@ -126,26 +130,22 @@ func withNotes(t *task.Lookup, prompt []int32) []int32 {
 // formed is the number of steps from the start of a response that have a block in
 // the place of a reply or a note, of those that are examined.
 func formed(t *task.Lookup, response []int32, notes bool) int {
-	words, err := task.Parse(t.Vocab(), "@ ! 0 1 2 3 4 5 6 7 8 9")
-	if err != nil {
-		panic(err)
-	}
+	words := symbols(t, "@ ! "+digits)
 	mark := words[0]
 	if notes {
 		mark = words[1]
 	}
-	symbols, digits := t.Symbols(false), words[2:]
 	for k := range toolTurns {
 		// A value has to follow the block.
 		if len(response) < (k+1)*stepTokens || response[k*stepTokens+1] != mark {
 			return k
 		}
 		block := response[k*stepTokens+2:][:blockTokens]
-		if !slices.Contains(digits, block[blockTokens-1]) {
+		if !slices.Contains(words[2:], block[blockTokens-1]) {
 			return k
 		}
 		for _, id := range block[:blockTokens-1] {
-			if notes && !slices.Contains(symbols, id) { // the tool's own are as they should be
+			if notes && !slices.Contains(t.Symbols(false), id) { // the tool's own are as they should be
 				return k
 			}
 		}
@@ -213,17 +213,13 @@ func (k *interruption) Reply(dst, _, response []int32) []int32 {
 func interrupted(e *claim.Env, p *model.Params, n engine.Numerics, episodes int) []*batch.Batch {
 	t := task.NewLookup()
 	t.Calls = task.Range{0, 0}
-	digits, err := task.Parse(t.Vocab(), "0 1 2 3 4 5 6 7 8 9")
-	if err != nil {
-		panic(err)
-	}
 	q := probe{Params: p, Rollout: n, Sequences: episodes, Tokens: interruptedLength, Block: 1}
 	rng := e.Rand(promptStream + 1)
 	for range episodes {
 		q.Prompts = append(q.Prompts, task.Draw(t, rng).Tokens)
 	}
 	own := sample(e, q)
-	q.Tool = func(i int) measure.Tool { return &interruption{t.Symbols(true), digits, e.Seed, uint64(i)} }
+	q.Tool = func(i int) measure.Tool { return &interruption{t.Symbols(true), symbols(t, digits), e.Seed, uint64(i)} }
 	return []*batch.Batch{sample(e, q), own}
 }
 

@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -118,7 +119,7 @@ type fileTable struct {
 	// Digits are those of the cells' columns, 3 where there is none.
 	Digits []int
 
-	// Row is the heading of the rows of figures, which are Names, or numbers Over the first run.
+	// Row is the heading of the rows of figures, which are Names, or numbers Over the first run; without either they have none.
 	Row     string
 	Names   []string
 	Over    string
@@ -139,14 +140,8 @@ func (t *fileTable) draw(s scope) *figure.Figure {
 	switch {
 	case t.Function != "":
 		return s.lib.Figures[t.Function](s.j)
-	case len(t.Names) > 0:
-		return s.j.meansTable(t.Title, figure.Column{Name: t.Row}, t.Names, t.Figures...)
 	case len(t.Figures) > 0:
-		var rows []string
-		for _, x := range s.single().lists(t.Over)[0] {
-			rows = append(rows, fmt.Sprintf("%.4g", x))
-		}
-		return s.j.meansTable(t.Title, figure.Column{Name: t.Row, Align: figure.Right}, rows, t.Figures...)
+		return t.means(s)
 	}
 	out := &figure.Figure{Kind: figure.Table, Title: t.Title, Note: t.Note}
 	for i, name := range t.Columns {
@@ -165,6 +160,38 @@ func (t *fileTable) draw(s scope) *figure.Figure {
 				digits = t.Digits[i]
 			}
 			row = append(row, figure.Number(stats.Average(s.evaluate(text)), digits))
+		}
+		out.Add(row...)
+	}
+	return out
+}
+
+// means lists the means of figures, over named rows or numbers if there are any.
+func (t *fileTable) means(s scope) *figure.Figure {
+	out := &figure.Figure{Kind: figure.Table, Title: t.Title, Note: cmp.Or(t.Note, "Means over replications.")}
+	rows, n := t.Names, len(s.j.Mean(t.Figures[0]))
+	if t.Over != "" {
+		for _, x := range s.single().lists(t.Over)[0] {
+			rows = append(rows, fmt.Sprintf("%.4g", x))
+		}
+	}
+	if rows != nil {
+		out.Columns, n = []figure.Column{{Name: t.Row, Align: figure.Align(t.Over != "")}}, len(rows)
+	}
+	for _, c := range t.Figures {
+		out.Columns = append(out.Columns, figure.Column{Name: c, Align: figure.Right})
+	}
+	for k := range n {
+		var row []figure.Cell
+		if rows != nil {
+			row = figure.Words(rows[k])
+		}
+		for _, c := range t.Figures {
+			cell := figure.Word("-")
+			if m := s.j.Mean(c); k < len(m) {
+				cell = figure.Number(m[k], 3)
+			}
+			row = append(row, cell)
 		}
 		out.Add(row...)
 	}

@@ -29,6 +29,15 @@ func (o *Observation) Set(name string, values ...float64) {
 	o.figures = append(o.figures, namedValues{name, append(record.Floats{}, values...)})
 }
 
+// Append adds values to a figure, whose place is that of its first ones.
+func (o *Observation) Append(name string, values ...float64) {
+	if f := o.find(name); f != nil {
+		f.Values = append(f.Values, values...)
+		return
+	}
+	o.Set(name, values...)
+}
+
 // Has reports whether a figure was set.
 func (o *Observation) Has(name string) bool { return o.find(name) != nil }
 

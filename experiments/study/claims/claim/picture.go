@@ -39,23 +39,3 @@ type Group struct {
 	Name   string
 	Values func(category int) []float64
 }
-
-// meansTable lists the means of several lists over rows, which are named or numbers.
-func (j *Judge) meansTable(title string, head figure.Column, rows []string, columns ...string) *figure.Figure {
-	t := &figure.Figure{Kind: figure.Table, Title: title, Columns: []figure.Column{head}, Note: "Means over replications."}
-	for _, c := range columns {
-		t.Columns = append(t.Columns, figure.Column{Name: c, Align: figure.Right})
-	}
-	for k, name := range rows {
-		row := []figure.Cell{figure.Word(name)}
-		for _, c := range columns {
-			cell := figure.Word("-")
-			if m := j.Mean(c); k < len(m) {
-				cell = figure.Number(m[k], 3)
-			}
-			row = append(row, cell)
-		}
-		t.Add(row...)
-	}
-	return t
-}

@@ -41,10 +41,11 @@ type Question interface {
 	Ask(e *Env, p *model.Params) map[string]float64
 }
 
-// columnQuantities are what can be recorded of a column; late is its last three values.
+// columnQuantities are what can be recorded of a column; early are its first ten values, late is its last three.
 var columnQuantities = map[string]func(x []float64) []float64{
 	"values":            func(x []float64) []float64 { return x },
 	"mean":              func(x []float64) []float64 { return []float64{stats.Average(x)} },
+	"early mean":        func(x []float64) []float64 { return []float64{stats.Average(x[:min(10, len(x))])} },
 	"late mean":         func(x []float64) []float64 { return []float64{stats.Average(x[len(x)-3:])} },
 	"largest":           func(x []float64) []float64 { return []float64{stats.Max(x)} },
 	"final":             func(x []float64) []float64 { _, end, _ := record.PeakAndEnd(x); return []float64{end} },

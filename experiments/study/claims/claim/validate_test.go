@@ -28,6 +28,12 @@ func (f *file) validate() error {
 	if slices.Contains(f.measurements, Measurement(t)) && (len(t.Steps) != int(Tiny)+1 || len(t.Rates) == 0 && t.Record == nil || len(t.Arms) == 0) {
 		return fmt.Errorf("training needs three steps, rates or what it records, and arms")
 	}
+	for _, r := range t.Record {
+		quantity, of, _ := strings.Cut(r.Of, " of ")
+		if columnQuantities[quantity] == nil && !slices.ContainsFunc(t.Ask, func(a asked) bool { return strings.HasSuffix(of, a.Name) }) {
+			return fmt.Errorf("record: no quantity %q", r.Of)
+		}
+	}
 	for i := range f.Checks {
 		if err := f.validateCheck(&f.Checks[i], i); err != nil {
 			return err
