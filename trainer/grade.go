@@ -144,6 +144,15 @@ func (g *greedy) run(s *Session) error {
 	}
 	s.fleet.Main().Generate(&g.batch.Sampled, g.requests, rollout.Sampling{TopP: 1, MaxTokens: s.recipe.Rollout.MaxTokens, Stop: task.EOS})
 	g.batch.LearnerVersion = b.LearnerVersion
+	if err := g.gradeCopy(s, &g.batch, g.prompts); err != nil {
+		return err
+	}
+	g.spread(b)
+	return nil
+}
+
+// gradeCopy grades responses in addition to those of the step, with what the parts of the session's reward remember so far, which stays as it is.
+func (g *grader) gradeCopy(s *Session, b *batch.Batch, prompts []task.Prompt) error {
 	for i, part := range s.parts {
 		if m, ok := part.(method.Memory); ok {
 			if err := g.parts[i].(method.Memory).SetState(m.AppendState(nil)); err != nil {
@@ -151,11 +160,7 @@ func (g *greedy) run(s *Session) error {
 			}
 		}
 	}
-	if err := g.grade(&g.batch, g.prompts); err != nil {
-		return err
-	}
-	g.spread(b)
-	return nil
+	return g.grade(b, prompts)
 }
 
 // spread gives every response the greedy reward of its group.

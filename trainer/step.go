@@ -60,8 +60,11 @@ var stages = []struct {
 	{"behaviour.parts", "", where(func(s *Session) bool { return stageOf[*behaviour](s) != nil }, runs((*Session).engineAndLag))},
 	{"routing.released", "", where(func(s *Session) bool { return s.recipe.Routing.Released }, func(*Session) stage { return new(release) })},
 	{"rollout.speculative", "", where(func(s *Session) bool { return s.speculation != nil }, func(s *Session) stage { return s.speculation })},
+	// acceptance.go: what the updates change is kept, where they may be taken back.
+	{"loss.tolerance", "", newAcceptance},
 	// learn.go, objective.go: per minibatch a gradient of the loss and an update (reads all above).
 	{"learn", "Now Shadow Anchor LossMask Weight Gate BatchMask BatchWeight BatchGate", always((*Session).learn)},
+	{"loss.tolerance", "", where(func(s *Session) bool { return stageOf[*acceptance](s) != nil }, func(s *Session) stage { return stageFunc(stageOf[*acceptance](s).decide) })},
 	// anchor.go, token_limit.go: what the next step needs is kept.
 	{"anchor.follow", "", where(func(s *Session) bool { return stageOf[*average](s) != nil }, runs((*Session).followAverage))},
 	{"max_generated_tokens", "", where(func(s *Session) bool { return s.recipe.MaxGeneratedTokens > 0 },

@@ -10,6 +10,9 @@ type versions struct {
 	ring   []*model.Params // version v lives at v modulo the length
 	newest int
 	oldest int
+	// waits holds versions back until it is settled whether they are kept.
+	waits bool
+	held  []*model.Params
 }
 
 // start keeps the initial weights and memory for maxLag older versions.
@@ -21,6 +24,10 @@ func (v *versions) start(p *model.Params, maxLag int) {
 
 // add keeps a copy of the weights as the given version, the successor of the newest.
 func (v *versions) add(p *model.Params, version int) {
+	if v.waits {
+		v.held = append(v.held, p.Clone())
+		return
+	}
 	v.newest = version
 	v.oldest = max(v.oldest, version-len(v.ring)+1)
 	at := version % len(v.ring)
@@ -29,6 +36,17 @@ func (v *versions) add(p *model.Params, version int) {
 		return
 	}
 	v.ring[at].CopyFrom(p)
+}
+
+// settle adds the versions that were held back, or drops them.
+func (v *versions) settle(keep bool) {
+	v.waits = false
+	for _, p := range v.held {
+		if keep {
+			v.add(p, v.newest+1)
+		}
+	}
+	v.held = nil
 }
 
 // at returns the version, or the oldest kept when it is older, with its weights.

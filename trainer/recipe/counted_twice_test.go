@@ -17,6 +17,7 @@ func TestCountedTwice(t *testing.T) {
 		{"correction: {mode: bypass}", ""},
 		{"correction: {weights: token_tis}", ""},
 		{"correction: {weights: token_tis}\nloss: decoupled_ppo", "set loss.behave to none"},
+		{"correction: {weights: token_tis}\nloss: mipu", "set loss.behave to none"},
 		{"correction: {weights: token_tis}\nloss: {name: decoupled_ppo, behave: none}", ""},
 		{"correction: {weights: sequence_tis}\nloss: a3po", "set loss.behave to none"},
 		{"correction: {weights: token_tis}\nloss: acr", "use weights none"},

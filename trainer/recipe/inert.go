@@ -72,6 +72,9 @@ func (r Recipe) Inert() []string {
 			notes = append(notes, fmt.Sprintf("guards[%d] length_surge: reject has no mask to switch on: name one under correction.masks, or leave it out", i))
 		}
 	}
+	if _, ok := r.Loss.Params.(*loss.MIPU); ok && r.sameEngine() {
+		notes = append(notes, "loss mipu: both engines compute the same bits, so T_post is 0 and no step is taken back: change rollout.numerics, or set loss to decoupled_ppo")
+	}
 	if differs {
 		return notes
 	}

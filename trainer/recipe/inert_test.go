@@ -46,6 +46,8 @@ func TestInert(t *testing.T) {
 		{[]string{"loss={name: logit_fusion, ratio: student}", "rollout.numerics=bf16"}, "loss"},
 		{[]string{"loss={name: decoupled_ppo, prox: rollout}", "rollout.numerics=bf16"}, ""},
 		{[]string{"loss={name: decoupled_ppo, behave: none}", "rollout.numerics=bf16"}, "loss"},
+		{[]string{"loss=mipu", "learner.minibatches=2"}, "loss"},
+		{[]string{"loss=mipu", "learner.minibatches=2", "rollout.numerics=bf16"}, ""},
 		{[]string{"loss={name: maxrl, ratio: false}"}, ""},
 		{[]string{"loss=maxrl"}, "loss"},
 		{[]string{"routing.replay=r3", "loss=reinforce"}, "routing.replay"},

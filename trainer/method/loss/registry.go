@@ -59,6 +59,7 @@ var Registry = method.Table[Loss]{
 	{Spec: method.Spec{Name: "m2po"}, New: func() Loss { return method.New[M2PO]() }},
 	{Spec: method.Spec{Name: "maxrl"}, New: func() Loss { return method.New[MaxRL]() }},
 	{Spec: method.Spec{Name: "minpro"}, New: func() Loss { return method.New[MinPRO]() }},
+	{Spec: method.Spec{Name: "mipu"}, New: func() Loss { return NewMIPU() }},
 	{Spec: method.Spec{Name: "oapl"}, New: func() Loss { return method.New[OAPL]() }},
 	{Spec: method.Spec{Name: "online_dpo"}, New: func() Loss { return method.New[OnlineDPO]() }},
 	{Spec: method.Spec{Name: "ppo_clip"}, New: func() Loss { return method.New[PPOClip]() }},

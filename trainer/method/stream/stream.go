@@ -28,6 +28,7 @@ const (
 	Guidance
 	Rejection
 	Focus
+	Validation
 )
 
 // New returns the random numbers of one purpose at one step of a run. They
