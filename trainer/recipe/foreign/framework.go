@@ -368,7 +368,7 @@ func (f *framework) correctionKeys() []string {
 
 // collect takes the framework's settings, and faults those that are misspelt.
 func (f *framework) collect(name string, settings []source.Setting) *values {
-	v := &values{source: name, by: map[string]source.Setting{}, block: f.isBlock(settings), all: settings, used: map[string]bool{}, left: map[string]string{}, framework: f}
+	v := &values{source: name, by: map[string]source.Setting{}, block: f.isBlock(settings), all: settings, used: map[string]bool{}, chose: map[string]bool{}, left: map[string]string{}, framework: f}
 	if name != "" {
 		v.by["file"] = source.Setting{Text: name} // as a key, for the conditions of rows
 	}

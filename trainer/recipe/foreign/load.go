@@ -159,7 +159,7 @@ func (f *framework) read(v *values, c *Config) {
 		return v.has(key) && text != "false" && (err != nil || x != 0)
 	}
 	for _, p := range f.why {
-		if stated(p.key) {
+		if stated(p.key) && !v.chose[p.key] {
 			v.leave(p.key, p.value)
 		}
 	}

@@ -328,6 +328,8 @@ func (f *framework) readGroups(v *values, c *Config) {
 		if (g.always || v.any(g.keys...)) && g.known(v, checked) {
 			g.read(v, c, l)
 		}
+	}
+	for _, g := range f.table.groups { // a key may belong to several
 		for _, r := range g.rows {
 			g.leave(v, r)
 		}
@@ -367,6 +369,9 @@ func (g *group) read(v *values, c *Config, l *lossFields) {
 			}
 		}
 		return
+	}
+	for _, key := range keys {
+		v.chose[key] = true
 	}
 	for _, first := range []bool{true, false} {
 		for _, p := range r.parts {

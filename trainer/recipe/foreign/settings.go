@@ -21,9 +21,9 @@ type values struct {
 	by        map[string]source.Setting
 	// all are the settings in their order.
 	all []source.Setting
-	// used are the keys that were read, left those that were not taken over and why.
-	used map[string]bool
-	left map[string]string
+	// used are the keys that were read, chose those by which a row of the table was taken, left those that were not taken over and why.
+	used, chose map[string]bool
+	left        map[string]string
 	// block says that the text is the inside of a section and nothing else, so that
 	// what is not in it may well be elsewhere.
 	block  bool
