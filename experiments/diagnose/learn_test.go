@@ -373,3 +373,49 @@ func TestManySteps(t *testing.T) {
 		}
 	}
 }
+
+// A teacher that ends its responses with another id is named, whether it read all responses or some, and whatever else it finds unlikely; one that
+// differs, would go on in half of the responses, or doubts tokens anywhere is not. Cut responses have no end.
+func TestTeacherStop(t *testing.T) {
+	for _, c := range []struct {
+		name                         string
+		ends, others, guided, finish float64 // shares: of ends and of other tokens that the teacher doubts, of responses that it read, and that finished
+		want                         bool
+	}{
+		{"other id", 1, 0.01, 1, 1, true}, {"other id, weak learner", 1, 0.08, 1, 0.7, true}, {"other id, some guided", 0.98, 0.02, 0.3, 0.9, true},
+		{"same id", 0, 0.02, 1, 1, false}, {"would go on in half", 0.5, 0.02, 1, 1, false}, {"another language", 0.95, 0.6, 1, 1, false}, {"all cut", 1, 0.02, 1, 0, false},
+	} {
+		for _, finish := range []string{"stop", ""} {
+			r := rand.New(rand.NewPCG(51, uint64(len(c.name))))
+			var check teacherEnds
+			for range 200 {
+				row := world{r, 0.02}.row(5 + r.IntN(200))
+				row.Finish = finish
+				if r.Float64() >= c.finish {
+					row.Finish = "length"
+				}
+				guided, n := r.Float64() < c.guided, len(row.Old)
+				for i, old := range row.Old {
+					doubted := c.others
+					if i == n-1 && row.Finish != "length" {
+						doubted = c.ends
+					}
+					switch teacher := old + 0.5*r.NormFloat64(); {
+					case !guided:
+						teacher = old
+						fallthrough
+					case r.Float64() >= doubted:
+						row.Teacher = append(row.Teacher, min(teacher, 0))
+					default:
+						row.Teacher = append(row.Teacher, old-5-9*r.Float64())
+					}
+				}
+				check.add(row)
+			}
+			found, looked := check.findings(nil)
+			if named := len(found) == 1 && found[0].ID == "teacher-stop" && found[0].Level == Fault; named != c.want || !looked[0].there {
+				t.Errorf("%s, finish %q: %v", c.name, finish, found)
+			}
+		}
+	}
+}

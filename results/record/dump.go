@@ -98,6 +98,8 @@ type DumpLine struct {
 	// ActualVersion is the number of updates behind the oldest tensor of the weights that produced each token: less
 	// than Version where a weight sync was not whole. Left out of a run whose recipe has no rollout.weight_sync.
 	ActualVersion []int32 `json:"actual_version,omitempty"`
+	// LogpTeacher is the log-prob in the teacher of a distillation. Left out without one.
+	LogpTeacher Floats `json:"logp_teacher,omitempty"`
 	// LearnerVersion is the number of updates behind LogpOld. Left out where it is Step − 1, one update per step.
 	LearnerVersion int `json:"learner_version,omitempty"`
 }
@@ -106,6 +108,7 @@ type DumpLine struct {
 const (
 	actualVersionKey  = "actual_version"
 	learnerVersionKey = "learner_version"
+	teacherKey        = "logp_teacher"
 )
 
 // dumpNames are the keys of a line, in order: the tags of DumpLine.
@@ -164,7 +167,7 @@ func (d *DumpLine) appendJSON(b []byte) ([]byte, error) {
 	}
 	open := byte('{')
 	for name, column := range d.columns {
-		if name == actualVersionKey && d.ActualVersion == nil || name == learnerVersionKey && d.LearnerVersion == 0 {
+		if name == actualVersionKey && d.ActualVersion == nil || name == learnerVersionKey && d.LearnerVersion == 0 || name == teacherKey && d.LogpTeacher == nil {
 			continue
 		}
 		b = append(append(append(b, open, '"'), name...), `":`...)

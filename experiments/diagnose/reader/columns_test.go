@@ -10,8 +10,8 @@ import (
 
 // TestFurtherColumns reads what judges learning: under the names of the neutral format, of trainers, and of other formats.
 func TestFurtherColumns(t *testing.T) {
-	const neutral = `{"logp_rollout":[-1,-2],"logp_old":[-1,-2],"logp_ref":[-3,-4],"entropy":[0.5,1],"is_masked":[0,1],"reward":0.5,"score":1,"acc":1,"lag":3,"finish_reason":"length","worker":2}`
-	names := strings.NewReplacer("logp_ref", "ref_log_prob", "entropy", "entropys", "acc", "is_correct", "lag", "staleness", `"finish_reason":"length"`, `"truncated":true`, "worker", "dp_rank")
+	const neutral = `{"logp_rollout":[-1,-2],"logp_old":[-1,-2],"logp_ref":[-3,-4],"logp_teacher":[-5,-6],"entropy":[0.5,1],"is_masked":[0,1],"reward":0.5,"score":1,"acc":1,"lag":3,"finish_reason":"length","worker":2}`
+	names := strings.NewReplacer("logp_ref", "ref_log_prob", "logp_teacher", "teacher_log_probs", "entropy", "entropys", "acc", "is_correct", "lag", "staleness", `"finish_reason":"length"`, `"truncated":true`, "worker", "dp_rank")
 	for _, text := range []string{
 		neutral, names.Replace(neutral),
 		`{"schema_version":1,"rank":2,"loss_mask":[0,1,1],"inference_logprobs":[0,-1,-2],"trainer_logprobs":[0,-1,-2],"ref_logprobs":[0,-3,-4],"entropies":[0,0.5,1],"is_masked":[null,false,true]}`,
@@ -23,6 +23,9 @@ func TestFurtherColumns(t *testing.T) {
 		r := rows[0]
 		if !same(r.Ref, []float64{-3, -4}) || !same(r.Entropy, []float64{0.5, 1}) || !slices.Equal(r.Masked, []bool{false, true}) || r.Worker != "2" {
 			t.Errorf("%s: %+v", text, r)
+		}
+		if about.Format == "neutral" && !same(r.Teacher, []float64{-5, -6}) {
+			t.Errorf("%s: the teacher's are %v", text, r.Teacher)
 		}
 		if about.Format == "neutral" && fmt.Sprintln(r.Reward, r.Score, r.Acc, r.Lag, r.Finish) != "0.5 1 1 3 length\n" {
 			t.Errorf("%s: %v %v %v %v %q", text, r.Reward, r.Score, r.Acc, r.Lag, r.Finish)

@@ -527,8 +527,8 @@ type Row struct {
 	// Roll, Old and New are the log-probs of the tokens in the rollout engine, in the learner
 	// before the update, and in the training forward.
 	Roll, Old, New []float64
-	// Ref are the log-probs in the reference model, Entropy the entropy of the learner's distribution.
-	Ref, Entropy []float64
+	// Ref and Teacher are the log-probs in the reference model and in the teacher of a distillation, Entropy the entropy of the learner's distribution.
+	Ref, Teacher, Entropy []float64
 	// Masked are the tokens that the trainer's own correction removed.
 	Masked []bool
 	// Recurrent and Indexed are Old once more, with one thing as it is in the rollout engine: linear attention computed
@@ -597,6 +597,7 @@ var numbered = [...]struct {
 	{"logp_old_recurrent", func(r *Row) *[]float64 { return &r.Recurrent }, nil},
 	{"logp_old_indexed", func(r *Row) *[]float64 { return &r.Indexed }, nil},
 	{"logp_ref", func(r *Row) *[]float64 { return &r.Ref }, nil},
+	{"logp_teacher", func(r *Row) *[]float64 { return &r.Teacher }, nil},
 	{"entropy", func(r *Row) *[]float64 { return &r.Entropy }, nil},
 	{"advantage", func(r *Row) *[]float64 { return &r.Advantage }, nil},
 	{"kept_mass", func(r *Row) *[]float64 { return &r.KeptMass }, nil},

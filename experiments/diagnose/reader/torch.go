@@ -968,7 +968,7 @@ func (r *Row) sample(a *archive, d *dictionary, f *Format) error {
 	value := func(key string) any { _, v := f.of(d, key); return v }
 	called := func(key string) string { name, _ := f.of(d, key); return name }
 	c := named{}
-	for _, key := range []string{"token_ids", "mask", "logp_rollout", "logp_old", "logp_new", "logp_ref", "entropy", "advantage"} {
+	for _, key := range []string{"token_ids", "mask", "logp_rollout", "logp_old", "logp_new", "logp_ref", "logp_teacher", "entropy", "advantage"} {
 		x, err := a.column(value(key))
 		if err != nil {
 			return fmt.Errorf("%s: %w", called(key), err)

@@ -40,7 +40,7 @@ func (d *Writer) Write(b *batch.Batch, prompts []task.Prompt, verdicts []task.Ve
 			Window: span(b.Window, from, to), DrafterVersion: span(b.DrafterVersion, from, to),
 			LogpVerifier: span(b.LogpVerifier, from, to), LogpLaw: span(b.LogpLaw, from, to),
 			TurnID: span(b.Turn, from, to), LogpBehaviour: span(b.Behaviour.Logp, from, to),
-			ActualVersion: span(b.ActualVersion, from, to),
+			ActualVersion: span(b.ActualVersion, from, to), LogpTeacher: span(b.Teacher.Logp, from, to),
 		}
 		if b.LearnerVersion != d.Step-1 {
 			line.LearnerVersion = b.LearnerVersion
