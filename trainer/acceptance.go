@@ -3,16 +3,15 @@ package trainer
 import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
+	"driftlab/model"
 	"driftlab/trainer/engines"
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/stream"
 	"driftlab/trainer/method/task"
 )
 
-// acceptance takes the updates of a step back where the loss does not accept them: MIPU. Weights, moments and the number of
-// updates become those of before, so that the step is to every other part one whose updates were skipped.
+// acceptance takes the updates of a step back where the loss does not accept them (MIPU). To every other part that is a step whose updates were skipped.
 type acceptance struct {
 	*grader
 	rule     *loss.MIPU
@@ -20,18 +19,15 @@ type acceptance struct {
 	scored   batch.Scored
 	prompts  []task.Prompt
 	requests []rollout.Request
-
-	weights           []float32 // before the updates
-	before            learner.State
-	accepted, decided int // steps of the run
+	weights  []float32 // before the updates
+	before   learner.State
 }
 
 func newAcceptance(s *Session) (stage, error) {
-	rule, ok := s.recipe.Loss.Params.(*loss.MIPU)
-	if !ok {
-		return nil, nil
+	if rule, ok := s.recipe.Loss.Params.(*loss.MIPU); ok {
+		return &acceptance{grader: newGrader(s.recipe), rule: rule}, nil
 	}
-	return &acceptance{grader: newGrader(s.recipe), rule: rule}, nil
+	return nil, nil
 }
 
 // run keeps what the updates of the step are about to change. The versions that they make wait for the decision.
@@ -39,7 +35,7 @@ func (a *acceptance) run(s *Session) error {
 	now := s.learner.State()
 	now.First, now.Second = append(a.before.First[:0], now.First...), append(a.before.Second[:0], now.Second...)
 	a.weights, a.before = append(a.weights[:0], s.Params().Trained()...), now
-	s.versions.waits = true
+	s.versions.held = []*model.Params{}
 	return nil
 }
 
@@ -53,20 +49,16 @@ func (a *acceptance) decide(s *Session) error {
 	if err != nil {
 		return err
 	}
-	keep := a.rule.Accepts(post, float64(s.batch.Step)/float64(max(s.recipe.Steps-1, 1)))
-	if s.versions.settle(keep); keep {
-		a.accepted++
-	} else {
+	keep, accepted := a.rule.Accepts(post, float64(s.batch.Step)/float64(max(s.recipe.Steps-1, 1))), 1.0
+	if s.versions.settle(keep); !keep {
+		accepted = 0
 		copy(s.Params().Trained(), a.weights)
 		s.Params().Merge()
-		if err := s.learner.SetState(a.before); err != nil {
-			return err
-		}
+		err = s.learner.SetState(a.before)
 	}
-	a.decided++
 	s.log("mipu/t_post", post)
-	s.log("mipu/accepted", float64(a.accepted)/float64(a.decided))
-	return nil
+	s.log("mipu/accepted", accepted)
+	return err
 }
 
 // postTerm has the rollout engine answer fresh held-out prompts with the new weights, and the learner score the responses.
@@ -82,8 +74,7 @@ func (a *acceptance) postTerm(s *Session) (float64, error) {
 				Stream: stream.ID(stream.Validation, len(a.prompts)), Tool: engines.Tool(s.task), Fuse: s.share(next, p)})
 		}
 	}
-	sigma := r.Rollout.Noise.Sigma(min(next, r.Steps-1), r.Steps)
-	s.fleet.Publish(next, s.Params(), s.learner.Updates(), sigma, stream.New(r.Seed, stream.Noise, next))
+	s.fleet.Publish(next, s.Params(), s.learner.Updates(), r.Rollout.Noise.Sigma(min(next, r.Steps-1), r.Steps), stream.New(r.Seed, stream.Noise, next))
 	s.fleet.Generate(&a.batch.Sampled, a.requests, engines.Sampling(*r))
 	if err := s.fleet.Check(&a.batch); err != nil {
 		return 0, err
@@ -94,14 +85,4 @@ func (a *acceptance) postTerm(s *Session) (float64, error) {
 	}
 	s.learner.Score(&a.scored, &a.batch.Sampled, s.scoring())
 	return loss.PostTerm(&a.batch, a.scored.Logp), nil
-}
-
-// AppendState appends the counts.
-func (a *acceptance) AppendState(dst []byte) []byte {
-	return method.AppendState(dst, a.accepted, a.decided)
-}
-
-// SetState takes what AppendState appended.
-func (a *acceptance) SetState(state []byte) error {
-	return method.ReadState(state, &a.accepted, &a.decided)
 }

@@ -3,7 +3,6 @@ package trainer
 import (
 	"driftlab/model"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/schedule"
 	"driftlab/trainer/recipe"
 )
@@ -18,14 +17,13 @@ type Scorer func(step int, weights *model.Params, b *batch.Sampled) error
 func checkScorer(r recipe.Recipe) error {
 	o := &r.Rollout
 	_, sync := r.Schedule.Params.(*schedule.Sync)
-	_, validates := r.Loss.Params.(*loss.MIPU)
 	var faults recipe.Faults
 	for _, x := range []struct {
 		path    string
 		present bool
 	}{
 		{"schedule", !sync || r.OnClock()},
-		{"loss", validates},
+		{"loss", r.Loss.Name == "mipu"},
 		{"rollout.temperature", o.Temperature != 1},
 		{"rollout.top_p", o.TopP != 1},
 		{"rollout.top_k", o.TopK != 0},

@@ -10,9 +10,7 @@ type versions struct {
 	ring   []*model.Params // version v lives at v modulo the length
 	newest int
 	oldest int
-	// waits holds versions back until it is settled whether they are kept.
-	waits bool
-	held  []*model.Params
+	held   []*model.Params // versions of which it is not settled whether they are kept, nil where all are
 }
 
 // start keeps the initial weights and memory for maxLag older versions.
@@ -24,7 +22,7 @@ func (v *versions) start(p *model.Params, maxLag int) {
 
 // add keeps a copy of the weights as the given version, the successor of the newest.
 func (v *versions) add(p *model.Params, version int) {
-	if v.waits {
+	if v.held != nil {
 		v.held = append(v.held, p.Clone())
 		return
 	}
@@ -40,13 +38,13 @@ func (v *versions) add(p *model.Params, version int) {
 
 // settle adds the versions that were held back, or drops them.
 func (v *versions) settle(keep bool) {
-	v.waits = false
-	for _, p := range v.held {
+	held := v.held
+	v.held = nil
+	for _, p := range held {
 		if keep {
 			v.add(p, v.newest+1)
 		}
 	}
-	v.held = nil
 }
 
 // at returns the version, or the oldest kept when it is older, with its weights.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"driftlab/experiments/diagnose/reader"
 	"driftlab/precision/elementary"
 )
 
@@ -311,4 +312,90 @@ func logitSlope(rows []*kept) (slope float64, n int) {
 	}
 	difference := yy - xx
 	return (difference + math.Sqrt(float64(difference*difference)+float64(4*xy*xy))) / (2 * xy), m.n
+}
+
+// heads judges what is recorded of several tokens at a place: the set that sampling kept, or the rollout engine's likeliest tokens.
+type heads struct {
+	kept     tokenCount // sampled tokens, and those that are not in the set
+	sides    [2]headSide
+	n, exact int
+	kl, q, p float64 // Σ of the divergence on heads and tails, and of the mass of heads in the rollout engine and in the learner
+}
+
+// headSide is a column of one engine next to its head: how many sampled tokens have another log-prob there, and of these in how many either is divided by its mass.
+type headSide struct {
+	tokens       tokenCount
+	column, head int
+}
+
+// headApart is how far a head's log-prob is from the column's where they are of two distributions, more than one bfloat16 rounding of a log-prob of 2;
+// wholeHead is how much of the mass is outside of what is the whole support.
+const headApart, wholeHead = 0.02, 1e-6
+
+func (c *heads) add(r *reader.Row) {
+	for i, trained := range r.Mask {
+		if !trained || r.HeadEnds == nil || r.Token == nil {
+			continue
+		}
+		h := r.HeadOf(i)
+		roll, old, at := h[1], h[2], slices.Index(h[0], float64(r.Token[i]))
+		if h[0] != nil && roll == nil {
+			c.kept.add(at < 0)
+		}
+		for k, column := range [][]float64{r.Roll, r.Old} {
+			if h[k+1] != nil && column != nil && at >= 0 && isFinite(column[i]-h[k+1][at]) {
+				c.sides[k].add(h[k+1][at], column[i], reader.Mass(h[k+1]))
+			}
+		}
+		if roll == nil || old == nil {
+			continue
+		}
+		q, p := reader.Mass(roll), reader.Mass(old)
+		c.n, c.q, c.p = c.n+1, c.q+q, c.p+p
+		for k, x := range roll {
+			if isFinite(x - old[k]) {
+				c.kl += float64(elementary.Exp(x) * (x - old[k]))
+			}
+		}
+		if tail := 1 - q; tail > wholeHead { // by the log-sum inequality no less
+			c.kl += float64(tail * elementary.Log(tail/max(1-p, wholeHead)))
+		} else {
+			c.exact++
+		}
+	}
+}
+
+func (s *headSide) add(head, column, mass float64) {
+	off := math.Abs(head-column) > headApart
+	if s.tokens.add(off); off {
+		s.column += count1(math.Abs(column-head+elementary.Log(mass)) <= headApart)
+		s.head += count1(math.Abs(mass-1) <= headApart && column < head)
+	}
+}
+
+func (c *heads) findings(*Options) (found []Finding, columns []looked) {
+	add := func(level Level, next, format string, args ...any) {
+		found = append(found, Finding{ID: "head", Topic: Data, Level: level, Text: fmt.Sprintf(format, args...), Next: next})
+	}
+	if c.kept.share() > rowsNotReal {
+		add(Fault, "record the set of the token that was drawn from it", "%.3g %% of the sampled tokens are not in the recorded set that sampling kept: the sets belong to other tokens", 100*c.kept.share())
+	}
+	for k, s := range c.sides {
+		name, part := sideNames[k], 100*s.tokens.share()
+		switch {
+		case part <= 100*rowsNotReal:
+		case 2*s.column > s.tokens.off:
+			add(Fault, "take both from one softmax: over the whole vocabulary, or over the set that both engines sampled from", "the %s log-probs of the sampled tokens are renormalised over the recorded head, and those of the head are not, on %.3g %% of the tokens", name, part)
+		case 2*s.head > s.tokens.off:
+			add(Fault, "record the head with its full-vocabulary probabilities, or take the sampled tokens' from the same set", "the recorded head is renormalised to the mass 1, and the %s log-probs of the sampled tokens are not, on %.3g %% of the tokens", name, part)
+		default:
+			add(Fault, "record both after the same temperature, penalties and filters", "the %s log-probs of %.3g %% of the sampled tokens are other ones in the recorded head", name, part)
+		}
+	}
+	if n := float64(c.n); n > 0 {
+		columns = []looked{{"heads of several tokens", true}}
+		word := map[bool]string{true: "exact", false: fmt.Sprintf("at least, and exact on %.3g %% of the tokens", 100*share(c.exact, c.n))}[c.exact == c.n]
+		add(Note, "", "KL(rollout, learner) of the recorded heads: %.3g a token, %s; their mass is %.4f in the rollout engine, %.4f in the learner", c.kl/n, word, c.q/n, c.p/n)
+	}
+	return found, columns
 }

@@ -734,18 +734,13 @@ func (c *referenceKL) findings(*Options) (found []Finding, columns []looked) {
 type teacherEnds struct {
 	ends, others tokenCount // off: doubted
 	gap          float64    // Σ of that at doubted ends
-	id           int32      // of the last end
-	cut          int        // responses that ended at the limit
+	id           string     // of the last end
 }
 
-const (
-	// doubtedBy is how far below the learner's log-prob the teacher's is where it doubts a token: ln 100. Of an id that the teacher never
-	// ends with it is ten nats and more.
-	doubtedBy = 4.6
-	// mostEnds is the share of ends that are doubted where the stop id is another, and endsOver by how much that is above the share of other
-	// tokens. A teacher with the same id that would go on in nine of ten responses is not told from that, and harms as much.
-	mostEnds, endsOver = 0.9, 10
-)
+// doubtedBy is how far below the learner's log-prob the teacher's is where it doubts a token: ln 100. Of an id that the teacher never ends with it is
+// ten nats and more. mostEnds is the share of ends that are doubted where the stop id is another, endsOver how many times that of other tokens it is.
+// A teacher with the same id that would go on in nine of ten responses is not distinguished, and harms as much.
+const doubtedBy, mostEnds, endsOver = 4.6, 0.9, 10
 
 func (c *teacherEnds) add(r *reader.Row) {
 	policy := r.Old
@@ -755,25 +750,23 @@ func (c *teacherEnds) add(r *reader.Row) {
 	if r.Teacher == nil || policy == nil || slices.Equal(r.Teacher, policy) { // equal: a response that the teacher did not read
 		return
 	}
-	cut := r.Finish != "" && r.Finish != "stop"
-	c.cut += count1(cut)
-	last := true
+	last := r.Finish == "" || r.Finish == "stop" // else it was cut, and has no end
 	for i := len(r.Mask) - 1; i >= 0; i-- {
 		gap := policy[i] - r.Teacher[i]
 		if !r.Mask[i] || math.IsNaN(gap) {
 			continue
 		}
-		if last && !cut {
-			if c.ends.add(gap > doubtedBy); gap > doubtedBy {
-				c.gap += gap
-			}
-			if c.id = -1; r.Token != nil {
-				c.id = r.Token[i]
-			}
-		} else {
+		if !last {
 			c.others.add(gap > doubtedBy)
+			continue
 		}
-		last = false
+		c.ends.add(gap > doubtedBy)
+		if last = false; gap > doubtedBy {
+			c.gap += gap
+		}
+		if r.Token != nil {
+			c.id = fmt.Sprintf(" (id %d)", r.Token[i])
+		}
 	}
 }
 
@@ -785,17 +778,9 @@ func (c *teacherEnds) findings(*Options) (found []Finding, columns []looked) {
 	if c.ends.all < leastResponses || ends < mostEnds || ends < endsOver*share(c.others.off, c.others.all) {
 		return nil, columns
 	}
-	id := ""
-	if c.id >= 0 {
-		id = fmt.Sprintf(" (id %d)", c.id)
-	}
-	cut := ""
-	if c.cut > 0 {
-		cut = fmt.Sprintf("; %s ended at the length limit", count(c.cut, "other response"))
-	}
 	return learns("teacher-stop", Fault, "map the teacher's stop id to the learner's before its log-probs are taken, or leave the last token out of the distillation; compare eos_token_id in generation_config.json of both models",
-		"the teacher finds the last token%s of %s unlikely, e^%.1f times less than the learner, and %.2g %% of the other tokens: its responses end with another stop id, and distillation teaches the learner never to stop%s",
-		id, ofResponses(c.ends.off, c.ends.all), c.gap/float64(max(c.ends.off, 1)), 100*share(c.others.off, c.others.all), cut), columns
+		"the teacher finds the last token%s of %s unlikely, e^%.1f times less than the learner, and %.2g %% of the other tokens: its responses end with another stop id, and distillation teaches the learner never to stop",
+		c.id, ofResponses(c.ends.off, c.ends.all), c.gap/float64(max(c.ends.off, 1)), 100*share(c.others.off, c.others.all)), columns
 }
 
 // ownMask measures what the trainer's own correction has removed.

@@ -438,7 +438,7 @@ type looked struct {
 }
 
 func newCollectors() []collector {
-	return []collector{&answers{}, &movedTokens{}, &referenceKL{}, &teacherEnds{}, &ownMask{}, &sureness{}, &gapGrowth{}}
+	return []collector{&answers{}, &movedTokens{}, &referenceKL{}, &teacherEnds{}, &heads{}, &ownMask{}, &sureness{}, &gapGrowth{}}
 }
 
 // collect takes the findings of the collectors in, and says what of the dump they looked at.

@@ -86,12 +86,11 @@ func (c *checker) countedTwice(r Recipe) {
 		return
 	}
 	const path = "correction.weights.name"
-	if p := r.decoupled(); p != nil {
+	switch d := r.Loss.Params.(type) {
+	case decoupled:
+		p := d.Decoupled()
 		c.that(p.Behave == "none", path, "the loss %s with behave %s weighs by exp(prox − roll) itself, and %s would count that twice: "+
 			"set loss.behave to none, or use weights none", r.Loss.Name, p.Behave, r.Correction.Weights.Name)
-		return
-	}
-	switch r.Loss.Params.(type) {
 	case *loss.ACR:
 		c.that(false, path, "the loss %s weighs by min(exp(old − roll), cap) itself, and %s would count that twice: use weights none",
 			r.Loss.Name, r.Correction.Weights.Name)
@@ -102,16 +101,8 @@ func (c *checker) countedTwice(r Recipe) {
 	}
 }
 
-// decoupled are the parameters of decoupled PPO in the loss, nil for another loss.
-func (r Recipe) decoupled() *loss.DecoupledPPO {
-	switch p := r.Loss.Params.(type) {
-	case *loss.DecoupledPPO:
-		return p
-	case *loss.MIPU:
-		return &p.DecoupledPPO
-	}
-	return nil
-}
+// decoupled is a loss with the parameters of decoupled PPO.
+type decoupled interface{ Decoupled() *loss.DecoupledPPO }
 
 // publishedLoss refuses verl's policy-gradient presets with another kind of
 // loss: by its name a preset promises one, and the section cannot bring it.
@@ -179,8 +170,9 @@ func (c *checker) mixture(r Recipe) {
 	const twice = "%s divides by the probability under the version that sampled the token, and anchor mixture has the mixture of all versions in its place: %s"
 	weights := r.Correction.Weights.Name
 	c.that(weights == "" || weights == "none", "correction.weights.name", twice, weights, "use weights none")
-	if p := r.decoupled(); p != nil {
-		c.that(p.Behave == "none", "loss.behave", twice, p.Behave, "use none")
+	if p, ok := r.Loss.Params.(decoupled); ok {
+		behave := p.Decoupled().Behave
+		c.that(behave == "none", "loss.behave", twice, behave, "use none")
 	} else if r.Loss.Name != "" {
 		c.that(!r.Loss.Spec().Reads(batch.LogpRoll), "loss", twice, r.Loss.Name, "use ppo_clip or another loss that reads the anchor alone")
 	}

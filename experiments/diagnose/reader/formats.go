@@ -259,6 +259,7 @@ func responseRow(o *record, row *Row, visit func() error) error {
 	}}); err != nil {
 		return err
 	}
+	row.heads(o, n)
 	if err := row.routes(o.at("routes_rollout"), o.at("routes_learner"), n); err != nil {
 		return err
 	}
@@ -272,6 +273,57 @@ func (o *record) repeat(n int, names ...string) {
 			c.number = slices.Repeat(c.number, n)
 		}
 	}
+}
+
+// heads takes in the kept or the likeliest tokens of n tokens. Where these are all that the engine could sample, the learner's mass on them is the kept mass.
+func (r *Row) heads(o *record, n int) {
+	into := [...]*[]float64{&r.HeadID, &r.HeadRoll, &r.HeadOld}
+	for k, name := range [...]string{"topk_ids", "topk_logp_rollout", "topk_logp_old"} {
+		switch c := o.at(name); {
+		case !c.present:
+		case len(c.ends) != n || r.HeadEnds != nil && !slices.Equal(c.ends, r.HeadEnds):
+			r.note = c.key + " is not read in all rows: each token must have a list, of the same length in all such columns"
+			r.HeadID, r.HeadRoll, r.HeadOld, r.HeadEnds = nil, nil, nil, nil
+			return
+		default:
+			r.HeadEnds, *into[k] = c.ends, c.number
+		}
+	}
+	if r.HeadID == nil || r.HeadRoll == nil || r.HeadOld == nil || r.KeptMass != nil || r.Token == nil || r.Roll == nil {
+		return
+	}
+	const sameLogp = 1e-3 // how far apart two records of one log-prob may be, and a whole mass from 1
+	for i, id := range r.Token {
+		mass, h := math.NaN(), r.HeadOf(i)
+		if at := slices.Index(h[0], float64(id)); at >= 0 && math.Abs(h[1][at]-r.Roll[i]) < sameLogp && math.Abs(Mass(h[1])-1) < sameLogp {
+			mass = Mass(h[2])
+		}
+		r.KeptMass = append(r.KeptMass, mass)
+	}
+}
+
+// HeadOf returns the ids of a token's head and their log-probs in both engines, nil where they were not recorded.
+func (r *Row) HeadOf(token int) (h [3][]float64) {
+	from := 0
+	if token > 0 {
+		from = r.HeadEnds[token-1]
+	}
+	for k, column := range [...][]float64{r.HeadID, r.HeadRoll, r.HeadOld} {
+		if column != nil {
+			h[k] = column[from:r.HeadEnds[token]]
+		}
+	}
+	return h
+}
+
+// Mass is the probability of tokens with these log-probs; what is not a number is padding.
+func Mass(logp []float64) (sum float64) {
+	for _, x := range logp {
+		if x == x {
+			sum += elementary.Exp(x)
+		}
+	}
+	return sum
 }
 
 // routes takes in the experts of both engines over n tokens: those of each, and where they differ.
@@ -545,6 +597,11 @@ type Row struct {
 	// nil where that engine's routes were not recorded throughout.
 	RouteRoll, RouteLearner []int32
 	Routes                  int
+
+	// HeadID are ids that the rollout engine kept in sampling, or found likeliest, HeadRoll and HeadOld their log-probs in both engines; nil where not
+	// recorded. Those of a token are the ones up to its HeadEnds, from that of the token before; NaN is padding.
+	HeadID, HeadRoll, HeadOld []float64
+	HeadEnds                  []int
 
 	// Head and Tail are the least and the greatest version of the response.
 	Head, Tail int

@@ -439,8 +439,9 @@ type cell struct {
 	kind    kind
 	number  []float64
 	text    []string
-	width   int  // of the innermost lists of numbers, -1 where they differ
-	present bool // the row has it, and it is not null
+	width   int   // of the innermost lists of numbers, -1 where they differ
+	ends    []int // of these lists
+	present bool  // the row has it, and it is not null
 	key     string
 	rank    int // of the key among its names
 
@@ -459,7 +460,7 @@ const (
 )
 
 func (c *cell) reset() {
-	c.number, c.text, c.width, c.present, c.key = c.number[:0], c.text[:0], 0, false, ""
+	c.number, c.text, c.width, c.ends, c.present, c.key = c.number[:0], c.text[:0], 0, c.ends[:0], false, ""
 	c.objects = 0
 	for i := range c.parts {
 		c.parts[i].reset()
@@ -469,6 +470,7 @@ func (c *cell) reset() {
 
 // listed notes that a list of n numbers has ended.
 func (c *cell) listed(n int) {
+	c.ends = append(c.ends, len(c.number))
 	if c.width == 0 {
 		c.width = n
 	} else if c.width != n {

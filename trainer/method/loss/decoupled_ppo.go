@@ -41,6 +41,9 @@ func NewA3PO() *DecoupledPPO {
 	return p
 }
 
+// Decoupled are the parameters, also of a loss that embeds them.
+func (p *DecoupledPPO) Decoupled() *DecoupledPPO { return p }
+
 // Eval computes the loss over the active tokens.
 func (p *DecoupledPPO) Eval(out *Grad, in *batch.Batch) error {
 	column := batch.LogpRoll

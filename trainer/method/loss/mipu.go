@@ -6,20 +6,14 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-// MIPU is decoupled_ppo, with a rule that takes back the updates of a step if the rollout engine lost by them. With π and μ the
-// policies of the learner and of the rollout engine, primed after the updates of the step,
-//
-//	J(μ') - J(μ) = [J(μ') - J(π')] + [J(π') - J(π)] + [J(π) - J(μ)]
-//
-// The loss raises the last two terms. The first is T_post, the loss or gain of reward by the mismatch after the updates: μ' answers
-// extra prompts, both policies score the responses, and the step is kept if T_post ≥ -c.
-//
-// The proxy of T_post in the source is not published. Here both policies give the log-prob of every token, so T_post is an
-// unbiased estimate of J(μ') - J(π') itself, by importance sampling with the ratio of the whole response. The numbers of
-// prompts and responses and the ends of c are ours; the source's figures show |T_post| below 0.0008 and 53.5 % of the steps taken back.
-// Histories of guards, a trained critic and loss scales of later gradients stay as the updates left them.
+// MIPU is decoupled_ppo, with a rule that takes back the updates of a step if the rollout engine lost by them. With π the learner's
+// policy and μ the rollout engine's, primed after the updates of the step, J(μ') - J(μ) is the sum of J(μ') - J(π'), J(π') - J(π) and
+// J(π) - J(μ). The loss raises the last two terms. The first is T_post: μ' answers extra prompts, both policies score the responses, and the step is
+// kept if T_post ≥ -c. Its proxy in the source is not published. Here both policies give the log-prob of every token, so T_post is an
+// unbiased estimate of J(μ') - J(π') itself where μ' may draw every token. The numbers of prompts and responses and the ends of c are
+// ours; the source's figures show |T_post| below 0.0008 and 53.5 % of the steps taken back. Guards and a critic are not taken back.
 type MIPU struct {
-	// DecoupledPPO has the parameters of the loss. One note on the source has its weight per sequence: behave sequence_truncate.
+	// DecoupledPPO has the loss. One note on the source has the weight per sequence: behave sequence_truncate.
 	DecoupledPPO `yaml:",inline"`
 	// Tolerance is c in the first step, and FinalTolerance in the last; it is linear between them.
 	Tolerance      float64 `yaml:"tolerance" default:"0.001" range:"[0,inf)"`
@@ -41,15 +35,11 @@ func (p *MIPU) Accepts(post, done float64) bool {
 	return post >= -(p.Tolerance + float64(done*(p.FinalTolerance-p.Tolerance)))
 }
 
-// largestLogRatio keeps the ratio of a response finite.
-const largestLogRatio = 30
-
 // PostTerm is T_post of graded responses of the rollout engine, and logp the learner's log-probs of their tokens:
 //
 //	mean_i (R_i - b_i)·(1 - π'(y_i)/μ'(y_i))
 //
-// The baseline b_i is the mean reward of the other responses to the prompt. It does not move the expectation, since that of
-// the second factor is 0 and the responses are independent.
+// The baseline b_i, the mean reward of the prompt's other responses, does not move the expectation. Log-ratios are capped at 30, to be finite.
 func PostTerm(in *batch.Batch, logp []float64) float64 {
 	var groups batch.Groups
 	groups.Find(in.Group)
@@ -66,7 +56,7 @@ func PostTerm(in *batch.Batch, logp []float64) float64 {
 				x += logp[n] - in.LogpRoll[n]
 			}
 			others := (total - in.Reward[i]) / float64(max(len(rows)-1, 1))
-			sum += float64((in.Reward[i] - others) * (1 - elementary.Exp(min(x, largestLogRatio))))
+			sum += float64((in.Reward[i] - others) * (1 - elementary.Exp(min(x, 30))))
 		}
 	}
 	return sum / float64(max(in.Len(), 1))
