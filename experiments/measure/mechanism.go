@@ -76,30 +76,27 @@ func mechanismsOf(r recipe.Recipe, pair Pair) []mechanism {
 		list = append(list, mechanism{batchingName, words(roll) + ", as decoded", words(learn) + ", as scored",
 			func(d, f *engine.Numerics) { d.Reduction.BatchVariant = f.Reduction.BatchVariant }})
 	}
-	if !pair.Rollout.Attention.PrefillIsDecode() {
-		list = append(list, mechanism{name: decodingName, rollout: "token by token", learner: "as a sequence"})
+	add := func(differ bool, name, rollout, learner string) {
+		if differ {
+			list = append(list, mechanism{name: name, rollout: rollout, learner: learner})
+		}
 	}
+	add(!pair.Rollout.Attention.PrefillIsDecode(), decodingName, "token by token", "as a sequence")
 	if k := r.Rollout.KVRetention; k != nil && !r.ReplaysRetention() {
-		list = append(list, mechanism{name: retentionName, rollout: retentionText(*k), learner: "every position"})
+		add(true, retentionName, retentionText(*k), "every position")
 	}
-	if r.Rollout.StalePrefixes() && r.Steps > 1 {
-		list = append(list, mechanism{name: prefixesName, rollout: fmt.Sprintf("prompts cached %d steps ago", r.Steps-1), learner: "prompts read now"})
-	}
+	add(r.Rollout.StalePrefixes() && r.Steps > 1, prefixesName, fmt.Sprintf("prompts cached %d steps ago", r.Steps-1), "prompts read now")
 	if w := r.Rollout.WeightSync; w.Partial(r.Steps - 1) {
-		list = append(list, mechanism{name: syncName, rollout: syncText(*w, r.Steps-1), learner: "a whole weight sync"})
+		add(true, syncName, syncText(*w, r.Steps-1), "a whole weight sync")
 	}
-	if sigma := r.Rollout.Noise.Start; sigma > 0 {
-		list = append(list, mechanism{name: noiseName, rollout: fmt.Sprintf("sigma %g on the norms", sigma), learner: "none"})
-	}
-	if r.Rollout.KVScales.Prompts > 0 && pair.Rollout.StaticKV() && pair.Learner.StaticKV() {
-		list = append(list, mechanism{name: kvScalesName, rollout: "found by the rollout engine", learner: "found by the learner"})
-	}
+	sigma := r.Rollout.Noise.Start
+	add(sigma > 0, noiseName, fmt.Sprintf("sigma %g on the norms", sigma), "none")
+	add(r.Rollout.KVScales.Prompts > 0 && pair.Rollout.StaticKV() && pair.Learner.StaticKV(), kvScalesName, "found by the rollout engine", "found by the learner")
 	if d := r.Rollout.Speculative; d != nil && d.LogProbs != recipe.VerifierLogProbs {
-		list = append(list, mechanism{name: draftsName, rollout: "log-prob of the " + d.LogProbs, learner: "log-prob of the model"})
+		add(true, draftsName, "log-prob of the "+d.LogProbs, "log-prob of the model")
 	}
-	if recorded, scored := logProbsText(r); recorded != scored {
-		list = append(list, mechanism{name: logProbsName, rollout: recorded, learner: scored})
-	}
+	recorded, scored := logProbsText(r)
+	add(recorded != scored, logProbsName, recorded, scored)
 	return list
 }
 

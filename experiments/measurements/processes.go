@@ -109,10 +109,7 @@ func (m *process) bound(mu, p choice) (b bounds) {
 // and the mean over visits.
 func variation(visits [boundStates]float64, p, q choice) (largest, mean float64) {
 	for s := range boundStates {
-		sum := 0.0
-		for a := range boundActions {
-			sum += float64(math.Abs(p[s][a]-q[s][a]) / 2)
-		}
+		sum := apart(p[s][:], q[s][:])
 		largest = max(largest, sum)
 		mean += float64(visits[s] * sum)
 	}
@@ -220,18 +217,21 @@ func (m *policyBound) Measure(e *claim.Env, o *claim.Observation) {
 		ratios, sharp = append(ratios, theorem/gap), append(sharp, tight/gap)
 
 		engine, gradient := randomLogits(rng, 1), mdp.advantages(value)
-		apart := func(a0, a1 float64) float64 {
-			l, _ := shifted(logits, engine, a0)
-			_, p := shifted(l, gradient, a1)
-			b := mdp.bound(mu, p)
-			return elementary.Log(math.Abs(b.truth - b.surrogate))
-		}
-		effect = append(effect, apart(m.Matched[0], m.Matched[1])-apart(m.Matched[1], m.Matched[0]))
+		gapOf := func(a0, a1 float64) float64 { return mdp.logGap(logits, engine, gradient, a0, a1) }
+		effect = append(effect, gapOf(m.Matched[0], m.Matched[1])-gapOf(m.Matched[1], m.Matched[0]))
 	}
 	o.Set("violations", violations)
 	o.Set("room over gap", tenths(ratios)...)
 	o.Set("room over gap, sharper", tenths(sharp)...)
 	o.Set("engine minus staleness", stats.Average(effect))
+}
+
+// logGap is log |J − L| after changes of the logits by an engine and along a gradient, of these variations.
+func (m *process) logGap(logits, engine, gradient choice, a0, a1 float64) float64 {
+	l, _ := shifted(logits, engine, a0)
+	_, p := shifted(l, gradient, a1)
+	b := m.bound(softmax(logits), p)
+	return elementary.Log(math.Abs(b.truth - b.surrogate))
 }
 
 // gapExponent fits the power of α0 + α1 with which |J − L_mu| grows, half of it an engine's random
@@ -252,15 +252,11 @@ func (m *gapExponent) Measure(e *claim.Env, o *claim.Observation) {
 	for range n {
 		mdp := randomProcess(rng)
 		logits := randomLogits(rng, 1)
-		mu := softmax(logits)
-		value, _ := mdp.solve(mu)
+		value, _ := mdp.solve(softmax(logits))
 		engine, gradient := randomLogits(rng, 1), mdp.advantages(value)
 		y := make([]float64, len(x))
 		for i, a := range m.Variations {
-			old, _ := shifted(logits, engine, a/2)
-			_, p := shifted(old, gradient, a/2)
-			b := mdp.bound(mu, p)
-			y[i] = elementary.Log(math.Abs(b.truth - b.surrogate))
+			y[i] = mdp.logGap(logits, engine, gradient, a/2, a/2)
 			mean[i] += y[i] / float64(n)
 		}
 		slope += stats.Slope(x, y) / float64(n)

@@ -128,11 +128,36 @@ func newPanel(b *batch.Batch, length int) *panel {
 	return p
 }
 
-func (p *panel) quantity(name string) []float64 {
-	mean, sd := p.moments()
-	chi2, ess := p.weights()
-	known := map[string][]float64{"mean": mean, "sd": sd, "chi2": chi2, "ESS": ess, "spread": p.spread, "token chi2": {p.chi2},
-		"responses": {float64(len(p.sum[0]))}, "tokens outside": p.tokensOut}
+// quantities are those of the log product ratios of responses of one length.
+var quantities = map[string]func(sums []float64) float64{
+	"mean": stats.Average, "sd": stats.Deviation,
+	// chi2 and ESS are of the product ratio as a weight: the latter is the effective share of the responses, (Σw)²/(n·Σw²).
+	"chi2": func(sums []float64) float64 {
+		_, second := weightMoments(sums)
+		return second/float64(len(sums)) - 1
+	},
+	"ESS": func(sums []float64) float64 {
+		first, second := weightMoments(sums)
+		return first * first / (float64(len(sums)) * second)
+	},
+}
+
+func weightMoments(sums []float64) (first, second float64) {
+	for _, s := range sums {
+		first += elementary.Exp(s)
+		second += elementary.Exp(2 * s)
+	}
+	return first, second
+}
+
+func (p *panel) quantity(name string) (out []float64) {
+	if of, ok := quantities[name]; ok {
+		for _, sums := range p.sum {
+			out = append(out, of(sums))
+		}
+		return out
+	}
+	known := map[string][]float64{"spread": p.spread, "token chi2": {p.chi2}, "responses": {float64(len(p.sum[0]))}, "tokens outside": p.tokensOut}
 	if x, ok := known[name]; ok {
 		return x
 	}
@@ -166,29 +191,6 @@ func (p *panel) accepted(bound float64, perToken bool) []float64 {
 		out[k] = float64(kept) / float64(len(sums))
 	}
 	return out
-}
-
-// moments are mean and standard deviation of the log product ratio per length.
-func (p *panel) moments() (mean, sd []float64) {
-	for _, sums := range p.sum {
-		mean, sd = append(mean, stats.Average(sums)), append(sd, stats.Deviation(sums))
-	}
-	return mean, sd
-}
-
-// weights are chi2 of the product ratio and the effective share of the
-// responses, (Σw)²/(n·Σw²), per length.
-func (p *panel) weights() (chi2, ess []float64) {
-	for _, sums := range p.sum {
-		var first, second float64
-		for _, s := range sums {
-			first += elementary.Exp(s)
-			second += elementary.Exp(2 * s)
-		}
-		n := float64(len(sums))
-		chi2, ess = append(chi2, second/n-1), append(ess, first*first/(n*second))
-	}
-	return chi2, ess
 }
 
 // fall is the total fall of a curve that never rises, and minus the largest

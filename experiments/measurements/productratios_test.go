@@ -47,11 +47,11 @@ func TestPanel(t *testing.T) {
 		}
 		near("kept by the product", p.accepted(.25, false)[k], kept)
 		near("kept by the mean", p.accepted(.25, true)[k], 1)
-		mean, sd := p.moments()
+		mean, sd := p.quantity("mean"), p.quantity("sd")
 		near("mean", mean[k], 0)
 		near("deviation", sd[k], n*v*math.Sqrt2)
 		// Weights e^nv and e^-nv: (2 cosh nv)² over 2·2 cosh 2nv.
-		_, ess := p.weights()
+		ess := p.quantity("ESS")
 		near("effective share", ess[k], math.Cosh(n*v)*math.Cosh(n*v)/math.Cosh(2*n*v))
 	}
 	if wide := newPanel(eightTokens(1), 8); wide.tokensOut[3] != 1 {

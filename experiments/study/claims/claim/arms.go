@@ -100,6 +100,14 @@ func (t *Training) ratesOf(a *Arm) []string {
 	return t.Rates
 }
 
+// columnsOf are those that are kept of an arm's runs.
+func (t *Training) columnsOf(a *Arm) []string {
+	if a.Columns != nil {
+		return a.Columns
+	}
+	return t.Columns
+}
+
 // Runs makes the warm starts and calls do with each run of the arms, in their order.
 func (t *Training) Runs(e *Env, do func(r ArmRun)) {
 	var folders, start []string // pairs of a name and what stands for it; the arms' checkpoint
@@ -119,13 +127,10 @@ func (t *Training) Runs(e *Env, do func(r ArmRun)) {
 	}
 	for i := range t.Arms {
 		a := &t.Arms[i]
-		r := ArmRun{Arm: a, Columns: t.Columns}
+		r := ArmRun{Arm: a, Columns: t.columnsOf(a)}
 		size := t.Steps
 		if a.Steps != nil {
 			size = a.Steps
-		}
-		if a.Columns != nil {
-			r.Columns = a.Columns
 		}
 		r.Steps = size[e.Size]
 		for _, r.Rate = range t.ratesOf(a) {

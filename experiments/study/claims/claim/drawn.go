@@ -65,21 +65,26 @@ func (p *filePicture) draw(s scope) *figure.Figure {
 	if len(p.Lines) > 0 {
 		return p.lines(s)
 	}
-	bars := p.Bars
-	var groups []Group
-	for _, g := range p.Groups {
-		groups = append(groups, Group{g.Name, func(k int) []float64 { return s.evaluate(g.of(bars[k], k)) }})
+	b := &figure.Figure{Kind: figure.Bars, Title: p.Title, Y: figure.Axis{Label: p.Label, Log: p.Log, High: p.High}, Labels: slices.Concat(p.Bars, p.Arms), Note: p.Note}
+	// A group is of geometric or plain means, with intervals over replications as whiskers.
+	group := func(s scope, name string, g *barGroup) {
+		out := figure.Series{Name: name}
+		for k, bar := range b.Labels {
+			i := stats.T(s.evaluate(g.of(bar, k)))
+			out.Y, out.Low, out.High = append(out.Y, i.Estimate), append(out.Low, i.Low), append(out.High, i.High)
+		}
+		b.Series = append(b.Series, out)
+	}
+	for i := range p.Groups {
+		group(s, p.Groups[i].Name, &p.Groups[i])
 	}
 	if len(p.Arms) > 0 {
-		bars = p.Arms
 		for _, rate := range s.rates {
 			one := s
 			one.rates = []string{rate}
-			groups = append(groups, Group{"lr " + rate, func(k int) []float64 { return one.evaluate(barValue(p.Value, bars[k], k)) }})
+			group(one, "lr "+rate, &barGroup{Value: p.Value})
 		}
 	}
-	b := s.j.Bars(p.Title, p.Label, p.Log, bars, groups...)
-	b.Y.High, b.Note = p.High, p.Note
 	return b
 }
 

@@ -515,28 +515,18 @@ func (lib *Library) functionsHelp() string {
 	return "the functions are " + strings.Join(names, ", ")
 }
 
-// keeps reports whether a column of an arm is recorded.
-func (t *Training) keeps(arm, column string) bool {
-	return slices.ContainsFunc(t.Arms, func(a Arm) bool {
-		columns := t.Columns
-		if a.Columns != nil {
-			columns = a.Columns
-		}
-		return a.Name == arm && slices.Contains(columns, column)
-	})
-}
-
-// records reports whether a figure is listed, or is an arm's pass rate or column.
+// records reports whether a figure is listed, or is of an arm: what it records, or its pass rates and columns.
 func (f *file) records(name string) bool {
 	if slices.ContainsFunc(f.Figures, func(pattern string) bool { return fits(pattern, name) }) {
 		return true
 	}
-	for i := range f.Training.Arms {
-		a := &f.Training.Arms[i]
-		for _, rate := range f.Training.ratesOf(a) {
+	t := &f.Training
+	for i := range t.Arms {
+		a := &t.Arms[i]
+		for _, rate := range t.ratesOf(a) {
 			arm := AtLR(a.Name, rate)
-			column, own := strings.CutPrefix(name, ArmColumn(arm, ""))
-			if f.Training.Record == nil && (name == arm || own && f.Training.keeps(a.Name, column)) || f.Training.recordsFor(a, rate, name) {
+			if t.Record == nil && (name == arm || slices.ContainsFunc(t.columnsOf(a), func(column string) bool { return name == ArmColumn(arm, column) })) ||
+				slices.ContainsFunc(t.Record, func(f recorded) bool { own, ok := f.figure(a, rate); return ok && own == name }) {
 				return true
 			}
 		}

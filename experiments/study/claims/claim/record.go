@@ -65,14 +65,6 @@ func (f *recorded) figure(arm *Arm, rate string) (name string, ok bool) {
 	return strings.NewReplacer("$arm", arm.Name, "$rate", rate).Replace(f.Figure), (f.Only == "" || fits(f.Only, arm.Name)) && (f.Not == "" || !fits(f.Not, arm.Name))
 }
 
-// recordsFor reports whether a run of an arm has a figure.
-func (t *Training) recordsFor(arm *Arm, rate, figure string) bool {
-	return slices.ContainsFunc(t.Record, func(f recorded) bool {
-		name, ok := f.figure(arm, rate)
-		return ok && name == figure
-	})
-}
-
 // record makes the runs, asks their weights, and records the figures.
 func (t *Training) record(e *Env, o *Observation) {
 	var names, shared []string
