@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,19 +137,18 @@ func recordLength(ctx context.Context, o Options) ([]figure.Figure, error) {
 	if o.Tiny {
 		env.Size = claim.Tiny
 	}
-	var lengths []float64
 	var grown []measurements.Growth
-	if err := env.Do(ctx, func() { lengths, grown = measurements.Grow(env) }); err != nil {
+	if err := env.Do(ctx, func() { grown = measurements.Grow(env) }); err != nil {
 		return nil, err
 	}
 	var out []figure.Figure
 	for _, g := range grown {
 		for i := range caps {
-			kept := keptPanel(g, lengths, i)
+			kept := keptPanel(g, i)
 			kept.When = map[string]string{"dose": g.Level, "cap": strconv.Itoa(i)}
 			out = append(out, kept)
 		}
-		dots := dotsPanel(g, lengths)
+		dots := dotsPanel(g)
 		dots.When = map[string]string{"dose": g.Level}
 		out = append(out, dots)
 	}
@@ -158,21 +156,9 @@ func recordLength(ctx context.Context, o Options) ([]figure.Figure, error) {
 }
 
 // keptPanel is the share of responses that either rule keeps, by length.
-func keptPanel(g measurements.Growth, lengths []float64, at int) figure.Figure {
+func keptPanel(g measurements.Growth, at int) figure.Figure {
 	limit := caps[at]
-	product, geometric := make([]float64, len(lengths)), make([]float64, len(lengths))
-	for k, sums := range g.Sum {
-		for _, s := range sums {
-			if math.Abs(s) <= elementary.Log(limit.product) {
-				product[k]++
-			}
-			if math.Abs(s/lengths[k]) <= elementary.Log(limit.geometric) {
-				geometric[k]++
-			}
-		}
-		product[k] /= float64(len(sums))
-		geometric[k] /= float64(len(sums))
-	}
+	lengths, product, geometric := g.Lengths, g.Kept(elementary.Log(limit.product), false), g.Kept(elementary.Log(limit.geometric), true)
 	last := len(lengths) - 1
 	return figure.Figure{Kind: figure.Lines, Name: "kept", Title: fmt.Sprintf("Share of %d responses kept, one model", len(g.Sum[0])),
 		X: figure.Axis{Label: "response length (tokens)", Log: true}, Y: figure.Axis{Label: "share kept", High: 1},
@@ -186,7 +172,7 @@ func keptPanel(g measurements.Growth, lengths []float64, at int) figure.Figure {
 }
 
 // dotsPanel is the log of the product ratio of the first responses, by length.
-func dotsPanel(g measurements.Growth, lengths []float64) figure.Figure {
+func dotsPanel(g measurements.Growth) figure.Figure {
 	p := figure.Figure{Kind: figure.Dots, Name: "ratios", Title: "Log of the product ratio, response by response; drag the band",
 		X: figure.Axis{Label: "response length (tokens)", Log: true}, Y: figure.Axis{Label: "sum of the token log-ratios (nats)"},
 		Drag: &figure.Drag{Control: "cap", Axis: "y", Names: [2]string{"kept below", "kept above"}}, Note: "The cloud widens with the length; the band stays."}
@@ -197,7 +183,7 @@ func dotsPanel(g measurements.Growth, lengths []float64) figure.Figure {
 	for k, sums := range g.Sum {
 		for _, s := range sums[:min(dotted, len(sums))] {
 			rounded, _ := strconv.ParseFloat(strconv.FormatFloat(s, 'g', 3, 64), 64) // it is a number
-			dots.X, dots.Y = append(dots.X, lengths[k]), append(dots.Y, rounded)
+			dots.X, dots.Y = append(dots.X, g.Lengths[k]), append(dots.Y, rounded)
 		}
 	}
 	dots.Name = "responses"

@@ -116,21 +116,16 @@ func (f *ladderRungs) wayPanel() figure.Figure {
 		return c
 	}
 	end := p.Family.coordinates(p.Size)
-	var middle, low, high figure.Series
+	var x, middle, low, high []float64
 	for k := range 21 {
 		share := float64(k) / 20
 		i := p.Metric.interval(l.model(stats.Each(end, func(v float64) float64 { return share * v })))
-		for _, part := range []struct {
-			curve *figure.Series
-			y     float64
-		}{{&middle, i.Estimate}, {&low, i.Low}, {&high, i.High}} {
-			part.curve.X, part.curve.Y = append(part.curve.X, share), append(part.curve.Y, part.y)
-		}
+		x, middle, low, high = append(x, share), append(middle, i.Estimate), append(low, i.Low), append(high, i.High)
 	}
-	c.Series = append(c.Series, figure.Series{Name: "law, MoE", Slot: 5, Seeds: []figure.Series{middle}},
+	c.Series = append(c.Series, figure.Series{Name: "law, MoE", Slot: 5, Seeds: []figure.Series{{X: x, Y: middle}}},
 		// A curve without points keeps the band from having a mean line of its own,
 		// and one name for both makes them one entry of the legend.
-		figure.Series{Name: "law, MoE", Slot: 5, Seeds: []figure.Series{low, high, {}}})
+		figure.Series{Name: "law, MoE", Slot: 5, Seeds: []figure.Series{{X: x, Y: low}, {X: x, Y: high}, {}}})
 	c.Marks = []figure.Mark{{Name: "published", At: p.Figure}}
 	return c
 }

@@ -31,7 +31,7 @@ func (m *productRatios) Measure(e *claim.Env, o *claim.Observation) {
 		a := &m.Arms[i]
 		p := claim.Cached(e.Cache, fmt.Sprintf("panel %+v %d", a.pair, e.Seed), func() *panel { return newPanel(a.pair.sample(e), a.Tokens.of(e)) })
 		if i == 0 {
-			o.Set("lengths", p.lengths...)
+			o.Set("lengths", p.Lengths...)
 		}
 		for _, r := range m.Record {
 			o.Set(a.Name+" "+r.name, p.quantity(r.value)...)
@@ -42,10 +42,7 @@ func (m *productRatios) Measure(e *claim.Env, o *claim.Observation) {
 // panel is what long responses say, position by position. A prefix of a response is itself a
 // response of that length, so one sample serves every length.
 type panel struct {
-	lengths []float64
-	// sum[k][i] is the log of the product ratio of response i over its first
-	// lengths[k] tokens.
-	sum [][]float64
+	Growth
 	// spread[k] is the standard deviation over responses of the same sum with
 	// every position divided by its own standard deviation.
 	spread []float64
@@ -67,16 +64,35 @@ func (p *pair) sample(e *claim.Env) *batch.Batch {
 type Growth struct {
 	// Level says which pair of engines and which model.
 	Level string
-	// Sum has, for every length asked for, the sum over each response's first tokens.
-	Sum [][]float64
+	// Sum has, for every one of Lengths, the sum over each response's first tokens.
+	Lengths []float64
+	Sum     [][]float64
+}
+
+// Kept is, per length, the share of responses whose log product ratio, or its mean per token, lies within ±bound.
+func (g *Growth) Kept(bound float64, perToken bool) []float64 {
+	out := make([]float64, len(g.Lengths))
+	for k, sums := range g.Sum {
+		kept := 0
+		for _, s := range sums {
+			if perToken {
+				s /= g.Lengths[k]
+			}
+			if math.Abs(s) <= bound {
+				kept++
+			}
+		}
+		out[k] = float64(kept) / float64(len(sums))
+	}
+	return out
 }
 
 // Grow measures how the product ratio of long responses grows over lengths, on the pairs of length-trap and
 // the mixture of experts of geo-length-invariant.
-func Grow(e *claim.Env) (lengths []float64, out []Growth) {
+func Grow(e *claim.Env) (out []Growth) {
 	preset := func(name string) format { return format{numerics(name)} }
 	length := sizes{1024, 1024, 64}
-	lengths = prefixLengths(length.of(e))
+	lengths := prefixLengths(length.of(e))
 	for _, a := range []struct {
 		level string
 		pair  pair
@@ -85,16 +101,16 @@ func Grow(e *claim.Env) (lengths []float64, out []Growth) {
 		{"amplified", pair{Model: frozen{Warm: "dense", Context: sizes{1088, 1088, 128}}, Rollout: preset("bf16-accumulate"), Learner: preset("bf16"), Sequences: sizes{96, 24, 16}, Tokens: length}},
 		{"moe", pair{Model: frozen{Warm: "chain-base", Context: sizes{1088, 1088, 128}}, Rollout: preset("bf16"), Learner: preset("fp32"), Sequences: sizes{128, 64, 16}, Tokens: length}},
 	} {
-		out = append(out, Growth{a.level, logProducts(a.pair.sample(e), lengths)})
+		out = append(out, Growth{a.level, lengths, logProducts(a.pair.sample(e), lengths)})
 	}
-	return lengths, out
+	return out
 }
 
 func newPanel(b *batch.Batch, length int) *panel {
 	n := b.Len()
 	e := logRatiosOf(b)
-	p := &panel{lengths: prefixLengths(length)}
-	p.sum = logProducts(b, p.lengths)
+	p := &panel{Growth: Growth{Lengths: prefixLengths(length)}}
+	p.Sum = logProducts(b, p.Lengths)
 	sd := make([]float64, length)
 	for t := range length {
 		var sum, square float64
@@ -119,7 +135,7 @@ func newPanel(b *batch.Batch, length int) *panel {
 				outside++
 			}
 		}
-		if at < len(p.lengths) && float64(t+1) == p.lengths[at] {
+		if at < len(p.Lengths) && float64(t+1) == p.Lengths[at] {
 			p.spread = append(p.spread, stats.Deviation(scaled))
 			p.tokensOut = append(p.tokensOut, float64(outside)/float64(n*(t+1)))
 			at++
@@ -152,19 +168,19 @@ func weightMoments(sums []float64) (first, second float64) {
 
 func (p *panel) quantity(name string) (out []float64) {
 	if of, ok := quantities[name]; ok {
-		for _, sums := range p.sum {
+		for _, sums := range p.Sum {
 			out = append(out, of(sums))
 		}
 		return out
 	}
-	known := map[string][]float64{"spread": p.spread, "token chi2": {p.chi2}, "responses": {float64(len(p.sum[0]))}, "tokens outside": p.tokensOut}
+	known := map[string][]float64{"spread": p.spread, "token chi2": {p.chi2}, "responses": {float64(len(p.Sum[0]))}, "tokens outside": p.tokensOut}
 	if x, ok := known[name]; ok {
 		return x
 	}
 	words := strings.Fields(name)
 	if len(words) == 4 {
 		if bound, err := strconv.ParseFloat(words[3], 64); err == nil {
-			kept := p.accepted(elementary.Log(bound), words[2] == "geometric")
+			kept := p.Kept(elementary.Log(bound), words[2] == "geometric")
 			if words[0] == "masked" {
 				kept = stats.Complement(kept)
 			}
@@ -172,25 +188,6 @@ func (p *panel) quantity(name string) (out []float64) {
 		}
 	}
 	return claim.Must[[]float64](nil, fmt.Errorf("product ratios: there is no quantity %q", name))
-}
-
-// accepted is, per length, the share of responses whose log product ratio, or
-// its mean per token, lies within ±bound.
-func (p *panel) accepted(bound float64, perToken bool) []float64 {
-	out := make([]float64, len(p.lengths))
-	for k, sums := range p.sum {
-		kept := 0
-		for _, s := range sums {
-			if perToken {
-				s /= p.lengths[k]
-			}
-			if math.Abs(s) <= bound {
-				kept++
-			}
-		}
-		out[k] = float64(kept) / float64(len(sums))
-	}
-	return out
 }
 
 // fall is the total fall of a curve that never rises, and minus the largest

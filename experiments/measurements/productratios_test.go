@@ -27,8 +27,8 @@ func eightTokens(v float64) *batch.Batch {
 func TestPanel(t *testing.T) {
 	const v = 0.1
 	p := newPanel(eightTokens(v), 8)
-	if len(p.lengths) != 4 || p.lengths[0] != 1 || p.lengths[3] != 8 {
-		t.Fatalf("lengths %v, want 1, 2, 4, 8", p.lengths)
+	if len(p.Lengths) != 4 || p.Lengths[0] != 1 || p.Lengths[3] != 8 {
+		t.Fatalf("lengths %v, want 1, 2, 4, 8", p.Lengths)
 	}
 	near := func(what string, got, want float64) {
 		t.Helper()
@@ -38,15 +38,15 @@ func TestPanel(t *testing.T) {
 	}
 	// e^2v - 1 of half the tokens and e^-2v - 1 of the others.
 	near("chi2 of a token", p.chi2, math.Cosh(2*v)-1)
-	for k, n := range p.lengths {
+	for k, n := range p.Lengths {
 		near("spread in units of a token's", p.spread[k], n*math.Sqrt2)
 		near("tokens beyond a factor of two", p.tokensOut[k], 0)
 		kept := 0.0
 		if n*v <= .25 {
 			kept = 1
 		}
-		near("kept by the product", p.accepted(.25, false)[k], kept)
-		near("kept by the mean", p.accepted(.25, true)[k], 1)
+		near("kept by the product", p.Kept(.25, false)[k], kept)
+		near("kept by the mean", p.Kept(.25, true)[k], 1)
 		mean, sd := p.quantity("mean"), p.quantity("sd")
 		near("mean", mean[k], 0)
 		near("deviation", sd[k], n*v*math.Sqrt2)

@@ -68,6 +68,65 @@ type Claim struct {
 	Judge func(j *Judge) `yaml:"-"`
 }
 
+// Declaration says when the primary check of a claim was written, and which verdicts were
+// published before it was changed.
+type Declaration struct {
+	// When is Before or Revised.
+	When When `json:"-"`
+	// Date, Verdict and Check are those of the first publication, where the primary check was
+	// revised after it: Check is what was to be met, and what decided. Again is what became of the
+	// same check in later publications; empty where there was none.
+	Date    string        `json:"date"`
+	Check   string        `json:"check"`
+	Verdict judge.Verdict `json:"verdict"`
+	Again   string        `json:"again,omitempty"`
+	// Corrected says what moved when n became the number of warm starts; empty where nothing did.
+	Corrected string `json:"-"`
+}
+
+// First is what was published with another check; nil where nothing was revised.
+func (d Declaration) First() *Declaration {
+	if d.When != Revised {
+		return nil
+	}
+	return &d
+}
+
+// When is the time at which a primary check was declared.
+type When string
+
+// The times.
+const (
+	// Before any result was published.
+	Before When = "before"
+	// Revised after a result was published.
+	Revised When = "revised"
+)
+
+// Difference is the section "Why the toy differs" of a claim's page.
+type Difference struct {
+	// Published is the paper's figure of the quantity of a check, in the check's unit; Level and
+	// Check name that check.
+	Published float64
+	Level     judge.Level
+	Check     string
+	// Why is the reason that is suspected, and Experiment what would tell.
+	Why, Experiment string
+	// Checks are the names of the checks that such an experiment reports, in their order; empty
+	// where none was made.
+	Checks []string
+}
+
+// Find returns the first check of that name, at a level or, with "", at any.
+func (e *Evidence) Find(level judge.Level, name string) *judge.Check {
+	for i := range e.Checks {
+		if c := &e.Checks[i]; c.Name == name && (level == "" || c.Level == level) {
+			return c
+		}
+	}
+	return nil
+}
+
 // Unit is what one replication is. Prompts, samples and random streams are
 // drawn anew within each, and are the same across its arms.
 type Unit string

@@ -299,10 +299,10 @@ func (c *compiler) call(call *ast.CallExpr) value {
 			return out
 		}
 	}
-	most, special := own[id.Name]
+	f, special := own[id.Name]
 	l, known := c.lib.list(id.Name)
 	switch n := len(call.Args); {
-	case special && n >= 1 && n <= most:
+	case special && n >= 1 && n <= f.most:
 	case !special && known && (n == l.Arguments || l.Arguments < 0 && n >= 1):
 	default:
 		StopOn(fmt.Errorf("no function %s of %d values: %s", id.Name, n, c.lib.functionsHelp()))
@@ -311,36 +311,8 @@ func (c *compiler) call(call *ast.CallExpr) value {
 	for _, a := range call.Args {
 		args = append(args, c.value(a))
 	}
-	number := func(of func(x []float64) float64) value {
-		return func(s scope) [][]float64 { return s.constant(of(first(args[0](s)))) }
-	}
-	switch id.Name {
-	case "each":
-		return func(s scope) [][]float64 { return s.average(s.j, args[0](s.single())) }
-	case "rates":
-		return func(s scope) [][]float64 { return s.overRates(args[0], float64(len(s.rates))) }
-	case "total":
-		return func(s scope) [][]float64 { return s.overRates(args[0], 1) }
-	case "ofRates":
-		return func(s scope) [][]float64 { return s.average(s.j, apply(s.ofRates, args[0](s.single()))) }
-	case "units":
-		return number(func(x []float64) float64 { return float64(len(x)) })
-	case "least":
-		return number(slices.Min)
-	case "overall":
-		return number(stats.Average)
-	case "kendall":
-		return func(s scope) [][]float64 {
-			return s.constant(stats.Kendall(first(args[0](s)), first(args[1](s))))
-		}
-	case "interval":
-		return func(s scope) [][]float64 {
-			i := stats.T(first(args[0](s)))
-			if len(args) == 2 {
-				i = stats.TRatio(first(args[0](s)), first(args[1](s)))
-			}
-			return s.constant(i.Estimate, i.Low, i.High)
-		}
+	if special {
+		return func(s scope) [][]float64 { return f.of(s, args) }
 	}
 	return applied(l.Of, args...)
 }
@@ -505,7 +477,26 @@ var operators = map[token.Token]func(a, b float64) float64{
 }
 
 // own are the functions with a meaning of their own, and how many values they take at most.
-var own = map[string]int{"each": 1, "rates": 1, "total": 1, "ofRates": 1, "kendall": 2, "least": 1, "overall": 1, "units": 1, "interval": 2}
+var own = map[string]struct {
+	most int
+	of   func(s scope, x []value) [][]float64
+}{
+	"each":    {1, func(s scope, x []value) [][]float64 { return s.average(s.j, x[0](s.single())) }},
+	"rates":   {1, func(s scope, x []value) [][]float64 { return s.overRates(x[0], float64(len(s.rates))) }},
+	"total":   {1, func(s scope, x []value) [][]float64 { return s.overRates(x[0], 1) }},
+	"ofRates": {1, func(s scope, x []value) [][]float64 { return s.average(s.j, apply(s.ofRates, x[0](s.single()))) }},
+	"units":   {1, func(s scope, x []value) [][]float64 { return s.constant(float64(len(x[0](s)))) }},
+	"least":   {1, func(s scope, x []value) [][]float64 { return s.constant(slices.Min(first(x[0](s)))) }},
+	"overall": {1, func(s scope, x []value) [][]float64 { return s.constant(stats.Average(first(x[0](s)))) }},
+	"kendall": {2, func(s scope, x []value) [][]float64 { return s.constant(stats.Kendall(first(x[0](s)), first(x[1](s)))) }},
+	"interval": {2, func(s scope, x []value) [][]float64 {
+		i := stats.T(first(x[0](s)))
+		if len(x) == 2 {
+			i = stats.TRatio(first(x[0](s)), first(x[1](s)))
+		}
+		return s.constant(i.Estimate, i.Low, i.High)
+	}},
+}
 
 // functionsHelp lists what expressions can call.
 func (lib *Library) functionsHelp() string {

@@ -81,6 +81,9 @@ func holm(n int, decisive func(i int) (p float64, outcome judge.Mark)) []float64
 func DeclaredTable(list []Status) *figure.Figure {
 	t := head("declared")
 	total := [4]int{}
+	add := func(name string, n [4]int) {
+		t.Add(figure.Words(name, fmt.Sprint(n[0]), fmt.Sprint(n[1]), fmt.Sprint(n[2]), fmt.Sprint(n[3]))...)
+	}
 	for _, v := range judge.Verdicts {
 		n := [4]int{}
 		for i := range list {
@@ -99,18 +102,12 @@ func DeclaredTable(list []Status) *figure.Figure {
 				n[2]++
 			}
 		}
-		row := []figure.Cell{figure.Word(string(v))}
 		for k := range n {
 			total[k] += n[k]
-			row = append(row, figure.Word(fmt.Sprint(n[k])))
 		}
-		t.Add(row...)
+		add(string(v), n)
 	}
-	row := []figure.Cell{figure.Word("all")}
-	for _, n := range total {
-		row = append(row, figure.Word(fmt.Sprint(n)))
-	}
-	t.Add(row...)
+	add("all", total)
 	return t
 }
 
