@@ -339,7 +339,7 @@ func (c *heads) add(r *reader.Row) {
 		}
 		h := r.HeadOf(i)
 		roll, old, at := h[1], h[2], slices.Index(h[0], float64(r.Token[i]))
-		if h[0] != nil && roll == nil {
+		if roll == nil && len(h[0]) > 0 && isFinite(h[0][0]) { // null is the whole vocabulary
 			c.kept.add(at < 0)
 		}
 		for k, column := range [][]float64{r.Roll, r.Old} {
@@ -373,7 +373,7 @@ func (s *headSide) add(head, column, mass float64) {
 	}
 }
 
-func (c *heads) findings(*Options) (found []Finding, columns []looked) {
+func (c *heads) findings(*Options) (found []Finding, _ []looked) {
 	add := func(level Level, next, format string, args ...any) {
 		found = append(found, Finding{ID: "head", Topic: Data, Level: level, Text: fmt.Sprintf(format, args...), Next: next})
 	}
@@ -393,9 +393,8 @@ func (c *heads) findings(*Options) (found []Finding, columns []looked) {
 		}
 	}
 	if n := float64(c.n); n > 0 {
-		columns = []looked{{"heads of several tokens", true}}
 		word := map[bool]string{true: "exact", false: fmt.Sprintf("at least, and exact on %.3g %% of the tokens", 100*share(c.exact, c.n))}[c.exact == c.n]
 		add(Note, "", "KL(rollout, learner) of the recorded heads: %.3g a token, %s; their mass is %.4f in the rollout engine, %.4f in the learner", c.kl/n, word, c.q/n, c.p/n)
 	}
-	return found, columns
+	return found, nil
 }

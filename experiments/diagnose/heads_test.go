@@ -121,6 +121,10 @@ func TestHeads(t *testing.T) {
 	}{
 		{"all", headWorld{}, "a token, exact;"}, {"eight", headWorld{k: 8}, "at least, and exact on 0 %"}, {"kept set", headWorld{kept: 8}, "a token, exact;"},
 		{"sets alone", headWorld{kept: 8, change: setsAlone}, ""},
+		{"sets of some", headWorld{kept: 8, change: func(row map[string]any, mass []float64) {
+			setsAlone(row, mass)
+			row["support"].([]any)[3], row["support"].([]any)[0] = nil, nil
+		}}, ""},
 		{"column renormalised", headWorld{k: 4, change: by("logp_rollout", -1)}, "renormalised over the recorded head"},
 		{"head renormalised", headWorld{k: 4, change: by("topk_logp_rollout", -1)}, "renormalised to the mass 1"},
 		{"head of the next token", headWorld{k: 20, change: shifted("topk_logp_old")}, "are other ones in the recorded head"},

@@ -733,7 +733,7 @@ func (c *referenceKL) findings(*Options) (found []Finding, columns []looked) {
 // finds the end of nearly every response unlikely, and other tokens not: so the learner is taught never to end, and lengths grow.
 type teacherEnds struct {
 	ends, others tokenCount // off: doubted
-	gap          float64    // Σ of that at doubted ends
+	gap          float64    // Σ of that at ends
 	id           string     // of the last end
 }
 
@@ -761,9 +761,7 @@ func (c *teacherEnds) add(r *reader.Row) {
 			continue
 		}
 		c.ends.add(gap > doubtedBy)
-		if last = false; gap > doubtedBy {
-			c.gap += gap
-		}
+		last, c.gap = false, c.gap+gap
 		if r.Token != nil {
 			c.id = fmt.Sprintf(" (id %d)", r.Token[i])
 		}
@@ -780,7 +778,7 @@ func (c *teacherEnds) findings(*Options) (found []Finding, columns []looked) {
 	}
 	return learns("teacher-stop", Fault, "map the teacher's stop id to the learner's before its log-probs are taken, or leave the last token out of the distillation; compare eos_token_id in generation_config.json of both models",
 		"the teacher finds the last token%s of %s unlikely, e^%.1f times less than the learner, and %.2g %% of the other tokens: its responses end with another stop id, and distillation teaches the learner never to stop",
-		c.id, ofResponses(c.ends.off, c.ends.all), c.gap/float64(max(c.ends.off, 1)), 100*share(c.others.off, c.others.all)), columns
+		c.id, ofResponses(c.ends.off, c.ends.all), c.gap/float64(c.ends.all), 100*share(c.others.off, c.others.all)), columns
 }
 
 // ownMask measures what the trainer's own correction has removed.

@@ -88,9 +88,8 @@ func (c *checker) countedTwice(r Recipe) {
 	const path = "correction.weights.name"
 	switch d := r.Loss.Params.(type) {
 	case decoupled:
-		p := d.Decoupled()
-		c.that(p.Behave == "none", path, "the loss %s with behave %s weighs by exp(prox − roll) itself, and %s would count that twice: "+
-			"set loss.behave to none, or use weights none", r.Loss.Name, p.Behave, r.Correction.Weights.Name)
+		c.that(d.Decoupled().Behave == "none", path, "the loss %s with behave %s weighs by exp(prox − roll) itself, and %s would count that twice: "+
+			"set loss.behave to none, or use weights none", r.Loss.Name, d.Decoupled().Behave, r.Correction.Weights.Name)
 	case *loss.ACR:
 		c.that(false, path, "the loss %s weighs by min(exp(old − roll), cap) itself, and %s would count that twice: use weights none",
 			r.Loss.Name, r.Correction.Weights.Name)
@@ -171,8 +170,7 @@ func (c *checker) mixture(r Recipe) {
 	weights := r.Correction.Weights.Name
 	c.that(weights == "" || weights == "none", "correction.weights.name", twice, weights, "use weights none")
 	if p, ok := r.Loss.Params.(decoupled); ok {
-		behave := p.Decoupled().Behave
-		c.that(behave == "none", "loss.behave", twice, behave, "use none")
+		c.that(p.Decoupled().Behave == "none", "loss.behave", twice, p.Decoupled().Behave, "use none")
 	} else if r.Loss.Name != "" {
 		c.that(!r.Loss.Spec().Reads(batch.LogpRoll), "loss", twice, r.Loss.Name, "use ppo_clip or another loss that reads the anchor alone")
 	}

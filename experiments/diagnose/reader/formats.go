@@ -292,10 +292,9 @@ func (r *Row) heads(o *record, n int) {
 	if r.HeadID == nil || r.HeadRoll == nil || r.HeadOld == nil || r.KeptMass != nil || r.Token == nil || r.Roll == nil {
 		return
 	}
-	const sameLogp = 1e-3 // how far apart two records of one log-prob may be, and a whole mass from 1
 	for i, id := range r.Token {
 		mass, h := math.NaN(), r.HeadOf(i)
-		if at := slices.Index(h[0], float64(id)); at >= 0 && math.Abs(h[1][at]-r.Roll[i]) < sameLogp && math.Abs(Mass(h[1])-1) < sameLogp {
+		if at := slices.Index(h[0], float64(id)); at >= 0 && max(math.Abs(h[1][at]-r.Roll[i]), math.Abs(Mass(h[1])-1)) < 1e-3 { // which may be rounded
 			mass = Mass(h[2])
 		}
 		r.KeptMass = append(r.KeptMass, mass)

@@ -350,9 +350,7 @@ func Read(in Input, format string, visit func(*Row) error) (f *File, err error) 
 	return f, err
 }
 
-func (r *Row) large() bool {
-	return max(len(r.Mask), len(r.Prompt), len(r.HeadID), len(r.HeadRoll)) > largeRow
-}
+func (r *Row) large() bool { return max(len(r.Mask), len(r.Prompt), len(r.HeadID)) > largeRow }
 
 // copy makes a row one like another, in memory of its own. A column that is missing stays nil.
 func (r *Row) copy(from *Row) {

@@ -495,8 +495,16 @@ func (s *scanner) value(c *cell, depth int) error {
 			from, flat = len(c.number), true
 		}
 		for {
+			list := s.peek() == '['
+			for ; flat && list && from < len(c.number); from++ { // null in the place of lists
+				c.ends = append(c.ends, from+1)
+			}
+			flat = flat && !list
 			if err := s.value(c, depth+1); err != nil {
 				return err
+			}
+			if c != nil && !flat && !list {
+				c.ends = append(c.ends, len(c.number))
 			}
 			switch s.peek() {
 			case ',':

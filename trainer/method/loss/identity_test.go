@@ -57,7 +57,7 @@ func TestOnPolicyReducesToPolicyGradient(t *testing.T) {
 		want := eval(t, &Reinforce{Anchor: Old, Aggregation: agg}, b).DLogp
 		for _, name := range []string{"ppo_clip", "importance_sampling", "rollout_is", "aipo", "topr", "decoupled_ppo", "a3po", "m2po", "m2_mask",
 			"st_ppo", "dispo", "minpro", "espo", "acr", "logit_fusion", "gpg", "cispo", "gspo_token", "dppo_tv", "dppo_kl", "dppo_topk",
-			"ppo_mask", "dro", "prime_dppo", "ipo", "prime_masked", "prime_geo", "vespo", "aspo", "ctpo", "trm", "kimi", "gspo", "tbpo", "sapo", "sat"} {
+			"ppo_mask", "dro", "prime_dppo", "ipo", "prime_masked", "prime_geo", "vespo", "aspo", "ctpo", "trm", "kimi", "gspo", "tbpo", "sapo", "sat", "sao", "bapo", "mipu"} {
 			e, err := Registry.Lookup(name)
 			if err != nil {
 				t.Fatal(err)
