@@ -61,8 +61,7 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 				return f.detached(w, a, in.Now.Logp[n])
 			})
 		}
-		out.Add("actor/pg_clipfrac", f.mean(changed))
-		f.addKL(anchor, p.LogClamp)
+		f.addClipFraction(changed, anchor, p.LogClamp)
 		raw.log(out, "cispo/ratio_mean", "cispo/ratio_min", "cispo/ratio_max")
 		if held.count > 0 {
 			out.Add("cispo/ratio_clamped_mean", held.sum/held.count)
@@ -115,8 +114,7 @@ func (p *DISPO) Eval(out *Grad, in *batch.Batch) error {
 				return f.detached(w, in.Advantage[n], in.Now.Logp[n])
 			})
 		}
-		out.Add("actor/pg_clipfrac", f.mean(changed))
-		f.addKL(in.Anchor, 20)
+		f.addClipFraction(changed, in.Anchor, 20)
 	})
 }
 
@@ -150,7 +148,6 @@ func (p *AIPO) Eval(out *Grad, in *batch.Batch) error {
 			cut += count(above)
 			return f.detached(w, in.Advantage[n], in.Now.Logp[n])
 		})
-		out.Add("actor/pg_clipfrac", f.mean(cut))
-		f.addKL(in.LogpRoll, 20)
+		f.addClipFraction(cut, in.LogpRoll, 20)
 	})
 }

@@ -53,8 +53,7 @@ func (p *ClipCov) Eval(out *Grad, in *batch.Batch) error {
 			c := f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
 			return c.value, c.dlogp
 		})
-		out.Add("actor/pg_clipfrac", f.mean(float64(len(drawn))))
-		f.addKL(in.Anchor, 0)
+		f.addClipFraction(float64(len(drawn)), in.Anchor, 0)
 	})
 }
 

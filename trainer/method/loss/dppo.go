@@ -79,8 +79,7 @@ func (p *DPPO) Eval(out *Grad, in *batch.Batch) error {
 			}
 			return f.detached(w, a, in.Now.Logp[n])
 		})
-		out.Add("actor/pg_clipfrac", f.mean(masked))
-		f.addKL(anchor, p.LogClamp)
+		f.addClipFraction(masked, anchor, p.LogClamp)
 		out.Add("actor/pg_clipfrac_lower", f.mean(cut))
 		out.Add("dppo/masked_negative", f.mean(negative))
 	})
@@ -153,8 +152,7 @@ func (p *DPPOTopK) Eval(out *Grad, in *batch.Batch) error {
 			w, _ := f.capped(r, p.Cap)
 			return f.detached(w, in.Advantage[n], in.Now.Logp[n])
 		})
-		out.Add("actor/pg_clipfrac", f.mean(masked))
-		f.addKL(in.LogpRoll, 20)
+		f.addClipFraction(masked, in.LogpRoll, 20)
 	})
 }
 

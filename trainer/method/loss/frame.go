@@ -278,9 +278,14 @@ func pick(first bool, x, dx, y, dy float64) (value, derivative float64) {
 
 // addClipFractions logs what verl logs for its clipped losses.
 func (f *frame) addClipFractions(clips clipCounts, anchor []float64, limit float64) {
-	f.out.Add("actor/pg_clipfrac", f.mean(clips.upper))
-	f.addKL(anchor, limit)
+	f.addClipFraction(clips.upper, anchor, limit)
 	f.out.Add("actor/pg_clipfrac_lower", f.mean(clips.lower))
+}
+
+// addClipFraction logs the share of the tokens that a loss clips, and the KL estimate.
+func (f *frame) addClipFraction(clipped float64, anchor []float64, limit float64) {
+	f.out.Add("actor/pg_clipfrac", f.mean(clipped))
+	f.addKL(anchor, limit)
 }
 
 // spread is the mean and the range of a figure.

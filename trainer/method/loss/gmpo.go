@@ -134,10 +134,8 @@ func (p *GMPO) passes(a, lr float64) bool {
 
 // clippedTokens counts tokens outside the band, by the sign of the advantage.
 func (p *GMPO) clippedTokens(f *frame, i int) (high, low float64) {
-	from, to := f.in.Span(i)
-	for n := from; n < to; n++ {
-		lr := f.in.Now.Logp[n] - f.in.Anchor[n]
-		if f.active[n] && (lr > p.EpsHigh || lr < -p.EpsLow) {
+	for n := range f.in.Where(i, f.active) {
+		if lr := f.in.Now.Logp[n] - f.in.Anchor[n]; lr > p.EpsHigh || lr < -p.EpsLow {
 			high += count(f.in.Advantage[n] > 0)
 			low += count(f.in.Advantage[n] < 0)
 		}

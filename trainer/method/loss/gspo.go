@@ -110,8 +110,7 @@ func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
 				return c.value, c.dlogp
 			})
 		}
-		out.Add("actor/pg_clipfrac", f.mean(clips))
-		f.addKL(in.Anchor, 0)
+		f.addClipFraction(clips, in.Anchor, 0)
 	})
 }
 

@@ -38,8 +38,7 @@ func (p *M2PO) Eval(out *Grad, in *batch.Batch) error {
 			clips += count(c.clipped)
 			return c.value, c.dlogp
 		})
-		out.Add("actor/pg_clipfrac", f.mean(clips))
-		f.addKL(in.Anchor, 0)
+		f.addClipFraction(clips, in.Anchor, 0)
 	})
 }
 

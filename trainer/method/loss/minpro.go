@@ -56,7 +56,6 @@ func (p *MinPRO) Eval(out *Grad, in *batch.Batch) error {
 				return -a * b * r, -a * b * dr
 			})
 		}
-		out.Add("actor/pg_clipfrac", f.mean(clips))
-		f.addKL(anchor, 20)
+		f.addClipFraction(clips, anchor, 20)
 	})
 }

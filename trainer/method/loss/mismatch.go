@@ -16,9 +16,9 @@ type mismatch struct {
 
 // rowMean sums row means: tokens are added to the row, rows to the total.
 type rowMean struct {
-	sum, count        float64 // of the present row
-	total             float64 // of the row means
-	allSum, allTokens float64 // of tokens, over rows
+	sum, count float64 // of the present row
+	total      float64 // of the row means
+	allSum     float64 // of tokens, over rows
 }
 
 func (r *rowMean) add(x float64) {
@@ -30,7 +30,6 @@ func (r *rowMean) add(x float64) {
 func (r *rowMean) close() {
 	r.total += r.sum / max(r.count, 1)
 	r.allSum += r.sum
-	r.allTokens += r.count
 	r.sum, r.count = 0, 0
 }
 
@@ -73,12 +72,7 @@ func (f *frame) rows(active bool) float64 {
 
 // logRows logs the figures as means over so many rows, as prime-rl's present code does.
 func (m *mismatch) logRows(f *frame, rows float64) {
-	f.out.Add("mismatch_kl", m.all.total/rows)
-	f.out.Add("masked_mismatch_kl", m.dropped.total/rows)
-	f.out.Add("unmasked_mismatch_kl", m.kept.total/rows)
-	f.out.Add("is_masked", m.share.total/rows)
-	f.out.Add("is_masked_low", m.low.total/rows)
-	f.out.Add("is_masked_high", m.high.total/rows)
+	m.log(f, rows, m.share.total/rows, m.low.total/rows, m.high.total/rows)
 	f.out.Add("masked_advantage_positive", m.positive.total/rows)
 	f.out.Add("masked_advantage_negative", m.negative.total/rows)
 }
@@ -86,10 +80,14 @@ func (m *mismatch) logRows(f *frame, rows float64) {
 // logTokens logs the fractions over tokens, as prime-rl's earlier code does.
 func (m *mismatch) logTokens(f *frame) {
 	rows, tokens := max(float64(f.in.Len()), 1), max(f.tokens, 1)
+	m.log(f, rows, m.share.allSum/tokens, m.low.allSum/tokens, m.high.allSum/tokens)
+}
+
+func (m *mismatch) log(f *frame, rows, share, low, high float64) {
 	f.out.Add("mismatch_kl", m.all.total/rows)
 	f.out.Add("masked_mismatch_kl", m.dropped.total/rows)
 	f.out.Add("unmasked_mismatch_kl", m.kept.total/rows)
-	f.out.Add("is_masked", m.share.allSum/tokens)
-	f.out.Add("is_masked_low", m.low.allSum/tokens)
-	f.out.Add("is_masked_high", m.high.allSum/tokens)
+	f.out.Add("is_masked", share)
+	f.out.Add("is_masked_low", low)
+	f.out.Add("is_masked_high", high)
 }

@@ -88,10 +88,9 @@ func (f *frame) openShare(i int, length float64) float64 {
 	if f.in.Gate == nil {
 		return 1
 	}
-	from, to := f.in.Span(i)
 	open := 0.0
-	for n := from; n < to; n++ {
-		open += count(f.active[n] && f.in.Gate[n])
+	for n := range f.in.Where(i, f.active) {
+		open += count(f.in.Gate[n])
 	}
 	return open / max(length, 1)
 }

@@ -89,9 +89,8 @@ func (p *PrimeMasked) ratio(sum, l float64) float64 {
 
 // vetoes reports whether some token of response i has a ratio below the veto.
 func (p *PrimeMasked) vetoes(f *frame, i int, sum float64) bool {
-	from, to := f.in.Span(i)
-	for n := from; n < to; n++ {
-		if f.active[n] && p.ratio(sum, f.sg[n]-f.in.LogpRoll[n]) < p.Veto {
+	for n := range f.in.Where(i, f.active) {
+		if p.ratio(sum, f.sg[n]-f.in.LogpRoll[n]) < p.Veto {
 			return true
 		}
 	}

@@ -222,7 +222,6 @@ func (p *RolloutIS) Eval(out *Grad, in *batch.Batch) error {
 			}
 			return f.detached(w, in.Advantage[n], in.Now.Logp[n])
 		})
-		out.Add("actor/pg_clipfrac", f.mean(dropped))
-		f.addKL(in.LogpRoll, 20)
+		f.addClipFraction(dropped, in.LogpRoll, 20)
 	})
 }

@@ -75,10 +75,7 @@ func (p *echo2) Admit(v View) int { return (&AReaL{Eta: p.Staleness}).Admit(v) }
 
 // Verdict has the prompts of what is too old submitted again.
 func (p *echo2) Verdict(v View, s *Sample) Fate {
-	if s.Lag(v.Version) > p.Staleness {
-		return Requeue
-	}
-	return Take
+	return takeUnless(s.Lag(v.Version) > p.Staleness, Requeue)
 }
 
 // pipelineRL updates weights in flight and counts its lag in samples.
@@ -118,12 +115,14 @@ func (p *primeRL) Admit(v View) int {
 	return cmp.Or(p.Concurrent, v.capacity()) - v.Running
 }
 
-func (p *primeRL) Verdict(v View, s *Sample) Fate { return youngerThan(v, s, p.MaxOffPolicy) }
+func (p *primeRL) Verdict(v View, s *Sample) Fate {
+	return takeUnless(s.Lag(v.Version) > p.MaxOffPolicy, Drop)
+}
 
-// youngerThan takes a sample whose oldest token is at most so many versions old.
-func youngerThan(v View, s *Sample, lag int) Fate {
-	if s.Lag(v.Version) > lag {
-		return Drop
+// takeUnless is the fate of a sample to which a policy objects, and Take of any other.
+func takeUnless(objects bool, fate Fate) Fate {
+	if objects {
+		return fate
 	}
 	return Take
 }
@@ -224,10 +223,7 @@ func (p *trl) Admit(v View) int { return p.MaxStaleness*v.Batch - v.Running - le
 
 // Verdict looks at what is done, not at what runs.
 func (p *trl) Verdict(v View, s *Sample) Fate {
-	if !s.Done() {
-		return Take
-	}
-	return youngerThan(v, s, p.MaxStaleness)
+	return takeUnless(s.Done() && s.Lag(v.Version) > p.MaxStaleness, Drop)
 }
 
 // RollFlash bounds the staleness of each sample by waiting for the oldest: its scheduler for
@@ -266,10 +262,7 @@ func admitAhead(v View, percent int) int {
 // Verdict drops what began too long ago: only surplus prompts, for Batch waited
 // for the others.
 func (p *RollFlash) Verdict(v View, s *Sample) Fate {
-	if v.Step-s.Step > p.most() {
-		return Drop
-	}
-	return Take
+	return takeUnless(v.Step-s.Step > p.most(), Drop)
 }
 
 // Batch goes from the oldest start to the newest.
@@ -324,10 +317,7 @@ func (p *rollAgentic) Admit(v View) int { return admitAhead(v, p.RatioPercent) }
 
 // Verdict drops what was created too long ago.
 func (p *rollAgentic) Verdict(v View, s *Sample) Fate {
-	if 100*(v.Step-s.Step) > p.RatioPercent {
-		return Drop
-	}
-	return Take
+	return takeUnless(100*(v.Step-s.Step) > p.RatioPercent, Drop)
 }
 
 // Verl is verl's fully asynchronous trainer in its four modes:
@@ -391,11 +381,8 @@ func (p *Verl) Admit(v View) int {
 
 // Batch takes from the front of the queue.
 func (p *Verl) Batch(v View) []*Sample {
-	n := p.RequireBatches * v.Batch
-	if len(v.Done) < n {
-		return nil
-	}
-	return byID(v.Done[:n])
+	v.Batch *= p.RequireBatches
+	return batchFirst(v)
 }
 
 func verl(k, stalenessPercent int, partial bool) func() Policy {
@@ -446,8 +433,5 @@ func (p *verlV1) Batch(v View) []*Sample {
 
 // Verdict drops what is done and too old.
 func (p *verlV1) Verdict(v View, s *Sample) Fate {
-	if !p.Wait && s.Done() && span(v, s) > p.Threshold {
-		return Drop
-	}
-	return Take
+	return takeUnless(!p.Wait && s.Done() && span(v, s) > p.Threshold, Drop)
 }

@@ -65,10 +65,7 @@ func (p *april) Admit(v View) int {
 
 // Verdict drops what ended together with the last of a batch and was not in it.
 func (*april) Verdict(v View, s *Sample) Fate {
-	if v.Published && s.Done() {
-		return Drop
-	}
-	return Take
+	return takeUnless(v.Published && s.Done(), Drop)
 }
 
 // copris holds the number of running samples constant, stops at B, continues the
@@ -254,8 +251,5 @@ func (p *tailBatching) Place(v View) []Move {
 
 // Verdict leaves over what a round began and did not keep.
 func (*tailBatching) Verdict(v View, s *Sample) Fate {
-	if v.Published && (fresh(s) || begun(s)) {
-		return Requeue
-	}
-	return Take
+	return takeUnless(v.Published && (fresh(s) || begun(s)), Requeue)
 }

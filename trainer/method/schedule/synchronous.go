@@ -169,8 +169,5 @@ func (p *oapl) Admit(v View) int { return (&slimeFullyAsync{Pool: p.Pool}).Admit
 
 // Verdict clears what older weights made.
 func (p *oapl) Verdict(v View, s *Sample) Fate {
-	if p.Keep || !s.Done() {
-		return Take
-	}
-	return youngerThan(v, s, 0)
+	return takeUnless(!p.Keep && s.Done() && s.Lag(v.Version) > 0, Drop)
 }

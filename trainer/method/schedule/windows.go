@@ -56,10 +56,7 @@ func (p *NeMoWindowed) Batch(v View) []*Sample {
 
 // Verdict drops what was dispatched too long ago.
 func (p *NeMoWindowed) Verdict(v View, s *Sample) Fate {
-	if v.Version-s.Version > p.MaxStaleness {
-		return Drop
-	}
-	return Take
+	return takeUnless(v.Version-s.Version > p.MaxStaleness, Drop)
 }
 
 // nemo is a sampler of NeMo RL that lets one batch per version in, m ahead.
@@ -173,10 +170,7 @@ func (p *QueueDrop) Admit(v View) int { return v.room(v.capacity(), p.SingleSlot
 
 // Verdict drops from the front of the queue.
 func (p *QueueDrop) Verdict(v View, s *Sample) Fate {
-	if len(v.Done) > p.Queue*v.Batch && v.Done[0] == s {
-		return Drop
-	}
-	return Take
+	return takeUnless(len(v.Done) > p.Queue*v.Batch && v.Done[0] == s, Drop)
 }
 
 // tinkerPaced runs some batches ahead and waits for a sample that would become too old, in place of throwing it away.
