@@ -137,7 +137,11 @@ func goOutput(ctx context.Context, goTool, root string, args ...string) (string,
 	out, err := command.Output()
 	var status *exec.ExitError
 	if errors.As(err, &status) {
-		first, _, _ := strings.Cut(strings.TrimSpace(string(status.Stderr)), "\n")
+		said := strings.TrimSpace(string(status.Stderr))
+		if head, rest, more := strings.Cut(said, "\n"); more && strings.HasPrefix(head, "# ") { // the package's name
+			said = rest
+		}
+		first, _, _ := strings.Cut(said, "\n")
 		return "", fmt.Errorf("go %s: %s", args[0], first)
 	}
 	return strings.TrimSpace(string(out)), err
