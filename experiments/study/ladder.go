@@ -361,19 +361,15 @@ func (c *climb) run() {
 	for i := low; i < high && !c.stuck; i++ {
 		under, over := tallies[i], tallies[i+1]
 		if under.runs > 0 && under.successes == under.runs && over.runs > 0 && over.successes == 0 {
-			c.middle(c.rungs[i].rate, c.rungs[i+1].rate, judges, end)
+			between := func(r rung) bool { return c.rungs[i].rate < r.rate && r.rate < c.rungs[i+1].rate }
+			if k := slices.IndexFunc(c.middles, between); k >= 0 {
+				c.visit(c.middles[k], judges, end)
+			}
 		}
 	}
 	c.judged = !c.stuck
 	for i := low; i <= high && !c.stuck; i++ { // once all of them are judged
 		c.visit(c.rungs[i], end, len(c.x.Seeds))
-	}
-}
-
-// middle asks for the rate between two.
-func (c *climb) middle(low, high float64, first, end int) {
-	if i := slices.IndexFunc(c.middles, func(r rung) bool { return low < r.rate && r.rate < high }); i >= 0 {
-		c.visit(c.middles[i], first, end)
 	}
 }
 

@@ -144,13 +144,11 @@ func (p *miles) Admit(v View) int {
 }
 
 func (p *miles) Verdict(v View, s *Sample) Fate {
-	switch {
-	case p.MaxStaleness == 0 || !s.Done() || s.Lag(v.Version) <= p.MaxStaleness:
-		return Take
-	case p.Retry:
-		return Requeue
+	fate := Drop
+	if p.Retry {
+		fate = Requeue
 	}
-	return Drop
+	return takeUnless(p.MaxStaleness > 0 && s.Done() && s.Lag(v.Version) > p.MaxStaleness, fate)
 }
 
 // QueueDrop keeps every slot busy and puts what is done into a queue that drops its oldest entry when it is
