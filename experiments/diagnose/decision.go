@@ -474,7 +474,7 @@ func alarmsOf(g *Gap, z float64, rates *stability.Alarms) []Alarm {
 	list := make([]Alarm, 0, len(alarms))
 	for _, a := range alarms {
 		v := a.value(g, z)
-		list = append(list, Alarm{Rule: a.rule, Source: a.source, Value: v, Limit: a.limit, Fired: v > a.limit && !a.below || v < a.limit && a.below}.rated(a, rates))
+		list = append(list, Alarm{Rule: a.rule, Source: a.source, Value: v, Limit: a.limit, Fired: fires(v, a.limit, a.below)}.rated(a, rates))
 	}
 	return list
 }
@@ -499,12 +499,20 @@ func (a Alarm) rated(of alarm, m *stability.Alarms) Alarm {
 	}
 	for _, r := range m.Rules {
 		if of.metric != "" && r.Metric == of.metric && r.Limit == of.limit && r.Below == of.below && !r.Relative && !r.Fitted && r.Rates.Of > 0 {
-			rates := r.Rates
-			a.Rates = &rates
-			a.Detection, a.FalseAlarm = new(share(rates.Detected, rates.Of)), new(rates.FlaggedRuns)
+			a = a.withRates(r.Rates)
 		}
 	}
 	return a
+}
+
+func (a Alarm) withRates(r stability.AlarmRates) Alarm {
+	a.Rates, a.Detection, a.FalseAlarm = &r, new(share(r.Detected, r.Of)), new(r.FlaggedRuns)
+	return a
+}
+
+// fires reports whether a value is above a rule's limit, or below.
+func fires(value, limit float64, below bool) bool {
+	return value > limit && !below || value < limit && below
 }
 
 // Setting is a rule of a correction, or a number of it, as it is configured and as it is recommended.

@@ -55,9 +55,9 @@ func (m *Monitor) Close() (last int, fired []Alarm) {
 		} else if r.Relative {
 			value /= stats.Median(before)
 		}
-		rings := m.window >= firstWindow && (r.Below && value < r.Limit || !r.Below && value > r.Limit)
+		rings := m.window >= firstWindow && fires(value, r.Limit, r.Below)
 		if rings && !m.rings[r.Name] {
-			fired = append(fired, Alarm{Rule: r.Name, Source: r.Source, Value: value, Limit: r.Limit, Fired: true, Detection: new(share(r.Rates.Detected, r.Rates.Of)), FalseAlarm: new(r.Rates.FlaggedRuns), Rates: &r.Rates})
+			fired = append(fired, Alarm{Rule: r.Name, Source: r.Source, Value: value, Limit: r.Limit, Fired: true}.withRates(r.Rates))
 		}
 		m.rings[r.Name] = rings
 	}
