@@ -41,11 +41,7 @@ func (c *labCmd) Run(a *app) error {
 	if err := c.foreign(); err != nil { // before anything is compiled
 		return err
 	}
-	computes, err := loadProgram(a, c.Quiet)
-	if err != nil {
-		return err
-	}
-	which, err := mapPart()
+	computes, which, err := labParts(a, c.Quiet)
 	if err != nil {
 		return err
 	}
@@ -164,9 +160,13 @@ func labFiles(p lab.Program, which results.Part, name string) ([]lab.File, error
 	return files, err
 }
 
-// writeFiles fills a folder, which it makes where there is none. Programs of other pages, which no page asks for any more, go.
+// writeFiles fills a folder, which it makes where there is none. A page's program takes the place of older ones, which no page asks for any more.
 func writeFiles(dir string, files []lab.File) error {
-	old, _ := filepath.Glob(filepath.Join(dir, "program-"+strings.Repeat("[0-9a-f]", 12)+".js")) // the pattern is valid
+	pattern := "program-" + strings.Repeat("[0-9a-f]", 12) + ".js" // which is valid
+	var old []string
+	if slices.ContainsFunc(files, func(f lab.File) bool { is, _ := filepath.Match(pattern, f.Name); return is }) {
+		old, _ = filepath.Glob(filepath.Join(dir, pattern))
+	}
 	for _, f := range files {
 		if err := writeFile(dir, f.Name, f.Data); err != nil {
 			return err

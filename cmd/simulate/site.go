@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"driftlab/cmd/simulate/program"
 	"driftlab/experiments/study"
@@ -47,11 +48,7 @@ func (c *siteCmd) Run(a *app) error {
 	if err := ownFiles(paths); err != nil { // before anything is compiled
 		return err
 	}
-	computes, err := loadProgram(a, c.Quiet)
-	if err != nil {
-		return err
-	}
-	which, err := mapPart()
+	computes, which, err := labParts(a, c.Quiet)
 	if err != nil {
 		return err
 	}
@@ -71,12 +68,16 @@ func (c *siteCmd) Run(a *app) error {
 //go:embed site
 var siteTexts embed.FS
 
-var siteTemplates = template.Must(template.New("").Funcs(template.FuncMap{"notWritten": func() string { return foreign.NotWritten }, "rates": cellRates, "command": armCommand, "cell": cellOf, "rate": study.RateName}).ParseFS(siteTexts, "site/*.html"))
+// siteTemplates are parsed where the site is written, and not at every start.
+var siteTemplates = sync.OnceValue(func() *template.Template {
+	plan := func(s stability.Study) (*study.Plan, error) { return readPlan(stabilityPlans + "/" + s.Name) }
+	return template.Must(template.New("").Funcs(template.FuncMap{"notWritten": func() string { return foreign.NotWritten }, "rates": cellRates, "plan": plan, "command": armCommand, "cell": cellOf, "rate": study.RateName}).ParseFS(siteTexts, "site/*.html"))
+})
 
 // sitePart fills a template of the site, with the style and the script of that name.
 func sitePart(name string, data any) results.Part {
 	var b strings.Builder
-	if err := siteTemplates.ExecuteTemplate(&b, name+".html", data); err != nil {
+	if err := siteTemplates().ExecuteTemplate(&b, name+".html", data); err != nil {
 		panic("site: " + err.Error()) // writing to memory cannot fail, the data has the fields, and the plans are embedded
 	}
 	style, _ := siteTexts.ReadFile("site/" + name + ".css") // a part may have none
@@ -156,12 +157,8 @@ func cellRates(s stability.Study) (rates []float64) {
 	return slices.Compact(rates)
 }
 
-// armCommand is the command that runs an arm again, without the learning rate at its end.
-func armCommand(s stability.Study, a stability.Arm) (string, error) {
-	plan, err := readPlan(stabilityPlans + "/" + s.Name)
-	if err != nil {
-		return "", err
-	}
+// armCommand is the command that runs an arm of a plan again, without the learning rate at its end.
+func armCommand(plan *study.Plan, a stability.Arm) string {
 	values, only := strings.Split(a.Stressor, ", "), ""
 	for _, f := range plan.Factors { // but for the method and the rate they make the stressor
 		if f.Name != "method" && f.Name != "rate" {
@@ -169,7 +166,7 @@ func armCommand(s stability.Study, a stability.Arm) (string, error) {
 			values = values[1:]
 		}
 	}
-	return "./simulate sweep " + stabilityPlans + "/" + s.Name + " --only " + record.ShellWord(only+"method="+a.Method+",rate="), nil
+	return "./simulate sweep " + stabilityPlans + "/" + plan.Name + " --only " + record.ShellWord(only+"method="+a.Method+",rate=")
 }
 
 // mapCell is an arm at a learning rate, with the pass rate at the end over its models and how dark the cell is, from 0 to 9.
@@ -279,16 +276,17 @@ func sourcesReport(list []sources.Covered) results.Report {
 	return page
 }
 
-// loadProgram returns what the pages compute with, and says so first where it has to be compiled.
-func loadProgram(a *app, quiet bool) (lab.Program, error) {
-	computes, err := program.Load(a.ctx, func() error {
+// labParts are what the pages compute with, which is said first where it has to be compiled, and the map of stability.
+func labParts(a *app, quiet bool) (computes lab.Program, which results.Part, err error) {
+	computes, err = program.Load(a.ctx, func() error {
 		if !quiet {
 			fmt.Fprintln(a.stderr, "compiling the lab's program to WebAssembly; the first time this takes a minute or two")
 		}
 		return nil
 	})
 	if err != nil {
-		return computes, badInput{err}
+		return computes, which, badInput{err}
 	}
-	return computes, nil
+	which, err = mapPart()
+	return computes, which, err
 }
