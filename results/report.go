@@ -3,7 +3,6 @@ package results
 import (
 	"bytes"
 	"cmp"
-	"embed"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"html/template"
 	"image/color"
 	"math"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -553,22 +551,4 @@ func SavePlot(path string, f *figure.Figure) error {
 		return &record.FolderError{Path: path, Problem: fmt.Sprintf("plots cannot be written as %q", ext), Fix: "use .svg or .png"}
 	}
 	return record.WriteNew(path, data)
-}
-
-// published are the verdicts that the program was released with.
-//
-//go:embed published/claims/*/verdict.json published/claims/*/picture.svg
-var published embed.FS
-
-// PublishedPicture returns the picture of a claim as results/published has it; nil for a claim that was not published.
-func PublishedPicture(claim string) []byte {
-	text, _ := published.ReadFile(path.Join("published/claims", claim, "picture.svg"))
-	return text
-}
-
-// PublishedVerdict returns the verdict file of a claim as results/published has
-// it; ok is false for a claim that was not published.
-func PublishedVerdict(claim string) (text []byte, ok bool) {
-	text, err := published.ReadFile(path.Join("published/claims", claim, "verdict.json"))
-	return text, err == nil
 }

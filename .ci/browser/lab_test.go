@@ -80,9 +80,13 @@ func TestMain(m *testing.M) {
 			panic(fmt.Sprintf("%v: %v\n%s", args, err, out))
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(root, "results", "lab", "lab.json"))
+	packed, err := os.Open(filepath.Join(root, "results", "lab", "lab.json.gz"))
+	if err != nil {
+		panic(err)
+	}
+	text, err := gzip.NewReader(packed)
 	if err == nil {
-		err = json.Unmarshal(text, &document)
+		err = json.NewDecoder(text).Decode(&document)
 	}
 	if err != nil {
 		panic(err)

@@ -83,7 +83,7 @@ var layers = []layer{
 	{"experiments/measurements", "experiments/study/claims/claim experiments/study/judge experiments/measure engine/kernel " + shown + session},
 	{"experiments/study/claims", "experiments/study/claims/claim experiments/measurements experiments/studies"},
 	{"experiments/study/sources", "experiments/study/claims experiments/study/claims/claim experiments/study/judge results/published results/stability trainer/recipe " + drawn},
-	{"experiments/study/claims/reproduce", "experiments/study/claims experiments/study/claims/claim experiments/study experiments/study/judge experiments/study/sources results/stability " + shown + session},
+	{"experiments/study/claims/reproduce", "experiments/study/claims experiments/study/claims/claim experiments/study experiments/study/judge experiments/study/sources results/published results/stability " + shown + session},
 	{"experiments/measure/tables", "experiments/measure experiments/run " + shown + session},
 	{"experiments/lesson/live", "experiments/measure results/figure results/lab/picture " + session},
 	{"experiments/lesson", "experiments/study experiments/study/claims/claim experiments/measurements experiments/measure/explain experiments/lesson/live experiments/measure experiments/run results/lab results/figure results/lab/picture " + session},
@@ -91,7 +91,7 @@ var layers = []layer{
 
 	// What is drawn.
 	{"results results/lab/picture results/columnar results/tensorboard", drawn},
-	{"results/lab", drawn},
+	{"results/lab", "results/published " + drawn},
 	{"results/lab/sheet", "results/lab"},
 	{"results/published", ""},
 	{"results/stability", "results/figure results/published " + numbers + " results/record"},

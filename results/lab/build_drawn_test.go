@@ -13,12 +13,12 @@ import (
 )
 
 // drawn make pictures of what claims and runs have published.
-var drawn = map[string]func(*published) ([]figure.Figure, error){
+var drawn = map[string]func(*publishedFolder) ([]figure.Figure, error){
 	"length": drawLength, "policies": drawPolicies, "routing": drawRouting, "age": drawAge, "fix": drawFix, "normal": drawNormal,
 }
 
 // decode reads a recording that is no panels.
-func (p *published) decode(file string, into any) error {
+func (p *publishedFolder) decode(file string, into any) error {
 	text, err := fs.ReadFile(p.dir, file)
 	if err == nil {
 		err = json.Unmarshal(text, into)
@@ -30,7 +30,7 @@ func (p *published) decode(file string, into any) error {
 }
 
 // drawLength is what the claims about length found, over their models.
-func drawLength(p *published) ([]figure.Figure, error) {
+func drawLength(p *publishedFolder) ([]figure.Figure, error) {
 	one := figure.Figure{Kind: figure.Lines, Name: "published", Title: "Published: share of responses kept, mean of ten models", Guess: "kept",
 		X: figure.Axis{Label: "response length (tokens)", Log: true}, Y: figure.Axis{Label: "share kept", High: 1}}
 	lengths, err := p.means("length-trap", "lengths")
@@ -65,7 +65,7 @@ func drawLength(p *published) ([]figure.Figure, error) {
 }
 
 // drawPolicies is the recorded update, and the claim's shares before any.
-func drawPolicies(p *published) ([]figure.Figure, error) {
+func drawPolicies(p *publishedFolder) ([]figure.Figure, error) {
 	natural, err := p.means("ratio-factorisation", "natural merged")
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func drawPolicies(p *published) ([]figure.Figure, error) {
 }
 
 // drawRouting is the recorded flips, and the claims' KL and margins.
-func drawRouting(p *published) ([]figure.Figure, error) {
+func drawRouting(p *publishedFolder) ([]figure.Figure, error) {
 	kl := figure.Figure{Kind: figure.Bars, Name: "published", Title: "Published: exact KL, mean of ten models, learner fp32",
 		Labels: []string{"fp16", "bf16", "fp8-w8a8"}, Y: figure.Axis{Label: "nats", Log: true}}
 	for _, s := range []struct {
@@ -126,7 +126,7 @@ func drawRouting(p *published) ([]figure.Figure, error) {
 }
 
 // drawNormal is the ladder of number formats next to real engines and published runs, and what such gaps did to training.
-func drawNormal(p *published) ([]figure.Figure, error) {
+func drawNormal(p *publishedFolder) ([]figure.Figure, error) {
 	var pairs struct {
 		Pairs []struct {
 			Rollout, Learner string
@@ -193,7 +193,7 @@ func drawNormal(p *published) ([]figure.Figure, error) {
 }
 
 // drawMargins is the share of flips by tenth of the router's margin.
-func drawMargins(p *published) (figure.Figure, error) {
+func drawMargins(p *publishedFolder) (figure.Figure, error) {
 	flips, err := p.means("router-flips", "chain-base flips by margin")
 	if err != nil {
 		return figure.Figure{}, err

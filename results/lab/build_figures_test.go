@@ -10,13 +10,13 @@ import (
 
 // figures are those of a lesson, read when they are needed.
 type figures struct {
-	published *published
+	published *publishedFolder
 	spec      map[string]figureSource
 	known     map[string]Shown
 	working   map[string]bool // being worked out, to find circles
 }
 
-func newFigures(p *published, spec map[string]figureSource) *figures {
+func newFigures(p *publishedFolder, spec map[string]figureSource) *figures {
 	return &figures{p, spec, map[string]Shown{}, map[string]bool{}}
 }
 

@@ -5,7 +5,7 @@ import "driftlab/results/figure"
 // panels are the pictures of a lesson in the order in which they stand: those drawn here from
 // claims and runs, then those that were recorded, see results/published/lab. A recording that
 // begins with what holds for every setting of the controls stands first.
-func panels(p *published, lesson string) ([]figure.Figure, error) {
+func panels(p *publishedFolder, lesson string) ([]figure.Figure, error) {
 	var out []figure.Figure
 	if recorded[lesson] {
 		var d Data

@@ -12,7 +12,7 @@ import (
 const mapFile = "stability/map.json"
 
 // study reads a study of the stability map.
-func (p *published) study(name string) (*stability.Study, error) {
+func (p *publishedFolder) study(name string) (*stability.Study, error) {
 	var m stability.Map
 	if err := p.decode(mapFile, &m); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func rateFigure(title string) figure.Figure {
 }
 
 // drawAge is the map's part about staleness, without a correction.
-func drawAge(p *published) ([]figure.Figure, error) {
+func drawAge(p *publishedFolder) ([]figure.Figure, error) {
 	s, err := p.study("staleness")
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ var corrections = []struct {
 }
 
 // drawFix has a picture for each correction under each problem, and a table of all.
-func drawFix(p *published) ([]figure.Figure, error) {
+func drawFix(p *publishedFolder) ([]figure.Figure, error) {
 	var out []figure.Figure
 	var tables []figure.Figure
 	for _, problem := range stability.Problems {

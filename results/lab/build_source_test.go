@@ -14,23 +14,23 @@ import (
 	"driftlab/results/stats"
 )
 
-// published reads figures from results/published.
-type published struct {
+// publishedFolder reads figures from results/published.
+type publishedFolder struct {
 	dir   fs.FS
 	files map[string]any // what was read, by name
 	// cells are those of a folder of claims, by its name.
 	cells map[string]*record.Cells
 }
 
-func newPublished(dir fs.FS) *published {
-	return &published{dir, map[string]any{}, map[string]*record.Cells{}}
+func newPublished(dir fs.FS) *publishedFolder {
+	return &publishedFolder{dir, map[string]any{}, map[string]*record.Cells{}}
 }
 
 // root is where the files are found from the top of the repository.
 const root = "results/published"
 
 // open reads a JSON file.
-func (p *published) open(name string) (any, error) {
+func (p *publishedFolder) open(name string) (any, error) {
 	if v, ok := p.files[name]; ok {
 		return v, nil
 	}
@@ -47,7 +47,7 @@ func (p *published) open(name string) (any, error) {
 }
 
 // read reads a file, or the cell DIR/KEY.json of the folder above.
-func (p *published) read(name string) ([]byte, error) {
+func (p *publishedFolder) read(name string) ([]byte, error) {
 	text, err := fs.ReadFile(p.dir, name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return text, err
@@ -71,7 +71,7 @@ func (p *published) read(name string) ([]byte, error) {
 }
 
 // number reads the figure at a field of a JSON file, the mean of a list of them.
-func (p *published) number(name, field string) (float64, error) {
+func (p *publishedFolder) number(name, field string) (float64, error) {
 	v, err := p.open(name)
 	if err == nil {
 		v, err = at(v, field)
@@ -157,7 +157,7 @@ type claimed struct {
 	folder  string   // of the observations
 }
 
-func (p *published) claim(id string) (claimed, error) {
+func (p *publishedFolder) claim(id string) (claimed, error) {
 	var c claimed
 	text, err := fs.ReadFile(p.dir, path.Join("claims", id, "verdict.json"))
 	if err == nil {
@@ -169,7 +169,7 @@ func (p *published) claim(id string) (claimed, error) {
 
 // observed reads a series of a claim from every replication that the verdict was
 // judged from.
-func (p *published) observed(id, series string) (rows [][]float64, err error) {
+func (p *publishedFolder) observed(id, series string) (rows [][]float64, err error) {
 	c, err := p.claim(id)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (p *published) observed(id, series string) (rows [][]float64, err error) {
 }
 
 // entries reads an entry of a series, such as "natural product 2[0]", from every replication.
-func (p *published) entries(id, field string) ([]float64, error) {
+func (p *publishedFolder) entries(id, field string) ([]float64, error) {
 	series, entry, ok := strings.Cut(strings.TrimSuffix(field, "]"), "[")
 	if !ok {
 		return nil, fmt.Errorf("field %q: expected a series and an entry, such as name[0]", field)
@@ -218,7 +218,7 @@ func (p *published) entries(id, field string) ([]float64, error) {
 }
 
 // observation reads a figure of a claim's observations.
-func (p *published) observation(spec figureSource) (Shown, error) {
+func (p *publishedFolder) observation(spec figureSource) (Shown, error) {
 	values, err := p.entries(spec.Claim, spec.Field)
 	if err != nil {
 		return Shown{}, err
@@ -250,7 +250,7 @@ func (p *published) observation(spec figureSource) (Shown, error) {
 }
 
 // means is the mean over the replications of each entry of a series.
-func (p *published) means(id, series string) ([]float64, error) {
+func (p *publishedFolder) means(id, series string) ([]float64, error) {
 	rows, err := p.observed(id, series)
 	if err != nil {
 		return nil, err

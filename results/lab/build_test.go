@@ -26,7 +26,7 @@ func Build(dir fs.FS) (*Document, error) {
 	return d, load("free", &d.Recipes)
 }
 
-func build(p *published, name string) (*Lesson, error) {
+func build(p *publishedFolder, name string) (*Lesson, error) {
 	var a authored
 	if err := load(name, &a); err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 
 	"driftlab/results"
 	"driftlab/results/figure"
+	"driftlab/results/published"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -295,20 +296,20 @@ func (l *Lesson) Assignments(chosen map[string]string) []string {
 	return out
 }
 
-// document is what TestDocument made of lessons/ and results/published.
+// packedDocument is lab.json, which TestDocument made of lessons/ and results/published.
 //
-//go:embed lab.json
-var document []byte
+//go:embed lab.json.gz
+var packedDocument []byte
 
 //go:generate go test -run ^TestDocument$ -update
 
 // publishedFile is lab.json, as the page loads it.
-func publishedFile() []byte { return document }
+var publishedFile = sync.OnceValue(func() []byte { return published.Gunzip(packedDocument) })
 
 // Load reads the lessons that the program was released with.
 var Load = sync.OnceValue(func() *Document {
 	var d Document
-	if err := json.Unmarshal(document, &d); err != nil {
+	if err := json.Unmarshal(publishedFile(), &d); err != nil {
 		panic(fmt.Sprint("lab.json: ", err)) // TestDocument makes it
 	}
 	return &d

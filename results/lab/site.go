@@ -2,7 +2,6 @@ package lab
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/ascii85"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"driftlab/results"
+	"driftlab/results/published"
 )
 
 //go:embed page
@@ -83,7 +83,7 @@ func index(p Program, which results.Part, home, file, wasm string, size int) []b
 	var out bytes.Buffer
 	err := page.Execute(&out, map[string]any{
 		"Policy": policyOf(scripts, style, connect), "Nav": navigation(home, SitePage), "Style": template.CSS(style), "Early": template.JS(paper.Early), "Script": template.JS(all), "Licence": paper.Licence,
-		"Lab": template.HTML(base64.StdEncoding.EncodeToString(Gzip(publishedFile()))), "Which": template.HTML(base64.StdEncoding.EncodeToString(Gzip([]byte(which.HTML)))),
+		"Lab": template.HTML(base64.StdEncoding.EncodeToString(packedDocument)), "Which": template.HTML(base64.StdEncoding.EncodeToString(published.Gzip([]byte(which.HTML)))),
 		"Worker": template.HTML(inScript(lean(string(p.Support) + "\n" + source("worker.js")))),
 		"File":   file, "Sheets": file != "", "Bytes": size, "Program": template.HTML(wasm), // sheets stand next to the page
 	})
@@ -109,15 +109,6 @@ func source(name string) string {
 		panic("lab: " + err.Error()) // it is embedded
 	}
 	return string(text)
-}
-
-// Gzip compresses a part of the site, as far as that goes.
-func Gzip(raw []byte) []byte {
-	var packed bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
-	z.Write(raw)                                               // a buffer takes everything
-	z.Close()
-	return packed.Bytes()
 }
 
 // quotable is a text of Ascii85 that a script and an element can have between quotes: four bytes are five characters,

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"driftlab/results/lab"
+	"driftlab/results/published"
 	"driftlab/results/record"
 )
 
@@ -121,7 +122,7 @@ func compile(ctx context.Context, goTool, root string) (p lab.Program, err error
 		if err != nil {
 			return p, err
 		}
-		*to = lab.Gzip(raw)
+		*to = published.Gzip(raw)
 	}
 	return p, nil
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"driftlab/experiments/study/claims"
-	"driftlab/results"
 	"driftlab/results/figure"
+	"driftlab/results/published"
 	"driftlab/results/record"
 	"driftlab/results/stability"
 	"driftlab/results/stats"
@@ -134,7 +134,7 @@ func answer(a string) (string, error) {
 
 // publishedCheck is the outcome of one check of a claim, at the first level that has it, in the words of the claim's page.
 func publishedCheck(id, name string) (string, error) {
-	text, ok := results.PublishedVerdict(id)
+	ours, ok := published.Claims()[id]
 	if !ok {
 		return "", fmt.Errorf("claim %q is not published", id)
 	}
@@ -145,7 +145,7 @@ func publishedCheck(id, name string) (string, error) {
 			Interval []any  `json:"estimate_low_high"` // an infinite one is a text
 		} `json:"checks"`
 	}
-	if err := json.Unmarshal(text, &of); err != nil {
+	if err := json.Unmarshal(ours.Verdict, &of); err != nil {
 		return "", err
 	}
 	for _, c := range of.Checks {

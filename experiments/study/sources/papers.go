@@ -10,8 +10,8 @@ import (
 	"driftlab/experiments/study/claims"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/experiments/study/judge"
-	"driftlab/results"
 	"driftlab/results/figure"
+	"driftlab/results/published"
 	"driftlab/trainer/recipe"
 )
 
@@ -114,7 +114,7 @@ func (p Paper) Text() string {
 
 // Verdict is the published one of a claim, in the words of its page: undecided where new seeds do not repeat it.
 func Verdict(c claim.Claim) string {
-	text, ok := results.PublishedVerdict(c.ID)
+	ours, ok := published.Claims()[c.ID]
 	if !ok {
 		return "not published"
 	}
@@ -122,7 +122,7 @@ func Verdict(c claim.Claim) string {
 		Verdict judge.Verdict
 		Fresh   struct{ Verdict judge.Verdict }
 	}
-	if err := json.Unmarshal(text, &of); err != nil {
+	if err := json.Unmarshal(ours.Verdict, &of); err != nil {
 		panic(c.ID + "/verdict.json: " + err.Error()) // tests read them
 	}
 	return string(of.Verdict.Confirmed(of.Fresh.Verdict))

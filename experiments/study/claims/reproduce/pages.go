@@ -10,6 +10,7 @@ import (
 	"driftlab/experiments/study/sources"
 	"driftlab/results"
 	"driftlab/results/figure"
+	"driftlab/results/published"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
@@ -51,11 +52,11 @@ func (d *Decisive) interval(n int) string {
 
 // page is that of a published claim.
 func (s *Status) page() (results.Report, error) {
-	text, _ := results.PublishedVerdict(s.ID)
+	ours := published.Claims()[s.ID]
 	var of struct {
 		Checks []Decisive `json:"checks"`
 	}
-	if err := json.Unmarshal(text, &of); err != nil {
+	if err := json.Unmarshal(ours.Verdict, &of); err != nil {
 		return results.Report{}, fmt.Errorf("the published verdict of %s: %w", s.ID, err)
 	}
 	t := head("checks")
@@ -79,7 +80,7 @@ func (s *Status) page() (results.Report, error) {
 	return results.Report{Site: "claim-" + s.ID + ".html", Title: s.Title, Lead: s.Sentence, Badges: []results.Badge{{Text: s.MarkedVerdict(), Emphasis: emphasis(s.Confirmed)}},
 		Facts: []results.Fact{{Name: "replications", Value: s.Sample()}, {Name: "primary check declared", Value: declared}},
 		Sections: []results.Section{
-			{Heading: "What was measured", Blocks: []results.Block{results.Picture{SVG: results.PublishedPicture(s.ID), Alt: s.Title}, fresh, t}},
+			{Heading: "What was measured", Blocks: []results.Block{results.Picture{SVG: []byte(ours.Picture), Alt: s.Title}, fresh, t}},
 			{Heading: "What the source says", Blocks: []results.Block{results.Prose(s.Published), results.Prose("Source: " + s.Source)}},
 			{Heading: "Measure it again", Blocks: []results.Block{results.Code("./simulate reproduce " + record.ShellWord(s.ID) + " --quick")}},
 		}}, nil

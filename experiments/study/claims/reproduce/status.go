@@ -7,7 +7,7 @@ import (
 	"driftlab/experiments/study/claims"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/experiments/study/judge"
-	"driftlab/results"
+	"driftlab/results/published"
 	"driftlab/results/record"
 )
 
@@ -100,10 +100,8 @@ func List(dir string) []Status {
 			s.here(dir, c)
 		}
 		if s.Status == "not run" {
-			if text, ok := results.PublishedVerdict(c.ID); ok {
-				if k, ok := readVerdict(text, c); ok {
-					s.Status, s.Outcome, s.Fresh = "published", k.Outcome, k.Fresh
-				}
+			if k, ok := readVerdict(published.Claims()[c.ID].Verdict, c); ok {
+				s.Status, s.Outcome, s.Fresh = "published", k.Outcome, k.Fresh
 			}
 		}
 		list = append(list, s)

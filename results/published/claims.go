@@ -1,0 +1,29 @@
+package published
+
+import (
+	_ "embed" // the packed claims
+	"encoding/json"
+	"sync"
+)
+
+// A Claim is what the program itself reads of the folder of a published claim.
+type Claim struct {
+	Verdict json.RawMessage `json:"verdict"` // verdict.json
+	Picture string          `json:"picture"` // picture.svg
+}
+
+// packedClaims has claims/*/verdict.json and picture.svg in one file: a tenth of their size, which every program carries.
+//
+//go:embed claims.json.gz
+var packedClaims []byte
+
+//go:generate go test -run ^TestClaims$ -update
+
+// Claims are the published claims by name.
+var Claims = sync.OnceValue(func() map[string]Claim {
+	var claims map[string]Claim
+	if err := json.Unmarshal(Gunzip(packedClaims), &claims); err != nil {
+		panic("claims.json.gz: " + err.Error()) // TestClaims makes it
+	}
+	return claims
+})
