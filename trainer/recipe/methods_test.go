@@ -2,8 +2,13 @@ package recipe
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/loss"
@@ -86,6 +91,60 @@ func TestMethodsSayWhatTheyDoAndWhen(t *testing.T) {
 		}
 		if !strings.HasPrefix(m.When, "Use it ") {
 			t.Errorf("%s: %q does not say when to use it", name, m.When)
+		}
+	}
+}
+
+// TestLimitsOfParameters holds the defaults and limits of every field of a recipe and parameter of a method against
+// a listing, which -update writes. That method.Check keeps to what tags say is tested there.
+func TestLimitsOfParameters(t *testing.T) {
+	const listing = "testdata/parameters.txt"
+	var got strings.Builder
+	listLimits(&got, "", reflect.TypeFor[Recipe]())
+	for _, m := range Methods() {
+		if m.Params != nil { // routings have none
+			listLimits(&got, m.Field+" "+m.Name+" ", reflect.TypeOf(m.Params).Elem())
+		}
+	}
+	if *update {
+		if err := os.WriteFile(listing, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(listing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("limits differ (-want +got):\n%s", diff)
+	}
+}
+
+// listLimits writes the parameters of a struct, and of the structs in it, with what their tags say.
+func listLimits(b *strings.Builder, prefix string, s reflect.Type) {
+	if s.Kind() == reflect.Pointer {
+		s = s.Elem()
+	}
+	if s.Kind() != reflect.Struct {
+		return
+	}
+	for i := range s.NumField() {
+		f := s.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		switch {
+		case options == "inline":
+			listLimits(b, prefix, f.Type)
+		case name != "" && name != "-" && f.IsExported():
+			limits := ""
+			for _, tag := range []string{"default", "range", "oneof"} {
+				if text := f.Tag.Get(tag); text != "" {
+					limits += fmt.Sprintf(" %s %s", tag, text)
+				}
+			}
+			if limits != "" {
+				fmt.Fprintf(b, "%s%s:%s\n", prefix, name, limits)
+			}
+			listLimits(b, prefix+name+".", f.Type)
 		}
 	}
 }

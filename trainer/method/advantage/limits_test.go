@@ -4,56 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
-
-// Options are taken up to their limits and refused beyond them.
-func TestLimitsOfOptions(t *testing.T) {
-	nan, below := math.NaN(), math.Nextafter(0, -1)
-	above := math.Nextafter(1, 2)
-	for _, tc := range []struct {
-		e  Estimator
-		ok bool
-	}{
-		{&GAE{Asymmetry: symmetric, Holes: Carry, Gamma: 0, Lam: 1}, true},
-		{&GAE{Asymmetry: symmetric, Holes: Carry, Gamma: 1, Lam: 0}, true},
-		{&GAE{Asymmetry: symmetric, Holes: Carry, Gamma: above}, false},
-		{&GAE{Asymmetry: symmetric, Holes: Carry, Gamma: below}, false},
-		{&GAE{Asymmetry: symmetric, Holes: Carry, Lam: above}, false},
-		{&GAE{Asymmetry: symmetric, Holes: Carry, Lam: nan}, false},
-		{&GAE{Asymmetry: symmetric, Holes: Carry, CountEps: below}, false},
-		{&GAE{Asymmetry: symmetric, Holes: Through}, true},
-		{&GAE{Asymmetry: symmetric, Holes: "skip"}, false},
-		{&GDPO{Asymmetry: symmetric, Whiten: "none", Weights: []float64{0, -1}}, true},
-		{&GDPO{Asymmetry: symmetric, Whiten: "none", Weights: []float64{1, nan}}, false},
-		{&GDPO{Asymmetry: symmetric, Whiten: "none", Weights: []float64{math.Inf(-1)}}, false},
-		{&GDPO{Asymmetry: symmetric, Whiten: "sequence"}, true},
-		{&GDPO{Asymmetry: symmetric, Whiten: "batch"}, false},
-		{&GPG{Asymmetry: symmetric, FNorm: math.SmallestNonzeroFloat64}, true},
-		{&GPG{Asymmetry: symmetric, FNorm: 0}, false},
-		{&GRPO{Asymmetry: symmetric, Singleton: "raw"}, true},
-		{&GRPO{Asymmetry: symmetric, Singleton: "one"}, false},
-		{&OPOB{Asymmetry: symmetric, Aggregate: "mean", Cap: math.SmallestNonzeroFloat64}, true},
-		{&OPOB{Asymmetry: symmetric, Aggregate: "mean", Cap: 0}, false},
-		{&OPOB{Asymmetry: symmetric, Aggregate: "mode", Cap: 1}, false},
-		{&Process{Asymmetry: symmetric, Credit: creditToCome}, true},
-		{&Process{Asymmetry: symmetric, Credit: "later"}, false},
-		{&Process{Asymmetry: symmetric, OutcomeWeight: below, ProcessWeight: 1}, false},
-		{&Process{Asymmetry: symmetric, OutcomeWeight: 1, ProcessWeight: nan}, false},
-		{&TurnLevel{Asymmetry: symmetric, Baseline: "value"}, true},
-		{&TurnLevel{Asymmetry: symmetric, Baseline: "critic"}, false},
-		{&ZeroVariance{Asymmetry: symmetric, Scale: 0}, true},
-		{&ZeroVariance{Asymmetry: symmetric, Scale: below}, false},
-		{&OPO{Asymmetry: Asymmetry{PositiveWeight: 0}}, true},
-		{&OPO{Asymmetry: Asymmetry{PositiveWeight: above}}, false},
-		{&OPO{Asymmetry: Asymmetry{PositiveWeight: below}}, false},
-	} {
-		if err := method.Check(tc.e); (err == nil) != tc.ok {
-			t.Errorf("%T%+v: %v", tc.e, tc.e, err)
-		}
-	}
-}
 
 // Without an eps nothing is divided by zero: whoever has no lead, or no spread,
 // gets 0.

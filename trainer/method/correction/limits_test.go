@@ -6,80 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
-
-// Options are taken up to their limits and refused beyond them.
-func TestLimitsOfOptions(t *testing.T) {
-	below, tiny := math.Nextafter(0, -1), math.SmallestNonzeroFloat64
-	less, more := math.Nextafter(1, 0), math.Nextafter(1, 2)
-	band := func(m Band) *Band {
-		m.Level, m.Aggregate = "token", "mean"
-		return &m
-	}
-	for _, tc := range []struct {
-		rule any
-		ok   bool
-	}{
-		{band(Band{Statistic: "k1", Low: 1, High: 1}), true},
-		{band(Band{Statistic: "k1", Low: more, High: 1}), false},
-		{band(Band{Statistic: "k1", Low: math.Inf(-1), High: math.Inf(1)}), true},
-		{band(Band{Statistic: "k4", High: 1}), false},
-		{&Band{Level: "word", Statistic: "k1", Aggregate: "mean", High: 1}, false},
-		{&Band{Level: "token", Statistic: "k1", Aggregate: "median", High: 1}, false},
-		{&TokenTIS{Cap: 1, Floor: 1}, true},
-		{&TokenTIS{Cap: less}, false},
-		{&TokenTIS{Cap: 1, Floor: more}, false},
-		{&TokenTIS{Cap: 1, Floor: below}, false},
-		{&TokenMIS{Low: 1, High: 1}, true},
-		{&TokenMIS{Low: 0, High: tiny}, true},
-		{&TokenMIS{Low: 0, High: 0}, false},
-		{&TokenMIS{Low: more, High: 1}, false},
-		{&K1Rejection{aggregate: "token", Low: 1, High: 1}, true},
-		{&K1Rejection{aggregate: "token", Low: tiny, High: 1}, true},
-		{&K1Rejection{aggregate: "token", Low: 0, High: 1}, false},
-		{&K1Rejection{aggregate: "token", Low: tiny, High: 0}, false},
-		{&K1Rejection{aggregate: "token", Low: more, High: 1}, false},
-		{&DivergenceRejection{aggregate: "token", estimator: "k2", High: tiny}, true},
-		{&DivergenceRejection{aggregate: "token", estimator: "k2", High: 0}, false},
-		{&GeometricTIS{Cap: 1, Eps: 0}, true},
-		{&GeometricTIS{Cap: less, Eps: 0}, false},
-		{&GeometricTIS{Cap: 1, Eps: below}, false},
-		{&SegmentTIS{Cap: 1, By: ByRun}, true},
-		{&SegmentTIS{Cap: 1, By: ByTurn}, true},
-		{&SegmentTIS{Cap: 1, By: "paragraph"}, false},
-		{&SegmentTIS{Cap: less, By: ByRun}, false},
-		{&SegmentTIS{Cap: 1, By: ByRun, Eps: below}, false},
-		{&SegmentMask{Low: 1, High: 1, By: ByRun}, true},
-		{&SegmentMask{Low: 1, High: 1, By: "paragraph"}, false},
-		{&SegmentMask{Low: more, High: 1, By: ByTurn}, false},
-		{&RandomMask{Rate: 0}, true},
-		{&RandomMask{Rate: 1}, true},
-		{&RandomMask{Rate: below}, false},
-		{&RandomMask{Rate: more}, false},
-		{&TailMask{Share: 1, Signs: Both, By: "tv"}, true},
-		{&TailMask{Share: tiny, Signs: Positive, By: "log_ratio"}, true},
-		{&TailMask{Share: 0, Signs: Both, By: "tv"}, false},
-		{&TailMask{Share: more, Signs: Both, By: "tv"}, false},
-		{&TailMask{Share: 1, Signs: "none", By: "tv"}, false},
-		{&TailMask{Share: 1, Signs: Both, By: "kl"}, false},
-		{&OPSM{Delta: 0, Signs: Both}, true},
-		{&OPSM{Delta: below, Signs: Both}, false},
-		{&OPSM{Signs: "none"}, false},
-		{&TRM{Delta: 0}, true},
-		{&TRM{Delta: below}, false},
-		{&Veto{Threshold: tiny}, true},
-		{&Veto{Threshold: 1}, true},
-		{&Veto{Threshold: 0}, false},
-		{&Veto{Threshold: more}, false},
-	} {
-		if err := method.Check(tc.rule); (err == nil) != tc.ok {
-			t.Errorf("%T%+v: %v", tc.rule, tc.rule, err)
-		}
-	}
-}
 
 // A ratio that stands on a bound is inside: with bounds of one, on-policy data
 // keep weight one and every token, and no figure counts any as too high or too

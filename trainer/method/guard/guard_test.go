@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -248,20 +247,6 @@ func TestApplyJoins(t *testing.T) {
 	}
 	if _, err := Apply(guards, []float32{1}, Input{Batch: long(1)}); err == nil || !strings.HasPrefix(err.Error(), "guards[0]: ") {
 		t.Errorf("error %v, want one that names the guard", err)
-	}
-}
-
-func TestValidateNamesTheField(t *testing.T) {
-	for want, g := range map[string]Guard{
-		"base 0: must be above 0":             &ESSLearningRate{Rule: "sqrt"},
-		`rule: unknown name "exp"`:            &ESSLearningRate{Base: 1, Rule: "exp"},
-		"factor 1: must be above 1":           &LengthSurge{Rule: "ratio", Factor: 1},
-		"warmup 0: must be at least 1":        &LengthSurge{Rule: "ratio", Factor: 2},
-		"low 0.9: must be in [0, high = 0.1)": &GradientAlignment{Low: .9, High: .1},
-	} {
-		if err := method.Check(g); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%+v: error %v, want %q", g, err, want)
-		}
 	}
 }
 

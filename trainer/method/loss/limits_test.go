@@ -2,106 +2,12 @@ package loss
 
 import (
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
-
-// set gives a parameter of a loss, by the name that recipes use, a number.
-func set(t *testing.T, l any, field string, x float64) {
-	t.Helper()
-	v := reflect.ValueOf(l).Elem()
-	for i := range v.NumField() {
-		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); name != field {
-			continue
-		}
-		if f := v.Field(i); f.Kind() == reflect.Int {
-			f.SetInt(int64(x))
-		} else {
-			f.SetFloat(x)
-		}
-		return
-	}
-	t.Fatalf("%T has no %s", l, field)
-}
-
-// Options are taken up to their limits and refused beyond them, whatever the
-// others are.
-func TestLimitsOfOptions(t *testing.T) {
-	zero, below := 0.0, math.Nextafter(0, -1)
-	one, less, more := 1.0, math.Nextafter(1, 0), math.Nextafter(1, 2)
-	for _, tc := range []struct {
-		loss, field string
-		in, out     []float64
-	}{
-		{"acr", "cap", []float64{one}, []float64{less}},
-		{"aipo", "cap", []float64{one}, []float64{less}},
-		{"aspo", "cap_neg", []float64{more}, []float64{one}},
-		{"aspo", "cap_pos", []float64{more}, []float64{one}},
-		{"aspo", "quantile", []float64{zero, one}, []float64{below, more}},
-		{"clip_cov", "share", []float64{one}, []float64{zero, more}},
-		{"clip_cov", "low", nil, []float64{5}}, // high is 5
-		{"ctpo", "low", []float64{zero}, []float64{below}},
-		{"ctpo", "high", []float64{zero}, []float64{below}},
-		{"ctpo", "dual", []float64{zero}, []float64{below}},
-		{"decoupled_ppo", "dual_clip", []float64{zero, more}, []float64{one}},
-		{"dispo", "correct_low", []float64{zero}, []float64{below}},
-		{"dispo", "correct_high", []float64{zero}, []float64{below}},
-		{"dispo", "incorrect_low", []float64{zero}, []float64{below}},
-		{"dispo", "incorrect_high", []float64{zero}, []float64{below}},
-		{"dppo_tv", "delta_low", []float64{zero}, []float64{below}},
-		{"dppo_tv", "delta_high", []float64{zero}, []float64{below}},
-		{"dppo_tv", "cap", []float64{zero, one}, []float64{less}},
-		{"dppo_topk", "k", []float64{one}, []float64{zero}},
-		{"dppo_topk", "delta_low", []float64{zero}, []float64{below}},
-		{"dppo_topk", "delta_high", []float64{zero}, []float64{below}},
-		{"dppo_topk", "cap", []float64{zero, one}, []float64{less}},
-		{"dro", "beta", []float64{math.SmallestNonzeroFloat64}, []float64{zero}},
-		{"espo", "eps", []float64{zero}, []float64{below}},
-		{"gspo", "dual_clip", []float64{zero, more}, []float64{one}},
-		{"ipo", "delta", []float64{zero}, []float64{below}},
-		{"kimi", "tau", []float64{zero}, []float64{below}},
-		{"logit_fusion", "floor", []float64{zero, one}, []float64{below, more}},
-		{"kl_cov", "share", []float64{one}, []float64{zero, more}},
-		{"kl_cov", "beta", []float64{zero}, []float64{below}},
-	} {
-		e, err := Registry.Lookup(tc.loss)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for ok, values := range map[bool][]float64{true: tc.in, false: tc.out} {
-			for _, x := range values {
-				l := e.New()
-				set(t, l, tc.field, x)
-				if err := method.Check(l); (err == nil) != ok {
-					t.Errorf("%s with %s %v: %v", tc.loss, tc.field, x, err)
-				}
-			}
-		}
-	}
-}
-
-// Each bound of a KL term is checked by itself; 0 is none.
-func TestLimitsOfKL(t *testing.T) {
-	e, err := KLRegistry.Lookup("k3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct {
-		log, value, coef float64
-		ok               bool
-	}{{0, 0, 0, true}, {20, 10, 1, true}, {-1, 10, 1, false}, {20, -1, 1, false}, {20, 10, -1, false}} {
-		k := e.New().(*KLTerm)
-		k.Bounds.Log, k.Bounds.Value, k.Coef = tc.log, tc.value, tc.coef
-		if err := method.Check(k); (err == nil) != tc.ok {
-			t.Errorf("%+v: %v", tc, err)
-		}
-	}
-}
 
 // Each count of an aggregation is checked by itself, and its name says what is
 // wrong with it.
@@ -168,37 +74,26 @@ func TestSharesAreShares(t *testing.T) {
 // On-policy every ratio is 1: no token is clipped, capped, truncated or masked,
 // even with bounds of width 0.
 func TestNoRoomOnPolicy(t *testing.T) {
-	narrow := func(name string, fields ...string) Loss {
-		e, err := Registry.Lookup(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := e.New()
-		for _, f := range fields {
-			set(t, l, f, 0)
-		}
-		return l
-	}
-	capped := func(l Loss, cap float64) Loss { set(t, l, "cap", cap); return l }
-	for name, l := range map[string]Loss{
-		"sat":       narrow("sat", "eps_low", "eps_high"),
-		"acr":       capped(narrow("acr", "eps_low", "eps_high"), 1),
-		"aipo":      capped(narrow("aipo"), 1),
-		"cispo":     narrow("cispo", "eps_low", "eps_high"),
-		"dispo":     narrow("dispo", "correct_low", "correct_high", "incorrect_low", "incorrect_high"),
-		"dppo_tv":   capped(narrow("dppo_tv", "delta_low", "delta_high"), 1),
-		"dppo_kl":   capped(narrow("dppo_kl", "delta_low", "delta_high"), 1),
-		"dppo_topk": capped(narrow("dppo_topk", "delta_low", "delta_high"), 1),
-		"ppo_mask":  capped(narrow("ppo_mask", "delta_low", "delta_high"), 1),
-		"ppo_clip":  narrow("ppo_clip", "eps_low", "eps_high"),
-		"gmpo":      narrow("gmpo", "eps_low", "eps_high"),
-		"espo":      narrow("espo", "eps"),
-		"ipo":       narrow("ipo", "delta"),
+	const clip, distance = "{eps_low: 0, eps_high: 0}", "{delta_low: 0, delta_high: 0, cap: 1}"
+	for name, options := range map[string]string{
+		"sat":       clip,
+		"acr":       "{eps_low: 0, eps_high: 0, cap: 1}",
+		"aipo":      "{cap: 1}",
+		"cispo":     clip,
+		"dispo":     "{correct_low: 0, correct_high: 0, incorrect_low: 0, incorrect_high: 0}",
+		"dppo_tv":   distance,
+		"dppo_kl":   distance,
+		"dppo_topk": distance,
+		"ppo_mask":  distance,
+		"ppo_clip":  clip,
+		"gmpo":      clip,
+		"espo":      "{eps: 0}",
+		"ipo":       "{delta: 0}",
 	} {
 		b := nastyBatch(3, false)
 		b.LogpRoll, b.Anchor = slices.Clone(b.Now.Logp), slices.Clone(b.Now.Logp)
 		b.DistRoll, b.Old.Dist = slices.Clone(b.Now.Dist), slices.Clone(b.Now.Dist)
-		for _, m := range eval(t, l, b).Metrics {
+		for _, m := range eval(t, variant{name, name, options}.loss(), b).Metrics {
 			if (strings.Contains(m.Name, "frac") || strings.HasSuffix(m.Name, "/truncated")) && m.Value != 0 {
 				t.Errorf("%s: %s is %v", name, m.Name, m.Value)
 			}

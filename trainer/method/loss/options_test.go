@@ -168,37 +168,22 @@ func TestEveryOptionHasARecipeName(t *testing.T) {
 	}
 }
 
-// TestValidateReportsEveryFault of a struct, not only the first.
-func TestValidateReportsEveryFault(t *testing.T) {
-	err := method.Check(&PPOClip{EpsLow: -1, EpsHigh: -1, DualClip: 0.5, Delta: 0.5, LogClamp: -1, Aggregation: Aggregation{Mode: "x"}})
-	for _, field := range []string{"eps_low", "eps_high", "dual_clip", "delta", "log_clamp", "aggregation"} {
-		if err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s is not reported in %v", field, err)
-		}
-	}
+// TestRulesOfTwoOptions: what tags cannot say is checked too.
+func TestRulesOfTwoOptions(t *testing.T) {
 	for name, l := range map[string]any{
-		"anchor":       &CISPO{Level: "token", Anchor: "mu"},
-		"level":        &SAPO{TauPos: 1, TauNeg: 1, Anchor: Old, Level: "tokens"},
+		"mode":         &PPOClip{Aggregation: Aggregation{Mode: "x"}},
 		"horizon":      &DRO{Beta: 1, Aggregation: Aggregation{Mode: "token-mean", Horizon: 5}},
 		"ranks":        &DRO{Beta: 1, Aggregation: Aggregation{Ranks: 2}},
-		"in":           &KLTerm{In: "nowhere"},
 		"unbiased kl":  &UnbiasedKL{In: InReward, Anchor: Roll, Level: "token"},
 		"controller":   &KLTerm{In: InLoss, Controller: Controller{Target: 1, Horizon: 1}},
 		"no horizon":   &KLTerm{In: InReward, Controller: Controller{Target: 1}},
-		"share":        &TopEntropy{},
-		"k":            &DPPOTopK{Divergence: "kl"},
-		"prox":         &DecoupledPPO{Prox: "recomputed", Behave: "none"},
 		"live mean":    &STPPO{TurnRatio: "mean", Gradient: "live", CTN: "none"},
-		"dual":         &TBPO{Dual: 1},
 		"length_norm":  &PrimeMasked{High: 1, LengthNorm: true},
-		"budget":       &M2PO{},
-		"clip":         &GMPO{Clip: "tokens"},
 		"clip_cov low": &ClipCov{Share: 0.1, Low: 2, High: 1},
 		"lambda_max":   &R2VPO{Delta: 1, Lambda: 2, LambdaMax: 1, Variant: "primal_dual", Anchor: Old},
-		"entropy":      &Entropy{Coef: math.NaN()},
 	} {
-		if method.Check(l) == nil {
-			t.Errorf("%s: no fault found in %+v", name, l)
+		if method.CheckTags(l) != nil || method.Check(l) == nil {
+			t.Errorf("%s: no fault found in %+v, or by the tags alone", name, l)
 		}
 	}
 	b := workedBatch()

@@ -8,39 +8,6 @@ import (
 	"driftlab/trainer/method"
 )
 
-// Options are taken up to their limits and refused beyond them.
-func TestLimitsOfOptions(t *testing.T) {
-	below, beyond := math.Nextafter(0, -1), math.Nextafter(1e6, 2*1e6)
-	for _, tc := range []struct {
-		s  Shaper
-		ok bool
-	}{
-		{&Anchor{Coef: 0, Solved: 0, By: byPrompt}, true},
-		{&Anchor{Coef: 1e6, Solved: math.Nextafter(1, 0), By: byPromptTokens}, true},
-		{&Anchor{Coef: beyond, By: byPrompt}, false},
-		{&Anchor{Solved: 1, By: byPrompt}, false},
-		{&Anchor{Solved: below, By: byPrompt}, false},
-		{&Anchor{By: "task"}, false},
-		{&Overlong{MaxLength: 1, Buffer: 1}, true},
-		{&Overlong{MaxLength: 0, Buffer: 0}, false},
-		{&Overlong{MaxLength: 2, Buffer: 0}, false},
-		{&Overlong{MaxLength: 2, Buffer: 3}, false},
-		{&PassAtK{K: 1}, true},
-		{&PassAtK{K: 0}, false},
-		{&GroupMax{K: 1}, true},
-		{&GroupMax{K: 0}, false},
-		{&Relative{Coef: 1, Eps: math.SmallestNonzeroFloat64}, true},
-		{&Relative{Coef: 1, Eps: 0}, false},
-		{&Ternary{Noise: 1e6, Threshold: 1e6, Steps: 1, Reference: 1}, true},
-		{&Ternary{Reference: math.Nextafter(1, 2)}, false},
-		{&Ternary{Noise: math.NaN()}, false},
-	} {
-		if err := method.Check(tc.s); (err == nil) != tc.ok {
-			t.Errorf("%T%+v: %v", tc.s, tc.s, err)
-		}
-	}
-}
-
 // A prompt is solved above the share, not at it, and each group counts its own
 // responses: the second is solved by two of two.
 func TestAnchorCountsItsGroup(t *testing.T) {

@@ -248,37 +248,3 @@ func TestSpecs(t *testing.T) {
 		}
 	}
 }
-
-func TestValidateNamesEveryFault(t *testing.T) {
-	nan := math.NaN()
-	for _, tc := range []struct {
-		shaper Shaper
-		want   []string
-	}{
-		{&Format{Coef: nan}, []string{"coef NaN"}},
-		{&Uniform{Coef: -1}, []string{"coef -1"}},
-		{&Group{Coef: math.Inf(1)}, []string{"coef +Inf"}},
-		{&Relative{Coef: 1.5, Eps: 0}, []string{"coef 1.5", "eps 0"}},
-		{&Overlong{MaxLength: 0, Buffer: 0, Coef: -2}, []string{"coef -2", "max_length 0", "buffer 0"}},
-		{&Overlong{MaxLength: 8, Buffer: 9}, []string{"buffer 9: must be in [1, max_length = 8]"}},
-		{&Anchor{Coef: -1, Solved: 1, By: "promt"}, []string{"coef -1", "solved 1", `by: unknown name "promt": did you mean "prompt"?`}},
-		{&Process{Coef: -1, Label: "valide", Placebo: ""}, []string{"coef -1", `label: unknown name "valide": did you mean "valid"?`, "placebo: "}},
-		{&Ternary{Noise: -1, Threshold: nan, Steps: 2, Reference: -1}, []string{"noise -1", "threshold NaN", "steps 2", "reference -1"}},
-		{&PassAtK{K: 0}, []string{"k 0"}},
-	} {
-		err := method.Check(tc.shaper)
-		if err == nil {
-			t.Errorf("%+v passes", tc.shaper)
-			continue
-		}
-		lines := strings.Split(err.Error(), "\n")
-		if len(lines) != len(tc.want) {
-			t.Errorf("%+v: faults %q, want %d", tc.shaper, lines, len(tc.want))
-		}
-		for _, w := range tc.want {
-			if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, w) }) {
-				t.Errorf("%+v: no fault starts with %q in %q", tc.shaper, w, lines)
-			}
-		}
-	}
-}
