@@ -5,32 +5,66 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/loss"
 )
 
-// TestMethods checks that every entry can be shown, as text and as JSON.
+// TestMethods checks that every entry has what a reader needs, valid defaults and a name of its own for each parameter,
+// and that it can be shown as JSON.
 func TestMethods(t *testing.T) {
 	all := Methods()
+	taken := map[string]bool{}
+	word := regexp.MustCompile(`^[a-z0-9_+./-]+$`)
+	for _, m := range all {
+		for _, name := range append([]string{m.Name}, m.Aliases...) {
+			if name = m.Field + " " + name; taken[name] || !word.MatchString(m.Name) {
+				t.Errorf("%s is taken twice, or is no name that a recipe could use", name)
+			}
+			taken[name] = true
+		}
+		worked := !slices.Contains([]string{"task", "schedule", "routing.replay", "routing.gates"}, m.Field)
+		for i, text := range []string{m.Group, string(m.Unit), m.Source, m.Formula, m.Gradient, m.Example} {
+			if text == "" && (i < 3 || worked || i < 5 && m.Field == "task") {
+				t.Errorf("%s %s: text field %d of the spec is empty", m.Field, m.Name, i)
+			}
+		}
+		if worked && strings.Count(m.Example, "\n") != 2 {
+			t.Errorf("%s %s: the example has not three lines", m.Field, m.Name)
+		}
+		if m.Params == nil {
+			continue
+		}
+		if err := method.Check(m.Params); err != nil {
+			t.Errorf("%s %s: the defaults are invalid: %v", m.Field, m.Name, err)
+		}
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(m.Params).Elem()) {
+			if f.IsExported() && f.Tag.Get("yaml") == "" {
+				t.Errorf("%s %s: field %s has no recipe name", m.Field, m.Name, f.Name)
+			}
+		}
+	}
 	text, err := json.Marshal(all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var back []struct {
-		Name, Group, Unit, Source, Field string
-		Aliases                          []string
-		Defaults                         map[string]any
+		Name, Field string
+		Aliases     []string
+		Defaults    map[string]any
 	}
 	if err := json.Unmarshal(text, &back); err != nil || len(back) != len(all) {
 		t.Fatalf("%d entries of %d: %v", len(back), len(all), err)
 	}
 	for _, m := range back {
-		if m.Name == "" || m.Group == "" || m.Unit == "" || m.Source == "" || m.Field == "" || m.Aliases == nil || m.Defaults == nil {
+		if m.Name == "" || m.Field == "" || m.Aliases == nil || m.Defaults == nil {
 			t.Errorf("incomplete entry %+v", m)
 		}
 		if m.Name == "token_tis" && m.Defaults["cap"] != 2.0 {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -117,27 +116,6 @@ func TestWorkedExamples(t *testing.T) {
 	if *update {
 		if err := os.WriteFile("examples.txt", []byte(strings.Join(examples, "\n")), 0o644); err != nil {
 			t.Fatal(err)
-		}
-	}
-}
-
-// TestSpecsAreComplete checks that a reader finds everything about a method.
-func TestSpecsAreComplete(t *testing.T) {
-	seen := map[string]bool{}
-	for _, e := range Registry {
-		for _, name := range append([]string{e.Name}, e.Aliases...) {
-			if seen[name] {
-				t.Errorf("%s is registered twice", name)
-			}
-			seen[name] = true
-		}
-		for i, f := range []string{e.Group, string(e.Unit), e.Source, e.Formula, e.Gradient, e.Example} {
-			if f == "" {
-				t.Errorf("%s: text field %d of the spec is empty", e.Name, i)
-			}
-		}
-		if err := method.Check(e.New()); err != nil {
-			t.Errorf("%s: the defaults are invalid: %v", e.Name, err)
 		}
 	}
 }

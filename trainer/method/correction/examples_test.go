@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"driftlab/trainer/method"
 )
 
 var update = flag.Bool("update", false, "write the worked examples of the specs")
@@ -116,50 +114,6 @@ func TestWorkedExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// TestSpecsAreComplete checks that a reader finds everything about a method.
-func TestSpecsAreComplete(t *testing.T) {
-	seen := map[string]bool{}
-	check := func(name string, fields ...string) {
-		for i, f := range fields {
-			if f == "" {
-				t.Errorf("%s: text field %d of the spec is empty", name, i)
-			}
-		}
-		if seen[name] {
-			t.Errorf("%s is registered twice", name)
-		}
-		seen[name] = true
-	}
-	for _, e := range Weightings {
-		check(e.Name, e.Group, string(e.Unit), e.Source, e.Formula, e.Gradient, e.Example)
-		if err := method.Check(e.New()); err != nil {
-			t.Errorf("%s: the defaults are invalid: %v", e.Name, err)
-		}
-	}
-	for _, e := range Masks {
-		check(e.Name, e.Group, string(e.Unit), e.Source, e.Formula, e.Gradient, e.Example)
-		if err := method.Check(e.New()); err != nil {
-			t.Errorf("%s: the defaults are invalid: %v", e.Name, err)
-		}
-	}
-	for _, alias := range aliases() {
-		if seen[alias] {
-			t.Errorf("alias %s is also a name, or another's alias", alias)
-		}
-		seen[alias] = true
-	}
-}
-
-func aliases() (all []string) {
-	for _, e := range Weightings {
-		all = append(all, e.Aliases...)
-	}
-	for _, e := range Masks {
-		all = append(all, e.Aliases...)
-	}
-	return all
 }
 
 // The example of truncated weights shows one that is truncated.

@@ -7,8 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"driftlab/trainer/method"
 )
 
 var update = flag.Bool("update", false, "write the worked examples of the specs")
@@ -76,19 +74,6 @@ func TestWorkedExamples(t *testing.T) {
 	if *update {
 		if err := os.WriteFile("examples.txt", []byte(strings.Join(examples, "\n")), 0o644); err != nil {
 			t.Fatal(err)
-		}
-	}
-}
-
-func TestSpecsAreComplete(t *testing.T) {
-	for _, e := range Registry {
-		for i, f := range []string{e.Name, e.Group, string(e.Unit), e.Source, e.Formula, e.Gradient, e.Example} {
-			if f == "" {
-				t.Errorf("%s: text field %d of the spec is empty", e.Name, i)
-			}
-		}
-		if err := method.Check(e.New()); err != nil {
-			t.Errorf("%s: the defaults are invalid: %v", e.Name, err)
 		}
 	}
 }

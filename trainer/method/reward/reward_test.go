@@ -2,7 +2,6 @@ package reward
 
 import (
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -220,31 +219,6 @@ func TestEmptyResponses(t *testing.T) {
 			if math.IsNaN(r) || math.IsInf(r, 0) {
 				t.Errorf("%s: rewards %v", e.Name, b.Reward)
 			}
-		}
-	}
-}
-
-func TestSpecs(t *testing.T) {
-	seen := map[string]bool{}
-	for _, e := range Registry {
-		if e.Group != "reward" || e.Source == "" || e.Formula == "" || e.Gradient == "" || e.Unit == "" ||
-			strings.Count(e.Example, "\n") != 2 {
-			t.Errorf("%s: incomplete spec %+v", e.Name, e.Spec)
-		}
-		for _, name := range append([]string{e.Name}, e.Aliases...) {
-			if seen[name] {
-				t.Errorf("name %s is taken twice", name)
-			}
-			seen[name] = true
-		}
-		params := reflect.TypeOf(e.New()).Elem()
-		for i := range params.NumField() {
-			if f := params.Field(i); f.IsExported() && f.Tag.Get("yaml") == "" {
-				t.Errorf("%s: field %s has no recipe name", e.Name, f.Name)
-			}
-		}
-		if err := method.Check(e.New()); err != nil {
-			t.Errorf("%s: defaults: %v", e.Name, err)
 		}
 	}
 }
