@@ -38,9 +38,7 @@ func TestAcceptanceTakesBack(t *testing.T) {
 				resume(t, s, meta, tensors, memories)
 			}
 			for _, x := range []*Session{s, want} {
-				if err := x.Step(step); err != nil {
-					t.Fatal(err)
-				}
+				must(t, x.Step(step))
 			}
 			if !slices.Equal(want.metrics, s.metrics) || !slices.Equal(want.Params().Theta, s.Params().Theta) {
 				t.Fatalf("%v, step %d: a resumed session goes another way", sets, step)

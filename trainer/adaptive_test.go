@@ -61,9 +61,7 @@ func TestAdaptive(t *testing.T) {
 				b.Sampled.Select(f.answers[place], []int{0})
 			}
 		}
-		if err := s.Step(step); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Step(step))
 		lent = slices.Index(f.reused, true)
 	}
 	if lent < 0 {
@@ -82,9 +80,7 @@ func TestAdaptive(t *testing.T) {
 	}
 
 	again := stageOf[*promptSampler](open("adaptive"))
-	if err := again.SetState(f.AppendState(nil)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, again.SetState(f.AppendState(nil)))
 	for place, a := range f.answers {
 		if b := again.answers[place]; (a == nil) != (b == nil) || a != nil && !slices.Equal(a.AppendState(nil), b.AppendState(nil)) {
 			t.Errorf("the answer to prompt %d is another one", place)
@@ -106,9 +102,7 @@ func TestAdaptiveTwice(t *testing.T) {
 	f := stageOf[*promptSampler](s)
 	twice := false
 	for step := 0; step < 20 && !twice; step++ {
-		if err := s.Step(step); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Step(step))
 		for i, q := range s.requests {
 			if s.batch.Group[i] != q.Group {
 				t.Fatalf("step %d: response %d is of group %d and says %d", step, i, q.Group, s.batch.Group[i])

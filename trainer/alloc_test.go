@@ -27,9 +27,7 @@ func TestAllocations(t *testing.T) {
 			var before, after runtime.MemStats
 			for step := range steps {
 				runtime.ReadMemStats(&before)
-				if err := s.Step(step); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Step(step))
 				runtime.ReadMemStats(&after)
 				counts = append(counts, after.Mallocs-before.Mallocs)
 				sizes = append(sizes, after.TotalAlloc-before.TotalAlloc)

@@ -52,9 +52,7 @@ func TestKillAtEveryEvent(t *testing.T) {
 			}
 			var figures []batch.Metric
 			for step := range steps {
-				if err := want.Step(step); err != nil {
-					t.Fatal(err)
-				}
+				must(t, want.Step(step))
 				figures = append(figures[:0], want.metrics...)
 				for {
 					if *exhaustive || within%3 == i%3 {
@@ -69,9 +67,7 @@ func TestKillAtEveryEvent(t *testing.T) {
 					}
 					within++
 				}
-				if err := killed.Step(step); err != nil {
-					t.Fatal(err)
-				}
+				must(t, killed.Step(step))
 				if !slices.Equal(killed.metrics, figures) || !bytes.Equal(killed.batch.Sampled.AppendState(nil), want.batch.Sampled.AppendState(nil)) {
 					t.Fatalf("step %d has other responses, or other figures of them", step)
 				}

@@ -27,9 +27,7 @@ func BenchmarkStep(b *testing.B) {
 			b.ReportAllocs()
 			tokens, step := 0, 0
 			for b.Loop() {
-				if err := s.Step(step); err != nil {
-					b.Fatal(err)
-				}
+				must(b, s.Step(step))
 				tokens += s.batch.Tokens()
 				step++
 			}

@@ -81,9 +81,7 @@ func TestGreedyReward(t *testing.T) {
 		}
 		t.Cleanup(s.Close)
 		// Anchors that some answers exceed: the checkpoint's have nearly one length.
-		if err := s.parts[1].(*reward.Anchor).SetState([]byte(`{"12":5,"15":50}`)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.parts[1].(*reward.Anchor).SetState([]byte(`{"12":5,"15":50}`)))
 		return s
 	}
 	s, without := load("remax"), load("reinforce")
@@ -105,9 +103,7 @@ func TestGreedyReward(t *testing.T) {
 		for i, part := range s.recipe.Reward {
 			parts = append(parts, part.New())
 			if a, ok := parts[i].(*reward.Anchor); ok {
-				if err := a.SetState(s.parts[i].(*reward.Anchor).AppendState(nil)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, a.SetState(s.parts[i].(*reward.Anchor).AppendState(nil)))
 			}
 		}
 		var b batch.Batch
@@ -121,9 +117,7 @@ func TestGreedyReward(t *testing.T) {
 			from, to := b.Span(i)
 			verdicts = append(verdicts, s.task.Verify(s.prompts[2*i], b.Token[from:to]))
 		}
-		if err := reward.NewScorer(parts...).Score(&b, verdicts); err != nil {
-			t.Fatal(err)
-		}
+		must(t, reward.NewScorer(parts...).Score(&b, verdicts))
 		for i, got := range s.batch.GreedyReward {
 			if want := b.Reward[i/2]; got != want {
 				t.Errorf("step %d, response %d: greedy reward %v, want %v", step, i, got, want)
@@ -131,9 +125,7 @@ func TestGreedyReward(t *testing.T) {
 			penalised = penalised || s.batch.GreedyReward[i] != 0 && s.batch.GreedyReward[i] != 1
 			right += int(math.Ceil(b.Reward[i/2]))
 		}
-		if err := s.score(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.score())
 	}
 	if right == 0 || !penalised {
 		t.Errorf("%d greedy answers are right, penalties %v: too little was tested", right, penalised)
@@ -223,9 +215,7 @@ func TestTeacher(t *testing.T) {
 		}
 		p := model.New(c)
 		p.Init(7)
-		if err := model.Save(dir, p, model.Extras{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, model.Save(dir, p, model.Extras{}))
 		s := sessionOf(t, Options{}, "teacher="+dir, "loss={name: prime_geo, teacher_tau: 0.5}", "correction.mode=bypass")
 		steps(t, s, 1, func(int) {})
 		if got := slices.Equal(s.batch.Teacher.Logp, s.batch.Old.Logp); got != same || len(s.batch.Teacher.Logp) != s.batch.Tokens() {
@@ -236,9 +226,7 @@ func TestTeacher(t *testing.T) {
 	small.Vocab = 20
 	p := model.New(small)
 	p.Init(1)
-	if err := model.Save(dir, p, model.Extras{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, model.Save(dir, p, model.Extras{}))
 	for name, want := range map[string]string{dir: "teacher: " + dir + " has a vocabulary of 20", "nobody": `teacher: checkpoint "nobody"`} {
 		r, _, err := Prepare(trainertest.Recipe(t, "teacher="+name, "loss=prime_geo"))
 		if err != nil {
@@ -341,9 +329,7 @@ func TestGuards(t *testing.T) {
 	g := &asked{decisions: []guard.Decision{{Scale: 1}, {Scale: 0.5}, {Scale: 1, Skip: true}, {Scale: 1, Skip: true}}}
 	s.guards = []guard.Guard{g}
 	start := s.learner.Params().Clone()
-	if err := s.Step(0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Step(0))
 	if lr := s.figure(t, "actor/lr"); lr != 0.5e-2 || s.learner.Updates() != 2 || s.figure(t, "guard/asked") != 1.5 {
 		t.Errorf("rate %v, %d updates, metric %v", lr, s.learner.Updates(), s.figure(t, "guard/asked"))
 	}
@@ -357,9 +343,7 @@ func TestGuards(t *testing.T) {
 		t.Errorf("the guard's gradient was not the one applied: %v weights moved", moved)
 	}
 	after := s.learner.Params().Clone()
-	if err := s.Step(1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Step(1))
 	if !slices.Equal(after.Theta, s.learner.Params().Theta) || s.learner.Updates() != 2 || s.figure(t, "actor/skipped_updates") != 2 {
 		t.Errorf("a skipped step moved the weights: %d updates", s.learner.Updates())
 	}

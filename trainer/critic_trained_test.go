@@ -28,9 +28,7 @@ func TestTrainedCriticFits(t *testing.T) {
 			}
 		}
 		distance := func() (sum float64) {
-			if err := c.run(s); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.run(s))
 			for n, generated := range s.batch.Mask {
 				if generated {
 					sum += math.Pow(s.batch.Value[n]-s.batch.Return[n], 2)
@@ -42,9 +40,7 @@ func TestTrainedCriticFits(t *testing.T) {
 			return sum
 		}
 		before := distance()
-		if err := c.fit(s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.fit(s))
 		if after := distance(); !(after < before/4) {
 			t.Errorf("%s: the squared error is %.3g after 40 updates, %.3g before", section, after, before)
 		}
@@ -61,14 +57,10 @@ func TestTrainedCriticState(t *testing.T) {
 func testCriticState(t *testing.T, sets ...string) {
 	t.Helper()
 	first, second := sessionOf(t, Options{}, sets...), sessionOf(t, Options{}, sets...)
-	if err := first.Step(0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Step(0))
 	a, b := stageOf[*trainedCritic](first), stageOf[*trainedCritic](second)
 	state := a.AppendState(nil)
-	if err := b.SetState(state); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.SetState(state))
 	if !bytes.Equal(state, b.AppendState(nil)) {
 		t.Error("the state that was taken up is another one")
 	}
@@ -82,9 +74,7 @@ func TestCriticWarmup(t *testing.T) {
 	s := sessionOf(t, Options{}, "advantage=gae", "critic={warmup: 1}", "steps=3")
 	before := append([]float32(nil), s.Params().Theta...)
 	for step, moves := range []bool{false, true} {
-		if err := s.Step(step); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Step(step))
 		moved := false
 		for i, x := range s.Params().Theta {
 			moved = moved || x != before[i]
@@ -143,9 +133,7 @@ func TestConfidenceExplainsReturns(t *testing.T) {
 		}
 		s, sum := sessionIn(t, r, Options{Workers: 2}), 0.0
 		for step := range 100 {
-			if err := s.Step(step); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Step(step))
 			for _, m := range s.metrics {
 				if step >= 90 && m.Name == "critic/vf_explained_var" {
 					sum += m.Value / 10

@@ -51,9 +51,7 @@ func TestTrainDump(t *testing.T) {
 				}
 			}}
 			steps(t, s, 3, func(step int) {
-				if err := dumpStep(w, s, step+1); err != nil {
-					t.Fatal(err)
-				}
+				must(t, dumpStep(w, s, step+1))
 				var b batch.Batch
 				s.batch.Select(&b, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
 				batches, trained = append(batches, b), append(trained, latest)
@@ -122,9 +120,7 @@ func TestDumpRecomputes(t *testing.T) {
 	} {
 		first := trainertest.Recipe(t, append(sets, "steps=2")...)
 		dir := filepath.Join(t.TempDir(), "run")
-		if err := model.Save(filepath.Join(dir, record.CheckpointFolder), mustRun(t, first, Options{}).Params, model.Extras{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, model.Save(filepath.Join(dir, record.CheckpointFolder), mustRun(t, first, Options{}).Params, model.Extras{}))
 		saved, err := model.Load(filepath.Join(dir, record.CheckpointFolder))
 		if err != nil {
 			t.Fatal(err)

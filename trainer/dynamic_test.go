@@ -111,9 +111,7 @@ func TestRefusalAndReplayResume(t *testing.T) {
 			s := sessionOf(t, Options{}, sets...)
 			steps(t, s, 5, func(step int) {
 				if step+1 == kill {
-					if err := s.spread(1); err != nil {
-						t.Fatal(err)
-					}
+					must(t, s.spread(1))
 				}
 			})
 			if _, _, got := s.Snapshot(); !slices.Equal(s.Params().Theta, want.Params().Theta) || !reflect.DeepEqual(got, state) {

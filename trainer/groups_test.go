@@ -61,9 +61,7 @@ func TestGreedyOfMixedGroups(t *testing.T) {
 		s.batch.Group[i], s.prompts[i] = k, prompts[first[k]]
 	}
 	g := stageOf[*greedy](s)
-	if err := g.run(s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.run(s))
 	if n := g.batch.Len(); n != 4 {
 		t.Errorf("%d greedy responses for 4 groups", n)
 	}

@@ -50,13 +50,9 @@ func TestLoRAIsResumed(t *testing.T) {
 		s := sessionOf(t, Options{}, sets...)
 		for step := range 6 {
 			if step == 3 {
-				if err := s.spread(2); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.spread(2))
 			}
-			if err := s.Step(step); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Step(step))
 		}
 		if !slices.Equal(whole.Params.Theta, s.learner.Params().Theta) || !slices.Equal(whole.Params.LoRA.Theta, s.learner.Params().LoRA.Theta) {
 			t.Errorf("%v: a resumed run has other bits", sets)

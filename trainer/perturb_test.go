@@ -37,12 +37,8 @@ func TestLayerwisePerturbation(t *testing.T) {
 	}
 	s := sessionOf(t, Options{}, "terms=[{name: alp, sigma: 0.01, lr: 0.05}]", "model.layers=2", "eval.every=0", "anchor=old")
 	for step := range s.recipe.Steps {
-		if err := s.spread(1 + step%2); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Step(step); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.spread(1+step%2))
+		must(t, s.Step(step))
 	}
 	if !slices.Equal(s.Params().Theta, learning.Params.Theta) {
 		t.Error("killed at every step, on one worker and two in turn, it ends otherwise")

@@ -67,13 +67,9 @@ func TestPrefixesAreResumed(t *testing.T) {
 		s := sessionOf(t, Options{}, cached("none", "schedule="+schedule)...)
 		for step := range 6 {
 			if step == 3 {
-				if err := s.spread(2); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.spread(2))
 			}
-			if err := s.Step(step); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Step(step))
 		}
 		if !slices.Equal(whole.Params.Theta, s.learner.Params().Theta) {
 			t.Errorf("%s: a resumed run has other bits", schedule)

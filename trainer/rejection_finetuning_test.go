@@ -40,12 +40,8 @@ func TestRejectionFineTuning(t *testing.T) {
 		t.Errorf("it did not train: %v", err)
 	}
 	blank := model.New(p.Config)
-	if err := model.Save(dir, blank, model.Extras{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Set("checkpoint=" + dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, model.Save(dir, blank, model.Extras{}))
+	must(t, r.Set("checkpoint="+dir))
 	if _, err := WarmStart(context.Background(), r.Resolved(), Options{}); err == nil || !strings.Contains(err.Error(), "solves none of 12 prompts") {
 		t.Errorf("weights of zero: %v", err)
 	}

@@ -71,9 +71,7 @@ func TestGradientVariance(t *testing.T) {
 			if m.name == "learn" {
 				break
 			}
-			if err := m.stage.run(s); err != nil {
-				t.Fatal(err)
-			}
+			must(t, m.stage.run(s))
 		}
 		b, variances := &s.batch, map[string]float64{}
 		for _, name := range []string{"gradient/", "gradient/released_"} {

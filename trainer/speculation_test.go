@@ -188,9 +188,7 @@ func TestDrafterLossIsADifference(t *testing.T) {
 	var out loss.Grad
 	value := func() float64 {
 		b.Now.Dist = softmax(logits)
-		if err := (drafterLoss{}).Eval(&out, b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (drafterLoss{}).Eval(&out, b))
 		return out.Loss
 	}
 	value()
@@ -215,17 +213,13 @@ func TestDrafterLossIsADifference(t *testing.T) {
 // TestOtherDrafter drafts with another model, or says why not.
 func TestOtherDrafter(t *testing.T) {
 	r := small(t)
-	if err := r.Set("rollout.speculative={drafter: chain-base, numerics: bf16}", "steps=2", "eval.every=0"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Set("rollout.speculative={drafter: chain-base, numerics: bf16}", "steps=2", "eval.every=0"))
 	c := mustRun(t, r, Options{}).Record.Column("speculative/acceptance")
 	if c == nil || !(c.Value[0] > 0.9) {
 		t.Errorf("a checkpoint that drafts for itself: acceptance %v", c)
 	}
 	for _, name := range []string{"nowhere", "filler-base"} {
-		if err := r.Set("rollout.speculative.drafter=" + name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Set("rollout.speculative.drafter="+name))
 		if _, err := run(context.Background(), r, Options{}); err == nil || !strings.Contains(err.Error(), "rollout.speculative.drafter") {
 			t.Errorf("drafter %s: %v", name, err)
 		}

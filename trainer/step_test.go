@@ -19,9 +19,7 @@ import (
 func steps(t testing.TB, s *Session, n int, see func(step int)) {
 	t.Helper()
 	for step := range n {
-		if err := s.Step(step); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Step(step))
 		see(step)
 	}
 }

@@ -43,9 +43,7 @@ func runTo(t testing.TB, s *Session, step int, last string) {
 		if reached && m.name != last {
 			break
 		}
-		if err := m.stage.run(s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.stage.run(s))
 		reached = reached || m.name == last
 	}
 	if !reached {

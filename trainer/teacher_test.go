@@ -20,9 +20,7 @@ func otherModel(t *testing.T) string {
 	p := model.New(c)
 	p.Init(7)
 	dir := filepath.Join(t.TempDir(), "teacher")
-	if err := model.Save(dir, p, model.Extras{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, model.Save(dir, p, model.Extras{}))
 	return dir
 }
 
@@ -146,9 +144,7 @@ func TestTeacherWithAnotherStop(t *testing.T) {
 		}
 		s := sessionIn(t, r, Options{Workers: 1})
 		for step := range 30 {
-			if err := s.Step(step); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Step(step))
 			for _, m := range s.metrics {
 				switch {
 				case step == 0 && m.Name == "opd/stop_k1" && (stop == "other") != (m.Value > 5):

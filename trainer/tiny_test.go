@@ -63,3 +63,11 @@ func small(t testing.TB) recipe.Recipe {
 	}
 	return r
 }
+
+// must stops the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -110,13 +110,9 @@ func TestPartialSyncIsResumed(t *testing.T) {
 		s := sessionOf(t, Options{}, sets...)
 		for step := range 6 {
 			if step == 4 {
-				if err := s.spread(2); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.spread(2))
 			}
-			if err := s.Step(step); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Step(step))
 		}
 		if !slices.Equal(partial.Params.Theta, s.learner.Params().Theta) {
 			t.Errorf("%s: a resumed run has other bits", schedule)

@@ -33,9 +33,7 @@ func TestGDPOUnscoredRecomputed(t *testing.T) {
 			b.Offsets = append(b.Offsets, len(b.Mask))
 		}
 		how := []string{"sequence", "token", "none"}[trial%3]
-		if err := (&GDPO{Asymmetry: symmetric, Std: true, Eps: 1e-4, Whiten: how}).Estimate(b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (&GDPO{Asymmetry: symmetric, Std: true, Eps: 1e-4, Whiten: how}).Estimate(b))
 		score := make([]float64, b.Len())
 		for g := range groups {
 			for k := range kinds {

@@ -48,9 +48,7 @@ func TestGRPOByHand(t *testing.T) {
 		{&GRPO{Asymmetry: Asymmetry{0}, Singleton: "raw"}, []float64{0, -.6, -.6, 0, 0}},
 	} {
 		b := single(reward, group, ones)
-		if err := e(c.e, b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e(c.e, b))
 		if !nearAll(b.Advantage, c.want, 1e-6) {
 			t.Errorf("%+v: %v, want %v", c.e, b.Advantage, c.want)
 		}
@@ -66,9 +64,7 @@ func e(x Estimator, b *batch.Batch) error {
 
 func TestGRPOEqualRewardsGiveZero(t *testing.T) {
 	b := single([]float64{.7, .7, .7}, []int{0, 0, 0}, []int{2, 1, 3})
-	if err := e(Registry[0].New(), b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e(Registry[0].New(), b))
 	for n, a := range b.Advantage {
 		if a != 0 {
 			t.Errorf("token %d has advantage %v, want exactly 0", n, a)
@@ -92,5 +88,13 @@ func TestUnscoredRewards(t *testing.T) {
 		if !nearAll(b.Advantage, want, 1e-15) {
 			t.Errorf("%s: %v, want %v", name, b.Advantage, want)
 		}
+	}
+}
+
+// must stops the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

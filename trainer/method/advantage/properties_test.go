@@ -50,12 +50,8 @@ func random(seed uint64) *batch.Batch {
 
 func estimate(t *testing.T, e Estimator, b *batch.Batch) {
 	t.Helper()
-	if err := method.Check(e); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Estimate(b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, method.Check(e))
+	must(t, e.Estimate(b))
 }
 
 // Advantages are finite, and 0 outside the mask, on batches with holes, with no
@@ -327,14 +323,10 @@ func BenchmarkEstimate(b *testing.B) {
 	for _, e := range Registry {
 		b.Run(e.Name, func(b *testing.B) {
 			m := e.New()
-			if err := m.Estimate(&large); err != nil {
-				b.Fatal(err)
-			}
+			must(b, m.Estimate(&large))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := m.Estimate(&large); err != nil {
-					b.Fatal(err)
-				}
+				must(b, m.Estimate(&large))
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(large.Tokens()), "ns/token")
 		})

@@ -114,9 +114,7 @@ func TestWorkedExamples(t *testing.T) {
 		examples = append(examples, name+"\n"+got+"\n")
 	}
 	if *update {
-		if err := os.WriteFile("examples.txt", []byte(strings.Join(examples, "\n")), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile("examples.txt", []byte(strings.Join(examples, "\n")), 0o644))
 	}
 }
 

@@ -38,9 +38,7 @@ func TestBandDifferenceRecomputed(t *testing.T) {
 					one.Now.Logp, one.Anchor = b.Anchor, slices.Clone(b.Anchor) // bypass overwrites it
 					p := &Pipeline{Mode: mode, Masks: []Masking{m}}
 					for _, s := range []Stage{AtBatch, AtStep} {
-						if err := p.Apply(&one, s); err != nil {
-							t.Fatal(err)
-						}
+						must(t, p.Apply(&one, s))
 					}
 					units := unitsOf(b, level)
 					for n, counts := range b.Mask {
@@ -98,17 +96,13 @@ func TestBinaryKLOfEqualEnginesMasksNothing(t *testing.T) {
 	for _, level := range []string{"token", "sequence"} {
 		one := *b
 		p := &Pipeline{Masks: []Masking{&Band{Level: level, Statistic: "binary_kl", Aggregate: "max", Floor: 1e-8, Low: math.Inf(-1)}}}
-		if err := p.Apply(&one, AtBatch); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Apply(&one, AtBatch))
 		if one.LossMask != nil && !slices.Equal(one.LossMask, one.Mask) {
 			t.Errorf("%s: a token is masked", level)
 		}
 		one.Anchor = slices.Clone(b.Anchor)
 		one.Anchor[0] -= 0.5
-		if err := p.Apply(&one, AtBatch); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Apply(&one, AtBatch))
 		if one.LossMask[0] {
 			t.Errorf("%s: a token that the engines score differently is kept at a threshold of 0", level)
 		}

@@ -160,9 +160,7 @@ func TestExactness(t *testing.T) {
 		{"prefix IS: E over prefixes of pi of Q_mu", prefixIS{}, target(pi, pi, mu, reward)},
 		{"token IS: E over prefixes of mu of Q_mu", &TokenTIS{Cap: math.Inf(1)}, target(pi, mu, mu, reward)},
 	} {
-		if err := (&Pipeline{Weights: c.w}).Apply(b, AtBatch); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (&Pipeline{Weights: c.w}).Apply(b, AtBatch))
 		got := expectation(pi, mu, reward, b.Weight)
 		if d := distance(got, c.want); d > 1e-12 {
 			t.Errorf("%s: off by %g", c.name, d)
@@ -181,13 +179,9 @@ func TestTruncationBias(t *testing.T) {
 	pi, mu, reward, b := setup()
 	truth := target(pi, pi, pi, reward)
 	for _, cap := range []float64{1, 1.5, 3, 20} {
-		if err := (&Pipeline{Weights: &SequenceTIS{Cap: cap}}).Apply(b, AtBatch); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (&Pipeline{Weights: &SequenceTIS{Cap: cap}}).Apply(b, AtBatch))
 		truncated := expectation(pi, mu, reward, b.Weight)
-		if err := (&Pipeline{Weights: &SequenceMIS{High: cap}}).Apply(b, AtBatch); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (&Pipeline{Weights: &SequenceMIS{High: cap}}).Apply(b, AtBatch))
 		masked := expectation(pi, mu, reward, b.Weight)
 		cut, dropped := make([]float64, len(b.Mask)), make([]float64, len(b.Mask))
 		for i, y := range responses() {

@@ -110,9 +110,7 @@ func TestWorkedExamples(t *testing.T) {
 	}
 	if *update {
 		slices.Sort(examples)
-		if err := os.WriteFile("examples.txt", []byte(strings.Join(examples, "\n")), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile("examples.txt", []byte(strings.Join(examples, "\n")), 0o644))
 	}
 }
 

@@ -53,9 +53,7 @@ func TestExplainEveryMethod(t *testing.T) {
 					t.Errorf("%s, %s, batch %d: %v", name, mode, seed, err)
 					return
 				}
-				if err := plain.Apply(c, s); err != nil {
-					t.Fatal(err)
-				}
+				must(t, plain.Apply(c, s))
 				if !slices.Equal(b.Weight, c.Weight) || !slices.Equal(b.LossMask, c.LossMask) || !slices.Equal(b.Gate, c.Gate) {
 					t.Errorf("%s, %s, batch %d: a trace changes what the pipeline does", name, mode, seed)
 				}

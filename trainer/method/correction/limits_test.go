@@ -139,9 +139,7 @@ func TestTRMRows(t *testing.T) {
 	}{{b.Now.Dist, false}, {[]float32{half, half, half, half}, true}} {
 		b.Now.Dist = tc.q
 		keep := []bool{true, true}
-		if err := (&TRM{Delta: .69}).Reject(keep, &Input{Batch: b, Mask: b.Mask}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (&TRM{Delta: .69}).Reject(keep, &Input{Batch: b, Mask: b.Mask}))
 		if slices.Contains(keep, tc.drop) {
 			t.Errorf("%v: %v", tc.q, keep)
 		}

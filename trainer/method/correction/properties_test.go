@@ -65,9 +65,7 @@ func placebo(p *Pipeline) bool {
 func apply(t *testing.T, p *Pipeline, b *batch.Batch) {
 	t.Helper()
 	for _, s := range []Stage{AtBatch, AtStep} {
-		if err := p.Apply(b, s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Apply(b, s))
 	}
 }
 
@@ -254,18 +252,14 @@ func TestStepsStartFromTheBatchStage(t *testing.T) {
 	for n := range b.Now.Logp {
 		b.Now.Logp[n] -= 5 // everything has drifted: OPSM drops all
 	}
-	if err := p.Apply(b, AtStep); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Apply(b, AtStep))
 	for n, counts := range b.Mask {
 		if counts && b.Gate[n] {
 			t.Errorf("token %d survives a drift of 5 nats", n)
 		}
 	}
 	b.Now.Logp = kept
-	if err := p.Apply(b, AtStep); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Apply(b, AtStep))
 	if !slices.Equal(mask, b.LossMask) || !slices.Equal(weight, b.Weight) || !slices.Equal(gate, b.Gate) {
 		t.Error("a third step does not repeat the first")
 	}
@@ -478,12 +472,8 @@ func benchmark(b *testing.B, p *Pipeline) {
 	}
 	in.Now.Logp = in.Anchor
 	step := func() {
-		if err := p.Apply(in, AtBatch); err != nil {
-			b.Fatal(err)
-		}
-		if err := p.Apply(in, AtStep); err != nil {
-			b.Fatal(err)
-		}
+		must(b, p.Apply(in, AtBatch))
+		must(b, p.Apply(in, AtStep))
 	}
 	step() // grows the scratch memory
 	b.ReportAllocs()
@@ -504,5 +494,13 @@ func TestClamp(t *testing.T) {
 	}
 	if method.Check(&Pipeline{Clamp: -1}) == nil {
 		t.Error("a negative clamp was accepted")
+	}
+}
+
+// must stops the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

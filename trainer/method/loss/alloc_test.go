@@ -78,9 +78,7 @@ func BenchmarkLoss(b *testing.B) {
 			l := e.New()
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := l.Eval(out, in); err != nil {
-					b.Fatal(err)
-				}
+				must(b, l.Eval(out, in))
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(in.Tokens()), "ns/token")
 		})
@@ -95,9 +93,7 @@ func BenchmarkKL(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				out.Reset(in.Tokens())
-				if err := k.AddLoss(out, in); err != nil {
-					b.Fatal(err)
-				}
+				must(b, k.AddLoss(out, in))
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(in.Tokens()), "ns/token")
 		})

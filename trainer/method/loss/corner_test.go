@@ -53,13 +53,9 @@ func TestAggregationByHand(t *testing.T) {
 		{"token-mean-legacy:9", [3]float64{1. / 4, 1. / 4, 1. / 4}},
 	} {
 		var a Aggregation
-		if err := a.UnmarshalText([]byte(c.text)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.UnmarshalText([]byte(c.text)))
 		got := make([]float64, 3)
-		if err := a.RowWeights(got, b, &batch.Groups{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.RowWeights(got, b, &batch.Groups{}))
 		for i, w := range c.want {
 			if math.Abs(got[i]-w) > 1e-15*math.Abs(w) {
 				t.Errorf("%s: response %d has weight %v, want %v", c.text, i, got[i], w)

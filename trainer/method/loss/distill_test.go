@@ -80,11 +80,7 @@ func TestGKDGradient(t *testing.T) {
 func TestDistillationOfItself(t *testing.T) {
 	for _, term := range []Term{method.New[DistillK2](), &GKD{Coef: 1, Direction: "forward"}, &GKD{Coef: 1, Direction: "reverse"}, &GKD{Coef: 1, TopK: 2, Direction: "forward"}, &JSD{Coef: 1, Beta: 0.3}} {
 		b := nastyBatch(4, false)
-		out := &Grad{}
-		out.Reset(b.Tokens())
-		if err := term.AddLoss(out, b); err != nil {
-			t.Fatal(err)
-		}
+		out := addedTo(t, term, b)
 		moved := 0
 		for n := range b.Tokens() {
 			sum := math.Abs(out.DLogp[n])
@@ -105,10 +101,7 @@ func TestDistillationOfItself(t *testing.T) {
 			continue // what lies outside K pulls
 		}
 		b.Teacher.Dist, b.Teacher.Logp = b.Now.Dist, b.Now.Logp
-		out.Reset(b.Tokens())
-		if err := term.AddLoss(out, b); err != nil {
-			t.Fatal(err)
-		}
+		out = addedTo(t, term, b)
 		for n, g := range append(out.DLogp, out.DLogits...) {
 			if math.Abs(g) > 1e-7 {
 				t.Fatalf("%T: entry %d of the gradient is %g", term, n, g)
@@ -126,17 +119,5 @@ func TestK2IsRawK1(t *testing.T) {
 	for n := range b.Advantage {
 		b.Advantage[n] = b.Teacher.Logp[n] - b.Now.Logp[n]
 	}
-	asAdvantage, asLoss := &Grad{}, &Grad{}
-	if err := method.New[PPOClip]().Eval(asAdvantage, b); err != nil {
-		t.Fatal(err)
-	}
-	asLoss.Reset(b.Tokens())
-	if err := (&DistillK2{Coef: 1}).AddLoss(asLoss, b); err != nil {
-		t.Fatal(err)
-	}
-	for n, g := range asLoss.DLogp {
-		if math.Abs(g-asAdvantage.DLogp[n]) > 1e-12 {
-			t.Fatalf("token %d: %g as a loss, %g as an advantage", n, g, asAdvantage.DLogp[n])
-		}
-	}
+	same(t, "as a loss and as an advantage", addedTo(t, &DistillK2{Coef: 1}, b).DLogp, eval(t, method.New[PPOClip](), b).DLogp)
 }

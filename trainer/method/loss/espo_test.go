@@ -18,9 +18,7 @@ func TestESPOLogsItsBuckets(t *testing.T) {
 	// The confident bucket has the ratio √(1.3·1.1), the other √(1.2·1.4): within 1.32 and without.
 	b.Now.Logp = []float64{math.Log(1.4), math.Log(1.3), math.Log(1.2), math.Log(1.1), math.Log(1.1)}
 	b.Anchor, b.Advantage = make([]float64, 5), []float64{1, 1, 1, 1, 1}
-	if err := p.Eval(out, b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Eval(out, b))
 	// The response of one token is a bucket of its own: entropy 0.4, clip ε. A mean divides by
 	// the count plus 1e-8.
 	for name, want := range map[string]float64{
@@ -34,9 +32,7 @@ func TestESPOLogsItsBuckets(t *testing.T) {
 	}
 	// With ε of 0.18 the uncertain bucket is clipped at 1.288 too, the single token within 1.18 is not.
 	p.Eps = 0.18
-	if err := p.Eval(out, b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Eval(out, b))
 	if got, _ := out.Metric("espo/clipped_uncertain"); math.Abs(got-2./5) > 1e-8 {
 		t.Errorf("the uncertain bucket adds %v, want 2 of 5 tokens", got)
 	}

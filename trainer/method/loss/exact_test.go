@@ -70,9 +70,7 @@ func expectedGradient(t *testing.T, pi, mu, ref *tabular, advantage func(tokens,
 			a := advantage(tokens, at)
 			copy(b.Advantage, a[:])
 		}
-		if err := eval(out, b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, eval(out, b))
 		for s, token := range tokens {
 			for a := range vocab {
 				gradient[at[s]][a] += probability * out.DLogp[s] * (count(a == token) - math.Exp(pi[at[s]][a]))

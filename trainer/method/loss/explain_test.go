@@ -41,9 +41,7 @@ func explainedOverall(t *testing.T, name string, fresh func() Loss) {
 func explained(t *testing.T, l Loss, in *batch.Batch) (kinks int) {
 	t.Helper()
 	plain := &Grad{frozen: slices.Clone(in.Now.Logp)}
-	if err := l.Eval(plain, in); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Eval(plain, in))
 	var active []int
 	for n, counts := range in.Active() {
 		if counts {

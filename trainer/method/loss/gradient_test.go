@@ -99,9 +99,7 @@ func differences(t *testing.T, eval func(*Grad, *batch.Batch) error, in *batch.B
 	const h = 1e-6
 	out := &Grad{frozen: append([]float64{}, in.Now.Logp...)}
 	at := func() float64 {
-		if err := eval(out, in); err != nil {
-			t.Fatal(err)
-		}
+		must(t, eval(out, in))
 		return out.Loss
 	}
 	here := at()

@@ -21,13 +21,7 @@ func TestGroupsNeedNotStandTogether(t *testing.T) {
 		if !slices.Contains(e.Spec.Needs, batch.Group) {
 			continue
 		}
-		var want, got Grad
-		if err := e.New().Eval(&want, together); err != nil {
-			t.Fatalf("%s: %v", e.Name, err)
-		}
-		if err := e.New().Eval(&got, &apart); err != nil {
-			t.Fatalf("%s: %v", e.Name, err)
-		}
+		want, got := eval(t, e.New(), together), eval(t, e.New(), &apart)
 		if math.Abs(want.Loss-got.Loss) > 1e-12*math.Abs(want.Loss) {
 			t.Errorf("%s: loss %v of groups side by side, %v apart", e.Name, want.Loss, got.Loss)
 		}
@@ -43,12 +37,8 @@ func TestGroupsNeedNotStandTogether(t *testing.T) {
 	for _, mode := range Aggregations() {
 		a, want, got := Aggregation{Mode: mode}, make([]float64, together.Len()), make([]float64, together.Len())
 		var groups batch.Groups
-		if err := a.RowWeights(want, together, &groups); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.RowWeights(got, &apart, &groups); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.RowWeights(want, together, &groups))
+		must(t, a.RowWeights(got, &apart, &groups))
 		for k, i := range order {
 			if want[i] != got[k] {
 				t.Errorf("%s: response %d weighs %v beside its group and %v away from it", mode, i, want[i], got[k])

@@ -15,9 +15,21 @@ import (
 func eval(t *testing.T, l Loss, in *batch.Batch) *Grad {
 	t.Helper()
 	out := &Grad{}
-	if err := l.Eval(out, in); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Eval(out, in))
+	return out
+}
+
+// adder is a KL term, or another term of the loss.
+type adder interface {
+	AddLoss(out *Grad, in *batch.Batch) error
+}
+
+// addedTo returns value and gradient of a term alone.
+func addedTo(t *testing.T, term adder, in *batch.Batch) *Grad {
+	t.Helper()
+	out := &Grad{}
+	out.Reset(in.Tokens())
+	must(t, term.AddLoss(out, in))
 	return out
 }
 
@@ -274,5 +286,13 @@ func TestOrderAndPaddingChangeNothing(t *testing.T) {
 		for i, m := range want.Metrics {
 			same(t, e.Name+": "+m.Name, []float64{got.Metrics[i].Value}, []float64{m.Value})
 		}
+	}
+}
+
+// must stops the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -93,7 +93,7 @@ func TestNoRoomOnPolicy(t *testing.T) {
 		b := nastyBatch(3, false)
 		b.LogpRoll, b.Anchor = slices.Clone(b.Now.Logp), slices.Clone(b.Now.Logp)
 		b.DistRoll, b.Old.Dist = slices.Clone(b.Now.Dist), slices.Clone(b.Now.Dist)
-		for _, m := range eval(t, variant{name, name, options}.loss(), b).Metrics {
+		for _, m := range eval(t, variant{of: name, options: options}.loss(), b).Metrics {
 			if (strings.Contains(m.Name, "frac") || strings.HasSuffix(m.Name, "/truncated")) && m.Value != 0 {
 				t.Errorf("%s: %s is %v", name, m.Name, m.Value)
 			}
@@ -108,9 +108,7 @@ func TestRewardPerToken(t *testing.T) {
 		Sampled: batch.Sampled{Offsets: []int{0, 3, 4, 6}, Mask: []bool{true, false, false, false, true, true}},
 		Graded:  batch.Graded{Reward: []float64{5, 7, 9}},
 	}
-	if err := rewardPerToken(b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rewardPerToken(b))
 	if want := []float64{5, 0, 0, 0, 0, 9}; !slices.Equal(b.TokenReward, want) {
 		t.Errorf("%v, want %v", b.TokenReward, want)
 	}

@@ -42,7 +42,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// survives runs the tests of the package with one file replaced.
+// survives runs the tests of the package and the golden cases with one file replaced.
 func survives(t *testing.T, file, source string) bool {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,13 +56,11 @@ func survives(t *testing.T, file, source string) bool {
 		t.Fatal(err)
 	}
 	for name, data := range map[string][]byte{mutant: []byte(source), filepath.Join(dir, "overlay.json"): overlay} {
-		if err := os.WriteFile(name, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, data, 0o600))
 	}
 	// The worked examples notice almost anything: leave them out, so that the
 	// proper tests have to.
-	text, err := exec.Command("go", "test", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-skip", "WorkedExamples|Mutations", ".").CombinedOutput()
+	text, err := exec.Command("go", "test", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-skip", "WorkedExamples|Mutations", ".", "../golden").CombinedOutput()
 	if err == nil {
 		return true
 	}

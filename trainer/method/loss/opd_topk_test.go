@@ -27,9 +27,7 @@ func TestOPDTopKExpectedGradient(t *testing.T) {
 				b.Old.Dist, b.Teacher.Dist = append(b.Old.Dist, float32(math.Log(p[a]))), append(b.Teacher.Dist, float32(math.Log(q[a])))
 			}
 			out, given := &Grad{}, slices.Clone(b.Advantage)
-			if err := Evaluate(out, b, &Reinforce{Anchor: Old}, &NoKL{}, &OPDTopK{Coef: 1, TopK: k, Strategy: "only-student", Weights: "student_p"}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, Evaluate(out, b, &Reinforce{Anchor: Old}, &NoKL{}, &OPDTopK{Coef: 1, TopK: k, Strategy: "only-student", Weights: "student_p"}))
 			if !slices.Equal(b.Advantage, given) {
 				t.Errorf("the batch's advantages are %v afterwards, %v before", b.Advantage, given)
 			}

@@ -19,8 +19,8 @@ var variantsText string
 // TestExplainEveryLoss covers.
 var variants = readVariants(variantsText)
 
-// variant is a loss, and what a recipe says of it.
-type variant struct{ name, of, options string }
+// variant is a loss, what a recipe says of it, and what else its line has.
+type variant struct{ name, of, options, rest string }
 
 // loss is a new loss with the options.
 func (v variant) loss() Loss {
@@ -37,8 +37,8 @@ func (v variant) loss() Loss {
 
 func readVariants(text string) (list []variant) {
 	for line := range strings.Lines(text) {
-		if f := strings.Split(line, " | "); len(f) == 3 {
-			list = append(list, variant{strings.TrimSpace(f[0]), strings.TrimSpace(f[1]), f[2]})
+		if f := strings.Split(line, " | "); len(f) > 2 {
+			list = append(list, variant{strings.TrimSpace(f[0]), strings.TrimSpace(f[1]), f[2], strings.Join(f[3:], " ")})
 		}
 	}
 	return list
@@ -86,12 +86,9 @@ func TestLogitGradients(t *testing.T) {
 // TestExactKLInBatch checks value and scaling of the batch forms on one token.
 func TestExactKLInBatch(t *testing.T) {
 	b := workedBatch()
-	k, out := method.New[ExactKL](), &Grad{}
+	k := method.New[ExactKL]()
 	k.Coef, k.Aggregation.Mode = 2, "token-sum"
-	out.Reset(b.Tokens())
-	if err := k.AddLoss(out, b); err != nil {
-		t.Fatal(err)
-	}
+	out := addedTo(t, k, b)
 	want := 0.0
 	for n := range b.Tokens() {
 		want += 2 * klRow(nil, b.Now.Dist[3*n:3*n+3], b.Ref.Dist[3*n:3*n+3], 0)
@@ -111,17 +108,13 @@ func TestExactKLInBatch(t *testing.T) {
 func TestRecipeSyntax(t *testing.T) {
 	p := method.New[PPOClip]()
 	text := "{eps_low: 0.1, eps_high: 0.28, dual_clip: 0, aggregation: seq-mean-token-sum-norm:1024@pre}"
-	if err := yaml.Unmarshal([]byte(text), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(text), p))
 	want := PPOClip{EpsLow: 0.1, EpsHigh: 0.28, LogClamp: 20, Aggregation: Aggregation{Mode: "seq-mean-token-sum-norm", Horizon: 1024, Pre: true}}
 	if *p != want {
 		t.Errorf("read %+v, want %+v", *p, want)
 	}
 	k := NewKLTerm(K1)
-	if err := yaml.Unmarshal([]byte("{coef: 0.01, in: reward, controller: {target: 0.1, horizon: 100}}"), k); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte("{coef: 0.01, in: reward, controller: {target: 0.1, horizon: 100}}"), k))
 	if k.Coef != 0.01 || k.In != InReward || k.Controller != (Controller{Target: 0.1, Horizon: 100}) || method.Check(k) != nil {
 		t.Errorf("read %+v: %v", k, method.Check(k))
 	}

@@ -21,11 +21,9 @@ func ratios(a float64, r ...float64) *batch.Batch {
 // Beyond a distance of 1 the penalty goes on in a straight line, and a wild batch moves
 // the dual variable by η, not to its end.
 func TestR2VPOTail(t *testing.T) {
-	p, out := method.New[R2VPO](), &Grad{}
+	p := method.New[R2VPO]()
 	// r̄ = 2, distances -1.5, -1.4, -1.3, 4.2: h = 2, 1.8, 1.6, 7.4.
-	if err := p.Eval(out, ratios(1, 0.5, 0.6, 0.7, 6.2)); err != nil {
-		t.Fatal(err)
-	}
+	out := eval(t, p, ratios(1, 0.5, 0.6, 0.7, 6.2))
 	if want := -2 + (2+1.8+1.6+7.4)/4 - 0.01; math.Abs(out.Loss-want) > 1e-12 {
 		t.Errorf("loss %v, want %v", out.Loss, want)
 	}
@@ -37,9 +35,7 @@ func TestR2VPOTail(t *testing.T) {
 	if math.Abs(p.Lambda-1.1) > 1e-12 {
 		t.Errorf("lambda %v after a variance of 5.9, want 1.1", p.Lambda)
 	}
-	if err := p.Eval(out, ratios(1, 1, 1, 1, math.Exp(12))); err != nil {
-		t.Fatal(err)
-	}
+	out = eval(t, p, ratios(1, 1, 1, 1, math.Exp(12)))
 	if math.Abs(p.Lambda-1.2) > 1e-12 || out.Loss > math.Exp(12) {
 		t.Errorf("lambda %v, loss %v after a ratio of e^12", p.Lambda, out.Loss)
 	}
@@ -51,11 +47,9 @@ func TestR2VPOAdaptiveClip(t *testing.T) {
 	for _, c := range []struct {
 		half, eps, high, low float64 // ratios 1 ± half have the variance half²
 	}{{0.05, 0.4, 0, 0}, {0.1, 0.2, 0, 0}, {0.2, 0.1, 0.5, 0}, {0.4, 0.05, 0.5, 0}, {1e-3, 0.8, 0, 0}} {
-		p, out := method.New[R2VPO](), &Grad{}
+		p := method.New[R2VPO]()
 		p.Variant = "adaptive_clip"
-		if err := p.Eval(out, ratios(1, 1+c.half, 1-c.half)); err != nil {
-			t.Fatal(err)
-		}
+		out := eval(t, p, ratios(1, 1+c.half, 1-c.half))
 		for name, want := range map[string]float64{"r2vpo/eps": c.eps, "r2vpo/variance": c.half * c.half, "r2vpo/clipped_high": c.high, "r2vpo/clipped_low": c.low, "actor/pg_clipfrac": c.high + c.low} {
 			if got, ok := out.Metric(name); !ok || math.Abs(got-want) > 1e-7 {
 				t.Errorf("1 ± %v: %s is %v, want %v", c.half, name, got, want)

@@ -75,10 +75,7 @@ func TestVESPOFiguresRecomputed(t *testing.T) {
 				b.Now.Logp[n], b.Anchor[n] = b.Anchor[n], b.Now.Logp[n]
 			}
 		}
-		out := &Grad{}
-		if err := method.New[VESPO]().Eval(out, b); err != nil {
-			t.Fatal(err)
-		}
+		out := eval(t, method.New[VESPO](), b)
 		ratio := func(n int) float64 { return min(max(b.Now.Logp[n]-b.Anchor[n], -20), 20) }
 		means, counts := rowMeans(b, b.Mask, ratio)
 		kl, w := 0.0, newSpread()
@@ -123,10 +120,7 @@ func TestPrimeFiguresRecomputed(t *testing.T) {
 			{method.New[CrossEntropy](), "nll", true}, {method.New[RefKL](), "ref_kl", true}, {method.New[RefKL](), "mismatch_kl", true},
 			{method.New[PrimeDPPO](), "mismatch_kl", b.Weight != nil}, {method.New[IPO](), "mismatch_kl", b.Weight != nil},
 		} {
-			out := &Grad{}
-			if err := c.loss.Eval(out, b); err != nil {
-				t.Fatal(err)
-			}
+			out := eval(t, c.loss, b)
 			rows, counts := rowMeans(b, b.Mask, means[c.name])
 			sum, n := 0.0, 0.0
 			for i, m := range rows {
@@ -149,10 +143,7 @@ func TestGSPOTokenRatioMaskRecomputed(t *testing.T) {
 		of := map[string][]float64{}
 		for _, which := range []string{"pre", "post"} {
 			l := &GSPOToken{EpsLow: .3, EpsHigh: .4, LogCap: 10, RatioMask: which, Aggregation: Aggregation{Mode: "token-sum"}}
-			out := &Grad{}
-			if err := l.Eval(out, b); err != nil {
-				t.Fatal(err)
-			}
+			out := eval(t, l, b)
 			mask := map[string][]bool{"pre": b.Mask, "post": b.LossMask}[which]
 			means, _ := rowMeans(b, mask, func(n int) float64 { return b.Now.Logp[n] - b.Anchor[n] })
 			for i, m := range means {
@@ -191,11 +182,7 @@ func TestUnbiasedKLKeepsItsDigits(t *testing.T) {
 			Ref:       batch.Scored{Logp: []float64{-61 + u}},
 			Corrected: batch.Corrected{Anchor: []float64{-61.5}},
 		}
-		out := &Grad{}
-		out.Reset(1)
-		if err := (&UnbiasedKL{Coef: 1, In: InLoss, Anchor: Old, Level: "token"}).AddLoss(out, b); err != nil {
-			t.Fatal(err)
-		}
+		out := addedTo(t, (&UnbiasedKL{Coef: 1, In: InLoss, Anchor: Old, Level: "token"}), b)
 		want := math.Exp(.5) * -u
 		if !(math.Abs(out.DLogp[0]-want) <= 1e-14*math.Abs(want)) {
 			t.Errorf("ref - logp = %v: derivative %v, want %v", u, out.DLogp[0], want)
@@ -213,11 +200,7 @@ func TestUnbiasedKLCap(t *testing.T) {
 			Ref:       batch.Scored{Logp: []float64{-2 + u}},
 			Corrected: batch.Corrected{Anchor: []float64{-2 - lr}},
 		}
-		out := &Grad{}
-		out.Reset(1)
-		if err := (&UnbiasedKL{Coef: 1, In: InLoss, Anchor: Old, Level: "token", Cap: cap}).AddLoss(out, b); err != nil {
-			t.Fatal(err)
-		}
+		out := addedTo(t, (&UnbiasedKL{Coef: 1, In: InLoss, Anchor: Old, Level: "token", Cap: cap}), b)
 		value, derivative := math.Exp(lr)*(math.Exp(u)-u-1), -u*math.Exp(lr)
 		if math.Exp(lr) > cap {
 			value, derivative = cap*(math.Exp(u)-u-1), cap*(1-math.Exp(u))
@@ -236,16 +219,12 @@ func TestAggregationPreRowsRecomputed(t *testing.T) {
 		b := wild(rng, 1)
 		for _, mode := range []string{"seq-mean-token-mean", "seq-mean-token-sum", "seq-mean-token-sum-norm:7"} {
 			var a Aggregation
-			if err := a.UnmarshalText([]byte(mode + "@pre-rows")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.UnmarshalText([]byte(mode+"@pre-rows")))
 			if a.String() != mode+"@pre-rows" {
 				t.Errorf("%s is written as %s", mode, a)
 			}
 			got := make([]float64, b.Len())
-			if err := a.RowWeights(got, b, &batch.Groups{}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.RowWeights(got, b, &batch.Groups{}))
 			_, before := rowMeans(b, b.Mask, func(int) float64 { return 0 })
 			_, after := rowMeans(b, b.LossMask, func(int) float64 { return 0 })
 			rows, left := 0.0, 0.0
@@ -274,16 +253,9 @@ func TestAggregationPreRowsRecomputed(t *testing.T) {
 // teacher's column the result is the same, and the reference is not read.
 func TestRefKLReadsTheTeacher(t *testing.T) {
 	b := wild(rand.New(rand.NewPCG(15, 16)), 1)
-	want, got := &Grad{}, &Grad{}
-	if err := method.New[RefKL]().Eval(want, b); err != nil {
-		t.Fatal(err)
-	}
+	want := eval(t, method.New[RefKL](), b)
 	b.Teacher.Logp, b.Ref.Logp = b.Ref.Logp, make([]float64, b.Tokens())
-	if err := method.New[RefKL]().Eval(got, b); err != nil {
-		t.Fatal(err)
-	}
-	for n := range got.DLogp {
-		agrees(t, "derivative", got.DLogp[n], want.DLogp[n])
-	}
+	got := eval(t, method.New[RefKL](), b)
+	same(t, "derivative", got.DLogp, want.DLogp)
 	agrees(t, "loss", got.Loss, want.Loss)
 }

@@ -37,10 +37,7 @@ func numbersText(x []float64) string {
 
 func lossExample(t *testing.T, l Loss) string {
 	t.Helper()
-	out, b := &Grad{}, Worked(l)
-	if err := l.Eval(out, b); err != nil {
-		t.Fatal(err)
-	}
+	out := eval(t, l, Worked(l))
 	return fmt.Sprintf("%sA = +1: d loss/d logp = %s\nA = -1: d loss/d logp = %s; loss = %s", onTwoResponses,
 		numbersText(out.DLogp[:3]), numbersText(out.DLogp[3:]), numbersText([]float64{out.Loss}))
 }
@@ -56,23 +53,14 @@ func klExample(t *testing.T, e method.Entry[KL]) string {
 		k.Coef = 1
 	case *ExactKL:
 		k.Coef = 1
-		return distExample(t, b, k.AddLoss)
+		return distExample(t, b, k)
 	}
-	out := &Grad{}
-	out.Reset(b.Tokens())
-	if err := term.AddLoss(out, b); err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("%s\nloss = %s\nd loss/d logp = %s", klInput, numbersText([]float64{out.Loss}), numbersText(out.DLogp[:3]))
+	return logpExample(t, b, klInput, term)
 }
 
-func distExample(t *testing.T, b *batch.Batch, add func(*Grad, *batch.Batch) error) string {
+func distExample(t *testing.T, b *batch.Batch, term adder) string {
 	t.Helper()
-	out := &Grad{}
-	out.Reset(b.Tokens())
-	if err := add(out, b); err != nil {
-		t.Fatal(err)
-	}
+	out := addedTo(t, term, b)
 	return fmt.Sprintf("%s\nloss = %s\nd loss/d logits at that token = %s", distInput, numbersText([]float64{out.Loss}), numbersText(out.DLogits[:3]))
 }
 
@@ -82,10 +70,10 @@ func termExample(t *testing.T, term Term) string {
 	switch e := term.(type) {
 	case *Entropy:
 		e.Coef = 1
-		return distExample(t, b, e.AddLoss)
+		return distExample(t, b, e)
 	case *ShadowDistillation:
 		e.Coef = 1
-		return distExample(t, b, e.AddLoss)
+		return distExample(t, b, e)
 	case *DistillK2:
 		e.Coef = 1
 		return logpExample(t, b, "logp -0.5 -1.2 -2.0, teacher -0.4 -1.0 -1.0; coefficient 1, no clip, token-mean over two such responses", e)
@@ -107,18 +95,16 @@ func termExample(t *testing.T, term Term) string {
 		return advantageExample(t, b, "old -0.7 -1.0 -2.5, teacher -0.4 -1.0 -1.0; coefficient 1, top_k 0", e)
 	case *GKD:
 		e.TopK = 2
-		return strings.Replace(distExample(t, b, e.AddLoss), "coefficient 1", "t = 0.670320 0.164840 0.164840, its first two; coefficient 1", 1)
+		return strings.Replace(distExample(t, b, e), "coefficient 1", "t = 0.670320 0.164840 0.164840, its first two; coefficient 1", 1)
 	case *JSD:
-		return strings.Replace(distExample(t, b, e.AddLoss), "coefficient 1", "t = 0.670320 0.164840 0.164840; beta 0.5, coefficient 1", 1)
+		return strings.Replace(distExample(t, b, e), "coefficient 1", "t = 0.670320 0.164840 0.164840; beta 0.5, coefficient 1", 1)
 	case *ALP:
 		before := e.Sigmas(2)
 		e.Move([]float64{3, -2})
 		after := e.Sigmas(2)
 		return fmt.Sprintf("two layers, σ %.8f each, learning rate %v\nd L/d σ = 3 and -2\nafter one update σ = %.8f %.8f", before[0], e.LR, after[0], after[1])
 	case *TopEntropy:
-		if err := e.Prepare(b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Prepare(b))
 		return fmt.Sprintf("entropies 0.5 1.0 2.0 in each of two responses, share 0.2\nthe 0.8 quantile of the six is %s\ngates = %v", numbersText([]float64{stats.Quantile([]float64{0.5, 0.5, 1, 1, 2, 2}, 0.8)}), b.Gate)
 	}
 	return ""
@@ -127,20 +113,14 @@ func termExample(t *testing.T, term Term) string {
 // advantageExample is the example of a term that changes advantages.
 func advantageExample(t *testing.T, b *batch.Batch, given string, term Term) string {
 	t.Helper()
-	if err := Prepare(term, b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Prepare(term, b))
 	return fmt.Sprintf("%s\nA = +1: %s\nA = -1: %s", given, numbersText(b.Advantage[:3]), numbersText(b.Advantage[3:]))
 }
 
 // logpExample is the example of a term in the log-probs, on top of nothing.
-func logpExample(t *testing.T, b *batch.Batch, given string, term Term) string {
+func logpExample(t *testing.T, b *batch.Batch, given string, term adder) string {
 	t.Helper()
-	out := &Grad{}
-	out.Reset(b.Tokens())
-	if err := term.AddLoss(out, b); err != nil {
-		t.Fatal(err)
-	}
+	out := addedTo(t, term, b)
 	return fmt.Sprintf("%s\nloss = %s\nd loss/d logp = %s", given, numbersText([]float64{out.Loss}), numbersText(out.DLogp[:3]))
 }
 
@@ -171,9 +151,7 @@ func TestWorkedExamples(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(text)) {
 		fmt.Fprintf(&b, "%s\n%s\n\n", name, text[name])
 	}
-	if err := os.WriteFile("examples.txt", []byte(strings.TrimSuffix(b.String(), "\n")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile("examples.txt", []byte(strings.TrimSuffix(b.String(), "\n")), 0o644))
 }
 
 // TestSpecsComplete checks that every entry says what a reader needs.

@@ -1,83 +1,39 @@
 package loss
 
 import (
+	_ "embed"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"driftlab/trainer/method"
 )
 
-// The expected numbers of this file were computed by hand from the papers'
-// formulas, independently of this package, for logp = [-0.5, -1.2, -2.0],
-// old = [-0.7, -1.0, -2.5], roll = [-0.6, -1.3, -2.2], ref = [-0.9, -0.8, -2.1]:
-// r = [1.221403, 0.818731, 1.648721], w = [1.105171, 1.105171, 1.221403].
+//go:embed testdata/worked.txt
+var workedText string
 
 func near(got, want float64) bool { return math.Abs(got-want) < 1e-6 }
 
-// TestHandWorkedCoefficients compares -d loss/d logp of sums over tokens.
+// TestHandWorkedCoefficients compares with figures worked out by hand.
 func TestHandWorkedCoefficients(t *testing.T) {
-	sum := Aggregation{Mode: "token-sum"}
-	perRow := Aggregation{Mode: "seq-mean-token-mean", Sequences: 1} // 1/T per token, each of two responses alone
-	for _, c := range []struct {
-		name               string
-		loss               Loss
-		positive, negative [3]float64
-	}{
-		{"PPO 0.2", &PPOClip{EpsLow: 0.2, EpsHigh: 0.2, LogClamp: 20, Aggregation: sum},
-			[3]float64{0, .818731, 0}, [3]float64{-1.221403, -.818731, -1.648721}},
-		{"PPO 0.2, dual clip 1.5", &PPOClip{EpsLow: 0.2, EpsHigh: 0.2, DualClip: 1.5, LogClamp: 20, Aggregation: sum},
-			[3]float64{0, .818731, 0}, [3]float64{-1.221403, -.818731, 0}},
-		{"PPO 0.2, delta 1.3", &PPOClip{EpsLow: 0.2, EpsHigh: 0.2, Delta: 1.3, LogClamp: 20, Aggregation: sum},
-			[3]float64{0, .818731, 0}, [3]float64{-1.221403, -.818731, 0}},
-		{"PPO 0.1", &PPOClip{EpsLow: 0.1, EpsHigh: 0.1, LogClamp: 20, Aggregation: sum},
-			[3]float64{0, .818731, 0}, [3]float64{-1.221403, 0, -1.648721}},
-		{"ASPO 0.2", &ASPO{LowEntropyEpsNeg: 0.2, HighEntropyEpsNeg: 0.2, LowEntropyEpsPos: 0.2, HighEntropyEpsPos: 0.2, CapNeg: 3, CapPos: 3, Quantile: 0.8, Aggregation: sum},
-			[3]float64{0, 1.221403, 0}, [3]float64{-1.221403, -.818731, -1.648721}},
-		{"MinPRO", &MinPRO{Cap: 20, Variant: "plain", Anchor: Old, Aggregation: sum},
-			[3]float64{1.221403, 1.0, 1.349859}, [3]float64{-1.221403, -1.0, -1.349859}},
-		{"CTPO", &CTPO{Low: 0.025, High: 0.05, Dual: 0.05, Power: 0.5, Form: "product", Aggregation: sum},
-			[3]float64{0, 1, 0}, [3]float64{0, -1, 0}},
-		{"GSPO", &GSPO{EpsLow: 3e-4, EpsHigh: 4e-4, LogCap: 10, MeanAdvantage: true, Aggregation: perRow},
-			[3]float64{0, 0, 0}, [3]float64{-.393787, -.393787, -.393787}},
-		{"GMPO 0.4", &GMPO{EpsLow: 0.4, EpsHigh: 0.4, Clip: "token", Normalise: true},
-			[3]float64{.380877 / 2, .380877 / 2, 0}, [3]float64{-.393787 / 2, -.393787 / 2, -.393787 / 2}}, // mean of two responses
-		{"CISPO", &CISPO{EpsLow: 10, EpsHigh: 0.2, Level: "token", Anchor: Old, LogClamp: 20, Aggregation: sum},
-			[3]float64{1.2, .818731, 1.2}, [3]float64{-1.2, -.818731, -1.2}},
-		{"SAPO", &SAPO{TauPos: 1, TauNeg: 1.05, Level: "token", Anchor: Old, LogClamp: 20, Aggregation: sum},
-			[3]float64{1.206556, .812042, 1.486739}, [3]float64{-1.205048, -.81136, -1.471352}},
-		{"DPPO-TV 0.15 on old", &DPPO{DeltaLow: 0.15, DeltaHigh: 0.15, Cap: 20, LogClamp: 20, Anchor: Old, MaskAnchor: Old, Aggregation: sum, outside: outsideTV},
-			[3]float64{1.221403, .818731, 1.648721}, [3]float64{-1.221403, -.818731, -1.648721}},
-		{"DPPO-KL 0.01 on old", &DPPO{DeltaLow: 0.01, DeltaHigh: 0.01, Cap: 20, LogClamp: 20, Anchor: Old, MaskAnchor: Old, Aggregation: sum, outside: outsideKL},
-			[3]float64{0, .818731, 0}, [3]float64{-1.221403, 0, -1.648721}},
-		{"VESPO", &VESPO{KPos: 2, LambdaPos: 3, KNeg: 3, LambdaNeg: 2, Aggregation: sum},
-			[3]float64{.388227, .388227, .388227}, [3]float64{-1.22453, -1.22453, -1.22453}},
-		{"TOPR", &TOPR{Level: "trajectory", High: 1, PositiveWeight: 1, NegativeWeight: 1, Sign: "reward", LogClamp: 20, Anchor: Roll, Aggregation: sum},
-			[3]float64{1, 1, 1}, [3]float64{-1, -1, -1}},
-		{"AIPO 1.2", &AIPO{Cap: 1.2, Aggregation: sum},
-			[3]float64{1.105171, 1.105171, 1.2}, [3]float64{-1.105171, -1.105171, -1.2}},
-		{"logit fusion in [0.9, 1.5]", &LogitFusion{Ratio: "student", Cap: 1.5, Floor: 0.9, Aggregation: sum},
-			[3]float64{1.221403, 0, 0}, [3]float64{-1.221403, 0, 0}},
-		{"REINFORCE", &Reinforce{Anchor: Old, Aggregation: sum}, [3]float64{1, 1, 1}, [3]float64{-1, -1, -1}},
-		{"sequence IS", &ImportanceSampling{Level: "sequence", Anchor: Old, Aggregation: perRow}, // exp(0.5)
-			[3]float64{1.648721, 1.648721, 1.648721}, [3]float64{-1.648721, -1.648721, -1.648721}},
-		{"DRO 1", &DRO{Beta: 1, Aggregation: sum}, // A - lr
-			[3]float64{0.8, 1.2, 0.5}, [3]float64{-1.2, -0.8, -1.5}},
-		// S - A* with S = Σ logp - roll = 0.4, A* = R - log((e+1)/2) = R - 0.620115; doubled, and a mean of 2.
-		{"OAPL", &OAPL{Beta1: 1, Beta2: 1}, [3]float64{-0.020115, -0.020115, -0.020115}, [3]float64{-1.020115, -1.020115, -1.020115}},
-	} {
-		out := &Grad{}
-		if err := c.loss.Eval(out, workedBatch()); err != nil {
-			t.Fatalf("%s: %v", c.name, err)
+	for _, c := range readVariants(workedText) {
+		out, numbers := eval(t, c.loss(), workedBatch()), strings.Fields(c.rest)
+		if len(numbers) != len(out.DLogp) {
+			t.Errorf("%s: %d figures, want %d", c.name, len(numbers), len(out.DLogp))
+			continue
 		}
-		for n, want := range slices.Concat(c.positive[:], c.negative[:]) {
-			if !near(-out.DLogp[n], want) {
-				t.Errorf("%s: coefficient %d is %.6f, want %.6f", c.name, n, -out.DLogp[n], want)
+		for n, text := range numbers {
+			want, err := strconv.ParseFloat(text, 64)
+			if err != nil || !near(-out.DLogp[n], want) {
+				t.Errorf("%s: coefficient %d is %.6f, want %s", c.name, n, -out.DLogp[n], text)
 			}
 		}
 	}
 }
 
+// The numbers of the tests below were worked out by hand for the same log-probs.
 func TestHandWorkedKL(t *testing.T) {
 	logp, ref := []float64{-0.5, -1.2, -2.0}, []float64{-0.9, -0.8, -2.1}
 	for _, c := range []struct {
@@ -101,12 +57,9 @@ func TestHandWorkedKL(t *testing.T) {
 	// DeepSeek-V3.2 with the ratio to old.
 	b := workedBatch()
 	b.LogpRoll = b.Anchor
-	k, out := method.New[UnbiasedKL](), &Grad{}
+	k := method.New[UnbiasedKL]()
 	k.Coef, k.Aggregation.Mode = 1, "token-sum"
-	out.Reset(b.Tokens())
-	if err := k.AddLoss(out, b); err != nil {
-		t.Fatal(err)
-	}
+	out := addedTo(t, k, b)
 	for n, want := range []float64{.488561, -.327492, .164872} {
 		if !near(out.DLogp[n], want) {
 			t.Errorf("V3.2 derivative %d is %.6f, want %.6f", n, out.DLogp[n], want)
@@ -151,9 +104,7 @@ func TestHandWorkedParts(t *testing.T) {
 	b.Anchor, b.LogpRoll = []float64{0, 0, 0, 0}, []float64{-.1, -.2, -.3, -.5}
 	b.Now.Logp, b.Advantage = make([]float64, 4), []float64{1, 1, 1, 1}
 	m := method.New[M2Mask]()
-	if err := m.Eval(&Grad{}, b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Eval(&Grad{}, b))
 	if !slices.Equal(m.mask[:4], []bool{true, true, false, false}) {
 		t.Errorf("M2 mask is %v", m.mask[:4])
 	}

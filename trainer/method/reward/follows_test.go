@@ -15,9 +15,7 @@ func TestFollowersReadThePartsBefore(t *testing.T) {
 	}
 	near(t, "a truncated response without a reward loses nothing", b.Reward, []float64{1.1, 0})
 	b.Finished[0] = false
-	if err := NewScorer(method.New[Format](), method.New[Exact](), &StopProperly{Coef: 0.25}).Score(b, verdicts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, NewScorer(method.New[Format](), method.New[Exact](), &StopProperly{Coef: 0.25}).Score(b, verdicts))
 	near(t, "a quarter of it is left", b.Reward, []float64{0.275, 0})
 	b.Finished = nil
 	if err := NewScorer(&StopProperly{}).Score(b, verdicts); err == nil {

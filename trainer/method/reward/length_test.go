@@ -107,9 +107,7 @@ func TestAnchorState(t *testing.T) {
 	}
 	state := a.AppendState(nil)
 	restored := &Anchor{Coef: 0.1, Solved: 0, By: byPrompt}
-	if err := restored.SetState(state); err != nil {
-		t.Fatal(err)
-	}
+	must(t, restored.SetState(state))
 	if again := restored.AppendState(nil); string(again) != string(state) || len(state) < 20 {
 		t.Errorf("state %s became %s", state, again)
 	}

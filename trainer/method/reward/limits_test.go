@@ -48,9 +48,7 @@ func TestFirstTokensTakeRewards(t *testing.T) {
 	second := b.Offsets[1]
 	b.Mask[0], b.Mask[second] = true, true // all else is the environment's, where steps and response end
 	for _, parts := range [][]Shaper{{method.New[Process]()}, {method.New[Process](), method.New[Exact]()}} {
-		if err := NewScorer(parts...).Score(b, verdicts); err != nil {
-			t.Fatal(err)
-		}
+		must(t, NewScorer(parts...).Score(b, verdicts))
 		if got := []float64{b.TokenReward[0], b.TokenReward[second]}; b.Reward[0] == 0 || !slices.Equal(got, b.Reward) {
 			t.Errorf("%d parts: %v on the first tokens, rewards %v", len(parts), got, b.Reward)
 		}
@@ -67,9 +65,7 @@ func TestRandomPlaceboTossesForAll(t *testing.T) {
 	for version := range n {
 		b.LearnerVersion = version
 		placed := make([]float64, b.Tokens())
-		if err := p.Place(placed, b, verdicts); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Place(placed, b, verdicts))
 		for i, score := range placed {
 			if score > 0 {
 				praised[i]++

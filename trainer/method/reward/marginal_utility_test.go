@@ -17,9 +17,7 @@ func TestUtility(t *testing.T) {
 	b.PrefixValue = []float64{-2.3, -2.3, -2.3, -2.3, -2.5, -2.5, -0.1, -0.1, -0.1, -2.3, -2.3, -2.3, -2.3, -2.3, -2.3, -2.3, -1, -1, -1}
 	placed := func(u *Utility) []float64 {
 		dst := make([]float64, b.Tokens())
-		if err := u.Place(dst, b, verdicts); err != nil {
-			t.Fatal(err)
-		}
+		must(t, u.Place(dst, b, verdicts))
 		return dst
 	}
 	near(t, "places", placed(method.New[Utility]()), []float64{0, 0, 0, -0.2, 0, 2.4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.3, 0, 0, 0})

@@ -168,9 +168,7 @@ func TestProcessExample(t *testing.T) {
 	b, verdicts := scored(t, []string{slipped})
 	near(t, "sum", part(t, method.New[Process](), b, verdicts), []float64{0.03})
 	placed := make([]float64, b.Tokens())
-	if err := method.New[Process]().Place(placed, b, verdicts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, method.New[Process]().Place(placed, b, verdicts))
 	near(t, "per token", placed, []float64{0, 0.03, 0, -0.03, 0, 0.03, 0, 0, 0})
 	exact := method.New[Process]()
 	exact.Label = labelExact
@@ -183,9 +181,7 @@ func TestProcessSkipsTheEnvironment(t *testing.T) {
 	b, verdicts := scored(t, []string{right})
 	b.Mask[0], b.Mask[1], b.Mask[3] = false, false, false
 	placed := make([]float64, b.Tokens())
-	if err := method.New[Process]().Place(placed, b, verdicts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, method.New[Process]().Place(placed, b, verdicts))
 	near(t, "per token", placed, []float64{0, 0, 0.03, 0, 0, 0.03, 0, 0, 0})
 }
 
@@ -200,9 +196,7 @@ func TestProcessPlacebos(t *testing.T) {
 		b.LearnerVersion = version
 		near(t, "shuffling keeps the sum", part(t, shuffled, b, verdicts), []float64{0.03, 0.03, 0.03, 0.03})
 		placed := make([]float64, b.Tokens())
-		if err := shuffled.Place(placed, b, verdicts); err != nil {
-			t.Fatal(err)
-		}
+		must(t, shuffled.Place(placed, b, verdicts))
 		for i, score := range placed {
 			if score < 0 {
 				at[i%9]++
@@ -237,9 +231,7 @@ func TestProcessSumsMatch(t *testing.T) {
 		for _, placebo := range []string{placeboNone, placeboShuffled, placeboRandom} {
 			p := &Process{Coef: 0.25, Label: label, Placebo: placebo}
 			placed := make([]float64, b.Tokens())
-			if err := p.Place(placed, b, verdicts); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Place(placed, b, verdicts))
 			sums := make([]float64, b.Len())
 			for i := range sums {
 				from, to := b.Span(i)

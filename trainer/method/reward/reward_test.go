@@ -105,9 +105,7 @@ func all(label bool, n int) []bool { return slices.Repeat([]bool{label}, n) }
 func part(t *testing.T, s Shaper, b *batch.Batch, verdicts []task.Verdict) []float64 {
 	t.Helper()
 	dst := slices.Repeat([]float64{math.NaN()}, b.Len()) // Part must write every entry
-	if err := s.Part(dst, b, verdicts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Part(dst, b, verdicts))
 	return dst
 }
 
@@ -129,9 +127,7 @@ func TestScorerAddsUp(t *testing.T) {
 	b, verdicts := scored(t, []string{right, slipped, guess, cut})
 	b.TokenReward = make([]float64, 3) // left behind by an earlier step
 	s := NewScorer(method.New[Exact](), &Uniform{Coef: 0.01}, &Format{Coef: 0.5})
-	if err := s.Score(b, verdicts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Score(b, verdicts))
 	if !slices.Equal(b.Correct, []bool{true, false, true, false}) {
 		t.Errorf("correct: %v", b.Correct)
 	}
@@ -147,9 +143,7 @@ func TestScorerPlacesParts(t *testing.T) {
 	b, verdicts := scored(t, []string{right, slipped}, []string{miss})
 	s := NewScorer(method.New[Exact](), &Process{Coef: 0.1, Label: labelValid, Placebo: placeboNone})
 	for range 2 { // the second call works in used memory
-		if err := s.Score(b, verdicts); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Score(b, verdicts))
 		near(t, "tokens", b.TokenReward, []float64{
 			0, 0.1, 0, 0.1, 0, 0.1, 0, 0, 1,
 			0, 0.1, 0, -0.1, 0, 0.1, 0, 0, 0,
@@ -167,9 +161,7 @@ func TestScorerPlacesParts(t *testing.T) {
 
 func TestScorerDefaultIsExact(t *testing.T) {
 	b, verdicts := scored(t, []string{right, miss})
-	if err := NewScorer().Score(b, verdicts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, NewScorer().Score(b, verdicts))
 	near(t, "reward", b.Reward, []float64{1, 0})
 }
 
@@ -198,9 +190,7 @@ func TestScorerDoesNotAllocate(t *testing.T) {
 	for _, e := range Registry {
 		s := NewScorer(method.New[Exact](), e.New())
 		if n := testing.AllocsPerRun(50, func() {
-			if err := s.Score(b, verdicts); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Score(b, verdicts))
 		}); n != 0 {
 			t.Errorf("%s: %v allocations per batch", e.Name, n)
 		}
@@ -220,5 +210,13 @@ func TestEmptyResponses(t *testing.T) {
 				t.Errorf("%s: rewards %v", e.Name, b.Reward)
 			}
 		}
+	}
+}
+
+// must stops the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
