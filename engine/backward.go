@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"sync/atomic"
+
 	"driftlab/engine/kernel"
 	"driftlab/model"
 	"driftlab/moe"
@@ -9,8 +11,8 @@ import (
 // The backward pass treats every rounding of the forward pass as the identity
 // (straight-through), reads the values the forward pass read, and rounds the
 // gradients it hands on to Numerics.Gradients. Each stage has two halves: the
-// gradient of its input, where a worker has a block of sequences, and the
-// gradient of its parameters, where workers own output rows of each matrix and
+// gradient of its input, which blocks of sequences have at the same time, and the
+// gradient of its parameters, to which one block adds after the other, so that
 // every sum runs over the tokens in order.
 
 // backState holds the gradients in flight for the whole pack.
@@ -22,10 +24,11 @@ type backState struct {
 	aux       [][]float32   // by layer, [rows, experts]: the load-balancing loss's part of the router's
 	auxWeight float64
 	balance   moe.Balance
+	turns     []atomic.Int64 // by stage of the queue: the block that adds next to the gradients of its parameters
+	broken    atomic.Bool    // a block was not completed
 }
 
-// blockGrad holds the gradients inside a block. The two norms have a buffer
-// each: the parameters of one stage are done while the next one computes.
+// blockGrad holds the gradients inside a block.
 type blockGrad struct {
 	headNormed, headIn []float32 // [targets, d]
 
@@ -346,97 +349,54 @@ func (p *Pass) balanceGrad() {
 	}
 }
 
-// The second half of each stage of the backward pass: the gradients of its
-// parameters. Workers own output rows of each matrix, and every sum runs over
-// the tokens of the round's blocks in order, whoever computed their activations.
+// The second half of each stage of the backward pass: what a worker's block adds to the
+// gradients of its parameters.
 
-// share returns the part of n output rows that worker i owns.
-func (p *Pass) share(i, n int) (from, to int) {
-	return n * i / len(p.workers), n * (i + 1) / len(p.workers)
+func (p *Pass) headWeightsGrad(k *worker) {
+	c, g, h, d := &p.config, p.back.grad, &p.head, p.config.DModel
+	first, n := k.targetFrom, k.targetTo-k.targetFrom
+	kernel.LinearWeightGrad(g.Head, p.back.dlogits[first*c.Vocab:], h.normed[first*d:], c.Vocab, d, n, &k.scratch)
+	kernel.RMSNormGainGrad(g.FinalNorm, k.back.headNormed, h.in[first*d:], h.inverse[first:], n, d)
 }
 
-func (p *Pass) headWeightsGrad(part int) {
-	c, g, h := &p.config, p.back.grad, &p.head
-	d, scratch := c.DModel, &p.workers[part].scratch
-	from, to := p.share(part, c.Vocab)
-	for i := range p.workers {
-		k := &p.workers[i]
-		first, n := k.targetFrom, k.targetTo-k.targetFrom
-		kernel.LinearWeightGrad(g.Head, p.back.dlogits[first*c.Vocab:], h.normed[first*d:], c.Vocab, d, n, from, to, true, scratch)
-		if part == 0 {
-			kernel.RMSNormGainGrad(g.FinalNorm, k.back.headNormed, h.in[first*d:], h.inverse[first:], n, d)
-		}
-	}
-}
-
-func (p *Pass) expertsWeightsGrad(part, layer int) {
-	c, g := &p.config, p.back.grad.Layer(layer)
-	d, f, scratch := c.DModel, c.DFF, &p.workers[part].scratch
-	gateUpFrom, gateUpTo := p.share(part, 2*f)
-	downFrom, downTo := p.share(part, d)
+func (p *Pass) expertsWeightsGrad(k *worker, layer int) {
+	c, g, b := &p.config, p.back.grad.Layer(layer), &k.back
+	d, f := c.DModel, c.DFF
 	for e := range c.FFNs() {
-		// One expert's rows lie in as many runs as the round has blocks; in their
-		// order they are the tokens in order, so this is one sum.
-		for i := range p.workers {
-			k := &p.workers[i]
-			x, y := p.visits(k, layer, e)
-			if x == y {
-				continue
-			}
-			kernel.LinearWeightGrad(g.W13[e], k.back.gateUp[x*2*f:], k.in.expert.dense[x*d:], 2*f, d, y-x, gateUpFrom, gateUpTo, true, scratch)
-			kernel.LinearWeightGrad(g.W2[e], k.back.expertOut[x*d:], k.in.activated.dense[x*f:], d, f, y-x, downFrom, downTo, true, scratch)
+		if x, y := p.visits(k, layer, e); x < y {
+			kernel.LinearWeightGrad(g.W13[e], b.gateUp[x*2*f:], k.in.expert.dense[x*d:], 2*f, d, y-x, &k.scratch)
+			kernel.LinearWeightGrad(g.W2[e], b.expertOut[x*d:], k.in.activated.dense[x*f:], d, f, y-x, &k.scratch)
 		}
 	}
-	from, to := p.share(part, c.Experts)
-	for i := range p.workers {
-		k := &p.workers[i]
-		s, first, end := p.place(k, layer)
-		if !c.Dense() {
-			kernel.LinearWeightGrad(g.Router, k.back.logits, k.in.normed, c.Experts, d, end-first, from, to, true, scratch)
-		}
-		if part == 0 {
-			kernel.RMSNormGainGrad(g.PostNorm, k.back.normed, p.between(k, layer), s.postInverse[first:], end-first, d)
-		}
+	s, first, end := p.place(k, layer)
+	if !c.Dense() {
+		kernel.LinearWeightGrad(g.Router, b.logits, k.in.normed, c.Experts, d, end-first, &k.scratch)
 	}
+	kernel.RMSNormGainGrad(g.PostNorm, b.normed, p.between(k, layer), s.postInverse[first:], end-first, d)
 }
 
 // visits returns the rows of a block's expert buffers that hold an expert's tokens.
 func (p *Pass) visits(k *worker, layer, expert int) (from, to int) {
-	switch {
-	case k.rowFrom == k.rowTo:
-		return 0, 0
-	case p.config.Dense():
+	if p.config.Dense() {
 		return 0, p.routedRowCount(k, layer)
 	}
 	return p.plan(k, layer).Span(expert)
 }
 
-func (p *Pass) attentionWeightsGrad(part, layer int) {
-	c, g := &p.config, p.back.grad.Layer(layer)
-	d, width, scratch := c.DModel, p.fusedWidth(layer), &p.workers[part].scratch
-	for i := range p.workers {
-		k := &p.workers[i]
-		s, first, end := p.place(k, layer)
-		from, to := p.share(part, width)
-		kernel.LinearWeightGrad(g.QKV, k.back.qkv, k.in.attention.dense, width, d, end-first, from, to, true, scratch)
-		from, to = p.share(part, d)
-		kernel.LinearWeightGrad(g.O, k.back.projection, s.mixed.dense[first*d:], d, d, end-first, from, to, true, scratch)
-		if part == 0 {
-			kernel.RMSNormGainGrad(g.InputNorm, k.back.attended, p.entering(k, layer), s.inverse[first:], end-first, d)
-		}
-	}
-	p.mixers[layer].weightsGrad(p, part, layer)
+func (p *Pass) attentionWeightsGrad(k *worker, layer int) {
+	g, d, width := p.back.grad.Layer(layer), p.config.DModel, p.fusedWidth(layer)
+	s, first, end := p.place(k, layer)
+	kernel.LinearWeightGrad(g.QKV, k.back.qkv, k.in.attention.dense, width, d, end-first, &k.scratch)
+	kernel.LinearWeightGrad(g.O, k.back.projection, s.mixed.dense[first*d:], d, d, end-first, &k.scratch)
+	kernel.RMSNormGainGrad(g.InputNorm, k.back.attended, p.entering(k, layer), s.inverse[first:], end-first, d)
+	p.mixers[layer].weightsGrad(p, k, layer)
 }
 
-// embedGrad adds the gradient of the embeddings over the rows of the round.
-func (p *Pass) embedGrad(part int) {
-	c, g := &p.config, p.back.grad
-	first, end := p.workers[0].rowFrom, p.workers[len(p.workers)-1].rowTo
-	stream := p.back.stream[first*c.DModel:]
-	from, to := p.share(part, c.Vocab)
-	kernel.EmbedGrad(g.Embed, stream, p.pack.Tokens[first:end], c.DModel, from, to)
+// embedGrad adds the gradient of the embeddings.
+func (p *Pass) embedGrad(k *worker) {
+	c, g, stream := &p.config, p.back.grad, rowsOf(p.back.stream, k, p.config.DModel)
+	kernel.EmbedGrad(g.Embed, stream, p.pack.Tokens[k.rowFrom:k.rowTo], c.DModel)
 	if g.PositionEmbed != nil {
-		from, to = p.share(part, c.Context)
-		kernel.EmbedGrad(g.PositionEmbed, stream, p.pack.Positions[first:end], c.DModel, from, to)
+		kernel.EmbedGrad(g.PositionEmbed, stream, p.pack.Positions[k.rowFrom:k.rowTo], c.DModel)
 	}
 }

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"runtime"
+	"slices"
+
 	"driftlab/engine/kernel"
 	"driftlab/model"
 )
@@ -98,7 +101,7 @@ func (p *Pass) through(first, end int) {
 	if first < end {
 		p.first, p.end = first, end
 		p.next.Store(int64(first + len(p.workers)))
-		p.run.start(call{}, call{stage: stageForward})
+		p.run.start(false)
 	}
 }
 
@@ -132,38 +135,52 @@ func (p *Pass) forwardStage(k *worker, c call) {
 	}
 }
 
-// backward goes back through the queue in rounds: each worker has a block, the
-// blocks of a round are neighbours, and the rounds go through the pack in
-// order. In each phase the workers first add the gradients of the parameters
-// that they own, over all blocks of the round, for the stage before, then take
-// the gradient of their own block one stage further. So a parameter's gradient
-// is one sum over the rows of the pack in order, and what one phase wrote the
-// next finds in cache. Prefixes come last: their keys and values are parameters of
-// the sequences that go on from them.
+// backward takes blocks back through the whole queue, those of prefixes last: their keys
+// and values are parameters of the sequences that go on from them.
 func (p *Pass) backward() {
-	p.rounds(p.prefixBlocks, len(p.blocks))
-	p.rounds(0, p.prefixBlocks)
+	p.back.turns = slices.Grow(p.back.turns[:0], len(p.queue))[:len(p.queue)]
+	p.back.broken.Store(false)
+	p.backThrough(p.prefixBlocks, len(p.blocks))
+	p.backThrough(0, p.prefixBlocks)
 }
 
-// rounds goes back through the blocks from begin up to end.
-func (p *Pass) rounds(begin, end int) {
-	for first := begin; first < end; first += len(p.workers) {
-		for i := range p.workers {
-			k := &p.workers[i]
-			k.index = first + i
-			if k.index < end {
-				k.span = p.blocks[k.index]
-			} else {
-				last := p.blocks[end-1]
-				k.span = span{rowFrom: last.rowTo, rowTo: last.rowTo, targetFrom: last.targetTo, targetTo: last.targetTo}
-			}
+func (p *Pass) backThrough(first, end int) {
+	if first == end {
+		return
+	}
+	p.first, p.end = first, end
+	for i := range p.back.turns {
+		p.back.turns[i].Store(int64(first))
+	}
+	p.run.start(true)
+}
+
+// backwardBlocks takes a worker's blocks back through the whole queue, one after the other; those
+// between them are the other workers'. Gradients inside the blocks are computed at the same
+// time. To the gradients of a stage's parameters the blocks add in the order of the pack, so
+// each is one sum over the rows in order. What a block adds is in the cache of its worker:
+// only the gradients of the parameters go from core to core.
+func (p *Pass) backwardBlocks(k *worker, part int) {
+	complete := false
+	defer func() {
+		if !complete {
+			p.back.broken.Store(true) // a panic: nobody waits for this block any more
 		}
-		before := call{}
-		for _, now := range p.queue {
-			p.run.start(before, now)
-			before = now
+	}()
+	for k.index = p.first + part; k.index < p.end; k.index += len(p.workers) {
+		k.span = p.blocks[k.index]
+		for i, c := range p.queue {
+			p.backwardStage(k, c)
+			for turn := &p.back.turns[i]; turn.Load() < int64(k.index); runtime.Gosched() {
+				if p.back.broken.Load() {
+					return
+				}
+			}
+			p.backwardWeights(k, c)
+			p.back.turns[i].Store(int64(k.index + 1))
 		}
 	}
+	complete = true
 }
 
 // backwardStage takes the gradient of a worker's block through one stage.
@@ -181,14 +198,19 @@ func (p *Pass) backwardStage(k *worker, c call) {
 	}
 }
 
-// backwardWeights adds a worker's share of the parameters' gradients of a stage.
-func (p *Pass) backwardWeights(part int, c call) {
+// backwardWeights adds what a worker's block gives to the gradients of a stage's parameters.
+func (p *Pass) backwardWeights(k *worker, c call) {
+	if k.rowFrom == k.rowTo {
+		return
+	}
 	switch c.stage {
 	case stageHeadGrad:
-		p.headWeightsGrad(part)
+		p.headWeightsGrad(k)
 	case stageExpertsGrad:
-		p.expertsWeightsGrad(part, c.layer)
+		p.expertsWeightsGrad(k, c.layer)
 	case stageAttentionGrad:
-		p.attentionWeightsGrad(part, c.layer)
+		p.attentionWeightsGrad(k, c.layer)
+	case stageEmbedGrad:
+		p.embedGrad(k)
 	}
 }

@@ -22,9 +22,8 @@ type mixer interface {
 	// mixGrad leaves the gradient of the fused projection in k.back.qkv, from that of the
 	// mixed rows in k.back.mixed.
 	mixGrad(p *Pass, k *worker, layer int, s *layerState, from, to int)
-	// weightsGrad adds a worker's share of the gradients that come from no projection, over
-	// the blocks of the round.
-	weightsGrad(p *Pass, part, layer int)
+	// weightsGrad adds what a block gives to the gradients that come from no projection.
+	weightsGrad(p *Pass, k *worker, layer int)
 	// operations lists what mix left, in order.
 	operations(p *Pass, layer int) []Operation
 }
@@ -61,7 +60,7 @@ func (fullAttention) mixGrad(p *Pass, k *worker, layer int, s *layerState, from,
 
 // weightsGrad adds to no weights: the keys and values of prefixes are parameters of the
 // sequences that go on from them.
-func (fullAttention) weightsGrad(p *Pass, part, layer int) { p.prefixGrad(part, layer) }
+func (fullAttention) weightsGrad(p *Pass, k *worker, layer int) { p.prefixGrad(k, layer) }
 
 func (fullAttention) operations(p *Pass, layer int) []Operation {
 	s, d, kv := &p.layers[layer], p.config.DModel, p.config.KVDim()
@@ -227,23 +226,17 @@ func (linearAttention) mixGrad(p *Pass, k *worker, layer int, s *layerState, fro
 	}
 }
 
-func (linearAttention) weightsGrad(p *Pass, part, layer int) {
-	if part > 0 {
-		return // sums over rows of vectors: less work than to share it
-	}
+func (linearAttention) weightsGrad(p *Pass, k *worker, layer int) {
 	c, to := &p.config, p.back.grad.Layer(layer).Linear
 	d, heads, hd, width := c.DModel, c.Heads, c.HeadDim(), p.fusedWidth(layer)
-	for i := range p.workers {
-		k := &p.workers[i]
-		s, from, end := p.place(k, layer)
-		rows, n, g := end-from, &s.delta, &k.back.delta
-		kernel.RMSNormGainGrad(to.Norm, g.normed, n.out[from*d:], n.outInverse[from*heads:], rows*heads, hd)
-		kernel.DeltaGatesParamGrad(to.DecayLog, to.DecayBias, g.decay, n.decay[from*heads:], k.back.qkv[4*d:], rows, heads, width)
-		for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
-			first, last := p.pack.Offsets[sequence]-k.rowFrom, p.pack.Offsets[sequence+1]-k.rowFrom
-			if first < last {
-				kernel.ShortConvWeightGrad(to.Conv, g.conv[first*3*d:], s.fused[(from+first)*width:], last-first, 3*d, width, model.ConvWidth)
-			}
+	s, from, end := p.place(k, layer)
+	rows, n, g := end-from, &s.delta, &k.back.delta
+	kernel.RMSNormGainGrad(to.Norm, g.normed, n.out[from*d:], n.outInverse[from*heads:], rows*heads, hd)
+	kernel.DeltaGatesParamGrad(to.DecayLog, to.DecayBias, g.decay, n.decay[from*heads:], k.back.qkv[4*d:], rows, heads, width)
+	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
+		first, last := p.pack.Offsets[sequence]-k.rowFrom, p.pack.Offsets[sequence+1]-k.rowFrom
+		if first < last {
+			kernel.ShortConvWeightGrad(to.Conv, g.conv[first*3*d:], s.fused[(from+first)*width:], last-first, 3*d, width, model.ConvWidth)
 		}
 	}
 }

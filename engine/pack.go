@@ -203,23 +203,14 @@ func (p *Pass) part(b *blockGrad, layer, sequence int, own, all attended) {
 	}
 }
 
-// prefixGrad adds what the sequences of a round give to the gradients of the keys
-// and values of their prefixes, one by one in their order. A worker owns a share
-// of each.
-func (p *Pass) prefixGrad(part, layer int) {
-	f, width := &p.prefix[layer], 2*p.config.KVDim()
-	for i := range p.workers {
-		k, at := &p.workers[i], 0
-		for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
-			first, end := p.pack.before(sequence)
-			n := (end - first) * width
-			if n == 0 {
-				continue
-			}
-			from, to := p.share(part, n)
-			dkv := f.dkv[first*width : end*width]
-			kernel.Add(dkv[from:to], dkv[from:to], k.back.prefixKV[at+from:at+to])
-			at += n
-		}
+// prefixGrad adds what the sequences of a block give to the gradients of the keys
+// and values of their prefixes, one by one in their order.
+func (p *Pass) prefixGrad(k *worker, layer int) {
+	f, width, at := &p.prefix[layer], 2*p.config.KVDim(), 0
+	for sequence := k.seqFrom; sequence < k.seqTo; sequence++ {
+		first, end := p.pack.before(sequence)
+		dkv := f.dkv[first*width : end*width]
+		kernel.Add(dkv, dkv, k.back.prefixKV[at:at+len(dkv)])
+		at += len(dkv)
 	}
 }

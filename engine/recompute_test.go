@@ -74,3 +74,29 @@ func TestBlocksAndRecomputeChangeNoBit(t *testing.T) {
 		}
 	}
 }
+
+// TestBackwardPanicStopsEveryWorker has a block that cannot add to the gradients: those behind it must not wait for it.
+func TestBackwardPanicStopsEveryWorker(t *testing.T) {
+	p := enginetest.Named("dense-learned-grouped").Params
+	c := p.Config
+	pack := packOf(enginetest.Sequences(9, 90, c.Vocab, 1, 24))
+	for _, workers := range []int{1, 3} {
+		pass := engine.NewPass(c, workers)
+		pass.Begin(weightsOf(p, preset(t, "fp32")), pack, engine.Options{Save: true})
+		pass.Forward()
+		pass.BeginBackward(model.New(c), 0)
+		pass.BackwardHead(make([]float32, pack.Rows()*c.Vocab))
+		token := pack.Tokens[0]
+		pack.Tokens[0] = int32(c.Vocab) // no row of the embeddings
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%d workers: a token without an embedding has a gradient", workers)
+				}
+			}()
+			pass.BackwardEmbed()
+		}()
+		pack.Tokens[0] = token
+		pass.Close()
+	}
+}

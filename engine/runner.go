@@ -13,9 +13,7 @@ import (
 type stage uint8
 
 const (
-	noStage      stage = iota
-	stageForward       // every block through the queue
-	stageEmbed
+	stageEmbed stage = iota
 	stageAttention
 	stageExperts
 	stageHead
@@ -32,30 +30,25 @@ type call struct {
 }
 
 // runner is the job the pass hands to its team: one part per worker. It is a
-// value inside the pass, so that starting a stage allocates nothing.
+// value inside the pass, so that starting it allocates nothing.
 type runner struct {
-	pass        *Pass
-	before, now call
+	pass     *Pass
+	backward bool
 }
 
-// start runs a phase: the parameters' gradients of the stage before, and a stage.
-func (r *runner) start(before, now call) {
-	r.before, r.now = before, now
+// start takes the pass's blocks through the queue, forward or backward.
+func (r *runner) start(backward bool) {
+	r.backward = backward
 	r.pass.team.Run(len(r.pass.workers), r)
 }
 
-// Part runs the phase for worker i.
+// Part is the share of worker i.
 func (r *runner) Part(i int) {
 	p, k := r.pass, &r.pass.workers[i]
-	switch r.now.stage {
-	case stageForward:
+	if r.backward {
+		p.backwardBlocks(k, i)
+	} else {
 		p.forward(k, i)
-	case stageEmbedGrad:
-		p.backwardWeights(i, r.before)
-		p.embedGrad(i)
-	default:
-		p.backwardWeights(i, r.before)
-		p.backwardStage(k, r.now)
 	}
 }
 

@@ -89,7 +89,7 @@ func BenchmarkOps(b *testing.B) {
 		{"linear split_k:4", rows * d * d, func() { Linear(dst, x, nil, &w, rows, Numerics{Reduction: Reduction{Kind: SplitK, Parts: 4}}, &s) }},
 		{"linear bf16 out", rows * d * d, func() { Linear(dst, x, nil, &w, rows, Numerics{Output: precision.BF16}, &s) }},
 		{"input gradient", rows * d * d, func() { LinearInputGrad(dst, x, &w, rows, false, Numerics{}, &s) }},
-		{"weight gradient", rows * d * d, func() { LinearWeightGrad(dst, x, y, d, d, rows, 0, d, false, &s) }},
+		{"weight gradient", rows * d * d, func() { LinearWeightGrad(dst, x, y, d, d, rows, &s) }},
 		{"exp", rows * d, func() { Exp(dst, x) }},
 		{"round bf16", rows * d, func() { roundSlice(precision.BF16, dst, x) }},
 		{"round fp16", rows * d, func() { roundSlice(precision.FP16, dst, x) }},

@@ -256,13 +256,9 @@ func Embed(dst, table []float32, ids []int32, d int) {
 }
 
 // EmbedGrad adds each row of dy[len(ids),d] to row ids[r] of dtable, rows in
-// order. Only tokens idFrom <= id < idTo are taken, so that workers may own
-// disjoint parts of the table; the bounds do not change a bit.
-func EmbedGrad(dtable, dy []float32, ids []int32, d, idFrom, idTo int) {
+// order.
+func EmbedGrad(dtable, dy []float32, ids []int32, d int) {
 	for r, id := range ids {
-		if int(id) < idFrom || int(id) >= idTo {
-			continue
-		}
 		addInto(dtable[int(id)*d:][:d], dy[r*d:])
 	}
 }

@@ -90,24 +90,17 @@ func LinearInputGrad(dx, dy []float32, w *Weight, rows int, add bool, num Numeri
 	}
 }
 
-// LinearWeightGrad sets rows outFrom..outTo-1 of dw[out,in] to
-// dyᵀ[out,rows]·x[rows,in], or adds to them: with add each chain over rows
-// continues from dw. Workers may own disjoint ranges of outputs; the bounds do
-// not change a bit, and neither does splitting rows into consecutive calls
-// with add.
-func LinearWeightGrad(dw, dy, x []float32, out, in, rows, outFrom, outTo int, add bool, s *Scratch) {
-	if len(dw) < out*in || len(dy) < rows*out || len(x) < rows*in || outFrom < 0 || outTo > out {
-		panic(fmt.Sprintf("kernel: LinearWeightGrad dw %d, dy %d, x %d as [%d,%d], rows %d, outputs %d..%d",
-			len(dw), len(dy), len(x), out, in, rows, outFrom, outTo))
+// LinearWeightGrad adds dyᵀ[out,rows]·x[rows,in] to dw[out,in]: each chain over
+// rows continues from dw, so that rows split into consecutive calls give the
+// same bits.
+func LinearWeightGrad(dw, dy, x []float32, out, in, rows int, s *Scratch) {
+	if len(dw) < out*in || len(dy) < rows*out || len(x) < rows*in {
+		panic(fmt.Sprintf("kernel: LinearWeightGrad dw %d, dy %d, x %d as [%d,%d], rows %d", len(dw), len(dy), len(x), out, in, rows))
 	}
-	if outFrom >= outTo {
+	if rows == 0 {
 		return
 	}
-	p := product{c: dw[outFrom*in:], b: x, ldc: in, ais: 1, aks: out, ldb: in, group: panelWidth,
-		m: outTo - outFrom, n: in, k: rows, add: add}
-	if rows > 0 {
-		p.a = dy[outFrom:]
-	}
+	p := product{c: dw, a: dy, b: x, ldc: in, ais: 1, aks: out, ldb: in, group: panelWidth, m: out, n: in, k: rows, add: true}
 	p.run(s)
 }
 
