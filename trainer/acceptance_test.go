@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/recipe"
 )
 
 var mipuSets = [][]string{
@@ -109,10 +108,7 @@ func TestAcceptanceOfEverything(t *testing.T) {
 
 // The shipped recipe accepts some of its first steps and takes back others.
 func TestRecipeMIPUActs(t *testing.T) {
-	r, err := recipe.Load("mipu", "steps=6", "eval.every=0", "rollout.prompts=4", "loss.prompts=4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := loaded(t, "mipu", "steps=6", "eval.every=0", "rollout.prompts=4", "loss.prompts=4")
 	s := sessionIn(t, r, Options{})
 	accepted := 0.0
 	steps(t, s, 6, func(int) { accepted += s.figure(t, "mipu/accepted") })

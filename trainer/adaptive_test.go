@@ -13,10 +13,7 @@ import (
 // one, in the place of its own last; and what it remembers survives.
 func TestAdaptive(t *testing.T) {
 	open := func(how string) *Session {
-		r, err := recipe.Load("knapsack", "rollout.prompts=4", "rollout.pool={prompts: 4, focus: "+how+"}")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := loaded(t, "knapsack", "rollout.prompts=4", "rollout.pool={prompts: 4, focus: "+how+"}")
 		return sessionIn(t, r, Options{})
 	}
 	s, whole := open("adaptive"), open("uniform")
@@ -94,10 +91,7 @@ func TestAdaptive(t *testing.T) {
 // TestAdaptiveTwice: a prompt that a step asks for twice is lent its answer in both
 // groups, each with its own number.
 func TestAdaptiveTwice(t *testing.T) {
-	r, err := recipe.Load("knapsack", "rollout.prompts=4", "rollout.pool={prompts: 2, focus: adaptive}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := loaded(t, "knapsack", "rollout.prompts=4", "rollout.pool={prompts: 2, focus: adaptive}")
 	s := sessionIn(t, r, Options{})
 	f := stageOf[*promptSampler](s)
 	twice := false

@@ -34,31 +34,6 @@ func TestEqualEnginesHaveNoEngineGap(t *testing.T) {
 	}
 }
 
-// Drift, age and engine add up to log pi - log mu, token by token, and each is
-// there.
-func TestPartsAddUp(t *testing.T) {
-	s := sessionOf(t, Options{}, "schedule={name: lag, k: 2}", "rollout.numerics=bf16", "learner.epochs=2", "learner.optimizer.lr=1e-2")
-	var parts [3]float64
-	steps(t, s, 4, func(step int) {
-		b := &s.batch
-		for n, counts := range b.Mask {
-			if !counts {
-				continue
-			}
-			drift, lag, engine := b.Now.Logp[n]-b.Old.Logp[n], b.Old.Logp[n]-b.Behaviour.Logp[n], b.Behaviour.Logp[n]-b.LogpRoll[n]
-			if whole := b.Now.Logp[n] - b.LogpRoll[n]; math.Abs(drift+lag+engine-whole) > 1e-12 {
-				t.Fatalf("step %d, token %d: %g + %g + %g is not %g", step, n, drift, lag, engine, whole)
-			}
-			for i, x := range []float64{drift, lag, engine} {
-				parts[i] += math.Abs(x)
-			}
-		}
-	})
-	if slices.Min(parts[:]) == 0 {
-		t.Errorf("a part is not there: drift, age, engine %v", parts)
-	}
-}
-
 // Every anchor is the policy that its name says, and nothing is exchanged: pi_old
 // stays what the learner scored.
 func TestAnchors(t *testing.T) {

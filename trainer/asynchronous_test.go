@@ -105,10 +105,7 @@ func TestAReaL(t *testing.T) {
 // by token of a dump. Tokens of the first minibatch have no drift, fresh ones no lag.
 func TestFourPolicies(t *testing.T) {
 	for _, name := range []string{"areal", "skyrl"} {
-		r, _, err := Prepare(trainertest.Recipe(t, "schedule="+name, "rollout.numerics=bf16", "learner.minibatches=2", "rollout.max_tokens=24", "steps=5", "eval.every=0"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r, _ := prepared(t, trainertest.Recipe(t, "schedule="+name, "rollout.numerics=bf16", "learner.minibatches=2", "rollout.max_tokens=24", "steps=5", "eval.every=0"))
 		drifts, lags, engines, first, saw := 0, 0, 0, 0, false
 		lines := trainertest.Dumped(t, func(w *record.DumpWriter) error {
 			s := sessionIn(t, r, Options{KeepTrained: true})

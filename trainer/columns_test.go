@@ -16,7 +16,6 @@ import (
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/reward"
 	"driftlab/trainer/method/task"
-	"driftlab/trainer/recipe"
 	"driftlab/trainer/trainertest"
 )
 
@@ -65,21 +64,10 @@ func TestColumns(t *testing.T) {
 // engine, and checks that it leaves no trace in the run.
 func TestGreedyReward(t *testing.T) {
 	load := func(advantage string) *Session {
-		r, err := recipe.Load("default", "name=greedy", "task.difficulty=[3, 4]", "rollout.prompts=6", "rollout.group=2", "rollout.max_tokens=32",
+		r := loaded(t, "default", "name=greedy", "task.difficulty=[3, 4]", "rollout.prompts=6", "rollout.group=2", "rollout.max_tokens=32",
 			"rollout.numerics=bf16", "rollout.temperature=2", "advantage="+advantage,
 			"reward=[exact, {name: length_anchor, by: prompt_tokens, solved: 0, coef: 1}]")
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, p, err := Prepare(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := NewSession(r, p, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(s.Close)
+		s := sessionIn(t, r, Options{})
 		// Anchors that some answers exceed: the checkpoint's have nearly one length.
 		must(t, s.parts[1].(*reward.Anchor).SetState([]byte(`{"12":5,"15":50}`)))
 		return s
@@ -228,10 +216,7 @@ func TestTeacher(t *testing.T) {
 	p.Init(1)
 	must(t, model.Save(dir, p, model.Extras{}))
 	for name, want := range map[string]string{dir: "teacher: " + dir + " has a vocabulary of 20", "nobody": `teacher: checkpoint "nobody"`} {
-		r, _, err := Prepare(trainertest.Recipe(t, "teacher="+name, "loss=prime_geo"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r, _ := prepared(t, trainertest.Recipe(t, "teacher="+name, "loss=prime_geo"))
 		if _, err := openTeacher(r); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}

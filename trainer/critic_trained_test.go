@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"math"
 	"testing"
-
-	"driftlab/trainer/recipe"
 )
 
 // A trained critic learns a return that the text decides, within its bounds: here that of a
@@ -127,10 +125,7 @@ func TestConfidenceExplainsReturns(t *testing.T) {
 		t.Skip("a run of 100 updates: -exhaustive")
 	}
 	for _, name := range []string{"trained", "ridge"} {
-		r, err := recipe.Load("sao", "steps=100", "eval.every=0", "critic.confidence=true", "critic.name="+name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := loaded(t, "sao", "steps=100", "eval.every=0", "critic.confidence=true", "critic.name="+name)
 		s, sum := sessionIn(t, r, Options{Workers: 2}), 0.0
 		for step := range 100 {
 			must(t, s.Step(step))

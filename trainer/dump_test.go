@@ -126,10 +126,7 @@ func TestDumpRecomputes(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The third step of a longer run begins at the weights that the shorter one left.
-		r, _, err := Prepare(trainertest.Recipe(t, append(sets, "steps=3")...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r, _ := prepared(t, trainertest.Recipe(t, append(sets, "steps=3")...))
 		lines := trainertest.Dumped(t, func(w *record.DumpWriter) error {
 			s := sessionIn(t, r, Options{KeepTrained: true})
 			return s.Run(context.Background(), 0, func(step int, _ []batch.Metric) error {

@@ -7,16 +7,12 @@ import (
 
 	"driftlab/model"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/recipe"
 )
 
 // TestEvaluate tries the same responses whether they come in one part or in many,
 // and goes on with hard prompts as if one by one.
 func TestEvaluate(t *testing.T) {
-	r, err := recipe.Load("default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := loaded(t, "default")
 	ck, err := model.Open("chain-base")
 	if err != nil {
 		t.Fatal(err)

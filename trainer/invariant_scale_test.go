@@ -17,10 +17,7 @@ func TestInvariantScale(t *testing.T) {
 	score := func(s float64) []float64 {
 		r := small(t)
 		r.InvariantScale = s
-		m, p, err := Prepare(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m, p := prepared(t, r)
 		scorer := learner.NewScorer(m.Model, m.Learner.Numerics, 1)
 		defer scorer.Close()
 		scorer.Publish(p, 0)
@@ -41,10 +38,7 @@ func TestInvariantScale(t *testing.T) {
 	ratio := func(s float64) float64 {
 		r := small(t)
 		r.InvariantScale, r.Steps, r.Eval.Every, r.Learner.Optimizer.Warmup = s, 3, 0, 0
-		_, before, err := Prepare(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, before := prepared(t, r)
 		after := mustRun(t, r, Options{}).Params
 		int8, _ := engine.Preset("int8-w8a8")
 		q := int8.Weights

@@ -3,8 +3,6 @@ package trainer
 import (
 	"slices"
 	"testing"
-
-	"driftlab/trainer/trainertest"
 )
 
 // lowRank is a run with adapters whose engines, in bf16, apply them in those ways.
@@ -45,17 +43,6 @@ func TestLoRAIsResumed(t *testing.T) {
 		{"rollout.weight_sync={missed: [attention], from: 2}"},
 		{"guards=[gradient_alignment]"},
 	} {
-		sets := lowRank("merged", "unmerged", sets...)
-		whole := mustRun(t, trainertest.Recipe(t, sets...), Options{})
-		s := sessionOf(t, Options{}, sets...)
-		for step := range 6 {
-			if step == 3 {
-				must(t, s.spread(2))
-			}
-			must(t, s.Step(step))
-		}
-		if !slices.Equal(whole.Params.Theta, s.learner.Params().Theta) || !slices.Equal(whole.Params.LoRA.Theta, s.learner.Params().LoRA.Theta) {
-			t.Errorf("%v: a resumed run has other bits", sets)
-		}
+		goesOn(t, killedAt(3, 2), lowRank("merged", "unmerged", sets...)...)
 	}
 }

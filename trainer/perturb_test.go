@@ -30,17 +30,11 @@ func TestLayerwisePerturbation(t *testing.T) {
 	if first := valuesOf(t, small.Record, "alp/sigma_mean")[0]; first < 0.001*(1-1e-12) || first > 0.001*(1+1e-12) {
 		t.Errorf("σ is %v", first)
 	}
-	learning := run("terms=[{name: alp, sigma: 0.01, lr: 0.05}]")
+	learns := "terms=[{name: alp, sigma: 0.01, lr: 0.05}]"
+	learning := run(learns)
 	last := len(valuesOf(t, learning.Record, "alp/sigma_mean")) - 1
 	if low, high := valuesOf(t, learning.Record, "alp/sigma_min")[last], valuesOf(t, learning.Record, "alp/sigma_max")[last]; low == high || low < 0.005 || high > 0.02 {
 		t.Errorf("layers with a learning rate have σ from %v to %v", low, high)
 	}
-	s := sessionOf(t, Options{}, "terms=[{name: alp, sigma: 0.01, lr: 0.05}]", "model.layers=2", "eval.every=0", "anchor=old")
-	for step := range s.recipe.Steps {
-		must(t, s.spread(1+step%2))
-		must(t, s.Step(step))
-	}
-	if !slices.Equal(s.Params().Theta, learning.Params.Theta) {
-		t.Error("killed at every step, on one worker and two in turn, it ends otherwise")
-	}
+	goesOn(t, func(step int) int { return 1 + step%2 }, learns, "model.layers=2", "eval.every=0", "anchor=old")
 }

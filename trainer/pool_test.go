@@ -9,7 +9,6 @@ import (
 
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/recipe"
 	"driftlab/trainer/trainertest"
 )
 
@@ -57,10 +56,7 @@ func TestPoolComesBack(t *testing.T) {
 // and says where none is.
 func TestPoolIsSifted(t *testing.T) {
 	for _, schedule := range []string{"schedule=sync", "schedule=areal"} {
-		r, err := recipe.Load("default", schedule, "steps=2", "rollout.prompts=2", "rollout.group=2", "eval.every=0", "rollout.pool={prompts: 24, keep: [0, 0.7], samples: 8, from: 1}")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := loaded(t, "default", schedule, "steps=2", "rollout.prompts=2", "rollout.group=2", "eval.every=0", "rollout.pool={prompts: 24, keep: [0, 0.7], samples: 8, from: 1}")
 		s := sessionIn(t, r, Options{})
 		var kept, epochs []float64
 		if err := s.Run(context.Background(), 0, func(_ int, figures []batch.Metric) error {
@@ -84,10 +80,7 @@ func TestPoolIsSifted(t *testing.T) {
 
 // TestPoolWithoutPrompts says that none is left.
 func TestPoolWithoutPrompts(t *testing.T) {
-	r, p, err := Prepare(trainertest.Recipe(t, "rollout.pool={prompts: 3, keep: [0.9, 1], samples: 2}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, p := prepared(t, trainertest.Recipe(t, "rollout.pool={prompts: 3, keep: [0.9, 1], samples: 2}"))
 	if _, err := NewSession(r, p, Options{}); err == nil || !strings.Contains(err.Error(), "rollout.pool: the first weights solve none of the 3 prompts between 0.9 and 1") {
 		t.Errorf("nothing left: %v", err)
 	}

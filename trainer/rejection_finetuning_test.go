@@ -17,10 +17,7 @@ import (
 func TestRejectionFineTuning(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	r := trainertest.Recipe(t, "model={}", "checkpoint=chain-base", "task={name: tagged, difficulty: [1, 3]}", "pretrain={steps: 3, batch: 8, rejection: {prompts: 12, samples: 2}}")
-	first, p, err := Prepare(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first, p := prepared(t, r)
 	k := r.Task.New()
 	right, err := reject(context.Background(), first, p, k, Options{})
 	if err != nil || len(right.responses) == 0 || len(right.responses) > 24 {

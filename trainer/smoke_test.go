@@ -15,13 +15,10 @@ import (
 // method can make them, with a sampling engine that differs from the learner.
 func smoke(t *testing.T, sets ...string) recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Load("default", append([]string{
+	r := loaded(t, "default", append([]string{
 		"name=smoke", "steps=2", "task.difficulty=[3, 4]", "rollout.numerics=bf16", "learner.numerics=fp32",
 		"rollout.prompts=4", "rollout.group=4", "rollout.max_tokens=16", "learner.optimizer.warmup=0", "eval.every=0",
 	}, sets...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
 	return r
 }
 

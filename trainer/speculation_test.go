@@ -12,7 +12,6 @@ import (
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/method/stream"
-	"driftlab/trainer/recipe"
 )
 
 // TestStaleDrafter never refreshes a drafter: it is the policy at the first step,
@@ -124,19 +123,9 @@ func TestAdaptiveDrafts(t *testing.T) {
 func TestDistilledDrafter(t *testing.T) {
 	first, last := map[int]float64{}, map[int]float64{}
 	for _, every := range []int{0, 1, 2} {
-		r, err := recipe.Load("default", "task.difficulty=[3, 4]", "rollout.prompts=6", "rollout.group=4", "rollout.max_tokens=24", "eval.every=0",
+		r := loaded(t, "default", "task.difficulty=[3, 4]", "rollout.prompts=6", "rollout.group=4", "rollout.max_tokens=24", "eval.every=0",
 			"learner.optimizer.lr=1e-12", fmt.Sprintf("rollout.speculative={draft: 3, distill: {every: %d, lr: 1e-3}}", every))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, p, err := Prepare(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := NewSession(r, p, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := sessionIn(t, r, Options{})
 		rng := stream.New(1, stream.Demonstrations, 0)
 		for i := range s.speculation.params.Theta {
 			s.speculation.params.Theta[i] += 0.03 * float32(rng.NormFloat64())
@@ -154,7 +143,6 @@ func TestDistilledDrafter(t *testing.T) {
 				last[every] += tv / 10
 			}
 		})
-		s.Close()
 	}
 	t.Logf("TV %.3f, later %.3f; distilled at every step %.3f, at every other %.3f", first[0], last[0], last[1], last[2])
 	if first[0] != first[1] || !(last[1] < 0.6*last[0] && last[2] < 0.7*last[0]) {

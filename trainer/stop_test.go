@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,10 +24,7 @@ func sessionOf(t testing.TB, o Options, sets ...string) *Session {
 // sessionIn is the session of any recipe.
 func sessionIn(t testing.TB, r recipe.Recipe, o Options) *Session {
 	t.Helper()
-	r, p, err := Prepare(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, p := prepared(t, r)
 	s, err := NewSession(r, p, o)
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +47,36 @@ func runTo(t testing.TB, s *Session, step int, last string) {
 	}
 	if !reached {
 		t.Fatalf("no stage %s", last)
+	}
+}
+
+// goesOn makes two runs, one of which is killed before the steps for which kill has a number of workers
+// other than 0, and goes on in new engines on so many: it must end with the bytes of the other, which is returned.
+func goesOn(t *testing.T, kill func(step int) (workers int), sets ...string) *Session {
+	t.Helper()
+	want, killed := sessionOf(t, Options{}, sets...), sessionOf(t, Options{}, sets...)
+	for step := range want.recipe.Steps {
+		if workers := kill(step); workers > 0 {
+			must(t, killed.spread(workers))
+		}
+		must(t, want.Step(step))
+		must(t, killed.Step(step))
+	}
+	_, tensors, memories := want.Snapshot()
+	_, gotTensors, gotMemories := killed.Snapshot()
+	if !slices.Equal(killed.Params().Theta, want.Params().Theta) || !reflect.DeepEqual(gotTensors, tensors) || !reflect.DeepEqual(gotMemories, memories) {
+		t.Errorf("%v: a run that was killed ends otherwise", sets)
+	}
+	return want
+}
+
+// killedAt is a kill before one step.
+func killedAt(step, workers int) func(int) int {
+	return func(at int) int {
+		if at == step {
+			return workers
+		}
+		return 0
 	}
 }
 

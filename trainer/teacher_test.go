@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"driftlab/model"
-	"driftlab/trainer/recipe"
 	"driftlab/trainer/trainertest"
 )
 
@@ -138,10 +137,7 @@ func TestDistillationActs(t *testing.T) {
 func TestTeacherWithAnotherStop(t *testing.T) {
 	length := map[string]float64{}
 	for _, stop := range []string{"same", "other"} {
-		r, err := recipe.Load("headline", "steps=30", "eval.every=0", "rollout.prompts=4", "teacher=chain-base", "distillation={advantage: none, stop: "+stop+"}", "terms=[{name: gkd, coef: 1}]", "rollout.max_tokens=48", "learner.optimizer.lr=1e-3")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := loaded(t, "headline", "steps=30", "eval.every=0", "rollout.prompts=4", "teacher=chain-base", "distillation={advantage: none, stop: "+stop+"}", "terms=[{name: gkd, coef: 1}]", "rollout.max_tokens=48", "learner.optimizer.lr=1e-3")
 		s := sessionIn(t, r, Options{Workers: 1})
 		for step := range 30 {
 			must(t, s.Step(step))

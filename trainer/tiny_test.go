@@ -54,14 +54,30 @@ func mustRun(t testing.TB, r recipe.Recipe, o Options) *ran {
 	return result
 }
 
-// small is the default recipe, on few prompts.
-func small(t testing.TB) recipe.Recipe {
+// loaded is a recipe with changes.
+func loaded(t testing.TB, name string, sets ...string) recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Load("default", "rollout.prompts=6", "rollout.group=4", "rollout.max_tokens=24")
+	r, err := recipe.Load(name, sets...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// prepared is a recipe with changes, ready for a session.
+func prepared(t testing.TB, r recipe.Recipe) (recipe.Recipe, *model.Params) {
+	t.Helper()
+	r, p, err := Prepare(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, p
+}
+
+// small is the default recipe, on few prompts.
+func small(t testing.TB) recipe.Recipe {
+	t.Helper()
+	return loaded(t, "default", "rollout.prompts=6", "rollout.group=4", "rollout.max_tokens=24")
 }
 
 // must stops the test at an error.

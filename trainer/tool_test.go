@@ -10,10 +10,7 @@ import (
 // toolRecipe is a short run of the shipped policy that calls its tool.
 func toolRecipe(t *testing.T, sets ...string) recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Load("lookup", append([]string{"steps=2", "rollout.prompts=4", "rollout.group=4", "eval.prompts=16", "eval.every=1"}, sets...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := loaded(t, "lookup", append([]string{"steps=2", "rollout.prompts=4", "rollout.group=4", "eval.prompts=16", "eval.every=1"}, sets...)...)
 	return r
 }
 

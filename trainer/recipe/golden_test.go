@@ -37,9 +37,7 @@ func TestFaults(t *testing.T) {
 			yaml, sets := splitSets(text)
 			got := faultsOf(yaml, sets)
 			if *update {
-				if err := os.WriteFile(path, append(append(bytes.Clone(text), "--- faults\n"...), got...), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(path, append(append(bytes.Clone(text), "--- faults\n"...), got...), 0o644))
 				return
 			}
 			if diff := cmp.Diff(string(want), got); diff != "" {

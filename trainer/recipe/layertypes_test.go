@@ -10,10 +10,7 @@ import (
 // A pattern of layer types is one for each layer in the resolved recipe, reads back from its text,
 // and a recipe without one keeps the text that it had; a form without a layer cannot act.
 func TestLayerTypes(t *testing.T) {
-	r, err := Load("default", "checkpoint=", "model={layers: 3, layer_types: [linear_attention, full_attention]}", "learner.numerics={base: bf16, linear_attention: chunked}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := loaded(t, "default", "checkpoint=", "model={layers: 3, layer_types: [linear_attention, full_attention]}", "learner.numerics={base: bf16, linear_attention: chunked}")
 	resolved := r.Resolved()
 	if got := resolved.Model.LayerTypes; got != "linear_attention,full_attention,linear_attention" {
 		t.Errorf("types %q", got)

@@ -47,10 +47,7 @@ func TestLoRAFields(t *testing.T) {
 // one with.
 func TestLoRAIsADifference(t *testing.T) {
 	for _, sets := range [][]string{nil, {"lora={}"}} {
-		r, err := Load("default", append(sets, "rollout.numerics={base: fp32, adapters: unmerged}")...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := loaded(t, "default", append(sets, "rollout.numerics={base: fp32, adapters: unmerged}")...)
 		if r.sameEngine() == (len(sets) > 0) {
 			t.Errorf("%v: the same engine: %t", sets, r.sameEngine())
 		}

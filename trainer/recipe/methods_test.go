@@ -75,10 +75,7 @@ func TestMethods(t *testing.T) {
 
 // TestJSON holds the JSON form of a recipe against what it was made from.
 func TestJSON(t *testing.T) {
-	r, err := Load("fp8-rollout-token-tis", "name=a", "correction.weights.cap=.inf", `checkpoint="x\"y"`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := loaded(t, "fp8-rollout-token-tis", "name=a", "correction.weights.cap=.inf", `checkpoint="x\"y"`)
 	var back map[string]any
 	if err := json.Unmarshal(r.JSON(), &back); err != nil {
 		t.Fatalf("%v\n%s", err, r.JSON())
@@ -94,10 +91,7 @@ func TestJSON(t *testing.T) {
 
 // One name has one default: trm as a mask and as a loss.
 func TestTRMDefaults(t *testing.T) {
-	r, err := Load("default", "loss=trm", "correction.masks=[trm]")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := loaded(t, "default", "loss=trm", "correction.masks=[trm]")
 	l, m := r.Loss.Params.(*loss.TRM), r.Correction.Pipeline().Masks[0].(*correction.TRM)
 	if l.Delta != m.Delta {
 		t.Errorf("delta is %v of the loss and %v of the mask", l.Delta, m.Delta)
@@ -141,9 +135,7 @@ func TestLimitsOfParameters(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(listing, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(listing, []byte(got.String()), 0o644))
 	}
 	want, err := os.ReadFile(listing)
 	if err != nil {

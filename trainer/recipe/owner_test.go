@@ -12,13 +12,8 @@ import (
 // takes them; else the error says the line that works, and that line does.
 func TestParameterWithoutMethod(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "bare.yaml")
-	if err := os.WriteFile(bare, []byte("name: bare\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	r, err := Load(bare, "loss.eps_low=0.1", "task.difficulty=[2, 4]")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(bare, []byte("name: bare\n"), 0o644))
+	r := loaded(t, bare, "loss.eps_low=0.1", "task.difficulty=[2, 4]")
 	if same, err := Load(bare, "loss={name: ppo_clip, eps_low: 0.1}", "task={name: chain, difficulty: [2, 4]}"); err != nil || !bytes.Equal(r.YAML(), same.YAML()) {
 		t.Errorf("%v: the parameters alone give\n%s\nwith their methods\n%s", err, r.YAML(), same.YAML())
 	}

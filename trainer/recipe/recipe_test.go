@@ -117,10 +117,7 @@ func TestResolvedFor(t *testing.T) {
 // TestLossScale resolves auto by the format of the gradients.
 func TestLossScale(t *testing.T) {
 	for preset, want := range map[string]string{"fp32": ScaleNone, "bf16": ScaleNone, "fp16": ScaleDynamic} {
-		r, err := Load("default", "learner.numerics="+preset)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := loaded(t, "default", "learner.numerics="+preset)
 		if got := r.Resolved().Learner.LossScale.Mode; got != want {
 			t.Errorf("%s: loss scale %s, want %s", preset, got, want)
 		}
@@ -129,12 +126,9 @@ func TestLossScale(t *testing.T) {
 
 // TestSet changes values of every kind.
 func TestSet(t *testing.T) {
-	r, err := Load("fp8-rollout-token-tis")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := loaded(t, "fp8-rollout-token-tis")
 	before := r.YAML()
-	err = r.Set("learner.optimizer.lr=5e-4", "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "loss.name=gspo", "kl=k3",
+	err := r.Set("learner.optimizer.lr=5e-4", "rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "loss.name=gspo", "kl=k3",
 		"correction.masks[0].low=0.9", "correction.masks[1]=veto", "task.difficulty=[2, 4]", "name=other", "correction.weights=none",
 		"learner.numerics.head=fp32", "pretrain={}")
 	if err != nil {
@@ -184,13 +178,9 @@ func TestNew(t *testing.T) {
 func TestLoadErrors(t *testing.T) {
 	dir := t.TempDir()
 	long := filepath.Join(dir, "long.yaml")
-	if err := os.WriteFile(long, []byte(strings.Repeat("# comment\n", maxText/5)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(long, []byte(strings.Repeat("# comment\n", maxText/5)), 0o644))
 	binary := filepath.Join(dir, "binary.yaml")
-	if err := os.WriteFile(binary, []byte("name: a\n\xff\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(binary, []byte("name: a\n\xff\n"), 0o644))
 	for _, tc := range []struct{ name, want string }{
 		{"defalt", `defalt: no file and no shipped recipe of that name: unknown name "defalt": did you mean "default"? (known: `},
 		{"./none.yaml", "./none.yaml: no such file or directory"},
@@ -351,9 +341,7 @@ func TestNeeds(t *testing.T) {
 // TestLocate finds fields in the text and in assignments.
 func TestLocate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.yaml")
-	if err := os.WriteFile(path, []byte("name: a\ncheckpoint: x\nmodel:\n  layers: 2\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("name: a\ncheckpoint: x\nmodel:\n  layers: 2\n"), 0o644))
 	for _, tc := range []struct {
 		field, set, source string
 		line               int
@@ -378,5 +366,21 @@ func TestLocate(t *testing.T) {
 	}
 	if source, line := Locate("none", "steps"); source != "none" || line != 0 {
 		t.Errorf("a recipe that is not there: %s:%d", source, line)
+	}
+}
+
+// loaded is a recipe with changes.
+func loaded(t testing.TB, name string, sets ...string) Recipe {
+	t.Helper()
+	r, err := Load(name, sets...)
+	must(t, err)
+	return r
+}
+
+// must stops the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -220,10 +220,7 @@ func FuzzParse(f *testing.F) {
 
 func TestIdentity(t *testing.T) {
 	headline := func(set ...string) Recipe {
-		r, err := Load("headline", set...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := loaded(t, "headline", set...)
 		return r.Resolved()
 	}
 	identity := func(set ...string) string { return headline(set...).Identity() }

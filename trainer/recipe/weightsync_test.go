@@ -56,10 +56,7 @@ func TestInertWeightSync(t *testing.T) {
 		{"missed: [all], from: 30", "sync 30 is that of step 31, and the run has 5"},
 		{"missed: [all]", ""},
 	} {
-		r, err := Load("default", "rollout.weight_sync={"+c.sets+"}", "steps=5")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := loaded(t, "default", "rollout.weight_sync={"+c.sets+"}", "steps=5")
 		if got := strings.Join(r.Inert(), "\n"); (c.want == "") == strings.Contains(got, "rollout.weight_sync") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q", c.sets, got)
 		}
