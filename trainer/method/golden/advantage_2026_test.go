@@ -20,17 +20,13 @@ func matchSPO(c *Case, k *Check) {
 	for i := range prompts {
 		b.PromptID, state = append(b.PromptID, int64(i)), method.AppendState(state, i)
 	}
-	if err := e.SetState(state); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(e.SetState(state))
 	if out := estimated(k, e, b); out != nil {
 		k.Vector("advantages", masking(c, "advantages", b.Mask, out.Advantage))
 		if c.Params.String("rho_type") == "constant" {
 			alpha, beta := make([]float64, prompts), make([]float64, prompts)
 			distributions := len(method.AppendState(nil, alpha, beta))
-			if err := method.ReadState(e.AppendState(nil)[:distributions], alpha, beta); err != nil {
-				k.Fail("%v", err)
-			}
+			k.OK(method.ReadState(e.AppendState(nil)[:distributions], alpha, beta))
 			k.Vector("alpha", alpha)
 			k.Vector("beta", beta)
 		}
@@ -136,8 +132,7 @@ func matchPrime2026(c *Case, k *Check) {
 			if v.Has("length_penalty") {
 				p, part := v.Sub("length_penalty"), make([]float64, b.Len())
 				weights := &reward.LengthLinear{Output: p["num_output_tokens_weight"].(float64), Input: p["num_input_tokens_weight"].(float64), Turns: p["num_turns_weight"].(float64)}
-				if err := weights.Part(part, b, nil); err != nil {
-					k.Fail("%v", err)
+				if !k.OK(weights.Part(part, b, nil)) {
 					return
 				}
 				for i := range part {
@@ -154,9 +149,7 @@ func matchPrime2026(c *Case, k *Check) {
 	k.Vector("advantages", got)
 	for name, e := range solo {
 		var baseline float64
-		if err := method.ReadState(e.AppendState(nil), &baseline); err != nil {
-			k.Fail("%v", err)
-		}
+		k.OK(method.ReadState(e.AppendState(nil), &baseline))
 		k.Metric("baselines", name, baseline)
 	}
 }

@@ -30,9 +30,7 @@ func rewards(b *batch.Batch, token []float64) {
 
 // estimated runs an estimator on a batch and returns the batch, nil if it failed.
 func estimated(k *Check, e advantage.Estimator, b *batch.Batch) *batch.Batch {
-	if err := method.Check(e); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(method.Check(e))
 	if err := e.Estimate(b); err != nil {
 		k.Fail("%v", err)
 		return nil
@@ -107,16 +105,19 @@ func matchVerl(c *Case, k *Check) {
 		k.Error(e.Estimate(b))
 		return
 	}
-	out := estimated(k, e, b)
-	if out == nil {
+	compareEstimates(c, k, estimated(k, e, b))
+}
+
+// compareEstimates compares advantages and returns, unless the estimator failed.
+func compareEstimates(c *Case, k *Check, b *batch.Batch) {
+	if b == nil {
 		return
 	}
-	k.Vector("advantages", masking(c, "advantages", b.Mask, out.Advantage))
-	if out.Return != nil {
-		k.Vector("returns", masking(c, "returns", b.Mask, out.Return))
-	} else { // an outcome estimator returns its advantages twice
-		k.Vector("returns", masking(c, "returns", b.Mask, out.Advantage))
+	if b.Return == nil { // an outcome estimator returns its advantages twice
+		b.Return = b.Advantage
 	}
+	k.Vector("advantages", masking(c, "advantages", b.Mask, b.Advantage))
+	k.Vector("returns", masking(c, "returns", b.Mask, b.Return))
 }
 
 // verl's masked reductions, which package masked follows.
@@ -202,8 +203,7 @@ func advantageMatchROLL(c *Case, k *Check) {
 			out.Advantage[n] = min(max(a, -top), top)
 		}
 	}
-	k.Vector("advantages", masking(c, "advantages", b.Mask, out.Advantage))
-	k.Vector("returns", masking(c, "returns", b.Mask, out.Return))
+	compareEstimates(c, k, out)
 }
 
 func advantageMatchSkyRL(c *Case, k *Check) {
@@ -225,16 +225,7 @@ func advantageMatchSkyRL(c *Case, k *Check) {
 		b.Value = c.Inputs.Flat("values")
 		e = &advantage.GAE{Asymmetry: symmetric, Gamma: v.Float("gamma"), Lam: v.Float("lambd"), Whiten: true, Holes: advantage.Through}
 	}
-	out := estimated(k, e, b)
-	if out == nil {
-		return
-	}
-	k.Vector("advantages", masking(c, "advantages", b.Mask, out.Advantage))
-	if out.Return != nil {
-		k.Vector("returns", masking(c, "returns", b.Mask, out.Return))
-	} else {
-		k.Vector("returns", masking(c, "returns", b.Mask, out.Advantage))
-	}
+	compareEstimates(c, k, estimated(k, e, b))
 }
 
 // slime folds a KL penalty into the reward, and whitens after the estimator.
@@ -296,16 +287,14 @@ func advantageMatchSlime(c *Case, k *Check) {
 	if out == nil {
 		return
 	}
-	raw := out.Return
-	if raw == nil {
-		raw = slices.Clone(out.Advantage)
+	if out.Return == nil {
+		out.Return = slices.Clone(out.Advantage)
 	}
 	if v.Bool("normalize_advantages") {
 		masked.WhitenWith(out.Advantage, b.Mask, 0)
 	}
 	k.Vector("kl", masking(c, "kl", b.Mask, kl))
-	k.Vector("advantages", masking(c, "advantages", b.Mask, out.Advantage))
-	k.Vector("returns", masking(c, "returns", b.Mask, raw))
+	compareEstimates(c, k, out)
 }
 
 func advantageMatchTRL(c *Case, k *Check) {
@@ -418,8 +407,7 @@ func matchLengthAdaptive(c *Case, k *Check) {
 	e := &advantage.GAE{Asymmetry: symmetric, Gamma: c.Params.Float("gamma"), Alpha: c.Params.Float("alpha"), ReturnLam: 1, Holes: advantage.Carry}
 	b := Batch(c.Inputs.Matrix("mask"))
 	b.TokenReward, b.Value = c.Inputs.Flat("token_rewards"), c.Inputs.Flat("values")
-	if err := e.Estimate(b); err != nil {
-		k.Fail("%v", err)
+	if !k.OK(e.Estimate(b)) {
 		return
 	}
 	var lambdas []float64

@@ -88,6 +88,14 @@ func (k *Check) Fail(format string, args ...any) {
 	k.failures = append(k.failures, fmt.Sprintf(format, args...))
 }
 
+// OK reports whether there is no error, and records it as a failure of the case if there is one.
+func (k *Check) OK(err error) bool {
+	if err != nil {
+		k.Fail("%v", err)
+	}
+	return err == nil
+}
+
 // Scalar compares the number under output.
 func (k *Check) Scalar(output string, got float64) { k.Scaled(output, got, 0) }
 

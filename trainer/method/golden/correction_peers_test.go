@@ -27,8 +27,7 @@ func matchVerlLogRatio(c *Case, k *Check) {
 		return
 	}
 	b := fromLogRatio(c.Inputs.Matrix("response_mask"), c.Inputs.Flat("log_ratio"))
-	if err := p.Apply(b, correction.AtBatch); err != nil {
-		k.Fail("%v", err)
+	if !k.OK(p.Apply(b, correction.AtBatch)) {
 		return
 	}
 	if c.Outputs.Has("rollout_is_weights") {
@@ -46,8 +45,7 @@ func matchVerlCombined(c *Case, k *Check) {
 	config := verlConfig(c.Params)
 	config.LossType = "reinforce" // the function computes weights whatever the loss does with them
 	p, err := config.Pipeline()
-	if err != nil {
-		k.Fail("%v", err)
+	if !k.OK(err) {
 		return
 	}
 	b := Batch(c.Inputs.Matrix("response_mask"))
@@ -58,12 +56,7 @@ func matchVerlCombined(c *Case, k *Check) {
 	if p.Mode == correction.Bypass {
 		b.Anchor = nil
 	}
-	for _, s := range []correction.Stage{correction.AtBatch, correction.AtStep} {
-		if err := p.Apply(b, s); err != nil {
-			k.Fail("%v", err)
-			return
-		}
-	}
+	apply(k, p, b)
 	if c.Outputs.Has("rollout_is_weights") {
 		k.Vector("rollout_is_weights", b.Weight)
 	} else {
@@ -105,18 +98,14 @@ func matchVerlISMetrics(c *Case, k *Check) {
 		b.LogpRoll = make([]float64, b.Tokens())
 	}
 	p := &correction.Pipeline{Weights: w}
-	if err := p.Apply(b, correction.AtBatch); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(p.Apply(b, correction.AtBatch))
 	claimMetrics(c, k, p.Metrics(), "rollout_corr/")
 }
 
 // corrected applies a pipeline to the batch, and returns the weights before and after truncation, nil if it has none.
 func corrected(k *Check, p *correction.Pipeline, b *batch.Batch) (raw, applied []float64) {
 	accounts, err := p.Explain(b, correction.AtBatch)
-	if err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(err)
 	for _, a := range accounts {
 		if _, weights := a.Trace.Tokens[0].Find("ρ"); weights {
 			return terms(a.Trace, "ρ"), terms(a.Trace, "w")
@@ -172,9 +161,7 @@ func correctionMatchSlime(c *Case, k *Check) {
 	b := ragged(c, "mask")
 	b.LogpRoll, b.Anchor = cut(c, "rollout_logp"), cut(c, "train_logp")
 	b.Old.Logp = b.Anchor
-	if err := method.Check(p); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(method.Check(p))
 	raw, _ := corrected(k, p, b)
 	if !p.BatchNormalize || p.Weights.Level() == method.Token { // the other is listed
 		k.Vector("weights", masking(c, "weights", b.Mask, b.Weight))
@@ -254,12 +241,7 @@ func matchSlimeOPSM(c *Case, k *Check) {
 	b.LogpRoll, b.Now.Logp, b.Advantage = cut(c, "old_logp"), cut(c, "logp"), cut(c, "adv")
 	b.Anchor = b.LogpRoll
 	p := &correction.Pipeline{Masks: []correction.Masking{&correction.OPSM{Delta: c.Params.Float("opsm_delta"), Signs: correction.Negative}}}
-	for _, s := range []correction.Stage{correction.AtBatch, correction.AtStep} {
-		if err := p.Apply(b, s); err != nil {
-			k.Fail("%v", err)
-			return
-		}
-	}
+	apply(k, p, b)
 	k.Vector("mask", masking(c, "mask", b.Mask, numbers(b.Gate)))
 }
 

@@ -83,8 +83,7 @@ func numbers(mask []bool) []float64 {
 // other thresholds must be read into the same methods.
 func matchPreset(c *Case, k *Check) {
 	want, err := verlConfig(c.Outputs).Pipeline()
-	if err != nil {
-		k.Fail("%v", err)
+	if !k.OK(err) {
 		return
 	}
 	name := strings.TrimPrefix(c.Name, "preset/")

@@ -11,9 +11,7 @@ import (
 func truncation(k *Check, mask [][]float64, finished []bool) *batch.Batch {
 	b := Batch(mask)
 	b.Finished, b.Anchor, b.LogpRoll = finished, make([]float64, b.Tokens()), make([]float64, b.Tokens())
-	if err := (&correction.Pipeline{Masks: []correction.Masking{&correction.Truncated{}}}).Apply(b, correction.AtBatch); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK((&correction.Pipeline{Masks: []correction.Masking{&correction.Truncated{}}}).Apply(b, correction.AtBatch))
 	return b
 }
 

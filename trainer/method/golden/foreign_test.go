@@ -163,14 +163,7 @@ func (p configured) hold(t *testing.T, c *Case, r *recipe.Recipe) {
 	if c.Inputs.Has("logp") {
 		b.Now.Logp = cut(c, "logp")
 	}
-	if c.Inputs.Has("adv_seq") {
-		for i, a := range c.Inputs.Flat("adv_seq") {
-			from, to := b.Span(i)
-			for ; from < to; from++ {
-				b.Advantage = append(b.Advantage, a)
-			}
-		}
-	}
+	b.Advantage = spread(b, c.Inputs.FlatOr("adv_seq"))
 	pipeline := r.Correction.Pipeline()
 	for _, stage := range []correction.Stage{correction.AtBatch, correction.AtStep} {
 		if err := pipeline.Apply(b, stage); err != nil {
@@ -195,14 +188,7 @@ func (p configured) compare(t *testing.T, c *Case, b *batch.Batch) {
 		if len(flat) == b.Tokens() {
 			return flat
 		}
-		var spread []float64 // one per response
-		for i, x := range flat {
-			from, to := b.Span(i)
-			for ; from < to; from++ {
-				spread = append(spread, x)
-			}
-		}
-		return spread
+		return spread(b, flat) // one per response
 	}
 	weights, mask := want(p.weights), want(p.mask)
 	for n, counts := range b.Mask {

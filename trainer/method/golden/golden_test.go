@@ -175,11 +175,25 @@ func paperBatch(c *Case) *batch.Batch {
 	b := ragged(c, "mask")
 	b.Now.Logp, b.Anchor, b.LogpRoll, b.Ref.Logp = cut(c, "logp"), cut(c, "old_logp"), cut(c, "rollout_logp"), cut(c, "ref_logp")
 	b.Now.Entropy, b.Advantage = cut(c, "entropy"), cut(c, "adv")
-	for i, a := range c.Inputs.FlatOr("adv_seq") {
-		from, to := b.Span(i)
-		b.Advantage = append(b.Advantage, slices.Repeat([]float64{a}, to-from)...)
-	}
+	b.Advantage = append(b.Advantage, spread(b, c.Inputs.FlatOr("adv_seq"))...)
 	return b
+}
+
+// spread gives each token the number of its response.
+func spread(b *batch.Batch, rows []float64) (x []float64) {
+	for i, r := range rows {
+		from, to := b.Span(i)
+		x = append(x, slices.Repeat([]float64{r}, to-from)...)
+	}
+	return x
+}
+
+// scale multiplies a loss and its gradient.
+func scale(out *loss.Grad, by float64) {
+	out.Loss *= by
+	for n := range out.DLogp {
+		out.DLogp[n] *= by
+	}
 }
 
 // rowOf is the response of token n.
@@ -210,12 +224,8 @@ func metric(k *Check, out *loss.Grad, output, name string) {
 // evaluate runs a loss on a case's batch and reports errors as failures.
 func evaluate(k *Check, l loss.Loss, b *batch.Batch) *loss.Grad {
 	out := &loss.Grad{}
-	if err := method.Check(l); err != nil {
-		k.Fail("Check: %v", err)
-	}
-	if err := l.Eval(out, b); err != nil {
-		k.Fail("Eval: %v", err)
-	}
+	k.OK(method.Check(l))
+	k.OK(l.Eval(out, b))
 	return out
 }
 

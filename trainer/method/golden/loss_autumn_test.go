@@ -46,7 +46,7 @@ func matchCIS(c *Case, k *Check) {
 	apply(k, &correction.Pipeline{Weights: m}, b)
 	k.Vector("weights", appliedWeights(b))
 	k.Scalar("filtered_fraction", share(b, func(n int) bool { return b.Weight[n] != elementary.Exp(b.Anchor[n]-b.LogpRoll[n]) }))
-	compared(k, &loss.PPOClip{EpsLow: c.Params.Float("eps_clip"), EpsHigh: c.Params.Float("eps_clip_higher")}, b)
+	compared(k, peerLoss("autumn/cis", c.Params, loss.Aggregation{}), b)
 }
 
 func matchKPop(c *Case, k *Check) {
@@ -57,8 +57,7 @@ func matchKPop(c *Case, k *Check) {
 	k.Mask("kept_mask", b.LossMask)
 	k.Vector("behave_imp_weight", appliedWeights(b))
 	k.Scalar("filtered_fraction", share(b, func(n int) bool { return !b.LossMask[n] }))
-	low := p.Float("eps_clip")
-	compared(k, &loss.PPOClip{EpsLow: low, EpsHigh: p.FloatOr("eps_clip_higher", low), DualClip: p.FloatOr("c_clip", 0), Aggregation: loss.Aggregation{Pre: true}}, b)
+	compared(k, peerLoss("autumn/kpop", p, loss.Aggregation{Pre: true}), b)
 }
 
 // matchOpenRLHF reads OpenRLHF's is_correction, and that of molt, where seq is the product and geo the mean.
@@ -145,21 +144,16 @@ func matchNeMoLevel(c *Case, k *Check) {
 		pipeline.Weights = &correction.GeometricTIS{Cap: limit}
 	}
 	apply(k, pipeline, b)
-	low, high, dual := p.Float("ratio_clip_min"), p.Float("ratio_clip_max"), p.FloatOr("ratio_clip_c", 0)
-	agg := loss.Aggregation{}
+	agg, name := loss.Aggregation{}, "nemo-rl/ppo"
 	if !p.Bool("token_level_loss") {
 		agg.Mode = "seq-sum-token-mean"
 	}
-	var l loss.Loss = &loss.PPOClip{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
 	if p.Bool("sequence_level_importance_ratios") {
-		l = &loss.GSPO{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
+		name = "nemo-rl/gspo"
 	}
-	out := evaluate(k, l, b)
+	out := evaluate(k, peerLoss(name, p, agg), b)
 	if tokens := float64(tokensOf(b)); p.Bool("token_level_loss") && tokens > 0 { // NeMo-RL's masked mean has tokens + 1e-8 below
-		out.Loss *= tokens / (tokens + 1e-8)
-		for n := range out.DLogp {
-			out.DLogp[n] *= tokens / (tokens + 1e-8)
-		}
+		scale(out, tokens/(tokens+1e-8))
 	}
 	if !p.Bool("token_level_loss") {
 		// Its means divide by a number + 1e-8 three times, of tokens in the ratio and in the loss, and of samples.
@@ -176,15 +170,11 @@ func matchNeMoLevel(c *Case, k *Check) {
 }
 
 func matchBAPO(c *Case, k *Check) {
-	p, b := c.Params, paperBatch(c)
-	l := &loss.BAPO{Target: p.Float("adv_ratio_target"), LowStep: p.Float("ratio_lower_step"), HighStep: p.Float("ratio_upper_step"), DualClip: p.Float("clip_ratio_c"), LogClamp: 20,
-		LowFrom: p.FloatOr("ratio_lower_start", 1-p.Float("clip_ratio_low")), HighFrom: p.FloatOr("ratio_upper_start", 1+p.Float("clip_ratio_high")),
-		Aggregation: loss.Aggregation{Mode: p.String("loss_agg_mode")}}
-	l.LowTo, l.HighTo = p.FloatOr("ratio_lower_max", l.LowFrom), p.FloatOr("ratio_upper_max", l.HighFrom)
+	b := paperBatch(c)
 	if c.Inputs.Has("rollout_is_weights") {
 		b.Weight = c.Inputs.Flat("rollout_is_weights")
 	}
-	out := compared(k, l, b)
+	out := compared(k, peerLoss("autumn/bapo", c.Params, modeOf(c)), b)
 	for _, name := range []string{"pg_clipfrac", "ppo_kl", "pg_clipfrac_lower", "bapo_clip_low", "bapo_clip_high", "bapo_pos_neg_ratio"} {
 		value, ok := out.Metric("actor/" + name)
 		if !ok {
@@ -317,7 +307,7 @@ func matchCentredIPO(c *Case, k *Check) {
 		}
 		now[n] = lawsOf(now[n : n+1])[0]
 	}
-	l := &loss.IPO{Delta: p.Float("eps"), Cap: p.Float("max_importance_ratio"), AdvTau: 1, Aggregation: loss.Aggregation{Mode: "token-sum"}}
+	l := peerLoss("autumn/ipo", p, loss.Aggregation{Mode: "token-sum"}).(*loss.IPO)
 	if p.Float("score_centering") != 0 {
 		l.Centering = new(loss.ExactCentering)
 	}
@@ -332,23 +322,12 @@ func matchPrimeLosses(c *Case, k *Check) {
 		b.Advantage[n] *= p.Float("adv_tau")
 	}
 	b.Weight = c.Inputs.FlatOr("loss_weights")
-	var l loss.Loss
-	switch p.String("type") {
-	case "ipo":
-		l = &loss.IPO{Delta: p.Float("eps"), AdvTau: 1, Cap: p.Float("max_importance_ratio"), Aggregation: agg}
-	case "icepop":
-		l = &loss.PrimeMasked{Low: p.Float("ratio_low"), High: p.Float("ratio_high"), Aggregation: agg}
-	case "ppo":
+	if p.String("type") == "ppo" {
 		b.Anchor = b.LogpRoll
-		l = &loss.PPOClip{EpsLow: 1 - p.Float("ratio_low"), EpsHigh: p.Float("ratio_high") - 1, Delta: p.Float("max_importance_ratio"), Aggregation: agg}
-	case "cispo":
-		l = &loss.CISPO{EpsLow: 1 - p.Float("ratio_low"), EpsHigh: p.Float("ratio_high") - 1, Anchor: loss.Roll, Level: "token", Aggregation: agg}
 	}
-	out := evaluate(k, l, b)
-	for n := range out.DLogp {
-		out.DLogp[n] /= p.Float("rl_scale")
-	}
-	k.Scaled("loss", out.Loss/p.Float("rl_scale"), largestTerm(out))
+	out := evaluate(k, peerLoss("autumn/"+p.String("type"), p, agg), b)
+	scale(out, 1/p.Float("rl_scale"))
+	k.Scaled("loss", out.Loss, largestTerm(out))
 	k.Vector("grad", out.DLogp)
 	for name := range c.Outputs.Sub("metrics") {
 		if value, ok := out.Metric(name); ok {
@@ -365,13 +344,10 @@ func matchFlash(c *Case, k *Check) {
 		mean += r / float64(len(rewards))
 	}
 	var advantages []float64
-	for i, r := range rewards {
+	for _, r := range rewards {
 		advantages = append(advantages, r-mean)
-		from, to := b.Span(i)
-		for range to - from {
-			b.Advantage = append(b.Advantage, r-mean)
-		}
 	}
+	b.Advantage = spread(b, advantages)
 	m := &correction.Band{Level: "sequence", Statistic: "roll_binary_kl", Aggregate: "mean", Floor: 1e-6, Low: math.Inf(-1),
 		High: c.Params.FloatOr("delta", c.Params.FloatOr("tis_binary_kl_threshold", 0))}
 	pipeline := &correction.Pipeline{Mode: correction.Bypass, Clamp: 30, Weights: &correction.TokenTIS{Cap: math.Inf(1)}, Masks: []correction.Masking{m}}
@@ -460,9 +436,6 @@ func matchRSPO(c *Case, k *Check) {
 		from, to := b.Span(i)
 		rows += count(masked.Count(b.Mask[from:to]) > 0)
 	}
-	out.Loss /= max(rows, 1)
-	for n := range out.DLogp {
-		out.DLogp[n] /= max(rows, 1)
-	}
+	scale(out, 1/max(rows, 1))
 	valueAndGradient(k, out)
 }

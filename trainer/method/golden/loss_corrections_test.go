@@ -14,8 +14,7 @@ import (
 // apply runs a pipeline at both moments of a step.
 func apply(k *Check, p *correction.Pipeline, b *batch.Batch) {
 	for _, s := range []correction.Stage{correction.AtBatch, correction.AtStep} {
-		if err := p.Apply(b, s); err != nil {
-			k.Fail("correction: %v", err)
+		if !k.OK(p.Apply(b, s)) {
 			return
 		}
 	}
@@ -175,8 +174,7 @@ func matchBypass(c *Case, k *Check) {
 	config := verlConfig(v)
 	config.Bypass, config.LossType = true, "reinforce" // weights and their metrics are computed for either loss
 	pipeline, err := config.Pipeline()
-	if err != nil {
-		k.Fail("%v", err)
+	if !k.OK(err) {
 		return
 	}
 	b := verlBatch(c)

@@ -20,18 +20,22 @@ func truncated(b *batch.Batch, limit float64) []float64 {
 	return w
 }
 
+// modeOf is the aggregation of the case's mode.
+func modeOf(c *Case) loss.Aggregation {
+	return loss.Aggregation{Mode: c.Params.String("loss_agg_mode")}
+}
+
+// allRows is modeOf with means over all rows, empty ones too, as peers other than verl have them.
+func allRows(c *Case) loss.Aggregation {
+	agg := modeOf(c)
+	if mode := map[string]string{"seq-mean-token-sum": "seq-all-token-sum", "seq-mean-token-mean": "grpo"}[agg.Mode]; mode != "" {
+		agg.Mode = mode
+	}
+	return agg
+}
+
 func matchASPO(c *Case, k *Check) {
-	p := c.Params
-	l := &loss.ASPO{
-		LowEntropyEpsNeg: p.Float("negative_low_entropy_clip_ratio_low"), HighEntropyEpsNeg: p.Float("negative_high_entropy_clip_ratio_low"),
-		LowEntropyEpsPos: p.Float("positive_low_entropy_clip_ratio_high"), HighEntropyEpsPos: p.Float("positive_high_entropy_clip_ratio_high"),
-		CapNeg: p.Float("negative_clip_ratio_c"), CapPos: p.Float("positive_clip_ratio_c"),
-		Quantile: p.Float("token_entropy_quantile"), Aggregation: loss.Aggregation{Mode: p.String("loss_agg_mode")},
-	}
-	// The authors' fork of verl takes plain means over all rows.
-	if mode := map[string]string{"seq-mean-token-sum": "seq-all-token-sum", "seq-mean-token-mean": "grpo"}[l.Aggregation.Mode]; mode != "" {
-		l.Aggregation.Mode = mode
-	}
+	l := peerLoss("papers/aspo", c.Params, allRows(c)).(*loss.ASPO)
 	b := paperBatch(c)
 	out := compared(k, l, b)
 	for output, name := range map[string]string{
@@ -51,13 +55,7 @@ func matchASPO(c *Case, k *Check) {
 }
 
 func matchCEGPPO(c *Case, k *Check) {
-	p := c.Params
-	l := &loss.CEGPPO{EpsLow: p.Float("clip_ratio_low"), EpsHigh: p.Float("clip_ratio_high"), DualClip: p.Float("clip_ratio_c"),
-		BetaLow: p.Float("gppo_loss_beta1"), BetaHigh: p.Float("gppo_loss_beta2"), Aggregation: loss.Aggregation{Mode: p.String("loss_agg_mode")}}
-	if l.Aggregation.Mode == "seq-mean-token-sum" { // the authors' fork of verl takes plain means over all rows
-		l.Aggregation.Mode = "seq-all-token-sum"
-	}
-	out := compared(k, l, paperBatch(c))
+	out := compared(k, peerLoss("papers/ce_gppo", c.Params, allRows(c)), paperBatch(c))
 	for _, name := range []string{"pg_clipfrac", "ppo_kl", "pg_clipfrac_lower"} {
 		metric(k, out, name, "actor/"+name)
 	}
@@ -65,13 +63,13 @@ func matchCEGPPO(c *Case, k *Check) {
 
 func matchCTPO(c *Case, k *Check) {
 	p := c.Params
-	l := &loss.CTPO{Low: p.Float("la_clip_low"), High: p.Float("la_clip_high"), Dual: p.Float("la_clip_c"), Power: p.Float("clip_ratio_la_power"),
-		Form: "product", Aggregation: loss.Aggregation{Mode: p.String("loss_agg_mode")}}
+	name := "papers/ctpo"
+	if strings.HasSuffix(c.Source, "_la_impl") {
+		name = "papers/ctpo_la"
+	}
+	l := peerLoss(name, p, modeOf(c)).(*loss.CTPO)
 	if p.String("ratio_mode") == "geomean" {
 		l.Form = "geomean"
-	}
-	if !strings.HasSuffix(c.Source, "_la_impl") {
-		l.RatioClip, l.Low, l.High, l.Dual = true, p.Float("clip_ratio_low"), p.Float("clip_ratio_high"), p.Float("clip_ratio_c")
 	}
 	b := paperBatch(c)
 	if p.Has("rollout_is_weights") {
@@ -160,14 +158,9 @@ func allNaN(x []float64) bool {
 }
 
 func matchM2PO(c *Case, k *Check) {
-	p := c.Params
-	l := &loss.M2PO{Budget: p.Float("M2_budget"), MiniLow: p.FloatOr("miniclip_low", 0), MiniHigh: p.FloatOr("miniclip_high", 0),
-		Aggregation: loss.Aggregation{Mode: p.String("loss_agg_mode")}}
-	out := compared(k, l, paperBatch(c))
-	clips, _ := out.Metric("actor/pg_clipfrac")
-	k.Scalar("pg_clipfrac", clips)
-	kl, _ := out.Metric("actor/ppo_kl")
-	k.Scalar("ppo_kl", kl)
+	out := compared(k, peerLoss("papers/m2po", c.Params, modeOf(c)), paperBatch(c))
+	metric(k, out, "pg_clipfrac", "actor/pg_clipfrac")
+	metric(k, out, "ppo_kl", "actor/ppo_kl")
 	for name := range c.Outputs.Sub("stats") {
 		value, _ := out.Metric(name)
 		k.Metric("stats", name, value)
@@ -175,14 +168,10 @@ func matchM2PO(c *Case, k *Check) {
 }
 
 func matchVESPO(c *Case, k *Check) {
-	v := c.Params.Sub("vespo")
-	l := &loss.VESPO{KPos: v.Float("k_pos"), LambdaPos: v.Float("lambda_pos"), KNeg: v.Float("k_neg"), LambdaNeg: v.Float("lambda_neg"),
-		Aggregation: loss.Aggregation{Mode: c.Params.String("loss_agg_mode")}}
 	b := paperBatch(c)
 	if c.Params.Has("rollout_is_weights") {
 		b.Weight = truncated(b, 2)
 		k.Vector("rollout_is_weights_used", b.Weight)
 	}
-	out := compared(k, l, b)
-	lossMetrics(c, k, out)
+	lossMetrics(c, k, compared(k, peerLoss("papers/vespo", c.Params, modeOf(c)), b))
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/loss"
@@ -150,19 +149,14 @@ func matchROLLLoss(c *Case, k *Check) {
 	pg := out.Loss
 	if p.Bool("use_kl_loss") {
 		kl := klTerm(loss.K3, p.Float("kl_loss_coef"), loss.KLBounds{Value: 10}, agg)
-		if err := kl.AddLoss(out, b); err != nil {
-			k.Fail("%v", err)
-		}
+		k.OK(kl.AddLoss(out, b))
 	}
 	matchROLLFigures(k, b, agg)
-	scale := rollEpsilon(b, agg)
-	for n := range out.DLogp {
-		out.DLogp[n] *= scale
-	}
-	k.Scaled("loss", out.Loss*scale, largestTerm(out))
+	scale(out, rollEpsilon(b, agg))
+	k.Scaled("loss", out.Loss, largestTerm(out))
 	k.Vector("grad", out.DLogp)
-	k.Metric("metrics", "actor/pg_loss@sum", pg*scale)
-	k.Metric("metrics", "actor/total_loss@sum", out.Loss*scale)
+	k.Metric("metrics", "actor/pg_loss@sum", pg*rollEpsilon(b, agg))
+	k.Metric("metrics", "actor/total_loss@sum", out.Loss)
 }
 
 // matchROLLFigures compares the divergences ROLL logs: k3 to the reference, k2
@@ -176,9 +170,7 @@ func matchROLLFigures(k *Check, b *batch.Batch, agg loss.Aggregation) {
 		one, logged := *b, &loss.Grad{}
 		one.Ref.Logp = figure.ref
 		logged.Reset(b.Tokens())
-		if err := klTerm(figure.e, 1, loss.KLBounds{Value: 10}, agg).AddLoss(logged, &one); err != nil {
-			k.Fail("%v", err)
-		}
+		k.OK(klTerm(figure.e, 1, loss.KLBounds{Value: 10}, agg).AddLoss(logged, &one))
 		k.Metric("metrics", figure.name, logged.Loss*rollEpsilon(b, agg))
 	}
 }
@@ -206,38 +198,24 @@ func rollEpsilon(b *batch.Batch, agg loss.Aggregation) float64 {
 
 func rollLoss(p Values, agg loss.Aggregation) loss.Loss {
 	segment := p.String("ratio_type") == "segment"
-	switch p.String("pg_variant") {
-	case "vanilla":
-		return &loss.Reinforce{Anchor: loss.Old, Aggregation: agg}
-	case "ppo":
-		low, high, dual := p.Float("pg_clip"), p.Float("pg_clip"), 0.0
-		if p.Bool("use_pg_clip_range") {
-			low, high = p.Float("pg_clip_low"), p.Float("pg_clip_high")
+	if p.String("pg_variant") != "ppo" {
+		l := peerLoss("roll/"+p.String("pg_variant"), p, agg)
+		if topr, ok := l.(*loss.TOPR); ok && segment {
+			topr.Level, topr.Epsilon = "turn", 1e-8
 		}
-		if p.Bool("dual_clip_loss") {
-			dual = 1 + 2*p.Float("pg_clip")
-		}
-		if segment {
-			return &loss.STPPO{EpsLow: low, EpsHigh: high, DualClip: dual, TurnRatio: "geo", Gradient: "live", CTN: "none", Epsilon: 1e-8, Aggregation: agg}
-		}
-		return &loss.PPOClip{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
-	case "tis":
-		return &loss.CISPO{EpsLow: 1 - p.FloatOr("tis_lower_bound", 0), EpsHigh: p.FloatOr("tis_upper_bound", 1) - 1, Level: "token", Anchor: loss.Old, Aggregation: agg}
-	case "topr":
-		l := method.New[loss.TOPR]()
-		l.Level, l.Anchor, l.LogClamp, l.Aggregation = "token", loss.Old, 0, agg
-		if segment {
-			l.Level, l.Epsilon = "turn", 1e-8
-		}
-		l.PositiveWeight, l.NegativeWeight = p.FloatOr("topr_positive_weight", 1), p.FloatOr("topr_negative_weight", 1)
 		return l
-	case "cispo":
-		return &loss.CISPO{EpsLow: p.FloatOr("cispo_epsilon_low", 0.1), EpsHigh: p.FloatOr("cispo_epsilon_high", 0.1),
-			UnifiedMask: p.Bool("cispo_use_unified_mask"), Level: "token", Anchor: loss.Old, Aggregation: agg}
-	case "kimi15":
-		return &loss.Kimi{Tau: p.FloatOr("kimi15_tau", 0.1), Level: "token", Anchor: loss.Old, Aggregation: agg}
 	}
-	panic("no loss " + p.String("pg_variant"))
+	low, high, dual := p.Float("pg_clip"), p.Float("pg_clip"), 0.0
+	if p.Bool("use_pg_clip_range") {
+		low, high = p.Float("pg_clip_low"), p.Float("pg_clip_high")
+	}
+	if p.Bool("dual_clip_loss") {
+		dual = 1 + 2*p.Float("pg_clip")
+	}
+	if segment {
+		return &loss.STPPO{EpsLow: low, EpsHigh: high, DualClip: dual, TurnRatio: "geo", Gradient: "live", CTN: "none", Epsilon: 1e-8, Aggregation: agg}
+	}
+	return &loss.PPOClip{EpsLow: low, EpsHigh: high, DualClip: dual, Aggregation: agg}
 }
 
 func matchSlimeLoss(c *Case, k *Check) {
@@ -277,9 +255,7 @@ func matchSlimeLoss(c *Case, k *Check) {
 	}
 	k.Metric("reported", "ppo_kl", reduced(k, b, agg, staleness))
 	if p.Bool("use_kl_loss") {
-		if err := slimeKL(p, agg).AddLoss(out, b); err != nil {
-			k.Fail("%v", err)
-		}
+		k.OK(slimeKL(p, agg).AddLoss(out, b))
 		value, _ := out.Metric("actor/kl_loss")
 		k.Metric("reported", "kl_loss", value)
 	}
@@ -307,9 +283,7 @@ func matchSlimeLoss(c *Case, k *Check) {
 // reduced aggregates a figure per token, as slime does with all it logs.
 func reduced(k *Check, b *batch.Batch, agg loss.Aggregation, x []float64) float64 {
 	rows, sum := make([]float64, b.Len()), 0.0
-	if err := agg.RowWeights(rows, b, &batch.Groups{}); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(agg.RowWeights(rows, b, &batch.Groups{}))
 	for i, w := range rows {
 		for n := b.Offsets[i]; n < b.Offsets[i+1]; n++ {
 			if b.Active()[n] {

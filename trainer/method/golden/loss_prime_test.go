@@ -37,40 +37,20 @@ func finishPrime(c *Case, k *Check, l loss.Loss, b *batch.Batch) {
 }
 
 func matchPrimeHead(c *Case, k *Check) {
-	p := c.Params
-	agg := loss.Aggregation{Tokens: p.IntOr("rl_scale", p.IntOr("scale", 0))}
-	var l loss.Loss
-	switch {
-	case strings.HasSuffix(c.Source, "+default_loss_fn"):
-		l = &loss.PrimeDPPO{DeltaLow: p.Float("dppo_mask_low"), DeltaHigh: p.Float("dppo_mask_high"), AdvTau: p.Float("adv_tau"),
-			KLTau: p.Float("kl_tau"), Aggregation: agg}
-	case strings.HasSuffix(c.Source, "+ipo_loss_fn"):
-		l = &loss.IPO{Delta: p.Float("ipo_threshold"), AdvTau: p.Float("adv_tau"), KLTau: p.Float("kl_tau"), Aggregation: agg}
-	case strings.HasSuffix(c.Source, "+ref_kl_loss_fn"):
-		l = &loss.RefKL{Delta: 0.2, KLTau: 1e-3, Aggregation: agg}
-	case strings.HasSuffix(c.Source, "+ce_loss_fn"):
-		l = &loss.CrossEntropy{Aggregation: agg}
-	}
-	finishPrime(c, k, l, primeBatch(c))
+	_, function, _ := strings.Cut(c.Source, "+")
+	agg := loss.Aggregation{Tokens: c.Params.IntOr("rl_scale", c.Params.IntOr("scale", 0))}
+	finishPrime(c, k, peerLoss("prime/"+strings.TrimSuffix(function, "_loss_fn"), c.Params, agg), primeBatch(c))
 }
 
 func matchPrimeMasked(c *Case, k *Check) {
-	p := c.Params
-	finishPrime(c, k, &loss.PrimeMasked{
-		Low: p.Float("mask_ratio_low"), High: p.Float("mask_ratio_high"), Veto: p.Float("sequence_mask_ratio_low"),
-		Sequence: p.String("ratio_type") == "sequence", LengthNorm: p.Bool("ratio_length_norm"),
-		Aggregation: loss.Aggregation{Tokens: p.Int("loss_scale")},
-	}, primeBatch(c))
+	l := peerLoss("prime/masked", c.Params, loss.Aggregation{Tokens: c.Params.Int("loss_scale")}).(*loss.PrimeMasked)
+	l.Sequence = c.Params.String("ratio_type") == "sequence"
+	finishPrime(c, k, l, primeBatch(c))
 }
 
 func matchPrimeGeo(c *Case, k *Check) {
-	p := c.Params
-	l := &loss.PrimeGeo{
-		Low: p.Float("token_mask_low"), High: p.Float("token_mask_high"), GeoLow: p.Float("geo_mask_low"), GeoHigh: p.Float("geo_mask_high"),
-		VetoLow: p.Float("sequence_mask_low"), VetoHigh: p.Float("sequence_mask_high"), Clip: p.Float("sequence_clip_high"),
-		Sequence: p.String("ratio_type") == "sequence", AdvTau: p.Float("adv_tau"), TeacherTau: p.Float("teacher_tau"), KLTau: p.Float("kl_tau"),
-		Aggregation: loss.Aggregation{Tokens: p.Int("loss_scale")},
-	}
+	l := peerLoss("prime/geo", c.Params, loss.Aggregation{Tokens: c.Params.Int("loss_scale")}).(*loss.PrimeGeo)
+	l.Sequence = c.Params.String("ratio_type") == "sequence"
 	if !c.Inputs.Has("teacher_logp") {
 		l.TeacherTau = 0 // prime-rl ignores it without a teacher
 	}

@@ -17,8 +17,7 @@ func matchKLValue(c *Case, k *Check) {
 		name, bounds = c.Params.String("kl_estimator"), loss.KLBounds{}
 	}
 	e, err := parseEstimator(name)
-	if err != nil {
-		k.Fail("%v", err)
+	if !k.OK(err) {
 		return
 	}
 	logp, ref, mask := c.Inputs.Flat("logp"), c.Inputs.Flat("base_logp"), c.Inputs.FlatOr("mask")
@@ -40,48 +39,14 @@ func matchKLValue(c *Case, k *Check) {
 
 // skyrlLoss builds the registered loss a case calls. Every loss of SkyRL is a sum.
 func skyrlLoss(c *Case) loss.Loss {
-	p, sum := c.Params, loss.Aggregation{Mode: "token-sum"}
-	low, high := p.Float("eps_clip_low"), p.Float("eps_clip_high")
-	switch p.String("policy_loss_type") {
-	case "regular":
-		return &loss.PPOClip{EpsLow: low, EpsHigh: high, LogClamp: 20, Aggregation: sum}
-	case "dual_clip":
-		return &loss.PPOClip{EpsLow: low, EpsHigh: high, DualClip: p.Float("clip_ratio_c"), LogClamp: 20, Aggregation: sum}
-	case "gspo":
-		return &loss.GSPOToken{EpsLow: low, EpsHigh: high, LogCap: 10, RatioMask: "pre", Aggregation: sum}
-	case "sapo":
-		v := p.Sub("sapo")
-		return &loss.SAPO{TauPos: v.Float("tau_pos"), TauNeg: v.Float("tau_neg"), Level: "token", Anchor: loss.Old, LogClamp: 20, Aggregation: sum}
-	case "cispo":
-		v := p.Sub("cispo")
-		l := &loss.CISPO{EpsLow: v.Float("cispo_eps_clip_low"), EpsHigh: v.Float("cispo_eps_clip_high"), Level: "token", Anchor: loss.Old, LogClamp: 20, Aggregation: sum}
-		if v.String("cispo_anchor") == "rollout" {
-			l.Anchor = loss.Roll
-		}
-		return l
-	case "rollout_is":
-		return &loss.RolloutIS{EpsLow: low, EpsHigh: high, Aggregation: sum}
-	case "dppo":
-		v := p.Sub("dppo")
-		l := loss.NewDPPOTV()
-		if v.String("dppo_type") == "binary_kl" {
-			l = loss.NewDPPOKL()
-		}
-		l.DeltaLow, l.DeltaHigh, l.LiveRatio, l.Aggregation = v.Float("delta_low"), v.Float("delta_high"), true, sum
-		return l
-	case "clip_cov":
-		v := p.Sub("clip_cov")
-		return &loss.ClipCov{EpsLow: low, EpsHigh: high, Share: v.Float("clip_ratio"), Low: v.Float("clip_cov_lb"), High: v.Float("clip_cov_ub"),
-			LogClamp: 20, Aggregation: sum}
-	case "kl_cov":
-		v := p.Sub("kl_cov")
-		return &loss.KLCov{Share: v.Float("kl_cov_frac"), Beta: v.Float("ppo_kl_coef"), LogClamp: 20, Aggregation: sum}
-	case "cross_entropy":
-		return &loss.CrossEntropy{Aggregation: sum}
-	case "importance_sampling":
-		return &loss.ImportanceSampling{Level: "token", Anchor: loss.Old, Aggregation: sum}
+	name := c.Params.String("policy_loss_type")
+	switch {
+	case name == "cispo" && c.Params.Sub("cispo").String("cispo_anchor") == "rollout":
+		name = "cispo_rollout"
+	case name == "dppo" && c.Params.Sub("dppo").String("dppo_type") == "binary_kl":
+		name = "dppo_kl"
 	}
-	panic("no loss " + p.String("policy_loss_type"))
+	return peerLoss("skyrl/"+name, c.Params, loss.Aggregation{Mode: "token-sum"})
 }
 
 func matchSkyRLLoss(c *Case, k *Check) {
@@ -137,9 +102,7 @@ func matchSkyRLReduction(c *Case, k *Check) {
 		part := Batch(mask[first:last])
 		part.Group = b.Group
 		rows := make([]float64, part.Len())
-		if err := agg.RowWeights(rows, part, &batch.Groups{}); err != nil {
-			k.Fail("%v", err)
-		}
+		k.OK(agg.RowWeights(rows, part, &batch.Groups{}))
 		from, _ := b.Span(first)
 		for i, w := range rows {
 			for n := part.Offsets[i]; n < part.Offsets[i+1]; n++ {
@@ -173,9 +136,7 @@ func matchSkyRLMinibatch(c *Case, k *Check) {
 		agg.Mode, b.Group = "prompt-mean", promptGroups(c)
 	}
 	rows := make([]float64, b.Len())
-	if err := agg.RowWeights(rows, b, &batch.Groups{}); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(agg.RowWeights(rows, b, &batch.Groups{}))
 	scaled := append([]float64{}, b.Advantage...)
 	for i, w := range rows {
 		from, to := b.Span(i)

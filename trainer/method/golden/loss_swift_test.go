@@ -18,15 +18,11 @@ func swiftKL(c *Case, k *Check, out *loss.Grad) {
 		return
 	}
 	kl := klTerm(loss.K3, beta, loss.VerlBounds, loss.Aggregation{})
-	if err := kl.AddLoss(out, paperBatch(c)); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(kl.AddLoss(out, paperBatch(c)))
 }
 
 func matchFIPO(c *Case, k *Check) {
-	p, b := c.Params, paperBatch(c)
-	l := &loss.FIPO{EpsLow: p.Float("epsilon_low"), EpsHigh: p.Float("epsilon_high"), Delta: p.FloatOr("delta", 0), HalfLife: p.Float("fipo_decay_rate"),
-		ClipRange: p.FloatOr("fipo_clip_range", 0), ClipHighOnly: p.Bool("fipo_clip_high_only"), SafetyThreshold: p.FloatOr("fipo_safety_threshold", 0)}
+	b, l := paperBatch(c), peerLoss("ms-swift/fipo", c.Params, loss.Aggregation{})
 	out := evaluate(k, l, b)
 	k.Vector("influence_weight", noted(k, l, b, "f"))
 	swiftKL(c, k, out)
@@ -57,16 +53,10 @@ func matchGVPO(c *Case, k *Check) {
 func matchSDAR(c *Case, k *Check) {
 	b := paperBatch(c)
 	b.Teacher.Logp = c.Inputs.Flat("teacher_logp")
-	term := &loss.SDAR{Coef: 1, Beta: c.Params.Float("sdar_gate_beta"), Aggregation: loss.Aggregation{Mode: c.Params.String("loss_agg_mode")}}
-	// The peer's row modes divide by all rows.
-	if mode := map[string]string{"seq-mean-token-sum": "seq-all-token-sum", "seq-mean-token-mean": "grpo"}[term.Aggregation.Mode]; mode != "" {
-		term.Aggregation.Mode = mode
-	}
+	term := &loss.SDAR{Coef: 1, Beta: c.Params.Float("sdar_gate_beta"), Aggregation: allRows(c)}
 	out := &loss.Grad{}
 	out.Reset(b.Tokens())
-	if err := term.AddLoss(out, b); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(term.AddLoss(out, b))
 	valueAndGradient(k, out)
 	for _, name := range []string{"sdar/gate_mean", "sdar/gate_active_ratio", "sdar/teacher_gap_mean"} {
 		metric(k, out, name, name)
@@ -86,9 +76,7 @@ func matchPositiveNLL(c *Case, k *Check) {
 	if p.Bool("use_importance_sampling_correction") {
 		pipeline := &correction.Pipeline{Clamp: math.Inf(1), Weights: &correction.TokenTIS{Floor: p.FloatOr("truncated_importance_sampling_ratio_min", 0),
 			Cap: p.Float("truncated_importance_sampling_ratio")}}
-		if err := pipeline.Apply(b, correction.AtBatch); err != nil {
-			k.Fail("%v", err)
-		}
+		k.OK(pipeline.Apply(b, correction.AtBatch))
 	}
 	agg := loss.Aggregation{}
 	if !p.Bool("token_level_loss") {
@@ -98,11 +86,9 @@ func matchPositiveNLL(c *Case, k *Check) {
 		}
 	}
 	matchMismatch(b, k)
-	out := evaluate(k, &loss.PPOClip{EpsLow: p.Float("ratio_clip_min"), EpsHigh: p.Float("ratio_clip_max"), DualClip: p.FloatOr("ratio_clip_c", 0), Aggregation: agg}, b)
+	out := evaluate(k, peerLoss("nemo-rl/ppo", p, agg), b)
 	term := &loss.PositiveNLL{Coef: p.Float("positive_example_nll_weight")}
-	if err := term.AddLoss(out, b); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(term.AddLoss(out, b))
 	valueAndGradient(k, out)
 	nll, _ := out.Metric("positive_nll_loss")
 	if term.Coef == 0 { // the peer does not compute it then
@@ -130,14 +116,10 @@ func matchFlowRL(c *Case, k *Check) {
 		b.PromptID = append(b.PromptID, int64(i))
 		ids[i] = math.Float64frombits(uint64(i))
 	}
-	if err := l.SetState(method.AppendState(nil, ids, logZ)); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(l.SetState(method.AppendState(nil, ids, logZ)))
 	out := evaluate(k, l, b)
 	slopes, moved := make([]float64, len(logZ)), make([]float64, len(logZ))
-	if err := method.ReadState(l.AppendState(nil), ids, moved); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(method.ReadState(l.AppendState(nil), ids, moved))
 	for i := range slopes {
 		slopes[i] = (logZ[i] - moved[i]) / float64(len(logZ))
 	}
@@ -168,9 +150,7 @@ func matchMOPD(c *Case, k *Check) {
 	if p.Bool("use_importance_sampling_correction") {
 		pipeline := &correction.Pipeline{Clamp: math.Inf(1), Weights: &correction.IcePop{
 			Low: p.Float("truncated_importance_sampling_ratio_min"), High: p.Float("truncated_importance_sampling_ratio")}}
-		if err := pipeline.Apply(b, correction.AtBatch); err != nil {
-			k.Fail("%v", err)
-		}
+		k.OK(pipeline.Apply(b, correction.AtBatch))
 	}
 	compared(k, &loss.Reinforce{Anchor: loss.Old}, b)
 }
@@ -180,9 +160,7 @@ func matchRLSD(c *Case, k *Check) {
 	b.Teacher.Logp, b.Step = c.Inputs.Flat("teacher_logp"), c.Inputs.Int("global_step")
 	term := &loss.RLSD{Lambda: p.Float("rlsd_lambda"), ClipRange: p.Float("rlsd_reweight_clip_range"), Warmup: p.Int("rlsd_lambda_warmup_steps"),
 		Decay: p.Int("rlsd_lambda_decay_steps"), NegativeOnly: p.Bool("rlsd_negative_only")}
-	if err := term.Prepare(b); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(term.Prepare(b))
 	scaled := make([]float64, b.Tokens()) // the peer clears masked advantages, which nothing here reads
 	for n, m := range b.Mask {
 		if m {
@@ -191,9 +169,7 @@ func matchRLSD(c *Case, k *Check) {
 	}
 	k.Vector("advantages", scaled)
 	out := &loss.Grad{}
-	if err := term.AddLoss(out, b); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(term.AddLoss(out, b))
 	lambda, _ := out.Metric("rlsd_lambda")
 	k.Scalar("rlsd_lambda", lambda)
 }
@@ -212,9 +188,7 @@ func matchOPDTopK(c *Case, k *Check) {
 		b.Old.Logp, b.Teacher.Logp = make([]float64, b.Tokens()), make([]float64, b.Tokens())
 		b.Old.Dist, b.Teacher.Dist = single(student...), single(c.Inputs.Matrix("teacher_logp")...)
 	}
-	if err := term.Prepare(b); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(term.Prepare(b))
 	if term.TopK != 0 {
 		divergence := make([]float64, len(advantages))
 		for n, a := range b.Advantage {

@@ -26,27 +26,20 @@ func trlAggregation(p Values) loss.Aggregation {
 
 // trlLoss builds the loss of a type at a level.
 func trlLoss(c *Case, agg loss.Aggregation) loss.Loss {
-	p, kind, level := c.Params, c.Params.String("loss_type"), c.Params.String("importance_sampling_level")
-	low, high := p.Float("epsilon_low"), p.Float("epsilon_high")
-	switch {
-	case strings.Contains(c.Source, "gmpo_trainer"):
-		return &loss.GMPO{EpsLow: low, EpsHigh: high, Clip: "token", Normalise: true}
-	case kind == "cispo":
-		return &loss.CISPO{Cap: high, Level: level, Anchor: loss.Old, Aggregation: agg}
-	case kind == "sapo":
-		return &loss.SAPO{TauPos: p.Float("sapo_temperature_pos"), TauNeg: p.Float("sapo_temperature_neg"), Level: level, Anchor: loss.Old, Aggregation: agg}
-	case kind == "vespo":
-		return &loss.VESPO{KPos: p.Float("vespo_k_pos"), LambdaPos: p.Float("vespo_lambda_pos"), KNeg: p.Float("vespo_k_neg"),
-			LambdaNeg:       p.Float("vespo_lambda_neg"),
-			SequenceWeights: strings.HasPrefix(p.String("vllm_importance_sampling_mode"), "sequence"), Aggregation: agg}
-	case kind == "luspo":
-		return &loss.LUSPO{EpsLow: low, EpsHigh: high}
-	case level == "sequence_token":
-		return &loss.GSPOToken{RatioMask: "post", EpsLow: low, EpsHigh: high, Aggregation: agg}
-	case level == "sequence":
-		return &loss.GSPO{EpsLow: low, EpsHigh: high, Aggregation: agg}
+	name := c.Params.String("loss_type")
+	if strings.Contains(c.Source, "gmpo_trainer") {
+		name = "gmpo"
+	} else if !slices.Contains([]string{"cispo", "sapo", "vespo", "luspo"}, name) {
+		name = "token"
+		if level := c.Params.String("importance_sampling_level"); strings.HasPrefix(level, "sequence") {
+			name = level
+		}
 	}
-	return &loss.PPOClip{EpsLow: low, EpsHigh: high, Delta: p.FloatOr("delta", 0), Aggregation: agg}
+	l := peerLoss("trl/"+name, c.Params, agg)
+	if v, ok := l.(*loss.VESPO); ok {
+		v.SequenceWeights = strings.HasPrefix(c.Params.String("vllm_importance_sampling_mode"), "sequence")
+	}
+	return l
 }
 
 // trlWeights reads the vLLM importance sampling.
@@ -103,9 +96,7 @@ func lossMatchTRL(c *Case, k *Check) {
 		if p.Bool("use_bias_correction_kl") {
 			kl = &loss.UnbiasedKL{Coef: beta, In: loss.InLoss, Anchor: loss.Old, Level: p.String("importance_sampling_level"), Aggregation: agg}
 		}
-		if err := kl.AddLoss(out, b); err != nil {
-			k.Fail("%v", err)
-		}
+		k.OK(kl.AddLoss(out, b))
 		logged := &loss.Grad{} // TRL logs the mean over tokens, whatever the reduction of the loss
 		logged.Reset(b.Tokens())
 		switch term := kl.(type) {
@@ -114,17 +105,12 @@ func lossMatchTRL(c *Case, k *Check) {
 		case *loss.UnbiasedKL:
 			term.Aggregation = loss.Aggregation{}
 		}
-		if err := kl.AddLoss(logged, b); err != nil {
-			k.Fail("%v", err)
-		}
+		k.OK(kl.AddLoss(logged, b))
 		value, _ := logged.Metric("actor/kl_loss")
 		k.Metric("metrics", "kl", value)
 	}
 	if accum := p.Float("current_gradient_accumulation_steps"); accum != 1 && p.String("loss_type") != "dapo" {
-		out.Loss /= accum
-		for n := range out.DLogp {
-			out.DLogp[n] /= accum
-		}
+		scale(out, 1/accum)
 	}
 	if stats := c.Outputs.Sub("metrics"); stats.Has("policy_loss") {
 		k.Metric("metrics", "policy_loss", out.Loss)
@@ -198,9 +184,7 @@ func trlCorrect(c *Case, k *Check, b *batch.Batch) {
 		gate := b.Gate
 		b.Gate = nil
 		top := &loss.TopEntropy{Share: p.Float("top_entropy_quantile")}
-		if err := top.Prepare(b); err != nil {
-			k.Fail("%v", err)
-		}
+		k.OK(top.Prepare(b))
 		open := make([]bool, b.Tokens())
 		for n := range open {
 			open[n] = b.Mask[n] && b.Gate[n]
@@ -326,9 +310,7 @@ func bonusOf(k *Check, e *loss.AdaptiveEntropy, h float64) float64 {
 	b.Vocab, b.Now.Dist = vocab, single(row)
 	out := &loss.Grad{}
 	out.Reset(1)
-	if err := e.AddLoss(out, b); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(e.AddLoss(out, b))
 	entropy, _ := out.Metric("actor/entropy")
 	return -out.Loss / entropy
 }
@@ -374,9 +356,7 @@ func matchAdaptiveEntropy(c *Case, k *Check) {
 			sum, tokens = 0, 0
 		}
 		var after, last float64
-		if err := method.ReadState(e.AppendState(nil), &after, &last); err != nil {
-			k.Fail("%v", err)
-		}
+		k.OK(method.ReadState(e.AppendState(nil), &after, &last))
 		coefs, lasts = append(coefs, after), append(lasts, last)
 	}
 	k.Vector("loss", losses)

@@ -72,43 +72,11 @@ func matchKLPenalty(c *Case, k *Check) {
 
 // verlLoss builds the loss a file of verl's cases tests, from its parameters.
 func verlLoss(c *Case) loss.Loss {
-	p := c.Params
-	agg := verlAggregation(p.String("loss_agg_mode"), p.Sub("global_batch_info"))
-	eps := p.FloatOr("clip_ratio", 0)
-	low, high := p.FloatOr("clip_ratio_low", eps), p.FloatOr("clip_ratio_high", eps)
-	switch lossOf(c) {
-	case "vanilla":
-		return &loss.PPOClip{EpsLow: low, EpsHigh: high, DualClip: p.Float("clip_ratio_c"), LogClamp: 20, Aggregation: agg}
-	case "reinforce":
-		return &loss.Reinforce{Anchor: loss.Roll, Aggregation: agg}
-	case "gpg":
-		return &loss.GPG{Aggregation: agg}
-	case "cispo":
-		return &loss.CISPO{EpsLow: low, EpsHigh: high, Level: "token", Anchor: loss.Old, LogClamp: 20, Aggregation: agg}
-	case "sapo": // verl forces its aggregation, and the global counts with it
+	agg := verlAggregation(c.Params.String("loss_agg_mode"), c.Params.Sub("global_batch_info"))
+	if name := lossOf(c); name == "sapo" || name == "gspo" { // verl forces its aggregation, and the global counts with it
 		agg.Mode, agg.Horizon = "seq-mean-token-mean", 0
-		return &loss.SAPO{TauPos: p.Float("tau_pos"), TauNeg: p.Float("tau_neg"), Level: "token", Anchor: loss.Old, LogClamp: 20, Aggregation: agg}
-	case "gspo":
-		agg.Mode, agg.Horizon = "seq-mean-token-mean", 0
-		return &loss.GSPOToken{RatioMask: "post", EpsLow: low, EpsHigh: high, LogCap: 10, Aggregation: agg}
-	case "geo_mean":
-		return &loss.GMPO{EpsLow: low, EpsHigh: high, Clip: "token", Normalise: true, Epsilon: 1e-8}
-	case "dppo_tv", "dppo_kl":
-		l := loss.NewDPPOTV()
-		if lossOf(c) == "dppo_kl" {
-			l = loss.NewDPPOKL()
-		}
-		l.DeltaLow, l.DeltaHigh, l.Cap, l.LogClamp, l.Anchor, l.MaskAnchor, l.Aggregation = low, high, p.Float("clip_ratio_c"), 20, loss.Old, loss.Old, agg
-		return l
-	case "dro":
-		return &loss.DRO{Beta: p.Float("dro_beta"), Aggregation: agg}
-	case "kl_cov":
-		return &loss.KLCov{Share: p.Float("kl_cov_ratio"), Beta: p.Float("ppo_kl_coef"), Aggregation: agg}
-	case "clip_cov":
-		return &loss.ClipCov{EpsLow: low, EpsHigh: high, Share: p.Float("clip_cov_ratio"), Low: p.Float("clip_cov_lb"),
-			High: p.Float("clip_cov_ub"), Aggregation: agg}
 	}
-	panic("no loss for " + c.Source)
+	return peerLoss("verl/"+lossOf(c), c.Params, agg)
 }
 
 // lossOf takes verl's name of the loss from the source of the case.
@@ -243,8 +211,7 @@ func matchApplyKL(c *Case, k *Check) {
 	b.TokenReward = c.Inputs.Flat("token_level_scores")
 	b.Old.Logp, b.Ref.Logp = c.Inputs.Flat("old_log_probs"), c.Inputs.Flat("ref_log_prob")
 	e, err := parseEstimator(c.Params.String("kl_penalty"))
-	if err != nil {
-		k.Fail("%v", err)
+	if !k.OK(err) {
 		return
 	}
 	term := loss.NewKLTerm(e)
@@ -252,9 +219,7 @@ func matchApplyKL(c *Case, k *Check) {
 	term.Controller = loss.Controller{Target: c.Params.Float("target_kl"), Horizon: c.Params.Float("horizon")}
 	before := term.Coefficient()
 	kl, err := term.AddReward(b)
-	if err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK(err)
 	k.Vector("token_level_rewards", b.TokenReward)
 	k.Scalar("kl_coef_after", term.Coefficient())
 	k.Metric("metrics", "actor/reward_kl_penalty", kl)
@@ -292,9 +257,7 @@ func entropyOf(c *Case, k *Check, b *batch.Batch, coef float64, agg loss.Aggrega
 	k.single, b.Now.Dist = true, single(logp)
 	out := &loss.Grad{}
 	out.Reset(b.Tokens())
-	if err := (&loss.Entropy{Coef: coef, Aggregation: agg}).AddLoss(out, b); err != nil {
-		k.Fail("%v", err)
-	}
+	k.OK((&loss.Entropy{Coef: coef, Aggregation: agg}).AddLoss(out, b))
 	return out
 }
 
