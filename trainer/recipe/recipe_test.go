@@ -1,24 +1,20 @@
 package recipe
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"driftlab/model"
 	"driftlab/precision"
 	"driftlab/trainer/method"
-	"driftlab/trainer/method/advantage"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/correction"
-	"driftlab/trainer/method/guard"
 	"driftlab/trainer/method/loss"
-	"driftlab/trainer/method/reward"
 	"driftlab/trainer/method/task"
 )
 
@@ -229,37 +225,19 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestEveryMethodHasFields checks that each registry entry can be a choice: a
-// pointer to a struct whose fields recipes can name and whose defaults are valid.
-func TestEveryMethodHasFields(t *testing.T) {
-	r := Default()
-	for _, name := range loss.Registry.Names() {
-		checkDefaults(t, "loss="+name)
-	}
-	for _, name := range loss.KLRegistry.Names() {
-		checkDefaults(t, "kl="+name)
-	}
-	values := map[string]string{"marginal_utility": "prefix_values={}", "vine": "prefix_values={by: completions}"}
-	for _, name := range reward.Registry.Names() {
-		checkDefaults(t, "reward=[exact, "+name+"]", cmp.Or(values[name], "seed=1"))
-	}
-	for _, name := range advantage.Registry.Names() {
-		checkDefaults(t, "advantage="+name, "reward=[exact, process]", cmp.Or(values[name], "seed=1"))
-	}
-	for _, name := range correction.Weightings.Names() {
-		checkDefaults(t, "correction.weights="+name)
-	}
-	for _, name := range correction.Masks.Names() {
-		checkDefaults(t, "correction.masks=["+name+"]")
-	}
-	for _, name := range loss.TermRegistry.Names() {
-		checkDefaults(t, "terms=["+name+"]", "teacher=chain-base", "distillation={}", "retention.replay=true", "rollout.kv_retention={}")
-	}
-	for _, name := range guard.Registry.Names() {
-		checkDefaults(t, "guards=["+name+"]")
-	}
-	if reflect.ValueOf(r.Task.Params).Kind() != reflect.Pointer {
-		t.Error("parameters are not a pointer")
+// TestEveryMethodReadsBack sets every method by its name, with what it does not go without.
+func TestEveryMethodReadsBack(t *testing.T) {
+	with := map[string][]string{"marginal_utility": {"prefix_values={}"}, "vine": {"prefix_values={by: completions}"}, "recorded": {"routing.replay=r3"},
+		"advantage": {"reward=[exact, process]"}, "terms": {"teacher=chain-base", "distillation={}", "retention.replay=true", "rollout.kv_retention={}"}}
+	for _, m := range Methods() {
+		value := m.Name
+		switch m.Field {
+		case "reward":
+			value = "[exact, " + m.Name + "]"
+		case "correction.masks", "terms", "guards":
+			value = "[" + m.Name + "]"
+		}
+		checkDefaults(t, slices.Concat([]string{m.Field + "=" + value}, with[m.Field], with[m.Name])...)
 	}
 }
 

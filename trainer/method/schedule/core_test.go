@@ -41,28 +41,40 @@ func TestPromises(t *testing.T) {
 				d := newDesk(t, config, policy, drawn(seed, 1+r.IntN(30)))
 				d.check = func(c *Core) { invariants(t, c) }
 				d.run()
-				trained := map[int]bool{}
-				updates := 0
-				for _, c := range d.commands {
-					for _, s := range c.Samples {
-						if trained[s] {
-							t.Fatalf("seed %d: sample %d is trained twice", seed, s)
-						}
-						trained[s] = true
-					}
-					if c.Update {
-						updates++
-					}
-				}
-				if last := d.commands[len(d.commands)-1]; last.Stuck || updates != config.Steps {
-					t.Fatalf("seed %d, %+v, %+v: %d of %d updates, stuck %v", seed, config, policy, updates, config.Steps, last.Stuck)
-				}
-				if b := policy.Traits().Bound; b >= 0 && len(d.core.counts.Lags) > b+1 {
-					t.Errorf("seed %d, %+v: lags %v above the bound %d", seed, policy, d.core.counts.Lags, b)
-				}
+				promised(t, d, seed)
 			}
 		})
 	}
+}
+
+// promised checks a run that is over: it made its updates, trained no sample twice and kept the
+// policy's bound of the lag. It returns the samples that were trained.
+func promised(t *testing.T, d *desk, seed uint64) map[int]bool {
+	t.Helper()
+	trained := map[int]bool{}
+	updates := 0
+	for _, c := range d.commands {
+		if c.Kind != Train {
+			continue
+		}
+		for _, s := range c.Samples {
+			if trained[s] {
+				t.Fatalf("seed %d: sample %d is trained twice", seed, s)
+			}
+			trained[s] = true
+		}
+		if c.Update {
+			updates++
+		}
+	}
+	config, policy := d.core.config, d.core.policy
+	if last := d.commands[len(d.commands)-1]; last.Stuck || updates != config.Steps {
+		t.Fatalf("%T, seed %d, %+v, %+v: %d of %d updates, stuck %v", policy, seed, config, policy, updates, config.Steps, last.Stuck)
+	}
+	if b := policy.Traits().Bound; b >= 0 && len(d.core.counts.Lags) > b+1 {
+		t.Errorf("%T, seed %d, %+v: lags %v above the bound %d", policy, seed, policy, d.core.counts.Lags, b)
+	}
+	return trained
 }
 
 // seeds is how many a test tries, fewer in a hurry.

@@ -2,55 +2,11 @@ package schedule
 
 import (
 	"math/rand/v2"
-	"reflect"
 	"slices"
-	"strings"
 	"testing"
-
-	"driftlab/trainer/method"
 )
 
 // Each test is of a property that systems.md gives for its system, by section.
-
-// Every system has a page that says what it is, defaults that are valid, and a value
-// of its own for each run; parameters out of range are refused by name.
-func TestSystems(t *testing.T) {
-	names := map[string]bool{}
-	for _, e := range Systems {
-		for _, name := range append([]string{e.Name}, e.Aliases...) {
-			if names[name] {
-				t.Errorf("%s stands for two systems", name)
-			}
-			names[name] = true
-		}
-		if e.Unit != method.System || e.Group != "schedule" || e.Source == "" || e.Formula == "" || e.Gradient == "" || strings.Count(e.Example, "\n") != 2 {
-			t.Errorf("%s: incomplete page %+v", e.Name, e.Spec)
-		}
-		p := e.New()
-		if err := method.Check(p); err != nil {
-			t.Errorf("%s: defaults: %v", e.Name, err)
-		}
-		v := reflect.ValueOf(p).Elem()
-		for i := range v.NumField() {
-			tag := v.Type().Field(i).Tag.Get("yaml")
-			if tag == "-" || tag == "" || v.Field(i).Kind() != reflect.Int {
-				continue
-			}
-			was := v.Field(i).Int()
-			v.Field(i).SetInt(-1)
-			if err := method.Check(p); err == nil || !strings.HasPrefix(err.Error(), tag+" -1: must ") {
-				t.Errorf("%s: %s = -1: %v", e.Name, tag, err)
-			}
-			if _, err := New(tiny(), p); err == nil {
-				t.Errorf("%s: a core with %s = -1", e.Name, tag)
-			}
-			v.Field(i).SetInt(was)
-		}
-		if v.NumField() > 0 && v.Type().Size() > 0 && p == e.New() {
-			t.Errorf("%s: New returns a shared value", e.Name)
-		}
-	}
-}
 
 // ample is a cluster in which nothing waits for a slot.
 func ample() Config {
@@ -404,6 +360,9 @@ func TestWrongOutcomes(t *testing.T) {
 	c, _ := New(config, &Sync{})
 	if c.Done(Outcome{}) == nil {
 		t.Error("done without a command")
+	}
+	if _, err := New(config, &AReaL{Eta: -1}); err == nil {
+		t.Error("parameters out of their range")
 	}
 	config.Engine = 0
 	if _, err := New(config, &Sync{}); err == nil {
