@@ -1,10 +1,10 @@
 package advantage
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
-	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -47,47 +47,17 @@ func TestGRPOByHand(t *testing.T) {
 		{&GRPO{Asymmetry: Asymmetry{.5}, Singleton: "raw"}, []float64{.2, -.6, -.6, .2, .2}},
 		{&GRPO{Asymmetry: Asymmetry{0}, Singleton: "raw"}, []float64{0, -.6, -.6, 0, 0}},
 	} {
-		b := single(reward, group, ones)
-		must(t, e(c.e, b))
-		if !nearAll(b.Advantage, c.want, 1e-6) {
-			t.Errorf("%+v: %v, want %v", c.e, b.Advantage, c.want)
-		}
-	}
-}
-
-func e(x Estimator, b *batch.Batch) error {
-	if err := method.Check(x); err != nil {
-		return err
-	}
-	return x.Estimate(b)
-}
-
-func TestGRPOEqualRewardsGiveZero(t *testing.T) {
-	b := single([]float64{.7, .7, .7}, []int{0, 0, 0}, []int{2, 1, 3})
-	must(t, e(Registry[0].New(), b))
-	for n, a := range b.Advantage {
-		if a != 0 {
-			t.Errorf("token %d has advantage %v, want exactly 0", n, a)
-		}
+		estimates(t, fmt.Sprintf("%+v", c.e), c.e, single(reward, group, ones), c.want, 1e-6)
 	}
 }
 
 // A reward that could not be scored gives 0 and does not touch its siblings.
 func TestUnscoredRewards(t *testing.T) {
 	for _, name := range []string{"grpo", "normalize"} {
-		entry, err := Registry.Lookup(name)
-		if err != nil {
-			t.Fatal(err)
-		}
 		a := single([]float64{1, 0, .5}, []int{0, 0, 0}, []int{1, 1, 1})
 		b := single([]float64{1, math.NaN(), 0, .5}, []int{0, 0, 0, 0}, []int{1, 1, 1, 1})
-		if e(entry.New(), a) != nil || e(entry.New(), b) != nil {
-			t.Fatal("error")
-		}
-		want := []float64{a.Advantage[0], 0, a.Advantage[1], a.Advantage[2]}
-		if !nearAll(b.Advantage, want, 1e-15) {
-			t.Errorf("%s: %v, want %v", name, b.Advantage, want)
-		}
+		estimate(t, lookup(t, name), a)
+		estimates(t, name, lookup(t, name), b, []float64{a.Advantage[0], 0, a.Advantage[1], a.Advantage[2]}, 1e-15)
 	}
 }
 

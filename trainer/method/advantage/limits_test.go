@@ -1,6 +1,7 @@
 package advantage
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -17,10 +18,7 @@ func TestWithoutEps(t *testing.T) {
 		&GRPO{Asymmetry: symmetric, Std: true, Singleton: "zero"},
 	} {
 		b := single([]float64{.5, .5, .5}, []int{0, 0, 0}, []int{1, 1, 1})
-		estimate(t, e, b)
-		if !nearAll(b.Advantage, []float64{0, 0, 0}, 0) {
-			t.Errorf("%T: %v", e, b.Advantage)
-		}
+		estimates(t, fmt.Sprintf("%T", e), e, b, []float64{0, 0, 0}, 0)
 	}
 }
 
@@ -28,16 +26,10 @@ func TestWithoutEps(t *testing.T) {
 func TestWeightlessWithoutEps(t *testing.T) {
 	b := otbBatch()
 	b.Weight = make([]float64, b.Tokens())
-	estimate(t, &OTB{Asymmetry: symmetric, Scale: "increment"}, b)
-	if !nearAll(b.Advantage, b.Return, 0) {
-		t.Errorf("OTB: %v of %v", b.Advantage, b.Return)
-	}
+	estimates(t, "OTB", &OTB{Asymmetry: symmetric, Scale: "increment"}, b, []float64{1, 1, 5}, 0) // the rewards to come
 	b = single([]float64{1, 0}, []int{0, 0}, []int{1, 1})
 	b.ScoreNorm = []float64{0, 0}
-	estimate(t, &OPOB{Asymmetry: symmetric, Aggregate: "mean", Cap: 1}, b)
-	if !nearAll(b.Advantage, []float64{1, 0}, 0) {
-		t.Errorf("OPOB: %v", b.Advantage)
-	}
+	estimates(t, "OPOB", &OPOB{Asymmetry: symmetric, Aggregate: "mean", Cap: 1}, b, []float64{1, 0}, 0)
 }
 
 // Rewards without a scored one have mean 0, and one alone has no deviation,
@@ -126,15 +118,10 @@ func otbBatch() *batch.Batch {
 // B_0 = (1·1 + 5·3)/(1 + 3 + 1) = 3.2.
 func TestOTBCumulativeByHand(t *testing.T) {
 	b := otbBatch()
-	estimate(t, &OTB{Asymmetry: symmetric, Eps: 1, ZeroTail: true, Scale: "cumulative"}, b)
-	if !nearAll(b.Advantage, []float64{1 - 3.2, 1, 5 - 3.2}, 1e-12) {
-		t.Errorf("%v", b.Advantage)
-	}
+	estimates(t, "advantages", &OTB{Asymmetry: symmetric, Eps: 1, ZeroTail: true, Scale: "cumulative"}, b, []float64{1 - 3.2, 1, 5 - 3.2}, 1e-12)
 	b = otbBatch()
-	estimate(t, &OTB{Asymmetry: symmetric, Eps: 1, Scale: "cumulative"}, b)
-	if !nearAll(b.Advantage, []float64{1 - 3.2, 1 - 3./4, 5 - 3.2}, 1e-12) { // B_1 = 1·3/(3 + 1)
-		t.Errorf("without the zero tail %v", b.Advantage)
-	}
+	// B_1 = 1·3/(3 + 1)
+	estimates(t, "advantages", &OTB{Asymmetry: symmetric, Eps: 1, Scale: "cumulative"}, b, []float64{1 - 3.2, 1 - 3./4, 5 - 3.2}, 1e-12)
 }
 
 // Two longest responses are each other's baseline to the end, also where a hole
@@ -145,10 +132,8 @@ func TestOTBTwoLongest(t *testing.T) {
 	b.TokenReward = []float64{0, 0, 1, 0, 0, 3}
 	half := math.Log(.5)
 	b.Old.Logp, b.Old.SumSquares = []float64{half, half, half, half, half, half}, []float64{1, 1, 1, 1, 1, 1}
-	estimate(t, &OTB{Asymmetry: symmetric, ZeroTail: true, Scale: "increment"}, b)
-	if !nearAll(b.Advantage, []float64{-1, 0, -1, 1, 0, 1}, 1e-12) { // baseline (1 + 3)/2 in every column
-		t.Errorf("%v", b.Advantage)
-	}
+	// baseline (1 + 3)/2 in every column
+	estimates(t, "advantages", &OTB{Asymmetry: symmetric, ZeroTail: true, Scale: "increment"}, b, []float64{-1, 0, -1, 1, 0, 1}, 1e-12)
 }
 
 // In the multi-turn form a response without a generated token is no sibling: the
@@ -156,10 +141,7 @@ func TestOTBTwoLongest(t *testing.T) {
 func TestOTBEmptySibling(t *testing.T) {
 	b := otbBatch()
 	b.Mask[2] = false
-	estimate(t, &OTB{Asymmetry: symmetric, Scale: "increment", multiTurn: true}, b)
-	if !nearAll(b.Advantage, []float64{1, 1, 0}, 0) {
-		t.Errorf("%v", b.Advantage)
-	}
+	estimates(t, "advantages", &OTB{Asymmetry: symmetric, Scale: "increment", multiTurn: true}, b, []float64{1, 1, 0}, 0)
 }
 
 // A turn that no sibling has keeps its reward to come, unscaled; one that two
@@ -194,10 +176,7 @@ func TestTurnLevelNeedsValues(t *testing.T) {
 func TestGAEOfOneToken(t *testing.T) {
 	b := single([]float64{1}, []int{0}, []int{1})
 	b.TokenReward, b.Value = []float64{1}, []float64{.25}
-	estimate(t, &GAE{Asymmetry: symmetric, Gamma: 1, Lam: 1, Whiten: true, Holes: Carry}, b)
-	if !nearAll(b.Advantage, []float64{.75}, 0) {
-		t.Errorf("%v", b.Advantage)
-	}
+	estimates(t, "advantages", &GAE{Asymmetry: symmetric, Gamma: 1, Lam: 1, Whiten: true, Holes: Carry}, b, []float64{.75}, 0)
 }
 
 // The residual deviation by hand: groups 0, 2 and 1, 5 leave ∓1 and ∓2, squares
@@ -205,9 +184,6 @@ func TestGAEOfOneToken(t *testing.T) {
 func TestNormalizeResidual(t *testing.T) {
 	for biased, s := range map[bool]float64{false: math.Sqrt(10. / 3), true: math.Sqrt(10. / 4)} {
 		b := single([]float64{0, 2, 1, 5}, []int{0, 0, 1, 1}, []int{1, 1, 1, 1})
-		estimate(t, &Normalize{Asymmetry: symmetric, Mean: "group", Std: "batch", Residual: true, Biased: biased}, b)
-		if !nearAll(b.Advantage, []float64{-1 / s, 1 / s, -2 / s, 2 / s}, 1e-15) {
-			t.Errorf("biased %v: %v", biased, b.Advantage)
-		}
+		estimates(t, fmt.Sprint("biased ", biased), &Normalize{Asymmetry: symmetric, Mean: "group", Std: "batch", Residual: true, Biased: biased}, b, []float64{-1 / s, 1 / s, -2 / s, 2 / s}, 1e-15)
 	}
 }

@@ -9,27 +9,13 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-// gaps is a random batch: ragged responses with holes, one without a token.
-func gaps(rng *rand.Rand) *batch.Batch {
-	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}}}
-	for i := range 6 {
-		for range 1 + rng.IntN(9) {
-			b.Mask = append(b.Mask, i != 3 && rng.Float64() < .8)
-			b.Anchor = append(b.Anchor, -2*rng.Float64())
-			b.LogpRoll = append(b.LogpRoll, -2*rng.Float64())
-		}
-		b.Offsets = append(b.Offsets, len(b.Mask))
-	}
-	return b
-}
-
 // Statistic difference aggregates d = exp(old) - exp(roll) of tokens, as ROLL
 // does, not the log-probs: a loop over units written from that sentence agrees,
 // at every level, with every aggregate, in both modes.
 func TestBandDifferenceRecomputed(t *testing.T) {
 	rng, told := rand.New(rand.NewPCG(1, 2)), 0
-	for range 200 {
-		b := gaps(rng)
+	for seed := range uint64(200) {
+		b := random(seed, 1)
 		for _, level := range []string{"token", "segment", "sequence"} {
 			for _, how := range []string{"mean", "sum", "max"} {
 				for _, mode := range []Mode{Decoupled, Bypass} {
@@ -37,9 +23,7 @@ func TestBandDifferenceRecomputed(t *testing.T) {
 					one := *b
 					one.Now.Logp, one.Anchor = b.Anchor, slices.Clone(b.Anchor) // bypass overwrites it
 					p := &Pipeline{Mode: mode, Masks: []Masking{m}}
-					for _, s := range []Stage{AtBatch, AtStep} {
-						must(t, p.Apply(&one, s))
-					}
+					apply(t, p, &one)
 					units := unitsOf(b, level)
 					for n, counts := range b.Mask {
 						if !counts {
@@ -91,8 +75,7 @@ func unitsOf(b *batch.Batch, level string) []int {
 
 // KPop's gate keeps every token of a response that both engines score alike, at any level and at the least threshold.
 func TestBinaryKLOfEqualEnginesMasksNothing(t *testing.T) {
-	b := gaps(rand.New(rand.NewPCG(7, 7)))
-	b.Anchor = slices.Clone(b.LogpRoll)
+	b := random(7, 0)
 	for _, level := range []string{"token", "sequence"} {
 		one := *b
 		p := &Pipeline{Masks: []Masking{&Band{Level: level, Statistic: "binary_kl", Aggregate: "max", Floor: 1e-8, Low: math.Inf(-1)}}}

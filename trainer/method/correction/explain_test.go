@@ -2,42 +2,10 @@ package correction
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-
-	"driftlab/trainer/method/batch"
 )
-
-// wildBatch is ragged, with masked tokens, turns, distributions, and log-ratios beyond
-// every bound.
-func wildBatch(seed uint64) *batch.Batch {
-	r := rand.New(rand.NewPCG(seed, 3))
-	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}, Vocab: 2}}
-	for _, length := range []int{1, 5, 9, 4, 7} {
-		b.Offsets = append(b.Offsets, b.Offsets[len(b.Offsets)-1]+length)
-		b.Finished, b.Correct = append(b.Finished, length != 9), append(b.Correct, length == 9)
-		for t := range length {
-			far := 0.0
-			if r.IntN(9) == 0 {
-				far = []float64{-25, -10, 1, 12, 30}[r.IntN(5)]
-			}
-			roll := -3 * r.Float64()
-			b.Mask = append(b.Mask, length != 4 && r.IntN(6) > 0)
-			b.Turn = append(b.Turn, int32(t/3))
-			b.Version = append(b.Version, int32(t/2))
-			b.LogpRoll = append(b.LogpRoll, roll)
-			b.Anchor = append(b.Anchor, roll+0.2*r.NormFloat64()+far)
-			b.Now.Logp = append(b.Now.Logp, roll+0.3*r.NormFloat64()-far)
-			b.Advantage, b.Now.Entropy = append(b.Advantage, r.NormFloat64()), append(b.Now.Entropy, r.Float64())
-			p, q := 0.2+0.6*r.Float64(), 0.2+0.6*r.Float64()
-			b.DistRoll = append(b.DistRoll, float32(math.Log(p)), float32(math.Log(1-p)))
-			b.Now.Dist = append(b.Now.Dist, float32(math.Log(q)), float32(math.Log(1-q)))
-		}
-	}
-	return b
-}
 
 // TestExplainEveryMethod: what a trace says of every weight and mask is what the
 // pipeline did, in both modes, and the pipeline does the same without one.
@@ -45,7 +13,7 @@ func TestExplainEveryMethod(t *testing.T) {
 	check := func(name string, mode Mode, p, plain *Pipeline) {
 		t.Helper()
 		for seed := range uint64(6) {
-			b, c := wildBatch(seed), wildBatch(seed)
+			b, c := random(seed, 8), random(seed, 8)
 			p.Mode, plain.Mode = mode, mode
 			for _, s := range []Stage{AtBatch, AtStep} {
 				accounts, err := p.Explain(b, s)
@@ -88,7 +56,7 @@ func TestExplainEveryMethod(t *testing.T) {
 
 // TestExplainNotices: a decision that is not that of the recorded statistic is an error.
 func TestExplainNotices(t *testing.T) {
-	if _, err := (&Pipeline{Masks: []Masking{wrong{}}}).Explain(wildBatch(1), AtBatch); err == nil || !strings.Contains(err.Error(), "and keep is") {
+	if _, err := (&Pipeline{Masks: []Masking{wrong{}}}).Explain(random(1, 1), AtBatch); err == nil || !strings.Contains(err.Error(), "and keep is") {
 		t.Error(err)
 	}
 }

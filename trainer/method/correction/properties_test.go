@@ -13,10 +13,10 @@ import (
 )
 
 // random is a ragged batch with holes, an empty and a one-token response, and
-// everything any method reads.
+// everything any method reads. At a spread of 0 it is on-policy.
 func random(seed uint64, spread float64) *batch.Batch {
 	r := rand.New(rand.NewPCG(seed, 1))
-	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}, Vocab: 4}}
+	b := &batch.Batch{Sampled: batch.Sampled{Offsets: []int{0}, Vocab: 2}}
 	for i, length := range []int{7, 1, 12, 4, 9, 3} {
 		for t := range length {
 			b.Mask = append(b.Mask, i != 3 && !(i == 2 && t%4 == 2))
@@ -28,8 +28,9 @@ func random(seed uint64, spread float64) *batch.Batch {
 			b.Now.Logp = append(b.Now.Logp, b.Anchor[n]+spread*r.NormFloat64())
 			b.Advantage = append(b.Advantage, r.NormFloat64())
 			b.Now.Entropy = append(b.Now.Entropy, float64(n*7%5))
-			for range b.Vocab {
-				b.DistRoll, b.Now.Dist = append(b.DistRoll, float32(math.Log(0.25))), append(b.Now.Dist, float32(math.Log(0.25)))
+			for _, dist := range []*[]float32{&b.DistRoll, &b.Now.Dist} {
+				p := 1 / (1 + math.Exp(min(spread, 1)*r.NormFloat64()))
+				*dist = append(*dist, float32(math.Log(p)), float32(math.Log(1-p)))
 			}
 		}
 		b.Offsets = append(b.Offsets, len(b.Mask))
@@ -165,7 +166,7 @@ func TestFormsCoincideAtLengthOne(t *testing.T) {
 
 // With from_turn, tokens of earlier turns have weight 1, and the others what they have without.
 func TestTokenTISFromTurn(t *testing.T) {
-	all, late := wildBatch(3), wildBatch(3)
+	all, late := random(3, 1), random(3, 1)
 	apply(t, &Pipeline{Weights: &TokenTIS{Cap: 2}}, all)
 	apply(t, &Pipeline{Weights: &TokenTIS{Cap: 2, FromTurn: 1}}, late)
 	changed := 0
