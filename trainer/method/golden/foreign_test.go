@@ -2,6 +2,7 @@ package golden
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,16 +16,16 @@ import (
 // configured is how the parameters of a reference's function stand in its configuration.
 type configured struct {
 	file, framework string
-	wrap            func(c *Case) map[string]any
+	wrap            func(v Values) map[string]any
 	columns         [3]string // learner, rollout engine, mask
 	weights, mask   string
 	// skip says why a case is not one of a configuration, empty if it is.
 	skip func(c *Case) string
 }
 
-func under(path ...string) func(c *Case) map[string]any {
-	return func(c *Case) map[string]any {
-		inner := map[string]any(c.Params)
+func under(path ...string) func(v Values) map[string]any {
+	return func(v Values) map[string]any {
+		inner := map[string]any(v)
 		for i := len(path) - 1; i >= 0; i-- {
 			inner = map[string]any{path[i]: inner}
 		}
@@ -44,8 +45,6 @@ var configurations = []configured{
 			}
 			return ""
 		}},
-	{"skyrl/off_policy_correction.json", "skyrl", under("trainer", "algorithm", "off_policy_correction"), [3]string{"old_logp", "rollout_logp", "mask"},
-		"weights", "mask", nil},
 	{"slime/mis_weights.json", "slime", under(), [3]string{"train_logp", "rollout_logp", "mask"}, "weights", "modified_mask", func(c *Case) string {
 		v := c.Params
 		high := v.Float("tis_upper_bound")
@@ -61,9 +60,6 @@ var configurations = []configured{
 		}
 		return ""
 	}},
-	{"areal/rejection_sampling.json", "areal", func(c *Case) map[string]any {
-		return map[string]any{"actor": map[string]any{"use_decoupled_loss": true, "rejection_sampling": map[string]any(c.Params)}}
-	}, [3]string{"prox_logp", "behave_logp", "mask"}, "weights", "mask", nil},
 	{"roll/train_infer_correction.json", "roll", under("train_infer_correction"), [3]string{"old_logp", "infer_logp", "mask"}, "weights", "filter_mask", func(c *Case) string {
 		if on := 0; len(c.Params["filters"].([]any)) > 1 {
 			for _, f := range c.Params["filters"].([]any) {
@@ -93,16 +89,15 @@ var configurations = []configured{
 	}},
 }
 
-// TestConfigurationToRecipeToWeights takes the parameters of every reference's cases for its
+// TestConfigurationToRecipeToWeights takes the parameters of the references' cases for their
 // configuration: read, made a recipe and applied, they must give the reference's weights
-// and mask.
+// and mask. Those of SkyRL and AReaL are read so by their matchers.
 func TestConfigurationToRecipeToWeights(t *testing.T) {
 	cases, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	tried, skipped := map[string]int{}, map[string]int{}
-	recipes := map[string]*recipe.Recipe{} // by configuration: many cases share one
 	for _, c := range cases {
 		for _, p := range configurations {
 			if c.File != p.file || c.Raised() {
@@ -116,14 +111,11 @@ func TestConfigurationToRecipeToWeights(t *testing.T) {
 				}
 			}
 			tried[p.framework]++
-			text, err := json.Marshal(p.wrap(c))
+			r, err := recipeOf(p.framework, p.wrap(c.Params))
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%v: %v", c, err)
 			}
-			if recipes[string(text)] == nil {
-				recipes[string(text)] = p.read(t, c, text)
-			}
-			p.hold(t, c, recipes[string(text)])
+			p.hold(t, c, r)
 		}
 	}
 	for _, p := range configurations {
@@ -133,25 +125,36 @@ func TestConfigurationToRecipeToWeights(t *testing.T) {
 	}
 }
 
-// read makes a recipe of a configuration.
-func (p configured) read(t *testing.T, c *Case, text []byte) *recipe.Recipe {
-	t.Helper()
+// recipesOf are the recipes of configurations, by framework and text: many cases share one.
+var recipesOf = map[string]*recipe.Recipe{}
+
+// recipeOf makes a recipe of a framework's configuration.
+func recipeOf(framework string, settings map[string]any) (*recipe.Recipe, error) {
+	text, err := json.Marshal(settings)
+	if err != nil {
+		return nil, err
+	}
+	key := framework + string(text)
+	if r := recipesOf[key]; r != nil {
+		return r, nil
+	}
 	config, err := foreign.Read("config.json", text)
 	if err != nil {
-		t.Fatalf("%v: %v", c, err)
+		return nil, err
 	}
-	if config.Framework != p.framework {
-		t.Errorf("%v: taken for %s", c, config.Framework)
+	if config.Framework != framework {
+		return nil, fmt.Errorf("a configuration of %s is taken for one of %s", framework, config.Framework)
 	}
 	changes, err := config.Changes()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	r, err := recipe.LoadChanged("default", changes...)
 	if err != nil {
-		t.Fatalf("%v\n%v", err, config.Assignments())
+		return nil, fmt.Errorf("%w\n%v", err, config.Assignments())
 	}
-	return &r
+	recipesOf[key] = &r
+	return &r, nil
 }
 
 // hold compares one case.

@@ -20,53 +20,22 @@ func apply(k *Check, p *correction.Pipeline, b *batch.Batch) {
 	}
 }
 
-// skyrlPipeline reads SkyRL's off_policy_correction.
+// skyrlPipeline reads SkyRL's off_policy_correction, as a recipe does.
 func skyrlPipeline(v Values) *correction.Pipeline {
-	p := &correction.Pipeline{Order: correction.Sequential, Names: "skyrl"}
-	if v.Has("outlier_token_is_threshold_low") || v.Has("outlier_token_is_threshold_high") {
-		p.Masks = append(p.Masks, &correction.Outlier{Low: v.FloatOr("outlier_token_is_threshold_low", 0),
-			High: v.FloatOr("outlier_token_is_threshold_high", math.Inf(1))})
+	r, err := recipeOf("skyrl", under("trainer", "algorithm", "off_policy_correction")(v))
+	if err != nil {
+		panic(err)
 	}
-	if v.Has("token_mask_is_threshold_low") && v.Has("token_mask_is_threshold_high") {
-		p.Masks = append(p.Masks, &correction.TokenMask{Low: v.Float("token_mask_is_threshold_low"), High: v.Float("token_mask_is_threshold_high")})
-	}
-	p.WeightsAfter = len(p.Masks)
-	switch v.String("tis_ratio_type") {
-	case "token":
-		p.Weights = &correction.TokenTIS{Cap: v.Float("token_tis_ratio_clip_high")}
-	case "sequence":
-		p.Weights = &correction.SequenceTIS{Cap: v.Float("sequence_tis_ratio_clip_high")}
-	}
-	switch v.String("sequence_mask_metric") {
-	case "product":
-		p.Masks = append(p.Masks, &correction.SequenceMask{Low: v.Float("product_mask_low"), High: v.Float("product_mask_high")})
-	case "geometric":
-		p.Masks = append(p.Masks, &correction.Geometric{Low: v.Float("geo_mask_low"), High: v.Float("geo_mask_high")})
-	}
-	return p
+	return r.Correction.Pipeline()
 }
 
-// arealPipeline reads AReaL's rejection_sampling.
+// arealPipeline reads AReaL's rejection_sampling, as a recipe does.
 func arealPipeline(v Values) *correction.Pipeline {
-	low, high := v.FloatOr("lower", math.Inf(-1)), v.FloatOr("upper", math.Inf(1))
-	metric, ofSequence := v.String("metric"), v.String("level") == "sequence"
-	p := &correction.Pipeline{Clamp: math.Inf(1)}
-	top, floor := math.Inf(1), 0.0
-	if v.String("action") == "clamp" {
-		top, floor = high, max(low, 0)
-	} else {
-		statistic := map[string]string{"ratio": "ratio", "kl_k1": "k1", "kl_k2": "k2", "kl_k3": "k3_inverse"}[metric]
-		m := &correction.Band{Level: v.String("level"), Statistic: statistic, Aggregate: "mean", Low: low, High: high}
-		if ofSequence {
-			m.Aggregate = v.String("agg")
-		}
-		p.Masks = []correction.Masking{m}
+	r, err := recipeOf("areal", map[string]any{"actor": map[string]any{"use_decoupled_loss": true, "rejection_sampling": map[string]any(v)}})
+	if err != nil {
+		panic(err)
 	}
-	p.Weights = &correction.TokenTIS{Cap: top, Floor: floor}
-	if ofSequence && metric == "ratio" {
-		p.Weights = &correction.GeometricTIS{Cap: top, Floor: floor}
-	}
-	return p
+	return r.Correction.Pipeline()
 }
 
 // rollPipeline reads ROLL's train_infer_correction.
