@@ -29,6 +29,16 @@ func long(mean int) *batch.Batch {
 	return b
 }
 
+// decision is that of a guard.
+func decision(t *testing.T, g Guard, grad []float32, in Input) Decision {
+	t.Helper()
+	d, err := g.Guard(grad, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // Reference: w = [1 .5 2 8] has ESS share 11.5²/69.25/4 = .477437, square root .690968.
 func TestESSByHand(t *testing.T) {
 	for _, c := range []struct {
@@ -43,10 +53,7 @@ func TestESSByHand(t *testing.T) {
 		{&ESSLearningRate{Base: 1, Rule: "sqrt"}, weighted(0, 0), 0},
 		{&ESSLearningRate{Base: 1, Rule: "linear"}, weighted(1e300, 1e300, 1), 2. / 3},
 	} {
-		d, err := c.g.Guard(nil, Input{Batch: c.b})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := decision(t, c.g, nil, Input{Batch: c.b})
 		if math.Abs(d.Scale-c.want) > 1e-6 || d.Skip {
 			t.Errorf("%+v: %+v, want scale %v", c.g, d, c.want)
 		}
@@ -90,10 +97,7 @@ func TestLengthSurge(t *testing.T) {
 			length = 12 // the rate does not rise again when lengths fall
 		}
 		for range 2 { // two gradient steps each
-			d, err := g.Guard(nil, Input{Batch: long(length), Step: step})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := decision(t, g, nil, Input{Batch: long(length), Step: step})
 			scale[step] = d.Scale
 		}
 	}
@@ -114,10 +118,7 @@ func TestLengthSurgeBoundary(t *testing.T) {
 			if step == 3 {
 				l = length
 			}
-			d, err := g.Guard(nil, Input{Batch: long(l), Step: step})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := decision(t, g, nil, Input{Batch: long(l), Step: step})
 			scale = d.Scale
 		}
 		if d, err := g.Guard(nil, Input{Batch: long(10), Step: 6}); err != nil || d.Scale != want {
@@ -134,10 +135,7 @@ func TestLengthRatio(t *testing.T) {
 		if step >= 12 {
 			length = 13 // stays above 1.2 times the length ten steps ago until step 21
 		}
-		d, err := g.Guard(nil, Input{Batch: long(length), Step: step})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := decision(t, g, nil, Input{Batch: long(length), Step: step})
 		scales = append(scales, d.Scale)
 	}
 	for step, s := range scales {
@@ -175,10 +173,7 @@ func TestGradientAlignment(t *testing.T) {
 			t.Fatalf("the first step is not applied as it is: %+v %v %v", d, first, err)
 		}
 		grad := slices.Clone(c.grad)
-		d, err := c.g.Guard(grad, Input{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := decision(t, c.g, grad, Input{})
 		for i := range grad {
 			if math.Abs(float64(grad[i]-c.want[i])) > 1e-7 {
 				t.Errorf("%+v: gradient %v, want %v", c.g, grad, c.want)

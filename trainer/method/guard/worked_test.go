@@ -25,16 +25,9 @@ func parameters(g Guard) string {
 
 // work runs the example of a guard: its input and its decision.
 func work(t *testing.T, g Guard) (input, result string) {
-	ask := func(grad []float32, in Input) Decision {
-		d, err := g.Guard(grad, in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
 	switch g.(type) {
 	case *ESSLearningRate:
-		d := ask(nil, Input{Batch: weighted(1, .5, 2, 8)})
+		d := decision(t, g, nil, Input{Batch: weighted(1, .5, 2, 8)})
 		return "w = [1 0.5 2 8]", fmt.Sprintf("ess = %.6g, lr × %.6g", g.Metrics(nil)[0].Value, d.Scale)
 	case *LengthSurge:
 		var at []string
@@ -43,7 +36,7 @@ func work(t *testing.T, g Guard) (input, result string) {
 			if step >= 110 {
 				length = 30
 			}
-			d := ask(nil, Input{Batch: long(length), Step: step})
+			d := decision(t, g, nil, Input{Batch: long(length), Step: step})
 			if step == 109 || step == 307 || step == 308 || step == 506 {
 				at = append(at, fmt.Sprintf("%.6g at step %d", d.Scale, step))
 			}
@@ -51,8 +44,8 @@ func work(t *testing.T, g Guard) (input, result string) {
 		return "mean length 10 up to step 109, 30 from step 110", "lr × " + strings.Join(at, ", ")
 	case *GradientAlignment:
 		grad := []float32{.6, .8}
-		ask([]float32{1, 0}, Input{})
-		ask(grad, Input{})
+		decision(t, g, []float32{1, 0}, Input{})
+		decision(t, g, grad, Input{})
 		return "g_prev = [1 0], g = [0.6 0.8]", fmt.Sprintf("c = %.6g, g becomes [%.6g %.6g]", g.Metrics(nil)[0].Value, grad[0], grad[1])
 	}
 	t.Fatalf("no example for %T", g)

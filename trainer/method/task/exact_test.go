@@ -185,10 +185,7 @@ func increment(tokens []int32, vocab int) bool {
 func TestCorrectResponsesAreFragile(t *testing.T) {
 	each(t, func(t *testing.T, k Task) {
 		setNoise(k, 0)
-		neverGuess(k)
-		if s, ok := k.(*Search); ok {
-			s.Patience = 1
-		}
+		thorough(k)
 		rng := seeded(12)
 		for range 50 {
 			p := Draw(k, rng)

@@ -61,10 +61,13 @@ func TestVocabularies(t *testing.T) {
 	}
 }
 
-// neverGuess makes lookup's demonstrations call for every hidden operand.
-func neverGuess(k Task) {
-	if l, ok := k.(*Lookup); ok {
-		l.Guess = 0
+// thorough makes lookup's demonstrations call for every hidden operand, and those of search try every number.
+func thorough(k Task) {
+	switch k := k.(type) {
+	case *Lookup:
+		k.Guess = 0
+	case *Search:
+		k.Patience = 1
 	}
 }
 
@@ -73,10 +76,7 @@ func neverGuess(k Task) {
 func TestPrompts(t *testing.T) {
 	each(t, func(t *testing.T, k Task) {
 		setNoise(k, 0)
-		neverGuess(k)
-		if s, ok := k.(*Search); ok {
-			s.Patience = 1
-		}
+		thorough(k)
 		rng := seeded(1)
 		for i := range 2000 {
 			p, stream := Draw(k, rng), int64(training)
@@ -114,13 +114,10 @@ func TestPrompts(t *testing.T) {
 func TestBoundsAreReached(t *testing.T) {
 	each(t, func(t *testing.T, k Task) {
 		rng := seeded(2)
-		neverGuess(k)
+		thorough(k)
 		prompt, response := 0, 0
 		if f, ok := k.(*Filler); ok {
 			f.Continue = 1
-		}
-		if s, ok := k.(*Search); ok {
-			s.Patience = 1
 		}
 		for range 1000 {
 			p := Draw(k, rng)
