@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -21,19 +20,6 @@ func recipeOf(t testing.TB, c *Config) recipe.Recipe {
 		t.Fatalf("%v\n%v", err, c.Assignments())
 	}
 	return r
-}
-
-// TestPrimeLoss holds prime-rl's loss section to the loss that its golden cases are
-// computed with.
-func TestPrimeLoss(t *testing.T) {
-	c, err := Read("rl.toml", []byte("[trainer.loss]\ntype = \"default\"\ndppo_mask_low = 0.05 # tight\ndppo_mask_high = 0.1\nadv_tau = 0.7\nkl_tau = 5e-2\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = "{name: prime_dppo, delta_low: 0.05, delta_high: 0.1, adv_tau: 0.7, kl_tau: 0.05, log_clamp: 0}"
-	if got := recipeOf(t, c); c.Loss != want || got.Loss.Name != "prime_dppo" {
-		t.Errorf("%s: %s, and %s", c.Framework, c.Loss, fmt.Sprint(got.Loss))
-	}
 }
 
 // TestWriteCentering: the option of a loss and the name of it are written alike, and read back to the option.
