@@ -127,6 +127,7 @@
     form.addEventListener("submit", (e) => { e.preventDefault(); done(true); });
     skip.addEventListener("click", () => done(false));
     now.guess.replaceChildren(form);
+    now.aha.before(now.guess); // where the answer will be: both fit on the first screen
     now.controls.hidden = true;
     now.aha.hidden = true;
     now.text.hidden = true;
@@ -142,11 +143,7 @@
       paint([p], true);
     }
     if (curve) sketch();
-    else {
-      const veil = element("div", "veil");
-      veil.append(element("p", "", "What do you expect? The recording appears here after your guess."));
-      now.stage.replaceChildren(veil);
-    }
+    else now.stage.replaceChildren(element("p", "note", "The recording appears here after your guess."));
     // With the teacher's switch the recording does not wait for a button. The line that
     // counts keeps its place when it is not needed any more: what moves under a pointer
     // that is down loses the click.
@@ -177,6 +174,7 @@
   function reveal() {
     const l = now.lesson;
     now.controls.hidden = now.aha.hidden = now.text.hidden = false;
+    now.ask.after(now.guess);
     now.guess.replaceChildren(...(l.guess || []).map((g) => guesses.answer(g, now.kept && now.kept[g.key])));
     if ((l.guess || []).length) {
       const again = element("button", "small again", "Guess again");
