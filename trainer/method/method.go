@@ -137,6 +137,17 @@ type Entry[T any] struct {
 	New func() T
 }
 
+// Of is the entry of the parameter struct P, which is by pointer a method of type T, under a name; set changes its defaults.
+func Of[T, P any](name string, set ...func(*P)) Entry[T] {
+	return Entry[T]{Spec: Spec{Name: name}, New: func() T {
+		params := New[P]()
+		for _, f := range set {
+			f(params)
+		}
+		return any(params).(T)
+	}}
+}
+
 // Table is the registry of one group of methods.
 type Table[T any] []Entry[T]
 

@@ -64,42 +64,17 @@ var about string
 
 // Registry lists the estimators a recipe can name under advantage.
 var Registry = method.Table[Estimator]{
-	{Spec: method.Spec{Name: "grpo"}, New: func() Estimator { return method.New[GRPO]() }},
-	{Spec: method.Spec{Name: "grpo_passk"}, New: func() Estimator { return method.New[GRPOPassK]() }},
-	{Spec: method.Spec{Name: "rloo"}, New: func() Estimator { return method.New[RLOO]() }},
-	{Spec: method.Spec{Name: "reinforce"}, New: func() Estimator { return method.New[Reinforce]() }},
-	{Spec: method.Spec{Name: "reinforce_plus_plus"}, New: func() Estimator {
-		e := method.New[Reinforce]()
-		e.Whiten = true
-		return e
-	}},
-	{Spec: method.Spec{Name: "reinforce_plus_plus_baseline"}, New: func() Estimator { return method.New[ReinforceBaseline]() }},
-	{Spec: method.Spec{Name: "remax"}, New: func() Estimator { return method.New[ReMax]() }},
-	{Spec: method.Spec{Name: "opo"}, New: func() Estimator { return method.New[OPO]() }},
-	{Spec: method.Spec{Name: "gpg"}, New: func() Estimator { return method.New[GPG]() }},
-	{Spec: method.Spec{Name: "maxrl"}, New: func() Estimator { return method.New[MaxRL]() }},
-	{Spec: method.Spec{Name: "max_rl"}, New: func() Estimator {
-		e := method.New[MaxRL]()
-		e.zeroes, e.Eps = true, 0
-		return e
-	}},
-	{Spec: method.Spec{Name: "spo"}, New: func() Estimator { return method.New[SPO]() }},
-	{Spec: method.Spec{Name: "rae"}, New: func() Estimator { return method.New[RAE]() }},
-	{Spec: method.Spec{Name: "gigpo"}, New: func() Estimator { return method.New[GiGPO]() }},
-	{Spec: method.Spec{Name: "normalize"}, New: func() Estimator { return method.New[Normalize]() }},
-	{Spec: method.Spec{Name: "gdpo"}, New: func() Estimator { return method.New[GDPO]() }},
-	{Spec: method.Spec{Name: "gae"}, New: func() Estimator { return method.New[GAE]() }},
-	{Spec: method.Spec{Name: "optimal_token_baseline"}, New: func() Estimator { return method.New[OTB]() }},
-	{Spec: method.Spec{Name: "tir_optimal_token_baseline"}, New: func() Estimator {
-		e := method.New[OTB]()
-		e.multiTurn = true
-		return e
-	}},
-	{Spec: method.Spec{Name: "opob"}, New: func() Estimator { return method.New[OPOB]() }},
-	{Spec: method.Spec{Name: "turn_level"}, New: func() Estimator { return method.New[TurnLevel]() }},
-	{Spec: method.Spec{Name: "process"}, New: func() Estimator { return method.New[Process]() }},
-	{Spec: method.Spec{Name: "vine"}, New: func() Estimator { return method.New[Vine]() }},
-	{Spec: method.Spec{Name: "rl_zvp"}, New: func() Estimator { return method.New[ZeroVariance]() }},
+	method.Of[Estimator, GRPO]("grpo"), method.Of[Estimator, GRPOPassK]("grpo_passk"), method.Of[Estimator, RLOO]("rloo"),
+	method.Of[Estimator, Reinforce]("reinforce"), method.Of[Estimator]("reinforce_plus_plus", func(e *Reinforce) { e.Whiten = true }),
+	method.Of[Estimator, ReinforceBaseline]("reinforce_plus_plus_baseline"), method.Of[Estimator, ReMax]("remax"), method.Of[Estimator, OPO]("opo"),
+	method.Of[Estimator, GPG]("gpg"), method.Of[Estimator, MaxRL]("maxrl"),
+	method.Of[Estimator]("max_rl", func(e *MaxRL) { e.zeroes, e.Eps = true, 0 }),
+	method.Of[Estimator, SPO]("spo"), method.Of[Estimator, RAE]("rae"), method.Of[Estimator, GiGPO]("gigpo"),
+	method.Of[Estimator, Normalize]("normalize"), method.Of[Estimator, GDPO]("gdpo"), method.Of[Estimator, GAE]("gae"),
+	method.Of[Estimator, OTB]("optimal_token_baseline"),
+	method.Of[Estimator]("tir_optimal_token_baseline", func(e *OTB) { e.multiTurn = true }),
+	method.Of[Estimator, OPOB]("opob"), method.Of[Estimator, TurnLevel]("turn_level"), method.Of[Estimator, Process]("process"),
+	method.Of[Estimator, Vine]("vine"), method.Of[Estimator, ZeroVariance]("rl_zvp"),
 }.Filled(method.Spec{Group: "advantage", Gradient: "constant"}, examples, about)
 
 // Normalize centres and scales rewards at chosen levels: the general form that TRL,

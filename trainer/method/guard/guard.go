@@ -80,9 +80,8 @@ var about string
 
 // Registry lists the guards a recipe can name under guards.
 var Registry = method.Table[Guard]{
-	{Spec: method.Spec{Name: "ess_lr"}, New: func() Guard { return method.New[ESSLearningRate]() }},
-	{Spec: method.Spec{Name: "length_surge"}, New: func() Guard { return method.New[LengthSurge]() }},
-	{Spec: method.Spec{Name: "gradient_alignment"}, New: func() Guard { return method.New[GradientAlignment]() }},
+	method.Of[Guard, ESSLearningRate]("ess_lr"), method.Of[Guard, LengthSurge]("length_surge"),
+	method.Of[Guard, GradientAlignment]("gradient_alignment"),
 }.Filled(method.Spec{Group: "guard", Gradient: "unchanged"}, examples, about)
 
 // ESSLearningRate scales the learning rate by how many effective samples the

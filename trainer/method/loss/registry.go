@@ -93,8 +93,7 @@ var Registry = method.Table[Loss]{
 var KLRegistry = method.Table[KL]{
 	{Spec: method.Spec{Name: "none"}, New: func() KL { return &NoKL{} }},
 	estimator(K1), estimator(Abs), estimator(K2), estimator(K3), estimator(K1Plus), estimator(K3Plus),
-	{Spec: method.Spec{Name: "k3_unbiased"}, New: func() KL { return method.New[UnbiasedKL]() }},
-	{Spec: method.Spec{Name: "exact"}, New: func() KL { return method.New[ExactKL]() }},
+	method.Of[KL, UnbiasedKL]("k3_unbiased"), method.Of[KL, ExactKL]("exact"),
 }.Filled(method.Spec{Group: "kl"}, examples, about)
 
 // TermRegistry has what can be added to a policy loss, other than a KL term.
@@ -102,15 +101,7 @@ var KLRegistry = method.Table[KL]{
 //	terms: [{name: entropy, coef: 0.001}, {name: top_entropy, share: 0.2}]
 var TermRegistry = method.Table[Term]{
 	{Spec: method.Spec{Name: "adaptive_entropy"}, New: func() Term { return NewAdaptiveEntropy() }},
-	{Spec: method.Spec{Name: "alp"}, New: func() Term { return method.New[ALP]() }},
-	{Spec: method.Spec{Name: "distill_k2"}, New: func() Term { return method.New[DistillK2]() }},
-	{Spec: method.Spec{Name: "entropy"}, New: func() Term { return method.New[Entropy]() }},
-	{Spec: method.Spec{Name: "gkd"}, New: func() Term { return method.New[GKD]() }},
-	{Spec: method.Spec{Name: "jsd"}, New: func() Term { return method.New[JSD]() }},
-	{Spec: method.Spec{Name: "opd_topk"}, New: func() Term { return method.New[OPDTopK]() }},
-	{Spec: method.Spec{Name: "positive_nll"}, New: func() Term { return method.New[PositiveNLL]() }},
-	{Spec: method.Spec{Name: "rlsd"}, New: func() Term { return method.New[RLSD]() }},
-	{Spec: method.Spec{Name: "sdar"}, New: func() Term { return method.New[SDAR]() }},
-	{Spec: method.Spec{Name: "shadow_distillation"}, New: func() Term { return method.New[ShadowDistillation]() }},
-	{Spec: method.Spec{Name: "top_entropy"}, New: func() Term { return method.New[TopEntropy]() }},
+	method.Of[Term, ALP]("alp"), method.Of[Term, DistillK2]("distill_k2"), method.Of[Term, Entropy]("entropy"), method.Of[Term, GKD]("gkd"),
+	method.Of[Term, JSD]("jsd"), method.Of[Term, OPDTopK]("opd_topk"), method.Of[Term, PositiveNLL]("positive_nll"), method.Of[Term, RLSD]("rlsd"),
+	method.Of[Term, SDAR]("sdar"), method.Of[Term, ShadowDistillation]("shadow_distillation"), method.Of[Term, TopEntropy]("top_entropy"),
 }.Filled(method.Spec{Group: "loss"}, examples, about)

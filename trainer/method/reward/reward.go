@@ -171,22 +171,12 @@ var about string
 //
 //	reward: [{name: exact}, {name: length_uniform, coef: 0.005}]
 var Registry = method.Table[Shaper]{
-	{Spec: method.Spec{Name: "exact"}, New: func() Shaper { return method.New[Exact]() }},
-	{Spec: method.Spec{Name: "pass_at_k"}, New: func() Shaper { return method.New[PassAtK]() }},
-	{Spec: method.Spec{Name: "group_max"}, New: func() Shaper { return method.New[GroupMax]() }},
-	{Spec: method.Spec{Name: "genrm_ternary"}, New: func() Shaper { return method.New[Ternary]() }},
-	{Spec: method.Spec{Name: "format"}, New: func() Shaper { return method.New[Format]() }},
-	{Spec: method.Spec{Name: "process"}, New: func() Shaper { return method.New[Process]() }},
-	{Spec: method.Spec{Name: "marginal_utility"}, New: func() Shaper { return method.New[Utility]() }},
-	{Spec: method.Spec{Name: "length_uniform"}, New: func() Shaper { return method.New[Uniform]() }},
-	{Spec: method.Spec{Name: "length_group"}, New: func() Shaper { return method.New[Group]() }},
-	{Spec: method.Spec{Name: "length_anchor"}, New: func() Shaper { return method.New[Anchor]() }},
-	{Spec: method.Spec{Name: "length_step"}, New: func() Shaper { return method.New[Step]() }},
-	{Spec: method.Spec{Name: "length_relative"}, New: func() Shaper { return method.New[Relative]() }},
-	{Spec: method.Spec{Name: "length_linear"}, New: func() Shaper { return method.New[LengthLinear]() }},
-	{Spec: method.Spec{Name: "stop_properly"}, New: func() Shaper { return method.New[StopProperly]() }},
-	{Spec: method.Spec{Name: "repetition"}, New: func() Shaper { return method.New[Repetition]() }},
-	{Spec: method.Spec{Name: "overlong"}, New: func() Shaper { return method.New[Overlong]() }},
+	method.Of[Shaper, Exact]("exact"), method.Of[Shaper, PassAtK]("pass_at_k"), method.Of[Shaper, GroupMax]("group_max"),
+	method.Of[Shaper, Ternary]("genrm_ternary"), method.Of[Shaper, Format]("format"), method.Of[Shaper, Process]("process"),
+	method.Of[Shaper, Utility]("marginal_utility"), method.Of[Shaper, Uniform]("length_uniform"), method.Of[Shaper, Group]("length_group"),
+	method.Of[Shaper, Anchor]("length_anchor"), method.Of[Shaper, Step]("length_step"), method.Of[Shaper, Relative]("length_relative"),
+	method.Of[Shaper, LengthLinear]("length_linear"), method.Of[Shaper, StopProperly]("stop_properly"), method.Of[Shaper, Repetition]("repetition"),
+	method.Of[Shaper, Overlong]("overlong"),
 }.Filled(method.Spec{Group: "reward", Gradient: "constant: rewards are data"}, examples, about)
 
 // Exact is the outcome: 1 for a response that the verifier calls correct, 0

@@ -3,8 +3,6 @@ package schedule
 import (
 	"cmp"
 	"slices"
-
-	"driftlab/trainer/method"
 )
 
 // AReaL bounds how far generation may run ahead of the learner by a count, and
@@ -385,12 +383,8 @@ func (p *Verl) Batch(v View) []*Sample {
 	return batchFirst(v)
 }
 
-func verl(k, stalenessPercent int, partial bool) func() Policy {
-	return func() Policy {
-		p := method.New[Verl]()
-		p.K, p.StalenessPercent, p.Partial = k, stalenessPercent, partial
-		return p
-	}
+func verl(k, stalenessPercent int, partial bool) func(*Verl) {
+	return func(p *Verl) { p.K, p.StalenessPercent, p.Partial = k, stalenessPercent, partial }
 }
 
 // verlV1 is verl's second trainer (v1): a batch enters per step, some batches ahead. A sample's span is the

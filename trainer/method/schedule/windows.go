@@ -3,8 +3,6 @@ package schedule
 import (
 	"cmp"
 	"slices"
-
-	"driftlab/trainer/method"
 )
 
 // nemoTraits are those of a sampler: without updates in flight a worker ends its requests before it loads, with
@@ -81,14 +79,6 @@ const (
 	// inOrder stamps each batch with the update that it is for. It is windowedFIFO with a window of one sample.
 	inOrder
 )
-
-func nemoIn(order nemoOrder) func() Policy {
-	return func() Policy {
-		p := method.New[nemo]()
-		p.order = order
-		return p
-	}
-}
 
 func (p *nemo) Traits() Traits {
 	if p.order == readyFirst {
