@@ -180,18 +180,13 @@ func (m *TVDivergence) Reject(keep []bool, in *Input) error {
 		for n := range in.Where(i, in.Mask) {
 			in.note(n, "A", in.Advantage[n])
 			in.note(n, "D", mean)
-			if !inside && widens(in, n) {
+			e, a := in.Anchor[n]-in.LogpRoll[n], in.Advantage[n]
+			if !inside && (e > 0 && a > 0 || e < 0 && a < 0) { // the update moves old further from mu
 				keep[n] = false
 			}
 		}
 	}
 	return nil
-}
-
-// widens reports whether an update with the advantage of token n moves old further from mu.
-func widens(in *Input, n int) bool {
-	e := in.Anchor[n] - in.LogpRoll[n]
-	return e > 0 && in.Advantage[n] > 0 || e < 0 && in.Advantage[n] < 0
 }
 
 // TRM is the trust-region mask: a response is admitted only if the rollout

@@ -246,7 +246,10 @@ func (*LastVersion) Reject(keep []bool, in *Input) error {
 		return err
 	}
 	for i := range in.Len() {
-		last := in.lastVersion(i)
+		var last int32
+		for n := range in.Where(i, in.Mask) {
+			last = max(last, in.Version[n])
+		}
 		for n := range in.Where(i, in.Mask) {
 			in.note(n, "version", float64(in.Version[n]))
 			in.note(n, "last", float64(last))
@@ -256,14 +259,6 @@ func (*LastVersion) Reject(keep []bool, in *Input) error {
 		}
 	}
 	return nil
-}
-
-// lastVersion is the newest version that sampled a token of response i.
-func (in *Input) lastVersion(i int) (last int32) {
-	for n := range in.Where(i, in.Mask) {
-		last = max(last, in.Version[n])
-	}
-	return last
 }
 
 // RandomMask drops tokens at random: a placebo, not a correction. An arm with
@@ -290,7 +285,7 @@ const randomStream = 0x706c616365626f // "placebo"
 func (m *RandomMask) Reject(keep []bool, in *Input) error {
 	var rng rand.PCG
 	rng.Seed(in.Seed^randomStream, uint64(in.Step))
-	if m.banded() {
+	if m.Low != 0 || m.High != 0 {
 		m.rejectAsMany(keep, in, &rng)
 		return nil
 	}
@@ -303,8 +298,6 @@ func (m *RandomMask) Reject(keep []bool, in *Input) error {
 	}
 	return nil
 }
-
-func (m *RandomMask) banded() bool { return m.Low != 0 || m.High != 0 }
 
 // rejectAsMany clears as many tokens as lie outside the band: each in turn with
 // the share of those to go among those left (Knuth's selection sampling).

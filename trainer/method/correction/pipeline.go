@@ -178,7 +178,7 @@ func (p *Pipeline) applyAtBatch(b *batch.Batch) error {
 	if p.Weights != nil {
 		b.Weight = refill(weight, b.Tokens(), 1)
 	}
-	if p.gates() {
+	if p.hasStepMasks() || p.Denominator == Pre && len(p.Masks) > 0 { // else no gate closes
 		b.Gate = refill(gate, b.Tokens(), true)
 	}
 	if p.Mode == Bypass {
@@ -220,12 +220,6 @@ func (p *Pipeline) hasStepMasks() bool {
 		}
 	}
 	return false
-}
-
-// gates reports whether the pipeline can close a token's gate. If not, Gate
-// stays nil.
-func (p *Pipeline) gates() bool {
-	return p.hasStepMasks() || p.Denominator == Pre && len(p.Masks) > 0
 }
 
 // copied returns a copy of src in dst's memory, nil if src is nil.

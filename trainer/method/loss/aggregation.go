@@ -117,7 +117,7 @@ func (a Aggregation) Validate() error {
 	if !slices.Contains(Aggregations(), mode) {
 		return fmt.Errorf("aggregation: %w", method.UnknownName(mode, Aggregations()))
 	}
-	if a.Horizon != 0 && !hasHorizon(mode) {
+	if a.Horizon != 0 && !slices.Contains([]string{"seq-mean-token-sum-norm", "token-sum-norm", "dr_grpo", "token-mean-legacy"}, mode) {
 		faults = append(faults, fmt.Errorf("aggregation %s takes no horizon", mode))
 	}
 	if a.PreRows && (a.Pre || !strings.HasPrefix(mode, "seq-mean")) {
@@ -130,10 +130,6 @@ func (a Aggregation) Validate() error {
 		faults = append(faults, fmt.Errorf("aggregation %s over %d ranks needs the count of the whole step", mode, a.Ranks))
 	}
 	return errors.Join(faults...)
-}
-
-func hasHorizon(mode string) bool {
-	return mode == "seq-mean-token-sum-norm" || mode == "token-sum-norm" || mode == "dr_grpo" || mode == "token-mean-legacy"
 }
 
 // RowWeights writes agg_i, the weight of every active token of response i, to

@@ -42,9 +42,12 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{p.Anchor.Column(), batch.Advantage}, func(f *frame) {
 		anchor, changed := p.Anchor.Of(in), 0.0
 		raw, held := newSpread(), newSpread()
-		low, high := p.bounds()
+		low, high := 1-p.EpsLow, 1+p.EpsHigh
+		if p.Cap > 0 {
+			low, high = math.Inf(-1), p.Cap
+		}
 		for i := range in.Len() {
-			mean := f.meanRatio(i, anchor, p.LogClamp)
+			mean, _ := ratio(f.sumLogRatio(i, f.sg, anchor)/max(f.length(i), 1), p.LogClamp) // geometric
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
 				r, a := mean, in.Advantage[n]
 				if p.Level == "token" {
@@ -69,20 +72,6 @@ func (p *CISPO) Eval(out *Grad, in *batch.Batch) error {
 	})
 }
 
-// bounds are those of the weight.
-func (p *CISPO) bounds() (low, high float64) {
-	if p.Cap > 0 {
-		return math.Inf(-1), p.Cap
-	}
-	return 1 - p.EpsLow, 1 + p.EpsHigh
-}
-
-// meanRatio is the geometric mean of the ratios of response i, detached.
-func (f *frame) meanRatio(i int, anchor []float64, limit float64) float64 {
-	r, _ := ratio(f.sumLogRatio(i, f.sg, anchor)/max(f.length(i), 1), limit)
-	return r
-}
-
 // DISPO clips the detached importance weight by bounds that depend on whether
 // the response is correct, so that four regimes can be tuned separately: correct or
 // incorrect, weight above or below 1.
@@ -105,7 +94,10 @@ func (p *DISPO) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage, batch.Correct}, func(f *frame) {
 		changed := 0.0
 		for i := range in.Len() {
-			low, high := p.bounds(in.Correct[i])
+			low, high := 1-p.IncorrectLow, 1+p.IncorrectHigh
+			if in.Correct[i] {
+				low, high = 1-p.CorrectLow, 1+p.CorrectHigh
+			}
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
 				r, _ := ratio(f.sg[n]-in.Anchor[n], 20)
 				w := clamp(r, low, high)
@@ -116,14 +108,6 @@ func (p *DISPO) Eval(out *Grad, in *batch.Batch) error {
 		}
 		f.addClipFraction(changed, in.Anchor, 20)
 	})
-}
-
-// bounds are those of the weight in responses with that label.
-func (p *DISPO) bounds(correct bool) (low, high float64) {
-	if correct {
-		return 1 - p.CorrectLow, 1 + p.CorrectHigh
-	}
-	return 1 - p.IncorrectLow, 1 + p.IncorrectHigh
 }
 
 // AIPO is LlamaRL's asynchronous importance-weighted policy optimisation: the

@@ -61,7 +61,7 @@ func (p *DecoupledPPO) Eval(out *Grad, in *batch.Batch) error {
 		var clips clipCounts
 		weights := 0.0
 		for i := range in.Len() {
-			geo := p.geometricMean(f, i, prox)
+			geo := elementary.Exp(f.sumLogRatio(i, prox, in.LogpRoll) / max(f.length(i), 1)) // of the ratios to the proximal policy
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
 				r, dr := ratio(in.Now.Logp[n]-prox[n], p.LogClamp)
 				value, dlogp = clips.add(f.clipped(in.Advantage[n], r, dr, 1-p.EpsLow, 1+p.EpsHigh, p.DualClip, 0))
@@ -75,11 +75,6 @@ func (p *DecoupledPPO) Eval(out *Grad, in *batch.Batch) error {
 		out.Add("behave_imp_weight", weights/max(f.tokens, 1))
 		f.addClipFractions(clips, prox, p.LogClamp)
 	})
-}
-
-// geometricMean is that of the ratios of response i from the rollout to the proximal policy.
-func (p *DecoupledPPO) geometricMean(f *frame, i int, prox []float64) float64 {
-	return elementary.Exp(f.sumLogRatio(i, prox, f.in.LogpRoll) / max(f.length(i), 1))
 }
 
 // weight is w of a token with prox - roll = e in a response with geometric mean geo.

@@ -103,20 +103,15 @@ func outsideRatio(logp, anchor, a, low, high float64) bool {
 	return r < 1-low
 }
 
-// outsideKL is the mask of the KL divergence of {token, rest}.
+// outsideKL is the mask of KL(anchor‖current) of the two outcomes {token, rest}. The 1e-8
+// of Stable-RL, verl and SkyRL keeps a probability of 1 harmless.
 func outsideKL(logp, anchor, a, low, high float64) bool {
-	b := binaryKL(logp, anchor)
+	p, q := elementary.Exp(logp), elementary.Exp(anchor)
+	b := float64(q*(anchor-logp)) + float64((1-q)*elementary.Log((1-q+1e-8)/(1-p+1e-8)))
 	if a > 0 {
 		return b > high && logp > anchor
 	}
 	return b > low && logp < anchor
-}
-
-// binaryKL is KL(anchor‖current) of the two outcomes {token, rest}. The 1e-8
-// of Stable-RL, verl and SkyRL keeps a probability of 1 harmless.
-func binaryKL(logp, anchor float64) float64 {
-	p, q := elementary.Exp(logp), elementary.Exp(anchor)
-	return float64(q*(anchor-logp)) + float64((1-q)*elementary.Log((1-q+1e-8)/(1-p+1e-8)))
 }
 
 // DPPOTopK is DPPO with the divergence of the K likeliest tokens and a bucket

@@ -67,7 +67,7 @@ func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
 		for i := range in.Len() {
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
 				a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
-				drop := f.moved(n, p.Delta)
+				drop := math.Abs(elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n])) > p.Delta
 				m.token(l, a, drop, false, false)
 				value, dlogp = f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, p.Cap, drop)
 				return c.add(f, i, n, value, dlogp)
@@ -81,11 +81,6 @@ func (p *IPO) Eval(out *Grad, in *batch.Batch) error {
 
 // slope is 1 for a token that is kept, given its probability under the current policy and the sampler.
 func (p *IPO) slope(_, prob, _, q float64) float64 { return count(math.Abs(prob-q) <= p.Delta) }
-
-// moved reports whether the probability of token n has changed by more than delta.
-func (f *frame) moved(n int, delta float64) bool {
-	return math.Abs(elementary.Exp(f.sg[n])-elementary.Exp(f.in.LogpRoll[n])) > delta
-}
 
 // TBPO is GSPO with a second bound on negative responses: a trust band on both
 // sides, for responses that a quantised policy has garbled.
@@ -104,9 +99,6 @@ type TBPO struct {
 
 // Eval computes the loss over the active tokens.
 func (p *TBPO) Eval(out *Grad, in *batch.Batch) error {
-	return p.gspo().Eval(out, in)
-}
-
-func (p *TBPO) gspo() *GSPO {
-	return &GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, DualClip: p.Dual, LogCap: sequenceCap, MeanAdvantage: true, Aggregation: p.Aggregation}
+	g := GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, DualClip: p.Dual, LogCap: sequenceCap, MeanAdvantage: true, Aggregation: p.Aggregation}
+	return g.Eval(out, in)
 }

@@ -31,7 +31,6 @@ type FlowRL struct {
 	// LogZRate is the learning rate of log Z: 0.5 with weight 1 moves it to its optimum. The default is ours.
 	LogZRate float64 `yaml:"log_z_rate" default:"0.1" range:"[0,1]"`
 
-	mask    []bool
 	prompts []int64 // sorted
 	logZ    []float64
 }
@@ -64,7 +63,7 @@ func (p *FlowRL) SetState(state []byte) error {
 // Eval computes the loss over the responses, and moves log Z.
 func (p *FlowRL) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, Aggregation{Mode: "seq-all-token-sum"}, batch.Columns{batch.Anchor, batch.Advantage, batch.LogpRef, batch.PromptID}, func(f *frame) {
-		p.mask = f.restrictToOpen(p.mask)
+		f.restrictToOpen()
 		rows := max(float64(in.Len()), 1)
 		logZ, weights := 0.0, 0.0
 		for i := range in.Len() {

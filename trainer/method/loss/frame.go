@@ -68,17 +68,16 @@ func (f *frame) restrict(active []bool) {
 	f.active = active
 }
 
-// restrictToOpen sums over the tokens whose gate is open, and returns the mask, grown, for the next call.
-func (f *frame) restrictToOpen(mask []bool) []bool {
+// restrictToOpen sums over the tokens whose gate is open.
+func (f *frame) restrictToOpen() {
 	if f.in.Gate == nil {
-		return mask
+		return
 	}
-	mask = append(mask[:0], f.active...)
+	f.out.open = append(f.out.open[:0], f.active...)
 	for n, open := range f.in.Gate {
-		mask[n] = mask[n] && open
+		f.out.open[n] = f.out.open[n] && open
 	}
-	f.restrict(mask)
-	return mask
+	f.restrict(f.out.open)
 }
 
 // groups are the prompt groups of the batch.
@@ -196,6 +195,14 @@ func ratio(x, limit float64) (r, dr float64) {
 
 // clamp limits x to [low, high].
 func clamp(x, low, high float64) float64 { return min(max(x, low), high) }
+
+// either is yes where the condition holds, else no.
+func either[T any](condition bool, yes, no T) T {
+	if condition {
+		return yes
+	}
+	return no
+}
 
 // count is 1 for true, for sums of a condition over tokens.
 func count(condition bool) float64 {
@@ -373,17 +380,7 @@ const (
 )
 
 // Column is the batch column of the anchor's log-probs.
-func (a Anchor) Column() batch.Column {
-	if a == Roll {
-		return batch.LogpRoll
-	}
-	return batch.Anchor
-}
+func (a Anchor) Column() batch.Column { return either(a == Roll, batch.LogpRoll, batch.Anchor) }
 
 // Of returns the anchor's log-probs.
-func (a Anchor) Of(in *batch.Batch) []float64 {
-	if a == Roll {
-		return in.LogpRoll
-	}
-	return in.Anchor
-}
+func (a Anchor) Of(in *batch.Batch) []float64 { return either(a == Roll, in.LogpRoll, in.Anchor) }

@@ -26,8 +26,6 @@ type GMPO struct {
 	Epsilon float64 `yaml:"epsilon" range:"[0,inf]"`
 	// NonEmpty averages over non-empty responses in place of all.
 	NonEmpty bool `yaml:"non_empty"`
-
-	mask []bool
 }
 
 // Eval computes the loss over the active tokens.
@@ -37,7 +35,7 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 		agg.Mode = "seq-mean-token-sum"
 	}
 	return withFrame(out, in, agg, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
-		p.mask = f.restrictToOpen(p.mask) // as in TRL
+		f.restrictToOpen() // as in TRL
 		var clips clipCounts
 		for i := range in.Len() {
 			t := p.response(f, i)

@@ -97,26 +97,20 @@ type GSPOToken struct {
 // Eval computes the loss over the active tokens.
 func (p *GSPOToken) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
-		clips, whole := 0.0, *f
+		var clips clipCounts
+		whole := *f
 		if p.RatioMask == "pre" {
 			whole.active = in.Mask
 		}
 		for i := range in.Len() {
-			mean := whole.meanLogRatio(i)
+			mean := whole.sumLogRatio(i, f.sg, in.Anchor) / max(whole.length(i), 1)
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
 				s, ds := cappedExp(mean+in.Now.Logp[n]-f.sg[n], p.LogCap)
-				c := f.clipped(in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0)
-				clips += count(c.clipped)
-				return c.value, c.dlogp
+				return clips.add(f.clipped(in.Advantage[n], s, ds, 1-p.EpsLow, 1+p.EpsHigh, 0, 0))
 			})
 		}
-		f.addClipFraction(clips, in.Anchor, 0)
+		f.addClipFraction(clips.upper, in.Anchor, 0)
 	})
-}
-
-// meanLogRatio is the mean detached log-ratio of response i.
-func (f *frame) meanLogRatio(i int) float64 {
-	return f.sumLogRatio(i, f.sg, f.in.Anchor) / max(f.length(i), 1)
 }
 
 // LUSPO is GSPO with each response's term multiplied by its length, which
@@ -136,9 +130,6 @@ type LUSPO struct {
 // Eval computes the loss: GSPO's term on every token, summed and divided by B,
 // is T_i times the term.
 func (p *LUSPO) Eval(out *Grad, in *batch.Batch) error {
-	return p.gspo().Eval(out, in)
-}
-
-func (p *LUSPO) gspo() *GSPO {
-	return &GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, LogCap: p.LogCap, MeanAdvantage: true, Aggregation: Aggregation{Mode: "seq-all-token-sum"}}
+	g := GSPO{EpsLow: p.EpsLow, EpsHigh: p.EpsHigh, LogCap: p.LogCap, MeanAdvantage: true, Aggregation: Aggregation{Mode: "seq-all-token-sum"}}
+	return g.Eval(out, in)
 }

@@ -16,14 +16,12 @@ import (
 type GVPO struct {
 	// Beta scales the log-ratio of a response.
 	Beta float64 `yaml:"beta" default:"0.1" range:"(0,inf]"`
-
-	mask []bool
 }
 
 // Eval computes the loss over the groups.
 func (p *GVPO) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, Aggregation{Mode: "token-sum"}, batch.Columns{batch.Anchor, batch.Advantage, batch.Group}, func(f *frame) {
-		p.mask = f.restrictToOpen(p.mask)
+		f.restrictToOpen()
 		centres, weights := p.centres(f)
 		for i := range in.Len() {
 			e := p.logRatio(f, i, in.Now.Logp) - centres[i] - f.meanAdvantage(i, f.length(i))

@@ -25,10 +25,7 @@ type IWOPD struct {
 
 // Eval computes the loss over the active tokens.
 func (p *IWOPD) Eval(out *Grad, in *batch.Batch) error {
-	needs := batch.Columns{batch.LogpTeacher, batch.Mask}
-	if p.Student == "roll" {
-		needs[1] = batch.LogpRoll
-	}
+	needs := batch.Columns{batch.LogpTeacher, either(p.Student == "roll", batch.LogpRoll, batch.Mask)}
 	return withFrame(out, in, p.Aggregation, needs, func(f *frame) {
 		before := out.work(1, in.Tokens())
 		p.before(f, before)

@@ -35,10 +35,7 @@ type KLCov struct {
 
 // Eval computes the loss over the active tokens.
 func (p *KLCov) Eval(out *Grad, in *batch.Batch) error {
-	needs := batch.Columns{batch.Anchor, batch.Advantage, batch.Mask, batch.Mask}
-	if p.Exact {
-		needs[2], needs[3] = batch.DistOld, batch.Dist
-	}
+	needs := batch.Columns{batch.Anchor, batch.Advantage, either(p.Exact, batch.DistOld, batch.Mask), either(p.Exact, batch.Dist, batch.Mask)}
 	return withFrame(out, in, p.Aggregation, needs, func(f *frame) {
 		if p.Exact {
 			out.NeedLogits(in.Tokens(), in.Vocab)

@@ -30,12 +30,10 @@ type LogitFusion struct {
 
 // Eval computes the loss over the active tokens.
 func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
-	second := batch.LogpRoll
-	if p.Ratio == "student" || p.Ratio == "decoupled" {
-		second = batch.Anchor
-	}
-	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage, second}, func(f *frame) {
-		high, low, anchor := 0.0, 0.0, p.anchor(in)
+	old := p.Ratio == "student" || p.Ratio == "decoupled"
+	needs := batch.Columns{batch.LogpRoll, batch.Advantage, either(old, batch.Anchor, batch.LogpRoll)}
+	return withFrame(out, in, p.Aggregation, needs, func(f *frame) {
+		high, low, anchor := 0.0, 0.0, either(p.Ratio == "student", in.Anchor, in.LogpRoll)
 		f.eachToken(func(n int) (value, dlogp float64) {
 			a := in.Advantage[n]
 			if p.Ratio == "decoupled" {
@@ -69,14 +67,6 @@ func (p *LogitFusion) Eval(out *Grad, in *batch.Batch) error {
 		}
 		f.addKL(in.LogpRoll, 20)
 	})
-}
-
-// anchor is the policy in the denominator of x.
-func (p *LogitFusion) anchor(in *batch.Batch) []float64 {
-	if p.Ratio == "student" {
-		return in.Anchor
-	}
-	return in.LogpRoll
 }
 
 // shape is x of a ratio, and its derivative.

@@ -33,6 +33,8 @@ type Grad struct {
 	order   []int
 	// rejected are the tokens that the loss itself keeps out by a mask; empty for none.
 	rejected []bool
+	// open are the active tokens with an open gate, of methods that leave the others out.
+	open []bool
 	// groups are those of the batch, gathered a column of one of them.
 	groups   batch.Groups
 	gathered []float64

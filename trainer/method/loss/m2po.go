@@ -31,14 +31,12 @@ type M2PO struct {
 func (p *M2PO) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Advantage}, func(f *frame) {
 		low, high := p.bounds(f)
-		clips := 0.0
+		var clips clipCounts
 		f.eachToken(func(n int) (value, dlogp float64) {
 			r, dr := ratio(in.Now.Logp[n]-in.Anchor[n], 20)
-			c := f.clipped(in.Advantage[n], r, dr, low, high, 0, 0)
-			clips += count(c.clipped)
-			return c.value, c.dlogp
+			return clips.add(f.clipped(in.Advantage[n], r, dr, low, high, 0, 0))
 		})
-		f.addClipFraction(clips, in.Anchor, 0)
+		f.addClipFraction(clips.upper, in.Anchor, 0)
 	})
 }
 

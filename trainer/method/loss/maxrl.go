@@ -23,11 +23,7 @@ type MaxRL struct {
 
 // Eval computes the loss over the active tokens.
 func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
-	anchor := batch.Reward
-	if p.Ratio {
-		anchor = batch.Anchor
-	}
-	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Reward, batch.Group, anchor}, func(f *frame) {
+	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Reward, batch.Group, either(p.Ratio, batch.Anchor, batch.Reward)}, func(f *frame) {
 		groups := f.groups()
 		for k := range groups.Len() {
 			rows := groups.Rows(k)

@@ -39,10 +39,13 @@ func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
 			rows := groups.Rows(k)
 			value := optimalValue(f.rewards(rows), p.Beta1)
 			for _, i := range rows {
-				scale := p.scale(f, i)
+				scale := p.Beta2
+				if p.LengthNorm {
+					scale /= max(f.length(i), 1)
+				}
 				implicit := float64(scale * f.sumLogRatio(i, in.Now.Logp, in.LogpRoll))
 				residual := implicit - (in.Reward[i] - value)
-				w := p.weight(f, i)
+				w := float64(f.rowWeight[i] * f.openShare(i, f.length(i)))
 				f.share(i, "e", residual)
 				f.share(i, "weight", w)
 				f.addResponse(i, float64(w*residual*residual))
@@ -54,19 +57,6 @@ func (p *OAPL) Eval(out *Grad, in *batch.Batch) error {
 		out.Add("implicit_reward", reward/max(float64(in.Len()), 1))
 		out.Add("optimal_advantage", advantage/max(float64(in.Len()), 1))
 	})
-}
-
-// scale is the factor of the log-ratio of response i.
-func (p *OAPL) scale(f *frame, i int) float64 {
-	if p.LengthNorm {
-		return p.Beta2 / max(f.length(i), 1)
-	}
-	return p.Beta2
-}
-
-// weight is that of response i in the loss.
-func (p *OAPL) weight(f *frame, i int) float64 {
-	return float64(f.rowWeight[i] * f.openShare(i, f.length(i)))
 }
 
 // optimalValue is β·log mean exp(R/β), the value of the optimal policy whose KL

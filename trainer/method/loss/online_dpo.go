@@ -25,7 +25,7 @@ func (p *OnlineDPO) Eval(out *Grad, in *batch.Batch) error {
 		pairs, accurate := 0.0, 0.0
 		p.eachPair(f, func(w, l int) { pairs++ })
 		p.eachPair(f, func(w, l int) {
-			d := p.difference(f, w, l)
+			d := p.Beta * (f.sumLogRatio(w, in.Now.Logp, in.Ref.Logp) - f.sumLogRatio(l, in.Now.Logp, in.Ref.Logp)) // of the implicit rewards
 			accurate += count(d > 0)
 			f.share(w, "D", d)
 			f.share(l, "D", d)
@@ -37,11 +37,6 @@ func (p *OnlineDPO) Eval(out *Grad, in *batch.Batch) error {
 		out.Add("dpo/pairs", pairs)
 		out.Add("dpo/accuracy", accurate/max(pairs, 1))
 	})
-}
-
-// difference is D of a pair, the implicit reward of the winner above the loser's.
-func (p *OnlineDPO) difference(f *frame, w, l int) float64 {
-	return p.Beta * (f.sumLogRatio(w, f.in.Now.Logp, f.in.Ref.Logp) - f.sumLogRatio(l, f.in.Now.Logp, f.in.Ref.Logp))
 }
 
 // eachPair calls visit with winner and loser of every pair.

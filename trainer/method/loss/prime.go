@@ -123,7 +123,8 @@ func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 		for i := range in.Len() {
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
 				a, l := in.Advantage[n], in.Now.Logp[n]-in.LogpRoll[n]
-				low, high := p.beyond(f, n)
+				moved := elementary.Exp(f.sg[n]) - elementary.Exp(in.LogpRoll[n])
+				low, high := a <= 0 && moved < -p.DeltaLow, a > 0 && moved > p.DeltaHigh
 				m.token(l, a, high || low, low, high)
 				return f.ratioPlusSquare(n, a*p.AdvTau, p.KLTau, p.LogClamp, 0, high || low)
 			})
@@ -131,13 +132,6 @@ func (p *PrimeDPPO) Eval(out *Grad, in *batch.Batch) error {
 		}
 		m.logRows(f, f.rows(in.Weight != nil))
 	})
-}
-
-// beyond reports whether the probability of token n has moved beyond either bound, the way
-// its advantage pushes it.
-func (p *PrimeDPPO) beyond(f *frame, n int) (low, high bool) {
-	a, d := f.in.Advantage[n], elementary.Exp(f.sg[n])-elementary.Exp(f.in.LogpRoll[n])
-	return a <= 0 && d < -p.DeltaLow, a > 0 && d > p.DeltaHigh
 }
 
 // ratioPlusSquare is -a·exp(l), unless dropped, plus tau·l², l the log-ratio to the
@@ -199,18 +193,17 @@ func (p *PrimeGeo) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
-	teacher := batch.LogpRoll
-	if p.TeacherTau > 0 {
-		teacher = batch.LogpTeacher
-	}
-	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage, teacher}, func(f *frame) {
+	needs := batch.Columns{batch.LogpRoll, batch.Advantage, either(p.TeacherTau > 0, batch.LogpTeacher, batch.LogpRoll)}
+	return withFrame(out, in, p.Aggregation, needs, func(f *frame) {
 		var m mismatch
 		var t responseTally
 		for i := range in.Len() {
-			drop, weight := p.dropsResponse(f, i, &t), p.weight(f, i)
+			drop := p.dropsResponse(f, i, &t)
+			whole, _ := cappedExp(f.sumLogRatio(i, f.sg, in.LogpRoll), sequenceCap)
+			weight := min(whole, p.Clip) / max(f.length(i), 1)
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
 				a, l := in.Advantage[n], f.sg[n]-in.LogpRoll[n]
-				r := tokenRatio(l)
+				r := elementary.Exp(min(l, 700)) // finite far above any bound
 				low, high := r < p.Low, r > p.High
 				if p.TeacherTau > 0 {
 					t.teacher.add(in.Teacher.Logp[n] - f.sg[n])
@@ -233,15 +226,6 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 		}
 		t.log(out, float64(in.Len()))
 	})
-}
-
-// tokenRatio is exp of a log-ratio, finite far above any bound.
-func tokenRatio(l float64) float64 { return elementary.Exp(min(l, 700)) }
-
-// weight is the ratio of response i, as each of its tokens has it.
-func (p *PrimeGeo) weight(f *frame, i int) float64 {
-	w, _ := cappedExp(f.sumLogRatio(i, f.sg, f.in.LogpRoll), sequenceCap)
-	return min(w, p.Clip) / max(f.length(i), 1)
 }
 
 // coefficient stands in the place of the advantage of token n.

@@ -26,11 +26,8 @@ type QUATRO struct {
 
 // Eval computes the loss over the responses.
 func (p *QUATRO) Eval(out *Grad, in *batch.Batch) error {
-	behaviour := batch.Anchor
-	if p.OffPolicy {
-		behaviour = batch.LogpRoll
-	}
-	return withFrame(out, in, p.Aggregation, batch.Columns{batch.Anchor, batch.Reward, batch.Group, behaviour}, func(f *frame) {
+	needs := batch.Columns{batch.Anchor, batch.Reward, batch.Group, either(p.OffPolicy, batch.LogpRoll, batch.Anchor)}
+	return withFrame(out, in, p.Aggregation, needs, func(f *frame) {
 		lambdas := 0.0
 		groups := f.groups()
 		for k := range groups.Len() {

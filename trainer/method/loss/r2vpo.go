@@ -54,7 +54,7 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 		for k := range groups.Len() {
 			rows := groups.Rows(k)
 			mean, spread := p.moments(f, anchor, rows)
-			eps := p.epsilon(spread)
+			eps := float64(p.Eps * min(4, math.Sqrt(p.Delta/(spread+1e-12))))
 			bounds.add(eps)
 			for _, i := range rows {
 				f.rowTokens(i, func(n int) (value, dlogp float64) {
@@ -92,11 +92,6 @@ func (p *R2VPO) Eval(out *Grad, in *batch.Batch) error {
 			p.Lambda = clamp(p.Lambda+float64(p.DualRate*min(variance-p.Delta, 1)), 0, p.LambdaMax)
 		}
 	})
-}
-
-// epsilon is the clip at a variance.
-func (p *R2VPO) epsilon(variance float64) float64 {
-	return float64(p.Eps * min(4, math.Sqrt(p.Delta/(variance+1e-12))))
 }
 
 // penalised is -A·r + λ·h(r - mean), differentiated.

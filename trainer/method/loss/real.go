@@ -15,14 +15,12 @@ import (
 type REAL struct {
 	// Tau is the temperature of the log-ratio.
 	Tau float64 `yaml:"tau" default:"0.5" range:"(0,inf]"`
-
-	mask []bool
 }
 
 // Eval computes the loss over the groups.
 func (p *REAL) Eval(out *Grad, in *batch.Batch) error {
 	return withFrame(out, in, Aggregation{Mode: "token-sum"}, batch.Columns{batch.Anchor, batch.Advantage, batch.Group}, func(f *frame) {
-		p.mask = f.restrictToOpen(p.mask)
+		f.restrictToOpen()
 		terms, slopes := p.responses(f)
 		groups := float64(f.groups().Len())
 		for i := range in.Len() {

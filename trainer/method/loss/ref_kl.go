@@ -23,18 +23,16 @@ type RefKL struct {
 
 // Eval computes the loss over the active tokens.
 func (p *RefKL) Eval(out *Grad, in *batch.Batch) error {
-	needs := batch.Columns{batch.LogpRoll, batch.LogpRef, batch.Mask}
-	if in.Teacher.Logp != nil {
-		needs[2] = batch.LogpTeacher
-	}
+	taught := in.Teacher.Logp != nil
+	needs := batch.Columns{batch.LogpRoll, batch.LogpRef, either(taught, batch.LogpTeacher, batch.Mask)}
 	return withFrame(out, in, p.Aggregation, needs, func(f *frame) {
-		ref := p.teacher(in)
+		ref := either(taught, in.Teacher.Logp, in.Ref.Logp)
 		var m mismatch
 		var gap rowMean
 		for i := range in.Len() {
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
 				l, a := in.Now.Logp[n]-in.LogpRoll[n], ref[n]-f.sg[n]
-				drop := p.drops(f, n)
+				drop := elementary.Exp(f.sg[n])-elementary.Exp(in.LogpRoll[n]) < -p.Delta
 				m.token(l, a, drop, drop, false)
 				gap.add(a)
 				return f.ratioPlusSquare(n, a, p.KLTau, p.LogClamp, 0, drop)
@@ -46,17 +44,4 @@ func (p *RefKL) Eval(out *Grad, in *batch.Batch) error {
 		m.logRows(f, rows)
 		out.Add("ref_kl", gap.total/rows)
 	})
-}
-
-// teacher are the log-probs to distil from.
-func (p *RefKL) teacher(in *batch.Batch) []float64 {
-	if in.Teacher.Logp != nil {
-		return in.Teacher.Logp
-	}
-	return in.Ref.Logp
-}
-
-// drops reports whether the probability of token n has fallen too far.
-func (p *RefKL) drops(f *frame, n int) bool {
-	return elementary.Exp(f.sg[n])-elementary.Exp(f.in.LogpRoll[n]) < -p.Delta
 }

@@ -70,17 +70,9 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 
 // gate is -(4/τ)·σ(τ(r-1))·A and its derivative with respect to r.
 func (p *SAPO) gate(a, r float64) (value, dr float64) {
-	tau := p.temperature(a)
+	tau := either(a > 0, p.TauPos, p.TauNeg)
 	s := sigmoid(tau * (r - 1))
 	return -4 / tau * s * a, -4 * s * (1 - s) * a
-}
-
-// temperature is τ at an advantage.
-func (p *SAPO) temperature(a float64) float64 {
-	if a > 0 {
-		return p.TauPos
-	}
-	return p.TauNeg
 }
 
 // sigmoid is 1/(1+exp(-x)), without overflow.

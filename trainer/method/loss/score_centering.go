@@ -110,11 +110,6 @@ func (c *centering) log(f *frame) {
 	}
 }
 
-// coefficient is q_v·w_v.
-func (c *centering) coefficient(a, p, o, q float64) float64 {
-	return float64(c.times(q, c.weighed(p, o)) * c.slope(a, p, o, q))
-}
-
 // weighed is the probability over q in the importance weight.
 func (c *centering) weighed(p, o float64) float64 {
 	if c.old {
@@ -176,7 +171,7 @@ func centre[T float32 | float64](h *head, by *centering, laws policies[T], a flo
 		if !kept || p == 0 && q == 0 {
 			continue
 		}
-		c := by.coefficient(a, p, o, q) - float64(tail*p)
+		c := float64(by.times(q, by.weighed(p, o))*by.slope(a, p, o, q)) - float64(tail*p)
 		sum += c
 		value += float64(c * float64(laws.now[v]))
 		dlogits[v] += float64(scale * c)

@@ -37,18 +37,15 @@ func (p *TOPR) Validate() error {
 
 // Eval computes the loss over the active tokens.
 func (p *TOPR) Eval(out *Grad, in *batch.Batch) error {
-	sign := batch.Advantage
-	if p.Sign == "reward" {
-		sign = batch.Reward
-	}
-	turn := sign
-	if p.Level == "turn" {
-		turn = batch.Turn
-	}
-	return withFrame(out, in, p.Aggregation, batch.Columns{p.Anchor.Column(), batch.Advantage, sign, turn}, func(f *frame) {
+	rewarded := p.Sign == "reward"
+	needs := batch.Columns{p.Anchor.Column(), batch.Advantage, either(rewarded, batch.Reward, batch.Advantage), either(p.Level == "turn", batch.Turn, batch.Advantage)}
+	return withFrame(out, in, p.Aggregation, needs, func(f *frame) {
 		good := 0.0
 		for i := range in.Len() {
-			score := p.score(f, i)
+			score := f.firstAdvantage(i)
+			if rewarded {
+				score = in.Reward[i]
+			}
 			good += count(score > 0)
 			var s segment
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
@@ -65,14 +62,6 @@ func (p *TOPR) Eval(out *Grad, in *batch.Batch) error {
 		out.Add("topr/negative_samples", float64(in.Len())-good)
 		f.addKL(p.Anchor.Of(in), 0)
 	})
-}
-
-// score is above 0 for a good response.
-func (p *TOPR) score(f *frame, i int) float64 {
-	if p.Sign == "reward" {
-		return f.in.Reward[i]
-	}
-	return f.firstAdvantage(i)
 }
 
 // segment is the stretch of a response whose tokens share a ratio, last asked for.

@@ -27,11 +27,9 @@ type TRM struct {
 
 // Eval computes the loss over the active tokens of admitted responses.
 func (p *TRM) Eval(out *Grad, in *batch.Batch) error {
-	from, to := batch.LogpRoll, batch.LogpRoll
-	if p.Divergence == "exact" {
-		from, to = batch.DistRoll, batch.Dist
-	}
-	return withFrame(out, in, p.Aggregation, batch.Columns{batch.LogpRoll, batch.Advantage, from, to}, func(f *frame) {
+	exact := p.Divergence == "exact"
+	needs := batch.Columns{batch.LogpRoll, batch.Advantage, either(exact, batch.DistRoll, batch.LogpRoll), either(exact, batch.Dist, batch.LogpRoll)}
+	return withFrame(out, in, p.Aggregation, needs, func(f *frame) {
 		admitted := 0.0
 		for i := range in.Len() {
 			if p.largest(f, i) > p.Delta {
