@@ -157,7 +157,9 @@ func (linearAttention) mix(p *Pass, k *worker, layer int, s *layerState, from, t
 			kernel.DeltaRule(n.out[first*d:end*d], n.queries[first*d:end*d], n.keys[first*d:end*d], n.values[first*d:end*d],
 				n.beta[first*heads:end*heads], n.decay[first*heads:end*heads], state, end-first, heads, hd,
 				int(p.pack.Positions[first-shift]), p.num.delta, &k.scratch)
-			p.reached(layer, sequence)
+			if cache := p.options.Cache; cache != nil { // how far the state has come
+				cache.reached[layer][p.options.Slots[sequence]] = p.pack.Positions[p.pack.Offsets[sequence+1]-1] + 1
+			}
 		}
 	}
 	kernel.RMSNorm(n.outNormed[from*d:to*d], n.outInverse[from*heads:to*heads], n.out[from*d:to*d], w.norm, rows*heads, hd, float32(c.NormEps), p.num.norm)
@@ -176,13 +178,6 @@ func (p *Pass) deltaMemory(k *worker, layer, sequence int) (tail, state []float3
 	}
 	n := (model.ConvWidth - 1) * 3 * p.config.DModel
 	return memory[:n], memory[n:]
-}
-
-// reached notes how far the state of a sequence has come.
-func (p *Pass) reached(layer, sequence int) {
-	if cache := p.options.Cache; cache != nil {
-		cache.reached[layer][p.options.Slots[sequence]] = p.pack.Positions[p.pack.Offsets[sequence+1]-1] + 1
-	}
 }
 
 func deltaMemorySize(c model.Config, n Numerics) int {

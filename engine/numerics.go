@@ -212,7 +212,7 @@ var fields = []Field{
 	{"weights", func(d, f *Numerics) { d.Weights = f.Weights }, func(n *Numerics) string { return n.Weights.String() }},
 	{"inputs", func(d, f *Numerics) { d.Inputs = f.Inputs }, func(n *Numerics) string { return n.Inputs.String() }},
 	{"activations", func(d, f *Numerics) { d.Activations = f.Activations }, func(n *Numerics) string { return n.Activations.String() }},
-	{"accumulator", copyAccumulator, accumulatorText},
+	{"accumulator", func(d, f *Numerics) { d.Accumulator, d.Reduction.Promote = f.Accumulator, f.Reduction.Promote }, accumulatorText},
 	{"scores", func(d, f *Numerics) { d.Scores = f.Scores }, func(n *Numerics) string { return n.Scores.String() }},
 	{"probabilities", func(d, f *Numerics) { d.Probabilities = f.Probabilities }, func(n *Numerics) string { return n.Probabilities.String() }},
 	{"kv_cache", func(d, f *Numerics) { d.KVCache = f.KVCache }, func(n *Numerics) string { return n.KVCache.String() }},
@@ -224,7 +224,7 @@ var fields = []Field{
 	{"queries", func(d, f *Numerics) { d.Queries = f.Queries }, func(n *Numerics) string { return orOf(n.Queries, "activations") }},
 	{"eager", func(d, f *Numerics) { d.Eager = f.Eager }, func(n *Numerics) string { return strconv.FormatBool(n.Eager) }},
 	{"reduction", copyOrder, func(n *Numerics) string { return orderText(n.Reduction) }},
-	{WireField, copyWire, func(n *Numerics) string { return Wire(n.Reduction).String() }},
+	{WireField, func(d, f *Numerics) { d.Reduction.Wire = Wire(f.Reduction) }, func(n *Numerics) string { return Wire(n.Reduction).String() }},
 	{ExpertParallelField, func(d, f *Numerics) { d.ExpertParallel = f.ExpertParallel }, expertParallelText},
 	{AdaptersField, func(d, f *Numerics) { d.Adapters = f.Adapters }, func(n *Numerics) string { return n.Adapters.String() }},
 	{"attention", func(d, f *Numerics) { d.Attention, d.Tile, d.Splits = f.Attention, f.Tile, f.Splits }, attentionText},
@@ -251,19 +251,12 @@ func copyOrder(dst, from *Numerics) {
 	dst.Reduction.Wire, dst.Reduction.Promote, dst.Reduction.BatchVariant = own.Wire, own.Promote, own.BatchVariant
 }
 
-// copyAccumulator takes the format and how often its sums are promoted.
-func copyAccumulator(dst, from *Numerics) {
-	dst.Accumulator, dst.Reduction.Promote = from.Accumulator, from.Reduction.Promote
-}
-
 func accumulatorText(n *Numerics) string {
 	if n.Reduction.Promote == 0 || n.Accumulator.Identity() {
 		return n.Accumulator.String()
 	}
 	return fmt.Sprintf("%s, promoted every %d", n.Accumulator, n.Reduction.Promote)
 }
-
-func copyWire(dst, from *Numerics) { dst.Reduction.Wire = Wire(from.Reduction) }
 
 // Wire is the format in which partial sums travel: fp32, which changes none,
 // where nothing travels.

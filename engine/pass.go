@@ -159,8 +159,8 @@ func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 	if batchRows == 0 {
 		batchRows = p.rows
 	}
-	if o.Perturb != nil {
-		o.Perturb.check(p.config.Layers, p.rows, p.config.DModel)
+	if n, layers := o.Perturb, p.config.Layers; n != nil && (len(n.Sigma) != layers || len(n.Noise) != layers*p.rows*p.config.DModel) {
+		panic(fmt.Sprintf("engine: perturbation of %d layers and %d numbers, the pack needs %d and %d", len(n.Sigma), len(n.Noise), layers, layers*p.rows*p.config.DModel))
 	}
 	p.num = w.Numerics.sites(batchRows)
 	p.attention = kernel.NewAttention(p.config.Heads, p.config.KVHeads, p.config.HeadDim(), p.num.attention)
@@ -329,13 +329,6 @@ type Perturbation struct {
 	Sigma []float32
 	// Noise is ξ, [layer][row][d], in the order of the pack's rows.
 	Noise []float32
-}
-
-// check panics on a perturbation of another pack.
-func (n *Perturbation) check(layers, rows, d int) {
-	if len(n.Sigma) != layers || len(n.Noise) != layers*rows*d {
-		panic(fmt.Sprintf("engine: perturbation of %d layers and %d numbers, the pack needs %d and %d", len(n.Sigma), len(n.Noise), layers, layers*rows*d))
-	}
 }
 
 // noise is a block's share of a layer's.

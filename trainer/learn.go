@@ -14,7 +14,7 @@ import (
 // an error of this step, not of the next.
 func (s *Session) learn() error {
 	r, step := &s.recipe, s.batch.Step
-	s.sums.reset()
+	s.sums = totals{scaled: s.sums.scaled, guarded: s.sums.guarded, named: s.sums.named[:0]} // the memory stays
 	s.objective.rejection = metrics.Rejection{}
 	for epoch := range r.Learner.Epochs {
 		s.shuffle(step*r.Learner.Epochs + epoch)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"driftlab/engine/rollout"
-	"driftlab/model"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/stream"
@@ -73,7 +72,9 @@ func (s *Session) generate(step int) {
 	sigma := r.Rollout.Noise.Sigma(step, r.Steps)
 	s.fleet.Publish(step, weights, version, sigma, stream.New(r.Seed, stream.Noise, step))
 	s.prepareDrafter(step, version, weights)
-	s.preparePartner(weights)
+	if f := r.Rollout.Fusion; f != nil && f.With == recipe.FusedWithSelf {
+		s.fleet.Main().PublishPartner(weights)
+	}
 	s.prompts, s.requests = s.prompts[:0], s.requests[:0]
 	s.asked = s.source.Step(s.asked[:0], step, r.Rollout.Prompts)
 	sampler := stageOf[*promptSampler](s)
@@ -119,14 +120,6 @@ func (s *Session) calibrate(step int) {
 		if c, ok := m.stage.(calibrated); ok {
 			c.Calibrate(prompts, k.Margin)
 		}
-	}
-}
-
-// preparePartner gives the model whose logits are mixed in the weights of the step, if
-// it is the policy.
-func (s *Session) preparePartner(weights *model.Params) {
-	if f := s.recipe.Rollout.Fusion; f != nil && f.With == recipe.FusedWithSelf {
-		s.fleet.Main().PublishPartner(weights)
 	}
 }
 

@@ -28,8 +28,9 @@ func (s *Session) score() error {
 		score = s.learner.ScoreAhead
 	}
 	score(&s.batch.Old, &s.batch.Sampled, o)
-	old := engines.LogProbs{Column: "logp_old", Values: s.batch.Old.Logp, Who: "the learner", Params: s.learner.Params(), Scales: s.learner.KVScales(), Options: o}
-	return s.checkScored(old)
+	old := engines.LogProbs{Column: "logp_old", Values: s.batch.Old.Logp, Who: "the learner", Params: s.learner.Params(), Scales: s.learner.KVScales(), Options: o,
+		Field: "learner.numerics", Numerics: s.recipe.Learner.Numerics}
+	return old.Check(&s.batch, 0, s.batch.Len())
 }
 
 // scoring is how the policies of a step are scored: as the trained one is, before
@@ -133,12 +134,6 @@ func newAnchor(s *Session) (stage, error) {
 		return column(func(b *batch.Batch) []float64 { return loss.Interpolate(nil, b, b.Old.Logp) }), nil
 	}
 	return column(func(b *batch.Batch) []float64 { return b.Old.Logp }), nil
-}
-
-// checkScored looks at what a policy that scores in the learner's numerics recorded.
-func (s *Session) checkScored(x engines.LogProbs) error {
-	x.Field, x.Numerics = "learner.numerics", s.recipe.Learner.Numerics
-	return x.Check(&s.batch, 0, s.batch.Len())
 }
 
 // checkFrozen is checkScored of a policy that does not learn, for responses of the

@@ -25,9 +25,6 @@ type namedSum struct {
 	count int
 }
 
-// reset starts a step and keeps the memory.
-func (t *totals) reset() { *t = totals{scaled: t.scaled, guarded: t.guarded, named: t.named[:0]} }
-
 // add counts one gradient; skipped says that no update followed it.
 func (t *totals) add(r learner.Report, rate float64, skipped bool) {
 	t.gradients++

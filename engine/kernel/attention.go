@@ -99,15 +99,10 @@ func NewAttention(heads, kvHeads, headDim int, num AttentionNumerics) Attention 
 	num.Reduction = num.Reduction.Local()
 	scale := float32(1 / math.Sqrt(float64(headDim)))
 	a := Attention{heads: heads, kvHeads: kvHeads, headDim: headDim, width: kvHeads * headDim, scale: scale, num: num}
-	a.inCalls = headDim%8 == 0 && a.isPlain()
+	// The kernel is TwoPass in the canonical order, and rounds nothing but the probabilities, these to bf16.
+	a.inCalls = headDim%8 == 0 && num.Kernel == TwoPass && exact(num.Scores) && (exact(num.Probs) || num.Probs == precision.BF16) &&
+		num.Reduction == (Reduction{}) && keepsOrder(scale)
 	return a
-}
-
-// isPlain reports whether the kernel is TwoPass in the canonical order, and rounds nothing but
-// the probabilities, these to bf16.
-func (a *Attention) isPlain() bool {
-	n := &a.num
-	return n.Kernel == TwoPass && exact(n.Scores) && (exact(n.Probs) || n.Probs == precision.BF16) && n.Reduction == (Reduction{}) && keepsOrder(a.scale)
 }
 
 // Scale is the factor of the scores, 1/√headDim.

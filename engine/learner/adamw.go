@@ -172,15 +172,6 @@ func (e *NonFinite) Error() string {
 	return fmt.Sprintf("%s in %s: %s", e.Value, e.Tensor, e.Cause)
 }
 
-// checkForward returns an error if the log-probs of the last pass are not
-// finite, naming the earliest tensor that is not.
-func (l *Learner) checkForward() error {
-	if firstNonFinite(l.now.Logp) != "" {
-		return l.locateForward()
-	}
-	return nil
-}
-
 // CheckWeights returns a NonFinite that names the first parameter that is not
 // finite, or nil.
 func (l *Learner) CheckWeights() error {

@@ -30,12 +30,8 @@ type graph struct{ machine gorgonia.VM }
 // differentiating guards gorgonia.Grad: all graphs of a process begin with its one constant 1, whose hash the first of them writes.
 var differentiating sync.Mutex
 
+// newMachine builds the graph; gradients go to grad, views of one flat slice.
 func newMachine(w *eager, params, grad *model.Params, capacity int) (machine, error) {
-	return newGraph(w, params, grad, capacity)
-}
-
-// newGraph builds the graph; gradients go to grad, views of one flat slice.
-func newGraph(w *eager, params, grad *model.Params, capacity int) (*graph, error) {
 	pass := w.pass
 	b := builder{g: gorgonia.NewGraph(), pass: pass, params: params, grad: grad, capacity: capacity}
 	c := params.Config
@@ -43,7 +39,9 @@ func newGraph(w *eager, params, grad *model.Params, capacity int) (*graph, error
 	for _, block := range c.Blocks() {
 		blocks[block.Name] = b.parameters(block)
 	}
-	tokens := b.constant("tokens", capacity)
+	// The rows of the pack, which the pass reads for itself: an input without a gradient.
+	tokens := gorgonia.NewVector(b.g, tensor.Float32, gorgonia.WithShape(capacity), gorgonia.WithName("tokens"),
+		gorgonia.WithValue(dense(make([]float32, capacity), capacity)))
 
 	x := b.embed(tokens, blocks["embed"])
 	for l := range c.Layers {
@@ -99,13 +97,6 @@ func (b *builder) parameters(block model.Block) *gorgonia.Node {
 	view := b.params.Theta[block.Offset : block.Offset+block.Len]
 	return gorgonia.NewVector(b.g, tensor.Float32, gorgonia.WithShape(block.Len), gorgonia.WithName("theta."+block.Name),
 		gorgonia.WithValue(dense(view, block.Len)))
-}
-
-// constant is an input without a gradient: the rows of the pack, which the
-// pass reads for itself.
-func (b *builder) constant(name string, n int) *gorgonia.Node {
-	return gorgonia.NewVector(b.g, tensor.Float32, gorgonia.WithShape(n), gorgonia.WithName(name),
-		gorgonia.WithValue(dense(make([]float32, n), n)))
 }
 
 // stream is a view of a buffer of the pass with room for every row.

@@ -313,8 +313,8 @@ func (l *Learner) evaluate() error {
 	if l.options.Router {
 		now.RouterLogp = l.routerLogp(now.RouterLogp, l.in, l.options.Earlier.Routes, true)
 	}
-	if err := l.checkForward(); err != nil {
-		return err
+	if firstNonFinite(l.now.Logp) != "" {
+		return l.locateForward()
 	}
 	if err := l.objective.Eval(&l.out, now); err != nil {
 		return err

@@ -134,10 +134,6 @@ type draft struct {
 	rows   []float32 // [drafted][vocab] and of the whole vocabulary
 }
 
-func (e *Engine) drafts(s Sampling) bool {
-	return e.drafter != nil && e.drafter.setting.Draft > 0 && s.Temperature > 0
-}
-
 // propose drafts tokens for every slot that is about to read its newest token and
 // nothing else for the first time: as many as asked for, as long as they and the
 // token after them have room.

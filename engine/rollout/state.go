@@ -229,7 +229,8 @@ func (e *Engine) open(s Sampling) {
 		}
 		return
 	}
-	e.sampling, e.speculates, e.asks, e.order = s, e.drafts(s), false, 0
+	e.speculates = e.drafter != nil && e.drafter.setting.Draft > 0 && s.Temperature > 0
+	e.sampling, e.asks, e.order = s, false, 0
 	e.chooseColumns()
 }
 

@@ -67,7 +67,3 @@ func (c *checker) kvScales(r Rollout) {
 	c.that(static, at+".prompts", "%d calibrate scales for a KV cache of 8 bits without any, such as kv_cache: fp8_e4m3, and this one is %s",
 		r.KVScales.Prompts, r.Numerics.KVCache)
 }
-
-func (c *checker) noise(n Noise) {
-	c.that(n.Start == 0 || n.End <= n.Start, "rollout.noise.end", "%v is above start, %v: the noise fades", n.End, n.Start)
-}

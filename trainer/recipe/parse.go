@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"reflect"
 	"strings"
 	"sync"
@@ -72,7 +73,8 @@ func (doc *document) recipe() (Recipe, error) {
 		return Recipe{}, err
 	}
 	if r.Name == "" && find(doc.root, "name") == nil {
-		r.Name = baseName(doc.source)
+		base := path.Base(strings.ReplaceAll(doc.source, `\`, "/"))
+		r.Name = strings.TrimSuffix(strings.TrimSuffix(base, ".yaml"), ".yml")
 	}
 	faults := r.faults()
 	where := indexOf(doc)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -112,12 +111,6 @@ func (d *document) origin(n *yaml.Node) (source string, line int) {
 		return set, 0
 	}
 	return d.source, n.Line
-}
-
-// baseName is the file's name without folders and extension.
-func baseName(source string) string {
-	base := path.Base(strings.ReplaceAll(source, `\`, "/"))
-	return strings.TrimSuffix(strings.TrimSuffix(base, ".yaml"), ".yml")
 }
 
 // position is the place of a field's name in a mapping, -1 if it is not there.

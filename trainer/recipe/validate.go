@@ -173,7 +173,7 @@ func (c *checker) rollout(r Rollout) {
 	c.fleet(r)
 	c.kvScales(r)
 	c.pool(r)
-	c.noise(r.Noise)
+	c.that(r.Noise.Start == 0 || r.Noise.End <= r.Noise.Start, "rollout.noise.end", "%v is above start, %v: the noise fades", r.Noise.End, r.Noise.Start)
 }
 
 func (c *checker) speculative(r Rollout) {

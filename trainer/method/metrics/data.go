@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"math"
+
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/masked"
 )
@@ -120,7 +122,9 @@ func lengths(dst []batch.Metric, b *batch.Batch, limit Limits, length, live *mas
 		dst = append(dst, batch.Metric{Name: "response_length_non_aborted/clip_ratio", Value: float64(atLimit) / float64(live.N)})
 	}
 	dst = append(dst, batch.Metric{Name: "response/aborted_ratio", Value: (rows - float64(live.N)) / rows})
-	dst = repeated(dst, b)
+	if len(b.Token) == b.Tokens() {
+		dst = append(dst, batch.Metric{Name: "response/repeated_runs", Value: Repeated(b, 0, math.MaxInt)})
+	}
 	if b.Prompt == nil {
 		return dst
 	}

@@ -412,14 +412,6 @@ func Repeated(b *batch.Batch, from, to int) float64 {
 	return again / max(all, 1)
 }
 
-// repeated appends that share over whole responses.
-func repeated(dst []batch.Metric, b *batch.Batch) []batch.Metric {
-	if len(b.Token) != b.Tokens() {
-		return dst
-	}
-	return append(dst, batch.Metric{Name: "response/repeated_runs", Value: Repeated(b, 0, math.MaxInt)})
-}
-
 // Speculation is what became of drafted tokens. Rates are 0 where there is
 // nothing to take them of.
 type Speculation struct {

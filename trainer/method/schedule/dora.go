@@ -267,13 +267,6 @@ func (c *Core) detach(r *Request) {
 	}
 }
 
-// restart throws the tokens of a response away.
-func (c *Core) restart(r *Request) {
-	c.counts.WastedTokens += r.Made
-	r.Made, r.pieced, r.Pieces = 0, 0, nil
-	r.calling, r.back, r.reply, r.replied = false, 0, 0, 0
-}
-
 // recount finds the versions of a sample anew, after it lost some.
 func (c *Core) recount(s *Sample) {
 	s.Oldest, s.Newest = -1, -1

@@ -331,7 +331,9 @@ func (c *Core) loaded(command Command) {
 		r.Sample.noteVersion(w.Version)
 		switch command.Cache {
 		case Restart:
-			c.restart(r)
+			c.counts.WastedTokens += r.Made
+			r.Made, r.pieced, r.Pieces = 0, 0, nil
+			r.calling, r.back, r.reply, r.replied = false, 0, 0, 0
 			c.recount(r.Sample)
 			ticks += costs.Prefill(r.Prefix(), c.config.Engine)
 		case Reprefill:
@@ -376,15 +378,10 @@ func (c *Core) answered(w *Worker) {
 			w.debt += ceilDiv(r.reply*c.config.Costs.ToolToken, c.config.Engine)
 			c.counts.ToolTokens += r.reply
 			c.counts.WaitedTicks += c.now - r.back + c.config.Costs.ToolCall
-			r.hear()
+			r.replied += r.reply
+			r.calling, r.back, r.reply = false, 0, 0
 		}
 	}
-}
-
-// hear takes a reply into what a request has to be read for.
-func (r *Request) hear() {
-	r.replied += r.reply
-	r.calling, r.back, r.reply = false, 0, 0
 }
 
 // decodes is the number of a worker's requests that decode, and the time at which the

@@ -9,7 +9,9 @@ func (c *Core) takeBatch() {
 	c.sift(c.done)
 	batch := c.nextBatch(c.view())
 	if len(batch) == 0 {
-		c.renew()
+		if c.traits.Quota > 0 && len(c.parked) == c.unfinished {
+			c.unpark() // nothing goes on without another quota
+		}
 		return
 	}
 	c.batch = slices.Clone(batch) // the list it may be part of changes
@@ -233,14 +235,6 @@ func (c *Core) sift(samples []*Sample) {
 		if fate := f.Verdict(c.view(), s); fate != Take {
 			c.refuse(s, fate)
 		}
-	}
-}
-
-// renew gives responses that used their quota up another, when nothing goes on
-// without.
-func (c *Core) renew() {
-	if c.traits.Quota > 0 && len(c.parked) == c.unfinished {
-		c.unpark()
 	}
 }
 

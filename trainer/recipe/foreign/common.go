@@ -16,17 +16,6 @@ type lossFields struct {
 	own bool
 }
 
-func (l *lossFields) set(name string, value any) {
-	if x, ok := value.(float64); ok {
-		value = decimal(x)
-	}
-	l.fields = append(l.fields, fmt.Sprintf("%s: %v", name, value))
-}
-
-func (l *lossFields) String() string {
-	return "{" + strings.Join(append([]string{"name: " + l.name}, l.fields...), ", ") + "}"
-}
-
 // decimal is a number without an exponent where it is whole.
 func decimal(x float64) string {
 	switch {

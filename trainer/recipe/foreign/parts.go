@@ -335,7 +335,7 @@ func (f *framework) readGroups(v *values, c *Config) {
 		}
 	}
 	if l.name != "" {
-		c.Loss = l.String()
+		c.Loss = "{" + strings.Join(append([]string{"name: " + l.name}, l.fields...), ", ") + "}"
 	}
 }
 
@@ -432,7 +432,7 @@ func (p piece) take(v *values, c *Config, l *lossFields, keys []string) {
 		if l.own {
 			v.leave(v.first(keys...), "the loss "+l.name+" has an aggregation of its own")
 		} else {
-			l.set("aggregation", p.name)
+			l.fields = append(l.fields, "aggregation: "+p.name)
 		}
 	case "weights":
 		if p.name != "none" {

@@ -9,11 +9,7 @@ import (
 	"driftlab/trainer/method/correction"
 )
 
-const (
-	verlActor   = "actor_rollout_ref.actor."
-	verlRollout = "actor_rollout_ref.rollout."
-	verlAsync   = "async_training."
-)
+const verlActor = "actor_rollout_ref.actor."
 
 func verlConfig(v *values) correction.VerlConfig {
 	c := correction.VerlConfig{
