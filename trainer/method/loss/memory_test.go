@@ -32,13 +32,17 @@ func TestMemory(t *testing.T) {
 		out.Reset(b.Tokens())
 		return b, out
 	}
-	for _, e := range Registry {
-		remembers, err := memorytest.Check(3, e.New, func(l Loss, k int) ([]float64, error) {
+	for _, e := range everyMethod() {
+		remembers, err := memorytest.Check(3, e.fresh, func(m any, k int) ([]float64, error) {
 			b, out := at(k)
-			err := l.Eval(out, b)
-			return bits(out), err
+			err := e.run(m, out, b)
+			all := bits(out)
+			for _, open := range b.Gate {
+				all = append(all, count(open))
+			}
+			return all, err
 		})
-		note(e.Name, remembers, err)
+		note(e.name, remembers, err)
 	}
 	penalty := func(k KL, n int) ([]float64, error) {
 		b, out := at(n)
@@ -50,7 +54,7 @@ func TestMemory(t *testing.T) {
 	}
 	for _, e := range KLRegistry {
 		remembers, err := memorytest.Check(3, e.New, penalty)
-		note("kl "+e.Name, remembers, err)
+		note("kl in the reward "+e.Name, remembers, err)
 		if _, ok := e.New().(*KLTerm); !ok {
 			continue
 		}
@@ -60,21 +64,6 @@ func TestMemory(t *testing.T) {
 			return k
 		}, penalty)
 		note("adaptive kl "+e.Name, remembers, err)
-	}
-	for _, e := range TermRegistry {
-		remembers, err := memorytest.Check(3, e.New, func(term Term, k int) ([]float64, error) {
-			b, out := at(k)
-			if err := Prepare(term, b); err != nil {
-				return nil, err
-			}
-			err := term.AddLoss(out, b)
-			all := bits(out)
-			for _, open := range b.Gate {
-				all = append(all, count(open))
-			}
-			return all, err
-		})
-		note("term "+e.Name, remembers, err)
 	}
 	remembers, err := memorytest.Check(3, func() Term {
 		e := NewAdaptiveEntropy()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -154,43 +153,19 @@ func TestWorkedExamples(t *testing.T) {
 	must(t, os.WriteFile("examples.txt", []byte(strings.TrimSuffix(b.String(), "\n")), 0o644))
 }
 
-// TestSpecsComplete checks that every entry says what a reader needs.
+// TestSpecsComplete checks that every entry says what a reader needs; names and defaults are
+// checked with those of all methods, in package recipe.
 func TestSpecsComplete(t *testing.T) {
-	var specs []method.Spec
-	for _, e := range Registry {
-		specs = append(specs, e.Spec)
-		if e.Group != "loss" {
-			t.Errorf("%s: group %q", e.Name, e.Group)
-		}
-	}
-	for _, e := range TermRegistry {
-		specs = append(specs, e.Spec)
-	}
-	for _, e := range KLRegistry {
-		specs = append(specs, e.Spec)
-		if e.Group != "kl" {
-			t.Errorf("%s: group %q", e.Name, e.Group)
-		}
-	}
-	word := regexp.MustCompile(`^[a-z0-9_+./-]+$`)
-	seen := map[string]bool{}
-	for _, s := range specs {
-		for _, name := range append([]string{s.Name}, s.Aliases...) {
-			if !word.MatchString(name) {
-				t.Errorf("%q is no name a recipe could use", name)
-			}
-			if key := s.Group + "/" + name; seen[key] {
-				t.Errorf("%s is taken twice", key)
-			} else {
-				seen[key] = true
-			}
-		}
+	for _, e := range everyMethod() {
+		s := e.spec
 		if s.Unit == "" || s.Source == "" || s.Formula == "" || s.Gradient == "" || strings.Count(s.Example, "\n") != 2 {
-			t.Errorf("%s: unit, source, formula, gradient and a three-line example must be there", s.Name)
+			t.Errorf("%s: unit, source, formula, gradient and a three-line example must be there", e.name)
+		}
+		if kind, _, other := strings.Cut(e.name, " "); s.Group != "loss" && !other || s.Group != kind && kind == "kl" {
+			t.Errorf("%s: group %q", e.name, s.Group)
 		}
 	}
-	names := Registry.Names()
-	if !slices.IsSorted(names) {
+	if names := Registry.Names(); !slices.IsSorted(names) {
 		t.Errorf("the registry is not sorted: %v", names)
 	}
 }
