@@ -3,11 +3,9 @@ package trainer
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/recipe"
 )
 
 // TestPrefixValuesAct: the section's values reach the reward and the estimator, at
@@ -45,27 +43,6 @@ func TestPrefixValuesAct(t *testing.T) {
 		prefixes, _ := s.metric("prefix_values/episodes")
 		if read := tokens > 3*prefixes*float64(b.Len()); tc.reads && !read || tokens == 0 {
 			t.Errorf("%v: %v tokens for %v prefixes a response", tc.sets, tokens, prefixes)
-		}
-	}
-}
-
-// TestPrefixValuesAreRefused names what cannot act.
-func TestPrefixValuesAreRefused(t *testing.T) {
-	for _, tc := range []struct {
-		sets []string
-		want string
-	}{
-		{[]string{"reward=[exact, marginal_utility]"}, "add the section prefix_values"},
-		{[]string{"prefix_values={}"}, "no method of the recipe reads them"},
-		{[]string{"prefix_values={}", "advantage=vine"}, "not on the scale of the outcome"},
-		{[]string{"prefix_values={markers: step}", "reward=[exact, marginal_utility]"}, "prefix_values.markers"},
-		{[]string{"prefix_values={by: guess}", "reward=[exact, marginal_utility]"}, "prefix_values.by"},
-		{[]string{"prefix_values={}", "reward=[exact, marginal_utility]", "rollout.dynamic_sampling={}"}, "before any prefix has a value"},
-		{[]string{"prefix_values={}", "reward=[exact, marginal_utility]", "task=lookup", "checkpoint=lookup-base"}, "without tools"},
-	} {
-		_, err := recipe.Load("default", tc.sets...)
-		if err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%v: %v, want %q", tc.sets, err, tc.want)
 		}
 	}
 }
