@@ -5,6 +5,7 @@ import (
 	"cmp"
 	_ "embed" // of the heads of tables
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -445,7 +446,8 @@ func PublishMap(dir string, grids []*Grid, from []string) error {
 	if err := record.WriteFile(dir, mapFile, text); err != nil {
 		return err
 	}
-	if err := savePicture(dir, "picture", mapPicture(m)); err != nil {
+	picture := mapPicture(m)
+	if err := errors.Join(savePicture(dir, "picture", picture), record.WriteFile(dir, "picture.png", results.PNG(picture))); err != nil { // PNG: for the README
 		return err
 	}
 	for _, p := range stability.Problems {
@@ -587,12 +589,9 @@ func (d *Folder) publish(declared string) (*stability.Study, error) {
 	return s, record.WriteFile(d.store.Dir, "README.md", page.Bytes())
 }
 
-// savePicture writes a figure in its forms, which replace those that are there.
+// savePicture writes a figure for a page, which replaces one that is there.
 func savePicture(dir, name string, f *figure.Figure) error {
-	if err := record.WriteFile(dir, name+pictureForms[0], results.SVG(f)); err != nil {
-		return err
-	}
-	return record.WriteFile(dir, name+pictureForms[1], results.PNG(f))
+	return record.WriteFile(dir, name+".svg", results.SVG(f))
 }
 
 // mapPage has the answer to each problem.

@@ -35,9 +35,9 @@ func TestCheck(t *testing.T) {
 		from, to string
 		want     Change
 	}{
-		{`"verdict": "reproduced"`, `"verdict": "undecided"`, Change{id, "undecided", "reproduced", "the same observations have another verdict"}},
+		{`"verdict":"reproduced"`, `"verdict": "undecided"`, Change{id, "undecided", "reproduced", "the same observations have another verdict"}},
 		{`4.207726648288194`, `4.25`, Change{id, "reproduced", "reproduced", "the verdict stays, figures of its checks change"}},
-		{`"version": 4`, `"version": 3`, Change{id, "reproduced", "", "the observations are of version 3 of the claim's measurement, now it is version 4: measure them again"}},
+		{`"version":4`, `"version":3`, Change{id, "reproduced", "", "the observations are of version 3 of the claim's measurement, now it is version 4: measure them again"}},
 	} {
 		other := bytes.Replace(text, []byte(c.from), []byte(c.to), 1)
 		if bytes.Equal(other, text) {

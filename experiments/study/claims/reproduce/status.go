@@ -192,10 +192,10 @@ func verdictText(r *Result) ([]byte, error) {
 		o := r.Fresh.outcome()
 		k.Fresh, fresh = &o, lines(r.Fresh)
 	}
-	text, err := json.MarshalIndent(struct {
+	text, err := json.Marshal(struct {
 		kept
 		Checks []line `json:"checks"`
 		Again  []line `json:"fresh_checks"`
-	}{k, lines(&r.Judged), fresh}, "", "  ")
+	}{k, lines(&r.Judged), fresh})
 	return append(text, '\n'), err
 }
