@@ -64,7 +64,7 @@ var methodsForOldData = []acts{
 // -exhaustive only every third entry is run where nothing is old.
 func TestMethodsUnderLag(t *testing.T) {
 	end := func(t *testing.T, sets ...[]string) *ran {
-		return mustRun(t, trainertest.Recipe(t, slices.Concat(sets...)...), Options{})
+		return tinyRun(t, slices.Concat(sets...)...)
 	}
 	sync := []string{"rollout.max_tokens=20", "steps=4", "eval.every=0"}
 	for i, m := range methodsForOldData {
@@ -116,8 +116,8 @@ func moves(values []float64, m acts) bool {
 // counted.
 func TestVersionFilter(t *testing.T) {
 	run := func(schedule string) (dropped, oldest float64) {
-		r := mustRun(t, trainertest.Recipe(t, "schedule="+schedule, "cluster={workers: 3, costs: {sync: 500, push: 500, copy: 0, learn_token: 5}}", "anchor=behaviour",
-			"rollout.slots=4", "rollout.prompts=1", "rollout.group=2", "rollout.max_tokens=50", "steps=20", "eval.every=0"), Options{}).Record
+		r := tinyRun(t, "schedule="+schedule, "cluster={workers: 3, costs: {sync: 500, push: 500, copy: 0, learn_token: 5}}", "anchor=behaviour",
+			"rollout.slots=4", "rollout.prompts=1", "rollout.group=2", "rollout.max_tokens=50", "steps=20", "eval.every=0").Record
 		return slices.Max(valuesOf(t, r, "clock/dropped_samples")), slices.Max(valuesOf(t, r, "staleness/tokens/max"))
 	}
 	wide, _ := run("{name: prime_rl, max_off_policy: 8}")
@@ -134,7 +134,7 @@ func TestVersionFilter(t *testing.T) {
 // regression's log-ratio is 0 right after it and grows with age.
 func TestOAPLWithBufferClearing(t *testing.T) {
 	const every = 4
-	r := mustRun(t, trainertest.Recipe(t, "schedule={name: verl_stream, k: 4}", "loss={name: oapl, beta2: 0.1}", "steps=12", "eval.every=0"), Options{}).Record
+	r := tinyRun(t, "schedule={name: verl_stream, k: 4}", "loss={name: oapl, beta2: 0.1}", "steps=12", "eval.every=0").Record
 	ages, oldest, implicit := valuesOf(t, r, "staleness/tokens/mean"), valuesOf(t, r, "staleness/tokens/max"), valuesOf(t, r, "implicit_reward")
 	for step, age := range ages {
 		if age != float64(step%every) || oldest[step] != age || (implicit[step] == 0) != (age == 0) {

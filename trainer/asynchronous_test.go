@@ -32,11 +32,7 @@ func valuesOf(t *testing.T, r *record.Record, name string) []float64 {
 func TestZeroStaleness(t *testing.T) {
 	common := []string{"anchor=old", "rollout.numerics=bf16", "learner.minibatches=2", "routing.replay=r3", "correction.weights=token_tis",
 		"task={name: lookup, difficulty: [1, 2], calls: [0, 1], max_calls: 2, output: 2}"}
-	want := sessionOf(t, Options{}, common...)
-	sync, err := finish(t.Context(), want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sync := tinyRun(t, common...)
 	scaled := "cluster={workers: 5, costs: {prefill_request: 2000, prefill_token: 80, decode_step: 4800, decode_slot: 3000, learn_token: 280, sync: 1280000, push: 1280000, migrate: 20000}}"
 	for i, sets := range [][]string{
 		{"schedule={name: areal, eta: 0}"},
@@ -61,19 +57,8 @@ func TestZeroStaleness(t *testing.T) {
 			continue
 		}
 		t.Run(strings.Join(sets, " "), func(t *testing.T) {
-			got := sessionOf(t, Options{}, append(sets, common...)...)
-			result, err := finish(t.Context(), got)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !slices.Equal(got.Params().Theta, want.Params().Theta) {
-				t.Error("other weights than the synchronous run's")
-			}
-			for _, c := range sync.Record.Columns {
-				if !slices.Equal(c.Value, valuesOf(t, result.Record, c.Name)) {
-					t.Errorf("%s differs from the synchronous run's", c.Name)
-				}
-			}
+			result := tinyRun(t, append(sets, common...)...)
+			sameRun(t, "beside the synchronous run", sync, result)
 			for _, v := range valuesOf(t, result.Record, "staleness/tokens/max") {
 				if v != 0 {
 					t.Errorf("a token is %v updates old", v)
@@ -86,11 +71,7 @@ func TestZeroStaleness(t *testing.T) {
 // AReaL trains on tokens of several ages, in whole responses that continue under
 // new weights, and ends at other weights than the synchronous run.
 func TestAReaL(t *testing.T) {
-	s := sessionOf(t, Options{}, "schedule={name: areal, eta: 2}", "steps=8", "rollout.max_tokens=24")
-	result, err := finish(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := tinyRun(t, "schedule={name: areal, eta: 2}", "steps=8", "rollout.max_tokens=24")
 	for name, least := range map[string]float64{"staleness/tokens/max": 1, "staleness/mixed_responses": 0.01, "clock/tokens_per_s": 1, "clock/reprefilled_tokens": 1} {
 		if most := slices.Max(valuesOf(t, result.Record, name)); most < least {
 			t.Errorf("%s is at most %v", name, most)
@@ -176,11 +157,7 @@ func TestScaleOfTicks(t *testing.T) {
 		}
 		var ends [2]*ran
 		for k := range ends {
-			s := sessionOf(t, Options{}, "schedule="+systems[k], costs(1+k), "eval.every=0", "rollout.slots=2", "rollout.max_tokens=20")
-			var err error
-			if ends[k], err = finish(t.Context(), s); err != nil {
-				t.Fatal(err)
-			}
+			ends[k] = tinyRun(t, "schedule="+systems[k], costs(1+k), "eval.every=0", "rollout.slots=2", "rollout.max_tokens=20")
 		}
 		if !slices.Equal(ends[0].Params.Theta, ends[1].Params.Theta) {
 			t.Errorf("%s: other weights on a clock of twice the ticks", name)

@@ -48,25 +48,9 @@ func TestDynamicSampling(t *testing.T) {
 // Where nothing is refused or drawn, dynamic sampling and replay are the synchronous
 // run, to the bit; once its budget is used up, groups are taken as they are.
 func TestNothingRefused(t *testing.T) {
-	want := sessionOf(t, Options{}, "anchor=old")
-	sync, err := finish(t.Context(), want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sync := tinyRun(t, "anchor=old")
 	for _, set := range []string{"rollout.dynamic_sampling={refuse: solved}", "rollout.dynamic_sampling={refuse: equal, max_batches: 1}", "replay={draws: 0}"} {
-		got := sessionOf(t, Options{}, set, "anchor=old")
-		result, err := finish(t.Context(), got)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(got.Params().Theta, want.Params().Theta) {
-			t.Errorf("%s: other weights than the synchronous run's", set)
-		}
-		for _, c := range sync.Record.Columns {
-			if !slices.Equal(c.Value, valuesOf(t, result.Record, c.Name)) {
-				t.Errorf("%s: %s differs from the synchronous run's", set, c.Name)
-			}
-		}
+		sameRun(t, set, sync, tinyRun(t, set, "anchor=old"))
 	}
 	// Random weights answer nothing right: every group is equal until the budget ends.
 	s := sessionOf(t, Options{}, "rollout.dynamic_sampling={max_batches: 3}")

@@ -3,8 +3,6 @@ package trainer
 import (
 	"slices"
 	"testing"
-
-	"driftlab/trainer/trainertest"
 )
 
 // The numerator of the ratio has noise, its denominator none: with one update per
@@ -13,7 +11,7 @@ import (
 // move, each layer's by itself, and go on after a kill.
 func TestLayerwisePerturbation(t *testing.T) {
 	run := func(sets ...string) *ran {
-		return mustRun(t, trainertest.Recipe(t, append(sets, "model.layers=2", "eval.every=0", "anchor=old")...), Options{})
+		return tinyRun(t, append(sets, "model.layers=2", "eval.every=0", "anchor=old")...)
 	}
 	plain := run()
 	nothing := run("terms=[{name: alp, sigma: 1e-30, lr: 0}]")

@@ -3,8 +3,6 @@ package trainer
 import (
 	"slices"
 	"testing"
-
-	"driftlab/trainer/trainertest"
 )
 
 // TestPrefill trains with prompts in chunks and shared between responses: the
@@ -17,7 +15,7 @@ func TestPrefill(t *testing.T) {
 		train := func(sets ...string) []float32 {
 			sets = append(sets, "rollout.numerics="+tc.numerics, "rollout.slots=5", "model.layers=2", "steps=4",
 				"correction.weights=token_tis") // log-probs of the rollout reach the weights
-			return mustRun(t, trainertest.Recipe(t, sets...), Options{}).Params.Theta
+			return tinyRun(t, sets...).Params.Theta
 		}
 		want := train()
 		for _, set := range []string{"rollout.prefill_chunk=2", "rollout.prefix_cache=true"} {

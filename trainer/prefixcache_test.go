@@ -3,8 +3,6 @@ package trainer
 import (
 	"slices"
 	"testing"
-
-	"driftlab/trainer/trainertest"
 )
 
 // recurring gives a run prompts that come back, and blocks that fit into them.
@@ -23,7 +21,7 @@ func cached(policy string, sets ...string) []string {
 // prompts come back, and says how old the prefixes are. With a flush or a salt the gap is
 // exactly the floor, and the run has the bits of one without a cache.
 func TestStalePrefixesOpenAGap(t *testing.T) {
-	without := mustRun(t, trainertest.Recipe(t, cached("")...), Options{})
+	without := tinyRun(t, cached("")...)
 	for _, policy := range []string{"flush", "salt", "none"} {
 		s, stale := sessionOf(t, Options{}, cached(policy)...), policy == "none"
 		steps(t, s, 6, func(step int) {
@@ -57,11 +55,11 @@ func TestPrefixesOfFrozenWeights(t *testing.T) {
 func TestPrefixesAreResumed(t *testing.T) {
 	for _, schedule := range []string{"sync", "{name: lag, k: 2}", "skyrl", "pipeline_rl"} {
 		whole := goesOn(t, killedAt(3, 2), cached("none", "schedule="+schedule)...)
-		flushed := mustRun(t, trainertest.Recipe(t, cached("flush", "schedule="+schedule)...), Options{})
+		flushed := tinyRun(t, cached("flush", "schedule="+schedule)...)
 		if slices.Equal(whole.Params().Theta, flushed.Params.Theta) {
 			t.Errorf("%s: no prefix is stale", schedule)
 		}
-		if without := mustRun(t, trainertest.Recipe(t, cached("", "schedule="+schedule)...), Options{}); !slices.Equal(without.Params.Theta, flushed.Params.Theta) {
+		if without := tinyRun(t, cached("", "schedule="+schedule)...); !slices.Equal(without.Params.Theta, flushed.Params.Theta) {
 			t.Errorf("%s: a cache that is flushed changes the run", schedule)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"driftlab/trainer/method/batch"
-	"driftlab/trainer/trainertest"
 )
 
 // retentionMetrics are of the gap and must vanish with masks replayed.
@@ -50,9 +49,9 @@ func TestRetentionReplay(t *testing.T) {
 
 // TestFullRetention changes no bit of a run, replayed or not.
 func TestFullRetention(t *testing.T) {
-	without := mustRun(t, trainertest.Recipe(t, "rollout.numerics=bf16"), Options{})
+	without := tinyRun(t, "rollout.numerics=bf16")
 	for _, sets := range [][]string{nil, {"retention.replay=true", "terms=[shadow_distillation]"}} {
-		with := mustRun(t, trainertest.Recipe(t, append(sets, "rollout.numerics=bf16", "rollout.kv_retention={policy: heavy_hitter, keep: 1}")...), Options{})
+		with := tinyRun(t, append(sets, "rollout.numerics=bf16", "rollout.kv_retention={policy: heavy_hitter, keep: 1}")...)
 		if !slices.Equal(without.Params.Theta, with.Params.Theta) {
 			t.Errorf("%v: a cache that keeps everything changes the weights", sets)
 		}

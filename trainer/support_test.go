@@ -41,8 +41,8 @@ func TestSupportReplay(t *testing.T) {
 
 // TestSupportReplayOfNothing changes no bit where nothing is truncated.
 func TestSupportReplayOfNothing(t *testing.T) {
-	without := mustRun(t, trainertest.Recipe(t, "rollout.numerics=bf16"), Options{})
-	with := mustRun(t, trainertest.Recipe(t, "rollout.numerics=bf16", "support.replay=true"), Options{})
+	without := tinyRun(t, "rollout.numerics=bf16")
+	with := tinyRun(t, "rollout.numerics=bf16", "support.replay=true")
 	if !slices.Equal(without.Params.Theta, with.Params.Theta) {
 		t.Error("replay of whole vocabularies changes the weights")
 	}

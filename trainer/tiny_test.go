@@ -2,12 +2,14 @@ package trainer
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"driftlab/model"
 	"driftlab/results/record"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
+	"driftlab/trainer/trainertest"
 )
 
 // ran is what a run left: the figures of its steps, and its weights.
@@ -52,6 +54,25 @@ func mustRun(t testing.TB, r recipe.Recipe, o Options) *ran {
 		t.Fatal(err)
 	}
 	return result
+}
+
+// tinyRun is the run of milliseconds with changes.
+func tinyRun(t testing.TB, sets ...string) *ran {
+	t.Helper()
+	return mustRun(t, trainertest.Recipe(t, sets...), Options{})
+}
+
+// sameRun holds that a run has the weights of another, and all of its figures, to the bit.
+func sameRun(t *testing.T, what string, want, got *ran) {
+	t.Helper()
+	if !slices.Equal(got.Params.Theta, want.Params.Theta) {
+		t.Errorf("%s: other weights", what)
+	}
+	for _, c := range want.Record.Columns {
+		if !slices.Equal(c.Value, valuesOf(t, got.Record, c.Name)) {
+			t.Errorf("%s: %s is another", what, c.Name)
+		}
+	}
 }
 
 // loaded is a recipe with changes.

@@ -3,8 +3,6 @@ package trainer
 import (
 	"slices"
 	"testing"
-
-	"driftlab/trainer/trainertest"
 )
 
 // synced is a run with a weight sync of those fields, none for empty ones.
@@ -20,7 +18,7 @@ func synced(fields string, sets ...string) []string {
 // update, whichever tensors it misses, and says how old they are while every token claims
 // the published version. A sync that misses nothing leaves no bit different.
 func TestPartialSyncOpensAGap(t *testing.T) {
-	whole := mustRun(t, trainertest.Recipe(t, synced("")...), Options{})
+	whole := tinyRun(t, synced("")...)
 	for _, missed := range []string{"[]", "[all]", "[router]", "[head, embedding]", "[norms]", "[attention]", "[experts]", `["model.layers.0.block_sparse_moe.experts.1.*"]`} {
 		s, partial := sessionOf(t, Options{}, synced("missed: "+missed)...), missed != "[]"
 		steps(t, s, 6, func(step int) {
@@ -104,7 +102,7 @@ func TestPartialSyncIsResumed(t *testing.T) {
 	for _, schedule := range []string{"sync", "{name: lag, k: 2}", "skyrl", "pipeline_rl", "slime_fully_async"} {
 		sets := synced("missed: [router, attention], workers: 0.4, from: 2", "schedule="+schedule)
 		partial := goesOn(t, killedAt(4, 2), sets...)
-		if whole := mustRun(t, trainertest.Recipe(t, synced("", "schedule="+schedule)...), Options{}); slices.Equal(partial.Params().Theta, whole.Params.Theta) {
+		if whole := tinyRun(t, synced("", "schedule="+schedule)...); slices.Equal(partial.Params().Theta, whole.Params.Theta) {
 			t.Errorf("%s: nothing is missed", schedule)
 		}
 	}
