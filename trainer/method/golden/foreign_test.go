@@ -60,19 +60,6 @@ var configurations = []configured{
 		}
 		return ""
 	}},
-	{"roll/train_infer_correction.json", "roll", under("train_infer_correction"), [3]string{"old_logp", "infer_logp", "mask"}, "weights", "filter_mask", func(c *Case) string {
-		if on := 0; len(c.Params["filters"].([]any)) > 1 {
-			for _, f := range c.Params["filters"].([]any) {
-				if Values(f.(map[string]any)).Bool("enabled") {
-					on++
-				}
-			}
-			if on > 1 {
-				return "a recipe has one band"
-			}
-		}
-		return ""
-	}},
 	{"trl/grpo_corrections.json", "trl", under(), [3]string{"old_logp", "rollout_logp", "mask"}, "importance_sampling_ratio", "off_policy_mask", func(c *Case) string {
 		for key := range c.Params {
 			if !strings.HasPrefix(key, "vllm_") && key != "off_policy_mask_threshold" && key != "use_vllm" {
@@ -91,7 +78,7 @@ var configurations = []configured{
 
 // TestConfigurationToRecipeToWeights takes the parameters of the references' cases for their
 // configuration: read, made a recipe and applied, they must give the reference's weights
-// and mask. Those of SkyRL and AReaL are read so by their matchers.
+// and mask. Those of SkyRL, AReaL and ROLL are read so by their matchers.
 func TestConfigurationToRecipeToWeights(t *testing.T) {
 	cases, err := Load()
 	if err != nil {

@@ -38,30 +38,18 @@ func arealPipeline(v Values) *correction.Pipeline {
 	return r.Correction.Pipeline()
 }
 
-// rollPipeline reads ROLL's train_infer_correction.
+// rollPipeline reads ROLL's train_infer_correction, as a recipe does, which has one filter: each is read by itself.
 func rollPipeline(v Values) *correction.Pipeline {
-	p, is := &correction.Pipeline{Clamp: math.Inf(1)}, v.Sub("is_weight")
-	if is.Bool("enabled") {
-		top := is.FloatOr("upper_bound", math.Inf(1))
-		switch is.String("weight_type") {
-		case "token":
-			p.Weights = &correction.TokenTIS{Cap: top}
-		case "sequence":
-			p.Weights = &correction.SequenceTIS{Cap: top}
-		case "geometric":
-			p.Weights = &correction.GeometricTIS{Cap: top, Eps: 1e-8}
-		case "segment":
-			p.Weights = &correction.SegmentTIS{Cap: top, By: correction.ByRun, Geometric: true, Eps: 1e-8}
+	read := func(filters ...any) *correction.Pipeline {
+		r, err := recipeOf("roll", under("train_infer_correction")(Values{"is_weight": v["is_weight"], "filters": filters}))
+		if err != nil {
+			panic(err)
 		}
+		return r.Correction.Pipeline()
 	}
-	for _, f := range v["filters"].([]any) {
-		f := Values(f.(map[string]any))
-		if f.Bool("enabled") && f.Bool("ratio_enabled") {
-			p.Masks = append(p.Masks, rollBand(f.String("agg_type"), "ratio", f.Float("ratio_low"), f.Float("ratio_high")))
-		}
-		if f.Bool("enabled") && f.Bool("diff_enabled") {
-			p.Masks = append(p.Masks, rollBand(f.String("agg_type"), "difference", f.Float("diff_low"), f.Float("diff_high")))
-		}
+	p := read()
+	for _, filter := range v["filters"].([]any) {
+		p.Masks = append(p.Masks, read(filter).Masks...)
 	}
 	return p
 }

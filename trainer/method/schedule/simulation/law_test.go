@@ -18,10 +18,7 @@ func length(l Law, seed uint64, prompt, response int) int {
 
 // Lengths are the same on every processor.
 func TestLengthsArePinned(t *testing.T) {
-	law, err := LookupLaw("reasoning")
-	if err != nil {
-		t.Fatal(err)
-	}
+	law := reasoning(t)
 	h := fnv.New64a()
 	for prompt := range 500 {
 		for response := range 8 {

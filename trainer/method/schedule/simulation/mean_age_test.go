@@ -36,10 +36,7 @@ func TestMeanAgeSimulated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many samples")
 	}
-	law, err := LookupLaw("reasoning")
-	if err != nil {
-		t.Fatal(err)
-	}
+	law := reasoning(t)
 	for _, slots := range []int{16, 32} {
 		if slots > 16 && !*exhaustive {
 			continue
@@ -47,10 +44,7 @@ func TestMeanAgeSimulated(t *testing.T) {
 		for _, single := range []bool{false, true} {
 			cluster := DefaultCluster(32)
 			cluster.Slots, cluster.Steps, cluster.Generate = slots, 100, 50
-			r, err := Simulate(cluster.Apart(), &schedule.QueueDrop{Queue: 4, SingleSlots: single}, law, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := simulated(t, cluster.Apart(), &schedule.QueueDrop{Queue: 4, SingleSlots: single}, law)
 			f := freeRunning(r, law, single, 4)
 			age, want := mean(r.Counts.Lags), f.MeanAge()
 			f.SingleSlots = !single
@@ -67,10 +61,7 @@ func TestMeanAgeSimulated(t *testing.T) {
 
 // A filter by age is a filter by length; a queue that drops its oldest is none, though it drops more.
 func TestDroppingFromTheQueueFavoursNoLength(t *testing.T) {
-	law, err := LookupLaw("reasoning")
-	if err != nil {
-		t.Fatal(err)
-	}
+	law := reasoning(t)
 	cluster := DefaultCluster(16)
 	cluster.Steps, cluster.Costs.LearnToken = 60, 420
 	for _, c := range []struct {
@@ -79,10 +70,7 @@ func TestDroppingFromTheQueueFavoursNoLength(t *testing.T) {
 	}{
 		{&schedule.QueueDrop{Queue: 1}, 0.93, 1.07}, {&schedule.NeMoWindowed{MaxStaleness: 1, InFlight: true}, 0, 0.7},
 	} {
-		r, err := Simulate(cluster.Apart(), c.policy, law, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := simulated(t, cluster.Apart(), c.policy, law)
 		if f := FiguresOf(r); f.LengthRatio < c.low || f.LengthRatio > c.high || f.Dropped < 100 {
 			t.Errorf("%T: %d dropped, trained by sampled length %.3f", c.policy, f.Dropped, f.LengthRatio)
 		}

@@ -49,11 +49,27 @@ func (d *dropping) Verdict(v schedule.View, s *schedule.Sample) schedule.Fate {
 func judged(t *testing.T, p schedule.Policy) Figures {
 	t.Helper()
 	config, law := pilot()
+	return FiguresOf(simulated(t, config, p, law))
+}
+
+// simulated is a run of a policy to its end.
+func simulated(t *testing.T, config schedule.Config, p schedule.Policy, law Law) *Run {
+	t.Helper()
 	r, err := Simulate(config, p, law, 1)
 	if err != nil || r.Stuck {
 		t.Fatalf("%T: %v, stuck %v", p, err, r.Stuck)
 	}
-	return FiguresOf(r)
+	return r
+}
+
+// reasoning is the law of that name.
+func reasoning(t *testing.T) Law {
+	t.Helper()
+	law, err := LookupLaw("reasoning")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return law
 }
 
 // near fails unless a figure is what the pilot found, within a tolerance.
@@ -165,7 +181,7 @@ func TestRollPilot(t *testing.T) {
 // takes .43 to .53 of the rollout, which is 1.7 to 2.1 times the ideal; at constant
 // speed .76 to .83 and 9 to 13 times.
 func TestTail(t *testing.T) {
-	law, _ := LookupLaw("reasoning")
+	law := reasoning(t)
 	law.Correlation = 0
 	for _, c := range []struct {
 		name                     string
@@ -178,10 +194,7 @@ func TestTail(t *testing.T) {
 	} {
 		cluster := DefaultCluster(64)
 		cluster.Costs.DecodeSlot, cluster.Steps = c.slot, 6
-		r, err := Simulate(cluster.Together(), &schedule.Sync{}, law, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := simulated(t, cluster.Together(), &schedule.Sync{}, law)
 		tail, over := tailOf(r)
 		t.Logf("%s: tail %.2f, by ideal %.2f", c.name, tail, over)
 		if tail < c.tailLow-0.05 || tail > c.tailHigh+0.05 || over < c.overIdeal*0.85 || over > c.overIdealHigh*1.15 {
@@ -195,15 +208,12 @@ func TestTail(t *testing.T) {
 // half of the batch runs before any probe has said how long its group is, and the tail
 // stays what it is, or grows a little.
 func TestLongestFirstNeedsAQueue(t *testing.T) {
-	law, _ := LookupLaw("reasoning")
+	law := reasoning(t)
 	law.Correlation = 1000
 	last := func(p schedule.Policy, slots int) (ticks float64) {
 		c := DefaultCluster(32)
 		c.Slots, c.Steps = slots, 4
-		r, err := Simulate(c.Together(), p, law, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := simulated(t, c.Together(), p, law)
 		batch := r.Config.Batch * r.Config.Group
 		for i := range r.Updates {
 			ends := r.Ends[i*batch : (i+1)*batch]
