@@ -1,6 +1,7 @@
 package advantage
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"math"
@@ -111,7 +112,7 @@ func (e *Normalize) Estimate(b *batch.Batch) error {
 			return err
 		}
 	}
-	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) {
 		centred, scaled := reward, reward
 		if e.Mean == "batch" {
 			centred = all
@@ -146,7 +147,6 @@ func (e *Normalize) Estimate(b *batch.Batch) error {
 				score[i] = 0
 			}
 		}
-		return nil
 	})
 }
 
@@ -191,9 +191,9 @@ type groups struct {
 	input, part []float64 // per response of one group
 }
 
-// find collects the groups of the batch.
-func (g *groups) find(b *batch.Batch) error {
-	if err := b.Require(batch.Mask, batch.Group); err != nil {
+// find collects the groups of the batch, which must have these columns too.
+func (g *groups) find(b *batch.Batch, needs ...batch.Column) error {
+	if err := cmp.Or(b.Require(needs...), b.Require(batch.Mask, batch.Group)); err != nil {
 		return err
 	}
 	g.Find(b.Group)
@@ -202,18 +202,15 @@ func (g *groups) find(b *batch.Batch) error {
 
 // each calls per for every group with its responses, their entries of x, and
 // zeroes for what becomes of them, which go to the same entries of dst.
-func (g *groups) each(dst, x []float64, per func(score, x []float64, rows []int) error) error {
+func (g *groups) each(dst, x []float64, per func(score, x []float64, rows []int)) {
 	for k := range g.Len() {
 		rows := g.Rows(k)
 		g.part = batch.Zeroed(g.part, len(rows))
-		if err := per(g.part, g.gather(x, rows), rows); err != nil {
-			return err
-		}
+		per(g.part, g.gather(x, rows), rows)
 		for j, i := range rows {
 			dst[i] = g.part[j]
 		}
 	}
-	return nil
 }
 
 // gather returns these responses' entries of x, until its next call.

@@ -228,10 +228,7 @@ const (
 
 // Estimate fills b.Advantage from StepReward and OutcomeParts.
 func (e *Process) Estimate(b *batch.Batch) error {
-	if err := b.Require(batch.Mask, batch.StepReward, batch.OutcomeParts); err != nil {
-		return err
-	}
-	if err := e.groups.find(b); err != nil {
+	if err := e.groups.find(b, batch.Mask, batch.StepReward, batch.OutcomeParts); err != nil {
 		return err
 	}
 	b.Advantage = batch.Zeroed(b.Advantage, b.Tokens())

@@ -57,13 +57,7 @@ func (e *GDPO) Estimate(b *batch.Batch) error {
 		for i := range e.kind {
 			e.kind[i] = part(b, i, k)
 		}
-		err := e.groups.each(e.part, e.kind, func(score, reward []float64, _ []int) error {
-			one.normalise(score, reward)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+		e.groups.each(e.part, e.kind, func(score, reward []float64, _ []int) { one.normalise(score, reward) })
 		weight := 1.0
 		if len(e.Weights) > 0 {
 			weight = e.Weights[k]

@@ -1,6 +1,7 @@
 package advantage
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -29,10 +30,7 @@ type GRPO struct {
 
 // Estimate fills b.Advantage from Reward.
 func (e *GRPO) Estimate(b *batch.Batch) error {
-	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
-		e.normalise(score, reward)
-		return nil
-	})
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) { e.normalise(score, reward) })
 }
 
 // normalise fills the advantages of one group.
@@ -73,9 +71,11 @@ type GRPOPassK struct {
 
 // Estimate fills b.Advantage from Reward.
 func (e *GRPOPassK) Estimate(b *batch.Batch) error {
-	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, rows []int) error {
+	var alone error
+	err := e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, rows []int) {
 		if len(reward) < 2 {
-			return fmt.Errorf("advantage: grpo_passk needs two responses per group, response %d is alone", rows[0])
+			alone = cmp.Or(alone, fmt.Errorf("advantage: grpo_passk needs two responses per group, response %d is alone", rows[0]))
+			return
 		}
 		best, second := 0, 1
 		if reward[1] > reward[0] {
@@ -96,8 +96,8 @@ func (e *GRPOPassK) Estimate(b *batch.Batch) error {
 		if lead := reward[best] - reward[second]; lead > 0 {
 			score[best] = lead / scale
 		}
-		return nil
 	})
+	return cmp.Or(alone, err)
 }
 
 // RLOO is REINFORCE with a leave-one-out baseline. For a group of one verl's loop form
@@ -112,7 +112,7 @@ type RLOO struct {
 
 // Estimate fills b.Advantage from Reward.
 func (e *RLOO) Estimate(b *batch.Batch) error {
-	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) {
 		n := float64(len(reward))
 		switch {
 		case len(reward) == 1 && e.Singleton == "raw":
@@ -123,7 +123,6 @@ func (e *RLOO) Estimate(b *batch.Batch) error {
 				score[i] = n / (n - 1) * (r - m)
 			}
 		}
-		return nil
 	})
 }
 
@@ -140,7 +139,7 @@ type OPO struct {
 
 // Estimate fills b.Advantage from Reward.
 func (e *OPO) Estimate(b *batch.Batch) error {
-	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, rows []int) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, rows []int) {
 		sum, lengths := 0.0, 0.0
 		for i, r := range reward {
 			from, to := b.Span(rows[i])
@@ -158,7 +157,6 @@ func (e *OPO) Estimate(b *batch.Batch) error {
 		for i, r := range reward {
 			score[i] = r - baseline
 		}
-		return nil
 	})
 }
 
@@ -177,7 +175,7 @@ type MaxRL struct {
 
 // Estimate fills b.Advantage from Reward.
 func (e *MaxRL) Estimate(b *batch.Batch) error {
-	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) {
 		switch {
 		case e.zeroes && (len(reward) == 1 || mean(reward) <= 0):
 		case len(reward) == 1:
@@ -188,7 +186,6 @@ func (e *MaxRL) Estimate(b *batch.Batch) error {
 				score[i] = (r - m) / (m + e.Eps)
 			}
 		}
-		return nil
 	})
 }
 
@@ -217,10 +214,7 @@ func (e *ZeroVariance) Estimate(b *batch.Batch) error {
 		return err
 	}
 	one := GRPO{Std: e.Std, Eps: e.Eps, Singleton: "zero"}
-	err := e.groups.outcome(b, symmetric, func(score, reward []float64, _ []int) error {
-		one.normalise(score, reward)
-		return nil
-	})
+	err := e.groups.outcome(b, symmetric, func(score, reward []float64, _ []int) { one.normalise(score, reward) })
 	if err != nil {
 		return err
 	}
@@ -297,17 +291,12 @@ func (e *RAE) SetState(state []byte) error { return method.ReadState(state, &e.b
 // outcome is the frame of estimators that give a response one number: per fills
 // the scores of a group from its rewards, and every generated token gets its
 // response's.
-func (g *groups) outcome(b *batch.Batch, a Asymmetry, per func(score, reward []float64, rows []int) error) error {
-	if err := b.Require(batch.Reward); err != nil {
-		return err
-	}
-	if err := g.find(b); err != nil {
+func (g *groups) outcome(b *batch.Batch, a Asymmetry, per func(score, reward []float64, rows []int)) error {
+	if err := g.find(b, batch.Reward); err != nil {
 		return err
 	}
 	g.score = batch.Zeroed(g.score, b.Len())
-	if err := g.each(g.score, b.Reward, per); err != nil {
-		return err
-	}
+	g.each(g.score, b.Reward, per)
 	broadcast(b, g.score)
 	a.apply(b)
 	return nil

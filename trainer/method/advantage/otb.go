@@ -38,10 +38,7 @@ type OTB struct {
 
 // Estimate fills b.Return and b.Advantage from TokenReward, LogpOld and SumSquares.
 func (e *OTB) Estimate(b *batch.Batch) error {
-	if err := b.Require(batch.Mask, batch.TokenReward, batch.LogpOld, batch.SumSquares); err != nil {
-		return err
-	}
-	if err := e.groups.find(b); err != nil {
+	if err := e.groups.find(b, batch.Mask, batch.TokenReward, batch.LogpOld, batch.SumSquares); err != nil {
 		return err
 	}
 	e.returns(b)
@@ -187,7 +184,7 @@ func (e *OPOB) Estimate(b *batch.Batch) error {
 			return err
 		}
 	}
-	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, rows []int) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, rows []int) {
 		baseline := e.baseline(b, reward, rows)
 		scale := 1.0
 		if e.Std {
@@ -196,7 +193,6 @@ func (e *OPOB) Estimate(b *batch.Batch) error {
 		for i, r := range reward {
 			score[i] = (r - baseline) / scale
 		}
-		return nil
 	})
 }
 

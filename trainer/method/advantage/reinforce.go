@@ -49,15 +49,14 @@ type ReinforceBaseline struct {
 
 // Estimate fills b.Advantage from Reward.
 func (e *ReinforceBaseline) Estimate(b *batch.Batch) error {
-	err := e.groups.outcome(b, symmetric, func(score, reward []float64, _ []int) error {
+	err := e.groups.outcome(b, symmetric, func(score, reward []float64, _ []int) {
 		if len(reward) > 1 && constant(reward) {
-			return nil
+			return
 		}
 		m := centre(reward)
 		for i, r := range reward {
 			score[i] = r - m
 		}
-		return nil
 	})
 	if err != nil {
 		return err
@@ -110,15 +109,14 @@ func (e *GPG) Estimate(b *batch.Batch) error {
 		}
 	}
 	alpha := float64(b.Len()) / float64(max(scored, 1))
-	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) error {
+	return e.groups.outcome(b, e.Asymmetry, func(score, reward []float64, _ []int) {
 		if len(reward) > 1 && constant(reward) {
-			return nil
+			return
 		}
 		m := centre(reward)
 		for i, r := range reward {
 			score[i] = alpha * (r - m) / e.FNorm
 		}
-		return nil
 	})
 }
 
