@@ -29,16 +29,11 @@ func (c *checker) critic(r Recipe) {
 	c.that(!r.Critic.Trained() || r.Critic.Warmup < r.Steps, "critic.warmup", "%d steps without an update of the policy, of %d: set it lower", r.Critic.Warmup, r.Steps)
 }
 
-func (r Recipe) inertCritic() (notes []string) {
-	c := r.Critic
-	if c == nil {
-		return nil
+func (n *inert) critic(r Recipe) {
+	if c := r.Critic; c != nil {
+		n.when(!c.Trained() && (c.Clip > 0 || c.Warmup > 0 || c.Bounded || c.Updates > 1),
+			"critic: ridge is solved and has no clip, warmup, bounds or updates: set name: trained")
+		n.when(c.Trained() && c.Clip > 0 && c.Updates*r.Learner.Updates() == 1,
+			"critic.clip: with one update a step no value has moved when the loss is taken: set updates above 1")
 	}
-	if !c.Trained() && (c.Clip > 0 || c.Warmup > 0 || c.Bounded || c.Updates > 1) {
-		notes = append(notes, "critic: ridge is solved and has no clip, warmup, bounds or updates: set name: trained")
-	}
-	if c.Trained() && c.Clip > 0 && c.Updates*r.Learner.Updates() == 1 {
-		notes = append(notes, "critic.clip: with one update a step no value has moved when the loss is taken: set updates above 1")
-	}
-	return notes
 }

@@ -39,19 +39,11 @@ func (c *checker) distillation(r Recipe) {
 		"%s replaces advantages, and the advantage %s fits what it estimates to returns: use none, or grpo", o.Advantage, r.Advantage.Name)
 }
 
-func (r Recipe) inertDistillation() (notes []string) {
-	o := r.Distillation
-	if o == nil {
-		return nil
+func (n *inert) distillation(r Recipe) {
+	if o := r.Distillation; o != nil {
+		n.when(o.replaces() && r.Loss.Name != "" && !r.Loss.Spec().Reads(batch.Advantage),
+			"distillation.advantage %s: the loss %s reads no advantages: take another loss, or advantage none", o.Advantage, r.Loss.Name)
+		n.when(o.Random && o.PassRate == 1 && !o.Failed, "distillation.random: all responses are guided, and there is nothing to draw from: set failed or pass_rate")
+		n.when(o.Horizon >= r.Rollout.MaxTokens, "distillation.horizon: no response is longer than rollout.max_tokens: set it lower, or 0")
 	}
-	if o.replaces() && r.Loss.Name != "" && !r.Loss.Spec().Reads(batch.Advantage) {
-		notes = append(notes, "distillation.advantage "+o.Advantage+": the loss "+r.Loss.Name+" reads no advantages: take another loss, or advantage none")
-	}
-	if o.Random && o.PassRate == 1 && !o.Failed {
-		notes = append(notes, "distillation.random: all responses are guided, and there is nothing to draw from: set failed or pass_rate")
-	}
-	if o.Horizon >= r.Rollout.MaxTokens {
-		notes = append(notes, "distillation.horizon: no response is longer than rollout.max_tokens: set it lower, or 0")
-	}
-	return notes
 }

@@ -18,11 +18,21 @@ import (
 // sameBits is why there is nothing to correct or to replay.
 const sameBits = "the two engines compute the same bits and the rollouts are as old as the learner"
 
+// inert collects why parts of a recipe cannot act.
+type inert []string
+
+// when notes what holds.
+func (n *inert) when(holds bool, format string, args ...any) {
+	if holds {
+		*n = append(*n, fmt.Sprintf(format, args...))
+	}
+}
+
 // Inert lists the parts of a resolved recipe that cannot act in it, each by its
 // field with the reason and what to set: a ratio that is 1 at every gradient, a
 // correction of a gap that is exactly zero. The run is as good without them.
 func (r Recipe) Inert() []string {
-	var notes []string
+	var n inert
 	learns := r.Learner.Optimizer.LR > 0
 	drift := learns && r.Learner.Updates() > 1 // the weights move within a step
 	anchor := r.Anchored()
@@ -35,70 +45,54 @@ func (r Recipe) Inert() []string {
 	if anchor == AnchorRollout {
 		differs = gap || drift // of pi and mu, at every gradient
 	}
-	if a, ok := r.Advantage.Params.(*advantage.GRPO); ok && a.Std && len(r.Reward) == 1 && r.Reward[0].Name == "pass_at_k" {
-		notes = append(notes, "reward pass_at_k: a group then has two rewards, one of right and one of wrong responses, and advantage grpo with std: true turns any two into the same "+
-			"advantages as those of exact: set advantage.std to false")
-	}
-	if r.Advantage.Name == "spo" && r.Rollout.Pool == nil {
-		notes = append(notes, "advantage spo: without rollout.pool every prompt is a fresh one without a success rate of its own, and the baseline is 0.5 for all: set rollout.pool")
-	}
-	if anchor == AnchorMixture && !r.OnClock() {
-		notes = append(notes, "anchor mixture: schedule "+r.Schedule.Name+" samples a batch with one version of the weights, and the mixture is anchor behaviour: use a schedule on a clock, such as areal")
-	}
-	if note := r.inertLoss(moves, updates || gap); note != "" {
-		notes = append(notes, note)
-	}
-	notes = append(notes, r.inertReplay(gap, updates)...)
-	notes = append(notes, r.inertLoRA()...)
-	if r.Rollout.RecomputedRoutes && !(r.OnClock() && schedule.Continues(r.Schedule.Params) == schedule.Reprefill) {
-		notes = append(notes, "rollout.recomputed_routes: schedule "+r.Schedule.Name+" reads no partial response again: use one that does, such as areal, or leave it out")
-	}
-	if note := r.inertSync(); note != "" {
-		notes = append(notes, note)
-	}
-	notes = append(notes, r.inertDistillation()...)
-	notes = append(notes, r.inertCritic()...)
-	notes = append(notes, r.inertForms()...)
-	if _, tool := r.Task.Params.(task.Tool); r.Rollout.LearnReplies && !tool {
-		notes = append(notes, "rollout.learn_replies: no tool writes in the task "+r.Task.Name+": leave it out, or take the task lookup")
-	}
-	if m, ok := r.Correction.Weights.Params.(*correction.TokenTIS); ok && m.FromTurn > 0 {
-		if _, tool := r.Task.Params.(task.Tool); !tool {
-			notes = append(notes, "correction.weights token_tis: the task "+r.Task.Name+" has one turn, so from_turn leaves every token with weight 1: set it to 0, or take the task lookup")
-		}
-	}
+	grpo, ok := r.Advantage.Params.(*advantage.GRPO)
+	n.when(ok && grpo.Std && len(r.Reward) == 1 && r.Reward[0].Name == "pass_at_k", "reward pass_at_k: a group then has two rewards, one of right and one of wrong responses, and "+
+		"advantage grpo with std: true turns any two into the same advantages as those of exact: set advantage.std to false")
+	n.when(r.Advantage.Name == "spo" && r.Rollout.Pool == nil,
+		"advantage spo: without rollout.pool every prompt is a fresh one without a success rate of its own, and the baseline is 0.5 for all: set rollout.pool")
+	n.when(anchor == AnchorMixture && !r.OnClock(),
+		"anchor mixture: schedule %s samples a batch with one version of the weights, and the mixture is anchor behaviour: use a schedule on a clock, such as areal", r.Schedule.Name)
+	n.loss(r, moves, updates || gap)
+	n.replay(r, gap, updates)
+	n.lora(r)
+	n.when(r.Rollout.RecomputedRoutes && !(r.OnClock() && schedule.Continues(r.Schedule.Params) == schedule.Reprefill),
+		"rollout.recomputed_routes: schedule %s reads no partial response again: use one that does, such as areal, or leave it out", r.Schedule.Name)
+	n.when(r.inertSync() != "", "%s", r.inertSync())
+	n.distillation(r)
+	n.critic(r)
+	n.forms(r)
+	_, tool := r.Task.Params.(task.Tool)
+	n.when(r.Rollout.LearnReplies && !tool, "rollout.learn_replies: no tool writes in the task %s: leave it out, or take the task lookup", r.Task.Name)
+	tis, ok := r.Correction.Weights.Params.(*correction.TokenTIS)
+	n.when(ok && tis.FromTurn > 0 && !tool,
+		"correction.weights token_tis: the task %s has one turn, so from_turn leaves every token with weight 1: set it to 0, or take the task lookup", r.Task.Name)
 	for i, g := range r.Guards {
-		if surge, ok := g.Params.(*guard.LengthSurge); ok && surge.Reject && len(r.Correction.Masks) == 0 {
-			notes = append(notes, fmt.Sprintf("guards[%d] length_surge: reject has no mask to switch on: name one under correction.masks, or leave it out", i))
-		}
+		surge, ok := g.Params.(*guard.LengthSurge)
+		n.when(ok && surge.Reject && len(r.Correction.Masks) == 0,
+			"guards[%d] length_surge: reject has no mask to switch on: name one under correction.masks, or leave it out", i)
 	}
-	if _, ok := r.Loss.Params.(*loss.MIPU); ok && r.sameEngine() {
-		notes = append(notes, "loss mipu: both engines compute the same bits, so T_post is 0 and no step is taken back: change rollout.numerics, or set loss to decoupled_ppo")
-	}
+	_, ok = r.Loss.Params.(*loss.MIPU)
+	n.when(ok && r.sameEngine(),
+		"loss mipu: both engines compute the same bits, so T_post is 0 and no step is taken back: change rollout.numerics, or set loss to decoupled_ppo")
 	if differs {
-		return notes
+		return n
 	}
 	const same = sameBits + ", so every ratio is 1: change rollout.numerics or schedule, or leave it out"
-	if name := r.Correction.Weights.Name; name != "" && name != "none" {
-		notes = append(notes, fmt.Sprintf("correction.weights %s: %s", name, same))
-	}
+	name := r.Correction.Weights.Name
+	n.when(name != "" && name != "none", "correction.weights %s: %s", name, same)
 	for i, m := range r.Correction.Masks {
-		if m.Name != "random_mask" {
-			notes = append(notes, fmt.Sprintf("correction.masks[%d] %s: %s", i, m.Name, same))
-		}
+		n.when(m.Name != "random_mask", "correction.masks[%d] %s: %s", i, m.Name, same)
 	}
 	for i, g := range r.Guards {
-		if n := g.Spec().Needs; slices.Contains(n, batch.LogpRoll) && !drift {
-			notes = append(notes, fmt.Sprintf("guards[%d] %s: %s", i, g.Name, same))
-		}
+		n.when(slices.Contains(g.Spec().Needs, batch.LogpRoll) && !drift, "guards[%d] %s: %s", i, g.Name, same)
 	}
-	return notes
+	return n
 }
 
-// inertLoss says that the ratio of the loss is 1 at every gradient: to the anchor unless
+// loss says that the ratio of the loss is 1 at every gradient: to the anchor unless
 // moves, to the rollout engine unless differs. Which of the two the loss takes, its
 // parameters say.
-func (r Recipe) inertLoss(moves, differs bool) string {
+func (n *inert) loss(r Recipe, moves, differs bool) {
 	s := r.Loss.Spec()
 	old, roll := r.LossReads(batch.Anchor), r.LossReads(batch.LogpRoll)
 	switch {
@@ -113,12 +107,11 @@ func (r Recipe) inertLoss(moves, differs bool) string {
 		if roll && differs {
 			rest = " (what it takes of the rollout engine's log-probs does)"
 		}
-		return fmt.Sprintf("loss %s: with anchor %s and %s its ratio is 1 at every gradient, so no clip or bound on it acts%s: %s", s.Name, r.Anchored(), why, rest, fix)
+		n.when(true, "loss %s: with anchor %s and %s its ratio is 1 at every gradient, so no clip or bound on it acts%s: %s", s.Name, r.Anchored(), why, rest, fix)
 	case roll && !old && !differs:
-		return fmt.Sprintf("loss %s: "+sameBits+", so its ratio to the rollout engine is 1 at every gradient: "+
+		n.when(true, "loss %s: "+sameBits+", so its ratio to the rollout engine is 1 at every gradient: "+
 			"change rollout.numerics or schedule, or set learner.minibatches above 1", s.Name)
 	}
-	return ""
 }
 
 // LossReads reports whether the gradient of the loss depends on a column; what cannot be
@@ -132,22 +125,18 @@ func (r Recipe) LossReads(column batch.Column) bool {
 	return reads || err != nil
 }
 
-// inertReplay says what there is to replay where nothing can differ from it: routes of
+// replay says what there is to replay where nothing can differ from it: routes of
 // the same engine at the same weights, a support that is the whole vocabulary.
-func (r Recipe) inertReplay(gap, updates bool) (notes []string) {
+func (n *inert) replay(r Recipe, gap, updates bool) {
 	// The other policies that follow the rollout engine's routes have other weights.
 	others := r.Routing.FromRollout() && (r.Teacher != "" || r.Routing.Replay == ReplayR3 && (r.KL.Name != "none" || r.Needs(batch.LogpRef)))
-	switch replay := r.Routing.Replay; {
-	case updates || others:
-	case replay == ReplayR2:
-		notes = append(notes, "routing.replay r2: the weights do not move within a step, so the routes of the scoring pass are those of the gradient anyway: set learner.minibatches above 1, or replay to none")
-	case r.Routing.FromRollout() && !gap:
-		notes = append(notes, "routing.replay "+replay+": "+sameBits+", so both engines choose the same experts: change rollout.numerics or schedule, or set replay to none")
-	}
-	if r.Support.Replay && r.Rollout.TopP == 1 && r.Rollout.TopK == 0 {
-		notes = append(notes, "support.replay: the rollout engine samples from the whole vocabulary: set rollout.top_p below 1 or rollout.top_k, or leave it out")
-	}
-	return notes
+	same, replay := !updates && !others, r.Routing.Replay
+	n.when(same && replay == ReplayR2,
+		"routing.replay r2: the weights do not move within a step, so the routes of the scoring pass are those of the gradient anyway: set learner.minibatches above 1, or replay to none")
+	n.when(same && r.Routing.FromRollout() && !gap,
+		"routing.replay %s: "+sameBits+", so both engines choose the same experts: change rollout.numerics or schedule, or set replay to none", replay)
+	n.when(r.Support.Replay && r.Rollout.TopP == 1 && r.Rollout.TopK == 0,
+		"support.replay: the rollout engine samples from the whole vocabulary: set rollout.top_p below 1 or rollout.top_k, or leave it out")
 }
 
 // perturbs is the number of terms that put noise into the policy whose gradient is taken.

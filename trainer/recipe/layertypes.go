@@ -1,8 +1,6 @@
 package recipe
 
 import (
-	"fmt"
-
 	"driftlab/engine"
 	"driftlab/model"
 )
@@ -27,22 +25,20 @@ func (c *checker) layerTypes(r Recipe) {
 	c.that(o.Speculative == nil, "rollout.speculative", state+"leave it out", "takes drafts back from keys and values")
 }
 
-// inertForms says which forms of linear attention and formats of an index have no layer to act on.
-func (r Recipe) inertForms() (notes []string) {
+// forms says which forms of linear attention and formats of an index have no layer to act on.
+func (n *inert) forms(r Recipe) {
 	if r.Model == (model.Config{}) {
-		return nil
+		return
 	}
 	var none engine.Numerics
 	for _, e := range []struct {
 		field    string
 		numerics engine.Numerics
 	}{{"rollout.numerics", r.Rollout.Numerics}, {"learner.numerics", r.Learner.Numerics}} {
-		if index := e.numerics.Index; index != none.Index && !r.Model.HasLayer(model.SparseAttention) {
-			notes = append(notes, fmt.Sprintf("%s.index %s: no layer of the model has sparse attention: set model.layer_types, or leave it out", e.field, index))
-		}
-		if form := e.numerics.LinearAttention; form != none.LinearAttention && !r.Model.HasLayer(model.LinearAttention) {
-			notes = append(notes, fmt.Sprintf("%s.linear_attention %s: no layer of the model has linear attention: set model.layer_types, or leave it out", e.field, form))
-		}
+		index, form := e.numerics.Index, e.numerics.LinearAttention
+		n.when(index != none.Index && !r.Model.HasLayer(model.SparseAttention),
+			"%s.index %s: no layer of the model has sparse attention: set model.layer_types, or leave it out", e.field, index)
+		n.when(form != none.LinearAttention && !r.Model.HasLayer(model.LinearAttention),
+			"%s.linear_attention %s: no layer of the model has linear attention: set model.layer_types, or leave it out", e.field, form)
 	}
-	return notes
 }

@@ -3,7 +3,6 @@ package recipe
 import (
 	"path"
 
-	"driftlab/engine"
 	"driftlab/model"
 )
 
@@ -72,28 +71,9 @@ func (c *checker) lora(r Recipe) {
 	c.that(l.Rank <= least, "lora.rank", "%d is more than %d, the smallest dimension of a target: use %d or less", l.Rank, least, least)
 }
 
-// unmerged lists the numerics that keep adapters apart, by their field.
-func (r Recipe) unmerged() (fields []string) {
-	for _, x := range []struct {
-		field string
-		n     engine.Numerics
-	}{{"rollout.numerics.adapters", r.Rollout.Numerics}, {"learner.numerics.adapters", r.Learner.Numerics}} {
-		if x.n.Adapters.Unmerged {
-			fields = append(fields, x.field)
-		}
-	}
-	return fields
-}
-
-func (r Recipe) inertLoRA() (notes []string) {
-	if r.LoRA == nil {
-		for _, field := range r.unmerged() {
-			notes = append(notes, field+" unmerged: the recipe has no adapters: add a section lora, or use merged")
-		}
-		return notes
-	}
-	if r.Routing.Router == RouterFrozen {
-		notes = append(notes, "routing.router frozen: lora freezes all weights but its adapters, the router's too: leave it out")
-	}
-	return notes
+func (n *inert) lora(r Recipe) {
+	const unmerged = "%s.numerics.adapters unmerged: the recipe has no adapters: add a section lora, or use merged"
+	n.when(r.LoRA == nil && r.Rollout.Numerics.Adapters.Unmerged, unmerged, "rollout")
+	n.when(r.LoRA == nil && r.Learner.Numerics.Adapters.Unmerged, unmerged, "learner")
+	n.when(r.LoRA != nil && r.Routing.Router == RouterFrozen, "routing.router frozen: lora freezes all weights but its adapters, the router's too: leave it out")
 }

@@ -28,17 +28,12 @@ func (c *checker) pairs(r Recipe) {
 	c.layerTypes(r)
 	c.weightSync(r)
 	c.lora(r)
-	if r.Advantage.Name != "" && r.Advantage.Spec().Unit == method.Group && r.Rollout.Group == 1 {
-		c.that(false, "rollout.group", "1: the advantage %s compares the responses of a group, which takes at least 2", r.Advantage.Name)
-	}
-	if m := r.Resolved().Model; m != (model.Config{}) && m.Dense() && r.Routing.Replay != ReplayNone {
-		c.that(false, "routing.replay", "%s replays the choice of experts, and a dense model has none: use none", r.Routing.Replay)
-	}
-	if m := r.Resolved().Model; m != (model.Config{}) && m.Dense() && r.Routing.Router == RouterFrozen {
-		c.that(false, "routing.router", "frozen, and a dense model has no router: use trained")
-	}
-	if m := r.Resolved().Model; m != (model.Config{}) && m.Dense() && r.Needs(batch.RouterNow) {
-		c.that(false, "loss", "%s compares the routers of two policies, and a dense model has none: use ppo_clip", r.Loss.Name)
+	c.that(r.Advantage.Name == "" || r.Advantage.Spec().Unit != method.Group || r.Rollout.Group != 1, "rollout.group",
+		"1: the advantage %s compares the responses of a group, which takes at least 2", r.Advantage.Name)
+	if m := r.Resolved().Model; m != (model.Config{}) && m.Dense() {
+		c.that(r.Routing.Replay == ReplayNone, "routing.replay", "%s replays the choice of experts, and a dense model has none: use none", r.Routing.Replay)
+		c.that(r.Routing.Router != RouterFrozen, "routing.router", "frozen, and a dense model has no router: use trained")
+		c.that(!r.Needs(batch.RouterNow), "loss", "%s compares the routers of two policies, and a dense model has none: use ppo_clip", r.Loss.Name)
 	}
 	c.that(r.Routing.Gates != GatesRecorded || r.Routing.Replay != ReplayNone, "routing.gates",
 		"recorded goes with replayed routes, and with replay none the router chooses and weighs: use live, or a replay")
@@ -121,13 +116,11 @@ func (c *checker) lengths(r Recipe) {
 		return
 	}
 	prompt := r.Task.Params.MaxPrompt()
-	if total := prompt + r.Rollout.MaxTokens; r.Rollout.MaxTokens > 0 && m.Context > 0 && total > m.Context {
-		c.that(false, "rollout.max_tokens", "%d after a prompt of up to %d tokens are %d, more than model.context %d",
-			r.Rollout.MaxTokens, prompt, total, m.Context)
-	}
-	if total := prompt + r.Task.Params.MaxResponse(); r.Pretrain != nil && m.Context > 0 && total > m.Context {
-		c.that(false, "model.context", "%d is less than the task's longest demonstration, %d tokens with its prompt", m.Context, total)
-	}
+	total, shown := prompt+r.Rollout.MaxTokens, prompt+r.Task.Params.MaxResponse()
+	c.that(r.Rollout.MaxTokens <= 0 || m.Context <= 0 || total <= m.Context, "rollout.max_tokens",
+		"%d after a prompt of up to %d tokens are %d, more than model.context %d", r.Rollout.MaxTokens, prompt, total, m.Context)
+	c.that(r.Pretrain == nil || m.Context <= 0 || shown <= m.Context, "model.context",
+		"%d is less than the task's longest demonstration, %d tokens with its prompt", m.Context, shown)
 }
 
 // chosen is a method that the recipe names, and where.
