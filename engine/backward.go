@@ -144,7 +144,8 @@ func (p *Pass) expertsGrad(k *worker, layer int) {
 	c, w := &p.config, &p.weights.layers[layer]
 	s, from, to := p.place(k, layer)
 	if p.kept() {
-		p.expertInputsAgain(k, layer, s, from, to)
+		kernel.RMSNormAgain(k.in.normed[:(to-from)*c.DModel], s.postInverse[from:to], p.between(k, layer), w.postNorm, to-from, c.DModel, p.num.norm)
+		p.gatherInputs(k, layer)
 	} else {
 		p.expertsInside(k, layer, s, from, to)
 	}
@@ -287,7 +288,9 @@ func (p *Pass) attentionGrad(k *worker, layer int) {
 	b, w, d := &k.back, &p.weights.layers[layer], p.config.DModel
 	s, from, to := p.place(k, layer)
 	if p.kept() {
-		p.attentionInputAgain(k, layer, s, from, to)
+		in := &k.in.attention
+		kernel.RMSNormAgain(in.dense[:(to-from)*d], s.inverse[from:to], p.entering(k, layer), w.inputNorm, to-from, d, p.num.norm)
+		p.store(in, 0, to-from, d)
 	} else {
 		p.attentionInside(k, layer, s, from, to)
 	}

@@ -30,14 +30,6 @@ func blockRows(c *model.Config) int {
 // one by one: the backward pass keeps a gradient of each.
 const mostShared = 4096
 
-// cut divides the pack into blocks of whole sequences, those of prefixes first.
-func (p *Pass) cut() {
-	p.blocks = p.blocks[:0]
-	next := p.cutPart(span{}, p.pack.Prefixes, p.pack.prefixRows())
-	p.prefixBlocks = len(p.blocks)
-	p.cutPart(next, p.pack.Sequences(), p.rows)
-}
-
 // cutPart cuts the sequences from where b begins up to the given ones, and returns
 // where the next block begins. A pass that reads a cache is as many blocks as there
 // are workers, so that a worker meets the same part of the cache again.

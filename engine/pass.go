@@ -166,7 +166,10 @@ func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 	p.attention = kernel.NewAttention(p.config.Heads, p.config.KVHeads, p.config.HeadDim(), p.num.attention)
 	p.beginChoice()
 	p.queue = p.queue[:0]
-	p.cut()
+	p.blocks = p.blocks[:0] // of whole sequences, those of prefixes first
+	next := p.cutPart(span{}, p.pack.Prefixes, p.pack.prefixRows())
+	p.prefixBlocks = len(p.blocks)
+	p.cutPart(next, p.pack.Sequences(), p.rows)
 	p.grow()
 }
 
@@ -281,20 +284,6 @@ func (p *Pass) growInputs(in *inputs, rows int) {
 	in.normed = grown(in.normed, rows*c.DModel)
 	in.expert.grow(slots, c.DModel, q)
 	in.activated.grow(slots, c.DFF, q)
-}
-
-// attentionInputAgain computes the input of a kept attention block.
-func (p *Pass) attentionInputAgain(k *worker, layer int, s *layerState, from, to int) {
-	d, rows, in := p.config.DModel, to-from, &k.in.attention
-	kernel.RMSNormAgain(in.dense[:rows*d], s.inverse[from:to], p.entering(k, layer), p.weights.layers[layer].inputNorm, rows, d, p.num.norm)
-	p.store(in, 0, rows, d)
-}
-
-// expertInputsAgain computes the inputs of a kept block of experts, except the activations.
-func (p *Pass) expertInputsAgain(k *worker, layer int, s *layerState, from, to int) {
-	d, rows := p.config.DModel, to-from
-	kernel.RMSNormAgain(k.in.normed[:rows*d], s.postInverse[from:to], p.between(k, layer), p.weights.layers[layer].postNorm, rows, d, p.num.norm)
-	p.gatherInputs(k, layer)
 }
 
 // gatherInputs copies the rows of the norm's output to the experts they are routed to.

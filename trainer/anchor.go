@@ -67,9 +67,13 @@ func (p *behaviour) at(s *Session, version int, dst *batch.Scored, in *batch.Sam
 	return s.scoreWith(p.Scorer, s.weightsAt(version), version, dst, in, true, "logp_behaviour", "the learner at the version that sampled")
 }
 
-// scoreWith scores responses, with distributions or without, by a policy that has other weights.
+// scoreWith scores responses, with distributions or without, by a policy that has other weights, and the
+// scales that a static KV cache has with them.
 func (s *Session) scoreWith(p *learner.Scorer, weights *model.Params, version int, dst *batch.Scored, in *batch.Sampled, distributions bool, column, who string) error {
-	s.publishTo(p, weights, version)
+	p.Publish(weights, version)
+	if k := s.recipe.Rollout.KVScales; k.Prompts > 0 {
+		p.Calibrate(engines.CalibrationPrompts(s.recipe.Rollout, s.requests), k.Margin)
+	}
 	o := s.scoring()
 	o.Distributions, o.WithoutRoutes = distributions, true
 	p.Score(dst, in, o)
@@ -141,15 +145,6 @@ func (p *behaviour) ownRoutes(version int32) {
 				}
 			}
 		}
-	}
-}
-
-// publishTo gives a policy that scores other weights, and the scales that a static
-// KV cache has with them.
-func (s *Session) publishTo(p *learner.Scorer, weights *model.Params, version int) {
-	p.Publish(weights, version)
-	if k := s.recipe.Rollout.KVScales; k.Prompts > 0 {
-		p.Calibrate(engines.CalibrationPrompts(s.recipe.Rollout, s.requests), k.Margin)
 	}
 }
 

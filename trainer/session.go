@@ -106,7 +106,8 @@ func (s *Session) open(r recipe.Recipe, p *model.Params, o Options) error {
 			s.perturbed = p
 		}
 	}
-	s.versions.start(p, r.Lag())
+	s.versions.ring = make([]*model.Params, r.Lag()+1)
+	s.versions.ring[0] = p.Clone()
 	s.source = engines.NewPrompts(r, s.task)
 	err := s.filterPool()
 	if err == nil {

@@ -13,13 +13,6 @@ type versions struct {
 	held   []*model.Params // versions of which it is not settled whether they are kept, nil where all are
 }
 
-// start keeps the initial weights and memory for maxLag older versions.
-func (v *versions) start(p *model.Params, maxLag int) {
-	v.ring = make([]*model.Params, maxLag+1)
-	v.newest, v.oldest = 0, 0
-	v.ring[0] = p.Clone()
-}
-
 // add keeps a copy of the weights as the given version, the successor of the newest.
 func (v *versions) add(p *model.Params, version int) {
 	if v.held != nil {

@@ -92,15 +92,6 @@ func (s *adamStep) Part(part int) {
 	}
 }
 
-// clearFrozen drops the gradient of what stays as it is.
-func (a *adamW) clearFrozen(grad []float32) {
-	for _, r := range a.runs {
-		if r.frozen {
-			clear(grad[r.from:r.end])
-		}
-	}
-}
-
 // norm returns the Euclidean norm of the gradient, summed in order in float64.
 func norm(grad []float32) float64 {
 	var sum float64

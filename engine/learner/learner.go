@@ -199,7 +199,11 @@ func (l *Learner) Gradient(dst *column.Scored, in *column.Sampled, objective Obj
 	if a := l.params.LoRA; a != nil {
 		a.Gradient(l.trained, l.grad)
 	}
-	l.adam.clearFrozen(l.trained)
+	for _, r := range l.adam.runs {
+		if r.frozen {
+			clear(l.trained[r.from:r.end])
+		}
+	}
 	if l.scale.active() {
 		for i := range l.trained {
 			l.trained[i] *= float32(1 / r.Scale)

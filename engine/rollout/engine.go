@@ -187,7 +187,10 @@ func (l *lane) Follow(worker, from, to, target int) {
 		}
 		d := m.drawOrRead(row, *s, k)
 		logits = logits[vocab:]
-		e.undrafted(m, k, d)
+		if e.speculates {
+			k.tested(tested{law: m.processed(d, e.sampling), verifier: d.logp}, k.windows, -1)
+			k.windows++
+		}
 		if e.partner != nil {
 			k.LawTV = append(k.LawTV, shift)
 		}
@@ -229,15 +232,6 @@ func (e *Engine) ended(r *response, token int32) bool {
 		return len(r.Token) == len(r.request.Given)
 	}
 	return token == e.sampling.Stop || len(r.Token) == e.sampling.MaxTokens || r.length == e.config.Context
-}
-
-// checkGiven panics on a given response that the recording has no room for.
-func checkGiven(requests []Request, s Sampling) {
-	for i, r := range requests {
-		if r.Given != nil && (len(r.Given) == 0 || len(r.Given) > s.MaxTokens) {
-			panic(fmt.Sprintf("rollout: request %d gives %d tokens, 1 to %d fit", i, len(r.Given), s.MaxTokens))
-		}
-	}
 }
 
 // Tool is an environment that writes into responses: a calculator, a search

@@ -349,7 +349,10 @@ func (l *lane) reuse(i int) bool {
 	}
 	if donor >= 0 {
 		e.cache.CopyPrefix(i, donor, longest)
-		k.borrow(e.slots[donor].response, longest)
+		if k.read == 0 || k.again {
+			k.putPrompt(0, e.slots[donor].response.promptVisits().rows(0, longest))
+		}
+		k.length, k.read = longest, max(k.read, longest)
 	}
 	return true
 }
@@ -359,14 +362,6 @@ func (l *lane) reuse(i int) bool {
 func (r *response) lends(to *response) bool {
 	return r.weights == to.weights && !r.stale && !r.mixed &&
 		(len(to.Token) > 0 || len(r.Token) == 0 || int(r.Version[0]) == r.weights.Version)
-}
-
-// borrow notes that the first n positions have been read by another.
-func (r *response) borrow(from *response, n int) {
-	if r.read == 0 || r.again {
-		r.putPrompt(0, from.promptVisits().rows(0, n))
-	}
-	r.length, r.read = n, max(r.read, n)
 }
 
 func commonPrefix(a, b []int32) int {

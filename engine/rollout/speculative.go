@@ -44,7 +44,11 @@ type Speculative struct {
 // before. Given and greedy responses are not drafted. It panics for an engine with
 // a compressed cache or a partner, or with something in progress.
 func (e *Engine) SetSpeculative(s Speculative, c model.Config, n engine.Numerics) {
-	s.check()
+	known := s.Verify == Exact || s.Verify == Lossy || s.Verify == Greedy
+	read := s.LogProbs == FromVerifier || s.LogProbs == FromDrafter || s.LogProbs == FromLaw
+	if !known || !read || s.Draft < 0 || s.Tau < 0 || s.Tau > 0 && s.Verify != Lossy {
+		panic(fmt.Sprintf("rollout: impossible speculation %+v", s))
+	}
 	e.idle("SetSpeculative")
 	if linear := model.LinearAttention; e.config.HasLayer(linear) || c.HasLayer(linear) {
 		panic("rollout: drafts are taken back, and a state of linear attention cannot be")
@@ -300,14 +304,6 @@ func (e *Engine) drafted(slot int) []int32 {
 	return e.drafter.slots[slot].tokens
 }
 
-// undrafted records a token that the engine drew by itself.
-func (e *Engine) undrafted(m *sampler, r *response, d drawn) {
-	if e.speculates {
-		r.tested(tested{law: m.processed(d, e.sampling), verifier: d.logp}, r.windows, -1)
-		r.windows++
-	}
-}
-
 // processed is the log-prob of a settled token under the law it was drawn from,
 // whichever one is recorded.
 func (m *sampler) processed(d drawn, s Sampling) float64 {
@@ -455,13 +451,4 @@ func drawFrom(law []float64, u float64) int32 {
 // theorem: nothing is then computed of it, nor rounded.
 func (s Speculative) unbiased() bool {
 	return s.Verify == Exact || s.Verify == Lossy && s.Tau == 0
-}
-
-// check panics on values a recipe's validation does not let through.
-func (s Speculative) check() {
-	known := s.Verify == Exact || s.Verify == Lossy || s.Verify == Greedy
-	read := s.LogProbs == FromVerifier || s.LogProbs == FromDrafter || s.LogProbs == FromLaw
-	if !known || !read || s.Draft < 0 || s.Tau < 0 || s.Tau > 0 && s.Verify != Lossy {
-		panic(fmt.Sprintf("rollout: impossible speculation %+v", s))
-	}
 }

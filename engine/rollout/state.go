@@ -206,7 +206,11 @@ type active struct {
 // are none. What is in progress has one sampling; it panics on another.
 func (e *Engine) Begin(requests []Request, s Sampling) {
 	s.check()
-	checkGiven(requests, s)
+	for i, r := range requests {
+		if r.Given != nil && (len(r.Given) == 0 || len(r.Given) > s.MaxTokens) {
+			panic(fmt.Sprintf("rollout: request %d gives %d tokens, 1 to %d fit", i, len(r.Given), s.MaxTokens))
+		}
+	}
 	e.open(s)
 	e.asks = e.fuses(requests) || e.asks
 	for i := range requests {

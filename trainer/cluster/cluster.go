@@ -161,7 +161,7 @@ func (c *Cluster) Advance(dst *column.Sampled, p *model.Params, updates int) ([]
 		c.evict(command)
 	case schedule.Publish:
 		c.versions.publish(p, command.Version, updates)
-		c.versions.forget(command.Oldest)
+		c.versions.kept = slices.DeleteFunc(c.versions.kept, func(x Version) bool { return x.Published < command.Oldest })
 		c.purge()
 	case schedule.Grade:
 		outcome, err = c.grade(command)
@@ -248,7 +248,8 @@ func (c *Cluster) misses(worker int) bool {
 }
 
 func (c *Cluster) load(command schedule.Command) {
-	e, w := c.workers[command.Worker], c.versions.published(command.Version).of(c.misses(command.Worker))
+	at := slices.IndexFunc(c.versions.kept, func(x Version) bool { return x.Published == command.Version }) // the core asks for none that it let go
+	e, w := c.workers[command.Worker], c.versions.kept[at].of(c.misses(command.Worker))
 	c.served[command.Worker] = command.Version
 	switch command.Cache {
 	case schedule.KeepStale:

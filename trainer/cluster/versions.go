@@ -46,17 +46,6 @@ func (v *versions) publish(p *model.Params, published, updates int) {
 	v.kept = append(v.kept, Version{published, updates, p.Clone(), w, missed})
 }
 
-// forget drops what is older than a published version.
-func (v *versions) forget(oldest int) {
-	v.kept = slices.DeleteFunc(v.kept, func(x Version) bool { return x.Published < oldest })
-}
-
-// published is the version of that number; the core asks for none that it let go.
-func (v *versions) published(n int) *Version {
-	i := slices.IndexFunc(v.kept, func(x Version) bool { return x.Published == n })
-	return &v.kept[i]
-}
-
 // after is the version behind so many updates, nil if it is gone.
 func (v *versions) after(updates int) *Version {
 	i := slices.IndexFunc(v.kept, func(x Version) bool { return x.Updates == updates })

@@ -83,7 +83,10 @@ func mustChoose[T any](name string) Choice[T] {
 func (c Choice[T]) New() T {
 	e := c.entry()
 	m := e.New()
-	copyParams(reflect.ValueOf(m), reflect.ValueOf(c.Params))
+	from := fieldsOf(reflect.ValueOf(c.Params).Elem())
+	for i, f := range fieldsOf(reflect.ValueOf(m).Elem()) {
+		f.value.Set(clone(from[i].value))
+	}
 	return m
 }
 
@@ -154,15 +157,6 @@ func (c *Choice[T]) read(d *decoder, n *yaml.Node, path string) {
 	*c = chosen
 	if n.Kind == yaml.MappingNode && !c.elsewhere(d, n, path) {
 		d.structure(n, path, reflect.ValueOf(c.Params).Elem(), extra{"name", func(*yaml.Node, string) {}})
-	}
-}
-
-// copyParams copies the fields that recipes name from one parameter struct to
-// another of the same type.
-func copyParams(dst, src reflect.Value) {
-	to, from := fieldsOf(dst.Elem()), fieldsOf(src.Elem())
-	for i := range to {
-		to[i].value.Set(clone(from[i].value))
 	}
 }
 

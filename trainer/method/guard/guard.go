@@ -279,23 +279,18 @@ func (g *LengthSurge) Guard(_ []float32, in Input) (Decision, error) {
 	if g.scale == 0 {
 		g.scale = 1
 	}
-	g.record(in)
-	if g.Rule == "ratio" {
-		g.byRatio(in.Step)
-	} else {
-		g.byBaseline(in.Step)
-	}
-	return Decision{Scale: g.scale}, nil
-}
-
-// record folds the minibatch's mean length into that of its step.
-func (g *LengthSurge) record(in Input) {
 	length := float64(masked.Count(in.Batch.Mask)) / float64(max(in.Batch.Len(), 1))
 	for len(g.lengths) <= in.Step {
 		g.lengths, g.counts = append(g.lengths, 0), append(g.counts, 0)
 	}
 	g.counts[in.Step]++
 	g.lengths[in.Step] += (length - g.lengths[in.Step]) / g.counts[in.Step]
+	if g.Rule == "ratio" {
+		g.byRatio(in.Step)
+	} else {
+		g.byBaseline(in.Step)
+	}
+	return Decision{Scale: g.scale}, nil
 }
 
 // byBaseline is the rule of the reproduction recipe.

@@ -48,10 +48,15 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 			f.share(i, "g", t.g)
 			f.share(i, "weight", t.w)
 			for n := range in.Where(i, f.active) { // d exp(x/divisor)/d logp, on the tokens the clip left alone
-				switch lr := in.Now.Logp[n] - in.Anchor[n]; {
+				lr, a := in.Now.Logp[n]-in.Anchor[n], in.Advantage[n]
+				if lr > p.EpsHigh || lr < -p.EpsLow {
+					clips.upper += count(a > 0)
+					clips.lower += count(a < 0)
+				}
+				switch {
 				case !t.live:
 					f.stop(n, trace.Bounded)
-				case p.passes(in.Advantage[n], lr):
+				case p.passes(a, lr):
 					out.DLogp[n] += value / t.divisor
 				case lr > 0:
 					f.stop(n, trace.ClippedHigh)
@@ -59,8 +64,6 @@ func (p *GMPO) Eval(out *Grad, in *batch.Batch) error {
 					f.stop(n, trace.ClippedLow)
 				}
 			}
-			high, low := p.clippedTokens(f, i)
-			clips.upper, clips.lower = clips.upper+high, clips.lower+low
 		}
 		f.addClipFractions(clips, in.Anchor, 0)
 	})
@@ -128,17 +131,6 @@ func (p *GMPO) passes(a, lr float64) bool {
 		return lr >= -p.EpsLow
 	}
 	return false
-}
-
-// clippedTokens counts tokens outside the band, by the sign of the advantage.
-func (p *GMPO) clippedTokens(f *frame, i int) (high, low float64) {
-	for n := range f.in.Where(i, f.active) {
-		if lr := f.in.Now.Logp[n] - f.in.Anchor[n]; lr > p.EpsHigh || lr < -p.EpsLow {
-			high += count(f.in.Advantage[n] > 0)
-			low += count(f.in.Advantage[n] < 0)
-		}
-	}
-	return high, low
 }
 
 // geometricWeight is the geometric mean of the importance weights of response

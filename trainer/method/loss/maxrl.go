@@ -27,9 +27,17 @@ func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
 		groups := f.groups()
 		for k := range groups.Len() {
 			rows := groups.Rows(k)
-			mean := f.meanReward(rows)
+			mean := 0.0
 			for _, i := range rows {
-				a := p.advantage(in.Reward[i], mean)
+				mean += in.Reward[i]
+			}
+			mean /= float64(len(rows))
+			for _, i := range rows {
+				a := in.Reward[i]
+				if p.Baseline {
+					a -= mean
+				}
+				a /= mean + p.Epsilon
 				f.rowTokens(i, func(n int) (value, dlogp float64) {
 					f.note("A", a)
 					if !p.Ratio {
@@ -41,22 +49,4 @@ func (p *MaxRL) Eval(out *Grad, in *batch.Batch) error {
 			}
 		}
 	})
-}
-
-// advantage is that of a response with this reward in a group with this mean.
-func (p *MaxRL) advantage(reward, mean float64) float64 {
-	a := reward
-	if p.Baseline {
-		a -= mean
-	}
-	return a / (mean + p.Epsilon)
-}
-
-// meanReward is that of these responses.
-func (f *frame) meanReward(rows []int) float64 {
-	sum := 0.0
-	for _, i := range rows {
-		sum += f.in.Reward[i]
-	}
-	return sum / float64(len(rows))
 }

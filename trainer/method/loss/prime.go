@@ -221,10 +221,15 @@ func (p *PrimeGeo) Eval(out *Grad, in *batch.Batch) error {
 			t.teacher.close()
 		}
 		m.logTokens(f)
+		rows := max(float64(in.Len()), 1)
 		if p.TeacherTau > 0 {
-			out.Add("teacher_kl", t.teacher.total/max(float64(in.Len()), 1))
+			out.Add("teacher_kl", t.teacher.total/rows)
 		}
-		t.log(out, float64(in.Len()))
+		out.Add("sequence_masked_low", t.vetoLow/rows)
+		out.Add("sequence_masked_high", t.vetoHigh/rows)
+		out.Add("geo_masked_low", t.geoLow/rows)
+		out.Add("geo_masked_high", t.geoHigh/rows)
+		out.Add("geo_seq_ratio", t.geo/rows)
 	})
 }
 
@@ -241,15 +246,6 @@ func (p *PrimeGeo) coefficient(f *frame, n int) float64 {
 type responseTally struct {
 	vetoLow, vetoHigh, geoLow, geoHigh, geo float64
 	teacher                                 rowMean
-}
-
-func (t *responseTally) log(out *Grad, rows float64) {
-	rows = max(rows, 1)
-	out.Add("sequence_masked_low", t.vetoLow/rows)
-	out.Add("sequence_masked_high", t.vetoHigh/rows)
-	out.Add("geo_masked_low", t.geoLow/rows)
-	out.Add("geo_masked_high", t.geoHigh/rows)
-	out.Add("geo_seq_ratio", t.geo/rows)
 }
 
 // dropsResponse applies the tests on whole responses.

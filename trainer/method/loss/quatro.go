@@ -37,7 +37,14 @@ func (p *QUATRO) Eval(out *Grad, in *batch.Batch) error {
 			lambda := klDual(rewards, p.Delta)
 			lambdas += lambda
 			for _, i := range rows {
-				push, pull, w := p.coefficient(f, i, mean, lambda)
+				push, pull, w := 0.0, f.sumLogRatio(i, f.sg, in.Anchor), 1.0
+				if lambda > 0 {
+					push = (in.Reward[i] - mean) / lambda
+				}
+				if p.OffPolicy {
+					r, _ := ratio(f.sumLogRatio(i, in.Anchor, in.LogpRoll), 20)
+					w = min(r, p.Cap)
+				}
 				coef := w * (push - pull)
 				f.share(i, "λ", lambda)
 				f.share(i, "coef", coef)
@@ -47,19 +54,6 @@ func (p *QUATRO) Eval(out *Grad, in *batch.Batch) error {
 		out.Add("quatro/lambda", lambdas/float64(max(groups.Len(), 1)))
 		f.addKL(in.Anchor, 20)
 	})
-}
-
-// coefficient are A/λ, S and w of response i, in a group with that mean reward and λ.
-func (p *QUATRO) coefficient(f *frame, i int, mean, lambda float64) (push, pull, w float64) {
-	pull, w = f.sumLogRatio(i, f.sg, f.in.Anchor), 1
-	if lambda > 0 {
-		push = (f.in.Reward[i] - mean) / lambda
-	}
-	if p.OffPolicy {
-		r, _ := ratio(f.sumLogRatio(i, f.in.Anchor, f.in.LogpRoll), 20)
-		w = min(r, p.Cap)
-	}
-	return push, pull, w
 }
 
 // meanStd is the mean and the population standard deviation.

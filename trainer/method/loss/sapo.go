@@ -52,7 +52,9 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 				if dr == 0 {
 					f.took(trace.Clamped)
 				}
-				value, d := p.gate(a, r)
+				tau := either(a > 0, p.TauPos, p.TauNeg)
+				s := sigmoid(tau * (r - 1))
+				value, d := -4/tau*s*a, -4*s*(1-s)*a // -(4/τ)·σ(τ(r-1))·A and its derivative with respect to r
 				f.add(n, w, float64(w*value))
 				if p.Level == "token" {
 					out.DLogp[n] += float64(w * d * dr)
@@ -66,13 +68,6 @@ func (p *SAPO) Eval(out *Grad, in *batch.Batch) error {
 		}
 		f.addKL(anchor, p.LogClamp)
 	})
-}
-
-// gate is -(4/τ)·σ(τ(r-1))·A and its derivative with respect to r.
-func (p *SAPO) gate(a, r float64) (value, dr float64) {
-	tau := either(a > 0, p.TauPos, p.TauNeg)
-	s := sigmoid(tau * (r - 1))
-	return -4 / tau * s * a, -4 * s * (1 - s) * a
 }
 
 // sigmoid is 1/(1+exp(-x)), without overflow.

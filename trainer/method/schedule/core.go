@@ -230,7 +230,11 @@ func (c *Core) advance() {
 		}
 	case collecting:
 		if c.complete(); len(c.fresh) > 0 && c.config.Graded {
-			c.grade()
+			command := Command{Kind: Grade, Version: c.version}
+			for _, s := range c.fresh {
+				command.Samples = append(command.Samples, s.ID)
+			}
+			c.emit(command)
 			return
 		}
 		c.collect(nil)

@@ -249,14 +249,6 @@ func (c *Core) expel(r *Request) {
 		c.arrive(r)
 		r.then = gone
 		return
-	}
-	c.detach(r)
-	c.put(r, gone)
-}
-
-// detach takes a request that does not run out of the list it is in.
-func (c *Core) detach(r *Request) {
-	switch r.at {
 	case waiting:
 		c.queue = without(c.queue, r)
 	case parked:
@@ -265,6 +257,7 @@ func (c *Core) detach(r *Request) {
 		w := c.workers[r.Worker]
 		w.joins = without(w.joins, r)
 	}
+	c.put(r, gone)
 }
 
 // recount finds the versions of a sample anew, after it lost some.

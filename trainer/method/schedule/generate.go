@@ -270,15 +270,6 @@ func (c *Core) complete() {
 	c.ended = c.ended[:0]
 }
 
-// grade asks what the samples are worth that were done at this time.
-func (c *Core) grade() {
-	command := Command{Kind: Grade, Version: c.version}
-	for _, s := range c.fresh {
-		command.Samples = append(command.Samples, s.ID)
-	}
-	c.emit(command)
-}
-
 // graded takes in which of them the driver has no use for.
 func (c *Core) graded(command Command, o Outcome) error {
 	for i, id := range o.Refused {

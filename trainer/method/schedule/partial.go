@@ -133,7 +133,12 @@ func (p *Seer) Place(v View) []Move {
 // that its group is known to come to, the cap where nothing is known.
 func urgency(r *Request) int {
 	const most = 1 << 40
-	longest := r.Sample.longest()
+	longest := 0
+	for _, other := range r.Sample.Requests {
+		if other.at == finished {
+			longest = max(longest, other.Made)
+		}
+	}
 	switch {
 	case r == r.Sample.Requests[0]:
 		return most + 1

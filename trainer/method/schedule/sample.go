@@ -46,18 +46,6 @@ func (s *Sample) Lag(version int) int {
 	return version - s.Oldest
 }
 
-// longest is the length of its longest finished response, 0 if there is none:
-// what a system knows about its length before it is done.
-func (s *Sample) longest() int {
-	longest := 0
-	for _, r := range s.Requests {
-		if r.at == finished {
-			longest = max(longest, r.Made)
-		}
-	}
-	return longest
-}
-
 func (s *Sample) noteVersion(version int) {
 	if s.Oldest < 0 || version < s.Oldest {
 		s.Oldest = version

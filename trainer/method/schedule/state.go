@@ -55,7 +55,12 @@ func (c *Core) code(s *codec) {
 	})
 	s.ints(&c.last)
 	s.int(&c.spent.learner, &c.spent.workers, &c.spent.decoding, &c.spent.slots)
-	s.counts(&c.counts)
+	n := &c.counts
+	s.int(&n.Submitted, &n.Trained, &n.Dropped, &n.Requeued, &n.DecodedTokens, &n.TrainedTokens, &n.WastedTokens,
+		&n.ReprefilledTokens, &n.PromptTokens, &n.Responses, &n.Mixed, &n.Interrupts, &n.Copies, &n.Span, &n.Replayed, &n.ReplayedTokens,
+		&n.Calls, &n.ToolTokens, &n.WaitedTicks)
+	s.ints(&n.Lags)
+	s.ints(&n.TokenLags)
 
 	// Samples stand once each, the lists of them name their numbers.
 	known := c.known()
@@ -192,14 +197,6 @@ func (s *codec) sample(p **Sample) {
 		s.ints(&r.calls)
 		codeList(s, &r.Pieces, func(s *codec, p *Piece) { s.int(&p.Version, &p.Tokens) })
 	})
-}
-
-func (s *codec) counts(n *Counts) {
-	s.int(&n.Submitted, &n.Trained, &n.Dropped, &n.Requeued, &n.DecodedTokens, &n.TrainedTokens, &n.WastedTokens,
-		&n.ReprefilledTokens, &n.PromptTokens, &n.Responses, &n.Mixed, &n.Interrupts, &n.Copies, &n.Span, &n.Replayed, &n.ReplayedTokens,
-		&n.Calls, &n.ToolTokens, &n.WaitedTicks)
-	s.ints(&n.Lags)
-	s.ints(&n.TokenLags)
 }
 
 func (c *Core) admit() {

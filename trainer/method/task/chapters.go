@@ -155,7 +155,8 @@ func (c *Chapters) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 
 			}
 			rank := 0
 			if rng.Float64() < c.Tail {
-				rank = c.rank(class, rng.Float64())
+				n := c.ranks(class) // rounding may reach the next one
+				rank = min(int(c.rankAt(rng.Float64()*c.mass(float64(n)))), n-1)
 			}
 			dst = append(dst, marker0+int32(wordClasses*rank+class))
 			last = class
@@ -177,12 +178,6 @@ func (c *Chapters) length(rng *rand.Rand) int {
 
 func (c *Chapters) ranks(class int) int {
 	return (c.Vocabulary - int(marker0) - class + wordClasses - 1) / wordClasses
-}
-
-// rank is the rank in a class, from 0, at a quantile of its frequencies.
-func (c *Chapters) rank(class int, u float64) int {
-	n := c.ranks(class)
-	return min(int(c.rankAt(u*c.mass(float64(n)))), n-1) // rounding may reach the next one
 }
 
 // mass is ∫ (1+x)^−zipf dx from 0 to x: that of the first x ranks.
