@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/precision"
 )
 
@@ -72,9 +73,7 @@ func TestCombiner(t *testing.T) {
 		if x.Order >= ByRing {
 			x.Degree, x.Wire = 1+rng.IntN(9), []precision.Format{precision.FP32, precision.BF16, precision.E4M3}[rng.IntN(3)]
 		}
-		if err := x.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, x.Validate())
 		var experts []uint8
 		for _, e := range rng.Perm(all)[:top] {
 			experts = append(experts, uint8(e))
@@ -107,10 +106,7 @@ func TestCombinerAllocations(t *testing.T) {
 	k := combiner{slots: []int32{0, 1}, out: make([]float32, 64)}
 	dst, experts, gates := make([]float32, 32), []uint8{5, 1}, []float32{0.6, 0.4}
 	for _, text := range []string{"expert", "4:ring:bf16", "8:tree:bf16", "4:all_to_all:fp16"} {
-		x, err := ParseExpertParallel(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(ParseExpertParallel(text))(t)
 		k.sum(dst, x, 8, experts, gates)
 		if n := testing.AllocsPerRun(20, func() { k.sum(dst, x, 8, experts, gates) }); n != 0 {
 			t.Errorf("%s: %v allocations", text, n)

@@ -6,6 +6,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/kernel"
+	"driftlab/internal/must"
 	"driftlab/model"
 	"driftlab/precision"
 )
@@ -45,18 +46,12 @@ func TestConformanceOfScales(t *testing.T) {
 		t.Run(test.weights+" "+test.inputs+" "+test.cache, func(t *testing.T) {
 			n := preset(t, "fp8-kv8")
 			n.Weights, n.Inputs, n.KVCache = quantizer(t, format+test.weights), quantizer(t, format+test.inputs), quantizer(t, format+test.cache)
-			if err := n.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, n.Validate())
 			enginetest.Compare(t, observe, n, enginetest.Tolerances["fp8-kv8"])
 		})
 	}
 }
 
 func quantizer(t testing.TB, text string) precision.Quantizer {
-	q, err := precision.ParseQuantizer(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
+	return must.Get(precision.ParseQuantizer(text))(t)
 }

@@ -13,6 +13,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/kernel"
+	"driftlab/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata; understand the difference before committing it")
@@ -26,19 +27,12 @@ func TestGoldenBits(t *testing.T) {
 	best := kernel.CurrentPath()
 	defer kernel.SetPath(best)
 	for _, path := range kernel.Paths() {
-		if _, err := kernel.SetPath(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(kernel.SetPath(path))(t)
 		text := goldenText(t)
 		if *update && path == kernel.PathGo {
-			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(os.ReadFile(file))(t)
 		lines, wanted := strings.Split(text, "\n"), strings.Split(string(want), "\n")
 		if len(lines) != len(wanted) {
 			t.Fatalf("%d lines, %s has %d", len(lines), file, len(wanted))

@@ -10,18 +10,15 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/kernel"
 	"driftlab/engine/reference"
+	"driftlab/internal/must"
 	"driftlab/model"
 )
 
 // inForm is a preset with a form of linear attention.
 func inForm(t testing.TB, name, form string) engine.Numerics {
 	n := preset(t, name)
-	if err := n.LinearAttention.UnmarshalText([]byte(form)); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, n.LinearAttention.UnmarshalText([]byte(form)))
+	must.Do(t, n.Validate())
 	return n
 }
 

@@ -7,6 +7,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/kernel"
+	"driftlab/internal/must"
 	"driftlab/model"
 )
 
@@ -17,9 +18,7 @@ const outlierFactor = 32
 // divergence is the mean KL divergence of the numerics from fp32 over some prompts, in nats.
 func divergence(t *testing.T, p *model.Params, n engine.Numerics) float64 {
 	t.Helper()
-	if err := n.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, n.Validate())
 	sequences := enginetest.Sequences(31, 12, p.Config.Vocab, 20, 60)
 	fine, low := run(p, preset(t, "fp32"), sequences, 1, engine.Options{}), run(p, n, sequences, 1, engine.Options{})
 	sum, rows, v := 0.0, 0, p.Config.Vocab
@@ -42,10 +41,7 @@ func divergence(t *testing.T, p *model.Params, n engine.Numerics) float64 {
 // and do not: the columns that read an outlier are as small as it is large, and share
 // the scale of their block. They diverge less than whole rows do.
 func TestOutlierChannels(t *testing.T) {
-	ck, err := model.Open("chain-base")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ck := must.Get(model.Open("chain-base"))(t)
 	plain, outlying := ck.Params, ck.Params.Clone()
 	outlying.AddOutliers(model.OutlierChannels(plain.Config.DModel), outlierFactor)
 	if d := divergence(t, plain, preset(t, "fp32")); d != 0 {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"driftlab/internal/must"
 	"driftlab/model/safetensors"
 )
 
@@ -44,9 +45,7 @@ func TestCheckpointRoundTrip(t *testing.T) {
 			p.RouterBias[9] = -0.5
 		}
 		dir := filepath.Join(t.TempDir(), "new", "checkpoint")
-		if err := Save(dir, p, x); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Save(dir, p, x))
 		fromDir, err := Load(dir)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -69,9 +68,7 @@ func TestCheckpointRoundTrip(t *testing.T) {
 
 		// Saving what was loaded gives the same bytes; over an existing folder too.
 		before := read(t, dir)
-		if err := Save(dir, fromDir.Params, fromDir.Extras); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Save(dir, fromDir.Params, fromDir.Extras))
 		after := read(t, dir)
 		for file, data := range before {
 			if !bytes.Equal(data, after[file]) {
@@ -85,9 +82,7 @@ func TestCheckpointRoundTrip(t *testing.T) {
 			t.Errorf("%s: something was left beside the checkpoint: %v", name, siblings)
 		}
 		// A vocabulary of an earlier version does not survive.
-		if err := Save(dir, p, Extras{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Save(dir, p, Extras{}))
 		if ck, err := Load(dir); err != nil || ck.Vocab != nil {
 			t.Errorf("%s: vocabulary %v, %v", name, ck.Vocab, err)
 		}
@@ -97,15 +92,10 @@ func TestCheckpointRoundTrip(t *testing.T) {
 // read returns the files of a folder.
 func read(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	files := map[string][]byte{}
 	for _, e := range entries {
-		if files[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
-			t.Fatal(err)
-		}
+		files[e.Name()] = must.Get(os.ReadFile(filepath.Join(dir, e.Name())))(t)
 	}
 	return files
 }
@@ -117,10 +107,7 @@ func TestCheckpointGolden(t *testing.T) {
 	for _, name := range []string{"moe", "moe grouped", "moe learned", "dense"} {
 		p := New(shapes[name])
 		p.Init(1)
-		files, err := encode(p, Extras{Vocab: []string{"<bos>", "0", "+"}, BOS: ptr(0), EOS: ptr(2), Notes: map[string]string{"recipe": "golden", "step": "0"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(encode(p, Extras{Vocab: []string{"<bos>", "0", "+"}, BOS: ptr(0), EOS: ptr(2), Notes: map[string]string{"recipe": "golden", "step": "0"}}))(t)
 		var b bytes.Buffer
 		for _, f := range files {
 			fmt.Fprintf(&b, "-- %s --\n", f.name)
@@ -128,24 +115,16 @@ func TestCheckpointGolden(t *testing.T) {
 				b.Write(f.data)
 				continue
 			}
-			parsed, err := safetensors.Parse(f.data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			parsed := must.Get(safetensors.Parse(f.data))(t)
 			for _, x := range parsed.Tensors {
 				fmt.Fprintf(&b, "%s %s %v\n", x.Name, x.DType, x.Shape)
 			}
 		}
 		path := filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")+".golden")
 		if *update {
-			if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, b.Bytes(), 0o644))
 		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(os.ReadFile(path))(t)
 		if got := b.String(); got != string(want) {
 			t.Errorf("%s differs; run with -update and read the difference\n%s", path, got)
 		}
@@ -179,10 +158,7 @@ func small(t *testing.T) fstest.MapFS {
 	t.Helper()
 	p := New(Config{Layers: 2, DModel: 4, Heads: 2, Experts: 2, DFF: 3, Vocab: 5})
 	p.Init(1)
-	files, err := encode(p, Extras{Vocab: []string{"a", "b"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(encode(p, Extras{Vocab: []string{"a", "b"}}))(t)
 	fsys := fstest.MapFS{}
 	for _, f := range files {
 		fsys["ck/"+f.name] = &fstest.MapFile{Data: f.data}
@@ -209,14 +185,9 @@ func unhash(t *testing.T, fsys fstest.MapFS) {
 
 // rewrite changes the tensors of the weights file and takes the hash out.
 func rewrite(t *testing.T, fsys fstest.MapFS, change func([]safetensors.Tensor) []safetensors.Tensor) {
-	f, err := safetensors.Parse(fsys["ck/model.safetensors"].Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(safetensors.Parse(fsys["ck/model.safetensors"].Data))(t)
 	var b bytes.Buffer
-	if err := safetensors.Write(&b, change(f.Tensors), f.Metadata); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, safetensors.Write(&b, change(f.Tensors), f.Metadata))
 	fsys["ck/model.safetensors"] = &fstest.MapFile{Data: b.Bytes()}
 	unhash(t, fsys)
 }
@@ -349,9 +320,7 @@ func TestLoadRefusesNonFinite(t *testing.T) {
 			p.Init(1)
 			x.Data[len(x.Data)-1] = math.Float32frombits(bits)
 			dir := t.TempDir()
-			if err := Save(dir, p, Extras{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, Save(dir, p, Extras{}))
 			_, err := Load(dir)
 			want := fmt.Sprintf("checkpoint %s: model.safetensors: tensor %q holds %v at entry %d of ", dir, x.Name, p.tensors[i].Data[len(x.Data)-1], len(x.Data)-1)
 			var known *CheckpointError
@@ -362,9 +331,7 @@ func TestLoadRefusesNonFinite(t *testing.T) {
 		p.Init(1)
 		p.RouterBias = []float32{0, 0, 0, math.Float32frombits(bits)}
 		dir := t.TempDir()
-		if err := Save(dir, p, Extras{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Save(dir, p, Extras{}))
 		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "e_score_correction_bias") {
 			t.Errorf("router bias: %v", err)
 		}
@@ -378,9 +345,7 @@ func TestLoadNotAFolder(t *testing.T) {
 		t.Errorf("missing folder: %v", err)
 	}
 	path := filepath.Join(dir, "a-file")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, nil, 0o600))
 	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "this is a file") {
 		t.Errorf("a file: %v", err)
 	}
@@ -405,10 +370,7 @@ func TestLoadNotAFolder(t *testing.T) {
 // other fields beside, the rotary base in its newer place.
 func TestLoadForeign(t *testing.T) {
 	fsys := small(t)
-	want, err := LoadFS(fsys, "ck")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(LoadFS(fsys, "ck"))(t)
 	rewrite(t, fsys, func(tensors []safetensors.Tensor) []safetensors.Tensor {
 		for i, x := range tensors {
 			half := make([]byte, len(x.Data)/2)
@@ -428,10 +390,7 @@ func TestLoadForeign(t *testing.T) {
 		"rope_parameters": {"rope_theta": 100.0, "rope_type": "default"}, "router_aux_loss_coef": 0.001,
 		"sliding_window": null, "tie_word_embeddings": false, "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 5}`)}
 	delete(fsys, "ck/vocab.json")
-	got, err := LoadFS(fsys, "ck")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(LoadFS(fsys, "ck"))(t)
 	if got.Params.Config != want.Params.Config || *got.BOS != 1 || *got.EOS != 2 {
 		t.Errorf("configuration %+v, want %+v", got.Params.Config, want.Params.Config)
 	}
@@ -445,10 +404,7 @@ func TestLoadForeign(t *testing.T) {
 // Whatever the two JSON files hold, loading gives a valid model or one line.
 func FuzzLoad(f *testing.F) {
 	p := New(Config{Layers: 1, DModel: 2, Heads: 1, Experts: 2, DFF: 1, Vocab: 2, Context: 3})
-	files, err := encode(p, Extras{Vocab: []string{"a"}, EOS: ptr(1)})
-	if err != nil {
-		f.Fatal(err)
-	}
+	files := must.Get(encode(p, Extras{Vocab: []string{"a"}, EOS: ptr(1)}))(f)
 	weights, vocab, config := files[0].data, files[1].data, files[2].data
 	f.Add(config, vocab)
 	f.Add(bytes.Replace(config, []byte(`"hidden_size": 2`), []byte(`"hidden_size": 65536`), 1), vocab)
@@ -464,9 +420,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		if err := ck.Params.Config.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, ck.Params.Config.Validate())
 		if len(ck.Vocab) > ck.Params.Config.Vocab {
 			t.Fatalf("%d tokens for a vocabulary of %d", len(ck.Vocab), ck.Params.Config.Vocab)
 		}
@@ -480,17 +434,13 @@ func BenchmarkCheckpoint(b *testing.B) {
 	b.Run("save", func(b *testing.B) {
 		b.SetBytes(int64(4 * len(p.Theta)))
 		for b.Loop() {
-			if err := Save(dir, p, Extras{}); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, Save(dir, p, Extras{}))
 		}
 	})
 	b.Run("load", func(b *testing.B) {
 		b.SetBytes(int64(4 * len(p.Theta)))
 		for b.Loop() {
-			if _, err := Load(dir); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(Load(dir))(b)
 		}
 	})
 	b.Run("init", func(b *testing.B) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
+
 	"go.yaml.in/yaml/v4"
 )
 
@@ -49,9 +51,7 @@ func TestDerived(t *testing.T) {
 // Every fault is reported, each on a line that names the field.
 func TestValidate(t *testing.T) {
 	good := Config{Experts: 8, Vocab: 20}.WithDefaults()
-	if err := good.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, good.Validate())
 	for name, c := range shapes {
 		if err := c.WithDefaults().Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -108,16 +108,11 @@ func TestConfigText(t *testing.T) {
 	for name, c := range shapes {
 		c := c.WithDefaults()
 		var fromYAML, fromJSON Config
-		text, err := yaml.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(yaml.Marshal(c))(t)
 		if err := yaml.Unmarshal(text, &fromYAML); err != nil || fromYAML != c {
 			t.Errorf("%s: through YAML %+v, %v; want %+v", name, fromYAML, err, c)
 		}
-		if text, err = json.Marshal(c); err != nil {
-			t.Fatal(err)
-		}
+		text = must.Get(json.Marshal(c))(t)
 		if err := json.Unmarshal(text, &fromJSON); err != nil || fromJSON != c {
 			t.Errorf("%s: through JSON %+v, %v; want %+v", name, fromJSON, err, c)
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // added is a token that is found before the text falls into characters.
@@ -18,14 +20,8 @@ type added struct {
 // apart, and the ids that generation ends and pads with.
 func TestHuggingFaceExtras(t *testing.T) {
 	for _, name := range Shipped() {
-		ck, err := Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files, err := HuggingFaceExtras(ck.Extras)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ck := must.Get(Open(name))(t)
+		files := must.Get(HuggingFaceExtras(ck.Extras))(t)
 		var tokenizer struct {
 			Model struct {
 				Type   string
@@ -34,9 +30,7 @@ func TestHuggingFaceExtras(t *testing.T) {
 			}
 			Added []added `json:"added_tokens"`
 		}
-		if err := json.Unmarshal(files["tokenizer.json"], &tokenizer); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(files["tokenizer.json"], &tokenizer))
 		if len(tokenizer.Model.Vocab) != len(ck.Vocab) || len(tokenizer.Model.Merges) != 0 || len(tokenizer.Added) < 3 {
 			t.Errorf("%s: %d tokens, %d merges, %d special", name, len(tokenizer.Model.Vocab), len(tokenizer.Model.Merges), len(tokenizer.Added))
 		}
@@ -57,9 +51,7 @@ func TestHuggingFaceExtras(t *testing.T) {
 			}
 		}
 		var generation map[string]any
-		if err := json.Unmarshal(files["generation_config.json"], &generation); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(files["generation_config.json"], &generation))
 		if generation["bos_token_id"] != float64(*ck.BOS) || generation["eos_token_id"] != float64(*ck.EOS) || generation["pad_token_id"] != 0.0 {
 			t.Errorf("%s: %v", name, generation)
 		}

@@ -7,14 +7,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // The bytes are those of the real operator, which testdata/asymmetric.txt keeps.
 func TestAsymmetricBytes(t *testing.T) {
-	text, err := os.ReadFile("testdata/asymmetric.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/asymmetric.txt"))(t)
 	q, rows := mustQuantizer(t, "int8/asymmetric"), 0
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "#") {
@@ -23,9 +22,7 @@ func TestAsymmetricBytes(t *testing.T) {
 		fields := strings.Fields(line)
 		var parts [4][]byte
 		for i, f := range fields {
-			if parts[i], err = hex.DecodeString(f); err != nil {
-				t.Fatal(err)
-			}
+			parts[i] = must.Get(hex.DecodeString(f))(t)
 		}
 		src := make([]float32, len(parts[1]))
 		for i := range src {

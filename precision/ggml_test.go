@@ -8,26 +8,22 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 var ggmlQuantizers = []string{"int8/q8_0", "int8/q8_0-x86", "int4/q4_0"}
 
 // The bytes are those of the real code, which testdata/ggml.txt keeps.
 func TestGGMLBytes(t *testing.T) {
-	text, err := os.ReadFile("testdata/ggml.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/ggml.txt"))(t)
 	blocks := 0 // whose scale is finite
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
 		fields := strings.Fields(line)
-		words, err := hex.DecodeString(fields[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		words := must.Get(hex.DecodeString(fields[1]))(t)
 		src := make([]float32, len(words)/4)
 		for i := range src {
 			src[i] = math.Float32frombits(binary.BigEndian.Uint32(words[4*i:]))

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // testQuantizers covers each granularity with each kind of grid.
@@ -16,11 +18,7 @@ var testQuantizers = []string{
 
 func mustQuantizer(t testing.TB, text string) Quantizer {
 	t.Helper()
-	q, err := ParseQuantizer(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
+	return must.Get(ParseQuantizer(text))(t)
 }
 
 func TestParseQuantizer(t *testing.T) {
@@ -45,10 +43,7 @@ func TestParseQuantizer(t *testing.T) {
 		if q.String() != text || q.Scaled() != strings.Contains(text, "/") {
 			t.Errorf("%q prints as %q, scaled %v", text, q, q.Scaled())
 		}
-		written, err := json.Marshal(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		written := must.Get(json.Marshal(q))(t)
 		var back Quantizer
 		if err := json.Unmarshal(written, &back); err != nil || back != q {
 			t.Errorf("%s reads back as %+v, %v", written, back, err)

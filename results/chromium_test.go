@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"driftlab/internal/must"
 )
 
 // chromium finds a browser, or skips the test.
@@ -63,19 +65,14 @@ type seen struct {
 // width, light, and with -exhaustive dark, too.
 func TestReportInChromium(t *testing.T) {
 	browser := chromium(t)
-	check, err := os.ReadFile(filepath.Join("testdata", "selfcheck.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check := must.Get(os.ReadFile(filepath.Join("testdata", "selfcheck.js")))(t)
 	r := demoReport()
 	page := string(r.HTML())
 	page = strings.Replace(page, "<head>\n", "<head>\n"+recorder, 1)
 	page = strings.Replace(page, "</body>", "<script>"+string(check)+"</script></body>", 1)
 	dir := t.TempDir()
 	for name, text := range map[string]string{"checked.html": page, "frames.html": frames} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	for scheme, number := range map[string]int{"dark": 0, "light": 1} {
 		if scheme == "dark" && !*exhaustive {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 )
@@ -15,10 +16,7 @@ import (
 // demoRun writes a run of a given fate and reads it back.
 func demoRun(t *testing.T, dir, name string, seed int, extra, fate string) *record.Record {
 	t.Helper()
-	r, err := record.Create(dir, fmt.Appendf(nil, "name: %s\nseed: %d\nsteps: 40\n%s", name, seed, extra))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(record.Create(dir, fmt.Appendf(nil, "name: %s\nseed: %d\nsteps: 40\n%s", name, seed, extra)))(t)
 	steps := 40
 	if fate == "stopped" || fate == "running" {
 		steps = 25
@@ -37,26 +35,17 @@ func demoRun(t *testing.T, dir, name string, seed int, extra, fate string) *reco
 		if s%5 == 0 {
 			m = append(m, record.Metric{Name: "val/learner/pass_rate", Value: rate})
 		}
-		if err := r.Step(s, m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Step(s, m))
 	}
 	switch fate {
 	case "running":
 		r.Close()
 	case "stopped":
-		err = r.Finish(record.Summary{Name: name, Seed: uint64(seed), Steps: steps, Status: record.StatusStopped, Reason: "step 26: tensor lm_head holds NaN."})
+		must.Do(t, r.Finish(record.Summary{Name: name, Seed: uint64(seed), Steps: steps, Status: record.StatusStopped, Reason: "step 26: tensor lm_head holds NaN."}))
 	default:
-		err = r.Finish(record.Summary{Name: name, Seed: uint64(seed), Steps: steps, Status: record.StatusFinished})
+		must.Do(t, r.Finish(record.Summary{Name: name, Seed: uint64(seed), Steps: steps, Status: record.StatusFinished}))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	rec, err := record.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rec
+	return must.Get(record.Load(dir))(t)
 }
 
 // demoRecords are five groups with every fate.

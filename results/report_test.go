@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 )
@@ -111,9 +112,7 @@ func TestWriteReport(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "deep", "report.html")
 	r := demoReport()
-	if err := WriteReport(path, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteReport(path, r))
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, r.HTML()) {
 		t.Errorf("the file is not the page: %v", err)
 	}
@@ -128,19 +127,13 @@ func TestWriteReport(t *testing.T) {
 
 // TestVendoredSums holds uPlot to the sums that its README states.
 func TestVendoredSums(t *testing.T) {
-	readme, err := os.ReadFile("assets/uplot/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Get(os.ReadFile("assets/uplot/README.md"))(t)
 	sums := regexp.MustCompile(`([0-9a-f]{64})  (\S+)`).FindAllStringSubmatch(string(readme), -1)
 	if len(sums) != 3 {
 		t.Fatalf("%d sums", len(sums))
 	}
 	for _, m := range sums {
-		data, err := os.ReadFile(filepath.Join("assets/uplot", m[2]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join("assets/uplot", m[2])))(t)
 		if sum := sha256.Sum256(data); fmt.Sprintf("%x", sum) != m[1] {
 			t.Errorf("%s is not the file of its sum", m[2])
 		}

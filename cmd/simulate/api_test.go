@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // apiFile lists what the stable packages export, one declaration a line; apiPage lists the packages.
@@ -42,10 +44,7 @@ func readAPI(t *testing.T, folder string) *apiPackage {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution))(t)
 		p.name = file.Name.Name
 		if file.Doc != nil && strings.HasPrefix(file.Doc.Text(), "Package ") {
 			p.doc = file.Doc.Text()
@@ -189,10 +188,7 @@ func text(e ast.Expr) string {
 // listedPackages are those of the two tables of the page: stable ones, and usable ones that may change.
 func listedPackages(t *testing.T) (stable, usable []string) {
 	t.Helper()
-	page, err := os.ReadFile(apiPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(apiPage))(t)
 	first, second, _ := strings.Cut(string(page), "## Usable packages")
 	for i, list := range []*[]string{&stable, &usable} {
 		for _, row := range regexp.MustCompile("(?m)^\\| `driftlab/([a-z/]+)` \\| .").FindAllStringSubmatch([]string{first, second}[i], -1) {
@@ -228,9 +224,7 @@ func TestPublicAPI(t *testing.T) {
 	if *update {
 		all := append(promised, now...)
 		slices.Sort(all)
-		if err := os.WriteFile(apiFile, []byte(grouped(slices.Compact(all))), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(apiFile, []byte(grouped(slices.Compact(all))), 0o644))
 	}
 }
 
@@ -286,25 +280,16 @@ func TestPublicPackages(t *testing.T) {
 
 // TestListedExamples: every example that the page lists exists, checks its output and is short.
 func TestListedExamples(t *testing.T) {
-	page, err := os.ReadFile(apiPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(apiPage))(t)
 	rows := regexp.MustCompile("(?m)^\\| [^|]+ \\| `(Example\\w*)` \\| `([a-z/]+)` \\|$").FindAllStringSubmatch(string(page), -1)
 	if len(rows) < 10 {
 		t.Errorf("%d examples are listed", len(rows))
 	}
 	for _, row := range rows {
-		names, err := filepath.Glob(filepath.Join("..", "..", row[2], "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Get(filepath.Glob(filepath.Join("..", "..", row[2], "*_test.go")))(t)
 		lines, output := 0, false
 		for _, name := range names {
-			source, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			source := must.Get(os.ReadFile(name))(t)
 			if _, after, ok := strings.Cut(string(source), "func "+row[1]+"() {\n"); ok {
 				body, _, _ := strings.Cut(after, "\n}\n")
 				lines, output = strings.Count(body, "\n")+1, strings.Contains(body, "// Output:")
@@ -319,10 +304,7 @@ func TestListedExamples(t *testing.T) {
 // TestPackageNames: the comment of every package begins with the package's name.
 func TestPackageNames(t *testing.T) {
 	for _, f := range readSources(t, filepath.Join("..", "..")) {
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", f.path), nil, parser.ParseComments|parser.PackageClauseOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", f.path), nil, parser.ParseComments|parser.PackageClauseOnly))(t)
 		begin := "Package " + file.Name.Name + " "
 		if file.Name.Name == "main" {
 			begin = "Command "

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // layer says which packages of this repository a package may import; a name that
@@ -34,7 +36,7 @@ const (
 // layers is the architecture, lowest first. Each package of the repository occurs once.
 var layers = []layer{
 	// Numbers and what holds them.
-	{"precision/elementary precision moe engine/column model/safetensors results/record/atomicfile", ""},
+	{"internal/must precision/elementary precision moe engine/column model/safetensors results/record/atomicfile", ""},
 	{"results/stats results/stats/passk", "precision/elementary"},
 	{"results/record", "results/record/atomicfile " + numbers},
 	{"results/figure", "results/record " + numbers},
@@ -101,7 +103,7 @@ var layers = []layer{
 }
 
 // onlyTests are packages that tests import, and each other, and no program does.
-const onlyTests = "experiments/diagnose/diagnosetest engine/enginetest engine/reference trainer/trainertest trainer/method/memorytest"
+const onlyTests = "internal/must experiments/diagnose/diagnosetest engine/enginetest engine/reference trainer/trainertest trainer/method/memorytest"
 
 // capability says which packages may use something from outside the repository: an import
 // ("os"), what is used of one ("time.Now"), all below a path ("net/...") or a beginning ("log.*").
@@ -188,7 +190,7 @@ func violations(files []source) []string {
 // readSources parses every file of the repository that is no test.
 func readSources(t *testing.T, root string) []source {
 	var files []source
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		base := entry.Name()
 		switch {
 		case err != nil:
@@ -205,10 +207,7 @@ func readSources(t *testing.T, root string) []source {
 		inside, err := filepath.Rel(root, name)
 		files = append(files, source{filepath.ToSlash(inside), usesOf(parsed)})
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return files
 }
 
@@ -282,10 +281,7 @@ var pageLink = regexp.MustCompile(`\]\(([^)#:]+)\)`)
 func TestArchitecturePage(t *testing.T) {
 	root := filepath.Join("..", "..")
 	for _, name := range []string{architecturePage, "trainer/README.md"} {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(root, name)))(t)
 		for _, link := range pageLink.FindAllStringSubmatch(string(text), -1) {
 			if _, err := os.Stat(filepath.Join(root, path.Dir(name), link[1])); err != nil {
 				t.Errorf("%s links to %s: %v", name, link[1], err)
@@ -315,10 +311,7 @@ func TestArchitecturePage(t *testing.T) {
 // TestTransitiveDeps asks the go command for all that a package is built from.
 func TestTransitiveDeps(t *testing.T) {
 	for _, p := range transitiveDeps {
-		list, err := exec.Command("go", append([]string{"list", "-C", filepath.Join("..", ".."), "-deps"}, strings.Fields(p.roots)...)...).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(exec.Command("go", append([]string{"list", "-C", filepath.Join("..", ".."), "-deps"}, strings.Fields(p.roots)...)...).Output())(t)
 		not := regexp.MustCompile(p.not)
 		for name := range strings.Lines(string(list)) {
 			if not.MatchString(strings.TrimSpace(name)) {
@@ -331,10 +324,7 @@ func TestTransitiveDeps(t *testing.T) {
 // TestViolationsAreFound makes up files that break each kind of rule.
 func TestViolationsAreFound(t *testing.T) {
 	const text = "package x\nimport (\n\t\"math/rand/v2\"\n\tclock \"time\"\n)\nvar _, _, _ = rand.IntN(3), rand.New(nil), clock.Now()\n"
-	parsed, err := parser.ParseFile(token.NewFileSet(), "x.go", text, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := must.Get(parser.ParseFile(token.NewFileSet(), "x.go", text, parser.SkipObjectResolution))(t)
 	for _, c := range []struct {
 		file source
 		want []string

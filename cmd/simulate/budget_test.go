@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // budgetFile has the lines of Go that each package may have, without its tests.
@@ -62,14 +64,9 @@ func TestBudget(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(lines)) {
 			fmt.Fprintf(&b, "%s %d\n", name, (lines[name]*103/100+9)/10*10)
 		}
-		if err := os.WriteFile(budgetFile, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(budgetFile, []byte(b.String()), 0o644))
 	}
-	text, err := os.ReadFile(budgetFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(budgetFile))(t)
 	budget := map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		var name string

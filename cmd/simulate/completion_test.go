@@ -6,16 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
+
 	"github.com/alecthomas/kong"
 )
 
 // commandTable is the table of commands and flags.
 func commandTable(t *testing.T) *kong.Application {
 	t.Helper()
-	parser, err := newParser(&app{}, &cli{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&app{}, &cli{}))(t)
 	return parser.Model
 }
 
@@ -104,10 +103,7 @@ func TestCompletionScripts(t *testing.T) {
 // its place in the manual page.
 func TestHelpComplete(t *testing.T) {
 	model := commandTable(t)
-	page, err := manPage("driftlab, a commit")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(manPage("driftlab, a commit"))(t)
 	if !strings.Contains(page, "a commit") {
 		t.Error("the page does not say of which build it is")
 	}

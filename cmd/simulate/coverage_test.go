@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/study/sources"
+	"driftlab/internal/must"
 	"driftlab/trainer/recipe"
 
 	"mvdan.cc/sh/v3/shell"
@@ -21,10 +22,7 @@ var exhaustive = flag.Bool("exhaustive", false, "run every command of the list o
 
 // TestPublishedCoverage: the published list is what the program says now.
 func TestPublishedCoverage(t *testing.T) {
-	list, err := sources.Coverage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(sources.Coverage())(t)
 	for _, p := range sources.CoveragePages(list) {
 		checkPublished(t, p.Name, p.Text)
 	}
@@ -35,10 +33,7 @@ func TestPublishedCoverage(t *testing.T) {
 // each of which acts. A shell reads the command as it is meant.
 func TestCoverageCommands(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
-	list, err := sources.Coverage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(sources.Coverage())(t)
 	seen := map[string]bool{}
 	for _, c := range list {
 		for _, line := range c.Answers {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // ceiling is the most memory that diagnose takes of any input, in MB.
@@ -47,19 +49,14 @@ func TestDiagnoseMemory(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), c.name)
-			f, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(os.Create(path))(t)
 			to := io.WriteCloser(f)
 			if strings.HasSuffix(c.name, ".gz") {
 				to = gzip.NewWriter(f)
 			}
 			for i, piece := range c.pieces {
 				for range c.repeat[i] {
-					if _, err := io.WriteString(to, piece); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(io.WriteString(to, piece))(t)
 				}
 			}
 			if err := errors.Join(to.Close(), f.Sync()); err != nil && !errors.Is(err, os.ErrClosed) {

@@ -20,6 +20,7 @@ import (
 	"driftlab/experiments/measure"
 	"driftlab/experiments/measure/explain"
 	runs "driftlab/experiments/run"
+	"driftlab/internal/must"
 	"driftlab/results/figure"
 	"driftlab/results/lab"
 	"driftlab/results/record"
@@ -104,24 +105,13 @@ func inNode(t *testing.T, module func(lab.Program) []byte, jobs []nodeJob) []nod
 	if err != nil {
 		t.Fatal(err)
 	}
-	z, err := gzip.NewReader(bytes.NewReader(module(p)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	wasm, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked, err := json.Marshal(jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(bytes.NewReader(module(p))))(t)
+	wasm := must.Get(io.ReadAll(z))(t)
+	asked := must.Get(json.Marshal(jobs))(t)
 	dir := t.TempDir()
 	paths := []string{filepath.Join(dir, "page.cjs"), filepath.Join(dir, program.SupportFile), filepath.Join(dir, "module.wasm"), filepath.Join(dir, "jobs.json")}
 	for i, data := range [][]byte{[]byte(nodePage), p.Support, wasm, asked} {
-		if err := os.WriteFile(paths[i], data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(paths[i], data, 0o666))
 	}
 	out, err := exec.Command(node, paths...).CombinedOutput()
 	var list []nodeAnswer
@@ -151,14 +141,8 @@ func TestSameBytes(t *testing.T) {
 		ask("explain", "default", few...), ask("flips", "default", few...), ask("train", "headline", "steps=none")})
 	there, gap, followed, flipped, bad := answers[0], answers[1], answers[2], answers[3], answers[4]
 
-	r, err := recipe.Load("headline", small...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	here, err := runs.Run(context.Background(), r, runs.Options{Workers: runtime.NumCPU()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(recipe.Load("headline", small...))(t)
+	here := must.Get(runs.Run(context.Background(), r, runs.Options{Workers: runtime.NumCPU()}))(t)
 	if there.Digest != here.Digest() || there.Rows != r.Steps+1 {
 		t.Errorf("in WebAssembly %d rows and digest %s, here %s", there.Rows, there.Digest, here.Digest())
 	}
@@ -166,21 +150,13 @@ func TestSameBytes(t *testing.T) {
 	if err := json.Unmarshal(gap.Result, &measured); err != nil || len(measured.Pairs) != 1 || gap.Tokens == 0 || gap.Tokens != measured.Pairs[0].Gap.Tokens || len(gap.Panels) != 3 {
 		t.Errorf("no gap: %+v", gap)
 	}
-	if r, err = recipe.Load("default", few...); err != nil {
-		t.Fatal(err)
-	}
-	u, err := explain.Follow(context.Background(), r, explain.Request{Step: 1, Tokens: record.UpdateTokens})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r = must.Get(recipe.Load("default", few...))(t)
+	u := must.Get(explain.Follow(context.Background(), r, explain.Request{Step: 1, Tokens: record.UpdateTokens}))(t)
 	var told record.Update
 	if err := json.Unmarshal(followed.Result, &told); err != nil || len(u.Tokens) == 0 || !reflect.DeepEqual(told.Tokens, u.Tokens) || len(followed.Panels) == 0 {
 		t.Errorf("in WebAssembly %d tokens are followed, and not as the %d here: %v", len(told.Tokens), len(u.Tokens), err)
 	}
-	flips, err := measure.Flips(r, record.FlipsResponses, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	flips := must.Get(measure.Flips(r, record.FlipsResponses, 1))(t)
 	var routed record.Flips
 	if err := json.Unmarshal(flipped.Result, &routed); err != nil || !reflect.DeepEqual(routed.Margin, flips.Margin) || routed.KLFree != flips.KLFree || len(flipped.Panels) != 6 {
 		t.Errorf("%d panels of flips, exact KL %g, here %g: %v", len(flipped.Panels), routed.KLFree, flips.KLFree, err)
@@ -193,15 +169,10 @@ func TestSameBytes(t *testing.T) {
 // TestSameDocument: what the page computes of a dump is the document of the command, byte for byte, for every format that the command reads.
 func TestSameDocument(t *testing.T) {
 	dir := t.TempDir()
-	dumps, err := filepath.Abs(filepath.Join("..", "..", "testdata", "dumps"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dumps := must.Get(filepath.Abs(filepath.Join("..", "..", "testdata", "dumps")))(t)
 	const config = "algorithm:\n  rollout_correction:\n    rollout_is: token\n    rollout_is_threshold: 2.0\n"
 	hostile, settings := filepath.Join(dir, "zeros.jsonl"), filepath.Join(dir, "verl.yaml")
-	if err := errors.Join(os.WriteFile(hostile, make([]byte, 1<<20), 0o666), os.WriteFile(settings, []byte(config), 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(hostile, make([]byte, 1<<20), 0o666), os.WriteFile(settings, []byte(config), 0o666)))
 	formats := func(names ...string) (paths []string) {
 		for _, name := range names {
 			paths = append(paths, filepath.Join(dumps, filepath.FromSlash(name)))

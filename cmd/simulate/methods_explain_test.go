@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/trainer/recipe"
 )
 
@@ -43,14 +44,8 @@ func TestEveryMethodIsExplained(t *testing.T) {
 
 // The worked example, as a reader sees it.
 func TestExplainedText(t *testing.T) {
-	found, err := findMethods("ppo_clip")
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := explained(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(findMethods("ppo_clip"))(t)
+	x := must.Get(explained(found[0]))(t)
 	text := x.text()
 	for _, want := range []string{
 		"r = 1.2214\n", "L = -1.2\n  dL = 0\n", "loss = -0.2   (clipped above)\n", "grad = -0.136455\n  difference = -0.136455\n", "sum over tokens = 0.078354\n",

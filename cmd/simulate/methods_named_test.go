@@ -3,15 +3,14 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // TestPrintedNameHasAPage: settings, stressors, arms, studies and claims are found by name, and a setting has its lines in
 // a recipe and in a framework.
 func TestPrintedNameHasAPage(t *testing.T) {
-	pages, err := printedNames()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(printedNames())(t)
 	for name, want := range map[string]string{
 		"sequence_tis-2": "correction: {weights: {name: sequence_tis, cap: 2}}",
 		"token-tis-2":    "rollout_is: token, rollout_is_threshold: 2.0",
@@ -26,9 +25,7 @@ func TestPrintedNameHasAPage(t *testing.T) {
 				continue
 			}
 			found++
-			if err := p.fill(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.fill())
 			if !strings.Contains(p.String(), want) {
 				t.Errorf("the page lacks %q:\n%s", want, p.String())
 			}

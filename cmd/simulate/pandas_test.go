@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // pythonWithPandas is a Python that has pandas, such as Debian's; the test skips itself where there is none.
@@ -25,18 +27,12 @@ func pythonWithPandas(t *testing.T) string {
 // TestPandasLines runs the Python lines of the page of sweeps on a sweep's table of steps: they print the
 // mean of each setting, and write a file for each run whose steps count from 0. The notebook ranks the settings.
 func TestPandasLines(t *testing.T) {
-	page, err := os.ReadFile("../../experiments/study/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../experiments/study/README.md"))(t)
 	block := regexp.MustCompile("(?s)```python\n(.*?)```").FindSubmatch(page)
 	if block == nil {
 		t.Fatal("the page of sweeps has no Python lines")
 	}
-	notebook, err := filepath.Abs("../../experiments/study/ranking.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	notebook := must.Get(filepath.Abs("../../experiments/study/ranking.py"))(t)
 	python := pythonWithPandas(t)
 	t.Chdir(t.TempDir())
 	var out, errs bytes.Buffer
@@ -64,10 +60,7 @@ func TestPandasLines(t *testing.T) {
 		t.Fatalf("%q, %v: want 4 files", single, err)
 	}
 	for _, name := range single {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 		if err != nil || len(rows) != 4 || rows[0][2] != "step" || rows[1][2]+rows[2][2]+rows[3][2] != "012" {
 			t.Errorf("%s: %v\n%s", name, err, text)

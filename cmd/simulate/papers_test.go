@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/study/sources"
+	"driftlab/internal/must"
 	"driftlab/trainer/recipe"
 )
 
@@ -21,14 +22,9 @@ func checkPublished(t *testing.T, name, want string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "results", "published", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(want), 0o644))
 	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(os.ReadFile(path))(t)
 	if string(got) != want {
 		t.Errorf("results/published/%s is not what the program has: go test ./cmd/simulate -run %s -update", name, t.Name())
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"driftlab/internal/must"
 )
 
 var (
@@ -79,32 +81,20 @@ func TestReadingGradeByHand(t *testing.T) {
 // TestReadingGrade prints the grade of the pages and of the help texts, with -v: a report,
 // and no limit. The aim is 12 or less.
 func TestReadingGrade(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join("..", "..", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(filepath.Glob(filepath.Join("..", "..", "*.md")))(t)
 	for _, depth := range []string{"*", "*/*", "*/*/*"} {
-		more, err := filepath.Glob(filepath.Join("..", "..", depth, "README.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		more := must.Get(filepath.Glob(filepath.Join("..", "..", depth, "README.md")))(t)
 		pages = append(pages, more...)
 	}
 	read := 0
 	for _, path := range pages {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(path))(t)
 		if grade, words, sentences := readingGrade(string(text)); words > 0 {
 			t.Logf("%5.1f  %4d words, %4.1f a sentence  %s", grade, words, float64(words)/float64(sentences), filepath.ToSlash(path[len("../../"):]))
 			read++
 		}
 	}
-	parser, err := newParser(&app{stdout: io.Discard, stderr: io.Discard}, &cli{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Get(newParser(&app{stdout: io.Discard, stderr: io.Discard}, &cli{}))(t)
 	for _, command := range parser.Model.Children {
 		help := command.Help + ".\n\n" + command.Detail
 		if at := strings.Index(help, "\nExample"); at >= 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/study/claims"
+	"driftlab/internal/must"
 	"driftlab/results/stability"
 	"driftlab/trainer/recipe"
 
@@ -93,10 +94,7 @@ var placeholders = []string{"NAME", "SETTING", "FILE"}
 // pages are the README and the pages that it links to, but for what is published.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Get(os.ReadFile("../../README.md"))(t)
 	all := map[string]string{"README.md": string(readme)}
 	for _, link := range regexp.MustCompile(`\]\(([^)#]+\.md)`).FindAllStringSubmatch(string(readme), -1) {
 		text, err := os.ReadFile(filepath.Join("../..", link[1]))
@@ -132,10 +130,7 @@ func TestReadmeIsShort(t *testing.T) {
 // readmeAnswers are the README's lines on what to do, as the map of stability has them.
 func readmeAnswers(t *testing.T) []string {
 	t.Helper()
-	m, err := stability.Published()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(stability.Published())(t)
 	answer := func(problem string) stability.Answer {
 		a, ok := m.Answer(problem)
 		if !ok {

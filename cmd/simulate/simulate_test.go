@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"driftlab/internal/must"
 	"driftlab/results/record"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -32,10 +33,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs every script of testdata: the program as people call it.
 func TestScripts(t *testing.T) {
 	programName = func() string { return "simulate" } // for cmdRefuses
-	dir, err := filepath.Abs("testdata")              // cmdRefuses leaves this folder
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.Abs("testdata"))(t)      // cmdRefuses leaves this folder
 	testscript.Run(t, testscript.Params{
 		Dir:           dir,
 		UpdateScripts: *update,
@@ -195,12 +193,8 @@ func TestInternalError(t *testing.T) {
 // TestStatus classifies errors as scripts rely on it.
 func TestStatus(t *testing.T) {
 	kept, empty := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(kept, "recipe.yaml"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(empty, record.LockFile), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(kept, "recipe.yaml"), nil, 0o644))
+	must.Do(t, os.WriteFile(filepath.Join(empty, record.LockFile), nil, 0o644))
 	for _, tc := range []struct {
 		err    error
 		status int

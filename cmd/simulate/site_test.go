@@ -11,6 +11,7 @@ import (
 
 	"driftlab/experiments/study"
 	"driftlab/experiments/study/claims"
+	"driftlab/internal/must"
 	"driftlab/results"
 	"driftlab/results/lab"
 	"driftlab/results/stability"
@@ -20,14 +21,8 @@ import (
 // siteFiles are the files of the site, with an empty program behind the pages that compute.
 func siteFiles(t *testing.T) map[string]string {
 	t.Helper()
-	pages, err := siteReports()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rest, err := labFiles(lab.Program{}, results.Part{}, lab.SitePage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(siteReports())(t)
+	rest := must.Get(labFiles(lab.Program{}, results.Part{}, lab.SitePage))(t)
 	files := map[string]string{}
 	for i := range pages {
 		files[pages[i].Site] = string(pages[i].HTML())
@@ -96,16 +91,10 @@ func TestSiteHasAll(t *testing.T) {
 			t.Errorf("no method %s", m.Name)
 		}
 	}
-	m, err := stability.Published()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(stability.Published())(t)
 	cells := 0
 	for _, s := range m.Studies {
-		plan, err := readPlan("stability/" + s.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must.Get(readPlan("stability/" + s.Name))(t)
 		for _, a := range s.Arms {
 			cells += len(a.Rates)
 		}
@@ -133,9 +122,7 @@ func TestSiteKeepsForeignFiles(t *testing.T) {
 		refused    bool
 	}{{"claims.html", "<h1>mine</h1>", true}, {"claims.html", siteMark, false}, {"mine.html", "<h1>mine</h1>", false}} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, c.file), []byte(c.text), 0o666))
 		var stdout, stderr strings.Builder
 		status := run([]string{"site", "--out", dir}, &stdout, &stderr)
 		if kept, err := os.ReadFile(filepath.Join(dir, c.file)); err != nil || string(kept) != c.text {

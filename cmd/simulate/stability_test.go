@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/study/claims"
+	"driftlab/internal/must"
 	"driftlab/trainer/recipe"
 )
 
@@ -72,9 +73,7 @@ func TestStableNames(t *testing.T) {
 	if *update {
 		all := append(promised, now...)
 		slices.Sort(all)
-		if err := os.WriteFile(stableFile, []byte(strings.Join(slices.Compact(all), "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(stableFile, []byte(strings.Join(slices.Compact(all), "\n")+"\n"), 0o644))
 	}
 	if lost := missing([]string{"claim drift-sign", "claim no-such"}, now); !slices.Equal(lost, []string{"claim no-such"}) {
 		t.Errorf("missing: %q", lost)
@@ -83,19 +82,13 @@ func TestStableNames(t *testing.T) {
 
 // TestStabilityPage: every test that STABILITY.md names exists in the package it names.
 func TestStabilityPage(t *testing.T) {
-	page, err := os.ReadFile("STABILITY.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("STABILITY.md"))(t)
 	rows := regexp.MustCompile("`(Test\\w+)` in `([^`]+)`").FindAllStringSubmatch(string(page), -1)
 	if len(rows) < 10 {
 		t.Errorf("only %d tests are named", len(rows))
 	}
 	for _, row := range rows {
-		files, err := filepath.Glob(filepath.Join("..", "..", row[2], "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(filepath.Join("..", "..", row[2], "*_test.go")))(t)
 		if !slices.ContainsFunc(files, func(file string) bool {
 			text, err := os.ReadFile(file)
 			return err == nil && strings.Contains(string(text), "func "+row[1]+"(t *testing.T)")

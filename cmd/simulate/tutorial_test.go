@@ -6,18 +6,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // TestTutorial runs the commands of the tutorial in their order; of those of the go command, what they name has to exist.
 func TestTutorial(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(filepath.Join(root, "trainer", "TUTORIAL.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs("../.."))(t)
+	page := must.Get(os.ReadFile(filepath.Join(root, "trainer", "TUTORIAL.md")))(t)
 	t.Chdir(t.TempDir())
 	ran := 0
 	for _, line := range regexp.MustCompile(`(?m)^ {4}go run \./cmd/simulate (.*)$`).FindAllStringSubmatch(string(page), -1) {
@@ -31,10 +27,7 @@ func TestTutorial(t *testing.T) {
 		ran++
 	}
 	for _, line := range regexp.MustCompile(`(?m)^ {4}go test \./(\S+) -run (\w+) -v$`).FindAllStringSubmatch(string(page), -1) {
-		files, err := filepath.Glob(filepath.Join(root, line[1], "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(filepath.Join(root, line[1], "*_test.go")))(t)
 		found := false
 		for _, file := range files {
 			text, err := os.ReadFile(file)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/results/stability"
 )
 
@@ -15,10 +16,7 @@ import (
 // run's summary ends the watch.
 func TestWatchAppended(t *testing.T) {
 	dir := t.TempDir()
-	rates, err := stability.PublishedAlarms()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rates := must.Get(stability.PublishedAlarms())(t)
 	var out, complaints strings.Builder
 	w := &watcher{app: &app{stdout: &out, stderr: &complaints}, rates: rates, files: map[string]*watched{}}
 	path := filepath.Join(dir, "run", "metrics.jsonl")
@@ -32,10 +30,7 @@ func TestWatchAppended(t *testing.T) {
 		t.Helper()
 		out.Reset()
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err == nil {
-			f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666))(t)
 			io.WriteString(f, text)
 			f.Close()
 		}
@@ -51,13 +46,9 @@ func TestWatchAppended(t *testing.T) {
 	look(`/k3":0.01}`+"\n"+lines(32, 40, 0.01), "", false)
 	look(lines(41, 41, 0.01), "update 40: k3 above 0.001 (now 0.010", false)
 	look(lines(42, 60, 0.01), "", false)
-	if err := os.Truncate(path, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(path, 0))
 	look(lines(1, 30, 0.01), "", false)
-	if err := os.WriteFile(filepath.Join(dir, "run", "summary.json"), []byte("{}"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "run", "summary.json"), []byte("{}"), 0o666))
 	look("", "update 30: k3 above 0.001", true)
 	out.Reset()
 	w.conclude(dir)
@@ -85,12 +76,8 @@ func TestWatchOnce(t *testing.T) {
 		"damaged": {"metrics.jsonl", "no JSON\n" + `{"step":7}` + "\n", 0, "not a line of metrics: \"no JSON\\n\"\nFinding: no alarm in 7 updates."},
 	} {
 		at := filepath.Join(dir, name)
-		if err := os.Mkdir(at, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(at, c.file), []byte(c.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(at, 0o777))
+		must.Do(t, os.WriteFile(filepath.Join(at, c.file), []byte(c.text), 0o666))
 		var both strings.Builder
 		if status := run([]string{"watch", at, "--once"}, &both, &both); status != c.status || !strings.Contains(both.String(), c.want) {
 			t.Errorf("%s: status %d, %q", name, status, both.String())

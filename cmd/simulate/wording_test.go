@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // A private term is a phrase that this project once used for something that the field has a
@@ -70,7 +72,7 @@ var (
 func prose(t *testing.T) (all []passage) {
 	t.Helper()
 	root := filepath.Join("..", "..")
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -103,10 +105,7 @@ func prose(t *testing.T) (all []passage) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all
 }
 
@@ -114,10 +113,7 @@ func prose(t *testing.T) (all []passage) {
 func goProse(t *testing.T, path, name string) (list []passage) {
 	t.Helper()
 	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, path, nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(parser.ParseFile(files, path, nil, parser.ParseComments))(t)
 	add := func(at token.Pos, text string) {
 		for i, line := range strings.Split(text, "\n") {
 			list = append(list, passage{name, files.Position(at).Line + i, line})

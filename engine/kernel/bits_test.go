@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 var update = flag.Bool("update", false, "write testdata/bits.txt from the plain Go path")
@@ -42,15 +44,10 @@ func TestBitsAreThoseOfTheFile(t *testing.T) {
 	const file = "testdata/bits.txt"
 	if *update {
 		inGo(func() {
-			if err := os.WriteFile(file, []byte(render()), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(render()), 0o644))
 		})
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(file))(t)
 	for _, p := range Paths() {
 		setPath(t, p)
 		got := strings.Split(render(), "\n")

@@ -13,6 +13,7 @@ import (
 	"driftlab/engine/kernel"
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
+	"driftlab/internal/must"
 	"driftlab/model"
 )
 
@@ -90,10 +91,7 @@ func cases(t *testing.T) []engine.Numerics {
 		"tensor_parallel:4:ring:bf16", "tensor_parallel:4:tree:fp16", "tree:4", "tree:2+unfused",
 	} {
 		n := preset(t, []string{"fp32", "bf16", "fp16", "fp8-w8a8"}[i%4])
-		r, err := kernel.ParseReduction(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(kernel.ParseReduction(text))(t)
 		n.Name, n.Reduction = n.Name+"/"+text, r
 		if i%2 == 0 {
 			n.Attention, n.Tile = kernel.Online, 5
@@ -121,9 +119,7 @@ func TestEnginesAgree(t *testing.T) {
 				l := learner.New(p, learner.Settings{Numerics: n}, workers)
 				l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature}, Distributions: true})
 				identical(t, fmt.Sprintf("Score, %d workers", workers), b, &b.Old)
-				if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature}, Distributions: true}); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature}, Distributions: true}))(t)
 				identical(t, fmt.Sprintf("Gradient, %d workers", workers), b, &b.Now)
 				l.Close()
 			}

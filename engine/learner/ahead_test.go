@@ -8,6 +8,7 @@ import (
 	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
+	"driftlab/internal/must"
 	"driftlab/precision"
 )
 
@@ -54,9 +55,7 @@ func TestScoreAheadChangesNoBit(t *testing.T) {
 						steps.Dense = plainSum{}
 					}
 					ahead := l.ahead.has(b, test.policy)
-					if _, err := l.Gradient(&got.now, b, plainSum{}, steps); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(l.Gradient(&got.now, b, plainSum{}, steps))(t)
 					if ahead != (test.made && k == 1) {
 						t.Errorf("%s, %+v: forward pass made ahead: %t", m.Name, test, ahead)
 					}
@@ -105,9 +104,7 @@ func TestRouterLogp(t *testing.T) {
 			}
 		}
 		for i := range 2 {
-			if _, err := l.Gradient(&now, b, plainSum{}, StepOptions{Policy: policy, Earlier: &old, Router: true}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.Gradient(&now, b, plainSum{}, StepOptions{Policy: policy, Earlier: &old, Router: true}))(t)
 			if equal := slices.Equal(now.RouterLogp, old.RouterLogp); equal != (i == 0) {
 				t.Errorf("replay %q, after %d updates: the log-probs are the same: %t", replay, i, equal)
 			}
@@ -146,15 +143,11 @@ func TestWhatEndsScoringAhead(t *testing.T) {
 			return b
 		},
 		"norms of the scores": func(l *Learner, o *StepOptions) *column.Sampled {
-			if _, err := l.ScoreNorms(nil, b, *o); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.ScoreNorms(nil, b, *o))(t)
 			return b
 		},
 		"another gradient": func(l *Learner, o *StepOptions) *column.Sampled {
-			if _, err := l.Gradient(new(column.Scored), b, plainSum{}, *o); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.Gradient(new(column.Scored), b, plainSum{}, *o))(t)
 			return b
 		},
 	} {
@@ -172,9 +165,7 @@ func TestWhatEndsScoringAhead(t *testing.T) {
 			if l.ahead.has(in, o.Policy) {
 				t.Errorf("after %s the pass still counts as made", what)
 			}
-			if _, err := l.Gradient(&scored, in, plainSum{}, o); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.Gradient(&scored, in, plainSum{}, o))(t)
 			grads[k] = slices.Clone(l.Grad())
 			l.Close()
 		}

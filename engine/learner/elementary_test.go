@@ -61,21 +61,21 @@ func (m *elementary) constant(rows, cols int, at func(r, c int) float64) *gorgon
 		gorgonia.WithValue(tensor.New(tensor.WithShape(rows, cols), tensor.WithBacking(data))))
 }
 
-var must = gorgonia.Must
+var op = gorgonia.Must
 
-func mul(a, b *gorgonia.Node) *gorgonia.Node   { return must(gorgonia.Mul(a, b)) }
-func times(a, b *gorgonia.Node) *gorgonia.Node { return must(gorgonia.HadamardProd(a, b)) }
-func over(a, b *gorgonia.Node) *gorgonia.Node  { return must(gorgonia.HadamardDiv(a, b)) }
-func plus(a, b *gorgonia.Node) *gorgonia.Node  { return must(gorgonia.Add(a, b)) }
+func mul(a, b *gorgonia.Node) *gorgonia.Node   { return op(gorgonia.Mul(a, b)) }
+func times(a, b *gorgonia.Node) *gorgonia.Node { return op(gorgonia.HadamardProd(a, b)) }
+func over(a, b *gorgonia.Node) *gorgonia.Node  { return op(gorgonia.HadamardDiv(a, b)) }
+func plus(a, b *gorgonia.Node) *gorgonia.Node  { return op(gorgonia.Add(a, b)) }
 
 func one(int, int) float64 { return 1 }
 
 // norm is RMSNorm: the mean of the squares, in every column, is a product with 1/d.
 func (m *elementary) norm(x *gorgonia.Node, gain string) *gorgonia.Node {
 	d := m.p.Config.DModel
-	mean := mul(must(gorgonia.Square(x)), m.constant(d, d, func(int, int) float64 { return 1 / float64(d) }))
+	mean := mul(op(gorgonia.Square(x)), m.constant(d, d, func(int, int) float64 { return 1 / float64(d) }))
 	mean = plus(mean, m.constant(m.rows, d, func(int, int) float64 { return m.p.Config.NormEps }))
-	return times(over(x, must(gorgonia.Sqrt(mean))), mul(m.constant(m.rows, 1, one), m.weight(gain)))
+	return times(over(x, op(gorgonia.Sqrt(mean))), mul(m.constant(m.rows, 1, one), m.weight(gain)))
 }
 
 // rotate is x⊙cos + rotate_half(x)⊙sin; rotate_half is a product with a signed permutation.
@@ -103,7 +103,7 @@ func (m *elementary) rotate(x *gorgonia.Node) *gorgonia.Node {
 
 // softmax over the columns of each row, without its usual shift: scores are small.
 func (m *elementary) softmax(x *gorgonia.Node, cols int) *gorgonia.Node {
-	e := must(gorgonia.Exp(x))
+	e := op(gorgonia.Exp(x))
 	return over(e, mul(e, m.constant(cols, cols, one)))
 }
 
@@ -127,7 +127,7 @@ func (m *elementary) attention(h *gorgonia.Node, prefix string) *gorgonia.Node {
 			}
 			return 0
 		})
-		scores := mul(times(q, mask), must(gorgonia.Transpose(k, 1, 0)))
+		scores := mul(times(q, mask), op(gorgonia.Transpose(k, 1, 0)))
 		scale := m.constant(m.rows, m.rows, func(int, int) float64 { return 1 / math.Sqrt(float64(hd)) })
 		out := times(mul(m.softmax(plus(times(scores, scale), causal), m.rows), v), mask)
 		if mixed == nil {
@@ -141,7 +141,7 @@ func (m *elementary) attention(h *gorgonia.Node, prefix string) *gorgonia.Node {
 
 func (m *elementary) swiglu(h *gorgonia.Node, prefix string) *gorgonia.Node {
 	gate, up := mul(h, m.weight(prefix+"gate_proj.weight")), mul(h, m.weight(prefix+"up_proj.weight"))
-	return mul(times(times(gate, must(gorgonia.Sigmoid(gate))), up), m.weight(prefix+"down_proj.weight"))
+	return mul(times(times(gate, op(gorgonia.Sigmoid(gate))), up), m.weight(prefix+"down_proj.weight"))
 }
 
 // loss is Σ_n c_n log p(token_n) of the one response in the batch.
@@ -156,12 +156,12 @@ func (m *elementary) loss(b *enginetest.Responses, c []float64) *gorgonia.Node {
 		return 0
 	})
 	// The embedding is held transposed like all weights.
-	x := mul(onehot, must(gorgonia.Transpose(m.weight("model.embed_tokens.weight"), 1, 0)))
+	x := mul(onehot, op(gorgonia.Transpose(m.weight("model.embed_tokens.weight"), 1, 0)))
 	layer := "model.layers.0."
 	x = plus(x, m.attention(m.norm(x, layer+"input_layernorm.weight"), layer+"self_attn."))
 	x = plus(x, m.swiglu(m.norm(x, layer+"post_attention_layernorm.weight"), layer+"mlp."))
 	z := mul(m.norm(x, "model.norm.weight"), m.weight("lm_head.weight"))
-	logp := must(gorgonia.Sub(z, must(gorgonia.Log(mul(must(gorgonia.Exp(z)), m.constant(cfg.Vocab, cfg.Vocab, one))))))
+	logp := op(gorgonia.Sub(z, op(gorgonia.Log(mul(op(gorgonia.Exp(z)), m.constant(cfg.Vocab, cfg.Vocab, one))))))
 	first := len(b.Prompt[0]) - 1
 	chosen := m.constant(m.rows, cfg.Vocab, func(r, v int) float64 {
 		if n := r - first; n >= 0 && int(b.Token[n]) == v {
@@ -169,7 +169,7 @@ func (m *elementary) loss(b *enginetest.Responses, c []float64) *gorgonia.Node {
 		}
 		return 0
 	})
-	return must(gorgonia.Sum(times(logp, chosen)))
+	return op(gorgonia.Sum(times(logp, chosen)))
 }
 
 // The fused graph has the gradient of the same model built from Gorgonia's own

@@ -6,6 +6,7 @@ import (
 
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
+	"driftlab/internal/must"
 )
 
 // The index of sparse attention has no gradient, and keeps its bits under weight decay.
@@ -15,9 +16,7 @@ func TestIndexIsFrozen(t *testing.T) {
 	p := start.Clone()
 	l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32"), AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.9, Eps: 1e-8, WeightDecay: 0.1}}, 1)
 	defer l.Close()
-	if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Retention: true}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Retention: true}}))(t)
 	l.Update(1e-2)
 	for _, tensor := range start.Tensors() {
 		if same := slices.Equal(tensor.Data, p.Theta[tensor.Offset:tensor.End()]); same != tensor.Index() {
@@ -40,10 +39,7 @@ func TestFrozenRouter(t *testing.T) {
 	defer frozen.Close()
 	norms := [2]float64{}
 	for i, l := range []*learner.Learner{free, frozen} {
-		r, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature}}))(t)
 		norms[i] = r.GradNorm
 		l.Update(1e-2)
 	}

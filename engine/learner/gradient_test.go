@@ -11,6 +11,7 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/engine/reference"
+	"driftlab/internal/must"
 	"driftlab/model"
 	"driftlab/moe"
 )
@@ -127,9 +128,7 @@ func TestGradientsAreTheReferences(t *testing.T) {
 				replay = learner.ReplayOld
 				drawRoutes(b, c, uint64(i))
 			}
-			if _, err := l.Gradient(&b.Now, &b.Sampled, o, learner.StepOptions{Policy: learner.Policy{Temperature: 0.7, Replay: replay}, Earlier: &b.Old, Distributions: true, Entropy: true}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.Gradient(&b.Now, &b.Sampled, o, learner.StepOptions{Policy: learner.Policy{Temperature: 0.7, Replay: replay}, Earlier: &b.Old, Distributions: true, Entropy: true}))(t)
 			grad := slices.Clone(l.Grad())
 			if replay == learner.ReplayOld {
 				// Where the recording has holes the router chose; the reference
@@ -183,9 +182,7 @@ func TestGradientsAreStraightThrough(t *testing.T) {
 		}
 		l := learner.New(p, settings, 1)
 		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}})
-		if _, err := l.Gradient(&b.Now, &b.Sampled, o, learner.StepOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true, Entropy: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Gradient(&b.Now, &b.Sampled, o, learner.StepOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true, Entropy: true}))(t)
 		r := reference.New(enginetest.Published(p, n))
 		backward(r, b, forward(r, b, nil), o.of(b, 1), 0)
 		var off, all float64
@@ -210,9 +207,7 @@ func TestGradientOfAPermutedBatch(t *testing.T) {
 	gradient := func(b *enginetest.Responses, c []float64, workers int) []float32 {
 		l := learner.New(p, learner.Settings{Numerics: n, Balance: 0.1}, workers)
 		defer l.Close()
-		if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{c: c}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{c: c}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}))(t)
 		return slices.Clone(l.Grad())
 	}
 	want := gradient(b, c, 1)

@@ -8,6 +8,7 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/kernel"
 	"driftlab/engine/learner"
+	"driftlab/internal/must"
 	"driftlab/model"
 )
 
@@ -70,9 +71,7 @@ func TestGraphIsTheDirectGradient(t *testing.T) {
 					for _, size := range []int{4, 3, 40, 5} {
 						b := halves(enginetest.Sequences(uint64(i*100+size), size, p.Config.Vocab, 3, 12))
 						c := coefficients(uint64(size), b.Tokens())
-						if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{c: c}, learner.StepOptions{Policy: learner.Policy{Temperature: 0.8}}); err != nil {
-							t.Fatal(err)
-						}
+						must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{c: c}, learner.StepOptions{Policy: learner.Policy{Temperature: 0.8}}))(t)
 						if !slices.Equal(l.Grad(), direct(p, n, b, c, 0.8, 0.2)) {
 							t.Errorf("%d workers, %d responses: the graph has another gradient", workers, size)
 						}
@@ -99,9 +98,7 @@ func TestAllocationsPerGradient(t *testing.T) {
 				o := learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true}
 				loss := &linear{}
 				gradient := func() {
-					if _, err := l.Gradient(&b.Now, &b.Sampled, loss, learner.StepOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true, Entropy: true}); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(l.Gradient(&b.Now, &b.Sampled, loss, learner.StepOptions{Policy: learner.Policy{Temperature: 1}, Distributions: true, Entropy: true}))(t)
 				}
 				l.Score(&b.Old, &b.Sampled, o)
 				gradient()

@@ -10,6 +10,7 @@ import (
 	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
+	"driftlab/internal/must"
 	"driftlab/model"
 )
 
@@ -98,9 +99,7 @@ func TestSharedPromptsChangeNoBit(t *testing.T) {
 				l.Score(&earlier[k], in, ScoreOptions{Policy: first, KeepGates: true, Distributions: true, SumSquares: true})
 				rows[k] = l.pack.Rows()
 				o := StepOptions{Policy: test.policy, Earlier: &earlier[k], Distributions: true, Entropy: true}
-				if _, err := l.Gradient(&scored[k], in, plainSum{}, o); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(l.Gradient(&scored[k], in, plainSum{}, o))(t)
 				grads[k] = slices.Clone(l.Grad())
 				l.Close()
 			}
@@ -206,9 +205,7 @@ func TestWhatKeepsPromptsApart(t *testing.T) {
 		test.settings.Numerics = numericsOf(t, test.numerics)
 		l := New(p.Clone(), test.settings, 1)
 		var scored column.Scored
-		if _, err := l.Gradient(&scored, test.in, plainSum{}, StepOptions{Policy: test.policy}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Gradient(&scored, test.in, plainSum{}, StepOptions{Policy: test.policy}))(t)
 		want := whole
 		if test.once {
 			want = shared

@@ -12,6 +12,7 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/engine/reference"
+	"driftlab/internal/must"
 	"driftlab/model"
 	"driftlab/precision"
 )
@@ -50,10 +51,7 @@ func TestLoRAGradientsAreTheReferences(t *testing.T) {
 			o := &linear{coefficients(uint64(i), b.Tokens()), 0.3}
 			l := learner.New(p, learner.Settings{Numerics: n, AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, WeightDecay: 0.1}}, 1)
 			l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 0.7}})
-			report, err := l.Gradient(&b.Now, &b.Sampled, o, learner.StepOptions{Policy: learner.Policy{Temperature: 0.7}, Distributions: true, Entropy: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := must.Get(l.Gradient(&b.Now, &b.Sampled, o, learner.StepOptions{Policy: learner.Policy{Temperature: 0.7}, Distributions: true, Entropy: true}))(t)
 			if len(l.Grad()) != len(p.LoRA.Theta) || len(l.State().First) != len(p.LoRA.Theta) {
 				t.Fatalf("%s: %d gradients and %d moments of %d adapter weights", m.Name, len(l.Grad()), len(l.State().First), len(p.LoRA.Theta))
 			}
@@ -106,9 +104,7 @@ func TestUnmergedDecodesAsItScores(t *testing.T) {
 			if !slices.Equal(b.LogpRoll, b.Old.Logp) {
 				t.Errorf("%s, %s: two engines with unmerged adapters differ", m.Name, name)
 			}
-			if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{c: coefficients(1, b.Tokens())}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature}}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{c: coefficients(1, b.Tokens())}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature}}))(t)
 			if !slices.Equal(b.Now.Logp, b.Old.Logp) {
 				t.Errorf("%s, %s: the gradient's forward pass has other bits", m.Name, name)
 			}

@@ -11,6 +11,7 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/engine/reference"
+	"driftlab/internal/must"
 	"driftlab/model"
 )
 
@@ -90,13 +91,9 @@ func TestNonFiniteNamesTheTensor(t *testing.T) {
 
 			// The learner recovers with the weights.
 			p.CopyFrom(good)
-			if err := l.SetState(l.State()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, l.SetState(l.State()))
 			clean := halves(sequences)
-			if _, err := l.Gradient(&clean.Now, &clean.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.Gradient(&clean.Now, &clean.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}))(t)
 			if !slices.Equal(l.Grad(), direct(p, preset(t, test.numerics), clean, slices.Repeat([]float64{1}, clean.Tokens()), 1, 0)) {
 				t.Error("another gradient after the error")
 			}

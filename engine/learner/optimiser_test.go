@@ -10,6 +10,7 @@ import (
 	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
+	"driftlab/internal/must"
 	"driftlab/model"
 )
 
@@ -81,10 +82,7 @@ func TestAdamW(t *testing.T) {
 			defer l.Close()
 			want := newAdamW(test.settings, p)
 			for step := range 6 {
-				r, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}))(t)
 				if test.name == "clipped" && r.GradNorm < 0.5 || test.name == "not clipped" && r.GradNorm > 1e6 {
 					t.Fatalf("gradient norm %g", r.GradNorm)
 				}
@@ -116,9 +114,7 @@ func TestUpdateReadsTheGradientAsItIs(t *testing.T) {
 	l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32"), AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.9, Eps: 1e-8, ClipNorm: 1}}, 1)
 	defer l.Close()
 	b := halves(enginetest.Sequences(1, 2, p.Config.Vocab, 4, 6))
-	if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}))(t)
 	clear(l.Grad())
 	l.Update(0.1)
 	if !slices.Equal(before, p.Theta) {
@@ -136,9 +132,7 @@ func TestUpdateOnAnyWorkers(t *testing.T) {
 			AdamW: learner.AdamW{Beta1: 0.8, Beta2: 0.99, Eps: 1e-4, WeightDecay: 0.3, ClipNorm: 1}}, workers)
 		defer l.Close()
 		for range 3 {
-			if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}))(t)
 			l.Update(0.01)
 		}
 		return p.Theta
@@ -215,10 +209,7 @@ func TestDynamicLossScale(t *testing.T) {
 	// overflows, and the scale comes down by halves until it fits.
 	scale, skipped := float64(1<<20), 0
 	for {
-		r, err := step(1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(step(1))(t)
 		if r.Scale != scale {
 			t.Fatalf("scale %g, want %g", r.Scale, scale)
 		}
@@ -293,9 +284,7 @@ func TestStateRestores(t *testing.T) {
 		second := learner.New(p, settings, 2)
 		steps(second, 1) // a learner with a past of its own
 		copy(p.Theta, theta)
-		if err := second.SetState(saved); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, second.SetState(saved))
 		steps(second, 4)
 		if !slices.Equal(whole.Params().Theta, p.Theta) || whole.State().Scale != second.State().Scale || second.Updates() != 7 {
 			t.Errorf("%s: restored, the run ends elsewhere", numerics)
@@ -329,9 +318,7 @@ func TestPublishCopies(t *testing.T) {
 	if !slices.Equal(before, b.Old.Logp) {
 		t.Error("learner and reference differ before the first update")
 	}
-	if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}))(t)
 	l.Update(0.01)
 	frozen.Score(&ref, &b.Sampled, reference)
 	if !slices.Equal(before, ref.Logp) {
@@ -355,9 +342,7 @@ func TestObjectiveError(t *testing.T) {
 	l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32")}, 1)
 	defer l.Close()
 	o := learner.StepOptions{Policy: learner.Policy{Temperature: 1}}
-	if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{}, o))(t)
 	want := slices.Clone(l.Grad())
 	cause := errors.New("column Advantage is missing")
 	if _, err := l.Gradient(&b.Now, &b.Sampled, failing{cause}, o); !errors.Is(err, cause) || strings.Contains(err.Error(), "\n") {

@@ -11,6 +11,7 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/reference"
 	"driftlab/engine/rollout"
+	"driftlab/internal/must"
 	"driftlab/model"
 )
 
@@ -47,9 +48,7 @@ func TestRetentionReplayAgrees(t *testing.T) {
 		l := learner.New(p, learner.Settings{Numerics: n}, 2)
 		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature, Retention: true}, Distributions: true})
 		identical(t, n.Name+": Score", b, &b.Old)
-		if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Retention: true}, Distributions: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Retention: true}, Distributions: true}))(t)
 		identical(t, n.Name+": Gradient", b, &b.Now)
 		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature}})
 		if slices.Equal(b.LogpRoll, b.Old.Logp) {
@@ -68,15 +67,10 @@ func TestFullRetentionChangesNothing(t *testing.T) {
 		b := compressed(p, n, 3, 8, rollout.Retention{Policy: rollout.HeavyHitter, Keep: 1, Recent: 1})
 		l := learner.New(p, learner.Settings{Numerics: n}, 1)
 		o := learner.StepOptions{Policy: learner.Policy{Temperature: temperature}}
-		if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, o); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{}, o))(t)
 		want, logp := slices.Clone(l.Grad()), slices.Clone(b.Now.Logp)
 		o.Retention, o.Dense = true, &divergence{0.1, &b.Now}
-		r, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{}, o))(t)
 		if !slices.Equal(want, l.Grad()) || !slices.Equal(logp, b.Now.Logp) {
 			t.Errorf("%s: a full mask changes the gradient", name)
 		}
@@ -118,10 +112,7 @@ func TestRetentionGradientsAreTheReferences(t *testing.T) {
 		if coef > 0 {
 			options.Dense = &divergence{coef, &b.Now}
 		}
-		report, err := l.Gradient(&b.Now, &b.Sampled, o, options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := must.Get(l.Gradient(&b.Now, &b.Sampled, o, options))(t)
 		if !slices.Equal(b.Now.Logp, shadowRoutes.Old.Logp) {
 			t.Errorf("%s: the gradient leaves other log-probs than the shadow's", m.Name)
 		}

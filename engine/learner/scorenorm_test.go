@@ -10,6 +10,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/column"
 	"driftlab/engine/rollout"
+	"driftlab/internal/must"
 	"driftlab/model"
 )
 
@@ -38,10 +39,7 @@ func TestScoreNorms(t *testing.T) {
 	o := StepOptions{Policy: Policy{Temperature: 0.7, Replay: ReplayRollout}}
 	var before column.Sampled
 	b.Select(&before, []int{0, 1, 2, 3, 4})
-	norms, err := l.ScoreNorms(nil, &b, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	norms := must.Get(l.ScoreNorms(nil, &b, o))(t)
 	if len(norms) != 5 || !reflect.DeepEqual(b, before) {
 		t.Fatalf("%d norms, responses changed: %+v", len(norms), b)
 	}
@@ -93,11 +91,7 @@ func TestScoreNormsOfAnEarlierPass(t *testing.T) {
 		if replay == ReplayNone {
 			o.Earlier = nil
 		}
-		n, err := l.ScoreNorms(nil, &in, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
+		return must.Get(l.ScoreNorms(nil, &in, o))(t)
 	}
 	live := norms(ReplayNone)
 	if got := norms(ReplayOld); !slices.Equal(live, got) {
@@ -127,9 +121,6 @@ func (l *Learner) cutAndScore(t *testing.T, b *column.Sampled, i int, o StepOpti
 	var one column.Sampled
 	var now column.Scored
 	b.Select(&one, []int{i})
-	r, err := l.Gradient(&now, &one, scoreOf{&one, nil}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(l.Gradient(&now, &one, scoreOf{&one, nil}, o))(t)
 	return r.Loss
 }

@@ -10,6 +10,7 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/reference"
 	"driftlab/engine/rollout"
+	"driftlab/internal/must"
 	"driftlab/model"
 )
 
@@ -42,9 +43,7 @@ func TestSupportReplayAgrees(t *testing.T) {
 		l := learner.New(p, learner.Settings{Numerics: n}, 2)
 		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature, Support: true}, Distributions: true})
 		identical(t, n.Name+": Score", b, &b.Old)
-		if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Support: true}, Distributions: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Support: true}, Distributions: true}))(t)
 		identical(t, n.Name+": Gradient", b, &b.Now)
 
 		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: temperature}})
@@ -156,9 +155,7 @@ func TestSupportGradientsAreTheReferences(t *testing.T) {
 		o := &linear{coefficients(uint64(i), b.Tokens()), 0.3}
 		l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32")}, 1)
 		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: warm, Support: true}})
-		if _, err := l.Gradient(&b.Now, &b.Sampled, o, learner.StepOptions{Policy: learner.Policy{Temperature: warm, Support: true}, Distributions: true, Entropy: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Gradient(&b.Now, &b.Sampled, o, learner.StepOptions{Policy: learner.Policy{Temperature: warm, Support: true}, Distributions: true, Entropy: true}))(t)
 		r := reference.New(p)
 		backward(r, b, forward(r, b, nil), o.onSupport(b, warm), 0)
 		enginetest.CompareGradients(t, m.Name, p, l.Grad(), r.Grad, 1e-5)

@@ -10,6 +10,7 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
+	"driftlab/internal/must"
 )
 
 // answering replies to even tokens with one to four of its own.
@@ -71,9 +72,7 @@ func TestEnginesAgreeAcrossReplies(t *testing.T) {
 				if !slices.Equal(b.RoutesRoll, b.Old.Routes) || !slices.EqualFunc(b.PromptRoutes, b.Old.PromptRoutes, slices.Equal) {
 					t.Errorf("%s: routes differ", how)
 				}
-				if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Replay: r.routes, Gates: r.gates}, Distributions: true, Entropy: true}); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Replay: r.routes, Gates: r.gates}, Distributions: true, Entropy: true}))(t)
 				agree(t, how+", Gradient", &b.Sampled, &b.Now)
 				for k, generated := range b.Mask {
 					if !generated && (b.Old.Entropy[k] != 0 || b.Old.SumSquares[k] != 0 || b.Now.Entropy[k] != 0) {
@@ -112,9 +111,7 @@ func TestNoGradientOfReplies(t *testing.T) {
 	l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32")}, 1)
 	defer l.Close()
 	gradient := func() []float32 {
-		if _, err := l.Gradient(&b.Now, &b.Sampled, maskedLikelihood{b.Mask}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Gradient(&b.Now, &b.Sampled, maskedLikelihood{b.Mask}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}))(t)
 		return slices.Clone(l.Grad())
 	}
 	// The last token of a response is read by no row: as a reply it must not count at all.

@@ -15,6 +15,7 @@ import (
 	"driftlab/engine/kernel"
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
+	"driftlab/internal/must"
 	"driftlab/model"
 )
 
@@ -162,9 +163,7 @@ func brokenOff(t *testing.T, p *model.Params, n engine.Numerics, how rollout.Con
 	w.Publish(p, 0)
 	e = begin(3)
 	e.Load(w, rollout.Pin)
-	if err := e.SetState(state, roomy, func(int, int) *engine.Weights { return w }, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.SetState(state, roomy, func(int, int) *engine.Weights { return w }, nil))
 	g.collect(e, e.Advance(2))
 	partials := e.Interrupt(nil)
 	e = begin(7)
@@ -509,9 +508,7 @@ func TestStateAtEveryStep(t *testing.T) {
 					}
 					e = c.engine(t, p, 5, 1+i%2)
 					e.Load(packed[min(step/4, len(packed)-1)], rollout.Pin)
-					if err := e.SetState(state, c.sampling(), at, c.answers(p.Config.Vocab)); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, e.SetState(state, c.sampling(), at, c.answers(p.Config.Vocab)))
 				}
 				return &g
 			}

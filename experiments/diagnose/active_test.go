@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/internal/must"
 	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/recipe/foreign"
@@ -54,10 +55,7 @@ func TestActive(t *testing.T) {
 		{"prime", "[trainer.loss]\ndppo_mask_low = 0.2", 9_000, genuine, true, true, Genuine, "on: "},
 		{"masked", "off_policy_correction: {token_mask_is_threshold_low: 0.99, token_mask_is_threshold_high: 1.01}", 1_000, genuine, true, true, Genuine, ", 0.1 % of the tokens masked"},
 	} {
-		config, err := foreign.Read("x", []byte(c.config))
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := must.Get(foreign.Read("x", []byte(c.config)))(t)
 		a, _ := one(c.in).active(config, c.report)
 		v := c.report.Verdict.given(a)
 		if a.Configured != c.on || a.Effective != c.works || v.State != c.state || !strings.Contains(a.Why, c.why) {
@@ -75,10 +73,7 @@ func TestActive(t *testing.T) {
 // configured is the analysis of rows with a configuration, and what is said of it.
 func configured(t *testing.T, config string, rows []*reader.Row) (*Active, Report) {
 	t.Helper()
-	c, err := foreign.Read("x", []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(foreign.Read("x", []byte(config)))(t)
 	r := analysed(Options{Config: c}, rows).Report()
 	return r.Active, r
 }
@@ -103,10 +98,7 @@ func TestFindingsOfActive(t *testing.T) {
 		{"few tokens", Genuine, 0, 0.49, nil, "few-decide"},
 		{"enough tokens", Genuine, 0, 0.51, nil, ""},
 	} {
-		run, err := recipe.Load("default")
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(recipe.Load("default"))(t)
 		e := &Evaluation{Mean: 1, Median: 1, ESS: c.ess, Update: 1, Masked: c.masked, Length: []LengthPart{{}}}
 		a := &Active{Known: true, Configured: true, Evaluation: e}
 		r := &Report{Verdict: Verdict{State: c.state}, Recommended: c.other, Gap: &Gap{}, Decisions: []Decision{{}}}
@@ -162,10 +154,7 @@ func TestSettings(t *testing.T) {
 	trial := newTrial(twoResponses())
 	decided := []Decision{{Row: "a row", Fired: true, correction: both(&known{low: 0.9, high: 1.1})}}
 	_, config := trial.recommend(decided)
-	c, err := foreign.Read("x", []byte(verl))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(foreign.Read("x", []byte(verl)))(t)
 	want := Setting{"masks.seq_mean_k1.low to high", "0.9999 to 1.0001", "0.909091 to 1.11111",
 		"it masks 100 % of these tokens, the recommended one 100 %; the mean log-ratio of a response of 2 tokens varies that much by itself (3 sd(d)/√T)"}
 	if list := trial.settings(c, &Report{Decisions: decided, Config: config}, &known{median: 2}); !slices.Contains(list, want) {

@@ -17,6 +17,7 @@ import (
 
 	"driftlab/experiments/diagnose"
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/internal/must"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -41,10 +42,7 @@ func TestBigDump(t *testing.T) {
 			r := read(t, diagnose.Options{}, path)
 			took := time.Since(start)
 			runtime.GOMAXPROCS(before)
-			info, err := os.Stat(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			info := must.Get(os.Stat(path))(t)
 			t.Logf("%s, %d cores: %d rows, %.3g GB on disk, %.3g GB of lines in %v: %.0f MB/s; peak %d MB", name, cores, r.Inputs[0].Rows, float64(info.Size())/1e9,
 				float64(len(block)*copies)/1e9, took, float64(len(block)*copies)/1e6/took.Seconds(), peak(t)>>20)
 			if want := 500 * copies; r.Inputs[0].Rows != want {
@@ -56,10 +54,7 @@ func TestBigDump(t *testing.T) {
 				}
 			}
 			r.Inputs[0].File = ""
-			text, err := json.Marshal([]any{r.Gap, r.Inputs[0].Rows, r.Inputs[0].Tokens, r.Responses, r.Verdict.State})
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(json.Marshal([]any{r.Gap, r.Inputs[0].Rows, r.Inputs[0].Tokens, r.Responses, r.Verdict.State}))(t)
 			if first == nil {
 				first = text
 			} else if string(first) != string(text) {
@@ -79,9 +74,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(int64(len(block)))
 	for b.Loop() {
 		a := diagnose.New(diagnose.Options{})
-		if err := a.Read(reader.Input{Name: "dump", At: bytes.NewReader(block), Size: int64(len(block))}); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, a.Read(reader.Input{Name: "dump", At: bytes.NewReader(block), Size: int64(len(block))}))
 	}
 }
 
@@ -115,10 +108,7 @@ var index = regexp.MustCompile(`"idx":([0-9]+)}`)
 // write puts so many copies of the block into a file, each row with a number of its own.
 func write(t *testing.T, name string, block []byte, copies int) string {
 	path := filepath.Join(t.TempDir(), name)
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(t)
 	w := bufio.NewWriterSize(f, 1<<20)
 	var z *gzip.Writer
 	to := func(b []byte) { w.Write(b) }
@@ -139,12 +129,8 @@ func write(t *testing.T, name string, block []byte, copies int) string {
 	if z != nil {
 		z.Close()
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Flush())
+	must.Do(t, f.Close())
 	return path
 }
 
@@ -158,9 +144,6 @@ func peak(t *testing.T) uint64 {
 	if m == nil {
 		return 0
 	}
-	kB, err := strconv.ParseUint(string(m[1]), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kB := must.Get(strconv.ParseUint(string(m[1]), 10, 64))(t)
 	return kB << 10
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/internal/must"
 	"driftlab/results/stability"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/metrics"
@@ -156,14 +157,8 @@ func TestRecommendedConfigurations(t *testing.T) {
 		if fix == nil || fix.Effect == nil || len(config) != len(foreign.Writable()) {
 			t.Fatalf("%+v, %v", fix, config)
 		}
-		want, err := world.weights(evaluated[len(evaluated)-1].correction)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := recipe.Load("default", strings.Replace(briefly(evaluated[len(evaluated)-1].correction), ": ", "=", 1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(world.weights(evaluated[len(evaluated)-1].correction))(t)
+		r := must.Get(recipe.Load("default", strings.Replace(briefly(evaluated[len(evaluated)-1].correction), ": ", "=", 1)))(t)
 		if got, err := world.weights(r.Correction.Pipeline()); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: other weights: %v", briefly(evaluated[len(evaluated)-1].correction), err)
 		}
@@ -181,10 +176,7 @@ func TestRecommendedConfigurations(t *testing.T) {
 				t.Errorf("%s: %v\n%s", name, err, text)
 				continue
 			}
-			got, err := world.weights(read.Pipeline)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(world.weights(read.Pipeline))(t)
 			for n := range want {
 				if math.Abs(got[n]-want[n]) > 1e-12 {
 					t.Errorf("%s: weight %v at token %d, want %v\n%s", name, got[n], n, want[n], text)

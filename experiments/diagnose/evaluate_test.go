@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/internal/must"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/recipe"
@@ -27,11 +28,7 @@ func gradedRows() []*reader.Row {
 
 func loaded(t *testing.T, assignments ...string) recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Load("default", assignments...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(recipe.Load("default", assignments...))(t)
 }
 
 // Every registered loss, weighting, mask and preset has finite figures on a dump with and without advantages, or names the
@@ -175,10 +172,7 @@ func TestEvaluateOtherColumns(t *testing.T) {
 // A setting is pasted for the framework that was asked for, else of the configuration, else of the dump; as a recipe where none of
 // them says whose the run is.
 func TestPasteSpeaksTheRunsLanguage(t *testing.T) {
-	skyrl, err := foreign.Read("x", []byte("off_policy_correction: {tis_ratio_type: token, token_tis_ratio_clip_high: 2.0}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	skyrl := must.Get(foreign.Read("x", []byte("off_policy_correction: {tis_ratio_type: token, token_tis_ratio_clip_high: 2.0}")))(t)
 	world := newTrial(keptOf(rowsOf(3, 0.4, 60, 60)))
 	decided := []Decision{{Row: "a row", Fired: true, correction: tokenTIS(nil)}}
 	recommended, config := world.recommend(decided)
@@ -268,10 +262,7 @@ func TestConfigurationOnDump(t *testing.T) {
 		{"OPSM", "--use-opsm --opsm-delta 1e-4", stale, "", nil},
 		{"none", "actor_rollout_ref: {actor: {clip_ratio: 0.2, policy_loss: {loss_mode: gspo}}}", stale, "clip-inert", []string{"gspo cannot act"}},
 	} {
-		config, err := foreign.Read("x", []byte(c.config))
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := must.Get(foreign.Read("x", []byte(c.config)))(t)
 		analysis := analysed(Options{}, c.dump())
 		world := newTrial(analysis.sample.inOrder())
 		r := &Report{Verdict: Verdict{State: Genuine}, Gap: analysis.measured(), Decisions: []Decision{{}}}

@@ -13,6 +13,7 @@ import (
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/experiments/measure"
 	runner "driftlab/experiments/run"
+	"driftlab/internal/must"
 	"driftlab/results/record"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
@@ -24,29 +25,14 @@ var exhaustive = flag.Bool("exhaustive", false, "every fault with ten seeds and 
 // analysedRun has taken in the dump of a run of a shipped recipe.
 func analysedRun(t *testing.T, name string, sets ...string) *Analysis {
 	t.Helper()
-	r, err := recipe.Load(name, append([]string{"eval.every=0", "steps=8"}, sets...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(recipe.Load(name, append([]string{"eval.every=0", "steps=8"}, sets...)...))(t)
 	path := filepath.Join(t.TempDir(), "dump.jsonl")
-	w, err := record.CreateDump(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := runner.Run(context.Background(), r, runner.Options{Dump: w}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(record.CreateDump(path))(t)
+	must.Get(runner.Run(context.Background(), r, runner.Options{Dump: w}))(t)
+	must.Do(t, w.Finish())
+	text := must.Get(os.ReadFile(path))(t)
 	a := New(Options{})
-	if err := a.Read(reader.Input{Name: "dump.jsonl", At: bytes.NewReader(text), Size: int64(len(text))}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Read(reader.Input{Name: "dump.jsonl", At: bytes.NewReader(text), Size: int64(len(text))}))
 	return a
 }
 
@@ -198,21 +184,15 @@ func TestControlsNameTheirCause(t *testing.T) {
 // measuredRows are the responses of a measurement, which samples the same ones whatever the learner is.
 func measuredRows(t *testing.T, name string, sets ...string) (rows []*reader.Row) {
 	t.Helper()
-	r, err := recipe.Load(name, sets...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = measure.Gaps(context.Background(), measure.GapRequest{Recipe: r, Responses: func(_ string, b *batch.Batch, _ []task.Prompt, _ []task.Verdict) error {
+	r := must.Get(recipe.Load(name, sets...))(t)
+	must.Get(measure.Gaps(context.Background(), measure.GapRequest{Recipe: r, Responses: func(_ string, b *batch.Batch, _ []task.Prompt, _ []task.Verdict) error {
 		for i := range b.Len() {
 			from, to := b.Span(i)
 			rows = append(rows, &reader.Row{Line: i + 1, Step: 1, Index: i, Group: b.Group[i], Head: 0, Tail: 0, Temperature: 1, TopP: 1, Reward: float64(i % 2), Prompt: b.Prompt[i],
 				Token: slices.Clone(b.Token[from:to]), Mask: slices.Clone(b.Mask[from:to]), Roll: slices.Clone(b.LogpRoll[from:to]), Old: slices.Clone(b.Old.Logp[from:to])})
 		}
 		return nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	return rows
 }
 

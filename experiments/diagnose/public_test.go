@@ -12,6 +12,7 @@ import (
 
 	"driftlab/experiments/diagnose"
 	"driftlab/experiments/diagnose/diagnosetest"
+	"driftlab/internal/must"
 )
 
 // sets are the folders with dumps: that which is shipped, and what DUMPS_DIR names.
@@ -80,16 +81,11 @@ var saysOf = map[string]string{
 func TestPublicDumps(t *testing.T) {
 	states := map[diagnose.State]int{}
 	for _, dir := range sets() {
-		text, err := os.ReadFile(filepath.Join(dir, "truth.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, "truth.json")))(t)
 		var doc struct {
 			Files map[string]planted `json:"files"`
 		}
-		if err := json.Unmarshal(text, &doc); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &doc))
 		for name, want := range doc.Files {
 			t.Run(name, func(t *testing.T) {
 				paths := []string{filepath.Join(dir, name)}
@@ -172,10 +168,7 @@ var families = map[string]string{"numerics": diagnose.Precision, "fp8": diagnose
 // another cause named. Mixtures have every cause listed, with about its part.
 func TestPublicCauses(t *testing.T) {
 	for _, dir := range sets() {
-		text, err := os.ReadFile(filepath.Join(dir, "truth.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, "truth.json")))(t)
 		var doc struct {
 			Files map[string]struct {
 				planted
@@ -185,9 +178,7 @@ func TestPublicCauses(t *testing.T) {
 				Ambiguity string `json:"ambiguity"`
 			} `json:"files"`
 		}
-		if err := json.Unmarshal(text, &doc); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &doc))
 		right, n := 0, 0
 		for _, name := range slices.Sorted(maps.Keys(doc.Files)) {
 			want := doc.Files[name]

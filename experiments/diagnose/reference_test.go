@@ -21,6 +21,7 @@ import (
 
 	"driftlab/experiments/diagnose/reader"
 	runner "driftlab/experiments/run"
+	"driftlab/internal/must"
 	"driftlab/precision/elementary"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
@@ -125,9 +126,7 @@ func run(at observation, sets []string, after int) func(t *testing.T) (*Analysis
 		late := dumped(t, at, sets, after)
 		a := New(Options{})
 		text := bytes.Join(late, nil)
-		if err := a.Read(reader.Input{Name: "dump.jsonl", At: bytes.NewReader(text), Size: int64(len(text))}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Read(reader.Input{Name: "dump.jsonl", At: bytes.NewReader(text), Size: int64(len(text))}))
 		return a, split(t, late)
 	}
 }
@@ -154,20 +153,12 @@ func dumped(t *testing.T, at observation, sets []string, after int) (late [][]by
 		t.Fatal(at, err)
 	}
 	path := filepath.Join(t.TempDir(), "dump.jsonl")
-	w, err := record.CreateDump(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(record.CreateDump(path))(t)
 	if _, err := runner.Run(context.Background(), r, runner.Options{Dump: w}); err != nil {
 		t.Fatal(at, err)
 	}
-	if err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Finish())
+	text := must.Get(os.ReadFile(path))(t)
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	for line := range bytes.Lines(text) {
@@ -176,22 +167,14 @@ func dumped(t *testing.T, at observation, sets []string, after int) (late [][]by
 			z.Write(line)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(kept), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(kept, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
+	must.Do(t, os.MkdirAll(filepath.Dir(kept), 0o777))
+	must.Do(t, os.WriteFile(kept, b.Bytes(), 0o666))
 	return late
 }
 
 func parsed(t *testing.T, line []byte) (d record.DumpLine) {
-	if err := json.Unmarshal(line, &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(line, &d))
 	return d
 }
 
@@ -247,33 +230,21 @@ func TestRefit(t *testing.T) {
 			if err != nil {
 				t.Fatal(path, err)
 			}
-			if err := os.WriteFile(path, text, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, text, 0o666))
 		}
 		list = append(list, o)
 	}
 	labelled(list)
 	writeObserved(t, list)
 	r := fit(t, observed(t))
-	text, err := json.MarshalIndent(r, "", " ")
-	if err == nil {
-		err = os.WriteFile("reference.json", append(text, '\n'), 0o666)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.MarshalIndent(r, "", " "))(t)
+	must.Do(t, os.WriteFile("reference.json", append(text, '\n'), 0o666))
 }
 
 // fit is the reference of observations, and how often it is right.
 func fit(t *testing.T, list []observation) reference {
-	r, err := referenceOf(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Accuracy, err = accuracies(list); err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(referenceOf(list))(t)
+	r.Accuracy = must.Get(accuracies(list))(t)
 	r.Made = fmt.Sprintf("fitted to %d simulated dumps by go test ./experiments/diagnose -run TestRefit -refit DIR", len(list))
 	return r
 }
@@ -287,43 +258,26 @@ func writeObserved(t *testing.T, list []observation) {
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	digits := regexp.MustCompile(`-?[0-9]+\.[0-9]{3,}(e-?[0-9]+)?`)
 	for _, o := range list {
-		text, err := json.Marshal(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(o))(t)
 		text = digits.ReplaceAllFunc(text, func(x []byte) []byte {
 			v, _ := strconv.ParseFloat(string(x), 64)
 			return strconv.AppendFloat(nil, v, 'g', 5, 64)
 		})
 		z.Write(append(text, '\n'))
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll("testdata", 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(observedFile, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
+	must.Do(t, os.MkdirAll("testdata", 0o777))
+	must.Do(t, os.WriteFile(observedFile, b.Bytes(), 0o666))
 }
 
 // observed reads them.
 func observed(t *testing.T) (list []observation) {
-	f, err := os.Open(observedFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(observedFile))(t)
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(f))(t)
 	for d := json.NewDecoder(z); d.More(); {
 		var o observation
-		if err := d.Decode(&o); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Decode(&o))
 		list = append(list, o)
 	}
 	return list
@@ -352,14 +306,8 @@ func fileName(o observation) string {
 // often as they say.
 func TestReference(t *testing.T) {
 	r := fit(t, observed(t))
-	got, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := json.Marshal(the)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(json.Marshal(r))(t)
+	want := must.Get(json.Marshal(the))(t)
 	if !bytes.Equal(got, want) {
 		t.Errorf("the fit is another than reference.json: make it anew with -refit")
 	}

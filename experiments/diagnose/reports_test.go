@@ -11,6 +11,7 @@ import (
 
 	"driftlab/experiments/diagnose"
 	"driftlab/experiments/diagnose/diagnosetest"
+	"driftlab/internal/must"
 	"driftlab/trainer/recipe/foreign"
 )
 
@@ -98,22 +99,14 @@ func diagnosedReport(t *testing.T, c practitionerReport) (r diagnose.Report, fir
 	dir := filepath.Join("testdata", "reports", c.folder)
 	o := diagnose.Options{}
 	if c.config != "" {
-		text, err := os.ReadFile(filepath.Join(dir, c.config))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if o.Config, err = foreign.Read(c.config, text); err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, c.config)))(t)
+		o.Config = must.Get(foreign.Read(c.config, text))(t)
 	}
 	pattern := c.files
 	if pattern == "" {
 		pattern = "*"
 	}
-	files, err := filepath.Glob(filepath.Join(dir, pattern))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(dir, pattern)))(t)
 	files = slices.DeleteFunc(files, func(f string) bool { return !dumpFile.MatchString(f) })
 	if len(files) == 0 {
 		t.Fatalf("%s: no dump", dir)

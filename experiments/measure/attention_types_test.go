@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"driftlab/engine"
+	"driftlab/internal/must"
 	"driftlab/trainer/recipe"
 )
 
@@ -20,15 +21,8 @@ func TestTypesOfAttentionAreAttributed(t *testing.T) {
 		{"sparse-attention", engine.IndexField, []string{"retention={replay: true}", "rollout.numerics.index=bf16"}},
 	} {
 		attribute := func(fixes ...string) *Attribution {
-			r, err := recipe.Load(c.recipe, append([]string{"rollout.prompts=4", "rollout.group=2", "rollout.max_tokens=40"}, fixes...)...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			a, err := Attribute(context.Background(), AttributeRequest{Recipe: r, Pair: Pair{r.Rollout.Numerics, r.Learner.Numerics}, ExactLimit: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return a
+			r := must.Get(recipe.Load(c.recipe, append([]string{"rollout.prompts=4", "rollout.group=2", "rollout.max_tokens=40"}, fixes...)...))(t)
+			return must.Get(Attribute(context.Background(), AttributeRequest{Recipe: r, Pair: Pair{r.Rollout.Numerics, r.Learner.Numerics}, ExactLimit: 2}))(t)
 		}
 		a := attribute()
 		if i := slices.IndexFunc(a.Mechanisms, func(m MechanismPart) bool { return m.Name == c.mechanism }); i < 0 || len(a.Mechanisms) != 1 || !(a.Total.K3 > 0) {

@@ -10,6 +10,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/kernel"
+	"driftlab/internal/must"
 	"driftlab/model"
 	"driftlab/precision"
 	"driftlab/trainer"
@@ -26,28 +27,18 @@ func named(t testing.TB, name string, changes ...func(*engine.Numerics)) engine.
 	for _, change := range changes {
 		change(&n)
 	}
-	if err := n.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, n.Validate())
 	return n
 }
 
 func format(t testing.TB, text string) precision.Format {
 	t.Helper()
-	f, err := precision.ParseFormat(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return must.Get(precision.ParseFormat(text))(t)
 }
 
 func order(t testing.TB, text string) kernel.Reduction {
 	t.Helper()
-	r, err := kernel.ParseReduction(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(kernel.ParseReduction(text))(t)
 }
 
 // fewer is the small measurement on half the prompts: an attribution scores many
@@ -62,9 +53,7 @@ func fewer(t testing.TB) recipe.Recipe {
 func attributed(t testing.TB, pair Pair, exactLimit int, sets ...string) *Attribution {
 	t.Helper()
 	r := fewer(t)
-	if err := r.Set(sets...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Set(sets...))
 	a, err := Attribute(context.Background(), AttributeRequest{Recipe: r, Pair: pair, ExactLimit: exactLimit})
 	if err != nil {
 		t.Fatalf("%s to %s: %v", pair.Rollout.Name, pair.Learner.Name, err)
@@ -157,10 +146,7 @@ func TestAttributeSumsUp(t *testing.T) {
 		if !close(sum, a.Total, 4e-15) || !close(share, a.Total, 1e-13) && len(names) > 0 {
 			t.Errorf("%s to %s: alone and interaction sum to %v, shares to %v, total %v", c.rollout, c.learner, sum, share, a.Total)
 		}
-		m, err := Gaps(context.Background(), GapRequest{Recipe: fewer(t), Pairs: []Pair{pair}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Gaps(context.Background(), GapRequest{Recipe: fewer(t), Pairs: []Pair{pair}}))(t)
 		g, replayed := m.Pairs[0].Gap, m.Pairs[0].Replayed
 		if a.Total != sizeOf(&g) || *a.Routing != a.Total.minus(sizeOf(replayed)) || a.Tokens != g.Tokens || a.Checkpoint != m.Checkpoint || a.Seed != m.Seed {
 			t.Errorf("%s to %s: total %v without routing %v of %d tokens, Gaps says %v, %v", c.rollout, c.learner, a.Total, *a.Routing, a.Tokens, sizeOf(&g), sizeOf(replayed))
@@ -219,10 +205,7 @@ func TestAttributeKnownTruth(t *testing.T) {
 		{"activations head", func(n *engine.Numerics) { n.Activations, n.Head = precision.FP16, precision.FP16 }},
 	} {
 		pair := Pair{named(t, "bf16", inside, c.change), named(t, "bf16")}
-		a, err := attribute(context.Background(), newMixer(r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, pair, 1), AttributeRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(attribute(context.Background(), newMixer(r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, pair, 1), AttributeRequest{}))(t)
 		acting := strings.Fields(c.acting)
 		if len(a.Mechanisms) != 5+len(acting) || (a.Total.K3 > 0) != (len(acting) > 0) || *a.Routing != (GapSize{}) {
 			t.Errorf("%q: %+v", c.acting, a)
@@ -278,10 +261,7 @@ func TestAttributeIndependent(t *testing.T) {
 	}
 	mean := sum / tokens
 	deviation := math.Sqrt((squares/tokens - mean*mean) / tokens)
-	a, err := attribute(context.Background(), m, AttributeRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(attribute(context.Background(), m, AttributeRequest{}))(t)
 	t.Logf("interaction %.3g with standard error %.2g, total %.3g of %g tokens", a.Interaction.K3, deviation, a.Total.K3, tokens)
 	if math.Abs(a.Interaction.K3-mean) > 1e-9*a.Total.K3 || math.Abs(mean) > 4*deviation || 4*deviation > a.Total.K3/2 {
 		t.Errorf("interaction %g, by token %g with standard error %g, total %g", a.Interaction.K3, mean, deviation, a.Total.K3)
@@ -333,9 +313,7 @@ func TestAttributeEverything(t *testing.T) {
 		{[]string{"rollout.top_p=0.8", "rollout.temperature=1.2", "learner.temperature=1"}, []string{"log_probs"}},
 	} {
 		r := fewer(t)
-		if err := r.Set(tc.sets...); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Set(tc.sets...))
 		a, err := Attribute(context.Background(), AttributeRequest{Recipe: r})
 		if err != nil {
 			t.Errorf("%q: %v", tc.sets, err)
@@ -353,9 +331,7 @@ func TestAttributeEverything(t *testing.T) {
 		}
 	}
 	r := fewer(t)
-	if err := r.Set("rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "rollout.kv_scales={prompts: 3, every: 2}"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Set("rollout.numerics={base: bf16, kv_cache: fp8_e4m3}", "rollout.kv_scales={prompts: 3, every: 2}"))
 	if _, err := Attribute(context.Background(), AttributeRequest{Recipe: r}); err == nil {
 		t.Error("stale scales were attributed at equal weights")
 	}

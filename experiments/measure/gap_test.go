@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"driftlab/engine"
+	"driftlab/internal/must"
 	"driftlab/precision"
 	"driftlab/trainer/recipe"
 )
@@ -17,21 +18,14 @@ import (
 // measured is the default measurement, small.
 func measured(t testing.TB) recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Load("default", "rollout.prompts=4", "rollout.group=4", "rollout.max_tokens=24")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(recipe.Load("default", "rollout.prompts=4", "rollout.group=4", "rollout.max_tokens=24"))(t)
 }
 
 // TestMeasure holds the control against exact zero and every other pair against
 // having a gap, and removes the flips by replay, all of them.
 func TestMeasure(t *testing.T) {
 	done := 0
-	m, err := Gaps(context.Background(), GapRequest{Recipe: measured(t), Pairs: UsualPairs(), Progress: func(d, pairs int) { done = d * pairs }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Gaps(context.Background(), GapRequest{Recipe: measured(t), Pairs: UsualPairs(), Progress: func(d, pairs int) { done = d * pairs }}))(t)
 	if len(m.Pairs) != len(UsualPairs()) || done != len(m.Pairs)*len(m.Pairs) || m.Checkpoint != "chain-base" || m.Task != "chain" || m.Seed != 1 {
 		t.Errorf("%d pairs, progress %d, %+v", len(m.Pairs), done, m)
 	}
@@ -68,15 +62,8 @@ func TestMeasureRepeats(t *testing.T) {
 	measure := func(workers int, seed uint64) []byte {
 		r := measured(t)
 		r.Seed = seed
-		m, err := Gaps(context.Background(), GapRequest{Recipe: r, Pairs: pairs, Workers: workers})
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
+		m := must.Get(Gaps(context.Background(), GapRequest{Recipe: r, Pairs: pairs, Workers: workers}))(t)
+		return must.Get(json.Marshal(m))(t)
 	}
 	want := measure(1, 5)
 	for workers := 2; workers <= 3; workers++ {

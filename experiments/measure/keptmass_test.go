@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // TestKeptMassIdentity runs the self-test on what the engines record: it holds for
@@ -23,13 +25,8 @@ func TestKeptMassIdentity(t *testing.T) {
 		{[]string{"rollout.top_p=0.8", "rollout.log_probs=raw"}, false, nil},
 	} {
 		r := measured(t)
-		if err := r.Set(tc.sets...); err != nil {
-			t.Fatal(err)
-		}
-		m, err := Gaps(context.Background(), GapRequest{Recipe: r})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Set(tc.sets...))
+		m := must.Get(Gaps(context.Background(), GapRequest{Recipe: r}))(t)
 		k := m.Pairs[0].KeptMass
 		if k == nil || k.Holds != tc.holds || k.Kept > 1 || k.Kept <= 0 {
 			t.Errorf("%q: %+v", tc.sets, k)
@@ -41,13 +38,8 @@ func TestKeptMassIdentity(t *testing.T) {
 	}
 	// The trap: log-probs that are not renormalised show no gap at all.
 	r := measured(t)
-	if err := r.Set("rollout.top_p=0.8", "rollout.log_probs=tempered"); err != nil {
-		t.Fatal(err)
-	}
-	trap, err := Gaps(context.Background(), GapRequest{Recipe: r})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Set("rollout.top_p=0.8", "rollout.log_probs=tempered"))
+	trap := must.Get(Gaps(context.Background(), GapRequest{Recipe: r}))(t)
 	if p := trap.Pairs[0]; p.Gap.Unequal != 0 || p.KeptMass.Holds {
 		t.Errorf("log-probs before renormalisation: %g unequal, %+v", p.Gap.Unequal, p.KeptMass)
 	}

@@ -4,27 +4,21 @@ import (
 	"context"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/trainer/recipe"
 )
 
 // tinyLayers is a recipe of a few short responses.
 func tinyLayers(t *testing.T, set ...string) recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Load("default", append([]string{"rollout.prompts=2", "rollout.group=2"}, set...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(recipe.Load("default", append([]string{"rollout.prompts=2", "rollout.group=2"}, set...)...))(t)
 }
 
 // divergence compares two engines, by their names.
 func divergence(t *testing.T, rollout, learner string, set ...string) *Divergence {
 	t.Helper()
 	r := tinyLayers(t, append([]string{"rollout.numerics=" + rollout, "learner.numerics=" + learner}, set...)...)
-	d, err := Layers(context.Background(), r, Pair{}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Layers(context.Background(), r, Pair{}, 2))(t)
 	if d.Tokens == 0 {
 		t.Fatal("no token")
 	}

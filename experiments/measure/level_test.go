@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // TestLevels turns each mechanism up in one engine, everything else being equal:
@@ -14,23 +16,15 @@ import (
 func TestLevels(t *testing.T) {
 	done := 0
 	r := measured(t)
-	if err := r.Set("rollout.prompts=3"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Set("rollout.prompts=3"))
 	var only []string // with -exhaustive all
 	for i, name := range Mechanisms() {
 		if i%3 == 0 && flag.Lookup("exhaustive").Value.String() != "true" {
 			only = append(only, name)
 		}
 	}
-	rows, err := levelRows(only)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := Levels(context.Background(), LevelRequest{Recipe: r, Only: only, Progress: func(d, _ int) { done = d }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(levelRows(only))(t)
+	table := must.Get(Levels(context.Background(), LevelRequest{Recipe: r, Only: only, Progress: func(d, _ int) { done = d }}))(t)
 	if len(table.Mechanisms) != len(rows) || done != len(rows) || table.Checkpoint != "chain-base" || table.Task != "chain" || table.Seed != 1 {
 		t.Fatalf("%d mechanisms of %d, %d done: %s, %s, %d", len(table.Mechanisms), len(rows), done, table.Checkpoint, table.Task, table.Seed)
 	}
@@ -66,9 +60,7 @@ func TestLevels(t *testing.T) {
 func TestLevelsOnly(t *testing.T) {
 	r := measured(t)
 	// None of this may act: a level is alone.
-	if err := r.Set("rollout.numerics=fp8-all", "rollout.top_p=0.7", "rollout.temperature=0.5", "rollout.slots=3"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Set("rollout.numerics=fp8-all", "rollout.top_p=0.7", "rollout.temperature=0.5", "rollout.slots=3"))
 	table, err := Levels(context.Background(), LevelRequest{Recipe: r, Only: []string{"head"}})
 	if err != nil || len(table.Mechanisms) != 1 || table.Mechanisms[0].Mechanism != "head" {
 		t.Fatalf("%v, %+v", err, table)

@@ -11,6 +11,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/kernel"
+	"driftlab/internal/must"
 	"driftlab/precision"
 	"driftlab/trainer"
 	"driftlab/trainer/trainertest"
@@ -96,10 +97,7 @@ func TestAttributeBatching(t *testing.T) {
 	}
 	m := newMixer(r, trainer.Weights{Current: p, Calibrated: p, Drafter: p}, Pair{named(t, "fp32-pairwise", variant), fp32}, 1)
 	defer m.close()
-	free, err := m.gap(only(slices.IndexFunc(m.mechanisms, func(m mechanism) bool { return m.name == "reduction" })))
-	if err != nil {
-		t.Fatal(err)
-	}
+	free := must.Get(m.gap(only(slices.IndexFunc(m.mechanisms, func(m mechanism) bool { return m.name == "reduction" }))))(t)
 	b := m.score(pairwise, 0)
 	sum, n := 0., 0
 	for i, counts := range b.Mask {
@@ -160,11 +158,8 @@ func TestAttributeRepeats(t *testing.T) {
 	var want *Attribution
 	for workers := range 3 {
 		last := 0
-		a, err := Attribute(context.Background(), AttributeRequest{Recipe: fewer(t), Workers: workers,
-			Pair: Pair{named(t, "fp8-kv8"), named(t, "bf16")}, Progress: func(done, scorings int) { last = 100*scorings + done }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(Attribute(context.Background(), AttributeRequest{Recipe: fewer(t), Workers: workers,
+			Pair: Pair{named(t, "fp8-kv8"), named(t, "bf16")}, Progress: func(done, scorings int) { last = 100*scorings + done }}))(t)
 		if want == nil {
 			want = a
 		}
@@ -177,10 +172,7 @@ func TestAttributeRepeats(t *testing.T) {
 // TestAttributeDense has no routing.
 func TestAttributeDense(t *testing.T) {
 	r := trainertest.Recipe(t, "model.experts=0", "rollout.numerics=bf16")
-	a, err := Attribute(context.Background(), AttributeRequest{Recipe: r})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(Attribute(context.Background(), AttributeRequest{Recipe: r}))(t)
 	if a.Routing != nil || len(a.Mechanisms) != 6 || a.Mechanisms[0].AloneReplayed != nil || a.Rollout != "bf16" || a.Learner != "fp32" || a.Total.K3 == 0 {
 		t.Errorf("%+v", a)
 	}

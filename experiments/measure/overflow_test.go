@@ -9,6 +9,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/learner"
 	runner "driftlab/experiments/run"
+	"driftlab/internal/must"
 	"driftlab/trainer"
 )
 
@@ -32,9 +33,7 @@ func TestOverflow(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := measured(t)
-			if err := r.Set(append(tc.sets, "steps=2", "eval.every=0")...); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.Set(append(tc.sets, "steps=2", "eval.every=0")...))
 			_, trained := runner.Run(context.Background(), r, runner.Options{})
 			var step *trainer.StepError
 			if !errors.As(trained, &step) || step.Step != 1 {
@@ -68,9 +67,7 @@ func TestOverflow(t *testing.T) {
 // TestOverflowOfOnePair keeps what the other pairs gave.
 func TestOverflowOfOnePair(t *testing.T) {
 	r := measured(t)
-	if err := r.Set("rollout.numerics=" + wired); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Set("rollout.numerics="+wired))
 	fp32, _ := engine.Preset("fp32")
 	m, err := Gaps(context.Background(), GapRequest{Recipe: r, Pairs: []Pair{{r.Rollout.Numerics, fp32}, {fp32, fp32}}})
 	if err == nil || !strings.HasPrefix(err.Error(), "fp8-kv8 to fp32: NaN in logp_rollout") || len(m.Pairs) != 1 || m.Pairs[0].Rollout != "fp32" {

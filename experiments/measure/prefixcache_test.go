@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // Between engines that differ in numerics and in the age of cached prompts both are named,
@@ -12,13 +14,8 @@ func TestStalePrefixesAreAttributed(t *testing.T) {
 	for _, rollout := range []string{"fp32", "bf16", "fp32-batch-variant"} {
 		for _, policy := range []string{"none", "flush"} {
 			r := measured(t)
-			if err := r.Set("rollout.shared_prefix_cache={policy: "+policy+", block_tokens: 3}", "steps=4", "rollout.prompts=4"); err != nil {
-				t.Fatal(err)
-			}
-			a, err := Attribute(context.Background(), AttributeRequest{Recipe: r, Pair: Pair{named(t, rollout), named(t, "fp32")}, ExactLimit: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.Set("rollout.shared_prefix_cache={policy: "+policy+", block_tokens: 3}", "steps=4", "rollout.prompts=4"))
+			a := must.Get(Attribute(context.Background(), AttributeRequest{Recipe: r, Pair: Pair{named(t, rollout), named(t, "fp32")}, ExactLimit: 2}))(t)
 			i := slices.IndexFunc(a.Mechanisms, func(m MechanismPart) bool { return m.Name == prefixesName })
 			if (i < 0) != (policy == "flush") {
 				t.Errorf("%s, %s: %+v", rollout, policy, a.Mechanisms)

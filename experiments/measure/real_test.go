@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/measure"
+	"driftlab/internal/must"
 	"driftlab/model"
 )
 
@@ -36,22 +37,10 @@ func TestEmulationIsReal(t *testing.T) {
 			continue // TestPublishedReality compares all of them with what is published
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".json"), func(t *testing.T) {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			dump, err := measure.ParseRealDump(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ck, err := model.Open(dump.Checkpoint)
-			if err != nil {
-				t.Fatal(err)
-			}
-			g, err := measure.CompareReal(ck.Params, dump)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(name))(t)
+			dump := must.Get(measure.ParseRealDump(text))(t)
+			ck := must.Get(model.Open(dump.Checkpoint))(t)
+			g := must.Get(measure.CompareReal(ck.Params, dump))(t)
 			b := bounds{0.95, 1.25, 2e-5}
 			if g.Engine == "llama-q4_0" || g.Engine == "torch-bf16" {
 				b.correlation = 0.9
@@ -70,24 +59,12 @@ func TestEmulationIsReal(t *testing.T) {
 
 // Another engine's numerics do not pass for the real one's: the bounds can fail.
 func TestEmulationOfAnotherEngine(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(realDumps, "filler-llama-bf16.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dump, err := measure.ParseRealDump(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ck, err := model.Open(dump.Checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(realDumps, "filler-llama-bf16.json")))(t)
+	dump := must.Get(measure.ParseRealDump(text))(t)
+	ck := must.Get(model.Open(dump.Checkpoint))(t)
 	for _, other := range []string{"bf16", "torch-bf16", "llama-q8_0"} {
 		dump.Engine = other
-		g, err := measure.CompareReal(ck.Params, dump)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(measure.CompareReal(ck.Params, dump))(t)
 		if g.Correlation.Estimate > 0.9 {
 			t.Errorf("%s passes for llama.cpp's bf16: correlation %v", other, g.Correlation.Estimate)
 		}
@@ -108,10 +85,7 @@ func TestParseRealDumpFaults(t *testing.T) {
 			t.Errorf("%s: %v", test.text, err)
 		}
 	}
-	ck, err := model.Open("chain-base")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ck := must.Get(model.Open("chain-base"))(t)
 	dump := &measure.RealDump{Engine: "bf16", Sequences: []measure.RealSequence{{Prompt: []int32{1}, Tokens: []int32{99}, Logp: []float64{0}}}}
 	if _, err := measure.CompareReal(ck.Params, dump); err == nil || !strings.Contains(err.Error(), "vocabulary") {
 		t.Errorf("token 99: %v", err)
@@ -124,25 +98,13 @@ func TestEmulationWithOutliers(t *testing.T) {
 	for name, least := range map[string]float64{"llama-q8_0": 0.95, "llama-q4_0": 0.9} {
 		var gaps []*measure.RealGap
 		for _, file := range []string{"chain-" + name, filepath.Join("outliers", "chain-"+name)} {
-			text, err := os.ReadFile(filepath.Join(realDumps, file+".json"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			dump, err := measure.ParseRealDump(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ck, err := model.Open("chain-base")
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(filepath.Join(realDumps, file+".json")))(t)
+			dump := must.Get(measure.ParseRealDump(text))(t)
+			ck := must.Get(model.Open("chain-base"))(t)
 			if dump.Checkpoint != "chain-base" {
 				ck.Params.AddOutliers(model.OutlierChannels(ck.Params.Config.DModel), 32)
 			}
-			g, err := measure.CompareReal(ck.Params, dump)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := must.Get(measure.CompareReal(ck.Params, dump))(t)
 			gaps = append(gaps, g)
 		}
 		plain, outlying := gaps[0], gaps[1]

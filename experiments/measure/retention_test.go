@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"driftlab/engine"
+	"driftlab/internal/must"
 )
 
 // TestRetentionInMeasure shows what is kept and what a replay leaves, whether
@@ -15,13 +16,8 @@ func TestRetentionInMeasure(t *testing.T) {
 	fp32, _ := engine.Preset("fp32")
 	for _, replay := range []bool{true, false} {
 		r := measured(t)
-		if err := r.Set("rollout.kv_retention={policy: heavy_hitter, keep: 0.5, sinks: 1, recent: 1}", fmt.Sprintf("retention.replay=%t", replay)); err != nil {
-			t.Fatal(err)
-		}
-		m, err := Gaps(context.Background(), GapRequest{Recipe: r, Pairs: []Pair{{fp32, fp32}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Set("rollout.kv_retention={policy: heavy_hitter, keep: 0.5, sinks: 1, recent: 1}", fmt.Sprintf("retention.replay=%t", replay)))
+		m := must.Get(Gaps(context.Background(), GapRequest{Recipe: r, Pairs: []Pair{{fp32, fp32}}}))(t)
 		p := m.Pairs[0]
 		if p.Shadow == nil || p.Shadow.Unequal != 0 || p.Shadow.MaxTV != 0 || p.Retained < 0.5 || p.Retained > 0.6 {
 			t.Errorf("replay %t: %g kept, shadow %+v", replay, p.Retained, p.Shadow)
@@ -39,13 +35,8 @@ func TestRetentionIsAttributed(t *testing.T) {
 	for _, rollout := range []string{"bf16", "bf16-batch-variant"} {
 		for _, replay := range []bool{false, true} {
 			r := measured(t)
-			if err := r.Set("rollout.kv_retention={policy: heavy_hitter, keep: 0.5, sinks: 1, recent: 1}", fmt.Sprintf("retention.replay=%t", replay)); err != nil {
-				t.Fatal(err)
-			}
-			a, err := Attribute(context.Background(), AttributeRequest{Recipe: r, Pair: Pair{named(t, rollout), named(t, "bf16-fp32-head")}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.Set("rollout.kv_retention={policy: heavy_hitter, keep: 0.5, sinks: 1, recent: 1}", fmt.Sprintf("retention.replay=%t", replay)))
+			a := must.Get(Attribute(context.Background(), AttributeRequest{Recipe: r, Pair: Pair{named(t, rollout), named(t, "bf16-fp32-head")}}))(t)
 			i := slices.IndexFunc(a.Mechanisms, func(m MechanismPart) bool { return m.Name == retentionName })
 			if (i < 0) != replay {
 				t.Errorf("%s, replay %t: %+v", rollout, replay, a.Mechanisms)

@@ -8,19 +8,16 @@ import (
 	"testing"
 
 	"driftlab/engine/rollout"
+	"driftlab/internal/must"
 	"driftlab/trainer/recipe"
 )
 
 // TestOtherDrafter says why another model cannot draft.
 func TestOtherDrafter(t *testing.T) {
 	r := measured(t)
-	if err := r.Set("rollout.speculative={numerics: bf16}"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Set("rollout.speculative={numerics: bf16}"))
 	for _, name := range []string{"nowhere", "filler-base"} {
-		if err := r.Set("rollout.speculative.drafter=" + name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Set("rollout.speculative.drafter="+name))
 		for _, f := range []func() error{
 			func() error { _, err := Gaps(context.Background(), GapRequest{Recipe: r}); return err },
 			func() error { _, err := Attribute(context.Background(), AttributeRequest{Recipe: r}); return err },
@@ -37,13 +34,8 @@ func TestOtherDrafter(t *testing.T) {
 func TestSpeculationInMeasure(t *testing.T) {
 	measure := func(set string) *SpeculativeGap {
 		r := measured(t)
-		if err := r.Set("rollout.speculative={numerics: fp4-all, " + set + "}"); err != nil {
-			t.Fatal(err)
-		}
-		m, err := Gaps(context.Background(), GapRequest{Recipe: r, Pairs: []Pair{{named(t, "fp32"), named(t, "fp32")}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Set("rollout.speculative={numerics: fp4-all, "+set+"}"))
+		m := must.Get(Gaps(context.Background(), GapRequest{Recipe: r, Pairs: []Pair{{named(t, "fp32"), named(t, "fp32")}}}))(t)
 		return m.Pairs[0].Speculative
 	}
 	exact, lossy := measure("draft: 3"), measure("draft: 3, verify: lossy, tau: 1")
@@ -64,22 +56,15 @@ func TestSpeculationInMeasure(t *testing.T) {
 func TestDraftsAreAttributed(t *testing.T) {
 	for _, of := range []string{"verifier", "drafter", "law"} {
 		r := measured(t)
-		if err := r.Set("rollout.speculative={numerics: fp4-all, verify: lossy, tau: 1, log_probs: " + of + "}"); err != nil {
-			t.Fatal(err)
-		}
-		a, err := Attribute(context.Background(), AttributeRequest{Recipe: r, Pair: Pair{named(t, "bf16"), named(t, "bf16-fp32-head")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Set("rollout.speculative={numerics: fp4-all, verify: lossy, tau: 1, log_probs: "+of+"}"))
+		a := must.Get(Attribute(context.Background(), AttributeRequest{Recipe: r, Pair: Pair{named(t, "bf16"), named(t, "bf16-fp32-head")}}))(t)
 		i := slices.IndexFunc(a.Mechanisms, func(m MechanismPart) bool { return m.Name == draftsName })
 		if (i >= 0) != (of != recipe.VerifierLogProbs) || i >= 0 && !(a.Mechanisms[i].Alone.MeanAbsDlogp > 0 && a.Mechanisms[i].Removed.MeanAbsDlogp > 0) {
 			t.Errorf("%s: %+v", of, a.Mechanisms)
 		}
 	}
 	r := measured(t)
-	if err := r.Set("rollout.speculative={}"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Set("rollout.speculative={}"))
 	_, err := Attribute(context.Background(), AttributeRequest{Recipe: r, Pair: Pair{named(t, "bf16-batch-variant"), named(t, "bf16")}})
 	if err == nil || !strings.Contains(err.Error(), "leave rollout.speculative out") {
 		t.Errorf("error %v", err)

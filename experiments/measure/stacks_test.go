@@ -8,6 +8,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/learner"
+	"driftlab/internal/must"
 	"driftlab/model"
 	"driftlab/trainer"
 	"driftlab/trainer/engines"
@@ -29,11 +30,8 @@ var stacks = []struct {
 // short is a shipped recipe, a few small steps of it.
 func short(t testing.TB, name string, sets ...string) recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Load(name, append([]string{"steps=2", "rollout.prompts=4", "rollout.group=4", "rollout.max_tokens=24", "learner.optimizer.warmup=0",
-		"eval.every=0"}, sets...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(recipe.Load(name, append([]string{"steps=2", "rollout.prompts=4", "rollout.group=4", "rollout.max_tokens=24", "learner.optimizer.warmup=0",
+		"eval.every=0"}, sets...)...))(t)
 	return r
 }
 
@@ -101,19 +99,14 @@ func TestQuantisedTraining(t *testing.T) {
 	for range b.Tokens() {
 		b.Advantage = append(b.Advantage, 1)
 	}
-	objective, err := recipe.Choose[loss.Loss]("reinforce")
-	if err != nil {
-		t.Fatal(err)
-	}
+	objective := must.Get(recipe.Choose[loss.Loss]("reinforce"))(t)
 	gradient := func(p *model.Params, n engine.Numerics) []float32 {
 		l := learner.New(p, learner.Settings{Numerics: n}, 1)
 		defer l.Close()
 		l.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}})
 		b.Anchor = b.Old.Logp
-		if _, err := l.Gradient(&b.Now, &b.Sampled, &loss.Objective{Loss: objective.New(), Batch: &b},
-			learner.StepOptions{Policy: learner.Policy{Temperature: 1, Replay: learner.ReplayOld}, Earlier: &b.Old}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Gradient(&b.Now, &b.Sampled, &loss.Objective{Loss: objective.New(), Batch: &b},
+			learner.StepOptions{Policy: learner.Policy{Temperature: 1, Replay: learner.ReplayOld}, Earlier: &b.Old}))(t)
 		return slices.Clone(l.Grad())
 	}
 	fp32 := named(t, "fp32")

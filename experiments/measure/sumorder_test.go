@@ -7,6 +7,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/kernel"
+	"driftlab/internal/must"
 	"driftlab/model"
 )
 
@@ -14,23 +15,12 @@ import (
 // for that: with other orders the same numerics reach the bound of 0.95, and the preset's order correlates
 // with one of these as little as with the real program.
 func TestOrderOfSumsBoundsF16(t *testing.T) {
-	text, err := os.ReadFile("../../testdata/real/chain-llama-f16.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dump, err := ParseRealDump(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ck, err := model.Open(dump.Checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../testdata/real/chain-llama-f16.json"))(t)
+	dump := must.Get(ParseRealDump(text))(t)
+	ck := must.Get(model.Open(dump.Checkpoint))(t)
 	scored := func(preset, order string) (logp []float64) {
 		n, _ := engine.Preset(preset)
-		if n.Reduction, err = kernel.ParseReduction(order); err != nil {
-			t.Fatal(err)
-		}
+		n.Reduction = must.Get(kernel.ParseReduction(order))(t)
 		s := newTokenScorer(ck.Params, n)
 		defer s.pass.Close()
 		for _, q := range dump.Sequences {

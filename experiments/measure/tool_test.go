@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"driftlab/engine"
+	"driftlab/internal/must"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/trainertest"
@@ -13,11 +14,7 @@ import (
 // toolRecipe is a short run of the shipped policy that calls its tool.
 func toolRecipe(t *testing.T, sets ...string) recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Load("lookup", append([]string{"steps=2", "rollout.prompts=4", "rollout.group=4", "eval.prompts=16", "eval.every=1"}, sets...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(recipe.Load("lookup", append([]string{"steps=2", "rollout.prompts=4", "rollout.group=4", "eval.prompts=16", "eval.every=1"}, sets...)...))(t)
 }
 
 // A measurement of a tool's task counts the tokens of the policy alone, and its
@@ -71,10 +68,7 @@ func TestToolMeasure(t *testing.T) {
 func TestToolAttribution(t *testing.T) {
 	variant, _ := engine.Preset("bf16-batch-variant")
 	fp32, _ := engine.Preset("fp32")
-	a, err := Attribute(context.Background(), AttributeRequest{Recipe: toolRecipe(t), Pair: Pair{variant, fp32}, ExactLimit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(Attribute(context.Background(), AttributeRequest{Recipe: toolRecipe(t), Pair: Pair{variant, fp32}, ExactLimit: 1}))(t)
 	if a.Total.K3 <= 0 || len(a.Mechanisms) < 3 {
 		t.Errorf("total %v of %d mechanisms", a.Total, len(a.Mechanisms))
 	}

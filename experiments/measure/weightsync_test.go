@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // Between engines that differ in numerics and in tensors that a sync missed both are named,
@@ -12,13 +14,8 @@ func TestPartialSyncIsAttributed(t *testing.T) {
 	for _, rollout := range []string{"fp32", "bf16"} {
 		for _, fields := range []string{"missed: [experts]", "missed: [all], workers: 0.5, old: initial", "missed: [all], from: 3", "missed: []"} {
 			r, partial := measured(t), fields != "missed: []"
-			if err := r.Set("rollout.weight_sync={"+fields+"}", "steps=4", "rollout.prompts=4"); err != nil {
-				t.Fatal(err)
-			}
-			a, err := Attribute(context.Background(), AttributeRequest{Recipe: r, Pair: Pair{named(t, rollout), named(t, "fp32")}, ExactLimit: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.Set("rollout.weight_sync={"+fields+"}", "steps=4", "rollout.prompts=4"))
+			a := must.Get(Attribute(context.Background(), AttributeRequest{Recipe: r, Pair: Pair{named(t, rollout), named(t, "fp32")}, ExactLimit: 2}))(t)
 			i := slices.IndexFunc(a.Mechanisms, func(m MechanismPart) bool { return m.Name == syncName })
 			if (i < 0) == partial {
 				t.Errorf("%s, %s: %+v", rollout, fields, a.Mechanisms)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/study/claims/claim"
+	"driftlab/internal/must"
 	"driftlab/trainer/recipe"
 )
 
@@ -100,13 +101,8 @@ func TestMeasureIsDeterministic(t *testing.T) {
 	run := func(dir string, cores int) string {
 		e := &claim.Env{Seed: 7, Size: claim.Tiny, Cache: claim.NewCache(dir), Cores: func() int { return cores }}
 		o := new(claim.Observation)
-		if err := e.Do(context.Background(), func() { new(gapLadder).Measure(e, o) }); err != nil {
-			t.Fatal(err)
-		}
-		text, err := json.Marshal(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Do(context.Background(), func() { new(gapLadder).Measure(e, o) }))
+		text := must.Get(json.Marshal(o))(t)
 		return string(text)
 	}
 	first := run(dir, 1)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/model/safetensors"
 	"driftlab/results/record"
 	"driftlab/trainer"
@@ -45,12 +46,9 @@ var variants = []variant{
 			"guards=[ess_lr, {name: length_surge, rule: ratio, factor: 1.01, warmup: 1}, {name: gradient_alignment, low: 0.01, high: 0.05}]")
 	}},
 	{"drafts", func(t testing.TB) recipe.Recipe {
-		r, err := recipe.Load("default", "name=tiny", "steps=8", "task.difficulty=[3, 4]", "rollout.prompts=3", "rollout.group=4", "rollout.max_tokens=24",
+		r := must.Get(recipe.Load("default", "name=tiny", "steps=8", "task.difficulty=[3, 4]", "rollout.prompts=3", "rollout.group=4", "rollout.max_tokens=24",
 			"rollout.speculative={draft: 3, refresh: 5, adaptive: true, numerics: fp4-all, verify: lossy, tau: 0.5, distill: {every: 2}}", "eval={every: 5, prompts: 4}",
-			"learner.optimizer.warmup=0")
-		if err != nil {
-			t.Fatal(err)
-		}
+			"learner.optimizer.warmup=0"))(t)
 		return r
 	}},
 	{"shadow", func(t testing.TB) recipe.Recipe {
@@ -77,12 +75,9 @@ var variants = []variant{
 		return trainertest.Recipe(t, "steps=8", "rollout.numerics=fp4-w4a16", "rollout.fusion={numerics: fp32, alpha: 0.8, until: 7}", "loss=logit_fusion", "rollout.slots=3")
 	}},
 	{"rewards", func(t testing.TB) recipe.Recipe {
-		r, err := recipe.Load("default", "name=tiny", "steps=8", "task.difficulty=[1, 3]", "rollout.prompts=3", "rollout.group=4",
+		r := must.Get(recipe.Load("default", "name=tiny", "steps=8", "task.difficulty=[1, 3]", "rollout.prompts=3", "rollout.group=4",
 			"rollout.max_tokens=24", "rollout.temperature=1.3", "rollout.numerics=fp4-w4a16", "learner.numerics=bf16", "eval={every: 5, prompts: 4}",
-			"reward=[exact, {name: length_anchor, by: prompt_tokens, solved: 0.3, coef: 1}]", "advantage=remax", "kl=exact")
-		if err != nil {
-			t.Fatal(err)
-		}
+			"reward=[exact, {name: length_anchor, by: prompt_tokens, solved: 0.3, coef: 1}]", "advantage=remax", "kl=exact"))(t)
 		return r
 	}},
 }
@@ -119,7 +114,7 @@ func TestVariants(t *testing.T) {
 func files(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -127,10 +122,7 @@ func files(t testing.TB, dir string) map[string]string {
 		name, _ := filepath.Rel(dir, path)
 		all[name] = string(data)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all
 }
 
@@ -269,21 +261,14 @@ func TestKilled(t *testing.T) {
 	const dump = "tokens.jsonl.gz" // in the folder, so that it is copied with it
 	mustRun(t, r, Options{Dir: whole, DumpFile: filepath.Join(whole, dump), Progress: func(p trainer.Progress) {
 		if dir, ok := killed[p.Step]; ok {
-			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(dir, os.DirFS(whole)))
 		}
 	}})
 	want := files(t, whole)
 	for step, dir := range killed {
 		metrics := filepath.Join(dir, record.MetricsFile)
-		f, err := os.OpenFile(metrics, os.O_APPEND|os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.WriteString(`{"step":61,"critic/sco`); err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.OpenFile(metrics, os.O_APPEND|os.O_WRONLY, 0))(t)
+		must.Get(f.WriteString(`{"step":61,"critic/sco`))(t)
 		f.Close()
 		begun := 0
 		if _, err := Run(context.Background(), r, Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "add --dump "+filepath.Join(dir, dump)) {
@@ -354,15 +339,10 @@ func TestDamagedState(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	interruptAt(t, r, dir, 2)
 	path := filepath.Join(dir, record.StateFile)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))(t)
 	refused := func(what string, data []byte) {
 		t.Helper()
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o644))
 		_, err := Run(context.Background(), r, Options{Dir: dir})
 		var folder *record.FolderError
 		if !errors.As(err, &folder) || !strings.HasPrefix(err.Error(), path+": ") || strings.Contains(err.Error(), "\n") {
@@ -378,10 +358,7 @@ func TestDamagedState(t *testing.T) {
 		refused(fmt.Sprintf("a bit of byte %d of %d", i, len(whole)), flipped)
 	}
 	// What is whole may still be of another schedule, or lack a part.
-	file, err := safetensors.Parse(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(safetensors.Parse(whole))(t)
 	for what, change := range map[string]func(name *string, meta map[string]string){
 		"metadata": func(_ *string, meta map[string]string) { delete(meta, "driftlab") },
 		"versions": func(_ *string, meta map[string]string) {
@@ -399,16 +376,12 @@ func TestDamagedState(t *testing.T) {
 			tensors = append(tensors, x)
 		}
 		var b bytes.Buffer
-		if err := safetensors.WriteChecked(&b, tensors, meta); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, safetensors.WriteChecked(&b, tensors, meta))
 		if bytes.Equal(b.Bytes(), whole) {
 			t.Fatalf("%s: nothing was changed", what)
 		}
 		refused(what, b.Bytes())
 	}
-	if err := os.WriteFile(path, whole, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, whole, 0o644))
 	mustRun(t, r, Options{Dir: dir})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/model"
 	"driftlab/results/record"
 	"driftlab/trainer"
@@ -47,17 +48,11 @@ func TestScoredRunResumes(t *testing.T) {
 	if err != nil || bytes.Count(text, []byte("\n")) != r.Steps {
 		t.Fatalf("%v, %d lines", err, bytes.Count(text, []byte("\n")))
 	}
-	scorer, err := Recorded("a recording", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scorer := must.Get(Recorded("a recording", text))(t)
 	mustRun(t, r, Options{Dir: again, Scorer: scorer})
 	for _, other := range []string{parts, again} {
 		for _, name := range []string{record.ScoredFile, record.MetricsFile} {
-			want, err := os.ReadFile(filepath.Join(whole, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(os.ReadFile(filepath.Join(whole, name)))(t)
 			if got, err := os.ReadFile(filepath.Join(other, name)); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%s/%s is not that of the run that was not stopped: %v", filepath.Base(other), name, err)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"driftlab/engine/learner"
+	"driftlab/internal/must"
 	"driftlab/model"
 	"driftlab/results/record"
 	"driftlab/trainer"
@@ -20,11 +21,7 @@ import (
 // mustRun makes a run that has to finish.
 func mustRun(t testing.TB, r recipe.Recipe, o Options) *Result {
 	t.Helper()
-	result, err := Run(context.Background(), r, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return must.Get(Run(context.Background(), r, o))(t)
 }
 
 // begun is a run of the tiny recipe whose folder has been opened.
@@ -34,15 +31,10 @@ func begun(t *testing.T, dir string, progress func(trainer.Progress), sets ...st
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := trainer.NewSession(r, p, trainer.Options{Progress: progress})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(trainer.NewSession(r, p, trainer.Options{Progress: progress}))(t)
 	t.Cleanup(s.Close)
 	run := &run{session: s, recipe: r, dir: dir}
-	if _, err := run.open(""); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(run.open(""))(t)
 	return run
 }
 
@@ -86,9 +78,7 @@ func TestBadCheckpoint(t *testing.T) {
 	p.Init(1)
 	p.Tensor("model.norm.weight").Data[0] = float32(math.NaN())
 	dir := filepath.Join(t.TempDir(), "bad")
-	if err := model.Save(dir, p, model.Extras{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, model.Save(dir, p, model.Extras{}))
 	r.Checkpoint = dir
 	run := filepath.Join(t.TempDir(), "run")
 	result, err := Run(context.Background(), r, Options{Dir: run})
@@ -118,21 +108,13 @@ func TestStepError(t *testing.T) {
 // TestFolders names the path that cannot be written.
 func TestFolders(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o644))
 	full := t.TempDir()
-	if err := os.Symlink("/dev/full", filepath.Join(full, record.MetricsFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("/dev/full", filepath.Join(full, record.MetricsFile)))
 	snapshot := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(snapshot, record.StateFile, "in the way"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(snapshot, record.StateFile, "in the way"), 0o755))
 	final := t.TempDir()
-	if err := os.WriteFile(filepath.Join(final, record.CheckpointFolder), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(final, record.CheckpointFolder), nil, 0o644))
 	for _, tc := range []struct{ dir, path, problem string }{
 		{filepath.Join(file, "run"), filepath.Join(file, "run"), "not a folder"},
 		{full, filepath.Join(full, record.MetricsFile), "the disk is full"},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
@@ -99,19 +100,13 @@ func TestSystemsAct(t *testing.T) {
 		if !slices.Contains(wholeBatch, name) {
 			sets = append(sets, "rollout.prompts=4")
 		}
-		r, err := recipe.Load(name, sets...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(recipe.Load(name, sets...))(t)
 		return mustRun(t, r, Options{}).Record
 	}
 	loop := "schedule={name: kimi, budget: 4096}"
 	slower := map[string][]string{"stream": {loop}, "periodic": {loop}, "seer": {loop}, "distflow": {"schedule.controllers=1"}}
 	for _, name := range recipe.Names() {
-		r, err := recipe.Load(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(recipe.Load(name))(t)
 		if !r.Resolved().OnClock() {
 			continue
 		}

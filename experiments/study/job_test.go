@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/results/record"
 
 	"go.yaml.in/yaml/v4"
@@ -15,13 +16,9 @@ import (
 // tests.
 func TestJob(t *testing.T) {
 	j := ClusterJob{Args: []string{"my sweeps/Screen_2.yaml", "--set", "loss={name: gspo}"}, Out: "runs/it's", Parts: 12, Partition: "cpu", CPUs: 2, Memory: "3G", Time: "1-0", Image: "r/s:1"}
-	if err := j.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.Validate())
 	var b bytes.Buffer
-	if err := j.Write(&b, "kubernetes"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.Write(&b, "kubernetes"))
 	var doc struct {
 		Kind     string
 		Metadata struct{ Name string }
@@ -52,9 +49,7 @@ func TestJob(t *testing.T) {
 		t.Errorf("command %s", got)
 	}
 	b.Reset()
-	if err := j.Write(&b, "slurm"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.Write(&b, "slurm"))
 	for _, want := range []string{"#!/bin/sh\n", "\n#SBATCH --array=0-11\n#SBATCH --partition=cpu\n#SBATCH --ntasks=1\n#SBATCH --cpus-per-task=2\n#SBATCH --mem=3G\n#SBATCH --time=1-0\n",
 		`simulate sweep 'my sweeps/Screen_2.yaml' --set 'loss={name: gspo}' --out 'runs/it'\''s' --shard "$SLURM_ARRAY_TASK_ID/12"`, "--wrap " + record.ShellWord(j.Merge()) + "\n"} {
 		if !strings.Contains(b.String(), want) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/results/record"
 )
 
@@ -182,10 +183,7 @@ factors:
 func TestLadderShardedAndKilled(t *testing.T) {
 	g, whole, parts := gridOf(t, tinyLadder), t.TempDir(), t.TempDir()
 	sweepInto(t, g, Options{Dir: whole, Workers: 2})
-	done, err := Finish(whole, Tables{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(Finish(whole, Tables{}))(t)
 	if missing := done.Missing(); missing != "" {
 		t.Error(missing)
 	}
@@ -215,9 +213,7 @@ func TestLadderShardedAndKilled(t *testing.T) {
 	if _, err := Merge(dirs[:1], filepath.Join(parts, "half"), Tables{}); err == nil {
 		t.Error("one of two parts was taken for the whole")
 	}
-	if _, err := Merge(dirs, out, Tables{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Merge(dirs, out, Tables{}))(t)
 	want, got := filesOf(t, whole), filesOf(t, out)
 	delete(want, ".lock")
 	delete(got, ".lock")

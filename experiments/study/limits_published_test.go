@@ -5,29 +5,18 @@ import (
 	"path/filepath"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/results/record"
 	"driftlab/results/stability"
 )
 
 // The published map is what its published runs come to, judged again.
 func TestPublishedMapJudgedAgain(t *testing.T) {
-	m, err := stability.Published()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(stability.Published())(t)
 	for _, s := range m.Studies {
-		d, err := Read(filepath.Join("../../results/published/stability", s.Name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := record.Document(&s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := record.Document(d.Limits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(Read(filepath.Join("../../results/published/stability", s.Name)))(t)
+		want := must.Get(record.Document(&s))(t)
+		got := must.Get(record.Document(d.Limits()))(t)
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s: the published figures are not those of the published runs", s.Name)
 		}

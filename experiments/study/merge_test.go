@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/results/columnar"
 	"driftlab/results/record"
 
@@ -19,9 +20,7 @@ func finished(t *testing.T, g *Grid, dir string, o Options) map[string]string {
 	t.Helper()
 	o.Dir = dir
 	sweepInto(t, g, o)
-	if _, err := Finish(dir, Tables{Steps: true, Parquet: columnar.New}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Finish(dir, Tables{Steps: true, Parquet: columnar.New}))(t)
 	return filesOf(t, dir)
 }
 
@@ -44,9 +43,7 @@ func TestShards(t *testing.T) {
 	if err != nil || len(found) != 3 {
 		t.Fatalf("parts %v (%v)", found, err)
 	}
-	if _, err := Merge(append(found, filepath.Join(dir, "whole")), merged, Tables{Steps: true, Parquet: columnar.New}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Merge(append(found, filepath.Join(dir, "whole")), merged, Tables{Steps: true, Parquet: columnar.New}))(t)
 	if got := filesOf(t, merged); !maps.Equal(got, whole) {
 		for name := range whole {
 			t.Errorf("%s is equal: %t", name, got[name] == whole[name])
@@ -107,10 +104,7 @@ func TestTables(t *testing.T) {
 		if head := strings.Join(rows[0][:4], " "); head != "run method group seed" {
 			t.Errorf("%s.csv begins with %s", name, head)
 		}
-		file, err := parquet.OpenFile(strings.NewReader(files[name+".parquet"]), int64(len(files[name+".parquet"])))
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(parquet.OpenFile(strings.NewReader(files[name+".parquet"]), int64(len(files[name+".parquet"]))))(t)
 		var columns []string
 		for _, c := range file.Schema().Columns() {
 			columns = append(columns, c[0])

@@ -5,15 +5,13 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/trainer/recipe"
 )
 
 // With only, models of other points may be missing, and those keep the runs of an older index.
 func TestOnlyNeedsNoOtherModel(t *testing.T) {
-	p, err := Parse("s.yaml", []byte("base: headline\nfactors:\n  - name: task\n    values:\n      - {name: a}\n      - {name: b, set: {checkpoint: missing}}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Parse("s.yaml", []byte("base: headline\nfactors:\n  - name: task\n    values:\n      - {name: a}\n      - {name: b, set: {checkpoint: missing}}\n")))(t)
 	missing := errors.New("no such model")
 	var present Loader = func(base string, changes []recipe.Change) (recipe.Recipe, error) {
 		r, err := recipe.LoadChanged(base, changes...)
@@ -25,17 +23,11 @@ func TestOnlyNeedsNoOtherModel(t *testing.T) {
 	if _, err := p.Grid(present); !errors.Is(err, missing) {
 		t.Errorf("without only: %v", err)
 	}
-	only, err := ParseCondition("task=a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	only := must.Get(ParseCondition("task=a"))(t)
 	if _, err := p.Grid(present, Condition{{"task", []string{"b"}}}); !errors.Is(err, missing) {
 		t.Errorf("with the missing one asked for: %v", err)
 	}
-	g, err := p.Grid(present, only)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(p.Grid(present, only))(t)
 	old := g.Index()
 	for i := range old.Arms {
 		old.Arms[i].Keys = []string{"old"}

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/trainer/recipe"
 )
 
 // TestParse reads a file that uses all there is.
 func TestParse(t *testing.T) {
-	p, err := Parse("folder/screen.yaml", []byte(`
+	p := must.Get(Parse("folder/screen.yaml", []byte(`
 base: [default, headline]
 set: {steps: 5, eval: {every: 2}}
 seeds: {first: 7, count: 2}
@@ -23,10 +24,7 @@ factors:
       - {name: none, group: control}
       - {name: gspo, group: loss, set: {loss: {eps_low: 3e-4, name: gspo}, correction: {masks: [{name: geometric}]}}}
 except: {method: gspo, learner.optimizer.lr: [1e-3]}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	if p.Name != "screen" || !slices.Equal(p.Seeds, []uint64{7, 8}) || !slices.Equal((&Index{Factors: p.indexFactors()}).columns(), []string{"recipe", "learner.optimizer.lr", "method", "group"}) {
 		t.Errorf("%s, seeds %v, columns %v", p.Name, p.Seeds, (&Index{Factors: p.indexFactors()}).columns())
 	}
@@ -42,10 +40,7 @@ except: {method: gspo, learner.optimizer.lr: [1e-3]}
 	if got := numbers([]string{"5e-4", "1e-3"}); !slices.Equal(got, []float64{5e-4, 1e-3}) || numbers([]string{"5e-4", "none"}) != nil {
 		t.Errorf("numbers %v", got)
 	}
-	g, err := p.Grid(load)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(p.Grid(load))(t)
 	if len(g.Cells) != 2*3*2 || len(g.Runs()) != 12 {
 		t.Errorf("%d cells, %d runs, want 12 of both: two recipes, three points, two seeds", len(g.Cells), len(g.Runs()))
 	}
@@ -57,10 +52,7 @@ except: {method: gspo, learner.optimizer.lr: [1e-3]}
 // TestPlanOfFlags: what --sweep says is held to the rules of a file, and a field that tables
 // have a column of has another name there.
 func TestPlanOfFlags(t *testing.T) {
-	p, err := ParseFlags([]string{"headline"}, []string{"steps=2,3", "learner.optimizer.lr=1e-3"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(ParseFlags([]string{"headline"}, []string{"steps=2,3", "learner.optimizer.lr=1e-3"}))(t)
 	if got := (&Index{Factors: p.indexFactors()}).columns(); !slices.Equal(got, []string{"recipe.steps", "learner.optimizer.lr"}) {
 		t.Errorf("columns %v", got)
 	}
@@ -76,10 +68,7 @@ func TestPlanOfFlags(t *testing.T) {
 		}
 	}
 	p.Seeds = []uint64{1}
-	set, err := recipe.ParseChange("--set", "steps=5")
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(recipe.ParseChange("--set", "steps=5"))(t)
 	p.Set = append(p.Set, set)
 	if _, err := p.Grid(load); err == nil || !strings.Contains(err.Error(), "steps: the sweep varies this field") {
 		t.Errorf("--set of what is varied: %v", err)
@@ -164,10 +153,7 @@ func TestPlacedFaults(t *testing.T) {
 		{"set: {seed: 3}\n", "s.yaml:2: seed: the seeds of a sweep stand under seeds"},
 		{"set: {learner: {optimizer: {lr: fast}}}\n", `s.yaml:2: learner.optimizer.lr: expected a number, got the text "fast" (at m=a)`},
 	} {
-		p, err := Parse("s.yaml", []byte("base: headline\n"+tc.text+"factors: [{name: m, values: [{name: a}]}]\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(Parse("s.yaml", []byte("base: headline\n"+tc.text+"factors: [{name: m, values: [{name: a}]}]\n")))(t)
 		if _, err := p.Grid(load); err == nil || err.Error() != tc.want {
 			t.Errorf("%q:\n%v\nwant\n%s", tc.text, err, tc.want)
 		}
@@ -176,10 +162,7 @@ func TestPlacedFaults(t *testing.T) {
 
 // TestFlags reads factors and conditions of the command line.
 func TestFlags(t *testing.T) {
-	f, err := parseFactor(`loss=ppo_clip,{name: gspo, eps_low: 3e-4},"a,b", gspo`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(parseFactor(`loss=ppo_clip,{name: gspo, eps_low: 3e-4},"a,b", gspo`))(t)
 	var names []string
 	for _, v := range f.Values {
 		names = append(names, v.Name)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/results/record"
 )
 
@@ -27,22 +28,15 @@ factors:
 // gridOf is the grid of a sweep's text.
 func gridOf(t *testing.T, text string) *Grid {
 	t.Helper()
-	p, err := Parse("tiny.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := p.Grid(load)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	p := must.Get(Parse("tiny.yaml", []byte(text)))(t)
+	return must.Get(p.Grid(load))(t)
 }
 
 // filesOf are the files of a folder by their paths.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -50,18 +44,13 @@ func filesOf(t *testing.T, dir string) map[string]string {
 		name, _ := filepath.Rel(dir, path)
 		files[name] = string(text)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return files
 }
 
 func sweepInto(t *testing.T, g *Grid, o Options) {
 	t.Helper()
-	if err := g.Run(context.Background(), o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Run(context.Background(), o))
 }
 
 // TestRun: equal recipes are run once and are rows of their own, in the order of the
@@ -71,10 +60,7 @@ func TestRun(t *testing.T) {
 	steps := 0
 	count := func(p Progress) { steps = p.Done }
 	sweepInto(t, g, Options{Dir: dir, Workers: 2, Progress: count})
-	done, err := Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(Read(dir))(t)
 	rows := done.Rows
 	if len(g.Runs()) != 4 || len(rows) != 6 || steps != 16 {
 		t.Fatalf("%d runs, %d rows, %d steps, want 4, 6, 16", len(g.Runs()), len(rows), steps)
@@ -104,10 +90,7 @@ func TestAnyOrder(t *testing.T) {
 	g, want := gridOf(t, tiny), t.TempDir()
 	sweepInto(t, g, Options{Dir: want, Workers: 1})
 	whole := filesOf(t, want)
-	done, err := Read(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(Read(want))(t)
 	rows := done.Rows
 	dir := t.TempDir()
 	for stop := 1; ; stop++ {
@@ -145,30 +128,19 @@ func TestAnyOrder(t *testing.T) {
 func TestCellsWithoutCurves(t *testing.T) {
 	g, dir := gridOf(t, tiny), t.TempDir()
 	sweepInto(t, g, Options{Dir: dir})
-	s, err := openSweep(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys, err := s.Keys()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(openSweep(dir))(t)
+	keys := must.Get(s.Keys())(t)
 	for _, key := range keys {
 		cell, _ := s.Cell(key)
 		cell.Curve = nil
 	}
-	if err := s.Seal(keys); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Seal(keys))
 	steps := 0
 	sweepInto(t, g, Options{Dir: dir, Progress: func(p Progress) { steps = p.Done }})
 	if steps != 0 {
 		t.Errorf("%d steps were made again", steps)
 	}
-	done, err := Finish(dir, Tables{Steps: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := must.Get(Finish(dir, Tables{Steps: true}))(t)
 	if table := filesOf(t, dir)["steps.csv"]; strings.Count(table, "\n") != 1 {
 		t.Errorf("the table of steps has more than its head:\n%s", table)
 	}
@@ -190,7 +162,5 @@ func tear(t *testing.T, path string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, text[:max(0, len(text)-n)], 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, text[:max(0, len(text)-n)], 0o644))
 }

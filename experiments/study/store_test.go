@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/results/record"
 )
 
@@ -21,20 +22,14 @@ var exhaustive = flag.Bool("exhaustive", false, "kill a study at sixty random mo
 // asJSON is a value as files have it.
 func asJSON(t *testing.T, v any) string {
 	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(v))(t)
 	return string(text)
 }
 
 // change rewrites the first cell of a folder as another program would have made it, under a seal of its own.
 func change(t *testing.T, dir, from, to string) {
 	t.Helper()
-	s, err := openSweep(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(openSweep(dir))(t)
 	keys, err := s.Keys()
 	if err != nil || len(keys) == 0 {
 		t.Fatalf("%d cells (%v)", len(keys), err)
@@ -42,12 +37,8 @@ func change(t *testing.T, dir, from, to string) {
 	cell, _ := s.Cell(keys[0])
 	other := *cell
 	other.Outcome = bytes.Replace(cell.Outcome, []byte(from), []byte(to), 1)
-	if err := os.RemoveAll(filepath.Join(dir, record.CellsFile)); err != nil {
-		t.Fatal(err)
-	}
-	if err := record.NewCells(dir, s.sums).Add(other); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(dir, record.CellsFile)))
+	must.Do(t, record.NewCells(dir, s.sums).Add(other))
 }
 
 // TestStudyAfterKills: a study that is killed at random moments, a torn line and a snapshot of a run left behind, and
@@ -92,17 +83,13 @@ func TestDamagedStudy(t *testing.T) {
 			changed := bytes.Clone(text)
 			changed[i] ^= 1
 			path := filepath.Join(dir, name)
-			if err := os.WriteFile(path, changed, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, changed, 0o644))
 			_, err := Read(dir)
 			var known *record.FolderError
 			if err == nil || !errors.As(err, &known) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), dir) {
 				t.Errorf("%s, byte %d: %v", name, i, err)
 			}
-			if err := os.WriteFile(path, text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, text, 0o644))
 		}
 	}
 	if _, err := Read(dir); err != nil {
@@ -113,10 +100,7 @@ func TestDamagedStudy(t *testing.T) {
 // TestTwoProcesses: a folder that another process holds is refused, with who holds it.
 func TestTwoProcesses(t *testing.T) {
 	g, dir := gridOf(t, tiny), t.TempDir()
-	lock, err := record.LockFolder(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(record.LockFolder(dir))(t)
 	defer lock.Release()
 	if err := g.Run(context.Background(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "in use by process") {
 		t.Errorf("a held folder: %v", err)
@@ -131,13 +115,8 @@ func TestPlanFile(t *testing.T) {
 		t.Errorf("the page is titled %q", x.title())
 	}
 	dir := t.TempDir()
-	s, err := OpenStore(dir, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.WriteIndex(x); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(OpenStore(dir, ""))(t)
+	must.Do(t, s.WriteIndex(x))
 	if got, err := s.Index(); err != nil || asJSON(t, got) != asJSON(t, x) {
 		t.Errorf("%s (%v)\nwant %s", asJSON(t, got), err, asJSON(t, x))
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/model"
 	"driftlab/model/gguf"
 	"driftlab/precision"
@@ -76,10 +77,7 @@ func parse(t *testing.T, b []byte) file {
 
 // Every matrix comes back as its quantiser has it, at llama.cpp's places.
 func TestWrite(t *testing.T) {
-	ck, err := model.Open("chain-base")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ck := must.Get(model.Open("chain-base"))(t)
 	p := ck.Params
 	c := p.Config
 	for _, name := range gguf.Types() {
@@ -88,9 +86,7 @@ func TestWrite(t *testing.T) {
 			t.Fatalf("%s: %v, %v", name, kind, err)
 		}
 		var b, again bytes.Buffer
-		if err := gguf.Write(&b, p, "chain-base", kind); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, gguf.Write(&b, p, "chain-base", kind))
 		if err := gguf.Write(&again, p, "chain-base", kind); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
 			t.Errorf("%s: two files differ, %v", name, err)
 		}
@@ -137,10 +133,7 @@ func check(t *testing.T, file, what string, e entry, kind gguf.Type, x []float32
 		return
 	}
 	text := map[gguf.Type]string{gguf.F32: "fp32", gguf.F16: "fp16", gguf.BF16: "bf16", gguf.Q8_0: "int8/q8_0", gguf.Q4_0: "int4/q4_0"}[kind]
-	q, err := precision.ParseQuantizer(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(precision.ParseQuantizer(text))(t)
 	want := make([]float32, len(x))
 	q.RoundTrip(want, x, len(x)/cols, cols)
 	for i := range want {

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // TestChecked writes and opens a file with a checksum: any bit that differs is
@@ -21,19 +23,12 @@ func TestChecked(t *testing.T) {
 		Float32("weights", []int{len(values)}, values), Float32("empty", []int{0}, nil),
 	}
 	var b bytes.Buffer
-	if err := WriteChecked(&b, tensors, map[string]string{"step": "4"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteChecked(&b, tensors, map[string]string{"step": "4"}))
 	whole := b.Bytes()
 	open := func(data []byte) (*File, error) { return OpenChecked(bytes.NewReader(data), int64(len(data))) }
-	f, err := open(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(open(whole))(t)
 	got := make([]float32, len(values))
-	if err := f.Tensor("weights").Float32s(got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Tensor("weights").Float32s(got))
 	same := func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
 	if !slices.EqualFunc(got, values, same) || f.Metadata["step"] != "4" {
 		t.Error("not what was written")

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // file frames a header and data.
@@ -18,9 +20,7 @@ func file(header, data string) []byte {
 func write(t *testing.T, tensors []Tensor, metadata map[string]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, tensors, metadata); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, tensors, metadata))
 	return b.Bytes()
 }
 
@@ -51,10 +51,7 @@ func TestWriteOrder(t *testing.T) {
 	if !bytes.Equal(one, two) {
 		t.Error("the order of the arguments changes the file")
 	}
-	f, err := Parse(one)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Parse(one))(t)
 	var names []string
 	for _, x := range f.Tensors {
 		names = append(names, x.Name)
@@ -204,9 +201,7 @@ func TestFloat32sExhaustive(t *testing.T) {
 		mantissa, exponent int
 	}{{F16, 10, 5}, {BF16, 7, 8}} {
 		x := Tensor{Name: "x", DType: format.dtype, Shape: []int{1 << 16}, Data: data}
-		if err := x.Float32s(got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, x.Float32s(got))
 		for i, g := range got {
 			want := value(i, format.mantissa, format.exponent)
 			if want != want && g != g {
@@ -225,14 +220,9 @@ func TestFloat32sExhaustive(t *testing.T) {
 
 func TestFloat32RoundTrip(t *testing.T) {
 	values := []float32{0, float32(math.Copysign(0, -1)), 1, -math.MaxFloat32, math.SmallestNonzeroFloat32, float32(math.Inf(1)), math.Float32frombits(0x7fc12345)}
-	f, err := Parse(write(t, []Tensor{Float32("x", []int{7}, values)}, map[string]string{"a": "ä\n", "format": "pt"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Parse(write(t, []Tensor{Float32("x", []int{7}, values)}, map[string]string{"a": "ä\n", "format": "pt"})))(t)
 	got := make([]float32, 7)
-	if err := f.Tensor("x").Float32s(got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Tensor("x").Float32s(got))
 	for i := range got {
 		if math.Float32bits(got[i]) != math.Float32bits(values[i]) {
 			t.Errorf("value %d: %v, want %v", i, got[i], values[i])
@@ -281,22 +271,15 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("tensor %q: %d bytes for %v", x.Name, len(x.Data), x.Shape)
 			}
 			if x.DType == F32 || x.DType == F16 || x.DType == BF16 {
-				if err := x.Float32s(make([]float32, x.Len())); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, x.Float32s(make([]float32, x.Len())))
 			}
 		}
 		if header := binary.LittleEndian.Uint64(data); total != len(data)-8-int(header) {
 			t.Fatalf("tensors cover %d bytes of %d", total, len(data)-8-int(header))
 		}
 		var b bytes.Buffer
-		if err := Write(&b, parsed.Tensors, parsed.Metadata); err != nil {
-			t.Fatal(err)
-		}
-		again, err := Parse(b.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Write(&b, parsed.Tensors, parsed.Metadata))
+		again := must.Get(Parse(b.Bytes()))(t)
 		for _, x := range parsed.Tensors {
 			y := again.Tensor(x.Name)
 			if y == nil || y.DType != x.DType || !slices.Equal(y.Shape, x.Shape) || !bytes.Equal(y.Data, x.Data) {

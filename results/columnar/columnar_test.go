@@ -7,6 +7,7 @@ import (
 	"math"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/results/columnar"
 	"driftlab/results/record"
 
@@ -22,13 +23,9 @@ func written(t *testing.T, heads []record.Head, rows [][]any) []byte {
 	var b bytes.Buffer
 	w := columnar.New(&b, heads)
 	for _, row := range rows {
-		if err := w.Write(row); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Write(row))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 
@@ -48,10 +45,7 @@ func TestValuesAreReadBack(t *testing.T) {
 		"Ä \"b\"\n 7 5e-324 0.1",
 	}
 	data := written(t, heads, rows)
-	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(parquet.OpenFile(bytes.NewReader(data), int64(len(data))))(t)
 	for i, c := range file.Schema().Columns() {
 		if len(c) != 1 || c[0] != heads[i].Name {
 			t.Errorf("column %d is %v, want %s", i, c, heads[i].Name)
@@ -104,9 +98,7 @@ func readBack(t *testing.T, file *parquet.File) (list []string) {
 				t.Fatal(err)
 			}
 		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Close())
 	}
 	return list
 }
@@ -129,10 +121,7 @@ func TestEqualRowsGiveEqualBytes(t *testing.T) {
 // A table without a row is a file with its columns.
 func TestNoRows(t *testing.T) {
 	data := written(t, heads, nil)
-	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(parquet.OpenFile(bytes.NewReader(data), int64(len(data))))(t)
 	if file.NumRows() != 0 || len(file.Schema().Columns()) != len(heads) {
 		t.Errorf("%d rows, %d columns, want 0 and %d", file.NumRows(), len(file.Schema().Columns()), len(heads))
 	}

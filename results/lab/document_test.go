@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/results/published"
 )
 
@@ -13,18 +14,10 @@ var update = flag.Bool("update", false, "write lab.json.gz")
 
 // TestDocument makes lab.json of results/published again, digit for digit.
 func TestDocument(t *testing.T) {
-	d, err := Build(os.DirFS("../published"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := d.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Build(os.DirFS("../published")))(t)
+	text := must.Get(d.encode())(t)
 	if *update {
-		if err := os.WriteFile("lab.json.gz", published.Gzip(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("lab.json.gz", published.Gzip(text), 0o666))
 		return
 	}
 	if !bytes.Equal(text, publishedFile()) {

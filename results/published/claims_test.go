@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 var update = flag.Bool("update", false, "write claims.json.gz")
@@ -20,24 +22,13 @@ func TestClaims(t *testing.T) {
 	claims := map[string]Claim{}
 	for _, path := range folders {
 		dir := filepath.Dir(path)
-		verdict, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		picture, err := os.ReadFile(filepath.Join(dir, "picture.svg"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		verdict := must.Get(os.ReadFile(path))(t)
+		picture := must.Get(os.ReadFile(filepath.Join(dir, "picture.svg")))(t)
 		claims[filepath.Base(dir)] = Claim{verdict, string(picture)}
 	}
-	text, err := json.Marshal(claims)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(claims))(t)
 	if *update {
-		if err := os.WriteFile("claims.json.gz", Gzip(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("claims.json.gz", Gzip(text), 0o666))
 		return
 	}
 	if !bytes.Equal(text, Gunzip(packedClaims)) {

@@ -7,30 +7,22 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // line is the sealed line of a cell.
 func line(t *testing.T, key, cell string) string {
 	t.Helper()
-	text, err := (&Cell{Key: key, Outcome: []byte(cell)}).text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get((&Cell{Key: key, Outcome: []byte(cell)}).text())(t)
 	return string(text)
 }
 
 // readCells reads the cells of a folder with its seals.
 func readCells(t *testing.T, dir string) *Cells {
 	t.Helper()
-	sums, err := ReadSums(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := ReadCells(dir, sums)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	sums := must.Get(ReadSums(dir))(t)
+	return must.Get(ReadCells(dir, sums))(t)
 }
 
 // TestCellsDamagedFile: a last line that a killed process left counts as none, every other
@@ -64,9 +56,7 @@ func TestCellsAddAndSeal(t *testing.T) {
 		t.Helper()
 		for i, key := range keys {
 			c := readCells(t, dir)
-			if err := c.Add(Cell{Key: key, Outcome: []byte(`"` + key + `<>"`)}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Add(Cell{Key: key, Outcome: []byte(`"` + key + `<>"`)}))
 			var err error
 			if i%2 == 0 {
 				err = c.Seal([]string{"z", "b"})
@@ -116,17 +106,11 @@ func TestCellsAddAndSeal(t *testing.T) {
 // TestCellsMerge: cells of two folders, and two values of one cell.
 func TestCellsMerge(t *testing.T) {
 	parse := func(dir, text string) *Cells {
-		c, err := ParseCells(filepath.Join(dir, CellsFile), []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+		return must.Get(ParseCells(filepath.Join(dir, CellsFile), []byte(text)))(t)
 	}
 	all := NewCells(t.TempDir(), nil)
 	for _, c := range []*Cells{parse("one", line(t, "a", "1")+line(t, "b", "2")), parse("two", line(t, "b", "2")+line(t, "c", "3"))} {
-		if err := all.Merge(c); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, all.Merge(c))
 	}
 	if !slices.Equal(all.Keys(), []string{"a", "b", "c"}) {
 		t.Errorf("%v", all.Keys())

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -36,20 +38,10 @@ func dumpOf(step, sample int) *DumpLine {
 
 func TestDumpGolden(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dump.jsonl")
-	w, err := CreateDump(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Write(dumpOf(2, 5)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(CreateDump(path))(t)
+	must.Do(t, w.Write(dumpOf(2, 5)))
+	must.Do(t, w.Close())
+	got := must.Get(os.ReadFile(path))(t)
 	want := `{"run":"fp8 \u003c\u0026\u003e é","step":2,"sample":5,"group":2,"prompt_id":1099511627776,` +
 		`"difficulty":6,"prompt_ids":[0,9],"token_ids":[3,1,4],"mask":[true,false,true],"finished":true,"logp_rollout":[-0.1,-2e-09,"-inf"],"logp_old":[-0.1,-0.25,-3],` +
 		`"logp_new":[-0.5,"nan",-3],"advantage":[1,1,1],"reward":0.5,"correct":true,"format":false,"version":[7,7,8],"temperature":1,"top_p":0.95,"top_k":0,` +
@@ -62,10 +54,7 @@ func TestDumpGolden(t *testing.T) {
 		t.Errorf("dump:\n%s\nwant:\n%s", got, want)
 	}
 	// The hand-written line holds the same keys and values, in the same order, as the tags promise.
-	byTags, err := json.Marshal(dumpOf(2, 5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	byTags := must.Get(json.Marshal(dumpOf(2, 5)))(t)
 	if byTags = append(byTags, '\n'); !bytes.Equal(byTags, got) {
 		t.Errorf("by tags:\n%s\nhave:\n%s", byTags, got)
 	}
@@ -74,31 +63,21 @@ func TestDumpGolden(t *testing.T) {
 func TestDumpRoundTrip(t *testing.T) {
 	for _, name := range []string{"d.jsonl", "d.jsonl.gz"} {
 		path := filepath.Join(t.TempDir(), name)
-		w, err := CreateDump(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(CreateDump(path))(t)
 		empty := &DumpLine{TokenIDs: []int32{}, Mask: []bool{}, RoutesRollout: Routes{Layers: 1, TopK: 1, Expert: []uint8{}}}
 		want := []*DumpLine{dumpOf(1, 0), dumpOf(1, 1), empty}
 		for _, d := range want {
-			if err := w.Write(d); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Write(d))
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Close())
 		// The shape of no tokens cannot be seen in nested lists.
 		empty.RoutesRollout.Layers, empty.RoutesRollout.TopK = 0, 0
 		var got []*DumpLine
-		err = ReadDump(path, func(d *DumpLine) error {
+		must.Do(t, ReadDump(path, func(d *DumpLine) error {
 			keep := *d
 			got = append(got, &keep)
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -107,10 +86,7 @@ func TestDumpRoundTrip(t *testing.T) {
 
 func TestDumpRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d.jsonl")
-	w, err := CreateDump(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(CreateDump(path))(t)
 	cases := map[string]func(*DumpLine){
 		"logp_old has 2 entries for 3 tokens":                         func(d *DumpLine) { d.LogpOld = d.LogpOld[:2] },
 		"mask has 0 entries for 3 tokens":                             func(d *DumpLine) { d.Mask = []bool{} },
@@ -136,9 +112,7 @@ func TestDumpRefuses(t *testing.T) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	if info, _ := os.Stat(path); info.Size() != 0 {
 		t.Error("a refused line was written")
 	}
@@ -197,41 +171,24 @@ func TestRunDump(t *testing.T) {
 			t.Helper()
 			for s := from; s <= to; s++ {
 				for i := range 2 {
-					if err := w.Write(dumpOf(s, i)); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, w.Write(dumpOf(s, i)))
 				}
-				m, err := w.Mark()
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := must.Get(w.Mark())(t)
 				marks = append(marks, m)
 			}
-			if err := w.Finish(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Finish())
 		}
 		open := func(path string, steps int, at *DumpMark) (*DumpWriter, error) {
 			return OpenRunDump(dir, path, dumpOf(1, 0).Run, steps, at)
 		}
-		w, err := open(path, 0, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(open(path, 0, nil))(t)
 		steps(w, 1, 3)
 		whole, _ := os.ReadFile(path)
-		unmarked, err := CreateDump(filepath.Join(dir, "unmarked-"+name)) // as of a run that was never interrupted
-		if err != nil {
-			t.Fatal(err)
-		}
+		unmarked := must.Get(CreateDump(filepath.Join(dir, "unmarked-"+name)))(t) // as of a run that was never interrupted
 		for i := range 6 {
-			if err := unmarked.Write(dumpOf(1+i/2, i%2)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, unmarked.Write(dumpOf(1+i/2, i%2)))
 		}
-		if err := unmarked.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unmarked.Close())
 		if text, _ := os.ReadFile(unmarked.path); !bytes.Equal(text, whole) {
 			t.Errorf("%s: marks between steps change the bytes", name)
 		}
@@ -314,15 +271,8 @@ func inflate(t *testing.T, raw []byte, name string) []byte {
 	if !strings.HasSuffix(name, ".gz") {
 		return raw
 	}
-	z, err := gzip.NewReader(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	z := must.Get(gzip.NewReader(bytes.NewReader(raw)))(t)
+	return must.Get(io.ReadAll(z))(t)
 }
 
 func FuzzDumpLine(f *testing.F) {

@@ -9,17 +9,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // TestLock takes a folder twice: the second is told by whom it is held. A lock
 // that was let go, or that a killed process left as a file, holds nobody up.
 func TestLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	first, err := LockFolder(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = LockFolder(dir)
+	first := must.Get(LockFolder(dir))(t)
+	_, err := LockFolder(dir)
 	var fe *FolderError
 	if want := fmt.Sprintf("%s: in use by process %d since ", dir, os.Getpid()); !errors.As(err, &fe) || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 		t.Fatalf("held: %v, want %s", err, want)
@@ -28,21 +27,14 @@ func TestLock(t *testing.T) {
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("an empty folder is left behind: %v", err)
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o755))
 	leftovers := []string{LockFile, ".recipe.yaml.81.tmp", "checkpoint/.config.json.12.tmp", ".checkpoint.5.tmp/x", "plots/.a.svg.7.tmp"}
 	kept := []string{"notes.tmp", ".notes", ".a.tmp", "checkpoint/config.json"}
 	for _, name := range append(slices.Clone(leftovers), kept...) {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("process 1 since yesterday\n"), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("process 1 since yesterday\n"), 0o644)))
 	}
-	second, err := LockFolder(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(LockFolder(dir))(t)
 	second.Release()
 	for _, name := range append(leftovers, ".checkpoint.5.tmp") {
 		if _, err := os.Stat(filepath.Join(dir, name)); !os.IsNotExist(err) {
@@ -90,9 +82,7 @@ func TestLockIsExclusive(t *testing.T) {
 func TestLockSymbolicLink(t *testing.T) {
 	dir := t.TempDir()
 	target := filepath.Join(dir, "mine")
-	if err := os.WriteFile(target, []byte("text"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(target, []byte("text"), 0o644))
 	folder := filepath.Join(dir, "run")
 	if err := errors.Join(os.Mkdir(folder, 0o755), os.Symlink(target, filepath.Join(folder, LockFile))); err != nil || noFollow == 0 {
 		t.Skip(err)

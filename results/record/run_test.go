@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 const demoRecipe = "name: demo\nseed: 7\nsteps: 5\nlearner:\n  lr: 0.001\n"
@@ -34,36 +36,24 @@ func demoMetrics(step int) []Metric {
 func write(t *testing.T, r *Run, from, to int) {
 	t.Helper()
 	for s := from; s <= to; s++ {
-		if err := r.Step(s, demoMetrics(s)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Step(s, demoMetrics(s)))
 	}
 }
 
 // read returns a file of a run directory.
 func read(t *testing.T, dir, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 }
 
 func TestMetricsGolden(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	r, err := Create(dir, []byte(demoRecipe))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Create(dir, []byte(demoRecipe)))(t)
 	write(t, r, 1, 2)
-	err = r.Step(3, []Metric{
+	must.Do(t, r.Step(3, []Metric{
 		{"z", math.NaN()}, {"y", math.Inf(1)}, {"x", math.Inf(-1)}, {"w", math.Copysign(0, -1)},
 		{"v", 5e-324}, {"u", math.MaxFloat64}, {"t", 1 << 53}, {"s", 1e-6}, {"r", 9.9e-7}, {"q", 1e20}, {"p", 1e21},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	want := `{"step":1,"critic/score/mean":0.1,"actor/grad_norm":1,"rollout_corr/kl":1e-09,"response_length/mean":1000000}
 {"step":2,"critic/score/mean":0.2,"actor/grad_norm":0.5,"rollout_corr/kl":2e-09,"response_length/mean":2000000,"val/pass":0.5}
 {"step":3,"z":"nan","y":"inf","x":"-inf","w":-0,"v":5e-324,"u":1.7976931348623157e+308,"t":9007199254740992,"s":0.000001,"r":9.9e-07,"q":100000000000000000000,"p":1e+21}
@@ -74,11 +64,8 @@ func TestMetricsGolden(t *testing.T) {
 	if Finished(dir) {
 		t.Error("finished before Finish")
 	}
-	err = r.Finish(Summary{Name: "demo", Seed: 7, Steps: 3, Status: StatusStopped, Reason: "step 3: \"z\" is NaN",
-		Metrics: []Metric{{"val/best", 0.5}, {"kl/max", math.Inf(1)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Finish(Summary{Name: "demo", Seed: 7, Steps: 3, Status: StatusStopped, Reason: "step 3: \"z\" is NaN",
+		Metrics: []Metric{{"val/best", 0.5}, {"kl/max", math.Inf(1)}}}))
 	wantSummary := `{"name":"demo","seed":7,"steps":3,"status":"stopped","reason":"step 3: \"z\" is NaN","metrics":{"val/best":0.5,"kl/max":"inf"}}` + "\n"
 	if got := string(read(t, dir, SummaryFile)); got != wantSummary {
 		t.Errorf("summary.json: %s want %s", got, wantSummary)
@@ -86,10 +73,7 @@ func TestMetricsGolden(t *testing.T) {
 	if !Finished(dir) {
 		t.Error("not finished after Finish")
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -101,22 +85,12 @@ func TestMetricsGolden(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
-	r, err := Create(dir, []byte(demoRecipe))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Create(dir, []byte(demoRecipe)))(t)
 	write(t, r, 1, 4)
-	if err := r.Step(5, []Metric{{"val/pass", math.NaN()}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Step(5, []Metric{{"val/pass", math.NaN()}}))
 	sum := Summary{Name: "demo", Seed: 7, Steps: 5, Status: StatusFinished, Metrics: []Metric{{"b", 2}, {"a", math.Inf(-1)}}}
-	if err := r.Finish(sum); err != nil {
-		t.Fatal(err)
-	}
-	rec, err := Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Finish(sum))
+	rec := must.Get(Load(dir))(t)
 	if rec.Name != "demo" || rec.Seed != 7 || rec.Steps != 5 || string(rec.Recipe) != demoRecipe {
 		t.Errorf("labels: %+v", rec)
 	}
@@ -147,14 +121,9 @@ func TestLoad(t *testing.T) {
 // the ends of lines, where an error by one would show.
 func TestResumeIsInvisible(t *testing.T) {
 	dir := t.TempDir()
-	r, err := Create(dir, []byte(demoRecipe))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Create(dir, []byte(demoRecipe)))(t)
 	write(t, r, 1, 5)
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Close())
 	whole := read(t, dir, MetricsFile)
 	path := filepath.Join(dir, MetricsFile)
 	for cut := 0; cut <= len(whole); cut++ {
@@ -167,9 +136,7 @@ func TestResumeIsInvisible(t *testing.T) {
 			if last < 0 || last > reached {
 				continue
 			}
-			if err := os.WriteFile(path, whole[:cut], 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, whole[:cut], 0o644))
 			r, err := Resume(dir, []byte(demoRecipe), markAt(whole, last))
 			if err != nil {
 				t.Fatalf("cut at %d, checkpoint %d: %v", cut, last, err)
@@ -178,9 +145,7 @@ func TestResumeIsInvisible(t *testing.T) {
 				t.Fatalf("cut at %d: last step %d, want %d", cut, r.last, last)
 			}
 			write(t, r, last+1, 5)
-			if err := r.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.Close())
 			if got := read(t, dir, MetricsFile); !bytes.Equal(got, whole) {
 				t.Fatalf("cut at %d, checkpoint %d:\n%s\nwant:\n%s", cut, last, got, whole)
 			}
@@ -200,14 +165,9 @@ func markAt(record []byte, lines int) Mark {
 func TestResumeRefuses(t *testing.T) {
 	started := func(t *testing.T, record string) string {
 		dir := t.TempDir()
-		r, err := Create(dir, []byte(demoRecipe))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Create(dir, []byte(demoRecipe)))(t)
 		r.Close()
-		if err := os.WriteFile(filepath.Join(dir, MetricsFile), []byte(record), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, MetricsFile), []byte(record), 0o644))
 		return dir
 	}
 	const kept = "{\"step\":1,\"a\":0.25}\n{\"step\":2,\"a\":0.5}\n{\"step\":3,\"a\":1}\n"
@@ -259,10 +219,7 @@ func TestRunStates(t *testing.T) {
 	if _, err := Resume(dir, []byte(demoRecipe), Mark{}); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("resume of nothing: %v", err)
 	}
-	r, err := Create(dir, []byte(demoRecipe))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Create(dir, []byte(demoRecipe)))(t)
 	if !Exists(dir) {
 		t.Error("no run after Create")
 	}
@@ -281,9 +238,7 @@ func TestRunStates(t *testing.T) {
 	if err := r.Step(4, demoMetrics(4)); err != nil {
 		t.Errorf("a refused step left its mark: %v", err)
 	}
-	if err := r.Finish(Summary{Metrics: []Metric{{"a", 1}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Finish(Summary{Metrics: []Metric{{"a", 1}}}))
 	if _, err := Resume(dir, []byte(demoRecipe), Mark{}); err == nil || !strings.Contains(err.Error(), "finished") {
 		t.Errorf("resume of a finished run: %v", err)
 	}
@@ -311,9 +266,7 @@ func TestDiskFull(t *testing.T) {
 
 func TestUnwritable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("x"), 0o644))
 	if _, err := Create(filepath.Join(file, "run"), nil); err == nil ||
 		!strings.Contains(err.Error(), filepath.Join(file, "run")+": a part of this path is a file, not a folder: choose another") {
 		t.Errorf("below a file: %v", err)
@@ -339,9 +292,7 @@ func TestUnwritable(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(dir, 0o500))
 	if _, err := Create(filepath.Join(dir, "run"), nil); err == nil || !strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("read-only folder: %v", err)
 	}
@@ -350,13 +301,8 @@ func TestUnwritable(t *testing.T) {
 // TestFinishOrder makes the summary impossible to write and expects no marker.
 func TestFinishOrder(t *testing.T) {
 	dir := t.TempDir()
-	r, err := Create(dir, []byte(demoRecipe))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, SummaryFile, "x"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Create(dir, []byte(demoRecipe)))(t)
+	must.Do(t, os.MkdirAll(filepath.Join(dir, SummaryFile, "x"), 0o755))
 	if err := r.Finish(Summary{}); err == nil {
 		t.Error("Finish wrote over a folder")
 	}
@@ -373,10 +319,7 @@ func TestFinishOrder(t *testing.T) {
 
 func TestLoadTornAndDamaged(t *testing.T) {
 	dir := t.TempDir()
-	r, err := Create(dir, []byte(demoRecipe))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Create(dir, []byte(demoRecipe)))(t)
 	write(t, r, 1, 2)
 	r.Close()
 	path := filepath.Join(dir, MetricsFile)
@@ -396,25 +339,16 @@ func TestLoadTornAndDamaged(t *testing.T) {
 // it readable: none is accepted, and the file is named.
 func TestDamagedRecord(t *testing.T) {
 	dir := t.TempDir()
-	r, err := Create(dir, []byte(demoRecipe))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Create(dir, []byte(demoRecipe)))(t)
 	write(t, r, 1, 5)
-	if err := r.Finish(Summary{Name: "demo", Seed: 7, Steps: 5, Status: StatusFinished, Metrics: []Metric{{"a", 0.25}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Finish(Summary{Name: "demo", Seed: 7, Steps: 5, Status: StatusFinished, Metrics: []Metric{{"a", 0.25}}}))
 	accepts := func() error { _, err := Load(dir); return err }
-	if err := accepts(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, accepts())
 	for _, name := range []string{RecipeFile, MetricsFile, SummaryFile, doneFile} {
 		whole := read(t, dir, name)
 		refused := func(what string, text []byte) {
 			t.Helper()
-			if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
 			err := accepts()
 			var fe *FolderError
 			if !errors.As(err, &fe) || strings.Contains(err.Error(), "\n") || name != doneFile && !strings.Contains(err.Error(), name) {
@@ -432,13 +366,9 @@ func TestDamagedRecord(t *testing.T) {
 			}
 			refused("a line more", append(bytes.Clone(whole), "{\"step\":6}\n"...))
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), whole, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), whole, 0o644))
 	}
-	if err := accepts(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, accepts())
 }
 
 // TestVacant does not begin a run over files that are there without a recipe.
@@ -446,9 +376,7 @@ func TestVacant(t *testing.T) {
 	for _, name := range []string{MetricsFile, SummaryFile, CheckpointFolder + "/x"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("mine\n"), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("mine\n"), 0o644)))
 		if _, err := Create(dir, []byte(demoRecipe)); err == nil || !strings.Contains(err.Error(), "this is there already, without a recipe.yaml") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -467,10 +395,7 @@ func TestLoadAll(t *testing.T) {
 		t.Errorf("absent folder: %v", err)
 	}
 	for _, name := range []string{"b/2", "a", "b/1"} {
-		r, err := Create(filepath.Join(dir, name), []byte(demoRecipe))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Create(filepath.Join(dir, name), []byte(demoRecipe)))(t)
 		r.Close()
 	}
 	all, err := LoadAll(dir)
@@ -485,18 +410,13 @@ func TestLoadAll(t *testing.T) {
 }
 
 func TestStepDoesNotAllocate(t *testing.T) {
-	r, err := Create(t.TempDir(), []byte(demoRecipe))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Create(t.TempDir(), []byte(demoRecipe)))(t)
 	defer r.Close()
 	metrics := demoMetrics(2)
 	step := 0
 	run := func() {
 		step++
-		if err := r.Step(step, metrics); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Step(step, metrics))
 	}
 	run()
 	if n := testing.AllocsPerRun(100, run); n != 0 {

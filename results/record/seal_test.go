@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // TestSealedLine: a line reads back without its seal, and no byte of it can change. The
@@ -36,21 +38,14 @@ func TestSealedLine(t *testing.T) {
 // file is one that sha256sum reads.
 func TestSums(t *testing.T) {
 	dir := t.TempDir()
-	s, err := ReadSums(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Add(map[string][]byte{"b/two": []byte("2\n"), "one": []byte("1\n")}); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(ReadSums(dir))(t)
+	must.Do(t, s.Add(map[string][]byte{"b/two": []byte("2\n"), "one": []byte("1\n")}))
 	const one, two = "4355a46b19d348dc2f57c046f8ef63d4538ebb936000f3c9ee954a27460dd865", "53c234e5e8472b6ac51c1ae1cab3fe06fad053beb8ebfd8977b010655bfdd3c3"
 	text, err := os.ReadFile(filepath.Join(dir, SumsFile))
 	if want := two + "  b/two\n" + one + "  one\n"; err != nil || string(text) != want {
 		t.Fatalf("%s (%v), want %s", text, err, want)
 	}
-	if s, err = ReadSums(dir); err != nil {
-		t.Fatal(err)
-	}
+	s = must.Get(ReadSums(dir))(t)
 	if err := s.Check("one", []byte("1\n"), ""); err != nil {
 		t.Errorf("%v", err)
 	}
@@ -60,9 +55,7 @@ func TestSums(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"x", one + " one", one + "  ../one"} {
-		if err := os.WriteFile(filepath.Join(dir, SumsFile), []byte(line+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, SumsFile), []byte(line+"\n"), 0o644))
 		if _, err := ReadSums(dir); err == nil {
 			t.Errorf("%q is taken", line)
 		}

@@ -6,20 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/results/record"
 )
 
 // The pages of the published map quote its figures: the answer to each problem, and the limit, level and ratio of each arm.
 func TestPublishedPages(t *testing.T) {
-	m, err := Published()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Published())(t)
 	read := func(path string) string {
-		text, err := os.ReadFile("../published/stability/" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile("../published/stability/" + path))(t)
 		return string(text)
 	}
 	page, answers := read("README.md"), 0

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the page's table of formats")
@@ -17,10 +18,7 @@ var update = flag.Bool("update", false, "write the page's table of formats")
 func TestFormatTable(t *testing.T) {
 	const head = "| format | files | what they have |\n|---|---|---|\n"
 	page := filepath.FromSlash("../README.md")
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(page))(t)
 	before, after, found := strings.Cut(string(text), head)
 	rows, rest, end := strings.Cut(after, "\n\n")
 	if !found || !end {
@@ -32,9 +30,7 @@ func TestFormatTable(t *testing.T) {
 		fmt.Fprintf(&want, "| `%s` | %s | %s |\n", f.Name, f.Files, f.Has)
 	}
 	if *update {
-		if err := os.WriteFile(page, []byte(before+head+want.String()+"\n"+rest), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(page, []byte(before+head+want.String()+"\n"+rest), 0o666))
 	} else if rows+"\n" != want.String() {
 		t.Errorf("the page has another table of formats: go test ./experiments/diagnose/reader -run TestFormatTable -update")
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/internal/must"
 )
 
 // fuzz reads whatever comes: no input may panic, hand on a row whose columns do not fit each other, or say nothing.
@@ -49,10 +50,7 @@ func seedFiles(f *testing.F, ending string) (texts []string) {
 		f.Fatal(names, err)
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(f)
 		texts = append(texts, string(text))
 	}
 	return texts
@@ -75,10 +73,7 @@ func FuzzTorch(f *testing.F) {
 }
 
 func FuzzParquet(f *testing.F) {
-	text, err := os.ReadFile(filepath.FromSlash("../../../testdata/dumps/trl/text/completions/completions_00041.parquet"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.FromSlash("../../../testdata/dumps/trl/text/completions/completions_00041.parquet")))(f)
 	fuzz(f, append(seedFiles(f, ".parquet"), string(text))...)
 }
 

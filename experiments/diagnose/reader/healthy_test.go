@@ -15,6 +15,7 @@ import (
 
 	"driftlab/experiments/diagnose"
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/internal/must"
 )
 
 var exhaustive = flag.Bool("exhaustive", false, "200 healthy dumps of each format, as in nightly tests, in place of one")
@@ -96,9 +97,7 @@ func lines(object func(i int, x *response) map[string]any) func(testing.TB, []*r
 	return func(t testing.TB, list []*response) []byte {
 		var b bytes.Buffer
 		for i, x := range list {
-			if err := json.NewEncoder(&b).Encode(object(i, x)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.NewEncoder(&b).Encode(object(i, x)))
 		}
 		return b.Bytes()
 	}
@@ -214,13 +213,9 @@ func trlDump(t testing.TB, list []*response) []byte {
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[row](&b)
 	for _, x := range list {
-		if _, err := w.Write([]row{{int64(x.step), fmt.Sprint(x.ids[:x.prompt]), fmt.Sprint(x.ids[x.prompt:]), x.reward, x.advantage}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Write([]row{{int64(x.step), fmt.Sprint(x.ids[:x.prompt]), fmt.Sprint(x.ids[x.prompt:]), x.reward, x.advantage}}))(t)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 
@@ -303,11 +298,7 @@ var formats = []struct {
 		for _, x := range list {
 			prompts, texts, scores = append(prompts, fmt.Sprint(x.ids[:x.prompt])), append(texts, fmt.Sprint(x.ids[x.prompt:])), append(scores, x.reward)
 		}
-		text, err := json.Marshal(map[string]any{"global_step": []int{list[0].step}, "prompt": prompts, "responses": texts, "scores": scores})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
+		return must.Get(json.Marshal(map[string]any{"global_step": []int{list[0].step}, "prompt": prompts, "responses": texts, "scores": scores}))(t)
 	}},
 	{"torchtitan", "step_%d/rollout_samples.jsonl", false, lines(func(i int, x *response) map[string]any {
 		return map[string]any{"is_validation": false, "group_id": x.group, "rollout_id": i, "status": "completed", "reward": x.reward, "advantage": x.advantage, "turns": []any{map[string]any{"turn_id": 0, "min_policy_version": x.version,

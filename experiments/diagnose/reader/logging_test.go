@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // tensors stand in for torch: what the page's lines call of a tensor, and the objects around them.
@@ -42,10 +44,7 @@ func TestLoggingPage(t *testing.T) {
 	if err != nil {
 		t.Skip("no python3")
 	}
-	page, err := os.ReadFile("../LOGGING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../LOGGING.md"))(t)
 	blocks := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	cases := []struct {
 		name, before, after, format string
@@ -97,10 +96,7 @@ with open("logprobs_rank0.jsonl", "w") as f:
 	script.WriteString(tensors)
 	dir := t.TempDir()
 	for i, c := range cases {
-		code, err := json.Marshal(c.before + blocks[i][1] + c.after)
-		if err != nil {
-			t.Fatal(err)
-		}
+		code := must.Get(json.Marshal(c.before + blocks[i][1] + c.after))(t)
 		fmt.Fprintf(&script, "os.mkdir(%q)\nos.chdir(%[1]q)\nexec(%s, dict(globals()))\nos.chdir('..')\n", c.name, code)
 	}
 	run := exec.Command(python, "-S", "-c", script.String())
@@ -114,10 +110,7 @@ with open("logprobs_rank0.jsonl", "w") as f:
 			if err != nil || len(paths) != 1 {
 				t.Fatalf("%q, %v", paths, err)
 			}
-			text, err := os.ReadFile(paths[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(paths[0]))(t)
 			rows, about, err := readText(string(text), "")
 			if err != nil || len(rows) != 1 || about.Damaged != 0 || about.Format != c.format {
 				t.Fatalf("%d rows, %+v, %v", len(rows), about, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/internal/must"
 )
 
 // TRL's files are compressed, with dictionaries, and a conversation is a list of messages.
@@ -34,13 +35,9 @@ func TestParquet(t *testing.T) {
 		if i%2 == 0 {
 			r.Format = &half
 		}
-		if _, err := w.Write([]row{r}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Write([]row{r}))(t)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	rows, about, err := readBytes(b.Bytes())
 	if err != nil || about.Format != "trl" || about.Step != 41 || len(rows) != 300 || about.Used != 0 {
 		t.Fatalf("%v, %d rows, %+v", err, len(rows), about)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/internal/must"
 )
 
 // What the pickler below writes beside numbers, texts and lists.
@@ -71,22 +72,14 @@ func torchFile(t testing.TB, root any, storages map[string][]byte) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for name, content := range map[string][]byte{"x/data.pkl": []byte(pickled(root))} {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store}))(t)
 		w.Write(content)
 	}
 	for name, content := range storages {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: "x/data/" + name, Method: zip.Store})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(z.CreateHeader(&zip.FileHeader{Name: "x/data/" + name, Method: zip.Store}))(t)
 		w.Write(content)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	return b.Bytes()
 }
 

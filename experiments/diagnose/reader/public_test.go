@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/internal/must"
 )
 
 // truth is what the maker of a set of dumps says of a file.
@@ -44,10 +45,7 @@ func sets() []string {
 // each visits every file of the sets with what is true of it; a folder is all its files.
 func each(t *testing.T, visit func(t *testing.T, want truth, paths []string)) {
 	for _, dir := range sets() {
-		text, err := os.ReadFile(filepath.Join(dir, "truth.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, "truth.json")))(t)
 		var doc struct {
 			Files map[string]truth `json:"files"`
 		}
@@ -69,15 +67,9 @@ func each(t *testing.T, visit func(t *testing.T, want truth, paths []string)) {
 
 // open is a file as the program hands it on.
 func open(t testing.TB, path string) reader.Input {
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	t.Cleanup(func() { f.Close() })
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(f.Stat())(t)
 	return reader.Input{Name: path, At: f, Size: info.Size(), InFolder: func(name string) bool {
 		_, err := os.Stat(filepath.Join(filepath.Dir(path), name))
 		return err == nil
@@ -128,10 +120,7 @@ func TestRecordedStatistics(t *testing.T) {
 		var s sums
 		var rows int
 		for _, path := range paths {
-			about, err := reader.Read(open(t, path), "", s.add)
-			if err != nil {
-				t.Fatal(err)
-			}
+			about := must.Get(reader.Read(open(t, path), "", s.add))(t)
 			rows += about.Rows
 			if len(about.Damage) == 0 && want.Complete != nil {
 				t.Errorf("no damage was noticed")

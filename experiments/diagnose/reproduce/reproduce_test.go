@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/trainer/recipe"
 )
 
@@ -34,10 +35,7 @@ func TestSearchFindsItsOwn(t *testing.T) {
 				want = size
 			}
 		}
-		toy, err := Search(context.Background(), Request{Cause: c.cause, Size: want, Workers: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		toy := must.Get(Search(context.Background(), Request{Cause: c.cause, Size: want, Workers: 2}))(t)
 		if toy.Level != c.level || toy.Factor > 2 || distance(toy.Size, want) > 0.4 {
 			t.Errorf("%s: %s of size %v, want %s of %v: %v", c.cause, toy.Level, toy.Size, c.level, want, toy.Levels)
 		}
@@ -53,10 +51,7 @@ func TestStalenessMovesWithTheRate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains")
 	}
-	toy, err := Search(context.Background(), Request{Cause: "staleness", Size: 0.05, Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy := must.Get(Search(context.Background(), Request{Cause: "staleness", Size: 0.05, Workers: 2}))(t)
 	if toy.Factor > 2 || toy.Recipe.Schedule.Name != "lag" || !strings.HasPrefix(toy.Level, "learner.optimizer.lr=") {
 		t.Errorf("%s of size %v: %v", toy.Level, toy.Size, toy.Levels)
 	}

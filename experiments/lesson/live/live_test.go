@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/measure"
+	"driftlab/internal/must"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/method/batch"
@@ -17,18 +18,12 @@ import (
 // are shares of all tokens.
 func TestGap(t *testing.T) {
 	for _, rollout := range []string{"fp32", "fp8-w8a8"} {
-		r, err := recipe.Load("default", "rollout.prompts=2", "rollout.group=2", "rollout.max_tokens=16", "rollout.numerics="+rollout)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(recipe.Load("default", "rollout.prompts=2", "rollout.group=2", "rollout.max_tokens=16", "rollout.numerics="+rollout))(t)
 		var panels []figure.Figure
-		m, err := measure.Gaps(context.Background(), measure.GapRequest{Recipe: r, Responses: func(_ string, b *batch.Batch, _ []task.Prompt, _ []task.Verdict) error {
+		m := must.Get(measure.Gaps(context.Background(), measure.GapRequest{Recipe: r, Responses: func(_ string, b *batch.Batch, _ []task.Prompt, _ []task.Verdict) error {
 			panels = []figure.Figure{strip(b, r.Task.New().Vocab()), spread(b)}
 			return nil
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))(t)
 		panels = append(panels, figures(m.Pairs[0]))
 		shaded, sum := 0, 0.0
 		for _, line := range panels[0].Lines {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/internal/must"
 	"driftlab/trainer"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/recipe"
@@ -14,11 +15,7 @@ import (
 
 func load(t *testing.T, sets ...string) recipe.Recipe {
 	t.Helper()
-	r, err := recipe.Load("default", append([]string{"rollout.numerics=fp8-w8a8", "rollout.prompts=6", "rollout.group=8", "rollout.max_tokens=16", "eval.every=0", "steps=2"}, sets...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(recipe.Load("default", append([]string{"rollout.numerics=fp8-w8a8", "rollout.prompts=6", "rollout.group=8", "rollout.max_tokens=16", "eval.every=0", "steps=2"}, sets...)...))(t)
 }
 
 // Asking the weights between two updates leaves the run as it is.
@@ -40,13 +37,9 @@ func TestFollowingChangesNothing(t *testing.T) {
 					asked++
 				}
 			}
-			if s, err = trainer.NewSession(r, p, o); err != nil {
-				t.Fatal(err)
-			}
+			s = must.Get(trainer.NewSession(r, p, o))(t)
 			for step := range 2 {
-				if err := s.Step(step); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.Step(step))
 			}
 			thetas = append(thetas, slices.Clone(s.Params().Theta))
 			s.Close()
@@ -60,10 +53,7 @@ func TestFollowingChangesNothing(t *testing.T) {
 // What is followed hangs together: the ratios multiply, nothing has moved before the
 // first update, and the branch goes with the band.
 func TestFollow(t *testing.T) {
-	u, err := Follow(context.Background(), load(t, "learner.minibatches=2"), Request{Step: 2, Tokens: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(Follow(context.Background(), load(t, "learner.minibatches=2"), Request{Step: 2, Tokens: 5}))(t)
 	if u.Updates != 2 || len(u.Tokens) != 5 || u.OutsideDecoupled[0] != 0 || u.Step != 2 {
 		t.Fatalf("followed %d tokens through %d updates of step %d, outside %v before the first", len(u.Tokens), u.Updates, u.Step, u.OutsideDecoupled)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/measure"
+	"driftlab/internal/must"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )
@@ -27,14 +28,8 @@ func TestRecordingOfAnUpdate(t *testing.T) {
 	var all []*record.Update
 	for _, pair := range pairs {
 		set := []string{"rollout.numerics=" + pair[0], "learner.numerics=" + pair[1], "rollout.prompts=8", "rollout.max_tokens=32", "loss.eps_high=0.2", "learner.minibatches=4", "eval.every=0"}
-		r, err := recipe.Load("default", set...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		u, err := Follow(context.Background(), r, Request{Step: 1, Tokens: record.UpdateTokens})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(recipe.Load("default", set...))(t)
+		u := must.Get(Follow(context.Background(), r, Request{Step: 1, Tokens: record.UpdateTokens}))(t)
 		u.Recipe, u.Set = "default", set
 		all = append(all, u)
 		t.Logf("%s to %s: outside %.4g merged, %.4g decoupled of %d", u.Rollout, u.Learner, u.OutsideMerged, u.OutsideDecoupled, u.Count)
@@ -47,14 +42,8 @@ func TestRecordingOfFlips(t *testing.T) {
 	var all []*record.Flips
 	for _, pair := range pairs[:2] {
 		set := []string{"rollout.numerics=" + pair[0], "learner.numerics=" + pair[1], "rollout.prompts=16", "rollout.max_tokens=32"}
-		r, err := recipe.Load("default", set...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := measure.Flips(r, record.FlipsResponses, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(recipe.Load("default", set...))(t)
+		f := must.Get(measure.Flips(r, record.FlipsResponses, 1))(t)
 		f.Recipe, f.Set = "default", set
 		all = append(all, f)
 		t.Logf("%s to %s: exact KL %.3g free, %.3g ids, %.3g ids and gates of %d; flips %.3g of tokens, %.3g of decisions; %d shown", f.Rollout, f.Learner,
@@ -66,24 +55,14 @@ func TestRecordingOfFlips(t *testing.T) {
 // published compares a recording with the file, or writes it.
 func published(t *testing.T, name string, recording any) {
 	t.Helper()
-	text, err := json.Marshal(recording)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(recording))(t)
 	text = append(bytes.ReplaceAll(text, []byte(`},{"re`), []byte("},\n{\"re")), '\n')
 	path := filepath.Join(folder, name)
 	if *update {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(folder, 0o755))
+		must.Do(t, os.WriteFile(path, text, 0o644))
 	}
-	have, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	have := must.Get(os.ReadFile(path))(t)
 	if !bytes.Equal(have, text) {
 		t.Errorf("%s is not what the code gives: go test ./experiments/measure/explain -update writes it", path)
 	}

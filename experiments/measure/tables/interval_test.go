@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/measure"
+	"driftlab/internal/must"
 	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )
@@ -45,14 +46,8 @@ func TestRemovedInterval(t *testing.T) {
 // TestGapTables names the setting in the titles, and gives intervals of what was
 // measured.
 func TestGapTables(t *testing.T) {
-	r, err := recipe.Load("default", "rollout.prompts=4", "rollout.group=4", "rollout.max_tokens=24")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := measure.Gaps(context.Background(), measure.GapRequest{Recipe: r, Pairs: measure.UsualPairs()[:4]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(recipe.Load("default", "rollout.prompts=4", "rollout.group=4", "rollout.max_tokens=24"))(t)
+	m := must.Get(measure.Gaps(context.Background(), measure.GapRequest{Recipe: r, Pairs: measure.UsualPairs()[:4]}))(t)
 	for _, table := range []string{GapTable(m).Markdown(), RouteTable(m).Markdown()} {
 		if !strings.Contains(table, "4 prompts × 4 responses of at most 24 tokens") || !strings.Contains(table, "95 %") {
 			t.Errorf("table:\n%s", table)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/run"
+	"driftlab/internal/must"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats"
@@ -34,18 +35,10 @@ func TestPublishedRealTraining(t *testing.T) {
 	if *recordings != "" && *updateReality {
 		updateTraining(t)
 	}
-	text, err := os.ReadFile(trainingFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(trainingFile))(t)
 	var all []*realTraining
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(trainingPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &all))
+	page := must.Get(os.ReadFile(trainingPage))(t)
 	for _, table := range realTrainingTables(all) {
 		if !strings.Contains(string(page), strings.TrimSpace(table.Markdown())) {
 			t.Errorf("%s does not have this table:\n%s", trainingPage, table.Markdown())
@@ -60,10 +53,7 @@ func TestPublishedRealTraining(t *testing.T) {
 			continue // not kept for every seed
 		}
 		replayed++
-		scorer, err := run.Recorded(name, kept)
-		if err != nil {
-			t.Fatal(err)
-		}
+		scorer := must.Get(run.Recorded(name, kept))(t)
 		var again *realTraining
 		if *exhaustive {
 			again, err = compareTraining(context.Background(), published.Engine, task, published.Seed, scorer)
@@ -98,25 +88,14 @@ func updateTraining(t *testing.T) {
 				if err != nil {
 					break
 				}
-				scorer, err := run.Recorded(name, text)
-				if err != nil {
-					t.Fatal(err)
-				}
-				compared, err := compareTraining(context.Background(), engine, task, seed, scorer)
-				if err != nil {
-					t.Fatal(err)
-				}
+				scorer := must.Get(run.Recorded(name, text))(t)
+				compared := must.Get(compareTraining(context.Background(), engine, task, seed, scorer))(t)
 				all = append(all, compared)
 			}
 		}
 	}
-	document, err := record.Document(all)
-	if err == nil {
-		err = os.WriteFile(trainingFile, document, 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(record.Document(all))(t)
+	must.Do(t, os.WriteFile(trainingFile, document, 0o644))
 	for _, table := range realTrainingTables(all) {
 		t.Log("\n" + table.Markdown())
 	}

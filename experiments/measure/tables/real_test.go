@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/measure"
+	"driftlab/internal/must"
 	"driftlab/model"
 	"driftlab/results/figure"
 	"driftlab/results/record"
@@ -37,35 +38,18 @@ func TestPublishedReality(t *testing.T) {
 				gaps = append(gaps, published[len(gaps)])
 				continue
 			}
-			text, err := os.ReadFile(fmt.Sprintf("../../../testdata/real/%s-%s.json", task, engine))
-			if err != nil {
-				t.Fatal(err)
-			}
-			dump, err := measure.ParseRealDump(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ck, err := model.Open(dump.Checkpoint)
-			if err != nil {
-				t.Fatal(err)
-			}
-			g, err := measure.CompareReal(ck.Params, dump)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(fmt.Sprintf("../../../testdata/real/%s-%s.json", task, engine)))(t)
+			dump := must.Get(measure.ParseRealDump(text))(t)
+			ck := must.Get(model.Open(dump.Checkpoint))(t)
+			g := must.Get(measure.CompareReal(ck.Params, dump))(t)
 			gaps = append(gaps, g)
 		}
 	}
-	document, err := record.Document(gaps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must.Get(record.Document(gaps))(t)
 	for name, want := range map[string][]byte{"reality.json": document, "table.md": []byte(RealTable(gaps).Markdown())} {
 		name = filepath.Join("../../../results/published/reality", name)
 		if *updateReality {
-			if err := os.WriteFile(name, want, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, want, 0o644))
 		}
 		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not what the dumps give (%v): simulate measure --real ... --out results/published/reality", name, err)
@@ -73,10 +57,7 @@ func TestPublishedReality(t *testing.T) {
 	}
 	summary := realSummary(gaps, "filler-base", "lookup-base")
 	_, table, _ := strings.Cut(summary.Markdown(), "\n\n")
-	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../README.md"))(t)
 	if !strings.Contains(string(page), strings.TrimSpace(table)) {
 		t.Errorf("experiments/README.md does not have this table:\n%s", table)
 	}

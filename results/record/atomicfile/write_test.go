@@ -8,15 +8,14 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // only fails unless the folder holds one file, with that text.
 func only(t *testing.T, path, want string) {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(filepath.Dir(path)))(t)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -33,15 +32,10 @@ func only(t *testing.T, path, want string) {
 func TestBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "result.json")
 	for _, text := range []string{"the first text", "second", ""} {
-		if err := Bytes(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Bytes(path, []byte(text)))
 		only(t, path, text)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(path))(t)
 	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode != 0o644 {
 		t.Errorf("mode %o, want 644", mode)
 	}
@@ -55,9 +49,7 @@ func TestWriteFails(t *testing.T) {
 		return errors.Join(err, fault)
 	}
 	path := filepath.Join(t.TempDir(), "result.json")
-	if err := Bytes(path, []byte("old")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Bytes(path, []byte("old")))
 	if err := Write(path, torn); !errors.Is(err, fault) {
 		t.Errorf("error %v, want %v", err, fault)
 	}
@@ -75,10 +67,8 @@ func TestWriteFails(t *testing.T) {
 // While the new text is written, a reader sees the old file whole.
 func TestReaderSeesOldFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "result.json")
-	if err := Bytes(path, []byte("old")); err != nil {
-		t.Fatal(err)
-	}
-	err := Write(path, func(w io.Writer) error {
+	must.Do(t, Bytes(path, []byte("old")))
+	must.Do(t, Write(path, func(w io.Writer) error {
 		if _, err := io.WriteString(w, "new"); err != nil {
 			return err
 		}
@@ -86,10 +76,7 @@ func TestReaderSeesOldFile(t *testing.T) {
 			t.Errorf("a reader sees %q (%v), want the old text", text, err)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	only(t, path, "new")
 }
 
@@ -100,9 +87,7 @@ func TestWriteNeedsFolder(t *testing.T) {
 		t.Errorf("no folder: %v", err)
 	}
 	taken := filepath.Join(dir, "taken")
-	if err := os.MkdirAll(filepath.Join(taken, "file"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(taken, "file"), 0o777))
 	if err := Bytes(taken, []byte("text")); err == nil {
 		t.Error("a folder with files was replaced")
 	}

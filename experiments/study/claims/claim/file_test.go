@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"driftlab/experiments/study/judge"
+	"driftlab/internal/must"
 	"driftlab/trainer/recipe"
 )
 
@@ -70,13 +71,8 @@ var testLibrary = Library{Measurements: map[string]func() Measurement{"powers": 
 
 // TestFile reads a claim, and judges two replications whose figures are known.
 func TestFile(t *testing.T) {
-	f, err := readFile([]byte(twoArms), &testLibrary)
-	if err == nil {
-		err = f.validate()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(readFile([]byte(twoArms), &testLibrary))(t)
+	must.Do(t, f.validate())
 	if want := strings.TrimSpace(PassRateNote) + " Then more."; f.Setup != want {
 		t.Errorf("setup %q, want %q", f.Setup, want)
 	}
@@ -197,11 +193,8 @@ func TestReadFaults(t *testing.T) {
 func TestFileFigures(t *testing.T) {
 	for name, want := range map[string]string{"powers": "", "cubes": `recorded "cubes", which its figures do not list`} {
 		text := "id: c\nversion: 1\nmeasure: powers\nparams: {base: 2, name: " + name + "}\nfigures: [powers, pow*]\npicture: {title: t, bars: [a], groups: [{name: g, value: '1'}]}\n"
-		f, err := readFile([]byte(text), &testLibrary)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = f.measure(context.Background(), new(Env)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		f := must.Get(readFile([]byte(text), &testLibrary))(t)
+		if _, err := f.measure(context.Background(), new(Env)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
@@ -215,10 +208,7 @@ func TestFilesNameRecipes(t *testing.T) {
 		t.Fatalf("%d files (%v)", len(paths), err)
 	}
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(path))(t)
 		f, _, err := parseFile(text)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)

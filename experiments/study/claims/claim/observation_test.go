@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"driftlab/internal/must"
 )
 
 // TestObservationRoundTrip: numbers come back bit for bit, also those that JSON
@@ -13,13 +15,8 @@ func TestObservationRoundTrip(t *testing.T) {
 	var o, back Observation
 	o.Set("third", 1.0/3, 0.1+0.2)
 	o.Set("empty")
-	text, err := json.Marshal(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &back); err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(&o))(t)
+	must.Do(t, json.Unmarshal(text, &back))
 	if !slices.Equal(back.List("third"), o.List("third")) || len(back.List("empty")) != 0 {
 		t.Errorf("%s came back as %+v", text, back)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"driftlab/experiments/study/claims"
 	"driftlab/experiments/study/claims/claim"
+	"driftlab/internal/must"
 )
 
 // TestCheck: nothing changes in what this version published, and a verdict, a figure and the version of a
@@ -16,21 +17,13 @@ func TestCheck(t *testing.T) {
 	const id = "length-trap"
 	root := t.TempDir()
 	dir := filepath.Join(root, "claims", id)
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "..", "..", "results", "published", "claims", id))); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, verdictFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "..", "..", "results", "published", "claims", id))))
+	text := must.Get(os.ReadFile(filepath.Join(dir, verdictFile)))(t)
 	if changes, checked, err := Check(root); len(changes) > 0 || checked != 1 || err != nil {
 		t.Errorf("%+v, %d checked, %v", changes, checked, err)
 	}
 	length, _ := claims.Lookup(id)
-	f, err := openFolder(root, length, claim.Full)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(openFolder(root, length, claim.Full))(t)
 	for _, c := range []struct {
 		from, to string
 		want     Change
@@ -43,9 +36,7 @@ func TestCheck(t *testing.T) {
 		if bytes.Equal(other, text) {
 			t.Fatalf("%s is not in the verdict file", c.from)
 		}
-		if err := f.Write(verdictFile, other); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Write(verdictFile, other))
 		changes, checked, err := Check(root)
 		if err != nil || checked != 1 || len(changes) != 1 || changes[0] != c.want {
 			t.Errorf("%s: %+v, %d checked, %v; want %+v", c.to, changes, checked, err, c.want)

@@ -24,6 +24,7 @@ import (
 	"driftlab/experiments/study/claims"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/experiments/study/judge"
+	"driftlab/internal/must"
 	"driftlab/results"
 	"driftlab/results/record"
 )
@@ -47,10 +48,7 @@ var manyRuns = []string{
 // refute a statement; then its checks are no identities, and one tiny draw may come out either way.
 func identities(t *testing.T, id string) bool {
 	t.Helper()
-	list, err := judgedPublished()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(judgedPublished())(t)
 	for i := range list {
 		for _, c := range list[i].Evidence.Checks {
 			if list[i].Claim.ID == id && c.Level == judge.Exact && c.Outcome != judge.Passed && c.Outcome != judge.Reported {
@@ -64,10 +62,7 @@ func identities(t *testing.T, id string) bool {
 // named are what a claim's file has of the library: measurements, questions, and functions by their calls or names.
 func named(t *testing.T, c claim.Claim) (names []string) {
 	t.Helper()
-	text, err := fs.ReadFile(studies.Claims, path.Join("claims", c.Theme, c.ID+".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(fs.ReadFile(studies.Claims, path.Join("claims", c.Theme, c.ID+".yaml")))(t)
 	lib := &measurements.Library
 	add := func(form string, list iter.Seq[string]) {
 		for name := range list {
@@ -104,10 +99,7 @@ func TestEveryClaimRuns(t *testing.T) {
 			ids = append(ids, c.ID)
 		}
 	}
-	list, err := Run(context.Background(), Options{Claims: ids, Seeds: 1, Size: claim.Tiny, Dir: t.TempDir(), Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(Run(context.Background(), Options{Claims: ids, Seeds: 1, Size: claim.Tiny, Dir: t.TempDir(), Workers: 2}))(t)
 	if len(list) != len(ids) {
 		t.Fatalf("%d claims of %d", len(list), len(ids))
 	}
@@ -157,10 +149,7 @@ func render(t *testing.T, list []Result) string {
 func TestDeterminism(t *testing.T) {
 	run := func(o Options) string {
 		o.Seeds, o.Size = 2, claim.Tiny
-		list, err := Run(context.Background(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(Run(context.Background(), o))(t)
 		slices.SortFunc(list, func(a, b Result) int { return strings.Compare(a.Claim.ID, b.Claim.ID) })
 		return render(t, list)
 	}
@@ -196,18 +185,12 @@ func TestResume(t *testing.T) {
 	}
 	var last study.Progress
 	o.Progress = func(p study.Progress) { last = p }
-	resumed, err := Run(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resumed := must.Get(Run(context.Background(), o))(t)
 	if last.Kept != 2 || last.Done != 10 || last.Total != 10 {
 		t.Errorf("resumed: %+v, want 2 of 10 kept", last)
 	}
 	o.Dir = ""
-	fresh, err := Run(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := must.Get(Run(context.Background(), o))(t)
 	if render(t, resumed) != render(t, fresh) {
 		t.Error("an interruption changed the page")
 	}
@@ -216,17 +199,10 @@ func TestResume(t *testing.T) {
 // TestListJSON checks the fields that programs read.
 func TestListJSON(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Run(context.Background(), Options{Claims: cheap[:1], Seeds: 1, Size: claim.Tiny, Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(List(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(context.Background(), Options{Claims: cheap[:1], Seeds: 1, Size: claim.Tiny, Dir: dir}))(t)
+	text := must.Get(json.Marshal(List(dir)))(t)
 	var list []map[string]any
-	if err := json.Unmarshal(text, &list); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &list))
 	for _, line := range list {
 		for _, field := range []string{"id", "theme", "title", "declared", "first_version", "p_holm", "sentence", "unit", "replications", "primary_check", "source", "published", "status", "verdict", "fresh"} {
 			if _, ok := line[field]; !ok {
@@ -248,38 +224,21 @@ func TestListJSON(t *testing.T) {
 func TestDamagedObservation(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{Claims: cheap[:1], Seeds: 2, Size: claim.Tiny, Dir: dir}
-	if _, err := Run(context.Background(), o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(context.Background(), o))(t)
 	c, _ := claims.Lookup(cheap[0])
 	at := claimFolder(dir, c)
-	f, err := openFolder(dir, c, claim.Tiny)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(openFolder(dir, c, claim.Tiny))(t)
 	cell, err := f.Cell(f.key(1))
 	if keys, _ := f.Keys(); err != nil || len(keys) != 2 {
 		t.Fatalf("%d observations (%v), want 2", len(keys), err)
 	}
 	file, packed := filepath.Join(at, record.CellsFile), filepath.Join(at, record.PackedCells)
-	whole, err := os.ReadFile(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(packed); err != nil {
-		t.Fatal(err)
-	}
-	if f, err = openFolder(dir, c, claim.Tiny); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Add(cell); err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(packed))(t)
+	must.Do(t, os.Remove(packed))
+	f = must.Get(openFolder(dir, c, claim.Tiny))(t)
+	must.Do(t, f.Add(cell))
 	f.Close()
-	one, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(os.ReadFile(file))(t)
 	changed := slices.Clone(one)
 	changed[bytes.LastIndexAny(one[:bytes.LastIndexByte(one, ']')], "12345678")]++
 	write(t, file, append(changed, one...))
@@ -307,9 +266,7 @@ func TestDamagedObservation(t *testing.T) {
 
 func write(t *testing.T, path string, text []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, text, 0o666))
 }
 
 // TestUnknownClaim names the nearest one.
@@ -343,10 +300,7 @@ func ExampleRun() {
 func TestClaimFolder(t *testing.T) {
 	dir := t.TempDir()
 	ids := []string{"k-estimators", "batch-invariant-zero"}
-	list, err := Run(context.Background(), Options{Claims: ids, Seeds: 1, Size: claim.Tiny, Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(Run(context.Background(), Options{Claims: ids, Seeds: 1, Size: claim.Tiny, Dir: dir}))(t)
 	for i, arms := range []int{0, 3} {
 		r := &list[i]
 		if len(r.Arms) != arms {
@@ -371,10 +325,7 @@ func TestClaimFolder(t *testing.T) {
 			t.Errorf("%s: the command %s", arm.Name, arm.Command)
 		}
 	}
-	kept, err := Kept(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Get(Kept(dir))(t)
 	slices.SortFunc(list, func(a, b Result) int {
 		return slices.Index(claims.IDs(), a.Claim.ID) - slices.Index(claims.IDs(), b.Claim.ID)
 	})
@@ -391,10 +342,7 @@ var judgedPublished = sync.OnceValues(func() ([]Result, error) { return Kept(pub
 // TestPublishedObservations: what is published can be judged again, and comes to the published
 // verdicts, pages and pictures, byte for byte.
 func TestPublishedObservations(t *testing.T) {
-	list, err := judgedPublished()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(judgedPublished())(t)
 	verdicts := map[string]judge.Verdict{}
 	for _, s := range List("") {
 		if s.Status == "published" {
@@ -413,18 +361,10 @@ func TestPublishedObservations(t *testing.T) {
 	for i := range list {
 		r := &list[i]
 		if *update {
-			f, err := openFolder(publishedDir, r.Claim, r.Size)
-			if err == nil {
-				err = r.write(f)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(openFolder(publishedDir, r.Claim, r.Size))(t)
+			must.Do(t, r.write(f))
 		}
-		text, err := verdictText(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(verdictText(r))(t)
 		pages[path.Join(r.Claim.ID, pageFile)], pages[path.Join(r.Claim.ID, verdictFile)] = []byte(r.markdown()), text
 		pages[path.Join(r.Claim.ID, pictureFile)] = results.SVG(r.Evidence.Picture)
 	}
@@ -463,10 +403,7 @@ func TestConjectures(t *testing.T) {
 func TestFresh(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{Claims: cheap[:1], Seeds: 2, Size: claim.Tiny, Dir: dir, Fresh: true}
-	both, err := Run(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	both := must.Get(Run(context.Background(), o))(t)
 	if f := both[0].Fresh; f == nil || !slices.Equal(f.Seeds, []uint64{freshBase, freshBase + 1}) || !slices.Equal(both[0].Seeds, []uint64{1, 2}) {
 		t.Fatalf("fresh seeds: %+v, first %v", f, both[0].Seeds)
 	}
@@ -474,23 +411,14 @@ func TestFresh(t *testing.T) {
 		t.Errorf("the page does not show them:\n%s", text)
 	}
 	o.Fresh = false
-	again, err := Run(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := Kept(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(Run(context.Background(), o))(t)
+	kept := must.Get(Kept(dir))(t)
 	if render(t, again) != render(t, both) || render(t, kept) != render(t, both) {
 		t.Error("fresh seeds are lost when the first ones are run again")
 	}
 	// The verdict's file is cut: it is named, and made again with all that is there.
 	file := filepath.Join(dir, "claims", cheap[0], verdictFile)
-	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(file))(t)
 	write(t, file, whole[:len(whole)/2])
 	if _, err := Kept(dir); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a cut verdict: %v", err)
@@ -498,7 +426,7 @@ func TestFresh(t *testing.T) {
 	if s := List(dir)[slices.Index(claims.IDs(), cheap[0])]; s.Status != "damaged" {
 		t.Errorf("a cut verdict: %+v", s)
 	}
-	if again, err = Run(context.Background(), o); err != nil || render(t, again) != render(t, both) {
+	if again, err := Run(context.Background(), o); err != nil || render(t, again) != render(t, both) {
 		t.Errorf("the fresh seeds are lost with the verdict's file (%v)", err)
 	}
 	if text, err := os.ReadFile(file); err != nil || !bytes.Equal(text, whole) {

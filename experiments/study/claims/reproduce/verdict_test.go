@@ -10,6 +10,7 @@ import (
 
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/experiments/study/judge"
+	"driftlab/internal/must"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
@@ -101,10 +102,7 @@ func TestVerdictsFollowTheData(t *testing.T) {
 	if testing.Short() {
 		t.Skip("judges every claim forty times")
 	}
-	list, err := judgedPublished()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(judgedPublished())(t)
 	for i := range list {
 		r := &list[i]
 		was := r.decisive().Outcome
@@ -112,23 +110,15 @@ func TestVerdictsFollowTheData(t *testing.T) {
 			continue // as most of what is thrown together does
 		}
 		var runs []figures
-		folder, err := openFolder(publishedDir, r.Claim, claim.Full)
-		if err != nil {
-			t.Fatal(err)
-		}
+		folder := must.Get(openFolder(publishedDir, r.Claim, claim.Full))(t)
 		for _, seed := range r.Seeds {
 			o, err := folder.observation(seed)
 			if err != nil || o == nil {
 				t.Fatalf("%s: no observation of seed %d (%v)", r.Claim.ID, seed, err)
 			}
-			text, err := json.Marshal(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(json.Marshal(o))(t)
 			var f figures
-			if err := json.Unmarshal(text, &f); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(text, &f))
 			runs = append(runs, f)
 		}
 		id := fnv.New64a() // of the name: a claim that is added leaves the orders of others as they are
