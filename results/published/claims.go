@@ -19,11 +19,17 @@ var packedClaims []byte
 
 //go:generate go test -run ^TestClaims$ -update
 
-// Claims are the published claims by name.
-var Claims = sync.OnceValue(func() map[string]Claim {
-	var claims map[string]Claim
-	if err := json.Unmarshal(Gunzip(packedClaims), &claims); err != nil {
-		panic("claims.json.gz: " + err.Error()) // TestClaims makes it
-	}
-	return claims
-})
+var unpacked struct {
+	once   sync.Once
+	claims map[string]Claim
+}
+
+// Claims are the published claims by name. A program that does not ask for them does not carry them, either.
+func Claims() map[string]Claim {
+	unpacked.once.Do(func() {
+		if err := json.Unmarshal(Gunzip(packedClaims), &unpacked.claims); err != nil {
+			panic("claims.json.gz: " + err.Error()) // TestClaims makes it
+		}
+	})
+	return unpacked.claims
+}
