@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"driftlab/internal/must"
 	"driftlab/precision"
+	"driftlab/precision/must"
 )
 
 // plainSum is the definition, one column at a time over all devices.

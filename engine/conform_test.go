@@ -6,9 +6,9 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/kernel"
-	"driftlab/internal/must"
 	"driftlab/model"
 	"driftlab/precision"
+	"driftlab/precision/must"
 )
 
 // A pass agrees with the float64 reference within the tolerance of each format.

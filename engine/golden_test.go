@@ -13,7 +13,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/kernel"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata; understand the difference before committing it")

@@ -10,8 +10,8 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/kernel"
 	"driftlab/engine/reference"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // inForm is a preset with a form of linear attention.

@@ -7,8 +7,8 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/kernel"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // outlierFactor is the ratio of magnitudes in LLM.int8 (arXiv 2208.07339), up to 20 times the

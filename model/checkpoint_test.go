@@ -15,8 +15,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"driftlab/internal/must"
 	"driftlab/model/safetensors"
+	"driftlab/precision/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files; understand the difference before committing it")

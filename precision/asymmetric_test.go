@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // The bytes are those of the real operator, which testdata/asymmetric.txt keeps.

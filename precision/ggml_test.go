@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 var ggmlQuantizers = []string{"int8/q8_0", "int8/q8_0-x86", "int4/q4_0"}

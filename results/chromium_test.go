@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // chromium finds a browser, or skips the test.

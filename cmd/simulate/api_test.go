@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // apiFile lists what the stable packages export, one declaration a line; apiPage lists the packages.

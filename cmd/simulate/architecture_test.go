@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // layer says which packages of this repository a package may import; a name that
@@ -36,7 +36,7 @@ const (
 // layers is the architecture, lowest first. Each package of the repository occurs once.
 var layers = []layer{
 	// Numbers and what holds them.
-	{"internal/must precision/elementary precision moe engine/column model/safetensors results/record/atomicfile", ""},
+	{"precision/must precision/elementary precision moe engine/column model/safetensors results/record/atomicfile", ""},
 	{"results/stats results/stats/passk", "precision/elementary"},
 	{"results/record", "results/record/atomicfile " + numbers},
 	{"results/figure", "results/record " + numbers},
@@ -103,7 +103,7 @@ var layers = []layer{
 }
 
 // onlyTests are packages that tests import, and each other, and no program does.
-const onlyTests = "internal/must experiments/diagnose/diagnosetest engine/enginetest engine/reference trainer/trainertest trainer/method/memorytest"
+const onlyTests = "precision/must experiments/diagnose/diagnosetest engine/enginetest engine/reference trainer/trainertest trainer/method/memorytest"
 
 // capability says which packages may use something from outside the repository: an import
 // ("os"), what is used of one ("time.Now"), all below a path ("net/...") or a beginning ("log.*").

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // budgetFile has the lines of Go that each package may have, without its tests.

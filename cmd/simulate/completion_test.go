@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 
 	"github.com/alecthomas/kong"
 )

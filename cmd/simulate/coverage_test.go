@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/study/sources"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/trainer/recipe"
 
 	"mvdan.cc/sh/v3/shell"

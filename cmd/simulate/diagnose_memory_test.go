@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // ceiling is the most memory that diagnose takes of any input, in MB.

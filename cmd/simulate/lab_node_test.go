@@ -20,7 +20,7 @@ import (
 	"driftlab/experiments/measure"
 	"driftlab/experiments/measure/explain"
 	runs "driftlab/experiments/run"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/figure"
 	"driftlab/results/lab"
 	"driftlab/results/record"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/trainer/recipe"
 )
 

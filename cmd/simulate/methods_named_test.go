@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // TestPrintedNameHasAPage: settings, stressors, arms, studies and claims are found by name, and a setting has its lines in

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // pythonWithPandas is a Python that has pandas, such as Debian's; the test skips itself where there is none.

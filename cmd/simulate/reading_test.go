@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 var (

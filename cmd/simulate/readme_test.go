@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/study/claims"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/stability"
 	"driftlab/trainer/recipe"
 

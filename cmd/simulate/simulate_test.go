@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 
 	"github.com/rogpeppe/go-internal/testscript"

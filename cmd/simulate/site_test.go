@@ -11,7 +11,7 @@ import (
 
 	"driftlab/experiments/study"
 	"driftlab/experiments/study/claims"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results"
 	"driftlab/results/lab"
 	"driftlab/results/stability"

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/study/claims"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/trainer/recipe"
 )
 

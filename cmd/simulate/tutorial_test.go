@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // TestTutorial runs the commands of the tutorial in their order; of those of the go command, what they name has to exist.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // A private term is a phrase that this project once used for something that the field has a

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 var update = flag.Bool("update", false, "write testdata/bits.txt from the plain Go path")

@@ -13,8 +13,8 @@ import (
 	"driftlab/engine/kernel"
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 func preset(t testing.TB, name string) engine.Numerics {

@@ -8,8 +8,8 @@ import (
 	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
-	"driftlab/internal/must"
 	"driftlab/precision"
+	"driftlab/precision/must"
 )
 
 // A gradient that goes back from the scoring pass has the bits of one that makes

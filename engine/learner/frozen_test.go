@@ -6,7 +6,7 @@ import (
 
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // The index of sparse attention has no gradient, and keeps its bits under weight decay.

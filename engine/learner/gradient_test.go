@@ -11,9 +11,9 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/engine/reference"
-	"driftlab/internal/must"
 	"driftlab/model"
 	"driftlab/moe"
+	"driftlab/precision/must"
 )
 
 func exp(x float64) float64 { return math.Exp(x) }

@@ -8,8 +8,8 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/kernel"
 	"driftlab/engine/learner"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // direct computes the gradient of linear without Gorgonia: the stages of the

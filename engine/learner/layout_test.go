@@ -10,8 +10,8 @@ import (
 	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 func numericsOf(t testing.TB, name string) engine.Numerics {

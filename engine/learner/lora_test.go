@@ -12,9 +12,9 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/engine/reference"
-	"driftlab/internal/must"
 	"driftlab/model"
 	"driftlab/precision"
+	"driftlab/precision/must"
 )
 
 // adapted is a model with adapters, of random values, next to all its projections.

@@ -11,8 +11,8 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/engine/reference"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // returning is a loss that gives what it is told.

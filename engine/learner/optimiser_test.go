@@ -10,8 +10,8 @@ import (
 	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // adamW is the optimiser in float64, from arXiv:1711.05101, algorithm 2, with

@@ -11,8 +11,8 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/reference"
 	"driftlab/engine/rollout"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // compressed samples responses with a compressed KV cache.

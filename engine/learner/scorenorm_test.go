@@ -10,8 +10,8 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/column"
 	"driftlab/engine/rollout"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // TestScoreNorms holds the norms against finite differences of the log-prob

@@ -10,8 +10,8 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/reference"
 	"driftlab/engine/rollout"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // truncated samples responses from truncated distributions.

@@ -10,7 +10,7 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // answering replies to even tokens with one to four of its own.

@@ -15,8 +15,8 @@ import (
 	"driftlab/engine/kernel"
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // setting is a way to sample that interruption has to respect.

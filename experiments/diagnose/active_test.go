@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/recipe/foreign"

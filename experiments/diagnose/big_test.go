@@ -17,7 +17,7 @@ import (
 
 	"driftlab/experiments/diagnose"
 	"driftlab/experiments/diagnose/reader"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 
 	"github.com/klauspost/compress/gzip"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/stability"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/metrics"

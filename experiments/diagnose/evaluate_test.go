@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/method/loss"
 	"driftlab/trainer/recipe"

@@ -13,7 +13,7 @@ import (
 	"driftlab/experiments/diagnose/reader"
 	"driftlab/experiments/measure"
 	runner "driftlab/experiments/run"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"

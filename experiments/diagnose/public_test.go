@@ -12,7 +12,7 @@ import (
 
 	"driftlab/experiments/diagnose"
 	"driftlab/experiments/diagnose/diagnosetest"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // sets are the folders with dumps: that which is shipped, and what DUMPS_DIR names.

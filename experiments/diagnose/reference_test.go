@@ -21,8 +21,8 @@ import (
 
 	"driftlab/experiments/diagnose/reader"
 	runner "driftlab/experiments/run"
-	"driftlab/internal/must"
 	"driftlab/precision/elementary"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )

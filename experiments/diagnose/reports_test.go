@@ -11,7 +11,7 @@ import (
 
 	"driftlab/experiments/diagnose"
 	"driftlab/experiments/diagnose/diagnosetest"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/trainer/recipe/foreign"
 )
 

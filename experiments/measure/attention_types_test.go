@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"driftlab/engine"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/trainer/recipe"
 )
 

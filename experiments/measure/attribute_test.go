@@ -10,9 +10,9 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/kernel"
-	"driftlab/internal/must"
 	"driftlab/model"
 	"driftlab/precision"
+	"driftlab/precision/must"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"
 )

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"driftlab/engine"
-	"driftlab/internal/must"
 	"driftlab/precision"
+	"driftlab/precision/must"
 	"driftlab/trainer/recipe"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // TestKeptMassIdentity runs the self-test on what the engines record: it holds for

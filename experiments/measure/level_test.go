@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // TestLevels turns each mechanism up in one engine, everything else being equal:

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // A merge of adapters that the learner keeps apart is a mechanism of its own, and goes with

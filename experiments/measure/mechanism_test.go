@@ -11,8 +11,8 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/kernel"
-	"driftlab/internal/must"
 	"driftlab/precision"
+	"driftlab/precision/must"
 	"driftlab/trainer"
 	"driftlab/trainer/trainertest"
 )

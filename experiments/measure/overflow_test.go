@@ -9,7 +9,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/learner"
 	runner "driftlab/experiments/run"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/trainer"
 )
 

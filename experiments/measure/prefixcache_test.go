@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // Between engines that differ in numerics and in the age of cached prompts both are named,

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"driftlab/experiments/measure"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 var exhaustive = flag.Bool("exhaustive", false, "every dump of a real program, as in nightly tests, in place of one in four")

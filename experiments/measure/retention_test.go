@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"driftlab/engine"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // TestRetentionInMeasure shows what is kept and what a replay leaves, whether

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"driftlab/engine/rollout"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/trainer/recipe"
 )
 

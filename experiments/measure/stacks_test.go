@@ -8,8 +8,8 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/learner"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 	"driftlab/trainer"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method/batch"

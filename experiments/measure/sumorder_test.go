@@ -7,8 +7,8 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/kernel"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // The preset llama-f16 correlates with llama.cpp by 0.87 on chain-base. The order of the float32 sums is enough

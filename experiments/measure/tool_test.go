@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"driftlab/engine"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 	"driftlab/trainer/trainertest"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // Between engines that differ in numerics and in tensors that a sync missed both are named,

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/study/claims/claim"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/trainer/recipe"
 )
 

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
 	"driftlab/model/safetensors"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"

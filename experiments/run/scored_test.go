@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/method/batch"

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"driftlab/engine/learner"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )

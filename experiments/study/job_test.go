@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 
 	"go.yaml.in/yaml/v4"

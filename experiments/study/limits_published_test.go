@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 	"driftlab/results/stability"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/columnar"
 	"driftlab/results/record"
 

@@ -6,10 +6,10 @@ import (
 	"math"
 	"testing"
 
-	"driftlab/internal/must"
 	"driftlab/model"
 	"driftlab/model/gguf"
 	"driftlab/precision"
+	"driftlab/precision/must"
 )
 
 // file is a GGUF file taken apart.

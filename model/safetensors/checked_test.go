@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // TestChecked writes and opens a file with a checksum: any bit that differs is

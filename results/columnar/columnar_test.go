@@ -7,7 +7,7 @@ import (
 	"math"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/columnar"
 	"driftlab/results/record"
 

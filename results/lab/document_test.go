@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/published"
 )
 

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 var update = flag.Bool("update", false, "write claims.json.gz")

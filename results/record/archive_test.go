@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // TestArchive: what is unpacked is the folder of a finished run, file by file.

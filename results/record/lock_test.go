@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // TestLock takes a folder twice: the second is told by whom it is held. A lock

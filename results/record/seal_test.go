@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // TestSealedLine: a line reads back without its seal, and no byte of it can change. The

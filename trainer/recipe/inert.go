@@ -21,7 +21,7 @@ const sameBits = "the two engines compute the same bits and the rollouts are as 
 // inert collects why parts of a recipe cannot act.
 type inert []string
 
-// when notes what holds.
+// when notes a reason that is true of the recipe.
 func (n *inert) when(holds bool, format string, args ...any) {
 	if holds {
 		*n = append(*n, fmt.Sprintf(format, args...))

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 var update = flag.Bool("update", false, "write the page's table of formats")

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // fuzz reads whatever comes: no input may panic, hand on a row whose columns do not fit each other, or say nothing.

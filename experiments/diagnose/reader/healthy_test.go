@@ -15,7 +15,7 @@ import (
 
 	"driftlab/experiments/diagnose"
 	"driftlab/experiments/diagnose/reader"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 var exhaustive = flag.Bool("exhaustive", false, "200 healthy dumps of each format, as in nightly tests, in place of one")

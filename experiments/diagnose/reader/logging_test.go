@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // tensors stand in for torch: what the page's lines call of a tensor, and the objects around them.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // What the pickler below writes beside numbers, texts and lists.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // truth is what the maker of a set of dumps says of a file.

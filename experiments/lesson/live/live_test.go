@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/measure"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer/method/batch"

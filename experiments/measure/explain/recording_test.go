@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/measure"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 	"driftlab/trainer/recipe"
 )

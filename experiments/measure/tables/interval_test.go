@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/measure"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/trainer/method/metrics"
 	"driftlab/trainer/recipe"
 )

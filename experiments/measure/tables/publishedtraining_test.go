@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/run"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats"

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"driftlab/experiments/measure"
-	"driftlab/internal/must"
 	"driftlab/model"
+	"driftlab/precision/must"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats"

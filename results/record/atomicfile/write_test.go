@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // only fails unless the folder holds one file, with that text.

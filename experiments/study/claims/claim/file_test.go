@@ -12,7 +12,7 @@ import (
 	"testing/fstest"
 
 	"driftlab/experiments/study/judge"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/trainer/recipe"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // TestObservationRoundTrip: numbers come back bit for bit, also those that JSON

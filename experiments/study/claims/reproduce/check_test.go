@@ -8,7 +8,7 @@ import (
 
 	"driftlab/experiments/study/claims"
 	"driftlab/experiments/study/claims/claim"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 )
 
 // TestCheck: nothing changes in what this version published, and a verdict, a figure and the version of a

@@ -24,7 +24,7 @@ import (
 	"driftlab/experiments/study/claims"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/experiments/study/judge"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results"
 	"driftlab/results/record"
 )

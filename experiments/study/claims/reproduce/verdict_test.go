@@ -10,7 +10,7 @@ import (
 
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/experiments/study/judge"
-	"driftlab/internal/must"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
