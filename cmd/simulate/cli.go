@@ -288,22 +288,13 @@ func errorLines(err error) []string {
 }
 
 func statusOf(err error) int {
-	var (
-		stop    interrupted
-		verdict strict
-		mine    badInput
-		faults  recipe.Faults
-		folder  *record.FolderError
-		weights *model.CheckpointError
-		parse   *kong.ParseError
-		path    *fs.PathError
-	)
 	switch {
-	case errors.As(err, &stop):
+	case errors.As(err, new(interrupted)):
 		return statusInterrupted
-	case errors.As(err, &verdict):
+	case errors.As(err, new(strict)):
 		return statusStrict
-	case errors.As(err, &mine), errors.As(err, &faults), errors.As(err, &folder), errors.As(err, &weights), errors.As(err, &parse), errors.As(err, &path):
+	case errors.As(err, new(badInput)), errors.As(err, new(recipe.Faults)), errors.As(err, new(*record.FolderError)),
+		errors.As(err, new(*model.CheckpointError)), errors.As(err, new(*kong.ParseError)), errors.As(err, new(*fs.PathError)):
 		return statusBadInput
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
 		return statusBadInput

@@ -72,7 +72,7 @@ func completions(app *kong.Application, words []string) []completion {
 	for i := 0; i < last; i++ {
 		flag := flagNamed(node, words[i])
 		switch {
-		case flag != nil && takesValue(flag) && !strings.Contains(words[i], "="):
+		case flag != nil && !flag.IsBool() && !flag.IsCounter() && !strings.Contains(words[i], "="):
 			if i++; i == last {
 				return startingWith(typed, "", values(flag.Tag.Get("complete")))
 			}
@@ -90,7 +90,11 @@ func completions(app *kong.Application, words []string) []completion {
 	case assigned && flag != nil:
 		return startingWith(typed, name+"=", values(flag.Tag.Get("complete")))
 	case strings.HasPrefix(typed, "-"):
-		return startingWith(typed, "", flagWords(node))
+		var flags []completion
+		for _, f := range visibleFlags(node) {
+			flags = append(flags, completion{"--" + f.Name, f.Help})
+		}
+		return startingWith(typed, "", flags)
 	}
 	found := commandWords(node)
 	if n := len(node.Positional); n > 0 && (place < n || node.Positional[n-1].IsCumulative()) {
@@ -142,22 +146,12 @@ func visibleFlags(node *kong.Node) []*kong.Flag {
 	return slices.Concat(node.AllFlags(true)...)
 }
 
-func takesValue(f *kong.Flag) bool { return !f.IsBool() && !f.IsCounter() }
-
 func commandWords(node *kong.Node) []completion {
 	var list []completion
 	for _, child := range node.Children {
 		if !child.Hidden {
 			list = append(list, completion{child.Name, child.Help})
 		}
-	}
-	return list
-}
-
-func flagWords(node *kong.Node) []completion {
-	var list []completion
-	for _, f := range visibleFlags(node) {
-		list = append(list, completion{"--" + f.Name, f.Help})
 	}
 	return list
 }

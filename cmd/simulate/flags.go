@@ -72,15 +72,19 @@ func (f *recipeFlags) setBy(flag, path, value string) {
 	}
 }
 
-// sets are the assignments of the flags, in order: those of --set, then those
-// of flags with a name of their own, the seed last.
+// named are the flags with a name of their own that were given, the seed last.
+func (f *recipeFlags) named() []shorthand {
+	if f.Seed == nil {
+		return f.shorthands
+	}
+	return append(f.shorthands[:len(f.shorthands):len(f.shorthands)], shorthand{"--seed", "seed", strconv.FormatUint(uint64(*f.Seed), 10)})
+}
+
+// sets are the assignments of the flags, in order: those of --set, then those of flags with a name of their own.
 func (f *recipeFlags) sets() []string {
 	sets := f.Set[:len(f.Set):len(f.Set)]
-	for _, s := range f.shorthands {
+	for _, s := range f.named() {
 		sets = append(sets, s.assignment())
-	}
-	if f.Seed != nil {
-		sets = append(sets, "seed="+strconv.FormatUint(uint64(*f.Seed), 10))
 	}
 	return sets
 }
@@ -91,13 +95,9 @@ func (f *recipeFlags) AfterApply() error { return f.givenTwice() }
 
 // givenTwice is the error where a flag of its own and --set give a field two values.
 func (f *recipeFlags) givenTwice() error {
-	named := f.shorthands[:len(f.shorthands):len(f.shorthands)]
-	if f.Seed != nil {
-		named = append(named, shorthand{"--seed", "seed", strconv.FormatUint(uint64(*f.Seed), 10)})
-	}
 	for _, set := range f.Set {
 		path, value, _ := strings.Cut(set, "=")
-		for _, s := range named {
+		for _, s := range f.named() {
 			if strings.TrimSpace(path) == s.path && strings.TrimSpace(value) != s.value {
 				return bad("%s %s and --set %s give one field two values: leave one out", s.flag, s.value, set)
 			}

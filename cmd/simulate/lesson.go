@@ -30,7 +30,11 @@ type lessonCmd struct {
 
 func (c *lessonCmd) Run(a *app) error {
 	if c.Name == "" {
-		a.listLessons()
+		t := &figure.Figure{Kind: figure.Table, Title: "Lessons", Columns: []figure.Column{{Name: "name"}, {Name: "minutes", Align: figure.Right}, {Name: "question"}}}
+		for _, l := range lab.Load().Lessons {
+			t.Add(figure.Word(l.Name).As(figure.Strong), figure.Word(fmt.Sprint(l.Minutes)), figure.Word(l.Question))
+		}
+		a.printTable(t)
 		return nil
 	}
 	if c.Record { // before there is a lesson to show it
@@ -49,13 +53,20 @@ func (c *lessonCmd) Run(a *app) error {
 		return badInput{fmt.Errorf("--with %w", err)}
 	}
 	fmt.Fprintf(a.stdout, "%s (%d minutes)\n\n%s\n\n%s\n\n", l.Title, l.Minutes, l.Question, strings.Join(l.Intro, "\n\n"))
-	guesses := c.ask(a, l)
+	guesses := make([]string, len(l.Guess))
+	if !c.Skip && term.IsTerminal(int(os.Stdin.Fd())) { // nobody else could answer
+		guesses = readGuesses(bufio.NewReader(os.Stdin), a.stdout, l)
+	}
 	panels, err := c.run(a, l, chosen)
 	if err != nil {
 		return err
 	}
 	for i := range panels {
-		a.printFigure(&panels[i])
+		if t := panels[i].Tabular(); t != nil {
+			a.printTable(t)
+		} else {
+			fmt.Fprintln(a.stdout, panels[i].Text())
+		}
 	}
 	if err := c.draw(a, l.Name, panels); err != nil {
 		return err
@@ -78,23 +89,6 @@ func (c *lessonCmd) Run(a *app) error {
 	}
 	fmt.Fprintf(a.stdout, "Again: %s\n", l.Command)
 	return nil
-}
-
-// listLessons prints what there is to learn.
-func (a *app) listLessons() {
-	t := &figure.Figure{Kind: figure.Table, Title: "Lessons", Columns: []figure.Column{{Name: "name"}, {Name: "minutes", Align: figure.Right}, {Name: "question"}}}
-	for _, l := range lab.Load().Lessons {
-		t.Add(figure.Word(l.Name).As(figure.Strong), figure.Word(fmt.Sprint(l.Minutes)), figure.Word(l.Question))
-	}
-	a.printTable(t)
-}
-
-// ask reads a guess for each question of the lesson, from a terminal only.
-func (c *lessonCmd) ask(a *app, l *lab.Lesson) []string {
-	if c.Skip || !term.IsTerminal(int(os.Stdin.Fd())) {
-		return make([]string, len(l.Guess))
-	}
-	return readGuesses(bufio.NewReader(os.Stdin), a.stdout, l)
 }
 
 func (c *lessonCmd) run(a *app, l *lab.Lesson, chosen map[string]string) ([]figure.Figure, error) {
@@ -138,14 +132,6 @@ func figureSources(l *lab.Lesson) []string {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-func (a *app) printFigure(f *figure.Figure) {
-	if t := f.Tabular(); t != nil {
-		a.printTable(t)
-		return
-	}
-	fmt.Fprintln(a.stdout, f.Text())
 }
 
 func (c *lessonCmd) draw(a *app, name string, panels []figure.Figure) error {

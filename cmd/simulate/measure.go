@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -117,13 +118,7 @@ func (c *measureCmd) Run(a *app) error {
 			return err
 		}
 	}
-	if err := a.show(c.JSON, document, shown...); err != nil {
-		return err
-	}
-	if c.Out != "" && !c.JSON {
-		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(c.Out, "report.html"))
-	}
-	return fault
+	return cmp.Or(c.shown(a, document, shown...), fault)
 }
 
 // gapTables are the tables of a measurement, some without rows.
@@ -231,7 +226,12 @@ func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 			return err
 		}
 	}
-	err = a.show(c.JSON, table, tables.LevelTable(table))
+	return c.shown(a, table, tables.LevelTable(table))
+}
+
+// shown prints what was measured, and where its page is.
+func (c *measureCmd) shown(a *app, document any, figures ...*figure.Figure) error {
+	err := a.show(c.JSON, document, figures...)
 	if err == nil && c.Out != "" && !c.JSON {
 		fmt.Fprintf(a.stdout, "Report: %s\n", filepath.Join(c.Out, "report.html"))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"driftlab/engine"
+	"driftlab/experiments/measure/tables"
 	"driftlab/experiments/study/sources"
 	"driftlab/results/figure"
 	"driftlab/trainer/method"
@@ -37,19 +38,14 @@ func (c *methodsCmd) Run(a *app) error {
 		}
 		return c.explain(a, found)
 	}
-	switch c.Name {
-	case "numerics":
-		return c.numerics(a)
-	case "recipes":
-		return c.recipes(a)
-	case "presets":
-		return c.presets(a, correction.Presets)
-	case "systems":
-		return c.systems(a)
-	case "papers":
-		return c.papers(a)
-	case "coverage":
-		return c.coverage(a)
+	pages := map[string]func(*app) error{"recipes": c.recipes, "systems": c.systems, "coverage": c.coverage,
+		"presets":  func(a *app) error { return c.presets(a, correction.Presets) },
+		"numerics": func(a *app) error { return c.table(a, "numerics.md", tables.PresetTable(), engine.Presets()) },
+		"papers": func(a *app) error {
+			return c.table(a, "papers.md", sources.PapersTable(sources.Papers()), sources.Papers())
+		}}
+	if page := pages[c.Name]; page != nil {
+		return page(a)
 	}
 	if sources.ArXiv.FindString(c.Name) == c.Name && c.Name != "" {
 		return c.onePaper(a)
@@ -73,13 +69,17 @@ func (c *methodsCmd) Run(a *app) error {
 		return err
 	}
 	return c.show(a, "methods.md", methodsMarkdown(found), found, func() {
-		if c.Name == "" {
-			a.listMethods(found)
+		if c.Name != "" {
+			for _, m := range found {
+				fmt.Fprint(a.stdout, methodText(m))
+			}
 			return
 		}
-		for _, m := range found {
-			fmt.Fprint(a.stdout, methodText(m))
+		for _, t := range methodTables(found) {
+			a.printTable(t)
 		}
+		fmt.Fprintf(a.stdout, "Numerics: %s\n\nRecipes: %s\n\n", strings.Join(engine.PresetNames(), ", "), strings.Join(recipe.Names(), ", "))
+		fmt.Fprintln(a.stdout, "simulate methods NAME explains a method; recipe lists all fields of a recipe, recipes the shipped recipes, systems the asynchronous systems, presets the published corrections, numerics the presets of numerics.")
 	})
 }
 
@@ -122,15 +122,6 @@ func findMethods(name string) ([]recipe.Method, error) {
 		return nil, bad("methods: unknown name %q: did you mean %q?", name, near)
 	}
 	return nil, bad("methods: unknown name %q; `simulate methods` lists all", name)
-}
-
-func (a *app) listMethods(all []recipe.Method) {
-	for _, t := range methodTables(all) {
-		a.printTable(t)
-	}
-	fmt.Fprintf(a.stdout, "Numerics: %s\n\n", strings.Join(engine.PresetNames(), ", "))
-	fmt.Fprintf(a.stdout, "Recipes: %s\n\n", strings.Join(recipe.Names(), ", "))
-	fmt.Fprintln(a.stdout, "simulate methods NAME explains a method; recipe lists all fields of a recipe, recipes the shipped recipes, systems the asynchronous systems, presets the published corrections, numerics the presets of numerics.")
 }
 
 // methodTables is one table per field of a recipe; of a system it has the rule and the
@@ -256,7 +247,7 @@ func (c *methodsCmd) explain(a *app, found []recipe.Method) error {
 	for _, x := range all {
 		text += x.text()
 	}
-	return c.show(a, "methods.md", "# "+c.Name+"\n\n```\n"+text+"```\n", all, func() { fmt.Fprint(a.stdout, text) })
+	return c.fenced(a, c.Name, text, all)
 }
 
 // explained is the trace of a method on its worked example, with its defaults; nil for

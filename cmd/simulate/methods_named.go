@@ -106,8 +106,7 @@ func (c *methodsCmd) named(a *app) (ok bool, err error) {
 	if err := p.fill(); err != nil {
 		return false, err
 	}
-	text := p.String()
-	return true, c.show(a, "methods.md", "# "+p.Name+"\n\n```\n"+text+"```\n", p, func() { fmt.Fprint(a.stdout, text) })
+	return true, c.fenced(a, p.Name, p.String(), p)
 }
 
 func (p *namedPage) fill() error {
@@ -192,20 +191,13 @@ func claimsOn(source string) string {
 	return b.String()
 }
 
-func (c *methodsCmd) papers(a *app) error {
-	list := sources.Papers()
-	t := sources.PapersTable(list)
-	return c.show(a, "papers.md", t.Markdown(), list, func() { a.printTable(t) })
-}
-
 func (c *methodsCmd) onePaper(a *app) error {
 	list := sources.Papers()
 	at := slices.IndexFunc(list, func(p sources.Paper) bool { return p.ID == c.Name })
 	if at < 0 {
 		return bad("methods: no method, recipe or claim cites arXiv %s; `simulate methods papers` lists the papers", c.Name)
 	}
-	text := list[at].Text()
-	return c.show(a, "paper.txt", text, list[at], func() { fmt.Fprint(a.stdout, text) })
+	return c.text(a, "paper.txt", list[at].Text(), list[at])
 }
 
 func (c *methodsCmd) coverage(a *app) error {

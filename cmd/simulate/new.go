@@ -32,7 +32,8 @@ func (c *newLossCmd) Run(a *app) error {
 		if err := record.WriteFile(filepath.Dir(path), filepath.Base(path), []byte(f.Text)); err != nil {
 			return err
 		}
-		if shown, err := filepath.Rel(workingDir(), path); err == nil {
+		here, _ := os.Getwd() // "" if it is gone
+		if shown, err := filepath.Rel(here, path); err == nil {
 			path = shown
 		}
 		fmt.Fprintf(a.stdout, "Wrote %s\n", path)
@@ -44,13 +45,4 @@ on two cores it takes about 3 minutes:
   go run ./cmd/simulate sweep quick --loss %[1]s --only method=none+token_tis-2+%[1]s,stressor=matched+router4+age16 --out runs/%[1]s
 `, c.Name)
 	return nil
-}
-
-// workingDir is the folder we are in, "" if it is gone.
-func workingDir() string {
-	dir, err := os.Getwd()
-	if err != nil {
-		return ""
-	}
-	return dir
 }

@@ -16,7 +16,9 @@ var programName = sync.OnceValue(func() string {
 		return os.Args[0]
 	}
 	found, err := exec.LookPath(filepath.Base(os.Args[0]))
-	inPath := err == nil && sameFile(found, path)
+	own, _ := os.Stat(path)
+	other, _ := os.Stat(found)
+	inPath := err == nil && own != nil && other != nil && os.SameFile(own, other)
 	_, err = os.Stat("cmd/simulate/main.go")
 	return nameOf(os.Args[0], path, inPath, err == nil)
 })
@@ -33,13 +35,6 @@ func nameOf(called, path string, inPath, root bool) string {
 		return filepath.Base(called)
 	}
 	return called
-}
-
-// sameFile reports whether two paths lead to one file.
-func sameFile(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
 // commandInText is a command of this program in a text: its name, followed by a command or a flag.

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/engine"
-	"driftlab/experiments/measure/tables"
 	"driftlab/model"
 	"driftlab/results/figure"
 	"driftlab/trainer/method"
@@ -35,12 +33,27 @@ func (c *methodsCmd) show(a *app, file, text string, document any, print func())
 	return nil
 }
 
+// text shows a text that is the same in a file and on a terminal.
+func (c *methodsCmd) text(a *app, file, text string, document any) error {
+	return c.show(a, file, text, document, func() { fmt.Fprint(a.stdout, text) })
+}
+
+// fenced shows a text as it stands, in a file under its name.
+func (c *methodsCmd) fenced(a *app, name, text string, document any) error {
+	return c.show(a, "methods.md", "# "+name+"\n\n```\n"+text+"```\n", document, func() { fmt.Fprint(a.stdout, text) })
+}
+
+// table shows a table.
+func (c *methodsCmd) table(a *app, file string, t *figure.Figure, document any) error {
+	return c.show(a, file, t.Markdown(), document, func() { a.printTable(t) })
+}
+
 func (c *methodsCmd) fields(a *app, fields []recipe.FieldReference) error {
 	var b strings.Builder
 	for _, f := range fields {
 		fmt.Fprintf(&b, "%s\n", strings.ReplaceAll(f.String(), "\t", "  ")) // formulas are set in by a tab
 	}
-	return c.show(a, "recipe.txt", b.String(), fields, func() { fmt.Fprint(a.stdout, b.String()) })
+	return c.text(a, "recipe.txt", b.String(), fields)
 }
 
 // shipped is a recipe in the binary, as --json lists it.
@@ -57,7 +70,7 @@ func (c *methodsCmd) recipes(a *app) error {
 		list = append(list, shipped{name, recipe.Description(name)})
 		t.Add(figure.Word(name).As(figure.Strong), figure.Word(recipe.Description(name)))
 	}
-	return c.show(a, "recipes.md", t.Markdown(), list, func() { a.printTable(t) })
+	return c.table(a, "recipes.md", t, list)
 }
 
 type recipePage struct {
@@ -91,7 +104,7 @@ func (c *methodsCmd) page(a *app) error {
 	for _, note := range r.Inert() {
 		fmt.Fprintf(&b, "\nHas no effect here: %s\n", note)
 	}
-	return c.show(a, p.Name+".txt", b.String(), p, func() { fmt.Fprint(a.stdout, b.String()) })
+	return c.text(a, p.Name+".txt", b.String(), p)
 }
 
 // systems lists the published asynchronous systems: the rule in a line, the bound that
@@ -115,7 +128,7 @@ func (c *methodsCmd) systems(a *app) error {
 		b.WriteByte('\n')
 	}
 	b.WriteString("Greatest lag: staleness bound of a trained sample, in published versions; none if a system only limits a count.\n")
-	return c.show(a, "systems.txt", b.String(), list, func() { fmt.Fprint(a.stdout, b.String()) })
+	return c.text(a, "systems.txt", b.String(), list)
 }
 
 // boundText is the greatest lag that a system promises.
@@ -141,20 +154,14 @@ func (c *methodsCmd) presets(a *app, presets []correction.Preset) error {
 		list[i] = shown{p, p.Summary(), p.New().Recipe()}
 		t.Add(figure.Word(p.Name).As(figure.Strong), figure.Word(p.Loss), figure.Word(p.Summary()))
 	}
+	if len(presets) != 1 {
+		return c.table(a, "presets.md", t, list)
+	}
 	return c.show(a, "presets.md", t.Markdown(), list, func() {
-		if len(presets) != 1 {
-			a.printTable(t)
-			return
-		}
 		p := presets[0]
 		fmt.Fprintf(a.stdout, "%s (correction preset)\n\nSource\n  %s\n\nWhat it does\n  %s\n\nGoes with the loss\n  %s\n\nIn a recipe\n  correction: %s\n  which is\n  %s\n\n",
 			p.Name, p.Source, p.Summary(), p.Loss, p.Name, p.New().Recipe())
 	})
-}
-
-func (c *methodsCmd) numerics(a *app) error {
-	t := tables.PresetTable()
-	return c.show(a, "numerics.md", t.Markdown(), engine.Presets(), func() { a.printTable(t) })
 }
 
 // configFlag is of the commands that take another trainer's configuration.
@@ -278,14 +285,10 @@ func (c *methodsCmd) framework(a *app) error {
 		return bad("methods: --framework: %w; known are %s", method.UnknownName(c.Framework, known), strings.Join(known, ", "))
 	}
 	p := pageOf(registries[at])
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s and driftlab\n\n", c.Framework)
-	for _, t := range p.tables() {
-		b.WriteString(t.Markdown() + "\n")
+	shown := p.tables()
+	text := fmt.Sprintf("# %s and driftlab\n\n", c.Framework)
+	for _, t := range shown {
+		text += t.Markdown() + "\n"
 	}
-	return c.show(a, "framework.md", b.String(), p, func() {
-		for _, t := range p.tables() {
-			a.printTable(t)
-		}
-	})
+	return c.show(a, "framework.md", text, p, func() { a.show(false, nil, shown...) })
 }

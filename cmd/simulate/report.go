@@ -51,7 +51,11 @@ func (c *reportCmd) Run(a *app) error {
 	}
 	if c.Board != "" {
 		for _, r := range records {
-			if err := record.WriteNew(filepath.Join(c.Board, boardFolder(c.Dir, r), tensorboard.FileName), tensorboard.Events(r)); err != nil {
+			folder, err := filepath.Rel(c.Dir, r.Dir) // TensorBoard names runs by their folders
+			if err != nil || folder == "." {
+				folder = filepath.Base(r.Dir)
+			}
+			if err := record.WriteNew(filepath.Join(c.Board, folder, tensorboard.FileName), tensorboard.Events(r)); err != nil {
 				return err
 			}
 		}
@@ -59,20 +63,16 @@ func (c *reportCmd) Run(a *app) error {
 	if c.JSON {
 		return a.printJSON(doc)
 	}
-	a.printOutcome(report)
+	for _, b := range report.Sections[0].Blocks {
+		if t, ok := b.(*figure.Figure); ok && t.Kind == figure.Table {
+			a.printTable(t)
+		}
+	}
 	fmt.Fprintf(a.stdout, "Report: %s\n", doc.Report)
 	if c.Board != "" {
 		fmt.Fprintf(a.stdout, "TensorBoard: tensorboard --logdir %s\n", record.ShellWord(c.Board))
 	}
 	return nil
-}
-
-// boardFolder is where a run below dir stands for TensorBoard, which names runs by their folders.
-func boardFolder(dir string, r *record.Record) string {
-	if below, err := filepath.Rel(dir, r.Dir); err == nil && below != "." {
-		return below
-	}
-	return filepath.Base(r.Dir)
 }
 
 // writeReport writes the page and, next to it, the plots: the main metrics, also over the virtual time of an asynchronous schedule, pass@k
@@ -115,15 +115,6 @@ func savePictures(dir string, pictures []study.Picture) ([]string, error) {
 		}
 	}
 	return plots, nil
-}
-
-// printOutcome prints the tables of a report's first section.
-func (a *app) printOutcome(r results.Report) {
-	for _, b := range r.Sections[0].Blocks {
-		if t, ok := b.(*figure.Figure); ok && t.Kind == figure.Table {
-			a.printTable(t)
-		}
-	}
 }
 
 // glossary explains the metrics that the records hold.

@@ -56,25 +56,20 @@ func (c *scheduleCmd) Run(a *app) error {
 	if err != nil {
 		return bad("schedule %s: %v", entry.Name, err)
 	}
-	var picture string
+	picture := filepath.Join(c.Out, "timeline.svg")
 	if c.Out != "" {
-		if picture, err = c.write(report); err != nil {
+		if err := writeDocument(c.Out, "schedule.json", report); err != nil {
+			return err
+		}
+		if err := results.SavePlot(picture, tables.ScheduleTimeline(report)); err != nil {
 			return err
 		}
 	}
 	err = a.show(c.JSON, report, tables.ScheduleTables(report)...)
-	if err == nil && picture != "" && !c.JSON {
+	if err == nil && c.Out != "" && !c.JSON {
 		fmt.Fprintf(a.stdout, "Timeline: %s\n", picture)
 	}
 	return err
-}
-
-func (c *scheduleCmd) write(r simulation.Report) (picture string, err error) {
-	if err := writeDocument(c.Out, "schedule.json", r); err != nil {
-		return "", err
-	}
-	picture = filepath.Join(c.Out, "timeline.svg")
-	return picture, results.SavePlot(picture, tables.ScheduleTimeline(r))
 }
 
 // listed is one system as --list --json prints it.

@@ -30,15 +30,6 @@ type studyRun struct {
 	*common
 }
 
-// label is the last word of the command, or the plan's name for the main job, whose command has none.
-func (s studyRun) label() string {
-	_, word, ok := strings.Cut(s.maker, " ")
-	if !ok {
-		return s.plan.Name
-	}
-	return word
-}
-
 // runStudy makes the runs of a study that are missing and shows what they came to.
 func (a *app) runStudy(s studyRun) error {
 	o := s.options
@@ -74,7 +65,11 @@ func (a *app) runStudy(s studyRun) error {
 			return err
 		}
 	}
-	m := a.meter(s.Quiet, s.label(), "step", 0)
+	_, label, named := strings.Cut(s.maker, " ")
+	if !named { // the main job, whose command has no word of its own
+		label = s.plan.Name
+	}
+	m := a.meter(s.Quiet, label, "step", 0)
 	o.Progress = m.queue()
 	end := a.signals.begin()
 	err = grid.Run(a.ctx, o)
@@ -127,7 +122,11 @@ func (a *app) showStudy(done *study.Folder, dir, out, maker string, asJSON bool)
 	if err != nil {
 		return err
 	}
-	report, pictures := done.Report(kept, glossary(runsOf(kept)))
+	var runs []*record.Record
+	for _, g := range kept {
+		runs = append(runs, g.Runs...)
+	}
+	report, pictures := done.Report(kept, glossary(runs))
 	report.Eyebrow = maker
 	doc := studyDocument{Dir: dir, Report: filepath.Join(out, pageFile), Finding: done.Finding(), Rows: done.Rows, Cells: len(done.Rows)}
 	if err := results.WriteReport(doc.Report, report); err != nil {
@@ -150,14 +149,6 @@ func (a *app) showStudy(done *study.Folder, dir, out, maker string, asJSON bool)
 		fmt.Fprintf(a.stdout, "Finding: %s\n", doc.Finding)
 	}
 	return nil
-}
-
-// runsOf are the runs of groups.
-func runsOf(groups []results.RunGroup) (list []*record.Record) {
-	for _, g := range groups {
-		list = append(list, g.Runs...)
-	}
-	return list
 }
 
 // sweepFault makes an error about a plan one about the input.

@@ -55,12 +55,8 @@ func (c *sweepRunCmd) Run(a *app) error {
 	if o.Shard, err = c.shard(a); err != nil {
 		return err
 	}
-	return a.runStudy(studyRun{plan: plan, maker: sweepPage, options: o, tables: c.tableFlags, dryRun: c.DryRun, loss: c.choosesLoss(), common: &c.common})
-}
-
-// choosesLoss reports whether the loss is a factor or set.
-func (c *sweepRunCmd) choosesLoss() bool {
-	return c.recipeFlags.choosesLoss() || slices.ContainsFunc(c.Sweep, isLoss)
+	loss := c.choosesLoss() || slices.ContainsFunc(c.Sweep, isLoss) // set, or a factor
+	return a.runStudy(studyRun{plan: plan, maker: sweepPage, options: o, tables: c.tableFlags, dryRun: c.DryRun, loss: loss, common: &c.common})
 }
 
 // shard is the part that the flag names, or else the environment of a job.

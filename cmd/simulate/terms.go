@@ -30,22 +30,17 @@ var terms = sync.OnceValue(func() (list []frameworkTerm) {
 	return list
 })
 
-// sameTerm reports whether two names differ in case and separators alone.
-func sameTerm(a, b string) bool {
-	plain := strings.NewReplacer("-", "", "_", "", " ", "")
-	return strings.EqualFold(plain.Replace(a), plain.Replace(b))
-}
-
-// term shows the term of that name; ok is false where there is none.
+// term shows the term of that name, but for case and separators; ok is false where there is none.
 func (c *methodsCmd) term(a *app) (ok bool, err error) {
-	named := func(name string) bool { return sameTerm(name, c.Name) }
+	plain := strings.NewReplacer("-", "", "_", "", " ", "")
+	named := func(name string) bool { return strings.EqualFold(plain.Replace(name), plain.Replace(c.Name)) }
 	i := slices.IndexFunc(terms(), func(t frameworkTerm) bool { return named(t.Name) || slices.ContainsFunc(t.Aliases, named) })
 	if i < 0 {
 		return false, nil
 	}
 	t := terms()[i]
 	text := fmt.Sprintf("%s (also: %s)\n  %s\n", t.Name, strings.Join(t.Aliases, ", "), strings.ReplaceAll(strings.TrimSpace(t.Text), "\n", "\n  "))
-	return true, c.show(a, "methods.md", "# "+t.Name+"\n\n```\n"+text+"```\n", t, func() { fmt.Fprint(a.stdout, text) })
+	return true, c.fenced(a, t.Name, text, t)
 }
 
 // counterparts shows what the frameworks have under that name, as their pages say; ok is false where none has it.
@@ -72,5 +67,5 @@ func (c *methodsCmd) counterparts(a *app) (ok bool, err error) {
 	if pages == nil {
 		return false, nil
 	}
-	return true, c.show(a, "methods.md", b.String(), pages, func() { fmt.Fprint(a.stdout, b.String()) })
+	return true, c.text(a, "methods.md", b.String(), pages)
 }

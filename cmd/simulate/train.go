@@ -64,7 +64,8 @@ func (c *trainCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	dir := cmp.Or(c.Out, runDir(r))
+	// The name holds the recipe's identity, so that another recipe never meets this one's record.
+	dir := cmp.Or(c.Out, filepath.Join("runs", fmt.Sprintf("%s-seed%d-%s", r.Name, r.Seed, r.Identity()[:8])))
 	if scorer != nil && c.Out == "" {
 		dir += "-scored"
 	}
@@ -106,12 +107,6 @@ func (c *trainCmd) Run(a *app) error {
 	a.printTable(summaryTable(result.Summary))
 	fmt.Fprintf(a.stdout, "Record: %s\nReport: %s\nDigest: %s\n", dir, doc.Report, doc.Digest)
 	return err
-}
-
-// runDir is where a run is kept by default. The name holds the
-// recipe's identity, so that another recipe never meets this one's record.
-func runDir(r recipe.Recipe) string {
-	return filepath.Join("runs", fmt.Sprintf("%s-seed%d-%s", r.Name, r.Seed, r.Identity()[:8]))
 }
 
 // resumable replaces a cancelled context by what to do next: to go on from the folder, if

@@ -529,7 +529,11 @@ func (g *gridCount) add(x float64) {
 	zeroes := bits.TrailingZeros32(math.Float32bits(narrow) | 1<<23)
 	g.on[0] += count1(zeroes >= bf16Zeroes)
 	g.on[5] += count1(zeroes >= fp16Zeroes)
-	for k := mostDecimals; k >= 1 && hasDecimals(x, k); k-- {
+	for k := mostDecimals; k >= 1; k-- {
+		scaled := float64(x * powersOfTen[k])
+		if math.Abs(scaled-math.Round(scaled)) > 1e-7*math.Abs(scaled) { // a float32 has seven digits: what it prints as is whole to that precision
+			break
+		}
 		g.on[k]++
 	}
 	exponent := math.Float64bits(x) >> 52 & 0x7ff // x is finite, and far from 0
@@ -541,13 +545,6 @@ func (g *gridCount) add(x float64) {
 }
 
 var powersOfTen = [...]float64{1, 1e1, 1e2, 1e3, 1e4}
-
-// hasDecimals reports whether a number has no more than k decimals. A float32 has seven digits: what it prints as is
-// whole to that precision.
-func hasDecimals(x float64, k int) bool {
-	scaled := float64(x * powersOfTen[k])
-	return math.Abs(scaled-math.Round(scaled)) <= 1e-7*math.Abs(scaled)
-}
 
 // format is the coarsest grid that the values lie on, -1 if there is none.
 func (g *gridCount) format() (grid int, on float64) {
@@ -636,11 +633,6 @@ func (l *lowest) add(x, other float64, response int) {
 	}
 }
 
-// floored reports whether the least value is a floor. A least value near 0 belongs to a token that is nearly certain wherever it comes.
-func (l *lowest) floored() bool {
-	return l.value < clearly && l.n >= leastFloored && l.rows > 1 && share(l.below, l.n) >= belowFloor
-}
-
 func (c *floor) add(v *view) {
 	c.responses++
 	for i, x := range v.roll {
@@ -652,7 +644,8 @@ func (c *floor) add(v *view) {
 
 func (c *floor) judge(e *evidence) outcome {
 	for i, l := range c.lowest {
-		if l.floored() {
+		// A least value near 0 belongs to a token that is nearly certain wherever it comes.
+		if l.value < clearly && l.n >= leastFloored && l.rows > 1 && share(l.below, l.n) >= belowFloor {
 			value := share(l.n, c.tokens)
 			return fail(value, fmt.Sprintf("the %s log-probs were bounded from below at %.4g, the others go on: %d tokens (%.2g %%) in %s have that value", sideNames[i], l.value, l.n, 100*value, count(l.rows, "response")),
 				"record them without a floor, or mask the tokens below it")

@@ -154,14 +154,20 @@ func flat(x []float64) bool {
 	return len(x) >= leastLength && x[0] != 0 && !slices.ContainsFunc(x, func(v float64) bool { return v != x[0] })
 }
 
-// engines counts responses in which a column is not real.
-type engines struct{ roll, old int }
+// unreal are the ways in which a column of a response is not real, and what to do about them; the last one is a copy of the other column.
+var unreal = [...]struct{ why, fix string }{
+	{"the rollout log-probs are all zero: they were not recorded", "have every worker of the rollout engine return log-probs"},
+	{"the learner's log-probs are all zero: its pass was skipped", "compute them for every response"},
+	{"the rollout column is constant", "write one log-prob per token"},
+	{"the learner's column is constant", "write one log-prob per token"},
+	{"the two columns are equal to the last bit, while they differ in the others: one is a copy of the other", "record both engines' own log-probs for every response: where they are equal every weight is 1"},
+}
 
 // someNotReal finds responses whose columns are not real while those of others are: one of several workers did not record them.
 type someNotReal struct {
-	responses  int
-	zero, flat engines
-	sums       int // flat columns that are the sum of the other one
+	responses int
+	rows      [len(unreal) - 1]int // by what is not real
+	sums      int                  // flat columns that are the sum of the other one
 	// Of responses with a gap, tokens in doubt and those of them without one; of those without any, how many tokens in
 	// doubt they have.
 	tokens, equal int
@@ -176,14 +182,14 @@ func (c *someNotReal) add(v *view) {
 	doubtful := func(x []float64) bool { return slices.ContainsFunc(x, func(p float64) bool { return p < surely }) }
 	switch roll, old := zeros(v.roll), zeros(v.old); {
 	case roll && !old && doubtful(v.old) && v.alignment().place != fromPrompt:
-		c.zero.roll++
+		c.rows[0]++
 	case old && !roll && doubtful(v.roll):
-		c.zero.old++
+		c.rows[1]++
 	case flat(v.roll) && !flat(v.old):
-		c.flat.roll++
+		c.rows[2]++
 		c.sums += count1(isSum(v.roll[0], v.old))
 	case flat(v.old) && !flat(v.roll):
-		c.flat.old++
+		c.rows[3]++
 		c.sums += count1(isSum(v.old[0], v.roll))
 	default:
 		tokens, equal := 0, 0
@@ -221,33 +227,27 @@ func (c *someNotReal) copies() (n int) {
 }
 
 func (c *someNotReal) judge(e *evidence) outcome {
-	type kind struct {
-		rows     int
-		why, fix string
+	copied, all := c.copies(), 0
+	rows := append(c.rows[:], copied)
+	for _, n := range rows {
+		all += n
 	}
-	copied := c.copies()
-	kinds := []kind{
-		{c.zero.roll, "the rollout log-probs are all zero: they were not recorded", "have every worker of the rollout engine return log-probs"},
-		{c.zero.old, "the learner's log-probs are all zero: its pass was skipped", "compute them for every response"},
-		{c.flat.roll, "the rollout column is constant", "write one log-prob per token"},
-		{c.flat.old, "the learner's column is constant", "write one log-prob per token"},
-		{copied, "the two columns are equal to the last bit, while they differ in the others: one is a copy of the other", "record both engines' own log-probs for every response: where they are equal every weight is 1"},
-	}
-	most := slices.MaxFunc(kinds, func(a, b kind) int { return a.rows - b.rows })
-	value := share(c.zero.roll+c.zero.old+c.flat.roll+c.flat.old+copied, c.responses)
+	most := slices.Max(rows)
+	value := share(all, c.responses)
 	if value < rowsNotReal {
 		return pass(value, "")
 	}
-	why := fmt.Sprintf("in %s %s", ofResponses(most.rows, c.responses), most.why)
-	if flats := c.flat.roll + c.flat.old; most.rows == max(c.flat.roll, c.flat.old) && 2*c.sums > flats {
+	kind := unreal[slices.Index(rows, most)]
+	why := fmt.Sprintf("in %s %s", ofResponses(most, c.responses), kind.why)
+	if most == max(c.rows[2], c.rows[3]) && 2*c.sums > c.rows[2]+c.rows[3] {
 		why += ", the sum of the response's log-probs"
 	}
-	if most.rows == copied {
+	if most == copied {
 		if o := onsetOf(e.sample); o != nil {
 			return watch(value, fmt.Sprintf("in %s the two columns are equal to the last bit: %s", ofResponses(copied, c.responses), o.why))
 		}
 	}
-	return fail(value, why, most.fix)
+	return fail(value, why, kind.fix)
 }
 
 // lateMask finds a loss mask that begins late: right before it, the rollout engine has log-probs, which it has of what it

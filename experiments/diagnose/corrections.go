@@ -408,7 +408,11 @@ func (t *trial) masked(w []float64) *Masked {
 				}
 			}
 		}
-		return shares(counts)
+		shares := make([]float64, parts)
+		for i, c := range counts {
+			shares[i] = c.share()
+		}
+		return shares
 	}
 	g := t.groups
 	m := &Masked{Tokens: by(1, func(int, int) int { return 0 })[0]}
@@ -450,13 +454,6 @@ func (c *tokenCount) add(off bool) {
 }
 
 func (c tokenCount) share() float64 { return share(c.off, c.all) }
-
-func shares(list []tokenCount) (parts []float64) {
-	for _, c := range list {
-		parts = append(parts, c.share())
-	}
-	return parts
-}
 
 // Evaluation is what the configured loss and correction make of the tokens. The weight of a token is its gradient
 // divided by the one that the same loss has where all policies agree: there every ratio is 1, and the

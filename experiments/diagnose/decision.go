@@ -35,14 +35,6 @@ type Decision struct {
 // The problems of the map of stability, which says what runs of this program came to under such a gap.
 const naturalGap, staleRollouts, routingGap = "natural", "staleness", "routing"
 
-// measured is the map's answer to a problem, empty where it has none.
-func measured(problem string) string {
-	if a, ok := stability.Ask(problem); ok {
-		return a.Measured()
-	}
-	return ""
-}
-
 // The limits of the table, next to those of a healthy gap.
 //
 // Source: verl's FAQ (difference of probabilities), the survey (Pearson, kl, chi-squared,
@@ -323,7 +315,9 @@ func decide(k *known) []Decision {
 			}
 			if r.problem != nil {
 				d.problem = r.problem(k)
-				d.Measured = measured(d.problem)
+				if a, ok := stability.Ask(d.problem); ok {
+					d.Measured = a.Measured()
+				}
 			}
 		}
 		if evaluated = append(evaluated, d); d.Fired {

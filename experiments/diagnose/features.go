@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 
 	"driftlab/experiments/diagnose/reader"
@@ -75,8 +76,18 @@ type Features struct {
 // onPolicy reports whether versions say that nothing is old.
 func (f *Features) onPolicy() bool { return f.Lag != nil && *f.Lag == 0 }
 
-// old reports whether versions say that something is.
-func (f *Features) old() bool { return f.Lag != nil && *f.Lag > 0 }
+// named is a feature by its name in documents, or the coordinate aimed; nil where it cannot be measured.
+func (f *Features) named(name string) *float64 {
+	if name == "aimed" {
+		return f.aimed()
+	}
+	for field, value := range reflect.ValueOf(*f).Fields() {
+		if field.Tag.Get("json") == name {
+			return value.Interface().(*float64)
+		}
+	}
+	return nil
+}
 
 // aimed is how much of the squares has a direction, as old weights have: a function of the token's id, or of the log-odds beyond
 // what rounding has there. Nil where ids cannot be compared.
@@ -631,62 +642,41 @@ func (c *repeatedRoutes) judge(*evidence) outcome {
 	return pass(most, "")
 }
 
-// coordinate is a feature on the scale on which classes are about normal.
+// coordinate is a feature by its name, on the scale on which classes are about normal: the logarithm of its size, with something
+// added that is too small to tell from 0.
 type coordinate struct {
-	name string
-	of   func(f *Features) (float64, bool)
+	name    string
+	nothing float64
 }
 
 // coordinates are in the order of the reference's columns.
 var coordinates = []coordinate{
-	{"med", scaled(func(f *Features) *float64 { return f.Med }, 1e-8)},
-	{"t90", scaled(func(f *Features) *float64 { return f.T90 }, 1e-2)},
-	{"t99", scaled(func(f *Features) *float64 { return f.T99 }, 1e-2)},
-	{"big8", scaled(func(f *Features) *float64 { return f.Big8 }, 1e-3)},
-	{"lift", scaled(func(f *Features) *float64 { return f.Lift }, 0.5)},
-	{"aimed", scaled((*Features).aimed, 0.03)},
-	{"slope", func(f *Features) (float64, bool) {
-		if f.Slope == nil || *f.Slope <= 0 {
-			return 0, false
-		}
-		return elementary.Log(math.Abs(elementary.Log(*f.Slope)) + 0.02), true
-	}},
-	{"asymmetry", scaled(func(f *Features) *float64 { return f.Asymmetry }, 0.04)},
-	{"jumps", scaled(func(f *Features) *float64 { return f.Jumps }, 0.03)},
-	{"disp", scaled(func(f *Features) *float64 { return f.Disp }, 0.01)},
-	{"eta2", scaled(func(f *Features) *float64 { return f.Eta2 }, 0.01)},
-	{"icc", func(f *Features) (float64, bool) {
-		if f.ICC == nil || !f.ManyIDs {
-			return 0, false
-		}
-		return elementary.Log(max(*f.ICC, 0) + 0.03), true
-	}},
-	{"lone", scaled(func(f *Features) *float64 { return f.Lone }, 0.03)},
+	{"med", 1e-8}, {"t90", 1e-2}, {"t99", 1e-2}, {"big8", 1e-3}, {"lift", 0.5}, {"aimed", 0.03}, {"slope", 0.02}, {"asymmetry", 0.04},
+	{"jumps", 0.03}, {"disp", 0.01}, {"eta2", 0.01}, {"icc", 0.03}, {"lone", 0.03},
 }
 
 // classified is how many of the coordinates causes are distinguished by; the others are the regression's.
 const classified = 10
 
-// scaled is the logarithm of a feature's size, with something added that is too small to tell from 0.
-func scaled(of func(*Features) *float64, nothing float64) func(*Features) (float64, bool) {
-	return func(f *Features) (float64, bool) {
-		x := of(f)
-		if x == nil {
-			return 0, false
-		}
-		return elementary.Log(math.Abs(*x) + nothing), true
+// of is where features are, NaN where they cannot be measured.
+func (c coordinate) of(f *Features) float64 {
+	x := f.named(c.name)
+	switch {
+	case x == nil, c.name == "slope" && *x <= 0, c.name == "icc" && !f.ManyIDs:
+		return math.NaN()
+	case c.name == "slope":
+		return elementary.Log(math.Abs(elementary.Log(*x)) + c.nothing)
+	case c.name == "icc":
+		return elementary.Log(max(*x, 0) + c.nothing)
 	}
+	return elementary.Log(math.Abs(*x) + c.nothing)
 }
 
-// point is where features are, NaN in coordinates that are missing.
+// point is where features are in all coordinates.
 func point(f *Features) []float64 {
 	x := make([]float64, len(coordinates))
 	for i, c := range coordinates {
-		v, ok := c.of(f)
-		if !ok {
-			v = math.NaN()
-		}
-		x[i] = v
+		x[i] = c.of(f)
 	}
 	return x
 }
@@ -826,9 +816,12 @@ func (g classes) families(f *Features) []evidenceFor {
 		}
 	}
 	for i := range list {
-		list[i].log = logMean(logs[list[i].cause])
-	}
-	for i := range list {
+		own := logs[list[i].cause]
+		top, sum := slices.Max(own), 0.0
+		for _, v := range own {
+			sum += elementary.Exp(v - top)
+		}
+		list[i].log = top + elementary.Log(sum/float64(len(own)))
 		if routed := f.routed(); (list[i].cause == Routing) == (routed < 0) {
 			list[i].log -= float64(excluded * math.Abs(routed) * math.Ln10)
 		}
@@ -837,20 +830,12 @@ func (g classes) families(f *Features) []evidenceFor {
 		switch cause := list[i].cause; {
 		case cause == Staleness && f.onPolicy(), cause == Precision && turned:
 			list[i].log -= excluded * math.Ln10
-		case cause == Staleness && f.old():
+		case cause == Staleness && f.Lag != nil && *f.Lag > 0:
 			list[i].log += tagged * math.Ln10
 		}
 	}
 	slices.SortStableFunc(list, func(a, b evidenceFor) int { return cmp.Compare(b.log, a.log) })
 	return list
-}
-
-func logMean(x []float64) float64 {
-	top, sum := slices.Max(x), 0.0
-	for _, v := range x {
-		sum += elementary.Exp(v - top)
-	}
-	return top + elementary.Log(sum/float64(len(x)))
 }
 
 // jumps is a two-state chain of error sizes along responses: now and then, for a few tokens, errors are many
@@ -1118,7 +1103,8 @@ type splitters struct {
 func predicted(list []regression, x []float64) float64 {
 	for _, g := range list {
 		if logit, ok := g.logit(x); ok {
-			return unbounded(1 / (1 + elementary.Exp(-logit)))
+			share := 1 / (1 + elementary.Exp(-logit))
+			return max(0, min(1, (share-bounded)/(1-2*bounded))) // as it was before the regression bounded it
 		}
 	}
 	return 0
@@ -1254,9 +1240,6 @@ func (r regression) logit(point []float64) (float64, bool) {
 	return logit, true
 }
 
-// unbounded is a share as it was before the regression bounded it.
-func unbounded(s float64) float64 { return max(0, min(1, (s-bounded)/(1-2*bounded))) }
-
 // reference is what attribution compares with, and how it was made.
 type reference struct {
 	// Made says of what, and by which command.
@@ -1327,27 +1310,11 @@ type Range struct {
 	Quantiles [5]float64 `json:"quantiles"`
 }
 
-// signatureFeatures are the features that are shown.
-var signatureFeatures = []struct {
-	name, about string
-	of          func(f *Features) *float64
-}{
-	{"med", "median error, in logits", func(f *Features) *float64 { return f.Med }},
-	{"t99", "99 % quantile of errors, in medians", func(f *Features) *float64 { return f.T99 }},
-	{"lift", "large errors side by side, over chance", func(f *Features) *float64 { return f.Lift }},
-	{"jumps", "part of k3 in short runs of large errors", func(f *Features) *float64 { return f.Jumps }},
-	{"eta2", "part of the squares that goes by the log-odds", func(f *Features) *float64 { return f.Eta2 }},
-	{"icc", "correlation of errors of one token id", func(f *Features) *float64 { return f.ICC }},
-	{"disp", "scatter from response to response, over chance", func(f *Features) *float64 { return f.Disp }},
-	{"flip_part", "part of k3 where other experts computed a token", func(f *Features) *float64 { return f.FlipPart }},
-}
-
 // signatures puts the features that were measured next to the reference's.
 func (r *reference) signatures(f *Features) []Signature {
 	var list []Signature
-	for i, l := range signatureFeatures {
-		if x := l.of(f); x != nil {
-			s := r.Signatures[i]
+	for _, s := range r.Signatures {
+		if x := f.named(s.Feature); x != nil {
 			s.Value = *x
 			list = append(list, s)
 		}

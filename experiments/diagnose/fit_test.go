@@ -175,13 +175,13 @@ func calibrated(list []observation) map[string][]acceptance {
 // signaturesOf are the ranges in observations of a single cause.
 func signaturesOf(list []observation) []Signature {
 	var signatures []Signature
-	for _, l := range signatureFeatures {
-		s := Signature{Feature: l.name, About: l.about}
+	for _, l := range the.Signatures {
+		s := Signature{Feature: l.Feature, About: l.About}
 		for _, cause := range []string{Precision, Routing, Staleness} {
 			var values []float64
 			for _, o := range list {
 				if o.single() && o.cause() == cause {
-					if x := l.of(o.Features); x != nil {
+					if x := o.Features.named(l.Feature); x != nil {
 						values = append(values, *x)
 					}
 				}

@@ -24,11 +24,6 @@ func TestLooks(t *testing.T) {
 	if middle[Staleness] <= middle[Precision] || len(middle) != 3 {
 		t.Errorf("of one token id errors correlate by %v", middle)
 	}
-	for i, l := range signatureFeatures {
-		if the.Signatures[i].Feature != l.name || the.Signatures[i].About != l.about {
-			t.Errorf("%s is %+v", l.name, the.Signatures[i])
-		}
-	}
 }
 
 // The values of checks stand beside those of sound dumps.
