@@ -48,9 +48,26 @@ type benchCmd struct {
 
 // Run times the steps.
 func (c *benchCmd) Run(a *app) error {
-	step, err := c.checked()
-	if err != nil {
-		return err
+	step := c.step()
+	if c.Against != "" && (c.Grow || c.Peer != "") || c.Grow && c.Peer != "" {
+		return bad("bench: --against, --grow and --peer are three things to do: choose one")
+	}
+	if need, has := step.Memory(), model.MachineMemory(); need >= float64(has) {
+		flag, value := c.largest()
+		return bad("--%s %d: bench would need about %.0f GiB of memory, and this machine has %.1f", flag, value, need/(1<<30), float64(has)/(1<<30))
+	}
+	if err := step.Model.Validate(); err != nil {
+		return bad("bench: %v", err)
+	}
+	for _, of := range []struct {
+		flag, name string
+		to         *engine.Numerics
+	}{{"--rollout", c.Rollout, &step.Rollout}, {"--learner", c.Learner, &step.Learner}} {
+		preset, known := engine.Preset(of.name)
+		if !known {
+			return bad("%s: %v", of.flag, method.UnknownName(of.name, engine.PresetNames()))
+		}
+		*of.to = preset
 	}
 	if c.Against != "" {
 		return c.timeInTurns(a)
@@ -84,26 +101,6 @@ func (c *benchCmd) measure(a *app, list ...bench.Step) (results []bench.Result, 
 	return results, nil
 }
 
-// checked is the step to time, or what is wrong with it.
-func (c *benchCmd) checked() (step bench.Step, err error) {
-	step = c.step()
-	if c.Against != "" && (c.Grow || c.Peer != "") || c.Grow && c.Peer != "" {
-		return step, bad("bench: --against, --grow and --peer are three things to do: choose one")
-	}
-	if need, has := step.Memory(), model.MachineMemory(); need >= float64(has) {
-		flag, value := c.largest()
-		return step, bad("--%s %d: bench would need about %.0f GiB of memory, and this machine has %.1f", flag, value, need/(1<<30), float64(has)/(1<<30))
-	}
-	if err := step.Model.Validate(); err != nil {
-		return step, bad("bench: %v", err)
-	}
-	if step.Rollout, err = presetNamed("--rollout", c.Rollout); err != nil {
-		return step, err
-	}
-	step.Learner, err = presetNamed("--learner", c.Learner)
-	return step, err
-}
-
 // step is what the flags describe, without its numerics.
 func (c *benchCmd) step() bench.Step {
 	return bench.Step{
@@ -132,14 +129,6 @@ func (c *benchCmd) largest() (flag string, value number) {
 		}
 	}
 	return flag, value
-}
-
-func presetNamed(flag, name string) (engine.Numerics, error) {
-	n, ok := engine.Preset(name)
-	if !ok {
-		return n, bad("%s: %v", flag, method.UnknownName(name, engine.PresetNames()))
-	}
-	return n, nil
 }
 
 // build is a program that has bench.

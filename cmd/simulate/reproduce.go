@@ -62,9 +62,13 @@ func (c *reproduceCmd) Run(a *app) error {
 			return unknownClaim(id)
 		}
 	}
-	o, err := c.options(out)
-	if err != nil {
-		return err
+	if c.Seed < 1 {
+		return bad("--seed: the seeds of a claim start at 1")
+	}
+	o := reproduce.Options{Claims: c.Claims, Seeds: int(c.Seeds), SeedBase: uint64(c.Seed), Fresh: c.Fresh, Dir: out, Workers: c.workers()}
+	if c.Short {
+		o.Size = claim.Quick
+		o.Seeds = max(o.Seeds, 1)
 	}
 	switch all := reproduce.Replications(o); {
 	case c.All && len(c.Claims) > 0:
@@ -136,19 +140,6 @@ func (c *reproduceCmd) check(a *app, out string) error {
 	}
 	fmt.Fprintf(a.stdout, "Version %s would change %d of the %d verdict files in %s.\n", release, len(changes), checked, out)
 	return err
-}
-
-// options translates the flags.
-func (c *reproduceCmd) options(out string) (reproduce.Options, error) {
-	o := reproduce.Options{Claims: c.Claims, Seeds: int(c.Seeds), SeedBase: uint64(c.Seed), Fresh: c.Fresh, Dir: out, Workers: c.workers()}
-	if c.Seed < 1 {
-		return o, bad("--seed: the seeds of a claim start at 1")
-	}
-	if c.Short {
-		o.Size = claim.Quick
-		o.Seeds = max(o.Seeds, 1)
-	}
-	return o, nil
 }
 
 // unknownClaim is the error of a name that no claim has. A method or a paper leads to the claims about it.

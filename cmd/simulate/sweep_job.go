@@ -80,13 +80,25 @@ func (f tableFlags) tables(dir string, x *study.Index) (study.Tables, error) {
 	return study.Tables{Dir: dir, Steps: f.Steps, Baselines: baselines, Parquet: columnar.New}, nil
 }
 
-// tablesOf is tables for the sweep of a folder.
-func (f tableFlags) tablesOf(dir, out string) (study.Tables, error) {
-	x, err := study.ReadIndex(dir)
-	if err != nil {
-		return study.Tables{}, err
+// finish writes the tables of a sweep, whose index is in a folder, and shows them in out; made is the folder of its runs.
+func (f tableFlags) finish(a *app, indexed, made, out string, asJSON bool, write func(study.Tables) (*study.Folder, error)) error {
+	if err := ownPage(out, sweepPage); err != nil {
+		return err
 	}
-	return f.tables(out, x)
+	x, err := study.ReadIndex(indexed)
+	if err != nil {
+		return err
+	}
+	tables, err := f.tables(out, x)
+	if err != nil {
+		return err
+	}
+	done, err := write(tables)
+	if err != nil {
+		return err
+	}
+	a.noteMissing(done)
+	return a.showStudy(done, made, out, sweepPage, asJSON)
 }
 
 type sweepMergeCmd struct {
@@ -102,19 +114,10 @@ func (c *sweepMergeCmd) Run(a *app) error {
 		return err
 	}
 	out := cmp.Or(c.Out, c.Dirs[0])
-	if err := ownPage(out, sweepPage); err != nil {
-		return err
-	}
-	tables, err := c.tablesOf(parts[0], "")
-	if err != nil {
-		return err
-	}
-	done, err := study.Merge(parts, out, tables)
-	if err != nil {
-		return err
-	}
-	a.noteMissing(done)
-	return a.showStudy(done, out, out, sweepPage, c.JSON)
+	return c.finish(a, parts[0], out, out, c.JSON, func(t study.Tables) (*study.Folder, error) {
+		t.Dir = "" // that of the merged runs
+		return study.Merge(parts, out, t)
+	})
 }
 
 type sweepReportCmd struct {
@@ -125,18 +128,5 @@ type sweepReportCmd struct {
 }
 
 func (c *sweepReportCmd) Run(a *app) error {
-	out := cmp.Or(c.Out, c.Dir)
-	if err := ownPage(out, sweepPage); err != nil {
-		return err
-	}
-	tables, err := c.tablesOf(c.Dir, out)
-	if err != nil {
-		return err
-	}
-	done, err := study.WriteTables(c.Dir, tables)
-	if err != nil {
-		return err
-	}
-	a.noteMissing(done)
-	return a.showStudy(done, c.Dir, out, sweepPage, c.JSON)
+	return c.finish(a, c.Dir, c.Dir, cmp.Or(c.Out, c.Dir), c.JSON, func(t study.Tables) (*study.Folder, error) { return study.WriteTables(c.Dir, t) })
 }

@@ -408,7 +408,7 @@ func onsetOf(rows []*kept) *onset {
 		default:
 			o.why = fmt.Sprintf("the engines are equal to the last bit before step %d", o.step)
 		}
-	case mixedFrom(all[from:]) && (len(recur) < leastOfStep || len(unique) < leastOfStep || math.Abs(again-first) < 0.3):
+	case len(all)-from >= leastSteps-1 && within(all[from:], 0.02, nearlyAll) && (len(recur) < leastOfStep || len(unique) < leastOfStep || math.Abs(again-first) < 0.3):
 		o.cause = PartialSync
 		o.why = fmt.Sprintf("from step %d on %.0f %% of the responses differ and the others are equal to the last bit, whatever their prompt: some workers keep old weights", o.step, 100*gapShare(slices.Concat(recur, unique)))
 	default:
@@ -460,11 +460,7 @@ func sizeOf(k *kept) (float64, bool) {
 
 // gapShare is the share of sizes that are more than the last bits of fp32.
 func gapShare(sizes []float64) float64 {
-	n := 0
-	for _, x := range sizes {
-		n += count1(x >= finest)
-	}
-	return share(n, len(sizes))
+	return shareOf(sizes, func(x float64) bool { return x >= finest })
 }
 
 // separated reports whether in every step nearly all responses have a gap, or nearly none.
@@ -472,9 +468,9 @@ func separated(shares []float64) bool {
 	return !slices.ContainsFunc(shares, func(x float64) bool { return x > nearlyNone && x < nearlyAll })
 }
 
-// mixedFrom reports whether in every step some responses have a gap, and others none.
-func mixedFrom(shares []float64) bool {
-	return len(shares) >= leastSteps-1 && !slices.ContainsFunc(shares, func(x float64) bool { return x < 0.02 || x > nearlyAll })
+// within reports whether all numbers are in a range.
+func within(list []float64, low, high float64) bool {
+	return !slices.ContainsFunc(list, func(x float64) bool { return x < low || x > high })
 }
 
 // growth is the slope of the log of what the steps' median sizes have above a level on the log of the updates since a step before them.
@@ -533,11 +529,7 @@ func onsetAboveFloor(steps []stepSizes, rows []*kept) *onset {
 	var recur, unique []float64
 	for _, s := range steps {
 		all := s.all()
-		n := 0
-		for _, x := range all {
-			n += count1(x > aboveFloor*top)
-		}
-		high = append(high, share(n, len(all)))
+		high = append(high, shareOf(all, func(x float64) bool { return x > aboveFloor*top }))
 		ratio = append(ratio, medianOf(all)/level)
 		if len(s.recur) > 0 && len(s.unique) > 0 { // side by side
 			recur, unique = append(recur, s.recur...), append(unique, s.unique...)
@@ -553,6 +545,7 @@ func onsetAboveFloor(steps []stepSizes, rows []*kept) *onset {
 				why: fmt.Sprintf("the gap is that of the first step before step %d, the first whose prompts occurred before, and %.1f times as large from then on", steps[b].step, medianOf(slices.Clone(ratio[b:])))}
 		}
 	}
+	late := high[len(high)/2:] // in most of the later steps some responses, and not most, are above the floor
 	rises := func(x float64) bool { return x >= risesBy }
 	from := slices.IndexFunc(ratio, rises)
 	switch {
@@ -562,12 +555,8 @@ func onsetAboveFloor(steps []stepSizes, rows []*kept) *onset {
 			to++
 		}
 		o := &onset{step: steps[from].step}
-		settled := func(x []float64) bool {
-			return !slices.ContainsFunc(x, func(v float64) bool { return v > staysWithin })
-		}
-		sudden := settled(ratio[:from])
 		switch {
-		case to < len(ratio) && sudden && settled(ratio[to:]):
+		case to < len(ratio) && within(ratio[:from], 0, staysWithin) && within(ratio[to:], 0, staysWithin):
 			if !aimedAt(rows, steps[from].step, steps[to-1].step, 0) {
 				return nil
 			}
@@ -582,17 +571,11 @@ func onsetAboveFloor(steps []stepSizes, rows []*kept) *onset {
 			return nil
 		}
 		return o
-	case high[0] == 0 && standsOut(high) && aimedAt(rows, steps[1].step, math.MaxInt, aboveFloor*top):
+	case high[0] == 0 && len(late) >= leastSteps && within(late, 0.02, 0.6) && aimedAt(rows, steps[1].step, math.MaxInt, aboveFloor*top):
 		return &onset{step: steps[1].step, cause: PartialSync,
 			why: fmt.Sprintf("of the last step's responses %.0f %% have a gap that none has in the first, and the others that of the first step, although every version is the current one: some workers keep old weights", 100*high[len(high)-1])}
 	}
 	return nil
-}
-
-// standsOut reports whether in most of the later steps some responses, and not most, are above the floor.
-func standsOut(high []float64) bool {
-	late := high[len(high)/2:]
-	return len(late) >= leastSteps && !slices.ContainsFunc(late, func(x float64) bool { return x < 0.02 || x > 0.6 })
 }
 
 // aimedAt reports whether the errors of the responses of these steps, of those above a size, have the direction of old weights.

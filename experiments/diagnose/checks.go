@@ -152,6 +152,16 @@ func total(list []float64) (sum float64) {
 	return sum
 }
 
+// countOf is how many of a list a condition holds for, shareOf their share.
+func countOf[T any](list []T, is func(T) bool) (n int) {
+	for _, x := range list {
+		n += count1(is(x))
+	}
+	return n
+}
+
+func shareOf[T any](list []T, is func(T) bool) float64 { return share(countOf(list, is), len(list)) }
+
 // count1 is 1 of what is true, to be summed.
 func count1(is bool) int {
 	if is {

@@ -661,14 +661,11 @@ func (t *trial) weightReason(_, own, other *correction.Rule) string {
 			if r.Unit == method.Sequence {
 				ratios, of = t.product, "tokens' response ratios"
 			}
-			n := 0
-			for _, x := range ratios {
-				n += count1(x > limit)
-			}
-			if n == 0 {
+			above := shareOf(ratios, func(x float64) bool { return x > limit })
+			if above == 0 {
 				return fmt.Sprintf("none of the %s lies above %s", of, p.Value)
 			}
-			return fmt.Sprintf("%.2g %% of the %s lie above %s", 100*share(n, len(ratios)), of, p.Value)
+			return fmt.Sprintf("%.2g %% of the %s lie above %s", 100*above, of, p.Value)
 		}
 		return ""
 	}

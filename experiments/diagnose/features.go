@@ -1038,8 +1038,7 @@ func jumpedOf(rows []*kept) jumped {
 	beyond := s.flipped(&p)
 	all, jumps, known, routed, flips := 0.0, 0.0, 0.0, 0.0, 0.0
 	for i, x := range s.all {
-		d := max(-overflow, min(overflow, x.d))
-		k3 := elementary.Expm1(d) - d
+		k3 := k3Of(x.d)
 		all += k3
 		look := float64(j.chance[i] * extra)
 		jumps += float64(k3 * look)

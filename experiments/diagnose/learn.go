@@ -199,10 +199,7 @@ func learns(id string, level Level, next, format string, args ...any) []Finding 
 // nothing finds batches whose advantages are all 0, or would be.
 func (l *learning) nothing() []Finding {
 	equal := len(l.rewards) > 1 && slices.Max(l.rewards)-slices.Min(l.rewards) < equalTo
-	zero := 0
-	for _, x := range l.advantages {
-		zero += count1(abs(x) < equalTo)
-	}
+	zero := countOf(l.advantages, func(x float64) bool { return abs(x) < equalTo })
 	next := "choose problems of which the model solves some and not all, and look at the grader's answers"
 	reason := ""
 	if equal {
@@ -220,11 +217,7 @@ func (l *learning) nothing() []Finding {
 	case n > 0 && equal && n >= leastResponses:
 		return learns("rewards-equal", Warning, "make sure that the advantages are of these rewards", "every reward is %.3g, and %d of %d responses have an advantage that is not 0: the advantages are not made of these rewards", l.rewards[0], n-zero, n)
 	}
-	idle := 0
-	for _, g := range l.groups {
-		idle += count1(g.reward.deviation < equalTo)
-	}
-	if idle > 0 {
+	if idle := countOf(l.groups, func(g rated) bool { return g.reward.deviation < equalTo }); idle > 0 {
 		return learns("groups-equal", Note, "", "in %d of %s all rewards are equal: a group baseline leaves these without an advantage", idle, count(len(l.groups), "group"))
 	}
 	return nil
@@ -285,14 +278,11 @@ func (l *learning) spikes() []Finding {
 		return nil
 	}
 	typical := medianOf(slices.Clone(sizes))
-	n, worst := 0, slices.Max(sizes)
-	for _, x := range sizes {
-		n += count1(x > wildFrom*typical)
-	}
+	n := countOf(sizes, func(x float64) bool { return x > wildFrom*typical })
 	if n == 0 {
 		return nil
 	}
-	return learns("advantage-spike", Fault, next, "%d of %s have |advantage| up to %s, where the median is %.2g", n, count(len(l.advantages), "response"), thousands(worst), typical)
+	return learns("advantage-spike", Fault, next, "%d of %s have |advantage| up to %s, where the median is %.2g", n, count(len(l.advantages), "response"), thousands(slices.Max(sizes)), typical)
 }
 
 // thousands is a number with commas from 1,000 on, with three digits below.
@@ -321,10 +311,7 @@ func (l *learning) stride() []Finding {
 	if l.below != nil || len(l.groups) < 3 {
 		return nil
 	}
-	size := 0
-	for _, g := range l.groups {
-		size = max(size, len(g.list))
-	}
+	size := len(slices.MaxFunc(l.groups, func(a, b rated) int { return len(a.list) - len(b.list) }).list)
 	balanced := func(list []answer) (is, known bool) {
 		x := valuesOf(list, func(x answer) float64 { return x.advantage })
 		m := momentsOf(x)
@@ -492,9 +479,7 @@ func (l *learning) atCap() (c lengths) {
 	if c.said {
 		return c
 	}
-	for _, x := range l.list {
-		c.cut += count1(x.length == c.length)
-	}
+	c.cut = countOf(l.list, func(x answer) bool { return x.length == c.length })
 	if c.length < leastCap || c.cut == c.of || c.of < leastResponses {
 		c.cut = 0
 	}
@@ -531,11 +516,7 @@ func (l *learning) lags() []Finding {
 	slices.Sort(steps)
 	key, bound := l.o.number(lagKeys...)
 	over := slices.IndexFunc(steps, func(s int) bool { return key != "" && float64(most[s]) > bound })
-	table := runs(steps, most)
-	greatest := 0
-	for _, s := range steps {
-		greatest = max(greatest, most[s])
-	}
+	table, greatest := runs(steps, most), slices.Max(slices.Collect(maps.Values(most)))
 	switch {
 	case over >= 0:
 		next := "drop what is older than the bound, or ask the trainer why it does not"

@@ -247,7 +247,11 @@ func responseRow(o *record, row *Row, visit func() error) error {
 		old = trained
 	}
 	n := max(len(roll), len(old))
-	o.repeat(n, "advantage", "version", "kept_mass", "is_masked")
+	for _, name := range []string{"advantage", "version", "kept_mass", "is_masked"} { // one number for the response, or one for each token
+		if c := o.at(name); c.present && c.width == 0 && len(c.number) == 1 {
+			c.number = slices.Repeat(c.number, n)
+		}
+	}
 	if err := row.fill(sequence{n: n, to: n, called: o.keyOf, column: func(name string) []float64 {
 		switch name {
 		case "logp_rollout":
@@ -264,15 +268,6 @@ func responseRow(o *record, row *Row, visit func() error) error {
 		return err
 	}
 	return visit()
-}
-
-// repeat makes columns of n entries of those keys that hold one number, and no list.
-func (o *record) repeat(n int, names ...string) {
-	for _, name := range names {
-		if c := o.at(name); c.present && c.width == 0 && len(c.number) == 1 {
-			c.number = slices.Repeat(c.number, n)
-		}
-	}
 }
 
 // heads takes in the kept or the likeliest tokens of n tokens. Where these are all that the engine could sample, the learner's mass on them is the kept mass.
@@ -521,14 +516,6 @@ func int32s(x []float64) ([]int32, error) {
 	return ids, nil
 }
 
-// recorded is a column, nil if it holds nothing but null: it was not recorded.
-func recorded(x []float64) []float64 {
-	if len(x) > 0 && !slices.ContainsFunc(x, func(v float64) bool { return v == v }) {
-		return nil
-	}
-	return x
-}
-
 // truths are numbers as truth values, nil for none; what is not recorded is false.
 func truths(x []float64) []bool {
 	if x == nil {
@@ -694,10 +681,10 @@ func (r *Row) fill(s sequence) (err error) {
 		return list
 	}
 	cut := func(c []float64) []float64 {
-		if c = recorded(c); c != nil {
-			c = c[s.from:s.to]
+		if c == nil || len(c) > 0 && !slices.ContainsFunc(c, func(v float64) bool { return v == v }) {
+			return nil // nothing but null: it was not recorded
 		}
-		return c
+		return c[s.from:s.to]
 	}
 	r.Prompt, r.Token = nil, nil
 	for _, c := range numbered {

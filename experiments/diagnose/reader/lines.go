@@ -781,9 +781,6 @@ type part struct {
 	ends []int
 }
 
-// entries are how many the part has of all objects.
-func (p *part) entries() int { return len(p.number) + len(p.text) }
-
 // part reads an object into the parts of a cell.
 func (s *scanner) part(c *cell, depth int) error {
 	if s.stored += len(c.parts); s.stored > s.most.numbers {
@@ -806,7 +803,8 @@ func (s *scanner) part(c *cell, depth int) error {
 	})
 	c.objects++
 	for i := range c.parts {
-		c.parts[i].ends = append(c.parts[i].ends, c.parts[i].entries())
+		p := &c.parts[i]
+		p.ends = append(p.ends, len(p.number)+len(p.text))
 	}
 	return err
 }

@@ -372,7 +372,11 @@ type (
 	mark   struct{}
 )
 
+// get is the value of a key, nil where there is none, or no dictionary.
 func (d *dictionary) get(key string) any {
+	if d == nil {
+		return nil
+	}
 	if d.place == nil {
 		d.place = map[string]int{}
 	}
@@ -658,8 +662,17 @@ func (u *unpickler) step(op byte) error {
 			to.state = items[1]
 		}
 		u.push(items[0])
-	case 'R', 0x81:
-		return u.call(items[0], items[1])
+	case 'R', 0x81: // what a global would be applied to is noted
+		by, ok := items[0].(global)
+		args, filled := items[1].(*list)
+		switch {
+		case !ok || !filled:
+			return fmt.Errorf("a call of something that is no global")
+		case by.name == "OrderedDict":
+			u.push(&dictionary{})
+		default:
+			u.push(&built{by: by, args: args.items})
+		}
 	default:
 		return fmt.Errorf("instruction 0x%02x, which no dump that is known has", op)
 	}
@@ -695,25 +708,13 @@ func (u *unpickler) remember(at int64, v any) {
 	u.held += memoBytes - placeBytes // v was there before
 }
 
-// call notes what a global would be applied to.
-func (u *unpickler) call(what, with any) error {
-	by, ok := what.(global)
-	args, filled := with.(*list)
-	if !ok || !filled {
-		return fmt.Errorf("a call of something that is no global")
-	}
-	if by.name == "OrderedDict" {
-		u.push(&dictionary{})
-	} else {
-		u.push(&built{by: by, args: args.items})
-	}
-	return nil
-}
-
 // global pushes a global if it is one of those that dumps have.
 func (u *unpickler) global(module, name string) error {
-	g := global{module, name}
-	if !g.known() {
+	g, known := global{module, name}, shipped.Globals[module]
+	if strings.HasPrefix(module, "skyrl") && strings.HasSuffix(module, "training_batch") {
+		known = batches
+	}
+	if !slices.Contains(known, name) {
 		return &unknownGlobal{g}
 	}
 	u.push(g)
@@ -795,13 +796,6 @@ func (l *list) fold(items []any, whole bool) bool {
 // batches are the classes of SkyRL, which has moved them between modules.
 var batches = []string{"_rebuild_tensor_batch", "TrainingInputBatch", "TensorBatch"}
 
-func (g global) known() bool {
-	if strings.HasPrefix(g.module, "skyrl") && strings.HasSuffix(g.module, "training_batch") {
-		return slices.Contains(batches, g.name)
-	}
-	return slices.Contains(shipped.Globals[g.module], g.name)
-}
-
 // unknownGlobal is a pickle that names something else.
 type unknownGlobal struct{ global }
 
@@ -823,8 +817,8 @@ func (f *File) readTorch(in Input, visit func(*Row) error) error {
 		return refuse(in.Name, err)
 	}
 	root, ok := a.root.(*dictionary)
-	samples, listed := root.lookup("samples").(*list)
-	columns, columned := root.lookup("rollout_data").(*dictionary)
+	samples, listed := root.get("samples").(*list)
+	columns, columned := root.get("rollout_data").(*dictionary)
 	format, count, at := formatOf("slime"), samples.len(), func(i int) any { return samples.at(i) }
 	switch {
 	case ok && !listed && columned:
@@ -944,14 +938,6 @@ func refuse(name string, err error) error {
 	return &Refused{name, err.Error(), fix}
 }
 
-// lookup is get, of no dictionary too.
-func (d *dictionary) lookup(key string) any {
-	if d == nil {
-		return nil
-	}
-	return d.get(key)
-}
-
 // of is the entry of a key of a format, under whichever name the dictionary has it.
 func (f *Format) of(d *dictionary, key string) (name string, value any) {
 	names := f.keys[f.place[key]].names
@@ -1025,7 +1011,7 @@ func (f *File) readPickle(in Input, visit func(*Row) error) error {
 		return &Refused{in.Name, "a pickle that is no tensor batch of SkyRL", "other pickles must be converted into the neutral format"}
 	}
 	state, ok := b.args[1].(*dictionary)
-	batch, filled := state.lookup("batch_dict").(*dictionary)
+	batch, filled := state.get("batch_dict").(*dictionary)
 	if !ok || !filled {
 		return &Refused{in.Name, "a tensor batch without batch_dict", "write it again"}
 	}
@@ -1042,7 +1028,7 @@ func (f *File) readPickle(in Input, visit func(*Row) error) error {
 		var row Row
 		row.reset()
 		row.Line = i + 1
-		if step := whole(metadata.lookup("global_step")); step != Unknown {
+		if step := whole(metadata.get("global_step")); step != Unknown {
 			row.Step = step
 		}
 		if err := s.row(i, &row); err != nil {
@@ -1137,7 +1123,7 @@ func (s *skyrl) tensor(v any) (*tensor, error) {
 }
 
 func (s *skyrl) groups(metadata *dictionary) {
-	bounds, _ := metadata.lookup("policy_prompt_boundaries").(*list)
+	bounds, _ := metadata.get("policy_prompt_boundaries").(*list)
 	if bounds == nil {
 		return
 	}
