@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"driftlab/experiments/measure"
 	"driftlab/experiments/study/claims/claim"
@@ -24,21 +25,26 @@ type pair struct {
 	Sequences, Tokens sizes
 	// Stops ends responses at the stop token.
 	Stops bool
-	TopP  float64 `yaml:"top p"`
+	// TopP and Temperature are 1 where they are 0; Raw are log-probs before both.
+	TopP        float64 `yaml:"top p"`
+	Temperature float64
+	Raw         bool
 	// Replay scores along the rollout engine's routes: "routes", or "gates" for its gates too.
-	Replay        string
+	Replay string
+	// Forced follows the learner's residual stream along the rollout engine's routes.
+	Forced        bool
 	Distributions bool
 	Gates         bool
 }
 
 func (p *pair) probe(e *claim.Env) probe {
 	return probe{Params: p.Model.params(e), Rollout: p.Rollout.Numerics, Sequences: p.Sequences.of(e), Tokens: p.Tokens.of(e), Stops: p.Stops, TopP: p.TopP,
-		Distributions: p.Distributions, Gates: p.Gates}
+		Temperature: p.Temperature, Raw: p.Raw, Distributions: p.Distributions, Gates: p.Gates}
 }
 
 // score scores responses as the pair's learner does.
 func (p *pair) score(e *claim.Env, b *batch.Batch, q probe) metrics.Gap {
-	how := measure.Scoring{Numerics: p.Learner.Numerics, Replay: p.Replay != "", Gates: p.Replay == "gates", Distributions: p.Distributions || p.Replay == "gates"}
+	how := measure.Scoring{Numerics: p.Learner.Numerics, Temperature: p.Temperature, Replay: p.Replay != "", Gates: p.Replay == "gates", Distributions: p.Distributions || p.Replay == "gates"}
 	if !how.Replay {
 		how.Workers = workers(e)
 	}
@@ -53,28 +59,107 @@ func workers(e *claim.Env) int {
 	return e.Cores()
 }
 
-// gapMetrics are what can be recorded of a scored batch.
-var gapMetrics = map[string]func(b *batch.Batch, g metrics.Gap) []float64{
-	"mean |dlogp|":                  func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.MeanAbsDlogp} },
-	"largest |dlogp|":               func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.MaxAbsDlogp} },
-	"k3":                            func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.K3} },
-	"exact KL":                      func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.ExactKL} },
-	"1 - Pearson":                   func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{1 - g.Pearson} },
-	"perplexity ratio minus 1":      func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.PPLRatio - 1} },
-	"flips of decisions and tokens": func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.FlipRoute, g.FlipToken} },
-	"tokens with a flip if independent": func(b *batch.Batch, g metrics.Gap) []float64 {
-		return []float64{1 - elementary.Pow(1-g.FlipRoute, float64(b.Layers))}
+// scoredPair is a pair with its responses, as its learner scores them.
+type scoredPair struct {
+	*batch.Batch
+	gap metrics.Gap
+	q   probe
+	// margins are flipsByMargin, and streams streamDifference, computed once for the figures that ask.
+	margins, streams func() (a, b []float64)
+}
+
+// scoredPair scores responses of the pair.
+func (p *pair) scoredPair(e *claim.Env, b *batch.Batch, q probe) *scoredPair {
+	learner := p.Learner.Numerics
+	return &scoredPair{b, p.score(e, b, q), q,
+		sync.OnceValues(func() (flips, decisions []float64) { return flipsByMargin(b, q.Params, learner) }),
+		sync.OnceValues(func() (layers, jump []float64) { return streamDifference(b, q.Params, q.Rollout, learner, p.Forced) })}
+}
+
+// pairMetric is what can be recorded of a scored pair.
+type pairMetric func(s *scoredPair) []float64
+
+// number is a metric of one number.
+func number(of func(s *scoredPair) float64) pairMetric {
+	return func(s *scoredPair) []float64 { return []float64{of(s)} }
+}
+
+// former and latter are metrics of one of two lists.
+func former(of func(s *scoredPair) (a, b []float64)) pairMetric {
+	return func(s *scoredPair) []float64 {
+		a, _ := of(s)
+		return a
+	}
+}
+
+func latter(of func(s *scoredPair) (a, b []float64)) pairMetric {
+	return func(s *scoredPair) []float64 {
+		_, b := of(s)
+		return b
+	}
+}
+
+// pairMetrics are all of them.
+var pairMetrics = map[string]pairMetric{
+	"mean |dlogp|":                      number(func(s *scoredPair) float64 { return s.gap.MeanAbsDlogp }),
+	"largest |dlogp|":                   number(func(s *scoredPair) float64 { return s.gap.MaxAbsDlogp }),
+	"k1":                                number(func(s *scoredPair) float64 { return s.gap.K1 }),
+	"k3":                                number(func(s *scoredPair) float64 { return s.gap.K3 }),
+	"exact KL":                          number(func(s *scoredPair) float64 { return s.gap.ExactKL }),
+	"1 - Pearson":                       number(func(s *scoredPair) float64 { return 1 - s.gap.Pearson }),
+	"perplexity ratio minus 1":          number(func(s *scoredPair) float64 { return s.gap.PPLRatio - 1 }),
+	"flips of decisions and tokens":     func(s *scoredPair) []float64 { return []float64{s.gap.FlipRoute, s.gap.FlipToken} },
+	"tokens with a flip if independent": number(func(s *scoredPair) float64 { return 1 - elementary.Pow(1-s.gap.FlipRoute, float64(s.Layers)) }),
+	"flips per decision":                number(func(s *scoredPair) float64 { return s.gap.FlipRoute }),
+	"tokens with a flip":                number(func(s *scoredPair) float64 { return s.gap.FlipToken }),
+	"entropy":                           number(func(s *scoredPair) float64 { return stats.Average(s.Old.Entropy) }),
+	"tokens":                            number(func(s *scoredPair) float64 { return float64(s.Tokens()) }),
+	"tokens beyond 2":                   number(func(s *scoredPair) float64 { return beyond(s.Batch, math.Ln2) }),
+	"share outside [0.8, 1.2]":          number(func(s *scoredPair) float64 { return outsideClip(logRatiosOf(s.Batch)) }),
+	"tokens outside [0.8, 1.2]": number(func(s *scoredPair) float64 {
+		return math.Round(float64(outsideClip(logRatiosOf(s.Batch)) * float64(s.Tokens())))
+	}),
+	"largest KL of the first 4, 8, 16 and 32 tokens": func(s *scoredPair) []float64 { return largestKL(s.Batch, []int{4, 8, 16, 32}) },
+
+	// Along responses: the prefix lengths, the mean |log product ratio| over the tokens of each, and the mean |dlogp| by quarter of
+	// the positions, also matched on probability.
+	"prefix lengths": func(s *scoredPair) []float64 { return prefixLengths(s.q.Tokens) },
+	"|log product ratio| by length": func(s *scoredPair) (out []float64) {
+		for _, sums := range logProducts(s.Batch, prefixLengths(s.q.Tokens)) {
+			out = append(out, stats.Average(stats.Magnitudes(sums)))
+		}
+		return out
 	},
-	"flips per decision":       func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.FlipRoute} },
-	"tokens with a flip":       func(_ *batch.Batch, g metrics.Gap) []float64 { return []float64{g.FlipToken} },
-	"entropy":                  func(b *batch.Batch, _ metrics.Gap) []float64 { return []float64{stats.Average(b.Old.Entropy)} },
-	"tokens":                   func(b *batch.Batch, _ metrics.Gap) []float64 { return []float64{float64(b.Tokens())} },
-	"tokens beyond 2":          func(b *batch.Batch, _ metrics.Gap) []float64 { return []float64{beyond(b, math.Ln2)} },
-	"share outside [0.8, 1.2]": func(b *batch.Batch, _ metrics.Gap) []float64 { return []float64{outsideClip(logRatiosOf(b))} },
-	"tokens outside [0.8, 1.2]": func(b *batch.Batch, _ metrics.Gap) []float64 {
-		return []float64{math.Round(float64(outsideClip(logRatiosOf(b)) * float64(b.Tokens())))}
+	"|dlogp| by quarter":          former((*scoredPair).quarters),
+	"|dlogp| by quarter, matched": latter((*scoredPair).quarters),
+	// repeated are the shares of repeated runs of four tokens in the halves of responses.
+	"repeated, by half": func(s *scoredPair) []float64 {
+		half, end := s.q.Tokens/2, s.q.Tokens
+		return []float64{metrics.Repeated(s.Batch, 0, half), metrics.Repeated(s.Batch, half, end)}
 	},
-	"largest KL of the first 4, 8, 16 and 32 tokens": func(b *batch.Batch, _ metrics.Gap) []float64 { return largestKL(b, []int{4, 8, 16, 32}) },
+	"share outside GSPO's clip at 6 to 96 tokens": func(s *scoredPair) []float64 { return clippedByGSPO(s.Batch, []int{6, 12, 24, 48, 96}) },
+
+	"flips by margin":       former(func(s *scoredPair) (flips, decisions []float64) { return s.margins() }),
+	"decisions by margin":   latter(func(s *scoredPair) (flips, decisions []float64) { return s.margins() }),
+	"difference by layer":   former(func(s *scoredPair) (layers, jump []float64) { return s.streams() }),
+	"jump over the experts": latter(func(s *scoredPair) (layers, jump []float64) { return s.streams() }),
+
+	// By tenth of the tokens in the order of their probability; and of the tokens with p < 0.01 and of those with p > 0.99.
+	"probability by tenth":    func(s *scoredPair) []float64 { return byProbability(s.Batch, 10)[0] },
+	"|log-ratio| by tenth":    func(s *scoredPair) []float64 { return byProbability(s.Batch, 10)[1] },
+	"log-ratio by tenth":      func(s *scoredPair) []float64 { return byProbability(s.Batch, 10)[2] },
+	"|log-ratio| of extremes": func(s *scoredPair) []float64 { return extremes(s.Batch)[0] },
+	"tokens in extremes":      func(s *scoredPair) []float64 { return extremes(s.Batch)[1] },
+	"wide tokens in extremes": func(s *scoredPair) []float64 { return extremes(s.Batch)[2] },
+	"chi2, full and pruned":   func(s *scoredPair) []float64 { return exactChi2(s.Batch) },
+
+	// Under truncated sampling, of the learner's whole distribution and of what it has on the same support.
+	"kept mass":                              number(func(s *scoredPair) float64 { return stats.Average(s.KeptMass) }),
+	"mean ratio":                             number(func(s *scoredPair) float64 { return meanRatio(logRatiosOf(s.Batch)) }),
+	"mean ratio, same support":               number(func(s *scoredPair) float64 { return meanRatio(maskedRatios(s.Batch)) }),
+	"share outside [0.9, 1.1]":               number(func(s *scoredPair) float64 { return outsideTenth(logRatiosOf(s.Batch)) }),
+	"share outside [0.9, 1.1], same support": number(func(s *scoredPair) float64 { return outsideTenth(maskedRatios(s.Batch)) }),
+	"mean |log-ratio|":                       number(func(s *scoredPair) float64 { return stats.Average(stats.Magnitudes(logRatiosOf(s.Batch))) }),
 }
 
 // gaps measures pairs of engines: a figure has a metric of every pair of its group, in their order.
@@ -121,7 +206,7 @@ func (g *gapGroup) UnmarshalYAML(n *yaml.Node) error {
 		}
 	}
 	for _, r := range raw.Record {
-		if gapMetrics[r.value] == nil {
+		if pairMetrics[r.value] == nil {
 			return fmt.Errorf("line %d: there is no metric %q", n.Line, r.value)
 		}
 	}
@@ -140,7 +225,7 @@ func (m *gaps) Measure(e *claim.Env, o *claim.Observation) {
 		for _, p := range g.pairs {
 			e.Continue()
 			same := p
-			same.Learner, same.Replay = format{}, ""
+			same.Learner, same.Replay, same.Forced = format{}, "", false
 			key := fmt.Sprintf("%+v", same)
 			r, ok := sampled[key]
 			if !ok {
@@ -148,9 +233,9 @@ func (m *gaps) Measure(e *claim.Env, o *claim.Observation) {
 				r = rollouts{q, sample(e, q)}
 				sampled[key] = r
 			}
-			gap := p.score(e, r.b, r.q)
+			scored := p.scoredPair(e, r.b, r.q)
 			for _, f := range g.record {
-				o.Append(f.name, gapMetrics[f.value](r.b, gap)...)
+				o.Append(f.name, pairMetrics[f.value](scored)...)
 			}
 		}
 	}
@@ -199,4 +284,17 @@ func largestKL(b *batch.Batch, lengths []int) []float64 {
 		}
 	}
 	return out
+}
+
+// quarters are the mean |dlogp| by quarter of the positions, plain and matched on the rollout
+// probability in ten bins of equal weight.
+func (s *scoredPair) quarters() (plain, matched []float64) {
+	quarter := make([]int, s.Tokens())
+	for i := range s.Len() {
+		from, to := s.Span(i)
+		for n := from; n < to; n++ {
+			quarter[n] = (n - from) * 4 / s.q.Tokens
+		}
+	}
+	return grouped(4, part{s.Batch, quarter})
 }

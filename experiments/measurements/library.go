@@ -22,10 +22,8 @@ func measurement[M any, P interface {
 var Library = claim.Library{
 	Measurements: map[string]func() claim.Measurement{
 		"flip bias":                   measurement[flipBias],
-		"margins":                     measurement[margins],
 		"replay runs":                 measurement[replayRuns],
 		"reroutes":                    measurement[reroutes],
-		"residuals":                   measurement[residuals],
 		"baseline variances":          measurement[baselineVariances],
 		"block middles":               measurement[blockMiddles],
 		"late mismatch":               measurement[lateMismatch],
@@ -33,7 +31,6 @@ var Library = claim.Library{
 		"training from a random time": measurement[randomStart],
 		// training is for figures that a measurement's come before or after; see claim.Training.
 		"training":                 measurement[claim.Training],
-		"along":                    measurement[along],
 		"configurations":           measurement[configurations],
 		"copies":                   measurement[copies],
 		"factors":                  measurement[factors],
@@ -55,11 +52,8 @@ var Library = claim.Library{
 		"equal-loss ladder":        measurement[equalLossLadder],
 		"gap ladder":               measurement[gapLadder],
 		"model factors":            measurement[modelFactors],
-		"probability tail":         measurement[probabilityTail],
-		"repetition":               measurement[repetition],
 		"tool gaps":                measurement[toolGaps],
 		"tool ratios":              measurement[toolRatios],
-		"truncated support":        measurement[truncatedSupport],
 		"aggregation runs":         measurement[aggregationRuns],
 		"aggregations":             measurement[aggregations],
 		"chi2 bound":               measurement[chi2Bound],

@@ -3,7 +3,6 @@ package measurements
 import (
 	"driftlab/engine"
 	"driftlab/experiments/measure"
-	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/precision/elementary"
 	"driftlab/trainer/method/batch"
@@ -15,7 +14,7 @@ import (
 // tokens, and the geometric mean of that difference after the expert block over
 // before it: over the decisions that flipped (NaN without any), and over those
 // that did not.
-func streamDifference(b *batch.Batch, p *model.Params, rollout, learner engine.Numerics, replay bool) (layers []float64, flipped, kept float64) {
+func streamDifference(b *batch.Batch, p *model.Params, rollout, learner engine.Numerics, replay bool) (layers, jump []float64) {
 	c := p.Config
 	var middle, out [][]float32
 	measure.States(b, p, rollout, false, func(pass *engine.Pass, rows []int) {
@@ -44,7 +43,7 @@ func streamDifference(b *batch.Batch, p *model.Params, rollout, learner engine.N
 			layers = append(layers, sum/float64(len(rows)))
 		}
 	})
-	return layers, elementary.Exp(logs[1] / count[1]), elementary.Exp(logs[0] / count[0])
+	return layers, []float64{elementary.Exp(logs[1] / count[1]), elementary.Exp(logs[0] / count[0])}
 }
 
 func gather(x []float32, rows []int, d int) []float32 {
@@ -53,29 +52,4 @@ func gather(x []float32, rows []int, d int) []float32 {
 		out = append(out, x[r*d:(r+1)*d]...)
 	}
 	return out
-}
-
-// residuals measures where two engines' residual streams part, layer by layer.
-type residuals struct {
-	Pairs []struct {
-		Name string
-		pair `yaml:",inline"`
-		// Forced runs the learner along the rollout engine's routes.
-		Forced bool
-	}
-}
-
-// Measure records, by pair, the share of tokens with a flip, the relative difference after each
-// layer, and its factor over an expert block where experts flip and where none does.
-func (m *residuals) Measure(e *claim.Env, o *claim.Observation) {
-	for i := range m.Pairs {
-		r := &m.Pairs[i]
-		q := r.probe(e)
-		b := sample(e, q)
-		g := r.score(e, b, q)
-		o.Set(r.Name+" flips", g.FlipToken)
-		layers, flipped, kept := streamDifference(b, q.Params, q.Rollout, r.Learner.Numerics, r.Forced)
-		o.Set(r.Name+" layers", layers...)
-		o.Set(r.Name+" jump", flipped, kept)
-	}
 }

@@ -190,18 +190,3 @@ func flipsByMargin(b *batch.Batch, p *model.Params, learner engine.Numerics) (fl
 	}
 	return flips, decisions
 }
-
-// margins counts flips and decisions of a pair by tenth of the learner's router margin.
-type margins struct {
-	Figure string
-	pair   `yaml:",inline"`
-}
-
-func (m *margins) Measure(e *claim.Env, o *claim.Observation) {
-	q := m.probe(e)
-	b := sample(e, q)
-	m.score(e, b, q)
-	flips, all := flipsByMargin(b, q.Params, m.Learner.Numerics)
-	o.Set(m.Figure+" flips by margin", flips...)
-	o.Set(m.Figure+" decisions by margin", all...)
-}

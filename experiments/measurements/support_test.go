@@ -7,9 +7,9 @@ import (
 
 // Of ratios 0.5, 1, 1.05 and 2, two lie outside [0.9, 1.1].
 func TestRatioAndOutside(t *testing.T) {
-	mean, outside := ratioAndOutside([]float64{math.Log(.5), 0, math.Log(1.05), math.Log(2)})
-	near(t, "mean ratio", mean, 4.55/4)
-	near(t, "outside", outside, .5)
+	ratios := []float64{math.Log(.5), 0, math.Log(1.05), math.Log(2)}
+	near(t, "mean ratio", meanRatio(ratios), 4.55/4)
+	near(t, "outside", outsideTenth(ratios), .5)
 }
 
 // A token that was drawn from a support gains what the learner gives to the rest; one
