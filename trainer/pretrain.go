@@ -53,7 +53,12 @@ func Pretrain(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult,
 // teacher answers right.
 func WarmStart(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult, error) {
 	t := r.Task.New()
-	draw := func(b *batch.Batch, n int, rng *rand.Rand) { demonstrate(b, t, n, rng) }
+	draw := func(b *batch.Batch, n int, rng *rand.Rand) { // noisy worked responses to fresh prompts; what a tool wrote in them is read and not learned
+		demonstrations(b, t, n, func(dst []int32) (task.Prompt, []int32) {
+			p := task.Draw(t, rng)
+			return p, t.Demonstration(dst, p, rng)
+		})
+	}
 	var p *model.Params
 	if err := r.Model.Fits(5*4, "the weights, a gradient, two moments of AdamW and a copy in the learner"); err != nil {
 		return nil, recipe.Faults{{Problem: err.Error()}}
@@ -110,15 +115,6 @@ func WarmStart(ctx context.Context, r recipe.Recipe, o Options) (*PretrainResult
 	}
 	result.Loss /= float64(max(count, 1))
 	return result, nil
-}
-
-// demonstrate fills a batch with noisy worked responses to fresh prompts. What
-// a tool wrote in them is read and not learned.
-func demonstrate(b *batch.Batch, t task.Task, n int, rng *rand.Rand) {
-	demonstrations(b, t, n, func(dst []int32) (task.Prompt, []int32) {
-		p := task.Draw(t, rng)
-		return p, t.Demonstration(dst, p, rng)
-	})
 }
 
 func demonstrations(b *batch.Batch, t task.Task, n int, next func(dst []int32) (task.Prompt, []int32)) {
@@ -189,7 +185,7 @@ func (a *answers) add(p task.Prompt, response []int32) {
 	a.prompts, a.responses = append(a.prompts, p), append(a.responses, own)
 }
 
-// draw fills a batch with n of them, as demonstrate does.
+// draw fills a batch with n of them.
 func (a *answers) draw(b *batch.Batch, n int, rng *rand.Rand) {
 	demonstrations(b, a.task, n, func(dst []int32) (task.Prompt, []int32) {
 		i := rng.IntN(len(a.responses))

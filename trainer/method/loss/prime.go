@@ -42,7 +42,10 @@ func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
 		var m mismatch
 		vetoed := 0.0
 		for i := range in.Len() {
-			length, sum := max(f.length(i), 1), p.logRatio(f, i)
+			length, sum := max(f.length(i), 1), f.sumLogRatio(i, f.sg, in.LogpRoll)
+			if p.LengthNorm {
+				sum /= length
+			}
 			veto := p.vetoes(f, i, sum)
 			vetoed += count(veto)
 			f.rowTokens(i, func(n int) (value, dlogp float64) {
@@ -65,15 +68,6 @@ func (p *PrimeMasked) Eval(out *Grad, in *batch.Batch) error {
 		m.logTokens(f)
 		out.Add("sequence_masked_low", vetoed/max(float64(in.Len()), 1))
 	})
-}
-
-// logRatio is the log of the ratio of response i.
-func (p *PrimeMasked) logRatio(f *frame, i int) float64 {
-	sum := f.sumLogRatio(i, f.sg, f.in.LogpRoll)
-	if p.LengthNorm {
-		return sum / max(f.length(i), 1)
-	}
-	return sum
 }
 
 // ratio is the detached ratio of a token with log-ratio l in a response whose

@@ -240,7 +240,12 @@ func (c *Core) advance() {
 		c.collect(nil)
 		c.learned()
 	case publishing:
-		c.deliverMail()
+		c.mail = slices.DeleteFunc(c.mail, func(d delivery) bool {
+			if d.time <= c.now {
+				c.deliver(c.workers[d.worker], d.version)
+			}
+			return d.time <= c.now
+		})
 		c.considerPublishing()
 	case batching:
 		if c.step >= c.config.Steps && !c.learner.busy { // the last update is on its way

@@ -102,19 +102,13 @@ func (p *dora) Place(v View) []Move {
 // be trained before it, or one of a later version that it goes before, is more than
 // K old.
 func (p *dora) inTime(v View, version, others int) bool {
-	for ; version < v.Version; version++ {
-		if upTo(v, version)+others >= p.capacity(v, version) {
+	oldest := func(s *Sample) int { return s.Oldest }
+	for ; version < v.Version; version++ { // samples, running or done, with tokens of it or older ones
+		if countUpTo(v.Flight, version, oldest)+countUpTo(v.Done, version, oldest)+others >= p.capacity(v, version) {
 			return false
 		}
 	}
 	return true
-}
-
-// upTo is the number of samples, running or done, with tokens of a version or
-// older ones.
-func upTo(v View, version int) int {
-	oldest := func(s *Sample) int { return s.Oldest }
-	return countUpTo(v.Flight, version, oldest) + countUpTo(v.Done, version, oldest)
 }
 
 func countUpTo(samples []*Sample, version int, of func(*Sample) int) int {

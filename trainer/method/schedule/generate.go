@@ -80,7 +80,7 @@ func (c *Core) run(w *Worker) {
 		c.begin(w, calling, back-c.now)
 		return
 	}
-	w.step = c.config.Costs.Decode(n, c.config.Engine) + c.scoredWith(n)
+	w.step = c.config.Costs.Decode(n, c.config.Engine) + charged(oldLogProbs[c.old()].Decoded, c.config.Costs.Logp(n, c.config.Engine))
 	if c.traits.Yield > 0 {
 		w.step = max(1, w.step*1000/c.traits.Yield)
 	}
@@ -306,7 +306,7 @@ func (c *Core) collect(refused []int) {
 
 func (c *Core) loaded(command Command) {
 	w := c.workers[command.Worker]
-	load := c.scoredBefore(w) + c.config.Costs.Sync + c.loadedBeside()
+	load := c.scoredBefore(w) + c.config.Costs.Sync + charged(oldLogProbs[c.old()].Decoded, c.config.Costs.Sync)
 	for _, r := range w.Active {
 		r.close(w.Version)
 	}

@@ -91,7 +91,7 @@ func (c *Core) training() {
 	scored := began + c.scoring(tokens)
 	trained := scored + costs.train(tokens, c.config.Trainers)
 	if c.learner.update {
-		trained += c.averaging()
+		trained += charged(oldLogProbs[c.old()].Averages, costs.Copy)
 	}
 	c.spend(Span{Lane: Learner, Activity: Scoring, From: began, To: scored, Version: c.version})
 	c.spend(Span{Lane: Learner, Activity: Training, From: scored, To: trained, Version: c.version})
@@ -159,7 +159,7 @@ func (c *Core) oldestVersion() int {
 
 // publishes sends the weights to the workers: at once, or along a chain.
 func (c *Core) publishes(command Command) {
-	if push := c.config.Costs.Push + c.keeping(); push > 0 {
+	if push := c.config.Costs.Push + charged(oldLogProbs[c.old()].Keeps, c.config.Costs.Copy); push > 0 {
 		c.learner.busy, c.learner.until = true, c.now+push
 		c.spend(Span{Lane: Learner, Activity: Pushing, From: c.now, To: c.now + push, Version: c.version})
 	}
@@ -178,16 +178,6 @@ func (c *Core) publishes(command Command) {
 		}
 	}
 	c.counts.Copies = max(c.counts.Copies, c.copies())
-}
-
-// deliverMail gives the workers the weights that have reached them.
-func (c *Core) deliverMail() {
-	c.mail = slices.DeleteFunc(c.mail, func(d delivery) bool {
-		if d.time <= c.now {
-			c.deliver(c.workers[d.worker], d.version)
-		}
-		return d.time <= c.now
-	})
 }
 
 // deliver lets a worker do what the policy wants of it when weights reach it.

@@ -161,13 +161,7 @@ func charged(has bool, ticks int) int {
 	return 0
 }
 
-// keeping is the ticks that a publication takes for the copies that it makes, averaging those that an update takes.
-func (c *Core) keeping() int { return charged(oldLogProbs[c.old()].Keeps, c.config.Costs.Copy) }
-
-func (c *Core) averaging() int { return charged(oldLogProbs[c.old()].Averages, c.config.Costs.Copy) }
-
-// scoredBefore is the ticks that a worker takes before it loads other weights, and
-// loadedBeside those that it takes for a copy in addition to them.
+// scoredBefore is the ticks that a worker takes before it loads other weights.
 func (c *Core) scoredBefore(w *Worker) int {
 	if !oldLogProbs[c.old()].Stalls || c.traits.Colocated {
 		return 0
@@ -179,13 +173,6 @@ func (c *Core) scoredBefore(w *Worker) int {
 		}
 	}
 	return c.config.Costs.Logp(tokens, c.config.Engine)
-}
-
-func (c *Core) loadedBeside() int { return charged(oldLogProbs[c.old()].Decoded, c.config.Costs.Sync) }
-
-// scoredWith is the ticks that a decode step of so many requests takes longer.
-func (c *Core) scoredWith(requests int) int {
-	return charged(oldLogProbs[c.old()].Decoded, c.config.Costs.Logp(requests, c.config.Engine))
 }
 
 // copies counts the copies of the weights that there are now in addition to the learner's and

@@ -103,18 +103,12 @@ type Seer struct {
 // Traits are those of Sync, with the tokens per step.
 func (p *Seer) Traits() Traits {
 	t := p.Sync.Traits()
-	t.Yield = p.yield()
-	return t
-}
-
-// yield is the tokens of a thousand steps.
-func (p *Seer) yield() int {
-	yield, power := 0, 1000
+	power := 1000 // of a thousand steps
 	for range p.Draft + 1 {
-		yield += power
+		t.Yield += power
 		power = power * p.AcceptPercent / 100
 	}
-	return yield
+	return t
 }
 
 // Place gives slots to probes, then to the longest groups.
