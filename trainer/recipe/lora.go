@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"path"
+	"slices"
 
 	"driftlab/model"
 )
@@ -22,22 +23,12 @@ func (l *LoRA) Adapts(tensor string) bool {
 	if len(targets) == 0 {
 		targets = loraTargets
 	}
-	for _, word := range targets {
-		if matches(word, tensor) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(targets, func(word string) bool { return matches(word, tensor) })
 }
 
 // matches reports whether a word, or a pattern of names, is for a tensor.
 func matches(word, tensor string) bool {
-	for _, p := range patterns(word) {
-		if ok, _ := path.Match(p, tensor); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns(word), func(p string) bool { ok, _ := path.Match(p, tensor); return ok })
 }
 
 func (c *checker) lora(r Recipe) {

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,12 +46,7 @@ func patterns(word string) []string {
 
 // Misses reports whether the tensor of a checkpoint's name does not arrive.
 func (w *WeightSync) Misses(tensor string) bool {
-	for _, word := range w.Missed {
-		if matches(word, tensor) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Missed, func(word string) bool { return matches(word, tensor) })
 }
 
 // Partial reports whether the sync of that number is not whole.

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"math"
+	"slices"
 
 	"driftlab/engine/column"
 	"driftlab/trainer/method"
@@ -248,12 +249,7 @@ func deviation(x []float64) float64 {
 // still be off by a rounding, and dividing it by a tiny deviation would make an
 // advantage of nothing (verl's float32 gives 0.056 for eight times 0.7).
 func constant(x []float64) bool {
-	for _, v := range x {
-		if v != x[0] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x, func(v float64) bool { return v != x[0] })
 }
 
 // scoredMean is the mean and number of the rewards that are not NaN.

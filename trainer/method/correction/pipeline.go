@@ -214,12 +214,7 @@ func (p *Pipeline) applyAtStep(b *batch.Batch) error {
 
 // hasStepMasks reports whether any mask runs at every gradient step in decoupled mode.
 func (p *Pipeline) hasStepMasks() bool {
-	for _, m := range p.Masks {
-		if _, ok := m.(stepMasking); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Masks, func(m Masking) bool { _, ok := m.(stepMasking); return ok })
 }
 
 // copied returns a copy of src in dst's memory, nil if src is nil.

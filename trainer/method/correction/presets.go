@@ -105,9 +105,7 @@ func LookupPreset(name string) (Preset, error) {
 
 // verlPreset is a preset of verl; its configuration is checked by a test.
 func verlPreset(name string, c VerlConfig) Preset {
-	if c.LossType == "" {
-		c.LossType = "ppo_clip"
-	}
+	c.LossType = cmp.Or(c.LossType, "ppo_clip")
 	return Preset{Name: name, Source: verlSource, Loss: c.LossType, New: func() *Pipeline {
 		p, err := c.Pipeline()
 		if err != nil {
@@ -132,7 +130,7 @@ func skyrlPreset(name string, weightsAfter int, w Weighting, masks ...Masking) P
 //
 //	correction: {mode: decoupled, weights: {name: token_tis, cap: 2, floor: 0, from_turn: 0}, ...}
 func (p *Pipeline) Recipe() string {
-	fields := []string{"mode: " + string(orDefault(p.Mode, Decoupled))}
+	fields := []string{"mode: " + string(cmp.Or(p.Mode, Decoupled))}
 	if p.Weights != nil {
 		fields = append(fields, "weights: "+flow(weightName(p.Weights), p.Weights), fmt.Sprintf("batch_normalize: %v", p.BatchNormalize))
 	}
@@ -146,17 +144,9 @@ func (p *Pipeline) Recipe() string {
 	if p.Clamp != 0 {
 		fields = append(fields, "clamp: "+scalar(p.Clamp))
 	}
-	fields = append(fields, "order: "+string(orDefault(p.Order, Independent)), fmt.Sprintf("weights_after: %d", p.WeightsAfter),
-		"denominator: "+string(orDefault(p.Denominator, Post)), "names: "+orDefault(p.Names, "verl"))
+	fields = append(fields, "order: "+string(cmp.Or(p.Order, Independent)), fmt.Sprintf("weights_after: %d", p.WeightsAfter),
+		"denominator: "+string(cmp.Or(p.Denominator, Post)), "names: "+cmp.Or(p.Names, "verl"))
 	return "correction: {" + strings.Join(fields, ", ") + "}"
-}
-
-// orDefault is the value, or the default where it is empty.
-func orDefault[T ~string](value, def T) T {
-	if value == "" {
-		return def
-	}
-	return value
 }
 
 // flow writes a method with its parameters as a YAML flow mapping.

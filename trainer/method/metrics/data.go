@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"math"
 
 	"driftlab/trainer/method/batch"
@@ -104,9 +105,7 @@ func explained(b *batch.Batch) float64 {
 
 // lengths appends response and prompt lengths and the shares at their limits.
 func lengths(dst []batch.Metric, b *batch.Batch, limit Limits, length, live *masked.Running) []batch.Metric {
-	if limit.Response == 0 {
-		limit.Response = int(length.Largest)
-	}
+	limit.Response = cmp.Or(limit.Response, int(length.Largest))
 	atLimit, prompts, promptLimit := 0, masked.Running{}, limit.Prompt
 	for i := range b.Len() {
 		from, to := b.Span(i)
@@ -131,9 +130,7 @@ func lengths(dst []batch.Metric, b *batch.Batch, limit Limits, length, live *mas
 	for _, p := range b.Prompt {
 		prompts.Add(float64(len(p)))
 	}
-	if promptLimit == 0 {
-		promptLimit = int(prompts.Largest)
-	}
+	promptLimit = cmp.Or(promptLimit, int(prompts.Largest))
 	full := 0
 	for _, p := range b.Prompt {
 		if len(p) == promptLimit {

@@ -169,10 +169,7 @@ func (*Laminar) Admit(v View) int {
 // Place frees what workers it can, then gives waiting requests to the emptiest.
 func (p *Laminar) Place(v View) []Move {
 	pl := newPlan(v)
-	roofline := p.Roofline
-	if roofline == 0 {
-		roofline = v.SlotsEach
-	}
+	roofline := cmp.Or(p.Roofline, v.SlotsEach)
 	fits := func(w *Worker) bool {
 		return w.Stale() && pl.load(w) < roofline && (p.Cache == 0 || w.Tokens(v.Now) < p.Cache)
 	}

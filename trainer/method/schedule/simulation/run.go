@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -234,10 +235,7 @@ func (c Cluster) For(p schedule.Policy) schedule.Config {
 
 // config makes whole engines of that many devices; the others train.
 func (c Cluster) config(generate int) schedule.Config {
-	batch := c.Batch
-	if batch == 0 {
-		batch = 2 * c.Devices
-	}
+	batch := cmp.Or(c.Batch, 2*c.Devices)
 	engine := min(c.Engine, generate)
 	workers := generate / engine
 	old, _ := schedule.LookupOld(c.Old)

@@ -62,12 +62,8 @@ func program(words []word) (name string, rest []word, ok bool) {
 // starts reports whether a command starts a script that stands among its words, after options of its own.
 func starts(command string) bool {
 	name := command[strings.LastIndexByte(command, '/')+1:]
-	for _, launcher := range []string{"python", "pypy", "torchrun", "accelerate", "deepspeed", "uv", "ray", "srun", "mpirun", "bash", "sh", "nohup", "env", "numactl", "docker", "singularity", "apptainer", "conda", "poetry"} {
-		if strings.HasPrefix(name, launcher) {
-			return true
-		}
-	}
-	return false
+	launchers := []string{"python", "pypy", "torchrun", "accelerate", "deepspeed", "uv", "ray", "srun", "mpirun", "bash", "sh", "nohup", "env", "numactl", "docker", "singularity", "apptainer", "conda", "poetry"}
+	return slices.ContainsFunc(launchers, func(launcher string) bool { return strings.HasPrefix(name, launcher) })
 }
 
 // isAssignment reports whether a word is key=value, as Hydra and chz have it.
