@@ -118,11 +118,16 @@ func newParser(a *app, c *cli) (*kong.Kong, error) {
 	if err != nil {
 		return nil, err
 	}
+	var arms strings.Builder
+	for _, arm := range mainArms() {
+		fmt.Fprintf(&arms, "  %-22s %s\n", arm.Name, arm.Labels[0].Text)
+	}
+	parts := strings.NewReplacer("{formats}", reader.FormatTable(), "{neutral}", indented(reader.Neutral), "{arms}", arms.String())
 	return parser, kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
 		if command, ok := node.(*kong.Node); ok {
 			name := strings.ReplaceAll(commandName(command), " ", "-")
 			if text, err := helpTexts.ReadFile("help/" + name + ".txt"); err == nil {
-				command.Detail = strings.NewReplacer("{formats}", reader.FormatTable(), "{neutral}", indented(reader.Neutral)).Replace(strings.TrimSuffix(string(text), "\n"))
+				command.Detail = parts.Replace(strings.TrimSuffix(string(text), "\n"))
 			}
 		}
 		return next(nil)

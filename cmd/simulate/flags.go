@@ -195,16 +195,13 @@ type number int
 
 func (n *number) Decode(ctx *kong.DecodeContext) error {
 	low, high := bound(ctx.Value.Tag, "min", 0), bound(ctx.Value.Tag, "max", math.MaxInt32)
-	text, err := popText(ctx)
-	if err != nil {
-		return err
-	}
-	v, err := strconv.Atoi(text)
-	if err != nil || v < low || v > high {
-		return fmt.Errorf("%q: give a whole number from %d to %d", text, low, high)
-	}
-	*n = number(v)
-	return nil
+	return decode(n, ctx, func(text string) (number, error) {
+		v, err := strconv.Atoi(text)
+		if err != nil || v < low || v > high {
+			return 0, fmt.Errorf("%q: give a whole number from %d to %d", text, low, high)
+		}
+		return number(v), nil
+	})
 }
 
 // bound is a number in a flag's tag.
@@ -219,45 +216,43 @@ func bound(tag *kong.Tag, name string, otherwise int) int {
 type seed uint64
 
 func (s *seed) Decode(ctx *kong.DecodeContext) error {
-	text, err := popText(ctx)
-	if err != nil {
-		return err
-	}
-	v, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return fmt.Errorf("%q: a seed is a whole number from 0 to %d", text, uint64(math.MaxUint64))
-	}
-	*s = seed(v)
-	return nil
+	return decode(s, ctx, func(text string) (seed, error) {
+		v, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%q: a seed is a whole number from 0 to %d", text, uint64(math.MaxUint64))
+		}
+		return seed(v), nil
+	})
 }
 
 // byteSize is a number of bytes: 512MB, 4GB.
 type byteSize int64
 
 func (b *byteSize) Decode(ctx *kong.DecodeContext) error {
-	text, err := popText(ctx)
-	if err != nil {
-		return err
-	}
-	upper := strings.ToUpper(text)
-	digits := strings.TrimRight(upper, "BIMGT")
-	shift, known := map[string]int{"MB": 20, "MIB": 20, "M": 20, "GB": 30, "GIB": 30, "G": 30, "TB": 40, "TIB": 40, "T": 40}[upper[len(digits):]]
-	x, err := strconv.ParseFloat(digits, 64)
-	size := math.Ldexp(x, shift)
-	if err != nil || !known || !(size >= 64<<20 && size <= 1<<50) {
-		return fmt.Errorf("%q: give a size from 64MB on, as 512MB or 4GB", text)
-	}
-	*b = byteSize(size)
-	return nil
+	return decode(b, ctx, func(text string) (byteSize, error) {
+		upper := strings.ToUpper(text)
+		digits := strings.TrimRight(upper, "BIMGT")
+		shift, known := map[string]int{"MB": 20, "MIB": 20, "M": 20, "GB": 30, "GIB": 30, "G": 30, "TB": 40, "TIB": 40, "T": 40}[upper[len(digits):]]
+		x, err := strconv.ParseFloat(digits, 64)
+		size := math.Ldexp(x, shift)
+		if err != nil || !known || !(size >= 64<<20 && size <= 1<<50) {
+			return 0, fmt.Errorf("%q: give a size from 64MB on, as 512MB or 4GB", text)
+		}
+		return byteSize(size), nil
+	})
 }
 
-// popText takes a flag's value as it stands, also one that starts with a minus.
-func popText(ctx *kong.DecodeContext) (string, error) {
+// decode reads a flag's value as it stands, also one that starts with a minus.
+func decode[T any](to *T, ctx *kong.DecodeContext, read func(text string) (T, error)) error {
 	token := ctx.Scan.Pop()
 	if token.IsEOL() {
-		return "", errors.New("the value is missing: give a number")
+		return errors.New("the value is missing: give a number")
 	}
-	return fmt.Sprint(token.Value), nil
+	v, err := read(fmt.Sprint(token.Value))
+	if err == nil {
+		*to = v
+	}
+	return err
 }
 
 // withSuggestion says what was perhaps meant by a command line that is none.

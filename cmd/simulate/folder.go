@@ -120,22 +120,17 @@ func emptyFolder(dir string) error {
 	case err != nil:
 		return unusable(dir, err)
 	case len(entries) > 0:
-		return bad("%s: the folder is not empty (it has %s): choose another folder", dir, names(entries))
+		const most = 3
+		var names []string
+		for _, e := range entries[:min(len(entries), most)] {
+			names = append(names, e.Name())
+		}
+		if len(entries) > most {
+			names = append(names, "...")
+		}
+		return bad("%s: the folder is not empty (it has %s): choose another folder", dir, strings.Join(names, ", "))
 	}
 	return nil
-}
-
-// names lists the first few entries of a folder.
-func names(entries []os.DirEntry) string {
-	const most = 3
-	var list []string
-	for _, e := range entries[:min(len(entries), most)] {
-		list = append(list, e.Name())
-	}
-	if len(entries) > most {
-		list = append(list, "...")
-	}
-	return strings.Join(list, ", ")
 }
 
 // folderKind is what a folder was made for, as far as its files say.

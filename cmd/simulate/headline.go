@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -15,29 +14,6 @@ type headlineCmd struct {
 	Arms  []string `help:"Run only these arms; names below." placeholder:"NAME" complete:"arms"`
 	Seeds number   `help:"Number of consecutive seeds, from --seed or 1." default:"3" min:"1" max:"100000" placeholder:"N"`
 	common
-}
-
-func (*headlineCmd) Help() string {
-	var arms strings.Builder
-	for _, arm := range mainArms() {
-		fmt.Fprintf(&arms, "  %-22s %s\n", arm.Name, arm.Labels[0].Text)
-	}
-	return `The main job, which runs without a command: a small map of where training is stable. Each arm trains at four learning rates
-on three base models, one for each seed, which are made first: equal engines, stale rollouts (off-policy lag of 16 updates)
-and a 4-bit router in the rollout engine, each without and with two corrections. It takes about four minutes on two cores,
-and says first how long it will take here. Not in it: other lags, gaps, tasks and corrections, and runs of 1,000 updates.
-The studies stability/staleness and stability/gap have those.
-
-Examples:
-  simulate
-  simulate --seeds 5 --out runs/five
-  simulate --json -q
-  simulate --set steps=40 --seeds 1              # a quick look
-  simulate --set checkpoint=chain-base           # all on the shipped base model
-  simulate --arms equal,lag16,lag16-opsm         # three of the arms
-
-The arms:
-` + arms.String()
 }
 
 // mainPlan is the plan of the main job.

@@ -93,9 +93,18 @@ func (c *measureCmd) Run(a *app) error {
 	fault := err // of one pair; the others are shown
 	document := measureDocument{Measurement: *measured, Intervals: tables.GapIntervals(measured)}
 	if c.Attribute && fault == nil {
-		if document.Attributions, err = c.attribute(a, q); err != nil {
-			return err
+		pairs := pairsOf(q)
+		m := a.meter(c.Quiet, "attribute", "pair", len(pairs))
+		for _, pair := range pairs {
+			x, err := measure.Attribute(a.ctx, measure.AttributeRequest{Recipe: q.Recipe, Pair: pair, Workers: q.Workers})
+			if err != nil {
+				m.close()
+				return err
+			}
+			document.Attributions = append(document.Attributions, x)
+			m.add(1, 0, "")
 		}
+		m.close()
 	}
 	if c.Layers && fault == nil {
 		for _, pair := range pairsOf(q) {
@@ -154,23 +163,6 @@ func pairsOf(q measure.GapRequest) []measure.Pair {
 	return pairs
 }
 
-// attribute splits the gap of every pair of a measurement.
-func (c *measureCmd) attribute(a *app, q measure.GapRequest) ([]*measure.Attribution, error) {
-	pairs := pairsOf(q)
-	var list []*measure.Attribution
-	m := a.meter(c.Quiet, "attribute", "pair", len(pairs))
-	defer m.close()
-	for _, pair := range pairs {
-		x, err := measure.Attribute(a.ctx, measure.AttributeRequest{Recipe: q.Recipe, Pair: pair, Workers: q.Workers})
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, x)
-		m.add(1, 0, "")
-	}
-	return list, nil
-}
-
 // write keeps the measurement in a folder, as data and as a page.
 func (c *measureCmd) write(d measureDocument) error {
 	if err := writeDocument(c.Out, "measure.json", d); err != nil {
@@ -221,12 +213,27 @@ func (c *measureCmd) doses(a *app, r recipe.Recipe) error {
 	if err != nil {
 		return err
 	}
-	if c.Out != "" {
-		if err := c.writeDoses(table); err != nil {
+	levels, reading := tables.LevelTable(table), tables.LevelReading(table)
+	if c.Out != "" { // as data, as tables, as a picture and as a page
+		if err := writeDocument(c.Out, "doses.json", table); err != nil {
+			return err
+		}
+		if err := writeFile(c.Out, "doses.md", []byte(levels.Markdown()+"\n"+reading.Markdown())); err != nil {
+			return err
+		}
+		bars := tables.LevelBars(table)
+		if err := results.SavePlot(filepath.Join(c.Out, "doses.png"), bars); err != nil {
+			return err
+		}
+		if err := results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
+			Title: "Mechanisms of training-inference mismatch", Eyebrow: dosesPage,
+			Lead:     fmt.Sprintf("Each mechanism alone, on responses of `%s` to the task `%s`, at equal weights.", table.Checkpoint, table.Task),
+			Sections: []results.Section{{Heading: "Level and response", Blocks: []results.Block{bars, levels, reading}}},
+		}); err != nil {
 			return err
 		}
 	}
-	return c.shown(a, table, tables.LevelTable(table))
+	return c.shown(a, table, levels)
 }
 
 // shown prints what was measured, and where its page is.
@@ -257,27 +264,4 @@ func (c *measureCmd) without(why string, flags []givenFlag) error {
 		}
 	}
 	return nil
-}
-
-// writeDoses keeps the mechanisms by level in a folder: as data, as tables, as a
-// picture and as a page.
-func (c *measureCmd) writeDoses(t *measure.LevelTable) error {
-	if err := writeDocument(c.Out, "doses.json", t); err != nil {
-		return err
-	}
-	page := tables.LevelTable(t).Markdown() + "\n" + tables.LevelReading(t).Markdown()
-	if err := writeFile(c.Out, "doses.md", []byte(page)); err != nil {
-		return err
-	}
-	bars := tables.LevelBars(t)
-	if err := results.SavePlot(filepath.Join(c.Out, "doses.png"), bars); err != nil {
-		return err
-	}
-	return results.WriteReport(filepath.Join(c.Out, "report.html"), results.Report{
-		Title: "Mechanisms of training-inference mismatch", Eyebrow: dosesPage,
-		Lead: fmt.Sprintf("Each mechanism alone, on responses of `%s` to the task `%s`, at equal weights.", t.Checkpoint, t.Task),
-		Sections: []results.Section{{Heading: "Level and response", Blocks: []results.Block{
-			bars, tables.LevelTable(t), tables.LevelReading(t),
-		}}},
-	})
 }

@@ -108,7 +108,16 @@ func (c *reproduceCmd) Run(a *app) error {
 		}
 	}
 	if c.JSON {
-		return errors.Join(a.printJSON(reproduced{out, path, claimResults(list, out)}), damaged)
+		status := map[string]reproduce.Status{}
+		for _, s := range reproduce.List(out) {
+			status[s.ID] = s
+		}
+		doc := reproduced{Dir: out, Report: path}
+		for i := range list {
+			r := &list[i]
+			doc.Claims = append(doc.Claims, claimResult{Status: status[r.Claim.ID], Provisional: r.Provisional(), Threshold: r.Claim.Threshold, Checks: r.Evidence.Checks})
+		}
+		return errors.Join(a.printJSON(doc), damaged)
 	}
 	a.printTable(reproduce.VerdictTable(list))
 	fmt.Fprintf(a.stdout, "Report: %s\n", path)
@@ -209,18 +218,4 @@ func (c *reproduceCmd) list(a *app, out string) error {
 		a.printTable(reproduce.DeclaredTable(list))
 	}
 	return nil
-}
-
-// claimResults are the figures behind the table.
-func claimResults(list []reproduce.Result, dir string) []claimResult {
-	status := map[string]reproduce.Status{}
-	for _, s := range reproduce.List(dir) {
-		status[s.ID] = s
-	}
-	var out []claimResult
-	for i := range list {
-		r := &list[i]
-		out = append(out, claimResult{Status: status[r.Claim.ID], Provisional: r.Provisional(), Threshold: r.Claim.Threshold, Checks: r.Evidence.Checks})
-	}
-	return out
 }

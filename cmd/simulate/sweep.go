@@ -49,33 +49,31 @@ func (c *sweepRunCmd) Run(a *app) error {
 		}
 	}
 	o := study.Options{Dir: cmp.Or(c.Out, filepath.Join("runs", "sweep-"+plan.Name)), Keep: c.Keep}
-	if o.Only, err = c.only(plan); err != nil {
-		return err
+	for _, text := range c.Only {
+		one, err := study.ParseCondition(text)
+		if err == nil {
+			err = plan.Check(one)
+		}
+		if err != nil {
+			return bad("--only: %w", err)
+		}
+		o.Only = append(o.Only, one)
 	}
-	if o.Shard, err = c.shard(a); err != nil {
-		return err
+	if c.Shard != "" {
+		if o.Shard, err = study.ParseShard(c.Shard); err != nil {
+			return bad("--shard: %w", err)
+		}
+	} else {
+		from := "" // the environment of a job
+		if o.Shard, from, err = study.ShardOf(os.Getenv); err != nil {
+			return badInput{err}
+		}
+		if from != "" {
+			fmt.Fprintf(a.stderr, "simulate: note: part %d of %d, by %s\n", o.Shard.Index, o.Shard.Count, from)
+		}
 	}
 	loss := c.choosesLoss() || slices.ContainsFunc(c.Sweep, isLoss) // set, or a factor
 	return a.runStudy(studyRun{plan: plan, maker: sweepPage, options: o, tables: c.tableFlags, dryRun: c.DryRun, loss: loss, common: &c.common})
-}
-
-// shard is the part that the flag names, or else the environment of a job.
-func (c *sweepRunCmd) shard(a *app) (study.Shard, error) {
-	if c.Shard != "" {
-		s, err := study.ParseShard(c.Shard)
-		if err != nil {
-			return s, bad("--shard: %w", err)
-		}
-		return s, nil
-	}
-	s, from, err := study.ShardOf(os.Getenv)
-	if err != nil {
-		return s, badInput{err}
-	}
-	if from != "" {
-		fmt.Fprintf(a.stderr, "simulate: note: part %d of %d, by %s\n", s.Index, s.Count, from)
-	}
-	return s, nil
 }
 
 // plan reads the file, or makes a plan of the flags.
@@ -149,19 +147,4 @@ func readPlan(file string) (*study.Plan, error) {
 		err = bad("%s: %w: give the file of a sweep, or a shipped study: %s", file, path.Err, strings.Join(studies.Names(), ", "))
 	}
 	return nil, err
-}
-
-// only reads the conditions of --only.
-func (c *sweepRunCmd) only(plan *study.Plan) (list []study.Condition, err error) {
-	for _, text := range c.Only {
-		one, err := study.ParseCondition(text)
-		if err == nil {
-			err = plan.Check(one)
-		}
-		if err != nil {
-			return nil, bad("--only: %w", err)
-		}
-		list = append(list, one)
-	}
-	return list, nil
 }

@@ -709,13 +709,11 @@ func (t *text) summary() Responses {
 		s.Solved = new(share(solved, len(t.prompts)))
 	}
 	s.PassAt = t.passAt()
-	for _, mean := range []struct {
-		to     **float64
-		sum, n int
-	}{{&s.Lag, t.lag, t.lags}, {&s.Span, t.span, t.spans}} {
-		if mean.n > 0 {
-			*mean.to = new(float64(mean.sum) / float64(mean.n))
-		}
+	if t.lags > 0 {
+		s.Lag = new(share(t.lag, t.lags))
+	}
+	if t.spans > 0 {
+		s.Span = new(share(t.span, t.spans))
 	}
 	return s
 }

@@ -109,10 +109,7 @@ type moments1 struct{ mean, deviation float64 }
 
 func momentsOf(x []float64) moments1 {
 	n := float64(max(len(x), 1))
-	sum, squares := 0.0, 0.0
-	for _, v := range x {
-		sum += v
-	}
+	sum, squares := total(x), 0.0
 	for _, v := range x {
 		squares += float64((v - sum/n) * (v - sum/n))
 	}
@@ -1085,11 +1082,7 @@ func mannKendall(list []stepPoint) float64 {
 		}
 		chance = next
 	}
-	p := 0.0
-	for _, x := range chance {
-		p += x
-	}
-	return p
+	return total(chance)
 }
 
 // theilSen is the median slope of the log size between two steps.

@@ -268,7 +268,10 @@ func (a *Analysis) local(r *Report, l *locus, rows []*kept) {
 		if part := l.without(k); len(part.roll) > 0 {
 			rest = append(rest, part)
 			gap.Add(part.old, part.roll, nil)
-			v := viewOf(part)
+			v := view{row: &reader.Row{KeptMass: part.mass}, roll: part.roll, old: part.old} // as a check of ratios sees it
+			for i, roll := range part.roll {
+				v.ok, v.ratio = append(v.ok, i), append(v.ratio, ratioOf(part.old[i]-roll))
+			}
 			law.add(&v)
 		}
 	}
@@ -303,15 +306,6 @@ func (a *Analysis) local(r *Report, l *locus, rows []*kept) {
 		r.Verdict.Causes = append(r.Verdict.Causes, part.Verdict.Causes...)
 		r.Verdict.Summary += " Without them: " + size + "." + part.Verdict.Summary
 	}
-}
-
-// viewOf is a response of the sample as a check of ratios sees it.
-func viewOf(k *kept) view {
-	v := view{row: &reader.Row{KeptMass: k.mass}, roll: k.roll, old: k.old}
-	for i, roll := range k.roll {
-		v.ok, v.ratio = append(v.ok, i), append(v.ratio, ratioOf(k.old[i]-roll))
-	}
-	return v
 }
 
 // recordFindings are what checks of everything say that is no fault, and that the reader of a verdict must know.

@@ -63,22 +63,12 @@ func Load(ctx context.Context, compiling func() error) (lab.Program, error) {
 		return lab.Program{}, err
 	}
 	p, err := compile(ctx, goTool, root)
-	if err == nil && dir != "" { // without a cache it is compiled again next time
-		keep(dir, p)
-	}
-	return p, err
-}
-
-func keep(dir string, p lab.Program) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	for _, f := range Files(p) {
-		if err := record.WriteFile(dir, f.Name, f.Data); err != nil {
-			return err
+	if err == nil && dir != "" && os.MkdirAll(dir, 0o777) == nil {
+		for _, f := range Files(p) {
+			_ = record.WriteFile(dir, f.Name, f.Data) // without a cache it is compiled again next time
 		}
 	}
-	return nil
+	return p, err
 }
 
 // read reads a program whose module is whole.
