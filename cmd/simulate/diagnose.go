@@ -56,17 +56,8 @@ func (c *diagnoseCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	options := diagnose.Options{Format: c.Format, Config: config, Framework: c.Dialect, Rates: rates}
-	if c.TopP != nil {
-		options.TopP = *c.TopP
-	}
-	if c.Temperature != nil {
-		options.Temperature = *c.Temperature
-	}
-	if c.Experts != nil {
-		options.Experts = *c.Experts
-	}
-	analysis := diagnose.New(options)
+	analysis := diagnose.New(diagnose.Options{Format: c.Format, Config: config, Framework: c.Dialect, Rates: rates,
+		TopP: given(c.TopP), Temperature: given(c.Temperature), Experts: given(c.Experts)})
 	files, err := dumpFiles(c.Files)
 	if err != nil {
 		return err
@@ -102,6 +93,14 @@ func (c *diagnoseCmd) Run(a *app) error {
 		a.printDiagnosis(r, c.Out)
 	}
 	return c.status(r, analysis.Refused())
+}
+
+// given is the value of a flag, 0 where it was left out.
+func given[T any](flag *T) (value T) {
+	if flag != nil {
+		value = *flag
+	}
+	return value
 }
 
 // check refuses flags that mean nothing.

@@ -397,17 +397,15 @@ func (v *view) align(own distance, chance float64) alignment {
 			return alignment{place: slid, by: by}
 		}
 	}
-	told := float64(own.n)*chance >= informative
-	if told && own.n >= len(v.roll)/2 && own.mean() <= atMost*chance {
+	told, near := float64(own.n)*chance >= informative, own.mean() <= atMost*chance
+	switch {
+	case told && near && own.n >= len(v.roll)/2:
 		return alignment{place: aligned}
-	}
-	if v.beginsAtPrompt() {
+	case v.beginsAtPrompt():
 		return alignment{place: fromPrompt, by: -len(v.row.Prompt)}
-	}
-	if !told {
+	case !told:
 		return alignment{}
-	}
-	if own.mean() <= atMost*chance {
+	case near:
 		return alignment{place: aligned}
 	}
 	best, least := alignment{}, fits*chance
@@ -423,13 +421,10 @@ func (v *view) align(own distance, chance float64) alignment {
 	if 2*back.n >= own.n && back.mean() <= least {
 		best = alignment{place: reversed}
 	}
-	switch {
-	case best.place != unclear:
-		return best
-	case own.mean() >= chanceLike*chance:
-		return alignment{place: unrelated}
+	if best.place == unclear && own.mean() >= chanceLike*chance {
+		best.place = unrelated
 	}
-	return alignment{}
+	return best
 }
 
 // moved is the distance from some token on when the rollout column is late by this number of tokens.
@@ -560,11 +555,8 @@ func (c *shift) judge(e *evidence) outcome {
 	if c.n[fromPrompt] >= c.by[most] {
 		return fail(value, fmt.Sprintf("in %s the rollout column begins at the prompt's first token, not at the response's", ofResponses(moved, c.told)), fix)
 	}
-	by, which := most-farthest, "late"
-	if by < 0 {
-		by, which = -by, "early"
-	}
-	return fail(value, fmt.Sprintf("in %s the rollout log-probs stand %s too %s", ofResponses(moved, c.told), []string{"", "one token", "two tokens", "three tokens"}[by], which), fix)
+	by := [...]string{"three tokens too early", "two tokens too early", "one token too early", "", "one token too late", "two tokens too late", "three tokens too late"}[most]
+	return fail(value, fmt.Sprintf("in %s the rollout log-probs stand %s", ofResponses(moved, c.told), by), fix)
 }
 
 // ofResponses is a part of the responses from which something can be concluded.

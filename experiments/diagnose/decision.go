@@ -996,8 +996,13 @@ func (a *Active) findings(t *trial, r *Report, run recipe.Recipe) (list []Findin
 	}
 	switch {
 	case e.PerResponse && min(e.ESS, e.Update) < leastESS && r.Gap.ESSToken >= leastESS:
+		single := ""
+		if w, err := t.weights(tokenTIS(nil)); err == nil {
+			m := momentsOf(w)
+			single = fmt.Sprintf("; token_tis (cap 2) has mean weight %.2g and ESS %.2g", m.mean, 1/(1+float64(m.deviation/m.mean*m.deviation/m.mean)))
+		}
 		say("product-collapses", Warning, "weigh every token by its own ratio, or by the mean of the response", "the weight of a whole response is a product of ratios, and it collapses with the length%s: "+
-			"mean weight %.2g, median %.1g, and %.0f %% of the update is left, although single tokens agree (ESS %.3g)%s", e.byLength(), e.Mean, e.Median, 100*e.Update, r.Gap.ESSToken, t.perToken())
+			"mean weight %.2g, median %.1g, and %.0f %% of the update is left, although single tokens agree (ESS %.3g)%s", e.byLength(), e.Mean, e.Median, 100*e.Update, r.Gap.ESSToken, single)
 	case e.Masked > mostMasked && e.Masked > others:
 		say("masks-most", Warning, "widen the mask, or close the gap", "the configured correction masks %.3g %% of the tokens, more than %v %%: that is a loss of data (survey)", 100*e.Masked, 100*mostMasked)
 	case e.Masked > someMasked && e.Masked > others:
@@ -1005,7 +1010,11 @@ func (a *Active) findings(t *trial, r *Report, run recipe.Recipe) (list []Findin
 	case min(e.ESS, e.Update) < leastESS:
 		say("few-decide", Warning, "truncate the weights, or mask before weighting", "few tokens decide: ESS %.2g of the weights, %.0f %% of the update is left", e.ESS, 100*e.Update)
 	case e.harmless():
-		say("correction-harmless", Note, "", "the configured correction is harmless: %s%s", e, t.above(weights))
+		above := t.weightReason(nil, weights, nil) // empty where nothing is capped
+		if above != "" {
+			above = "; " + above
+		}
+		say("correction-harmless", Note, "", "the configured correction is harmless: %s%s", e, above)
 	default:
 		say("correction-acts", Note, "", "the configured loss and correction: %s%s", e, e.byLength())
 	}
@@ -1031,24 +1040,6 @@ func (e *Evaluation) byLength() string {
 		return ""
 	}
 	return fmt.Sprintf(" (%.2g up to %d tokens, %.2g from %d on)", first.Mean, first.To, last.Mean, last.From)
-}
-
-func (t *trial) perToken() string {
-	w, err := t.weights(tokenTIS(nil))
-	if err != nil {
-		return ""
-	}
-	m := momentsOf(w)
-	return fmt.Sprintf("; token_tis (cap 2) has mean weight %.2g and ESS %.2g", m.mean, 1/(1+float64(m.deviation/m.mean*m.deviation/m.mean)))
-}
-
-// above is how many ratios lie above the cap of weights, empty where nothing is capped.
-func (t *trial) above(weights *correction.Rule) string {
-	say := t.weightReason(nil, weights, nil)
-	if say == "" {
-		return ""
-	}
-	return "; " + say
 }
 
 // moved reports whether the training forward's log-probs are recorded, and others than those before the update.

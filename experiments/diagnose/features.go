@@ -995,12 +995,6 @@ func (j *jumps) smooth(of []emission, chance []float64, back [][2]float64) float
 	return likelihood
 }
 
-// found reports whether there are jumps at all, alone whether they come one by one.
-func (j *jumps) found() (is, alone bool) {
-	is = j.gain > leastGain && j.large > leastLarge*j.small
-	return is && j.stay >= leastStay, is && j.stay < leastStay
-}
-
 // jumped is the part of Σk3 that jumps have beyond what the tokens would have without.
 type jumped struct {
 	share, stay *float64 // of all of it; nil where nothing jumps
@@ -1027,7 +1021,8 @@ func jumpedOf(rows []*kept) jumped {
 	s := deviationsOf(rows)
 	j := s.jumpsOf()
 	p := jumped{}
-	found, alone := j.found()
+	some := j.gain > leastGain && j.large > leastLarge*j.small // whether there are any at all, and whether they come one by one
+	found, alone := some && j.stay >= leastStay, some && j.stay < leastStay
 	extra, counted := 0.0, 0.0
 	if found || alone {
 		extra = 1 - float64(j.small/j.large*j.small/j.large)

@@ -601,7 +601,7 @@ func (c *movedTokens) add(r *reader.Row) {
 
 func (c *movedTokens) findings(o *Options) (found []Finding, columns []looked) {
 	columns = []looked{{"log-probs of the training forward", c.n > 0}}
-	if c.n == 0 {
+	if c.differ == 0 {
 		return nil, columns
 	}
 	once := false
@@ -612,8 +612,6 @@ func (c *movedTokens) findings(o *Options) (found []Finding, columns []looked) {
 	}
 	measured := fmt.Sprintf("old and new differ: k3 %.2g, %.3g %% of the tokens outside 1 ± %v", c.k3/float64(c.n), 100*share(c.outside, c.n), clipWidth)
 	switch {
-	case c.differ == 0:
-		return nil, columns
 	case once && c.outside > 0 && (c.k3 > c.roll || c.roll == 0):
 		return learns("not-batch-invariant", Fault, "give both passes the same micro-batch size and packing, or use batch-invariant kernels; until then use the training forward as old",
 			"%s, although the configuration makes one update per batch: the trainer is not batch-invariant, and the clip fraction is noise", measured), columns
