@@ -35,13 +35,7 @@ func TestNoAllocations(t *testing.T) {
 			train := func() {
 				pass.Begin(w, pack, engine.Options{Save: true, Recompute: recompute})
 				pass.Forward()
-				pass.BeginBackward(grad, 0.1)
-				pass.BackwardHead(dlogits)
-				for l := range c.Layers {
-					pass.BackwardExperts(c.Layers - 1 - l)
-					pass.BackwardAttention(c.Layers - 1 - l)
-				}
-				pass.BackwardEmbed()
+				backpropagate(pass, grad, 0.1, dlogits)
 			}
 			for _, job := range []struct {
 				name string

@@ -34,6 +34,17 @@ func drawn(seed uint64, n int) []float32 {
 	return c
 }
 
+// backpropagate runs a backward pass through every layer into grad; it uses dlogits as scratch.
+func backpropagate(pass *engine.Pass, grad *model.Params, balance float64, dlogits []float32) {
+	pass.BeginBackward(grad, balance)
+	pass.BackwardHead(dlogits)
+	for l := range grad.Config.Layers {
+		pass.BackwardExperts(grad.Config.Layers - 1 - l)
+		pass.BackwardAttention(grad.Config.Layers - 1 - l)
+	}
+	pass.BackwardEmbed()
+}
+
 // gradient takes the sequences forward and backward.
 func gradient(p *model.Params, n engine.Numerics, sequences [][]int32, f functional, replay []uint8, workers int) (grad *model.Params, routes []uint8) {
 	pass, pack := engine.NewPass(p.Config, workers), packOf(sequences)
@@ -41,13 +52,7 @@ func gradient(p *model.Params, n engine.Numerics, sequences [][]int32, f functio
 	grad = model.New(p.Config)
 	pass.Begin(weightsOf(p, n), pack, engine.Options{Save: true, Replay: replay})
 	pass.Forward()
-	pass.BeginBackward(grad, f.balance)
-	pass.BackwardHead(slices.Clone(f.c))
-	for l := range p.Config.Layers {
-		pass.BackwardExperts(p.Config.Layers - 1 - l)
-		pass.BackwardAttention(p.Config.Layers - 1 - l)
-	}
-	pass.BackwardEmbed()
+	backpropagate(pass, grad, f.balance, slices.Clone(f.c))
 	return grad, slices.Clone(pass.Routes())
 }
 

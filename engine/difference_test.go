@@ -9,6 +9,7 @@ import (
 	"driftlab/engine/kernel"
 	"driftlab/model"
 	"driftlab/precision"
+	"driftlab/precision/must"
 )
 
 // wide is a model whose sums are long enough that their order shows through
@@ -92,9 +93,7 @@ func TestEveryFieldMatters(t *testing.T) {
 			base := preset(t, "fp32")
 			changed := base
 			test.change(&changed)
-			if err := changed.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, changed.Validate())
 			if !differ(probe(base), probe(changed)) {
 				t.Error("changing it changes no logit")
 			}

@@ -7,16 +7,14 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/model"
 	"driftlab/precision"
+	"driftlab/precision/must"
 )
 
 // expertsBy returns the numerics with another order of the experts' sum.
 func expertsBy(t *testing.T, base, text string) engine.Numerics {
 	t.Helper()
 	n := preset(t, base)
-	x, err := engine.ParseExpertParallel(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(engine.ParseExpertParallel(text))(t)
 	n.ExpertParallel = x
 	return n
 }

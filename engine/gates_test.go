@@ -11,6 +11,7 @@ import (
 	"driftlab/engine/reference"
 	"driftlab/model"
 	"driftlab/moe"
+	"driftlab/precision/must"
 )
 
 // gated takes the sequences forward and backward and keeps the gates.
@@ -22,13 +23,7 @@ func gated(p *model.Params, n engine.Numerics, sequences [][]int32, f functional
 	pass.Begin(weightsOf(p, n), packOf(sequences), o)
 	pass.Forward()
 	logits = slices.Clone(pass.Logits())
-	pass.BeginBackward(grad, f.balance)
-	pass.BackwardHead(slices.Clone(f.c))
-	for l := range p.Config.Layers {
-		pass.BackwardExperts(p.Config.Layers - 1 - l)
-		pass.BackwardAttention(p.Config.Layers - 1 - l)
-	}
-	pass.BackwardEmbed()
+	backpropagate(pass, grad, f.balance, slices.Clone(f.c))
 	return grad, logits, slices.Clone(pass.Gates()), slices.Clone(pass.Routes())
 }
 
@@ -120,17 +115,8 @@ func TestGatesNeedRoutes(t *testing.T) {
 	p := enginetest.Named("moe").Params
 	pass := engine.NewPass(p.Config, 1)
 	defer pass.Close()
-	panics := func(f func()) (yes bool) {
-		defer func() { yes = recover() != nil }()
-		f()
-		return false
-	}
 	pack := packOf([][]int32{{1, 2, 3}})
-	if !panics(func() { pass.Begin(weightsOf(p, preset(t, "fp32")), pack, engine.Options{Gates: make([]float32, 12)}) }) {
-		t.Error("gates without routes are accepted")
-	}
+	must.Panic(t, "gates without routes", func() { pass.Begin(weightsOf(p, preset(t, "fp32")), pack, engine.Options{Gates: make([]float32, 12)}) })
 	pass.Begin(weightsOf(p, preset(t, "fp32")), pack, engine.Options{})
-	if !panics(func() { pass.Gates() }) {
-		t.Error("gates that were not kept are handed out")
-	}
+	must.Panic(t, "gates that were not kept", func() { pass.Gates() })
 }

@@ -9,6 +9,7 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/kernel"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // reductions are all orders that do not depend on the batch.
@@ -32,10 +33,7 @@ func invariant(t *testing.T) []engine.Numerics {
 				continue
 			}
 			n := preset(t, name)
-			r, err := kernel.ParseReduction(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(kernel.ParseReduction(text))(t)
 			n.Reduction, n.Name = r, name+"/"+text
 			if i%2 == 0 {
 				n.Attention, n.Tile, n.Name = kernel.Online, 5, n.Name+"/online"

@@ -159,13 +159,7 @@ func TestLinearAttentionComputedAgain(t *testing.T) {
 		pass, grad := engine.NewPass(c, 2), model.New(c)
 		pass.Begin(weightsOf(m.Params, inForm(t, "bf16", "chunked:4")), packOf(sequences), engine.Options{Save: true, Recompute: recompute})
 		pass.Forward()
-		pass.BeginBackward(grad, 0)
-		pass.BackwardHead(append([]float32(nil), dlogits...))
-		for l := range c.Layers {
-			pass.BackwardExperts(c.Layers - 1 - l)
-			pass.BackwardAttention(c.Layers - 1 - l)
-		}
-		pass.BackwardEmbed()
+		backpropagate(pass, grad, 0, append([]float32(nil), dlogits...))
 		pass.Close()
 		if want == nil {
 			want = grad
@@ -210,13 +204,7 @@ func TestStatesOfSlots(t *testing.T) {
 			pass.Begin(w, &pack, engine.Options{})
 		},
 	} {
-		if fault := func() (v any) {
-			defer func() { v = recover() }()
-			f()
-			return nil
-		}(); fault == nil {
-			t.Errorf("%s: no panic", what)
-		}
+		must.Panic(t, what, f)
 	}
 }
 

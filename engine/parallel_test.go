@@ -6,6 +6,7 @@ import (
 
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
+	"driftlab/precision/must"
 )
 
 // Tensor parallelism in the naive order gives other logits for every number of
@@ -16,9 +17,7 @@ func TestRanks(t *testing.T) {
 	sequences := enginetest.Sequences(5, 6, p.Config.Vocab, 5, 11)
 	ordered := func(format, order string) outcome {
 		n := preset(t, format)
-		if err := n.Reduction.UnmarshalText([]byte(order)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, n.Reduction.UnmarshalText([]byte(order)))
 		return run(p, n, sequences, 1, engine.Options{})
 	}
 	for _, format := range []string{"fp32", "bf16"} {

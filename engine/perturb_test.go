@@ -33,13 +33,7 @@ func TestPerturbation(t *testing.T) {
 			for i, z := range pass.Logits() {
 				value += float64(f.c[i]) * float64(z)
 			}
-			pass.BeginBackward(grad, 0)
-			pass.BackwardHead(slices.Clone(f.c))
-			for l := range c.Layers {
-				pass.BackwardExperts(c.Layers - 1 - l)
-				pass.BackwardAttention(c.Layers - 1 - l)
-			}
-			pass.BackwardEmbed()
+			backpropagate(pass, grad, 0, slices.Clone(f.c))
 			if routes == nil {
 				routes = slices.Clone(pass.Routes())
 			}

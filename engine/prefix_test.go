@@ -10,6 +10,7 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/reference"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // branches are sequences some of which go on from shared beginnings, wherever
@@ -84,13 +85,7 @@ func backward(p *model.Params, n engine.Numerics, pack *engine.Pack, dlogits []f
 		clear(grad.Theta)
 		pass.Begin(weightsOf(p, n), pack, engine.Options{Save: true, Recompute: recompute})
 		pass.Forward()
-		pass.BeginBackward(grad, 0)
-		pass.BackwardHead(slices.Clone(dlogits))
-		for l := range p.Config.Layers {
-			pass.BackwardExperts(p.Config.Layers - 1 - l)
-			pass.BackwardAttention(p.Config.Layers - 1 - l)
-		}
-		pass.BackwardEmbed()
+		backpropagate(pass, grad, 0, slices.Clone(dlogits))
 	}
 	return grad, pass
 }
@@ -235,13 +230,8 @@ func TestPrefixMisplaced(t *testing.T) {
 		"beside a cache":      begin("fp32", engine.Options{Cache: engine.NewCache(p.Config, preset(t, "fp32"), 2), Slots: []int{0, 1}}, 0),
 		"counted by the load": begin("fp32", engine.Options{Save: true}, 0.1),
 	} {
-		if fault := func() (v any) {
-			defer func() { v = recover() }()
-			misplaced()
-			return nil
-		}(); fault == nil {
-			t.Errorf("%s: no panic", what)
-		} else if _, ok := fault.(string); !ok {
+		fault := must.Panic(t, what, misplaced)
+		if _, ok := fault.(string); !ok {
 			t.Errorf("%s: %s", what, fmt.Sprint(fault))
 		}
 	}

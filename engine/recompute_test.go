@@ -8,6 +8,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // A pack of many blocks has the gradients of a pack of one, on any number of
@@ -54,13 +55,7 @@ func TestBlocksAndRecomputeChangeNoBit(t *testing.T) {
 					clear(grad.Theta)
 					pass.Begin(weightsOf(p, n), pack, engine.Options{Save: true, Recompute: test.recompute})
 					pass.Forward()
-					pass.BeginBackward(grad, f.balance)
-					pass.BackwardHead(dlogits)
-					for l := range c.Layers {
-						pass.BackwardExperts(c.Layers - 1 - l)
-						pass.BackwardAttention(c.Layers - 1 - l)
-					}
-					pass.BackwardEmbed()
+					backpropagate(pass, grad, f.balance, dlogits)
 				}
 				what := fmt.Sprintf("%s, %s, %+v", m, name, test)
 				if !equalBits(grad.Theta, want.Theta) {
@@ -88,14 +83,7 @@ func TestBackwardPanicStopsEveryWorker(t *testing.T) {
 		pass.BackwardHead(make([]float32, pack.Rows()*c.Vocab))
 		token := pack.Tokens[0]
 		pack.Tokens[0] = int32(c.Vocab) // no row of the embeddings
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%d workers: a token without an embedding has a gradient", workers)
-				}
-			}()
-			pass.BackwardEmbed()
-		}()
+		must.Panic(t, fmt.Sprintf("%d workers: a token without an embedding has a gradient", workers), func() { pass.BackwardEmbed() })
 		pack.Tokens[0] = token
 		pass.Close()
 	}

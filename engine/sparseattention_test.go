@@ -8,6 +8,7 @@ import (
 	"driftlab/engine"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/reference"
+	"driftlab/precision/must"
 )
 
 // chosen are the choices of a pass over the sequences: with a replay, those it replays.
@@ -80,9 +81,7 @@ func TestSparseAttentionDecodesAsItScores(t *testing.T) {
 		t.Run(name+"/"+m.Name, func(t *testing.T) {
 			p, n := m.Params, preset(t, name)
 			n.Index = quantizer(t, []string{"fp8_e4m3/channel", "bf16"}[i%2])
-			if err := n.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, n.Validate())
 			sequences := enginetest.Sequences(uint64(i), 64, p.Config.Vocab, 1, 9)
 			sequences[0] = enginetest.Sequences(uint64(i), 1, p.Config.Vocab, 40, 40)[0]
 			want, choices := chosen(m, n, sequences, nil)

@@ -131,14 +131,7 @@ func TestShapeFaultsPanic(t *testing.T) {
 		"short":        func() { View(Config{Vocab: 20}, make([]float32, 3)) },
 		"layer beyond": func() { New(Config{Vocab: 20}).Layer(2) },
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			f()
-		}()
+		must.Panic(t, name, f)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/precision/must"
+
 	"pgregory.net/rapid"
 )
 
@@ -349,14 +351,7 @@ func TestShapesPanic(t *testing.T) {
 		"plan of expert": func() { new(Dispatch).Plan([]uint8{9}, 1, 1, 4) },
 		"plan of shape":  func() { new(Dispatch).Plan([]uint8{1, 2}, 1, 1, 4) },
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			f()
-		}()
+		must.Panic(t, name, f)
 	}
 }
 

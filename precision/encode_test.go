@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"driftlab/precision/must"
 )
 
 // Every code of every format of at most 16 bits: it decodes to what the
@@ -85,10 +87,7 @@ func TestSpecialCodes(t *testing.T) {
 		{"fp32", -2, 0xc0000000}, {"fp32", math.Float32frombits(0x7f800001), 0x7f800001},
 		{"tf32", 1 + 0x1p-10, 0x1fc01}, {"tf32", nan, 0x3fe00},
 	} {
-		f, err := ParseFormat(c.format)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(ParseFormat(c.format))(t)
 		if got := f.Encode(c.x); got != c.code {
 			t.Errorf("%s: Encode(%g) = %#x, want %#x", f, c.x, got, c.code)
 		}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"driftlab/precision/must"
 )
 
 // The published figures of each format. Sources: IEEE 754-2019 table 3.5
@@ -99,10 +101,7 @@ func TestParseFormatErrors(t *testing.T) {
 
 func TestFormatTextRoundTrip(t *testing.T) {
 	for _, f := range testFormats(t) {
-		text, err := json.Marshal(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(f))(t)
 		var back Format
 		if err := json.Unmarshal(text, &back); err != nil || back != f {
 			t.Errorf("%s reads back as %+v, %v", text, back, err)

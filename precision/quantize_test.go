@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
+
+	"driftlab/precision/must"
 
 	"pgregory.net/rapid"
 )
@@ -237,14 +240,8 @@ func TestQuantizeShapes(t *testing.T) {
 		"granule":    func() { Quantizer{Format: E4M3, Granularity: 99}.RoundTrip(ten, ten, 2, 5) },
 		"zero value": func() { Quantizer{}.RoundTrip(ten, ten, 2, 5) },
 	} {
-		func() {
-			defer func() {
-				message := fmt.Sprint(recover())
-				if len(message) < len("precision: ") || message[:11] != "precision: " {
-					t.Errorf("%s: want a panic that explains itself, got %q", name, message)
-				}
-			}()
-			call()
-		}()
+		if message := fmt.Sprint(must.Panic(t, name, call)); !strings.HasPrefix(message, "precision: ") {
+			t.Errorf("%s: want a panic that explains itself, got %q", name, message)
+		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"driftlab/precision/must"
+
 	"github.com/x448/float16"
 	"pgregory.net/rapid"
 )
@@ -167,10 +169,7 @@ func TestOverflow(t *testing.T) {
 		{"int8", 127.5, 127, 127},
 		{"int8", inf, 127, 127},
 	} {
-		f, err := ParseFormat(c.format)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(ParseFormat(c.format))(t)
 		for _, sign := range []uint32{0, signBit} {
 			signed := func(y float32) float32 { return math.Float32frombits(math.Float32bits(y) ^ sign) }
 			checkNearest(t, f, signed(c.x), signed(c.even))
@@ -273,13 +272,6 @@ func TestZeroFormatPanics(t *testing.T) {
 		"mode":       func() { BF16.RoundMode(0.1, 77, 0) },
 		"lengths":    func() { BF16.RoundSlice(make([]float32, 2), make([]float32, 3)) },
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			call()
-		}()
+		must.Panic(t, name, call)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 
@@ -83,10 +84,7 @@ func TestSVG(t *testing.T) {
 }
 
 func TestPNGPaper(t *testing.T) {
-	img, err := png.Decode(bytes.NewReader(PNG(demoBars())))
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must.Get(png.Decode(bytes.NewReader(PNG(demoBars()))))(t)
 	if r, g, b, a := img.At(1, 1).RGBA(); r&g&b&a != 0xFFFF {
 		t.Errorf("corner %x %x %x %x, want white", r, g, b, a)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/results/figure"
 )
 
@@ -51,9 +52,7 @@ func TestEchoIsEscaped(t *testing.T) {
 		t.Errorf("table: %q", out.String())
 	}
 	out.Reset()
-	if err := a.printJSON(map[string]string{"name": evil}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.printJSON(map[string]string{"name": evil}))
 	var back map[string]string
 	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back["name"] != evil || raw(out.String()) {
 		t.Errorf("%v: %q", err, out.String())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/results/lab"
 )
 
@@ -70,9 +71,7 @@ func TestExportKeepsForeignFiles(t *testing.T) {
 	t.Chdir(t.TempDir()) // no checkout: a permitted export ends with that
 	try := func(flag, path, file, text string) string {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o666))
 		defer os.Remove(filepath.Join(dir, file))
 		var stdout, stderr strings.Builder
 		if status := run([]string{"lab", flag, filepath.Join(dir, path)}, &stdout, &stderr); status != statusBadInput {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"driftlab/experiments/study"
+	"driftlab/precision/must"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/trainer"
@@ -41,10 +42,7 @@ func TestJSON(t *testing.T) {
 		skip  int
 	}
 	doc := document{embedded{"a\"<b>"}, []inner{{1e-9}, {0.1}}, []int{}, nil, &inner{3}, map[string]int{"b": 1, "a": 2}, rawJSON(`{"z":[1,2]}`), 3, true, 4}
-	want, err := json.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(json.MarshalIndent(doc, "", "  "))(t)
 	got, err := record.Document(doc)
 	if err != nil || strings.TrimSpace(string(got)) != string(want) {
 		t.Errorf("%v: got\n%s\nwant\n%s", err, got, want)

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"runtime/debug"
 	"testing"
+
+	"driftlab/precision/must"
 )
 
 // TestVersion: what is known of a build is said, and what is not known is not
@@ -39,10 +41,7 @@ func TestOneVersion(t *testing.T) {
 		"CITATION.cff":                `(?m)^version: (\S+)$`,
 		"results/published/README.md": `Version (\d+\.\d+\.\d+) made the verdicts`,
 	} {
-		text, err := os.ReadFile(filepath.Join("..", "..", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join("..", "..", file)))(t)
 		found := regexp.MustCompile(pattern).FindSubmatch(text)
 		if found == nil || string(found[1]) != release {
 			t.Errorf("%s is of version %q, the program of %s", file, found, release)

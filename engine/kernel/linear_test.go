@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"driftlab/precision"
+	"driftlab/precision/must"
 )
 
 // reductions is every declared order, with odd sizes among them.
@@ -282,10 +283,7 @@ func TestTreeOfRanks(t *testing.T) {
 	var w Weight
 	w.Pack(normals(rng, out*in), out, in, nil)
 	run := func(text string, acc precision.Format) string {
-		red, err := ParseReduction(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		red := must.Get(ParseReduction(text))(t)
 		y := make([]float32, rows*out)
 		Linear(y, x, nil, &w, rows, Numerics{Accumulator: acc, Reduction: red}, nil)
 		return fmt.Sprint(y)

@@ -3,6 +3,8 @@ package kernel
 import (
 	"sync/atomic"
 	"testing"
+
+	"driftlab/precision/must"
 )
 
 // countJob counts how often each part ran.
@@ -49,11 +51,7 @@ func TestTeamDoesNotAllocate(t *testing.T) {
 func TestTeamPassesPanicsOn(t *testing.T) {
 	team := NewTeam(3)
 	defer team.Close()
-	caught := func() (v any) {
-		defer func() { v = recover() }()
-		team.Run(8, &countJob{seen: make([]atomic.Int32, 8), fail: 5})
-		return nil
-	}()
+	caught := must.Panic(t, "a part", func() { team.Run(8, &countJob{seen: make([]atomic.Int32, 8), fail: 5}) })
 	if caught != "part failed" {
 		t.Errorf("recovered %v", caught)
 	}

@@ -7,6 +7,7 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // BenchmarkStep times the phases of a training step of the default model: 64
@@ -38,9 +39,7 @@ func BenchmarkStep(b *testing.B) {
 		phase("generate", func() { e.Generate(&r.Sampled, requests, sampling) })
 		phase("score", func() { l.Score(&r.Old, &r.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1}}) })
 		phase("gradient", func() {
-			if _, err := l.Gradient(&r.Now, &r.Sampled, loss, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(l.Gradient(&r.Now, &r.Sampled, loss, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}))(b)
 		})
 		phase("update", func() { l.Update(1e-9) })
 		e.Close()

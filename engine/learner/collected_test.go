@@ -9,6 +9,7 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // TestClosedLearnerIsCollected: a sweep makes hundreds of learners, one after
@@ -24,9 +25,7 @@ func TestClosedLearnerIsCollected(t *testing.T) {
 		e.Generate(&b.Sampled, []rollout.Request{{Prompt: []int32{1, 2}, Seed: 1}}, rollout.Sampling{Temperature: 1, TopP: 1, MaxTokens: 4, Stop: -1})
 		l := learner.New(p.Clone(), learner.Settings{Numerics: fp32, AdamW: learner.AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}}, 1)
 		defer l.Close()
-		if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{c: coefficients(1, b.Tokens())}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{c: coefficients(1, b.Tokens())}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}))(t)
 		return weak.Make(l)
 	}()
 	for range 3 {

@@ -7,6 +7,7 @@ import (
 	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
+	"driftlab/precision/must"
 )
 
 // What runs in a browser in the place of Gorgonia's graph has its bits: gradient,
@@ -32,9 +33,7 @@ func TestWalkIsTheGraph(t *testing.T) {
 						l.machine = l.eager()
 					}
 					for range 2 { // the second time at other weights
-						if _, err := l.Gradient(&now[k], b, plainSum{}, o); err != nil {
-							t.Fatal(err)
-						}
+						must.Get(l.Gradient(&now[k], b, plainSum{}, o))(t)
 						l.Update(1e-3)
 					}
 					if _, eager := l.machine.(*eager); eager != (k == 1) {

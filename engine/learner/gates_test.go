@@ -9,6 +9,7 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // echo answers every token divisible by four with two tokens.
@@ -95,9 +96,7 @@ func TestRecordedGatesOfTheLearner(t *testing.T) {
 	o := learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Replay: learner.ReplayOld, Gates: learner.RecordedGates}, Earlier: &b.Old}
 	objective := &linear{c: coefficients(1, b.Tokens())}
 	gradient := func(o learner.StepOptions) []float64 {
-		if _, err := l.Gradient(&b.Now, &b.Sampled, objective, o); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Gradient(&b.Now, &b.Sampled, objective, o))(t)
 		return slices.Clone(b.Now.Logp)
 	}
 	if !slices.Equal(gradient(o), b.Old.Logp) {
@@ -141,13 +140,8 @@ func TestGatesOfNothing(t *testing.T) {
 	} {
 		b := sampledGates(p, preset(t, "fp32"), rollout.Prefill{})
 		gates := spoil(b)
-		panics := func() (yes bool) {
-			defer func() { yes = recover() != nil }()
+		must.Panic(t, name, func() {
 			s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Replay: learner.ReplayRollout, Gates: gates}})
-			return false
-		}()
-		if !panics {
-			t.Errorf("%s: no panic", name)
-		}
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/moe"
+	"driftlab/precision/must"
 )
 
 // Replaying the rollout engine's routes makes the learner follow them,
@@ -33,9 +34,7 @@ func TestReplayFollowsTheRoutes(t *testing.T) {
 	}
 	replayed := slices.Clone(b.Old.Logp)
 	gradient := func(replay learner.Replay) []float64 {
-		if _, err := l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Replay: replay}, Earlier: &b.Old}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{}, learner.StepOptions{Policy: learner.Policy{Temperature: temperature, Replay: replay}, Earlier: &b.Old}))(t)
 		return slices.Clone(b.Now.Logp)
 	}
 	if !slices.Equal(gradient(learner.ReplayRollout), replayed) || !slices.Equal(gradient(learner.ReplayOld), replayed) {

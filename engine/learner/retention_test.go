@@ -174,13 +174,8 @@ func TestRetentionOfNothing(t *testing.T) {
 		b.KVPlanes, b.KVWords, b.KVKept = 1, 1, []uint64{3, 7}
 		s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Retention: true}})
 		change(b)
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
+		must.Panic(t, name, func() {
 			s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Retention: true}})
-		}()
+		})
 	}
 }

@@ -104,12 +104,7 @@ func TestScoreNormsOfAnEarlierPass(t *testing.T) {
 		t.Errorf("norms %v, on other routes %v", live, got)
 	}
 	o.Earlier = nil
-	defer func() {
-		if recover() == nil {
-			t.Error("the routes of an earlier call are replayed")
-		}
-	}()
-	l.ScoreNorms(nil, &in, o)
+	must.Panic(t, "the routes of an earlier call are replayed", func() { l.ScoreNorms(nil, &in, o) })
 }
 
 // cutAndScore is Σ logp of response i, with its gradient left in Grad.

@@ -1,6 +1,7 @@
 package learner_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -195,13 +196,8 @@ func TestSupportOfNothing(t *testing.T) {
 	for _, support := range [][][]int32{nil, {{1}, {4}}} {
 		b := given([][]int32{{1, 2}}, [][]int32{{3, 4}})
 		b.Support = support
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("supports %v: no panic", support)
-				}
-			}()
+		must.Panic(t, fmt.Sprintf("supports %v", support), func() {
 			s.Score(&b.Old, &b.Sampled, learner.ScoreOptions{Policy: learner.Policy{Temperature: 1, Support: true}})
-		}()
+		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 func preset(t testing.TB, name string) engine.Numerics {
@@ -375,13 +376,6 @@ func TestImpossibleSampling(t *testing.T) {
 	for _, s := range []rollout.Sampling{
 		{Temperature: -1, TopP: 1, MaxTokens: 1}, {TopP: 0, MaxTokens: 1}, {TopP: 1.1, MaxTokens: 1}, {TopP: 1}, {TopP: 1, TopK: -1, MaxTokens: 1},
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%+v does not panic", s)
-				}
-			}()
-			generate(p, preset(t, "fp32"), 1, 1, requests(1, 1, 5), s)
-		}()
+		must.Panic(t, fmt.Sprintf("%+v", s), func() { generate(p, preset(t, "fp32"), 1, 1, requests(1, 1, 5), s) })
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // pair is an engine with a partner.
@@ -218,22 +219,10 @@ func TestImpossibleFusion(t *testing.T) {
 		},
 	} {
 		e := p.engine()
-		func() {
-			defer e.Close()
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s is taken", name)
-				}
-			}()
-			f(e)
-		}()
+		must.Panic(t, name, func() { f(e) })
+		e.Close()
 	}
 	e := rollout.New(m.Params.Config, n, 1, 1)
 	defer e.Close()
-	defer func() {
-		if recover() == nil {
-			t.Error("a share of no partner is taken")
-		}
-	}()
-	e.Begin(fusing(requests(1, 1, m.Params.Config.Vocab), 0.5), plain)
+	must.Panic(t, "a share of no partner is taken", func() { e.Begin(fusing(requests(1, 1, m.Params.Config.Vocab), 0.5), plain) })
 }

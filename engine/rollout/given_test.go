@@ -8,6 +8,7 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // A response that is given is decoded as it was when it was sampled: the same
@@ -48,13 +49,11 @@ func TestGivenResponses(t *testing.T) {
 func TestGivenTooLong(t *testing.T) {
 	p := enginetest.Named("moe").Params
 	for _, given := range [][]int32{{}, make([]int32, plain.MaxTokens+1)} {
-		func() {
-			defer func() {
-				if text, _ := recover().(string); !strings.Contains(text, "1 to 14 fit") {
-					t.Errorf("%d tokens: panic %q", len(given), text)
-				}
-			}()
+		fault := must.Panic(t, "a response that does not fit", func() {
 			generate(p, preset(t, "fp32"), 1, 1, []rollout.Request{{Prompt: []int32{1}, Given: given}}, plain)
-		}()
+		})
+		if text, _ := fault.(string); !strings.Contains(text, "1 to 14 fit") {
+			t.Errorf("%d tokens: panic %q", len(given), text)
+		}
 	}
 }

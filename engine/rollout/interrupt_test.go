@@ -179,13 +179,7 @@ func brokenOff(t *testing.T, p *model.Params, n engine.Numerics, how rollout.Con
 func refuse(t *testing.T, calls map[string]func()) {
 	t.Helper()
 	for what, call := range calls {
-		if fault := func() (v any) {
-			defer func() { v = recover() }()
-			call()
-			return nil
-		}(); fault == nil {
-			t.Errorf("%s: no panic", what)
-		}
+		must.Panic(t, what, call)
 	}
 }
 
@@ -726,13 +720,6 @@ func TestMisusedWhileInProgress(t *testing.T) {
 		e.Load(packed[0], rollout.Pin)
 		e.Begin(c.requests(10, p.Config.Vocab), c.sampling())
 		e.Advance(1)
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			fault(e)
-		}()
+		must.Panic(t, name, func() { fault(e) })
 	}
 }

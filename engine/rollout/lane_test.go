@@ -8,6 +8,7 @@ import (
 	"driftlab/engine/column"
 	"driftlab/engine/enginetest"
 	"driftlab/engine/rollout"
+	"driftlab/precision/must"
 )
 
 // Workers that go their own ways record what one alone does: with environments,
@@ -107,12 +108,9 @@ func TestPanicInALane(t *testing.T) {
 	p := enginetest.Named("dense").Params
 	list := requests(3, 12, p.Config.Vocab)
 	list[11].Tool = broken{}
-	defer func() {
-		if v := recover(); v != "broken" {
-			t.Errorf("panic %v", v)
-		}
-	}()
-	generate(p, preset(t, "fp32"), 4, 2, list, plain)
+	if v := must.Panic(t, "a lane", func() { generate(p, preset(t, "fp32"), 4, 2, list, plain) }); v != "broken" {
+		t.Errorf("panic %v", v)
+	}
 }
 
 // broken is an environment that panics.

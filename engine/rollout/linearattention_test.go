@@ -9,14 +9,13 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // hybridIn is a model with linear attention, and numerics in a form of it.
 func hybridIn(t testing.TB, name, form string) (*model.Params, engine.Numerics) {
 	n := preset(t, name)
-	if err := n.LinearAttention.UnmarshalText([]byte(form)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, n.LinearAttention.UnmarshalText([]byte(form)))
 	return enginetest.Hybrids(enginetest.Small)[1].Params, n
 }
 

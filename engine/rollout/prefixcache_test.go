@@ -12,6 +12,7 @@ import (
 	"driftlab/engine/kernel"
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // sharing runs an engine with a shared prefix cache over several calls, with the weights
@@ -220,9 +221,7 @@ func TestPrefixesInState(t *testing.T) {
 						state := e.AppendState(nil)
 						e = fresh(2)
 						e.Load(packed[max(min((step+1)/4, len(packed))-1, 0)], rollout.Pin)
-						if err := e.SetState(state, roomy, at, nil); err != nil {
-							t.Fatal(err)
-						}
+						must.Do(t, e.SetState(state, roomy, at, nil))
 					}
 				}
 			}

@@ -11,15 +11,13 @@ import (
 	"driftlab/engine/rollout"
 	"driftlab/model"
 	"driftlab/precision"
+	"driftlab/precision/must"
 )
 
 // sparseIn is a model with sparse attention, and numerics with an index in that format.
 func sparseIn(t testing.TB, name, index string) (*model.Params, engine.Numerics) {
 	n := preset(t, name)
-	q, err := precision.ParseQuantizer(index)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(precision.ParseQuantizer(index))(t)
 	n.Index = q
 	return enginetest.Sparse(enginetest.Small)[0].Params, n
 }

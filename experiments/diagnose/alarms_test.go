@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/results/stability"
 	"driftlab/trainer/method/metrics"
 )
@@ -58,15 +59,13 @@ func TestAlarmsOfAReport(t *testing.T) {
 // A rule has the rates of the same metric, side and limit, and none where nobody measured them.
 func TestAlarmRates(t *testing.T) {
 	m := new(stability.Alarms)
-	if err := json.Unmarshal([]byte(`{"rules":[
+	must.Do(t, json.Unmarshal([]byte(`{"rules":[
 		{"metric":"gap/k3","limit":0.001,"fitted":false,"rates":{"detected":3,"of":4,"low":0.2,"high":0.9,"false_alarms_per_1000_steps":7,"flagged_runs":0.5,"lead":"nan"}},
 		{"metric":"gap/k3","limit":0.001,"relative":true,"rates":{"detected":0,"of":4}},
 		{"metric":"gap/ess_token","limit":0.5,"below":false,"rates":{"detected":1,"of":4}},
 		{"metric":"gap/dp_mean","limit":0.01,"fitted":true,"rates":{"detected":1,"of":4}},
 		{"metric":"gap/k1","limit":0.1,"rates":{"detected":0,"of":0}},
-		{"metric":"rollout_corr/chi2_token","limit":0.3,"rates":{"detected":0,"of":4,"flagged_runs":0}}]}`), m); err != nil {
-		t.Fatal(err)
-	}
+		{"metric":"rollout_corr/chi2_token","limit":0.3,"rates":{"detected":0,"of":4,"flagged_runs":0}}]}`), m))
 	for _, rule := range alarms {
 		a := Alarm{Rule: rule.rule}.rated(rule, m)
 		switch a.Rule {

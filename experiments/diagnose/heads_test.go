@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/precision/must"
 )
 
 // headWorld are responses of an engine over 20 tokens, with the k likeliest of those in all of which it may sample; exact is the mean divergence of a token.
@@ -133,9 +134,7 @@ func TestHeads(t *testing.T) {
 	} {
 		text, exact := c.world.dump(uint64(len(c.name)))
 		a := New(Options{})
-		if err := a.Read(reader.Input{Name: "d.jsonl", At: strings.NewReader(text), Size: int64(len(text))}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Read(reader.Input{Name: "d.jsonl", At: strings.NewReader(text), Size: int64(len(text))}))
 		report := a.Report()
 		var faults []string
 		found := strings.Join(report.Inputs[0].Notes, " ")

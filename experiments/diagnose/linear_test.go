@@ -8,6 +8,7 @@ import (
 
 	"driftlab/experiments/diagnose"
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/precision/must"
 )
 
 // TestManyPartsLinear holds what an analysis allocates to be linear in environments, steps and groups: four times as many rows allocate at most six
@@ -30,9 +31,7 @@ func TestManyPartsLinear(t *testing.T) {
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				a := diagnose.New(diagnose.Options{})
-				if err := a.Read(reader.Input{Name: "dump.jsonl", At: bytes.NewReader(dump.Bytes()), Size: int64(dump.Len())}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, a.Read(reader.Input{Name: "dump.jsonl", At: bytes.NewReader(dump.Bytes()), Size: int64(dump.Len())}))
 				if r := a.Report(); r.Inputs[0].Rows != rows {
 					t.Fatalf("%d rows of %d", r.Inputs[0].Rows, rows)
 				}

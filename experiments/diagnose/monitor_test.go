@@ -4,16 +4,14 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/results/stability"
 )
 
 // TestMonitor: a rule fires once when a mean over ten updates passes its limit, from update 30 on, and again after it was silent; a limit that is
 // relative is a multiple of the median so far.
 func TestMonitor(t *testing.T) {
-	rates, err := stability.PublishedAlarms()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rates := must.Get(stability.PublishedAlarms())(t)
 	for name, c := range map[string]struct {
 		metric, rule string
 		value        func(update int) float64

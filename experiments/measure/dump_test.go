@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/run/dump"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
@@ -23,9 +24,7 @@ func into(w *record.DumpWriter, r recipe.Recipe) func(string, *batch.Batch, []ta
 // TestMeasureDump writes what was compared, rewarded as the recipe says.
 func TestMeasureDump(t *testing.T) {
 	r := measured(t)
-	if err := r.Set("reward=[exact, {name: length_uniform, coef: 0.5}]"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Set("reward=[exact, {name: length_uniform, coef: 0.5}]"))
 	var m *Measurement
 	lines := trainertest.Dumped(t, func(w *record.DumpWriter) (err error) {
 		m, err = Gaps(context.Background(), GapRequest{Recipe: r, Pairs: UsualPairs()[3:5], Responses: into(w, r)})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"driftlab/engine"
+	"driftlab/precision/must"
 	"driftlab/trainer"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method/batch"
@@ -14,9 +15,7 @@ import (
 // sample it, alone: the same tokens, and that engine's log-probs.
 func TestFleet(t *testing.T) {
 	r := measured(t)
-	if err := r.Set("rollout.numerics=bf16", "rollout.fleet=[{numerics: fp16, share: 0.5}, {numerics: fp8-w8a8, share: 0.25}]"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Set("rollout.numerics=bf16", "rollout.fleet=[{numerics: fp16, share: 0.5}, {numerics: fp8-w8a8, share: 0.25}]"))
 	r, p, err := trainer.Prepare(r)
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"driftlab/engine/rollout"
 	runner "driftlab/experiments/run"
+	"driftlab/precision/must"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method/stream"
 	"driftlab/trainer/method/task"
@@ -15,10 +16,7 @@ import (
 // run makes a run that has to finish.
 func run(t testing.TB, r recipe.Recipe) *runner.Result {
 	t.Helper()
-	result, err := runner.Run(context.Background(), r, runner.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Get(runner.Run(context.Background(), r, runner.Options{}))(t)
 	return result
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"driftlab/engine"
 	runner "driftlab/experiments/run"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/engines"
@@ -44,10 +45,7 @@ func TestMeasuringIsTraining(t *testing.T) {
 		}) {
 			tokens, sampled, scored = append(tokens, line.TokenIDs...), append(sampled, line.LogpRollout...), append(scored, line.LogpOld...)
 		}
-		w, err := trainer.BeforeMeasurement(r, p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(trainer.BeforeMeasurement(r, p, 1))(t)
 		_, b, err := (&Probe{r, w, asked(r, 0), 1}).gap(r.Learner.Numerics)
 		if err != nil {
 			t.Fatal(err)

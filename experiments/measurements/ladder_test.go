@@ -11,6 +11,7 @@ import (
 	"driftlab/experiments/study/judge"
 	"driftlab/precision"
 	"driftlab/precision/elementary"
+	"driftlab/precision/must"
 	"driftlab/results/stats"
 	"driftlab/trainer/recipe"
 )
@@ -185,9 +186,7 @@ func TestRaised(t *testing.T) {
 	r := lawRungs()[0]
 	r.Steps, r.Answers = 20, 16
 	var q probe
-	if err := e.Do(context.Background(), func() { q = r.probe(e) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Do(context.Background(), func() { q = r.probe(e) }))
 	b := sample(e, q)
 	p := r.withPublishedLogits(q.Params, b)
 	if mean := readLogits(p, b).Mean; math.Abs(mean-publishedLogit) > 1 {

@@ -14,6 +14,7 @@ import (
 
 	"driftlab/engine/learner"
 	"driftlab/model"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 	"driftlab/trainer"
 	"driftlab/trainer/recipe"
@@ -107,9 +108,7 @@ func walkTeacher(t *testing.T) string {
 	p := model.New(c)
 	p.Init(5)
 	dir := filepath.Join(t.TempDir(), "teacher")
-	if err := model.Save(dir, p, model.Extras{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, model.Save(dir, p, model.Extras{}))
 	return dir
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/study/judge"
+	"driftlab/precision/must"
 	"driftlab/results/record"
 )
 
@@ -88,10 +89,7 @@ func TestComparisonsOfThreeSeeds(t *testing.T) {
 // The baseline is the first value, or the one that is named; another word is an error.
 func TestBaselines(t *testing.T) {
 	x, rows := compared(8)
-	b, err := x.ParseBaselines([]string{"method=b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(x.ParseBaselines([]string{"method=b"}))(t)
 	for _, c := range x.Comparisons(rows, b) {
 		if want := map[string]string{"method": "b", "rate": "1"}[c.Factor]; c.Baseline != want {
 			t.Errorf("%s is compared with %s, want %s", c.Factor, c.Baseline, want)

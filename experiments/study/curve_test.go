@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/results/record"
 )
 
@@ -15,10 +16,7 @@ func TestCurve(t *testing.T) {
 	r.Add(0, []record.Metric{{Name: "val/learner/pass_rate", Value: 0.25}})
 	r.Add(1, []record.Metric{{Name: "gap/k3", Value: 1.0 / 3}, {Name: "not kept", Value: 1}})
 	r.Add(2, []record.Metric{{Name: "gap/k3", Value: math.Inf(1)}, {Name: "actor/entropy", Value: math.NaN()}, {Name: "val/learner/pass_rate", Value: 1}})
-	text, err := json.Marshal(curveOf(&r))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(curveOf(&r)))(t)
 	got, last, err := curve(&record.Cell{Key: "x", Curve: text})
 	if err != nil || last != 2 || len(got) != 3 {
 		t.Fatalf("%+v up to %d (%v)", got, last, err)

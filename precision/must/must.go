@@ -1,4 +1,4 @@
-// Package must ends a test at an error that is not what the test is about.
+// Package must ends a test at an error that is not what the test is about, and holds calls to panic.
 package must
 
 import "testing"
@@ -20,4 +20,17 @@ func Get[T any](v T, err error) func(t testing.TB) T {
 		Do(t, err)
 		return v
 	}
+}
+
+// Panic is what a call panics with; a call that does not panic fails the test.
+func Panic(t testing.TB, what string, call func()) (fault any) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if fault = recover(); fault == nil {
+			t.Errorf("%s: no panic", what)
+		}
+	}()
+	call()
+	return nil
 }

@@ -15,6 +15,8 @@ type ended struct {
 func (*ended) Helper()             {}
 func (e *ended) Fatal(args ...any) { e.by = args }
 
+func (e *ended) Errorf(format string, args ...any) { e.by = args }
+
 // An error ends the test with its text, and none goes on with the value.
 func TestMust(t *testing.T) {
 	for _, err := range []error{nil, io.EOF, errors.New("other")} {
@@ -26,5 +28,14 @@ func TestMust(t *testing.T) {
 				t.Errorf("error %v: ended by %v, value %d", err, e.by, value)
 			}
 		}
+	}
+}
+
+// A panic is returned, and a call without one fails the test.
+func TestPanic(t *testing.T) {
+	var fails, quiet ended
+	got := Panic(&fails, "a fault", func() { panic(7) })
+	if Panic(&quiet, "none", func() {}) != nil || got != 7 || fails.by != nil || len(quiet.by) != 1 {
+		t.Errorf("panic %v, failures %v and %v", got, fails.by, quiet.by)
 	}
 }

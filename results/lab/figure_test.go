@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"driftlab/precision/must"
 	"driftlab/results/stats"
 )
 
@@ -90,10 +91,7 @@ func TestRecordingsAgree(t *testing.T) {
 		{"moe", "geo-length-invariant", [2]string{"moe product", "moe geometric"}, true},
 	} {
 		for i, series := range c.series {
-			rows, err := p.observed(c.claim, series)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rows := must.Get(p.observed(c.claim, series))(t)
 			want := rows[0] // of seed 1, which was recorded
 			if c.masked {
 				want = stats.Complement(want)

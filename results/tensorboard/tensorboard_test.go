@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/results/record"
 )
 
@@ -128,10 +129,7 @@ func TestEvents(t *testing.T) {
 	if start := []byte("\x18\x00\x00\x00\x00\x00\x00\x00\xa3\x7fK\""); !bytes.HasPrefix(file, start) {
 		t.Errorf("the file begins with % x, want % x", file[:12], start)
 	}
-	lines, err := read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(read(file))(t)
 	want := []string{
 		"0 s, step 0: version brain.Event:2",
 		"0 s, step 0: val/learner/pass_rate=0.125",

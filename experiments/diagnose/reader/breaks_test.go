@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/precision/must"
 )
 
 // TestBreaks reads files that once brought the reader down, or took minutes or gigabytes of it.
@@ -27,10 +28,7 @@ func TestBreaks(t *testing.T) {
 		"quad_keys.pt.zst":    {0, "no response length"},
 		"d_nones.pkl.zst":     {0, "its values take more than 160 MiB"},
 	} {
-		text, err := os.ReadFile(filepath.Join("testdata", "breaks", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join("testdata", "breaks", name)))(t)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start, rows := time.Now(), 0

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/diagnose/reader"
+	"driftlab/precision/must"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -243,10 +244,7 @@ func TestCuts(t *testing.T) {
 	z := gzip.NewWriter(&gz)
 	z.Write(text)
 	z.Close()
-	s, err := zstd.NewWriter(&zs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(zstd.NewWriter(&zs))(t)
 	s.Write(text)
 	s.Close()
 	for name, whole := range map[string][]byte{"plain": text, "gzip": gz.Bytes(), "zstd": zs.Bytes()} {

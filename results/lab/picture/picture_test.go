@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/results/figure"
 	"driftlab/results/record"
 )
@@ -24,10 +25,7 @@ func TestLevel(t *testing.T) {
 // published reads a recording.
 func published[T any](t *testing.T, name string) []T {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "published", "lab", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("..", "..", "published", "lab", name)))(t)
 	var all []T
 	if err := json.Unmarshal(text, &all); err != nil || len(all) == 0 {
 		t.Fatalf("%s: %d recordings, %v", name, len(all), err)

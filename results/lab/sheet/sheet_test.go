@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/results/lab"
 )
 
@@ -14,10 +15,7 @@ import (
 // have all of them; no sheet loads anything.
 func TestFiles(t *testing.T) {
 	d := lab.Load()
-	sheets, err := Files(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sheets := must.Get(Files(d))(t)
 	worksheet, answers, teacher := text(t, sheets["worksheet.html"]), text(t, sheets["answers.html"]), text(t, sheets["teacher.html"])
 	for _, l := range d.Lessons {
 		if !strings.Contains(worksheet, l.Question) {

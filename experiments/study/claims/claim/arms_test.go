@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"driftlab/experiments/study/judge"
+	"driftlab/precision/must"
 )
 
 // TestArmFunctions: the evaluation of the first update counts for nothing in the rollout engine, and a run that ended early passes none.
@@ -33,10 +34,5 @@ func TestPrimaryOnce(t *testing.T) {
 	var j Judge
 	j.Primary(judge.Check{Level: judge.Natural})
 	j.Primary(judge.Check{Level: judge.Amplified})
-	defer func() {
-		if recover() == nil {
-			t.Error("a second primary check at the same level is taken")
-		}
-	}()
-	j.Primary(judge.Check{Level: judge.Natural})
+	must.Panic(t, "a second primary check at the same level is taken", func() { j.Primary(judge.Check{Level: judge.Natural}) })
 }

@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"math"
 	"os"
@@ -18,44 +19,9 @@ import (
 
 // twoArms is a small claim with loops over levels, words, a measurement next to the arms, a
 // table and notes.
-const twoArms = `
-id: two-arms
-title: Two arms
-setup: $pass_rates Then $note
-version: 1
-words: {note: more., gain: 'late("fp8, TIS") - late("fp8, plain")'}
-training:
-  steps: [6, 6, 6]
-  rates: [1e-3, 2e-3]
-  columns: [gap/k3]
-  arms:
-    - for: &levels [{level: natural, name: fp8}, {level: amplified, name: fp4}]
-      do:
-        - {name: "$name, plain", set: [rollout.numerics=$name]}
-        - {name: "$name, TIS", set: [rollout.numerics=$name, learner.optimizer.lr=$rate]}
-measure: powers
-params: {base: 2, name: powers}
-figures: [powers]
-checks:
-  - for: *levels
-    do:
-      - {primary: TIS minus plain, level: $level, test: reported, of: ['late("$name, TIS") - 0.5 * late("$name, plain")']}
-  - {secondary: "gap, lr 2e-3", level: natural, rate: 2e-3, test: reported, of: ['average("fp8, TIS", "gap/k3")']}
-  - {secondary: slope, level: natural, test: reported, of: ['slope(list(2, 6), list(late("fp8, plain"), late("fp8, TIS"))) / overall(late("fp8, TIS"))']}
-  - {secondary: falls, level: natural, test: fewer collapses, of: ["fp8, TIS", "fp8, plain"]}
-  - {secondary: ends, level: natural, test: fewer runs, of: ['"fp8, TIS at lr $rate"[-1] < 0.25', '"fp8, plain at lr $rate"[-1] < 0.25']}
-  - {secondary: highest, level: natural, test: above, than: 3.5, of: ['max("powers") - each("powers"[1:][0] / -"powers"[0])']}
-  - {secondary: left out, when: 'overall("powers"[0]) > 2', level: natural, test: zero, of: ['1']}
-picture: {title: t, label: l, value: late("$arm"), arms: ["fp8, plain"]}
-table:
-  title: u
-  columns: [arm, rate, pass rate]
-  rows:
-    - for: {arm: [plain, TIS], level: [fp8]}
-      do: [{name: $arm, cells: [=both, 'late("$level, $arm")']}]
-notes:
-  - {when: 'interval($gain)[1] > 0', text: "Gain %.1f, %.0f powers.", of: [overall($gain), 'length("powers")']}
-`
+//
+//go:embed testdata/two-arms.yaml
+var twoArms string
 
 // powers records the first powers of a base.
 type powers struct {

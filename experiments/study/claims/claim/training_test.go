@@ -5,15 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/trainer/recipe"
 )
 
 // TestRecipesNameNoFolder: a recipe that is kept is the same wherever it was made.
 func TestRecipesNameNoFolder(t *testing.T) {
-	r, err := recipe.Load("default")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(recipe.Load("default"))(t)
 	dir := filepath.Join("some", "where")
 	made := filepath.Join(dir, "warm", "twin")
 	r.Checkpoint, r.Teacher = made, made
