@@ -195,8 +195,8 @@ func effectsOf(m recipe.Method) string {
 	if m.Group == "schedule" { // which is a stressor there
 		return ""
 	}
-	named := regexp.MustCompile(`(name: |=)` + regexp.QuoteMeta(m.Name) + `($|[,}])`)
-	return measuredEffects(func(p namedPage) bool { return p.Kind == "setting" && named.MatchString(strings.Join(p.Recipe, "\n")) })
+	named := regexp.MustCompile(`(?m)(name: |=)` + regexp.QuoteMeta(m.Name) + `($|[,}])`)
+	return measuredEffects(m.Name, func(p namedPage) bool { return p.Kind == "setting" && named.MatchString(strings.Join(p.Recipe, "\n")) })
 }
 
 // methodsMarkdown is the same for a file.

@@ -139,7 +139,7 @@ func (p *namedPage) String() string {
 	if len(p.Recipe) > 0 {
 		fmt.Fprintf(&b, "\nIn a recipe\n%s\n", indented(sources.RecipeLine(p.Recipe)))
 	}
-	if effects := measuredEffects(func(other namedPage) bool { return other.Name == p.Name }); effects != "" {
+	if effects := measuredEffects(p.Name, func(namedPage) bool { return false }); effects != "" {
 		fmt.Fprintf(&b, "\nMeasured on the stability map\n%s\n", indented(effects))
 	}
 	if len(p.Frameworks) > 0 {
@@ -159,8 +159,8 @@ func (p *namedPage) String() string {
 	return b.String()
 }
 
-// measuredEffects are the lines of the published stability map on some settings.
-func measuredEffects(of func(namedPage) bool) string {
+// measuredEffects are the lines of the published stability map on an arm and on some settings.
+func measuredEffects(arm string, of func(namedPage) bool) string {
 	pages, err := printedNames()
 	if err != nil {
 		return ""
@@ -169,9 +169,9 @@ func measuredEffects(of func(namedPage) bool) string {
 	if err != nil {
 		return ""
 	}
-	var lines []string
+	lines := m.Effects(arm)
 	for _, p := range pages {
-		if of(p) {
+		if p.Name != arm && of(p) {
 			lines = append(lines, m.Effects(p.Name)...)
 		}
 	}

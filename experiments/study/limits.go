@@ -21,6 +21,9 @@ const (
 	problemLabel = "problem"
 )
 
+// oneStressor is the stressor of a ladder whose arms differ by method alone: none of them has equal engines.
+const oneStressor = "all arms"
+
 // What a declared check compares.
 const (
 	statisticLimit = "limit"
@@ -75,7 +78,7 @@ func (d *Folder) ladderArms() (list []*ladderArm) {
 				stressor = append(stressor, value)
 			}
 		}
-		a.stressor = strings.Join(stressor, ", ")
+		a.stressor = cmp.Or(strings.Join(stressor, ", "), oneStressor)
 		for _, r := range rungs {
 			if rows := d.having(d.Arms[r.arm].Values); len(rows) > 0 {
 				a.rungs, a.rates = append(a.rungs, rows), append(a.rates, r.rate)
@@ -189,7 +192,9 @@ func (d *Folder) Limits() *stability.Study {
 		out := stability.Arm{Stressor: a.stressor, Method: a.method, Edge: a.rates[l] == all.rates[0] || a.rates[l] == all.rates[len(all.rates)-1], Limit: rangeOf(stats.LimitOf(a.trials())), LevelRate: RateName(a.rates[l]), Level: meanOf(stats.T(finals(rows)).Within(0, 1)),
 			FirstK3: record.Number(average(rows, firstK3)), K3: mean(rows, "gap/k3"), Flips: mean(rows, "routes/flip_token"), Speed: record.Number(d.speed(all, equal))}
 		out.OverNone, out.GainNone = d.against(all, none)
-		out.OverEqual, out.GainEqual = d.against(all, equal)
+		if all.stressor != oneStressor {
+			out.OverEqual, out.GainEqual = d.against(all, equal)
+		}
 		for i, rows := range a.rungs {
 			r := stability.Rate{Rate: a.rates[i], Runs: len(rows), Finals: finals(rows)}
 			for _, row := range rows {
