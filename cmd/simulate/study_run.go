@@ -197,7 +197,7 @@ func (a *app) dryRun(g *study.Grid, o study.Options, loss bool) error {
 		fmt.Fprintf(a.stdout, "Part %d of %d: ", part.Index, part.Count)
 	}
 	most, about := len(left), "About"
-	if g.Plan.Ladder == nil {
+	if !g.Climbs(o) {
 		fmt.Fprintf(a.stdout, "%d to make\n", most)
 	} else {
 		if most, err = g.Most(o); err != nil {

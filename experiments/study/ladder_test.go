@@ -243,3 +243,24 @@ func TestParseLadder(t *testing.T) {
 		}
 	}
 }
+
+// TestLadderOnlyOfRate: rates that are asked for by name are run for every seed, whatever the ladder would begin with.
+func TestLadderOnlyOfRate(t *testing.T) {
+	g := gridOf(t, tinyLadder)
+	rates := map[string]bool{}
+	for _, c := range g.Cells {
+		rates[c.Values[rateFactor]] = true
+	}
+	for rate := range rates {
+		only := must.Get(ParseCondition("rate=" + rate))(t)
+		left := must.Get(g.Left(Options{Dir: t.TempDir(), Only: []Condition{only}}))(t)
+		if len(left) != 2*len(g.Plan.Seeds) {
+			t.Errorf("rate %s: %d runs, two arms have %d seeds", rate, len(left), len(g.Plan.Seeds))
+		}
+		for _, c := range left {
+			if c.Values[rateFactor] != rate {
+				t.Errorf("rate %s: a run at %s", rate, c.Values[rateFactor])
+			}
+		}
+	}
+}

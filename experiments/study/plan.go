@@ -69,6 +69,16 @@ type Condition []struct {
 	Values []string
 }
 
+// names reports whether the condition is about a factor.
+func (c Condition) names(factor string) bool {
+	for _, f := range c {
+		if f.Factor == factor {
+			return true
+		}
+	}
+	return false
+}
+
 // meets reports whether a point, by its columns, meets the condition.
 func (c Condition) meets(values map[string]string) bool {
 	for _, f := range c {

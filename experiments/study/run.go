@@ -26,7 +26,8 @@ type Options struct {
 	Dir string
 	// Shard is the part of the runs to make; the zero value is all of them.
 	Shard Shard
-	// Only, unless it is empty, runs the cells alone that meet one of the conditions.
+	// Only, unless it is empty, runs the cells alone that meet one of the conditions; where each names rates of a ladder, all of them,
+	// whatever the ladder would ask for.
 	Only []Condition
 	// Keep leaves the whole folder of every run in runsFolder.
 	Keep bool
@@ -151,18 +152,26 @@ func (g *Grid) Left(o Options) ([]*Cell, error) {
 	return g.left(done, o), err
 }
 
+// Climbs reports whether Run asks a ladder which learning rates to run: not where every condition of Only names them.
+func (g *Grid) Climbs(o Options) bool {
+	return g.Plan.Ladder != nil && (len(o.Only) == 0 || slices.ContainsFunc(o.Only, func(c Condition) bool { return !c.names(rateFactor) }))
+}
+
 // left are the cells to run, one for each run that is asked for and not there, in
 // the order in which they begin.
 func (g *Grid) left(done map[string]*Outcome, o Options) []*Cell {
 	var cells []*Cell
-	wanted := map[string]bool{}
-	for _, w := range g.index().wanted(done) {
-		if c := g.at(w); (len(o.Only) == 0 || meetsOne(o.Only, c.Values)) && (g.Plan.Ladder == nil || o.Shard.has(w.ladder)) {
+	wanted, x := map[string]bool{}, *g.index()
+	if !g.Climbs(o) {
+		x.Ladder = nil
+	}
+	for _, w := range x.wanted(done) {
+		if c := g.at(w); (len(o.Only) == 0 || meetsOne(o.Only, c.Values)) && (x.Ladder == nil || o.Shard.has(w.ladder)) {
 			wanted[c.Run] = true
 		}
 	}
 	for i, c := range g.Runs() {
-		if wanted[c.Run] && (g.Plan.Ladder != nil || o.Shard.has(i)) && done[c.Run] == nil {
+		if wanted[c.Run] && (x.Ladder != nil || o.Shard.has(i)) && done[c.Run] == nil {
 			cells = append(cells, c)
 		}
 	}
