@@ -52,7 +52,7 @@ func TestSite(t *testing.T) {
 func TestSiteMap(t *testing.T) {
 	p := open(t, local(filepath.Join(site, "map.html")), 1366, "light")
 	p.do(chromedp.Evaluate[chromedp.Void]("document.querySelector('.cells .scroll').focus()"), chromedp.KeyEvent(kb.Tab))
-	if says := eval[string](p, "document.querySelector('.says').innerText"); !strings.Contains(says, "10 runs") || !strings.Contains(says, "95 % interval") || !strings.Contains(says, "./simulate sweep stability/gap --only gap=equal,method=none,rate=") {
+	if says := eval[string](p, "document.querySelector('.says').innerText"); !strings.Contains(says, "10 runs") || !strings.Contains(says, "95 % interval") || !strings.Contains(says, "./simulate sweep stability/staleness --only lag=0,method=none,rate=") {
 		t.Errorf("a cell says %q", says)
 	}
 	p.judge("a cell", 1366)
