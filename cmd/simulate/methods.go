@@ -190,13 +190,22 @@ func methodText(m recipe.Method) string {
 	return b.String()
 }
 
-// effectsOf are the effects that the stability map has of the settings that a method is in.
+// effectsOf are the effects that the stability map has of a method and of the settings that it is in.
 func effectsOf(m recipe.Method) string {
 	if m.Group == "schedule" { // which is a stressor there
 		return ""
 	}
-	named := regexp.MustCompile(`(?m)(name: |=)` + regexp.QuoteMeta(m.Name) + `($|[,}])`)
-	return measuredEffects(m.Name, func(p namedPage) bool { return p.Kind == "setting" && named.MatchString(strings.Join(p.Recipe, "\n")) })
+	pages, err := printedNames()
+	if err != nil {
+		return ""
+	}
+	arms, named := []string{m.Name}, regexp.MustCompile(`(?m)(name: |=)`+regexp.QuoteMeta(m.Name)+`($|[,}])`)
+	for _, p := range pages {
+		if p.Kind == "setting" && p.Name != m.Name && named.MatchString(strings.Join(p.Recipe, "\n")) {
+			arms = append(arms, p.Name)
+		}
+	}
+	return measuredEffects(arms...)
 }
 
 // methodsMarkdown is the same for a file.

@@ -139,7 +139,7 @@ func (p *namedPage) String() string {
 	if len(p.Recipe) > 0 {
 		fmt.Fprintf(&b, "\nIn a recipe\n%s\n", indented(sources.RecipeLine(p.Recipe)))
 	}
-	if effects := measuredEffects(p.Name, func(namedPage) bool { return false }); effects != "" {
+	if effects := measuredEffects(p.Name); effects != "" {
 		fmt.Fprintf(&b, "\nMeasured on the stability map\n%s\n", indented(effects))
 	}
 	if len(p.Frameworks) > 0 {
@@ -159,21 +159,15 @@ func (p *namedPage) String() string {
 	return b.String()
 }
 
-// measuredEffects are the lines of the published stability map on an arm and on some settings.
-func measuredEffects(arm string, of func(namedPage) bool) string {
-	pages, err := printedNames()
-	if err != nil {
-		return ""
-	}
+// measuredEffects are the lines of the published stability map on some of its arms.
+func measuredEffects(arms ...string) string {
 	m, err := stability.Published()
 	if err != nil {
 		return ""
 	}
-	lines := m.Effects(arm)
-	for _, p := range pages {
-		if p.Name != arm && of(p) {
-			lines = append(lines, m.Effects(p.Name)...)
-		}
+	var lines []string
+	for _, arm := range arms {
+		lines = append(lines, m.Effects(arm)...)
 	}
 	return strings.Join(lines, "\n")
 }

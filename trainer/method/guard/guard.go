@@ -80,7 +80,8 @@ var about string
 
 // Registry lists the guards a recipe can name under guards.
 var Registry = method.Table[Guard]{
-	method.Of[Guard, ESSLearningRate]("ess_lr"), method.Of[Guard, LengthSurge]("length_surge"),
+	method.Of[Guard, ESSLearningRate]("ess_lr"),
+	method.Of[Guard, LengthSurge]("length_surge"),
 	method.Of[Guard, GradientAlignment]("gradient_alignment"),
 }.Filled(method.Spec{Group: "guard", Gradient: "unchanged"}, examples, about)
 

@@ -93,7 +93,8 @@ var Registry = method.Table[Loss]{
 var KLRegistry = method.Table[KL]{
 	{Spec: method.Spec{Name: "none"}, New: func() KL { return &NoKL{} }},
 	estimator(K1), estimator(Abs), estimator(K2), estimator(K3), estimator(K1Plus), estimator(K3Plus),
-	method.Of[KL, UnbiasedKL]("k3_unbiased"), method.Of[KL, ExactKL]("exact"),
+	method.Of[KL, UnbiasedKL]("k3_unbiased"),
+	method.Of[KL, ExactKL]("exact"),
 }.Filled(method.Spec{Group: "kl"}, examples, about)
 
 // TermRegistry has what can be added to a policy loss, other than a KL term.
@@ -101,7 +102,15 @@ var KLRegistry = method.Table[KL]{
 //	terms: [{name: entropy, coef: 0.001}, {name: top_entropy, share: 0.2}]
 var TermRegistry = method.Table[Term]{
 	{Spec: method.Spec{Name: "adaptive_entropy"}, New: func() Term { return NewAdaptiveEntropy() }},
-	method.Of[Term, ALP]("alp"), method.Of[Term, DistillK2]("distill_k2"), method.Of[Term, Entropy]("entropy"), method.Of[Term, GKD]("gkd"),
-	method.Of[Term, JSD]("jsd"), method.Of[Term, OPDTopK]("opd_topk"), method.Of[Term, PositiveNLL]("positive_nll"), method.Of[Term, RLSD]("rlsd"),
-	method.Of[Term, SDAR]("sdar"), method.Of[Term, ShadowDistillation]("shadow_distillation"), method.Of[Term, TopEntropy]("top_entropy"),
+	method.Of[Term, ALP]("alp"),
+	method.Of[Term, DistillK2]("distill_k2"),
+	method.Of[Term, Entropy]("entropy"),
+	method.Of[Term, GKD]("gkd"),
+	method.Of[Term, JSD]("jsd"),
+	method.Of[Term, OPDTopK]("opd_topk"),
+	method.Of[Term, PositiveNLL]("positive_nll"),
+	method.Of[Term, RLSD]("rlsd"),
+	method.Of[Term, SDAR]("sdar"),
+	method.Of[Term, ShadowDistillation]("shadow_distillation"),
+	method.Of[Term, TopEntropy]("top_entropy"),
 }.Filled(method.Spec{Group: "loss"}, examples, about)

@@ -171,11 +171,21 @@ var about string
 //
 //	reward: [{name: exact}, {name: length_uniform, coef: 0.005}]
 var Registry = method.Table[Shaper]{
-	method.Of[Shaper, Exact]("exact"), method.Of[Shaper, PassAtK]("pass_at_k"), method.Of[Shaper, GroupMax]("group_max"),
-	method.Of[Shaper, Ternary]("genrm_ternary"), method.Of[Shaper, Format]("format"), method.Of[Shaper, Process]("process"),
-	method.Of[Shaper, Utility]("marginal_utility"), method.Of[Shaper, Uniform]("length_uniform"), method.Of[Shaper, Group]("length_group"),
-	method.Of[Shaper, Anchor]("length_anchor"), method.Of[Shaper, Step]("length_step"), method.Of[Shaper, Relative]("length_relative"),
-	method.Of[Shaper, LengthLinear]("length_linear"), method.Of[Shaper, StopProperly]("stop_properly"), method.Of[Shaper, Repetition]("repetition"),
+	method.Of[Shaper, Exact]("exact"),
+	method.Of[Shaper, PassAtK]("pass_at_k"),
+	method.Of[Shaper, GroupMax]("group_max"),
+	method.Of[Shaper, Ternary]("genrm_ternary"),
+	method.Of[Shaper, Format]("format"),
+	method.Of[Shaper, Process]("process"),
+	method.Of[Shaper, Utility]("marginal_utility"),
+	method.Of[Shaper, Uniform]("length_uniform"),
+	method.Of[Shaper, Group]("length_group"),
+	method.Of[Shaper, Anchor]("length_anchor"),
+	method.Of[Shaper, Step]("length_step"),
+	method.Of[Shaper, Relative]("length_relative"),
+	method.Of[Shaper, LengthLinear]("length_linear"),
+	method.Of[Shaper, StopProperly]("stop_properly"),
+	method.Of[Shaper, Repetition]("repetition"),
 	method.Of[Shaper, Overlong]("overlong"),
 }.Filled(method.Spec{Group: "reward", Gradient: "constant: rewards are data"}, examples, about)
 
