@@ -132,8 +132,8 @@ var capabilities = []capability{
 
 // transitiveDeps are what a package may not be built from, through others either.
 var transitiveDeps = []struct{ roots, not string }{
-	{"./trainer", `^gonum\.org/v1/plot|progressbar|lipgloss|^golang\.org/x/(term|image)|^html|^image/(png|jpeg|gif|draw)|^net(/http)?$|^os/exec$`},
-	{"./experiments/...", `progressbar|lipgloss`},
+	{"./trainer", `^gonum\.org/v1/plot|progressbar|^golang\.org/x/(term|image)|^html|^image/(png|jpeg|gif|draw)|^net(/http)?$|^os/exec$`},
+	{"./experiments/...", `progressbar`},
 	// What reads configurations of other trainers is built from a shell's interpreter, which asks for terminals.
 	{"./experiments/study ./experiments/measurements ./experiments/study/claims/claim ./experiments/run/... ./experiments/measure/... ./experiments/bench ./experiments/lesson/...", `^golang\.org/x/term`},
 	{"./experiments/study/claims/...", `^net(/http)?$`},

@@ -12,8 +12,6 @@ import (
 
 	"driftlab/results/figure"
 
-	"charm.land/lipgloss/v2"
-	"charm.land/lipgloss/v2/table"
 	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 )
@@ -97,14 +95,18 @@ func narrow(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// colours of emphasis, from the sixteen that every terminal has in its theme.
-var colours = map[figure.Emphasis]lipgloss.Style{
-	figure.Plain:  lipgloss.NewStyle(),
-	figure.Muted:  lipgloss.NewStyle().Faint(true),
-	figure.Strong: lipgloss.NewStyle().Bold(true),
-	figure.Good:   lipgloss.NewStyle().Foreground(lipgloss.Green),
-	figure.Warn:   lipgloss.NewStyle().Foreground(lipgloss.Yellow),
-	figure.Bad:    lipgloss.NewStyle().Foreground(lipgloss.Red).Bold(true),
+// styles of emphasis, in colours from the sixteen that every terminal has in its theme.
+var styles = map[figure.Emphasis]ansi.Style{
+	figure.Muted:  ansi.Style{}.Faint(),
+	figure.Strong: ansi.Style{}.Bold(),
+	figure.Good:   ansi.Style{}.ForegroundColor(ansi.Green),
+	figure.Warn:   ansi.Style{}.ForegroundColor(ansi.Yellow),
+	figure.Bad:    ansi.Style{}.ForegroundColor(ansi.Red).Bold(),
+}
+
+// styled reports whether w is a terminal that shows styles and whose user wants them (no-color.org).
+func styled(w io.Writer) bool {
+	return terminalWidth(w) > 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // cellTexts are the headings and the rows of a table as text.
@@ -127,23 +129,70 @@ func cellTexts(t *figure.Figure) [][]string {
 	return rows
 }
 
-// grid sets the texts in columns.
+// grid sets the texts in columns, with a rule below the head.
 func grid(t *figure.Figure, rows [][]string) string {
-	return table.New().Headers(rows[0]...).Rows(rows[1:]...).Border(lipgloss.NormalBorder()).
-		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).BorderColumn(false).
-		StyleFunc(func(row, column int) lipgloss.Style {
-			style := lipgloss.NewStyle().Bold(row == table.HeaderRow)
-			if row >= 0 && row < len(t.Rows) && column < len(t.Rows[row]) {
-				style = colours[t.Rows[row][column].Emphasis]
+	widths := columnWidths(rows)
+	total := gap * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	var lines []string
+	for i, row := range rows {
+		styled := make([]ansi.Style, len(row))
+		for j := range styled {
+			switch {
+			case i == 0:
+				styled[j] = styles[figure.Strong]
+			case j < len(t.Rows[i-1]):
+				styled[j] = styles[t.Rows[i-1][j].Emphasis]
 			}
-			if t.Columns[column].Align == figure.Right {
-				style = style.Align(lipgloss.Right)
+		}
+		lines = append(lines, gridLines(t.Columns, widths, row, styled)...)
+		if i == 0 {
+			lines = append(lines, strings.Repeat("─", total))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// gridLines are the lines of a row, as many as its highest cell has.
+func gridLines(columns []figure.Column, widths []int, row []string, styled []ansi.Style) []string {
+	cells, height := make([][]string, len(row)), 0
+	for j, cell := range row {
+		cells[j] = strings.Split(cell, "\n")
+		height = max(height, len(cells[j]))
+	}
+	lines := make([]string, height)
+	for y := range lines {
+		texts := make([]string, len(row))
+		for j, cell := range cells {
+			blank := widths[j]
+			if y < len(cell) && cell[y] != "" {
+				texts[j] = styled[j].Styled(cell[y])
+				blank -= ansi.StringWidth(cell[y])
 			}
-			if column < len(t.Columns)-1 {
-				style = style.PaddingRight(gap)
+			if columns[j].Align == figure.Right {
+				texts[j] = strings.Repeat(" ", blank) + texts[j]
+			} else {
+				texts[j] += strings.Repeat(" ", blank)
 			}
-			return style
-		}).Render()
+		}
+		lines[y] = strings.Join(texts, strings.Repeat(" ", gap))
+	}
+	return lines
+}
+
+// columnWidths are those of the widest lines.
+func columnWidths(rows [][]string) []int {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for j, cell := range row {
+			for line := range strings.SplitSeq(cell, "\n") {
+				widths[j] = max(widths[j], ansi.StringWidth(line))
+			}
+		}
+	}
+	return widths
 }
 
 // printTable prints a table: with colours on a terminal, plain elsewhere.
@@ -157,21 +206,30 @@ func (a *app) printTable(t *figure.Figure) {
 		text = grid(t, rows)
 	}
 	if t.Title != "" {
-		text = lipgloss.NewStyle().Bold(true).Render(wrapped(t.Title, width)) + "\n" + text
+		text = styledLines(figure.Strong, wrapped(t.Title, width)) + "\n" + text
 	}
 	if t.Note != "" {
 		for line := range strings.SplitSeq(t.Note, "\n") {
-			text += "\n" + lipgloss.NewStyle().Faint(true).Render(wrapped(line, width))
+			text += "\n" + styledLines(figure.Muted, wrapped(line, width))
 		}
 	}
-	if terminalWidth(a.stdout) > 0 {
-		lipgloss.Fprintln(unchecked(a.stdout), text)
-	} else {
-		for line := range strings.SplitSeq(ansi.Strip(text), "\n") {
-			fmt.Fprintln(a.stdout, strings.TrimRight(line, " "))
-		}
+	out := unchecked(a.stdout) // the cells are escaped, styles are not
+	if !styled(a.stdout) {
+		text, out = ansi.Strip(text), a.stdout
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		fmt.Fprintln(out, strings.TrimRight(line, " "))
 	}
 	fmt.Fprintln(a.stdout)
+}
+
+// styledLines are the lines of a text, each in a style of its own.
+func styledLines(e figure.Emphasis, text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = styles[e].Styled(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // gap is the blank between two columns.
@@ -181,17 +239,15 @@ const gap = 2
 // no wider than width. It reports false where a word, such as a number, would
 // have to be broken.
 func fit(rows [][]string, width int) bool {
-	columns := len(rows[0])
-	now, least := make([]int, columns), make([]int, columns)
+	now, least := columnWidths(rows), make([]int, len(rows[0]))
 	for _, row := range rows {
 		for j, cell := range row {
-			now[j] = max(now[j], ansi.StringWidth(cell))
 			for word := range strings.FieldsSeq(cell) {
 				least[j] = max(least[j], ansi.StringWidth(word))
 			}
 		}
 	}
-	total := gap * (columns - 1)
+	total := gap * (len(now) - 1)
 	for _, w := range now {
 		total += w
 	}
