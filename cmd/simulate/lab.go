@@ -143,11 +143,7 @@ func mapPart() (results.Part, error) {
 
 // mapPicture is a picture of the map: as an image, since the lab's policy allows no styles in markup, which an SVG of its own has.
 func mapPicture(name, of string) results.Picture {
-	text, err := published.StabilityPictures.ReadFile("stability/" + name + ".svg")
-	if err != nil {
-		panic("published: " + err.Error()) // it is embedded
-	}
-	return results.Picture{SVG: text, Alt: "Pass rate at the end against the learning rate by correction: " + of}
+	return results.Picture{SVG: published.File(published.StabilityPicture(name)), Alt: "Pass rate at the end against the learning rate by correction: " + of}
 }
 
 // labFiles are the page under a name, the page of dumps, the program and the sheets to print.

@@ -6,44 +6,53 @@ package published
 import (
 	"bytes"
 	"compress/gzip"
-	"embed"
+	_ "embed"
 	"encoding/json"
 	"io"
 	"sync"
 )
 
-// Alarms is what warned before a collapse in runs of 100 updates, rule by rule, as JSON.
+// Paths of published files that the program carries, below this folder.
+const (
+	Alarms    = "table/alarms.json"   // what warned before a collapse in runs of 100 updates, rule by rule
+	Stability = "stability/map.json"  // the map of stability: limits, levels and speeds by stressor and correction
+	RealGaps  = "stability/real.json" // sizes of a mismatch that were published for training of real models
+)
+
+// StabilityPicture is the path of a picture of the map: "picture" is that of its three problems, each has its own name.
+func StabilityPicture(name string) string { return "stability/" + name + ".svg" }
+
+// packedFiles has the files by path.
 //
-//go:embed table/alarms.json
-var Alarms []byte
+//go:embed files.json.gz
+var packedFiles []byte
 
-// Stability is the map of stability: limits, levels and speeds by stressor and correction, as JSON.
-//
-//go:embed stability/map.json
-var Stability []byte
-
-// RealGaps are the sizes of a mismatch that were published for training of real models, as JSON.
-//
-//go:embed stability/real.json
-var RealGaps []byte
-
-// StabilityPictures are the map's pictures as SVG: picture.svg of its three problems, and NAME.svg of each.
-//
-//go:embed stability/*.svg
-var StabilityPictures embed.FS
-
-// A Claim is what the program itself reads of the folder of a published claim.
-type Claim struct {
-	Verdict json.RawMessage `json:"verdict"` // verdict.json
-	Picture string          `json:"picture"` // picture.svg
-}
-
-// packedClaims has claims/*/verdict.json and picture.svg in one file, a sixth of their size.
+// packedClaims has what a Claim has of claims/*.
 //
 //go:embed claims.json.gz
 var packedClaims []byte
 
-//go:generate go test -run ^TestClaims$ -update
+//go:generate go test -run ^TestPacked -update
+
+var files = sync.OnceValue(func() (texts map[string]string) {
+	unpack("files.json.gz", packedFiles, &texts)
+	return texts
+})
+
+// File is the text of a file that the program carries; it panics on another path.
+func File(path string) []byte {
+	text, ok := files()[path]
+	if !ok {
+		panic("published: the program does not carry " + path)
+	}
+	return []byte(text)
+}
+
+// A Claim is what the program itself reads of the folder of a published claim.
+type Claim struct {
+	Verdict json.RawMessage `json:"verdict"` // verdict.json without the effect of each seed
+	Picture string          `json:"picture"` // picture.svg
+}
 
 var unpacked struct {
 	once   sync.Once
@@ -52,12 +61,15 @@ var unpacked struct {
 
 // Claims are the published claims by name. A program that does not ask for them does not carry them, either.
 func Claims() map[string]Claim {
-	unpacked.once.Do(func() {
-		if err := json.Unmarshal(Gunzip(packedClaims), &unpacked.claims); err != nil {
-			panic("claims.json.gz: " + err.Error()) // TestClaims makes it
-		}
-	})
+	unpacked.once.Do(func() { unpack("claims.json.gz", packedClaims, &unpacked.claims) })
 	return unpacked.claims
+}
+
+// unpack reads an embedded file of JSON.
+func unpack(name string, packed []byte, to any) {
+	if err := json.Unmarshal(Gunzip(packed), to); err != nil {
+		panic(name + ": " + err.Error()) // the tests of this package make it
+	}
 }
 
 // Gzip compresses a text that the program or a page of it carries.

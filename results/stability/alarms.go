@@ -57,5 +57,5 @@ type AlarmRates struct {
 // PublishedAlarms reads the published ones.
 var PublishedAlarms = sync.OnceValues(func() (*Alarms, error) {
 	a := new(Alarms)
-	return a, json.Unmarshal(published.Alarms, a)
+	return a, json.Unmarshal(published.File(published.Alarms), a)
 })

@@ -215,7 +215,7 @@ func (s *Study) Stressors() (names []string) {
 // Published returns the map that the program was released with, which is read once: callers share it.
 var Published = sync.OnceValues(func() (*Map, error) {
 	m := new(Map)
-	if err := json.Unmarshal(published.Stability, m); err != nil {
+	if err := json.Unmarshal(published.File(published.Stability), m); err != nil {
 		return nil, fmt.Errorf("the published map of stability: %w", err)
 	}
 	return m, nil
@@ -231,7 +231,7 @@ type RealGap struct {
 
 // RealGaps are those next to which the gaps of the map are shown.
 var RealGaps = sync.OnceValue(func() (list []RealGap) {
-	if err := json.Unmarshal(published.RealGaps, &list); err != nil {
+	if err := json.Unmarshal(published.File(published.RealGaps), &list); err != nil {
 		panic("stability: " + err.Error()) // it is embedded
 	}
 	return list
