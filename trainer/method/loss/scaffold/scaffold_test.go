@@ -3,6 +3,8 @@ package scaffold
 import (
 	"encoding/json"
 	"flag"
+	"go/build"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/trainer/method/loss"
 )
 
@@ -161,6 +164,19 @@ func TestRefused(t *testing.T) {
 	}
 	if _, err := Root(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not in a clone of the source") {
 		t.Errorf("outside: %v", err)
+	}
+}
+
+// TestSpecial asks Go itself, for each of its platforms and for names of losses.
+func TestSpecial(t *testing.T) {
+	nowhere := build.Context{Compiler: "gc", OpenFile: func(string) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("package loss\n")), nil
+	}}
+	listed := must.Get(exec.Command("go", "tool", "dist", "list").Output())(t)
+	for _, word := range append(strings.FieldsFunc(string(listed)+" "+platforms, func(r rune) bool { return !isLower(byte(r)) && (r < '0' || r > '9') }), "cov", "pg", "ppo", "go") {
+		if match := must.Get(nowhere.MatchFile("", "a_"+word+".go"))(t); match == special(word) {
+			t.Errorf("%s: Go builds a file everywhere: %v", word, match)
+		}
 	}
 }
 
