@@ -263,7 +263,7 @@ func responseRow(o *record, row *Row, visit func() error) error {
 	}}); err != nil {
 		return err
 	}
-	row.heads(o, n)
+	row.heads(o.at, n)
 	if err := row.routes(o.at("routes_rollout"), o.at("routes_learner"), n); err != nil {
 		return err
 	}
@@ -271,10 +271,10 @@ func responseRow(o *record, row *Row, visit func() error) error {
 }
 
 // heads takes in the kept or the likeliest tokens of n tokens. Where these are all that the engine could sample, the learner's mass on them is the kept mass.
-func (r *Row) heads(o *record, n int) {
+func (r *Row) heads(at func(name string) *cell, n int) {
 	into := [...]*[]float64{&r.HeadID, &r.HeadRoll, &r.HeadOld}
 	for k, name := range [...]string{"topk_ids", "topk_logp_rollout", "topk_logp_old"} {
-		switch c := o.at(name); {
+		switch c := at(name); {
 		case !c.present:
 		case len(c.ends) != n || r.HeadEnds != nil && !slices.Equal(c.ends, r.HeadEnds):
 			r.note = c.key + " is not read in all rows: each token must have a list, of the same length in all such columns"

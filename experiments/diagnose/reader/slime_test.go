@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -102,4 +103,34 @@ func TestSlimeJoinsRolloutData(t *testing.T) {
 // legacyless is a sample of train_data.
 func legacyless(index int) any {
 	return pairs{"tokens", []any{7, 8, 9}, "response_length", 2, "rollout_log_probs", []any{-1.0, -2.0}, "log_probs", []any{-1.0, -2.0}, "sample_index", index}
+}
+
+// What sampling kept is a flat list with offsets, the likeliest tokens are as many for each token; -1 and -∞ pad them.
+func TestTorchHeads(t *testing.T) {
+	storages := map[string][]byte{"flat": int64s(8, 5, 9), "offsets": int64s(0, 2, 3), "ids": int64s(8, 5, 9, -1), "logp": float32s(-0.5, -1, -0.25, float32(math.Inf(-1)))}
+	flat, offsets := tensor("LongStorage", "flat", 3), tensor("LongStorage", "offsets", 3)
+	ids, logp := tensor("LongStorage", "ids", 2, 2), tensor("FloatStorage", "logp", 2, 2)
+	for name, c := range map[string]struct {
+		more     pairs
+		ends     []int
+		id, roll []float64
+		note     string
+	}{
+		"kept":          {pairs{"rollout_sampling_mask_ids", flat, "rollout_sampling_mask_offsets", offsets}, []int{2, 3}, []float64{8, 5, 9}, nil, ""},
+		"likeliest":     {pairs{"rollout_topk_token_ids", ids, "rollout_topk_log_probs", logp}, []int{2, 4}, []float64{8, 5, 9, -1}, []float64{-0.5, -1, -0.25, math.Inf(-1)}, ""},
+		"no offsets":    {pairs{"rollout_sampling_mask_ids", flat}, nil, nil, nil, "rollout_sampling_mask_ids is not read in all rows"},
+		"other lengths": {pairs{"rollout_sampling_mask_ids", flat, "rollout_sampling_mask_offsets", offsets, "rollout_topk_log_probs", logp}, nil, nil, nil, "rollout_topk_log_probs is not read in all rows"},
+		"no numbers":    {pairs{"rollout_topk_token_ids", []any{"x"}}, nil, nil, nil, "rollout_topk_token_ids is not read in all rows"},
+	} {
+		rows, about, err := readBytes(torchFile(t, pairs{"rollout_id", 3, "samples", []any{append(legacyless(4).(pairs), c.more...)}}, storages))
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("%s: %v, %d rows", name, err, len(rows))
+		}
+		if r := rows[0]; !slices.Equal(r.HeadEnds, c.ends) || !same(r.HeadID, c.id) || !same(r.HeadRoll, c.roll) {
+			t.Errorf("%s: %v %v %v", name, r.HeadEnds, r.HeadID, r.HeadRoll)
+		}
+		if notes := strings.Join(about.Notes, "; "); !strings.Contains(notes, c.note) || c.note == "" && notes != "" {
+			t.Errorf("%s: %s", name, notes)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package reader
 import (
 	"archive/zip"
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -992,7 +993,41 @@ func (r *Row) sample(a *archive, d *dictionary, f *Format) error {
 			}
 		}
 	}
-	return r.fill(sequence{n: n, to: n, column: c.column, called: called})
+	if err := r.fill(sequence{n: n, to: n, column: c.column, called: called}); err != nil {
+		return err
+	}
+	offsets, err := a.column(value("topk_offsets"))
+	r.heads(func(key string) *cell {
+		if key == "topk_logp_old" { // the learner's are not written
+			return &nothing
+		}
+		list, fault := a.column(value(key))
+		return &cell{key: called(key), number: list, ends: listEnds(len(list), n, offsets), present: list != nil || cmp.Or(err, fault) != nil}
+	}, n)
+	return nil
+}
+
+// listEnds are where the lists of n tokens end in one after the other of that many entries: by the offsets of their beginnings, or all of one length;
+// nil where they do not fit. Offsets are of what sampling kept, not of the likeliest tokens, as many of each.
+//
+// Source: miles, miles/ray/rollout/train_data_conversion.py; vime, tests/test_score_centering.py.
+func listEnds(entries, n int, offsets []float64) (ends []int) {
+	if len(offsets) == n+1 && offsets[0] == 0 && offsets[n] == float64(entries) {
+		for _, x := range offsets[1:] {
+			if last := len(ends) - 1; x != math.Trunc(x) || last >= 0 && x < float64(ends[last]) || x < 0 {
+				return nil
+			}
+			ends = append(ends, int(x))
+		}
+		return ends
+	}
+	for token := range n {
+		if entries == 0 || entries%n != 0 {
+			return nil
+		}
+		ends = append(ends, (token+1)*(entries/n))
+	}
+	return ends
 }
 
 // readPickle reads SkyRL's global_step_{N}_training_input.pkl: a tensor batch,
