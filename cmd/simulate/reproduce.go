@@ -198,7 +198,7 @@ func (c *reproduceCmd) list(a *app, out string) error {
 	if c.JSON {
 		return a.printJSON(list)
 	}
-	t := &figure.Figure{Kind: figure.Table, Title: "Published claims", Columns: []figure.Column{{Name: "id"}, {Name: "claim"}, {Name: "status"}, {Name: "verdict"}, {Name: "n"}, {Name: "new seeds"}, {Name: "learning rates"}, {Name: "check declared"}}}
+	t := &figure.Figure{Kind: figure.Table, Title: "Published claims", Columns: []figure.Column{{Name: "id"}, {Name: "claim"}, {Name: "status"}, {Name: "verdict"}, {Name: "n"}, {Name: "new seeds"}, {Name: "learning rates"}, {Name: "measured"}, {Name: "check declared"}}}
 	for i := range list {
 		s := &list[i]
 		n, fresh, declared := "-", "-", string(s.Declared)
@@ -211,7 +211,7 @@ func (c *reproduceCmd) list(a *app, out string) error {
 		if s.First != nil {
 			declared += ", first " + string(s.First.Verdict)
 		}
-		t.Add(figure.Word(s.ID).As(figure.Strong), figure.Word(s.Title), figure.Word(s.Status), figure.Word(s.MarkedVerdict()), figure.Word(n), figure.Word(fresh), figure.Word(cmp.Or(strings.Join(s.Rates, ", "), "-")), figure.Word(declared))
+		t.Add(figure.Word(s.ID).As(figure.Strong), figure.Word(s.Title), figure.Word(s.Status), figure.Word(s.MarkedVerdict()), figure.Word(n), figure.Word(fresh), figure.Word(s.Judged), figure.Word(s.Measured()), figure.Word(declared))
 	}
 	a.printTable(t)
 	if len(c.Claims) == 0 {

@@ -3,6 +3,7 @@ package claims
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,12 @@ func TestClaimsAreComplete(t *testing.T) {
 		}
 		if c.Version < 1 || c.Measure == nil || c.Judge == nil {
 			t.Errorf("%s: version %d, measure or judge missing", c.ID, c.Version)
+		}
+		if c.Unit == claim.Run && len(c.Rates) == 0 {
+			t.Errorf("%s: trains, and names no learning rate", c.ID)
+		}
+		if len(c.Rates) == 1 && !c.Frozen && c.Ladder == nil && !strings.Contains(c.Title, c.Rates[0]) {
+			t.Errorf("%s: is judged at the learning rate %s, which is not in its title", c.ID, c.Rates[0])
 		}
 		if got, ok := Lookup(c.ID); !ok || got.Title != c.Title {
 			t.Errorf("Lookup(%q) does not find it", c.ID)

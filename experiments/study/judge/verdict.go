@@ -1,5 +1,7 @@
 package judge
 
+import "slices"
+
 // Verdict is what a claim came to. It is computed, never typed.
 type Verdict string
 
@@ -30,6 +32,15 @@ func (v Verdict) Confirmed(fresh Verdict) Verdict {
 		return v
 	}
 	return Undecided
+}
+
+// OverRates is a verdict that its decisive check repeats at every learning rate; where one rate comes to another outcome, nothing is
+// decided over rates.
+func (v Verdict) OverRates(decisive *Check) Verdict {
+	if decisive != nil && slices.ContainsFunc(decisive.ByRate, func(at RateOutcome) bool { return at.Outcome != decisive.Outcome }) {
+		return Undecided
+	}
+	return v
 }
 
 // Level says under what provocation a check was made.

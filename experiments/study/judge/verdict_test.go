@@ -38,6 +38,25 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestOverRates: a verdict stands where its check comes to the same outcome at every learning rate.
+func TestOverRates(t *testing.T) {
+	at := func(list ...Mark) (c Check) {
+		c.Outcome = Passed
+		for _, m := range list {
+			c.ByRate = append(c.ByRate, RateOutcome{Outcome: m})
+		}
+		return c
+	}
+	one, alike, split := at(), at(Passed, Passed), at(Passed, Open)
+	for want, of := range map[Verdict][]*Check{Reproduced: {nil, &one, &alike}, Undecided: {&split}} {
+		for _, c := range of {
+			if got := Reproduced.OverRates(c); got != want {
+				t.Errorf("%+v: %s, want %s", c, got, want)
+			}
+		}
+	}
+}
+
 // TestDecisive: a verdict names the check it rests on.
 func TestDecisive(t *testing.T) {
 	c := func(name string, d Level, m Mark) Check {

@@ -12,6 +12,7 @@ import (
 	"driftlab/experiments/study/judge"
 	"driftlab/results/figure"
 	"driftlab/results/published"
+	"driftlab/results/stability"
 	"driftlab/trainer/recipe"
 )
 
@@ -112,18 +113,59 @@ func (p Paper) Text() string {
 	return b.String()
 }
 
-// Verdict is the published one of a claim, in the words of its page: undecided where new seeds do not repeat it.
+// Verdict is the published one of a claim, in the words of its page: that over a ladder of learning rates where there is one; undecided
+// where new seeds do not repeat it, or single learning rates.
 func Verdict(c claim.Claim) string {
 	ours, ok := published.Claims()[c.ID]
 	if !ok {
 		return "not published"
 	}
-	var of struct {
-		Verdict judge.Verdict
-		Fresh   struct{ Verdict judge.Verdict }
+	if l := OverLadder(c); l != nil && l.Verdict != "" {
+		return string(l.Verdict)
 	}
+	var of struct{ Confirmed judge.Verdict }
 	if err := json.Unmarshal(ours.Verdict, &of); err != nil {
 		panic(c.ID + "/verdict.json: " + err.Error()) // tests read them
 	}
-	return string(of.Verdict.Confirmed(of.Fresh.Verdict))
+	return string(of.Confirmed)
+}
+
+// Laddered is what a study over a ladder of learning rates says of a claim.
+type Laddered struct {
+	claim.Ladder
+	// Verdict is that of the check, empty where it answers a part of the claim or is not published yet.
+	Verdict judge.Verdict `json:"verdict,omitempty"`
+	// Found is what the check came to, with its effect.
+	Found string `json:"found"`
+}
+
+// OverLadder is what the published map says of a claim over a ladder of learning rates; nil where no study asks.
+func OverLadder(c claim.Claim) *Laddered {
+	if c.Ladder == nil {
+		return nil
+	}
+	l := &Laddered{Ladder: *c.Ladder, Found: "declared, not published yet"}
+	m, err := stability.Published()
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	s := m.Study(l.Study)
+	if s == nil {
+		return l
+	}
+	i := slices.IndexFunc(s.Checks, func(k stability.Check) bool { return k.Name == l.Check && (l.Arm == "" || k.Arm == l.Arm) })
+	if i < 0 {
+		return l
+	}
+	k := &s.Checks[i]
+	l.Found = fmt.Sprintf("%s: %s over %s, %s; criterion: %s", k.Outcome, k.Arm, k.Over, k.Value, k.Needs)
+	if l.Part == "" {
+		l.Verdict = judge.Undecided
+		for _, mark := range []judge.Mark{judge.Passed, judge.Failed, judge.Contrary} {
+			if mark.Term() == k.Outcome {
+				l.Verdict = judge.Decide([]judge.Check{{Primary: true, Level: judge.Natural, Outcome: mark}})
+			}
+		}
+	}
+	return l
 }

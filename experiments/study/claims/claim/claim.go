@@ -22,7 +22,7 @@ import (
 )
 
 // Claim is one published statement made executable: arms, statistic and threshold, which
-// Declared says were written before any result or revised after one.
+// Declared says were written before any result was published or revised after one.
 type Claim struct {
 	// ID names the claim: lower case, words joined by hyphens. Theme is the
 	// package it stands in.
@@ -40,6 +40,8 @@ type Claim struct {
 	Threshold string
 	// Setup says what is sampled, with which engines, and what is amplified.
 	Setup string
+	// Proxy names what stands in for what the source speaks of, such as simulated searchers; empty where that itself is measured.
+	Proxy string
 	// LeftOut says which part of the claim is not judged here, and why; empty
 	// where all of it is.
 	LeftOut string `yaml:"left out"`
@@ -58,14 +60,29 @@ type Claim struct {
 	// Version counts changes of Measure: observations of another version are
 	// measured again.
 	Version int
-	// Rates are the learning rates at which its arms train; nil where none trains, or all at those of their recipes.
+	// Rates are the learning rates at which its arms train; nil where none trains.
 	Rates []string `yaml:"-"`
+	// Frozen says that the primary check is of frozen weights, and secondary ones alone of what its arms train.
+	Frozen bool
+	// Ladder is the check of a study over many learning rates that answers the claim; nil for none.
+	Ladder *Ladder
 	// Measure makes the observation of one replication. It depends on the seed
 	// and the size alone.
 	Measure func(ctx context.Context, e *Env) (*Observation, error) `yaml:"-"`
 	// Judge turns the observations into checks, table and picture. It is a
 	// function of them alone, and so is the verdict.
 	Judge func(j *Judge) `yaml:"-"`
+}
+
+// Ladder is a declared check of a study over a ladder of learning rates: runs of 1,000 updates, each arm at its own best rate,
+// judged on ten models that located no rate.
+type Ladder struct {
+	// Study is that below stability, Check the name of its check, and Arm which arm of the check; empty for its only one.
+	Study string `json:"study"`
+	Check string `json:"check"`
+	Arm   string `json:"arm,omitempty"`
+	// Part says which part of the claim it answers; empty for the whole, whose verdict is then that of the check.
+	Part string `json:"part,omitempty"`
 }
 
 // Declaration says when the primary check of a claim was written, and which verdicts were

@@ -26,6 +26,8 @@ type file struct {
 	Words map[string]string
 	// Rates are those at which Measure trains, where there is no training.
 	Rates []string
+	// TrainedAt are learning rates of runs that name none, or more than one.
+	TrainedAt []string `yaml:"trained at"`
 
 	// Training and Measure are done in the order in which they stand. Measure is the name of a
 	// measurement with Params, or a list of {name: its parameters}.
@@ -224,11 +226,13 @@ func (f *file) rates() []string {
 func (f *file) claim() Claim {
 	c := f.Claim
 	c.Unit, c.Measure, c.Judge = cmp.Or(c.Unit, Run), f.measure, f.judge
+	all := slices.Concat(f.Rates, f.TrainedAt)
 	for i := range f.Training.Arms {
-		for _, rate := range f.Training.ratesOf(&f.Training.Arms[i]) {
-			if rate != "" && !slices.Contains(c.Rates, rate) {
-				c.Rates = append(c.Rates, rate)
-			}
+		all = append(all, f.Training.ratesOf(&f.Training.Arms[i])...)
+	}
+	for _, rate := range all {
+		if rate != "" && !slices.Contains(c.Rates, rate) {
+			c.Rates = append(c.Rates, rate)
 		}
 	}
 	return c

@@ -6,6 +6,7 @@ import (
 
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/experiments/study/judge"
+	"driftlab/experiments/study/sources"
 	"driftlab/results/figure"
 	"driftlab/results/stats"
 )
@@ -63,6 +64,9 @@ func (r *Result) summary() []string {
 		fmt.Sprintf("**What we measured.** We tested this statement on %s: %s", on, c.Statement),
 		r.effect(),
 	}
+	if l := sources.OverLadder(*c); l != nil {
+		list = append(list, ladderText(l))
+	}
 	if d := c.Declared; d.When == claim.Revised {
 		text := fmt.Sprintf("**First version.** The primary check was revised after its first publication. Published on %s: %s. Criterion then: %s.", d.Date, d.Verdict, d.Check)
 		if d.Again != "" {
@@ -76,6 +80,18 @@ func (r *Result) summary() []string {
 	return list
 }
 
+// ladderText says what a study over a ladder of learning rates has of a claim.
+func ladderText(l *sources.Laddered) string {
+	text := fmt.Sprintf("**Over a ladder of learning rates, each arm at its own best rate.** `stability/%s`, check \"%s\": %s.", l.Study, l.Check, l.Found)
+	switch {
+	case l.Part != "":
+		text += " It answers a part of the claim: " + sentence(l.Part)
+	case l.Verdict != "":
+		text += fmt.Sprintf(" The claim's verdict is that of this check: **%s**.", l.Verdict)
+	}
+	return text
+}
+
 // byRate says what the decisive check comes to at each learning rate.
 func (r *Result) byRate() string {
 	d := r.decisive()
@@ -83,16 +99,10 @@ func (r *Result) byRate() string {
 		return ""
 	}
 	var parts []string
-	alike := true
 	for _, at := range d.ByRate {
 		parts = append(parts, fmt.Sprintf("%s at %s (%s)", at.Outcome.Term(), at.Rate, intervalText(at.Value)))
-		alike = alike && at.Outcome == d.Outcome
 	}
-	text := " By learning rate: " + strings.Join(parts, ", ") + "."
-	if !alike && (d.Outcome == judge.Passed || d.Outcome == judge.Contrary) {
-		text += " Over learning rates that leaves it undecided: the verdict holds for their mean."
-	}
-	return text
+	return " By learning rate: " + strings.Join(parts, ", ") + "."
 }
 
 // unmet lists the secondary checks that fail, for the page's first paragraph.
@@ -149,7 +159,7 @@ func (r *Result) difference() string {
 func methodOf(c *claim.Claim) []string {
 	criterion := "**Criterion.** "
 	if c.Declared.When == claim.Before {
-		criterion = "**Criterion, declared before any result.** "
+		criterion = "**Criterion, declared before any published result.** "
 	}
 	list := []string{criterion + c.Threshold, "**Setup.** " + c.Setup}
 	if c.LeftOut != "" {

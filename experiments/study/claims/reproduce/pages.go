@@ -19,7 +19,7 @@ import (
 func Pages(list []Status) ([]results.Report, error) {
 	t := head("list")
 	t.Sortable = true
-	for _, j := range []int{1, 2, 3} {
+	for _, j := range []int{1, 2, 5} {
 		t.Columns[j].Filter = true
 	}
 	pages := []results.Report{{Site: "claims.html", Title: "Claims of papers, measured", Lead: fmt.Sprintf("%d claims, each with the check that was declared for it, an effect with its interval, and a verdict; negative results, too.", len(list)),
@@ -40,7 +40,7 @@ func Pages(list []Status) ([]results.Report, error) {
 		if s.Primary != nil {
 			effect = s.Primary.interval(s.Replications)
 		}
-		t.Add(figure.Cell{Text: s.Title, Link: page.Site}, figure.Word(string(s.Confirmed)).As(emphasis(s.Confirmed)), figure.Word(trains), figure.Word(strings.Join(slices.Compact(papers), ", ")), figure.Word(effect))
+		t.Add(figure.Cell{Text: s.Title, Link: page.Site}, figure.Word(string(s.Confirmed)).As(emphasis(s.Confirmed)), figure.Word(trains), figure.Word(s.Judged), figure.Word(s.Measured()), figure.Word(strings.Join(slices.Compact(papers), ", ")), figure.Word(effect))
 	}
 	return pages, nil
 }
@@ -69,7 +69,7 @@ func (s *Status) page() (results.Report, error) {
 		}
 		t.Add(name, figure.Word(c.Outcome.Term()).As(emphases[c.Outcome]), figure.Word(string(c.Level)), figure.Word(c.Needs), figure.Word(c.interval(s.Replications)))
 	}
-	declared := "before any result"
+	declared := "before any published result"
 	if s.First != nil {
 		declared = "revised after a result"
 	}
@@ -77,10 +77,14 @@ func (s *Status) page() (results.Report, error) {
 	if s.Fresh != nil {
 		fresh = results.Prose("With new models and new seeds the verdict is **" + string(s.Fresh.Verdict) + "**.")
 	}
+	what := []results.Block{results.Picture{SVG: []byte(ours.Picture), Alt: s.Title}, fresh, t}
+	if s.Ladder != nil {
+		what = append(what, results.Prose(ladderText(s.Ladder)))
+	}
 	return results.Report{Site: "claim-" + s.ID + ".html", Title: s.Title, Lead: s.Sentence, Badges: []results.Badge{{Text: s.MarkedVerdict(), Emphasis: emphasis(s.Confirmed)}},
-		Facts: []results.Fact{{Name: "replications", Value: s.Sample()}, {Name: "primary check declared", Value: declared}},
+		Facts: []results.Fact{{Name: "replications", Value: s.Sample()}, {Name: "primary check declared", Value: declared}, {Name: "learning rates", Value: s.Judged}, {Name: "measured", Value: s.Measured()}},
 		Sections: []results.Section{
-			{Heading: "What was measured", Blocks: []results.Block{results.Picture{SVG: []byte(ours.Picture), Alt: s.Title}, fresh, t}},
+			{Heading: "What was measured", Blocks: what},
 			{Heading: "What the source says", Blocks: []results.Block{results.Prose(s.Published), results.Prose("Source: " + s.Source)}},
 			{Heading: "Measure it again", Blocks: []results.Block{results.Code("./simulate reproduce " + record.ShellWord(s.ID) + " --quick")}},
 		}}, nil

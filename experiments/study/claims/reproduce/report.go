@@ -47,7 +47,7 @@ func VerdictTable(list []Result) *figure.Figure {
 		if r.Fresh != nil {
 			fresh, freshFigure = figure.Word(string(r.Fresh.Verdict)).As(emphasis(r.Fresh.Verdict)), r.Fresh.figure()
 		}
-		t.Add(figure.Word(r.Claim.ID).As(figure.Strong), figure.Word(r.verdictText()+states[i].unadjusted()).As(emphasis(r.confirmed())), fresh, declared, figure.Word(r.Claim.Figure), figure.Word(name+": "+needs),
+		t.Add(figure.Word(r.Claim.ID).As(figure.Strong), figure.Word(r.verdictText()+states[i].unadjusted()).As(emphasis(r.confirmed())), fresh, figure.Word(states[i].Judged), figure.Word(states[i].Measured()), declared, figure.Word(r.Claim.Figure), figure.Word(name+": "+needs),
 			figure.Word(r.figure()), figure.Word(freshFigure), figure.Word(r.sample()), adjusted)
 	}
 	return t
@@ -76,22 +76,25 @@ func holm(n int, decisive func(i int) (p float64, outcome judge.Mark)) []float64
 	return judge.Adjusted(list)
 }
 
-// DeclaredTable counts the verdicts of checks that were declared before any result apart from
-// those of checks that were revised after one.
+// DeclaredTable counts the verdicts of checks that were declared before any published result apart from
+// those of checks that were revised after one, and from those over a ladder of learning rates.
 func DeclaredTable(list []Status) *figure.Figure {
 	t := head("declared")
-	total := [4]int{}
-	add := func(name string, n [4]int) {
-		t.Add(figure.Words(name, fmt.Sprint(n[0]), fmt.Sprint(n[1]), fmt.Sprint(n[2]), fmt.Sprint(n[3]))...)
+	total := [5]int{}
+	add := func(name string, n [5]int) {
+		t.Add(figure.Words(name, fmt.Sprint(n[0]), fmt.Sprint(n[1]), fmt.Sprint(n[2]), fmt.Sprint(n[3]), fmt.Sprint(n[4]))...)
 	}
 	for _, v := range judge.Verdicts {
-		n := [4]int{}
+		n := [5]int{}
 		for i := range list {
 			s := &list[i]
 			if s.Confirmed == v {
-				if s.Declared == claim.Revised {
+				switch {
+				case !s.ownCheck():
+					n[4]++
+				case s.Declared == claim.Revised:
 					n[1]++
-				} else {
+				default:
 					n[0]++
 				}
 				if s.unadjusted() != "" {
@@ -117,7 +120,10 @@ func statuses(list []Result) []Status {
 	out := make([]Status, len(list))
 	for i := range list {
 		r := &list[i]
-		out[i] = Status{ID: r.Claim.ID, Declared: r.Claim.Declared.When, First: r.Claim.Declared.First(), Outcome: r.outcome(), Confirmed: r.confirmed(), Holm: record.Number(adjusted[i])}
+		s := statusOf(r.Claim)
+		s.Outcome, s.Confirmed, s.Holm = r.outcome(), r.confirmed(), record.Number(adjusted[i])
+		s.overLadder()
+		out[i] = s
 	}
 	return out
 }
@@ -202,13 +208,16 @@ func intervalText(i stats.Interval) string {
 // emphases are those of outcomes.
 var emphases = map[judge.Mark]figure.Emphasis{judge.Passed: figure.Good, judge.Failed: figure.Bad, judge.Contrary: figure.Bad, judge.Open: figure.Warn, judge.Reported: figure.Muted}
 
-// confirmed is the verdict of the first seeds where new ones agree, and else undecided.
+// confirmed is the verdict of the first seeds where new ones and all learning rates agree, and else undecided.
 func (r *Result) confirmed() judge.Verdict {
 	if r.Fresh == nil {
-		return r.Verdict
+		return r.overRates()
 	}
-	return r.Verdict.Confirmed(r.Fresh.Verdict)
+	return r.overRates().Confirmed(r.Fresh.overRates())
 }
+
+// overRates is the verdict where all learning rates agree, and else undecided.
+func (j *Judged) overRates() judge.Verdict { return j.Verdict.OverRates(j.decisive()) }
 
 // verdictText is the confirmed verdict, and that it is a preview while it is provisional.
 func (r *Result) verdictText() string {
@@ -218,12 +227,18 @@ func (r *Result) verdictText() string {
 	return string(r.confirmed())
 }
 
-// disagreement says, before the sentence of the first seeds' verdict, that new ones come to another; empty where they agree.
+// disagreement says, before the sentence of the first seeds' verdict, that new ones or single learning rates come to another; empty
+// where they agree.
 func (r *Result) disagreement() string {
-	if r.confirmed() == r.Verdict {
+	switch {
+	case r.confirmed() == r.Verdict:
 		return ""
+	case r.Fresh != nil && r.Fresh.Verdict != r.Verdict:
+		return fmt.Sprintf("First and new seeds disagree: %s, then %s. On the first: ", r.Verdict, r.Fresh.Verdict)
+	case r.overRates() == r.Verdict:
+		return fmt.Sprintf("On new seeds the learning rates disagree; their mean says: %s. On the first: ", r.Verdict)
 	}
-	return fmt.Sprintf("First and new seeds disagree: %s, then %s. On the first: ", r.Verdict, r.Fresh.Verdict)
+	return fmt.Sprintf("The learning rates disagree; their mean says: %s. On it: ", r.Verdict)
 }
 
 func emphasis(v judge.Verdict) figure.Emphasis {

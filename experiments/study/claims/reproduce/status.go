@@ -3,10 +3,12 @@ package reproduce
 import (
 	"encoding/json"
 	"math"
+	"strings"
 
 	"driftlab/experiments/study/claims"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/experiments/study/judge"
+	"driftlab/experiments/study/sources"
 	"driftlab/results/published"
 	"driftlab/results/record"
 )
@@ -26,16 +28,23 @@ type Status struct {
 	First    *claim.Declaration `json:"first_version"`
 	// Unit is what one replication is, Needed how many a verdict takes.
 	Unit claim.Unit `json:"unit"`
-	// Rates are the learning rates that the verdict is over, or at; empty where nothing trains at rates of the claim.
+	// Rates are the learning rates that the verdict is over, or at; empty where nothing trains.
 	Rates  []string `json:"learning_rates"`
 	Needed int      `json:"needed"`
+	// Judged says it in words: over a ladder of learning rates, over some, at one, or without training. Ladder is the study over a
+	// ladder that answers the claim; null for none.
+	Judged string            `json:"judged"`
+	Ladder *sources.Laddered `json:"ladder"`
+	// Proxy names what stands in for what the source speaks of; empty for a direct measurement.
+	Proxy string `json:"proxy"`
 	// Status is "done", "quick" (judged from a smaller measurement or too few
 	// replications), "partial" (some measured), "damaged" (its verdict's file is not the one
 	// that was written), "published" (not measured here; the verdict is that of
 	// results/published) or "not run".
 	Status string `json:"status"`
 	Outcome
-	// Confirmed is the verdict where new seeds repeat it or were not measured, and else undecided.
+	// Confirmed is the verdict over the ladder where there is one; else that of the first seeds, undecided where new seeds or single
+	// learning rates come to another.
 	Confirmed judge.Verdict `json:"confirmed"`
 	// Holm is the p-value of a significant verdict, adjusted for all claims of the list; NaN of others.
 	Holm record.Number `json:"p_holm"`
@@ -72,9 +81,10 @@ type Decisive struct {
 // kept is what is read back of the verdict file.
 type kept struct {
 	Outcome
-	Fresh   *Outcome `json:"fresh"`
-	Size    string   `json:"size"`
-	Version int      `json:"version"`
+	Fresh     *Outcome      `json:"fresh"`
+	Confirmed judge.Verdict `json:"confirmed"`
+	Size      string        `json:"size"`
+	Version   int           `json:"version"`
 }
 
 func (k *kept) provisional() bool {
@@ -86,6 +96,9 @@ func readVerdict(text []byte, c claim.Claim) (k kept, ok bool) {
 	if json.Unmarshal(text, &k) != nil {
 		return k, false
 	}
+	if k.Confirmed == "" { // of a version before 2026-11-29
+		k.Confirmed = k.Verdict
+	}
 	return k, k.Version == c.Version
 }
 
@@ -94,16 +107,16 @@ func readVerdict(text []byte, c claim.Claim) (k kept, ok bool) {
 func List(dir string) []Status {
 	var list []Status
 	for _, c := range claims.All() {
-		s := Status{ID: c.ID, Theme: c.Theme, Title: c.Title, Source: c.Source, Sentence: c.Statement, Published: c.Figure,
-			Declared: c.Declared.When, First: c.Declared.First(), Unit: c.Unit, Needed: c.Needed(), Rates: append([]string{}, c.Rates...), Status: "not run"}
+		s := statusOf(c)
 		if dir != "" {
 			s.here(dir, c)
 		}
 		if s.Status == "not run" {
 			if k, ok := readVerdict(published.Claims()[c.ID].Verdict, c); ok {
-				s.Status, s.Outcome, s.Fresh = "published", k.Outcome, k.Fresh
+				s.take("published", k)
 			}
 		}
+		s.overLadder()
 		list = append(list, s)
 	}
 	adjusted := holm(len(list), func(i int) (float64, judge.Mark) {
@@ -113,24 +126,60 @@ func List(dir string) []Status {
 		return math.NaN(), judge.Open
 	})
 	for i := range list {
-		s := &list[i]
-		s.Holm, s.Confirmed = record.Number(adjusted[i]), s.Verdict
-		if s.Fresh != nil {
-			s.Confirmed = s.Verdict.Confirmed(s.Fresh.Verdict)
-		}
+		list[i].Holm = record.Number(adjusted[i])
 	}
 	return list
+}
+
+// statusOf is a claim that was not run.
+func statusOf(c claim.Claim) Status {
+	s := Status{ID: c.ID, Theme: c.Theme, Title: c.Title, Source: c.Source, Sentence: c.Statement, Published: c.Figure, Proxy: c.Proxy, Ladder: sources.OverLadder(c),
+		Declared: c.Declared.When, First: c.Declared.First(), Unit: c.Unit, Needed: c.Needed(), Rates: append([]string{}, c.Rates...), Status: "not run"}
+	switch {
+	case c.Frozen:
+		s.Judged = "at frozen weights"
+	case len(c.Rates) > 1:
+		s.Judged = "over " + strings.Join(c.Rates, ", ")
+	case len(c.Rates) == 1:
+		s.Judged = "at " + c.Rates[0]
+	default:
+		s.Judged = "without training"
+	}
+	return s
+}
+
+// take takes what was kept of a claim.
+func (s *Status) take(status string, k kept) {
+	s.Status, s.Outcome, s.Fresh, s.Confirmed = status, k.Outcome, k.Fresh, k.Confirmed
+}
+
+// overLadder puts the verdict over a ladder of learning rates in the place of that at the claim's own rates.
+func (s *Status) overLadder() {
+	if !s.ownCheck() {
+		s.Confirmed, s.Judged = s.Ladder.Verdict, "over the ladder of stability/"+s.Ladder.Study
+	}
+}
+
+// ownCheck reports whether the verdict rests on the claim's own primary check, and not on a study over a ladder of learning rates.
+func (s *Status) ownCheck() bool { return s.Ladder == nil || s.Ladder.Verdict == "" }
+
+// Measured is whether the source's own subject was measured, or what stands in for it.
+func (s *Status) Measured() string {
+	if s.Proxy == "" {
+		return "direct"
+	}
+	return "proxy: " + s.Proxy
 }
 
 // Sample is n in words.
 func (s *Status) Sample() string { return sample(s.Independent, s.Replications, s.Unit) }
 
-// MarkedVerdict is the verdict, and whether it is significant among all claims.
+// MarkedVerdict is the verdict, and whether it is significant among all claims of the list.
 func (s *Status) MarkedVerdict() string { return string(s.Confirmed) + s.unadjusted() }
 
-// unadjusted says that a verdict is not significant after Holm's adjustment; empty where it is, or is not one that new seeds repeat.
+// unadjusted says that a verdict is not significant after Holm's adjustment; empty where it is, or is not that of the claim's own check.
 func (s *Status) unadjusted() string {
-	if s.Confirmed == s.Verdict && float64(s.Holm) > 0.05 {
+	if s.ownCheck() && s.Confirmed == s.Verdict && float64(s.Holm) > 0.05 {
 		return ", not after Holm"
 	}
 	return ""
@@ -148,7 +197,7 @@ func (s *Status) here(dir string, c claim.Claim) {
 	case err != nil:
 		s.Status = "damaged"
 	case ok:
-		s.Status, s.Outcome, s.Fresh = "done", k.Outcome, k.Fresh
+		s.take("done", k)
 		if k.provisional() {
 			s.Status = "quick"
 		}
@@ -179,7 +228,7 @@ func verdictText(r *Result) ([]byte, error) {
 		*Decisive
 		Seeds record.Floats `json:"seeds"`
 	}
-	k := kept{Outcome: r.outcome(), Size: r.Size.String(), Version: r.Claim.Version}
+	k := kept{Outcome: r.outcome(), Confirmed: r.confirmed(), Size: r.Size.String(), Version: r.Claim.Version}
 	lines := func(j *Judged) (list []line) {
 		for i := range j.Evidence.Checks {
 			c := &j.Evidence.Checks[i]
