@@ -180,7 +180,7 @@ func (a *attention) addUp(sums, probs []float32, b *block, first, from, to, ld i
 func (a *attention) mixCausal(out, probs []float32, b *block, first, from, to, ld int, red Reduction) {
 	common := min(to, b.keys(first))
 	a.mix(out, probs, b, first, b.m-first, from, common, ld, red)
-	if b.causal > 0 && first == 0 && common == b.n && to == b.keys(b.m-1) && red == (Reduction{}) {
+	if b.causal > 0 && b.m > 1 && first == 0 && common == b.n && to == b.keys(b.m-1) && red == (Reduction{}) {
 		tailRows(out, probs[common:], a.values[common*a.width:], b.stride, ld, a.width, b.m, a.headDim)
 		return
 	}

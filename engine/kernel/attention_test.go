@@ -231,7 +231,7 @@ func everyAttention() map[string]AttentionNumerics {
 // definition of split_kv is another one alone than together.
 func TestAttendPrefillEqualsDecode(t *testing.T) {
 	for name, num := range everyAttention() {
-		for i, d := range [][4]int{{1, 1, 1, 4}, {19, 4, 2, 8}, {21, 2, 2, 20}, {19, 3, 1, 17}} {
+		for i, d := range [][4]int{{1, 1, 1, 4}, {19, 4, 2, 8}, {21, 2, 2, 20}, {19, 3, 1, 17}, {32, 4, 2, 8}} {
 			c := newAttentionCase(uint64(30+i), d[0], d[1], d[2], d[3])
 			out, lse := c.dumbAttend(num, true)
 			what := fmt.Sprintf("%s %v", name, d)
@@ -243,7 +243,7 @@ func TestAttendPrefillEqualsDecode(t *testing.T) {
 				t.Errorf("%s: prefill and decode agree: %v", what, agree)
 			}
 			out, lse = together, togetherLSE
-			for _, chunks := range [][]int{{d[0]}, {d[0] / 2, d[0] - d[0]/2}, {min(3, d[0]), d[0] - min(3, d[0])}} {
+			for _, chunks := range [][]int{{d[0]}, {d[0] / 2, d[0] - d[0]/2}, {min(3, d[0]), d[0] - min(3, d[0])}, {min(15, d[0]), d[0] - min(15, d[0])}} {
 				c := newAttentionCase(uint64(30+i), d[0], d[1], d[2], d[3])
 				gotOut, gotLSE = c.prefill(num, chunks...)
 				sameBits(t, fmt.Sprint(what, " prefill ", chunks), gotOut, out)
