@@ -72,7 +72,7 @@ var siteTexts embed.FS
 // siteTemplates are parsed where the site is written, and not at every start.
 var siteTemplates = sync.OnceValue(func() *template.Template {
 	plan := func(s stability.Study) (*study.Plan, error) { return readPlan(stabilityPlans + "/" + s.Name) }
-	return template.Must(template.New("").Funcs(template.FuncMap{"notWritten": func() string { return foreign.NotWritten }, "rates": cellRates, "plan": plan, "command": armCommand, "cell": cellOf, "rate": study.RateName}).ParseFS(siteTexts, "site/*.html"))
+	return template.Must(template.New("").Funcs(template.FuncMap{"notWritten": func() string { return foreign.NotWritten }, "rates": stability.Rates, "plan": plan, "command": armCommand, "cell": cellOf, "rate": study.RateName}).ParseFS(siteTexts, "site/*.html"))
 })
 
 // sitePart fills a template of the site, with the style and the script of that name.
@@ -158,17 +158,6 @@ func mapReport(m *stability.Map) results.Report {
 	return page
 }
 
-// cellRates are the learning rates of a study, increasing.
-func cellRates(s stability.Study) (rates []float64) {
-	for _, a := range s.Arms {
-		for _, r := range a.Rates {
-			rates = append(rates, r.Rate)
-		}
-	}
-	slices.Sort(rates)
-	return slices.Compact(rates)
-}
-
 // armCommand is the command that runs an arm of a plan again, without the learning rate at its end.
 func armCommand(plan *study.Plan, a stability.Arm) string {
 	values, only := strings.Split(a.Stressor, ", "), ""
@@ -190,12 +179,12 @@ type mapCell struct {
 
 // cellOf is the cell of an arm at a learning rate; nil where nothing was run.
 func cellOf(a stability.Arm, rate float64) *mapCell {
-	i := slices.IndexFunc(a.Rates, func(r stability.Rate) bool { return r.Rate == rate })
-	if i < 0 {
+	r := a.At(rate)
+	if r == nil {
 		return nil
 	}
-	mean := stats.T(a.Rates[i].Finals).Within(0, 1)
-	return &mapCell{a.Rates[i], mean, min(int(mean.Estimate*10), 9)}
+	mean := stats.T(r.Finals).Within(0, 1)
+	return &mapCell{*r, mean, min(int(mean.Estimate*10), 9)}
 }
 
 // correctionsReport says which correction to use for which problem, with the lines to paste.

@@ -142,7 +142,7 @@ func checkTable(s *stability.Study) *figure.Figure {
 
 // rateTable has the share of runs that collapsed, and the pass rate at the end, for each arm and rate.
 func rateTable(s *stability.Study) *figure.Figure {
-	rates := ratesOf(s.Arms)
+	rates := stability.Rates(s.Arms)
 	t := head("rates")
 	t.Note += " " + record.CollapseRule()
 	for _, rate := range rates {
@@ -151,7 +151,7 @@ func rateTable(s *stability.Study) *figure.Figure {
 	for _, a := range s.Arms {
 		row := []figure.Cell{figure.Word(a.Stressor), figure.Word(a.Method)}
 		for _, rate := range rates {
-			r := atRate(&a, rate)
+			r := a.At(rate)
 			if r == nil {
 				row = append(row, figure.Cell{})
 				continue
@@ -165,26 +165,6 @@ func rateTable(s *stability.Study) *figure.Figure {
 		t.Add(row...)
 	}
 	return t
-}
-
-// ratesOf are the learning rates of arms, each once, increasing.
-func ratesOf(arms []stability.Arm) (rates []float64) {
-	for _, a := range arms {
-		for _, r := range a.Rates {
-			rates = append(rates, r.Rate)
-		}
-	}
-	slices.Sort(rates)
-	return slices.Compact(rates)
-}
-
-// atRate is an arm at a learning rate; nil where it was not run there.
-func atRate(a *stability.Arm, rate float64) *stability.Rate {
-	i := slices.IndexFunc(a.Rates, func(r stability.Rate) bool { return r.Rate == rate })
-	if i < 0 {
-		return nil
-	}
-	return &a.Rates[i]
 }
 
 // limitFigure draws the limit of each correction by stressor, with its interval: the boundary of what is stable. Limits beyond the
@@ -223,7 +203,7 @@ func limitFigure(s *stability.Study) *figure.Figure {
 func stableFigure(s *stability.Study) *figure.Figure {
 	h := &figure.Figure{Kind: figure.Heat, Title: "Share of stable runs without a correction: " + s.Name, Full: 1, Y: figure.Axis{Label: "Runs that end within 0.1 of their own best; empty: not run."}}
 	none := slices.DeleteFunc(slices.Clone(s.Arms), func(a stability.Arm) bool { return a.Method != s.None })
-	rates := ratesOf(none)
+	rates := stability.Rates(none)
 	for _, rate := range rates {
 		h.Labels = append(h.Labels, RateName(rate))
 	}
@@ -231,7 +211,7 @@ func stableFigure(s *stability.Study) *figure.Figure {
 		row := figure.Series{Name: a.Stressor}
 		for _, rate := range rates {
 			v := math.NaN()
-			if r := atRate(&a, rate); r != nil {
+			if r := a.At(rate); r != nil {
 				v = float64(r.Stable) / float64(r.Runs)
 			}
 			row.Y = append(row.Y, v)

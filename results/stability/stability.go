@@ -202,6 +202,26 @@ func (m *Map) Study(name string) *Study {
 	return &m.Studies[i]
 }
 
+// Rates are the learning rates of arms, each once, increasing.
+func Rates(arms []Arm) (rates []float64) {
+	for _, a := range arms {
+		for _, r := range a.Rates {
+			rates = append(rates, r.Rate)
+		}
+	}
+	slices.Sort(rates)
+	return slices.Compact(rates)
+}
+
+// At is the arm at a learning rate; nil where it was not run there.
+func (a *Arm) At(rate float64) *Rate {
+	i := slices.IndexFunc(a.Rates, func(r Rate) bool { return r.Rate == rate })
+	if i < 0 {
+		return nil
+	}
+	return &a.Rates[i]
+}
+
 // Stressors are those of the study, in its order.
 func (s *Study) Stressors() (names []string) {
 	for _, a := range s.Arms {
