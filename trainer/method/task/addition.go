@@ -121,12 +121,12 @@ func (c *columns) readWorking(v *Verdict, work []int32) (complete bool) {
 }
 
 func isNumber(tokens []int32, n int) bool {
-	if len(tokens) != 2*n+1 || !isDigit(tokens[:1]) {
+	if len(tokens) != 2*n+1 || !isDigits(tokens[:1]) {
 		return false
 	}
 	for i := n - 1; i >= 0; i-- {
 		at := tokens[1+2*(n-1-i):]
-		if at[0] != marker(i, n) || !isDigit(at[1:2]) {
+		if at[0] != marker(i, n) || !isDigits(at[1:2]) {
 			return false
 		}
 	}

@@ -52,21 +52,13 @@ func drawChain(rng *rand.Rand, n int) (tokens, answer []int32) {
 // whole pass through the program or, where Direct is positive, empty.
 func (c *Chain) Verify(p Prompt, response []int32) Verdict {
 	var v Verdict
-	g, start, ok := parsePrompt(p.Tokens, colon)
+	g, start, ok := parsePrompt(p.Tokens, colon, 1)
 	if !ok {
 		return v
 	}
 	work := working(response)
 	read, complete := g.readRun(&v, work, start, 0)
-	return v.answered(p, response, complete && read == len(work) || c.Direct > 0 && len(work) == 0, isDigit)
-}
-
-func isDigit(tokens []int32) bool {
-	if len(tokens) != 1 {
-		return false
-	}
-	_, ok := digitOf(tokens[0])
-	return ok
+	return v.answered(p, response, complete && read == len(work) || c.Direct > 0 && len(work) == 0, isDigits)
 }
 
 // Demonstration implements Task. A direct answer is noisy like any value.
@@ -82,7 +74,7 @@ func (c *Chain) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
 // appendPass writes a noisy pass through the program of a chain prompt and
 // returns the value it ended with.
 func appendPass(dst []int32, p Prompt, q float64, rng *rand.Rand) ([]int32, int) {
-	g, value, ok := parsePrompt(p.Tokens, colon)
+	g, value, ok := parsePrompt(p.Tokens, colon, 1)
 	if !ok {
 		panic("task: not a chain prompt: " + Text(sharedVocab, p.Tokens))
 	}

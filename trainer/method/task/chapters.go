@@ -69,20 +69,7 @@ func (c *Chapters) Reproduce(id int64) Prompt {
 	})
 }
 
-func appendCount(dst []int32, n int) []int32 {
-	return append(dst, digit(n/100), digit(n/10%10), digit(n%10))
-}
-
-func countOf(tokens []int32) (n int, ok bool) {
-	for _, id := range tokens {
-		d, isDigit := digitOf(id)
-		if !isDigit {
-			return 0, false
-		}
-		n = 10*n + d
-	}
-	return n, len(tokens) == counterDigits
-}
+func appendCount(dst []int32, n int) []int32 { return appendDigits(dst, n, counterDigits) }
 
 func (c *Chapters) isWord(id int32) bool { return id >= marker0 && int(id) < c.Vocabulary }
 
@@ -96,7 +83,7 @@ func (c *Chapters) chapters(prompt []int32) (n int, ok bool) {
 			return 0, false
 		}
 	}
-	n, ok = countOf(prompt[2+openingWords:])
+	n, ok = numberOf(prompt[2+openingWords:])
 	return n, ok && n > 0
 }
 
@@ -110,7 +97,7 @@ func (c *Chapters) Verify(p Prompt, response []int32) Verdict {
 		return v
 	}
 	whole := c.readChapters(&v, working(response), n)
-	return v.answered(p, response, whole, func(answer []int32) bool { _, number := countOf(answer); return number })
+	return v.answered(p, response, whole, isDigits)
 }
 
 // readChapters adds a verdict per number of those left, and reports whether work
@@ -130,7 +117,7 @@ func (c *Chapters) readChapters(v *Verdict, work []int32, chapters int) (whole b
 		if len(work)-at < 1+counterDigits || work[at] != colon {
 			return false
 		}
-		n, ok := countOf(work[at+1 : at+1+counterDigits])
+		n, ok := numberOf(work[at+1 : at+1+counterDigits])
 		if !ok {
 			return false
 		}

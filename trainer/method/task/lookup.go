@@ -100,7 +100,7 @@ func parseLookup(tokens []int32) (g program, start int, ok bool) {
 	if len(tokens) > len(whole) {
 		return program{}, 0, false
 	}
-	key := lookupKey(tokens)
+	key := hashTokens(tokens)
 	copy(whole[:], tokens)
 	for at := 3; at < len(tokens)-2; at += 3 {
 		if whole[at] == hidden {
@@ -108,9 +108,9 @@ func parseLookup(tokens []int32) (g program, start int, ok bool) {
 		}
 	}
 	if wantsNotes(tokens) {
-		return parsePrompt(whole[:len(tokens)], equals)
+		return parsePrompt(whole[:len(tokens)], equals, 1)
 	}
-	return parsePrompt(whole[:len(tokens)], colon)
+	return parsePrompt(whole[:len(tokens)], colon, 1)
 }
 
 func wantsNotes(prompt []int32) bool {
@@ -126,42 +126,22 @@ func (l *Lookup) Verify(p Prompt, response []int32) Verdict {
 	if !ok {
 		return v
 	}
-	whole := l.readCalls(&v, &g, working(response), start)
-	return v.answered(p, response, whole, isDigit)
-}
-
-// readCalls adds a verdict per value of a pass in which markers may be followed
-// by a call and its reply or by a note, and reports whether all of work could be
-// read.
-func (l *Lookup) readCalls(v *Verdict, g *program, work []int32, start int) (whole bool) {
-	written, exact, at, calls := start, start, 0, 0
-	for i, o := range g.ops[:g.n] {
-		if at >= len(work) || work[at] != marker(i, g.n) {
-			return false
-		}
-		at++
+	calls := 0
+	work := working(response)
+	read, complete := g.readCalls(&v, work, start, 0, func(rest []int32) int {
 		switch {
-		case at < len(work) && work[at] == callMark:
-			at++
-			if calls++; calls <= l.MaxCalls {
-				at += l.Output + 1
+		case len(rest) > 0 && rest[0] == callMark:
+			calls++
+			if calls > l.MaxCalls {
+				return 1
 			}
-		case at < len(work) && work[at] == noteMark:
-			at += l.Output + 2
+			return l.Output + 2
+		case len(rest) > 0 && rest[0] == noteMark:
+			return l.Output + 2
 		}
-		if at >= len(work) {
-			return false
-		}
-		value, isDigit := digitOf(work[at])
-		if !isDigit {
-			return false
-		}
-		exact = o.apply(exact)
-		v.add(Step{End: uint16(at), Valid: value == o.apply(written), Exact: value == exact})
-		written = value
-		at++
-	}
-	return at == len(work)
+		return 0
+	})
+	return v.answered(p, response, complete && read == len(work), isDigits)
 }
 
 // Demonstration implements Task. It holds the replies too: see Generated.
@@ -257,7 +237,7 @@ func (l *Lookup) Reply(dst, prompt, response []int32) []int32 {
 	if n > 1 {
 		argument = response[n-2]
 	}
-	key, s := lookupKey(prompt), symbolRange(true)
+	key, s := hashTokens(prompt), symbolRange(true)
 	for i := range l.Output {
 		at := uint64(calls)<<32 | uint64(i)
 		dst = append(dst, s.first+int32(mix(key^mix(at))%uint64(s.count)))
@@ -277,15 +257,6 @@ func operandOf(key uint64, prompt []int32, argument int32) int {
 		}
 	}
 	return lookUp(key, argument)
-}
-
-// lookupKey is what the tool's table knows a prompt by.
-func lookupKey(prompt []int32) uint64 {
-	h := fnvOffset
-	for _, id := range prompt {
-		h = (h ^ uint64(uint32(id))) * fnvPrime
-	}
-	return h
 }
 
 // lookUp is the table: a digit for every prompt and marker.

@@ -3,8 +3,12 @@ package task
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
+
+	"driftlab/trainer/method"
 )
 
 // TestNoise compares the pass rate of noisy demonstrations with the exact one,
@@ -75,7 +79,7 @@ func passDistribution(g *program, start int, q float64) [10]float64 {
 // chainPassRate is the chance that a noisy pass ends with the answer.
 func chainPassRate(t *testing.T, p Prompt, q float64) float64 {
 	t.Helper()
-	g, start, ok := parsePrompt(p.Tokens, colon)
+	g, start, ok := parsePrompt(p.Tokens, colon, 1)
 	if !ok {
 		t.Fatalf("not a chain prompt: %s", Text(sharedVocab, p.Tokens))
 	}
@@ -144,7 +148,7 @@ func additionPassRate(t *testing.T, p Prompt, q float64) float64 {
 // searchPassRate follows a demonstration candidate by candidate.
 func searchPassRate(t *testing.T, p Prompt, s *Search) float64 {
 	t.Helper()
-	g, _, ok := parsePrompt(p.Tokens, equals)
+	g, _, ok := parsePrompt(p.Tokens, equals, 1)
 	if !ok {
 		t.Fatalf("not a search prompt: %s", Text(sharedVocab, p.Tokens))
 	}
@@ -239,9 +243,50 @@ func TestRecheckWastes(t *testing.T) {
 	}
 }
 
+// TestPairs: with a hundred candidates the length of a faultless search is that of the candidates up to the root, and the three
+// starts of the study of length differ by their demonstrations.
+func TestPairs(t *testing.T) {
+	const n, candidate, end = 2000, 11, 4
+	for _, c := range []struct {
+		name         string
+		task         Search
+		rate, length float64 // of demonstrations; 0 for those that follow from the difficulty
+	}{
+		{"faultless", Search{Difficulty: Range{1, 100}, Patience: 1}, 1, 0},
+		{"hard", Search{Difficulty: Range{90, 100}, Patience: 1}, 1, 0},
+		{"impatient", Search{Difficulty: Range{1, 100}, Noise: 0.01, Patience: 0.9}, 0.095, 95},
+		{"patient", Search{Difficulty: Range{1, 100}, Noise: 0.01, Patience: 0.98}, 0.41, 320},
+		{"verbose", Search{Difficulty: Range{1, 100}, Noise: 0.01, Patience: 0.98, Repeat: 0.5}, 0.41, 465},
+	} {
+		s := &c.task
+		s.Pairs, s.Operations = true, 4
+		rng := seeded(50)
+		rate, length, needed := 0.0, 0.0, 0.0
+		for range n {
+			p := Draw(s, rng)
+			demo := s.Demonstration(nil, p, rng)
+			v := s.Verify(p, demo)
+			if !v.Format || len(demo) > s.MaxResponse() || len(p.Tokens) != s.MaxPrompt() || !reflect.DeepEqual(p, s.Reproduce(p.ID)) {
+				t.Fatalf("%s: %s: %s", c.name, Text(s.Vocab(), p.Tokens), Text(s.Vocab(), demo))
+			}
+			if v.Correct {
+				rate++
+			}
+			length += float64(len(demo))
+			needed += float64(candidate*p.Difficulty + end)
+		}
+		if c.length == 0 && length != needed || c.length > 0 && math.Abs(length/n/c.length-1) > 0.05 || math.Abs(rate/n-c.rate) > 0.03 {
+			t.Errorf("%s: right %.3f of the time with %.1f tokens, want %.3f with %.1f", c.name, rate/n, length/n, c.rate, max(c.length, needed/n))
+		}
+	}
+	if err := method.Check(&Search{Difficulty: Range{1, 11}, Operations: 2}); err == nil || !strings.Contains(err.Error(), "pairs") {
+		t.Errorf("eleven candidates of ten: %v", err)
+	}
+}
+
 // scriptedSearch tries up to k candidates in order, then guesses among the rest.
 func scriptedSearch(p Prompt, k int, noise float64, rng *rand.Rand) []int32 {
-	g, _, _ := parsePrompt(p.Tokens, equals)
+	g, _, _ := parsePrompt(p.Tokens, equals, 1)
 	var r []int32
 	for x := range k {
 		r = append(r, try, digit(x))

@@ -7,6 +7,16 @@ import "math/rand/v2"
 type program struct {
 	ops [markers]operation
 	n   int
+	// after is the number of operations behind these, where they are a part of a program.
+	after int
+}
+
+// half is the first or the second half of a program, with the markers that it has there.
+func (g *program) half(second int) program {
+	from, to := g.n/2*second, g.n/2+(g.n+1)/2*second
+	h := program{n: to - from, after: g.n - to}
+	copy(h.ops[:], g.ops[from:to])
+	return h
 }
 
 // operation is one step of a program: v -> v op operand (mod 10).
@@ -56,10 +66,10 @@ func appendProgram(dst []int32, g *program) []int32 {
 	return dst
 }
 
-// parsePrompt reads "BOS program sep digit"; ok is false for any other text.
-func parsePrompt(tokens []int32, sep int32) (g program, value int, ok bool) {
-	g.n = (len(tokens) - 3) / 3
-	if g.n < 1 || g.n > markers || len(tokens) != programTokens(g.n)+3 || tokens[0] != BOS {
+// parsePrompt reads "BOS program sep value", a value of so many digits; ok is false for any other text.
+func parsePrompt(tokens []int32, sep int32, digits int) (g program, value int, ok bool) {
+	g.n = (len(tokens) - 2 - digits) / 3
+	if g.n < 1 || g.n > markers || len(tokens) != programTokens(g.n)+2+digits || tokens[0] != BOS {
 		return program{}, 0, false
 	}
 	for i := range g.n {
@@ -70,8 +80,9 @@ func parsePrompt(tokens []int32, sep int32) (g program, value int, ok bool) {
 		}
 		g.ops[i] = operation{at[1], operand}
 	}
-	value, ok = digitOf(tokens[len(tokens)-1])
-	return g, value, ok && tokens[len(tokens)-2] == sep
+	last := len(tokens) - digits
+	value, ok = numberOf(tokens[last:])
+	return g, value, ok && tokens[last-1] == sep
 }
 
 // noisy returns v, or with probability q a random digit, which may be v again.
@@ -87,22 +98,26 @@ func noisy(v int, q float64, rng *rand.Rand) int {
 // starts with, base the index of work within the response. It returns the
 // number of tokens read, and whether the pass is complete.
 func (g *program) readRun(v *Verdict, work []int32, from, base int) (read int, complete bool) {
+	return g.readCalls(v, work, from, base, func([]int32) int { return 0 })
+}
+
+// readCalls is readRun where other tokens may stand between a marker and its value:
+// skip says how many of those that follow the marker.
+func (g *program) readCalls(v *Verdict, work []int32, from, base int, skip func(work []int32) int) (read int, complete bool) {
 	written, exact := from, from
 	for i, o := range g.ops[:g.n] {
-		if len(work) < 2*i+2 || work[2*i] != marker(i, g.n) {
-			return 2 * i, false
+		if read >= len(work) || work[read] != marker(i, g.n+g.after) {
+			return read, false
 		}
-		value, isDigit := digitOf(work[2*i+1])
-		if !isDigit {
-			return 2 * i, false
+		at := read + 1 + skip(work[read+1:])
+		if at >= len(work) || !isDigits(work[at:at+1]) {
+			return read, false
 		}
+		value, _ := digitOf(work[at])
 		exact = o.apply(exact)
-		v.add(Step{
-			End:   uint16(base + 2*i + 1),
-			Valid: value == o.apply(written),
-			Exact: value == exact,
-		})
+		v.add(Step{End: uint16(base + at), Valid: value == o.apply(written), Exact: value == exact})
 		written = value
+		read = at + 1
 	}
-	return 2 * g.n, true
+	return read, true
 }

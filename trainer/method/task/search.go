@@ -1,6 +1,8 @@
 package task
 
 import (
+	"fmt"
+	"iter"
 	"math/rand/v2"
 
 	"driftlab/trainer/method"
@@ -26,13 +28,22 @@ import (
 // from a root, which pays where many candidates were tried; after the first few it
 // is length for nothing: a policy can waste.
 //
+// With Pairs a root has two digits: one half of the program turns its first digit into
+// zero, the other half its second. There are 100 candidates, and a working that tries
+// them all has a thousand tokens. The prompt ends with the candidate to begin with, so
+// that a policy that has seen short searches alone has seen each candidate follow the
+// one before it.
+//
+// With Repeat a demonstration runs candidates twice that are none, which is length for
+// nothing but for slips: a verbose start.
+//
 // It is learnable for the reasons given at Chain. Whether to stop is seen from
 // the value after marker a alone, since the target is always zero (with a
-// free target the comparison was what the warm start failed to learn), and the
-// next candidate and the answer lie a fixed distance behind.
+// free target the comparison was what the warm start failed to learn; a pair has two
+// values to look at), and the next candidate and the answer lie a fixed distance behind.
 type Search struct {
-	// Difficulty is the range of the number of candidates needed.
-	Difficulty Range `yaml:"difficulty,flow" default:"1 10" range:"[1,10]"`
+	// Difficulty is the range of the number of candidates needed: up to 10, or 100 with pairs.
+	Difficulty Range `yaml:"difficulty,flow" default:"1 10" range:"[1,100]"`
 	// Operations is the length of the program, within [2, 6]: fewer leave no choice of prompts.
 	Operations int `yaml:"operations" default:"2" range:"[2,6]"`
 	// Noise is the chance that a demonstration replaces a value by a random digit.
@@ -42,6 +53,11 @@ type Search struct {
 	// Recheck is the chance that a demonstration runs a candidate that seems to be
 	// the root once more, at most four times in all.
 	Recheck float64 `yaml:"recheck" range:"[0,1]"`
+	// Repeat is the chance that a demonstration runs a candidate that seems to be none
+	// a second time.
+	Repeat float64 `yaml:"repeat" range:"[0,1]"`
+	// Pairs asks for a root of two digits among 100 candidates.
+	Pairs bool `yaml:"pairs"`
 }
 
 // With one operation some roots would have two programs in all; with six the
@@ -54,19 +70,54 @@ const (
 // operations, noise 0.05, patience 0.85, nothing checked twice.
 func NewSearch() *Search { return method.New[Search]() }
 
+// Validate implements method.Validator.
+func (s *Search) Validate() error {
+	if _, candidates := s.size(); s.Difficulty[1] > candidates {
+		return fmt.Errorf("difficulty: %d of %d candidates: use fewer, or pairs: true", s.Difficulty[1], candidates)
+	}
+	return nil
+}
+
+// size is the number of a candidate's digits, and how many candidates there are.
+func (s *Search) size() (digits, candidates int) {
+	if s.Pairs {
+		return 2, 100
+	}
+	return 1, 10
+}
+
+// parts are the digits of a candidate, each with what is run on it: the program, or its half.
+func (s *Search) parts(g *program, candidate int) iter.Seq2[int, program] {
+	return func(yield func(int, program) bool) {
+		if !s.Pairs {
+			yield(candidate, *g)
+		} else if yield(candidate/10, g.half(0)) {
+			yield(candidate%10, g.half(1))
+		}
+	}
+}
+
 // Vocab implements Task.
 func (s *Search) Vocab() []string { return sharedVocab }
 
 // Reproduce implements Task.
 func (s *Search) Reproduce(id int64) Prompt {
 	return reproduce(id, "search", s.Difficulty, func(rng *rand.Rand, difficulty int) (tokens, answer []int32) {
-		root := difficulty - 1
-		g := drawPermutation(rng, s.Operations)
-		for g.run(root) != 0 { // one program in ten passes
-			g = drawPermutation(rng, s.Operations)
+		var g program
+		start := 0
+		digits, candidates := s.size()
+		if s.Pairs {
+			start = rng.IntN(candidates)
+		}
+		root := (start + difficulty - 1) % candidates
+		for missed := true; missed; { // one program in ten passes for each digit
+			g, missed = drawPermutation(rng, s.Operations), false
+			for x, part := range s.parts(&g, root) {
+				missed = missed || part.run(x) != 0
+			}
 		}
 		tokens = appendProgram(append(make([]int32, 0, s.MaxPrompt()), BOS), &g)
-		return append(tokens, equals, digit(0)), []int32{digit(root)}
+		return appendDigits(append(tokens, equals), start, digits), appendDigits(nil, root, digits)
 	})
 }
 
@@ -87,75 +138,103 @@ func drawPermutation(rng *rand.Rand, n int) program {
 // number of whole candidates, none included. Each value is a step.
 func (s *Search) Verify(p Prompt, response []int32) Verdict {
 	var v Verdict
-	g, zero, ok := parsePrompt(p.Tokens, equals)
-	if !ok || zero != 0 {
+	digits, _ := s.size()
+	g, _, ok := parsePrompt(p.Tokens, equals, digits)
+	if !ok {
 		return v
 	}
-	whole := g.readCandidates(&v, working(response))
-	return v.answered(p, response, whole, isDigit)
+	whole := s.readCandidates(&v, &g, working(response))
+	return v.answered(p, response, whole, isDigits)
 }
 
 // readCandidates adds a verdict per value of the candidates in work, and
 // reports whether all of work could be read.
-func (g *program) readCandidates(v *Verdict, work []int32) (whole bool) {
+func (s *Search) readCandidates(v *Verdict, g *program, work []int32) (whole bool) {
 	for at := 0; at < len(work); {
-		if work[at] != try || at+1 == len(work) {
+		if work[at] != try {
 			return false
 		}
-		x, isDigit := digitOf(work[at+1])
-		if !isDigit {
-			return false
+		at++
+		for _, part := range s.parts(g, 0) {
+			if at == len(work) {
+				return false
+			}
+			x, isDigit := digitOf(work[at])
+			if !isDigit {
+				return false
+			}
+			read, complete := part.readRun(v, work[at+1:], x, at+1)
+			if !complete {
+				return false
+			}
+			at += 1 + read
 		}
-		at += 2
-		read, complete := g.readRun(v, work[at:], x, at)
-		if !complete {
-			return false
-		}
-		at += read
 	}
 	return true
 }
 
 // Demonstration implements Task.
 func (s *Search) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
-	g, zero, ok := parsePrompt(p.Tokens, equals)
-	if !ok || zero != 0 {
+	digits, candidates := s.size()
+	g, start, ok := parsePrompt(p.Tokens, equals, digits)
+	if !ok {
 		panic("task: not a search prompt: " + Text(sharedVocab, p.Tokens))
 	}
-	x, again, rechecks := 0, false, 0
-	for x < 10 && (again || rng.Float64() < s.Patience) {
-		dst = append(dst, try, digit(x))
-		value := x
-		for i, o := range g.ops[:g.n] {
-			value = noisy(o.apply(value), s.Noise, rng)
-			dst = append(dst, marker(i, g.n), digit(value))
-		}
-		if value != 0 {
-			x, again = x+1, false
+	tried, again, rechecks := 0, false, 0
+	for tried < candidates && (again || rng.Float64() < s.Patience) {
+		x := (start + tried) % candidates
+		var zero bool
+		dst, zero = s.appendRun(dst, &g, x, rng)
+		if !zero {
+			again = !again && s.Repeat > 0 && rng.Float64() < s.Repeat
+			if !again {
+				tried++
+			}
 			continue
 		}
 		again = s.Recheck > 0 && rechecks < maxRechecks && rng.Float64() < s.Recheck
 		if !again {
-			return append(dst, answerMark, digit(x), EOS)
+			return append(appendDigits(append(dst, answerMark), x, digits), EOS)
 		}
 		rechecks++
 	}
-	if x < 10 {
-		x += rng.IntN(10 - x)
+	if tried < candidates {
+		tried += rng.IntN(candidates - tried)
 	} else {
-		x = rng.IntN(10) // every candidate missed, one of them by a slip
+		tried = rng.IntN(candidates) // every candidate missed, one of them by a slip
 	}
-	return append(dst, answerMark, digit(x), EOS)
+	return append(appendDigits(append(dst, answerMark), (start+tried)%candidates, digits), EOS)
+}
+
+// appendRun writes a noisy run of the program on a candidate, and reports whether it
+// seems to be the root.
+func (s *Search) appendRun(dst []int32, g *program, candidate int, rng *rand.Rand) (run []int32, zero bool) {
+	dst, zero = append(dst, try), true
+	for value, part := range s.parts(g, candidate) {
+		dst = append(dst, digit(value))
+		for i, o := range part.ops[:part.n] {
+			value = noisy(o.apply(value), s.Noise, rng)
+			dst = append(dst, marker(i, part.n+part.after), digit(value))
+		}
+		zero = zero && value == 0
+	}
+	return dst, zero
 }
 
 // MaxPrompt implements Task.
-func (s *Search) MaxPrompt() int { return programTokens(s.Operations) + 3 }
+func (s *Search) MaxPrompt() int {
+	digits, _ := s.size()
+	return programTokens(s.Operations) + 2 + digits
+}
 
 // MaxResponse implements Task.
 func (s *Search) MaxResponse() int {
-	runs := 10
+	digits, runs := s.size()
+	if s.Repeat > 0 {
+		runs *= 2
+	}
 	if s.Recheck > 0 {
 		runs += maxRechecks
 	}
-	return runs*(2+2*s.Operations) + 3
+	return runs*(1+digits+2*s.Operations) + 2 + digits
 }

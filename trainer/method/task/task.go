@@ -152,11 +152,7 @@ func reproduce(id int64, name string, r Range, draw func(rng *rand.Rand, difficu
 
 // streamOf assigns a text to one of the two streams for good.
 func streamOf(tokens []int32) int64 {
-	h := fnvOffset
-	for _, id := range tokens {
-		h = (h ^ uint64(uint32(id))) * fnvPrime
-	}
-	return int64(mix(h) & 1)
+	return int64(mix(hashTokens(tokens)) & 1)
 }
 
 // mix is the finaliser of SplitMix64. Single bits of FNV are regular functions
@@ -172,6 +168,15 @@ const (
 	fnvOffset uint64 = 14695981039346656037
 	fnvPrime  uint64 = 1099511628211
 )
+
+// hashTokens is FNV-1a of ids: what a prompt is known by.
+func hashTokens(tokens []int32) uint64 {
+	h := fnvOffset
+	for _, id := range tokens {
+		h = (h ^ uint64(uint32(id))) * fnvPrime
+	}
+	return h
+}
 
 // hashString is FNV-1a. It keeps the random streams of the tasks apart.
 func hashString(s string) uint64 {
@@ -232,14 +237,14 @@ func (k *Tagged) Verify(p Prompt, response []int32) Verdict {
 		return v
 	}
 	var v Verdict
-	g, start, ok := parsePrompt(p.Tokens, colon)
+	g, start, ok := parsePrompt(p.Tokens, colon, 1)
 	if !ok {
 		return v
 	}
 	work := working(response[1:])
 	read, complete := g.readRun(&v, work, start, 1)
 	closed := len(work) == read+1 && work[read] == equals
-	return v.answered(p, response, (complete || k.Direct > 0 && read == 0) && closed, isDigit)
+	return v.answered(p, response, (complete || k.Direct > 0 && read == 0) && closed, isDigits)
 }
 
 // Demonstration implements Task.
@@ -312,7 +317,7 @@ func (f *Filler) Reproduce(id int64) Prompt {
 // if the working is a whole pass through the program, then fillers only.
 func (f *Filler) Verify(p Prompt, response []int32) Verdict {
 	var v Verdict
-	g, start, ok := parsePrompt(p.Tokens, colon)
+	g, start, ok := parsePrompt(p.Tokens, colon, 1)
 	if !ok {
 		return v
 	}
@@ -321,7 +326,7 @@ func (f *Filler) Verify(p Prompt, response []int32) Verdict {
 	for _, id := range work[read:] {
 		whole = whole && id >= int32(sharedSize) && id < int32(len(fillerVocab))
 	}
-	return v.answered(p, response, whole, isDigit)
+	return v.answered(p, response, whole, isDigits)
 }
 
 // Demonstration implements Task.

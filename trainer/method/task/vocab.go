@@ -110,11 +110,39 @@ func digitOf(id int32) (d int, ok bool) {
 	return d, d >= 0 && d < 10
 }
 
+// appendDigits writes a number of so many digits.
+func appendDigits(dst []int32, n, count int) []int32 {
+	from := len(dst)
+	for range count {
+		dst = slices.Insert(dst, from, digit(n%10))
+		n /= 10
+	}
+	return dst
+}
+
+// numberOf reads a number.
+func numberOf(tokens []int32) (n int, ok bool) {
+	for _, id := range tokens {
+		d, isDigit := digitOf(id)
+		if !isDigit {
+			return 0, false
+		}
+		n = 10*n + d
+	}
+	return n, true
+}
+
+func isDigits(tokens []int32) bool {
+	_, ok := numberOf(tokens)
+	return ok
+}
+
 // answered is the verdict on a response, with its steps: correct with the prompt's answer, and of the task's form with a whole
-// working and a valid answer. A response that does not end with an answer is neither.
+// working and a valid answer of as many tokens. A response that does not end with an answer is neither.
 func (v Verdict) answered(p Prompt, response []int32, whole bool, valid func(answer []int32) bool) Verdict {
 	answer, ended := splitAnswer(response)
-	v.Correct, v.Format = ended && slices.Equal(answer, p.Answer), ended && whole && valid(answer)
+	v.Correct = ended && slices.Equal(answer, p.Answer)
+	v.Format = ended && whole && len(answer) == len(p.Answer) && valid(answer)
 	return v
 }
 
