@@ -35,6 +35,8 @@ type evaluated struct {
 	Alpha     float64  `json:"alpha"`
 	Beta      float64  `json:"beta"`
 	PassAt    []passAt `json:"pass_at"`
+	// Counts has the correct and all responses of each prompt.
+	Counts [][2]int `json:"counts"`
 }
 
 // passAt is pass@k of one set of weights; Low and High are the ends of a fitted
@@ -111,6 +113,7 @@ func (c *evaluateCmd) passAtK(name string, e trainer.Evaluation) evaluated {
 	var tallies []passk.Tally
 	for _, p := range e.Prompts {
 		tallies = append(tallies, p.Tally)
+		out.Counts = append(out.Counts, [2]int{p.Correct, p.Samples})
 		out.Responses += p.Samples
 	}
 	fit := passk.Fit(tallies)

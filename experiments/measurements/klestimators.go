@@ -44,6 +44,14 @@ var kCells = []kCell{
 	{"off-policy: weighted k3 as a loss", true, func(l, w float64) float64 { return w * (elementary.Expm1(-l) + l - elementary.Expm1(-l)) }},
 }
 
+// kValues are the estimators of KL(pi || ref) themselves: k1, the absolute log-ratio, k2 and k3.
+var kValues = []func(l float64) float64{
+	func(l float64) float64 { return l },
+	math.Abs,
+	func(l float64) float64 { return l * l / 2 },
+	func(l float64) float64 { return elementary.Expm1(-l) + l },
+}
+
 // tabular is a policy over the prefixes, as log-probs.
 type tabular [kPrefix][kVocab]float64
 
@@ -149,7 +157,7 @@ type klEstimators struct {
 }
 
 // Measure records errors by estimator, of the expectation and of the sample along the gradient in standard errors,
-// the sampled gradient of k1 as a loss, and the error of a k2 loss per token.
+// the sampled gradient of k1 as a loss, the error of a k2 loss per token, and bias and deviation of the values, in units of the KL.
 func (m *klEstimators) Measure(e *claim.Env, o *claim.Observation) {
 	rng := e.Rand(1)
 	pi := randomTabular(rng, nil, 1)
@@ -196,4 +204,12 @@ func (m *klEstimators) Measure(e *claim.Env, o *claim.Observation) {
 	o.Set("exact error", exact...)
 	o.Set("error along the gradient", along...)
 	o.Set("per-token k2", distanceOf(myopic, truth)/size)
+	kl := stats.Dot(own[:], l[:])
+	for _, value := range kValues {
+		each := stats.Each(l[:], value)
+		mean := stats.Dot(own[:], each)
+		spread := stats.Dot(own[:], stats.Each(each, func(x float64) float64 { return (x - mean) * (x - mean) }))
+		o.Append("bias of the value", (mean-kl)/kl)
+		o.Append("deviation of the value", math.Sqrt(spread)/kl)
+	}
 }

@@ -157,6 +157,15 @@ type scope struct {
 	lib   *Library
 }
 
+// Evaluate is the value of an expression, a list for each unit of replication, over learning rates.
+func (j *Judge) Evaluate(lib *Library, rates []string, text string) ([][]float64, error) {
+	of, err := (&compiler{lib: lib}).compile(text)
+	if err != nil {
+		return nil, err
+	}
+	return of(scope{j: j, rates: rates, all: rates, lib: lib}), nil
+}
+
 // evaluate is the value of an expression that the claim's file was checked with, one number per unit.
 func (s scope) evaluate(text string) []float64 {
 	lists := s.lists(text)
