@@ -28,12 +28,15 @@ func TestPublishedCoverage(t *testing.T) {
 	}
 }
 
-// TestCoverageCommands: every command of the list has a subcommand and flags that exist, names
+// TestCoverageCommands: every command of the list, and of that of figures, has a subcommand and flags that exist, names
 // recipes, methods, systems, fields and files that exist, and a recipe that is valid with its changes,
 // each of which acts. A shell reads the command as it is meant.
 func TestCoverageCommands(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 	list := must.Get(sources.Coverage())(t)
+	for _, f := range must.Get(sources.Figures())(t) {
+		list = append(list, sources.Covered{Item: f.ID, Answers: f.Answers})
+	}
 	seen := map[string]bool{}
 	for _, c := range list {
 		for _, line := range c.Answers {

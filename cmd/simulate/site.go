@@ -17,6 +17,7 @@ import (
 	"driftlab/results"
 	"driftlab/results/figure"
 	"driftlab/results/lab"
+	"driftlab/results/published"
 	"driftlab/results/record"
 	"driftlab/results/stability"
 	"driftlab/results/stats"
@@ -96,6 +97,10 @@ func siteReports() ([]results.Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	figures, err := sources.Figures()
+	if err != nil {
+		return nil, err
+	}
 	corrections, err := correctionsReport(m)
 	if err != nil {
 		return nil, err
@@ -105,7 +110,7 @@ func siteReports() ([]results.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages := slices.Concat([]results.Report{startReport(m, claims), mapReport(m), corrections, methodsReport(), sourcesReport(covered)}, frameworkReports(), published)
+	pages := slices.Concat([]results.Report{startReport(m, claims), mapReport(m), corrections, methodsReport(), sourcesReport(covered), figuresReport(figures)}, frameworkReports(), published)
 	for i := range pages {
 		pages[i].Eyebrow = "driftlab"
 	}
@@ -273,6 +278,41 @@ func sourcesReport(list []sources.Covered) results.Report {
 		t.Title, t.Sortable = topic, true
 		t.Columns[1].Filter = true
 		s.Blocks = append(s.Blocks, t)
+	}
+	return page
+}
+
+// shownFigure is a figure of a source with the blocks on both sides.
+type shownFigure struct {
+	*sources.Shown
+	Source, Here template.HTML
+}
+
+// figuresReport has the figures of the sources next to what is published here.
+func figuresReport(list []*sources.Shown) results.Report {
+	page := results.Report{Site: "figures.html", Title: "Sources: figures side by side", Lead: "Every figure and table of the texts that the program started from: what it shows, in words and with the values of its text, and what is published here next to it.",
+		Sections: []results.Section{{Heading: "All figures", Blocks: []results.Block{sources.FiguresTable(list)}}}}
+	var shown []shownFigure
+	for i, s := range list {
+		var here []results.Block
+		for _, f := range s.Draw() {
+			here = append(here, results.Picture{SVG: results.SVG(f), Alt: f.Title, Note: f.Note})
+		}
+		if c, ok := published.Claims()[s.Picture]; ok {
+			here = append(here, results.Picture{SVG: []byte(c.Picture), Alt: s.Picture})
+		}
+		for _, result := range s.Results() {
+			here = append(here, results.Prose(result))
+		}
+		source := []results.Block{results.Prose(s.Shows)}
+		if t := s.Table(); t != nil {
+			source = append(source, t)
+		}
+		shown = append(shown, shownFigure{s, results.HTMLOf(source...), results.HTMLOf(here...)})
+		if i+1 == len(list) || list[i+1].Source != s.Source {
+			page.Sections = append(page.Sections, results.Section{Heading: s.SourceName(), Blocks: []results.Block{sitePart("figures", shown)}})
+			shown = nil
+		}
 	}
 	return page
 }
