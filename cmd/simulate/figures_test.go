@@ -162,7 +162,7 @@ func TestPublishedFigures(t *testing.T) {
 	numbers := map[string]sources.Numbers{}
 	for _, s := range list {
 		for _, d := range s.Drawings {
-			for _, of := range d.Series {
+			for _, of := range d.Drawn {
 				if of.Of != nil {
 					numbers[d.Title+": "+of.Name] = files.numbers(t, of.Of, of.Across)
 				}
@@ -178,8 +178,8 @@ func TestPublishedFigures(t *testing.T) {
 		t.Errorf("%s is not what published files have: go test ./cmd/simulate -run %s -update, and again", path, t.Name())
 	}
 	for _, s := range list {
-		for i, f := range s.Draw() {
-			checkPublished(t, "figures/"+s.DrawingName(i), string(results.SVG(f)))
+		for i, d := range s.Drawings {
+			checkPublished(t, "figures/"+s.DrawingName(i), string(results.SVG(&d.Figure)))
 		}
 	}
 	checkPublished(t, "figures/README.md", sources.FiguresPage(list))
@@ -201,8 +201,8 @@ func TestFiguresAreComplete(t *testing.T) {
 		states[s.State]++
 		for _, d := range s.Drawings {
 			for _, of := range d.Series {
-				if (of.Of == nil) == (of.Source == nil) {
-					t.Errorf("%s: %s: typed or read, not both", s.ID, of.Name)
+				if len(of.Y) == 0 {
+					t.Errorf("%s: %s has no values", s.ID, of.Name)
 				}
 			}
 		}

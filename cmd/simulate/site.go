@@ -73,7 +73,8 @@ var siteTexts embed.FS
 // siteTemplates are parsed where the site is written, and not at every start.
 var siteTemplates = sync.OnceValue(func() *template.Template {
 	plan := func(s stability.Study) (*study.Plan, error) { return readPlan(stabilityPlans + "/" + s.Name) }
-	return template.Must(template.New("").Funcs(template.FuncMap{"notWritten": func() string { return foreign.NotWritten }, "rates": stability.Rates, "plan": plan, "command": armCommand, "cell": cellOf, "rate": study.RateName}).ParseFS(siteTexts, "site/*.html"))
+	return template.Must(template.New("").Funcs(template.FuncMap{"notWritten": func() string { return foreign.NotWritten }, "rates": stability.Rates, "plan": plan, "command": armCommand, "cell": cellOf, "rate": study.RateName,
+		"picture": shownPicture, "prose": func(text string) template.HTML { return results.HTMLOf(results.Prose(text)) }, "table": func(t *figure.Figure) template.HTML { return results.HTMLOf(t) }}).ParseFS(siteTexts, "site/*.html"))
 })
 
 // sitePart fills a template of the site, with the style and the script of that name.
@@ -282,39 +283,33 @@ func sourcesReport(list []sources.Covered) results.Report {
 	return page
 }
 
-// shownFigure is a figure of a source with the blocks on both sides.
-type shownFigure struct {
-	*sources.Shown
-	Source, Here template.HTML
-}
-
 // figuresReport has the figures of the sources next to what is published here.
 func figuresReport(list []*sources.Shown) results.Report {
 	page := results.Report{Site: "figures.html", Title: "Sources: figures side by side", Lead: "Every figure and table of the texts that the program started from: what it shows, in words and with the values of its text, and what is published here next to it.",
-		Sections: []results.Section{{Heading: "All figures", Blocks: []results.Block{sources.FiguresTable(list)}}}}
-	var shown []shownFigure
-	for i, s := range list {
-		var here []results.Block
-		for _, f := range s.Draw() {
-			here = append(here, results.Picture{SVG: results.SVG(f), Alt: f.Title, Note: f.Note})
+		Sections: []results.Section{{Heading: "All figures"}}}
+	emphases := map[string]figure.Emphasis{"same": figure.Good, "weaker": figure.Warn, "proxy": figure.Warn, "opposite": figure.Bad}
+	t := &figure.Figure{Kind: figure.Table, Sortable: true, Columns: []figure.Column{{Name: "figure"}, {Name: "source", Filter: true}, {Name: "state", Filter: true}, {Name: "why"}}}
+	page.Sections[0].Blocks = []results.Block{t}
+	for _, s := range list {
+		name := s.SourceName()
+		source, _, _ := strings.Cut(name, ",")
+		t.Add(figure.Cell{Text: s.Name, Link: "#" + s.ID}, figure.Word(source), figure.Word(s.State).As(emphases[s.State]), figure.Word(s.Because))
+		if page.Sections[len(page.Sections)-1].Heading != name {
+			page.Sections = append(page.Sections, results.Section{Heading: name})
 		}
-		if c, ok := published.Claims()[s.Picture]; ok {
-			here = append(here, results.Picture{SVG: []byte(c.Picture), Alt: s.Picture})
-		}
-		for _, result := range s.Results() {
-			here = append(here, results.Prose(result))
-		}
-		source := []results.Block{results.Prose(s.Shows)}
-		if t := s.Table(); t != nil {
-			source = append(source, t)
-		}
-		shown = append(shown, shownFigure{s, results.HTMLOf(source...), results.HTMLOf(here...)})
-		if i+1 == len(list) || list[i+1].Source != s.Source {
-			page.Sections = append(page.Sections, results.Section{Heading: s.SourceName(), Blocks: []results.Block{sitePart("figures", shown)}})
-			shown = nil
-		}
+		of := &page.Sections[len(page.Sections)-1]
+		of.Blocks = append(of.Blocks, sitePart("figures", s))
 	}
 	return page
+}
+
+// shownPicture is a drawing, or the picture of a published claim by its name, in HTML.
+func shownPicture(of any) template.HTML {
+	if f, ok := of.(figure.Figure); ok {
+		return results.HTMLOf(results.Picture{SVG: results.SVG(&f), Alt: f.Title, Note: f.Note})
+	}
+	id := fmt.Sprint(of)
+	return results.HTMLOf(results.Picture{SVG: []byte(published.Claims()[id].Picture), Alt: id})
 }
 
 // labParts are what the pages compute with, which is said first where it has to be compiled, and the map of stability.

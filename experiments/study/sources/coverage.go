@@ -2,12 +2,13 @@
 package sources
 
 import (
-	_ "embed" // of the list
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"text/template"
 
 	"driftlab/experiments/study/claims"
 	"driftlab/results/figure"
@@ -21,6 +22,11 @@ import (
 //
 //go:embed coverage.tsv
 var coverageText string
+
+// pageTemplates are pages of Markdown.
+//
+//go:embed *.md.tmpl
+var pageTemplates embed.FS
 
 type coverageSource struct{ id, page, name string }
 
@@ -280,36 +286,45 @@ type Page struct{ Name, Text string }
 
 // CoveragePages are the list as Markdown: an index, and a page for each source.
 func CoveragePages(list []Covered) []Page {
-	var index strings.Builder
-	index.WriteString("# Coverage of the sources\n\nWhat the program has of each feature and each testable statement of the texts that it started from. ")
-	index.WriteString("A verdict or an outcome is read from [the published claims](claims/verdicts.md), a signal from runs of 100 updates ([history](table/README.md)). ")
-	index.WriteString("A claim may judge a narrower question than the statement: its page says which. A row without a command says why. ")
-	index.WriteString("Commands are typed in a clone, after `go build ./cmd/simulate`; `reproduce` without `--quick` makes the whole measurement.\n\n")
-	index.WriteString("| source | features | run | in part | absent | statements | tested | in part | not tested |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
-	pages := []Page{{Name: "seeds.md"}}
-	row := func(name string, of []Covered) {
-		fmt.Fprintf(&index, "| %s ", name)
-		for _, kind := range [][]string{{"feature", "runs", "in part", "absent"}, {"statement", "tested", "in part", "not tested"}} {
-			count := map[string]int{}
-			for _, c := range of {
-				if c.Kind == kind[0] {
-					count[""]++
-					count[c.state()]++
-				}
-			}
-			fmt.Fprintf(&index, "| %d | %d | %d | %d ", count[""], count[kind[1]], count[kind[2]], count[kind[3]])
-		}
-		index.WriteString("|\n")
+	type row struct {
+		Name, Page string
+		Counts     []int
 	}
+	var rows []row
+	pages := []Page{{Name: "seeds.md"}}
 	for _, s := range coverageSources {
-		row(fmt.Sprintf("[%s](seeds/%s.md)", s.name, s.page), slices.DeleteFunc(slices.Clone(list), func(c Covered) bool { return c.Source != s.id }))
+		rows = append(rows, row{s.name, s.page, counts(slices.DeleteFunc(slices.Clone(list), func(c Covered) bool { return c.Source != s.id }))})
 		text := "# " + strings.ToUpper(s.name[:1]) + s.name[1:] + "\n\n[All sources](../seeds.md)\n"
 		for _, t := range coverageTables(list, s.id, "`") {
 			text += "\n" + t.Markdown()
 		}
 		pages = append(pages, Page{"seeds/" + s.page + ".md", text})
 	}
-	row("all", list)
-	pages[0].Text = index.String()
+	pages[0].Text = filled("coverage.md.tmpl", append(rows, row{Name: "all", Counts: counts(list)}))
 	return pages
+}
+
+// counts are the features and those of each state, and the statements likewise.
+func counts(list []Covered) (out []int) {
+	for _, kind := range []string{"feature", "statement"} {
+		of := map[string]int{}
+		for _, c := range list {
+			if c.Kind == kind {
+				of[c.state()]++
+				of[""]++
+			}
+		}
+		out = append(out, of[""], of["runs"]+of["tested"], of["in part"], of["absent"]+of["not tested"])
+	}
+	return out
+}
+
+// filled is a page of the package, filled with data.
+func filled(name string, data any) string {
+	var b strings.Builder
+	t := template.New(name).Funcs(template.FuncMap{"number": func(x float64) string { return figure.FormatNumber(x, 3) }})
+	if err := template.Must(t.ParseFS(pageTemplates, name)).Execute(&b, data); err != nil {
+		panic(err) // tests make every page
+	}
+	return b.String()
 }
