@@ -12,7 +12,7 @@ import (
 )
 
 // sitePages are a page of each kind.
-var sitePages = []string{"index", "map", "corrections", "claims", "claim-length-trap", "claim-gap-scaling", "methods", "sources", "framework-verl", "lab", "diagnose"}
+var sitePages = []string{"index", "map", "corrections", "claims", "claim-length-trap", "claim-gap-scaling", "methods", "sources", "figures", "framework-verl", "lab", "diagnose"}
 
 // TestSite: a page of each kind at the widths of a phone, on dark paper, and of a laptop, on light paper, from a disk: no fault, no sideways scroll, no
 // violation of the accessibility rules, no request but for files of the site. LAB_SHOTS names a folder for pictures.

@@ -291,11 +291,10 @@ func figuresReport(list []*sources.Shown) results.Report {
 	t := &figure.Figure{Kind: figure.Table, Sortable: true, Columns: []figure.Column{{Name: "figure"}, {Name: "source", Filter: true}, {Name: "state", Filter: true}, {Name: "why"}}}
 	page.Sections[0].Blocks = []results.Block{t}
 	for _, s := range list {
-		name := s.SourceName()
-		source, _, _ := strings.Cut(name, ",")
+		source, _, _ := strings.Cut(s.Source, ",")
 		t.Add(figure.Cell{Text: s.Name, Link: "#" + s.ID}, figure.Word(source), figure.Word(s.State).As(emphases[s.State]), figure.Word(s.Because))
-		if page.Sections[len(page.Sections)-1].Heading != name {
-			page.Sections = append(page.Sections, results.Section{Heading: name})
+		if page.Sections[len(page.Sections)-1].Heading != s.Source {
+			page.Sections = append(page.Sections, results.Section{Heading: s.Source})
 		}
 		of := &page.Sections[len(page.Sections)-1]
 		of.Blocks = append(of.Blocks, sitePart("figures", s))

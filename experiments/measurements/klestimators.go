@@ -44,14 +44,6 @@ var kCells = []kCell{
 	{"off-policy: weighted k3 as a loss", true, func(l, w float64) float64 { return w * (elementary.Expm1(-l) + l - elementary.Expm1(-l)) }},
 }
 
-// kValues are the estimators of KL(pi || ref) themselves: k1, the absolute log-ratio, k2 and k3.
-var kValues = []func(l float64) float64{
-	func(l float64) float64 { return l },
-	math.Abs,
-	func(l float64) float64 { return l * l / 2 },
-	func(l float64) float64 { return elementary.Expm1(-l) + l },
-}
-
 // tabular is a policy over the prefixes, as log-probs.
 type tabular [kPrefix][kVocab]float64
 
@@ -205,8 +197,9 @@ func (m *klEstimators) Measure(e *claim.Env, o *claim.Observation) {
 	o.Set("error along the gradient", along...)
 	o.Set("per-token k2", distanceOf(myopic, truth)/size)
 	kl := stats.Dot(own[:], l[:])
-	for _, value := range kValues {
-		each := stats.Each(l[:], value)
+	abs := func(l, _ float64) float64 { return math.Abs(l) }
+	for _, value := range []func(l, w float64) float64{kCells[0].factor, abs, kCells[1].factor, kCells[2].factor} { // k1, |log-ratio|, k2, k3
+		each := stats.Each(l[:], func(l float64) float64 { return value(l, 1) })
 		mean := stats.Dot(own[:], each)
 		spread := stats.Dot(own[:], stats.Each(each, func(x float64) float64 { return (x - mean) * (x - mean) }))
 		o.Append("bias of the value", (mean-kl)/kl)

@@ -24,9 +24,9 @@ var (
 // Shown is a figure or a table of a source, and what is published here next to it.
 type Shown struct {
 	ID, Source, Name string
-	// Shows is what the source shows. Values are its numbers or words; the first row has the heads.
+	// Shows is what the source shows. Values are its numbers or words as a table, nil for none.
 	Shows  string
-	Values [][]string
+	Values *figure.Figure
 	// State is same, weaker, opposite, proxy, not shown yet or not shown; Because is a sentence that says why.
 	State, Because string
 	// Answers are as in the list of coverage, and Found says what each came to.
@@ -67,6 +67,11 @@ func Figures() (list []*Shown, err error) {
 		return nil, fmt.Errorf("figures.yaml: %w", err)
 	}
 	for _, s := range list {
+		i := slices.IndexFunc(coverageSources, func(of coverageSource) bool { return of.id == s.Source })
+		s.Source = coverageSources[i].name
+		if s.Values != nil {
+			s.Values.Kind = figure.Table
+		}
 		for _, a := range s.Answers {
 			found, err := answer(a)
 			if err != nil {
@@ -89,12 +94,6 @@ func Figures() (list []*Shown, err error) {
 	return list, nil
 }
 
-// SourceName is the name of the source.
-func (s *Shown) SourceName() string {
-	i := slices.IndexFunc(coverageSources, func(of coverageSource) bool { return of.id == s.Source })
-	return coverageSources[i].name
-}
-
 // DrawingName is the file of a drawing.
 func (s *Shown) DrawingName(i int) string {
 	return strings.TrimSuffix(fmt.Sprintf("%s-%d", s.ID, i+1), "-1") + ".svg"
@@ -106,21 +105,6 @@ func (s *Shown) Results() (all []string) {
 		all = append(all, shown(a, s.Found[i], "`"))
 	}
 	return all
-}
-
-// Table is what the source shows as a table; nil if it has no values.
-func (s *Shown) Table() *figure.Figure {
-	if s.Values == nil {
-		return nil
-	}
-	t := &figure.Figure{Kind: figure.Table}
-	for _, head := range s.Values[0] {
-		t.Columns = append(t.Columns, figure.Column{Name: head})
-	}
-	for _, row := range s.Values[1:] {
-		t.Add(figure.Words(row...)...)
-	}
-	return t
 }
 
 // FiguresPage is the list as Markdown. Drawings are files next to it, by DrawingName.
