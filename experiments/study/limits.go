@@ -43,6 +43,9 @@ type Declared struct {
 	// Arms are compared with Over, by their values without the rate: "64, none". Several are adjusted together.
 	Arms []string `yaml:"arms" json:"arms"`
 	Over string   `yaml:"over" json:"over"`
+	// Since names two arms: the level of each of Arms counts from that of the first one, and that of Over from the second one's, so that
+	// the difference is one of gains, or of losses to a stressor.
+	Since []string `yaml:"since" json:"since,omitempty"`
 	// At is the learning rate of final; HalfLimit names in its place the arm at half of whose limit it is. The nearest rate of the ladder
 	// counts.
 	At        float64 `yaml:"at" json:"at,omitempty"`
@@ -341,9 +344,17 @@ func (d *Folder) judged(check Declared, arms []*ladderArm) (list []stability.Che
 			if x < 0 || y < 0 {
 				continue
 			}
-			u, v := pairs(a.rungs[x], b.rungs[y])
+			u, v := pairs(d.since(a.rungs[x], check.Since, 0, find), d.since(b.rungs[y], check.Since, 1, find))
+			if len(u) == 0 {
+				continue
+			}
 			c = judge.Difference(check.Name, stats.Differences(u, v), check.Needs, check.Bound)
-			line.Value = meanOf(stats.TShares(u, v)).Text(true)
+			shown := stats.TShares(u, v)
+			if check.Since != nil {
+				shown = c.Value
+				line.Over += fmt.Sprintf(", from %s and %s on", check.Since[0], check.Since[1])
+			}
+			line.Value = meanOf(shown).Text(true)
 			if check.Needs == judge.NeedsWithin {
 				line.Smallest = record.Number(c.Power.Smallest)
 			}
@@ -359,6 +370,27 @@ func (d *Folder) judged(check Declared, arms []*ladderArm) (list []stability.Che
 		list[i].Outcome = made[i].Outcome.Term()
 		if n := made[i].Value.N; len(d.Confirm) > 0 && n < len(d.Confirm) {
 			list[i].Outcome = fmt.Sprintf("%s, preliminary: %d models of %d", list[i].Outcome, n, len(d.Confirm))
+		}
+	}
+	return list
+}
+
+// since are runs whose last pass rate counts from that of an arm at its own level, by model; the runs as they are where none is named.
+func (d *Folder) since(rows []*Row, names []string, k int, find func(label string) *ladderArm) (list []*Row) {
+	if len(names) <= k {
+		return rows
+	}
+	before := find(names[k])
+	if before == nil {
+		return nil
+	}
+	before, _ = d.sides(before, before)
+	from := before.rungs[before.levelAt()]
+	for _, r := range rows {
+		if i := slices.IndexFunc(from, func(o *Row) bool { return o.Seed == r.Seed }); i >= 0 {
+			gain := *r
+			gain.Final = record.Number(r.finalRate() - from[i].finalRate())
+			list = append(list, &gain)
 		}
 	}
 	return list

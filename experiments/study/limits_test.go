@@ -71,6 +71,7 @@ func TestLimits(t *testing.T) {
 		{Name: "tis raises the level", Statistic: statisticLevel, Arms: []string{"router-fp4, tis"}, Over: "router-fp4, none", Needs: "above", Bound: 0},
 		{Name: "opsm lowers the level", Statistic: statisticLevel, Arms: []string{"router-fp4, opsm"}, Over: "router-fp4, none", Needs: "below", Bound: 0},
 		{Name: "at half the limit nothing changes", Statistic: statisticFinal, Arms: []string{"equal, tis", "equal, opsm"}, Over: "equal, none", HalfLimit: "equal, none", Needs: "within", Bound: .05},
+		{Name: "opsm loses more to the router than tis", Statistic: statisticLevel, Arms: []string{"router-fp4, opsm"}, Over: "router-fp4, tis", Since: []string{"equal, opsm", "equal, tis"}, Needs: "below", Bound: -.5},
 		{Name: "at 1e-3 nothing changes", Statistic: statisticFinal, Arms: []string{"equal, tis"}, Over: "equal, none", At: 1e-3, Needs: "within", Bound: .05},
 	}
 	s := d.Limits()
@@ -94,7 +95,7 @@ func TestLimits(t *testing.T) {
 	for _, c := range s.Checks {
 		got = append(got, c.Arm+": "+c.Outcome)
 	}
-	want := []string{"equal, tis: met", "equal, opsm: met", "equal, tis: opposite", "router-fp4, tis: met", "router-fp4, opsm: met", "equal, tis at 2.5e-4: met", "equal, opsm at 2.5e-4: met", "equal, tis at 1e-3: not met"}
+	want := []string{"equal, tis: met", "equal, opsm: met", "equal, tis: opposite", "router-fp4, tis: met", "router-fp4, opsm: met", "equal, tis at 2.5e-4: met", "equal, opsm at 2.5e-4: met", "router-fp4, opsm: met", "equal, tis at 1e-3: not met"}
 	if !slices.Equal(got, want) {
 		t.Errorf("checks %q\nwant %q", got, want)
 	}

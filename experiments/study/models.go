@@ -68,7 +68,7 @@ func (p *Plan) startsFrom(dir string) bool {
 	for _, f := range p.Factors {
 		for _, v := range f.Values {
 			for _, c := range v.Set {
-				if at, ok := strings.CutPrefix(c.String(), "checkpoint="); ok {
+				if at, ok := strings.CutPrefix(c.String(), "checkpoint="); ok || strings.Contains(at, dir) { // or has a teacher there
 					set = append(set, at)
 				}
 			}

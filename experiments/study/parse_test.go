@@ -246,8 +246,9 @@ func TestMissingModels(t *testing.T) {
 	}{
 		{"named for all", dir + "/{seed}", "", 2},
 		{"another for all", "chain-base", "", 0},
-		{"named by a value", "chain-base", dir + "/{seed}", 2},
-		{"another by one value", dir + "/{seed}", "chain-base", 2},
+		{"named by a value", "chain-base", "checkpoint: " + dir + "/{seed}", 2},
+		{"a teacher of a value", "chain-base", "teacher: " + dir + "/{seed}", 2},
+		{"another by one value", dir + "/{seed}", "checkpoint: chain-base", 2},
 		{"none named", "", "", 2},
 	} {
 		text := "base: headline\nseeds: [1, 2]\nmodels: [{recipe: chain-base, dir: " + dir + "}]\n"
@@ -255,7 +256,7 @@ func TestMissingModels(t *testing.T) {
 			text += "set: {checkpoint: \"" + c.set + "\"}\n"
 		}
 		if c.factor != "" {
-			text += "factors: [{name: origin, values: [{name: own, set: {checkpoint: \"" + c.factor + "\"}}, {name: usual}]}]\n"
+			text += "factors: [{name: origin, values: [{name: own, set: {\"" + strings.Replace(c.factor, ": ", "\": \"", 1) + "\"}}, {name: usual}]}]\n"
 		}
 		p, err := Parse("plan.yaml", []byte(text))
 		if err != nil {

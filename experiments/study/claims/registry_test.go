@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"driftlab/experiments/studies"
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/experiments/study/judge"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // TestClaimsAreComplete checks that every claim says what a reader needs.
@@ -46,8 +49,27 @@ func TestClaimsAreComplete(t *testing.T) {
 		if c.Unit == claim.Run && len(c.Rates) == 0 {
 			t.Errorf("%s: trains, and names no learning rate", c.ID)
 		}
-		if len(c.Rates) == 1 && !c.Frozen && c.Ladder == nil && !strings.Contains(c.Title, c.Rates[0]) {
+		if len(c.Rates) == 1 && !c.Frozen && !strings.Contains(c.Title, c.Rates[0]) {
 			t.Errorf("%s: is judged at the learning rate %s, which is not in its title", c.ID, c.Rates[0])
+		}
+		for _, l := range c.Ladder {
+			var plan struct {
+				Judge []struct {
+					Name string
+					Arms []string
+				}
+			}
+			text, ok := studies.Plan("stability/" + l.Study)
+			if err := yaml.Load(text, &plan); !ok || err != nil {
+				t.Fatalf("%s: no study stability/%s (%v)", c.ID, l.Study, err)
+			}
+			found := false
+			for _, check := range plan.Judge {
+				found = found || check.Name == l.Check && (l.Arm == "" || slices.Contains(check.Arms, l.Arm))
+			}
+			if !found {
+				t.Errorf("%s: stability/%s declares no check %q of %q", c.ID, l.Study, l.Check, l.Arm)
+			}
 		}
 		if got, ok := Lookup(c.ID); !ok || got.Title != c.Title {
 			t.Errorf("Lookup(%q) does not find it", c.ID)

@@ -120,7 +120,7 @@ func Verdict(c claim.Claim) string {
 	if !ok {
 		return "not published"
 	}
-	if l := OverLadder(c); l != nil && l.Verdict != "" {
+	if l := Answering(OverLadder(c)); l != nil {
 		return string(l.Verdict)
 	}
 	var of struct{ Confirmed judge.Verdict }
@@ -133,39 +133,57 @@ func Verdict(c claim.Claim) string {
 // Laddered is what a study over a ladder of learning rates says of a claim.
 type Laddered struct {
 	claim.Ladder
-	// Verdict is that of the check, empty where it answers a part of the claim or is not published yet.
+	// Verdict is that of the check for all of its arms, empty where it answers a part of the claim or is not published yet.
 	Verdict judge.Verdict `json:"verdict,omitempty"`
 	// Found is what the check came to, with its effect.
 	Found string `json:"found"`
 }
 
-// OverLadder is what the published map says of a claim over a ladder of learning rates; nil where no study asks.
-func OverLadder(c claim.Claim) *Laddered {
-	if c.Ladder == nil {
+// Answering is the one that answers its claim as a whole; nil where none does.
+func Answering(list []Laddered) *Laddered {
+	i := slices.IndexFunc(list, func(l Laddered) bool { return l.Verdict != "" })
+	if i < 0 {
 		return nil
 	}
-	l := &Laddered{Ladder: *c.Ladder, Found: "declared, not published yet"}
+	return &list[i]
+}
+
+// OverLadder is what the published map says of a claim over ladders of learning rates.
+func OverLadder(c claim.Claim) (list []Laddered) {
 	m, err := stability.Published()
 	if err != nil {
 		panic(err) // it is embedded
 	}
-	s := m.Study(l.Study)
+	for _, l := range c.Ladder {
+		list = append(list, laddered(l, m.Study(l.Study)))
+	}
+	return list
+}
+
+// laddered is what a study says; nil is one that is not published.
+func laddered(of claim.Ladder, s *stability.Study) Laddered {
+	l := Laddered{Ladder: of, Found: "declared, not published yet"}
 	if s == nil {
 		return l
 	}
-	i := slices.IndexFunc(s.Checks, func(k stability.Check) bool { return k.Name == l.Check && (l.Arm == "" || k.Arm == l.Arm) })
-	if i < 0 {
-		return l
-	}
-	k := &s.Checks[i]
-	l.Found = fmt.Sprintf("%s: %s over %s, %s; criterion: %s", k.Outcome, k.Arm, k.Over, k.Value, k.Needs)
-	if l.Part == "" {
-		l.Verdict = judge.Undecided
+	var found []string
+	for _, k := range s.Checks {
+		if k.Name != l.Check || l.Arm != "" && k.Arm != l.Arm {
+			continue
+		}
+		found = append(found, fmt.Sprintf("%s: %s over %s, %s; criterion: %s", k.Outcome, k.Arm, k.Over, k.Value, k.Needs))
+		own := judge.Undecided
 		for _, mark := range []judge.Mark{judge.Passed, judge.Failed, judge.Contrary} {
 			if mark.Term() == k.Outcome {
-				l.Verdict = judge.Decide([]judge.Check{{Primary: true, Level: judge.Natural, Outcome: mark}})
+				own = judge.Decide([]judge.Check{{Primary: true, Level: judge.Natural, Outcome: mark}})
 			}
 		}
+		if l.Part == "" {
+			l.Verdict = own.Confirmed(l.Verdict) // of all arms, or undecided
+		}
+	}
+	if found != nil {
+		l.Found = strings.Join(found, ". ")
 	}
 	return l
 }

@@ -64,8 +64,8 @@ type Claim struct {
 	Rates []string `yaml:"-"`
 	// Frozen says that the primary check is of frozen weights, and secondary ones alone of what its arms train.
 	Frozen bool
-	// Ladder is the check of a study over many learning rates that answers the claim; nil for none.
-	Ladder *Ladder
+	// Ladder are checks of studies over many learning rates that answer the claim, or a part of it.
+	Ladder []Ladder
 	// Measure makes the observation of one replication. It depends on the seed
 	// and the size alone.
 	Measure func(ctx context.Context, e *Env) (*Observation, error) `yaml:"-"`
@@ -77,7 +77,7 @@ type Claim struct {
 // Ladder is a declared check of a study over a ladder of learning rates: runs of 1,000 updates, each arm at its own best rate,
 // judged on ten models that located no rate.
 type Ladder struct {
-	// Study is that below stability, Check the name of its check, and Arm which arm of the check; empty for its only one.
+	// Study is that below stability, Check the name of its check, and Arm which arm of the check; empty for all of them.
 	Study string `json:"study"`
 	Check string `json:"check"`
 	Arm   string `json:"arm,omitempty"`

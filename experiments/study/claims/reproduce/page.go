@@ -80,14 +80,17 @@ func (r *Result) summary() []string {
 	return list
 }
 
-// ladderText says what a study over a ladder of learning rates has of a claim.
-func ladderText(l *sources.Laddered) string {
-	text := fmt.Sprintf("**Over a ladder of learning rates, each arm at its own best rate.** `stability/%s`, check \"%s\": %s.", l.Study, l.Check, l.Found)
-	switch {
-	case l.Part != "":
-		text += " It answers a part of the claim: " + sentence(l.Part)
-	case l.Verdict != "":
-		text += fmt.Sprintf(" The claim's verdict is that of this check: **%s**.", l.Verdict)
+// ladderText says what studies over ladders of learning rates have of a claim.
+func ladderText(list []sources.Laddered) string {
+	text := "**Over a ladder of learning rates, each arm at its own best rate.**"
+	for _, l := range list {
+		text += fmt.Sprintf(" `stability/%s`, \"%s\": %s.", l.Study, l.Check, l.Found)
+		if l.Part != "" {
+			text += " This is a part of the claim: " + sentence(l.Part)
+		}
+	}
+	if l := sources.Answering(list); l != nil {
+		text += fmt.Sprintf(" The claim's verdict is that of `stability/%s`: **%s**.", l.Study, l.Verdict)
 	}
 	return text
 }

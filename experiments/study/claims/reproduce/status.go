@@ -31,10 +31,10 @@ type Status struct {
 	// Rates are the learning rates that the verdict is over, or at; empty where nothing trains.
 	Rates  []string `json:"learning_rates"`
 	Needed int      `json:"needed"`
-	// Judged says it in words: over a ladder of learning rates, over some, at one, or without training. Ladder is the study over a
-	// ladder that answers the claim; null for none.
-	Judged string            `json:"judged"`
-	Ladder *sources.Laddered `json:"ladder"`
+	// Judged says it in words: over a ladder of learning rates, over some, at one, or without training. Ladder are the studies over
+	// ladders that answer the claim, or a part of it.
+	Judged string             `json:"judged"`
+	Ladder []sources.Laddered `json:"ladder"`
 	// Proxy names what stands in for what the source speaks of; empty for a direct measurement.
 	Proxy string `json:"proxy"`
 	// Status is "done", "quick" (judged from a smaller measurement or too few
@@ -155,13 +155,13 @@ func (s *Status) take(status string, k kept) {
 
 // overLadder puts the verdict over a ladder of learning rates in the place of that at the claim's own rates.
 func (s *Status) overLadder() {
-	if !s.ownCheck() {
-		s.Confirmed, s.Judged = s.Ladder.Verdict, "over the ladder of stability/"+s.Ladder.Study
+	if l := sources.Answering(s.Ladder); l != nil {
+		s.Confirmed, s.Judged = l.Verdict, "over the ladder of stability/"+l.Study
 	}
 }
 
 // ownCheck reports whether the verdict rests on the claim's own primary check, and not on a study over a ladder of learning rates.
-func (s *Status) ownCheck() bool { return s.Ladder == nil || s.Ladder.Verdict == "" }
+func (s *Status) ownCheck() bool { return sources.Answering(s.Ladder) == nil }
 
 // Measured is whether the source's own subject was measured, or what stands in for it.
 func (s *Status) Measured() string {
