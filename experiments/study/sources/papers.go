@@ -171,7 +171,7 @@ func laddered(of claim.Ladder, s *stability.Study) Laddered {
 		if k.Name != l.Check || l.Arm != "" && k.Arm != l.Arm {
 			continue
 		}
-		found = append(found, fmt.Sprintf("%s: %s over %s, %s; criterion: %s", k.Outcome, k.Arm, k.Over, k.Value, k.Needs))
+		found = append(found, fmt.Sprintf("%s: %s against %s, %s; criterion: %s", k.Outcome, k.Arm, k.Over, k.Value, k.Needs))
 		own := judge.Undecided
 		for _, mark := range []judge.Mark{judge.Passed, judge.Failed, judge.Contrary} {
 			if mark.Term() == k.Outcome {
