@@ -3,6 +3,8 @@ package study
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"driftlab/results/record"
 )
@@ -10,7 +12,11 @@ import (
 // stepMetrics are the metrics that every step of a run is kept of.
 var stepMetrics = append(append([]string(nil), kept...),
 	"gap/released_k3", "actor/ppo_kl", "actor/lr", "actor/skipped_updates", "staleness/tokens/max", "clock/ticks",
-	"val/learner/pass_rate", "val/learner/greedy_pass_rate", "val/rollout/pass_rate", "val/learner/response_length", "val/weight_travel")
+	"val/learner/pass_rate", "val/learner/greedy_pass_rate", "val/rollout/pass_rate", "val/learner/response_length", "val/weight_travel",
+	"response_length/clip_ratio", "actor/kl_loss", "val/learner/easy/pass_rate", "val/learner/easy/response_length", "val/learner/hard/pass_rate", "val/learner/hard/response_length")
+
+// lengthMetrics begin the names of metrics of which every evaluation is kept, too: a distribution of lengths.
+var lengthMetrics = [...]string{"val/learner/share_of_length/", "val/learner/pass_rate_of_length/"}
 
 // stepDigits is to how many significant digits.
 const stepDigits = 6
@@ -25,7 +31,13 @@ type curveColumn struct {
 // curveOf are the steps of a run.
 func curveOf(r *record.Record) []curveColumn {
 	list := []curveColumn{}
-	for _, name := range stepMetrics {
+	names := slices.Clone(stepMetrics)
+	for _, c := range r.Columns {
+		if strings.HasPrefix(c.Name, lengthMetrics[0]) || strings.HasPrefix(c.Name, lengthMetrics[1]) {
+			names = append(names, c.Name)
+		}
+	}
+	for _, name := range names {
 		c := r.Column(name)
 		if c == nil {
 			continue

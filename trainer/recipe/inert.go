@@ -81,7 +81,7 @@ func (r Recipe) Inert() []string {
 	name := r.Correction.Weights.Name
 	n.when(name != "" && name != "none", "correction.weights %s: %s", name, same)
 	for i, m := range r.Correction.Masks {
-		n.when(m.Name != "random_mask", "correction.masks[%d] %s: %s", i, m.Name, same)
+		n.when(m.Spec().Reads(batch.LogpRoll), "correction.masks[%d] %s: %s", i, m.Name, same)
 	}
 	for i, g := range r.Guards {
 		n.when(slices.Contains(g.Spec().Needs, batch.LogpRoll) && !drift, "guards[%d] %s: %s", i, g.Name, same)
