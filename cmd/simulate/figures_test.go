@@ -24,29 +24,35 @@ import (
 	"driftlab/results/stats/passk"
 )
 
-// figureRuns are the commands whose documents drawings show, by name.
+// figureRuns are the commands whose results drawings show, by name.
 var figureRuns = map[string]string{
-	"passk": "evaluate default --set task.difficulty=[3,12] --prompts 100 --samples 256 --k 1,10",
+	"passk": "evaluate default --set task.difficulty=[3,12] --prompts 100 --samples 256 --k 1,10 --json",
+	"skyrl": "train fp8-uncorrected --set correction=skyrl_all --set rollout.numerics=fp4-all --set steps=60 -q",
 }
 
 func init() {
 	for _, n := range []string{"32", "64", "128"} {
-		figureRuns["devices-"+n] = "schedule verl_partial k=4 staleness_percent=50 cluster.generate=50 cluster.batch=64 costs.learn_token=700 --gpus " + n
+		figureRuns["devices-"+n] = "schedule verl_partial k=4 staleness_percent=50 cluster.generate=50 cluster.batch=64 costs.learn_token=700 --gpus " + n + " --json"
 	}
 }
 
-// published are the figures of published observations and runs, read once.
+// figureFiles are published observations, and columns of runs by their names.
 type figureFiles struct {
 	judges map[string]*claim.Judge
-	runs   map[string][]byte
+	runs   map[string]map[string][]float64
 }
 
 // of is the value of an expression in each unit.
 func (f *figureFiles) of(t *testing.T, text string) [][]float64 {
 	t.Helper()
 	id, expression, ok := strings.Cut(text, ": ")
-	if run, isRun := strings.CutPrefix(id, "run "); isRun {
-		return [][]float64{f.ofRun(t, run, expression)}
+	if run, isRun := strings.CutPrefix(id, "run "); isRun { // a column, over one of a run if there are two
+		column, other, over := strings.Cut(expression, " / ")
+		x := slices.Clone(f.runs[run][column])
+		if run, column, _ := strings.Cut(other, ": "); over {
+			x[0] /= f.runs[run][column][0]
+		}
+		return [][]float64{x}
 	}
 	c, known := claims.Lookup(id)
 	if !ok || !known {
@@ -70,60 +76,66 @@ func (f *figureFiles) of(t *testing.T, text string) [][]float64 {
 	return must.Get(f.judges[id].Evaluate(&measurements.Library, c.Rates, expression))(t)
 }
 
-// ofRun is a figure of the document of a run.
-func (f *figureFiles) ofRun(t *testing.T, run, name string) []float64 {
+// columnsOf makes a run.
+func columnsOf(t *testing.T, command string) (columns map[string][]float64) {
 	t.Helper()
-	if f.runs[run] == nil {
-		var out, stderr bytes.Buffer
-		a := &app{ctx: t.Context(), stdout: &out, stderr: &stderr}
-		must.Do(t, a.dispatch(append(strings.Fields(figureRuns[run]), "--json")))
-		f.runs[run] = out.Bytes()
+	var out, stderr bytes.Buffer
+	a, args := &app{ctx: t.Context(), stdout: &out, stderr: &stderr}, strings.Fields(command)
+	dir := filepath.Join(t.TempDir(), "run")
+	if args[0] == "train" {
+		args = append(args, "--out", dir)
 	}
-	if run != "passk" {
+	must.Do(t, a.dispatch(args))
+	columns = map[string][]float64{}
+	switch args[0] {
+	case "train":
+		for line := range strings.Lines(string(must.Get(os.ReadFile(filepath.Join(dir, "metrics.jsonl")))(t))) {
+			var d map[string]any
+			must.Do(t, json.Unmarshal([]byte(line), &d))
+			for _, name := range []string{"is_ratio_mean", "is_ratio_std", "gap/dlogp_mean", "gap/dlogp_max", "outlier_seq_masked_ratio"} {
+				if x, ok := d[name].(float64); ok {
+					columns[name] = append(columns[name], x)
+				}
+			}
+		}
+		for name, x := range columns {
+			columns[name] = claim.Blocks(x, 3)
+		}
+	case "schedule":
 		var d struct {
-			Makespan    float64            `json:"makespan_s"`
-			Speedup     map[string]float64 `json:"speedup"`
+			Makespan    float64 `json:"makespan_s"`
 			Synchronous struct {
 				Makespan float64 `json:"makespan_s"`
 			}
 		}
-		must.Do(t, json.Unmarshal(f.runs[run], &d))
-		if name == "speed-up" {
-			return []float64{d.Synchronous.Makespan / d.Makespan}
+		must.Do(t, json.Unmarshal(out.Bytes(), &d))
+		columns["asynchronous"], columns["synchronous"] = []float64{d.Makespan}, []float64{d.Synchronous.Makespan}
+	case "evaluate":
+		var d []evaluated
+		must.Do(t, json.Unmarshal(out.Bytes(), &d))
+		slices.SortFunc(d[0].Counts, func(a, b [2]int) int { return cmp.Compare(b[0], a[0]) }) // from easy to hard
+		counted, fitted := make([]float64, 10), make([]float64, 10)
+		var k1, k10 []float64
+		for _, c := range d[0].Counts {
+			p := float64(c[0]) / float64(c[1])
+			k1, k10 = append(k1, p), append(k10, passk.Unbiased(c[1], c[0], 10))
+			counted[min(int(p*10), 9)]++
 		}
-		of, base := d.Makespan, &d.Makespan
-		if name == "synchronous time" {
-			of, base = d.Synchronous.Makespan, &d.Synchronous.Makespan
+		const steps = 10000
+		total := 0.0
+		for i := range steps {
+			x := (float64(i) + 0.5) / steps
+			w := elementary.Pow(x, d[0].Alpha-1) * elementary.Pow(1-x, d[0].Beta-1)
+			fitted[i*10/steps] += w
+			total += w
 		}
-		must.Do(t, json.Unmarshal(f.runs["devices-32"], &d)) // which is drawn first
-		return []float64{of / *base}
+		fitted = stats.Each(fitted, func(w float64) float64 { return w / total * float64(len(k1)) })
+		columns = map[string][]float64{"prompts by pass rate": counted, "prompts by fitted pass rate": fitted, "pass@1 by tenth": claim.Blocks(k1, len(k1)/10), "pass@10 by tenth": claim.Blocks(k10, len(k10)/10)}
 	}
-	var d []evaluated
-	must.Do(t, json.Unmarshal(f.runs[run], &d))
-	slices.SortFunc(d[0].Counts, func(a, b [2]int) int { return cmp.Compare(b[0], a[0]) }) // from easy to hard
-	var k1, k10 []float64
-	counted, fitted := make([]float64, 10), make([]float64, 10)
-	for _, c := range d[0].Counts {
-		p := float64(c[0]) / float64(c[1])
-		k1, k10 = append(k1, p), append(k10, passk.Unbiased(c[1], c[0], 10))
-		counted[min(int(p*10), 9)]++
+	for name, x := range columns {
+		columns[name] = stats.Each(x, short)
 	}
-	const steps = 10000
-	for i := range steps {
-		x := (float64(i) + 0.5) / steps
-		fitted[i*10/steps] += elementary.Pow(x, d[0].Alpha-1) * elementary.Pow(1-x, d[0].Beta-1)
-	}
-	total := 0.0
-	for _, w := range fitted {
-		total += w
-	}
-	fitted = stats.Each(fitted, func(w float64) float64 { return w / total * float64(len(k1)) })
-	lists := map[string][]float64{"prompts by pass rate": counted, "prompts by fitted pass rate": fitted,
-		"pass@1 by tenth": claim.Blocks(k1, len(k1)/10), "pass@10 by tenth": claim.Blocks(k10, len(k10)/10)}
-	if lists[name] == nil {
-		t.Fatalf("no figure %q of run %s", name, run)
-	}
-	return lists[name]
+	return columns
 }
 
 // numbers are the values of expressions, with intervals where there are several units.
@@ -155,9 +167,22 @@ func short(x float64) float64 {
 	return x
 }
 
+// lined is a document with a line for each value of an object.
+func lined(text []byte) string {
+	return strings.NewReplacer(`},"`, "},\n\"", `],"`, "],\n\"").Replace(string(text)) + "\n"
+}
+
 // TestPublishedFigures: numbers, pictures and page are what published files and the list have now.
 func TestPublishedFigures(t *testing.T) {
-	files := &figureFiles{map[string]*claim.Judge{}, map[string][]byte{}}
+	const runs = "figures/runs.json"
+	files := &figureFiles{map[string]*claim.Judge{}, map[string]map[string][]float64{}}
+	if *update || *exhaustive {
+		for name, command := range figureRuns {
+			files.runs[name] = columnsOf(t, command)
+		}
+		checkPublished(t, runs, lined(must.Get(json.Marshal(files.runs))(t)))
+	}
+	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("../../results/published/"+runs))(t), &files.runs))
 	list := must.Get(sources.Figures())(t)
 	numbers := map[string]sources.Numbers{}
 	for _, s := range list {
@@ -169,7 +194,7 @@ func TestPublishedFigures(t *testing.T) {
 			}
 		}
 	}
-	text := strings.ReplaceAll(string(must.Get(json.Marshal(numbers))(t)), `},"`, "},\n\"") + "\n"
+	text := lined(must.Get(json.Marshal(numbers))(t))
 	const path = "../../experiments/study/sources/figures.json"
 	if *update {
 		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
