@@ -34,8 +34,8 @@ import (
 // that a policy that has seen short searches alone has seen each candidate follow the
 // one before it.
 //
-// With Repeat a demonstration runs candidates twice that are none, which is length for
-// nothing but for slips: a verbose start.
+// With Overlook a demonstration may pass by what seems to be the root and try on: a
+// verbose start, whose first gain is to stop in time.
 //
 // It is learnable for the reasons given at Chain. Whether to stop is seen from
 // the value after marker a alone, since the target is always zero (with a
@@ -53,9 +53,9 @@ type Search struct {
 	// Recheck is the chance that a demonstration runs a candidate that seems to be
 	// the root once more, at most four times in all.
 	Recheck float64 `yaml:"recheck" range:"[0,1]"`
-	// Repeat is the chance that a demonstration runs a candidate that seems to be none
-	// a second time.
-	Repeat float64 `yaml:"repeat" range:"[0,1]"`
+	// Overlook is the chance that a demonstration goes on although a candidate seems to
+	// be the root.
+	Overlook float64 `yaml:"overlook" range:"[0,1]"`
 	// Pairs asks for a root of two digits among 100 candidates.
 	Pairs bool `yaml:"pairs"`
 }
@@ -185,11 +185,8 @@ func (s *Search) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
 		x := (start + tried) % candidates
 		var zero bool
 		dst, zero = s.appendRun(dst, &g, x, rng)
-		if !zero {
-			again = !again && s.Repeat > 0 && rng.Float64() < s.Repeat
-			if !again {
-				tried++
-			}
+		if !zero || s.Overlook > 0 && rng.Float64() < s.Overlook {
+			tried, again = tried+1, false
 			continue
 		}
 		again = s.Recheck > 0 && rechecks < maxRechecks && rng.Float64() < s.Recheck
@@ -230,9 +227,6 @@ func (s *Search) MaxPrompt() int {
 // MaxResponse implements Task.
 func (s *Search) MaxResponse() int {
 	digits, runs := s.size()
-	if s.Repeat > 0 {
-		runs *= 2
-	}
 	if s.Recheck > 0 {
 		runs += maxRechecks
 	}
