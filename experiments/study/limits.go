@@ -157,12 +157,28 @@ func finals(rows []*Row) (list []float64) {
 
 // pairs are the last pass rates of an arm at one rate and of another at one of its own, by the models that both have.
 func pairs(a, b []*Row) (x, y []float64) {
-	for _, r := range a {
-		if i := slices.IndexFunc(b, func(o *Row) bool { return o.Seed == r.Seed }); i >= 0 {
-			x, y = append(x, r.finalRate()), append(y, b[i].finalRate())
+	list := shared(a, b)
+	return list[0], list[1]
+}
+
+// shared are the last pass rates of arms by the models that all of them have.
+func shared(arms ...[]*Row) (list [][]float64) {
+	list = make([][]float64, len(arms))
+models:
+	for _, r := range arms[0] {
+		rates := make([]float64, len(arms))
+		for k, rows := range arms {
+			i := slices.IndexFunc(rows, func(o *Row) bool { return o.Seed == r.Seed })
+			if i < 0 {
+				continue models
+			}
+			rates[k] = rows[i].finalRate()
+		}
+		for k, rate := range rates {
+			list[k] = append(list[k], rate)
 		}
 	}
-	return x, y
+	return list
 }
 
 // sides are two arms by the models that judge both: those that confirm where both have any, else those that located the limits.
@@ -344,17 +360,27 @@ func (d *Folder) judged(check Declared, arms []*ladderArm) (list []stability.Che
 			if x < 0 || y < 0 {
 				continue
 			}
-			u, v := pairs(d.since(a.rungs[x], check.Since, 0, find), d.since(b.rungs[y], check.Since, 1, find))
-			if len(u) == 0 {
-				continue
+			both := [][]*Row{a.rungs[x], b.rungs[y]}
+			for _, label := range check.Since {
+				before := find(label)
+				if before == nil {
+					continue
+				}
+				before, _ = d.sides(before, before)
+				both = append(both, before.rungs[before.levelAt()])
 			}
-			c = judge.Difference(check.Name, stats.Differences(u, v), check.Needs, check.Bound)
-			shown := stats.TShares(u, v)
+			rates := shared(both...)
+			if len(rates) != 2+len(check.Since) || len(rates) == 3 || rates[0] == nil {
+				continue // an arm has no runs yet
+			}
+			differences, shown := stats.Differences(rates[0], rates[1]), meanOf(stats.TShares(rates[0], rates[1]))
 			if check.Since != nil {
-				shown = c.Value
+				differences = stats.Differences(differences, stats.Differences(rates[2], rates[3]))
+				shown = meanOf(stats.T(differences))
 				line.Over += fmt.Sprintf(", from %s and %s on", check.Since[0], check.Since[1])
 			}
-			line.Value = meanOf(shown).Text(true)
+			c = judge.Difference(check.Name, differences, check.Needs, check.Bound)
+			line.Value = shown.Text(true)
 			if check.Needs == judge.NeedsWithin {
 				line.Smallest = record.Number(c.Power.Smallest)
 			}
@@ -370,27 +396,6 @@ func (d *Folder) judged(check Declared, arms []*ladderArm) (list []stability.Che
 		list[i].Outcome = made[i].Outcome.Term()
 		if n := made[i].Value.N; len(d.Confirm) > 0 && n < len(d.Confirm) {
 			list[i].Outcome = fmt.Sprintf("%s, preliminary: %d models of %d", list[i].Outcome, n, len(d.Confirm))
-		}
-	}
-	return list
-}
-
-// since are runs whose last pass rate counts from that of an arm at its own level, by model; the runs as they are where none is named.
-func (d *Folder) since(rows []*Row, names []string, k int, find func(label string) *ladderArm) (list []*Row) {
-	if len(names) <= k {
-		return rows
-	}
-	before := find(names[k])
-	if before == nil {
-		return nil
-	}
-	before, _ = d.sides(before, before)
-	from := before.rungs[before.levelAt()]
-	for _, r := range rows {
-		if i := slices.IndexFunc(from, func(o *Row) bool { return o.Seed == r.Seed }); i >= 0 {
-			gain := *r
-			gain.Final = record.Number(r.finalRate() - from[i].finalRate())
-			list = append(list, &gain)
 		}
 	}
 	return list

@@ -53,27 +53,18 @@ func VerdictTable(list []Result) *figure.Figure {
 	return t
 }
 
-// holmOf is holm of claims that were judged.
-func holmOf(list []Result) []float64 {
-	return holm(len(list), func(i int) (float64, judge.Mark) {
-		if d := list[i].decisive(); d != nil {
-			return d.P, d.Outcome
-		}
-		return math.NaN(), judge.Open
-	})
-}
-
-// holm are the adjusted p-values of n claims whose verdict rejects; NaN of the others.
-func holm(n int, decisive func(i int) (p float64, outcome judge.Mark)) []float64 {
-	list := make([]float64, n)
+// holm sets the adjusted p-values of the claims whose verdict rejects; NaN of the others.
+func holm(list []Status) {
+	p := make([]float64, len(list))
 	for i := range list {
-		p, outcome := decisive(i)
-		list[i] = math.NaN()
-		if outcome == judge.Passed || outcome == judge.Contrary {
-			list[i] = p
+		p[i] = math.NaN()
+		if d := list[i].Primary; d != nil && (d.Outcome == judge.Passed || d.Outcome == judge.Contrary) {
+			p[i] = d.P[0]
 		}
 	}
-	return judge.Adjusted(list)
+	for i, adjusted := range judge.Adjusted(p) {
+		list[i].Holm = record.Number(adjusted)
+	}
 }
 
 // DeclaredTable counts the verdicts of checks that were declared before any published result apart from
@@ -116,15 +107,12 @@ func DeclaredTable(list []Status) *figure.Figure {
 
 // statuses are the claims as lines of the list.
 func statuses(list []Result) []Status {
-	adjusted := holmOf(list)
 	out := make([]Status, len(list))
 	for i := range list {
 		r := &list[i]
-		s := statusOf(r.Claim)
-		s.Outcome, s.Confirmed, s.Holm = r.outcome(), r.confirmed(), record.Number(adjusted[i])
-		s.overLadder()
-		out[i] = s
+		out[i] = statusOf(r.Claim, func(s *Status) { s.Outcome, s.Confirmed = r.outcome(), r.confirmed() })
 	}
+	holm(out)
 	return out
 }
 

@@ -2,7 +2,6 @@ package reproduce
 
 import (
 	"encoding/json"
-	"math"
 	"strings"
 
 	"driftlab/experiments/study/claims"
@@ -107,35 +106,31 @@ func readVerdict(text []byte, c claim.Claim) (k kept, ok bool) {
 func List(dir string) []Status {
 	var list []Status
 	for _, c := range claims.All() {
-		s := statusOf(c)
-		if dir != "" {
-			s.here(dir, c)
-		}
-		if s.Status == "not run" {
+		list = append(list, statusOf(c, func(s *Status) {
+			if dir != "" {
+				s.here(dir, c)
+			}
+			if s.Status != "not run" {
+				return
+			}
 			if k, ok := readVerdict(published.Claims()[c.ID].Verdict, c); ok {
 				s.take("published", k)
 			}
-		}
-		s.overLadder()
-		list = append(list, s)
+		}))
 	}
-	adjusted := holm(len(list), func(i int) (float64, judge.Mark) {
-		if p := list[i].Primary; p != nil {
-			return p.P[0], p.Outcome
-		}
-		return math.NaN(), judge.Open
-	})
-	for i := range list {
-		list[i].Holm = record.Number(adjusted[i])
-	}
+	holm(list)
 	return list
 }
 
-// statusOf is a claim that was not run.
-func statusOf(c claim.Claim) Status {
+// statusOf is a claim with what take finds of it, and the verdict over a ladder of learning rates in the place of that at the claim's own.
+func statusOf(c claim.Claim, take func(s *Status)) Status {
 	s := Status{ID: c.ID, Theme: c.Theme, Title: c.Title, Source: c.Source, Sentence: c.Statement, Published: c.Figure, Proxy: c.Proxy, Ladder: sources.OverLadder(c),
 		Declared: c.Declared.When, First: c.Declared.First(), Unit: c.Unit, Needed: c.Needed(), Rates: append([]string{}, c.Rates...), Status: "not run"}
+	take(&s)
+	l := sources.Answering(s.Ladder)
 	switch {
+	case l != nil:
+		s.Confirmed, s.Judged = l.Verdict, "over the ladder of stability/"+l.Study
 	case c.Frozen:
 		s.Judged = "at frozen weights"
 	case len(c.Rates) > 1:
@@ -151,13 +146,6 @@ func statusOf(c claim.Claim) Status {
 // take takes what was kept of a claim.
 func (s *Status) take(status string, k kept) {
 	s.Status, s.Outcome, s.Fresh, s.Confirmed = status, k.Outcome, k.Fresh, k.Confirmed
-}
-
-// overLadder puts the verdict over a ladder of learning rates in the place of that at the claim's own rates.
-func (s *Status) overLadder() {
-	if l := sources.Answering(s.Ladder); l != nil {
-		s.Confirmed, s.Judged = l.Verdict, "over the ladder of stability/"+l.Study
-	}
 }
 
 // ownCheck reports whether the verdict rests on the claim's own primary check, and not on a study over a ladder of learning rates.
