@@ -11,6 +11,7 @@ import (
 	"text/template"
 
 	"driftlab/experiments/study/claims"
+	"driftlab/experiments/study/judge"
 	"driftlab/results/figure"
 	"driftlab/results/published"
 	"driftlab/results/record"
@@ -146,30 +147,19 @@ func publishedCheck(id, name string) (string, error) {
 	}
 	var of struct {
 		Checks []struct {
-			Name     string `json:"name"`
-			Outcome  string `json:"outcome"`
-			Interval []any  `json:"estimate_low_high"` // an infinite one is a text
-		} `json:"checks"`
+			Name     string
+			Outcome  judge.Mark
+			Interval record.Floats `json:"estimate_low_high"`
+		}
 	}
 	if err := json.Unmarshal(ours.Verdict, &of); err != nil {
 		return "", err
 	}
 	for _, c := range of.Checks {
-		if c.Name != name {
-			continue
+		if c.Name == name {
+			outcome := strings.Replace(c.Outcome.Term(), "opposite", "significant in the opposite direction", 1)
+			return fmt.Sprintf("%s, %.3g (%.3g to %.3g)", outcome, c.Interval[0], c.Interval[1], c.Interval[2]), nil
 		}
-		said := map[string]string{"passed": "met", "failed": "not met", "open": "inconclusive", "contrary": "significant in the opposite direction", "reported": "reported"}[c.Outcome]
-		if len(c.Interval) == 3 {
-			var figures [3]string
-			for i, x := range c.Interval {
-				figures[i] = fmt.Sprint(x)
-				if f, ok := x.(float64); ok {
-					figures[i] = fmt.Sprintf("%.3g", f)
-				}
-			}
-			said += fmt.Sprintf(", %s (%s to %s)", figures[0], figures[1], figures[2])
-		}
-		return said, nil
 	}
 	return "", fmt.Errorf("%s has no check %q", id, name)
 }

@@ -3,12 +3,9 @@ package reproduce
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 
-	"driftlab/experiments/study/claims"
-	"driftlab/experiments/study/claims/claim"
 	"driftlab/experiments/study/judge"
 )
 
@@ -26,30 +23,19 @@ type Change struct {
 // Check judges the observations of a directory again and lists the claims whose verdict files would
 // change, and how many have one. It measures and writes nothing. The error names the claims that are damaged.
 func Check(dir string) (changes []Change, checked int, err error) {
-	var faults []error
-	for _, c := range claims.All() {
-		f, err := openFolder(dir, c, claim.Full)
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
+	err = eachFolder(dir, func(f *folder) error {
 		before, err := f.Read(verdictFile)
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		if before == nil {
-			continue
+		if before == nil || err != nil {
+			return err
 		}
 		checked++
 		change, err := f.change(before)
-		if err != nil {
-			faults = append(faults, err)
-		} else if change != nil {
+		if change != nil && err == nil {
 			changes = append(changes, *change)
 		}
-	}
-	return changes, checked, errors.Join(faults...)
+		return err
+	})
+	return changes, checked, err
 }
 
 // change compares a verdict file with the one that this version would write; nil where they are equal.

@@ -58,22 +58,28 @@ func (r *Result) write(f *folder) error {
 // Kept returns the claims that a directory has a verdict of, in the order of
 // their list, judged again from their observations. The error names, one by one, the
 // claims that are left out: their observations are damaged, or are not all there.
-func Kept(dir string) ([]Result, error) {
-	var list []Result
+func Kept(dir string) (list []Result, err error) {
+	err = eachFolder(dir, func(f *folder) error {
+		r, err := f.result()
+		if r != nil && err == nil {
+			list = append(list, *r)
+		}
+		return err
+	})
+	return list, err
+}
+
+// eachFolder opens those of all claims below a directory, in the order of their list, and joins the errors of what is done with each.
+func eachFolder(dir string, do func(f *folder) error) error {
 	var faults []error
 	for _, c := range claims.All() {
 		f, err := openFolder(dir, c, claim.Full)
-		var r *Result
 		if err == nil {
-			r, err = f.result()
+			err = do(f)
 		}
-		if err != nil {
-			faults = append(faults, err)
-		} else if r != nil {
-			list = append(list, *r)
-		}
+		faults = append(faults, err)
 	}
-	return list, errors.Join(faults...)
+	return errors.Join(faults...)
 }
 
 // result is the claim of a folder judged again; nil without a verdict of its version.
