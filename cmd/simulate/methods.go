@@ -150,45 +150,7 @@ func methodTables(all []recipe.Method) []*figure.Figure {
 // rollOrLogp are the columns by which formulas name the policies mu and new.
 var rollOrLogp = regexp.MustCompile(`\b(roll|logp|lr)(_|\b)`)
 
-func methodText(m recipe.Method) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s, unit: %s)\n\n%s\n%s\n", m.Name, m.Group, m.Unit, m.Does, m.When)
-	section := func(title, text string) {
-		if text == "" {
-			return
-		}
-		fmt.Fprintf(&b, "\n%s\n", title)
-		for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-			fmt.Fprintf(&b, "  %s\n", line)
-		}
-	}
-	if m.Group != "schedule" { // whose papers make other claims as well
-		section("Published claims on its source", claimsOn(m.Source))
-	}
-	section("Measured on the stability map", effectsOf(m))
-	section("Also called", strings.Join(m.Aliases, ", "))
-	section("Source", m.Source)
-	section("Formula", m.Formula)
-	if rollOrLogp.MatchString(m.Formula) {
-		section("Symbols", "log-probs of the token: roll = log mu (rollout engine), old (learner before the step), logp = log new (learner now); lr = logp - old")
-	}
-	section("Gradient", m.Gradient)
-	defaults := m.Defaults.YAML()
-	if defaults == "" {
-		defaults = "no parameters"
-	}
-	section("Defaults, in a recipe under "+m.Field, defaults)
-	if m.Bound != nil {
-		section("Greatest lag", boundText(*m.Bound))
-	}
-	section("Reads the columns", m.Needs.String())
-	section("Reads with some parameters", m.May.String())
-	section("Reads for a metric only", m.Shows.String())
-	section("Example", m.Example)
-	section("Reconstruction", m.Reconstruction)
-	b.WriteByte('\n')
-	return b.String()
-}
+func methodText(m recipe.Method) string { return textOf("method", m) }
 
 // effectsOf are the effects that the stability map has of a method and of the settings that it is in.
 func effectsOf(m recipe.Method) string {
@@ -254,7 +216,7 @@ func (c *methodsCmd) explain(a *app, found []recipe.Method) error {
 	}
 	text := ""
 	for _, x := range all {
-		text += x.text()
+		text += textOf("explanation", &x)
 	}
 	return c.fenced(a, c.Name, text, all)
 }
@@ -303,30 +265,4 @@ func explained(m recipe.Method) (*explanation, error) {
 	}
 	x.Tokens = t.Tokens
 	return x, nil
-}
-
-// text shows a token after the other, line by line.
-func (x *explanation) text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s)\n  %s\n", x.Name, x.Field, strings.ReplaceAll(x.Formula, "\n", "\n  "))
-	if x.Loss != nil {
-		fmt.Fprintf(&b, "  gradient: %s\n  L is the token's term and dL its derivative by logp; loss and grad are its parts of the batch's loss and gradient.\n"+
-			"  difference is the central difference of the batch's loss in logp: it equals grad, and is missing where the loss has a kink.\n", x.Gradient)
-	}
-	for i := range x.Tokens {
-		k := &x.Tokens[i]
-		fmt.Fprintf(&b, "\nresponse %d, token %d\n", k.Response+1, k.Position+1)
-		for _, line := range k.Lines() {
-			fmt.Fprintf(&b, "  %s\n", line)
-		}
-	}
-	if x.Loss != nil {
-		fmt.Fprintf(&b, "\nloss of the batch = sum over tokens")
-		for _, part := range x.Rest {
-			fmt.Fprintf(&b, ", and %s (%s)", part.Value, part.Name)
-		}
-		fmt.Fprintf(&b, " = %s\n", trace.Number(*x.Loss))
-	}
-	b.WriteByte('\n')
-	return b.String()
 }

@@ -27,7 +27,7 @@ func TestEveryMethodIsExplained(t *testing.T) {
 			continue
 		}
 		told++
-		text := x.text()
+		text := textOf("explanation", x)
 		for _, want := range []string{m.Name, "response 1, token 3"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: no %q in\n%s", m.Name, want, text)
@@ -46,7 +46,7 @@ func TestEveryMethodIsExplained(t *testing.T) {
 func TestExplainedText(t *testing.T) {
 	found := must.Get(findMethods("ppo_clip"))(t)
 	x := must.Get(explained(found[0]))(t)
-	text := x.text()
+	text := textOf("explanation", x)
 	for _, want := range []string{
 		"r = 1.2214\n", "L = -1.2\n  dL = 0\n", "loss = -0.2   (clipped above)\n", "grad = -0.136455\n  difference = -0.136455\n", "sum over tokens = 0.078354\n",
 	} {

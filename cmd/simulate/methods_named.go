@@ -106,7 +106,7 @@ func (c *methodsCmd) named(a *app) (ok bool, err error) {
 	if err := p.fill(); err != nil {
 		return false, err
 	}
-	return true, c.fenced(a, p.Name, p.String(), p)
+	return true, c.fenced(a, p.Name, textOf("named", p), p)
 }
 
 func (p *namedPage) fill() error {
@@ -120,43 +120,6 @@ func (p *namedPage) fill() error {
 		}
 	}
 	return nil
-}
-
-// String is the page for a terminal.
-func (p *namedPage) String() string {
-	var b strings.Builder
-	head := p.Kind
-	if p.Group != "" {
-		head += ", group " + p.Group
-	}
-	if p.Level != "" && p.Level != "none" {
-		head += ", level " + p.Level
-	}
-	fmt.Fprintf(&b, "%s (%s)\n", p.Name, head)
-	if p.Title != "" {
-		fmt.Fprintf(&b, "  %s\n", p.Title)
-	}
-	if len(p.Recipe) > 0 {
-		fmt.Fprintf(&b, "\nIn a recipe\n%s\n", indented(sources.RecipeLine(p.Recipe)))
-	}
-	if effects := measuredEffects(p.Name); effects != "" {
-		fmt.Fprintf(&b, "\nMeasured on the stability map\n%s\n", indented(effects))
-	}
-	if len(p.Frameworks) > 0 {
-		b.WriteString("\nIn frameworks\n")
-	}
-	for _, f := range p.Frameworks {
-		text := f.Framework + ": " + foreign.NotWritten
-		if f.Text != "" {
-			text = f.Framework + "\n" + indented(strings.TrimSpace(f.Text))
-		}
-		fmt.Fprintln(&b, indented(text))
-		for _, note := range f.Notes {
-			fmt.Fprintf(&b, "    # %s\n", note)
-		}
-	}
-	fmt.Fprintf(&b, "\nRun\n  %s\n\n", p.Command)
-	return b.String()
 }
 
 // measuredEffects are the lines of the published stability map on some of its arms.

@@ -26,8 +26,8 @@ func TestPrintedNameHasAPage(t *testing.T) {
 			}
 			found++
 			must.Do(t, p.fill())
-			if !strings.Contains(p.String(), want) {
-				t.Errorf("the page lacks %q:\n%s", want, p.String())
+			if !strings.Contains(textOf("named", p), want) {
+				t.Errorf("the page lacks %q:\n%s", want, textOf("named", p))
 			}
 		}
 		if found != 1 {

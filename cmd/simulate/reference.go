@@ -86,49 +86,18 @@ func (c *methodsCmd) page(a *app) error {
 	if err != nil {
 		return err
 	}
-	var b strings.Builder
-	b.WriteString(p.Page)
-	for _, arm := range p.Arms {
-		fmt.Fprintf(&b, "\n%s@%s\n", p.Name, arm.Name)
-		for _, set := range arm.Sets {
-			fmt.Fprintf(&b, "  %s\n", set)
-		}
-	}
-	if len(p.Arms) > 0 {
-		fmt.Fprintf(&b, "\nTo compare: simulate compare %s", p.Name)
-		for _, arm := range p.Arms {
-			fmt.Fprintf(&b, " %s@%s", p.Name, arm.Name)
-		}
-		b.WriteByte('\n')
-	}
-	for _, note := range r.Inert() {
-		fmt.Fprintf(&b, "\nHas no effect here: %s\n", note)
-	}
-	return c.text(a, p.Name+".txt", b.String(), p)
+	text := textOf("recipe", struct {
+		recipePage
+		Inert any
+	}{p, r.Inert()})
+	return c.text(a, p.Name+".txt", text, p)
 }
 
 // systems lists the published asynchronous systems: the rule in a line, the bound that
 // it promises, where it is from, and what of it is inferred or left out.
 func (c *methodsCmd) systems(a *app) error {
-	var list []recipe.Method
-	var b strings.Builder
-	for _, m := range recipe.Methods() {
-		if m.Bound == nil {
-			continue
-		}
-		list = append(list, m)
-		fmt.Fprintf(&b, "%s (%s)\n", m.Name, strings.Join(m.Aliases, ", "))
-		for _, line := range [...]struct{ title, text string }{
-			{"What it does", m.Does}, {"When to use it", m.When}, {"Rule", m.Formula}, {"Greatest lag", boundText(*m.Bound)}, {"Source", m.Source}, {"Inferred or left out", m.Reconstruction},
-		} {
-			if line.text != "" {
-				fmt.Fprintf(&b, "  %s: %s\n", line.title, strings.ReplaceAll(line.text, "\n", "; "))
-			}
-		}
-		b.WriteByte('\n')
-	}
-	b.WriteString("Greatest lag: staleness bound of a trained sample, in published versions; none if a system only limits a count.\n")
-	return c.text(a, "systems.txt", b.String(), list)
+	list := slices.DeleteFunc(recipe.Methods(), func(m recipe.Method) bool { return m.Bound == nil })
+	return c.text(a, "systems.txt", textOf("systems", list), list)
 }
 
 // boundText is the greatest lag that a system promises.

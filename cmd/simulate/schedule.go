@@ -94,7 +94,7 @@ func (c *scheduleCmd) list(a *app, systems method.Table[schedule.Policy]) error 
 		return a.printJSON(all)
 	}
 	if c.Name != "" {
-		fmt.Fprint(a.stdout, all[0].page())
+		fmt.Fprint(a.stdout, textOf("system", all[0]))
 		return nil
 	}
 	t := &figure.Figure{Kind: figure.Table, Title: "Systems", Columns: []figure.Column{
@@ -105,19 +105,4 @@ func (c *scheduleCmd) list(a *app, systems method.Table[schedule.Policy]) error 
 	}
 	a.printTable(t)
 	return nil
-}
-
-// page is a system in full.
-func (l listed) page() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n%s\n%s\n", l.Name, l.Does, l.When)
-	for _, section := range [...]struct{ title, text string }{
-		{"Also called", strings.Join(l.Aliases, ", ")}, {"Source", l.Source}, {"Rule", l.Formula},
-		{"Parameters", strings.Join(l.Parameters, "\n")}, {"Greatest lag", boundText(l.Bound)}, {"Example", l.Example}, {"Inferred or left out", l.Reconstruction},
-	} {
-		if section.text != "" {
-			fmt.Fprintf(&b, "\n%s\n  %s\n", section.title, strings.ReplaceAll(section.text, "\n", "\n  "))
-		}
-	}
-	return b.String()
 }
