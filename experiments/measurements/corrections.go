@@ -69,44 +69,38 @@ func (m *opsmSets) Measure(e *claim.Env, o *claim.Observation) {
 	for _, rounds := range m.Updates {
 		claim.StopOn(l.Update(parts, method.New[loss.PPOClip](), m.Rate, rounds))
 		for k, delta := range m.Deltas {
-			alone, dropped := compareOPSM(parts[0], delta)
-			different += alone
-			masked[k] += dropped
+			opsm := rejected(parts[0], &correction.OPSM{Delta: delta, Signs: correction.Negative})
+			low := rejected(parts[0], &correction.Geometric{Low: elementary.Exp(-delta), High: math.Inf(1)})
+			for n := range opsm {
+				if opsm[n] != (low[n] && parts[0].Advantage[n] < 0) {
+					different++
+				}
+				if opsm[n] {
+					masked[k]++
+				}
+			}
 		}
 	}
 	o.Set("tokens in one set only", different)
 	o.Set("tokens masked", masked...)
 }
 
-// compareOPSM counts the tokens in one of the two sets only, and those that
-// OPSM drops.
-func compareOPSM(b *batch.Batch, delta float64) (alone, dropped float64) {
-	opsm := rejected(b, &correction.OPSM{Delta: delta, Signs: correction.Negative})
-	low := rejected(b, &correction.Geometric{Low: elementary.Exp(-delta), High: math.Inf(1)})
-	for n := range opsm {
-		if opsm[n] != (low[n] && b.Advantage[n] < 0) {
-			alone++
-		}
-		if opsm[n] {
-			dropped++
-		}
-	}
-	return alone, dropped
-}
-
 // rejected says which tokens a mask removes from the policy term of the current
 // weights, with the ratio taken against the rollout engine.
 func rejected(b *batch.Batch, m correction.Masking) []bool {
 	own := minibatches(b, 1)[0]
-	p := correction.Pipeline{Mode: correction.Bypass, Masks: []correction.Masking{m}}
-	for _, s := range []correction.Stage{correction.AtBatch, correction.AtStep} {
-		claim.StopOn(p.Apply(own, s))
-	}
+	correct(own, &correction.Pipeline{Mode: correction.Bypass, Masks: []correction.Masking{m}})
 	out := make([]bool, own.Tokens())
 	for n := range out {
 		out[n] = !own.LossMask[n] || own.Gate != nil && !own.Gate[n]
 	}
 	return out
+}
+
+// correct applies a correction as the first gradient step of a batch does.
+func correct(b *batch.Batch, p *correction.Pipeline) {
+	claim.StopOn(p.Apply(b, correction.AtBatch))
+	claim.StopOn(p.Apply(b, correction.AtStep))
 }
 
 // skew records the means of (r - 1)·A of the engine ratio r of chain-base over the tokens with

@@ -38,10 +38,7 @@ func (m *tailGradients) Measure(e *claim.Env, o *claim.Observation) {
 	whole := gradientNorm(l, b, b.Mask)
 	for _, mask := range m.Masks {
 		r := claim.Must(recipe.Load("headline", "correction.masks=["+mask.value+"]"))
-		p := correction.Pipeline{Masks: r.Correction.Pipeline().Masks, Seed: e.Seed}
-		for _, stage := range []correction.Stage{correction.AtBatch, correction.AtStep} {
-			claim.StopOn(p.Apply(b, stage))
-		}
+		correct(b, &correction.Pipeline{Masks: r.Correction.Pipeline().Masks, Seed: e.Seed})
 		tail := make([]bool, b.Tokens())
 		for n := range tail {
 			gated := len(b.Gate) > 0 && !b.Gate[n] // by a mask of every gradient step

@@ -1,15 +1,12 @@
 package measurements
 
-import "driftlab/trainer/method/batch"
+import (
+	"driftlab/results/stats"
+	"driftlab/trainer/method/batch"
+)
 
 // logRatiosOf returns the token log-ratios, learner minus rollout.
-func logRatiosOf(b *batch.Batch) []float64 {
-	e := make([]float64, b.Tokens())
-	for i := range e {
-		e[i] = b.Old.Logp[i] - b.LogpRoll[i]
-	}
-	return e
-}
+func logRatiosOf(b *batch.Batch) []float64 { return stats.Differences(b.Old.Logp, b.LogpRoll) }
 
 // prefixLengths are the powers of two up to the length, from 32 (or the length
 // over eight, if that is less).

@@ -48,13 +48,8 @@ func (g tokenGradient) error(exact []float64, n float64) float64 {
 // Weights of a ratio.
 func plainWeight(float64) float64       { return 1 }
 func ratioWeight(w float64) float64     { return w }
-func truncatedWeight(w float64) float64 { return min(w, 2) }
-func rejectedWeight(w float64) float64 {
-	if w > 2 {
-		return 0
-	}
-	return w
-}
+func truncatedWeight(w float64) float64 { return boundedWeight(w, 0, 2) }
+func rejectedWeight(w float64) float64  { return boundedWeight(w, math.SmallestNonzeroFloat64, 2) }
 
 // randomRewards are rewards of the tokens: one in four is right.
 func randomRewards(rng *rand.Rand, n int) []float64 {
@@ -66,14 +61,6 @@ func randomRewards(rng *rand.Rand, n int) []float64 {
 	}
 	r[rng.IntN(n)] = 1
 	return r
-}
-
-func noisyLaw(rng *rand.Rand, logits []float64, noise float64) []float64 {
-	out := make([]float64, len(logits))
-	for a := range out {
-		out[a] = logits[a] + float64(noise*stream.Normal(rng))
-	}
-	return law(out)
 }
 
 // quadrants compares the errors of the gradient of a batch of tokens under weights, rejection above
@@ -102,7 +89,8 @@ func (m *quadrants) Measure(e *claim.Env, o *claim.Observation) {
 				rare[a] -= elementary.Log(m.Rarer)
 			}
 		}
-		for k, mu := range [][]float64{law(rare), noisyLaw(rng, logits, m.Shift)} {
+		broad := stats.Each(logits, func(l float64) float64 { return l + float64(m.Shift*stream.Normal(rng)) })
+		for k, mu := range [][]float64{law(rare), law(broad)} {
 			weights, rejected := gradientOf(mu, pi, reward, ratioWeight), gradientOf(mu, pi, reward, rejectedWeight)
 			x := elementary.Log(weights.error(exact, m.Tokens) / rejected.error(exact, m.Tokens))
 			first[k] += x / float64(n)
