@@ -68,6 +68,7 @@ var Library = claim.Library{
 		"replay errors":            measurement[replayErrors],
 		"tables":                   measurement[tables],
 		"transformer aggregations": measurement[transformerAggregations],
+		"update gradients":         measurement[updateGradients],
 		"truncated laws":           measurement[truncatedLaws],
 		"prefix values":            measurement[prefixValues],
 		"score shares":             measurement[scoreShares],

@@ -77,10 +77,10 @@ func (k *aggregation) weights(w, logs []float64) {
 	}
 }
 
-// spread is the trace of the variance of a batch and the efficiency, from
-// gradients over parts of so many responses each. Squares of expectations are
+// spread is the trace of the variance of a batch, the squared bias and the efficiency,
+// from gradients over parts of so many responses each. Squares of expectations are
 // products between halves, which noise does not raise.
-func spread(parts, truth [][]float64, responses float64) (variance, power float64) {
+func spread(parts, truth [][]float64, responses float64) (variance, bias, power float64) {
 	a, b := meanVector(parts[:transformerParts/2]), meanVector(parts[transformerParts/2:])
 	for _, g := range parts {
 		for i, v := range g {
@@ -89,12 +89,12 @@ func spread(parts, truth [][]float64, responses float64) (variance, power float6
 		}
 	}
 	variance = float64(variance * (responses / sgaBatch))
-	along, away := 0.0, 0.0
+	along := 0.0
 	for _, h := range [][2][]float64{{a, b}, {b, a}} {
 		along += float64(stats.Dot(truth[0], h[0]) * stats.Dot(truth[1], h[1]) / 2)
-		away += float64(stats.Dot(stats.Differences(h[0], truth[0]), stats.Differences(h[1], truth[1])) / 2)
+		bias += float64(stats.Dot(stats.Differences(h[0], truth[0]), stats.Differences(h[1], truth[1])) / 2)
 	}
-	return variance, along / (variance + max(away, 0))
+	return variance, bias, along / (variance + max(bias, 0))
 }
 
 // transformerAggregations measures efficiency and variance of aggregations on chain-base, over the
@@ -122,7 +122,7 @@ func (m *transformerAggregations) Measure(e *claim.Env, o *claim.Observation) {
 	for k := range m.Aggregations {
 		e.Continue()
 		g := gradients(l, parts, &m.Aggregations[k])
-		v, q := spread(g, truth, float64(parts[0].Len()))
+		v, _, q := spread(g, truth, float64(parts[0].Len()))
 		o.Append("transformer variance", v)
 		o.Append("transformer power", q)
 	}
