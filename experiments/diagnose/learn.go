@@ -707,7 +707,9 @@ func (c *referenceKL) findings(*Options) (found []Finding, columns []looked) {
 
 // teacherEnds asks whether the teacher of a distillation ends its responses with the learner's stop id (2609.20511). One that has another
 // finds the end of nearly every response unlikely, and other tokens not: so the learner is taught never to end, and lengths grow.
+// It also asks whether the teacher has a part in any response: a worker that drops its log-probs trains on, without an error.
 type teacherEnds struct {
+	read, unread int        // responses
 	ends, others tokenCount // off: doubted
 	gap          float64    // Σ of that at ends
 	id           string     // of the last end
@@ -723,9 +725,15 @@ func (c *teacherEnds) add(r *reader.Row) {
 	if policy == nil {
 		policy = r.Roll
 	}
-	if r.Teacher == nil || policy == nil || slices.Equal(r.Teacher, policy) { // equal: a response that the teacher did not read
+	if r.Teacher == nil || policy == nil {
 		return
 	}
+	signal := slices.ContainsFunc(r.Teacher, func(logp float64) bool { return logp != 0 })
+	if slices.Equal(r.Teacher, policy) || !signal { // a response that the teacher did not read
+		c.unread++
+		return
+	}
+	c.read++
 	last := r.Finish == "" || r.Finish == "stop" // else it was cut, and has no end
 	for i := len(r.Mask) - 1; i >= 0; i-- {
 		gap := policy[i] - r.Teacher[i]
@@ -745,8 +753,12 @@ func (c *teacherEnds) add(r *reader.Row) {
 }
 
 func (c *teacherEnds) findings(*Options) (found []Finding, columns []looked) {
-	if c.ends.all+c.others.all > 0 { // most runs have none
+	if c.read+c.unread > 0 { // most runs have none
 		columns = []looked{{"the teacher's log-probs", true}}
+	}
+	if c.read == 0 && c.unread >= leastResponses {
+		return learns("teacher-silent", Warning, "follow the teacher's log-probs from its server to the loss of the worker that runs: are they among the keys that are sent, and does a mask leave any response to the teacher?",
+			"the teacher's log-probs equal the learner's or are 0 in all %d responses that have them: the distillation term has no gradient, and the run trains on without the teacher", c.unread), columns
 	}
 	ends := share(c.ends.off, c.ends.all)
 	if c.ends.all < leastResponses || ends < mostEnds || ends < endsOver*share(c.others.off, c.others.all) {

@@ -314,6 +314,16 @@ func TestLearningFaults(t *testing.T) {
 				}
 			}
 		}},
+		{"teacher copied from the learner", "grpo", "teacher-silent", func(rows []*reader.Row) {
+			for _, row := range rows {
+				row.Teacher = slices.Clone(row.Old)
+			}
+		}},
+		{"teacher dropped", "dr_grpo", "teacher-silent", func(rows []*reader.Row) {
+			for _, row := range rows {
+				row.Teacher = make([]float64, len(row.Old))
+			}
+		}},
 		{"certain", "grpo", "entropy-collapse", func(rows []*reader.Row) {
 			tokens(rows, func(_ int, roll, old *float64) { *roll, *old = *roll*1e-6, *old*1e-6 })
 		}},
