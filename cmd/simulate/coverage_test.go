@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,11 +23,26 @@ import (
 
 var exhaustive = flag.Bool("exhaustive", false, "run every command of the list of coverage, as in nightly tests, in place of reading its names and flags")
 
-// TestPublishedCoverage: the published list is what the program says now.
+// TestPublishedCoverage: the published list is what the program says now, in tables that a person can read; a shell can read each command.
 func TestPublishedCoverage(t *testing.T) {
 	list := must.Get(sources.Coverage())(t)
+	var pasted strings.Builder
+	command := regexp.MustCompile("`((?:\\./simulate|go test) [^`]+)`")
 	for _, p := range sources.CoveragePages(list) {
 		checkPublished(t, p.Name, p.Text)
+		for table := range strings.SplitSeq(p.Text, "\n\n") {
+			if rows := strings.Count(table, "\n| "); rows > 61 {
+				t.Errorf("%s: a table of %d rows", p.Name, rows-1)
+			}
+		}
+		for _, m := range command.FindAllStringSubmatch(p.Text, -1) {
+			pasted.WriteString(m[1] + "\n")
+		}
+	}
+	sh := exec.Command("sh", "-n")
+	sh.Stdin = strings.NewReader(pasted.String())
+	if out, err := sh.CombinedOutput(); err != nil && !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("sh -n: %v: %s", err, out)
 	}
 }
 
@@ -40,7 +58,17 @@ func TestCoverageCommands(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range list {
 		for _, line := range c.Answers {
-			if kind, _, _ := strings.Cut(line, " "); slices.Contains([]string{"claim", "check", "map", "alarm"}, kind) || seen[line] {
+			kind, rest, _ := strings.Cut(line, " ")
+			if slices.Contains([]string{"claim", "check", "map", "reading"}, kind) || seen[line] {
+				continue
+			}
+			if pkg, name, _ := strings.Cut(rest, " "); kind == "test" {
+				files := must.Get(filepath.Glob(pkg + "/*_test.go"))(t)
+				if !slices.ContainsFunc(files, func(file string) bool {
+					return strings.Contains(string(must.Get(os.ReadFile(file))(t)), "\nfunc "+name+"(")
+				}) {
+					t.Errorf("%s: no test %s in %s", c.Item, name, pkg)
+				}
 				continue
 			}
 			seen[line] = true
@@ -51,6 +79,35 @@ func TestCoverageCommands(t *testing.T) {
 			if err := tryCommand(t, strings.Fields(line)); err != nil {
 				t.Errorf("%s: simulate %s: %v", c.Item, line, err)
 			}
+		}
+	}
+}
+
+// TestCoverageActs: what clips, masks or replays does so in the run that the list names for it.
+func TestCoverageActs(t *testing.T) {
+	if !*exhaustive {
+		t.Skip("trains")
+	}
+	list := must.Get(sources.Coverage())(t)
+	for method, metric := range map[string]string{
+		"loss=gmpo": "actor/pg_clipfrac_lower", "loss=dppo_tv": "actor/pg_clipfrac", "loss=dppo_kl": "actor/pg_clipfrac", "loss=m2po": "actor/pg_clipfrac", "loss=m2_mask": "m2po/masked",
+		"terms=[alp]": "alp/sigma_mean", "correction.masks=[geometric]": "correction/seq_masked_fraction", `correction.masks=[{"name":"opsm"`: "rollout_corr/rollout_rs_opsm_masked_fraction",
+		"correction.masks=[trm]": "correction/seq_masked_fraction", "correction.masks=[seq_mean_k1]": "correction/seq_masked_fraction", "loss=aspo": "actor/pg_clipfrac_lower", "correction=skyrl_outlier": "correction/seq_masked_fraction",
+		"correction=skyrl_token_mask": "correction/masked_fraction", "correction=decoupled_seq_is_rs": "correction/seq_masked_fraction", "loss=trm": "correction/seq_masked_fraction",
+		"correction=skyrl_token_tis": "rollout_corr/k3_kl", "correction=skyrl_geometric": "correction/seq_masked_fraction", "correction.weights=sequence_mis": "correction/seq_masked_fraction",
+	} {
+		at := slices.IndexFunc(list, func(c sources.Covered) bool { return strings.Contains(strings.Join(c.Answers, " "), method) })
+		if at < 0 {
+			t.Errorf("no command has %s", method)
+			continue
+		}
+		line := list[at].Answers[slices.IndexFunc(list[at].Answers, func(a string) bool { return strings.Contains(a, method) })]
+		line, _, _ = strings.Cut(line, " --dump")
+		out := filepath.Join(t.TempDir(), "run")
+		a := &app{ctx: context.Background(), stdout: io.Discard, stderr: io.Discard}
+		must.Do(t, a.dispatch(append(strings.Fields(line), "--set", "steps=24", "--set", "eval.every=0", "-q", "--out", out)))
+		if acts := regexp.MustCompile(`"` + metric + `":-?(0\.0*[1-9]|[1-9])`); !acts.Match(must.Get(os.ReadFile(filepath.Join(out, "metrics.jsonl")))(t)) {
+			t.Errorf("simulate %s: %s is 0 in every step", line, metric)
 		}
 	}
 }
@@ -135,7 +192,6 @@ func TestCoverageFaults(t *testing.T) {
 		"thing\tS4\tx\tclaim tp-order\t",
 		"statement\tS4\tx\tclaim tp-border\t",
 		"statement\tS4\tx\tcheck tp-order: distinct\t",
-		"statement\tS4\tx\talarm clipped share\t",
 		"statement\tS4\tx\tmap staleness: 17, none\t",
 		"statement\tS4\tx",
 	} {

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"text/template"
 
 	"driftlab/experiments/study/claims"
@@ -16,7 +18,6 @@ import (
 	"driftlab/results/published"
 	"driftlab/results/record"
 	"driftlab/results/stability"
-	"driftlab/results/stats"
 )
 
 // coverageText is the list of features and statements, a line each; its first line names the columns.
@@ -29,20 +30,16 @@ var coverageText string
 //go:embed *.md.tmpl
 var pageTemplates embed.FS
 
+// coverageSource is a text that the list is about, and its page.
 type coverageSource struct{ id, page, name string }
 
-// coverageSources are the texts that the list is about, in the order of the pages, and the page of each.
-var coverageSources = []coverageSource{
-	{"S0", "opsm", "OPSM, a practitioner's account"},
-	{"S1", "skyrl", "SkyRL, off-policy correction"},
-	{"S2-off", "off-policy", "off-policy training, a practitioner's account"},
-	{"S2-pass", "pass-at-k", "pass@k, a practitioner's account"},
-	{"S2-proc", "process-rewards", "process rewards, a practitioner's account"},
-	{"S2-opd", "distillation", "on-policy distillation, a practitioner's account"},
-	{"S2-len", "length", "response length, a practitioner's account"},
-	{"S3", "three-policies", "three-policy trust region"},
-	{"S4", "survey", "survey of training-inference mismatch"},
-}
+// coverageSources are those of the list's lines "# source", in the order of the pages.
+var coverageSources = sync.OnceValue(func() (list []coverageSource) {
+	for _, m := range regexp.MustCompile(`(?m)^# source (\S+) (\S+) (.+)$`).FindAllStringSubmatch(coverageText, -1) {
+		list = append(list, coverageSource{m[1], m[2], m[3]})
+	}
+	return list
+})
 
 // Covered is a feature or a statement of a source, and what the program has of it.
 type Covered struct {
@@ -51,7 +48,8 @@ type Covered struct {
 	// Topic is the heading in the list that the item stands below.
 	Topic string `json:"topic"`
 	Item  string `json:"item"`
-	// Answers are commands, claims, checks of claims, arms of the map of stability and signals; Found says what each came to.
+	// Answers are commands, claims, checks of claims, arms of the map of stability, unit tests and readings of a published page; Found
+	// says what each came to.
 	Answers []string `json:"answers"`
 	Found   []string `json:"found"`
 	// Limit is what is missing; without an answer, why.
@@ -76,7 +74,7 @@ func (c Covered) state() string {
 // Coverage is the list.
 func Coverage() ([]Covered, error) { return ParseCoverage(coverageText) }
 
-// ParseCoverage reads a list and looks every claim, check and signal up. It reads no command. Errors name the line.
+// ParseCoverage reads a list and looks every claim, check and arm up. It reads no command. Errors name the line.
 func ParseCoverage(text string) (list []Covered, faults error) {
 	topic := ""
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -98,7 +96,7 @@ func ParseCoverage(text string) (list []Covered, faults error) {
 		switch {
 		case c.Kind != "feature" && c.Kind != "statement":
 			err = fmt.Errorf("kind %q", c.Kind)
-		case !slices.ContainsFunc(coverageSources, func(s coverageSource) bool { return s.id == c.Source }):
+		case !slices.ContainsFunc(coverageSources(), func(s coverageSource) bool { return s.id == c.Source }):
 			err = fmt.Errorf("source %q", c.Source)
 		case len(c.Answers) == 0 && c.Limit == "":
 			err = fmt.Errorf("neither an answer nor the reason why there is none")
@@ -133,8 +131,9 @@ func answer(a string) (string, error) {
 		return publishedCheck(id, name)
 	case "map":
 		return publishedArm(rest)
-	case "alarm":
-		return publishedAlarm(rest)
+	case "reading":
+		_, text, _ := strings.Cut(rest, ": ")
+		return text, nil
 	}
 	return "", nil
 }
@@ -180,31 +179,7 @@ func publishedArm(name string) (string, error) {
 	return "", fmt.Errorf("the map of stability has no %q", name)
 }
 
-// publishedAlarm says how often a signal fired before a collapse, and how often without one, or how well a predictor
-// separates runs before a collapse from others: the median over the stressors that it was not fitted on.
-func publishedAlarm(name string) (string, error) {
-	all, err := stability.PublishedAlarms()
-	if err != nil {
-		return "", err
-	}
-	for _, r := range all.Rules {
-		if r.Name == name {
-			return fmt.Sprintf("fires before %d of %d collapses, %.2g false alarms in 1000 updates", r.Rates.Detected, r.Rates.Of, r.Rates.FalseAlarms), nil
-		}
-	}
-	for _, p := range all.Predictors {
-		if p.Name == name {
-			var each []float64
-			for _, a := range p.AUROC {
-				each = append(each, a.AUROC)
-			}
-			return fmt.Sprintf("AUROC %.2g (median of %d stressors)", stats.Median(each), len(each)), nil
-		}
-	}
-	return "", fmt.Errorf("no signal is called %q", name)
-}
-
-// CoverageCommand is an answer as a command of a shell, without the program's name; empty for a signal.
+// CoverageCommand is an answer as a command of a shell, without the program's name; empty for a test and a reading.
 func CoverageCommand(answer string) string {
 	kind, rest, _ := strings.Cut(answer, " ")
 	id, _, _ := strings.Cut(rest, ": ")
@@ -213,7 +188,7 @@ func CoverageCommand(answer string) string {
 		return "reproduce " + id + " --quick"
 	case "map":
 		return "study stability/" + id + " --quick"
-	case "alarm":
+	case "reading", "test":
 		return ""
 	}
 	words := strings.Fields(answer)
@@ -223,17 +198,28 @@ func CoverageCommand(answer string) string {
 	return strings.Join(words, " ")
 }
 
-// shown is an answer: its command, the check or the signal, and what it came to.
-func shown(answer, found, mark string) string {
+// shown is an answer: its command or, linked, the page of its result; the check or the arm, and what it came to.
+func shown(answer, found, mark string, linked bool) string {
 	text := CoverageCommand(answer)
 	if text != "" {
 		text = mark + "./simulate " + text + mark
 	}
 	kind, rest, _ := strings.Cut(answer, " ")
-	if _, check, ok := strings.Cut(rest, ": "); ok && (kind == "check" || kind == "map") {
-		text += ", " + check
-	} else if kind == "alarm" {
-		text = "signal " + rest
+	id, part, ok := strings.Cut(rest, ": ")
+	if folder := map[string]string{"claim": "claims", "check": "claims", "map": "stability"}[kind]; folder != "" && linked {
+		text = fmt.Sprintf("[%s](../%s/%s/README.md)", id, folder, id)
+	}
+	switch {
+	case kind == "reading":
+		text = "results/published/" + id
+		if linked {
+			text = fmt.Sprintf("[%s](../%s)", strings.TrimSuffix(id, "/README.md"), id)
+		}
+	case kind == "test":
+		pkg, name, _ := strings.Cut(rest, " ")
+		text = mark + "go test ./" + pkg + " -run " + name + mark
+	case ok && (kind == "check" || kind == "map"):
+		text += ", " + part
 	}
 	if found != "" {
 		text += ": " + found
@@ -243,26 +229,30 @@ func shown(answer, found, mark string) string {
 
 // coverageTables are the tables of a source, one for each topic.
 func coverageTables(list []Covered, source, mark string) (tables []*figure.Figure) {
+	between := "; "
+	if mark != "" {
+		between = "<br>"
+	}
 	for _, c := range list {
 		if c.Source != source {
 			continue
 		}
 		title := c.Topic
 		if n := len(tables); n == 0 || tables[n-1].Title != title {
-			tables = append(tables, &figure.Figure{Kind: figure.Table, Title: title, Columns: []figure.Column{{Name: c.Kind}, {Name: "state"}, {Name: "command, and what it came to"}, {Name: "limit"}}})
+			tables = append(tables, &figure.Figure{Kind: figure.Table, Title: title, Columns: []figure.Column{{Name: c.Kind}, {Name: "state"}, {Name: "command or result"}, {Name: "limit"}}})
 		}
 		var answers []string
 		for i, a := range c.Answers {
-			answers = append(answers, shown(a, c.Found[i], mark))
+			answers = append(answers, shown(a, c.Found[i], mark, mark != ""))
 		}
-		tables[len(tables)-1].Add(figure.Word(c.Item), figure.Word(c.state()), figure.Word(strings.Join(answers, "; ")), figure.Word(c.Limit))
+		tables[len(tables)-1].Add(figure.Word(c.Item), figure.Word(c.state()), figure.Word(strings.Join(answers, between)), figure.Word(c.Limit))
 	}
 	return tables
 }
 
 // CoverageTables are the tables of all sources.
 func CoverageTables(list []Covered) (tables []*figure.Figure) {
-	for _, s := range coverageSources {
+	for _, s := range coverageSources() {
 		for _, t := range coverageTables(list, s.id, "") {
 			t.Title = s.name + ": " + t.Title
 			tables = append(tables, t)
@@ -270,6 +260,9 @@ func CoverageTables(list []Covered) (tables []*figure.Figure) {
 	}
 	return tables
 }
+
+// padding is what sets the columns of a table below each other.
+var padding = regexp.MustCompile(` +( \|)|-+(---\|)`)
 
 // Page is a file of Markdown.
 type Page struct{ Name, Text string }
@@ -282,11 +275,11 @@ func CoveragePages(list []Covered) []Page {
 	}
 	var rows []row
 	pages := []Page{{Name: "seeds.md"}}
-	for _, s := range coverageSources {
+	for _, s := range coverageSources() {
 		rows = append(rows, row{s.name, s.page, counts(slices.DeleteFunc(slices.Clone(list), func(c Covered) bool { return c.Source != s.id }))})
 		text := "# " + strings.ToUpper(s.name[:1]) + s.name[1:] + "\n\n[All sources](../seeds.md)\n"
 		for _, t := range coverageTables(list, s.id, "`") {
-			text += "\n" + t.Markdown()
+			text += "\n" + padding.ReplaceAllString(t.Markdown(), "$1$2")
 		}
 		pages = append(pages, Page{"seeds/" + s.page + ".md", text})
 	}

@@ -67,8 +67,8 @@ func Figures() (list []*Shown, err error) {
 		return nil, fmt.Errorf("figures.yaml: %w", err)
 	}
 	for _, s := range list {
-		i := slices.IndexFunc(coverageSources, func(of coverageSource) bool { return of.id == s.Source })
-		s.Source = coverageSources[i].name
+		i := slices.IndexFunc(coverageSources(), func(of coverageSource) bool { return of.id == s.Source })
+		s.Source = coverageSources()[i].name
 		if s.Values != nil {
 			s.Values.Kind = figure.Table
 		}
@@ -102,7 +102,7 @@ func (s *Shown) DrawingName(i int) string {
 // Results are the answers with their commands and what they came to.
 func (s *Shown) Results() (all []string) {
 	for i, a := range s.Answers {
-		all = append(all, shown(a, s.Found[i], "`"))
+		all = append(all, shown(a, s.Found[i], "`", false))
 	}
 	return all
 }
