@@ -20,6 +20,7 @@ package method
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
@@ -151,11 +152,11 @@ func Of[T, P any](name string, set ...func(*P)) Entry[T] {
 // Table is the registry of one group of methods.
 type Table[T any] []Entry[T]
 
-// Filled returns the table with what the texts say of its methods: an example of each, and
-// what Spec has. Both texts have a paragraph for every method, its name first. What
+// Filled returns the table with what examples.txt and methods.txt say of its methods: an example of each, and
+// what Spec has. Both have a paragraph for every method, its name first, and either may be missing. What
 // remains unsaid, all says of each.
-func (t Table[T]) Filled(all Spec, examples, about string) Table[T] {
-	example, said := paragraphs(examples), paragraphs(about)
+func (t Table[T]) Filled(all Spec, texts fs.FS) Table[T] {
+	example, said := paragraphs(texts, "examples.txt"), paragraphs(texts, "methods.txt")
 	for i := range t {
 		s := &t[i].Spec
 		for line := range strings.Lines(said[s.Name]) {
@@ -196,9 +197,10 @@ func (s *Spec) read(line string) {
 }
 
 // paragraphs are those of a text, by their first lines.
-func paragraphs(text string) map[string]string {
+func paragraphs(texts fs.FS, file string) map[string]string {
 	all := map[string]string{}
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+	text, _ := fs.ReadFile(texts, file) // compiled in, if there is one
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
 		name, rest, _ := strings.Cut(paragraph, "\n")
 		all[name] = rest
 	}

@@ -1,7 +1,7 @@
 package recipe
 
 import (
-	_ "embed"
+	"embed"
 
 	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
@@ -9,10 +9,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// aboutRouting is the text of the replays: what each does, when to use it, and its source.
+// texts are what each replay does, when to use it, and its source.
 //
-//go:embed routing.txt
-var aboutRouting string
+//go:embed methods.txt
+var texts embed.FS
 
 // routings are the routing replays that recipes name under routing.replay, and the way of
 // weighing replayed experts that they name under routing.gates. They have no parameters of
@@ -24,7 +24,7 @@ var routings = method.Table[struct{}]{
 	{Spec: method.Spec{Name: ReplayKeep, Needs: batch.Columns{batch.RoutesRoll}}},
 	{Spec: method.Spec{Name: GatesRecorded, Group: "replayed gates", Needs: batch.Columns{batch.GatesRoll},
 		Gradient: "that of the live gates: ds_j = live_j·(dg_j − Σ_{l∈I} live_l·dg_l) on I; dg is taken where the recorded gates put the network"}},
-}.Filled(method.Spec{Group: "routing replay", Unit: method.Token, Gradient: "as r2"}, "", aboutRouting)
+}.Filled(method.Spec{Group: "routing replay", Unit: method.Token, Gradient: "as r2"}, texts)
 
 // routingExample is recomputed by a test.
 const routingExample = `s = [1 0.5 0.2 -1], I = {0, 3} recorded with the gates [0.7 0.3]

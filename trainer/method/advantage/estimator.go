@@ -2,7 +2,7 @@ package advantage
 
 import (
 	"cmp"
-	_ "embed"
+	"embed"
 	"errors"
 	"math"
 	"slices"
@@ -52,17 +52,11 @@ func broadcast(b *batch.Batch, score []float64) {
 	}
 }
 
-// examples are the worked examples of the specs: input, parameters, result; a bar
-// separates responses. A test recomputes them; go test -run WorkedExamples -update
-// writes them.
+// texts are methods.txt: what each method does, when to use it, and its source; and examples.txt: worked examples, which a
+// test recomputes (go test -run WorkedExamples -update writes them).
 //
-//go:embed examples.txt
-var examples string
-
-// about is the text of the methods: what each does, when to use it, and its source.
-//
-//go:embed methods.txt
-var about string
+//go:embed examples.txt methods.txt
+var texts embed.FS
 
 // Registry lists the estimators a recipe can name under advantage.
 var Registry = method.Table[Estimator]{
@@ -90,7 +84,7 @@ var Registry = method.Table[Estimator]{
 	method.Of[Estimator, Process]("process"),
 	method.Of[Estimator, Vine]("vine"),
 	method.Of[Estimator, ZeroVariance]("rl_zvp"),
-}.Filled(method.Spec{Group: "advantage", Gradient: "constant"}, examples, about)
+}.Filled(method.Spec{Group: "advantage", Gradient: "constant"}, texts)
 
 // Normalize centres and scales rewards at chosen levels: the general form that TRL,
 // ROLL and AReaL configure.

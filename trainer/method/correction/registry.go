@@ -1,21 +1,16 @@
 package correction
 
 import (
-	_ "embed"
+	"embed"
 
 	"driftlab/trainer/method"
 )
 
-// examples are the worked examples of the specs: input, parameters, result. A test recomputes them;
-// go test -run WorkedExamples -update writes them.
+// texts are methods.txt: what each method does, when to use it, and its source; and examples.txt: worked examples, which a
+// test recomputes (go test -run WorkedExamples -update writes them).
 //
-//go:embed examples.txt
-var examples string
-
-// about is the text of the methods: what each does, when to use it, and its source.
-//
-//go:embed methods.txt
-var about string
+//go:embed examples.txt methods.txt
+var texts embed.FS
 
 // Weightings lists the weightings a recipe can name under correction.weights.
 var Weightings = method.Table[Weighting]{
@@ -28,7 +23,7 @@ var Weightings = method.Table[Weighting]{
 	method.Of[Weighting, SequenceMIS]("sequence_mis"),
 	method.Of[Weighting, IcePop]("icepop"),
 	method.Of[Weighting, CIS]("cis"),
-}.Filled(method.Spec{Group: "correction weight", Gradient: "constant: d loss/d logp_t is multiplied by w_t"}, examples, about)
+}.Filled(method.Spec{Group: "correction weight", Gradient: "constant: d loss/d logp_t is multiplied by w_t"}, texts)
 
 // Masks lists the rejection rules a recipe can name under correction.masks.
 var Masks = method.Table[Masking]{
@@ -59,7 +54,7 @@ var Masks = method.Table[Masking]{
 	rejection("seq_mean_k3"),
 	rejection("seq_max_k2"),
 	rejection("seq_max_k3"),
-}.Filled(method.Spec{Group: "correction mask", Gradient: "constant: rejected tokens have none"}, examples, about)
+}.Filled(method.Spec{Group: "correction mask", Gradient: "constant: rejected tokens have none"}, texts)
 
 // rejection is the entry of one of verl's eleven modes.
 func rejection(name string) method.Entry[Masking] {

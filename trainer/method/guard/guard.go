@@ -1,7 +1,7 @@
 package guard
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"math"
 	"slices"
@@ -67,23 +67,18 @@ func Apply(guards []Guard, grad []float32, in Input) (Decision, error) {
 	return all, nil
 }
 
-// examples are the worked examples of the specs: input, parameters, result. A test recomputes them;
-// go test -run WorkedExamples -update writes them.
+// texts are methods.txt: what each method does, when to use it, and its source; and examples.txt: worked examples, which a
+// test recomputes (go test -run WorkedExamples -update writes them).
 //
-//go:embed examples.txt
-var examples string
-
-// about is the text of the methods: what each does, when to use it, and its source.
-//
-//go:embed methods.txt
-var about string
+//go:embed examples.txt methods.txt
+var texts embed.FS
 
 // Registry lists the guards a recipe can name under guards.
 var Registry = method.Table[Guard]{
 	method.Of[Guard, ESSLearningRate]("ess_lr"),
 	method.Of[Guard, LengthSurge]("length_surge"),
 	method.Of[Guard, GradientAlignment]("gradient_alignment"),
-}.Filled(method.Spec{Group: "guard", Gradient: "unchanged"}, examples, about)
+}.Filled(method.Spec{Group: "guard", Gradient: "unchanged"}, texts)
 
 // ESSLearningRate scales the learning rate by how many effective samples the
 // minibatch holds, so that steps shrink as the data become stale.

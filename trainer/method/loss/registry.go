@@ -1,21 +1,16 @@
 package loss
 
 import (
-	_ "embed"
+	"embed"
 
 	"driftlab/trainer/method"
 )
 
-// examples are the worked examples of the specs. A test recomputes them;
-// go test -run WorkedExamples -update writes them.
+// texts are methods.txt: what each method does, when to use it, and its source; and examples.txt: worked examples, which a
+// test recomputes (go test -run WorkedExamples -update writes them).
 //
-//go:embed examples.txt
-var examples string
-
-// about is the text of the methods: what each does, when to use it, and its source.
-//
-//go:embed methods.txt
-var about string
+//go:embed examples.txt methods.txt
+var texts embed.FS
 
 // onTwoResponses is what the worked example of a loss begins with.
 const onTwoResponses = "logp -0.5 -1.2 -2.0, old -0.7 -1.0 -2.5, roll -0.6 -1.3 -2.2; the same response with A = +1, R = 1 and with A = -1, R = 0\n"
@@ -83,7 +78,7 @@ var Registry = method.Table[Loss]{
 	{Spec: method.Spec{Name: "topr"}, New: func() Loss { return method.New[TOPR]() }},
 	{Spec: method.Spec{Name: "trm"}, New: func() Loss { return method.New[TRM]() }},
 	{Spec: method.Spec{Name: "vespo"}, New: func() Loss { return method.New[VESPO]() }},
-}.Filled(method.Spec{Group: "loss"}, examples, about)
+}.Filled(method.Spec{Group: "loss"}, texts)
 
 // KLRegistry has every KL term. Recipe syntax:
 //
@@ -95,7 +90,7 @@ var KLRegistry = method.Table[KL]{
 	estimator(K1), estimator(Abs), estimator(K2), estimator(K3), estimator(K1Plus), estimator(K3Plus),
 	method.Of[KL, UnbiasedKL]("k3_unbiased"),
 	method.Of[KL, ExactKL]("exact"),
-}.Filled(method.Spec{Group: "kl"}, examples, about)
+}.Filled(method.Spec{Group: "kl"}, texts)
 
 // TermRegistry has what can be added to a policy loss, other than a KL term.
 //
@@ -113,4 +108,4 @@ var TermRegistry = method.Table[Term]{
 	method.Of[Term, SDAR]("sdar"),
 	method.Of[Term, ShadowDistillation]("shadow_distillation"),
 	method.Of[Term, TopEntropy]("top_entropy"),
-}.Filled(method.Spec{Group: "loss"}, examples, about)
+}.Filled(method.Spec{Group: "loss"}, texts)

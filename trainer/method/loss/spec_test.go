@@ -126,8 +126,10 @@ func logpExample(t *testing.T, b *batch.Batch, given string, term adder) string 
 // TestWorkedExamples recomputes the numbers of every Spec's example.
 func TestWorkedExamples(t *testing.T) {
 	text := map[string]string{}
+	examples, err := texts.ReadFile("examples.txt")
+	must(t, err)
 	check := func(spec method.Spec, want string) {
-		if spec.Example == "" || strings.Contains("\n\n"+examples, "\n\n"+spec.Name+"\n") { // the others are in the file of the loss
+		if spec.Example == "" || strings.Contains("\n\n"+string(examples), "\n\n"+spec.Name+"\n") { // the others are in the file of the loss
 			text[spec.Name] = want
 		}
 		if spec.Example != want && !*update {

@@ -1,7 +1,7 @@
 package reward
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -156,15 +156,11 @@ func length(b *batch.Batch, i int) float64 {
 	return float64(masked.Count(b.Mask[from:to]))
 }
 
-// examples are the worked examples of the rewards.
+// texts are methods.txt: what each method does, when to use it, and its source; and examples.txt: worked examples, which a
+// test recomputes (go test -run WorkedExamples -update writes them).
 //
-//go:embed examples.txt
-var examples string
-
-// about is the text of the methods: what each does, when to use it, and its source.
-//
-//go:embed methods.txt
-var about string
+//go:embed examples.txt methods.txt
+var texts embed.FS
 
 // Registry lists the parts of a reward that a recipe can name. To add one,
 // write the file and add a line.
@@ -187,7 +183,7 @@ var Registry = method.Table[Shaper]{
 	method.Of[Shaper, StopProperly]("stop_properly"),
 	method.Of[Shaper, Repetition]("repetition"),
 	method.Of[Shaper, Overlong]("overlong"),
-}.Filled(method.Spec{Group: "reward", Gradient: "constant: rewards are data"}, examples, about)
+}.Filled(method.Spec{Group: "reward", Gradient: "constant: rewards are data"}, texts)
 
 // Exact is the outcome: 1 for a response that the verifier calls correct, 0
 // for any other. It has no parameters, so that pass rates can be read from it.

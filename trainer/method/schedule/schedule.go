@@ -1,21 +1,17 @@
 package schedule
 
 import (
-	_ "embed"
+	"embed"
 	"slices"
 
 	"driftlab/trainer/method"
 )
 
-// examples are the worked examples of the methods, by name.
+// texts are methods.txt: what each method does, when to use it, and its source; and examples.txt: worked examples, which a
+// test recomputes (go test -run WorkedExamples -update writes them).
 //
-//go:embed examples.txt
-var examples string
-
-// about is the text of the methods: what each does, when to use it, and its source.
-//
-//go:embed methods.txt
-var about string
+//go:embed examples.txt methods.txt
+var texts embed.FS
 
 // Systems holds every policy that a Core can run.
 var Systems = method.Table[Policy]{
@@ -57,7 +53,7 @@ var Systems = method.Table[Policy]{
 	method.Of[Policy, tinkerPaced]("tinker_paced"),
 	method.Of[Policy, tailBatching]("tail_batching"),
 	method.Of[Policy, QueueDrop]("queue_drop"),
-}.Filled(method.Spec{Group: "schedule", Unit: method.System, Gradient: "none: a schedule chooses weights"}, examples, about)
+}.Filled(method.Spec{Group: "schedule", Unit: method.System, Gradient: "none: a schedule chooses weights"}, texts)
 
 // Use is how much of its time a cluster worked so far. What is under way counts for
 // the workers up to now, and for the learner to its end, which is known.

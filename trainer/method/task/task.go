@@ -1,7 +1,7 @@
 package task
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -91,15 +91,11 @@ func (v *Verdict) add(s Step) {
 	}
 }
 
-// examples are the worked examples of the methods, by name.
+// texts are methods.txt: what each method does, when to use it, and its source; and examples.txt: worked examples, which a
+// test recomputes (go test -run WorkedExamples -update writes them).
 //
-//go:embed examples.txt
-var examples string
-
-// about is the text of the methods: what each does, when to use it, and its source.
-//
-//go:embed methods.txt
-var about string
+//go:embed examples.txt methods.txt
+var texts embed.FS
 
 // Table lists the tasks a recipe can name. New gives the parameters with
 // their defaults; decode the recipe into them and call Validate.
@@ -111,7 +107,7 @@ var Table = method.Table[Task]{
 	{Spec: method.Spec{Name: "lookup"}, New: func() Task { return NewLookup() }},
 	{Spec: method.Spec{Name: "chapters"}, New: func() Task { return NewChapters() }},
 	{Spec: method.Spec{Name: "tagged"}, New: func() Task { return NewTagged() }},
-}.Filled(method.Spec{Group: "task", Gradient: "none: a task makes prompts and verdicts"}, examples, about)
+}.Filled(method.Spec{Group: "task", Gradient: "none: a task makes prompts and verdicts"}, texts)
 
 // Range is the inclusive range of the difficulty knob: [low, high].
 type Range [2]int
