@@ -12,10 +12,11 @@ import (
 	"driftlab/trainer/method/loss"
 )
 
-// Clock tells the time since some moment, and Memory the most that the process has held,
-// in bytes: a package below the command has neither.
+// A package below the command has neither clock nor memory.
 type (
-	Clock  func() time.Duration
+	// Clock tells the time since some moment.
+	Clock func() time.Duration
+	// Memory is the most that the process has held, in bytes.
 	Memory func() uint64
 )
 

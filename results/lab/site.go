@@ -33,7 +33,10 @@ type File struct {
 }
 
 // HomePage is the lab's page where it stands alone, SitePage where it is one of the site, whose navigation stands above it.
-const HomePage, SitePage = "index.html", "lab.html"
+const (
+	HomePage = "index.html"
+	SitePage = "lab.html"
+)
 
 // Site is the page as files for any static host: home, one of HomePage and SitePage, which has everything but the
 // program, also the page of corrections, and the program next to it. Opened from a disk they

@@ -15,7 +15,7 @@ type Tally struct {
 	Stopped bool
 }
 
-// passAt is the unbiased estimate of the prompt's pass@k, for k up to the number of
+// PassAt is the unbiased estimate of the prompt's pass@k, for k up to the number of
 // samples that every prompt gets. Of a prompt that Stopped the last response was
 // bound to be correct and tells nothing: what came before it does (so k = 1 is
 // the (c−1)/(n−1) of inverse sampling).
@@ -40,7 +40,7 @@ func Unbiased(n, c, k int) float64 {
 // PlugIn is 1 − (1 − c/n)^k, for any k: the Bernoulli extrapolation.
 func PlugIn(n, c, k int) float64 { return passAt(float64(c)/float64(n), k) }
 
-// passAt is pass@k of a prompt whose responses are correct with probability p.
+// PassAt is pass@k of a prompt whose responses are correct with probability p.
 func passAt(p float64, k int) float64 {
 	return -elementary.Expm1(float64(k) * elementary.Log1p(-p))
 }
@@ -124,7 +124,7 @@ func bounded(x, step float64) float64 {
 	return min(max(float64(x*elementary.Exp(max(min(step, 2), -2))), leastParameter), mostParameter)
 }
 
-// passAt is pass@k under the distribution, 1 − Π (β+j)/(α+β+j) over j < k.
+// PassAt is pass@k under the distribution, 1 − Π (β+j)/(α+β+j) over j < k.
 func (b Beta) PassAt(k int) float64 { return -elementary.Expm1(b.logMiss(k)) }
 
 // logMiss is log(1 − pass@k).

@@ -19,7 +19,7 @@ type AReaL struct {
 	Interpolated bool `yaml:"interpolated"`
 }
 
-// Traits: old log-probs are those of a scoring pass at the start of the batch, the
+// Traits say that old log-probs are those of a scoring pass at the start of the batch, the
 // decoupled objective's proximal policy, or A-3PO's interpolation. (AReaL shuffles its
 // batch, which is in order here.)
 func (p *AReaL) Traits() Traits {
@@ -343,7 +343,7 @@ type Verl struct {
 	Prox bool `yaml:"prox"`
 }
 
-// Traits: the bound is 0 without staleness, 1 where S ≤ 1 and nothing is interrupted.
+// Traits say that the bound is 0 without staleness, 1 where S ≤ 1 and nothing is interrupted.
 func (p *Verl) Traits() Traits {
 	t := Traits{Interval: p.K, Waits: !p.Partial, Old: Rollout, Bound: Unbounded}
 	if p.Partial {

@@ -53,7 +53,7 @@ type OneStepOff struct {
 	Interval int `yaml:"interval" default:"1" range:"[1,1024]"`
 }
 
-// Traits: old log-probs are the sampler's, since bypass_mode is true in verl's recipe;
+// Traits say that old log-probs are the sampler's, since bypass_mode is true in verl's recipe;
 // a version is Interval updates.
 func (p *OneStepOff) Traits() Traits {
 	return Traits{InOrder: true, Interval: p.Interval, Waits: true, Old: Rollout, Bound: 1}
@@ -75,7 +75,7 @@ type Periodic struct {
 	Micro int `yaml:"micro" default:"1" range:"[1,2^20]"`
 }
 
-// Traits: old log-probs need no pass, since the learner has the sampler's weights.
+// Traits say that old log-probs need no pass, since the learner has the sampler's weights.
 func (p *Periodic) Traits() Traits {
 	return Traits{Stream: p.Micro, Old: Rollout}
 }
