@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"driftlab/trainer/method"
 	"driftlab/trainer/method/batch"
 )
 
@@ -263,6 +264,40 @@ func TestKLEstimatorsByEnumeration(t *testing.T) {
 	}
 	if d := distance(expectedGradient(t, pi, mu, ref, nil, detached), offPolicy); d < 1e-2 {
 		t.Errorf("with the ratio detached the gradient should be biased, and misses by %g only", d)
+	}
+}
+
+// TestDecoupledGradientNeedsNoSampler: around a proximal policy of its own, PPO's expected gradient does not depend on the policy that
+// sampled the tokens, where it visits the same states: how old a batch is, and so how many responses an update takes, can change without it
+// (batch-size invariance, arXiv 2110.00641). Around the sampler it depends on it.
+func TestDecoupledGradientNeedsNoSampler(t *testing.T) {
+	pi, prox, one := randomTabular(11), randomTabular(12), randomTabular(13)
+	other := *one
+	copy(other[1+vocab:], randomTabular(14)[1+vocab:]) // the last token alone is drawn otherwise
+	decoupled := method.New[DecoupledPPO]()
+	decoupled.Cap = 0
+	for _, c := range []struct {
+		loss      Loss
+		proximal  bool
+		invariant bool
+	}{{decoupled, true, true}, {method.New[PPOClip](), false, false}} {
+		var gradient [2]tabular
+		for k, mu := range []*tabular{one, &other} {
+			gradient[k] = expectedGradient(t, pi, mu, prox, func(tokens, at [steps]int) (a [steps]float64) {
+				for s := range a {
+					a[s] = math.Sin(float64(at[s] + 5*tokens[s]))
+				}
+				return a
+			}, func(out *Grad, in *batch.Batch) error {
+				if c.proximal {
+					in.Anchor = in.Ref.Logp
+				}
+				return c.loss.Eval(out, in)
+			})
+		}
+		if d := distance(gradient[0], gradient[1]); (d < 1e-12) != c.invariant {
+			t.Errorf("%T: the gradients of two samplers are %g apart", c.loss, d)
+		}
 	}
 }
 
