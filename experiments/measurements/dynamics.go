@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"driftlab/experiments/study/claims/claim"
 	"driftlab/model"
 	"driftlab/precision/elementary"
-	"driftlab/results/figure"
 	"driftlab/results/record"
 	"driftlab/results/stats"
 )
@@ -177,92 +175,22 @@ var budgetLimits = []struct {
 	limit  float64
 }{{"gap/exact_tv_p95", 1e-4}, {"rollout_corr/chi2_seq", 0.1}, {"routes/flip_route", 1e-3}}
 
-// budgetName is the pass rates of a cell, which is a pair of engines, with its correction.
-var budgetName = regexp.MustCompile(`^(.*), sequence TIS at lr ([^ ,]+)$`)
-
-// budgetCells are the cells of observations, in their order, and their learning rates.
-func budgetCells(j *claim.Judge) (cells, rates []string) {
-	for _, name := range j.Runs[0].Names() {
-		if parts := budgetName.FindStringSubmatch(name); parts != nil {
-			if !slices.Contains(cells, parts[1]) {
-				cells = append(cells, parts[1])
-			}
-			if !slices.Contains(rates, parts[2]) {
-				rates = append(rates, parts[2])
-			}
-		}
-	}
-	return cells, rates
-}
-
-// budgetColumn is a cell's mean of a column over updates, rates and replications, of its
-// uncorrected runs; ok is false where they have none.
-func budgetColumn(j *claim.Judge, rates []string, cell, column string) (v float64, ok bool) {
-	if !j.Runs[0].Has(claim.ArmColumn(claim.AtLR(cell, rates[0]), column)) {
-		return 0, false
-	}
-	return stats.Average(j.Average(rates, cell, column)), true
-}
-
-// insideBudget reports whether a cell's uncorrected runs keep to the budget.
-func insideBudget(j *claim.Judge, cell string) bool {
-	_, rates := budgetCells(j)
-	for _, l := range budgetLimits {
-		if v, ok := budgetColumn(j, rates, cell, l.column); ok && !(v < l.limit) {
-			return false
-		}
-	}
-	return true
-}
-
-// inBudget is 1 for a cell inside the budget, or for "any" if there is one.
+// inBudget is 1 for a cell, which is a pair of engines, whose uncorrected runs keep to the budget: by the means of the columns that they
+// have over updates, all learning rates and replications.
 func inBudget(j *claim.Judge, _, texts []string) []float64 {
-	inside := 0.0
-	cells, _ := budgetCells(j)
-	if slices.ContainsFunc(cells, func(c string) bool { return (texts[0] == "any" || texts[0] == c) && insideBudget(j, c) }) {
-		inside = 1
-	}
-	return stats.Each(make([]float64, j.Independent()), func(float64) float64 { return inside })
-}
-
-// budgetGain is what the correction adds to the pass rate, mean over the cells inside the budget;
-// NaN where there is none.
-func budgetGain(j *claim.Judge, rates, _ []string) []float64 {
-	cells, _ := budgetCells(j)
-	cells = slices.DeleteFunc(cells, func(c string) bool { return !insideBudget(j, c) })
-	mean := make([]float64, j.Independent())
-	for _, c := range cells {
-		for i, x := range stats.Differences(j.Late(rates, c+", sequence TIS"), j.Late(rates, c)) {
-			mean[i] += float64(x / float64(len(cells)))
+	cell, inside := texts[0], 1.0
+	var rates []string
+	for _, name := range j.Runs[0].Names() {
+		if rate, own := strings.CutPrefix(name, claim.AtLR(cell, "")); own && !strings.Contains(rate, ",") {
+			rates = append(rates, rate)
 		}
 	}
-	if len(cells) == 0 {
-		return stats.Each(mean, func(float64) float64 { return math.NaN() })
-	}
-	return mean
-}
-
-// budgetTable shows the three figures of each cell and the gain there.
-func budgetTable(j *claim.Judge) *figure.Figure {
-	t := head("budget")
-	cells, rates := budgetCells(j)
-	for _, c := range cells {
-		word := "no"
-		if insideBudget(j, c) {
-			word = "yes"
+	for _, l := range budgetLimits {
+		if j.Runs[0].Has(claim.ArmColumn(claim.AtLR(cell, rates[0]), l.column)) && !(stats.Average(j.Average(rates, cell, l.column)) < l.limit) {
+			inside = 0
 		}
-		row := []figure.Cell{figure.Word(c), figure.Word(word)}
-		for _, l := range budgetLimits {
-			cell := figure.Word("-")
-			if v, ok := budgetColumn(j, rates, c, l.column); ok {
-				cell = figure.Number(v, 3)
-			}
-			row = append(row, cell)
-		}
-		bare, with := stats.Average(j.Late(rates, c)), stats.Average(j.Late(rates, c+", sequence TIS"))
-		t.Add(append(row, figure.Number(bare, 3), figure.Number(with-bare, 2))...)
 	}
-	return t
+	return slices.Repeat([]float64{inside}, j.Independent())
 }
 
 // lateMismatch trains the same number of updates with and without a mismatch, from a warm start

@@ -97,7 +97,6 @@ var Library = claim.Library{
 	Units: map[string]claim.UnitFunction{
 		"flipExponent":          {Texts: 1, Of: flipExponent(2)},
 		"flipExponentWithK":     {Texts: 1, Of: flipExponent(3)},
-		"budgetGain":            {Of: budgetGain},
 		"inBudget":              {Texts: 1, Of: inBudget},
 		"sparedByHeads":         {Texts: 1, Of: sparedByHeads},
 		"surgeLead":             {Texts: 1, Of: func(j *claim.Judge, rates, texts []string) []float64 { return surgesOf(j, rates, texts[0]).leads }},
@@ -132,7 +131,6 @@ var Library = claim.Library{
 	},
 	Figures: map[string]func(j *claim.Judge) *figure.Figure{
 		"flip bias":              flipChart,
-		"budget":                 budgetTable,
 		"collapses by staleness": collapsesTable,
 		"rungs":                  rungTable,
 		"axes":                   rungPicture,
