@@ -265,18 +265,6 @@ func (j *Judge) Primary(c judge.Check) {
 	j.Evidence.Checks = append(j.Evidence.Checks, c)
 }
 
-// PrimaryOver is Primary of a check over learning rates, with what it comes to at each alone.
-func (j *Judge) PrimaryOver(rates []string, of func(rates []string) judge.Check) {
-	c := of(rates)
-	for _, rate := range rates {
-		if len(rates) > 1 {
-			one := of([]string{rate})
-			c.ByRate = append(c.ByRate, judge.RateOutcome{Rate: rate, Value: one.Value, Outcome: one.Outcome})
-		}
-	}
-	j.Primary(c)
-}
-
 // Secondary adds a comparison that decides nothing.
 func (j *Judge) Secondary(c judge.Check) { j.Evidence.Checks = append(j.Evidence.Checks, c) }
 

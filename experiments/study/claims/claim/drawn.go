@@ -49,12 +49,7 @@ func (g *barGroup) of(bar string, k int) string {
 	if len(g.Values) > 0 {
 		return g.Values[k]
 	}
-	return barValue(g.Value, bar, k)
-}
-
-// barValue is a value with the bar's text and place in it.
-func barValue(value, bar string, k int) string {
-	return strings.NewReplacer("$arm", bar, "$bar", bar, "$k", strconv.Itoa(k)).Replace(value)
+	return strings.NewReplacer("$arm", bar, "$bar", bar, "$k", strconv.Itoa(k)).Replace(g.Value)
 }
 
 // draw is the picture of the observations.

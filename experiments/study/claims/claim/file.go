@@ -291,10 +291,15 @@ func (f *file) judge(j *Judge) {
 		switch {
 		case c.Primary == "":
 			j.Secondary(check(at))
-		case c.ByRate != nil && !*c.ByRate || len(at) == 0:
-			j.Primary(check(at))
 		default:
-			j.PrimaryOver(at, check)
+			primary := check(at)
+			for _, rate := range at {
+				if len(at) > 1 && (c.ByRate == nil || *c.ByRate) {
+					one := check([]string{rate})
+					primary.ByRate = append(primary.ByRate, judge.RateOutcome{Rate: rate, Value: one.Value, Outcome: one.Outcome})
+				}
+			}
+			j.Primary(primary)
 		}
 	}
 	j.Evidence.Picture = f.Picture.draw(all)

@@ -148,7 +148,7 @@ func (f *file) expressions() (all []struct{ at, text string }) {
 		}
 	}
 	for k, arm := range p.Arms {
-		add("picture", barValue(p.Value, arm, k))
+		add("picture", (&barGroup{Value: p.Value}).of(arm, k))
 	}
 	add("picture", p.Over)
 	for _, l := range p.Lines {

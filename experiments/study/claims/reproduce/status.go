@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -95,9 +96,7 @@ func readVerdict(text []byte, c claim.Claim) (k kept, ok bool) {
 	if json.Unmarshal(text, &k) != nil {
 		return k, false
 	}
-	if k.Confirmed == "" { // of a version before 2026-11-29
-		k.Confirmed = k.Verdict
-	}
+	k.Confirmed = cmp.Or(k.Confirmed, k.Verdict) // files before 2026-11-29 have none
 	return k, k.Version == c.Version
 }
 
