@@ -177,9 +177,11 @@ func TestPublishedFigures(t *testing.T) {
 	numbers := map[string]sources.Numbers{}
 	for _, s := range list {
 		for _, d := range s.Drawings {
-			for _, of := range d.Drawn {
+			for k, of := range d.Drawn {
 				if of.Of != nil {
-					numbers[d.Title+": "+of.Name] = files.numbers(t, of.Of, of.Across)
+					n := files.numbers(t, of.Of, of.Across)
+					n.Fill(&d.Series[k])
+					numbers[d.Title+": "+of.Name] = n
 				}
 			}
 		}
@@ -190,7 +192,7 @@ func TestPublishedFigures(t *testing.T) {
 		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	if string(must.Get(os.ReadFile(path))(t)) != text {
-		t.Errorf("%s is not what published files have: go test ./cmd/simulate -run %s -update, and again", path, t.Name())
+		t.Errorf("%s is not what published files have: go test ./cmd/simulate -run %s -update", path, t.Name())
 	}
 	for _, s := range list {
 		for i, d := range s.Drawings {
@@ -210,7 +212,7 @@ func TestFiguresAreComplete(t *testing.T) {
 	ids, states := map[string]bool{}, map[string]int{}
 	for _, s := range must.Get(sources.Figures())(t) {
 		if ids[s.ID] || s.Name == "" || s.Shows == "" || s.Because == "" || s.Answers == nil {
-			t.Errorf("%s: and again, or without a name, what it shows, a reason or an answer", s.ID)
+			t.Errorf("%s: twice, or without a name, what it shows, a reason or an answer", s.ID)
 		}
 		ids[s.ID] = true
 		states[s.State]++

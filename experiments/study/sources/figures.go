@@ -57,6 +57,14 @@ type Numbers struct {
 	X    record.Floats `json:"x,omitempty"`
 }
 
+// Fill sets the values of a series.
+func (n Numbers) Fill(s *figure.Series) {
+	s.Y, s.Low, s.High = n.Y, n.Low, n.High
+	if n.X != nil {
+		s.X = n.X
+	}
+}
+
 // Figures is the list of figures and tables of all sources.
 func Figures() (list []*Shown, err error) {
 	var numbers map[string]Numbers
@@ -82,10 +90,7 @@ func Figures() (list []*Shown, err error) {
 		for _, d := range s.Drawings {
 			for _, of := range d.Drawn {
 				if n, ok := numbers[d.Title+": "+of.Name]; ok {
-					of.Y, of.Low, of.High = n.Y, n.Low, n.High
-					if n.X != nil {
-						of.X = n.X
-					}
+					n.Fill(&of.Series)
 				}
 				d.Series = append(d.Series, of.Series)
 			}
