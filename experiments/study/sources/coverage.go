@@ -125,7 +125,11 @@ func answer(a string) (string, error) {
 		if !ok {
 			return "", fmt.Errorf("no claim %q", rest)
 		}
-		return Verdict(c), nil
+		found := Verdict(c)
+		if len(c.Rates) > 0 && Answering(OverLadder(c)) == nil {
+			found += " at a learning rate of " + strings.Join(c.Rates, " and ")
+		}
+		return found, nil
 	case "check":
 		id, name, _ := strings.Cut(rest, ": ")
 		return publishedCheck(id, name)
