@@ -11,6 +11,7 @@ import (
 	"driftlab/engine/enginetest"
 	"driftlab/engine/learner"
 	"driftlab/model"
+	"driftlab/precision/must"
 )
 
 // elementary builds the model from Gorgonia's own operations in float64:
@@ -183,24 +184,16 @@ func TestGradientOfElementaryOperations(t *testing.T) {
 
 	m := &elementary{g: gorgonia.NewGraph(), p: p}
 	cost := m.loss(b, c)
-	grads, err := gorgonia.Grad(cost, m.theta...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := must.Get(gorgonia.Grad(cost, m.theta...))(t)
 	var value gorgonia.Value
 	gorgonia.Read(cost, &value)
 	machine := gorgonia.NewTapeMachine(m.g)
 	defer machine.Close()
-	if err := machine.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, machine.RunAll())
 
 	l := learner.New(p, learner.Settings{Numerics: preset(t, "fp32")}, 1)
 	defer l.Close()
-	report, err := l.Gradient(&b.Now, &b.Sampled, &linear{c: c}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must.Get(l.Gradient(&b.Now, &b.Sampled, &linear{c: c}, learner.StepOptions{Policy: learner.Policy{Temperature: 1}}))(t)
 	if want := value.Data().(float64); math.Abs(report.Loss-want) > 1e-5 {
 		t.Errorf("loss %g, elementary operations give %g", report.Loss, want)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"driftlab/precision/must"
 )
 
 // squares are jobs of two units each; later ones end first where workers allow.
@@ -45,9 +47,7 @@ func TestProgress(t *testing.T) {
 			return nil, nil, nil
 		}},
 	}
-	if err := (Work{Progress: func(p Progress) { list = append(list, p) }}).Do(context.Background(), jobs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, (Work{Progress: func(p Progress) { list = append(list, p) }}).Do(context.Background(), jobs))
 	want := []Progress{
 		{Done: 4, Kept: 3, Total: 16, Ended: 0, Tasks: 3, Latest: "early", Note: "resumed"},
 		{Done: 10, Kept: 3, Total: 16, Ended: 1, Tasks: 3, Latest: "early", Note: "resumed"},

@@ -9,6 +9,7 @@ import (
 	"driftlab/engine/learner"
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/precision/must"
 	"driftlab/trainer/method/batch"
 	"driftlab/trainer/method/task"
 	"driftlab/trainer/recipe"
@@ -29,10 +30,7 @@ func TestCut(t *testing.T) {
 		{"# 1 ? # 2 3 4 <eos>", 2, []int32{0, 0, 0, 0, 0, 0, 0, 0}},
 		{"", 4, nil},
 	} {
-		response, err := task.Parse(vocab, c.response)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := must.Get(task.Parse(vocab, c.response))(t)
 		if got := cut(nil, response, opens, task.AnswerMark, c.longest); !slices.Equal(got, c.want) {
 			t.Errorf("%q by %d: %v, want %v", c.response, c.longest, got, c.want)
 		}
@@ -50,10 +48,7 @@ func sampled(t *testing.T, set ...string) (recipe.Recipe, *batch.Batch, []task.P
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := model.Open("chain-base")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(model.Open("chain-base"))(t)
 	e := rollout.New(c.Params.Config, r.Rollout.Numerics, 8, 1)
 	t.Cleanup(e.Close)
 	e.Publish(c.Params, 0)
@@ -77,10 +72,7 @@ func sampled(t *testing.T, set ...string) (recipe.Recipe, *batch.Batch, []task.P
 func TestLikelihood(t *testing.T) {
 	r, b, prompts, e := sampled(t, "prefix_values={}")
 	cost := NewValuer(r).Fill(b, prompts, e, 1)
-	c, err := model.Open("chain-base")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(model.Open("chain-base"))(t)
 	scorer := learner.NewScorer(c.Params.Config, r.Learner.Numerics, 1)
 	defer scorer.Close()
 	scorer.Publish(c.Params, 0)

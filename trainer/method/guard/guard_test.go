@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/trainer/method/batch"
 )
 
@@ -32,11 +33,7 @@ func long(mean int) *batch.Batch {
 // decision is that of a guard.
 func decision(t *testing.T, g Guard, grad []float32, in Input) Decision {
 	t.Helper()
-	d, err := g.Guard(grad, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Get(g.Guard(grad, in))(t)
 }
 
 // Reference: w = [1 .5 2 8] has ESS share 11.5²/69.25/4 = .477437, square root .690968.
@@ -205,10 +202,7 @@ func TestOnlyPositiveAlignmentIsRemoved(t *testing.T) {
 		if _, err := Apply([]Guard{g}, slices.Clone(p), Input{}); err != nil {
 			t.Fatal(err)
 		}
-		d, err := Apply([]Guard{g}, x, Input{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(Apply([]Guard{g}, x, Input{}))(t)
 		dot := func(a, b []float32) (s float64) {
 			for i := range a {
 				s += float64(a[i]) * float64(b[i])

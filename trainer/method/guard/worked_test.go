@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"driftlab/precision/must"
 )
 
 var update = flag.Bool("update", false, "write the worked examples of the specs")
@@ -65,8 +67,6 @@ func TestWorkedExamples(t *testing.T) {
 		examples = append(examples, e.Name+"\n"+got+"\n")
 	}
 	if *update {
-		if err := os.WriteFile("examples.txt", []byte(strings.Join(examples, "\n")), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("examples.txt", []byte(strings.Join(examples, "\n")), 0o644))
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlab/precision/must"
 )
 
 // desk answers commands out of a law of lengths, and keeps what was commanded.
@@ -25,10 +27,7 @@ type desk struct {
 
 func newDesk(t *testing.T, config Config, policy Policy, length func(origin, response int) int) *desk {
 	t.Helper()
-	core, err := New(config, policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := must.Get(New(config, policy))(t)
 	third := func(sample int) bool { return sample%3 == 1 }
 	return &desk{t: t, core: core, length: length, refuse: third, known: true, total: map[int]int{}, at: map[int][]int{}}
 }

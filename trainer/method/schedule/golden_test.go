@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"driftlab/precision/must"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata; read the difference before you commit it")
@@ -57,15 +59,10 @@ func TestScripts(t *testing.T) {
 			e.Name, d.core.width, policy, script(d.commands), logText(d.core), n.Lags, n.TokenLags, n.Dropped, n.ReprefilledTokens, n.WastedTokens, n.DecodedTokens)
 		path := filepath.Join("testdata", e.Name+".txt")
 		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 			continue
 		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(os.ReadFile(path))(t)
 		if got != string(want) {
 			t.Errorf("%s is not what testdata has; go test -update shows the difference in git\n%s", e.Name, got)
 		}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"driftlab/precision/must"
 )
 
 // The bound of windowedFIFO holds for all that runs, waits or is trained, at every event, under random costs and
@@ -139,9 +141,7 @@ func TestStalenessContract(t *testing.T) {
 				running = slices.Clone(c.flight)
 				if events++; events%64 == 1 { // once its answer is submitted, it admits no more
 					again := newDesk(t, config, policy, nil).core
-					if err := again.SetState(before); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, again.SetState(before))
 					again.admit()
 					submitted := again.submitted
 					if again.admit(); again.submitted != submitted {

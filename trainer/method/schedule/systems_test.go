@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"driftlab/precision/must"
 )
 
 // Each test is of a property that systems.md gives for its system, by section.
@@ -333,9 +335,7 @@ func TestWrongOutcomes(t *testing.T) {
 			for i := range n {
 				n[i] = 2
 			}
-			if err := c.Done(Outcome{Lengths: n}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Done(Outcome{Lengths: n}))
 		}
 		return c
 	}
@@ -349,9 +349,7 @@ func TestWrongOutcomes(t *testing.T) {
 		config.Graded = true
 		c := begun()
 		for c.Next().Kind != Grade {
-			if err := c.Done(Outcome{Finished: c.workers[c.Next().Worker].ids()}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Done(Outcome{Finished: c.workers[c.Next().Worker].ids()}))
 		}
 		if c.Done(Outcome{Refused: refused}) == nil {
 			t.Errorf("refused %v", refused)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlab/precision/must"
 )
 
 // withTools gives a desk's responses calls of tools, after some of their tokens, with
@@ -75,9 +77,7 @@ func TestToolsKeepPromises(t *testing.T) {
 				again.step()
 			}
 			taken := withTools(newDesk(t, config, policy, drawn(seed, 20)), seed)
-			if err := taken.core.SetState(again.core.AppendState(nil)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, taken.core.SetState(again.core.AppendState(nil)))
 			taken.total, taken.at = again.total, again.at
 			if string(taken.run().core.AppendState(nil)) != string(d.core.AppendState(nil)) {
 				t.Fatalf("%s, seed %d: killed in the middle, another end", e.Name, seed)

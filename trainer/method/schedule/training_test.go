@@ -9,6 +9,7 @@ import (
 	"driftlab/engine/column"
 	"driftlab/engine/rollout"
 	"driftlab/model"
+	"driftlab/precision/must"
 	"driftlab/trainer/cluster"
 	"driftlab/trainer/engines"
 	"driftlab/trainer/method/schedule"
@@ -30,10 +31,7 @@ func TestWorkerNumbersInTraining(t *testing.T) {
 			p.Init(r.Seed)
 			beside := rollout.New(r.Model, r.Rollout.Numerics, 1, 1)
 			defer beside.Close()
-			c, err := cluster.New(r, engines.NewPrompts(r, r.Task.New()), beside, p, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(cluster.New(r, engines.NewPrompts(r, r.Task.New()), beside, p, nil))(t)
 			c.Core().Arrange(order)
 			var b column.Sampled
 			for step := range steps {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"driftlab/precision/must"
 )
 
 // The oracles below read prompts as text, word by word, and share no code with
@@ -14,10 +16,7 @@ import (
 func evaluate(t *testing.T, words []string, value int) int {
 	t.Helper()
 	for ; len(words) >= 3; words = words[3:] {
-		d, err := strconv.Atoi(words[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(strconv.Atoi(words[2]))(t)
 		switch words[1] {
 		case "+":
 			value += d

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"driftlab/precision/must"
 	"driftlab/trainer/method"
 )
 
@@ -257,9 +258,7 @@ func TestLookupCallsAreChecked(t *testing.T) {
 // defaults; a range takes exactly two numbers.
 func TestRecipeFields(t *testing.T) {
 	s := NewSearch()
-	if err := yaml.Unmarshal([]byte("{difficulty: [2, 5], patience: 0.5}"), s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal([]byte("{difficulty: [2, 5], patience: 0.5}"), s))
 	if want := (Search{Difficulty: Range{2, 5}, Operations: 2, Noise: 0.05, Patience: 0.5}); *s != want {
 		t.Errorf("got %+v, want %+v", *s, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/trainer/method/correction"
 	"driftlab/trainer/recipe"
 
@@ -22,10 +23,7 @@ func TestRoundTrip(t *testing.T) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		want, err := recipe.Load("default", strings.Split(sets, "; ")...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(recipe.Load("default", strings.Split(sets, "; ")...))(t)
 		text, notes := Write(framework, want)
 		if len(notes) > 0 {
 			t.Errorf("%s %v: %v", framework, sets, notes)
@@ -53,10 +51,7 @@ func TestRoundTrip(t *testing.T) {
 
 // TestCannotSay holds the notes to what is left out.
 func TestCannotSay(t *testing.T) {
-	r, err := recipe.Load("default", "correction={weights: {name: token_tis}, masks: [{name: geometric}]}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(recipe.Load("default", "correction={weights: {name: token_tis}, masks: [{name: geometric}]}"))(t)
 	for framework, want := range map[string]string{
 		"verl":     "verl bounds the inverse ratio: 0.99_1.01 there is 0.9901 to 1.0101 of the ratio",
 		"skyrl":    "",

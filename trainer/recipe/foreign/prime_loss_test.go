@@ -5,16 +5,14 @@ import (
 	"slices"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/trainer/recipe"
 )
 
 // recipeOf is the default recipe with a configuration's fields.
 func recipeOf(t testing.TB, c *Config) recipe.Recipe {
 	t.Helper()
-	changes, err := c.Changes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	changes := must.Get(c.Changes())(t)
 	r, err := recipe.LoadChanged("default", changes...)
 	if err != nil {
 		t.Fatalf("%v\n%v", err, c.Assignments())
@@ -31,22 +29,13 @@ func TestWriteCentering(t *testing.T) {
 		{"nemo-rl", "{name: reinforce, aggregation: token-mean, centering: {}}", "{name: score_centering}"},
 		{"slime", "{name: reinforce, aggregation: token-mean, centering: {weights: tis, cap: 3, head: 64}}", "{name: score_centering, weights: tis, cap: 3, head: 64}"},
 	} {
-		want, err := recipe.Load("default", "loss="+c.loss)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(recipe.Load("default", "loss="+c.loss))(t)
 		text, notes := Write(c.framework, want)
-		older, err := recipe.Load("default", "loss="+c.older)
-		if err != nil {
-			t.Fatal(err)
-		}
+		older := must.Get(recipe.Load("default", "loss="+c.older))(t)
 		if same, _ := Write(c.framework, older); same != text || len(notes) > 0 {
 			t.Errorf("%s writes %q and %q: %v", c.loss, text, same, notes)
 		}
-		back, err := ReadAs(c.framework, "", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		back := must.Get(ReadAs(c.framework, "", []byte(text)))(t)
 		if got := recipeOf(t, back).Loss; !reflect.DeepEqual(got, want.Loss) {
 			t.Errorf("%s is written as %q, which reads as %+v", c.loss, text, got.Params)
 		}
@@ -64,10 +53,7 @@ func TestReportSharedKeys(t *testing.T) {
 		{"nemo-rl", "loss_fn: {score_centering: true, use_importance_sampling_correction: true, truncated_importance_sampling_type: icepop, truncated_importance_sampling_ratio: 5}", []string{"loss_fn.score_centering"}},
 		{"nemo-rl", "loss_fn: {score_centering: true, disable_ppo_ratio: true, use_importance_sampling_correction: true, truncated_importance_sampling_ratio: 5, truncated_importance_sampling_ratio_min: 0.5}", []string{"loss_fn.score_centering"}},
 	} {
-		config, err := ReadAs(c.name, "", []byte(c.text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := must.Get(ReadAs(c.name, "", []byte(c.text)))(t)
 		var left []string
 		for _, s := range config.Settings {
 			if s.Fate != Taken {

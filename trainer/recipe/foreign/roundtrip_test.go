@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"driftlab/precision/must"
 	"driftlab/trainer/recipe"
 )
 
@@ -24,10 +25,7 @@ func TestRoundTripEveryMethod(t *testing.T) {
 		if err != nil {
 			continue // it needs another part of a recipe
 		}
-		base, err := recipe.Load("default")
-		if err != nil {
-			t.Fatal(err)
-		}
+		base := must.Get(recipe.Load("default"))(t)
 		for i, framework := range Writable() {
 			if !has(framework, m) && i > 0 || fmt.Sprint(parts(base)) == fmt.Sprint(parts(want)) {
 				continue

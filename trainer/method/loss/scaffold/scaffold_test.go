@@ -28,19 +28,12 @@ func overlay(t *testing.T, root string, files []File) string {
 	dir, replace := t.TempDir(), map[string]string{}
 	for _, f := range files {
 		path := filepath.Join(dir, filepath.Base(f.Path))
-		if err := os.WriteFile(path, []byte(f.Text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(f.Text), 0o666))
 		replace[filepath.Join(root, filepath.FromSlash(f.Path))] = path
 	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(map[string]any{"Replace": replace}))(t)
 	path := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(path, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, text, 0o666))
 	return path
 }
 
@@ -61,14 +54,8 @@ func goCommand(t *testing.T, root string, args ...string) string {
 // written for that name, compile, and pass the tests that judge every loss of the registry;
 // exhaustively all tests of the losses, and a run with it trains.
 func TestReadme(t *testing.T) {
-	root, err := Root(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile(filepath.Join(root, "trainer/method/README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(Root("."))(t)
+	readme := must.Get(os.ReadFile(filepath.Join(root, "trainer/method/README.md")))(t)
 	_, section, found := strings.Cut(string(readme), "\n## Add a loss in one file\n")
 	if !found {
 		t.Fatal("the page has no section on adding a loss")
@@ -82,10 +69,7 @@ func TestReadme(t *testing.T) {
 	if len(blocks) != 2 || !strings.Contains(section, "simulate new loss tanh_pg") {
 		t.Fatalf("%d blocks of Go in the section, want the file and the line", len(blocks))
 	}
-	files, err := Loss(root, "tanh_pg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(Loss(root, "tanh_pg"))(t)
 	if lines := strings.Count(blocks[0], "\n"); lines > 40 {
 		t.Errorf("the file has %d lines, more than 40", lines)
 	}
@@ -111,15 +95,9 @@ func TestReadme(t *testing.T) {
 // TestOtherNames: under other names the file is as good, first and last in the
 // registry too.
 func TestOtherNames(t *testing.T) {
-	root, err := Root(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(Root("."))(t)
 	for _, name := range []string{"a", "zz_top", "my_kl_loss"} {
-		files, err := Loss(root, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(Loss(root, name))(t)
 		registry := files[1].Text
 		after := strings.Index(registry, line(name))
 		if after < 0 || strings.Count(registry, line(name)) != 1 {
@@ -139,10 +117,7 @@ func TestOtherNames(t *testing.T) {
 
 // TestRefused: a name that would not compile, or take another's place.
 func TestRefused(t *testing.T) {
-	root, err := Root(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(Root("."))(t)
 	for name, want := range map[string]string{
 		"":              "small letters",
 		"TanhPG":        "small letters",
