@@ -15,8 +15,8 @@ var stepMetrics = append(append([]string(nil), kept...),
 	"val/learner/pass_rate", "val/learner/greedy_pass_rate", "val/rollout/pass_rate", "val/learner/response_length", "val/weight_travel",
 	"response_length/clip_ratio", "actor/kl_loss", "val/learner/easy/pass_rate", "val/learner/easy/response_length", "val/learner/hard/pass_rate", "val/learner/hard/response_length")
 
-// lengthMetrics begin the names of metrics of which every evaluation is kept, too: a distribution of lengths.
-var lengthMetrics = [...]string{"val/learner/share_of_length/", "val/learner/pass_rate_of_length/"}
+// byLength is in the names of metrics of which every evaluation is kept, too: a distribution of lengths.
+const byLength = "_of_length/"
 
 // stepDigits is to how many significant digits.
 const stepDigits = 6
@@ -33,7 +33,7 @@ func curveOf(r *record.Record) []curveColumn {
 	list := []curveColumn{}
 	names := slices.Clone(stepMetrics)
 	for _, c := range r.Columns {
-		if strings.HasPrefix(c.Name, lengthMetrics[0]) || strings.HasPrefix(c.Name, lengthMetrics[1]) {
+		if strings.Contains(c.Name, byLength) {
 			names = append(names, c.Name)
 		}
 	}

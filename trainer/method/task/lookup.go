@@ -172,9 +172,9 @@ func (l *Lookup) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
 
 // appendBlock writes the symbols and the operand of a reply or a note.
 func (l *Lookup) appendBlock(dst []int32, rare bool, operand int, rng *rand.Rand) []int32 {
-	s := symbolRange(rare)
+	first, count := symbolRange(rare)
 	for range l.Output {
-		dst = append(dst, s.first+rng.Int32N(s.count))
+		dst = append(dst, first+rng.Int32N(count))
 	}
 	return append(dst, digit(operand))
 }
@@ -194,24 +194,21 @@ func (l *Lookup) MaxResponse() int {
 // hidden stands in a prompt for an operand that only the tool knows.
 const hidden = try
 
-// symbols is a run of ids without meaning.
-type symbols struct{ first, count int32 }
-
-// symbolRange are the familiar symbols, or the rare ones.
-func symbolRange(rare bool) symbols {
+// symbolRange are the ids without meaning: the familiar symbols, or the rare ones.
+func symbolRange(rare bool) (first, count int32) {
 	if rare {
-		return symbols{familiar0 + familiarSize, rareSize}
+		return familiar0 + familiarSize, rareSize
 	}
-	return symbols{familiar0, familiarSize}
+	return familiar0, familiarSize
 }
 
 // Symbols returns the ids that a reply may have before its operand: the rare
 // ones of the tool, or the familiar ones of most demonstrations.
 func (l *Lookup) Symbols(rare bool) []int32 {
-	s := symbolRange(rare)
-	ids := make([]int32, s.count)
+	first, count := symbolRange(rare)
+	ids := make([]int32, count)
 	for i := range ids {
-		ids[i] = s.first + int32(i)
+		ids[i] = first + int32(i)
 	}
 	return ids
 }
@@ -237,10 +234,11 @@ func (l *Lookup) Reply(dst, prompt, response []int32) []int32 {
 	if n > 1 {
 		argument = response[n-2]
 	}
-	key, s := hashTokens(prompt), symbolRange(true)
+	key := hashTokens(prompt)
+	first, count := symbolRange(true)
 	for i := range l.Output {
 		at := uint64(calls)<<32 | uint64(i)
-		dst = append(dst, s.first+int32(mix(key^mix(at))%uint64(s.count)))
+		dst = append(dst, first+int32(mix(key^mix(at))%uint64(count)))
 	}
 	return append(dst, digit(operandOf(key, prompt, argument)))
 }

@@ -44,7 +44,8 @@ import (
 type Search struct {
 	// Difficulty is the range of the number of candidates needed: up to 10, or 100 with pairs.
 	Difficulty Range `yaml:"difficulty,flow" default:"1 10" range:"[1,100]"`
-	// Operations is the length of the program, within [2, 6]: fewer leave no choice of prompts.
+	// Operations is the length of the program, within [2, 6]. With one operation some roots would have two programs in all;
+	// with six the longest demonstration has 143 tokens, or 1,504 with pairs.
 	Operations int `yaml:"operations" default:"2" range:"[2,6]"`
 	// Noise is the chance that a demonstration replaces a value by a random digit.
 	Noise float64 `yaml:"noise" default:"0.05" range:"[0,1]"`
@@ -60,11 +61,7 @@ type Search struct {
 	Pairs bool `yaml:"pairs"`
 }
 
-// With one operation some roots would have two programs in all; with six the
-// longest demonstration has 143 tokens.
-const (
-	maxRechecks = 4
-)
+const maxRechecks = 4
 
 // NewSearch returns the default search task: 1 to 10 candidates, two
 // operations, noise 0.05, patience 0.85, nothing checked twice.
@@ -183,8 +180,16 @@ func (s *Search) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
 	tried, again, rechecks := 0, false, 0
 	for tried < candidates && (again || rng.Float64() < s.Patience) {
 		x := (start + tried) % candidates
-		var zero bool
-		dst, zero = s.appendRun(dst, &g, x, rng)
+		dst = append(dst, try)
+		zero := true
+		for value, part := range s.parts(&g, x) {
+			dst = append(dst, digit(value))
+			for i, o := range part.ops[:part.n] {
+				value = noisy(o.apply(value), s.Noise, rng)
+				dst = append(dst, marker(i, part.n+part.after), digit(value))
+			}
+			zero = zero && value == 0
+		}
 		if !zero || s.Overlook > 0 && rng.Float64() < s.Overlook {
 			tried, again = tried+1, false
 			continue
@@ -201,21 +206,6 @@ func (s *Search) Demonstration(dst []int32, p Prompt, rng *rand.Rand) []int32 {
 		tried = rng.IntN(candidates) // every candidate missed, one of them by a slip
 	}
 	return append(appendDigits(append(dst, answerMark), (start+tried)%candidates, digits), EOS)
-}
-
-// appendRun writes a noisy run of the program on a candidate, and reports whether it
-// seems to be the root.
-func (s *Search) appendRun(dst []int32, g *program, candidate int, rng *rand.Rand) (run []int32, zero bool) {
-	dst, zero = append(dst, try), true
-	for value, part := range s.parts(g, candidate) {
-		dst = append(dst, digit(value))
-		for i, o := range part.ops[:part.n] {
-			value = noisy(o.apply(value), s.Noise, rng)
-			dst = append(dst, marker(i, part.n+part.after), digit(value))
-		}
-		zero = zero && value == 0
-	}
-	return dst, zero
 }
 
 // MaxPrompt implements Task.
