@@ -116,18 +116,19 @@ func TestCoverageActs(t *testing.T) {
 func tryCommand(t *testing.T, args []string) error {
 	t.Helper()
 	var out, stderr bytes.Buffer
-	if *exhaustive && (args[0] == "train" || args[0] == "measure" || args[0] == "diagnose") {
-		folder := t.TempDir()
+	folder := t.TempDir()
+	quick, slow := map[string][]string{
+		"train":    {"-q", "--out", filepath.Join(folder, "run"), "--set", "steps=2", "--set", "eval.every=0"},
+		"measure":  {"-q", "--out", filepath.Join(folder, "run")},
+		"diagnose": {"--out", filepath.Join(folder, "run")},
+		"evaluate": {"-q"},
+		"pretrain": {"-q", "--out", filepath.Join(folder, "run"), "--set", "pretrain.steps=2"},
+	}[args[0]]
+	if *exhaustive && slow {
 		if at := slices.Index(args, "--dump"); at >= 0 {
 			args[at+1] = filepath.Join(folder, args[at+1])
 		}
-		args = append(args, "--out", filepath.Join(folder, "run"))
-		if args[0] != "diagnose" {
-			args = append(args, "-q")
-		}
-		if args[0] == "train" {
-			args = append(args, "--set", "steps=2", "--set", "eval.every=0")
-		}
+		args = append(args, quick...)
 		a := &app{ctx: context.Background(), stdout: &out, stderr: &stderr}
 		return a.dispatch(args)
 	}
