@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -162,11 +163,10 @@ func OverLadder(c claim.Claim) (list []Laddered) {
 
 // laddered is what a study says; nil is one that is not published.
 func laddered(of claim.Ladder, s *stability.Study) Laddered {
-	l := Laddered{Ladder: of, Found: "declared, not published yet"}
+	l, found := Laddered{Ladder: of}, []string(nil)
 	if s == nil {
-		return l
+		s = new(stability.Study)
 	}
-	var found []string
 	for _, k := range s.Checks {
 		if k.Name != l.Check || l.Arm != "" && k.Arm != l.Arm {
 			continue
@@ -182,8 +182,6 @@ func laddered(of claim.Ladder, s *stability.Study) Laddered {
 			l.Verdict = own.Confirmed(l.Verdict) // of all arms, or undecided
 		}
 	}
-	if found != nil {
-		l.Found = strings.Join(found, ". ")
-	}
+	l.Found = cmp.Or(strings.Join(found, ". "), "declared, not published yet")
 	return l
 }

@@ -19,7 +19,7 @@ import (
 func Pages(list []Status) ([]results.Report, error) {
 	t := head("list")
 	t.Sortable = true
-	for _, j := range []int{1, 2, 5} {
+	for _, j := range []int{1, 2, 4, 5} {
 		t.Columns[j].Filter = true
 	}
 	pages := []results.Report{{Site: "claims.html", Title: "Claims of papers, measured", Lead: fmt.Sprintf("%d claims, each with the check that was declared for it, an effect with its interval, and a verdict; negative results, too.", len(list)),
@@ -33,6 +33,7 @@ func Pages(list []Status) ([]results.Report, error) {
 		pages = append(pages, page)
 		papers, trains := sources.ArXiv.FindAllString(s.Source, -1), "no"
 		slices.Sort(papers)
+		measured, _, _ := strings.Cut(s.Measured(), ":") // the claim's page says by what
 		if s.Unit == claim.Run {
 			trains = "yes"
 		}
@@ -40,7 +41,7 @@ func Pages(list []Status) ([]results.Report, error) {
 		if s.Primary != nil {
 			effect = s.Primary.interval(s.Replications)
 		}
-		t.Add(figure.Cell{Text: s.Title, Link: page.Site}, figure.Word(string(s.Confirmed)).As(emphasis(s.Confirmed)), figure.Word(trains), figure.Word(s.Judged), figure.Word(s.Measured()), figure.Word(strings.Join(slices.Compact(papers), ", ")), figure.Word(effect))
+		t.Add(figure.Cell{Text: s.Title, Link: page.Site}, figure.Word(string(s.Confirmed)).As(emphasis(s.Confirmed)), figure.Word(trains), figure.Word(s.Judged), figure.Word(measured), figure.Word(strings.Join(slices.Compact(papers), ", ")), figure.Word(effect))
 	}
 	return pages, nil
 }
