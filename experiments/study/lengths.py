@@ -12,6 +12,7 @@ import math
 import os
 import subprocess
 from pathlib import Path
+from statistics import mean
 
 folder = Path(os.environ.get("STUDY", "runs/length"))
 plain = folder / "cells.jsonl"
@@ -36,7 +37,7 @@ def first(arm, metric=LENGTH):
 
 
 def last(arm, metric=LENGTH):
-    return by_model(arm, lambda c: sum(windows(c, metric)[-5:]) / 5)
+    return by_model(arm, lambda c: mean(windows(c, metric)[-5:]))
 
 
 def lowest(arm, metric=LENGTH):
@@ -59,22 +60,22 @@ T95 = [0, 12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]
 
 
 def interval(values):
-    n, mean = len(values), sum(values) / len(values)
+    n, center = len(values), mean(values)
     if n < 2:
-        return mean, -math.inf, math.inf
-    half = T95[n - 1] * math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1) / n)
-    return mean, mean - half, mean + half
+        return center, -math.inf, math.inf
+    half = T95[n - 1] * math.sqrt(sum((v - center) ** 2 for v in values) / (n - 1) / n)
+    return center, center - half, center + half
 
 
 def judged(name, values, low, high, factor):
     if not values:
         print(f"{name}: no run yet")
         return
-    mean, left, right = interval([math.log(v) for v in values] if factor else values)
+    center, left, right = interval([math.log(v) for v in values] if factor else values)
     if factor:
-        mean, left, right = (math.exp(min(v, 700)) for v in (mean, left, right))
+        center, left, right = (math.exp(v) if v < 700 else math.inf for v in (center, left, right))
     outcome = "met" if low < left and right < high else "not met" if right < low or left > high else "inconclusive"
-    print(f"{name}: {mean:.3g} ({left:.3g} to {right:.3g}, n = {len(values)}): {outcome}")
+    print(f"{name}: {center:.3g} ({left:.3g} to {right:.3g}, n = {len(values)}): {outcome}")
 
 
 def ratio(name, a, b, low=0, high=math.inf):
@@ -88,7 +89,7 @@ def difference(name, a, b, low=-math.inf, high=math.inf):
 # %%
 print(f"{'arm':45}  n  length first, lowest, last   score first, last")
 for arm in arms:
-    if found := by_model(arm, lambda c: (windows(c, LENGTH)[0], min(windows(c, LENGTH)), sum(windows(c, LENGTH)[-5:]) / 5, windows(c, SCORE)[0], sum(windows(c, SCORE)[-5:]) / 5)):
+    if found := by_model(arm, lambda c: (windows(c, LENGTH)[0], min(windows(c, LENGTH)), mean(windows(c, LENGTH)[-5:]), windows(c, SCORE)[0], mean(windows(c, SCORE)[-5:]))):
         print(f"{arm:45} {len(found):2}  " + "  ".join(f"{sum(v) / len(found):7.3g}" for v in zip(*found.values())))
 
 # %%
