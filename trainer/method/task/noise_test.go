@@ -256,7 +256,7 @@ func TestPairs(t *testing.T) {
 		{"hard", Search{Difficulty: Range{90, 100}, Patience: 1}, 1, 0},
 		{"impatient", Search{Difficulty: Range{1, 100}, Noise: 0.01, Patience: 0.9}, 0.095, 95},
 		{"patient", Search{Difficulty: Range{1, 100}, Noise: 0.01, Patience: 0.98}, 0.41, 320},
-		{"verbose", Search{Difficulty: Range{1, 100}, Noise: 0.01, Patience: 0.99, Overlook: 0.8}, 0.125, 640},
+		{"verbose", Search{Difficulty: Range{1, 100}, Noise: 0.01, Patience: 0.98, Overlook: 0.9}, 0.05, 450},
 	} {
 		s := &c.task
 		s.Pairs, s.Operations = true, 4
