@@ -86,6 +86,9 @@ func load(fsys fs.FS, dir, shown string) (*Checkpoint, error) {
 		return nil, in(configFile, err)
 	}
 	data, err := readFile(fsys, path.Join(dir, weightsFile), MachineMemory()/2)
+	if errors.Is(err, fs.ErrNotExist) && fsys == fs.FS(shipped) {
+		data, err = unpackWeights(path.Join(dir, packedFile))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, sharded := fs.Stat(fsys, path.Join(dir, weightsFile+".index.json")); sharded == nil {
 			err = errors.New("the weights are split into shards: store them in one file")

@@ -1,0 +1,45 @@
+package model
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+)
+
+// packedFile has the weights of a checkpoint that comes with the program: first every first byte of four, then every second one, and so on,
+// compressed. Of a float32 the last byte has the sign and most of the exponent, which repeat; mantissas hardly do.
+const packedFile = weightsFile + ".planes.gz"
+
+// packWeights writes the bytes of a weights file as a packed one.
+func packWeights(data []byte) []byte {
+	var packed bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid, and a buffer takes everything
+	for first := range 4 {
+		for i := first; i < len(data); i += 4 {
+			z.Write(data[i : i+1])
+		}
+	}
+	z.Close()
+	return packed.Bytes()
+}
+
+// unpackWeights reads the bytes of a weights file from a packed one.
+func unpackWeights(name string) ([]byte, error) {
+	packed, err := shipped.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer packed.Close()
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		return nil, err
+	}
+	planes, err := io.ReadAll(z)
+	data := make([]byte, 0, len(planes))
+	for i := range len(planes) / 4 {
+		for first := range 4 {
+			data = append(data, planes[first*(len(planes)/4)+i])
+		}
+	}
+	return data, err
+}
