@@ -68,10 +68,10 @@ func TestSiteFilters(t *testing.T) {
 		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`{ const s = [...document.querySelectorAll("figure.sortable label")].find((l) => l.textContent.startsWith(%q)).querySelector("select"); s.value = %q; s.dispatchEvent(new Event("change")); }`, label, value)))
 		return eval[int](p, shown)
 	}
-	trained := choose("trains", "yes")
+	frozen := choose("rates", "without training")
 	refuted := choose("verdict", "refuted at this scale")
-	if !(all > trained && trained > refuted && refuted > 0) {
-		t.Errorf("%d claims, %d trained, %d of them refuted", all, trained, refuted)
+	if !(all > frozen && frozen > refuted && refuted > 0) {
+		t.Errorf("%d claims, %d without training, %d of them refuted", all, frozen, refuted)
 	}
 	if cited := choose("paper", "2507.18071"); cited > refuted {
 		t.Errorf("%d of %d cite a paper", cited, refuted)

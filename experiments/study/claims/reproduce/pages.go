@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"driftlab/experiments/study/claims/claim"
 	"driftlab/experiments/study/sources"
 	"driftlab/results"
 	"driftlab/results/figure"
@@ -19,7 +18,7 @@ import (
 func Pages(list []Status) ([]results.Report, error) {
 	t := head("list")
 	t.Sortable = true
-	for _, j := range []int{1, 2, 4, 5} {
+	for j := 1; j < 5; j++ {
 		t.Columns[j].Filter = true
 	}
 	pages := []results.Report{{Site: "claims.html", Title: "Claims of papers, measured", Lead: fmt.Sprintf("%d claims, each with the check that was declared for it, an effect with its interval, and a verdict; negative results, too.", len(list)),
@@ -31,17 +30,14 @@ func Pages(list []Status) ([]results.Report, error) {
 			return nil, err
 		}
 		pages = append(pages, page)
-		papers, trains := sources.ArXiv.FindAllString(s.Source, -1), "no"
+		papers := sources.ArXiv.FindAllString(s.Source, -1)
 		slices.Sort(papers)
 		measured, _, _ := strings.Cut(s.Measured(), ":") // the claim's page says by what
-		if s.Unit == claim.Run {
-			trains = "yes"
-		}
 		effect := ""
 		if s.Primary != nil {
 			effect = s.Primary.interval(s.Replications)
 		}
-		t.Add(figure.Cell{Text: s.Title, Link: page.Site}, figure.Word(string(s.Confirmed)).As(emphasis(s.Confirmed)), figure.Word(trains), figure.Word(s.Judged), figure.Word(measured), figure.Word(strings.Join(slices.Compact(papers), ", ")), figure.Word(effect))
+		t.Add(figure.Cell{Text: s.Title, Link: page.Site}, figure.Word(string(s.Confirmed)).As(emphasis(s.Confirmed)), figure.Word(s.Judged), figure.Word(measured), figure.Word(strings.Join(slices.Compact(papers), ", ")), figure.Word(effect))
 	}
 	return pages, nil
 }
