@@ -34,10 +34,10 @@
 // SetRetention compresses the KV cache while responses grow; what each token
 // still saw is recorded, so that the learner can attend to the same. SetSpeculative
 // lets a drafter propose tokens, which are verified in one pass, exactly or not;
-// what became of each place is recorded, with the law that its token really had.
+// what became of each place is recorded, with the distribution that its token really had.
 //
 // SetPartner mixes a second model's logits into the engine's own at every step, and
-// records the mixture's law.
+// records the mixture's distribution.
 //
 // What it is not: it knows no rewards and no gradients.
 package rollout

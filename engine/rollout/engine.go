@@ -235,8 +235,8 @@ func (e *Engine) ended(r *response, token int32) bool {
 }
 
 // Tool is an environment that writes into responses: a calculator, a search
-// engine, an interpreter. Its tokens condition what follows but are nobody's
-// choice: they stand in the response with Mask false.
+// engine, an interpreter. Its tokens condition what follows but no model
+// chose them: they stand in the response with Mask false.
 type Tool interface {
 	// Reply appends to dst what the environment writes after the newest token
 	// of the response, and nothing where that token is no call. It is a function

@@ -189,7 +189,7 @@ func TestColumns(t *testing.T) {
 }
 
 // The support and the mass it keeps: the token lies in it, the mass is its
-// probability, and the log-prob is that of the truncated distribution.
+// probability, and the log-prob is of the truncated distribution.
 func TestSupport(t *testing.T) {
 	p := enginetest.Named("moe").Params
 	v := p.Config.Vocab
@@ -304,7 +304,7 @@ func TestRawLogProbs(t *testing.T) {
 	}
 	for n, token := range raw.Token {
 		// From the recorded distribution at temperature 1/2: logits/2 up to a
-		// constant, so the law at temperature 1 is the softmax of half of it.
+		// constant, so the distribution at temperature 1 is the softmax of half of it.
 		var sum float64
 		for _, logp := range raw.DistRoll[n*v : (n+1)*v] {
 			sum += math.Exp(float64(logp) / 2)

@@ -16,9 +16,9 @@ type Mixture uint8
 
 const (
 	// MixLogits draws from softmax((own + α·(partner - own))/T): the normalised geometric
-	// mixture of the two laws (Logit Fusion). It is that of a new partner.
+	// mixture of the two distributions (Logit Fusion). It is the default of a new partner.
 	MixLogits Mixture = iota
-	// MixProbabilities draws from (1 - α)·own law + α·partner's law, both at temperature T
+	// MixProbabilities draws from (1 - α)·own + α·partner's distribution, both at temperature T
 	// (1 for greedy decoding).
 	MixProbabilities
 )
@@ -99,7 +99,7 @@ func (p *partner) read(l *lane) {
 }
 
 // fused is the row of logits that a slot's next token is drawn by, and the total
-// variation of its law and the engine's own, both before truncation.
+// variation of its distribution and the engine's own, both before truncation.
 func (e *Engine) fused(m *sampler, slot int, own []float32) (row []float32, shift float64) {
 	alpha := e.slots[slot].request.Fuse
 	if alpha == 0 {
@@ -121,7 +121,7 @@ func (e *Engine) fused(m *sampler, slot int, own []float32) (row []float32, shif
 	return row, m.apart(row, own, e.sampling)
 }
 
-// blended is a row of logits whose law is the mixture of the laws of two rows.
+// blended is a row of logits whose distribution is the mixture of the distributions of two rows.
 func (m *sampler) blended(own, other []float32, alpha float64, s Sampling) []float32 {
 	if slices.Equal(own, other) {
 		return own // equal logits stay what they are
@@ -150,7 +150,7 @@ func (m *sampler) laws(x, y []float32, s Sampling) {
 	}
 }
 
-// apart is the total variation of the laws of two rows of logits.
+// apart is the total variation of the distributions of two rows of logits.
 func (m *sampler) apart(x, y []float32, s Sampling) float64 {
 	m.laws(x, y, s)
 	sum := 0.0

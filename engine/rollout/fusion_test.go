@@ -50,7 +50,7 @@ func fusing(list []rollout.Request, alpha float64) []rollout.Request {
 	return list
 }
 
-// sameLaw fails unless two batches have the same tokens, drawn by the same laws.
+// sameLaw fails unless two batches have the same tokens, drawn from the same distributions.
 func sameLaw(t *testing.T, how string, got, want *column.Sampled) {
 	t.Helper()
 	if !slices.Equal(got.Token, want.Token) || !slices.Equal(got.LogpRoll, want.LogpRoll) || !slices.Equal(got.KeptMass, want.KeptMass) ||
@@ -59,8 +59,8 @@ func sameLaw(t *testing.T, how string, got, want *column.Sampled) {
 	}
 }
 
-// With none of the partner's logits an engine is what it is by itself, with all of
-// them its law is the partner's, and equal models change nothing whatever the share:
+// With none of the partner's logits an engine is the same as without a partner, with all
+// of them its distribution is the partner's, and equal models change nothing whatever the share:
 // to the bit, in chunks, with environments, truncated and greedy.
 func TestFusionAtItsEnds(t *testing.T) {
 	all := enginetest.Models(enginetest.Small)
@@ -97,7 +97,7 @@ func TestFusionAtItsEnds(t *testing.T) {
 	}
 }
 
-// A token's law is the mixture of the two models' laws for what stands before it, geometric
+// A token's distribution is the mixture of the two models' for what stands before it, geometric
 // and normalised or of probabilities, and its shift the distance of that and the engine's own.
 func TestFusionIsAMixture(t *testing.T) {
 	const alpha = 0.35
@@ -105,7 +105,7 @@ func TestFusionIsAMixture(t *testing.T) {
 	isMixture(t, rollout.MixProbabilities, alpha, func(own, other float64) float64 { return (1-alpha)*math.Exp(own) + alpha*math.Exp(other) })
 }
 
-// isMixture compares the law with what mix makes of two log-probs, up to a factor.
+// isMixture compares the distribution with what mix makes of two log-probs, up to a factor.
 func isMixture(t *testing.T, mixture rollout.Mixture, alpha float64, mix func(own, other float64) float64) {
 	t.Helper()
 	m := enginetest.Named("moe")

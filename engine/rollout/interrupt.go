@@ -93,13 +93,13 @@ func (r *response) reload(w *engine.Weights, how Continuation) {
 }
 
 // Partial is a response that was interrupted: what has been recorded of it, its
-// random state, and what the cache held of it. It is nobody's copy.
+// random state, and what the cache held of it. The engine keeps no copy.
 type Partial struct{ response *response }
 
 // Request is what was asked for: to begin once more from nothing, begin it.
 func (p *Partial) Request() Request { return p.response.request }
 
-// Tokens are those of the response so far.
+// Tokens are the response's tokens so far.
 func (p *Partial) Tokens() []int32 { return p.response.Token }
 
 // held is what a slot held of a response.

@@ -84,7 +84,7 @@ func (c setting) answers(vocab int) rollout.Tool {
 	return nil
 }
 
-// history makes weights that drift apart, packed, by version.
+// history makes weights that differ more at each version, packed, by version.
 func history(p *model.Params, n engine.Numerics, versions int) (params []*model.Params, packed []*engine.Weights) {
 	for v := range versions {
 		q, rng := p.Clone(), rand.New(rand.NewPCG(uint64(v), 3))

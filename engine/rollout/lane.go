@@ -85,7 +85,7 @@ func (e *Engine) drain() {
 	e.team.Run(n, &e.lanes)
 }
 
-// deal gives the first requests to n lanes, whose slots lie n apart: neighbours
+// deal gives the first requests to n lanes, each of which has every n-th slot: neighbours
 // with one prompt to the same lane, as far as it has slots, since that is where a
 // prompt is shared; then the next to the lane that has the fewest.
 func (e *Engine) deal(first, n int) {
@@ -217,7 +217,7 @@ func (l *lane) add(i int) {
 //
 // The cost is in bytes per token, of keys and values and of weights, once if a step's fit
 // into the cache, twice if they do not, and three times if they are eight times as many:
-// about what was measured. One slot alone would lend its prompt to nobody, so two are the
+// about what was measured. One slot alone would lend its prompt to no other, so two are the
 // least.
 func (e *Engine) sideBySide(slots int) int {
 	prompt := 0
@@ -242,7 +242,7 @@ type decodeSize struct {
 	cache        float64
 }
 
-// cost is that of a token where so many slots decode side by side.
+// cost is the cost of a token where that many slots decode side by side.
 func (s decodeSize) cost(slots float64) float64 {
 	visited := s.experts * (1 - elementary.Pow(1-s.top/s.experts, slots))
 	weights := s.shared + float64(visited*s.expert)

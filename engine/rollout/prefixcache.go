@@ -314,7 +314,7 @@ func (e *Engine) next(r *response) (prompt, tokens []int32) {
 
 // shares reports whether a slot takes over what another has read. A retention
 // that ranks positions needs the attention that each prompt gives them, and a state of
-// linear attention is that of all that its slot has read; the choices of sparse attention
+// linear attention summarises all that its slot has read; the choices of sparse attention
 // are recorded with each response.
 func (e *Engine) shares() bool {
 	ranks := e.retainer != nil && e.retainer.mass != nil

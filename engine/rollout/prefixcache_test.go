@@ -96,7 +96,7 @@ func TestSharedPrefixesChangeNoBit(t *testing.T) {
 }
 
 // Without a flush or a salt, a prefix has the keys of the weights that read it first: the
-// log-probs and routes are those of a pass that reads the cached tokens with the recorded
+// log-probs and routes equal those of a pass that reads the cached tokens with the recorded
 // version and the rest with the new weights, on any number of workers. Whoever uses a block
 // renews it: it never gets any younger.
 func TestStalePrefixes(t *testing.T) {

@@ -17,14 +17,14 @@ type LogProbs string
 
 const (
 	// Processed is the log-prob of the distribution the token was drawn from:
-	// after temperature, top-k and top-p. It is the law importance weights need.
+	// after temperature, top-k and top-p. Importance weights need this distribution.
 	Processed LogProbs = "processed"
 	// Raw is the log-prob before any of them, which some servers return; ratios
 	// built from it are off by the temperature and the truncated mass.
 	Raw LogProbs = "raw"
 	// Tempered is the log-prob after the temperature and before top-k and top-p: not
-	// renormalised. Ratios built from it are those of the truncated law times the
-	// mass that was kept, so that a learner over the whole vocabulary shows no gap
+	// renormalised. Ratios built from it are the ratios of the truncated distribution
+	// times the mass that was kept, so that a learner over the whole vocabulary shows no gap
 	// where there is one.
 	Tempered LogProbs = "tempered"
 )
@@ -82,7 +82,7 @@ type sampler struct {
 	support []int32
 	reply   []int32   // of a tool
 	exact   []float64 // a distribution in double precision
-	emitted []float64 // the law of a token that was drafted and tested
+	emitted []float64 // the distribution of a token that was drafted and tested
 	mixed   []float32 // logits of two models
 }
 
@@ -96,14 +96,14 @@ type block struct {
 const blockRows = 16
 
 // prepare has the sampler go on with the first of several rows of logits. It computes the
-// laws of a few at a time, before truncation: fewer are left for the calls after it.
+// distributions of a few at a time, before truncation: fewer are left for the calls after it.
 func (m *sampler) prepare(logits []float32, n int, temperature float64) {
 	b := &m.block
 	if b.next == b.rows {
 		logits = logits[:min(len(logits), blockRows*n)]
 		b.next, b.rows = 0, len(logits)/n
 		b.logp, b.probs = column.Resized(b.logp, len(logits)), column.Resized(b.probs, len(logits))
-		if temperature == 0 { // nobody reads the probabilities
+		if temperature == 0 { // nothing reads the probabilities
 			kernel.LogSoftmaxRows(b.logp, logits, b.rows, n, 1)
 		} else {
 			kernel.LogSoftmaxRows(b.logp, logits, b.rows, n, float32(1/temperature))

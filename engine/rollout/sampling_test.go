@@ -83,9 +83,9 @@ func chiSquare(logits []float32, s Sampling, probs []float64, n int) (statistic 
 	return statistic, freedom - 1
 }
 
-// Tokens are drawn from the law the settings define: Pearson's test at a fixed
-// seed, accepted below the quantile that one true law in ten thousand exceeds.
-// The same draws must refuse the laws of neighbouring settings.
+// Tokens are drawn from the distribution the settings define: Pearson's test at a fixed
+// seed, accepted below the quantile that one true distribution in ten thousand exceeds.
+// The same draws must refuse the distributions of neighbouring settings.
 func TestSamplingLaw(t *testing.T) {
 	const n = 100_000
 	logits := []float32{0.3, -1.2, 2.1, 0.7, -0.4, 1.1, -3, 0.1}
@@ -97,7 +97,7 @@ func TestSamplingLaw(t *testing.T) {
 		for j, other := range settings {
 			draws := n
 			if i != j {
-				draws = n / 10 // another law is far away
+				draws = n / 10 // another distribution is far away
 			}
 			statistic, freedom := chiSquare(logits, s, law(logits, other), draws)
 			critical := math.Inf(1)
@@ -161,7 +161,7 @@ func TestTruncation(t *testing.T) {
 }
 
 // At temperature 0 the first of the likeliest is taken, no random number is
-// used, and the log-prob is that of temperature 1.
+// used, and the log-prob is taken at temperature 1.
 func TestGreedyDraw(t *testing.T) {
 	var m sampler
 	var rng, fresh rand.PCG

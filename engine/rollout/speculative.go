@@ -14,12 +14,12 @@ import (
 type DraftLogProbs string
 
 const (
-	// FromVerifier records the verifier's, the law that exact verification has.
+	// FromVerifier records the verifier's, the log-prob under exact verification.
 	FromVerifier DraftLogProbs = "verifier"
 	// FromDrafter records the drafter's where its token was accepted: what a
 	// server returns that forgets which of its two models it asked.
 	FromDrafter DraftLogProbs = "drafter"
-	// FromLaw records that of the law the token was really drawn by.
+	// FromLaw records the log-prob under the distribution the token was really drawn from.
 	FromLaw DraftLogProbs = "law"
 )
 
@@ -35,7 +35,7 @@ type Speculative struct {
 	// Tau is the leniency of Lossy, 0 for the others.
 	Tau float64
 	// LogProbs says what LogpRoll is. With FromDrafter and FromLaw the recorded
-	// distributions are those laws too, after truncation.
+	// distributions are from the same source, after truncation.
 	LogProbs DraftLogProbs
 }
 
@@ -133,7 +133,7 @@ type draft struct {
 	length int       // tokens whose keys are in its cache
 	want   int       // tokens to draft for this pass
 	tokens []int32   // drafted
-	laws   []float64 // [drafted][vocab] the laws they were drawn from
+	laws   []float64 // [drafted][vocab] the distributions they were drawn from
 	logp   []float64 // [drafted] log-prob of each, as the drafter records it
 	rows   []float32 // [drafted][vocab] and of the whole vocabulary
 }
@@ -262,11 +262,11 @@ type tested struct {
 	token         int32
 	flag          column.DraftFlag
 	law, verifier float64 // log-probs of the token
-	tv, shift     float64 // distance of the drafter's law, and of the emitted token's, from the verifier's
+	tv, shift     float64 // distance of the drafter's distribution, and of the emitted token's, from the verifier's
 }
 
 // test accepts or replaces a token that was drafted from q where the verifier's
-// law is p.
+// distribution is p.
 func (s Speculative) test(m *sampler, p, q []float64, token int32, k *response) tested {
 	t := tested{token: token, flag: column.Accepted, tv: Distance(p, q)}
 	m.emitted = column.Resized(m.emitted, len(p))
@@ -282,7 +282,7 @@ func (s Speculative) test(m *sampler, p, q []float64, token int32, k *response) 
 }
 
 // relabel makes the log-prob and the distribution recorded of a token that was
-// put to the test the drafter's or those of the law, if that is asked for.
+// put to the test the drafter's or those the token was really drawn by, if LogProbs asks for it.
 func (t *tested) relabel(m *sampler, x *drawn, s Speculative, drafted float64, row []float32) {
 	switch {
 	case s.LogProbs == FromDrafter && t.flag == column.Accepted:
@@ -304,7 +304,7 @@ func (e *Engine) drafted(slot int) []int32 {
 	return e.drafter.slots[slot].tokens
 }
 
-// processed is the log-prob of a settled token under the law it was drawn from,
+// processed is the log-prob of a settled token under the distribution it was drawn from,
 // whichever one is recorded.
 func (m *sampler) processed(d drawn, s Sampling) float64 {
 	if s.LogProbs == "" || s.LogProbs == Processed {
@@ -332,19 +332,19 @@ type Verify string
 
 const (
 	// Exact accepts a token a with probability min(1, p(a)/q(a)) and draws from
-	// (p-q)+, normalised, where it rejects: the result has the verifier's law p
-	// whatever the drafter's law q (arXiv:2211.17192, arXiv:2302.01318).
+	// (p-q)+, normalised, where it rejects: the result has the verifier's distribution p
+	// whatever the drafter's distribution q (arXiv:2211.17192, arXiv:2302.01318).
 	Exact Verify = "exact"
 	// Lossy accepts with probability min(1, (1+tau)·p(a)/q(a)), and so more often;
-	// the law leans towards q. A tau of 0 is Exact.
+	// the distribution leans towards q. A tau of 0 is Exact.
 	Lossy Verify = "lossy"
 	// Greedy accepts a token that is the verifier's most likely one, of equals the
-	// first, and draws from p in place of any other; the law leans towards that token.
+	// first, and draws from p in place of any other; the distribution leans towards that token.
 	Greedy Verify = "greedy"
 )
 
 // Accept is the probability of accepting token a, drafted from q, in a state in
-// which the verifier's law is p.
+// which the verifier's distribution is p.
 func (s Speculative) Accept(p, q []float64, a int) float64 {
 	switch s.Verify {
 	case Greedy:
@@ -358,7 +358,7 @@ func (s Speculative) Accept(p, q []float64, a int) float64 {
 	return min(1, p[a]/q[a])
 }
 
-// Residual sets dst to the law of the token that takes the place of a rejected one.
+// Residual sets dst to the distribution of the token that takes the place of a rejected one.
 func (s Speculative) Residual(dst, p, q []float64) {
 	total := 0.0
 	if s.Verify != Greedy {
@@ -367,7 +367,7 @@ func (s Speculative) Residual(dst, p, q []float64) {
 			total += dst[a]
 		}
 	}
-	if total == 0 { // equal laws, of which nothing is rejected but by rounding
+	if total == 0 { // equal distributions, of which nothing is rejected but by rounding
 		copy(dst, p)
 		return
 	}
@@ -376,7 +376,7 @@ func (s Speculative) Residual(dst, p, q []float64) {
 	}
 }
 
-// Law sets dst to the law of the token that is emitted where one drafted from q
+// Law sets dst to the distribution of the token that is emitted where one drafted from q
 // was put to the test:
 //
 //	law(a) = q(a)·accept(a) + Σ q·(1 - accept)·residual(a)
@@ -398,7 +398,7 @@ func (s Speculative) Law(dst, p, q []float64) {
 	}
 }
 
-// Distance is the total variation ½·Σ|p - q| of two laws.
+// Distance is the total variation ½·Σ|p - q| of two distributions.
 func Distance(p, q []float64) float64 {
 	sum := 0.0
 	for a := range p {
@@ -432,7 +432,7 @@ func likeliest(p []float64) int {
 	return best
 }
 
-// drawFrom returns the index at which the running sum of a law exceeds u; what
+// drawFrom returns the index at which the running sum of a distribution exceeds u; what
 // rounding leaves belongs to the last possible one.
 func drawFrom(law []float64, u float64) int32 {
 	sum, last := 0.0, int32(0)
@@ -447,7 +447,7 @@ func drawFrom(law []float64, u float64) int32 {
 	return last
 }
 
-// unbiased reports that the law of what is emitted is the verifier's own, by
+// unbiased reports that the distribution of what is emitted is the verifier's own, by
 // theorem: nothing is then computed of it, nor rounded.
 func (s Speculative) unbiased() bool {
 	return s.Verify == Exact || s.Verify == Lossy && s.Tau == 0

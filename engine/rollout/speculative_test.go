@@ -66,7 +66,7 @@ func counts(b *column.Sampled) (n [3]int) {
 }
 
 // A drafter that is the verifier is never refused: every window is complete, and
-// no law is any distance from another.
+// no distribution is any distance from another.
 func TestEqualDrafterIsAlwaysAccepted(t *testing.T) {
 	for i, m := range enginetest.Models(enginetest.Small) {
 		n := preset(t, []string{"fp32", "bf16", "fp8-w8a8", "fp32-online"}[i%4])
@@ -218,13 +218,13 @@ func frequencies(t *testing.T, d drafting, responses int) (deviations float64, b
 	return (chi - free) / math.Sqrt(2*free), b
 }
 
-// The empirical law of exact verification is the verifier's, with a drafter far
-// away; that of lenient and of greedy verification is not. The rate of
+// The empirical distribution of exact verification is the verifier's, with a drafter
+// far away; that of lenient and of greedy verification is not. The rate of
 // acceptance is 1 - TV where verification is exact.
 func TestEmpiricalLaw(t *testing.T) {
 	p := enginetest.Models(enginetest.Tiny)[2].Params
 	for i := range p.Theta {
-		p.Theta[i] *= 2 // laws far from uniform
+		p.Theta[i] *= 2 // distributions far from uniform
 	}
 	q := nearby(p, 1.5)
 	const responses = 9000
@@ -253,7 +253,7 @@ func TestEmpiricalLaw(t *testing.T) {
 }
 
 // What LogpRoll is follows the setting: the verifier's log-prob, the drafter's
-// on accepted tokens, or that of the law; the distributions go with it.
+// on accepted tokens, or that of the sampled distribution; the distributions go with it.
 func TestWhoseLogProb(t *testing.T) {
 	m := enginetest.Named("moe")
 	n := preset(t, "fp32")
@@ -302,7 +302,7 @@ func TestWhoseLogProb(t *testing.T) {
 	}
 }
 
-// The law is what tokens were drawn by, whatever log-probs the verifier returns.
+// LogpLaw is the log-prob under the sampled distribution, whatever log-probs the verifier returns.
 func TestLawOfRawLogProbs(t *testing.T) {
 	m := enginetest.Named("moe")
 	d := drafted(m.Params, nearby(m.Params, 0.4), preset(t, "fp32"), rollout.Exact, 0)

@@ -252,7 +252,7 @@ func (e *Engine) idle(what string) {
 	}
 }
 
-// Advance makes at most so many decode steps, and stops after the first that
+// Advance makes at most that many decode steps, and stops after the first that
 // completes a response. It returns how many it made: 0 when nothing is in progress.
 // A step brings every running response one token further, several where tokens are
 // drafted and none where a prompt is read in chunks; free slots take what waits
@@ -332,7 +332,7 @@ type queue struct {
 	next    atomic.Int64
 }
 
-// add puts a response at the end. Nobody may take meanwhile.
+// add puts a response at the end. No lane may take meanwhile.
 func (q *queue) add(r *response) {
 	if n := int(q.next.Load()); n >= len(q.waiting) {
 		q.waiting = q.waiting[:0]

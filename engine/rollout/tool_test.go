@@ -14,7 +14,7 @@ import (
 
 // echo answers every token divisible by three. Its replies depend on the prompt
 // and on all of the response, and have one to five tokens, some of them calls
-// by their number, which nobody answers.
+// by their number, which no tool answers.
 type echo struct{ vocab int32 }
 
 func (e echo) Reply(dst, prompt, response []int32) []int32 {

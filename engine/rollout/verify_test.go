@@ -8,7 +8,7 @@ import (
 	"driftlab/engine/rollout"
 )
 
-// randomLaw draws a law over n tokens, some of them impossible.
+// randomLaw draws a distribution over n tokens, some of them impossible.
 func randomLaw(rng *rand.Rand, n int) []float64 {
 	law, sum := make([]float64, n), 0.0
 	for a := range law {
@@ -23,10 +23,10 @@ func randomLaw(rng *rand.Rand, n int) []float64 {
 	return law
 }
 
-// Exact verification emits the verifier's law, and so does lenient verification
+// Exact verification emits the verifier's distribution, and so does lenient verification
 // without leniency; the acceptance is 1 - TV. Of a lenient test both the
-// acceptance and the distance from the verifier's law grow with tau, from
-// exactly these; the greedy test too has another law. Every law sums to one.
+// acceptance and the distance from the verifier's distribution grow with tau, from
+// exactly these; the greedy test too has another distribution. Every distribution sums to one.
 func TestLaws(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	largest := 0.0
@@ -94,13 +94,13 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// process is a tabular pair of models: laws by the tokens before.
+// process is a tabular pair of models: next-token distributions by the tokens before.
 type process struct {
 	verifier, drafter func(prefix []int) []float64
 	setting           rollout.Speculative
 }
 
-// sum adds the probability of every sequence of so many tokens, over all paths:
+// sum adds the probability of every continuation of prefix by left tokens, over all paths:
 // every draft, every outcome of each test, every replacement. Windows draft as
 // many tokens as leave room for the one after them.
 func (c *process) sum(law map[[4]int]float64, prefix []int, left int, weight float64) {
@@ -183,7 +183,7 @@ func TestEveryPath(t *testing.T) {
 	}
 }
 
-// The predicted speed is that of the formula, its limit where everything is
+// The predicted speed is the value of the formula, its limit where everything is
 // accepted, and 1 without drafting.
 func TestSpeedup(t *testing.T) {
 	for _, c := range []struct {
