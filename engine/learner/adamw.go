@@ -17,7 +17,7 @@ type AdamW struct {
 	Beta1, Beta2 float64
 	// Eps is added to the root of the second moment.
 	Eps float64
-	// WeightDecay shrinks matrices by rate*decay per update, apart from the gradient.
+	// WeightDecay shrinks matrices by rate*decay per update, separately from the gradient.
 	WeightDecay float64
 	// ClipNorm bounds the norm of the whole gradient; 0 does not clip.
 	ClipNorm float64

@@ -76,7 +76,7 @@ func TestScoreAheadChangesNoBit(t *testing.T) {
 	}
 }
 
-// The router's log-probs are those of the experts that the old policy visited, under a softmax over all experts: the
+// The router's log-probs are of the experts that the old policy visited, under a softmax over all experts: the
 // gates are their ratios, in a gradient at the same weights they are the same, and after an update others.
 func TestRouterLogp(t *testing.T) {
 	p := enginetest.Named("moe").Params

@@ -109,7 +109,7 @@ func backward(r *reference.Model, b *enginetest.Responses, passes []*reference.P
 
 var exhaustive = flag.Bool("exhaustive", false, "every model and format, as in nightly tests, in place of some")
 
-// The gradient of every parameter is that of the float64 reference: through temperature, policy loss, entropy and
+// The gradient of every parameter equals the float64 reference's: through temperature, policy loss, entropy and
 // load-balancing loss, for every variant of the architecture, with the
 // learner's own routes, with replayed ones, and with holes in the recording.
 // What is asked is 1e-3 relative; what holds is 1e-4, down to 3e-6 of the
@@ -162,7 +162,7 @@ func drawRoutes(b *enginetest.Responses, c model.Config, seed uint64) {
 	}
 }
 
-// In bf16, fp16 and fp8 the gradient is that of the unrounded function at the
+// In bf16, fp16 and fp8 the gradient equals that of the unrounded function at the
 // weights as published, up to the format's error: rounding is straight-through
 // (see the test of the same name in package engine, whose bounds these are,
 // per format and tensor).

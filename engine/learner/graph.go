@@ -74,7 +74,7 @@ func newMachine(w *eager, params, grad *model.Params, capacity int) (machine, er
 }
 
 // run executes the graph once, forward and backward. A machine that is not
-// reset would do nothing the next time, so nobody else runs it.
+// reset would do nothing the next time, so nothing else runs it.
 func (g *graph) run() error {
 	err := g.machine.RunAll()
 	g.machine.Reset()

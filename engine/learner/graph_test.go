@@ -57,7 +57,7 @@ func direct(p *model.Params, n engine.Numerics, b *enginetest.Responses, c []flo
 	return grad.Theta
 }
 
-// Gorgonia adds nothing and loses nothing: the graph's gradient is that of the
+// Gorgonia adds nothing and loses nothing: the graph's gradient equals that of the
 // stages called directly, bit for bit, for one worker and two, and also when
 // one learner runs batches of different sizes, scores a larger one in between,
 // and has to build its graph again.

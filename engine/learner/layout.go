@@ -70,8 +70,8 @@ func (s *Scorer) layOut(b *column.Sampled, r replay) {
 //   - linear attention has a state of its own for each sequence, and sparse attention a choice
 //     of its own for each row.
 //
-// Nothing else that a recipe can say comes between: scales are those of a row, or of
-// the engine; retention gives up no position while a prompt is read; what a tool
+// Nothing else that a recipe can say comes between: scales are per row, or per
+// engine; retention gives up no position while a prompt is read; what a tool
 // writes and what is masked belongs to the response; no expert has a capacity, and
 // nothing is drawn by row.
 func (s *Scorer) families(b *column.Sampled, r replay) {

@@ -135,7 +135,7 @@ func relativeDistance(a, b []float32) float64 {
 	return math.Sqrt(d / n)
 }
 
-// What keeps prompts apart keeps them apart, and nothing else does.
+// Exactly the listed conditions keep prompts separate.
 func TestWhatKeepsPromptsApart(t *testing.T) {
 	p := enginetest.Named("moe").Params
 	b := grouped(t, p, "fp32", rollout.Retention{})

@@ -70,7 +70,7 @@ type Report struct {
 	Skipped bool
 	// Scale is the loss scale the gradient was computed with, 1 without one.
 	Scale float64
-	// Metrics are those of the loss; valid until the next gradient.
+	// Metrics are the metrics that the loss reports; valid until the next gradient.
 	Metrics []column.Metric
 }
 

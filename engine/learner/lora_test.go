@@ -31,14 +31,14 @@ func adapted(p *model.Params) *model.Params {
 	return p
 }
 
-// unmerged is a preset with adapters apart.
+// unmerged is a preset with unmerged adapters.
 func unmerged(t testing.TB, name string) engine.Numerics {
 	n := preset(t, name)
 	n.Adapters.Unmerged = true
 	return n
 }
 
-// The gradient of the adapters is that of the float64 reference, merged
+// The gradient of the adapters equals the float64 reference's, merged
 // and unmerged, for every variant of the architecture; an update moves nothing else.
 func TestLoRAGradientsAreTheReferences(t *testing.T) {
 	for i, m := range enginetest.Models(enginetest.Tiny) {

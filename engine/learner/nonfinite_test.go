@@ -15,7 +15,7 @@ import (
 	"driftlab/precision/must"
 )
 
-// returning is a loss that gives what it is told.
+// returning is a loss that gives a set value and slope.
 type returning struct{ value, slope float64 }
 
 func (r returning) Eval(out *column.Grad, now *column.Scored) error {
@@ -106,7 +106,7 @@ func TestNonFiniteNamesTheTensor(t *testing.T) {
 func TestNonFiniteLogProb(t *testing.T) {
 	p := enginetest.Models(enginetest.Tiny)[0].Params.Clone()
 	// Token 0's logit is the first entry of the last norm's output times a
-	// factor, token 1's is its negative: 2.5e38 each, 5e38 apart.
+	// factor, token 1's is its negative: 2.5e38 each, and they differ by 5e38.
 	clear(p.Head)
 	p.Head[0] = 1
 	for i := range p.FinalNorm {

@@ -63,7 +63,7 @@ func (a *adamW) step(grad []float32, rate float64) {
 
 // Updates follow AdamW in float64, with and without decay and clipping, at
 // rates that change. The gradient is the learner's own each time, so errors do
-// not hide behind each other; single precision leaves 1e-6 per step.
+// not hide each other; single precision leaves 1e-6 per step.
 func TestAdamW(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -107,7 +107,7 @@ func TestAdamW(t *testing.T) {
 }
 
 // Guards may edit the gradient between Gradient and Update: the norm that is
-// clipped is that of what they left.
+// clipped is the norm of the edited gradient.
 func TestUpdateReadsTheGradientAsItIs(t *testing.T) {
 	p := enginetest.Models(enginetest.Tiny)[0].Params.Clone()
 	before := slices.Clone(p.Theta)

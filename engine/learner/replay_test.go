@@ -110,7 +110,7 @@ func TestScoreOfNothing(t *testing.T) {
 	}
 }
 
-// Entropy and the sum of squares are those of the distributions.
+// Entropy and the sum of squares are computed from the distributions.
 func TestScoreStatistics(t *testing.T) {
 	p := enginetest.Named("moe").Params
 	s := learner.NewScorer(p.Config, preset(t, "bf16"), 1)

@@ -81,7 +81,7 @@ func TestFullRetentionChangesNothing(t *testing.T) {
 	}
 }
 
-// The gradient with masks replayed is that of the float64 reference that sees the same positions, and with the dense objective that of
+// The gradient with masks replayed equals that of the float64 reference that sees the same positions, and with the dense objective that of
 //
 //	Σ c·log shadow(token) + entropy + 0.7·Σ KL(dense‖shadow at the old weights)
 func TestRetentionGradientsAreTheReferences(t *testing.T) {

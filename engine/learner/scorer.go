@@ -13,7 +13,7 @@ type ScoreOptions struct {
 	Policy
 	// Earlier is the pass whose routes ReplayOld follows.
 	Earlier *column.Scored
-	// WithoutRoutes leaves the routes out, for a policy whose routes nobody reads.
+	// WithoutRoutes leaves the routes out, for a policy whose routes are not read.
 	WithoutRoutes bool
 	// KeepGates records the gates in addition to the routes, for replay of both.
 	KeepGates bool
@@ -242,8 +242,8 @@ func (l *Learner) ScoreNorms(dst []float64, b *column.Sampled, o StepOptions) ([
 //	g_i = ∇_θ Σ_t weight_t·logp_t   over the generated tokens of response i
 //
 // and the mean of their squared norms. Their difference over N − 1 is an unbiased estimate of
-// the variance of the mean of N independent responses, the trace of its covariance. Passes
-// and errors are those of ScoreNorms, and a pass of all responses.
+// the variance of the mean of N independent responses, the trace of its covariance. It makes
+// the passes of ScoreNorms and one of all responses, and has the same errors.
 func (l *Learner) GradientMoments(b *column.Sampled, weight []float64, o StepOptions) (signal, power float64, err error) {
 	norms, err := l.scoreNorms(nil, b, weight, o)
 	if err != nil {

@@ -134,7 +134,7 @@ func TestSupportStatistics(t *testing.T) {
 	}
 }
 
-// The gradient on replayed supports is that of the float64 reference's restricted policy, entropy included.
+// The gradient on replayed supports equals that of the float64 reference's restricted policy, entropy included.
 func TestSupportGradientsAreTheReferences(t *testing.T) {
 	const warm = 0.7
 	for i, m := range enginetest.Models(enginetest.Tiny)[:3] {
