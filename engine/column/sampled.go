@@ -56,13 +56,13 @@ type Sampled struct {
 	// DistRoll are the full next-token log-probs, rows of Vocab entries, recorded
 	// when a method or a figure needs them.
 	DistRoll []float32
-	// Version is the number of updates behind the weights that produced the token.
+	// Version is the number of updates that led to the weights that produced the token.
 	Version []int32
 	// Stale is true where the row before the token saw keys and values of older
 	// weights than Version's: weights were loaded and the cache was kept. Where
 	// Version rises without it, the row saw the prefix as the new weights compute it.
 	Stale []bool
-	// ActualVersion is the number of updates behind the oldest tensor of those weights: less
+	// ActualVersion is the number of updates that led to the oldest tensor of those weights: less
 	// than Version where a weight sync did not bring all tensors, or did not reach the worker.
 	// nil unless it was asked for.
 	ActualVersion []int32
@@ -92,16 +92,16 @@ type Sampled struct {
 	// is the verifier's.
 	Draft  []DraftFlag
 	Window []int32
-	// DrafterVersion is the number of updates behind the weights that drafted for
+	// DrafterVersion is the number of updates that led to the weights that drafted for
 	// the place, -1 where nothing was drafted.
 	DrafterVersion []int32
-	// LogpVerifier is the log-prob of Token in the verifier, and LogpLaw that of the
-	// law by which verification emitted it: the same where verification is exact.
+	// LogpVerifier is the log-prob of Token in the verifier, and LogpLaw under the
+	// distribution by which verification emitted it: the same where verification is exact.
 	LogpVerifier, LogpLaw []float64
-	// DraftTV is the total variation of the drafter's law and the verifier's, and
-	// LawTV that of the law of the emitted token and the verifier's; 0 where
+	// DraftTV is the total variation of the drafter's distribution and the verifier's, and
+	// LawTV that of the emitted token's distribution and the verifier's; 0 where
 	// nothing was drafted. An engine that mixes another model's logits into its own
-	// records LawTV alone: that of the mixture and itself.
+	// records LawTV alone: between the mixture and its own distribution.
 	DraftTV, LawTV []float64
 }
 
@@ -183,7 +183,7 @@ func (s *Sampled) Clear() {
 	s.Offsets = append(s.Offsets[:0], 0)
 }
 
-// Reserve makes room for one response of so many tokens in the columns that another has
+// Reserve makes room for one response of that many tokens in the columns that another has
 // recorded, so that nothing grows with it, and takes the others away. It may empty them first.
 func (s *Sampled) Reserve(like *Sampled, tokens int, empty bool) {
 	for i := range sampled {
@@ -191,7 +191,7 @@ func (s *Sampled) Reserve(like *Sampled, tokens int, empty bool) {
 	}
 }
 
-// Extend appends so many tokens of zeroes to the last response, in every recorded column.
+// Extend appends that many tokens of zeroes to the last response, in every recorded column.
 func (s *Sampled) Extend(tokens int) {
 	for _, c := range sampled {
 		c.extend(s, s, tokens)
@@ -218,7 +218,7 @@ func (s *Sampled) Select(dst *Sampled, rows []int) {
 }
 
 // Join puts batches one after another into dst, keeping its memory: every column
-// that all of them have. Shapes are those of the first.
+// that all of them have. Shapes are taken from the first.
 func Join(dst *Sampled, parts []*Sampled) {
 	dst.shape(parts[0])
 	// A part without responses has recorded nothing, and lacks nothing.
@@ -243,7 +243,7 @@ func Join(dst *Sampled, parts []*Sampled) {
 type Scored struct {
 	// Logp is the log-prob of each token (nats), [N].
 	Logp []float64
-	// Entropy is that of each next-token distribution (nats), SumSquares the sum of
+	// Entropy is the entropy of each next-token distribution (nats), SumSquares the sum of
 	// its squared probabilities, [N].
 	Entropy, SumSquares []float64
 	// Dist are the full next-token log-probs, N rows of Vocab entries.

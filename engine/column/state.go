@@ -93,7 +93,7 @@ func appendAll[T any](dst []byte, x [][]T) []byte {
 	return dst
 }
 
-// reader takes a state apart. Once broken it gives zeroes.
+// reader decodes a state. Once broken it gives zeroes.
 type reader struct {
 	rest   []byte
 	broken bool
