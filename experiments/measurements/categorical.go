@@ -156,7 +156,7 @@ func boundedWeight(r, low, high float64) float64 {
 // distributions.
 type mixtures struct {
 	Pairs sizes
-	// Shares are those of the first distribution.
+	// Shares are the weights of the first distribution.
 	Shares []float64
 }
 

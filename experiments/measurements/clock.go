@@ -14,7 +14,7 @@ import (
 
 // virtualClock has systems on the virtual clock, and what is recorded of their runs.
 type virtualClock struct {
-	// Devices and Updates are those of the full, the quick and the tiny size.
+	// Devices and Updates are the numbers at the full, the quick and the tiny size.
 	Devices, Updates []int
 	// Seeds is added to the replication's seed.
 	Seeds   uint64
@@ -28,7 +28,7 @@ type virtualClock struct {
 type clockFigure struct {
 	Figure string
 	Is, Of []string
-	// Settings are those of every run and of its reference.
+	// Settings are the settings of every run and of its reference.
 	Settings string
 	// Over is the reference of a ratio: a system that runs the same problem.
 	Over string

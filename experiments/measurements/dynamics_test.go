@@ -70,8 +70,8 @@ func TestSurgeLeads(t *testing.T) {
 	}
 }
 
-// TestSparedByHeads: at a KL between two heads the pass rate is read between theirs, beyond the
-// ladder it is that of its end.
+// TestSparedByHeads: at a KL between two heads the pass rate is interpolated between
+// their pass rates; beyond the ladder it is the pass rate of the last head.
 func TestSparedByHeads(t *testing.T) {
 	o := new(claim.Observation)
 	set := func(name string, kl, pass float64) {

@@ -592,8 +592,8 @@ func jackknife(j *claim.Judge, of func(*excess) float64) []float64 {
 	return out
 }
 
-// flipExponent is the exponent of the bias in Kδ, T or K, in a regression on the first so many of
-// these.
+// flipExponent is the exponent of the bias in Kδ, T or K, in a regression on the first
+// of these, regressors in number.
 func flipExponent(regressors int) func(j *claim.Judge, rates, texts []string) []float64 {
 	return func(j *claim.Judge, _, texts []string) []float64 {
 		k := slices.Index([]string{"", "K delta", "T", "K"}, texts[0])

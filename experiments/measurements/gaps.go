@@ -20,7 +20,7 @@ import (
 type pair struct {
 	Model            frozen
 	Rollout, Learner format
-	// Ranks spreads the rollout engine over so many tensor-parallel ranks with a bf16 wire.
+	// Ranks is the number of tensor-parallel ranks of the rollout engine, with a bf16 wire.
 	Ranks             int
 	Sequences, Tokens sizes
 	// Stops ends responses at the stop token.

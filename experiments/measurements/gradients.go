@@ -21,7 +21,7 @@ import (
 type tailGradients struct {
 	Groups, Updates sizes
 	Rate            string
-	// Masks are those of a recipe's correction, by name.
+	// Masks are the masks of a recipe's correction, by name.
 	Masks ordered
 }
 

@@ -28,7 +28,7 @@ type configurations struct {
 	}
 }
 
-// numerics are those of a kind over so many ranks.
+// numerics are the numerics of a kind over the given number of ranks.
 func (m *configurations) numerics(kind, ranks int) engine.Numerics {
 	k := m.Kinds[kind]
 	n := k.Numerics.Numerics

@@ -92,7 +92,7 @@ func (p *tabular) addScore(g []float64, y int, c [kHorizon]float64) {
 	}
 }
 
-// gradientOfKL is that of KL(p || ref) by dynamic programming, from the last
+// gradientOfKL is the gradient of KL(p || ref) by dynamic programming, from the last
 // prefixes to the first: pi(a|s)·(log pi/ref + KL of what follows - KL from s),
 // times the chance of reaching s.
 func (p *tabular) gradientOfKL(ref *tabular) []float64 {

@@ -111,7 +111,7 @@ func (l *sizeLaw) invert(columns [][]float64) bool {
 
 func (l *sizeLaw) center(x []float64) float64 { return stats.Dot(l.Coefficients, designRow(x)) }
 
-// exponent is that of an axis, with its 95 % interval.
+// exponent is the exponent of an axis, with its 95 % interval.
 func (l *sizeLaw) exponent(axis int) stats.Interval {
 	return l.interval(l.Coefficients[axis+1], l.residual*l.inverse[axis+1][axis+1])
 }
@@ -128,7 +128,7 @@ func (l *sizeLaw) mean(x []float64) stats.Interval {
 	return l.interval(l.center(x), l.residual*(1+l.leverage(x)))
 }
 
-// leverage is what the law's own uncertainty at a size is to the residual's.
+// leverage is the variance of the law's own estimate at a size over the residual variance.
 func (l *sizeLaw) leverage(x []float64) float64 {
 	r := designRow(x)
 	sum := 0.0
@@ -145,16 +145,16 @@ func (l *sizeLaw) interval(center, variance float64) stats.Interval {
 
 // gapMetric is a figure of a model that a law is fitted to.
 type gapMetric struct {
-	// Name says what it is.
+	// Name is the name of the metric.
 	Name string
 	// share is a metric that cannot exceed 1. Its law is of the hazard −ln(1−y),
 	// in which shares of layers that flip independently add up.
 	share bool
-	// pooled is a share of rare tokens: a rung's figure is that of all its models.
+	// pooled is a share of rare tokens: a rung's figure is taken over all its models.
 	pooled bool
 	// equalLoss is a figure of the dense ladder of equal loss.
 	equalLoss bool
-	// entry is the place in a rung's list, or in its list of fp16; over that of the divisor, times so many, where there is one.
+	// entry is the place in a rung's list, or in its list of fp16; over is the place of the divisor, if there is one, and times its factor.
 	entry int
 	fp16  bool
 	over  int
@@ -191,7 +191,7 @@ var (
 	metricSequenceFP16 = &gapMetric{Name: "sequence KL, fp16", fp16: true, entry: fp16SequenceKL}
 )
 
-// Those of dense-kl-law: the KL of raised logits over their rounding, of which a step of fp16 has an eighth, and the KL as trained.
+// The metrics of dense-kl-law: the KL of raised logits over their rounding, of which a step of fp16 has an eighth, and the KL as trained.
 var (
 	lawOther     = &gapMetric{equalLoss: true, Name: "exact KL over rounding of logits, rounding in other places", entry: otherHigher, over: roundingHigher}
 	lawOrder     = &gapMetric{equalLoss: true, Name: "exact KL over rounding of logits, order of sums", entry: higher, over: roundingHigher}
@@ -251,7 +251,7 @@ func (m *gapMetric) logs(r rung, runs []*claim.Observation) []float64 {
 	return stats.Each(y, func(v float64) float64 { return elementary.Log(m.scale(v)) })
 }
 
-// scale is what the law is of, and figure its inverse.
+// scale is the quantity whose logarithm a law is fitted to; figure is the inverse.
 func (m *gapMetric) scale(y float64) float64 {
 	if m.share {
 		return -elementary.Log(1 - y)
@@ -304,7 +304,7 @@ const (
 	fp16Paper = "2510.26788"
 )
 
-// publishedFigures are those that the laws are compared with.
+// publishedFigures are the figures that the laws are compared with.
 var publishedFigures = []publishedFigure{
 	{metricKL, moeFamily, qwen3MoE, 1.535e-3, "Qwen3-30B-A3B", r3Paper},
 	{metricReplayed, moeFamily, qwen3MoE, 7.5e-4, "Qwen3-30B-A3B", r3Paper},
@@ -315,7 +315,7 @@ var publishedFigures = []publishedFigure{
 	{metricSequenceFP16, denseFamily, distill, 0.32, "DeepSeek-R1-Distill-Qwen-1.5B", fp16Paper},
 }
 
-// publishedFigureOf is that of a metric and a model; the metrics of the ladder of equal loss are KLs, too.
+// publishedFigureOf is the published figure of a metric and a model; the metrics of the ladder of equal loss are KLs, too.
 func publishedFigureOf(metric, model string) publishedFigure {
 	for _, p := range publishedFigures {
 		if p.Metric.Name == metric && p.Model == model {
@@ -339,7 +339,7 @@ type ladderRungs struct {
 	runs  []*claim.Observation
 }
 
-// measuredRungs are those of a metric's ladder that the runs have.
+// measuredRungs are the rungs of a metric's ladder that the runs have.
 func measuredRungs(j *claim.Judge, m *gapMetric) *ladderRungs {
 	all := allRungs
 	if m.equalLoss {
@@ -354,7 +354,7 @@ func measuredRungs(j *claim.Judge, m *gapMetric) *ladderRungs {
 	return f
 }
 
-// law is the one through a metric of a family; nil where the rungs do not determine it.
+// law is the law fitted to a metric of a family; nil where the rungs do not determine it.
 func (f *ladderRungs) law(m *gapMetric, family modelFamily) *sizeLaw {
 	l, ok := fitLaw(f.points(m, family, nil))
 	if !ok {

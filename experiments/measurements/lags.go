@@ -99,7 +99,7 @@ type lagRun struct {
 // lagName is the figure of a run: its family, its lag, its learning rate.
 var lagName = regexp.MustCompile(`^(.*), lag (\d+) at lr [^,]+$`)
 
-// lagRuns are those of a replication, of one family or, with "", of all.
+// lagRuns are the runs of a replication, of one family or, with "", of all.
 func lagRuns(o *claim.Observation, family string) []lagRun {
 	var runs []lagRun
 	for _, name := range o.Names() {
@@ -155,7 +155,7 @@ func otherLagRuns(j *claim.Judge, left int, family string) []lagRun {
 	return runs
 }
 
-// lagLawRight is the share of a replication's runs that the law labels right, which is fitted to those of other warm starts.
+// lagLawRight is the share of a replication's runs that the law labels right, which is fitted to the runs of other warm starts.
 func lagLawRight(j *claim.Judge, _, _ []string) []float64 {
 	right := make([]float64, len(j.Runs))
 	for i, o := range j.Runs {
@@ -229,7 +229,7 @@ type stalenessRun struct {
 // stalenessName is the figure of such a run.
 var stalenessName = regexp.MustCompile(`^staleness (\d+) at lr (\S+)$`)
 
-// stalenessRuns are those of a replication, with rates in their order.
+// stalenessRuns are the runs of a replication, with rates in their order.
 func stalenessRuns(o *claim.Observation) (runs []stalenessRun) {
 	for _, name := range o.Names() {
 		if parts := stalenessName.FindStringSubmatch(name); parts != nil {
@@ -254,7 +254,7 @@ func collapse(rates []float64, n int) int {
 	return at
 }
 
-// allEvaluations and halfOfThem are those of a run, the first one included.
+// allEvaluations and halfOfThem are numbers of evaluations of a run, the first one included.
 const allEvaluations, halfOfThem = 21, 11
 
 // greatestStable is the logarithm of the greatest stable rate at a staleness, in the first n evaluations.
@@ -272,7 +272,7 @@ func greatestStable(o *claim.Observation, staleness float64, n int) float64 {
 	return elementary.Log(last) + math.Ln2/2
 }
 
-// stalenesses are those of the runs, from the first one above 0 on.
+// stalenesses are the distinct values above 0 in the runs, in their order.
 func stalenesses(o *claim.Observation) (list []float64) {
 	for _, r := range stalenessRuns(o) {
 		if r.staleness > 0 && !slices.Contains(list, r.staleness) {
@@ -287,7 +287,7 @@ func eachRun(of func(o *claim.Observation) float64) func(j *claim.Judge, rates, 
 	return func(j *claim.Judge, _, _ []string) []float64 { return j.Each(of) }
 }
 
-// stableSlope is that of the greatest stable rate over the staleness, both in logarithms.
+// stableSlope is the slope of the greatest stable rate over the staleness, both in logarithms.
 func stableSlope(o *claim.Observation) float64 {
 	var x, y []float64
 	for _, s := range stalenesses(o) {
@@ -305,7 +305,7 @@ func stableDoubling(o *claim.Observation) (mean float64) {
 	return mean / float64(len(list))
 }
 
-// collapseSlopes are those of the updates to collapse over rate and staleness, all in logarithms, in the runs that
+// collapseSlopes are the slopes of the updates to collapse over rate and staleness, all in logarithms, in the runs that
 // collapse at a staleness above 0, after an intercept; nil where they do not determine both.
 func collapseSlopes(o *claim.Observation) []float64 {
 	var t, rates, lags []float64

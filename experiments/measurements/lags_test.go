@@ -55,7 +55,7 @@ func TestRateBound(t *testing.T) {
 	}
 }
 
-// A collapse is where a run falls below its best for good; the slopes are those of the law in runs that follow it.
+// A collapse is where a run falls below its best for good; in runs that follow the law, the slopes are the law's exponents.
 func TestCollapseAndSlopes(t *testing.T) {
 	for _, c := range []struct {
 		rates []float64

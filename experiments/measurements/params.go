@@ -84,7 +84,7 @@ func (o *ordered) UnmarshalYAML(n *yaml.Node) error {
 // frozen says which weights are measured.
 type frozen struct {
 	// Warm is chain-base, dense (its counterpart of equal active width), or a recipe of pretrain
-	// with changes; empty means random weights of so many Layers, Experts (0: dense) and tokens.
+	// with changes; empty means random weights of the given Layers, Experts (0: dense) and Vocab.
 	Warm    string
 	Set     []string
 	Steps   sizes // of that recipe

@@ -18,7 +18,7 @@ type passkEstimates struct {
 	// bias is recorded, and Single the k for which single draws of k are compared.
 	Few, Single        int
 	Attempts, Unbiased []int
-	// Prompts and Samples are those of the full, the quick and the tiny size.
+	// Prompts and Samples are the numbers at the full, the quick and the tiny size.
 	Prompts, Samples []int
 	// Of are ranges of difficulty by name.
 	Of []struct{ Name, Difficulty string }
@@ -116,7 +116,7 @@ func correctOf(rng *rand.Rand, p float64, n int) (c int) {
 // at two correct responses, after First at the earliest. Pass rates of prompts are squares of uniform numbers.
 type sampledUntilSolved struct {
 	Prompts, First, Most int
-	// Repeats are those of the full, the quick and the tiny size.
+	// Repeats are the numbers at the full, the quick and the tiny size.
 	Repeats []int
 }
 

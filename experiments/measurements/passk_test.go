@@ -9,7 +9,7 @@ import (
 )
 
 // Hands are dealt without replacement: none is lost, each is as good as any other, and
-// their spread is that of the hypergeometric law.
+// their variance is the variance of the hypergeometric distribution.
 func TestPartition(t *testing.T) {
 	const fewSamples, samples, correct, deals = 32, 8 * 32, 64, 4000
 	rng := rand.New(rand.NewPCG(1, 2))

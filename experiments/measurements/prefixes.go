@@ -94,7 +94,7 @@ func (m *prefixes) begins(f func(from, n int)) {
 	}
 }
 
-// advantages are those of an arm, by episode: its reward and its estimator.
+// advantages are the advantages of an arm's reward and estimator, by episode.
 func (m *prefixes) advantages(set ...string) (list []float64) {
 	r := claim.Must(recipe.Load("default", append([]string{programs}, set...)...))
 	claim.Must(trainer.Grader(r)(m.batch, m.prompts))
@@ -121,7 +121,7 @@ func pearson(x, y []float64) float64 {
 
 // prefixValues compares cheap values of prefixes with the share of many completions that are right.
 type prefixValues struct {
-	// Prompts and Completions are those of the full, the quick and the tiny size.
+	// Prompts and Completions are the numbers at the full, the quick and the tiny size.
 	Prompts, Completions []int
 	// Values are sections prefix_values of a recipe.
 	Values []string
@@ -190,7 +190,7 @@ func withinLengths(x, y []float64, length []int) float64 {
 
 // stepCredit is how well advantages of each episode agree with what it did to the share of many completions that are right.
 type stepCredit struct {
-	// Prompts and Completions are those of the full, the quick and the tiny size.
+	// Prompts and Completions are the numbers at the full, the quick and the tiny size.
 	Prompts, Completions []int
 	// ByCompletions and ByLikelihood are changes of a recipe, whose prefixes have these values.
 	ByCompletions [][]string `yaml:"by completions"`

@@ -168,7 +168,7 @@ func tenths(x []float64) []float64 {
 	return []float64{x[order[len(order)/2]], x[order[len(order)/10]], x[order[len(order)*9/10]]}
 }
 
-// advantages are those of the policy with the given values.
+// advantages are the advantages of the actions under the policy with the given values.
 func (m *process) advantages(value [boundStates]float64) (out choice) {
 	for s := range out {
 		for a := range out[s] {

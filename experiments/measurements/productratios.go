@@ -144,7 +144,7 @@ func newPanel(b *batch.Batch, length int) *panel {
 	return p
 }
 
-// quantities are those of the log product ratios of responses of one length.
+// quantities are statistics of the log product ratios of responses of one length.
 var quantities = map[string]func(sums []float64) float64{
 	"mean": stats.Average, "sd": stats.Deviation,
 	// chi2 and ESS are of the product ratio as a weight: the latter is the effective share of the responses, (Σw)²/(n·Σw²).

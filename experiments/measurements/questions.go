@@ -15,7 +15,7 @@ import (
 // attempts asks trained weights for responses to held-out prompts of the chain task.
 type attempts struct {
 	Difficulty string
-	// Prompts and Samples of each are those of the full, the quick and the tiny size.
+	// Prompts and Samples of each are the numbers at the full, the quick and the tiny size.
 	Prompts, Samples []int
 }
 
@@ -36,7 +36,7 @@ func chainTallies(e *claim.Env, p *model.Params, difficulty string, prompts, sam
 	return tallies
 }
 
-// searches asks trained weights for answers to fresh prompts of the search task, whose root is found with so many candidates.
+// searches asks trained weights for answers to fresh prompts of the search task, whose root is found with a number of candidates in that range.
 type searches struct{ Candidates task.Range }
 
 func (q *searches) Ask(e *claim.Env, p *model.Params) map[string]float64 {

@@ -39,7 +39,7 @@ func rescored(l *measure.Learner, b *batch.Batch, replay bool) *batch.Batch {
 }
 
 // rerouted is the share of tokens that visit another expert than in the
-// rollout, whose routes are those of the first weights: engines are equal.
+// rollout, whose routes come from the first weights: engines are equal.
 func rerouted(b *batch.Batch) float64 {
 	hits := 0
 	for n := range b.Tokens() {
@@ -83,11 +83,11 @@ type reroutes struct {
 	Models []struct {
 		Name  string
 		Model frozen
-		// Rates are those of the single update; without any the model has no routes.
+		// Rates are the learning rates of the single update; without any the model has no routes.
 		Rates []float64
 	}
 	Groups sizes
-	// Rate is that of the updates after which ratios are taken.
+	// Rate is the learning rate of the updates after which ratios are taken.
 	Rate    float64
 	Updates int
 }

@@ -25,7 +25,7 @@ type modelSize struct {
 	// dense model has neither.
 	Experts int
 	TopK    int `yaml:"visited"`
-	// Length is that of an answer, in tokens.
+	// Length is the length of an answer, in tokens.
 	Length int
 }
 
@@ -132,7 +132,7 @@ func (r rung) Name() string {
 	return name
 }
 
-// short names what sets the rung apart from the base.
+// short names the sizes in which the rung differs from the base.
 func (r rung) short() string {
 	origin := baseSize
 	var parts []string
@@ -148,7 +148,7 @@ func (r rung) short() string {
 }
 
 // measured are the rungs that a replication measures: those of its seed or, in a preview, all without a corner up to 8 layers, a width
-// and the like, with fewer answers and a warm start of so many steps.
+// and the like, with fewer answers and a warm start of steps(r) steps.
 func measured(e *claim.Env, rungs []rung, width int, steps func(r rung) int) (list []rung) {
 	for _, r := range rungs {
 		if e.Size == claim.Full {
@@ -172,7 +172,7 @@ func (r rung) previewed(size claim.Size, width int) bool {
 // chapterWords is the number of words of a chapter.
 const chapterWords = 6
 
-// headWidth is that of an attention head: wider models have more heads.
+// headWidth is the width of an attention head: wider models have more heads.
 const headWidth = 16
 
 // lengthOf is the length of an answer of n chapters without slips, and about that
@@ -183,7 +183,7 @@ func lengthOf(n int) int {
 }
 
 // wordTails holds the entropy of a word at 1.15 nats whatever the vocabulary: the
-// law of what is written stays what it is while the words grow in number.
+// distribution of the text keeps its entropy while the number of words grows.
 var wordTails = map[int]float64{32: 0.5829, 128: 0.1711, 512: 0.1276, 4096: 0.0987}
 
 // prose is the task of a rung. All its answers have one number of chapters: a model

@@ -15,9 +15,9 @@ import (
 // to some power as their weight.
 type aggregation struct {
 	Name string
-	// Size is that of a block; 0 means the response.
+	// Size is the number of tokens in a block; 0 means the response.
 	Size int
-	// Power is that of the ratio: 1 if it is empty, 0, 1/t or 1/sqrt(t) by the length t.
+	// Power is the exponent of the ratio: 1 if it is empty, 0, 1/t or 1/sqrt(t) by the length t.
 	Power string
 	// Limit cuts a weight; 0 means none.
 	Limit float64
@@ -56,7 +56,7 @@ type sgaProcess struct {
 	length int
 	// early is the number of tokens after which late takes over from next.
 	early int
-	// next and late are the laws of the following state.
+	// next and late are the distributions of the following state.
 	next, late [sgaStates][sgaTokens][sgaStates]float64
 	// pay is the reward of a token, final that of the last state.
 	pay   [sgaStates][sgaTokens]float64
@@ -133,7 +133,7 @@ func (l *sgaPolicy) step(g *[sgaParams]float64, length float64) {
 	}
 }
 
-// logRatios are those of the tokens' probabilities under pi and mu.
+// logRatios are the log ratios of the tokens' probabilities under pi and mu.
 func logRatios(mu, pi *sgaPolicy) (logs sgaPolicy) {
 	for s := range logs {
 		for a := range logs[s] {
@@ -365,9 +365,9 @@ func (k *aggregation) block(length int) int {
 }
 
 // efficiency is the norm of an estimator's bias, the trace of a batch's variance
-// and the gradient efficiency <grad J, E g>²/(tr Var + |bias|²). A mean over so
-// many sampled responses is as far from the truth as its noise makes it, which
-// is taken from the squared bias; 0 means an exact mean.
+// and the gradient efficiency <grad J, E g>²/(tr Var + |bias|²). A mean over
+// sampled responses differs from the truth by its noise, too, which is taken
+// from the squared bias; sampled is their number, and 0 means an exact mean.
 func efficiency(mean [sgaParams]float64, square float64, truth [sgaParams]float64, sampled int) (bias, variance, power float64) {
 	var off [sgaParams]float64
 	for i := range off {
@@ -383,9 +383,9 @@ func efficiency(mean [sgaParams]float64, square float64, truth [sgaParams]float6
 }
 
 // sampled are the moments of a response's gradient under the product of its
-// ratios, cut at a limit. The cut needs the law of the product, which dynamic
-// programming has not; but a weight that is bounded is one that a sample can
-// average.
+// ratios, cut at a limit. The cut needs the distribution of the product,
+// which dynamic programming does not have; but a sample can average a bounded
+// weight.
 func (p *sgaProcess) sampled(rng *rand.Rand, muLogits, piLogits *sgaPolicy, limit float64, responses int) (mean [sgaParams]float64, square float64) {
 	mu, pi := muLogits.probabilities(), piLogits.probabilities()
 	baseline, _ := p.gradient(muLogits)
@@ -462,7 +462,7 @@ type aggregations struct {
 	Aggregations []aggregation
 }
 
-// ahead is a number of updates of a learner, or of a sampler behind.
+// ahead is the number of updates by which a learner is ahead of its sampler.
 type ahead struct {
 	Level   string
 	Updates int

@@ -142,7 +142,7 @@ func TestWeightsOfAResponse(t *testing.T) {
 	}
 }
 
-// The gradient of a large batch is that of the moments, for every aggregation, and steps
+// The gradient of a large batch agrees with the exact mean, for every aggregation, and steps
 // along exact gradients raise the reward.
 func TestSampledGradient(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))

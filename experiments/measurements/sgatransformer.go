@@ -21,7 +21,7 @@ const (
 	transformerParts = 4
 )
 
-// gradients are those of the mean over each part's responses of gain · Σ_t
+// gradients are the gradients of the mean over each part's responses of gain · Σ_t
 // w_t · log π, the gain against the mean of the prompt's other responses in the
 // part. No estimator leaves the weights at 1.
 func gradients(l *measure.Learner, parts []*batch.Batch, k *aggregation) [][]float64 {
@@ -78,7 +78,7 @@ func (k *aggregation) weights(w, logs []float64) {
 }
 
 // spread is the trace of the variance of a batch, the squared bias and the efficiency,
-// from gradients over parts of so many responses each. Squares of expectations are
+// from gradients over parts of the given number of responses each. Squares of expectations are
 // products between halves, which noise does not raise.
 func spread(parts, truth [][]float64, responses float64) (variance, bias, power float64) {
 	a, b := meanVector(parts[:transformerParts/2]), meanVector(parts[transformerParts/2:])

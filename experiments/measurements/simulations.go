@@ -78,7 +78,7 @@ func (m *mixedVersions) Measure(e *claim.Env, o *claim.Observation) {
 	n := m.Problems.of(e)
 	var newer, own, stale float64
 	for range n {
-		// A policy is a law of the first token and one of the second behind each.
+		// A policy is a distribution of the first token and one of the second after each first token.
 		logits := make([][]float64, versionTokens+1)
 		for s := range logits {
 			for range versionTokens {
@@ -99,7 +99,7 @@ func (m *mixedVersions) Measure(e *claim.Env, o *claim.Observation) {
 		for i := range gain {
 			gain[i] = stream.Normal(rng)
 		}
-		// gradient is that of the sampler's first and second law, and of those that weights compare with.
+		// gradient is the policy gradient on samples from first and second, with weights whose denominators are claimed and then.
 		gradient := func(first, second, claimed, then [][]float64) []float64 {
 			g := make([]float64, (versionTokens+1)*versionTokens)
 			for a := range versionTokens {

@@ -42,7 +42,7 @@ func TestByProbability(t *testing.T) {
 	near(t, "high, signed", signed[1], -.01)
 }
 
-// Rare and sure tokens are counted apart, those between in neither.
+// Rare and sure tokens are counted separately; tokens between them are in neither count.
 func TestExtremes(t *testing.T) {
 	lists := extremes(probabilities([]float64{.001, .005, .5, .995, .999}, []float64{.4, -.004, 9, .02, 0}))
 	if !slices.Equal(lists[1], []float64{2, 2}) || !slices.Equal(lists[2], []float64{1, 1}) {

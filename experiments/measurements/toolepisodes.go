@@ -26,7 +26,7 @@ const (
 	blockTokens = 7
 	stepTokens  = blockTokens + 3
 	toolLength  = toolSteps*stepTokens + 3
-	// toolTurns is how many blocks are examined: behind two replies in symbols it
+	// toolTurns is how many blocks are examined: after two replies in symbols it
 	// never saw, few policies still write the form.
 	toolTurns = 2
 )
@@ -59,7 +59,7 @@ func (f familiarTool) Reply(dst, prompt, response []int32) []int32 {
 }
 
 // workings are episodes of one arm, with the number of blocks in form from the
-// start of each. What the policy writes behind a block is no condition.
+// start of each. What the policy writes after a block is no condition.
 type workings struct {
 	*batch.Batch
 	blocks []int
@@ -154,7 +154,7 @@ func formed(t *task.Lookup, response []int32, notes bool) int {
 }
 
 // places returns, for the tokens of worked episodes, the number of blocks before
-// them and the distance from the last, from 1: of the two behind each block in
+// them and the distance from the last, from 1: of the two after each block in
 // form, a value and the marker or answer mark in due course. The first marker has
 // no block before it. The rest have -1.
 func places(w workings) (turn, distance []int) {
@@ -191,7 +191,7 @@ type interruption struct {
 	seed, sequence  uint64
 }
 
-// toolStream is that of its replies.
+// toolStream is the random stream of its replies.
 const toolStream = 1 << 41
 
 func (k *interruption) Reply(dst, _, response []int32) []int32 {
@@ -344,7 +344,7 @@ func (m *toolGaps) Measure(e *claim.Env, o *claim.Observation) {
 	o.Set("control", stats.Max(append([]float64{0}, stats.Magnitudes(logRatiosOf(equal[0].Batch))...)))
 }
 
-// recordWorked records the three arms of a pair of engines: mean |dlogp| behind
+// recordWorked records the three arms of a pair of engines: mean |dlogp| after
 // a block, by turn and by distance.
 func recordWorked(o *claim.Observation, name string, arms []workings) {
 	for k, b := range arms {
@@ -375,7 +375,7 @@ func recordWorked(o *claim.Observation, name string, arms []workings) {
 	recordBehind(o, name+", familiar", arms[1], arms[2])
 }
 
-// recordBehind records mean |dlogp| behind a block in two arms.
+// recordBehind records mean |dlogp| after a block in two arms.
 func recordBehind(o *claim.Observation, name string, a, b workings) {
 	turnA, _ := places(a)
 	turnB, _ := places(b)
@@ -438,7 +438,7 @@ func (m *toolRatios) Measure(e *claim.Env, o *claim.Observation) {
 	}
 }
 
-// clippedBehind is the share of the tokens behind a block whose ratio is outside the clip.
+// clippedBehind is the share of the tokens after a block whose ratio is outside the clip.
 func clippedBehind(w workings, clip float64) float64 {
 	turn, _ := places(w)
 	var outside, all float64
