@@ -396,7 +396,7 @@ type Policy struct {
 	Gates  Gates
 	// Support replays each token's recorded sampling support (Keep Sampling Mask,
 	// arXiv:2512.02556): log-probs, entropy, sum of squares and distributions are
-	// those of the policy restricted to it, outside of which a distribution holds
+	// computed from the policy restricted to it, outside of which a distribution holds
 	// -Inf. Tokens drawn without truncation are as ever.
 	Support bool
 	// Retention replays each token's recorded retention mask: attention sees what

@@ -97,7 +97,7 @@ func TestEqualDrafterIsAlwaysAccepted(t *testing.T) {
 }
 
 // Whatever the drafter and the test, log-probs, distributions and routes are
-// those of reading the same tokens one by one: what was rejected leaves no trace
+// the same as when these tokens are read one by one: what was rejected leaves no trace
 // in the cache. A tool's replies are read between windows.
 func TestRejectionLeavesNoTrace(t *testing.T) {
 	for i, m := range enginetest.Models(enginetest.Small) {
