@@ -366,7 +366,7 @@ func (k *aggregation) block(length int) int {
 
 // efficiency is the norm of an estimator's bias, the trace of a batch's variance
 // and the gradient efficiency <grad J, E g>²/(tr Var + |bias|²). A mean over
-// sampled responses differs from the truth by its noise, too, which is taken
+// sampled responses also differs from the truth by noise, which is subtracted
 // from the squared bias; sampled is their number, and 0 means an exact mean.
 func efficiency(mean [sgaParams]float64, square float64, truth [sgaParams]float64, sampled int) (bias, variance, power float64) {
 	var off [sgaParams]float64

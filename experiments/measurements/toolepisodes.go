@@ -191,7 +191,7 @@ type interruption struct {
 	seed, sequence  uint64
 }
 
-// toolStream is the random stream of its replies.
+// toolStream is the random stream of the interruption's replies.
 const toolStream = 1 << 41
 
 func (k *interruption) Reply(dst, _, response []int32) []int32 {
