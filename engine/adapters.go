@@ -20,9 +20,9 @@ import (
 // with h, z and the scaled z rounded to that format, and y to the activations' after each
 // term. It is comparable, and without adapters decides nothing.
 type Adapters struct {
-	// Unmerged keeps them apart.
+	// Unmerged keeps A and B separate from W.
 	Unmerged bool
-	// Format is that of A, B and their products; the zero value is the activations'.
+	// Format is the format of A, B and their products; the zero value is the activations'.
 	Format precision.Format
 }
 

@@ -171,8 +171,8 @@ func distance(a, b []float32) float64 {
 	return math.Sqrt(d / n)
 }
 
-// Rounding is straight-through: in a coarse format the gradient is that of the
-// unrounded function at the rounded weights, up to the format's own error. The
+// Rounding is straight-through: in a low-precision format the gradient equals
+// the unrounded function's at the rounded weights, up to the format's own error. The
 // bounds are on |g-want|/|want|, of the whole gradient and of its worst tensor,
 // about twice what was measured; a step of bf16 is 2^-8 of a value, of fp16
 // 2^-11, of e4m3 2^-4, of int8 2^-7 of a row's largest. Were a rounding not

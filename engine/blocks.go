@@ -98,7 +98,7 @@ func (p *Pass) through(first, end int) {
 }
 
 // forward takes blocks through the whole queue: the worker's own first, then
-// those that nobody has begun.
+// those that no worker has begun.
 func (p *Pass) forward(k *worker, part int) {
 	for i := p.first + part; i < p.end; i = int(p.next.Add(1)) - 1 {
 		k.span, k.index = p.blocks[i], i
@@ -156,7 +156,7 @@ func (p *Pass) backwardBlocks(k *worker, part int) {
 	complete := false
 	defer func() {
 		if !complete {
-			p.back.broken.Store(true) // a panic: nobody waits for this block any more
+			p.back.broken.Store(true) // a panic: no worker waits for this block any more
 		}
 	}()
 	for k.index = p.first + part; k.index < p.end; k.index += len(p.workers) {

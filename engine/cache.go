@@ -16,7 +16,7 @@ type Cache struct {
 	slots    int
 	perSlot  int // floats per slot, layer and side
 	headDim  int
-	width    int // floats per position of the keys and of the values, those of the index apart
+	width    int // floats per position of the keys and of the values, without those of the index
 	keys     [][]float32
 	values   [][]float32 // by layer
 	// of linear attention, by layer: what each slot carries from pass to pass in place of keys
@@ -64,7 +64,7 @@ func (k *Cache) CopyPrefix(dst, src, n int) {
 }
 
 // Cuts reports whether the cache can give a part of a sequence: it has keys and values for
-// each position, and the state of linear attention is that of all positions so far.
+// each position, but a state of linear attention covers all positions so far.
 func (k *Cache) Cuts() bool { return k.linear == 0 }
 
 func (k *Cache) mustCut() {

@@ -16,7 +16,7 @@ import (
 // the rounding to bf16.
 var wide = enginetest.NewParams(model.Config{Layers: 2, DModel: 64, Heads: 4, Experts: 4, DFF: 128, Context: 64, Vocab: 32}, 1)
 
-// probe is what numerics are told apart by: batches of fewer rows than a
+// probe computes what distinguishes numerics: batches of fewer rows than a
 // batch-variant reduction needs to stay as declared, several of them, since a
 // difference in the last bit of fp32 seldom survives the rounding to bf16.
 func probe(n engine.Numerics) outcome {

@@ -1,5 +1,5 @@
-// Package engine is what the two engines share: the numerics that tell them
-// apart, the weights in a given format, and one transformer pass, forward and
+// Package engine is what the two engines share: the numerics in which they
+// differ, the weights in a given format, and one transformer pass, forward and
 // backward, on the kernels.
 //
 // The rollout engine (engine/rollout) and the learner (engine/learner) run the

@@ -42,11 +42,11 @@ const maxDegree = 256
 // a chunk's sum begins at its own device and takes the others in cyclic order,
 // so that a token's result does not depend on its place in the batch. Each sum
 // of a ring and of a tree is rounded to the wire format. At degree 1 nothing
-// travels, and the bits are those of the zero value.
+// travels, and the results are bit-identical to the zero value's.
 //
 // A top-2 model adds two numbers: no order matters, only the wire does.
 //
-// It acts on the forward pass. The backward pass is that of the sum, as with
+// It acts on the forward pass. The backward pass differentiates the sum, as with
 // tensor parallelism: straight-through, in fp32, by rank.
 type ExpertParallel struct {
 	// Order is the order; the devices' ones need a Degree and a Wire.

@@ -22,7 +22,7 @@ func expertsBy(t *testing.T, base, text string) engine.Numerics {
 // top3 is a model whose experts' sums have an order.
 var top3 = enginetest.NewParams(model.Config{Layers: 2, DModel: 32, Heads: 4, Experts: 8, TopK: 3, DFF: 16, Context: 64, Vocab: 16}, 2)
 
-// TestExpertParallelActs: on one device the bits are those of the default; with
+// TestExpertParallelActs: on one device results are bit-identical to the default; with
 // two experts per token an fp32 wire changes none either, since two numbers have
 // one sum; three have several; a coarser wire acts on both. A dense model has
 // nothing to add. Equal and Validate know it all.
@@ -67,7 +67,7 @@ func TestExpertParallelActs(t *testing.T) {
 	}
 }
 
-// TestExpertParallelBackward: the backward pass is that of the sum, so where the
+// TestExpertParallelBackward: the backward pass differentiates the sum, so where the
 // forward pass has the same bits the gradient has, and elsewhere it is as near
 // as the wire is fine.
 func TestExpertParallelBackward(t *testing.T) {

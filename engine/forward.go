@@ -118,7 +118,7 @@ func (p *Pass) attend(k *worker, layer int, s *layerState, at int) {
 	}
 }
 
-// lse is where the rows from..to leave the log-sum-exp of their scores: nowhere if nobody reads it.
+// lse is where the rows from..to leave the log-sum-exp of their scores: nowhere if nothing reads it.
 func (p *Pass) lse(s *layerState, from, to int) []float32 {
 	if !p.options.Save && p.options.Mass == nil {
 		return nil

@@ -37,10 +37,10 @@ func someGates(n int, seed uint64) []float32 {
 	return g
 }
 
-// TestRecordedGatesAreStraightThrough: with recorded gates the gradient of every parameter is that
-// of the float64 reference in which experts are weighed by the recorded values and the router learns
+// TestRecordedGatesAreStraightThrough: with recorded gates the gradient of every parameter matches
+// the float64 reference in which experts are weighed by the recorded values and the router learns
 // through the softmax of its current logits. Rows that were not recorded keep their own gates. The
-// bounds are those of TestGradientsAreTheReferences.
+// bounds are the same as in TestGradientsAreTheReferences.
 func TestRecordedGatesAreStraightThrough(t *testing.T) {
 	for i, m := range enginetest.Models(enginetest.Tiny) {
 		p, c := m.Params, m.Params.Config

@@ -48,7 +48,7 @@ func TestCalibrate(t *testing.T) {
 }
 
 // The scales are a function of weights and sequences alone, survive a Publish,
-// and are those of the largest values: the ones that are stored exactly.
+// and come from the largest values, which are stored exactly.
 func TestKVScales(t *testing.T) {
 	p := wide
 	sequences := enginetest.Sequences(5, 3, p.Config.Vocab, 9, 14)

@@ -87,7 +87,7 @@ func TestEqualFormsEqualBits(t *testing.T) {
 	}
 }
 
-// The gradient of every parameter is that of the reference, in either form;
+// The gradient of every parameter matches the reference, in either form;
 // it does not depend on the number of workers.
 func TestGradientsOfLinearAttention(t *testing.T) {
 	for i, m := range enginetest.Hybrids(enginetest.Tiny) {
@@ -123,7 +123,7 @@ func TestGradientsOfLinearAttention(t *testing.T) {
 	}
 }
 
-// Rounding is straight-through: with a state and operands in bf16 the gradient is that of the
+// Rounding is straight-through: with a state and operands in bf16 the gradient matches the
 // reference at the rounded weights, up to the format's own error.
 func TestGradientsOfALowPrecisionState(t *testing.T) {
 	for _, form := range []string{"recurrent:bf16", "chunked:3:bf16"} {
@@ -169,7 +169,7 @@ func TestLinearAttentionComputedAgain(t *testing.T) {
 	}
 }
 
-// A slot's state is that of all its positions: it moves with them to another cache, and
+// A slot's state covers all its positions: it moves with them to another cache, and
 // nothing goes on from another position.
 func TestStatesOfSlots(t *testing.T) {
 	m, n := enginetest.Hybrids(enginetest.Small)[1], inForm(t, "bf16", "chunked:4:bf16")

@@ -28,7 +28,7 @@ type mixer interface {
 	operations(p *Pass, layer int) []Operation
 }
 
-// mixers are those of a model's layers, by type.
+// mixers returns the mixer of each layer, by the layer's type.
 func mixers(c model.Config) []mixer {
 	types := map[string]mixer{model.FullAttention: fullAttention{}, model.LinearAttention: linearAttention{}, model.SparseAttention: sparseAttention{}}
 	list := make([]mixer, c.Layers)
@@ -83,7 +83,7 @@ func (fullAttention) operations(p *Pass, layer int) []Operation {
 // Decay and write strength of a head are projections, too.
 type linearAttention struct{}
 
-// deltaState is the inside of a linear-attention layer. Rows are those of the layerState.
+// deltaState is the inside of a linear-attention layer. Its rows are the rows of the layerState.
 type deltaState struct {
 	conv         []float32    // [rows, 3·d] after the convolution
 	acted        [2][]float32 // [rows, d] queries and keys after SiLU
@@ -298,7 +298,7 @@ type Retention struct {
 	Kept []uint64
 }
 
-// RetentionWords is the number of words that hold a bit for each of so many positions.
+// RetentionWords is the number of words that hold one bit per position.
 func RetentionWords(positions int) int { return (positions + 63) / 64 }
 
 func (r *Retention) plane(row, layer, head, kvHeads int) []uint64 {
@@ -490,8 +490,8 @@ func (p *Pass) eachHeld(row, layer, head int, f func(position int)) {
 
 // sparseAttention is softmax attention to the positions that an index chooses (model.IndexLayer).
 // Its choice is a Retention that the pass makes itself, row by row; or one that is replayed.
-// It has no gradient, so the index has none: the backward pass is that of attention to the
-// chosen positions.
+// It has no gradient, so the index has none: the backward pass differentiates attention to
+// the chosen positions.
 type sparseAttention struct{ fullAttention }
 
 func (sparseAttention) grow(p *Pass, s *layerState, rows int) {

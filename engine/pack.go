@@ -184,7 +184,7 @@ func (p *Pass) join(b *blockGrad, layer, sequence int, own attended) (all attend
 	return all, to - from
 }
 
-// part takes the gradients of what join put together apart, and gives a prefix
+// part splits the gradients of what join put together, and gives a prefix
 // the gradients of all that went on from it.
 func (p *Pass) part(b *blockGrad, layer, sequence int, own, all attended) {
 	from, to := p.pack.before(sequence)

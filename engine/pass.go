@@ -90,7 +90,7 @@ type Pass struct {
 	targets   int
 
 	// blocks are the pack's, those of its prefixes first. Of the ones from first up to
-	// end, next is the first that nobody has begun.
+	// end, next is the first that no worker has begun.
 	blocks       []span
 	prefixBlocks int
 	first, end   int
@@ -173,7 +173,7 @@ func (p *Pass) Begin(w *Weights, pack *Pack, o Options) {
 	p.grow()
 }
 
-// Reserve makes room for packs of so many rows that are saved, and leaves the
+// Reserve makes room for saved packs of the given number of rows, and leaves the
 // buffers of the residual stream and its gradient that long until the next
 // Begin. As long as no pack is larger they stay in place, so views of them stay
 // valid.

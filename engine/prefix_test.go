@@ -124,7 +124,7 @@ func TestPrefixChangesNoLogit(t *testing.T) {
 	}
 }
 
-// The gradient through prefixes is that of the whole sequences, up to the order
+// The gradient through prefixes equals the whole sequences', up to the order
 // of sums, and has the same bits on any number of workers, with layers kept or
 // computed again.
 func TestPrefixGradient(t *testing.T) {

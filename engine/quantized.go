@@ -13,7 +13,7 @@ type quantized struct {
 	ownValues, ownScales []float32
 }
 
-// scalesApart reports whether the kernels read values and scales apart and
+// scalesApart reports whether the kernels read values and scales separately and
 // multiply sums by the scales. Mx scales are powers of two: multiplied into the
 // values first they give the same bits, and need no kernel that knows them.
 func scalesApart(q precision.Quantizer) bool {

@@ -14,7 +14,7 @@ import (
 // A pack of many blocks has the gradients of a pack of one, on any number of
 // workers, with layers kept or computed again: bit for bit, streams and routes
 // included. Some rows are no targets, whose experts of the last layer are left
-// out: the gradient is that of a pass where every row is a target and theirs is
+// out: the gradient is the same as where every row is a target and theirs is
 // zero.
 func TestBlocksAndRecomputeChangeNoBit(t *testing.T) {
 	for _, m := range []string{"dense-learned-grouped", "moe-biased"} {
@@ -70,7 +70,7 @@ func TestBlocksAndRecomputeChangeNoBit(t *testing.T) {
 	}
 }
 
-// TestBackwardPanicStopsEveryWorker has a block that cannot add to the gradients: those behind it must not wait for it.
+// TestBackwardPanicStopsEveryWorker has a block that cannot add to the gradients: later blocks must not wait for it.
 func TestBackwardPanicStopsEveryWorker(t *testing.T) {
 	p := enginetest.Named("dense-learned-grouped").Params
 	c := p.Config

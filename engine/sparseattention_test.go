@@ -123,8 +123,8 @@ func TestReplayOfAnIndex(t *testing.T) {
 	}
 }
 
-// The gradient of every parameter is that of the reference, in which a choice has no gradient: that
-// of the index is zero. It does not depend on workers,
+// The gradient of every parameter matches the reference, in which a choice has no gradient: the
+// gradient of the index is zero. It does not depend on workers,
 // nor on whether activations are computed again.
 func TestGradientsOfSparseAttention(t *testing.T) {
 	for i, m := range enginetest.Sparse(enginetest.Tiny) {

@@ -15,9 +15,9 @@ type Weights struct {
 	Config model.Config
 	// Numerics is how the engine that reads the weights computes.
 	Numerics Numerics
-	// Version is the number of updates behind the published parameters, as they claim.
+	// Version is the claimed number of updates that led to the published parameters.
 	Version int
-	// ActualVersion is the number behind the oldest of them: less than Version where a weight
+	// ActualVersion is the number that led to the oldest of them: less than Version where a weight
 	// sync did not bring all. Publish sets it to Version.
 	ActualVersion int
 	forwardOnly   bool      // what only a backward pass reads is not there
@@ -170,7 +170,7 @@ func (w *Weights) pack(dst *kernel.Weight, src []float32, out, in int, q precisi
 		dst.PackBlocks(w.scaled, out, in, perScale, run, w.scales[:n])
 		return
 	}
-	for i := out - 1; i >= 0; i-- { // one scale spans a row: it is that of each row
+	for i := out - 1; i >= 0; i-- { // one scale spans a row: each row gets its own copy
 		w.scales[i] = w.scales[i/perScale]
 	}
 	dst.Pack(w.scaled, out, in, w.scales[:out])

@@ -17,7 +17,7 @@ type added struct {
 }
 
 // The files next to a checkpoint name its ids: every token of the vocabulary, the special ones
-// apart, and the ids that generation ends and pads with.
+// separately, and the ids that generation ends and pads with.
 func TestHuggingFaceExtras(t *testing.T) {
 	for _, name := range Shipped() {
 		ck := must.Get(Open(name))(t)

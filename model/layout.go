@@ -89,7 +89,7 @@ func (p *Params) views() (list []view) {
 		y, at := &p.layers[l], layerName(l)
 		add(at+inputNormSuffix, &y.InputNorm, d)
 		if c.LayerType(l) == LinearAttention {
-			// The names are those of Qwen3-Next, whose checkpoints fuse the projections.
+			// The names follow Qwen3-Next, whose checkpoints fuse the projections.
 			x, at := new(LinearLayer), at+".linear_attn."
 			y.Linear = x
 			add(at+"q_proj.weight", &y.Q, d, d)

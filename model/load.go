@@ -285,7 +285,7 @@ func Save(dir string, p *Params, x Extras) error {
 	return nil
 }
 
-// Files are those of a checkpoint folder by their names, as Save writes them.
+// Files returns the files of a checkpoint folder by their names, as Save writes them.
 func Files(p *Params, x Extras) (map[string][]byte, error) {
 	list, err := encode(p, x)
 	files := make(map[string][]byte, len(list))

@@ -15,7 +15,7 @@ import (
 // with W frozen. Params.Theta holds the merged weights in fp32, so whatever reads
 // parameters reads the whole model; Merge brings it up to date.
 type LoRA struct {
-	// Rank is that of every adapter, Alpha the numerator of their scale.
+	// Rank is the rank of every adapter, Alpha the numerator of their scale.
 	Rank  int
 	Alpha float64
 	// Theta is A and B of every adapter, in the order of Adapters. It is never reallocated.
@@ -138,7 +138,7 @@ func (p *Params) CopyTensor(i int, q *Params) {
 //
 //	dA = α/rank · Bᵀ·dW,   dB = α/rank · dW·Aᵀ
 //
-// Merged or apart, a product with W + α/rank·B·A has this derivative.
+// Merged or unmerged, a product with W + α/rank·B·A has this derivative.
 func (a *LoRA) Gradient(dst []float32, grad *Params) {
 	at, scale := 0, a.Scale()
 	row := []float64(nil)

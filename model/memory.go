@@ -7,7 +7,7 @@ import "fmt"
 const InEngines = 3 * 4
 
 // Fits returns an error if a model of a valid configuration takes more memory than the machine
-// has, at so many bytes per parameter for what is named.
+// has, at perParam bytes per parameter for what is named.
 func (c Config) Fits(perParam int64, what string) error {
 	n, has := c.params(), MachineMemory()
 	if n <= has/perParam {

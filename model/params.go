@@ -73,7 +73,7 @@ type Layer struct {
 type LinearLayer struct {
 	// Z is the projection of the output gate, [DModel, DModel].
 	Z []float32
-	// B and A are those of each head's write strength and decay, [Heads, DModel].
+	// B and A are the projections of each head's write strength and decay, [Heads, DModel].
 	B, A []float32
 	// Conv is the short convolution of queries, keys and values, [3*DModel, ConvWidth].
 	Conv []float32
@@ -321,7 +321,7 @@ func (p *Params) AddOutliers(channels []int, factor float32) {
 
 // LayerProducts is the number of multiply-adds of one position in the matrix
 // products of all layers, with the experts that it visits; attention and the
-// output head are apart.
+// output head are not included.
 func (c Config) LayerProducts() float64 {
 	d, ffn := float64(c.DModel), float64(3*float64(c.DModel)*float64(c.DFF))
 	layer := float64(d*d) + ffn

@@ -46,7 +46,7 @@ func TestLayoutCoversTheta(t *testing.T) {
 	}
 }
 
-// The views that hot code resolves are those of the named tensors.
+// The views that hot code resolves are the views of the named tensors.
 func TestViews(t *testing.T) {
 	for name, c := range shapes {
 		p := New(c)

@@ -10,7 +10,7 @@ import "fmt"
 // The zero value is ready; Plan may be called again and again, and allocates
 // only when the plan grows.
 type Dispatch struct {
-	// Experts and TopK are those of the last plan.
+	// Experts and TopK are the values of the last plan.
 	Experts, TopK int
 	// Offsets has Experts+1 entries: expert e owns the slots Offsets[e]..Offsets[e+1].
 	Offsets []int32
@@ -58,8 +58,8 @@ func (d *Dispatch) Plan(ids []uint8, rows, topK, experts int) {
 	}
 }
 
-// Grow makes room for plans of so many (row, rank) pairs, so that they allocate
-// nothing.
+// Grow makes room for plans of the given number of (row, rank) pairs, so that
+// they allocate nothing.
 func (d *Dispatch) Grow(pairs, experts int) {
 	d.Offsets, d.next = grown(d.Offsets, experts+1), grown(d.next, experts)
 	d.Row, d.Pair, d.Slot = grown(d.Row, pairs), grown(d.Pair, pairs), grown(d.Slot, pairs)

@@ -28,7 +28,7 @@ func maximumOf(values []float32, chosen []uint8) float64 {
 
 // exp is e**x with the same bits on every machine: math.Exp is assembly on
 // some architectures and the compiler may fuse its products on others. The
-// method is that of FreeBSD's e_exp.c: x = k ln2 + r with |r| <= ln2/2, a
+// method is from FreeBSD's e_exp.c: x = k ln2 + r with |r| <= ln2/2, a
 // degree-5 rational approximation of e**r, scaled by 2**k. The error is below
 // one unit in the last place. Every product is converted explicitly, which
 // forbids fusing.

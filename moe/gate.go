@@ -102,7 +102,7 @@ func (g Gate) Select(ids []uint8, weights, logits, bias []float32, rows int) {
 // Replay computes the gates of given experts from the current logits, so that
 // a recorded decision is taken again while gradients still reach the router.
 // ids are as Select or Routes gave them. For the ids that Select would choose
-// the weights are those of Select, bit for bit.
+// the weights are bit-identical to Select's.
 func (g Gate) Replay(weights, logits []float32, ids []uint8, rows int) {
 	g.check("Replay", rows, ids, weights, logits)
 	for i, id := range ids {
@@ -149,8 +149,8 @@ func (g Gate) choose(ids []uint8, keys, logits, bias []float32) {
 const fewExperts = 16
 
 // chooseTwo is choose for two. Ranks order as the keys do, and of equal ones the lower id
-// first. Which way a branch for each of a few keys goes nobody can foretell, so they have
-// none; of many, most stay below the second.
+// first. A branch for each of a few keys is unpredictable, so they have none;
+// of many keys, most stay below the second.
 func chooseTwo(ids *[2]uint8, keys *[2]float32, logits, bias []float32) {
 	if bias != nil {
 		var sums [MaxExperts]float32

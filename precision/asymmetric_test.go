@@ -11,7 +11,7 @@ import (
 	"driftlab/precision/must"
 )
 
-// The bytes are those of the real operator, which testdata/asymmetric.txt keeps.
+// The bytes equal the real operator's, which testdata/asymmetric.txt keeps.
 func TestAsymmetricBytes(t *testing.T) {
 	text := must.Get(os.ReadFile("testdata/asymmetric.txt"))(t)
 	q, rows := mustQuantizer(t, "int8/asymmetric"), 0

@@ -27,7 +27,7 @@
 //
 // On amd64 the loops over slices are assembly for AVX2 or AVX-512, whichever the
 // processor has, and on arm64 for NEON, which engine/kernel/gen writes; elsewhere,
-// and with the build tag purego, they are plain Go. The bits are those of plain
+// and with the build tag purego, they are plain Go. The bits equal those of plain
 // Go. GODEBUG=cpu.avx512f=off or cpu.avx2=off hides the instructions from one run.
 //
 // # What it is not

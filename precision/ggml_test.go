@@ -14,7 +14,7 @@ import (
 
 var ggmlQuantizers = []string{"int8/q8_0", "int8/q8_0-x86", "int4/q4_0"}
 
-// The bytes are those of the real code, which testdata/ggml.txt keeps.
+// The bytes equal the real code's, which testdata/ggml.txt keeps.
 func TestGGMLBytes(t *testing.T) {
 	text := must.Get(os.ReadFile("testdata/ggml.txt"))(t)
 	blocks := 0 // whose scale is finite
@@ -113,8 +113,8 @@ func slowGGML(q Quantizer, src []float32) (values []float32, scale float32) {
 	return values, scale
 }
 
-// FuzzGGML compares the quantisers with the definition for any bit patterns, and
-// quantising in place, in rows, and there and back with doing it apart.
+// FuzzGGML compares the quantisers with the definition for rows of any bit patterns, and
+// the round trip in place with quantising and dequantising separately.
 func FuzzGGML(f *testing.F) {
 	for i, b := range []uint32{0, 1, signBit, 0x00000040, 0x007fffff, 0x3f000000, 0x42fe0000, 0xc2fe0000, 0x4a7fffff, 0x4afdff00, 0x7f7fffff, 0x7f800000, 0x7fc00000, 0x33000001} {
 		f.Add(b, uint64(i)*0x9e3779b97f4a7c15, uint8(i))

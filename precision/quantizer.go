@@ -9,7 +9,7 @@ import (
 // Granularity says which elements of a matrix share a scale.
 type Granularity uint8
 
-// The granularities. "Row" and "column" are those of the row-major matrix that
+// The granularities. "Row" and "column" refer to the row-major matrix that
 // is quantised; columns run along k, the dimension that a matmul sums over.
 const (
 	// None means no scale: the numbers are only rounded.

@@ -141,7 +141,7 @@ func (f *Format) mustBeSet() {
 // into dst. The two have the same length and may be the same slice; they must
 // not overlap otherwise. It does not allocate. For FP32 it copies.
 //
-// It is the one entry through which slices are rounded: assembly hides behind it
+// It is the one entry through which slices are rounded: assembly is called from it
 // and returns the bits of the loops below.
 func (f Format) RoundSlice(dst, src []float32) {
 	mustMatch("RoundSlice", len(dst), len(src))
@@ -173,7 +173,7 @@ func roundSliceBF16(dst, src []float32) {
 
 // roundSliceNarrow rounds to a format of less range than float32 by adding and taking away a
 // power of two so large that the sum's last bit is worth one step of the format: the float32
-// addition itself rounds to nearest even. The power is that of x, but at least that of the
+// addition itself rounds to nearest even. The power has the exponent of x, but at least that of the
 // smallest normal number, raised by lift, the number of mantissa bits to lose. Its one branch is
 // for numbers above the largest, so the time does not depend on how normals and subnormals mix,
 // as that of Round does.

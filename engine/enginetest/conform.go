@@ -43,7 +43,7 @@ type Tolerance struct{ Max, Mean float64 }
 // engine's mean must also exceed a quarter of its bound, so that a preset that
 // computes in a finer format than it says fails too.
 //
-// The pattern is that of the formats: a step of fp32 is 6e-8, of fp16 and tf32
+// The bounds follow the steps of the formats: a step of fp32 is 6e-8, of fp16 and tf32
 // 5e-4, of bf16 4e-3, of fp8 e4m3 6e-2 and of fp4 0.25 relative to the value,
 // and errors of a dozen roundings in a row add up as their root mean square.
 var Tolerances = func() map[string]Tolerance {

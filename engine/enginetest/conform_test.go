@@ -33,7 +33,7 @@ func exact(spoil func(*enginetest.Observation)) enginetest.Subject {
 	}
 }
 
-// recorder is a test that keeps what it is told instead of failing.
+// recorder is a test that records failures instead of failing.
 type recorder struct {
 	testing.TB
 	faults []string

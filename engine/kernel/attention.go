@@ -128,7 +128,7 @@ func (a *Attention) Scale() float32 { return a.scale }
 // Normalized has out = round(Σ round(p/sum)·v). Eager has s = round(float32(round(q·k)·round(scale))).
 //
 // out is [rows, heads·headDim]; rows of q begin stride elements apart; lse is [rows, heads],
-// kept for the backward pass, or nil where nobody reads it. Each row has the bits that a call
+// kept for the backward pass, or nil where nothing reads it. Each row has the bits that a call
 // for it alone gives it, unless the kernel is SplitKV.
 // StoreKV filled the cache; the one of the next call, if that is known, is asked for in advance.
 func (a *Attention) Attend(out, lse, q []float32, stride int, cache KV, rows, n int, next KV, s *Scratch) {

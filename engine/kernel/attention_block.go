@@ -116,7 +116,7 @@ func (a *attention) mix(out, probs []float32, b *block, first, rows, from, to, l
 		p.reduce(red, precision.Format{}, blockScales{}, a.s)
 		return
 	}
-	// All heads of one query: the rows are those of the block.
+	// All heads of one query: the rows are the block's.
 	if per == 1 {
 		p.band = a.headDim
 		p.reduce(red, precision.Format{}, blockScales{}, a.s)

@@ -25,8 +25,8 @@ func (k *Kept) drop(p []float32, r, head int) {
 }
 
 // AttendGrad is the backward pass of Attend over t consecutive queries
-// of one sequence, the first of which has so many keys before its own: none where
-// the queries are those of the whole sequence. Shapes: dout, q, dq
+// of one sequence; before is the number of keys before the first query's own: 0 where
+// the queries are the whole sequence. Shapes: dout, q, dq
 // [t, heads·headDim]; k, v, dk, dv [before+t, kvHeads·headDim], row-major, where rows of q
 // and dq begin qStride elements apart, and rows of k, v, dk and dv kStride; lse
 // [t, heads] from the forward pass. It sets dq, and dk and dv to what these queries

@@ -153,7 +153,7 @@ func TestTransposePathsAgree(t *testing.T) {
 }
 
 // Queries, keys and values that stand side by side in a row have the bits of those that stand
-// apart, and what is between the rows of gradients stays.
+// separately, and what is between the rows of gradients stays.
 func TestAttentionOfFusedRows(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		const rows, heads, kvHeads, headDim = 37, 4, 2, 16

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/bits.txt from the plain Go path")
 
-// The bits are those of the committed file, on every processor, compiler
+// The bits equal those of the committed file, on every processor, compiler
 // version and path. Each line has an operation, some of its values and a
 // digest of all of them. Before committing a new file, know why it changed.
 func TestBitsAreThoseOfTheFile(t *testing.T) {

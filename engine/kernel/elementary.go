@@ -80,7 +80,7 @@ func sincos64(x float64) (sin, cos float64) {
 	return -c, s
 }
 
-// Constants of Exp32. The polynomial is that of the Cephes library's expf
+// Constants of Exp32. The polynomial is from the Cephes library's expf
 // (S. Moshier, netlib.org/cephes), a minimax fit of (exp(r)-1-r)/r² on
 // |r| <= ln(2)/2; with the two-part reduction the error stays below 1.1 units
 // in the last place.

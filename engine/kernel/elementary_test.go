@@ -82,7 +82,7 @@ func TestLog32(t *testing.T) {
 	}
 }
 
-// The float64 functions behind tables agree with the standard library's to a
+// The float64 functions that fill tables agree with the standard library's to a
 // few units in the last place.
 func TestElementaryFloat64(t *testing.T) {
 	rng := newRand(13)

@@ -13,7 +13,7 @@ import "math"
 // midpoint. In float32's normal range the low 29 bits of a midpoint are a one and 28
 // zeros. Below 2^-126, where the last place stays 2^-149, a midpoint is a multiple
 // of 2^-150 and the last place of a float64 at most 2^-179: 29 zeros or more. Where
-// overflow begins, 2^128-2^103, the bits are those of any other midpoint, and NaN
+// overflow begins, 2^128-2^103, the bits are like any other midpoint's, and NaN
 // remains NaN. So 28 zeros, which among ordinary numbers come by chance once in
 // 2^28, are the one test; odd then decides.
 func fma32(a, b, c float32) float32 {

@@ -9,7 +9,7 @@ import (
 // fused multiply-add run (WebAssembly, for one). A tile of four rows by two columns
 // keeps its eight sums in registers, float32 values all, held as float64. Its
 // operands are copied to float64 first, each once for many tiles, since the
-// conversions would cost as much as the arithmetic. The step is that of fma32,
+// conversions would cost as much as the arithmetic. The step is fma32's,
 // without its test of midpoints where the operands are of few bits (see spareBits).
 
 const (

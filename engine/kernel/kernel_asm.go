@@ -111,7 +111,7 @@ func (p *product) cover(set *tileSet, call *tileCall, a, b []float32, from, to i
 	}
 }
 
-// widest is how many of the groups that are left the widest tile of so many rows takes.
+// widest is how many of the groups that are left the widest tile of that many rows takes.
 func (t *tileSet) widest(rows, left int) int {
 	width := 8
 	for width > left || t[rows<<4|width][0] == 0 {
@@ -162,7 +162,7 @@ func tailRowsVector(out, probs, values []float32, ldo, ldp, ldv, m, n int) bool 
 // decodeCall is what a routine of decodeHeads reads. Strides count bytes: panelStride from panel
 // to panel of keys, ld from head to head of scores, valueStride from key to key of values. Where
 // exponentials are rounded, the others are unrounded bytes after them. nextKeys and nextValues
-// are those of the query to come.
+// are the keys and values of the next query.
 type decodeCall struct {
 	out, q, keys, values, scores, sums, maxima *float32
 	n, headDim, panelStride, valueStride       uintptr

@@ -5,7 +5,7 @@ package kernel
 // tileCall is what assembly reads; there is none here.
 type tileCall struct{}
 
-// packPanels copies the first n elements of k rows, ld apart, to panels of so many columns.
+// packPanels copies the first n elements of k rows, ld apart, to panels of the given number of columns.
 func packPanels(dst, rows []float32, n, k, ld, columns, panel int) {
 	for row := range k {
 		for i := 0; i < n; i += columns {

@@ -3,7 +3,7 @@ package kernel
 // peakRows, peakCols and peakDepth are a product that every path cuts into whole tiles.
 const peakRows, peakCols, peakDepth = 24, 32, 256
 
-// MultiplyAdds makes so many rounds of 24·32·256 fused multiply-adds whose operands are
+// MultiplyAdds makes the given rounds of 24·32·256 fused multiply-adds whose operands are
 // always the same few cache lines, and returns the number: the most that a core can do,
 // which no product exceeds, for benchmarks.
 func MultiplyAdds(rounds int, s *Scratch) int {

@@ -27,7 +27,7 @@ const (
 	// level. Ranks that own an aligned power of two of leaves hold whole
 	// subtrees, so the result does not depend on how many ranks there are: the
 	// tree-based invariant kernels (TBIK) of arXiv 2511.17826. With Parts set, each
-	// of so many ranks takes ceil(leaves/Parts) consecutive leaves, adds its own
+	// of Parts ranks takes ceil(leaves/Parts) consecutive leaves, adds its own
 	// pairwise, and the ranks' sums are then added pairwise in float32.
 	Tree
 	kinds
@@ -66,8 +66,8 @@ type Reduction struct {
 	Wire precision.Format
 	// Unfused rounds each product to float32 before it is added.
 	Unfused bool
-	// Promote adds a narrow accumulator's running sum into a float32 one every so
-	// many k and starts it again, as kernels do around the accumulators of fp8
+	// Promote adds a narrow accumulator's running sum into a float32 one every Promote
+	// steps of k and starts it again, as kernels do around the accumulators of fp8
 	// tensor cores: 128 in DeepSeek-V3 (arXiv 2412.19437, section 3.3.2). Partial
 	// sums are then combined in float32. 0 never does; a float32 accumulator
 	// takes no notice.

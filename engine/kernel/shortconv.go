@@ -85,7 +85,7 @@ func SiLUGrad(dx, dy, x []float32) {
 }
 
 // DeltaGates computes the write strength and the log of the decay of each row and head from
-// their projections (arXiv:2412.06464; the decay is that of Mamba-2, arXiv:2405.21060):
+// their projections (arXiv:2412.06464; the decay is Mamba-2's, arXiv:2405.21060):
 //
 //	beta = 1/(1+exp(-b)),  decay = -exp(decayLog)·softplus(a + bias)
 //

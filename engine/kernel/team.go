@@ -27,7 +27,7 @@ type Team struct {
 	job     Job
 	parts   int
 	first   []atomic.Bool // part i, for i below the number of workers, is taken
-	next    atomic.Int64  // first part beyond those that nobody has
+	next    atomic.Int64  // first part after those in first that no worker has taken
 	round   atomic.Uint64 // counts Runs; a helper starts when it changes
 	pending atomic.Int64  // helpers that have not finished the round
 	asleep  atomic.Uint64 // the round that Run waits for a word on finished in; 0 for none

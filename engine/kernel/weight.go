@@ -69,7 +69,7 @@ func (w *Weight) PackBlocks(data []float32, out, in, blockRows, block int, scale
 }
 
 // AddToGradient adds scale·up·down to what the input gradient multiplies by, from output
-// from on: a low-rank term of the map that is computed apart.
+// from on: a low-rank term of the map that is computed separately.
 func (w *Weight) AddToGradient(from int, up, down *Weight, scale float32) {
 	if w.ForwardOnly {
 		return

@@ -144,8 +144,8 @@ func (p *Pass) Backward(dLogits [][]float64, dRouter [][][]float64) {
 	}
 }
 
-// attention is that of row i, whose normed input is h, over all rows so far, or over those that
-// the layer's index chooses.
+// attention is the attention output of row i, whose normed input is h, over all rows so far, or
+// over those that the layer's index chooses.
 func (p *Pass) attention(h *vector, i, l int) *vector {
 	c, kept := p.m.Config, &p.layers[l]
 	hd := c.HeadDim()

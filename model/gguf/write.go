@@ -9,7 +9,7 @@ import (
 	"driftlab/model"
 )
 
-// alignment is that of tensors in the file, in bytes.
+// alignment is the alignment of tensors in the file, in bytes.
 const alignment = 32
 
 // Types of metadata (enum gguf_type in gguf.h).

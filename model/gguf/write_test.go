@@ -12,7 +12,7 @@ import (
 	"driftlab/precision/must"
 )
 
-// file is a GGUF file taken apart.
+// file is a parsed GGUF file.
 type file struct {
 	metadata map[string]any
 	tensors  map[string]entry

@@ -53,7 +53,7 @@ func Parse(data []byte) (*File, error) {
 	return f, nil
 }
 
-// Open reads the header of a file of so many bytes; the tensors read their
+// Open reads the header of a file of size bytes; the tensors read their
 // values when they are asked for them. Errors are those of Parse.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	if size < 8 {

@@ -210,7 +210,7 @@ func (t *text) end() {
 
 // Go's assembler knows the integer vectors of arm64, but of their float32
 // arithmetic only FMLA. What it lacks is written as the instruction's word, with
-// Arm's spelling in a comment. The words are those of the Arm Architecture
+// Arm's spelling in a comment. The words are from the Arm Architecture
 // Reference Manual (DDI 0487, section C7.2); all name registers in the same
 // places: destination from bit 0, first operand from bit 5, second from bit 16.
 
@@ -285,7 +285,7 @@ func vectorFile(sets ...isa) *text {
 }
 
 // overGroups is overLanes of a body that takes several vectors at once, as long as there are
-// so many, and one after that.
+// that many, and one vector after that.
 func (v *vec) overGroups(several int, pointers []string, body func(vectors int)) {
 	if several > 1 {
 		elements := fmt.Sprintf("$%d", several*v.v.lanes())

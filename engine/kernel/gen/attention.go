@@ -130,7 +130,7 @@ func tailRows(t *text, isa isa) {
 }
 
 // tailAddresses prepares the addresses of tailRows: out calls f for rows 1..7 of
-// out, and prob is that of an element of probs.
+// out, and prob returns the address of an element of probs.
 func tailAddresses(v *vec) (out func(f func(r int, at string)), prob func(r, j int) string) {
 	v.op("LEAQ", "(R8)(R8*2)", "R11")
 	v.op("LEAQ", "(R9)(R9*2)", "R12")

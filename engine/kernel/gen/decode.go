@@ -283,7 +283,7 @@ type neonDecoder struct {
 	heads int
 }
 
-// apart sets the pointers of all heads, the first of which is there, so many bytes apart.
+// apart sets the pointers of all heads, bytes apart; the first pointer is set already.
 func (d neonDecoder) apart(pointers []string, bytes string) {
 	for h := 1; h < d.heads; h++ {
 		d.op("ADD", bytes, pointers[h-1], pointers[h])
@@ -339,7 +339,7 @@ func (d neonDecoder) score() {
 	})
 }
 
-// multiply adds to a head's sums, so many registers of them, the vectors at an address times a
+// multiply adds to a head's sums, that many registers of them, the vectors at an address times a
 // number at another. Two sets of five registers after all sums take turns.
 func (d neonDecoder) multiply(head, vectors int, at, by string) (x string) {
 	free := 16 + head%2*5
@@ -419,7 +419,7 @@ func (d neonDecoder) mix() {
 	d.label("mixed")
 }
 
-// mixColumns mixes so many vectors of columns of each head. Sums of probabilities are in the
+// mixColumns mixes that many vectors of columns of each head. Sums of probabilities are in the
 // last registers.
 //
 //	R4 score   R5 the same unrounded   R2 keys left   R6 out   R7 sums   R20..R23 values

@@ -1,8 +1,8 @@
 package main
 
 // The loops of package precision for arm64. Those of amd64 are written by hand
-// next to them; here most instructions are words, which nobody should have to
-// write. Each routine spells the steps of its twin there, in round.go or
+// next to them; here most instructions are words, too tedious to
+// write by hand. Each routine spells the steps of its twin there, in round.go or
 // quantize.go.
 //
 // General registers:

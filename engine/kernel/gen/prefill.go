@@ -268,7 +268,7 @@ func (v *vec) overColumns(call, weights, values, out string, body func(name stri
 }
 
 // overColumnGroups runs one body for as many columns as a register has lanes, as long as there
-// are so many left, and where these are sixteen another one for the last eight. It begins at the
+// are that many left, and where these are sixteen another one for the last eight. It begins at the
 // label columns.
 func (v *vec) overColumnGroups(left string, whole, eight func()) {
 	lanes := fmt.Sprintf("$%d", v.v.lanes())

@@ -124,7 +124,7 @@ func tile(t *text, v isa, s shape, unfused bool, kind string) {
 			w.op("CMPQ", "tileCall_ahead(DI)", "$0")
 			w.op("JEQ", "chain")
 			w.op("MOVQ", "$0", "tileCall_ahead(DI)")
-			w.op("LEAQ", "(R10)(R10*2)", "DX") // c is that of the call again after the first tile
+			w.op("LEAQ", "(R10)(R10*2)", "DX") // c is the call's c again after the first tile
 			w.chain("ahead", "(BX)(R10*2)", "(BX)(DX*1)")
 			w.op("MOVQ", "tileCall_c(DI)", "DX")
 			w.op("JMP", "summed")
@@ -331,7 +331,7 @@ func (w tiler) store() {
 	w.op("ADDQ", "tileCall_next(DI)", "AX")
 }
 
-// The tiles of arm64. They are those of tiles.go, with two differences. A is
+// The tiles of arm64 are the tiles of amd64 with two differences. A is
 // loaded into the first lane of a register and multiplied from there, "by
 // element", so nothing is broadcast. And there are no masks: the columns of a
 // last group that is not full are taken eight, four, two and one at a time by

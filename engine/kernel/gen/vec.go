@@ -23,7 +23,7 @@ type routine struct {
 	numbers []string // float32, or uint32 with the suffix ":bits"
 	body    func(v *vec)
 	// bodies is the body of several vectors side by side, for what waits for itself otherwise;
-	// on AVX-512 there are registers for so many.
+	// on AVX-512 there are registers for that many.
 	bodies  func(v *vec, vectors int)
 	several int
 	// result names a float32 result; start and finish run before and after the loop.
@@ -201,7 +201,7 @@ func (v *vec) drop(regs ...string) {
 // arm64 copies of the one element.
 func (v *vec) load(slice string) string { return v.loads(slice, 1)[0] }
 
-// loads reads so many vectors of a slice, the current one first.
+// loads reads that many vectors of a slice, the current one first.
 func (v *vec) loads(slice string, vectors int) []string {
 	regs := make([]string, vectors)
 	for i := range regs {
