@@ -106,7 +106,7 @@ func (s *reader) bytes(n int) []byte {
 
 func (s *reader) word() uint64 { return binary.LittleEndian.Uint64(s.bytes(8)) }
 
-// list reads a slice of so many values into x, of any number into new memory if want is below 0. A broken state has none.
+// list reads a slice of want values into x, of any number into new memory if want is below 0. A broken state has none.
 func list[T int64 | float32 | float64](s *reader, x []T, want int) []T {
 	n, size := s.word(), binary.Size(T(0))
 	if s.broken || n > uint64(len(s.rest)/size) || want >= 0 && n != uint64(want) {

@@ -196,7 +196,7 @@ func (s *Spec) read(line string) {
 	}
 }
 
-// paragraphs are those of a text, by their first lines.
+// paragraphs returns the paragraphs of a text, by their first lines.
 func paragraphs(texts fs.FS, file string) map[string]string {
 	all := map[string]string{}
 	text, _ := fs.ReadFile(texts, file) // compiled in, if there is one

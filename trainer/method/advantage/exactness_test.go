@@ -48,7 +48,7 @@ func node(y, t int) (s, a int) {
 	return 1 + y/2, y % 2
 }
 
-// probability is that of response y.
+// probability is the probability of response y.
 func (w *world) probability(y int) float64 {
 	s, a := node(y, 1)
 	return w.pi[0][y/2] * w.pi[s][a]
@@ -98,7 +98,7 @@ func (w *world) group(y ...int) *batch.Batch {
 	return b
 }
 
-// expectation is that of the gradient over all groups of two: the mean over the
+// expectation is the expectation of the gradient over all groups of two: the mean over the
 // group of Σ_t A_t·∇ log pi. want is the same with the given advantage.
 func (w *world) expectation(t *testing.T, e Estimator, want func(y [2]int, i, t int) float64) (got, theory gradient) {
 	for first := range w.reward {
@@ -167,8 +167,8 @@ func withValues(_ *world, e Estimator) Estimator { return &valued{e} }
 func (v *valued) Estimate(b *batch.Batch) error {
 	b.Value = batch.Zeroed(b.Value, b.Tokens())
 	for n := range b.Value {
-		// The state of a first token is the empty prefix; that of a second is told
-		// apart by the first token's probability.
+		// The state of a first token is the empty prefix; the state of a second is
+		// identified by the first token's probability.
 		b.Value[n] = .4
 		if n%steps == 1 {
 			b.Value[n] = math.Sin(b.Old.Logp[n-1])

@@ -62,7 +62,7 @@ func (e *GAE) Estimate(b *batch.Batch) error {
 	return nil
 }
 
-// Lambda is lambda of a response of so many tokens. Where alpha times them is below 1 it is negative, as in the source.
+// Lambda is lambda of a response of that many tokens. Where alpha times them is below 1 it is negative, as in the source.
 func (e *GAE) Lambda(tokens int) float64 {
 	if e.Alpha == 0 || tokens == 0 {
 		return e.Lam
@@ -190,7 +190,7 @@ func (e *TurnLevel) turn(rows []int, k int) {
 
 // Process is a group estimator that preserves tokens: process rewards keep
 // their place in the response, and outcome and process rewards are normalised
-// apart, so that neither drowns the other.
+// separately, so that neither drowns the other.
 //
 // Kinds of outcome reward (OutcomeParts) are each normalised and summed; without
 // any, the outcome's part is 0. The process reward is StepReward: what has a place

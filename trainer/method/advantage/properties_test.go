@@ -66,7 +66,7 @@ func estimates(t *testing.T, what string, e Estimator, b *batch.Batch, want []fl
 }
 
 // Advantages are finite, and 0 outside the mask, on batches with holes, with no
-// token, with one token and with equal rewards, whatever lies behind the mask.
+// token, with one token and with equal rewards, whatever lies outside the mask.
 func TestNastyBatches(t *testing.T) {
 	for _, c := range []struct {
 		name  string

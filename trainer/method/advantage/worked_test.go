@@ -76,7 +76,7 @@ func TestWorkedExamples(t *testing.T) {
 		}
 		b, m := example(), e.New()
 		if name == "rl_zvp" {
-			b.Reward = []float64{0, 0, 0} // what it is for
+			b.Reward = []float64{0, 0, 0} // the zero-variance group that the method is for
 		}
 		if err := m.Estimate(b); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -18,7 +18,7 @@
 //
 //	log pi - log mu = (pi - pi_old) + (pi_old - pi_v) + (pi_v - mu)
 //
-// is drift, lag and engine. Suffixes follow one law: Roll is the rollout engine.
+// is drift, lag and engine. Suffixes follow one rule: Roll is the rollout engine.
 //
 // What it is not: it computes nothing.
 package batch
@@ -64,7 +64,7 @@ type Batch struct {
 
 	// Step is the training step that the batch belongs to, from 0.
 	Step int
-	// LearnerVersion is the number of updates behind the learner's weights.
+	// LearnerVersion is the number of updates that the learner's weights have had.
 	LearnerVersion int
 }
 
@@ -74,9 +74,9 @@ type Graded struct {
 
 	// Reward is the scalar reward of the response.
 	Reward []float64
-	// RewardParts is the reward per kind, [response][kind], for estimators that keep kinds apart.
+	// RewardParts is the reward per kind, [response][kind], for estimators that treat kinds separately.
 	RewardParts [][]float64
-	// OutcomeParts are those of RewardParts that judge the response as a whole;
+	// OutcomeParts are the parts in RewardParts that judge the response as a whole;
 	// StepReward has the others. Nil where no kind has a place: then all do.
 	OutcomeParts [][]float64
 	// GreedyReward is the reward of the greedy response to the same prompt.

@@ -155,7 +155,7 @@ func (c Columns) MarshalJSON() ([]byte, error) { return json.Marshal(c.Names()) 
 // String lists the names.
 func (c Columns) String() string { return strings.Join(c.Names(), ", ") }
 
-// Names are those of the columns.
+// Names returns the names of the columns.
 func (c Columns) Names() []string {
 	names := make([]string, len(c))
 	for i, column := range c {

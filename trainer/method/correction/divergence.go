@@ -262,7 +262,7 @@ func (m *ESTR) Reject(keep []bool, in *Input) error {
 	return nil
 }
 
-// entropy is that of mu where token n was sampled.
+// entropy is the entropy of mu where token n was sampled.
 func (in *Input) entropy(n int) float64 {
 	h := 0.0
 	for _, logp := range in.DistRoll[n*in.Vocab : (n+1)*in.Vocab] {
@@ -350,7 +350,7 @@ func (m *OPSM) Reject(keep []bool, in *Input) error {
 	return nil
 }
 
-// Band is the general rule behind the named masks: a statistic of the
+// Band is the general form of the named masks: a statistic of the
 // log-ratios l, per token or aggregated, must lie in a band.
 //
 // AReaL's kl_k3 is k3_inverse: it inverts the ratio, unlike its documentation. Unlike

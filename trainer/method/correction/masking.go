@@ -235,7 +235,7 @@ func (*Truncated) Reject(keep []bool, in *Input) error {
 // LastVersion drops the tokens of a response that older weights sampled than those
 // that ended it: of a response that was interrupted and resumed only the last part trains.
 //
-// Rewards, baselines and lengths are those of the whole response. slime and miles clear
+// Rewards, baselines and lengths belong to the whole response. slime and miles clear
 // the mask at every resumption, also of a response that had ended by then, which then
 // trains on nothing; here its last part remains.
 type LastVersion struct{}

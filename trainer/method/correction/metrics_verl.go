@@ -80,7 +80,7 @@ func (s *banded) Add(x float64) {
 	}
 }
 
-// shares are those of the values above and below, each over their number with verl's epsilon or, of responses, at least 1.
+// shares are the shares of the values above and below, each over their number with verl's epsilon or, of responses, at least 1.
 func (s *banded) shares(epsilon float64) (above, below float64) {
 	n := float64(s.N) + epsilon
 	if epsilon == 0 {
@@ -105,7 +105,7 @@ func (p *Pipeline) verlTokenExtremes(in *Input, low, high float64) {
 	p.add("rollout_corr/rollout_is_min", applied.Smallest)
 }
 
-// verlSequenceExtremes are those of the raw log-sums, over all responses: an
+// verlSequenceExtremes are the extremes of the raw log-sums, over all responses: an
 // empty one counts as ratio 1. The maximum is clamped, the minimum is not.
 func (p *Pipeline) verlSequenceExtremes(in *Input, low, high float64) {
 	s := banded{low: elementary.Log(low), high: elementary.Log(high)}

@@ -98,7 +98,7 @@ func TestOnPolicyChangesNothing(t *testing.T) {
 	})
 }
 
-// No method lets a non-finite number through, whatever lies behind the mask and
+// No method lets a non-finite number through, whatever lies outside the mask and
 // however large the gap; padding keeps weight 0 and stays out of the loss mask.
 func TestNastyBatches(t *testing.T) {
 	poison := func(b *batch.Batch) {

@@ -354,7 +354,7 @@ func matchOPOB(c *Case, k *Check) {
 }
 
 // matchEffective compares the weights and effective sample sizes that the
-// baseline's recipe also returns: they are those of correction and guard.
+// baseline's recipe also returns: they come from correction and guard.
 func matchEffective(k *Check, threshold float64, b *batch.Batch) {
 	weigh := func(w correction.Weighting) []float64 {
 		p := &correction.Pipeline{Weights: w, Clamp: math.Inf(1)}

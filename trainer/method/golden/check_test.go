@@ -8,7 +8,7 @@ import (
 
 // tolerance is the largest accepted difference: relative to the expected number,
 // absolute where that is below 1. The figures are of that size, and what cancels
-// to less has lost the digits of what it was made from.
+// to less has lost the digits of its terms.
 const tolerance = 1e-9
 
 // singleTolerance is the same where log-probs of distributions were rounded to float32: some

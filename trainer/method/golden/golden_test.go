@@ -11,7 +11,7 @@ import (
 	"driftlab/trainer/method/trace"
 )
 
-// allMatchers are those of all functions. Where two patterns cover a file, the narrower comes first.
+// allMatchers are the matchers of all functions. Where two patterns cover a file, the narrower comes first.
 var allMatchers = []Matcher{
 	{File: "areal/behave_imp_weight_cap*.json", Match: matchBehaveCap},
 	{File: "areal/grpo_loss*.json", Source: "compute_prox_logp_approximations", Match: matchProx},

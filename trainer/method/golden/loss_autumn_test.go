@@ -14,7 +14,7 @@ import (
 	"driftlab/trainer/method/trace"
 )
 
-// appliedWeights are those of the batch, 0 where a mask has rejected the token.
+// appliedWeights are the weights of the batch, 0 where a mask has rejected the token.
 func appliedWeights(b *batch.Batch) []float64 {
 	w := make([]float64, b.Tokens())
 	for n, active := range b.Active() {
@@ -289,7 +289,7 @@ func matchCentredPPO(c *Case, k *Check) {
 	k.Vector("correction", centre)
 }
 
-// matchCentredIPO has laws over a recorded sampling support, on which the policy is renormalised.
+// matchCentredIPO has distributions over a recorded sampling support, on which the policy is renormalised.
 func matchCentredIPO(c *Case, k *Check) {
 	p := c.Params
 	whole := lawsOf(c.Inputs.Matrix("logits"))

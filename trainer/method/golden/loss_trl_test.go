@@ -316,7 +316,7 @@ func bonusOf(k *Check, e *loss.AdaptiveEntropy, h float64) float64 {
 }
 
 // matchAdaptiveEntropy runs the coefficient over the micro-batches of a case, whose
-// entropies are given as they are: their gradient to the logits is that of the term entropy.
+// entropies are given as they are: the term entropy has their gradient to the logits.
 func matchAdaptiveEntropy(c *Case, k *Check) {
 	p := c.Params
 	if !p.Bool("use_adaptive_entropy") {

@@ -30,7 +30,7 @@ func long(mean int) *batch.Batch {
 	return b
 }
 
-// decision is that of a guard.
+// decision is the decision of a guard.
 func decision(t *testing.T, g Guard, grad []float32, in Input) Decision {
 	t.Helper()
 	return must.Get(g.Guard(grad, in))(t)

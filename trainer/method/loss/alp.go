@@ -30,7 +30,7 @@ type ALP struct {
 // Perturber is a term that puts noise into the layers of a gradient's forward pass.
 type Perturber interface {
 	Term
-	// Sigmas are the sizes of the noise in so many layers.
+	// Sigmas are the sizes of the noise in the given number of layers.
 	Sigmas(layers int) []float64
 	// Move takes the gradient of the sizes, where an update follows it.
 	Move(grad []float64)

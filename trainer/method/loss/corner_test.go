@@ -138,7 +138,7 @@ func withRewards(b *batch.Batch, rewards ...float64) *batch.Batch {
 }
 
 // withDists gives q = (0.3, 0.5, 0.2) and p = (0.4, 0.45, 0.15): a total
-// variation of 0.1 with the sampled token, the largest and the rest apart.
+// variation of 0.1 with the sampled token, the largest and the rest in a bucket each.
 func withDists(b *batch.Batch) *batch.Batch {
 	b.Vocab, b.Token = 3, []int32{0}
 	for _, x := range []struct {

@@ -11,7 +11,7 @@ import (
 // Log-ratios are clamped to ±20, x_t to 10 from above; the gradient flows through the
 // current token only. t counts generated tokens.
 //
-// The prefix product corrects the law of the prefix and the token, not of what
+// The prefix product corrects the distribution of the prefix and the token, not of what
 // follows: with a terminal reward the estimate is the gradient of
 // E[Q_behaviour], not the on-policy gradient. It is exact only if A_t is a
 // function of the prefix.
@@ -72,7 +72,7 @@ func (p *CTPO) token(f *frame, n int, x, position float64, s *prefixTally) (valu
 	return c.value, c.dlogp
 }
 
-// bounds are those of the ratio at a position.
+// bounds are the bounds of the ratio at a position.
 func (p *CTPO) bounds(position float64) (low, high, dual float64) {
 	if p.RatioClip {
 		return 1 - p.Low, 1 + p.High, p.Dual

@@ -152,7 +152,7 @@ func (j *JSD) AddLoss(out *Grad, in *batch.Batch) error {
 	return addDivergence(out, in, &jsdNames, j.Coef, j.Aggregation, j.row)
 }
 
-// row is that of GKD.
+// row returns and adds the same as the row of GKD, for this divergence.
 func (j *JSD) row(dlogits []float64, logp, logt []float32, scale float64) (value, mass, size float64) {
 	j.kept = markTop(j.kept, logt, j.TopK)
 	j.pull = batch.Zeroed(j.pull, len(logp))
@@ -183,7 +183,7 @@ func (j *JSD) row(dlogits []float64, logp, logt []float32, scale float64) (value
 //
 // Its value is 2 to 4.5 per token at a gap of 2 to 3 nats, where that of a policy loss
 // with centred advantages is near 0; its derivative is d, which is what a raw k1 has as
-// an advantage on-policy: it is coef that sets them apart, and the normalisation of the
+// an advantage on-policy: the two differ by coef and by the normalisation of the
 // advantage. Guided are the tokens of the recipe's section distillation, all without it.
 //
 // Where the clamp acts the derivative is 0: inferred.
@@ -425,7 +425,7 @@ func (r *RLSD) Prepare(in *batch.Batch) error {
 	return nil
 }
 
-// lambda is that of a training step.
+// lambda is the value of lambda at a training step.
 func (r *RLSD) lambda(step int) float64 {
 	switch after := step - r.Warmup; {
 	case after < 0:

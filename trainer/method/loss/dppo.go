@@ -120,7 +120,7 @@ func outsideKL(logp, anchor, a, low, high float64) bool {
 // q is the rollout policy, p the current one. The buckets are the K largest of q and the
 // sampled token, each alone, and the rest; outwards is p > q with A > 0, p < q with A ≤ 0.
 type DPPOTopK struct {
-	// K is the number of tokens kept apart.
+	// K is the number of likeliest tokens that have a bucket each.
 	K int `yaml:"k" default:"20" range:"[1,inf]"`
 	// Divergence is kl, Σ q·log(q/p), or tv, (1/2)·Σ |p - q|.
 	Divergence string `yaml:"divergence" default:"kl" oneof:"kl tv"`

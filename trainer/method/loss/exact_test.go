@@ -310,7 +310,7 @@ func added(k KL) func(*Grad, *batch.Batch) error {
 }
 
 // TestMaxRLIsTheGradientOfLogSuccess: with no baseline, the expected gradient
-// over groups is that of log P(success), for a group that is the population.
+// over groups is the gradient of log P(success), for a group that is the population.
 func TestMaxRLIsTheGradientOfLogSuccess(t *testing.T) {
 	pi := randomTabular(8)
 	success := func(tokens [steps]int) float64 { return count(score(tokens) > 0) }

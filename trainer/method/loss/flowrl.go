@@ -16,7 +16,7 @@ import (
 //
 // It reads the mean advantage of a response in the place of its log-reward, and means
 // over tokens in the place of sums of log-probs. Importance weights have no effect; a
-// token behind a closed gate leaves the means. A response without active tokens trains
+// token whose gate is closed leaves the means. A response without active tokens trains
 // log Z alone.
 //
 // The source computes log Z by a network on the prompt's hidden states, trained with the

@@ -8,7 +8,7 @@ import (
 // GSPO clips one ratio per response, the geometric mean of its token ratios,
 // and differentiates through it.
 //
-// The advantage is that of the response: AReaL averages it over the tokens
+// Every token has the advantage of the response: AReaL averages it over the tokens
 // (mean_advantage), slime lets each token have its own. Where a mask is
 // rejected, the mean runs over what is left.
 type GSPO struct {

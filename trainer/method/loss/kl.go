@@ -40,7 +40,7 @@ const (
 //
 // verl and TRL weight the KL term neither by the importance weight nor by the
 // gate of the policy term, and so does this. In the reward k1 is the usual
-// choice; in the loss, on-policy, k2, k1+ or k3+ (whose gradient is that of the
+// choice; in the loss, on-policy, k2, k1+ or k3+ (whose gradient is the gradient of the
 // KL), and off-policy the importance-corrected k3.
 type KLTerm struct {
 	// Coef is the coefficient.
@@ -255,7 +255,7 @@ type KLBounds struct {
 	Value float64 `yaml:"value" default:"10" range:"[0,inf]"`
 }
 
-// VerlBounds are those of verl and SkyRL: ±20 on u, ±10 on the value. ROLL
+// VerlBounds are the bounds of verl and SkyRL: ±20 on u, ±10 on the value. ROLL
 // clamps only the value; TRL clamps neither.
 var VerlBounds = KLBounds{Log: 20, Value: 10}
 
@@ -312,7 +312,7 @@ func sign(x float64) float64 {
 // has no sampling error; a simulator can afford it.
 //
 // Its gradient reaches the logits directly (Grad.DLogits), not through the
-// sampled token. The states are those of the sample: no importance weight
+// sampled token. The states are the sampled ones: no importance weight
 // corrects their distribution.
 type ExactKL struct {
 	// Coef is the coefficient.

@@ -35,7 +35,7 @@ type Grad struct {
 	rejected []bool
 	// open are the active tokens with an open gate, of methods that leave the others out.
 	open []bool
-	// groups are those of the batch, gathered a column of one of them.
+	// groups are the groups of the batch, gathered a column of one group.
 	groups   batch.Groups
 	gathered []float64
 	head     head

@@ -70,7 +70,7 @@ func (f *frame) rows(active bool) float64 {
 	return max(rows, 1)
 }
 
-// logRows logs the figures as means over so many rows, as prime-rl's present code does.
+// logRows logs the figures as means over the given number of rows, as prime-rl's present code does.
 func (m *mismatch) logRows(f *frame, rows float64) {
 	m.log(f, rows, m.share.total/rows, m.low.total/rows, m.high.total/rows)
 	f.out.Add("masked_advantage_positive", m.positive.total/rows)

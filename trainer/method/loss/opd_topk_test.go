@@ -9,7 +9,7 @@ import (
 )
 
 // TestOPDTopKExpectedGradient enumerates the tokens of one state, on-policy and without a
-// clip: over the top k the expected gradient is 0, of the sampled token it is that of
+// clip: over the top k the expected gradient is 0, of the sampled token it is the gradient of
 // the reverse KL divergence, p·(log p - log t - KL).
 func TestOPDTopKExpectedGradient(t *testing.T) {
 	p, q := []float64{0.5, 0.3, 0.2}, []float64{0.2, 0.2, 0.6}

@@ -11,7 +11,7 @@ import (
 // The size of the advantage has no effect, and an advantage of 0 counts as negative.
 // Groups with one label only have no gradient; they count in the number of groups.
 // A response without active tokens is a negative with s = 0. Importance weights have
-// no effect; a token behind a closed gate leaves the mean.
+// no effect; a token whose gate is closed leaves the mean.
 type REAL struct {
 	// Tau is the temperature of the log-ratio.
 	Tau float64 `yaml:"tau" default:"0.5" range:"(0,inf]"`

@@ -7,7 +7,7 @@ import (
 
 // Reinforce is the plain policy gradient, with whatever importance weight the
 // correction stage has put into Batch.Weight: with that of token, sequence or geometric
-// corrections it is importance-weighted REINFORCE. Its default aggregation is that of
+// corrections it is importance-weighted REINFORCE. Its default aggregation comes from
 // verl's bypass mode with loss_type reinforce.
 type Reinforce struct {
 	// Anchor is the policy that actor/ppo_kl is measured against.

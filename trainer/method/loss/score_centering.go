@@ -30,7 +30,7 @@ type Centering struct {
 	// Low and High are the bounds of mis.
 	Low  float64 `yaml:"low" default:"0.5" range:"[0,high]"`
 	High float64 `yaml:"high" default:"5" range:"(0,inf]"`
-	// Head is the number of the sampler's likeliest tokens that are kept apart.
+	// Head is the number of the sampler's likeliest tokens that are treated separately.
 	Head int `yaml:"head" range:"0=the whole vocabulary|[1,inf]"`
 	// Floor is the least mass of a tail, before the ratio of two.
 	Floor float64 `yaml:"floor" default:"1e-6" range:"(0,1)"`
@@ -69,7 +69,7 @@ type centering struct {
 	*Centering
 	// tau scales the advantage.
 	tau float64
-	// old says that the importance weight is that of the old policy, not of the current one.
+	// old says that the importance weight uses the old policy, not the current one.
 	old bool
 	// noTail says that the loss has no weight for a tail.
 	noTail bool
@@ -129,7 +129,7 @@ func (c *centering) tail(a, p, o, q float64) float64 {
 // policies are three distributions of the next token as log-probs: current, old and the sampler's.
 type policies[T float32 | float64] struct{ now, old, roll []T }
 
-// policiesOf are those of token n. The old one is nil where the batch has none.
+// policiesOf are the distributions of token n. The old one is nil where the batch has none.
 func policiesOf(in *batch.Batch, n int) policies[float32] {
 	at, end := n*in.Vocab, (n+1)*in.Vocab
 	p := policies[float32]{now: in.Now.Dist[at:end], roll: in.DistRoll[at:end]}
@@ -139,7 +139,7 @@ func policiesOf(in *batch.Batch, n int) policies[float32] {
 	return p
 }
 
-// head is working memory: the tokens that are kept apart, the likeliest of the sampler.
+// head is working memory: the likeliest tokens of the sampler, which are treated separately.
 type head struct {
 	kept []bool
 	prob [][3]float64 // of every token, under now, old and roll

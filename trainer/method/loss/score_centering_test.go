@@ -10,7 +10,7 @@ import (
 	"driftlab/trainer/method/batch"
 )
 
-// randomLaw is a law over n tokens with logits of that spread around others.
+// randomLaw is a distribution over n tokens with logits of that spread around others.
 func randomLaw(rng *rand.Rand, around []float64, spread float64, n int) []float64 {
 	z := make([]float64, n)
 	for v := range z {

@@ -79,7 +79,7 @@ type turnTerm struct {
 	share float64
 }
 
-// term is that of the turn from..end.
+// term computes the term of the turn from..end.
 func (p *STPPO) term(f *frame, from, end int) (t turnTerm) {
 	if t.length, t.x = p.logRatio(f, from, end, f.sg); t.length == 0 {
 		return t

@@ -7,7 +7,7 @@ import (
 // TOPR is tapered off-policy REINFORCE: good responses are learned as in
 // supervised training, bad ones with an importance weight of at most 1.
 //
-// The paper's ratio is that of the trajectory. ROLL's code uses token ratios against old
+// The paper uses the ratio of the trajectory. ROLL's code uses token ratios against old
 // and the sign of the episode's score: level token, anchor old.
 type TOPR struct {
 	// Level of the ratio: trajectory, token, or turn for ROLL's segments.

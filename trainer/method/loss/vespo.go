@@ -11,7 +11,7 @@ import (
 // The importance weight of the correction stage enters W and does not multiply
 // the loss a second time; every log-ratio and log W are clamped to ±20. The defaults are
 // those of the code and of TRL; the docstring lists an older pair (2, 1.5) and (4, 2.5). The
-// sign is that of the first token's advantage.
+// sign is the sign of the first token's advantage.
 type VESPO struct {
 	// KPos and LambdaPos shape φ for A ≥ 0, KNeg and LambdaNeg for A < 0.
 	KPos      float64 `yaml:"k_pos" default:"2" range:"(0,inf]"`

@@ -5,7 +5,7 @@
 //	m = metrics.Step(m[:0], b)        // the step's metrics, in a fixed order
 //	metrics.Glossary                  // what each name means, formula, unit, source
 //
-// The gap is that of LogpOld, the learner, to LogpRoll, the rollout engine that
+// The gap is the difference of LogpOld, the learner, from LogpRoll, the rollout engine that
 // sampled: e_t = old − roll. Samples come from the rollout engine, so the
 // estimators estimate KL(roll || old) and relatives:
 //

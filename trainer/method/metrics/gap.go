@@ -150,7 +150,7 @@ func (t *Tally) Add(old, roll []float64, mask []bool) {
 	t.sequence.add(sum)
 }
 
-// Gap is that of the responses so far.
+// Gap returns the gap of the responses so far.
 func (t *Tally) Gap() Gap {
 	g := t.gap
 	if g.Tokens == 0 {
@@ -284,8 +284,8 @@ func divergence(logP, logQ []float32) (kl, tv float64) {
 	return kl, tv / 2
 }
 
-// KeptMass tests that recorded log-probs belong to the law the tokens were drawn
-// from. Given a prefix, the ratio of the learner's policy p to the sampling law mu
+// KeptMass tests that recorded log-probs belong to the distribution the tokens were drawn
+// from. Given a prefix, the ratio of the learner's policy p to the sampling distribution mu
 // averages to the mass that p has on the support of mu:
 //
 //	E_mu[p(a)/mu(a)] = Σ_{a∈support} p(a)

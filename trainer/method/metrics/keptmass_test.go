@@ -38,7 +38,7 @@ func drawn(n int, p, mu []float64, record func(token int) float64) *batch.Batch 
 	return b
 }
 
-// The identity holds for the law that was sampled, whatever the learner's policy
+// The identity holds for the distribution that was sampled, whatever the learner's policy
 // is, and fails for log-probs of another one.
 func TestKeptMass(t *testing.T) {
 	p := []float64{0.4, 0.3, 0.2, 0.1}

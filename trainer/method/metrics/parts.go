@@ -72,7 +72,7 @@ type TurnGap struct {
 	Sequences int `json:"sequences"`
 	// MeanLogp is the mean log-prob in the rollout engine, nats: how sure it is.
 	MeanLogp float64 `json:"mean_logp"`
-	// K3, MeanAbsDlogp and MaxAbsDlogp are those of Gap.
+	// K3, MeanAbsDlogp and MaxAbsDlogp are defined as in Gap.
 	K3           float64 `json:"k3"`
 	MeanAbsDlogp float64 `json:"mean_abs_dlogp"`
 	MaxAbsDlogp  float64 `json:"max_abs_dlogp"`
@@ -427,13 +427,13 @@ type Speculation struct {
 	AcceptedLength float64 `json:"accepted_length"`
 	// TokensPerPass is the number of generated tokens over Passes.
 	TokensPerPass float64 `json:"tokens_per_pass"`
-	// TV is the mean total variation of the drafter's law and the verifier's over
+	// TV is the mean total variation of the drafter's distribution and the verifier's over
 	// the tests: exact verification accepts with a rate of 1 - TV on average.
 	TV float64 `json:"tv"`
-	// LawTV is the mean total variation of the emitted tokens' law and the
-	// verifier's over generated tokens: how far the sampling law is shifted.
+	// LawTV is the mean total variation of the emitted tokens' distribution and the
+	// verifier's over generated tokens: how far the sampling distribution is shifted.
 	LawTV float64 `json:"law_tv"`
-	// Mislabelled is mean |roll - log law| over generated tokens, nats: how wrong
+	// Mislabelled is mean |LogpRoll - LogpLaw| over generated tokens, nats: how wrong
 	// the recorded log-prob is.
 	Mislabelled float64 `json:"mislabelled"`
 	// Age is the mean number of updates by which the drafter is behind, over tests.

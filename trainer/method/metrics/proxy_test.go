@@ -9,7 +9,7 @@ import (
 )
 
 // The proxies of random batches, with and without weights, with and without
-// empty responses, are those of a loop written from verl's formulas: means over
+// empty responses, equal the results of a loop written from verl's formulas: means over
 // all N responses, an empty one counting as 0.
 func TestVarianceProxyRecomputed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))

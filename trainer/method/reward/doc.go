@@ -18,7 +18,7 @@
 //
 // b.TokenReward is filled only where a part has a place within the response;
 // the other parts then stand on the last generated token, so that its sum over
-// a response is b.Reward. b.StepReward and b.OutcomeParts keep the two apart.
+// a response is b.Reward. b.StepReward and b.OutcomeParts hold the two separately.
 //
 // Length is always the number of generated tokens, EOS included, without what
 // an environment has put in between.

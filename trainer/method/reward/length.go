@@ -65,7 +65,7 @@ func sizes(b *batch.Batch, i int) [3]float64 {
 	return [3]float64{generated, input + float64(to-from) - generated, turns}
 }
 
-// Anchor takes from a response what it is longer than an anchor, in parts of
+// Anchor penalises the length of a response beyond an anchor, in parts of
 // the anchor. The anchor is the length at which the prompt was first solved
 // reliably, and stays where it is: growth beyond it costs, brevity below it
 // pays nothing, and what is not solved yet is free to grow.

@@ -63,7 +63,7 @@ func outcomeGradient(t *testing.T, s Shaper, n int, p float64) float64 {
 	return gradient
 }
 
-// TestPassAtKIsUnbiased: the expected policy gradient is that of 1-(1-p)^k, exactly.
+// TestPassAtKIsUnbiased: the expected policy gradient is the gradient of 1-(1-p)^k, exactly.
 func TestPassAtKIsUnbiased(t *testing.T) {
 	const n = 5
 	for k := 1; k <= n; k++ {
@@ -107,7 +107,7 @@ func TestTernaryExample(t *testing.T) {
 }
 
 // TestTernaryKeepsJitterOut: responses of equal quality get equal labels, so
-// their advantages are zero, while the continuous score tells them apart by
+// their advantages are zero, while the continuous score differs between them by
 // noise alone.
 func TestTernaryKeepsJitterOut(t *testing.T) {
 	b, verdicts := scored(t, []string{right, right, right, right, right, right, right, right})
@@ -125,7 +125,7 @@ func TestTernaryKeepsJitterOut(t *testing.T) {
 		return n
 	}
 	// 200 versions x 7 comparisons; a label slips at 2.5 standard deviations,
-	// with probability 0.0062, and then stands apart from all or from most.
+	// with probability 0.0062, and then differs from all or from most.
 	labels, scores := apart(method.New[Ternary]()), apart(&Ternary{Noise: 0.1, Steps: 0.5, Reference: 0.5, Continuous: true})
 	if labels > 50 || scores != 1400 {
 		t.Errorf("%d labels and %d scores of 1400 differ from their group's first", labels, scores)

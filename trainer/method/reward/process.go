@@ -15,7 +15,7 @@ type Process struct {
 	// Coef is the size of one step's score.
 	Coef float64 `yaml:"coef" default:"0.03" range:"[0,1e6]"`
 	// Label says which steps are right: "valid" ones follow from what was
-	// written before, "exact" ones are those of the faultless working.
+	// written before, "exact" ones are the steps of the faultless working.
 	Label string `yaml:"label" default:"valid" oneof:"valid exact"`
 	// Placebo is a control: "none"; "shuffled" permutes the labels within the
 	// response, so that their sum stays; "random" tosses a coin per step.
@@ -89,7 +89,7 @@ func (p *Process) disturb(right []bool) {
 	}
 }
 
-// shuffle is that of Fisher and Yates; 2^64 against at most some thousand leaves no
+// shuffle is the Fisher-Yates shuffle; 2^64 against at most some thousand leaves no
 // bias to speak of.
 func shuffle[T any](coin *rand.PCG, x []T) {
 	for s := range x {

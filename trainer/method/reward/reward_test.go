@@ -125,7 +125,7 @@ func near(t *testing.T, name string, got, want []float64) {
 
 func TestScorerAddsUp(t *testing.T) {
 	b, verdicts := scored(t, []string{right, slipped, guess, cut})
-	b.TokenReward = make([]float64, 3) // left behind by an earlier step
+	b.TokenReward = make([]float64, 3) // left by an earlier step
 	s := NewScorer(method.New[Exact](), &Uniform{Coef: 0.01}, &Format{Coef: 0.5})
 	must(t, s.Score(b, verdicts))
 	if !slices.Equal(b.Correct, []bool{true, false, true, false}) {

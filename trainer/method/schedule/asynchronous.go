@@ -19,7 +19,7 @@ type AReaL struct {
 	Interpolated bool `yaml:"interpolated"`
 }
 
-// Traits say that old log-probs are those of a scoring pass at the start of the batch, the
+// Traits say that old log-probs come from a scoring pass at the start of the batch, the
 // decoupled objective's proximal policy, or A-3PO's interpolation. (AReaL shuffles its
 // batch, which is in order here.)
 func (p *AReaL) Traits() Traits {
@@ -299,7 +299,7 @@ func (p *RollFlash) Batch(v View) []*Sample {
 func (p *RollFlash) most() int { return ceilDiv(p.RatioPercent, 100) }
 
 // rollAgentic is ROLL Flash for episodes (user_defined_rollout_loop.py): it waits for
-// nobody and drops the old.
+// no sample and drops the old ones.
 type rollAgentic struct {
 	// RatioPercent is async_generation_ratio a in hundredths.
 	RatioPercent int `yaml:"ratio_percent" default:"100" range:"[0,102400]"`
@@ -389,7 +389,7 @@ func verl(k, stalenessPercent int, partial bool) func(*Verl) {
 
 // verlV1 is verl's second trainer (v1): a batch enters per step, some batches ahead. A sample's span is the
 // number of steps from its dispatch to now, both counted. Dropping bounds the span of what is trained. Waiting
-// does not: only running samples hold the trainer up, and done ones that it leaves behind grow older.
+// does not: only running samples hold the trainer up, and done ones that are not taken grow older.
 type verlV1 struct {
 	// Threshold is t, max_off_policy_threshold, in steps; 1 is the present step alone.
 	Threshold int `yaml:"max_off_policy_threshold" default:"8" range:"[1,1024]"`

@@ -10,7 +10,7 @@ import (
 	"driftlab/precision/must"
 )
 
-// desk answers commands out of a law of lengths, and keeps what was commanded.
+// desk answers commands out of a distribution of lengths, and keeps what was commanded.
 type desk struct {
 	t        *testing.T
 	core     *Core
@@ -106,7 +106,7 @@ func (d *desk) run() *desk {
 	return d
 }
 
-// drawn is a law of uneven lengths that depends on nothing but the seed.
+// drawn is a distribution of uneven lengths that depends on nothing but the seed.
 func drawn(seed uint64, most int) func(origin, response int) int {
 	return func(origin, response int) int {
 		r := rand.New(rand.NewPCG(seed, uint64(origin)<<20+uint64(response)))

@@ -29,7 +29,7 @@
 //     samples whose prompts they have. One that is known already is continued: Cached
 //     with the keys and values that Evict saved for it, else by prefilling its prompt
 //     and its tokens. The Outcome gives the prompts' lengths.
-//   - Decode: make so many steps of all requests of a worker, a token each, under the
+//   - Decode: make the given number of steps of all requests of a worker, a token each, under the
 //     weights it has loaded: that version is each token's. The Outcome lists the
 //     requests that ended in the last of them. A driver that samples cannot know when
 //     that is, and is asked for one step at a time; one that says all lengths at Start
@@ -63,7 +63,7 @@
 //
 // One object owns a system's rule, source, admission, selection, eviction and bound, and counts by the
 // one rule View.ahead. Systems are in synchronous.go, partial.go (partial rollouts), asynchronous.go and
-// windows.go; policy.go has what a system may say, sample.go and worker.go what it is given, plan.go its
+// windows.go; policy.go has what a system may say, sample.go and worker.go its input, plan.go its
 // choice of workers. The Core is core.go: generate.go, state.go and dora.go are what workers do, learn.go,
 // old.go and replay.go what the learner does. Outside is schedule.go, what is asked and answered, and what
 // came of it; cost.go says what everything takes.

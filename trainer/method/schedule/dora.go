@@ -41,8 +41,8 @@ func (p *dora) Admit(v View) int {
 	return min(p.flight(v)-v.Running, p.capacity(v, v.Version)-v.Running-len(v.Done))
 }
 
-// Batch takes the oldest that are done; it waits as long as what it would leave
-// behind could not all be trained in time, such as a straggler that is K old.
+// Batch takes the oldest that are done; it waits as long as the samples that it
+// would leave could not all be trained in time, such as a straggler that is K old.
 func (p *dora) Batch(v View) []*Sample {
 	if len(v.Done) < v.Batch {
 		return nil
@@ -53,8 +53,8 @@ func (p *dora) Batch(v View) []*Sample {
 	return inWindow(v, batch, p.K, func(s *Sample) int { return s.Oldest })
 }
 
-// inWindow is a batch, or nil where what it leaves behind could not all be trained before it is more than so
-// many versions old; of says from which version a sample's age counts, -1 for none yet.
+// inWindow is a batch, or nil where the samples that it leaves could not all be trained before one is more
+// than most versions old; of says from which version a sample's age counts, -1 for none yet.
 func inWindow(v View, batch []*Sample, most int, of func(*Sample) int) []*Sample {
 	for version := max(0, v.Version-most); version < v.Version; version++ {
 		left := countUpTo(v.Flight, version, of) + countUpTo(v.Done, version, of) - countUpTo(batch, version, of)
@@ -98,7 +98,7 @@ func (p *dora) Place(v View) []Move {
 	return pl.moves
 }
 
-// inTime reports whether one more sample of a version, in addition to so many others, can
+// inTime reports whether one more sample of a version, in addition to the given number of others, can
 // be trained before it, or one of a later version that it goes before, is more than
 // K old.
 func (p *dora) inTime(v View, version, others int) bool {

@@ -94,7 +94,7 @@ func (c *Core) old() Old {
 }
 
 // scoring is the ticks that the learner takes for the old log-probs of its batch, fresh
-// and replayed, of so many tokens with their prompts.
+// and replayed, of that many tokens with their prompts.
 func (c *Core) scoring(tokens int) int {
 	how, costs := oldLogProbs[c.old()], c.config.Costs
 	if !how.Batch {

@@ -45,7 +45,7 @@ func (*april) Traits() Traits {
 }
 
 // Admit fills up to the over-sampled batch at the start of a rollout, and starts
-// another where so many were refused that B do not remain.
+// another where refusals leave fewer than B.
 func (p *april) Admit(v View) int {
 	over := max(p.OverSampling, v.Batch)
 	if p.OverSampling == 0 {
@@ -89,7 +89,7 @@ func (p *copris) Admit(v View) int {
 
 // Seer is synchronous and makes the rollout itself shorter: requests run in chunks,
 // and their keys and values are in a global pool, so that another worker can go on. The
-// tokens are those of any order: each request has its own random numbers.
+// order does not change the tokens: each request has its own random numbers.
 type Seer struct {
 	Sync `yaml:"-"`
 	// Chunk is the tokens after which a request gives its slot up.
@@ -100,7 +100,7 @@ type Seer struct {
 	AcceptPercent int `yaml:"accept_percent" default:"60" range:"[0,99]"`
 }
 
-// Traits are those of Sync, with the tokens per step.
+// Traits are the traits of Sync, with the tokens per step.
 func (p *Seer) Traits() Traits {
 	t := p.Sync.Traits()
 	power := 1000 // of a thousand steps

@@ -129,7 +129,7 @@ func (p *plan) move(m Move) {
 	}
 }
 
-// queue gives waiting requests, in their order, to the emptiest workers, each for so many steps; 0 for any number.
+// queue gives waiting requests, in their order, to the emptiest workers, each for that many steps; 0 for any number.
 func (p *plan) queue(requests []*Request, steps int) []Move {
 	for _, r := range requests {
 		w := p.emptiest()

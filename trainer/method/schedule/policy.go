@@ -90,7 +90,7 @@ type Traits struct {
 	// InOrder systems take a batch in the order of submission; others in the order in
 	// which samples end.
 	InOrder bool
-	// Stream, above 0, hands samples to the learner as they end, at least so many at a
+	// Stream, above 0, hands samples to the learner as they end, at least that many at a
 	// time; gradients add up, and an update follows when a batch of them is trained.
 	Stream int
 	// Interval is the number of updates from one publication to the next, 0 for one.

@@ -102,7 +102,7 @@ func TestReplayLimits(t *testing.T) {
 
 // Every system with a replay: what it promises holds; what is replayed was trained
 // before and is among the newest that the buffer holds; the clock pays for it; fresh
-// batches are those of the run without, where the time that the learner takes decides
+// batches equal those of the run without replay where the time that the learner takes decides
 // nothing.
 func TestReplays(t *testing.T) {
 	for _, e := range Systems {

@@ -55,7 +55,7 @@ func (s *Sample) noteVersion(version int) {
 
 // Request is one response on its way. Policies read it.
 type Request struct {
-	// ID is that of its sample times the responses per sample, plus its place there.
+	// ID is the ID of its sample times the responses per sample, plus its place there.
 	ID     int
 	Sample *Sample
 	// Made is the number of tokens decoded so far.
@@ -69,15 +69,15 @@ type Request struct {
 	at place
 	// pieced is the number of tokens in Pieces.
 	pieced int
-	// length is what the response will come to, -1 where nobody knows. No policy
+	// length is what the response will come to, -1 where it is unknown. No policy
 	// sees it.
 	length int
 	// allowed is the number of steps until it gives its slot up, -1 for any.
 	allowed int
 	// calls are the numbers of tokens after which it is known to call a tool.
 	calls []int
-	// calling says that a tool has yet to answer it, at the time back, with a reply of so
-	// many tokens; replied are those of earlier replies.
+	// calling says that a tool has yet to answer it, at the time back, with a number of
+	// tokens, reply; replied are the tokens of earlier replies.
 	calling              bool
 	back, reply, replied int
 	// cached says that its keys and values travel with it.
@@ -164,7 +164,7 @@ type Span struct {
 	Lane     int
 	Activity Activity
 	From, To int
-	// Version is that of the weights a worker served, and of the published
+	// Version is the version of the weights a worker served, and of the published
 	// weights when the learner began.
 	Version int
 	// Work is, while generating, the sum of the busy slots over the ticks.
@@ -199,11 +199,11 @@ type Counts struct {
 	// those of prefixes that were prefilled again. What is in none of the first
 	// three is still on its way.
 	DecodedTokens, TrainedTokens, WastedTokens, ReprefilledTokens int
-	// PromptTokens are those of trained prompts, once per response.
+	// PromptTokens are the tokens of trained prompts, once per response.
 	PromptTokens int
 	// Responses that were trained, and those of them with tokens of several versions.
 	Responses, Mixed int
-	// Calls are those of tools, ToolTokens the tokens of the replies, WaitedTicks the
+	// Calls are the calls of tools, ToolTokens the tokens of the replies, WaitedTicks the
 	// ticks that requests spent in slots for them: none where a reply costs nothing.
 	Calls, ToolTokens, WaitedTicks int
 	// Interrupts is the number of running responses that new weights stopped.
@@ -233,7 +233,7 @@ func count(histogram []int, at, n int) []int {
 type View struct {
 	// Now is the virtual time, in ticks.
 	Now int
-	// Version is that of the published weights, 0 at first; Step is the number of
+	// Version is the version of the published weights, 0 at first; Step is the number of
 	// updates made, Unpublished those of them that are not published yet.
 	Version, Step, Unpublished int
 	// Batch is the number of samples per update, Group the responses per sample.
@@ -265,7 +265,7 @@ type View struct {
 	Published bool
 	// Due says that the ticks of Traits.Every have gone by.
 	Due bool
-	// Costs are those of the clock.
+	// Costs are the costs of the clock.
 	Costs Costs
 }
 
@@ -275,12 +275,12 @@ func (v View) capacity() int { return max(1, v.Slots/v.Group) }
 // kept is the number of samples ever submitted and not refused.
 func (v View) kept() int { return v.Accepted + v.Running }
 
-// ahead is the admission rule of every system that counts: so many samples may be kept, running or
+// ahead is the admission rule of every system that counts: that many samples may be kept, running or
 // done, in addition to those that the updates so far and the next one take. It bounds the mean lag by
 // samples/Batch and, unless the order of consumption does, no single one.
 func (v View) ahead(samples, updates int) int { return samples + (updates+1)*v.Batch - v.kept() }
 
-// room is what a pool of so many samples leaves. With single slots, each response frees its own place when it
+// room is what a pool of that many samples leaves. With single slots, each response frees its own place when it
 // ends, and a sample enters when a group's worth of places is free; without, a sample keeps all of its
 // places until its last response ends.
 func (v View) room(pool int, singleSlots bool) int {
@@ -320,7 +320,7 @@ func batchWithin(v View, window int) []*Sample {
 	return batch
 }
 
-// batchStreamed is what is done of a batch, at least so many of what is missing.
+// batchStreamed is what is done of a batch, at least micro samples of what is missing.
 func batchStreamed(v View, micro int) []*Sample {
 	missing := v.Batch - v.Accumulated
 	k := min(len(v.Done), missing)

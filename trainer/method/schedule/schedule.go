@@ -121,7 +121,7 @@ func (c *Core) Use() Use {
 }
 
 // Forget drops from the log what ended before the learner first trained under the
-// version of so many versions ago: a long run's log is as long as a short one's.
+// version of that many versions ago: a long run's log is as long as a short one's.
 // Use and Counts are still of all.
 func (c *Core) Forget(versions int) {
 	if c.version <= versions {
@@ -230,8 +230,8 @@ type Outcome struct {
 	Calls [][]int
 	// Finished are the requests that ended in a Decode, all in its last step.
 	Finished []int
-	// Called are those that called a tool in that step. Without costs of tools nobody
-	// needs to know: they go on as if nothing had happened.
+	// Called are the requests that called a tool in that step. Without costs of tools they
+	// need not be given: the requests go on as if nothing had happened.
 	Called []ToolCall
 	// Refused are the samples of a Grade that are no use, such as a group of equal
 	// rewards: they leave the count of accepted ones, and others may take their place.

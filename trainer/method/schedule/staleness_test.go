@@ -48,7 +48,7 @@ func TestWindowedFIFOBound(t *testing.T) {
 	}
 }
 
-// straggling is a law under which one response in twenty takes as long as many updates.
+// straggling is a distribution of lengths under which one response in twenty takes as long as many updates.
 func straggling(seed uint64) func(origin, response int) int {
 	return func(origin, response int) int {
 		r := rand.New(rand.NewPCG(seed, uint64(origin)<<20+uint64(response)))

@@ -28,7 +28,7 @@ func admitWhole(v View) int {
 }
 
 // distFlow is the synchronous loop with its data handed out by several controllers.
-// The algorithm is that of Sync, and so are the weights.
+// The algorithm and the weights are the same as in Sync.
 type distFlow struct {
 	Sync `yaml:"-"`
 	// Service is c, the ticks of a controller per sample.
@@ -37,7 +37,7 @@ type distFlow struct {
 	Controllers int `yaml:"controllers" default:"8" range:"[1,2^16]"`
 }
 
-// Traits are those of Sync, with the controllers' time.
+// Traits are the traits of Sync, with the controllers' time.
 func (p *distFlow) Traits() Traits {
 	t := p.Sync.Traits()
 	t.Service = ceilDiv(p.Service, p.Controllers)
@@ -95,7 +95,7 @@ type Lag struct {
 	Batches int `yaml:"batches" range:"[0,1024]"`
 }
 
-// Updates is the staleness in optimiser updates where a batch has so many.
+// Updates is the staleness in optimiser updates where a batch has perBatch of them.
 func (l *Lag) Updates(perBatch int) int {
 	if l.Batches > 0 {
 		return l.Batches * perBatch
@@ -103,13 +103,13 @@ func (l *Lag) Updates(perBatch int) int {
 	return l.K
 }
 
-// Traits implements Policy. A version is that of a batch.
+// Traits implements Policy. Versions count batches.
 func (l *Lag) Traits() Traits {
 	behind := l.Updates(1)
 	return Traits{Colocated: true, InOrder: true, Behind: behind, Bound: behind}
 }
 
-// Admit is that of Sync.
+// Admit is the admission rule of Sync.
 func (*Lag) Admit(v View) int { return admitWhole(v) }
 
 // Validate refuses no lag at all.

@@ -29,7 +29,7 @@ func tools(r *rand.Rand, config Config) Config {
 	return config
 }
 
-// A tool that costs nothing changes nothing: the commands are those of responses
+// A tool that costs nothing changes nothing: the commands equal those for responses
 // without any, whoever calls.
 func TestToolsThatCostNothing(t *testing.T) {
 	for _, e := range Systems {

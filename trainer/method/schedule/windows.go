@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// nemoTraits are those of a sampler: without updates in flight a worker ends its requests before it loads, with
+// nemoTraits are the traits of a sampler: without updates in flight a worker ends its requests before it loads, with
 // them they go on with the old keys and values (recompute_kv_cache_after_weight_updates is false).
 func nemoTraits(bound int, inFlight bool) Traits {
 	t := Traits{InOrder: true, Bound: bound}
@@ -20,7 +20,7 @@ func nemoTraits(bound int, inFlight bool) Traits {
 type NeMoWindowed struct {
 	// MaxStaleness is m, max_staleness_versions.
 	MaxStaleness int `yaml:"max_staleness_versions" default:"1" range:"[0,1024]"`
-	// Freshest takes the youngest first (sample_freshest_first); without it the order is that of dispatch.
+	// Freshest takes the youngest first (sample_freshest_first); without it samples come in the order of dispatch.
 	Freshest bool `yaml:"sample_freshest_first"`
 	// Concurrent is the most samples in flight; 0 for what the slots hold.
 	Concurrent int `yaml:"concurrent" range:"[0,2^20]"`
@@ -73,8 +73,8 @@ type nemoOrder int
 const (
 	// readyFirst takes whatever is done: no sample is dropped, and none has a bound.
 	readyFirst nemoOrder = iota
-	// weightFIFO trains the samples of one version before those of the next and waits for an older one. Its batch
-	// is that of RollFlash with an asynchronous ratio of m, counted in versions.
+	// weightFIFO trains the samples of one version before those of the next and waits for an older one. It takes
+	// the batch that RollFlash takes with an asynchronous ratio of m, counted in versions.
 	weightFIFO
 	// inOrder stamps each batch with the update that it is for. It is windowedFIFO with a window of one sample.
 	inOrder
@@ -90,7 +90,7 @@ func (p *nemo) Traits() Traits {
 // Admit is what the count leaves.
 func (p *nemo) Admit(v View) int { return v.ahead(p.MaxStaleness*v.Batch, v.Version) }
 
-// Batch is that of the order.
+// Batch takes samples in the sampler's order.
 func (p *nemo) Batch(v View) []*Sample {
 	switch p.order {
 	case weightFIFO:
@@ -196,7 +196,7 @@ func (p *windowedFIFO) window(batch int) int {
 	return max(1, p.WindowPercent*(p.Steps+1)*batch/100)
 }
 
-// Traits: the bound is that of the batch for which it is greatest.
+// Traits: Bound is the greatest bound over batches.
 func (p *windowedFIFO) Traits() Traits {
 	return Traits{Reload: Interrupt, Bound: p.Steps + ceilDiv(p.WindowPercent*(p.Steps+1), 100)}
 }

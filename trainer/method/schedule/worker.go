@@ -13,7 +13,7 @@ const never = math.MaxInt
 type Worker struct {
 	// ID is its index.
 	ID int
-	// Version is that of the weights it serves.
+	// Version is the version of the weights it serves.
 	Version int
 	// Active are the requests in its slots, in the order of their arrival.
 	Active []*Request

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The draws are those of math/rand/v2, but for the last digits of the few that
+// The draws equal those of math/rand/v2, except for the last digits of the few that
 // take a logarithm, in the same order.
 func TestDrawsAreThoseOfTheStandardLibrary(t *testing.T) {
 	for _, d := range []struct {

@@ -12,7 +12,7 @@ import (
 // Purpose separates the random streams of a run.
 type Purpose uint64
 
-// Purposes. Their order is that of the streams: new ones come last.
+// Purposes. Their order is the order of the streams: new ones come last.
 const (
 	Prompts Purpose = iota + 1
 	Sampling

@@ -18,7 +18,7 @@ import (
 // follow each other in turn, from the second: c = c₁ + 1 (mod 4), c₁ = 0 before a
 // chapter's first. A word is the first of its class, or with chance tail any of
 // them, by Zipf's law: rank r has a share in proportion to ∫ x^−zipf dx from r to
-// r+1, whatever came before. So the law that a model has to learn has rank four,
+// r+1, whatever came before. So the distribution that a model has to learn has rank four,
 // however many words there are, and noise, tail and zipf set its entropy.
 //
 // It is learnable for the reasons given at Chain: the number before lies a fixed
@@ -101,7 +101,7 @@ func (c *Chapters) Verify(p Prompt, response []int32) Verdict {
 }
 
 // readChapters adds a verdict per number of those left, and reports whether work
-// is that many chapters with a number behind each but the last.
+// is that many chapters with a number after each but the last.
 func (c *Chapters) readChapters(v *Verdict, work []int32, chapters int) (whole bool) {
 	written := chapters
 	for at, left := 0, chapters-1; ; left-- {
@@ -182,7 +182,7 @@ func (c *Chapters) rankAt(mass float64) float64 {
 	return elementary.Pow(1+float64(mass*(1-c.Zipf)), 1/(1-c.Zipf)) - 1
 }
 
-// Entropy is that of a word in nats, the mean over classes, for one who knows the
+// Entropy is the entropy of a word in nats, the mean over classes, for one who knows the
 // words before: what no model can do without.
 func (c *Chapters) Entropy() float64 {
 	other := float64(c.Noise / wordClasses)

@@ -24,7 +24,7 @@
 // # Tools
 //
 // A Tool is a task whose responses call an environment: what it replies stands
-// in the response, conditions what follows, and is nobody's choice. Reply says
+// in the response, conditions what follows, and is not sampled. Reply says
 // what the environment writes, Generated who wrote what. The lookup task hides
 // operands that only its tool knows, after symbols that the warm start has
 // hardly seen.

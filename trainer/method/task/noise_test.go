@@ -59,7 +59,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// passDistribution is that of the value a noisy pass through a program ends with.
+// passDistribution is the distribution of the value that a noisy pass through a program ends with.
 func passDistribution(g *program, start int, q float64) [10]float64 {
 	var at [10]float64
 	at[start] = 1
@@ -243,7 +243,7 @@ func TestRecheckWastes(t *testing.T) {
 	}
 }
 
-// TestPairs: with a hundred candidates the length of a faultless search is that of the candidates up to the root, and the three
+// TestPairs: with a hundred candidates the length of a faultless search is the length of the candidates up to the root, and the three
 // starts of the study of length differ by their demonstrations.
 func TestPairs(t *testing.T) {
 	const n, candidate, end = 2000, 11, 4

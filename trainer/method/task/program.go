@@ -7,7 +7,7 @@ import "math/rand/v2"
 type program struct {
 	ops [markers]operation
 	n   int
-	// after is the number of operations behind these, where they are a part of a program.
+	// after is the number of operations after these, where they are a part of a program.
 	after int
 }
 
@@ -66,7 +66,7 @@ func appendProgram(dst []int32, g *program) []int32 {
 	return dst
 }
 
-// parsePrompt reads "BOS program sep value", a value of so many digits; ok is false for any other text.
+// parsePrompt reads "BOS program sep value", a value of the given number of digits; ok is false for any other text.
 func parsePrompt(tokens []int32, sep int32, digits int) (g program, value int, ok bool) {
 	g.n = (len(tokens) - 2 - digits) / 3
 	if g.n < 1 || g.n > markers || len(tokens) != programTokens(g.n)+2+digits || tokens[0] != BOS {

@@ -40,7 +40,7 @@ import (
 // It is learnable for the reasons given at Chain. Whether to stop is seen from
 // the value after marker a alone, since the target is always zero (with a
 // free target the comparison was what the warm start failed to learn; a pair has two
-// values to look at), and the next candidate and the answer lie a fixed distance behind.
+// values to look at), and the next candidate and the answer lie a fixed number of tokens earlier.
 type Search struct {
 	// Difficulty is the range of the number of candidates needed: up to 10, or 100 with pairs.
 	Difficulty Range `yaml:"difficulty,flow" default:"1 10" range:"[1,100]"`

@@ -174,7 +174,7 @@ func hashTokens(tokens []int32) uint64 {
 	return h
 }
 
-// hashString is FNV-1a. It keeps the random streams of the tasks apart.
+// hashString is FNV-1a. It separates the random streams of the tasks.
 func hashString(s string) uint64 {
 	h := fnvOffset
 	for i := range len(s) {
@@ -213,8 +213,8 @@ func Generated(dst []bool, t Task, prompt, response []int32) []bool {
 }
 
 // Tagged is the chain task in another template: the working stands between two tags,
-// as between <think> and </think>. Prompts and answers are those of Chain, and so are
-// the tokens; a response without tags is as right.
+// as between <think> and </think>. It has the prompts, the answers
+// and the tokens of Chain; a response without tags is as right.
 //
 // A model that was trained on one template reads the other as off its distribution:
 // a shared vocabulary is not a shared form.

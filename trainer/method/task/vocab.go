@@ -110,7 +110,7 @@ func digitOf(id int32) (d int, ok bool) {
 	return d, d >= 0 && d < 10
 }
 
-// appendDigits writes a number of so many digits.
+// appendDigits writes a number with count digits.
 func appendDigits(dst []int32, n, count int) []int32 {
 	from := len(dst)
 	for range count {

@@ -5,7 +5,7 @@
 //	t.Tokens[n].Branch = trace.Kept
 //	t.Tokens[n].Lines()               // r = 1.22   (kept)
 //
-// The figures are those of the method's own evaluation, which records them.
+// The figures come from the method's own evaluation, which records them.
 //
 // What it is not: it knows no method, and no batch. It is a leaf.
 package trace

@@ -1,5 +1,5 @@
 // Package simulation drives a schedule.Core without weights: it answers Decode out
-// of a law of lengths, and so runs any policy on thousands of devices in seconds.
+// of a distribution of lengths, and so runs any policy on thousands of devices in seconds.
 //
 //	law, err := simulation.LookupLaw("reasoning")
 //	report, err := simulation.Compare(simulation.DefaultCluster(1024), "areal", &schedule.AReaL{Eta: 4}, law, 1)

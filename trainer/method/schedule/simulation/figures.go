@@ -39,7 +39,7 @@ type Figures struct {
 	TokenLagMean float64 `json:"token_lag_mean"`
 	// LengthRatio is the mean length of trained responses by that of all begun: a
 	// filter by staleness is a filter by length. prime_rl with max_off_policy 1, 2, 4 and 8 trains on
-	// 0.42, 0.50, 0.63 and 0.79 of the sampled mean length (64 devices, law reasoning, 20 updates, one seed).
+	// 0.42, 0.50, 0.63 and 0.79 of the sampled mean length (64 devices, length distribution reasoning, 20 updates, one seed).
 	LengthRatio float64 `json:"trained_by_sampled_length"`
 	// Mixed is the share of trained responses with tokens of several versions.
 	Mixed float64 `json:"mixed_responses"`
@@ -104,13 +104,13 @@ func ratio(a, b float64) float64 {
 type Law struct {
 	// Name is how it is chosen.
 	Name string
-	// Median is that of a turn, in tokens.
+	// Median is the median length of a turn, in tokens.
 	Median int
 	// Sigma is the standard deviation of the logarithm, in thousandths; 0 makes all equal.
 	Sigma int
-	// Cap cuts at so many medians; 0 for none.
+	// Cap cuts at that many medians; 0 for none.
 	Cap int
-	// Correlation is that of two responses to one prompt, in thousandths.
+	// Correlation is the correlation of two responses to one prompt, in thousandths.
 	Correlation int
 	// Turns is the number of turns an episode may have, one as likely as another.
 	Turns int
@@ -118,7 +118,7 @@ type Law struct {
 	Refuse int
 }
 
-// laws are the presets.
+// laws are the preset distributions.
 var laws = []Law{
 	// P99 ten times the median (DORA, Laminar) is ln 10 / 2.326 = .99; DORA's mean of
 	// 2.4K with a cap of 30K gives the median and the cap, Seer asserts that a group's
@@ -228,7 +228,7 @@ func (f FreeRunning) inQueue() float64 {
 // MeanAge is the sum of both. It does not contain the mean length.
 func (f FreeRunning) MeanAge() float64 { return f.beforeQueue() + f.inQueue() }
 
-// Tail estimates M of a group of so many responses from that many prompts of the law.
+// Tail estimates M of a group of the given size from that many prompts of the distribution.
 func (l Law) Tail(seed uint64, group, prompts int) float64 {
 	var ends []int
 	longest, sum := 0, 0

@@ -10,7 +10,7 @@ import (
 	"driftlab/trainer/method/schedule"
 )
 
-// length is that of one response.
+// length is the length of one response.
 func length(l Law, seed uint64, prompt, response int) int {
 	turns := l.turns(nil, seed, prompt, response)
 	return turns[len(turns)-1]
@@ -84,7 +84,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// As many samples are refused as the law says, the same whatever the policy; a run that
+// As many samples are refused as Refuse says, the same whatever the policy; a run that
 // refuses trains as much and decodes more.
 func TestRefuse(t *testing.T) {
 	law := Law{Median: 50, Sigma: 500, Turns: 1, Refuse: 40}

@@ -62,7 +62,7 @@ func simulated(t *testing.T, config schedule.Config, p schedule.Policy, law Law)
 	return r
 }
 
-// reasoning is the law of that name.
+// reasoning is the distribution of that name.
 func reasoning(t *testing.T) Law {
 	t.Helper()
 	law, err := LookupLaw("reasoning")
@@ -206,7 +206,7 @@ func TestTail(t *testing.T) {
 // Seer's order is worth what waits: in eight waves of a batch the time of the last
 // tenth falls by more than half where the lengths of a group are equal; in two,
 // half of the batch runs before any probe has said how long its group is, and the tail
-// stays what it is, or grows a little.
+// stays equal, or grows a little.
 func TestLongestFirstNeedsAQueue(t *testing.T) {
 	law := reasoning(t)
 	law.Correlation = 1000

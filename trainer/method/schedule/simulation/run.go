@@ -30,7 +30,7 @@ type Run struct {
 	Updates, Ends []int
 }
 
-// engine answers the commands of a Core out of a law of lengths.
+// engine answers the commands of a Core out of a distribution of lengths.
 type engine struct {
 	law     Law
 	seed    uint64
@@ -46,7 +46,7 @@ type response struct {
 	calls            []int
 }
 
-// Simulate runs a policy to its end. Lengths come from the law and the seed; what
+// Simulate runs a policy to its end. Lengths come from the distribution and the seed; what
 // a prompt's responses come to does not depend on the policy.
 func Simulate(config schedule.Config, policy schedule.Policy, law Law, seed uint64) (*Run, error) {
 	core, err := schedule.New(config, policy)
@@ -162,8 +162,8 @@ func (e *engine) evict(c schedule.Command) {
 type Cluster struct {
 	// Devices is the number of all, 2 at least.
 	Devices int `yaml:"-"`
-	// Generate is the percentage of the devices that generate where a system keeps
-	// them apart; the others train. Default 75 (AReaL; ROLL 60, verl 50).
+	// Generate is the percentage of the devices that generate where a system
+	// divides them; the others train. Default 75 (AReaL; ROLL 60, verl 50).
 	Generate int `yaml:"generate" default:"75" range:"[1,99]"`
 	// Engine is the devices of a rollout engine. Default 8, a node.
 	Engine int `yaml:"engine" default:"8" range:"[1,1024]"`
@@ -220,7 +220,7 @@ func (c Cluster) Together() schedule.Config {
 	return config
 }
 
-// Apart is that of a system that divides the devices.
+// Apart is the configuration of a system that divides the devices.
 func (c Cluster) Apart() schedule.Config {
 	return c.config(min(max(c.Devices*c.Generate/100, 1), c.Devices-1))
 }
