@@ -50,7 +50,7 @@ const mostBands = 4
 // banded reports whether bands are drawn unasked.
 func (c *chart) banded() bool { return len(c.lines) <= mostBands }
 
-// values are those of lines, seed by seed.
+// values are the values of lines, seed by seed.
 func values(lines []figure.Series) iter.Seq[float64] {
 	return func(yield func(float64) bool) {
 		for _, a := range lines {
@@ -259,7 +259,7 @@ type chartData struct {
 	Refs   []markData `json:"refs"`
 }
 
-// armData is a line. X is left out where it is that of the line before.
+// armData is a line. X is left out where it equals the X of the line before.
 type armData struct {
 	Name   string     `json:"name"`
 	Color  string     `json:"color"`

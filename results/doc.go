@@ -1,5 +1,5 @@
 // Package results turns the records of runs into something a person can read:
-// tables, plots and a self-contained HTML report. What a run leaves behind is
+// tables, plots and a self-contained HTML report. The record of a run is
 // kept and read by results/record.
 //
 // What is shown is a figure.Figure. Lines with seed bands, bars, maps, timelines and

@@ -88,7 +88,7 @@ func fromGroups(groups []RunGroup, records []*record.Record, glossary []Term) Re
 	}
 	if c := PassAtKOf(groups); len(c.Series) > 0 {
 		blocks := []Block{Charts{c}}
-		for _, by := range passRatesOf(groups) { // of other axes: their cursors stay apart
+		for _, by := range passRatesOf(groups) { // of other axes: their cursors stay separate
 			blocks = append(blocks, Charts{by})
 		}
 		r.Sections = append(r.Sections, Section{Heading: "Several attempts", Blocks: blocks})
@@ -276,7 +276,7 @@ func (o outcome) lead(runs int) string {
 }
 
 // ranking says who stands highest at the end, and who lowest, as far as the
-// printed figures tell them apart.
+// printed figures distinguish them.
 func (o outcome) ranking() string {
 	measured := slices.DeleteFunc(slices.Clone(o.groups), func(g groupOutcome) bool { return g.measured == 0 })
 	if len(measured) < 2 {
@@ -789,7 +789,7 @@ type end struct {
 	at   func(*record.Column) int
 }
 
-// endsOf are the evaluations that a chart of so many groups shows: those before and
+// endsOf are the evaluations that a chart of that many groups shows: those before and
 // after training of one alone, the last ones of several.
 func endsOf(g RunGroup, groups int) []end {
 	last := end{g.Name, func(c *record.Column) int { return len(c.Value) - 1 }}

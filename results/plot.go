@@ -24,7 +24,7 @@ import (
 
 // What an axis can show. Values beyond huge stand at its end, spans below tiny
 // or below one part in 1/flat of their values are drawn as no span at all: tick
-// labels carry twelve digits and could not tell their ends apart.
+// labels carry twelve digits and could not distinguish their ends.
 const (
 	huge = 1e300
 	tiny = 1e-300
@@ -32,7 +32,7 @@ const (
 )
 
 // axisRange chooses the ends of a value axis for data between low and high.
-// They are finite, apart by more than flat and, on a log axis, above zero.
+// They are finite, differ by more than flat and, on a log axis, are above zero.
 func axisRange(low, high float64, log bool) (float64, float64) {
 	if !(low <= high) { // no data
 		if log {
@@ -52,7 +52,7 @@ func axisRange(low, high float64, log bool) (float64, float64) {
 }
 
 // spanOf are the ends of a linear axis without padding beyond the data: low and
-// high themselves, moved apart where they are too close.
+// high themselves, spread where they are too close.
 func spanOf(low, high float64) (float64, float64) {
 	low, high = clamp(low, -huge, huge), clamp(high, -huge, huge)
 	size := math.Max(math.Abs(low), math.Abs(high))
@@ -160,7 +160,7 @@ func tickLabel(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// palette is that of Okabe and Ito (2008), made for every kind of colour
+// palette is the palette of Okabe and Ito (2008), made for every kind of colour
 // vision, in an order that puts the strongest contrasts first. Its yellow fades
 // on white and is left out; a grey that shows on both papers stands for black.
 var palette = [...]color.NRGBA{
@@ -179,7 +179,7 @@ var darkPalette = [len(palette)]color.NRGBA{
 	{0xF2, 0xB5, 0x2E, 0xFF}, {0x8C, 0xD2, 0xF7, 0xFF}, {0xA3, 0xAB, 0xB5, 0xFF},
 }
 
-// dashes tells arms apart that share a colour, and helps in a print without colour.
+// dashes distinguishes arms that share a colour, and helps in a print without colour.
 var dashes = [...][]float64{nil, {6, 3}, {2, 2}, {8, 3, 2, 3}}
 
 // armColor, on light and on dark paper, and armDash are the line style of a palette slot.
@@ -344,7 +344,7 @@ func newPlot(canvas draw.Canvas, th theme, x, y axis) *plot {
 	return p
 }
 
-// axisWidth is that of the line below a plot.
+// axisWidth is the width of the line below a plot.
 const axisWidth = vg.Length(0.75)
 
 // grid draws a hairline across the plot at every tick of one axis.
@@ -457,7 +457,7 @@ func (c *chart) endTogether() bool {
 	return len(ends) < 2
 }
 
-// names writes the name of every line at its end, in its colour, moved apart
+// names writes the name of every line at its end, in its colour, spread
 // where lines end together.
 func (g *curves) names(c *plot) {
 	type ending struct {
@@ -535,7 +535,7 @@ func (c *chart) undrawn(i int) string {
 	return why
 }
 
-// remark is undrawn behind a name.
+// remark is the text of undrawn, shown after a name.
 func (c *chart) remark(i int) string {
 	if why := c.undrawn(i); why != "" {
 		return " (" + why + ")"
@@ -1050,7 +1050,7 @@ func (h heat) describe() string {
 	return d
 }
 
-// sign is that of a cell's mark.
+// sign is the sign of a cell's mark.
 func sign(row figure.Series, column int) int {
 	if column >= len(row.Signs) {
 		return 0

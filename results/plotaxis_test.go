@@ -37,7 +37,7 @@ func checkTicks(t *testing.T, kind string, low, high float64, ticks []tick, most
 	}
 }
 
-// FuzzAxis holds range and ticks together and apart to their bounds.
+// FuzzAxis checks range and ticks, together and separately, against their bounds.
 func FuzzAxis(f *testing.F) {
 	for _, low := range extremes {
 		for _, high := range extremes {

@@ -12,7 +12,7 @@ import (
 )
 
 // A timeline is well-formed, the same each time, and shows each version's colour;
-// what is beyond its end, and neighbours that nobody could tell apart, take no room.
+// what is beyond its end, and neighbours that cannot be distinguished, take no room.
 func TestTimeline(t *testing.T) {
 	lane := figure.Lane{Name: "worker 0"}
 	for i := range 5000 {

@@ -92,7 +92,7 @@ type Picture struct {
 // Data is the drawing for an address.
 func (p Picture) Data() template.URL { return template.URL(base64.StdEncoding.EncodeToString(p.SVG)) }
 
-// Fold hides blocks behind a line the reader opens.
+// Fold hides blocks below a line the reader opens.
 type Fold struct {
 	// ID is its anchor, if it has one.
 	ID      string
@@ -177,7 +177,7 @@ func WriteReport(path string, r Report) error {
 }
 
 // page is what the template is filled with, and what its parts have said so far. The template's
-// policy forbids every request: the page works offline, and a reader's machine tells nobody
+// policy forbids every request: the page works offline, and a reader's machine does not report
 // that it was opened.
 type page struct {
 	*Report
@@ -212,7 +212,7 @@ func newPage(r *Report) *page {
 	return p
 }
 
-// navigation is that of the site.
+// navigation is the template of the site's navigation.
 var navigation = template.Must(template.New("").Parse(siteTemplate))
 
 // SiteNav is the navigation of the site above one of its pages.

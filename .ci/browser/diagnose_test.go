@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// upload gives the page's form a file with these bytes, so many times over.
+// upload gives the page's form a file with these bytes, repeated copies times.
 func (p *tab) upload(name string, content []byte, copies int) {
 	p.Helper()
 	text, err := json.Marshal(base64.StdEncoding.EncodeToString(content))

@@ -260,8 +260,8 @@ func serve(t testing.TB) string {
 }
 
 // TestLook: every lesson at three widths on both papers: no fault, no sideways scroll, no
-// violation of the accessibility rules before and behind the guess, and the sentence on
-// the page is that of lab.json, whose figures a test of results/lab holds against what is
+// violation of the accessibility rules before and after the guess, and the sentence on
+// the page is the sentence of lab.json, whose figures a test of results/lab holds against what is
 // published.
 func TestLook(t *testing.T) {
 	for _, width := range []int{390, 768, 1280} {
@@ -615,7 +615,7 @@ func TestLive(t *testing.T) {
 	p.clean()
 }
 
-// TestNothingLeaves: the page speaks to its origin and to nobody else, and computes when
+// TestNothingLeaves: the page speaks to its origin only, and computes when
 // that is gone; from a disk it asks for the file beside it, and as one file for nothing.
 func TestNothingLeaves(t *testing.T) {
 	address := serve(t)
@@ -749,7 +749,7 @@ func TestSameBuild(t *testing.T) {
 	}
 }
 
-// TestSizes holds what is delivered below what it was when this was written, with room.
+// TestSizes keeps what is delivered below its size when this was written, with room.
 func TestSizes(t *testing.T) {
 	size := func(path string) int {
 		info, err := os.Stat(path)

@@ -185,7 +185,7 @@ func text(e ast.Expr) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// listedPackages are those of the two tables of the page: stable ones, and usable ones that may change.
+// listedPackages are the packages in the two tables of the page: stable ones, and usable ones that may change.
 func listedPackages(t *testing.T) (stable, usable []string) {
 	t.Helper()
 	page := must.Get(os.ReadFile(apiPage))(t)

@@ -41,7 +41,7 @@ type completeCmd struct {
 	Words []string `arg:"" optional:"" help:"The words so far, the last one unfinished."`
 }
 
-// Run prints what could stand next: a line each, the word and what it is.
+// Run prints what could stand next: a line each, the word and its help.
 func (c *completeCmd) Run(a *app) error {
 	for _, found := range completions(a.parser.Model, c.Words) {
 		fmt.Fprintf(unchecked(a.stdout), "%s\t%s\n", found.word, found.help)
@@ -103,7 +103,7 @@ func completions(app *kong.Application, words []string) []completion {
 	return startingWith(typed, "", found)
 }
 
-// joined puts together what bash takes apart: a, =, b is a=b.
+// joined puts together what bash splits: a, =, b is a=b.
 func joined(words []string) []string {
 	var out []string
 	for i, w := range words {
@@ -127,7 +127,7 @@ func childNamed(node *kong.Node, name string) *kong.Node {
 }
 
 // flagNamed is the flag that a word gives, nil if it gives none. Before a command
-// the flags are those of the default one.
+// the flags are the default command's.
 func flagNamed(node *kong.Node, word string) *kong.Flag {
 	word, _, _ = strings.Cut(word, "=")
 	for _, f := range visibleFlags(node) {

@@ -35,7 +35,7 @@ func TestCompletions(t *testing.T) {
 		{"--see", "--seeds --seed"},
 		{"measure --rollout fp4-m", "fp4-mx"},
 		{"measure --rollout=fp4-m", "--rollout=fp4-mx"},
-		{"measure --rollout = fp4-m", "--rollout=fp4-mx"}, // as bash takes it apart
+		{"measure --rollout = fp4-m", "--rollout=fp4-mx"}, // as bash splits it
 		{"measure --learner bf16 --rollout fp4-m", "fp4-mx"},
 		{"train -q --set learner.optimizer.be", "learner.optimizer.beta1= learner.optimizer.beta2="},
 		{"reproduce --quick fp16", "fp16-bf16-gap"},
@@ -45,7 +45,7 @@ func TestCompletions(t *testing.T) {
 		{"completion f", "fish"},
 		{"train --dump ", ""}, // files are the shell's
 		{"bench --ou", ""},
-		{"compl", "completion"}, // and not the command behind it
+		{"compl", "completion"}, // and not the hidden command complete
 	} {
 		var words []string
 		for _, found := range completions(model, strings.Split(c.line, " ")) {
@@ -99,7 +99,7 @@ func TestCompletionScripts(t *testing.T) {
 	}
 }
 
-// TestHelpComplete: every command and every flag says what it is, once, and has
+// TestHelpComplete: every command and every flag has one description, and has
 // its place in the manual page.
 func TestHelpComplete(t *testing.T) {
 	model := commandTable(t)

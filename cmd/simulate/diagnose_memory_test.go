@@ -30,7 +30,7 @@ func TestDiagnoseMemory(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
 		status     int
-		pieces     []string // each so many times as repeat says
+		pieces     []string // each repeated as often as repeat says
 		repeat     []int
 	}{
 		{"zeros.gz", "no complete row", 2, []string{strings.Repeat("\x00", 1<<20)}, []int{200}},

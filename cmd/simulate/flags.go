@@ -30,7 +30,7 @@ type outFlag struct {
 	Out string `help:"Folder to write to." placeholder:"DIR" complete:"dirs"`
 }
 
-// workFlags are those of long work.
+// workFlags are the flags of long work.
 type workFlags struct {
 	Quiet   bool   `short:"q" help:"No progress on standard error."`
 	Workers number `help:"Cores to use; 0 means all. Results do not depend on it." default:"0" max:"4096" placeholder:"N" aliases:"threads"`
@@ -43,7 +43,7 @@ func (f *workFlags) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// recipeFlags are those of every command that reads recipes.
+// recipeFlags are the flags of every command that reads recipes.
 type recipeFlags struct {
 	Seed *seed    `help:"Seed of all random numbers: short for --set seed=N." placeholder:"N"`
 	Set  []string `sep:"none" help:"Change a field of the recipe; may be repeated." placeholder:"PATH=VALUE" complete:"fields"`

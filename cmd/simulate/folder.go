@@ -72,7 +72,7 @@ const (
 	sweepPage   = "simulate sweep"
 )
 
-// ownPage refuses a folder whose page another command made, or nobody here: writing it
+// ownPage refuses a folder whose page another command made, or no command of ours: writing it
 // again would lose that one. It is asked before any work.
 func ownPage(dir, maker string) error {
 	path := filepath.Join(dir, pageFile)

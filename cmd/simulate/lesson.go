@@ -54,7 +54,7 @@ func (c *lessonCmd) Run(a *app) error {
 	}
 	fmt.Fprintf(a.stdout, "%s (%d minutes)\n\n%s\n\n%s\n\n", l.Title, l.Minutes, l.Question, strings.Join(l.Intro, "\n\n"))
 	guesses := make([]string, len(l.Guess))
-	if !c.Skip && term.IsTerminal(int(os.Stdin.Fd())) { // nobody else could answer
+	if !c.Skip && term.IsTerminal(int(os.Stdin.Fd())) { // otherwise no reader can answer
 		guesses = readGuesses(bufio.NewReader(os.Stdin), a.stdout, l)
 	}
 	panels, err := c.run(a, l, chosen)

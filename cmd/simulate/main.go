@@ -49,7 +49,7 @@ func run(args []string, stdout, stderr io.Writer) (status int) {
 	return a.fail(err)
 }
 
-// checkedWriter escapes what it is given, writes commands as the program was started, breaks lines that are longer than the
+// checkedWriter escapes its input, writes commands as the program was started, breaks lines that are longer than the
 // terminal between words, and remembers the first error of writing, such as a full disk, so that nothing that was printed in
 // vain passes for success. Each Write is of whole lines or words.
 type checkedWriter struct {

@@ -192,7 +192,7 @@ func TestMeter(t *testing.T) {
 		t.Errorf("at the end: %q", got)
 	}
 
-	// Of a queue the last line is that of its last job, not of the last step.
+	// The last line of a queue is about its last job, not the last step.
 	out.Reset()
 	jobs := a.meter(false, "sweep", "step", 0).queue()
 	jobs(study.Progress{Done: 8, Total: 8, Ended: 1, Tasks: 2, Latest: "second"})

@@ -204,7 +204,7 @@ type frameworkPage struct {
 	Registry []foreign.Counterpart `json:"registry"`
 	// Missing says what of them could not be had.
 	Missing []string `json:"missing,omitempty"`
-	// Keys are those of its configuration: the field of a recipe, or why there is none.
+	// Keys are the keys of its configuration: the field of a recipe, or why there is none.
 	Keys []foreign.Key `json:"keys"`
 }
 

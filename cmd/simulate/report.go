@@ -142,7 +142,7 @@ type armResult struct {
 }
 
 // runResult is one run. Start is the evaluation before the first update, Mean
-// that of all after it; Peak and Final are those of record.RunOutcome. What was not
+// the mean of all after it; Peak and Final are as in record.RunOutcome. What was not
 // measured is left out.
 type runResult struct {
 	Dir     string         `json:"dir"`
@@ -169,7 +169,7 @@ func seedsFrom(first uint64, n int) ([]uint64, error) {
 	return seeds, nil
 }
 
-// armsOf are the figures behind the table.
+// armsOf are the figures of the table.
 func armsOf(groups []results.RunGroup, metric string) []armResult {
 	var arms []armResult
 	for _, g := range groups {

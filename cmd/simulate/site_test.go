@@ -18,7 +18,7 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// siteFiles are the files of the site, with an empty program behind the pages that compute.
+// siteFiles are the files of the site, with an empty program for the pages that compute.
 func siteFiles(t *testing.T) map[string]string {
 	t.Helper()
 	pages := must.Get(siteReports())(t)

@@ -65,7 +65,7 @@ func (c *sweepJobCmd) Run(a *app) error {
 	return a.printText(file.Bytes())
 }
 
-// tableFlags are those of the commands that write a sweep's tables.
+// tableFlags are the flags of the commands that write a sweep's tables.
 type tableFlags struct {
 	Steps    bool     `default:"true" negatable:"" help:"Write steps.csv and steps.parquet (large)."`
 	Baseline []string `sep:"none" help:"The value of a factor with which its other values are compared; by default the first value." placeholder:"FACTOR=VALUE"`

@@ -182,7 +182,7 @@ func gridLines(columns []figure.Column, widths []int, row []string, styled []ans
 	return lines
 }
 
-// columnWidths are those of the widest lines.
+// columnWidths are the widths of each column's widest line.
 func columnWidths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -296,7 +296,7 @@ func asRecords(rows [][]string, width int) string {
 }
 
 // oneLine is text with every control character written out: names of files,
-// recipes and flags are anything, and a terminal obeys what it is shown.
+// recipes and flags are anything, and a terminal obeys control characters.
 func oneLine(text string) string {
 	return strings.ReplaceAll(escape(text), "\n", `\n`)
 }

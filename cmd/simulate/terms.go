@@ -22,7 +22,7 @@ type frameworkTerm struct {
 	Text    string   `json:"text" yaml:"text"`
 }
 
-// terms are those of terms.yaml, which tests read.
+// terms are the terms of terms.yaml, which tests read.
 var terms = sync.OnceValue(func() (list []frameworkTerm) {
 	if err := yaml.Unmarshal(termsText, &list); err != nil {
 		panic("terms.yaml: " + err.Error())

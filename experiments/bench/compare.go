@@ -28,7 +28,7 @@ type comparedFigure struct {
 	Here spread `json:"here"`
 	// There is the other build's.
 	There spread `json:"there"`
-	// Ratio is that of the two, round by round, above 1 where this build is better:
+	// Ratio is the ratio of the two, round by round, above 1 where this build is better:
 	// of its rates to the other's, of the other's times and memory to its own.
 	Ratio spread `json:"ratio"`
 }

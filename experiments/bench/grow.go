@@ -37,7 +37,7 @@ type axisPhase struct {
 // growths are the factors along an axis.
 var growths = []int{1, 2, 4}
 
-// axes say how a step is multiplied, and by what it is named.
+// axes are the ways to multiply a step, each with its name.
 var axes = []struct {
 	name string
 	grow func(c *Step, by int) (value int)

@@ -11,7 +11,7 @@ type Peer struct {
 	Positions string  `json:"positions"`
 	RopeTheta float64 `json:"rope_theta"`
 	NormEps   float64 `json:"norm_eps"`
-	// WeightSeed and PromptSeed are those of the weights and prompts, which the files hold.
+	// WeightSeed and PromptSeed are the seeds of the weights and prompts, which the files hold.
 	WeightSeed int `json:"weight_seed"`
 	PromptSeed int `json:"prompt_seed"`
 	// Checkpoint is a folder in Hugging Face's layout, GGUF a file for llama.cpp, empty where
@@ -38,7 +38,7 @@ func (c Step) Peer() Peer {
 	}
 }
 
-// Prompts are those of the responses, in order: token ids.
+// Prompts are the prompts of the responses, in order: token ids.
 func (c Step) Prompts() [][]int32 {
 	var list [][]int32
 	for _, r := range c.requests() {

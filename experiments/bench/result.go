@@ -66,7 +66,7 @@ func (c Step) forward(n engine.Numerics) work {
 	if !n.DecodesAsScored() {
 		prompts = responses
 	}
-	rows := func(n, before int) float64 { // in the layers, behind that many positions
+	rows := func(n, before int) float64 { // in the layers, after that many positions
 		return float64(float64(n)*m.LayerProducts()) + float64(m.AttentionProducts(n*before+n*(n+1)/2))
 	}
 	before := c.Prompt - 1
@@ -76,7 +76,7 @@ func (c Step) forward(n engine.Numerics) work {
 
 func (c Step) tokens(each int) float64 { return float64(c.Batch) * float64(each) }
 
-// add takes the times of a phase up, one per step. Rates are those of all steps
+// add takes the times of a phase up, one per step. Rates are over all steps
 // together.
 func (b *Result) add(phase string, times []moment, tokens float64, w work) {
 	p := phaseFigures{Phase: phase, GFlop: 2 * w.computed / 1e9, GFlopUnshared: 2 * w.unshared / 1e9}

@@ -92,7 +92,7 @@ func (c Step) Measure(threads int, clocks Clocks, peak Memory, done func()) Resu
 	return d
 }
 
-// weightSeed and promptSeed are those of the random weights and prompts.
+// weightSeed and promptSeed are the seeds of the random weights and prompts.
 const weightSeed, promptSeed = 1, 1
 
 // learningRate and adam say how the weights are updated.

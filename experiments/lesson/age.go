@@ -32,7 +32,7 @@ import (
 	"driftlab/trainer/recipe"
 )
 
-// ageSeeds are those of the recording; the run in the page is that of the first.
+// ageSeeds are the seeds of the recording; the page shows the run of the first.
 var ageSeeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
 // recordAge makes the lesson's live run at every off-policy lag and learning rate that its controls offer, over the same seeds. The

@@ -51,7 +51,7 @@ func (g GapSize) minus(h GapSize) GapSize {
 
 // MechanismPart is what one mechanism contributes.
 type MechanismPart struct {
-	// Name is that of the field of the numerics, or wire (the format of partial
+	// Name is the name of the field of the numerics, or wire (the format of partial
 	// sums in an all-reduce), batching (what a batch-variant engine makes of its
 	// company) or log_probs (which log-prob the engine records).
 	Name string `json:"name"`
@@ -116,7 +116,7 @@ type Attribution struct {
 // Attribute splits the gap between two engines into the mechanisms by which
 // they differ. The rollout engine samples once. Its tokens are then scored in
 // mixtures: the learner's numerics with some mechanisms at the rollout engine's
-// value. The gap v(S) of a set S of mechanisms is that of its mixture to the
+// value. The gap v(S) of a set S of mechanisms is the gap of its mixture to the
 // learner, so v of none is 0 and v of all the measured gap.
 //
 // That the mixture with all mechanisms gives the recorded log-probs and routes

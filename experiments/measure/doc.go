@@ -1,6 +1,6 @@
 // Package measure compares two engines at equal weights: nothing is trained.
 //
-// Gaps says how far a rollout engine and a learner are apart on the same tokens,
+// Gaps says by how much a rollout engine and a learner differ on the same tokens,
 // Attribute which of their differences makes how much of that, Levels what each
 // difference does by itself, from none at all to too much.
 //

@@ -64,7 +64,7 @@ type GapRequest struct {
 	// Progress is called after each pair.
 	Progress func(done, pairs int)
 	// Responses receives what each pair sampled and scored, with prompts and
-	// verdicts; nil for nobody.
+	// verdicts; nil for none.
 	Responses func(pair string, b *batch.Batch, prompts []task.Prompt, verdicts []task.Verdict) error
 }
 
@@ -78,9 +78,9 @@ type PairGap struct {
 	// Replayed is the gap left when the learner follows the rollout engine's
 	// routes (R3); nil for a dense model.
 	Replayed *metrics.Gap `json:"replayed,omitempty"`
-	// KeptMass tests that the recorded log-probs belong to the sampling law; nil
+	// KeptMass tests that the recorded log-probs belong to the sampling distribution; nil
 	// where tokens are drawn from the policy as it is, so that nothing could be left
-	// out. The learner's policy is that of Gap.
+	// out. The learner's policy is the same as for Gap.
 	KeptMass *metrics.KeptMass `json:"kept_mass,omitempty"`
 	// Turns is the gap turn by turn, with the router free; nil for a task without
 	// a tool.
@@ -248,7 +248,7 @@ type Probe struct {
 	// Recipe says how responses are sampled. Where it is made for a probe, Model
 	// and Rollout are enough.
 	Recipe recipe.Recipe
-	// Weights are those of both engines, and the drafter's.
+	// Weights are the weights of both engines and of the drafter.
 	Weights trainer.Weights
 	// Requests are the prompts, one response each.
 	Requests []rollout.Request

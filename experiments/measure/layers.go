@@ -30,7 +30,7 @@ type Divergence struct {
 	Tokens int `json:"tokens"`
 	Equal  int `json:"equal"`
 	// Unequal is how many tokens have another log-prob than the rollout engine recorded while it sampled: what decoding
-	// token by token adds to a pass over whole sequences. -1: not compared, since the recorded one is that of a shaped
+	// token by token adds to a pass over whole sequences. -1: not compared, since the recorded one belongs to a shaped
 	// distribution (temperature, top-p, top-k).
 	Unequal int `json:"unequal"`
 	// Operations come in the order in which they run.

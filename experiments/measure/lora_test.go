@@ -7,7 +7,7 @@ import (
 	"driftlab/precision/must"
 )
 
-// A merge of adapters that the learner keeps apart is a mechanism of its own, and goes with
+// A merge of adapters that the learner keeps separate is a mechanism of its own, and goes with
 // one way in both engines.
 func TestMergeIsAttributed(t *testing.T) {
 	for _, rollout := range []string{"merged", "unmerged"} {

@@ -443,7 +443,7 @@ type SpeculativeGap struct {
 	Cost    float64 `json:"cost"`
 	Speedup float64 `json:"speedup"`
 	// Verifier is the gap of the learner to the verifier's log-probs, and Law to
-	// those of the law by which tokens were drawn, on the same tokens; Gap itself
+	// those of the distribution by which tokens were drawn, on the same tokens; Gap itself
 	// is to what was recorded, with distributions.
 	Verifier metrics.Gap `json:"verifier"`
 	Law      metrics.Gap `json:"law"`

@@ -117,7 +117,7 @@ func TestAttributeBatching(t *testing.T) {
 }
 
 // TestAttributeLogProbs finds the gap of engines that report another log-prob
-// than the learner computes, apart from that of the numerics.
+// than the learner computes, separately from the gap of the numerics.
 func TestAttributeLogProbs(t *testing.T) {
 	fp32, variant := named(t, "fp32"), named(t, "fp32-batch-variant")
 	for _, sets := range [][]string{

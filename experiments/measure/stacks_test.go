@@ -83,7 +83,7 @@ func TestOneFlow(t *testing.T) {
 }
 
 // TestQuantisedTraining has gradients pass straight through a quantised forward
-// pass: they are those of a learner in fp32 whose weights are the quantised
+// pass: they equal the gradients of a learner in fp32 whose weights are the quantised
 // ones.
 func TestQuantisedTraining(t *testing.T) {
 	r := short(t, "default")

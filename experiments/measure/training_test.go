@@ -16,7 +16,7 @@ import (
 )
 
 // TestMeasuringIsTraining gives a measurement the prompts of a run's first step:
-// both engines' log-probs are those of the run, whatever parts the recipe has.
+// both engines' log-probs equal the run's, whatever parts the recipe has.
 func TestMeasuringIsTraining(t *testing.T) {
 	for _, sets := range [][]string{
 		nil,

@@ -11,7 +11,7 @@ import (
 
 // clockOf is what the clock of a session says so far; nil without one. Its timeline
 // is what the core remembers, up to the begin of the last training: what the workers
-// would do meanwhile nobody asks for.
+// would do meanwhile is not needed.
 func clockOf(s *trainer.Session, r recipe.Recipe) *record.Clock {
 	c := s.Clock()
 	if c == nil {
@@ -33,7 +33,7 @@ func clockOf(s *trainer.Session, r recipe.Recipe) *record.Clock {
 	return clock
 }
 
-// Spans is a log as a run directory has it, of workers with so many slots.
+// Spans is a log as a run directory has it, of workers with the given number of slots.
 func Spans(log []schedule.Span, slots int) []record.ClockSpan {
 	spans := make([]record.ClockSpan, len(log))
 	for i, x := range log {

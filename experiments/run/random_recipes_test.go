@@ -26,7 +26,7 @@ var recipes = flag.Int("recipes", 6, "random recipes that TestRandomRecipes runs
 
 // TestRandomRecipes draws valid recipes over everything that a recipe can name,
 // and makes two steps of each: with one worker, with two, and killed after the
-// first step and taken up again. All leave the same bytes behind. A recipe that
+// first step and taken up again. All leave the same bytes. A recipe that
 // loads also runs: only a value that is not finite may stop it, and then it
 // stops alike.
 func TestRandomRecipes(t *testing.T) {
@@ -113,7 +113,7 @@ func walkTeacher(t *testing.T) string {
 }
 
 // sameEveryWay makes the run of a recipe in three ways and compares what they
-// leave behind. It returns the first.
+// leave. It returns the first.
 func sameEveryWay(t *testing.T, r recipe.Recipe, n int) *Result {
 	t.Helper()
 	dir := t.TempDir()

@@ -82,7 +82,7 @@ var variants = []variant{
 	}},
 }
 
-// TestVariants checks that each variant does what it is there for: otherwise
+// TestVariants checks that each variant has its intended effect: otherwise
 // the tests below would prove less than they say.
 func TestVariants(t *testing.T) {
 	happens := map[string][]string{
@@ -198,7 +198,7 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// interruptAt makes a run that is cancelled once so many steps are done.
+// interruptAt makes a run that is cancelled after the given number of steps.
 func interruptAt(t *testing.T, r recipe.Recipe, dir string, step int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -48,7 +48,7 @@ type Options struct {
 	// Progress is called after every step, in the loop's goroutine.
 	Progress func(trainer.Progress)
 	// Step is given the figures of every step as they go on record, in the loop's
-	// goroutine; nil for nobody.
+	// goroutine; nil for none.
 	Step func(step int, metrics []record.Metric)
 	// Dump receives one line per sampled response; nil for none.
 	Dump *record.DumpWriter

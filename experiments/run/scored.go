@@ -92,7 +92,7 @@ func Recorded(name string, text []byte) (trainer.Scorer, error) {
 }
 
 // recording is a scorer's file in a run's folder. A run that is resumed writes over the lines
-// behind its snapshot.
+// after its snapshot.
 type recording struct {
 	path   string
 	scorer trainer.Scorer

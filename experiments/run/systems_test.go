@@ -19,7 +19,7 @@ type signature struct {
 
 const most = 1e18 // any number
 
-// signatures are those of all shipped recipes whose schedule runs on a clock. Shares
+// signatures are the signatures of all shipped recipes whose schedule runs on a clock. Shares
 // and lags are of the systems' own pages; see trainer/method/schedule.
 var signatures = map[string][]signature{
 	// Colocated, partial responses carried over: tokens of several versions.

@@ -87,7 +87,7 @@ func (w *walk) entries() (all []string) {
 	return all
 }
 
-// chance is true once in so many times.
+// chance is true once in n times.
 func (w *walk) chance(n int) bool { return w.rng.IntN(n) == 0 }
 
 func oneOf[T any](w *walk, of ...T) T { return of[w.rng.IntN(len(of))] }

@@ -15,7 +15,7 @@ import (
 //go:embed claims
 var Claims embed.FS
 
-// plans are those of training runs.
+// plans are the plans of training runs.
 //
 //go:embed *.yaml stability
 var plans embed.FS

@@ -113,8 +113,8 @@ func bounded(i stats.Interval, metric string, low float64) stats.Interval {
 	return i
 }
 
-// Best names the combination of values with the highest mean, with its interval and what it was selected from; empty where there
-// is no choice.
+// Best names the combination of values with the highest mean, with its interval and the number of combinations it was selected from; empty
+// where there is no choice.
 func (d *Folder) Best() string {
 	var best stats.Interval
 	name, whole := "", 0
@@ -169,7 +169,7 @@ func (x *Index) rank(f IndexFactor, level string, bySeed map[string][]float64, b
 	return list
 }
 
-// firstRanks are at most so many comparisons of a factor: of each level the highest ranks
+// firstRanks are at most the given number of comparisons of a factor: of each level the highest ranks
 // and the baseline, and the first levels where that is still too much.
 func firstRanks(list []comparison, most int) []comparison {
 	if len(list) <= most {
@@ -191,7 +191,7 @@ func firstRanks(list []comparison, most int) []comparison {
 	return first[:min(len(first), most)]
 }
 
-// comparisonTable shows the comparisons of a factor, at most so many; nil where there are none.
+// comparisonTable shows the comparisons of a factor, at most the given number; nil where there are none.
 func comparisonTable(list []comparison, factor string, seeds int, metric string, most int) *figure.Figure {
 	all := slices.DeleteFunc(slices.Clone(list), func(c comparison) bool { return c.Factor != factor })
 	if len(all) == 0 {

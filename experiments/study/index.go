@@ -45,7 +45,7 @@ type Arm struct {
 	// Values are its columns.
 	Values map[string]string `yaml:"values"`
 	Steps  int               `yaml:"steps"`
-	// Keys are those of its cells, by seed.
+	// Keys are the keys of its cells, by seed.
 	Keys []string `yaml:"keys"`
 	// CannotAct are the notes of recipe.Recipe.Inert.
 	CannotAct []string `yaml:"cannot act"`
@@ -54,7 +54,7 @@ type Arm struct {
 // command runs a cell alone.
 func (a *Arm) command(seed uint64) string { return fmt.Sprintf("%s --seed %d", a.Command, seed) }
 
-// Index is that of the grid.
+// Index is the index of the grid.
 func (g *Grid) Index() *Index {
 	x := &Index{Name: g.Plan.Name, Title: g.Plan.Title, Seeds: g.Plan.Seeds, Confirm: g.Plan.Confirm, Fresh: g.Plan.Fresh, Ladder: g.Plan.Ladder, Judge: g.Plan.Judge, Factors: g.Plan.indexFactors()}
 	for i := range g.Cells {
@@ -95,7 +95,7 @@ func (x *Index) keep(old *Index, only []Condition) {
 }
 
 // columns are the names of the columns that the factors make: each factor's, and
-// behind it those of its labels.
+// after it those of its labels.
 func (x *Index) columns() []string {
 	var names []string
 	for _, f := range x.Factors {

@@ -25,7 +25,7 @@ type ClusterJob struct {
 	Parts int
 	// Partition and Account are Slurm's; empty for those that it chooses.
 	Partition, Account string
-	// CPUs, Memory and Time are those of a part: cores, a number with K, M, G or T, and
+	// CPUs, Memory and Time are the resources of a part: cores, a number with K, M, G or T, and
 	// Slurm's time limit, such as 08:00:00.
 	CPUs         int
 	Memory, Time string

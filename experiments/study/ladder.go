@@ -90,7 +90,7 @@ func RateName(rate float64) string {
 	return figure.ShortExponent(strconv.FormatFloat(rate, 'e', -1, 64))
 }
 
-// factor is that of the rates.
+// factor is the factor of the learning rates.
 func (l *Ladder) factor() Factor {
 	f := Factor{Name: rateFactor, field: rateField}
 	for _, name := range l.names() {
@@ -124,7 +124,7 @@ func (x *Index) rateColumn() string {
 	return ""
 }
 
-// ladders are the arms of an index that differ in their rate alone, each by increasing rate; the label is that of the arm without its
+// ladders are the arms of an index that differ in their rate alone, each by increasing rate; the label is the arm's label without its
 // rate.
 func (x *Index) ladders() (list [][]rung, labels []string) {
 	for i := range x.Arms {

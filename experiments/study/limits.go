@@ -63,7 +63,7 @@ type ladderArm struct {
 	rates                   []float64
 }
 
-// ladderArms are those of a folder that have runs.
+// ladderArms are the arms of a folder that have runs.
 func (d *Folder) ladderArms() (list []*ladderArm) {
 	ladders, labels := d.ladders()
 	for i, rungs := range ladders {
@@ -277,7 +277,7 @@ func meanOf(i stats.Interval) stability.Mean {
 	return stability.Mean{Estimate: record.Number(i.Estimate), Low: record.Number(i.Low), High: record.Number(i.High), N: i.N}
 }
 
-// mean is that of a kept metric over runs.
+// mean is the mean of a kept metric over runs.
 func mean(rows []*Row, name string) record.Number {
 	return record.Number(average(rows, func(o *Outcome) record.Number { return o.known(name) }))
 }

@@ -368,7 +368,7 @@ func limitPictures(s *stability.Study) []Picture {
 	return list
 }
 
-// limitSections are those of a study over learning rates.
+// limitSections are the sections of a study over learning rates.
 func (v *view) limitSections(s *stability.Study) []results.Section {
 	rates := &figure.Figure{Kind: figure.Multiples, Title: "Pass rate at the end by learning rate"}
 	byRate := results.Section{Heading: "By learning rate", Blocks: []results.Block{rateTable(s)}}

@@ -19,7 +19,7 @@ import (
 
 // Models are base models, one for each seed of a plan, in Dir/SEED. The plan's recipes name them: checkpoint: DIR/{seed}.
 type Models struct {
-	// Recipe is that of the warm start, and Set what is changed in it.
+	// Recipe is the recipe of the warm start, and Set what is changed in it.
 	Recipe string  `yaml:"recipe"`
 	Set    changes `yaml:"set"`
 	Dir    string  `yaml:"dir"`

@@ -17,14 +17,14 @@ import (
 // Outcome is what a run came to: that of a sweep's cell, and with the values of
 // a cell a row of its tables. It holds nothing that depends on the machine.
 type Outcome struct {
-	// Status, Reason and Steps are those of record.Summary.
+	// Status, Reason and Steps are as in record.Summary.
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
 	Steps  int    `json:"steps"`
 	// Metric is the one that the run is judged by.
 	Metric string `json:"metric"`
 	record.RunOutcome
-	// Means are those of the kept metrics over the steps that have them.
+	// Means are the means of the kept metrics over the steps that have them.
 	Means map[string]record.Number `json:"means"`
 	// Tokens is what it cost.
 	Tokens Tokens `json:"tokens"`
@@ -58,7 +58,7 @@ type Evals struct {
 // windowSteps is how many steps a window takes together.
 const windowSteps = 10
 
-// Windows are means of metrics over so many consecutive steps, to three digits.
+// Windows are means of metrics over Every consecutive steps, to three digits.
 type Windows struct {
 	Every  int                        `json:"every"`
 	Values map[string][]record.Number `json:"values"`
@@ -115,7 +115,7 @@ func windows(c *record.Column, steps int) []record.Number {
 	return list
 }
 
-// digits rounds to so many significant ones.
+// digits rounds to n significant digits.
 func digits(v float64, n int) float64 {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', n, 64), 64)
 	if err != nil {

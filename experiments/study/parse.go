@@ -275,7 +275,7 @@ func (m *Models) ReadNode(n recipe.Node) {
 	}
 }
 
-// values are those of a factor, to be read when it is known of what.
+// values are the values of a factor, to be read when its field is known.
 type values []recipe.Node
 
 func (v *values) ReadNode(n recipe.Node) { *v = n.Items() }
@@ -319,7 +319,7 @@ func readValue(n recipe.Node, field string) (v Value) {
 	return v
 }
 
-// conditions are those of only and except.
+// conditions are the conditions of only and except.
 type conditions []Condition
 
 func (c *conditions) ReadNode(n recipe.Node) {

@@ -23,7 +23,7 @@ type Plan struct {
 	Set changes `yaml:"set"`
 	// Models are the base models that the study makes first, one for each seed.
 	Models []Models `yaml:"models"`
-	// Seeds are those of every point. With a ladder the first ones locate its limits, Confirm, after them, judge what was located, and
+	// Seeds are the seeds of every point. With a ladder the first ones locate its limits, Confirm, after them, judge what was located, and
 	// Fresh, the last ones, are run once at the end: whether what was judged holds on other models.
 	Seeds   seeds `yaml:"seeds"`
 	Confirm seeds `yaml:"confirm"`
@@ -96,7 +96,7 @@ const (
 	rateField    = "learner.optimizer.lr"
 )
 
-// factors are those of the grid, with that of the bases.
+// factors are the factors of the grid, with the factor of the bases.
 func (p *Plan) factors() []Factor {
 	if len(p.Bases) == 1 {
 		return p.Factors

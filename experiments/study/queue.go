@@ -71,7 +71,7 @@ func (t *Task) do(ctx context.Context, d *TaskContext) error {
 }
 
 // Work is how tasks are worked off. While there are at least as many of them as
-// cores, none has more than one: runs side by side wait for nobody, and the cores of one
+// cores, none has more than one: runs side by side do not wait, and the cores of one
 // run wait for each other at every step. The last ones share what others left. The number of cores and
 // the order in which tasks begin and end change nothing but the time.
 type Work struct {

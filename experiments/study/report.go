@@ -43,7 +43,7 @@ func (d *Folder) metric() string {
 	return ""
 }
 
-// BestTables rank the values of each factor, with at most so many rows each.
+// BestTables rank the values of each factor, with at most the given number of rows each.
 func (d *Folder) BestTables(most int) (list []*figure.Figure) {
 	for _, f := range d.Factors {
 		if t := comparisonTable(d.compared(), f.Name, len(d.Seeds), d.metric(), most); t != nil {
@@ -55,7 +55,7 @@ func (d *Folder) BestTables(most int) (list []*figure.Figure) {
 
 // Report shows the sweep of a folder, as far as it has come: the values ranked, the points
 // in a table, a section for each factor, which keeps its colours, and a map for each two.
-// Where the folders of runs were kept, their metrics follow, explained by the glossary. The pictures are those of the page.
+// Where the folders of runs were kept, their metrics follow, explained by the glossary. The pictures are the page's.
 func (d *Folder) Report(kept []results.RunGroup, glossary []results.Term) (results.Report, []Picture) {
 	v := &view{Folder: d}
 	x := d.Index
@@ -117,7 +117,7 @@ func (d *Folder) Finding() string {
 	return limitsFinding(s, d.Ladder != nil)
 }
 
-// Tables are what a reader needs first: the limits of a ladder, a map of rates, or the values ranked and the points, with at most so many rows each.
+// Tables are what a reader needs first: the limits of a ladder, a map of rates, or the values ranked and the points, with at most the given number of rows each.
 func (d *Folder) Tables(most int) []*figure.Figure {
 	s := d.limits()
 	switch {
@@ -246,7 +246,7 @@ func (d *Folder) having(values map[string]string) (list []*Row) {
 	return list
 }
 
-// PointTable shows the first points that have runs, at most so many.
+// PointTable shows the first points that have runs, at most the given number.
 func (d *Folder) PointTable(most int) *figure.Figure {
 	note := fmt.Sprintf("Means over seeds. Final is the mean of the last %d evaluations, mean that of all after the start (the area under the curve), drawdown the furthest below an earlier such mean. %s", record.Window, record.CollapseRule())
 	t := table("Every point, means over its seeds", note, d.columns()...)

@@ -41,7 +41,7 @@ func change(t *testing.T, dir, from, to string) {
 	must.Do(t, record.NewCells(dir, s.sums).Add(other))
 }
 
-// TestStudyAfterKills: a study that is killed at random moments, a torn line and a snapshot of a run left behind, and
+// TestStudyAfterKills: a study that is killed at random moments, with a torn line and a leftover snapshot of a run, and
 // then made by two workers in shards has the bytes of one that ran whole.
 func TestStudyAfterKills(t *testing.T) {
 	g, kills := gridOf(t, tiny), 6

@@ -96,7 +96,7 @@ func (x *Index) head(o *Row) []any {
 	return append(row, o.Seed)
 }
 
-// runColumns are those of the table of runs behind the factors.
+// runColumns are the columns of the table of runs after the factors' columns.
 func runColumns() []column {
 	columns := []column{{Name: "status", Kind: words}, {Name: "reason", Kind: words}, {Name: "steps", Kind: whole}, {Name: "metric", Kind: words}, {Name: "fate", Kind: words},
 		{Name: "start", Kind: real}, {Name: "final", Kind: real}, {Name: "mean", Kind: real}, {Name: "peak", Kind: real}, {Name: "drawdown", Kind: real}}
@@ -107,7 +107,7 @@ func runColumns() []column {
 		column{Name: "cannot_act", Kind: words}, column{Name: "same_as", Kind: words}, column{Name: "command", Kind: words})
 }
 
-// stepColumns are those of the table of steps behind the factors.
+// stepColumns are the columns of the table of steps after the factors' columns.
 func stepColumns() []column {
 	columns := []column{{Name: "step", Kind: whole}}
 	for _, name := range stepMetrics {

@@ -44,7 +44,7 @@ type Figure struct {
 	Series []Series `json:"series,omitempty"`
 	// Labels are the categories of bars, or the columns of a map.
 	Labels []string `json:"labels,omitempty"`
-	// Lines are those of a strip of tokens; Scale says what its shades mean.
+	// Lines are the lines of a strip of tokens; Scale says what its shades mean.
 	Lines []Line `json:"lines,omitempty"`
 	Scale string `json:"scale,omitempty"`
 	// Columns and Rows are a table: a cell for each column, where missing ones at the end are empty.
@@ -400,7 +400,7 @@ type Column struct {
 	Name string `json:"name"`
 	// Unit is shown after the name, in brackets; empty for pure numbers and words.
 	Unit string `json:"-"`
-	// Align is that of heading and cells.
+	// Align is the alignment of heading and cells.
 	Align Align `json:"num,omitempty"`
 	// Filter offers the values of the column to choose rows by, where the table is sortable; a cell may have several, with ", " between.
 	Filter bool `json:"-"`
@@ -414,7 +414,7 @@ func (c Column) Head() string {
 	return c.Name + " (" + c.Unit + ")"
 }
 
-// Cell is one entry: what is shown and, for a number, the value behind it.
+// Cell is one entry: what is shown and, for a number, its full value.
 type Cell struct {
 	// Text is what a reader sees.
 	Text string

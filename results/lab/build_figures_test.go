@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// figures are those of a lesson, read when they are needed.
+// figures are the figures of a lesson, read when they are needed.
 type figures struct {
 	published *publishedFolder
 	spec      map[string]figureSource

@@ -18,7 +18,7 @@ import (
 type publishedFolder struct {
 	dir   fs.FS
 	files map[string]any // what was read, by name
-	// cells are those of a folder of claims, by its name.
+	// cells are the cells of a folder of claims, by its name.
 	cells map[string]*record.Cells
 }
 

@@ -72,7 +72,7 @@ type Guess struct {
 	Kind string `json:"kind"`
 	Ask  string `json:"ask"`
 	Unit string `json:"unit,omitempty"`
-	// Options are those of a choice or a rank, X the places of a curve.
+	// Options are the options of a choice or a rank, X the places of a curve.
 	Options []string  `json:"options,omitempty"`
 	X       []float64 `json:"x,omitempty"`
 	Low     float64   `json:"low,omitempty"`
@@ -279,7 +279,7 @@ func (l *Lesson) Choose(given []string) (map[string]string, error) {
 	return out, nil
 }
 
-// Assignments are those of the live run with the controls' values set in; a pair of engines stands for
+// Assignments are the assignments of the live run with the controls' values set in; a pair of engines stands for
 // rollout and learner.
 func (l *Lesson) Assignments(chosen map[string]string) []string {
 	values := maps.Clone(chosen)

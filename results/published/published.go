@@ -19,7 +19,7 @@ const (
 	RealGaps  = "stability/real.json" // sizes of a mismatch that were published for training of real models
 )
 
-// StabilityPicture is the path of a picture of the map: "picture" is that of its three problems, each has its own name.
+// StabilityPicture is the path of a picture of the map: "picture" is the picture of its three problems, each has its own name.
 func StabilityPicture(name string) string { return "stability/" + name + ".svg" }
 
 // packedFiles has the files by path.

@@ -58,7 +58,7 @@ func (c *Cell) differs(other *Cell) string {
 	return "outcome"
 }
 
-// Cells are those of a folder, by key.
+// Cells are the cells of a folder, by key.
 type Cells struct {
 	dir   string
 	sums  *Sums

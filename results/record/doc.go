@@ -1,4 +1,4 @@
-// Package record keeps what a run leaves behind and reads it back: the run's
+// Package record keeps the record of a run and reads it back: the run's
 // folder, its per-token dump, and the rule that says what became of it.
 //
 // # A run directory
@@ -9,7 +9,7 @@
 //	clock.json      of an asynchronous schedule: lags, and the timeline of the last updates
 //	done            the seal, renamed into place last of all: sha256sum -c checks it
 //	state.safetensors, checkpoint/   written by the trainer, not by this package
-//	dump.json       where the run's dump is, and what it is once it is whole
+//	dump.json       where the run's dump is, and its size and hash once it is whole
 //	.lock           held by the process that writes here
 //
 // The writer is Run, the reader is Record:
@@ -21,8 +21,8 @@
 //
 // A killed run is resumed with Resume, which cuts the record back to the
 // Mark that was kept with its state, so that the finished file is the same, byte
-// for byte, as that of a run nobody interrupted. Dumps are cut back likewise. A
-// file that is not what it was at its mark, or under its seal, is refused.
+// for byte, as that of an uninterrupted run. Dumps are cut back likewise. A
+// file that differs from its state at its mark, or under its seal, is refused.
 // Errors about files are FolderErrors: one line with path, cause and fix.
 //
 // The folder of a study has a file of cells (Cells), a line for each, sealed one by one while they are added and by

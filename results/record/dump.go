@@ -58,7 +58,7 @@ type DumpLine struct {
 	// of a demonstration.
 	Correct bool `json:"correct"`
 	Format  bool `json:"format"`
-	// Version is the number of updates behind the weights that produced each token.
+	// Version is the number of updates in the weights that produced each token.
 	Version []int32 `json:"version"`
 	// Temperature, TopP and TopK are the sampling settings; TopK 0 keeps the whole vocabulary.
 	Temperature float64 `json:"temperature"`
@@ -71,7 +71,7 @@ type DumpLine struct {
 	// RoutesRollout and RoutesLearner are the experts each token visited, [token][layer][rank].
 	RoutesRollout Routes `json:"routes_rollout"`
 	RoutesLearner Routes `json:"routes_learner"`
-	// PromptRoutesRollout and PromptRoutesLearner are those of the prompt's tokens but the last, which
+	// PromptRoutesRollout and PromptRoutesLearner are the routes of the prompt's tokens but the last, which
 	// predicts the first response token.
 	PromptRoutesRollout Routes `json:"prompt_routes_rollout"`
 	PromptRoutesLearner Routes `json:"prompt_routes_learner"`
@@ -95,12 +95,12 @@ type DumpLine struct {
 	// Stale is true on tokens that saw keys and values of older weights than their Version's: each position's are of
 	// the Version of the token after it, the prompt's of the first token's. Null where none did.
 	Stale []bool `json:"stale"`
-	// ActualVersion is the number of updates behind the oldest tensor of the weights that produced each token: less
+	// ActualVersion is the number of updates in the oldest tensor of the weights that produced each token: less
 	// than Version where a weight sync was not whole. Left out of a run whose recipe has no rollout.weight_sync.
 	ActualVersion []int32 `json:"actual_version,omitempty"`
 	// LogpTeacher is the log-prob in the teacher of a distillation. Left out without one.
 	LogpTeacher Floats `json:"logp_teacher,omitempty"`
-	// LearnerVersion is the number of updates behind LogpOld. Left out where it is Step − 1, one update per step.
+	// LearnerVersion is the number of updates in the weights of LogpOld. Left out where it is Step − 1, one update per step.
 	LearnerVersion int `json:"learner_version,omitempty"`
 }
 
@@ -660,7 +660,7 @@ func (c *dumpClaim) keep() error {
 }
 
 // OpenRunDump begins the dump of the run in dir, whose lock the caller holds, or
-// takes it up where the run is taken up: after so many steps, at the mark that
+// takes it up where the run is taken up: after that many steps, at the mark that
 // was kept with them, nil if none was. An empty path is for no dump. A dump
 // holds every step of its run, so it is refused for a run that has begun
 // without one, and a run that has begun with one is not continued without.
@@ -717,8 +717,8 @@ func beginsLike(path, name string) bool {
 	return bytes.HasPrefix(want, head)
 }
 
-// Finish completes the file and, if it belongs to a run, keeps with the run
-// what it is.
+// Finish completes the file and, if it belongs to a run, keeps its size and
+// hash with the run.
 func (w *DumpWriter) Finish() error {
 	if err := w.Close(); err != nil || w.claim == nil {
 		return err

@@ -255,7 +255,7 @@ func (l *Lock) Release() {
 var temporary = regexp.MustCompile(`^\..+\.[0-9]+\.tmp$`)
 
 // Sweep removes the temporary files that killed processes left in a folder and
-// in those below it that are named. The caller holds the lock: nobody is writing
+// in those below it that are named. The caller holds the lock: no process is writing
 // them.
 func Sweep(dir string, below ...string) {
 	for _, name := range append([]string{"."}, below...) {

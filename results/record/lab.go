@@ -79,7 +79,7 @@ type Flips struct {
 	// FlippedDecisions that of decisions.
 	FlippedTokens    float64 `json:"flipped_tokens"`
 	FlippedDecisions float64 `json:"flipped_decisions"`
-	// Layers is the depth. Tokens are those of the responses shown, one after the
+	// Layers is the depth. Tokens are the tokens of the responses shown, one after the
 	// other, the first of each at Starts.
 	Layers int      `json:"layers"`
 	Starts []int    `json:"starts"`

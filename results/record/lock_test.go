@@ -14,7 +14,7 @@ import (
 )
 
 // TestLock takes a folder twice: the second is told by whom it is held. A lock
-// that was let go, or that a killed process left as a file, holds nobody up.
+// that was let go, or that a killed process left as a file, blocks no process.
 func TestLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	first := must.Get(LockFolder(dir))(t)

@@ -10,7 +10,7 @@ import (
 const noFollow = 0
 
 // lock takes an exclusive lock on an open file, or returns errHeld. Locks
-// forbid others to read here, so it lies far behind the text.
+// forbid others to read here, so it lies far after the text.
 func lock(f *os.File) error {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})

@@ -250,7 +250,7 @@ type ClockSpan struct {
 	Activity string `json:"does"`
 	From     int    `json:"from"`
 	To       int    `json:"to"`
-	// Version is that of the weights, as published.
+	// Version is the version of the weights, as published.
 	Version int `json:"version"`
 	// Busy is the share of the worker's slots that decoded; 0 for what is not generating.
 	Busy float64 `json:"busy,omitempty"`

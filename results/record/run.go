@@ -313,14 +313,14 @@ func readMetrics(dst []Metric, dec *json.Decoder) ([]Metric, error) {
 }
 
 // Mark is how far a record had come: the last step, and the length and SHA-256
-// of metrics.jsonl up to there. The zero Mark is that of an empty record.
+// of metrics.jsonl up to there. The zero Mark is the mark of an empty record.
 type Mark struct {
 	Step   int    `json:"step"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }
 
-// check returns an error that says where the record is not what it was at the mark.
+// check returns an error that says where the record differs from its state at the mark.
 func (m Mark) check(path string, data []byte) error {
 	if m == (Mark{}) || m.Bytes <= int64(len(data)) && sumOf(data[:m.Bytes]) == m.SHA256 {
 		return nil

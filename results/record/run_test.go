@@ -117,7 +117,7 @@ func TestLoad(t *testing.T) {
 
 // TestResumeIsInvisible kills a run all over its record, resumes it from the
 // checkpoints it may have had, and compares the finished file with that of a
-// run nobody interrupted. Cuts are seven bytes apart, and all of them beside
+// run without interruption. Cuts are at every seventh byte, and at all of them beside
 // the ends of lines, where an error by one would show.
 func TestResumeIsInvisible(t *testing.T) {
 	dir := t.TempDir()
@@ -153,7 +153,7 @@ func TestResumeIsInvisible(t *testing.T) {
 	}
 }
 
-// markAt is the mark of a record after so many lines.
+// markAt is the mark of a record after that many lines.
 func markAt(record []byte, lines int) Mark {
 	if lines == 0 {
 		return Mark{}

@@ -28,7 +28,7 @@ type Alarms struct {
 	Adds record.Number `json:"stack_adds"`
 }
 
-// Rule is an alarm: it fires where a metric lies above a limit or below, or, if it is relative, above or below so many times the
+// Rule is an alarm: it fires where a metric lies above a limit or below, or, if it is relative, above or below Limit times the
 // median so far. The limit of a fitted one was chosen on the runs.
 type Rule struct {
 	Name     string     `json:"name"`

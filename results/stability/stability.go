@@ -115,11 +115,11 @@ type Check struct {
 	Primary     bool   `json:"primary"`
 	Arm         string `json:"arm"`
 	Over        string `json:"over"`
-	// Value is the statistic with its interval, Needs what it is to meet, Outcome what became of it.
+	// Value is the statistic with its interval, Needs the condition to meet, Outcome what became of it.
 	Value   string `json:"value"`
 	Needs   string `json:"needs"`
 	Outcome string `json:"outcome"`
-	// Smallest is the least difference that so many models would show with 80 % power; 0 where the check is no test of means.
+	// Smallest is the least difference that this number of models would show with 80 % power; 0 where the check is no test of means.
 	Smallest record.Number `json:"smallest,omitempty"`
 }
 
@@ -222,7 +222,7 @@ func (a *Arm) At(rate float64) *Rate {
 	return &a.Rates[i]
 }
 
-// Stressors are those of the study, in its order.
+// Stressors are the stressors of the study, in its order.
 func (s *Study) Stressors() (names []string) {
 	for _, a := range s.Arms {
 		if !slices.Contains(names, a.Stressor) {
@@ -260,7 +260,7 @@ var RealGaps = sync.OnceValue(func() (list []RealGap) {
 // Problem is a problem that users have, with the stressor of the map that stands for it.
 type Problem struct{ Name, Title, Study, Stressor string }
 
-// Problems are those of the picture.
+// Problems are the problems of the picture.
 var Problems = []Problem{
 	{"staleness", "Stale rollouts: a lag of 16 batches", "staleness", "16"},
 	{"natural", "A gap of natural size: fp8 rollouts, bf16 learner", "gap", "fp8"},
@@ -301,7 +301,7 @@ func (m *Map) Answer(problem string) (answer Answer, ok bool) {
 	return s.Answer(answer.Problem)
 }
 
-// Answer is that of a map of this study alone for a problem under one of its stressors.
+// Answer is the answer of a map of this study alone for a problem under one of its stressors.
 func (s *Study) Answer(problem Problem) (answer Answer, ok bool) {
 	answer.Problem = problem
 	answer.None, answer.Equal = s.Arm(answer.Stressor, s.None), s.Arm(s.Equal, s.None)

@@ -12,8 +12,8 @@
 //	which of many verdicts reject      Holm's adjusted p
 //	what would n have found            SmallestEffect; Enough is the n that decides
 //
-// The values are those of the unit a sentence generalises over: models that were
-// trained apart, or seeds of whole runs, never the prompts or tokens of one of
+// The values are one for each unit a sentence generalises over: models that were
+// trained separately, or seeds of whole runs, never the prompts or tokens of one of
 // them. Arms are paired by it.
 //
 //	d := stats.Differences(treated, control)  // by seed

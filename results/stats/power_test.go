@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPublishedPower: R's documentation of power.t.test (two samples of 20, one
-// deviation apart: 0.8689528, which is 38 degrees of freedom and √10), SAS's and
+// TestPublishedPower: R's documentation of power.t.test (two samples of 20 that
+// differ by one deviation: 0.8689528, which is 38 degrees of freedom and √10), SAS's and
 // pwr's worked example of light bulbs (one sample, d = 0.8: 0.616 with 10, 0.82 with
 // 15), G*Power's of one sample of 25 with d = 1/3 (0.360), and noncentral tails by
 // integrating over the deviation with mpmath 1.3.0.

@@ -344,7 +344,7 @@ func newRates(trials []Trial, units []uint64) *rates {
 	return d
 }
 
-// limit is the range of the limit where each unit counts so many times. Resamples with the same counts have the same one.
+// limit is the range of the limit where each unit counts as often as its weight says. Resamples with the same counts have the same one.
 func (d *rates) limit(weight []float64) drawn {
 	var key []byte
 	x, successes, trials := make([]float64, 0, len(d.at)), make([]float64, 0, len(d.at)), make([]float64, 0, len(d.at))
@@ -368,7 +368,7 @@ func (d *rates) limit(weight []float64) drawn {
 	return known
 }
 
-// limitRange is the range of the limit of shares of successes at increasing rates, of which so many in all.
+// limitRange is the range of the limit of shares of successes at increasing rates; all and of are the totals of successes and trials.
 func limitRange(x, successes, trials []float64, all, of float64) drawn {
 	between := func(low, high float64) drawn { return drawn{low, high, low, high} }
 	unknown := between(0, math.Inf(1))

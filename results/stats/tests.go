@@ -363,7 +363,7 @@ func smallestShift(n int) float64 {
 
 // Enough is the smallest number of values with the given standard deviation of
 // which the two-sided 5 % t-test detects a true mean of that size with 80 % power;
-// mostReplications stands for so many and more.
+// mostReplications stands for that many and more.
 func Enough(effect, sd float64) int {
 	return 2 + sort.Search(mostReplications-2, func(i int) bool { return SmallestEffect(sd, 2+i) <= math.Abs(effect) })
 }
@@ -439,7 +439,7 @@ func meanAndError(x []float64) (mean, of float64) {
 	return mean, Deviation(x) / math.Sqrt(float64(len(x)))
 }
 
-// resamples is the number of bootstrap resamples behind every interval.
+// resamples is the number of bootstrap resamples for every interval.
 const resamples = 10_000
 
 // bootstrapSeed starts the generator of every bootstrap: intervals are a

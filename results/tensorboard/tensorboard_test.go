@@ -37,7 +37,7 @@ func unmask(sum uint32) uint32 {
 	return sum>>17 | sum<<15
 }
 
-// frames takes an event file apart.
+// frames splits an event file into its records.
 func frames(file []byte) (list [][]byte, err error) {
 	for len(file) > 0 {
 		if len(file) < 16 {
@@ -63,7 +63,7 @@ type field struct {
 	value  uint64
 }
 
-// fields takes a message apart.
+// fields splits a message into its fields.
 func fields(message []byte) (list []field) {
 	varint := func() (v uint64) {
 		for shift := 0; ; shift += 7 {

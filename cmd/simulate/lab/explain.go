@@ -28,7 +28,7 @@ var followed struct {
 //	{"id": 4, "result": {record.Update}, "panels": [...]}
 //
 // update counts the gradient steps of the run from 1 and chooses the training step;
-// without it the first is meant. Panels are those of all updates of the step, or with
+// without it the first is meant. Panels show all updates of the step, or with
 // token, from 1 on, that token's workings.
 func (j *job) explain(ctx context.Context, r recipe.Recipe, m message) error {
 	step := 1

@@ -1,6 +1,6 @@
 //go:build js
 
-// Command lab is what runs behind the lab's page: the trainer in a worker of the
+// Command lab is the program of the lab's page: the trainer in a worker of the
 // browser. It takes messages in JSON from a function driftlab, which it defines, and
 // posts its own:
 //

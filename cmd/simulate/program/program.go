@@ -28,7 +28,7 @@ const (
 	SupportFile  = "wasm_exec.js"
 )
 
-// Files are those of a program, as a release embeds them.
+// Files are the files of a program, as a release embeds them.
 func Files(p lab.Program) []lab.File {
 	return []lab.File{{Name: SupportFile, Data: p.Support}, {Name: LessonsFile, Data: p.Gzip}, {Name: DiagnoseFile, Data: p.Diagnose}}
 }

@@ -27,11 +27,11 @@ type Request struct {
 	// Tokens is how many are followed, spread evenly over the sizes of the ratio
 	// between the engines.
 	Tokens int
-	// Caps are those of the truncated weights; none: 1, 1.5, 2, 3 and 5.
+	// Caps are the caps of the truncated weights; none: 1, 1.5, 2, 3 and 5.
 	Caps []float64
 	// Workers is the number of cores; 0 means one.
 	Workers int
-	// Progress is called after every training step; nil for nobody.
+	// Progress is called after every training step; nil for none.
 	Progress func(trainer.Progress)
 }
 
@@ -39,7 +39,7 @@ type Request struct {
 var errDone = errors.New("followed")
 
 // Follow makes the run of a recipe up to a step, and follows tokens through that one.
-// The clip is that of the recipe's loss where it is ppo_clip, else of its defaults.
+// The clip range comes from the recipe's loss where that is ppo_clip, else from ppo_clip's defaults.
 func Follow(ctx context.Context, r recipe.Recipe, q Request) (*record.Update, error) {
 	r, p, err := trainer.Prepare(r)
 	if err != nil {
@@ -140,7 +140,7 @@ const tisCap = 2
 // sure is the log-prob from which on a token says nothing: all policies agree on it.
 const sure = -0.05
 
-// choose returns so many tokens with an advantage that are not sure, evenly over the ranks
+// choose returns the given number of tokens with an advantage that are not sure, evenly over the ranks
 // of the log-ratio of the engines, from the smallest to the largest.
 func (f *follower) choose(tokens int) []int {
 	b := f.batch
@@ -184,7 +184,7 @@ func (f *follower) token(n int, vocab []string) record.UpdatedToken {
 }
 
 // outside is the share of tokens whose ratio to an anchor lies outside the band, after
-// so many updates.
+// the given number of updates.
 func (f *follower) outside(update int, anchor []float64) float64 {
 	outside := 0.0
 	for n, m := range f.batch.Mask {
@@ -195,7 +195,7 @@ func (f *follower) outside(update int, anchor []float64) float64 {
 	return outside / float64(f.Count)
 }
 
-// price is what the clipped loss makes of every token after so many updates, with a
+// price is what the clipped loss makes of every token after the given number of updates, with a
 // policy in the place of the old one and, in decoupled mode, the correction between that
 // and the sampler. The gradients of the chosen tokens are checked.
 func (f *follower) price(update int, anchor []float64, corrected bool, chosen []int) (*trace.Trace, *trace.Trace, error) {

@@ -23,7 +23,7 @@ func sumK3(list []metrics.ResponseGap, responses []int) (k3 float64, tokens int)
 	return k3, tokens
 }
 
-// k3Interval is that of the mean over tokens.
+// k3Interval is the interval of the mean k3 over tokens.
 func k3Interval(p *measure.PairGap) stats.Interval {
 	return stats.Bootstrap(len(p.Responses), func(responses []int) float64 {
 		k3, tokens := sumK3(p.Responses, responses)
@@ -31,7 +31,7 @@ func k3Interval(p *measure.PairGap) stats.Interval {
 	})
 }
 
-// removedInterval is that of the share of k3 that replay removes; a resample
+// removedInterval is the interval of the share of k3 that replay removes; a resample
 // without a gap has nothing to remove.
 func removedInterval(p *measure.PairGap) stats.Interval {
 	return stats.Bootstrap(len(p.Responses), func(responses []int) float64 {
@@ -67,7 +67,7 @@ type GapInterval struct {
 	LargestToken *float64        `json:"largest_token,omitempty"`
 }
 
-// GapIntervals are those of a measurement's pairs, as its tables show them.
+// GapIntervals are the intervals of a measurement's pairs, as its tables show them.
 func GapIntervals(m *measure.Measurement) []GapInterval {
 	list := make([]GapInterval, 0, len(m.Pairs))
 	for _, p := range m.Pairs {

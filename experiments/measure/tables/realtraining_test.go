@@ -22,7 +22,7 @@ type realTraining struct {
 	Checkpoint string `json:"checkpoint"`
 	Seed       uint64 `json:"seed"`
 	Steps      int    `json:"steps"`
-	// Tokens are those of all steps, scored at the weights of the real run by both engines.
+	// Tokens is the number of tokens of all steps, scored at the weights of the real run by both engines.
 	Tokens int `json:"tokens"`
 	// K3Real and K3Emulated are the gaps to the learner before each update, and Correlation is
 	// that of the two differences of log-probs, token by token.

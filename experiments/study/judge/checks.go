@@ -64,7 +64,7 @@ type Power struct {
 	Enough int `json:"enough"`
 }
 
-// power is that of a t-test of x against a threshold.
+// power is the power of a t-test of x against a threshold.
 func power(x []float64, threshold float64) Power {
 	if len(x) < 2 {
 		return Power{}
@@ -262,7 +262,7 @@ func FewerCollapses(d Level, name string, a, b Shares) Check {
 		Value: i, P: p, Power: power(differences, 0), Seeds: differences, Outcome: mark(i, sure && i.Estimate > 0, sure && i.Estimate < 0, false)}
 }
 
-// exactDifference is that of two mean shares of n, by exact intervals of the nearest counts.
+// exactDifference is the difference of two mean shares of n, by exact intervals of the nearest counts.
 func exactDifference(a, b []float64) stats.Interval {
 	exact := func(x []float64) stats.Interval {
 		return stats.ClopperPearson(int(math.Round(float64(stats.Average(x)*float64(len(x))))), len(x))

@@ -9,7 +9,7 @@ type Verdict string
 const (
 	// Reproduced: the primary check passes at the natural level.
 	Reproduced Verdict = "reproduced"
-	// Extrapolates: it grows by a law along the ladder of scale, and the law's
+	// Extrapolates: it grows by a scaling law along the ladder of scale, and the law's
 	// interval at the published size holds the published figure.
 	Extrapolates Verdict = "extrapolates"
 	// OnlyAmplified: it fails or is open at the natural level, and passes at the
@@ -53,7 +53,7 @@ const (
 	// Natural is a gap of the size that real stacks have: warm-started weights and
 	// number formats in use.
 	Natural Level = "natural"
-	// Ladder is a law fitted along rungs of scale.
+	// Ladder is a scaling law fitted along rungs of scale.
 	Ladder Level = "ladder"
 	// Amplified is a gap made larger on purpose: random deep models, rounded
 	// accumulators, 4-bit formats.

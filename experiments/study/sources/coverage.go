@@ -33,7 +33,7 @@ var pageTemplates embed.FS
 // coverageSource is a text that the list is about, and its page.
 type coverageSource struct{ id, page, name string }
 
-// coverageSources are those of the list's lines "# source", in the order of the pages.
+// coverageSources are the sources of the list's lines "# source", in the order of the pages.
 var coverageSources = sync.OnceValue(func() (list []coverageSource) {
 	for _, m := range regexp.MustCompile(`(?m)^# source (\S+) (\S+) (.+)$`).FindAllStringSubmatch(coverageText, -1) {
 		list = append(list, coverageSource{m[1], m[2], m[3]})

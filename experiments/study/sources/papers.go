@@ -134,7 +134,7 @@ func Verdict(c claim.Claim) string {
 // Laddered is what a study over a ladder of learning rates says of a claim.
 type Laddered struct {
 	claim.Ladder
-	// Verdict is that of the check for all of its arms, empty where it answers a part of the claim or is not published yet.
+	// Verdict is the verdict of the check for all of its arms, empty where it answers a part of the claim or is not published yet.
 	Verdict judge.Verdict `json:"verdict,omitempty"`
 	// Found is what the check came to, with its effect.
 	Found string `json:"found"`

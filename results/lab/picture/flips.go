@@ -170,7 +170,7 @@ func outside(u *record.Update) figure.Figure {
 			percent(u.OutsideMerged[0]), percent(u.OutsideDecoupled[0]), u.Updates, percent(u.OutsideMerged[u.Updates]), percent(u.OutsideDecoupled[u.Updates]))}
 }
 
-// tables is the tokens after so many updates, once for each cap; without caps there are
+// tables shows the tokens after that many updates, once for each cap; without caps there are
 // no weights.
 func tables(u *record.Update, mode string, made int, caps []float64) []figure.Figure {
 	columns := []figure.Column{{Name: "token"}, {Name: "advantage", Align: figure.Right}, {Name: "log mu", Align: figure.Right}, {Name: "log old", Align: figure.Right}, {Name: "log new", Align: figure.Right},

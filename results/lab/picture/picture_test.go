@@ -71,7 +71,7 @@ func TestPolicies(t *testing.T) {
 }
 
 // The lesson is in the recording: the merged clip removes gradients before any update, a
-// decoupled one none; and a token's clip in the table is that of its workings.
+// decoupled one none; and a token's clip in the table equals the clip in its workings.
 func TestPoliciesTellTheLesson(t *testing.T) {
 	u := published[record.Update](t, "update.json")[1]
 	at := map[string]string{Pair: u.Rollout + "/" + u.Learner, Mode: Merged, Updates: "0", Cap: "2", Which: "1"}

@@ -10,7 +10,7 @@ import (
 )
 
 // Write puts what write writes at path, so that a reader, or a later run after a crash, sees
-// either nothing, the old file, or all of the new one. On failure nothing is left behind.
+// either nothing, the old file, or all of the new one. On failure nothing is left.
 func Write(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {

@@ -49,7 +49,7 @@ func binomial(n, k int) float64 {
 	return v
 }
 
-// The analytic derivatives are those of the value.
+// The analytic derivatives match the numerical derivatives of the value.
 func TestDerivatives(t *testing.T) {
 	l := newLikelihood([]Tally{{Correct: 0, Samples: 8}, {Correct: 3, Samples: 8}, {Correct: 8, Samples: 8}, {Correct: 1, Samples: 30}, {Correct: 0, Samples: 1}})
 	const h = 1e-5

@@ -1,6 +1,6 @@
 //go:build js
 
-// Diagnose is `simulate diagnose` behind a page: it reads the files that a reader chooses, where they are, and answers with the
+// Diagnose is `simulate diagnose` in a page: it reads the files that a reader chooses, where they are, and answers with the
 // document that the command prints. Nothing is sent anywhere.
 package main
 

@@ -23,7 +23,7 @@ type Arm struct {
 
 // Training is arms that are paired by seed, each trained at every learning rate.
 type Training struct {
-	// Steps are those of a run at the full, the quick and the tiny size.
+	// Steps are the numbers of steps of a run at the full, the quick and the tiny size.
 	Steps []int
 	// Rates may be empty: runs then have the rate of their recipe.
 	Rates []string
@@ -48,7 +48,7 @@ type Training struct {
 type warmStartArm struct {
 	Name, Recipe string
 	Set          []string
-	// Steps are those of the full, the quick and the tiny size; nil for the recipe's own, and few in a preview.
+	// Steps are the numbers of steps at the full, the quick and the tiny size; nil for the recipe's own, and few in a preview.
 	Steps  []int
 	Shared bool
 	// Named is for the arms that name it alone: it is no other arm's start.
@@ -89,7 +89,7 @@ var bySize = regexp.MustCompile(`\$size\(([^|)]*) \| ([^|)]*) \| ([^|)]*)\)`)
 // of is a text with the choices of a size.
 func (s Size) of(text string) string { return bySize.ReplaceAllString(text, fmt.Sprintf("${%d}", s+1)) }
 
-// ratesOf are those of an arm: a run without any has that of its recipe.
+// ratesOf are the learning rates of an arm: a run without any has the rate of its recipe.
 func (t *Training) ratesOf(a *Arm) []string {
 	switch {
 	case a.Untrained || len(t.Rates) == 0 && a.Rates == nil:

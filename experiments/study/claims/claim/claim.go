@@ -90,7 +90,7 @@ type Ladder struct {
 type Declaration struct {
 	// When is Before or Revised.
 	When When `json:"-"`
-	// Date, Verdict and Check are those of the first publication, where the primary check was
+	// Date, Verdict and Check are the first publication's, where the primary check was
 	// revised after it: Check is what was to be met, and what decided. Again is what became of the
 	// same check in later publications; empty where there was none.
 	Date    string        `json:"date"`
@@ -178,7 +178,7 @@ type Evidence struct {
 	Checks []judge.Check
 	// Picture makes the point without the text.
 	Picture *figure.Figure
-	// Table has the figures behind it; nil leaves the checks alone.
+	// Table has the underlying figures; nil leaves the checks alone.
 	Table *figure.Figure
 	// Notes are findings that a verdict does not say; computed like all else.
 	Notes []string

@@ -116,7 +116,7 @@ type fileTable struct {
 	Columns     []string
 	// Rows are written out. A cell is an expression, or a word after "=".
 	Rows []tableRow
-	// Digits are those of the cells' columns, 3 where there is none.
+	// Digits are the numbers of digits of the cells' columns, 3 where there is none.
 	Digits []int
 
 	// Row is the heading of the rows of figures, which are Names, or numbers Over the first run; without either they have none.

@@ -93,7 +93,7 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// Context is that of the measurement.
+// Context is the context of the measurement.
 func (e *Env) Context() context.Context { return e.ctx }
 
 // Continue stops a measurement that was cancelled.

@@ -32,7 +32,7 @@ import (
 //	kendall(x, y) the rank correlation over units
 //	interval(x)   estimate, low and high end of the 95 % interval of x, or of the ratio x/y of interval(x, y)
 
-// ListFunction takes so many lists (at least one if that is negative) and returns one.
+// ListFunction takes as many lists as Arguments says (at least one if that is negative) and returns one.
 type ListFunction struct {
 	Arguments int
 	Of        func(x ...[]float64) []float64
@@ -80,7 +80,7 @@ func extremum(of func(a, b float64) float64) ListFunction {
 	}}
 }
 
-// listFunctions are those of every claim; a library has more.
+// listFunctions are the list functions of every claim; a library has more.
 var listFunctions = map[string]ListFunction{
 	"log": eachEntry(elementary.Log), "exp": eachEntry(elementary.Exp), "log1p": eachEntry(elementary.Log1p), "sqrt": eachEntry(math.Sqrt),
 	"abs": eachEntry(math.Abs), "round": eachEntry(math.Round),
@@ -127,7 +127,7 @@ var listFunctions = map[string]ListFunction{
 		}
 		return out
 	}},
-	// blocks are means over so many entries in a row.
+	// blocks are means over the given number of entries in a row.
 	"blocks": {2, func(x ...[]float64) []float64 { return Blocks(x[0], max(min(int(x[1][0]), len(x[0])), 1)) }},
 	"slope":  paired(func(x, y []float64) float64 { return stats.Slope(x[:min(len(x), len(y))], y) }), "rsquared": paired(stats.RSquared), "spearman": paired(stats.Spearman), "pow": {2, func(x ...[]float64) []float64 { return combine(x[0], x[1], elementary.Pow) }},
 }
@@ -139,7 +139,7 @@ var armFunctions = map[string]string{
 	// late is the late pass rate in the learner's engine, sampled in the rollout engine, which is evaluated at the first update too.
 	"late":    `rates(mean(half("$1 at lr $rate")))`,
 	"sampled": `rates(mean(half(ending("$1 at lr $rate, val/rollout/pass_rate", "$1 at lr $rate"))))`,
-	// average is the mean of a column over a run, first and last are those of its first and last third.
+	// average is the mean of a column over a run, first and last are the means over its first and last third.
 	"average": `rates(mean("$1 at lr $rate, $2"))`,
 	"first":   `rates(mean(third("$1 at lr $rate, $2")))`,
 	"last":    `rates(mean(lastThird("$1 at lr $rate, $2")))`,

@@ -73,7 +73,7 @@ func (lib *Library) list(name string) (ListFunction, bool) {
 	return f, ok
 }
 
-// fileCheck is a check: its name is that of a primary or of a secondary one.
+// fileCheck is a check: its name is in Primary or in Secondary.
 type fileCheck struct {
 	Primary, Secondary string
 	Level              judge.Level
@@ -85,7 +85,7 @@ type fileCheck struct {
 	Of   []string
 	// Texts are for a test of the library.
 	Texts []string
-	// Than is the threshold, an expression; Between are those of "within".
+	// Than is the threshold, an expression; Between are the bounds of "within".
 	Than    string
 	Between []float64
 	// ByRate false leaves out what a primary check comes to at each rate alone.
@@ -314,7 +314,7 @@ func (f *file) judge(j *Judge) {
 // number is the value of an expression in the first unit.
 func (s scope) number(text string) float64 { return s.evaluate(text)[0] }
 
-// test makes a check of so many values, or of runs of as many arms, and needs one threshold or two to be between.
+// test makes a check of a number of values, or of runs of as many arms, and needs one threshold or two to be between.
 type test struct {
 	operands            int
 	than, between, arms bool

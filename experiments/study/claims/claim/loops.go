@@ -65,7 +65,7 @@ func unrolled(loop, do *yaml.Node, bound map[string]string) ([]*yaml.Node, error
 	return all, nil
 }
 
-// bindings are those of a loop's rounds.
+// bindings are the bindings of a loop's rounds.
 func bindings(loop *yaml.Node) (rounds []map[string]string, err error) {
 	for loop.Kind == yaml.AliasNode {
 		loop = loop.Alias

@@ -29,7 +29,7 @@ func (o *Observation) Set(name string, values ...float64) {
 	o.figures = append(o.figures, namedValues{name, append(record.Floats{}, values...)})
 }
 
-// Append adds values to a figure, whose place is that of its first ones.
+// Append adds values to a figure, which keeps the place of its first values.
 func (o *Observation) Append(name string, values ...float64) {
 	if f := o.find(name); f != nil {
 		f.Values = append(f.Values, values...)
@@ -41,7 +41,7 @@ func (o *Observation) Append(name string, values ...float64) {
 // Has reports whether a figure was set.
 func (o *Observation) Has(name string) bool { return o.find(name) != nil }
 
-// Names are those of the figures, in the order they were set.
+// Names are the names of the figures, in the order they were set.
 func (o *Observation) Names() []string {
 	names := make([]string, len(o.figures))
 	for i, f := range o.figures {

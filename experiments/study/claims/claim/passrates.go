@@ -9,7 +9,7 @@ import (
 )
 
 // evaluations is how often the weights of a run are evaluated: its pass rates,
-// on held-out prompts in the learner's engine. Rewards of rollouts lag behind the
+// on held-out prompts in the learner's engine. Rewards of rollouts lag the
 // weights and hide a fall.
 const evaluations = 6
 

@@ -119,7 +119,7 @@ func (t *Training) outcome(e *Env, r ArmRun) (columns map[string][]float64, answ
 	return columns, answers
 }
 
-// values are those of a figure in one run. A column that a run does not keep counts nothing.
+// values are the values of a figure in one run. A column that a run does not keep counts nothing.
 func (f *recorded) values(e *Env, columns map[string][]float64, answers map[string]map[string]float64) ([]float64, error) {
 	quantity, of := f.Of, ""
 	if at := strings.LastIndex(f.Of, " of "); at >= 0 {

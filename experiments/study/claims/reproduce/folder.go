@@ -26,7 +26,7 @@ const (
 // claimFolder is where everything about a claim is kept.
 func claimFolder(dir string, c claim.Claim) string { return filepath.Join(dir, "claims", c.ID) }
 
-// folder is that of a claim: a study whose cells are the observations.
+// folder is the folder of a claim: a study whose cells are the observations.
 type folder struct {
 	*study.Store
 	claim claim.Claim
@@ -46,7 +46,7 @@ func openFolder(dir string, c claim.Claim, size claim.Size) (*folder, error) {
 // choose takes the observations of a size.
 func (f *folder) choose(size claim.Size) { f.size = fmt.Sprintf("%s-v%d", size, f.claim.Version) }
 
-// key is that of the observation of a seed.
+// key is the key of the observation of a seed.
 func (f *folder) key(seed uint64) string { return fmt.Sprintf("%s/seed-%d", f.size, seed) }
 
 // finish compresses the cells, by size, version and seed.

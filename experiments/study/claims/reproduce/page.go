@@ -189,7 +189,7 @@ var verdictSentences = map[judge.Verdict]string{
 	judge.Undecided:     "The primary check is inconclusive.",
 }
 
-// effect is that of the check which the verdict rests on, with its interval and n, what so many
+// effect is the effect of the check which the verdict rests on, with its interval and n, what n
 // replications can detect, and the effect on new seeds.
 func (r *Result) effect() string {
 	d := r.decisive()

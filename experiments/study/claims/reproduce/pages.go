@@ -47,7 +47,7 @@ func (d *Decisive) interval(n int) string {
 	return intervalText(stats.Interval{Estimate: d.Ours[0], Low: d.Ours[1], High: d.Ours[2], N: n})
 }
 
-// page is that of a published claim.
+// page is the page of a published claim.
 func (s *Status) page() (results.Report, error) {
 	ours := published.Claims()[s.ID]
 	var of struct {

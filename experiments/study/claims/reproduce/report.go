@@ -67,7 +67,7 @@ func holm(list []Status) {
 	}
 }
 
-// DeclaredTable counts the verdicts of checks that were declared before any published result apart from
+// DeclaredTable counts the verdicts of checks that were declared before any published result separately from
 // those of checks that were revised after one, and from those over a ladder of learning rates.
 func DeclaredTable(list []Status) *figure.Figure {
 	t := head("declared")
@@ -193,7 +193,7 @@ func intervalText(i stats.Interval) string {
 	return fmt.Sprintf("%s [%s, %s]", show(i.Estimate), show(i.Low), show(i.High))
 }
 
-// emphases are those of outcomes.
+// emphases are the emphases of outcomes.
 var emphases = map[judge.Mark]figure.Emphasis{judge.Passed: figure.Good, judge.Failed: figure.Bad, judge.Contrary: figure.Bad, judge.Open: figure.Warn, judge.Reported: figure.Muted}
 
 // confirmed is the verdict of the first seeds where new ones and all learning rates agree, and else undecided.

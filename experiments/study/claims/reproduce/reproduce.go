@@ -176,7 +176,7 @@ func (m *measurement) task(k int, cache *claim.Cache, out *Result) study.Task {
 	return t
 }
 
-// seeds are those of a claim, the fresh ones last, and how many come before them.
+// seeds are the seeds of a claim, the fresh ones last, and how many come before them.
 func (o *Options) seeds(c claim.Claim) (seeds []uint64, first int) {
 	n := cmp.Or(o.Seeds, c.Needed())
 	seeds = seedsInRow(cmp.Or(o.SeedBase, 1), n)

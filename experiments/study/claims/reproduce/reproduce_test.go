@@ -116,7 +116,7 @@ func TestEveryClaimRuns(t *testing.T) {
 			t.Errorf("%s: nothing is judged", id)
 		}
 		for _, c := range r.Evidence.Checks {
-			// Sampled estimates are exact in law only; at this size they may stray.
+			// Sampled estimates are exact in distribution only; at this size they may stray.
 			if c.Level == judge.Exact && c.Outcome != judge.Passed && c.Outcome != judge.Reported && !strings.Contains(c.Name, "standard errors") && identities(t, id) {
 				t.Errorf("%s: %s: %+v, %s", id, c.Name, c.Value, c.Outcome)
 			}
@@ -295,7 +295,7 @@ func ExampleRun() {
 	// room of the bound over |J - L|, median: interval above 10, passed
 }
 
-// TestClaimFolder: what a claim leaves behind for readers, and that a
+// TestClaimFolder: what a claim leaves for readers, and that a
 // directory's verdicts can be judged again without measuring.
 func TestClaimFolder(t *testing.T) {
 	dir := t.TempDir()

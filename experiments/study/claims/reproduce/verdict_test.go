@@ -97,7 +97,7 @@ func outcomeOf(c claim.Claim, seeds []uint64, runs []figures) (o judge.Mark, ok 
 
 // TestVerdictsFollowTheData: no primary check passes, or is open, whatever was measured.
 // With the published numbers in other places, or all of them a tenth, it comes out otherwise at least once:
-// a law that is fitted to many rungs says nothing of most orders of them.
+// a scaling law that is fitted to many rungs says nothing of most orders of them.
 func TestVerdictsFollowTheData(t *testing.T) {
 	if testing.Short() {
 		t.Skip("judges every claim forty times")
